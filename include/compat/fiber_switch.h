@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * fiber_switch.h: the symmetric sibling of fiber.h: control passes sideways, from fiber to fiber, without parents.
+ *
+ * Design: fiber_main makes a fiber of the program and resumes it; whoever runs then has that call as its resumer, which
+ * sees whichever fiber ends. A switch carries a message that lies on the stack left behind. A fiber that ends by
+ * fiber_switch_return cannot be left running while its stack goes away, so the last step goes by way of fiber_main.
+ *
+ * A fiber stays allocated until fiber_free, also after its end. Thread-safety as in weft/coro.h; a program that runs
+ * fiber_main on several threads may switch within each. Source of the interface: fiber-c; none of its code.
+ */
+#ifndef FIBER_SWITCH_H
+#define FIBER_SWITCH_H
+
+#ifdef FIBER_H
+#error "fiber.h and fiber_switch.h give the same names to different things: include one of them in a file"
+#endif
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <weft/coro.h>
+
+WEFT_EXTERN_C_BEGIN
+
+typedef struct fiber *fiber_t;
+
+/** Gets the argument of the switch that starts it, and the fiber that made that. */
+typedef void *(*fiber_entry_point_t)(void *arg, fiber_t from);
+
+typedef enum { FIBER_OK = 0, FIBER_SWITCH = 1, FIBER_ERROR = 2 } fiber_result_t;
+
+struct fiber__message {
+	void *arg;
+	fiber_t from; /* NULL if it ended with this switch */
+	fiber_t to;
+};
+
+/* A function pointer in the word that is the coroutine's user's. */
+union fiber__entry {
+	void *word;
+	fiber_entry_point_t function;
+};
+
+WEFT__HELPER void *fiber__start(void *message_)
+{
+	struct fiber__message *message = (struct fiber__message *)message_;
+	union fiber__entry entry;
+
+	entry.word = weft_user_data(weft_current());
+	return entry.function(message->arg, message->from);
+}
+
+/** A fiber, to be given to fiber_free; NULL and errno if that fails. `bytes` is a hint, as in seff.h. */
+WEFT__HELPER fiber_t fiber_sized_alloc(size_t bytes, fiber_entry_point_t entry_point)
+{
+	weft_attr_t attr = {"fiber", WEFT_DEFAULT_POLICY, 0, 0, NULL};
+	union fiber__entry entry;
+
+	if (bytes)
+		attr.stack_size = bytes <= 16 * 1024 ? 64 * 1024 : bytes + 8 * 1024;
+	entry.function = entry_point;
+	attr.user_data = entry.word;
+	return (fiber_t)(void *)weft_create_with(fiber__start, NULL, &attr);
+}
+
+WEFT__HELPER fiber_t fiber_alloc(fiber_entry_point_t entry)
+{
+	return fiber_sized_alloc(0, entry);
+}
+
+/** Frees a fiber in whatever state but running. NULL is allowed. */
+WEFT__HELPER void fiber_free(fiber_t fiber)
+{
+	weft_delete((weft_coro_t *)(void *)fiber);
+}
+
+/** The fiber that executes this call. */
+WEFT__HELPER fiber_t get_active_fiber(void)
+{
+	return (fiber_t)(void *)weft_current();
+}
+
+/**
+ * Suspends the current fiber and continues `to`, which must be suspended (else: reported).
+ * @param arg   what `to` gets: its entry's argument, or the result of its pending fiber_switch
+ * @param from  where to write who switched back here; NULL if that one ended in doing so
+ * @return what is passed to the switch back here
+ */
+WEFT__INLINE void *fiber_switch(fiber_t to, void *arg, volatile fiber_t *from)
+{
+	weft_coro_t *k = (weft_coro_t *)(void *)to;
+	struct fiber__message message = {arg, get_active_fiber(), to}, *reply = &message;
+
+	if (weft__likely(to != message.from)) {
+		if (weft__unlikely(!k))
+			weft__die_no_coroutine("fiber_switch to NULL,");
+		k->arg = &message; /* its start's, read when it starts */
+		reply = (struct fiber__message *)weft_switch(k, &message);
+	}
+	*from = reply->from;
+	return reply->arg;
+}
+
+/** Ends the current fiber and continues `to`, which sees no fiber that it comes from. */
+WEFT__HELPER WEFT__NORETURN void fiber_switch_return(fiber_t to, void *arg)
+{
+	struct fiber__message message = {arg, NULL, to};
+	weft_coro_t *self = weft_current();
+
+	if (!self || !to)
+		weft__die_no_coroutine(to ? "fiber_switch_return" : "fiber_switch_return to NULL,");
+	weft_exit(self, &weft_suspended, &message);
+}
+
+/** An old spelling. */
+#define fiber_return_switch fiber_switch_return
+
+WEFT__HELPER void *fiber__run(fiber_entry_point_t entry, void *arg)
+{
+	fiber_t main_fiber = fiber_alloc(entry);
+	struct fiber__message first = {arg, NULL, main_fiber}, *message = &first;
+	weft_request_t r = {NULL, NULL};
+
+	if (!main_fiber)
+		return NULL;
+	do {
+		weft_coro_t *k = (weft_coro_t *)(void *)message->to;
+
+		k->arg = message;
+		r = weft_resume_any(&k, message, WEFT_HANDLE_NONE);
+		message = (struct fiber__message *)r.payload;
+	} while (r.effect == &weft_suspended);
+	fiber_free(main_fiber);
+	return r.effect ? NULL : r.payload;
+}
+
+/* fiber_main(main, argc, argv): main's arguments travel as one. */
+struct fiber__program {
+	void *(*main)(int, char **);
+	int argc;
+	char **argv;
+};
+
+WEFT__HELPER void *fiber__program(void *program_, fiber_t from)
+{
+	struct fiber__program *program = (struct fiber__program *)program_;
+
+	(void)from;
+	return program->main(program->argc, program->argv);
+}
+
+WEFT__HELPER void *fiber__main(void *(*main)(int, char **), int argc, char **argv)
+{
+	struct fiber__program program = {main, argc, argv};
+
+	return fiber__run(fiber__program, &program);
+}
+
+WEFT_EXTERN_C_END
+
+/**
+ * Runs a function in the first fiber: fiber_main(main, arg) calls main(arg, NULL), fiber_main(main, argc, argv) calls
+ * main(argc, argv).
+ * @return what the first function returns that any fiber was entered by: returning ends the program's fibers; NULL
+ *         also if that cannot be done for lack of memory, or a fiber ran out of stack
+ */
+#define fiber_main(...) FIBER__FOURTH(__VA_ARGS__, fiber__main, fiber__run, )(__VA_ARGS__)
+#define FIBER__FOURTH(a, b, c, d, ...) d
+
+#endif /* FIBER_SWITCH_H */

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * seff.h: the interface of libseff (effect handlers by coroutines, OOPSLA 2024) on top of Weft's. Programs written for
+ * it compile unchanged, with gcc and clang, as C and as C++, and run on any stack policy.
+ *
+ * Design
+ *  1. Macros and inline functions only; the one object, the table of default handlers, is weak and merged by the
+ *     linker, as effects are.
+ *  2. Effects keep their numbers 0…63, which the core handles as the bits of `tags`. Inside, effect n is the pointer
+ *     n + 1, because NULL means "returned"; back outside, subtracting 1 makes that the all-ones number.
+ *  3. ~0 catches effects of weft/effect.h too (their number is then their address - 1); 0 catches none.
+ *  4. Sizes of stacks are hints. Whatever a program asks for, real code fits.
+ *
+ * Differences that are improvements: effects 31…63 work; an unhandled effect, resuming a finished coroutine and running
+ * out of stack are reported in one line; coroutines abandoned inside another are reclaimed with it; initialising an
+ * object anew releases what it held; running out of memory is an error (NULL or false, and errno), not an exit.
+ *
+ * Thread-safety as in weft/coro.h. Source of the interface: libseff; none of its code.
+ */
+#ifndef SEFF_H
+#define SEFF_H
+
+/* Programs rely on these coming along. */
+#include <assert.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "seff_types.h"
+
+WEFT_EXTERN_C_BEGIN
+
+/* Through void *: the core asks for its own alignment, and does not need it. */
+WEFT__INLINE weft_coro_t *seff__core(seff_coroutine_t *k)
+{
+	return (weft_coro_t *)(void *)k;
+}
+
+WEFT__INLINE seff_coroutine_t *seff__of(weft_coro_t *k)
+{
+	return (seff_coroutine_t *)(void *)k;
+}
+
+/* ---- life ------------------------------------------------------------------------------------------------------ */
+
+/* Bytes a program asks for are bytes it wants to use: add guard and object; tiny numbers mean "as little as works". */
+WEFT__HELPER weft_attr_t seff__attr(size_t size)
+{
+	weft_attr_t attr = {NULL, WEFT_DEFAULT_POLICY, 0, 0, NULL};
+
+	if (size)
+		attr.stack_size = size <= 16 * 1024 ? 64 * 1024 : size + 8 * 1024;
+	return attr;
+}
+
+/** A coroutine on the heap; NULL and errno if that fails. `size` is a hint, in bytes; 0: the policy's default. */
+WEFT__HELPER seff_coroutine_t *seff_coroutine_new_sized(seff_start_fun_t *fn, void *arg, size_t size)
+{
+	weft_attr_t attr = seff__attr(size);
+	seff_coroutine_t *k = seff__of(weft_create_with(fn, arg, &attr));
+
+	if (k)
+		k->state = PAUSED;
+	return k;
+}
+
+WEFT__HELPER seff_coroutine_t *seff_coroutine_new(seff_start_fun_t *fn, void *arg)
+{
+	return seff_coroutine_new_sized(fn, arg, 0);
+}
+
+/** Frees object and stack, in whatever state but RUNNING. */
+WEFT__HELPER void seff_coroutine_delete(seff_coroutine_t *k)
+{
+	weft_delete(seff__core(k));
+}
+
+/** A coroutine in the caller's storage, initialised before or not; false and errno if that fails. */
+WEFT__HELPER bool seff_coroutine_init_sized(seff_coroutine_t *k, seff_start_fun_t *fn, void *arg, size_t size)
+{
+	weft_attr_t attr = seff__attr(size);
+	int error = weft_init(seff__core(k), fn, arg, &attr);
+
+	if (error) {
+		errno = -error;
+		return false;
+	}
+	k->state = PAUSED;
+	return true;
+}
+
+WEFT__HELPER bool seff_coroutine_init(seff_coroutine_t *k, seff_start_fun_t *fn, void *arg)
+{
+	return seff_coroutine_init_sized(k, fn, arg, 0);
+}
+
+/** Gives back what init took. */
+WEFT__HELPER void seff_coroutine_release(seff_coroutine_t *k)
+{
+	weft_release(seff__core(k));
+	k->state = FINISHED;
+}
+
+/** Makes it start over, with the function and argument it was made with. */
+WEFT__HELPER void seff_coroutine_reset(seff_coroutine_t *k)
+{
+	weft_coro_t *coro = seff__core(k);
+
+	weft_reset(coro, coro->fn, coro->arg);
+	k->state = PAUSED;
+}
+
+/** The coroutine that executes this call, or NULL outside of any. */
+WEFT__HELPER seff_coroutine_t *seff_current_coroutine(void)
+{
+	return seff__of(weft_current());
+}
+
+/* ---- resuming -------------------------------------------------------------------------------------------------- */
+
+/**
+ * Starts or continues `k`, handling the effects of the set for this run. The first resume ignores `arg`; later ones
+ * make it the result of the pending perform.
+ */
+WEFT__INLINE seff_request_t seff_resume(seff_coroutine_t *k, void *arg, effect_set handled)
+{
+	weft_coro_t *coro = seff__core(k);
+	uintptr_t native = handled == ~(effect_set)0 ? ~(uintptr_t)0 : 0;
+	weft_request_t r;
+	seff_request_t request;
+
+	k->state = RUNNING;
+	r = weft__resume(&coro, arg, native, handled);
+	k->state = !r.effect || weft_state(seff__core(k)) == WEFT_FINISHED ? FINISHED : PAUSED;
+	request.effect = (effect_id)(uintptr_t)r.effect - 1;
+	request.payload = r.payload;
+	return request;
+}
+
+WEFT__INLINE seff_request_t seff_resume_handling_all(seff_coroutine_t *k, void *arg)
+{
+	return seff_resume(k, arg, ~(effect_set)0);
+}
+
+/** The old spelling of seff_resume. */
+WEFT__INLINE seff_request_t seff_handle(seff_coroutine_t *k, void *arg, effect_set handled)
+{
+	return seff_resume(k, arg, handled);
+}
+
+WEFT__INLINE bool seff_finished(seff_request_t request)
+{
+	return request.effect == RETURN_EFFECT_ID;
+}
+
+/* ---- performing ------------------------------------------------------------------------------------------------ */
+
+/* Default handlers by effect. Every file that includes this defines the table; the linker keeps one. Atomic. */
+extern WEFT_API default_handler_t *seff__default_handlers[MAX_EFFECTS];
+__attribute__((weak)) default_handler_t *seff__default_handlers[MAX_EFFECTS];
+
+/* Not <unistd.h>: programs of this kind like to call their own functions `read` and `write`. */
+extern long seff__write(int fd, const void *bytes, size_t count) __asm__("write");
+
+WEFT__HELPER char *seff__append(char *end, const char *limit, const char *text)
+{
+	while (end < limit && *text)
+		*end++ = *text++;
+	return end;
+}
+
+/* One line, allocating nothing. `name` is NULL where a program performs by number. */
+__attribute__((unused, cold, noreturn)) static void seff__die(const char *what, effect_id effect, const char *name)
+{
+	weft_coro_t *self = weft__self();
+	char line[256], number[24], *digit = number + sizeof(number), *end = line;
+	const char *limit = line + sizeof(line) - 1;
+
+	*--digit = '\0';
+	do
+		*--digit = (char)('0' + effect % 10);
+	while (effect /= 10);
+	end = seff__append(end, limit, "weft: ");
+	end = seff__append(end, limit, what);
+	end = seff__append(end, limit, name ? " \"" : " ");
+	end = seff__append(end, limit, name ? name : "");
+	end = seff__append(end, limit, name ? "\" (#" : "#");
+	end = seff__append(end, limit, digit);
+	end = seff__append(end, limit, name ? ")" : "");
+	end = seff__append(end, limit, self && self->parent ? " in coroutine \"" : " outside of any coroutine");
+	if (self && self->parent) {
+		end = seff__append(end, limit, weft_name(self));
+		end = seff__append(end, limit, "\"");
+	}
+	*end++ = '\n';
+	(void)!seff__write(2, line, (size_t)(end - line));
+	abort();
+}
+
+WEFT__HELPER default_handler_t *seff_get_default_handler(effect_id effect)
+{
+	return effect < MAX_EFFECTS ? __atomic_load_n(&seff__default_handlers[effect], __ATOMIC_ACQUIRE) : NULL;
+}
+
+/** Sets what runs in place where no handler is in scope, for the whole process; returns what did before. */
+WEFT__HELPER default_handler_t *seff_set_default_handler(effect_id effect, default_handler_t *handler)
+{
+	if (effect >= MAX_EFFECTS)
+		seff__die("no default handler is possible for effect", effect, NULL);
+	return __atomic_exchange_n(&seff__default_handlers[effect], handler, __ATOMIC_ACQ_REL);
+}
+
+/* Numbers beyond the bits of a set are caught by ~0 alone. */
+WEFT__INLINE bool seff__handles(const weft_coro_t *k, effect_id effect)
+{
+	return weft__likely(effect < MAX_EFFECTS) ? k->tags >> effect & 1 : k->handled == ~(uintptr_t)0;
+}
+
+/** The coroutine whose suspension hands the effect to its handler; NULL if nobody handles it. */
+WEFT__INLINE seff_coroutine_t *seff_locate_handler(effect_id effect)
+{
+	weft_coro_t *k = weft__self();
+
+	/* The thread's root, without a parent, is nobody's coroutine. */
+	for (; k && k->parent; k = k->parent)
+		if (seff__handles(k, effect))
+			return seff__of(k);
+	return NULL;
+}
+
+/** Suspends `k`, the current coroutine or an ancestor, without a search. Returns what the next resume passes. */
+WEFT__INLINE void *seff_yield(seff_coroutine_t *k, effect_id effect, void *payload)
+{
+	return weft_yield(seff__core(k), (const struct weft_effect *)(uintptr_t)(effect + 1), payload);
+}
+
+/** As seff_yield, but `k` is finished: nothing is saved. */
+WEFT__INLINE WEFT__NORETURN void seff_exit(seff_coroutine_t *k, effect_id effect, void *payload)
+{
+	weft_exit(seff__core(k), (const struct weft_effect *)(uintptr_t)(effect + 1), payload);
+}
+
+WEFT__INLINE void *seff__perform(effect_id effect, void *payload, const char *name)
+{
+	seff_coroutine_t *k = seff_locate_handler(effect);
+	default_handler_t *in_place;
+
+	if (weft__likely(k))
+		return seff_yield(k, effect, payload);
+	in_place = seff_get_default_handler(effect);
+	if (!in_place)
+		seff__die("unhandled effect", effect, name);
+	return in_place(payload);
+}
+
+WEFT__HELPER WEFT__NORETURN void seff__throw(effect_id effect, void *payload, const char *name)
+{
+	seff_coroutine_t *k = seff_locate_handler(effect);
+	default_handler_t *in_place;
+
+	if (k)
+		seff_exit(k, effect, payload);
+	in_place = seff_get_default_handler(effect);
+	if (!in_place)
+		seff__die("unhandled effect", effect, name);
+	(void)in_place(payload);
+	seff__die("default handler returned from a throw of effect", effect, name);
+}
+
+/** Hands the effect to its innermost handler, else to its default handler, else ends the process with a message. */
+WEFT__INLINE void *seff_perform(effect_id effect, void *payload)
+{
+	return seff__perform(effect, payload, NULL);
+}
+
+/** An exception: the coroutine that the handler resumed is finished. The default handler must not return. */
+WEFT__HELPER WEFT__NORETURN void seff_throw(effect_id effect, void *payload)
+{
+	seff__throw(effect, payload, NULL);
+}
+
+WEFT_EXTERN_C_END
+
+/* ---- typed effects ---------------------------------------------------------------------------------------------- */
+
+/* Names are pasted where they are written, never expanded first: an effect may be called like any macro. */
+#define EFF_ID(name) seff__id_##name
+#define EFF_PAYLOAD_T(name) seff__payload_of_##name
+#define EFF_RET_T(name) seff__result_of_##name
+
+/** The set {name}; sets combine with |. */
+#define HANDLES(name) ((effect_set)1 << seff__id_##name)
+
+/* An enumerator, because that is an integer constant in C too: `case EFF_ID(x):`, static initialisers. */
+#ifdef __cplusplus
+#define SEFF__ID_TYPE : effect_id
+#else
+#define SEFF__ID_TYPE
+#endif
+#define SEFF__DEFINE_ID(name, id) __extension__ enum SEFF__ID_TYPE { seff__id_##name = (id) }
+
+/** DEFINE_EFFECT(name, id, result type, { fields; }); the fields are the arguments of PERFORM, in order. */
+#define DEFINE_EFFECT(name, id, result, ...)                                                                           \
+	SEFF__DEFINE_ID(name, id);                                                                                     \
+	WEFT__STATIC_ASSERT((id) >= 0 && (id) < MAX_EFFECTS, "an effect's number is 0 to 63");                         \
+	typedef result seff__result_of_##name;                                                                         \
+	__extension__ typedef struct __VA_ARGS__ seff__payload_of_##name
+
+SEFF__DEFINE_ID(return, RETURN_EFFECT_ID);
+typedef void seff__result_of_return;
+typedef void seff__payload_of_return;
+
+/** Performs an effect; its value is the handler's reply. Without arguments: PERFORM(name). */
+#define PERFORM(name, ...)                                                                                             \
+	(__extension__({                                                                                               \
+		seff__payload_of_##name seff__payload = {__VA_ARGS__};                                                 \
+		(seff__result_of_##name)(uintptr_t)seff__perform(seff__id_##name, &seff__payload, #name);              \
+	}))
+
+/** Performs at a coroutine found by seff_locate_handler. */
+#define YIELD(coroutine, name, ...)                                                                                    \
+	(__extension__({                                                                                               \
+		seff__payload_of_##name seff__payload = {__VA_ARGS__};                                                 \
+		(seff__result_of_##name)(uintptr_t)seff_yield((coroutine), seff__id_##name, &seff__payload);           \
+	}))
+
+/** Finishes the coroutine that the effect's handler resumed. Does not return. */
+#define THROW(name, ...)                                                                                               \
+	(__extension__({                                                                                               \
+		seff__payload_of_##name seff__payload = {__VA_ARGS__};                                                 \
+		seff__throw(seff__id_##name, &seff__payload, #name);                                                   \
+	}))
+
+/** Finishes a coroutine found by seff_locate_handler. Does not return. */
+#define EXIT(coroutine, name, ...)                                                                                     \
+	(__extension__({                                                                                               \
+		seff__payload_of_##name seff__payload = {__VA_ARGS__};                                                 \
+		seff_exit((coroutine), seff__id_##name, &seff__payload);                                               \
+	}))
+
+/** In `switch (request.effect)`: the block sees the arguments as `payload`; it may break, continue and return. */
+#define CASE_EFFECT(request, name, ...)                                                                                \
+	case seff__id_##name: {                                                                                        \
+		seff__payload_of_##name payload = *(seff__payload_of_##name *)(request).payload;                       \
+		(void)payload;                                                                                         \
+		__VA_ARGS__                                                                                            \
+	}
+
+/** The same for the end of the coroutine: `payload.result` is what its function returned. */
+#define CASE_RETURN(request, ...)                                                                                      \
+	case seff__id_return: {                                                                                        \
+		struct {                                                                                               \
+			void *result;                                                                                  \
+		} payload = {(request).payload};                                                                       \
+		(void)payload;                                                                                         \
+		__VA_ARGS__                                                                                            \
+	}
+
+/**
+ * MAKE_SYSCALL_WRAPPER(result, function, parameter types…) declares `function_syscall_wrapper`, to call code that was
+ * not compiled for growing stacks. Stacks that are contiguous need nothing of it: the wrapper is the function.
+ */
+#define MAKE_SYSCALL_WRAPPER(result, function, ...)                                                                    \
+	__attribute__((unused)) static result (*const function##_syscall_wrapper)(__VA_ARGS__) =                       \
+	    (result(*)(__VA_ARGS__))function
+
+#endif /* SEFF_H */

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * weft/arch.h: the contract of an architecture. One header and one .S file fulfil it.
+ *
+ * Design
+ *  1. A switch exchanges three words (stack pointer, program counter, frame pointer); every other register
+ *     is declared clobbered, so the compiler saves what is live and nothing else, at the call site.
+ *  2. Both directions are inlined and end in an indirect jump; every site has its own branch history.
+ *     Jumps leave the return-address predictor alone, so the calls and returns of either side stay paired:
+ *     call/ret pairs tie in a flat loop and lose 3x as soon as a coroutine yields from inside a call
+ *     (`./weft lab --only micro` measures both).
+ *  3. The program counter of a suspended coroutine is its landing pad. While it runs, or after it ended, the
+ *     same word holds the address of a routine that reports the misuse: the state check costs one store.
+ *  4. The value passed to resume, and the two words of a request, travel in registers.
+ *  5. Nothing is pushed on either stack: the red zone of both sides is left alone.
+ * To reach: a raw pair within 1.2 of the hand-written limit, resume + yield with every check within 1.8.
+ *
+ * What an architecture provides
+ *   struct weft_link        the words a switch saves, both sides; first member of a coroutine
+ *   weft_arch_resume        suspend the caller, continue `*k`; `*k` comes back as whoever suspended
+ *   weft_arch_yield         suspend into `k`, continue its resumer; returns what the next resume passes
+ *   weft_arch_transfer      suspend into `from`, continue `to`
+ *   weft__self, weft__set_self   the thread's current coroutine; read anew each time, never cached by the
+ *                           compiler across a switch, because a coroutine may have moved to another thread
+ *   weft__entry (assembly)  first landing pad of a coroutine: calls fn(arg), then finishes
+ *   weft__leave (assembly)  finish `k` without saving, hand its resumer a request
+ *   weft__in_running, weft__in_finished, weft__in_deleted   (assembly) landing pads that report misuse
+ *
+ * Not switched: MXCSR and the x87 control word (WEFT_SAVE_FPU asks for it; other coroutines pay nothing), the
+ * direction flag (clear, as the ABI demands at any call), segment bases, shadow stacks (code that enables
+ * user shadow stacks must not use weft; indirect-branch tracking is fine: landing pads carry endbr64).
+ */
+#ifndef WEFT_ARCH_H
+#define WEFT_ARCH_H
+
+#include <weft/arch/offsets.h>
+#include <weft/base.h>
+
+WEFT_EXTERN_C_BEGIN
+
+struct weft_effect;
+
+/**
+ * What a resume returns: why control came back. Two words, in registers.
+ * `effect` is NULL when the coroutine's function returned (`payload` is then its result), &weft_failed when
+ * the runtime had to end the coroutine (`payload` is then the coroutine), else the effect performed.
+ * `payload` of an effect points into the performer's stack: valid until the coroutine is resumed or deleted.
+ */
+typedef struct weft_request {
+	const struct weft_effect *effect;
+	void *payload;
+} weft_request_t;
+
+/** Both ends of a coroutine's connection to its resumer. sp/pc/fp are valid while it is suspended,
+ * parent_* from its first resume on; a running coroutine's parent_* lead the unwinder to its resumer. */
+struct weft_link {
+	void *sp, *pc, *fp;
+	void *bx; /* compilers that reserve rbx in some functions do not let it be clobbered */
+	void *parent_sp, *parent_pc, *parent_fp;
+	void *parent_bx;
+};
+
+#define WEFT__OFFSET_IS(type, field, offset)                                                                           \
+	WEFT__STATIC_ASSERT(offsetof(type, field) == (offset), #field " moved: edit weft/arch/offsets.h")
+WEFT__OFFSET_IS(struct weft_link, sp, WEFT_LINK_SP);
+WEFT__OFFSET_IS(struct weft_link, pc, WEFT_LINK_PC);
+WEFT__OFFSET_IS(struct weft_link, fp, WEFT_LINK_FP);
+WEFT__OFFSET_IS(struct weft_link, bx, WEFT_LINK_BX);
+WEFT__OFFSET_IS(struct weft_link, parent_sp, WEFT_LINK_PARENT_SP);
+WEFT__OFFSET_IS(struct weft_link, parent_pc, WEFT_LINK_PARENT_PC);
+WEFT__OFFSET_IS(struct weft_link, parent_fp, WEFT_LINK_PARENT_FP);
+WEFT__OFFSET_IS(struct weft_link, parent_bx, WEFT_LINK_PARENT_BX);
+
+extern WEFT_API const char weft__entry[], weft__entry_fpu[];
+extern WEFT_API const char weft__in_running[], weft__in_finished[], weft__in_deleted[];
+
+WEFT_EXTERN_C_END
+
+#if defined(__x86_64__) && !defined(__ILP32__)
+#include <weft/arch/x86_64.h>
+#else
+#error "weft has no switch for this architecture yet: write include/weft/arch/ARCH.h and src/arch/ARCH.S"
+#endif
+
+#endif /* WEFT_ARCH_H */

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Where assembly finds the fields of a coroutine. Written once, read by C, inline assembly and .S files;
+ * coro.h checks each against the struct. Bytes from the start of weft_coro_t.
+ */
+#ifndef WEFT_ARCH_OFFSETS_H
+#define WEFT_ARCH_OFFSETS_H
+
+#define WEFT_LINK_SP 0
+#define WEFT_LINK_PC 8
+#define WEFT_LINK_FP 16
+#define WEFT_LINK_BX 24
+#define WEFT_LINK_PARENT_SP 32
+#define WEFT_LINK_PARENT_PC 40
+#define WEFT_LINK_PARENT_FP 48
+#define WEFT_LINK_PARENT_BX 56
+
+#define WEFT_CORO_FN 96
+#define WEFT_CORO_ARG 104
+
+/* Only coroutines with WEFT_SAVE_FPU use these. */
+#define WEFT_CORO_FPU 160
+#define WEFT_CORO_PARENT_FPU 168
+#define WEFT_CORO_INNER_PC 176
+#define WEFT_CORO_OUTER_PC 184
+
+#endif /* WEFT_ARCH_OFFSETS_H */

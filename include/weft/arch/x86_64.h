@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The switch on x86-64 System V. src/arch/README.md has the stack layouts; weft/arch.h the contract.
+ *
+ * Registers across a switch
+ *   rdi  in and out: the coroutine; whoever lands can rely on it
+ *   rsi  resume -> landing pad: the value passed in
+ *   rax, rdx  yield -> resume site: the request
+ *   rcx  scratch of the sender
+ *   all others: lost (declared clobbered), but rsp and rbp, which are exchanged, and rbx under clang, which
+ *   may use it as base pointer and then ignores a clobber; there it travels in the link.
+ */
+#ifndef WEFT_ARCH_X86_64_H
+#define WEFT_ARCH_X86_64_H
+
+#define WEFT__STR_(x) #x
+#define WEFT__STR(x) WEFT__STR_(x)
+/* "offset(%rdi)": a field of the coroutine in rdi, in a template with operands. */
+#define WEFT__K(field) WEFT__STR(field) "(%%rdi)"
+
+#if defined(__CET__) && (__CET__ & 1)
+#define WEFT__PAD "endbr64\n\t"
+#else
+#define WEFT__PAD ""
+#endif
+
+#if defined(__clang__)
+#define WEFT__SAVE_BX(field) "movq %%rbx, " WEFT__K(field) "\n\t"
+#define WEFT__LOAD_BX(field) "movq " WEFT__K(field) ", %%rbx\n\t"
+#define WEFT__LOST_BX
+#else
+#define WEFT__SAVE_BX(field)
+#define WEFT__LOAD_BX(field)
+#define WEFT__LOST_BX , "rbx"
+#endif
+
+#if defined(__AVX512F__)
+#define WEFT__LOST_AVX512                                                                                              \
+	, "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27",  \
+	    "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", "k7"
+#else
+#define WEFT__LOST_AVX512
+#endif
+#if defined(__APX_F__)
+#define WEFT__LOST_APX                                                                                                 \
+	, "r16", "r17", "r18", "r19", "r20", "r21", "r22", "r23", "r24", "r25", "r26", "r27", "r28", "r29", "r30",     \
+	    "r31"
+#else
+#define WEFT__LOST_APX
+#endif
+
+#define WEFT__LOST                                                                                                     \
+	"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",  \
+	    "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "st", "st(1)", "st(2)",      \
+	    "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "mm0", "mm1", "mm2", "mm3", "mm4", "mm5", "mm6", "mm7", "cc", \
+	    "memory" WEFT__LOST_BX WEFT__LOST_AVX512 WEFT__LOST_APX
+
+/* Suspend the caller and continue *k, which must not be running or finished: then control goes to the
+ * routine that *k's pc names, and does not come back. */
+WEFT__INLINE weft_request_t weft_arch_resume(struct weft_link **k, void *value)
+{
+	weft_request_t request;
+	const void *busy = weft__in_running;
+
+	__asm__ volatile(
+	    "movq " WEFT__K(WEFT_LINK_PC) ", %%rdx\n\t"
+	    "movq %%rcx, " WEFT__K(WEFT_LINK_PC) "\n\t"
+	    "leaq 1f(%%rip), %%rcx\n\t"
+	    "movq %%rsp, " WEFT__K(WEFT_LINK_PARENT_SP) "\n\t"
+	    "movq %%rbp, " WEFT__K(WEFT_LINK_PARENT_FP) "\n\t"
+	    "movq %%rcx, " WEFT__K(WEFT_LINK_PARENT_PC) "\n\t"
+	    WEFT__SAVE_BX(WEFT_LINK_PARENT_BX)
+	    "movq " WEFT__K(WEFT_LINK_SP) ", %%rsp\n\t"
+	    "movq " WEFT__K(WEFT_LINK_FP) ", %%rbp\n\t"
+	    "jmp *%%rdx\n"
+	    "1:\t" WEFT__PAD
+	    WEFT__LOAD_BX(WEFT_LINK_PARENT_BX)
+	    : "+D"(*k), "+S"(value), "=a"(request.effect), "=d"(request.payload), "+c"(busy)
+	    :
+	    : WEFT__LOST);
+	return request;
+}
+
+/* Suspend into k, which must be running and above the caller; continue its resumer. */
+WEFT__INLINE void *weft_arch_yield(struct weft_link *k, const void *effect, void *payload)
+{
+	void *value;
+
+	__asm__ volatile(
+	    "leaq 1f(%%rip), %%rcx\n\t"
+	    "movq %%rsp, " WEFT__K(WEFT_LINK_SP) "\n\t"
+	    "movq %%rbp, " WEFT__K(WEFT_LINK_FP) "\n\t"
+	    "movq %%rcx, " WEFT__K(WEFT_LINK_PC) "\n\t"
+	    WEFT__SAVE_BX(WEFT_LINK_BX)
+	    "movq " WEFT__K(WEFT_LINK_PARENT_SP) ", %%rsp\n\t"
+	    "movq " WEFT__K(WEFT_LINK_PARENT_FP) ", %%rbp\n\t"
+	    "jmp *" WEFT__K(WEFT_LINK_PARENT_PC) "\n"
+	    "1:\t" WEFT__PAD
+	    WEFT__LOAD_BX(WEFT_LINK_BX)
+	    : "+D"(k), "=S"(value), "+a"(effect), "+d"(payload)
+	    :
+	    : "rcx", WEFT__LOST);
+	return value;
+}
+
+/* Suspend into `from` and continue `to`, whose parent_* the caller has set: nobody is returned to. */
+WEFT__INLINE void *weft_arch_transfer(struct weft_link *from, struct weft_link *to, void *value)
+{
+	const void *busy = weft__in_running;
+
+	__asm__ volatile(
+	    "leaq 1f(%%rip), %%rdx\n\t"
+	    "movq %%rsp, " WEFT__STR(WEFT_LINK_SP) "(%%rax)\n\t"
+	    "movq %%rbp, " WEFT__STR(WEFT_LINK_FP) "(%%rax)\n\t"
+	    "movq %%rdx, " WEFT__STR(WEFT_LINK_PC) "(%%rax)\n\t"
+#if defined(__clang__)
+	    "movq %%rbx, " WEFT__STR(WEFT_LINK_BX) "(%%rax)\n\t"
+#endif
+	    "movq " WEFT__K(WEFT_LINK_PC) ", %%rdx\n\t"
+	    "movq %%rcx, " WEFT__K(WEFT_LINK_PC) "\n\t"
+	    "movq " WEFT__K(WEFT_LINK_SP) ", %%rsp\n\t"
+	    "movq " WEFT__K(WEFT_LINK_FP) ", %%rbp\n\t"
+	    "jmp *%%rdx\n"
+	    "1:\t" WEFT__PAD
+	    WEFT__LOAD_BX(WEFT_LINK_BX)
+	    : "+D"(to), "+S"(value), "+a"(from), "+c"(busy)
+	    :
+	    : "rdx", WEFT__LOST);
+	return value;
+}
+
+/*
+ * The current coroutine lives in thread-local storage, but no compiler may know the address: it would keep
+ * it across a switch, and after a migration write into another thread's variable. The linker turns the
+ * load into an immediate where the variable is in the executable.
+ */
+struct weft_coro;
+
+WEFT__INLINE struct weft_coro *weft__self(void)
+{
+	struct weft_coro *self;
+
+	__asm__ volatile("movq weft__tls_self@gottpoff(%%rip), %0\n\tmovq %%fs:(%0), %0" : "=r"(self) : : "memory");
+	return self;
+}
+
+WEFT__INLINE void weft__set_self(struct weft_coro *self)
+{
+	void *offset;
+
+	__asm__ volatile("movq weft__tls_self@gottpoff(%%rip), %0\n\tmovq %1, %%fs:(%0)"
+			 : "=&r"(offset)
+			 : "r"(self)
+			 : "memory");
+}
+
+#endif /* WEFT_ARCH_X86_64_H */

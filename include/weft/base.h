@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * weft/base.h: what every other header needs: version, compiler attributes, the sanitizers in force.
+ * Nothing here has run-time behaviour.
+ */
+#ifndef WEFT_BASE_H
+#define WEFT_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WEFT_VERSION_MAJOR 0
+#define WEFT_VERSION_MINOR 1
+#define WEFT_VERSION_PATCH 0
+#define WEFT_VERSION_STRING "0.1.0"
+
+#if !defined(__GNUC__)
+#error "weft needs GNU C extensions (inline assembly, statement expressions): use gcc >= 12 or clang >= 16"
+#endif
+#if !defined(__linux__)
+#error "weft runs on Linux only"
+#endif
+
+#ifdef __cplusplus
+#define WEFT_EXTERN_C_BEGIN extern "C" {
+#define WEFT_EXTERN_C_END }
+#define WEFT__ALIGNAS(n) alignas(n)
+#define WEFT__STATIC_ASSERT static_assert
+#else
+#define WEFT_EXTERN_C_BEGIN
+#define WEFT_EXTERN_C_END
+#define WEFT__ALIGNAS(n) _Alignas(n)
+#define WEFT__STATIC_ASSERT _Static_assert
+#endif
+
+/* Exported even from code built with -fvisibility=hidden: effects must merge across shared objects. */
+#define WEFT_API __attribute__((visibility("default")))
+#define WEFT__INLINE static inline __attribute__((always_inline, unused))
+#define WEFT__HELPER static inline __attribute__((unused))
+#define WEFT__NORETURN __attribute__((noreturn))
+#define WEFT__COLD __attribute__((cold, noinline))
+#define weft__likely(x) __builtin_expect(!!(x), 1)
+#define weft__unlikely(x) __builtin_expect(!!(x), 0)
+
+/*
+ * WEFT_DEBUG turns on the checks that cost something on a hot path (is the coroutine yielded to really an
+ * ancestor? do both sides declare the effect alike?). On by default where nothing is optimized.
+ */
+#if !defined(WEFT_DEBUG)
+#if defined(__OPTIMIZE__) || defined(NDEBUG)
+#define WEFT_DEBUG 0
+#else
+#define WEFT_DEBUG 1
+#endif
+#endif
+
+#if defined(__SANITIZE_ADDRESS__)
+#define WEFT__ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WEFT__ASAN 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define WEFT__TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WEFT__TSAN 1
+#endif
+#endif
+#ifndef WEFT__ASAN
+#define WEFT__ASAN 0
+#endif
+#ifndef WEFT__TSAN
+#define WEFT__TSAN 0
+#endif
+#define WEFT__SANITIZED (WEFT__ASAN || WEFT__TSAN)
+
+#endif /* WEFT_BASE_H */

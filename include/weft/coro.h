@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * weft/coro.h: coroutines. A coroutine is a stack and the point where it waits; mutable, one-shot, asymmetric.
+ *
+ *   state      whose word is link.pc           who may leave the state
+ *   SUSPENDED  a landing pad                   weft_resume, weft_switch; weft_delete, weft_reset
+ *   RUNNING    weft__in_running                its own code: weft_yield, weft_exit, return
+ *   FINISHED   weft__in_finished               weft_reset, weft_delete
+ *   (deleted)  weft__in_deleted                nobody: the object is dead until it is created anew
+ *
+ * Several coroutines may be RUNNING at once: a chain from the one that executes up through its parents to the
+ * thread's root. Suspending one suspends all below it; `leaf` remembers which of them executes next.
+ *
+ * Unless said otherwise the functions here are thread-safe as long as one coroutine is used by one thread at a
+ * time, may be called on any stack, do not suspend, and take no lock and make no system call when warm.
+ * Semantics after libseff (OOPSLA 2024); interface our own.
+ */
+#ifndef WEFT_CORO_H
+#define WEFT_CORO_H
+
+#include <weft/arch.h>
+#include <weft/stack.h>
+
+WEFT_EXTERN_C_BEGIN
+
+typedef struct weft_coro weft_coro_t;
+
+/** A coroutine's function. Its result reaches the resumer as the payload of the last request. */
+typedef void *weft_fn_t(void *arg);
+
+typedef enum weft_state { WEFT_SUSPENDED, WEFT_RUNNING, WEFT_FINISHED, WEFT_DELETED } weft_state_t;
+
+enum {
+	WEFT_SAVE_FPU = 1u << 0, /**< keep MXCSR and the x87 control word per coroutine (about 5 ns a switch) */
+	WEFT_NO_GUARD = 1u << 1, /**< no guard below the stack: saves a system call when the slot is first cut */
+};
+
+/** What a coroutine should be like. Zero-initialised means: all defaults. Only read during the call. */
+typedef struct weft_attr {
+	const char *name;     /**< for messages and debuggers; borrowed: must outlive the coroutine; may be NULL */
+	weft_policy_t policy; /**< where the stack comes from */
+	unsigned flags;	      /**< WEFT_SAVE_FPU, WEFT_NO_GUARD */
+	size_t stack_size;    /**< bytes reserved, guard and object included; a hint, rounded up to 16 KiB · 2^n;
+				   0: WEFT_STACK's, else the policy's own default */
+	void *user_data;      /**< anything */
+} weft_attr_t;
+
+/** Why the runtime ended a coroutine. */
+typedef enum weft_failure {
+	WEFT_NO_FAILURE,
+	WEFT_BUDGET_SPENT,	/**< opening more stack would pass weft_set_budget */
+	WEFT_RESERVATION_SPENT, /**< the stack's reservation is used up */
+} weft_failure_t;
+
+struct weft__slot;
+
+/**
+ * A coroutine. Complete, so that it may be embedded and used by value with weft_init; must not be copied or moved
+ * between weft_init and weft_release. Every field is private: use the functions.
+ */
+struct weft_coro {
+	/* One cache line each: the switch; the search for a handler; the rest. */
+	WEFT__ALIGNAS(64) struct weft_link link;
+
+	weft_coro_t *parent; /* who resumed it; kept after a suspension */
+	weft_coro_t *leaf;   /* who executes when it is resumed; itself unless suspended from below */
+	uintptr_t handled;   /* what its resumer handles: see weft_handles_t */
+	uint64_t tags;	     /* the same for effects that are small numbers (compatibility headers) */
+	weft_fn_t *fn;
+	void *arg;
+	uint64_t id; /* unique in the process, never reused; 0 in an object not in use */
+	const char *name;
+
+	struct weft__slot *slot;
+	void *user_data;
+	uint32_t flags;
+	uint32_t failure; /* weft_failure_t */
+	uintptr_t fault_address;
+	uint64_t fpu, parent_fpu; /* WEFT_SAVE_FPU: MXCSR low, control word high */
+	void *inner_pc, *outer_pc;
+
+	/* Only code built with a sanitizer uses these. */
+	void *asan_fake;
+	const void *asan_parent_stack;
+	size_t asan_parent_size;
+	void *tsan_fiber, *tsan_parent;
+	weft_fn_t *san_fn;
+	void *san_arg;
+	uint64_t creator; /* id of the coroutine that made this one, 0 if made outside of any */
+};
+
+WEFT__OFFSET_IS(struct weft_coro, fn, WEFT_CORO_FN);
+WEFT__OFFSET_IS(struct weft_coro, arg, WEFT_CORO_ARG);
+WEFT__OFFSET_IS(struct weft_coro, fpu, WEFT_CORO_FPU);
+WEFT__OFFSET_IS(struct weft_coro, parent_fpu, WEFT_CORO_PARENT_FPU);
+WEFT__OFFSET_IS(struct weft_coro, inner_pc, WEFT_CORO_INNER_PC);
+WEFT__OFFSET_IS(struct weft_coro, outer_pc, WEFT_CORO_OUTER_PC);
+
+/** What a resumer handles: nothing, everything, one effect or family, or a set of them. Made by weft_handles(…). */
+typedef struct weft_handles {
+	uintptr_t word; /* 0; ~0; address of an effect; address of a struct weft__set, plus 1 */
+} weft_handles_t;
+
+/** Handle nothing: what the coroutine performs goes to handlers further out. */
+#define WEFT_HANDLE_NONE (weft__handles(0))
+/** Handle whatever the coroutine performs. */
+#define WEFT_HANDLE_ALL (weft__handles(~(uintptr_t)0))
+
+WEFT__INLINE weft_handles_t weft__handles(uintptr_t word)
+{
+	weft_handles_t handles = {word};
+
+	return handles;
+}
+
+/** The effect of a request by which the runtime says that it ended the coroutine: see weft_failure(). */
+extern WEFT_API struct weft_effect weft_failed;
+/** The effect of weft_suspend. */
+extern WEFT_API struct weft_effect weft_suspended;
+
+/* ---- life ---------------------------------------------------------------------------------------------- */
+
+/**
+ * Make a suspended coroutine with default attributes; its first resume calls fn(arg).
+ * @return the coroutine, owned by the caller, to be given to weft_delete; or NULL with errno
+ *   ENOMEM  no memory or address space (or, under commit, no budget)
+ *   EAGAIN  the kernel's limit on mappings is reached (guards by mprotect only)
+ */
+WEFT_API weft_coro_t *weft_create(weft_fn_t *fn, void *arg);
+
+/**
+ * The same with attributes.
+ * @param attr  NULL for the defaults; only read during the call
+ * @return as weft_create; also EINVAL for an unknown policy or flag, or a size beyond the arena
+ */
+WEFT_API weft_coro_t *weft_create_with(weft_fn_t *fn, void *arg, const weft_attr_t *attr);
+
+/**
+ * Make a suspended coroutine in storage of the caller's: embedded, in an array, on the stack.
+ * An object that is still in use by an earlier weft_init is released first, so that initialising anew never leaks.
+ * @param k  storage of the caller's, 64-aligned, initialised or not; must stay in place until weft_release
+ * @return 0, or a negative errno as weft_create_with
+ */
+WEFT_API int weft_init(weft_coro_t *k, weft_fn_t *fn, void *arg, const weft_attr_t *attr);
+
+/** Give back what weft_init took; `k` must not be RUNNING (reported). The storage is the caller's again. */
+WEFT_API void weft_release(weft_coro_t *k);
+
+/**
+ * Make a suspended or finished coroutine start over, on the stack that it has, with its attributes.
+ * Its frames are forgotten, not unwound. A running one is reported. Of the coroutines that were running inside it,
+ * suspended or left with it, those that it (or they) had made are deleted too, because the frames that owned them are
+ * gone; others become FINISHED and stay their owner's.
+ */
+WEFT_API void weft_reset(weft_coro_t *k, weft_fn_t *fn, void *arg);
+
+/**
+ * End a coroutine made by weft_create, whatever its state but RUNNING (reported), and keep its stack for reuse.
+ * NULL is allowed. Its frames are forgotten, not unwound; coroutines that were running inside it as in weft_reset.
+ */
+WEFT_API void weft_delete(weft_coro_t *k);
+
+/* ---- looking at one ------------------------------------------------------------------------------------ */
+
+/** The coroutine that executes this call, or NULL outside of any. */
+WEFT_API weft_coro_t *weft_current(void);
+
+/** Who resumed `k` last: a coroutine, or NULL if that was outside of any (or never). */
+WEFT_API weft_coro_t *weft_parent(const weft_coro_t *k);
+
+/** Its name, or "" if it has none. */
+WEFT_API const char *weft_name(const weft_coro_t *k);
+
+/** Its number: unique in the process, never reused, 0 after deletion. */
+WEFT__INLINE uint64_t weft_id(const weft_coro_t *k)
+{
+	return k->id;
+}
+
+WEFT__INLINE weft_state_t weft_state(const weft_coro_t *k)
+{
+	const void *pc = k->link.pc;
+
+	if (pc == weft__in_running)
+		return WEFT_RUNNING;
+	if (pc == weft__in_finished)
+		return WEFT_FINISHED;
+	return pc == weft__in_deleted || !pc ? WEFT_DELETED : WEFT_SUSPENDED;
+}
+
+/** The pointer given with the attributes, or set since. */
+WEFT__INLINE void *weft_user_data(const weft_coro_t *k)
+{
+	return k->user_data;
+}
+
+WEFT__INLINE void weft_set_user_data(weft_coro_t *k, void *user_data)
+{
+	k->user_data = user_data;
+}
+
+/** The policy that its stack is stored by. */
+WEFT_API weft_policy_t weft_policy(const weft_coro_t *k);
+
+/** Bytes between the guard and the top of its stack, and whether `address` lies there. For tools. */
+WEFT_API size_t weft_stack_usable(const weft_coro_t *k);
+WEFT_API bool weft_on_stack(const weft_coro_t *k, const void *address);
+
+/** Why the runtime ended it; WEFT_NO_FAILURE if it did not. */
+WEFT__INLINE weft_failure_t weft_failure(const weft_coro_t *k)
+{
+	return (weft_failure_t)k->failure;
+}
+
+/**
+ * Be told when the runtime ends a coroutine, to log it. The hook runs on the resumer's stack before the resumer
+ * sees &weft_failed; it must not suspend, and must not rely on anything the coroutine was in the middle of (a
+ * lock of malloc's, say: the fault can come anywhere).
+ * @return the hook before; NULL if none
+ */
+typedef void weft_failure_hook_t(weft_coro_t *k, weft_failure_t why);
+WEFT_API weft_failure_hook_t *weft_set_failure_hook(weft_failure_hook_t *hook);
+
+/* A handle that notices when its coroutine was deleted, even if the memory serves another one since. */
+typedef struct weft_ref {
+	weft_coro_t *k;
+	uint64_t id;
+} weft_ref_t;
+
+/** A checked handle to a coroutine made by weft_create. */
+WEFT__INLINE weft_ref_t weft_ref(weft_coro_t *k)
+{
+	weft_ref_t ref = {k, k->id};
+
+	return ref;
+}
+
+/**
+ * The coroutine, or NULL if it was deleted since. Costs a load and a compare (0.2 ns, `./weft lab --only micro`).
+ * Safe on stale handles: memory of the arena is never unmapped.
+ */
+WEFT__INLINE weft_coro_t *weft_deref(weft_ref_t ref)
+{
+	return weft__likely(ref.k && ref.k->id == ref.id) ? ref.k : NULL;
+}
+
+/* ---- what the inline functions below stand on ------------------------------------------------------------ */
+
+WEFT_API weft_coro_t *weft__attach_thread(void);
+WEFT_API void *weft__transfer_fpu(weft_coro_t *from, weft_coro_t *to, void *value);
+WEFT_API WEFT__NORETURN void weft__leave_to(weft_coro_t *k, const void *effect, void *payload);
+WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_not_ancestor(const weft_coro_t *k);
+WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_no_coroutine(const char *what);
+WEFT_API bool weft__is_ancestor(const weft_coro_t *k, const weft_coro_t *of);
+
+#if WEFT__SANITIZED
+WEFT_EXTERN_C_END
+#include <weft/sanitizer.h>
+WEFT_EXTERN_C_BEGIN
+#else
+#define weft__resume_hooked weft_arch_resume
+#define weft__yield_hooked(k, self, effect, payload) weft_arch_yield(&(k)->link, effect, payload)
+#define weft__transfer_hooked(from, to, value) weft_arch_transfer(&(from)->link, &(to)->link, value)
+#define weft__leaving(k) ((void)0)
+#endif
+
+/* Continue *k. On return *k is who suspended: another one if it switched sideways meanwhile. */
+WEFT__INLINE weft_request_t weft__resume(weft_coro_t **k, void *value, uintptr_t handled, uint64_t tags)
+{
+	weft_coro_t *self = weft__self();
+	weft_request_t request;
+	struct weft_link *link = &(*k)->link;
+
+	if (weft__unlikely(!self))
+		self = weft__attach_thread();
+	(*k)->parent = self;
+	(*k)->handled = handled;
+	(*k)->tags = tags;
+	weft__set_self((*k)->leaf);
+	request = weft__resume_hooked(&link, value);
+	weft__set_self(self);
+	*k = (weft_coro_t *)link;
+	return request;
+}
+
+WEFT__INLINE void *weft__yield(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload)
+{
+	k->leaf = self;
+	return weft__yield_hooked(k, self, effect, payload);
+}
+
+/* ---- switching -------------------------------------------------------------------------------------------- */
+
+/**
+ * Start or continue a suspended coroutine, until it suspends, finishes or fails.
+ * @param k        suspended; any other state is reported and ends the process
+ * @param value    what its pending weft_yield returns; the first resume ignores it
+ * @param handles  the effects handled here for this run, e.g. weft_handles(state, print); what the coroutine
+ *                 performs beyond them goes to handlers further out. A set must live until this returns.
+ * @return why control came back; see weft_request_t
+ * May be called on any stack and any thread (a coroutine may move between threads, between runs). Suspends the
+ * caller's own chain if an effect is handled further out.
+ */
+WEFT__INLINE weft_request_t weft_resume(weft_coro_t *k, void *value, weft_handles_t handles)
+{
+	return weft__resume(&k, value, handles.word, 0);
+}
+
+/** As weft_resume for chains that use weft_switch: `*k` becomes the coroutine that the request comes from. */
+WEFT__INLINE weft_request_t weft_resume_any(weft_coro_t **k, void *value, weft_handles_t handles)
+{
+	return weft__resume(k, value, handles.word, 0);
+}
+
+/**
+ * Suspend `k`, the current coroutine or an ancestor of it, without a search for a handler: its resumer gets the
+ * request {effect, payload}, and all coroutines below `k` are suspended with it.
+ * @param k        RUNNING and an ancestor-or-self (checked in debug builds)
+ * @param effect   not NULL; &weft_suspended if it does not matter
+ * @param payload  anything; usually points to this stack
+ * @return the value that the next resume of `k` passes
+ */
+WEFT__INLINE void *weft_yield(weft_coro_t *k, const struct weft_effect *effect, void *payload)
+{
+	weft_coro_t *self = weft__self();
+
+#if WEFT_DEBUG
+	if (weft__unlikely(!weft__is_ancestor(k, self)))
+		weft__die_not_ancestor(k);
+#endif
+	return weft__yield(k, self, effect, payload);
+}
+
+/** Suspend the current coroutine: its resumer gets {&weft_suspended, payload}. Outside of any: reported. */
+WEFT__INLINE void *weft_suspend(void *payload)
+{
+	weft_coro_t *self = weft__self();
+
+	if (weft__unlikely(!self || !self->parent))
+		weft__die_no_coroutine("weft_suspend");
+	return weft__yield(self, self, &weft_suspended, payload);
+}
+
+/**
+ * Finish `k`, the current coroutine or an ancestor of it: its resumer gets the request, nothing is saved, and the
+ * coroutines running below `k` are finished with it (see weft_reset for who deletes them). The payload may lie on the stack
+ * that is left: it stays readable until `k` is reset or deleted.
+ */
+WEFT__INLINE WEFT__NORETURN void weft_exit(weft_coro_t *k, const struct weft_effect *effect, void *payload)
+{
+	weft__leaving(k);
+	weft__leave_to(k, effect, payload);
+}
+
+/**
+ * Suspend the current coroutine and continue `to` in its place, sideways: `to` gets the parent and the handled set
+ * that the current one has, and the parent's resume returns what `to` requests (weft_resume_any says from whom).
+ * @param to     suspended; any other state is reported. Called outside of any coroutine: reported.
+ * @param value  what the pending switch or yield of `to` returns
+ * @return the value passed by whoever continues the current coroutine
+ */
+WEFT__INLINE void *weft_switch(weft_coro_t *to, void *value)
+{
+	weft_coro_t *from = weft__self();
+
+	if (weft__unlikely(!from || !from->parent))
+		weft__die_no_coroutine("weft_switch");
+	if (weft__unlikely(to == from))
+		return value;
+	to->parent = from->parent;
+	to->handled = from->handled;
+	to->tags = from->tags;
+	to->link.parent_sp = from->link.parent_sp;
+	to->link.parent_pc = from->link.parent_pc;
+	to->link.parent_fp = from->link.parent_fp;
+	to->link.parent_bx = from->link.parent_bx;
+	from->leaf = from;
+	weft__set_self(to->leaf);
+	if (weft__unlikely((from->flags | to->flags) & WEFT_SAVE_FPU))
+		return weft__transfer_fpu(from, to, value);
+	return weft__transfer_hooked(from, to, value);
+}
+
+/* Out-of-line twins, for languages that cannot inline C: the same contracts. */
+WEFT_API weft_request_t weft_ffi_resume(weft_coro_t *k, void *value, weft_handles_t handles);
+WEFT_API void *weft_ffi_yield(weft_coro_t *k, const struct weft_effect *effect, void *payload);
+WEFT_API WEFT__NORETURN void weft_ffi_exit(weft_coro_t *k, const struct weft_effect *effect, void *payload);
+WEFT_API void *weft_ffi_switch(weft_coro_t *to, void *value);
+WEFT_API weft_state_t weft_ffi_state(const weft_coro_t *k);
+
+/** Is the object consistent? For assertions and debuggers; reads only. */
+WEFT_API bool weft_coro_is_valid(const weft_coro_t *k);
+
+WEFT_EXTERN_C_END
+
+#endif /* WEFT_CORO_H */

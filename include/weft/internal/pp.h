@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * weft/internal/pp.h: the preprocessor part of effect declarations. Lists are walked by a chain of macros, one per
+ * element, each expanding the next only if elements are left.
+ */
+#ifndef WEFT_INTERNAL_PP_H
+#define WEFT_INTERNAL_PP_H
+
+#define WEFT__FIRST(first, ...) first
+#define WEFT__SECOND(first, second, ...) second
+#define WEFT__UNWRAP(...) __VA_ARGS__
+#define WEFT__COMMA() ,
+#define WEFT__NOTHING()
+#define WEFT__CAT_(a, b) a##b
+#define WEFT__CAT(a, b) WEFT__CAT_(a, b)
+
+/* WEFT__IF_VOID(type)(then)(else). A type that merely starts with void, such as `void *`, leaves the probe unexpanded,
+ * because a function-like macro needs its parenthesis next. */
+#define WEFT__PROBE_void() ~, YES
+#define WEFT__IF_VOID(type) WEFT__CAT(WEFT__IF_, WEFT__SECOND_OF(WEFT__PROBE_##type(), NO, ))
+#define WEFT__SECOND_OF(...) WEFT__SECOND(__VA_ARGS__)
+#define WEFT__IF_YES(then) then WEFT__SKIP
+#define WEFT__IF_NO(then) WEFT__UNWRAP
+#define WEFT__SKIP(...)
+
+/* m(type, name) for each pair, with sep() in between; up to eight pairs. */
+#define WEFT__PAIRS(m, sep, ...) __VA_OPT__(WEFT__PAIRS_1(m, sep, __VA_ARGS__))
+#define WEFT__PAIRS_1(m, sep, t, n, ...) m(t, n) __VA_OPT__(sep() WEFT__PAIRS_2(m, sep, __VA_ARGS__))
+#define WEFT__PAIRS_2(m, sep, t, n, ...) m(t, n) __VA_OPT__(sep() WEFT__PAIRS_3(m, sep, __VA_ARGS__))
+#define WEFT__PAIRS_3(m, sep, t, n, ...) m(t, n) __VA_OPT__(sep() WEFT__PAIRS_4(m, sep, __VA_ARGS__))
+#define WEFT__PAIRS_4(m, sep, t, n, ...) m(t, n) __VA_OPT__(sep() WEFT__PAIRS_5(m, sep, __VA_ARGS__))
+#define WEFT__PAIRS_5(m, sep, t, n, ...) m(t, n) __VA_OPT__(sep() WEFT__PAIRS_6(m, sep, __VA_ARGS__))
+#define WEFT__PAIRS_6(m, sep, t, n, ...) m(t, n) __VA_OPT__(sep() WEFT__PAIRS_7(m, sep, __VA_ARGS__))
+#define WEFT__PAIRS_7(m, sep, t, n, ...) m(t, n) __VA_OPT__(sep() WEFT__PAIRS_8(m, sep, __VA_ARGS__))
+#define WEFT__PAIRS_8(m, sep, t, n, ...) m(t, n) __VA_OPT__(WEFT__TOO_MANY_PARAMETERS)
+
+/* m(fixed, element) for each element; up to sixteen. */
+#define WEFT__EACH(m, f, ...) __VA_OPT__(WEFT__EACH_1(m, f, __VA_ARGS__))
+#define WEFT__EACH_1(m, f, x, ...) m(f, x) __VA_OPT__(WEFT__EACH_2(m, f, __VA_ARGS__))
+#define WEFT__EACH_2(m, f, x, ...) m(f, x) __VA_OPT__(WEFT__EACH_3(m, f, __VA_ARGS__))
+#define WEFT__EACH_3(m, f, x, ...) m(f, x) __VA_OPT__(WEFT__EACH_4(m, f, __VA_ARGS__))
+#define WEFT__EACH_4(m, f, x, ...) m(f, x) __VA_OPT__(WEFT__EACH_5(m, f, __VA_ARGS__))
+#define WEFT__EACH_5(m, f, x, ...) m(f, x) __VA_OPT__(WEFT__EACH_6(m, f, __VA_ARGS__))
+#define WEFT__EACH_6(m, f, x, ...) m(f, x) __VA_OPT__(WEFT__EACH_7(m, f, __VA_ARGS__))
+#define WEFT__EACH_7(m, f, x, ...) m(f, x) __VA_OPT__(WEFT__EACH_8(m, f, __VA_ARGS__))
+#define WEFT__EACH_8(m, f, x, ...) m(f, x) __VA_OPT__(WEFT__EACH_9(m, f, __VA_ARGS__))
+#define WEFT__EACH_9(m, f, x, ...) m(f, x) __VA_OPT__(WEFT__EACH_10(m, f, __VA_ARGS__))
+#define WEFT__EACH_10(m, f, x, ...) m(f, x) __VA_OPT__(WEFT__EACH_11(m, f, __VA_ARGS__))
+#define WEFT__EACH_11(m, f, x, ...) m(f, x) __VA_OPT__(WEFT__EACH_12(m, f, __VA_ARGS__))
+#define WEFT__EACH_12(m, f, x, ...) m(f, x) __VA_OPT__(WEFT__EACH_13(m, f, __VA_ARGS__))
+#define WEFT__EACH_13(m, f, x, ...) m(f, x) __VA_OPT__(WEFT__EACH_14(m, f, __VA_ARGS__))
+#define WEFT__EACH_14(m, f, x, ...) m(f, x) __VA_OPT__(WEFT__EACH_15(m, f, __VA_ARGS__))
+#define WEFT__EACH_15(m, f, x, ...) m(f, x) __VA_OPT__(WEFT__EACH_16(m, f, __VA_ARGS__))
+#define WEFT__EACH_16(m, f, x, ...) m(f, x) __VA_OPT__(WEFT__TOO_MANY_ELEMENTS)
+
+/* What to make of a pair. */
+#define WEFT__PARAMETER(type, name) type name
+#define WEFT__FIELD(type, name) type name;
+#define WEFT__NAME(type, name) name
+#define WEFT__STORE(type, name) frame.name = name;
+
+/* "(T a, U b)", "(void)" where there are none; "a, b"; ", T a, U b". */
+#define WEFT__PARAMETERS(...) WEFT__CAT(WEFT__PARAMETERS_, WEFT__FIRST(__VA_OPT__(SOME, ) NONE, ))(__VA_ARGS__)
+#define WEFT__PARAMETERS_NONE() (void)
+#define WEFT__PARAMETERS_SOME(...) (WEFT__PAIRS_1(WEFT__PARAMETER, WEFT__COMMA, __VA_ARGS__))
+#define WEFT__MORE_PARAMETERS(...) __VA_OPT__(, WEFT__PAIRS_1(WEFT__PARAMETER, WEFT__COMMA, __VA_ARGS__))
+#define WEFT__NAMES(...) WEFT__PAIRS(WEFT__NAME, WEFT__COMMA, __VA_ARGS__)
+
+#endif /* WEFT_INTERNAL_PP_H */

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * weft/stack.h: where the stacks of coroutines come from. A policy is chosen per coroutine, at run time.
+ *
+ * All stacks lie in one reserved arena, cut into slots of 16 KiB · 2^n. A slot is, from low to high: guard,
+ * stack, coroutine object. Deleted slots are kept warm: first by the deleting thread, then process-wide, and
+ * beyond a bound their pages go back to the kernel. A warm creation takes no lock and makes no system call.
+ */
+#ifndef WEFT_STACK_H
+#define WEFT_STACK_H
+
+#include <weft/base.h>
+
+WEFT_EXTERN_C_BEGIN
+
+/** How a stack is stored. Numbers are stable; names are those of WEFT_STACK=name[:size]. */
+typedef enum weft_policy {
+	WEFT_DEFAULT_POLICY = 0, /**< what WEFT_STACK says, else overcommit */
+	WEFT_FIXED,		 /**< "fixed": plain memory, accounted in full by kernels that count; 64 KiB */
+	WEFT_OVERCOMMIT,	 /**< "overcommit": reserved only, the kernel adds pages on first touch; 256 KiB */
+	WEFT_COMMIT,		 /**< "commit": pages opened by weft in growing batches, under a budget; 256 KiB */
+	WEFT_POLICY_COUNT
+} weft_policy_t;
+
+/** Counters of one policy, all since the start of the process. Bytes count whole pages. */
+typedef struct weft_stack_stats {
+	size_t live;	   /**< stacks in use now */
+	size_t cached;	   /**< stacks kept for reuse, by threads and by the process */
+	size_t high_water; /**< most stacks ever out of the process-wide store at once: in use, or kept by threads */
+	size_t reserved;   /**< bytes of address space cut into slots */
+	size_t committed;  /**< commit: bytes opened (charged to the budget); others: bytes that may be touched */
+	size_t faults;	   /**< commit: faults answered by opening pages */
+	size_t failures;   /**< commit: coroutines ended because their budget or their reservation was spent */
+} weft_stack_stats_t;
+
+/**
+ * Read the counters of a policy.
+ * @param policy  a policy; WEFT_DEFAULT_POLICY means the one in force
+ * @param stats   where to write them; owned by the caller
+ * @return 0, or -EINVAL for a number that is no policy (nothing is written)
+ * Thread-safe; takes a lock; may be called on any stack; does not suspend. Counters of running threads are
+ * read without stopping them: a total may be off by what is in flight.
+ */
+WEFT_API int weft_stack_stats(weft_policy_t policy, weft_stack_stats_t *stats);
+
+/**
+ * Bound the bytes that all `commit` stacks together may have open. Initially WEFT_BUDGET=bytes[K|M|G], else half of
+ * the machine's memory. Lowering it below what is open stops growth only.
+ * @param bytes  the new bound
+ * @return the bound before
+ * Thread-safe, any stack, does not suspend.
+ */
+WEFT_API size_t weft_set_budget(size_t bytes);
+
+/**
+ * Give every kept stack's memory back to the kernel: the calling thread's and the process-wide store, not those
+ * kept by other threads. Address space stays reserved.
+ * @return bytes of slots given back
+ * Thread-safe; takes a lock; any stack; does not suspend.
+ */
+WEFT_API size_t weft_stack_trim(void);
+
+/** The policy that WEFT_DEFAULT_POLICY stands for: WEFT_STACK's, else overcommit. Thread-safe, any stack. */
+WEFT_API weft_policy_t weft_default_policy(void);
+
+/** "fixed", "overcommit", …; "default" for 0 and NULL for a number that is no policy. Static storage. */
+WEFT_API const char *weft_policy_name(weft_policy_t policy);
+
+/** The policy of that name, WEFT_DEFAULT_POLICY if there is none. */
+WEFT_API weft_policy_t weft_policy_named(const char *name);
+
+/**
+ * Can this policy run here? Reserves the arena to find out.
+ * @return NULL if it can; else one line, static storage, that says why not
+ */
+WEFT_API const char *weft_policy_unavailable(weft_policy_t policy);
+
+/** How guards are made here: "madvise" (MADV_GUARD_INSTALL, kernel 6.13 and later: no limit on their number) or
+ * "mprotect" (about 32 000 guarded stacks). WEFT_GUARD=madvise|mprotect forces one. Static storage. */
+WEFT_API const char *weft_guard_mechanism(void);
+
+WEFT_EXTERN_C_END
+
+#endif /* WEFT_STACK_H */

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* weft/weft.h: all of Weft. */
+#ifndef WEFT_WEFT_H
+#define WEFT_WEFT_H
+
+#include <weft/base.h>
+#include <weft/stack.h>
+#include <weft/coro.h>
+#include <weft/effect.h>
+
+#endif /* WEFT_WEFT_H */

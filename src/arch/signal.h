@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What a signal handler needs of an architecture: where the interrupted code's stack is, and how to send it elsewhere. */
+#ifndef WEFT_SRC_ARCH_SIGNAL_H
+#define WEFT_SRC_ARCH_SIGNAL_H
+
+#include <stdint.h>
+#include <ucontext.h>
+
+#if defined(__x86_64__)
+
+static inline char *weft__context_sp(const ucontext_t *context)
+{
+	return (char *)context->uc_mcontext.gregs[REG_RSP];
+}
+
+/* On return from the handler, call function(argument) on the stack below `sp`, as if from `fp`'s frame. */
+static inline void weft__context_call(ucontext_t *context, void (*function)(void *), void *argument, char *sp, void *fp)
+{
+	enum { RED_ZONE = 128, DIRECTION_FLAG = 1 << 10 };
+	greg_t *regs = context->uc_mcontext.gregs;
+
+	regs[REG_RIP] = (greg_t)(uintptr_t)function;
+	regs[REG_RDI] = (greg_t)(uintptr_t)argument;
+	regs[REG_RSP] = (greg_t)((((uintptr_t)sp - RED_ZONE) & ~(uintptr_t)15) - 8); /* as after a call */
+	regs[REG_RBP] = (greg_t)(uintptr_t)fp;
+	regs[REG_EFL] &= ~(greg_t)DIRECTION_FLAG;
+}
+
+#else
+#error "weft: write weft__context_sp and weft__context_call for this architecture"
+#endif
+
+#endif

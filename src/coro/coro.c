@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Making and ending coroutines. Switching is inline (weft/coro.h); this is what surrounds it.
+ *
+ * A thread's outermost code runs in a root: a coroutine object without a stack of ours, whose parent is NULL and which
+ * handles nothing, so that a search for a handler ends there without a special case.
+ */
+#include "coro/coro.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(sizeof(weft_coro_t) == WEFT__OBJECT_BYTES, "the slot's room for a coroutine");
+
+__attribute__((visibility("default"), tls_model("initial-exec"))) __thread weft_coro_t *weft__tls_self;
+static __thread weft_coro_t root __attribute__((tls_model("initial-exec")));
+
+weft_coro_t *weft__attach_thread(void)
+{
+	(void)weft__thread(); /* alternate signal stack; without memory it is tried again at the next creation */
+	root.link.pc = (void *)weft__in_running;
+	root.leaf = &root;
+	weft__set_self(&root);
+	return &root;
+}
+
+/* ---- the stack layer's questions ---------------------------------------------------------------------------- */
+
+void weft__object_clear(void *object)
+{
+	weft_coro_t *k = object;
+
+	k->link.pc = (void *)weft__in_deleted;
+}
+
+void weft__owner_describe(const void *owner, const char **name, uint64_t *id)
+{
+	const weft_coro_t *k = owner;
+
+	*name = weft_name(k);
+	*id = k->id;
+}
+
+/* ---- making --------------------------------------------------------------------------------------------------- */
+
+static struct weft__slot *slot_of(const weft_coro_t *k)
+{
+	return k->slot;
+}
+
+/* Where the frames start: just below the slot's own record. */
+static void arm(weft_coro_t *k, weft_fn_t *fn, void *arg)
+{
+	k->link.pc = (void *)weft__entry;
+	k->link.sp = slot_of(k);
+	k->link.parent_pc = NULL;
+	k->parent = NULL;
+	k->leaf = k;
+	k->fn = fn;
+	k->arg = arg;
+	k->failure = WEFT_NO_FAILURE;
+}
+
+static void arm_fpu(weft_coro_t *k)
+{
+	enum { MXCSR_DEFAULT = 0x1f80, CONTROL_WORD_DEFAULT = 0x037f };
+
+	k->inner_pc = (void *)weft__entry_fpu;
+	k->outer_pc = NULL;
+	k->fpu = MXCSR_DEFAULT | (uint64_t)CONTROL_WORD_DEFAULT << 32;
+	k->link.pc = (void *)weft__land_fpu;
+}
+
+static void set_up(weft_coro_t *k, struct weft__slot *slot, struct weft__thread *thread, weft_fn_t *fn, void *arg)
+{
+	const weft_coro_t *creator = weft__self();
+
+	k->slot = slot;
+	arm(k, fn, arg);
+	k->id = weft__new_id(thread);
+	k->creator = creator ? creator->id : 0;
+	k->tsan_fiber = NULL;
+	/* Release: the fault handler reads the name and number of an owner that it sees. */
+	atomic_store_explicit(&slot->owner, k, memory_order_release);
+	weft__count(&thread->counters[slot->policy].taken);
+}
+
+weft_coro_t *weft_create(weft_fn_t *fn, void *arg)
+{
+	struct weft__thread *thread = weft__thread();
+	struct weft__slot *slot;
+	int error = -ENOMEM;
+	weft_coro_t *k;
+
+	slot = thread ? weft__slot_take(thread, thread->default_bin, true, &error) : NULL;
+	if (weft__likely(slot) && weft__unlikely(!slot->guarded)) {
+		error = weft__slot_guard(slot);
+		if (error) {
+			weft__slot_give(slot);
+			slot = NULL;
+		}
+	}
+	if (weft__unlikely(!slot)) {
+		errno = -error;
+		return NULL;
+	}
+	k = (weft_coro_t *)slot->object;
+	k->name = NULL;
+	k->user_data = NULL;
+	k->flags = 0;
+	set_up(k, slot, thread, fn, arg);
+	return k;
+}
+
+static const weft_attr_t no_attr;
+
+static struct weft__slot *take(struct weft__thread *thread, const weft_attr_t *attr, int *error)
+{
+	weft_policy_t policy = attr->policy ? attr->policy : weft_default_policy();
+	bool guard = !(attr->flags & WEFT_NO_GUARD);
+	struct weft__slot *slot;
+	unsigned size_class;
+
+	*error = -EINVAL;
+	if ((unsigned)policy >= WEFT_POLICY_COUNT || attr->flags & ~(unsigned)(WEFT_SAVE_FPU | WEFT_NO_GUARD))
+		return NULL;
+	size_class = weft__size_class(policy, attr->stack_size);
+	if (size_class == WEFT__CLASSES)
+		return NULL;
+	*error = -ENOMEM;
+	if (!thread)
+		return NULL;
+	slot = weft__slot_take(thread, &thread->bins[policy][size_class], guard, error);
+	if (slot && guard && !slot->guarded) {
+		*error = weft__slot_guard(slot);
+		if (*error) {
+			weft__slot_give(slot);
+			return NULL;
+		}
+	}
+	return slot;
+}
+
+static void apply(weft_coro_t *k, const weft_attr_t *attr)
+{
+	k->name = attr->name;
+	k->user_data = attr->user_data;
+	k->flags = attr->flags;
+	if (k->flags & WEFT_SAVE_FPU)
+		arm_fpu(k);
+}
+
+weft_coro_t *weft_create_with(weft_fn_t *fn, void *arg, const weft_attr_t *attr)
+{
+	struct weft__thread *thread = weft__thread();
+	struct weft__slot *slot;
+	weft_coro_t *k;
+	int error;
+
+	if (!attr)
+		attr = &no_attr;
+	slot = take(thread, attr, &error);
+	if (!slot) {
+		errno = -error;
+		return NULL;
+	}
+	k = (weft_coro_t *)slot->object;
+	set_up(k, slot, thread, fn, arg);
+	apply(k, attr);
+	return k;
+}
+
+/* ---- ending --------------------------------------------------------------------------------------------------- */
+
+void __tsan_destroy_fiber(void *fiber) __attribute__((weak));
+
+/* The slot goes back; the object stays readable and says that it is dead. */
+static void bury(weft_coro_t *k)
+{
+	struct weft__slot *slot = slot_of(k);
+
+	if (weft__unlikely(k->tsan_fiber) && __tsan_destroy_fiber)
+		__tsan_destroy_fiber(k->tsan_fiber);
+	k->link.pc = (void *)weft__in_deleted;
+	k->id = 0;
+	k->slot = NULL;
+	/* Relaxed: the handler may still see the old owner, whose object can be read. */
+	atomic_store_explicit(&slot->owner, NULL, memory_order_relaxed);
+	weft__slot_give(slot);
+}
+
+static bool embedded(const weft_coro_t *k)
+{
+	return (const char *)k == slot_of(k)->object;
+}
+
+static bool made_within(const weft_coro_t *k, const weft_coro_t *outer)
+{
+	for (const weft_coro_t *c = k->parent;; c = c->parent) {
+		if (c->id == k->creator)
+			return true;
+		if (c == outer)
+			return false;
+	}
+}
+
+/*
+ * Coroutines that were running inside k will not run again. They all become FINISHED. Those made by the frames that are
+ * lost belong to nobody any more: they are chained behind k (through `parent`, starting at k->leaf) until k is reset or
+ * deleted, because the payload of a request may lie on their stacks.
+ */
+static void abandon(weft_coro_t *k, weft_coro_t *leaf)
+{
+	weft_coro_t *orphans = k, *c = leaf, *up;
+
+	for (; c != k; c = up) {
+		up = c->parent;
+		c->link.pc = (void *)weft__in_finished;
+		c->leaf = c;
+		if (made_within(c, k)) {
+			c->parent = orphans;
+			orphans = c;
+		}
+	}
+	k->leaf = orphans;
+}
+
+static void bury_orphans(weft_coro_t *k)
+{
+	weft_coro_t *c = k->leaf, *next;
+
+	for (; c != k; c = next) {
+		next = c->parent;
+		bury_orphans(c);
+		bury(c);
+	}
+	k->leaf = k;
+}
+
+static void drop_frames(weft_coro_t *k)
+{
+	if (weft__likely(k->leaf == k))
+		return;
+	if (k->link.pc != weft__in_finished) /* suspended from below */
+		abandon(k, k->leaf);
+	bury_orphans(k);
+}
+
+static void check_ending(const weft_coro_t *k, const char *what)
+{
+	weft_state_t state = weft_state(k);
+	struct weft__line line;
+
+	if (weft__likely(state == WEFT_SUSPENDED || state == WEFT_FINISHED))
+		return;
+	weft__line_coro(&line, what, k);
+	weft__line_text(&line, state == WEFT_RUNNING ? ": it is running; let it yield or exit first"
+						     : ": it was deleted before, or never made");
+	weft__line_die(&line);
+}
+
+void weft_delete(weft_coro_t *k)
+{
+	if (!k)
+		return;
+	check_ending(k, "cannot delete");
+	if (weft__unlikely(!embedded(k))) {
+		struct weft__line line;
+
+		weft__line_coro(&line, "cannot delete", k);
+		weft__line_text(&line, ": it was made by weft_init; use weft_release");
+		weft__line_die(&line);
+	}
+	drop_frames(k);
+	bury(k);
+}
+
+void weft_reset(weft_coro_t *k, weft_fn_t *fn, void *arg)
+{
+	check_ending(k, "cannot reset");
+	drop_frames(k);
+	arm(k, fn, arg);
+	if (k->flags & WEFT_SAVE_FPU)
+		arm_fpu(k);
+}
+
+void weft_release(weft_coro_t *k)
+{
+	check_ending(k, "cannot release");
+	drop_frames(k);
+	bury(k);
+}
+
+#ifdef WEFT_HAVE_VALGRIND
+#include <valgrind/memcheck.h>
+#else
+#define VALGRIND_MAKE_MEM_DEFINED(start, bytes) ((void)0)
+#endif
+
+/* Does the storage hold a coroutine made by weft_init? It may hold anything; the arena knows what it gave out. */
+static bool in_use(weft_coro_t *k)
+{
+	struct weft__slot *slot;
+
+	VALGRIND_MAKE_MEM_DEFINED(k, sizeof *k);
+	if (weft__arena_open())
+		return false;
+	slot = weft__arena_find(k->slot);
+	return slot && slot == k->slot && atomic_load_explicit(&slot->owner, memory_order_relaxed) == k;
+}
+
+int weft_init(weft_coro_t *k, weft_fn_t *fn, void *arg, const weft_attr_t *attr)
+{
+	struct weft__thread *thread = weft__thread();
+	struct weft__slot *slot;
+	int error;
+
+	if (in_use(k))
+		weft_release(k);
+	memset(k, 0, sizeof *k);
+	k->link.pc = (void *)weft__in_deleted;
+	if (!attr)
+		attr = &no_attr;
+	slot = take(thread, attr, &error);
+	if (!slot)
+		return error;
+	set_up(k, slot, thread, fn, arg);
+	apply(k, attr);
+	return 0;
+}
+
+/* ---- leaving -------------------------------------------------------------------------------------------------- */
+
+void weft__leave_to(weft_coro_t *k, const void *effect, void *payload)
+{
+	weft_coro_t *self = weft__self();
+
+	if (weft__unlikely(!weft__is_ancestor(k, self)))
+		weft__die_not_ancestor(k);
+	if (k != self)
+		abandon(k, self);
+	weft__leave(k, effect, payload);
+}
+
+bool weft__is_ancestor(const weft_coro_t *k, const weft_coro_t *of)
+{
+	for (; of && of->parent; of = of->parent)
+		if (of == k)
+			return true;
+	return false;
+}
+
+static weft_failure_hook_t *_Atomic failure_hook;
+
+weft_failure_hook_t *weft_set_failure_hook(weft_failure_hook_t *hook)
+{
+	return atomic_exchange(&failure_hook, hook);
+}
+
+void *weft__owner_choose(void *owner, const char *address, enum weft__spent why, char **sp, void **fp)
+{
+	weft_coro_t *self = weft__self(), *victim = owner;
+
+	if (!self || !self->parent || !weft_on_stack(self, *sp))
+		return NULL;
+	/* Normally the thread runs on the stack that cannot grow, or on one further in; else it is the one to go. */
+	if (!weft__is_ancestor(victim, self))
+		victim = self;
+	victim->failure = why == WEFT__SPENT_BUDGET ? WEFT_BUDGET_SPENT : WEFT_RESERVATION_SPENT;
+	victim->fault_address = (uintptr_t)address;
+	*sp = victim->link.parent_sp;
+	*fp = victim->link.parent_fp;
+	return victim;
+}
+
+void weft__owner_fail(void *victim)
+{
+	weft_failure_hook_t *hook = atomic_load(&failure_hook);
+	weft_coro_t *k = victim;
+
+	if (hook)
+		hook(k, (weft_failure_t)k->failure);
+	weft__leave_to(k, &weft_failed, k);
+}
+
+/* ---- looking ---------------------------------------------------------------------------------------------------- */
+
+weft_coro_t *weft_current(void)
+{
+	weft_coro_t *self = weft__self();
+
+	return self && self->parent ? self : NULL;
+}
+
+weft_coro_t *weft_parent(const weft_coro_t *k)
+{
+	return k->parent && k->parent->parent ? k->parent : NULL;
+}
+
+const char *weft_name(const weft_coro_t *k)
+{
+	return k->name ? k->name : "";
+}
+
+weft_policy_t weft_policy(const weft_coro_t *k)
+{
+	return k->slot ? (weft_policy_t)k->slot->policy : WEFT_DEFAULT_POLICY;
+}
+
+size_t weft_stack_usable(const weft_coro_t *k)
+{
+	return k->slot ? (size_t)((char *)k->slot - k->slot->low) : 0;
+}
+
+bool weft_on_stack(const weft_coro_t *k, const void *address)
+{
+	const char *at = address;
+
+	return k->slot && at < (const char *)k->slot && at >= weft__slot_start(k->slot);
+}
+
+bool weft_coro_is_valid(const weft_coro_t *k)
+{
+	switch (weft_state(k)) {
+	case WEFT_DELETED:
+		return !k->id;
+	case WEFT_SUSPENDED:
+		return k->id && k->slot && k->leaf && weft_on_stack(k->leaf, (char *)k->link.sp - 1);
+	case WEFT_RUNNING:
+	case WEFT_FINISHED:
+		return k->id && k->slot && k->leaf;
+	}
+	return false;
+}
+
+/* ---- twins ------------------------------------------------------------------------------------------------------ */
+
+weft_request_t weft_ffi_resume(weft_coro_t *k, void *value, weft_handles_t handles)
+{
+	return weft_resume(k, value, handles);
+}
+
+void *weft_ffi_yield(weft_coro_t *k, const struct weft_effect *effect, void *payload)
+{
+	return weft_yield(k, effect, payload);
+}
+
+void weft_ffi_exit(weft_coro_t *k, const struct weft_effect *effect, void *payload)
+{
+	weft_exit(k, effect, payload);
+}
+
+void *weft_ffi_switch(weft_coro_t *to, void *value)
+{
+	return weft_switch(to, value);
+}
+
+weft_state_t weft_ffi_state(const weft_coro_t *k)
+{
+	return weft_state(k);
+}
+
+/* Exchange control words by hand: a transfer passes through neither side's resume site. */
+void *weft__transfer_fpu(weft_coro_t *from, weft_coro_t *to, void *value)
+{
+	struct weft_link *link = &from->link;
+	uint32_t mxcsr;
+	uint16_t control;
+
+	if (from->flags & WEFT_SAVE_FPU) {
+		to->link.parent_pc = from->outer_pc;
+		__asm__ volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(mxcsr), "=m"(control));
+		from->fpu = mxcsr | (uint64_t)control << 32;
+		mxcsr = (uint32_t)from->parent_fpu;
+		control = (uint16_t)(from->parent_fpu >> 32);
+		__asm__ volatile("ldmxcsr %0\n\tfldcw %1" : : "m"(mxcsr), "m"(control));
+	}
+	value = weft_arch_transfer(link, &to->link, value);
+	return value;
+}

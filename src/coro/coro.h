@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the files of the coroutine layer share, and what assembly calls. */
+#ifndef WEFT_SRC_CORO_CORO_H
+#define WEFT_SRC_CORO_CORO_H
+
+#include <weft/coro.h>
+
+#include "internal/line.h"
+#include "stack/policy.h"
+
+#define WEFT__HIDDEN __attribute__((visibility("hidden")))
+
+/* Order as in arch/x86_64.S. */
+enum weft__misuse { WEFT__RESUMED_RUNNING = 1, WEFT__RESUMED_FINISHED, WEFT__RESUMED_DELETED };
+
+WEFT__HIDDEN _Noreturn void weft__die_misuse(const weft_coro_t *k, enum weft__misuse what);
+/* "weft: WHAT coroutine "NAME" (#ID)" */
+void weft__line_coro(struct weft__line *line, const char *what, const weft_coro_t *k);
+
+/* Assembly. */
+WEFT__HIDDEN _Noreturn void weft__leave(weft_coro_t *k, const void *effect, void *payload);
+WEFT__HIDDEN extern const char weft__land_fpu[];
+
+#endif

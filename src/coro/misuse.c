@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Rules broken: one line that names the coroutine and says what to do, then abort(). */
+#include <unwind.h>
+
+#include "coro/coro.h"
+
+void weft__line_coro(struct weft__line *line, const char *what, const weft_coro_t *k)
+{
+	weft__line_begin(line);
+	weft__line_text(line, what);
+	weft__line_text(line, " coroutine \"");
+	weft__line_text(line, weft_name(k));
+	weft__line_text(line, "\" (#");
+	weft__line_number(line, k->id);
+	weft__line_text(line, ")");
+}
+
+void weft__die_misuse(const weft_coro_t *k, enum weft__misuse what)
+{
+	struct weft__line line;
+
+	weft__line_coro(&line, "cannot resume", k);
+	if (what == WEFT__RESUMED_RUNNING)
+		weft__line_text(&line, ": it is running; only a suspended one can be resumed");
+	else if (what == WEFT__RESUMED_DELETED)
+		weft__line_text(&line, ": it was deleted, or never made; keep a weft_ref_t to notice");
+	else if (k->failure == WEFT_BUDGET_SPENT)
+		weft__line_text(&line, ": it failed, the stack budget was spent; raise WEFT_BUDGET or look for &weft_failed");
+	else if (k->failure)
+		weft__line_text(&line, ": it failed, its stack was spent; raise weft_attr.stack_size or look for &weft_failed");
+	else
+		weft__line_text(&line, ": it is finished; weft_reset starts it over");
+	weft__line_die(&line);
+}
+
+void weft__die_not_ancestor(const weft_coro_t *k)
+{
+	struct weft__line line;
+
+	weft__line_coro(&line, "cannot suspend or leave", k);
+	weft__line_text(&line, ": the current code does not run inside it; pass weft_current() or an ancestor of it");
+	weft__line_die(&line);
+}
+
+void weft__die_no_coroutine(const char *what)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, what);
+	weft__line_text(&line, " called outside of any coroutine: only code that weft_resume runs can call it");
+	weft__line_die(&line);
+}
+
+/*
+ * The personality of a coroutine's first frame: an unwinder asks it when an exception has found no handler inside the
+ * coroutine. Frames of the resumer are another stack's, and its state would not follow: the search ends here, and the
+ * language's run time terminates the process after our line. A forced unwinding (thread cancellation) goes on.
+ */
+WEFT__HIDDEN _Unwind_Reason_Code weft__exception_left(int version, _Unwind_Action actions, _Unwind_Exception_Class class,
+						      struct _Unwind_Exception *exception,
+						      struct _Unwind_Context *context)
+{
+	weft_coro_t *self = weft__self();
+	struct weft__line line;
+
+	(void)version;
+	(void)class;
+	(void)exception;
+	(void)context;
+	if (actions & _UA_FORCE_UNWIND) {
+		if (self && self->parent)
+			weft__set_self(self->parent);
+		return _URC_CONTINUE_UNWIND;
+	}
+	weft__line_coro(&line, "an exception leaves", self);
+	weft__line_text(&line, ": catch it inside, and hand it to the resumer as a value or an effect");
+	weft__line_write(&line);
+	return _URC_FATAL_PHASE1_ERROR;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Fault injection: in builds with WEFT_INJECT_FAULTS, every n-th request for memory (n from the environment variable
+ * WEFT_FAIL_EVERY, 0: none) fails. Elsewhere it is the constant false.
+ */
+#ifndef WEFT_SRC_FAULTS_H
+#define WEFT_SRC_FAULTS_H
+
+#include <stdbool.h>
+
+#ifdef WEFT_INJECT_FAULTS
+bool weft__inject_fault(void);
+#define WEFT__INJECT_FAULT() weft__inject_fault()
+#else
+#define WEFT__INJECT_FAULT() false
+#endif
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "internal/line.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void put(struct weft__line *line, char c)
+{
+	if (line->length < sizeof line->text - 1) /* one byte stays for the newline */
+		line->text[line->length++] = c;
+}
+
+static void put_digits(struct weft__line *line, uint64_t number, unsigned base)
+{
+	char digits[24];
+	int n = 0;
+
+	do {
+		digits[n++] = "0123456789abcdef"[number % base];
+		number /= base;
+	} while (number);
+	while (n)
+		put(line, digits[--n]);
+}
+
+void weft__line_text(struct weft__line *line, const char *text)
+{
+	while (*text)
+		put(line, *text++);
+}
+
+void weft__line_begin(struct weft__line *line)
+{
+	line->length = 0;
+	weft__line_text(line, "weft: ");
+}
+
+void weft__line_number(struct weft__line *line, uint64_t number)
+{
+	put_digits(line, number, 10);
+}
+
+void weft__line_address(struct weft__line *line, uintptr_t address)
+{
+	weft__line_text(line, "0x");
+	put_digits(line, address, 16);
+}
+
+void weft__line_bytes(struct weft__line *line, size_t bytes)
+{
+	static const char *const units[] = {" B", " KiB", " MiB", " GiB"};
+	int unit = 0;
+
+	while (unit < 3 && bytes && bytes % 1024 == 0) {
+		bytes /= 1024;
+		unit++;
+	}
+	weft__line_number(line, bytes);
+	weft__line_text(line, units[unit]);
+}
+
+void weft__line_write(struct weft__line *line)
+{
+	int saved = errno;
+
+	line->text[line->length++] = '\n';
+	while (write(STDERR_FILENO, line->text, line->length) < 0 && errno == EINTR)
+		;
+	errno = saved;
+}
+
+void weft__line_die(struct weft__line *line)
+{
+	weft__line_write(line);
+	abort();
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * One line of text for standard error, built without allocating, locking or much stack: usable in a signal handler on
+ * the smallest alternate stack. What does not fit is cut.
+ */
+#ifndef WEFT_SRC_LINE_H
+#define WEFT_SRC_LINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct weft__line {
+	size_t length;
+	char text[384];
+};
+
+/* Starts with "weft: ". */
+void weft__line_begin(struct weft__line *line);
+void weft__line_text(struct weft__line *line, const char *text);
+void weft__line_number(struct weft__line *line, uint64_t number);
+void weft__line_address(struct weft__line *line, uintptr_t address);
+/* "256 KiB": the largest unit that divides it. */
+void weft__line_bytes(struct weft__line *line, size_t bytes);
+/* Adds the newline, writes it in one call, keeps errno. */
+void weft__line_write(struct weft__line *line);
+
+/* A broken rule of the interface: the line, then abort(). */
+_Noreturn void weft__line_die(struct weft__line *line);
+
+#endif

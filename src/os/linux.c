@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#define _GNU_SOURCE /* registers of a signal context, mmap flags */
+
+#include "os/os.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "internal/faults.h"
+
+/* Kernel 6.13; the C library's header may be older. */
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#define MADV_GUARD_REMOVE 103
+#endif
+
+/* Room for our handler and one that it passes a fault on to, with the largest register file saved. */
+enum { ALT_STACK = 64 * 1024 };
+
+static int result(int failed)
+{
+	return failed ? -errno : 0;
+}
+
+void *weft__os_reserve(size_t bytes)
+{
+	void *start = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return start == MAP_FAILED ? NULL : start;
+}
+
+int weft__os_map(void *start, size_t bytes, bool accounted, bool accessible)
+{
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | (accounted ? 0 : MAP_NORESERVE);
+	int prot = accessible ? PROT_READ | PROT_WRITE : PROT_NONE;
+
+	if (WEFT__INJECT_FAULT())
+		return -ENOMEM;
+	if (mmap(start, bytes, prot, flags, -1, 0) == MAP_FAILED)
+		return -errno;
+	/* A huge page would make every stack resident as soon as it is touched. */
+	(void)madvise(start, bytes, MADV_NOHUGEPAGE);
+	return 0;
+}
+
+int weft__os_protect(void *start, size_t bytes, bool accessible)
+{
+	if (WEFT__INJECT_FAULT())
+		return -ENOMEM;
+	return result(mprotect(start, bytes, accessible ? PROT_READ | PROT_WRITE : PROT_NONE));
+}
+
+int weft__os_guard(void *start, size_t bytes)
+{
+	if (WEFT__INJECT_FAULT())
+		return -ENOMEM;
+	/* The kernel asks to try again when it raced with itself long enough. */
+	while (madvise(start, bytes, MADV_GUARD_INSTALL))
+		if (errno != EINTR && errno != EAGAIN)
+			return -errno;
+	return 0;
+}
+
+int weft__os_unguard(void *start, size_t bytes)
+{
+	if (WEFT__INJECT_FAULT())
+		return -ENOMEM;
+	return result(madvise(start, bytes, MADV_GUARD_REMOVE));
+}
+
+bool weft__os_has_guards(void)
+{
+	const char *forced = getenv("WEFT_GUARD");
+	void *page;
+	bool has;
+
+	if (forced && strcmp(forced, "mprotect") == 0)
+		return false;
+	page = mmap(NULL, WEFT__PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (page == MAP_FAILED)
+		return false;
+	has = madvise(page, WEFT__PAGE, MADV_GUARD_INSTALL) == 0;
+	munmap(page, WEFT__PAGE);
+	return has;
+}
+
+void weft__os_drop(void *start, size_t bytes)
+{
+	(void)madvise(start, bytes, MADV_DONTNEED);
+}
+
+size_t weft__os_memory(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES);
+
+	return pages > 0 ? (size_t)pages * WEFT__PAGE : (size_t)1 << 30;
+}
+
+size_t weft__os_address_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return SIZE_MAX;
+	return limit.rlim_cur;
+}
+
+void *weft__os_alloc(size_t bytes)
+{
+	void *start;
+
+	if (WEFT__INJECT_FAULT())
+		return NULL;
+	start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return start == MAP_FAILED ? NULL : start;
+}
+
+void weft__os_free(void *start, size_t bytes)
+{
+	munmap(start, bytes);
+}
+
+int weft__os_alt_stack_enter(void **memory)
+{
+	stack_t stack;
+
+	*memory = NULL;
+	if (sigaltstack(NULL, &stack) == 0 && !(stack.ss_flags & SS_DISABLE))
+		return 0;
+	*memory = weft__os_alloc(ALT_STACK);
+	if (!*memory)
+		return -ENOMEM;
+	memset(&stack, 0, sizeof stack);
+	stack.ss_sp = *memory;
+	stack.ss_size = ALT_STACK;
+	return result(sigaltstack(&stack, NULL));
+}
+
+void weft__os_alt_stack_leave(void *memory)
+{
+	stack_t stack;
+
+	if (!memory)
+		return;
+	if (sigaltstack(NULL, &stack) == 0 && stack.ss_sp == memory) {
+		stack.ss_flags = SS_DISABLE;
+		(void)sigaltstack(&stack, NULL);
+	}
+	weft__os_free(memory, ALT_STACK);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The contract of an operating system: memory by ranges, the machine's size, the alternate signal stack.
+ *
+ * Ranges are whole pages inside one reservation. Functions that can fail return 0 or a negative errno, and leave the
+ * range as it was if they fail. All are thread-safe; those marked * are async-signal-safe.
+ */
+#ifndef WEFT_SRC_OS_H
+#define WEFT_SRC_OS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { WEFT__PAGE = 4096 }; /* of x86-64; an architecture with others defines its own */
+
+/* Address space that nothing may touch yet; NULL if there is not so much. Never given back. */
+void *weft__os_reserve(size_t bytes);
+
+/* Fresh zero pages in a reserved range. Accounted: the kernel may refuse what it could not back later. Not accessible:
+ * until weft__os_protect opens parts of it. */
+int weft__os_map(void *start, size_t bytes, bool accounted, bool accessible);
+
+/* * Make pages accessible, or not. Each change may split a mapping: the kernel limits their number (-ENOMEM). */
+int weft__os_protect(void *start, size_t bytes, bool accessible);
+
+/* * Guard pages without splitting the mapping; drops what they held. Only if weft__os_has_guards(). */
+int weft__os_guard(void *start, size_t bytes);
+/* * Guarded pages become zero pages; others are left alone. */
+int weft__os_unguard(void *start, size_t bytes);
+bool weft__os_has_guards(void);
+
+/* * Forget what the pages hold. */
+void weft__os_drop(void *start, size_t bytes);
+
+/* Bytes of main memory; the limit on address space (SIZE_MAX: none). */
+size_t weft__os_memory(void);
+size_t weft__os_address_limit(void);
+
+/* Zeroed memory for the library's own use, outside of the reservation; NULL if there is none. */
+void *weft__os_alloc(size_t bytes);
+void weft__os_free(void *start, size_t bytes);
+
+/* Give the calling thread an alternate signal stack, unless it has one. */
+int weft__os_alt_stack_enter(void **memory);
+/* Take it back, unless somebody replaced it. */
+void weft__os_alt_stack_leave(void *memory);
+
+#endif

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The arena: one reservation, cut into spans and slots. Everything that changes here does so under one lock, taken
+ * once per batch of slots; the fault handler reads without it:
+ *   spans[i].shift    written before the span's first slot is handed out, then constant
+ *   readable[i]       raised when the slot that starts at granule i has its object, lowered before it loses it
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "stack/policy.h"
+
+#define SPAN_BYTES ((size_t)1 << WEFT__SPAN_SHIFT)
+#define GRANULE_BYTES ((size_t)1 << WEFT__MIN_STRIDE_SHIFT)
+
+enum {
+	COLOURS = 8,
+	COLOUR_BYTES = 256,
+};
+
+struct span {
+	atomic_uchar shift; /* of its slots; 0: free */
+	uint32_t head;	    /* first span of the slot that it is part of; itself if slots are smaller than spans */
+};
+
+/* Of one policy and size. */
+struct class {
+	char *next, *end;   /* what is left of the span that slots are cut from */
+	size_t cut;	    /* slots ever cut */
+	uint32_t *cold;	    /* granule numbers of slots without memory */
+	size_t cold_count;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	char *base; /* aligned to a span */
+	size_t spans, used_spans;
+	struct span *span;
+	atomic_uchar *readable;
+	struct class classes[WEFT_POLICY_COUNT][WEFT__CLASSES];
+	atomic_size_t reserved[WEFT_POLICY_COUNT];
+	bool by_madvise;
+	const char *unavailable;
+} arena = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+const struct weft__policy *const weft__policies[WEFT_POLICY_COUNT] = {
+    [WEFT_FIXED] = &weft__fixed,
+    [WEFT_OVERCOMMIT] = &weft__overcommit,
+    [WEFT_COMMIT] = &weft__commit,
+};
+
+/* ---- reserving ----------------------------------------------------------------------------------------- */
+
+/* As much as there is, up to 4 TiB: halve until the system agrees. An address limit leaves the program most of it. */
+static size_t reserve_most(char **start)
+{
+	size_t limit = weft__os_address_limit();
+	size_t bytes = (size_t)4 << 40;
+
+	while (limit != SIZE_MAX && bytes > limit / 2)
+		bytes /= 2;
+	for (; bytes >= 2 * SPAN_BYTES; bytes /= 2) {
+		*start = weft__os_reserve(bytes);
+		if (*start)
+			return bytes;
+	}
+	return 0;
+}
+
+static void reserve(void)
+{
+	char *start;
+	size_t bytes = reserve_most(&start);
+	char *base = (char *)(((uintptr_t)start + SPAN_BYTES - 1) & ~(SPAN_BYTES - 1));
+
+	arena.unavailable = "no address space for stacks: raise the limit on it (ulimit -v)";
+	if (!bytes)
+		return;
+	arena.spans = (size_t)(start + bytes - base) >> WEFT__SPAN_SHIFT;
+	arena.span = weft__os_alloc(arena.spans * sizeof *arena.span);
+	arena.readable = weft__os_alloc(arena.spans * SPAN_BYTES / GRANULE_BYTES);
+	if (!arena.span || !arena.readable)
+		return;
+	arena.by_madvise = weft__os_has_guards();
+	arena.base = base;
+	arena.unavailable = NULL;
+}
+
+static void lock(void)
+{
+	pthread_mutex_lock(&arena.lock);
+}
+
+static void unlock(void)
+{
+	pthread_mutex_unlock(&arena.lock);
+}
+
+static void open_once(void)
+{
+	reserve();
+	/* A fork while another thread cuts a span must not leave the child with a lock that nobody holds. */
+	(void)pthread_atfork(lock, unlock, unlock);
+}
+
+const char *weft__arena_open(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, open_once);
+	return arena.unavailable;
+}
+
+bool weft__guards_by_madvise(void)
+{
+	return arena.by_madvise;
+}
+
+int weft__guard(char *start, size_t bytes)
+{
+	return arena.by_madvise ? weft__os_guard(start, bytes) : weft__os_protect(start, bytes, false);
+}
+
+int weft__unguard(char *start, size_t bytes)
+{
+	return arena.by_madvise ? weft__os_unguard(start, bytes) : weft__os_protect(start, bytes, true);
+}
+
+/* ---- geometry -------------------------------------------------------------------------------------------- */
+
+static uint32_t granule_of(const char *start)
+{
+	return (uint32_t)((size_t)(start - arena.base) >> WEFT__MIN_STRIDE_SHIFT);
+}
+
+static struct weft__slot *slot_at(char *start, unsigned shift)
+{
+	size_t colour = ((size_t)(start - arena.base) >> shift) % COLOURS;
+	char *end = start + ((size_t)1 << shift);
+
+	return (struct weft__slot *)(end - colour * COLOUR_BYTES - ((sizeof(struct weft__slot) + 63) & ~(size_t)63));
+}
+
+_Static_assert(sizeof(struct weft__slot) + COLOURS * COLOUR_BYTES <= WEFT__PAGE - 1024,
+	       "object and colour leave room for the first frames in the slot's last page");
+
+struct weft__slot *weft__arena_find(const void *address)
+{
+	size_t offset = (size_t)((const char *)address - arena.base);
+	size_t i = offset >> WEFT__SPAN_SHIFT;
+	unsigned shift;
+	char *start;
+
+	if (!arena.base || (const char *)address < arena.base || i >= arena.spans)
+		return NULL;
+	/* Acquire: pairs with the release in map_span. */
+	shift = atomic_load_explicit(&arena.span[i].shift, memory_order_acquire);
+	if (!shift)
+		return NULL;
+	if (shift < WEFT__SPAN_SHIFT)
+		start = arena.base + (offset & ~(((size_t)1 << shift) - 1));
+	else
+		start = arena.base + (size_t)arena.span[i].head * SPAN_BYTES;
+	/* Acquire: pairs with the release in bring_up; the object can be read. */
+	if (!atomic_load_explicit(&arena.readable[granule_of(start)], memory_order_acquire))
+		return NULL;
+	return slot_at(start, shift);
+}
+
+/* ---- cutting ---------------------------------------------------------------------------------------------- */
+
+static int map_span(weft_policy_t policy, unsigned shift, struct class *class)
+{
+	const struct weft__policy *how = weft__policies[policy];
+	size_t first = arena.used_spans;
+	size_t count = shift > WEFT__SPAN_SHIFT ? (size_t)1 << (shift - WEFT__SPAN_SHIFT) : 1;
+	char *start = arena.base + first * SPAN_BYTES;
+	int error;
+
+	if (count > arena.spans - first)
+		return -ENOMEM;
+	error = weft__os_map(start, count * SPAN_BYTES, how->accounted, arena.by_madvise || !how->closed);
+	if (error)
+		return error;
+	arena.used_spans += count;
+	class->next = start;
+	class->end = start + count * SPAN_BYTES;
+	for (size_t i = first; i < first + count; i++) {
+		arena.span[i].head = (uint32_t)first;
+		/* Release: pairs with the acquire in weft__arena_find. */
+		atomic_store_explicit(&arena.span[i].shift, (unsigned char)shift, memory_order_release);
+	}
+	return 0;
+}
+
+/* Where the next slot lies: a cold one, else a new one. */
+static int next_start(weft_policy_t policy, unsigned shift, struct class *class, char **start)
+{
+	int error = 0;
+
+	if (class->cold_count) {
+		*start = arena.base + class->cold[class->cold_count - 1] * GRANULE_BYTES;
+		return 0;
+	}
+	if (class->next == class->end)
+		error = map_span(policy, shift, class);
+	*start = class->next;
+	return error;
+}
+
+static void start_used(weft_policy_t policy, unsigned shift, struct class *class)
+{
+	if (class->cold_count) {
+		class->cold_count--;
+		return;
+	}
+	class->next += (size_t)1 << shift;
+	class->cut++;
+	atomic_fetch_add_explicit(&arena.reserved[policy], (size_t)1 << shift, memory_order_relaxed); /* a statistic */
+}
+
+static int bring_up(weft_policy_t policy, unsigned shift, char *start, bool guard, struct weft__slot **made)
+{
+	const struct weft__policy *how = weft__policies[policy];
+	struct weft__slot *slot = slot_at(start, shift);
+	int error = how->prepare(how, slot, start, start + weft__guard_size(shift), guard);
+
+	if (error)
+		return error;
+	weft__object_clear(slot->object);
+	slot->stride_shift = shift;
+	slot->policy = (uint8_t)policy;
+	/* Release: pairs with the acquire in weft__arena_find. */
+	atomic_store_explicit(&arena.readable[granule_of(start)], 1, memory_order_release);
+	*made = slot;
+	return 0;
+}
+
+int weft__arena_cut(weft_policy_t policy, unsigned size_class, unsigned count, bool guard, struct weft__slot **list)
+{
+	struct class *class = &arena.classes[policy][size_class];
+	unsigned shift = WEFT__MIN_STRIDE_SHIFT + size_class;
+	struct weft__slot *slot;
+	int made = 0, error = 0;
+	char *start;
+
+	*list = NULL;
+	lock();
+	/* A program with one coroutine should not pay for thirty-two. */
+	if (count > class->cut + 1)
+		count = (unsigned)class->cut + 1;
+	while ((unsigned)made < count) {
+		error = next_start(policy, shift, class, &start);
+		if (!error)
+			error = bring_up(policy, shift, start, guard, &slot);
+		if (error)
+			break;
+		start_used(policy, shift, class);
+		slot->next = *list;
+		*list = slot;
+		made++;
+	}
+	unlock();
+	return made ? made : error;
+}
+
+bool weft__arena_chill(struct weft__slot *slot)
+{
+	weft_policy_t policy = (weft_policy_t)slot->policy;
+	unsigned shift = slot->stride_shift;
+	struct class *class = &arena.classes[policy][shift - WEFT__MIN_STRIDE_SHIFT];
+	const struct weft__policy *how = weft__policies[policy];
+	char *start = weft__slot_start(slot);
+	bool done = false;
+
+	lock();
+	if (!class->cold)
+		class->cold = weft__os_alloc((arena.spans * SPAN_BYTES >> shift) * sizeof *class->cold);
+	if (class->cold) {
+		/* Relaxed: the slot is free; a fault in it now is somebody's use after free either way. */
+		atomic_store_explicit(&arena.readable[granule_of(start)], 0, memory_order_relaxed);
+		how->discard(how, slot);
+		class->cold[class->cold_count++] = granule_of(start);
+		done = true;
+	}
+	unlock();
+	return done;
+}
+
+size_t weft__arena_reserved(weft_policy_t policy)
+{
+	return atomic_load_explicit(&arena.reserved[policy], memory_order_relaxed);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * commit: the slot is closed but for its top; the fault handler opens it downwards.
+ *
+ * Each fault opens everything from what is open down to the faulting page (a system call may touch the buffer in
+ * between, and would not fault but fail), and then as much again as is open already: n pages cost log2(n) faults.
+ * What is open is charged to a budget of the whole process. A slot that is kept for reuse stays open, so warm
+ * stacks never fault.
+ *
+ * Two threads may fault in one slot (one runs on it, another writes through a pointer into it). `open` is moved by
+ * compare-and-swap before the pages are opened; `opening` says that somebody is between the two, and whoever faults
+ * above `open` meanwhile just tries again.
+ */
+#include "stack/config.h"
+#include "stack/policy.h"
+
+#include <errno.h>
+
+enum {
+	FIRST = 2 * WEFT__PAGE,	  /* open from the start */
+	LARGEST_STEP = 256 * 1024 /* opened beyond what the fault needs */
+};
+
+/* ---- the budget -------------------------------------------------------------------------------------------- */
+
+static atomic_size_t charged;
+static atomic_size_t budget; /* 0: not decided yet */
+
+/* Relaxed throughout: the counter orders nothing, and is exact because all its changes are atomic. */
+static bool charge(size_t bytes)
+{
+	size_t now = atomic_fetch_add_explicit(&charged, bytes, memory_order_relaxed) + bytes;
+
+	if (now <= atomic_load_explicit(&budget, memory_order_relaxed))
+		return true;
+	atomic_fetch_sub_explicit(&charged, bytes, memory_order_relaxed);
+	return false;
+}
+
+static void give_back(size_t bytes)
+{
+	atomic_fetch_sub_explicit(&charged, bytes, memory_order_relaxed);
+}
+
+/* Before the first charge, so that the fault handler finds it decided. */
+static void decide_budget(void)
+{
+	size_t undecided = 0;
+
+	atomic_compare_exchange_strong_explicit(&budget, &undecided, weft__config_budget(), memory_order_relaxed,
+						memory_order_relaxed);
+}
+
+size_t weft_set_budget(size_t bytes)
+{
+	decide_budget();
+	return atomic_exchange_explicit(&budget, bytes ? bytes : 1, memory_order_relaxed);
+}
+
+/* ---- slots ----------------------------------------------------------------------------------------------------- */
+
+static size_t opened(const struct weft__slot *slot)
+{
+	/* Relaxed: only asked of slots that nobody else uses. */
+	return (size_t)(weft__slot_end(slot) - atomic_load_explicit(&slot->open, memory_order_relaxed));
+}
+
+static int commit_prepare(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low, bool guard)
+{
+	char *end = weft__slot_end(slot);
+	char *open = end - FIRST;
+	int error;
+
+	(void)self;
+	(void)guard; /* what is not open is closed, and that is the guard */
+	decide_budget();
+	if (!charge(FIRST))
+		return -ENOMEM;
+	error = weft__guards_by_madvise() ? weft__os_guard(start, (size_t)(open - start)) : 0;
+	if (!error)
+		error = weft__unguard(open, FIRST);
+	if (error) {
+		give_back(FIRST);
+		return error;
+	}
+	slot->low = low;
+	slot->guarded = true;
+	atomic_store_explicit(&slot->open, open, memory_order_relaxed); /* nobody else knows the slot yet */
+	return 0;
+}
+
+static void commit_discard(const struct weft__policy *self, struct weft__slot *slot)
+{
+	size_t bytes = opened(slot);
+	char *open = weft__slot_end(slot) - bytes;
+
+	(void)self;
+	weft__os_drop(open, bytes);
+	(void)weft__guard(open, bytes); /* where this fails the pages are merely not guarded until they are used again */
+	give_back(bytes);
+}
+
+/* Where `open` should be for `address` to be usable: at least there, at most at `low`. */
+static char *next_open(const struct weft__slot *slot, char *open, char *address)
+{
+	char *page = (char *)((uintptr_t)address & ~(uintptr_t)(WEFT__PAGE - 1));
+	size_t step = (size_t)(weft__slot_end(slot) - open);
+
+	if (step > LARGEST_STEP)
+		step = LARGEST_STEP;
+	return (size_t)(page - slot->low) > step ? page - step : slot->low;
+}
+
+/* Charge, or with less than the whole step if that is all the budget has. */
+static bool charge_from(char *open, char **to, char *page)
+{
+	if (charge((size_t)(open - *to)))
+		return true;
+	*to = page;
+	return charge((size_t)(open - page));
+}
+
+static enum weft__fault commit_fault(struct weft__slot *slot, char *address)
+{
+	char *page = (char *)((uintptr_t)address & ~(uintptr_t)(WEFT__PAGE - 1));
+	enum weft__fault result = WEFT__FAULT_RACED;
+	char *open, *to;
+
+	if (address < slot->low)
+		return WEFT__FAULT_RESERVATION;
+	/* Sequentially consistent: whoever sees `open` moved also sees `opening` raised until the pages are there. */
+	atomic_fetch_add(&slot->opening, 1);
+	open = atomic_load(&slot->open);
+	while (address < open) {
+		to = next_open(slot, open, address);
+		if (!charge_from(open, &to, page)) {
+			result = WEFT__FAULT_BUDGET;
+			break;
+		}
+		if (atomic_compare_exchange_strong(&slot->open, &open, to)) {
+			if (weft__unguard(to, (size_t)(open - to))) {
+				/* The kernel has no memory for it, or no mapping: to us that is the budget. Nobody can have
+				 * used the pages meanwhile, so that taking `open` back is safe unless it moved on. */
+				if (atomic_compare_exchange_strong(&slot->open, &to, open))
+					give_back((size_t)(open - to));
+				result = WEFT__FAULT_BUDGET;
+			} else {
+				result = WEFT__FAULT_OPENED;
+			}
+			break;
+		}
+		give_back((size_t)(open - to));
+	}
+	atomic_fetch_sub(&slot->opening, 1);
+	return result;
+}
+
+const struct weft__policy weft__commit = {
+    .name = "commit",
+    .default_size = 256 * 1024,
+    .accounted = false,
+    .closed = true,
+    .committed = &charged,
+    .prepare = commit_prepare,
+    .discard = commit_discard,
+    .fault = commit_fault,
+};

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "stack/config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal/line.h"
+#include "stack/policy.h"
+
+/* A program's own default, "policy[:size]", compiled in; the environment goes before it. */
+extern WEFT_API const char *weft_program_stack __attribute__((weak));
+
+static struct {
+	weft_policy_t policy;
+	size_t size; /* of that policy; 0: its own default */
+	size_t budget;
+} config = {.policy = WEFT_OVERCOMMIT};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+const char *weft_policy_name(weft_policy_t policy)
+{
+	if (policy == WEFT_DEFAULT_POLICY)
+		return "default";
+	return (unsigned)policy < WEFT_POLICY_COUNT ? weft__policies[policy]->name : NULL;
+}
+
+static weft_policy_t policy_named(const char *name, size_t length)
+{
+	for (int p = 1; p < WEFT_POLICY_COUNT; p++)
+		if (strlen(weft__policies[p]->name) == length && !strncmp(weft__policies[p]->name, name, length))
+			return (weft_policy_t)p;
+	return WEFT_DEFAULT_POLICY;
+}
+
+weft_policy_t weft_policy_named(const char *name)
+{
+	return policy_named(name, strlen(name));
+}
+
+/* "65536", "64K", "1M", "2G"; 0 if it is none of these. */
+static size_t parse_bytes(const char *text)
+{
+	static const char units[] = "KMG";
+	const char *unit;
+	size_t bytes;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return 0;
+	errno = 0;
+	bytes = strtoull(text, &end, 10);
+	unit = *end ? strchr(units, *end & ~0x20) : NULL;
+	if (unit) {
+		int shift = 10 * (int)(unit - units + 1);
+
+		if (bytes > SIZE_MAX >> shift)
+			return 0;
+		bytes <<= shift;
+		end++;
+	}
+	return *end || errno ? 0 : bytes;
+}
+
+static void complain(const char *variable, const char *value, const char *remedy)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, variable);
+	weft__line_text(&line, "=");
+	weft__line_text(&line, value);
+	weft__line_text(&line, " is ignored: ");
+	weft__line_text(&line, remedy);
+	weft__line_write(&line);
+}
+
+static void read_stack(const char *variable, const char *value)
+{
+	const char *colon = strchr(value, ':');
+	weft_policy_t policy = policy_named(value, colon ? (size_t)(colon - value) : strlen(value));
+	size_t size = colon ? parse_bytes(colon + 1) : 0;
+
+	if (!policy || (colon && !size) || weft__size_class(policy, size ? size : 1) == WEFT__CLASSES) {
+		complain(variable, value, "say fixed, overcommit or commit, and :size up to 1G if you like (commit:256K)");
+		return;
+	}
+	config.policy = policy;
+	config.size = size;
+}
+
+static void read_environment(void)
+{
+	const char *stack = getenv("WEFT_STACK");
+	const char *budget = getenv("WEFT_BUDGET");
+
+	if (&weft_program_stack && weft_program_stack)
+		read_stack("weft_program_stack", weft_program_stack);
+	if (stack && *stack)
+		read_stack("WEFT_STACK", stack);
+	config.budget = budget ? parse_bytes(budget) : 0;
+	if (budget && !config.budget)
+		complain("WEFT_BUDGET", budget, "say a number of bytes, with K, M or G if you like (512M)");
+	if (!config.budget)
+		config.budget = weft__os_memory() / 2;
+}
+
+weft_policy_t weft_default_policy(void)
+{
+	pthread_once(&once, read_environment);
+	return config.policy;
+}
+
+size_t weft__config_size(weft_policy_t policy)
+{
+	pthread_once(&once, read_environment);
+	return policy == config.policy && config.size ? config.size : weft__policies[policy]->default_size;
+}
+
+size_t weft__config_budget(void)
+{
+	pthread_once(&once, read_environment);
+	return config.budget;
+}
+
+const char *weft_policy_unavailable(weft_policy_t policy)
+{
+	if ((unsigned)policy >= WEFT_POLICY_COUNT)
+		return "no such policy";
+	return weft__arena_open();
+}
+
+const char *weft_guard_mechanism(void)
+{
+	return !weft__arena_open() && weft__guards_by_madvise() ? "madvise" : "mprotect";
+}

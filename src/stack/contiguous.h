@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What fixed and overcommit share: slots that may be touched everywhere above the guard. */
+#ifndef WEFT_SRC_STACK_CONTIGUOUS_H
+#define WEFT_SRC_STACK_CONTIGUOUS_H
+
+#include "stack/policy.h"
+
+int weft__contiguous_prepare(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low, bool guard);
+void weft__contiguous_discard(const struct weft__policy *self, struct weft__slot *slot);
+enum weft__fault weft__contiguous_fault(struct weft__slot *slot, char *address);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * fixed: the whole slot is usable from the start, and kernels that count memory count all of it, so that what was
+ * created can always be touched.
+ */
+#include "stack/contiguous.h"
+
+static atomic_size_t committed;
+
+const struct weft__policy weft__fixed = {
+    .name = "fixed",
+    .default_size = 64 * 1024,
+    .accounted = true,
+    .closed = false,
+    .committed = &committed,
+    .prepare = weft__contiguous_prepare,
+    .discard = weft__contiguous_discard,
+    .fault = weft__contiguous_fault,
+};

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What the stack layer asks of the layer above. It keeps room for an object in each slot and knows its owner, both
+ * without knowing what they are; the coroutine layer defines these functions. Those marked * run in the fault handler
+ * and must be async-signal-safe.
+ */
+#ifndef WEFT_SRC_STACK_OWNER_H
+#define WEFT_SRC_STACK_OWNER_H
+
+#include <stdint.h>
+#include <weft/stack.h>
+
+enum { WEFT__OBJECT_BYTES = 256 };
+
+/* Mark the object of a fresh slot, all zero, as in use by nobody. */
+void weft__object_clear(void *object);
+
+/* * What to call an owner in a message. */
+void weft__owner_describe(const void *owner, const char **name, uint64_t *id);
+
+/*
+ * * The stack of `owner` cannot grow, for this reason, at `address`; the calling thread was interrupted running at `sp`.
+ * Decide who fails. Returns what weft__owner_fail is to be called with, on the stack below *sp in the frame of *fp, once
+ * the handler returned; NULL if nobody can fail, because the thread is not on a coroutine's stack.
+ */
+enum weft__spent { WEFT__SPENT_BUDGET = 1, WEFT__SPENT_RESERVATION };
+void *weft__owner_choose(void *owner, const char *address, enum weft__spent why, char **sp, void **fp);
+void weft__owner_fail(void *victim);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The contract of a stack policy, and the slots it works on. One file per policy; nobody else asks which it is.
+ *
+ * Design of the stack layer
+ *  1. One arena of reserved address space, cut into spans; a span belongs to one policy and one size class, and is
+ *     cut into slots of equal stride. From an address, span and slot follow by division: the fault handler
+ *     needs no lock and no table that moves.
+ *  2. A slot: [guard][stack, growing down][struct weft__slot, coloured]. The coroutine object is in the slot: creating a
+ *     coroutine is taking a slot from a list. Strides are powers of two; the slot object lies a multiple of 256
+ *     bytes below the slot's end, differing between neighbours, so that equal frames of many stacks do not meet in the
+ *     same cache sets. Eight colours keep object and first frames in one page.
+ *  3. Free slots go: thread's bin (no lock) -> class's warm list (a lock per batch) -> cold list (pages given back).
+ *  4. Memory of the arena is never unmapped: a stale pointer to a coroutine reads an object that says so.
+ * To reach: create + run + delete, warm, 20 ns; 10^6 suspended coroutines of 256 KiB at 4.8 KB each: one page of the
+ * slot and an eighth of a page-table page, because 2 MiB of address space share one.
+ */
+#ifndef WEFT_SRC_STACK_POLICY_H
+#define WEFT_SRC_STACK_POLICY_H
+
+#include <stdatomic.h>
+#include <weft/stack.h>
+
+#include "os/os.h"
+#include "stack/owner.h"
+
+enum {
+	WEFT__MIN_STRIDE_SHIFT = 14, /* 16 KiB */
+	WEFT__CLASSES = 17,	     /* up to 1 GiB */
+#ifdef WEFT_TINY
+	WEFT__SPAN_SHIFT = 20,
+	WEFT__BIN_LIMIT = 4,
+	WEFT__WARM_LIMIT = 8,
+#else
+	WEFT__SPAN_SHIFT = 26,
+	WEFT__BIN_LIMIT = 128,
+	WEFT__WARM_LIMIT = 16384,
+#endif
+};
+
+/*
+ * Invariant: low - guard is the slot's first byte; the slot's last byte is less than 4 KiB above the object.
+ * In use: `owner` is the coroutine on the stack, which is the object or one in storage of somebody else's. Free: NULL.
+ */
+struct weft__slot {
+	WEFT__ALIGNAS(64) char object[WEFT__OBJECT_BYTES];
+	void *_Atomic owner;	    /* read by the fault handler of any thread */
+	struct weft__slot *next;    /* in a bin or a batch */
+	struct weft__slot *batch;   /* head of a batch in the warm list: the next batch's head */
+	char *low;		    /* lowest byte that may ever be touched; the guard is below */
+	char *_Atomic open;	    /* lowest byte that may be touched now; moves down only, while in use */
+	atomic_uint opening;	    /* commit: threads that are moving `open` */
+	uint32_t stride_shift;
+	uint8_t policy;
+	bool guarded;
+	uint32_t valgrind_id;
+};
+
+/* What a fault in a slot turned out to be. */
+enum weft__fault {
+	WEFT__FAULT_OPENED,	 /* try again */
+	WEFT__FAULT_RACED,	 /* nothing to do: another thread opened the page, or is about to; try again */
+	WEFT__FAULT_OVERFLOW,	 /* the stack is too small: say so and end the process */
+	WEFT__FAULT_BUDGET,	 /* the coroutine fails */
+	WEFT__FAULT_RESERVATION, /* the coroutine fails */
+	WEFT__FAULT_FOREIGN,	 /* none of ours */
+};
+
+struct weft__policy {
+	const char *name;
+	size_t default_size;
+	bool accounted; /* does the kernel count whole slots against its commit limit? */
+	bool closed;	/* do slots start closed? */
+
+	atomic_size_t *committed; /* bytes of prepared slots that may be touched */
+
+	/* Make a fresh or cold slot usable from `low` up, guarded from `start` on if asked, and set the fields low, open and
+	 * guarded. `slot` is where its object will be, not readable before. Negative errno: nothing changed. */
+	int (*prepare)(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low, bool guard);
+	/* Give the memory of a free slot back, the object's included. */
+	void (*discard)(const struct weft__policy *self, struct weft__slot *slot);
+	/* A fault at `address`, above the slot's first byte. Runs in a signal handler: only async-signal-safe calls. */
+	enum weft__fault (*fault)(struct weft__slot *slot, char *address);
+};
+
+extern const struct weft__policy weft__fixed, weft__overcommit, weft__commit;
+extern const struct weft__policy *const weft__policies[WEFT_POLICY_COUNT]; /* [0] is NULL */
+
+/* ---- geometry ------------------------------------------------------------------------------------------- */
+
+static inline char *weft__slot_end(const struct weft__slot *slot)
+{
+	return (char *)(((uintptr_t)slot | (WEFT__PAGE - 1)) + 1);
+}
+
+static inline char *weft__slot_start(const struct weft__slot *slot)
+{
+	return weft__slot_end(slot) - ((size_t)1 << slot->stride_shift);
+}
+
+/* Guards: a frame that does not touch every page must not step over one. Address space is cheap, page-table entries
+ * are shared with the neighbours'. */
+static inline size_t weft__guard_size(unsigned stride_shift)
+{
+	size_t size = ((size_t)1 << stride_shift) / 16;
+
+	return size < WEFT__PAGE ? WEFT__PAGE : size > 65536 ? 65536 : size;
+}
+
+/* ---- helpers that policies share ---------------------------------------------------------------------------- */
+
+/* Guard the range by the mechanism in force. Async-signal-safe. */
+int weft__guard(char *start, size_t bytes);
+int weft__unguard(char *start, size_t bytes);
+bool weft__guards_by_madvise(void);
+
+/* ---- arena.c: from addresses to slots ------------------------------------------------------------------------- */
+
+/* Reserve the arena; idempotent. NULL, or why not. */
+const char *weft__arena_open(void);
+
+/* Prepare `count` slots at most, cold ones first, as a list. Their number, or a negative errno if there is not one. */
+int weft__arena_cut(weft_policy_t policy, unsigned size_class, unsigned count, bool guard, struct weft__slot **list);
+
+/* Async-signal-safe. The slot whose range holds the address, if its object is readable; else NULL. */
+struct weft__slot *weft__arena_find(const void *address);
+
+/* Give a free slot's memory back and remember it as cold; false if there is no room to remember it. */
+bool weft__arena_chill(struct weft__slot *slot);
+
+/* Bytes cut into slots. */
+size_t weft__arena_reserved(weft_policy_t policy);
+
+/* ---- pool.c: free slots --------------------------------------------------------------------------------------- */
+
+/* Per policy and class, per thread. */
+struct weft__bin {
+	struct weft__slot *head;
+	uint32_t count, limit;
+	uint8_t policy, size_class;
+};
+
+/* Single writer: the thread. Readers may be late. */
+struct weft__counters {
+	atomic_size_t taken, given;
+};
+
+/*
+ * What a thread keeps. In the list of all threads from attach to exit.
+ */
+struct weft__thread {
+	struct weft__bin bins[WEFT_POLICY_COUNT][WEFT__CLASSES];
+	struct weft__bin *default_bin; /* weft_create's: the default policy and size */
+	uint64_t next_id, last_id;
+	struct weft__counters counters[WEFT_POLICY_COUNT];
+	struct weft__thread *next, *previous;
+	void *alt_stack;
+};
+
+extern __thread struct weft__thread *weft__tls_thread __attribute__((tls_model("initial-exec")));
+
+/* The calling thread's, made at the first call; NULL if there is no memory. */
+struct weft__thread *weft__thread(void);
+
+/* The class of a size as in weft_attr_t; WEFT__CLASSES if there is none so large. */
+unsigned weft__size_class(weft_policy_t policy, size_t size);
+
+/* A bin ran empty: fill it and take one; NULL and a negative errno in *error. */
+struct weft__slot *weft__slot_take_slow(struct weft__thread *thread, struct weft__bin *bin, bool guard, int *error);
+/* Guard a slot that was cut without; 0 or a negative errno. */
+int weft__slot_guard(struct weft__slot *slot);
+
+/* A free slot, prepared, its owner not set. */
+static inline struct weft__slot *weft__slot_take(struct weft__thread *thread, struct weft__bin *bin, bool guard, int *error)
+{
+	struct weft__slot *slot = bin->head;
+
+	if (weft__unlikely(!slot))
+		return weft__slot_take_slow(thread, bin, guard, error);
+	bin->head = slot->next;
+	bin->count--;
+	return slot;
+}
+
+/* Keep a slot whose owner is gone. */
+void weft__slot_give(struct weft__slot *slot);
+
+uint64_t weft__more_ids(struct weft__thread *thread);
+
+static inline uint64_t weft__new_id(struct weft__thread *thread)
+{
+	return weft__likely(thread->next_id < thread->last_id) ? thread->next_id++ : weft__more_ids(thread);
+}
+
+/* Only the calling thread writes, so the addition needs no atomic instruction. */
+static inline void weft__count(atomic_size_t *counter)
+{
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
+/* ---- fault.c -------------------------------------------------------------------------------------------------- */
+
+/* Install the handler of SIGSEGV and SIGBUS; idempotent. */
+void weft__fault_install(void);
+
+/* Fill in the counts of faults and failures. */
+void weft__fault_stats(weft_policy_t policy, weft_stack_stats_t *stats);
+
+#endif

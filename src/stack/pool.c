@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Free slots. A thread takes from and gives to its own bins without a lock; a bin that runs empty or full exchanges half
+ * its limit with the warm list of its class, as a batch, under a lock. What the warm list holds beyond its bound
+ * loses its memory, and so does, once a second, half of what it did not need since: bursts are absorbed, idle
+ * memory goes back, and nobody needs a background thread.
+ *
+ * Rejected: one lock-free list per class (contended, and ABA needs wide compare-and-swap); counting touched pages on
+ * every delete (a system call).
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "stack/config.h"
+#include "stack/policy.h"
+
+#ifdef WEFT_HAVE_VALGRIND
+#include <valgrind/valgrind.h>
+#else
+#define VALGRIND_STACK_REGISTER(start, end) 0u
+#endif
+
+__thread struct weft__thread *weft__tls_thread __attribute__((tls_model("initial-exec")));
+
+/* Batches that no thread keeps. `low_water`: the fewest slots since `checked`. */
+struct warm {
+	struct weft__slot *batches;
+	size_t count, low_water;
+	time_t checked;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct warm warm[WEFT_POLICY_COUNT][WEFT__CLASSES];
+	size_t out[WEFT_POLICY_COUNT], high_water[WEFT_POLICY_COUNT]; /* slots that threads have, in use or in bins */
+	struct weft__thread *threads;
+	struct weft__counters ended[WEFT_POLICY_COUNT]; /* of threads that are gone */
+	uint64_t next_id;
+	pthread_key_t at_exit;
+	bool has_key;
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .next_id = 1};
+
+static void lock(void)
+{
+	pthread_mutex_lock(&pool.lock);
+}
+
+static void unlock(void)
+{
+	pthread_mutex_unlock(&pool.lock);
+}
+
+/* ---- sizes and limits ------------------------------------------------------------------------------------ */
+
+unsigned weft__size_class(weft_policy_t policy, size_t size)
+{
+	unsigned size_class = 0;
+
+	if (!size)
+		size = weft__config_size(policy);
+	while (size_class < WEFT__CLASSES && ((size_t)1 << (WEFT__MIN_STRIDE_SHIFT + size_class)) < size)
+		size_class++;
+	return size_class;
+}
+
+/* At most 32 MiB of address space in a bin, 4 GiB in a warm list. */
+static uint32_t bin_limit(unsigned size_class)
+{
+	size_t limit = ((size_t)32 << 20) >> (WEFT__MIN_STRIDE_SHIFT + size_class);
+
+	return limit < 2 ? 2 : limit > WEFT__BIN_LIMIT ? WEFT__BIN_LIMIT : (uint32_t)limit;
+}
+
+static size_t warm_limit(unsigned size_class)
+{
+	size_t limit = ((size_t)4 << 30) >> (WEFT__MIN_STRIDE_SHIFT + size_class);
+
+	return limit > WEFT__WARM_LIMIT ? WEFT__WARM_LIMIT : limit;
+}
+
+/* ---- the warm lists: under the lock ------------------------------------------------------------------------ */
+
+static size_t batch_size(const struct weft__slot *slot)
+{
+	size_t n = 0;
+
+	for (; slot; slot = slot->next)
+		n++;
+	return n;
+}
+
+static struct weft__slot *warm_pop(struct warm *warm)
+{
+	struct weft__slot *batch = warm->batches;
+
+	if (batch) {
+		warm->batches = batch->batch;
+		warm->count -= batch_size(batch);
+		if (warm->count < warm->low_water)
+			warm->low_water = warm->count;
+	}
+	return batch;
+}
+
+static void warm_push(struct warm *warm, struct weft__slot *batch, size_t count)
+{
+	batch->batch = warm->batches;
+	warm->batches = batch;
+	warm->count += count;
+}
+
+/* Take batches off that exceed `keep` slots, as one list linked by `batch`. */
+static struct weft__slot *warm_excess(struct warm *warm, size_t keep)
+{
+	struct weft__slot *excess = NULL, *batch;
+
+	while (warm->count > keep && warm->batches) {
+		batch = warm_pop(warm);
+		batch->batch = excess;
+		excess = batch;
+	}
+	return excess;
+}
+
+static size_t to_keep(struct warm *warm, unsigned size_class)
+{
+	struct timespec now;
+	size_t keep = warm_limit(size_class);
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	if (now.tv_sec != warm->checked) {
+		warm->checked = now.tv_sec;
+		if (warm->count - warm->low_water / 2 < keep)
+			keep = warm->count - warm->low_water / 2;
+		warm->low_water = warm->count;
+	}
+	return keep;
+}
+
+/* Outside of the lock: a system call per slot. Slots that cannot be chilled stay warm. */
+static size_t chill(struct weft__slot *batch)
+{
+	struct weft__slot *next_batch, *slot, *next;
+	size_t bytes = 0;
+
+	for (; batch; batch = next_batch) {
+		next_batch = batch->batch;
+		for (slot = batch; slot; slot = next) {
+			size_t stride = (size_t)1 << slot->stride_shift;
+			struct warm *warm = &pool.warm[slot->policy][slot->stride_shift - WEFT__MIN_STRIDE_SHIFT];
+
+			next = slot->next;
+			if (weft__arena_chill(slot)) {
+				bytes += stride;
+				continue;
+			}
+			lock();
+			slot->next = NULL;
+			warm_push(warm, slot, 1);
+			unlock();
+		}
+	}
+	return bytes;
+}
+
+/* ---- bins ---------------------------------------------------------------------------------------------------- */
+
+static void note_out(weft_policy_t policy, size_t more)
+{
+	pool.out[policy] += more;
+	if (pool.out[policy] > pool.high_water[policy])
+		pool.high_water[policy] = pool.out[policy];
+}
+
+static struct weft__slot *take_warm(struct weft__bin *bin, size_t *count)
+{
+	struct weft__slot *batch;
+
+	lock();
+	batch = warm_pop(&pool.warm[bin->policy][bin->size_class]);
+	*count = batch_size(batch);
+	note_out((weft_policy_t)bin->policy, *count);
+	unlock();
+	return batch;
+}
+
+static struct weft__slot *cut(struct weft__bin *bin, bool guard, size_t *count, int *error)
+{
+	struct weft__slot *batch = NULL;
+	int made = weft__arena_cut((weft_policy_t)bin->policy, bin->size_class, bin->limit / 2 < 32 ? bin->limit / 2 : 32,
+				   guard, &batch);
+
+	if (made < 0) {
+		/* Guards by mprotect end at the limit on mappings; say so apart from a lack of memory. */
+		*error = made == -ENOMEM && !weft__guards_by_madvise() ? -EAGAIN : made;
+		return NULL;
+	}
+	*count = (size_t)made;
+	for (struct weft__slot *slot = batch; slot; slot = slot->next)
+		slot->valgrind_id = VALGRIND_STACK_REGISTER(slot->low, slot);
+	lock();
+	note_out((weft_policy_t)bin->policy, *count);
+	unlock();
+	return batch;
+}
+
+struct weft__slot *weft__slot_take_slow(struct weft__thread *thread, struct weft__bin *bin, bool guard, int *error)
+{
+	struct weft__slot *slot;
+	size_t count;
+
+	(void)thread;
+	slot = take_warm(bin, &count);
+	if (!slot)
+		slot = cut(bin, guard, &count, error);
+	if (!slot && weft_stack_trim()) /* what other classes keep warm may be what is missing */
+		slot = cut(bin, guard, &count, error);
+	if (!slot)
+		return NULL;
+	bin->head = slot->next;
+	bin->count = (uint32_t)count - 1;
+	return slot;
+}
+
+int weft__slot_guard(struct weft__slot *slot)
+{
+	char *start = weft__slot_start(slot);
+	int error = weft__guard(start, (size_t)(slot->low - start));
+
+	if (!error)
+		slot->guarded = true;
+	return error;
+}
+
+/* Move `count` slots from the bin to the warm list. */
+static void give_batch(struct weft__bin *bin, uint32_t count)
+{
+	struct warm *warm = &pool.warm[bin->policy][bin->size_class];
+	struct weft__slot *batch = bin->head, *last = batch, *excess;
+
+	for (uint32_t i = 1; i < count; i++)
+		last = last->next;
+	bin->head = last->next;
+	last->next = NULL;
+	bin->count -= count;
+	lock();
+	warm_push(warm, batch, count);
+	pool.out[bin->policy] -= count;
+	excess = warm_excess(warm, to_keep(warm, bin->size_class));
+	unlock();
+	chill(excess);
+}
+
+void weft__slot_give(struct weft__slot *slot)
+{
+	struct weft__thread *thread = weft__thread();
+	struct weft__bin *bin;
+
+	if (weft__unlikely(!thread)) { /* no memory even for bins: straight back to the kernel */
+		slot->next = slot->batch = NULL;
+		chill(slot);
+		return;
+	}
+	bin = &thread->bins[slot->policy][slot->stride_shift - WEFT__MIN_STRIDE_SHIFT];
+#ifdef WEFT_TINY
+	memset(atomic_load(&slot->open), 0xde, (size_t)((char *)slot - atomic_load(&slot->open))); /* poison */
+#endif
+	slot->next = bin->head;
+	bin->head = slot;
+	weft__count(&thread->counters[slot->policy].given);
+	if (weft__unlikely(++bin->count > bin->limit))
+		give_batch(bin, bin->limit / 2);
+}
+
+/* ---- threads --------------------------------------------------------------------------------------------------- */
+
+static void drain_bins(struct weft__thread *thread)
+{
+	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)
+		for (int size_class = 0; size_class < WEFT__CLASSES; size_class++) {
+			struct weft__bin *bin = &thread->bins[policy][size_class];
+
+			if (bin->count)
+				give_batch(bin, bin->count);
+		}
+}
+
+static void add_counters(struct weft__counters *to, const struct weft__counters *from)
+{
+	atomic_fetch_add_explicit(&to->taken, atomic_load_explicit(&from->taken, memory_order_relaxed),
+				  memory_order_relaxed);
+	atomic_fetch_add_explicit(&to->given, atomic_load_explicit(&from->given, memory_order_relaxed),
+				  memory_order_relaxed);
+}
+
+/* At thread exit. Destructors that run later may attach the thread again; then this runs again. */
+static void detach(void *argument)
+{
+	struct weft__thread *thread = argument;
+
+	drain_bins(thread);
+	weft__tls_thread = NULL;
+	lock();
+	if (thread->next)
+		thread->next->previous = thread->previous;
+	*(thread->previous ? &thread->previous->next : &pool.threads) = thread->next;
+	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)
+		add_counters(&pool.ended[policy], &thread->counters[policy]);
+	unlock();
+	weft__os_alt_stack_leave(thread->alt_stack);
+	weft__os_free(thread, sizeof *thread);
+}
+
+static void open_pool(void)
+{
+	pool.has_key = pthread_key_create(&pool.at_exit, detach) == 0;
+	(void)pthread_atfork(lock, unlock, unlock);
+	weft__fault_install();
+}
+
+static void set_up_bins(struct weft__thread *thread)
+{
+	weft_policy_t policy = weft_default_policy();
+
+	for (int p = 1; p < WEFT_POLICY_COUNT; p++)
+		for (unsigned c = 0; c < WEFT__CLASSES; c++)
+			thread->bins[p][c] = (struct weft__bin){
+			    .limit = bin_limit(c), .policy = (uint8_t)p, .size_class = (uint8_t)c};
+	thread->default_bin = &thread->bins[policy][weft__size_class(policy, 0)];
+}
+
+static WEFT__COLD struct weft__thread *attach(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct weft__thread *thread;
+
+	if (weft__arena_open())
+		return NULL;
+	pthread_once(&once, open_pool);
+	thread = weft__os_alloc(sizeof *thread);
+	if (!thread)
+		return NULL;
+	set_up_bins(thread);
+	/* Without it overflows end in a bare SIGSEGV and `commit` cannot grow: no thread without. */
+	if (weft__os_alt_stack_enter(&thread->alt_stack) || !pool.has_key ||
+	    pthread_setspecific(pool.at_exit, thread)) {
+		weft__os_alt_stack_leave(thread->alt_stack);
+		weft__os_free(thread, sizeof *thread);
+		return NULL;
+	}
+	lock();
+	thread->next = pool.threads;
+	if (pool.threads)
+		pool.threads->previous = thread;
+	pool.threads = thread;
+	unlock();
+	weft__tls_thread = thread;
+	return thread;
+}
+
+struct weft__thread *weft__thread(void)
+{
+	struct weft__thread *thread = weft__tls_thread;
+
+	return weft__likely(thread) ? thread : attach();
+}
+
+uint64_t weft__more_ids(struct weft__thread *thread)
+{
+	uint64_t more = thread->last_id ? 1024 : 16; /* small numbers where there are few */
+
+	lock();
+	thread->next_id = pool.next_id;
+	pool.next_id += more;
+	unlock();
+	thread->last_id = thread->next_id + more;
+	return thread->next_id++;
+}
+
+/* ---- public ------------------------------------------------------------------------------------------------------ */
+
+size_t weft_stack_trim(void)
+{
+	struct weft__slot *excess;
+	size_t bytes = 0;
+
+	if (weft__tls_thread)
+		drain_bins(weft__tls_thread);
+	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)
+		for (int size_class = 0; size_class < WEFT__CLASSES; size_class++) {
+			lock();
+			excess = warm_excess(&pool.warm[policy][size_class], 0);
+			unlock();
+			bytes += chill(excess);
+		}
+	return bytes;
+}
+
+static size_t count_warm(weft_policy_t policy)
+{
+	size_t n = 0;
+
+	for (int size_class = 0; size_class < WEFT__CLASSES; size_class++)
+		n += pool.warm[policy][size_class].count;
+	return n;
+}
+
+/* Counts may be read in mid-change: a given slot may be seen before it was seen taken. */
+static size_t difference(size_t taken, size_t given)
+{
+	return taken > given ? taken - given : 0;
+}
+
+int weft_stack_stats(weft_policy_t policy, weft_stack_stats_t *stats)
+{
+	struct weft__counters sum = {0};
+
+	if (policy == WEFT_DEFAULT_POLICY)
+		policy = weft_default_policy();
+	if ((unsigned)policy >= WEFT_POLICY_COUNT)
+		return -EINVAL;
+	memset(stats, 0, sizeof *stats);
+	lock();
+	add_counters(&sum, &pool.ended[policy]);
+	for (struct weft__thread *thread = pool.threads; thread; thread = thread->next)
+		add_counters(&sum, &thread->counters[policy]);
+	stats->live = difference(sum.taken, sum.given);
+	stats->cached = difference(pool.out[policy], stats->live) + count_warm(policy);
+	stats->high_water = pool.high_water[policy];
+	unlock();
+	stats->reserved = weft__arena_reserved(policy);
+	stats->committed = atomic_load_explicit(weft__policies[policy]->committed, memory_order_relaxed);
+	weft__fault_stats(policy, stats);
+	return 0;
+}
