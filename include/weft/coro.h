@@ -273,19 +273,23 @@ WEFT__INLINE weft_request_t weft__resume(weft_coro_t **k, void *value, uintptr_t
 
 	if (weft__unlikely(!self))
 		self = weft__attach_thread();
-	(*k)->parent = self;
-	(*k)->handled = handled;
-	(*k)->tags = tags;
+	if (weft__unlikely((*k)->parent != self))
+		(*k)->parent = self;
+	if (weft__unlikely((*k)->handled != handled))
+		(*k)->handled = handled;
+	if (weft__unlikely((*k)->tags != tags))
+		(*k)->tags = tags;
 	weft__set_self((*k)->leaf);
 	request = weft__resume_hooked(&link, value);
-	weft__set_self(self);
 	*k = (weft_coro_t *)link;
+	weft__set_self((*k)->parent);
 	return request;
 }
 
 WEFT__INLINE void *weft__yield(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload)
 {
-	k->leaf = self;
+	if (weft__unlikely(k->leaf != self))
+		k->leaf = self;
 	return weft__yield_hooked(k, self, effect, payload);
 }
 

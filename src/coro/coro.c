@@ -83,7 +83,6 @@ static void set_up(weft_coro_t *k, struct weft__slot *slot, struct weft__thread 
 	k->tsan_fiber = NULL;
 	/* Release: the fault handler reads the name and number of an owner that it sees. */
 	atomic_store_explicit(&slot->owner, k, memory_order_release);
-	weft__count(&thread->counters[slot->policy].taken);
 }
 
 weft_coro_t *weft_create(weft_fn_t *fn, void *arg)

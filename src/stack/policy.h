@@ -133,16 +133,12 @@ size_t weft__arena_reserved(weft_policy_t policy);
 
 /* ---- pool.c: free slots --------------------------------------------------------------------------------------- */
 
-/* Per policy and class, per thread. */
+/* Per policy and class, per thread. Only the thread writes; statistics read `count`, and may be late. */
 struct weft__bin {
 	struct weft__slot *head;
-	uint32_t count, limit;
+	_Atomic uint32_t count;
+	uint32_t limit;
 	uint8_t policy, size_class;
-};
-
-/* Single writer: the thread. Readers may be late. */
-struct weft__counters {
-	atomic_size_t taken, given;
 };
 
 /*
@@ -152,7 +148,6 @@ struct weft__thread {
 	struct weft__bin bins[WEFT_POLICY_COUNT][WEFT__CLASSES];
 	struct weft__bin *default_bin; /* weft_create's: the default policy and size */
 	uint64_t next_id, last_id;
-	struct weft__counters counters[WEFT_POLICY_COUNT];
 	struct weft__thread *next, *previous;
 	void *alt_stack;
 };
@@ -170,6 +165,15 @@ struct weft__slot *weft__slot_take_slow(struct weft__thread *thread, struct weft
 /* Guard a slot that was cut without; 0 or a negative errno. */
 int weft__slot_guard(struct weft__slot *slot);
 
+/* Only the calling thread writes, so a change needs no atomic instruction. */
+static inline uint32_t weft__bin_add(struct weft__bin *bin, int change)
+{
+	uint32_t count = atomic_load_explicit(&bin->count, memory_order_relaxed) + (uint32_t)change;
+
+	atomic_store_explicit(&bin->count, count, memory_order_relaxed);
+	return count;
+}
+
 /* A free slot, prepared, its owner not set. */
 static inline struct weft__slot *weft__slot_take(struct weft__thread *thread, struct weft__bin *bin, bool guard, int *error)
 {
@@ -178,7 +182,7 @@ static inline struct weft__slot *weft__slot_take(struct weft__thread *thread, st
 	if (weft__unlikely(!slot))
 		return weft__slot_take_slow(thread, bin, guard, error);
 	bin->head = slot->next;
-	bin->count--;
+	weft__bin_add(bin, -1);
 	return slot;
 }
 
@@ -190,12 +194,6 @@ uint64_t weft__more_ids(struct weft__thread *thread);
 static inline uint64_t weft__new_id(struct weft__thread *thread)
 {
 	return weft__likely(thread->next_id < thread->last_id) ? thread->next_id++ : weft__more_ids(thread);
-}
-
-/* Only the calling thread writes, so the addition needs no atomic instruction. */
-static inline void weft__count(atomic_size_t *counter)
-{
-	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
 /* ---- fault.c -------------------------------------------------------------------------------------------------- */

@@ -37,7 +37,6 @@ static struct {
 	struct warm warm[WEFT_POLICY_COUNT][WEFT__CLASSES];
 	size_t out[WEFT_POLICY_COUNT], high_water[WEFT_POLICY_COUNT]; /* slots that threads have, in use or in bins */
 	struct weft__thread *threads;
-	struct weft__counters ended[WEFT_POLICY_COUNT]; /* of threads that are gone */
 	uint64_t next_id;
 	pthread_key_t at_exit;
 	bool has_key;
@@ -221,7 +220,7 @@ struct weft__slot *weft__slot_take_slow(struct weft__thread *thread, struct weft
 	if (!slot)
 		return NULL;
 	bin->head = slot->next;
-	bin->count = (uint32_t)count - 1;
+	weft__bin_add(bin, (int)count - 1);
 	return slot;
 }
 
@@ -245,7 +244,7 @@ static void give_batch(struct weft__bin *bin, uint32_t count)
 		last = last->next;
 	bin->head = last->next;
 	last->next = NULL;
-	bin->count -= count;
+	weft__bin_add(bin, -(int)count);
 	lock();
 	warm_push(warm, batch, count);
 	pool.out[bin->policy] -= count;
@@ -270,8 +269,7 @@ void weft__slot_give(struct weft__slot *slot)
 #endif
 	slot->next = bin->head;
 	bin->head = slot;
-	weft__count(&thread->counters[slot->policy].given);
-	if (weft__unlikely(++bin->count > bin->limit))
+	if (weft__unlikely(weft__bin_add(bin, 1) > bin->limit))
 		give_batch(bin, bin->limit / 2);
 }
 
@@ -288,14 +286,6 @@ static void drain_bins(struct weft__thread *thread)
 		}
 }
 
-static void add_counters(struct weft__counters *to, const struct weft__counters *from)
-{
-	atomic_fetch_add_explicit(&to->taken, atomic_load_explicit(&from->taken, memory_order_relaxed),
-				  memory_order_relaxed);
-	atomic_fetch_add_explicit(&to->given, atomic_load_explicit(&from->given, memory_order_relaxed),
-				  memory_order_relaxed);
-}
-
 /* At thread exit. Destructors that run later may attach the thread again; then this runs again. */
 static void detach(void *argument)
 {
@@ -307,8 +297,6 @@ static void detach(void *argument)
 	if (thread->next)
 		thread->next->previous = thread->previous;
 	*(thread->previous ? &thread->previous->next : &pool.threads) = thread->next;
-	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)
-		add_counters(&pool.ended[policy], &thread->counters[policy]);
 	unlock();
 	weft__os_alt_stack_leave(thread->alt_stack);
 	weft__os_free(thread, sizeof *thread);
@@ -408,15 +396,19 @@ static size_t count_warm(weft_policy_t policy)
 	return n;
 }
 
-/* Counts may be read in mid-change: a given slot may be seen before it was seen taken. */
-static size_t difference(size_t taken, size_t given)
+static size_t count_binned(weft_policy_t policy)
 {
-	return taken > given ? taken - given : 0;
+	size_t n = 0;
+
+	for (struct weft__thread *thread = pool.threads; thread; thread = thread->next)
+		for (int size_class = 0; size_class < WEFT__CLASSES; size_class++)
+			n += atomic_load_explicit(&thread->bins[policy][size_class].count, memory_order_relaxed);
+	return n;
 }
 
 int weft_stack_stats(weft_policy_t policy, weft_stack_stats_t *stats)
 {
-	struct weft__counters sum = {0};
+	size_t binned;
 
 	if (policy == WEFT_DEFAULT_POLICY)
 		policy = weft_default_policy();
@@ -424,11 +416,9 @@ int weft_stack_stats(weft_policy_t policy, weft_stack_stats_t *stats)
 		return -EINVAL;
 	memset(stats, 0, sizeof *stats);
 	lock();
-	add_counters(&sum, &pool.ended[policy]);
-	for (struct weft__thread *thread = pool.threads; thread; thread = thread->next)
-		add_counters(&sum, &thread->counters[policy]);
-	stats->live = difference(sum.taken, sum.given);
-	stats->cached = difference(pool.out[policy], stats->live) + count_warm(policy);
+	binned = count_binned(policy);
+	stats->live = pool.out[policy] > binned ? pool.out[policy] - binned : 0;
+	stats->cached = binned + count_warm(policy);
 	stats->high_water = pool.high_water[policy];
 	unlock();
 	stats->reserved = weft__arena_reserved(policy);
