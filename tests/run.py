@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Runs the test lanes: the executables of tests/lanes whose name contains one of the PATTERNs, or all.
+
+A lane prints "ok - what", "not ok - what: why" and "skip - what: why" on standard output, details on standard error, and
+ends with 0 iff nothing failed. Both go to build/test-logs/LANE.log, whose end is shown if the lane failed. Lanes run one
+after the other; those that say so run two at a time, before the others. What a lane says is a comment among its first
+lines:
+
+    # lane: seconds=300 shared
+
+seconds is its time limit (default 300); shared means that it neither measures time nor needs the whole machine.
+
+The last line is "N passed, N failed", with ", N skipped" if any: results, not lanes. A lane that ends badly without
+saying what failed, or says nothing at all, counts as one failure. Exit code: 0, or 1 if anything failed.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+SOURCE = pathlib.Path(os.environ.get("WEFT_SOURCE") or pathlib.Path(__file__).resolve().parent.parent)
+BUILD = pathlib.Path(os.environ.get("WEFT_BUILD_ROOT") or SOURCE / "build")
+RESULT = re.compile(rb"^(ok|not ok|skip)\b")
+TAIL = 40  # lines of a failed lane's log that are shown
+
+
+class Lane:
+    def __init__(self, path):
+        self.path, self.name = path, path.name
+        self.seconds, self.shared = 300, False
+        self.counts = {"ok": 0, "not ok": 0, "skip": 0}
+        self.failures, self.skips, self.trouble, self.took = [], [], "", 0.0
+        self.read_directive()
+
+    def read_directive(self):
+        with open(self.path, "rb") as text:
+            head = b"".join(text.readline(1000) for _ in range(12)).decode(errors="replace")
+        found = re.search(r"^# lane: (.*)$", head, re.MULTILINE)
+        for word in found.group(1).split() if found else ():
+            if word == "shared":
+                self.shared = True
+            elif re.fullmatch(r"seconds=\d+", word):
+                self.seconds = int(word[8:])
+            else:
+                sys.exit(f"tests/run.py: {self.path}: unknown word '{word}' after '# lane:'")
+
+    def count(self, line):
+        found = RESULT.match(line)
+        if not found:
+            return
+        kind = found.group(1).decode()
+        self.counts[kind] += 1
+        if kind != "ok":
+            (self.failures if kind == "not ok" else self.skips).append(line.decode(errors="replace").rstrip())
+
+    @property
+    def failed(self):
+        return self.counts["not ok"] + (1 if self.trouble and not self.counts["not ok"] else 0)
+
+    def summary(self, width):
+        said = f"{self.counts['ok']} ok"
+        if self.failed:
+            said += f", {self.failed} failed"
+        if self.counts["skip"]:
+            said += f", {self.counts['skip']} skipped"
+        return f"{self.name:<{width}}  {'FAILED' if self.failed else 'ok':<6}  {said}  ({self.took:.1f} s)"
+
+
+class Runner:
+    def __init__(self, lanes, logs, scale):
+        self.lanes, self.logs, self.scale = lanes, logs, scale
+        self.width = max(len(lane.name) for lane in lanes)
+        self.running, self.stopped = {}, False
+
+    def run(self, lane):
+        """One lane, from start to end."""
+        if self.stopped:
+            lane.trouble = "not run"
+            return lane
+        environment = dict(os.environ, WEFT_SOURCE=str(SOURCE), WEFT_BUILD_ROOT=str(BUILD))
+        # The library's own variables are each lane's business.
+        for variable in ("WEFT_STACK", "WEFT_GUARD", "WEFT_BUDGET", "WEFT_FAIL_EVERY"):
+            environment.pop(variable, None)
+        began, log_path = time.monotonic(), self.logs / f"{lane.name}.log"
+        with open(log_path, "wb") as log:
+            process = subprocess.Popen([str(lane.path)], cwd=SOURCE, env=environment, stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.PIPE, stderr=log, start_new_session=True)
+            self.running[lane] = (process, began)
+            timer = threading.Timer(lane.seconds * self.scale, self.kill, (lane, process))
+            timer.start()
+            for line in process.stdout:
+                lane.count(line)
+                os.write(log.fileno(), line)  # at the end of what standard error has written
+            code = process.wait()
+            timer.cancel()
+        self.end_group(process)
+        del self.running[lane]
+        lane.took = time.monotonic() - began
+        if not lane.trouble and code:
+            lane.trouble = f"ended by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        if not lane.trouble and not sum(lane.counts.values()):
+            lane.trouble = "printed no result"
+        if not lane.trouble and lane.counts["not ok"]:
+            lane.trouble = "ended with 0 although something failed"
+        return lane
+
+    def kill(self, lane, process):
+        lane.trouble = f"killed after its time limit, {lane.seconds * self.scale:.0f} s"
+        self.end_group(process)
+
+    @staticmethod
+    def end_group(process):
+        """Whatever the lane left behind is in its process group."""
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+    def report(self, lane):
+        self.clear()
+        print(lane.summary(self.width))
+        for line in lane.skips:
+            print(f"    {line}")
+        if lane.failed:
+            for line in lane.failures:
+                print(f"    {line}")
+            if lane.trouble:
+                print(f"    {lane.trouble}")
+            self.show_log(lane)
+        sys.stdout.flush()
+
+    def show_log(self, lane):
+        path = self.logs / f"{lane.name}.log"
+        if not path.exists():
+            return
+        lines = path.read_text(errors="replace").splitlines()
+        print(f"    ---- {path}" + (f", last {TAIL} of {len(lines)} lines" if len(lines) > TAIL else ""))
+        for line in lines[-TAIL:]:
+            print(f"    | {line}")
+
+    def clear(self):
+        if sys.stderr.isatty():
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()
+
+    def tick(self):
+        """Progress: on a terminal all the time, elsewhere once a minute."""
+        last = 0
+        while not self.stopped:
+            time.sleep(1)
+            now = time.monotonic()
+            busy = [f"{lane.name} {now - began:.0f} s" for lane, (_, began) in list(self.running.items())]
+            if busy and sys.stderr.isatty():
+                sys.stderr.write("\r\033[K" + f"running: {', '.join(busy)}")
+                sys.stderr.flush()
+            elif busy and now - last > 60:
+                last = now
+                sys.stderr.write(f"running: {', '.join(busy)}\n")
+
+    def run_all(self):
+        threading.Thread(target=self.tick, daemon=True).start()
+        shared = [lane for lane in self.lanes if lane.shared]
+        alone = [lane for lane in self.lanes if not lane.shared]
+        try:
+            for lanes, at_a_time in ((shared, 2), (alone, 1)):
+                with concurrent.futures.ThreadPoolExecutor(at_a_time) as pool:
+                    try:
+                        for lane in pool.map(self.run, lanes):
+                            self.report(lane)
+                    except KeyboardInterrupt:
+                        self.stop()
+                        raise
+        finally:
+            self.stopped = True
+
+    def stop(self):
+        self.stopped = True
+        for process, _ in list(self.running.values()):
+            self.end_group(process)
+
+
+def find_lanes(directory, patterns):
+    lanes = [Lane(path) for path in sorted(directory.iterdir())
+             if path.is_file() and os.access(path, os.X_OK) and not path.name.startswith(".")]
+    return [lane for lane in lanes if not patterns or any(pattern in lane.name for pattern in patterns)]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("patterns", metavar="PATTERN", nargs="*")
+    parser.add_argument("--list", action="store_true", help="print the lanes' names and run nothing")
+    parser.add_argument("--lanes", type=pathlib.Path, default=SOURCE / "tests" / "lanes", metavar="DIR", help=argparse.SUPPRESS)
+    parser.add_argument("--logs", type=pathlib.Path, default=BUILD / "test-logs", metavar="DIR", help=argparse.SUPPRESS)
+    parser.add_argument("--patience", type=float, default=1.0, metavar="FACTOR",
+                        help="multiplies all time limits, for slow machines")
+    options = parser.parse_args()
+
+    lanes = find_lanes(options.lanes, options.patterns)
+    if not lanes:
+        sys.exit(f"tests/run.py: no lane's name contains {' or '.join(options.patterns) or 'anything'}")
+    if options.list:
+        print("\n".join(lane.name for lane in lanes))
+        return 0
+    options.logs.mkdir(parents=True, exist_ok=True)
+    try:
+        Runner(lanes, options.logs, options.patience).run_all()
+    except KeyboardInterrupt:
+        print("\ninterrupted")
+    failed = sum(lane.failed for lane in lanes)
+    skipped = sum(lane.counts["skip"] for lane in lanes)
+    print(f"{sum(lane.counts['ok'] for lane in lanes)} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    return 1 if failed or any(lane.trouble for lane in lanes) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
