@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# What `cmake --install` copies. The result may be moved: everything in it finds the rest relative to itself.
+include(CMakePackageConfigHelpers)
+
+set(weft_share ${CMAKE_INSTALL_DATADIR}/weft)
+set(weft_package ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
+
+install(DIRECTORY include/weft/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY include/compat/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/compat FILES_MATCHING PATTERN "*.h")
+install(TARGETS weft weft_shared weft_headers EXPORT weft)
+
+# The CMake package.
+install(EXPORT weft NAMESPACE weft:: FILE weftTargets.cmake DESTINATION ${weft_package})
+configure_package_config_file(cmake/weftConfig.cmake.in weftConfig.cmake INSTALL_DESTINATION ${weft_package})
+write_basic_package_version_file(weftConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/weftConfig.cmake ${PROJECT_BINARY_DIR}/weftConfigVersion.cmake
+	DESTINATION ${weft_package})
+
+# pkg-config: weft (the shared library where there is one), weft-static.
+function(weft_relative_path from to result)
+	cmake_path(RELATIVE_PATH to BASE_DIRECTORY "${from}" OUTPUT_VARIABLE relative)
+	set(${result} "${relative}" PARENT_SCOPE)
+endfunction()
+
+set(weft_pc_dir ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig)
+weft_relative_path(${weft_pc_dir} ${CMAKE_INSTALL_FULL_LIBDIR} weft_pc_to_lib)
+weft_relative_path(${weft_pc_dir} ${CMAKE_INSTALL_FULL_INCLUDEDIR} weft_pc_to_include)
+foreach(package weft weft-static)
+	if(package STREQUAL weft)
+		set(weft_pc_library -lweft)
+	else()
+		set(weft_pc_library -l:libweft.a)
+	endif()
+	configure_file(cmake/weft.pc.in ${package}.pc @ONLY)
+	install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
+
+# The command: the same script, told where its parts went.
+weft_relative_path(${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_DATADIR}/weft weft_bin_to_share)
+weft_relative_path(${CMAKE_INSTALL_FULL_DATADIR}/weft ${CMAKE_INSTALL_FULL_LIBDIR} weft_share_to_lib)
+weft_relative_path(${CMAKE_INSTALL_FULL_DATADIR}/weft ${CMAKE_INSTALL_FULL_INCLUDEDIR} weft_share_to_include)
+file(READ weft weft_command)
+string(REPLACE "installed_share=''" "installed_share='${weft_bin_to_share}'" weft_command "${weft_command}")
+file(WRITE ${PROJECT_BINARY_DIR}/command/weft "${weft_command}")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS weft)
+file(CONFIGURE OUTPUT command/layout.bash CONTENT [[# SPDX-License-Identifier: MIT OR Apache-2.0
+# Where things are, seen from this file; written by the installation.
+layout_lib='@weft_share_to_lib@'
+layout_include='@weft_share_to_include@'
+layout_version='@PROJECT_VERSION@'
+]] @ONLY)
+install(PROGRAMS ${PROJECT_BINARY_DIR}/command/weft TYPE BIN)
+install(FILES ${PROJECT_BINARY_DIR}/command/layout.bash DESTINATION ${weft_share})
+install(DIRECTORY tools/driver DESTINATION ${weft_share})
+# One word each, for builds that want CC and CXX to be one word.
+foreach(alias weft-cc weft-c++)
+	install(CODE "file(CREATE_LINK weft \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/${alias}\" SYMBOLIC)")
+endforeach()
+
+install(FILES LICENSE-MIT LICENSE-APACHE README.md CHANGELOG.md TYPE DOC)
