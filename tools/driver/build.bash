@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+#
+# Building the library in a source tree, for the parts that link with it.
+
+# is_current STAMP: has no source of the library changed since the build that made the stamp?
+is_current()
+{
+	local file
+
+	[[ -e $1 ]] || return 1
+	for file in "$root"/{CMakeLists.txt,CMakePresets.json,cmake/*,src,src/*,src/*/*} \
+		"$root"/include/weft{,/*,/*/*}; do
+		[[ ! $file -nt $1 ]] || return 1
+	done
+}
+
+# A tree that was configured somewhere else (the sources moved) starts afresh.
+configure()
+{
+	local tree=$1 preset=$2 fresh=()
+
+	shift 2
+	if [[ -e $tree/CMakeCache.txt ]]; then
+		grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$tree/CMakeCache.txt" || fresh=(--fresh)
+		[[ ! -e $tree/build.ninja || ${fresh[*]-} ]] || return 0
+	fi
+	cd "$root" && cmake --preset "$preset" -B "$tree" "${fresh[@]}" "$@"
+}
+
+# configure_and_build TARGET TREE PRESET OPTIONS…
+# The variables of an outer build, whose compiler may be `weft cc`, are not meant for the library.
+configure_and_build()
+{
+	local target=$1
+
+	shift
+	unset CC CXX CFLAGS CXXFLAGS CPPFLAGS LDFLAGS ASMFLAGS CPATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH MAKEFLAGS MFLAGS
+	unset CMAKE_GENERATOR CMAKE_BUILD_TYPE CMAKE_TOOLCHAIN_FILE DESTDIR NINJA_STATUS
+	configure "$@" && cmake --build "$1" --target "$target"
+}
+
+# build_library TARGET PRESET [CLANG]: with the system's compiler, or with that clang; up to date when it returns. Sets
+# `library_dir`.
+build_library()
+{
+	local target=$1 preset=$2 compiler=${3-} tree=$root/build/$2${3:+-clang} lock stamp
+
+	library_dir=$tree
+	stamp=$tree/.$target
+	! is_current "$stamp" || return 0
+	# shellcheck source=tools/driver/packages.bash
+	. "$driver/packages.bash" || exit 70
+	need_packages "building the library" core
+	mkdir -p "$tree" 2>/dev/null || die 1 "cannot write to $root/build"
+	exec {lock}>"$tree/.weft-lock" || die 1 "cannot write to $tree"
+	flock "$lock" || die 1 "cannot lock $tree/.weft-lock"
+	# Someone else may have built it meanwhile. A change while it is being built is newer than the stamp.
+	if ! is_current "$stamp"; then
+		: >"$stamp.new"
+		progress "building the library ($preset${compiler:+, $compiler})" configure_and_build \
+			"$target" "$tree" "$preset" ${compiler:+"-DCMAKE_C_COMPILER=$compiler"} || die 1 "the library does not build"
+		mv -f -- "$stamp.new" "$stamp"
+	fi
+	exec {lock}>&-
+}

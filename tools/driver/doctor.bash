@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+#
+# weft doctor: look, tell, change nothing (but build the library, to try it).
+
+# shellcheck source=tools/driver/run.bash
+. "$driver/run.bash" || exit 70
+
+heading()
+{
+	printf '\n%s\n' "$1"
+}
+
+line()
+{
+	printf '  %-38s %s\n' "$1" "$2"
+}
+
+# version_line COMMAND…: the first line of what it prints that has a number in it.
+version_line()
+{
+	local text
+
+	while read -r text; do
+		[[ $text != *[0-9]* ]] || break
+	done < <("$@" 2>/dev/null)
+	printf '%s' "$text"
+}
+
+# kernel_at_least MAJOR MINOR
+kernel_at_least()
+{
+	local major minor
+
+	IFS=.- read -r major minor _ < <(uname -r)
+	((major > $1 || (major == $1 && minor >= $2)))
+}
+
+machine()
+{
+	local key value cpu='unknown' cores=0 memory=0 name=''
+
+	while IFS=: read -r key value; do
+		case $key in
+		'model name'*) cpu=${value# } ;;
+		processor*) ((cores++)) ;;
+		esac
+	done </proc/cpuinfo
+	while read -r key value _; do
+		[[ $key != MemTotal: ]] || memory=$value
+	done </proc/meminfo
+	[[ ! -r /etc/os-release ]] || name=$(. /etc/os-release && printf '%s' "${PRETTY_NAME-}")
+	heading Machine
+	line system "${name:-unknown}, kernel $(uname -r), $(uname -m)"
+	line processor "$cpu, $cores online"
+	line memory "$((memory / 1024)) MiB"
+	if [[ $(uname -m) != x86_64 ]]; then
+		line architecture 'not supported yet: weft runs on x86_64'
+		healthy=''
+	fi
+}
+
+compilers()
+{
+	local name found=''
+
+	heading Compilers
+	for name in cc gcc g++ clang clang++ clang-{16..22} clang++-{16..22}; do
+		have "$name" || continue
+		found=yes
+		line "$name" "$(version_line "$name" --version)"
+	done
+	[[ ${WEFT_CC-} ]] && line "WEFT_CC=$WEFT_CC" "used by 'weft cc'"
+	[[ ${WEFT_CXX-} ]] && line "WEFT_CXX=$WEFT_CXX" "used by 'weft c++'"
+	[[ $found ]] || line none "apt-get install gcc g++; any ./weft run does it"
+}
+
+# probe SOURCE: build and run it, its lines to the report; fails if it does not build or says that something is amiss.
+probe()
+{
+	local name value status dir
+
+	dir=$(mktemp -d "${TMPDIR:-/tmp}/weft-doctor.XXXXXX") || return
+	if (compile cc -O1 "$driver/$1.c" -o "$dir/probe") 2>"$dir/errors"; then
+		"$dir/probe" >"$dir/lines"
+		status=$?
+		while IFS=$'\t' read -r name value; do
+			line "$name" "$value"
+		done <"$dir/lines"
+	else
+		status=1
+		line "cannot try it" "$(tail -n 1 -- "$dir/errors")"
+	fi
+	rm -rf -- "$dir"
+	return "$status"
+}
+
+can_compile()
+{
+	have cc || have gcc || [[ ${WEFT_CC-} ]]
+}
+
+# A probe that needs no library, therefore no `compile`.
+kernel()
+{
+	local name value dir
+
+	heading Kernel
+	if can_compile && dir=$(mktemp -d "${TMPDIR:-/tmp}/weft-doctor.XXXXXX"); then
+		# shellcheck disable=SC2031
+		if (choose_compiler cc && exec "${compiler[@]}" -o "$dir/probe" "$driver/kernel.c") 2>/dev/null; then
+			while IFS=$'\t' read -r name value; do
+				line "$name" "$value"
+			done < <("$dir/probe")
+			rm -rf -- "$dir"
+			return
+		fi
+		rm -rf -- "$dir"
+	fi
+	# By its number; a container may still forbid it.
+	line 'guard install (6.13)' "$(kernel_at_least 6 13 && echo 'probably, by version' || echo 'no: kernel too old; about 32 000 guarded stacks')"
+	line 'io_uring (5.1)' "$(kernel_at_least 5 1 && echo 'probably, by version' || echo 'no: kernel too old')"
+	line 'userfaultfd (4.3)' "$(kernel_at_least 4 3 && echo 'probably, by version' || echo 'no: kernel too old')"
+	line '' 'no C compiler to try them with'
+}
+
+show_file()
+{
+	[[ ! -r $2 ]] || line "$1" "$(<"$2")"
+}
+
+limits()
+{
+	heading Limits
+	show_file 'mappings per process (max_map_count)' /proc/sys/vm/max_map_count
+	show_file 'overcommit_memory' /proc/sys/vm/overcommit_memory
+	show_file 'transparent huge pages' /sys/kernel/mm/transparent_hugepage/enabled
+	line 'address space (ulimit -v)' "$(ulimit -v)"
+	line 'locked memory (ulimit -l)' "$(ulimit -l) KiB"
+	line 'open files (ulimit -n)' "$(ulimit -n)"
+	line 'main stack (ulimit -s)' "$(ulimit -s) KiB"
+	show_file 'memory limit of this control group' /sys/fs/cgroup/memory.max
+}
+
+stack_policies()
+{
+	local missing=() may_install=no
+
+	heading 'Stack policies'
+	if [[ $root ]]; then
+		missing_packages core
+	elif ! can_compile; then
+		missing=(gcc)
+	fi
+	if ((${#missing[@]})); then
+		line unknown "the library cannot be built before: apt-get install ${missing[*]}"
+		healthy=''
+		return
+	fi
+	probe policies || healthy=''
+}
+
+# tool COMMAND WHAT-FOR HOW-TO-GET-IT
+tool()
+{
+	if have "$1"; then
+		line "$1" "$(version_line "$1" --version)"
+	else
+		line "$1" "missing ($2): $3"
+	fi
+}
+
+go_tool()
+{
+	if have go; then line go "$(version_line go version)"; else line go 'missing (a peer in the lab): apt-get install golang-go'; fi
+}
+
+tools()
+{
+	local group
+
+	heading Tools
+	tool cmake 'builds the library' 'apt-get install cmake'
+	tool ninja 'builds the library' 'apt-get install ninja-build'
+	tool python3 'weft test, weft lab' 'apt-get install python3'
+	tool pkg-config 'weft test' 'apt-get install pkg-config'
+	tool gdb 'weft test; debugging' 'apt-get install gdb'
+	tool valgrind 'weft test' 'apt-get install valgrind'
+	tool chromium 'weft test: looks at the report' 'apt-get install chromium'
+	tool clang-format-16 'weft test: lint' 'apt-get install clang-format-16'
+	tool shellcheck 'weft test: lint' 'apt-get install shellcheck'
+	tool cargo 'a peer in the lab, corosensei' 'apt-get install cargo'
+	go_tool
+	heading Packages
+	for group in core test lab; do
+		missing_packages "$group"
+		line "group $group" "${missing[*]:-complete}"
+	done
+}
+
+weft_doctor()
+{
+	local healthy=yes policy='' compiler missing
+
+	while (($#)); do
+		case $1 in
+		--no-install) ;;
+		*) die 2 "unknown argument '$1': see 'weft help doctor'" ;;
+		esac
+		shift
+	done
+	# shellcheck source=tools/driver/packages.bash
+	. "$driver/packages.bash" || exit 70
+	printf 'weft %s, %s\n' "$(weft_version)" "${root:-$share}"
+	machine
+	compilers
+	kernel
+	limits
+	stack_policies
+	tools
+	heading 'In short'
+	if [[ $healthy ]]; then
+		line 'ready' "programs can be built and run: weft run FILE.c"
+	else
+		line 'not ready' "see above; './weft run' as root installs what is missing"
+		exit 1
+	fi
+}

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+
+help_overview()
+{
+	cat <<'END'
+weft: effect handlers and coroutines for C, with the stack as a policy
+
+  weft run [--policy P] FILE.c… [-- ARGS]   compile and run in one step
+  weft cc [--policy P] ARGS…                a C compiler for any build (weft c++: C++)
+  weft doctor                               what this machine offers, and what is missing
+  weft lab [--quick|--full] [--only A1,…]   run the experiments and write the report
+  weft test [PATTERN]                       run the test lanes whose name matches
+  weft help [COMMAND]                       this, or more about one command
+  weft version
+
+--no-install (or WEFT_NO_INSTALL=1) forbids installing packages that are missing.
+
+Policies: fixed, overcommit (the default), commit; ":SIZE" sets the bytes reserved per stack, as in
+"commit:1M". Chosen by, in this order: a coroutine's attributes, WEFT_STACK=P[:SIZE] when a program runs,
+--policy P[:SIZE] when it was linked.
+
+Exit codes: 0 done; 1 the work failed (a compilation, a test); 2 the command line is wrong; 69 something
+needed is missing and was not installed; 70 a bug in weft. cc: the compiler's. run: the program's.
+END
+}
+
+help_run()
+{
+	cat <<'END'
+weft run [--policy P[:SIZE]] [FLAGS] FILE… [-- ARGS]
+
+Compiles the files (C, C++ by their endings, or objects) with -O2 -g and whatever FLAGS that begin with one
+dash are given, in a temporary directory, and becomes the program: its exit code and its signals are what
+the caller sees. A compilation that fails ends with 1.
+END
+}
+
+help_cc()
+{
+	cat <<'END'
+weft cc [--policy P[:SIZE]] [--no-install] ARGS…        weft c++ …
+
+Runs the compiler with ARGS untouched, adding
+  to compile   the include directories (also of the compatibility headers: seff.h, fiber.h), -pthread
+  to link      a program: libweft.a, -pthread, the export of effects to shared libraries
+               a shared library: nothing, it uses the program's copy; -lweft gives it the shared one
+               a program with -rdynamic: all of libweft.a, for plugins
+Its own options come first. With a build system:
+  make CC="weft cc"        ./configure CC="weft cc"        CC=weft-cc cmake … (installed)
+
+WEFT_CC, WEFT_CXX   the compiler (default: cc, c++)
+In the source tree the library is built when needed, with AddressSanitizer or ThreadSanitizer if ARGS link
+with -fsanitize=address or thread.
+END
+}
+
+help_doctor()
+{
+	cat <<'END'
+weft doctor
+
+Lists the machine, compilers, kernel features, limits, stack policies and tools, says what each missing one
+is for and how to get it. Installs nothing. Ends with 0 if programs can be built and run, else with 1.
+END
+}
+
+help_test()
+{
+	cat <<'END'
+weft test [--no-install] [PATTERN]
+
+Builds and runs the test lanes (tests/lanes/*) whose name contains PATTERN, or all. One line per lane, then
+"N passed, N failed". Ends with 0 if nothing failed.
+END
+}
+
+help_lab()
+{
+	cat <<'END'
+weft lab [--quick|--full] [--only A1,B5…] [--policy P…] [--out DIR]
+
+Builds the library and runs the experiments; `weft lab --help` lists the options.
+END
+}
+
+weft_help()
+{
+	case ${1-} in
+	'') help_overview ;;
+	c++) help_cc ;;
+	run | cc | doctor | test | lab) "help_$1" ;;
+	*) die 2 "no help for '$1': see 'weft help'" ;;
+	esac
+}

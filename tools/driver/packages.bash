@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+#
+# Debian packages: which are missing, and installing them. One line per package: name, then how to see that it (or
+# something as good) is there: a command, a file, or a module of the system's Python.
+
+packages_core='
+gcc cmd:gcc
+g++ cmd:g++
+cmake cmd:cmake
+ninja-build cmd:ninja
+python3 cmd:python3
+pkg-config cmd:pkg-config
+'
+packages_test='
+make cmd:make
+git cmd:git
+clang-16 cmd:clang-16
+lld-16 cmd:ld.lld-16
+libclang-rt-16-dev file:/usr/lib/llvm-16/lib/clang/16/lib/linux/libclang_rt.tsan-x86_64.a
+clang-format-16 cmd:clang-format-16
+gdb cmd:gdb
+valgrind file:/usr/include/valgrind/valgrind.h
+libcmocka-dev file:/usr/include/cmocka.h
+chromium cmd:chromium
+shellcheck cmd:shellcheck
+'
+packages_lab='
+git cmd:git
+python3-matplotlib python:matplotlib
+python3-jinja2 python:jinja2
+libboost-context-dev file:/usr/include/boost/context/fiber.hpp
+'
+
+has_module()
+{
+	local python
+
+	[[ -e /usr/lib/python3/dist-packages/$1 ]] && return
+	python=$(system_python) && "$python" -c "import sys, importlib.util as u; sys.exit(not u.find_spec('$1'))" 2>/dev/null
+}
+
+# missing_packages GROUP…: sets the array `missing`.
+missing_packages()
+{
+	local group list package probe
+
+	missing=()
+	for group; do
+		list=packages_$group
+		while read -r package probe; do
+			case $probe in
+			cmd:*) have "${probe#*:}" ;;
+			file:*) [[ -e ${probe#*:} ]] ;;
+			python:*) has_module "${probe#*:}" ;;
+			esac || [[ ! $package || " ${missing[*]-} " == *" $package "* ]] || missing+=("$package")
+		done <<<"${!list}"
+	done
+}
+
+apt()
+{
+	env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=600 "$@"
+}
+
+# apt_install PACKAGE…: the lists of a fresh machine are empty, those of an old one stale: then fetch them and try again.
+apt_install()
+{
+	apt install --no-install-recommends "$@" || { apt update && apt install --no-install-recommends "$@"; }
+}
+
+# need_packages WHY GROUP…: make sure that the groups' packages are there, or end with 69.
+need_packages()
+{
+	local why=$1 names
+
+	shift
+	missing_packages "$@"
+	((${#missing[@]})) || return 0
+	names=${missing[*]}
+	have apt-get || die 69 "$why needs $names, and this system has no apt-get to install them"
+	[[ $may_install != no ]] || die 69 "$why needs packages that are missing: $names (left alone: --no-install)"
+	((EUID == 0)) || die 69 "$why needs packages that are missing; run: sudo apt-get install -y --no-install-recommends $names"
+	say "$why needs packages that are missing; installing with apt-get: $names"
+	progress "installing" apt_install "${missing[@]}" || die 69 "could not install $names"
+	hash -r
+	missing_packages "$@"
+	((${#missing[@]} == 0)) || die 69 "installed, but still not there: ${missing[*]}"
+}

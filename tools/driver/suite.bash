@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+#
+# weft test, weft lab: fetch what they need, then hand over to Python.
+
+# shellcheck source=tools/driver/packages.bash
+. "$driver/packages.bash" || exit 70
+
+# Sets `rest`: the arguments without ours.
+suite_arguments()
+{
+	local argument
+
+	rest=()
+	for argument; do
+		if [[ $argument == --no-install ]]; then may_install=no; else rest+=("$argument"); fi
+	done
+}
+
+in_sources()
+{
+	[[ $root ]] || die 69 "'weft $1' runs in the source tree: use ./weft there"
+	[[ -e $root/$2 ]] || die 70 "$root/$2 is not there"
+}
+
+weft_test()
+{
+	local rest
+
+	suite_arguments "$@"
+	in_sources test tests/run.py
+	need_packages "'weft test'" core test lab
+	WEFT_SOURCE=$root WEFT_BUILD_ROOT=$root/build exec "$(system_python)" "$root/tests/run.py" "${rest[@]}"
+}
+
+weft_lab()
+{
+	local rest library_dir
+
+	suite_arguments "$@"
+	in_sources lab lab/run.py
+	need_packages "'weft lab'" core lab
+	# shellcheck source=tools/driver/build.bash
+	. "$driver/build.bash" || exit 70
+	build_library weft release
+	WEFT_SOURCE=$root WEFT_BUILD=$library_dir exec "$(system_python)" "$root/lab/run.py" "${rest[@]}"
+}
