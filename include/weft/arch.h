@@ -71,7 +71,7 @@ WEFT__OFFSET_IS(struct weft_link, parent_pc, WEFT_LINK_PARENT_PC);
 WEFT__OFFSET_IS(struct weft_link, parent_fp, WEFT_LINK_PARENT_FP);
 WEFT__OFFSET_IS(struct weft_link, parent_bx, WEFT_LINK_PARENT_BX);
 
-extern WEFT_API const char weft__entry[], weft__entry_fpu[];
+extern WEFT_API const char weft__entry[], weft__entry_saving[];
 extern WEFT_API const char weft__in_running[], weft__in_finished[], weft__in_deleted[];
 
 WEFT_EXTERN_C_END

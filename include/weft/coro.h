@@ -31,15 +31,17 @@ typedef void *weft_fn_t(void *arg);
 typedef enum weft_state { WEFT_SUSPENDED, WEFT_RUNNING, WEFT_FINISHED, WEFT_DELETED } weft_state_t;
 
 enum {
-	WEFT_SAVE_FPU = 1u << 0, /**< keep MXCSR and the x87 control word per coroutine (about 5 ns a switch) */
-	WEFT_NO_GUARD = 1u << 1, /**< no guard below the stack: saves a system call when the slot is first cut */
+	WEFT_SAVE_FPU = 1u << 0,	/**< keep MXCSR and the x87 control word per coroutine */
+	WEFT_NO_GUARD = 1u << 1,	/**< no guard below the stack: saves a system call when the slot is first cut */
+	WEFT_SAVE_EXCEPTIONS = 1u << 2, /**< keep the C++ exceptions being handled per coroutine: for those that suspend
+					   inside a catch block, or in a destructor during unwinding */
 };
 
 /** What a coroutine should be like. Zero-initialised means: all defaults. Only read during the call. */
 typedef struct weft_attr {
 	const char *name;     /**< for messages and debuggers; borrowed: must outlive the coroutine; may be NULL */
 	weft_policy_t policy; /**< where the stack comes from */
-	unsigned flags;	      /**< WEFT_SAVE_FPU, WEFT_NO_GUARD */
+	unsigned flags;	      /**< WEFT_SAVE_FPU, WEFT_NO_GUARD, WEFT_SAVE_EXCEPTIONS, combined with | */
 	size_t stack_size;    /**< bytes reserved, guard and object included; a hint, rounded up to 16 KiB · 2^n;
 				   0: WEFT_STACK's, else the policy's own default */
 	void *user_data;      /**< anything */
@@ -75,9 +77,10 @@ struct weft_coro {
 	void *user_data;
 	uint32_t flags;
 	uint32_t failure; /* weft_failure_t */
-	uintptr_t fault_address;
-	uint64_t fpu, parent_fpu; /* WEFT_SAVE_FPU: MXCSR low, control word high */
-	void *inner_pc, *outer_pc;
+	/* WEFT_SAVE_…: the coroutine's state while it is suspended, its resumer's while it runs. */
+	uint64_t fpu;
+	void *exceptions[2];
+	void *inner_pc, *outer_pc; /* what link.pc and link.parent_pc would be without */
 
 	/* Only code built with a sanitizer uses these. */
 	void *asan_fake;
@@ -91,8 +94,6 @@ struct weft_coro {
 
 WEFT__OFFSET_IS(struct weft_coro, fn, WEFT_CORO_FN);
 WEFT__OFFSET_IS(struct weft_coro, arg, WEFT_CORO_ARG);
-WEFT__OFFSET_IS(struct weft_coro, fpu, WEFT_CORO_FPU);
-WEFT__OFFSET_IS(struct weft_coro, parent_fpu, WEFT_CORO_PARENT_FPU);
 WEFT__OFFSET_IS(struct weft_coro, inner_pc, WEFT_CORO_INNER_PC);
 WEFT__OFFSET_IS(struct weft_coro, outer_pc, WEFT_CORO_OUTER_PC);
 
@@ -247,7 +248,8 @@ WEFT__INLINE weft_coro_t *weft_deref(weft_ref_t ref)
 /* ---- what the inline functions below stand on ------------------------------------------------------------ */
 
 WEFT_API weft_coro_t *weft__attach_thread(void);
-WEFT_API void *weft__transfer_fpu(weft_coro_t *from, weft_coro_t *to, void *value);
+WEFT_API void weft__before_switch(weft_coro_t *from, weft_coro_t *to);
+WEFT_API void weft__after_switch(weft_coro_t *from);
 WEFT_API WEFT__NORETURN void weft__leave_to(weft_coro_t *k, const void *effect, void *payload);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_not_ancestor(const weft_coro_t *k);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_no_coroutine(const char *what);
@@ -273,6 +275,7 @@ WEFT__INLINE weft_request_t weft__resume(weft_coro_t **k, void *value, uintptr_t
 
 	if (weft__unlikely(!self))
 		self = weft__attach_thread();
+	/* These seldom change, and a compare costs less than a store: the store ports are what a switch waits for. */
 	if (weft__unlikely((*k)->parent != self))
 		(*k)->parent = self;
 	if (weft__unlikely((*k)->handled != handled))
@@ -380,9 +383,12 @@ WEFT__INLINE void *weft_switch(weft_coro_t *to, void *value)
 	to->link.parent_bx = from->link.parent_bx;
 	from->leaf = from;
 	weft__set_self(to->leaf);
-	if (weft__unlikely((from->flags | to->flags) & WEFT_SAVE_FPU))
-		return weft__transfer_fpu(from, to, value);
-	return weft__transfer_hooked(from, to, value);
+	if (weft__unlikely(from->flags & (WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS)))
+		weft__before_switch(from, to);
+	value = weft__transfer_hooked(from, to, value);
+	if (weft__unlikely(from->flags & (WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS)))
+		weft__after_switch(from);
+	return value;
 }
 
 /* Out-of-line twins, for languages that cannot inline C: the same contracts. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * What of a switch cannot be inlined, on x86-64 System V: a coroutine's first frame, its end, the landing pads that
- * report misuse, and the control words of coroutines that ask for them. README.md here draws the stacks.
+ * report misuse, and the switches of coroutines that keep more state. README.md here draws the stacks.
  *
  * All landing pads are jumped to by weft_arch_resume or weft_arch_transfer with
  *   rdi = the coroutine, rsi = the value passed, rsp = its saved stack pointer, rbp = its saved frame pointer,
@@ -57,25 +57,30 @@
 
 /*
  * First landing pad. In: rsp = top of the stack, 16-aligned.
- * Calls fn(arg); its result becomes the request {NULL, result}.
+ * Calls fn(arg); its result becomes the request {NULL, result}. The jump at the end keeps weft__leave, which has no caller to
+ * describe, out of this frame's description.
  */
+#define ENTRY(name, pc_bytes, pc...) \
+FUNCTION(name); \
+	.cfi_personality 0x9b, .Lpersonality; \
+	PAD; \
+	subq	$16, %rsp; \
+	movq	%rdi, (%rsp); \
+	UNWIND_TO_PARENT(pc_bytes, pc); \
+	movq	WEFT_CORO_FN(%rdi), %rax; \
+	movq	WEFT_CORO_ARG(%rdi), %rdi; \
+	xorl	%ebp, %ebp; \
+	call	*%rax; \
+	movq	(%rsp), %rdi; \
+	movq	%rax, %rdx; \
+	xorl	%esi, %esi; \
+	jmp	weft__leave; \
+END(name)
+
 	.hidden weft__exception_left
-FUNCTION(weft__entry)
-	.cfi_personality 0x9b, .Lpersonality
-	PAD
-	subq	$16, %rsp
-	movq	%rdi, (%rsp)
-	UNWIND_TO_PARENT(1, WEFT_LINK_PARENT_PC)
-	movq	WEFT_CORO_FN(%rdi), %rax
-	movq	WEFT_CORO_ARG(%rdi), %rdi
-	xorl	%ebp, %ebp
-	call	*%rax
-	movq	(%rsp), %rdi
-	movq	%rax, %rdx
-	xorl	%esi, %esi
-	/* Fall through would be into another function's frame description; the jump is free next to what follows. */
-	jmp	weft__leave
-END(weft__entry)
+ENTRY(weft__entry, 1, WEFT_LINK_PARENT_PC)
+/* For coroutines that keep more state (below): the caller's pc is outer_pc. */
+ENTRY(weft__entry_saving, 2, (WEFT_CORO_OUTER_PC & 127) | 128, WEFT_CORO_OUTER_PC >> 7)
 
 /*
  * Finish a coroutine and hand its resumer a request, saving nothing.
@@ -119,66 +124,49 @@ MISUSE(weft__in_finished, 2)
 MISUSE(weft__in_deleted, 3)
 
 /*
- * WEFT_SAVE_FPU. Such a coroutine is never resumed at its landing pad but at weft__land_fpu, which exchanges the control
- * words, and its parent_pc is weft__return_fpu, which exchanges them back. The real addresses are in inner_pc and
- * outer_pc. Everybody else's switches do not change.
+ * WEFT_SAVE_FPU, WEFT_SAVE_EXCEPTIONS. Such a coroutine is never resumed at its landing pad but at weft__land_saving, and its
+ * parent_pc is weft__return_saving; the C functions they call exchange the state. The real addresses are in inner_pc and
+ * outer_pc. Everybody else's switches do not change. Registers that a switch loses anyway keep ours across the calls; the
+ * red zone of whoever's stack it is stays untouched.
  *
  * In: as any landing pad.
  */
-#define SAVE_FPU(at) \
-	stmxcsr	at(%rdi); \
-	fnstcw	at + 4(%rdi)
-#define LOAD_FPU(at) \
-	ldmxcsr	at(%rdi); \
-	fldcw	at + 4(%rdi)
-
-	.hidden weft__land_fpu
-FUNCTION(weft__land_fpu)
+	.hidden weft__land_saving
+	.hidden weft__enter_saving
+FUNCTION(weft__land_saving)
 	.cfi_undefined %rip
 	PAD
-	SAVE_FPU(WEFT_CORO_PARENT_FPU)
-	LOAD_FPU(WEFT_CORO_FPU)
-	movq	WEFT_LINK_PARENT_PC(%rdi), %rax
-	movq	%rax, WEFT_CORO_OUTER_PC(%rdi)
-	leaq	weft__return_fpu(%rip), %rax
-	movq	%rax, WEFT_LINK_PARENT_PC(%rdi)
+	movq	%rdi, %r12
+	movq	%rsi, %r13
+	movq	%rsp, %rbx
+	leaq	-128(%rsp), %rsp
+	andq	$-16, %rsp
+	call	weft__enter_saving
+	movq	%rbx, %rsp
+	movq	%r13, %rsi
+	movq	%r12, %rdi
 	jmp	*WEFT_CORO_INNER_PC(%rdi)
-END(weft__land_fpu)
+END(weft__land_saving)
 
-/* In: rdi = coroutine, rax, rdx = request, the parent's rsp and rbp. If the coroutine suspended, its landing pad moves to
- * inner_pc; if it finished, its pc stays. */
-	.hidden weft__return_fpu
-FUNCTION(weft__return_fpu)
+/* In: as any exit. */
+	.hidden weft__return_saving
+	.hidden weft__leave_saving
+FUNCTION(weft__return_saving)
 	.cfi_undefined %rip
 	PAD
-	SAVE_FPU(WEFT_CORO_FPU)
-	LOAD_FPU(WEFT_CORO_PARENT_FPU)
-	movq	WEFT_LINK_PC(%rdi), %rcx
-	leaq	weft__in_finished(%rip), %r8
-	cmpq	%rcx, %r8
-	je	1f
-	movq	%rcx, WEFT_CORO_INNER_PC(%rdi)
-	leaq	weft__land_fpu(%rip), %rcx
-	movq	%rcx, WEFT_LINK_PC(%rdi)
-1:	jmp	*WEFT_CORO_OUTER_PC(%rdi)
-END(weft__return_fpu)
-
-/* First frame of a coroutine with WEFT_SAVE_FPU: the caller's pc is outer_pc. */
-FUNCTION(weft__entry_fpu)
-	.cfi_personality 0x9b, .Lpersonality
-	PAD
-	subq	$16, %rsp
-	movq	%rdi, (%rsp)
-	UNWIND_TO_PARENT(2, (WEFT_CORO_OUTER_PC & 127) | 128, WEFT_CORO_OUTER_PC >> 7)
-	movq	WEFT_CORO_FN(%rdi), %rax
-	movq	WEFT_CORO_ARG(%rdi), %rdi
-	xorl	%ebp, %ebp
-	call	*%rax
-	movq	(%rsp), %rdi
-	movq	%rax, %rdx
-	xorl	%esi, %esi
-	jmp	weft__leave
-END(weft__entry_fpu)
+	movq	%rdi, %r12
+	movq	%rax, %r13
+	movq	%rdx, %r14
+	movq	%rsp, %rbx
+	leaq	-128(%rsp), %rsp
+	andq	$-16, %rsp
+	call	weft__leave_saving
+	movq	%rbx, %rsp
+	movq	%r14, %rdx
+	movq	%r13, %rax
+	movq	%r12, %rdi
+	jmp	*WEFT_CORO_OUTER_PC(%rdi)
+END(weft__return_saving)
 
 /* Where the unwinder finds what to do with an exception that leaves a coroutine. */
 	.section .data.rel.ro.local, "aw", @progbits

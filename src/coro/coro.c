@@ -62,17 +62,7 @@ static void arm(weft_coro_t *k, weft_fn_t *fn, void *arg)
 	k->failure = WEFT_NO_FAILURE;
 }
 
-static void arm_fpu(weft_coro_t *k)
-{
-	enum { MXCSR_DEFAULT = 0x1f80, CONTROL_WORD_DEFAULT = 0x037f };
-
-	k->inner_pc = (void *)weft__entry_fpu;
-	k->outer_pc = NULL;
-	k->fpu = MXCSR_DEFAULT | (uint64_t)CONTROL_WORD_DEFAULT << 32;
-	k->link.pc = (void *)weft__land_fpu;
-}
-
-static void set_up(weft_coro_t *k, struct weft__slot *slot, struct weft__thread *thread, weft_fn_t *fn, void *arg)
+static inline void set_up(weft_coro_t *k, struct weft__slot *slot, struct weft__thread *thread, weft_fn_t *fn, void *arg)
 {
 	const weft_coro_t *creator = weft__self();
 
@@ -85,6 +75,21 @@ static void set_up(weft_coro_t *k, struct weft__slot *slot, struct weft__thread 
 	atomic_store_explicit(&slot->owner, k, memory_order_release);
 }
 
+/* A free slot of the bin, guarded if it is to be; NULL and a negative errno in *error. */
+static inline struct weft__slot *take(struct weft__thread *thread, struct weft__bin *bin, bool guard, int *error)
+{
+	struct weft__slot *slot = weft__slot_take(thread, bin, guard, error);
+
+	if (weft__likely(slot) && weft__unlikely(guard && !slot->guarded)) {
+		*error = weft__slot_guard(slot);
+		if (*error) {
+			weft__slot_give(slot);
+			return NULL;
+		}
+	}
+	return slot;
+}
+
 weft_coro_t *weft_create(weft_fn_t *fn, void *arg)
 {
 	struct weft__thread *thread = weft__thread();
@@ -92,14 +97,7 @@ weft_coro_t *weft_create(weft_fn_t *fn, void *arg)
 	int error = -ENOMEM;
 	weft_coro_t *k;
 
-	slot = thread ? weft__slot_take(thread, thread->default_bin, true, &error) : NULL;
-	if (weft__likely(slot) && weft__unlikely(!slot->guarded)) {
-		error = weft__slot_guard(slot);
-		if (error) {
-			weft__slot_give(slot);
-			slot = NULL;
-		}
-	}
+	slot = thread ? take(thread, thread->default_bin, true, &error) : NULL;
 	if (weft__unlikely(!slot)) {
 		errno = -error;
 		return NULL;
@@ -114,15 +112,13 @@ weft_coro_t *weft_create(weft_fn_t *fn, void *arg)
 
 static const weft_attr_t no_attr;
 
-static struct weft__slot *take(struct weft__thread *thread, const weft_attr_t *attr, int *error)
+static struct weft__slot *take_as(struct weft__thread *thread, const weft_attr_t *attr, int *error)
 {
 	weft_policy_t policy = attr->policy ? attr->policy : weft_default_policy();
-	bool guard = !(attr->flags & WEFT_NO_GUARD);
-	struct weft__slot *slot;
 	unsigned size_class;
 
 	*error = -EINVAL;
-	if ((unsigned)policy >= WEFT_POLICY_COUNT || attr->flags & ~(unsigned)(WEFT_SAVE_FPU | WEFT_NO_GUARD))
+	if ((unsigned)policy >= WEFT_POLICY_COUNT || attr->flags & ~(unsigned)(WEFT__SAVING | WEFT_NO_GUARD))
 		return NULL;
 	size_class = weft__size_class(policy, attr->stack_size);
 	if (size_class == WEFT__CLASSES)
@@ -130,15 +126,7 @@ static struct weft__slot *take(struct weft__thread *thread, const weft_attr_t *a
 	*error = -ENOMEM;
 	if (!thread)
 		return NULL;
-	slot = weft__slot_take(thread, &thread->bins[policy][size_class], guard, error);
-	if (slot && guard && !slot->guarded) {
-		*error = weft__slot_guard(slot);
-		if (*error) {
-			weft__slot_give(slot);
-			return NULL;
-		}
-	}
-	return slot;
+	return take(thread, &thread->bins[policy][size_class], !(attr->flags & WEFT_NO_GUARD), error);
 }
 
 static void apply(weft_coro_t *k, const weft_attr_t *attr)
@@ -146,8 +134,8 @@ static void apply(weft_coro_t *k, const weft_attr_t *attr)
 	k->name = attr->name;
 	k->user_data = attr->user_data;
 	k->flags = attr->flags;
-	if (k->flags & WEFT_SAVE_FPU)
-		arm_fpu(k);
+	if (k->flags & WEFT__SAVING)
+		weft__arm_saving(k);
 }
 
 weft_coro_t *weft_create_with(weft_fn_t *fn, void *arg, const weft_attr_t *attr)
@@ -159,7 +147,7 @@ weft_coro_t *weft_create_with(weft_fn_t *fn, void *arg, const weft_attr_t *attr)
 
 	if (!attr)
 		attr = &no_attr;
-	slot = take(thread, attr, &error);
+	slot = take_as(thread, attr, &error);
 	if (!slot) {
 		errno = -error;
 		return NULL;
@@ -280,8 +268,8 @@ void weft_reset(weft_coro_t *k, weft_fn_t *fn, void *arg)
 	check_ending(k, "cannot reset");
 	drop_frames(k);
 	arm(k, fn, arg);
-	if (k->flags & WEFT_SAVE_FPU)
-		arm_fpu(k);
+	if (k->flags & WEFT__SAVING)
+		weft__arm_saving(k);
 }
 
 void weft_release(weft_coro_t *k)
@@ -321,7 +309,7 @@ int weft_init(weft_coro_t *k, weft_fn_t *fn, void *arg, const weft_attr_t *attr)
 	k->link.pc = (void *)weft__in_deleted;
 	if (!attr)
 		attr = &no_attr;
-	slot = take(thread, attr, &error);
+	slot = take_as(thread, attr, &error);
 	if (!slot)
 		return error;
 	set_up(k, slot, thread, fn, arg);
@@ -367,7 +355,7 @@ void *weft__owner_choose(void *owner, const char *address, enum weft__spent why,
 	if (!weft__is_ancestor(victim, self))
 		victim = self;
 	victim->failure = why == WEFT__SPENT_BUDGET ? WEFT_BUDGET_SPENT : WEFT_RESERVATION_SPENT;
-	victim->fault_address = (uintptr_t)address;
+	(void)address;
 	*sp = victim->link.parent_sp;
 	*fp = victim->link.parent_fp;
 	return victim;
@@ -458,23 +446,4 @@ void *weft_ffi_switch(weft_coro_t *to, void *value)
 weft_state_t weft_ffi_state(const weft_coro_t *k)
 {
 	return weft_state(k);
-}
-
-/* Exchange control words by hand: a transfer passes through neither side's resume site. */
-void *weft__transfer_fpu(weft_coro_t *from, weft_coro_t *to, void *value)
-{
-	struct weft_link *link = &from->link;
-	uint32_t mxcsr;
-	uint16_t control;
-
-	if (from->flags & WEFT_SAVE_FPU) {
-		to->link.parent_pc = from->outer_pc;
-		__asm__ volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(mxcsr), "=m"(control));
-		from->fpu = mxcsr | (uint64_t)control << 32;
-		mxcsr = (uint32_t)from->parent_fpu;
-		control = (uint16_t)(from->parent_fpu >> 32);
-		__asm__ volatile("ldmxcsr %0\n\tfldcw %1" : : "m"(mxcsr), "m"(control));
-	}
-	value = weft_arch_transfer(link, &to->link, value);
-	return value;
 }

@@ -19,6 +19,14 @@ void weft__line_coro(struct weft__line *line, const char *what, const weft_coro_
 
 /* Assembly. */
 WEFT__HIDDEN _Noreturn void weft__leave(weft_coro_t *k, const void *effect, void *payload);
-WEFT__HIDDEN extern const char weft__land_fpu[];
+WEFT__HIDDEN extern const char weft__land_saving[], weft__return_saving[];
+
+/* What weft__land_saving and weft__return_saving call. */
+WEFT__HIDDEN void weft__enter_saving(weft_coro_t *k);
+WEFT__HIDDEN void weft__leave_saving(weft_coro_t *k);
+
+enum { WEFT__SAVING = WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS };
+/* Start over at the entry of such a coroutine, with fresh state. */
+void weft__arm_saving(weft_coro_t *k);
 
 #endif

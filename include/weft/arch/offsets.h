@@ -18,9 +18,7 @@
 #define WEFT_CORO_FN 96
 #define WEFT_CORO_ARG 104
 
-/* Only coroutines with WEFT_SAVE_FPU use these. */
-#define WEFT_CORO_FPU 160
-#define WEFT_CORO_PARENT_FPU 168
+/* Only coroutines with WEFT_SAVE_… flags use these. */
 #define WEFT_CORO_INNER_PC 176
 #define WEFT_CORO_OUTER_PC 184
 

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * weft/sanitizer.h: tell AddressSanitizer and ThreadSanitizer which stack runs. Included by coro.h in code that is built
+ * with one of them, and only there; the library may be built with or without.
+ *
+ * Design
+ *  1. Only the side that resumes speaks, just before it jumps and just after it was jumped back to: between these and
+ *     the switch there is nothing but the inline assembly, so that the announcement is early or late by no instruction
+ *     that a sanitizer looks at. Hence a coroutine may be left in any way (yield, return, exit, exception, failure, from
+ *     code built without the sanitizer) without knowing of it.
+ *  2. Whoever executed last is still the thread's current coroutine when control is back: it is its stack that was
+ *     left, not that of the coroutine that suspended (which may be further out).
+ *  3. What belongs to the frames of a coroutine (ASan: its fake stack; TSan: its fiber, with a shadow call stack) dies
+ *     with them: at the return, or when the coroutine, or its memory, is started anew. Until then the payload of an
+ *     exception, which may lie there, can be read.
+ *
+ * AddressSanitizer: __sanitizer_start_switch_fiber names the stack that comes, __sanitizer_finish_switch_fiber hands
+ * over its fake stack and tells which stack went; here both are called in a row.
+ * ThreadSanitizer: a fiber for each coroutine, made at its first resume. A switch orders what was before it and what is
+ * after it, as program order does. About 8000 coroutines at once are possible: a limit of TSan's.
+ */
+#ifndef WEFT_SANITIZER_H
+#define WEFT_SANITIZER_H
+
+#ifndef WEFT_CORO_H
+#error "include weft/coro.h, not this"
+#endif
+
+#if WEFT__ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if WEFT__TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
+
+/* Suspended, and has never run since it was made or reset. */
+WEFT__INLINE bool weft__is_fresh(const weft_coro_t *k)
+{
+	if (k->link.pc == weft__entry)
+		return true;
+	return (k->flags & WEFT_SAVE_FPU) && k->inner_pc == weft__entry_fpu && weft_state(k) == WEFT_SUSPENDED;
+}
+
+#if WEFT__ASAN
+
+/* Of a stack, as the sanitizer knows it. */
+struct weft__bounds {
+	const void *low;
+	size_t size;
+};
+
+WEFT__HELPER struct weft__bounds weft__bounds(const weft_coro_t *k)
+{
+	struct weft__bounds bounds;
+
+	bounds.size = weft_stack_usable(k);
+	bounds.low = (const char *)k->slot - bounds.size;
+	return bounds;
+}
+
+/* The current stack's fake stack goes to *keep (NULL: it dies), `next` becomes current with `fake`. Returns what was. */
+WEFT__HELPER struct weft__bounds weft__asan_switch(void **keep, struct weft__bounds next, void *fake)
+{
+	struct weft__bounds last;
+
+	__sanitizer_start_switch_fiber(keep, next.low, next.size);
+	__sanitizer_finish_switch_fiber(fake, &last.low, &last.size);
+	return last;
+}
+
+/* Frames that were abandoned left a fake stack, and red zones that nobody will clear. The sanitizer destroys only the
+ * fake stack that is current, so this one becomes current for a moment. Its bounds do not matter. */
+WEFT__HELPER void weft__asan_forget_frames(weft_coro_t *k)
+{
+	struct weft__bounds own = weft__bounds(k), mine;
+	void *fake = NULL;
+
+	if (k->asan_fake) {
+		mine = weft__asan_switch(&fake, own, k->asan_fake);
+		(void)weft__asan_switch(NULL, mine, fake);
+		k->asan_fake = NULL;
+	}
+	__asan_unpoison_memory_region(own.low, own.size);
+}
+
+WEFT__INLINE weft_request_t weft__resume_hooked(struct weft_link **link, void *value)
+{
+	weft_coro_t *k = (weft_coro_t *)*link, *self = k->parent, *next = k->leaf, *last;
+	struct weft__bounds mine;
+	weft_request_t request;
+
+	if (weft_state(k) != WEFT_SUSPENDED)
+		return weft_arch_resume(link, value); /* which reports it */
+	if (weft__is_fresh(k))
+		weft__asan_forget_frames(k);
+	mine = weft__asan_switch(&self->asan_fake, weft__bounds(next), next->asan_fake);
+	next->asan_fake = NULL;
+	k->asan_parent_stack = mine.low;
+	k->asan_parent_size = mine.size;
+	request = weft_arch_resume(link, value);
+	last = weft__self();
+	(void)weft__asan_switch(request.effect ? &last->asan_fake : NULL, mine, self->asan_fake);
+	self->asan_fake = NULL;
+	return request;
+}
+
+WEFT__INLINE void weft__announce_transfer(weft_coro_t *from, weft_coro_t *to)
+{
+	weft_coro_t *next = to->leaf;
+
+	if (weft_state(to) != WEFT_SUSPENDED)
+		return;
+	if (weft__is_fresh(to))
+		weft__asan_forget_frames(to);
+	to->asan_parent_stack = from->asan_parent_stack;
+	to->asan_parent_size = from->asan_parent_size;
+	(void)weft__asan_switch(&from->asan_fake, weft__bounds(next), next->asan_fake);
+	next->asan_fake = NULL;
+}
+
+#else /* WEFT__TSAN */
+
+/* The fiber of who executes when k is resumed. */
+WEFT__HELPER void *weft__tsan_fiber(weft_coro_t *k)
+{
+	weft_coro_t *leaf = k->leaf;
+
+	/* The shadow call stack of frames that were abandoned is of no use to the next ones. */
+	if (weft__is_fresh(k) && k->tsan_fiber) {
+		__tsan_destroy_fiber(k->tsan_fiber);
+		k->tsan_fiber = NULL;
+	}
+	if (!leaf->tsan_fiber) {
+		leaf->tsan_fiber = __tsan_create_fiber(0);
+		if (leaf->name)
+			__tsan_set_fiber_name(leaf->tsan_fiber, leaf->name);
+	}
+	return leaf->tsan_fiber;
+}
+
+WEFT__INLINE weft_request_t weft__resume_hooked(struct weft_link **link, void *value)
+{
+	weft_coro_t *k = (weft_coro_t *)*link;
+	void *mine = __tsan_get_current_fiber();
+	weft_request_t request;
+
+	if (weft_state(k) != WEFT_SUSPENDED)
+		return weft_arch_resume(link, value); /* which reports it */
+	__tsan_switch_to_fiber(weft__tsan_fiber(k), 0);
+	request = weft_arch_resume(link, value);
+	__tsan_switch_to_fiber(mine, 0);
+	return request;
+}
+
+WEFT__INLINE void weft__announce_transfer(weft_coro_t *from, weft_coro_t *to)
+{
+	(void)from;
+	if (weft_state(to) == WEFT_SUSPENDED)
+		__tsan_switch_to_fiber(weft__tsan_fiber(to), 0);
+}
+
+#endif
+
+#define weft__yield_hooked(k, self, effect, payload) weft_arch_yield(&(k)->link, effect, payload)
+#define weft__transfer_hooked(from, to, value)                                                                         \
+	(weft__announce_transfer((from), (to)), weft_arch_transfer(&(from)->link, &(to)->link, (value)))
+#define weft__leaving(k) ((void)0)
+
+#endif /* WEFT_SANITIZER_H */

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Coroutines that keep more than the registers: WEFT_SAVE_FPU, WEFT_SAVE_EXCEPTIONS. The object has room for one copy of the state;
+ * entering and leaving exchange it with the thread's. A switch sideways passes through neither landing pad nor
+ * return of the coroutine it leaves, and does the same by hand.
+ */
+#include "arch/fpu.h"
+#include "coro/coro.h"
+
+/* The C++ run time's record of a thread: exceptions caught, number of those in flight. Its layout is the ABI's. */
+struct exception_globals {
+	void *caught;
+	unsigned int uncaught;
+};
+struct exception_globals *__cxa_get_globals(void) __attribute__((weak));
+
+static void exchange_exceptions(weft_coro_t *k)
+{
+	struct exception_globals *globals, ours;
+
+	if (!__cxa_get_globals) /* no C++ in this program */
+		return;
+	globals = __cxa_get_globals();
+	ours = *globals;
+	globals->caught = k->exceptions[0];
+	globals->uncaught = (unsigned int)(uintptr_t)k->exceptions[1];
+	k->exceptions[0] = ours.caught;
+	k->exceptions[1] = (void *)(uintptr_t)ours.uncaught;
+}
+
+static void exchange(weft_coro_t *k)
+{
+	if (k->flags & WEFT_SAVE_FPU) {
+		uint64_t ours = weft__fpu_get();
+
+		if (ours != k->fpu) /* loading them drains the pipeline */
+			weft__fpu_set(k->fpu);
+		k->fpu = ours;
+	}
+	if (k->flags & WEFT_SAVE_EXCEPTIONS)
+		exchange_exceptions(k);
+}
+
+void weft__arm_saving(weft_coro_t *k)
+{
+	k->fpu = WEFT__FPU_DEFAULT;
+	k->exceptions[0] = k->exceptions[1] = NULL;
+	k->inner_pc = (void *)weft__entry_saving;
+	k->outer_pc = NULL;
+	k->link.pc = (void *)weft__land_saving;
+}
+
+void weft__enter_saving(weft_coro_t *k)
+{
+	exchange(k);
+	k->outer_pc = k->link.parent_pc;
+	k->link.parent_pc = (void *)weft__return_saving;
+}
+
+void weft__leave_saving(weft_coro_t *k)
+{
+	exchange(k);
+	if (k->link.pc == weft__in_finished)
+		return;
+	k->inner_pc = k->link.pc;
+	k->link.pc = (void *)weft__land_saving;
+}
+
+void weft__before_switch(weft_coro_t *from, weft_coro_t *to)
+{
+	to->link.parent_pc = from->outer_pc;
+	exchange(from);
+}
+
+/* `from` was continued at the plain landing pad that its switch left in its pc. */
+void weft__after_switch(weft_coro_t *from)
+{
+	weft__enter_saving(from);
+}
