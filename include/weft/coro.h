@@ -67,7 +67,7 @@ struct weft_coro {
 	weft_coro_t *parent; /* who resumed it; kept after a suspension */
 	weft_coro_t *leaf;   /* who executes when it is resumed; itself unless suspended from below */
 	uintptr_t handled;   /* what its resumer handles: see weft_handles_t */
-	uint64_t tags;	     /* the same for effects that are small numbers (compatibility headers) */
+	uint64_t tags;	     /* if that is WEFT__HANDLES_TAGS: a set of effects that are small numbers */
 	weft_fn_t *fn;
 	void *arg;
 	uint64_t id; /* unique in the process, never reused; 0 in an object not in use */
@@ -99,8 +99,10 @@ WEFT__OFFSET_IS(struct weft_coro, outer_pc, WEFT_CORO_OUTER_PC);
 
 /** What a resumer handles: nothing, everything, one effect or family, or a set of them. Made by weft_handles(…). */
 typedef struct weft_handles {
-	uintptr_t word; /* 0; ~0; address of an effect; address of a struct weft__set, plus 1 */
+	uintptr_t word; /* 0; ~0; WEFT__HANDLES_TAGS; address of an effect; address of a list of effects, plus 1 */
 } weft_handles_t;
+
+enum { WEFT__HANDLES_TAGS = 2 }; /* for compatibility headers: see `tags` of the coroutine */
 
 /** Handle nothing: what the coroutine performs goes to handlers further out. */
 #define WEFT_HANDLE_NONE (weft__handles(0))
@@ -267,7 +269,7 @@ WEFT_EXTERN_C_BEGIN
 #endif
 
 /* Continue *k. On return *k is who suspended: another one if it switched sideways meanwhile. */
-WEFT__INLINE weft_request_t weft__resume(weft_coro_t **k, void *value, uintptr_t handled, uint64_t tags)
+WEFT__INLINE weft_request_t weft__resume(weft_coro_t **k, void *value, uintptr_t handled)
 {
 	weft_coro_t *self = weft__self();
 	weft_request_t request;
@@ -280,8 +282,6 @@ WEFT__INLINE weft_request_t weft__resume(weft_coro_t **k, void *value, uintptr_t
 		(*k)->parent = self;
 	if (weft__unlikely((*k)->handled != handled))
 		(*k)->handled = handled;
-	if (weft__unlikely((*k)->tags != tags))
-		(*k)->tags = tags;
 	weft__set_self((*k)->leaf);
 	request = weft__resume_hooked(&link, value);
 	*k = (weft_coro_t *)link;
@@ -310,13 +310,13 @@ WEFT__INLINE void *weft__yield(weft_coro_t *k, weft_coro_t *self, const void *ef
  */
 WEFT__INLINE weft_request_t weft_resume(weft_coro_t *k, void *value, weft_handles_t handles)
 {
-	return weft__resume(&k, value, handles.word, 0);
+	return weft__resume(&k, value, handles.word);
 }
 
 /** As weft_resume for chains that use weft_switch: `*k` becomes the coroutine that the request comes from. */
 WEFT__INLINE weft_request_t weft_resume_any(weft_coro_t **k, void *value, weft_handles_t handles)
 {
-	return weft__resume(k, value, handles.word, 0);
+	return weft__resume(k, value, handles.word);
 }
 
 /**

@@ -39,7 +39,7 @@ WEFT__INLINE bool weft__is_fresh(const weft_coro_t *k)
 {
 	if (k->link.pc == weft__entry)
 		return true;
-	return (k->flags & WEFT_SAVE_FPU) && k->inner_pc == weft__entry_fpu && weft_state(k) == WEFT_SUSPENDED;
+	return (k->flags & (WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS)) && k->inner_pc == weft__entry_saving && weft_state(k) == WEFT_SUSPENDED;
 }
 
 #if WEFT__ASAN

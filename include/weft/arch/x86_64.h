@@ -18,10 +18,12 @@
 /* "offset(%rdi)": a field of the coroutine in rdi, in a template with operands. */
 #define WEFT__K(field) WEFT__STR(field) "(%%rdi)"
 
+/* A landing pad. Nobody falls into it, so aligning it costs no instruction, and a loop that switches does not depend on
+ * where the compiler put it (25 % between best and worst otherwise). */
 #if defined(__CET__) && (__CET__ & 1)
-#define WEFT__PAD "endbr64\n\t"
+#define WEFT__PAD ".p2align 6\n1:\tendbr64\n\t"
 #else
-#define WEFT__PAD ""
+#define WEFT__PAD ".p2align 6\n1:\t"
 #endif
 
 #if defined(__clang__)
@@ -73,7 +75,7 @@ WEFT__INLINE weft_request_t weft_arch_resume(struct weft_link **k, void *value)
 	    "movq " WEFT__K(WEFT_LINK_SP) ", %%rsp\n\t"
 	    "movq " WEFT__K(WEFT_LINK_FP) ", %%rbp\n\t"
 	    "jmp *%%rdx\n"
-	    "1:\t" WEFT__PAD
+	    WEFT__PAD
 	    WEFT__LOAD_BX(WEFT_LINK_PARENT_BX)
 	    : "+D"(*k), "+S"(value), "=a"(request.effect), "=d"(request.payload), "+c"(busy)
 	    :
@@ -95,7 +97,7 @@ WEFT__INLINE void *weft_arch_yield(struct weft_link *k, const void *effect, void
 	    "movq " WEFT__K(WEFT_LINK_PARENT_SP) ", %%rsp\n\t"
 	    "movq " WEFT__K(WEFT_LINK_PARENT_FP) ", %%rbp\n\t"
 	    "jmp *" WEFT__K(WEFT_LINK_PARENT_PC) "\n"
-	    "1:\t" WEFT__PAD
+	    WEFT__PAD
 	    WEFT__LOAD_BX(WEFT_LINK_BX)
 	    : "+D"(k), "=S"(value), "+a"(effect), "+d"(payload)
 	    :
@@ -121,7 +123,7 @@ WEFT__INLINE void *weft_arch_transfer(struct weft_link *from, struct weft_link *
 	    "movq " WEFT__K(WEFT_LINK_SP) ", %%rsp\n\t"
 	    "movq " WEFT__K(WEFT_LINK_FP) ", %%rbp\n\t"
 	    "jmp *%%rdx\n"
-	    "1:\t" WEFT__PAD
+	    WEFT__PAD
 	    WEFT__LOAD_BX(WEFT_LINK_BX)
 	    : "+D"(to), "+S"(value), "+a"(from), "+c"(busy)
 	    :
