@@ -127,12 +127,13 @@ WEFT__HELPER seff_coroutine_t *seff_current_coroutine(void)
 WEFT__INLINE seff_request_t seff_resume(seff_coroutine_t *k, void *arg, effect_set handled)
 {
 	weft_coro_t *coro = seff__core(k);
-	uintptr_t native = handled == ~(effect_set)0 ? ~(uintptr_t)0 : 0;
+	uintptr_t word = handled == ~(effect_set)0 ? ~(uintptr_t)0 : WEFT__HANDLES_TAGS;
 	weft_request_t r;
 	seff_request_t request;
 
 	k->state = RUNNING;
-	r = weft__resume(&coro, arg, native, handled);
+	coro->tags = handled;
+	r = weft__resume(&coro, arg, word);
 	k->state = !r.effect || weft_state(seff__core(k)) == WEFT_FINISHED ? FINISHED : PAUSED;
 	request.effect = (effect_id)(uintptr_t)r.effect - 1;
 	request.payload = r.payload;
@@ -215,7 +216,9 @@ WEFT__HELPER default_handler_t *seff_set_default_handler(effect_id effect, defau
 /* Numbers beyond the bits of a set are caught by ~0 alone. */
 WEFT__INLINE bool seff__handles(const weft_coro_t *k, effect_id effect)
 {
-	return weft__likely(effect < MAX_EFFECTS) ? k->tags >> effect & 1 : k->handled == ~(uintptr_t)0;
+	if (weft__likely(k->handled == WEFT__HANDLES_TAGS))
+		return effect < MAX_EFFECTS && k->tags >> effect & 1;
+	return k->handled == ~(uintptr_t)0;
 }
 
 /** The coroutine whose suspension hands the effect to its handler; NULL if nobody handles it. */
