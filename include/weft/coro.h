@@ -92,6 +92,7 @@ struct weft_coro {
 	uint64_t creator; /* id of the coroutine that made this one, 0 if made outside of any */
 };
 
+WEFT__OFFSET_IS(struct weft_coro, leaf, WEFT_CORO_LEAF);
 WEFT__OFFSET_IS(struct weft_coro, fn, WEFT_CORO_FN);
 WEFT__OFFSET_IS(struct weft_coro, arg, WEFT_CORO_ARG);
 WEFT__OFFSET_IS(struct weft_coro, inner_pc, WEFT_CORO_INNER_PC);

@@ -132,7 +132,7 @@ WEFT_API const char *weft_request_name(weft_request_t r);
 #define weft_locate(name) (weft__locate(&weft_effect_##name))
 
 /** Perform at a coroutine found by weft_locate, without a search. It must still be an ancestor-or-self. */
-#define weft_perform_at(name, k, ...) (weft__at_##name((k)__VA_OPT__(, ) __VA_ARGS__))
+#define weft_perform_at(name, k, ...) (weft__at_##name((k), weft__self() __VA_OPT__(, ) __VA_ARGS__))
 
 /**
  * Set the default handler of an effect: a function of the same type as the one that performs it, which runs in place,
@@ -155,20 +155,15 @@ WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_wrong_request(weft_request_t r
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_declared_twice(const weft_effect_t *effect, size_t size);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_default_returned(const weft_effect_t *effect);
 
-WEFT__INLINE weft_coro_t *weft__handler(const weft_effect_t *effect, const weft_effect_t *family)
+WEFT__INLINE weft_coro_t *weft__handler(weft_coro_t *self, const weft_effect_t *effect, const weft_effect_t *family)
 {
-	weft_coro_t *self = weft__self();
-
 	if (weft__likely(self && self->handled == (uintptr_t)family))
 		return self;
 	return weft__find(effect);
 }
 
-/* self: read anew, because finding a handler and the frame do not need it. */
-WEFT__INLINE void weft__perform(weft_coro_t *handler, const weft_effect_t *effect, void *frame)
+WEFT__INLINE void weft__perform(weft_coro_t *handler, weft_coro_t *self, const weft_effect_t *effect, void *frame)
 {
-	weft_coro_t *self = weft__self();
-
 #if WEFT_DEBUG
 	if (weft__unlikely(!weft__is_ancestor(handler, self)))
 		weft__die_not_ancestor(handler);
@@ -262,28 +257,33 @@ WEFT_EXTERN_C_END
 								  __ATOMIC_ACQUIRE))
 
 #define WEFT__PERFORMER(family, result, name, ...)                                                                     \
-	WEFT__HELPER result weft__at_##name(weft_coro_t *weft__k WEFT__MORE_PARAMETERS(__VA_ARGS__))                   \
+	WEFT__HELPER result weft__at_##name(weft_coro_t *weft__k,                                                  \
+					   weft_coro_t *weft__me WEFT__MORE_PARAMETERS(__VA_ARGS__))                   \
 	{                                                                                                              \
 		WEFT__FILL(result, name, __VA_ARGS__)                                                                  \
-		weft__perform(weft__k, &weft_effect_##name, &frame);                                                   \
+		weft__perform(weft__k, weft__me, &weft_effect_##name, &frame);                                         \
 		WEFT__IF_VOID(result)()(return WEFT__RESULT_OF(result);)                                               \
 	}                                                                                                              \
 	WEFT__HELPER result name WEFT__PARAMETERS(__VA_ARGS__)                                                         \
 	{                                                                                                              \
-		weft_coro_t *weft__k = weft__handler(&weft_effect_##name, &weft_effect_##family);                      \
+		weft_coro_t *weft__me = weft__self();                                                                  \
+		weft_coro_t *weft__k = weft__handler(weft__me, &weft_effect_##name, &weft_effect_##family);            \
                                                                                                                        \
 		if (weft__unlikely(!weft__k)) {                                                                        \
 			WEFT__IF_VOID(result)()(return) WEFT__DEFAULT_OF(result, name, __VA_ARGS__)                    \
 			(WEFT__NAMES(__VA_ARGS__));                                                                    \
 			WEFT__IF_VOID(result)(return;)()                                                               \
 		}                                                                                                      \
-		WEFT__IF_VOID(result)()(return) weft__at_##name(weft__k __VA_OPT__(, ) WEFT__NAMES(__VA_ARGS__));      \
+		WEFT__IF_VOID(result)()(return) weft__at_##name(                                                       \
+			weft__k, weft__me __VA_OPT__(, ) WEFT__NAMES(__VA_ARGS__));                                    \
 	}
 
 #define WEFT__THROWER(name, ...)                                                                                       \
-	WEFT__HELPER WEFT__NORETURN void weft__at_##name(weft_coro_t *weft__k WEFT__MORE_PARAMETERS(__VA_ARGS__))      \
+	WEFT__HELPER WEFT__NORETURN void weft__at_##name(weft_coro_t *weft__k, weft_coro_t *weft__me                   \
+							       WEFT__MORE_PARAMETERS(__VA_ARGS__))                     \
 	{                                                                                                              \
 		WEFT__FILL(void, name, __VA_ARGS__)                                                                    \
+		(void)weft__me;                                                                                        \
 		weft_exit(weft__k, &weft_effect_##name, &frame);                                                       \
 	}                                                                                                              \
 	WEFT__HELPER WEFT__NORETURN void name WEFT__PARAMETERS(__VA_ARGS__)                                            \
@@ -294,7 +294,7 @@ WEFT_EXTERN_C_END
 			WEFT__DEFAULT_OF(void, name, __VA_ARGS__)(WEFT__NAMES(__VA_ARGS__));                           \
 			weft__die_default_returned(&weft_effect_##name);                                               \
 		}                                                                                                      \
-		weft__at_##name(weft__k __VA_OPT__(, ) WEFT__NAMES(__VA_ARGS__));                                      \
+		weft__at_##name(weft__k, weft__k __VA_OPT__(, ) WEFT__NAMES(__VA_ARGS__));                             \
 	}
 
 #define WEFT__ACCESSORS(result, name)                                                                                  \

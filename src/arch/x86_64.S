@@ -72,6 +72,7 @@ FUNCTION(name); \
 	xorl	%ebp, %ebp; \
 	call	*%rax; \
 	movq	(%rsp), %rdi; \
+	movq	%rdi, WEFT_CORO_LEAF(%rdi); /* nobody runs inside it any more */ \
 	movq	%rax, %rdx; \
 	xorl	%esi, %esi; \
 	jmp	weft__leave; \

@@ -325,8 +325,7 @@ void weft__leave_to(weft_coro_t *k, const void *effect, void *payload)
 
 	if (weft__unlikely(!weft__is_ancestor(k, self)))
 		weft__die_not_ancestor(k);
-	if (k != self)
-		abandon(k, self);
+	abandon(k, self);
 	weft__leave(k, effect, payload);
 }
 

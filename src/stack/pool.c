@@ -21,6 +21,7 @@
 #include <valgrind/valgrind.h>
 #else
 #define VALGRIND_STACK_REGISTER(start, end) 0u
+#define VALGRIND_STACK_DEREGISTER(id) ((void)(id))
 #endif
 
 __thread struct weft__thread *weft__tls_thread __attribute__((tls_model("initial-exec")));
@@ -152,6 +153,7 @@ static size_t chill(struct weft__slot *batch)
 			struct warm *warm = &pool.warm[slot->policy][slot->stride_shift - WEFT__MIN_STRIDE_SHIFT];
 
 			next = slot->next;
+			VALGRIND_STACK_DEREGISTER(slot->valgrind_id);
 			if (weft__arena_chill(slot)) {
 				bytes += stride;
 				continue;

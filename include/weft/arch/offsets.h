@@ -15,6 +15,7 @@
 #define WEFT_LINK_PARENT_FP 48
 #define WEFT_LINK_PARENT_BX 56
 
+#define WEFT_CORO_LEAF 72
 #define WEFT_CORO_FN 96
 #define WEFT_CORO_ARG 104
 
