@@ -34,15 +34,16 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-/* Suspended, and has never run since it was made or reset. */
+/* Suspended, and has never run since it was made or reset: then its stack is empty. */
 WEFT__INLINE bool weft__is_fresh(const weft_coro_t *k)
 {
-	if (k->link.pc == weft__entry)
-		return true;
-	return (k->flags & (WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS)) && k->inner_pc == weft__entry_saving && weft_state(k) == WEFT_SUSPENDED;
+	return k->link.sp == (void *)k->slot;
 }
 
 #if WEFT__ASAN
+
+/* For functions that run while the fake stack changes: their own variables must not lie on it. */
+#define WEFT__BETWEEN static __attribute__((noinline, unused, no_sanitize_address))
 
 /* Of a stack, as the sanitizer knows it. */
 struct weft__bounds {
@@ -50,7 +51,7 @@ struct weft__bounds {
 	size_t size;
 };
 
-WEFT__HELPER struct weft__bounds weft__bounds(const weft_coro_t *k)
+WEFT__BETWEEN struct weft__bounds weft__bounds(const weft_coro_t *k)
 {
 	struct weft__bounds bounds;
 
@@ -60,7 +61,7 @@ WEFT__HELPER struct weft__bounds weft__bounds(const weft_coro_t *k)
 }
 
 /* The current stack's fake stack goes to *keep (NULL: it dies), `next` becomes current with `fake`. Returns what was. */
-WEFT__HELPER struct weft__bounds weft__asan_switch(void **keep, struct weft__bounds next, void *fake)
+WEFT__BETWEEN struct weft__bounds weft__asan_switch(void **keep, struct weft__bounds next, void *fake)
 {
 	struct weft__bounds last;
 
@@ -71,7 +72,7 @@ WEFT__HELPER struct weft__bounds weft__asan_switch(void **keep, struct weft__bou
 
 /* Frames that were abandoned left a fake stack, and red zones that nobody will clear. The sanitizer destroys only the
  * fake stack that is current, so this one becomes current for a moment. Its bounds do not matter. */
-WEFT__HELPER void weft__asan_forget_frames(weft_coro_t *k)
+WEFT__BETWEEN void weft__asan_forget_frames(weft_coro_t *k)
 {
 	struct weft__bounds own = weft__bounds(k), mine;
 	void *fake = NULL;
