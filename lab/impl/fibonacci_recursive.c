@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* B5 fibonacci_recursive: no effects; what plain calls cost on a coroutine's stack. plain=1: on the thread's own. */
+#include "lab.h"
+#include <weft/weft.h>
+
+static LAB_NOINLINE int64_t fibonacci(int64_t n)
+{
+	return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
+}
+
+static void *body(void *arg)
+{
+	int64_t *n = arg;
+
+	*n = fibonacci(*n);
+	return NULL;
+}
+
+static void on_a_coroutine(int64_t *n)
+{
+	weft_coro_t *k = weft_create(body, n);
+
+	if (!k)
+		lab_die("weft_create");
+	weft_resume(k, NULL, WEFT_HANDLE_NONE);
+	weft_delete(k);
+}
+
+int main(int argc, char **argv)
+{
+	int64_t n = lab_number(argc, argv, "n", 5), result = n;
+
+	lab_start();
+	if (lab_number(argc, argv, "plain", 0))
+		body(&result);
+	else
+		on_a_coroutine(&result);
+	lab_stop();
+	return lab_report((uint64_t)result, result);
+}

@@ -1,0 +1,3 @@
+module weft.example/lab
+
+go 1.23

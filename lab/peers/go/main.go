@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+// The lab's programs in Go: iter.Pull (a coroutine switch in the runtime) and goroutines with unbuffered channels.
+// lab-go case=NAME n=COUNT; the protocol is that of impl/lab.h.
+package main
+
+import (
+	"fmt"
+	"iter"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+var (
+	cpu0, cpu1   int64
+	wall0, wall1 time.Time
+)
+
+func cpuNow() int64 {
+	const clockProcessCPU = 2
+	var t syscall.Timespec
+	syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clockProcessCPU, uintptr(unsafe.Pointer(&t)), 0)
+	return t.Nano()
+}
+
+func start() { wall0, cpu0 = time.Now(), cpuNow() }
+func stop()  { cpu1, wall1 = cpuNow(), time.Now() }
+
+type answer struct {
+	ops, result int64
+	more        string
+}
+
+// ---- iter.Pull -------------------------------------------------------------------------------------------------
+
+func resumeYield(n int64) answer {
+	next, end := iter.Pull(func(yield func(int64) bool) {
+		for sum := int64(0); yield(sum); sum++ {
+		}
+	})
+	defer end()
+	out := int64(0)
+	start()
+	for i := int64(0); i <= n; i++ {
+		out, _ = next()
+	}
+	stop()
+	return answer{ops: n, result: out}
+}
+
+//go:noinline
+func oneDeep(yield func(int64) bool, sum int64) bool { return yield(sum) }
+
+func yieldDeep(n int64) answer {
+	next, end := iter.Pull(func(yield func(int64) bool) {
+		for sum := int64(0); oneDeep(yield, sum); sum++ {
+		}
+	})
+	defer end()
+	out := int64(0)
+	start()
+	for i := int64(0); i <= n; i++ {
+		out, _ = next()
+	}
+	stop()
+	return answer{ops: n, result: out}
+}
+
+func drain(seq iter.Seq[int64]) int64 {
+	next, end := iter.Pull(seq)
+	defer end()
+	sum := int64(0)
+	for {
+		value, ok := next()
+		if !ok {
+			return sum
+		}
+		sum += value
+	}
+}
+
+func numbers(n int64) iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		for i := int64(0); i <= n; i++ {
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+func iterator(n int64) answer {
+	start()
+	sum := drain(numbers(n))
+	stop()
+	return answer{ops: n + 1, result: sum}
+}
+
+type tree struct {
+	value       int64
+	left, right *tree
+}
+
+// The suite's tree is a DAG: the tree below a node is the same on both sides.
+func makeTree(height int64) *tree {
+	var below *tree
+	for value := int64(1); value <= height; value++ {
+		below = &tree{value, below, below}
+	}
+	return below
+}
+
+func (t *tree) walk(yield func(int64) bool) bool {
+	return t == nil || t.left.walk(yield) && yield(t.value) && t.right.walk(yield)
+}
+
+func generator(n int64) answer {
+	t := makeTree(n)
+	start()
+	sum := drain(func(yield func(int64) bool) { t.walk(yield) })
+	stop()
+	return answer{ops: 1<<n - 1, result: sum}
+}
+
+func (t *tree) count(yield func(int64) bool) bool {
+	return t == nil || t.left.count(yield) && yield(1) && t.right.count(yield)
+}
+
+func recursive(n int64) answer {
+	height := int64(1)
+	for int64(1)<<height-1 < n {
+		height++
+	}
+	t := makeTree(height)
+	start()
+	sum := drain(func(yield func(int64) bool) { t.count(yield) })
+	stop()
+	return answer{ops: n, result: sum}
+}
+
+func leaves(yield func(int64) bool, node, depth int64) bool {
+	if depth == 0 {
+		return yield(node)
+	}
+	return leaves(yield, 2*node, depth-1) && leaves(yield, 2*node+1, depth-1)
+}
+
+func c2(n int64) answer {
+	start()
+	sum := drain(func(yield func(int64) bool) { leaves(yield, 0, n) })
+	stop()
+	return answer{ops: 1 << n, result: sum}
+}
+
+// ---- goroutines and channels -----------------------------------------------------------------------------------
+
+type request struct {
+	put   bool
+	value int64
+}
+
+func countdown(n int64) answer {
+	requests, replies := make(chan request), make(chan int64)
+	s := n
+	start()
+	go func() {
+		defer close(requests)
+		for {
+			requests <- request{}
+			s := <-replies
+			if s <= 0 {
+				return
+			}
+			requests <- request{true, s - 1}
+			<-replies
+		}
+	}()
+	for r := range requests {
+		if r.put {
+			s = r.value
+		}
+		replies <- s
+	}
+	stop()
+	return answer{ops: 2*n + 1, result: s}
+}
+
+func perform(n int64) answer {
+	requests, replies := make(chan struct{}), make(chan int64)
+	sum := int64(0)
+	start()
+	go func() {
+		defer close(requests)
+		for i := int64(0); i < n; i++ {
+			requests <- struct{}{}
+			sum += <-replies
+		}
+	}()
+	for range requests {
+		replies <- 1
+	}
+	stop()
+	return answer{ops: n, result: sum}
+}
+
+func summer(n int64, in, out chan int64, result *int64) {
+	defer close(out)
+	for i := int64(0); i < n; i++ {
+		out <- i
+		*result += <-in
+	}
+}
+
+func c1(n, laps int64) answer {
+	sum := int64(0)
+	start()
+	for lap := int64(0); lap < laps; lap++ {
+		var sums [2]int64
+		var in, out [2]chan int64
+		for i := range in {
+			in[i], out[i] = make(chan int64), make(chan int64)
+			go summer(n, in[i], out[i], &sums[i])
+		}
+		for i := int64(0); i < n; i++ {
+			for j := range in {
+				in[j] <- <-out[j]
+			}
+		}
+		<-out[0]
+		<-out[1]
+		sum = sums[0] + sums[1]
+	}
+	stop()
+	return answer{ops: 2 * n * laps, result: sum}
+}
+
+func c3(n int64) answer {
+	source := make(chan int64)
+	end := make(chan struct{})
+	prime := int64(0)
+	start()
+	go func() {
+		for i := int64(2); ; i++ {
+			select {
+			case source <- i:
+			case <-end:
+				return
+			}
+		}
+	}()
+	last := source
+	for found := int64(0); found < n; found++ {
+		prime = <-last
+		filtered := make(chan int64)
+		go func(source, filtered chan int64, prime int64) {
+			for {
+				if i := <-source; i%prime != 0 {
+					filtered <- i
+				}
+			}
+		}(last, filtered, prime)
+		last = filtered
+	}
+	stop()
+	close(end)
+	return answer{ops: n, result: prime}
+}
+
+func lifeWarm(n int64) answer {
+	done := int64(0)
+	ended := make(chan struct{})
+	start()
+	for i := int64(0); i < n; i++ {
+		go func() {
+			done++
+			ended <- struct{}{}
+		}()
+		<-ended
+	}
+	stop()
+	return answer{ops: n, result: done}
+}
+
+//go:noinline
+func touch(wait chan struct{}, sum *int64) {
+	var buffer [32 * 1024]byte
+	for i := range buffer {
+		buffer[i] = 1
+	}
+	runtime.KeepAlive(&buffer)
+	<-wait
+	*sum += int64(buffer[0]) + int64(buffer[len(buffer)-1])
+	wait <- struct{}{}
+}
+
+func c10m(n, live int64) answer {
+	slots := make([]chan struct{}, live)
+	sum := int64(0)
+	finish := func(c chan struct{}) {
+		c <- struct{}{}
+		<-c
+	}
+	start()
+	for i := int64(0); i < n; i++ {
+		slot := i % live
+		if slots[slot] != nil {
+			finish(slots[slot])
+		}
+		slots[slot] = make(chan struct{})
+		go touch(slots[slot], &sum)
+	}
+	for _, c := range slots {
+		if c != nil {
+			finish(c)
+		}
+	}
+	stop()
+	return answer{ops: n, result: sum / 2}
+}
+
+// ---- memory ----------------------------------------------------------------------------------------------------
+
+func proc(file, field string) int64 {
+	text, _ := os.ReadFile(file)
+	for _, line := range strings.Split(string(text), "\n") {
+		if rest, ok := strings.CutPrefix(line, field); ok {
+			kib, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+			return kib * 1024
+		}
+	}
+	return 0
+}
+
+func memory(n int64) answer {
+	wait, started := make(chan struct{}), make(chan struct{})
+	runtime.GC()
+	resident, tables := proc("/proc/self/smaps_rollup", "Rss:"), proc("/proc/self/status", "VmPTE:")
+	start()
+	for i := int64(0); i < n; i++ {
+		go func() {
+			started <- struct{}{}
+			<-wait
+		}()
+		<-started
+	}
+	stop()
+	r := float64(proc("/proc/self/smaps_rollup", "Rss:")-resident) / float64(n)
+	t := float64(proc("/proc/self/status", "VmPTE:")-tables) / float64(n)
+	more := fmt.Sprintf(", \"bytes\": %.1f, \"resident\": %.1f, \"page_tables\": %.1f", r+t, r, t)
+	return answer{ops: n, result: n, more: more}
+}
+
+// ----------------------------------------------------------------------------------------------------------------
+
+func text(name string) string {
+	for _, a := range os.Args[1:] {
+		if value, ok := strings.CutPrefix(a, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+func number(name string, otherwise int64) int64 {
+	if value, err := strconv.ParseInt(text(name), 10, 64); err == nil {
+		return value
+	}
+	return otherwise
+}
+
+func main() {
+	cases := map[string]func(int64) answer{
+		"resume_yield": resumeYield, "yield_deep": yieldDeep, "iterator": iterator, "generator": generator,
+		"recursive": recursive, "c2": c2, "countdown": countdown, "perform": perform, "c3": c3,
+		"life_warm": lifeWarm, "memory": memory,
+		"c1":   func(n int64) answer { return c1(n, number("laps", 1)) },
+		"c10m": func(n int64) answer { return c10m(n, number("live", 10000)) },
+	}
+	run, ok := cases[text("case")]
+	if !ok {
+		fmt.Fprintln(os.Stderr, "no such case")
+		os.Exit(2)
+	}
+	a := run(number("n", 10))
+	fmt.Printf("{\"cpu\": %.9f, \"wall\": %.9f, \"ops\": %d, \"result\": \"%d\"%s}\n", float64(cpu1-cpu0)*1e-9,
+		wall1.Sub(wall0).Seconds(), a.ops, a.result, a.more)
+}
