@@ -96,10 +96,11 @@ WEFT__HELPER bool seff_coroutine_init(seff_coroutine_t *k, seff_start_fun_t *fn,
 	return seff_coroutine_init_sized(k, fn, arg, 0);
 }
 
-/** Gives back what init took. */
+/** Gives back what init took. Where a coroutine around it was ended first, nothing is left to give back. */
 WEFT__HELPER void seff_coroutine_release(seff_coroutine_t *k)
 {
-	weft_release(seff__core(k));
+	if (weft_state(seff__core(k)) != WEFT_DELETED)
+		weft_release(seff__core(k));
 	k->state = FINISHED;
 }
 
@@ -127,7 +128,7 @@ WEFT__HELPER seff_coroutine_t *seff_current_coroutine(void)
 WEFT__INLINE seff_request_t seff_resume(seff_coroutine_t *k, void *arg, effect_set handled)
 {
 	weft_coro_t *coro = seff__core(k);
-	uintptr_t word = handled == ~(effect_set)0 ? ~(uintptr_t)0 : WEFT__HANDLES_TAGS;
+	uintptr_t word = handled == ~(effect_set)0 ? ~(uintptr_t)0 : (uintptr_t)WEFT__HANDLES_TAGS;
 	weft_request_t r;
 	seff_request_t request;
 
