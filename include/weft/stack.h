@@ -2,7 +2,7 @@
 /*
  * weft/stack.h: where the stacks of coroutines come from. A policy is chosen per coroutine, at run time.
  *
- * All stacks lie in one reserved arena, cut into slots of 16 KiB · 2^n. A slot is, from low to high: guard,
+ * All stacks lie in one reserved arena, cut into slots of 8 KiB · 2^n. A slot is, from low to high: guard,
  * stack, coroutine object. Deleted slots are kept warm: first by the deleting thread, then process-wide, and
  * beyond a bound their pages go back to the kernel. A warm creation takes no lock and makes no system call.
  */

@@ -15,8 +15,10 @@
 #define GRANULE_BYTES ((size_t)1 << WEFT__MIN_STRIDE_SHIFT)
 
 enum {
-	COLOURS = 8,
+	COLOURS = 11,
 	COLOUR_BYTES = 256,
+	/* Pairs of lines are fetched together: the object starts with one. */
+	RECORD_BYTES = (sizeof(struct weft__slot) + 127) / 128 * 128,
 };
 
 struct span {
@@ -139,10 +141,10 @@ static struct weft__slot *slot_at(char *start, unsigned shift)
 	size_t colour = ((size_t)(start - arena.base) >> shift) % COLOURS;
 	char *end = start + ((size_t)1 << shift);
 
-	return (struct weft__slot *)(end - colour * COLOUR_BYTES - ((sizeof(struct weft__slot) + 63) & ~(size_t)63));
+	return (struct weft__slot *)(end - colour * COLOUR_BYTES - RECORD_BYTES);
 }
 
-_Static_assert(sizeof(struct weft__slot) + COLOURS * COLOUR_BYTES <= WEFT__PAGE - 1024,
+_Static_assert(RECORD_BYTES + (COLOURS - 1) * COLOUR_BYTES <= WEFT__PAGE - 1024,
 	       "object and colour leave room for the first frames in the slot's last page");
 
 struct weft__slot *weft__arena_find(const void *address)

@@ -68,19 +68,20 @@ static size_t opened(const struct weft__slot *slot)
 static int commit_prepare(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low, bool guard)
 {
 	char *end = weft__slot_end(slot);
-	char *open = end - FIRST;
+	size_t first = (size_t)(end - low) < FIRST ? (size_t)(end - low) : FIRST;
+	char *open = end - first;
 	int error;
 
 	(void)self;
 	(void)guard; /* what is not open is closed, and that is the guard */
 	decide_budget();
-	if (!charge(FIRST))
+	if (!charge(first))
 		return -ENOMEM;
 	error = weft__guards_by_madvise() ? weft__os_guard(start, (size_t)(open - start)) : 0;
 	if (!error)
-		error = weft__unguard(open, FIRST);
+		error = weft__unguard(open, first);
 	if (error) {
-		give_back(FIRST);
+		give_back(first);
 		return error;
 	}
 	slot->low = low;

@@ -7,9 +7,9 @@
  *     cut into slots of equal stride. From an address, span and slot follow by division: the fault handler
  *     needs no lock and no table that moves.
  *  2. A slot: [guard][stack, growing down][struct weft__slot, coloured]. The coroutine object is in the slot: creating a
- *     coroutine is taking a slot from a list. Strides are powers of two; the slot object lies a multiple of 256
- *     bytes below the slot's end, differing between neighbours, so that equal frames of many stacks do not meet in the
- *     same cache sets. Eight colours keep object and first frames in one page.
+ *     coroutine is taking a slot from a list. Strides are powers of two; the object lies a multiple of 256 bytes
+ *     below the slot's end, differing between neighbours, so that equal frames of many stacks do not meet in the same
+ *     cache sets. Eleven colours use most of the page and still keep the object and the first frames in it.
  *  3. Free slots go: thread's bin (no lock) -> class's warm list (a lock per batch) -> cold list (pages given back).
  *  4. Memory of the arena is never unmapped: a stale pointer to a coroutine reads an object that says so.
  * To reach: create + run + delete, warm, 20 ns; 10^6 suspended coroutines of 256 KiB at 4.8 KB each: one page of the
@@ -25,8 +25,8 @@
 #include "stack/owner.h"
 
 enum {
-	WEFT__MIN_STRIDE_SHIFT = 14, /* 16 KiB */
-	WEFT__CLASSES = 17,	     /* up to 1 GiB */
+	WEFT__MIN_STRIDE_SHIFT = 13, /* 8 KiB */
+	WEFT__CLASSES = 18,	     /* up to 1 GiB */
 #ifdef WEFT_TINY
 	WEFT__SPAN_SHIFT = 20,
 	WEFT__BIN_LIMIT = 4,
