@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * autodiff.c: reverse-mode differentiation by nested handlers. A formula performs its arithmetic as effects. One handler
- * evaluates it. Another differentiates it: it keeps the derivative of each intermediate result in a local variable,
- * lets the rest of the formula run, and propagates backwards when that comes back; its stack is the tape. The
+ * autodiff.c: reverse-mode differentiation by nested handlers. A formula performs its arithmetic as effects. One
+ * handler evaluates it. Another differentiates it: it keeps the derivative of each intermediate result in a local
+ * variable, lets the rest of the formula run, and propagates backwards when that comes back; its stack is the tape. The
  * arithmetic that it needs itself it performs as well, so that the evaluator outside sees every operation.
  */
 #include <stdio.h>

@@ -15,9 +15,9 @@ WEFT_EFFECT(void, report_progress, const char *, what);
 /* ---- three layers, each of them a coroutine inside the one before ---- */
 
 struct download {
-	int attempt;	/* of how many so far */
-	int fails;	/* so many attempts fail */
-	int depth;	/* layers between this code and the one that connects */
+	int attempt; /* of how many so far */
+	int fails;   /* so many attempts fail */
+	int depth;   /* layers between this code and the one that connects */
 	int bytes;
 };
 

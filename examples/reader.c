@@ -15,10 +15,8 @@
 #include <weft/weft.h>
 
 /* doc: begin family */
-/* Results below 0 are errors: -ENOENT and so on. */
-WEFT_FAMILY(files,				/**/
-	    (int, file_open, const char *, path), /* a descriptor */
-	    (ssize_t, file_read, int, file, char *, buffer, size_t, size),
+/* A file descriptor, a count of bytes; below 0 an error: -ENOENT and so on. */
+WEFT_FAMILY(files, (int, file_open, const char *, path), (ssize_t, file_read, int, file, char *, buffer, size_t, size),
 	    (void, file_close, int, file));
 /* doc: end */
 

@@ -17,10 +17,11 @@ WEFT_EFFECT(void, yield_string, const char *, string);
 /* doc: end */
 
 /* doc: begin generator */
-static const char *const small[] = {"zero",	"one",	   "two",	"three",    "four",	"five",	   "six",
-				    "seven",	"eight",   "nine",	"ten",	    "eleven",	"twelve",  "thirteen",
-				    "fourteen", "fifteen", "sixteen",	"seventeen", "eighteen", "nineteen"};
-static const char *const tens[] = {"", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"};
+static const char *const small[] = {"zero",	"one",	   "two",     "three",	   "four",     "five",	  "six",
+				    "seven",	"eight",   "nine",    "ten",	   "eleven",   "twelve",  "thirteen",
+				    "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"};
+static const char *const tens[] = {"",	    "",	     "twenty",	"thirty", "forty",
+				   "fifty", "sixty", "seventy", "eighty", "ninety"};
 
 /* A string that lives as long as the scope. */
 static char *scoped_string(const char *a, const char *dash, const char *b)

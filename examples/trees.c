@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * trees.c: walking trees by recursion, and still one step at a time. A walker performs `visit` at each leaf; the handler
- * decides when it goes on. Two walkers in step compare the fringes of two trees of different shape, and stop at the
- * first difference; neither builds a list.
+ * trees.c: walking trees by recursion, and still one step at a time. A walker performs `visit` at each leaf; the
+ * handler decides when it goes on. Two walkers in step compare the fringes of two trees of different shape, and stop at
+ * the first difference; neither builds a list.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -320,14 +320,14 @@ typedef void seff__payload_of_return;
 #define PERFORM(name, ...)                                                                                             \
 	(__extension__({                                                                                               \
 		seff__payload_of_##name seff__payload = {__VA_ARGS__};                                                 \
-		(seff__result_of_##name)(uintptr_t)seff__perform(seff__id_##name, &seff__payload, #name);              \
+		(seff__result_of_##name)(uintptr_t) seff__perform(seff__id_##name, &seff__payload, #name);             \
 	}))
 
 /** Performs at a coroutine found by seff_locate_handler. */
 #define YIELD(coroutine, name, ...)                                                                                    \
 	(__extension__({                                                                                               \
 		seff__payload_of_##name seff__payload = {__VA_ARGS__};                                                 \
-		(seff__result_of_##name)(uintptr_t)seff_yield((coroutine), seff__id_##name, &seff__payload);           \
+		(seff__result_of_##name)(uintptr_t) seff_yield((coroutine), seff__id_##name, &seff__payload);          \
 	}))
 
 /** Finishes the coroutine that the effect's handler resumed. Does not return. */

@@ -126,7 +126,7 @@ int main(int argc, char **argv)
 	const char *result = (const char *)fiber_main(spell, NULL);
 
 	puts(result);
-	fiber_free(odd_fiber); /* it returned */
+	fiber_free(odd_fiber);	/* it returned */
 	fiber_free(even_fiber); /* it ended by switching */
 	printf("%d\n", (int)(intptr_t)fiber_main(round_robin, argc, argv));
 	printf("%d\n", (int)(intptr_t)fiber_main(tree_sum, (void *)(intptr_t)8));

@@ -13,9 +13,11 @@
 DEFINE_EFFECT(emit, 0, void, { const std::string *text; });
 DEFINE_EFFECT(ask, 1, std::string *, { int index; });
 
-namespace {
+namespace
+{
 
-class coroutine {
+class coroutine
+{
       public:
 	coroutine(seff_start_fun_t *fn, void *arg) : k{seff_coroutine_new(fn, arg)}
 	{
@@ -103,10 +105,12 @@ int main()
 	for_each_emitted(k, [&count](const std::string &text) { std::printf("%d %s\n", count++, text.c_str()); });
 	std::printf("%s\n", k.finished() ? "finished" : "not finished");
 
-	coroutine lambda([](void *arg) -> void * {
-		PERFORM(emit, static_cast<const std::string *>(arg));
-		return arg;
-	}, &names[0]);
+	coroutine lambda(
+	    [](void *arg) -> void * {
+		    PERFORM(emit, static_cast<const std::string *>(arg));
+		    return arg;
+	    },
+	    &names[0]);
 	for_each_emitted(lambda, [](const std::string &text) { std::printf("%s\n", text.c_str()); });
 
 	std::vector<seff_coroutine_t> several(3);

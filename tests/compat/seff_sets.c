@@ -11,7 +11,12 @@ enum kind { SMALL = 3, LARGE = 300 };
 
 DEFINE_EFFECT(first, 0, int, { int a, b; });
 DEFINE_EFFECT(thirty_one, 31, bool, {});
-DEFINE_EFFECT(last, 63, const char *, { struct { int x; } inner; int values[3]; });
+DEFINE_EFFECT(last, 63, const char *, {
+	struct {
+		int x;
+	} inner;
+	int values[3];
+});
 DEFINE_EFFECT(which, 33, enum kind, { enum kind one; });
 
 struct row {

@@ -6,4 +6,5 @@ DEFINE_EFFECT(greet, 9, int, { const char *name; });
 #ifdef __cplusplus
 extern "C"
 #endif
-void *greets(void *arg);
+    void *
+    greets(void *arg);

@@ -83,7 +83,7 @@ static int64_t run(seff_start_fun_t *body, int depth)
 
 int main(void)
 {
-	printf("%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n", run(searching, 0), run(searching, 20), run(located, 0),
-	       run(located, 20));
+	printf("%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n", run(searching, 0), run(searching, 20),
+	       run(located, 0), run(located, 20));
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * One effect declared in many places is one effect: ten files of this program (0 to 9), two shared libraries (10, 11) and a
- * plugin that is loaded when the program runs (12: argv[1]). And a `get` of one family is not the `get` of another.
+ * One effect declared in many places is one effect: ten files of this program (0 to 9), two shared libraries (10, 11)
+ * and a plugin that is loaded when the program runs (12: argv[1]). And a `get` of one family is not the `get` of
+ * another.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -50,8 +51,7 @@ static void compare_addresses(void)
 {
 	for (int i = 0; i < PART_COUNT; i++)
 		for (int which = 0; parts[0]->identity(which); which++)
-			expect(parts[i]->identity(which) == parts[0]->identity(which),
-			       "an effect of its own: ", i);
+			expect(parts[i]->identity(which) == parts[0]->identity(which), "an effect of its own: ", i);
 	expect(parts[0]->identity(0) == &weft_effect_shared, "not the effect of the main file", 0);
 }
 
@@ -75,7 +75,8 @@ static void handle_all(void)
 	for (int i = 0; i < PART_COUNT; i++) {
 		k = weft_create(fail_one, &i);
 		r = weft_resume(k, NULL, weft_handles(shared_failure));
-		expect(weft_is(shared_failure, r) && weft_args(shared_failure, r)->part == i, "its failure is not caught", i);
+		expect(weft_is(shared_failure, r) && weft_args(shared_failure, r)->part == i,
+		       "its failure is not caught", i);
 		weft_delete(k);
 	}
 }

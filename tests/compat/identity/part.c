@@ -16,7 +16,7 @@ static void fail(int part)
 static const weft_effect_t *identity(int which)
 {
 	const weft_effect_t *const effects[] = {&weft_effect_shared, &weft_effect_shared_failure, &weft_effect_both,
-						&weft_effect_twice, &weft_effect_note, NULL};
+						&weft_effect_twice,  &weft_effect_note,		  NULL};
 
 	return effects[which];
 }
@@ -24,5 +24,5 @@ static const weft_effect_t *identity(int which)
 #ifdef __cplusplus
 extern "C"
 #endif
-WEFT_API const struct part PART_NAME(PART);
+    WEFT_API const struct part PART_NAME(PART);
 const struct part PART_NAME(PART) = {perform, fail, identity};
