@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# shellcheck shell=bash disable=SC2034,SC2154
+# shellcheck shell=bash disable=SC2154
 #
 # Building the library in a source tree, for the parts that link with it.
 
@@ -28,17 +28,17 @@ configure()
 	cd "$root" && cmake --preset "$preset" -B "$tree" "${fresh[@]}" "$@"
 }
 
-# configure_and_build TARGET TREE PRESET OPTIONS…
+# configure_and_build TARGET TREE PRESET OPTIONS…: in a shell of its own, because it changes directory and environment.
 # The variables of an outer build, whose compiler may be `weft cc`, are not meant for the library.
 configure_and_build()
-{
+(
 	local target=$1
 
 	shift
 	unset CC CXX CFLAGS CXXFLAGS CPPFLAGS LDFLAGS ASMFLAGS CPATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH MAKEFLAGS MFLAGS
 	unset CMAKE_GENERATOR CMAKE_BUILD_TYPE CMAKE_TOOLCHAIN_FILE DESTDIR NINJA_STATUS
 	configure "$@" && cmake --build "$1" --target "$target"
-}
+)
 
 # build_library TARGET PRESET [CLANG]: with the system's compiler, or with that clang; up to date when it returns. Sets
 # `library_dir`.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# shellcheck shell=bash disable=SC2034,SC2154
+# shellcheck shell=bash disable=SC2154
 #
 # weft cc, weft c++: the compiler, with what Weft needs added. Design:
 #  1. The arguments are handed on untouched; ours go before and after them. They are read only to learn what will

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# shellcheck shell=bash disable=SC2034,SC2154
+# shellcheck shell=bash disable=SC2154
 #
 # Debian packages: which are missing, and installing them. One line per package: name, then how to see that it (or
 # something as good) is there: a command, a file, or a module of the system's Python.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# shellcheck shell=bash disable=SC2034,SC2154
+# shellcheck shell=bash disable=SC2154
 #
 # weft run: compile into a temporary directory, then become the program, so that its signals, its terminal and its exit
 # code are its own.
