@@ -1,0 +1,724 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Coroutines: life, state, identity, attributes, switching, control words, fork. */
+#include <errno.h>
+#include <fenv.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include "unit.h"
+
+static void *echo(void *argument)
+{
+	for (;;)
+		argument = weft_suspend(argument);
+	return NULL;
+}
+
+static void *once(void *argument)
+{
+	return argument;
+}
+
+static weft_request_t resume(weft_coro_t *k, void *value)
+{
+	return weft_resume(k, value, WEFT_HANDLE_NONE);
+}
+
+static void life(void **state)
+{
+	int x, y;
+	weft_coro_t *k = weft_create(echo, &x);
+	weft_request_t r;
+
+	(void)state;
+	assert_non_null(k);
+	assert_int_equal(weft_state(k), WEFT_SUSPENDED);
+	assert_null(weft_parent(k));
+	assert_null(weft_current());
+	assert_true(weft_coro_is_valid(k));
+	r = resume(k, &y); /* the first resume's value is ignored */
+	assert_ptr_equal(r.effect, &weft_suspended);
+	assert_ptr_equal(r.payload, &x);
+	assert_string_equal(weft_request_name(r), "weft_suspended");
+	assert_int_equal(weft_state(k), WEFT_SUSPENDED);
+	r = resume(k, &y);
+	assert_ptr_equal(r.payload, &y);
+	assert_true(weft_coro_is_valid(k));
+	weft_delete(k);
+	assert_int_equal(weft_state(k), WEFT_DELETED);
+	assert_int_equal(weft_id(k), 0);
+	assert_true(weft_coro_is_valid(k));
+	weft_delete(NULL);
+}
+
+static void returning(void **state)
+{
+	int x;
+	weft_coro_t *k = weft_create(once, &x);
+	weft_request_t r = resume(k, NULL);
+
+	(void)state;
+	assert_true(weft_returned(r));
+	assert_ptr_equal(r.payload, &x);
+	assert_string_equal(weft_request_name(r), "return");
+	assert_int_equal(weft_state(k), WEFT_FINISHED);
+	assert_true(weft_coro_is_valid(k));
+	weft_reset(k, echo, &k);
+	assert_int_equal(weft_state(k), WEFT_SUSPENDED);
+	assert_ptr_equal(resume(k, NULL).payload, &k);
+	weft_reset(k, once, &r); /* also while suspended */
+	assert_ptr_equal(resume(k, NULL).payload, &r);
+	weft_delete(k);
+}
+
+static void *looks_at_itself(void *argument)
+{
+	weft_coro_t *k = *(weft_coro_t **)argument, *inner, *holder;
+
+	assert_ptr_equal(weft_current(), k);
+	assert_int_equal(weft_state(k), WEFT_RUNNING);
+	assert_true(weft_coro_is_valid(k));
+	assert_true(weft_on_stack(k, &inner));
+	assert_false(weft_on_stack(k, argument));
+	if (weft_parent(k))
+		return NULL;
+	inner = weft_create(looks_at_itself, &holder);
+	holder = inner;
+	assert_true(weft_returned(resume(inner, NULL)));
+	assert_ptr_equal(weft_parent(inner), k);
+	assert_ptr_equal(weft_current(), k);
+	weft_delete(inner);
+	return NULL;
+}
+
+static void inside(void **state)
+{
+	weft_coro_t *k = weft_create(looks_at_itself, &k);
+
+	(void)state;
+	assert_true(weft_returned(resume(k, NULL)));
+	assert_null(weft_current());
+	weft_delete(k);
+}
+
+static void identity(void **state)
+{
+	weft_coro_t *a = weft_create(once, NULL), *b = weft_create(once, NULL), *c;
+	weft_ref_t ref_a = weft_ref(a), ref_b = weft_ref(b);
+	uint64_t id = weft_id(a);
+
+	(void)state;
+	assert_int_not_equal(weft_id(a), 0);
+	assert_int_not_equal(weft_id(a), weft_id(b));
+	assert_ptr_equal(weft_deref(ref_a), a);
+	weft_reset(a, once, NULL);
+	assert_int_equal(weft_id(a), id);
+	weft_delete(a);
+	assert_null(weft_deref(ref_a));
+	c = weft_create(once, NULL); /* on the same memory */
+	assert_ptr_equal(c, a);
+	assert_null(weft_deref(ref_a));
+	assert_int_not_equal(weft_id(c), id);
+	assert_ptr_equal(weft_deref(ref_b), b);
+	assert_null(weft_deref((weft_ref_t){NULL, 0}));
+	weft_delete(b);
+	weft_delete(c);
+}
+
+/* A stale handle can be asked even after the stack's memory went back. */
+static void stale_handle(void **state)
+{
+	(void)state;
+	for (int p = 1; p < WEFT_POLICY_COUNT; p++) {
+		weft_attr_t attr = {.policy = (weft_policy_t)p};
+		weft_coro_t *k = weft_create_with(once, NULL, &attr);
+		weft_ref_t ref = weft_ref(k);
+
+		weft_delete(k);
+		weft_stack_trim();
+		assert_null(weft_deref(ref));
+		assert_int_equal(weft_state(k), WEFT_DELETED);
+	}
+}
+
+static void *make_ids(void *argument)
+{
+	uint64_t *ids = argument;
+
+	for (int i = 0; i < 2000; i++) {
+		weft_coro_t *k = weft_create(once, NULL);
+
+		ids[i] = weft_id(k);
+		weft_delete(k);
+	}
+	return NULL;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	return *(const uint64_t *)a < *(const uint64_t *)b ? -1 : *(const uint64_t *)a > *(const uint64_t *)b;
+}
+
+static void ids_are_unique(void **state)
+{
+	static uint64_t ids[4 * 2000];
+	pthread_t thread[4];
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, make_ids, ids + (size_t)i * 2000), 0);
+	for (int i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+	qsort(ids, 8000, sizeof(uint64_t), compare_ids);
+	for (int i = 1; i < 8000; i++)
+		assert_true(ids[i - 1] < ids[i]);
+}
+
+/* ---- attributes --------------------------------------------------------------------------------------------------- */
+
+static void attributes(void **state)
+{
+	int data, other;
+	weft_attr_t attr = {.name = "worker", .policy = WEFT_FIXED, .stack_size = 100000, .user_data = &data};
+	weft_coro_t *k = weft_create_with(once, NULL, &attr);
+
+	(void)state;
+	assert_non_null(k);
+	assert_string_equal(weft_name(k), "worker");
+	assert_int_equal(weft_policy(k), WEFT_FIXED);
+	assert_in_range(weft_stack_usable(k), 100000, 128 << 10);
+	assert_ptr_equal(weft_user_data(k), &data);
+	weft_set_user_data(k, &other);
+	weft_reset(k, once, NULL);
+	assert_ptr_equal(weft_user_data(k), &other);
+	assert_string_equal(weft_name(k), "worker");
+	weft_delete(k);
+	/* Nothing of it sticks to the memory. */
+	k = weft_create(once, NULL);
+	assert_string_equal(weft_name(k), "");
+	assert_null(weft_user_data(k));
+	assert_int_equal(weft_policy(k), weft_default_policy());
+	weft_delete(k);
+	k = weft_create_with(once, NULL, NULL);
+	assert_int_equal(weft_policy(k), weft_default_policy());
+	weft_delete(k);
+}
+
+static void expect_invalid(weft_attr_t attr)
+{
+	static weft_coro_t embedded;
+
+	errno = 0;
+	assert_null(weft_create_with(once, NULL, &attr));
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(weft_init(&embedded, once, NULL, &attr), -EINVAL);
+	assert_int_equal(weft_state(&embedded), WEFT_DELETED);
+}
+
+static void invalid_attributes(void **state)
+{
+	(void)state;
+	expect_invalid((weft_attr_t){.policy = WEFT_POLICY_COUNT});
+	expect_invalid((weft_attr_t){.policy = (weft_policy_t)-1});
+	expect_invalid((weft_attr_t){.flags = 1u << 31});
+	expect_invalid((weft_attr_t){.stack_size = ((size_t)1 << 30) + 1});
+	expect_invalid((weft_attr_t){.stack_size = SIZE_MAX});
+}
+
+static void all_sizes(void **state)
+{
+	(void)state;
+	for (int p = 1; p < WEFT_POLICY_COUNT; p++)
+		for (size_t size = 128; size <= (size_t)64 << 20; size *= 2) {
+			weft_attr_t attr = {.policy = (weft_policy_t)p, .stack_size = size};
+			weft_coro_t *k = weft_create_with(echo, NULL, &attr);
+
+			assert_non_null(k);
+			assert_true(weft_stack_usable(k) >= size - size / 8 - 8192 || size < 16 << 10);
+			assert_true(weft_stack_usable(k) >= 8 << 10);
+			resume(k, NULL);
+			weft_delete(k);
+		}
+}
+
+/* ---- in storage of the caller's ----------------------------------------------------------------------------------------- */
+
+static size_t live(void)
+{
+	weft_stack_stats_t stats;
+
+	assert_int_equal(weft_stack_stats(WEFT_DEFAULT_POLICY, &stats), 0);
+	return stats.live;
+}
+
+static void embedded(void **state)
+{
+	struct {
+		int before;
+		weft_coro_t k[3];
+		int after;
+	} object;
+	size_t start = live();
+
+	(void)state;
+	memset(&object, 0xa5, sizeof object); /* weft_init takes anything */
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(weft_init(&object.k[i], echo, &object, &(weft_attr_t){.name = "embedded"}), 0);
+		assert_ptr_equal(resume(&object.k[i], NULL).payload, &object);
+	}
+	assert_int_equal(live(), start + 3);
+	assert_string_equal(weft_name(&object.k[1]), "embedded");
+	/* Anew, without release: nothing leaks. */
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(weft_init(&object.k[1], echo, &object, NULL), 0);
+	assert_int_equal(live(), start + 3);
+	for (int i = 0; i < 3; i++)
+		weft_release(&object.k[i]);
+	assert_int_equal(live(), start);
+	assert_int_equal(weft_state(&object.k[0]), WEFT_DELETED);
+	assert_int_equal(object.before, (int)0xa5a5a5a5);
+	assert_int_equal(object.after, (int)0xa5a5a5a5);
+	/* A released object may be initialised again. */
+	assert_int_equal(weft_init(&object.k[0], once, NULL, NULL), 0);
+	assert_true(weft_returned(resume(&object.k[0], NULL)));
+	weft_reset(&object.k[0], once, NULL);
+	weft_release(&object.k[0]);
+}
+
+/* ---- who is deleted with whom ---------------------------------------------------------------------------------------------- */
+
+static weft_coro_t *outer, *middle, *guest;
+
+static void *guest_body(void *argument)
+{
+	weft_yield(outer, &weft_suspended, argument);
+	return argument;
+}
+
+static void *middle_body(void *argument)
+{
+	resume(guest, NULL);
+	return argument;
+}
+
+static void *outer_body(void *argument)
+{
+	middle = weft_create(middle_body, argument);
+	resume(middle, NULL);
+	return argument;
+}
+
+/* Deleting one that was suspended from below takes along what its frames had made, and leaves what others made. */
+static void deleting_a_chain(void **state)
+{
+	size_t start = live();
+	weft_ref_t ref;
+
+	(void)state;
+	guest = weft_create(guest_body, NULL);
+	outer = weft_create(outer_body, NULL);
+	resume(outer, NULL);
+	assert_int_equal(weft_state(outer), WEFT_SUSPENDED);
+	assert_int_equal(weft_state(middle), WEFT_RUNNING);
+	assert_int_equal(weft_state(guest), WEFT_RUNNING);
+	assert_int_equal(live(), start + 3);
+	ref = weft_ref(middle);
+	weft_delete(outer);
+	assert_null(weft_deref(ref));
+	assert_int_equal(weft_state(guest), WEFT_FINISHED);
+	assert_int_equal(live(), start + 1);
+	weft_delete(guest);
+	assert_int_equal(live(), start);
+}
+
+static void *leaves(void *argument)
+{
+	char text[] = "left behind";
+
+	(void)argument;
+	weft_exit(outer, &weft_suspended, text);
+}
+
+/* What leaves an ancestor may point to the stack that is left. */
+static void leaving_a_chain(void **state)
+{
+	size_t start = live();
+	weft_request_t r;
+
+	(void)state;
+	guest = weft_create(leaves, NULL);
+	outer = weft_create(outer_body, NULL);
+	r = resume(outer, NULL);
+	assert_string_equal(r.payload, "left behind");
+	assert_int_equal(weft_state(outer), WEFT_FINISHED);
+	assert_int_equal(weft_state(guest), WEFT_FINISHED);
+	weft_delete(guest);
+	weft_reset(outer, once, NULL);
+	assert_true(weft_returned(resume(outer, NULL)));
+	weft_delete(outer);
+	assert_int_equal(live(), start);
+}
+
+static void *returns_later(void *argument)
+{
+	weft_yield(outer, &weft_suspended, argument);
+	return argument;
+}
+
+/* One that was suspended from below and then ended by itself owns nothing of those that ran inside it. */
+static void ending_after_suspension_from_below(void **state)
+{
+	(void)state;
+	guest = weft_create(returns_later, NULL);
+	outer = weft_create(middle_body, NULL);
+	resume(outer, NULL);
+	assert_true(weft_returned(resume(outer, NULL)));
+	weft_delete(outer);
+	assert_int_equal(weft_state(guest), WEFT_FINISHED);
+	weft_delete(guest);
+}
+
+/* ---- sideways -------------------------------------------------------------------------------------------------------------- */
+
+static weft_coro_t *ping_k, *pong_k;
+
+static void *ping(void *argument)
+{
+	uintptr_t sum = 0;
+
+	(void)argument;
+	for (uintptr_t i = 0; i < 10; i++)
+		sum += (uintptr_t)weft_switch(pong_k, (void *)i);
+	return (void *)sum;
+}
+
+static void *pong(void *argument)
+{
+	uintptr_t got = 0;
+
+	(void)argument;
+	for (;;)
+		got = (uintptr_t)weft_switch(ping_k, (void *)(2 * got + 1));
+	return NULL;
+}
+
+static void sideways(void **state)
+{
+	weft_coro_t *k;
+	weft_request_t r;
+
+	(void)state;
+	ping_k = weft_create(ping, NULL);
+	pong_k = weft_create(pong, NULL);
+	k = ping_k;
+	r = weft_resume_any(&k, NULL, WEFT_HANDLE_NONE);
+	assert_true(weft_returned(r));
+	assert_ptr_equal(k, ping_k);
+	assert_int_equal((uintptr_t)r.payload, 1 + 3 + 5 + 7 + 9 + 11 + 13 + 15 + 17 + 19);
+	assert_null(weft_parent(ping_k));
+	weft_delete(ping_k);
+	weft_delete(pong_k);
+}
+
+static void *to_itself(void *argument)
+{
+	return weft_switch(weft_current(), argument);
+}
+
+static void *starter(void *argument)
+{
+	weft_switch(argument, NULL);
+	return NULL;
+}
+
+/* The request comes from the one that was switched to; the first is as if it had yielded. */
+static void switching_hands_over(void **state)
+{
+	int x;
+	weft_coro_t *a = weft_create(once, &x), *b = weft_create(starter, a), *k = b;
+	weft_request_t r = weft_resume_any(&k, NULL, WEFT_HANDLE_NONE);
+
+	(void)state;
+	assert_ptr_equal(k, a);
+	assert_ptr_equal(r.payload, &x);
+	assert_int_equal(weft_state(a), WEFT_FINISHED);
+	assert_int_equal(weft_state(b), WEFT_SUSPENDED);
+	assert_true(weft_returned(resume(b, NULL)));
+	weft_delete(a);
+	weft_delete(b);
+	k = weft_create(to_itself, &x);
+	assert_ptr_equal(resume(k, NULL).payload, &x);
+	weft_delete(k);
+}
+
+/* ---- twins -------------------------------------------------------------------------------------------------------------- */
+
+static void *ffi_body(void *argument)
+{
+	argument = weft_ffi_yield(weft_current(), &weft_suspended, argument);
+	weft_ffi_exit(weft_current(), &weft_suspended, argument);
+}
+
+static void twins(void **state)
+{
+	int x, y;
+	weft_coro_t *k = weft_create(ffi_body, &x);
+
+	(void)state;
+	assert_ptr_equal(weft_ffi_resume(k, NULL, WEFT_HANDLE_NONE).payload, &x);
+	assert_int_equal(weft_ffi_state(k), WEFT_SUSPENDED);
+	assert_ptr_equal(weft_ffi_resume(k, &y, WEFT_HANDLE_NONE).payload, &y);
+	assert_int_equal(weft_ffi_state(k), WEFT_FINISHED);
+	weft_delete(k);
+	k = weft_create(once, &x);
+	ping_k = weft_create(starter, k);
+	assert_ptr_equal(weft_ffi_resume(ping_k, NULL, WEFT_HANDLE_NONE).payload, &x);
+	weft_delete(k);
+	weft_delete(ping_k);
+}
+
+/* ---- control words ------------------------------------------------------------------------------------------------------ */
+
+static uint32_t mxcsr(void)
+{
+	uint32_t value;
+
+	__asm__ volatile("stmxcsr %0" : "=m"(value));
+	return value & ~0x3fu; /* without the exceptions that happened */
+}
+
+static uint16_t control_word(void)
+{
+	uint16_t value;
+
+	__asm__ volatile("fnstcw %0" : "=m"(value));
+	return value;
+}
+
+static void set_words(uint32_t mxcsr_value, uint16_t control_value)
+{
+	__asm__ volatile("ldmxcsr %0\n\tfldcw %1" : : "m"(mxcsr_value), "m"(control_value));
+}
+
+enum { NEAREST = 0x1f80, DOWN = 0x3f80, TO_ZERO = 0x7f80, FLUSH = 0x9f80, CW = 0x37f, CW_DOWN = 0x77f, CW_SINGLE = 0x07f };
+
+#define ASSERT_WORDS(sse, x87)                                                                                         \
+	do {                                                                                                           \
+		assert_int_equal(mxcsr(), sse);                                                                        \
+		assert_int_equal(control_word(), x87);                                                                 \
+	} while (0)
+
+static void *rounds_down(void *argument)
+{
+	ASSERT_WORDS(NEAREST, CW); /* its own start, not the resumer's */
+	set_words(DOWN, CW_DOWN);
+	weft_suspend(argument);
+	ASSERT_WORDS(DOWN, CW_DOWN);
+	weft_suspend(argument);
+	ASSERT_WORDS(DOWN, CW_DOWN);
+	return argument;
+}
+
+static void words_are_kept(void **state)
+{
+	weft_attr_t attr = {.flags = WEFT_SAVE_FPU};
+	weft_coro_t *a = weft_create_with(rounds_down, NULL, &attr), *b = weft_create_with(rounds_down, NULL, &attr);
+
+	(void)state;
+	set_words(TO_ZERO, CW_SINGLE);
+	for (int i = 0; i < 3; i++) {
+		resume(a, NULL);
+		ASSERT_WORDS(TO_ZERO, CW_SINGLE);
+		resume(b, NULL);
+		ASSERT_WORDS(TO_ZERO, CW_SINGLE);
+	}
+	assert_int_equal(weft_state(a), WEFT_FINISHED);
+	weft_reset(a, rounds_down, NULL);
+	resume(a, NULL);
+	weft_delete(a);
+	weft_delete(b);
+	set_words(NEAREST, CW);
+}
+
+static void *sets_words(void *argument)
+{
+	set_words(DOWN, CW_DOWN);
+	weft_suspend(argument);
+	return argument;
+}
+
+/* Without the attribute they belong to the thread. */
+static void words_are_shared(void **state)
+{
+	weft_coro_t *k = weft_create(sets_words, NULL);
+
+	(void)state;
+	resume(k, NULL);
+	ASSERT_WORDS(DOWN, CW_DOWN);
+	set_words(NEAREST, CW);
+	weft_delete(k);
+}
+
+static void *switches_with_words(void *argument)
+{
+	weft_coro_t *to = argument;
+
+	ASSERT_WORDS(NEAREST, CW);
+	set_words(FLUSH, CW_SINGLE);
+	weft_switch(to, NULL);
+	ASSERT_WORDS(FLUSH, CW_SINGLE);
+	weft_switch(to, NULL);
+	ASSERT_WORDS(FLUSH, CW_SINGLE);
+	return NULL;
+}
+
+static void *plain_partner(void *argument)
+{
+	weft_coro_t **to = argument;
+
+	ASSERT_WORDS(TO_ZERO, CW); /* the resumer's: this one keeps none */
+	weft_switch(*to, NULL);
+	ASSERT_WORDS(TO_ZERO, CW);
+	weft_switch(*to, NULL);
+	return NULL;
+}
+
+static void *keeping_partner(void *argument)
+{
+	weft_coro_t **to = argument;
+
+	ASSERT_WORDS(NEAREST, CW);
+	set_words(DOWN, CW_DOWN);
+	weft_switch(*to, NULL);
+	ASSERT_WORDS(DOWN, CW_DOWN);
+	weft_switch(*to, NULL);
+	return NULL;
+}
+
+static void words_sideways(void **state)
+{
+	weft_attr_t keeps = {.flags = WEFT_SAVE_FPU}, plain = {0};
+
+	(void)state;
+	for (int both = 0; both < 2; both++) {
+		weft_coro_t *k, *a, *b;
+
+		b = weft_create_with(both ? keeping_partner : plain_partner, &a, both ? &keeps : &plain);
+		a = weft_create_with(switches_with_words, b, &keeps);
+		k = a;
+		set_words(TO_ZERO, CW);
+		assert_true(weft_returned(weft_resume_any(&k, NULL, WEFT_HANDLE_NONE)));
+		ASSERT_WORDS(TO_ZERO, CW);
+		assert_ptr_equal(k, a);
+		weft_delete(a);
+		weft_delete(b);
+	}
+	set_words(NEAREST, CW);
+}
+
+/* ---- fork ------------------------------------------------------------------------------------------------------------------ */
+
+static void *forks(void *argument)
+{
+	weft_coro_t *k;
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		alarm(10);
+		k = weft_create(echo, argument);
+		if (!k || resume(k, NULL).payload != argument)
+			_exit(1);
+		weft_delete(k);
+		weft_suspend("child");
+		_exit(2);
+	}
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	return "parent";
+}
+
+static void fork_inside(void **state)
+{
+	weft_request_t r;
+	(void)state;
+	for (int p = 1; p < WEFT_POLICY_COUNT; p++) {
+		weft_attr_t attr = {.policy = (weft_policy_t)p};
+		weft_coro_t *k = weft_create_with(forks, &attr, &attr);
+
+		r = resume(k, NULL);
+		if (!strcmp(r.payload, "child")) {
+			weft_delete(k);
+			_exit(0);
+		}
+		assert_string_equal(r.payload, "parent");
+		weft_delete(k);
+	}
+}
+
+static volatile bool stop;
+
+static void *churn(void *argument)
+{
+	while (!stop)
+		weft_delete(weft_create(once, argument));
+	return NULL;
+}
+
+static void use_much(void)
+{
+	weft_coro_t *k[300];
+
+	for (int i = 0; i < 300; i++)
+		REQUIRE(k[i] = weft_create(echo, NULL));
+	for (int i = 0; i < 300; i++)
+		weft_delete(k[i]);
+	weft_stack_trim();
+}
+
+/* A fork while other threads are in the middle of something. */
+static void fork_beside_threads(void **state)
+{
+	pthread_t thread[2];
+
+	(void)state;
+	stop = false;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, churn, NULL), 0);
+	for (int i = 0; i < 50; i++)
+		expect_quiet(in_child(use_much));
+	stop = true;
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    T(life),
+	    T(returning),
+	    T(inside),
+	    T(identity),
+	    T(stale_handle),
+	    T(ids_are_unique),
+	    T(attributes),
+	    T(invalid_attributes),
+	    T(all_sizes),
+	    T(embedded),
+	    T(deleting_a_chain),
+	    T(leaving_a_chain),
+	    T(ending_after_suspension_from_below),
+	    T(sideways),
+	    T(switching_hands_over),
+	    T(twins),
+	    T(words_are_kept),
+	    T(words_are_shared),
+	    T(words_sideways),
+	    T(fork_inside),
+	    T(fork_beside_threads),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Broken rules: each ends the process by SIGABRT with one line that says what to do. The first coroutine is #1. */
+#include "unit.h"
+
+WEFT_EFFECT(int, ask);
+WEFT_EFFECT(int, tell, int, x);
+WEFT_FAMILY(state, (int, get));
+WEFT_EXCEPTION(oops, int, code);
+
+static const weft_attr_t named = {.name = "worker"};
+static weft_coro_t *the;
+
+static void *once(void *argument)
+{
+	return argument;
+}
+
+static weft_coro_t *worker(weft_fn_t *fn)
+{
+	return the = weft_create_with(fn, NULL, &named);
+}
+
+static void resume(weft_coro_t *k)
+{
+	weft_resume(k, NULL, WEFT_HANDLE_NONE);
+}
+
+#define CASE(name, line)                                                                                               \
+	static void name(void);                                                                                        \
+	static void test_##name(void **state)                                                                          \
+	{                                                                                                              \
+		(void)state;                                                                                           \
+		expect_abort(in_child(name), line "\n");                                                               \
+	}                                                                                                              \
+	static void name(void)
+
+/* ---- resuming ------------------------------------------------------------------------------------------------------ */
+
+CASE(resume_finished, "weft: cannot resume coroutine \"worker\" (#1): it is finished; weft_reset starts it over")
+{
+	worker(once);
+	resume(the);
+	resume(the);
+}
+
+static void *resumes_itself(void *argument)
+{
+	resume(the);
+	return argument;
+}
+
+CASE(resume_running, "weft: cannot resume coroutine \"worker\" (#1): it is running; only a suspended one can be resumed")
+{
+	resume(worker(resumes_itself));
+}
+
+static void *resumes_parent(void *argument)
+{
+	weft_coro_t *k = weft_create(resumes_itself, argument);
+
+	resume(k);
+	return argument;
+}
+
+CASE(resume_parent, "weft: cannot resume coroutine \"worker\" (#1): it is running; only a suspended one can be resumed")
+{
+	resume(worker(resumes_parent));
+}
+
+CASE(resume_deleted, "weft: cannot resume coroutine \"worker\" (#0): it was deleted, or never made; keep a weft_ref_t to notice")
+{
+	weft_delete(worker(once));
+	resume(the);
+}
+
+CASE(resume_released, "weft: cannot resume coroutine \"worker\" (#0): it was deleted, or never made; keep a weft_ref_t to notice")
+{
+	static weft_coro_t k;
+
+	if (weft_init(&k, once, NULL, &named))
+		_exit(1);
+	weft_release(&k);
+	resume(&k);
+}
+
+static void *switches_to(void *argument)
+{
+	weft_switch(the, NULL);
+	return argument;
+}
+
+CASE(switch_to_finished, "weft: cannot resume coroutine \"worker\" (#1): it is finished; weft_reset starts it over")
+{
+	resume(worker(once));
+	resume(weft_create(switches_to, NULL));
+}
+
+/* ---- ending -------------------------------------------------------------------------------------------------------- */
+
+static void *deletes_itself(void *argument)
+{
+	weft_delete(the);
+	return argument;
+}
+
+CASE(delete_running, "weft: cannot delete coroutine \"worker\" (#1): it is running; let it yield or exit first")
+{
+	resume(worker(deletes_itself));
+}
+
+static void *resets_itself(void *argument)
+{
+	weft_reset(the, once, NULL);
+	return argument;
+}
+
+CASE(reset_running, "weft: cannot reset coroutine \"worker\" (#1): it is running; let it yield or exit first")
+{
+	resume(worker(resets_itself));
+}
+
+CASE(delete_deleted, "weft: cannot delete coroutine \"worker\" (#0): it was deleted before, or never made")
+{
+	weft_delete(worker(once));
+	weft_delete(the);
+}
+
+CASE(reset_deleted, "weft: cannot reset coroutine \"worker\" (#0): it was deleted before, or never made")
+{
+	weft_delete(worker(once));
+	weft_reset(the, once, NULL);
+}
+
+CASE(delete_embedded, "weft: cannot delete coroutine \"worker\" (#1): it was made by weft_init; use weft_release")
+{
+	static weft_coro_t k;
+
+	if (weft_init(&k, once, NULL, &named))
+		_exit(1);
+	weft_delete(&k);
+}
+
+static void *releases_itself(void *argument)
+{
+	weft_release(argument);
+	return argument;
+}
+
+CASE(release_running, "weft: cannot release coroutine \"worker\" (#1): it is running; let it yield or exit first")
+{
+	static weft_coro_t k;
+
+	if (weft_init(&k, releases_itself, &k, &named))
+		_exit(1);
+	resume(&k);
+}
+
+/* ---- effects --------------------------------------------------------------------------------------------------------- */
+
+static void *asks(void *argument)
+{
+	ask();
+	return argument;
+}
+
+CASE(unhandled, "weft: unhandled effect \"ask\" in coroutine \"worker\" (#1): resume with weft_handles(ask), or set a default handler "
+		"with weft_set_default")
+{
+	weft_resume(worker(asks), NULL, weft_handles(tell, state));
+}
+
+CASE(unhandled_outside,
+     "weft: unhandled effect \"ask\" outside of any coroutine: resume with weft_handles(ask), or set a default handler with "
+     "weft_set_default")
+{
+	ask();
+}
+
+CASE(unhandled_exception, "weft: unhandled effect \"oops\" outside of any coroutine: resume with weft_handles(oops), or set a default "
+			  "handler with weft_set_default")
+{
+	oops(1);
+}
+
+static void returns(int code)
+{
+	(void)code;
+}
+
+CASE(default_returned,
+     "weft: the default handler of exception \"oops\" returned: it must end the program, or the exception be handled")
+{
+	__typeof__(&oops) handler = (__typeof__(&oops))returns; /* it claims not to return */
+
+	weft_set_default(oops, handler);
+	oops(1);
+}
+
+CASE(wrong_request, "weft: request \"ask\" taken for \"tell\": ask weft_is first")
+{
+	weft_request_t r = weft_resume(worker(asks), NULL, weft_handles(ask));
+
+	weft_reply(tell, r, 1);
+}
+
+CASE(wrong_return, "weft: request \"return\" taken for \"ask\": ask weft_is first")
+{
+	weft_request_t r = weft_resume(worker(once), NULL, weft_handles(ask));
+
+	(void)weft_args(ask, r);
+}
+
+/* ---- suspending -------------------------------------------------------------------------------------------------------- */
+
+CASE(suspend_outside, "weft: weft_suspend called outside of any coroutine: only code that weft_resume runs can call it")
+{
+	weft_suspend(NULL);
+}
+
+CASE(suspend_outside_attached, "weft: weft_suspend called outside of any coroutine: only code that weft_resume runs can call it")
+{
+	resume(worker(once));
+	weft_suspend(NULL);
+}
+
+CASE(switch_outside, "weft: weft_switch called outside of any coroutine: only code that weft_resume runs can call it")
+{
+	weft_switch(worker(once), NULL);
+}
+
+static void *exits_other(void *argument)
+{
+	weft_exit(the, &weft_suspended, argument);
+}
+
+CASE(exit_other, "weft: cannot suspend or leave coroutine \"worker\" (#1): the current code does not run inside it; pass weft_current() or "
+		 "an ancestor of it")
+{
+	worker(once);
+	resume(weft_create(exits_other, NULL));
+}
+
+CASE(exit_outside, "weft: cannot suspend or leave coroutine \"worker\" (#1): the current code does not run inside it; pass weft_current() or "
+		   "an ancestor of it")
+{
+	worker(once);
+	weft_exit(the, &weft_suspended, NULL);
+}
+
+#if WEFT_DEBUG
+static void *yields_to_other(void *argument)
+{
+	weft_yield(the, &weft_suspended, argument);
+	return argument;
+}
+
+CASE(yield_to_other, "weft: cannot suspend or leave coroutine \"worker\" (#1): the current code does not run inside it; pass "
+		     "weft_current() or an ancestor of it")
+{
+	worker(once);
+	resume(weft_create(yields_to_other, NULL));
+}
+
+static void *performs_at_other(void *argument)
+{
+	weft_perform_at(ask, the);
+	return argument;
+}
+
+CASE(perform_at_other, "weft: cannot suspend or leave coroutine \"worker\" (#1): the current code does not run inside it; pass "
+		       "weft_current() or an ancestor of it")
+{
+	worker(once);
+	resume(weft_create(performs_at_other, NULL));
+}
+#endif
+
+/* A name that is too long for the line is cut, and the line still ends. */
+static void long_name(void)
+{
+	static char name[1000];
+	weft_attr_t attr = {.name = name};
+
+	memset(name, 'x', sizeof name - 1);
+	the = weft_create_with(once, NULL, &attr);
+	resume(the);
+	resume(the);
+}
+
+static void test_long_name(void **state)
+{
+	struct outcome o = in_child(long_name);
+
+	(void)state;
+	assert_int_equal(o.signal, SIGABRT);
+	assert_int_equal(strncmp(o.text, "weft: cannot resume coroutine \"xxxx", 35), 0);
+	assert_ptr_equal(strchr(o.text, '\n'), o.text + strlen(o.text) - 1);
+}
+
+/* Never made: zero bytes. */
+CASE(resume_zeros, "weft: cannot resume coroutine \"\" (#0): it was deleted, or never made; keep a weft_ref_t to notice")
+{
+	weft_delete(weft_create(once, NULL));
+	the = weft_create(once, NULL);
+	weft_delete(the);
+	weft_stack_trim();
+	resume(the);
+}
+
+#define C(name) cmocka_unit_test(test_##name)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    C(resume_finished),	  C(resume_running),	C(resume_parent),  C(resume_deleted),
+	    C(resume_released),	  C(switch_to_finished), C(delete_running), C(reset_running),
+	    C(delete_deleted),	  C(reset_deleted),	C(delete_embedded), C(release_running),
+	    C(unhandled),	  C(unhandled_outside), C(unhandled_exception), C(default_returned),
+	    C(wrong_request),	  C(wrong_return),	C(suspend_outside), C(suspend_outside_attached),
+	    C(switch_outside),	  C(exit_other),	C(exit_outside),
+#if WEFT_DEBUG
+	    C(yield_to_other),	  C(perform_at_other),
+#endif
+	    C(long_name),	  C(resume_zeros),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The stack layer from inside: geometry of slots, finding them, pools, statistics, trimming, guards. */
+#include "stack/policy.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include "unit.h"
+
+static struct weft__bin *bin_of(weft_policy_t policy, unsigned size_class)
+{
+	return &weft__thread()->bins[policy][size_class];
+}
+
+static struct weft__slot *take(weft_policy_t policy, unsigned size_class)
+{
+	int error = 0;
+	struct weft__slot *slot = weft__slot_take(weft__thread(), bin_of(policy, size_class), true, &error);
+
+	assert_non_null(slot);
+	assert_int_equal(error, 0);
+	return slot;
+}
+
+static size_t stride_of(size_t size)
+{
+	return (size_t)1 << (WEFT__MIN_STRIDE_SHIFT + weft__size_class(WEFT_FIXED, size));
+}
+
+static void size_classes(void **state)
+{
+	(void)state;
+	for (size_t size = 16 << 10; size <= (size_t)1 << 30; size *= 2) {
+		assert_int_equal(stride_of(size), size);
+		assert_int_equal(stride_of(size - 1), size);
+		assert_int_equal(stride_of(size / 2 + 1), size);
+	}
+	assert_int_equal(weft__size_class(WEFT_FIXED, 0), weft__size_class(WEFT_FIXED, 64 << 10));
+	assert_int_equal(weft__size_class(WEFT_OVERCOMMIT, 0), weft__size_class(WEFT_FIXED, 256 << 10));
+	assert_int_equal(weft__size_class(WEFT_COMMIT, (size_t)1 << 30), WEFT__CLASSES - 1);
+	assert_int_equal(weft__size_class(WEFT_COMMIT, ((size_t)1 << 30) + 1), WEFT__CLASSES);
+	assert_int_equal(weft__size_class(WEFT_COMMIT, SIZE_MAX), WEFT__CLASSES);
+}
+
+static void geometry_of(weft_policy_t policy, unsigned size_class)
+{
+	struct weft__slot *slot = take(policy, size_class);
+	char *start = weft__slot_start(slot), *end = weft__slot_end(slot);
+	size_t stride = (size_t)1 << (WEFT__MIN_STRIDE_SHIFT + size_class), span = (size_t)1 << WEFT__SPAN_SHIFT;
+
+	assert_int_equal(end - start, stride);
+	assert_int_equal((uintptr_t)start % (stride < span ? stride : span), 0);
+	assert_int_equal((uintptr_t)slot % 64, 0);
+	assert_ptr_equal(slot->low, start + weft__guard_size(WEFT__MIN_STRIDE_SHIFT + size_class));
+	assert_true((char *)slot > slot->low && (char *)(slot + 1) <= end);
+	assert_int_equal(slot->policy, policy);
+	assert_null(slot->owner);
+	assert_true(slot->guarded);
+	/* Found from any address in it, and not from the neighbours'. */
+	assert_ptr_equal(weft__arena_find(start), slot);
+	assert_ptr_equal(weft__arena_find(slot), slot);
+	assert_ptr_equal(weft__arena_find(end - 1), slot);
+	assert_ptr_not_equal(weft__arena_find(start - 1), slot);
+	assert_ptr_not_equal(weft__arena_find(end), slot);
+	/* The uppermost frames can be used. */
+	memset((char *)slot - 1000, 1, 1000);
+	weft__slot_give(slot);
+}
+
+static void geometry(void **state)
+{
+	(void)state;
+	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)
+		for (unsigned size_class = 0; size_class < WEFT__CLASSES - 2; size_class += 3)
+			geometry_of((weft_policy_t)policy, size_class);
+}
+
+static void guard_sizes(void **state)
+{
+	(void)state;
+	assert_int_equal(weft__guard_size(14), 4096);
+	assert_int_equal(weft__guard_size(16), 4096);
+	assert_int_equal(weft__guard_size(18), 16384);
+	assert_int_equal(weft__guard_size(20), 65536);
+	assert_int_equal(weft__guard_size(30), 65536);
+}
+
+static void find_foreign(void **state)
+{
+	static char here;
+
+	(void)state;
+	assert_null(weft__arena_find(NULL));
+	assert_null(weft__arena_find(&here));
+	assert_null(weft__arena_find((void *)&state));
+	assert_null(weft__arena_find((void *)UINTPTR_MAX));
+	assert_null(weft__arena_find((void *)(uintptr_t)0x800000000000));
+}
+
+/* Equal frames of neighbours must not fall on the same cache sets. */
+static void colours(void **state)
+{
+	enum { COUNT = 32 };
+	struct weft__slot *slot[COUNT];
+	int different = 0;
+
+	(void)state;
+	for (int i = 0; i < COUNT; i++)
+		slot[i] = take(WEFT_OVERCOMMIT, 3);
+	for (int i = 1; i < COUNT; i++)
+		different += (uintptr_t)slot[i] % 4096 != (uintptr_t)slot[0] % 4096;
+	assert_true(different >= COUNT / 2);
+	for (int i = 0; i < COUNT; i++)
+		weft__slot_give(slot[i]);
+}
+
+/* The last one given is the first one taken, and its memory is as it was left. */
+static void warm(void **state)
+{
+	struct weft__slot *slot = take(WEFT_FIXED, 1);
+
+	(void)state;
+	weft__slot_give(slot);
+	assert_ptr_equal(take(WEFT_FIXED, 1), slot);
+	weft__slot_give(slot);
+}
+
+static void bins_are_bounded(void **state)
+{
+	enum { COUNT = 3 * WEFT__BIN_LIMIT };
+	static struct weft__slot *slot[COUNT];
+	struct weft__bin *bin = bin_of(WEFT_OVERCOMMIT, 5);
+
+	(void)state;
+	for (int i = 0; i < COUNT; i++)
+		slot[i] = take(WEFT_OVERCOMMIT, 5);
+	for (int i = 0; i < COUNT; i++)
+		weft__slot_give(slot[i]);
+	assert_true(bin->limit <= WEFT__BIN_LIMIT);
+	int in_bin = 0;
+	for (struct weft__slot *s = bin->head; s; s = s->next)
+		in_bin++;
+	assert_true(in_bin <= (int)bin->limit);
+	/* All of them come back, each once. */
+	for (int i = 0; i < COUNT; i++) {
+		slot[i] = take(WEFT_OVERCOMMIT, 5);
+		for (int j = 0; j < i; j++)
+			assert_ptr_not_equal(slot[i], slot[j]);
+	}
+	for (int i = 0; i < COUNT; i++)
+		weft__slot_give(slot[i]);
+}
+
+/* ---- through the public interface --------------------------------------------------------------------------------- */
+
+static void *stay(void *argument)
+{
+	weft_suspend(argument);
+	return argument;
+}
+
+static weft_coro_t *make(weft_policy_t policy, size_t size, unsigned flags)
+{
+	weft_attr_t attr = {.policy = policy, .stack_size = size, .flags = flags};
+	weft_coro_t *k = weft_create_with(stay, NULL, &attr);
+
+	assert_non_null(k);
+	return k;
+}
+
+static weft_stack_stats_t stats_of(weft_policy_t policy)
+{
+	weft_stack_stats_t stats;
+
+	assert_int_equal(weft_stack_stats(policy, &stats), 0);
+	return stats;
+}
+
+static void statistics(void **state)
+{
+	(void)state;
+	assert_int_equal(weft_stack_stats(WEFT_POLICY_COUNT, &(weft_stack_stats_t){0}), -EINVAL);
+	assert_int_equal(weft_stack_stats((weft_policy_t)-1, &(weft_stack_stats_t){0}), -EINVAL);
+	for (int p = 1; p < WEFT_POLICY_COUNT; p++) {
+		weft_policy_t policy = (weft_policy_t)p;
+		weft_stack_stats_t before = stats_of(policy), during, after;
+		weft_coro_t *k[100];
+
+		for (int i = 0; i < 100; i++)
+			k[i] = make(policy, 32 << 10, 0);
+		during = stats_of(policy);
+		assert_int_equal(during.live, before.live + 100);
+		assert_true(during.high_water >= during.live);
+		assert_true(during.reserved >= during.live * (32 << 10));
+		assert_true(during.committed >= 100 * 4096 && during.committed <= during.reserved);
+		for (int i = 0; i < 100; i++)
+			weft_delete(k[i]);
+		after = stats_of(policy);
+		assert_int_equal(after.live, before.live);
+		assert_true(after.cached >= 100 || after.cached >= before.cached);
+		assert_int_equal(after.reserved, during.reserved);
+		assert_int_equal(after.failures, before.failures);
+	}
+}
+
+static size_t resident(void)
+{
+	size_t pages = 0, unused;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%zu %zu", &unused, &pages), 2);
+	fclose(file);
+	return pages * 4096;
+}
+
+static void *touch(void *argument)
+{
+	volatile char room[400 * 1024];
+
+	for (size_t i = 0; i < sizeof room; i += 4096)
+		room[i] = 1;
+	return argument;
+}
+
+static void trimming(void **state)
+{
+	enum { COUNT = 40 };
+
+	(void)state;
+	for (int p = 1; p < WEFT_POLICY_COUNT; p++) {
+		weft_attr_t attr = {.policy = (weft_policy_t)p, .stack_size = 512 << 10};
+		weft_coro_t *k[COUNT];
+		size_t before, full;
+
+		weft_stack_trim();
+		before = resident();
+		for (int i = 0; i < COUNT; i++)
+			weft_resume(k[i] = weft_create_with(touch, NULL, &attr), NULL, WEFT_HANDLE_NONE);
+		for (int i = 0; i < COUNT; i++)
+			weft_delete(k[i]);
+		full = resident();
+		assert_true(full > before + COUNT * (300 << 10));
+		assert_true(weft_stack_trim() >= COUNT * (512 << 10));
+		assert_true(resident() < before + (full - before) / 8);
+		assert_int_equal(stats_of((weft_policy_t)p).cached, 0);
+		/* Cold stacks serve again. */
+		k[0] = make((weft_policy_t)p, 512 << 10, 0);
+		assert_false(weft_returned(weft_resume(k[0], NULL, WEFT_HANDLE_NONE)));
+		weft_delete(k[0]);
+	}
+}
+
+/* ---- guards --------------------------------------------------------------------------------------------------------- */
+
+static bool writable(char *address)
+{
+	int ends[2];
+	bool result;
+
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	result = read(ends[0], address, 1) == 1; /* EFAULT where nothing may be written */
+	close(ends[0]);
+	close(ends[1]);
+	return result;
+}
+
+static void guards(void **state)
+{
+	(void)state;
+	for (int p = 1; p < WEFT_POLICY_COUNT; p++) {
+		weft_coro_t *k = make((weft_policy_t)p, 128 << 10, 0);
+
+		assert_false(writable(k->slot->low - 1));
+		assert_false(writable(weft__slot_start(k->slot)));
+		assert_true(writable((char *)k->slot - 1));
+		assert_int_equal(writable(k->slot->low), p != WEFT_COMMIT);
+		weft_delete(k);
+	}
+}
+
+static void without_guard(void **state)
+{
+	(void)state;
+	weft_stack_trim();
+	for (int p = WEFT_FIXED; p <= WEFT_OVERCOMMIT; p++) {
+		weft_coro_t *k = make((weft_policy_t)p, 64 << 20, WEFT_NO_GUARD), *guarded;
+
+		assert_true(writable(k->slot->low - 1));
+		weft_delete(k);
+		/* The same slot for one who wants a guard. */
+		guarded = make((weft_policy_t)p, 64 << 20, 0);
+		assert_ptr_equal(guarded, k);
+		assert_false(writable(guarded->slot->low - 1));
+		weft_delete(guarded);
+	}
+}
+
+/* ---- the budget ------------------------------------------------------------------------------------------------------ */
+
+static void budget(void **state)
+{
+	size_t before = weft_set_budget((size_t)1 << 40), committed;
+	weft_attr_t attr = {.policy = WEFT_COMMIT, .stack_size = 8 << 20};
+	weft_coro_t *k;
+
+	(void)state;
+	weft_stack_trim();
+	committed = stats_of(WEFT_COMMIT).committed;
+	weft_set_budget(committed + 4096); /* less than the two pages that a stack starts with */
+	errno = 0;
+	assert_null(weft_create_with(stay, NULL, &attr));
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(stats_of(WEFT_COMMIT).committed, committed);
+	weft_set_budget(committed + (16 << 10));
+	k = weft_create_with(stay, NULL, &attr);
+	assert_non_null(k);
+	assert_true(stats_of(WEFT_COMMIT).committed > committed);
+	weft_delete(k);
+	weft_stack_trim();
+	assert_int_equal(stats_of(WEFT_COMMIT).committed, committed);
+	/* Others do not ask the budget. */
+	weft_set_budget(1);
+	weft_delete(make(WEFT_FIXED, 0, 0));
+	weft_set_budget(before);
+}
+
+static void grows(void **state)
+{
+	weft_attr_t attr = {.policy = WEFT_COMMIT, .stack_size = 512 << 10};
+	weft_coro_t *k;
+	weft_stack_stats_t before, after;
+
+	(void)state;
+	weft_stack_trim();
+	before = stats_of(WEFT_COMMIT);
+	k = weft_create_with(touch, NULL, &attr);
+	assert_true(weft_returned(weft_resume(k, NULL, WEFT_HANDLE_NONE)));
+	after = stats_of(WEFT_COMMIT);
+	assert_true(after.committed >= before.committed + (400 << 10));
+	/* In batches: far fewer faults than pages. */
+	assert_in_range(after.faults - before.faults, 1, 12);
+	weft_delete(k);
+}
+
+/* ---- threads ------------------------------------------------------------------------------------------------------------ */
+
+static void *create_some(void *argument)
+{
+	weft_coro_t *k[50];
+
+	for (int i = 0; i < 50; i++)
+		k[i] = make((weft_policy_t)(uintptr_t)argument, 0, 0);
+	for (int i = 0; i < 49; i++)
+		weft_delete(k[i]);
+	return k[49];
+}
+
+/* What a thread kept is there for the others when it is gone. */
+static void thread_exit(void **state)
+{
+	(void)state;
+	for (uintptr_t p = 1; p < WEFT_POLICY_COUNT; p++) {
+		weft_stack_stats_t before = stats_of((weft_policy_t)p), after, again;
+		pthread_t thread;
+		void *left;
+
+		assert_int_equal(pthread_create(&thread, NULL, create_some, (void *)p), 0);
+		pthread_join(thread, &left);
+		after = stats_of((weft_policy_t)p);
+		assert_int_equal(after.live, before.live + 1);
+		assert_true(after.cached >= 49);
+		weft_delete(left);
+		for (int round = 0; round < 20; round++) {
+			assert_int_equal(pthread_create(&thread, NULL, create_some, (void *)p), 0);
+			pthread_join(thread, &left);
+			weft_delete(left);
+		}
+		again = stats_of((weft_policy_t)p);
+		assert_int_equal(again.live, before.live);
+		/* One thread after the other needs no more than the first. */
+		assert_true(again.reserved <= after.reserved + after.reserved / 2);
+	}
+}
+
+static void *at_exit(void *argument);
+static pthread_key_t key;
+
+static void in_destructor(void *argument)
+{
+	weft_coro_t *k = make(WEFT_OVERCOMMIT, 0, 0);
+
+	(void)argument;
+	weft_resume(k, NULL, WEFT_HANDLE_NONE);
+	weft_delete(k);
+}
+
+static void *at_exit(void *argument)
+{
+	pthread_setspecific(key, argument);
+	weft_delete(make(WEFT_OVERCOMMIT, 0, 0));
+	return NULL;
+}
+
+/* A destructor that runs after ours uses coroutines again. */
+static void late_destructor(void **state)
+{
+	weft_stack_stats_t before = stats_of(WEFT_OVERCOMMIT);
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_key_create(&key, in_destructor), 0);
+	assert_int_equal(pthread_create(&thread, NULL, at_exit, &key), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(stats_of(WEFT_OVERCOMMIT).live, before.live);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    T(size_classes),	 T(geometry),	T(guard_sizes), T(find_foreign),  T(colours),
+	    T(warm),		 T(bins_are_bounded), T(statistics),	T(trimming),	  T(guards),
+	    T(without_guard),	 T(budget),	T(grows),	T(thread_exit),	  T(late_destructor),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
