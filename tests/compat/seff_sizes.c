@@ -77,6 +77,7 @@ static void *formats(void *arg)
 {
 	char text[1000];
 
+	errno = ERANGE;
 	snprintf_syscall_wrapper(text, sizeof(text), "%s %.3f %d", (const char *)arg, 1.5, get_errno_syscall_wrapper());
 	PERFORM(yield_int, (int64_t)strlen(text));
 	printf("%s\n", text);
@@ -106,7 +107,6 @@ int main(void)
 	static const int fills[] = {0x00, 0xff, 0xa5, 0x01};
 
 	run_skynet();
-	errno = 0;
 	for (int offset = 0; offset < 64; offset += 16) {
 		memset(storage, fills[offset / 16], sizeof(struct holder) + 64);
 		in_storage(storage + offset);
