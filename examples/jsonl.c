@@ -68,6 +68,12 @@ static bool take(struct parser *p, int c)
 	return peek_past_blanks(p) == c && next(p) == c;
 }
 
+static void expect(struct parser *p, int c, const char *otherwise)
+{
+	if (!take(p, c))
+		malformed(otherwise);
+}
+
 static void cut(struct text *text, size_t size)
 {
 	text->bytes[text->size = size] = '\0';
@@ -83,8 +89,7 @@ static void append(struct text *text, int c)
 
 static void parse_string(struct parser *p, struct text *text)
 {
-	if (!take(p, '"'))
-		malformed("a string was expected");
+	expect(p, '"', "a string was expected");
 	for (int escaped = 0; escaped || peek(p) != '"'; append(text, next(p))) {
 		if (peek(p) == '\n')
 			malformed("a string does not end");
@@ -122,17 +127,17 @@ static void parse_members(struct parser *p, int end)
 	do {
 		cut(&p->path, outer);
 		append(&p->path, '.');
-		sprintf(index, "%d", count++);
-		for (const char *digit = index; end == ']' && *digit; digit++)
-			append(&p->path, *digit);
-		if (end == '}')
+		if (end == '}') {
 			parse_string(p, &p->path);
-		if (end == '}' && !take(p, ':'))
-			malformed("a colon was expected");
+			expect(p, ':', "a colon was expected");
+		} else {
+			sprintf(index, "%d", count++);
+			for (const char *digit = index; *digit; digit++)
+				append(&p->path, *digit);
+		}
 		parse_value(p);
 	} while (take(p, ','));
-	if (!take(p, end))
-		malformed("a comma or the end of a list was expected");
+	expect(p, end, "a comma or the end of a list was expected");
 	cut(&p->path, outer);
 }
 

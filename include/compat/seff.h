@@ -14,6 +14,7 @@
  * Differences that are improvements: effects 31…63 work; an unhandled effect, resuming a finished coroutine and running
  * out of stack are reported in one line; coroutines abandoned inside another are reclaimed with it; initialising an
  * object anew releases what it held; running out of memory is an error (NULL or false, and errno), not an exit.
+ * A coroutine whose stack cannot grow (policy commit) is FINISHED, with a request whose effect is none of the numbers.
  *
  * Thread-safety as in weft/coro.h. Source of the interface: libseff; none of its code.
  */
