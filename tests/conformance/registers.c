@@ -223,6 +223,50 @@ static __attribute__((noinline)) uint64_t red_zone(weft_coro_t *self, uint64_t s
 	return sum;
 }
 
+/* More of those: nothing here is saved because of a call, only because of the switch. */
+static __attribute__((noinline)) bool leaf_integers(weft_coro_t *self, uint64_t a)
+{
+	uint64_t b = a * 3, c = a ^ 5, d = a + 7, e = a * 11, f = a ^ 13, g = a + 17, h = a * 19, i = a ^ 23, j = a + 29;
+
+	weft__yield(self, self, &weft_suspended, NULL);
+	return b == a * 3 && c == (a ^ 5) && d == a + 7 && e == a * 11 && f == (a ^ 13) && g == a + 17 && h == a * 19 &&
+	       i == (a ^ 23) && j == a + 29;
+}
+
+static __attribute__((noinline)) double leaf_doubles(weft_coro_t *self, double a)
+{
+	double b = a * 2, c = a * 3, d = a * 5, e = a * 7, f = a * 11, g = a * 13;
+
+	weft__yield(self, self, &weft_suspended, NULL);
+	b += a, c += b, d += c, e += d, f += e, g += f;
+	weft__yield(self, self, &weft_suspended, NULL);
+	return b + c + d + e + f + g;
+}
+
+static __attribute__((noinline)) vector4 leaf_vectors(weft_coro_t *self, vector4 a)
+{
+	vector4 b = a * 2, c = a * 3, d = a * 5, e = a * 7;
+
+	weft__yield(self, self, &weft_suspended, NULL);
+	b ^= c, d ^= e;
+	weft__yield(self, self, &weft_suspended, NULL);
+	return a + b + c + d + e;
+}
+
+static void leaves(weft_coro_t *self)
+{
+	vector4 sums = leaf_vectors(self, OPAQUE(((vector4){1, 2, 3, 4})));
+
+	CHECK(red_zone(self, OPAQUE(3ull)) == 3 * 78);
+	CHECK(leaf_integers(self, OPAQUE(1000001ull)));
+	CHECK(leaf_doubles(self, OPAQUE(1.0)) == 3 + 6 + 11 + 18 + 29 + 42);
+	for (int i = 0; i < 4; i++) {
+		int a = i + 1;
+
+		CHECK(sums[i] == a + (a * 2 ^ a * 3) + a * 3 + (a * 5 ^ a * 7) + a * 7);
+	}
+}
+
 static __attribute__((noinline)) uint64_t moving_frame(size_t bytes)
 {
 	char array[bytes], *more;
@@ -272,7 +316,7 @@ static void all(void)
 static void *inside(void *argument)
 {
 	all();
-	CHECK(red_zone(weft_current(), OPAQUE(3ull)) == 3 * 78);
+	leaves(weft_current());
 	return argument;
 }
 

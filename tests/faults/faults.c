@@ -1,0 +1,764 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Faults: stacks that grow, budgets and reservations that end, and SIGSEGV and SIGBUS that are somebody else's. Each
+ * scenario is a process.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+#include "scenario.h"
+
+enum { KB = 1024, MB = 1024 * 1024 };
+
+static void *uses_stack(void *argument)
+{
+	use_stack((size_t)argument);
+	return argument;
+}
+
+static void *once(void *argument)
+{
+	return argument;
+}
+
+static void *suspends(void *argument)
+{
+	weft_suspend(argument);
+	return argument;
+}
+
+/* ---- growing ------------------------------------------------------------------------------------------------------ */
+
+static void *many_depths(void *argument)
+{
+	for (size_t depth = 1 * KB; depth < 200 * KB; depth += 7 * KB) {
+		use_stack(depth);
+		weft_suspend(NULL);
+	}
+	return argument;
+}
+
+static void grows(void)
+{
+	weft_coro_t *k[10];
+
+	for (int i = 0; i < 10; i++)
+		k[i] = make_on(WEFT_COMMIT, 256 * KB, many_depths, NULL);
+	for (int round = 0; round < 28; round++)
+		for (int i = 0; i < 10; i++)
+			REQUIRE(!weft_returned(resume(k[i])) || round == 27);
+	REQUIRE(stats_of(WEFT_COMMIT).faults > 10 && stats_of(WEFT_COMMIT).failures == 0);
+}
+
+static void keeps_errno(void)
+{
+	weft_coro_t *k = make_on(WEFT_COMMIT, 256 * KB, uses_stack, (void *)(200ul * KB));
+
+	errno = 4321;
+	resume(k);
+	REQUIRE(errno == 4321);
+}
+
+/* The kernel writes where nobody has been: between the open part and the frame of the call. */
+static void *reads_much(void *argument)
+{
+	char buffer[150 * KB];
+	int fd = open("/dev/zero", O_RDONLY);
+	ssize_t n = read(fd, buffer, sizeof buffer);
+
+	REQUIRE(n == sizeof buffer);
+	REQUIRE(buffer[0] == 0 && buffer[sizeof buffer - 1] == 0);
+	close(fd);
+	return argument;
+}
+
+static void system_call(void)
+{
+	for (int i = 0; i < 3; i++) {
+		weft_coro_t *k = make_on(WEFT_COMMIT, 256 * KB, reads_much, NULL);
+
+		REQUIRE(weft_returned(resume(k)));
+		weft_delete(k);
+		weft_stack_trim(); /* the next one finds it closed again */
+	}
+}
+
+static void *carry_on(void *argument)
+{
+	REQUIRE(weft_returned(resume(argument)));
+	return NULL;
+}
+
+/* A thread that has never made a coroutine runs one whose stack must grow. */
+static void migrated(void)
+{
+	for (int i = 0; i < 5; i++) {
+		weft_coro_t *k = make_on(WEFT_COMMIT, 256 * KB, uses_stack, (void *)(200ul * KB));
+		pthread_t thread;
+
+		REQUIRE(!pthread_create(&thread, NULL, carry_on, k));
+		pthread_join(thread, NULL);
+		weft_delete(k);
+		weft_stack_trim();
+	}
+}
+
+enum { GROWERS = 8 };
+
+static void *grow_often(void *argument)
+{
+	for (size_t i = 0; i < 300; i++) {
+		weft_coro_t *k = make_on(WEFT_COMMIT, 256 * KB, uses_stack, (void *)((i * 37 + (size_t)argument * 13) % 200 * KB));
+
+		REQUIRE(weft_returned(resume(k)));
+		weft_delete(k);
+		if (i % 16 == 0)
+			weft_stack_trim();
+	}
+	return NULL;
+}
+
+static void many_threads_grow(void)
+{
+	pthread_t thread[GROWERS];
+
+	for (size_t i = 0; i < GROWERS; i++)
+		REQUIRE(!pthread_create(&thread[i], NULL, grow_often, (void *)i));
+	for (size_t i = 0; i < GROWERS; i++)
+		pthread_join(thread[i], NULL);
+	REQUIRE(stats_of(WEFT_COMMIT).live == 0 && stats_of(WEFT_COMMIT).failures == 0);
+}
+
+/* Several threads write into one unopened stack at once. */
+static char *shared_low;
+static atomic_int gate;
+
+static void *writes_all_pages(void *argument)
+{
+	atomic_fetch_sub(&gate, 1);
+	while (atomic_load(&gate))
+		;
+	for (size_t page = 0; page < 50; page++) {
+		volatile char *at = shared_low + (49 - page) * 4096 + (size_t)argument;
+
+		*at = (char)(*at + 1);
+	}
+	return NULL;
+}
+
+static void threads_share_a_stack(void)
+{
+	for (int round = 0; round < 50; round++) {
+		weft_coro_t *k = make_on(WEFT_COMMIT, 256 * KB, suspends, NULL);
+		pthread_t thread[4];
+
+		resume(k);
+		shared_low = (char *)(((uintptr_t)k & ~(uintptr_t)4095) - 52 * 4096);
+		REQUIRE(weft_on_stack(k, shared_low));
+		atomic_store(&gate, 4);
+		for (size_t i = 0; i < 4; i++)
+			REQUIRE(!pthread_create(&thread[i], NULL, writes_all_pages, (void *)i));
+		for (size_t i = 0; i < 4; i++)
+			pthread_join(thread[i], NULL);
+		for (size_t page = 0; page < 50; page++)
+			for (size_t i = 0; i < 4; i++)
+				REQUIRE(shared_low[page * 4096 + i] == 1);
+		REQUIRE(weft_returned(resume(k)));
+		weft_delete(k);
+		weft_stack_trim();
+	}
+}
+
+/* ---- budget and reservation spent ------------------------------------------------------------------------------------ */
+
+static void expect_failure(weft_coro_t *k, weft_request_t r, weft_failure_t why)
+{
+	REQUIRE(r.effect == &weft_failed);
+	REQUIRE(r.payload == k);
+	REQUIRE(weft_failure(k) == why);
+	REQUIRE(weft_state(k) == WEFT_FINISHED);
+	REQUIRE(!weft_current());
+}
+
+static void budget_spent(void)
+{
+	weft_coro_t *other = make_on(WEFT_COMMIT, 256 * KB, suspends, NULL);
+	weft_coro_t *k = make_on(WEFT_COMMIT, 64 * MB, uses_stack, (void *)(60ul * MB));
+
+	resume(other);
+	weft_set_budget(stats_of(WEFT_COMMIT).committed + 4 * MB);
+	expect_failure(k, resume(k), WEFT_BUDGET_SPENT);
+	REQUIRE(stats_of(WEFT_COMMIT).failures == 1);
+	REQUIRE(weft_returned(resume(other)));
+	weft_delete(k);
+	weft_stack_trim();
+	k = make_on(WEFT_COMMIT, 64 * MB, uses_stack, (void *)(1ul * MB));
+	REQUIRE(weft_returned(resume(k)));
+}
+
+static void reservation_spent(void)
+{
+	weft_coro_t *k = make_on(WEFT_COMMIT, 128 * KB, uses_stack, (void *)(1ul * MB));
+
+	expect_failure(k, resume(k), WEFT_RESERVATION_SPENT);
+	weft_reset(k, uses_stack, (void *)(64ul * KB));
+	REQUIRE(weft_failure(k) == WEFT_NO_FAILURE);
+	REQUIRE(weft_returned(resume(k)));
+	weft_delete(k);
+}
+
+static void resumes_failed_reservation(void)
+{
+	weft_coro_t *k = make_on(WEFT_COMMIT, 128 * KB, uses_stack, (void *)(1ul * MB));
+
+	resume(k);
+	resume(k);
+}
+
+static void resumes_failed_budget(void)
+{
+	weft_coro_t *k = make_on(WEFT_COMMIT, 8 * MB, uses_stack, (void *)(6ul * MB));
+
+	weft_set_budget(1 * MB);
+	resume(k);
+	resume(k);
+}
+
+static void *around(void *argument)
+{
+	weft_coro_t *k = make_on(WEFT_COMMIT, 128 * KB, uses_stack, argument);
+	weft_request_t r = resume(k);
+
+	REQUIRE(r.effect == &weft_failed && r.payload == k && weft_current() != k && weft_current());
+	REQUIRE(weft_state(k) == WEFT_FINISHED);
+	weft_delete(k);
+	use_stack(32 * KB);
+	return argument;
+}
+
+/* The inner one fails; the outer one goes on. */
+static void inner_fails(void)
+{
+	for (int p = 1; p < WEFT_POLICY_COUNT; p++)
+		REQUIRE(weft_returned(resume(make_on((weft_policy_t)p, 128 * KB, around, (void *)(1ul * MB)))));
+}
+
+static void many_failures(void)
+{
+	for (int i = 0; i < 500; i++) {
+		weft_coro_t *k = make_on(WEFT_COMMIT, 32 * KB, uses_stack, (void *)(100ul * KB));
+
+		expect_failure(k, resume(k), WEFT_RESERVATION_SPENT);
+		weft_delete(k);
+	}
+	REQUIRE(stats_of(WEFT_COMMIT).failures == 500 && stats_of(WEFT_COMMIT).live == 0);
+}
+
+static void *fails_in_thread(void *argument)
+{
+	many_failures();
+	return argument;
+}
+
+static void fails_on_threads(void)
+{
+	pthread_t thread[1];
+
+	/* One after the other: the counters are the process's. */
+	REQUIRE(!pthread_create(&thread[0], NULL, fails_in_thread, NULL));
+	pthread_join(thread[0], NULL);
+}
+
+static weft_coro_t *hooked;
+static weft_failure_t hooked_why;
+static bool hooked_on_stack;
+
+static void hook(weft_coro_t *k, weft_failure_t why)
+{
+	hooked = k;
+	hooked_why = why;
+	hooked_on_stack = weft_on_stack(k, &k);
+}
+
+static void failure_hook(void)
+{
+	weft_coro_t *k = make_on(WEFT_COMMIT, 32 * KB, uses_stack, (void *)(100ul * KB));
+
+	REQUIRE(!weft_set_failure_hook(hook));
+	expect_failure(k, resume(k), WEFT_RESERVATION_SPENT);
+	REQUIRE(hooked == k && hooked_why == WEFT_RESERVATION_SPENT && !hooked_on_stack);
+	REQUIRE(weft_set_failure_hook(NULL) == hook);
+}
+
+/* ---- other coroutines' stacks ------------------------------------------------------------------------------------------- */
+
+static char *deep_address(weft_coro_t *k, size_t below)
+{
+	char *at = (char *)k - below;
+
+	REQUIRE(weft_on_stack(k, at));
+	return at;
+}
+
+static void *writes_far(void *argument)
+{
+	*(volatile char *)argument = 1;
+	return argument;
+}
+
+static void writes_elsewhere(void)
+{
+	weft_coro_t *k = make_on(WEFT_COMMIT, 256 * KB, suspends, NULL), *writer;
+
+	resume(k);
+	*(volatile char *)deep_address(k, 100 * KB) = 1; /* from outside of any */
+	writer = make_on(WEFT_FIXED, 0, writes_far, deep_address(k, 200 * KB));
+	REQUIRE(weft_returned(resume(writer)));
+	REQUIRE(weft_returned(resume(k)));
+}
+
+/* Whose budget is spent? There the writer fails, because the other one is not running. */
+static void writes_elsewhere_without_budget(void)
+{
+	weft_coro_t *k = make_on(WEFT_COMMIT, 8 * MB, suspends, NULL), *writer;
+
+	resume(k);
+	weft_set_budget(stats_of(WEFT_COMMIT).committed + 64 * KB);
+	writer = make_on(WEFT_FIXED, 0, writes_far, deep_address(k, 4 * MB));
+	expect_failure(writer, resume(writer), WEFT_BUDGET_SPENT);
+	REQUIRE(weft_state(k) == WEFT_SUSPENDED);
+	REQUIRE(weft_returned(resume(k)));
+}
+
+static void writes_from_outside_without_budget(void)
+{
+	weft_coro_t *k = make_on(WEFT_COMMIT, 8 * MB, suspends, NULL);
+
+	resume(k);
+	weft_set_budget(1);
+	*(volatile char *)deep_address(k, 4 * MB) = 1;
+}
+
+static void writes_to_deleted(void)
+{
+	weft_coro_t *k = make_on(WEFT_COMMIT, 256 * KB, suspends, NULL);
+	char *at = deep_address(k, 200 * KB);
+
+	weft_delete(k);
+	*(volatile char *)at = 1;
+}
+
+/* ---- nested ------------------------------------------------------------------------------------------------------------- */
+
+static void uses_stack_in_handler(int signal)
+{
+	(void)signal;
+	use_stack(150 * KB);
+}
+
+static void *raises(void *argument)
+{
+	raise(SIGUSR1); /* the handler runs on this stack */
+	return argument;
+}
+
+static void grows_in_handler(void)
+{
+	weft_coro_t *k = make_on(WEFT_COMMIT, 256 * KB, raises, NULL);
+
+	signal(SIGUSR1, uses_stack_in_handler);
+	REQUIRE(weft_returned(resume(k)));
+	REQUIRE(stats_of(WEFT_COMMIT).faults > 0);
+}
+
+static sigjmp_buf back;
+static weft_coro_t *nested_target;
+static void *seen_address;
+static volatile int handled;
+
+static void faults_itself(int signal, siginfo_t *info, void *context)
+{
+	(void)signal, (void)context;
+	seen_address = info->si_addr;
+	handled++;
+	if (nested_target)
+		*(volatile char *)deep_address(nested_target, 100 * KB) = 1; /* a fault while one is being handled */
+	siglongjmp(back, 1);
+}
+
+static void install(void (*handler)(int, siginfo_t *, void *), int signal, int flags)
+{
+	struct sigaction action;
+
+	memset(&action, 0, sizeof action);
+	action.sa_sigaction = handler;
+	action.sa_flags = SA_SIGINFO | flags;
+	REQUIRE(!sigaction(signal, &action, NULL));
+}
+
+static volatile int *const nowhere = (volatile int *)0x1230;
+
+static void nested_fault(void)
+{
+	install(faults_itself, SIGSEGV, SA_NODEFER | SA_ONSTACK);
+	nested_target = make_on(WEFT_COMMIT, 256 * KB, suspends, NULL);
+	resume(nested_target);
+	if (!sigsetjmp(back, 1))
+		*nowhere = 1;
+	REQUIRE(seen_address == (void *)nowhere && handled == 1);
+	REQUIRE(weft_returned(resume(nested_target)));
+}
+
+/* ---- faults of others ---------------------------------------------------------------------------------------------------- */
+
+static void attach(void)
+{
+	weft_delete(make_on(WEFT_COMMIT, 0, once, NULL));
+}
+
+static void *faults(void *argument)
+{
+	*nowhere = 1;
+	return argument;
+}
+
+static void foreign_outside(void)
+{
+	attach();
+	*nowhere = 1;
+}
+
+static void foreign_inside(void)
+{
+	resume(make_on(WEFT_COMMIT, 0, faults, NULL));
+}
+
+static void foreign_inside_fixed(void)
+{
+	resume(make_on(WEFT_FIXED, 0, faults, NULL));
+}
+
+static void foreign_ignored(void)
+{
+	signal(SIGSEGV, SIG_IGN);
+	foreign_inside();
+}
+
+static void *noncanonical(void *argument)
+{
+	*(volatile char *)0x8000000000000000 = 1; /* a general protection fault: no address is known */
+	return argument;
+}
+
+static void foreign_noncanonical(void)
+{
+	resume(make_on(WEFT_COMMIT, 0, noncanonical, NULL));
+}
+
+static void jumps_back(int signal, siginfo_t *info, void *context)
+{
+	(void)signal, (void)context;
+	seen_address = info->si_addr;
+	handled++;
+	siglongjmp(back, 1);
+}
+
+static void *faults_and_survives(void *argument)
+{
+	for (volatile int i = 0; i < 3; i++) {
+		if (!sigsetjmp(back, 1))
+			*nowhere = 1;
+		weft_suspend(NULL);
+		use_stack(50 * KB);
+	}
+	return argument;
+}
+
+static void survive_with(int flags)
+{
+	weft_coro_t *k;
+
+	install(jumps_back, SIGSEGV, flags);
+	k = make_on(WEFT_COMMIT, 256 * KB, faults_and_survives, NULL);
+	while (!weft_returned(resume(k)))
+		;
+	REQUIRE(handled == 3 && seen_address == (void *)nowhere);
+	if (!sigsetjmp(back, 1))
+		*nowhere = 1;
+	REQUIRE(handled == 4);
+}
+
+static void handler_with_info(void)
+{
+	survive_with(SA_ONSTACK);
+}
+
+static void handler_without_deferring(void)
+{
+	survive_with(SA_ONSTACK | SA_NODEFER);
+}
+
+static void jumps_back_plain(int signal)
+{
+	handled += signal == SIGSEGV;
+	siglongjmp(back, 1);
+}
+
+static void handler_plain(void)
+{
+	signal(SIGSEGV, jumps_back_plain);
+	attach();
+	for (volatile int i = 0; i < 3; i++)
+		if (!sigsetjmp(back, 1))
+			*nowhere = 1;
+	REQUIRE(handled == 3);
+}
+
+/* Installed after ours, and handing on what it does not know, as handlers should. */
+static struct sigaction ours;
+
+static void in_front(int signal, siginfo_t *info, void *context)
+{
+	handled++;
+	ours.sa_sigaction(signal, info, context);
+}
+
+static void handler_in_front(void)
+{
+	struct sigaction action;
+
+	attach();
+	memset(&action, 0, sizeof action);
+	action.sa_sigaction = in_front;
+	action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+	REQUIRE(!sigaction(SIGSEGV, &action, &ours));
+	REQUIRE(weft_returned(resume(make_on(WEFT_COMMIT, 256 * KB, uses_stack, (void *)(200ul * KB)))));
+	REQUIRE(handled > 0);
+}
+
+static void counts(int signal)
+{
+	(void)signal;
+	handled++;
+}
+
+static void sent_by_default(void)
+{
+	attach();
+	kill(getpid(), SIGSEGV);
+	for (;;)
+		pause();
+}
+
+static void sent_to_handler(void)
+{
+	signal(SIGSEGV, counts);
+	attach();
+	kill(getpid(), SIGSEGV);
+	raise(SIGSEGV);
+	REQUIRE(handled == 2);
+}
+
+static void sent_and_ignored(void)
+{
+	signal(SIGSEGV, SIG_IGN);
+	attach();
+	kill(getpid(), SIGSEGV);
+	REQUIRE(weft_returned(resume(make_on(WEFT_COMMIT, 256 * KB, uses_stack, (void *)(200ul * KB)))));
+}
+
+static char *truncated_mapping(void)
+{
+	FILE *file = tmpfile();
+	char *start;
+
+	REQUIRE(file && !ftruncate(fileno(file), 8192));
+	start = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0);
+	REQUIRE(start != MAP_FAILED && !ftruncate(fileno(file), 0));
+	return start;
+}
+
+static void bus_by_default(void)
+{
+	resume(make_on(WEFT_COMMIT, 0, writes_far, truncated_mapping()));
+}
+
+static void bus_with_handler(void)
+{
+	char *at = truncated_mapping();
+
+	install(jumps_back, SIGBUS, SA_ONSTACK);
+	attach();
+	if (!sigsetjmp(back, 1))
+		*(volatile char *)at = 1;
+	REQUIRE(handled == 1 && seen_address == at);
+}
+
+/* ---- alternate stacks of others ------------------------------------------------------------------------------------------- */
+
+static char theirs[256 * KB];
+
+static void set_theirs(void)
+{
+	stack_t stack = {.ss_sp = theirs, .ss_size = sizeof theirs};
+
+	REQUIRE(!sigaltstack(&stack, NULL));
+}
+
+static void expect_theirs(void)
+{
+	stack_t stack;
+
+	REQUIRE(!sigaltstack(NULL, &stack));
+	REQUIRE(stack.ss_sp == theirs);
+}
+
+static void grow_once(void)
+{
+	weft_coro_t *k = make_on(WEFT_COMMIT, 256 * KB, uses_stack, (void *)(200ul * KB));
+
+	REQUIRE(weft_returned(resume(k)));
+	weft_delete(k);
+	weft_stack_trim();
+}
+
+static void other_stack_before(void)
+{
+	set_theirs();
+	grow_once();
+	expect_theirs();
+}
+
+static void other_stack_after(void)
+{
+	grow_once();
+	set_theirs();
+	grow_once();
+	expect_theirs();
+}
+
+static void *replaces(void *argument)
+{
+	(void)argument;
+	other_stack_after();
+	return NULL;
+}
+
+static void other_stack_on_thread(void)
+{
+	pthread_t thread;
+
+	REQUIRE(!pthread_create(&thread, NULL, replaces, NULL));
+	pthread_join(thread, NULL);
+	grow_once();
+}
+
+/* ---- limits ------------------------------------------------------------------------------------------------------------- */
+
+static size_t create_until(int error, size_t limit, size_t size)
+{
+	weft_attr_t attr = {.policy = WEFT_OVERCOMMIT, .stack_size = size};
+	static weft_coro_t *k[100000];
+	size_t n = 0;
+
+	while (n < limit && (k[n] = weft_create_with(once, NULL, &attr)))
+		n++;
+	if (n < limit)
+		REQUIRE(errno == error);
+	for (size_t i = 0; i < n; i++) {
+		REQUIRE(weft_returned(resume(k[i])));
+		weft_delete(k[i]);
+	}
+	return n;
+}
+
+static void address_space(void)
+{
+	struct rlimit limit = {(rlim_t)600 * MB, (rlim_t)600 * MB};
+	size_t first, second;
+
+	REQUIRE(!setrlimit(RLIMIT_AS, &limit));
+	first = create_until(ENOMEM, 100000, 1 * MB);
+	REQUIRE(first > 10 && first < 600);
+	second = create_until(ENOMEM, 100000, 1 * MB);
+	REQUIRE(second == first);
+	free(malloc(1 * MB)); /* the program has some left */
+}
+
+static void tiny_address_space(void)
+{
+	struct rlimit limit = {(rlim_t)12 * MB, (rlim_t)12 * MB};
+
+	REQUIRE(!setrlimit(RLIMIT_AS, &limit));
+	errno = 0;
+	if (weft_create(once, NULL))
+		return;
+	REQUIRE(errno == ENOMEM);
+	REQUIRE(weft_policy_unavailable(WEFT_FIXED));
+}
+
+static void map_limit(void)
+{
+	size_t first;
+
+	if (strcmp(weft_guard_mechanism(), "mprotect"))
+		return; /* there is none */
+	first = create_until(EAGAIN, 100000, 16 * KB);
+	REQUIRE(first > 10000 && first < 100000);
+	REQUIRE(create_until(EAGAIN, 5000, 16 * KB) == 5000);
+}
+
+static const struct scenario scenarios[] = {
+    {"stacks grow", grows, 0, NULL},
+    {"growing keeps errno", keeps_errno, 0, NULL},
+    {"a system call into unopened stack", system_call, 0, NULL},
+    {"a thread that only resumes migrated coroutines", migrated, 0, NULL},
+    {"stacks grow on many threads", many_threads_grow, 0, NULL},
+    {"threads write into one unopened stack", threads_share_a_stack, 0, NULL},
+    {"budget spent", budget_spent, 0, NULL},
+    {"reservation spent", reservation_spent, 0, NULL},
+    {"resuming one whose reservation was spent", resumes_failed_reservation, SIGABRT,
+     "): it failed, its stack was spent; raise weft_attr.stack_size or look for &weft_failed\n"},
+    {"resuming one that spent the budget", resumes_failed_budget, SIGABRT,
+     "): it failed, the stack budget was spent; raise WEFT_BUDGET or look for &weft_failed\n"},
+    {"an inner coroutine fails", inner_fails, 0, NULL},
+    {"many failures", many_failures, 0, NULL},
+    {"failures on another thread", fails_on_threads, 0, NULL},
+    {"failure hook", failure_hook, 0, NULL},
+    {"writing to another's unopened stack", writes_elsewhere, 0, NULL},
+    {"the same without budget", writes_elsewhere_without_budget, 0, NULL},
+    {"the same without budget from outside", writes_from_outside_without_budget, SIGSEGV,
+     "weft: stack budget spent in coroutine \"subject\" (#1): commit, 8 MiB reserved; fault at 0x"},
+    {"writing to a deleted coroutine's unopened stack", writes_to_deleted, SIGSEGV, NULL},
+    {"growing in a signal handler", grows_in_handler, 0, NULL},
+    {"a fault while a fault is handled", nested_fault, 0, NULL},
+    {"foreign fault outside", foreign_outside, SIGSEGV, NULL},
+    {"foreign fault inside", foreign_inside, SIGSEGV, NULL},
+    {"foreign fault inside, fixed", foreign_inside_fixed, SIGSEGV, NULL},
+    {"foreign fault, signal ignored", foreign_ignored, SIGSEGV, NULL},
+    {"foreign fault without an address", foreign_noncanonical, SIGSEGV, NULL},
+    {"foreign fault, handler with SA_SIGINFO", handler_with_info, 0, NULL},
+    {"foreign fault, handler with SA_NODEFER", handler_without_deferring, 0, NULL},
+    {"foreign fault, plain handler", handler_plain, 0, NULL},
+    {"a handler installed after ours", handler_in_front, 0, NULL},
+    {"SIGSEGV sent", sent_by_default, SIGSEGV, NULL},
+    {"SIGSEGV sent, handler", sent_to_handler, 0, NULL},
+    {"SIGSEGV sent, ignored", sent_and_ignored, 0, NULL},
+    {"SIGBUS", bus_by_default, SIGBUS, NULL},
+    {"SIGBUS, handler", bus_with_handler, 0, NULL},
+    {"another's alternate stack before ours", other_stack_before, 0, NULL},
+    {"another's alternate stack after ours", other_stack_after, 0, NULL},
+    {"another's alternate stack on a thread", other_stack_on_thread, 0, NULL},
+    {"limit on address space", address_space, 0, NULL},
+    {"no address space", tiny_address_space, 0, NULL},
+    {"limit on mappings", map_limit, 0, NULL},
+};
+
+int main(int count, char **arguments)
+{
+	return run_scenarios(scenarios, sizeof scenarios / sizeof *scenarios, count, arguments);
+}
