@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The lab: build and run the published experiments on this machine, check every answer, and report.
+
+Contenders take turns, so that noise hits all alike; what counts is the ratios within one run. Exit codes: 0 all
+answers right, 1 an answer wrong or a program broken, 2 a mistake in the command or nothing could be run, 130 interrupted.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+from weftlab import compare, describe, machine, measure, schema, table, targets  # noqa: E402
+from weftlab.build import Builder, find_tool  # noqa: E402
+
+
+class Stop(Exception):
+    """Something that ends the run with one line."""
+
+
+def arguments(argv):
+    names = ", ".join(describe.POLICIES)
+    parser = argparse.ArgumentParser(prog="weft lab", description=__doc__.split("\n\n")[0],
+                                     epilog=__doc__.split("\n\n")[1])
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", dest="size", action="store_const", const="quick",
+                      help="small sizes: all of it in under four minutes (the default)")
+    size.add_argument("--full", dest="size", action="store_const", const="full", help="the published sizes")
+    size.add_argument("--size", choices=describe.SIZES, help=argparse.SUPPRESS)
+    parser.add_argument("--only", metavar="A1,B5,…", type=_list, help="these experiments, or cases such as B5/iterator")
+    parser.add_argument("--policy", metavar="P,…", type=_list, default=list(describe.POLICIES),
+                        help=f"stack policies: {names} (default: all)")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="where results go (default: build/lab/TIME)")
+    parser.add_argument("--compare", metavar="FILE", nargs="+", type=Path,
+                        help="OLD.json NEW.json: compare two results; OLD.json alone: run, then compare")
+    parser.add_argument("--replot", metavar="FILE", type=Path, help="make the report of an earlier results.json")
+    parser.add_argument("--list", action="store_true", help="say what there is, and run nothing")
+    parser.add_argument("--descriptions", metavar="DIR", type=Path, action="append", default=[],
+                        help="also read experiments from here (programs are looked for there too)")
+    options = parser.parse_args(argv)
+    options.size = options.size or "quick"
+    unknown = set(options.policy) - set(describe.POLICIES)
+    if unknown:
+        parser.error(f"no policy is called {', '.join(sorted(unknown))}: there are {names}")
+    if options.compare and len(options.compare) > 2:
+        parser.error("--compare takes one file or two")
+    return options
+
+
+def _list(text):
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+# ---- saying how it goes ---------------------------------------------------------------------------------------
+
+
+class Progress:
+    """One line that changes, on a terminal; elsewhere a line per experiment."""
+
+    def __init__(self):
+        self.live = sys.stderr.isatty()
+        self.began = self.last = time.monotonic()
+
+    def __call__(self, text, final=False):
+        now = time.monotonic()
+        if self.live:
+            width = os.get_terminal_size(sys.stderr.fileno()).columns - 1 if sys.stderr.isatty() else 100
+            print(f"\r\033[K{now - self.began:4.0f} s  {text}"[:width + 4], end="", file=sys.stderr, flush=True)
+        elif final or now - self.last > 10:
+            self.last = now
+            print(f"{now - self.began:4.0f} s  {text}", file=sys.stderr, flush=True)
+
+    def clear(self):
+        if self.live:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+# ---- what to run -----------------------------------------------------------------------------------------------
+
+
+def select(experiments, only):
+    """The experiments and cases asked for, by id, in any case of letters."""
+    if not only:
+        return experiments
+    wanted = {w.lower(): w for w in only}
+    for e in experiments:
+        if e.id.lower() in wanted:
+            wanted.pop(e.id.lower())
+            e.whole = True
+        else:
+            keep = [c for c in e.cases if f"{e.id}/{c.id}".lower() in wanted]
+            for c in keep:
+                wanted.pop(f"{e.id}/{c.id}".lower())
+            e.whole, e.cases = bool(keep), keep
+    if wanted:
+        raise Stop(f"no experiment is called {', '.join(wanted.values())}: "
+                   f"there are {', '.join(e.id for e in experiments)}")
+    return [e for e in experiments if e.whole]
+
+
+def list_all(experiments):
+    for e in experiments:
+        print(f"{e.id:6} {e.title}  ({e.source})")
+        for c in e.cases:
+            print(f"       {e.id + '/' + c.id:24} {c.title}: {', '.join(k.id for k in c.contenders)}")
+    for tool, what in (("cargo", "corosensei"), ("go", "Go"), ("g++", "Boost.Context, C++20")):
+        print(f"{tool}: {find_tool(tool) or 'not installed; without it ' + what + ' is skipped'}")
+
+
+def library_folder(source, progress):
+    """Where libweft.a is; built if nobody said."""
+    given = os.environ.get("WEFT_BUILD")
+    folder = Path(given) if given else source / "build" / "release"
+    if given:
+        if not (folder / "libweft.a").exists():
+            raise Stop(f"{folder} has no libweft.a: build it first (./weft lab does)")
+        return folder
+    progress("building the library")
+    commands = [["cmake", "--build", str(folder), "--target", "weft"]]
+    if not (folder / "CMakeCache.txt").exists():
+        commands.insert(0, ["cmake", "--preset", "release"])
+    for command in commands:
+        try:
+            run = subprocess.run(command, cwd=source, capture_output=True, text=True)
+        except FileNotFoundError as error:
+            raise Stop("cmake is not installed: apt-get install cmake ninja-build, or call ./weft lab") from error
+        if run.returncode:
+            raise Stop(f"{' '.join(command)} failed: {(run.stderr or run.stdout).strip()[-400:]}")
+    return folder
+
+
+# ---- results ---------------------------------------------------------------------------------------------------
+
+
+def load_results(path):
+    try:
+        results = json.loads(path.read_text())
+    except OSError as error:
+        raise Stop(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise Stop(f"{path} is not JSON: {error}") from error
+    found = schema.problems(results)
+    if found:
+        raise Stop(f"{path}: {found[0]}")
+    return results
+
+
+def write_results(results, folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = folder / "results.json.new"
+    temporary.write_text(json.dumps(results, ensure_ascii=False, indent=1) + "\n")
+    temporary.replace(folder / "results.json")
+
+
+def write_report(results, path):
+    try:
+        from weftlab import report
+    except ImportError as error:
+        print(f"no report: {error}; apt-get install python3-matplotlib python3-jinja2, then --replot", file=sys.stderr)
+        return False
+    report.write(results, path)
+    return True
+
+
+def point_latest(folder):
+    """build/lab/latest leads to the newest results."""
+    link = folder.parent / "latest"
+    try:
+        link.unlink(missing_ok=True)
+        link.symlink_to(folder.name)
+    except OSError:
+        pass
+
+
+# ---- running -----------------------------------------------------------------------------------------------------
+
+
+def run(options, source):
+    progress = Progress()
+    folders = [HERE / "descriptions", *options.descriptions]
+    experiments = select(describe.load(folders, options.size, options.policy), options.only)
+    if options.list:
+        list_all(experiments)
+        return 0
+    old = load_results(options.compare[0]) if options.compare else None
+    library = library_folder(source, progress)
+    builder = Builder(source, library, source / "build" / "lab", options.descriptions)
+    contenders = [k for e in experiments for c in e.cases for k in c.contenders]
+    if not contenders:
+        raise Stop(f"nothing to run at this size ({options.size})")
+    binaries, missing = builder.build_all(contenders, progress)
+
+    now = datetime.now(timezone.utc).astimezone()
+    out = options.out or source / "build" / "lab" / now.strftime("%Y%m%d-%H%M%S")
+    results = {
+        "schema": schema.VERSION, "when": now.isoformat(timespec="seconds"), "seconds": 0.0, "size": options.size,
+        "policies": options.policy, "complete": False, "machine": machine.describe(source, builder),
+        "load": {"before": machine.load(), "after": []}, "checks": {"passed": 0, "failed": 0},
+        "skipped": _skipped(contenders, missing), "targets": [], "experiments": [],
+    }
+    laboratory = measure.Laboratory(binaries, missing, measure.Plan.of(options.size), progress)
+    try:
+        laboratory.run(experiments, results["experiments"])
+        results["complete"] = True
+    except KeyboardInterrupt:
+        progress.clear()
+        print("interrupted: keeping what was measured", file=sys.stderr)
+    progress.clear()
+    results["seconds"] = round(time.monotonic() - progress.began, 1)
+    results["load"]["after"] = machine.load()
+    results["checks"] = {"passed": laboratory.passed, "failed": laboratory.failed}
+    results["targets"] = targets.evaluate(describe.targets(HERE / "descriptions"), results,
+                                          machine.library_text(builder.library))
+    return finish(results, out, options, old)
+
+
+def _skipped(contenders, missing):
+    """A line per contender that cannot take part."""
+    lines = {}
+    for c in contenders:
+        why = missing.get(Builder.key(c))
+        if why:
+            lines.setdefault(f"{c.title}: {why}")
+    return list(lines)
+
+
+def finish(results, out, options, old):
+    write_results(results, out)
+    if not options.out:
+        point_latest(out)
+    for entry in results["experiments"]:
+        table.print_experiment(entry)
+    table.print_summary(results)
+    sys.stdout.flush()
+    reported = write_report(results, out / "report.html")
+    if old:
+        compare.print_comparison(old, results, compare.compare(old, results))
+    print(f"\n{out / 'report.html'}" if reported else f"\n{out / 'results.json'}")
+    if not results["complete"]:
+        return 130
+    return 1 if results["checks"]["failed"] else 0
+
+
+def main(argv):
+    options = arguments(argv)
+    source = Path(os.environ.get("WEFT_SOURCE") or HERE.parent).resolve()
+    try:
+        if options.replot:
+            results = load_results(options.replot)
+            page = (options.out or options.replot.parent) / "report.html"
+            page.parent.mkdir(parents=True, exist_ok=True)
+            if not write_report(results, page):
+                return 2
+            print(page)
+            return 0
+        if options.compare and len(options.compare) == 2:
+            old, new = map(load_results, options.compare)
+            compare.print_comparison(old, new, compare.compare(old, new))
+            return 0
+        return run(options, source)
+    except (Stop, describe.DescriptionError, RuntimeError) as error:
+        print(f"lab: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\nlab: interrupted before anything was measured", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Building the programs: C and C++ by a compiler, folders by cargo or go. What cannot be built is skipped, with a line
+that says how to get it; what is up to date is left alone."""
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+TOOL_FOLDERS = ("~/.cargo/bin", "/usr/local/go/bin", "/usr/lib/go/bin")
+
+
+class Unavailable(Exception):
+    """A program that cannot be built here; the text says why and how to get what is missing."""
+
+
+def find_tool(name):
+    path = os.pathsep.join([os.environ.get("PATH", "")] + [os.path.expanduser(f) for f in TOOL_FOLDERS])
+    return shutil.which(name, path=path)
+
+
+class Builder:
+    def __init__(self, source, library_folder, folder, extra_folders=()):
+        self.source = Path(source)
+        self.lab = self.source / "lab"
+        self.library = Path(library_folder, "libweft.a")
+        self.folder = Path(folder)
+        self.roots = [self.lab, *map(Path, extra_folders)]
+        self.cc = shlex.split(os.environ.get("CC", "gcc"))
+        self.cxx = shlex.split(os.environ.get("CXX", "g++"))
+        self.cflags = ["-std=gnu11", "-O2", "-g"]
+        self.cxxflags = ["-std=gnu++20", "-O2", "-g"]
+
+    def build_all(self, contenders, progress):
+        """Build what the contenders need. Returns {key: path} and {key: why not}."""
+        jobs = {self.key(c): c for c in contenders}
+        ready, missing = {}, {}
+
+        def one(item):
+            key, contender = item
+            try:
+                return key, self.build(contender), None
+            except Unavailable as why:
+                return key, None, str(why)
+
+        with ThreadPoolExecutor(max_workers=max(1, os.cpu_count() or 1)) as pool:
+            for done, (key, path, why) in enumerate(pool.map(one, jobs.items()), 1):
+                progress(f"building {done}/{len(jobs)}")
+                if path:
+                    ready[key] = path
+                else:
+                    missing[key] = why
+        return ready, missing
+
+    @staticmethod
+    def key(contender):
+        return " ".join([contender.program, *contender.defines])
+
+    def build(self, contender):
+        source = next((r / contender.program for r in self.roots if (r / contender.program).exists()), None)
+        if source is None:
+            raise Unavailable(f"{contender.program} is not there")
+        if source.is_dir():
+            return self._cargo(source) if (source / "Cargo.toml").exists() else self._go(source)
+        return self._compile(source, contender)
+
+    # ---- C and C++ --------------------------------------------------------------------------------------------
+
+    def _compile(self, source, contender):
+        cxx = source.suffix == ".cpp"
+        compiler = self.cxx if cxx else self.cc
+        if not find_tool(compiler[0]):
+            raise Unavailable(contender.get or f"{compiler[0]} is not installed: apt-get install gcc g++")
+        tag = hashlib.sha256(" ".join([str(source), *contender.defines, *compiler]).encode()).hexdigest()[:8]
+        output = self.folder / "bin" / f"{source.stem}-{tag}"
+        command = [*compiler, *(self.cxxflags if cxx else self.cflags), *(f"-D{d}" for d in contender.defines),
+                   f"-I{self.lab / 'impl'}", f"-I{self.source / 'include'}", str(source), "-o", str(output)]
+        if not cxx:
+            command += [str(self.library), "-pthread", "-Wl,--export-dynamic-symbol=weft.effect.*"]
+        command += [f"-l{name}" for name in contender.libraries]
+        if self._up_to_date(output, command, [source, *([] if cxx else [self.library])]):
+            return output
+        output.parent.mkdir(parents=True, exist_ok=True)
+        run = subprocess.run(command, capture_output=True, text=True)
+        if run.returncode:
+            error = next((line for line in run.stderr.splitlines() if "error:" in line or "undefined" in line), run.stderr.strip()[:200])
+            if contender.get:
+                raise Unavailable(f"{contender.get} ({error.split('error: ')[-1]})")
+            raise RuntimeError(f"{source.name} does not compile: {error}")
+        Path(f"{output}.command").write_text(shlex.join(command))
+        return output
+
+    def _up_to_date(self, output, command, inputs):
+        record = Path(f"{output}.command")
+        if not output.exists() or not record.exists() or record.read_text() != shlex.join(command):
+            return False
+        headers = [*(self.lab / "impl").glob("*.h"), *(self.source / "include").rglob("*.h")]
+        return output.stat().st_mtime > max(p.stat().st_mtime for p in [*inputs, *headers])
+
+    # ---- folders ------------------------------------------------------------------------------------------------
+
+    def _run_tool(self, command, folder, extra):
+        env = {**os.environ, **extra}
+        env["PATH"] = os.pathsep.join([str(Path(command[0]).parent), env.get("PATH", "")])
+        run = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+        if run.returncode:
+            lines = [line for line in run.stderr.splitlines() if line.strip()]
+            why = next((line for line in lines if "error" in line), lines[-1] if lines else "failed")
+            raise Unavailable(f"{Path(command[0]).name} could not build it: {why.strip()[:160]}")
+
+    def _cargo(self, source):
+        cargo = find_tool("cargo")
+        if not cargo:
+            raise Unavailable("needs Rust: apt-get install cargo, or rustup; then the crate comes from the registry")
+        target = self.folder / "cargo"
+        self._run_tool([cargo, "build", "--release", "--locked", "--target-dir", str(target)], source, {})
+        return target / "release" / f"lab-{source.name}"
+
+    def _go(self, source):
+        go = find_tool("go")
+        if not go:
+            raise Unavailable("needs Go 1.23 or later: apt-get install golang from backports, or the official archive")
+        output = self.folder / "bin" / f"lab-{source.name}"
+        output.parent.mkdir(parents=True, exist_ok=True)
+        self._run_tool([go, "build", "-o", str(output), "."], source, {"GOTOOLCHAIN": "local", "GOWORK": "off"})
+        return output

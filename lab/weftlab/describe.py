@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Experiments as descriptions: what the files in descriptions/ may say, and what they mean.
+
+An experiment has cases; a case is run by contenders at one of three sizes. Keys of a case default to the experiment's.
+"""
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+POLICIES = ("fixed", "overcommit", "commit")
+SIZES = ("test", "quick", "full")
+UNITS = {"ns": 1e9, "µs": 1e6, "ms": 1e3, "s": 1.0, "B": 1.0}
+
+INHERITED = ("program", "peer", "contenders", "baseline", "unit", "per", "published", "published_unit",
+             "published_baseline", "published_title", "published_ops", "published_sizes", "reference")
+CASE_KEYS = set(INHERITED) | {"id", "name", "title", "about", "expect", "needs_memory", "sizes", "x"} | set(SIZES)
+EXPERIMENT_KEYS = set(INHERITED) | {"id", "order", "title", "source", "about", "case", "contender", "plot", "x",
+                                    "x_title"}
+CONTENDER_KEYS = {"title", "kind", "program", "args", "defines", "libraries", "get", "policies"}
+
+
+class DescriptionError(Exception):
+    """A description that cannot be used, and why."""
+
+
+@dataclass
+class Contender:
+    """Who takes part in a case: a program, its arguments, and for Weft a policy."""
+    id: str
+    title: str
+    kind: str
+    program: str
+    policy: str | None = None
+    args: list = field(default_factory=list)
+    defines: list = field(default_factory=list)
+    libraries: list = field(default_factory=list)
+    get: str = ""
+
+
+@dataclass
+class Case:
+    id: str
+    title: str
+    about: str
+    unit: str
+    per: str
+    baseline: str
+    params: dict
+    expect: str | None
+    test_params: dict
+    test_expect: str | None
+    contenders: list
+    needs_memory: int
+    published: dict | None
+    reference: dict | None
+    x: float | None
+
+
+@dataclass
+class Experiment:
+    id: str
+    order: int
+    title: str
+    source: str
+    about: str
+    plot: str
+    x_title: str
+    cases: list
+
+
+def load(folders, size, policies):
+    """All experiments in the folders, in order, at the given size and for the given policies."""
+    known = {}
+    experiments = []
+    for folder in folders:
+        path = Path(folder, "contenders.toml")
+        if path.exists():
+            known.update(_read(path))
+    for folder in folders:
+        for path in sorted(Path(folder).glob("*.toml")):
+            if path.name not in ("contenders.toml", "targets.toml"):
+                experiments.append(_experiment(path, known, size, policies))
+    seen = set()
+    for e in experiments:
+        if e.id in seen:
+            raise DescriptionError(f"two experiments are called {e.id}")
+        seen.add(e.id)
+    return sorted(experiments, key=lambda e: e.order)
+
+
+def targets(folder):
+    return _read(Path(folder, "targets.toml"))["target"]
+
+
+def _read(path):
+    try:
+        with open(path, "rb") as stream:
+            return tomllib.load(stream)
+    except tomllib.TOMLDecodeError as error:
+        raise DescriptionError(f"{path}: {error}") from error
+
+
+def _check_keys(path, what, table, allowed):
+    unknown = set(table) - allowed
+    if unknown:
+        raise DescriptionError(f"{path}: {what}: unknown key {', '.join(sorted(unknown))}")
+
+
+def _experiment(path, known, size, policies):
+    text = _read(path)
+    _check_keys(path, "the experiment", text, EXPERIMENT_KEYS)
+    contenders = dict(known)
+    for name, table in text.get("contender", {}).items():
+        _check_keys(path, f"contender {name}", table, CONTENDER_KEYS)
+        contenders[name] = table
+    try:
+        cases = [_case(path, text, {**{k: text[k] for k in INHERITED if k in text}, **c}, contenders, size, policies)
+                 for c in text["case"]]
+        return Experiment(text["id"], text.get("order", 1000), text["title"], text["source"],
+                          " ".join(text["about"].split()), text.get("plot", "dots"), text.get("x_title", ""),
+                          [c for c in cases if c])
+    except KeyError as error:
+        raise DescriptionError(f"{path}: {error} is missing") from error
+
+
+def _case(path, experiment, case, contenders, size, policies):
+    _check_keys(path, f"case {case.get('id')}", case, CASE_KEYS)
+    if size not in case.get("sizes", SIZES):
+        return None
+    if case["unit"] not in UNITS:
+        raise DescriptionError(f"{path}: case {case['id']}: the unit must be one of {', '.join(UNITS)}")
+    params = case[size]
+    expect = case.get("expect", {})
+    chosen = []
+    for name in case["contenders"]:
+        if name not in contenders:
+            raise DescriptionError(f"{path}: case {case['id']}: no contender is called {name}")
+        chosen += _contenders(name, contenders[name], case, policies)
+    axis = experiment.get("x")
+    return Case(case["id"], case.get("title", case["id"]).format(**params), case.get("about", ""), case["unit"],
+                case["per"], case.get("baseline", ""), params, expect.get(size), case["test"], expect.get("test"),
+                chosen, case.get("needs_memory", {}).get(size, 0), _published(case, size), case.get("reference"),
+                params.get(axis) if axis else None)
+
+
+def _contenders(name, table, case, policies):
+    words = {"program": case.get("program", ""), "peer": case.get("peer", case["id"]), "id": case["id"],
+             "name": case.get("name", case["id"])}
+    common = {
+        "kind": table["kind"],
+        "program": table["program"].format(**words),
+        "args": [a.format(**words) for a in table.get("args", [])],
+        "defines": table.get("defines", []),
+        "libraries": table.get("libraries", []),
+        "get": table.get("get", ""),
+    }
+    if not table.get("policies"):
+        return [Contender(id=name, title=table["title"], **common)]
+    return [Contender(id=f"{name}/{p}", title=f"{table['title']}, {p}", policy=p, **common) for p in policies]
+
+
+def _published(case, size):
+    """What was published, in the case's unit where `published_ops` allows it, and as ratios."""
+    values = case.get("published")
+    if not values or size not in case.get("published_sizes", SIZES):
+        return None
+    base = values[case["published_baseline"]]
+    ops = case.get("published_ops")
+    same_unit = case["published_unit"] in UNITS and (ops or case["published_unit"] == case["unit"])
+    factor = UNITS[case["unit"]] / (UNITS[case["published_unit"]] * (ops or 1)) if same_unit else None
+    return {
+        "title": case.get("published_title", "published"),
+        "unit": case["published_unit"],
+        "baseline": case["published_baseline"],
+        "values": {name: {"value": value, "ratio": value / base,
+                          "scaled": value * factor if factor else None} for name, value in values.items()},
+    }

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What a figure depends on besides the code: the machine, its kernel, the compilers, the commit, the load."""
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+from .build import find_tool
+
+
+def _output(*command, cwd=None):
+    tool = find_tool(command[0])
+    if not tool:
+        return ""
+    try:
+        run = subprocess.run([tool, *command[1:]], capture_output=True, text=True, timeout=20, cwd=cwd)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return run.stdout.strip() if run.returncode == 0 else ""
+
+
+def _first_line(text):
+    return text.splitlines()[0] if text else ""
+
+
+def _proc_field(path, name):
+    try:
+        for line in Path(path).read_text().splitlines():
+            if line.startswith(name):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return ""
+
+
+def available_memory():
+    """Bytes that a program may use without hurting others."""
+    return int(_proc_field("/proc/meminfo", "MemAvailable").split()[0] or 0) * 1024
+
+
+def load():
+    return [round(x, 2) for x in os.getloadavg()]
+
+
+def describe(source, builder):
+    commit = _output("git", "rev-parse", "HEAD", cwd=source)
+    dirty = bool(_output("git", "status", "--porcelain", "--untracked-files=no", cwd=source))
+    distribution = {}
+    try:
+        distribution = platform.freedesktop_os_release()
+    except OSError:
+        pass
+    return {
+        "cpu": _proc_field("/proc/cpuinfo", "model name") or platform.machine(),
+        "cpus": os.cpu_count() or 1,
+        "memory": int((_proc_field("/proc/meminfo", "MemTotal") or "0 kB").split()[0]) * 1024,
+        "kernel": platform.release(),
+        "system": distribution.get("PRETTY_NAME", platform.system()),
+        "hypervisor": "hypervisor" in _proc_field("/proc/cpuinfo", "flags"),
+        "compiler": _first_line(_output(builder.cc[0], "--version")),
+        "cflags": " ".join(builder.cflags),
+        "cxx": _first_line(_output(builder.cxx[0], "--version")),
+        "cxxflags": " ".join(builder.cxxflags),
+        "rust": _first_line(_output("cargo", "--version")),
+        "go": _first_line(_output("go", "version")),
+        "commit": commit or "unknown",
+        "dirty": dirty,
+        "environment": {k: v for k, v in os.environ.items()
+                        if k.startswith("WEFT_") and k not in ("WEFT_SOURCE", "WEFT_BUILD")},
+    }
+
+
+def library_text(library):
+    """Bytes of code and constants in a static library, or None."""
+    lines = _output("size", "-t", str(library)).splitlines()
+    return int(lines[-1].split()[0]) if lines else None

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Plots as SVG to stand inside a page: text and axes take the page's colour, so they read on light and dark alike."""
+import io
+import re
+
+import matplotlib
+
+matplotlib.use("svg")
+from matplotlib import pyplot, ticker  # noqa: E402
+
+INK = "#010203"  # becomes currentColor
+FAINT = "#010204"  # becomes currentColor, thinly
+COLOURS = {"fixed": "#2f7fd6", "overcommit": "#12a594", "commit": "#8a63d2"}
+KINDS = {"c": "#8b8d98", "limit": INK, "peer": "#e5732a", "weft": "#12a594"}
+PUBLISHED = "#d6409f"
+REFERENCE = "#b0890a"
+
+matplotlib.rcParams.update({
+    "svg.fonttype": "none", "svg.hashsalt": "weft", "font.family": "sans-serif", "font.size": 9.5,
+    "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": FAINT, "xtick.color": INK, "ytick.color": INK,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 10.5, "axes.titlelocation": "left",
+    "axes.titleweight": "bold", "legend.frameon": False, "figure.facecolor": "none", "axes.facecolor": "none",
+})
+
+
+def colour_of(row):
+    return COLOURS.get(row["policy"]) or KINDS[row["kind"]]
+
+
+def experiment(entry):
+    """The SVG of an experiment, or "" if it has no figures."""
+    cases = [c for c in entry["cases"] if any(r["stats"] for r in c["rows"])]
+    if not cases:
+        return ""
+    return _lines(entry, cases) if entry["plot"] == "lines" and len(cases) > 1 else _dots(entry, cases)
+
+
+def glance(results):
+    """Three figures that sum up, for the top of the page."""
+    micro = next((e for e in results["experiments"] if e["id"] == "micro"), None)
+    wanted = ("resume_yield", "perform", "life_warm")
+    cases = [c for c in micro["cases"] if c["id"] in wanted and any(r["stats"] for r in c["rows"])] if micro else []
+    return _dots({"id": "glance"}, cases, columns=3, width=11.5) if cases else ""
+
+
+# ---- dots ---------------------------------------------------------------------------------------------------
+
+
+def _marks(case):
+    """What a panel shows: (label, colour, value, low, high, published, reference), in the panel's own measure."""
+    published = case["published"]
+    in_ratios = bool(published) and all(v["scaled"] is None for v in published["values"].values())
+    marks = []
+    base = next((r["stats"]["median"] for r in case["rows"] if r["contender"] == case["baseline"]), None)
+    own_base = published and any(r["contender"] == published["baseline"] for r in case["rows"])
+    relative = bool(own_base or in_ratios) and base
+    unit = 1 / base if relative else 1
+    for r in case["rows"]:
+        if not r["stats"]:
+            continue
+        s = r["stats"]
+        p = published["values"].get(r["contender"]) if published else None
+        marks.append({"label": r["title"], "colour": colour_of(r), "value": s["median"] * unit,
+                      "low": s["q1"] * unit, "high": s["q3"] * unit,
+                      "published": p and (p["ratio"] if relative else p["scaled"]), "reference": None,
+                      "text": s["median"]})
+    marks.sort(key=lambda m: m["value"])
+    seen = {r["contender"] for r in case["rows"]}
+    others = []
+    for name, p in (published["values"] if published else {}).items():
+        if name not in seen and (relative or p["scaled"] is not None):
+            others.append({"label": name, "published": p["ratio"] if relative else p["scaled"]})
+    references = dict(case["reference"] or {}) if not relative else {}
+    for o in others:
+        o["reference"] = references.pop(o["label"], None)
+    others += [{"label": name, "published": None, "reference": v} for name, v in references.items()]
+    for o in sorted(others, key=lambda o: o["published"] or o["reference"]):
+        marks.append({"label": o["label"], "colour": PUBLISHED, "value": None, "low": None, "high": None,
+                      "published": o["published"], "reference": o["reference"], "text": None})
+    base_row = next((r for r in case["rows"] if r["contender"] == case["baseline"]), None)
+    axis = f"times {base_row['title']}" if relative and base_row else f"{case['unit']} per {case['per']}"
+    return marks, axis, relative
+
+
+def _dots(entry, cases, columns=2, width=11.5):
+    panels = [_marks(c) for c in cases]
+    columns = min(columns, len(cases))
+    rows = [panels[i:i + columns] for i in range(0, len(panels), columns)]
+    heights = [max(len(p[0]) for p in row) * 0.235 + 0.85 for row in rows]
+    figure, axes = pyplot.subplots(len(rows), columns, figsize=(width, sum(heights)), squeeze=False,
+                                   gridspec_kw={"height_ratios": heights}, layout="constrained")
+    for i, axis in enumerate(axes.flat):
+        if i >= len(cases):
+            axis.set_visible(False)
+        else:
+            _panel(axis, cases[i], *panels[i])
+    return _finish(figure, entry["id"])
+
+
+def _panel(axis, case, marks, axis_title, relative):
+    values = [v for m in marks for v in (m["value"], m["published"], m["reference"]) if v]
+    low, high = min(values), max(values)
+    for y, m in enumerate(marks):
+        if m["value"] is not None:
+            axis.plot([m["low"], m["high"]], [y, y], color=m["colour"], lw=3.2, alpha=0.35, solid_capstyle="round")
+            axis.plot(m["value"], y, "o", color=m["colour"], ms=6.5, zorder=3)
+            axis.annotate(_short(m["text"], case["unit"]), (m["high"], y), xytext=(7, 0), textcoords="offset points",
+                          va="center", fontsize=8, color=INK)
+        if m["published"]:
+            axis.plot(m["published"], y, "D", mfc="none", mec=PUBLISHED, ms=6, mew=1.4, zorder=2)
+        if m["reference"]:
+            axis.plot(m["reference"], y, "s", mfc="none", mec=REFERENCE, ms=6, mew=1.4, zorder=2)
+    axis.set_yticks(range(len(marks)), [m["label"] for m in marks])
+    axis.set_ylim(len(marks) - 0.4, -0.6)
+    axis.set_xscale("log")
+    axis.set_xlim(low / 1.35, high * 2.0)
+    _log_ticks(axis.xaxis, low / 1.35, high * 2.0)
+    axis.grid(axis="x", color=FAINT, lw=0.6, alpha=0.18)
+    if relative:
+        axis.axvline(1, color=FAINT, lw=1, alpha=0.5, ls=":")
+    axis.tick_params(axis="y", length=0)
+    axis.spines["left"].set_visible(False)
+    axis.set_title(case["title"])
+    axis.set_xlabel(axis_title, fontsize=8.5)
+
+
+def _short(value, unit):
+    from .table import number
+    return f"{number(value)} {unit}"
+
+
+def _log_ticks(axis, low, high):
+    """1-2-5 steps where they fit, powers of ten where the range is wide; plain numbers."""
+    steps = (1, 2, 5) if high / low < 60 else (1, 3) if high / low < 800 else (1,)
+    axis.set_major_locator(ticker.LogLocator(base=10, subs=steps, numticks=20))
+    axis.set_major_formatter(ticker.FuncFormatter(lambda v, _: f"{v:,.0f}".replace(",", " ") if v >= 1 else f"{v:g}"))
+    axis.set_minor_locator(ticker.NullLocator())
+
+
+# ---- lines --------------------------------------------------------------------------------------------------
+
+
+def _lines(entry, cases):
+    figure, axis = pyplot.subplots(figsize=(9.5, 4.8), layout="constrained")
+    series, references = {}, {}
+    for case in cases:
+        for r in case["rows"]:
+            if r["stats"]:
+                series.setdefault(r["contender"], (r, []))[1].append((case["x"], r["stats"]))
+        for name, value in (case["reference"] or {}).items():
+            references.setdefault(name, []).append((case["x"], value))
+    for row, points in series.values():
+        xs = [x for x, _ in points]
+        dashed = not row["contender"].startswith("weft/")
+        colour = colour_of(row)
+        axis.fill_between(xs, [s["q1"] for _, s in points], [s["q3"] for _, s in points], color=colour, alpha=0.15, lw=0)
+        axis.plot(xs, [s["median"] for _, s in points], "--" if dashed else "-", marker="o", ms=4.5, color=colour,
+                  lw=1.6, label=row["title"])
+    for name, points in references.items():
+        axis.plot(*zip(*points), "s:", mfc="none", color=REFERENCE, ms=5, lw=0.9, alpha=0.8)
+        axis.annotate(f"{name} (earlier)", points[-1], xytext=(8, 0), textcoords="offset points", fontsize=8,
+                      color=REFERENCE, va="center")
+    axis.set_xscale("symlog", linthresh=1, linscale=0.4)
+    axis.set_xticks([c["x"] for c in cases], [f"{c['x']:g}" for c in cases])
+    axis.xaxis.set_minor_locator(ticker.NullLocator())
+    axis.set_yscale("log")
+    _log_ticks(axis.yaxis, *axis.get_ylim())
+    axis.set_xlim(-0.1, cases[-1]["x"] * 2.6)
+    axis.grid(color=FAINT, lw=0.6, alpha=0.18)
+    axis.set_xlabel(entry["x_title"])
+    axis.set_ylabel(f"{cases[0]['unit']} per {cases[0]['per']}")
+    axis.legend(fontsize=8.5, loc="upper left")
+    return _finish(figure, entry["id"])
+
+
+# ---- from a figure to a piece of a page -----------------------------------------------------------------------
+
+
+def _finish(figure, name):
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    pyplot.close(figure)
+    return _inline(buffer.getvalue(), name)
+
+
+def _inline(svg, name):
+    """Strip what only a file needs, make ids the plot's own, and hand colours to the page."""
+    svg = svg[svg.index("<svg"):]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
+    svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
+    svg = re.sub(r'(xlink:href="#|url\(#)', rf"\g<1>{name}-", svg)
+    svg = svg.replace(INK, "currentColor").replace(FAINT, "currentColor")
+    svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
+    svg = re.sub(r"font: bold ([\d.]+)px [^;\"]*|font: 700 ([\d.]+)px [^;\"]*",
+                 lambda m: f"font-weight: 600; font-size: {m[1] or m[2]}px", svg)
+    svg = re.sub(r'<svg ([^>]*?)width="[^"]*"', r"<svg \1", svg, count=1)
+    svg = re.sub(r'<svg ([^>]*?)height="[^"]*"', rf'<svg \1 role="img" aria-label="{name}"', svg, count=1)
+    return svg.replace(' xmlns:xlink="http://www.w3.org/1999/xlink"', "").replace(
+        ' xmlns="http://www.w3.org/2000/svg"', "").replace("xlink:href", "href")
