@@ -51,13 +51,16 @@ typedef struct weft_request {
 	void *payload;
 } weft_request_t;
 
-/** Both ends of a coroutine's connection to its resumer. sp/pc/fp are valid while it is suspended,
- * parent_* from its first resume on; a running coroutine's parent_* lead the unwinder to its resumer. */
+/**
+ * Both ends of a coroutine's connection to its resumer. sp/pc/fp are valid while it is suspended, parent_* from its first
+ * resume on; a running coroutine's parent_* lead the unwinder to its resumer. What a switch touches is one cache line:
+ * six words here and two of the layer above.
+ */
 struct weft_link {
 	void *sp, *pc, *fp;
-	void *bx; /* compilers that reserve rbx in some functions do not let it be clobbered */
 	void *parent_sp, *parent_pc, *parent_fp;
-	void *parent_bx;
+	void *above[2];
+	void *bx, *parent_bx; /* compilers that reserve rbx in some functions do not let it be clobbered */
 };
 
 #define WEFT__OFFSET_IS(type, field, offset)                                                                           \
@@ -71,8 +74,12 @@ WEFT__OFFSET_IS(struct weft_link, parent_pc, WEFT_LINK_PARENT_PC);
 WEFT__OFFSET_IS(struct weft_link, parent_fp, WEFT_LINK_PARENT_FP);
 WEFT__OFFSET_IS(struct weft_link, parent_bx, WEFT_LINK_PARENT_BX);
 
-extern WEFT_API const char weft__entry[], weft__entry_saving[];
-extern WEFT_API const char weft__in_running[], weft__in_finished[], weft__in_deleted[];
+/* Not to be called: landing pads. */
+WEFT_API void weft__entry(void);
+WEFT_API void weft__entry_saving(void);
+WEFT_API void weft__in_running(void);
+WEFT_API void weft__in_finished(void);
+WEFT_API void weft__in_deleted(void);
 
 WEFT_EXTERN_C_END
 

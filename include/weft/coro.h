@@ -32,7 +32,9 @@ typedef enum weft_state { WEFT_SUSPENDED, WEFT_RUNNING, WEFT_FINISHED, WEFT_DELE
 
 enum {
 	WEFT_SAVE_FPU = 1u << 0,	/**< keep MXCSR and the x87 control word per coroutine */
-	WEFT_NO_GUARD = 1u << 1,	/**< no guard below the stack: saves a system call when the slot is first cut */
+	WEFT_NO_GUARD = 1u << 1,	/**< no guard: an overflow goes unnoticed; slots may be 8 KiB, and up to 32 KiB they
+					   share huge pages, which serves thousands of small stacks that are all in use
+					   (`commit` guards anyway) */
 	WEFT_SAVE_EXCEPTIONS = 1u << 2, /**< keep the C++ exceptions being handled per coroutine: for those that suspend
 					   inside a catch block, or in a destructor during unwinding */
 };
@@ -42,8 +44,8 @@ typedef struct weft_attr {
 	const char *name;     /**< for messages and debuggers; borrowed: must outlive the coroutine; may be NULL */
 	weft_policy_t policy; /**< where the stack comes from */
 	unsigned flags;	      /**< WEFT_SAVE_FPU, WEFT_NO_GUARD, WEFT_SAVE_EXCEPTIONS, combined with | */
-	size_t stack_size;    /**< bytes reserved, guard and object included; a hint, rounded up to 8 KiB · 2^n;
-				   0: WEFT_STACK's, else the policy's own default */
+	size_t stack_size;    /**< bytes reserved, guard and object included; a hint, rounded up to 16 KiB · 2^n (8 KiB · 2^n
+				   without a guard); 0: WEFT_STACK's, else the policy's own default */
 	void *user_data;      /**< anything */
 } weft_attr_t;
 
@@ -60,14 +62,18 @@ struct weft__slot;
  * A coroutine. Complete, so that it may be embedded and used by value with weft_init; must not be copied or moved
  * between weft_init and weft_release. Every field is private: use the functions.
  */
-struct weft_coro {
-	/* One cache line each: the switch; the search for a handler; the rest. */
-	WEFT__ALIGNAS(64) struct weft_link link;
-
-	weft_coro_t *parent; /* who resumed it; kept after a suspension */
-	weft_coro_t *leaf;   /* who executes when it is resumed; itself unless suspended from below */
-	uintptr_t handled;   /* what its resumer handles: see weft_handles_t */
-	uint64_t tags;	     /* if that is WEFT__HANDLES_TAGS: a set of effects that are small numbers */
+struct __attribute__((aligned(64))) weft_coro {
+	/* First cache line: all that a switch touches (under clang, bx too). */
+	__extension__ union {
+		struct weft_link link;
+		__extension__ struct {
+			void *link_words[6];
+			weft_coro_t *parent; /* who resumed it; kept after a suspension */
+			uintptr_t handled;   /* what its resumer handles: see weft_handles_t */
+		};
+	};
+	weft_coro_t *leaf; /* itself; while it is suspended from below: the one that executes when it is resumed */
+	uint64_t tags;	   /* if `handled` is WEFT__HANDLES_TAGS: a set of effects that are small numbers */
 	weft_fn_t *fn;
 	void *arg;
 	uint64_t id; /* unique in the process, never reused; 0 in an object not in use */
@@ -86,13 +92,12 @@ struct weft_coro {
 	void *asan_fake;
 	const void *asan_parent_stack;
 	size_t asan_parent_size;
-	void *tsan_fiber, *tsan_parent;
-	weft_fn_t *san_fn;
-	void *san_arg;
+	void *tsan_fiber;
+
 	uint64_t creator; /* id of the coroutine that made this one, 0 if made outside of any */
 };
 
-WEFT__OFFSET_IS(struct weft_coro, leaf, WEFT_CORO_LEAF);
+WEFT__OFFSET_IS(struct weft_coro, parent, offsetof(struct weft_link, above));
 WEFT__OFFSET_IS(struct weft_coro, fn, WEFT_CORO_FN);
 WEFT__OFFSET_IS(struct weft_coro, arg, WEFT_CORO_ARG);
 WEFT__OFFSET_IS(struct weft_coro, inner_pc, WEFT_CORO_INNER_PC);
@@ -185,11 +190,11 @@ WEFT__INLINE weft_state_t weft_state(const weft_coro_t *k)
 {
 	const void *pc = k->link.pc;
 
-	if (pc == weft__in_running)
+	if (pc == (const void *)weft__in_running)
 		return WEFT_RUNNING;
-	if (pc == weft__in_finished)
+	if (pc == (const void *)weft__in_finished)
 		return WEFT_FINISHED;
-	return pc == weft__in_deleted || !pc ? WEFT_DELETED : WEFT_SUSPENDED;
+	return pc == (const void *)weft__in_deleted || !pc ? WEFT_DELETED : WEFT_SUSPENDED;
 }
 
 /** The pointer given with the attributes, or set since. */
@@ -283,18 +288,37 @@ WEFT__INLINE weft_request_t weft__resume(weft_coro_t **k, void *value, uintptr_t
 		(*k)->parent = self;
 	if (weft__unlikely((*k)->handled != handled))
 		(*k)->handled = handled;
-	weft__set_self((*k)->leaf);
+	weft__set_self(*k); /* if it was suspended from below, whoever lands corrects that */
 	request = weft__resume_hooked(&link, value);
 	*k = (weft_coro_t *)link;
 	weft__set_self((*k)->parent);
 	return request;
 }
 
+/* Suspend k from `self` below it. `leaf` is what tells others who will land; here the frame knows. */
+WEFT__HELPER void *weft__yield_from_below(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload)
+{
+	void *value;
+
+	k->leaf = self;
+	value = weft__yield_hooked(k, self, effect, payload);
+	k->leaf = k;
+	weft__set_self(self);
+	return value;
+}
+
+#if WEFT__SANITIZED /* the library may be built without */
+#define weft__yield_through weft__yield_from_below
+#else
+WEFT_API void *weft__yield_through(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload);
+#endif
+
+/* Suspend k from `self`, which is k or below it. */
 WEFT__INLINE void *weft__yield(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload)
 {
-	if (weft__unlikely(k->leaf != self))
-		k->leaf = self;
-	return weft__yield_hooked(k, self, effect, payload);
+	if (weft__likely(k == self))
+		return weft__yield_hooked(k, self, effect, payload);
+	return weft__yield_through(k, self, effect, payload);
 }
 
 /* ---- switching -------------------------------------------------------------------------------------------- */
@@ -382,8 +406,7 @@ WEFT__INLINE void *weft_switch(weft_coro_t *to, void *value)
 	to->link.parent_pc = from->link.parent_pc;
 	to->link.parent_fp = from->link.parent_fp;
 	to->link.parent_bx = from->link.parent_bx;
-	from->leaf = from;
-	weft__set_self(to->leaf);
+	weft__set_self(to);
 	if (weft__unlikely(from->flags & (WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS)))
 		weft__before_switch(from, to);
 	value = weft__transfer_hooked(from, to, value);

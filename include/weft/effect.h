@@ -119,8 +119,7 @@ WEFT__INLINE bool weft_returned(weft_request_t r)
 
 /** For `switch (weft_op(family, r)) { case weft_case(get): … }`: the place of the request in its family; -1 if it is
  * not of this family. */
-#define weft_op(family_, r)                                                                                            \
-	((r).effect && (r).effect->family == &weft_effect_##family_ ? (int)(r).effect->index : -1)
+#define weft_op(family_, r) ((r).effect && (r).effect->family == &weft_effect_##family_ ? (int)(r).effect->index : -1)
 #define weft_case(name) weft__index_##name
 
 /** The name of the request's effect, for messages: "return" if it is none. */
@@ -210,8 +209,8 @@ WEFT_EXTERN_C_END
 #endif
 #define WEFT__DESCRIBE(symbol, effect, text, signature, family_, index, size)                                          \
 	WEFT__EXTERN WEFT_API weft_effect_t weft_effect_##effect __asm__(symbol);                                      \
-	__attribute__((weak)) weft_effect_t weft_effect_##effect = {                                                   \
-	    text, signature, &weft_effect_##family_, NULL, index, size}
+	__attribute__((weak))                                                                                          \
+	weft_effect_t weft_effect_##effect = {text, signature, &weft_effect_##family_, NULL, index, size}
 #define WEFT__DESCRIBE_OPERATION(symbol, family, result, name, ...)                                                    \
 	WEFT__DESCRIBE(symbol, name, #name, #result " " #name " (" #__VA_ARGS__ ")", family, weft__index_##name,       \
 		       sizeof(struct weft__##name));
@@ -256,6 +255,8 @@ WEFT_EXTERN_C_END
 	((result(*) WEFT__PARAMETERS(__VA_ARGS__))__atomic_load_n(&weft_effect_##name.default_handler,                 \
 								  __ATOMIC_ACQUIRE))
 
+/* A choice between two expansions is no call. */
+/* clang-format off */
 #define WEFT__PERFORMER(family, result, name, ...)                                                                     \
 	WEFT__HELPER result weft__at_##name(weft_coro_t *weft__k,                                                  \
 					   weft_coro_t *weft__me WEFT__MORE_PARAMETERS(__VA_ARGS__))                   \
@@ -305,5 +306,6 @@ WEFT_EXTERN_C_END
 	WEFT__IF_VOID(result)()(WEFT__HELPER void weft__reply_##name(weft_request_t r, result weft__value) {           \
 		weft__args_##name(r)->weft__result = weft__value;                                                      \
 	})
+/* clang-format on */
 
 #endif /* WEFT_EFFECT_H */

@@ -3,6 +3,7 @@
 #ifndef WEFT_SRC_ARCH_SIGNAL_H
 #define WEFT_SRC_ARCH_SIGNAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <ucontext.h>
 
@@ -11,6 +12,18 @@
 static inline char *weft__context_sp(const ucontext_t *context)
 {
 	return (char *)context->uc_mcontext.gregs[REG_RSP];
+}
+
+/* Was the interrupted code about to switch to a coroutine whose object reads as zeros? Then report that instead. */
+static inline bool weft__context_resumes_nothing(ucontext_t *context, void **k)
+{
+	*k = (void *)(uintptr_t)context->uc_mcontext.gregs[REG_RDI];
+	return !context->uc_mcontext.gregs[REG_RIP];
+}
+
+static inline void weft__context_jump(ucontext_t *context, void (*to)(void))
+{
+	context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)to;
 }
 
 /* On return from the handler, call function(argument) on the stack below `sp`, as if from `fp`'s frame. */

@@ -35,53 +35,62 @@
  */
 #define DW_CFA_def_cfa_expression 0x0f
 #define DW_CFA_expression 0x10
+#define DW_OP_breg5 0x75
 #define DW_OP_breg7 0x77
+#define DW_OP_breg12 0x7c
 #define DW_OP_deref 0x06
 #define DW_OP_plus_uconst 0x23
 #define DWARF_RBX 3
 #define DWARF_RBP 6
 #define DWARF_RIP 16
 
-#if WEFT_CORO_OUTER_PC < 128 || WEFT_CORO_OUTER_PC > 255 || WEFT_LINK_PARENT_BX > 127
-#error "offsets below are encoded as one and two LEB128 bytes"
-#endif
-#define UNWIND_TO_PARENT(pc_bytes, pc...) \
+/* A field's offset in two bytes. */
+#define LEB128(offset) ((offset) & 127) | 128, (offset) >> 7
+#define UNWIND_TO_PARENT(pc) \
 	.cfi_signal_frame; \
-	.cfi_escape DW_CFA_def_cfa_expression, 6, DW_OP_breg7, 0, DW_OP_deref, \
-		DW_OP_plus_uconst, WEFT_LINK_PARENT_SP, DW_OP_deref; \
-	.cfi_escape DW_CFA_expression, DWARF_RIP, 4 + pc_bytes, DW_OP_breg7, 0, DW_OP_deref, DW_OP_plus_uconst, pc; \
-	.cfi_escape DW_CFA_expression, DWARF_RBP, 5, DW_OP_breg7, 0, DW_OP_deref, \
-		DW_OP_plus_uconst, WEFT_LINK_PARENT_FP; \
-	.cfi_escape DW_CFA_expression, DWARF_RBX, 5, DW_OP_breg7, 0, DW_OP_deref, \
-		DW_OP_plus_uconst, WEFT_LINK_PARENT_BX
+	.cfi_escape DW_CFA_def_cfa_expression, 7, DW_OP_breg7, 0, DW_OP_deref, \
+		DW_OP_plus_uconst, LEB128(WEFT_LINK_PARENT_SP), DW_OP_deref; \
+	.cfi_escape DW_CFA_expression, DWARF_RIP, 6, DW_OP_breg7, 0, DW_OP_deref, DW_OP_plus_uconst, LEB128(pc); \
+	.cfi_escape DW_CFA_expression, DWARF_RBP, 6, DW_OP_breg7, 0, DW_OP_deref, \
+		DW_OP_plus_uconst, LEB128(WEFT_LINK_PARENT_FP); \
+	.cfi_escape DW_CFA_expression, DWARF_RBX, 6, DW_OP_breg7, 0, DW_OP_deref, \
+		DW_OP_plus_uconst, LEB128(WEFT_LINK_PARENT_BX)
+
+/* The same where a register holds the address of the coroutine, before there is a frame or after it. */
+#define UNWIND_BY(register, pc) \
+	.cfi_signal_frame; \
+	.cfi_escape DW_CFA_def_cfa_expression, 4, register, LEB128(WEFT_LINK_PARENT_SP), DW_OP_deref; \
+	.cfi_escape DW_CFA_expression, DWARF_RIP, 3, register, LEB128(pc); \
+	.cfi_escape DW_CFA_expression, DWARF_RBP, 3, register, LEB128(WEFT_LINK_PARENT_FP); \
+	.cfi_escape DW_CFA_expression, DWARF_RBX, 3, register, LEB128(WEFT_LINK_PARENT_BX)
 
 /*
  * First landing pad. In: rsp = top of the stack, 16-aligned.
  * Calls fn(arg); its result becomes the request {NULL, result}. The jump at the end keeps weft__leave, which has no caller to
  * describe, out of this frame's description.
  */
-#define ENTRY(name, pc_bytes, pc...) \
+#define ENTRY(name, pc) \
 FUNCTION(name); \
 	.cfi_personality 0x9b, .Lpersonality; \
+	UNWIND_BY(DW_OP_breg5, WEFT_LINK_PARENT_PC); \
 	PAD; \
 	subq	$16, %rsp; \
 	movq	%rdi, (%rsp); \
-	UNWIND_TO_PARENT(pc_bytes, pc); \
+	UNWIND_TO_PARENT(pc); \
 	movq	WEFT_CORO_FN(%rdi), %rax; \
 	movq	WEFT_CORO_ARG(%rdi), %rdi; \
 	xorl	%ebp, %ebp; \
 	call	*%rax; \
 	movq	(%rsp), %rdi; \
-	movq	%rdi, WEFT_CORO_LEAF(%rdi); /* nobody runs inside it any more */ \
 	movq	%rax, %rdx; \
 	xorl	%esi, %esi; \
 	jmp	weft__leave; \
 END(name)
 
 	.hidden weft__exception_left
-ENTRY(weft__entry, 1, WEFT_LINK_PARENT_PC)
+ENTRY(weft__entry, WEFT_LINK_PARENT_PC)
 /* For coroutines that keep more state (below): the caller's pc is outer_pc. */
-ENTRY(weft__entry_saving, 2, (WEFT_CORO_OUTER_PC & 127) | 128, WEFT_CORO_OUTER_PC >> 7)
+ENTRY(weft__entry_saving, WEFT_CORO_OUTER_PC)
 
 /*
  * Finish a coroutine and hand its resumer a request, saving nothing.
@@ -89,8 +98,8 @@ ENTRY(weft__entry_saving, 2, (WEFT_CORO_OUTER_PC & 127) | 128, WEFT_CORO_OUTER_P
  */
 	.hidden weft__leave
 FUNCTION(weft__leave)
-	.cfi_undefined %rip
-	leaq	weft__in_finished(%rip), %rcx
+	UNWIND_BY(DW_OP_breg5, WEFT_LINK_PARENT_PC)
+	movq	weft__in_finished@GOTPCREL(%rip), %rcx
 	movq	%rcx, WEFT_LINK_PC(%rdi)
 	movq	%rsi, %rax
 	movq	WEFT_LINK_PARENT_SP(%rdi), %rsp
@@ -135,9 +144,12 @@ MISUSE(weft__in_deleted, 3)
 	.hidden weft__land_saving
 	.hidden weft__enter_saving
 FUNCTION(weft__land_saving)
-	.cfi_undefined %rip
+	UNWIND_BY(DW_OP_breg5, WEFT_LINK_PARENT_PC)
 	PAD
+	movq	WEFT_LINK_PARENT_PC(%rdi), %rax
+	movq	%rax, WEFT_CORO_OUTER_PC(%rdi) /* before the C function replaces it */
 	movq	%rdi, %r12
+	UNWIND_BY(DW_OP_breg12, WEFT_CORO_OUTER_PC)
 	movq	%rsi, %r13
 	movq	%rsp, %rbx
 	leaq	-128(%rsp), %rsp
@@ -153,9 +165,10 @@ END(weft__land_saving)
 	.hidden weft__return_saving
 	.hidden weft__leave_saving
 FUNCTION(weft__return_saving)
-	.cfi_undefined %rip
+	UNWIND_BY(DW_OP_breg5, WEFT_CORO_OUTER_PC)
 	PAD
 	movq	%rdi, %r12
+	UNWIND_BY(DW_OP_breg12, WEFT_CORO_OUTER_PC)
 	movq	%rax, %r13
 	movq	%rdx, %r14
 	movq	%rsp, %rbx

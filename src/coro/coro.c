@@ -13,7 +13,8 @@
 
 _Static_assert(sizeof(weft_coro_t) == WEFT__OBJECT_BYTES, "the slot's room for a coroutine");
 
-__attribute__((visibility("default"), tls_model("initial-exec"))) __thread weft_coro_t *weft__tls_self;
+/* Used: by inline assembly only, which link-time optimization does not see. */
+__attribute__((used, visibility("default"), tls_model("initial-exec"))) __thread weft_coro_t *weft__tls_self;
 static __thread weft_coro_t root __attribute__((tls_model("initial-exec")));
 
 weft_coro_t *weft__attach_thread(void)
@@ -44,6 +45,14 @@ void weft__owner_describe(const void *owner, const char **name, uint64_t *id)
 
 /* ---- making --------------------------------------------------------------------------------------------------- */
 
+#ifdef WEFT_HAVE_VALGRIND
+#include <valgrind/memcheck.h>
+#else
+#define VALGRIND_MAKE_MEM_DEFINED(start, bytes) ((void)0)
+#define VALGRIND_MAKE_MEM_NOACCESS(start, bytes) ((void)0)
+#define VALGRIND_MAKE_MEM_UNDEFINED(start, bytes) ((void)0)
+#endif
+
 static struct weft__slot *slot_of(const weft_coro_t *k)
 {
 	return k->slot;
@@ -52,6 +61,9 @@ static struct weft__slot *slot_of(const weft_coro_t *k)
 /* Where the frames start: just below the slot's own record. */
 static void arm(weft_coro_t *k, weft_fn_t *fn, void *arg)
 {
+	/* Memcheck follows the stack pointer from here down, its red zone ahead. */
+	VALGRIND_MAKE_MEM_NOACCESS(slot_of(k)->low, (char *)slot_of(k) - slot_of(k)->low);
+	VALGRIND_MAKE_MEM_UNDEFINED((char *)slot_of(k) - 128, 128);
 	k->link.pc = (void *)weft__entry;
 	k->link.sp = slot_of(k);
 	k->link.parent_pc = NULL;
@@ -70,24 +82,8 @@ static inline void set_up(weft_coro_t *k, struct weft__slot *slot, struct weft__
 	arm(k, fn, arg);
 	k->id = weft__new_id(thread);
 	k->creator = creator ? creator->id : 0;
-	k->tsan_fiber = NULL;
 	/* Release: the fault handler reads the name and number of an owner that it sees. */
 	atomic_store_explicit(&slot->owner, k, memory_order_release);
-}
-
-/* A free slot of the bin, guarded if it is to be; NULL and a negative errno in *error. */
-static inline struct weft__slot *take(struct weft__thread *thread, struct weft__bin *bin, bool guard, int *error)
-{
-	struct weft__slot *slot = weft__slot_take(thread, bin, guard, error);
-
-	if (weft__likely(slot) && weft__unlikely(guard && !slot->guarded)) {
-		*error = weft__slot_guard(slot);
-		if (*error) {
-			weft__slot_give(slot);
-			return NULL;
-		}
-	}
-	return slot;
 }
 
 weft_coro_t *weft_create(weft_fn_t *fn, void *arg)
@@ -97,7 +93,7 @@ weft_coro_t *weft_create(weft_fn_t *fn, void *arg)
 	int error = -ENOMEM;
 	weft_coro_t *k;
 
-	slot = thread ? take(thread, thread->default_bin, true, &error) : NULL;
+	slot = thread ? weft__slot_take(thread->default_bin, &error) : NULL;
 	if (weft__unlikely(!slot)) {
 		errno = -error;
 		return NULL;
@@ -112,21 +108,21 @@ weft_coro_t *weft_create(weft_fn_t *fn, void *arg)
 
 static const weft_attr_t no_attr;
 
-static struct weft__slot *take_as(struct weft__thread *thread, const weft_attr_t *attr, int *error)
+static struct weft__slot *take(struct weft__thread *thread, const weft_attr_t *attr, int *error)
 {
 	weft_policy_t policy = attr->policy ? attr->policy : weft_default_policy();
-	unsigned size_class;
+	unsigned class;
 
 	*error = -EINVAL;
 	if ((unsigned)policy >= WEFT_POLICY_COUNT || attr->flags & ~(unsigned)(WEFT__SAVING | WEFT_NO_GUARD))
 		return NULL;
-	size_class = weft__size_class(policy, attr->stack_size);
-	if (size_class == WEFT__CLASSES)
+	class = weft__class(policy, attr->stack_size, !(attr->flags & WEFT_NO_GUARD));
+	if (class == WEFT__CLASSES)
 		return NULL;
 	*error = -ENOMEM;
 	if (!thread)
 		return NULL;
-	return take(thread, &thread->bins[policy][size_class], !(attr->flags & WEFT_NO_GUARD), error);
+	return weft__slot_take(&thread->bins[policy][class], error);
 }
 
 static void apply(weft_coro_t *k, const weft_attr_t *attr)
@@ -147,7 +143,7 @@ weft_coro_t *weft_create_with(weft_fn_t *fn, void *arg, const weft_attr_t *attr)
 
 	if (!attr)
 		attr = &no_attr;
-	slot = take_as(thread, attr, &error);
+	slot = take(thread, attr, &error);
 	if (!slot) {
 		errno = -error;
 		return NULL;
@@ -160,15 +156,41 @@ weft_coro_t *weft_create_with(weft_fn_t *fn, void *arg, const weft_attr_t *attr)
 
 /* ---- ending --------------------------------------------------------------------------------------------------- */
 
+/* Present if the program is built with a sanitizer, whether or not the library is. */
 void __tsan_destroy_fiber(void *fiber) __attribute__((weak));
+void __sanitizer_start_switch_fiber(void **keep, const void *low, size_t bytes) __attribute__((weak));
+void __sanitizer_finish_switch_fiber(void *fake, const void **low, size_t *bytes) __attribute__((weak));
+
+/* AddressSanitizer destroys only the fake stack that is current, so the coroutine's becomes current for a moment. */
+static WEFT__COLD __attribute__((no_sanitize_address)) void forget_fake_stack(weft_coro_t *k)
+{
+	const void *low;
+	size_t bytes;
+	void *fake;
+
+	__sanitizer_start_switch_fiber(&fake, k, 1);
+	__sanitizer_finish_switch_fiber(k->asan_fake, &low, &bytes);
+	__sanitizer_start_switch_fiber(NULL, low, bytes);
+	__sanitizer_finish_switch_fiber(fake, &low, &bytes);
+	k->asan_fake = NULL;
+}
+
+static WEFT__COLD void forget_sanitizers(weft_coro_t *k)
+{
+	if (k->tsan_fiber && __tsan_destroy_fiber)
+		__tsan_destroy_fiber(k->tsan_fiber);
+	if (k->asan_fake && __sanitizer_start_switch_fiber)
+		forget_fake_stack(k);
+	k->tsan_fiber = k->asan_fake = NULL;
+}
 
 /* The slot goes back; the object stays readable and says that it is dead. */
 static void bury(weft_coro_t *k)
 {
 	struct weft__slot *slot = slot_of(k);
 
-	if (weft__unlikely(k->tsan_fiber) && __tsan_destroy_fiber)
-		__tsan_destroy_fiber(k->tsan_fiber);
+	if (weft__unlikely((uintptr_t)k->tsan_fiber | (uintptr_t)k->asan_fake))
+		forget_sanitizers(k);
 	k->link.pc = (void *)weft__in_deleted;
 	k->id = 0;
 	k->slot = NULL;
@@ -229,7 +251,7 @@ static void drop_frames(weft_coro_t *k)
 {
 	if (weft__likely(k->leaf == k))
 		return;
-	if (k->link.pc != weft__in_finished) /* suspended from below */
+	if (k->link.pc != (void *)weft__in_finished) /* suspended from below */
 		abandon(k, k->leaf);
 	bury_orphans(k);
 }
@@ -279,11 +301,6 @@ void weft_release(weft_coro_t *k)
 	bury(k);
 }
 
-#ifdef WEFT_HAVE_VALGRIND
-#include <valgrind/memcheck.h>
-#else
-#define VALGRIND_MAKE_MEM_DEFINED(start, bytes) ((void)0)
-#endif
 
 /* Does the storage hold a coroutine made by weft_init? It may hold anything; the arena knows what it gave out. */
 static bool in_use(weft_coro_t *k)
@@ -309,7 +326,7 @@ int weft_init(weft_coro_t *k, weft_fn_t *fn, void *arg, const weft_attr_t *attr)
 	k->link.pc = (void *)weft__in_deleted;
 	if (!attr)
 		attr = &no_attr;
-	slot = take_as(thread, attr, &error);
+	slot = take(thread, attr, &error);
 	if (!slot)
 		return error;
 	set_up(k, slot, thread, fn, arg);
@@ -319,7 +336,10 @@ int weft_init(weft_coro_t *k, weft_fn_t *fn, void *arg, const weft_attr_t *attr)
 
 /* ---- leaving -------------------------------------------------------------------------------------------------- */
 
-void weft__leave_to(weft_coro_t *k, const void *effect, void *payload)
+/* Where AddressSanitizer believes another stack to be current, it must not hear that a function does not return. */
+#define LEAVES_STACK __attribute__((no_sanitize_address))
+
+LEAVES_STACK void weft__leave_to(weft_coro_t *k, const void *effect, void *payload)
 {
 	weft_coro_t *self = weft__self();
 
@@ -327,6 +347,14 @@ void weft__leave_to(weft_coro_t *k, const void *effect, void *payload)
 		weft__die_not_ancestor(k);
 	abandon(k, self);
 	weft__leave(k, effect, payload);
+}
+
+/* Out of line: whoever suspends more than itself has paid for a search. */
+#undef weft__yield_through /* sanitized code calls the inline one */
+WEFT_API void *weft__yield_through(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload);
+void *weft__yield_through(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload)
+{
+	return weft__yield_from_below(k, self, effect, payload);
 }
 
 bool weft__is_ancestor(const weft_coro_t *k, const weft_coro_t *of)
@@ -360,7 +388,7 @@ void *weft__owner_choose(void *owner, const char *address, enum weft__spent why,
 	return victim;
 }
 
-void weft__owner_fail(void *victim)
+LEAVES_STACK void weft__owner_fail(void *victim)
 {
 	weft_failure_hook_t *hook = atomic_load(&failure_hook);
 	weft_coro_t *k = victim;

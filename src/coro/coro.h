@@ -19,7 +19,8 @@ void weft__line_coro(struct weft__line *line, const char *what, const weft_coro_
 
 /* Assembly. */
 WEFT__HIDDEN _Noreturn void weft__leave(weft_coro_t *k, const void *effect, void *payload);
-WEFT__HIDDEN extern const char weft__land_saving[], weft__return_saving[];
+WEFT__HIDDEN void weft__land_saving(void);
+WEFT__HIDDEN void weft__return_saving(void);
 
 /* What weft__land_saving and weft__return_saving call. */
 WEFT__HIDDEN void weft__enter_saving(weft_coro_t *k);

@@ -25,9 +25,11 @@ void weft__die_misuse(const weft_coro_t *k, enum weft__misuse what)
 	else if (what == WEFT__RESUMED_DELETED)
 		weft__line_text(&line, ": it was deleted, or never made; keep a weft_ref_t to notice");
 	else if (k->failure == WEFT_BUDGET_SPENT)
-		weft__line_text(&line, ": it failed, the stack budget was spent; raise WEFT_BUDGET or look for &weft_failed");
+		weft__line_text(&line,
+				": it failed, the stack budget was spent; raise WEFT_BUDGET or look for &weft_failed");
 	else if (k->failure)
-		weft__line_text(&line, ": it failed, its stack was spent; raise weft_attr.stack_size or look for &weft_failed");
+		weft__line_text(
+		    &line, ": it failed, its stack was spent; raise weft_attr.stack_size or look for &weft_failed");
 	else
 		weft__line_text(&line, ": it is finished; weft_reset starts it over");
 	weft__line_die(&line);
@@ -57,7 +59,8 @@ void weft__die_no_coroutine(const char *what)
  * coroutine. Frames of the resumer are another stack's, and its state would not follow: the search ends here, and the
  * language's run time terminates the process after our line. A forced unwinding (thread cancellation) goes on.
  */
-WEFT__HIDDEN _Unwind_Reason_Code weft__exception_left(int version, _Unwind_Action actions, _Unwind_Exception_Class class,
+WEFT__HIDDEN _Unwind_Reason_Code weft__exception_left(int version, _Unwind_Action actions,
+						      _Unwind_Exception_Class class,
 						      struct _Unwind_Exception *exception,
 						      struct _Unwind_Context *context)
 {

@@ -60,7 +60,7 @@ void weft__enter_saving(weft_coro_t *k)
 void weft__leave_saving(weft_coro_t *k)
 {
 	exchange(k);
-	if (k->link.pc == weft__in_finished)
+	if (k->link.pc == (void *)weft__in_finished)
 		return;
 	k->inner_pc = k->link.pc;
 	k->link.pc = (void *)weft__land_saving;

@@ -18,7 +18,8 @@ bool weft__inject_fault(void)
 		atomic_store_explicit(&every, n, memory_order_relaxed);
 	}
 	/* Only the count matters, not what it is ordered with. */
-	return n > 0 && atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) % (unsigned long)n == (unsigned long)n - 1;
+	return n > 0 &&
+	       atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) % (unsigned long)n == (unsigned long)n - 1;
 }
 #else
 typedef int weft__translation_unit_is_not_empty;

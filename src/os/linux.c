@@ -35,7 +35,7 @@ void *weft__os_reserve(size_t bytes)
 	return start == MAP_FAILED ? NULL : start;
 }
 
-int weft__os_map(void *start, size_t bytes, bool accounted, bool accessible)
+int weft__os_map(void *start, size_t bytes, bool accounted, bool accessible, bool huge)
 {
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | (accounted ? 0 : MAP_NORESERVE);
 	int prot = accessible ? PROT_READ | PROT_WRITE : PROT_NONE;
@@ -44,8 +44,8 @@ int weft__os_map(void *start, size_t bytes, bool accounted, bool accessible)
 		return -ENOMEM;
 	if (mmap(start, bytes, prot, flags, -1, 0) == MAP_FAILED)
 		return -errno;
-	/* A huge page would make every stack resident as soon as it is touched. */
-	(void)madvise(start, bytes, MADV_NOHUGEPAGE);
+	/* Elsewhere a huge page would make every stack resident as soon as it is touched. */
+	(void)madvise(start, bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 	return 0;
 }
 

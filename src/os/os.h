@@ -17,8 +17,8 @@ enum { WEFT__PAGE = 4096 }; /* of x86-64; an architecture with others defines it
 void *weft__os_reserve(size_t bytes);
 
 /* Fresh zero pages in a reserved range. Accounted: the kernel may refuse what it could not back later. Not accessible:
- * until weft__os_protect opens parts of it. */
-int weft__os_map(void *start, size_t bytes, bool accounted, bool accessible);
+ * until weft__os_protect opens parts of it. Huge: pages may be huge ones. */
+int weft__os_map(void *start, size_t bytes, bool accounted, bool accessible, bool huge);
 
 /* * Make pages accessible, or not. Each change may split a mapping: the kernel limits their number (-ENOMEM). */
 int weft__os_protect(void *start, size_t bytes, bool accessible);

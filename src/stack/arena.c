@@ -11,14 +11,14 @@
 
 #include "stack/policy.h"
 
-#define SPAN_BYTES ((size_t)1 << WEFT__SPAN_SHIFT)
+#define SPAN_BYTES ((size_t)1 << arena.span_shift)
 #define GRANULE_BYTES ((size_t)1 << WEFT__MIN_STRIDE_SHIFT)
 
 enum {
-	COLOURS = 11,
-	COLOUR_BYTES = 256,
+	COLOURS = 41,
+	COLOUR_BYTES = 64,
 	/* Pairs of lines are fetched together: the object starts with one. */
-	RECORD_BYTES = (sizeof(struct weft__slot) + 127) / 128 * 128,
+	RECORD_BYTES = (sizeof(struct weft__slot) + 63) / 64 * 64,
 };
 
 struct span {
@@ -37,6 +37,7 @@ struct class {
 static struct {
 	pthread_mutex_t lock;
 	char *base; /* aligned to a span */
+	unsigned span_shift; /* a 64th of the reservation, 64 MiB at most: each policy and size in use takes a span */
 	size_t spans, used_spans;
 	struct span *span;
 	atomic_uchar *readable;
@@ -57,12 +58,14 @@ const struct weft__policy *const weft__policies[WEFT_POLICY_COUNT] = {
 /* As much as there is, up to 4 TiB: halve until the system agrees. An address limit leaves the program most of it. */
 static size_t reserve_most(char **start)
 {
+	enum { SMALLEST = 16 << 20 };
+
 	size_t limit = weft__os_address_limit();
 	size_t bytes = (size_t)4 << 40;
 
 	while (limit != SIZE_MAX && bytes > limit / 2)
 		bytes /= 2;
-	for (; bytes >= 2 * SPAN_BYTES; bytes /= 2) {
+	for (; bytes >= SMALLEST; bytes /= 2) {
 		*start = weft__os_reserve(bytes);
 		if (*start)
 			return bytes;
@@ -74,12 +77,16 @@ static void reserve(void)
 {
 	char *start;
 	size_t bytes = reserve_most(&start);
-	char *base = (char *)(((uintptr_t)start + SPAN_BYTES - 1) & ~(SPAN_BYTES - 1));
+	char *base;
 
 	arena.unavailable = "no address space for stacks: raise the limit on it (ulimit -v)";
 	if (!bytes)
 		return;
-	arena.spans = (size_t)(start + bytes - base) >> WEFT__SPAN_SHIFT;
+	arena.span_shift = WEFT__MAX_SPAN_SHIFT;
+	while (SPAN_BYTES > bytes / 64)
+		arena.span_shift--;
+	base = (char *)(((uintptr_t)start + SPAN_BYTES - 1) & ~(SPAN_BYTES - 1));
+	arena.spans = (size_t)(start + bytes - base) >> arena.span_shift;
 	arena.span = weft__os_alloc(arena.spans * sizeof *arena.span);
 	arena.readable = weft__os_alloc(arena.spans * SPAN_BYTES / GRANULE_BYTES);
 	if (!arena.span || !arena.readable)
@@ -147,20 +154,27 @@ static struct weft__slot *slot_at(char *start, unsigned shift)
 _Static_assert(RECORD_BYTES + (COLOURS - 1) * COLOUR_BYTES <= WEFT__PAGE - 1024,
 	       "object and colour leave room for the first frames in the slot's last page");
 
+bool weft__arena_has(const void *address)
+{
+	const char *at = address;
+
+	return arena.base && at >= arena.base && (size_t)(at - arena.base) < arena.spans * SPAN_BYTES;
+}
+
 struct weft__slot *weft__arena_find(const void *address)
 {
 	size_t offset = (size_t)((const char *)address - arena.base);
-	size_t i = offset >> WEFT__SPAN_SHIFT;
+	size_t i = offset >> arena.span_shift;
 	unsigned shift;
 	char *start;
 
-	if (!arena.base || (const char *)address < arena.base || i >= arena.spans)
+	if (!weft__arena_has(address))
 		return NULL;
 	/* Acquire: pairs with the release in map_span. */
 	shift = atomic_load_explicit(&arena.span[i].shift, memory_order_acquire);
 	if (!shift)
 		return NULL;
-	if (shift < WEFT__SPAN_SHIFT)
+	if (shift < arena.span_shift)
 		start = arena.base + (offset & ~(((size_t)1 << shift) - 1));
 	else
 		start = arena.base + (size_t)arena.span[i].head * SPAN_BYTES;
@@ -172,17 +186,20 @@ struct weft__slot *weft__arena_find(const void *address)
 
 /* ---- cutting ---------------------------------------------------------------------------------------------- */
 
-static int map_span(weft_policy_t policy, unsigned shift, struct class *class)
+static int map_span(weft_policy_t policy, unsigned number, struct class *class)
 {
 	const struct weft__policy *how = weft__policies[policy];
+	unsigned shift = weft__class_shift(number);
+	bool huge = number >= WEFT__SIZES && shift <= WEFT__HUGE_SHIFT;
 	size_t first = arena.used_spans;
-	size_t count = shift > WEFT__SPAN_SHIFT ? (size_t)1 << (shift - WEFT__SPAN_SHIFT) : 1;
+	size_t count = shift > arena.span_shift ? (size_t)1 << (shift - arena.span_shift) : 1;
 	char *start = arena.base + first * SPAN_BYTES;
 	int error;
 
 	if (count > arena.spans - first)
 		return -ENOMEM;
-	error = weft__os_map(start, count * SPAN_BYTES, how->accounted, arena.by_madvise || !how->closed);
+	error = weft__os_map(start, count * SPAN_BYTES, how->accounted, arena.by_madvise || !how->closed,
+			     huge);
 	if (error)
 		return error;
 	arena.used_spans += count;
@@ -197,7 +214,7 @@ static int map_span(weft_policy_t policy, unsigned shift, struct class *class)
 }
 
 /* Where the next slot lies: a cold one, else a new one. */
-static int next_start(weft_policy_t policy, unsigned shift, struct class *class, char **start)
+static int next_start(weft_policy_t policy, unsigned number, struct class *class, char **start)
 {
 	int error = 0;
 
@@ -206,32 +223,33 @@ static int next_start(weft_policy_t policy, unsigned shift, struct class *class,
 		return 0;
 	}
 	if (class->next == class->end)
-		error = map_span(policy, shift, class);
+		error = map_span(policy, number, class);
 	*start = class->next;
 	return error;
 }
 
-static void start_used(weft_policy_t policy, unsigned shift, struct class *class)
+static void start_used(weft_policy_t policy, unsigned number, struct class *class)
 {
 	if (class->cold_count) {
 		class->cold_count--;
 		return;
 	}
-	class->next += (size_t)1 << shift;
+	class->next += (size_t)1 << weft__class_shift(number);
 	class->cut++;
-	atomic_fetch_add_explicit(&arena.reserved[policy], (size_t)1 << shift, memory_order_relaxed); /* a statistic */
+	atomic_fetch_add_explicit(&arena.reserved[policy], (size_t)1 << weft__class_shift(number),
+				  memory_order_relaxed); /* a statistic */
 }
 
-static int bring_up(weft_policy_t policy, unsigned shift, char *start, bool guard, struct weft__slot **made)
+static int bring_up(weft_policy_t policy, unsigned number, char *start, struct weft__slot **made)
 {
 	const struct weft__policy *how = weft__policies[policy];
-	struct weft__slot *slot = slot_at(start, shift);
-	int error = how->prepare(how, slot, start, start + weft__guard_size(shift), guard);
+	struct weft__slot *slot = slot_at(start, weft__class_shift(number));
+	int error = how->prepare(how, slot, start, start + weft__guard_size(number));
 
 	if (error)
 		return error;
 	weft__object_clear(slot->object);
-	slot->stride_shift = shift;
+	slot->class = (uint8_t)number;
 	slot->policy = (uint8_t)policy;
 	/* Release: pairs with the acquire in weft__arena_find. */
 	atomic_store_explicit(&arena.readable[granule_of(start)], 1, memory_order_release);
@@ -239,10 +257,9 @@ static int bring_up(weft_policy_t policy, unsigned shift, char *start, bool guar
 	return 0;
 }
 
-int weft__arena_cut(weft_policy_t policy, unsigned size_class, unsigned count, bool guard, struct weft__slot **list)
+int weft__arena_cut(weft_policy_t policy, unsigned number, unsigned count, struct weft__slot **list)
 {
-	struct class *class = &arena.classes[policy][size_class];
-	unsigned shift = WEFT__MIN_STRIDE_SHIFT + size_class;
+	struct class *class = &arena.classes[policy][number];
 	struct weft__slot *slot;
 	int made = 0, error = 0;
 	char *start;
@@ -253,12 +270,12 @@ int weft__arena_cut(weft_policy_t policy, unsigned size_class, unsigned count, b
 	if (count > class->cut + 1)
 		count = (unsigned)class->cut + 1;
 	while ((unsigned)made < count) {
-		error = next_start(policy, shift, class, &start);
+		error = next_start(policy, number, class, &start);
 		if (!error)
-			error = bring_up(policy, shift, start, guard, &slot);
+			error = bring_up(policy, number, start, &slot);
 		if (error)
 			break;
-		start_used(policy, shift, class);
+		start_used(policy, number, class);
 		slot->next = *list;
 		*list = slot;
 		made++;
@@ -270,15 +287,14 @@ int weft__arena_cut(weft_policy_t policy, unsigned size_class, unsigned count, b
 bool weft__arena_chill(struct weft__slot *slot)
 {
 	weft_policy_t policy = (weft_policy_t)slot->policy;
-	unsigned shift = slot->stride_shift;
-	struct class *class = &arena.classes[policy][shift - WEFT__MIN_STRIDE_SHIFT];
+	struct class *class = &arena.classes[policy][slot->class];
 	const struct weft__policy *how = weft__policies[policy];
 	char *start = weft__slot_start(slot);
 	bool done = false;
 
 	lock();
 	if (!class->cold)
-		class->cold = weft__os_alloc((arena.spans * SPAN_BYTES >> shift) * sizeof *class->cold);
+		class->cold = weft__os_alloc((arena.spans * SPAN_BYTES >> weft__class_shift(slot->class)) * sizeof *class->cold);
 	if (class->cold) {
 		/* Relaxed: the slot is free; a fault in it now is somebody's use after free either way. */
 		atomic_store_explicit(&arena.readable[granule_of(start)], 0, memory_order_relaxed);

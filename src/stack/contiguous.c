@@ -6,14 +6,13 @@ static size_t usable(const struct weft__slot *slot)
 	return (size_t)(weft__slot_end(slot) - slot->low);
 }
 
-int weft__contiguous_prepare(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low, bool guard)
+int weft__contiguous_prepare(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low)
 {
-	int error = guard ? weft__guard(start, (size_t)(low - start)) : 0;
+	int error = low > start ? weft__guard(start, (size_t)(low - start)) : 0;
 
 	if (error)
 		return error;
 	slot->low = low;
-	slot->guarded = guard;
 	/* Relaxed, both: nobody else knows the slot yet; the counter is a statistic. */
 	atomic_store_explicit(&slot->open, low, memory_order_relaxed);
 	atomic_fetch_add_explicit(self->committed, usable(slot), memory_order_relaxed);

@@ -5,7 +5,7 @@
 
 #include "stack/policy.h"
 
-int weft__contiguous_prepare(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low, bool guard);
+int weft__contiguous_prepare(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low);
 void weft__contiguous_discard(const struct weft__policy *self, struct weft__slot *slot);
 enum weft__fault weft__contiguous_fault(struct weft__slot *slot, char *address);
 

@@ -18,9 +18,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <weft/arch.h>
+
 #include "arch/signal.h"
 #include "internal/line.h"
 #include "stack/policy.h"
+
+#ifdef WEFT_HAVE_VALGRIND
+#include <valgrind/memcheck.h>
+#else
+#define VALGRIND_MAKE_MEM_UNDEFINED(start, bytes) ((void)0)
+#endif
 
 static struct sigaction previous[2]; /* of SIGSEGV, of SIGBUS; constant once the handler is installed */
 
@@ -76,7 +84,7 @@ static void hand_on(int signal, siginfo_t *info, void *context)
 
 static void report(const struct weft__slot *slot, const void *owner, const char *address, const char *what)
 {
-	size_t size = (size_t)1 << slot->stride_shift;
+	size_t size = (size_t)1 << weft__class_shift(slot->class);
 	const char *policy = weft__policies[slot->policy]->name;
 	struct weft__line line;
 	const char *name;
@@ -129,6 +137,7 @@ static bool fail(const struct weft__slot *slot, void *owner, char *address, enum
 	}
 	atomic_fetch_add_explicit(&failures, 1, memory_order_relaxed); /* a statistic */
 	weft__context_call(context, weft__owner_fail, victim, sp, fp);
+	VALGRIND_MAKE_MEM_UNDEFINED(sp - 512, 512 - 128); /* it does not see the stack pointer move */
 	return true;
 }
 
@@ -160,6 +169,17 @@ static enum answer answer(struct weft__slot *slot, char *address, ucontext_t *co
 	return NOT_OURS;
 }
 
+/* A slot that lost its memory reads as zeros: resuming its coroutine jumped to address 0. */
+static bool resumed_deleted(const siginfo_t *info, ucontext_t *context)
+{
+	void *k;
+
+	if (info->si_code <= 0 || info->si_addr || !weft__context_resumes_nothing(context, &k) || !weft__arena_has(k))
+		return false;
+	weft__context_jump(context, weft__in_deleted);
+	return true;
+}
+
 static void on_fault(int signal, siginfo_t *info, void *context)
 {
 	struct weft__slot *slot = info->si_code > 0 ? weft__arena_find(info->si_addr) : NULL;
@@ -168,6 +188,8 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 
 	if (slot)
 		result = answer(slot, info->si_addr, context);
+	else if (resumed_deleted(info, context))
+		result = DONE;
 	if (result == REPORTED)
 		die_by_default(signal, info);
 	else if (result == NOT_OURS)

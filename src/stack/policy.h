@@ -26,20 +26,23 @@
 
 enum {
 	WEFT__MIN_STRIDE_SHIFT = 13, /* 8 KiB */
-	WEFT__CLASSES = 18,	     /* up to 1 GiB */
+	WEFT__SIZES = 18,	     /* up to 1 GiB */
+	WEFT__CLASSES = 2 * WEFT__SIZES, /* guarded by size, then unguarded by size */
+	WEFT__HUGE_SHIFT = 15,	     /* unguarded slots up to 32 KiB share huge pages */
 #ifdef WEFT_TINY
-	WEFT__SPAN_SHIFT = 20,
+	WEFT__MAX_SPAN_SHIFT = 20,
 	WEFT__BIN_LIMIT = 4,
 	WEFT__WARM_LIMIT = 8,
 #else
-	WEFT__SPAN_SHIFT = 26,
+	WEFT__MAX_SPAN_SHIFT = 26,
 	WEFT__BIN_LIMIT = 128,
 	WEFT__WARM_LIMIT = 16384,
 #endif
 };
 
 /*
- * Invariant: low - guard is the slot's first byte; the slot's last byte is less than 4 KiB above the object.
+ * Invariant: low - guard is the slot's first byte, if there is a guard, else low; the slot's last byte is less than
+ * 4 KiB above the object.
  * In use: `owner` is the coroutine on the stack, which is the object or one in storage of somebody else's. Free: NULL.
  */
 struct weft__slot {
@@ -50,9 +53,7 @@ struct weft__slot {
 	char *low;		    /* lowest byte that may ever be touched; the guard is below */
 	char *_Atomic open;	    /* lowest byte that may be touched now; moves down only, while in use */
 	atomic_uint opening;	    /* commit: threads that are moving `open` */
-	uint32_t stride_shift;
-	uint8_t policy;
-	bool guarded;
+	uint8_t policy, class;
 	uint32_t valgrind_id;
 };
 
@@ -74,9 +75,9 @@ struct weft__policy {
 
 	atomic_size_t *committed; /* bytes of prepared slots that may be touched */
 
-	/* Make a fresh or cold slot usable from `low` up, guarded from `start` on if asked, and set the fields low, open and
-	 * guarded. `slot` is where its object will be, not readable before. Negative errno: nothing changed. */
-	int (*prepare)(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low, bool guard);
+	/* Make a fresh or cold slot usable from `low` up, guarded from `start` to there, and set the fields low and open.
+	 * `slot` is where its object will be, not readable before. Negative errno: nothing changed. */
+	int (*prepare)(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low);
 	/* Give the memory of a free slot back, the object's included. */
 	void (*discard)(const struct weft__policy *self, struct weft__slot *slot);
 	/* A fault at `address`, above the slot's first byte. Runs in a signal handler: only async-signal-safe calls. */
@@ -88,6 +89,11 @@ extern const struct weft__policy *const weft__policies[WEFT_POLICY_COUNT]; /* [0
 
 /* ---- geometry ------------------------------------------------------------------------------------------- */
 
+static inline unsigned weft__class_shift(unsigned class)
+{
+	return WEFT__MIN_STRIDE_SHIFT + class % WEFT__SIZES;
+}
+
 static inline char *weft__slot_end(const struct weft__slot *slot)
 {
 	return (char *)(((uintptr_t)slot | (WEFT__PAGE - 1)) + 1);
@@ -95,15 +101,17 @@ static inline char *weft__slot_end(const struct weft__slot *slot)
 
 static inline char *weft__slot_start(const struct weft__slot *slot)
 {
-	return weft__slot_end(slot) - ((size_t)1 << slot->stride_shift);
+	return weft__slot_end(slot) - ((size_t)1 << weft__class_shift(slot->class));
 }
 
 /* Guards: a frame that does not touch every page must not step over one. Address space is cheap, page-table entries
  * are shared with the neighbours'. */
-static inline size_t weft__guard_size(unsigned stride_shift)
+static inline size_t weft__guard_size(unsigned class)
 {
-	size_t size = ((size_t)1 << stride_shift) / 16;
+	size_t size = ((size_t)1 << weft__class_shift(class)) / 16;
 
+	if (class >= WEFT__SIZES)
+		return 0;
 	return size < WEFT__PAGE ? WEFT__PAGE : size > 65536 ? 65536 : size;
 }
 
@@ -120,10 +128,13 @@ bool weft__guards_by_madvise(void);
 const char *weft__arena_open(void);
 
 /* Prepare `count` slots at most, cold ones first, as a list. Their number, or a negative errno if there is not one. */
-int weft__arena_cut(weft_policy_t policy, unsigned size_class, unsigned count, bool guard, struct weft__slot **list);
+int weft__arena_cut(weft_policy_t policy, unsigned class, unsigned count, struct weft__slot **list);
 
 /* Async-signal-safe. The slot whose range holds the address, if its object is readable; else NULL. */
 struct weft__slot *weft__arena_find(const void *address);
+
+/* Async-signal-safe. Is it an address of the arena? */
+bool weft__arena_has(const void *address);
 
 /* Give a free slot's memory back and remember it as cold; false if there is no room to remember it. */
 bool weft__arena_chill(struct weft__slot *slot);
@@ -138,7 +149,7 @@ struct weft__bin {
 	struct weft__slot *head;
 	_Atomic uint32_t count;
 	uint32_t limit;
-	uint8_t policy, size_class;
+	uint8_t policy, class;
 };
 
 /*
@@ -158,12 +169,10 @@ extern __thread struct weft__thread *weft__tls_thread __attribute__((tls_model("
 struct weft__thread *weft__thread(void);
 
 /* The class of a size as in weft_attr_t; WEFT__CLASSES if there is none so large. */
-unsigned weft__size_class(weft_policy_t policy, size_t size);
+unsigned weft__class(weft_policy_t policy, size_t size, bool guard);
 
 /* A bin ran empty: fill it and take one; NULL and a negative errno in *error. */
-struct weft__slot *weft__slot_take_slow(struct weft__thread *thread, struct weft__bin *bin, bool guard, int *error);
-/* Guard a slot that was cut without; 0 or a negative errno. */
-int weft__slot_guard(struct weft__slot *slot);
+struct weft__slot *weft__slot_take_slow(struct weft__bin *bin, int *error);
 
 /* Only the calling thread writes, so a change needs no atomic instruction. */
 static inline uint32_t weft__bin_add(struct weft__bin *bin, int change)
@@ -175,12 +184,12 @@ static inline uint32_t weft__bin_add(struct weft__bin *bin, int change)
 }
 
 /* A free slot, prepared, its owner not set. */
-static inline struct weft__slot *weft__slot_take(struct weft__thread *thread, struct weft__bin *bin, bool guard, int *error)
+static inline struct weft__slot *weft__slot_take(struct weft__bin *bin, int *error)
 {
 	struct weft__slot *slot = bin->head;
 
 	if (weft__unlikely(!slot))
-		return weft__slot_take_slow(thread, bin, guard, error);
+		return weft__slot_take_slow(bin, error);
 	bin->head = slot->next;
 	weft__bin_add(bin, -1);
 	return slot;

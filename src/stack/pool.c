@@ -55,28 +55,32 @@ static void unlock(void)
 
 /* ---- sizes and limits ------------------------------------------------------------------------------------ */
 
-unsigned weft__size_class(weft_policy_t policy, size_t size)
+unsigned weft__class(weft_policy_t policy, size_t size, bool guard)
 {
-	unsigned size_class = 0;
+	/* The smallest size has no room for a guard and for what a call of printf needs. */
+	bool open = !guard && !weft__policies[policy]->closed;
+	unsigned class = open ? 0 : 1;
 
 	if (!size)
 		size = weft__config_size(policy);
-	while (size_class < WEFT__CLASSES && ((size_t)1 << (WEFT__MIN_STRIDE_SHIFT + size_class)) < size)
-		size_class++;
-	return size_class;
+	while (class < WEFT__SIZES && ((size_t)1 << weft__class_shift(class)) < size)
+		class++;
+	if (class == WEFT__SIZES)
+		return WEFT__CLASSES;
+	return open ? WEFT__SIZES + class : class;
 }
 
 /* At most 32 MiB of address space in a bin, 4 GiB in a warm list. */
-static uint32_t bin_limit(unsigned size_class)
+static uint32_t bin_limit(unsigned class)
 {
-	size_t limit = ((size_t)32 << 20) >> (WEFT__MIN_STRIDE_SHIFT + size_class);
+	size_t limit = ((size_t)32 << 20) >> weft__class_shift(class);
 
 	return limit < 2 ? 2 : limit > WEFT__BIN_LIMIT ? WEFT__BIN_LIMIT : (uint32_t)limit;
 }
 
-static size_t warm_limit(unsigned size_class)
+static size_t warm_limit(unsigned class)
 {
-	size_t limit = ((size_t)4 << 30) >> (WEFT__MIN_STRIDE_SHIFT + size_class);
+	size_t limit = ((size_t)4 << 30) >> weft__class_shift(class);
 
 	return limit > WEFT__WARM_LIMIT ? WEFT__WARM_LIMIT : limit;
 }
@@ -125,10 +129,10 @@ static struct weft__slot *warm_excess(struct warm *warm, size_t keep)
 	return excess;
 }
 
-static size_t to_keep(struct warm *warm, unsigned size_class)
+static size_t to_keep(struct warm *warm, unsigned class)
 {
 	struct timespec now;
-	size_t keep = warm_limit(size_class);
+	size_t keep = warm_limit(class);
 
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	if (now.tv_sec != warm->checked) {
@@ -149,8 +153,8 @@ static size_t chill(struct weft__slot *batch)
 	for (; batch; batch = next_batch) {
 		next_batch = batch->batch;
 		for (slot = batch; slot; slot = next) {
-			size_t stride = (size_t)1 << slot->stride_shift;
-			struct warm *warm = &pool.warm[slot->policy][slot->stride_shift - WEFT__MIN_STRIDE_SHIFT];
+			size_t stride = (size_t)1 << weft__class_shift(slot->class);
+			struct warm *warm = &pool.warm[slot->policy][slot->class];
 
 			next = slot->next;
 			VALGRIND_STACK_DEREGISTER(slot->valgrind_id);
@@ -181,18 +185,18 @@ static struct weft__slot *take_warm(struct weft__bin *bin, size_t *count)
 	struct weft__slot *batch;
 
 	lock();
-	batch = warm_pop(&pool.warm[bin->policy][bin->size_class]);
+	batch = warm_pop(&pool.warm[bin->policy][bin->class]);
 	*count = batch_size(batch);
 	note_out((weft_policy_t)bin->policy, *count);
 	unlock();
 	return batch;
 }
 
-static struct weft__slot *cut(struct weft__bin *bin, bool guard, size_t *count, int *error)
+static struct weft__slot *cut(struct weft__bin *bin, size_t *count, int *error)
 {
 	struct weft__slot *batch = NULL;
-	int made = weft__arena_cut((weft_policy_t)bin->policy, bin->size_class, bin->limit / 2 < 32 ? bin->limit / 2 : 32,
-				   guard, &batch);
+	unsigned most = bin->limit / 2 < 32 ? bin->limit / 2 : 32;
+	int made = weft__arena_cut((weft_policy_t)bin->policy, bin->class, most, &batch);
 
 	if (made < 0) {
 		/* Guards by mprotect end at the limit on mappings; say so apart from a lack of memory. */
@@ -208,17 +212,16 @@ static struct weft__slot *cut(struct weft__bin *bin, bool guard, size_t *count, 
 	return batch;
 }
 
-struct weft__slot *weft__slot_take_slow(struct weft__thread *thread, struct weft__bin *bin, bool guard, int *error)
+struct weft__slot *weft__slot_take_slow(struct weft__bin *bin, int *error)
 {
 	struct weft__slot *slot;
 	size_t count;
 
-	(void)thread;
 	slot = take_warm(bin, &count);
 	if (!slot)
-		slot = cut(bin, guard, &count, error);
+		slot = cut(bin, &count, error);
 	if (!slot && weft_stack_trim()) /* what other classes keep warm may be what is missing */
-		slot = cut(bin, guard, &count, error);
+		slot = cut(bin, &count, error);
 	if (!slot)
 		return NULL;
 	bin->head = slot->next;
@@ -226,20 +229,10 @@ struct weft__slot *weft__slot_take_slow(struct weft__thread *thread, struct weft
 	return slot;
 }
 
-int weft__slot_guard(struct weft__slot *slot)
-{
-	char *start = weft__slot_start(slot);
-	int error = weft__guard(start, (size_t)(slot->low - start));
-
-	if (!error)
-		slot->guarded = true;
-	return error;
-}
-
 /* Move `count` slots from the bin to the warm list. */
 static void give_batch(struct weft__bin *bin, uint32_t count)
 {
-	struct warm *warm = &pool.warm[bin->policy][bin->size_class];
+	struct warm *warm = &pool.warm[bin->policy][bin->class];
 	struct weft__slot *batch = bin->head, *last = batch, *excess;
 
 	for (uint32_t i = 1; i < count; i++)
@@ -250,7 +243,7 @@ static void give_batch(struct weft__bin *bin, uint32_t count)
 	lock();
 	warm_push(warm, batch, count);
 	pool.out[bin->policy] -= count;
-	excess = warm_excess(warm, to_keep(warm, bin->size_class));
+	excess = warm_excess(warm, to_keep(warm, bin->class));
 	unlock();
 	chill(excess);
 }
@@ -265,7 +258,7 @@ void weft__slot_give(struct weft__slot *slot)
 		chill(slot);
 		return;
 	}
-	bin = &thread->bins[slot->policy][slot->stride_shift - WEFT__MIN_STRIDE_SHIFT];
+	bin = &thread->bins[slot->policy][slot->class];
 #ifdef WEFT_TINY
 	memset(atomic_load(&slot->open), 0xde, (size_t)((char *)slot - atomic_load(&slot->open))); /* poison */
 #endif
@@ -280,8 +273,8 @@ void weft__slot_give(struct weft__slot *slot)
 static void drain_bins(struct weft__thread *thread)
 {
 	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)
-		for (int size_class = 0; size_class < WEFT__CLASSES; size_class++) {
-			struct weft__bin *bin = &thread->bins[policy][size_class];
+		for (int class = 0; class < WEFT__CLASSES; class++) {
+			struct weft__bin *bin = &thread->bins[policy][class];
 
 			if (bin->count)
 				give_batch(bin, bin->count);
@@ -318,8 +311,8 @@ static void set_up_bins(struct weft__thread *thread)
 	for (int p = 1; p < WEFT_POLICY_COUNT; p++)
 		for (unsigned c = 0; c < WEFT__CLASSES; c++)
 			thread->bins[p][c] = (struct weft__bin){
-			    .limit = bin_limit(c), .policy = (uint8_t)p, .size_class = (uint8_t)c};
-	thread->default_bin = &thread->bins[policy][weft__size_class(policy, 0)];
+			    .limit = bin_limit(c), .policy = (uint8_t)p, .class = (uint8_t)c};
+	thread->default_bin = &thread->bins[policy][weft__class(policy, 0, true)];
 }
 
 static WEFT__COLD struct weft__thread *attach(void)
@@ -380,9 +373,9 @@ size_t weft_stack_trim(void)
 	if (weft__tls_thread)
 		drain_bins(weft__tls_thread);
 	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)
-		for (int size_class = 0; size_class < WEFT__CLASSES; size_class++) {
+		for (int class = 0; class < WEFT__CLASSES; class++) {
 			lock();
-			excess = warm_excess(&pool.warm[policy][size_class], 0);
+			excess = warm_excess(&pool.warm[policy][class], 0);
 			unlock();
 			bytes += chill(excess);
 		}
@@ -393,8 +386,8 @@ static size_t count_warm(weft_policy_t policy)
 {
 	size_t n = 0;
 
-	for (int size_class = 0; size_class < WEFT__CLASSES; size_class++)
-		n += pool.warm[policy][size_class].count;
+	for (int class = 0; class < WEFT__CLASSES; class++)
+		n += pool.warm[policy][class].count;
 	return n;
 }
 
@@ -403,8 +396,8 @@ static size_t count_binned(weft_policy_t policy)
 	size_t n = 0;
 
 	for (struct weft__thread *thread = pool.threads; thread; thread = thread->next)
-		for (int size_class = 0; size_class < WEFT__CLASSES; size_class++)
-			n += atomic_load_explicit(&thread->bins[policy][size_class].count, memory_order_relaxed);
+		for (int class = 0; class < WEFT__CLASSES; class++)
+			n += atomic_load_explicit(&thread->bins[policy][class].count, memory_order_relaxed);
 	return n;
 }
 

@@ -45,8 +45,7 @@
 #endif
 #if defined(__APX_F__)
 #define WEFT__LOST_APX                                                                                                 \
-	, "r16", "r17", "r18", "r19", "r20", "r21", "r22", "r23", "r24", "r25", "r26", "r27", "r28", "r29", "r30",     \
-	    "r31"
+	, "r16", "r17", "r18", "r19", "r20", "r21", "r22", "r23", "r24", "r25", "r26", "r27", "r28", "r29", "r30", "r31"
 #else
 #define WEFT__LOST_APX
 #endif
@@ -57,12 +56,15 @@
 	    "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "mm0", "mm1", "mm2", "mm3", "mm4", "mm5", "mm6", "mm7", "cc", \
 	    "memory" WEFT__LOST_BX WEFT__LOST_AVX512 WEFT__LOST_APX
 
+/* One instruction a line. */
+/* clang-format off */
+
 /* Suspend the caller and continue *k, which must not be running or finished: then control goes to the
  * routine that *k's pc names, and does not come back. */
 WEFT__INLINE weft_request_t weft_arch_resume(struct weft_link **k, void *value)
 {
 	weft_request_t request;
-	const void *busy = weft__in_running;
+	void (*busy)(void) = weft__in_running;
 
 	__asm__ volatile(
 	    "movq " WEFT__K(WEFT_LINK_PC) ", %%rdx\n\t"
@@ -108,7 +110,7 @@ WEFT__INLINE void *weft_arch_yield(struct weft_link *k, const void *effect, void
 /* Suspend into `from` and continue `to`, whose parent_* the caller has set: nobody is returned to. */
 WEFT__INLINE void *weft_arch_transfer(struct weft_link *from, struct weft_link *to, void *value)
 {
-	const void *busy = weft__in_running;
+	void (*busy)(void) = weft__in_running;
 
 	__asm__ volatile(
 	    "leaq 1f(%%rip), %%rdx\n\t"
@@ -130,6 +132,8 @@ WEFT__INLINE void *weft_arch_transfer(struct weft_link *from, struct weft_link *
 	    : "rdx", WEFT__LOST);
 	return value;
 }
+
+/* clang-format on */
 
 /*
  * The current coroutine lives in thread-local storage, but no compiler may know the address: it would keep
