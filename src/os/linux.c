@@ -32,7 +32,11 @@ void *weft__os_reserve(size_t bytes)
 {
 	void *start = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	return start == MAP_FAILED ? NULL : start;
+	if (start == MAP_FAILED)
+		return NULL;
+	/* Debuggers that write a core file would include terabytes of nothing. Ranges mapped later are dumped. */
+	(void)madvise(start, bytes, MADV_DONTDUMP);
+	return start;
 }
 
 int weft__os_map(void *start, size_t bytes, bool accounted, bool accessible, bool huge)
