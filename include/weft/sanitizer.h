@@ -7,7 +7,7 @@
  *  1. Only the side that resumes speaks, just before it jumps and just after it was jumped back to: between these and
  *     the switch there is nothing but the inline assembly, so that the announcement is early or late by no instruction
  *     that a sanitizer looks at. Hence a coroutine may be left in any way (yield, return, exit, exception, failure,
- * from code built without the sanitizer) without knowing of it.
+ *     from code built without the sanitizer) without knowing of it.
  *  2. Whoever executed last is still the thread's current coroutine when control is back: it is its stack that was
  *     left, not that of the coroutine that suspended (which may be further out).
  *  3. What belongs to the frames of a coroutine (ASan: its fake stack; TSan: its fiber, with a shadow call stack) dies
@@ -60,8 +60,7 @@ WEFT__BETWEEN struct weft__bounds weft__bounds(const weft_coro_t *k)
 	return bounds;
 }
 
-/* The current stack's fake stack goes to *keep (NULL: it dies), `next` becomes current with `fake`. Returns what was.
- */
+/* The current stack's fake stack goes to *keep (NULL: it dies), `next` gets current with `fake`. Returns what was. */
 WEFT__BETWEEN struct weft__bounds weft__asan_switch(void **keep, struct weft__bounds next, void *fake)
 {
 	struct weft__bounds last;

@@ -18,14 +18,12 @@ struct number {
 };
 
 /* What the function performs. */
-WEFT_FAMILY(differentiated,
-	    (struct number, number_of, double, value),
+WEFT_FAMILY(differentiated, (struct number, number_of, double, value),
 	    (struct number, unary, enum op, op, struct number, x),
 	    (struct number, binary, enum op, op, struct number, x, struct number, y));
 
 /* What its handler performs in turn. */
-WEFT_FAMILY(evaluated,
-	    (double, evaluate_unary, enum op, op, double, x),
+WEFT_FAMILY(evaluated, (double, evaluate_unary, enum op, op, double, x),
 	    (double, evaluate_binary, enum op, op, double, x, double, y));
 
 struct problem {

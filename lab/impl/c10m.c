@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * c10m: `live` coroutines at a time, n in all, each touching 32 KB of its stack, suspending, and finishing when its turn
- * comes again. The result counts the bytes that every coroutine found as it left them.
+ * c10m: `live` coroutines at a time, n in all, each touching 32 KB of its stack, suspending, and finishing when its
+ * turn comes again. The result counts the bytes that every coroutine found as it left them.
  */
 #include "lab.h"
 #include <weft/weft.h>

@@ -3,7 +3,6 @@
 #include "lab.h"
 #include <weft/weft.h>
 
-
 static void walk(weft_coro_t *self, int64_t node, int64_t depth)
 {
 	if (depth == 0) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* C3 prime sieve: a chain of filter coroutines, one per prime found, passes numbers on. The result is the n-th prime. */
+/* C3 prime sieve: a chain of filter coroutines, one per prime found, passes numbers on. The result is the n-th prime.
+ */
 #include "lab.h"
 #include <weft/weft.h>
 

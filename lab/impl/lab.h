@@ -122,8 +122,8 @@ static inline uint64_t lab_page_tables(void)
 /* `more`: further members of the JSON object, each preceded by a comma; or "". */
 static inline int lab_report_more(uint64_t ops, const char *result, const char *more)
 {
-	printf("{\"cpu\": %.9f, \"wall\": %.9f, \"ops\": %" PRIu64 ", \"result\": \"%s\"%s}\n", (double)lab_spent.cpu * 1e-9,
-	       (double)lab_spent.wall * 1e-9, ops, result, more);
+	printf("{\"cpu\": %.9f, \"wall\": %.9f, \"ops\": %" PRIu64 ", \"result\": \"%s\"%s}\n",
+	       (double)lab_spent.cpu * 1e-9, (double)lab_spent.wall * 1e-9, ops, result, more);
 	return 0;
 }
 

@@ -367,9 +367,16 @@ static const struct {
 	const char *name;
 	int64_t (*run)(int64_t n);
 } cases[] = {
-    {"resume_yield", resume_yield}, {"yield_deep", yield_deep}, {"life_warm", life_warm}, {"countdown", countdown},
-    {"perform", perform},	    {"iterator", iterator},	{"generator", generator}, {"recursive", recursive},
-    {"c2", c2},			    {"c3", c3},
+    {"resume_yield", resume_yield},
+    {"yield_deep", yield_deep},
+    {"life_warm", life_warm},
+    {"countdown", countdown},
+    {"perform", perform},
+    {"iterator", iterator},
+    {"generator", generator},
+    {"recursive", recursive},
+    {"c2", c2},
+    {"c3", c3},
 };
 
 /* Operations per unit of n, as the programs with Weft count them. */

@@ -358,10 +358,18 @@ static const struct {
 	const char *name;
 	int64_t (*run)(int64_t n);
 } cases[] = {
-    {"raw", raw},		{"resume_yield", resume_yield}, {"resume_suspend", resume_suspend},
-    {"yield_deep", yield_deep}, {"recursive", recursive},	{"switch", symmetric},
-    {"perform", perform},	{"life_warm", life_warm},	{"life_init", life_init},
-    {"life_reset", life_reset}, {"life_cold", life_cold},	{"deref", deref},
+    {"raw", raw},
+    {"resume_yield", resume_yield},
+    {"resume_suspend", resume_suspend},
+    {"yield_deep", yield_deep},
+    {"recursive", recursive},
+    {"switch", symmetric},
+    {"perform", perform},
+    {"life_warm", life_warm},
+    {"life_init", life_init},
+    {"life_reset", life_reset},
+    {"life_cold", life_cold},
+    {"deref", deref},
     {"deref_plain", deref_plain},
 };
 

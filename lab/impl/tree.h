@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* tree.h: the suite's complete binary tree, a DAG: height 0 is a leaf; height h has value h and twice the tree below. */
+/* tree.h: the suite's complete binary tree, a DAG: height 0 is a leaf; height h has value h and twice the tree below.
+ */
 #ifndef LAB_TREE_H
 #define LAB_TREE_H
 

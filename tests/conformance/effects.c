@@ -16,7 +16,8 @@ WEFT_EFFECT(struct record, transform, struct record, in, float, factor);
 WEFT_EFFECT(long double, precise, long double, x, __int128, y);
 WEFT_EFFECT(int, ping);
 WEFT_EFFECT(int, outer_ping, int, x);
-WEFT_EFFECT(uint64_t, eight, uint64_t, a, uint64_t, b, uint64_t, c, uint64_t, d, double, e, double, f, char, g, _Bool, h);
+WEFT_EFFECT(uint64_t, eight, uint64_t, a, uint64_t, b, uint64_t, c, uint64_t, d, double, e, double, f, char, g, _Bool,
+	    h);
 WEFT_EXCEPTION(broken, int, code, const char *, why);
 
 /* ---- state ---------------------------------------------------------------------------------------------------- */
@@ -92,7 +93,8 @@ static void *values(void *argument)
 	CHECK(x == 1.0L / 3 * 2);
 	for (int i = 0; i < 10; i++) {
 		out = transform(in, 2.0f);
-		CHECK(!strcmp(out.text, "transformed") && out.number == 5.0 && out.words[29] == 100 && out.words[0] == 0);
+		CHECK(!strcmp(out.text, "transformed") && out.number == 5.0 && out.words[29] == 100 &&
+		      out.words[0] == 0);
 	}
 	CHECK(eight(1, 2, 3, 4, 5.5, 6.5, 'g', true) == 1 + 2 + 3 + 4 + 12 + 'g' + 1);
 	CHECK(ping() == 0); /* nobody replies: zero */

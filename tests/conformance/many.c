@@ -34,7 +34,8 @@ static void ten_thousand(void)
 		}
 	for (uint64_t i = 0; i < MANY; i++)
 		if (i % 2)
-			CHECK((uint64_t)weft_resume(k[i], (void *)(i * 100 + 5), WEFT_HANDLE_NONE).payload == i * 100 + 6);
+			CHECK((uint64_t)weft_resume(k[i], (void *)(i * 100 + 5), WEFT_HANDLE_NONE).payload ==
+			      i * 100 + 6);
 	for (uint64_t i = 0; i < MANY; i++)
 		weft_delete(k[i]);
 }

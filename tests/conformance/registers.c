@@ -20,9 +20,9 @@ static void spoil(void)
 			 "fninit"
 			 :
 			 :
-			 : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0",
-			   "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
-			   "xmm13", "xmm14", "xmm15", "cc", "memory");
+			 : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+			   "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+			   "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc", "memory");
 }
 
 static void *spoiler(void *argument)
@@ -226,7 +226,8 @@ static __attribute__((noinline)) uint64_t red_zone(weft_coro_t *self, uint64_t s
 /* More of those: nothing here is saved because of a call, only because of the switch. */
 static __attribute__((noinline)) bool leaf_integers(weft_coro_t *self, uint64_t a)
 {
-	uint64_t b = a * 3, c = a ^ 5, d = a + 7, e = a * 11, f = a ^ 13, g = a + 17, h = a * 19, i = a ^ 23, j = a + 29;
+	uint64_t b = a * 3, c = a ^ 5, d = a + 7, e = a * 11, f = a ^ 13, g = a + 17, h = a * 19, i = a ^ 23,
+		 j = a + 29;
 
 	weft__yield(self, self, &weft_suspended, NULL);
 	return b == a * 3 && c == (a ^ 5) && d == a + 7 && e == a * 11 && f == (a ^ 13) && g == a + 17 && h == a * 19 &&

@@ -112,7 +112,8 @@ enum { GROWERS = 8 };
 static void *grow_often(void *argument)
 {
 	for (size_t i = 0; i < 300; i++) {
-		weft_coro_t *k = make_on(WEFT_COMMIT, 256 * KB, uses_stack, (void *)((i * 37 + (size_t)argument * 13) % 200 * KB));
+		weft_coro_t *k =
+		    make_on(WEFT_COMMIT, 256 * KB, uses_stack, (void *)((i * 37 + (size_t)argument * 13) % 200 * KB));
 
 		REQUIRE(weft_returned(resume(k)));
 		weft_delete(k);

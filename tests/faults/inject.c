@@ -163,7 +163,7 @@ int main(int arguments, char **argument)
 	for (size_t i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
 	nothing_is_left();
-	printf("every %s: %lu made, %lu refused, %lu failed, %lu finished\n", every ? every : "0", count.made, count.refused,
-	       count.failed, count.finished);
+	printf("every %s: %lu made, %lu refused, %lu failed, %lu finished\n", every ? every : "0", count.made,
+	       count.refused, count.failed, count.finished);
 	return count.refused + count.failed ? 0 : 3;
 }

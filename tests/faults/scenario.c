@@ -26,8 +26,8 @@ int run_scenarios(const struct scenario *scenarios, size_t count, int arguments,
 		}
 		failed++;
 		printf("not ok %zu - %s\n", i + 1, s->name);
-		fprintf(stderr, "# %s: signal %d, code %d; expected signal %d and \"%s\"; standard error:\n%s\n", s->name, o.signal,
-			o.code, s->signal, s->text ? s->text : "", o.text);
+		fprintf(stderr, "# %s: signal %d, code %d; expected signal %d and \"%s\"; standard error:\n%s\n",
+			s->name, o.signal, o.code, s->signal, s->text ? s->text : "", o.text);
 	}
 	return failed > 0;
 }

@@ -2,11 +2,11 @@
 /*
  * Random programs of coroutines and effects, run by Weft and by the abstract machine (machine.h) in step.
  *
- * A program is a list of numbers. Whatever code is in control takes the next numbers to decide what to do among what the
- * machine allows, tells the machine, does it, and compares: did control arrive in the frame that the machine says, with
- * that value or request, from that coroutine, and are all states as they should be? Any list is a program, so that a
- * failing one can be made smaller by leaving numbers out. Each program runs in a child process; the smallest that still
- * fails is printed as a trace.
+ * A program is a list of numbers. Whatever code is in control takes the next numbers to decide what to do among what
+ * the machine allows, tells the machine, does it, and compares: did control arrive in the frame that the machine says,
+ * with that value or request, from that coroutine, and are all states as they should be? Any list is a program, so that
+ * a failing one can be made smaller by leaving numbers out. Each program runs in a child process; the smallest that
+ * still fails is printed as a trace.
  *
  *   differential [--operations N] [--seed N] [--program N] [--wrong RULE]
  *
@@ -431,7 +431,8 @@ static uint64_t perform(int effect, weft_coro_t *at, uint64_t x)
 	case ASK:
 		return at ? weft_perform_at(ask, at, x) : ask(x);
 	case EXCHANGE:
-		wide = at ? weft_perform_at(exchange, at, wide, (double)(uint32_t)x) : exchange(wide, (double)(uint32_t)x);
+		wide =
+		    at ? weft_perform_at(exchange, at, wide, (double)(uint32_t)x) : exchange(wide, (double)(uint32_t)x);
 		return wide.word[0];
 	case NOTIFY:
 		at ? weft_perform_at(notify, at, x) : notify(x);

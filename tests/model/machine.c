@@ -127,11 +127,8 @@ static void hand_over(struct machine *m, int place, int effect, uint64_t payload
 	int from = m->chain[place].k;
 
 	m->length = place;
-	m->event = (struct event){.kind = REQUESTED,
-				  .frame = top_frame(current(m)),
-				  .from = from,
-				  .effect = effect,
-				  .payload = payload};
+	m->event = (struct event){
+	    .kind = REQUESTED, .frame = top_frame(current(m)), .from = from, .effect = effect, .payload = payload};
 }
 
 void machine_split(struct machine *m, int place, int effect, uint64_t payload, int pending)

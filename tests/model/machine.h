@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The abstract machine that Weft implements, as plainly as it can be written: no stacks, no switches, only who waits for
- * what. After the appendix of "Effect Handlers for C via Coroutines" (OOPSLA 2024), plus what Weft adds: yielding to and
- * leaving an ancestor, switching sideways, resetting and deleting.
+ * The abstract machine that Weft implements, as plainly as it can be written: no stacks, no switches, only who waits
+ * for what. After the appendix of "Effect Handlers for C via Coroutines" (OOPSLA 2024), plus what Weft adds: yielding
+ * to and leaving an ancestor, switching sideways, resetting and deleting.
  *
- * A configuration is a chain of (continuation, set) pairs, outermost first: each continuation was resumed by the code of
- * the one before it (the first one by code outside of any), which handles the set. The last one executes.
- *   newcont        a suspended continuation: just itself
- *   resume k V L   appends what k holds to the chain; its first pair gets the set L
+ * A configuration is a chain of (continuation, set) pairs, outermost first: each continuation was resumed by the code
+ * of the one before it (the first one by code outside of any), which handles the set. The last one executes. newcont a
+ * suspended continuation: just itself resume k V L   appends what k holds to the chain; its first pair gets the set L
  *   perform l V    splits the chain at the last pair with l in its set; what is cut off is held by that pair's
  *                  continuation, and the code before it gets l<V, k>
  *   return V       cuts the last pair off, whose continuation is finished; the code before it gets ret V

@@ -16,7 +16,8 @@
 
 WEFT_EFFECT(int, ask, int, what);
 
-/* The compiler must not see through it. Not inlined: clang gives functions with assembly in them no fake stack frame. */
+/* The compiler must not see through it. Not inlined: clang gives functions with assembly in them no fake stack frame.
+ */
 static NOINLINE void *hide(void *p)
 {
 	__asm__ volatile("" : "+r"(p) : : "memory");

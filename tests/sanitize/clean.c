@@ -29,7 +29,8 @@ WEFT_EFFECT(int, ask_far, int, what);
 WEFT_EXCEPTION(fail, const char *, why, int, code);
 WEFT_FAMILY(state, (int, get), (void, put, int, value));
 
-/* The compiler must not see through it. Not inlined: clang gives functions with assembly in them no fake stack frame. */
+/* The compiler must not see through it. Not inlined: clang gives functions with assembly in them no fake stack frame.
+ */
 static NOINLINE void *hide(void *p)
 {
 	__asm__ volatile("" : "+r"(p) : : "memory");

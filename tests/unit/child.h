@@ -21,8 +21,9 @@ enum { CHILD_SECONDS = 20, CHILD_FAILED = 99 };
 
 /* In a child: ends it if the condition does not hold. */
 #define REQUIRE(condition)                                                                                             \
-	((condition) ? (void)0                                                                                         \
-		     : (fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition), _exit(CHILD_FAILED)))
+	((condition)                                                                                                   \
+	     ? (void)0                                                                                                 \
+	     : (fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition), _exit(CHILD_FAILED)))
 
 static inline void child_read(int from, struct outcome *o)
 {

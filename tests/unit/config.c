@@ -109,23 +109,15 @@ struct budget {
 
 #define BAD_BUDGET(value)                                                                                              \
 	{                                                                                                              \
-		value, 0, "weft: WEFT_BUDGET=" value                                                                   \
-			  " is ignored: say a number of bytes, with K, M or G if you like (512M)\n"                    \
+		value, 0,                                                                                              \
+		    "weft: WEFT_BUDGET=" value                                                                         \
+		    " is ignored: say a number of bytes, with K, M or G if you like (512M)\n"                          \
 	}
 
 static const struct budget budgets[] = {
-    {NULL, 0, ""},
-    {"1000000", 1000000, ""},
-    {"512M", 512u << 20, ""},
-    {"3G", (size_t)3 << 30, ""},
-    {"64k", 64 << 10, ""},
-    BAD_BUDGET(""),
-    BAD_BUDGET("0"),
-    BAD_BUDGET("much"),
-    BAD_BUDGET("-5"),
-    BAD_BUDGET("5 M"),
-    BAD_BUDGET("1.5G"),
-    BAD_BUDGET("18446744073709551616"),
+    {NULL, 0, ""},	   {"1000000", 1000000, ""}, {"512M", 512u << 20, ""}, {"3G", (size_t)3 << 30, ""},
+    {"64k", 64 << 10, ""}, BAD_BUDGET(""),	     BAD_BUDGET("0"),	       BAD_BUDGET("much"),
+    BAD_BUDGET("-5"),	   BAD_BUDGET("5 M"),	     BAD_BUDGET("1.5G"),       BAD_BUDGET("18446744073709551616"),
 };
 
 static void try_budget(const void *argument)
@@ -204,7 +196,8 @@ static void policies_available(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(stack_setting), T(other_policy), T(budget_setting), T(guard_setting), T(policy_names), T(policies_available),
+	    T(stack_setting), T(other_policy), T(budget_setting),
+	    T(guard_setting), T(policy_names), T(policies_available),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -500,7 +500,15 @@ static void set_words(uint32_t mxcsr_value, uint16_t control_value)
 	__asm__ volatile("ldmxcsr %0\n\tfldcw %1" : : "m"(mxcsr_value), "m"(control_value));
 }
 
-enum { NEAREST = 0x1f80, DOWN = 0x3f80, TO_ZERO = 0x7f80, FLUSH = 0x9f80, CW = 0x37f, CW_DOWN = 0x77f, CW_SINGLE = 0x07f };
+enum {
+	NEAREST = 0x1f80,
+	DOWN = 0x3f80,
+	TO_ZERO = 0x7f80,
+	FLUSH = 0x9f80,
+	CW = 0x37f,
+	CW_DOWN = 0x77f,
+	CW_SINGLE = 0x07f
+};
 
 #define ASSERT_WORDS(sse, x87)                                                                                         \
 	do {                                                                                                           \

@@ -84,8 +84,8 @@ static void sets(void **state)
 	assert_int_equal(handled(weft_handles(state, get)), GET | PUT);
 	assert_int_equal(handled(weft_handles(other_put)), 0);
 	assert_int_equal(handled(weft_handles(tell, tell)), TELL);
-	assert_int_equal(handled(weft_handles(silent, measure, defaulted, other_put, other_get, other, tell, ask, ask, ask,
-					      ask, ask, ask, ask, oops, get)),
+	assert_int_equal(handled(weft_handles(silent, measure, defaulted, other_put, other_get, other, tell, ask, ask,
+					      ask, ask, ask, ask, ask, oops, get)),
 			 OTHER | TELL | ASK | OOPS | GET);
 }
 
@@ -278,7 +278,7 @@ static void raw_effects(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(declared_once), T(sets),	   T(located_outside), T(requests), T(without_reply),
+	    T(declared_once), T(sets),	   T(located_outside), T(requests),    T(without_reply),
 	    T(breaking_out),  T(defaults), T(exceptions),      T(raw_effects),
 	};
 

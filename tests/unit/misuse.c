@@ -49,7 +49,8 @@ static void *resumes_itself(void *argument)
 	return argument;
 }
 
-CASE(resume_running, "weft: cannot resume coroutine \"worker\" (#1): it is running; only a suspended one can be resumed")
+CASE(resume_running,
+     "weft: cannot resume coroutine \"worker\" (#1): it is running; only a suspended one can be resumed")
 {
 	resume(worker(resumes_itself));
 }
@@ -67,13 +68,15 @@ CASE(resume_parent, "weft: cannot resume coroutine \"worker\" (#1): it is runnin
 	resume(worker(resumes_parent));
 }
 
-CASE(resume_deleted, "weft: cannot resume coroutine \"worker\" (#0): it was deleted, or never made; keep a weft_ref_t to notice")
+CASE(resume_deleted,
+     "weft: cannot resume coroutine \"worker\" (#0): it was deleted, or never made; keep a weft_ref_t to notice")
 {
 	weft_delete(worker(once));
 	resume(the);
 }
 
-CASE(resume_released, "weft: cannot resume coroutine \"worker\" (#0): it was deleted, or never made; keep a weft_ref_t to notice")
+CASE(resume_released,
+     "weft: cannot resume coroutine \"worker\" (#0): it was deleted, or never made; keep a weft_ref_t to notice")
 {
 	static weft_coro_t k;
 
@@ -163,21 +166,23 @@ static void *asks(void *argument)
 	return argument;
 }
 
-CASE(unhandled, "weft: unhandled effect \"ask\" in coroutine \"worker\" (#1): resume with weft_handles(ask), or set a default handler "
+CASE(unhandled, "weft: unhandled effect \"ask\" in coroutine \"worker\" (#1): resume with weft_handles(ask), or set a "
+		"default handler "
 		"with weft_set_default")
 {
 	weft_resume(worker(asks), NULL, weft_handles(tell, state));
 }
 
-CASE(unhandled_outside,
-     "weft: unhandled effect \"ask\" outside of any coroutine: resume with weft_handles(ask), or set a default handler with "
-     "weft_set_default")
+CASE(unhandled_outside, "weft: unhandled effect \"ask\" outside of any coroutine: resume with weft_handles(ask), or "
+			"set a default handler with "
+			"weft_set_default")
 {
 	ask();
 }
 
-CASE(unhandled_exception, "weft: unhandled effect \"oops\" outside of any coroutine: resume with weft_handles(oops), or set a default "
-			  "handler with weft_set_default")
+CASE(unhandled_exception,
+     "weft: unhandled effect \"oops\" outside of any coroutine: resume with weft_handles(oops), or set a default "
+     "handler with weft_set_default")
 {
 	oops(1);
 }
@@ -217,7 +222,8 @@ CASE(suspend_outside, "weft: weft_suspend called outside of any coroutine: only 
 	weft_suspend(NULL);
 }
 
-CASE(suspend_outside_attached, "weft: weft_suspend called outside of any coroutine: only code that weft_resume runs can call it")
+CASE(suspend_outside_attached,
+     "weft: weft_suspend called outside of any coroutine: only code that weft_resume runs can call it")
 {
 	resume(worker(once));
 	weft_suspend(NULL);
@@ -233,14 +239,16 @@ static void *exits_other(void *argument)
 	weft_exit(the, &weft_suspended, argument);
 }
 
-CASE(exit_other, "weft: cannot suspend or leave coroutine \"worker\" (#1): the current code does not run inside it; pass weft_current() or "
+CASE(exit_other, "weft: cannot suspend or leave coroutine \"worker\" (#1): the current code does not run inside it; "
+		 "pass weft_current() or "
 		 "an ancestor of it")
 {
 	worker(once);
 	resume(weft_create(exits_other, NULL));
 }
 
-CASE(exit_outside, "weft: cannot suspend or leave coroutine \"worker\" (#1): the current code does not run inside it; pass weft_current() or "
+CASE(exit_outside, "weft: cannot suspend or leave coroutine \"worker\" (#1): the current code does not run inside it; "
+		   "pass weft_current() or "
 		   "an ancestor of it")
 {
 	worker(once);
@@ -254,8 +262,9 @@ static void *yields_to_other(void *argument)
 	return argument;
 }
 
-CASE(yield_to_other, "weft: cannot suspend or leave coroutine \"worker\" (#1): the current code does not run inside it; pass "
-		     "weft_current() or an ancestor of it")
+CASE(yield_to_other,
+     "weft: cannot suspend or leave coroutine \"worker\" (#1): the current code does not run inside it; pass "
+     "weft_current() or an ancestor of it")
 {
 	worker(once);
 	resume(weft_create(yields_to_other, NULL));
@@ -267,8 +276,9 @@ static void *performs_at_other(void *argument)
 	return argument;
 }
 
-CASE(perform_at_other, "weft: cannot suspend or leave coroutine \"worker\" (#1): the current code does not run inside it; pass "
-		       "weft_current() or an ancestor of it")
+CASE(perform_at_other,
+     "weft: cannot suspend or leave coroutine \"worker\" (#1): the current code does not run inside it; pass "
+     "weft_current() or an ancestor of it")
 {
 	worker(once);
 	resume(weft_create(performs_at_other, NULL));
@@ -298,7 +308,8 @@ static void test_long_name(void **state)
 }
 
 /* Never made: zero bytes. */
-CASE(resume_zeros, "weft: cannot resume coroutine \"\" (#0): it was deleted, or never made; keep a weft_ref_t to notice")
+CASE(resume_zeros,
+     "weft: cannot resume coroutine \"\" (#0): it was deleted, or never made; keep a weft_ref_t to notice")
 {
 	weft_delete(weft_create(once, NULL));
 	the = weft_create(once, NULL);
@@ -312,16 +323,35 @@ CASE(resume_zeros, "weft: cannot resume coroutine \"\" (#0): it was deleted, or 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    C(resume_finished),	  C(resume_running),	C(resume_parent),  C(resume_deleted),
-	    C(resume_released),	  C(switch_to_finished), C(delete_running), C(reset_running),
-	    C(delete_deleted),	  C(reset_deleted),	C(delete_embedded), C(release_running),
-	    C(unhandled),	  C(unhandled_outside), C(unhandled_exception), C(default_returned),
-	    C(wrong_request),	  C(wrong_return),	C(suspend_outside), C(suspend_outside_attached),
-	    C(switch_outside),	  C(exit_other),	C(exit_outside),
+		C(resume_finished),
+		C(resume_running),
+		C(resume_parent),
+		C(resume_deleted),
+		C(resume_released),
+		C(switch_to_finished),
+		C(delete_running),
+		C(reset_running),
+		C(delete_deleted),
+		C(reset_deleted),
+		C(delete_embedded),
+		C(release_running),
+		C(unhandled),
+		C(unhandled_outside),
+		C(unhandled_exception),
+		C(default_returned),
+		C(wrong_request),
+		C(wrong_return),
+		C(suspend_outside),
+		C(suspend_outside_attached),
+		C(switch_outside),
+		C(exit_other),
+		C(exit_outside),
 #if WEFT_DEBUG
-	    C(yield_to_other),	  C(perform_at_other),
+		C(yield_to_other),
+		C(perform_at_other),
 #endif
-	    C(long_name),	  C(resume_zeros),
+		C(long_name),
+		C(resume_zeros),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -420,9 +420,9 @@ static void late_destructor(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(size_classes),	 T(geometry),	T(guard_sizes), T(find_foreign),  T(colours),
-	    T(warm),		 T(bins_are_bounded), T(statistics),	T(trimming),	  T(guards),
-	    T(without_guard),	 T(budget),	T(grows),	T(thread_exit),	  T(late_destructor),
+	    T(size_classes),  T(geometry),	   T(guard_sizes), T(find_foreign), T(colours),
+	    T(warm),	      T(bins_are_bounded), T(statistics),  T(trimming),	    T(guards),
+	    T(without_guard), T(budget),	   T(grows),	   T(thread_exit),  T(late_destructor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,8 +18,8 @@ int main(void)
 	weft_request_t r;
 
 	if (here != left_effect() || here != right_effect()) {
-		printf("three effects instead of one: %p %p %p\n", (const void *)here,
-		       (const void *)left_effect(), (const void *)right_effect());
+		printf("three effects instead of one: %p %p %p\n", (const void *)here, (const void *)left_effect(),
+		       (const void *)right_effect());
 		return 1;
 	}
 	weft_handle (r, k, beacon) {
