@@ -20,15 +20,14 @@ configure()
 {
 	local tree=$1 preset=$2 fresh=()
 
-	shift 2
 	if [[ -e $tree/CMakeCache.txt ]]; then
 		grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$tree/CMakeCache.txt" || fresh=(--fresh)
 		[[ ! -e $tree/build.ninja || ${fresh[*]-} ]] || return 0
 	fi
-	cd "$root" && cmake --preset "$preset" -B "$tree" "${fresh[@]}" "$@"
+	cd "$root" && cmake --preset "$preset" -B "$tree" "${fresh[@]}"
 }
 
-# configure_and_build TARGET TREE PRESET OPTIONS…: in a shell of its own, because it changes directory and environment.
+# configure_and_build TARGET TREE PRESET: in a shell of its own, because it changes directory and environment.
 # The variables of an outer build, whose compiler may be `weft cc`, are not meant for the library.
 configure_and_build()
 (
@@ -40,15 +39,15 @@ configure_and_build()
 	configure "$@" && cmake --build "$1" --target "$target"
 )
 
-# build_library TARGET PRESET [CLANG]: with the system's compiler, or with that clang; up to date when it returns. Sets
-# `library_dir`.
+# build_library TARGET PRESET: up to date when it returns. Sets `library_dir`.
 build_library()
 {
-	local target=$1 preset=$2 compiler=${3-} tree=$root/build/$2${3:+-clang} lock stamp
+	local target=$1 preset=$2 tree=$root/build/$2 product=libweft.a lock stamp
 
 	library_dir=$tree
 	stamp=$tree/.$target
-	! is_current "$stamp" || return 0
+	[[ $target == weft ]] || product=libweft.so
+	[[ ! -e $tree/$product ]] || ! is_current "$stamp" || return 0
 	# shellcheck source=tools/driver/packages.bash
 	. "$driver/packages.bash" || exit 70
 	need_packages "building the library" core
@@ -56,10 +55,10 @@ build_library()
 	exec {lock}>"$tree/.weft-lock" || die 1 "cannot write to $tree"
 	flock "$lock" || die 1 "cannot lock $tree/.weft-lock"
 	# Someone else may have built it meanwhile. A change while it is being built is newer than the stamp.
-	if ! is_current "$stamp"; then
+	if [[ ! -e $tree/$product ]] || ! is_current "$stamp"; then
 		: >"$stamp.new"
-		progress "building the library ($preset${compiler:+, $compiler})" configure_and_build \
-			"$target" "$tree" "$preset" ${compiler:+"-DCMAKE_C_COMPILER=$compiler"} || die 1 "the library does not build"
+		progress "building the library ($preset)" configure_and_build "$target" "$tree" "$preset" ||
+			die 1 "the library does not build"
 		mv -f -- "$stamp.new" "$stamp"
 	fi
 	exec {lock}>&-

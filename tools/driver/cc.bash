@@ -3,7 +3,7 @@
 #
 # weft cc, weft c++: the compiler, with what Weft needs added. Design:
 #  1. The arguments are handed on untouched; ours go before and after them. They are read only to learn what will
-#     happen: is anything linked, is it a program, with which sanitizer.
+#     happen: is anything linked, is it a program.
 #  2. Headers come by -isystem: the user's own directories win, and our macros raise no warnings in strict builds.
 #  3. A program gets the static library. A shared library gets none, because two copies of the runtime in a process do
 #     not know of each other's coroutines: it finds the program's. A program that exports everything (-rdynamic), as
@@ -79,8 +79,7 @@ split_response_file()
 	done
 }
 
-# Learn from a link's or compilation's arguments. Sets inputs, headers, links, shared, library, language, exports,
-# sanitizer.
+# Learn from a link's or compilation's arguments. Sets inputs, headers, links, shared, library, language, exports.
 read_arguments()
 {
 	local words
@@ -93,8 +92,6 @@ read_arguments()
 			;;
 		-shared | --shared) shared=yes ;;
 		-rdynamic | -Wl,-E | -Wl,--export-dynamic) exports=yes ;;
-		-fsanitize=*address* | -fsanitize=*thread*) sanitizer=${1#*=} ;;
-		-fno-sanitize=all | -fno-sanitize=*address* | -fno-sanitize=*thread*) sanitizer='' ;;
 		-lweft) library=weft_shared ;;
 		-x)
 			language=${2-}
@@ -147,32 +144,16 @@ find_compiler()
 	compiler=("$1")
 }
 
-compiler_is_clang()
-{
-	[[ ${compiler[*]} == *clang* ]]
-}
-
-# Where the library for this program is. Sets `library_dir`.
+# Where the library is; in the source tree, up to date. A sanitized program takes the same one: its headers tell the
+# sanitizer all it needs. Sets `library_dir`.
 find_library()
 {
-	local preset=release
-
-	case $sanitizer in
-	*address*) preset=asan ;;
-	*thread*) preset=tsan ;;
-	esac
 	if [[ $root ]]; then
 		# shellcheck source=tools/driver/build.bash
 		. "$driver/build.bash" || exit 70
-		# A sanitizer's runtime belongs to its compiler.
-		if [[ $sanitizer ]] && compiler_is_clang; then
-			build_library "$library" "$preset" "${compiler[-1]}"
-		else
-			build_library "$library" "$preset"
-		fi
+		build_library "$library" release
 		return
 	fi
-	[[ ! $sanitizer ]] || die 69 "this installation has no library built with -fsanitize=$sanitizer: use ./weft of the sources"
 	library_dir=$share/$layout_lib
 	[[ -e $library_dir/libweft.a ]] || die 69 "this installation has no $library_dir/libweft.a"
 }
@@ -196,7 +177,7 @@ policy_object()
 # Sets `before` and `after`, what goes around the arguments.
 surround()
 {
-	local inputs='' headers='' links=yes shared='' library=weft language='' exports='' sanitizer='' object library_dir
+	local inputs='' headers='' links=yes shared='' library=weft language='' exports='' object library_dir
 
 	before=() after=()
 	read_arguments "$@"

@@ -50,8 +50,7 @@ Its own options come first. With a build system:
   make CC="weft cc"        ./configure CC="weft cc"        CC=weft-cc cmake … (installed)
 
 WEFT_CC, WEFT_CXX   the compiler (default: cc, c++)
-In the source tree the library is built when needed, with AddressSanitizer or ThreadSanitizer if ARGS link
-with -fsanitize=address or thread.
+In the source tree the library is built when it is missing or older than its sources.
 END
 }
 
