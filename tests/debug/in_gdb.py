@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Runs inside gdb: walks stacks and prints what it sees, for tests/lanes/debug to compare.
+
+The convenience variable $_weft_task, set on gdb's command line, says what to do: chains, step, or look.
+"""
+import re
+
+import gdb
+
+OURS = set(
+    "stop leaf branch innermost middle outermost run foster run_fostered sibling switches run_sideways on_signal "
+    "run_finished misuses deep overflows spin spins main weft__entry weft__entry_saving weft__die_misuse "
+    "step_main step_inner step_outer pairs".split()
+)
+
+
+def name_of(frame):
+    """gdb takes two underscores in names of assembly for Ada's."""
+    return str(frame.name()).replace("weft.", "weft__")
+
+
+def walk(limit=400):
+    """The names of the frames that count, from inside out, and why the walk ended ("" if as it should)."""
+    names = []
+    frame = gdb.newest_frame()
+    trouble = ""
+    for _ in range(limit):
+        if name_of(frame) in OURS:
+            names.append(name_of(frame))
+        older = frame.older()
+        if older is None:
+            reason = frame.unwind_stop_reason()
+            if reason not in (gdb.FRAME_UNWIND_NO_REASON, gdb.FRAME_UNWIND_OUTERMOST):
+                trouble = gdb.frame_stop_reason_string(reason)
+            break
+        frame = older
+    return names, trouble
+
+
+def report(title, names, trouble):
+    print(f"WALK {title}: {' '.join(names)}" + (f" ({trouble})" if trouble else ""))
+
+
+def check_finish():
+    """finish, from the frame at hand and from the outermost of a coroutine; up, into the resumer."""
+    gdb.execute("finish", to_string=True)
+    print(f"WALK finish: {name_of(gdb.newest_frame())}")
+    while gdb.selected_frame().name() != "innermost":
+        gdb.execute("up", to_string=True)
+    gdb.execute("finish", to_string=True)
+    print(f"WALK finish innermost: {name_of(gdb.newest_frame())}")
+    while gdb.selected_frame().name() != "middle":
+        gdb.execute("up", to_string=True)
+    print(f"WALK up: {gdb.selected_frame().name()} {gdb.selected_frame().find_sal().symtab.filename.split('/')[-1]}")
+
+
+def chains():
+    gdb.execute("handle SIGUSR1 nostop noprint pass", to_string=True)
+    gdb.Breakpoint("*stop", internal=True)  # before the prologue: the argument is in its register
+    gdb.execute("run", to_string=True)
+    finished = False
+    while gdb.selected_inferior().pid:
+        title = gdb.parse_and_eval("(const char *)$rdi").string()
+        report(title, *walk())
+        text = gdb.execute("backtrace", to_string=True)
+        for phrase in ("corrupt", "inner to this frame", "identical to this frame"):
+            if phrase in text:
+                print(f"WALK {title}: backtrace says: {phrase}")
+        if title == "two" and not finished:
+            finished = True
+            check_finish()
+        gdb.execute("continue", to_string=True)
+
+
+def step():
+    """Walk at every instruction between step_begin and step_end."""
+    gdb.Breakpoint("step_begin", internal=True)
+    gdb.execute("run", to_string=True)
+    gdb.execute("finish", to_string=True)
+    total, bad, outside = 0, {}, {}
+    while True:
+        frame = gdb.newest_frame()
+        if frame.name() == "step_end":
+            break
+        names, trouble = walk(60)
+        total += 1
+        good = names[-2:] == ["step_main", "main"] and not trouble
+        if not good:
+            where = name_of(frame)
+            what = gdb.execute("x/i $pc", to_string=True).split("\t", 1)[-1].strip()
+            # Between the loads of rsp and rbp and the jump, only the far end's frame could be described.
+            last = where.startswith("weft_arch_") and re.match(r"jmp +\*|mov +0x[0-9a-f]+\(%rdi\),%rbp", what)
+            (bad if last else outside)[frame.pc()] = f"{where}: {what}: {' '.join(names)} {trouble}"
+        gdb.execute("stepi", to_string=True)
+        if total > 20000:
+            print("STEP lost: never came to step_end")
+            break
+    print(f"STEP instructions {total}, addresses where the walk breaks: {len(bad)} in inlined switches, {len(outside)} elsewhere")
+    for where in list(bad.items()) + [(pc, "ELSEWHERE " + text) for pc, text in outside.items()]:
+        print(f"STEP {where[0]:#x} {where[1]}")
+
+
+def look():
+    """Once: in a core dump, or where the program stopped."""
+    if not gdb.selected_inferior().pid:
+        gdb.execute("run", to_string=True)
+    names, trouble = walk(100000)
+    report("end", names[-12:], trouble)
+
+
+gdb.execute("set pagination off")
+gdb.execute("set debuginfod enabled off")
+gdb.execute("set confirm off")
+{"chains": chains, "step": step, "look": look}[gdb.convenience_variable("_weft_task").string()]()
