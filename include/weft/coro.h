@@ -62,7 +62,7 @@ struct weft__slot;
  * A coroutine. Complete, so that it may be embedded and used by value with weft_init; must not be copied or moved
  * between weft_init and weft_release. Every field is private: use the functions.
  */
-struct __attribute__((aligned(64))) weft_coro {
+struct __attribute__((aligned(16))) weft_coro {
 	/* First cache line: all that a switch touches (under clang, bx too). */
 	__extension__ union {
 		struct weft_link link;
@@ -147,7 +147,8 @@ WEFT_API weft_coro_t *weft_create_with(weft_fn_t *fn, void *arg, const weft_attr
 /**
  * Make a suspended coroutine in storage of the caller's: embedded, in an array, on the stack.
  * An object that is still in use by an earlier weft_init is released first, so that initialising anew never leaks.
- * @param k  storage of the caller's, 64-aligned, initialised or not; must stay in place until weft_release
+ * @param k  storage of the caller's, 16-aligned (64 is better: a switch then touches one cache line), initialised or not;
+ *           must stay in place until weft_release
  * @return 0, or a negative errno as weft_create_with
  */
 WEFT_API int weft_init(weft_coro_t *k, weft_fn_t *fn, void *arg, const weft_attr_t *attr);

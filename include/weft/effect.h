@@ -32,7 +32,7 @@
  *  4. Accessors check that the request is theirs. After weft_is the compiler knows it is and drops the check.
  * To reach: perform and resume in 3.0 ns (state, depth 0).
  *
- * Thread-safety as in coro.h. Source of the ideas: sheep handlers of libseff; clauses and families of Koka.
+ * In C++ declarations need C++14. Thread-safety as in coro.h. Source of the ideas: sheep handlers of libseff; clauses and families of Koka.
  */
 #ifndef WEFT_EFFECT_H
 #define WEFT_EFFECT_H
@@ -72,6 +72,7 @@ typedef struct weft_effect {
 #define WEFT_EXCEPTION(name, ...)                                                                                      \
 	enum { weft__index_##name };                                                                                   \
 	WEFT__FRAME(void, name, __VA_ARGS__)                                                                           \
+	typedef void weft__function_##name WEFT__PARAMETERS(__VA_ARGS__);                                              \
 	WEFT__DESCRIBE_OPERATION("weft.effect." #name, name, void, name, __VA_ARGS__)                                  \
 	WEFT__THROWER(name, __VA_ARGS__)                                                                               \
 	WEFT__ACCESSORS(void, name)                                                                                    \
@@ -114,8 +115,11 @@ WEFT__INLINE bool weft_returned(weft_request_t r)
  * performer's stack: valid until it is resumed or deleted. */
 #define weft_args(name, r) (weft__args_##name(r))
 
+/** The type of that struct: a handler that resumes before it is done with the arguments copies them. */
+#define weft_args_t(name) struct weft__##name
+
 /** Set the result of a request that is this effect (else: reported); delivered when its coroutine is resumed. */
-#define weft_reply(name, r, value) (weft__reply_##name((r), (value)))
+#define weft_reply(name, r, ...) (weft__reply_##name((r), __VA_ARGS__))
 
 /** For `switch (weft_op(family, r)) { case weft_case(get): … }`: the place of the request in its family; -1 if it is
  * not of this family. */
@@ -139,7 +143,7 @@ WEFT_API const char *weft_request_name(weft_request_t r);
  */
 #define weft_set_default(name, function)                                                                               \
 	do {                                                                                                           \
-		__typeof__(&name) weft__function = (function);                                                         \
+		weft__function_##name *weft__function = (function);                                                    \
 		__atomic_store_n(&weft_effect_##name.default_handler, (void (*)(void))weft__function,                  \
 				 __ATOMIC_RELEASE);                                                                    \
 	} while (0)
@@ -224,6 +228,7 @@ WEFT_EXTERN_C_END
 
 #define WEFT__OPERATION(symbol, family, result, name, ...)                                                             \
 	WEFT__FRAME(result, name, __VA_ARGS__)                                                                         \
+	typedef result weft__function_##name WEFT__PARAMETERS(__VA_ARGS__);                                            \
 	WEFT__DESCRIBE_OPERATION(symbol, family, result, name, __VA_ARGS__)                                            \
 	WEFT__PERFORMER(family, result, name, __VA_ARGS__)                                                             \
 	WEFT__ACCESSORS(result, name)

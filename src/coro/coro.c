@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert(sizeof(weft_coro_t) == WEFT__OBJECT_BYTES, "the slot's room for a coroutine");
+_Static_assert(sizeof(weft_coro_t) <= WEFT__OBJECT_BYTES, "the slot's room for a coroutine");
 
 /* Used: by inline assembly only, which link-time optimization does not see. */
 __attribute__((used, visibility("default"), tls_model("initial-exec"))) __thread weft_coro_t *weft__tls_self;
@@ -216,9 +216,12 @@ static bool made_within(const weft_coro_t *k, const weft_coro_t *outer)
 
 /*
  * Coroutines that were running inside k will not run again. They all become FINISHED. Those made by the frames that are
- * lost belong to nobody any more: they are chained behind k (through `parent`, starting at k->leaf) until k is reset or
- * deleted, because the payload of a request may lie on their stacks.
+ * lost belong to nobody any more. They are kept until k is reset or deleted, because the payload of a request may lie on
+ * their stacks, in a ring: k->leaf is the first, `parent` the next, `leaf` the previous, and k closes it. `handled`, which a
+ * finished coroutine has no use for, marks them.
  */
+enum { ORPHAN = 4 };
+
 static void abandon(weft_coro_t *k, weft_coro_t *leaf)
 {
 	weft_coro_t *orphans = k, *c = leaf, *up;
@@ -228,11 +231,36 @@ static void abandon(weft_coro_t *k, weft_coro_t *leaf)
 		c->link.pc = (void *)weft__in_finished;
 		c->leaf = c;
 		if (made_within(c, k)) {
+			c->handled = ORPHAN;
 			c->parent = orphans;
+			if (orphans != k)
+				orphans->leaf = c;
 			orphans = c;
 		}
 	}
 	k->leaf = orphans;
+	if (orphans != k)
+		orphans->leaf = k;
+}
+
+static bool is_orphan(const weft_coro_t *k)
+{
+	return k->handled == ORPHAN && k->link.pc == (void *)weft__in_finished;
+}
+
+/* Its owner was not lost after all, and gives it back or uses it again. */
+static void leave_orphans(weft_coro_t *c)
+{
+	weft_coro_t *previous = c->leaf, *next = c->parent;
+
+	if (is_orphan(previous))
+		previous->parent = next;
+	else
+		previous->leaf = next;
+	if (is_orphan(next))
+		next->leaf = previous;
+	c->handled = 0;
+	c->leaf = c;
 }
 
 static void bury_orphans(weft_coro_t *k)
@@ -241,7 +269,7 @@ static void bury_orphans(weft_coro_t *k)
 
 	for (; c != k; c = next) {
 		next = c->parent;
-		bury_orphans(c);
+		c->handled = 0;
 		bury(c);
 	}
 	k->leaf = k;
@@ -251,6 +279,10 @@ static void drop_frames(weft_coro_t *k)
 {
 	if (weft__likely(k->leaf == k))
 		return;
+	if (is_orphan(k)) {
+		leave_orphans(k);
+		return;
+	}
 	if (k->link.pc != (void *)weft__in_finished) /* suspended from below */
 		abandon(k, k->leaf);
 	bury_orphans(k);
