@@ -28,7 +28,7 @@ static void *deep(void *argument)
 	char *top = __builtin_frame_address(0);
 
 	(void)argument;
-	return (void *)descend(top - weft_stack_usable(self) + 8192, 0);
+	return (void *)descend(top - weft_stack_usable(self) + 6144, 0);
 }
 
 static void most_of_the_stack(size_t size)
@@ -44,7 +44,7 @@ static void most_of_the_stack(size_t size)
 	r = weft_resume(k, NULL, weft_handles(depth_reached));
 	CHECK(weft_is(depth_reached, r));
 	depth = weft_args(depth_reached, r)->depth;
-	CHECK(depth > weft_stack_usable(k) / 1024 / 2);
+	CHECK(depth > (weft_stack_usable(k) - 8192) / 1024);
 	weft_reply(depth_reached, r, 7);
 	r = weft_resume(k, NULL, weft_handles(depth_reached));
 	CHECK(weft_returned(r) && (uint64_t)r.payload == depth + 7);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * a4 THREADS COROUTINES N RUNS: experiment A4 of the lab over and over. Each thread runs coroutines that perform
- * async_op(N … 1); a recursive handler returns (i + rest) XOR 0xABCDEF. Every second coroutine is handled inside another
- * one, whose stack must grow for the recursion. All sums must be what plain recursion gives.
+ * async_op(N … 1); a recursive handler returns (i + rest) XOR 0xABCDEF. Every second coroutine is handled inside
+ * another one, whose stack must grow for the recursion. All sums must be what plain recursion gives.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -126,6 +126,7 @@ int main(int count, char **arguments)
 		if (i % 8 == 0)
 			weft_stack_trim(); /* so that stacks grow again */
 	}
-	printf("%ld runs of %ld threads, %ld coroutines each, n = %ld: all %ld\n", runs, threads, coroutines, n, (long)expected);
+	printf("%ld runs of %ld threads, %ld coroutines each, n = %ld: all %ld\n", runs, threads, coroutines, n,
+	       (long)expected);
 	return 0;
 }

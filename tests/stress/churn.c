@@ -75,7 +75,8 @@ static weft_coro_t *exchange(weft_coro_t *k, uint64_t x)
 
 static weft_coro_t *make(uint64_t x)
 {
-	weft_attr_t attr = {.policy = (weft_policy_t)(x % WEFT_POLICY_COUNT), .stack_size = (size_t)(64 << x / 8 % 3) << 10};
+	weft_attr_t attr = {.policy = (weft_policy_t)(x % WEFT_POLICY_COUNT),
+			    .stack_size = (size_t)(64 << x / 8 % 3) << 10};
 	weft_coro_t *k = weft_create_with(lives, (void *)x, &attr);
 
 	if (!k)

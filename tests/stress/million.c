@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * million [COUNT [BYTES]]: so many suspended coroutines, each on a guarded stack of 256 KiB of the default policy, in one
- * process; what they cost in resident memory and page tables, at most BYTES each. All are continued and deleted
+ * million [COUNT [BYTES]]: so many suspended coroutines, each on a guarded stack of 256 KiB of the default policy, in
+ * one process; what they cost in resident memory and page tables, at most BYTES each. All are continued and deleted
  * afterwards.
  */
 #include <stdio.h>
@@ -69,7 +69,8 @@ static bool guarded(weft_coro_t *k)
 
 int main(int count, char **arguments)
 {
-	size_t n = count > 1 ? strtoul(arguments[1], NULL, 0) : 1000000, limit = count > 2 ? strtoul(arguments[2], NULL, 0) : 4800;
+	size_t n = count > 1 ? strtoul(arguments[1], NULL, 0) : 1000000,
+	       limit = count > 2 ? strtoul(arguments[2], NULL, 0) : 4800;
 	weft_attr_t attr = {.stack_size = 256 << 10};
 	weft_coro_t **k = calloc(n, sizeof *k);
 	size_t before, each;
@@ -86,9 +87,10 @@ int main(int count, char **arguments)
 			fail("wrong payload", i);
 	}
 	each = (status("VmRSS:") + status("VmPTE:") - before) * 1024 / n;
-	printf("%zu suspended coroutines, %s, guards by %s: %zu bytes each (%zu MiB resident, %zu MiB page tables), %zu mappings\n", n,
-	       weft_policy_name(weft_default_policy()), weft_guard_mechanism(), each, status("VmRSS:") >> 10, status("VmPTE:") >> 10,
-	       mappings());
+	printf("%zu suspended coroutines, %s, guards by %s: %zu bytes each (%zu MiB resident, %zu MiB page tables), "
+	       "%zu mappings\n",
+	       n, weft_policy_name(weft_default_policy()), weft_guard_mechanism(), each, status("VmRSS:") >> 10,
+	       status("VmPTE:") >> 10, mappings());
 	for (size_t i = 0; i < n; i += n / 1000 + 1)
 		if (!guarded(k[i]))
 			fail("not guarded", i);

@@ -8,15 +8,15 @@
 
 #include "unit.h"
 
-static struct weft__bin *bin_of(weft_policy_t policy, unsigned size_class)
+static struct weft__bin *bin_of(weft_policy_t policy, unsigned class)
 {
-	return &weft__thread()->bins[policy][size_class];
+	return &weft__thread()->bins[policy][class];
 }
 
-static struct weft__slot *take(weft_policy_t policy, unsigned size_class)
+static struct weft__slot *take(weft_policy_t policy, unsigned class)
 {
 	int error = 0;
-	struct weft__slot *slot = weft__slot_take(weft__thread(), bin_of(policy, size_class), true, &error);
+	struct weft__slot *slot = weft__slot_take(bin_of(policy, class), &error);
 
 	assert_non_null(slot);
 	assert_int_equal(error, 0);
@@ -25,7 +25,7 @@ static struct weft__slot *take(weft_policy_t policy, unsigned size_class)
 
 static size_t stride_of(size_t size)
 {
-	return (size_t)1 << (WEFT__MIN_STRIDE_SHIFT + weft__size_class(WEFT_FIXED, size));
+	return (size_t)1 << weft__class_shift(weft__class(WEFT_FIXED, size, true));
 }
 
 static void size_classes(void **state)
@@ -36,27 +36,27 @@ static void size_classes(void **state)
 		assert_int_equal(stride_of(size - 1), size);
 		assert_int_equal(stride_of(size / 2 + 1), size);
 	}
-	assert_int_equal(weft__size_class(WEFT_FIXED, 0), weft__size_class(WEFT_FIXED, 64 << 10));
-	assert_int_equal(weft__size_class(WEFT_OVERCOMMIT, 0), weft__size_class(WEFT_FIXED, 256 << 10));
-	assert_int_equal(weft__size_class(WEFT_COMMIT, (size_t)1 << 30), WEFT__CLASSES - 1);
-	assert_int_equal(weft__size_class(WEFT_COMMIT, ((size_t)1 << 30) + 1), WEFT__CLASSES);
-	assert_int_equal(weft__size_class(WEFT_COMMIT, SIZE_MAX), WEFT__CLASSES);
+	assert_int_equal(weft__class(WEFT_FIXED, 0, true), weft__class(WEFT_FIXED, 64 << 10, true));
+	assert_int_equal(weft__class(WEFT_OVERCOMMIT, 0, true), weft__class(WEFT_FIXED, 256 << 10, true));
+	assert_int_equal(weft__class(WEFT_COMMIT, (size_t)1 << 30, true), WEFT__SIZES - 1);
+	assert_int_equal(weft__class(WEFT_COMMIT, ((size_t)1 << 30) + 1, true), WEFT__CLASSES);
+	assert_int_equal(weft__class(WEFT_COMMIT, SIZE_MAX, true), WEFT__CLASSES);
 }
 
-static void geometry_of(weft_policy_t policy, unsigned size_class)
+static void geometry_of(weft_policy_t policy, unsigned class)
 {
-	struct weft__slot *slot = take(policy, size_class);
+	struct weft__slot *slot = take(policy, class);
 	char *start = weft__slot_start(slot), *end = weft__slot_end(slot);
-	size_t stride = (size_t)1 << (WEFT__MIN_STRIDE_SHIFT + size_class), span = (size_t)1 << WEFT__SPAN_SHIFT;
+	size_t stride = (size_t)1 << weft__class_shift(class), smallest_span = 1 << 18;
 
 	assert_int_equal(end - start, stride);
-	assert_int_equal((uintptr_t)start % (stride < span ? stride : span), 0);
+	assert_int_equal((uintptr_t)start % (stride < smallest_span ? stride : smallest_span), 0);
 	assert_int_equal((uintptr_t)slot % 64, 0);
-	assert_ptr_equal(slot->low, start + weft__guard_size(WEFT__MIN_STRIDE_SHIFT + size_class));
+	assert_ptr_equal(slot->low, start + weft__guard_size(class));
 	assert_true((char *)slot > slot->low && (char *)(slot + 1) <= end);
 	assert_int_equal(slot->policy, policy);
+	assert_int_equal(slot->class, class);
 	assert_null(slot->owner);
-	assert_true(slot->guarded);
 	/* Found from any address in it, and not from the neighbours'. */
 	assert_ptr_equal(weft__arena_find(start), slot);
 	assert_ptr_equal(weft__arena_find(slot), slot);
@@ -72,18 +72,28 @@ static void geometry(void **state)
 {
 	(void)state;
 	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)
-		for (unsigned size_class = 0; size_class < WEFT__CLASSES - 2; size_class += 3)
-			geometry_of((weft_policy_t)policy, size_class);
+		for (size_t size = 16 << 10; size <= 64 << 20; size *= 4) {
+			geometry_of((weft_policy_t)policy, weft__class((weft_policy_t)policy, size, true));
+			geometry_of((weft_policy_t)policy, weft__class((weft_policy_t)policy, size, false));
+		}
+}
+
+static size_t guard_of(size_t size)
+{
+	return weft__guard_size(weft__class(WEFT_FIXED, size, true));
 }
 
 static void guard_sizes(void **state)
 {
 	(void)state;
-	assert_int_equal(weft__guard_size(14), 4096);
-	assert_int_equal(weft__guard_size(16), 4096);
-	assert_int_equal(weft__guard_size(18), 16384);
-	assert_int_equal(weft__guard_size(20), 65536);
-	assert_int_equal(weft__guard_size(30), 65536);
+	assert_int_equal(guard_of(16 << 10), 4096);
+	assert_int_equal(guard_of(64 << 10), 4096);
+	assert_int_equal(guard_of(256 << 10), 16384);
+	assert_int_equal(guard_of(1 << 20), 65536);
+	assert_int_equal(guard_of((size_t)1 << 30), 65536);
+	assert_int_equal(weft__guard_size(weft__class(WEFT_FIXED, 1 << 20, false)), 0);
+	/* Where pages are closed until they are used there is always a guard. */
+	assert_int_equal(weft__class(WEFT_COMMIT, 1 << 20, false), weft__class(WEFT_COMMIT, 1 << 20, true));
 }
 
 static void find_foreign(void **state)
@@ -107,7 +117,7 @@ static void colours(void **state)
 
 	(void)state;
 	for (int i = 0; i < COUNT; i++)
-		slot[i] = take(WEFT_OVERCOMMIT, 3);
+		slot[i] = take(WEFT_OVERCOMMIT, weft__class(WEFT_OVERCOMMIT, 128 << 10, true));
 	for (int i = 1; i < COUNT; i++)
 		different += (uintptr_t)slot[i] % 4096 != (uintptr_t)slot[0] % 4096;
 	assert_true(different >= COUNT / 2);
@@ -118,11 +128,11 @@ static void colours(void **state)
 /* The last one given is the first one taken, and its memory is as it was left. */
 static void warm(void **state)
 {
-	struct weft__slot *slot = take(WEFT_FIXED, 1);
+	struct weft__slot *slot = take(WEFT_FIXED, weft__class(WEFT_FIXED, 32 << 10, true));
 
 	(void)state;
 	weft__slot_give(slot);
-	assert_ptr_equal(take(WEFT_FIXED, 1), slot);
+	assert_ptr_equal(take(WEFT_FIXED, weft__class(WEFT_FIXED, 32 << 10, true)), slot);
 	weft__slot_give(slot);
 }
 
@@ -130,21 +140,22 @@ static void bins_are_bounded(void **state)
 {
 	enum { COUNT = 3 * WEFT__BIN_LIMIT };
 	static struct weft__slot *slot[COUNT];
-	struct weft__bin *bin = bin_of(WEFT_OVERCOMMIT, 5);
+	unsigned class = weft__class(WEFT_OVERCOMMIT, 512 << 10, true);
+	struct weft__bin *bin = bin_of(WEFT_OVERCOMMIT, class);
+	uint32_t in_bin = 0;
 
 	(void)state;
 	for (int i = 0; i < COUNT; i++)
-		slot[i] = take(WEFT_OVERCOMMIT, 5);
+		slot[i] = take(WEFT_OVERCOMMIT, class);
 	for (int i = 0; i < COUNT; i++)
 		weft__slot_give(slot[i]);
 	assert_true(bin->limit <= WEFT__BIN_LIMIT);
-	int in_bin = 0;
 	for (struct weft__slot *s = bin->head; s; s = s->next)
 		in_bin++;
-	assert_true(in_bin <= (int)bin->limit);
+	assert_true(in_bin <= bin->limit);
 	/* All of them come back, each once. */
 	for (int i = 0; i < COUNT; i++) {
-		slot[i] = take(WEFT_OVERCOMMIT, 5);
+		slot[i] = take(WEFT_OVERCOMMIT, class);
 		for (int j = 0; j < i; j++)
 			assert_ptr_not_equal(slot[i], slot[j]);
 	}
@@ -284,15 +295,14 @@ static void guards(void **state)
 static void without_guard(void **state)
 {
 	(void)state;
-	weft_stack_trim();
 	for (int p = WEFT_FIXED; p <= WEFT_OVERCOMMIT; p++) {
-		weft_coro_t *k = make((weft_policy_t)p, 64 << 20, WEFT_NO_GUARD), *guarded;
+		weft_coro_t *k = make((weft_policy_t)p, 64 << 10, WEFT_NO_GUARD),
+			    *guarded = make((weft_policy_t)p, 64 << 10, 0);
 
-		assert_true(writable(k->slot->low - 1));
+		assert_ptr_equal(k->slot->low, weft__slot_start(k->slot));
+		assert_true(writable(k->slot->low));
+		assert_true(weft_stack_usable(k) > (60 << 10));
 		weft_delete(k);
-		/* The same slot for one who wants a guard. */
-		guarded = make((weft_policy_t)p, 64 << 20, 0);
-		assert_ptr_equal(guarded, k);
 		assert_false(writable(guarded->slot->low - 1));
 		weft_delete(guarded);
 	}
