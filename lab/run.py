@@ -227,7 +227,7 @@ def _skipped(contenders, missing):
     for c in contenders:
         why = missing.get(Builder.key(c))
         if why:
-            lines.setdefault(f"{c.title}: {why}")
+            lines.setdefault(f"{c.title}: {why}", None)
     return list(lines)
 
 

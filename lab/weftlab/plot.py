@@ -39,8 +39,15 @@ def glance(results):
     """Three figures that sum up, for the top of the page."""
     micro = next((e for e in results["experiments"] if e["id"] == "micro"), None)
     wanted = ("resume_yield", "perform", "life_warm")
-    cases = [c for c in micro["cases"] if c["id"] in wanted and any(r["stats"] for r in c["rows"])] if micro else []
+    cases = [_without_variants(c) for c in micro["cases"] if c["id"] in wanted] if micro else []
+    cases = [c for c in cases if any(r["stats"] for r in c["rows"])]
     return _dots({"id": "glance"}, cases, columns=3, width=11.5) if cases else ""
+
+
+def _without_variants(case):
+    """Weft's other ways to do the same, and other people's earlier figures, are for the section itself."""
+    own = [r for r in case["rows"] if r["kind"] != "weft" or r["contender"].startswith("weft/")]
+    return {**case, "rows": own, "reference": None}
 
 
 # ---- dots ---------------------------------------------------------------------------------------------------
@@ -89,6 +96,7 @@ def _dots(entry, cases, columns=2, width=11.5):
     heights = [max(len(p[0]) for p in row) * 0.235 + 0.85 for row in rows]
     figure, axes = pyplot.subplots(len(rows), columns, figsize=(width, sum(heights)), squeeze=False,
                                    gridspec_kw={"height_ratios": heights}, layout="constrained")
+    figure.get_layout_engine().set(h_pad=0.12, w_pad=0.06)
     for i, axis in enumerate(axes.flat):
         if i >= len(cases):
             axis.set_visible(False)
@@ -104,7 +112,8 @@ def _panel(axis, case, marks, axis_title, relative):
         if m["value"] is not None:
             axis.plot([m["low"], m["high"]], [y, y], color=m["colour"], lw=3.2, alpha=0.35, solid_capstyle="round")
             axis.plot(m["value"], y, "o", color=m["colour"], ms=6.5, zorder=3)
-            axis.annotate(_short(m["text"], case["unit"]), (m["high"], y), xytext=(7, 0), textcoords="offset points",
+            beside = m["published"] and m["high"] < m["published"] < m["high"] * (high / low) ** 0.25
+            axis.annotate(_short(m["text"], case["unit"]), (m["published"] if beside else m["high"], y), xytext=(7, 0), textcoords="offset points",
                           va="center", fontsize=8, color=INK)
         if m["published"]:
             axis.plot(m["published"], y, "D", mfc="none", mec=PUBLISHED, ms=6, mew=1.4, zorder=2)

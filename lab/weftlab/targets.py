@@ -43,12 +43,18 @@ def _measured(target, cases, size, text_bytes):
         bases = [r["stats"]["median"] for r in case["rows"] if r["contender"] in target["best_of"] and r["stats"]]
         if not bases or not min(bases):
             return None, ""
-        return value / min(bases), worst["policy"]
+        return value / min(bases), ", ".join(filter(None, [worst["policy"], _also(target, case, value)]))
     if target["unit"] == "s" and case["unit"] != "s":
         value = value * target["ops"] * 1e-9
         if size != "full":
             note = "projected"
     return value, ", ".join(filter(None, [worst["policy"], note]))
+
+
+def _also(target, case, value):
+    """The same figure against another contender, for information."""
+    other = next((r for r in case["rows"] if r["contender"] == target.get("also") and r["stats"]), None)
+    return f"{value / other['stats']['median']:.2f} × {other['title']}" if other else ""
 
 
 def _weft(case, target):
