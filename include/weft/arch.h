@@ -52,9 +52,9 @@ typedef struct weft_request {
 } weft_request_t;
 
 /**
- * Both ends of a coroutine's connection to its resumer. sp/pc/fp are valid while it is suspended, parent_* from its first
- * resume on; a running coroutine's parent_* lead the unwinder to its resumer. What a switch touches is one cache line:
- * six words here and two of the layer above.
+ * Both ends of a coroutine's connection to its resumer. sp/pc/fp are valid while it is suspended, parent_* from its
+ * first resume on; a running coroutine's parent_* lead the unwinder to its resumer. What a switch touches is one cache
+ * line: six words here and two of the layer above.
  */
 struct weft_link {
 	void *sp, *pc, *fp;

@@ -31,10 +31,10 @@ typedef void *weft_fn_t(void *arg);
 typedef enum weft_state { WEFT_SUSPENDED, WEFT_RUNNING, WEFT_FINISHED, WEFT_DELETED } weft_state_t;
 
 enum {
-	WEFT_SAVE_FPU = 1u << 0,	/**< keep MXCSR and the x87 control word per coroutine */
-	WEFT_NO_GUARD = 1u << 1,	/**< no guard: an overflow goes unnoticed; slots may be 8 KiB, and up to 32 KiB they
-					   share huge pages, which serves thousands of small stacks that are all in use
-					   (`commit` guards anyway) */
+	WEFT_SAVE_FPU = 1u << 0, /**< keep MXCSR and the x87 control word per coroutine */
+	WEFT_NO_GUARD = 1u << 1, /**< no guard: an overflow goes unnoticed; slots may be 8 KiB, and up to 32 KiB they
+				    share huge pages, which serves thousands of small stacks that are all in use
+				    (`commit` guards anyway) */
 	WEFT_SAVE_EXCEPTIONS = 1u << 2, /**< keep the C++ exceptions being handled per coroutine: for those that suspend
 					   inside a catch block, or in a destructor during unwinding */
 };
@@ -44,9 +44,9 @@ typedef struct weft_attr {
 	const char *name;     /**< for messages and debuggers; borrowed: must outlive the coroutine; may be NULL */
 	weft_policy_t policy; /**< where the stack comes from */
 	unsigned flags;	      /**< WEFT_SAVE_FPU, WEFT_NO_GUARD, WEFT_SAVE_EXCEPTIONS, combined with | */
-	size_t stack_size;    /**< bytes reserved, guard and object included; a hint, rounded up to 16 KiB · 2^n (8 KiB · 2^n
-				   without a guard); 0: WEFT_STACK's, else the policy's own default */
-	void *user_data;      /**< anything */
+	size_t stack_size; /**< bytes reserved, guard and object included; a hint, rounded up to 16 KiB · 2^n (8 KiB ·
+			      2^n without a guard); 0: WEFT_STACK's, else the policy's own default */
+	void *user_data;   /**< anything */
 } weft_attr_t;
 
 /** Why the runtime ended a coroutine. */
@@ -147,8 +147,8 @@ WEFT_API weft_coro_t *weft_create_with(weft_fn_t *fn, void *arg, const weft_attr
 /**
  * Make a suspended coroutine in storage of the caller's: embedded, in an array, on the stack.
  * An object that is still in use by an earlier weft_init is released first, so that initialising anew never leaks.
- * @param k  storage of the caller's, 16-aligned (64 is better: a switch then touches one cache line), initialised or not;
- *           must stay in place until weft_release
+ * @param k  storage of the caller's, 16-aligned (64 is better: a switch then touches one cache line), initialised or
+ * not; must stay in place until weft_release
  * @return 0, or a negative errno as weft_create_with
  */
 WEFT_API int weft_init(weft_coro_t *k, weft_fn_t *fn, void *arg, const weft_attr_t *attr);
@@ -376,8 +376,8 @@ WEFT__INLINE void *weft_suspend(void *payload)
 
 /**
  * Finish `k`, the current coroutine or an ancestor of it: its resumer gets the request, nothing is saved, and the
- * coroutines running below `k` are finished with it (see weft_reset for who deletes them). The payload may lie on the stack
- * that is left: it stays readable until `k` is reset or deleted.
+ * coroutines running below `k` are finished with it (see weft_reset for who deletes them). The payload may lie on the
+ * stack that is left: it stays readable until `k` is reset or deleted.
  */
 WEFT__INLINE WEFT__NORETURN void weft_exit(weft_coro_t *k, const struct weft_effect *effect, void *payload)
 {

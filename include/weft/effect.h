@@ -32,7 +32,8 @@
  *  4. Accessors check that the request is theirs. After weft_is the compiler knows it is and drops the check.
  * To reach: perform and resume in 3.0 ns (state, depth 0).
  *
- * In C++ declarations need C++14. Thread-safety as in coro.h. Source of the ideas: sheep handlers of libseff; clauses and families of Koka.
+ * In C++ declarations need C++14. Thread-safety as in coro.h. Source of the ideas: sheep handlers of libseff; clauses
+ * and families of Koka.
  */
 #ifndef WEFT_EFFECT_H
 #define WEFT_EFFECT_H

@@ -13,7 +13,8 @@
 
 namespace ctx = boost::context;
 
-namespace {
+namespace
+{
 
 constexpr std::size_t small_stack = 64 * 1024;
 
@@ -159,10 +160,10 @@ int64_t perform(int64_t n)
 
 class generator
 {
-    public:
+      public:
 	class yielder
 	{
-	    public:
+	      public:
 		yielder(ctx::fiber &&sink, generator &owner) : sink_{std::move(sink)}, owner_{owner}
 		{
 		}
@@ -193,7 +194,7 @@ class generator
 		return static_cast<bool>(fiber_);
 	}
 
-    private:
+      private:
 	int64_t value_ = 0;
 	ctx::fiber fiber_;
 };

@@ -13,11 +13,12 @@
 #include <utility>
 #include <vector>
 
-namespace {
+namespace
+{
 
 class generator
 {
-    public:
+      public:
 	struct promise_type;
 	using handle = std::coroutine_handle<promise_type>;
 
@@ -120,7 +121,7 @@ class generator
 		return static_cast<bool>(h_);
 	}
 
-    private:
+      private:
 	explicit generator(handle h) : h_{h}
 	{
 	}

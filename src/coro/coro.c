@@ -74,7 +74,8 @@ static void arm(weft_coro_t *k, weft_fn_t *fn, void *arg)
 	k->failure = WEFT_NO_FAILURE;
 }
 
-static inline void set_up(weft_coro_t *k, struct weft__slot *slot, struct weft__thread *thread, weft_fn_t *fn, void *arg)
+static inline void set_up(weft_coro_t *k, struct weft__slot *slot, struct weft__thread *thread, weft_fn_t *fn,
+			  void *arg)
 {
 	const weft_coro_t *creator = weft__self();
 
@@ -216,9 +217,9 @@ static bool made_within(const weft_coro_t *k, const weft_coro_t *outer)
 
 /*
  * Coroutines that were running inside k will not run again. They all become FINISHED. Those made by the frames that are
- * lost belong to nobody any more. They are kept until k is reset or deleted, because the payload of a request may lie on
- * their stacks, in a ring: k->leaf is the first, `parent` the next, `leaf` the previous, and k closes it. `handled`, which a
- * finished coroutine has no use for, marks them.
+ * lost belong to nobody any more. They are kept until k is reset or deleted, because the payload of a request may lie
+ * on their stacks, in a ring: k->leaf is the first, `parent` the next, `leaf` the previous, and k closes it. `handled`,
+ * which a finished coroutine has no use for, marks them.
  */
 enum { ORPHAN = 4 };
 
@@ -332,7 +333,6 @@ void weft_release(weft_coro_t *k)
 	drop_frames(k);
 	bury(k);
 }
-
 
 /* Does the storage hold a coroutine made by weft_init? It may hold anything; the arena knows what it gave out. */
 static bool in_use(weft_coro_t *k)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Coroutines that keep more than the registers: WEFT_SAVE_FPU, WEFT_SAVE_EXCEPTIONS. The object has room for one copy of the state;
- * entering and leaving exchange it with the thread's. A switch sideways passes through neither landing pad nor
- * return of the coroutine it leaves, and does the same by hand.
+ * Coroutines that keep more than the registers: WEFT_SAVE_FPU, WEFT_SAVE_EXCEPTIONS. The object has room for one copy
+ * of the state; entering and leaving exchange it with the thread's. A switch sideways passes through neither landing
+ * pad nor return of the coroutine it leaves, and does the same by hand.
  */
 #include "arch/fpu.h"
 #include "coro/coro.h"

@@ -146,8 +146,9 @@ static enum weft__fault commit_fault(struct weft__slot *slot, char *address)
 		}
 		if (atomic_compare_exchange_strong(&slot->open, &open, to)) {
 			if (weft__unguard(to, (size_t)(open - to))) {
-				/* The kernel has no memory for it, or no mapping: to us that is the budget. Nobody can have
-				 * used the pages meanwhile, so that taking `open` back is safe unless it moved on. */
+				/* The kernel has no memory for it, or no mapping: to us that is the budget. Nobody can
+				 * have used the pages meanwhile, so that taking `open` back is safe unless it moved on.
+				 */
 				if (atomic_compare_exchange_strong(&slot->open, &to, open))
 					give_back((size_t)(open - to));
 				result = WEFT__FAULT_BUDGET;

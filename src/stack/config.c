@@ -84,7 +84,8 @@ static void read_stack(const char *variable, const char *value)
 	size_t size = colon ? parse_bytes(colon + 1) : 0;
 
 	if (!policy || (colon && !size) || weft__class(policy, size ? size : 1, true) == WEFT__CLASSES) {
-		complain(variable, value, "say fixed, overcommit or commit, and :size up to 1G if you like (commit:256K)");
+		complain(variable, value,
+			 "say fixed, overcommit or commit, and :size up to 1G if you like (commit:256K)");
 		return;
 	}
 	config.policy = policy;

@@ -19,9 +19,9 @@ void weft__object_clear(void *object);
 void weft__owner_describe(const void *owner, const char **name, uint64_t *id);
 
 /*
- * * The stack of `owner` cannot grow, for this reason, at `address`; the calling thread was interrupted running at `sp`.
- * Decide who fails. Returns what weft__owner_fail is to be called with, on the stack below *sp in the frame of *fp, once
- * the handler returned; NULL if nobody can fail, because the thread is not on a coroutine's stack.
+ * * The stack of `owner` cannot grow, for this reason, at `address`; the calling thread was interrupted running at
+ * `sp`. Decide who fails. Returns what weft__owner_fail is to be called with, on the stack below *sp in the frame of
+ * *fp, once the handler returned; NULL if nobody can fail, because the thread is not on a coroutine's stack.
  */
 enum weft__spent { WEFT__SPENT_BUDGET = 1, WEFT__SPENT_RESERVATION };
 void *weft__owner_choose(void *owner, const char *address, enum weft__spent why, char **sp, void **fp);

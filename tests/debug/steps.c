@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Every kind of switch once, between step_begin and step_end: the lane executes them instruction by instruction and walks the
- * stack at each. */
+/* Every kind of switch once, between step_begin and step_end: the lane executes them instruction by instruction and
+ * walks the stack at each. */
 #include <stdlib.h>
 
 #include <weft/weft.h>
