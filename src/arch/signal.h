@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a signal handler needs of an architecture: where the interrupted code's stack is, and how to send it elsewhere.
- */
+/* What a signal handler needs of an architecture: where the interrupted code's stack is, how to send it elsewhere. */
 #ifndef WEFT_SRC_ARCH_SIGNAL_H
 #define WEFT_SRC_ARCH_SIGNAL_H
 

@@ -276,10 +276,8 @@ static void bury_orphans(weft_coro_t *k)
 	k->leaf = k;
 }
 
-static void drop_frames(weft_coro_t *k)
+static WEFT__COLD void drop_others(weft_coro_t *k)
 {
-	if (weft__likely(k->leaf == k))
-		return;
 	if (is_orphan(k)) {
 		leave_orphans(k);
 		return;
@@ -289,17 +287,29 @@ static void drop_frames(weft_coro_t *k)
 	bury_orphans(k);
 }
 
-static void check_ending(const weft_coro_t *k, const char *what)
+static inline void drop_frames(weft_coro_t *k)
 {
-	weft_state_t state = weft_state(k);
+	if (weft__unlikely(k->leaf != k))
+		drop_others(k);
+}
+
+static WEFT__COLD _Noreturn void die_ending(const weft_coro_t *k, const char *what, const char *why)
+{
 	struct weft__line line;
 
-	if (weft__likely(state == WEFT_SUSPENDED || state == WEFT_FINISHED))
-		return;
 	weft__line_coro(&line, what, k);
-	weft__line_text(&line, state == WEFT_RUNNING ? ": it is running; let it yield or exit first"
-						     : ": it was deleted before, or never made");
+	weft__line_text(&line, why);
 	weft__line_die(&line);
+}
+
+static inline void check_ending(const weft_coro_t *k, const char *what)
+{
+	weft_state_t state = weft_state(k);
+
+	if (weft__unlikely(state == WEFT_RUNNING))
+		die_ending(k, what, ": it is running; let it yield or exit first");
+	if (weft__unlikely(state == WEFT_DELETED))
+		die_ending(k, what, ": it was deleted before, or never made");
 }
 
 void weft_delete(weft_coro_t *k)
@@ -307,13 +317,8 @@ void weft_delete(weft_coro_t *k)
 	if (!k)
 		return;
 	check_ending(k, "cannot delete");
-	if (weft__unlikely(!embedded(k))) {
-		struct weft__line line;
-
-		weft__line_coro(&line, "cannot delete", k);
-		weft__line_text(&line, ": it was made by weft_init; use weft_release");
-		weft__line_die(&line);
-	}
+	if (weft__unlikely(!embedded(k)))
+		die_ending(k, "cannot delete", ": it was made by weft_init; use weft_release");
 	drop_frames(k);
 	bury(k);
 }

@@ -27,21 +27,21 @@ struct span {
 };
 
 /* Of one policy and size. */
-struct class {
-	char *next, *end;   /* what is left of the span that slots are cut from */
-	size_t cut;	    /* slots ever cut */
-	uint32_t *cold;	    /* granule numbers of slots without memory */
+struct size_class {
+	char *next, *end; /* what is left of the span that slots are cut from */
+	size_t cut;	  /* slots ever cut */
+	uint32_t *cold;	  /* granule numbers of slots without memory */
 	size_t cold_count;
 };
 
 static struct {
 	pthread_mutex_t lock;
-	char *base; /* aligned to a span */
+	char *base;	     /* aligned to a span */
 	unsigned span_shift; /* a 64th of the reservation, 64 MiB at most: each policy and size in use takes a span */
 	size_t spans, used_spans;
 	struct span *span;
 	atomic_uchar *readable;
-	struct class classes[WEFT_POLICY_COUNT][WEFT__CLASSES];
+	struct size_class classes[WEFT_POLICY_COUNT][WEFT__CLASSES];
 	atomic_size_t reserved[WEFT_POLICY_COUNT];
 	bool by_madvise;
 	const char *unavailable;
@@ -186,7 +186,7 @@ struct weft__slot *weft__arena_find(const void *address)
 
 /* ---- cutting ---------------------------------------------------------------------------------------------- */
 
-static int map_span(weft_policy_t policy, unsigned number, struct class *class)
+static int map_span(weft_policy_t policy, unsigned number, struct size_class *class)
 {
 	const struct weft__policy *how = weft__policies[policy];
 	unsigned shift = weft__class_shift(number);
@@ -198,8 +198,7 @@ static int map_span(weft_policy_t policy, unsigned number, struct class *class)
 
 	if (count > arena.spans - first)
 		return -ENOMEM;
-	error = weft__os_map(start, count * SPAN_BYTES, how->accounted, arena.by_madvise || !how->closed,
-			     huge);
+	error = weft__os_map(start, count * SPAN_BYTES, how->accounted, arena.by_madvise || !how->closed, huge);
 	if (error)
 		return error;
 	arena.used_spans += count;
@@ -214,7 +213,7 @@ static int map_span(weft_policy_t policy, unsigned number, struct class *class)
 }
 
 /* Where the next slot lies: a cold one, else a new one. */
-static int next_start(weft_policy_t policy, unsigned number, struct class *class, char **start)
+static int next_start(weft_policy_t policy, unsigned number, struct size_class *class, char **start)
 {
 	int error = 0;
 
@@ -228,7 +227,7 @@ static int next_start(weft_policy_t policy, unsigned number, struct class *class
 	return error;
 }
 
-static void start_used(weft_policy_t policy, unsigned number, struct class *class)
+static void start_used(weft_policy_t policy, unsigned number, struct size_class *class)
 {
 	if (class->cold_count) {
 		class->cold_count--;
@@ -259,7 +258,7 @@ static int bring_up(weft_policy_t policy, unsigned number, char *start, struct w
 
 int weft__arena_cut(weft_policy_t policy, unsigned number, unsigned count, struct weft__slot **list)
 {
-	struct class *class = &arena.classes[policy][number];
+	struct size_class *class = &arena.classes[policy][number];
 	struct weft__slot *slot;
 	int made = 0, error = 0;
 	char *start;
@@ -287,14 +286,15 @@ int weft__arena_cut(weft_policy_t policy, unsigned number, unsigned count, struc
 bool weft__arena_chill(struct weft__slot *slot)
 {
 	weft_policy_t policy = (weft_policy_t)slot->policy;
-	struct class *class = &arena.classes[policy][slot->class];
+	struct size_class *class = &arena.classes[policy][slot->class];
 	const struct weft__policy *how = weft__policies[policy];
 	char *start = weft__slot_start(slot);
 	bool done = false;
 
 	lock();
 	if (!class->cold)
-		class->cold = weft__os_alloc((arena.spans * SPAN_BYTES >> weft__class_shift(slot->class)) * sizeof *class->cold);
+		class->cold =
+		    weft__os_alloc((arena.spans * SPAN_BYTES >> weft__class_shift(slot->class)) * sizeof *class->cold);
 	if (class->cold) {
 		/* Relaxed: the slot is free; a fault in it now is somebody's use after free either way. */
 		atomic_store_explicit(&arena.readable[granule_of(start)], 0, memory_order_relaxed);

@@ -6,8 +6,8 @@
  *  1. One arena of reserved address space, cut into spans; a span belongs to one policy and one size class, and is
  *     cut into slots of equal stride. From an address, span and slot follow by division: the fault handler
  *     needs no lock and no table that moves.
- *  2. A slot: [guard][stack, growing down][struct weft__slot, coloured]. The coroutine object is in the slot: creating a
- *     coroutine is taking a slot from a list. Strides are powers of two; the object lies a multiple of 256 bytes
+ *  2. A slot: [guard][stack, growing down][struct weft__slot, coloured]. The coroutine object is in the slot: creating
+ *     a coroutine is taking a slot from a list. Strides are powers of two; the object lies a multiple of 256 bytes
  *     below the slot's end, differing between neighbours, so that equal frames of many stacks do not meet in the same
  *     cache sets. Eleven colours use most of the page and still keep the object and the first frames in it.
  *  3. Free slots go: thread's bin (no lock) -> class's warm list (a lock per batch) -> cold list (pages given back).
@@ -25,10 +25,10 @@
 #include "stack/owner.h"
 
 enum {
-	WEFT__MIN_STRIDE_SHIFT = 13, /* 8 KiB */
-	WEFT__SIZES = 18,	     /* up to 1 GiB */
+	WEFT__MIN_STRIDE_SHIFT = 13,	 /* 8 KiB */
+	WEFT__SIZES = 18,		 /* up to 1 GiB */
 	WEFT__CLASSES = 2 * WEFT__SIZES, /* guarded by size, then unguarded by size */
-	WEFT__HUGE_SHIFT = 15,	     /* unguarded slots up to 32 KiB share huge pages */
+	WEFT__HUGE_SHIFT = 15,		 /* unguarded slots up to 32 KiB share huge pages */
 #ifdef WEFT_TINY
 	WEFT__MAX_SPAN_SHIFT = 20,
 	WEFT__BIN_LIMIT = 4,
@@ -47,12 +47,12 @@ enum {
  */
 struct weft__slot {
 	WEFT__ALIGNAS(64) char object[WEFT__OBJECT_BYTES];
-	void *_Atomic owner;	    /* read by the fault handler of any thread */
-	struct weft__slot *next;    /* in a bin or a batch */
-	struct weft__slot *batch;   /* head of a batch in the warm list: the next batch's head */
-	char *low;		    /* lowest byte that may ever be touched; the guard is below */
-	char *_Atomic open;	    /* lowest byte that may be touched now; moves down only, while in use */
-	atomic_uint opening;	    /* commit: threads that are moving `open` */
+	void *_Atomic owner;	  /* read by the fault handler of any thread */
+	struct weft__slot *next;  /* in a bin or a batch */
+	struct weft__slot *batch; /* head of a batch in the warm list: the next batch's head */
+	char *low;		  /* lowest byte that may ever be touched; the guard is below */
+	char *_Atomic open;	  /* lowest byte that may be touched now; moves down only, while in use */
+	atomic_uint opening;	  /* commit: threads that are moving `open` */
 	uint8_t policy, class;
 	uint32_t valgrind_id;
 };
@@ -75,8 +75,8 @@ struct weft__policy {
 
 	atomic_size_t *committed; /* bytes of prepared slots that may be touched */
 
-	/* Make a fresh or cold slot usable from `low` up, guarded from `start` to there, and set the fields low and open.
-	 * `slot` is where its object will be, not readable before. Negative errno: nothing changed. */
+	/* Make a fresh or cold slot usable from `low` up, guarded from `start` to there, and set the fields low and
+	 * open. `slot` is where its object will be, not readable before. Negative errno: nothing changed. */
 	int (*prepare)(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low);
 	/* Give the memory of a free slot back, the object's included. */
 	void (*discard)(const struct weft__policy *self, struct weft__slot *slot);
@@ -165,8 +165,15 @@ struct weft__thread {
 
 extern __thread struct weft__thread *weft__tls_thread __attribute__((tls_model("initial-exec")));
 
-/* The calling thread's, made at the first call; NULL if there is no memory. */
-struct weft__thread *weft__thread(void);
+/* Make the calling thread's; NULL if there is no memory. */
+struct weft__thread *weft__thread_attach(void);
+
+static inline struct weft__thread *weft__thread(void)
+{
+	struct weft__thread *thread = weft__tls_thread;
+
+	return weft__likely(thread) ? thread : weft__thread_attach();
+}
 
 /* The class of a size as in weft_attr_t; WEFT__CLASSES if there is none so large. */
 unsigned weft__class(weft_policy_t policy, size_t size, bool guard);

@@ -64,7 +64,7 @@ unsigned weft__class(weft_policy_t policy, size_t size, bool guard)
 	if (!size)
 		size = weft__config_size(policy);
 	while (class < WEFT__SIZES && ((size_t)1 << weft__class_shift(class)) < size)
-		class++;
+		class += 1;
 	if (class == WEFT__SIZES)
 		return WEFT__CLASSES;
 	return open ? WEFT__SIZES + class : class;
@@ -273,8 +273,8 @@ void weft__slot_give(struct weft__slot *slot)
 static void drain_bins(struct weft__thread *thread)
 {
 	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)
-		for (int class = 0; class < WEFT__CLASSES; class++) {
-			struct weft__bin *bin = &thread->bins[policy][class];
+		for (int c = 0; c < WEFT__CLASSES; c++) {
+			struct weft__bin *bin = &thread->bins[policy][c];
 
 			if (bin->count)
 				give_batch(bin, bin->count);
@@ -310,12 +310,12 @@ static void set_up_bins(struct weft__thread *thread)
 
 	for (int p = 1; p < WEFT_POLICY_COUNT; p++)
 		for (unsigned c = 0; c < WEFT__CLASSES; c++)
-			thread->bins[p][c] = (struct weft__bin){
-			    .limit = bin_limit(c), .policy = (uint8_t)p, .class = (uint8_t)c};
+			thread->bins[p][c] =
+			    (struct weft__bin){.limit = bin_limit(c), .policy = (uint8_t)p, .class = (uint8_t)c};
 	thread->default_bin = &thread->bins[policy][weft__class(policy, 0, true)];
 }
 
-static WEFT__COLD struct weft__thread *attach(void)
+WEFT__COLD struct weft__thread *weft__thread_attach(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct weft__thread *thread;
@@ -344,13 +344,6 @@ static WEFT__COLD struct weft__thread *attach(void)
 	return thread;
 }
 
-struct weft__thread *weft__thread(void)
-{
-	struct weft__thread *thread = weft__tls_thread;
-
-	return weft__likely(thread) ? thread : attach();
-}
-
 uint64_t weft__more_ids(struct weft__thread *thread)
 {
 	uint64_t more = thread->last_id ? 1024 : 16; /* small numbers where there are few */
@@ -373,9 +366,9 @@ size_t weft_stack_trim(void)
 	if (weft__tls_thread)
 		drain_bins(weft__tls_thread);
 	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)
-		for (int class = 0; class < WEFT__CLASSES; class++) {
+		for (int c = 0; c < WEFT__CLASSES; c++) {
 			lock();
-			excess = warm_excess(&pool.warm[policy][class], 0);
+			excess = warm_excess(&pool.warm[policy][c], 0);
 			unlock();
 			bytes += chill(excess);
 		}
@@ -386,8 +379,8 @@ static size_t count_warm(weft_policy_t policy)
 {
 	size_t n = 0;
 
-	for (int class = 0; class < WEFT__CLASSES; class++)
-		n += pool.warm[policy][class].count;
+	for (int c = 0; c < WEFT__CLASSES; c++)
+		n += pool.warm[policy][c].count;
 	return n;
 }
 
@@ -396,8 +389,8 @@ static size_t count_binned(weft_policy_t policy)
 	size_t n = 0;
 
 	for (struct weft__thread *thread = pool.threads; thread; thread = thread->next)
-		for (int class = 0; class < WEFT__CLASSES; class++)
-			n += atomic_load_explicit(&thread->bins[policy][class].count, memory_order_relaxed);
+		for (int c = 0; c < WEFT__CLASSES; c++)
+			n += atomic_load_explicit(&thread->bins[policy][c].count, memory_order_relaxed);
 	return n;
 }
 
