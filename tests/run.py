@@ -28,7 +28,8 @@ import time
 SOURCE = pathlib.Path(os.environ.get("WEFT_SOURCE") or pathlib.Path(__file__).resolve().parent.parent)
 BUILD = pathlib.Path(os.environ.get("WEFT_BUILD_ROOT") or SOURCE / "build")
 RESULT = re.compile(rb"^(ok|not ok|skip)\b")
-TAIL = 40  # lines of a failed lane's log that are shown
+TAIL = 25  # lines of a failed lane's log that are shown: its end,
+BEFORE, PLACES = 12, 6  # and so many before each of its first failures
 
 
 class Lane:
@@ -141,9 +142,15 @@ class Runner:
         if not path.exists():
             return
         lines = path.read_text(errors="replace").splitlines()
-        print(f"    ---- {path}" + (f", last {TAIL} of {len(lines)} lines" if len(lines) > TAIL else ""))
-        for line in lines[-TAIL:]:
-            print(f"    | {line}")
+        shown = set(range(max(0, len(lines) - TAIL), len(lines)))
+        failures = [i for i, line in enumerate(lines) if line.startswith("not ok")]
+        for i in failures[:PLACES]:
+            shown.update(range(max(0, i - BEFORE), i + 1))
+        print(f"    ---- {path}, {len(shown)} of {len(lines)} lines")
+        for i in sorted(shown):
+            if i and i - 1 not in shown:
+                print("    | …")
+            print(f"    | {lines[i]}")
 
     def clear(self):
         if sys.stderr.isatty():

@@ -626,6 +626,8 @@ static void words_sideways(void **state)
 
 /* ---- fork ------------------------------------------------------------------------------------------------------------------ */
 
+static const char child_says[] = "child", parent_says[] = "parent";
+
 static void *forks(void *argument)
 {
 	weft_coro_t *k;
@@ -638,14 +640,14 @@ static void *forks(void *argument)
 		if (!k || resume(k, NULL).payload != argument)
 			_exit(1);
 		weft_delete(k);
-		weft_suspend("child");
+		weft_suspend((void *)child_says);
 		_exit(2);
 	}
 	assert_true(child > 0);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
-	return "parent";
+	return (void *)parent_says;
 }
 
 static void fork_inside(void **state)
@@ -657,11 +659,11 @@ static void fork_inside(void **state)
 		weft_coro_t *k = weft_create_with(forks, &attr, &attr);
 
 		r = resume(k, NULL);
-		if (!strcmp(r.payload, "child")) {
+		if (!strcmp(r.payload, child_says)) {
 			weft_delete(k);
 			_exit(0);
 		}
-		assert_string_equal(r.payload, "parent");
+		assert_string_equal(r.payload, parent_says);
 		weft_delete(k);
 	}
 }
