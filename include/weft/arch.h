@@ -58,7 +58,7 @@ typedef struct weft_request {
  */
 struct weft_link {
 	void *sp, *pc, *fp;
-	void *parent_sp, *parent_pc, *parent_fp;
+	void *parent_sp, *parent_fp, *parent_pc;
 	void *above[2];
 	void *bx, *parent_bx; /* compilers that reserve rbx in some functions do not let it be clobbered */
 };

@@ -148,7 +148,7 @@ WEFT_API weft_coro_t *weft_create_with(weft_fn_t *fn, void *arg, const weft_attr
  * Make a suspended coroutine in storage of the caller's: embedded, in an array, on the stack.
  * An object that is still in use by an earlier weft_init is released first, so that initialising anew never leaks.
  * @param k  storage of the caller's, 16-aligned (64 is better: a switch then touches one cache line), initialised or
- * not; must stay in place until weft_release
+ *           not; must stay in place until weft_release
  * @return 0, or a negative errno as weft_create_with
  */
 WEFT_API int weft_init(weft_coro_t *k, weft_fn_t *fn, void *arg, const weft_attr_t *attr);

@@ -77,9 +77,9 @@ FUNCTION(name); \
 	subq	$16, %rsp; \
 	movq	%rdi, (%rsp); \
 	UNWIND_TO_PARENT(pc); \
+	leaq	WEFT_LINK_PARENT_FP(%rdi), %rbp; /* with parent_pc a frame record: for profilers that follow rbp */ \
 	movq	WEFT_CORO_FN(%rdi), %rax; \
 	movq	WEFT_CORO_ARG(%rdi), %rdi; \
-	xorl	%ebp, %ebp; \
 	call	*%rax; \
 	movq	(%rsp), %rdi; \
 	movq	%rax, %rdx; \

@@ -57,7 +57,9 @@ int weft__os_protect(void *start, size_t bytes, bool accessible)
 {
 	if (WEFT__INJECT_FAULT())
 		return -ENOMEM;
-	return result(mprotect(start, bytes, accessible ? PROT_READ | PROT_WRITE : PROT_NONE));
+	if (mprotect(start, bytes, accessible ? PROT_READ | PROT_WRITE : PROT_NONE))
+		return errno == ENOMEM ? -EAGAIN : -errno; /* the range is mapped, so it is the number of mappings */
+	return 0;
 }
 
 int weft__os_guard(void *start, size_t bytes)

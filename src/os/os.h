@@ -20,7 +20,7 @@ void *weft__os_reserve(size_t bytes);
  * until weft__os_protect opens parts of it. Huge: pages may be huge ones. */
 int weft__os_map(void *start, size_t bytes, bool accounted, bool accessible, bool huge);
 
-/* * Make pages accessible, or not. Each change may split a mapping: the kernel limits their number (-ENOMEM). */
+/* * Make pages accessible, or not. Each change may split a mapping: the kernel limits their number (-EAGAIN). */
 int weft__os_protect(void *start, size_t bytes, bool accessible);
 
 /* * Guard pages without splitting the mapping; drops what they held. Only if weft__os_has_guards(). */

@@ -84,7 +84,7 @@ static int commit_prepare(const struct weft__policy *self, struct weft__slot *sl
 	decide_budget();
 	if (!charge(first))
 		return -ENOMEM;
-	error = weft__guards_by_madvise() ? weft__os_guard(start, (size_t)(open - start)) : 0;
+	error = weft__guard(start, (size_t)(open - start));
 	if (!error)
 		error = weft__unguard(open, first);
 	if (error) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Free slots. A thread takes from and gives to its own bins without a lock; a bin that runs empty or full exchanges half
- * its limit with the warm list of its class, as a batch, under a lock. What the warm list holds beyond its bound
+ * Free slots. A thread takes from and gives to its own bins without a lock; a bin that runs empty or full exchanges
+ * half its limit with the warm list of its class, as a batch, under a lock. What the warm list holds beyond its bound
  * loses its memory, and so does, once a second, half of what it did not need since: bursts are absorbed, idle
  * memory goes back, and nobody needs a background thread.
  *
@@ -199,8 +199,7 @@ static struct weft__slot *cut(struct weft__bin *bin, size_t *count, int *error)
 	int made = weft__arena_cut((weft_policy_t)bin->policy, bin->class, most, &batch);
 
 	if (made < 0) {
-		/* Guards by mprotect end at the limit on mappings; say so apart from a lack of memory. */
-		*error = made == -ENOMEM && !weft__guards_by_madvise() ? -EAGAIN : made;
+		*error = made;
 		return NULL;
 	}
 	*count = (size_t)made;
