@@ -189,13 +189,13 @@ WEFT__INLINE uint64_t weft_id(const weft_coro_t *k)
 
 WEFT__INLINE weft_state_t weft_state(const weft_coro_t *k)
 {
-	const void *pc = k->link.pc;
+	uintptr_t pc = (uintptr_t)k->link.pc;
 
-	if (pc == (const void *)weft__in_running)
+	if (pc == (uintptr_t)weft__in_running)
 		return WEFT_RUNNING;
-	if (pc == (const void *)weft__in_finished)
+	if (pc == (uintptr_t)weft__in_finished)
 		return WEFT_FINISHED;
-	return pc == (const void *)weft__in_deleted || !pc ? WEFT_DELETED : WEFT_SUSPENDED;
+	return pc == (uintptr_t)weft__in_deleted || !pc ? WEFT_DELETED : WEFT_SUSPENDED;
 }
 
 /** The pointer given with the attributes, or set since. */
