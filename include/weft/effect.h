@@ -38,7 +38,7 @@
 #ifndef WEFT_EFFECT_H
 #define WEFT_EFFECT_H
 
-/* __VA_OPT__ and empty variadic arguments, which are standard since C++20 and C23, are no reason to warn in older modes. */
+/* __VA_OPT__ and empty variadic arguments, standard since C++20 and C23, are no reason to warn in older modes. */
 #if defined(__clang__)
 #pragma clang diagnostic ignored "-Wgnu-zero-variadic-macro-arguments"
 #else
@@ -252,8 +252,7 @@ WEFT_EXTERN_C_END
 	{                                                                                                              \
 	}
 #define WEFT__FILL(result, name, ...)                                                                                  \
-	struct weft__##name frame = {WEFT__FORWARD(__VA_ARGS__) __VA_OPT__(, )                  \
-					 WEFT__IF_VOID(result)(0)({})};
+	struct weft__##name frame = {WEFT__FORWARD(__VA_ARGS__) __VA_OPT__(, ) WEFT__IF_VOID(result)(0)({})};
 /* Values are moved, references stay what they are. */
 #define WEFT__MOVED(type, value) static_cast<decltype(value) &&>(value)
 #define WEFT__FORWARD(...) WEFT__PAIRS(WEFT__MOVED, WEFT__COMMA, __VA_ARGS__)
@@ -290,11 +289,11 @@ WEFT_EXTERN_C_END
                                                                                                                        \
 		if (weft__unlikely(!weft__k)) {                                                                        \
 			WEFT__IF_VOID(result)()(return) WEFT__DEFAULT_OF(result, name, __VA_ARGS__)                    \
-			(WEFT__FORWARD(__VA_ARGS__));                                                                    \
+			(WEFT__FORWARD(__VA_ARGS__));                                                                  \
 			WEFT__IF_VOID(result)(return;)()                                                               \
 		}                                                                                                      \
 		WEFT__IF_VOID(result)()(return) weft__at_##name(                                                       \
-			weft__k, weft__me __VA_OPT__(, ) WEFT__FORWARD(__VA_ARGS__));                                    \
+			weft__k, weft__me __VA_OPT__(, ) WEFT__FORWARD(__VA_ARGS__));                                  \
 	}
 
 #define WEFT__THROWER(name, ...)                                                                                       \
@@ -310,10 +309,10 @@ WEFT_EXTERN_C_END
 		weft_coro_t *weft__k = weft__find(&weft_effect_##name);                                                \
                                                                                                                        \
 		if (!weft__k) {                                                                                        \
-			WEFT__DEFAULT_OF(void, name, __VA_ARGS__)(WEFT__FORWARD(__VA_ARGS__));                           \
+			WEFT__DEFAULT_OF(void, name, __VA_ARGS__)(WEFT__FORWARD(__VA_ARGS__));                         \
 			weft__die_default_returned(&weft_effect_##name);                                               \
 		}                                                                                                      \
-		weft__at_##name(weft__k, weft__k __VA_OPT__(, ) WEFT__FORWARD(__VA_ARGS__));                             \
+		weft__at_##name(weft__k, weft__k __VA_OPT__(, ) WEFT__FORWARD(__VA_ARGS__));                           \
 	}
 
 #define WEFT__ACCESSORS(result, name)                                                                                  \
@@ -322,7 +321,7 @@ WEFT_EXTERN_C_END
 		return (struct weft__##name *)weft__frame_of(r, &weft_effect_##name, sizeof(struct weft__##name)); \
 	}                                                                                                              \
 	WEFT__IF_VOID(result)()(WEFT__HELPER void weft__reply_##name(weft_request_t r, result weft__value) {           \
-		weft__args_##name(r)->weft__result = WEFT__MOVED(result, weft__value);                                                      \
+		weft__args_##name(r)->weft__result = WEFT__MOVED(result, weft__value);                                 \
 	})
 /* clang-format on */
 

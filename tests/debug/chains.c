@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Chains of coroutines for debuggers to walk. Each scenario ends in stop(name), where the lane looks at the stack; what it
- * expects to see is in chains.golden. Arguments:
- *   walk, libunwind   look at itself instead, by backtrace() and _Unwind_Backtrace or by libunwind, and print the same lines
+ * Chains of coroutines for debuggers to walk. Each scenario ends in stop(name), where the lane looks at the stack; what
+ * it expects to see is in chains.golden. Arguments:
+ *   walk, libunwind   look at itself instead, by backtrace() and _Unwind_Backtrace or by libunwind, and print the same
  *   misuse, overflow  end badly: resume a finished coroutine; use up a stack
  *   spin              be busy inside a coroutine, for a profiler
  */

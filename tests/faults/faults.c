@@ -31,7 +31,7 @@ static void *suspends(void *argument)
 	return argument;
 }
 
-/* ---- growing ------------------------------------------------------------------------------------------------------ */
+/* ---- growing ----------------------------------------------------------------------------------------------------- */
 
 static void *many_depths(void *argument)
 {
@@ -174,7 +174,7 @@ static void threads_share_a_stack(void)
 	}
 }
 
-/* ---- budget and reservation spent ------------------------------------------------------------------------------------ */
+/* ---- budget and reservation spent -------------------------------------------------------------------------------- */
 
 static void expect_failure(weft_coro_t *k, weft_request_t r, weft_failure_t why)
 {
@@ -295,7 +295,7 @@ static void failure_hook(void)
 	REQUIRE(weft_set_failure_hook(NULL) == hook);
 }
 
-/* ---- other coroutines' stacks ------------------------------------------------------------------------------------------- */
+/* ---- other coroutines' stacks ------------------------------------------------------------------------------------ */
 
 static char *deep_address(weft_coro_t *k, size_t below)
 {
@@ -353,7 +353,7 @@ static void writes_to_deleted(void)
 	*(volatile char *)at = 1;
 }
 
-/* ---- nested ------------------------------------------------------------------------------------------------------------- */
+/* ---- nested ------------------------------------------------------------------------------------------------------ */
 
 static void uses_stack_in_handler(int signal)
 {
@@ -414,7 +414,7 @@ static void nested_fault(void)
 	REQUIRE(weft_returned(resume(nested_target)));
 }
 
-/* ---- faults of others ---------------------------------------------------------------------------------------------------- */
+/* ---- faults of others -------------------------------------------------------------------------------------------- */
 
 static void attach(void)
 {
@@ -599,7 +599,7 @@ static void bus_with_handler(void)
 	REQUIRE(handled == 1 && seen_address == at);
 }
 
-/* ---- alternate stacks of others ------------------------------------------------------------------------------------------- */
+/* ---- alternate stacks of others ---------------------------------------------------------------------------------- */
 
 static char theirs[256 * KB];
 
@@ -658,7 +658,7 @@ static void other_stack_on_thread(void)
 	grow_once();
 }
 
-/* ---- limits ------------------------------------------------------------------------------------------------------------- */
+/* ---- limits ------------------------------------------------------------------------------------------------------ */
 
 static size_t create_until(int error, size_t limit, size_t size)
 {

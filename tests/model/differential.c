@@ -647,7 +647,7 @@ static void *body(void *argument)
 	return (void *)run_frame();
 }
 
-/* ---- programs ------------------------------------------------------------------------------------------------------ */
+/* ---- programs ---------------------------------------------------------------------------------------------------- */
 
 static bool delete_any(void)
 {
@@ -714,7 +714,7 @@ static void run_this(const uint64_t *unused)
 	run_program();
 }
 
-/* ---- making a failing program smaller ------------------------------------------------------------------------------- */
+/* ---- making a failing program smaller ---------------------------------------------------------------------------- */
 
 static void cut(int start, int count)
 {

@@ -34,7 +34,7 @@ static void resume(weft_coro_t *k)
 	}                                                                                                              \
 	static void name(void)
 
-/* ---- resuming ------------------------------------------------------------------------------------------------------ */
+/* ---- resuming ---------------------------------------------------------------------------------------------------- */
 
 CASE(resume_finished, "weft: cannot resume coroutine \"worker\" (#1): it is finished; weft_reset starts it over")
 {
@@ -98,7 +98,7 @@ CASE(switch_to_finished, "weft: cannot resume coroutine \"worker\" (#1): it is f
 	resume(weft_create(switches_to, NULL));
 }
 
-/* ---- ending -------------------------------------------------------------------------------------------------------- */
+/* ---- ending ------------------------------------------------------------------------------------------------------ */
 
 static void *deletes_itself(void *argument)
 {
@@ -158,7 +158,7 @@ CASE(release_running, "weft: cannot release coroutine \"worker\" (#1): it is run
 	resume(&k);
 }
 
-/* ---- effects --------------------------------------------------------------------------------------------------------- */
+/* ---- effects ----------------------------------------------------------------------------------------------------- */
 
 static void *asks(void *argument)
 {
@@ -215,7 +215,7 @@ CASE(wrong_return, "weft: request \"return\" taken for \"ask\": ask weft_is firs
 	(void)weft_args(ask, r);
 }
 
-/* ---- suspending -------------------------------------------------------------------------------------------------------- */
+/* ---- suspending -------------------------------------------------------------------------------------------------- */
 
 CASE(suspend_outside, "weft: weft_suspend called outside of any coroutine: only code that weft_resume runs can call it")
 {
