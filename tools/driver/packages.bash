@@ -18,9 +18,12 @@ git cmd:git
 clang-16 cmd:clang-16
 lld-16 cmd:ld.lld-16
 libclang-rt-16-dev file:/usr/lib/llvm-16/lib/clang/16/lib/linux/libclang_rt.tsan-x86_64.a
+llvm-16 cmd:llvm-symbolizer-16
 clang-format-16 cmd:clang-format-16
 gdb cmd:gdb
 valgrind file:/usr/include/valgrind/valgrind.h
+linux-perf cmd:perf
+libunwind-dev file:/usr/include/libunwind.h
 libcmocka-dev file:/usr/include/cmocka.h
 chromium cmd:chromium
 shellcheck cmd:shellcheck
