@@ -33,8 +33,7 @@ typedef enum weft_state { WEFT_SUSPENDED, WEFT_RUNNING, WEFT_FINISHED, WEFT_DELE
 enum {
 	WEFT_SAVE_FPU = 1u << 0, /**< keep MXCSR and the x87 control word per coroutine */
 	WEFT_NO_GUARD = 1u << 1, /**< no guard: an overflow goes unnoticed; slots may be 8 KiB, and up to 32 KiB they
-				    share huge pages, which serves thousands of small stacks that are all in use
-				    (`commit` guards anyway) */
+				    share huge pages, which serves thousands of small stacks that are all in use */
 	WEFT_SAVE_EXCEPTIONS = 1u << 2, /**< keep the C++ exceptions being handled per coroutine: for those that suspend
 					   inside a catch block, or in a destructor during unwinding */
 };

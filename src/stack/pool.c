@@ -58,16 +58,15 @@ static void unlock(void)
 unsigned weft__class(weft_policy_t policy, size_t size, bool guard)
 {
 	/* The smallest size has no room for a guard and for what a call of printf needs. */
-	bool open = !guard && !weft__policies[policy]->closed;
-	unsigned class = open ? 0 : 1;
+	unsigned class = guard ? 1 : 0;
 
 	if (!size)
 		size = weft__config_size(policy);
 	while (class < WEFT__SIZES && ((size_t)1 << weft__class_shift(class)) < size)
-		class += 1;
+		class++;
 	if (class == WEFT__SIZES)
 		return WEFT__CLASSES;
-	return open ? WEFT__SIZES + class : class;
+	return guard ? class : WEFT__SIZES + class;
 }
 
 /* At most 32 MiB of address space in a bin, 4 GiB in a warm list. */

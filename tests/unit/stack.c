@@ -92,8 +92,6 @@ static void guard_sizes(void **state)
 	assert_int_equal(guard_of(1 << 20), 65536);
 	assert_int_equal(guard_of((size_t)1 << 30), 65536);
 	assert_int_equal(weft__guard_size(weft__class(WEFT_FIXED, 1 << 20, false)), 0);
-	/* Where pages are closed until they are used there is always a guard. */
-	assert_int_equal(weft__class(WEFT_COMMIT, 1 << 20, false), weft__class(WEFT_COMMIT, 1 << 20, true));
 }
 
 static void find_foreign(void **state)
