@@ -21,10 +21,10 @@ libclang-rt-16-dev file:/usr/lib/llvm-16/lib/clang/16/lib/linux/libclang_rt.tsan
 llvm-16 cmd:llvm-symbolizer-16
 clang-format-16 cmd:clang-format-16
 gdb cmd:gdb
-valgrind file:/usr/include/valgrind/valgrind.h
+valgrind header:valgrind/valgrind.h
 linux-perf cmd:perf
-libunwind-dev file:/usr/include/libunwind.h
-libcmocka-dev file:/usr/include/cmocka.h
+libunwind-dev header:libunwind.h
+libcmocka-dev header:cmocka.h
 chromium cmd:chromium
 shellcheck cmd:shellcheck
 '
@@ -32,7 +32,7 @@ packages_lab='
 git cmd:git
 python3-matplotlib python:matplotlib
 python3-jinja2 python:jinja2
-libboost-context-dev file:/usr/include/boost/context/fiber.hpp
+libboost-context-dev header:boost/context/fiber.hpp
 '
 
 has_module()
@@ -55,6 +55,7 @@ missing_packages()
 			case $probe in
 			cmd:*) have "${probe#*:}" ;;
 			file:*) [[ -e ${probe#*:} ]] ;;
+			header:*) [[ -e /usr/include/${probe#*:} || -e /usr/include/$HOSTTYPE-linux-gnu/${probe#*:} ]] ;;
 			python:*) has_module "${probe#*:}" ;;
 			esac || [[ ! $package || " ${missing[*]-} " == *" $package "* ]] || missing+=("$package")
 		done <<<"${!list}"
