@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2154
 #
 # Debian packages: which are missing, and installing them. One line per package: name, then how to see that it (or
-# something as good) is there: a command, a file, or a module of the system's Python.
+# something as good) is there: a command, a file, a header, or a module of the system's Python.
 
 packages_core='
 gcc cmd:gcc
