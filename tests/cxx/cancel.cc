@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// pthread_exit and pthread_cancel unwind by force: through the coroutine's frames, then its parents', to the thread's end.
+// pthread_exit and pthread_cancel unwind by force: through the coroutine's frames, then its parents', to the
+// thread's end.
 //
-// A frame that resumes inline and has destructors to run cannot be unwound there: to a C++ compiler the switch is no call that
-// may throw; its tables may well say std::terminate. Such frames resume by weft_ffi_resume, which is a call. Frames
-// without destructors, and C, need nothing.
+// A frame that resumes inline and has destructors to run cannot be unwound there: to a C++ compiler the switch
+// is no call that may throw; its tables may well say std::terminate. Such frames resume by weft_ffi_resume,
+// which is a call. Frames without destructors, and C, need nothing.
 #include <atomic>
 #include <pthread.h>
 
 #include "check.h"
 
-namespace {
+namespace
+{
 
 std::string trace;
 std::atomic<bool> ready;

@@ -56,7 +56,10 @@ struct Coroutine {
 	}
 };
 
-/* Runs `program` in a process of its own. Its exit code, or 1000 + the signal that ended it; what it wrote to stderr. */
+/*
+ * Runs `program` in a process of its own. Its exit code, or 1000 + the signal that ended it; what it wrote to
+ * stderr.
+ */
 template <typename Program> int apart(Program program, std::string &errors)
 {
 	int ends[2], status;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Effects whose arguments and results are C++ values, and what a coroutine's body may be.
 //
-// What works: any type that can be written without a comma outside of parentheses (else: a typedef). Arguments by value,
-// by reference (they refer to the performer's), move-only ones; results by value, move-only, default-constructed if nobody
-// replies. Declarations at namespace scope, in any namespace; the identity of an effect is its family and name alone, so
-// that equal names in different namespaces mean the same effect, or do not link. Not: results of reference type (use a
-// pointer), declarations in classes and functions.
+// What works: any type that can be written without a comma outside of parentheses (else: a typedef). Arguments
+// by value, by reference (they refer to the performer's), move-only ones; results by value, move-only,
+// default-constructed if nobody replies. Declarations at namespace scope, in any namespace; the identity of an
+// effect is its family and name alone, so that equal names in different namespaces mean the same effect, or do
+// not link. Not: results of reference type (use a pointer), declarations in classes and functions.
 #include <functional>
 #include <map>
 #include <memory>
@@ -26,14 +26,16 @@ WEFT_EFFECT(table, whole, int, which);
 WEFT_EFFECT(bool, apply, std::function<int(int)>, f, int, to);
 WEFT_EXCEPTION(refuse, std::string, why);
 
-namespace shapes {
+namespace shapes
+{
 struct Point {
 	double x = 1, y = 2;
 };
 WEFT_FAMILY(shape, (Point, centre), (void, move_by, Point, by));
 } // namespace shapes
 
-namespace {
+namespace
+{
 
 int alive;
 
@@ -56,7 +58,8 @@ struct Counted {
 
 WEFT_EFFECT(Counted, copy_of, Counted, original);
 
-namespace {
+namespace
+{
 
 void *values(void *)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// C++ exceptions and coroutines: inside, across nested calls, while others are suspended, in catch blocks and in destructors,
-// over threads; and when one leaves its coroutine.
+// C++ exceptions and coroutines: inside, across nested calls, while others are suspended, in catch blocks and
+// in destructors, over threads; and when one leaves its coroutine.
 #include <csignal>
 #include <exception>
 #include <stdexcept>
@@ -9,7 +9,8 @@
 
 #include "check.h"
 
-namespace {
+namespace
+{
 
 std::string trace;
 
@@ -142,7 +143,7 @@ void as_a_value()
 	passed("handed to the resumer as an exception_ptr, and thrown there");
 }
 
-// ---- suspended while an exception is being handled --------------------------------------------------------------------
+// ---- suspended while an exception is being handled ----------------------------------------------------------
 
 struct Pauses {
 	int *seen;
@@ -252,7 +253,8 @@ void in_catch_of_the_resumer()
 void while_unwinding()
 {
 	int seen[2] = {-1, -1};
-	Coroutine k(in_destructor, &seen[0], WEFT_SAVE_EXCEPTIONS), other(in_destructor, &seen[1], WEFT_SAVE_EXCEPTIONS);
+	Coroutine k(in_destructor, &seen[0], WEFT_SAVE_EXCEPTIONS),
+	    other(in_destructor, &seen[1], WEFT_SAVE_EXCEPTIONS);
 
 	CHECK(!weft_returned(k.resume()) && seen[0] == 1);
 	CHECK(std::uncaught_exceptions() == 0);
@@ -277,7 +279,8 @@ void over_threads()
 	passed("suspended in a catch block, continued on other threads");
 }
 
-// Without the flag the thread's records mix: what the flag is for. If this passed, the tests above would prove nothing.
+// Without the flag the thread's records mix: what the flag is for. If this passed, the tests above would prove
+// nothing.
 void without_the_flag()
 {
 	std::string errors;
@@ -293,7 +296,7 @@ void without_the_flag()
 	passed("canary: without WEFT_SAVE_EXCEPTIONS they mix");
 }
 
-// ---- leaving -----------------------------------------------------------------------------------------------------------
+// ---- leaving ------------------------------------------------------------------------------------------------
 
 void *lets_go(void *)
 {

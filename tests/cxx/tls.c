@@ -2,12 +2,13 @@
 /*
  * Thread-local variables after a switch that moved the coroutine to another thread.
  *
- * What Weft guarantees, whatever the compiler does: weft_current() and everything in its own headers are the new thread's.
- * What compilers guarantee about the program's variables: nothing. To them a function runs on one thread, so that the address
- * of a __thread variable is computed once and kept over the switch, and so is what errno's accessor, declared constant,
- * returned. They do it, gcc and clang, from -O1 on, in executables (mostly errno and arrays) and in shared objects
- * (everything). No clobber tells them otherwise. What is known to work, and must: a function that is neither inlined nor known
- * to have no effects, such as THREAD_LOCAL of tls.h defines.
+ * What Weft guarantees, whatever the compiler does: weft_current() and everything in its own headers are the
+ * new thread's. What compilers guarantee about the program's variables: nothing. To them a function runs on
+ * one thread, so that the address of a __thread variable is computed once and kept over the switch, and so is
+ * what errno's accessor, declared constant, returned. They do it, gcc and clang, from -O1 on, in executables
+ * (mostly errno and arrays) and in shared objects (everything). No clobber tells them otherwise. What is known
+ * to work, and must: a function that is neither inlined nor known to have no effects, such as THREAD_LOCAL of
+ * tls.h defines.
  *
  * Plain accesses are counted, not required to be right. The lane wants to see some that are wrong: where
  * none is, the others prove nothing.
@@ -111,6 +112,7 @@ int tls_test(void)
 {
 	if (run())
 		return 2;
-	printf("wrong: plain accesses %ld, by a function %ld, weft's own %ld\n", result.plain, result.function, result.own);
+	printf("wrong: plain accesses %ld, by a function %ld, weft's own %ld\n", result.plain, result.function,
+	       result.own);
 	return result.function || result.own;
 }
