@@ -298,6 +298,8 @@ bool weft__arena_chill(struct weft__slot *slot)
 	if (class->cold) {
 		/* Relaxed: the slot is free; a fault in it now is somebody's use after free either way. */
 		atomic_store_explicit(&arena.readable[granule_of(start)], 0, memory_order_relaxed);
+		if (!arena.by_madvise) /* else a mapping each stays taken */
+			(void)weft__os_protect(start, (size_t)1 << weft__class_shift(slot->class), true);
 		how->discard(how, slot);
 		class->cold[class->cold_count++] = granule_of(start);
 		done = true;

@@ -108,7 +108,7 @@ static inline char *weft__slot_start(const struct weft__slot *slot)
  * are shared with the neighbours'. */
 static inline size_t weft__guard_size(unsigned class)
 {
-	size_t size = ((size_t)1 << weft__class_shift(class)) / 16;
+	size_t size = ((size_t)1 << weft__class_shift(class)) / 8;
 
 	if (class >= WEFT__SIZES)
 		return 0;

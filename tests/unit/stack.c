@@ -87,8 +87,8 @@ static void guard_sizes(void **state)
 {
 	(void)state;
 	assert_int_equal(guard_of(16 << 10), 4096);
-	assert_int_equal(guard_of(64 << 10), 4096);
-	assert_int_equal(guard_of(256 << 10), 16384);
+	assert_int_equal(guard_of(64 << 10), 8192);
+	assert_int_equal(guard_of(256 << 10), 32768);
 	assert_int_equal(guard_of(1 << 20), 65536);
 	assert_int_equal(guard_of((size_t)1 << 30), 65536);
 	assert_int_equal(weft__guard_size(weft__class(WEFT_FIXED, 1 << 20, false)), 0);
