@@ -174,6 +174,13 @@ WEFT_API void weft_delete(weft_coro_t *k);
 /** The coroutine that executes this call, or NULL outside of any. */
 WEFT_API weft_coro_t *weft_current(void);
 
+/**
+ * errno of the thread that executes this call. Compilers keep addresses of thread-local variables across calls, errno's
+ * too: a function that suspends, and is resumed by another thread, may go on using the first thread's. Read them after
+ * a suspension in a function of their own that is not inlined, as this is one.
+ */
+WEFT_API int weft_errno(void);
+
 /** Who resumed `k` last: a coroutine, or NULL if that was outside of any (or never). */
 WEFT_API weft_coro_t *weft_parent(const weft_coro_t *k);
 
@@ -231,7 +238,7 @@ typedef void weft_failure_hook_t(weft_coro_t *k, weft_failure_t why);
 WEFT_API weft_failure_hook_t *weft_set_failure_hook(weft_failure_hook_t *hook);
 
 /* A handle that notices when its coroutine was deleted, even if the memory serves another one since. */
-typedef struct weft_ref {
+typedef struct weft__ref {
 	weft_coro_t *k;
 	uint64_t id;
 } weft_ref_t;

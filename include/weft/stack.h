@@ -23,7 +23,7 @@ typedef enum weft_policy {
 } weft_policy_t;
 
 /** Counters of one policy, all since the start of the process. Bytes count whole pages. */
-typedef struct weft_stack_stats {
+typedef struct weft__stack_stats {
 	size_t live;	   /**< stacks in use now */
 	size_t cached;	   /**< stacks kept for reuse, by threads and by the process */
 	size_t high_water; /**< most stacks ever out of the process-wide store at once: in use, or kept by threads */

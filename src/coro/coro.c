@@ -444,6 +444,11 @@ weft_coro_t *weft_current(void)
 	return self && self->parent ? self : NULL;
 }
 
+int weft_errno(void)
+{
+	return errno;
+}
+
 weft_coro_t *weft_parent(const weft_coro_t *k)
 {
 	return k->parent && k->parent->parent ? k->parent : NULL;

@@ -312,3 +312,20 @@ size_t weft__arena_reserved(weft_policy_t policy)
 {
 	return atomic_load_explicit(&arena.reserved[policy], memory_order_relaxed);
 }
+
+void weft__arena_each(void (*visit)(struct weft__slot *slot))
+{
+	lock();
+	for (size_t i = 0; i < arena.used_spans; i++) {
+		unsigned shift = atomic_load_explicit(&arena.span[i].shift, memory_order_relaxed);
+		size_t stride = (size_t)1 << shift;
+		char *span = arena.base + i * SPAN_BYTES;
+
+		if (!shift || arena.span[i].head != i) /* of a slot of several spans only the first */
+			continue;
+		for (char *start = span; start < span + SPAN_BYTES; start += stride)
+			if (atomic_load_explicit(&arena.readable[granule_of(start)], memory_order_relaxed))
+				visit(slot_at(start, shift));
+	}
+	unlock();
+}

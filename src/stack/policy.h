@@ -139,6 +139,9 @@ bool weft__arena_has(const void *address);
 /* Give a free slot's memory back and remember it as cold; false if there is no room to remember it. */
 bool weft__arena_chill(struct weft__slot *slot);
 
+/* Visit the slots that have their objects, in use or not. */
+void weft__arena_each(void (*visit)(struct weft__slot *slot));
+
 /* Bytes cut into slots. */
 size_t weft__arena_reserved(weft_policy_t policy);
 

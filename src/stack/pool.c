@@ -63,7 +63,7 @@ unsigned weft__class(weft_policy_t policy, size_t size, bool guard)
 	if (!size)
 		size = weft__config_size(policy);
 	while (class < WEFT__SIZES && ((size_t)1 << weft__class_shift(class)) < size)
-		class++;
+		class ++;
 	if (class == WEFT__SIZES)
 		return WEFT__CLASSES;
 	return guard ? class : WEFT__SIZES + class;
