@@ -8,7 +8,7 @@
 /* Absent where the program is built without. */
 void __lsan_register_root_region(const void *start, size_t bytes) __attribute__((weak));
 
-/* Where AddressSanitizer may keep variables: eleven classes, each as large as the stack, from 2^16 to 2^20; and flags. */
+/* Where AddressSanitizer may keep variables: eleven classes, each as large as the stack (2^16 to 2^20), and flags. */
 static void add_fake_stack(const weft_coro_t *k, size_t stack_size)
 {
 	size_t bytes = (size_t)1 << 16;
