@@ -11,10 +11,11 @@ static void *body(void *arg)
 {
 	struct summer *s = arg;
 	weft_coro_t *self = weft_current();
-	int64_t i;
+	int64_t sum = 0, i;
 
 	for (i = 0; i < s->n; i++)
-		s->sum += (intptr_t)weft_yield(self, &weft_suspended, (void *)(intptr_t)i);
+		sum += (intptr_t)weft_yield(self, &weft_suspended, (void *)(intptr_t)i);
+	s->sum = sum;
 	return NULL;
 }
 

@@ -137,12 +137,13 @@ static void perform_body(struct limit *k, void *arg)
 {
 	struct count *c = arg;
 	struct request get = {false, 0};
-	int64_t i;
+	int64_t sum = 0, i;
 
 	for (i = 0; i < c->n; i++) {
 		limit_yield(k, &get);
-		c->sum += get.value;
+		sum += get.value;
 	}
+	c->sum = sum;
 	limit_yield(k, NULL);
 }
 
@@ -255,10 +256,11 @@ static int64_t recursive(int64_t n)
 static void c1_body(struct limit *k, void *arg)
 {
 	struct count *c = arg;
-	int64_t i;
+	int64_t sum = 0, i;
 
 	for (i = 0; i < c->n; i++)
-		c->sum += number(limit_yield(k, pointer(i)));
+		sum += number(limit_yield(k, pointer(i)));
+	c->sum = sum;
 	limit_yield(k, DONE);
 }
 

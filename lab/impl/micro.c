@@ -151,10 +151,11 @@ struct count {
 static void *perform_body(void *arg)
 {
 	struct count *c = arg;
-	int64_t i;
+	int64_t sum = 0, i;
 
 	for (i = 0; i < c->n; i++)
-		c->sum += get();
+		sum += get();
+	c->sum = sum;
 	return NULL;
 }
 

@@ -140,12 +140,14 @@ int64_t perform(int64_t n)
 	request *pending = nullptr;
 	int64_t sum = 0;
 	ctx::fiber f{[&](ctx::fiber &&sink) {
+		int64_t local = 0;
 		for (int64_t i = 0; i < n; i++) {
 			request r{false, 0};
 			pending = &r;
 			sink = std::move(sink).resume();
-			sum += r.value;
+			local += r.value;
 		}
+		sum = local;
 		return std::move(sink);
 	}};
 
@@ -290,11 +292,13 @@ struct summer {
 	ctx::fiber start()
 	{
 		return ctx::fiber{std::allocator_arg, ctx::fixedsize_stack{small_stack}, [this](ctx::fiber &&sink) {
+					  int64_t local = 0;
 					  for (int64_t i = 0; i < n; i++) {
 						  out = i;
 						  sink = std::move(sink).resume();
-						  sum += in;
+						  local += in;
 					  }
+					  sum = local;
 					  return std::move(sink);
 				  }};
 	}

@@ -271,8 +271,11 @@ int64_t countdown(int64_t s)
 
 task ask(int64_t n, int64_t &sum)
 {
+	int64_t local = 0;
+
 	for (int64_t i = 0; i < n; i++)
-		sum += co_await task::perform{{false, 0}};
+		local += co_await task::perform{{false, 0}};
+	sum = local;
 }
 
 int64_t perform(int64_t n)
@@ -368,10 +371,13 @@ int64_t c2(int64_t n)
 
 generator summer(int64_t n, int64_t &in, int64_t &sum)
 {
+	int64_t local = 0;
+
 	for (int64_t i = 0; i < n; i++) {
 		co_yield i;
-		sum += in;
+		local += in;
 	}
+	sum = local;
 }
 
 int64_t c1(int64_t n)

@@ -12,7 +12,7 @@ SIZES = ("test", "quick", "full")
 UNITS = {"ns": 1e9, "µs": 1e6, "ms": 1e3, "s": 1.0, "B": 1.0}
 
 INHERITED = ("program", "peer", "contenders", "baseline", "unit", "per", "published", "published_unit",
-             "published_baseline", "published_title", "published_ops", "published_sizes", "reference")
+             "published_baseline", "published_title", "published_ops", "published_sizes", "reference", "reference_unit")
 CASE_KEYS = set(INHERITED) | {"id", "name", "title", "about", "expect", "needs_memory", "sizes", "x"} | set(SIZES)
 EXPERIMENT_KEYS = set(INHERITED) | {"id", "order", "title", "source", "about", "case", "contender", "plot", "x",
                                     "x_title"}
@@ -130,6 +130,7 @@ def _case(path, experiment, case, contenders, size, policies):
     if case["unit"] not in UNITS:
         raise DescriptionError(f"{path}: case {case['id']}: the unit must be one of {', '.join(UNITS)}")
     params = case[size]
+    readable = {k: f"{v:,}".replace(",", "\N{NARROW NO-BREAK SPACE}") for k, v in params.items()}
     expect = case.get("expect", {})
     chosen = []
     for name in case["contenders"]:
@@ -137,9 +138,9 @@ def _case(path, experiment, case, contenders, size, policies):
             raise DescriptionError(f"{path}: case {case['id']}: no contender is called {name}")
         chosen += _contenders(name, contenders[name], case, policies)
     axis = experiment.get("x")
-    return Case(case["id"], case.get("title", case["id"]).format(**params), case.get("about", ""), case["unit"],
+    return Case(case["id"], case.get("title", case["id"]).format(**readable), case.get("about", ""), case["unit"],
                 case["per"], case.get("baseline", ""), params, expect.get(size), case["test"], expect.get("test"),
-                chosen, case.get("needs_memory", {}).get(size, 0), _published(case, size), case.get("reference"),
+                chosen, case.get("needs_memory", {}).get(size, 0), _published(case, size), _reference(case, size),
                 params.get(axis) if axis else None)
 
 
@@ -157,6 +158,17 @@ def _contenders(name, table, case, policies):
     if not table.get("policies"):
         return [Contender(id=name, title=table["title"], **common)]
     return [Contender(id=f"{name}/{p}", title=f"{table['title']}, {p}", policy=p, **common) for p in policies]
+
+
+def _reference(case, size):
+    """Figures of others measured earlier, in the case's unit."""
+    values = case.get("reference")
+    if not values or size not in case.get("published_sizes", SIZES):
+        return None
+    factor = 1.0
+    if "reference_unit" in case:
+        factor = UNITS[case["unit"]] / UNITS[case["reference_unit"]] / case.get("published_ops", 1)
+    return {name: value * factor for name, value in values.items()}
 
 
 def _published(case, size):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Plots as SVG to stand inside a page: text and axes take the page's colour, so they read on light and dark alike."""
 import io
+import math
 import re
 
 import matplotlib
@@ -141,8 +142,12 @@ def _short(value, unit):
 def _log_ticks(axis, low, high):
     """1-2-5 steps where they fit, powers of ten where the range is wide; plain numbers."""
     steps = (1, 2, 5) if high / low < 60 else (1, 3) if high / low < 800 else (1,)
-    axis.set_major_locator(ticker.LogLocator(base=10, subs=steps, numticks=20))
-    axis.set_major_formatter(ticker.FuncFormatter(lambda v, _: f"{v:,.0f}".replace(",", " ") if v >= 1 else f"{v:g}"))
+    if high / low < 4:
+        steps = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    marks = [step * 10.0**power for power in range(first, last + 1) for step in steps]
+    axis.set_major_locator(ticker.FixedLocator([m for m in marks if low <= m <= high]))
+    axis.set_major_formatter(ticker.FuncFormatter(lambda v, _: f"{v:,.0f}".replace(",", " ") if v >= 1000 else f"{v:.3g}"))
     axis.set_minor_locator(ticker.NullLocator())
 
 
