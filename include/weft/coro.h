@@ -43,9 +43,9 @@ typedef struct weft_attr {
 	const char *name;     /**< for messages and debuggers; borrowed: must outlive the coroutine; may be NULL */
 	weft_policy_t policy; /**< where the stack comes from */
 	unsigned flags;	      /**< WEFT_SAVE_FPU, WEFT_NO_GUARD, WEFT_SAVE_EXCEPTIONS, combined with | */
-	size_t stack_size; /**< bytes reserved, guard and object included; a hint, rounded up to 16 KiB · 2^n (8 KiB ·
-			      2^n without a guard); 0: WEFT_STACK's, else the policy's own default */
-	void *user_data;   /**< anything */
+	size_t stack_size;    /**< bytes reserved, guard (an eighth) and object included; a hint, rounded up to
+				 16 KiB · 2^n (8 KiB · 2^n without a guard); 0: WEFT_STACK's, else the policy's own */
+	void *user_data;      /**< anything */
 } weft_attr_t;
 
 /** Why the runtime ended a coroutine. */

@@ -473,7 +473,7 @@ bool weft_on_stack(const weft_coro_t *k, const void *address)
 {
 	const char *at = address;
 
-	return k->slot && at < (const char *)k->slot && at >= weft__slot_start(k->slot);
+	return k->slot && at < (const char *)k->slot && at >= k->slot->start;
 }
 
 bool weft_coro_is_valid(const weft_coro_t *k)

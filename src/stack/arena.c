@@ -2,8 +2,8 @@
 /*
  * The arena: one reservation, cut into spans and slots. Everything that changes here does so under one lock, taken
  * once per batch of slots; the fault handler reads without it:
- *   spans[i].shift    written before the span's first slot is handed out, then constant
- *   readable[i]       raised when the slot that starts at granule i has its object, lowered before it loses it
+ *   span[i]       written before the span's first slot is handed out, then constant
+ *   readable[n]   raised when slot number n has its object, lowered before it loses it
  */
 #include <errno.h>
 #include <pthread.h>
@@ -17,20 +17,19 @@
 enum {
 	COLOURS = 41,
 	COLOUR_BYTES = 64,
-	/* Pairs of lines are fetched together: the object starts with one. */
 	RECORD_BYTES = (sizeof(struct weft__slot) + 63) / 64 * 64,
 };
 
 struct span {
-	atomic_uchar shift; /* of its slots; 0: free */
-	uint32_t head;	    /* first span of the slot that it is part of; itself if slots are smaller than spans */
+	atomic_uchar class_plus_1; /* of its slots; 0: free */
+	uint32_t head; /* first span of the slot that it is part of; itself if slots are smaller than spans */
 };
 
 /* Of one policy and size. */
 struct size_class {
 	char *next, *end; /* what is left of the span that slots are cut from */
 	size_t cut;	  /* slots ever cut */
-	uint32_t *cold;	  /* granule numbers of slots without memory */
+	uint32_t *cold;	  /* numbers of slots without memory */
 	size_t cold_count;
 };
 
@@ -138,15 +137,42 @@ int weft__unguard(char *start, size_t bytes)
 
 /* ---- geometry -------------------------------------------------------------------------------------------- */
 
-static uint32_t granule_of(const char *start)
+/*
+ * From one guarded slot to the next: a page more than its size, because pages a power of two apart share the sets of
+ * the address translation caches. Unguarded slots lie side by side.
+ */
+static size_t stride_of(unsigned class)
 {
-	return (uint32_t)((size_t)(start - arena.base) >> WEFT__MIN_STRIDE_SHIFT);
+	size_t size = (size_t)1 << weft__class_shift(class);
+
+	return class < WEFT__SIZES && size < SPAN_BYTES ? size + WEFT__PAGE : size;
 }
 
-static struct weft__slot *slot_at(char *start, unsigned shift)
+static char *span_start(size_t i)
 {
-	size_t colour = ((size_t)(start - arena.base) >> shift) % COLOURS;
-	char *end = start + ((size_t)1 << shift);
+	return arena.base + i * SPAN_BYTES;
+}
+
+/* Slots have numbers: their span's times what a span could hold of the smallest, plus the place in it. */
+static uint32_t number_of(const char *start, unsigned class)
+{
+	size_t i = (size_t)(start - arena.base) >> arena.span_shift;
+	size_t place = (size_t)(start - span_start(i)) / stride_of(class);
+
+	return (uint32_t)(i * (SPAN_BYTES / GRANULE_BYTES) + place);
+}
+
+static char *start_of(uint32_t number, unsigned class)
+{
+	size_t most = SPAN_BYTES / GRANULE_BYTES;
+
+	return span_start(number / most) + number % most * stride_of(class);
+}
+
+static struct weft__slot *slot_at(char *start, unsigned class)
+{
+	size_t colour = number_of(start, class) % COLOURS;
+	char *end = start + ((size_t)1 << weft__class_shift(class));
 
 	return (struct weft__slot *)(end - colour * COLOUR_BYTES - RECORD_BYTES);
 }
@@ -163,25 +189,24 @@ bool weft__arena_has(const void *address)
 
 struct weft__slot *weft__arena_find(const void *address)
 {
-	size_t offset = (size_t)((const char *)address - arena.base);
-	size_t i = offset >> arena.span_shift;
-	unsigned shift;
-	char *start;
+	size_t i = (size_t)((const char *)address - arena.base) >> arena.span_shift;
+	unsigned class;
+	uint32_t number;
+	char *span;
 
 	if (!weft__arena_has(address))
 		return NULL;
 	/* Acquire: pairs with the release in map_span. */
-	shift = atomic_load_explicit(&arena.span[i].shift, memory_order_acquire);
-	if (!shift)
+	class = atomic_load_explicit(&arena.span[i].class_plus_1, memory_order_acquire);
+	if (!class)
 		return NULL;
-	if (shift < arena.span_shift)
-		start = arena.base + (offset & ~(((size_t)1 << shift) - 1));
-	else
-		start = arena.base + (size_t)arena.span[i].head * SPAN_BYTES;
+	class -= 1;
+	span = span_start(arena.span[i].head);
+	number = number_of(span, class) + (uint32_t)((size_t)((const char *)address - span) / stride_of(class));
 	/* Acquire: pairs with the release in bring_up; the object can be read. */
-	if (!atomic_load_explicit(&arena.readable[granule_of(start)], memory_order_acquire))
+	if (!atomic_load_explicit(&arena.readable[number], memory_order_acquire))
 		return NULL;
-	return slot_at(start, shift);
+	return slot_at(start_of(number, class), class);
 }
 
 /* ---- cutting ---------------------------------------------------------------------------------------------- */
@@ -189,11 +214,11 @@ struct weft__slot *weft__arena_find(const void *address)
 static int map_span(weft_policy_t policy, unsigned number, struct size_class *class)
 {
 	const struct weft__policy *how = weft__policies[policy];
-	unsigned shift = weft__class_shift(number);
-	bool huge = number >= WEFT__SIZES && shift <= WEFT__HUGE_SHIFT;
+	bool huge = number >= WEFT__SIZES && weft__class_shift(number) <= WEFT__HUGE_SHIFT;
+	size_t stride = stride_of(number);
 	size_t first = arena.used_spans;
-	size_t count = shift > arena.span_shift ? (size_t)1 << (shift - arena.span_shift) : 1;
-	char *start = arena.base + first * SPAN_BYTES;
+	size_t count = stride > SPAN_BYTES ? stride / SPAN_BYTES : 1;
+	char *start = span_start(first);
 	int error;
 
 	if (count > arena.spans - first)
@@ -203,11 +228,11 @@ static int map_span(weft_policy_t policy, unsigned number, struct size_class *cl
 		return error;
 	arena.used_spans += count;
 	class->next = start;
-	class->end = start + count * SPAN_BYTES;
+	class->end = start + count * SPAN_BYTES / stride * stride;
 	for (size_t i = first; i < first + count; i++) {
 		arena.span[i].head = (uint32_t)first;
 		/* Release: pairs with the acquire in weft__arena_find. */
-		atomic_store_explicit(&arena.span[i].shift, (unsigned char)shift, memory_order_release);
+		atomic_store_explicit(&arena.span[i].class_plus_1, (unsigned char)(number + 1), memory_order_release);
 	}
 	return 0;
 }
@@ -218,7 +243,7 @@ static int next_start(weft_policy_t policy, unsigned number, struct size_class *
 	int error = 0;
 
 	if (class->cold_count) {
-		*start = arena.base + class->cold[class->cold_count - 1] * GRANULE_BYTES;
+		*start = start_of(class->cold[class->cold_count - 1], number);
 		return 0;
 	}
 	if (class->next == class->end)
@@ -233,25 +258,25 @@ static void start_used(weft_policy_t policy, unsigned number, struct size_class 
 		class->cold_count--;
 		return;
 	}
-	class->next += (size_t)1 << weft__class_shift(number);
+	class->next += stride_of(number);
 	class->cut++;
-	atomic_fetch_add_explicit(&arena.reserved[policy], (size_t)1 << weft__class_shift(number),
-				  memory_order_relaxed); /* a statistic */
+	atomic_fetch_add_explicit(&arena.reserved[policy], stride_of(number), memory_order_relaxed); /* a statistic */
 }
 
 static int bring_up(weft_policy_t policy, unsigned number, char *start, struct weft__slot **made)
 {
 	const struct weft__policy *how = weft__policies[policy];
-	struct weft__slot *slot = slot_at(start, weft__class_shift(number));
+	struct weft__slot *slot = slot_at(start, number);
 	int error = how->prepare(how, slot, start, start + weft__guard_size(number));
 
 	if (error)
 		return error;
 	weft__object_clear(slot->object);
 	slot->class = (uint8_t)number;
+	slot->start = start;
 	slot->policy = (uint8_t)policy;
 	/* Release: pairs with the acquire in weft__arena_find. */
-	atomic_store_explicit(&arena.readable[granule_of(start)], 1, memory_order_release);
+	atomic_store_explicit(&arena.readable[number_of(start, number)], 1, memory_order_release);
 	*made = slot;
 	return 0;
 }
@@ -288,20 +313,20 @@ bool weft__arena_chill(struct weft__slot *slot)
 	weft_policy_t policy = (weft_policy_t)slot->policy;
 	struct size_class *class = &arena.classes[policy][slot->class];
 	const struct weft__policy *how = weft__policies[policy];
-	char *start = weft__slot_start(slot);
+	char *start = slot->start;
+	uint32_t number = number_of(start, slot->class);
 	bool done = false;
 
 	lock();
 	if (!class->cold)
-		class->cold =
-		    weft__os_alloc((arena.spans * SPAN_BYTES >> weft__class_shift(slot->class)) * sizeof *class->cold);
+		class->cold = weft__os_alloc(arena.spans * SPAN_BYTES / stride_of(slot->class) * sizeof *class->cold);
 	if (class->cold) {
 		/* Relaxed: the slot is free; a fault in it now is somebody's use after free either way. */
-		atomic_store_explicit(&arena.readable[granule_of(start)], 0, memory_order_relaxed);
+		atomic_store_explicit(&arena.readable[number], 0, memory_order_relaxed);
 		if (!arena.by_madvise) /* else a mapping each stays taken */
 			(void)weft__os_protect(start, (size_t)1 << weft__class_shift(slot->class), true);
 		how->discard(how, slot);
-		class->cold[class->cold_count++] = granule_of(start);
+		class->cold[class->cold_count++] = number;
 		done = true;
 	}
 	unlock();
@@ -313,19 +338,24 @@ size_t weft__arena_reserved(weft_policy_t policy)
 	return atomic_load_explicit(&arena.reserved[policy], memory_order_relaxed);
 }
 
+static void visit_span(size_t i, unsigned class, void (*visit)(struct weft__slot *slot))
+{
+	uint32_t first = number_of(span_start(i), class);
+	size_t most = SPAN_BYTES / stride_of(class);
+
+	for (uint32_t place = 0; place < (most ? most : 1); place++)
+		if (atomic_load_explicit(&arena.readable[first + place], memory_order_relaxed))
+			visit(slot_at(start_of(first + place, class), class));
+}
+
 void weft__arena_each(void (*visit)(struct weft__slot *slot))
 {
-	lock();
+	lock(); /* which orders the loads */
 	for (size_t i = 0; i < arena.used_spans; i++) {
-		unsigned shift = atomic_load_explicit(&arena.span[i].shift, memory_order_relaxed);
-		size_t stride = (size_t)1 << shift;
-		char *span = arena.base + i * SPAN_BYTES;
+		unsigned class = atomic_load_explicit(&arena.span[i].class_plus_1, memory_order_relaxed);
 
-		if (!shift || arena.span[i].head != i) /* of a slot of several spans only the first */
-			continue;
-		for (char *start = span; start < span + SPAN_BYTES; start += stride)
-			if (atomic_load_explicit(&arena.readable[granule_of(start)], memory_order_relaxed))
-				visit(slot_at(start, shift));
+		if (class && arena.span[i].head == i) /* of a slot of several spans only the first */
+			visit_span(i, class - 1, visit);
 	}
 	unlock();
 }

@@ -6,10 +6,11 @@
  *  1. One arena of reserved address space, cut into spans; a span belongs to one policy and one size class, and is
  *     cut into slots of equal stride. From an address, span and slot follow by division: the fault handler
  *     needs no lock and no table that moves.
- *  2. A slot: [guard][stack, growing down][struct weft__slot, coloured]. The coroutine object is in the slot: creating
- *     a coroutine is taking a slot from a list. Strides are powers of two; the object lies a multiple of 256 bytes
- *     below the slot's end, differing between neighbours, so that equal frames of many stacks do not meet in the same
- *     cache sets. Eleven colours use most of the page and still keep the object and the first frames in it.
+ *  2. A slot: [guard][stack, growing down][struct weft__slot][unused]. The coroutine object is in the slot: creating a
+ *     coroutine is taking a slot from a list. Sizes are powers of two, so without care equal frames of many stacks
+ *     would meet in the same cache sets, and their pages in the same sets of the address translation caches. Hence
+ *     0 to 40 unused cache lines at the slot's end, differing between neighbours (the object and the first frames are
+ *     still in one page), and one unused page between slots.
  *  3. Free slots go: thread's bin (no lock) -> class's warm list (a lock per batch) -> cold list (pages given back).
  *  4. Memory of the arena is never unmapped: a stale pointer to a coroutine reads an object that says so.
  * To reach: create + run + delete, warm, 20 ns; 10^6 suspended coroutines of 256 KiB at 4.8 KB each: one page of the
@@ -41,8 +42,7 @@ enum {
 };
 
 /*
- * Invariant: low - guard is the slot's first byte, if there is a guard, else low; the slot's last byte is less than
- * 4 KiB above the object.
+ * Invariant: low - start is the guard's size, 0 if there is none; low <= open < the record < start + size.
  * In use: `owner` is the coroutine on the stack, which is the object or one in storage of somebody else's. Free: NULL.
  */
 struct weft__slot {
@@ -50,6 +50,7 @@ struct weft__slot {
 	void *_Atomic owner;	  /* read by the fault handler of any thread */
 	struct weft__slot *next;  /* in a bin or a batch */
 	struct weft__slot *batch; /* head of a batch in the warm list: the next batch's head */
+	char *start;		  /* first byte */
 	char *low;		  /* lowest byte that may ever be touched; the guard is below */
 	char *_Atomic open;	  /* lowest byte that may be touched now; moves down only, while in use */
 	atomic_uint opening;	  /* commit: threads that are moving `open` */
@@ -94,14 +95,10 @@ static inline unsigned weft__class_shift(unsigned class)
 	return WEFT__MIN_STRIDE_SHIFT + class % WEFT__SIZES;
 }
 
+/* End of the page that the slot's record is in: of what is used of the slot. */
 static inline char *weft__slot_end(const struct weft__slot *slot)
 {
 	return (char *)(((uintptr_t)slot | (WEFT__PAGE - 1)) + 1);
-}
-
-static inline char *weft__slot_start(const struct weft__slot *slot)
-{
-	return weft__slot_end(slot) - ((size_t)1 << weft__class_shift(slot->class));
 }
 
 /* Guards: a frame that does not touch every page must not step over one. Address space is cheap, page-table entries
