@@ -53,19 +53,14 @@ void weft__owner_describe(const void *owner, const char **name, uint64_t *id)
 #define VALGRIND_MAKE_MEM_UNDEFINED(start, bytes) ((void)0)
 #endif
 
-static struct weft__slot *slot_of(const weft_coro_t *k)
-{
-	return k->slot;
-}
-
 /* Where the frames start: just below the slot's own record. */
 static void arm(weft_coro_t *k, weft_fn_t *fn, void *arg)
 {
 	/* Memcheck follows the stack pointer from here down, its red zone ahead. */
-	VALGRIND_MAKE_MEM_NOACCESS(slot_of(k)->low, (char *)slot_of(k) - slot_of(k)->low);
-	VALGRIND_MAKE_MEM_UNDEFINED((char *)slot_of(k) - 128, 128);
+	VALGRIND_MAKE_MEM_NOACCESS(k->slot->low, (char *)k->slot - k->slot->low);
+	VALGRIND_MAKE_MEM_UNDEFINED((char *)k->slot - 128, 128);
 	k->link.pc = (void *)weft__entry;
-	k->link.sp = slot_of(k);
+	k->link.sp = k->slot;
 	k->link.parent_pc = NULL;
 	k->parent = NULL;
 	k->leaf = k;
@@ -188,7 +183,7 @@ static WEFT__COLD void forget_sanitizers(weft_coro_t *k)
 /* The slot goes back; the object stays readable and says that it is dead. */
 static void bury(weft_coro_t *k)
 {
-	struct weft__slot *slot = slot_of(k);
+	struct weft__slot *slot = k->slot;
 
 	if (weft__unlikely((uintptr_t)k->tsan_fiber | (uintptr_t)k->asan_fake))
 		forget_sanitizers(k);
@@ -202,7 +197,7 @@ static void bury(weft_coro_t *k)
 
 static bool embedded(const weft_coro_t *k)
 {
-	return (const char *)k == slot_of(k)->object;
+	return (const char *)k == k->slot->object;
 }
 
 static bool made_within(const weft_coro_t *k, const weft_coro_t *outer)

@@ -58,15 +58,15 @@ static void unlock(void)
 unsigned weft__class(weft_policy_t policy, size_t size, bool guard)
 {
 	/* The smallest size has no room for a guard and for what a call of printf needs. */
-	unsigned class = guard ? 1 : 0;
+	unsigned c = guard ? 1 : 0;
 
 	if (!size)
 		size = weft__config_size(policy);
-	while (class < WEFT__SIZES && ((size_t)1 << weft__class_shift(class)) < size)
-		class ++;
-	if (class == WEFT__SIZES)
+	while (c < WEFT__SIZES && ((size_t)1 << weft__class_shift(c)) < size)
+		c++;
+	if (c == WEFT__SIZES)
 		return WEFT__CLASSES;
-	return guard ? class : WEFT__SIZES + class;
+	return guard ? c : WEFT__SIZES + c;
 }
 
 /* At most 32 MiB of address space in a bin, 4 GiB in a warm list. */
@@ -252,6 +252,9 @@ void weft__slot_give(struct weft__slot *slot)
 	struct weft__bin *bin;
 
 	if (weft__unlikely(!thread)) { /* no memory even for bins: straight back to the kernel */
+		lock();
+		pool.out[slot->policy]--;
+		unlock();
 		slot->next = slot->batch = NULL;
 		chill(slot);
 		return;
