@@ -252,7 +252,7 @@ WEFT__INLINE weft_ref_t weft_ref(weft_coro_t *k)
 }
 
 /**
- * The coroutine, or NULL if it was deleted since. Costs a load and a compare: 0.1 ns (`./weft lab --full --only micro`).
+ * The coroutine, or NULL if it was deleted since. It costs 0.1 ns (`./weft lab --full --only micro`).
  * Safe on stale handles: memory of the arena is never unmapped.
  */
 WEFT__INLINE weft_coro_t *weft_deref(weft_ref_t ref)
