@@ -2,6 +2,7 @@
 /* boost: the lab's programs on Boost.Context's fiber (and, case=fcontext, on the switch under it). */
 #include "../impl/lab.h"
 #include "../impl/tree.h"
+#include "cases.h"
 
 #include <boost/context/detail/fcontext.hpp>
 #include <boost/context/fiber.hpp>
@@ -414,10 +415,7 @@ int memory(int64_t n)
 	_Exit(0); /* unwinding them all is not the experiment */
 }
 
-const struct {
-	const char *name;
-	int64_t (*run)(int64_t n);
-} cases[] = {
+const peer_case cases[] = {
     {"resume_yield", resume_yield},
     {"fcontext", fcontext_resume_yield},
     {"yield_deep", yield_deep},
@@ -431,33 +429,9 @@ const struct {
     {"c3", c3},
 };
 
-uint64_t operations(const char *name, int64_t n)
-{
-	if (!strcmp(name, "countdown"))
-		return static_cast<uint64_t>(2 * n + 1);
-	if (!strcmp(name, "iterator"))
-		return static_cast<uint64_t>(n + 1);
-	if (!strcmp(name, "generator"))
-		return (UINT64_C(1) << n) - 1;
-	if (!strcmp(name, "c2"))
-		return UINT64_C(1) << n;
-	return static_cast<uint64_t>(n);
-}
-
 } // namespace
 
 int main(int argc, char **argv)
 {
-	int64_t n = lab_number(argc, argv, "n", 10), laps = lab_number(argc, argv, "laps", 1);
-
-	if (lab_is(argc, argv, "case", "c1"))
-		return lab_report(static_cast<uint64_t>(2 * n * laps), c1_laps(n, laps));
-	if (lab_is(argc, argv, "case", "c10m"))
-		return lab_report(static_cast<uint64_t>(n), c10m(n, lab_number(argc, argv, "live", 10000)));
-	if (lab_is(argc, argv, "case", "memory"))
-		return memory(n);
-	for (const auto &c : cases)
-		if (lab_is(argc, argv, "case", c.name))
-			return lab_report(operations(c.name, n), c.run(n));
-	lab_die("no such case");
+	return peer_main(argc, argv, cases, c1_laps, c10m, memory);
 }
