@@ -268,6 +268,7 @@ WEFT_API void weft__after_switch(weft_coro_t *from);
 WEFT_API WEFT__NORETURN void weft__leave_to(weft_coro_t *k, const void *effect, void *payload);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_not_ancestor(const weft_coro_t *k);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_no_coroutine(const char *what);
+WEFT_API void *weft__yield_through(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload);
 WEFT_API bool weft__is_ancestor(const weft_coro_t *k, const weft_coro_t *of);
 
 #if WEFT__SANITIZED
@@ -276,9 +277,7 @@ WEFT_EXTERN_C_END
 WEFT_EXTERN_C_BEGIN
 #else
 #define weft__resume_hooked weft_arch_resume
-#define weft__yield_hooked(k, self, effect, payload) weft_arch_yield(&(k)->link, effect, payload)
 #define weft__transfer_hooked(from, to, value) weft_arch_transfer(&(from)->link, &(to)->link, value)
-#define weft__leaving(k) ((void)0)
 #endif
 
 /* Continue *k. On return *k is who suspended: another one if it switched sideways meanwhile. */
@@ -302,29 +301,11 @@ WEFT__INLINE weft_request_t weft__resume(weft_coro_t **k, void *value, uintptr_t
 	return request;
 }
 
-/* Suspend k from `self` below it. `leaf` is what tells others who will land; here the frame knows. */
-WEFT__HELPER void *weft__yield_from_below(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload)
-{
-	void *value;
-
-	k->leaf = self;
-	value = weft__yield_hooked(k, self, effect, payload);
-	k->leaf = k;
-	weft__set_self(self);
-	return value;
-}
-
-#if WEFT__SANITIZED /* the library may be built without */
-#define weft__yield_through weft__yield_from_below
-#else
-WEFT_API void *weft__yield_through(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload);
-#endif
-
 /* Suspend k from `self`, which is k or below it. */
 WEFT__INLINE void *weft__yield(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload)
 {
 	if (weft__likely(k == self))
-		return weft__yield_hooked(k, self, effect, payload);
+		return weft_arch_yield(&k->link, effect, payload);
 	return weft__yield_through(k, self, effect, payload);
 }
 
@@ -387,7 +368,6 @@ WEFT__INLINE void *weft_suspend(void *payload)
  */
 WEFT__INLINE WEFT__NORETURN void weft_exit(weft_coro_t *k, const struct weft_effect *effect, void *payload)
 {
-	weft__leaving(k);
 	weft__leave_to(k, effect, payload);
 }
 

@@ -164,9 +164,7 @@ WEFT__INLINE void weft__announce_transfer(weft_coro_t *from, weft_coro_t *to)
 
 #endif
 
-#define weft__yield_hooked(k, self, effect, payload) weft_arch_yield(&(k)->link, effect, payload)
 #define weft__transfer_hooked(from, to, value)                                                                         \
 	(weft__announce_transfer((from), (to)), weft_arch_transfer(&(from)->link, &(to)->link, (value)))
-#define weft__leaving(k) ((void)0)
 
 #endif /* WEFT_SANITIZER_H */

@@ -381,12 +381,17 @@ LEAVES_STACK void weft__leave_to(weft_coro_t *k, const void *effect, void *paylo
 	weft__leave(k, effect, payload);
 }
 
-/* Out of line: whoever suspends more than itself has paid for a search. */
-#undef weft__yield_through /* sanitized code calls the inline one */
-WEFT_API void *weft__yield_through(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload);
+/* Suspend k from `self` below it. Out of line: whoever suspends more than itself has paid for a search. `leaf` tells
+ * others who will land; here the frame knows. */
 void *weft__yield_through(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload)
 {
-	return weft__yield_from_below(k, self, effect, payload);
+	void *value;
+
+	k->leaf = self;
+	value = weft_arch_yield(&k->link, effect, payload);
+	k->leaf = k;
+	weft__set_self(self);
+	return value;
 }
 
 bool weft__is_ancestor(const weft_coro_t *k, const weft_coro_t *of)
