@@ -31,7 +31,7 @@ def arguments(argv):
                                      epilog=__doc__.split("\n\n")[1])
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", dest="size", action="store_const", const="quick",
-                      help="small sizes: all of it in under four minutes (the default)")
+                      help="small sizes: all of it in under three minutes (the default)")
     size.add_argument("--full", dest="size", action="store_const", const="full", help="the published sizes")
     size.add_argument("--size", choices=describe.SIZES, help=argparse.SUPPRESS)
     parser.add_argument("--only", metavar="A1,B5,…", type=_list, help="these experiments, or cases such as B5/iterator")
@@ -195,7 +195,11 @@ def run(options, source):
     contenders = [k for e in experiments for c in e.cases for k in c.contenders]
     if not contenders:
         raise Stop(f"nothing to run at this size ({options.size})")
-    binaries, missing = builder.build_all(contenders, progress)
+    policies = builder.unavailable(options.policy)
+    binaries, missing = builder.build_all([c for c in contenders if c.policy not in policies], progress)
+
+    def unable(contender):
+        return policies.get(contender.policy) or missing.get(Builder.key(contender))
 
     now = datetime.now(timezone.utc).astimezone()
     out = options.out or source / "build" / "lab" / now.strftime("%Y%m%d-%H%M%S")
@@ -203,9 +207,9 @@ def run(options, source):
         "schema": schema.VERSION, "when": now.isoformat(timespec="seconds"), "seconds": 0.0, "size": options.size,
         "policies": options.policy, "complete": False, "machine": machine.describe(source, builder),
         "load": {"before": machine.load(), "after": []}, "checks": {"passed": 0, "failed": 0},
-        "skipped": _skipped(contenders, missing), "targets": [], "experiments": [],
+        "skipped": _skipped(contenders, unable), "targets": [], "experiments": [],
     }
-    laboratory = measure.Laboratory(binaries, missing, measure.Plan.of(options.size), progress)
+    laboratory = measure.Laboratory(binaries, unable, measure.Plan.of(options.size), progress)
     try:
         laboratory.run(experiments, results["experiments"])
         results["complete"] = True
@@ -221,13 +225,13 @@ def run(options, source):
     return finish(results, out, options, old)
 
 
-def _skipped(contenders, missing):
-    """A line per contender that cannot take part."""
+def _skipped(contenders, unable):
+    """A line per policy or peer that cannot take part."""
     lines = {}
     for c in contenders:
-        why = missing.get(Builder.key(c))
+        why = unable(c)
         if why:
-            lines.setdefault(f"{c.title}: {why}", None)
+            lines.setdefault(f"{'policy ' + c.policy if c.policy else c.title}: {why}", None)
     return list(lines)
 
 

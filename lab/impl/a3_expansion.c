@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * A3 expansion: recursion with a zeroed 1 KB buffer per frame performs an effect at the bottom. One run is one
- * coroutine, created, run to its end and deleted. fresh=1: every run gets a stack that nobody used before.
- * plain=1: the recursion on the thread's own stack (which is warm after the first lap).
+ * coroutine, created, run to its end and deleted: its stack grows for the first time. fresh=1: nobody used that stack
+ * before. cold=1: it was given back to the kernel (weft_stack_trim) before each run, which is not timed.
+ * Else it has been grown by another coroutine before. plain=1: the recursion on the thread's own stack
+ * (which is warm after the first lap).
  */
 #include "lab.h"
 #include <weft/weft.h>
@@ -65,6 +67,21 @@ static int64_t run_fresh(int64_t depth, int64_t laps)
 	return sum;
 }
 
+static int64_t run_cold(int64_t depth, int64_t laps)
+{
+	int64_t sum = 0, i, d;
+
+	for (i = 0; i < laps; i++) {
+		weft_stack_trim();
+		d = depth;
+		lab_start();
+		weft_delete(run(&d));
+		lab_stop();
+		sum += d;
+	}
+	return sum;
+}
+
 static int64_t run_warm(int64_t depth, int64_t laps, bool plain)
 {
 	int64_t sum = 0, i, d;
@@ -89,6 +106,8 @@ int main(int argc, char **argv)
 
 	if (lab_number(argc, argv, "fresh", 0))
 		sum = run_fresh(depth, laps);
+	else if (lab_number(argc, argv, "cold", 0))
+		sum = run_cold(depth, laps);
 	else
 		sum = run_warm(depth, laps, lab_number(argc, argv, "plain", 0));
 	return lab_report((uint64_t)laps, sum / laps);

@@ -142,6 +142,40 @@ static int64_t symmetric(int64_t n)
 	return a.sum * 2;
 }
 
+/* ---- two coroutines in turns, both with 200 bytes that must be there again ------------------------------- */
+
+static void *alternate_body(void *unused)
+{
+	weft_coro_t *self = weft_current();
+	char live[200];
+	char *bytes = live;
+	intptr_t sum = 0;
+
+	memset(live, 1, sizeof(live));
+	for (;;) {
+		LAB_KEEP(bytes);
+		sum += (intptr_t)weft_yield(self, &weft_suspended, (void *)sum) * bytes[sum & 127];
+	}
+	return unused;
+}
+
+static int64_t alternate(int64_t n)
+{
+	weft_coro_t *a = make(alternate_body, NULL), *b = make(alternate_body, NULL);
+	weft_request_t ra = {0}, rb = {0};
+	int64_t i;
+
+	lab_start();
+	for (i = 0; i <= n / 2; i++) {
+		ra = weft_resume(a, (void *)1, WEFT_HANDLE_NONE);
+		rb = weft_resume(b, (void *)1, WEFT_HANDLE_NONE);
+	}
+	lab_stop();
+	weft_delete(a);
+	weft_delete(b);
+	return (intptr_t)ra.payload + (intptr_t)rb.payload;
+}
+
 /* ---- perform + resume ------------------------------------------------------------------------------------ */
 
 struct count {
@@ -331,10 +365,10 @@ static void *waiting_body(void *counter)
 	return NULL;
 }
 
-static int memory(int64_t n)
+static int memory(int64_t n, size_t stack)
 {
 	weft_coro_t **k = malloc((size_t)n * sizeof(*k));
-	weft_attr_t attr = {.stack_size = 256 * 1024};
+	weft_attr_t attr = {.stack_size = stack};
 	uint64_t resident, tables;
 	int64_t started = 0, i;
 
@@ -365,6 +399,7 @@ static const struct {
     {"yield_deep", yield_deep},
     {"recursive", recursive},
     {"switch", symmetric},
+    {"alternate", alternate},
     {"perform", perform},
     {"life_warm", life_warm},
     {"life_init", life_init},
@@ -380,7 +415,7 @@ int main(int argc, char **argv)
 	size_t i;
 
 	if (lab_is(argc, argv, "case", "memory"))
-		return memory(n);
+		return memory(n, (size_t)lab_number(argc, argv, "stack", 256 * 1024));
 	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		if (lab_is(argc, argv, "case", cases[i].name))
 			return lab_report((uint64_t)n, cases[i].run(n));

@@ -2,12 +2,16 @@
 """Building the programs: C and C++ by a compiler, folders by cargo or go. What cannot be built is skipped, with a line
 that says how to get it; what is up to date is left alone."""
 import hashlib
+import json
 import os
+import platform
 import shlex
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from .describe import Contender
 
 TOOL_FOLDERS = ("~/.cargo/bin", "/usr/local/go/bin", "/usr/lib/go/bin")
 
@@ -22,6 +26,11 @@ def find_tool(name):
 
 
 class Builder:
+    """Programs that are instrumented are compiled as a user would with plain flags: -fsplit-stack, and an assembler in front
+    of the system's (-B) that turns its checks into those of the mechanism."""
+
+    INSTRUMENT = ["-fsplit-stack", "-dp", "-fno-ipa-ra"]
+
     def __init__(self, source, library_folder, folder, extra_folders=()):
         self.source = Path(source)
         self.lab = self.source / "lab"
@@ -56,7 +65,7 @@ class Builder:
 
     @staticmethod
     def key(contender):
-        return " ".join([contender.program, *contender.defines])
+        return " ".join([contender.program, *contender.defines, contender.instrumentation or ""])
 
     def build(self, contender):
         source = next((r / contender.program for r in self.roots if (r / contender.program).exists()), None)
@@ -73,24 +82,56 @@ class Builder:
         compiler = self.cxx if cxx else self.cc
         if not find_tool(compiler[0]):
             raise Unavailable(contender.get or f"{compiler[0]} is not installed: apt-get install gcc g++")
-        tag = hashlib.sha256(" ".join([str(source), *contender.defines, *compiler]).encode()).hexdigest()[:8]
+        instrument, tools = self._instrument(contender.instrumentation)
+        tag = hashlib.sha256(" ".join([self.key(contender), str(source), *compiler]).encode()).hexdigest()[:8]
         output = self.folder / "bin" / f"{source.stem}-{tag}"
-        command = [*compiler, *(self.cxxflags if cxx else self.cflags), *(f"-D{d}" for d in contender.defines),
-                   f"-I{self.lab / 'impl'}", f"-I{self.source / 'include'}", str(source), "-o", str(output)]
+        object_file = f"{output}.o"
+        compiling = [*compiler, *(self.cxxflags if cxx else self.cflags), *(f"-D{d}" for d in contender.defines),
+                     f"-I{self.lab / 'impl'}", f"-I{self.source / 'include'}", *instrument, "-c", str(source), "-o",
+                     object_file]
+        linking = [*compiler, object_file, "-o", str(output)]
         if not cxx:
-            command += [str(self.library), "-pthread", "-Wl,--export-dynamic-symbol=weft.effect.*"]
-        command += [f"-l{name}" for name in contender.libraries]
-        if self._up_to_date(output, command, [source, *([] if cxx else [self.library])]):
+            linking += [str(self.library), "-pthread", "-Wl,--export-dynamic-symbol=weft.effect.*"]
+        linking += [f"-l{name}" for name in contender.libraries]
+        if self._up_to_date(output, compiling + linking, [source, *tools, *([] if cxx else [self.library])]):
             return output
         output.parent.mkdir(parents=True, exist_ok=True)
-        run = subprocess.run(command, capture_output=True, text=True)
-        if run.returncode:
-            error = next((line for line in run.stderr.splitlines() if "error:" in line or "undefined" in line), run.stderr.strip()[:200])
-            if contender.get:
-                raise Unavailable(f"{contender.get} ({error.split('error: ')[-1]})")
-            raise RuntimeError(f"{source.name} does not compile: {error}")
-        Path(f"{output}.command").write_text(shlex.join(command))
+        for command in (compiling, linking):
+            self._call(command, source, contender)
+        Path(f"{output}.command").write_text(shlex.join(compiling + linking))
         return output
+
+    @staticmethod
+    def _call(command, source, contender):
+        run = subprocess.run(command, capture_output=True, text=True)
+        if not run.returncode:
+            return
+        error = next((line for line in run.stderr.splitlines() if "rror:" in line or "undefined" in line),
+                     run.stderr.strip()[:200])
+        if contender.get:
+            raise Unavailable(f"{contender.get} ({error.split('error: ')[-1]})")
+        raise RuntimeError(f"{source.name} does not compile: {error}")
+
+    def _instrument(self, name):
+        """Flags for an instrumentation, and the files that they depend on."""
+        if not name:
+            return [], []
+        folder = self.source / "tools" / "as" / name
+        if platform.machine() != "x86_64":
+            raise Unavailable(f"no compiler splits stacks for {platform.machine()}: only on x86_64")
+        if not (folder / "as").exists():
+            raise Unavailable(f"{folder / 'as'} is not there: the instrumentation '{name}' needs it")
+        return [*self.INSTRUMENT, f"-B{folder}/"], [p for p in folder.parent.rglob("*") if p.is_file()]
+
+    # ---- policies -----------------------------------------------------------------------------------------------
+
+    def unavailable(self, policies):
+        """{policy: why not} for those that the library does not have or cannot use here."""
+        probe = Contender(id="policies", title="policies", kind="weft", program="impl/policies.c")
+        run = subprocess.run([str(self.build(probe)), *policies], capture_output=True, text=True)
+        if run.returncode:
+            raise RuntimeError(f"policies.c ended with exit code {run.returncode}: {run.stderr.strip()[:200]}")
+        return {policy: why for policy, why in json.loads(run.stdout).items() if why}
 
     def _up_to_date(self, output, command, inputs):
         record = Path(f"{output}.command")

@@ -7,16 +7,18 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-POLICIES = ("fixed", "overcommit", "commit")
+POLICIES = ("fixed", "overcommit", "commit", "copy", "segmented", "heap", "lookahead", "mmu")
+# Policies that need code compiled for them, and which instrumentation that is.
+INSTRUMENTATION = {"segmented": "segmented", "heap": "segmented", "lookahead": "lookahead", "mmu": "mmu"}
 SIZES = ("test", "quick", "full")
 UNITS = {"ns": 1e9, "µs": 1e6, "ms": 1e3, "s": 1.0, "B": 1.0}
 
-INHERITED = ("program", "peer", "contenders", "baseline", "unit", "per", "published", "published_unit",
+INHERITED = ("program", "peer", "contenders", "policies", "baseline", "unit", "figure", "per", "published", "published_unit",
              "published_baseline", "published_title", "published_ops", "published_sizes", "reference", "reference_unit")
 CASE_KEYS = set(INHERITED) | {"id", "name", "title", "about", "expect", "needs_memory", "sizes", "x"} | set(SIZES)
 EXPERIMENT_KEYS = set(INHERITED) | {"id", "order", "title", "source", "about", "case", "contender", "plot", "x",
                                     "x_title"}
-CONTENDER_KEYS = {"title", "kind", "program", "args", "defines", "libraries", "get", "policies"}
+CONTENDER_KEYS = {"title", "kind", "program", "args", "defines", "libraries", "get", "policies", "instrumentation"}
 
 
 class DescriptionError(Exception):
@@ -31,6 +33,7 @@ class Contender:
     kind: str
     program: str
     policy: str | None = None
+    instrumentation: str | None = None
     args: list = field(default_factory=list)
     defines: list = field(default_factory=list)
     libraries: list = field(default_factory=list)
@@ -43,6 +46,7 @@ class Case:
     title: str
     about: str
     unit: str
+    figure: str | None
     per: str
     baseline: str
     params: dict
@@ -139,7 +143,7 @@ def _case(path, experiment, case, contenders, size, policies):
         chosen += _contenders(name, contenders[name], case, policies)
     axis = experiment.get("x")
     return Case(case["id"], case.get("title", case["id"]).format(**readable), case.get("about", ""), case["unit"],
-                case["per"], case.get("baseline", ""), params, expect.get(size), case["test"], expect.get("test"),
+                case.get("figure"), case["per"], case.get("baseline", ""), params, expect.get(size), case["test"], expect.get("test"),
                 chosen, case.get("needs_memory", {}).get(size, 0), _published(case, size), _reference(case, size),
                 params.get(axis) if axis else None)
 
@@ -157,7 +161,10 @@ def _contenders(name, table, case, policies):
     }
     if not table.get("policies"):
         return [Contender(id=name, title=table["title"], **common)]
-    return [Contender(id=f"{name}/{p}", title=f"{table['title']}, {p}", policy=p, **common) for p in policies]
+    own = table["policies"] if isinstance(table["policies"], list) else POLICIES
+    able = [p for p in policies if p in own and p in case.get("policies", POLICIES)]
+    return [Contender(id=f"{name}/{p}", title=f"{table['title']}, {p}", policy=p,
+                      instrumentation=table.get("instrumentation", INSTRUMENTATION.get(p)), **common) for p in able]
 
 
 def _reference(case, size):

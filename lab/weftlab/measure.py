@@ -20,13 +20,14 @@ class Plan:
     budget: float  # seconds for a case; rounds beyond `least` must fit
     timeout: float  # seconds for one run
     warm_up: bool
+    weighings: int = 1  # rounds where memory is measured, which hardly varies
 
     @staticmethod
     def of(size):
         return {
             "test": Plan(rounds=1, least=1, budget=10, timeout=60, warm_up=False),
-            "quick": Plan(rounds=7, least=3, budget=2.5, timeout=60, warm_up=True),
-            "full": Plan(rounds=9, least=5, budget=60, timeout=900, warm_up=True),
+            "quick": Plan(rounds=5, least=3, budget=2, timeout=60, warm_up=True),
+            "full": Plan(rounds=9, least=5, budget=60, timeout=900, warm_up=True, weighings=3),
         }[size]
 
 
@@ -54,18 +55,20 @@ def run_once(binary, contender, params, timeout):
         raise Failed(f"printed no figures: {run.stdout.strip()[:80]!r}") from error
 
 
-def value_of(sample, unit):
-    """What a sample says in the case's unit: bytes, or CPU time per operation."""
+def value_of(sample, unit, figure=None):
+    """What a sample says in the case's unit: the figure asked for (in seconds), bytes, or CPU time per operation."""
     if unit == "B":
         return sample["bytes"]
+    if figure:
+        return sample[figure] * UNITS[unit]
     return sample["cpu"] / max(1, sample["ops"]) * UNITS[unit]
 
 
-def statistics_of(samples, unit):
-    values = sorted(value_of(s, unit) for s in samples)
+def statistics_of(samples, unit, figure=None):
+    values = sorted(value_of(s, unit, figure) for s in samples)
     median = statistics.median(values)
     quartiles = statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else [median] * 3
-    walls = [s["wall"] / max(1, s["ops"]) * UNITS[unit] for s in samples] if unit != "B" else []
+    walls = [s["wall"] / max(1, s["ops"]) * UNITS[unit] for s in samples] if unit != "B" and not figure else []
     return {
         "n": len(values),
         "median": median,
@@ -90,16 +93,18 @@ class Row:
     def fail(self, status, error):
         self.status, self.error = status, error
 
-    def as_dict(self, unit):
+    def as_dict(self, unit, figure):
         c = self.contender
         return {"contender": c.id, "title": c.title, "kind": c.kind, "policy": c.policy, "status": self.status,
                 "error": self.error, "result": self.result, "samples": self.samples,
-                "stats": statistics_of(self.samples, unit) if self.samples else None, "ratio": None}
+                "stats": statistics_of(self.samples, unit, figure) if self.samples else None, "ratio": None}
 
 
 class Laboratory:
-    def __init__(self, binaries, missing, plan, progress):
-        self.binaries, self.missing, self.plan, self.progress = binaries, missing, plan, progress
+    """`binaries`: {key: path}; `unable`: a function that says why a contender cannot take part, or None."""
+
+    def __init__(self, binaries, unable, plan, progress):
+        self.binaries, self.unable, self.plan, self.progress = binaries, unable, plan, progress
         self.passed = self.failed = 0
         self.tested = {}
 
@@ -125,7 +130,7 @@ class Laboratory:
 
     def _case(self, case, rows):
         for row in rows:
-            why = self.missing.get(Builder.key(row.contender))
+            why = self.unable(row.contender)
             if why:
                 row.fail("skipped", why)
         if case.needs_memory > machine.available_memory():
@@ -162,7 +167,7 @@ class Laboratory:
         if self.plan.warm_up and case.unit != "B":
             self._round(case, rows, keep=False)
         began = time.monotonic()
-        for number in range(self.plan.rounds if case.unit != "B" else min(self.plan.rounds, 3)):
+        for number in range(self.plan.rounds if case.unit != "B" else self.plan.weighings):
             start = time.monotonic()
             self._round(case, rows, keep=True, number=number + 1)
             last = time.monotonic() - start
@@ -200,7 +205,7 @@ class Laboratory:
                 self.failed += 1
 
     def _entry(self, case, rows):
-        dicts = [r.as_dict(case.unit) for r in rows]
+        dicts = [r.as_dict(case.unit, case.figure) for r in rows]
         measured = [d for d in dicts if d["stats"]]
         base = next((d for d in measured if d["contender"] == case.baseline), measured[0] if measured else None)
         for d in measured:

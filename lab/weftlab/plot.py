@@ -9,9 +9,12 @@ import matplotlib
 matplotlib.use("svg")
 from matplotlib import pyplot, ticker  # noqa: E402
 
+from .table import number, plain_name  # noqa: E402
+
 INK = "#010203"  # becomes currentColor
 FAINT = "#010204"  # becomes currentColor, thinly
-COLOURS = {"fixed": "#2f7fd6", "overcommit": "#12a594", "commit": "#8a63d2"}
+COLOURS = {"fixed": "#2f7fd6", "overcommit": "#12a594", "commit": "#8a63d2", "copy": "#9a6a3c", "segmented": "#4f9d2f",
+           "heap": "#c8423b", "lookahead": "#1d9fc9", "mmu": "#7d8a12"}
 KINDS = {"c": "#8b8d98", "limit": INK, "peer": "#e5732a", "weft": "#12a594"}
 PUBLISHED = "#d6409f"
 REFERENCE = "#b0890a"
@@ -77,7 +80,7 @@ def _marks(case):
     others = []
     for name, p in (published["values"] if published else {}).items():
         if name not in seen and (relative or p["scaled"] is not None):
-            others.append({"label": name, "published": p["ratio"] if relative else p["scaled"]})
+            others.append({"label": plain_name(name), "published": p["ratio"] if relative else p["scaled"]})
     references = dict(case["reference"] or {}) if not relative else {}
     for o in others:
         o["reference"] = references.pop(o["label"], None)
@@ -103,7 +106,7 @@ def _dots(entry, cases, columns=2, width=11.5):
             axis.set_visible(False)
         else:
             _panel(axis, cases[i], *panels[i])
-    return _finish(figure, entry["id"])
+    return finish(figure, entry["id"])
 
 
 def _panel(axis, case, marks, axis_title, relative):
@@ -124,7 +127,7 @@ def _panel(axis, case, marks, axis_title, relative):
     axis.set_ylim(len(marks) - 0.4, -0.6)
     axis.set_xscale("log")
     axis.set_xlim(low / 1.35, high * 2.0)
-    _log_ticks(axis.xaxis, low / 1.35, high * 2.0)
+    log_ticks(axis.xaxis, low / 1.35, high * 2.0)
     axis.grid(axis="x", color=FAINT, lw=0.6, alpha=0.18)
     if relative:
         axis.axvline(1, color=FAINT, lw=1, alpha=0.5, ls=":")
@@ -135,11 +138,10 @@ def _panel(axis, case, marks, axis_title, relative):
 
 
 def _short(value, unit):
-    from .table import number
     return f"{number(value)} {unit}"
 
 
-def _log_ticks(axis, low, high):
+def log_ticks(axis, low, high):
     """1-2-5 steps where they fit, powers of ten where the range is wide; plain numbers."""
     steps = (1, 2, 5) if high / low < 60 else (1, 3) if high / low < 800 else (1,)
     if high / low < 4:
@@ -178,19 +180,19 @@ def _lines(entry, cases):
     axis.set_xticks([c["x"] for c in cases], [f"{c['x']:g}" for c in cases])
     axis.xaxis.set_minor_locator(ticker.NullLocator())
     axis.set_yscale("log")
-    _log_ticks(axis.yaxis, *axis.get_ylim())
+    log_ticks(axis.yaxis, *axis.get_ylim())
     axis.set_xlim(-0.1, cases[-1]["x"] * 2.6)
     axis.grid(color=FAINT, lw=0.6, alpha=0.18)
     axis.set_xlabel(entry["x_title"])
     axis.set_ylabel(f"{cases[0]['unit']} per {cases[0]['per']}")
     axis.legend(fontsize=8.5, loc="upper left")
-    return _finish(figure, entry["id"])
+    return finish(figure, entry["id"])
 
 
 # ---- from a figure to a piece of a page -----------------------------------------------------------------------
 
 
-def _finish(figure, name):
+def finish(figure, name):
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     pyplot.close(figure)

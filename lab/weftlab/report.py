@@ -1,30 +1,39 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""One page that needs nothing else: figures, plots, tables, and the raw data to take away."""
+"""Pages that need nothing else: one with all figures, plots, tables and the raw data to take away; one on which policy
+to take."""
 import base64
 import json
 from pathlib import Path
 
 import jinja2
 
-from . import plot, table
+from . import choice, plot, table
 
 HERE = Path(__file__).resolve().parent.parent / "report"
 
 
 def write(results, path):
+    """report.html at `path`, policies.html beside it."""
+    path = Path(path)
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE), autoescape=True, trim_blocks=True,
                                      lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    environment.filters.update(number=table.number, ratio=table.ratio, spread=table.spread, spaced=_spaced)
+    environment.filters.update(number=table.number, ratio=table.ratio, spread=table.spread, spaced=_spaced,
+                               plain_name=table.plain_name)
+    style = (HERE / "style.css").read_text()
     raw = json.dumps(results, ensure_ascii=False, indent=1).encode()
     page = environment.get_template("report.html").render(
         r=results,
-        style=(HERE / "style.css").read_text(),
+        style=style,
         plots={e["id"]: plot.experiment(e) for e in results["experiments"]},
         glance=plot.glance(results),
         raw="data:application/json;base64," + base64.b64encode(raw).decode(),
         samples=_samples,
     )
-    Path(path).write_text(page)
+    path.write_text(page)
+    page = environment.get_template("policies.html").render(
+        r=results, style=style, picture=choice.picture(results), rows=choice.rows(results), headings=choice.headings(),
+        skipped=[line for line in results["skipped"] if line.startswith("policy ")])
+    (path.parent / "policies.html").write_text(page)
 
 
 def _spaced(value):

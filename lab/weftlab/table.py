@@ -25,6 +25,11 @@ def number(value):
     return f"{value:.3g}"
 
 
+def plain_name(contender):
+    """How a contender that was not measured is called: weft/mmu is what others call mmu."""
+    return contender.removeprefix("weft/")
+
+
 def ratio(value):
     return "–" if value is None else f"{number(value)}×"
 
@@ -83,7 +88,7 @@ def _print_case(case, style, out):
         body.append(cells + [_verdict(r)])
     for name, p in published.items():
         if all(r["contender"] != name for r in rows):
-            body.append([f"{name} (published)", number(p["scaled"]), "", "", "", ratio(p["ratio"]), ""])
+            body.append([f"{plain_name(name)} (published)", number(p["scaled"]), "", "", "", ratio(p["ratio"]), ""])
     for name, value in (case["reference"] or {}).items():
         body.append([f"{name} (earlier)", number(value), "", "", ""] + ([""] if published else []) + [""])
     for line in lay_out(body, "<>>>>" + (">" if published else "") + "<"):
@@ -102,7 +107,7 @@ def _verdict(row):
 def print_summary(results, out=sys.stdout):
     style = Style(out)
     if results["targets"]:
-        print(f"\n{style.bold('Targets')}  {style.dim('(the worst of the policies measured)')}\n", file=out)
+        print(f"\n{style.bold('Targets')}  {style.dim('(the worst of the policies measured; of fixed, overcommit, commit unless one is named)')}\n", file=out)
         body = [["", "must", "aim", "measured", "", "verdict"]]
         for t in results["targets"]:
             body.append([t["title"], f"≤ {number(t['must'])} {t['unit']}",

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What was promised, beside what was measured."""
 
+# A target that names no policy is about those that any code runs on.
+EVERY_CODE = ("fixed", "overcommit", "commit")
+
 
 def evaluate(table, results, text_bytes):
     """One entry per target, with the measured figure (the worst policy's) and a verdict."""
@@ -37,18 +40,35 @@ def _measured(target, cases, size, text_bytes):
         return None, ""
     if target.get("exact") and size != "full":
         return None, "needs --full"
+    if target["unit"] == "×":
+        return _worst_ratio(target, rows, case, cases.get(target.get("divisor"), case))
     worst = max(rows, key=lambda r: r["stats"]["median"])
     value = worst["stats"]["median"]
-    if "best_of" in target:
-        bases = [r["stats"]["median"] for r in case["rows"] if r["contender"] in target["best_of"] and r["stats"]]
-        if not bases or not min(bases):
-            return None, ""
-        return value / min(bases), ", ".join(filter(None, [worst["policy"], _also(target, case, value)]))
     if target["unit"] == "s" and case["unit"] != "s":
         value = value * target["ops"] * 1e-9
         if size != "full":
             note = "projected"
     return value, ", ".join(filter(None, [worst["policy"], note]))
+
+
+def _worst_ratio(target, rows, case, divisor_case):
+    """To the best of those named by best_of, else to the same contender, in the case that divides."""
+    ratios = []
+    for row in rows:
+        names = target.get("best_of", [row["contender"]])
+        bases = [r["stats"]["median"] for r in divisor_case["rows"] if r["contender"] in names and r["stats"]]
+        if bases and min(bases):
+            ratios.append((row["stats"]["median"] / min(bases), row))
+    if not ratios:
+        return None, ""
+    value, worst = max(ratios, key=lambda pair: pair[0])
+    notes = [worst["policy"], _also(target, divisor_case, worst["stats"]["median"]), _size(target, case)]
+    return value, ", ".join(filter(None, notes))
+
+
+def _size(target, case):
+    n = case["params"].get("n")
+    return f"at n = {n}" if target.get("official", n) != n else ""
 
 
 def _also(target, case, value):
@@ -58,9 +78,9 @@ def _also(target, case, value):
 
 
 def _weft(case, target):
-    """Weft's own rows of a case (not its variants), for the policy asked for."""
+    """Weft's own rows of a case (not its variants, unless one is asked for), for the policies asked for."""
     if not case:
         return []
-    wanted = target.get("policy")
-    return [r for r in case["rows"] if r["contender"].startswith("weft/") and r["stats"] and r["status"] == "ok"
-            and (not wanted or r["policy"] == wanted)]
+    wanted = [target["policy"]] if "policy" in target else target.get("policies", EVERY_CODE)
+    return [r for r in case["rows"] if r["contender"].split("/")[0] == target.get("contender", "weft") and r["stats"]
+            and r["status"] == "ok" and r["policy"] in wanted]
