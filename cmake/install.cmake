@@ -2,6 +2,7 @@
 #
 # What `cmake --install` copies. The result may be moved: everything in it finds the rest relative to itself.
 include(CMakePackageConfigHelpers)
+include(cmake/instrument.cmake)
 
 set(weft_share ${CMAKE_INSTALL_DATADIR}/weft)
 set(weft_package ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
@@ -36,10 +37,20 @@ foreach(package weft weft-static)
 	install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
 
+# What makes instrumented code. An `as` in a directory of its kind, for compilers to find by -B.
+install(TARGETS weft_launch RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/weft)
+if(TARGET weft_as)
+	install(TARGETS weft_as RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/weft)
+endif()
+foreach(kind ${weft_instrumentations})
+	install(DIRECTORY ${weft_libexec}/${kind} DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/weft)
+endforeach()
+
 # The command: the same script, told where its parts went.
 weft_relative_path(${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_DATADIR}/weft weft_bin_to_share)
 weft_relative_path(${CMAKE_INSTALL_FULL_DATADIR}/weft ${CMAKE_INSTALL_FULL_LIBDIR} weft_share_to_lib)
 weft_relative_path(${CMAKE_INSTALL_FULL_DATADIR}/weft ${CMAKE_INSTALL_FULL_INCLUDEDIR} weft_share_to_include)
+weft_relative_path(${CMAKE_INSTALL_FULL_DATADIR}/weft ${CMAKE_INSTALL_FULL_LIBEXECDIR}/weft weft_share_to_libexec)
 file(READ weft weft_command)
 string(REPLACE "installed_share=''" "installed_share='${weft_bin_to_share}'" weft_command "${weft_command}")
 file(WRITE ${PROJECT_BINARY_DIR}/command/weft "${weft_command}")
@@ -48,11 +59,12 @@ file(CONFIGURE OUTPUT command/layout.bash CONTENT [[# SPDX-License-Identifier: M
 # Where things are, seen from this file; written by the installation.
 layout_lib='@weft_share_to_lib@'
 layout_include='@weft_share_to_include@'
+layout_libexec='@weft_share_to_libexec@'
 layout_version='@PROJECT_VERSION@'
 ]] @ONLY)
 install(PROGRAMS ${PROJECT_BINARY_DIR}/command/weft TYPE BIN)
 install(FILES ${PROJECT_BINARY_DIR}/command/layout.bash DESTINATION ${weft_share})
-install(DIRECTORY tools/driver DESTINATION ${weft_share})
+install(DIRECTORY tools/driver DESTINATION ${weft_share} PATTERN launch EXCLUDE)
 # One word each, for builds that want CC and CXX to be one word.
 foreach(alias weft-cc weft-c++)
 	install(CODE "file(CREATE_LINK weft \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/${alias}\" SYMBOLIC)")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # shellcheck shell=bash disable=SC2154
 #
-# Building the library in a source tree, for the parts that link with it.
+# Building the library, and what instruments code, in a source tree: for the parts that need them.
 
 # is_current STAMP: has no source of the library changed since the build that made the stamp?
 is_current()
@@ -10,7 +10,7 @@ is_current()
 
 	[[ -e $1 ]] || return 1
 	for file in "$root"/{CMakeLists.txt,CMakePresets.json,cmake/*,src,src/*,src/*/*} \
-		"$root"/include/weft{,/*,/*/*}; do
+		"$root"/include/weft{,/*,/*/*} "$root"/tools/{as,driver/launch}{,/*}; do
 		[[ ! $file -nt $1 ]] || return 1
 	done
 }
@@ -42,11 +42,15 @@ configure_and_build()
 # build_library TARGET PRESET: up to date when it returns. Sets `library_dir`.
 build_library()
 {
-	local target=$1 preset=$2 tree=$root/build/$2 product=libweft.a lock stamp
+	local target=$1 preset=$2 tree=$root/build/$2 product lock stamp
 
 	library_dir=$tree
 	stamp=$tree/.$target
-	[[ $target == weft ]] || product=libweft.so
+	case $target in
+	weft) product=libweft.a ;;
+	weft_shared) product=libweft.so ;;
+	weft_instrumentation) product=libexec/weft/weft-launch ;;
+	esac
 	[[ ! -e $tree/$product ]] || ! is_current "$stamp" || return 0
 	# shellcheck source=tools/driver/packages.bash
 	. "$driver/packages.bash" || exit 70

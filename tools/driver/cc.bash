@@ -9,6 +9,8 @@
 #     not know of each other's coroutines: it finds the program's. A program that exports everything (-rdynamic), as
 #     hosts of plugins do, therefore carries the whole library. Whoever says -lweft gets the shared library instead.
 #  4. The hot path runs bash builtins only, then exec.
+#  5. Code that can run on stacks of linked chunks is made by weft-launch, which stands between this and the compiler
+#     whenever something is compiled for such a policy (tools/driver/launch/launch.h).
 
 # The policies by name, from the header that defines them: the word in quotes that opens a comment of the enumeration.
 policy_names()
@@ -23,14 +25,42 @@ policy_names()
 
 check_policy()
 {
-	local policies=()
+	local policies=() name
 
 	policy_names
+	for name in segmented heap lookahead mmu copy; do
+		[[ " ${policies[*]} " == *" $name "* ]] || policies+=("$name")
+	done
 	[[ " ${policies[*]} " == *" ${1%%:*} "* ]] || die 2 "unknown policy '${1%%:*}': there are ${policies[*]}"
 	[[ $1 != *:* || ${1#*:} =~ ^[1-9][0-9]*[KMG]?$ ]] || die 2 "bad stack size '${1#*:}': say bytes, or 64K, 1M, 1G"
 }
 
-# Options before the first argument that is not ours. Sets `policy` and `taken`.
+# The instrumentation that a policy's programs need, if any. Sets `needed`.
+instrumentation_of()
+{
+	case ${1%%:*} in
+	segmented | heap) needed=segmented ;;
+	mmu) needed=mmu ;;
+	lookahead) needed=lookahead ;;
+	*) needed='' ;;
+	esac
+}
+
+# After the options are read: the two must fit together. Any instrumented code runs on contiguous stacks.
+check_instrumentation()
+{
+	local needed=''
+
+	[[ ! $policy ]] || check_policy "$policy"
+	[[ $instrument =~ ^(segmented|mmu|lookahead)?$ ]] ||
+		die 2 "unknown instrumentation '$instrument': there are segmented (also for heap), mmu, lookahead"
+	[[ ! $policy ]] || instrumentation_of "$policy"
+	[[ ! $needed || ! $instrument || $needed == "$instrument" ]] ||
+		die 2 "--policy ${policy%%:*} runs code made by --instrument $needed, not $instrument"
+	instrument=${instrument:-$needed}
+}
+
+# Options before the first argument that is not ours. Sets `policy`, `instrument` and `taken`.
 own_options()
 {
 	taken=0
@@ -43,13 +73,20 @@ own_options()
 			shift
 			;;
 		--policy=*) policy=${1#*=} ;;
+		--instrument)
+			(($# >= 2)) || die 2 "--instrument needs a kind: segmented, mmu or lookahead"
+			instrument=$2
+			((taken++))
+			shift
+			;;
+		--instrument=*) instrument=${1#*=} ;;
 		--no-install) may_install=no ;;
 		*) break ;;
 		esac
 		((taken++))
 		shift
 	done
-	[[ ! $policy ]] || check_policy "$policy"
+	check_instrumentation
 }
 
 # Split a response file as compilers do: white space separates, quotes and backslashes protect. Sets `words`.
@@ -158,6 +195,24 @@ find_library()
 	[[ -e $library_dir/libweft.a ]] || die 69 "this installation has no $library_dir/libweft.a"
 }
 
+# What stands before the compiler: nothing, or weft-launch. Sets `launch`.
+find_launcher()
+{
+	local library_dir
+
+	launch=()
+	[[ $instrument ]] || return 0
+	if [[ $root ]]; then
+		# shellcheck source=tools/driver/build.bash
+		. "$driver/build.bash" || exit 70
+		build_library weft_instrumentation release
+		launch=("$library_dir/libexec/weft/weft-launch" --instrument "$instrument")
+	else
+		launch=("$share/$layout_libexec/weft-launch" --instrument "$instrument")
+		[[ -x ${launch[0]} ]] || die 69 "this installation has no ${launch[0]}"
+	fi
+}
+
 # An object that says which policy the program starts with; the library looks for it. Made once, kept. Sets `object`.
 policy_object()
 {
@@ -174,15 +229,16 @@ policy_object()
 	mv -f -- "$object.$$" "$object"
 }
 
-# Sets `before` and `after`, what goes around the arguments.
+# Sets `before` and `after`, what goes around the arguments, and `launch`, what goes before the compiler.
 surround()
 {
 	local inputs='' headers='' links=yes shared='' library=weft language='' exports='' object library_dir
 
-	before=() after=()
+	before=() after=() launch=()
 	read_arguments "$@"
 	# Nothing to compile: a question about the compiler.
 	[[ $inputs || $headers ]] || return 0
+	find_launcher
 	[[ $include == /usr/include || $include == /usr/local/include ]] || before=(-isystem "$include")
 	before+=(-isystem "$compat" -pthread)
 	[[ $links && $inputs && $language != *-header ]] || return 0
@@ -216,12 +272,12 @@ choose_compiler()
 
 weft_cc()
 {
-	local policy='' taken compiler before after
+	local policy='' instrument='' taken compiler before after launch
 
 	quiet=yes
 	own_options "$@"
 	shift "$taken"
 	choose_compiler "$command"
 	surround "$@"
-	exec "${compiler[@]}" "${before[@]}" "$@" "${after[@]}"
+	exec "${launch[@]}" "${compiler[@]}" "${before[@]}" "$@" "${after[@]}"
 }

@@ -200,7 +200,7 @@ tools()
 
 weft_doctor()
 {
-	local healthy=yes policy='' compiler missing
+	local healthy=yes policy='' instrument='' compiler missing
 
 	while (($#)); do
 		case $1 in

@@ -10,12 +10,12 @@
 # compile LANGUAGE ARGS…
 compile()
 {
-	local compiler before after
+	local compiler before after launch
 
 	choose_compiler "$1"
 	shift
 	surround "$@"
-	"${compiler[@]}" "${before[@]}" "$@" "${after[@]}"
+	"${launch[@]}" "${compiler[@]}" "${before[@]}" "$@" "${after[@]}"
 }
 
 is_cxx()
@@ -36,7 +36,7 @@ remove_later()
 	)
 }
 
-# Sets policy, sources, flags and rest (what follows "--").
+# Sets policy, instrument, sources, flags and rest (what follows "--").
 read_run_arguments()
 {
 	while (($#)); do
@@ -46,7 +46,7 @@ read_run_arguments()
 			rest=("$@")
 			return
 			;;
-		--policy | --policy=* | --no-install)
+		--policy | --policy=* | --instrument | --instrument=* | --no-install)
 			own_options "$@"
 			shift "$taken"
 			continue
@@ -71,7 +71,7 @@ read_run_arguments()
 
 weft_run()
 {
-	local policy='' taken sources=() flags=() rest=() dir program language=cc source objects=()
+	local policy='' instrument='' taken sources=() flags=() rest=() dir program language=cc source objects=()
 
 	shopt -s extglob
 	read_run_arguments "$@"

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# What makes instrumented code: weft-launch, which stands before compilers, and a directory for each kind of
+# instrumentation with an `as` in it, for compilers to find by -B. The assembler knows its kind by that directory.
+if(NOT TARGET weft_as AND EXISTS ${PROJECT_SOURCE_DIR}/cmake/as.cmake)
+	include(cmake/as.cmake)
+endif()
+
+set(weft_libexec ${PROJECT_BINARY_DIR}/libexec/weft)
+set(weft_instrumentations segmented mmu lookahead)
+
+file(GLOB weft_launch_sources CONFIGURE_DEPENDS tools/driver/launch/*.c)
+add_executable(weft_launch ${weft_launch_sources})
+target_compile_definitions(weft_launch PRIVATE _GNU_SOURCE)
+target_compile_options(weft_launch PRIVATE ${weft_warnings})
+set_target_properties(
+	weft_launch
+	PROPERTIES OUTPUT_NAME weft-launch
+		   RUNTIME_OUTPUT_DIRECTORY ${weft_libexec}
+		   C_STANDARD 11
+		   C_EXTENSIONS ON)
+
+# They run at the compiler's side: a sanitizer asked for the library has nothing to do here.
+set(weft_tools weft_launch)
+if(TARGET weft_as)
+	list(APPEND weft_tools weft_as)
+	set_target_properties(weft_as PROPERTIES OUTPUT_NAME weft-as RUNTIME_OUTPUT_DIRECTORY ${weft_libexec})
+endif()
+if(WEFT_SANITIZE)
+	foreach(tool ${weft_tools})
+		target_compile_options(${tool} PRIVATE -fno-sanitize=all)
+		target_link_options(${tool} PRIVATE -fno-sanitize=all)
+	endforeach()
+endif()
+
+foreach(kind ${weft_instrumentations})
+	file(MAKE_DIRECTORY ${weft_libexec}/${kind})
+	file(CREATE_LINK ../weft-as ${weft_libexec}/${kind}/as SYMBOLIC)
+endforeach()
+add_custom_target(weft_instrumentation DEPENDS ${weft_tools})

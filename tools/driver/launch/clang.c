@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * clang: `clang -###` prints the jobs that a command line stands for, a line each; they are run here.
+ *
+ *	clang -cc1 … -S … -o t.s -x c a.c	→	clang -cc1 … -emit-llvm … -o 0.ll -x c a.c
+ *							filter_ir: 0.ll → 1.ll
+ *							clang -cc1 … -S … -disable-llvm-passes … -o t.s -x ir 1.ll
+ *	as … -o a.o t.s					as it is: ours, found by -B
+ *	ld … -o a …					without --wrap=pthread_create, which -fsplit-stack brings
+ *
+ * Everything temporary, clang's part too, is in one directory of ours, gone afterwards.
+ */
+#include "launch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char directory[PATH_MAX];
+static volatile sig_atomic_t child, caught;
+
+/* A build ends us, not what we run: pass it on, and clean up when the job is gone. */
+static void on_signal(int signal)
+{
+	caught = signal;
+	if (child > 0)
+		kill(child, signal);
+}
+
+static void catch_signals(void)
+{
+	static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
+	struct sigaction action = {.sa_handler = on_signal}, old;
+
+	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			sigaction(signals[i], &action, NULL);
+}
+
+static void remove_directory(void)
+{
+	DIR *d = opendir(directory);
+	struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		unlinkat(dirfd(d), e->d_name, 0);
+	if (d)
+		closedir(d);
+	rmdir(directory);
+}
+
+static void make_directory(void)
+{
+	const char *parent = getenv("TMPDIR");
+
+	snprintf(directory, sizeof directory, "%s/weft-cc.XXXXXX", parent && *parent ? parent : "/tmp");
+	if (!mkdtemp(directory))
+		die(EXIT_BUG, "cannot write to %s: %s", parent && *parent ? parent : "/tmp", strerror(errno));
+	atexit(remove_directory);
+}
+
+/* Starts a program; its standard error goes to `fd` unless that is -1. */
+static void start(char *const *argv, int fd)
+{
+	child = fork();
+	if (child < 0)
+		die(EXIT_BUG, "cannot run '%s': %s", argv[0], strerror(errno));
+	if (child)
+		return;
+	if (fd >= 0) {
+		dup2(fd, 2);
+		setenv("TMPDIR", directory, 1);
+	}
+	execvp(argv[0], argv);
+	say("cannot run '%s': %s", argv[0], strerror(errno));
+	_exit(127);
+}
+
+/* The exit code of the child; a signal of ours or its own counts as the end of everything. */
+static int await(const char *what)
+{
+	int status;
+
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			die(EXIT_BUG, "lost '%s': %s", what, strerror(errno));
+	child = 0;
+	if (caught) {
+		remove_directory();
+		signal(caught, SIG_DFL);
+		raise(caught);
+	}
+	if (WIFSIGNALED(status)) {
+		say("%s: killed by signal %d (%s)", what, WTERMSIG(status), strsignal(WTERMSIG(status)));
+		return EXIT_BUG;
+	}
+	return WEXITSTATUS(status);
+}
+
+/* What -### would otherwise not know: that messages go to a terminal. */
+static void add_terminal_options(struct words *w, const struct request *r)
+{
+	const char *term = getenv("TERM");
+	struct winsize size;
+
+	if (r->colour_set || !isatty(2) || !term || strcmp(term, "dumb") == 0)
+		return;
+	words_add(w, "-fcolor-diagnostics");
+	if (ioctl(2, TIOCGWINSZ, &size) == 0 && size.ws_col)
+		words_add(w, text("-fmessage-length=%d", size.ws_col));
+}
+
+static void command_line(struct words *w, const char *command, char *const *args, const struct request *r,
+			 const char *assemblers)
+{
+	words_add(w, command);
+	words_add(w, "-###");
+	add_terminal_options(w, r);
+	words_add(w, "--start-no-unused-arguments");
+	words_add(w, text("-B%s/", assemblers));
+	words_add(w, "-fsplit-stack");
+	words_add(w, "-fno-integrated-as");
+	words_add(w, "--end-no-unused-arguments");
+	words_add_all(w, args);
+	/* Of the undefined-behaviour checks this one puts data before each function, where the mark is. */
+	if (r->undefined)
+		words_add(w, "-fno-sanitize=function");
+}
+
+/* The next word of a line of -###, unquoted in place; NULL at the line's end. */
+static char *next_quoted(char **at)
+{
+	char *in = *at, *out, *word;
+
+	while (*in == ' ')
+		in++;
+	if (*in != '"')
+		return NULL;
+	for (word = out = ++in; *in && *in != '"'; in++) {
+		if (*in == '\\' && in[1])
+			in++;
+		*out++ = *in;
+	}
+	*at = *in ? in + 1 : in;
+	*out = 0;
+	return word;
+}
+
+/* Prints what the compiler had to say about its options; its version and directories only under -v. */
+static void pass_on(const char *line, size_t n, bool everything)
+{
+	char *copy = text("%.*s", (int)n, line);
+
+	if (everything || strstr(copy, "error: ") || strstr(copy, "warning: ") || strstr(copy, "note: "))
+		fprintf(stderr, "%s\n", copy);
+	free(copy);
+}
+
+/* Takes the answer of -### apart. A quoted word may hold newlines. */
+static size_t parse(char *answer, struct words **jobs, bool verbose)
+{
+	size_t n = 0;
+
+	*jobs = NULL;
+	while (*answer) {
+		if (starts(answer, " \"")) {
+			char *word;
+
+			*jobs = realloc(*jobs, (n + 1) * sizeof **jobs);
+			if (!*jobs)
+				die(EXIT_BUG, "out of memory");
+			(*jobs)[n] = (struct words){0};
+			while ((word = next_quoted(&answer)))
+				words_add(&(*jobs)[n], word);
+			n++;
+		} else {
+			pass_on(answer, strcspn(answer, "\n"), verbose);
+		}
+		answer += strcspn(answer, "\n");
+		answer += *answer == '\n';
+	}
+	return n;
+}
+
+static size_t find(const struct words *job, const char *word)
+{
+	for (size_t i = 1; i < job->n; i++)
+		if (strcmp(job->at[i], word) == 0)
+			return i;
+	return 0;
+}
+
+/* The file that a job makes. */
+static const char *output(const struct words *job)
+{
+	size_t i = find(job, "-o");
+
+	return i && i + 1 < job->n ? job->at[i + 1] : NULL;
+}
+
+/* The words that make the second half write again what the first has written. */
+static bool writes_beside(const char *word)
+{
+	return strcmp(word, "-dependency-file") == 0 || strcmp(word, "-header-include-file") == 0 ||
+	       strcmp(word, "-serialize-diagnostic-file") == 0 || strcmp(word, "-opt-record-file") == 0;
+}
+
+/* The first half of a code generation: into IR. */
+static struct words first_half(const struct words *job, const char *ir)
+{
+	struct words w = {0};
+
+	for (size_t i = 0; i < job->n; i++) {
+		if (strcmp(job->at[i], "-S") == 0) {
+			words_add(&w, "-emit-llvm");
+		} else if (strcmp(job->at[i], "-o") == 0) {
+			words_add(&w, "-o");
+			words_add(&w, ir);
+			i++;
+		} else {
+			words_add(&w, job->at[i]);
+		}
+	}
+	return w;
+}
+
+/* The second half: from IR, already optimized. `-x language file` are the last words of the job. */
+static struct words second_half(const struct words *job, const char *ir)
+{
+	struct words w = {0};
+	size_t language = find(job, "-x");
+
+	for (size_t i = 0; i < job->n; i++) {
+		if (i == language) {
+			words_add(&w, "-disable-llvm-passes");
+			words_add(&w, "-x");
+			words_add(&w, "ir");
+			words_add(&w, ir);
+			i += 2;
+		} else if (writes_beside(job->at[i])) {
+			i++;
+		} else if (!starts(job->at[i], "-ftime-trace")) {
+			words_add(&w, job->at[i]);
+		}
+	}
+	return w;
+}
+
+static int run(const struct words *job)
+{
+	start(job->at, -1);
+	return await(job->at[0]);
+}
+
+static void filter_file(const char *from, const char *to)
+{
+	FILE *in = fopen(from, "re"), *out = fopen(to, "we");
+
+	if (!in || !out || !filter_ir(in, out) || fclose(out) != 0)
+		die(EXIT_BUG, "cannot write to %s: %s", directory, strerror(errno));
+	fclose(in);
+	unlink(from);
+}
+
+static int generate_code(const struct words *job, size_t number)
+{
+	char *raw = text("%s/%zu.ll", directory, 2 * number), *filtered = text("%s/%zu.ll", directory, 2 * number + 1);
+	struct words first = first_half(job, raw), second = second_half(job, filtered);
+	int code = run(&first);
+
+	if (code == 0) {
+		filter_file(raw, filtered);
+		code = run(&second);
+		unlink(filtered);
+	}
+	return code;
+}
+
+static bool is_link(const struct words *job)
+{
+	return find(job, "--wrap=pthread_create") != 0;
+}
+
+static int run_link(const struct words *job, const char *command)
+{
+	struct words w = {0};
+	const char *name = strrchr(command, '/');
+	size_t wrap = find(job, "--wrap=pthread_create");
+	int code;
+
+	for (size_t i = 0; i < job->n; i++)
+		if (i != wrap)
+			words_add(&w, job->at[i]);
+	code = run(&w);
+	if (code)
+		fprintf(stderr, "%s: error: linker command failed with exit code %d\n", name ? name + 1 : command,
+			code);
+	return code;
+}
+
+static int run_job(const struct words *job, size_t number, const char *command)
+{
+	if (job->n > 1 && strcmp(job->at[1], "-cc1") == 0 && find(job, "-S") && find(job, "-x") &&
+	    !find(job, "-emit-llvm"))
+		return generate_code(job, number);
+	return is_link(job) ? run_link(job, command) : run(job);
+}
+
+/* Removes what a failed job may have made; not /dev/null. */
+static void remove_output(const char *file)
+{
+	struct stat s;
+
+	if (lstat(file, &s) == 0 && S_ISREG(s.st_mode))
+		unlink(file);
+}
+
+/* Does the job need what a failed one should have made? */
+static bool needs_any(const struct words *job, const struct words *missing)
+{
+	for (size_t i = 0; i < missing->n; i++)
+		if (find(job, missing->at[i]))
+			return true;
+	return false;
+}
+
+/* As clang does, the other files are compiled even if one fails. */
+static int run_jobs(const struct words *jobs, size_t n, const char *command, bool verbose)
+{
+	struct words missing = {0};
+	int worst = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *made = output(&jobs[i]);
+		int code = 1;
+
+		if (!needs_any(&jobs[i], &missing)) {
+			for (size_t k = 0; verbose && k < jobs[i].n; k++)
+				fprintf(stderr, " \"%s\"%s", jobs[i].at[k], k + 1 < jobs[i].n ? "" : "\n");
+			code = run_job(&jobs[i], i, command);
+			worst = code > worst ? code : worst;
+		}
+		if (code && made) {
+			words_add(&missing, made);
+			remove_output(made);
+		}
+	}
+	return worst;
+}
+
+/* Asks clang what it would do; NULL if it refuses, after passing on why. */
+static char *ask_for_jobs(const struct words *command, int *code)
+{
+	char *name = text("%s/jobs", directory), *answer;
+	int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (!f)
+		die(EXIT_BUG, "cannot write to %s: %s", directory, strerror(errno));
+	start(command->at, fd);
+	*code = await(command->at[0]);
+	rewind(f);
+	answer = read_all(f, NULL);
+	fclose(f);
+	return answer;
+}
+
+int clang_compile(const char *command, char *const *args, const struct request *r, const char *assemblers)
+{
+	struct words line = {0}, *jobs;
+	char *answer;
+	size_t n;
+	int code;
+
+	catch_signals();
+	make_directory();
+	command_line(&line, command, args, r, assemblers);
+	answer = ask_for_jobs(&line, &code);
+	n = parse(answer, &jobs, r->verbose);
+	return code ? code : run_jobs(jobs, n, command, r->verbose);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* weft-launch: the command line; see launch.h. */
+#include "launch.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const kinds[] = {"segmented", "mmu", "lookahead"};
+
+/* The directory of this program, which holds a directory with an `as` for each kind. */
+static char *own_directory(void)
+{
+	char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+
+	if (n <= 0)
+		die(EXIT_BUG, "cannot read /proc/self/exe: %s", strerror(errno));
+	path[n] = 0;
+	*strrchr(path, '/') = 0;
+	return text("%s", path);
+}
+
+static char *assemblers(const char *kind)
+{
+	char *dir = NULL, *as;
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (strcmp(kind, kinds[i]) == 0)
+			dir = text("%s/%s", own_directory(), kind);
+	if (!dir)
+		die(EXIT_USAGE, "unknown instrumentation '%s': there are segmented, mmu, lookahead", kind);
+	as = text("%s/as", dir);
+	if (access(as, X_OK) < 0)
+		die(EXIT_MISSING, "there is no %s: the installation is not complete", as);
+	return dir;
+}
+
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* A command in front of the compiler: a cache passes the options on. Those that compile elsewhere find another `as`. */
+static bool is_cache(const char *command)
+{
+	const char *name = last_part(command);
+
+	if (strcmp(name, "distcc") == 0 || strcmp(name, "icecc") == 0)
+		die(EXIT_USAGE, "%s: the other machine's assembler is not Weft's: compile instrumented files here",
+		    name);
+	return strcmp(name, "ccache") == 0 || strcmp(name, "sccache") == 0;
+}
+
+/* A cache must not give code that an earlier assembler made. */
+static void depend_on_assembler(const char *dir)
+{
+	const char *before = getenv("CCACHE_EXTRAFILES");
+	char *files = before && *before ? text("%s:%s/as", before, dir) : text("%s/as", dir);
+
+	setenv("CCACHE_EXTRAFILES", files, 1);
+}
+
+static _Noreturn void become(char *const *argv)
+{
+	execvp(argv[0], argv);
+	die(EXIT_MISSING, "there is no compiler '%s'", argv[0]);
+}
+
+static _Noreturn void become_gcc(char *const *command, size_t words, char *const *args, const char *dir)
+{
+	struct words w = {0};
+
+	for (size_t i = 0; i < words; i++)
+		words_add(&w, command[i]);
+	words_add(&w, text("-B%s/", dir));
+	words_add(&w, "-fsplit-stack");
+	words_add(&w, "-fno-ipa-ra");
+	words_add(&w, "-dp");
+	words_add_all(&w, args);
+	depend_on_assembler(dir);
+	become(w.at);
+}
+
+static int launch(const char *kind, char *const *command)
+{
+	size_t words = is_cache(command[0]) && command[1] ? 2 : 1;
+	const char *dir = assemblers(kind);
+	struct words args = {0};
+	struct request r;
+	struct compiler c;
+
+	words_expand(&args, command + words);
+	if (!args.n)
+		become(command);
+	r = understand(args.at);
+	if (!r.compiles)
+		become(command);
+	c = identify(command[words - 1]);
+	refuse(&c, args.at);
+	if (!c.clang)
+		become_gcc(command, words, command + words, dir);
+	return clang_compile(command[words - 1], command + words, &r, dir);
+}
+
+int main(int argc, char **argv)
+{
+	(void)argc;
+	if (argv[1] && strcmp(argv[1], "--filter-ir") == 0)
+		return filter_ir(stdin, stdout) ? 0 : 1;
+	if (!argv[1] || strcmp(argv[1], "--instrument") != 0 || !argv[2] || !argv[3])
+		die(EXIT_USAGE, "usage: weft-launch --instrument segmented|mmu|lookahead COMPILER ARGS…");
+	return launch(argv[2], argv + 3);
+}

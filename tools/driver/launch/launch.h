@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * weft-launch: stands in front of a compiler and makes it produce code that can run on stacks of linked chunks.
+ *
+ *	weft-launch --instrument segmented|mmu|lookahead COMPILER ARGS…
+ *
+ * Design:
+ *  1. What must not be instrumented is refused here, in one line, before anything is compiled (refuse.c): a compiler
+ *     that silently emits no checks would give a program that silently corrupts memory.
+ *  2. gcc is told to, and executed: it finds our assembler by -B.
+ *  3. clang refuses to compile variadic functions with checks. It is asked what it would run (-###); those jobs are run
+ *     here, each code generation in two halves with the textual IR in between, where variadic functions lose the
+ *     attribute (ir.c, clang.c). The assembler gives them a check of its own kind. Names of outputs, dependency files,
+ *     temporary files: all are clang's own choice.
+ *  4. A command that compiles nothing is executed untouched: a link must not see -fsplit-stack.
+ *
+ * Rejected: compiling the usual way first and again on failure (clang's back end ends with a crash report and
+ * leaves files in /tmp; its messages must be held back to be judged); attributes in the source (it is not ours).
+ */
+#ifndef WEFT_LAUNCH_H
+#define WEFT_LAUNCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+enum { EXIT_USAGE = 2, EXIT_MISSING = 69, EXIT_BUG = 70 };
+
+/* A growing, NULL-terminated list of strings. The strings live as long as the process. */
+struct words {
+	char **at;
+	size_t n, room;
+};
+
+void words_add(struct words *w, const char *word);
+void words_add_all(struct words *w, char *const *from);
+void words_expand(struct words *w, char *const *from); /* from, with @files replaced by what is in them */
+
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+_Noreturn void die(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *text(const char *format, ...) __attribute__((format(printf, 1, 2))); /* never freed */
+char *read_all(FILE *f, size_t *length);				   /* NUL-terminated */
+bool starts(const char *s, const char *prefix);
+bool ends(const char *s, const char *suffix);
+
+/* compiler.c: which one is it? */
+struct compiler {
+	bool clang;
+	int major;
+	bool fits; /* makes code for x86-64 Linux with 64-bit pointers, if its options do not say otherwise */
+	char target[64];
+};
+
+struct compiler identify(const char *command);
+
+/* request.c: what a command line asks for. */
+struct request {
+	bool compiles;	 /* makes code from a source */
+	bool undefined;	 /* checks for undefined behaviour */
+	bool verbose;	 /* -v */
+	bool colour_set; /* says itself whether messages are coloured */
+};
+
+/* One step over a command line: the number of words that the option at `at` takes, itself included. */
+int option_length(char *const *at);
+struct request understand(char *const *args);
+
+/* refuse.c: ends the process if `args` ask for what cannot be instrumented. */
+void refuse(const struct compiler *c, char *const *args);
+
+/* clang.c: returns the exit code. */
+int clang_compile(const char *command, char *const *args, const struct request *r, const char *assemblers);
+
+/* ir.c: textual IR from `in` to `out`; variadic functions lose "split-stack", everything else stays as it is. */
+bool filter_ir(FILE *in, FILE *out);
+
+#endif /* WEFT_LAUNCH_H */
