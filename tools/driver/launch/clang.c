@@ -128,8 +128,11 @@ static void command_line(struct words *w, const char *command, char *const *args
 	words_add(w, text("-B%s/", assemblers));
 	words_add(w, "-fsplit-stack");
 	words_add(w, "-fno-integrated-as");
+	words_add(w, "-fno-stack-clash-protection");
 	words_add(w, "--end-no-unused-arguments");
 	words_add_all(w, args);
+	if (r->clash)
+		words_add(w, "-fno-stack-clash-protection");
 	/* Of the undefined-behaviour checks this one puts data before each function, where the mark is. */
 	if (r->undefined)
 		words_add(w, "-fno-sanitize=function");
@@ -154,18 +157,21 @@ static char *next_quoted(char **at)
 	return word;
 }
 
-/* Prints what the compiler had to say about its options; its version and directories only under -v. */
-static void pass_on(const char *line, size_t n, bool everything)
+/* Prints what the compiler had to say about its options; its version and directories only under -v. Returns whether it
+ * was an error: clang 16 ends with 0 then. */
+static bool pass_on(const char *line, size_t n, bool everything)
 {
 	char *copy = text("%.*s", (int)n, line);
+	bool error = strstr(copy, "error: ");
 
-	if (everything || strstr(copy, "error: ") || strstr(copy, "warning: ") || strstr(copy, "note: "))
+	if (everything || error || strstr(copy, "warning: ") || strstr(copy, "note: "))
 		fprintf(stderr, "%s\n", copy);
 	free(copy);
+	return error;
 }
 
 /* Takes the answer of -### apart. A quoted word may hold newlines. */
-static size_t parse(char *answer, struct words **jobs, bool verbose)
+static size_t parse(char *answer, struct words **jobs, bool verbose, int *code)
 {
 	size_t n = 0;
 
@@ -181,8 +187,8 @@ static size_t parse(char *answer, struct words **jobs, bool verbose)
 			while ((word = next_quoted(&answer)))
 				words_add(&(*jobs)[n], word);
 			n++;
-		} else {
-			pass_on(answer, strcspn(answer, "\n"), verbose);
+		} else if (pass_on(answer, strcspn(answer, "\n"), verbose) && !*code) {
+			*code = 1;
 		}
 		answer += strcspn(answer, "\n");
 		answer += *answer == '\n';
@@ -384,6 +390,6 @@ int clang_compile(const char *command, char *const *args, const struct request *
 	make_directory();
 	command_line(&line, command, args, r, assemblers);
 	answer = ask_for_jobs(&line, &code);
-	n = parse(answer, &jobs, r->verbose);
+	n = parse(answer, &jobs, r->verbose, &code);
 	return code ? code : run_jobs(jobs, n, command, r->verbose);
 }

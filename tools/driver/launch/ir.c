@@ -6,7 +6,8 @@
  *	attributes #0 = { nounwind "split-stack" }	attributes #0 = { nounwind "split-stack" }
  *							attributes #2000000000 = { nounwind }
  *
- * A definition and a group of attributes are a line each; a string in one has no newline. Groups follow all definitions.
+ * A definition and a group of attributes are a line each; a string in one has no newline. Groups follow the
+ * definitions.
  */
 #include "launch.h"
 

@@ -23,16 +23,18 @@ static char *own_directory(void)
 	return text("%s", path);
 }
 
-static char *assemblers(const char *kind)
+static void check_kind(const char *kind)
 {
-	char *dir = NULL, *as;
-
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		if (strcmp(kind, kinds[i]) == 0)
-			dir = text("%s/%s", own_directory(), kind);
-	if (!dir)
-		die(EXIT_USAGE, "unknown instrumentation '%s': there are segmented, mmu, lookahead", kind);
-	as = text("%s/as", dir);
+			return;
+	die(EXIT_USAGE, "unknown instrumentation '%s': there are segmented, mmu, lookahead", kind);
+}
+
+static char *assemblers(const char *kind)
+{
+	char *dir = text("%s/%s", own_directory(), kind), *as = text("%s/as", dir);
+
 	if (access(as, X_OK) < 0)
 		die(EXIT_MISSING, "there is no %s: the installation is not complete", as);
 	return dir;
@@ -71,7 +73,7 @@ static _Noreturn void become(char *const *argv)
 	die(EXIT_MISSING, "there is no compiler '%s'", argv[0]);
 }
 
-static _Noreturn void become_gcc(char *const *command, size_t words, char *const *args, const char *dir)
+static _Noreturn void become_gcc(char *const *command, size_t words, const struct request *r, const char *dir)
 {
 	struct words w = {0};
 
@@ -81,7 +83,10 @@ static _Noreturn void become_gcc(char *const *command, size_t words, char *const
 	words_add(&w, "-fsplit-stack");
 	words_add(&w, "-fno-ipa-ra");
 	words_add(&w, "-dp");
-	words_add_all(&w, args);
+	words_add(&w, "-fno-stack-clash-protection");
+	words_add_all(&w, command + words);
+	if (r->clash)
+		words_add(&w, "-fno-stack-clash-protection");
 	depend_on_assembler(dir);
 	become(w.at);
 }
@@ -89,11 +94,12 @@ static _Noreturn void become_gcc(char *const *command, size_t words, char *const
 static int launch(const char *kind, char *const *command)
 {
 	size_t words = is_cache(command[0]) && command[1] ? 2 : 1;
-	const char *dir = assemblers(kind);
+	const char *dir;
 	struct words args = {0};
 	struct request r;
 	struct compiler c;
 
+	check_kind(kind);
 	words_expand(&args, command + words);
 	if (!args.n)
 		become(command);
@@ -102,8 +108,9 @@ static int launch(const char *kind, char *const *command)
 		become(command);
 	c = identify(command[words - 1]);
 	refuse(&c, args.at);
+	dir = assemblers(kind);
 	if (!c.clang)
-		become_gcc(command, words, command + words, dir);
+		become_gcc(command, words, &r, dir);
 	return clang_compile(command[words - 1], command + words, &r, dir);
 }
 

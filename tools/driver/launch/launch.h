@@ -58,6 +58,7 @@ struct compiler identify(const char *command);
 struct request {
 	bool compiles;	 /* makes code from a source */
 	bool undefined;	 /* checks for undefined behaviour */
+	bool clash;	 /* -fstack-clash-protection: superfluous here, and its probes are in the way */
 	bool verbose;	 /* -v */
 	bool colour_set; /* says itself whether messages are coloured */
 };

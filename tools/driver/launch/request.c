@@ -115,6 +115,8 @@ static void option(struct request *r, const char *word, bool *quiet)
 	else if (starts(word, "-fcolor-diag") || starts(word, "-fdiagnostics-color") ||
 		 starts(word, "-fno-color-diag") || starts(word, "-fno-diagnostics-color"))
 		r->colour_set = true;
+	else if (strcmp(word, "-fstack-clash-protection") == 0)
+		r->clash = true;
 	else if (starts(word, "-fsanitize=") && strstr(word, "undefined"))
 		r->undefined = true;
 }
