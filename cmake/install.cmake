@@ -13,9 +13,11 @@ install(TARGETS weft weft_shared weft_headers EXPORT weft)
 
 # The CMake package.
 install(EXPORT weft NAMESPACE weft:: FILE weftTargets.cmake DESTINATION ${weft_package})
-configure_package_config_file(cmake/weftConfig.cmake.in weftConfig.cmake INSTALL_DESTINATION ${weft_package})
+set(weft_package_libexec ${CMAKE_INSTALL_LIBEXECDIR}/weft)
+configure_package_config_file(cmake/weftConfig.cmake.in weftConfig.cmake INSTALL_DESTINATION ${weft_package}
+			      PATH_VARS weft_package_libexec)
 write_basic_package_version_file(weftConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/weftConfig.cmake ${PROJECT_BINARY_DIR}/weftConfigVersion.cmake
+install(FILES ${PROJECT_BINARY_DIR}/weftConfig.cmake ${PROJECT_BINARY_DIR}/weftConfigVersion.cmake cmake/stack.cmake
 	DESTINATION ${weft_package})
 
 # pkg-config: weft (the shared library where there is one), weft-static.
@@ -27,6 +29,7 @@ endfunction()
 set(weft_pc_dir ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig)
 weft_relative_path(${weft_pc_dir} ${CMAKE_INSTALL_FULL_LIBDIR} weft_pc_to_lib)
 weft_relative_path(${weft_pc_dir} ${CMAKE_INSTALL_FULL_INCLUDEDIR} weft_pc_to_include)
+weft_relative_path(${weft_pc_dir} ${CMAKE_INSTALL_FULL_LIBEXECDIR}/weft weft_pc_to_libexec)
 foreach(package weft weft-static)
 	if(package STREQUAL weft)
 		set(weft_pc_library -lweft)
@@ -35,6 +38,11 @@ foreach(package weft weft-static)
 	endif()
 	configure_file(cmake/weft.pc.in ${package}.pc @ONLY)
 	install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
+# weft-segmented, weft-mmu, weft-lookahead: the flags that make such code.
+foreach(kind ${weft_instrumentations})
+	configure_file(cmake/weft-instrumented.pc.in weft-${kind}.pc @ONLY)
+	install(FILES ${PROJECT_BINARY_DIR}/weft-${kind}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
 
 # What makes instrumented code. An `as` in a directory of its kind, for compilers to find by -B.

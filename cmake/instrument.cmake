@@ -38,3 +38,7 @@ foreach(kind ${weft_instrumentations})
 	file(CREATE_LINK ../weft-as ${weft_libexec}/${kind}/as SYMBOLIC)
 endforeach()
 add_custom_target(weft_instrumentation DEPENDS ${weft_tools})
+
+# weft_target_stack, for those who build Weft as a part of their project.
+set_property(GLOBAL PROPERTY weft_libexec ${weft_libexec})
+include(cmake/stack.cmake)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# weft_target_stack(TARGET POLICY[:SIZE] [INSTRUMENT KIND])
+#
+# How the stacks of TARGET's code are stored. Its C and C++ sources are compiled for the policy (segmented, heap, mmu,
+# lookahead; the others need nothing), whatever the compiler: gcc or clang. An executable also gets the policy for its
+# default, and Weft if it does not link it already; of a library only the code is compiled for it. INSTRUMENT segmented,
+# mmu or lookahead compiles for that, and leaves the default to POLICY, which may be a contiguous one.
+#
+# The global property weft_libexec says where weft-launch and the assemblers are; who includes this sets it.
+
+# The instrumentation that a policy needs: segmented, mmu, lookahead or nothing.
+function(weft_needed_instrumentation policy result)
+	if(policy MATCHES "^(segmented|heap)$")
+		set(${result} segmented PARENT_SCOPE)
+	elseif(policy MATCHES "^(mmu|lookahead)$")
+		set(${result} ${policy} PARENT_SCOPE)
+	else()
+		set(${result} "" PARENT_SCOPE)
+	endif()
+endfunction()
+
+# The source that says which policy the program starts with; the library looks for it.
+function(weft_policy_source target stack)
+	get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+	set(source ${CMAKE_CURRENT_BINARY_DIR}/weft/${target}-stack)
+	if(C IN_LIST languages)
+		string(APPEND source .c)
+		set(content "const char *weft_program_stack = \"${stack}\";\n")
+	else()
+		string(APPEND source .cc)
+		set(content "extern \"C\" { extern const char *weft_program_stack; const char *weft_program_stack = \"${stack}\"; }\n")
+	endif()
+	file(CONFIGURE OUTPUT ${source} CONTENT "${content}" @ONLY)
+	target_sources(${target} PRIVATE ${source})
+	# Not part of what the project checks or merges.
+	set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON SKIP_LINTING ON COMPILE_OPTIONS -w)
+endfunction()
+
+# At the end of the directory, when the target's libraries are known: two copies of Weft in a program know nothing of
+# each other.
+function(weft_link_once target)
+	get_target_property(libraries ${target} LINK_LIBRARIES)
+	get_target_property(type ${target} TYPE)
+	foreach(library ${libraries})
+		if(library MATCHES "^(weft::)?(weft|weft_shared|headers|weft_headers)$")
+			return()
+		endif()
+	endforeach()
+	if(type STREQUAL EXECUTABLE)
+		target_link_libraries(${target} PRIVATE weft::weft)
+	else()
+		target_link_libraries(${target} PRIVATE weft::headers)
+	endif()
+endfunction()
+
+function(weft_target_stack target stack)
+	cmake_parse_arguments(PARSE_ARGV 2 arg "" INSTRUMENT "")
+	if(NOT TARGET ${target})
+		message(FATAL_ERROR "weft_target_stack: there is no target '${target}'")
+	endif()
+	if(arg_UNPARSED_ARGUMENTS)
+		message(FATAL_ERROR "weft_target_stack: unknown argument '${arg_UNPARSED_ARGUMENTS}'")
+	endif()
+	string(REGEX REPLACE ":.*" "" policy "${stack}")
+	set(names fixed overcommit commit segmented heap lookahead mmu copy)
+	if(NOT policy IN_LIST names)
+		list(JOIN names " " names)
+		message(FATAL_ERROR "weft_target_stack: unknown policy '${policy}': there are ${names}")
+	endif()
+	if(NOT stack MATCHES "^[a-z]+(:[1-9][0-9]*[KMG]?)?$")
+		message(FATAL_ERROR "weft_target_stack: bad stack size in '${stack}': say bytes, or 64K, 1M, 1G")
+	endif()
+	weft_needed_instrumentation(${policy} needed)
+	set(kind "${needed}")
+	if(arg_INSTRUMENT)
+		set(kind ${arg_INSTRUMENT})
+	endif()
+	if(needed AND NOT kind STREQUAL needed)
+		message(FATAL_ERROR "weft_target_stack: policy ${policy} runs code made by INSTRUMENT ${needed}, not ${kind}")
+	endif()
+	if(kind)
+		weft_instrument(${target} ${kind})
+	endif()
+	get_target_property(type ${target} TYPE)
+	if(type STREQUAL EXECUTABLE)
+		weft_policy_source(${target} ${stack})
+	endif()
+	cmake_language(EVAL CODE "cmake_language(DEFER CALL weft_link_once [[${target}]])")
+endfunction()
+
+# Put weft-launch before the compiler, and before what already is there (ccache).
+function(weft_instrument target kind)
+	if(NOT kind MATCHES "^(segmented|mmu|lookahead)$")
+		message(FATAL_ERROR "weft_target_stack: unknown instrumentation '${kind}': there are segmented, mmu, lookahead")
+	endif()
+	if(NOT CMAKE_GENERATOR MATCHES "Ninja|Makefiles")
+		message(FATAL_ERROR "weft_target_stack: ${CMAKE_GENERATOR} starts compilers itself: use Ninja or Makefiles")
+	endif()
+	get_property(libexec GLOBAL PROPERTY weft_libexec)
+	foreach(language C CXX)
+		set(launcher ${libexec}/weft-launch --instrument ${kind})
+		get_target_property(before ${target} ${language}_COMPILER_LAUNCHER)
+		if(before)
+			list(APPEND launcher ${before})
+		endif()
+		set_target_properties(${target} PROPERTIES ${language}_COMPILER_LAUNCHER "${launcher}")
+	endforeach()
+	# In Weft's own tree they are built first.
+	if(TARGET weft_instrumentation)
+		add_dependencies(${target} weft_instrumentation)
+	endif()
+endfunction()
