@@ -158,6 +158,37 @@ stack_policies()
 		return
 	fi
 	probe policies || healthy=''
+	instrumentation
+}
+
+# instruments COMPILER KIND OBJECT: does it? What went wrong is on standard error.
+instruments()
+(
+	local instrument=$2 launch
+
+	find_launcher && "${launch[@]}" "$1" -O2 -c "$driver/instrument.c" -o "$3"
+)
+
+# Which compilers make code for stacks of linked chunks.
+instrumentation()
+{
+	local name kind kinds why dir
+
+	heading 'Instrumentation (code for segmented, heap, mmu, lookahead)'
+	dir=$(mktemp -d "${TMPDIR:-/tmp}/weft-doctor.XXXXXX") || return
+	for name in gcc clang clang-{16..22}; do
+		have "$name" || continue
+		kinds=() why=''
+		for kind in segmented mmu lookahead; do
+			if instruments "$name" "$kind" "$dir/object.o" 2>"$dir/errors"; then
+				kinds+=("$kind")
+			else
+				why=$(tail -n 1 -- "$dir/errors")
+			fi
+		done
+		line "$name" "${kinds[*]}${why:+ (no: $why)}"
+	done
+	rm -rf -- "$dir"
 }
 
 # tool COMMAND WHAT-FOR HOW-TO-GET-IT

@@ -16,9 +16,10 @@ weft: effect handlers and coroutines for C, with the stack as a policy
 
 --no-install (or WEFT_NO_INSTALL=1) forbids installing packages that are missing.
 
-Policies: fixed, overcommit (the default), commit; ":SIZE" sets the bytes reserved per stack, as in
-"commit:1M". Chosen by, in this order: a coroutine's attributes, WEFT_STACK=P[:SIZE] when a program runs,
---policy P[:SIZE] when it was linked.
+Policies for any code: fixed, overcommit (the default), commit, copy; for code that was compiled for them:
+segmented, heap, mmu, lookahead, see 'weft help cc'. ":SIZE" sets the bytes reserved per stack ("commit:1M"),
+or of the first chunk ("segmented:8K"). Chosen by, in this order: a coroutine's attributes,
+WEFT_STACK=P[:SIZE] when a program runs, --policy P[:SIZE] when it was linked.
 
 Exit codes: 0 done; 1 the work failed (a compilation, a test); 2 the command line is wrong; 69 something
 needed is missing and was not installed; 70 a bug in weft. cc: the compiler's. run: the program's.
@@ -28,7 +29,7 @@ END
 help_run()
 {
 	cat <<'END'
-weft run [--policy P[:SIZE]] [FLAGS] FILE… [-- ARGS]
+weft run [--policy P[:SIZE]] [--instrument KIND] [FLAGS] FILE… [-- ARGS]
 
 Compiles the files (C, C++ by their endings, or objects) with -O2 -g and whatever FLAGS that begin with one
 dash are given, in a temporary directory, and becomes the program: its exit code and its signals are what
@@ -39,7 +40,7 @@ END
 help_cc()
 {
 	cat <<'END'
-weft cc [--policy P[:SIZE]] [--no-install] ARGS…        weft c++ …
+weft cc [--policy P[:SIZE]] [--instrument KIND] [--no-install] ARGS…        weft c++ …
 
 Runs the compiler with ARGS untouched, adding
   to compile   the include directories (also of the compatibility headers: seff.h, fiber.h), -pthread
@@ -51,6 +52,23 @@ Its own options come first. With a build system:
 
 WEFT_CC, WEFT_CXX   the compiler (default: cc, c++)
 In the source tree the library is built when it is missing or older than its sources.
+
+Code for stacks of linked chunks. --policy says how the program's coroutines and threads run by default, and
+compiles for it; --instrument compiles, and leaves the default alone:
+  --policy segmented, heap   --instrument segmented   a compare in each function's beginning
+  --policy mmu               --instrument mmu         a store instead, and a fault when a chunk is spent
+  --policy lookahead         --instrument lookahead   a compare only where the call graph needs one
+Code of each kind also runs on every contiguous policy. Files compiled without may be linked to it, and any
+library: what they do runs on a large stack of its own. gcc and clang for x86-64 Linux; what cannot be
+instrumented (-m32, -flto, -fsanitize=address, -pg, …) is refused, with the reason.
+
+The same without this command, for gcc. DIR is where the installation has libexec/weft/KIND:
+  cc -BDIR/ -fsplit-stack -fno-ipa-ra -dp -fno-stack-clash-protection -c …
+  pkg-config --cflags weft-segmented (weft-mmu, weft-lookahead)
+clang (-BDIR/ -fsplit-stack -fno-integrated-as -fno-stack-clash-protection) compiles no variadic functions so.
+This does, and refuses with either compiler what is unsafe:
+  libexec/weft/weft-launch --instrument KIND clang -c …
+For CMake: find_package(weft), weft_target_stack(TARGET POLICY[:SIZE]).
 END
 }
 
