@@ -115,25 +115,29 @@ def list_all(experiments):
 
 
 def library_folder(source, progress):
-    """Where libweft.a is; built if nobody said."""
+    """Where libweft.a is, built if nobody said; and what makes instrumented code."""
     given = os.environ.get("WEFT_BUILD")
     folder = Path(given) if given else source / "build" / "release"
-    if given:
-        if not (folder / "libweft.a").exists():
-            raise Stop(f"{folder} has no libweft.a: build it first (./weft lab does)")
+    if given and not (folder / "libweft.a").exists():
+        raise Stop(f"{folder} has no libweft.a: build it first (./weft lab does)")
+    configured = (folder / "CMakeCache.txt").exists()
+    if given and not configured:
         return folder
     progress("building the library")
-    commands = [["cmake", "--build", str(folder), "--target", "weft"]]
-    if not (folder / "CMakeCache.txt").exists():
-        commands.insert(0, ["cmake", "--preset", "release"])
-    for command in commands:
-        try:
-            run = subprocess.run(command, cwd=source, capture_output=True, text=True)
-        except FileNotFoundError as error:
-            raise Stop("cmake is not installed: apt-get install cmake ninja-build, or call ./weft lab") from error
-        if run.returncode:
-            raise Stop(f"{' '.join(command)} failed: {(run.stderr or run.stdout).strip()[-400:]}")
+    wanted = ["weft_instrumentation"] if given else ["weft", "weft_instrumentation"]
+    if not configured:
+        _call(["cmake", "--preset", "release"], source)
+    _call(["cmake", "--build", str(folder), "--target", *wanted], source)
     return folder
+
+
+def _call(command, source):
+    try:
+        run = subprocess.run(command, cwd=source, capture_output=True, text=True)
+    except FileNotFoundError as error:
+        raise Stop("cmake is not installed: apt-get install cmake ninja-build, or call ./weft lab") from error
+    if run.returncode:
+        raise Stop(f"{' '.join(command)} failed: {(run.stderr or run.stdout).strip()[-400:]}")
 
 
 # ---- results ---------------------------------------------------------------------------------------------------

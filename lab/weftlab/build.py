@@ -26,15 +26,13 @@ def find_tool(name):
 
 
 class Builder:
-    """Programs that are instrumented are compiled as a user would with plain flags: -fsplit-stack, and an assembler in front
-    of the system's (-B) that turns its checks into those of the mechanism."""
-
-    INSTRUMENT = ["-fsplit-stack", "-dp", "-fno-ipa-ra"]
+    """Programs are compiled by the compiler itself, or by weft-launch before it if they are instrumented."""
 
     def __init__(self, source, library_folder, folder, extra_folders=()):
         self.source = Path(source)
         self.lab = self.source / "lab"
         self.library = Path(library_folder, "libweft.a")
+        self.libexec = Path(library_folder, "libexec", "weft")
         self.folder = Path(folder)
         self.roots = [self.lab, *map(Path, extra_folders)]
         self.cc = shlex.split(os.environ.get("CC", "gcc"))
@@ -82,13 +80,12 @@ class Builder:
         compiler = self.cxx if cxx else self.cc
         if not find_tool(compiler[0]):
             raise Unavailable(contender.get or f"{compiler[0]} is not installed: apt-get install gcc g++")
-        instrument, tools = self._instrument(contender.instrumentation)
+        launch, tools = self._instrument(contender.instrumentation)
         tag = hashlib.sha256(" ".join([self.key(contender), str(source), *compiler]).encode()).hexdigest()[:8]
         output = self.folder / "bin" / f"{source.stem}-{tag}"
         object_file = f"{output}.o"
-        compiling = [*compiler, *(self.cxxflags if cxx else self.cflags), *(f"-D{d}" for d in contender.defines),
-                     f"-I{self.lab / 'impl'}", f"-I{self.source / 'include'}", *instrument, "-c", str(source), "-o",
-                     object_file]
+        compiling = [*launch, *compiler, *(self.cxxflags if cxx else self.cflags), *(f"-D{d}" for d in contender.defines),
+                     f"-I{self.lab / 'impl'}", f"-I{self.source / 'include'}", "-c", str(source), "-o", object_file]
         linking = [*compiler, object_file, "-o", str(output)]
         if not cxx:
             linking += [str(self.library), "-pthread", "-Wl,--export-dynamic-symbol=weft.effect.*"]
@@ -113,15 +110,16 @@ class Builder:
         raise RuntimeError(f"{source.name} does not compile: {error}")
 
     def _instrument(self, name):
-        """Flags for an instrumentation, and the files that they depend on."""
+        """What stands before the compiler for an instrumentation, and the tools that its objects depend on."""
         if not name:
             return [], []
-        folder = self.source / "tools" / "as" / name
+        tools = [self.libexec / "weft-launch", self.libexec / "weft-as"]
         if platform.machine() != "x86_64":
             raise Unavailable(f"no compiler splits stacks for {platform.machine()}: only on x86_64")
-        if not (folder / "as").exists():
-            raise Unavailable(f"{folder / 'as'} is not there: the instrumentation '{name}' needs it")
-        return [*self.INSTRUMENT, f"-B{folder}/"], [p for p in folder.parent.rglob("*") if p.is_file()]
+        for tool in tools:
+            if not tool.exists():
+                raise Unavailable(f"{tool.name} was not built: cmake --build {self.library.parent} --target weft_instrumentation")
+        return [str(tools[0]), "--instrument", name], tools
 
     # ---- policies -----------------------------------------------------------------------------------------------
 

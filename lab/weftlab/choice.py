@@ -45,8 +45,8 @@ class Figure:
 # (case, contender, what distinguishes it)
 FIGURES = (
     Figure("a call", "ns", ("B5/fibonacci_recursive", "weft", ""), note="fibonacci, recursively", compare="c"),
-    Figure("a call where a stack ends", "ns", ("B2/everywhere", "weft", ""),
-           note="the worst of the first 19 200 depths", compare="c"),
+    Figure("a call where a stack ends", "ns", ("B2/worst", "weft", ""),
+           note="the worst of 300 depths", compare="c"),
     Figure("a resume and a yield", "ns", ("micro/resume_yield", "weft", "one coroutine"),
            ("micro/alternate", "weft", "two in turns, 200 live bytes each")),
     Figure("create, run, delete", "ns", ("micro/life_warm", "weft", "")),

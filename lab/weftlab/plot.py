@@ -60,11 +60,13 @@ def _without_variants(case):
 def _marks(case):
     """What a panel shows: (label, colour, value, low, high, published, reference), in the panel's own measure."""
     published = case["published"]
-    in_ratios = bool(published) and all(v["scaled"] is None for v in published["values"].values())
+    # Published ratios can stand on the panel's axis only if that measures in the same contender.
+    own_base = published and published["baseline"] == case["baseline"]
+    if published and not own_base and all(v["scaled"] is None for v in published["values"].values()):
+        published = None
     marks = []
     base = next((r["stats"]["median"] for r in case["rows"] if r["contender"] == case["baseline"]), None)
-    own_base = published and any(r["contender"] == published["baseline"] for r in case["rows"])
-    relative = bool(own_base or in_ratios) and base
+    relative = own_base and base
     unit = 1 / base if relative else 1
     for r in case["rows"]:
         if not r["stats"]:
@@ -157,36 +159,56 @@ def log_ticks(axis, low, high):
 
 
 def _lines(entry, cases):
-    figure, axis = pyplot.subplots(figsize=(9.5, 4.8), layout="constrained")
-    series, references = {}, {}
+    figure, axis = pyplot.subplots(figsize=(11.5, 4.8), layout="constrained")
+    series, others = _series(cases)
+    for row, points in series.values():
+        xs = [x for x, _ in points]
+        own = row["contender"].startswith("weft/")
+        colour = colour_of(row)
+        axis.fill_between(xs, [s["q1"] for _, s in points], [s["q3"] for _, s in points], color=colour, alpha=0.15, lw=0)
+        axis.plot(xs, [s["median"] for _, s in points], "-" if own else "--", marker="o", ms=4.5, color=colour, lw=1.6,
+                  label=row["title"])
+    for (name, mark, colour), points in others.items():
+        axis.plot(*zip(*points), mark + ":", mfc="none", color=colour, ms=5, lw=0.9, alpha=0.8)
+        axis.annotate(name, points[-1], xytext=(8, 0), textcoords="offset points", fontsize=8, color=colour, va="center")
+    _scales(axis, [c["x"] for c in cases])
+    axis.grid(color=FAINT, lw=0.6, alpha=0.18)
+    axis.set_xlabel(entry["x_title"])
+    axis.set_ylabel(f"{cases[0]['unit']} per {cases[0]['per']}")
+    axis.legend(fontsize=8.5, loc="upper left", bbox_to_anchor=(1.01, 1.0))
+    return finish(figure, entry["id"])
+
+
+def _series(cases):
+    """{contender: (row, [(x, stats)])}, and {(name, mark, colour): [(x, value)]} of what others measured."""
+    series, others = {}, {}
     for case in cases:
         for r in case["rows"]:
             if r["stats"]:
                 series.setdefault(r["contender"], (r, []))[1].append((case["x"], r["stats"]))
         for name, value in (case["reference"] or {}).items():
-            references.setdefault(name, []).append((case["x"], value))
-    for row, points in series.values():
-        xs = [x for x, _ in points]
-        dashed = not row["contender"].startswith("weft/")
-        colour = colour_of(row)
-        axis.fill_between(xs, [s["q1"] for _, s in points], [s["q3"] for _, s in points], color=colour, alpha=0.15, lw=0)
-        axis.plot(xs, [s["median"] for _, s in points], "--" if dashed else "-", marker="o", ms=4.5, color=colour,
-                  lw=1.6, label=row["title"])
-    for name, points in references.items():
-        axis.plot(*zip(*points), "s:", mfc="none", color=REFERENCE, ms=5, lw=0.9, alpha=0.8)
-        axis.annotate(f"{name} (earlier)", points[-1], xytext=(8, 0), textcoords="offset points", fontsize=8,
-                      color=REFERENCE, va="center")
-    axis.set_xscale("symlog", linthresh=1, linscale=0.4)
-    axis.set_xticks([c["x"] for c in cases], [f"{c['x']:g}" for c in cases])
+            others.setdefault((f"{name} (earlier)", "s", REFERENCE), []).append((case["x"], value))
+        for name, value in (case["published"] or {"values": {}})["values"].items():
+            if value["scaled"] is not None:
+                label = f"{plain_name(name)} (published)"
+                others.setdefault((label, "D", PUBLISHED), []).append((case["x"], value["scaled"]))
+    return series, others
+
+
+def _scales(axis, xs):
+    if xs[0] > 0:
+        axis.set_xscale("log")
+        axis.set_xlim(xs[0] / 1.15, xs[-1] * (xs[-1] / xs[0]) ** 0.25)
+    else:
+        axis.set_xscale("symlog", linthresh=1, linscale=0.4)
+        axis.set_xlim(-0.1, xs[-1] * 2.6)
+    axis.set_xticks(xs, [f"{x:g}" for x in xs])
     axis.xaxis.set_minor_locator(ticker.NullLocator())
     axis.set_yscale("log")
+    low, high = axis.get_ylim()
+    if high / low < 3:  # flat lines are flat
+        axis.set_ylim(low / 1.6, high * 1.6)
     log_ticks(axis.yaxis, *axis.get_ylim())
-    axis.set_xlim(-0.1, cases[-1]["x"] * 2.6)
-    axis.grid(color=FAINT, lw=0.6, alpha=0.18)
-    axis.set_xlabel(entry["x_title"])
-    axis.set_ylabel(f"{cases[0]['unit']} per {cases[0]['per']}")
-    axis.legend(fontsize=8.5, loc="upper left")
-    return finish(figure, entry["id"])
 
 
 # ---- from a figure to a piece of a page -----------------------------------------------------------------------
