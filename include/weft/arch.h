@@ -20,6 +20,7 @@
  *   weft_arch_resume        suspend the caller, continue `*k`; `*k` comes back as whoever suspended
  *   weft_arch_yield         suspend into `k`, continue its resumer; returns what the next resume passes
  *   weft_arch_transfer      suspend into `from`, continue `to`
+ *   weft__set_limit         make a stack's limit the thread's: code compiled for linked stacks reads it there
  *   weft__self, weft__set_self   the thread's current coroutine; read anew each time, never cached by the
  *                           compiler across a switch, because a coroutine may have moved to another thread
  *   weft__entry (assembly)  first landing pad of a coroutine: calls fn(arg), then finishes
@@ -39,6 +40,7 @@
 WEFT_EXTERN_C_BEGIN
 
 struct weft_effect;
+struct weft__chunk; /* a piece of a linked stack: src/arch/chunk.h */
 
 /**
  * What a resume returns: why control came back. Two words, in registers.
@@ -61,6 +63,9 @@ struct weft_link {
 	void *parent_sp, *parent_fp, *parent_pc;
 	void *above[2];
 	void *bx, *parent_bx; /* compilers that reserve rbx in some functions do not let it be clobbered */
+	char *limit;	      /* what code compiled for linked stacks compares with; NULL: it never grows */
+	struct weft__chunk *chunk; /* of a linked stack, or where a system stack is borrowed: the newest in use */
+	struct weft__array *arrays; /* of variable length, that did not fit: the newest */
 };
 
 #define WEFT__OFFSET_IS(type, field, offset)                                                                           \
@@ -73,6 +78,8 @@ WEFT__OFFSET_IS(struct weft_link, parent_sp, WEFT_LINK_PARENT_SP);
 WEFT__OFFSET_IS(struct weft_link, parent_pc, WEFT_LINK_PARENT_PC);
 WEFT__OFFSET_IS(struct weft_link, parent_fp, WEFT_LINK_PARENT_FP);
 WEFT__OFFSET_IS(struct weft_link, parent_bx, WEFT_LINK_PARENT_BX);
+WEFT__OFFSET_IS(struct weft_link, limit, WEFT_LINK_LIMIT);
+WEFT__OFFSET_IS(struct weft_link, chunk, WEFT_LINK_CHUNK);
 
 /* Not to be called: landing pads. */
 WEFT_API void weft__entry(void);

@@ -218,7 +218,8 @@ WEFT__INLINE void weft_set_user_data(weft_coro_t *k, void *user_data)
 /** The policy that its stack is stored by. */
 WEFT_API weft_policy_t weft_policy(const weft_coro_t *k);
 
-/** Bytes between the guard and the top of its stack, and whether `address` lies there. For tools. */
+/** Bytes between the guard and the top of its stack (of its first chunk, where chunks are linked), and whether `address` lies
+ * on its stack. For tools. */
 WEFT_API size_t weft_stack_usable(const weft_coro_t *k);
 WEFT_API bool weft_on_stack(const weft_coro_t *k, const void *address);
 
@@ -280,6 +281,13 @@ WEFT_EXTERN_C_BEGIN
 #define weft__transfer_hooked(from, to, value) weft_arch_transfer(&(from)->link, &(to)->link, value)
 #endif
 
+/* From here on the thread executes k's code. */
+WEFT__INLINE void weft__become(weft_coro_t *k)
+{
+	weft__set_self(k);
+	weft__set_limit(k->link.limit);
+}
+
 /* Continue *k. On return *k is who suspended: another one if it switched sideways meanwhile. */
 WEFT__INLINE weft_request_t weft__resume(weft_coro_t **k, void *value, uintptr_t handled)
 {
@@ -294,10 +302,10 @@ WEFT__INLINE weft_request_t weft__resume(weft_coro_t **k, void *value, uintptr_t
 		(*k)->parent = self;
 	if (weft__unlikely((*k)->handled != handled))
 		(*k)->handled = handled;
-	weft__set_self(*k); /* if it was suspended from below, whoever lands corrects that */
+	weft__become(*k); /* if it was suspended from below, whoever lands corrects that */
 	request = weft__resume_hooked(&link, value);
 	*k = (weft_coro_t *)link;
-	weft__set_self((*k)->parent);
+	weft__become((*k)->parent);
 	return request;
 }
 
@@ -393,7 +401,7 @@ WEFT__INLINE void *weft_switch(weft_coro_t *to, void *value)
 	to->link.parent_pc = from->link.parent_pc;
 	to->link.parent_fp = from->link.parent_fp;
 	to->link.parent_bx = from->link.parent_bx;
-	weft__set_self(to);
+	weft__become(to);
 	if (weft__unlikely(from->flags & (WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS)))
 		weft__before_switch(from, to);
 	value = weft__transfer_hooked(from, to, value);

@@ -19,6 +19,10 @@ typedef enum weft_policy {
 	WEFT_FIXED,		 /**< "fixed": plain memory, accounted in full by kernels that count; 64 KiB */
 	WEFT_OVERCOMMIT,	 /**< "overcommit": reserved only, the kernel adds pages on first touch; 256 KiB */
 	WEFT_COMMIT,		 /**< "commit": pages opened by weft in growing batches, under a budget; 256 KiB */
+	WEFT_SEGMENTED,		 /**< "segmented": chunks linked as frames need them; 256 KiB reserved for the first */
+	WEFT_HEAP,		 /**< "heap": a block of memory for each call */
+	WEFT_LOOKAHEAD,		 /**< "lookahead": chunks linked at checkpoints chosen at compile time */
+	WEFT_MMU,		 /**< "mmu": chunks linked when a store below the stack faults */
 	WEFT_POLICY_COUNT
 } weft_policy_t;
 
@@ -31,6 +35,9 @@ typedef struct weft__stack_stats {
 	size_t committed;  /**< commit: bytes opened (charged to the budget); others: bytes that may be touched */
 	size_t faults;	   /**< commit: faults answered by opening pages */
 	size_t failures;   /**< commit: coroutines ended because their budget or their reservation was spent */
+	size_t growths;	   /**< linked: chunks enlarged in place */
+	size_t splits;	   /**< linked: chunks added; heap: blocks that had to be made anew */
+	size_t probes;	   /**< mmu: stores that found the end of a chunk */
 } weft_stack_stats_t;
 
 /**

@@ -7,5 +7,6 @@
 #include <weft/stack.h>
 #include <weft/coro.h>
 #include <weft/effect.h>
+#include <weft/thread.h>
 
 #endif /* WEFT_WEFT_H */

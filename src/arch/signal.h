@@ -14,6 +14,11 @@ static inline char *weft__context_sp(const ucontext_t *context)
 	return (char *)context->uc_mcontext.gregs[REG_RSP];
 }
 
+static inline const void *weft__context_pc(const ucontext_t *context)
+{
+	return (const void *)(uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+}
+
 /* Was the interrupted code about to switch to a coroutine whose object reads as zeros? Then report that instead. */
 static inline bool weft__context_resumes_nothing(ucontext_t *context, void **k)
 {
@@ -21,7 +26,7 @@ static inline bool weft__context_resumes_nothing(ucontext_t *context, void **k)
 	return !context->uc_mcontext.gregs[REG_RIP];
 }
 
-static inline void weft__context_jump(ucontext_t *context, void (*to)(void))
+static inline void weft__context_jump(ucontext_t *context, const void *to)
 {
 	context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)to;
 }
@@ -40,7 +45,7 @@ static inline void weft__context_call(ucontext_t *context, void (*function)(void
 }
 
 #else
-#error "weft: write weft__context_sp and weft__context_call for this architecture"
+#error "weft: write the functions above for this architecture"
 #endif
 
 #endif

@@ -78,13 +78,20 @@ FUNCTION(name); \
 	movq	%rdi, (%rsp); \
 	UNWIND_TO_PARENT(pc); \
 	leaq	WEFT_LINK_PARENT_FP(%rdi), %rbp; /* with parent_pc a frame record: for profilers that follow rbp */ \
-	movq	WEFT_CORO_FN(%rdi), %rax; \
+	movq	WEFT_CORO_FN(%rdi), %r11; \
 	movq	WEFT_CORO_ARG(%rdi), %rdi; \
-	call	*%rax; \
+	cmpq	$0, %fs:0x70; /* a linked stack? Then fn may be code that does not check */ \
+	jne	2f; \
+	call	*%r11; \
+1: ; \
 	movq	(%rsp), %rdi; \
 	movq	%rax, %rdx; \
 	xorl	%esi, %esi; \
 	jmp	weft__leave; \
+2: ; \
+	xorl	%r10d, %r10d; \
+	call	weft__icall; \
+	jmp	1b; \
 END(name)
 
 	.hidden weft__exception_left

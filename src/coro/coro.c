@@ -56,11 +56,15 @@ void weft__owner_describe(const void *owner, const char **name, uint64_t *id)
 /* Where the frames start: just below the slot's own record. */
 static void arm(weft_coro_t *k, weft_fn_t *fn, void *arg)
 {
+	struct weft__slot *slot = k->slot;
+
 	/* Memcheck follows the stack pointer from here down, its red zone ahead. */
-	VALGRIND_MAKE_MEM_NOACCESS(k->slot->low, (char *)k->slot - k->slot->low);
-	VALGRIND_MAKE_MEM_UNDEFINED((char *)k->slot - 128, 128);
+	VALGRIND_MAKE_MEM_NOACCESS(slot->chunk.low, (char *)slot - slot->chunk.low);
+	VALGRIND_MAKE_MEM_UNDEFINED((char *)slot - 128, 128);
+	if (weft__unlikely(slot->chunk.limit)) /* a linked stack */
+		weft__chunks_begin(&k->link, slot);
 	k->link.pc = (void *)weft__entry;
-	k->link.sp = k->slot;
+	k->link.sp = slot;
 	k->link.parent_pc = NULL;
 	k->parent = NULL;
 	k->leaf = k;
@@ -104,8 +108,9 @@ weft_coro_t *weft_create(weft_fn_t *fn, void *arg)
 
 static const weft_attr_t no_attr;
 
-static struct weft__slot *take(struct weft__thread *thread, const weft_attr_t *attr, int *error)
+struct weft__slot *weft__take_slot(const weft_attr_t *attr, int *error)
 {
+	struct weft__thread *thread = weft__thread();
 	weft_policy_t policy = attr->policy ? attr->policy : weft_default_policy();
 	unsigned class;
 
@@ -139,7 +144,7 @@ weft_coro_t *weft_create_with(weft_fn_t *fn, void *arg, const weft_attr_t *attr)
 
 	if (!attr)
 		attr = &no_attr;
-	slot = take(thread, attr, &error);
+	slot = weft__take_slot(attr, &error);
 	if (!slot) {
 		errno = -error;
 		return NULL;
@@ -187,6 +192,8 @@ static void bury(weft_coro_t *k)
 
 	if (weft__unlikely((uintptr_t)k->tsan_fiber | (uintptr_t)k->asan_fake))
 		forget_sanitizers(k);
+	if (weft__unlikely(k->link.chunk))
+		weft__chunks_end(&k->link, slot);
 	k->link.pc = (void *)weft__in_deleted;
 	k->id = 0;
 	k->slot = NULL;
@@ -322,6 +329,8 @@ void weft_reset(weft_coro_t *k, weft_fn_t *fn, void *arg)
 {
 	check_ending(k, "cannot reset");
 	drop_frames(k);
+	if (weft__unlikely(k->link.chunk))
+		weft__chunks_end(&k->link, k->slot);
 	arm(k, fn, arg);
 	if (k->flags & WEFT__SAVING)
 		weft__arm_saving(k);
@@ -358,7 +367,7 @@ int weft_init(weft_coro_t *k, weft_fn_t *fn, void *arg, const weft_attr_t *attr)
 	k->link.pc = (void *)weft__in_deleted;
 	if (!attr)
 		attr = &no_attr;
-	slot = take(thread, attr, &error);
+	slot = weft__take_slot(attr, &error);
 	if (!slot)
 		return error;
 	set_up(k, slot, thread, fn, arg);
@@ -390,7 +399,7 @@ void *weft__yield_through(weft_coro_t *k, weft_coro_t *self, const void *effect,
 	k->leaf = self;
 	value = weft_arch_yield(&k->link, effect, payload);
 	k->leaf = k;
-	weft__set_self(self);
+	weft__become(self);
 	return value;
 }
 
@@ -425,14 +434,35 @@ void *weft__owner_choose(void *owner, const char *address, enum weft__spent why,
 	return victim;
 }
 
+/* We are on the resumer's stack, which may be a linked one; the hook may be anything. */
 LEAVES_STACK void weft__owner_fail(void *victim)
 {
 	weft_failure_hook_t *hook = atomic_load(&failure_hook);
 	weft_coro_t *k = victim;
 
+	weft__set_limit(k->parent->link.limit);
 	if (hook)
-		hook(k, (weft_failure_t)k->failure);
+		weft__call_checked((void *)hook, k, (void *)(uintptr_t)k->failure);
 	weft__leave_to(k, &weft_failed, k);
+}
+
+/* Called on the thread's small stack, which is left here. */
+LEAVES_STACK void weft__owner_spent(struct weft_link *self, const char *address)
+{
+	weft_coro_t *k = (weft_coro_t *)(void *)self;
+
+	(void)address;
+	if (!k->parent) {
+		struct weft__line line;
+
+		weft__line_begin(&line);
+		weft__line_text(&line, "stack overflow in a thread: no memory for another chunk; ");
+		weft__line_text(&line, "free some, or raise the limit on memory (ulimit -v)");
+		weft__line_die(&line);
+	}
+	k->failure = WEFT_BUDGET_SPENT;
+	weft__owner_fail(k);
+	__builtin_unreachable();
 }
 
 /* ---- looking ---------------------------------------------------------------------------------------------------- */
@@ -466,14 +496,16 @@ weft_policy_t weft_policy(const weft_coro_t *k)
 
 size_t weft_stack_usable(const weft_coro_t *k)
 {
-	return k->slot ? (size_t)((char *)k->slot - k->slot->low) : 0;
+	return k->slot ? (size_t)((char *)k->slot - k->slot->chunk.low) : 0;
 }
 
 bool weft_on_stack(const weft_coro_t *k, const void *address)
 {
 	const char *at = address;
 
-	return k->slot && at < (const char *)k->slot && at >= k->slot->start;
+	if (k->slot && at < (const char *)k->slot && at >= weft__slot_start(k->slot))
+		return true;
+	return weft__chunks_have(&k->link, at);
 }
 
 bool weft_coro_is_valid(const weft_coro_t *k)

@@ -17,6 +17,9 @@ WEFT__HIDDEN _Noreturn void weft__die_misuse(const weft_coro_t *k, enum weft__mi
 /* "weft: WHAT coroutine "NAME" (#ID)" */
 void weft__line_coro(struct weft__line *line, const char *what, const weft_coro_t *k);
 
+/* A slot as the attributes want it, of the calling thread's; or NULL and a negative errno. */
+struct weft__slot *weft__take_slot(const weft_attr_t *attr, int *error);
+
 /* Assembly. */
 WEFT__HIDDEN _Noreturn void weft__leave(weft_coro_t *k, const void *effect, void *payload);
 WEFT__HIDDEN void weft__land_saving(void);

@@ -50,6 +50,10 @@ const struct weft__policy *const weft__policies[WEFT_POLICY_COUNT] = {
     [WEFT_FIXED] = &weft__fixed,
     [WEFT_OVERCOMMIT] = &weft__overcommit,
     [WEFT_COMMIT] = &weft__commit,
+    [WEFT_SEGMENTED] = &weft__segmented,
+    [WEFT_HEAP] = &weft__heap,
+    [WEFT_LOOKAHEAD] = &weft__lookahead,
+    [WEFT_MMU] = &weft__mmu,
 };
 
 /* ---- reserving ----------------------------------------------------------------------------------------- */
@@ -143,7 +147,7 @@ int weft__unguard(char *start, size_t bytes)
  */
 static size_t stride_of(unsigned class)
 {
-	size_t size = (size_t)1 << weft__class_shift(class);
+	size_t size = weft__class_bytes(class);
 
 	return class < WEFT__SIZES && size < SPAN_BYTES ? size + WEFT__PAGE : size;
 }
@@ -153,7 +157,8 @@ static char *span_start(size_t i)
 	return arena.base + i * SPAN_BYTES;
 }
 
-/* Slots have numbers: their span's times what a span could hold of the smallest, plus the place in it. */
+/* Slots have numbers: their span's times what a span could hold of the smallest, plus the place in it. Tiny ones have none
+ * that is theirs alone: they are never given back, so that nothing is remembered of them. */
 static uint32_t number_of(const char *start, unsigned class)
 {
 	size_t i = (size_t)(start - arena.base) >> arena.span_shift;
@@ -171,8 +176,8 @@ static char *start_of(uint32_t number, unsigned class)
 
 static struct weft__slot *slot_at(char *start, unsigned class)
 {
-	size_t colour = number_of(start, class) % COLOURS;
-	char *end = start + ((size_t)1 << weft__class_shift(class));
+	size_t colour = class == WEFT__TINY_CLASS ? 0 : number_of(start, class) % COLOURS;
+	char *end = start + weft__class_bytes(class);
 
 	return (struct weft__slot *)(end - colour * COLOUR_BYTES - RECORD_BYTES);
 }
@@ -185,6 +190,14 @@ bool weft__arena_has(const void *address)
 	const char *at = address;
 
 	return arena.base && at >= arena.base && (size_t)(at - arena.base) < arena.spans * SPAN_BYTES;
+}
+
+/* One that was handed out once knows its class; before, its memory reads as zeros. */
+static struct weft__slot *tiny_slot(char *span, size_t place)
+{
+	struct weft__slot *slot = slot_at(span + place * WEFT__TINY_BYTES, WEFT__TINY_CLASS);
+
+	return place < SPAN_BYTES / WEFT__TINY_BYTES && slot->class == WEFT__TINY_CLASS ? slot : NULL;
 }
 
 struct weft__slot *weft__arena_find(const void *address)
@@ -202,6 +215,8 @@ struct weft__slot *weft__arena_find(const void *address)
 		return NULL;
 	class -= 1;
 	span = span_start(arena.span[i].head);
+	if (class == WEFT__TINY_CLASS)
+		return tiny_slot(span, (size_t)((const char *)address - span) / WEFT__TINY_BYTES);
 	number = number_of(span, class) + (uint32_t)((size_t)((const char *)address - span) / stride_of(class));
 	/* Acquire: pairs with the release in bring_up; the object can be read. */
 	if (!atomic_load_explicit(&arena.readable[number], memory_order_acquire))
@@ -214,7 +229,7 @@ struct weft__slot *weft__arena_find(const void *address)
 static int map_span(weft_policy_t policy, unsigned number, struct size_class *class)
 {
 	const struct weft__policy *how = weft__policies[policy];
-	bool huge = number >= WEFT__SIZES && weft__class_shift(number) <= WEFT__HUGE_SHIFT;
+	bool huge = number >= WEFT__SIZES && weft__class_bytes(number) <= (size_t)1 << WEFT__HUGE_SHIFT;
 	size_t stride = stride_of(number);
 	size_t first = arena.used_spans;
 	size_t count = stride > SPAN_BYTES ? stride / SPAN_BYTES : 1;
@@ -273,10 +288,9 @@ static int bring_up(weft_policy_t policy, unsigned number, char *start, struct w
 		return error;
 	weft__object_clear(slot->object);
 	slot->class = (uint8_t)number;
-	slot->start = start;
 	slot->policy = (uint8_t)policy;
-	/* Release: pairs with the acquire in weft__arena_find. */
-	atomic_store_explicit(&arena.readable[number_of(start, number)], 1, memory_order_release);
+	if (number != WEFT__TINY_CLASS) /* release: pairs with the acquire in weft__arena_find */
+		atomic_store_explicit(&arena.readable[number_of(start, number)], 1, memory_order_release);
 	*made = slot;
 	return 0;
 }
@@ -313,10 +327,12 @@ bool weft__arena_chill(struct weft__slot *slot)
 	weft_policy_t policy = (weft_policy_t)slot->policy;
 	struct size_class *class = &arena.classes[policy][slot->class];
 	const struct weft__policy *how = weft__policies[policy];
-	char *start = slot->start;
+	char *start = weft__slot_start(slot);
 	uint32_t number = number_of(start, slot->class);
 	bool done = false;
 
+	if (slot->class == WEFT__TINY_CLASS)
+		return false;
 	lock();
 	if (!class->cold)
 		class->cold = weft__os_alloc(arena.spans * SPAN_BYTES / stride_of(slot->class) * sizeof *class->cold);
@@ -324,7 +340,7 @@ bool weft__arena_chill(struct weft__slot *slot)
 		/* Relaxed: the slot is free; a fault in it now is somebody's use after free either way. */
 		atomic_store_explicit(&arena.readable[number], 0, memory_order_relaxed);
 		if (!arena.by_madvise) /* else a mapping each stays taken */
-			(void)weft__os_protect(start, (size_t)1 << weft__class_shift(slot->class), true);
+			(void)weft__os_protect(start, weft__class_bytes(slot->class), true);
 		how->discard(how, slot);
 		class->cold[class->cold_count++] = number;
 		done = true;
@@ -344,7 +360,12 @@ static void visit_span(size_t i, unsigned class, void (*visit)(struct weft__slot
 	size_t most = SPAN_BYTES / stride_of(class);
 
 	for (uint32_t place = 0; place < (most ? most : 1); place++)
-		if (atomic_load_explicit(&arena.readable[first + place], memory_order_relaxed))
+		if (class == WEFT__TINY_CLASS) {
+			struct weft__slot *slot = tiny_slot(span_start(i), place);
+
+			if (slot)
+				visit(slot);
+		} else if (atomic_load_explicit(&arena.readable[first + place], memory_order_relaxed))
 			visit(slot_at(start_of(first + place, class), class));
 }
 

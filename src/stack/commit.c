@@ -91,7 +91,8 @@ static int commit_prepare(const struct weft__policy *self, struct weft__slot *sl
 		give_back(first);
 		return error;
 	}
-	slot->low = low;
+	slot->chunk.low = low;
+	slot->chunk.limit = NULL;
 	atomic_store_explicit(&slot->open, open, memory_order_relaxed); /* nobody else knows the slot yet */
 	return 0;
 }
@@ -115,7 +116,7 @@ static char *next_open(const struct weft__slot *slot, char *open, char *address)
 
 	if (step > LARGEST_STEP)
 		step = LARGEST_STEP;
-	return (size_t)(page - slot->low) > step ? page - step : slot->low;
+	return (size_t)(page - slot->chunk.low) > step ? page - step : slot->chunk.low;
 }
 
 /* Charge, or with less than the whole step if that is all the budget has. */
@@ -133,7 +134,7 @@ static enum weft__fault commit_fault(struct weft__slot *slot, char *address)
 	enum weft__fault result = WEFT__FAULT_RACED;
 	char *open, *to;
 
-	if (address < slot->low)
+	if (address < slot->chunk.low)
 		return WEFT__FAULT_RESERVATION;
 	/* Sequentially consistent: whoever sees `open` moved also sees `opening` raised until the pages are there. */
 	atomic_fetch_add(&slot->opening, 1);

@@ -85,7 +85,8 @@ static void read_stack(const char *variable, const char *value)
 
 	if (!policy || (colon && !size) || weft__class(policy, size ? size : 1, true) == WEFT__CLASSES) {
 		complain(variable, value,
-			 "say fixed, overcommit or commit, and :size up to 1G if you like (commit:256K)");
+			 "say fixed, overcommit, commit, segmented, heap, lookahead or mmu, and :size up to 1G if you "
+			 "like (commit:256K)");
 		return;
 	}
 	config.policy = policy;
@@ -124,6 +125,13 @@ size_t weft__config_budget(void)
 {
 	pthread_once(&once, read_environment);
 	return config.budget;
+}
+
+bool weft__policy_serves_threads(weft_policy_t policy)
+{
+	if (policy == WEFT_DEFAULT_POLICY)
+		policy = weft_default_policy();
+	return (unsigned)policy >= WEFT_POLICY_COUNT || !weft__policies[policy]->shared;
 }
 
 const char *weft_policy_unavailable(weft_policy_t policy)

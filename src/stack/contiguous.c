@@ -3,7 +3,7 @@
 
 static size_t usable(const struct weft__slot *slot)
 {
-	return (size_t)(weft__slot_end(slot) - slot->low);
+	return (size_t)(weft__slot_end(slot) - slot->chunk.low);
 }
 
 int weft__contiguous_prepare(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low)
@@ -12,7 +12,8 @@ int weft__contiguous_prepare(const struct weft__policy *self, struct weft__slot 
 
 	if (error)
 		return error;
-	slot->low = low;
+	slot->chunk.low = low;
+	slot->chunk.limit = NULL;
 	/* Relaxed, both: nobody else knows the slot yet; the counter is a statistic. */
 	atomic_store_explicit(&slot->open, low, memory_order_relaxed);
 	atomic_fetch_add_explicit(self->committed, usable(slot), memory_order_relaxed);
@@ -23,11 +24,11 @@ void weft__contiguous_discard(const struct weft__policy *self, struct weft__slot
 {
 	size_t bytes = usable(slot);
 
-	weft__os_drop(slot->low, bytes);
+	weft__os_drop(slot->chunk.low, bytes);
 	atomic_fetch_sub_explicit(self->committed, bytes, memory_order_relaxed); /* a statistic */
 }
 
 enum weft__fault weft__contiguous_fault(struct weft__slot *slot, char *address)
 {
-	return address < slot->low ? WEFT__FAULT_OVERFLOW : WEFT__FAULT_FOREIGN;
+	return address < slot->chunk.low ? WEFT__FAULT_OVERFLOW : WEFT__FAULT_FOREIGN;
 }

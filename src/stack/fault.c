@@ -3,6 +3,7 @@
  * The one handler of SIGSEGV and SIGBUS. From the fault's address it finds the slot by arithmetic, asks the policy what
  * the fault means, and acts:
  *   opened      return; the instruction runs again
+ *   probe       a store that asks for more stack: go to where its prologue calls __morestack
  *   overflow    one line, then the default action: the process ends with a core at the faulting instruction
  *   spent       the coroutine fails: the interrupted thread continues in its resumer (coro layer)
  *   foreign     whoever was installed before us; SIG_DFL is restored, so that the fault ends the process
@@ -32,7 +33,7 @@
 
 static struct sigaction previous[2]; /* of SIGSEGV, of SIGBUS; constant once the handler is installed */
 
-static atomic_size_t faults, failures;
+static atomic_size_t faults, failures, probes;
 
 /* A fault above `open` with nobody opening is one that lost a race, at most a few times in a row. */
 static __thread struct {
@@ -84,7 +85,7 @@ static void hand_on(int signal, siginfo_t *info, void *context)
 
 static void report(const struct weft__slot *slot, const void *owner, const char *address, const char *what)
 {
-	size_t size = (size_t)1 << weft__class_shift(slot->class);
+	size_t size = weft__class_bytes(slot->class);
 	const char *policy = weft__policies[slot->policy]->name;
 	struct weft__line line;
 	const char *name;
@@ -143,6 +144,17 @@ static bool fail(const struct weft__slot *slot, void *owner, char *address, enum
 
 enum answer { DONE, REPORTED, NOT_OURS };
 
+static bool probe(ucontext_t *context)
+{
+	void *slow = weft__probe_at(weft__context_pc(context));
+
+	if (!slow)
+		return false;
+	weft__context_jump(context, slow);
+	atomic_fetch_add_explicit(&probes, 1, memory_order_relaxed); /* a statistic */
+	return true;
+}
+
 static enum answer answer(struct weft__slot *slot, char *address, ucontext_t *context)
 {
 	/* Acquire: the owner's name and number were written before it was set. */
@@ -150,6 +162,8 @@ static enum answer answer(struct weft__slot *slot, char *address, ucontext_t *co
 
 	if (!owner)
 		return NOT_OURS;
+	if (slot->chunk.limit && address < atomic_load(&slot->open) && probe(context))
+		return DONE;
 	switch (weft__policies[slot->policy]->fault(slot, address)) {
 	case WEFT__FAULT_OPENED:
 		atomic_fetch_add_explicit(&faults, 1, memory_order_relaxed); /* a statistic */
@@ -176,7 +190,7 @@ static bool resumed_deleted(const siginfo_t *info, ucontext_t *context)
 
 	if (info->si_code <= 0 || info->si_addr || !weft__context_resumes_nothing(context, &k) || !weft__arena_has(k))
 		return false;
-	weft__context_jump(context, weft__in_deleted);
+	weft__context_jump(context, (void *)weft__in_deleted);
 	return true;
 }
 
@@ -214,7 +228,9 @@ void weft__fault_install(void)
 
 void weft__fault_stats(weft_policy_t policy, weft_stack_stats_t *stats)
 {
-	if (!weft__policies[policy]->closed)
+	if (weft__policies[policy]->linked)
+		stats->probes = atomic_load_explicit(&probes, memory_order_relaxed);
+	if (!weft__policies[policy]->closed || weft__policies[policy]->linked)
 		return;
 	stats->faults = atomic_load_explicit(&faults, memory_order_relaxed);
 	stats->failures = atomic_load_explicit(&failures, memory_order_relaxed);

@@ -22,13 +22,17 @@
 #include <stdatomic.h>
 #include <weft/stack.h>
 
+#include "arch/chunk.h"
 #include "os/os.h"
 #include "stack/owner.h"
 
 enum {
 	WEFT__MIN_STRIDE_SHIFT = 13,	 /* 8 KiB */
 	WEFT__SIZES = 18,		 /* up to 1 GiB */
-	WEFT__CLASSES = 2 * WEFT__SIZES, /* guarded by size, then unguarded by size */
+	WEFT__TINY_CLASS = 2 * WEFT__SIZES, /* guarded by size, then unguarded by size, then tiny */
+	WEFT__CLASSES = WEFT__TINY_CLASS + 1,
+	WEFT__TINY_BYTES = 832,
+	WEFT__TINY_LARGEST = 1024, /* a larger wish is for a stack with frames */
 	WEFT__HUGE_SHIFT = 15,		 /* unguarded slots up to 32 KiB share huge pages */
 #ifdef WEFT_TINY
 	WEFT__MAX_SPAN_SHIFT = 20,
@@ -42,17 +46,20 @@ enum {
 };
 
 /*
- * Invariant: low - start is the guard's size, 0 if there is none; low <= open < the record < start + size.
+ * Invariant: low is the guard's size above the slot's first byte; low <= open < the record < the slot's end.
  * In use: `owner` is the coroutine on the stack, which is the object or one in storage of somebody else's. Free: NULL.
  */
 struct weft__slot {
 	WEFT__ALIGNAS(64) char object[WEFT__OBJECT_BYTES];
-	void *_Atomic owner;	  /* read by the fault handler of any thread */
-	struct weft__slot *next;  /* in a bin or a batch */
-	struct weft__slot *batch; /* head of a batch in the warm list: the next batch's head */
-	char *start;		  /* first byte */
-	char *low;		  /* lowest byte that may ever be touched; the guard is below */
-	char *_Atomic open;	  /* lowest byte that may be touched now; moves down only, while in use */
+	void *_Atomic owner; /* read by the fault handler of any thread */
+	__extension__ union {
+		struct weft__chunk chunk; /* low: lowest byte that may ever be touched; limit: NULL unless linked */
+		__extension__ struct {
+			struct weft__slot *batch; /* head of a batch in the warm list: the next batch's head */
+			struct weft__slot *next;  /* in a bin or a batch */
+		};
+	};
+	char *_Atomic open;   /* lowest byte that may be touched now; moves down only, while in use */
 	atomic_uint opening;	  /* commit: threads that are moving `open` */
 	uint8_t policy, class;
 	uint32_t valgrind_id;
@@ -73,11 +80,14 @@ struct weft__policy {
 	size_t default_size;
 	bool accounted; /* does the kernel count whole slots against its commit limit? */
 	bool closed;	/* do slots start closed? */
+	bool linked;	/* are stacks made of chunks? Then code must be instrumented, or run on system stacks */
+	bool tiny;	/* may a stack be smaller than a page? */
+	bool shared;	/* do coroutines take turns on one region? Then it is no place for a thread */
 
 	atomic_size_t *committed; /* bytes of prepared slots that may be touched */
 
-	/* Make a fresh or cold slot usable from `low` up, guarded from `start` to there, and set the fields low and
-	 * open. `slot` is where its object will be, not readable before. Negative errno: nothing changed. */
+	/* Make a fresh or cold slot usable from `low` up, guarded from `start` to there, and set the fields open and
+	 * chunk. `slot` is where its object will be, not readable before. Negative errno: nothing changed. */
 	int (*prepare)(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low);
 	/* Give the memory of a free slot back, the object's included. */
 	void (*discard)(const struct weft__policy *self, struct weft__slot *slot);
@@ -86,13 +96,22 @@ struct weft__policy {
 };
 
 extern const struct weft__policy weft__fixed, weft__overcommit, weft__commit;
+extern const struct weft__policy weft__segmented, weft__heap, weft__lookahead, weft__mmu;
 extern const struct weft__policy *const weft__policies[WEFT_POLICY_COUNT]; /* [0] is NULL */
 
 /* ---- geometry ------------------------------------------------------------------------------------------- */
 
-static inline unsigned weft__class_shift(unsigned class)
+_Static_assert(offsetof(struct weft__slot, chunk) == WEFT_CHUNK_TOP, "edit src/arch/chunk.h");
+_Static_assert(offsetof(struct weft__slot, chunk) - offsetof(struct weft__slot, owner) == WEFT_CHUNK_OWNER, "the same");
+
+static inline size_t weft__class_bytes(unsigned class)
 {
-	return WEFT__MIN_STRIDE_SHIFT + class % WEFT__SIZES;
+	return class == WEFT__TINY_CLASS ? WEFT__TINY_BYTES : (size_t)1 << (WEFT__MIN_STRIDE_SHIFT + class % WEFT__SIZES);
+}
+
+static inline struct weft__slot *weft__slot_of(struct weft__chunk *chunk)
+{
+	return (struct weft__slot *)(void *)((char *)chunk - WEFT_CHUNK_TOP);
 }
 
 /* End of the page that the slot's record is in: of what is used of the slot. */
@@ -105,11 +124,16 @@ static inline char *weft__slot_end(const struct weft__slot *slot)
  * are shared with the neighbours'. */
 static inline size_t weft__guard_size(unsigned class)
 {
-	size_t size = ((size_t)1 << weft__class_shift(class)) / 8;
+	size_t size = weft__class_bytes(class) / 8;
 
 	if (class >= WEFT__SIZES)
 		return 0;
 	return size < WEFT__PAGE ? WEFT__PAGE : size > 65536 ? 65536 : size;
+}
+
+static inline char *weft__slot_start(const struct weft__slot *slot)
+{
+	return slot->chunk.low - weft__guard_size(slot->class);
 }
 
 /* ---- helpers that policies share ---------------------------------------------------------------------------- */
@@ -159,8 +183,10 @@ struct weft__thread {
 	struct weft__bin bins[WEFT_POLICY_COUNT][WEFT__CLASSES];
 	struct weft__bin *default_bin; /* weft_create's: the default policy and size */
 	uint64_t next_id, last_id;
+	char *slab, *slab_end; /* where heap frames' blocks are cut from */
 	struct weft__thread *next, *previous;
 	void *alt_stack;
+	char small_stack[WEFT_SMALL_STACK] __attribute__((aligned(64))); /* where linked stacks grow */
 };
 
 extern __thread struct weft__thread *weft__tls_thread __attribute__((tls_model("initial-exec")));
@@ -211,6 +237,35 @@ static inline uint64_t weft__new_id(struct weft__thread *thread)
 {
 	return weft__likely(thread->next_id < thread->last_id) ? thread->next_id++ : weft__more_ids(thread);
 }
+
+/* ---- linked.c, heap.c, probes.c: stacks of chunks -------------------------------------------------------------- */
+
+/* The stack in a slot that was just taken starts, with no frames. For slots of linked policies. */
+void weft__chunks_begin(struct weft_link *link, struct weft__slot *slot);
+/* Give back every chunk but the first, `slot` (NULL: that too), and the system stacks and arrays that frames had. */
+void weft__chunks_end(struct weft_link *link, struct weft__slot *slot);
+/* Is it an address of this stack's chunks? */
+bool weft__chunks_have(const struct weft_link *link, const void *address);
+
+/* May a thread run on a stack of this policy? */
+bool weft__policy_serves_threads(weft_policy_t policy);
+
+/* What prepare, discard and fault of linked policies share. */
+int weft__linked_prepare(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low);
+void weft__linked_discard(const struct weft__policy *self, struct weft__slot *slot);
+enum weft__fault weft__linked_fault(struct weft__slot *slot, char *address);
+
+/* The thread begins, ends: its system stack and free blocks. */
+void weft__linked_attach(struct weft__thread *thread);
+void weft__linked_detach(void);
+void weft__blocks_detach(void);
+
+/* Where a store that asks for more stack continues; NULL if pc is none. Async-signal-safe. */
+void *weft__probe_at(const void *pc);
+bool weft__has_probes(void);
+
+void weft__linked_stats(weft_policy_t policy, weft_stack_stats_t *stats);
+void weft__count_split(weft_policy_t policy);
 
 /* ---- fault.c -------------------------------------------------------------------------------------------------- */
 

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "arch/vectors.h"
 #include "stack/config.h"
 #include "stack/policy.h"
 
@@ -62,7 +63,11 @@ unsigned weft__class(weft_policy_t policy, size_t size, bool guard)
 
 	if (!size)
 		size = weft__config_size(policy);
-	while (c < WEFT__SIZES && ((size_t)1 << weft__class_shift(c)) < size)
+	if (weft__policies[policy]->tiny && size <= WEFT__TINY_LARGEST && !weft__has_probes())
+		return WEFT__TINY_CLASS;
+	if (weft__policies[policy]->linked)
+		guard = true; /* what is not open yet is closed anyway */
+	while (c < WEFT__SIZES && weft__class_bytes(c) < size)
 		c++;
 	if (c == WEFT__SIZES)
 		return WEFT__CLASSES;
@@ -72,15 +77,17 @@ unsigned weft__class(weft_policy_t policy, size_t size, bool guard)
 /* At most 32 MiB of address space in a bin, 4 GiB in a warm list. */
 static uint32_t bin_limit(unsigned class)
 {
-	size_t limit = ((size_t)32 << 20) >> weft__class_shift(class);
+	size_t limit = ((size_t)32 << 20) / weft__class_bytes(class);
 
 	return limit < 2 ? 2 : limit > WEFT__BIN_LIMIT ? WEFT__BIN_LIMIT : (uint32_t)limit;
 }
 
 static size_t warm_limit(unsigned class)
 {
-	size_t limit = ((size_t)4 << 30) >> weft__class_shift(class);
+	size_t limit = ((size_t)4 << 30) / weft__class_bytes(class);
 
+	if (class == WEFT__TINY_CLASS) /* several to a page: their memory cannot go back */
+		return SIZE_MAX;
 	return limit > WEFT__WARM_LIMIT ? WEFT__WARM_LIMIT : limit;
 }
 
@@ -134,7 +141,7 @@ static size_t to_keep(struct warm *warm, unsigned class)
 	size_t keep = warm_limit(class);
 
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	if (now.tv_sec != warm->checked) {
+	if (keep != SIZE_MAX && now.tv_sec != warm->checked) {
 		warm->checked = now.tv_sec;
 		if (warm->count - warm->low_water / 2 < keep)
 			keep = warm->count - warm->low_water / 2;
@@ -152,7 +159,7 @@ static size_t chill(struct weft__slot *batch)
 	for (; batch; batch = next_batch) {
 		next_batch = batch->batch;
 		for (slot = batch; slot; slot = next) {
-			size_t stride = (size_t)1 << weft__class_shift(slot->class);
+			size_t stride = weft__class_bytes(slot->class);
 			struct warm *warm = &pool.warm[slot->policy][slot->class];
 
 			next = slot->next;
@@ -203,7 +210,7 @@ static struct weft__slot *cut(struct weft__bin *bin, size_t *count, int *error)
 	}
 	*count = (size_t)made;
 	for (struct weft__slot *slot = batch; slot; slot = slot->next)
-		slot->valgrind_id = VALGRIND_STACK_REGISTER(slot->low, slot);
+		slot->valgrind_id = VALGRIND_STACK_REGISTER(slot->chunk.low, slot);
 	lock();
 	note_out((weft_policy_t)bin->policy, *count);
 	unlock();
@@ -246,6 +253,18 @@ static void give_batch(struct weft__bin *bin, uint32_t count)
 	chill(excess);
 }
 
+#ifdef WEFT_TINY
+/* The end where frames are, as far as it is open. */
+static void poison(struct weft__slot *slot)
+{
+	size_t bytes = (size_t)((char *)slot - atomic_load(&slot->open));
+
+	if (bytes > 65536)
+		bytes = 65536;
+	memset((char *)slot - bytes, 0xde, bytes);
+}
+#endif
+
 void weft__slot_give(struct weft__slot *slot)
 {
 	struct weft__thread *thread = weft__thread();
@@ -261,7 +280,7 @@ void weft__slot_give(struct weft__slot *slot)
 	}
 	bin = &thread->bins[slot->policy][slot->class];
 #ifdef WEFT_TINY
-	memset(atomic_load(&slot->open), 0xde, (size_t)((char *)slot - atomic_load(&slot->open))); /* poison */
+	poison(slot);
 #endif
 	slot->next = bin->head;
 	bin->head = slot;
@@ -287,6 +306,7 @@ static void detach(void *argument)
 {
 	struct weft__thread *thread = argument;
 
+	weft__linked_detach();
 	drain_bins(thread);
 	weft__tls_thread = NULL;
 	lock();
@@ -302,6 +322,7 @@ static void open_pool(void)
 {
 	pool.has_key = pthread_key_create(&pool.at_exit, detach) == 0;
 	(void)pthread_atfork(lock, unlock, unlock);
+	weft__vectors_measure();
 	weft__fault_install();
 }
 
@@ -342,6 +363,7 @@ WEFT__COLD struct weft__thread *weft__thread_attach(void)
 	pool.threads = thread;
 	unlock();
 	weft__tls_thread = thread;
+	weft__linked_attach(thread);
 	return thread;
 }
 
@@ -367,7 +389,7 @@ size_t weft_stack_trim(void)
 	if (weft__tls_thread)
 		drain_bins(weft__tls_thread);
 	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)
-		for (int c = 0; c < WEFT__CLASSES; c++) {
+		for (int c = 0; c < WEFT__TINY_CLASS; c++) {
 			lock();
 			excess = warm_excess(&pool.warm[policy][c], 0);
 			unlock();
@@ -413,5 +435,6 @@ int weft_stack_stats(weft_policy_t policy, weft_stack_stats_t *stats)
 	stats->reserved = weft__arena_reserved(policy);
 	stats->committed = atomic_load_explicit(weft__policies[policy]->committed, memory_order_relaxed);
 	weft__fault_stats(policy, stats);
+	weft__linked_stats(policy, stats);
 	return 0;
 }

@@ -8,6 +8,14 @@ WEFT_EFFECT(uint64_t, depth_reached, uint64_t, depth);
 
 /* ---- most of the stack --------------------------------------------------------------------------------------- */
 
+/* A stack of chunks does not end: so deep that there are several. */
+enum { CHUNKS_DEEP = 4000 };
+
+static bool has_chunks(const weft_coro_t *k)
+{
+	return weft_policy(k) >= WEFT_SEGMENTED && weft_policy(k) <= WEFT_MMU;
+}
+
 static __attribute__((noinline)) uint64_t descend(const char *limit, uint64_t depth)
 {
 	volatile char frame[200];
@@ -15,7 +23,7 @@ static __attribute__((noinline)) uint64_t descend(const char *limit, uint64_t de
 
 	frame[0] = (char)depth;
 	frame[199] = (char)(depth + 1);
-	if ((char *)__builtin_frame_address(0) - 1024 < limit)
+	if (limit ? (char *)__builtin_frame_address(0) - 1024 < limit : depth == CHUNKS_DEEP)
 		return depth_reached(depth);
 	below = descend(limit, depth + 1);
 	CHECK(frame[0] == (char)depth && frame[199] == (char)(depth + 1));
@@ -28,7 +36,7 @@ static void *deep(void *argument)
 	char *top = __builtin_frame_address(0);
 
 	(void)argument;
-	return (void *)descend(top - weft_stack_usable(self) + 6144, 0);
+	return (void *)descend(has_chunks(self) ? NULL : top - weft_stack_usable(self) + 6144, 0);
 }
 
 static void most_of_the_stack(size_t size)
@@ -44,7 +52,7 @@ static void most_of_the_stack(size_t size)
 	r = weft_resume(k, NULL, weft_handles(depth_reached));
 	CHECK(weft_is(depth_reached, r));
 	depth = weft_args(depth_reached, r)->depth;
-	CHECK(depth > (weft_stack_usable(k) - 8192) / 1024);
+	CHECK(has_chunks(k) ? depth == CHUNKS_DEEP : depth > (weft_stack_usable(k) - 8192) / 1024);
 	weft_reply(depth_reached, r, 7);
 	r = weft_resume(k, NULL, weft_handles(depth_reached));
 	CHECK(weft_returned(r) && (uint64_t)r.payload == depth + 7);

@@ -14,12 +14,15 @@
 #define WEFT_LINK_PARENT_FP 32
 #define WEFT_LINK_BX 64
 #define WEFT_LINK_PARENT_BX 72
+#define WEFT_LINK_LIMIT 80
+#define WEFT_LINK_CHUNK 88
+#define WEFT_CORO_PARENT 48
 
-#define WEFT_CORO_FN 96
-#define WEFT_CORO_ARG 104
+#define WEFT_CORO_FN 120
+#define WEFT_CORO_ARG 128
 
 /* Only coroutines with WEFT_SAVE_… flags use these. */
-#define WEFT_CORO_INNER_PC 176
-#define WEFT_CORO_OUTER_PC 184
+#define WEFT_CORO_INNER_PC 200
+#define WEFT_CORO_OUTER_PC 208
 
 #endif /* WEFT_ARCH_OFFSETS_H */

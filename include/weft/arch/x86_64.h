@@ -160,4 +160,13 @@ WEFT__INLINE void weft__set_self(struct weft_coro *self)
 			 : "memory");
 }
 
+/*
+ * The word that -fsplit-stack prologues compare the stack pointer with. Contiguous stacks all have 0 there, so between
+ * them nothing is stored.
+ */
+WEFT__INLINE void weft__set_limit(char *limit)
+{
+	__asm__ volatile("cmpq %0, %%fs:0x70\n\tje 1f\n\tmovq %0, %%fs:0x70\n1:" : : "r"(limit) : "cc", "memory");
+}
+
 #endif /* WEFT_ARCH_X86_64_H */

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef WEFT_SRC_ARCH_VECTORS_H
+#define WEFT_SRC_ARCH_VECTORS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Read by assembly: bytes to save all vector registers in, and whether the instructions that save all exist. */
+extern size_t weft__xsave_bytes;
+extern bool weft__has_xsave;
+
+/* Find out. Once, before any linked stack runs. */
+void weft__vectors_measure(void);
+
+#endif

@@ -1,0 +1,713 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Linked stacks on x86-64 System V: where the prologues of instrumented code come when their frame does not fit, and how
+ * instrumented code calls code that does not check. chunk.h has the structures, README.md the pictures.
+ *
+ * Registers: at a call of ours everything may hold arguments but r10 and r11 (rax: al of variadic calls); on return
+ * rax, rdx, xmm0, xmm1, st, st(1) hold results, callee-saved registers are as they were, all others are free.
+ *
+ * Whoever interrupts us (a signal handler) leaves everything as it was, because what it does nests: a list that is popped
+ * here may be popped and pushed in between. The limit and the stack pointer cannot change in one instruction; a
+ * prologue that fires between finds that the stack pointer is not on the current chunk, and goes on where it is.
+ */
+#include "arch/chunk.h"
+#include <weft/arch/offsets.h>
+
+#define LIMIT %fs:0x70
+
+#if defined(__CET__) && (__CET__ & 1)
+#define PAD endbr64
+#else
+#define PAD
+#endif
+
+#define FUNCTION(name) \
+	.text; .p2align 4; .globl name; .type name, @function; name: .cfi_startproc; PAD
+
+#define END(name) \
+	.cfi_endproc; .size name, . - name
+
+/* The running coroutine's link, or the thread root's. */
+#define SELF(reg) \
+	movq	weft__tls_self@gottpoff(%rip), reg; \
+	movq	%fs:(reg), reg
+
+/* From the frame of rbp: where each routine keeps what it was called with. */
+#define KEPT_RAX -8(%rbp)
+#define KEPT_RCX -16(%rbp)
+#define KEPT_RDX -24(%rbp)
+#define KEPT_RDI -32(%rbp)
+#define KEPT_RSI -40(%rbp)
+#define KEPT_LIMIT -48(%rbp)
+
+#define KEEP_ARGUMENTS \
+	pushq	%rax; \
+	pushq	%rcx; \
+	pushq	%rdx; \
+	pushq	%rdi; \
+	pushq	%rsi
+
+#define RESTORE_ARGUMENTS \
+	movq	KEPT_RAX, %rax; \
+	movq	KEPT_RCX, %rcx; \
+	movq	KEPT_RDX, %rdx; \
+	movq	KEPT_RDI, %rdi; \
+	movq	KEPT_RSI, %rsi
+
+/* Copy the arguments at from(%rbp), r11 bytes, to rdi. Clobbers rcx, rdx, rsi. */
+#define COPY_ARGUMENTS(from) \
+	leaq	from(%rbp), %rsi; \
+	movq	%rdi, %rdx; \
+	movq	%r11, %rcx; \
+	shrq	$3, %rcx; \
+	rep movsq; \
+	movq	%rdx, %rdi
+
+/* Jump unless the stack pointer is on the chunk in rcx. */
+#define UNLESS_ON_CHUNK(label) \
+	cmpq	%rcx, %rsp; \
+	jae	label; \
+	cmpq	WEFT_CHUNK_LOW(%rcx), %rsp; \
+	jb	label
+
+#define IF_HEAP_FRAMES(label) \
+	testb	$0x40, %fs:0x77; /* of the limit */ \
+	jnz	label
+
+/*
+ * ON_SMALL_STACK(function): call a C function on the thread's small stack, because where we are there may be next to
+ * nothing left. Its arguments are in rdi, rsi, rdx, rcx; its result comes back in r10. Every other register is as before, all
+ * of the vector and x87 registers included: they may hold arguments or results, and what C code calls may use them.
+ * In a routine with a frame in rbp.
+ */
+	.hidden weft__on_small_stack
+	.type weft__on_small_stack, @function
+#define ON_SMALL_STACK(function) \
+	leaq	function(%rip), %r10; \
+	call	weft__on_small_stack
+
+	.hidden weft__xsave_bytes, weft__tls_growth, weft__tls_system, weft__tls_blocks, weft__no_small_stack
+	.text
+	.p2align 4
+weft__on_small_stack:
+	.cfi_startproc
+	pushq	%rbp
+	.cfi_def_cfa_offset 16
+	.cfi_offset %rbp, -16
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	pushq	%rax
+	pushq	%rcx
+	pushq	%rdx
+	pushq	%rsi
+	pushq	%rdi
+	pushq	%r8
+	pushq	%r9
+	pushq	%r11
+	pushq	LIMIT
+	movq	weft__tls_growth@gottpoff(%rip), %rax
+	movq	%fs:(%rax), %rax
+	testq	%rax, %rax
+	jz	.Lno_small_stack
+	movq	%rax, %r11
+	subq	%rbp, %r11
+	cmpq	$WEFT_SMALL_STACK, %r11
+	jae	1f
+	movq	%rsp, %rax /* a signal handler that interrupted what runs there */
+1:	movq	$0, LIMIT /* for signal handlers: there is room here */
+	movq	%rax, %rsp
+	subq	weft__xsave_bytes(%rip), %rsp
+	andq	$-64, %rsp
+	/* The header of the area must be zero. */
+	xorl	%eax, %eax
+	movq	%rax, 512(%rsp)
+	movq	%rax, 520(%rsp)
+	movq	%rax, 528(%rsp)
+	movq	%rax, 536(%rsp)
+	movq	%rax, 544(%rsp)
+	movq	%rax, 552(%rsp)
+	movq	%rax, 560(%rsp)
+	movq	%rax, 568(%rsp)
+	movq	%rdx, %r11
+	movl	$0xe7, %eax /* x87, SSE, AVX, AVX-512 */
+	xorl	%edx, %edx
+	cmpb	$0, weft__has_xsave(%rip)
+	je	1f
+	xsave64	(%rsp)
+	jmp	2f
+1:	fxsave64 (%rsp)
+2:	movq	%r11, %rdx
+	pushq	%rsp /* once for its value, once for the alignment */
+	pushq	(%rsp)
+	call	*%r10
+	popq	%rsp
+	movq	%rax, %r10
+	movl	$0xe7, %eax
+	xorl	%edx, %edx
+	cmpb	$0, weft__has_xsave(%rip)
+	je	1f
+	xrstor64 (%rsp)
+	jmp	2f
+1:	fxrstor64 (%rsp)
+2:	leaq	-72(%rbp), %rsp
+	popq	LIMIT
+	popq	%r11
+	popq	%r9
+	popq	%r8
+	popq	%rdi
+	popq	%rsi
+	popq	%rdx
+	popq	%rcx
+	popq	%rax
+	popq	%rbp
+	.cfi_remember_state
+	.cfi_def_cfa %rsp, 8
+	.cfi_restore %rbp
+	ret
+	.cfi_restore_state
+.Lno_small_stack: /* a thread for which there was no memory at all */
+	leaq	weft__emergency_stack_end(%rip), %rsp
+	call	weft__no_small_stack
+	ud2
+	.cfi_endproc
+	.size weft__on_small_stack, . - weft__on_small_stack
+
+	.local	weft__emergency_stack
+	.comm	weft__emergency_stack, 8192, 64
+	.set	weft__emergency_stack_end, weft__emergency_stack + 8192
+
+/*
+ * __morestack: called by a prologue whose frame does not fit.
+ *   In:  r10 = bytes the frame needs, r11 = bytes of arguments on the stack (negative: unknown)
+ *        0(%rsp) a `ret` of the prologue's, after which the function goes on; 8(%rsp) its caller; then its arguments
+ * Calls the rest of the function on a chunk with room, and when that returns goes back to the prologue's `ret`: each call
+ * returns to where it came from, so that the return predictor stays in step. The prologue's call counts for unwinders as
+ * no frame: the caller's caller is the caller. The name is known to debuggers.
+ */
+#define LEAVE_CHUNK /* rcx, r10, r11 */ \
+	SELF(%rcx); \
+	movq	WEFT_LINK_CHUNK(%rcx), %r10; \
+	movq	WEFT_CHUNK_BELOW(%r10), %r10; \
+	movq	WEFT_CHUNK_LIMIT(%r10), %r11; \
+	movq	%r10, WEFT_LINK_CHUNK(%rcx); \
+	movq	%r11, WEFT_LINK_LIMIT(%rcx); \
+	movq	%r11, LIMIT
+
+#define LEAVE_BLOCK(large) /* rcx, rsi, r10, r11 */ \
+	SELF(%rcx); \
+	movq	WEFT_LINK_CHUNK(%rcx), %r10; \
+	movq	WEFT_CHUNK_BELOW(%r10), %r11; \
+	movq	%r11, WEFT_LINK_CHUNK(%rcx); \
+	movq	WEFT_BLOCK_CLASS(%r10), %r11; \
+	cmpq	$WEFT_BLOCK_CLASSES, %r11; \
+	jae	large; \
+	movq	weft__tls_blocks@gottpoff(%rip), %rcx; \
+	leaq	(%rcx,%r11,8), %rcx; \
+	movq	%fs:(%rcx), %rsi; \
+	movq	%rsi, WEFT_CHUNK_BELOW(%r10); \
+	movq	%r10, %fs:(%rcx)
+
+FUNCTION(__morestack)
+	.cfi_personality 0x9b, DW.ref.__gcc_personality_v0
+	.cfi_lsda 0x1b, .Llsda_morestack
+	.cfi_def_cfa_offset 16
+	pushq	%rbp
+	.cfi_def_cfa_offset 24
+	.cfi_offset %rbp, -24
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	KEEP_ARGUMENTS
+	SELF(%rax)
+	movq	WEFT_LINK_CHUNK(%rax), %rcx
+	testq	%r11, %r11
+	js	.Lunknown_arguments
+.Lsized:
+	IF_HEAP_FRAMES(.Lblock)
+	UNLESS_ON_CHUNK(.Lelsewhere)
+.Lretry:
+	movq	WEFT_CHUNK_ABOVE(%rcx), %rdx
+	testq	%rdx, %rdx
+	jz	.Lgrow
+	leaq	-WEFT_CHUNK_TOP(%rdx), %rdi
+	subq	%r11, %rdi
+	andq	$-16, %rdi
+	addq	WEFT_CHUNK_LIMIT(%rdx), %r10
+	cmpq	%r10, %rdi
+	jb	.Ltoo_small
+	movq	WEFT_CHUNK_LIMIT(%rdx), %r10
+	movq	%rdx, WEFT_LINK_CHUNK(%rax)
+	movq	%r10, WEFT_LINK_LIMIT(%rax)
+	testq	%r11, %r11
+	jz	1f
+	COPY_ARGUMENTS(24)
+1:	movq	%rdi, %rsp
+	movq	%r10, LIMIT
+	movq	8(%rbp), %r10
+	incq	%r10 /* past the ret */
+	RESTORE_ARGUMENTS
+.Lchunk_begin:
+	call	*%r10
+.Lchunk_end:
+	LEAVE_CHUNK
+.Lback:
+	movq	%rbp, %rsp
+	popq	%rbp
+	.cfi_remember_state
+	.cfi_def_cfa %rsp, 16
+	.cfi_restore %rbp
+	ret
+	.cfi_restore_state
+
+/* All above the frame: the arguments were made in the caller's frame, which is on this chunk. */
+.Lunknown_arguments:
+	movl	$512, %r11d
+	UNLESS_ON_CHUNK(.Lsized)
+	movq	%rcx, %r11
+	leaq	24(%rbp), %rdx
+	subq	%rdx, %r11
+	andq	$-8, %r11
+	jmp	.Lsized
+
+.Ltoo_small:
+	subq	WEFT_CHUNK_LIMIT(%rdx), %r10
+.Lgrow:
+	pushq	%r10
+	pushq	%rcx
+	movq	%rax, %rdi
+	movq	%r10, %rsi
+	movq	%r11, %rdx
+	movq	%rsp, %rcx
+	ON_SMALL_STACK(weft__chunk_grow)
+	popq	%rcx
+	cmpq	%r10, %rcx
+	popq	%r10
+	jne	.Lretry
+	movq	WEFT_LINK_LIMIT(%rax), %rdx /* the same chunk, enlarged */
+	movq	%rdx, LIMIT
+.Lelsewhere: /* go on right here, with the same kind of frame */
+	movq	%rsp, %rdi
+	subq	%r11, %rdi
+	andq	$-16, %rdi
+	movq	%rdi, %rsp
+	testq	%r11, %r11
+	jz	1f
+	COPY_ARGUMENTS(24)
+1:	movq	8(%rbp), %r10
+	incq	%r10
+	RESTORE_ARGUMENTS
+.Lelsewhere_begin:
+	call	*%r10
+.Lelsewhere_end:
+	jmp	.Lback
+
+/* ---- heap frames: a block for each call ---- */
+.Lblock:
+	leaq	WEFT_HEAP_SLACK + WEFT_BLOCK_BYTES + 63 + 15(%r10,%r11), %r10
+	shrq	$6, %r10
+	cmpq	$WEFT_BLOCK_CLASSES, %r10
+	jae	.Ltake_slowly
+	movq	weft__tls_blocks@gottpoff(%rip), %rdx
+	leaq	(%rdx,%r10,8), %rdx
+	movq	%fs:(%rdx), %rdi
+	testq	%rdi, %rdi
+	jz	.Ltake_slowly
+	movq	WEFT_CHUNK_BELOW(%rdi), %r10
+	movq	%r10, %fs:(%rdx)
+.Lblock_taken:
+	movq	%rcx, WEFT_CHUNK_BELOW(%rdi)
+	movq	%rdi, WEFT_LINK_CHUNK(%rax)
+	testq	%r11, %r11
+	jnz	.Lblock_arguments
+.Lblock_ready:
+	movq	%rdi, %rsp
+	movq	8(%rbp), %r10
+	incq	%r10
+	RESTORE_ARGUMENTS
+.Lblock_begin:
+	call	*%r10
+.Lblock_end:
+	LEAVE_BLOCK(.Lgive_large)
+	movq	%rbp, %rsp
+	popq	%rbp
+	.cfi_remember_state
+	.cfi_def_cfa %rsp, 16
+	.cfi_restore %rbp
+	ret
+	.cfi_restore_state
+
+.Lblock_arguments:
+	subq	%r11, %rdi
+	andq	$-16, %rdi
+	COPY_ARGUMENTS(24)
+	jmp	.Lblock_ready
+
+.Ltake_slowly:
+	movq	%rax, %rdi
+	movq	%r10, %rsi
+	shlq	$6, %rsi
+	ON_SMALL_STACK(weft__block_take)
+	movq	%r10, %rdi
+	jmp	.Lblock_taken
+
+.Lgive_large: /* not from the stack that is given */
+	leaq	KEPT_RSI, %rsp
+	movq	%r10, %rdi
+	ON_SMALL_STACK(weft__block_give)
+	jmp	.Lback
+
+/* ---- an exception passes; rax is its object ---- */
+.Lpass_chunk:
+	LEAVE_CHUNK
+	jmp	.Lpass
+.Lpass_block:
+	LEAVE_BLOCK(.Lpass_large)
+	jmp	.Lpass
+.Lpass_large:
+	leaq	KEPT_RSI, %rsp
+	movq	%r10, %rdi
+	ON_SMALL_STACK(weft__block_give)
+/* What continues the search needs a stack; below this frame there may be none. An idle system stack stays idle: nobody
+ * else of this thread takes it before the search has left it. */
+.Lpass:
+	movq	weft__tls_system@gottpoff(%rip), %rcx
+	movq	%fs:(%rcx), %r10
+	testq	%r10, %r10
+	jnz	1f
+	SELF(%rdi)
+	ON_SMALL_STACK(weft__system_take)
+	movq	%r10, %fs:(%rcx)
+1:	leaq	-WEFT_CHUNK_TOP(%r10), %rsp
+	andq	$-16, %rsp
+	movq	%rax, %rdi
+.Lresume_begin:
+	call	*_Unwind_Resume@GOTPCREL(%rip)
+.Lresume_end:
+	ud2
+END(__morestack)
+
+	.section .gcc_except_table, "a", @progbits
+	.p2align 2
+.Llsda_morestack:
+	.byte 0xff /* landing pads from the function's start */
+	.byte 0xff /* no types */
+	.byte 0x01 /* call sites: uleb128 */
+	.uleb128 2f - 1f
+1:	.uleb128 .Lchunk_begin - __morestack
+	.uleb128 .Lchunk_end - .Lchunk_begin
+	.uleb128 .Lpass_chunk - __morestack
+	.uleb128 0
+	.uleb128 .Lelsewhere_begin - __morestack
+	.uleb128 .Lelsewhere_end - .Lelsewhere_begin
+	.uleb128 0
+	.uleb128 0
+	.uleb128 .Lblock_begin - __morestack
+	.uleb128 .Lblock_end - .Lblock_begin
+	.uleb128 .Lpass_block - __morestack
+	.uleb128 0
+	.uleb128 .Lresume_begin - __morestack
+	.uleb128 .Lresume_end - .Lresume_begin
+	.uleb128 0
+	.uleb128 0
+2:
+	.text
+
+/*
+ * weft__ext: jumped to by instrumented code in place of a function that does not check.
+ *   In: r11 = the function, r10 = bytes of arguments on the stack at most (negative: unknown)
+ * On a contiguous stack it is that function. On a linked one the function runs on a system stack, which this thread keeps
+ * at hand, and which is a chunk of the running stack meanwhile, without a limit: what the function calls may run on it,
+ * resume, suspend and be continued by another thread.
+ */
+#define LEAVE_SYSTEM /* rcx, r10, r11; the stack is in r10 */ \
+	SELF(%rcx); \
+	movq	WEFT_LINK_CHUNK(%rcx), %r10; \
+	movq	WEFT_CHUNK_BELOW(%r10), %r11; \
+	movq	%r11, WEFT_LINK_CHUNK(%rcx); \
+	movq	KEPT_LIMIT, %r11; \
+	movq	%r11, WEFT_LINK_LIMIT(%rcx); \
+	movq	%r11, LIMIT; \
+	movq	weft__tls_system@gottpoff(%rip), %rcx
+
+FUNCTION(weft__ext)
+	cmpq	$0, LIMIT
+	jne	weft__on_system
+	jmp	*%r11
+END(weft__ext)
+
+	.local	weft__on_system
+	.type	weft__on_system, @function
+	.p2align 4
+weft__on_system:
+	.cfi_startproc
+	.cfi_personality 0x9b, DW.ref.__gcc_personality_v0
+	.cfi_lsda 0x1b, .Llsda_on_system
+	pushq	%rbp
+	.cfi_def_cfa_offset 16
+	.cfi_offset %rbp, -16
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	KEEP_ARGUMENTS
+	SELF(%rax)
+	movq	WEFT_LINK_CHUNK(%rax), %rcx
+	testq	%rcx, %rcx
+	jz	.Lsystem_from_contiguous
+	UNLESS_ON_CHUNK(.Lsystem_elsewhere)
+	testq	%r10, %r10
+	js	.Lsystem_unknown
+.Lsystem_sized:
+	movq	weft__tls_system@gottpoff(%rip), %rdi
+	movq	%fs:(%rdi), %rdx
+	testq	%rdx, %rdx
+	jz	.Lsystem_slowly
+	movq	$0, %fs:(%rdi)
+.Lsystem_taken:
+	movq	%rcx, WEFT_CHUNK_BELOW(%rdx)
+	movq	%rax, -WEFT_CHUNK_OWNER(%rdx)
+	pushq	WEFT_LINK_LIMIT(%rax) /* KEPT_LIMIT */
+	movq	%rdx, WEFT_LINK_CHUNK(%rax)
+	movq	$0, WEFT_LINK_LIMIT(%rax)
+	leaq	-WEFT_CHUNK_TOP(%rdx), %rdi
+	testq	%r10, %r10
+	jnz	.Lsystem_arguments
+.Lsystem_ready:
+	movq	%rdi, %rsp
+	movq	$0, LIMIT
+	RESTORE_ARGUMENTS
+.Lsystem_begin:
+	call	*%r11
+.Lsystem_end:
+	LEAVE_SYSTEM
+	cmpq	$0, %fs:(%rcx)
+	jne	.Lsystem_give
+	movq	%r10, %fs:(%rcx)
+.Lsystem_back:
+	movq	%rbp, %rsp
+	popq	%rbp
+	.cfi_remember_state
+	.cfi_def_cfa %rsp, 8
+	.cfi_restore %rbp
+	ret
+	.cfi_restore_state
+
+.Lsystem_arguments:
+	subq	%r10, %rdi
+	andq	$-16, %rdi
+	xchgq	%r10, %r11
+	COPY_ARGUMENTS(16)
+	movq	%r10, %r11
+	jmp	.Lsystem_ready
+
+.Lsystem_unknown:
+	movq	%rcx, %r10
+	leaq	16(%rbp), %rdx
+	subq	%rdx, %r10
+	andq	$-8, %r10
+	jmp	.Lsystem_sized
+
+.Lsystem_slowly:
+	pushq	%r10
+	pushq	%r10
+	movq	%rax, %rdi
+	ON_SMALL_STACK(weft__system_take)
+	movq	%r10, %rdx
+	popq	%r10
+	popq	%r10
+	jmp	.Lsystem_taken
+
+.Lsystem_give: /* the thread has one at hand; not from the stack that is given */
+	leaq	KEPT_LIMIT, %rsp
+	movq	%r10, %rdi
+	ON_SMALL_STACK(weft__system_give)
+	jmp	.Lsystem_back
+
+/* A signal handler's stack, which is contiguous. */
+.Lsystem_elsewhere:
+	RESTORE_ARGUMENTS
+	movq	%rbp, %rsp
+	popq	%rbp
+	.cfi_remember_state
+	.cfi_def_cfa %rsp, 8
+	.cfi_restore %rbp
+	jmp	*%r11
+	.cfi_restore_state
+
+/* Only weft__system_entry comes here: the limit is 0. r10 counts the arguments. */
+.Lsystem_from_contiguous:
+	jmp	.Lsystem_sized
+
+/* An exception passes. The search goes on from the stack that it left, which is at hand again. */
+.Lsystem_pass:
+	LEAVE_SYSTEM
+	movq	%fs:(%rcx), %rdi
+	movq	%r10, %fs:(%rcx)
+	testq	%rdi, %rdi
+	jz	1f
+	ON_SMALL_STACK(weft__system_give)
+	movq	%fs:(%rcx), %r10
+1:	leaq	-WEFT_CHUNK_TOP(%r10), %rsp
+	andq	$-16, %rsp
+	movq	%rax, %rdi
+.Lsystem_resume_begin:
+	call	*_Unwind_Resume@GOTPCREL(%rip)
+.Lsystem_resume_end:
+	ud2
+	.cfi_endproc
+	.size weft__on_system, . - weft__on_system
+
+	.section .gcc_except_table, "a", @progbits
+	.p2align 2
+.Llsda_on_system:
+	.byte 0xff
+	.byte 0xff
+	.byte 0x01
+	.uleb128 2f - 1f
+1:	.uleb128 .Lsystem_begin - weft__on_system
+	.uleb128 .Lsystem_end - .Lsystem_begin
+	.uleb128 .Lsystem_pass - weft__on_system
+	.uleb128 0
+	.uleb128 .Lsystem_resume_begin - weft__on_system
+	.uleb128 .Lsystem_resume_end - .Lsystem_resume_begin
+	.uleb128 0
+	.uleb128 0
+2:
+	.text
+
+/* weft__icall: the same where the function is reached by a pointer: it may be one that checks. A mark in another page is
+ * not looked for: that page may not be there. */
+FUNCTION(weft__icall)
+	cmpq	$0, LIMIT
+	je	1f
+	testl	$0xff8, %r11d
+	jz	weft__on_system
+	cmpl	$WEFT_MARK_LOW, -8(%r11)
+	jne	weft__on_system
+	cmpl	$WEFT_MARK_HIGH, -4(%r11)
+	jne	weft__on_system
+1:	jmp	*%r11
+END(weft__icall)
+
+/*
+ * weft__system_entry: what weft_on_system_stack calls: its static chain, r10, points to {function, bytes of arguments}.
+ * Code that is on a system stack already, or on the thread's own, stays there. Marked, so that instrumented code calls it
+ * as it is, and not at the start of a page, where a mark would not be looked for.
+ */
+	.p2align 4
+	.long	WEFT_MARK_LOW, WEFT_MARK_HIGH
+	.globl	weft__system_entry
+	.type	weft__system_entry, @function
+weft__system_entry:
+	.cfi_startproc
+	PAD
+	movq	(%r10), %r11
+	movq	8(%r10), %r10
+	pushq	%rax
+	.cfi_adjust_cfa_offset 8
+	SELF(%rax)
+	testq	%rax, %rax
+	jz	1f
+	cmpq	$0, WEFT_LINK_LIMIT(%rax)
+	jne	2f
+	cmpq	$0, WEFT_LINK_CHUNK(%rax) /* a system stack */
+	jne	1f
+	cmpq	$0, WEFT_CORO_PARENT(%rax) /* a thread's root */
+	jne	2f
+1:	popq	%rax
+	.cfi_adjust_cfa_offset -8
+	jmp	*%r11
+	.cfi_adjust_cfa_offset 8
+2:	popq	%rax
+	.cfi_adjust_cfa_offset -8
+	jmp	weft__on_system
+END(weft__system_entry)
+
+/* void *weft__call_checked(void *fn, void *a, void *b) */
+FUNCTION(weft__call_checked)
+	movq	%rdi, %r11
+	movq	%rsi, %rdi
+	movq	%rdx, %rsi
+	xorl	%r10d, %r10d
+	jmp	weft__icall
+END(weft__call_checked)
+
+/* void *weft__enter_chunk(void *(*fn)(void *), void *arg, char *top) */
+FUNCTION(weft__enter_chunk)
+	pushq	%rbp
+	.cfi_def_cfa_offset 16
+	.cfi_offset %rbp, -16
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	movq	%rdi, %r11
+	movq	%rsi, %rdi
+	movq	%rdx, %rsp
+	xorl	%r10d, %r10d
+	call	weft__icall
+	leave
+	.cfi_def_cfa %rsp, 8
+	.cfi_restore %rbp
+	ret
+END(weft__enter_chunk)
+
+/*
+ * weft__after_setjmp: called where a function of the setjmp family has returned. When that was a longjmp, the frames between
+ * are gone, and with them their chunks. Preserves all but rcx, r10, r11 and flags.
+ */
+FUNCTION(weft__after_setjmp)
+	testl	%eax, %eax
+	jz	1f
+	SELF(%rcx)
+	testq	%rcx, %rcx
+	jz	1f
+	movq	%rcx, %r11
+	movq	WEFT_LINK_CHUNK(%rcx), %rcx
+	testq	%rcx, %rcx
+	jz	1f
+	UNLESS_ON_CHUNK(2f)
+1:	ret
+2:	pushq	%rbp
+	.cfi_def_cfa_offset 16
+	.cfi_offset %rbp, -16
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	pushq	%rdi
+	pushq	%rsi
+	movq	%r11, %rdi
+	movq	%rsp, %rsi
+	ON_SMALL_STACK(weft__chunks_cut)
+	movq	WEFT_LINK_LIMIT(%r11), %rcx
+	movq	%rcx, LIMIT
+	popq	%rsi
+	popq	%rdi
+	popq	%rbp
+	.cfi_def_cfa %rsp, 8
+	.cfi_restore %rbp
+	ret
+END(weft__after_setjmp)
+
+/* Compilers call it for an array of variable length that does not fit. An ordinary function otherwise. */
+FUNCTION(__morestack_allocate_stack_space)
+	pushq	%rbp
+	.cfi_def_cfa_offset 16
+	.cfi_offset %rbp, -16
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	movq	%rdi, %rsi
+	SELF(%rdi)
+	leaq	16(%rsp), %rdx
+	ON_SMALL_STACK(weft__array_take)
+	movq	%r10, %rax
+	popq	%rbp
+	.cfi_def_cfa %rsp, 8
+	.cfi_restore %rbp
+	ret
+END(__morestack_allocate_stack_space)
+
+	.hidden	DW.ref.__gcc_personality_v0
+	.weak	DW.ref.__gcc_personality_v0
+	.section .data.rel.local.DW.ref.__gcc_personality_v0, "awG", @progbits, DW.ref.__gcc_personality_v0, comdat
+	.p2align 3
+	.type	DW.ref.__gcc_personality_v0, @object
+	.size	DW.ref.__gcc_personality_v0, 8
+DW.ref.__gcc_personality_v0:
+	.quad	__gcc_personality_v0
+
+	.section .note.GNU-stack, "", @progbits

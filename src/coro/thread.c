@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Threads on stacks of ours. The slot's room for a coroutine holds what the thread starts with. */
+#define _GNU_SOURCE
+
+#include <weft/thread.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "coro/coro.h"
+
+struct start {
+	void *(*fn)(void *);
+	void *arg;
+	const char *name;
+};
+_Static_assert(sizeof(struct start) <= WEFT__OBJECT_BYTES, "the slot's room");
+
+/* Linking with -fsplit-stack makes pthread_create, as programs call it, __wrap_pthread_create, and ours this one. */
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
+    __attribute__((weak));
+
+static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
+{
+	if (__real_pthread_create)
+		return __real_pthread_create(thread, attr, fn, arg);
+	return pthread_create(thread, attr, fn, arg);
+}
+
+static void give(struct weft__slot *slot)
+{
+	weft__object_clear(memset(slot->object, 0, sizeof slot->object));
+	atomic_store_explicit(&slot->owner, NULL, memory_order_relaxed); /* nobody runs on it */
+	weft__slot_give(slot);
+}
+
+/* At the function's end, at pthread_exit and cancellation: then the frames on the slot were unwound. */
+static void leave(void *argument)
+{
+	weft_coro_t *root = weft__self();
+
+	if (root->link.chunk)
+		weft__chunks_end(&root->link, argument);
+	weft__set_limit(NULL);
+	give(argument);
+}
+
+static void *run(void *argument)
+{
+	struct weft__slot *slot = argument;
+	struct start start;
+	weft_coro_t *root = weft__attach_thread();
+	void *result;
+
+	memcpy(&start, slot->object, sizeof start);
+	root->name = start.name;
+	if (slot->chunk.limit)
+		weft__chunks_begin(&root->link, slot);
+	atomic_store_explicit(&slot->owner, root, memory_order_release);
+	pthread_cleanup_push(leave, slot);
+	weft__set_limit(root->link.limit);
+	result = weft__enter_chunk(start.fn, start.arg, (char *)slot);
+	pthread_cleanup_pop(1);
+	return result;
+}
+
+static int create_on(pthread_t *thread, const pthread_attr_t *how, const weft_attr_t *attr, struct start start)
+{
+	struct weft__slot *slot;
+	int error;
+
+	if (!start.name)
+		start.name = "thread";
+	slot = weft__take_slot(attr, &error);
+	if (!slot)
+		return -error;
+	memcpy(slot->object, &start, sizeof start);
+	error = create(thread, how, run, slot);
+	if (error)
+		give(slot);
+	return error;
+}
+
+int weft_thread_create(pthread_t *thread, const weft_attr_t *attr, void *(*fn)(void *), void *arg)
+{
+	weft_attr_t wanted = attr ? *attr : (weft_attr_t){.policy = weft_default_policy()};
+
+	if (!weft__policy_serves_threads(wanted.policy))
+		wanted.policy = WEFT_OVERCOMMIT;
+	return create_on(thread, NULL, &wanted, (struct start){fn, arg, wanted.name});
+}
+
+int weft_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
+{
+	if (!weft__policies[weft_default_policy()]->linked)
+		return create(thread, attr, fn, arg);
+	return create_on(thread, attr, &(weft_attr_t){0}, (struct start){fn, arg, NULL});
+}
+
+WEFT_API int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
+{
+	return weft_pthread_create(thread, attr, fn, arg);
+}
+
+/* ---- signals ------------------------------------------------------------------------------------------------------ */
+
+int weft_sigaction(int number, const struct sigaction *action, struct sigaction *old)
+{
+	struct sigaction on_stack;
+
+	if (!action)
+		return sigaction(number, action, old);
+	on_stack = *action;
+	on_stack.sa_flags |= SA_ONSTACK;
+	return sigaction(number, &on_stack, old);
+}
+
+void (*weft_signal(int number, void (*handler)(int)))(int)
+{
+	struct sigaction action, old;
+
+	memset(&action, 0, sizeof action);
+	action.sa_handler = handler;
+	action.sa_flags = SA_RESTART; /* as signal() has it */
+	sigemptyset(&action.sa_mask);
+	if (weft_sigaction(number, &action, &old))
+		return SIG_ERR;
+	return old.sa_handler;
+}
+
+/* ---- calls on a system stack ---------------------------------------------------------------------------------------- */
+
+void *weft_ffi_on_system_stack(void *(*fn)(void *), void *arg)
+{
+	struct weft__system_call call = {(void *)fn, 0};
+
+	return __builtin_call_with_static_chain(((void *(*)(void *))(void *)weft__system_entry)(arg), &call);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * heap: a block of memory for each call. The limit is above every address, so each prologue comes to __morestack, which
+ * takes a block from the thread's list of that size and gives it back when the call returns. Sizes are multiples of 64 bytes
+ * up to 4 KiB; larger frames have memory of their own.
+ *
+ * A block is used from its end: its record, then the frame, then room for what runs without a check. Lists are the
+ * thread's, whatever thread a block comes from; what a thread leaves behind at its end the next ones take.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "stack/policy.h"
+
+enum { SLAB = 256 * 1024, BATCH = 16, LARGE = WEFT_BLOCK_CLASSES };
+
+__thread struct weft__chunk *weft__tls_blocks[WEFT_BLOCK_CLASSES] __attribute__((tls_model("initial-exec")));
+
+/* What ended threads left. */
+static struct {
+	pthread_mutex_t lock;
+	struct weft__chunk *blocks[WEFT_BLOCK_CLASSES];
+} left = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct weft__chunk *make(char *start, size_t bytes, size_t class)
+{
+	struct weft__chunk *block = (struct weft__chunk *)(void *)(start + bytes) - 1;
+
+	block->class = class;
+	block->limit = WEFT__HEAP_LIMIT;
+	block->low = start;
+	return block;
+}
+
+static struct weft__chunk *take_left(size_t class)
+{
+	struct weft__chunk *list;
+
+	pthread_mutex_lock(&left.lock);
+	list = left.blocks[class];
+	left.blocks[class] = NULL;
+	pthread_mutex_unlock(&left.lock);
+	return list;
+}
+
+static bool next_slab(struct weft__thread *thread)
+{
+	char *slab = weft__os_alloc(SLAB);
+
+	if (!slab)
+		return false;
+	thread->slab = slab;
+	thread->slab_end = slab + SLAB;
+	return true;
+}
+
+/* A list of new blocks; what is left of a slab that is too short is lost. */
+static struct weft__chunk *cut(struct weft__thread *thread, size_t class)
+{
+	struct weft__chunk *list = NULL;
+	size_t bytes = class * 64;
+
+	if ((size_t)(thread->slab_end - thread->slab) < bytes && !next_slab(thread))
+		return NULL;
+	for (int i = 0; i < BATCH && (size_t)(thread->slab_end - thread->slab) >= bytes; i++) {
+		struct weft__chunk *block = make(thread->slab, bytes, class);
+
+		thread->slab += bytes;
+		block->below = list;
+		list = block;
+	}
+	return list;
+}
+
+static struct weft__chunk *take_large(size_t bytes)
+{
+	char *start = NULL;
+
+	if (bytes < SIZE_MAX / 2)
+		start = aligned_alloc(64, bytes);
+	return start ? make(start, bytes, LARGE) : NULL;
+}
+
+static struct weft__chunk *take_small(size_t class)
+{
+	struct weft__thread *thread = weft__thread();
+	struct weft__chunk *list = take_left(class);
+
+	if (!list && thread)
+		list = cut(thread, class);
+	if (list)
+		weft__tls_blocks[class] = list->below;
+	return list;
+}
+
+struct weft__chunk *weft__block_take(struct weft_link *self, size_t bytes)
+{
+	struct weft__chunk *block = bytes < LARGE * 64 ? take_small(bytes / 64) : take_large(bytes);
+
+	if (!block)
+		weft__owner_spent(self, (char *)__builtin_frame_address(0));
+	weft__count_split(WEFT_HEAP);
+	return block;
+}
+
+void weft__block_give(struct weft__chunk *block)
+{
+	if (block->class == LARGE) {
+		free(block->low);
+		return;
+	}
+	block->below = weft__tls_blocks[block->class];
+	weft__tls_blocks[block->class] = block;
+}
+
+void weft__blocks_detach(void)
+{
+	for (size_t class = 0; class < WEFT_BLOCK_CLASSES; class += 1) {
+		struct weft__chunk *first = weft__tls_blocks[class], *last = first;
+
+		weft__tls_blocks[class] = NULL;
+		if (!first)
+			continue;
+		while (last->below)
+			last = last->below;
+		pthread_mutex_lock(&left.lock);
+		last->below = left.blocks[class];
+		left.blocks[class] = first;
+		pthread_mutex_unlock(&left.lock);
+	}
+}
+
+/* ---- the policy: a first chunk that holds the coroutine, and frames of none but its entry ---------------------------- */
+
+static atomic_size_t committed;
+
+static int heap_prepare(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low)
+{
+	int error = weft__linked_prepare(self, slot, start, low);
+
+	if (!error)
+		slot->chunk.limit = WEFT__HEAP_LIMIT;
+	return error;
+}
+
+const struct weft__policy weft__heap = {
+    .name = "heap",
+    .default_size = WEFT__TINY_LARGEST,
+    .closed = true,
+    .linked = true,
+    .tiny = true,
+    .committed = &committed,
+    .prepare = heap_prepare,
+    .discard = weft__linked_discard,
+    .fault = weft__linked_fault,
+};

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Stacks made of chunks: what segmented, lookahead and mmu share. Instrumented code finds, in one of three ways, that a
+ * frame does not fit; all three end in __morestack (arch/x86_64_linked.S), and that here.
+ *
+ *  1. A chunk is a slot of the arena, closed but for its top, as under `commit`. What does not fit is made to fit by
+ *     opening more of the slot, as much again as is open; then nothing is linked, and the next call finds room. So there
+ *     is no depth at which a call in a loop is slow (hot split).
+ *  2. When the slot is spent, a chunk twice as large is linked, and kept when its frames return. Then assembly alone goes
+ *     there and back.
+ *  3. Code that does not check is called on a system stack: a large contiguous slot, which each thread keeps one of.
+ *  4. Functions here run on the thread's own small stack, so that a chunk needs to hold no more than what one frame
+ *     without a check uses: WEFT_SLACK. A tiny chunk is 832 bytes, its coroutine included.
+ * To reach: 1.06 of plain code; a hot split below 2 plain calls; first growth within 1.2 of overcommit (warm), 1.5 (cold);
+ * 10^6 suspended coroutines at 900 bytes each.
+ *
+ * Memory is taken as it is needed and not against a budget; when the system has none the coroutine fails.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "internal/line.h"
+#include "stack/policy.h"
+
+enum {
+	FIRST = 2 * WEFT__PAGE,		 /* open from the start */
+	LARGEST_STEP = 256 * 1024,	 /* opened beyond what is needed */
+	SMALLEST_LINKED = 32 * 1024,	 /* chunks after the first */
+	LARGEST_LINKED = 1024 * 1024,	 /* unless one frame needs more */
+	SYSTEM_BYTES = 8 * 1024 * 1024,	 /* what a main thread commonly has; reserved, not used */
+	FRAME = 256,			 /* __morestack's own */
+};
+
+__thread struct weft__chunk *weft__tls_system __attribute__((tls_model("initial-exec")));
+__thread char *weft__tls_growth __attribute__((tls_model("initial-exec")));
+
+/* Relaxed: statistics. */
+static atomic_size_t growths[WEFT_POLICY_COUNT], splits[WEFT_POLICY_COUNT];
+
+void weft__count_split(weft_policy_t policy)
+{
+	atomic_fetch_add_explicit(&splits[policy], 1, memory_order_relaxed);
+}
+
+void weft__linked_stats(weft_policy_t policy, weft_stack_stats_t *stats)
+{
+	stats->growths = atomic_load_explicit(&growths[policy], memory_order_relaxed);
+	stats->splits = atomic_load_explicit(&splits[policy], memory_order_relaxed);
+}
+
+/* ---- slots ----------------------------------------------------------------------------------------------------- */
+
+static char *open_from(const struct weft__slot *slot)
+{
+	return atomic_load_explicit(&slot->open, memory_order_relaxed); /* moved by who runs on it, or a fault of theirs */
+}
+
+static bool is_tiny(const struct weft__slot *slot)
+{
+	return slot->class == WEFT__TINY_CLASS;
+}
+
+static void set_open(struct weft__slot *slot, char *open)
+{
+	atomic_store_explicit(&slot->open, open, memory_order_relaxed);
+	slot->chunk.limit = open + WEFT_SLACK;
+}
+
+int weft__linked_prepare(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low)
+{
+	char *end = weft__slot_end(slot);
+	char *open = (size_t)(end - low) < FIRST ? low : end - FIRST;
+	int error;
+
+	if (low == start) { /* tiny */
+		slot->chunk.low = low;
+		atomic_store_explicit(&slot->open, low, memory_order_relaxed);
+		slot->chunk.limit = low + WEFT_TINY_SLACK;
+		atomic_fetch_add_explicit(self->committed, WEFT__TINY_BYTES, memory_order_relaxed);
+		return 0;
+	}
+	error = weft__guard(start, (size_t)(open - start));
+	if (!error)
+		error = weft__unguard(open, (size_t)(end - open));
+	if (error)
+		return error;
+	slot->chunk.low = low;
+	set_open(slot, open);
+	atomic_fetch_add_explicit(self->committed, (size_t)(end - open), memory_order_relaxed);
+	return 0;
+}
+
+void weft__linked_discard(const struct weft__policy *self, struct weft__slot *slot)
+{
+	char *end = weft__slot_end(slot);
+	size_t bytes = (size_t)(end - open_from(slot));
+
+	weft__os_drop(end - bytes, bytes);
+	atomic_fetch_sub_explicit(self->committed, bytes, memory_order_relaxed);
+}
+
+/* Open the slot down to `to`, a page's start. Async-signal-safe. */
+static bool open_down(struct weft__slot *slot, char *to)
+{
+	char *open = open_from(slot);
+
+	if (weft__unguard(to, (size_t)(open - to)))
+		return false;
+	set_open(slot, to);
+	atomic_fetch_add_explicit(weft__policies[slot->policy]->committed, (size_t)(open - to), memory_order_relaxed);
+	return true;
+}
+
+/* Open it as far as `lowest`, and as much again as is open already; or only as far, if that is all there is. */
+static bool open_for(struct weft__slot *slot, char *lowest)
+{
+	char *open = open_from(slot);
+	char *page = (char *)((uintptr_t)lowest & ~(uintptr_t)(WEFT__PAGE - 1));
+	size_t step = (size_t)(weft__slot_end(slot) - open);
+	char *to;
+
+	if (page >= open)
+		return true;
+	if (page < slot->chunk.low)
+		return false;
+	if (step > LARGEST_STEP)
+		step = LARGEST_STEP;
+	to = (size_t)(open - slot->chunk.low) > step ? open - step : slot->chunk.low;
+	return (to < page && open_down(slot, to)) || open_down(slot, page);
+}
+
+/*
+ * A fault here is nothing that instrumented code does: a frame larger than the slack in code without checks, a signal frame.
+ * As long as the slot lasts, it gets what it needs.
+ */
+enum weft__fault weft__linked_fault(struct weft__slot *slot, char *address)
+{
+	if (address < slot->chunk.low)
+		return WEFT__FAULT_OVERFLOW;
+	if (address >= open_from(slot))
+		return WEFT__FAULT_FOREIGN;
+	return open_for(slot, address) ? WEFT__FAULT_OPENED : WEFT__FAULT_OVERFLOW;
+}
+
+/* ---- stacks ---------------------------------------------------------------------------------------------------- */
+
+void weft__chunks_begin(struct weft_link *link, struct weft__slot *slot)
+{
+	slot->chunk.below = slot->chunk.above = NULL;
+	link->chunk = &slot->chunk;
+	link->limit = slot->chunk.limit;
+	link->arrays = NULL;
+}
+
+static bool is_block(const struct weft__chunk *chunk)
+{
+	return chunk->limit == WEFT__HEAP_LIMIT;
+}
+
+static void give_slot(struct weft__chunk *chunk)
+{
+	struct weft__slot *slot = weft__slot_of(chunk);
+
+	/* Relaxed: as in the coroutine layer's own ending. */
+	atomic_store_explicit(&slot->owner, NULL, memory_order_relaxed);
+	weft__slot_give(slot);
+}
+
+/* The chunks kept for the next time. */
+static void give_above(struct weft__chunk *chunk)
+{
+	struct weft__chunk *above = chunk->above, *next;
+
+	chunk->above = NULL;
+	for (; above; above = next) {
+		next = above->above;
+		give_slot(above);
+	}
+}
+
+/* `newer`: the chunk in use above this one, which is dealt with. */
+static void give_kept(struct weft__chunk *chunk, const struct weft__chunk *newer)
+{
+	if (!is_block(chunk) && chunk->limit && chunk->above != newer)
+		give_above(chunk);
+}
+
+static void give_chunk(struct weft__chunk *chunk)
+{
+	if (!chunk->limit)
+		weft__system_give(chunk);
+	else if (is_block(chunk))
+		weft__block_give(chunk);
+	else
+		give_slot(chunk);
+}
+
+static void free_arrays(struct weft_link *link, const char *sp);
+
+void weft__chunks_end(struct weft_link *link, struct weft__slot *slot)
+{
+	struct weft__chunk *chunk = link->chunk, *newer = NULL, *below;
+
+	free_arrays(link, NULL);
+	for (; chunk; chunk = below) {
+		below = chunk->below;
+		if (slot && chunk == &slot->chunk) { /* the first */
+			give_kept(chunk, newer);
+			chunk->above = NULL;
+			break;
+		}
+		give_kept(chunk, newer);
+		give_chunk(chunk);
+		newer = chunk;
+	}
+	link->chunk = NULL;
+	link->limit = NULL;
+}
+
+static bool has(const struct weft__chunk *chunk, const char *address)
+{
+	return address >= chunk->low && address < (const char *)chunk;
+}
+
+bool weft__chunks_have(const struct weft_link *link, const void *address)
+{
+	for (const struct weft__chunk *chunk = link->chunk; chunk; chunk = chunk->below)
+		if (has(chunk, address))
+			return true;
+	return false;
+}
+
+/* ---- growing ---------------------------------------------------------------------------------------------------- */
+
+/* Make the chunk's slot hold so many bytes below `from`. */
+static bool enlarge(struct weft__chunk *chunk, const char *from, size_t bytes)
+{
+	struct weft__slot *slot = weft__slot_of(chunk);
+	size_t room = (size_t)(from - chunk->low);
+
+	return !is_tiny(slot) && room > bytes && open_for(slot, chunk->low + (room - bytes));
+}
+
+/* The size of the chunk after this one; 0 if there is none so large. */
+static unsigned next_class(const struct weft__slot *slot, size_t bytes)
+{
+	size_t size = 2 * weft__class_bytes(slot->class);
+	unsigned class;
+
+	if (size < SMALLEST_LINKED)
+		size = SMALLEST_LINKED;
+	if (size > LARGEST_LINKED)
+		size = LARGEST_LINKED;
+	while (size - size / 8 < bytes + 2 * WEFT__PAGE)
+		size *= 2;
+	class = weft__class((weft_policy_t)slot->policy, size, true);
+	return class == WEFT__CLASSES ? 0 : class;
+}
+
+static struct weft__chunk *link_chunk(struct weft_link *self, size_t bytes)
+{
+	struct weft__chunk *current = self->chunk;
+	struct weft__slot *slot = weft__slot_of(current), *made;
+	unsigned class = next_class(slot, bytes);
+	int error;
+
+	give_above(current);
+	made = class ? weft__slot_take(&weft__thread()->bins[slot->policy][class], &error) : NULL;
+	if (!made)
+		return NULL;
+	if (!enlarge(&made->chunk, (char *)made, bytes)) {
+		weft__slot_give(made);
+		return NULL;
+	}
+	made->chunk.below = current;
+	made->chunk.above = NULL;
+	/* Release: as the coroutine layer does. */
+	atomic_store_explicit(&made->owner, self, memory_order_release);
+	current->above = &made->chunk;
+	weft__count_split((weft_policy_t)slot->policy);
+	return &made->chunk;
+}
+
+struct weft__chunk *weft__chunk_grow(struct weft_link *self, size_t need, size_t args, char *sp)
+{
+	struct weft__chunk *chunk = self->chunk, *made;
+	size_t bytes = need + args + WEFT_SLACK + FRAME;
+
+	if (enlarge(chunk, sp, bytes)) {
+		self->limit = chunk->limit;
+		atomic_fetch_add_explicit(&growths[weft__slot_of(chunk)->policy], 1, memory_order_relaxed);
+		return chunk;
+	}
+	made = link_chunk(self, bytes);
+	if (!made)
+		weft__owner_spent(self, sp);
+	return made;
+}
+
+/* A thread that there was no memory for, when it first resumed a coroutine. On a stack of last resort. */
+_Noreturn void weft__no_small_stack(void)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, "stack overflow: this thread had no memory to grow stacks with; ");
+	weft__line_text(&line, "free some, or raise the limit on memory (ulimit -v)");
+	weft__line_die(&line);
+}
+
+/* ---- system stacks ------------------------------------------------------------------------------------------------ */
+
+struct weft__chunk *weft__system_take(struct weft_link *self)
+{
+	struct weft__thread *thread = weft__thread();
+	unsigned class = weft__class(WEFT_OVERCOMMIT, SYSTEM_BYTES, true);
+	struct weft__slot *slot;
+	int error;
+
+	slot = thread ? weft__slot_take(&thread->bins[WEFT_OVERCOMMIT][class], &error) : NULL;
+	if (!slot)
+		weft__owner_spent(self, (char *)__builtin_frame_address(0));
+	slot->chunk.above = NULL;
+	atomic_store_explicit(&slot->owner, self, memory_order_release);
+	return &slot->chunk;
+}
+
+void weft__system_give(struct weft__chunk *chunk)
+{
+	if (!weft__tls_system)
+		weft__tls_system = chunk;
+	else
+		give_slot(chunk);
+}
+
+/* ---- longjmp ------------------------------------------------------------------------------------------------------ */
+
+void weft__chunks_cut(struct weft_link *self, char *sp)
+{
+	struct weft__chunk *chunk = self->chunk, *newer = NULL, *below;
+
+	if (!weft__chunks_have(self, sp))
+		return; /* a signal handler's own business */
+	for (; !has(chunk, sp); chunk = below) {
+		below = chunk->below;
+		give_kept(chunk, newer);
+		if (chunk->limit && !is_block(chunk)) /* kept for the next time */
+			newer = chunk;
+		else
+			give_chunk(chunk);
+	}
+	self->chunk = chunk;
+	self->limit = chunk->limit;
+}
+
+/* ---- arrays ------------------------------------------------------------------------------------------------------- */
+
+/* In front of the array. `chunk` and `sp` say whose frame it belongs to. */
+struct weft__array {
+	struct weft__array *older;
+	const struct weft__chunk *chunk;
+	char *sp;
+	void *pad;
+};
+
+static bool chunk_is_gone(const struct weft_link *link, const struct weft__chunk *chunk)
+{
+	for (const struct weft__chunk *c = link->chunk; c; c = c->below)
+		if (c == chunk)
+			return false;
+	return true;
+}
+
+/* Has its frame returned, if the stack now ends at `sp`? */
+static bool is_dead(const struct weft_link *link, const struct weft__array *array, const char *sp)
+{
+	return array->chunk == link->chunk ? array->sp < sp : chunk_is_gone(link, array->chunk);
+}
+
+/* Those of frames that returned; all if `sp` is NULL. */
+static void free_arrays(struct weft_link *link, const char *sp)
+{
+	struct weft__array *array = link->arrays;
+
+	while (array && (!sp || is_dead(link, array, sp))) {
+		struct weft__array *older = array->older;
+
+		free(array);
+		array = older;
+	}
+	link->arrays = array;
+}
+
+void *weft__array_take(struct weft_link *self, size_t bytes, char *sp)
+{
+	struct weft__array *array;
+
+	free_arrays(self, sp);
+	array = bytes < SIZE_MAX / 2 ? malloc(sizeof *array + bytes) : NULL;
+	if (!array)
+		weft__owner_spent(self, sp);
+	array->older = self->arrays;
+	array->chunk = self->chunk;
+	array->sp = sp;
+	self->arrays = array;
+	return array + 1;
+}
+
+/* ---- threads ------------------------------------------------------------------------------------------------------ */
+
+void weft__linked_attach(struct weft__thread *thread)
+{
+	weft__tls_growth = thread->small_stack + sizeof thread->small_stack;
+}
+
+void weft__linked_detach(void)
+{
+	struct weft__chunk *idle = weft__tls_system;
+
+	weft__tls_growth = NULL;
+	weft__tls_system = NULL;
+	if (idle)
+		give_slot(idle);
+	weft__blocks_detach();
+}

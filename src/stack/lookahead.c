@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* lookahead: what does not fit is checked for at the checkpoints of a call graph, for all that is called up to the next. The rest is in linked.c. */
+#include "stack/policy.h"
+
+static atomic_size_t committed;
+
+const struct weft__policy weft__lookahead = {
+    .name = "lookahead",
+    .default_size = 256 * 1024,
+    .closed = true,
+    .linked = true,
+    .tiny = true,
+    .committed = &committed,
+    .prepare = weft__linked_prepare,
+    .discard = weft__linked_discard,
+    .fault = weft__linked_fault,
+};

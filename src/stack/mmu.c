@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* mmu: a store in each prologue faults where a frame does not fit, and the handler sends it to __morestack. The rest is in linked.c. */
+#include "stack/policy.h"
+
+static atomic_size_t committed;
+
+const struct weft__policy weft__mmu = {
+    .name = "mmu",
+    .default_size = 256 * 1024,
+    .closed = true,
+    .linked = true,
+    .tiny = false,
+    .committed = &committed,
+    .prepare = weft__linked_prepare,
+    .discard = weft__linked_discard,
+    .fault = weft__linked_fault,
+};

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* segmented: what does not fit is checked for in each prologue. The rest is in linked.c. */
+#include "stack/policy.h"
+
+static atomic_size_t committed;
+
+const struct weft__policy weft__segmented = {
+    .name = "segmented",
+    .default_size = 256 * 1024,
+    .closed = true,
+    .linked = true,
+    .tiny = true,
+    .committed = &committed,
+    .prepare = weft__linked_prepare,
+    .discard = weft__linked_discard,
+    .fault = weft__linked_fault,
+};
