@@ -62,9 +62,9 @@ struct weft_link {
 	void *sp, *pc, *fp;
 	void *parent_sp, *parent_fp, *parent_pc;
 	void *above[2];
-	void *bx, *parent_bx; /* compilers that reserve rbx in some functions do not let it be clobbered */
-	char *limit;	      /* what code compiled for linked stacks compares with; NULL: it never grows */
-	struct weft__chunk *chunk; /* of a linked stack, or where a system stack is borrowed: the newest in use */
+	void *bx, *parent_bx;	    /* compilers that reserve rbx in some functions do not let it be clobbered */
+	char *limit;		    /* what code compiled for linked stacks compares with; NULL: it never grows */
+	struct weft__chunk *chunk;  /* of a linked stack, or where a system stack is borrowed: the newest in use */
 	struct weft__array *arrays; /* of variable length, that did not fit: the newest */
 };
 

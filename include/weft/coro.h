@@ -281,11 +281,17 @@ WEFT_EXTERN_C_BEGIN
 #define weft__transfer_hooked(from, to, value) weft_arch_transfer(&(from)->link, &(to)->link, value)
 #endif
 
-/* From here on the thread executes k's code. */
+/* From here on the thread executes k's code: soon, or already. */
 WEFT__INLINE void weft__become(weft_coro_t *k)
 {
 	weft__set_self(k);
 	weft__set_limit(k->link.limit);
+}
+
+WEFT__INLINE void weft__again(weft_coro_t *k)
+{
+	weft__set_self(k);
+	weft__regain_limit(k->link.limit);
 }
 
 /* Continue *k. On return *k is who suspended: another one if it switched sideways meanwhile. */
@@ -305,7 +311,7 @@ WEFT__INLINE weft_request_t weft__resume(weft_coro_t **k, void *value, uintptr_t
 	weft__become(*k); /* if it was suspended from below, whoever lands corrects that */
 	request = weft__resume_hooked(&link, value);
 	*k = (weft_coro_t *)link;
-	weft__become((*k)->parent);
+	weft__again((*k)->parent);
 	return request;
 }
 

@@ -40,6 +40,7 @@ WEFT_API int weft_pthread_create(pthread_t *thread, const pthread_attr_t *attr, 
  * linked stacks calls these where it says sigaction and signal; who installs a handler otherwise should ask for SA_ONSTACK.
  * Contract and result are those of the originals.
  */
+struct sigaction; /* <signal.h> hides it from strictly conforming programs */
 WEFT_API int weft_sigaction(int number, const struct sigaction *action, struct sigaction *old);
 WEFT_API void (*weft_signal(int number, void (*handler)(int)))(int);
 
@@ -70,8 +71,9 @@ WEFT_API void *weft_ffi_on_system_stack(void *(*fn)(void *), void *arg);
 	     ? (size_t)0                                                                                               \
 	     : (0 WEFT__EACH(WEFT__ARGUMENT_BYTES, , __VA_ARGS__)))
 #define weft_on_system_stack(fn, ...)                                                                                  \
-	__builtin_call_with_static_chain(((__typeof__(&*(fn)))(void *)weft__system_entry)(__VA_ARGS__),                        \
-					 (void *)&(struct weft__system_call){(void *)(fn), WEFT__STACK_BYTES(__VA_ARGS__)})
+	__builtin_call_with_static_chain(((__typeof__(&*(fn)))(void *)weft__system_entry)(__VA_ARGS__),                \
+					 (void *)&(struct weft__system_call){(void *)(fn),                             \
+									     WEFT__STACK_BYTES(__VA_ARGS__)})
 #endif
 
 WEFT_EXTERN_C_END
@@ -98,7 +100,10 @@ auto weft_on_system_stack(F &&fn, A &&...arguments) -> decltype(fn(std::forward<
 		    &call);
 	} else if constexpr (std::is_reference_v<result_t>) {
 		return *static_cast<std::remove_reference_t<result_t> *>(weft_ffi_on_system_stack(
-		    [](void *c) -> void * { return const_cast<void *>(static_cast<const void *>(&(*static_cast<call_t *>(c))())); }, &call));
+		    [](void *c) -> void * {
+			    return const_cast<void *>(static_cast<const void *>(&(*static_cast<call_t *>(c))()));
+		    },
+		    &call));
 	} else {
 		std::optional<result_t> result;
 		auto keep = [&] { result.emplace(call()); };

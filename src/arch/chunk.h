@@ -36,7 +36,7 @@
 /* A thread's small stack, where the C functions of linked stacks run. */
 #define WEFT_SMALL_STACK 65536
 
-#define WEFT_BLOCK_BYTES 32 /* a block's record */
+#define WEFT_BLOCK_BYTES 32   /* a block's record */
 #define WEFT_BLOCK_CLASSES 64 /* sizes are multiples of 64 bytes */
 
 /* What precedes the entry of a function that checks. */

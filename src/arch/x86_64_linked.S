@@ -449,8 +449,8 @@ weft__on_system:
 	KEEP_ARGUMENTS
 	SELF(%rax)
 	movq	WEFT_LINK_CHUNK(%rax), %rcx
-	testq	%rcx, %rcx
-	jz	.Lsystem_from_contiguous
+	cmpq	$0, WEFT_LINK_LIMIT(%rax)
+	je	.Lsystem_stale
 	UNLESS_ON_CHUNK(.Lsystem_elsewhere)
 	testq	%r10, %r10
 	js	.Lsystem_unknown
@@ -520,7 +520,12 @@ weft__on_system:
 	ON_SMALL_STACK(weft__system_give)
 	jmp	.Lsystem_back
 
-/* A signal handler's stack, which is contiguous. */
+/* The limit is another stack's, which never fired here; or we were called from a contiguous stack on purpose. */
+.Lsystem_stale:
+	cmpq	$0, LIMIT
+	je	.Lsystem_sized
+	movq	$0, LIMIT
+/* Or a signal handler's stack, which is contiguous. */
 .Lsystem_elsewhere:
 	RESTORE_ARGUMENTS
 	movq	%rbp, %rsp
@@ -530,10 +535,6 @@ weft__on_system:
 	.cfi_restore %rbp
 	jmp	*%r11
 	.cfi_restore_state
-
-/* Only weft__system_entry comes here: the limit is 0. r10 counts the arguments. */
-.Lsystem_from_contiguous:
-	jmp	.Lsystem_sized
 
 /* An exception passes. The search goes on from the stack that it left, which is at hand again. */
 .Lsystem_pass:
@@ -609,6 +610,7 @@ weft__system_entry:
 	jne	2f
 	cmpq	$0, WEFT_LINK_CHUNK(%rax) /* a system stack */
 	jne	1f
+	movq	$0, LIMIT
 	cmpq	$0, WEFT_CORO_PARENT(%rax) /* a thread's root */
 	jne	2f
 1:	popq	%rax

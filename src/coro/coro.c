@@ -137,7 +137,6 @@ static void apply(weft_coro_t *k, const weft_attr_t *attr)
 
 weft_coro_t *weft_create_with(weft_fn_t *fn, void *arg, const weft_attr_t *attr)
 {
-	struct weft__thread *thread = weft__thread();
 	struct weft__slot *slot;
 	weft_coro_t *k;
 	int error;
@@ -150,7 +149,7 @@ weft_coro_t *weft_create_with(weft_fn_t *fn, void *arg, const weft_attr_t *attr)
 		return NULL;
 	}
 	k = (weft_coro_t *)slot->object;
-	set_up(k, slot, thread, fn, arg);
+	set_up(k, slot, weft__tls_thread, fn, arg);
 	apply(k, attr);
 	return k;
 }
@@ -357,7 +356,6 @@ static bool in_use(weft_coro_t *k)
 
 int weft_init(weft_coro_t *k, weft_fn_t *fn, void *arg, const weft_attr_t *attr)
 {
-	struct weft__thread *thread = weft__thread();
 	struct weft__slot *slot;
 	int error;
 
@@ -370,7 +368,7 @@ int weft_init(weft_coro_t *k, weft_fn_t *fn, void *arg, const weft_attr_t *attr)
 	slot = weft__take_slot(attr, &error);
 	if (!slot)
 		return error;
-	set_up(k, slot, thread, fn, arg);
+	set_up(k, slot, weft__tls_thread, fn, arg);
 	apply(k, attr);
 	return 0;
 }
@@ -399,7 +397,7 @@ void *weft__yield_through(weft_coro_t *k, weft_coro_t *self, const void *effect,
 	k->leaf = self;
 	value = weft_arch_yield(&k->link, effect, payload);
 	k->leaf = k;
-	weft__become(self);
+	weft__again(self);
 	return value;
 }
 

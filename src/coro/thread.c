@@ -83,10 +83,9 @@ static int create_on(pthread_t *thread, const pthread_attr_t *how, const weft_at
 
 int weft_thread_create(pthread_t *thread, const weft_attr_t *attr, void *(*fn)(void *), void *arg)
 {
-	weft_attr_t wanted = attr ? *attr : (weft_attr_t){.policy = weft_default_policy()};
+	weft_attr_t wanted = attr ? *attr : (weft_attr_t){0};
 
-	if (!weft__policy_serves_threads(wanted.policy))
-		wanted.policy = WEFT_OVERCOMMIT;
+	wanted.policy = weft__policy_for_thread(wanted.policy);
 	return create_on(thread, NULL, &wanted, (struct start){fn, arg, wanted.name});
 }
 

@@ -47,12 +47,9 @@ static struct {
 } arena = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 const struct weft__policy *const weft__policies[WEFT_POLICY_COUNT] = {
-    [WEFT_FIXED] = &weft__fixed,
-    [WEFT_OVERCOMMIT] = &weft__overcommit,
-    [WEFT_COMMIT] = &weft__commit,
-    [WEFT_SEGMENTED] = &weft__segmented,
-    [WEFT_HEAP] = &weft__heap,
-    [WEFT_LOOKAHEAD] = &weft__lookahead,
+    [WEFT_FIXED] = &weft__fixed,   [WEFT_OVERCOMMIT] = &weft__overcommit,
+    [WEFT_COMMIT] = &weft__commit, [WEFT_SEGMENTED] = &weft__segmented,
+    [WEFT_HEAP] = &weft__heap,	   [WEFT_LOOKAHEAD] = &weft__lookahead,
     [WEFT_MMU] = &weft__mmu,
 };
 
@@ -229,6 +226,7 @@ struct weft__slot *weft__arena_find(const void *address)
 static int map_span(weft_policy_t policy, unsigned number, struct size_class *class)
 {
 	const struct weft__policy *how = weft__policies[policy];
+	bool open = arena.by_madvise || !how->closed || number == WEFT__TINY_CLASS;
 	bool huge = number >= WEFT__SIZES && weft__class_bytes(number) <= (size_t)1 << WEFT__HUGE_SHIFT;
 	size_t stride = stride_of(number);
 	size_t first = arena.used_spans;
@@ -238,7 +236,7 @@ static int map_span(weft_policy_t policy, unsigned number, struct size_class *cl
 
 	if (count > arena.spans - first)
 		return -ENOMEM;
-	error = weft__os_map(start, count * SPAN_BYTES, how->accounted, arena.by_madvise || !how->closed, huge);
+	error = weft__os_map(start, count * SPAN_BYTES, how->accounted, open, huge);
 	if (error)
 		return error;
 	arena.used_spans += count;

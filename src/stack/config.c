@@ -64,16 +64,36 @@ static size_t parse_bytes(const char *text)
 	return *end || errno ? 0 : bytes;
 }
 
-static void complain(const char *variable, const char *value, const char *remedy)
+/* The start of "weft: VARIABLE=value is ignored: ". */
+static void complain(struct weft__line *line, const char *variable, const char *value)
+{
+	weft__line_begin(line);
+	weft__line_text(line, variable);
+	weft__line_text(line, "=");
+	weft__line_text(line, value);
+	weft__line_text(line, " is ignored: ");
+}
+
+static void complain_of_stack(const char *variable, const char *value)
 {
 	struct weft__line line;
 
-	weft__line_begin(&line);
-	weft__line_text(&line, variable);
-	weft__line_text(&line, "=");
-	weft__line_text(&line, value);
-	weft__line_text(&line, " is ignored: ");
-	weft__line_text(&line, remedy);
+	complain(&line, variable, value);
+	weft__line_text(&line, "say one of ");
+	for (int p = 1; p < WEFT_POLICY_COUNT; p++) {
+		weft__line_text(&line, weft__policies[p]->name);
+		weft__line_text(&line, ", ");
+	}
+	weft__line_text(&line, "with :size up to 1G if you like (commit:256K)");
+	weft__line_write(&line);
+}
+
+static void complain_of_budget(const char *value)
+{
+	struct weft__line line;
+
+	complain(&line, "WEFT_BUDGET", value);
+	weft__line_text(&line, "say a number of bytes, with K, M or G if you like (512M)");
 	weft__line_write(&line);
 }
 
@@ -84,9 +104,7 @@ static void read_stack(const char *variable, const char *value)
 	size_t size = colon ? parse_bytes(colon + 1) : 0;
 
 	if (!policy || (colon && !size) || weft__class(policy, size ? size : 1, true) == WEFT__CLASSES) {
-		complain(variable, value,
-			 "say fixed, overcommit, commit, segmented, heap, lookahead or mmu, and :size up to 1G if you "
-			 "like (commit:256K)");
+		complain_of_stack(variable, value);
 		return;
 	}
 	config.policy = policy;
@@ -104,7 +122,7 @@ static void read_environment(void)
 		read_stack("WEFT_STACK", stack);
 	config.budget = budget ? parse_bytes(budget) : 0;
 	if (budget && !config.budget)
-		complain("WEFT_BUDGET", budget, "say a number of bytes, with K, M or G if you like (512M)");
+		complain_of_budget(budget);
 	if (!config.budget)
 		config.budget = weft__os_memory() / 2;
 }
@@ -127,11 +145,11 @@ size_t weft__config_budget(void)
 	return config.budget;
 }
 
-bool weft__policy_serves_threads(weft_policy_t policy)
+weft_policy_t weft__policy_for_thread(weft_policy_t policy)
 {
 	if (policy == WEFT_DEFAULT_POLICY)
 		policy = weft_default_policy();
-	return (unsigned)policy >= WEFT_POLICY_COUNT || !weft__policies[policy]->shared;
+	return (unsigned)policy < WEFT_POLICY_COUNT && weft__policies[policy]->shared ? WEFT_OVERCOMMIT : policy;
 }
 
 const char *weft_policy_unavailable(weft_policy_t policy)

@@ -23,12 +23,12 @@
 #include "stack/policy.h"
 
 enum {
-	FIRST = 2 * WEFT__PAGE,		 /* open from the start */
-	LARGEST_STEP = 256 * 1024,	 /* opened beyond what is needed */
-	SMALLEST_LINKED = 32 * 1024,	 /* chunks after the first */
-	LARGEST_LINKED = 1024 * 1024,	 /* unless one frame needs more */
-	SYSTEM_BYTES = 8 * 1024 * 1024,	 /* what a main thread commonly has; reserved, not used */
-	FRAME = 256,			 /* __morestack's own */
+	FIRST = 2 * WEFT__PAGE,		/* open from the start */
+	LARGEST_STEP = 256 * 1024,	/* opened beyond what is needed */
+	SMALLEST_LINKED = 32 * 1024,	/* chunks after the first */
+	LARGEST_LINKED = 1024 * 1024,	/* unless one frame needs more */
+	SYSTEM_BYTES = 8 * 1024 * 1024, /* what a main thread commonly has; reserved, not used */
+	FRAME = 256,			/* __morestack's own */
 };
 
 __thread struct weft__chunk *weft__tls_system __attribute__((tls_model("initial-exec")));
@@ -52,7 +52,8 @@ void weft__linked_stats(weft_policy_t policy, weft_stack_stats_t *stats)
 
 static char *open_from(const struct weft__slot *slot)
 {
-	return atomic_load_explicit(&slot->open, memory_order_relaxed); /* moved by who runs on it, or a fault of theirs */
+	return atomic_load_explicit(&slot->open,
+				    memory_order_relaxed); /* moved by who runs on it, or a fault of theirs */
 }
 
 static bool is_tiny(const struct weft__slot *slot)
@@ -411,15 +412,21 @@ void *weft__array_take(struct weft_link *self, size_t bytes, char *sp)
 void weft__linked_attach(struct weft__thread *thread)
 {
 	weft__tls_growth = thread->small_stack + sizeof thread->small_stack;
+	thread->system = &weft__tls_system;
+}
+
+void weft__system_trim(void)
+{
+	struct weft__chunk *idle = weft__tls_system;
+
+	weft__tls_system = NULL;
+	if (idle)
+		give_slot(idle);
 }
 
 void weft__linked_detach(void)
 {
-	struct weft__chunk *idle = weft__tls_system;
-
 	weft__tls_growth = NULL;
-	weft__tls_system = NULL;
-	if (idle)
-		give_slot(idle);
+	weft__system_trim();
 	weft__blocks_detach();
 }

@@ -27,13 +27,13 @@
 #include "stack/owner.h"
 
 enum {
-	WEFT__MIN_STRIDE_SHIFT = 13,	 /* 8 KiB */
-	WEFT__SIZES = 18,		 /* up to 1 GiB */
+	WEFT__MIN_STRIDE_SHIFT = 13,	    /* 8 KiB */
+	WEFT__SIZES = 18,		    /* up to 1 GiB */
 	WEFT__TINY_CLASS = 2 * WEFT__SIZES, /* guarded by size, then unguarded by size, then tiny */
 	WEFT__CLASSES = WEFT__TINY_CLASS + 1,
 	WEFT__TINY_BYTES = 832,
 	WEFT__TINY_LARGEST = 1024, /* a larger wish is for a stack with frames */
-	WEFT__HUGE_SHIFT = 15,		 /* unguarded slots up to 32 KiB share huge pages */
+	WEFT__HUGE_SHIFT = 15,	   /* unguarded slots up to 32 KiB share huge pages */
 #ifdef WEFT_TINY
 	WEFT__MAX_SPAN_SHIFT = 20,
 	WEFT__BIN_LIMIT = 4,
@@ -59,8 +59,8 @@ struct weft__slot {
 			struct weft__slot *next;  /* in a bin or a batch */
 		};
 	};
-	char *_Atomic open;   /* lowest byte that may be touched now; moves down only, while in use */
-	atomic_uint opening;	  /* commit: threads that are moving `open` */
+	char *_Atomic open;  /* lowest byte that may be touched now; moves down only, while in use */
+	atomic_uint opening; /* commit: threads that are moving `open` */
 	uint8_t policy, class;
 	uint32_t valgrind_id;
 };
@@ -106,7 +106,8 @@ _Static_assert(offsetof(struct weft__slot, chunk) - offsetof(struct weft__slot, 
 
 static inline size_t weft__class_bytes(unsigned class)
 {
-	return class == WEFT__TINY_CLASS ? WEFT__TINY_BYTES : (size_t)1 << (WEFT__MIN_STRIDE_SHIFT + class % WEFT__SIZES);
+	return class == WEFT__TINY_CLASS ? WEFT__TINY_BYTES
+					 : (size_t)1 << (WEFT__MIN_STRIDE_SHIFT + class % WEFT__SIZES);
 }
 
 static inline struct weft__slot *weft__slot_of(struct weft__chunk *chunk)
@@ -183,7 +184,8 @@ struct weft__thread {
 	struct weft__bin bins[WEFT_POLICY_COUNT][WEFT__CLASSES];
 	struct weft__bin *default_bin; /* weft_create's: the default policy and size */
 	uint64_t next_id, last_id;
-	char *slab, *slab_end; /* where heap frames' blocks are cut from */
+	struct weft__chunk **system; /* its idle system stack */
+	char *slab, *slab_end;	     /* where heap frames' blocks are cut from */
 	struct weft__thread *next, *previous;
 	void *alt_stack;
 	char small_stack[WEFT_SMALL_STACK] __attribute__((aligned(64))); /* where linked stacks grow */
@@ -247,8 +249,8 @@ void weft__chunks_end(struct weft_link *link, struct weft__slot *slot);
 /* Is it an address of this stack's chunks? */
 bool weft__chunks_have(const struct weft_link *link, const void *address);
 
-/* May a thread run on a stack of this policy? */
-bool weft__policy_serves_threads(weft_policy_t policy);
+/* The same policy, or the one that serves a thread that asks for it. */
+weft_policy_t weft__policy_for_thread(weft_policy_t policy);
 
 /* What prepare, discard and fault of linked policies share. */
 int weft__linked_prepare(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low);
@@ -259,6 +261,8 @@ enum weft__fault weft__linked_fault(struct weft__slot *slot, char *address);
 void weft__linked_attach(struct weft__thread *thread);
 void weft__linked_detach(void);
 void weft__blocks_detach(void);
+/* Give the idle system stack back. */
+void weft__system_trim(void);
 
 /* Where a store that asks for more stack continues; NULL if pc is none. Async-signal-safe. */
 void *weft__probe_at(const void *pc);

@@ -386,8 +386,10 @@ size_t weft_stack_trim(void)
 	struct weft__slot *excess;
 	size_t bytes = 0;
 
-	if (weft__tls_thread)
+	if (weft__tls_thread) {
+		weft__system_trim();
 		drain_bins(weft__tls_thread);
+	}
 	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)
 		for (int c = 0; c < WEFT__TINY_CLASS; c++) {
 			lock();
@@ -414,6 +416,9 @@ static size_t count_binned(weft_policy_t policy)
 	for (struct weft__thread *thread = pool.threads; thread; thread = thread->next)
 		for (int c = 0; c < WEFT__CLASSES; c++)
 			n += atomic_load_explicit(&thread->bins[policy][c].count, memory_order_relaxed);
+	if (policy == WEFT_OVERCOMMIT)
+		for (struct weft__thread *thread = pool.threads; thread; thread = thread->next)
+			n += __atomic_load_n(thread->system, __ATOMIC_RELAXED) != NULL;
 	return n;
 }
 

@@ -13,7 +13,8 @@ struct setting {
 	{                                                                                                              \
 		value, WEFT_OVERCOMMIT, 256 * 1024,                                                                    \
 		    "weft: WEFT_STACK=" value                                                                          \
-		    " is ignored: say fixed, overcommit or commit, and :size up to 1G if you like (commit:256K)\n"     \
+		    " is ignored: say one of fixed, overcommit, commit, segmented, heap, lookahead, mmu, with :size "  \
+		    "up to 1G if you like (commit:256K)\n"                                                             \
 	}
 
 static const struct setting settings[] = {
@@ -29,7 +30,12 @@ static const struct setting settings[] = {
     {"commit:100k", WEFT_COMMIT, 128 * 1024, ""},
     {"commit:1", WEFT_COMMIT, 16 * 1024, ""},
     {"commit:1G", WEFT_COMMIT, 1024 * 1024 * 1024, ""},
-    BAD("segmented"),
+    {"segmented", WEFT_SEGMENTED, 256 * 1024, ""},
+    {"lookahead", WEFT_LOOKAHEAD, 256 * 1024, ""},
+    {"mmu:32K", WEFT_MMU, 32 * 1024, ""},
+    {"heap", WEFT_HEAP, 1024, ""},
+    {"segmented:512", WEFT_SEGMENTED, 1024, ""},
+    BAD("segments"),
     BAD("fixe"),
     BAD("fixed1"),
     BAD("Fixed"),
@@ -176,7 +182,7 @@ static void policy_names(void **state)
 	assert_null(weft_policy_name((weft_policy_t)-1));
 	for (int p = 1; p < WEFT_POLICY_COUNT; p++)
 		assert_int_equal(weft_policy_named(weft_policy_name((weft_policy_t)p)), p);
-	assert_int_equal(weft_policy_named("heap"), WEFT_DEFAULT_POLICY);
+	assert_int_equal(weft_policy_named("heaps"), WEFT_DEFAULT_POLICY);
 	assert_int_equal(weft_policy_named(""), WEFT_DEFAULT_POLICY);
 	assert_string_equal(weft_policy_unavailable(WEFT_POLICY_COUNT), "no such policy");
 }

@@ -169,4 +169,19 @@ WEFT__INLINE void weft__set_limit(char *limit)
 	__asm__ volatile("cmpq %0, %%fs:0x70\n\tje 1f\n\tmovq %0, %%fs:0x70\n1:" : : "r"(limit) : "cc", "memory");
 }
 
+/*
+ * The same for the running stack. If that is contiguous, a limit of a stack below it never fires, and may stay: a loop that
+ * resumes the same coroutine then stores nothing either. Who meets it where it matters (weft__ext) puts it right.
+ */
+WEFT__INLINE void weft__regain_limit(char *limit)
+{
+	__asm__ volatile("cmpq %0, %%fs:0x70\n\tje 1f\n\t"
+			 "testq %0, %0\n\tjne 2f\n\t"
+			 "cmpq %%rsp, %%fs:0x70\n\tjb 1f\n"
+			 "2:\tmovq %0, %%fs:0x70\n1:"
+			 :
+			 : "r"(limit)
+			 : "cc", "memory");
+}
+
 #endif /* WEFT_ARCH_X86_64_H */
