@@ -218,8 +218,8 @@ WEFT__INLINE void weft_set_user_data(weft_coro_t *k, void *user_data)
 /** The policy that its stack is stored by. */
 WEFT_API weft_policy_t weft_policy(const weft_coro_t *k);
 
-/** Bytes between the guard and the top of its stack (of its first chunk, where chunks are linked), and whether `address` lies
- * on its stack. For tools. */
+/** Bytes between the guard and the top of its stack (of its first chunk, where chunks are linked), and whether
+ * `address` lies on its stack. For tools. */
 WEFT_API size_t weft_stack_usable(const weft_coro_t *k);
 WEFT_API bool weft_on_stack(const weft_coro_t *k, const void *address);
 

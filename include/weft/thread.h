@@ -2,8 +2,8 @@
 /*
  * weft/thread.h: threads on stacks of any policy, and calls on a system stack.
  *
- * A thread's function runs on a slot of the policy as a coroutine's does, while the stack that the operating system gave
- * the thread carries two frames. Code that is compiled for linked stacks gets this by itself: its pthread_create,
+ * A thread's function runs on a slot of the policy as a coroutine's does, while the stack that the operating system
+ * gave the thread carries two frames. Code that is compiled for linked stacks gets this by itself: its pthread_create,
  * sigaction and signal are the functions here.
  */
 #ifndef WEFT_THREAD_H
@@ -19,37 +19,38 @@ WEFT_EXTERN_C_BEGIN
 /**
  * Start a thread whose function runs on a stack of ours; otherwise as pthread_create with default attributes.
  * @param thread  where to write its name, for pthread_join or pthread_detach; owned by the caller
- * @param attr    policy, stack_size, name and WEFT_NO_GUARD are used; NULL: the default policy. Only read during the call,
- *                but for the name. A policy that copies stacks serves coroutines only: overcommit takes its place.
+ * @param attr    policy, stack_size, name and WEFT_NO_GUARD are used; NULL: the default policy. Only read during the
+ *                call, but for the name. A policy that copies stacks serves coroutines only: overcommit takes its
+ *                place.
  * @param fn      may suspend nothing, because no coroutine runs it; pthread_exit and cancellation are fine
- * @return 0, or an error number as pthread_create's (not negated, as is the custom there): EAGAIN no more threads, ENOMEM no
- *   memory for the stack, EINVAL an unknown policy or flag
+ * @return 0, or an error number as pthread_create's (not negated, as is the custom there): EAGAIN no more threads,
+ *   ENOMEM no memory for the stack, EINVAL an unknown policy or flag
  * Thread-safe, any stack. The stack is kept for reuse when the thread ends.
  */
 WEFT_API int weft_thread_create(pthread_t *thread, const weft_attr_t *attr, void *(*fn)(void *), void *arg);
 
 /**
- * pthread_create, but if the default policy links chunks, the thread's function runs on such a stack. Code compiled for linked
- * stacks calls this where it says pthread_create. Contract and result are pthread_create's.
+ * pthread_create, but if the default policy links chunks, the thread's function runs on such a stack. Code compiled
+ * for linked stacks calls this where it says pthread_create. Contract and result are pthread_create's.
  */
 WEFT_API int weft_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
 
 /**
- * sigaction and signal, with handlers on the alternate signal stack (SA_ONSTACK): the kernel writes kilobytes before the
- * handler, and a linked stack may have none left. Weft gives each thread that uses it an alternate stack. Code compiled for
- * linked stacks calls these where it says sigaction and signal; who installs a handler otherwise should ask for SA_ONSTACK.
- * Contract and result are those of the originals.
+ * sigaction and signal, with handlers on the alternate signal stack (SA_ONSTACK): the kernel writes kilobytes before
+ * the handler, and a linked stack may have none left. Weft gives each thread that uses it an alternate stack. Code
+ * compiled for linked stacks calls these where it says sigaction and signal; who installs a handler otherwise should
+ * ask for SA_ONSTACK. Contract and result are those of the originals.
  */
 struct sigaction; /* <signal.h> hides it from strictly conforming programs */
 WEFT_API int weft_sigaction(int number, const struct sigaction *action, struct sigaction *old);
 WEFT_API void (*weft_signal(int number, void (*handler)(int)))(int);
 
 /**
- * weft_on_system_stack(fn, arguments…): call fn on a large contiguous stack (8 MiB reserved), whatever the running one is
- * like, and return its result. Any number of arguments up to sixteen, of any type. Where a coroutine's stack is small and
- * contiguous this is how to call code that needs more; code compiled for linked stacks calls code that is not so by itself.
- * On a system stack, or a thread's own, it is a plain call. fn may resume, suspend, throw, and be continued by
- * another thread; while it is suspended the coroutine keeps the system stack.
+ * weft_on_system_stack(fn, arguments…): call fn on a large contiguous stack (8 MiB reserved), whatever the running
+ * one is like, and return its result. Any number of arguments up to sixteen, of any type. Where a coroutine's stack
+ * is small and contiguous this is how to call code that needs more; code compiled for linked stacks calls code that
+ * is not so by itself. On a system stack, or a thread's own, it is a plain call. fn may resume, suspend, throw, and
+ * be continued by another thread; while it is suspended the coroutine keeps the system stack.
  * Ends the coroutine (&weft_failed) if there is no memory for a system stack. Thread-safe, any stack. Idea: libseff's
  * wrappers for system calls; that such a stack belongs to the coroutine meanwhile, and not to the thread, is ours.
  */

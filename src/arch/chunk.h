@@ -25,8 +25,8 @@
 #define WEFT_HEAP_LIMIT 0x7fffffffffffffff
 
 /*
- * What lies below a chunk's limit. Compilers check nothing for a frame under 256 bytes that starts above the limit; calls
- * of small leaf functions follow without a check, with their red zone; then __morestack's own frame.
+ * What lies below a chunk's limit. Compilers check nothing for a frame under 256 bytes that starts above the limit;
+ * calls of small leaf functions follow without a check, with their red zone; then __morestack's own frame.
  */
 #define WEFT_SLACK 1024
 #define WEFT_TINY_SLACK 464 /* of chunks smaller than a page */
@@ -75,8 +75,8 @@ void *weft__call_checked(void *fn, void *a, void *b);
 
 /* ---- what assembly calls, on the thread's own small stack, with limit 0 (stack/linked.c, heap.c) ------------- */
 
-/* Make room for a frame of `need` bytes and `args` bytes of arguments at `sp`. The chunk to use: the current one, which was
- * enlarged, or a new one, already `above` the current one. Does not return if there is no memory. */
+/* Make room for a frame of `need` bytes and `args` bytes of arguments at `sp`. The chunk to use: the current one,
+ * which was enlarged, or a new one, already `above` the current one. Does not return if there is no memory. */
 struct weft__chunk *weft__chunk_grow(struct weft_link *self, size_t need, size_t args, char *sp);
 /* A block of so many bytes, at least, for a heap frame. Does not return if there is no memory. */
 struct weft__chunk *weft__block_take(struct weft_link *self, size_t bytes);

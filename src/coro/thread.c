@@ -102,7 +102,8 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 	return weft_pthread_create(thread, attr, fn, arg);
 }
 
-/* ---- signals ------------------------------------------------------------------------------------------------------ */
+/* ---- signals ------------------------------------------------------------------------------------------------------
+ * */
 
 int weft_sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
@@ -128,7 +129,8 @@ void (*weft_signal(int number, void (*handler)(int)))(int)
 	return old.sa_handler;
 }
 
-/* ---- calls on a system stack ---------------------------------------------------------------------------------------- */
+/* ---- calls on a system stack
+ * ---------------------------------------------------------------------------------------- */
 
 void *weft_ffi_on_system_stack(void *(*fn)(void *), void *arg)
 {

@@ -154,8 +154,8 @@ static char *span_start(size_t i)
 	return arena.base + i * SPAN_BYTES;
 }
 
-/* Slots have numbers: their span's times what a span could hold of the smallest, plus the place in it. Tiny ones have none
- * that is theirs alone: they are never given back, so that nothing is remembered of them. */
+/* Slots have numbers: their span's times what a span could hold of the smallest, plus the place in it. Tiny ones have
+ * none that is theirs alone: they are never given back, so that nothing is remembered of them. */
 static uint32_t number_of(const char *start, unsigned class)
 {
 	size_t i = (size_t)(start - arena.base) >> arena.span_shift;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * heap: a block of memory for each call. The limit is above every address, so each prologue comes to __morestack, which
- * takes a block from the thread's list of that size and gives it back when the call returns. Sizes are multiples of 64 bytes
- * up to 4 KiB; larger frames have memory of their own.
+ * takes a block from the thread's list of that size and gives it back when the call returns. Sizes are multiples of
+ * 64 bytes up to 4 KiB; larger frames have memory of their own.
  *
  * A block is used from its end: its record, then the frame, then room for what runs without a check. Lists are the
  * thread's, whatever thread a block comes from; what a thread leaves behind at its end the next ones take.
@@ -131,7 +131,8 @@ void weft__blocks_detach(void)
 	}
 }
 
-/* ---- the policy: a first chunk that holds the coroutine, and frames of none but its entry ---------------------------- */
+/* ---- the policy: a first chunk that holds the coroutine, and frames of none but its entry
+ * ---------------------------- */
 
 static atomic_size_t committed;
 

@@ -4,15 +4,15 @@
  * frame does not fit; all three end in __morestack (arch/x86_64_linked.S), and that here.
  *
  *  1. A chunk is a slot of the arena, closed but for its top, as under `commit`. What does not fit is made to fit by
- *     opening more of the slot, as much again as is open; then nothing is linked, and the next call finds room. So there
- *     is no depth at which a call in a loop is slow (hot split).
- *  2. When the slot is spent, a chunk twice as large is linked, and kept when its frames return. Then assembly alone goes
- *     there and back.
+ *     opening more of the slot, as much again as is open; then nothing is linked, and the next call finds room. So
+ *     there is no depth at which a call in a loop is slow (hot split).
+ *  2. When the slot is spent, a chunk twice as large is linked, and kept when its frames return. Then assembly alone
+ *     goes there and back.
  *  3. Code that does not check is called on a system stack: a large contiguous slot, which each thread keeps one of.
  *  4. Functions here run on the thread's own small stack, so that a chunk needs to hold no more than what one frame
  *     without a check uses: WEFT_SLACK. A tiny chunk is 832 bytes, its coroutine included.
- * To reach: 1.06 of plain code; a hot split below 2 plain calls; first growth within 1.2 of overcommit (warm), 1.5 (cold);
- * 10^6 suspended coroutines at 900 bytes each.
+ * To reach: 1.06 of plain code; a hot split below 2 plain calls; first growth within 1.2 of overcommit (warm), 1.5
+ * (cold); 10^6 suspended coroutines at 900 bytes each.
  *
  * Memory is taken as it is needed and not against a budget; when the system has none the coroutine fails.
  */
@@ -131,8 +131,8 @@ static bool open_for(struct weft__slot *slot, char *lowest)
 }
 
 /*
- * A fault here is nothing that instrumented code does: a frame larger than the slack in code without checks, a signal frame.
- * As long as the slot lasts, it gets what it needs.
+ * A fault here is nothing that instrumented code does: a frame larger than the slack in code without checks, a signal
+ * frame. As long as the slot lasts, it gets what it needs.
  */
 enum weft__fault weft__linked_fault(struct weft__slot *slot, char *address)
 {
@@ -309,7 +309,8 @@ _Noreturn void weft__no_small_stack(void)
 	weft__line_die(&line);
 }
 
-/* ---- system stacks ------------------------------------------------------------------------------------------------ */
+/* ---- system stacks ------------------------------------------------------------------------------------------------
+ * */
 
 struct weft__chunk *weft__system_take(struct weft_link *self)
 {
@@ -334,7 +335,8 @@ void weft__system_give(struct weft__chunk *chunk)
 		give_slot(chunk);
 }
 
-/* ---- longjmp ------------------------------------------------------------------------------------------------------ */
+/* ---- longjmp ------------------------------------------------------------------------------------------------------
+ * */
 
 void weft__chunks_cut(struct weft_link *self, char *sp)
 {
@@ -354,7 +356,8 @@ void weft__chunks_cut(struct weft_link *self, char *sp)
 	self->limit = chunk->limit;
 }
 
-/* ---- arrays ------------------------------------------------------------------------------------------------------- */
+/* ---- arrays -------------------------------------------------------------------------------------------------------
+ * */
 
 /* In front of the array. `chunk` and `sp` say whose frame it belongs to. */
 struct weft__array {
@@ -407,7 +410,8 @@ void *weft__array_take(struct weft_link *self, size_t bytes, char *sp)
 	return array + 1;
 }
 
-/* ---- threads ------------------------------------------------------------------------------------------------------ */
+/* ---- threads ------------------------------------------------------------------------------------------------------
+ * */
 
 void weft__linked_attach(struct weft__thread *thread)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* lookahead: what does not fit is checked for at the checkpoints of a call graph, for all that is called up to the next. The rest is in linked.c. */
+/* lookahead: what does not fit is checked for at the checkpoints of a call graph, for all that is called up to the
+ * next. The rest is in linked.c. */
 #include "stack/policy.h"
 
 static atomic_size_t committed;

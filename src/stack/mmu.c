@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* mmu: a store in each prologue faults where a frame does not fit, and the handler sends it to __morestack. The rest is in linked.c. */
+/* mmu: a store in each prologue faults where a frame does not fit, and the handler sends it to __morestack. The rest
+ * is in linked.c. */
 #include "stack/policy.h"
 
 static atomic_size_t committed;

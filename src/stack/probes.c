@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * mmu: where in the code stores are that ask for more stack, and where each continues when it faults. Each module (program or
- * shared library) registers its table when it is loaded; the fault handler looks in all of them.
+ * mmu: where in the code stores are that ask for more stack, and where each continues when it faults. Each module
+ * (program or shared library) registers its table when it is loaded; the fault handler looks in all of them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -43,8 +43,8 @@ static bool is_registered(const struct probe *table)
 	return false;
 }
 
-/* From a constructor of each module, before its code can run on any stack of ours. Without memory its probes are not found,
- * and the first that should grow a stack ends with the overflow line. */
+/* From a constructor of each module, before its code can run on any stack of ours. Without memory its probes are not
+ * found, and the first that should grow a stack ends with the overflow line. */
 WEFT_API void weft__register_probes(const void *begin, const void *end)
 {
 	const struct probe *table = begin;

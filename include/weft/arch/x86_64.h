@@ -170,8 +170,9 @@ WEFT__INLINE void weft__set_limit(char *limit)
 }
 
 /*
- * The same for the running stack. If that is contiguous, a limit of a stack below it never fires, and may stay: a loop that
- * resumes the same coroutine then stores nothing either. Who meets it where it matters (weft__ext) puts it right.
+ * The same for the running stack. If that is contiguous, a limit of a stack below it never fires, and may stay: a
+ * loop that resumes the same coroutine then stores nothing either. Who meets it where it matters (weft__ext) puts it
+ * right.
  */
 WEFT__INLINE void weft__regain_limit(char *limit)
 {
