@@ -270,6 +270,7 @@ WEFT_API WEFT__NORETURN void weft__leave_to(weft_coro_t *k, const void *effect, 
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_not_ancestor(const weft_coro_t *k);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_no_coroutine(const char *what);
 WEFT_API void *weft__yield_through(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload);
+WEFT_API WEFT__NORETURN WEFT__COLD void weft__rethrow(void *exception);
 WEFT_API bool weft__is_ancestor(const weft_coro_t *k, const weft_coro_t *of);
 
 #if WEFT__SANITIZED
@@ -280,6 +281,10 @@ WEFT_EXTERN_C_BEGIN
 #define weft__resume_hooked weft_arch_resume
 #define weft__transfer_hooked(from, to, value) weft_arch_transfer(&(from)->link, &(to)->link, value)
 #endif
+
+/* The effect of a request by which a coroutine ends whose exception nobody inside caught. Not an address, because
+ * comparing with a constant is cheaper. */
+#define WEFT__THROWN ((const struct weft_effect *)-16)
 
 /* From here on the thread executes k's code: soon, or already. */
 WEFT__INLINE void weft__become(weft_coro_t *k)
@@ -312,6 +317,8 @@ WEFT__INLINE weft_request_t weft__resume(weft_coro_t **k, void *value, uintptr_t
 	request = weft__resume_hooked(&link, value);
 	*k = (weft_coro_t *)link;
 	weft__again((*k)->parent);
+	if (weft__unlikely(request.effect == WEFT__THROWN))
+		weft__rethrow(request.payload);
 	return request;
 }
 
@@ -333,7 +340,8 @@ WEFT__INLINE void *weft__yield(weft_coro_t *k, weft_coro_t *self, const void *ef
  *                 performs beyond them goes to handlers further out. A set must live until this returns.
  * @return why control came back; see weft_request_t
  * May be called on any stack and any thread (a coroutine may move between threads, between runs). Suspends the
- * caller's own chain if an effect is handled further out.
+ * caller's own chain if an effect is handled further out. An exception that nobody inside catches finishes the
+ * coroutine and leaves this call; so does the unwinding of pthread_exit and cancellation.
  */
 WEFT__INLINE weft_request_t weft_resume(weft_coro_t *k, void *value, weft_handles_t handles)
 {

@@ -92,9 +92,16 @@ FUNCTION(name); \
 	xorl	%r10d, %r10d; \
 	call	weft__icall; \
 	jmp	1b; \
+	.globl	name##_catch; \
+	.hidden	name##_catch; \
+name##_catch: /* weft__exception_left sends an exception here, in rax, all frames above unwound */ \
+	movq	(%rsp), %rdi; \
+	movq	%rax, %rsi; \
+	call	weft__thrown; \
+	ud2; \
 END(name)
 
-	.hidden weft__exception_left
+	.hidden weft__exception_left, weft__thrown
 ENTRY(weft__entry, WEFT_LINK_PARENT_PC)
 /* For coroutines that keep more state (below): the caller's pc is outer_pc. */
 ENTRY(weft__entry_saving, WEFT_CORO_OUTER_PC)

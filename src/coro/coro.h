@@ -29,6 +29,9 @@ WEFT__HIDDEN void weft__return_saving(void);
 WEFT__HIDDEN void weft__enter_saving(weft_coro_t *k);
 WEFT__HIDDEN void weft__leave_saving(weft_coro_t *k);
 
+/* For an exception that leaves such a coroutine. */
+void weft__carry_exception(weft_coro_t *k);
+
 enum { WEFT__SAVING = WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS };
 /* Start over at the entry of such a coroutine, with fresh state. */
 void weft__arm_saving(weft_coro_t *k);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Rules broken: one line that names the coroutine and says what to do, then abort(). */
-#include <unwind.h>
-
 #include "coro/coro.h"
 
 void weft__line_coro(struct weft__line *line, const char *what, const weft_coro_t *k)
@@ -52,32 +50,4 @@ void weft__die_no_coroutine(const char *what)
 	weft__line_text(&line, what);
 	weft__line_text(&line, " called outside of any coroutine: only code that weft_resume runs can call it");
 	weft__line_die(&line);
-}
-
-/*
- * The personality of a coroutine's first frame: an unwinder asks it when an exception has found no handler inside the
- * coroutine. Frames of the resumer are another stack's, and its state would not follow: the search ends here, and the
- * language's run time terminates the process after our line. A forced unwinding (thread cancellation) goes on.
- */
-WEFT__HIDDEN _Unwind_Reason_Code weft__exception_left(int version, _Unwind_Action actions,
-						      _Unwind_Exception_Class class,
-						      struct _Unwind_Exception *exception,
-						      struct _Unwind_Context *context)
-{
-	weft_coro_t *self = weft__self();
-	struct weft__line line;
-
-	(void)version;
-	(void)class;
-	(void)exception;
-	(void)context;
-	if (actions & _UA_FORCE_UNWIND) {
-		if (self && self->parent)
-			weft__set_self(self->parent);
-		return _URC_CONTINUE_UNWIND;
-	}
-	weft__line_coro(&line, "an exception leaves", self);
-	weft__line_text(&line, ": catch it inside, and hand it to the resumer as a value or an effect");
-	weft__line_write(&line);
-	return _URC_FATAL_PHASE1_ERROR;
 }

@@ -77,3 +77,12 @@ void weft__after_switch(weft_coro_t *from)
 {
 	weft__enter_saving(from);
 }
+
+/* An exception leaves k: it counts where it goes. */
+void weft__carry_exception(weft_coro_t *k)
+{
+	if (!(k->flags & WEFT_SAVE_EXCEPTIONS) || !__cxa_get_globals || !__cxa_get_globals()->uncaught)
+		return;
+	__cxa_get_globals()->uncaught--;
+	k->exceptions[1] = (char *)k->exceptions[1] + 1;
+}

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // pthread_exit and pthread_cancel unwind by force: through the coroutine's frames, then its parents', to the
 // thread's end.
-//
-// A frame that resumes inline and has destructors to run cannot be unwound there: to a C++ compiler the switch
-// is no call that may throw; its tables may well say std::terminate. Such frames resume by weft_ffi_resume,
-// which is a call. Frames without destructors, and C, need nothing.
 #include <atomic>
 #include <pthread.h>
 
@@ -47,7 +43,7 @@ void *outer(void *inner)
 	Noted noted{"outer "};
 	weft_coro_t *k = weft_create(reinterpret_cast<weft_fn_t *>(inner), nullptr);
 
-	while (!weft_returned(weft_ffi_resume(k, nullptr, WEFT_HANDLE_NONE)))
+	while (!weft_returned(weft_resume(k, nullptr, WEFT_HANDLE_NONE)))
 		;
 	return nullptr;
 }
@@ -57,7 +53,7 @@ void *thread(void *inner)
 	Noted noted{"thread "};
 	weft_coro_t *k = weft_create(outer, inner);
 
-	weft_ffi_resume(k, nullptr, WEFT_HANDLE_NONE);
+	weft_resume(k, nullptr, WEFT_HANDLE_NONE);
 	trace += "not reached ";
 	return nullptr;
 }

@@ -298,12 +298,79 @@ void without_the_flag()
 
 // ---- leaving ------------------------------------------------------------------------------------------------
 
-void *lets_go(void *)
+void *lets_go(void *pause)
 {
+	Noted noted('i');
+
+	if (pause)
+		weft_suspend(nullptr);
 	throw std::runtime_error("out");
 }
 
+void *passes_on(void *flags)
+{
+	Noted noted('o');
+	Coroutine k(lets_go, &k, static_cast<unsigned>(reinterpret_cast<uintptr_t>(flags)));
+
+	k.resume();
+	k.resume();
+	return nullptr;
+}
+
+void leaves(unsigned flags)
+{
+	Coroutine k(passes_on, reinterpret_cast<void *>(uintptr_t{flags}), flags);
+
+	for (int again = 0; again < 3; again++) {
+		trace.clear();
+		try {
+			Noted noted('r');
+			k.resume();
+			CHECK(false);
+		} catch (const std::runtime_error &error) {
+			trace += error.what();
+			CHECK(std::uncaught_exceptions() == 0);
+		}
+		CHECK(trace == "iorout" && k.finished() && !weft_current());
+		CHECK(!std::current_exception());
+		weft_reset(k.k, passes_on, reinterpret_cast<void *>(uintptr_t{flags}));
+	}
+}
+
+// In flight when another one leaves a coroutine: both are counted where they are.
+struct ResumesWhenDestroyed {
+	unsigned flags;
+	~ResumesWhenDestroyed()
+	{
+		Coroutine k(lets_go, nullptr, flags);
+
+		CHECK(std::uncaught_exceptions() == 1);
+		try {
+			k.resume();
+			CHECK(false);
+		} catch (const std::runtime_error &error) {
+			CHECK(std::string(error.what()) == "out");
+		}
+		CHECK(std::uncaught_exceptions() == 1);
+	}
+};
+
 void leaving()
+{
+	leaves(0);
+	leaves(WEFT_SAVE_EXCEPTIONS);
+	passed("one that leaves its coroutine goes on in the resumer, and so on");
+	for (unsigned flags : {0u, unsigned{WEFT_SAVE_EXCEPTIONS}})
+		try {
+			ResumesWhenDestroyed noted{flags};
+			throw 1;
+		} catch (int) {
+			CHECK(std::uncaught_exceptions() == 0);
+		}
+	passed("one leaves while another one is in flight in the resumer");
+}
+
+void leaving_uncaught()
 {
 	std::string errors;
 	int result = apart(
@@ -311,18 +378,14 @@ void leaving()
 		    Coroutine k(lets_go);
 
 		    std::set_terminate([] { std::_Exit(42); });
-		    try {
-			    k.resume();
-		    } catch (...) { // of another stack: not reached
-			    std::_Exit(4);
-		    }
+		    k.resume();
 	    },
 	    errors);
 
 	CHECK(result == 42);
-	CHECK(errors.find("weft: an exception leaves coroutine \"test\" (#") == 0);
+	CHECK(errors.find("weft: an exception left a coroutine and its resumers, and nobody caught it") == 0);
 	CHECK(errors.find('\n') == errors.size() - 1);
-	passed("one that leaves its coroutine is reported in a line, then std::terminate is called");
+	passed("one that nobody catches is reported in a line, then std::terminate is called");
 }
 
 void *calls_noexcept(void *)
@@ -365,6 +428,7 @@ int main()
 	over_threads();
 	without_the_flag();
 	leaving();
+	leaving_uncaught();
 	through_noexcept();
 	return 0;
 }
