@@ -182,7 +182,8 @@ weft__on_small_stack:
  *        0(%rsp) a `ret` of the prologue's, after which the function goes on; 8(%rsp) its caller; then its arguments
  * Calls the rest of the function on a chunk with room, and when that returns goes back to the prologue's `ret`: each call
  * returns to where it came from, so that the return predictor stays in step. The prologue's call counts for unwinders as
- * no frame: the caller's caller is the caller. The name is known to debuggers.
+ * no frame: the caller's caller is the caller. Debuggers know the name. Instrumented code says weft__morestack, because
+ * compilers link shared libraries with a __morestack of their own.
  */
 #define LEAVE_CHUNK /* rcx, r10, r11 */ \
 	SELF(%rcx); \
@@ -207,6 +208,9 @@ weft__on_small_stack:
 	movq	%rsi, WEFT_CHUNK_BELOW(%r10); \
 	movq	%r10, %fs:(%rcx)
 
+	.globl	weft__morestack
+	.type	weft__morestack, @function
+	.set	weft__morestack, __morestack
 FUNCTION(__morestack)
 	.cfi_personality 0x9b, DW.ref.__gcc_personality_v0
 	.cfi_lsda 0x1b, .Llsda_morestack
@@ -686,6 +690,9 @@ FUNCTION(weft__after_setjmp)
 END(weft__after_setjmp)
 
 /* Compilers call it for an array of variable length that does not fit. An ordinary function otherwise. */
+	.globl	weft__allocate_stack_space
+	.type	weft__allocate_stack_space, @function
+	.set	weft__allocate_stack_space, __morestack_allocate_stack_space
 FUNCTION(__morestack_allocate_stack_space)
 	pushq	%rbp
 	.cfi_def_cfa_offset 16
