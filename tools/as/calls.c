@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Calls and tail jumps. Within the unit they stay as they are. To other objects they go to weft.in.NAME with r10 = bytes of
+ * stack arguments at most: the function itself if it is instrumented, else a thunk (thunks.c). Through pointers, the marker
+ * before the function says whether it is instrumented. Neither r10 nor r11 carries anything at such calls; flags do not either.
+ * The stack pointer does not move, and a call stays between the labels that the exception tables name.
+ */
+#include "unit.h"
+
+#define MARKER "0x74666577"
+
+/* r10 = bound. */
+static const char *load_bound(int64_t bound)
+{
+	if (bound == UNKNOWN)
+		return "\tmovq\t$-1, %r10\n";
+	if (!bound)
+		return "\txorl\t%r10d, %r10d\n";
+	return say("\tmovl\t$%lld, %%r10d\n", (long long)bound);
+}
+
+/* ---- through pointers ------------------------------------------------------------------------------------------- */
+
+static void rewrite_indirect(struct unit *u, struct line *l)
+{
+	struct view from = trim(skip(l->operands, 1));
+	unsigned label = new_label(u);
+	bool is_call = l->op == OP_CALL;
+	struct buffer text = {0};
+
+	if (!IS(from, "%r11"))
+		print(&text, "\tmovq\t%.*s, %%r11\n", SHOW(from));
+	print(&text, "\ttestl\t$0xff8, %%r11d\n\tje\t.Lweft%u\n", label);
+	print(&text, "\tcmpl\t$" MARKER ", -8(%%r11)\n\tjne\t.Lweft%u\n", label);
+	if (is_call)
+		print(&text, "\tcall\t*%%r11\n\tjmp\t.Lweft%ue\n", label);
+	else
+		print(&text, "\tjmp\t*%%r11\n");
+	print(&text, ".Lweft%u:\n%s\t%s\t*weft__icall@GOTPCREL(%%rip)\n", label, load_bound(l->bound),
+	      is_call ? "call" : "jmp");
+	if (is_call)
+		print(&text, ".Lweft%ue:\n", label);
+	change(l, text.at);
+}
+
+/* Jump tables and computed gotos stay inside; the compilers' comments tell them from tail calls. */
+static bool is_tail_call(struct unit *u, struct function *f, const struct line *l)
+{
+	if (contains(l->text, "sibcall"))
+		return true;
+	if (contains(l->text, "tablejump") || contains(l->text, "indirect_jump"))
+		return false;
+	if (u->is_clang && u->is_annotated)
+		return contains(l->text, "TAILCALL");
+	refuse(u, f, "what the jump '%.*s %.*s' is cannot be told: compile with %s", SHOW(l->word), SHOW(l->operands),
+	       u->is_clang ? "-fverbose-asm" : "-dp");
+}
+
+/* ---- by name ---------------------------------------------------------------------------------------------------- */
+
+enum way { LEAVE, DIRECT, SETJMP, ENTRY, ROOM };
+
+static bool is_own(const struct symbol *s)
+{
+	return s->is_defined || s->line != NONE;
+}
+
+static enum way way_of_unknown(struct symbol *s)
+{
+	switch (known(s->name)) {
+	case KNOWN_SMALL:
+	case KNOWN_MEM:
+		return DIRECT;
+	case KNOWN_SETJMP:
+		return SETJMP;
+	case KNOWN_ROOM:
+		return ROOM;
+	case KNOWN_UNTOUCHED:
+		return LEAVE;
+	default:
+		return ENTRY;
+	}
+}
+
+static enum way way_of(struct unit *u, const struct function *f, struct symbol *s, const struct line *l)
+{
+	if (STARTS(s->name, "__x86_indirect_thunk") || STARTS(s->name, "__llvm_retpoline"))
+		refuse(u, f, "calls through retpolines: compile without -mindirect-branch and -mretpoline");
+	if (!is_own(s) && !s->is_ifunc)
+		return way_of_unknown(s);
+	/* Binds to what is here. */
+	if (function_of(s) && ((!s->is_global && !s->is_weak) || !memchr(l->operands.at, '@', l->operands.n)) &&
+	    !(s->is_weak && !s->is_hidden))
+		return LEAVE;
+	return ENTRY;
+}
+
+static const char *after_setjmp = "\tcall\t*weft__after_setjmp@GOTPCREL(%rip)\n";
+
+static void add_after_setjmp(struct unit *u, struct line *l)
+{
+	struct line *next = l + 1, *end = u->lines + u->count;
+
+	while (next < end && next->kind != CODE)
+		next++;
+	change_after(next < end && STARTS(next->word, "endbr") ? next : l, after_setjmp);
+}
+
+static const char *transfer(const struct line *l, const char *target)
+{
+	return say("\t%s\t%s\n", l->op == OP_CALL ? "call" : "jmp", target);
+}
+
+static void rewrite_named(struct unit *u, const struct function *f, struct line *l, struct symbol *s)
+{
+	enum way way = way_of(u, f, s, l);
+	const char *got = say("*%.*s@GOTPCREL(%%rip)", SHOW(s->name));
+
+	switch (way) {
+	case LEAVE:
+		break;
+	case SETJMP:
+		add_after_setjmp(u, l);
+		/* fallthrough */
+	case DIRECT:
+		change(l, transfer(l, got));
+		break;
+	case ROOM:
+		change(l, say("\txorl\t%%r10d, %%r10d\n%s", transfer(l, room_name(u, s))));
+		break;
+	case ENTRY:
+		change(l, say("%s%s", load_bound(l->bound), transfer(l, entry_name(u, s))));
+		break;
+	}
+}
+
+/* jne f: a conditional tail call becomes a branch around a tail call. r10 may hold something where it is not taken. */
+static void rewrite_branch(struct unit *u, const struct function *f, struct line *l, struct symbol *s)
+{
+	struct view condition = skip(l->word, 1);
+	const char *opposite;
+	unsigned label;
+
+	if (way_of(u, f, s, l) == LEAVE)
+		return;
+	label = new_label(u);
+	if (condition.at[0] == 'n')
+		opposite = say("j%.*s", SHOW(skip(condition, 1)));
+	else
+		opposite = say("jn%.*s", SHOW(condition));
+	rewrite_named(u, f, l, s);
+	change(l, say("\t%s\t.Lweft%u\n%s.Lweft%u:\n", opposite, label, l->instead, label));
+}
+
+/* A jump to a label, or to a cold part. */
+static bool stays_inside(const struct symbol *s)
+{
+	return STARTS(s->name, ".L") ? !function_of((struct symbol *)s) : s->part_of != NULL;
+}
+
+static void rewrite_one(struct unit *u, struct function *f, struct line *l)
+{
+	struct symbol *s = l->symbol;
+	const char *other;
+
+	if (!s) {
+		if (l->op == OP_CALL || is_tail_call(u, f, l))
+			rewrite_indirect(u, l);
+		return;
+	}
+	if (l->op != OP_CALL && stays_inside(s))
+		return;
+	other = is_own(s) ? NULL : renamed(s->name);
+	if (other)
+		s = symbol(u, (struct view){other, strlen(other)});
+	if (l->function)
+		change(l, say("\t%.*s\t%.*s\n", SHOW(l->word), SHOW(l->function->body->name)));
+	else if (l->op == OP_BRANCH)
+		rewrite_branch(u, f, l, s);
+	else
+		rewrite_named(u, f, l, s);
+}
+
+void rewrite_calls(struct unit *u, struct function *f)
+{
+	for (int i = f->first; i <= f->last; i++) {
+		struct line *l = &u->lines[i];
+
+		if (l->kind == CODE && !l->from_user && !l->dropped && i != f->check.branch && i != f->check.call &&
+		    (l->op == OP_CALL || l->op == OP_JUMP || l->op == OP_BRANCH))
+			rewrite_one(u, f, l);
+	}
+}

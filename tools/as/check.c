@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Prologue checks: recognised as gcc and clang write them, written again as the policy wants them.
+ *
+ *	[leaq -N(%rsp), %r11]                  only if N is 256 or more
+ *	cmpq  %fs:112, %r11 or %rsp
+ *	jb or jbe slow                         or: jnb or ja body, with the slow path in between
+ *   body:
+ *	…
+ *   slow:
+ *	movl  $N, %r10d                        in any order, or xorl; the static chain is saved in rax
+ *	movl  $A, %r11d
+ *	call  __morestack
+ *	ret                                    one byte, which __morestack skips
+ *	jmp   body                             or a copy of the beginning of the body
+ *
+ * Compilers ask for too little: gcc leaves out arguments that it pushes, neither counts what inline assembly pushes and
+ * calls, nor what the TLS resolver needs. A check by bare rsp is enough below 256 bytes, since the limit is 1024 bytes above
+ * the end.
+ */
+#include "unit.h"
+
+#define SMALL 256      /* needs no subtraction */
+#define UNCHECKED 384  /* and 128 of red zone: a leaf without a check */
+#define USER_CALLS 512 /* what inline assembly may push */
+#define TLS_CALL 4096  /* __tls_get_addr, lazily bound, allocating */
+#define SLOW_PATH 16   /* instructions at most */
+#define MAX_PROBE 3072 /* a probe below that might jump over a guard page */
+
+static int next_code(const struct unit *u, int line, int last)
+{
+	while (++line <= last) {
+		if (u->lines[line].kind == CODE)
+			return line;
+	}
+	return NONE;
+}
+
+static bool skips_prologue(const struct line *l)
+{
+	return STARTS(l->word, "endbr") || STARTS(l->word, "nop") ||
+	       (l->op == OP_CALL && l->symbol && IS(l->symbol->name, "__fentry__"));
+}
+
+static bool immediate(struct view o, int64_t *value)
+{
+	return o.n > 1 && o.at[0] == '$' && number(skip(o, 1), value);
+}
+
+/* What an instruction of the slow path puts into r10 and r11. False: it has nothing to do with them. */
+static bool slow_value(const struct line *l, int64_t value[2])
+{
+	struct view to = last_operand(l), from = operand(l, 0);
+	bool is_mov = STARTS(l->word, "mov"), is_xor = STARTS(l->word, "xor");
+	int which = IS(to, "%r10d") || IS(to, "%r10") ? 0 : IS(to, "%r11d") || IS(to, "%r11") ? 1 : NONE;
+
+	if (which == NONE || l->op != OP_OTHER)
+		return false;
+	if (is_xor && same(from, to))
+		value[which] = 0;
+	else if (is_mov && (IS(from, "%r10d") || IS(from, "%r10") || IS(from, "%r11d") || IS(from, "%r11")))
+		value[which] = value[!which];
+	else if (!is_mov || !immediate(from, &value[which]))
+		value[which] = UNKNOWN;
+	return true;
+}
+
+static void read_slow_path(struct unit *u, struct function *f)
+{
+	struct check *c = &f->check;
+	int64_t value[2] = {UNKNOWN, UNKNOWN};
+	int line = c->slow, count = 0;
+
+	if (u->lines[line].kind != CODE)
+		line = next_code(u, line, (int)u->count - 1);
+	for (; line != NONE && count < SLOW_PATH; count++, line = next_code(u, line, (int)u->count - 1)) {
+		struct line *l = &u->lines[line];
+
+		if (l->op == OP_CALL) {
+			if (l->symbol && IS(l->symbol->name, "__morestack"))
+				c->call = line;
+			break;
+		}
+		if (slow_value(l, value))
+			drop(l);
+	}
+	c->resume = c->call == NONE ? NONE : next_code(u, c->call, (int)u->count - 1);
+	if (c->resume == NONE || u->lines[c->resume].op != OP_RETURN || value[0] == UNKNOWN || value[1] == UNKNOWN)
+		refuse(u, f, "its stack check cannot be read (-mcmodel=large?): this compiler is not known here");
+	c->need = value[0];
+	c->arguments = value[1];
+}
+
+static void read_branch(struct unit *u, struct function *f)
+{
+	struct check *c = &f->check;
+	const struct line *l = &u->lines[c->branch];
+
+	if (IS(l->word, "jb") || IS(l->word, "jbe") || IS(l->word, "jc") || IS(l->word, "jnae") || IS(l->word, "jna")) {
+		c->slow = l->symbol->line;
+	} else if (IS(l->word, "ja") || IS(l->word, "jae") || IS(l->word, "jnb") || IS(l->word, "jnc")) {
+		c->is_inline = true;
+		c->slow = next_code(u, c->branch, f->last);
+	}
+	if (c->slow == NONE)
+		refuse(u, f, "its stack check cannot be read: this compiler is not known here");
+	read_slow_path(u, f);
+}
+
+void find_check(struct unit *u, struct function *f)
+{
+	struct check *c = &f->check;
+	int line = next_code(u, f->first, f->last);
+
+	while (line != NONE && skips_prologue(&u->lines[line]) && !u->lines[line].from_user)
+		line = next_code(u, line, f->last);
+	if (line != NONE && IS(u->lines[line].word, "leaq")) {
+		c->lea = line;
+		line = next_code(u, line, f->last);
+	}
+	if (line == NONE || u->lines[line].op != OP_LIMIT_COMPARE || !STARTS(u->lines[line].operands, "%fs:112")) {
+		c->lea = NONE;
+		return;
+	}
+	c->compare = line;
+	c->keeps_lea = IS(last_operand(&u->lines[line]), "%rsp");
+	c->branch = next_code(u, line, f->last);
+	if (c->branch == NONE || u->lines[c->branch].op != OP_BRANCH)
+		refuse(u, f, "its stack check cannot be read: this compiler is not known here");
+	f->is_split = true;
+	read_branch(u, f);
+}
+
+/* ---- writing ---------------------------------------------------------------------------------------------------- */
+
+static void print_compare(struct buffer *text, int64_t need)
+{
+	if (need < SMALL)
+		print(text, "\tcmpq\t%%fs:112, %%rsp\n");
+	else
+		print(text, "\tleaq\t-%lld(%%rsp), %%r11\n\tcmpq\t%%fs:112, %%r11\n", (long long)need);
+}
+
+/* What __morestack is called with. */
+static const char *call_morestack(int64_t need, int64_t arguments)
+{
+	struct buffer text = {0};
+
+	print(&text, "\tmovl\t$%lld, %%r10d\n", (long long)need);
+	if (arguments == UNKNOWN)
+		print(&text, "\tmovq\t$-1, %%r11\n");
+	else if (arguments)
+		print(&text, "\tmovl\t$%lld, %%r11d\n", (long long)arguments);
+	else
+		print(&text, "\txorl\t%%r11d, %%r11d\n");
+	print(&text, "\tcall\t*__morestack@GOTPCREL(%%rip)\n");
+	return text.at;
+}
+
+static void rewrite_found(struct unit *u, struct function *f)
+{
+	struct check *c = &f->check;
+	struct line *branch = &u->lines[c->branch];
+	const char *to = say("%.*s", SHOW(branch->symbol->name)), *slow = to, *kept = "";
+	struct buffer text = {0};
+
+	/* gcc may load the address of the stack arguments before the check. lea leaves the flags alone. */
+	if (c->lea != NONE && c->keeps_lea)
+		kept = say("\t%.*s\t%.*s\n", SHOW(u->lines[c->lea].word), SHOW(u->lines[c->lea].operands));
+	if (c->is_inline)
+		slow = say(".Lweft%u", new_label(u));
+	if (u->policy == MMU && f->need <= MAX_PROBE) {
+		emit_probe(u, f, slow, &text);
+		append(&text, kept, strlen(kept));
+		if (c->is_inline)
+			print(&text, "\tjmp\t%s\n%s:\n", to, slow);
+	} else {
+		print_compare(&text, f->need);
+		print(&text, "%s\t%s\t%s\n", kept, c->is_inline ? "jae" : "jb", to);
+	}
+	if (c->lea != NONE)
+		drop(&u->lines[c->lea]);
+	drop(&u->lines[c->compare]);
+	change(branch, text.at);
+	change(&u->lines[c->call], call_morestack(f->need, c->arguments));
+}
+
+/* Code may be put in before this line: behind the label, what belongs to it and endbr64, before any label of a loop. */
+static int entry_line(const struct unit *u, const struct function *f)
+{
+	int line = f->first + 1, at = line;
+
+	for (; line < f->last; line++) {
+		const struct line *l = &u->lines[line];
+
+		if (l->kind == CODE && !skips_prologue(l))
+			break;
+		if (l->kind == LABEL && (!l->symbol || l->symbol->is_target || l->symbol->is_table))
+			break;
+		if (l->kind == CODE || STARTS(l->word, ".cfi_"))
+			at = line + 1;
+	}
+	return at;
+}
+
+static void insert_check(struct unit *u, struct function *f)
+{
+	unsigned label = new_label(u);
+	const char *slow = say(".Lweft%us", label);
+	const char *start = f->has_cfi ? "\t.cfi_startproc\n" : "", *end = f->has_cfi ? "\t.cfi_endproc\n" : "";
+	struct buffer text = {0};
+	int line = entry_line(u, f);
+
+	if (u->policy == MMU && f->need <= MAX_PROBE)
+		emit_probe(u, f, slow, &text);
+	else
+		print_compare(&text, f->need), print(&text, "\tjb\t%s\n", slow);
+	print(&text, ".Lweft%ub:\n", label);
+	change_before(&u->lines[line], text.at);
+	change_after(&u->lines[f->tail], say("%s%s:\n%s\tret\n\tjmp\t.Lweft%ub\n%s", start, slow,
+					     call_morestack(f->need, f->check.arguments), label, end));
+}
+
+static int64_t what_it_needs(const struct unit *u, const struct function *f)
+{
+	int64_t need = f->check.need > f->depth ? f->check.need : f->depth;
+
+	if (f->has_user_calls)
+		need += USER_CALLS;
+	if (f->has_tls_calls && u->policy != LOOKAHEAD)
+		need += TLS_CALL;
+	return need;
+}
+
+void rewrite_check(struct unit *u, struct function *f)
+{
+	f->need = what_it_needs(u, f);
+	if (f->need > INT32_MAX - 65536)
+		refuse(u, f, "its frame is larger than 2 GB: put the variables on the heap");
+	if (f->is_split) {
+		rewrite_found(u, f);
+		return;
+	}
+	if (f->has_dynamic)
+		refuse(u, f, "alloca or a variable-length array, but no stack check: drop no_split_stack or the array");
+	if (f->makes_calls || f->need > UNCHECKED)
+		insert_check(u, f);
+}
+
+/*
+ * An alloca compares the new stack pointer with the limit. What is pushed below it must fit too: more than the slack
+ * holds, and the compare looks that much further down. No register is free there; lea leaves the flags alone.
+ */
+void widen_alloca(struct unit *u, struct function *f)
+{
+	int64_t margin = f->above_dynamic + (f->has_user_calls ? USER_CALLS : 0);
+
+	if (!f->has_dynamic || margin <= SMALL)
+		return;
+	for (int i = f->first; i <= f->last; i++) {
+		struct line *l = &u->lines[i];
+		struct view reg;
+
+		if (l->kind != CODE || l->op != OP_LIMIT_COMPARE || i == f->check.compare)
+			continue;
+		reg = STARTS(l->operands, "%fs:112") ? last_operand(l) : operand(l, 0);
+		change_before(l, say("\tleaq\t-%lld(%.*s), %.*s\n", (long long)margin, SHOW(reg), SHOW(reg)));
+		change_after(l, say("\tleaq\t%lld(%.*s), %.*s\n", (long long)margin, SHOW(reg), SHOW(reg)));
+	}
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * How deep the stack of a function is, at each call and at most; and how many bytes at a call's 0(%rsp) may be arguments.
+ *
+ * A forward analysis: lines are walked in order, what is known at a label is the union of what is known at the jumps to it,
+ * and this is repeated until nothing changes. Depth counts from the function's caller: 8, the return address, on entry.
+ *
+ * The bound on arguments is upper by construction. The first argument on the stack is at 0(%rsp) when the call is made,
+ * and a callee owns its arguments, so these eight bytes have been written since the last call: by a push that saves no
+ * register, by a store relative to rsp, or through a pointer that was made from rsp. If nothing of that can have
+ * happened, there are no arguments; else they may be all of the frame below the saved registers. A pointer made from
+ * rsp that goes straight into an argument register, and is not used before the call, is the address of a local variable.
+ * What the memory functions write, they write before the call that the arguments are for.
+ *
+ * Control does not come back from some calls, and what stands behind them then belongs to some other place. Such an
+ * arrival at a label counts only if there is no other way to it.
+ */
+#include "unit.h"
+
+#define RETURN_ADDRESS 8
+#define PASSES 64
+
+struct state {
+	int64_t depth;
+	int64_t frame_pointer; /* depth that it points to; 0: it is no frame pointer */
+	int64_t saved_at;      /* depth of the caller's frame pointer */
+	int64_t dynamic_at;    /* depth above the alloca */
+	int64_t saved_bytes;
+	uint16_t saved;	  /* registers */
+	uint16_t bottoms; /* registers that hold rsp */
+	bool is_dynamic, is_stored, in_prologue, is_frozen;
+};
+
+struct walk {
+	struct unit *u;
+	struct function *f;
+	struct state now, indirect;
+	bool is_reached, after_call, has_indirect;
+	bool changed;
+	bool bottom_escapes;
+	bool only_look; /* the last time: note what is known at the calls */
+	int phase;
+	int64_t at_calls; /* greatest depth of a call */
+};
+
+/* Phases: what to make of labels that nothing is known to reach. */
+enum { CERTAIN, BEHIND_CALLS, ANY };
+
+static bool set_bits(uint16_t *to, unsigned value)
+{
+	bool changes = *to != value;
+
+	*to = (uint16_t)value;
+	return changes;
+}
+
+static bool set_flag(bool *to, bool value)
+{
+	bool changes = *to != value;
+
+	*to = value;
+	return changes;
+}
+
+static bool set_number(int64_t *to, int64_t value)
+{
+	bool changes = *to != value;
+
+	*to = value;
+	return changes;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static bool join_depths(struct state *to, const struct state *from)
+{
+	bool changes = set_number(&to->depth, larger(to->depth, from->depth));
+
+	changes |= set_number(&to->frame_pointer, larger(to->frame_pointer, from->frame_pointer));
+	changes |= set_number(&to->saved_bytes, smaller(to->saved_bytes, from->saved_bytes));
+	changes |= set_number(&to->saved_at, to->saved_at == from->saved_at ? to->saved_at : 0);
+	changes |= set_bits(&to->saved, to->saved & from->saved);
+	if (from->dynamic_at)
+		changes |= set_number(&to->dynamic_at,
+				      to->dynamic_at ? smaller(to->dynamic_at, from->dynamic_at) : from->dynamic_at);
+	return changes;
+}
+
+/* What is known where both may come from. True if that is less than before. */
+static bool join(struct state *to, const struct state *from, bool weakly)
+{
+	bool changes = set_flag(&to->is_dynamic, to->is_dynamic | from->is_dynamic);
+
+	if (weakly)
+		return changes;
+	if (!to->is_frozen)
+		changes |= join_depths(to, from);
+	changes |= set_bits(&to->bottoms, to->bottoms | from->bottoms);
+	changes |= set_flag(&to->is_stored, to->is_stored | from->is_stored);
+	changes |= set_flag(&to->in_prologue, to->in_prologue & from->in_prologue);
+	return changes;
+}
+
+static void arrive(struct walk *w, struct symbol *s, const struct state *from, bool weakly)
+{
+	bool is_new = !s->state;
+
+	if (w->only_look || (is_new && weakly && w->phase < BEHIND_CALLS))
+		return;
+	if (is_new) {
+		s->state = keep(sizeof *s->state);
+		*s->state = *from;
+		w->changed = true;
+	} else if (join(s->state, from, weakly)) {
+		w->changed = true;
+	}
+}
+
+/* Exceptions go to labels that nothing else leads to. The stack is there at most as deep as at some call. */
+static void seed(struct walk *w, struct symbol *s)
+{
+	struct state start = w->now;
+
+	start.depth = w->at_calls > RETURN_ADDRESS ? w->at_calls : RETURN_ADDRESS;
+	start.saved = CALLEE_SAVED;
+	start.saved_bytes = 0;
+	start.is_dynamic = w->f->has_dynamic;
+	start.is_stored = false;
+	start.bottoms = 0;
+	start.is_frozen = true;
+	start.in_prologue = false;
+	arrive(w, s, &start, false);
+}
+
+static void at_label(struct walk *w, struct symbol *s)
+{
+	if (!s)
+		return;
+	if (s->is_table && w->has_indirect)
+		arrive(w, s, &w->indirect, false);
+	if (w->is_reached && (s->is_target || s->is_table))
+		arrive(w, s, &w->now, w->after_call);
+	else if (!w->is_reached && !s->state && w->phase == ANY)
+		seed(w, s);
+	if (s->state && (!w->is_reached || s->is_target || s->is_table)) {
+		w->now = *s->state;
+		w->is_reached = true;
+		w->after_call = false;
+	}
+}
+
+static bool is_inside(const struct function *f, const struct symbol *s)
+{
+	return s->line > f->first && s->line <= f->last;
+}
+
+static void at_push(struct walk *w, const struct line *l)
+{
+	struct state *now = &w->now;
+
+	now->depth += 8;
+	if ((l->reg & CALLEE_SAVED) && !(now->saved & l->reg)) {
+		now->saved |= l->reg;
+		now->saved_bytes += 8;
+		if (l->reg == REG_BP)
+			now->saved_at = now->depth;
+	} else if (!now->in_prologue || (l->reg != REG_AX && !contains(l->operands, "(%r10)"))) {
+		now->is_stored = true;
+		now->in_prologue = false;
+	}
+}
+
+static void at_pop(struct walk *w, const struct line *l)
+{
+	w->now.depth -= 8;
+	if (l->reg & w->now.saved) {
+		w->now.saved &= (uint16_t)~l->reg;
+		w->now.saved_bytes -= 8;
+	}
+}
+
+static void become_dynamic(struct walk *w)
+{
+	w->f->has_dynamic = true;
+	if (!w->now.is_dynamic)
+		w->now.dynamic_at = w->now.depth;
+	w->now.is_dynamic = true;
+}
+
+static void from_frame_pointer(struct walk *w, int64_t amount)
+{
+	if (!w->now.frame_pointer) {
+		become_dynamic(w);
+		return;
+	}
+	w->now.depth = w->now.frame_pointer - amount;
+	w->now.is_dynamic = false;
+	w->now.dynamic_at = 0;
+}
+
+static void set_frame_pointer(struct walk *w, int64_t amount)
+{
+	/* Where the old one was saved, no argument can be. */
+	if (!amount && w->now.depth != w->now.saved_at)
+		w->bottom_escapes = true;
+	w->now.frame_pointer = w->now.depth - amount;
+}
+
+static void at_call(struct walk *w, struct line *l)
+{
+	struct function *f = w->f;
+	struct state *now = &w->now;
+	bool is_memory = l->symbol && known(l->symbol->name) == KNOWN_MEM;
+
+	f->makes_calls = true;
+	f->has_tls_calls |= l->symbol && IS(l->symbol->name, "__tls_get_addr");
+	if (is_memory && (now->bottoms & REG_DI))
+		w->bottom_escapes = true;
+	if (w->only_look) {
+		bool may = now->is_stored || w->bottom_escapes;
+
+		l->bound = !may		     ? 0
+			   : now->is_dynamic ? UNKNOWN
+					     : (int32_t)(now->depth - RETURN_ADDRESS - now->saved_bytes);
+	}
+	if (now->depth > w->at_calls)
+		w->at_calls = now->depth;
+	now->bottoms = 0;
+	now->in_prologue = false;
+	if (!is_memory)
+		now->is_stored = false;
+	w->after_call = true;
+}
+
+static void at_jump(struct walk *w, struct line *l)
+{
+	if (!l->symbol) {
+		if (!w->has_indirect)
+			w->indirect = w->now;
+		else
+			join(&w->indirect, &w->now, false);
+		w->has_indirect = true;
+	} else if (is_inside(w->f, l->symbol)) {
+		arrive(w, l->symbol, &w->now, false);
+	}
+	l->bound = w->f->check.arguments;
+	if (l->op == OP_JUMP)
+		w->is_reached = false;
+}
+
+static void note_depth(struct walk *w)
+{
+	struct function *f = w->f;
+	struct state *now = &w->now;
+
+	if (now->depth - RETURN_ADDRESS > f->depth)
+		f->depth = now->depth - RETURN_ADDRESS;
+	if (now->is_dynamic && now->depth - now->dynamic_at > f->above_dynamic)
+		f->above_dynamic = now->depth - now->dynamic_at;
+}
+
+static void move_stack(struct walk *w, const struct line *l)
+{
+	switch (l->op) {
+	case OP_PUSH:
+		at_push(w, l);
+		break;
+	case OP_POP:
+		at_pop(w, l);
+		break;
+	case OP_MOVE_SP:
+		w->now.depth += l->amount;
+		break;
+	case OP_ALIGN_SP:
+		w->now.depth += l->amount > 8 ? l->amount - 8 : 0;
+		break;
+	case OP_SET_FP:
+		set_frame_pointer(w, l->amount);
+		break;
+	case OP_SP_FROM_FP:
+		from_frame_pointer(w, l->amount);
+		break;
+	case OP_LEAVE:
+		from_frame_pointer(w, 8);
+		break;
+	case OP_DYNAMIC_SP:
+		become_dynamic(w);
+		break;
+	case OP_NONLOCAL:
+		refuse(w->u, w->f, "%s: use setjmp and longjmp, or compile this file without instrumentation",
+		       "__builtin_longjmp, or a goto out of a nested function, cannot cross linked stacks");
+	default:
+		break;
+	}
+	note_depth(w);
+}
+
+static bool is_prologue_op(const struct line *l)
+{
+	return l->op == OP_PUSH || l->op == OP_MOVE_SP || l->op == OP_ALIGN_SP || l->op == OP_SET_FP ||
+	       l->op == OP_LIMIT_COMPARE || STARTS(l->word, "endbr") || contains(l->operands, "%r10");
+}
+
+static void at_instruction(struct walk *w, struct line *l, int line)
+{
+	const struct check *c = &w->f->check;
+
+	if (line == c->lea || line == c->call || line == c->resume || line == c->compare)
+		return;
+	if (w->now.bottoms && l->op != OP_CALL &&
+	    (mentions(l, w->now.bottoms) || ((w->now.bottoms & REG_DI) && is_string_op(l))))
+		w->bottom_escapes = true;
+	if (line != c->branch && !is_prologue_op(l))
+		w->now.in_prologue = false;
+	if (l->op != OP_CALL && l->op != OP_OTHER)
+		w->after_call = false;
+	switch (l->op) {
+	case OP_CALL:
+		at_call(w, l);
+		break;
+	case OP_JUMP:
+	case OP_BRANCH:
+		at_jump(w, l);
+		break;
+	case OP_RETURN:
+		w->is_reached = false;
+		break;
+	case OP_STORE_BOTTOM:
+		w->now.is_stored = true;
+		break;
+	case OP_TAKE_BOTTOM:
+		if (l->reg & ARGUMENTS)
+			w->now.bottoms |= l->reg;
+		else
+			w->bottom_escapes = true;
+		break;
+	default:
+		move_stack(w, l);
+		break;
+	}
+}
+
+/* "asm goto" names labels. */
+static void at_user_code(struct walk *w, struct line *l)
+{
+	struct view left = l->operands;
+
+	if ((contains(l->text, "call") && !contains(l->text, "syscall")) || contains(l->text, "push"))
+		w->f->has_user_calls = true;
+	while (w->is_reached && left.n) {
+		struct view name = symbol_prefix(left);
+		struct symbol *s = STARTS(name, ".L") ? find_symbol(w->u, name) : NULL;
+
+		if (s && is_inside(w->f, s))
+			arrive(w, s, &w->now, false);
+		left = skip(left, name.n ? name.n : 1);
+	}
+}
+
+static void walk_once(struct walk *w)
+{
+	struct function *f = w->f;
+
+	w->now = (struct state){.depth = RETURN_ADDRESS, .in_prologue = true};
+	w->is_reached = true;
+	w->after_call = false;
+	w->changed = false;
+	for (int i = f->first + 1; i <= f->last; i++) {
+		struct line *l = &w->u->lines[i];
+
+		if (l->kind == LABEL && w->u->sections[l->section].code) {
+			at_label(w, l->symbol);
+		} else if (l->from_user && l->kind != BLANK) {
+			f->has_code = true;
+			at_user_code(w, l);
+		} else if (l->kind == CODE) {
+			f->has_code = true;
+			if (w->is_reached)
+				at_instruction(w, l, i);
+			else if (l->op == OP_CALL)
+				l->bound = UNKNOWN;
+			else
+				l->bound = f->check.arguments;
+		}
+	}
+}
+
+void follow(struct unit *u, struct function *f)
+{
+	struct walk w = {.u = u, .f = f};
+	int passes = 0;
+
+	for (w.phase = CERTAIN; w.phase <= ANY; w.phase++) {
+		do {
+			walk_once(&w);
+			if (++passes > PASSES)
+				refuse(u, f, "its stack grows in a loop: compile with -fno-stack-clash-protection");
+		} while (w.changed);
+	}
+	w.only_look = true;
+	w.phase = ANY;
+	walk_once(&w);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * MMU: instead of comparing, a prologue stores into the last byte that it must have, slack included. Where that is a guard
+ * page, the fault handler finds the probe in a table and continues at the slow path. It must be a store: a load would map
+ * the zero page, and the first write fault again.
+ *
+ * The table is the section weft_probes: per probe its distance to the probe and to the slow path. An entry lives and dies
+ * with its function: it is in the same group, and linked to the same section. One constructor per module tells the run
+ * time where the module's table is.
+ */
+#include "unit.h"
+
+#define SLACK 1024
+#define CONSTRUCTOR "weft.register_probes"
+
+void emit_probe(struct unit *u, struct function *f, const char *slow, struct buffer *text)
+{
+	const struct section *in = &u->sections[u->lines[f->first].section];
+	struct view first = in->first_function->name;
+	unsigned label = new_label(u);
+
+	print(text, ".Lweft%u:\n\tmovl\t%%eax, -%lld(%%rsp)\n", label, (long long)f->need + SLACK);
+	if (in->group.n)
+		print(text, "\t.pushsection\tweft_probes,\"aoG\",@progbits,%.*s,%.*s,comdat\n", SHOW(first),
+		      SHOW(in->group));
+	else
+		print(text, "\t.pushsection\tweft_probes,\"ao\",@progbits,%.*s\n", SHOW(first));
+	print(text, "\t.long\t.Lweft%u-., %s-.\n\t.popsection\n", label, slow);
+	u->has_probes = true;
+}
+
+void finish_probes(struct unit *u)
+{
+	struct buffer *to = &u->end;
+
+	if (!u->has_probes)
+		return;
+	print(to, "\t.section\t.text.%s,\"axG\",@progbits,%s,comdat\n", CONSTRUCTOR, CONSTRUCTOR);
+	print(to, "\t.weak\t%s\n\t.hidden\t%s\n\t.type\t%s, @function\n", CONSTRUCTOR, CONSTRUCTOR, CONSTRUCTOR);
+	print(to, "\t.hidden\t__start_weft_probes\n\t.hidden\t__stop_weft_probes\n");
+	print(to, "%s:\n\t.cfi_startproc\n", CONSTRUCTOR);
+	print(to, "\tleaq\t__start_weft_probes(%%rip), %%rdi\n\tleaq\t__stop_weft_probes(%%rip), %%rsi\n");
+	print(to, "\tjmp\t*weft__register_probes@GOTPCREL(%%rip)\n\t.cfi_endproc\n\t.size\t%s, .-%s\n", CONSTRUCTOR,
+	      CONSTRUCTOR);
+	/* Before the constructors that users may have. */
+	print(to, "\t.section\t.init_array.00050,\"awG\",@init_array,%s,comdat\n\t.p2align 3\n\t.quad\t%s\n",
+	      CONSTRUCTOR, CONSTRUCTOR);
+}

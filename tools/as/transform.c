@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "unit.h"
+
+/* clang gives the note only to units that have a checked function. Variadic functions it cannot check, and leaves need none. */
+static bool needs_no_check(const struct unit *u, const struct function *f)
+{
+	if (!f->makes_calls)
+		return true;
+	for (int i = f->first; i <= f->last; i++) {
+		const struct line *l = &u->lines[i];
+
+		if (l->kind == CODE && IS(l->word, "testb") && IS(l->operands, "%al, %al"))
+			return true;
+	}
+	return false;
+}
+
+static void expect_checks(const struct unit *u)
+{
+	if (u->has_split_note || u->has_checks)
+		return;
+	for (size_t i = 0; i < u->function_count; i++) {
+		if (u->is_gcc || !needs_no_check(u, u->functions[i]))
+			refuse(u, NULL, "compiled without stack checks: compile with -fsplit-stack");
+	}
+}
+
+static bool is_for_us(struct unit *u)
+{
+	if (u->has_lto)
+		refuse(u, NULL, "link-time optimization would bypass the instrumentation: drop -flto");
+	/* Hand-written assembly is not instrumented, and not marked either. */
+	if (!u->function_count || (!u->is_gcc && !u->is_clang))
+		return false;
+	if (u->is_intel)
+		refuse(u, NULL, "only AT&T syntax is understood: drop -masm=intel");
+	return true;
+}
+
+bool analyse(struct unit *u)
+{
+	read_lines(u);
+	scan(u);
+	if (!is_for_us(u))
+		return false;
+	decode(u);
+	for (size_t i = 0; i < u->function_count; i++) {
+		find_check(u, u->functions[i]);
+		follow(u, u->functions[i]);
+	}
+	expect_checks(u);
+	return true;
+}
+
+static void rewrite_unit(struct unit *u)
+{
+	mark_functions(u);
+	for (size_t i = 0; i < u->function_count; i++) {
+		rewrite_calls(u, u->functions[i]);
+		rewrite_check(u, u->functions[i]);
+		widen_alloca(u, u->functions[i]);
+	}
+	finish_thunks(u);
+	finish_probes(u);
+}
+
+void transform(struct unit **units, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		rewrite_unit(units[i]);
+}

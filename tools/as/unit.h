@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * A translation unit: what the compiler wrote, line by line, and what was found in it. The steps are, in this order,
+ *
+ *   read.c       lines, split into word and operands
+ *   scan.c       sections, symbols, functions, whose address is taken
+ *   decode.c     what each instruction does to the stack pointer and to the flow of control
+ *   check.c      the prologue checks that the compiler made
+ *   flow.c       how deep the stack is at each call and how much of it may be arguments
+ *   calls.c      calls go where the policy wants them
+ *   lookahead.c  (look-ahead only) which checks are needed, and how much each must find
+ *   check.c      the checks as the policy wants them; mmu.c its probes
+ *   thunks.c     markers, names and thunks through which other objects call
+ *   write.c      the text again, with the changes
+ *
+ * No step changes the text of another one: changes hang on lines (before, instead, after).
+ */
+#ifndef WEFT_AS_UNIT_H
+#define WEFT_AS_UNIT_H
+
+#include "text.h"
+
+enum { NONE = -1, UNKNOWN = -1 };
+
+enum policy { SEGMENTED, MMU, LOOKAHEAD };
+
+enum line_kind { BLANK, LABEL, DIRECTIVE, CODE };
+
+/* What an instruction does, as far as flow and the stack pointer are concerned. `amount` says how much. */
+enum op {
+	OP_OTHER,
+	OP_CALL,	  /* target: a symbol, or none: indirect */
+	OP_JUMP,	  /* the same; ends the flow */
+	OP_BRANCH,	  /* conditional jump to target */
+	OP_RETURN,	  /* or any instruction that control does not pass */
+	OP_PUSH,	  /* reg: which register, or NO_REG */
+	OP_POP,		  /* the same */
+	OP_MOVE_SP,	  /* stack pointer -= amount */
+	OP_ALIGN_SP,	  /* stack pointer is rounded down to a multiple of amount */
+	OP_SET_FP,	  /* frame pointer = stack pointer + amount */
+	OP_SP_FROM_FP,	  /* stack pointer = frame pointer + amount */
+	OP_LEAVE,	  /* stack pointer = frame pointer; pop it */
+	OP_DYNAMIC_SP,	  /* stack pointer becomes something computed: alloca, or the end of its scope */
+	OP_NONLOCAL,	  /* stack pointer is loaded from memory that is no frame: a nonlocal goto */
+	OP_STORE_BOTTOM,  /* a store that may reach 0(%rsp) … 7(%rsp): where stack arguments begin */
+	OP_TAKE_BOTTOM,	  /* reg = the address of these bytes */
+	OP_LIMIT_COMPARE, /* with %fs:112 */
+};
+
+/* Registers that matter here, as bits. The first six are the callee's to save, the last six carry arguments. */
+enum reg {
+	NO_REG = 0,
+	REG_BX = 1,
+	REG_BP = 2,
+	REG_12 = 4,
+	REG_13 = 8,
+	REG_14 = 16,
+	REG_15 = 32,
+	CALLEE_SAVED = 63,
+	REG_DI = 64,
+	REG_SI = 128,
+	REG_DX = 256,
+	REG_CX = 512,
+	REG_8 = 1024,
+	REG_9 = 2048,
+	ARGUMENTS = 4032,
+	REG_AX = 4096,
+	OTHER_REG = 8192,
+};
+
+struct symbol;
+struct function;
+
+struct line {
+	struct view text;
+	struct view word;     /* mnemonic, directive, or the label without its colon */
+	struct view operands; /* without comment */
+	uint8_t kind;	      /* enum line_kind */
+	uint8_t op;	      /* enum op */
+	bool from_user;	      /* inline assembly: not ours to change */
+	bool dropped;
+	uint16_t reg; /* enum reg */
+	uint16_t section;
+	int32_t amount;
+	int32_t bound;		   /* calls: bytes of stack arguments at most; UNKNOWN */
+	struct symbol *symbol;	   /* what a label defines, what a call or jump names */
+	const char *before;	   /* what to write before, */
+	const char *instead;	   /* instead of, */
+	const char *after;	   /* and after it */
+	struct function *function; /* that this call enters behind its check; look-ahead only */
+};
+
+struct section {
+	struct view name;
+	struct view group; /* signature of its group, or empty */
+	struct symbol *first_function;
+	bool code;
+	bool debug; /* what it names is not thereby used */
+};
+
+struct state;
+
+struct symbol {
+	struct view name;
+	struct symbol *next_in_bucket;
+	struct symbol *alias_of;
+	struct function *function; /* that begins here */
+	struct function *part_of;  /* a cold part */
+	struct state *state;	   /* flow: at this label */
+	struct thunk *thunk;
+	int line;	  /* where the label is, or NONE */
+	bool is_function; /* .type @function */
+	bool is_ifunc, is_global, is_weak, is_hidden, is_defined, is_weakref;
+	bool is_taken;	/* its address is used */
+	bool is_target; /* a jump names it, */
+	bool is_table;	/* or data does, or code computes it: an indirect jump may go there */
+};
+
+/* The prologue check. Lines are NONE where there is none. */
+struct check {
+	int lea, compare, branch;
+	int slow;	   /* first line of the slow path */
+	int call, resume;  /* of __morestack; the `ret` after it */
+	bool keeps_lea;	   /* it is not for the compare: what it computes is used later */
+	bool is_inline;	   /* the slow path follows at once, the branch jumps over it */
+	int64_t need;	   /* bytes that the compiler asks for */
+	int64_t arguments; /* bytes of stack arguments; UNKNOWN: where we made the check */
+};
+
+struct edge;
+
+struct function {
+	struct symbol *symbol;
+	int first, last; /* lines: its label, its last .size or .cfi_endproc */
+	int tail;	 /* after this line more code may follow that belongs to it */
+	bool has_cfi, has_table;
+	bool is_split; /* the compiler made a check */
+	bool is_marked;
+	bool makes_calls, has_code;
+	bool has_dynamic, has_user_calls, has_tls_calls;
+	struct check check;
+	int64_t depth;	       /* bytes below the return address at most, alloca aside */
+	int64_t above_dynamic; /* bytes below an alloca at most */
+	int64_t need;	       /* what the check must find, after all */
+	/* look-ahead */
+	struct edge *edges;
+	struct symbol *body;
+	int64_t path; /* longest path from here to the next checkpoints */
+	int mark;     /* of the search */
+	bool is_checkpoint;
+	const char *reason;
+	bool has_body_label;
+};
+
+struct unit {
+	const char *path;
+	struct view source; /* what .file says */
+	struct view text;
+	struct line *lines;
+	size_t count, room;
+	struct section *sections;
+	size_t section_count, section_room;
+	struct symbol **buckets;
+	size_t bucket_count;
+	struct symbol **symbols;
+	size_t symbol_count, symbol_room;
+	struct function **functions;
+	size_t function_count, function_room;
+	struct thunk *thunks;
+	enum policy policy;
+	int64_t bound;
+	unsigned labels; /* that we made */
+	bool is_clang, is_gcc, is_annotated, has_split_note, has_checks, has_lto, is_intel, has_probes;
+	struct buffer report, end;
+};
+
+/* ---- read.c */
+void read_lines(struct unit *u);
+/* Operands are separated by commas outside of parentheses. An empty view if there is no such operand. */
+struct view operand(const struct line *l, unsigned which);
+struct view last_operand(const struct line *l);
+
+/* ---- symbols.c */
+struct symbol *symbol(struct unit *u, struct view name);
+struct symbol *find_symbol(struct unit *u, struct view name);
+/* The symbol at the beginning of a text; empty if it begins with something else. */
+struct view symbol_prefix(struct view text);
+/* What it finally names, if it is an alias. */
+struct symbol *resolve(struct symbol *s);
+/* The instrumented function of this unit that it names, or NULL. */
+struct function *function_of(struct symbol *s);
+
+/* ---- scan.c */
+void scan(struct unit *u);
+
+/* ---- decode.c */
+void decode(struct unit *u);
+bool mentions(const struct line *l, unsigned regs);
+bool is_string_op(const struct line *l);
+
+/* ---- check.c */
+void find_check(struct unit *u, struct function *f);
+void rewrite_check(struct unit *u, struct function *f);
+void drop_check(struct unit *u, struct function *f);
+void widen_alloca(struct unit *u, struct function *f);
+
+/* ---- mmu.c */
+void emit_probe(struct unit *u, struct function *f, const char *slow, struct buffer *text);
+void finish_probes(struct unit *u);
+
+/* ---- flow.c */
+void follow(struct unit *u, struct function *f);
+
+/* ---- known.c */
+enum known { NOT_KNOWN, KNOWN_SMALL, KNOWN_ROOM, KNOWN_SETJMP, KNOWN_MEM, KNOWN_UNTOUCHED };
+enum known known(struct view name);
+/* Another name for it, or NULL. */
+const char *renamed(struct view name);
+
+/* ---- calls.c */
+void rewrite_calls(struct unit *u, struct function *f);
+
+/* ---- thunks.c */
+/* The name to call instead of s. */
+const char *entry_name(struct unit *u, struct symbol *s);
+const char *room_name(struct unit *u, struct symbol *s);
+void mark_functions(struct unit *u);
+void finish_thunks(struct unit *u);
+
+/* ---- lookahead.c */
+void look_ahead(struct unit **units, size_t count);
+
+/* ---- transform.c */
+/* Everything up to the changes. False: the text is to be used as it is. */
+bool analyse(struct unit *u);
+void transform(struct unit **units, size_t count);
+
+/* ---- write.c */
+void change_before(struct line *l, const char *text);
+void change_after(struct line *l, const char *text);
+void change(struct line *l, const char *text);
+void drop(struct line *l);
+void write_text(const struct unit *u, struct buffer *to);
+/* A label that nobody else has. */
+unsigned new_label(struct unit *u);
+
+/* One line to stderr, and the end. */
+__attribute__((noreturn, format(printf, 3, 4))) void refuse(const struct unit *u, const struct function *f,
+							    const char *format, ...);
+
+#endif
