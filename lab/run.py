@@ -235,7 +235,8 @@ def _skipped(contenders, unable):
     for c in contenders:
         why = unable(c)
         if why:
-            lines.setdefault(f"{'policy ' + c.policy if c.policy else c.title}: {why}", None)
+            what = f"policy {c.policy}" if c.id == f"weft/{c.policy}" else c.title
+            lines.setdefault(f"{what}: {why}", None)
     return list(lines)
 
 

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * D1 summation: 1 + … + n by recursion that no compiler turns into a loop; t threads have n / t of it each, and do it
+ * `laps` times. plain=1: in plain threads.
+ */
+#include "threads.h"
+
+struct job {
+	struct lab_thread base;
+	int64_t first, last, laps, sum;
+};
+
+/* first + … + last; a call per number. */
+static LAB_NOINLINE int64_t sum_up(int64_t first, int64_t last)
+{
+	int64_t rest;
+
+	if (first > last)
+		return 0;
+	rest = sum_up(first + 1, last);
+	LAB_HIDE(rest);
+	return first + rest;
+}
+
+static void *work(void *arg)
+{
+	struct job *job = arg;
+	int64_t i;
+
+	for (i = 0; i < job->laps; i++) {
+		job->sum = sum_up(job->first, job->last);
+		LAB_KEEP(job);
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	enum { FRAME = 16 }; /* a return address and one register */
+	static struct job jobs[LAB_MOST_THREADS];
+	int64_t n = lab_number(argc, argv, "n", 1000000), t = lab_number(argc, argv, "t", 1);
+	int64_t laps = lab_number(argc, argv, "laps", 1), sum = 0, i;
+
+	for (i = 0; i < t && i < LAB_MOST_THREADS; i++)
+		jobs[i] = (struct job){.first = n * i / t + 1, .last = n * (i + 1) / t, .laps = laps};
+	lab_threads_run(jobs, sizeof(*jobs), t, (size_t)(n / t + 1) * FRAME, lab_number(argc, argv, "plain", 0), work);
+	for (i = 0; i < t; i++)
+		sum += jobs[i].sum;
+	return lab_report((uint64_t)(n * laps), sum);
+}

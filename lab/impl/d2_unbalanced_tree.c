@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * D2 unbalanced tree: a balanced binary tree `depth` deep, with a right spine of `spine` nodes below its largest key.
+ * Recursive search; 3 of 10 searches go for the largest key, at the spine's end, the others for a random key of the
+ * balanced part. t threads do n searches each. The result adds up how deep the keys were. plain=1: in plain threads.
+ */
+#include "threads.h"
+
+struct node {
+	struct node *left, *right;
+	int64_t key;
+};
+
+struct job {
+	struct lab_thread base;
+	const struct node *root;
+	int64_t searches, balanced, largest;
+	uint64_t random;
+	int64_t depths;
+};
+
+/* Nodes of the balanced part have the keys 1 … 2^depth - 1, laid out in order of their keys. */
+static struct node *balanced(struct node *nodes, int64_t low, int64_t high)
+{
+	int64_t middle = (low + high) / 2;
+
+	if (low > high)
+		return NULL;
+	nodes[middle] = (struct node){balanced(nodes, low, middle - 1), balanced(nodes, middle + 1, high), middle};
+	return &nodes[middle];
+}
+
+static const struct node *build(int64_t depth, int64_t spine)
+{
+	int64_t keys = (INT64_C(1) << depth) - 1, i;
+	struct node *nodes = malloc((size_t)(keys + spine + 1) * sizeof(*nodes)), *root;
+
+	if (!nodes)
+		lab_die("malloc");
+	root = balanced(nodes, 1, keys);
+	for (i = keys + 1; i <= keys + spine; i++) {
+		nodes[i] = (struct node){NULL, NULL, i};
+		nodes[i - 1].right = &nodes[i];
+	}
+	return root;
+}
+
+/* How many nodes lie on the way to the key, itself included. */
+static LAB_NOINLINE int64_t search(const struct node *node, int64_t key)
+{
+	int64_t below;
+
+	if (node->key == key)
+		return 1;
+	below = search(key < node->key ? node->left : node->right, key);
+	LAB_HIDE(below);
+	return below + 1;
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return *state >> 33;
+}
+
+static void *work(void *arg)
+{
+	struct job *job = arg;
+	int64_t i, key, sum = 0;
+
+	for (i = 0; i < job->searches; i++) {
+		key = 1 + (int64_t)(next_random(&job->random) % (uint64_t)job->balanced);
+		sum += search(job->root, i % 10 < 3 ? job->largest : key);
+	}
+	job->depths = sum;
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	enum { FRAME = 16 }; /* a return address and what aligns the next */
+	static struct job jobs[LAB_MOST_THREADS];
+	int64_t n = lab_number(argc, argv, "n", 10), t = lab_number(argc, argv, "t", 1), sum = 0, i;
+	int64_t depth = lab_number(argc, argv, "depth", 20), spine = lab_number(argc, argv, "spine", 1000000);
+	int64_t keys = (INT64_C(1) << depth) - 1;
+	const struct node *root = build(depth, spine);
+
+	for (i = 0; i < t && i < LAB_MOST_THREADS; i++)
+		jobs[i] = (struct job){
+		    .root = root, .searches = n, .balanced = keys, .largest = keys + spine, .random = (uint64_t)i};
+	lab_threads_run(jobs, sizeof(*jobs), t, (size_t)(depth + spine) * FRAME, lab_number(argc, argv, "plain", 0),
+			work);
+	for (i = 0; i < t; i++)
+		sum += jobs[i].depths;
+	return lab_report((uint64_t)(n * t), sum);
+}
