@@ -36,6 +36,10 @@ enum {
 				    share huge pages, which serves thousands of small stacks that are all in use */
 	WEFT_SAVE_EXCEPTIONS = 1u << 2, /**< keep the C++ exceptions being handled per coroutine: for those that suspend
 					   inside a catch block, or in a destructor during unwinding */
+	/* Not for attributes. */
+	WEFT__COPYING = 1u << 16, /* its frames are moved in and out of a region */
+	WEFT__THROUGH = 1u << 17, /* suspended from below, with such a one inside */
+	WEFT__HOOKED = WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS | WEFT__COPYING,
 };
 
 /** What a coroutine should be like. Zero-initialised means: all defaults. Only read during the call. */
@@ -53,6 +57,7 @@ typedef enum weft_failure {
 	WEFT_NO_FAILURE,
 	WEFT_BUDGET_SPENT,	/**< opening more stack would pass weft_set_budget */
 	WEFT_RESERVATION_SPENT, /**< the stack's reservation is used up */
+	WEFT_MEMORY_SPENT,	/**< copy: no memory for the frames that lay where it was to run */
 } weft_failure_t;
 
 struct weft__slot;
@@ -169,6 +174,55 @@ WEFT_API void weft_reset(weft_coro_t *k, weft_fn_t *fn, void *arg);
  */
 WEFT_API void weft_delete(weft_coro_t *k);
 
+/* ---- multi-shot, and stacks that are copied ------------------------------------------------------------- */
+
+/*
+ * Under the policy "copy" coroutines share the memory that they run in, a region, and are copied out and in. What that
+ * means for pointers into the stack of one:
+ *  - while it runs, or is suspended from below, as everywhere else;
+ *  - while it is suspended: until another coroutine is resumed in the same region, or it is itself. So a request's
+ *    payload can be read, and a reply written, right after weft_resume returned it, before anything else is resumed;
+ *    later, and always if coroutines move between threads, weft_peek and weft_poke find it wherever it is. Builds of
+ *    the library with WEFT_DEBUG=1 fill what is left with 0xdb.
+ * A coroutine belongs to the lowest region of the thread that resumes it first in which nobody runs then, so that a
+ * coroutine and those that it resumes have different ones. Where two share one, they never run at the same time:
+ *  - resuming one inside the other is reported, and ends the process: resume it first where it will be used;
+ *  - resuming it on another thread waits until the other has suspended; if that can never be, it is reported.
+ * Not from signal handlers.
+ */
+
+/**
+ * Make a second suspended coroutine with the same frames, at the same addresses, as a suspended one: each can be
+ * continued from that point once. The frames are the only thing that there are two of: what they point to, heap, files,
+ * locks, is shared, so destructors and free() in both run twice. The clone has the name, user data and flags of the
+ * original and a number of its own; weft_current() in it is the clone, whatever variables say that were set before.
+ * @param k  suspended in its own frames, under the policy "copy"; may be one that has not run yet
+ * @return the clone, owned by the caller, to be given to weft_delete; or NULL with errno
+ *   ENOTSUP  k has another policy; or the program is built with ThreadSanitizer
+ *   EBUSY    k is running, or suspended from below (coroutines inside it would need clones, whose handles lie in the
+ *            frames), or keeps C++ exceptions that are being handled
+ *   EINVAL   k is finished or deleted
+ *   ENOMEM   no memory
+ */
+WEFT_API weft_coro_t *weft_clone(weft_coro_t *k);
+
+/**
+ * The same in place of another coroutine, whose frames are forgotten as in weft_reset: what a search reuses for one try
+ * after the other.
+ * @param c  under the policy "copy", of the same stack size, not running (reported), not k
+ * @return 0, or a negative errno as above; also -EINVAL for an unsuitable c. After -ENOMEM c is at its start.
+ */
+WEFT_API int weft_clone_into(weft_coro_t *c, weft_coro_t *k);
+
+/**
+ * Read from, or write to, the stack of a suspended coroutine, or of those suspended with it, wherever it is now.
+ * With other policies: memcpy.
+ * @param at     an address in its frames, a request's payload for example
+ * @return 0; -EINVAL if k is not suspended or has no such bytes; -ENOMEM: no memory, nothing written
+ */
+WEFT_API int weft_peek(weft_coro_t *k, const void *at, void *to, size_t bytes);
+WEFT_API int weft_poke(weft_coro_t *k, void *at, const void *from, size_t bytes);
+
 /* ---- looking at one ------------------------------------------------------------------------------------ */
 
 /** The coroutine that executes this call, or NULL outside of any. */
@@ -265,7 +319,6 @@ WEFT__INLINE weft_coro_t *weft_deref(weft_ref_t ref)
 
 WEFT_API weft_coro_t *weft__attach_thread(void);
 WEFT_API void weft__before_switch(weft_coro_t *from, weft_coro_t *to);
-WEFT_API void weft__after_switch(weft_coro_t *from);
 WEFT_API WEFT__NORETURN void weft__leave_to(weft_coro_t *k, const void *effect, void *payload);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_not_ancestor(const weft_coro_t *k);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_no_coroutine(const char *what);
@@ -416,12 +469,9 @@ WEFT__INLINE void *weft_switch(weft_coro_t *to, void *value)
 	to->link.parent_fp = from->link.parent_fp;
 	to->link.parent_bx = from->link.parent_bx;
 	weft__become(to);
-	if (weft__unlikely(from->flags & (WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS)))
+	if (weft__unlikely(from->flags & WEFT__HOOKED))
 		weft__before_switch(from, to);
-	value = weft__transfer_hooked(from, to, value);
-	if (weft__unlikely(from->flags & (WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS)))
-		weft__after_switch(from);
-	return value;
+	return weft__transfer_hooked(from, to, value);
 }
 
 /* Out-of-line twins, for languages that cannot inline C: the same contracts. */

@@ -123,6 +123,12 @@ WEFT__INLINE bool weft_returned(weft_request_t r)
  * performer's stack: valid until it is resumed or deleted. */
 #define weft_args(name, r) (weft__args_##name(r))
 
+/**
+ * Set the result of an effect for one coroutine, when others may have run since, or for a clone that was suspended in
+ * the same request: weft_reply_to(k, name, r, value). 0, or a negative errno as weft_poke.
+ */
+#define weft_reply_to(k, name, r, ...) (weft__reply_to_##name((k), (r), __VA_ARGS__))
+
 /** The type of that struct: a handler that resumes before it is done with the arguments copies them. */
 #define weft_args_t(name) struct weft__##name
 
@@ -322,6 +328,9 @@ WEFT_EXTERN_C_END
 	}                                                                                                              \
 	WEFT__IF_VOID(result)()(WEFT__HELPER void weft__reply_##name(weft_request_t r, result weft__value) {           \
 		weft__args_##name(r)->weft__result = WEFT__MOVED(result, weft__value);                                 \
+	}                                                                                                              \
+	WEFT__HELPER int weft__reply_to_##name(weft_coro_t *weft__k, weft_request_t r, result weft__value) {           \
+		return weft_poke(weft__k, &weft__args_##name(r)->weft__result, &weft__value, sizeof weft__value);      \
 	})
 /* clang-format on */
 

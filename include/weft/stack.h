@@ -23,6 +23,8 @@ typedef enum weft_policy {
 	WEFT_HEAP,		 /**< "heap": a block of memory for each call */
 	WEFT_LOOKAHEAD,		 /**< "lookahead": chunks linked at checkpoints chosen at compile time */
 	WEFT_MMU,		 /**< "mmu": chunks linked when a store below the stack faults */
+	WEFT_COPY,		 /**< "copy": frames lie in a region that many share, and are copied out while another
+				    coroutine runs there: see weft/coro.h, weft_clone; 1 MiB */
 	WEFT_POLICY_COUNT
 } weft_policy_t;
 
@@ -38,6 +40,7 @@ typedef struct weft__stack_stats {
 	size_t growths;	   /**< linked: chunks enlarged in place */
 	size_t splits;	   /**< linked: chunks added; heap: blocks that had to be made anew */
 	size_t probes;	   /**< mmu: stores that found the end of a chunk */
+	size_t copied;	   /**< copy: bytes of frames copied, out and in */
 } weft_stack_stats_t;
 
 /**

@@ -196,6 +196,84 @@ FUNCTION(weft__return_saving)
 	jmp	*WEFT_CORO_OUTER_PC(%rdi)
 END(weft__return_saving)
 
+/*
+ * Coroutines whose frames are moved in and out of a region (coro/copying.c). As above, but the C functions run on the
+ * thread's landing: the coroutine's saved stack pointer is of no use, and what lies below the resumer's is another
+ * policy's affair. A thread that has no landing yet uses its resumer's stack.
+ */
+#define ON_LANDING(k) 	movq	weft__tls_landing@gottpoff(%rip), %rax; 	movq	%fs:(%rax), %rax; 	movq	WEFT_LINK_PARENT_SP(k), %rcx; 	addq	$-128, %rcx; 	andq	$-16, %rcx; 	testq	%rax, %rax; 	cmovzq	%rcx, %rax; 	movq	%rax, %rsp
+
+/* In: as any landing pad. The stack pointer is read anew after the call. */
+	.hidden weft__tls_landing
+	.hidden weft__land_copying
+	.hidden weft__enter_copying
+	.hidden weft__fail_copying
+FUNCTION(weft__land_copying)
+	UNWIND_BY(DW_OP_breg5, WEFT_LINK_PARENT_PC)
+	PAD
+	movq	WEFT_LINK_PARENT_PC(%rdi), %rax
+	movq	%rax, WEFT_CORO_OUTER_PC(%rdi) /* before the C function replaces it */
+	movq	%rdi, %r12
+	UNWIND_BY(DW_OP_breg12, WEFT_CORO_OUTER_PC)
+	movq	%rsi, %r13
+	ON_LANDING(%rdi)
+	call	weft__enter_copying
+	movq	%r12, %rdi
+	testb	%al, %al
+	jz	1f
+	movq	WEFT_LINK_SP(%rdi), %rsp
+	movq	%r13, %rsi
+	jmp	*WEFT_CORO_INNER_PC(%rdi)
+1:	movq	WEFT_LINK_PARENT_SP(%rdi), %rsp
+	movq	WEFT_LINK_PARENT_FP(%rdi), %rbp
+	addq	$-128, %rsp
+	andq	$-16, %rsp
+	call	weft__fail_copying
+	ud2
+END(weft__land_copying)
+
+/* In: as any exit. */
+	.hidden weft__return_copying
+	.hidden weft__leave_copying
+FUNCTION(weft__return_copying)
+	UNWIND_BY(DW_OP_breg5, WEFT_CORO_OUTER_PC)
+	PAD
+	movq	%rdi, %r12
+	UNWIND_BY(DW_OP_breg12, WEFT_CORO_OUTER_PC)
+	movq	%rax, %r13
+	movq	%rdx, %r14
+	movq	%rsp, %rbx
+	ON_LANDING(%rdi)
+	call	weft__leave_copying
+	movq	%rbx, %rsp
+	movq	%r14, %rdx
+	movq	%r13, %rax
+	movq	%r12, %rdi
+	jmp	*WEFT_CORO_OUTER_PC(%rdi)
+END(weft__return_copying)
+
+/*
+ * First landing pad of a switch sideways whose sender, in rax, needs more than the plain landing pad that the switch
+ * stored. The sender's outer_pc is where `to` really lands.
+ */
+	.hidden weft__land_switched
+	.hidden weft__switched
+FUNCTION(weft__land_switched)
+	UNWIND_BY(DW_OP_breg5, WEFT_LINK_PARENT_PC)
+	PAD
+	movq	%rdi, %r12
+	UNWIND_BY(DW_OP_breg12, WEFT_LINK_PARENT_PC)
+	movq	%rsi, %r13
+	movq	%rax, %r14
+	movq	%rax, %rdi
+	ON_LANDING(%r12)
+	call	weft__switched
+	movq	WEFT_LINK_SP(%r12), %rsp
+	movq	%r13, %rsi
+	movq	%r12, %rdi
+	jmp	*WEFT_CORO_OUTER_PC(%r14)
+END(weft__land_switched)
+
 /* Where the unwinder finds what to do with an exception that leaves a coroutine. */
 	.section .data.rel.ro.local, "aw", @progbits
 	.p2align 3

@@ -5,7 +5,7 @@
  * A thread's outermost code runs in a root: a coroutine object without a stack of ours, whose parent is NULL and which
  * handles nothing, so that a search for a handler ends there without a special case.
  */
-#include "coro/coro.h"
+#include "coro/copying.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -58,13 +58,17 @@ static void arm(weft_coro_t *k, weft_fn_t *fn, void *arg)
 {
 	struct weft__slot *slot = k->slot;
 
-	/* Memcheck follows the stack pointer from here down, its red zone ahead. */
-	VALGRIND_MAKE_MEM_NOACCESS(slot->chunk.low, (char *)slot - slot->chunk.low);
-	VALGRIND_MAKE_MEM_UNDEFINED((char *)slot - 128, 128);
-	if (weft__unlikely(slot->chunk.limit)) /* a linked stack */
-		weft__chunks_begin(&k->link, slot);
 	k->link.pc = (void *)weft__entry;
 	k->link.sp = slot;
+	if (weft__unlikely(weft__slot_is_record(slot))) {
+		weft__arm_copying(k);
+	} else {
+		/* Memcheck follows the stack pointer from here down, its red zone ahead. */
+		VALGRIND_MAKE_MEM_NOACCESS(slot->chunk.low, (char *)slot - slot->chunk.low);
+		VALGRIND_MAKE_MEM_UNDEFINED((char *)slot - 128, 128);
+	}
+	if (weft__unlikely(slot->chunk.limit)) /* a linked stack */
+		weft__chunks_begin(&k->link, slot);
 	k->link.parent_pc = NULL;
 	k->parent = NULL;
 	k->leaf = k;
@@ -84,6 +88,11 @@ static inline void set_up(weft_coro_t *k, struct weft__slot *slot, struct weft__
 	k->creator = creator ? creator->id : 0;
 	/* Release: the fault handler reads the name and number of an owner that it sees. */
 	atomic_store_explicit(&slot->owner, k, memory_order_release);
+}
+
+void weft__set_up(weft_coro_t *k, struct weft__slot *slot, struct weft__thread *thread, weft_fn_t *fn, void *arg)
+{
+	set_up(k, slot, thread, fn, arg);
 }
 
 weft_coro_t *weft_create(weft_fn_t *fn, void *arg)
@@ -130,7 +139,7 @@ static void apply(weft_coro_t *k, const weft_attr_t *attr)
 {
 	k->name = attr->name;
 	k->user_data = attr->user_data;
-	k->flags = attr->flags;
+	k->flags |= attr->flags;
 	if (k->flags & WEFT__SAVING)
 		weft__arm_saving(k);
 }
@@ -149,6 +158,7 @@ weft_coro_t *weft_create_with(weft_fn_t *fn, void *arg, const weft_attr_t *attr)
 		return NULL;
 	}
 	k = (weft_coro_t *)slot->object;
+	k->flags = 0;
 	set_up(k, slot, weft__tls_thread, fn, arg);
 	apply(k, attr);
 	return k;
@@ -193,6 +203,8 @@ static void bury(weft_coro_t *k)
 		forget_sanitizers(k);
 	if (weft__unlikely(k->link.chunk))
 		weft__chunks_end(&k->link, slot);
+	if (weft__unlikely(weft__slot_is_record(slot)))
+		weft__forget_copied(k);
 	k->link.pc = (void *)weft__in_deleted;
 	k->id = 0;
 	k->slot = NULL;
@@ -228,8 +240,11 @@ static void abandon(weft_coro_t *k, weft_coro_t *leaf)
 {
 	weft_coro_t *orphans = k, *c = leaf, *up;
 
+	k->flags &= ~(uint32_t)WEFT__THROUGH;
 	for (; c != k; c = up) {
 		up = c->parent;
+		if (weft__unlikely(c->flags & WEFT__COPYING))
+			weft__abandon_copied(c);
 		c->link.pc = (void *)weft__in_finished;
 		c->leaf = c;
 		if (made_within(c, k)) {
@@ -330,6 +345,8 @@ void weft_reset(weft_coro_t *k, weft_fn_t *fn, void *arg)
 	drop_frames(k);
 	if (weft__unlikely(k->link.chunk))
 		weft__chunks_end(&k->link, k->slot);
+	if (weft__unlikely(k->flags & WEFT__COPYING))
+		weft__forget_copied(k);
 	arm(k, fn, arg);
 	if (k->flags & WEFT__SAVING)
 		weft__arm_saving(k);
@@ -395,6 +412,9 @@ void *weft__yield_through(weft_coro_t *k, weft_coro_t *self, const void *effect,
 	void *value;
 
 	k->leaf = self;
+	/* Relaxed: the chain is this thread's. */
+	if (weft__unlikely(atomic_load_explicit(&weft__copying_used, memory_order_relaxed)))
+		weft__before_through(k, self);
 	value = weft_arch_yield(&k->link, effect, payload);
 	k->leaf = k;
 	weft__again(self);
@@ -494,14 +514,20 @@ weft_policy_t weft_policy(const weft_coro_t *k)
 
 size_t weft_stack_usable(const weft_coro_t *k)
 {
-	return k->slot ? (size_t)((char *)k->slot - k->slot->chunk.low) : 0;
+	const struct weft__slot *slot = weft__stack_of(k);
+
+	if (slot)
+		return (size_t)((char *)slot - slot->chunk.low);
+	/* Of a region that it will belong to: at least. */
+	return k->slot ? weft__class_bytes(k->slot->class) - weft__guard_size(k->slot->class) - WEFT__PAGE : 0;
 }
 
 bool weft_on_stack(const weft_coro_t *k, const void *address)
 {
+	const struct weft__slot *slot = weft__stack_of(k);
 	const char *at = address;
 
-	if (k->slot && at < (const char *)k->slot && at >= weft__slot_start(k->slot))
+	if (slot && at < (const char *)slot && at >= weft__slot_start(slot))
 		return true;
 	return weft__chunks_have(&k->link, at);
 }
@@ -512,7 +538,8 @@ bool weft_coro_is_valid(const weft_coro_t *k)
 	case WEFT_DELETED:
 		return !k->id;
 	case WEFT_SUSPENDED:
-		return k->id && k->slot && k->leaf && weft_on_stack(k->leaf, (char *)k->link.sp - 1);
+		return k->id && k->slot && k->leaf &&
+		       (k->leaf->flags & WEFT__COPYING || weft_on_stack(k->leaf, (char *)k->link.sp - 1));
 	case WEFT_RUNNING:
 	case WEFT_FINISHED:
 		return k->id && k->slot && k->leaf;

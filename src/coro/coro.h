@@ -25,14 +25,20 @@ WEFT__HIDDEN _Noreturn void weft__leave(weft_coro_t *k, const void *effect, void
 WEFT__HIDDEN void weft__land_saving(void);
 WEFT__HIDDEN void weft__return_saving(void);
 
+WEFT__HIDDEN void weft__land_switched(void);
+
 /* What weft__land_saving and weft__return_saving call. */
 WEFT__HIDDEN void weft__enter_saving(weft_coro_t *k);
 WEFT__HIDDEN void weft__leave_saving(weft_coro_t *k);
+/* What weft__land_switched calls. */
+WEFT__HIDDEN void weft__switched(weft_coro_t *from);
 
 /* For an exception that leaves such a coroutine. */
 void weft__carry_exception(weft_coro_t *k);
 
 enum { WEFT__SAVING = WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS };
+/* Exchange what such a coroutine keeps with the thread's. */
+void weft__exchange_saved(weft_coro_t *k);
 /* Start over at the entry of such a coroutine, with fresh state. */
 void weft__arm_saving(weft_coro_t *k);
 

@@ -25,6 +25,10 @@ void weft__die_misuse(const weft_coro_t *k, enum weft__misuse what)
 	else if (k->failure == WEFT_BUDGET_SPENT)
 		weft__line_text(&line,
 				": it failed, the stack budget was spent; raise WEFT_BUDGET or look for &weft_failed");
+	else if (k->failure == WEFT_MEMORY_SPENT)
+		weft__line_text(&line,
+				": it failed, there was no memory for the frames that lay where it runs; look for "
+				"&weft_failed");
 	else if (k->failure)
 		weft__line_text(
 		    &line, ": it failed, its stack was spent; raise weft_attr.stack_size or look for &weft_failed");

@@ -2,7 +2,7 @@
 /*
  * Coroutines that keep more than the registers: WEFT_SAVE_FPU, WEFT_SAVE_EXCEPTIONS. The object has room for one copy
  * of the state; entering and leaving exchange it with the thread's. A switch sideways passes through neither landing
- * pad nor return of the coroutine it leaves, and does the same by hand.
+ * pad nor return of the coroutine it leaves: it does the one by hand, and puts weft__land_switched before the landing.
  */
 #include "arch/fpu.h"
 #include "coro/coro.h"
@@ -28,7 +28,7 @@ static void exchange_exceptions(weft_coro_t *k)
 	k->exceptions[1] = (void *)(uintptr_t)ours.uncaught;
 }
 
-static void exchange(weft_coro_t *k)
+void weft__exchange_saved(weft_coro_t *k)
 {
 	if (k->flags & WEFT_SAVE_FPU) {
 		uint64_t ours = weft__fpu_get();
@@ -52,30 +52,30 @@ void weft__arm_saving(weft_coro_t *k)
 
 void weft__enter_saving(weft_coro_t *k)
 {
-	exchange(k);
+	weft__exchange_saved(k);
 	k->outer_pc = k->link.parent_pc;
 	k->link.parent_pc = (void *)weft__return_saving;
 }
 
 void weft__leave_saving(weft_coro_t *k)
 {
-	exchange(k);
+	weft__exchange_saved(k);
 	if (k->link.pc == (void *)weft__in_finished)
 		return;
 	k->inner_pc = k->link.pc;
 	k->link.pc = (void *)weft__land_saving;
 }
 
+/* The transfer stores the plain landing pad of `from`: whoever lands in `to` corrects that first. */
 void weft__before_switch(weft_coro_t *from, weft_coro_t *to)
 {
 	to->link.parent_pc = from->outer_pc;
-	exchange(from);
-}
-
-/* `from` was continued at the plain landing pad that its switch left in its pc. */
-void weft__after_switch(weft_coro_t *from)
-{
-	weft__enter_saving(from);
+	if (from->flags & WEFT__SAVING)
+		weft__exchange_saved(from);
+	if (weft_state(to) != WEFT_SUSPENDED)
+		return; /* which is about to be reported */
+	from->outer_pc = to->link.pc;
+	to->link.pc = (void *)weft__land_switched;
 }
 
 /* An exception leaves k: it counts where it goes. */

@@ -4,12 +4,14 @@
 #include "os/os.h"
 
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "internal/faults.h"
@@ -130,6 +132,28 @@ void *weft__os_alloc(size_t bytes)
 void weft__os_free(void *start, size_t bytes)
 {
 	munmap(start, bytes);
+}
+
+/* Taking rights away from a page that is in use interrupts all processors that run the process. */
+static void barrier_by_protection(void)
+{
+	static char page[2 * WEFT__PAGE];
+	char *start = (char *)(((uintptr_t)page + WEFT__PAGE - 1) & ~(uintptr_t)(WEFT__PAGE - 1));
+
+	(void)mprotect(start, WEFT__PAGE, PROT_READ | PROT_WRITE);
+	__atomic_fetch_add(start, 1, __ATOMIC_SEQ_CST);
+	(void)mprotect(start, WEFT__PAGE, PROT_READ);
+	(void)mprotect(start, WEFT__PAGE, PROT_READ | PROT_WRITE);
+}
+
+void weft__os_barrier(void)
+{
+	if (!syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0))
+		return;
+	if (errno == EPERM && !syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) &&
+	    !syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0))
+		return;
+	barrier_by_protection();
 }
 
 int weft__os_alt_stack_enter(void **memory)

@@ -40,6 +40,9 @@ size_t weft__os_address_limit(void);
 void *weft__os_alloc(size_t bytes);
 void weft__os_free(void *start, size_t bytes);
 
+/* Each running thread of the process executes a full memory barrier before this returns. */
+void weft__os_barrier(void);
+
 /* Give the calling thread an alternate signal stack, unless it has one. */
 int weft__os_alt_stack_enter(void **memory);
 /* Take it back, unless somebody replaced it. */

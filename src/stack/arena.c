@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "stack/copy.h"
 #include "stack/policy.h"
 
 #define SPAN_BYTES ((size_t)1 << arena.span_shift)
@@ -50,7 +51,7 @@ const struct weft__policy *const weft__policies[WEFT_POLICY_COUNT] = {
     [WEFT_FIXED] = &weft__fixed,   [WEFT_OVERCOMMIT] = &weft__overcommit,
     [WEFT_COMMIT] = &weft__commit, [WEFT_SEGMENTED] = &weft__segmented,
     [WEFT_HEAP] = &weft__heap,	   [WEFT_LOOKAHEAD] = &weft__lookahead,
-    [WEFT_MMU] = &weft__mmu,
+    [WEFT_MMU] = &weft__mmu,	   [WEFT_COPY] = &weft__copy,
 };
 
 /* ---- reserving ----------------------------------------------------------------------------------------- */
@@ -208,7 +209,9 @@ struct weft__slot *weft__arena_find(const void *address)
 		return NULL;
 	/* Acquire: pairs with the release in map_span. */
 	class = atomic_load_explicit(&arena.span[i].class_plus_1, memory_order_acquire);
-	if (!class)
+	if (class == WEFT__SPAN_OF_RECORDS)
+		return weft__copied_find(span_start(i), address);
+	if (!class || class > WEFT__CLASSES)
 		return NULL;
 	class -= 1;
 	span = span_start(arena.span[i].head);
@@ -248,6 +251,34 @@ static int map_span(weft_policy_t policy, unsigned number, struct size_class *cl
 		atomic_store_explicit(&arena.span[i].class_plus_1, (unsigned char)(number + 1), memory_order_release);
 	}
 	return 0;
+}
+
+char *weft__arena_take_span(enum weft__span_use use, size_t *bytes)
+{
+	char *start = NULL;
+	size_t i;
+
+	lock();
+	i = arena.used_spans;
+	if (i < arena.spans && !weft__os_map(span_start(i), SPAN_BYTES, false, true, false)) {
+		start = span_start(i);
+		*bytes = SPAN_BYTES;
+		arena.span[i].head = (uint32_t)i;
+		/* Release: pairs with the acquire in weft__arena_find. */
+		atomic_store_explicit(&arena.span[i].class_plus_1, (unsigned char)use, memory_order_release);
+		arena.used_spans++;
+	}
+	unlock();
+	return start;
+}
+
+void weft__arena_each_span(enum weft__span_use use, void (*visit)(char *start, size_t bytes))
+{
+	lock();
+	for (size_t i = 0; i < arena.used_spans; i++)
+		if (atomic_load_explicit(&arena.span[i].class_plus_1, memory_order_relaxed) == use)
+			visit(span_start(i), SPAN_BYTES);
+	unlock();
 }
 
 /* Where the next slot lies: a cold one, else a new one. */
@@ -326,11 +357,12 @@ bool weft__arena_chill(struct weft__slot *slot)
 	struct size_class *class = &arena.classes[policy][slot->class];
 	const struct weft__policy *how = weft__policies[policy];
 	char *start = weft__slot_start(slot);
-	uint32_t number = number_of(start, slot->class);
+	uint32_t number;
 	bool done = false;
 
-	if (slot->class == WEFT__TINY_CLASS)
+	if (slot->class == WEFT__TINY_CLASS || how->cut) /* no pages of its own */
 		return false;
+	number = number_of(start, slot->class);
 	lock();
 	if (!class->cold)
 		class->cold = weft__os_alloc(arena.spans * SPAN_BYTES / stride_of(slot->class) * sizeof *class->cold);
@@ -373,7 +405,8 @@ void weft__arena_each(void (*visit)(struct weft__slot *slot))
 	for (size_t i = 0; i < arena.used_spans; i++) {
 		unsigned class = atomic_load_explicit(&arena.span[i].class_plus_1, memory_order_relaxed);
 
-		if (class && arena.span[i].head == i) /* of a slot of several spans only the first */
+		if (class && class <= WEFT__CLASSES &&
+		    arena.span[i].head == i) /* of a slot of several spans only the first */
 			visit_span(i, class - 1, visit);
 	}
 	unlock();

@@ -156,6 +156,8 @@ const char *weft_policy_unavailable(weft_policy_t policy)
 {
 	if ((unsigned)policy >= WEFT_POLICY_COUNT)
 		return "no such policy";
+	if (weft__policies[policy] && weft__policies[policy]->unavailable && weft__policies[policy]->unavailable())
+		return weft__policies[policy]->unavailable();
 	return weft__arena_open();
 }
 

@@ -91,12 +91,18 @@ struct weft__policy {
 	int (*prepare)(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low);
 	/* Give the memory of a free slot back, the object's included. */
 	void (*discard)(const struct weft__policy *self, struct weft__slot *slot);
+	/* Policies whose coroutines have no stack of their own: make `count` slots at most that hold an object and
+	 * nothing else, as weft__arena_cut does with those of all others. */
+	int (*cut)(weft_policy_t policy, unsigned class, unsigned count, struct weft__slot **list);
+	/* NULL, or why it cannot be used here; may be absent. */
+	const char *(*unavailable)(void);
 	/* A fault at `address`, above the slot's first byte. Runs in a signal handler: only async-signal-safe calls. */
 	enum weft__fault (*fault)(struct weft__slot *slot, char *address);
 };
 
 extern const struct weft__policy weft__fixed, weft__overcommit, weft__commit;
 extern const struct weft__policy weft__segmented, weft__heap, weft__lookahead, weft__mmu;
+extern const struct weft__policy weft__copy;
 extern const struct weft__policy *const weft__policies[WEFT_POLICY_COUNT]; /* [0] is NULL */
 
 /* ---- geometry ------------------------------------------------------------------------------------------- */
@@ -158,6 +164,11 @@ struct weft__slot *weft__arena_find(const void *address);
 /* Async-signal-safe. Is it an address of the arena? */
 bool weft__arena_has(const void *address);
 
+/* A span for other things than stacks: fresh zero pages, never given back. NULL if there is none. */
+enum weft__span_use { WEFT__SPAN_OF_BUFFERS = WEFT__CLASSES + 1, WEFT__SPAN_OF_RECORDS };
+char *weft__arena_take_span(enum weft__span_use use, size_t *bytes);
+void weft__arena_each_span(enum weft__span_use use, void (*visit)(char *start, size_t bytes));
+
 /* Give a free slot's memory back and remember it as cold; false if there is no room to remember it. */
 bool weft__arena_chill(struct weft__slot *slot);
 
@@ -177,6 +188,19 @@ struct weft__bin {
 	uint8_t policy, class;
 };
 
+/* A free buffer: see buffers.h. `batch` and `in_batch` are the first of a batch's. */
+struct weft__buffer {
+	struct weft__buffer *next, *batch;
+	uint32_t in_batch;
+};
+struct weft__buffer_list {
+	struct weft__buffer *head;
+	uint32_t count, limit;
+};
+enum { WEFT__BUFFER_CLASSES = 64 + 8 };
+
+struct weft__region;
+
 /*
  * What a thread keeps. In the list of all threads from attach to exit.
  */
@@ -189,6 +213,12 @@ struct weft__thread {
 	struct weft__thread *next, *previous;
 	void *alt_stack;
 	char small_stack[WEFT_SMALL_STACK] __attribute__((aligned(64))); /* where linked stacks grow */
+
+	struct weft__buffer_list buffers[WEFT__BUFFER_CLASSES];
+	/* copy: its regions by size, lowest first; the region that it waits for; bytes that it has copied. */
+	struct weft__region *regions[WEFT__CLASSES];
+	struct weft__region *waits_for;
+	_Atomic uint64_t copied;
 };
 
 extern __thread struct weft__thread *weft__tls_thread __attribute__((tls_model("initial-exec")));

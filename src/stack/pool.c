@@ -15,8 +15,9 @@
 #include <time.h>
 
 #include "arch/vectors.h"
+#include "stack/buffers.h"
 #include "stack/config.h"
-#include "stack/policy.h"
+#include "stack/copy.h"
 
 #ifdef WEFT_HAVE_VALGRIND
 #include <valgrind/valgrind.h>
@@ -39,6 +40,7 @@ static struct {
 	struct warm warm[WEFT_POLICY_COUNT][WEFT__CLASSES];
 	size_t out[WEFT_POLICY_COUNT], high_water[WEFT_POLICY_COUNT]; /* slots that threads have, in use or in bins */
 	struct weft__thread *threads;
+	size_t copied; /* by threads that ended */
 	uint64_t next_id;
 	pthread_key_t at_exit;
 	bool has_key;
@@ -202,7 +204,8 @@ static struct weft__slot *cut(struct weft__bin *bin, size_t *count, int *error)
 {
 	struct weft__slot *batch = NULL;
 	unsigned most = bin->limit / 2 < 32 ? bin->limit / 2 : 32;
-	int made = weft__arena_cut((weft_policy_t)bin->policy, bin->class, most, &batch);
+	const struct weft__policy *how = weft__policies[bin->policy];
+	int made = (how->cut ? how->cut : weft__arena_cut)((weft_policy_t)bin->policy, bin->class, most, &batch);
 
 	if (made < 0) {
 		*error = made;
@@ -248,7 +251,7 @@ static void give_batch(struct weft__bin *bin, uint32_t count)
 	lock();
 	warm_push(warm, batch, count);
 	pool.out[bin->policy] -= count;
-	excess = warm_excess(warm, to_keep(warm, bin->class));
+	excess = weft__policies[bin->policy]->cut ? NULL : warm_excess(warm, to_keep(warm, bin->class));
 	unlock();
 	chill(excess);
 }
@@ -308,11 +311,14 @@ static void detach(void *argument)
 
 	weft__linked_detach();
 	drain_bins(thread);
+	weft__regions_leave(thread);
+	weft__buffers_drain(thread);
 	weft__tls_thread = NULL;
 	lock();
 	if (thread->next)
 		thread->next->previous = thread->previous;
 	*(thread->previous ? &thread->previous->next : &pool.threads) = thread->next;
+	pool.copied += thread->copied;
 	unlock();
 	weft__os_alt_stack_leave(thread->alt_stack);
 	weft__os_free(thread, sizeof *thread);
@@ -389,9 +395,11 @@ size_t weft_stack_trim(void)
 	if (weft__tls_thread) {
 		weft__system_trim();
 		drain_bins(weft__tls_thread);
+		weft__buffers_drain(weft__tls_thread);
 	}
+	bytes += weft__buffers_trim();
 	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)
-		for (int c = 0; c < WEFT__TINY_CLASS; c++) {
+		for (int c = 0; c < WEFT__TINY_CLASS && !weft__policies[policy]->cut; c++) {
 			lock();
 			excess = warm_excess(&pool.warm[policy][c], 0);
 			unlock();
@@ -422,6 +430,18 @@ static size_t count_binned(weft_policy_t policy)
 	return n;
 }
 
+static size_t count_copied(void)
+{
+	size_t bytes;
+
+	lock();
+	bytes = pool.copied;
+	for (struct weft__thread *thread = pool.threads; thread; thread = thread->next)
+		bytes += atomic_load_explicit(&thread->copied, memory_order_relaxed); /* a statistic */
+	unlock();
+	return bytes;
+}
+
 int weft_stack_stats(weft_policy_t policy, weft_stack_stats_t *stats)
 {
 	size_t binned;
@@ -438,6 +458,8 @@ int weft_stack_stats(weft_policy_t policy, weft_stack_stats_t *stats)
 	stats->high_water = pool.high_water[policy];
 	unlock();
 	stats->reserved = weft__arena_reserved(policy);
+	if (weft__policies[policy]->cut)
+		stats->copied = count_copied();
 	stats->committed = atomic_load_explicit(weft__policies[policy]->committed, memory_order_relaxed);
 	weft__fault_stats(policy, stats);
 	weft__linked_stats(policy, stats);

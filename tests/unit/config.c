@@ -13,8 +13,8 @@ struct setting {
 	{                                                                                                              \
 		value, WEFT_OVERCOMMIT, 256 * 1024,                                                                    \
 		    "weft: WEFT_STACK=" value                                                                          \
-		    " is ignored: say one of fixed, overcommit, commit, segmented, heap, lookahead, mmu, with :size "  \
-		    "up to 1G if you like (commit:256K)\n"                                                             \
+		    " is ignored: say one of fixed, overcommit, commit, segmented, heap, lookahead, mmu, copy, with "  \
+		    ":size up to 1G if you like (commit:256K)\n"                                                       \
 	}
 
 static const struct setting settings[] = {

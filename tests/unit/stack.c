@@ -8,6 +8,11 @@
 
 #include "unit.h"
 
+/* The policies that give each coroutine a stack of its own; tests/copy has the other. */
+#define EACH_WITH_STACKS(policy)                                                                                       \
+	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)                                                     \
+		if (!weft__policies[policy]->cut)
+
 static struct weft__bin *bin_of(weft_policy_t policy, unsigned class)
 {
 	return &weft__thread()->bins[policy][class];
@@ -71,11 +76,11 @@ static void geometry_of(weft_policy_t policy, unsigned class)
 static void geometry(void **state)
 {
 	(void)state;
-	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)
-		for (size_t size = 16 << 10; size <= 64 << 20; size *= 4) {
-			geometry_of((weft_policy_t)policy, weft__class((weft_policy_t)policy, size, true));
-			geometry_of((weft_policy_t)policy, weft__class((weft_policy_t)policy, size, false));
-		}
+	EACH_WITH_STACKS(policy)
+	for (size_t size = 16 << 10; size <= 64 << 20; size *= 4) {
+		geometry_of((weft_policy_t)policy, weft__class((weft_policy_t)policy, size, true));
+		geometry_of((weft_policy_t)policy, weft__class((weft_policy_t)policy, size, false));
+	}
 }
 
 static size_t guard_of(size_t size)
@@ -191,7 +196,8 @@ static void statistics(void **state)
 	(void)state;
 	assert_int_equal(weft_stack_stats(WEFT_POLICY_COUNT, &(weft_stack_stats_t){0}), -EINVAL);
 	assert_int_equal(weft_stack_stats((weft_policy_t)-1, &(weft_stack_stats_t){0}), -EINVAL);
-	for (int p = 1; p < WEFT_POLICY_COUNT; p++) {
+	EACH_WITH_STACKS(p)
+	{
 		weft_policy_t policy = (weft_policy_t)p;
 		weft_stack_stats_t before = stats_of(policy), during, after;
 		weft_coro_t *k[100];
@@ -279,7 +285,8 @@ static bool writable(char *address)
 static void guards(void **state)
 {
 	(void)state;
-	for (int p = 1; p < WEFT_POLICY_COUNT; p++) {
+	EACH_WITH_STACKS(p)
+	{
 		weft_coro_t *k = make((weft_policy_t)p, 128 << 10, 0);
 
 		assert_false(writable(k->slot->chunk.low - 1));

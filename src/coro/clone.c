@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Multi-shot: a second coroutine with the frames of a suspended one. Both share an image of them until they run, so
+ * that a clone costs an object, and its first resume what any resume costs that finds another's frames in the region.
+ * And reading and writing the frames of a suspended one wherever they are.
+ */
+#include "coro/copying.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Present if the program is built with ThreadSanitizer, which keeps a record of each call that has not returned. */
+void *__tsan_create_fiber(unsigned flags) __attribute__((weak));
+
+/* ---- cloning --------------------------------------------------------------------------------------------------- */
+
+/* 0, or why it has no clones. */
+static int refusal(const weft_coro_t *k)
+{
+	weft_state_t state = weft_state(k);
+
+	if (state == WEFT_FINISHED || state == WEFT_DELETED)
+		return -EINVAL;
+	if (!(k->flags & WEFT__COPYING) || __tsan_create_fiber)
+		return -ENOTSUP;
+	if (state == WEFT_RUNNING || k->leaf != k)
+		return -EBUSY;
+	if (k->flags & WEFT_SAVE_EXCEPTIONS && (k->exceptions[0] || k->exceptions[1]))
+		return -EBUSY;
+	return 0;
+}
+
+/* `to` gets the frames of `from`, parked. */
+static bool share(struct weft__thread *me, struct weft__copied *from, struct weft__copied *to)
+{
+	struct weft__region *region = from->region;
+	struct weft__image *image;
+	int before;
+
+	if (!region) /* it has none yet */
+		return true;
+	before = weft__region_hold(region, me, false);
+	if (weft__unlikely(before == WEFT__REGION_OTHERS)) {
+		/* Other threads may be counting holders of its image; but it will not go while `from` holds it. */
+		image = weft__image_again(me, from->image);
+	} else {
+		image = weft__image_of(me, region, from);
+		if (image) {
+			image->holders++;
+			region->members++;
+		}
+		weft__region_leave(region, me, before);
+	}
+	if (!image)
+		return false;
+	if (weft__unlikely(before == WEFT__REGION_OTHERS))
+		atomic_fetch_sub_explicit(&region->left, 1, memory_order_relaxed); /* a count */
+	to->region = region;
+	to->sp = from->sp;
+	to->image = image;
+	return true;
+}
+
+/* All but its identity and its place; the object of `c` has a slot. */
+static void imitate(weft_coro_t *c, const weft_coro_t *k)
+{
+	c->link.fp = k->link.fp;
+	c->link.bx = k->link.bx;
+	c->inner_pc = k->inner_pc;
+	c->fn = k->fn;
+	c->arg = k->arg;
+	c->name = k->name;
+	c->user_data = k->user_data;
+	c->flags = k->flags;
+	c->fpu = k->fpu;
+	c->exceptions[0] = c->exceptions[1] = NULL;
+}
+
+weft_coro_t *weft_clone(weft_coro_t *k)
+{
+	struct weft__thread *me = weft__thread();
+	struct weft__slot *slot;
+	weft_coro_t *c;
+	int error = refusal(k);
+
+	if (!error) {
+		error = -ENOMEM;
+		slot = me ? weft__slot_take(&me->bins[k->slot->policy][k->slot->class], &error) : NULL;
+		if (slot) {
+			c = (weft_coro_t *)slot->object;
+			c->flags = 0;
+			weft__set_up(c, slot, me, k->fn, k->arg);
+			imitate(c, k);
+			if (weft__likely(share(me, weft__copied_of(k), weft__copied_of(c))))
+				return c;
+			weft_delete(c);
+		}
+	}
+	errno = -error;
+	return NULL;
+}
+
+int weft_clone_into(weft_coro_t *c, weft_coro_t *k)
+{
+	struct weft__thread *me = weft__thread();
+	int error = refusal(k);
+
+	if (error)
+		return error;
+	if (c == k || weft_state(c) == WEFT_DELETED || !(c->flags & WEFT__COPYING) || c->slot->class != k->slot->class)
+		return -EINVAL;
+	if (!me)
+		return -ENOMEM;
+	weft_reset(c, k->fn, k->arg);
+	imitate(c, k);
+	if (weft__likely(share(me, weft__copied_of(k), weft__copied_of(c))))
+		return 0;
+	weft_reset(c, k->fn, k->arg);
+	return -ENOMEM;
+}
+
+/* ---- reading and writing frames -------------------------------------------------------------------------------- */
+
+/* Which of the chain that k heads has the address on its stack, and is not where it was; NULL: it is there. */
+static struct weft__copied *whose(const weft_coro_t *k, const char *at)
+{
+	for (const weft_coro_t *c = k->leaf;; c = c->parent) {
+		if (c->flags & WEFT__COPYING && weft_on_stack(c, at))
+			return weft__copied_of(c);
+		if (c == k)
+			return NULL;
+	}
+}
+
+/* Its image may be read by others: it gets one that nobody else has. */
+static bool own_image(struct weft__thread *me, struct weft__copied *c)
+{
+	struct weft__image *image = weft__image_again(me, c->image);
+
+	if (!image)
+		return false;
+	weft__image_drop_later(c->region, c->image);
+	c->image = image;
+	return true;
+}
+
+/* Where the byte that belongs at `at` is now; to be written if `writes`. NULL: no memory. */
+static char *find(struct weft__thread *me, struct weft__copied *c, char *at, int before, bool writes)
+{
+	size_t below_top = (size_t)(weft__region_top(c->region) - at);
+
+	if (before != WEFT__REGION_OTHERS) {
+		if (c->region->occupant == c)
+			return at;
+		if (writes && c->image->holders > 1 && before == WEFT__REGION_IDLE)
+			return weft__bring_in(me, c->region, c) ? at : NULL;
+	}
+	if (writes && c->image->holders > 1 && !own_image(me, c))
+		return NULL;
+	return c->image->frames + (c->image->bytes - below_top);
+}
+
+static int move(weft_coro_t *k, char *at, void *here, size_t bytes, bool writes)
+{
+	struct weft__thread *me = weft__thread();
+	struct weft__copied *c;
+	char *place;
+	int before;
+
+	if (weft_state(k) != WEFT_SUSPENDED)
+		return -EINVAL;
+	c = whose(k, at);
+	if (!c) {
+		memcpy(writes ? at : here, writes ? here : at, bytes);
+		return 0;
+	}
+	if (!c->sp || at < c->sp - WEFT__RED_ZONE || bytes > (size_t)(weft__region_top(c->region) - at))
+		return -EINVAL;
+	if (!me)
+		return -ENOMEM;
+	before = weft__region_hold(c->region, me, false);
+	place = find(me, c, at, before, writes);
+	if (place)
+		memcpy(writes ? place : here, writes ? here : place, bytes);
+	if (before != WEFT__REGION_OTHERS)
+		weft__region_leave(c->region, me, before);
+	return place ? 0 : -ENOMEM;
+}
+
+int weft_peek(weft_coro_t *k, const void *at, void *to, size_t bytes)
+{
+	return move(k, (char *)at, to, bytes, false);
+}
+
+int weft_poke(weft_coro_t *k, void *at, const void *from, size_t bytes)
+{
+	return move(k, at, (void *)from, bytes, true);
+}

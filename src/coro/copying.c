@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Coroutines whose frames are moved in and out of a shared region (stack/copy.h says when, and how threads share one).
+ *
+ * Such a coroutine's pc is weft__land_copying while it is suspended; its parent_pc is weft__return_copying while it
+ * runs. Both call the functions here on the thread's landing: a stack of their own. The saved stack pointer of a
+ * suspended one points there too, because a signal may arrive between the load of the stack pointer and the landing,
+ * when the region still holds another's frames. (The landing is the one of the thread that suspended it. Another thread
+ * that resumes it uses that for two instructions; only if both threads are interrupted exactly there do they meet.)
+ *
+ * A chain that is suspended from below may have such coroutines inside: then its outermost one takes part, whatever its
+ * own policy is, until it is resumed (WEFT__THROUGH).
+ */
+#include "coro/copying.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef WEFT_HAVE_VALGRIND
+#include <valgrind/memcheck.h>
+#else
+#define RUNNING_ON_VALGRIND 0
+#define VALGRIND_MAKE_MEM_NOACCESS(start, bytes) ((void)0)
+#define VALGRIND_MAKE_MEM_DEFINED_IF_ADDRESSABLE(start, bytes) ((void)0)
+#define VALGRIND_MAKE_MEM_UNDEFINED(start, bytes) ((void)0)
+#endif
+
+atomic_bool weft__copying_used;
+
+static bool on_valgrind;
+static char *first_landing; /* for threads that have no memory for one */
+
+/* ---- messages -------------------------------------------------------------------------------------------------- */
+
+static WEFT__COLD _Noreturn void die_occupied(const weft_coro_t *k, const struct weft__region *region)
+{
+	struct weft__line line;
+
+	weft__line_coro(&line, "cannot resume", k);
+	weft__line_text(&line, ": its frames belong where those of the running coroutine \"");
+	weft__line_text(&line, weft_name(region->occupant->slot.owner));
+	weft__line_text(&line, "\" (#");
+	weft__line_number(&line, weft_id(region->occupant->slot.owner));
+	weft__line_text(&line, ") lie; resume it first at the depth where it will be needed, or use another policy");
+	weft__line_die(&line);
+}
+
+static WEFT__COLD _Noreturn void die_deadlock(const weft_coro_t *k)
+{
+	struct weft__line line;
+
+	weft__line_coro(&line, "cannot resume", k);
+	weft__line_text(&line,
+			": another thread runs a coroutine where its frames belong, and waits for this thread in the "
+			"same way; use another policy for coroutines that move between threads");
+	weft__line_die(&line);
+}
+
+/* ---- moving frames --------------------------------------------------------------------------------------------- */
+
+/* Both 64-aligned, whole lines. */
+static inline void copy_lines(char *to, const char *from, size_t bytes)
+{
+	typedef long long line __attribute__((vector_size(16), may_alias));
+
+	if (weft__unlikely(bytes > 2048)) {
+		memcpy(to, from, bytes);
+		return;
+	}
+	for (size_t i = 0; i < bytes; i += 64) {
+		const line *in = (const line *)(from + i);
+		line *out = (line *)(to + i);
+		line a = in[0], b = in[1], c = in[2], d = in[3];
+
+		out[0] = a;
+		out[1] = b;
+		out[2] = c;
+		out[3] = d;
+	}
+}
+
+static inline void count(struct weft__thread *me, size_t bytes)
+{
+	/* Only this thread writes it. */
+	uint64_t sum = atomic_load_explicit(&me->copied, memory_order_relaxed) + bytes;
+
+	atomic_store_explicit(&me->copied, sum, memory_order_relaxed);
+}
+
+/* The lowest line that frames down to `sp` may use. */
+static inline char *lowest(struct weft__region *region, const char *sp)
+{
+	char *low = (char *)((uintptr_t)(sp - WEFT__RED_ZONE) & ~(uintptr_t)63);
+
+	return weft__likely(low >= weft__region_slot(region)->chunk.low) ? low : weft__region_slot(region)->chunk.low;
+}
+
+static inline void drop_image(struct weft__thread *me, struct weft__image *image)
+{
+	if (!--image->holders)
+		weft__buffer_give(me, image, image->class, sizeof *image + image->bytes);
+}
+
+static inline struct weft__image *new_image(struct weft__thread *me, size_t bytes)
+{
+	unsigned class = weft__buffer_class(sizeof(struct weft__image) + bytes);
+	struct weft__image *image = weft__buffer_take(me, class, sizeof *image + bytes);
+
+	if (weft__unlikely(!image))
+		return NULL;
+	image->holders = 1;
+	atomic_init(&image->late, 0);
+	image->class = class;
+	image->bytes = bytes;
+	return image;
+}
+
+static WEFT__COLD void reveal(char *low, size_t bytes)
+{
+	(void)low;
+	(void)bytes;
+	VALGRIND_MAKE_MEM_UNDEFINED(low, bytes < 64 + WEFT__RED_ZONE ? bytes : 64);
+}
+
+/* An image of what lies in the region. */
+static inline struct weft__image *take_image(struct weft__thread *me, struct weft__region *region, const char *sp)
+{
+	char *low = lowest(region, sp);
+	size_t bytes = (size_t)(weft__region_top(region) - low);
+	struct weft__image *image = new_image(me, bytes);
+
+	if (weft__unlikely(!image))
+		return NULL;
+	if (weft__unlikely(on_valgrind))
+		reveal(low, (size_t)(sp - WEFT__RED_ZONE - low));
+	copy_lines(image->frames, low, bytes);
+	count(me, bytes);
+	return image;
+}
+
+static WEFT__COLD bool changed(struct weft__region *region, const struct weft__image *image)
+{
+	return memcmp(weft__region_top(region) - image->bytes, image->frames, image->bytes) != 0;
+}
+
+/* The occupant leaves the region: what it may still need gets an image. */
+static inline bool save_occupant(struct weft__thread *me, struct weft__region *region)
+{
+	struct weft__copied *c = region->occupant;
+	struct weft__image *image;
+
+	/* With an image (it was cloned) only what was written since, a reply say, makes a new one necessary. */
+	if (c->image && weft__likely(!changed(region, c->image)))
+		return true;
+	image = take_image(me, region, c->sp);
+	if (weft__unlikely(!image))
+		return false;
+	if (c->image)
+		drop_image(me, c->image);
+	c->image = image;
+	return true;
+}
+
+static WEFT__COLD void drop_dropped(struct weft__thread *me, struct weft__region *region)
+{
+	struct weft__image *image = atomic_exchange(&region->dropped, NULL), *next;
+
+	for (; image; image = next) {
+		next = image->next;
+		/* From here on it may be in the list again. */
+		image->holders -= atomic_exchange(&image->late, 0) - 1;
+		drop_image(me, image);
+	}
+}
+
+void weft__image_drop_later(struct weft__region *region, struct weft__image *image)
+{
+	if (atomic_fetch_add(&image->late, 1)) /* it is in the list */
+		return;
+	image->next = atomic_load(&region->dropped);
+	while (!atomic_compare_exchange_weak(&region->dropped, &image->next, image))
+		;
+}
+
+struct weft__image *weft__image_of(struct weft__thread *me, struct weft__region *region, struct weft__copied *c)
+{
+	if (!c->image)
+		return c->image = take_image(me, region, c->sp);
+	if (region->occupant == c && !save_occupant(me, region))
+		return NULL;
+	return c->image;
+}
+
+struct weft__image *weft__image_again(struct weft__thread *me, const struct weft__image *image)
+{
+	struct weft__image *again = new_image(me, image->bytes);
+
+	if (again)
+		memcpy(again->frames, image->frames, image->bytes);
+	return again;
+}
+
+#if WEFT_DEBUG
+/* Pointers into the stacks of others find this. */
+static void poison(char *low, char *high)
+{
+	if (low < high)
+		memset(low, 0xdb, (size_t)(high - low));
+}
+#else
+#define poison(low, high) ((void)(low), (void)(high))
+#endif
+
+/* Who lay there is gone or saved. */
+static inline void load(struct weft__thread *me, struct weft__region *region, struct weft__copied *c)
+{
+	char *top = weft__region_top(region);
+	char *low = lowest(region, c->sp);
+
+	if (region->occupant && region->occupant->sp)
+		poison(lowest(region, region->occupant->sp), low);
+	if (weft__unlikely(on_valgrind)) {
+		VALGRIND_MAKE_MEM_NOACCESS(weft__region_slot(region)->chunk.low,
+					   (size_t)(top - weft__region_slot(region)->chunk.low));
+		VALGRIND_MAKE_MEM_UNDEFINED(low, (size_t)(top - low));
+	}
+	if (c->image) {
+		copy_lines(low, c->image->frames, c->image->bytes);
+		count(me, c->image->bytes);
+		/* What weft__entry put there; an image may have been another's. */
+		*(void **)(top - 16) = c->slot.owner;
+	}
+	region->occupant = c;
+	/* Release: the fault handler of any thread reads its name. */
+	atomic_store_explicit(&weft__region_slot(region)->owner, c->slot.owner, memory_order_release);
+}
+
+/* With the region held: the frames of c, parked, get to lie there. */
+static inline bool bring_in(struct weft__thread *me, struct weft__region *region, struct weft__copied *c)
+{
+	if (region->occupant == c)
+		return true;
+	if (region->occupant && weft__unlikely(!save_occupant(me, region)))
+		return false;
+	load(me, region, c);
+	return true;
+}
+
+bool weft__bring_in(struct weft__thread *me, struct weft__region *region, struct weft__copied *c)
+{
+	return bring_in(me, region, c);
+}
+
+/* ---- landing --------------------------------------------------------------------------------------------------- */
+
+/* Its first resume: where will it belong? */
+static WEFT__COLD bool settle(struct weft__thread *me, struct weft__copied *c)
+{
+	c->region = weft__region_lowest(me, c->slot.class);
+	if (!c->region)
+		return false;
+	c->sp = weft__region_top(c->region);
+	return true;
+}
+
+static WEFT__COLD int hold_other(const weft_coro_t *k, struct weft__region *region, int before)
+{
+	if (before == WEFT__REGION_DEADLOCK)
+		die_deadlock(k);
+	die_occupied(k, region);
+}
+
+/* k, parked, is to run. Its stack pointer goes to `head`, who is to be resumed. False: no memory, nothing happened. */
+static inline bool place(struct weft__thread *me, weft_coro_t *k, weft_coro_t *head)
+{
+	struct weft__copied *c = weft__copied_of(k);
+	struct weft__region *region;
+	bool fresh = !c->region;
+	int before;
+
+	if (weft__unlikely(fresh) && !settle(me, c))
+		return false;
+	region = c->region;
+	before = weft__region_hold(region, me, true);
+	if (weft__unlikely(before != WEFT__REGION_IDLE)) {
+		if (before == WEFT__REGION_RUNNING)
+			weft__region_leave(region, me, before);
+		(void)hold_other(k, region, before);
+	}
+	region->members += fresh;
+	if (weft__unlikely(atomic_load_explicit(&region->dropped, memory_order_relaxed) != NULL))
+		drop_dropped(me, region);
+	if (weft__unlikely(!bring_in(me, region, c))) {
+		weft__region_leave(region, me, WEFT__REGION_IDLE);
+		return false;
+	}
+	if (c->image) { /* what it does now is not in it */
+		drop_image(me, c->image);
+		c->image = NULL;
+	}
+	if (head)
+		head->link.sp = c->sp;
+	c->sp = NULL;
+	/* Still ours: nobody takes a region that is not idle. */
+	weft__region_leave(region, me, WEFT__REGION_RUNNING);
+	return true;
+}
+
+/* Everybody from the one that executes next up to k. */
+static WEFT__COLD bool place_chain(struct weft__thread *me, weft_coro_t *k)
+{
+	for (weft_coro_t *c = k->leaf;; c = c->parent) {
+		if (c->flags & WEFT__COPYING && !place(me, c, c == k->leaf ? k : NULL))
+			return false;
+		if (c == k)
+			return true;
+	}
+}
+
+bool weft__enter_copying(weft_coro_t *k)
+{
+	struct weft__thread *me = weft__thread();
+
+	if (weft__unlikely(!me))
+		return false;
+	if (weft__unlikely(k->leaf != k)) {
+		if (!place_chain(me, k))
+			return false;
+	} else if (!place(me, k, k)) {
+		return false;
+	}
+	if (weft__unlikely(k->flags & WEFT__SAVING))
+		weft__exchange_saved(k);
+	if (weft__likely(k->flags & WEFT__COPYING)) {
+		k->link.parent_pc = (void *)weft__return_copying;
+	} else if (k->flags & WEFT__SAVING) {
+		k->link.parent_pc = (void *)weft__return_saving;
+	}
+	k->flags &= ~(uint32_t)WEFT__THROUGH;
+	return true;
+}
+
+/* There was no memory for the frames that lay where k, or one inside it, was to run: on the resumer's stack. */
+void weft__fail_copying(weft_coro_t *k)
+{
+	weft__set_self(k->leaf);
+	k->failure = WEFT_MEMORY_SPENT;
+	weft__owner_fail(k);
+	abort(); /* it does not return */
+}
+
+/* ---- leaving --------------------------------------------------------------------------------------------------- */
+
+/* Where a suspended one's saved stack pointer points. */
+static inline char *landing(void)
+{
+	if (weft__unlikely(!weft__tls_landing) && !weft__landing_make())
+		return first_landing;
+	return weft__tls_landing;
+}
+
+static inline void park(weft_coro_t *k, char *sp)
+{
+	struct weft__copied *c = weft__copied_of(k);
+
+	c->sp = sp;
+	weft__region_leave(c->region, weft__tls_thread, WEFT__REGION_IDLE);
+}
+
+static WEFT__COLD void park_chain(weft_coro_t *k)
+{
+	char *sp = k->link.sp;
+
+	for (weft_coro_t *c = k->leaf;; c = c->parent) {
+		if (c->flags & WEFT__COPYING)
+			park(c, sp);
+		if (c == k)
+			break;
+		sp = c->link.parent_sp;
+	}
+	if (k->leaf->flags & WEFT__COPYING)
+		k->link.sp = landing();
+}
+
+/* Stands for a thread that there is no memory for. Nothing that it lets go is used again. */
+static struct weft__thread nobody;
+
+static void abandon(weft_coro_t *k, bool leaves)
+{
+	struct weft__copied *c = weft__copied_of(k);
+	struct weft__region *region = c->region;
+	struct weft__thread *me = weft__thread();
+	int before;
+
+	if (!region)
+		return;
+	if (weft__unlikely(!me))
+		me = &nobody;
+	before = weft__region_hold(region, me, false); /* whoever is moving its frames has done so then */
+	c->sp = NULL;
+	if (weft__unlikely(before == WEFT__REGION_OTHERS)) { /* it is not this one that another thread runs there */
+		if (c->image)
+			weft__image_drop_later(region, c->image);
+		c->image = NULL;
+		if (leaves)
+			atomic_fetch_add_explicit(&region->left, 1, memory_order_relaxed); /* a count */
+		return;
+	}
+	if (c->image && me != &nobody)
+		drop_image(me, c->image);
+	c->image = NULL;
+	region->members -= leaves;
+	if (region->occupant == c) {
+		region->occupant = NULL;
+		before = WEFT__REGION_IDLE;
+	}
+	weft__region_leave(region, me, before);
+}
+
+/* It will not run again. Its frames may be read until another one runs there. */
+void weft__abandon_copied(weft_coro_t *k)
+{
+	abandon(k, false);
+}
+
+/* It is deleted or starts over. */
+void weft__forget_copied(weft_coro_t *k)
+{
+	abandon(k, true);
+	weft__copied_of(k)->region = NULL;
+}
+
+void weft__leave_copying(weft_coro_t *k)
+{
+	if (weft__unlikely(k->flags & WEFT__SAVING))
+		weft__exchange_saved(k);
+	if (weft__unlikely(k->link.pc == (void *)weft__in_finished)) {
+		weft__abandon_copied(k);
+		return;
+	}
+	k->inner_pc = k->link.pc;
+	k->link.pc = (void *)weft__land_copying;
+	if (weft__unlikely(k->leaf != k)) {
+		park_chain(k);
+		return;
+	}
+	park(k, k->link.sp);
+	k->link.sp = landing();
+}
+
+/* The chain from `self` up to k is about to be suspended, and k may not know that there are copying ones in it. */
+void weft__before_through(weft_coro_t *k, weft_coro_t *self)
+{
+	if (k->flags & WEFT__COPYING)
+		return;
+	for (weft_coro_t *c = self; c != k; c = c->parent) {
+		if (!(c->flags & WEFT__COPYING))
+			continue;
+		if (!(k->flags & WEFT__SAVING))
+			k->outer_pc = k->link.parent_pc;
+		k->link.parent_pc = (void *)weft__return_copying;
+		k->flags |= WEFT__THROUGH;
+		return;
+	}
+}
+
+/* `from` has been suspended by a switch sideways; its landing pad is the plain one. */
+void weft__switched(weft_coro_t *from)
+{
+	from->inner_pc = from->link.pc;
+	if (from->flags & WEFT__COPYING) {
+		from->link.pc = (void *)weft__land_copying;
+		park(from, from->link.sp);
+		from->link.sp = landing();
+	} else {
+		from->link.pc = (void *)weft__land_saving;
+	}
+}
+
+/* ---- life ------------------------------------------------------------------------------------------------------ */
+
+static WEFT__COLD void first_use(void)
+{
+	if (RUNNING_ON_VALGRIND)
+		on_valgrind = true;
+	first_landing = landing();
+	atomic_store(&weft__copying_used, true);
+}
+
+void weft__arm_copying(weft_coro_t *k)
+{
+	struct weft__copied *c = weft__copied_of(k);
+
+	if (weft__unlikely(!atomic_load_explicit(&weft__copying_used, memory_order_acquire)))
+		first_use();
+	c->region = NULL;
+	c->image = NULL;
+	c->sp = NULL;
+	k->flags |= WEFT__COPYING;
+	k->inner_pc = (void *)weft__entry_saving;
+	k->outer_pc = NULL;
+	k->link.pc = (void *)weft__land_copying;
+	k->link.sp = landing();
+}
+
+const struct weft__slot *weft__stack_of(const weft_coro_t *k)
+{
+	if (!(k->flags & WEFT__COPYING))
+		return k->slot;
+	return weft__copied_of(k)->region ? weft__region_slot(weft__copied_of(k)->region) : NULL;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "stack/buffers.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "internal/faults.h"
+
+#ifdef WEFT_TINY
+enum { LIST_BYTES = 1024 };
+#else
+enum { LIST_BYTES = 1 << 20 }; /* of one class, in a thread */
+#endif
+enum { BATCH_BYTES = 16 * 1024 }; /* cut or moved at once */
+
+static struct {
+	pthread_mutex_t lock;
+	char *next, *end; /* what is left of the newest span */
+	struct weft__buffer *batches[WEFT__BUFFER_CLASSES];
+} store = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void lock(void)
+{
+	pthread_mutex_lock(&store.lock);
+}
+
+static void unlock(void)
+{
+	pthread_mutex_unlock(&store.lock);
+}
+
+/* A fork must not leave the child with a lock that nobody holds. */
+__attribute__((constructor)) static void survive_fork(void)
+{
+	(void)pthread_atfork(lock, unlock, unlock);
+}
+
+static uint32_t batch_of(unsigned class)
+{
+	size_t count = BATCH_BYTES / weft__buffer_size(class);
+
+	return count ? (uint32_t)count : 1;
+}
+
+/* Under the lock. A list of buffers, as many as a batch holds or the span has left; NULL if there is no memory. */
+static struct weft__buffer *cut(unsigned class, uint32_t *count)
+{
+	size_t size = weft__buffer_size(class), span;
+	struct weft__buffer *head = NULL, *buffer;
+
+	if ((size_t)(store.end - store.next) < size) {
+		char *start = weft__arena_take_span(WEFT__SPAN_OF_BUFFERS, &span);
+
+		if (!start)
+			return NULL;
+		store.next = start;
+		store.end = start + span;
+	}
+	for (*count = 0; *count < batch_of(class) && (size_t)(store.end - store.next) >= size; ++*count) {
+		buffer = (struct weft__buffer *)store.next;
+		store.next += size;
+		buffer->next = head;
+		head = buffer;
+	}
+	return head;
+}
+
+static struct weft__buffer *take_batch(unsigned class, uint32_t *count)
+{
+	struct weft__buffer *batch;
+
+	lock();
+	batch = store.batches[class];
+	if (batch) {
+		store.batches[class] = batch->batch;
+		*count = batch->in_batch;
+	} else {
+		batch = cut(class, count);
+	}
+	unlock();
+	return batch;
+}
+
+void *weft__buffer_take_slow(struct weft__thread *thread, unsigned class, size_t bytes)
+{
+	struct weft__buffer *batch;
+	uint32_t count;
+
+	if (WEFT__INJECT_FAULT())
+		return NULL;
+	if (class >= WEFT__BUFFER_MAPPED)
+		return weft__os_alloc(bytes);
+	batch = take_batch(class, &count);
+	if (!batch)
+		return NULL;
+	if (!thread->buffers[class].limit)
+		thread->buffers[class].limit = LIST_BYTES / weft__buffer_size(class) + 2;
+	thread->buffers[class].head = batch->next;
+	thread->buffers[class].count = count - 1;
+	return batch;
+}
+
+/* The first `count` of a thread's list to the process. */
+static void give_batch(struct weft__buffer_list *list, unsigned class, uint32_t count)
+{
+	struct weft__buffer *batch = list->head, *last = batch;
+
+	if (!batch)
+		return;
+	for (uint32_t i = 1; i < count; i++)
+		last = last->next;
+	list->head = last->next;
+	list->count -= count;
+	last->next = NULL;
+	lock();
+	batch->in_batch = count;
+	batch->batch = store.batches[class];
+	store.batches[class] = batch;
+	unlock();
+}
+
+void weft__buffer_give_slow(struct weft__thread *thread, void *memory, unsigned class, size_t bytes)
+{
+	struct weft__buffer_list *list = &thread->buffers[class];
+	struct weft__buffer *buffer = memory;
+
+	if (class >= WEFT__BUFFER_MAPPED) {
+		weft__os_free(memory, bytes);
+		return;
+	}
+	if (!list->limit)
+		list->limit = LIST_BYTES / weft__buffer_size(class) + 2;
+	buffer->next = list->head;
+	list->head = buffer;
+	if (++list->count > list->limit)
+		give_batch(list, class, list->count / 2);
+}
+
+void weft__buffers_drain(struct weft__thread *thread)
+{
+	for (unsigned class = 0; class < WEFT__BUFFER_CLASSES; class ++)
+		give_batch(&thread->buffers[class], class, thread->buffers[class].count);
+}
+
+/* The page with the links stays. */
+static size_t drop_pages(struct weft__buffer *buffer, size_t size)
+{
+	char *start = (char *)(((uintptr_t)(buffer + 1) + WEFT__PAGE - 1) & ~(uintptr_t)(WEFT__PAGE - 1));
+	char *end = (char *)(((uintptr_t)buffer + size) & ~(uintptr_t)(WEFT__PAGE - 1));
+
+	if (end <= start)
+		return 0;
+	weft__os_drop(start, (size_t)(end - start));
+	return (size_t)(end - start);
+}
+
+size_t weft__buffers_trim(void)
+{
+	size_t bytes = 0;
+
+	lock();
+	for (unsigned class = WEFT__BUFFER_SMALL; class < WEFT__BUFFER_CLASSES; class ++)
+		for (struct weft__buffer *batch = store.batches[class]; batch; batch = batch->batch)
+			for (struct weft__buffer *buffer = batch; buffer; buffer = buffer->next)
+				bytes += drop_pages(buffer, weft__buffer_size(class));
+	unlock();
+	return bytes;
+}

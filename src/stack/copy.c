@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* copy: regions, and records of coroutines. What moves between them is coro/copying.c. */
+#include "stack/copy.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include "internal/faults.h"
+#include "stack/contiguous.h"
+
+#ifdef WEFT_HAVE_VALGRIND
+#include <valgrind/valgrind.h>
+#else
+#define VALGRIND_STACK_REGISTER(start, end) 0u
+#endif
+
+_Static_assert(sizeof(struct weft__region) <= WEFT__OBJECT_BYTES, "the slot's room for what a region is");
+
+/* Used: by assembly too, which link-time optimization does not see. */
+__attribute__((used)) __thread char *weft__tls_landing __attribute__((visibility("hidden"), tls_model("initial-exec")));
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t idle; /* a region became idle, or is no longer claimed */
+	struct weft__region *all, *unlisted[WEFT__CLASSES];
+	struct weft__slot *landings;	/* of threads that ended */
+	char *next_record, *end_record; /* what is left of the newest span of records */
+} copy = {.lock = PTHREAD_MUTEX_INITIALIZER, .idle = PTHREAD_COND_INITIALIZER};
+
+static void lock(void)
+{
+	pthread_mutex_lock(&copy.lock);
+}
+
+static void unlock(void)
+{
+	pthread_mutex_unlock(&copy.lock);
+}
+
+/* ---- records ------------------------------------------------------------------------------------------------- */
+
+static struct weft__copied *next_record(void)
+{
+	struct weft__copied *record;
+	size_t span;
+
+	if ((size_t)(copy.end_record - copy.next_record) < sizeof *record) {
+		char *start = weft__arena_take_span(WEFT__SPAN_OF_RECORDS, &span);
+
+		if (!start)
+			return NULL;
+		copy.next_record = start;
+		copy.end_record = start + span;
+	}
+	record = (struct weft__copied *)copy.next_record;
+	copy.next_record += sizeof *record;
+	return record;
+}
+
+static const char *copy_unavailable(void);
+
+int weft__copied_cut(weft_policy_t policy, unsigned class, unsigned count, struct weft__slot **list)
+{
+	struct weft__copied *record;
+	unsigned made = 0;
+
+	*list = NULL;
+	if (copy_unavailable())
+		return -ENOTSUP;
+	if (WEFT__INJECT_FAULT() || (!weft__tls_landing && !weft__landing_make()))
+		return -ENOMEM;
+	lock();
+	for (; made < count && (record = next_record()); made++) {
+		struct weft__slot *slot = &record->slot;
+
+		weft__object_clear(slot->object);
+		slot->policy = (uint8_t)policy;
+		slot->class = (uint8_t) class;
+		slot->chunk.limit = NULL;
+		slot->chunk.low = (char *)slot; /* empty */
+		atomic_store_explicit(&slot->open, slot->chunk.low, memory_order_relaxed);
+		slot->next = *list;
+		*list = slot;
+	}
+	unlock();
+	return made ? (int)made : -ENOMEM;
+}
+
+struct weft__slot *weft__copied_find(char *span, const void *address)
+{
+	size_t place = (size_t)((const char *)address - span) / sizeof(struct weft__copied);
+
+	return &((struct weft__copied *)span)[place].slot;
+}
+
+/* ---- regions: making and listing ----------------------------------------------------------------------------- */
+
+static struct weft__slot *take_slot(unsigned class)
+{
+	struct weft__slot *slot;
+
+	if (weft__arena_cut(WEFT_COPY, class, 1, &slot) < 1)
+		return NULL;
+	slot->valgrind_id = VALGRIND_STACK_REGISTER(slot->chunk.low, slot);
+	return slot;
+}
+
+static struct weft__region *make_region(unsigned class)
+{
+	struct weft__slot *slot = take_slot(class);
+	struct weft__region *region;
+
+	if (!slot)
+		return NULL;
+	region = (struct weft__region *)slot->object;
+	*region = (struct weft__region){.class = (uint8_t) class};
+	lock();
+	region->all = copy.all;
+	copy.all = region;
+	unlock();
+	return region;
+}
+
+static struct weft__region *one_more(struct weft__thread *me, unsigned class);
+
+struct weft__region *weft__region_lowest(struct weft__thread *me, unsigned class)
+{
+	struct weft__region **link = &me->regions[class], *region;
+
+	/* Relaxed: one that is taken from us right now is waited for. */
+	for (; (region = *link); link = &region->next)
+		if (!atomic_load_explicit(&region->busy, memory_order_relaxed) &&
+		    atomic_load_explicit(&region->thread, memory_order_relaxed) == me)
+			return region;
+	*link = one_more(me, class);
+	return *link;
+}
+
+/* Under the lock. Its coroutine will not run again, if it runs. */
+static void vacate(struct weft__region *region)
+{
+	if (atomic_load_explicit(&region->busy, memory_order_relaxed))
+		region->occupant = NULL;
+	atomic_store_explicit(&region->busy, WEFT__REGION_IDLE, memory_order_release);
+}
+
+static void leave_landing(void)
+{
+	struct weft__slot *slot = (struct weft__slot *)weft__tls_landing;
+
+	if (!slot)
+		return;
+	slot->next = copy.landings;
+	copy.landings = slot;
+	weft__tls_landing = NULL;
+}
+
+void weft__regions_leave(struct weft__thread *thread)
+{
+	struct weft__region *region, *next;
+
+	lock();
+	for (region = copy.all; region; region = region->all) {
+		if (region->runner != thread)
+			continue;
+		region->runner = NULL;
+		vacate(region);
+		if (atomic_load_explicit(&region->thread, memory_order_relaxed) == thread)
+			atomic_store_explicit(&region->thread, NULL, memory_order_relaxed);
+	}
+	for (unsigned class = 0; class < WEFT__CLASSES; class ++) {
+		for (region = thread->regions[class]; region; region = next) {
+			next = region->next;
+			region->lister = NULL;
+			region->next = copy.unlisted[class];
+			copy.unlisted[class] = region;
+		}
+		thread->regions[class] = NULL;
+	}
+	leave_landing();
+	pthread_cond_broadcast(&copy.idle);
+	unlock();
+}
+
+bool weft__landing_make(void)
+{
+	struct weft__slot *slot;
+
+	lock();
+	slot = copy.landings;
+	if (slot)
+		copy.landings = slot->next;
+	unlock();
+	if (!slot)
+		slot = take_slot(weft__class(WEFT_COPY, 64 * 1024, true));
+	weft__tls_landing = (char *)slot;
+	return slot != NULL;
+}
+
+/* ---- regions: from thread to thread -------------------------------------------------------------------------- */
+
+static void claim(struct weft__region *region, struct weft__thread *me)
+{
+	while (region->claimed)
+		pthread_cond_wait(&copy.idle, &copy.lock);
+	region->claimed = me;
+	atomic_store(&region->thread, me);
+	weft__os_barrier();
+}
+
+static void end_claim(struct weft__region *region)
+{
+	region->claimed = NULL;
+	pthread_cond_broadcast(&copy.idle);
+}
+
+/* Is who runs in the region waiting, by way of others, for a region that this thread runs in? */
+static bool closes_circle(const struct weft__region *region, const struct weft__thread *me)
+{
+	const struct weft__thread *t = region->runner;
+
+	while (t && t != me && t->waits_for)
+		t = t->waits_for->runner;
+	return t == me;
+}
+
+static void wait_for(struct weft__region *region, struct weft__thread *me)
+{
+	me->waits_for = region;
+	pthread_cond_wait(&copy.idle, &copy.lock);
+	me->waits_for = NULL;
+}
+
+/* Under the lock. WEFT__REGION_IDLE once it is; else why it is given up. */
+static int wait_until_idle(struct weft__region *region, struct weft__thread *me, bool wait)
+{
+	for (;;) {
+		/* Acquire: pairs with the release in weft__region_leave. */
+		switch (atomic_load_explicit(&region->busy, memory_order_acquire)) {
+		case WEFT__REGION_IDLE:
+			return WEFT__REGION_IDLE;
+		case WEFT__REGION_CHANGING: /* for some dozens of nanoseconds */
+			unlock();
+			sched_yield();
+			lock();
+			break;
+		default:
+			if (!wait)
+				return WEFT__REGION_OTHERS;
+			if (closes_circle(region, me))
+				return WEFT__REGION_DEADLOCK;
+			wait_for(region, me);
+		}
+	}
+}
+
+int weft__region_hold_slow(struct weft__region *region, struct weft__thread *me, bool wait)
+{
+	int result;
+
+	lock();
+	result = atomic_load_explicit(&region->busy, memory_order_relaxed);
+	if (result && region->runner == me) { /* somebody waits for us to leave it */
+		atomic_store_explicit(&region->busy, WEFT__REGION_CHANGING, memory_order_relaxed);
+		unlock();
+		return result;
+	}
+	claim(region, me);
+	result = wait_until_idle(region, me, wait);
+	if (result == WEFT__REGION_IDLE) {
+		region->runner = me;
+		atomic_store_explicit(&region->busy, WEFT__REGION_CHANGING, memory_order_relaxed);
+	} else {
+		atomic_store_explicit(&region->thread, region->runner, memory_order_relaxed);
+	}
+	end_claim(region);
+	unlock();
+	return result;
+}
+
+void weft__region_wake(struct weft__region *region)
+{
+	(void)region;
+	lock();
+	pthread_cond_broadcast(&copy.idle);
+	unlock();
+}
+
+/* ---- regions that threads left --------------------------------------------------------------------------------- */
+
+static bool deserted(struct weft__region *region)
+{
+	return region->members == atomic_load_explicit(&region->left, memory_order_relaxed);
+}
+
+/* Under the lock. Get one that no thread lists: nobody runs there, or nobody belongs there. */
+static bool adopt(struct weft__region *region, struct weft__thread *me)
+{
+	struct weft__thread *owner = atomic_load_explicit(&region->thread, memory_order_relaxed);
+	bool got;
+
+	if (!owner)
+		return true;
+	/* A guess, to save barriers. */
+	if (region->claimed || !deserted(region))
+		return false;
+	claim(region, me);
+	got = atomic_load_explicit(&region->busy, memory_order_acquire) == WEFT__REGION_IDLE && deserted(region);
+	if (!got)
+		atomic_store_explicit(&region->thread, region->runner, memory_order_relaxed);
+	end_claim(region);
+	return got;
+}
+
+static struct weft__region *adopt_any(struct weft__thread *me, unsigned class)
+{
+	struct weft__region **link = &copy.unlisted[class], *region;
+
+	for (; (region = *link); link = &region->next)
+		if (adopt(region, me)) {
+			*link = region->next;
+			return region;
+		}
+	return NULL;
+}
+
+static struct weft__region *one_more(struct weft__thread *me, unsigned class)
+{
+	struct weft__region *region;
+
+	lock();
+	region = adopt_any(me, class);
+	unlock();
+	if (!region)
+		region = make_region(class);
+	if (!region)
+		return NULL;
+	lock();
+	region->lister = region->runner = me;
+	region->next = NULL;
+	atomic_store_explicit(&region->thread, me, memory_order_relaxed); /* the lock orders it */
+	unlock();
+	return region;
+}
+
+/* ---- fork ------------------------------------------------------------------------------------------------------ */
+
+/* Only this thread goes on: what others ran is lost with them. */
+static void in_child(void)
+{
+	for (struct weft__region *region = copy.all; region; region = region->all) {
+		region->claimed = NULL;
+		if (region->runner != weft__tls_thread)
+			vacate(region);
+	}
+	pthread_cond_init(&copy.idle, NULL);
+	unlock();
+}
+
+__attribute__((constructor)) static void survive_fork(void)
+{
+	(void)pthread_atfork(lock, unlock, in_child);
+}
+
+/* ---- the policy ------------------------------------------------------------------------------------------------ */
+
+/* Present if the program is built with AddressSanitizer. */
+void __asan_init(void) __attribute__((weak));
+
+static const char *copy_unavailable(void)
+{
+	if (__asan_init)
+		return "AddressSanitizer keeps a record of each stack address, and here one address serves many "
+		       "stacks: "
+		       "build without it, or use another policy";
+	return NULL;
+}
+
+static enum weft__fault copy_fault(struct weft__slot *slot, char *address)
+{
+	if (slot->chunk.low == (char *)slot) /* a record */
+		return WEFT__FAULT_FOREIGN;
+	return weft__contiguous_fault(slot, address);
+}
+
+static atomic_size_t committed;
+
+const struct weft__policy weft__copy = {
+    .name = "copy",
+    .default_size = 1024 * 1024,
+    .accounted = false,
+    .closed = false,
+    .shared = true,
+    .committed = &committed,
+    .prepare = weft__contiguous_prepare,
+    .discard = weft__contiguous_discard,
+    .cut = weft__copied_cut,
+    .unavailable = copy_unavailable,
+    .fault = copy_fault,
+};

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * copy: coroutines share regions, and their frames are moved in and out.
+ *
+ * Design
+ *  1. A region is a slot of the arena, as large as a stack. A coroutine belongs to one region from its first resume
+ *     on, because its frames hold addresses of each other; many belong to the same. The first resume picks the lowest
+ *     region of the thread's in which nobody runs, so that a program that nests n deep has n regions in each thread.
+ *  2. Lazily: who suspends stays where it is. Only when another one is resumed in the region are the frames that lie
+ *     there copied out, from the red zone of the stack pointer up, and those of the other copied in.
+ *  3. What the pool keeps of such a coroutine is a record: a slot that is an object and nothing else.
+ *  4. A region is used by one thread at a time: `thread`. That one takes and leaves it by plain stores to `busy`, with
+ *     no fence: whoever wants a region of another thread's pays for both by a process-wide barrier (membarrier), after
+ *     it has announced itself in `thread`. So two threads never run in one region at a time: the second waits.
+ *  5. Saved frames are an image: immutable, counted, shared by clones.
+ *
+ * Rejected: addresses of their own for each coroutine, so that two need not exclude each other (then nothing need be
+ * copied: that is overcommit); copying at each suspension (twice the work where a coroutine is resumed several times in
+ * a row); a lock per region (two atomic instructions per switch cost as much as the copying).
+ */
+#ifndef WEFT_SRC_STACK_COPY_H
+#define WEFT_SRC_STACK_COPY_H
+
+#include "stack/policy.h"
+
+enum { WEFT__RED_ZONE = 128 };
+
+/* Saved frames: the bytes up to the region's top. Guarded like its region: see weft__region_hold. */
+struct weft__image {
+	uint32_t holders; /* coroutines, parked, whose frames these are */
+	uint32_t class;	  /* of the buffer */
+	size_t bytes;
+	/* Holders that let it go while others ran in the region, and the list of such images. */
+	_Atomic uint32_t late;
+	struct weft__image *next;
+	WEFT__ALIGNAS(64) char frames[];
+};
+
+/*
+ * Invariant of a parked coroutine that has run: `sp` is set, and its frames are in the region (it is the occupant) or
+ * in `image`, or in both; then the region's are the newer ones. Of one that runs: `sp` is NULL, it is the occupant,
+ * and there is no image.
+ */
+struct weft__copied {
+	struct weft__slot slot;	     /* the object; `owner` is the coroutine; policy, class and lists as in others */
+	struct weft__region *region; /* where its frames belong; NULL: it has not run */
+	struct weft__image *image;
+	char *sp; /* parked: the stack pointer */
+};
+
+enum weft__busy {
+	WEFT__REGION_IDLE,
+	WEFT__REGION_RUNNING, /* the occupant runs, or is an ancestor of who does */
+	WEFT__REGION_CHANGING /* frames are being moved, or the record of one that belongs there changes */
+};
+
+/* In the object's place of the slot that the region is. */
+struct weft__region {
+	struct weft__copied *occupant; /* whose frames lie there; NULL: nobody's that are still needed */
+	struct weft__thread *_Atomic thread;
+	_Atomic(struct weft__thread *) claimed; /* who waits until it is idle: see copy.c; at most one */
+	atomic_uchar busy;
+	struct weft__thread *runner;	     /* if busy, as far as waiting threads need to know */
+	struct weft__image *_Atomic dropped; /* images of coroutines deleted while it was busy */
+	uint32_t members;		     /* coroutines that belong there, and those that left while it was busy */
+	_Atomic uint32_t left;		     /* the latter */
+	struct weft__region *next;	     /* in the list of `lister`, or of those that nobody lists */
+	struct weft__thread *lister;	     /* the thread in whose list it is */
+	struct weft__region *all;	     /* all of them */
+	uint8_t class;
+};
+
+static inline struct weft__slot *weft__region_slot(struct weft__region *region)
+{
+	return (struct weft__slot *)((char *)region - offsetof(struct weft__slot, object));
+}
+
+/* Where frames start: 64-aligned. */
+static inline char *weft__region_top(struct weft__region *region)
+{
+	return (char *)weft__region_slot(region);
+}
+
+/* The thread's lowest region of the class in which nobody runs; NULL if there is no memory. */
+struct weft__region *weft__region_lowest(struct weft__thread *me, unsigned class);
+
+/*
+ * Take the region for changes, from whatever thread has it, and return in what state this thread had it, for
+ * weft__region_leave. With `wait`, and if a coroutine of another thread's runs there: wait until it suspends. Without:
+ * return WEFT__REGION_OTHERS, and nothing is taken, but whoever is no occupant then stays none for as long as it runs.
+ */
+enum { WEFT__REGION_OTHERS = -1, WEFT__REGION_DEADLOCK = -2 };
+int weft__region_hold_slow(struct weft__region *region, struct weft__thread *me, bool wait);
+void weft__region_wake(struct weft__region *region);
+
+static inline int weft__region_hold(struct weft__region *region, struct weft__thread *me, bool wait)
+{
+	unsigned char before = atomic_load_explicit(&region->busy, memory_order_relaxed);
+
+	if (weft__likely(atomic_load_explicit(&region->thread, memory_order_relaxed) == me)) {
+		atomic_store_explicit(&region->busy, WEFT__REGION_CHANGING, memory_order_relaxed);
+		/* Pairs with the barrier in weft__region_hold_slow: it sees us busy, or we see that it was here. */
+		atomic_signal_fence(memory_order_seq_cst);
+		if (weft__likely(atomic_load_explicit(&region->thread, memory_order_acquire) == me))
+			return before;
+		atomic_store_explicit(&region->busy, before, memory_order_release);
+		weft__region_wake(region);
+	}
+	return weft__region_hold_slow(region, me, wait);
+}
+
+static inline void weft__region_leave(struct weft__region *region, struct weft__thread *me, int before)
+{
+	/* Release: pairs with the acquire load of who takes it over. */
+	atomic_store_explicit(&region->busy, (unsigned char)before, memory_order_release);
+	atomic_signal_fence(memory_order_seq_cst); /* as above */
+	if (weft__unlikely(atomic_load_explicit(&region->thread, memory_order_relaxed) != me))
+		weft__region_wake(region);
+}
+
+/* Records. */
+int weft__copied_cut(weft_policy_t policy, unsigned class, unsigned count, struct weft__slot **list);
+/* The record at an address in a span of records; NULL if there is none. */
+struct weft__slot *weft__copied_find(char *span, const void *address);
+
+/* The thread ends: its regions are anybody's. */
+void weft__regions_leave(struct weft__thread *thread);
+
+/* The end of the calling thread's landing; see coro/copying.c. NULL until there is one. */
+extern __thread char *weft__tls_landing __attribute__((visibility("hidden"), tls_model("initial-exec")));
+bool weft__landing_make(void);
+
+#endif

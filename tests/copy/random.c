@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * random [SEED [STEPS [THREADS]]]: random programs of coroutines and their clones against a model of what a stack is: an
+ * array of frames. Each coroutine calls, returns and computes as the values it is resumed with say, and after each
+ * answers a digest of all its frames, which it finds by pointers from one to the next; the model does the same on its
+ * array. A clone of the one is an assignment of the other. The steps are done by the thread, by a coroutine that is
+ * copied itself, and by one that is suspended from below now and then; with several threads, coroutines go from one to
+ * the other.
+ */
+#include <pthread.h>
+
+#include "copy.h"
+
+enum { LIVE = 40, DEEPEST = 30, HALL = 16 };
+
+/* ---- the model ------------------------------------------------------------------------------------------------- */
+
+struct model {
+	uint64_t local[DEEPEST + 1];
+	int depth; /* frames above the first */
+	bool over;
+};
+
+static uint64_t mix(uint64_t digest, uint64_t x)
+{
+	return (digest ^ x) * 0x9e3779b97f4a7c15u + (digest >> 29);
+}
+
+static uint64_t digest_of(const struct model *m)
+{
+	uint64_t digest = 1;
+
+	for (int i = m->depth; i >= 0; i--)
+		digest = mix(digest, m->local[i]);
+	return digest;
+}
+
+enum { CALL, RETURN, ADD, TURN, ACTIONS };
+
+static void model_step(struct model *m, uint64_t x)
+{
+	uint64_t *local = &m->local[m->depth];
+
+	switch (x % ACTIONS) {
+	case CALL:
+		if (m->depth < DEEPEST)
+			m->local[++m->depth] = x;
+		break;
+	case RETURN:
+		if (m->depth)
+			m->local[--m->depth] += *local;
+		else
+			m->over = true;
+		break;
+	case ADD:
+		*local += x;
+		break;
+	default:
+		*local = *local << 7 | *local >> 57;
+	}
+}
+
+/* ---- the real one ---------------------------------------------------------------------------------------------- */
+
+struct frame {
+	uint64_t local;
+	struct frame *caller;
+	char room[64]; /* some more to copy, filled with what it should be */
+};
+
+static uint64_t digest_frames(const struct frame *f)
+{
+	uint64_t digest = 1;
+
+	for (; f; f = f->caller) {
+		digest = mix(digest, f->local);
+		for (size_t i = 0; i < sizeof f->room; i++)
+			if (f->room[i] != (char)((uintptr_t)f >> 4))
+				digest++;
+	}
+	return digest;
+}
+
+/* What a coroutine hands out at each suspension; on its stack. */
+struct answer {
+	uint64_t digest;
+	struct frame *frame;
+	weft_coro_t *self;
+};
+
+static __attribute__((noinline)) uint64_t run_frame(uint64_t local, struct frame *caller, int depth)
+{
+	struct frame f = {.local = local, .caller = caller};
+	uint64_t x;
+
+	memset(f.room, (char)((uintptr_t)&f >> 4), sizeof f.room);
+	for (;;) {
+		struct answer answer = {digest_frames(&f), &f, weft_current()};
+
+		x = (uint64_t)weft_suspend(&answer);
+		REQUIRE(answer.frame == &f);
+		switch (x % ACTIONS) {
+		case CALL:
+			if (depth < DEEPEST)
+				f.local += run_frame(x, &f, depth + 1);
+			break;
+		case RETURN:
+			return f.local;
+		case ADD:
+			f.local += x;
+			break;
+		default:
+			f.local = f.local << 7 | f.local >> 57;
+		}
+	}
+}
+
+static void *body(void *argument)
+{
+	return (void *)run_frame((uint64_t)argument, NULL, 0);
+}
+
+/* ---- both ------------------------------------------------------------------------------------------------------ */
+
+struct subject {
+	weft_coro_t *k;
+	struct answer *at; /* where the last answer lies, on its stack; NULL: it has not run */
+	struct model model;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct subject waiting[HALL];
+	int count;
+} hall = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static unsigned long clones, resumes;
+
+static void start(struct subject *s, uint64_t x)
+{
+	*s = (struct subject){.k = make_copied(body, (void *)x, "subject"), .model = {.local = {x}}};
+}
+
+static void check_answer(struct subject *s)
+{
+	struct answer answer;
+
+	REQUIRE(!weft_peek(s->k, s->at, &answer, sizeof answer));
+	REQUIRE(answer.digest == digest_of(&s->model));
+	REQUIRE(answer.self == s->k || !answer.self);
+}
+
+static void go_on(struct subject *s, uint64_t x)
+{
+	weft_request_t r = resume(s->k, x);
+
+	__atomic_fetch_add(&resumes, 1, __ATOMIC_RELAXED); /* a statistic */
+	if (s->at)
+		model_step(&s->model, x);
+	if (weft_returned(r)) {
+		REQUIRE(s->model.over && (uint64_t)r.payload == s->model.local[0]);
+		REQUIRE(!weft_clone(s->k));
+		weft_delete(s->k);
+		s->k = NULL;
+		return;
+	}
+	REQUIRE(r.effect == &weft_suspended && !s->model.over);
+	s->at = r.payload;
+	check_answer(s);
+}
+
+/* Change a frame's variable from outside. */
+static void change(struct subject *s, uint64_t x)
+{
+	struct answer answer;
+
+	if (!s->at)
+		return;
+	REQUIRE(!weft_peek(s->k, s->at, &answer, sizeof answer));
+	REQUIRE(!weft_poke(s->k, &answer.frame->local, &x, sizeof x));
+	s->model.local[s->model.depth] = x;
+	answer.digest = digest_of(&s->model);
+	answer.self = s->k;
+	REQUIRE(!weft_poke(s->k, s->at, &answer, sizeof answer));
+	check_answer(s);
+}
+
+static void clone(const struct subject *s, struct subject *to)
+{
+	weft_coro_t *k = to->k;
+	struct answer answer;
+
+	__atomic_fetch_add(&clones, 1, __ATOMIC_RELAXED); /* a statistic */
+	if (k)
+		REQUIRE(!weft_clone_into(k, s->k));
+	else
+		REQUIRE(k = weft_clone(s->k));
+	*to = *s;
+	to->k = k;
+	if (!to->at)
+		return;
+	/* Its variables still name the original. */
+	REQUIRE(!weft_peek(k, to->at, &answer, sizeof answer) && answer.digest == digest_of(&to->model));
+	answer.self = k;
+	REQUIRE(!weft_poke(k, to->at, &answer, sizeof answer));
+}
+
+static void exchange(struct subject *s, uint64_t x)
+{
+	struct subject other = {.k = NULL};
+	int i = (int)(x % HALL);
+
+	pthread_mutex_lock(&hall.lock);
+	if (i < hall.count) {
+		other = hall.waiting[i];
+		hall.waiting[i] = *s;
+	} else if (hall.count < HALL && s->k) {
+		hall.waiting[hall.count++] = *s;
+	} else {
+		other = *s;
+	}
+	pthread_mutex_unlock(&hall.lock);
+	*s = other;
+}
+
+struct plan {
+	uint64_t seed;
+	int steps;
+	bool exchanges;
+};
+
+WEFT_EFFECT(uint64_t, outside, uint64_t, x);
+
+static void step(struct subject *all, uint64_t *state, const struct plan *plan)
+{
+	struct subject *s = &all[next(state) % LIVE], *to = &all[next(state) % LIVE];
+	uint64_t x = next(state), what = x >> 8 & 15;
+
+	if (!s->k) {
+		start(s, x);
+		return;
+	}
+	switch (what) {
+	case 0:
+		weft_delete(s->k);
+		s->k = NULL;
+		return;
+	case 1:
+	case 2:
+	case 3:
+		if (s != to)
+			clone(s, to);
+		return;
+	case 4:
+		change(s, x);
+		return;
+	case 5:
+		if (plan->exchanges)
+			exchange(s, x >> 12);
+		return;
+	case 6:
+		weft_reset(s->k, body, (void *)x);
+		s->at = NULL;
+		s->model = (struct model){.local = {x}};
+		return;
+	default:
+		go_on(s, x);
+	}
+}
+
+static void play(const struct plan *plan, bool suspends)
+{
+	struct subject *all = calloc(LIVE, sizeof *all);
+	uint64_t state = plan->seed;
+
+	REQUIRE(all);
+	for (int i = 0; i < plan->steps; i++) {
+		step(all, &state, plan);
+		if (suspends && i % 16 == 15)
+			REQUIRE(outside(state) == state + 1);
+	}
+	for (int i = 0; i < LIVE; i++)
+		weft_delete(all[i].k);
+	free(all);
+}
+
+static void *player(void *plan)
+{
+	play(plan, true);
+	return plan;
+}
+
+/* A level of another policy between. */
+static void *around(void *plan)
+{
+	weft_attr_t attr = {.policy = WEFT_FIXED};
+	weft_coro_t *k = weft_create_with(player, plan, &attr);
+
+	REQUIRE(k);
+	REQUIRE(weft_returned(weft_resume(k, NULL, WEFT_HANDLE_NONE)));
+	weft_delete(k);
+	return plan;
+}
+
+/* Two games in turns: each resume finds the other's frames in the regions of all levels. */
+static void in_turns(const struct plan *plan, weft_fn_t *fn, weft_policy_t policy)
+{
+	struct plan plans[2] = {*plan, *plan};
+	weft_attr_t attr = {.policy = policy};
+	weft_coro_t *k[2];
+	weft_request_t r;
+
+	plans[1].seed += 77;
+	for (int i = 0; i < 2; i++)
+		REQUIRE(k[i] = weft_create_with(fn, &plans[i], &attr));
+	for (int left = 2, i = 0; left; i = !i) {
+		uint64_t reply;
+
+		if (weft_state(k[i]) == WEFT_FINISHED)
+			continue;
+		r = weft_resume(k[i], NULL, weft_handles(outside));
+		if (weft_returned(r)) {
+			left--;
+			continue;
+		}
+		REQUIRE(weft_is(outside, r));
+		REQUIRE(!weft_peek(k[i], &weft_args(outside, r)->x, &reply, sizeof reply));
+		REQUIRE(!weft_reply_to(k[i], outside, r, reply + 1));
+	}
+	weft_delete(k[0]);
+	weft_delete(k[1]);
+}
+
+static void *all_ways(void *argument)
+{
+	struct plan plan = *(struct plan *)argument;
+
+	play(&plan, false);
+	plan.seed += 1;
+	in_turns(&plan, player, WEFT_OVERCOMMIT);
+	/* Inside one that is copied no others may appear whose frames belong there. */
+	plan.exchanges = false;
+	plan.seed += 1;
+	in_turns(&plan, player, WEFT_COPY);
+	plan.seed += 1;
+	in_turns(&plan, around, WEFT_COPY);
+	plan.seed += 1;
+	in_turns(&plan, around, WEFT_OVERCOMMIT);
+	return NULL;
+}
+
+int main(int count, char **arguments)
+{
+	uint64_t seed = count > 1 ? strtoull(arguments[1], NULL, 0) : 1;
+	int steps = count > 2 ? atoi(arguments[2]) : 20000;
+	size_t threads = count > 3 ? strtoul(arguments[3], NULL, 0) : 1;
+	struct plan plan[8];
+	weft_stack_stats_t stats;
+	pthread_t thread[8];
+
+	REQUIRE(threads && threads <= 8);
+	for (size_t i = 0; i < threads; i++)
+		plan[i] = (struct plan){seed + 1000 * i, steps, threads > 1};
+	for (size_t i = 1; i < threads; i++)
+		REQUIRE(!pthread_create(&thread[i], NULL, all_ways, &plan[i]));
+	all_ways(&plan[0]);
+	for (size_t i = 1; i < threads; i++)
+		pthread_join(thread[i], NULL);
+	for (int i = 0; i < hall.count; i++)
+		weft_delete(hall.waiting[i].k);
+	weft_stack_stats(WEFT_COPY, &stats);
+	printf("%lu resumes, %lu clones, %zu bytes copied\n", resumes, clones, stats.copied);
+	REQUIRE(stats.live == 0);
+	return 0;
+}
