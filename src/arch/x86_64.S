@@ -201,7 +201,16 @@ END(weft__return_saving)
  * thread's landing: the coroutine's saved stack pointer is of no use, and what lies below the resumer's is another
  * policy's affair. A thread that has no landing yet uses its resumer's stack.
  */
-#define ON_LANDING(k) 	movq	weft__tls_landing@gottpoff(%rip), %rax; 	movq	%fs:(%rax), %rax; 	movq	WEFT_LINK_PARENT_SP(k), %rcx; 	addq	$-128, %rcx; 	andq	$-16, %rcx; 	testq	%rax, %rax; 	cmovzq	%rcx, %rax; 	movq	%rax, %rsp
+#define ON_LANDING(k) \
+	movq	weft__tls_landing@gottpoff(%rip), %rax; \
+	movq	%fs:(%rax), %rax; \
+	testq	%rax, %rax; \
+	cmovzq	WEFT_LINK_PARENT_SP(k), %rax; \
+	movq	%rax, %rsp; \
+	testq	%rax, %rax; \
+	js	9f; /* never; it lets Memcheck see the stack pointer change before the push */ \
+9:	leaq	-128(%rsp), %rsp; \
+	andq	$-16, %rsp
 
 /* In: as any landing pad. The stack pointer is read anew after the call. */
 	.hidden weft__tls_landing

@@ -409,6 +409,8 @@ static void ended_threads(void)
 			REQUIRE(resume(k[i], 0).payload == (void *)(uintptr_t)(i % 3 ? 2 : 1));
 			weft_delete(k[i]);
 		}
+		REQUIRE(weft_state(k[19]) == WEFT_FINISHED);
+		weft_delete(k[19]);
 	}
 	REQUIRE(after.reserved < 2 * before.reserved);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * random [SEED [STEPS [THREADS]]]: random programs of coroutines and their clones against a model of what a stack is: an
- * array of frames. Each coroutine calls, returns and computes as the values it is resumed with say, and after each
+ * random [SEED [STEPS [THREADS]]]: random programs of coroutines and their clones against a model of what a stack is:
+ * an array of frames. Each coroutine calls, returns and computes as the values it is resumed with say, and after each
  * answers a digest of all its frames, which it finds by pointers from one to the next; the model does the same on its
  * array. A clone of the one is an assignment of the other. The steps are done by the thread, by a coroutine that is
  * copied itself, and by one that is suspended from below now and then; with several threads, coroutines go from one to
