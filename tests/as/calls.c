@@ -154,7 +154,7 @@ static void known(void)
 	CHECK(strcmp(a, "1 two 3.5 4 5 6 7 8") == 0);
 }
 
-/* ---- variadic definitions ---------------------------------------------------------------------------------------- */
+/* ---- variadic definitions ------------------------------------------------------------ */
 
 #ifndef __clang__
 NOINLINE static long in_variadic(int n, ...)

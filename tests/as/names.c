@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Symbols of every kind: weak, aliases, hidden, indirect functions, weak references, and functions that the linker renames. */
+/*
+ * Symbols of every kind: weak, aliases, hidden, indirect functions, weak references, and functions that the
+ * linker renames.
+ */
 #include "check.h"
 #include "outside.h"
 

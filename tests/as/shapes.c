@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Functions of every shape: jump tables, computed gotos, arrays of any size, inline assembly, setjmp, thread-local storage. */
+/*
+ * Functions of every shape: jump tables, computed gotos, arrays of any size, inline assembly, setjmp, thread-
+ * local storage.
+ */
 #include "check.h"
 #include "outside.h"
 
@@ -66,7 +69,7 @@ static void control(void)
 	CHECK(interpret(code) == ((20 + 7) * 2) + 10);
 }
 
-/* ---- memory on the stack ----------------------------------------------------------------------------------------- */
+/* ---- memory on the stack ------------------------------------------------------------ */
 
 NOINLINE static long variable(int n)
 {
@@ -145,7 +148,7 @@ static void memory(void)
 	CHECK(recursive(1000) == 1000);
 }
 
-/* ---- assembly ---------------------------------------------------------------------------------------------------- */
+/* ---- assembly ------------------------------------------------------------ */
 
 __asm__(".text\n.globl shapes_assembly\n.type shapes_assembly, @function\nshapes_assembly:\n"
 	"leaq 1(%rdi), %rax\nret\n.size shapes_assembly, .-shapes_assembly\n"
@@ -182,7 +185,7 @@ static void assembly(void)
 	CHECK(asm_goto(5) == -5 && asm_goto(-5) == 1005);
 }
 
-/* ---- jumps and threads' variables --------------------------------------------------------------------------------- */
+/* ---- jumps and threads' variables ------------------------------------------------------------ */
 
 static jmp_buf environment;
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A run time that forgives nothing, for the tests of weft-as. With strict_limit = 0 nothing ever splits. With a limit above all
- * addresses every check fires: __morestack gives the function exactly the bytes it asks for, the arguments it names,
- * and what the slack leaves after a check by bare rsp; a function that touches more destroys a pattern, and is told. weft__ext
- * gives the callee exactly the arguments that were counted, and rubbish above them.
+ * A run time that forgives nothing, for the tests of weft-as. With strict_limit = 0 nothing ever splits. With a
+ * limit above all addresses every check fires: __morestack gives the function exactly the bytes it asks for, the
+ * arguments it names, and what the slack leaves after a check by bare rsp; a function that touches more destroys a
+ * pattern, and is told. weft__ext gives the callee exactly the arguments that were counted, and rubbish above
+ * them.
  *
  * One thread, no exceptions while strict.
  */
@@ -31,9 +32,9 @@ strict_externals: .quad 0
 
 	.text
 	.p2align 4
-	.globl __morestack
-	.type __morestack, @function
-__morestack:
+	.globl weft__morestack
+	.type weft__morestack, @function
+weft__morestack:
 	.cfi_startproc
 	pushq	%rbp
 	movq	%rsp, %rbp
@@ -96,7 +97,7 @@ __morestack:
 	.cfi_restore %rbp
 	ret
 	.cfi_endproc
-	.size __morestack, . - __morestack
+	.size weft__morestack, . - weft__morestack
 
 strict_overrun:
 	movq	8(%rbp), %rdi
@@ -108,15 +109,15 @@ strict_overrun:
 	call	strict_died@PLT
 
 	.p2align 4
-	.globl __morestack_allocate_stack_space
-	.type __morestack_allocate_stack_space, @function
-__morestack_allocate_stack_space:
+	.globl weft__allocate_stack_space
+	.type weft__allocate_stack_space, @function
+weft__allocate_stack_space:
 	movq	strict_at(%rip), %rax
 	subq	%rdi, %rax
 	andq	$-64, %rax
 	movq	%rax, strict_at(%rip)
 	ret
-	.size __morestack_allocate_stack_space, . - __morestack_allocate_stack_space
+	.size weft__allocate_stack_space, . - weft__allocate_stack_space
 
 	.p2align 4
 	.globl weft__icall

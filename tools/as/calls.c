@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Calls and tail jumps. Within the unit they stay as they are. To other objects they go to weft.in.NAME with r10 = bytes of
- * stack arguments at most: the function itself if it is instrumented, else a thunk (thunks.c). Through pointers, the marker
- * before the function says whether it is instrumented. Neither r10 nor r11 carries anything at such calls; flags do not either.
- * The stack pointer does not move, and a call stays between the labels that the exception tables name.
+ * Calls and tail jumps. Within the unit they stay as they are. To other objects they go to weft.in.NAME with r10 =
+ * bytes of stack arguments at most: the function itself if it is instrumented, else a thunk (thunks.c). Through
+ * pointers, the marker before the function says whether it is instrumented. Neither r10 nor r11 carries anything
+ * at such calls; flags do not either. The stack pointer does not move, and a call stays between the labels that
+ * the exception tables name.
  */
 #include "unit.h"
 

@@ -14,9 +14,9 @@
  *	ret                                    one byte, which __morestack skips
  *	jmp   body                             or a copy of the beginning of the body
  *
- * Compilers ask for too little: gcc leaves out arguments that it pushes, neither counts what inline assembly pushes and
- * calls, nor what the TLS resolver needs. A check by bare rsp is enough below 256 bytes, since the limit is 1024 bytes above
- * the end.
+ * Compilers ask for too little: gcc leaves out arguments that it pushes, neither counts what inline assembly
+ * pushes and calls, nor what the TLS resolver needs. A check by bare rsp is enough below 256 bytes, since the
+ * limit is 1024 bytes above the end.
  */
 #include "unit.h"
 
@@ -125,6 +125,10 @@ void find_check(struct unit *u, struct function *f)
 	c->compare = line;
 	c->keeps_lea = IS(last_operand(&u->lines[line]), "%rsp");
 	c->branch = next_code(u, line, f->last);
+	if (c->branch != NONE && c->keeps_lea && c->lea == NONE && IS(u->lines[c->branch].word, "leaq")) {
+		c->lea = c->branch;
+		c->branch = next_code(u, c->lea, f->last);
+	}
 	if (c->branch == NONE || u->lines[c->branch].op != OP_BRANCH)
 		refuse(u, f, "its stack check cannot be read: this compiler is not known here");
 	f->is_split = true;
@@ -153,7 +157,7 @@ static const char *call_morestack(int64_t need, int64_t arguments)
 		print(&text, "\tmovl\t$%lld, %%r11d\n", (long long)arguments);
 	else
 		print(&text, "\txorl\t%%r11d, %%r11d\n");
-	print(&text, "\tcall\t*__morestack@GOTPCREL(%%rip)\n");
+	print(&text, "\tcall\t*weft__morestack@GOTPCREL(%%rip)\n");
 	return text.at;
 }
 
@@ -185,7 +189,10 @@ static void rewrite_found(struct unit *u, struct function *f)
 	change(&u->lines[c->call], call_morestack(f->need, c->arguments));
 }
 
-/* Code may be put in before this line: behind the label, what belongs to it and endbr64, before any label of a loop. */
+/*
+ * Code may be put in before this line: behind the label, what belongs to it and endbr64, before any label of a
+ * loop.
+ */
 static int entry_line(const struct unit *u, const struct function *f)
 {
 	int line = f->first + 1, at = line;

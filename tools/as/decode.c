@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Instructions, as far as they matter: who is called, where control goes, what becomes of the stack pointer, and what may
- * write to the place where stack arguments begin, 0(%rsp). Everything else is OP_OTHER.
+ * Instructions, as far as they matter: who is called, where control goes, what becomes of the stack pointer, and
+ * what may write to the place where stack arguments begin, 0(%rsp). Everything else is OP_OTHER.
  */
 #include "unit.h"
 
@@ -251,12 +251,56 @@ static void decode_line(struct unit *u, struct line *l)
 		decode_sp(l);
 }
 
+/*
+ * clang without PLT: movq f@GOTPCREL(%rip), %rax; …; callq *%rax. The load is a little above, or the call stays
+ * one through a pointer, which is all right for every function but setjmp.
+ */
+static void name_loaded_target(struct unit *u, struct line *call)
+{
+	struct view reg = skip(call->operands, 1), name;
+	unsigned bit = reg_of(reg);
+	struct line *l = call;
+
+	if (!bit || (bit & OTHER_REG))
+		return;
+	while (l-- > u->lines) {
+		if (l->from_user || (l->kind == LABEL && l->symbol && (l->symbol->is_target || l->symbol->is_table)))
+			return;
+		if (l->kind != CODE)
+			continue;
+		if (same(last_operand(l), reg))
+			break;
+		if (l->op == OP_CALL || l->op == OP_JUMP || l->op == OP_RETURN || mentions(l, bit))
+			return;
+	}
+	name = symbol_prefix(operand(l, 0));
+	if (l >= u->lines && is(l->word, "mov") && name.n && STARTS(skip(operand(l, 0), name.n), "@GOTPCREL(%rip)")) {
+		call->symbol = symbol(u, name);
+		l->feeds_call = true;
+	}
+}
+
+static void expect_no_pointer_to_setjmp(const struct unit *u)
+{
+	for (size_t i = 0; i < u->count; i++) {
+		const struct line *l = &u->lines[i];
+		struct view name = l->kind == CODE && l->op == OP_OTHER ? symbol_prefix(operand(l, 0)) : VIEW("");
+
+		if (name.n && known(name) == KNOWN_SETJMP && !l->feeds_call)
+			refuse(u, NULL, "calls %.*s through a pointer: compile without -fno-plt", SHOW(name));
+	}
+}
+
 void decode(struct unit *u)
 {
 	for (size_t i = 0; i < u->count; i++) {
 		struct line *l = &u->lines[i];
 
-		if (l->kind == CODE && !l->from_user)
-			decode_line(u, l);
+		if (l->kind != CODE || l->from_user)
+			continue;
+		decode_line(u, l);
+		if ((l->op == OP_CALL || l->op == OP_JUMP) && !l->symbol && STARTS(l->operands, "*%"))
+			name_loaded_target(u, l);
 	}
+	expect_no_pointer_to_setjmp(u);
 }

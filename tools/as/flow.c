@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * How deep the stack of a function is, at each call and at most; and how many bytes at a call's 0(%rsp) may be arguments.
+ * How deep the stack of a function is, at each call and at most; and how many bytes at a call's 0(%rsp) may be
+ * arguments.
  *
- * A forward analysis: lines are walked in order, what is known at a label is the union of what is known at the jumps to it,
- * and this is repeated until nothing changes. Depth counts from the function's caller: 8, the return address, on entry.
+ * A forward analysis: lines are walked in order, what is known at a label is the union of what is known at the
+ * jumps to it, and this is repeated until nothing changes. Depth counts from the function's caller: 8, the return
+ * address, on entry.
  *
- * The bound on arguments is upper by construction. The first argument on the stack is at 0(%rsp) when the call is made,
- * and a callee owns its arguments, so these eight bytes have been written since the last call: by a push that saves no
- * register, by a store relative to rsp, or through a pointer that was made from rsp. If nothing of that can have
- * happened, there are no arguments; else they may be all of the frame below the saved registers. A pointer made from
- * rsp that goes straight into an argument register, and is not used before the call, is the address of a local variable.
- * What the memory functions write, they write before the call that the arguments are for.
+ * The bound on arguments is upper by construction. The first argument on the stack is at 0(%rsp) when the call is
+ * made, and a callee owns its arguments, so these eight bytes have been written since the last call: by a push
+ * that saves no register, by a store relative to rsp, or through a pointer that was made from rsp. If nothing of
+ * that can have happened, there are no arguments; else they may be all of the frame below the saved registers. A
+ * pointer made from rsp that goes straight into an argument register, and is not used before the call, is the
+ * address of a local variable. What the memory functions write, they write before the call that the arguments are
+ * for.
  *
  * Control does not come back from some calls, and what stands behind them then belongs to some other place. Such an
  * arrival at a label counts only if there is no other way to it.
@@ -148,7 +151,7 @@ static void at_label(struct walk *w, struct symbol *s)
 		arrive(w, s, &w->indirect, false);
 	if (w->is_reached && (s->is_target || s->is_table))
 		arrive(w, s, &w->now, w->after_call);
-	else if (!w->is_reached && !s->state && w->phase == ANY)
+	else if (!w->is_reached && !s->state && s->is_pad && w->phase == ANY)
 		seed(w, s);
 	if (s->state && (!w->is_reached || s->is_target || s->is_table)) {
 		w->now = *s->state;

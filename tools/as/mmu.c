@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * MMU: instead of comparing, a prologue stores into the last byte that it must have, slack included. Where that is a guard
- * page, the fault handler finds the probe in a table and continues at the slow path. It must be a store: a load would map
- * the zero page, and the first write fault again.
+ * MMU: instead of comparing, a prologue stores into the last byte that it must have, slack included. Where that is
+ * a guard page, the fault handler finds the probe in a table and continues at the slow path. It must be a store: a
+ * load would map the zero page, and the first write fault again.
  *
- * The table is the section weft_probes: per probe its distance to the probe and to the slow path. An entry lives and dies
- * with its function: it is in the same group, and linked to the same section. One constructor per module tells the run
- * time where the module's table is.
+ * The table is the section weft_probes: per probe its distance to the probe and to the slow path. An entry lives
+ * and dies with its function: it is in the same group, and linked to the same section. One constructor per module
+ * tells the run time where the module's table is.
  */
 #include "unit.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the directives say: sections and their groups, symbols, where functions begin and end, and which names are used
- * otherwise than by calling them.
+ * What the directives say: sections and their groups, symbols, where functions begin and end, and which names are
+ * used otherwise than by calling them.
  *
- * A function is a label with `.type …, @function` before it, up to its `.size` or `.cfi_endproc`, whichever comes last.
- * gcc puts the cold part of f in another section, in between, as a function "f.cold" of its own. Functions in file-scope
- * assembly are none: nothing is known about them.
+ * A function is a label with `.type …, @function` before it, up to its `.size` or `.cfi_endproc`, whichever comes
+ * last. gcc puts the cold part of f in another section, in between, as a function "f.cold" of its own. Functions
+ * in file-scope assembly are none: nothing is known about them.
  */
 #include "unit.h"
 
@@ -311,6 +311,16 @@ static void uses_in(struct unit *u, const struct line *l)
 	}
 }
 
+/* An entry of an exception table: from, how many bytes, where to go; each a difference of labels. */
+static void find_pads(struct unit *u, const struct line *l)
+{
+	struct view name = symbol_prefix(l->operands);
+	struct symbol *s = name.n ? find_symbol(u, name) : NULL;
+
+	if (s)
+		s->is_pad = true;
+}
+
 static bool is_data(struct view word)
 {
 	return IS(word, ".quad") || IS(word, ".long") || IS(word, ".8byte") || IS(word, ".4byte") || IS(word, ".int") ||
@@ -322,6 +332,12 @@ static bool is_transfer(struct view word)
 	return STARTS(word, "call") || word.at[0] == 'j' || IS(word, "xbegin");
 }
 
+/* A symbol, or what the GOT has for it: calling is no other use. */
+static bool is_named(struct view target)
+{
+	return target.n && (target.at[0] != '*' || contains(target, "@GOTPCREL"));
+}
+
 static void find_uses(struct unit *u)
 {
 	for (size_t i = 0; i < u->count; i++) {
@@ -330,10 +346,12 @@ static void find_uses(struct unit *u)
 
 		if (l->from_user && l->kind != BLANK)
 			uses_in(u, l);
-		else if (l->kind == CODE && !(is_transfer(l->word) && (l->operands.n && l->operands.at[0] != '*')))
+		else if (l->kind == CODE && !(is_transfer(l->word) && is_named(l->operands)))
 			uses_in(u, l);
 		else if (l->kind == DIRECTIVE && !debug && is_data(l->word))
 			uses_in(u, l);
+		else if (l->kind == DIRECTIVE && debug && STARTS(u->sections[l->section].name, ".gcc_except_table"))
+			find_pads(u, l);
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Text: views into the input, strings that live until the program ends, buffers. The program reads a file, writes a file
- * and ends, so nothing is ever freed.
+ * Text: views into the input, strings that live until the program ends, buffers. The program reads a file, writes
+ * a file and ends, so nothing is ever freed.
  */
 #ifndef WEFT_AS_TEXT_H
 #define WEFT_AS_TEXT_H

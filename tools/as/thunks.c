@@ -2,15 +2,16 @@
 /*
  * How objects find each other's instrumented functions.
  *
- * By name: a call of another object's f goes to weft.in.f, which is hidden. The object that defines f, instrumented and neither
- * weak nor in a group, says weft.in.f = f. Every object that calls it has a weak weft.in.f in a group of its own:
- * a thunk. So the linker makes it a direct call if f is instrumented and in the same module, and the thunk otherwise.
- * The thunk looks at the marker too: f may be weak, or in an instrumented shared library.
+ * By name: a call of another object's f goes to weft.in.f, which is hidden. The object that defines f,
+ * instrumented and neither weak nor in a group, says weft.in.f = f. Every object that calls it has a weak
+ * weft.in.f in a group of its own: a thunk. So the linker makes it a direct call if f is instrumented and in the
+ * same module, and the thunk otherwise. The thunk looks at the marker too: f may be weak, or in an instrumented
+ * shared library.
  *
  * By pointer: eight bytes before its entry, an instrumented function has a marker.
  *
- * Functions in groups (C++ inline and template functions) have no weft.in name in their group: the linker may take the
- * group from an object that is not instrumented, and then nobody would define it.
+ * Functions in groups (C++ inline and template functions) have no weft.in name in their group: the linker may take
+ * the group from an object that is not instrumented, and then nobody would define it.
  */
 #include "unit.h"
 
@@ -106,7 +107,7 @@ void mark_functions(struct unit *u)
 	}
 }
 
-/* ---- what stands at the end of the text -------------------------------------------------------------------------- */
+/* ---- what stands at the end of the text ------------------------------------------------------------ */
 
 static void print_head(struct unit *u, const struct thunk *t)
 {

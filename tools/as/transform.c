@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "unit.h"
 
-/* clang gives the note only to units that have a checked function. Variadic functions it cannot check, and leaves need none. */
+/*
+ * clang gives the note only to units that have a checked function. Variadic functions it cannot check, and
+ * leaves need none.
+ */
 static bool needs_no_check(const struct unit *u, const struct function *f)
 {
 	if (!f->makes_calls)

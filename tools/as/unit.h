@@ -79,7 +79,8 @@ struct line {
 	uint8_t op;	      /* enum op */
 	bool from_user;	      /* inline assembly: not ours to change */
 	bool dropped;
-	uint16_t reg; /* enum reg */
+	bool feeds_call; /* loads the address that a call goes to, and nothing else uses */
+	uint16_t reg;	 /* enum reg */
 	uint16_t section;
 	int32_t amount;
 	int32_t bound;		   /* calls: bytes of stack arguments at most; UNKNOWN */
@@ -113,6 +114,7 @@ struct symbol {
 	bool is_ifunc, is_global, is_weak, is_hidden, is_defined, is_weakref;
 	bool is_taken;	/* its address is used */
 	bool is_target; /* a jump names it, */
+	bool is_pad;	/* exceptions may go there */
 	bool is_table;	/* or data does, or code computes it: an indirect jump may go there */
 };
 
