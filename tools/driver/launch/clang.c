@@ -6,104 +6,19 @@
  *							filter_ir: 0.ll → 1.ll
  *							clang -cc1 … -S … -disable-llvm-passes … -o t.s -x ir 1.ll
  *	as … -o a.o t.s					as it is: ours, found by -B
- *	ld … -o a …					without --wrap=pthread_create, which -fsplit-stack brings
+ *	ld … -o a …					as link.c does it
  *
  * Everything temporary, clang's part too, is in one directory of ours, gone afterwards.
  */
 #include "launch.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-static char directory[PATH_MAX];
-static volatile sig_atomic_t child, caught;
-
-/* A build ends us, not what we run: pass it on, and clean up when the job is gone. */
-static void on_signal(int signal)
-{
-	caught = signal;
-	if (child > 0)
-		kill(child, signal);
-}
-
-static void catch_signals(void)
-{
-	static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
-	struct sigaction action = {.sa_handler = on_signal}, old;
-
-	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-			sigaction(signals[i], &action, NULL);
-}
-
-static void remove_directory(void)
-{
-	DIR *d = opendir(directory);
-	struct dirent *e;
-
-	while (d && (e = readdir(d)))
-		unlinkat(dirfd(d), e->d_name, 0);
-	if (d)
-		closedir(d);
-	rmdir(directory);
-}
-
-static void make_directory(void)
-{
-	const char *parent = getenv("TMPDIR");
-
-	snprintf(directory, sizeof directory, "%s/weft-cc.XXXXXX", parent && *parent ? parent : "/tmp");
-	if (!mkdtemp(directory))
-		die(EXIT_BUG, "cannot write to %s: %s", parent && *parent ? parent : "/tmp", strerror(errno));
-	atexit(remove_directory);
-}
-
-/* Starts a program; its standard error goes to `fd` unless that is -1. */
-static void start(char *const *argv, int fd)
-{
-	child = fork();
-	if (child < 0)
-		die(EXIT_BUG, "cannot run '%s': %s", argv[0], strerror(errno));
-	if (child)
-		return;
-	if (fd >= 0) {
-		dup2(fd, 2);
-		setenv("TMPDIR", directory, 1);
-	}
-	execvp(argv[0], argv);
-	say("cannot run '%s': %s", argv[0], strerror(errno));
-	_exit(127);
-}
-
-/* The exit code of the child; a signal of ours or its own counts as the end of everything. */
-static int await(const char *what)
-{
-	int status;
-
-	while (waitpid(child, &status, 0) < 0)
-		if (errno != EINTR)
-			die(EXIT_BUG, "lost '%s': %s", what, strerror(errno));
-	child = 0;
-	if (caught) {
-		remove_directory();
-		signal(caught, SIG_DFL);
-		raise(caught);
-	}
-	if (WIFSIGNALED(status)) {
-		say("%s: killed by signal %d (%s)", what, WTERMSIG(status), strsignal(WTERMSIG(status)));
-		return EXIT_BUG;
-	}
-	return WEXITSTATUS(status);
-}
 
 /* What -### would otherwise not know: that messages go to a terminal. */
 static void add_terminal_options(struct words *w, const struct request *r)
@@ -119,17 +34,19 @@ static void add_terminal_options(struct words *w, const struct request *r)
 }
 
 static void command_line(struct words *w, const char *command, char *const *args, const struct request *r,
-			 const char *assemblers)
+			 const char *as_directory)
 {
 	words_add(w, command);
 	words_add(w, "-###");
 	add_terminal_options(w, r);
-	words_add(w, "--start-no-unused-arguments");
-	words_add(w, text("-B%s/", assemblers));
-	words_add(w, "-fsplit-stack");
-	words_add(w, "-fno-integrated-as");
-	words_add(w, "-fno-stack-clash-protection");
-	words_add(w, "--end-no-unused-arguments");
+	if (r->compiles) {
+		words_add(w, "--start-no-unused-arguments");
+		words_add(w, text("-B%s/", as_directory));
+		words_add(w, "-fsplit-stack");
+		words_add(w, "-fno-integrated-as");
+		words_add(w, "-fno-stack-clash-protection");
+		words_add(w, "--end-no-unused-arguments");
+	}
 	words_add_all(w, args);
 	if (r->clash)
 		words_add(w, "-fno-stack-clash-protection");
@@ -260,12 +177,6 @@ static struct words second_half(const struct words *job, const char *ir)
 	return w;
 }
 
-static int run(const struct words *job)
-{
-	start(job->at, -1);
-	return await(job->at[0]);
-}
-
 static void filter_file(const char *from, const char *to)
 {
 	FILE *in = fopen(from, "re"), *out = fopen(to, "we");
@@ -280,44 +191,34 @@ static int generate_code(const struct words *job, size_t number)
 {
 	char *raw = text("%s/%zu.ll", directory, 2 * number), *filtered = text("%s/%zu.ll", directory, 2 * number + 1);
 	struct words first = first_half(job, raw), second = second_half(job, filtered);
-	int code = run(&first);
+	int code = run(first.at);
 
 	if (code == 0) {
 		filter_file(raw, filtered);
-		code = run(&second);
+		code = run(second.at);
 		unlink(filtered);
 	}
 	return code;
 }
 
-static bool is_link(const struct words *job)
+/* The linker's failure is followed by a line of the compiler's. */
+static int run_link(const struct words *job, const char *command, const char *kind)
 {
-	return find(job, "--wrap=pthread_create") != 0;
-}
-
-static int run_link(const struct words *job, const char *command)
-{
-	struct words w = {0};
 	const char *name = strrchr(command, '/');
-	size_t wrap = find(job, "--wrap=pthread_create");
-	int code;
+	int code = link_objects(job->at, kind);
 
-	for (size_t i = 0; i < job->n; i++)
-		if (i != wrap)
-			words_add(&w, job->at[i]);
-	code = run(&w);
 	if (code)
 		fprintf(stderr, "%s: error: linker command failed with exit code %d\n", name ? name + 1 : command,
 			code);
 	return code;
 }
 
-static int run_job(const struct words *job, size_t number, const char *command)
+static int run_job(const struct words *job, size_t number, const char *command, const char *kind)
 {
 	if (job->n > 1 && strcmp(job->at[1], "-cc1") == 0 && find(job, "-S") && find(job, "-x") &&
 	    !find(job, "-emit-llvm"))
 		return generate_code(job, number);
-	return is_link(job) ? run_link(job, command) : run(job);
+	return is_linker(job->at[0]) ? run_link(job, command, kind) : run(job->at);
 }
 
 /* Removes what a failed job may have made; not /dev/null. */
@@ -339,7 +240,7 @@ static bool needs_any(const struct words *job, const struct words *missing)
 }
 
 /* As clang does, the other files are compiled even if one fails. */
-static int run_jobs(const struct words *jobs, size_t n, const char *command, bool verbose)
+static int run_jobs(const struct words *jobs, size_t n, const char *command, const char *kind, bool verbose)
 {
 	struct words missing = {0};
 	int worst = 0;
@@ -351,7 +252,7 @@ static int run_jobs(const struct words *jobs, size_t n, const char *command, boo
 		if (!needs_any(&jobs[i], &missing)) {
 			for (size_t k = 0; verbose && k < jobs[i].n; k++)
 				fprintf(stderr, " \"%s\"%s", jobs[i].at[k], k + 1 < jobs[i].n ? "" : "\n");
-			code = run_job(&jobs[i], i, command);
+			code = run_job(&jobs[i], i, command, kind);
 			worst = code > worst ? code : worst;
 		}
 		if (code && made) {
@@ -371,25 +272,23 @@ static char *ask_for_jobs(const struct words *command, int *code)
 
 	if (!f)
 		die(EXIT_BUG, "cannot write to %s: %s", directory, strerror(errno));
-	start(command->at, fd);
-	*code = await(command->at[0]);
+	*code = run_asking(command->at, fd);
 	rewind(f);
 	answer = read_all(f, NULL);
 	fclose(f);
 	return answer;
 }
 
-int clang_compile(const char *command, char *const *args, const struct request *r, const char *assemblers)
+int clang_compile(const char *command, char *const *args, const struct request *r, const char *kind)
 {
 	struct words line = {0}, *jobs;
 	char *answer;
 	size_t n;
 	int code;
 
-	catch_signals();
 	make_directory();
-	command_line(&line, command, args, r, assemblers);
+	command_line(&line, command, args, r, assemblers(kind));
 	answer = ask_for_jobs(&line, &code);
 	n = parse(answer, &jobs, r->verbose, &code);
-	return code ? code : run_jobs(jobs, n, command, r->verbose);
+	return code ? code : run_jobs(jobs, n, command, kind, r->verbose);
 }

@@ -11,7 +11,7 @@
 static const char *const kinds[] = {"segmented", "mmu", "lookahead"};
 
 /* The directory of this program, which holds a directory with an `as` for each kind. */
-static char *own_directory(void)
+char *own_directory(void)
 {
 	char path[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
@@ -31,7 +31,7 @@ static void check_kind(const char *kind)
 	die(EXIT_USAGE, "unknown instrumentation '%s': there are segmented, mmu, lookahead", kind);
 }
 
-static char *assemblers(const char *kind)
+char *assemblers(const char *kind)
 {
 	char *dir = text("%s/%s", own_directory(), kind), *as = text("%s/as", dir);
 
@@ -73,28 +73,42 @@ static _Noreturn void become(char *const *argv)
 	die(EXIT_MISSING, "there is no compiler '%s'", argv[0]);
 }
 
-static _Noreturn void become_gcc(char *const *command, size_t words, const struct request *r, const char *dir)
+/* gcc runs our --link in place of its linker. Its syntax separates words by commas. */
+static void wrap_linker(struct words *w, const char *kind)
+{
+	char *self = own_directory();
+
+	if (strchr(self, ','))
+		return;
+	words_add(w, "-wrapper");
+	words_add(w, text("%s/weft-launch,--link,%s", self, kind));
+}
+
+static _Noreturn void become_gcc(char *const *command, size_t words, const struct request *r, const char *kind)
 {
 	struct words w = {0};
 
 	for (size_t i = 0; i < words; i++)
 		words_add(&w, command[i]);
-	words_add(&w, text("-B%s/", dir));
-	words_add(&w, "-fsplit-stack");
-	words_add(&w, "-fno-ipa-ra");
-	words_add(&w, "-dp");
-	words_add(&w, "-fno-stack-clash-protection");
+	if (r->compiles) {
+		words_add(&w, text("-B%s/", assemblers(kind)));
+		words_add(&w, "-fsplit-stack");
+		words_add(&w, "-fno-ipa-ra");
+		words_add(&w, "-dp");
+		words_add(&w, "-fno-stack-clash-protection");
+		depend_on_assembler(assemblers(kind));
+	}
+	if (r->links)
+		wrap_linker(&w, kind);
 	words_add_all(&w, command + words);
 	if (r->clash)
 		words_add(&w, "-fno-stack-clash-protection");
-	depend_on_assembler(dir);
 	become(w.at);
 }
 
 static int launch(const char *kind, char *const *command)
 {
 	size_t words = is_cache(command[0]) && command[1] ? 2 : 1;
-	const char *dir;
 	struct words args = {0};
 	struct request r;
 	struct compiler c;
@@ -104,14 +118,22 @@ static int launch(const char *kind, char *const *command)
 	if (!args.n)
 		become(command);
 	r = understand(args.at);
-	if (!r.compiles)
+	if (!r.compiles && !(r.links && strcmp(kind, "lookahead") == 0))
 		become(command);
 	c = identify(command[words - 1]);
-	refuse(&c, args.at);
-	dir = assemblers(kind);
+	if (r.compiles)
+		refuse(&c, args.at);
 	if (!c.clang)
-		become_gcc(command, words, &r, dir);
-	return clang_compile(command[words - 1], command + words, &r, dir);
+		become_gcc(command, words, &r, kind);
+	return clang_compile(command[words - 1], command + words, &r, kind);
+}
+
+/* In place of one of gcc's programs. */
+static int link_or_become(const char *kind, char *const *job)
+{
+	if (!is_linker(job[0]))
+		become(job);
+	return link_objects(job, kind);
 }
 
 int main(int argc, char **argv)
@@ -119,6 +141,10 @@ int main(int argc, char **argv)
 	(void)argc;
 	if (argv[1] && strcmp(argv[1], "--filter-ir") == 0)
 		return filter_ir(stdin, stdout) ? 0 : 1;
+	if (argv[1] && strcmp(argv[1], "--explain") == 0 && argv[2])
+		return explain(argv + 2);
+	if (argv[1] && strcmp(argv[1], "--link") == 0 && argv[2] && argv[3])
+		return link_or_become(argv[2], argv + 3);
 	if (!argv[1] || strcmp(argv[1], "--instrument") != 0 || !argv[2] || !argv[3])
 		die(EXIT_USAGE, "usage: weft-launch --instrument segmented|mmu|lookahead COMPILER ARGS…");
 	return launch(argv[2], argv + 3);

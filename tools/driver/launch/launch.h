@@ -12,7 +12,9 @@
  *     here, each code generation in two halves with the textual IR in between, where variadic functions lose the
  *     attribute (ir.c, clang.c). The assembler gives them a check of its own kind. Names of outputs, dependency files,
  *     temporary files: all are clang's own choice.
- *  4. A command that compiles nothing is executed untouched: a link must not see -fsplit-stack.
+ *  4. A link does not see -fsplit-stack, which would bring in the compiler's own run time.
+ *  5. Look-ahead is better the more it sees: objects carry the compiler's assembly, and the link of a program makes
+ *     them anew, all together (link.c).
  *
  * Rejected: compiling the usual way first and again on failure (clang's back end ends with a crash report and
  * leaves files in /tmp; its messages must be held back to be judged); attributes in the source (it is not ours).
@@ -35,6 +37,7 @@ struct words {
 
 void words_add(struct words *w, const char *word);
 void words_add_all(struct words *w, char *const *from);
+char *join(const struct words *w);		       /* all of them, one after the other */
 void words_expand(struct words *w, char *const *from); /* from, with @files replaced by what is in them */
 
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -57,6 +60,7 @@ struct compiler identify(const char *command);
 /* request.c: what a command line asks for. */
 struct request {
 	bool compiles;	 /* makes code from a source */
+	bool links;	 /* makes a program or a shared library */
 	bool undefined;	 /* checks for undefined behaviour */
 	bool clash;	 /* -fstack-clash-protection: superfluous here, and its probes are in the way */
 	bool verbose;	 /* -v */
@@ -71,7 +75,30 @@ struct request understand(char *const *args);
 void refuse(const struct compiler *c, char *const *args);
 
 /* clang.c: returns the exit code. */
-int clang_compile(const char *command, char *const *args, const struct request *r, const char *assemblers);
+int clang_compile(const char *command, char *const *args, const struct request *r, const char *kind);
+
+/* run.c: programs, one after the other; each returns an exit code. A signal to us ends everything. */
+extern char directory[]; /* what make_directory made: removed at the end, with the files in it */
+void make_directory(void);
+void make_subdirectory(const char *name); /* files only in it */
+int run(char *const *argv);
+int run_asking(char *const *argv, int fd); /* its standard error goes to fd, its temporary files into the directory */
+
+/* link.c: runs a linker. For lookahead, objects that carry their assembly are made anew before, all together. */
+bool is_linker(const char *program);
+int link_objects(char *const *argv, const char *kind);
+
+/* elf.c: calls `found` for each such section of an object, a program or an archive's members. False: no such file. */
+typedef void section_fn(void *arg, const char *file, const char *bytes, size_t n);
+bool find_sections(const char *file, const char *section, section_fn *found, void *arg);
+char *defined_symbols(const char *file); /* what others can see, one a line, sorted; NULL: not an object */
+
+/* report.c: `weft lookahead --explain`. */
+int explain(char *const *files);
+
+/* launch.c: where this program is; the directory with the `as` of a kind. */
+char *own_directory(void);
+char *assemblers(const char *kind);
 
 /* ir.c: textual IR from `in` to `out`; variadic functions lose "split-stack", everything else stays as it is. */
 bool filter_ir(FILE *in, FILE *out);

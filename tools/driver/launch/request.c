@@ -75,6 +75,9 @@ static const char *const no_code[] = {
     "-dumpversion", "-dumpmachine", "-dumpspecs", "-dumpfullversion",	 "--target-help",
 };
 
+/* What ends before a program is linked. */
+static const char *const no_link[] = {"-c", "-S", "-r", "--compile", "--assemble", "--relocatable", "-Wl,-r"};
+
 static const char *const code_endings[] = {
     ".c", ".i",	 ".ii", ".cc", ".cp",  ".cxx",	".cpp", ".CPP", ".c++", ".C",
     ".m", ".mi", ".mm", ".M",  ".mii", ".cppm", ".ixx", ".s",	".S",	".sx",
@@ -110,6 +113,8 @@ static void option(struct request *r, const char *word, bool *quiet)
 {
 	if (IN_LIST(no_code, word) || starts(word, "-print-") || starts(word, "--print-") || starts(word, "--help="))
 		*quiet = true;
+	else if (IN_LIST(no_link, word))
+		r->links = false;
 	else if (strcmp(word, "-v") == 0)
 		r->verbose = true;
 	else if (starts(word, "-fcolor-diag") || starts(word, "-fdiagnostics-color") ||
@@ -123,9 +128,9 @@ static void option(struct request *r, const char *word, bool *quiet)
 
 struct request understand(char *const *args)
 {
-	struct request r = {0};
+	struct request r = {.links = true};
 	const char *language = NULL;
-	bool quiet = false;
+	bool quiet = false, inputs = false;
 
 	for (int n; *args; args += n) {
 		n = option_length(args);
@@ -133,11 +138,14 @@ struct request understand(char *const *args)
 			language = n == 2 ? args[1] : *args + 2;
 		else if (**args == '-' && (*args)[1])
 			option(&r, *args, &quiet);
-		else if (becomes_code(*args, language))
-			r.compiles = true;
+		else {
+			inputs = true;
+			r.compiles |= becomes_code(*args, language);
+		}
 		if (language && strcmp(language, "none") == 0)
 			language = NULL;
 	}
 	r.compiles = r.compiles && !quiet;
+	r.links = r.links && inputs && !quiet;
 	return r;
 }

@@ -142,3 +142,17 @@ void words_expand(struct words *w, char *const *from)
 	while (*from)
 		expand_one(w, *from++, 0);
 }
+
+char *join(const struct words *w)
+{
+	size_t n = 0;
+	char *all, *at;
+
+	for (size_t i = 0; i < w->n; i++)
+		n += strlen(w->at[i]);
+	at = all = must(malloc(n + 1));
+	for (size_t i = 0; i < w->n; i++)
+		at = stpcpy(at, w->at[i]);
+	*at = 0;
+	return all;
+}
