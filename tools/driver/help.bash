@@ -8,6 +8,7 @@ weft: effect handlers and coroutines for C, with the stack as a policy
 
   weft run [--policy P] FILE.c… [-- ARGS]   compile and run in one step
   weft cc [--policy P] ARGS…                a C compiler for any build (weft c++: C++)
+  weft lookahead --explain PROGRAM…         what look-ahead decided for a program
   weft doctor                               what this machine offers, and what is missing
   weft lab [--quick|--full] [--only A1,…]   run the experiments and write the report
   weft test [PATTERN]                       run the test lanes whose name matches
@@ -72,6 +73,18 @@ For CMake: find_package(weft), weft_target_stack(TARGET POLICY[:SIZE]).
 END
 }
 
+help_lookahead()
+{
+	cat <<'END'
+weft lookahead --explain PROGRAM|OBJECT|ARCHIVE…
+
+Prints, for each translation unit that was compiled with --policy (or --instrument) lookahead, the checkpoints:
+functions at whose entry the stack is checked, why there, and how many bytes each reserves for the calls that
+follow; then the sums. Linking by `weft cc --policy lookahead` analyses all of a program's objects together;
+members of archives keep what was decided for each by itself.
+END
+}
+
 help_doctor()
 {
 	cat <<'END'
@@ -106,7 +119,7 @@ weft_help()
 	case ${1-} in
 	'') help_overview ;;
 	c++) help_cc ;;
-	run | cc | doctor | test | lab) "help_$1" ;;
+	run | cc | lookahead | doctor | test | lab) "help_$1" ;;
 	*) die 2 "no help for '$1': see 'weft help'" ;;
 	esac
 }
