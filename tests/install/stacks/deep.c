@@ -6,7 +6,7 @@
 
 static void *run(void *result)
 {
-	*(long *)result = depth(DEPTH, DEPTH - 1L);
+	*(long *)result = depth(DEPTH);
 	return NULL;
 }
 

@@ -2,20 +2,28 @@
 #include <stdarg.h>
 #include "depth.h"
 
-static long (*volatile again)(long n, ...) = depth;
+static long (*volatile again)(long n) = depth;
 
-/* 1 + 2 + … + n, a frame for each; every argument after the first is n - 1. */
-long depth(long n, ...)
+/* The last of `count` numbers; more than registers hold. */
+__attribute__((noinline)) static long last(int count, ...)
 {
-	volatile char ballast[64];
 	va_list list;
-	long next;
+	long n = 0;
 
-	va_start(list, n);
-	next = va_arg(list, long);
+	va_start(list, count);
+	while (count--)
+		n = va_arg(list, long);
 	va_end(list);
-	ballast[n & 63] = (char)n;
+	return n;
+}
+
+/* 1 + 2 + … + n, a frame of at least 128 bytes for each. */
+long depth(long n)
+{
+	volatile char ballast[128];
+
+	ballast[n & 127] = (char)n;
 	if (n == 0)
 		return 0;
-	return again(next, next - 1) + n + (ballast[n & 63] != (char)n);
+	return again(last(8, n, n, n, n, n, n, n, n - 1)) + n + (ballast[n & 127] != (char)n);
 }

@@ -9,7 +9,7 @@ extern "C" {
 
 enum { DEPTH = 600000 };
 
-long depth(long n, ...);
+long depth(long n);
 
 #ifdef __cplusplus
 }

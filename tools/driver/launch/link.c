@@ -7,7 +7,7 @@
  *	section .weft.assembly:  weft-assembly LENGTH ARG\037ARG…\n  LENGTH bytes
  *
  *     The assembly of all of them goes through weft-as at once, which then sees every call between them; the objects
- *     made from its output are linked in their place. An object that has been changed since it was made (objcopy, ld -r)
+ *     made from its output are linked in their place. An object that was changed after it was made (objcopy, ld -r)
  *     would lose the change: it is told by the names that it defines, and stays as it is. So do members of archives:
  *     which of them the program takes is not known before the link.
  */
