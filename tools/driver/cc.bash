@@ -25,12 +25,9 @@ policy_names()
 
 check_policy()
 {
-	local policies=() name
+	local policies=()
 
 	policy_names
-	for name in segmented heap lookahead mmu copy; do
-		[[ " ${policies[*]} " == *" $name "* ]] || policies+=("$name")
-	done
 	[[ " ${policies[*]} " == *" ${1%%:*} "* ]] || die 2 "unknown policy '${1%%:*}': there are ${policies[*]}"
 	[[ $1 != *:* || ${1#*:} =~ ^[1-9][0-9]*[KMG]?$ ]] || die 2 "bad stack size '${1#*:}': say bytes, or 64K, 1M, 1G"
 }
