@@ -101,6 +101,11 @@ static void read_branch(struct unit *u, struct function *f)
 	} else if (IS(l->word, "ja") || IS(l->word, "jae") || IS(l->word, "jnb") || IS(l->word, "jnc")) {
 		c->is_inline = true;
 		c->slow = next_code(u, c->branch, f->last);
+		/* Or it is somewhere else, one jump away. */
+		if (c->slow != NONE && u->lines[c->slow].op == OP_JUMP && u->lines[c->slow].symbol) {
+			c->slow_label = u->lines[c->slow].symbol;
+			c->slow = c->slow_label->line;
+		}
 	}
 	if (c->slow == NONE)
 		refuse(u, f, "its stack check cannot be read: this compiler is not known here");
@@ -171,13 +176,17 @@ static void rewrite_found(struct unit *u, struct function *f)
 	/* gcc may load the address of the stack arguments before the check. lea leaves the flags alone. */
 	if (c->lea != NONE && c->keeps_lea)
 		kept = say("\t%.*s\t%.*s\n", SHOW(u->lines[c->lea].word), SHOW(u->lines[c->lea].operands));
-	if (c->is_inline)
+	if (c->slow_label)
+		slow = say("%.*s", SHOW(c->slow_label->name));
+	else if (c->is_inline)
 		slow = say(".Lweft%u", new_label(u));
 	if (u->policy == MMU && f->need <= MAX_PROBE) {
 		emit_probe(u, f, slow, &text);
 		append(&text, kept, strlen(kept));
 		if (c->is_inline)
-			print(&text, "\tjmp\t%s\n%s:\n", to, slow);
+			print(&text, "\tjmp\t%s\n", to);
+		if (c->is_inline && !c->slow_label)
+			print(&text, "%s:\n", slow);
 	} else {
 		print_compare(&text, f->need);
 		print(&text, "%s\t%s\t%s\n", kept, c->is_inline ? "jae" : "jb", to);

@@ -15,8 +15,8 @@
  * address of a local variable. What the memory functions write, they write before the call that the arguments are
  * for.
  *
- * Control does not come back from some calls, and what stands behind them then belongs to some other place. Such an
- * arrival at a label counts only if there is no other way to it.
+ * Control does not come back from some calls, and never enters a block that the compiler found impossible and left empty;
+ * what follows them belongs to some other place. Such an arrival at a label counts only if there is no other way to it.
  */
 #include "unit.h"
 
@@ -32,13 +32,15 @@ struct state {
 	uint16_t saved;	  /* registers */
 	uint16_t bottoms; /* registers that hold rsp */
 	bool is_dynamic, is_stored, in_prologue, is_frozen;
+	bool is_doubtful; /* nothing certain has led here */
 };
 
 struct walk {
 	struct unit *u;
 	struct function *f;
 	struct state now, indirect;
-	bool is_reached, after_call, has_indirect;
+	bool is_reached, has_indirect;
+	bool in_doubt; /* nothing shows that control gets from here to the next line */
 	bool changed;
 	bool bottom_escapes;
 	bool only_look; /* the last time: note what is known at the calls */
@@ -102,9 +104,15 @@ static bool join(struct state *to, const struct state *from, bool weakly)
 {
 	bool changes = set_flag(&to->is_dynamic, to->is_dynamic | from->is_dynamic);
 
-	if (weakly)
-		return changes;
-	if (!to->is_frozen)
+	if (!weakly && to->is_doubtful) {
+		bool is_dynamic = to->is_dynamic;
+
+		*to = *from;
+		to->is_dynamic = is_dynamic;
+		to->is_doubtful = false;
+		return true;
+	}
+	if (!weakly && !to->is_frozen)
 		changes |= join_depths(to, from);
 	changes |= set_bits(&to->bottoms, to->bottoms | from->bottoms);
 	changes |= set_flag(&to->is_stored, to->is_stored | from->is_stored);
@@ -121,6 +129,7 @@ static void arrive(struct walk *w, struct symbol *s, const struct state *from, b
 	if (is_new) {
 		s->state = keep(sizeof *s->state);
 		*s->state = *from;
+		s->state->is_doubtful = weakly;
 		w->changed = true;
 	} else if (join(s->state, from, weakly)) {
 		w->changed = true;
@@ -150,13 +159,13 @@ static void at_label(struct walk *w, struct symbol *s)
 	if (s->is_table && w->has_indirect)
 		arrive(w, s, &w->indirect, false);
 	if (w->is_reached && (s->is_target || s->is_table))
-		arrive(w, s, &w->now, w->after_call);
+		arrive(w, s, &w->now, w->in_doubt);
 	else if (!w->is_reached && !s->state && s->is_pad && w->phase == ANY)
 		seed(w, s);
 	if (s->state && (!w->is_reached || s->is_target || s->is_table)) {
 		w->now = *s->state;
 		w->is_reached = true;
-		w->after_call = false;
+		w->in_doubt = true;
 	}
 }
 
@@ -240,7 +249,7 @@ static void at_call(struct walk *w, struct line *l)
 	now->in_prologue = false;
 	if (!is_memory)
 		now->is_stored = false;
-	w->after_call = true;
+	w->in_doubt = true;
 }
 
 static void at_jump(struct walk *w, struct line *l)
@@ -323,8 +332,8 @@ static void at_instruction(struct walk *w, struct line *l, int line)
 		w->bottom_escapes = true;
 	if (line != c->branch && !is_prologue_op(l))
 		w->now.in_prologue = false;
-	if (l->op != OP_CALL && l->op != OP_OTHER)
-		w->after_call = false;
+	if (l->op != OP_CALL)
+		w->in_doubt = false;
 	switch (l->op) {
 	case OP_CALL:
 		at_call(w, l);
@@ -374,7 +383,7 @@ static void walk_once(struct walk *w)
 
 	w->now = (struct state){.depth = RETURN_ADDRESS, .in_prologue = true};
 	w->is_reached = true;
-	w->after_call = false;
+	w->in_doubt = false;
 	w->changed = false;
 	for (int i = f->first + 1; i <= f->last; i++) {
 		struct line *l = &w->u->lines[i];

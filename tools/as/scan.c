@@ -195,7 +195,13 @@ static void begin_function(struct scanner *s, struct symbol *name, int line)
 	f->first = line;
 	f->last = NONE;
 	f->tail = NONE;
-	f->check = (struct check){NONE, NONE, NONE, NONE, NONE, NONE, false, false, 0, UNKNOWN};
+	f->check = (struct check){.lea = NONE,
+				  .compare = NONE,
+				  .branch = NONE,
+				  .slow = NONE,
+				  .call = NONE,
+				  .resume = NONE,
+				  .arguments = UNKNOWN};
 	name->function = f;
 	if (!in->first_function)
 		in->first_function = name;

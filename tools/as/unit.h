@@ -121,10 +121,11 @@ struct symbol {
 /* The prologue check. Lines are NONE where there is none. */
 struct check {
 	int lea, compare, branch;
-	int slow;	   /* first line of the slow path */
-	int call, resume;  /* of __morestack; the `ret` after it */
-	bool keeps_lea;	   /* it is not for the compare: what it computes is used later */
-	bool is_inline;	   /* the slow path follows at once, the branch jumps over it */
+	int slow;	  /* first line of the slow path */
+	int call, resume; /* of __morestack; the `ret` after it */
+	bool keeps_lea;	  /* it is not for the compare: what it computes is used later */
+	bool is_inline;	  /* the slow path follows at once, the branch jumps over it */
+	struct symbol *slow_label;
 	int64_t need;	   /* bytes that the compiler asks for */
 	int64_t arguments; /* bytes of stack arguments; UNKNOWN: where we made the check */
 };
