@@ -175,7 +175,7 @@ static void rewrite_one(struct unit *u, struct function *f, struct line *l)
 	if (other)
 		s = symbol(u, (struct view){other, strlen(other)});
 	if (l->function)
-		change(l, say("\t%.*s\t%.*s\n", SHOW(l->word), SHOW(l->function->body->name)));
+		change(l, say("\t%.*s\t%s\n", SHOW(l->word), body_name(l->function)));
 	else if (l->op == OP_BRANCH)
 		rewrite_branch(u, f, l, s);
 	else

@@ -166,6 +166,15 @@ static const char *call_morestack(int64_t need, int64_t arguments)
 	return text.at;
 }
 
+static const char *body_label(struct function *f)
+{
+	const char *name = body_name(f);
+
+	if (f->is_body_global)
+		return say("\t.globl\t%s\n\t.hidden\t%s\n\t.type\t%s, @function\n%s:\n", name, name, name, name);
+	return say("%s:\n", name);
+}
+
 static void rewrite_found(struct unit *u, struct function *f)
 {
 	struct check *c = &f->check;
@@ -194,6 +203,10 @@ static void rewrite_found(struct unit *u, struct function *f)
 	if (c->lea != NONE)
 		drop(&u->lines[c->lea]);
 	drop(&u->lines[c->compare]);
+	if (f->is_body_entered && !c->is_inline)
+		print(&text, "%s", body_label(f));
+	else if (f->is_body_entered)
+		change_after(&u->lines[branch->symbol->line], body_label(f));
 	change(branch, text.at);
 	change(&u->lines[c->call], call_morestack(f->need, c->arguments));
 }
@@ -231,13 +244,13 @@ static void insert_check(struct unit *u, struct function *f)
 		emit_probe(u, f, slow, &text);
 	else
 		print_compare(&text, f->need), print(&text, "\tjb\t%s\n", slow);
-	print(&text, ".Lweft%ub:\n", label);
+	print(&text, ".Lweft%ub:\n%s", label, f->is_body_entered ? body_label(f) : "");
 	change_before(&u->lines[line], text.at);
 	change_after(&u->lines[f->tail], say("%s%s:\n%s\tret\n\tjmp\t.Lweft%ub\n%s", start, slow,
 					     call_morestack(f->need, f->check.arguments), label, end));
 }
 
-static int64_t what_it_needs(const struct unit *u, const struct function *f)
+int64_t frame_of(const struct unit *u, const struct function *f)
 {
 	int64_t need = f->check.need > f->depth ? f->check.need : f->depth;
 
@@ -248,18 +261,65 @@ static int64_t what_it_needs(const struct unit *u, const struct function *f)
 	return need;
 }
 
+/* A leaf without a check lives on the slack. Naked functions see to themselves. */
+static bool needs_no_check(const struct function *f, int64_t need)
+{
+	return !f->is_split && !f->makes_calls && need <= UNCHECKED;
+}
+
+bool can_enter_body(const struct function *f)
+{
+	return f->is_split ? !f->check.keeps_lea || f->check.lea == NONE : !needs_no_check(f, f->frame);
+}
+
+/* Nobody comes through the check: it goes, and so does its slow path, as far as nothing else can lead there. */
+static void remove_check(struct unit *u, struct function *f)
+{
+	struct check *c = &f->check;
+	struct line *branch = &u->lines[c->branch];
+	int from = c->slow, to = c->resume;
+
+	if (c->lea != NONE && !c->keeps_lea)
+		drop(&u->lines[c->lea]);
+	drop(&u->lines[c->compare]);
+	drop(branch);
+	if (c->is_inline && !c->slow_label) {
+		from = c->branch;
+		to = branch->symbol->line;
+	} else {
+		int next = next_code(u, c->resume, (int)u->count - 1);
+
+		if (c->slow_label)
+			change(branch, say("\tjmp\t%.*s\n", SHOW(branch->symbol->name)));
+		/* A copy of the body's beginning, or what loads the variable arguments, may stay: it is never
+		 * reached. */
+		if (next != NONE && u->lines[next].op == OP_JUMP)
+			to = next;
+	}
+	for (int i = from + 1; i <= to; i++) {
+		if (u->lines[i].kind == CODE)
+			drop(&u->lines[i]);
+	}
+}
+
+static bool is_checked(const struct unit *u, const struct function *f)
+{
+	return u->policy != LOOKAHEAD || f->is_checkpoint;
+}
+
 void rewrite_check(struct unit *u, struct function *f)
 {
-	f->need = what_it_needs(u, f);
+	if (u->policy != LOOKAHEAD)
+		f->need = frame_of(u, f);
 	if (f->need > INT32_MAX - 65536)
 		refuse(u, f, "its frame is larger than 2 GB: put the variables on the heap");
-	if (f->is_split) {
-		rewrite_found(u, f);
-		return;
-	}
-	if (f->has_dynamic)
+	if (!f->is_split && f->has_dynamic)
 		refuse(u, f, "alloca or a variable-length array, but no stack check: drop no_split_stack or the array");
-	if (f->makes_calls || f->need > UNCHECKED)
+	if (f->is_split && is_checked(u, f))
+		rewrite_found(u, f);
+	else if (f->is_split)
+		remove_check(u, f);
+	else if (is_checked(u, f) && !needs_no_check(f, f->need))
 		insert_check(u, f);
 }
 
@@ -271,6 +331,9 @@ void widen_alloca(struct unit *u, struct function *f)
 {
 	int64_t margin = f->above_dynamic + (f->has_user_calls ? USER_CALLS : 0);
 
+	/* The functions that are called from there without a check, too. */
+	if (u->policy == LOOKAHEAD)
+		margin += f->path - f->frame;
 	if (!f->has_dynamic || margin <= SMALL)
 		return;
 	for (int i = f->first; i <= f->last; i++) {

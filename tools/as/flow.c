@@ -15,8 +15,9 @@
  * address of a local variable. What the memory functions write, they write before the call that the arguments are
  * for.
  *
- * Control does not come back from some calls, and never enters a block that the compiler found impossible and left empty;
- * what follows them belongs to some other place. Such an arrival at a label counts only if there is no other way to it.
+ * Control does not come back from some calls, and never enters a block that the compiler found impossible and left
+ * empty; what follows them belongs to some other place. Such an arrival at a label counts only if there is no
+ * other way to it.
  */
 #include "unit.h"
 

@@ -95,8 +95,8 @@ static struct unit *new_unit(const struct request *r, const char *path)
 	return u;
 }
 
-/* The texts of all inputs, changed; those that are to stay as they are, unchanged. */
-static struct view *transform_all(const struct request *r)
+/* The texts of all inputs, changed; those that are to stay as they are, unchanged. Original texts go to *originals. */
+static struct view *transform_all(const struct request *r, struct view *originals)
 {
 	struct view *texts = keep(r->input_count * sizeof *texts);
 	struct unit **units = keep(r->input_count * sizeof *units), *u;
@@ -104,7 +104,7 @@ static struct view *transform_all(const struct request *r)
 
 	for (size_t i = 0; i < r->input_count; i++) {
 		u = new_unit(r, r->inputs[i]);
-		texts[i] = u->text;
+		texts[i] = originals[i] = u->text;
 		if (analyse(u)) {
 			which[count] = i;
 			units[count++] = u;
@@ -183,7 +183,7 @@ static int run_alone(struct request *r, int argc, char **argv)
 	}
 	if (!r->input_count || !r->out == !r->directory || (r->out && r->input_count != 1))
 		stop("%s", usage);
-	texts = transform_all(r);
+	texts = transform_all(r, keep(r->input_count * sizeof *texts));
 	for (size_t i = 0; i < r->input_count; i++)
 		write_file(r->out ? r->out : say("%s/%s", r->directory, base_name(r->inputs[i])), texts[i]);
 	return 0;
@@ -276,7 +276,7 @@ static bool take_option(struct request *r, const char *argument)
 	return true;
 }
 
-static const char *anonymous_file(struct view text)
+static char *anonymous_file(struct view text)
 {
 	int fd = memfd_create("weft-as", 0);
 
@@ -287,36 +287,100 @@ static const char *anonymous_file(struct view text)
 	return say("/proc/self/fd/%d", fd);
 }
 
-__attribute__((noreturn)) static void run_as(struct request *r, int argc, char **argv)
+static void print_quoted(struct buffer *to, const char *text)
 {
-	char **args = keep(((size_t)argc + 2) * sizeof *args);
-	int count = 1, input = 0, only_asks = argc == 1;
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			print(to, "\\%c", *text);
+		else if ((unsigned char)*text < ' ')
+			print(to, "\\%03o", (unsigned char)*text);
+		else
+			append(to, text, 1);
+	}
+}
 
+/*
+ * Look-ahead over the whole program happens when it is linked: the object carries what the compiler wrote, and the
+ * options to assemble it with. Linkers leave the section out of programs.
+ */
+static struct view with_original(struct view changed, struct view original, const char *path, char **options)
+{
+	struct buffer to = {0};
+
+	append(&to, changed.at, changed.n);
+	print(&to, "\t.section\t.weft.assembly,\"e\",@progbits\n\t.ascii\t\"weft-assembly %zu ", original.n);
+	for (size_t i = 0; options[i]; i++) {
+		if (i)
+			print(&to, "\\037");
+		print_quoted(&to, options[i]);
+	}
+	print(&to, "\\n\"\n\t.incbin\t\"");
+	print_quoted(&to, strcmp(path, "-") == 0 ? anonymous_file(original) : path);
+	print(&to, "\"\n");
+	return (struct view){to.at, to.n};
+}
+
+/* The arguments of the real assembler; where the input stands in them; its options alone. */
+struct arguments {
+	char **all, **options;
+	int count, input, option_count;
+	bool only_asks;
+};
+
+static void sort_argument(struct request *r, struct arguments *a, char *text, char *value)
+{
+	a->only_asks |= strcmp(text, "--version") == 0 || strcmp(text, "--help") == 0;
+	if (strcmp(text, "--32") == 0 || strcmp(text, "--x32") == 0)
+		stop("only 64-bit x86 code can be instrumented: drop -m32 or -mx32");
+	if (text[0] != '-' || !text[1] || strcmp(text, "--") == 0) {
+		r->inputs[r->input_count++] = text;
+		a->input = a->input ? a->input : a->count;
+	} else if (strncmp(text, "-o", 2) != 0) {
+		a->options[a->option_count++] = text;
+		if (value)
+			a->options[a->option_count++] = value;
+	}
+	a->all[a->count++] = text;
+	if (value)
+		a->all[a->count++] = value;
+}
+
+static struct arguments sort_arguments(struct request *r, int argc, char **argv)
+{
+	struct arguments a = {.count = 1, .only_asks = argc == 1};
+
+	a.all = keep(((size_t)argc + 2) * sizeof *a.all);
+	a.options = keep(((size_t)argc + 2) * sizeof *a.options);
 	for (int i = 1; i < argc; i++) {
+		bool has_value = takes_value(argv[i]) && i + 1 < argc;
+
 		if (take_option(r, argv[i]))
 			continue;
-		if (strcmp(argv[i], "--32") == 0 || strcmp(argv[i], "--x32") == 0)
-			stop("only 64-bit x86 code can be instrumented: drop -m32 or -mx32");
-		only_asks |= strcmp(argv[i], "--version") == 0 || strcmp(argv[i], "--help") == 0;
-		if (argv[i][0] != '-' || !argv[i][1] || strcmp(argv[i], "--") == 0) {
-			r->inputs[r->input_count++] = argv[i];
-			input = input ? input : count;
-		}
-		args[count++] = argv[i];
-		if (takes_value(argv[i]) && i + 1 < argc)
-			args[count++] = argv[++i];
+		sort_argument(r, &a, argv[i], has_value ? argv[i + 1] : NULL);
+		i += has_value;
 	}
-	if (only_asks)
-		become_as(args);
+	return a;
+}
+
+__attribute__((noreturn)) static void run_as(struct request *r, int argc, char **argv)
+{
+	struct arguments a = sort_arguments(r, argc, argv);
+	struct view changed, original;
+
+	if (a.only_asks)
+		become_as(a.all);
 	if (r->input_count > 1)
 		stop("one input at a time: give each file its own run of the assembler");
 	if (!r->input_count)
-		input = count++;
+		a.input = a.count++;
 	if (!r->input_count || strcmp(r->inputs[0], "--") == 0)
 		r->inputs[0] = "-";
 	r->input_count = 1;
-	args[input] = say("%s", anonymous_file(*transform_all(r)));
-	become_as(args);
+	changed = *transform_all(r, &original);
+	if (r->policy == LOOKAHEAD && changed.at != original.at)
+		changed = with_original(changed, original, r->inputs[0], a.options);
+	a.all[a.input] = anonymous_file(changed);
+	become_as(a.all);
 }
 
 /* The policy is the name of the directory that we are called from. */

@@ -57,7 +57,6 @@ bool analyse(struct unit *u)
 
 static void rewrite_unit(struct unit *u)
 {
-	mark_functions(u);
 	for (size_t i = 0; i < u->function_count; i++) {
 		rewrite_calls(u, u->functions[i]);
 		rewrite_check(u, u->functions[i]);
@@ -70,5 +69,11 @@ static void rewrite_unit(struct unit *u)
 void transform(struct unit **units, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
+		mark_functions(units[i]);
+	if (count && units[0]->policy == LOOKAHEAD)
+		look_ahead(units, count);
+	for (size_t i = 0; i < count; i++) {
 		rewrite_unit(units[i]);
+		finish_report(units[i]);
+	}
 }

@@ -146,13 +146,14 @@ struct function {
 	int64_t above_dynamic; /* bytes below an alloca at most */
 	int64_t need;	       /* what the check must find, after all */
 	/* look-ahead */
+	struct unit *unit;
 	struct edge *edges;
-	struct symbol *body;
-	int64_t path; /* longest path from here to the next checkpoints */
+	int64_t frame;
+	int64_t path; /* longest path from here to the next checkpoints, frame included */
 	int mark;     /* of the search */
-	bool is_checkpoint;
-	const char *reason;
-	bool has_body_label;
+	bool is_checkpoint, can_enter_body, is_body_entered, is_body_global;
+	const char *reason; /* why it is one */
+	const char *body;   /* label behind the check */
 };
 
 struct unit {
@@ -204,7 +205,9 @@ bool is_string_op(const struct line *l);
 /* ---- check.c */
 void find_check(struct unit *u, struct function *f);
 void rewrite_check(struct unit *u, struct function *f);
-void drop_check(struct unit *u, struct function *f);
+/* Bytes of its own, and whether there is a place behind its check that calls can go to. */
+int64_t frame_of(const struct unit *u, const struct function *f);
+bool can_enter_body(const struct function *f);
 void widen_alloca(struct unit *u, struct function *f);
 
 /* ---- mmu.c */
@@ -232,6 +235,9 @@ void finish_thunks(struct unit *u);
 
 /* ---- lookahead.c */
 void look_ahead(struct unit **units, size_t count);
+void finish_report(struct unit *u);
+/* The label behind its check. */
+const char *body_name(struct function *f);
 
 /* ---- transform.c */
 /* Everything up to the changes. False: the text is to be used as it is. */
