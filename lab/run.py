@@ -211,7 +211,7 @@ def run(options, source):
         "schema": schema.VERSION, "when": now.isoformat(timespec="seconds"), "seconds": 0.0, "size": options.size,
         "policies": options.policy, "complete": False, "machine": machine.describe(source, builder),
         "load": {"before": machine.load(), "after": []}, "checks": {"passed": 0, "failed": 0},
-        "skipped": _skipped(contenders, unable), "targets": [], "experiments": [],
+        "skipped": _skipped(contenders, policies, unable), "targets": [], "experiments": [],
     }
     laboratory = measure.Laboratory(binaries, unable, measure.Plan.of(options.size), progress)
     try:
@@ -229,13 +229,14 @@ def run(options, source):
     return finish(results, out, options, old)
 
 
-def _skipped(contenders, unable):
-    """A line per policy or peer that cannot take part."""
+def _skipped(contenders, policies, unable):
+    """A line per policy, instrumentation or peer that cannot take part."""
     lines = {}
     for c in contenders:
         why = unable(c)
         if why:
-            what = f"policy {c.policy}" if c.id == f"weft/{c.policy}" else c.title
+            what = f"instrumentation {c.instrumentation}" if c.instrumentation else c.title
+            what = f"policy {c.policy}" if c.policy in policies else what
             lines.setdefault(f"{what}: {why}", None)
     return list(lines)
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* C3 prime sieve: a chain of filter coroutines, one per prime found, passes numbers on. The result is the n-th prime.
+/*
+ * C3 prime sieve: a chain of filter coroutines, one per prime found, passes numbers on. The result is the n-th prime.
+ * The newest filter is resumed first and asks the one before it, so each gets deeper as the chain grows. push=1: the first
+ * is handed a number and hands it on, so each stays as deep as it was made, which copied stacks ask for.
  */
 #include "lab.h"
 #include <weft/weft.h>
@@ -67,12 +70,66 @@ static int64_t run(int64_t n)
 	return prime;
 }
 
+/* ---- pushing ---------------------------------------------------------------------------------------------------- */
+
+struct stage {
+	weft_coro_t *k;
+	struct stage *next;
+	int64_t prime, *count;
+};
+
+static void start(struct stage *stage, int64_t prime, int64_t *count);
+
+static void *stage(void *arg)
+{
+	struct stage *s = arg;
+	weft_coro_t *self = weft_current();
+	int64_t i;
+
+	for (;;) {
+		i = (intptr_t)weft_yield(self, &weft_suspended, NULL);
+		if (i % s->prime == 0)
+			continue;
+		if (s->next) {
+			weft_resume(s->next->k, (void *)(intptr_t)i, WEFT_HANDLE_NONE);
+		} else {
+			s->next = s + 1;
+			start(s->next, i, s->count);
+		}
+	}
+	return NULL;
+}
+
+static void start(struct stage *s, int64_t prime, int64_t *count)
+{
+	*s = (struct stage){.k = make(stage, s), .prime = prime, .count = count};
+	++*count;
+	weft_resume(s->k, NULL, WEFT_HANDLE_NONE);
+}
+
+static int64_t push(int64_t n)
+{
+	struct stage *stages = malloc((size_t)n * sizeof(*stages));
+	int64_t count = 0, prime, i;
+
+	if (!stages)
+		lab_die("malloc");
+	start(&stages[0], 2, &count);
+	for (i = 3; count < n; i++)
+		weft_resume(stages[0].k, (void *)(intptr_t)i, WEFT_HANDLE_NONE);
+	prime = stages[n - 1].prime;
+	for (i = n; i-- > 0;)
+		weft_delete(stages[i].k);
+	free(stages);
+	return prime;
+}
+
 int main(int argc, char **argv)
 {
 	int64_t n = lab_number(argc, argv, "n", 100), prime;
 
 	lab_start();
-	prime = run(n);
+	prime = lab_number(argc, argv, "push", 0) ? push(n) : run(n);
 	lab_stop();
 	return lab_report((uint64_t)n, prime);
 }

@@ -27,7 +27,7 @@ def number(value):
 
 def plain_name(contender):
     """How a contender that was not measured is called: weft/mmu is what others call mmu."""
-    return "plain C" if contender == "c" else contender.removeprefix("weft/")
+    return "plain C" if contender == "c" else contender.split("/")[-1]
 
 
 def ratio(value):
