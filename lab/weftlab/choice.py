@@ -3,7 +3,7 @@
 from matplotlib import pyplot
 
 from . import plot
-from .describe import INSTRUMENTATION, POLICIES
+from .describe import POLICIES
 from .table import number
 
 # What it is, when to take it, what it asks for.
@@ -45,8 +45,8 @@ class Figure:
 # (case, contender, what distinguishes it)
 FIGURES = (
     Figure("a call", "ns", ("B5/fibonacci_recursive", "weft", ""), note="fibonacci, recursively", compare="c"),
-    Figure("a call where a stack ends", "ns", ("B2/worst", "weft", ""),
-           note="the worst of 300 depths", compare="c"),
+    Figure("a call from the worst place", "ns", ("B2/worst", "weft", ""),
+           note="the worst of 300 depths to call an empty function from", compare="c"),
     Figure("a resume and a yield", "ns", ("micro/resume_yield", "weft", "one coroutine"),
            ("micro/alternate", "weft", "two in turns, 200 live bytes each")),
     Figure("create, run, delete", "ns", ("micro/life_warm", "weft", "")),
@@ -81,23 +81,21 @@ def plain(results, figure):
 
 
 def rows(results):
-    """The table: a row per policy, {name, what, when, asks, cells: [(text, best)]}."""
+    """The table: a row per policy, {name, what, when, asks, cells: [[(text, best), …], …]}; best: about the lowest."""
     table = cells(results)
-    lowest = {f: min((v[0] for v in by.values() if v[0]), default=None) for f, by in table.items()}
+    lowest = {f: [min((v for v in column if v), default=None) for column in zip(*by.values())] for f, by in table.items()}
     out = []
     for p in POLICIES:
         what, when, asks = ADVICE[p]
-        out.append({"name": p, "what": what, "when": when, "asks": asks, "instrumented": p in INSTRUMENTATION,
-                    "measured": any(v is not None for by in table.values() for v in by[p]),
-                    "cells": [(_text(by[p]), by[p][0] is not None and by[p][0] <= lowest[f] * 1.05)
-                              for f, by in table.items()]})
+        out.append({"name": p, "what": what, "when": when, "asks": asks,
+                    "cells": [_parts(by[p], lowest[f]) for f, by in table.items()]})
     return out
 
 
-def _text(values):
+def _parts(values, lowest):
     if all(v is None for v in values):
-        return "not measured"
-    return " / ".join(number(v) for v in values)
+        return [("not measured", False)]
+    return [(number(v), v is not None and v <= low * 1.05) for v, low in zip(values, lowest)]
 
 
 def headings():
@@ -122,7 +120,7 @@ def picture(results):
     for axis, f in zip(axes.flat, FIGURES):
         _panel(axis, f, table[f], plain(results, f))
     axes[0][0].set_yticks(range(len(POLICIES)), POLICIES)
-    axes[0][0].set_ylim(len(POLICIES) - 0.4, -0.6)
+    axes[0][0].set_ylim(len(POLICIES) + 0.1, -0.6)
     return plot.finish(figure, "policies")
 
 
@@ -138,7 +136,7 @@ def _panel(axis, figure, by, reference):
         _marks_of(axis, y, policy, vs, low / 1.3)
     if reference:
         axis.axvline(reference, color=plot.KINDS["c"], lw=1.2, ls=":")
-        axis.annotate("plain C", (reference, len(POLICIES) - 0.5), xytext=(3, 2), textcoords="offset points", fontsize=7.5,
+        axis.annotate("plain C", (reference, len(POLICIES)), xytext=(4, 1), textcoords="offset points", fontsize=7.5,
                       color=plot.KINDS["c"])
     axis.tick_params(axis="y", length=0)
     axis.spines["left"].set_visible(False)
