@@ -58,7 +58,8 @@ struct weft__system_call {
 	void *function;
 	size_t bytes; /* of arguments on the stack at most */
 };
-extern WEFT_API const char weft__system_entry[]; /* code; so that no compiler minds the type that it is called with */
+/* A pointer, because no procedure linkage table may come between: its resolver does not keep the static chain. */
+extern WEFT_API void (*const weft__system_stack)(void);
 /** The same for one kind of function, for languages without the macro. */
 WEFT_API void *weft_ffi_on_system_stack(void *(*fn)(void *), void *arg);
 
@@ -72,7 +73,7 @@ WEFT_API void *weft_ffi_on_system_stack(void *(*fn)(void *), void *arg);
 	     ? (size_t)0                                                                                               \
 	     : (0 WEFT__EACH(WEFT__ARGUMENT_BYTES, , __VA_ARGS__)))
 #define weft_on_system_stack(fn, ...)                                                                                  \
-	__builtin_call_with_static_chain(((__typeof__(&*(fn)))(void *)weft__system_entry)(__VA_ARGS__),                \
+	__builtin_call_with_static_chain(((__typeof__(&*(fn)))weft__system_stack)(__VA_ARGS__),                        \
 					 (void *)&(struct weft__system_call){(void *)(fn),                             \
 									     WEFT__STACK_BYTES(__VA_ARGS__)})
 #endif

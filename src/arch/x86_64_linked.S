@@ -456,8 +456,11 @@ weft__on_system:
 	cmpq	$0, WEFT_LINK_LIMIT(%rax)
 	je	.Lsystem_stale
 	UNLESS_ON_CHUNK(.Lsystem_elsewhere)
-	testq	%r10, %r10
-	js	.Lsystem_unknown
+	movq	%rcx, %rdx /* not more than there is above; "unknown" is more than anything */
+	leaq	16(%rbp), %rdi
+	subq	%rdi, %rdx
+	cmpq	%rdx, %r10
+	cmova	%rdx, %r10
 .Lsystem_sized:
 	movq	weft__tls_system@gottpoff(%rip), %rdi
 	movq	%fs:(%rdi), %rdx
@@ -500,13 +503,6 @@ weft__on_system:
 	COPY_ARGUMENTS(16)
 	movq	%r10, %r11
 	jmp	.Lsystem_ready
-
-.Lsystem_unknown:
-	movq	%rcx, %r10
-	leaq	16(%rbp), %rdx
-	subq	%rdx, %r10
-	andq	$-8, %r10
-	jmp	.Lsystem_sized
 
 .Lsystem_slowly:
 	pushq	%r10
@@ -598,7 +594,6 @@ END(weft__icall)
  */
 	.p2align 4
 	.long	WEFT_MARK_LOW, WEFT_MARK_HIGH
-	.globl	weft__system_entry
 	.type	weft__system_entry, @function
 weft__system_entry:
 	.cfi_startproc
@@ -625,6 +620,13 @@ weft__system_entry:
 	.cfi_adjust_cfa_offset -8
 	jmp	weft__on_system
 END(weft__system_entry)
+	.section .data.rel.ro, "aw", @progbits
+	.p2align 3
+	.globl	weft__system_stack
+	.type	weft__system_stack, @object
+	.size	weft__system_stack, 8
+weft__system_stack:
+	.quad	weft__system_entry
 
 /* void *weft__call_checked(void *fn, void *a, void *b) */
 FUNCTION(weft__call_checked)

@@ -134,7 +134,5 @@ void (*weft_signal(int number, void (*handler)(int)))(int)
 
 void *weft_ffi_on_system_stack(void *(*fn)(void *), void *arg)
 {
-	struct weft__system_call call = {(void *)fn, 0};
-
-	return __builtin_call_with_static_chain(((void *(*)(void *))(void *)weft__system_entry)(arg), &call);
+	return weft_on_system_stack(fn, arg);
 }

@@ -88,6 +88,15 @@ static void complain_of_stack(const char *variable, const char *value)
 	weft__line_write(&line);
 }
 
+static void complain_of_policy(const char *variable, const char *value, const char *why)
+{
+	struct weft__line line;
+
+	complain(&line, variable, value);
+	weft__line_text(&line, why);
+	weft__line_write(&line);
+}
+
 static void complain_of_budget(const char *value)
 {
 	struct weft__line line;
@@ -103,6 +112,10 @@ static void read_stack(const char *variable, const char *value)
 	weft_policy_t policy = policy_named(value, colon ? (size_t)(colon - value) : strlen(value));
 	size_t size = colon ? parse_bytes(colon + 1) : 0;
 
+	if (policy && weft_policy_unavailable(policy)) {
+		complain_of_policy(variable, value, weft_policy_unavailable(policy));
+		return;
+	}
 	if (!policy || (colon && !size) || weft__class(policy, size ? size : 1, true) == WEFT__CLASSES) {
 		complain_of_stack(variable, value);
 		return;

@@ -136,9 +136,16 @@ void weft__blocks_detach(void)
 
 static atomic_size_t committed;
 
+static const char *heap_unavailable(void)
+{
+	return weft__has_probes() ? "heap needs code that checks at each call, and this program was compiled with --policy "
+				    "mmu: compile it with --policy heap or segmented"
+				  : NULL;
+}
+
 static int heap_prepare(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low)
 {
-	int error = weft__linked_prepare(self, slot, start, low);
+	int error = heap_unavailable() ? -EINVAL : weft__linked_prepare(self, slot, start, low);
 
 	if (!error)
 		slot->chunk.limit = WEFT__HEAP_LIMIT;
@@ -151,6 +158,7 @@ const struct weft__policy weft__heap = {
     .closed = true,
     .linked = true,
     .tiny = true,
+    .unavailable = heap_unavailable,
     .committed = &committed,
     .prepare = heap_prepare,
     .discard = weft__linked_discard,
