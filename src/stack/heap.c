@@ -138,9 +138,10 @@ static atomic_size_t committed;
 
 static const char *heap_unavailable(void)
 {
-	return weft__has_probes() ? "heap needs code that checks at each call, and this program was compiled with --policy "
-				    "mmu: compile it with --policy heap or segmented"
-				  : NULL;
+	return weft__has_probes()
+		   ? "heap needs code that checks at each call, and this program was compiled with --policy "
+		     "mmu: compile it with --policy heap or segmented"
+		   : NULL;
 }
 
 static int heap_prepare(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low)
