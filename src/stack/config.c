@@ -106,14 +106,20 @@ static void complain_of_budget(const char *value)
 	weft__line_write(&line);
 }
 
+/* The policy's own reason; the arena is not asked, because it may never be needed. */
+static const char *why_not(weft_policy_t policy)
+{
+	return weft__policies[policy]->unavailable ? weft__policies[policy]->unavailable() : NULL;
+}
+
 static void read_stack(const char *variable, const char *value)
 {
 	const char *colon = strchr(value, ':');
 	weft_policy_t policy = policy_named(value, colon ? (size_t)(colon - value) : strlen(value));
 	size_t size = colon ? parse_bytes(colon + 1) : 0;
 
-	if (policy && weft_policy_unavailable(policy)) {
-		complain_of_policy(variable, value, weft_policy_unavailable(policy));
+	if (policy && why_not(policy)) {
+		complain_of_policy(variable, value, why_not(policy));
 		return;
 	}
 	if (!policy || (colon && !size) || weft__class(policy, size ? size : 1, true) == WEFT__CLASSES) {
@@ -169,9 +175,7 @@ const char *weft_policy_unavailable(weft_policy_t policy)
 {
 	if ((unsigned)policy >= WEFT_POLICY_COUNT)
 		return "no such policy";
-	if (weft__policies[policy] && weft__policies[policy]->unavailable && weft__policies[policy]->unavailable())
-		return weft__policies[policy]->unavailable();
-	return weft__arena_open();
+	return policy && why_not(policy) ? why_not(policy) : weft__arena_open();
 }
 
 const char *weft_guard_mechanism(void)
