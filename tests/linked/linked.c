@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Instrumented code on stacks of every kind: deep, with every kind of call at every distance from a chunk's end, calling
- * code that does not check and called back by it, leaving frames by longjmp, unwinding and exit, interrupted by signals,
- * in threads, forked, without memory. ./linked [NAME]; the policy is WEFT_STACK's.
+ * Instrumented code on stacks of every kind: deep, with every kind of call at every distance from a chunk's end,
+ * calling code that does not check and called back by it, leaving frames by longjmp, unwinding and exit, interrupted
+ * by signals, in threads, forked, without memory. ./linked [NAME]; the policy is WEFT_STACK's.
  */
 #define _GNU_SOURCE
 
@@ -111,12 +111,20 @@ static void wide_frames(void)
 	REQUIRE((long)run(wides, (void *)n) == n);
 }
 
-/* ---- calls of all kinds, at every distance from the end ----------------------------------------------------------- */
+/* ---- calls of all kinds, at every distance from the end -----------------------------------------------------------
+ * */
+
+/* With the arguments that it is written with. */
+#if defined(__clang__)
+#define CALLED __attribute__((noinline))
+#else
+#define CALLED __attribute__((noinline, noipa))
+#endif
 
 typedef double vector __attribute__((vector_size(32)));
 
-static __attribute__((noinline)) double many(int a, double b, int c, float d, long e, long f, long g, long h,
-					     struct large i, long double j, int k)
+static CALLED double many(int a, double b, int c, float d, long e, long f, long g, long h, struct large i,
+			  long double j, int k)
 {
 	volatile char frame[300];
 
@@ -124,7 +132,7 @@ static __attribute__((noinline)) double many(int a, double b, int c, float d, lo
 	return plain_many(a, b, c, d, e, f, g, h, i, j, k) * frame[0];
 }
 
-static __attribute__((noinline)) struct large large(struct large a, long b)
+static CALLED struct large large(struct large a, long b)
 {
 	volatile char frame[200];
 
@@ -134,7 +142,7 @@ static __attribute__((noinline)) struct large large(struct large a, long b)
 	return a;
 }
 
-static __attribute__((noinline)) int variadic(int count, ...)
+static CALLED int variadic(int count, ...)
 {
 	volatile char frame[400];
 	va_list list;
@@ -148,7 +156,7 @@ static __attribute__((noinline)) int variadic(int count, ...)
 	return total;
 }
 
-static __attribute__((noinline)) long double longer(long double a, long double b)
+static CALLED long double longer(long double a, long double b)
 {
 	volatile char frame[500];
 
@@ -156,14 +164,14 @@ static __attribute__((noinline)) long double longer(long double a, long double b
 	return a * b + frame[0];
 }
 
-static __attribute__((noinline)) double complex turned(double complex z)
+static CALLED double complex turned(double complex z)
 {
 	volatile double i = 1;
 
 	return z * (I * i);
 }
 
-static __attribute__((noinline)) vector vectors(vector a, vector b, vector c)
+static CALLED vector vectors(vector a, vector b, vector c)
 {
 	volatile char frame[700];
 
@@ -218,7 +226,8 @@ static void all_calls(void)
 	REQUIRE(!run(kinds, (void *)(grows() ? 400L : 10L)));
 }
 
-/* ---- arrays ------------------------------------------------------------------------------------------------------- */
+/* ---- arrays -------------------------------------------------------------------------------------------------------
+ * */
 
 static __attribute__((noinline)) long array(long n, size_t bytes)
 {
@@ -269,7 +278,8 @@ static void arrays(void)
 	REQUIRE(resident() < before + (20 << 20));
 }
 
-/* ---- code that does not check ------------------------------------------------------------------------------------- */
+/* ---- code that does not check -------------------------------------------------------------------------------------
+ * */
 
 static void *calls_plain(void *argument)
 {
@@ -359,7 +369,8 @@ static void system_stacks(void)
 	REQUIRE(live() == 0);
 }
 
-/* ---- frames that are left otherwise --------------------------------------------------------------------------------- */
+/* ---- frames that are left otherwise
+ * --------------------------------------------------------------------------------- */
 
 static jmp_buf out, middle;
 
@@ -501,7 +512,8 @@ static void process_ends(void)
 	_exit(2);
 }
 
-/* ---- deletion -------------------------------------------------------------------------------------------------------- */
+/* ---- deletion
+ * -------------------------------------------------------------------------------------------------------- */
 
 static __attribute__((noinline)) long waits_at(long n)
 {
@@ -573,7 +585,8 @@ static void tiny(void)
 	REQUIRE(live() == 0);
 }
 
-/* ---- threads --------------------------------------------------------------------------------------------------------- */
+/* ---- threads
+ * --------------------------------------------------------------------------------------------------------- */
 
 static void *thread_body(void *n)
 {
@@ -604,7 +617,8 @@ static void threads(void)
 	REQUIRE(weft_thread_create(&thread[0], &attr, thread_body, NULL) == EINVAL);
 }
 
-/* ---- signals --------------------------------------------------------------------------------------------------------- */
+/* ---- signals
+ * --------------------------------------------------------------------------------------------------------- */
 
 static volatile long interrupted;
 
@@ -652,7 +666,8 @@ static void signals(void)
 	REQUIRE(signal(SIGALRM, SIG_DFL) == on_alarm);
 }
 
-/* ---- fork ------------------------------------------------------------------------------------------------------------- */
+/* ---- fork
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static __attribute__((noinline)) long forks(long n)
 {
@@ -689,7 +704,8 @@ static void forking(void)
 	run(forks_body, NULL);
 }
 
-/* ---- walking ------------------------------------------------------------------------------------------------------------ */
+/* ---- walking
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static int walked;
 
@@ -716,12 +732,14 @@ static void walking(void)
 		walks(0);
 		before = walked;
 		run(walks_body, (void *)n);
-		/* The coroutine's frames, those of this function and main, and where the stack changes at most two more. */
+		/* The coroutine's frames, those of this function and main, and where the stack changes at most two
+		 * more. */
 		REQUIRE(walked >= n + before && walked <= n * 2 + before + 20);
 	}
 }
 
-/* ---- without memory ------------------------------------------------------------------------------------------------------ */
+/* ---- without memory
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void *endless(void *unused)
 {
