@@ -333,9 +333,11 @@ int weft__arena_cut(weft_policy_t policy, unsigned number, unsigned count, struc
 
 	*list = NULL;
 	lock();
-	/* A program with one coroutine should not pay for thirty-two. */
+	/* A program with one coroutine should not pay for thirty-two; and what was given back may not be needed again. */
 	if (count > class->cut + 1)
 		count = (unsigned)class->cut + 1;
+	if (class->cold_count)
+		count = 1;
 	while ((unsigned)made < count) {
 		error = next_start(policy, number, class, &start);
 		if (!error)

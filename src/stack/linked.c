@@ -81,7 +81,7 @@ int weft__linked_prepare(const struct weft__policy *self, struct weft__slot *slo
 		return 0;
 	}
 	error = weft__guard(start, (size_t)(open - start));
-	if (!error)
+	if (!error && !weft__guards_by_madvise()) /* else the top never had guards */
 		error = weft__unguard(open, (size_t)(end - open));
 	if (error)
 		return error;

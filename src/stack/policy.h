@@ -212,6 +212,7 @@ struct weft__thread {
 	char *slab, *slab_end;	     /* where heap frames' blocks are cut from */
 	struct weft__thread *next, *previous;
 	void *alt_stack;
+	uint32_t valgrind_id;
 	char small_stack[WEFT_SMALL_STACK] __attribute__((aligned(64))); /* where linked stacks grow */
 
 	struct weft__buffer_list buffers[WEFT__BUFFER_CLASSES];

@@ -310,6 +310,7 @@ static void detach(void *argument)
 	struct weft__thread *thread = argument;
 
 	weft__linked_detach();
+	VALGRIND_STACK_DEREGISTER(thread->valgrind_id);
 	drain_bins(thread);
 	weft__regions_leave(thread);
 	weft__buffers_drain(thread);
@@ -370,6 +371,8 @@ WEFT__COLD struct weft__thread *weft__thread_attach(void)
 	unlock();
 	weft__tls_thread = thread;
 	weft__linked_attach(thread);
+	thread->valgrind_id =
+	    VALGRIND_STACK_REGISTER(thread->small_stack, thread->small_stack + sizeof thread->small_stack);
 	return thread;
 }
 

@@ -162,11 +162,15 @@ WEFT__INLINE void weft__set_self(struct weft_coro *self)
 
 /*
  * The word that -fsplit-stack prologues compare the stack pointer with. Contiguous stacks all have 0 there, so between
- * them nothing is stored.
+ * them nothing is stored. The usual way falls through: a taken branch here costs a cycle of each switch.
  */
 WEFT__INLINE void weft__set_limit(char *limit)
 {
-	__asm__ volatile("cmpq %0, %%fs:0x70\n\tje 1f\n\tmovq %0, %%fs:0x70\n1:" : : "r"(limit) : "cc", "memory");
+	__asm__ goto("cmpq %0, %%fs:0x70\n\tjne %l[other]" : : "r"(limit) : "cc" : other);
+	return;
+other:
+	__attribute__((cold));
+	__asm__ volatile("movq %0, %%fs:0x70" : : "r"(limit) : "memory");
 }
 
 /*
@@ -176,8 +180,11 @@ WEFT__INLINE void weft__set_limit(char *limit)
  */
 WEFT__INLINE void weft__regain_limit(char *limit)
 {
-	__asm__ volatile("cmpq %0, %%fs:0x70\n\tje 1f\n\t"
-			 "testq %0, %0\n\tjne 2f\n\t"
+	__asm__ goto("cmpq %0, %%fs:0x70\n\tjne %l[other]" : : "r"(limit) : "cc" : other);
+	return;
+other:
+	__attribute__((cold));
+	__asm__ volatile("testq %0, %0\n\tjne 2f\n\t"
 			 "cmpq %%rsp, %%fs:0x70\n\tjb 1f\n"
 			 "2:\tmovq %0, %%fs:0x70\n1:"
 			 :
