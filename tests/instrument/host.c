@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Runs the `checks` of a program of tests/as in coroutines and in threads, on the policy in force, each time from another depth,
+ * so that chunks end everywhere in it. Fails if a check does, or if a linked stack never had to grow.
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <weft/weft.h>
+
+int checks(void);
+
+enum { STEP = 208, DEPTHS = 40 };
+
+/* Starts the checks with that many bytes on the stack already. */
+static int from_depth(int bytes)
+{
+	volatile char below[bytes + 1];
+
+	below[bytes] = 1;
+	return checks() * below[bytes];
+}
+
+static void *body(void *depth)
+{
+	return (void *)(intptr_t)from_depth((int)(intptr_t)depth);
+}
+
+/* Twice: what was grown the first time is there the second time. */
+static void *twice(void *depth)
+{
+	intptr_t failures = (intptr_t)body(depth);
+
+	weft_yield(weft_current(), NULL, NULL);
+	return (void *)(failures + (intptr_t)body(depth));
+}
+
+static int in_coroutine(intptr_t depth)
+{
+	weft_coro_t *k = weft_create(twice, (void *)depth);
+	weft_request_t r;
+
+	if (!k)
+		return 1;
+	weft_resume(k, NULL, WEFT_HANDLE_NONE);
+	if (weft_state(k) != WEFT_SUSPENDED)
+		return 1;
+	r = weft_resume(k, NULL, WEFT_HANDLE_NONE);
+	weft_delete(k);
+	return (int)(intptr_t)r.payload;
+}
+
+static int in_thread(intptr_t depth)
+{
+	pthread_t thread;
+	void *failures = NULL;
+
+	if (pthread_create(&thread, NULL, body, (void *)depth) != 0 || pthread_join(thread, &failures) != 0)
+		return 1;
+	return (int)(intptr_t)failures;
+}
+
+int main(void)
+{
+	weft_policy_t policy = weft_default_policy();
+	weft_stack_stats_t s;
+	int failures = checks();
+
+	for (intptr_t i = 0; i < DEPTHS; i++)
+		failures += in_coroutine(i * STEP) + in_thread(i * STEP);
+	weft_stack_stats(policy, &s);
+	printf("%s: %d failures; %zu growths, %zu splits, %zu probes\n", weft_policy_name(policy), failures, s.growths,
+	       s.splits, s.probes);
+	if (policy >= WEFT_SEGMENTED && policy <= WEFT_MMU && s.growths + s.splits == 0) {
+		fprintf(stderr, "no stack has grown\n");
+		failures++;
+	}
+	return failures != 0;
+}
