@@ -46,10 +46,7 @@ foreach(kind ${weft_instrumentations})
 endforeach()
 
 # What makes instrumented code. An `as` in a directory of its kind, for compilers to find by -B.
-install(TARGETS weft_launch RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/weft)
-if(TARGET weft_as)
-	install(TARGETS weft_as RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/weft)
-endif()
+install(TARGETS weft_launch weft_as RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/weft)
 foreach(kind ${weft_instrumentations})
 	install(DIRECTORY ${weft_libexec}/${kind} DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/weft)
 endforeach()

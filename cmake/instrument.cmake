@@ -2,10 +2,6 @@
 #
 # What makes instrumented code: weft-launch, which stands before compilers, and a directory for each kind of
 # instrumentation with an `as` in it, for compilers to find by -B. The assembler knows its kind by that directory.
-if(NOT TARGET weft_as AND EXISTS ${PROJECT_SOURCE_DIR}/cmake/as.cmake)
-	include(cmake/as.cmake)
-endif()
-
 set(weft_libexec ${PROJECT_BINARY_DIR}/libexec/weft)
 set(weft_instrumentations segmented mmu lookahead)
 
@@ -21,11 +17,8 @@ set_target_properties(
 		   C_EXTENSIONS ON)
 
 # They run at the compiler's side: a sanitizer asked for the library has nothing to do here.
-set(weft_tools weft_launch)
-if(TARGET weft_as)
-	list(APPEND weft_tools weft_as)
-	set_target_properties(weft_as PROPERTIES OUTPUT_NAME weft-as RUNTIME_OUTPUT_DIRECTORY ${weft_libexec})
-endif()
+set(weft_tools weft_launch weft_as)
+set_target_properties(weft_as PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${weft_libexec})
 if(WEFT_SANITIZE)
 	foreach(tool ${weft_tools})
 		target_compile_options(${tool} PRIVATE -fno-sanitize=all)

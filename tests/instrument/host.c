@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Runs the `checks` of a program of tests/as in coroutines and in threads, on the policy in force, each time from another depth,
- * so that chunks end everywhere in it. Fails if a check does, or if a linked stack never had to grow.
+ * Runs the `checks` of a program of tests/as in coroutines and in threads, on the policy in force, each time from
+ * another depth, so that chunks end everywhere in it. Fails if a check does, or if a linked stack never had to grow.
  */
 #include <pthread.h>
 #include <stdint.h>
