@@ -160,6 +160,12 @@ WEFT__INLINE void weft__set_self(struct weft_coro *self)
 			 : "memory");
 }
 
+#if defined(__clang__)
+#define WEFT__COLD_LABEL /* what asm goto jumps to is */
+#else
+#define WEFT__COLD_LABEL __attribute__((cold))
+#endif
+
 /*
  * The word that -fsplit-stack prologues compare the stack pointer with. Contiguous stacks all have 0 there, so between
  * them nothing is stored. The usual way falls through: a taken branch here costs a cycle of each switch.
@@ -169,7 +175,7 @@ WEFT__INLINE void weft__set_limit(char *limit)
 	__asm__ goto("cmpq %0, %%fs:0x70\n\tjne %l[other]" : : "r"(limit) : "cc" : other);
 	return;
 other:
-	__attribute__((cold));
+	WEFT__COLD_LABEL;
 	__asm__ volatile("movq %0, %%fs:0x70" : : "r"(limit) : "memory");
 }
 
@@ -183,7 +189,7 @@ WEFT__INLINE void weft__regain_limit(char *limit)
 	__asm__ goto("cmpq %0, %%fs:0x70\n\tjne %l[other]" : : "r"(limit) : "cc" : other);
 	return;
 other:
-	__attribute__((cold));
+	WEFT__COLD_LABEL;
 	__asm__ volatile("testq %0, %0\n\tjne 2f\n\t"
 			 "cmpq %%rsp, %%fs:0x70\n\tjb 1f\n"
 			 "2:\tmovq %0, %%fs:0x70\n1:"
