@@ -51,7 +51,7 @@ static int chosen(int x)
 }
 
 /* Runs before anything is relocated. */
-static int (*choose(void))(int)
+__attribute__((used)) static int (*choose(void))(int)
 {
 	return chosen;
 }

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""A random program: tests/as/graph.py SEED DIR writes DIR/graph0.c, graph1.c, … with `int checks(void)`.
+
+Functions of random frame sizes, arguments (on the stack too), linkage and shapes call each other at random: directly, through
+pointers, as tail calls, recursively, and functions of outside.c. Each touches both ends of its frame and checks
+what it finds there when its calls are done. The result must be the same each time.
+"""
+import pathlib
+import random
+import sys
+
+
+class Function:
+    def __init__(self, number, rng, files):
+        self.name = f"f{number}"
+        self.file = rng.randrange(files)
+        self.is_static = rng.random() < 0.6
+        self.arguments = rng.choice((1, 1, 2, 3, 6, 7, 8, 12))
+        self.frame = rng.choice((0, 8, rng.randrange(16, 200), rng.randrange(200, 1500), rng.randrange(1500, 6000)))
+        self.is_taken = rng.random() < 0.2
+        self.has_array = rng.random() < 0.08
+        self.ends_in_call = rng.random() < 0.3
+
+    def prototype(self):
+        parameters = ", ".join(["long fuel"] + [f"long a{i}" for i in range(1, self.arguments)])
+        return f"{'static ' if self.is_static else ''}long {self.name}({parameters})"
+
+
+def call(callee, rng):
+    arguments = ["fuel - 1"] + [rng.choice(("a", "x", str(rng.randrange(100)))) for _ in range(1, callee.arguments)]
+    return f"{callee.name}({', '.join(arguments)})"
+
+
+def outside(rng):
+    return rng.choice((
+        "out_sum(x, 1, 2, 3, 4, 5, 6, 7, a, 9)",
+        "out_seven((int)(x & 7), 1, 2, 3, 4, 5, (int)(a & 15))",
+        "out_pointer(x & 1023)",
+        "out_pointer_sum(1, 2, x & 63, 4, 5, 6, a & 63, 8, 9, 10)",
+        "out_variadic(3, x & 7, a & 7, 5L)",
+        "out_call(leaf_of_file, x & 31)",
+    ))
+
+
+def statement(function, callees, taken, rng):
+    kind = rng.random()
+    if kind < 0.2:
+        return f"x = x * 31 + {outside(rng)};"
+    if kind < 0.3 and taken:
+        return f"x = x * 31 + table[{rng.randrange(len(taken))}](fuel - 1);"
+    if not callees:
+        return "x += a;"
+    return f"x = x * 31 + {call(rng.choice(callees), rng)};"
+
+
+def body(function, callees, taken, rng):
+    lines = ["\tlong a = fuel, x = fuel;"]
+    for i in range(1, function.arguments):
+        lines.append(f"\ta = a * 7 + a{i};")
+    if function.frame:
+        lines.append(f"\tvolatile char frame[{function.frame}];")
+        lines.append(f"\tframe[0] = (char)a; frame[{function.frame - 1}] = (char)a;")
+    if function.has_array:
+        lines.append(f"\tchar array[fuel * {rng.randrange(1, 300)} + 1];")
+        lines.append("\tout_fill(array, (int)sizeof array, (int)(a & 63));\n\tx += array[sizeof array / 2];")
+    lines.append("\tif (fuel <= 0)\n\t\treturn a & 1023;")
+    for _ in range(rng.choice((0, 1, 1, 2, 3))):
+        lines.append("\t" + statement(function, callees, taken, rng))
+    if function.frame:
+        lines.append(f"\tif (frame[0] != (char)a || frame[{function.frame - 1}] != (char)a)\n\t\tdamaged++;")
+    if function.ends_in_call and callees:
+        callee = rng.choice(callees)
+        lines.append(f"\treturn {call(callee, rng)};")
+    else:
+        lines.append("\treturn x;")
+    return "\n".join(lines)
+
+
+def write_file(directory, number, files, functions, rng):
+    mine = [f for f in functions if f.file == number]
+    others = [f for f in functions if f.file != number and not f.is_static]
+    taken = [f for f in mine if f.is_taken and f.arguments == 1]
+    text = ['#include "check.h"', '#include "outside.h"', "extern int damaged;"]
+    text += [f"{f.prototype()};" for f in mine + others]
+    text.append("static long leaf_of_file(long x)\n{\n\treturn x * 3;\n}")
+    if taken:
+        text.append(f"static long (*const volatile table[])(long) = {{{', '.join(f.name for f in taken)}}};")
+    for f in mine:
+        callees = rng.sample(mine + others, min(len(mine + others), rng.randrange(0, 5)))
+        text.append(f"NOINLINE {f.prototype()}\n{{\n{body(f, callees, taken, rng)}\n}}")
+    text.append(f"long start{number}(long fuel);\nlong start{number}(long fuel)\n{{\n\tlong a = 1, x = 0;\n\t(void)a;")
+    text += [f"\tx = x * 31 + {call(f, rng)};" for f in mine]
+    text.append("\treturn x;\n}")
+    if number == 0:
+        text.append("int damaged;")
+        text += [f"long start{n}(long fuel);" for n in range(1, files)]
+        text.append("int checks(void)\n{\n\tstatic long first;\n\tlong sum = 0;\n")
+        text += [f"\tsum = sum * 31 + start{n}(6);" for n in range(files)]
+        text.append("\tif (!first)\n\t\tfirst = sum;\n\tCHECK(sum == first);\n\tCHECK(!damaged);\n"
+                    "\treturn check_failures;\n}")
+    (directory / f"graph{number}.c").write_text("\n".join(text) + "\n")
+
+
+def main():
+    rng = random.Random(int(sys.argv[1]))
+    files = rng.randrange(1, 4)
+    functions = [Function(i, rng, files) for i in range(rng.randrange(10, 60))]
+    for number in range(files):
+        write_file(pathlib.Path(sys.argv[2]), number, files, functions, rng)
+
+
+if __name__ == "__main__":
+    main()
