@@ -221,6 +221,7 @@ def run(options, source):
         progress.clear()
         print("interrupted: keeping what was measured", file=sys.stderr)
     progress.clear()
+    results["skipped"] += laboratory.lacking
     results["seconds"] = round(time.monotonic() - progress.began, 1)
     results["load"]["after"] = machine.load()
     results["checks"] = {"passed": laboratory.passed, "failed": laboratory.failed}

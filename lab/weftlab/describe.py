@@ -13,9 +13,10 @@ INSTRUMENTATION = {"segmented": "segmented", "heap": "segmented", "lookahead": "
 SIZES = ("test", "quick", "full")
 UNITS = {"ns": 1e9, "µs": 1e6, "ms": 1e3, "s": 1.0, "B": 1.0}
 
-INHERITED = ("program", "peer", "contenders", "policies", "baseline", "unit", "figure", "per", "published", "published_unit",
-             "published_baseline", "published_title", "published_ops", "published_sizes", "reference", "reference_unit")
-CASE_KEYS = set(INHERITED) | {"id", "name", "title", "about", "expect", "needs_memory", "sizes", "x"} | set(SIZES)
+INHERITED = ("program", "peer", "contenders", "policies", "baseline", "unit", "figure", "per", "published",
+             "published_unit", "published_baseline", "published_title", "published_ops", "published_sizes", "reference", "reference_unit")
+CASE_KEYS = set(INHERITED) | {"id", "name", "title", "about", "expect", "needs_memory", "policy_memory",
+                               "sizes", "x"} | set(SIZES)
 EXPERIMENT_KEYS = set(INHERITED) | {"id", "order", "title", "source", "about", "case", "contender", "plot", "x",
                                     "x_title"}
 CONTENDER_KEYS = {"title", "kind", "program", "args", "defines", "libraries", "get", "policies", "instrumentation"}
@@ -55,6 +56,7 @@ class Case:
     test_expect: str | None
     contenders: list
     needs_memory: int
+    policy_memory: dict  # {policy: bytes}, for those that need more than the others
     published: dict | None
     reference: dict | None
     x: float | None
@@ -144,8 +146,9 @@ def _case(path, experiment, case, contenders, size, policies):
     axis = experiment.get("x")
     return Case(case["id"], case.get("title", case["id"]).format(**readable), case.get("about", ""), case["unit"],
                 case.get("figure"), case["per"], case.get("baseline", ""), params, expect.get(size), case["test"], expect.get("test"),
-                chosen, case.get("needs_memory", {}).get(size, 0), _published(case, size), _reference(case, size),
-                params.get(axis) if axis else None)
+                chosen, case.get("needs_memory", {}).get(size, 0),
+                {p: sizes.get(size, 0) for p, sizes in case.get("policy_memory", {}).items()},
+                _published(case, size), _reference(case, size), params.get(axis) if axis else None)
 
 
 def _contenders(name, table, case, policies):

@@ -106,7 +106,7 @@ class Laboratory:
     def __init__(self, binaries, unable, plan, progress):
         self.binaries, self.unable, self.plan, self.progress = binaries, unable, plan, progress
         self.passed = self.failed = 0
-        self.tested = {}
+        self.lacking = []  # what there was no memory for, a line each
 
     def run(self, experiments, out):
         """Fill `out` with one entry per experiment as they go, so that an interruption loses only what is under way."""
@@ -118,7 +118,8 @@ class Laboratory:
             out.append(entry)
             for case in e.cases:
                 done += 1
-                self.label = f"[{done}/{total}] {e.id} {case.title}"
+                self.label = f"{e.id} {case.title}"
+                self.count = f"[{done}/{total}]"
                 rows = [Row(c) for c in case.contenders]
                 try:
                     self._case(case, rows)
@@ -133,9 +134,12 @@ class Laboratory:
             why = self.unable(row.contender)
             if why:
                 row.fail("skipped", why)
-        if case.needs_memory > machine.available_memory():
-            for row in rows:
-                row.fail("skipped", f"needs {case.needs_memory / 1e9:.0f} GB of free memory")
+        free = machine.available_memory()
+        for row in self._alive(rows):
+            needed = max(case.needs_memory, case.policy_memory.get(row.contender.policy, 0))
+            if needed > free:
+                row.fail("skipped", f"needs {needed / 1e9:.0f} GB of free memory")
+                self.lacking.append(f"{self.label}, {row.contender.title}: {row.error}")
         self._check_small(case, rows)
         self._measure(case, rows)
         self._judge(case, rows)
@@ -150,7 +154,7 @@ class Laboratory:
     def _check_small(self, case, rows):
         """The known answer at test size, before any time is spent."""
         for row in self._alive(rows):
-            self.progress(f"{self.label}: checking {row.contender.title}")
+            self.progress(f"{self.count} {self.label}: checking {row.contender.title}")
             try:
                 answer = self._run(row, case.test_params)["result"]
             except Failed as why:
@@ -178,7 +182,7 @@ class Laboratory:
         alive = self._alive(rows)
         shift = number % len(alive) if alive else 0
         for row in alive[shift:] + alive[:shift]:
-            self.progress(f"{self.label}: {'round ' + str(number) if keep else 'warm-up'}, {row.contender.title}")
+            self.progress(f"{self.count} {self.label}: {'round ' + str(number) if keep else 'warm-up'}, {row.contender.title}")
             try:
                 sample = self._run(row, case.params)
             except Failed as why:
