@@ -46,5 +46,5 @@ int main(int argc, char **argv)
 	lab_threads_run(jobs, sizeof(*jobs), t, (size_t)(n / t + 1) * FRAME, lab_number(argc, argv, "plain", 0), work);
 	for (i = 0; i < t; i++)
 		sum += jobs[i].sum;
-	return lab_report((uint64_t)(n * laps), sum);
+	return lab_report_growth((uint64_t)(n * laps), sum);
 }

@@ -92,5 +92,5 @@ int main(int argc, char **argv)
 			work);
 	for (i = 0; i < t; i++)
 		sum += jobs[i].depths;
-	return lab_report((uint64_t)(n * t), sum);
+	return lab_report_growth((uint64_t)(n * t), sum);
 }

@@ -89,5 +89,5 @@ int main(int argc, char **argv)
 	lab_threads_run(jobs, sizeof(*jobs), t, LAB_STACK_RESERVE, lab_number(argc, argv, "plain", 0), work);
 	for (i = 0; i < t; i++)
 		sum += jobs[i].state;
-	return lab_report((uint64_t)(n * t), (int64_t)(sum >> 1));
+	return lab_report_growth((uint64_t)(n * t), (int64_t)(sum >> 1));
 }

@@ -63,4 +63,17 @@ static inline void lab_threads_run(void *jobs, size_t size, int64_t count, size_
 	lab_stop();
 }
 
+/* As lab_report, and how often stacks of the policy in force grew meanwhile. */
+static inline int lab_report_growth(uint64_t ops, int64_t result)
+{
+	weft_stack_stats_t stats = {0};
+	char text[32], more[120];
+
+	weft_stack_stats(WEFT_DEFAULT_POLICY, &stats);
+	snprintf(text, sizeof(text), "%" PRId64, result);
+	snprintf(more, sizeof(more), ", \"growths\": %zu, \"splits\": %zu, \"probes\": %zu, \"faults\": %zu",
+		 stats.growths, stats.splits, stats.probes, stats.faults);
+	return lab_report_more(ops, text, more);
+}
+
 #endif /* LAB_THREADS_H */

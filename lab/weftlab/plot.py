@@ -224,6 +224,9 @@ def finish(figure, name):
 def _inline(svg, name):
     """Strip what only a file needs, make ids the plot's own, and hand colours to the page."""
     svg = svg[svg.index("<svg"):]
+    # Ids are hashes of coordinates, whose last bits differ from one process to the next: number them instead.
+    names = {}
+    svg = re.sub(r"\b[mp][0-9a-f]{10}\b", lambda m: names.setdefault(m[0], f"{m[0][0]}{len(names)}"), svg)
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
     svg = re.sub(r'(xlink:href="#|url\(#)', rf"\g<1>{name}-", svg)
