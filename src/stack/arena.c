@@ -333,7 +333,8 @@ int weft__arena_cut(weft_policy_t policy, unsigned number, unsigned count, struc
 
 	*list = NULL;
 	lock();
-	/* A program with one coroutine should not pay for thirty-two; and what was given back may not be needed again. */
+	/* A program with one coroutine should not pay for thirty-two; and what was given back may not be needed
+	 * again. */
 	if (count > class->cut + 1)
 		count = (unsigned)class->cut + 1;
 	if (class->cold_count)

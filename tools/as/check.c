@@ -21,7 +21,7 @@
 #include "unit.h"
 
 #define SMALL 256      /* needs no subtraction */
-#define UNCHECKED 384  /* and 128 of red zone: a leaf without a check */
+#define UNCHECKED 64   /* and 128 of red zone: a leaf without a check */
 #define USER_CALLS 512 /* what inline assembly may push */
 #define TLS_CALL 4096  /* __tls_get_addr, lazily bound, allocating */
 #define SLOW_PATH 16   /* instructions at most */
@@ -261,15 +261,20 @@ int64_t frame_of(const struct unit *u, const struct function *f)
 	return need;
 }
 
-/* A leaf without a check lives on the slack. Naked functions see to themselves. */
+/*
+ * A small leaf lives on what its caller's check left: the slack below a tiny chunk's limit, and below a heap frame,
+ * holds it with its red zone. Naked functions see to themselves.
+ */
 static bool needs_no_check(const struct function *f, int64_t need)
 {
-	return !f->is_split && !f->makes_calls && need <= UNCHECKED;
+	return !f->makes_calls && !f->has_dynamic && !f->has_user_calls && need <= UNCHECKED;
 }
 
 bool can_enter_body(const struct function *f)
 {
-	return f->is_split ? !f->check.keeps_lea || f->check.lea == NONE : !needs_no_check(f, f->frame);
+	if (f->is_split)
+		return !f->check.keeps_lea || f->check.lea == NONE;
+	return !needs_no_check(f, f->frame);
 }
 
 /* Nobody comes through the check: it goes, and so does its slow path, as far as nothing else can lead there. */
@@ -315,12 +320,14 @@ void rewrite_check(struct unit *u, struct function *f)
 		refuse(u, f, "its frame is larger than 2 GB: put the variables on the heap");
 	if (!f->is_split && f->has_dynamic)
 		refuse(u, f, "alloca or a variable-length array, but no stack check: drop no_split_stack or the array");
-	if (f->is_split && is_checked(u, f))
+	if (!is_checked(u, f) || needs_no_check(f, f->need)) {
+		if (f->is_split)
+			remove_check(u, f);
+	} else if (f->is_split) {
 		rewrite_found(u, f);
-	else if (f->is_split)
-		remove_check(u, f);
-	else if (is_checked(u, f) && !needs_no_check(f, f->need))
+	} else {
 		insert_check(u, f);
+	}
 }
 
 /*
