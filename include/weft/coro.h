@@ -102,8 +102,11 @@ struct __attribute__((aligned(16))) weft_coro {
 };
 
 WEFT__OFFSET_IS(struct weft_coro, parent, offsetof(struct weft_link, above));
+WEFT__OFFSET_IS(struct weft_coro, leaf, WEFT_CORO_LEAF);
 WEFT__OFFSET_IS(struct weft_coro, fn, WEFT_CORO_FN);
 WEFT__OFFSET_IS(struct weft_coro, arg, WEFT_CORO_ARG);
+WEFT__OFFSET_IS(struct weft_coro, slot, WEFT_CORO_SLOT);
+WEFT__OFFSET_IS(struct weft_coro, flags, WEFT_CORO_FLAGS);
 WEFT__OFFSET_IS(struct weft_coro, inner_pc, WEFT_CORO_INNER_PC);
 WEFT__OFFSET_IS(struct weft_coro, outer_pc, WEFT_CORO_OUTER_PC);
 

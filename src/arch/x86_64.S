@@ -10,6 +10,8 @@
  */
 #include <weft/arch/offsets.h>
 
+#include "arch/region.h"
+
 #if defined(__CET__) && (__CET__ & 1)
 #define PAD endbr64
 #else
@@ -212,28 +214,56 @@ END(weft__return_saving)
 9:	leaq	-128(%rsp), %rsp; \
 	andq	$-16, %rsp
 
-/* In: as any landing pad. The stack pointer is read anew after the call. */
-	.hidden weft__tls_landing
-	.hidden weft__land_copying
-	.hidden weft__enter_copying
-	.hidden weft__fail_copying
+/*
+ * In: as any landing pad. What needs no C: its frames are still in the region, which is this thread's, and it has no
+ * image, no one inside, and no more state to keep. See weft__region_hold about the second look at the thread.
+ */
+	.hidden weft__tls_landing, weft__tls_thread
+	.hidden weft__land_copying, weft__return_copying
+	.hidden weft__enter_copying, weft__fail_copying
 FUNCTION(weft__land_copying)
 	UNWIND_BY(DW_OP_breg5, WEFT_LINK_PARENT_PC)
 	PAD
 	movq	WEFT_LINK_PARENT_PC(%rdi), %rax
-	movq	%rax, WEFT_CORO_OUTER_PC(%rdi) /* before the C function replaces it */
-	movq	%rdi, %r12
+	movq	%rax, WEFT_CORO_OUTER_PC(%rdi) /* before it is replaced */
+	UNWIND_BY(DW_OP_breg5, WEFT_CORO_OUTER_PC)
+	movq	weft__tls_thread@gottpoff(%rip), %rdx
+	movq	%fs:(%rdx), %rdx
+	movq	WEFT_CORO_SLOT(%rdi), %rax
+	movq	WEFT_COPIED_REGION(%rax), %rcx
+	cmpl	$WEFT_FLAG_COPYING, WEFT_CORO_FLAGS(%rdi)
+	jne	2f
+	cmpq	%rdi, WEFT_CORO_LEAF(%rdi)
+	jne	2f
+	testq	%rcx, %rcx
+	jz	2f
+	cmpq	%rax, WEFT_REGION_OCCUPANT(%rcx)
+	jne	2f
+	cmpq	%rdx, WEFT_REGION_THREAD(%rcx)
+	jne	2f
+	cmpq	$0, WEFT_COPIED_IMAGE(%rax)
+	jne	2f
+	movb	$WEFT_REGION_RUNNING, WEFT_REGION_BUSY(%rcx)
+	cmpq	%rdx, WEFT_REGION_THREAD(%rcx)
+	jne	1f
+	leaq	weft__return_copying(%rip), %rdx
+	movq	%rdx, WEFT_LINK_PARENT_PC(%rdi)
+	movq	WEFT_COPIED_SP(%rax), %rsp
+	movq	$0, WEFT_COPIED_SP(%rax)
+	jmp	*WEFT_CORO_INNER_PC(%rdi)
+1:	movb	$WEFT_REGION_IDLE, WEFT_REGION_BUSY(%rcx)
+2:	movq	%rdi, %r12
 	UNWIND_BY(DW_OP_breg12, WEFT_CORO_OUTER_PC)
 	movq	%rsi, %r13
 	ON_LANDING(%rdi)
 	call	weft__enter_copying
 	movq	%r12, %rdi
 	testb	%al, %al
-	jz	1f
-	movq	WEFT_LINK_SP(%rdi), %rsp
+	jz	3f
+	movq	WEFT_LINK_SP(%rdi), %rsp /* which was of no use before */
 	movq	%r13, %rsi
 	jmp	*WEFT_CORO_INNER_PC(%rdi)
-1:	movq	WEFT_LINK_PARENT_SP(%rdi), %rsp
+3:	movq	WEFT_LINK_PARENT_SP(%rdi), %rsp
 	movq	WEFT_LINK_PARENT_FP(%rdi), %rbp
 	addq	$-128, %rsp
 	andq	$-16, %rsp
@@ -241,19 +271,47 @@ FUNCTION(weft__land_copying)
 	ud2
 END(weft__land_copying)
 
-/* In: as any exit. */
-	.hidden weft__return_copying
-	.hidden weft__leave_copying
+/* In: as any exit. What needs no C: it is suspended in its own frames, and nobody waits for the region. */
+	.hidden weft__leave_copying, weft__region_wake
 FUNCTION(weft__return_copying)
 	UNWIND_BY(DW_OP_breg5, WEFT_CORO_OUTER_PC)
 	PAD
-	movq	%rdi, %r12
+	movq	weft__tls_landing@gottpoff(%rip), %r8
+	movq	%fs:(%r8), %r8
+	movq	weft__in_finished@GOTPCREL(%rip), %r9
+	movq	WEFT_LINK_PC(%rdi), %rcx
+	cmpl	$WEFT_FLAG_COPYING, WEFT_CORO_FLAGS(%rdi)
+	jne	1f
+	cmpq	%rdi, WEFT_CORO_LEAF(%rdi)
+	jne	1f
+	cmpq	%r9, %rcx
+	je	1f
+	testq	%r8, %r8
+	jz	1f
+	movq	%rcx, WEFT_CORO_INNER_PC(%rdi)
+	leaq	weft__land_copying(%rip), %rcx
+	movq	%rcx, WEFT_LINK_PC(%rdi)
+	movq	WEFT_LINK_SP(%rdi), %r10
+	movq	%r8, WEFT_LINK_SP(%rdi)
+	movq	WEFT_CORO_SLOT(%rdi), %r9
+	movq	%r10, WEFT_COPIED_SP(%r9)
+	movq	WEFT_COPIED_REGION(%r9), %r9
+	movq	weft__tls_thread@gottpoff(%rip), %r10
+	movq	%fs:(%r10), %r10
+	movb	$WEFT_REGION_IDLE, WEFT_REGION_BUSY(%r9)
+	cmpq	%r10, WEFT_REGION_THREAD(%r9)
+	jne	2f
+	jmp	*WEFT_CORO_OUTER_PC(%rdi)
+1:	leaq	weft__leave_copying(%rip), %rcx
+	jmp	3f
+2:	leaq	weft__region_wake(%rip), %rcx
+3:	movq	%rdi, %r12
 	UNWIND_BY(DW_OP_breg12, WEFT_CORO_OUTER_PC)
 	movq	%rax, %r13
 	movq	%rdx, %r14
 	movq	%rsp, %rbx
 	ON_LANDING(%rdi)
-	call	weft__leave_copying
+	call	*%rcx
 	movq	%rbx, %rsp
 	movq	%r14, %rdx
 	movq	%r13, %rax
@@ -265,8 +323,7 @@ END(weft__return_copying)
  * First landing pad of a switch sideways whose sender, in rax, needs more than the plain landing pad that the switch
  * stored. The sender's outer_pc is where `to` really lands.
  */
-	.hidden weft__land_switched
-	.hidden weft__switched
+	.hidden weft__land_switched, weft__switched
 FUNCTION(weft__land_switched)
 	UNWIND_BY(DW_OP_breg5, WEFT_LINK_PARENT_PC)
 	PAD

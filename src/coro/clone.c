@@ -61,21 +61,6 @@ static bool share(struct weft__thread *me, struct weft__copied *from, struct wef
 	return true;
 }
 
-/* All but its identity and its place; the object of `c` has a slot. */
-static void imitate(weft_coro_t *c, const weft_coro_t *k)
-{
-	c->link.fp = k->link.fp;
-	c->link.bx = k->link.bx;
-	c->inner_pc = k->inner_pc;
-	c->fn = k->fn;
-	c->arg = k->arg;
-	c->name = k->name;
-	c->user_data = k->user_data;
-	c->flags = k->flags;
-	c->fpu = k->fpu;
-	c->exceptions[0] = c->exceptions[1] = NULL;
-}
-
 weft_coro_t *weft_clone(weft_coro_t *k)
 {
 	struct weft__thread *me = weft__thread();
@@ -90,7 +75,7 @@ weft_coro_t *weft_clone(weft_coro_t *k)
 			c = (weft_coro_t *)slot->object;
 			c->flags = 0;
 			weft__set_up(c, slot, me, k->fn, k->arg);
-			imitate(c, k);
+			weft__imitate(c, k);
 			if (weft__likely(share(me, weft__copied_of(k), weft__copied_of(c))))
 				return c;
 			weft_delete(c);
@@ -111,8 +96,10 @@ int weft_clone_into(weft_coro_t *c, weft_coro_t *k)
 		return -EINVAL;
 	if (!me)
 		return -ENOMEM;
+	if (weft__clone_in_place(c, k, &error))
+		return error;
 	weft_reset(c, k->fn, k->arg);
-	imitate(c, k);
+	weft__imitate(c, k);
 	if (weft__likely(share(me, weft__copied_of(k), weft__copied_of(c))))
 		return 0;
 	weft_reset(c, k->fn, k->arg);

@@ -59,25 +59,27 @@ static WEFT__COLD _Noreturn void die_deadlock(const weft_coro_t *k)
 
 /* ---- moving frames --------------------------------------------------------------------------------------------- */
 
-/* Both 64-aligned, whole lines. */
+/* Both 64-aligned, whole lines. Two registers of the widest kind that needs no warming up hold one. */
+__attribute__((target("avx"))) static void copy_lines_avx(char *to, const char *from, size_t bytes)
+{
+	typedef long long half __attribute__((vector_size(32), may_alias));
+
+	for (size_t i = 0; i < bytes; i += 64) {
+		half a = *(const half *)(from + i), b = *(const half *)(from + i + 32);
+
+		*(half *)(to + i) = a;
+		*(half *)(to + i + 32) = b;
+	}
+}
+
+static bool has_avx;
+
 static inline void copy_lines(char *to, const char *from, size_t bytes)
 {
-	typedef long long line __attribute__((vector_size(16), may_alias));
-
-	if (weft__unlikely(bytes > 2048)) {
+	if (weft__unlikely(bytes > 2048 || !has_avx))
 		memcpy(to, from, bytes);
-		return;
-	}
-	for (size_t i = 0; i < bytes; i += 64) {
-		const line *in = (const line *)(from + i);
-		line *out = (line *)(to + i);
-		line a = in[0], b = in[1], c = in[2], d = in[3];
-
-		out[0] = a;
-		out[1] = b;
-		out[2] = c;
-		out[3] = d;
-	}
+	else
+		copy_lines_avx(to, from, bytes);
 }
 
 static inline void count(struct weft__thread *me, size_t bytes)
@@ -485,6 +487,7 @@ static WEFT__COLD void first_use(void)
 {
 	if (RUNNING_ON_VALGRIND)
 		on_valgrind = true;
+	has_avx = __builtin_cpu_supports("avx");
 	first_landing = landing();
 	atomic_store(&weft__copying_used, true);
 }
@@ -503,6 +506,65 @@ void weft__arm_copying(weft_coro_t *k)
 	k->outer_pc = NULL;
 	k->link.pc = (void *)weft__land_copying;
 	k->link.sp = landing();
+}
+
+/* What a clone is but for its frames; `c` has an object, and nothing that would have to be given back. */
+void weft__imitate(weft_coro_t *c, const weft_coro_t *k)
+{
+	c->link.pc = (void *)weft__land_copying;
+	c->link.sp = landing();
+	c->link.fp = k->link.fp;
+	c->link.bx = k->link.bx;
+	c->inner_pc = k->inner_pc;
+	c->fn = k->fn;
+	c->arg = k->arg;
+	c->name = k->name;
+	c->user_data = k->user_data;
+	c->flags = k->flags;
+	c->failure = WEFT_NO_FAILURE;
+	c->fpu = k->fpu;
+	c->exceptions[0] = c->exceptions[1] = NULL;
+}
+
+/* With the region held by this thread, nobody running there, and `from` elsewhere: the frames of `to` become, in place,
+ * those of `from`. */
+static bool overwrite(struct weft__thread *me, struct weft__region *region, struct weft__copied *to,
+		      struct weft__copied *from)
+{
+	if (region->occupant && region->occupant != to && !save_occupant(me, region))
+		return false;
+	if (to->image)
+		drop_image(me, to->image);
+	to->sp = from->sp;
+	to->image = from->image;
+	region->occupant = NULL; /* whatever of it lies there has an image now */
+	load(me, region, to);
+	to->image = NULL;
+	return true;
+}
+
+bool weft__clone_in_place(weft_coro_t *c, const weft_coro_t *k, int *error)
+{
+	struct weft__copied *to = weft__copied_of(c), *from = weft__copied_of(k);
+	struct weft__thread *me = weft__tls_thread;
+	struct weft__region *region = from->region;
+	bool done = false;
+	int before;
+
+	if (!me || !region || to->region != region || c->leaf != c || weft_state(c) == WEFT_RUNNING ||
+	    c->flags != WEFT__COPYING || k->flags != WEFT__COPYING)
+		return false;
+	before = weft__region_hold(region, me, false);
+	if (before == WEFT__REGION_OTHERS)
+		return false;
+	if (before == WEFT__REGION_IDLE && region->occupant != from) {
+		done = true;
+		*error = overwrite(me, region, to, from) ? 0 : -ENOMEM;
+	}
+	weft__region_leave(region, me, before);
+	if (done && !*error)
+		weft__imitate(c, k);
+	return done;
 }
 
 const struct weft__slot *weft__stack_of(const weft_coro_t *k)

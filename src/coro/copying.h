@@ -7,6 +7,8 @@
 #include "stack/buffers.h"
 #include "stack/copy.h"
 
+WEFT__STATIC_ASSERT((int)WEFT__COPYING == WEFT_FLAG_COPYING, "edit arch/region.h");
+
 /* Has there ever been one? */
 extern atomic_bool weft__copying_used;
 
@@ -44,6 +46,10 @@ bool weft__bring_in(struct weft__thread *me, struct weft__region *region, struct
 struct weft__image *weft__image_again(struct weft__thread *me, const struct weft__image *image);
 /* Let an image go while others run in its region. */
 void weft__image_drop_later(struct weft__region *region, struct weft__image *image);
+
+void weft__imitate(weft_coro_t *c, const weft_coro_t *k);
+/* Make c a clone of k in the region, if both belong there, k's frames do not lie there and nobody runs there. */
+bool weft__clone_in_place(weft_coro_t *c, const weft_coro_t *k, int *error);
 
 /* The new object in a slot, suspended before its first resume (coro.c). */
 void weft__set_up(weft_coro_t *k, struct weft__slot *slot, struct weft__thread *thread, weft_fn_t *fn, void *arg);

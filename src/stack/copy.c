@@ -202,6 +202,8 @@ bool weft__landing_make(void)
 
 static void claim(struct weft__region *region, struct weft__thread *me)
 {
+	/* Who comes here from a fast path that it had to give up has perhaps made a region idle just before. */
+	pthread_cond_broadcast(&copy.idle);
 	while (region->claimed)
 		pthread_cond_wait(&copy.idle, &copy.lock);
 	region->claimed = me;
@@ -279,9 +281,8 @@ int weft__region_hold_slow(struct weft__region *region, struct weft__thread *me,
 	return result;
 }
 
-void weft__region_wake(struct weft__region *region)
+void weft__region_wake(void)
 {
-	(void)region;
 	lock();
 	pthread_cond_broadcast(&copy.idle);
 	unlock();

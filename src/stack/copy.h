@@ -21,6 +21,7 @@
 #ifndef WEFT_SRC_STACK_COPY_H
 #define WEFT_SRC_STACK_COPY_H
 
+#include "arch/region.h"
 #include "stack/policy.h"
 
 enum { WEFT__RED_ZONE = 128 };
@@ -70,6 +71,15 @@ struct weft__region {
 	uint8_t class;
 };
 
+WEFT__OFFSET_IS(struct weft__copied, region, WEFT_COPIED_REGION);
+WEFT__OFFSET_IS(struct weft__copied, image, WEFT_COPIED_IMAGE);
+WEFT__OFFSET_IS(struct weft__copied, sp, WEFT_COPIED_SP);
+WEFT__OFFSET_IS(struct weft__region, occupant, WEFT_REGION_OCCUPANT);
+WEFT__OFFSET_IS(struct weft__region, thread, WEFT_REGION_THREAD);
+WEFT__OFFSET_IS(struct weft__region, busy, WEFT_REGION_BUSY);
+WEFT__STATIC_ASSERT((int)WEFT__REGION_IDLE == WEFT_REGION_IDLE && (int)WEFT__REGION_RUNNING == WEFT_REGION_RUNNING,
+		    "edit arch/region.h");
+
 static inline struct weft__slot *weft__region_slot(struct weft__region *region)
 {
 	return (struct weft__slot *)((char *)region - offsetof(struct weft__slot, object));
@@ -91,7 +101,8 @@ struct weft__region *weft__region_lowest(struct weft__thread *me, unsigned class
  */
 enum { WEFT__REGION_OTHERS = -1, WEFT__REGION_DEADLOCK = -2 };
 int weft__region_hold_slow(struct weft__region *region, struct weft__thread *me, bool wait);
-void weft__region_wake(struct weft__region *region);
+/* Somebody waits for a region that this thread has just left. */
+void weft__region_wake(void);
 
 static inline int weft__region_hold(struct weft__region *region, struct weft__thread *me, bool wait)
 {
@@ -104,7 +115,7 @@ static inline int weft__region_hold(struct weft__region *region, struct weft__th
 		if (weft__likely(atomic_load_explicit(&region->thread, memory_order_acquire) == me))
 			return before;
 		atomic_store_explicit(&region->busy, before, memory_order_release);
-		weft__region_wake(region);
+		weft__region_wake();
 	}
 	return weft__region_hold_slow(region, me, wait);
 }
@@ -115,7 +126,7 @@ static inline void weft__region_leave(struct weft__region *region, struct weft__
 	atomic_store_explicit(&region->busy, (unsigned char)before, memory_order_release);
 	atomic_signal_fence(memory_order_seq_cst); /* as above */
 	if (weft__unlikely(atomic_load_explicit(&region->thread, memory_order_relaxed) != me))
-		weft__region_wake(region);
+		weft__region_wake();
 }
 
 /* Records. */

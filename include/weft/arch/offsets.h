@@ -18,8 +18,12 @@
 #define WEFT_LINK_CHUNK 88
 #define WEFT_CORO_PARENT 48
 
+#define WEFT_CORO_LEAF 104
 #define WEFT_CORO_FN 120
 #define WEFT_CORO_ARG 128
+
+#define WEFT_CORO_SLOT 152
+#define WEFT_CORO_FLAGS 168
 
 /* Only coroutines with WEFT_SAVE_… flags use these. */
 #define WEFT_CORO_INNER_PC 200

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What assembly knows of coroutines that are copied: fields of their record and of a region, checked in stack/copy.h. */
+#ifndef WEFT_SRC_ARCH_REGION_H
+#define WEFT_SRC_ARCH_REGION_H
+
+#define WEFT_COPIED_REGION 320
+#define WEFT_COPIED_IMAGE 328
+#define WEFT_COPIED_SP 336
+
+#define WEFT_REGION_OCCUPANT 0
+#define WEFT_REGION_THREAD 8
+#define WEFT_REGION_BUSY 24
+
+/* enum weft__busy */
+#define WEFT_REGION_IDLE 0
+#define WEFT_REGION_RUNNING 1
+
+/* WEFT__COPYING */
+#define WEFT_FLAG_COPYING 0x10000
+
+#endif
