@@ -85,7 +85,7 @@ weft_coro_t *weft_clone(weft_coro_t *k)
 	return NULL;
 }
 
-int weft_clone_into(weft_coro_t *c, weft_coro_t *k)
+int weft__clone_into(weft_coro_t *c, weft_coro_t *k)
 {
 	struct weft__thread *me = weft__thread();
 	int error = refusal(k);

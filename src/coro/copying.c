@@ -72,7 +72,7 @@ __attribute__((target("avx"))) static void copy_lines_avx(char *to, const char *
 	}
 }
 
-static bool has_avx;
+static bool has_avx, tries_fast;
 
 static inline void copy_lines(char *to, const char *from, size_t bytes)
 {
@@ -153,6 +153,8 @@ static inline bool save_occupant(struct weft__thread *me, struct weft__region *r
 	struct weft__copied *c = region->occupant;
 	struct weft__image *image;
 
+	if (!c->sp) /* it has ended */
+		return true;
 	/* With an image (it was cloned) only what was written since, a reply say, makes a new one necessary. */
 	if (c->image && weft__likely(!changed(region, c->image)))
 		return true;
@@ -415,7 +417,8 @@ static void abandon(weft_coro_t *k, bool leaves)
 	c->image = NULL;
 	region->members -= leaves;
 	if (region->occupant == c) {
-		region->occupant = NULL;
+		if (leaves)
+			region->occupant = NULL;
 		before = WEFT__REGION_IDLE;
 	}
 	weft__region_leave(region, me, before);
@@ -488,6 +491,7 @@ static WEFT__COLD void first_use(void)
 	if (RUNNING_ON_VALGRIND)
 		on_valgrind = true;
 	has_avx = __builtin_cpu_supports("avx");
+	tries_fast = has_avx && !on_valgrind && !WEFT_DEBUG;
 	first_landing = landing();
 	atomic_store(&weft__copying_used, true);
 }
@@ -508,18 +512,25 @@ void weft__arm_copying(weft_coro_t *k)
 	k->link.sp = landing();
 }
 
-/* What a clone is but for its frames; `c` has an object, and nothing that would have to be given back. */
+/* What a clone is but for its frames: `c` has an object, and nothing that would have to be given back. */
+
+/* Of one that has run. */
+static inline void imitate_frames(weft_coro_t *c, const weft_coro_t *k)
+{
+	c->link.fp = k->link.fp;
+	c->link.bx = k->link.bx;
+	c->inner_pc = k->inner_pc;
+	c->name = k->name;
+	c->user_data = k->user_data;
+}
+
 void weft__imitate(weft_coro_t *c, const weft_coro_t *k)
 {
 	c->link.pc = (void *)weft__land_copying;
 	c->link.sp = landing();
-	c->link.fp = k->link.fp;
-	c->link.bx = k->link.bx;
-	c->inner_pc = k->inner_pc;
+	imitate_frames(c, k);
 	c->fn = k->fn;
 	c->arg = k->arg;
-	c->name = k->name;
-	c->user_data = k->user_data;
 	c->flags = k->flags;
 	c->failure = WEFT_NO_FAILURE;
 	c->fpu = k->fpu;
@@ -537,7 +548,7 @@ static bool overwrite(struct weft__thread *me, struct weft__region *region, stru
 		drop_image(me, to->image);
 	to->sp = from->sp;
 	to->image = from->image;
-	region->occupant = NULL; /* whatever of it lies there has an image now */
+	region->occupant = NULL; /* what lies there is not needed any more */
 	load(me, region, to);
 	to->image = NULL;
 	return true;
@@ -565,6 +576,98 @@ bool weft__clone_in_place(weft_coro_t *c, const weft_coro_t *k, int *error)
 	if (done && !*error)
 		weft__imitate(c, k);
 	return done;
+}
+
+/*
+ * What a search does for each choice and for each try, in one function each because it may take no longer than a few
+ * calls of the functions above, to whom all else is left: a choice keeps how k, which lies in the region, stands, in an
+ * image that c has already; a try lets c, which lies in the region or ended there, start from k's image again.
+ */
+__attribute__((target("avx"), always_inline)) static inline void move_lines(char *to, const char *from, size_t bytes)
+{
+	typedef long long half __attribute__((vector_size(32), may_alias));
+
+	for (size_t i = 0; i < bytes; i += 64) {
+		half a = *(const half *)(from + i), b = *(const half *)(from + i + 32);
+
+		*(half *)(to + i) = a;
+		*(half *)(to + i + 32) = b;
+	}
+}
+
+/* As weft__region_hold and weft__region_leave, where only the thread that has the region already succeeds. */
+static inline bool hold_own(struct weft__region *region, struct weft__thread *me)
+{
+	if (atomic_load_explicit(&region->thread, memory_order_relaxed) != me ||
+	    atomic_load_explicit(&region->busy, memory_order_relaxed) != WEFT__REGION_IDLE)
+		return false;
+	atomic_store_explicit(&region->busy, WEFT__REGION_CHANGING, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (weft__likely(atomic_load_explicit(&region->thread, memory_order_acquire) == me))
+		return true;
+	atomic_store_explicit(&region->busy, WEFT__REGION_IDLE, memory_order_release);
+	return false; /* to who will wake the one that waits */
+}
+
+static inline void leave_own(struct weft__region *region, struct weft__thread *me)
+{
+	atomic_store_explicit(&region->busy, WEFT__REGION_IDLE, memory_order_release);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (weft__unlikely(atomic_load_explicit(&region->thread, memory_order_relaxed) != me))
+		weft__region_wake();
+}
+
+__attribute__((target("avx"))) static int keep_fast(weft_coro_t *c, weft_coro_t *k, struct weft__thread *me)
+{
+	struct weft__copied *to = weft__copied_of(c), *from = weft__copied_of(k);
+	struct weft__region *region = from->region;
+	struct weft__image *image = to->image;
+	size_t bytes = (size_t)(weft__region_top(region) - lowest(region, from->sp));
+
+	if (!image || !to->sp || !from->sp || from->image || image->holders != 1 ||
+	    (image->bytes != bytes && image->class != weft__buffer_class(sizeof *image + bytes)) ||
+	    !hold_own(region, me))
+		return weft__clone_into(c, k);
+	move_lines(image->frames, weft__region_top(region) - bytes, bytes);
+	image->bytes = bytes;
+	to->sp = from->sp;
+	imitate_frames(c, k);
+	count(me, bytes);
+	leave_own(region, me);
+	return 0;
+}
+
+__attribute__((target("avx"))) static int try_fast(weft_coro_t *c, weft_coro_t *k)
+{
+	struct weft__copied *to = weft__copied_of(c), *from = weft__copied_of(k);
+	struct weft__thread *me = weft__tls_thread;
+	struct weft__region *region = to->region;
+	struct weft__image *image = from->image;
+
+	if (c->flags != WEFT__COPYING || k->flags != WEFT__COPYING || c->leaf != c || k->leaf != k || !region ||
+	    from->region != region)
+		return weft__clone_into(c, k);
+	if (region->occupant == from)
+		return keep_fast(c, k, me);
+	if (!image || to->image || region->occupant != to || !hold_own(region, me))
+		return weft__clone_into(c, k);
+	move_lines(weft__region_top(region) - image->bytes, image->frames, image->bytes);
+	*(void **)(weft__region_top(region) - 16) = c;
+	if (!to->sp) { /* it has ended */
+		c->link.pc = (void *)weft__land_copying;
+		c->link.sp = landing();
+		c->failure = WEFT_NO_FAILURE;
+	}
+	to->sp = from->sp;
+	imitate_frames(c, k);
+	count(me, image->bytes);
+	leave_own(region, me);
+	return 0;
+}
+
+int weft_clone_into(weft_coro_t *c, weft_coro_t *k)
+{
+	return weft__likely(tries_fast) ? try_fast(c, k) : weft__clone_into(c, k);
 }
 
 const struct weft__slot *weft__stack_of(const weft_coro_t *k)

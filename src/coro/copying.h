@@ -48,6 +48,8 @@ struct weft__image *weft__image_again(struct weft__thread *me, const struct weft
 void weft__image_drop_later(struct weft__region *region, struct weft__image *image);
 
 void weft__imitate(weft_coro_t *c, const weft_coro_t *k);
+/* weft_clone_into without its short cut. */
+int weft__clone_into(weft_coro_t *c, weft_coro_t *k);
 /* Make c a clone of k in the region, if both belong there, k's frames do not lie there and nobody runs there. */
 bool weft__clone_in_place(weft_coro_t *c, const weft_coro_t *k, int *error);
 

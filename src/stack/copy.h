@@ -57,7 +57,7 @@ enum weft__busy {
 
 /* In the object's place of the slot that the region is. */
 struct weft__region {
-	struct weft__copied *occupant; /* whose frames lie there; NULL: nobody's that are still needed */
+	struct weft__copied *occupant; /* whose frames lie there, or lay when it ended; NULL: nobody's */
 	struct weft__thread *_Atomic thread;
 	_Atomic(struct weft__thread *) claimed; /* who waits until it is idle: see copy.c; at most one */
 	atomic_uchar busy;

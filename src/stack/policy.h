@@ -208,18 +208,16 @@ struct weft__thread {
 	struct weft__bin bins[WEFT_POLICY_COUNT][WEFT__CLASSES];
 	struct weft__bin *default_bin; /* weft_create's: the default policy and size */
 	uint64_t next_id, last_id;
+	_Atomic uint64_t copied; /* copy: bytes that it has copied */
+	struct weft__region *waits_for;
+	struct weft__region *regions[WEFT__CLASSES]; /* its own by size, lowest first */
+	struct weft__buffer_list buffers[WEFT__BUFFER_CLASSES];
 	struct weft__chunk **system; /* its idle system stack */
 	char *slab, *slab_end;	     /* where heap frames' blocks are cut from */
 	struct weft__thread *next, *previous;
 	void *alt_stack;
 	uint32_t valgrind_id;
 	char small_stack[WEFT_SMALL_STACK] __attribute__((aligned(64))); /* where linked stacks grow */
-
-	struct weft__buffer_list buffers[WEFT__BUFFER_CLASSES];
-	/* copy: its regions by size, lowest first; the region that it waits for; bytes that it has copied. */
-	struct weft__region *regions[WEFT__CLASSES];
-	struct weft__region *waits_for;
-	_Atomic uint64_t copied;
 };
 
 extern __thread struct weft__thread *weft__tls_thread __attribute__((tls_model("initial-exec")));
