@@ -54,18 +54,21 @@ static bool same_fringe(struct tree *one, struct tree *other, int *visited)
 {
 	weft_coro_t *a = weft_create(walker, one), *b = weft_create(walker, other);
 	weft_request_t ra, rb;
+	int value = 0;
 	bool same;
 
 	*visited = 0;
 	do {
 		ra = weft_resume(a, NULL, weft_handles(visit));
+		if (!weft_returned(ra))
+			value = weft_args(visit, ra)->value; /* before b runs: on copied stacks it lies there, too */
 		rb = weft_resume(b, NULL, weft_handles(visit));
 		if (weft_returned(ra) || weft_returned(rb)) {
 			same = weft_returned(ra) && weft_returned(rb);
 			break;
 		}
 		++*visited;
-		same = weft_args(visit, ra)->value == weft_args(visit, rb)->value;
+		same = value == weft_args(visit, rb)->value;
 	} while (same);
 	weft_delete(a); /* in the middle of its walk, perhaps */
 	weft_delete(b);

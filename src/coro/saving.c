@@ -47,7 +47,8 @@ void weft__arm_saving(weft_coro_t *k)
 	k->exceptions[0] = k->exceptions[1] = NULL;
 	k->inner_pc = (void *)weft__entry_saving;
 	k->outer_pc = NULL;
-	k->link.pc = (void *)weft__land_saving;
+	if (!(k->flags & WEFT__COPYING)) /* else it lands elsewhere, for this and for that */
+		k->link.pc = (void *)weft__land_saving;
 }
 
 void weft__enter_saving(weft_coro_t *k)
