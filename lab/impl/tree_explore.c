@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * B5 tree_explore: walk from the root of a tree to a leaf, asking choose() at each node; the handler resumes each choice
- * twice, so that all paths are taken, left first. A variable outside is changed on the way down; the result is computed
- * on the way back. The largest result of all paths starts the next of ten runs. Needs the policy "copy".
+ * B5 tree_explore: walk from the root of a tree to a leaf, asking choose() at each node; the handler resumes each
+ * choice twice, so that all paths are taken, left first. A variable outside is changed on the way down; the result is
+ * computed on the way back. The largest result of all paths starts the next of ten runs. Needs the policy "copy".
  */
 #include "lab.h"
 #include "tree.h"

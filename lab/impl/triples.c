@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * B5 triples: which three different numbers from 1 to n have the sum n? A number is chosen by flip(), performed once for
- * each that could be taken; the handler resumes each flip with both outcomes, and drops who performs fail(). Needs the
- * policy "copy".
+ * B5 triples: which three different numbers from 1 to n have the sum n? A number is chosen by flip(), performed once
+ * for each that could be taken; the handler resumes each flip with both outcomes, and drops who performs fail(). Needs
+ * the policy "copy".
  */
 #include "lab.h"
 #include <weft/weft.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * B5 triples without effects: backtracking by hand. A flip is a point on a stack of those whose other outcome is left to
- * try, with all that the search knew there; a failure goes back to the newest.
+ * B5 triples without effects: backtracking by hand. A flip is a point on a stack of those whose other outcome is left
+ * to try, with all that the search knew there; a failure goes back to the newest.
  */
 #include "lab.h"
 

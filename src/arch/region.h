@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What assembly knows of coroutines that are copied: fields of their record and of a region, checked in stack/copy.h. */
+/* What assembly knows of coroutines that are copied: fields of their record and of a region. stack/copy.h checks it. */
 #ifndef WEFT_SRC_ARCH_REGION_H
 #define WEFT_SRC_ARCH_REGION_H
 

@@ -304,6 +304,20 @@ static void *yields_much(void *argument)
 	return argument;
 }
 
+/* Its frames reach far below those of yields_much. */
+static void *yields_deep(void *argument)
+{
+	volatile char room[6000];
+
+	memset((char *)room, 42, sizeof room);
+	for (uint64_t i = 0;; i++) {
+		REQUIRE(weft_suspend((void *)i) == argument);
+		for (size_t j = 0; j < sizeof room; j += 8)
+			REQUIRE(room[j] == 42);
+	}
+	return argument;
+}
+
 static volatile sig_atomic_t signals;
 
 static void on_alarm(int signal)
@@ -322,7 +336,7 @@ static void under_signals(void)
 	weft_coro_t *k[3];
 
 	for (int i = 0; i < 3; i++)
-		resume(k[i] = make_copied(yields_much, NULL, NULL), 0);
+		resume(k[i] = make_copied(i ? yields_much : yields_deep, NULL, NULL), 0);
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &often, NULL);
 	for (uint64_t n = 1; signals < 3000; n++)
@@ -413,6 +427,50 @@ static void ended_threads(void)
 		weft_delete(k[19]);
 	}
 	REQUIRE(after.reserved < 2 * before.reserved);
+}
+
+static int busy, coming;
+
+static void *takes_its_time(void *argument)
+{
+	weft_suspend(NULL);
+	__atomic_store_n(&busy, 1, __ATOMIC_SEQ_CST);
+	while (!__atomic_load_n(&coming, __ATOMIC_SEQ_CST))
+		;
+	usleep(50000);
+	__atomic_store_n(&busy, 2, __ATOMIC_SEQ_CST);
+	return argument;
+}
+
+static void *looks(void *argument)
+{
+	weft_suspend(NULL);
+	return (void *)(uintptr_t)__atomic_load_n((int *)argument, __ATOMIC_SEQ_CST);
+}
+
+static void *resumes_when_busy(void *k)
+{
+	while (!__atomic_load_n(&busy, __ATOMIC_SEQ_CST))
+		;
+	__atomic_store_n(&coming, 1, __ATOMIC_SEQ_CST);
+	return resume(k, 0).payload;
+}
+
+/* Where one runs, another does not, on whatever thread: it waits. */
+static void exclusion(void)
+{
+	weft_coro_t *k = make_copied(takes_its_time, NULL, NULL), *other = make_copied(looks, &busy, NULL);
+	pthread_t thread;
+	void *seen;
+
+	resume(k, 0);
+	resume(other, 0);
+	REQUIRE(!pthread_create(&thread, NULL, resumes_when_busy, other));
+	REQUIRE(weft_returned(resume(k, 0)));
+	pthread_join(thread, &seen);
+	REQUIRE(seen == (void *)2);
+	weft_delete(k);
+	weft_delete(other);
 }
 
 /* ---- size ------------------------------------------------------------------------------------------------------ */
@@ -525,6 +583,23 @@ static void overflow(void)
 	resume(make_copied(overflows, (void *)1000000, "too deep"), 0);
 }
 
+/* ---- in builds with WEFT_DEBUG ---------------------------------------------------------------------------------- */
+
+static void poisoned(void)
+{
+	weft_coro_t *k = make_copied(deep, (void *)50, NULL), *other = make_copied(counts_to_three, NULL, NULL);
+	weft_request_t r = weft_resume(k, NULL, weft_handles(ask));
+	char seen[sizeof(weft_args_t(ask))];
+
+	resume(other, 0);
+	for (size_t i = 0; i < sizeof seen; i++)
+		REQUIRE(((volatile unsigned char *)r.payload)[i] == 0xdb);
+	REQUIRE(!weft_reply_to(k, ask, r, 1000));
+	REQUIRE(resume(k, 0).payload == (void *)1051);
+	weft_delete(k);
+	weft_delete(other);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -542,11 +617,13 @@ static const struct {
 	     {"under_signals", under_signals, true},
 	     {"forks", forks, true},
 	     {"ended_threads", ended_threads, true},
+	     {"exclusion", exclusion, true},
 	     {"small_ones", small_ones, true},
 	     {"lazily", lazily, true},
 	     {"inside", inside, false},
 	     {"deadlock", deadlock, false},
-	     {"overflow", overflow, false}};
+	     {"overflow", overflow, false},
+	     {"poisoned", poisoned, false}};
 
 int main(int count, char **arguments)
 {

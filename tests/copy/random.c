@@ -5,8 +5,9 @@
  * answers a digest of all its frames, which it finds by pointers from one to the next; the model does the same on its
  * array. A clone of the one is an assignment of the other. The steps are done by the thread, by a coroutine that is
  * copied itself, and by one that is suspended from below now and then; with several threads, coroutines go from one to
- * the other.
+ * the other. With WEFT_FAIL_EVERY, in a library that heeds it, memory is refused now and then; nothing else may change.
  */
+#include <errno.h>
 #include <pthread.h>
 
 #include "copy.h"
@@ -134,11 +135,34 @@ static struct {
 	int count;
 } hall = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static unsigned long clones, resumes;
+static unsigned long clones, resumes, refusals;
+static bool starving;
+
+/* Was it for want of memory? Nothing else is an excuse. */
+static bool refused(bool failed, int error)
+{
+	if (!failed)
+		return false;
+	REQUIRE(starving && error == ENOMEM);
+	__atomic_fetch_add(&refusals, 1, __ATOMIC_RELAXED); /* a statistic */
+	return true;
+}
 
 static void start(struct subject *s, uint64_t x)
 {
-	*s = (struct subject){.k = make_copied(body, (void *)x, "subject"), .model = {.local = {x}}};
+	weft_attr_t attr = {.policy = WEFT_COPY, .name = "subject"};
+
+	*s = (struct subject){.k = weft_create_with(body, (void *)x, &attr), .model = {.local = {x}}};
+	(void)refused(!s->k, errno);
+}
+
+static void put(weft_coro_t *k, void *at, const void *from, size_t bytes)
+{
+	int error;
+
+	do
+		error = weft_poke(k, at, from, bytes);
+	while (refused(error != 0, -error));
 }
 
 static void check_answer(struct subject *s)
@@ -155,6 +179,12 @@ static void go_on(struct subject *s, uint64_t x)
 	weft_request_t r = resume(s->k, x);
 
 	__atomic_fetch_add(&resumes, 1, __ATOMIC_RELAXED); /* a statistic */
+	if (refused(r.effect == &weft_failed, weft_failure(s->k) == WEFT_MEMORY_SPENT ? ENOMEM : 0)) {
+		REQUIRE(r.payload == s->k);
+		weft_delete(s->k);
+		s->k = NULL;
+		return;
+	}
 	if (s->at)
 		model_step(&s->model, x);
 	if (weft_returned(r)) {
@@ -177,11 +207,11 @@ static void change(struct subject *s, uint64_t x)
 	if (!s->at)
 		return;
 	REQUIRE(!weft_peek(s->k, s->at, &answer, sizeof answer));
-	REQUIRE(!weft_poke(s->k, &answer.frame->local, &x, sizeof x));
+	put(s->k, &answer.frame->local, &x, sizeof x);
 	s->model.local[s->model.depth] = x;
 	answer.digest = digest_of(&s->model);
 	answer.self = s->k;
-	REQUIRE(!weft_poke(s->k, s->at, &answer, sizeof answer));
+	put(s->k, s->at, &answer, sizeof answer);
 	check_answer(s);
 }
 
@@ -191,10 +221,19 @@ static void clone(const struct subject *s, struct subject *to)
 	struct answer answer;
 
 	__atomic_fetch_add(&clones, 1, __ATOMIC_RELAXED); /* a statistic */
-	if (k)
-		REQUIRE(!weft_clone_into(k, s->k));
-	else
-		REQUIRE(k = weft_clone(s->k));
+	if (k) {
+		int error = weft_clone_into(k, s->k);
+
+		if (refused(error != 0, -error)) {
+			weft_delete(k);
+			to->k = NULL;
+			return;
+		}
+	} else {
+		k = weft_clone(s->k);
+		if (refused(!k, errno))
+			return;
+	}
 	*to = *s;
 	to->k = k;
 	if (!to->at)
@@ -202,7 +241,7 @@ static void clone(const struct subject *s, struct subject *to)
 	/* Its variables still name the original. */
 	REQUIRE(!weft_peek(k, to->at, &answer, sizeof answer) && answer.digest == digest_of(&to->model));
 	answer.self = k;
-	REQUIRE(!weft_poke(k, to->at, &answer, sizeof answer));
+	put(k, to->at, &answer, sizeof answer);
 }
 
 static void exchange(struct subject *s, uint64_t x)
@@ -296,7 +335,8 @@ static void *around(void *plan)
 	weft_attr_t attr = {.policy = WEFT_FIXED};
 	weft_coro_t *k = weft_create_with(player, plan, &attr);
 
-	REQUIRE(k);
+	while (refused(!k, errno))
+		k = weft_create_with(player, plan, &attr);
 	REQUIRE(weft_returned(weft_resume(k, NULL, WEFT_HANDLE_NONE)));
 	weft_delete(k);
 	return plan;
@@ -312,7 +352,9 @@ static void in_turns(const struct plan *plan, weft_fn_t *fn, weft_policy_t polic
 
 	plans[1].seed += 77;
 	for (int i = 0; i < 2; i++)
-		REQUIRE(k[i] = weft_create_with(fn, &plans[i], &attr));
+		do
+			k[i] = weft_create_with(fn, &plans[i], &attr);
+		while (refused(!k[i], errno));
 	for (int left = 2, i = 0; left; i = !i) {
 		uint64_t reply;
 
@@ -325,7 +367,8 @@ static void in_turns(const struct plan *plan, weft_fn_t *fn, weft_policy_t polic
 		}
 		REQUIRE(weft_is(outside, r));
 		REQUIRE(!weft_peek(k[i], &weft_args(outside, r)->x, &reply, sizeof reply));
-		REQUIRE(!weft_reply_to(k[i], outside, r, reply + 1));
+		reply++;
+		put(k[i], &weft_args(outside, r)->weft__result, &reply, sizeof reply);
 	}
 	weft_delete(k[0]);
 	weft_delete(k[1]);
@@ -336,6 +379,8 @@ static void *all_ways(void *argument)
 	struct plan plan = *(struct plan *)argument;
 
 	play(&plan, false);
+	if (starving) /* the players would fail as well, and leave what they play with */
+		return NULL;
 	plan.seed += 1;
 	in_turns(&plan, player, WEFT_OVERCOMMIT);
 	/* Inside one that is copied no others may appear whose frames belong there. */
@@ -354,11 +399,13 @@ int main(int count, char **arguments)
 	uint64_t seed = count > 1 ? strtoull(arguments[1], NULL, 0) : 1;
 	int steps = count > 2 ? atoi(arguments[2]) : 20000;
 	size_t threads = count > 3 ? strtoul(arguments[3], NULL, 0) : 1;
+	const char *every = getenv("WEFT_FAIL_EVERY");
 	struct plan plan[8];
 	weft_stack_stats_t stats;
 	pthread_t thread[8];
 
 	REQUIRE(threads && threads <= 8);
+	starving = every && atoi(every);
 	for (size_t i = 0; i < threads; i++)
 		plan[i] = (struct plan){seed + 1000 * i, steps, threads > 1};
 	for (size_t i = 1; i < threads; i++)
@@ -369,7 +416,8 @@ int main(int count, char **arguments)
 	for (int i = 0; i < hall.count; i++)
 		weft_delete(hall.waiting[i].k);
 	weft_stack_stats(WEFT_COPY, &stats);
-	printf("%lu resumes, %lu clones, %zu bytes copied\n", resumes, clones, stats.copied);
+	printf("%lu resumes, %lu clones, %lu refused, %zu bytes copied\n", resumes, clones, refusals, stats.copied);
 	REQUIRE(stats.live == 0);
+	REQUIRE(!starving || refusals);
 	return 0;
 }

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Searching by effects that are resumed more than once. A program that needs a choice asks for it, and gives up where a
+ * choice was wrong; it knows nothing of going back. The handler keeps a clone of the program at each choice, which only
+ * stacks of the policy "copy" allow: the board on the program's stack goes back with it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <weft/weft.h>
+
+/* doc: begin effects */
+WEFT_FAMILY(search, (int, pick, int, choices), (void, fail));
+/* doc: end */
+
+enum { SIZE = 6 };
+
+/* doc: begin program */
+/* One queen a column; none may attack another. */
+static void *queens(void *unused)
+{
+	int row[SIZE];
+
+	for (int column = 0; column < SIZE; column++) {
+		row[column] = pick(SIZE);
+		for (int other = 0; other < column; other++)
+			if (row[other] == row[column] || abs(row[other] - row[column]) == column - other)
+				fail();
+	}
+	for (int column = 0; column < SIZE; column++)
+		printf("%d%c", row[column] + 1, column < SIZE - 1 ? ' ' : '\n');
+	return unused;
+}
+/* doc: end */
+
+/* doc: begin handler */
+/* Everything that k can still do. Returns how many solutions there are. */
+static int all(weft_coro_t *k)
+{
+	weft_request_t r = weft_resume(k, NULL, weft_handles(search));
+	weft_coro_t *choice;
+	int choices, solutions = 0;
+
+	if (!weft_is(pick, r))
+		return weft_returned(r); /* else it failed */
+	choices = weft_args(pick, r)->choices;
+	choice = weft_clone(k);
+	if (!choice)
+		abort();
+	for (int i = 0; i < choices; i++) {
+		if (weft_clone_into(k, choice) || weft_reply_to(k, pick, r, i))
+			abort();
+		solutions += all(k);
+	}
+	weft_delete(choice);
+	return solutions;
+}
+/* doc: end */
+
+int main(void)
+{
+	weft_attr_t attr = {.name = "queens", .policy = WEFT_COPY};
+	weft_coro_t *k;
+
+	if (weft_policy_unavailable(WEFT_COPY)) {
+		puts(weft_policy_unavailable(WEFT_COPY));
+		return 0;
+	}
+	k = weft_create_with(queens, NULL, &attr);
+	if (!k)
+		return 1;
+	printf("%d solutions\n", all(k));
+	weft_delete(k);
+	return 0;
+}
