@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * How much stack the functions of tools/as/known.def need: each is called, with arguments that suit it, on a stack
- * painted beforehand. Small ones may use 256 bytes, the others 2048. With an argument: as if the limits were that
+ * painted beforehand. Small ones may use 192 bytes, the others 2048. With an argument: as if the limits were that
  * many bytes.
  */
 #include <dlfcn.h>
@@ -158,7 +158,7 @@ static void measure(const char *name, size_t limit)
 
 int main(int argc, char **argv)
 {
-	size_t small = argc > 1 ? (size_t)atoi(argv[1]) : 256, room = argc > 1 ? small : 2048;
+	size_t small = argc > 1 ? (size_t)atoi(argv[1]) : 192, room = argc > 1 ? small : 2048;
 
 	restore_texts();
 #define SMALL(name) measure(#name, small);

@@ -21,7 +21,7 @@
 #include "unit.h"
 
 #define SMALL 256      /* needs no subtraction */
-#define UNCHECKED 64   /* and 128 of red zone: a leaf without a check */
+#define LEAF 64	       /* and 128 of red zone: needs no check */
 #define USER_CALLS 512 /* what inline assembly may push */
 #define TLS_CALL 4096  /* __tls_get_addr, lazily bound, allocating */
 #define SLOW_PATH 16   /* instructions at most */
@@ -262,19 +262,19 @@ int64_t frame_of(const struct unit *u, const struct function *f)
 }
 
 /*
- * A small leaf lives on what its caller's check left: the slack below a tiny chunk's limit, and below a heap frame,
- * holds it with its red zone. Naked functions see to themselves.
+ * A function that calls nothing, and has a small frame, lives on the slack that its caller's check has left: 256
+ * bytes of it may be the caller's, 8 are the return address; the run time keeps 464 at least. A tail jump happens
+ * where the caller's call was. Look-ahead must not lose sight of what it jumps to.
  */
-static bool needs_no_check(const struct function *f, int64_t need)
+bool is_leaf(const struct unit *u, const struct function *f)
 {
-	return !f->makes_calls && !f->has_dynamic && !f->has_user_calls && need <= UNCHECKED;
+	return !f->makes_calls && !f->has_user_calls && !f->has_dynamic && frame_of(u, f) <= LEAF &&
+	       (u->policy != LOOKAHEAD || !f->edges);
 }
 
 bool can_enter_body(const struct function *f)
 {
-	if (f->is_split)
-		return !f->check.keeps_lea || f->check.lea == NONE;
-	return !needs_no_check(f, f->frame);
+	return !f->is_split || !f->check.keeps_lea || f->check.lea == NONE;
 }
 
 /* Nobody comes through the check: it goes, and so does its slow path, as far as nothing else can lead there. */
@@ -309,7 +309,7 @@ static void remove_check(struct unit *u, struct function *f)
 
 static bool is_checked(const struct unit *u, const struct function *f)
 {
-	return u->policy != LOOKAHEAD || f->is_checkpoint;
+	return !is_leaf(u, f) && (u->policy != LOOKAHEAD || f->is_checkpoint);
 }
 
 void rewrite_check(struct unit *u, struct function *f)
@@ -320,14 +320,12 @@ void rewrite_check(struct unit *u, struct function *f)
 		refuse(u, f, "its frame is larger than 2 GB: put the variables on the heap");
 	if (!f->is_split && f->has_dynamic)
 		refuse(u, f, "alloca or a variable-length array, but no stack check: drop no_split_stack or the array");
-	if (!is_checked(u, f) || needs_no_check(f, f->need)) {
-		if (f->is_split)
-			remove_check(u, f);
-	} else if (f->is_split) {
+	if (f->is_split && is_checked(u, f))
 		rewrite_found(u, f);
-	} else {
+	else if (f->is_split)
+		remove_check(u, f);
+	else if (is_checked(u, f))
 		insert_check(u, f);
-	}
 }
 
 /*

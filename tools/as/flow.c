@@ -378,6 +378,13 @@ static void at_user_code(struct walk *w, struct line *l)
 	}
 }
 
+/* Code that nothing known leads to: nothing is known about it. */
+static void at_unreached(struct walk *w, struct line *l, int line)
+{
+	w->f->makes_calls |= w->only_look && l->op == OP_CALL && line != w->f->check.call;
+	l->bound = l->op == OP_CALL ? UNKNOWN : w->f->check.arguments;
+}
+
 static void walk_once(struct walk *w)
 {
 	struct function *f = w->f;
@@ -398,10 +405,8 @@ static void walk_once(struct walk *w)
 			f->has_code = true;
 			if (w->is_reached)
 				at_instruction(w, l, i);
-			else if (l->op == OP_CALL)
-				l->bound = UNKNOWN;
 			else
-				l->bound = f->check.arguments;
+				at_unreached(w, l, i);
 		}
 	}
 }

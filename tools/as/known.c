@@ -4,7 +4,7 @@
  * thunk. They are called through the GOT, so that the dynamic linker's resolver, which needs kilobytes, never runs
  * there.
  *
- * Small: at most 256 bytes, which the slack below every check holds; tests/as/known.c measures each. Room: at most
+ * Small: at most 192 bytes, which the slack below every check holds; tests/as/known.c measures each. Room: at most
  * 2048, called through a thunk that looks whether there is so much. Sorted by name: strcmp's order.
  */
 #include "unit.h"

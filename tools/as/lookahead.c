@@ -106,6 +106,8 @@ static void visit(struct function *f, int64_t bound)
 	for (struct edge *e = f->edges; e; e = e->next) {
 		struct function *callee = e->callee;
 
+		if (callee->is_leaf)
+			continue;
 		if (callee->mark == UNSEEN)
 			visit(callee, bound);
 		if (callee->mark == OPEN)
@@ -170,7 +172,7 @@ static void report_function(struct buffer *to, const struct function *f)
 	print(to, "function %.*s: frame %lld, path %lld, calls", SHOW(name), (long long)f->frame, (long long)f->path);
 	for (const struct edge *e = f->edges; e; e = e->next)
 		print(to, " %.*s%s", SHOW(e->callee->symbol->name), e->reason ? "!" : "");
-	print(to, "%s\n", f->edges ? "" : " none seen");
+	print(to, "%s\n", f->is_leaf ? " nothing: a leaf" : f->edges ? "" : " none seen");
 }
 
 static void report(struct unit *u)
@@ -221,7 +223,8 @@ static void prepare(struct globals *g, struct unit *u)
 		f->frame = frame_of(u, f);
 		f->can_enter_body = can_enter_body(f);
 		add_edges(g, u, f);
-		if (f->is_marked) {
+		f->is_leaf = is_leaf(u, f);
+		if (f->is_marked && !f->is_leaf) {
 			f->is_checkpoint = true;
 			f->reason = reason_of_entry(u, f);
 		}

@@ -151,7 +151,7 @@ struct function {
 	int64_t frame;
 	int64_t path; /* longest path from here to the next checkpoints, frame included */
 	int mark;     /* of the search */
-	bool is_checkpoint, can_enter_body, is_body_entered, is_body_global;
+	bool is_checkpoint, is_leaf, can_enter_body, is_body_entered, is_body_global;
 	const char *reason; /* why it is one */
 	const char *body;   /* label behind the check */
 };
@@ -208,6 +208,8 @@ void rewrite_check(struct unit *u, struct function *f);
 /* Bytes of its own, and whether there is a place behind its check that calls can go to. */
 int64_t frame_of(const struct unit *u, const struct function *f);
 bool can_enter_body(const struct function *f);
+/* Whether it needs no check at all. */
+bool is_leaf(const struct unit *u, const struct function *f);
 void widen_alloca(struct unit *u, struct function *f);
 
 /* ---- mmu.c */
