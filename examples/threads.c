@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Threads whose stack is of a policy's kind, and a call that needs more stack than its caller has. Works with or without
+ * code for linked stacks: that would do both by itself.
+ */
+#include <stdio.h>
+#include <weft/thread.h>
+#include <weft/weft.h>
+
+enum { WORKERS = 4, LEVELS = 2000 };
+
+/* doc: begin system */
+/* A megabyte of frames, more than a worker's coroutine has. */
+static long deep(long level)
+{
+	volatile char frame[512];
+
+	frame[level % 512] = 1;
+	return level ? deep(level - 1) + frame[level % 512] : 0;
+}
+
+static void *counts(void *levels)
+{
+	return (void *)weft_on_system_stack(deep, *(long *)levels);
+}
+/* doc: end */
+
+/* doc: begin thread */
+static void *work(void *levels)
+{
+	weft_coro_t *k = weft_create(counts, levels);
+	weft_request_t r;
+
+	if (!k)
+		return NULL;
+	r = weft_resume(k, NULL, WEFT_HANDLE_NONE);
+	weft_delete(k);
+	return r.payload;
+}
+
+int main(void)
+{
+	weft_attr_t attr = {.name = "worker", .stack_size = 64 * 1024};
+	long levels = LEVELS, sum = 0;
+	pthread_t thread[WORKERS];
+	void *result;
+
+	for (int i = 0; i < WORKERS; i++)
+		if (weft_thread_create(&thread[i], &attr, work, &levels)) {
+			fputs("no memory for another thread\n", stderr);
+			return 1;
+		}
+	for (int i = 0; i < WORKERS; i++) {
+		pthread_join(thread[i], &result);
+		sum += (long)result;
+	}
+	printf("%d workers counted %ld levels\n", WORKERS, sum);
+}
+/* doc: end */
