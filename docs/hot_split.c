@@ -10,6 +10,7 @@ static __attribute__((noinline)) void empty(void)
 	volatile char frame[64];
 
 	frame[0] = 0;
+	(void)frame[0];
 }
 
 static double worst;
