@@ -181,7 +181,7 @@ static void assembly(void)
 	long (*f)(long) = shapes_assembly;
 
 	CHECK(user_call(41) == 42);
-	CHECK(shapes_assembly(1) == 2 && f(2) == 3);
+	CHECK(shapes_assembly(1) == 2 && shapes_hidden(1) == 3 && f(2) == 3);
 	CHECK(asm_goto(5) == -5 && asm_goto(-5) == 1005);
 }
 

@@ -47,14 +47,19 @@ static void rewrite_indirect(struct unit *u, struct line *l)
 /* Jump tables and computed gotos stay inside; the compilers' comments tell them from tail calls. */
 static bool is_tail_call(struct unit *u, struct function *f, const struct line *l)
 {
-	if (contains(l->text, "sibcall"))
+	struct view comment = l->text;
+
+	cut(&comment, '#');
+	if (u->is_clang)
+		return contains(comment, "TAILCALL");
+	/* "12 [c=4 l=2] *sibcall", behind what -fverbose-asm may say about variables. */
+	while (comment.n && !STARTS(comment, "[c="))
+		comment = skip(comment, 1);
+	if (contains(comment, "sibcall"))
 		return true;
-	if (contains(l->text, "tablejump") || contains(l->text, "indirect_jump"))
+	if (contains(comment, "tablejump") || contains(comment, "indirect_jump"))
 		return false;
-	if (u->is_clang && u->is_annotated)
-		return contains(l->text, "TAILCALL");
-	refuse(u, f, "what the jump '%.*s %.*s' is cannot be told: compile with %s", SHOW(l->word), SHOW(l->operands),
-	       u->is_clang ? "-fverbose-asm" : "-dp");
+	refuse(u, f, "what the jump '%.*s %.*s' is cannot be told: compile with -dp", SHOW(l->word), SHOW(l->operands));
 }
 
 /* ---- by name ---------------------------------------------------------------------------------------------------- */

@@ -73,8 +73,8 @@ static bool is_reachable_from_elsewhere(const struct symbol *s)
 }
 
 /*
- * The power of two that the lines before its label align it to: at least 4. With a probe at the entry a tight recursion
- * fits fewer lines of the decoders: unless it starts at one, it loses a fifth (D1 of the lab).
+ * The power of two that the lines before its label align it to: at least 4. With a probe at the entry a tight
+ * recursion fits fewer lines of the decoders: unless it starts at one, it loses a fifth (D1 of the lab).
  */
 static int alignment_of(const struct unit *u, const struct function *f)
 {

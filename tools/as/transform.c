@@ -37,6 +37,8 @@ static bool is_for_us(struct unit *u)
 		return false;
 	if (u->is_intel)
 		refuse(u, NULL, "only AT&T syntax is understood: drop -masm=intel");
+	if (u->is_clang && !u->is_annotated)
+		refuse(u, NULL, "clang's comments tell jumps and file-scope assembly apart: drop -fno-verbose-asm");
 	return true;
 }
 
