@@ -31,32 +31,6 @@ atomic_bool weft__copying_used;
 static bool on_valgrind;
 static char *first_landing; /* for threads that have no memory for one */
 
-/* ---- messages -------------------------------------------------------------------------------------------------- */
-
-static WEFT__COLD _Noreturn void die_occupied(const weft_coro_t *k, const struct weft__region *region)
-{
-	struct weft__line line;
-
-	weft__line_coro(&line, "cannot resume", k);
-	weft__line_text(&line, ": its frames belong where those of the running coroutine \"");
-	weft__line_text(&line, weft_name(region->occupant->slot.owner));
-	weft__line_text(&line, "\" (#");
-	weft__line_number(&line, weft_id(region->occupant->slot.owner));
-	weft__line_text(&line, ") lie; resume it first at the depth where it will be needed, or use another policy");
-	weft__line_die(&line);
-}
-
-static WEFT__COLD _Noreturn void die_deadlock(const weft_coro_t *k)
-{
-	struct weft__line line;
-
-	weft__line_coro(&line, "cannot resume", k);
-	weft__line_text(&line,
-			": another thread runs a coroutine where its frames belong, and waits for this thread in the "
-			"same way; use another policy for coroutines that move between threads");
-	weft__line_die(&line);
-}
-
 /* ---- moving frames --------------------------------------------------------------------------------------------- */
 
 /* Both 64-aligned, whole lines. Two registers of the widest kind that needs no warming up hold one. */
@@ -72,7 +46,8 @@ __attribute__((target("avx"))) static void copy_lines_avx(char *to, const char *
 	}
 }
 
-static bool has_avx, tries_fast;
+static bool has_avx;
+bool weft__tries_fast;
 
 static inline void copy_lines(char *to, const char *from, size_t bytes)
 {
@@ -80,22 +55,6 @@ static inline void copy_lines(char *to, const char *from, size_t bytes)
 		memcpy(to, from, bytes);
 	else
 		copy_lines_avx(to, from, bytes);
-}
-
-static inline void count(struct weft__thread *me, size_t bytes)
-{
-	/* Only this thread writes it. */
-	uint64_t sum = atomic_load_explicit(&me->copied, memory_order_relaxed) + bytes;
-
-	atomic_store_explicit(&me->copied, sum, memory_order_relaxed);
-}
-
-/* The lowest line that frames down to `sp` may use. */
-static inline char *lowest(struct weft__region *region, const char *sp)
-{
-	char *low = (char *)((uintptr_t)(sp - WEFT__RED_ZONE) & ~(uintptr_t)63);
-
-	return weft__likely(low >= weft__region_slot(region)->chunk.low) ? low : weft__region_slot(region)->chunk.low;
 }
 
 static inline void drop_image(struct weft__thread *me, struct weft__image *image)
@@ -128,7 +87,7 @@ static WEFT__COLD void reveal(char *low, size_t bytes)
 /* An image of what lies in the region. */
 static inline struct weft__image *take_image(struct weft__thread *me, struct weft__region *region, const char *sp)
 {
-	char *low = lowest(region, sp);
+	char *low = weft__lowest(region, sp);
 	size_t bytes = (size_t)(weft__region_top(region) - low);
 	struct weft__image *image = new_image(me, bytes);
 
@@ -137,7 +96,7 @@ static inline struct weft__image *take_image(struct weft__thread *me, struct wef
 	if (weft__unlikely(on_valgrind))
 		reveal(low, (size_t)(sp - WEFT__RED_ZONE - low));
 	copy_lines(image->frames, low, bytes);
-	count(me, bytes);
+	weft__count_copied(me, bytes);
 	return image;
 }
 
@@ -221,10 +180,10 @@ static void poison(char *low, char *high)
 static inline void load(struct weft__thread *me, struct weft__region *region, struct weft__copied *c)
 {
 	char *top = weft__region_top(region);
-	char *low = lowest(region, c->sp);
+	char *low = weft__lowest(region, c->sp);
 
 	if (region->occupant && region->occupant->sp)
-		poison(lowest(region, region->occupant->sp), low);
+		poison(weft__lowest(region, region->occupant->sp), low);
 	if (weft__unlikely(on_valgrind)) {
 		VALGRIND_MAKE_MEM_NOACCESS(weft__region_slot(region)->chunk.low,
 					   (size_t)(top - weft__region_slot(region)->chunk.low));
@@ -232,7 +191,7 @@ static inline void load(struct weft__thread *me, struct weft__region *region, st
 	}
 	if (c->image) {
 		copy_lines(low, c->image->frames, c->image->bytes);
-		count(me, c->image->bytes);
+		weft__count_copied(me, c->image->bytes);
 		/* What weft__entry put there; an image may have been another's. */
 		*(void **)(top - 16) = c->slot.owner;
 	}
@@ -269,11 +228,11 @@ static WEFT__COLD bool settle(struct weft__thread *me, struct weft__copied *c)
 	return true;
 }
 
-static WEFT__COLD int hold_other(const weft_coro_t *k, struct weft__region *region, int before)
+static WEFT__COLD _Noreturn void die_held(const weft_coro_t *k, struct weft__region *region, int before)
 {
 	if (before == WEFT__REGION_DEADLOCK)
-		die_deadlock(k);
-	die_occupied(k, region);
+		weft__die_deadlock(k);
+	weft__die_occupied(k, region);
 }
 
 /* k, parked, is to run. Its stack pointer goes to `head`, who is to be resumed. False: no memory, nothing happened. */
@@ -291,7 +250,7 @@ static inline bool place(struct weft__thread *me, weft_coro_t *k, weft_coro_t *h
 	if (weft__unlikely(before != WEFT__REGION_IDLE)) {
 		if (before == WEFT__REGION_RUNNING)
 			weft__region_leave(region, me, before);
-		(void)hold_other(k, region, before);
+		die_held(k, region, before);
 	}
 	region->members += fresh;
 	if (weft__unlikely(atomic_load_explicit(&region->dropped, memory_order_relaxed) != NULL))
@@ -358,7 +317,7 @@ void weft__fail_copying(weft_coro_t *k)
 /* ---- leaving --------------------------------------------------------------------------------------------------- */
 
 /* Where a suspended one's saved stack pointer points. */
-static inline char *landing(void)
+char *weft__landing(void)
 {
 	if (weft__unlikely(!weft__tls_landing) && !weft__landing_make())
 		return first_landing;
@@ -385,7 +344,7 @@ static WEFT__COLD void park_chain(weft_coro_t *k)
 		sp = c->link.parent_sp;
 	}
 	if (k->leaf->flags & WEFT__COPYING)
-		k->link.sp = landing();
+		k->link.sp = weft__landing();
 }
 
 /* Stands for a thread that there is no memory for. Nothing that it lets go is used again. */
@@ -452,7 +411,7 @@ void weft__leave_copying(weft_coro_t *k)
 		return;
 	}
 	park(k, k->link.sp);
-	k->link.sp = landing();
+	k->link.sp = weft__landing();
 }
 
 /* The chain from `self` up to k is about to be suspended, and k may not know that there are copying ones in it. */
@@ -478,7 +437,7 @@ void weft__switched(weft_coro_t *from)
 	if (from->flags & WEFT__COPYING) {
 		from->link.pc = (void *)weft__land_copying;
 		park(from, from->link.sp);
-		from->link.sp = landing();
+		from->link.sp = weft__landing();
 	} else {
 		from->link.pc = (void *)weft__land_saving;
 	}
@@ -491,8 +450,8 @@ static WEFT__COLD void first_use(void)
 	if (RUNNING_ON_VALGRIND)
 		on_valgrind = true;
 	has_avx = __builtin_cpu_supports("avx");
-	tries_fast = has_avx && !on_valgrind && !WEFT_DEBUG;
-	first_landing = landing();
+	weft__tries_fast = has_avx && !on_valgrind && !WEFT_DEBUG;
+	first_landing = weft__landing();
 	atomic_store(&weft__copying_used, true);
 }
 
@@ -509,38 +468,13 @@ void weft__arm_copying(weft_coro_t *k)
 	k->inner_pc = (void *)weft__entry_saving;
 	k->outer_pc = NULL;
 	k->link.pc = (void *)weft__land_copying;
-	k->link.sp = landing();
-}
-
-/* What a clone is but for its frames: `c` has an object, and nothing that would have to be given back. */
-
-/* Of one that has run. */
-static inline void imitate_frames(weft_coro_t *c, const weft_coro_t *k)
-{
-	c->link.fp = k->link.fp;
-	c->link.bx = k->link.bx;
-	c->inner_pc = k->inner_pc;
-	c->name = k->name;
-	c->user_data = k->user_data;
-}
-
-void weft__imitate(weft_coro_t *c, const weft_coro_t *k)
-{
-	c->link.pc = (void *)weft__land_copying;
-	c->link.sp = landing();
-	imitate_frames(c, k);
-	c->fn = k->fn;
-	c->arg = k->arg;
-	c->flags = k->flags;
-	c->failure = WEFT_NO_FAILURE;
-	c->fpu = k->fpu;
-	c->exceptions[0] = c->exceptions[1] = NULL;
+	k->link.sp = weft__landing();
 }
 
 /* With the region held by this thread, nobody running there, and `from` elsewhere: the frames of `to` become, in place,
  * those of `from`. */
-static bool overwrite(struct weft__thread *me, struct weft__region *region, struct weft__copied *to,
-		      struct weft__copied *from)
+bool weft__overwrite(struct weft__thread *me, struct weft__region *region, struct weft__copied *to,
+		     struct weft__copied *from)
 {
 	if (region->occupant && region->occupant != to && !save_occupant(me, region))
 		return false;
@@ -552,122 +486,6 @@ static bool overwrite(struct weft__thread *me, struct weft__region *region, stru
 	load(me, region, to);
 	to->image = NULL;
 	return true;
-}
-
-bool weft__clone_in_place(weft_coro_t *c, const weft_coro_t *k, int *error)
-{
-	struct weft__copied *to = weft__copied_of(c), *from = weft__copied_of(k);
-	struct weft__thread *me = weft__tls_thread;
-	struct weft__region *region = from->region;
-	bool done = false;
-	int before;
-
-	if (!me || !region || to->region != region || c->leaf != c || weft_state(c) == WEFT_RUNNING ||
-	    c->flags != WEFT__COPYING || k->flags != WEFT__COPYING)
-		return false;
-	before = weft__region_hold(region, me, false);
-	if (before == WEFT__REGION_OTHERS)
-		return false;
-	if (before == WEFT__REGION_IDLE && region->occupant != from) {
-		done = true;
-		*error = overwrite(me, region, to, from) ? 0 : -ENOMEM;
-	}
-	weft__region_leave(region, me, before);
-	if (done && !*error)
-		weft__imitate(c, k);
-	return done;
-}
-
-/*
- * What a search does for each choice and for each try, in one function each because it may take no longer than a few
- * calls of the functions above, to whom all else is left: a choice keeps how k, which lies in the region, stands, in an
- * image that c has already; a try lets c, which lies in the region or ended there, start from k's image again.
- */
-__attribute__((target("avx"), always_inline)) static inline void move_lines(char *to, const char *from, size_t bytes)
-{
-	typedef long long half __attribute__((vector_size(32), may_alias));
-
-	for (size_t i = 0; i < bytes; i += 64) {
-		half a = *(const half *)(from + i), b = *(const half *)(from + i + 32);
-
-		*(half *)(to + i) = a;
-		*(half *)(to + i + 32) = b;
-	}
-}
-
-/* As weft__region_hold and weft__region_leave, where only the thread that has the region already succeeds. */
-static inline bool hold_own(struct weft__region *region, struct weft__thread *me)
-{
-	if (atomic_load_explicit(&region->thread, memory_order_relaxed) != me ||
-	    atomic_load_explicit(&region->busy, memory_order_relaxed) != WEFT__REGION_IDLE)
-		return false;
-	atomic_store_explicit(&region->busy, WEFT__REGION_CHANGING, memory_order_relaxed);
-	atomic_signal_fence(memory_order_seq_cst);
-	if (weft__likely(atomic_load_explicit(&region->thread, memory_order_acquire) == me))
-		return true;
-	atomic_store_explicit(&region->busy, WEFT__REGION_IDLE, memory_order_release);
-	return false; /* to who will wake the one that waits */
-}
-
-static inline void leave_own(struct weft__region *region, struct weft__thread *me)
-{
-	atomic_store_explicit(&region->busy, WEFT__REGION_IDLE, memory_order_release);
-	atomic_signal_fence(memory_order_seq_cst);
-	if (weft__unlikely(atomic_load_explicit(&region->thread, memory_order_relaxed) != me))
-		weft__region_wake();
-}
-
-__attribute__((target("avx"))) static int keep_fast(weft_coro_t *c, weft_coro_t *k, struct weft__thread *me)
-{
-	struct weft__copied *to = weft__copied_of(c), *from = weft__copied_of(k);
-	struct weft__region *region = from->region;
-	struct weft__image *image = to->image;
-	size_t bytes = (size_t)(weft__region_top(region) - lowest(region, from->sp));
-
-	if (!image || !to->sp || !from->sp || from->image || image->holders != 1 ||
-	    (image->bytes != bytes && image->class != weft__buffer_class(sizeof *image + bytes)) ||
-	    !hold_own(region, me))
-		return weft__clone_into(c, k);
-	move_lines(image->frames, weft__region_top(region) - bytes, bytes);
-	image->bytes = bytes;
-	to->sp = from->sp;
-	imitate_frames(c, k);
-	count(me, bytes);
-	leave_own(region, me);
-	return 0;
-}
-
-__attribute__((target("avx"))) static int try_fast(weft_coro_t *c, weft_coro_t *k)
-{
-	struct weft__copied *to = weft__copied_of(c), *from = weft__copied_of(k);
-	struct weft__thread *me = weft__tls_thread;
-	struct weft__region *region = to->region;
-	struct weft__image *image = from->image;
-
-	if (c->flags != WEFT__COPYING || k->flags != WEFT__COPYING || c->leaf != c || k->leaf != k || !region ||
-	    from->region != region)
-		return weft__clone_into(c, k);
-	if (region->occupant == from)
-		return keep_fast(c, k, me);
-	if (!image || to->image || region->occupant != to || !hold_own(region, me))
-		return weft__clone_into(c, k);
-	move_lines(weft__region_top(region) - image->bytes, image->frames, image->bytes);
-	*(void **)(weft__region_top(region) - 16) = c;
-	if (!to->sp) { /* it has ended */
-		c->link.pc = (void *)weft__land_copying;
-		c->link.sp = landing();
-		c->failure = WEFT_NO_FAILURE;
-	}
-	to->sp = from->sp;
-	imitate_frames(c, k);
-	count(me, image->bytes);
-	leave_own(region, me);
-	return 0;
-}
-
-int weft_clone_into(weft_coro_t *c, weft_coro_t *k)
-{
-	return weft__likely(tries_fast) ? try_fast(c, k) : weft__clone_into(c, k);
 }
 
 const struct weft__slot *weft__stack_of(const weft_coro_t *k)

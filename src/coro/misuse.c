@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Rules broken: one line that names the coroutine and says what to do, then abort(). */
-#include "coro/coro.h"
+#include "coro/copying.h"
 
 void weft__line_coro(struct weft__line *line, const char *what, const weft_coro_t *k)
 {
@@ -53,5 +53,29 @@ void weft__die_no_coroutine(const char *what)
 	weft__line_begin(&line);
 	weft__line_text(&line, what);
 	weft__line_text(&line, " called outside of any coroutine: only code that weft_resume runs can call it");
+	weft__line_die(&line);
+}
+
+void weft__die_occupied(const weft_coro_t *k, const struct weft__region *region)
+{
+	struct weft__line line;
+
+	weft__line_coro(&line, "cannot resume", k);
+	weft__line_text(&line, ": its frames belong where those of the running coroutine \"");
+	weft__line_text(&line, weft_name(region->occupant->slot.owner));
+	weft__line_text(&line, "\" (#");
+	weft__line_number(&line, weft_id(region->occupant->slot.owner));
+	weft__line_text(&line, ") lie; resume it first at the depth where it will be needed, or use another policy");
+	weft__line_die(&line);
+}
+
+void weft__die_deadlock(const weft_coro_t *k)
+{
+	struct weft__line line;
+
+	weft__line_coro(&line, "cannot resume", k);
+	weft__line_text(&line,
+			": another thread runs a coroutine where its frames belong, and waits for this thread in the "
+			"same way; use another policy for coroutines that move between threads");
 	weft__line_die(&line);
 }

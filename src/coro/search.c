@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What a search does for each choice and for each try: cloning in place of another one. The two cases that it consists
+ * of have a function each, because they may take no longer than a few calls; all else is left to weft__clone_into.
+ *   keep  how k, which lies in the region, stands goes to an image that c has already
+ *   try   c, which lies in the region or ended there, starts from k's image again
+ */
+#include "coro/copying.h"
+
+#include <errno.h>
+
+/* Of one that has run. */
+static inline void imitate_frames(weft_coro_t *c, const weft_coro_t *k)
+{
+	c->link.fp = k->link.fp;
+	c->link.bx = k->link.bx;
+	c->inner_pc = k->inner_pc;
+	c->name = k->name;
+	c->user_data = k->user_data;
+}
+
+void weft__imitate(weft_coro_t *c, const weft_coro_t *k)
+{
+	c->link.pc = (void *)weft__land_copying;
+	c->link.sp = weft__landing();
+	imitate_frames(c, k);
+	c->fn = k->fn;
+	c->arg = k->arg;
+	c->flags = k->flags;
+	c->failure = WEFT_NO_FAILURE;
+	c->fpu = k->fpu;
+	c->exceptions[0] = c->exceptions[1] = NULL;
+}
+
+/* ---- in place ------------------------------------------------------------------------------------------------- */
+
+bool weft__clone_in_place(weft_coro_t *c, const weft_coro_t *k, int *error)
+{
+	struct weft__copied *to = weft__copied_of(c), *from = weft__copied_of(k);
+	struct weft__thread *me = weft__tls_thread;
+	struct weft__region *region = from->region;
+	bool done = false;
+	int before;
+
+	if (!me || !region || to->region != region || c->leaf != c || weft_state(c) == WEFT_RUNNING ||
+	    c->flags != WEFT__COPYING || k->flags != WEFT__COPYING)
+		return false;
+	before = weft__region_hold(region, me, false);
+	if (before == WEFT__REGION_OTHERS)
+		return false;
+	if (before == WEFT__REGION_IDLE && region->occupant != from) {
+		done = true;
+		*error = weft__overwrite(me, region, to, from) ? 0 : -ENOMEM;
+	}
+	weft__region_leave(region, me, before);
+	if (done && !*error)
+		weft__imitate(c, k);
+	return done;
+}
+
+/* ---- at once --------------------------------------------------------------------------------------------------- */
+
+__attribute__((target("avx"), always_inline)) static inline void move_lines(char *to, const char *from, size_t bytes)
+{
+	typedef long long half __attribute__((vector_size(32), may_alias));
+
+	for (size_t i = 0; i < bytes; i += 64) {
+		half a = *(const half *)(from + i), b = *(const half *)(from + i + 32);
+
+		*(half *)(to + i) = a;
+		*(half *)(to + i + 32) = b;
+	}
+}
+
+/* As weft__region_hold and weft__region_leave, where only the thread that has the region already succeeds. */
+static inline bool hold_own(struct weft__region *region, struct weft__thread *me)
+{
+	if (atomic_load_explicit(&region->thread, memory_order_relaxed) != me ||
+	    atomic_load_explicit(&region->busy, memory_order_relaxed) != WEFT__REGION_IDLE)
+		return false;
+	atomic_store_explicit(&region->busy, WEFT__REGION_CHANGING, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (weft__likely(atomic_load_explicit(&region->thread, memory_order_acquire) == me))
+		return true;
+	atomic_store_explicit(&region->busy, WEFT__REGION_IDLE, memory_order_release);
+	return false; /* to who will wake the one that waits */
+}
+
+static inline void leave_own(struct weft__region *region, struct weft__thread *me)
+{
+	atomic_store_explicit(&region->busy, WEFT__REGION_IDLE, memory_order_release);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (weft__unlikely(atomic_load_explicit(&region->thread, memory_order_relaxed) != me))
+		weft__region_wake();
+}
+
+__attribute__((target("avx"))) static int keep_fast(weft_coro_t *c, weft_coro_t *k, struct weft__thread *me)
+{
+	struct weft__copied *to = weft__copied_of(c), *from = weft__copied_of(k);
+	struct weft__region *region = from->region;
+	struct weft__image *image = to->image;
+	size_t bytes = (size_t)(weft__region_top(region) - weft__lowest(region, from->sp));
+
+	if (!image || !to->sp || !from->sp || from->image || image->holders != 1 ||
+	    (image->bytes != bytes && image->class != weft__buffer_class(sizeof *image + bytes)) ||
+	    !hold_own(region, me))
+		return weft__clone_into(c, k);
+	move_lines(image->frames, weft__region_top(region) - bytes, bytes);
+	image->bytes = bytes;
+	to->sp = from->sp;
+	imitate_frames(c, k);
+	weft__count_copied(me, bytes);
+	leave_own(region, me);
+	return 0;
+}
+
+__attribute__((target("avx"))) static int try_fast(weft_coro_t *c, weft_coro_t *k)
+{
+	struct weft__copied *to = weft__copied_of(c), *from = weft__copied_of(k);
+	struct weft__thread *me = weft__tls_thread;
+	struct weft__region *region = to->region;
+	struct weft__image *image = from->image;
+
+	if (c->flags != WEFT__COPYING || k->flags != WEFT__COPYING || c->leaf != c || k->leaf != k || !region ||
+	    from->region != region)
+		return weft__clone_into(c, k);
+	if (region->occupant == from)
+		return keep_fast(c, k, me);
+	if (!image || to->image || region->occupant != to || !hold_own(region, me))
+		return weft__clone_into(c, k);
+	move_lines(weft__region_top(region) - image->bytes, image->frames, image->bytes);
+	*(void **)(weft__region_top(region) - 16) = c;
+	if (!to->sp) { /* it has ended */
+		c->link.pc = (void *)weft__land_copying;
+		c->link.sp = weft__landing();
+		c->failure = WEFT_NO_FAILURE;
+	}
+	to->sp = from->sp;
+	imitate_frames(c, k);
+	weft__count_copied(me, image->bytes);
+	leave_own(region, me);
+	return 0;
+}
+
+int weft_clone_into(weft_coro_t *c, weft_coro_t *k)
+{
+	return weft__likely(weft__tries_fast) ? try_fast(c, k) : weft__clone_into(c, k);
+}
