@@ -376,8 +376,11 @@ static void abandon(weft_coro_t *k, bool leaves)
 	c->image = NULL;
 	region->members -= leaves;
 	if (region->occupant == c) {
-		if (leaves)
+		if (leaves) {
 			region->occupant = NULL;
+			/* Relaxed: whoever still sees it finds an object that can be read. */
+			atomic_store_explicit(&weft__region_slot(region)->owner, NULL, memory_order_relaxed);
+		}
 		before = WEFT__REGION_IDLE;
 	}
 	weft__region_leave(region, me, before);

@@ -3,7 +3,7 @@
  * LeakSanitizer looks for pointers in the stacks of threads; those of coroutines it must be told of, before it looks at
  * the end of the process. While one runs, it takes that stack for the thread's, and is told of the thread's own.
  */
-#include "coro/coro.h"
+#include "coro/copying.h"
 
 /* Absent where the program is built without. */
 void __lsan_register_root_region(const void *start, size_t bytes) __attribute__((weak));
@@ -34,6 +34,12 @@ static void add_root(struct weft__slot *slot)
 	add_fake_stack(k, weft_stack_usable(k));
 }
 
+/* Frames that were copied out, and objects without a stack of their own. */
+static void add_memory(char *start, size_t bytes)
+{
+	__lsan_register_root_region(start, bytes);
+}
+
 __attribute__((destructor)) static void add_roots(void)
 {
 	const weft_coro_t *k = weft__self();
@@ -41,6 +47,8 @@ __attribute__((destructor)) static void add_roots(void)
 	if (!__lsan_register_root_region)
 		return;
 	weft__arena_each(add_root);
+	weft__buffers_each(add_memory);
+	weft__copied_each(add_memory);
 	while (k && k->parent && k->parent->parent)
 		k = k->parent;
 	if (k && k->parent && k->asan_parent_stack) {

@@ -142,6 +142,22 @@ void weft__buffers_drain(struct weft__thread *thread)
 		give_batch(&thread->buffers[class], class, thread->buffers[class].count);
 }
 
+static void (*visitor)(char *start, size_t bytes);
+
+/* Of the newest span only what was cut. */
+static void visit_span(char *start, size_t bytes)
+{
+	visitor(start, store.end == start + bytes ? (size_t)(store.next - start) : bytes);
+}
+
+void weft__buffers_each(void (*visit)(char *start, size_t bytes))
+{
+	lock();
+	visitor = visit;
+	weft__arena_each_span(WEFT__SPAN_OF_BUFFERS, visit_span);
+	unlock();
+}
+
 /* The page with the links stays. */
 static size_t drop_pages(struct weft__buffer *buffer, size_t size)
 {

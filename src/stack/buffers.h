@@ -71,7 +71,7 @@ void weft__buffers_drain(struct weft__thread *thread);
 /* Pages inside of free buffers that the process keeps go back to the kernel. Returns how many bytes. */
 size_t weft__buffers_trim(void);
 
-/* Visit the spans that buffers come from. */
-void weft__buffers_each_span(void (*visit)(char *start, size_t bytes));
+/* Visit the memory that buffers come from, in use or not. */
+void weft__buffers_each(void (*visit)(char *start, size_t bytes));
 
 #endif

@@ -94,6 +94,22 @@ struct weft__slot *weft__copied_find(char *span, const void *address)
 	return &((struct weft__copied *)span)[place].slot;
 }
 
+static void (*visitor)(char *start, size_t bytes);
+
+/* Of the newest span only what was cut. */
+static void visit_span(char *start, size_t bytes)
+{
+	visitor(start, copy.end_record == start + bytes ? (size_t)(copy.next_record - start) : bytes);
+}
+
+void weft__copied_each(void (*visit)(char *start, size_t bytes))
+{
+	lock();
+	visitor = visit;
+	weft__arena_each_span(WEFT__SPAN_OF_RECORDS, visit_span);
+	unlock();
+}
+
 /* ---- regions: making and listing ----------------------------------------------------------------------------- */
 
 static struct weft__slot *take_slot(unsigned class)
@@ -140,8 +156,10 @@ struct weft__region *weft__region_lowest(struct weft__thread *me, unsigned class
 /* Under the lock. Its coroutine will not run again, if it runs. */
 static void vacate(struct weft__region *region)
 {
-	if (atomic_load_explicit(&region->busy, memory_order_relaxed))
+	if (atomic_load_explicit(&region->busy, memory_order_relaxed)) {
 		region->occupant = NULL;
+		atomic_store_explicit(&weft__region_slot(region)->owner, NULL, memory_order_relaxed);
+	}
 	atomic_store_explicit(&region->busy, WEFT__REGION_IDLE, memory_order_release);
 }
 

@@ -134,6 +134,9 @@ int weft__copied_cut(weft_policy_t policy, unsigned class, unsigned count, struc
 /* The record at an address in a span of records; NULL if there is none. */
 struct weft__slot *weft__copied_find(char *span, const void *address);
 
+/* Visit the memory that records come from, in use or not. */
+void weft__copied_each(void (*visit)(char *start, size_t bytes));
+
 /* The thread ends: its regions are anybody's. */
 void weft__regions_leave(struct weft__thread *thread);
 
