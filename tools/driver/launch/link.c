@@ -25,6 +25,7 @@ struct unit {
 	size_t texts;		/* how many it carries: several if ld -r has joined objects */
 	char *assembly, *again; /* files: what it carries, and the new object */
 	struct words options;	/* for the assembler */
+	const char *bound;	/* what it was compiled with: -Wa,--weft-bound=N */
 };
 
 bool is_linker(const char *program)
@@ -43,9 +44,12 @@ static size_t read_header(struct unit *u, const char *header, size_t n)
 	size_t length = strtoul(copy, &rest, 10);
 
 	rest += *rest == ' ';
-	while ((option = strsep(&rest, "\037")))
-		if (*option)
+	while ((option = strsep(&rest, "\037"))) {
+		if (starts(option, "--weft-bound="))
+			u->bound = strchr(option, '=') + 1;
+		else if (*option)
 			words_add(&u->options, option);
+	}
 	return length;
 }
 
@@ -101,13 +105,29 @@ static size_t find_units(char *const *argv, struct unit **units)
 	return n;
 }
 
+/* The smallest of the bounds that they were compiled with; NULL: none says. */
+static const char *smallest_bound(const struct unit *units, size_t n)
+{
+	const char *least = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		if (units[i].bound && (!least || strtoul(units[i].bound, NULL, 10) < strtoul(least, NULL, 10)))
+			least = units[i].bound;
+	return least;
+}
+
 /* weft-as sees them all, and writes each changed, over what it was, into the directory `changed`. */
 static int transform(const struct unit *units, size_t n, const char *changed)
 {
+	const char *bound = smallest_bound(units, n);
 	struct words w = {0};
 
 	words_add(&w, text("%s/weft-as", own_directory()));
 	words_add(&w, "lookahead");
+	if (bound) {
+		words_add(&w, "--bound");
+		words_add(&w, bound);
+	}
 	for (size_t i = 0; i < n; i++)
 		if (units[i].assembly)
 			words_add(&w, units[i].assembly);
