@@ -287,7 +287,7 @@ WEFT__INLINE weft_failure_t weft_failure(const weft_coro_t *k)
 }
 
 /**
- * Be told when the runtime ends a coroutine, to log it. The hook runs on the resumer's stack before the resumer
+ * Be told when the runtime ends a coroutine, to log it. The hook runs on a stack of 64 KiB before the resumer
  * sees &weft_failed; it must not suspend, and must not rely on anything the coroutine was in the middle of (a
  * lock of malloc's, say: the fault can come anywhere).
  * @return the hook before; NULL if none

@@ -157,6 +157,16 @@ MISUSE(weft__in_deleted, 3)
  *
  * In: as any landing pad.
  */
+/* The thread's small stack, because a linked one may have no room; where there is none, below the red zone. Clobbers rax. */
+#define ROOMY_STACK \
+	movq	weft__tls_growth@gottpoff(%rip), %rax; \
+	movq	%fs:(%rax), %rax; \
+	leaq	-128(%rsp), %rsp; \
+	testq	%rax, %rax; \
+	cmovneq	%rax, %rsp; \
+	andq	$-16, %rsp
+
+	.hidden weft__tls_growth
 	.hidden weft__land_saving
 	.hidden weft__enter_saving
 FUNCTION(weft__land_saving)
@@ -168,8 +178,7 @@ FUNCTION(weft__land_saving)
 	UNWIND_BY(DW_OP_breg12, WEFT_CORO_OUTER_PC)
 	movq	%rsi, %r13
 	movq	%rsp, %rbx
-	leaq	-128(%rsp), %rsp
-	andq	$-16, %rsp
+	ROOMY_STACK
 	call	weft__enter_saving
 	movq	%rbx, %rsp
 	movq	%r13, %rsi
@@ -188,8 +197,7 @@ FUNCTION(weft__return_saving)
 	movq	%rax, %r13
 	movq	%rdx, %r14
 	movq	%rsp, %rbx
-	leaq	-128(%rsp), %rsp
-	andq	$-16, %rsp
+	ROOMY_STACK
 	call	weft__leave_saving
 	movq	%rbx, %rsp
 	movq	%r14, %rdx
@@ -265,8 +273,7 @@ FUNCTION(weft__land_copying)
 	jmp	*WEFT_CORO_INNER_PC(%rdi)
 3:	movq	WEFT_LINK_PARENT_SP(%rdi), %rsp
 	movq	WEFT_LINK_PARENT_FP(%rdi), %rbp
-	addq	$-128, %rsp
-	andq	$-16, %rsp
+	ROOMY_STACK
 	call	weft__fail_copying
 	ud2
 END(weft__land_copying)

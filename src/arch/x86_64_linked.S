@@ -86,7 +86,7 @@
 	leaq	function(%rip), %r10; \
 	call	weft__on_small_stack
 
-	.hidden weft__xsave_bytes, weft__tls_growth, weft__tls_system, weft__tls_blocks, weft__no_small_stack
+	.hidden weft__xsave_bytes, weft__tls_growth, weft__tls_system, weft__tls_blocks, weft__no_small_stack, weft__owner_spent
 	.text
 	.p2align 4
 weft__on_small_stack:
@@ -165,8 +165,19 @@ weft__on_small_stack:
 	.cfi_restore %rbp
 	ret
 	.cfi_restore_state
-.Lno_small_stack: /* a thread for which there was no memory at all */
-	leaq	weft__emergency_stack_end(%rip), %rsp
+.Lno_small_stack: /* a thread for which there was no memory at all: its coroutine fails, in the resumer's frame */
+	SELF(%rdi)
+	movq	WEFT_CORO_PARENT(%rdi), %rax
+	testq	%rax, %rax
+	jz	1f
+	cmpq	$0, WEFT_LINK_LIMIT(%rax)
+	jne	1f
+	movq	WEFT_LINK_PARENT_SP(%rdi), %rsp
+	leaq	-128(%rsp), %rsp
+	andq	$-16, %rsp
+	xorl	%esi, %esi
+	call	weft__owner_spent
+1:	leaq	weft__emergency_stack_end(%rip), %rsp
 	call	weft__no_small_stack
 	ud2
 	.cfi_endproc

@@ -305,7 +305,7 @@ bool weft__enter_copying(weft_coro_t *k)
 	return true;
 }
 
-/* There was no memory for the frames that lay where k, or one inside it, was to run: on the resumer's stack. */
+/* There was no memory for the frames that lay where k, or one inside it, was to run. On a stack with room. */
 void weft__fail_copying(weft_coro_t *k)
 {
 	weft__set_self(k->leaf);

@@ -452,7 +452,7 @@ void *weft__owner_choose(void *owner, const char *address, enum weft__spent why,
 	return victim;
 }
 
-/* We are on the resumer's stack, which may be a linked one; the hook may be anything. */
+/* On the thread's small stack if it has one; the hook may be anything. */
 LEAVES_STACK void weft__owner_fail(void *victim)
 {
 	weft_failure_hook_t *hook = atomic_load(&failure_hook);

@@ -136,6 +136,8 @@ static bool fail(const struct weft__slot *slot, void *owner, char *address, enum
 		report(slot, owner, address, why == WEFT__SPENT_BUDGET ? "stack budget spent" : "stack overflow");
 		return false;
 	}
+	if (weft__tls_growth) /* the resumer's stack may be a linked one, without room */
+		sp = weft__tls_growth;
 	atomic_fetch_add_explicit(&failures, 1, memory_order_relaxed); /* a statistic */
 	weft__context_call(context, weft__owner_fail, victim, sp, fp);
 	VALGRIND_MAKE_MEM_UNDEFINED(sp - 512, 512 - 128); /* it does not see the stack pointer move */
