@@ -219,9 +219,18 @@ weft__on_small_stack:
 	movq	%rsi, WEFT_CHUNK_BELOW(%r10); \
 	movq	%r10, %fs:(%rcx)
 
+/* An address of its own, because a debugger must find the name __morestack for the other. */
+	.text
+	.p2align 4
+	.skip	15, 0x90
 	.globl	weft__morestack
 	.type	weft__morestack, @function
-	.set	weft__morestack, __morestack
+weft__morestack:
+	.cfi_startproc
+	.cfi_def_cfa_offset 16
+	nop
+	.cfi_endproc
+	.size	weft__morestack, . - weft__morestack
 FUNCTION(__morestack)
 	.cfi_personality 0x9b, DW.ref.__gcc_personality_v0
 	.cfi_lsda 0x1b, .Llsda_morestack
