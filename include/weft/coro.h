@@ -226,6 +226,14 @@ WEFT_API int weft_clone_into(weft_coro_t *c, weft_coro_t *k);
 WEFT_API int weft_peek(weft_coro_t *k, const void *at, void *to, size_t bytes);
 WEFT_API int weft_poke(weft_coro_t *k, void *at, const void *from, size_t bytes);
 
+/**
+ * Give the memory below a suspended coroutine's frames back to the kernel, and the chunks that it keeps for growing
+ * again: for coroutines that went deep once and wait for long. What they need they get again as they did before.
+ * @param k  SUSPENDED; in any other state, and where frames are blocks or are copied, nothing is done
+ * @return bytes of stack that may no longer be touched without asking the kernel
+ */
+WEFT_API size_t weft_trim(weft_coro_t *k);
+
 /* ---- looking at one ------------------------------------------------------------------------------------ */
 
 /** The coroutine that executes this call, or NULL outside of any. */

@@ -54,6 +54,15 @@ typedef struct weft__stack_stats {
 WEFT_API int weft_stack_stats(weft_policy_t policy, weft_stack_stats_t *stats);
 
 /**
+ * Bytes of memory that the kernel holds for the stacks of a policy, in use and kept: what `committed` bounds from
+ * above. Asks the kernel about every slot, which takes microseconds each.
+ * @param policy  a policy; WEFT_DEFAULT_POLICY means the one in force
+ * @return bytes, whole pages; 0 for a number that is no policy
+ * Thread-safe; takes a lock; any stack; does not suspend.
+ */
+WEFT_API size_t weft_stack_resident(weft_policy_t policy);
+
+/**
  * Bound the bytes that all `commit` stacks together may have open. Initially WEFT_BUDGET=bytes[K|M|G], else half of
  * the machine's memory. Lowering it below what is open stops growth only.
  * @param bytes  the new bound

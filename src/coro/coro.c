@@ -359,6 +359,21 @@ void weft_release(weft_coro_t *k)
 	bury(k);
 }
 
+size_t weft_trim(weft_coro_t *k)
+{
+	char *sp = k->link.sp;
+
+	if (weft_state(k) != WEFT_SUSPENDED)
+		return 0;
+	/* Suspended from below: its own frames end where it resumed the next one. */
+	for (const weft_coro_t *c = k->leaf; c != k; c = c->parent)
+		sp = c->link.parent_sp;
+	/* On a system stack, or in a region that others use. */
+	if ((k->link.chunk && !k->link.limit) || !weft_on_stack(k, sp - 1))
+		return 0;
+	return weft__stack_trim(&k->link, k->slot, sp);
+}
+
 /* Does the storage hold a coroutine made by weft_init? It may hold anything; the arena knows what it gave out. */
 static bool in_use(weft_coro_t *k)
 {

@@ -103,6 +103,25 @@ void weft__os_drop(void *start, size_t bytes)
 	(void)madvise(start, bytes, MADV_DONTNEED);
 }
 
+size_t weft__os_resident(void *start, size_t bytes)
+{
+	enum { AT_A_TIME = 512 };
+	unsigned char in_core[AT_A_TIME];
+	size_t resident = 0;
+
+	for (size_t done = 0; done < bytes; done += (size_t)AT_A_TIME * WEFT__PAGE) {
+		size_t pages = (bytes - done) / WEFT__PAGE;
+
+		if (pages > AT_A_TIME)
+			pages = AT_A_TIME;
+		if (mincore((char *)start + done, pages * WEFT__PAGE, in_core))
+			continue;
+		for (size_t i = 0; i < pages; i++)
+			resident += in_core[i] & 1 ? WEFT__PAGE : 0;
+	}
+	return resident;
+}
+
 size_t weft__os_memory(void)
 {
 	long pages = sysconf(_SC_PHYS_PAGES);

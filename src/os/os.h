@@ -32,6 +32,9 @@ bool weft__os_has_guards(void);
 /* * Forget what the pages hold. */
 void weft__os_drop(void *start, size_t bytes);
 
+/* Bytes of the range that have memory behind them. */
+size_t weft__os_resident(void *start, size_t bytes);
+
 /* Bytes of main memory; the limit on address space (SIZE_MAX: none). */
 size_t weft__os_memory(void);
 size_t weft__os_address_limit(void);

@@ -414,3 +414,39 @@ void weft__arena_each(void (*visit)(struct weft__slot *slot))
 	}
 	unlock();
 }
+
+/* Under the lock. */
+static struct {
+	weft_policy_t policy;
+	char *counted; /* up to here: tiny slots share pages */
+	size_t bytes;
+} resident;
+
+static void add_resident(struct weft__slot *slot)
+{
+	char *from = (char *)((uintptr_t)slot->chunk.low & ~(uintptr_t)(WEFT__PAGE - 1)), *end = weft__slot_end(slot);
+
+	if (slot->policy != resident.policy)
+		return;
+	if (slot->class == WEFT__TINY_CLASS && from < resident.counted)
+		from = resident.counted;
+	if (from >= end)
+		return;
+	resident.bytes += weft__os_resident(from, (size_t)(end - from));
+	resident.counted = end;
+}
+
+size_t weft__arena_resident(weft_policy_t policy)
+{
+	static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+	size_t bytes;
+
+	pthread_mutex_lock(&one_at_a_time);
+	resident.policy = policy;
+	resident.counted = NULL;
+	resident.bytes = 0;
+	weft__arena_each(add_resident);
+	bytes = resident.bytes;
+	pthread_mutex_unlock(&one_at_a_time);
+	return bytes;
+}

@@ -108,6 +108,18 @@ static void commit_discard(const struct weft__policy *self, struct weft__slot *s
 	give_back(bytes);
 }
 
+/* Nobody runs on it, so that no fault moves `open` meanwhile but one of somebody who writes below the stack's end. */
+static size_t commit_trim(struct weft__slot *slot, char *to)
+{
+	char *open = atomic_load_explicit(&slot->open, memory_order_relaxed);
+
+	if (to <= open || weft__guard(open, (size_t)(to - open)))
+		return 0;
+	atomic_store_explicit(&slot->open, to, memory_order_relaxed);
+	give_back((size_t)(to - open));
+	return (size_t)(to - open);
+}
+
 /* Where `open` should be for `address` to be usable: at least there, at most at `low`. */
 static char *next_open(const struct weft__slot *slot, char *open, char *address)
 {
@@ -172,5 +184,6 @@ const struct weft__policy weft__commit = {
     .committed = &charged,
     .prepare = commit_prepare,
     .discard = commit_discard,
+    .trim = commit_trim,
     .fault = commit_fault,
 };

@@ -32,3 +32,11 @@ enum weft__fault weft__contiguous_fault(struct weft__slot *slot, char *address)
 {
 	return address < slot->chunk.low ? WEFT__FAULT_OVERFLOW : WEFT__FAULT_FOREIGN;
 }
+
+size_t weft__contiguous_trim(struct weft__slot *slot, char *to)
+{
+	size_t bytes = (size_t)(to - slot->chunk.low);
+
+	weft__os_drop(slot->chunk.low, bytes);
+	return bytes;
+}

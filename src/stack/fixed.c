@@ -15,5 +15,6 @@ const struct weft__policy weft__fixed = {
     .committed = &committed,
     .prepare = weft__contiguous_prepare,
     .discard = weft__contiguous_discard,
+    .trim = weft__contiguous_trim,
     .fault = weft__contiguous_fault,
 };

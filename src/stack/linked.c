@@ -309,6 +309,39 @@ _Noreturn void weft__no_small_stack(void)
 	weft__line_die(&line);
 }
 
+/* ---- trimming ------------------------------------------------------------------------------------------------- */
+
+size_t weft__linked_trim(struct weft__slot *slot, char *to)
+{
+	char *open = open_from(slot);
+
+	if (is_tiny(slot) || to <= open || weft__guard(open, (size_t)(to - open)))
+		return 0;
+	atomic_fetch_sub_explicit(weft__policies[slot->policy]->committed, (size_t)(to - open), memory_order_relaxed);
+	atomic_store_explicit(&slot->open, to, memory_order_relaxed);
+	if (!is_block(&slot->chunk))
+		slot->chunk.limit = to + WEFT_SLACK;
+	return (size_t)(to - open);
+}
+
+size_t weft__stack_trim(struct weft_link *link, struct weft__slot *slot, char *sp)
+{
+	/* What a frame without a check may use below its end: more than that stays. */
+	char *to = (char *)((uintptr_t)(sp - 2 * WEFT_SLACK) & ~(uintptr_t)(WEFT__PAGE - 1));
+	size_t bytes;
+
+	if (link->chunk && !is_block(link->chunk) && link->chunk->limit) {
+		give_kept(link->chunk, NULL);
+		slot = weft__slot_of(link->chunk);
+	}
+	if (!weft__policies[slot->policy]->trim || to <= slot->chunk.low || to >= (char *)slot)
+		return 0;
+	bytes = weft__policies[slot->policy]->trim(slot, to);
+	if (link->chunk == &slot->chunk)
+		link->limit = slot->chunk.limit;
+	return bytes;
+}
+
 /* ---- system stacks ------------------------------------------------------------------------------------------------
  * */
 

@@ -14,5 +14,6 @@ const struct weft__policy weft__mmu = {
     .committed = &committed,
     .prepare = weft__linked_prepare,
     .discard = weft__linked_discard,
+    .trim = weft__linked_trim,
     .fault = weft__linked_fault,
 };

@@ -91,6 +91,9 @@ struct weft__policy {
 	int (*prepare)(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low);
 	/* Give the memory of a free slot back, the object's included. */
 	void (*discard)(const struct weft__policy *self, struct weft__slot *slot);
+	/* Give back the memory of a suspended stack below `to`, a page's start that no frame needs anything below.
+	 * Bytes given back. May be absent. */
+	size_t (*trim)(struct weft__slot *slot, char *to);
 	/* Policies whose coroutines have no stack of their own: make `count` slots at most that hold an object and
 	 * nothing else, as weft__arena_cut does with those of all others. */
 	int (*cut)(weft_policy_t policy, unsigned class, unsigned count, struct weft__slot **list);
@@ -171,6 +174,9 @@ void weft__arena_each_span(enum weft__span_use use, void (*visit)(char *start, s
 
 /* Give a free slot's memory back and remember it as cold; false if there is no room to remember it. */
 bool weft__arena_chill(struct weft__slot *slot);
+
+/* Bytes of memory behind the slots of a policy; asks the kernel about each. */
+size_t weft__arena_resident(weft_policy_t policy);
 
 /* Visit the slots that have their objects, in use or not. */
 void weft__arena_each(void (*visit)(struct weft__slot *slot));
@@ -275,6 +281,8 @@ static inline uint64_t weft__new_id(struct weft__thread *thread)
 void weft__chunks_begin(struct weft_link *link, struct weft__slot *slot);
 /* Give back every chunk but the first, `slot` (NULL: that too), and the system stacks and arrays that frames had. */
 void weft__chunks_end(struct weft_link *link, struct weft__slot *slot);
+/* Give back what a suspended stack, whose frames end at `sp`, does not use. Bytes. */
+size_t weft__stack_trim(struct weft_link *link, struct weft__slot *slot, char *sp);
 /* Is it an address of this stack's chunks? */
 bool weft__chunks_have(const struct weft_link *link, const void *address);
 
@@ -284,6 +292,7 @@ weft_policy_t weft__policy_for_thread(weft_policy_t policy);
 /* What prepare, discard and fault of linked policies share. */
 int weft__linked_prepare(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low);
 void weft__linked_discard(const struct weft__policy *self, struct weft__slot *slot);
+size_t weft__linked_trim(struct weft__slot *slot, char *to);
 enum weft__fault weft__linked_fault(struct weft__slot *slot, char *address);
 
 /* The thread begins, ends: its system stack and free blocks. */

@@ -411,6 +411,13 @@ size_t weft_stack_trim(void)
 	return bytes;
 }
 
+size_t weft_stack_resident(weft_policy_t policy)
+{
+	if (policy == WEFT_DEFAULT_POLICY)
+		policy = weft_default_policy();
+	return (unsigned)policy < WEFT_POLICY_COUNT && !weft__arena_open() ? weft__arena_resident(policy) : 0;
+}
+
 static size_t count_warm(weft_policy_t policy)
 {
 	size_t n = 0;

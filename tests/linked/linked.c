@@ -585,6 +585,44 @@ static void tiny(void)
 	REQUIRE(live() == 0);
 }
 
+/* ---- trimming */
+
+static void *deep_then_waits(void *n)
+{
+	long result = sum((long)n);
+
+	weft_suspend(NULL);
+	return (void *)(result + sum((long)n));
+}
+
+static void trimming(void)
+{
+	enum { COUNT = 20 };
+	long n = grows() ? 5000 : 1500, total = n * (n + 1);
+	bool trims = weft_default_policy() != WEFT_HEAP && weft_default_policy() != WEFT_COPY;
+	weft_attr_t attr = {.policy = weft_default_policy(), .stack_size = 256 << 10};
+	weft_coro_t *k[COUNT];
+	size_t before, after, bytes = 0;
+
+	for (int i = 0; i < COUNT; i++) {
+		k[i] = weft_create_with(deep_then_waits, (void *)n, &attr);
+		REQUIRE(k[i]);
+		resume(k[i]);
+	}
+	before = weft_stack_resident(weft_default_policy());
+	for (int i = 0; i < COUNT; i++)
+		bytes += weft_trim(k[i]);
+	after = weft_stack_resident(weft_default_policy());
+	REQUIRE(!trims || (bytes >= COUNT * 20000 && before >= after + COUNT * 20000));
+	for (int i = 0; i < COUNT; i++) {
+		weft_request_t r = resume(k[i]);
+
+		REQUIRE(weft_returned(r) && (long)r.payload == total);
+		REQUIRE(weft_trim(k[i]) == 0);
+		weft_delete(k[i]);
+	}
+}
+
 /* ---- threads
  * --------------------------------------------------------------------------------------------------------- */
 
@@ -798,6 +836,7 @@ int main(int count, char **argument)
 	    {"exit", process_ends, 0, ""},
 	    {"deletion", deleting, 0, ""},
 	    {"tiny stacks", tiny, 0, ""},
+	    {"trimming", trimming, 0, ""},
 	    {"threads", threads, 0, ""},
 	    {"signals", signals, 0, ""},
 	    {"fork", forking, 0, ""},
