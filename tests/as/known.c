@@ -93,7 +93,7 @@ static const struct arguments special[] = {
 };
 
 /* Not called here: they do not come back, or only the library has them. */
-static const char *const left_out[] = {"longjmp", "_longjmp", "siglongjmp", "vfork"};
+static const char *const left_out[] = {"longjmp", "_longjmp", "siglongjmp"};
 
 static void restore_texts(void)
 {

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static __thread int local = 5;
 __thread int global_tls = 7;
@@ -226,6 +228,20 @@ NOINLINE static int jumps(void)
 	return count + (int)recursive(100);
 }
 
+/* The child's call of exec never comes back, and the parent has the child's state. */
+NOINLINE static int vforks(void)
+{
+	int status = -1;
+	pid_t child = vfork();
+
+	if (child == 0) {
+		execl("/bin/sh", "sh", "-c", "exit 7", (char *)NULL);
+		_exit(1);
+	}
+	waitpid(child, &status, 0);
+	return WEXITSTATUS(status) + (int)recursive(200);
+}
+
 NOINLINE static int thread_local_variables(int n)
 {
 	local += n;
@@ -260,6 +276,7 @@ int checks(void)
 	memory();
 	assembly();
 	CHECK(jumps() == 211);
+	CHECK(vforks() == 207);
 	CHECK(thread_local_variables(3) == 1015);
 	NESTED();
 	return check_failures;

@@ -92,6 +92,9 @@ static enum way way_of(struct unit *u, const struct function *f, struct symbol *
 {
 	if (STARTS(s->name, "__x86_indirect_thunk") || STARTS(s->name, "__llvm_retpoline"))
 		refuse(u, f, "calls through retpolines: compile without -mindirect-branch and -mretpoline");
+	if (!is_own(s) && (IS(s->name, "__sysv_signal") || IS(s->name, "sysv_signal") || IS(s->name, "sigset")))
+		refuse(u, f, "%.*s makes handlers run on any stack: use sigaction, or signal with -D_DEFAULT_SOURCE",
+		       SHOW(s->name));
 	if (!is_own(s) && !s->is_ifunc)
 		return way_of_unknown(s);
 	/* Binds to what is here. */

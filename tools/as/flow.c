@@ -22,7 +22,7 @@
 #include "unit.h"
 
 #define RETURN_ADDRESS 8
-#define PASSES 64
+#define DEEPER 64 /* passes that find a deeper place: no function has so many by chance */
 
 struct state {
 	int64_t depth;
@@ -366,7 +366,8 @@ static void at_user_code(struct walk *w, struct line *l)
 {
 	struct view left = l->operands;
 
-	if ((contains(l->text, "call") && !contains(l->text, "syscall")) || contains(l->text, "push"))
+	if ((contains(l->text, "call") && !contains(l->text, "syscall")) || contains(l->text, "push") ||
+	    ((STARTS(l->word, "sub") || STARTS(l->word, "lea")) && IS(last_operand(l), "%rsp")))
 		w->f->has_user_calls = true;
 	while (w->is_reached && left.n) {
 		struct view name = symbol_prefix(left);
@@ -399,10 +400,8 @@ static void walk_once(struct walk *w)
 		if (l->kind == LABEL && w->u->sections[l->section].code) {
 			at_label(w, l->symbol);
 		} else if (l->from_user && l->kind != BLANK) {
-			f->has_code = true;
 			at_user_code(w, l);
 		} else if (l->kind == CODE) {
-			f->has_code = true;
 			if (w->is_reached)
 				at_instruction(w, l, i);
 			else
@@ -414,12 +413,15 @@ static void walk_once(struct walk *w)
 void follow(struct unit *u, struct function *f)
 {
 	struct walk w = {.u = u, .f = f};
-	int passes = 0;
+	int deeper = 0;
 
 	for (w.phase = CERTAIN; w.phase <= ANY; w.phase++) {
 		do {
+			int64_t before = f->depth;
+
 			walk_once(&w);
-			if (++passes > PASSES)
+			deeper += f->depth > before;
+			if (deeper > DEEPER)
 				refuse(u, f, "its stack grows in a loop: compile with -fno-stack-clash-protection");
 		} while (w.changed);
 	}

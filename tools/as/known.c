@@ -48,7 +48,7 @@ const char *renamed(struct view name)
 		return "weft_pthread_create";
 	if (IS(name, "sigaction"))
 		return "weft_sigaction";
-	if (IS(name, "signal"))
+	if (IS(name, "signal") || IS(name, "bsd_signal") || IS(name, "ssignal"))
 		return "weft_signal";
 	if (IS(name, "__longjmp_chk"))
 		return "longjmp";

@@ -223,8 +223,6 @@ static void function_directive(struct scanner *s, const struct line *l, int line
 		f->last = line;
 		if (f->tail == NONE)
 			f->tail = line;
-	} else if (IS(l->word, ".cfi_lsda")) {
-		f->has_table = true;
 	} else if (IS(l->word, ".size")) {
 		struct view name = operand(l, 0);
 

@@ -136,10 +136,10 @@ struct function {
 	struct symbol *symbol;
 	int first, last; /* lines: its label, its last .size or .cfi_endproc */
 	int tail;	 /* after this line more code may follow that belongs to it */
-	bool has_cfi, has_table;
+	bool has_cfi;
 	bool is_split; /* the compiler made a check */
 	bool is_marked;
-	bool makes_calls, has_code;
+	bool makes_calls;
 	bool has_dynamic, has_user_calls, has_tls_calls;
 	struct check check;
 	int64_t depth;	       /* bytes below the return address at most, alloca aside */
