@@ -20,16 +20,29 @@ struct sweep {
 
 /* ---- callees: m multiplications that wait for one another --------------------------------------------------- */
 
-#define FIVE(x) ((x)*1.000001 * 0.999999 * 1.000001 * 0.999999 * 1.000001)
-
-static LAB_NOINLINE void callee_0(void)
+/*
+ * Each could call something, and never does: a function that calls nothing needs no look for room, because its caller
+ * left some, and would not show what is measured here.
+ */
+static LAB_NOINLINE void elsewhere(void)
 {
 	__asm__ volatile("");
 }
 
+#define FIVE(x) ((x)*1.000001 * 0.999999 * 1.000001 * 0.999999 * 1.000001)
+
+static LAB_NOINLINE void callee_0(bool call)
+{
+	if (call)
+		elsewhere();
+	__asm__ volatile("");
+}
+
 #define CALLEE(m, product)                                                                                             \
-	static LAB_NOINLINE double callee_##m(double x)                                                                \
+	static LAB_NOINLINE double callee_##m(double x, bool call)                                                     \
 	{                                                                                                              \
+		if (call)                                                                                              \
+			elsewhere();                                                                                   \
 		return product;                                                                                        \
 	}
 
@@ -43,19 +56,21 @@ CALLEE(20, FIVE(FIVE(FIVE(FIVE(x)))))
 #define LOOP(m, call)                                                                                                  \
 	static LAB_NOINLINE double loop_##m(int64_t calls)                                                             \
 	{                                                                                                              \
+		bool never = false;                                                                                    \
 		double x = 1;                                                                                          \
 		int64_t i;                                                                                             \
                                                                                                                        \
+		LAB_HIDE(never);                                                                                       \
 		for (i = 0; i < calls; i++)                                                                            \
 			call;                                                                                          \
 		return x;                                                                                              \
 	}
 
-LOOP(0, callee_0())
-LOOP(5, x = callee_5(x))
-LOOP(10, x = callee_10(x))
-LOOP(15, x = callee_15(x))
-LOOP(20, x = callee_20(x))
+LOOP(0, callee_0(never))
+LOOP(5, x = callee_5(x, never))
+LOOP(10, x = callee_10(x, never))
+LOOP(15, x = callee_15(x, never))
+LOOP(20, x = callee_20(x, never))
 
 /*
  * The clock is read before and after, from the frame that called the loop: nothing else happens at the loop's depth. It
