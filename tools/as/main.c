@@ -354,8 +354,12 @@ static struct arguments sort_arguments(struct request *r, int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		bool has_value = takes_value(argv[i]) && i + 1 < argc;
 
-		if (take_option(r, argv[i]))
+		if (take_option(r, argv[i])) {
+			/* The bound is one for the link step, too. */
+			if (our_option(argv[i], "--weft-bound"))
+				a.options[a.option_count++] = argv[i];
 			continue;
+		}
 		sort_argument(r, &a, argv[i], has_value ? argv[i + 1] : NULL);
 		i += has_value;
 	}
