@@ -28,6 +28,15 @@ static void expect_checks(const struct unit *u)
 	}
 }
 
+/* A piece that several functions share works on their frames, and could not find them from another chunk. */
+static void expect_whole_functions(const struct unit *u)
+{
+	for (size_t i = 0; i < u->function_count; i++) {
+		if (STARTS(u->functions[i]->symbol->name, "OUTLINED_FUNCTION_"))
+			refuse(u, NULL, "pieces of functions cannot be instrumented: drop -moutline");
+	}
+}
+
 static bool is_for_us(struct unit *u)
 {
 	if (u->has_lto)
@@ -39,6 +48,7 @@ static bool is_for_us(struct unit *u)
 		refuse(u, NULL, "only AT&T syntax is understood: drop -masm=intel");
 	if (u->is_clang && !u->is_annotated)
 		refuse(u, NULL, "clang's comments tell jumps and file-scope assembly apart: drop -fno-verbose-asm");
+	expect_whole_functions(u);
 	return true;
 }
 
