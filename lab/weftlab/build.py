@@ -37,8 +37,9 @@ class Builder:
         self.roots = [self.lab, *map(Path, extra_folders)]
         self.cc = shlex.split(os.environ.get("CC", "gcc"))
         self.cxx = shlex.split(os.environ.get("CXX", "g++"))
-        self.cflags = ["-std=gnu11", "-O2", "-g"]
-        self.cxxflags = ["-std=gnu++20", "-O2", "-g"]
+        # Functions begin on a cache line: else where a hot loop happens to lie decides a fifth of what a call costs.
+        self.cflags = ["-std=gnu11", "-O2", "-g", "-falign-functions=64"]
+        self.cxxflags = ["-std=gnu++20", "-O2", "-g", "-falign-functions=64"]
 
     def build_all(self, contenders, progress):
         """Build what the contenders need. Returns {key: path} and {key: why not}."""
