@@ -81,8 +81,8 @@ static bool calls_itself(const struct unit *u, const struct function *f)
 }
 
 /*
- * The power of two that the lines before its label align it to: at least 4. A tight recursion with one instruction more is
- * up to a fifth slower where it straddles cache lines (D1 of the lab), so that what calls itself starts at one.
+ * The power of two that the lines before its label align it to: at least 4. A tight recursion with one instruction
+ * more is up to a fifth slower where it straddles cache lines (D1 of the lab), so that what calls itself starts at one.
  */
 static int alignment_of(const struct unit *u, const struct function *f)
 {
