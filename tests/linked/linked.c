@@ -690,6 +690,9 @@ static void signals(void)
 	struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
 	struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
 
+	/* What is not open yet is no place for a signal frame; code for linked stacks asks for this by itself. */
+	if (weft_default_policy() == WEFT_COMMIT)
+		action.sa_flags |= SA_ONSTACK;
 	REQUIRE(!sigaction(SIGALRM, &action, NULL));
 	REQUIRE(!setitimer(ITIMER_REAL, &often, NULL));
 	while (interrupted < 1500) {
