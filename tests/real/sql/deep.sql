@@ -1,0 +1,51 @@
+-- SPDX-License-Identifier: MIT OR Apache-2.0
+CREATE TABLE item(id INTEGER PRIMARY KEY);
+INSERT INTO item SELECT value FROM primes(1000);
+CREATE TABLE scratch(x);
+.deep parentheses 10
+.deep parentheses 900
+.deep parentheses 100000
+.deep sum 900
+.deep sum 4900
+.deep sum 6000
+.deep right 900
+.deep right 4900
+.deep not 900
+.deep not 4900
+.deep minus 4900
+.deep concat 4900
+.deep and 900
+.deep and 4000
+.deep or 900
+.deep or 4000
+.deep case 900
+.deep case 4900
+.deep function 900
+.deep function 4900
+.deep own 900
+.deep own 4900
+.deep subquery 200
+.deep subquery 900
+.deep exists 200
+.deep from 60
+.deep from 400
+.deep in 20000
+.deep union 400
+.deep union 499
+.deep union 600
+.deep except 300
+.deep values 20000
+.deep columns 1900
+.deep columns 3000
+.deep join 60
+.deep join 70
+.deep with 300
+.deep json 900
+.deep json 5000
+.deep object 900
+.deep bad 900
+.deep bad 4900
+.deep run 12
+.deep views 100
+.deep triggers 200
+SELECT count(*), sum(x) FROM scratch;

@@ -1,0 +1,31 @@
+-- SPDX-License-Identifier: MIT OR Apache-2.0
+-- JSON, full-text search, R-trees.
+SELECT json('{"a":[1,2.5,"x",null,true,{"b":{}}]}'), json_extract('{"a":[1,2,{"c":"d"}]}', '$.a[2].c'), '{"a":5}' -> 'a', '{"a":"t"}' ->> '$.a', json_type('[1]', '$[0]'), json_valid('{"a":}'), json_array(1, 'a', NULL, json('[2]')), json_object('k', 1, 'l', json_array()), json_set('{"a":1}', '$.b', 2, '$.a', 3), json_remove('[1,2,3]', '$[1]'), json_patch('{"a":1,"b":2}', '{"b":null,"c":3}'), json_quote('a"b'), json_array_length('[1,2,3]'), json_insert('[1]', '$[#]', 9), json_replace('{"a":1}', '$.a', 'z');
+SELECT key, value, type, atom, id, parent, fullkey, path FROM json_tree('{"a":[1,{"b":[true,null]}],"c":"é\u00e9\n"}');
+SELECT json_group_array(value), json_group_object('k' || value, value * value) FROM primes(20);
+SELECT json_extract('{bad', '$'), 1;
+SELECT json_error_position('{"a":1,,}'), json('{a:1, ''b'':0x1F, c:+.5,}');
+WITH RECURSIVE n(i, j) AS (SELECT 1, '[]' UNION ALL SELECT i + 1, json_array(i, json(j)) FROM n WHERE i < 60) SELECT max(i), length(j), json_extract(j, '$[1][1][1][0]') FROM n;
+SELECT sum(value ->> 'x') FROM json_each((SELECT json_group_array(json_object('x', value, 'y', json_array(value, value))) FROM primes(3000)));
+CREATE VIRTUAL TABLE doc USING fts5(title, body, tokenize = 'porter unicode61', prefix = '2 3');
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 400) INSERT INTO doc SELECT 'title ' || i, (SELECT group_concat(CASE (value * i) % 7 WHEN 0 THEN 'running' WHEN 1 THEN 'segments' WHEN 2 THEN 'stacked' WHEN 3 THEN 'frames' WHEN 4 THEN 'the' WHEN 5 THEN 'coroutine' ELSE 'w' || (value * i % 97) END, ' ') FROM primes(60)) FROM n;
+SELECT count(*) FROM doc WHERE doc MATCH 'run';
+SELECT rowid, snippet(doc, 1, '[', ']', '…', 5), round(bm25(doc), 4) FROM doc WHERE doc MATCH 'run AND (segment OR frame) NOT w5' ORDER BY rank, rowid LIMIT 8;
+SELECT rowid, highlight(doc, 0, '<', '>') FROM doc WHERE doc MATCH '"title 1" OR title : 39*' ORDER BY rowid LIMIT 8;
+SELECT rowid FROM doc WHERE doc MATCH 'NEAR(stack coroutine, 3)' ORDER BY rowid LIMIT 10;
+SELECT * FROM doc WHERE doc MATCH 'AND AND';
+SELECT count(*) FROM doc WHERE doc MATCH '((((((((((run))))))))))';
+DELETE FROM doc WHERE rowid % 3 = 0;
+UPDATE doc SET body = 'replaced text' WHERE rowid % 5 = 1;
+INSERT INTO doc(doc) VALUES ('optimize');
+INSERT INTO doc(doc) VALUES ('integrity-check');
+SELECT count(*) FROM doc WHERE doc MATCH 'replac*';
+CREATE VIRTUAL TABLE vocabulary USING fts5vocab(doc, row);
+SELECT * FROM vocabulary ORDER BY cnt DESC, term LIMIT 8;
+CREATE VIRTUAL TABLE box USING rtree(id, x0, x1, y0, y1, +label);
+INSERT INTO box SELECT value, value % 100, value % 100 + 5, value / 50, value / 50 + 3, 'b' || value FROM primes(3000);
+SELECT count(*), sum(id) FROM box WHERE x0 > 10 AND x1 < 50 AND y0 < 30;
+SELECT id, label FROM box WHERE x0 BETWEEN 20 AND 22 AND y1 > 40 ORDER BY id LIMIT 8;
+DELETE FROM box WHERE id % 3 = 1;
+SELECT rtreecheck('box'), count(*) FROM box;
+SELECT count(*) FROM dbstat WHERE name = 'box_node';
