@@ -99,12 +99,19 @@ static int alignment_of(const struct unit *u, const struct function *f)
 	return (int)power;
 }
 
+/*
+ * Sixteen bytes behind what is aligned: never at the start of a page, where callers do not look for a mark. A larger
+ * alignment that the compiler wants stays as it is.
+ */
 static void mark(struct unit *u, struct function *f)
 {
 	int power = alignment_of(u, f);
+	bool wanted = power > 4 && !calls_itself(u, f);
 
+	if (power == 4)
+		power = 5;
 	change_before(&u->lines[f->first], say("\t.p2align %d\n\t.skip\t%d, 0xcc\n\t.long\t0x74666577, 0xb10b90cc\n",
-					       power, (1 << power) - 8));
+					       power, wanted ? (1 << power) - 8 : 8));
 	f->is_marked = true;
 }
 
