@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 NOINLINE static long in_sum(long a, long b, long c, long d, long e, long f, long g, long h, long i, long j)
 {
@@ -135,6 +136,68 @@ static void pointers(void)
 	CHECK(through_table(&o, 3) == -8);
 }
 
+/* In every register that compilers may have it in; without optimization they use them for this and that meanwhile. */
+#ifdef __OPTIMIZE__
+#define IN(reg) __asm__(reg)
+#else
+#define IN(reg)
+#endif
+#define THROUGH(name, reg)                                                                                             \
+	NOINLINE static long through_##name(long (*f)(long), long x)                                                   \
+	{                                                                                                              \
+		register long (*g)(long) IN(reg) = f;                                                                  \
+		__asm__("" : "+r"(g));                                                                                 \
+		return g(x) + 1;                                                                                       \
+	}
+THROUGH(rax, "rax")
+THROUGH(r10, "r10")
+THROUGH(r11, "r11")
+THROUGH(r12, "r12")
+THROUGH(rsi, "rsi")
+
+__attribute__((aligned(64))) static long aligned(long x)
+{
+	return out_pointer(x) + 1;
+}
+
+static void call_in_every_way(long (*f)(long), long (*minus)(long))
+{
+	CHECK(through(f, 10) == minus(10) + 1);
+	CHECK(through_tail(f, 10) == minus(11));
+	CHECK(through_rax(f, 10) == minus(10) + 1);
+	CHECK(through_r10(f, 10) == minus(10) + 1);
+	CHECK(through_r11(f, 10) == minus(10) + 1);
+	CHECK(through_r12(f, 10) == minus(10) + 1);
+	CHECK(through_rsi(f, 10) == minus(10) + 1);
+}
+
+/* Code that somebody generated: at the start of its memory, at the end of it, and between. */
+static void generated_code(void)
+{
+	static const unsigned char code[] = {0x48, 0x89, 0xf8, 0x48, 0xf7, 0xd8, 0xc3}; /* return -x */
+	static const long places[] = {0, 1, 8, 16, 24, 31, 32, 4080, 4088, 4096 - sizeof code};
+	char *pages = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *page = pages + 4096;
+
+	CHECK(pages != MAP_FAILED);
+	munmap(pages, 4096);
+	munmap(page + 4096, 4096);
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		memcpy(page + places[i], code, sizeof code);
+		call_in_every_way((long (*)(long))(page + places[i]), out_pointer);
+	}
+	munmap(page, 4096);
+}
+
+static void pointers_to_anything(void)
+{
+	call_in_every_way(out_pointer, out_pointer);
+	call_in_every_way(depth_of, depth_of);
+	call_in_every_way(aligned, aligned);
+	CHECK(((size_t)aligned & 63) == 0);
+	generated_code();
+}
+
 /* ---- functions of the table ------------------------------------------------------------------------------------- */
 
 static void known(void)
@@ -199,6 +262,7 @@ int checks(void)
 	structs();
 	numbers();
 	pointers();
+	pointers_to_anything();
 	known();
 	variadic();
 	return check_failures;

@@ -5,10 +5,14 @@
  * many bytes.
  */
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define STACK 65536
 #define PAINT 0xa5
@@ -28,6 +32,7 @@ static unsigned char stack[STACK] __attribute__((aligned(64)));
 static char text[8192], other[8192], copy[8192];
 static char *cursor;
 static int failures, measured;
+static atomic_bool is_held;
 
 struct arguments {
 	const char *name;
@@ -129,6 +134,15 @@ static const long *integers_for(const char *name)
 	return usual;
 }
 
+static void judge(const char *name, size_t bytes, size_t limit)
+{
+	measured++;
+	if (bytes > limit) {
+		printf("%s uses %zu bytes, more than %zu\n", name, bytes, limit);
+		failures++;
+	}
+}
+
 static void measure(const char *name, size_t limit)
 {
 	static const double inputs[][3] = {{0.5, 0.25, 2},	     {1e10, 3.7, 1},	    {-1.5, 2, 3},
@@ -149,10 +163,66 @@ static void measure(const char *name, size_t limit)
 
 		most = n > most ? n : most;
 	}
-	measured++;
-	if (most > limit) {
-		printf("%s uses %zu bytes, more than %zu\n", name, most, limit);
-		failures++;
+	judge(name, most, limit);
+}
+
+/* ---- locks ---- */
+
+static void *hold_for_a_while(void *lock)
+{
+	pthread_mutex_lock(lock);
+	atomic_store(&is_held, true);
+	usleep(20000);
+	pthread_mutex_unlock(lock);
+	return NULL;
+}
+
+static size_t used_by(int (*fn)(pthread_mutex_t *), pthread_mutex_t *lock)
+{
+	const long integers[5] = {P(lock)};
+	const double none[3] = {0};
+
+	return used((void *)fn, integers, none);
+}
+
+static void use_mutex(pthread_mutex_t *lock, size_t limit)
+{
+	pthread_t other;
+
+	judge("pthread_mutex_lock", used_by(pthread_mutex_lock, lock), limit);
+	pthread_mutex_unlock(lock);
+	judge("pthread_mutex_trylock", used_by(pthread_mutex_trylock, lock), limit);
+	judge("pthread_mutex_unlock", used_by(pthread_mutex_unlock, lock), limit);
+	atomic_store(&is_held, false);
+	if (pthread_create(&other, NULL, hold_for_a_while, lock))
+		return;
+	while (!atomic_load(&is_held))
+		usleep(100);
+	judge("pthread_mutex_trylock, held", used_by(pthread_mutex_trylock, lock), limit);
+	judge("pthread_mutex_lock, held", used_by(pthread_mutex_lock, lock), limit);
+	pthread_mutex_unlock(lock);
+	pthread_join(other, NULL);
+}
+
+/* Of every kind: four types, three protocols, robust, shared. */
+static void use_mutexes(size_t limit)
+{
+	for (int kind = 0; kind < 48; kind++) {
+		pthread_mutexattr_t how;
+		pthread_mutex_t lock;
+
+		pthread_mutexattr_init(&how);
+		pthread_mutexattr_settype(&how, kind % 4);
+		pthread_mutexattr_setprotocol(&how, kind / 4 % 3);
+		pthread_mutexattr_setrobust(&how, kind / 12 % 2);
+		pthread_mutexattr_setpshared(&how, kind / 24);
+		if (pthread_mutex_init(&lock, &how))
+			continue;
+		if (kind / 4 % 3 != PTHREAD_PRIO_PROTECT)
+			use_mutex(&lock, limit);
+		/* Callers know by this bit which ones they must not lock where they stand. */
+		else if (!(((char *)&lock)[16] & 0x40))
+			judge("pthread_mutex_lock, with a priority ceiling,", limit + 1, limit);
 	}
 }
 
@@ -164,9 +234,11 @@ int main(int argc, char **argv)
 #define SMALL(name) measure(#name, small);
 #define MEM(name) measure(#name, small);
 #define ROOM(name) measure(#name, room);
+#define LOCK(name)
 #define SETJMP(name)
 #define UNTOUCHED(name)
 #include "known.def"
+	use_mutexes(room);
 	printf("%d functions measured, %d use too much\n", measured, failures);
 	return failures || measured < 100;
 }

@@ -123,6 +123,8 @@ weft__allocate_stack_space:
 	.globl weft__icall
 	.type weft__icall, @function
 weft__icall:
+	testl	$0xff8, %r11d
+	je	weft__ext
 	cmpl	$0x74666577, -8(%r11)
 	jne	weft__ext
 	jmp	*%r11

@@ -10,37 +10,39 @@
 
 #define MARKER "0x74666577"
 
-/* r10 = bound. */
-static const char *load_bound(int64_t bound)
-{
-	if (bound == UNKNOWN)
-		return "\tmovq\t$-1, %r10\n";
-	if (!bound)
-		return "\txorl\t%r10d, %r10d\n";
-	return say("\tmovl\t$%lld, %%r10d\n", (long long)bound);
-}
-
 /* ---- through pointers ------------------------------------------------------------------------------------------- */
 
-static void rewrite_indirect(struct unit *u, struct line *l)
+/*
+ * What is marked lies 16 bytes behind a multiple of 32 (thunks.c), so that setting that bit changes nothing there;
+ * of anything else, the eight bytes before are in the same page then, and may be read. Where r11 is in use already,
+ * the start of a page is looked at instead. r10 may hold a static chain for what is marked.
+ */
+static void look_for_mark(struct buffer *text, struct view from, unsigned label)
 {
-	struct view from = trim(skip(l->operands, 1));
-	unsigned label = new_label(u);
-	bool is_call = l->op == OP_CALL;
-	struct buffer text = {0};
+	bool uses_r11 = contains(from, "%r11");
 
 	if (!IS(from, "%r11"))
-		print(&text, "\tmovq\t%.*s, %%r11\n", SHOW(from));
-	print(&text, "\ttestl\t$0xff8, %%r11d\n\tje\t.Lweft%u\n", label);
-	print(&text, "\tcmpl\t$" MARKER ", -8(%%r11)\n\tjne\t.Lweft%u\n", label);
-	if (is_call)
-		print(&text, "\tcall\t*%%r11\n\tjmp\t.Lweft%ue\n", label);
+		print(text, "\tmovq\t%.*s, %%r11\n", SHOW(from));
+	if (uses_r11)
+		print(text, "\ttestl\t$0xff8, %%r11d\n\tje\t.Lweft%us\n", label);
 	else
-		print(&text, "\tjmp\t*%%r11\n");
-	print(&text, ".Lweft%u:\n%s\t%s\t*weft__icall@GOTPCREL(%%rip)\n", label, load_bound(l->bound),
-	      is_call ? "call" : "jmp");
-	if (is_call)
-		print(&text, ".Lweft%ue:\n", label);
+		print(text, "\torq\t$16, %%r11\n");
+	print(text, "\tcmpl\t$" MARKER ", -8(%%r11)\n\tje\t.Lweft%u\n", label);
+	if (uses_r11)
+		print(text, ".Lweft%us:\n\tmovq\t%%r11, %%r10\n", label);
+	else
+		print(text, "\tmovq\t%.*s, %%r10\n", SHOW(from));
+}
+
+/* Marked or not, there is one call; what is not seen to be marked goes by a stub. */
+static void rewrite_indirect(struct unit *u, struct line *l)
+{
+	unsigned label = new_label(u);
+	struct buffer text = {0};
+
+	look_for_mark(&text, trim(skip(l->operands, 1)), label);
+	print(&text, "\tleaq\t%s(%%rip), %%r11\n.Lweft%u:\n\t%s\t*%%r11\n", stub_name(u, l->bound), label,
+	      l->op == OP_CALL ? "call" : "jmp");
 	change(l, text.at);
 }
 
@@ -80,6 +82,7 @@ static enum way way_of_unknown(struct symbol *s)
 	case KNOWN_SETJMP:
 		return SETJMP;
 	case KNOWN_ROOM:
+	case KNOWN_LOCK:
 		return ROOM;
 	case KNOWN_UNTOUCHED:
 		return LEAVE;

@@ -264,12 +264,11 @@ int64_t frame_of(const struct unit *u, const struct function *f)
 /*
  * A function that calls nothing, and has a small frame, lives on the slack that its caller's check has left: 256
  * bytes of it may be the caller's, 8 are the return address; the run time keeps 464 at least. A tail jump happens
- * where the caller's call was. Look-ahead must not lose sight of what it jumps to.
+ * where the caller's call was; look-ahead has to see what it jumps to.
  */
 bool is_leaf(const struct unit *u, const struct function *f)
 {
-	return !f->makes_calls && !f->has_user_calls && !f->has_dynamic && frame_of(u, f) <= LEAF &&
-	       (u->policy != LOOKAHEAD || !f->edges);
+	return !f->makes_calls && !f->has_user_calls && !f->has_dynamic && frame_of(u, f) <= LEAF;
 }
 
 bool can_enter_body(const struct function *f)
@@ -309,7 +308,7 @@ static void remove_check(struct unit *u, struct function *f)
 
 static bool is_checked(const struct unit *u, const struct function *f)
 {
-	return !is_leaf(u, f) && (u->policy != LOOKAHEAD || f->is_checkpoint);
+	return u->policy == LOOKAHEAD ? f->is_checkpoint : !is_leaf(u, f);
 }
 
 void rewrite_check(struct unit *u, struct function *f)

@@ -5,7 +5,8 @@
  * there.
  *
  * Small: at most 192 bytes, which the slack below every check holds; tests/as/known.c measures each. Room: at most
- * 2048, called through a thunk that looks whether there is so much. Sorted by name: strcmp's order.
+ * 2048, called through a thunk that looks whether there is so much. Lock: the same unless the mutex has a priority
+ * ceiling; these allocate. Sorted by name: strcmp's order.
  */
 #include "unit.h"
 
@@ -20,6 +21,7 @@ static const struct entry table[] = {
 #define SMALL(name) {#name, KNOWN_SMALL},
 #define MEM(name) {#name, KNOWN_MEM},
 #define ROOM(name) {#name, KNOWN_ROOM},
+#define LOCK(name) {#name, KNOWN_LOCK},
 #define SETJMP(name) {#name, KNOWN_SETJMP},
 #define UNTOUCHED(name) {#name, KNOWN_UNTOUCHED},
 #include "known.def"

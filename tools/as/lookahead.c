@@ -223,7 +223,38 @@ static void prepare(struct globals *g, struct unit *u)
 		f->frame = frame_of(u, f);
 		f->can_enter_body = can_enter_body(f);
 		add_edges(g, u, f);
-		f->is_leaf = is_leaf(u, f);
+		f->may_be_leaf = is_leaf(u, f);
+	}
+}
+
+static bool jumps_to_leaves_only(const struct function *f)
+{
+	for (const struct edge *e = f->edges; e; e = e->next) {
+		if (!e->callee->is_leaf)
+			return false;
+	}
+	return true;
+}
+
+/* True if there are more than were known. */
+static bool find_leaves(struct unit *u)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < u->function_count; i++) {
+		struct function *f = u->functions[i];
+
+		if (f->may_be_leaf && !f->is_leaf && jumps_to_leaves_only(f))
+			found = f->is_leaf = true;
+	}
+	return found;
+}
+
+static void check_entries(struct unit *u)
+{
+	for (size_t i = 0; i < u->function_count; i++) {
+		struct function *f = u->functions[i];
+
 		if (f->is_marked && !f->is_leaf) {
 			f->is_checkpoint = true;
 			f->reason = reason_of_entry(u, f);
@@ -244,11 +275,19 @@ static void search(struct unit *u, bool from_entries)
 void look_ahead(struct unit **units, size_t count)
 {
 	struct globals g = {{0}};
+	bool found;
 
 	for (size_t i = 0; i < count; i++)
 		collect_globals(&g, units[i]);
 	for (size_t i = 0; i < count; i++)
 		prepare(&g, units[i]);
+	do {
+		found = false;
+		for (size_t i = 0; i < count; i++)
+			found |= find_leaves(units[i]);
+	} while (found);
+	for (size_t i = 0; i < count; i++)
+		check_entries(units[i]);
 	for (size_t i = 0; i < count; i++)
 		search(units[i], true);
 	for (size_t i = 0; i < count; i++)

@@ -96,14 +96,16 @@ static bool section_directive(struct scanner *s, struct line *l)
 	return true;
 }
 
-static void set_alias(struct unit *u, struct view name, struct view value)
+static void set_alias(struct unit *u, struct line *l, struct view name, struct view value)
 {
 	struct symbol *s = symbol(u, name);
 	struct view target = symbol_prefix(value);
 
 	s->is_defined = true;
-	if (target.n && target.n == value.n)
+	if (target.n && target.n == value.n) {
 		s->alias_of = symbol(u, target);
+		s->alias_line = l;
+	}
 }
 
 static void type_directive(struct scanner *s, const struct line *l)
@@ -138,7 +140,7 @@ static bool *flag_of(struct symbol *s, struct view word)
 	return NULL;
 }
 
-static bool symbol_directive(struct scanner *s, const struct line *l)
+static bool symbol_directive(struct scanner *s, struct line *l)
 {
 	struct symbol none, *x;
 	bool all = !STARTS(l->word, ".comm") && !STARTS(l->word, ".lcomm");
@@ -146,7 +148,7 @@ static bool symbol_directive(struct scanner *s, const struct line *l)
 	if (IS(l->word, ".type")) {
 		type_directive(s, l);
 	} else if (IS(l->word, ".set") || IS(l->word, ".equ")) {
-		set_alias(s->u, unquoted(operand(l, 0)), operand(l, 1));
+		set_alias(s->u, l, unquoted(operand(l, 0)), operand(l, 1));
 	} else if (IS(l->word, ".weakref")) {
 		x = symbol(s->u, unquoted(operand(l, 0)));
 		x->is_weakref = x->is_defined = true;
@@ -235,7 +237,7 @@ static void function_directive(struct scanner *s, const struct line *l, int line
 	}
 }
 
-static void file_directive(struct unit *u, const struct line *l)
+static void file_directive(struct unit *u, struct line *l)
 {
 	if (IS(l->word, ".ident")) {
 		u->is_clang |= contains(l->operands, "clang");
@@ -245,7 +247,7 @@ static void file_directive(struct unit *u, const struct line *l)
 	} else if (STARTS(l->word, ".intel_syntax") && !l->from_user) {
 		u->is_intel = true;
 	} else if (l->word.n > 1 && (l->word.at[0] != '.') && l->operands.n && l->operands.at[0] == '=') {
-		set_alias(u, l->word, trim(skip(l->operands, 1)));
+		set_alias(u, l, l->word, trim(skip(l->operands, 1)));
 	}
 }
 

@@ -22,7 +22,17 @@ struct thunk {
 	bool is_room;
 };
 
+/* Calls of pointers that are not seen to be marked come here. */
+struct stub {
+	struct stub *next;
+	int64_t bound;
+	const char *name;
+};
+
 #define ROOM_BYTES 2048
+/* Where glibc keeps a mutex's kind, and the bit in it that says "with a priority ceiling". */
+#define MUTEX_KIND 16
+#define MUTEX_CEILING 0x40
 
 static bool is_in_group(const struct unit *u, const struct function *f)
 {
@@ -65,6 +75,29 @@ const char *room_name(struct unit *u, struct symbol *s)
 	return thunk_name(u, s, "weft.room.", true);
 }
 
+const char *load_bound(int64_t bound)
+{
+	if (bound == UNKNOWN)
+		return "\tmovq\t$-1, %r10\n";
+	if (!bound)
+		return "\txorl\t%r10d, %r10d\n";
+	return say("\tmovl\t$%lld, %%r10d\n", (long long)bound);
+}
+
+const char *stub_name(struct unit *u, int64_t bound)
+{
+	struct stub *stub = u->stubs;
+
+	while (stub && stub->bound != bound)
+		stub = stub->next;
+	if (!stub) {
+		stub = keep(sizeof *stub);
+		*stub = (struct stub){u->stubs, bound, say(".Lweft%u", new_label(u))};
+		u->stubs = stub;
+	}
+	return stub->name;
+}
+
 /* ---- markers ---------------------------------------------------------------------------------------------------- */
 
 static bool is_reachable_from_elsewhere(const struct symbol *s)
@@ -80,38 +113,50 @@ static bool calls_itself(const struct unit *u, const struct function *f)
 	return false;
 }
 
+struct alignment {
+	int power;
+	bool is_exact; /* its address may be a promise, so that nothing is put between the boundary and the entry */
+};
+
 /*
- * The power of two that the lines before its label align it to: at least 4. A tight recursion with one instruction
- * more is up to a fifth slower where it straddles cache lines (D1 of the lab), so that what calls itself starts at one.
+ * What the lines before its label say: 16 at least. gcc writes .p2align for speed, and .align for attributes; clang
+ * tells them not apart. A tight recursion with one instruction more is up to a fifth slower where it straddles cache
+ * lines (D1 of the lab), so that what calls itself starts at one.
  */
-static int alignment_of(const struct unit *u, const struct function *f)
+static struct alignment alignment_of(const struct unit *u, const struct function *f)
 {
-	int64_t power = calls_itself(u, f) ? 6 : 4, n;
+	struct alignment a = {calls_itself(u, f) ? 6 : 4, false};
+	int64_t n;
 
 	for (int i = f->first - 1; i >= 0 && u->lines[i].kind != CODE && u->lines[i].kind != LABEL; i--) {
 		const struct line *l = &u->lines[i];
+		bool is_promise = IS(l->word, ".align") || IS(l->word, ".balign");
 
 		if (IS(l->word, ".section") || IS(l->word, ".text"))
 			break;
-		if (IS(l->word, ".p2align") && number(operand(l, 0), &n) && n > power && n < 16)
-			power = n;
+		if ((!is_promise && !IS(l->word, ".p2align")) || !number(operand(l, 0), &n) || n < 1)
+			continue;
+		if (is_promise)
+			n = __builtin_ctzll((uint64_t)n);
+		if (n > 4 && n < 16) {
+			a.is_exact |= is_promise || u->is_clang;
+			a.power = n > a.power ? (int)n : a.power;
+		}
 	}
-	return (int)power;
+	return a;
 }
 
 /*
- * Sixteen bytes behind what is aligned: never at the start of a page, where callers do not look for a mark. A larger
- * alignment that the compiler wants stays as it is.
+ * Sixteen bytes behind what is aligned, for the callers (calls.c), and never at the start of a page. A larger alignment
+ * that was asked for stays as it is; weft__icall looks there more closely.
  */
 static void mark(struct unit *u, struct function *f)
 {
-	int power = alignment_of(u, f);
-	bool wanted = power > 4 && !calls_itself(u, f);
+	struct alignment a = alignment_of(u, f);
+	int power = a.power == 4 ? 5 : a.power;
 
-	if (power == 4)
-		power = 5;
 	change_before(&u->lines[f->first], say("\t.p2align %d\n\t.skip\t%d, 0xcc\n\t.long\t0x74666577, 0xb10b90cc\n",
-					       power, wanted ? (1 << power) - 8 : 8));
+					       power, a.is_exact ? (1 << power) - 8 : 8));
 	f->is_marked = true;
 }
 
@@ -127,7 +172,7 @@ void mark_functions(struct unit *u)
 		struct function *f = u->functions[i];
 
 		if (!f->is_marked && calls_itself(u, f))
-			change_before(&u->lines[f->first], say("\t.p2align %d\n", alignment_of(u, f)));
+			change_before(&u->lines[f->first], say("\t.p2align %d\n", alignment_of(u, f).power));
 	}
 }
 
@@ -152,6 +197,8 @@ static void print_thunk(struct unit *u, const struct thunk *t)
 	struct view name = t->symbol->name;
 
 	print_head(u, t);
+	if (t->is_room && known(name) == KNOWN_LOCK)
+		print(to, "\ttestb\t$%d, %d(%%rdi)\n\tjne\t1f\n", MUTEX_CEILING, MUTEX_KIND);
 	if (t->is_room)
 		print(to, "\tleaq\t-%d(%%rsp), %%r11\n\tcmpq\t%%fs:112, %%r11\n\tjb\t1f\n", ROOM_BYTES);
 	else
@@ -163,6 +210,14 @@ static void print_thunk(struct unit *u, const struct thunk *t)
 	print(to, "2:\tjmp\t*weft__ext@GOTPCREL(%%rip)\n\t.cfi_endproc\n");
 	if (t->name[0] != '.')
 		print(to, "\t.size\t%s, .-%s\n", t->name, t->name);
+}
+
+/* In: r10 = the function. */
+static void print_stub(struct unit *u, const struct stub *stub)
+{
+	print(&u->end, "\t.text\n\t.p2align 4\n%s:\n\t.cfi_startproc\n\tendbr64\n\tmovq\t%%r10, %%r11\n%s", stub->name,
+	      load_bound(stub->bound));
+	print(&u->end, "\tjmp\t*weft__icall@GOTPCREL(%%rip)\n\t.cfi_endproc\n");
 }
 
 static void print_entry(struct unit *u, struct symbol *s)
@@ -195,5 +250,7 @@ void finish_thunks(struct unit *u)
 	}
 	for (const struct thunk *t = u->thunks; t; t = t->next)
 		print_thunk(u, t);
+	for (const struct stub *stub = u->stubs; stub; stub = stub->next)
+		print_stub(u, stub);
 	print_renames(u);
 }

@@ -74,6 +74,7 @@ static void rewrite_unit(struct unit *u)
 		rewrite_check(u, u->functions[i]);
 		widen_alloca(u, u->functions[i]);
 	}
+	finish_resolvers(u);
 	finish_thunks(u);
 	finish_probes(u);
 }

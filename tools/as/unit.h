@@ -105,6 +105,7 @@ struct symbol {
 	struct view name;
 	struct symbol *next_in_bucket;
 	struct symbol *alias_of;
+	struct line *alias_line;   /* that says so; NULL: a second label */
 	struct function *function; /* that begins here */
 	struct function *part_of;  /* a cold part */
 	struct state *state;	   /* flow: at this label */
@@ -151,7 +152,7 @@ struct function {
 	int64_t frame;
 	int64_t path; /* longest path from here to the next checkpoints, frame included */
 	int mark;     /* of the search */
-	bool is_checkpoint, is_leaf, can_enter_body, is_body_entered, is_body_global;
+	bool is_checkpoint, may_be_leaf, is_leaf, can_enter_body, is_body_entered, is_body_global;
 	const char *reason; /* why it is one */
 	const char *body;   /* label behind the check */
 };
@@ -171,6 +172,7 @@ struct unit {
 	struct function **functions;
 	size_t function_count, function_room;
 	struct thunk *thunks;
+	struct stub *stubs;
 	enum policy policy;
 	int64_t bound;
 	unsigned labels; /* that we made */
@@ -220,7 +222,7 @@ void finish_probes(struct unit *u);
 void follow(struct unit *u, struct function *f);
 
 /* ---- known.c */
-enum known { NOT_KNOWN, KNOWN_SMALL, KNOWN_ROOM, KNOWN_SETJMP, KNOWN_MEM, KNOWN_UNTOUCHED };
+enum known { NOT_KNOWN, KNOWN_SMALL, KNOWN_ROOM, KNOWN_LOCK, KNOWN_SETJMP, KNOWN_MEM, KNOWN_UNTOUCHED };
 enum known known(struct view name);
 /* Another name for it, or NULL. */
 const char *renamed(struct view name);
@@ -232,8 +234,15 @@ void rewrite_calls(struct unit *u, struct function *f);
 /* The name to call instead of s. */
 const char *entry_name(struct unit *u, struct symbol *s);
 const char *room_name(struct unit *u, struct symbol *s);
+/* Where a pointer in r10 is called that may be anything. */
+const char *stub_name(struct unit *u, int64_t bound);
+/* The instruction that does r10 = bound. */
+const char *load_bound(int64_t bound);
 void mark_functions(struct unit *u);
 void finish_thunks(struct unit *u);
+
+/* ---- ifunc.c */
+void finish_resolvers(struct unit *u);
 
 /* ---- lookahead.c */
 void look_ahead(struct unit **units, size_t count);
