@@ -7,7 +7,7 @@ include(cmake/instrument.cmake)
 set(weft_share ${CMAKE_INSTALL_DATADIR}/weft)
 set(weft_package ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 
-install(DIRECTORY include/weft/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY include/weft/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(DIRECTORY include/compat/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/compat FILES_MATCHING PATTERN "*.h")
 install(TARGETS weft weft_shared weft_headers EXPORT weft)
 

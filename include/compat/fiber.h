@@ -69,7 +69,8 @@ WEFT__INLINE void *fiber_resume(fiber_t fiber, void *arg, fiber_result_t *status
 	*status = FIBER_ERROR;
 	if (weft__unlikely(!k || weft_state(k) != WEFT_SUSPENDED))
 		return NULL;
-	k->arg = arg; /* the entry's, read when it starts */
+	if (weft__unlikely(!k->parent)) /* not resumed yet */
+		k->arg = arg;
 	r = weft_resume(k, arg, WEFT_HANDLE_NONE);
 	if (weft__unlikely(r.effect == &weft_failed))
 		return NULL;

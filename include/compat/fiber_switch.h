@@ -96,7 +96,8 @@ WEFT__INLINE void *fiber_switch(fiber_t to, void *arg, volatile fiber_t *from)
 	if (weft__likely(to != message.from)) {
 		if (weft__unlikely(!k))
 			weft__die_no_coroutine("fiber_switch to NULL,");
-		k->arg = &message; /* its start's, read when it starts */
+		if (weft__unlikely(!k->parent)) /* it starts */
+			k->arg = &message;
 		reply = (struct fiber__message *)weft_switch(k, &message);
 	}
 	*from = reply->from;
@@ -128,7 +129,8 @@ WEFT__HELPER void *fiber__run(fiber_entry_point_t entry, void *arg)
 	do {
 		weft_coro_t *k = (weft_coro_t *)(void *)message->to;
 
-		k->arg = message;
+		if (!k->parent)
+			k->arg = message;
 		r = weft_resume_any(&k, message, WEFT_HANDLE_NONE);
 		message = (struct fiber__message *)r.payload;
 	} while (r.effect == &weft_suspended);

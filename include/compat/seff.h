@@ -56,6 +56,16 @@ WEFT__HELPER weft_attr_t seff__attr(size_t size)
 	return attr;
 }
 
+/* What it is to start over with lies in words that only coroutines with WEFT_SAVE_… flags use. */
+WEFT__INLINE void seff__made(seff_coroutine_t *k, seff_start_fun_t *fn, void *arg)
+{
+	weft_coro_t *coro = seff__core(k);
+
+	coro->fpu = (uintptr_t)fn;
+	coro->caught = arg;
+	k->state = PAUSED;
+}
+
 /** A coroutine on the heap; NULL and errno if that fails. `size` is a hint, in bytes; 0: the policy's default. */
 WEFT__HELPER seff_coroutine_t *seff_coroutine_new_sized(seff_start_fun_t *fn, void *arg, size_t size)
 {
@@ -63,7 +73,7 @@ WEFT__HELPER seff_coroutine_t *seff_coroutine_new_sized(seff_start_fun_t *fn, vo
 	seff_coroutine_t *k = seff__of(weft_create_with(fn, arg, &attr));
 
 	if (k)
-		k->state = PAUSED;
+		seff__made(k, fn, arg);
 	return k;
 }
 
@@ -88,7 +98,7 @@ WEFT__HELPER bool seff_coroutine_init_sized(seff_coroutine_t *k, seff_start_fun_
 		errno = -error;
 		return false;
 	}
-	k->state = PAUSED;
+	seff__made(k, fn, arg);
 	return true;
 }
 
@@ -110,7 +120,7 @@ WEFT__HELPER void seff_coroutine_reset(seff_coroutine_t *k)
 {
 	weft_coro_t *coro = seff__core(k);
 
-	weft_reset(coro, coro->fn, coro->arg);
+	weft_reset(coro, (seff_start_fun_t *)(uintptr_t)coro->fpu, coro->caught);
 	k->state = PAUSED;
 }
 

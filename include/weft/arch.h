@@ -12,7 +12,8 @@
  *  3. The program counter of a suspended coroutine is its landing pad. While it runs, or after it ended, the
  *     same word holds the address of a routine that reports the misuse: the state check costs one store.
  *  4. The value passed to resume, and the two words of a request, travel in registers.
- *  5. Nothing is pushed on either stack: the red zone of both sides is left alone.
+ *  5. Nothing is pushed on either stack: the red zone of the resumer is left alone. Who suspends has none, because
+ *     compilers give one only to functions without calls, and here is one, to weft__end_here.
  * To reach: a raw pair within 1.2 of the hand-written limit, resume + yield with every check within 1.8.
  *
  * What an architecture provides
@@ -21,8 +22,9 @@
  *   weft_arch_yield         suspend into `k`, continue its resumer; returns what the next resume passes
  *   weft_arch_transfer      suspend into `from`, continue `to`
  *   weft__set_limit         make a stack's limit the thread's: code compiled for linked stacks reads it there
- *   weft__self, weft__set_self   the thread's current coroutine; read anew each time, never cached by the
- *                           compiler across a switch, because a coroutine may have moved to another thread
+ *   weft__self, weft__set_self, weft__self_and_found   the thread's current coroutine; read anew each time, never
+ *                           cached by the compiler across a switch: a coroutine may have moved to another thread
+ *   WEFT_LEFT_BYTES         a suspended coroutine continued that far before its landing pad calls weft__end_here there
  *   weft__entry (assembly)  first landing pad of a coroutine: calls fn(arg), then finishes
  *   weft__leave (assembly)  finish `k` without saving, hand its resumer a request
  *   weft__in_running, weft__in_finished, weft__in_deleted   (assembly) landing pads that report misuse
@@ -87,6 +89,10 @@ WEFT_API void weft__entry_saving(void);
 WEFT_API void weft__in_running(void);
 WEFT_API void weft__in_finished(void);
 WEFT_API void weft__in_deleted(void);
+
+/* What a coroutine calls that is continued WEFT_LEFT_BYTES before its landing pad: in the frame that waits there, as
+ * any call, so that exceptions leave it. */
+WEFT_API WEFT__NORETURN WEFT__COLD void weft__end_here(void);
 
 WEFT_EXTERN_C_END
 

@@ -38,6 +38,12 @@
 #define WEFT_API __attribute__((visibility("default")))
 #define WEFT__INLINE static inline __attribute__((always_inline, unused))
 #define WEFT__HELPER static inline __attribute__((unused))
+/* Inlined where code is optimized at all. Else its variables would enlarge the caller's frame for nothing. */
+#if defined(__OPTIMIZE__)
+#define WEFT__HOT WEFT__INLINE
+#else
+#define WEFT__HOT WEFT__HELPER
+#endif
 #define WEFT__NORETURN __attribute__((noreturn))
 #define WEFT__COLD __attribute__((cold, noinline))
 #define weft__likely(x) __builtin_expect(!!(x), 1)

@@ -19,6 +19,7 @@
 #define WEFT_CORO_H
 
 #include <weft/arch.h>
+#include <weft/found.h>
 #include <weft/stack.h>
 
 WEFT_EXTERN_C_BEGIN
@@ -36,9 +37,16 @@ enum {
 				    share huge pages, which serves thousands of small stacks that are all in use */
 	WEFT_SAVE_EXCEPTIONS = 1u << 2, /**< keep the C++ exceptions being handled per coroutine: for those that suspend
 					   inside a catch block, or in a destructor during unwinding */
+	WEFT_UNWIND = 1u << 3, /**< unwind its frames, as an exception does, when it is deleted while suspended, or
+				  left: for C++, whose destructors run then. See weft/defer.h */
 	/* Not for attributes. */
 	WEFT__COPYING = 1u << 16, /* its frames are moved in and out of a region */
 	WEFT__THROUGH = 1u << 17, /* suspended from below, with such a one inside */
+	WEFT__ENDING = 1u << 18,  /* it runs what is deferred: `ending` says why */
+	WEFT__KEEPING = 1u << 19, /* it has ended, and `ending` holds its last request's payload */
+	/* Under "copy", but its region is its own: not WEFT__COPYING. And: takes no short cuts to checkpoints. */
+	WEFT__SECLUDED = 1u << 20,
+	WEFT__SLOWLY = 1u << 21,
 	WEFT__HOOKED = WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS | WEFT__COPYING,
 };
 
@@ -46,7 +54,7 @@ enum {
 typedef struct weft_attr {
 	const char *name;     /**< for messages and debuggers; borrowed: must outlive the coroutine; may be NULL */
 	weft_policy_t policy; /**< where the stack comes from */
-	unsigned flags;	      /**< WEFT_SAVE_FPU, WEFT_NO_GUARD, WEFT_SAVE_EXCEPTIONS, combined with | */
+	unsigned flags;	      /**< WEFT_SAVE_FPU, WEFT_NO_GUARD, WEFT_SAVE_EXCEPTIONS, WEFT_UNWIND, combined with | */
 	size_t stack_size;    /**< bytes reserved, guard (an eighth) and object included; a hint, rounded up to
 				 16 KiB · 2^n (8 KiB · 2^n without a guard); 0: WEFT_STACK's, else the policy's own */
 	void *user_data;      /**< anything */
@@ -77,34 +85,53 @@ struct __attribute__((aligned(16))) weft_coro {
 		};
 	};
 	weft_coro_t *leaf; /* itself; while it is suspended from below: the one that executes when it is resumed */
-	uint64_t tags;	   /* if `handled` is WEFT__HANDLES_TAGS: a set of effects that are small numbers */
-	weft_fn_t *fn;
-	void *arg;
+	__extension__ union {
+		uint64_t tags; /* if `handled` is WEFT__HANDLES_TAGS: a set of effects that are small numbers */
+		void *state;   /* if it is a handler's: what its clauses get */
+	};
+	/* Until its first resume, and from then on. */
+	__extension__ union {
+		void *arg;
+		const struct weft__view *view; /* see weft/found.h */
+	};
+	__extension__ union {
+		weft_fn_t *fn;
+		struct weft__deferred
+		    *deferred; /* what is to be called if its frames are left early; innermost first */
+	};
 	uint64_t id; /* unique in the process, never reused; 0 in an object not in use */
 	const char *name;
 
 	struct weft__slot *slot;
 	void *user_data;
 	uint32_t flags;
-	uint32_t failure; /* weft_failure_t */
+	uint8_t failure; /* weft_failure_t */
+	uint8_t marks;	 /* WEFT__SEEN, WEFT__PASSED */
+	uint16_t keeps;	 /* how often weft_keep made somebody else its owner */
 	/* WEFT_SAVE_…: the coroutine's state while it is suspended, its resumer's while it runs. */
 	uint64_t fpu;
-	void *exceptions[2];
+	void *caught;
+	uint32_t uncaught;
+	uint32_t turn;		   /* how often a general clause got it */
 	void *inner_pc, *outer_pc; /* what link.pc and link.parent_pc would be without */
 
 	/* Only code built with a sanitizer uses these. */
 	void *asan_fake;
 	const void *asan_parent_stack;
-	size_t asan_parent_size;
-	void *tsan_fiber;
+	__extension__ union {
+		size_t asan_parent_size;
+		void *tsan_fiber; /* there is one sanitizer at most */
+	};
 
-	uint64_t creator; /* id of the coroutine that made this one, 0 if made outside of any */
+	uint64_t creator;	     /* id of the coroutine that made this one, 0 if made outside of any */
+	struct weft__ending *ending; /* only if flags have WEFT__ENDING or WEFT__KEEPING */
 };
 
 WEFT__OFFSET_IS(struct weft_coro, parent, offsetof(struct weft_link, above));
 WEFT__OFFSET_IS(struct weft_coro, leaf, WEFT_CORO_LEAF);
 WEFT__OFFSET_IS(struct weft_coro, fn, WEFT_CORO_FN);
 WEFT__OFFSET_IS(struct weft_coro, arg, WEFT_CORO_ARG);
+WEFT__OFFSET_IS(struct weft_coro, id, WEFT_CORO_ID);
 WEFT__OFFSET_IS(struct weft_coro, slot, WEFT_CORO_SLOT);
 WEFT__OFFSET_IS(struct weft_coro, flags, WEFT_CORO_FLAGS);
 WEFT__OFFSET_IS(struct weft_coro, inner_pc, WEFT_CORO_INNER_PC);
@@ -112,10 +139,20 @@ WEFT__OFFSET_IS(struct weft_coro, outer_pc, WEFT_CORO_OUTER_PC);
 
 /** What a resumer handles: nothing, everything, one effect or family, or a set of them. Made by weft_handles(…). */
 typedef struct weft_handles {
-	uintptr_t word; /* 0; ~0; WEFT__HANDLES_TAGS; address of an effect; address of a list of effects, plus 1 */
+	/* 0; ~0; WEFT__HANDLES_TAGS; address of an effect; of a list of effects, plus 1; of a handler, plus 4 */
+	uintptr_t word;
 } weft_handles_t;
 
-enum { WEFT__HANDLES_TAGS = 2 }; /* for compatibility headers: see `tags` of the coroutine */
+/* Marks of a coroutine; see weft/found.h. */
+enum {
+	WEFT__SEEN = 1,
+	WEFT__PASSED = 2,
+};
+
+enum {
+	WEFT__HANDLES_TAGS = 2,	 /* for compatibility headers: see `tags` of the coroutine */
+	WEFT__HANDLES_TABLE = 4, /* a bit: the rest is the address of a weft_handler_t */
+};
 
 /** Handle nothing: what the coroutine performs goes to handlers further out. */
 #define WEFT_HANDLE_NONE (weft__handles(0))
@@ -160,20 +197,29 @@ WEFT_API weft_coro_t *weft_create_with(weft_fn_t *fn, void *arg, const weft_attr
  */
 WEFT_API int weft_init(weft_coro_t *k, weft_fn_t *fn, void *arg, const weft_attr_t *attr);
 
+/**
+ * Reserve room on a coroutine's stack, above its first frame, for what its function will work on: at most 4 KiB and a
+ * quarter of the stack. It lasts until the coroutine is deleted or reset, also beyond its end; several calls add up.
+ * @param k  made or reset, and not resumed since
+ * @return 16-aligned memory, not initialised; NULL if there is no such room: too large, started, or the stack is copied
+ */
+WEFT_API void *weft_reserve(weft_coro_t *k, size_t bytes);
+
 /** Give back what weft_init took; `k` must not be RUNNING (reported). The storage is the caller's again. */
 WEFT_API void weft_release(weft_coro_t *k);
 
 /**
- * Make a suspended or finished coroutine start over, on the stack that it has, with its attributes.
- * Its frames are forgotten, not unwound. A running one is reported. Of the coroutines that were running inside it,
- * suspended or left with it, those that it (or they) had made are deleted too, because the frames that owned them are
- * gone; others become FINISHED and stay their owner's.
+ * Make a suspended or finished coroutine start over, on the stack that it has, with its attributes. If it is
+ * suspended, what is deferred in its frames is called first, innermost first: see weft/defer.h. A running one is
+ * reported. Of the coroutines that were running inside it, suspended or left with it, those that it (or they) had made
+ * are deleted too, because the frames that owned them are gone; others become FINISHED and stay their owner's.
  */
 WEFT_API void weft_reset(weft_coro_t *k, weft_fn_t *fn, void *arg);
 
 /**
- * End a coroutine made by weft_create, whatever its state but RUNNING (reported), and keep its stack for reuse.
- * NULL is allowed. Its frames are forgotten, not unwound; coroutines that were running inside it as in weft_reset.
+ * End a coroutine made by weft_create, whatever its state but RUNNING (reported), and keep its stack for reuse. NULL
+ * is allowed. Its frames, and coroutines that were running inside it: as in weft_reset. Under "copy", with something
+ * deferred, it must be one that could be resumed here.
  */
 WEFT_API void weft_delete(weft_coro_t *k);
 
@@ -202,20 +248,73 @@ WEFT_API void weft_delete(weft_coro_t *k);
  * @param k  suspended in its own frames, under the policy "copy"; may be one that has not run yet
  * @return the clone, owned by the caller, to be given to weft_delete; or NULL with errno
  *   ENOTSUP  k has another policy; or the program is built with ThreadSanitizer
- *   EBUSY    k is running, or suspended from below (coroutines inside it would need clones, whose handles lie in the
- *            frames), or keeps C++ exceptions that are being handled
+ *   EBUSY    k is running, inside a tail clause (weft/handler.h), or suspended from below (coroutines inside it would
+ *            need clones, whose handles lie in the frames), or keeps C++ exceptions that are being handled, or is
+ *            about to end
  *   EINVAL   k is finished or deleted
  *   ENOMEM   no memory
  */
 WEFT_API weft_coro_t *weft_clone(weft_coro_t *k);
 
 /**
- * The same in place of another coroutine, whose frames are forgotten as in weft_reset: what a search reuses for one try
+ * The same in place of another coroutine, whose frames are left as in weft_reset: what a search reuses for one try
  * after the other.
  * @param c  under the policy "copy", of the same stack size, not running (reported), not k
- * @return 0, or a negative errno as above; also -EINVAL for an unsuitable c. After -ENOMEM c is at its start.
+ * @return 0, or a negative errno as above; also -EINVAL for an unsuitable c. After -ENOMEM c is finished.
  */
 WEFT_API int weft_clone_into(weft_coro_t *c, weft_coro_t *k);
+
+/*
+ * Checkpoints: one coroutine that goes back to what it was, as often as one likes. A search that goes deeper before it
+ * goes on sideways needs no clones for it:
+ *
+ *   for (r = weft_resume(k, …);; r = weft_resume(k, …))
+ *           if (weft_is(pick, r)) {           a new choice: try the first
+ *                   weft_checkpoint(k);
+ *                   weft_reply(pick, requests[depth++] = r, 0);
+ *           } else if (depth) {               success or failure: the newest choice again, another try
+ *                   weft_backtrack(k);        or, if it is the last: weft_backtrack_last, depth--
+ *                   weft_reply(pick, requests[depth - 1], …);
+ *           } else
+ *                   break;
+ *
+ * Each of them costs some nanoseconds (`./weft lab --only triples`). So that it can be that little, the first
+ * checkpoint of a coroutine that nobody shares a region with gives it the region until it is cloned, reset or deleted:
+ * it then runs and suspends as under "fixed".
+ */
+
+/**
+ * Remember what a suspended coroutine is now: its frames, and where it waits. It stays as it is.
+ * As with a clone, only the frames are remembered: what they point to, and the coroutines that it made, are not.
+ * The request that it waits in is the same each time it comes back: the payload lies where it lay.
+ * @param k  as for weft_clone; the checkpoints are forgotten when it is reset, cloned into or deleted; clones have none
+ * @return 0, or a negative errno
+ *   -ENOTSUP, -EBUSY, -EINVAL   as weft_clone
+ *   -ENOMEM                     no memory; it has the checkpoints that it had
+ */
+WEFT_API int weft_checkpoint(weft_coro_t *k);
+
+/**
+ * Make a coroutine what it was at its newest checkpoint, and keep that for the next time, or (last) forget it. The
+ * frames that it has now are forgotten, coroutines inside it included, and nothing that they deferred is called: what
+ * it is to use after coming back is better made outside of it. What it failed with is forgotten too. A reply is
+ * written as after the request: in place if no other coroutine has been resumed since then, else by weft_reply_to.
+ * @param k  suspended, also from below, or finished, in whatever way
+ * @return 0, or a negative errno
+ *   -EINVAL   it has no checkpoint, or is deleted
+ *   -EBUSY    it is running
+ *   -ENOTSUP  it has another policy
+ *   -ENOMEM   no memory, which it needs only where others share its region; it stays as it was
+ */
+WEFT_API int weft_backtrack(weft_coro_t *k);
+WEFT_API int weft_backtrack_last(weft_coro_t *k);
+
+/**
+ * Forget the newest checkpoint, and stay: what is left to try there is not wanted any more.
+ * @param k  may be running
+ * @return 0, or a negative errno as weft_backtrack
+ */
+WEFT_API int weft_cut(weft_coro_t *k);
 
 /**
  * Read from, or write to, the stack of a suspended coroutine, or of those suspended with it, wherever it is now.
@@ -297,7 +396,7 @@ WEFT__INLINE weft_failure_t weft_failure(const weft_coro_t *k)
 /**
  * Be told when the runtime ends a coroutine, to log it. The hook runs on a stack of 64 KiB before the resumer
  * sees &weft_failed; it must not suspend, and must not rely on anything the coroutine was in the middle of (a
- * lock of malloc's, say: the fault can come anywhere).
+ * lock of malloc's, say: the fault can come anywhere). Of coroutines that fail inside the hook it is not told.
  * @return the hook before; NULL if none
  */
 typedef void weft_failure_hook_t(weft_coro_t *k, weft_failure_t why);
@@ -336,6 +435,8 @@ WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_no_coroutine(const char *what)
 WEFT_API void *weft__yield_through(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__rethrow(void *exception);
 WEFT_API bool weft__is_ancestor(const weft_coro_t *k, const weft_coro_t *of);
+/* Has there ever been a coroutine whose frames are copied? Written once, atomically. */
+extern WEFT_API bool weft__copying_used;
 
 #if WEFT__SANITIZED
 WEFT_EXTERN_C_END
@@ -346,8 +447,8 @@ WEFT_EXTERN_C_BEGIN
 #define weft__transfer_hooked(from, to, value) weft_arch_transfer(&(from)->link, &(to)->link, value)
 #endif
 
-/* The effect of a request by which a coroutine ends whose exception nobody inside caught. Not an address, because
- * comparing with a constant is cheaper. */
+/* The effect of a request by which a coroutine ends whose exception nobody inside caught, or (src/coro/ends.c) on the
+ * way to another one's end. Not an address, because comparing with a constant is cheaper. */
 #define WEFT__THROWN ((const struct weft_effect *)-16)
 
 /* From here on the thread executes k's code: soon, or already. */
@@ -363,8 +464,30 @@ WEFT__INLINE void weft__again(weft_coro_t *k)
 	weft__regain_limit(k->link.limit);
 }
 
+/* `self` is to resume `k`, which it did not resume the last time. */
+WEFT__INLINE void weft__adopt(weft_coro_t *self, weft_coro_t *k)
+{
+	if (weft__unlikely(k->parent || k->marks & WEFT__PASSED)) {
+		weft__forget_found();
+		if (!k->parent && weft__only_table())
+			k->marks &= (uint8_t)~WEFT__PASSED;
+	}
+	if (weft__unlikely(!k->leaf)) /* all zero, never made: reported where it lands */
+		k->leaf = k;
+	k->parent = self;
+	self->marks |= WEFT__PASSED;
+}
+
+/* `k` is to be resumed with another set than the last time. */
+WEFT__INLINE void weft__rehandle(weft_coro_t *k, uintptr_t handled)
+{
+	if (weft__unlikely(k->marks & WEFT__SEEN))
+		weft__forget_found();
+	k->handled = handled;
+}
+
 /* Continue *k. On return *k is who suspended: another one if it switched sideways meanwhile. */
-WEFT__INLINE weft_request_t weft__resume(weft_coro_t **k, void *value, uintptr_t handled)
+WEFT__INLINE weft_request_t weft__resume_caught(weft_coro_t **k, void *value, uintptr_t handled)
 {
 	weft_coro_t *self = weft__self();
 	weft_request_t request;
@@ -374,24 +497,54 @@ WEFT__INLINE weft_request_t weft__resume(weft_coro_t **k, void *value, uintptr_t
 		self = weft__attach_thread();
 	/* These seldom change, and a compare costs less than a store: the store ports are what a switch waits for. */
 	if (weft__unlikely((*k)->parent != self))
-		(*k)->parent = self;
+		weft__adopt(self, *k);
 	if (weft__unlikely((*k)->handled != handled))
-		(*k)->handled = handled;
-	weft__become(*k); /* if it was suspended from below, whoever lands corrects that */
+		weft__rehandle(*k, handled);
+	if (weft__unlikely(weft__masked(self->view)))
+		weft__forget_found();
+	weft__become((*k)->leaf); /* who will land */
 	request = weft__resume_hooked(&link, value);
 	*k = (weft_coro_t *)link;
 	weft__again((*k)->parent);
+	return request;
+}
+
+/* The same; an exception that left the coroutine goes on here, and so does the end of one further out. */
+WEFT__INLINE weft_request_t weft__resume(weft_coro_t **k, void *value, uintptr_t handled)
+{
+	weft_request_t request = weft__resume_caught(k, value, handled);
+
 	if (weft__unlikely(request.effect == WEFT__THROWN))
 		weft__rethrow(request.payload);
 	return request;
 }
 
+/* Who will land when k, about to be suspended, is resumed. It seldom changes, and what is not stored here the resume
+ * need not wait for. */
+WEFT__INLINE void weft__suspend_by(weft_coro_t *k, weft_coro_t *self)
+{
+	if (weft__unlikely(k->leaf != self))
+		k->leaf = self;
+}
+
 /* Suspend k from `self`, which is k or below it. */
 WEFT__INLINE void *weft__yield(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload)
 {
-	if (weft__likely(k == self))
+	if (weft__likely(k == self)) {
+		weft__suspend_by(k, k);
 		return weft_arch_yield(&k->link, effect, payload);
+	}
 	return weft__yield_through(k, self, effect, payload);
+}
+
+/*
+ * The same for performs, where k is below here as often as not, and whoever found k saw that no frames need moving.
+ * `leaf` tells others who will land; here the frame knows.
+ */
+WEFT__INLINE void *weft__yield_near(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload)
+{
+	weft__suspend_by(k, self);
+	return weft_arch_yield(&k->link, effect, payload);
 }
 
 /* ---- switching -------------------------------------------------------------------------------------------- */
@@ -449,8 +602,10 @@ WEFT__INLINE void *weft_suspend(void *payload)
 
 /**
  * Finish `k`, the current coroutine or an ancestor of it: its resumer gets the request, nothing is saved, and the
- * coroutines running below `k` are finished with it (see weft_reset for who deletes them). The payload may lie on the
- * stack that is left: it stays readable until `k` is reset or deleted.
+ * coroutines running below `k` are finished with it (see weft_reset for who deletes them), after what is deferred in
+ * them has been called (weft/defer.h). The payload may lie on the stack that is left: it stays readable until `k` is
+ * reset or deleted; but if something is deferred, no more of it than the effect's struct, or 512 bytes for an effect
+ * that has none.
  */
 WEFT__INLINE WEFT__NORETURN void weft_exit(weft_coro_t *k, const struct weft_effect *effect, void *payload)
 {
@@ -472,14 +627,17 @@ WEFT__INLINE void *weft_switch(weft_coro_t *to, void *value)
 		weft__die_no_coroutine("weft_switch");
 	if (weft__unlikely(to == from))
 		return value;
-	to->parent = from->parent;
-	to->handled = from->handled;
+	if (weft__unlikely(to->parent != from->parent))
+		weft__adopt(from->parent, to);
+	if (weft__unlikely(to->handled != from->handled))
+		weft__rehandle(to, from->handled);
 	to->tags = from->tags;
 	to->link.parent_sp = from->link.parent_sp;
 	to->link.parent_pc = from->link.parent_pc;
 	to->link.parent_fp = from->link.parent_fp;
 	to->link.parent_bx = from->link.parent_bx;
-	weft__become(to);
+	weft__become(to->leaf);
+	weft__suspend_by(from, from);
 	if (weft__unlikely(from->flags & WEFT__HOOKED))
 		weft__before_switch(from, to);
 	return weft__transfer_hooked(from, to, value);

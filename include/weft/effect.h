@@ -45,8 +45,8 @@
 #pragma GCC system_header
 #endif
 
-#include <weft/coro.h>
-#include <weft/internal/pp.h>
+#include <weft/handler.h>
+#include <weft/internal/last.h>
 
 WEFT_EXTERN_C_BEGIN
 
@@ -69,7 +69,7 @@ typedef struct weft_effect {
  * Up to eight parameters. The name is a C identifier, and with external linkage among all effects of the program.
  */
 #define WEFT_EFFECT(result, name, ...)                                                                                 \
-	enum { weft__index_##name };                                                                                   \
+	enum { weft__##name##__index };                                                                                \
 	WEFT__OPERATION("weft.effect." #name, name, result, name, __VA_ARGS__)                                         \
 	WEFT__END
 
@@ -78,11 +78,12 @@ typedef struct weft_effect {
  * its handler resumed, saving nothing. Its default handler must end the program.
  */
 #define WEFT_EXCEPTION(name, ...)                                                                                      \
-	enum { weft__index_##name };                                                                                   \
+	enum { weft__##name##__index };                                                                                \
 	WEFT__FRAME(void, name, __VA_ARGS__)                                                                           \
-	typedef void weft__function_##name WEFT__PARAMETERS(__VA_ARGS__);                                              \
+	typedef void weft__##name##__function WEFT__PARAMETERS(__VA_ARGS__);                                           \
 	WEFT__DESCRIBE_OPERATION("weft.effect." #name, name, void, name, __VA_ARGS__)                                  \
 	WEFT__THROWER(name, __VA_ARGS__)                                                                               \
+	WEFT__CLAUSES(void, name, __VA_ARGS__)                                                                         \
 	WEFT__ACCESSORS(void, name)                                                                                    \
 	WEFT__END
 
@@ -121,24 +122,24 @@ WEFT__INLINE bool weft_returned(weft_request_t r)
 
 /** The arguments of a request that is this effect (else: reported), as a struct with the parameters' names. On the
  * performer's stack: valid until it is resumed or deleted. */
-#define weft_args(name, r) (weft__args_##name(r))
+#define weft_args(name, r) (weft__##name##__args(r))
 
 /**
  * Set the result of an effect for one coroutine, when others may have run since, or for a clone that was suspended in
  * the same request: weft_reply_to(k, name, r, value). 0, or a negative errno as weft_poke.
  */
-#define weft_reply_to(k, name, r, ...) (weft__reply_to_##name((k), (r), __VA_ARGS__))
+#define weft_reply_to(k, name, r, ...) (weft__##name##__reply_to((k), (r), __VA_ARGS__))
 
 /** The type of that struct: a handler that resumes before it is done with the arguments copies them. */
-#define weft_args_t(name) struct weft__##name
+#define weft_args_t(name) struct weft__##name##__frame
 
 /** Set the result of a request that is this effect (else: reported); delivered when its coroutine is resumed. */
-#define weft_reply(name, r, ...) (weft__reply_##name((r), __VA_ARGS__))
+#define weft_reply(name, r, ...) (weft__##name##__reply((r), __VA_ARGS__))
 
 /** For `switch (weft_op(family, r)) { case weft_case(get): … }`: the place of the request in its family; -1 if it is
  * not of this family. */
 #define weft_op(family_, r) ((r).effect && (r).effect->family == &weft_effect_##family_ ? (int)(r).effect->index : -1)
-#define weft_case(name) weft__index_##name
+#define weft_case(name) weft__##name##__index
 
 /** The name of the request's effect, for messages: "return" if it is none. */
 WEFT_API const char *weft_request_name(weft_request_t r);
@@ -149,7 +150,7 @@ WEFT_API const char *weft_request_name(weft_request_t r);
 #define weft_locate(name) (weft__locate(&weft_effect_##name))
 
 /** Perform at a coroutine found by weft_locate, without a search. It must still be an ancestor-or-self. */
-#define weft_perform_at(name, k, ...) (weft__at_##name((k), weft__self() __VA_OPT__(, ) __VA_ARGS__))
+#define weft_perform_at(name, k, ...) (weft__##name##__at((k), weft__self() __VA_OPT__(, ) __VA_ARGS__))
 
 /**
  * Set the default handler of an effect: a function of the same type as the one that performs it, which runs in place,
@@ -157,7 +158,7 @@ WEFT_API const char *weft_request_name(weft_request_t r);
  */
 #define weft_set_default(name, function)                                                                               \
 	do {                                                                                                           \
-		weft__function_##name *weft__function = (function);                                                    \
+		weft__##name##__function *weft__function = (function);                                                 \
 		__atomic_store_n(&weft_effect_##name.default_handler, (void (*)(void))weft__function,                  \
 				 __ATOMIC_RELEASE);                                                                    \
 	} while (0)
@@ -166,17 +167,61 @@ WEFT_API const char *weft_request_name(weft_request_t r);
 
 /* Innermost coroutine on the chain of the current one whose resumer handles the effect, or NULL. */
 WEFT_API weft_coro_t *weft__locate(const weft_effect_t *effect);
-/* The same; where there is none, NULL if the effect has a default handler, else ends the process. */
-WEFT_API weft_coro_t *weft__find(const weft_effect_t *effect);
+/*
+ * What a perform finds, valid until the next call of this: search, and remember it at that place of the table. NULL if
+ * nobody handles the effect and it has a default handler; with neither it ends the process. `label`: of which instance
+ * of its family; NULL: none. (src/effect/find.c)
+ */
+struct weft_label;
+WEFT_API const struct weft__found *weft__find(const weft_effect_t *effect, const struct weft_label *label,
+					      unsigned place);
+/* The next handler of an effect outside of that of found->k, as weft__find: `enter` and `k` become its. False if there
+ * is none but a default handler. */
+/* The same for an exception: nothing is remembered of those that it ends. NULL: there is a default handler. */
+WEFT_API weft_coro_t *weft__find_exit(const weft_effect_t *effect, unsigned place);
+WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_forward(const weft_effect_t *effect);
+WEFT_API bool weft__outside(struct weft__found *found, const weft_effect_t *effect);
+/* What a handler located before does with an effect: what weft__found says; NULL: it is to be yielded. */
+WEFT_API void (*weft__enter_of(const weft_coro_t *k, const weft_effect_t *effect))(void);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_wrong_request(weft_request_t r, const weft_effect_t *expected);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_declared_twice(const weft_effect_t *effect, size_t size);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_default_returned(const weft_effect_t *effect);
 
-WEFT__INLINE weft_coro_t *weft__handler(weft_coro_t *self, const weft_effect_t *effect, const weft_effect_t *family)
+/* The same where the next one outside is handled by the same table, as in a chain of handlers made by one function. */
+WEFT__INLINE bool weft__like_before(struct weft__found *found)
 {
-	if (weft__likely(self && self->handled == (uintptr_t)family))
-		return self;
-	return weft__find(effect);
+	weft_coro_t *k = found->k->parent;
+
+	if (k->handled != found->k->handled || !found->enter || weft__masked(k->view))
+		return false;
+	found->k = k;
+	return true;
+}
+
+/* Does the resumer of the current coroutine handle the family, by its own name, and is that seen from here? */
+WEFT__INLINE bool weft__handles_directly(const weft_coro_t *self, uintptr_t family)
+{
+	return weft__likely(self->handled == family) && weft__likely(!weft__masked(self->view));
+}
+
+/* A coroutine executes a tail clause of k's handler: it sees the handlers outside of that. */
+struct weft__mask {
+	weft_coro_t *self;
+	const struct weft__view *before;
+};
+
+WEFT__INLINE struct weft__mask weft__mask(weft_coro_t *self, const weft_coro_t *k)
+{
+	struct weft__mask mask = {self, self->view};
+
+	self->view = weft__inside(k);
+	return mask;
+}
+
+/* Also when an exception leaves the clause. */
+WEFT__INLINE void weft__unmask(struct weft__mask *mask)
+{
+	mask->self->view = mask->before;
 }
 
 WEFT__INLINE void weft__perform(weft_coro_t *handler, weft_coro_t *self, const weft_effect_t *effect, void *frame)
@@ -185,7 +230,16 @@ WEFT__INLINE void weft__perform(weft_coro_t *handler, weft_coro_t *self, const w
 	if (weft__unlikely(!weft__is_ancestor(handler, self)))
 		weft__die_not_ancestor(handler);
 #endif
-	(void)weft__yield(handler, self, effect, frame);
+	(void)weft__yield_near(handler, self, effect, frame);
+}
+
+/* The same where nobody looked what lies between. */
+WEFT__INLINE void weft__perform_far(weft_coro_t *handler, weft_coro_t *self, const weft_effect_t *effect, void *frame)
+{
+	if (weft__unlikely(__atomic_load_n(&weft__copying_used, __ATOMIC_RELAXED)) && handler != self)
+		(void)weft__yield_through(handler, self, effect, frame);
+	else
+		weft__perform(handler, self, effect, frame);
 }
 
 WEFT__INLINE void *weft__frame_of(weft_request_t r, const weft_effect_t *effect, size_t size)
@@ -230,11 +284,11 @@ WEFT_EXTERN_C_END
 	__attribute__((weak))                                                                                          \
 	weft_effect_t weft_effect_##effect = {text, signature, &weft_effect_##family_, NULL, index, size}
 #define WEFT__DESCRIBE_OPERATION(symbol, family, result, name, ...)                                                    \
-	WEFT__DESCRIBE(symbol, name, #name, #result " " #name " (" #__VA_ARGS__ ")", family, weft__index_##name,       \
-		       sizeof(struct weft__##name));
+	WEFT__DESCRIBE(symbol, name, #name, #result " " #name " (" #__VA_ARGS__ ")", family, weft__##name##__index,    \
+		       sizeof(struct weft__##name##__frame));
 
 #define WEFT__FAMILY_INDEX(family, effect) WEFT__INDEX_OF effect,
-#define WEFT__INDEX_OF(result, name, ...) weft__index_##name
+#define WEFT__INDEX_OF(result, name, ...) weft__##name##__index
 #define WEFT__FAMILY_MEMBER(family, effect) WEFT__FAMILY_MEMBER_(family, WEFT__UNWRAP effect)
 #define WEFT__FAMILY_MEMBER_(...) WEFT__FAMILY_MEMBER__(__VA_ARGS__)
 #define WEFT__FAMILY_MEMBER__(family, result, name, ...)                                                               \
@@ -242,14 +296,17 @@ WEFT_EXTERN_C_END
 
 #define WEFT__OPERATION(symbol, family, result, name, ...)                                                             \
 	WEFT__FRAME(result, name, __VA_ARGS__)                                                                         \
-	typedef result weft__function_##name WEFT__PARAMETERS(__VA_ARGS__);                                            \
+	typedef result weft__##name##__function WEFT__PARAMETERS(__VA_ARGS__);                                         \
+	typedef result weft__##name##__tail(void *state WEFT__MORE_PARAMETERS(__VA_ARGS__));                           \
 	WEFT__DESCRIBE_OPERATION(symbol, family, result, name, __VA_ARGS__)                                            \
 	WEFT__PERFORMER(family, result, name, __VA_ARGS__)                                                             \
+	WEFT__CLAUSES(result, name, __VA_ARGS__)                                                                       \
+	WEFT__GENERAL_CLAUSES(result, name, __VA_ARGS__)                                                               \
 	WEFT__ACCESSORS(result, name)
 
 /* What a request points to: arguments by name, then the result. */
 #define WEFT__FRAME(result_, name, ...)                                                                                \
-	struct weft__##name {                                                                                          \
+	struct weft__##name##__frame {                                                                                 \
 		WEFT__PAIRS(WEFT__FIELD, WEFT__NOTHING, __VA_ARGS__)                                                   \
 		WEFT__IF_VOID(result_)(char weft__none)(result_ weft__result WEFT__ZEROED);                            \
 	};
@@ -258,79 +315,199 @@ WEFT_EXTERN_C_END
 	{                                                                                                              \
 	}
 #define WEFT__FILL(result, name, ...)                                                                                  \
-	struct weft__##name frame = {WEFT__FORWARD(__VA_ARGS__) __VA_OPT__(, ) WEFT__IF_VOID(result)(0)({})};
+	struct weft__##name##__frame frame = {WEFT__FORWARD(__VA_ARGS__) __VA_OPT__(, ) WEFT__IF_VOID(result)(0)({})};
+/* The same for one that does not come back. */
+#define WEFT__FILL_LAST(result, name, ...)                                                                             \
+	weft__last<weft__##name##__frame> weft__lasting(                                                               \
+	    weft__##name##__frame{WEFT__FORWARD(__VA_ARGS__) __VA_OPT__(, ) WEFT__IF_VOID(result)(0)({})});            \
+	struct weft__##name##__frame &frame = weft__lasting.get();
 /* Values are moved, references stay what they are. */
 #define WEFT__MOVED(type, value) static_cast<decltype(value) &&>(value)
 #define WEFT__FORWARD(...) WEFT__PAIRS(WEFT__MOVED, WEFT__COMMA, __VA_ARGS__)
 #define WEFT__RESULT_OF(type) WEFT__MOVED(type, frame.weft__result)
+/* Is an argument that was given to one clause there for the next? */
+#define WEFT__CAN_FORWARD(...) true WEFT__PAIRS(WEFT__AND_TRIVIAL, WEFT__NOTHING, __VA_ARGS__)
+#define WEFT__AND_TRIVIAL(type, name) &&__is_trivially_copyable(type)
 #else
 #define WEFT__ZEROED
 #define WEFT__FILL(result, name, ...)                                                                                  \
-	struct weft__##name frame;                                                                                     \
+	struct weft__##name##__frame frame;                                                                            \
 	WEFT__PAIRS(WEFT__STORE, WEFT__NOTHING, __VA_ARGS__)                                                           \
 	WEFT__IF_VOID(result)()(__builtin_memset(&frame.weft__result, 0, sizeof(frame.weft__result));)
+#define WEFT__FILL_LAST WEFT__FILL
 #define WEFT__MOVED(type, value) value
 #define WEFT__FORWARD WEFT__NAMES
 #define WEFT__RESULT_OF(type) frame.weft__result
+#define WEFT__CAN_FORWARD(...) true
 #endif
+
+#define WEFT__AND_FORWARD(...) __VA_OPT__(, ) WEFT__FORWARD(__VA_ARGS__)
 
 #define WEFT__DEFAULT_OF(result, name, ...)                                                                            \
 	((result(*) WEFT__PARAMETERS(__VA_ARGS__))__atomic_load_n(&weft_effect_##name.default_handler,                 \
 								  __ATOMIC_ACQUIRE))
 
+/* Side by side in the table, and the same in every translation unit. */
+#define WEFT__PLACE_OF(name) ((weft__##name##__index ^ (unsigned)sizeof(#name)) % WEFT__FOUND_PLACES)
+
 /* A choice between two expansions is no call. */
 /* clang-format off */
 #define WEFT__PERFORMER(family, result, name, ...)                                                                     \
-	WEFT__HELPER result weft__at_##name(weft_coro_t *weft__k,                                                  \
-					   weft_coro_t *weft__me WEFT__MORE_PARAMETERS(__VA_ARGS__))                   \
+	/* At a coroutine whose resumer handles it. */                                                                 \
+	WEFT__HOT result weft__##name##__yield(weft_coro_t *weft__k,                                                   \
+					       weft_coro_t *weft__me WEFT__MORE_PARAMETERS(__VA_ARGS__))               \
 	{                                                                                                              \
 		WEFT__FILL(result, name, __VA_ARGS__)                                                                  \
 		weft__perform(weft__k, weft__me, &weft_effect_##name, &frame);                                         \
 		WEFT__IF_VOID(result)()(return WEFT__RESULT_OF(result);)                                               \
 	}                                                                                                              \
-	WEFT__HELPER result name WEFT__PARAMETERS(__VA_ARGS__)                                                         \
+	WEFT__HOT result weft__##name##__far(weft_coro_t *weft__k,                                                     \
+					     weft_coro_t *weft__me WEFT__MORE_PARAMETERS(__VA_ARGS__))                 \
 	{                                                                                                              \
-		weft_coro_t *weft__me = weft__self();                                                                  \
-		weft_coro_t *weft__k = weft__handler(weft__me, &weft_effect_##name, &weft_effect_##family);            \
+		WEFT__FILL(result, name, __VA_ARGS__)                                                                  \
+		weft__perform_far(weft__k, weft__me, &weft_effect_##name, &frame);                                     \
+		WEFT__IF_VOID(result)()(return WEFT__RESULT_OF(result);)                                               \
+	}                                                                                                              \
+	/* The clause that the current coroutine has just executed leaves it to a handler further out. */              \
+	__attribute__((noinline, unused))                                                                              \
+	static result weft__##name##__forward(weft__##name##__tail *weft__clause,                                      \
+					      weft_coro_t *weft__me WEFT__MORE_PARAMETERS(__VA_ARGS__))                \
+	{                                                                                                              \
+		struct weft__found weft__f = {NULL, NULL, WEFT__ANY(weft__clause), weft__owner_of(weft__me->view)};    \
                                                                                                                        \
-		if (weft__unlikely(!weft__k)) {                                                                        \
+		if (!(WEFT__CAN_FORWARD(__VA_ARGS__)))                                                                 \
+			weft__die_forward(&weft_effect_##name);                                                        \
+		while (weft__like_before(&weft__f) || weft__outside(&weft__f, &weft_effect_##name)) {                  \
+			weft__me->view = weft__inside(weft__f.k);                                                      \
+			if (!weft__f.enter) {                                                                          \
+				WEFT__IF_VOID(result)()(return) weft__##name##__far(weft__f.k, weft__me                \
+										    WEFT__AND_FORWARD(__VA_ARGS__));   \
+				WEFT__IF_VOID(result)(return;)()                                                       \
+			}                                                                                              \
+			WEFT__IF_VOID(result)()(result weft__r =)                                                      \
+			((weft__##name##__tail *)weft__f.enter)(weft__f.k->state WEFT__AND_FORWARD(__VA_ARGS__));      \
+			if (weft__likely(!weft__was_forwarded(weft__me->view))) {                                      \
+				WEFT__IF_VOID(result)(return;)(return WEFT__MOVED(result, weft__r);)                   \
+			}                                                                                              \
+		}                                                                                                      \
+		weft__me->view = weft__inside(weft__f.k);                                                              \
+		WEFT__IF_VOID(result)()(return) WEFT__DEFAULT_OF(result, name, __VA_ARGS__)                            \
+		(WEFT__FORWARD(__VA_ARGS__));                                                                          \
+	}                                                                                                              \
+	/* By a tail clause of the handler of k, in place. */                                                          \
+	WEFT__HOT result weft__##name##__enter(weft__##name##__tail *weft__clause, const weft_coro_t *weft__k,         \
+					       weft_coro_t *weft__me WEFT__MORE_PARAMETERS(__VA_ARGS__))               \
+	{                                                                                                              \
+		struct weft__mask weft__m __attribute__((cleanup(weft__unmask))) = weft__mask(weft__me, weft__k);      \
+                                                                                                                       \
+		(void)weft__m;                                                                                         \
+		WEFT__IF_VOID(result)()(result weft__r =)                                                              \
+		weft__clause(weft__k->state WEFT__AND_FORWARD(__VA_ARGS__));                                           \
+		if (weft__unlikely(weft__was_forwarded(weft__me->view))) {                                             \
+			WEFT__IF_VOID(result)()(return) weft__##name##__forward(weft__clause, weft__me                 \
+										WEFT__AND_FORWARD(__VA_ARGS__));       \
+			WEFT__IF_VOID(result)(return;)()                                                               \
+		}                                                                                                      \
+		WEFT__IF_VOID(result)()(return WEFT__MOVED(result, weft__r);)                                          \
+	}                                                                                                              \
+	/* At a handler that was located. */                                                                           \
+	WEFT__HELPER result weft__##name##__at(weft_coro_t *weft__k,                                                   \
+					   weft_coro_t *weft__me WEFT__MORE_PARAMETERS(__VA_ARGS__))                   \
+	{                                                                                                              \
+		if (weft__unlikely((weft__k->handled & 7) == WEFT__HANDLES_TABLE)) {                                   \
+			weft__##name##__tail *weft__clause =                                                           \
+				(weft__##name##__tail *)weft__enter_of(weft__k, &weft_effect_##name);                  \
+                                                                                                                       \
+			if (weft__clause) {                                                                            \
+				WEFT__IF_VOID(result)()(return) weft__##name##__enter(                                 \
+					weft__clause, weft__k, weft__me WEFT__AND_FORWARD(__VA_ARGS__));               \
+				WEFT__IF_VOID(result)(return;)()                                                       \
+			}                                                                                              \
+		}                                                                                                      \
+		WEFT__IF_VOID(result)()(return) weft__##name##__far(weft__k, weft__me WEFT__AND_FORWARD(__VA_ARGS__)); \
+	}                                                                                                              \
+	/* After a search. */                                                                                          \
+	__attribute__((noinline, unused))                                                                              \
+	static result weft__##name##__search(const weft_label_t *weft__label WEFT__MORE_PARAMETERS(__VA_ARGS__))       \
+	{                                                                                                              \
+		const struct weft__found *weft__f =                                                                    \
+			weft__find(&weft_effect_##name, weft__label, WEFT__PLACE_OF(name));                            \
+                                                                                                                       \
+		if (weft__unlikely(!weft__f)) {                                                                        \
 			WEFT__IF_VOID(result)()(return) WEFT__DEFAULT_OF(result, name, __VA_ARGS__)                    \
 			(WEFT__FORWARD(__VA_ARGS__));                                                                  \
 			WEFT__IF_VOID(result)(return;)()                                                               \
 		}                                                                                                      \
-		WEFT__IF_VOID(result)()(return) weft__at_##name(                                                       \
-			weft__k, weft__me __VA_OPT__(, ) WEFT__FORWARD(__VA_ARGS__));                                  \
+		if (weft__f->enter) {                                                                                  \
+			WEFT__IF_VOID(result)()(return) weft__##name##__enter(                                         \
+				(weft__##name##__tail *)weft__f->enter, weft__f->k,                                    \
+				weft__self() WEFT__AND_FORWARD(__VA_ARGS__));                                          \
+			WEFT__IF_VOID(result)(return;)()                                                               \
+		}                                                                                                      \
+		WEFT__IF_VOID(result)()(return) weft__##name##__far(weft__f->k, weft__self()                           \
+								 WEFT__AND_FORWARD(__VA_ARGS__));                      \
+	}                                                                                                              \
+	WEFT__HOT result name WEFT__PARAMETERS(__VA_ARGS__)                                                            \
+	{                                                                                                              \
+		struct weft__found *weft__table;                                                                       \
+		weft_coro_t *weft__me = weft__self_and_found(&weft__table);                                            \
+		const struct weft__found *weft__f = NULL;                                                              \
+                                                                                                                       \
+		if (weft__likely(weft__me)) {                                                                          \
+			if (weft__handles_directly(weft__me, (uintptr_t)&weft_effect_##family)) {                      \
+				WEFT__IF_VOID(result)()(return) weft__##name##__yield(                                 \
+					weft__me, weft__me WEFT__AND_FORWARD(__VA_ARGS__));                            \
+				WEFT__IF_VOID(result)(return;)()                                                       \
+			}                                                                                              \
+			weft__f = weft__probe(weft__table, weft__me->view, &weft_effect_##name,                        \
+					      WEFT__PLACE_OF(name));                                                   \
+		}                                                                                                      \
+		if (weft__unlikely(!weft__f)) {                                                                        \
+			WEFT__IF_VOID(result)()(return) weft__##name##__search(NULL WEFT__AND_FORWARD(__VA_ARGS__));   \
+			WEFT__IF_VOID(result)(return;)()                                                               \
+		}                                                                                                      \
+		if (weft__f->enter) {                                                                                  \
+			WEFT__IF_VOID(result)()(return) weft__##name##__enter(                                         \
+				(weft__##name##__tail *)weft__f->enter, weft__f->k,                                    \
+				weft__me WEFT__AND_FORWARD(__VA_ARGS__));                                              \
+			WEFT__IF_VOID(result)(return;)()                                                               \
+		}                                                                                                      \
+		WEFT__IF_VOID(result)()(return) weft__##name##__yield(weft__f->k, weft__me                             \
+								   WEFT__AND_FORWARD(__VA_ARGS__));                    \
 	}
 
 #define WEFT__THROWER(name, ...)                                                                                       \
-	WEFT__HELPER WEFT__NORETURN void weft__at_##name(weft_coro_t *weft__k, weft_coro_t *weft__me                   \
+	WEFT__HELPER WEFT__NORETURN void weft__##name##__at(weft_coro_t *weft__k, weft_coro_t *weft__me                \
 							       WEFT__MORE_PARAMETERS(__VA_ARGS__))                     \
 	{                                                                                                              \
-		WEFT__FILL(void, name, __VA_ARGS__)                                                                    \
+		WEFT__FILL_LAST(void, name, __VA_ARGS__)                                                               \
 		(void)weft__me;                                                                                        \
 		weft_exit(weft__k, &weft_effect_##name, &frame);                                                       \
 	}                                                                                                              \
 	WEFT__HELPER WEFT__NORETURN void name WEFT__PARAMETERS(__VA_ARGS__)                                            \
 	{                                                                                                              \
-		weft_coro_t *weft__k = weft__find(&weft_effect_##name);                                                \
+		weft_coro_t *weft__me = weft__self();                                                                  \
                                                                                                                        \
-		if (!weft__k) {                                                                                        \
+		if (!weft__me || !weft__handles_directly(weft__me, (uintptr_t)&weft_effect_##name))                    \
+			weft__me = weft__find_exit(&weft_effect_##name, WEFT__PLACE_OF(name));                         \
+		if (!weft__me) {                                                                                       \
 			WEFT__DEFAULT_OF(void, name, __VA_ARGS__)(WEFT__FORWARD(__VA_ARGS__));                         \
 			weft__die_default_returned(&weft_effect_##name);                                               \
 		}                                                                                                      \
-		weft__at_##name(weft__k, weft__k __VA_OPT__(, ) WEFT__FORWARD(__VA_ARGS__));                           \
+		weft__##name##__at(weft__me, weft__me WEFT__AND_FORWARD(__VA_ARGS__));                                 \
 	}
 
 #define WEFT__ACCESSORS(result, name)                                                                                  \
-	WEFT__HELPER struct weft__##name *weft__args_##name(weft_request_t r)                                          \
+	WEFT__HELPER struct weft__##name##__frame *weft__##name##__args(weft_request_t r)                              \
 	{                                                                                                              \
-		return (struct weft__##name *)weft__frame_of(r, &weft_effect_##name, sizeof(struct weft__##name)); \
+		return (struct weft__##name##__frame *)weft__frame_of(r, &weft_effect_##name,                          \
+								      sizeof(struct weft__##name##__frame));           \
 	}                                                                                                              \
-	WEFT__IF_VOID(result)()(WEFT__HELPER void weft__reply_##name(weft_request_t r, result weft__value) {           \
-		weft__args_##name(r)->weft__result = WEFT__MOVED(result, weft__value);                                 \
+	WEFT__IF_VOID(result)()(WEFT__HELPER void weft__##name##__reply(weft_request_t r, result weft__value) {        \
+		weft__##name##__args(r)->weft__result = WEFT__MOVED(result, weft__value);                              \
 	}                                                                                                              \
-	WEFT__HELPER int weft__reply_to_##name(weft_coro_t *weft__k, weft_request_t r, result weft__value) {           \
-		return weft_poke(weft__k, &weft__args_##name(r)->weft__result, &weft__value, sizeof weft__value);      \
+	WEFT__HELPER int weft__##name##__reply_to(weft_coro_t *weft__k, weft_request_t r, result weft__value) {        \
+		return weft_poke(weft__k, &weft__##name##__args(r)->weft__result, &weft__value, sizeof weft__value);   \
 	})
 /* clang-format on */
 

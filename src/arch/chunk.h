@@ -33,8 +33,10 @@
 /* The same for a heap frame, which starts exactly where it is. */
 #define WEFT_HEAP_SLACK 264
 
-/* A thread's small stack, where the C functions of linked stacks run. */
+/* A thread's small stack, where the C functions of linked stacks run, and the one below it for failure hooks: what
+ * these call may need the former. */
 #define WEFT_SMALL_STACK 65536
+#define WEFT_HOOK_STACK 65536
 
 #define WEFT_BLOCK_BYTES 32   /* a block's record */
 #define WEFT_BLOCK_CLASSES 64 /* sizes are multiples of 64 bytes */
@@ -43,7 +45,16 @@
 #define WEFT_MARK_LOW 0x74666577
 #define WEFT_MARK_HIGH 0xb10b90cc
 
-#ifndef __ASSEMBLER__
+#ifdef __ASSEMBLER__
+/* The stack pointer to rax of the nearest resumer above k whose stack is contiguous: a thread's own is, unless it has a
+ * small stack. Clobbers r10. */
+#define CONTIGUOUS_ABOVE(k)                                                                                            \
+	movq k, % r10;                                                                                                 \
+	10 : movq WEFT_LINK_PARENT_SP(% r10), % rax;                                                                   \
+	movq WEFT_CORO_PARENT(% r10), % r10;                                                                           \
+	cmpq $0, WEFT_LINK_LIMIT(% r10);                                                                               \
+	jne 10b
+#else
 #include <weft/arch.h>
 
 struct weft__chunk {
@@ -70,9 +81,6 @@ WEFT__STATIC_ASSERT(sizeof(struct weft__chunk) == WEFT_BLOCK_BYTES, "the record 
 /* Call fn(arg) on the chunk `top` belongs to, through the mark's check; fn may be anything. Returns its result. */
 void *weft__enter_chunk(void *(*fn)(void *), void *arg, char *top);
 
-/* Call fn(a, b) from our own code, which may be running on a linked stack: on a system stack unless it checks. */
-void *weft__call_checked(void *fn, void *a, void *b);
-
 /* ---- what assembly calls, on the thread's own small stack, with limit 0 (stack/linked.c, heap.c) ------------- */
 
 /* Make room for a frame of `need` bytes and `args` bytes of arguments at `sp`. The chunk to use: the current one,
@@ -88,8 +96,6 @@ void weft__system_give(struct weft__chunk *chunk);
 void weft__chunks_cut(struct weft_link *self, char *sp);
 /* Room for an array. NULL never: it does not return if there is no memory. */
 void *weft__array_take(struct weft_link *self, size_t bytes, char *sp);
-
-_Noreturn void weft__no_small_stack(void);
 
 /* The calling thread's: an idle system stack, or NULL; the end of the small stack; lists of free blocks by class. */
 extern __thread struct weft__chunk *weft__tls_system __attribute__((tls_model("initial-exec")));

@@ -17,5 +17,7 @@
 
 /* WEFT__COPYING */
 #define WEFT_FLAG_COPYING 0x10000
+/* WEFT__SECLUDED */
+#define WEFT_SECLUDED_BIT 20
 
 #endif

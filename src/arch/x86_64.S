@@ -10,6 +10,7 @@
  */
 #include <weft/arch/offsets.h>
 
+#include "arch/chunk.h"
 #include "arch/region.h"
 
 #if defined(__CET__) && (__CET__ & 1)
@@ -41,7 +42,13 @@
 #define DW_OP_breg7 0x77
 #define DW_OP_breg12 0x7c
 #define DW_OP_deref 0x06
+#define DW_OP_const1u 0x08
+#define DW_OP_and 0x1a
+#define DW_OP_minus 0x1c
+#define DW_OP_mul 0x1e
 #define DW_OP_plus_uconst 0x23
+#define DW_OP_shr 0x25
+#define DW_OP_lit1 0x31
 #define DWARF_RBX 3
 #define DWARF_RBP 6
 #define DWARF_RIP 16
@@ -49,10 +56,22 @@
 /* A field's offset in two bytes. */
 #define LEB128(offset) ((offset) & 127) | 128, (offset) >> 7
 #define UNWIND_TO_PARENT(pc) \
+	UNWIND_BUT_PC; \
+	.cfi_escape DW_CFA_expression, DWARF_RIP, 6, DW_OP_breg7, 0, DW_OP_deref, DW_OP_plus_uconst, LEB128(pc)
+
+/* Its pc is outer_pc, but that of a secluded one parent_pc: at coroutine + OUTER_PC - secluded * (OUTER_PC - PARENT_PC). */
+#define UNWIND_TO_OUTER \
+	UNWIND_BUT_PC; \
+	.cfi_escape DW_CFA_expression, DWARF_RIP, 22, DW_OP_breg7, 0, DW_OP_deref, \
+		DW_OP_plus_uconst, LEB128(WEFT_CORO_OUTER_PC), \
+		DW_OP_breg7, 0, DW_OP_deref, DW_OP_plus_uconst, LEB128(WEFT_CORO_FLAGS), DW_OP_deref, \
+		DW_OP_const1u, WEFT_SECLUDED_BIT, DW_OP_shr, DW_OP_lit1, DW_OP_and, \
+		DW_OP_const1u, WEFT_CORO_OUTER_PC - WEFT_LINK_PARENT_PC, DW_OP_mul, DW_OP_minus
+
+#define UNWIND_BUT_PC \
 	.cfi_signal_frame; \
 	.cfi_escape DW_CFA_def_cfa_expression, 7, DW_OP_breg7, 0, DW_OP_deref, \
 		DW_OP_plus_uconst, LEB128(WEFT_LINK_PARENT_SP), DW_OP_deref; \
-	.cfi_escape DW_CFA_expression, DWARF_RIP, 6, DW_OP_breg7, 0, DW_OP_deref, DW_OP_plus_uconst, LEB128(pc); \
 	.cfi_escape DW_CFA_expression, DWARF_RBP, 6, DW_OP_breg7, 0, DW_OP_deref, \
 		DW_OP_plus_uconst, LEB128(WEFT_LINK_PARENT_FP); \
 	.cfi_escape DW_CFA_expression, DWARF_RBX, 6, DW_OP_breg7, 0, DW_OP_deref, \
@@ -71,17 +90,22 @@
  * Calls fn(arg); its result becomes the request {NULL, result}. The jump at the end keeps weft__leave, which has no caller to
  * describe, out of this frame's description.
  */
-#define ENTRY(name, pc) \
+#define ENTRY(name, unwind) \
 FUNCTION(name); \
 	.cfi_personality 0x9b, .Lpersonality; \
 	UNWIND_BY(DW_OP_breg5, WEFT_LINK_PARENT_PC); \
 	PAD; \
 	subq	$16, %rsp; \
 	movq	%rdi, (%rsp); \
-	UNWIND_TO_PARENT(pc); \
+	unwind; \
 	leaq	WEFT_LINK_PARENT_FP(%rdi), %rbp; /* with parent_pc a frame record: for profilers that follow rbp */ \
 	movq	WEFT_CORO_FN(%rdi), %r11; \
-	movq	WEFT_CORO_ARG(%rdi), %rdi; \
+	movq	WEFT_CORO_ID(%rdi), %rax; \
+	movq	WEFT_CORO_ARG(%rdi), %rdx; \
+	shlq	$WEFT_VIEW_SHIFT, %rax; \
+	movq	$0, WEFT_CORO_DEFERRED(%rdi); \
+	movq	%rax, WEFT_CORO_VIEW(%rdi); \
+	movq	%rdx, %rdi; \
 	cmpq	$0, %fs:0x70; /* a linked stack? Then fn may be code that does not check */ \
 	jne	2f; \
 	call	*%r11; \
@@ -89,6 +113,7 @@ FUNCTION(name); \
 	movq	(%rsp), %rdi; \
 	movq	%rax, %rdx; \
 	xorl	%esi, %esi; \
+	movq	%rdi, WEFT_CORO_LEAF(%rdi); \
 	jmp	weft__leave; \
 2: ; \
 	xorl	%r10d, %r10d; \
@@ -104,9 +129,9 @@ name##_catch: /* weft__exception_left sends an exception here, in rax, all frame
 END(name)
 
 	.hidden weft__exception_left, weft__thrown
-ENTRY(weft__entry, WEFT_LINK_PARENT_PC)
-/* For coroutines that keep more state (below): the caller's pc is outer_pc. */
-ENTRY(weft__entry_saving, WEFT_CORO_OUTER_PC)
+ENTRY(weft__entry, UNWIND_TO_PARENT(WEFT_LINK_PARENT_PC))
+/* For coroutines that keep more state or are copied (below). */
+ENTRY(weft__entry_saving, UNWIND_TO_OUTER)
 
 /*
  * Finish a coroutine and hand its resumer a request, saving nothing.
@@ -157,13 +182,23 @@ MISUSE(weft__in_deleted, 3)
  *
  * In: as any landing pad.
  */
-/* The thread's small stack, because a linked one may have no room; where there is none, below the red zone. Clobbers rax. */
-#define ROOMY_STACK \
+/*
+ * A stack with room for C, because a linked one may have none: the thread's small stack, or if there was no memory for one the
+ * nearest contiguous one above k. Clobbers rax, r10.
+ */
+#define ROOMY_STACK(k) \
 	movq	weft__tls_growth@gottpoff(%rip), %rax; \
 	movq	%fs:(%rax), %rax; \
-	leaq	-128(%rsp), %rsp; \
 	testq	%rax, %rax; \
-	cmovneq	%rax, %rsp; \
+	jnz	11f; \
+	CONTIGUOUS_ABOVE(k); \
+11:	ON_STACK_OF_RAX
+
+#define ON_STACK_OF_RAX \
+	movq	%rax, %rsp; \
+	testq	%rax, %rax; \
+	js	13f; /* never; it lets Memcheck see the stack pointer change before the push */ \
+13:	leaq	-128(%rsp), %rsp; \
 	andq	$-16, %rsp
 
 	.hidden weft__tls_growth
@@ -178,7 +213,7 @@ FUNCTION(weft__land_saving)
 	UNWIND_BY(DW_OP_breg12, WEFT_CORO_OUTER_PC)
 	movq	%rsi, %r13
 	movq	%rsp, %rbx
-	ROOMY_STACK
+	ROOMY_STACK(%r12)
 	call	weft__enter_saving
 	movq	%rbx, %rsp
 	movq	%r13, %rsi
@@ -197,7 +232,7 @@ FUNCTION(weft__return_saving)
 	movq	%rax, %r13
 	movq	%rdx, %r14
 	movq	%rsp, %rbx
-	ROOMY_STACK
+	ROOMY_STACK(%r12)
 	call	weft__leave_saving
 	movq	%rbx, %rsp
 	movq	%r14, %rdx
@@ -209,23 +244,19 @@ END(weft__return_saving)
 /*
  * Coroutines whose frames are moved in and out of a region (coro/copying.c). As above, but the C functions run on the
  * thread's landing: the coroutine's saved stack pointer is of no use, and what lies below the resumer's is another
- * policy's affair. A thread that has no landing yet uses its resumer's stack.
+ * policy's affair. A thread that has no landing yet does with its small stack.
  */
 #define ON_LANDING(k) \
 	movq	weft__tls_landing@gottpoff(%rip), %rax; \
 	movq	%fs:(%rax), %rax; \
 	testq	%rax, %rax; \
-	cmovzq	WEFT_LINK_PARENT_SP(k), %rax; \
-	movq	%rax, %rsp; \
-	testq	%rax, %rax; \
-	js	9f; /* never; it lets Memcheck see the stack pointer change before the push */ \
-9:	leaq	-128(%rsp), %rsp; \
-	andq	$-16, %rsp
+	jnz	12f; \
+	ROOMY_STACK(k); \
+	jmp	14f; \
+12:	ON_STACK_OF_RAX; \
+14:
 
-/*
- * In: as any landing pad. What needs no C: its frames are still in the region, which is this thread's, and it has no
- * image, no one inside, and no more state to keep. See weft__region_hold about the second look at the thread.
- */
+/* In: as any landing pad. */
 	.hidden weft__tls_landing, weft__tls_thread
 	.hidden weft__land_copying, weft__return_copying
 	.hidden weft__enter_copying, weft__fail_copying
@@ -235,32 +266,7 @@ FUNCTION(weft__land_copying)
 	movq	WEFT_LINK_PARENT_PC(%rdi), %rax
 	movq	%rax, WEFT_CORO_OUTER_PC(%rdi) /* before it is replaced */
 	UNWIND_BY(DW_OP_breg5, WEFT_CORO_OUTER_PC)
-	movq	weft__tls_thread@gottpoff(%rip), %rdx
-	movq	%fs:(%rdx), %rdx
-	movq	WEFT_CORO_SLOT(%rdi), %rax
-	movq	WEFT_COPIED_REGION(%rax), %rcx
-	cmpl	$WEFT_FLAG_COPYING, WEFT_CORO_FLAGS(%rdi)
-	jne	2f
-	cmpq	%rdi, WEFT_CORO_LEAF(%rdi)
-	jne	2f
-	testq	%rcx, %rcx
-	jz	2f
-	cmpq	%rax, WEFT_REGION_OCCUPANT(%rcx)
-	jne	2f
-	cmpq	%rdx, WEFT_REGION_THREAD(%rcx)
-	jne	2f
-	cmpq	$0, WEFT_COPIED_IMAGE(%rax)
-	jne	2f
-	movb	$WEFT_REGION_RUNNING, WEFT_REGION_BUSY(%rcx)
-	cmpq	%rdx, WEFT_REGION_THREAD(%rcx)
-	jne	1f
-	leaq	weft__return_copying(%rip), %rdx
-	movq	%rdx, WEFT_LINK_PARENT_PC(%rdi)
-	movq	WEFT_COPIED_SP(%rax), %rsp
-	movq	$0, WEFT_COPIED_SP(%rax)
-	jmp	*WEFT_CORO_INNER_PC(%rdi)
-1:	movb	$WEFT_REGION_IDLE, WEFT_REGION_BUSY(%rcx)
-2:	movq	%rdi, %r12
+	movq	%rdi, %r12
 	UNWIND_BY(DW_OP_breg12, WEFT_CORO_OUTER_PC)
 	movq	%rsi, %r13
 	ON_LANDING(%rdi)
@@ -271,48 +277,20 @@ FUNCTION(weft__land_copying)
 	movq	WEFT_LINK_SP(%rdi), %rsp /* which was of no use before */
 	movq	%r13, %rsi
 	jmp	*WEFT_CORO_INNER_PC(%rdi)
-3:	movq	WEFT_LINK_PARENT_SP(%rdi), %rsp
-	movq	WEFT_LINK_PARENT_FP(%rdi), %rbp
-	ROOMY_STACK
+3:	movq	WEFT_LINK_PARENT_FP(%rdi), %rbp
+	ROOMY_STACK(%rdi)
 	call	weft__fail_copying
 	ud2
 END(weft__land_copying)
 
-/* In: as any exit. What needs no C: it is suspended in its own frames, and nobody waits for the region. */
+/* In: as any exit. */
 	.hidden weft__leave_copying, weft__region_wake
 FUNCTION(weft__return_copying)
 	UNWIND_BY(DW_OP_breg5, WEFT_CORO_OUTER_PC)
 	PAD
-	movq	weft__tls_landing@gottpoff(%rip), %r8
-	movq	%fs:(%r8), %r8
-	movq	weft__in_finished@GOTPCREL(%rip), %r9
-	movq	WEFT_LINK_PC(%rdi), %rcx
-	cmpl	$WEFT_FLAG_COPYING, WEFT_CORO_FLAGS(%rdi)
-	jne	1f
-	cmpq	%rdi, WEFT_CORO_LEAF(%rdi)
-	jne	1f
-	cmpq	%r9, %rcx
-	je	1f
-	testq	%r8, %r8
-	jz	1f
-	movq	%rcx, WEFT_CORO_INNER_PC(%rdi)
-	leaq	weft__land_copying(%rip), %rcx
-	movq	%rcx, WEFT_LINK_PC(%rdi)
-	movq	WEFT_LINK_SP(%rdi), %r10
-	movq	%r8, WEFT_LINK_SP(%rdi)
-	movq	WEFT_CORO_SLOT(%rdi), %r9
-	movq	%r10, WEFT_COPIED_SP(%r9)
-	movq	WEFT_COPIED_REGION(%r9), %r9
-	movq	weft__tls_thread@gottpoff(%rip), %r10
-	movq	%fs:(%r10), %r10
-	movb	$WEFT_REGION_IDLE, WEFT_REGION_BUSY(%r9)
-	cmpq	%r10, WEFT_REGION_THREAD(%r9)
-	jne	2f
-	jmp	*WEFT_CORO_OUTER_PC(%rdi)
-1:	leaq	weft__leave_copying(%rip), %rcx
-	jmp	3f
-2:	leaq	weft__region_wake(%rip), %rcx
-3:	movq	%rdi, %r12
+	leaq	weft__leave_copying(%rip), %rcx
+.Lreturn_calling: /* rcx */
+	movq	%rdi, %r12
 	UNWIND_BY(DW_OP_breg12, WEFT_CORO_OUTER_PC)
 	movq	%rax, %r13
 	movq	%rdx, %r14
@@ -325,6 +303,71 @@ FUNCTION(weft__return_copying)
 	movq	%r12, %rdi
 	jmp	*WEFT_CORO_OUTER_PC(%rdi)
 END(weft__return_copying)
+
+/*
+ * Both again, where no C is needed as a rule: the landing pad of one that suspended itself in its own frames, with no
+ * more state to keep, and the return after that. It needs some if its frames have left the region, which another thread
+ * has perhaps, or are an image's too. See weft__region_hold about the second look at the thread.
+ */
+	.hidden weft__land_parked, weft__return_parked
+FUNCTION(weft__land_parked)
+	UNWIND_BY(DW_OP_breg5, WEFT_LINK_PARENT_PC)
+	PAD
+	movq	WEFT_CORO_SLOT(%rdi), %rax
+	movq	weft__tls_thread@gottpoff(%rip), %rdx
+	movq	WEFT_COPIED_REGION(%rax), %rcx
+	movq	%fs:(%rdx), %rdx
+	cmpq	%rax, WEFT_REGION_OCCUPANT(%rcx)
+	jne	weft__land_copying
+	cmpq	%rdx, WEFT_REGION_THREAD(%rcx)
+	jne	weft__land_copying
+	cmpq	$0, WEFT_COPIED_IMAGE(%rax)
+	jne	weft__land_copying
+	movb	$WEFT_REGION_RUNNING, WEFT_REGION_BUSY(%rcx)
+	cmpq	%rdx, WEFT_REGION_THREAD(%rcx)
+	jne	1f
+	movq	WEFT_LINK_PARENT_PC(%rdi), %r8
+	leaq	weft__return_parked(%rip), %rdx
+	movq	%r8, WEFT_CORO_OUTER_PC(%rdi)
+	UNWIND_BY(DW_OP_breg5, WEFT_CORO_OUTER_PC)
+	movq	%rdx, WEFT_LINK_PARENT_PC(%rdi)
+	movq	WEFT_COPIED_SP(%rax), %rsp
+	movq	$0, WEFT_COPIED_SP(%rax)
+	jmp	*WEFT_CORO_INNER_PC(%rdi)
+1:	UNWIND_BY(DW_OP_breg5, WEFT_LINK_PARENT_PC)
+	movb	$WEFT_REGION_IDLE, WEFT_REGION_BUSY(%rcx)
+	jmp	weft__land_copying
+END(weft__land_parked)
+
+FUNCTION(weft__return_parked)
+	UNWIND_BY(DW_OP_breg5, WEFT_CORO_OUTER_PC)
+	PAD
+	movq	WEFT_LINK_PC(%rdi), %rcx
+	cmpq	%rdi, WEFT_CORO_LEAF(%rdi)
+	jne	weft__return_copying
+	cmpq	weft__in_finished@GOTPCREL(%rip), %rcx
+	je	weft__return_copying
+	movq	weft__tls_landing@gottpoff(%rip), %r8
+	movq	%fs:(%r8), %r8
+	testq	%r8, %r8
+	jz	weft__return_copying
+	movq	WEFT_CORO_SLOT(%rdi), %r9
+	movq	WEFT_LINK_SP(%rdi), %r10
+	movq	%rcx, WEFT_CORO_INNER_PC(%rdi)
+	leaq	weft__land_parked(%rip), %rcx
+	movq	%rcx, WEFT_LINK_PC(%rdi)
+	movq	%r8, WEFT_LINK_SP(%rdi)
+	movq	%r10, WEFT_COPIED_SP(%r9)
+	movq	weft__tls_thread@gottpoff(%rip), %r10
+	movq	WEFT_COPIED_REGION(%r9), %r9
+	movq	%fs:(%r10), %r10
+	movb	$WEFT_REGION_IDLE, WEFT_REGION_BUSY(%r9)
+	cmpq	%r10, WEFT_REGION_THREAD(%r9)
+	jne	1f
+	jmp	*WEFT_CORO_OUTER_PC(%rdi)
+1:	leaq	weft__region_wake(%rip), %rcx
+	jmp	.Lreturn_calling
+END(weft__return_parked)
 
 /*
  * First landing pad of a switch sideways whose sender, in rax, needs more than the plain landing pad that the switch

@@ -80,112 +80,11 @@
  * of the vector and x87 registers included: they may hold arguments or results, and what C code calls may use them.
  * In a routine with a frame in rbp.
  */
-	.hidden weft__on_small_stack
-	.type weft__on_small_stack, @function
 #define ON_SMALL_STACK(function) \
 	leaq	function(%rip), %r10; \
-	call	weft__on_small_stack
+	call	.Lon_small_stack
 
-	.hidden weft__xsave_bytes, weft__tls_growth, weft__tls_system, weft__tls_blocks, weft__no_small_stack, weft__owner_spent
-	.text
-	.p2align 4
-weft__on_small_stack:
-	.cfi_startproc
-	pushq	%rbp
-	.cfi_def_cfa_offset 16
-	.cfi_offset %rbp, -16
-	movq	%rsp, %rbp
-	.cfi_def_cfa_register %rbp
-	pushq	%rax
-	pushq	%rcx
-	pushq	%rdx
-	pushq	%rsi
-	pushq	%rdi
-	pushq	%r8
-	pushq	%r9
-	pushq	%r11
-	pushq	LIMIT
-	movq	weft__tls_growth@gottpoff(%rip), %rax
-	movq	%fs:(%rax), %rax
-	testq	%rax, %rax
-	jz	.Lno_small_stack
-	movq	%rax, %r11
-	subq	%rbp, %r11
-	cmpq	$WEFT_SMALL_STACK, %r11
-	jae	1f
-	movq	%rsp, %rax /* a signal handler that interrupted what runs there */
-1:	movq	$0, LIMIT /* for signal handlers: there is room here */
-	movq	%rax, %rsp
-	subq	weft__xsave_bytes(%rip), %rsp
-	andq	$-64, %rsp
-	/* The header of the area must be zero. */
-	xorl	%eax, %eax
-	movq	%rax, 512(%rsp)
-	movq	%rax, 520(%rsp)
-	movq	%rax, 528(%rsp)
-	movq	%rax, 536(%rsp)
-	movq	%rax, 544(%rsp)
-	movq	%rax, 552(%rsp)
-	movq	%rax, 560(%rsp)
-	movq	%rax, 568(%rsp)
-	movq	%rdx, %r11
-	movl	$0xe7, %eax /* x87, SSE, AVX, AVX-512 */
-	xorl	%edx, %edx
-	cmpb	$0, weft__has_xsave(%rip)
-	je	1f
-	xsave64	(%rsp)
-	jmp	2f
-1:	fxsave64 (%rsp)
-2:	movq	%r11, %rdx
-	pushq	%rsp /* once for its value, once for the alignment */
-	pushq	(%rsp)
-	call	*%r10
-	popq	%rsp
-	movq	%rax, %r10
-	movl	$0xe7, %eax
-	xorl	%edx, %edx
-	cmpb	$0, weft__has_xsave(%rip)
-	je	1f
-	xrstor64 (%rsp)
-	jmp	2f
-1:	fxrstor64 (%rsp)
-2:	leaq	-72(%rbp), %rsp
-	popq	LIMIT
-	popq	%r11
-	popq	%r9
-	popq	%r8
-	popq	%rdi
-	popq	%rsi
-	popq	%rdx
-	popq	%rcx
-	popq	%rax
-	popq	%rbp
-	.cfi_remember_state
-	.cfi_def_cfa %rsp, 8
-	.cfi_restore %rbp
-	ret
-	.cfi_restore_state
-.Lno_small_stack: /* a thread for which there was no memory at all: its coroutine fails, in the resumer's frame */
-	SELF(%rdi)
-	movq	WEFT_CORO_PARENT(%rdi), %rax
-	testq	%rax, %rax
-	jz	1f
-	cmpq	$0, WEFT_LINK_LIMIT(%rax)
-	jne	1f
-	movq	WEFT_LINK_PARENT_SP(%rdi), %rsp
-	leaq	-128(%rsp), %rsp
-	andq	$-16, %rsp
-	xorl	%esi, %esi
-	call	weft__owner_spent
-1:	leaq	weft__emergency_stack_end(%rip), %rsp
-	call	weft__no_small_stack
-	ud2
-	.cfi_endproc
-	.size weft__on_small_stack, . - weft__on_small_stack
-
-	.local	weft__emergency_stack
-	.comm	weft__emergency_stack, 8192, 64
-	.set	weft__emergency_stack_end, weft__emergency_stack + 8192
+	.hidden weft__xsave_bytes, weft__tls_growth, weft__tls_system, weft__tls_blocks, weft__owner_spent
 
 /*
  * __morestack: called by a prologue whose frame does not fit.
@@ -407,41 +306,102 @@ FUNCTION(__morestack)
 	call	*_Unwind_Resume@GOTPCREL(%rip)
 .Lresume_end:
 	ud2
-END(__morestack)
-
-	.section .gcc_except_table, "a", @progbits
-	.p2align 2
-.Llsda_morestack:
-	.byte 0xff /* landing pads from the function's start */
-	.byte 0xff /* no types */
-	.byte 0x01 /* call sites: uleb128 */
-	.uleb128 2f - 1f
-1:	.uleb128 .Lchunk_begin - __morestack
-	.uleb128 .Lchunk_end - .Lchunk_begin
-	.uleb128 .Lpass_chunk - __morestack
-	.uleb128 0
-	.uleb128 .Lelsewhere_begin - __morestack
-	.uleb128 .Lelsewhere_end - .Lelsewhere_begin
-	.uleb128 0
-	.uleb128 0
-	.uleb128 .Lblock_begin - __morestack
-	.uleb128 .Lblock_end - .Lblock_begin
-	.uleb128 .Lpass_block - __morestack
-	.uleb128 0
-	.uleb128 .Lresume_begin - __morestack
-	.uleb128 .Lresume_end - .Lresume_begin
-	.uleb128 0
-	.uleb128 0
-2:
-	.text
+	.cfi_endproc
 
 /*
- * weft__ext: jumped to by instrumented code in place of a function that does not check.
- *   In: r11 = the function, r10 = bytes of arguments on the stack at most (negative: unknown)
- * On a contiguous stack it is that function. On a linked one the function runs on a system stack, which this thread keeps
- * at hand, and which is a chunk of the running stack meanwhile, without a limit: what the function calls may run on it,
- * resume, suspend and be continued by another thread.
+ * What follows is part of __morestack for debuggers: they believe in a caller whose frame is further in, as that of one chunk may
+ * be for the next, where the name is this one.
  */
+
+/* ON_SMALL_STACK */
+	.p2align 4
+.Lon_small_stack:
+	.cfi_startproc
+	pushq	%rbp
+	.cfi_def_cfa_offset 16
+	.cfi_offset %rbp, -16
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	pushq	%rax
+	pushq	%rcx
+	pushq	%rdx
+	pushq	%rsi
+	pushq	%rdi
+	pushq	%r8
+	pushq	%r9
+	pushq	%r11
+	pushq	LIMIT
+	movq	weft__tls_growth@gottpoff(%rip), %rax
+	movq	%fs:(%rax), %rax
+	testq	%rax, %rax
+	jz	.Lno_small_stack
+	movq	%rax, %r11
+	subq	%rbp, %r11
+	cmpq	$WEFT_SMALL_STACK, %r11
+	jae	1f
+	movq	%rsp, %rax /* a signal handler that interrupted what runs there */
+1:	movq	$0, LIMIT /* for signal handlers: there is room here */
+	movq	%rax, %rsp
+	subq	weft__xsave_bytes(%rip), %rsp
+	andq	$-64, %rsp
+	/* The header of the area must be zero. */
+	xorl	%eax, %eax
+	movq	%rax, 512(%rsp)
+	movq	%rax, 520(%rsp)
+	movq	%rax, 528(%rsp)
+	movq	%rax, 536(%rsp)
+	movq	%rax, 544(%rsp)
+	movq	%rax, 552(%rsp)
+	movq	%rax, 560(%rsp)
+	movq	%rax, 568(%rsp)
+	movq	%rdx, %r11
+	movl	$0xe7, %eax /* x87, SSE, AVX, AVX-512 */
+	xorl	%edx, %edx
+	cmpb	$0, weft__has_xsave(%rip)
+	je	1f
+	xsave64	(%rsp)
+	jmp	2f
+1:	fxsave64 (%rsp)
+2:	movq	%r11, %rdx
+	pushq	%rsp /* once for its value, once for the alignment */
+	pushq	(%rsp)
+	call	*%r10
+	popq	%rsp
+	movq	%rax, %r10
+	movl	$0xe7, %eax
+	xorl	%edx, %edx
+	cmpb	$0, weft__has_xsave(%rip)
+	je	1f
+	xrstor64 (%rsp)
+	jmp	2f
+1:	fxrstor64 (%rsp)
+2:	leaq	-72(%rbp), %rsp
+	popq	LIMIT
+	popq	%r11
+	popq	%r9
+	popq	%r8
+	popq	%rdi
+	popq	%rsi
+	popq	%rdx
+	popq	%rcx
+	popq	%rax
+	popq	%rbp
+	.cfi_remember_state
+	.cfi_def_cfa %rsp, 8
+	.cfi_restore %rbp
+	ret
+	.cfi_restore_state
+.Lno_small_stack: /* a thread for which there was no memory at all: its coroutine fails */
+	SELF(%rdi)
+	CONTIGUOUS_ABOVE(%rdi)
+	leaq	-128(%rax), %rsp
+	andq	$-16, %rsp
+	xorl	%esi, %esi
+	call	weft__owner_spent
+	ud2
+	.cfi_endproc
+
+/* weft__ext, where the stack is a linked one. */
 #define LEAVE_SYSTEM /* rcx, r10, r11; the stack is in r10 */ \
 	SELF(%rcx); \
 	movq	WEFT_LINK_CHUNK(%rcx), %r10; \
@@ -452,16 +412,8 @@ END(__morestack)
 	movq	%r11, LIMIT; \
 	movq	weft__tls_system@gottpoff(%rip), %rcx
 
-FUNCTION(weft__ext)
-	cmpq	$0, LIMIT
-	jne	weft__on_system
-	jmp	*%r11
-END(weft__ext)
-
-	.local	weft__on_system
-	.type	weft__on_system, @function
 	.p2align 4
-weft__on_system:
+.Lon_system:
 	.cfi_startproc
 	.cfi_personality 0x9b, DW.ref.__gcc_personality_v0
 	.cfi_lsda 0x1b, .Llsda_on_system
@@ -573,7 +525,66 @@ weft__on_system:
 .Lsystem_resume_end:
 	ud2
 	.cfi_endproc
-	.size weft__on_system, . - weft__on_system
+
+/* weft__enter_chunk */
+	.p2align 4
+.Lenter_chunk:
+	.cfi_startproc
+	pushq	%rbp
+	.cfi_def_cfa_offset 16
+	.cfi_offset %rbp, -16
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	movq	%rdi, %r11
+	movq	%rsi, %rdi
+	movq	%rdx, %rsp
+	xorl	%r10d, %r10d
+	call	weft__icall
+	leave
+	.cfi_def_cfa %rsp, 8
+	.cfi_restore %rbp
+	ret
+	.cfi_endproc
+	.size	__morestack, . - __morestack
+
+	.section .gcc_except_table, "a", @progbits
+	.p2align 2
+.Llsda_morestack:
+	.byte 0xff /* landing pads from the function's start */
+	.byte 0xff /* no types */
+	.byte 0x01 /* call sites: uleb128 */
+	.uleb128 2f - 1f
+1:	.uleb128 .Lchunk_begin - __morestack
+	.uleb128 .Lchunk_end - .Lchunk_begin
+	.uleb128 .Lpass_chunk - __morestack
+	.uleb128 0
+	.uleb128 .Lelsewhere_begin - __morestack
+	.uleb128 .Lelsewhere_end - .Lelsewhere_begin
+	.uleb128 0
+	.uleb128 0
+	.uleb128 .Lblock_begin - __morestack
+	.uleb128 .Lblock_end - .Lblock_begin
+	.uleb128 .Lpass_block - __morestack
+	.uleb128 0
+	.uleb128 .Lresume_begin - __morestack
+	.uleb128 .Lresume_end - .Lresume_begin
+	.uleb128 0
+	.uleb128 0
+2:
+	.text
+
+/*
+ * weft__ext: jumped to by instrumented code in place of a function that does not check.
+ *   In: r11 = the function, r10 = bytes of arguments on the stack at most (negative: unknown)
+ * On a contiguous stack it is that function. On a linked one the function runs on a system stack, which this thread keeps
+ * at hand, and which is a chunk of the running stack meanwhile, without a limit: what the function calls may run on it,
+ * resume, suspend and be continued by another thread.
+ */
+FUNCTION(weft__ext)
+	cmpq	$0, LIMIT
+	jne	.Lon_system
+	jmp	*%r11
+END(weft__ext)
 
 	.section .gcc_except_table, "a", @progbits
 	.p2align 2
@@ -582,11 +593,11 @@ weft__on_system:
 	.byte 0xff
 	.byte 0x01
 	.uleb128 2f - 1f
-1:	.uleb128 .Lsystem_begin - weft__on_system
+1:	.uleb128 .Lsystem_begin - .Lon_system
 	.uleb128 .Lsystem_end - .Lsystem_begin
-	.uleb128 .Lsystem_pass - weft__on_system
+	.uleb128 .Lsystem_pass - .Lon_system
 	.uleb128 0
-	.uleb128 .Lsystem_resume_begin - weft__on_system
+	.uleb128 .Lsystem_resume_begin - .Lon_system
 	.uleb128 .Lsystem_resume_end - .Lsystem_resume_begin
 	.uleb128 0
 	.uleb128 0
@@ -599,20 +610,21 @@ FUNCTION(weft__icall)
 	cmpq	$0, LIMIT
 	je	1f
 	testl	$0xff8, %r11d
-	jz	weft__on_system
+	jz	.Lon_system
 	cmpl	$WEFT_MARK_LOW, -8(%r11)
-	jne	weft__on_system
+	jne	.Lon_system
 	cmpl	$WEFT_MARK_HIGH, -4(%r11)
-	jne	weft__on_system
+	jne	.Lon_system
 1:	jmp	*%r11
 END(weft__icall)
 
 /*
  * weft__system_entry: what weft_on_system_stack calls: its static chain, r10, points to {function, bytes of arguments}.
  * Code that is on a system stack already, or on the thread's own, stays there. Marked, so that instrumented code calls it
- * as it is, and not at the start of a page, where a mark would not be looked for.
+ * as it is, and so placed that it sees the mark without further ado (tools/as/calls.c): else r10 would be lost.
  */
-	.p2align 4
+	.p2align 5
+	.skip	8, 0xcc
 	.long	WEFT_MARK_LOW, WEFT_MARK_HIGH
 	.type	weft__system_entry, @function
 weft__system_entry:
@@ -638,7 +650,7 @@ weft__system_entry:
 	.cfi_adjust_cfa_offset 8
 2:	popq	%rax
 	.cfi_adjust_cfa_offset -8
-	jmp	weft__on_system
+	jmp	.Lon_system
 END(weft__system_entry)
 	.section .data.rel.ro, "aw", @progbits
 	.p2align 3
@@ -648,31 +660,9 @@ END(weft__system_entry)
 weft__system_stack:
 	.quad	weft__system_entry
 
-/* void *weft__call_checked(void *fn, void *a, void *b) */
-FUNCTION(weft__call_checked)
-	movq	%rdi, %r11
-	movq	%rsi, %rdi
-	movq	%rdx, %rsi
-	xorl	%r10d, %r10d
-	jmp	weft__icall
-END(weft__call_checked)
-
 /* void *weft__enter_chunk(void *(*fn)(void *), void *arg, char *top) */
 FUNCTION(weft__enter_chunk)
-	pushq	%rbp
-	.cfi_def_cfa_offset 16
-	.cfi_offset %rbp, -16
-	movq	%rsp, %rbp
-	.cfi_def_cfa_register %rbp
-	movq	%rdi, %r11
-	movq	%rsi, %rdi
-	movq	%rdx, %rsp
-	xorl	%r10d, %r10d
-	call	weft__icall
-	leave
-	.cfi_def_cfa %rsp, 8
-	.cfi_restore %rbp
-	ret
+	jmp	.Lenter_chunk
 END(weft__enter_chunk)
 
 /*

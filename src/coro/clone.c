@@ -14,20 +14,27 @@ void *__tsan_create_fiber(unsigned flags) __attribute__((weak));
 
 /* ---- cloning --------------------------------------------------------------------------------------------------- */
 
-/* 0, or why it has no clones. */
-static int refusal(const weft_coro_t *k)
+int weft__refusal(const weft_coro_t *k)
 {
 	weft_state_t state = weft_state(k);
 
 	if (state == WEFT_FINISHED || state == WEFT_DELETED)
 		return -EINVAL;
-	if (!(k->flags & WEFT__COPYING) || __tsan_create_fiber)
+	if (!(k->flags & WEFT__COPIED) || __tsan_create_fiber)
 		return -ENOTSUP;
-	if (state == WEFT_RUNNING || k->leaf != k)
+	if (state == WEFT_RUNNING || k->leaf != k || k->flags & WEFT__ENDING)
 		return -EBUSY;
-	if (k->flags & WEFT_SAVE_EXCEPTIONS && (k->exceptions[0] || k->exceptions[1]))
+	if (k->flags & WEFT_SAVE_EXCEPTIONS && (k->caught || k->uncaught))
 		return -EBUSY;
 	return 0;
+}
+
+/* The frames of one inside a tail clause know it by its address. */
+static int clone_refusal(const weft_coro_t *k)
+{
+	int error = weft__refusal(k);
+
+	return !error && weft__has_started(k) && weft__masked(k->view) ? -EBUSY : error;
 }
 
 /* `to` gets the frames of `from`, parked. */
@@ -42,7 +49,7 @@ static bool share(struct weft__thread *me, struct weft__copied *from, struct wef
 	before = weft__region_hold(region, me, false);
 	if (weft__unlikely(before == WEFT__REGION_OTHERS)) {
 		/* Other threads may be counting holders of its image; but it will not go while `from` holds it. */
-		image = weft__image_again(me, from->image);
+		image = weft__image_with(me, from->image->frames, from->image->bytes);
 	} else {
 		image = weft__image_of(me, region, from);
 		if (image) {
@@ -66,15 +73,17 @@ weft_coro_t *weft_clone(weft_coro_t *k)
 	struct weft__thread *me = weft__thread();
 	struct weft__slot *slot;
 	weft_coro_t *c;
-	int error = refusal(k);
+	int error = clone_refusal(k);
 
 	if (!error) {
 		error = -ENOMEM;
+		if (me)
+			weft__end_seclusion(me, k);
 		slot = me ? weft__slot_take(&me->bins[k->slot->policy][k->slot->class], &error) : NULL;
 		if (slot) {
 			c = (weft_coro_t *)slot->object;
 			c->flags = 0;
-			weft__set_up(c, slot, me, k->fn, k->arg);
+			weft__set_up(c, slot, me, k->fn, k->arg); /* if they are: see weft__imitate */
 			weft__imitate(c, k);
 			if (weft__likely(share(me, weft__copied_of(k), weft__copied_of(c))))
 				return c;
@@ -88,41 +97,47 @@ weft_coro_t *weft_clone(weft_coro_t *k)
 int weft__clone_into(weft_coro_t *c, weft_coro_t *k)
 {
 	struct weft__thread *me = weft__thread();
-	int error = refusal(k);
+	int error = clone_refusal(k);
 
 	if (error)
 		return error;
-	if (c == k || weft_state(c) == WEFT_DELETED || !(c->flags & WEFT__COPYING) || c->slot->class != k->slot->class)
+	if (c == k || weft_state(c) == WEFT_DELETED || !(c->flags & WEFT__COPIED) || c->slot->class != k->slot->class)
 		return -EINVAL;
 	if (!me)
 		return -ENOMEM;
+	weft__end_seclusion(me, k);
 	if (weft__clone_in_place(c, k, &error))
 		return error;
 	weft_reset(c, k->fn, k->arg);
 	weft__imitate(c, k);
 	if (weft__likely(share(me, weft__copied_of(k), weft__copied_of(c))))
 		return 0;
-	weft_reset(c, k->fn, k->arg);
+	c->link.pc = (void *)weft__in_finished;
 	return -ENOMEM;
 }
 
 /* ---- reading and writing frames -------------------------------------------------------------------------------- */
 
-/* Which of the chain that k heads has the address on its stack, and is not where it was; NULL: it is there. */
-static struct weft__copied *whose(const weft_coro_t *k, const char *at)
+/* Which of the chain that k heads, under "copy", has the address on its stack; NULL: none. And where its frames end. */
+static weft_coro_t *whose(const weft_coro_t *k, const char *at, const char **sp)
 {
-	for (const weft_coro_t *c = k->leaf;; c = c->parent) {
-		if (c->flags & WEFT__COPYING && weft_on_stack(c, at))
-			return weft__copied_of(c);
+	*sp = k->link.sp;
+	for (weft_coro_t *c = k->leaf;; c = c->parent) {
+		if (c->flags & WEFT__COPIED && weft_on_stack(c, at)) {
+			if (c->flags & WEFT__COPYING)
+				*sp = weft__copied_of(c)->sp;
+			return c;
+		}
 		if (c == k)
 			return NULL;
+		*sp = c->link.parent_sp;
 	}
 }
 
 /* Its image may be read by others: it gets one that nobody else has. */
 static bool own_image(struct weft__thread *me, struct weft__copied *c)
 {
-	struct weft__image *image = weft__image_again(me, c->image);
+	struct weft__image *image = weft__image_with(me, c->image->frames, c->image->bytes);
 
 	if (!image)
 		return false;
@@ -151,18 +166,21 @@ static int move(weft_coro_t *k, char *at, void *here, size_t bytes, bool writes)
 {
 	struct weft__thread *me = weft__thread();
 	struct weft__copied *c;
+	weft_coro_t *owner;
+	const char *sp;
 	char *place;
 	int before;
 
 	if (weft_state(k) != WEFT_SUSPENDED)
 		return -EINVAL;
-	c = whose(k, at);
-	if (!c) {
+	owner = whose(k, at, &sp);
+	c = owner ? weft__copied_of(owner) : NULL;
+	if (c && (!sp || at < sp || bytes > (size_t)(weft__region_top(c->region) - at)))
+		return -EINVAL;
+	if (!c || owner->flags & WEFT__SECLUDED) { /* it is there */
 		memcpy(writes ? at : here, writes ? here : at, bytes);
 		return 0;
 	}
-	if (!c->sp || at < c->sp - WEFT__RED_ZONE || bytes > (size_t)(weft__region_top(c->region) - at))
-		return -EINVAL;
 	if (!me)
 		return -ENOMEM;
 	before = weft__region_hold(c->region, me, false);

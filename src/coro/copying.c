@@ -26,24 +26,16 @@
 #define VALGRIND_MAKE_MEM_UNDEFINED(start, bytes) ((void)0)
 #endif
 
-atomic_bool weft__copying_used;
+bool weft__copying_used;
 
 static bool on_valgrind;
 static char *first_landing; /* for threads that have no memory for one */
 
 /* ---- moving frames --------------------------------------------------------------------------------------------- */
 
-/* Both 64-aligned, whole lines. Two registers of the widest kind that needs no warming up hold one. */
 __attribute__((target("avx"))) static void copy_lines_avx(char *to, const char *from, size_t bytes)
 {
-	typedef long long half __attribute__((vector_size(32), may_alias));
-
-	for (size_t i = 0; i < bytes; i += 64) {
-		half a = *(const half *)(from + i), b = *(const half *)(from + i + 32);
-
-		*(half *)(to + i) = a;
-		*(half *)(to + i + 32) = b;
-	}
+	weft__move_lines(to, from, bytes);
 }
 
 static bool has_avx;
@@ -77,26 +69,32 @@ static inline struct weft__image *new_image(struct weft__thread *me, size_t byte
 	return image;
 }
 
+/* What is copied although no frame has it. */
 static WEFT__COLD void reveal(char *low, size_t bytes)
 {
 	(void)low;
 	(void)bytes;
-	VALGRIND_MAKE_MEM_UNDEFINED(low, bytes < 64 + WEFT__RED_ZONE ? bytes : 64);
+	VALGRIND_MAKE_MEM_UNDEFINED(low, bytes);
+}
+
+void weft__frames_out(struct weft__thread *me, struct weft__region *region, const char *sp, char *to)
+{
+	char *low = weft__lowest(sp);
+	size_t bytes = (size_t)(weft__region_top(region) - low);
+
+	if (weft__unlikely(on_valgrind))
+		reveal(low, (size_t)(sp - low));
+	copy_lines(to, low, bytes);
+	weft__count_copied(me, bytes);
 }
 
 /* An image of what lies in the region. */
 static inline struct weft__image *take_image(struct weft__thread *me, struct weft__region *region, const char *sp)
 {
-	char *low = weft__lowest(region, sp);
-	size_t bytes = (size_t)(weft__region_top(region) - low);
-	struct weft__image *image = new_image(me, bytes);
+	struct weft__image *image = new_image(me, (size_t)(weft__region_top(region) - weft__lowest(sp)));
 
-	if (weft__unlikely(!image))
-		return NULL;
-	if (weft__unlikely(on_valgrind))
-		reveal(low, (size_t)(sp - WEFT__RED_ZONE - low));
-	copy_lines(image->frames, low, bytes);
-	weft__count_copied(me, bytes);
+	if (weft__likely(image))
+		weft__frames_out(me, region, sp, image->frames);
 	return image;
 }
 
@@ -156,13 +154,24 @@ struct weft__image *weft__image_of(struct weft__thread *me, struct weft__region 
 	return c->image;
 }
 
-struct weft__image *weft__image_again(struct weft__thread *me, const struct weft__image *image)
+void weft__image_let_go(struct weft__thread *me, struct weft__copied *c, int before)
 {
-	struct weft__image *again = new_image(me, image->bytes);
+	if (!c->image)
+		return;
+	if (before == WEFT__REGION_OTHERS)
+		weft__image_drop_later(c->region, c->image);
+	else
+		drop_image(me, c->image);
+	c->image = NULL;
+}
 
-	if (again)
-		memcpy(again->frames, image->frames, image->bytes);
-	return again;
+struct weft__image *weft__image_with(struct weft__thread *me, const char *frames, size_t bytes)
+{
+	struct weft__image *image = new_image(me, bytes);
+
+	if (image)
+		memcpy(image->frames, frames, bytes);
+	return image;
 }
 
 #if WEFT_DEBUG
@@ -176,25 +185,34 @@ static void poison(char *low, char *high)
 #define poison(low, high) ((void)(low), (void)(high))
 #endif
 
-/* Who lay there is gone or saved. */
-static inline void load(struct weft__thread *me, struct weft__region *region, struct weft__copied *c)
+void weft__frames_in(struct weft__thread *me, struct weft__region *region, const char *was, const char *sp,
+		     const char *frames, size_t bytes)
 {
 	char *top = weft__region_top(region);
-	char *low = weft__lowest(region, c->sp);
+	char *low = weft__lowest(sp);
 
-	if (region->occupant && region->occupant->sp)
-		poison(weft__lowest(region, region->occupant->sp), low);
+	if (was)
+		poison(weft__lowest(was), low);
 	if (weft__unlikely(on_valgrind)) {
 		VALGRIND_MAKE_MEM_NOACCESS(weft__region_slot(region)->chunk.low,
 					   (size_t)(top - weft__region_slot(region)->chunk.low));
-		VALGRIND_MAKE_MEM_UNDEFINED(low, (size_t)(top - low));
+		/* It follows the stack pointer with a red zone ahead. */
+		VALGRIND_MAKE_MEM_UNDEFINED(sp - 128, (size_t)(top - sp) + 128);
 	}
-	if (c->image) {
-		copy_lines(low, c->image->frames, c->image->bytes);
-		weft__count_copied(me, c->image->bytes);
-		/* What weft__entry put there; an image may have been another's. */
-		*(void **)(top - 16) = c->slot.owner;
-	}
+	copy_lines(top - bytes, frames, bytes);
+	weft__count_copied(me, bytes);
+}
+
+/* Who lay there is gone or saved. */
+static inline void load(struct weft__thread *me, struct weft__region *region, struct weft__copied *c)
+{
+	struct weft__image *image = c->image;
+
+	weft__frames_in(me, region, region->occupant ? region->occupant->sp : NULL, c->sp, image ? image->frames : NULL,
+			image ? image->bytes : 0);
+	/* What weft__entry put there; an image may have been another's. */
+	if (image)
+		*(void **)(weft__region_top(region) - 16) = c->slot.owner;
 	region->occupant = c;
 	/* Release: the fault handler of any thread reads its name. */
 	atomic_store_explicit(&weft__region_slot(region)->owner, c->slot.owner, memory_order_release);
@@ -297,7 +315,8 @@ bool weft__enter_copying(weft_coro_t *k)
 	if (weft__unlikely(k->flags & WEFT__SAVING))
 		weft__exchange_saved(k);
 	if (weft__likely(k->flags & WEFT__COPYING)) {
-		k->link.parent_pc = (void *)weft__return_copying;
+		k->link.parent_pc =
+		    k->flags == WEFT__COPYING ? (void *)weft__return_parked : (void *)weft__return_copying;
 	} else if (k->flags & WEFT__SAVING) {
 		k->link.parent_pc = (void *)weft__return_saving;
 	}
@@ -357,23 +376,23 @@ static void abandon(weft_coro_t *k, bool leaves)
 	struct weft__thread *me = weft__thread();
 	int before;
 
-	if (!region)
-		return;
 	if (weft__unlikely(!me))
 		me = &nobody;
+	else if (leaves)
+		weft__drop_points(me, c);
+	if (!region)
+		return;
+	weft__end_seclusion(me, k);
 	before = weft__region_hold(region, me, false); /* whoever is moving its frames has done so then */
 	c->sp = NULL;
+	if (weft__likely(me != &nobody) || before == WEFT__REGION_OTHERS)
+		weft__image_let_go(me, c, before);
+	c->image = NULL;
 	if (weft__unlikely(before == WEFT__REGION_OTHERS)) { /* it is not this one that another thread runs there */
-		if (c->image)
-			weft__image_drop_later(region, c->image);
-		c->image = NULL;
 		if (leaves)
 			atomic_fetch_add_explicit(&region->left, 1, memory_order_relaxed); /* a count */
 		return;
 	}
-	if (c->image && me != &nobody)
-		drop_image(me, c->image);
-	c->image = NULL;
 	region->members -= leaves;
 	if (region->occupant == c) {
 		if (leaves) {
@@ -455,18 +474,20 @@ static WEFT__COLD void first_use(void)
 	has_avx = __builtin_cpu_supports("avx");
 	weft__tries_fast = has_avx && !on_valgrind && !WEFT_DEBUG;
 	first_landing = weft__landing();
-	atomic_store(&weft__copying_used, true);
+	__atomic_store_n(&weft__copying_used, true, __ATOMIC_SEQ_CST);
 }
 
 void weft__arm_copying(weft_coro_t *k)
 {
 	struct weft__copied *c = weft__copied_of(k);
 
-	if (weft__unlikely(!atomic_load_explicit(&weft__copying_used, memory_order_acquire)))
+	if (weft__unlikely(!__atomic_load_n(&weft__copying_used, __ATOMIC_ACQUIRE)))
 		first_use();
 	c->region = NULL;
 	c->image = NULL;
 	c->sp = NULL;
+	c->point = c->points_end = NULL;
+	c->points = NULL;
 	k->flags |= WEFT__COPYING;
 	k->inner_pc = (void *)weft__entry_saving;
 	k->outer_pc = NULL;
@@ -493,7 +514,7 @@ bool weft__overwrite(struct weft__thread *me, struct weft__region *region, struc
 
 const struct weft__slot *weft__stack_of(const weft_coro_t *k)
 {
-	if (!(k->flags & WEFT__COPYING))
+	if (!(k->flags & WEFT__COPIED))
 		return k->slot;
 	return weft__copied_of(k)->region ? weft__region_slot(weft__copied_of(k)->region) : NULL;
 }

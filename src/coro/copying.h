@@ -8,11 +8,11 @@
 #include "stack/copy.h"
 
 WEFT__STATIC_ASSERT((int)WEFT__COPYING == WEFT_FLAG_COPYING, "edit arch/region.h");
+WEFT__STATIC_ASSERT((int)WEFT__SECLUDED == 1 << WEFT_SECLUDED_BIT, "edit arch/region.h");
 
-/* Has there ever been one? */
-extern atomic_bool weft__copying_used;
+enum { WEFT__COPIED = WEFT__COPYING | WEFT__SECLUDED };
 
-/* Only if k's flags have WEFT__COPYING. */
+/* Only if k's flags have one of WEFT__COPIED. */
 static inline struct weft__copied *weft__copied_of(const weft_coro_t *k)
 {
 	return (struct weft__copied *)k->slot;
@@ -31,17 +31,38 @@ static inline void weft__count_copied(struct weft__thread *me, size_t bytes)
 	atomic_store_explicit(&me->copied, sum, memory_order_relaxed);
 }
 
-/* The lowest line that frames down to `sp` may use. */
-static inline char *weft__lowest(struct weft__region *region, const char *sp)
+/* Both 64-aligned, whole lines. Two registers of the widest kind that needs no warming up hold one. */
+__attribute__((target("avx"), always_inline)) static inline void weft__move_line(char *to, const char *from)
 {
-	char *low = (char *)((uintptr_t)(sp - WEFT__RED_ZONE) & ~(uintptr_t)63);
+	typedef long long half __attribute__((vector_size(32), may_alias));
+	half low = *(const half *)from, high = *(const half *)(from + 32);
 
-	return weft__likely(low >= weft__region_slot(region)->chunk.low) ? low : weft__region_slot(region)->chunk.low;
+	*(half *)to = low;
+	*(half *)(to + 32) = high;
+}
+
+__attribute__((target("avx"), always_inline)) static inline void weft__move_lines(char *to, const char *from,
+										  size_t bytes)
+{
+	size_t i = bytes & 64;
+
+	if (i)
+		weft__move_line(to, from);
+	for (; i < bytes; i += 128) {
+		weft__move_line(to + i, from + i);
+		weft__move_line(to + i + 64, from + i + 64);
+	}
+}
+
+/* The lowest line that frames down to `sp` use: whoever suspends has no red zone. */
+static inline char *weft__lowest(const char *sp)
+{
+	return (char *)((uintptr_t)sp & ~(uintptr_t)63);
 }
 
 /* Assembly, and what it calls. */
-WEFT__HIDDEN void weft__land_copying(void);
 WEFT__HIDDEN void weft__return_copying(void);
+WEFT__HIDDEN void weft__return_parked(void);
 WEFT__HIDDEN bool weft__enter_copying(weft_coro_t *k);
 WEFT__HIDDEN void weft__leave_copying(weft_coro_t *k);
 WEFT__HIDDEN void weft__fail_copying(weft_coro_t *k);
@@ -62,8 +83,15 @@ void weft__before_through(weft_coro_t *k, weft_coro_t *self);
 struct weft__image *weft__image_of(struct weft__thread *me, struct weft__region *region, struct weft__copied *c);
 /* With the region held: the frames of c, parked, get to lie there. False: no memory. */
 bool weft__bring_in(struct weft__thread *me, struct weft__region *region, struct weft__copied *c);
-/* Another image with the same frames. NULL: no memory. */
-struct weft__image *weft__image_again(struct weft__thread *me, const struct weft__image *image);
+/* A new image with these frames. NULL: no memory. */
+struct weft__image *weft__image_with(struct weft__thread *me, const char *frames, size_t bytes);
+/* c needs its image no more. `before`: what weft__region_hold returned. */
+void weft__image_let_go(struct weft__thread *me, struct weft__copied *c, int before);
+/* Copy the frames down to `sp`, which are in the region. */
+void weft__frames_out(struct weft__thread *me, struct weft__region *region, const char *sp, char *to);
+/* Put frames, which end at `sp`, into the region; those that lie there now end at `was`, if they do. */
+void weft__frames_in(struct weft__thread *me, struct weft__region *region, const char *was, const char *sp,
+		     const char *frames, size_t bytes);
 /* Let an image go while others run in its region. */
 void weft__image_drop_later(struct weft__region *region, struct weft__image *image);
 
@@ -73,6 +101,12 @@ bool weft__overwrite(struct weft__thread *me, struct weft__region *region, struc
 		     struct weft__copied *from);
 /* What a clone is but for its frames: `c` has an object, and nothing that would have to be given back. */
 void weft__imitate(weft_coro_t *c, const weft_coro_t *k);
+/* 0, or why it has neither clones nor checkpoints. */
+int weft__refusal(const weft_coro_t *k);
+/* k shares its region again, if it does not. Suspended or finished. */
+void weft__end_seclusion(struct weft__thread *me, weft_coro_t *k);
+/* Forget its checkpoints. */
+void weft__drop_points(struct weft__thread *me, struct weft__copied *c);
 /* Where a suspended one's saved stack pointer points. */
 char *weft__landing(void);
 /* May search.c take its short cuts? */

@@ -6,6 +6,7 @@
  * handles nothing, so that a search for a handler ends there without a special case.
  */
 #include "coro/copying.h"
+#include "coro/ends.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,8 +14,14 @@
 
 _Static_assert(sizeof(weft_coro_t) <= WEFT__OBJECT_BYTES, "the slot's room for a coroutine");
 
+static struct weft__found
+    found_nothing[WEFT__FOUND_ENTRIES]; /* stays so: views are not zero, but a root's, and keys never */
+
 /* Used: by inline assembly only, which link-time optimization does not see. */
-__attribute__((used, visibility("default"), tls_model("initial-exec"))) __thread weft_coro_t *weft__tls_self;
+__attribute__((used, visibility("default"), tls_model("initial-exec"))) __thread struct {
+	weft_coro_t *self;
+	struct weft__found *found;
+} weft__tls_self = {NULL, found_nothing};
 static __thread weft_coro_t root __attribute__((tls_model("initial-exec")));
 
 weft_coro_t *weft__attach_thread(void)
@@ -26,6 +33,47 @@ weft_coro_t *weft__attach_thread(void)
 	return &root;
 }
 
+/* ---- what searches found -------------------------------------------------------------------------------------- */
+
+_Static_assert(sizeof(struct weft__found) * WEFT__FOUND_ENTRIES <= WEFT__OWNER_BYTES,
+	       "the thread's room for the table");
+
+static atomic_uint tables;
+
+struct weft__found *weft__found_table(void)
+{
+	struct weft__thread *thread;
+
+	if (weft__likely(weft__tls_self.found != found_nothing))
+		return weft__tls_self.found;
+	thread = weft__thread();
+	if (!thread)
+		return NULL;
+	atomic_fetch_add_explicit(&tables, 1, memory_order_relaxed);
+	return weft__tls_self.found = (struct weft__found *)thread->owner;
+}
+
+bool weft__only_table(void)
+{
+	/* Relaxed: entries that pass a coroutine were made by threads that had it before this one. */
+	return atomic_load_explicit(&tables, memory_order_relaxed) == (weft__tls_self.found != found_nothing);
+}
+
+void weft__forget_found(void)
+{
+	if (weft__tls_self.found != found_nothing && weft__tls_thread->owner_used) {
+		memset(weft__tls_self.found, 0, WEFT__FOUND_ENTRIES * sizeof(struct weft__found));
+		weft__tls_thread->owner_used = false;
+	}
+}
+
+void weft__owner_detach(void)
+{
+	if (weft__tls_self.found != found_nothing)
+		atomic_fetch_sub_explicit(&tables, 1, memory_order_relaxed);
+	weft__tls_self.found = found_nothing;
+}
+
 /* ---- the stack layer's questions ---------------------------------------------------------------------------- */
 
 void weft__object_clear(void *object)
@@ -33,6 +81,7 @@ void weft__object_clear(void *object)
 	weft_coro_t *k = object;
 
 	k->link.pc = (void *)weft__in_deleted;
+	k->marks = WEFT__PASSED; /* an earlier object here may have been */
 }
 
 void weft__owner_describe(const void *owner, const char **name, uint64_t *id)
@@ -83,6 +132,7 @@ static inline void set_up(weft_coro_t *k, struct weft__slot *slot, struct weft__
 	const weft_coro_t *creator = weft__self();
 
 	k->slot = slot;
+	k->marks &= WEFT__PASSED;
 	arm(k, fn, arg);
 	k->id = weft__new_id(thread);
 	k->creator = creator ? creator->id : 0;
@@ -112,6 +162,8 @@ weft_coro_t *weft_create(weft_fn_t *fn, void *arg)
 	k->user_data = NULL;
 	k->flags = 0;
 	set_up(k, slot, thread, fn, arg);
+	if (weft__unlikely(weft__notes_sites))
+		weft__note_site(k);
 	return k;
 }
 
@@ -124,7 +176,8 @@ struct weft__slot *weft__take_slot(const weft_attr_t *attr, int *error)
 	unsigned class;
 
 	*error = -EINVAL;
-	if ((unsigned)policy >= WEFT_POLICY_COUNT || attr->flags & ~(unsigned)(WEFT__SAVING | WEFT_NO_GUARD))
+	if ((unsigned)policy >= WEFT_POLICY_COUNT ||
+	    attr->flags & ~(unsigned)(WEFT__SAVING | WEFT_NO_GUARD | WEFT_UNWIND))
 		return NULL;
 	class = weft__class(policy, attr->stack_size, !(attr->flags & WEFT_NO_GUARD));
 	if (class == WEFT__CLASSES)
@@ -161,6 +214,8 @@ weft_coro_t *weft_create_with(weft_fn_t *fn, void *arg, const weft_attr_t *attr)
 	k->flags = 0;
 	set_up(k, slot, weft__tls_thread, fn, arg);
 	apply(k, attr);
+	if (weft__unlikely(weft__notes_sites))
+		weft__note_site(k);
 	return k;
 }
 
@@ -201,6 +256,8 @@ static void bury(weft_coro_t *k)
 
 	if (weft__unlikely((uintptr_t)k->tsan_fiber | (uintptr_t)k->asan_fake))
 		forget_sanitizers(k);
+	if (weft__unlikely(k->flags & WEFT__KEEPING))
+		weft__give_payload(k);
 	if (weft__unlikely(k->link.chunk))
 		weft__chunks_end(&k->link, slot);
 	if (weft__unlikely(weft__slot_is_record(slot)))
@@ -218,7 +275,7 @@ static bool embedded(const weft_coro_t *k)
 	return (const char *)k == k->slot->object;
 }
 
-static bool made_within(const weft_coro_t *k, const weft_coro_t *outer)
+bool weft__made_within(const weft_coro_t *k, const weft_coro_t *outer)
 {
 	for (const weft_coro_t *c = k->parent;; c = c->parent) {
 		if (c->id == k->creator)
@@ -231,11 +288,29 @@ static bool made_within(const weft_coro_t *k, const weft_coro_t *outer)
 /*
  * Coroutines that were running inside k will not run again. They all become FINISHED. Those made by the frames that are
  * lost belong to nobody any more. They are kept until k is reset or deleted, because the payload of a request may lie
- * on their stacks, in a ring: k->leaf is the first, `parent` the next, `leaf` the previous, and k closes it. `handled`,
- * which a finished coroutine has no use for, marks them.
+ * on their stacks, in a list: k->leaf is the first, `parent` the next, and k the last one's next; `handled`, which a
+ * finished coroutine has no use for, marks them, and `leaf` leads to the word that names them.
  */
 enum { ORPHAN = 4 };
 
+void weft__orphan(weft_coro_t *c, weft_coro_t **list, weft_coro_t *k)
+{
+	c->handled = ORPHAN;
+	c->parent = *list;
+	c->leaf = (weft_coro_t *)list;
+	if (*list != k)
+		(*list)->leaf = (weft_coro_t *)&c->parent;
+	*list = c;
+}
+
+void weft__adopt_orphans(weft_coro_t *k, weft_coro_t *list)
+{
+	k->leaf = list;
+	if (list != k)
+		list->leaf = (weft_coro_t *)&k->leaf;
+}
+
+/* Nothing of k's chain from `leaf` up is to be called any more. */
 static void abandon(weft_coro_t *k, weft_coro_t *leaf)
 {
 	weft_coro_t *orphans = k, *c = leaf, *up;
@@ -246,18 +321,12 @@ static void abandon(weft_coro_t *k, weft_coro_t *leaf)
 		if (weft__unlikely(c->flags & WEFT__COPYING))
 			weft__abandon_copied(c);
 		c->link.pc = (void *)weft__in_finished;
+		c->deferred = NULL;
 		c->leaf = c;
-		if (made_within(c, k)) {
-			c->handled = ORPHAN;
-			c->parent = orphans;
-			if (orphans != k)
-				orphans->leaf = c;
-			orphans = c;
-		}
+		if (weft__made_within(c, k))
+			weft__orphan(c, &orphans, k);
 	}
-	k->leaf = orphans;
-	if (orphans != k)
-		orphans->leaf = k;
+	weft__adopt_orphans(k, orphans);
 }
 
 static bool is_orphan(const weft_coro_t *k)
@@ -268,14 +337,11 @@ static bool is_orphan(const weft_coro_t *k)
 /* Its owner was not lost after all, and gives it back or uses it again. */
 static void leave_orphans(weft_coro_t *c)
 {
-	weft_coro_t *previous = c->leaf, *next = c->parent;
+	weft_coro_t **place = (weft_coro_t **)c->leaf;
 
-	if (is_orphan(previous))
-		previous->parent = next;
-	else
-		previous->leaf = next;
-	if (is_orphan(next))
-		next->leaf = previous;
+	*place = c->parent;
+	if (is_orphan(c->parent))
+		c->parent->leaf = (weft_coro_t *)place;
 	c->handled = 0;
 	c->leaf = c;
 }
@@ -303,10 +369,26 @@ static WEFT__COLD void drop_others(weft_coro_t *k)
 	bury_orphans(k);
 }
 
+/* Is there anything to call before the frames of k are given up? */
+static inline bool must_end(const weft_coro_t *k)
+{
+	return k->link.pc != (void *)weft__in_finished && weft__must_end(k);
+}
+
 static inline void drop_frames(weft_coro_t *k)
 {
 	if (weft__unlikely(k->leaf != k))
 		drop_others(k);
+}
+
+void weft__drop_inside(weft_coro_t *k)
+{
+	if (k->leaf != k)
+		drop_others(k);
+	if (weft__unlikely(k->flags & WEFT__KEEPING))
+		weft__give_payload(k);
+	if (weft__unlikely(k->flags & WEFT__ENDING))
+		weft__forget_ending(k);
 }
 
 static WEFT__COLD _Noreturn void die_ending(const weft_coro_t *k, const char *what, const char *why)
@@ -328,6 +410,26 @@ static inline void check_ending(const weft_coro_t *k, const char *what)
 		die_ending(k, what, ": it was deleted before, or never made");
 }
 
+static WEFT__COLD void end_and_bury(weft_coro_t *k)
+{
+	void *thrown = weft__end_suspended(k);
+
+	drop_frames(k);
+	bury(k);
+	if (thrown)
+		weft__rethrow(thrown);
+}
+
+static inline void drop_and_bury(weft_coro_t *k)
+{
+	if (weft__unlikely(must_end(k))) {
+		end_and_bury(k);
+		return;
+	}
+	drop_frames(k);
+	bury(k);
+}
+
 void weft_delete(weft_coro_t *k)
 {
 	if (!k)
@@ -335,18 +437,31 @@ void weft_delete(weft_coro_t *k)
 	check_ending(k, "cannot delete");
 	if (weft__unlikely(!embedded(k)))
 		die_ending(k, "cannot delete", ": it was made by weft_init; use weft_release");
-	drop_frames(k);
-	bury(k);
+	drop_and_bury(k);
+}
+
+static WEFT__COLD void end_suspended(weft_coro_t *k)
+{
+	void *thrown = weft__end_suspended(k);
+
+	if (thrown)
+		weft__rethrow(thrown);
 }
 
 void weft_reset(weft_coro_t *k, weft_fn_t *fn, void *arg)
 {
 	check_ending(k, "cannot reset");
+	if (weft__unlikely(must_end(k)))
+		end_suspended(k);
 	drop_frames(k);
+	if (weft__unlikely(k->flags & WEFT__KEEPING))
+		weft__give_payload(k);
 	if (weft__unlikely(k->link.chunk))
 		weft__chunks_end(&k->link, k->slot);
-	if (weft__unlikely(k->flags & WEFT__COPYING))
+	if (weft__unlikely(weft__slot_is_record(k->slot)))
 		weft__forget_copied(k);
+	if (k->marks & WEFT__SEEN)
+		k->marks |= WEFT__PASSED; /* entries of it are not true any more */
 	arm(k, fn, arg);
 	if (k->flags & WEFT__SAVING)
 		weft__arm_saving(k);
@@ -355,15 +470,14 @@ void weft_reset(weft_coro_t *k, weft_fn_t *fn, void *arg)
 void weft_release(weft_coro_t *k)
 {
 	check_ending(k, "cannot release");
-	drop_frames(k);
-	bury(k);
+	drop_and_bury(k);
 }
 
 size_t weft_trim(weft_coro_t *k)
 {
 	char *sp = k->link.sp;
 
-	if (weft_state(k) != WEFT_SUSPENDED)
+	if (weft_state(k) != WEFT_SUSPENDED || weft__slot_is_record(k->slot))
 		return 0;
 	/* Suspended from below: its own frames end where it resumed the next one. */
 	for (const weft_coro_t *c = k->leaf; c != k; c = c->parent)
@@ -394,7 +508,7 @@ int weft_init(weft_coro_t *k, weft_fn_t *fn, void *arg, const weft_attr_t *attr)
 	if (in_use(k))
 		weft_release(k);
 	memset(k, 0, sizeof *k);
-	k->link.pc = (void *)weft__in_deleted;
+	weft__object_clear(k);
 	if (!attr)
 		attr = &no_attr;
 	slot = weft__take_slot(attr, &error);
@@ -414,9 +528,26 @@ LEAVES_STACK void weft__leave_to(weft_coro_t *k, const void *effect, void *paylo
 {
 	weft_coro_t *self = weft__self();
 
-	if (weft__unlikely(!weft__is_ancestor(k, self)))
-		weft__die_not_ancestor(k);
+	if (weft__unlikely(weft__leaves_something(k, self)))
+		weft__end_up_to(k, self, effect, payload);
 	abandon(k, self);
+	weft__leave(k, effect, payload);
+}
+
+/* The same at a moment when nothing of the coroutines can be called: their stacks are full, or were interrupted in the
+ * middle of anything. */
+static LEAVES_STACK _Noreturn void drop_to(weft_coro_t *k, const void *effect, void *payload)
+{
+	weft_coro_t *self = weft__self();
+
+	for (weft_coro_t *c = self;; c = c->parent) {
+		if (weft__unlikely(c->flags & WEFT__ENDING))
+			weft__forget_ending(c);
+		if (c == k)
+			break;
+	}
+	abandon(k, self);
+	k->deferred = NULL;
 	weft__leave(k, effect, payload);
 }
 
@@ -428,7 +559,7 @@ void *weft__yield_through(weft_coro_t *k, weft_coro_t *self, const void *effect,
 
 	k->leaf = self;
 	/* Relaxed: the chain is this thread's. */
-	if (weft__unlikely(atomic_load_explicit(&weft__copying_used, memory_order_relaxed)))
+	if (weft__unlikely(__atomic_load_n(&weft__copying_used, __ATOMIC_RELAXED)))
 		weft__before_through(k, self);
 	value = weft_arch_yield(&k->link, effect, payload);
 	k->leaf = k;
@@ -467,16 +598,31 @@ void *weft__owner_choose(void *owner, const char *address, enum weft__spent why,
 	return victim;
 }
 
-/* On the thread's small stack if it has one; the hook may be anything. */
-LEAVES_STACK void weft__owner_fail(void *victim)
+/* On a contiguous stack for whatever it does. Not for failures that it causes itself. */
+LEAVES_STACK static void *call_hook(void *victim)
 {
 	weft_failure_hook_t *hook = atomic_load(&failure_hook);
 	weft_coro_t *k = victim;
 
-	weft__set_limit(k->parent->link.limit);
+	weft__tls_thread->in_hook = true;
 	if (hook)
-		weft__call_checked((void *)hook, k, (void *)(uintptr_t)k->failure);
-	weft__leave_to(k, &weft_failed, k);
+		hook(k, (weft_failure_t)k->failure);
+	weft__tls_thread->in_hook = false;
+	drop_to(k, &weft_failed, k);
+}
+
+/* On the thread's small stack if it has one. */
+LEAVES_STACK void weft__owner_fail(void *victim)
+{
+	struct weft__thread *thread = weft__tls_thread;
+	weft_coro_t *k = victim;
+
+	if (atomic_load(&failure_hook) && thread && !thread->in_hook) {
+		weft__set_limit(NULL);
+		weft__self()->link.limit = NULL; /* its frames are lost */
+		weft__enter_chunk(call_hook, k, thread->small_stack + WEFT_HOOK_STACK);
+	}
+	drop_to(k, &weft_failed, k);
 }
 
 /* Called on the thread's small stack, which is left here. */

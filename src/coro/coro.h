@@ -20,10 +20,15 @@ void weft__line_coro(struct weft__line *line, const char *what, const weft_coro_
 /* A slot as the attributes want it, of the calling thread's; or NULL and a negative errno. */
 struct weft__slot *weft__take_slot(const weft_attr_t *attr, int *error);
 
+/* Coroutines that run inside k, if it is suspended from below, or did when it ended: see weft_reset. */
+void weft__drop_inside(weft_coro_t *k);
+
 /* Assembly. */
 WEFT__HIDDEN _Noreturn void weft__leave(weft_coro_t *k, const void *effect, void *payload);
 WEFT__HIDDEN void weft__land_saving(void);
 WEFT__HIDDEN void weft__return_saving(void);
+WEFT__HIDDEN void weft__land_copying(void);
+WEFT__HIDDEN void weft__land_parked(void);
 
 WEFT__HIDDEN void weft__land_switched(void);
 
@@ -35,6 +40,31 @@ WEFT__HIDDEN void weft__switched(weft_coro_t *from);
 
 /* For an exception that leaves such a coroutine. */
 void weft__carry_exception(weft_coro_t *k);
+
+/* The calling thread's table, NULL if there is no memory; `owner_used` of its record says if there is an entry. */
+struct weft__found *weft__found_table(void);
+
+/* sites.c: is it noted where coroutines are made? Then k was, by the code that called the function which calls this. */
+extern WEFT__HIDDEN bool weft__notes_sites;
+WEFT__COLD void weft__note_site(weft_coro_t *k);
+
+/* Has it been resumed since it was made or reset? */
+static inline bool weft__has_started(const weft_coro_t *k)
+{
+	const void *pc = k->link.pc;
+
+	if (pc == (void *)weft__land_parked)
+		return true;
+	if (pc == (void *)weft__land_copying || pc == (void *)weft__land_saving)
+		pc = k->inner_pc;
+	return pc != (void *)weft__entry && pc != (void *)weft__entry_saving;
+}
+
+/* What it sees outside of clauses. Its entry does the same. */
+static inline const struct weft__view *weft__view_of(const weft_coro_t *k)
+{
+	return (const struct weft__view *)((uintptr_t)k->id << WEFT_VIEW_SHIFT);
+}
 
 enum { WEFT__SAVING = WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS };
 /* Exchange what such a coroutine keeps with the thread's. */

@@ -7,46 +7,169 @@
  */
 #include <stdlib.h>
 #include <unwind.h>
+#include <weft/defer.h>
 
-#include "coro/coro.h"
+#include "coro/ends.h"
+
+/* What the frames of a coroutine that ends by other means (ends.c) are unwound with. */
+#define ENDING_CLASS (((uint64_t)'W' << 56) | ((uint64_t)'E' << 48) | ((uint64_t)'F' << 40) | ((uint64_t)'T' << 32))
 
 /* Labels in assembly, where weft__entry and weft__entry_saving catch. */
 WEFT__HIDDEN extern const char weft__entry_catch[], weft__entry_saving_catch[];
 
 enum { DWARF_RAX = 0 };
 
-/* The personality of these frames. */
+/* It may be another thread by now, which has one at hand. */
+static __attribute__((noinline)) void reclaim(struct weft__chunk *idle)
+{
+	struct weft__chunk *other = weft__tls_system;
+
+	weft__tls_system = idle;
+	if (other)
+		weft__system_give(other);
+}
+
+/*
+ * An unwinder that left code without checks, on its way through a linked stack, goes on on the system stack that this
+ * ran on, which is nobody's from then on. It becomes the coroutine's again for what is called from there.
+ */
+static void call_first(weft_coro_t *self)
+{
+	struct weft__chunk *idle = weft__tls_system;
+	char *limit = self->link.limit, *here = __builtin_frame_address(0);
+
+	if (!limit || !idle || here >= (char *)idle || here < idle->low) {
+		weft__call_first(self);
+		return;
+	}
+	weft__tls_system = NULL;
+	idle->below = self->link.chunk;
+	self->link.chunk = idle;
+	self->link.limit = NULL;
+	weft__set_limit(NULL);
+	weft__call_first(self);
+	self->link.chunk = idle->below;
+	self->link.limit = limit;
+	weft__set_limit(limit);
+	reclaim(idle);
+}
+
+/*
+ * Asked before each frame is unwound, innermost first: the context's CFA is that of the frame inside it, which has
+ * been. What was deferred there and is still on the list had no landing pad to be called by.
+ */
+static _Unwind_Reason_Code before_frame(int version, _Unwind_Action actions, _Unwind_Exception_Class language,
+					struct _Unwind_Exception *exception, struct _Unwind_Context *context,
+					void *argument)
+{
+	weft_coro_t *self = argument;
+	void *left = (void *)_Unwind_GetCFA(context);
+
+	(void)version;
+	(void)actions;
+	(void)language;
+	(void)exception;
+	while (self->deferred && self->deferred->check && self->deferred->frame == left)
+		call_first(self);
+	return _URC_NO_REASON;
+}
+
+static bool deferred_without_pad(const weft_coro_t *self)
+{
+	for (const struct weft__deferred *d = self->deferred; d; d = d->next)
+		if (d->check)
+			return true;
+	return false;
+}
+
+/* Whoever unwound did not ask us. */
+static void call_what_is_left(weft_coro_t *self)
+{
+	struct weft__line line;
+
+	while (self->deferred) {
+		if (self->deferred->check != weft__deferred_check(self->deferred)) {
+			weft__line_coro(&line, "in", self);
+			weft__line_text(&line,
+					": a scope with weft_defer was unwound by an exception that its code was "
+					"not compiled for; use -fexceptions");
+			weft__line_die(&line);
+		}
+		call_first(self);
+	}
+}
+
+/*
+ * The personality of these frames. All are to be unwound, so this is the moment to see that what C frames deferred is
+ * called in between: from here on by force, which asks before each. (A thread that exits is unwound by force already,
+ * by somebody else.)
+ */
 WEFT__HIDDEN _Unwind_Reason_Code weft__exception_left(int version, _Unwind_Action actions,
 						      _Unwind_Exception_Class language,
 						      struct _Unwind_Exception *exception,
 						      struct _Unwind_Context *context)
 {
 	bool saving = _Unwind_GetRegionStart(context) == (_Unwind_Ptr)weft__entry_saving;
+	weft_coro_t *self = weft__self();
 
 	(void)version;
 	(void)language;
-	if (actions & _UA_SEARCH_PHASE)
+	if (actions & _UA_SEARCH_PHASE) {
+		if (deferred_without_pad(self))
+			_Unwind_ForcedUnwind(exception, before_frame, self);
 		return _URC_HANDLER_FOUND;
+	}
+	call_what_is_left(self);
 	_Unwind_SetGR(context, DWARF_RAX, (_Unwind_Word)exception);
 	_Unwind_SetIP(context, (_Unwind_Ptr)(saving ? weft__entry_saving_catch : weft__entry_catch));
 	return _URC_INSTALL_CONTEXT;
 }
 
 /* From the first frame: k ends. */
-WEFT__HIDDEN _Noreturn void weft__thrown(weft_coro_t *k, void *exception)
+WEFT__HIDDEN _Noreturn void weft__thrown(weft_coro_t *k, struct _Unwind_Exception *exception)
 {
+	if (exception->exception_class == ENDING_CLASS)
+		weft__ended(k, (struct weft__ending *)exception);
+	if (exception->private_1 == (uintptr_t)before_frame)
+		exception->private_1 = 0; /* it goes on as what it was */
 	weft__carry_exception(k);
+	k->leaf = k;
+	if (k->flags & WEFT__ENDING)
+		weft__forget_ending(k);
 	weft__leave(k, WEFT__THROWN, exception);
+}
+
+/* A catch block that ends. */
+static void caught(_Unwind_Reason_Code reason, struct _Unwind_Exception *exception)
+{
+	struct weft__line line;
+
+	(void)reason;
+	(void)exception;
+	weft__line_coro(&line, "cannot stop", weft__self());
+	weft__line_text(&line,
+			" from ending: a catch (...) in it kept what unwinds it; rethrow there (throw;), or catch "
+			"std::exception only");
+	weft__line_die(&line);
+}
+
+void weft__unwind(weft_coro_t *self, struct weft__ending *e)
+{
+	e->exception.exception_class = ENDING_CLASS;
+	e->exception.exception_cleanup = caught;
+	_Unwind_ForcedUnwind(&e->exception, before_frame, self);
 }
 
 extern void weft__cxx_begin_catch(void *) __asm__("__cxa_begin_catch") __attribute__((weak));
 extern void weft__cxx_terminate(void) __asm__("_ZSt9terminatev") __attribute__((weak, noreturn));
 
-/* In the resumer. Both kinds go on as they were; it returns if no frame catches the exception. */
+/* In the resumer. Both kinds go on as they were; the unwinder returns if no frame catches the exception. */
 void weft__rethrow(void *exception)
 {
 	struct weft__line line;
 
+	if (weft__is_ending(exception))
+		weft__end_next(exception);
 	_Unwind_Resume_or_Rethrow(exception);
 	weft__line_begin(&line);
 	weft__line_text(&line,

@@ -22,10 +22,10 @@ static void exchange_exceptions(weft_coro_t *k)
 		return;
 	globals = __cxa_get_globals();
 	ours = *globals;
-	globals->caught = k->exceptions[0];
-	globals->uncaught = (unsigned int)(uintptr_t)k->exceptions[1];
-	k->exceptions[0] = ours.caught;
-	k->exceptions[1] = (void *)(uintptr_t)ours.uncaught;
+	globals->caught = k->caught;
+	globals->uncaught = k->uncaught;
+	k->caught = ours.caught;
+	k->uncaught = ours.uncaught;
 }
 
 void weft__exchange_saved(weft_coro_t *k)
@@ -44,7 +44,8 @@ void weft__exchange_saved(weft_coro_t *k)
 void weft__arm_saving(weft_coro_t *k)
 {
 	k->fpu = WEFT__FPU_DEFAULT;
-	k->exceptions[0] = k->exceptions[1] = NULL;
+	k->caught = NULL;
+	k->uncaught = 0;
 	k->inner_pc = (void *)weft__entry_saving;
 	k->outer_pc = NULL;
 	if (!(k->flags & WEFT__COPYING)) /* else it lands elsewhere, for this and for that */
@@ -85,5 +86,5 @@ void weft__carry_exception(weft_coro_t *k)
 	if (!(k->flags & WEFT_SAVE_EXCEPTIONS) || !__cxa_get_globals || !__cxa_get_globals()->uncaught)
 		return;
 	__cxa_get_globals()->uncaught--;
-	k->exceptions[1] = (char *)k->exceptions[1] + 1;
+	k->uncaught++;
 }

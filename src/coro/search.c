@@ -17,6 +17,8 @@ static inline void imitate_frames(weft_coro_t *c, const weft_coro_t *k)
 	c->inner_pc = k->inner_pc;
 	c->name = k->name;
 	c->user_data = k->user_data;
+	c->deferred = k->deferred;
+	c->view = weft__view_of(c);
 }
 
 void weft__imitate(weft_coro_t *c, const weft_coro_t *k)
@@ -24,12 +26,15 @@ void weft__imitate(weft_coro_t *c, const weft_coro_t *k)
 	c->link.pc = (void *)weft__land_copying;
 	c->link.sp = weft__landing();
 	imitate_frames(c, k);
-	c->fn = k->fn;
-	c->arg = k->arg;
+	if (!weft__has_started(k)) { /* both are unions */
+		c->fn = k->fn;
+		c->arg = k->arg;
+	}
 	c->flags = k->flags;
 	c->failure = WEFT_NO_FAILURE;
 	c->fpu = k->fpu;
-	c->exceptions[0] = c->exceptions[1] = NULL;
+	c->caught = NULL;
+	c->uncaught = 0;
 }
 
 /* ---- in place ------------------------------------------------------------------------------------------------- */
@@ -42,8 +47,8 @@ bool weft__clone_in_place(weft_coro_t *c, const weft_coro_t *k, int *error)
 	bool done = false;
 	int before;
 
-	if (!me || !region || to->region != region || c->leaf != c || weft_state(c) == WEFT_RUNNING ||
-	    c->flags != WEFT__COPYING || k->flags != WEFT__COPYING)
+	if (!me || !region || to->region != region || to->points || c->leaf != c || c->deferred ||
+	    weft_state(c) == WEFT_RUNNING || c->flags != WEFT__COPYING || k->flags != WEFT__COPYING)
 		return false;
 	before = weft__region_hold(region, me, false);
 	if (before == WEFT__REGION_OTHERS)
@@ -59,18 +64,6 @@ bool weft__clone_in_place(weft_coro_t *c, const weft_coro_t *k, int *error)
 }
 
 /* ---- at once --------------------------------------------------------------------------------------------------- */
-
-__attribute__((target("avx"), always_inline)) static inline void move_lines(char *to, const char *from, size_t bytes)
-{
-	typedef long long half __attribute__((vector_size(32), may_alias));
-
-	for (size_t i = 0; i < bytes; i += 64) {
-		half a = *(const half *)(from + i), b = *(const half *)(from + i + 32);
-
-		*(half *)(to + i) = a;
-		*(half *)(to + i + 32) = b;
-	}
-}
 
 /* As weft__region_hold and weft__region_leave, where only the thread that has the region already succeeds. */
 static inline bool hold_own(struct weft__region *region, struct weft__thread *me)
@@ -99,13 +92,13 @@ __attribute__((target("avx"))) static int keep_fast(weft_coro_t *c, weft_coro_t 
 	struct weft__copied *to = weft__copied_of(c), *from = weft__copied_of(k);
 	struct weft__region *region = from->region;
 	struct weft__image *image = to->image;
-	size_t bytes = (size_t)(weft__region_top(region) - weft__lowest(region, from->sp));
+	size_t bytes = (size_t)(weft__region_top(region) - weft__lowest(from->sp));
 
 	if (!image || !to->sp || !from->sp || from->image || image->holders != 1 ||
 	    (image->bytes != bytes && image->class != weft__buffer_class(sizeof *image + bytes)) ||
 	    !hold_own(region, me))
 		return weft__clone_into(c, k);
-	move_lines(image->frames, weft__region_top(region) - bytes, bytes);
+	weft__move_lines(image->frames, weft__region_top(region) - bytes, bytes);
 	image->bytes = bytes;
 	to->sp = from->sp;
 	imitate_frames(c, k);
@@ -121,14 +114,15 @@ __attribute__((target("avx"))) static int try_fast(weft_coro_t *c, weft_coro_t *
 	struct weft__region *region = to->region;
 	struct weft__image *image = from->image;
 
-	if (c->flags != WEFT__COPYING || k->flags != WEFT__COPYING || c->leaf != c || k->leaf != k || !region ||
-	    from->region != region)
+	if (c->flags != WEFT__COPYING || k->flags != WEFT__COPYING || c->leaf != c || c->deferred || k->leaf != k ||
+	    !region || weft__masked(k->view) || from->region != region || to->points ||
+	    k->inner_pc == (void *)weft__entry_saving)
 		return weft__clone_into(c, k);
 	if (region->occupant == from)
 		return keep_fast(c, k, me);
 	if (!image || to->image || region->occupant != to || !hold_own(region, me))
 		return weft__clone_into(c, k);
-	move_lines(weft__region_top(region) - image->bytes, image->frames, image->bytes);
+	weft__move_lines(weft__region_top(region) - image->bytes, image->frames, image->bytes);
 	*(void **)(weft__region_top(region) - 16) = c;
 	if (!to->sp) { /* it has ended */
 		c->link.pc = (void *)weft__land_copying;

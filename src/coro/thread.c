@@ -45,6 +45,17 @@ static void leave(void *argument)
 	give(argument);
 }
 
+/* Without memory for what goes with a stack of ours (a small stack, an alternate signal stack) it runs on its own. */
+static void *enter(weft_coro_t *root, struct weft__slot *slot, const struct start *start)
+{
+	if (!weft__thread())
+		return start->fn(start->arg);
+	if (slot->chunk.limit)
+		weft__chunks_begin(&root->link, slot);
+	weft__set_limit(root->link.limit);
+	return weft__enter_chunk(start->fn, start->arg, (char *)slot);
+}
+
 static void *run(void *argument)
 {
 	struct weft__slot *slot = argument;
@@ -54,12 +65,9 @@ static void *run(void *argument)
 
 	memcpy(&start, slot->object, sizeof start);
 	root->name = start.name;
-	if (slot->chunk.limit)
-		weft__chunks_begin(&root->link, slot);
 	atomic_store_explicit(&slot->owner, root, memory_order_release);
 	pthread_cleanup_push(leave, slot);
-	weft__set_limit(root->link.limit);
-	result = weft__enter_chunk(start.fn, start.arg, (char *)slot);
+	result = enter(root, slot, &start);
 	pthread_cleanup_pop(1);
 	return result;
 }

@@ -1,74 +1,35 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/*
- * The search for a handler: up the chain of running coroutines, comparing what each resumer handles. The inline fast
- * path has looked at the innermost already.
- */
+/* Effects of the runtime's own, and what is said when rules are broken. */
 #include <weft/effect.h>
 
+#include "coro/ends.h"
 #include "internal/line.h"
+
+/* What the macros of weft/effect.h call must be in a program that has any of this, for the libraries that it loads. */
+__attribute__((used)) static void (*const together[])(void) = {(void (*)(void))weft__find, (void (*)(void))weft_run};
 
 weft_effect_t weft_failed = {"weft_failed", "", &weft_failed, NULL, 0, 0};
 weft_effect_t weft_suspended = {"weft_suspended", "", &weft_suspended, NULL, 0, 0};
 
-static bool set_has(uintptr_t word, const weft_effect_t *effect)
-{
-	const weft_effect_t *const *member = (const weft_effect_t *const *)(word - 1);
+/* ---- the coroutine layer's questions -------------------------------------------------------------------------- */
 
-	for (; *member; member++)
-		if (*member == effect || *member == effect->family)
-			return true;
-	return false;
+/* In programs for other interfaces effects may be small numbers. */
+static bool is_number(const weft_effect_t *effect)
+{
+	return (uintptr_t)effect < 4096;
 }
 
-static bool handles(uintptr_t word, const weft_effect_t *effect)
+const char *weft__effect_name(const weft_effect_t *effect)
 {
-	if (word == (uintptr_t)effect->family || word == (uintptr_t)effect || word == ~(uintptr_t)0)
-		return true;
-	return word & 1 && set_has(word, effect);
+	return is_number(effect) ? "a number" : effect->name;
 }
 
-weft_coro_t *weft__locate(const weft_effect_t *effect)
+size_t weft__effect_size(const weft_effect_t *effect)
 {
-	weft_coro_t *k = weft__self();
-
-	for (; k && k->parent; k = k->parent)
-		if (handles(k->handled, effect))
-			return k;
-	return NULL;
+	return is_number(effect) ? 0 : effect->size;
 }
 
-static WEFT__NORETURN WEFT__COLD void die_unhandled(const weft_effect_t *effect)
-{
-	const weft_coro_t *self = weft_current();
-	struct weft__line line;
-
-	weft__line_begin(&line);
-	weft__line_text(&line, "unhandled effect \"");
-	weft__line_text(&line, effect->name);
-	weft__line_text(&line, "\"");
-	if (self) {
-		weft__line_text(&line, " in coroutine \"");
-		weft__line_text(&line, weft_name(self));
-		weft__line_text(&line, "\" (#");
-		weft__line_number(&line, weft_id(self));
-		weft__line_text(&line, ")");
-	} else {
-		weft__line_text(&line, " outside of any coroutine");
-	}
-	weft__line_text(&line, ": resume with weft_handles(");
-	weft__line_text(&line, effect->name);
-	weft__line_text(&line, "), or set a default handler with weft_set_default");
-	weft__line_die(&line);
-}
-
-weft_coro_t *weft__find(const weft_effect_t *effect)
-{
-	weft_coro_t *k = weft__locate(effect);
-
-	if (!k && !__atomic_load_n(&effect->default_handler, __ATOMIC_ACQUIRE))
-		die_unhandled(effect);
-	return k;
-}
+/* ---- requests and rules ------------------------------------------------------------------------------------------ */
 
 const char *weft_request_name(weft_request_t r)
 {
@@ -100,6 +61,17 @@ void weft__die_declared_twice(const weft_effect_t *effect, size_t size)
 	weft__line_text(&line, "\", one with ");
 	weft__line_number(&line, size);
 	weft__line_text(&line, " bytes of arguments and result; rename one, or put it into a family");
+	weft__line_die(&line);
+}
+
+void weft__die_forward(const weft_effect_t *effect)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, "effect \"");
+	weft__line_text(&line, effect->name);
+	weft__line_text(&line, "\" forwarded: its arguments were moved into the clause; perform it there instead");
 	weft__line_die(&line);
 }
 

@@ -332,35 +332,103 @@ static bool adopt(struct weft__region *region, struct weft__thread *me)
 	return got;
 }
 
-static struct weft__region *adopt_any(struct weft__thread *me, unsigned class)
+static struct weft__region *adopt_any(struct weft__thread *me, unsigned class, bool alone)
 {
 	struct weft__region **link = &copy.unlisted[class], *region;
 
 	for (; (region = *link); link = &region->next)
-		if (adopt(region, me)) {
+		if ((!alone || deserted(region)) && adopt(region, me)) {
 			*link = region->next;
 			return region;
 		}
 	return NULL;
 }
 
-static struct weft__region *one_more(struct weft__thread *me, unsigned class)
+/* Under the lock, which orders it. From now on the thread's, nobody running there. */
+static void receive(struct weft__region *region, struct weft__thread *me)
+{
+	region->lister = region->runner = me;
+	region->next = NULL;
+	atomic_store_explicit(&region->thread, me, memory_order_relaxed);
+}
+
+/* With `alone`: where nobody belongs. */
+static struct weft__region *more(struct weft__thread *me, unsigned class, bool alone)
 {
 	struct weft__region *region;
 
 	lock();
-	region = adopt_any(me, class);
+	region = adopt_any(me, class, alone);
+	if (region) /* at once: others may belong there, and want it */
+		receive(region, me);
 	unlock();
-	if (!region)
-		region = make_region(class);
+	if (region)
+		return region;
+	region = make_region(class);
 	if (!region)
 		return NULL;
 	lock();
-	region->lister = region->runner = me;
-	region->next = NULL;
-	atomic_store_explicit(&region->thread, me, memory_order_relaxed); /* the lock orders it */
+	receive(region, me);
 	unlock();
 	return region;
+}
+
+static struct weft__region *one_more(struct weft__thread *me, unsigned class)
+{
+	return more(me, class, false);
+}
+
+/* ---- regions that nobody shares -------------------------------------------------------------------------------- */
+
+struct weft__region *weft__region_alone(struct weft__thread *me, unsigned class)
+{
+	struct weft__region **link = &me->regions[class], *region;
+
+	/* Relaxed: where nobody belongs, nobody else comes. */
+	for (; (region = *link); link = &region->next)
+		if (deserted(region) && atomic_load_explicit(&region->thread, memory_order_relaxed) == me)
+			break;
+	if (region)
+		*link = region->next;
+	else
+		region = more(me, class, true);
+	if (region)
+		region->lister = NULL;
+	return region;
+}
+
+static bool unlink_region(struct weft__region **link, struct weft__region *region)
+{
+	for (; *link; link = &(*link)->next)
+		if (*link == region) {
+			*link = region->next;
+			return true;
+		}
+	return false;
+}
+
+bool weft__region_unlist(struct weft__region *region, struct weft__thread *me)
+{
+	bool done;
+
+	lock();
+	done =
+	    unlink_region(region->lister == me ? &me->regions[region->class] : &copy.unlisted[region->class], region);
+	if (done)
+		region->lister = NULL;
+	unlock();
+	return done;
+}
+
+void weft__region_share(struct weft__region *region, struct weft__thread *me)
+{
+	struct weft__region **list = &me->regions[region->class];
+
+	lock();
+	receive(region, me);
+	region->next = *list;
+	*list = region;
+	unlock();
 }
 
 /* ---- fork ------------------------------------------------------------------------------------------------------ */

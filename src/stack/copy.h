@@ -7,12 +7,14 @@
  *     on, because its frames hold addresses of each other; many belong to the same. The first resume picks the lowest
  *     region of the thread's in which nobody runs, so that a program that nests n deep has n regions in each thread.
  *  2. Lazily: who suspends stays where it is. Only when another one is resumed in the region are the frames that lie
- *     there copied out, from the red zone of the stack pointer up, and those of the other copied in.
+ *     there copied out, from the stack pointer up, and those of the other copied in.
  *  3. What the pool keeps of such a coroutine is a record: a slot that is an object and nothing else.
  *  4. A region is used by one thread at a time: `thread`. That one takes and leaves it by plain stores to `busy`, with
  *     no fence: whoever wants a region of another thread's pays for both by a process-wide barrier (membarrier), after
  *     it has announced itself in `thread`. So two threads never run in one region at a time: the second waits.
  *  5. Saved frames are an image: immutable, counted, shared by clones.
+ *  6. A region where one coroutine only belongs can be taken out of its thread's list, so that it stays alone: it is
+ *     secluded. It then needs none of 2 and 4. The region stays idle, whatever its occupant does.
  *
  * Rejected: addresses of their own for each coroutine, so that two need not exclude each other (then nothing need be
  * copied: that is overcommit); copying at each suspension (twice the work where a coroutine is resumed several times in
@@ -23,8 +25,6 @@
 
 #include "arch/region.h"
 #include "stack/policy.h"
-
-enum { WEFT__RED_ZONE = 128 };
 
 /* Saved frames: the bytes up to the region's top. Guarded like its region: see weft__region_hold. */
 struct weft__image {
@@ -40,13 +40,16 @@ struct weft__image {
 /*
  * Invariant of a parked coroutine that has run: `sp` is set, and its frames are in the region (it is the occupant) or
  * in `image`, or in both; then the region's are the newer ones. Of one that runs: `sp` is NULL, it is the occupant,
- * and there is no image.
+ * and there is no image. The same of one that is secluded: see below.
  */
 struct weft__copied {
 	struct weft__slot slot;	     /* the object; `owner` is the coroutine; policy, class and lists as in others */
 	struct weft__region *region; /* where its frames belong; NULL: it has not run */
 	struct weft__image *image;
 	char *sp; /* parked: the stack pointer */
+	/* Checkpoints (coro/points.c): the newest, the end of the oldest in the same buffer, and that buffer. */
+	struct weft__point *point, *points_end;
+	struct weft__points *points;
 };
 
 enum weft__busy {
@@ -101,6 +104,12 @@ struct weft__region *weft__region_lowest(struct weft__thread *me, unsigned class
  */
 enum { WEFT__REGION_OTHERS = -1, WEFT__REGION_DEADLOCK = -2 };
 int weft__region_hold_slow(struct weft__region *region, struct weft__thread *me, bool wait);
+/* Out of the lists: a new one that nobody belongs to; NULL if there is no memory. */
+struct weft__region *weft__region_alone(struct weft__thread *me, unsigned class);
+/* The same for one that this thread holds. False: another thread lists it. */
+bool weft__region_unlist(struct weft__region *region, struct weft__thread *me);
+/* Into the thread's list again. */
+void weft__region_share(struct weft__region *region, struct weft__thread *me);
 /* Somebody waits for a region that this thread has just left. */
 void weft__region_wake(void);
 

@@ -19,7 +19,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "internal/line.h"
 #include "stack/policy.h"
 
 enum {
@@ -298,17 +297,6 @@ struct weft__chunk *weft__chunk_grow(struct weft_link *self, size_t need, size_t
 	return made;
 }
 
-/* A thread that there was no memory for, when it first resumed a coroutine. On a stack of last resort. */
-_Noreturn void weft__no_small_stack(void)
-{
-	struct weft__line line;
-
-	weft__line_begin(&line);
-	weft__line_text(&line, "stack overflow: this thread had no memory to grow stacks with; ");
-	weft__line_text(&line, "free some, or raise the limit on memory (ulimit -v)");
-	weft__line_die(&line);
-}
-
 /* ---- trimming ------------------------------------------------------------------------------------------------- */
 
 size_t weft__linked_trim(struct weft__slot *slot, char *to)
@@ -466,4 +454,5 @@ void weft__linked_detach(void)
 	weft__tls_growth = NULL;
 	weft__system_trim();
 	weft__blocks_detach();
+	weft__set_limit(NULL); /* a later thread may find what this one leaves there */
 }

@@ -10,10 +10,13 @@
 #include <stdint.h>
 #include <weft/stack.h>
 
-enum { WEFT__OBJECT_BYTES = 256 };
+enum { WEFT__OBJECT_BYTES = 256, WEFT__OWNER_BYTES = 2560 };
 
 /* Mark the object of a fresh slot, all zero, as in use by nobody. */
 void weft__object_clear(void *object);
+
+/* The calling thread is about to lose what it keeps, `owner` of struct weft__thread too. */
+void weft__owner_detach(void);
 
 /* * What to call an owner in a message. */
 void weft__owner_describe(const void *owner, const char **name, uint64_t *id);

@@ -108,6 +108,9 @@ extern const struct weft__policy weft__segmented, weft__heap, weft__lookahead, w
 extern const struct weft__policy weft__copy;
 extern const struct weft__policy *const weft__policies[WEFT_POLICY_COUNT]; /* [0] is NULL */
 
+/* Whose coroutines can be cloned. */
+static const weft_policy_t weft__policy_that_clones = WEFT_COPY;
+
 /* ---- geometry ------------------------------------------------------------------------------------------- */
 
 _Static_assert(offsetof(struct weft__slot, chunk) == WEFT_CHUNK_TOP, "edit src/arch/chunk.h");
@@ -222,8 +225,12 @@ struct weft__thread {
 	char *slab, *slab_end;	     /* where heap frames' blocks are cut from */
 	struct weft__thread *next, *previous;
 	void *alt_stack;
+	bool owner_used;
 	uint32_t valgrind_id;
-	char small_stack[WEFT_SMALL_STACK] __attribute__((aligned(64))); /* where linked stacks grow */
+	bool in_hook;
+	char owner[WEFT__OWNER_BYTES] __attribute__((aligned(64))); /* the layer above's, zero at first */
+	/* Where failure hooks run; above that: where linked stacks grow. */
+	char small_stack[WEFT_HOOK_STACK + WEFT_SMALL_STACK] __attribute__((aligned(64)));
 };
 
 extern __thread struct weft__thread *weft__tls_thread __attribute__((tls_model("initial-exec")));

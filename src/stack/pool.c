@@ -310,6 +310,7 @@ static void detach(void *argument)
 	struct weft__thread *thread = argument;
 
 	weft__linked_detach();
+	weft__owner_detach();
 	VALGRIND_STACK_DEREGISTER(thread->valgrind_id);
 	drain_bins(thread);
 	weft__regions_leave(thread);

@@ -19,8 +19,13 @@
 #define WEFT_CORO_PARENT 48
 
 #define WEFT_CORO_LEAF 104
-#define WEFT_CORO_FN 120
-#define WEFT_CORO_ARG 128
+#define WEFT_CORO_ARG 120
+#define WEFT_CORO_FN 128
+#define WEFT_CORO_ID 136
+/* The same words, once it has started. */
+#define WEFT_CORO_VIEW 120
+#define WEFT_CORO_DEFERRED 128
+#define WEFT_VIEW_SHIFT 5
 
 #define WEFT_CORO_SLOT 152
 #define WEFT_CORO_FLAGS 168
@@ -28,5 +33,8 @@
 /* Only coroutines with WEFT_SAVE_… flags use these. */
 #define WEFT_CORO_INNER_PC 200
 #define WEFT_CORO_OUTER_PC 208
+
+/* How far before a suspended coroutine's landing pad the one is where it lands to end. */
+#define WEFT_LEFT_BYTES 16
 
 #endif /* WEFT_ARCH_OFFSETS_H */

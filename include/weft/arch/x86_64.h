@@ -36,6 +36,19 @@
 #define WEFT__LOST_BX , "rbx"
 #endif
 
+/*
+ * The same where a suspended coroutine waits: WEFT_LEFT_BYTES before it there is a second one, a jump to the label
+ * `left`. Who lands there is not to go on but to end. The line that it is in is not touched otherwise.
+ */
+#if defined(__CET__) && (__CET__ & 1)
+#define WEFT__LEFT_PAD "endbr64\n\t"
+#else
+#define WEFT__LEFT_PAD
+#endif
+#define WEFT__WAIT_PAD                                                                                                 \
+	".p2align 6\n\t.skip 48, 0xcc\n2:\t" WEFT__LEFT_PAD WEFT__LOAD_BX(                                             \
+	    WEFT_LINK_BX) "jmp %l[left]\n\t.skip " WEFT__STR(WEFT_LEFT_BYTES) " - (. - 2b), 0xcc\n1:\t" WEFT__LEFT_PAD
+
 #if defined(__AVX512F__)
 #define WEFT__LOST_AVX512                                                                                              \
 	, "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27",  \
@@ -48,6 +61,12 @@
 	, "r16", "r17", "r18", "r19", "r20", "r21", "r22", "r23", "r24", "r25", "r26", "r27", "r28", "r29", "r30", "r31"
 #else
 #define WEFT__LOST_APX
+#endif
+
+#if defined(__clang__)
+#define WEFT__COLD_LABEL /* what asm goto jumps to is */
+#else
+#define WEFT__COLD_LABEL __attribute__((cold))
 #endif
 
 #define WEFT__LOST                                                                                                     \
@@ -90,7 +109,7 @@ WEFT__INLINE void *weft_arch_yield(struct weft_link *k, const void *effect, void
 {
 	void *value;
 
-	__asm__ volatile(
+	__asm__ volatile goto(
 	    "leaq 1f(%%rip), %%rcx\n\t"
 	    "movq %%rsp, " WEFT__K(WEFT_LINK_SP) "\n\t"
 	    "movq %%rbp, " WEFT__K(WEFT_LINK_FP) "\n\t"
@@ -99,12 +118,16 @@ WEFT__INLINE void *weft_arch_yield(struct weft_link *k, const void *effect, void
 	    "movq " WEFT__K(WEFT_LINK_PARENT_SP) ", %%rsp\n\t"
 	    "movq " WEFT__K(WEFT_LINK_PARENT_FP) ", %%rbp\n\t"
 	    "jmp *" WEFT__K(WEFT_LINK_PARENT_PC) "\n"
-	    WEFT__PAD
+	    WEFT__WAIT_PAD
 	    WEFT__LOAD_BX(WEFT_LINK_BX)
 	    : "+D"(k), "=S"(value), "+a"(effect), "+d"(payload)
 	    :
-	    : "rcx", WEFT__LOST);
+	    : "rcx", WEFT__LOST
+	    : left);
 	return value;
+left:
+	WEFT__COLD_LABEL;
+	weft__end_here();
 }
 
 /* Suspend into `from` and continue `to`, whose parent_* the caller has set: nobody is returned to. */
@@ -112,7 +135,7 @@ WEFT__INLINE void *weft_arch_transfer(struct weft_link *from, struct weft_link *
 {
 	void (*busy)(void) = weft__in_running;
 
-	__asm__ volatile(
+	__asm__ volatile goto(
 	    "leaq 1f(%%rip), %%rdx\n\t"
 	    "movq %%rsp, " WEFT__STR(WEFT_LINK_SP) "(%%rax)\n\t"
 	    "movq %%rbp, " WEFT__STR(WEFT_LINK_FP) "(%%rax)\n\t"
@@ -125,12 +148,16 @@ WEFT__INLINE void *weft_arch_transfer(struct weft_link *from, struct weft_link *
 	    "movq " WEFT__K(WEFT_LINK_SP) ", %%rsp\n\t"
 	    "movq " WEFT__K(WEFT_LINK_FP) ", %%rbp\n\t"
 	    "jmp *%%rdx\n"
-	    WEFT__PAD
+	    WEFT__WAIT_PAD
 	    WEFT__LOAD_BX(WEFT_LINK_BX)
 	    : "+D"(to), "+S"(value), "+a"(from), "+c"(busy)
 	    :
-	    : "rdx", WEFT__LOST);
+	    : "rdx", WEFT__LOST
+	    : left);
 	return value;
+left:
+	WEFT__COLD_LABEL;
+	weft__end_here();
 }
 
 /* clang-format on */
@@ -150,6 +177,18 @@ WEFT__INLINE struct weft_coro *weft__self(void)
 	return self;
 }
 
+/* The same, and the thread's table of what searches found: the next word. */
+struct weft__found;
+
+WEFT__INLINE struct weft_coro *weft__self_and_found(struct weft__found **table)
+{
+	struct weft_coro *self;
+
+	__asm__ volatile("movq weft__tls_self@gottpoff(%%rip), %0\n\tmovq %%fs:8(%0), %1\n\tmovq %%fs:(%0), %0"
+			 : "=&r"(self), "=r"(*table));
+	return self;
+}
+
 WEFT__INLINE void weft__set_self(struct weft_coro *self)
 {
 	void *offset;
@@ -159,12 +198,6 @@ WEFT__INLINE void weft__set_self(struct weft_coro *self)
 			 : "r"(self)
 			 : "memory");
 }
-
-#if defined(__clang__)
-#define WEFT__COLD_LABEL /* what asm goto jumps to is */
-#else
-#define WEFT__COLD_LABEL __attribute__((cold))
-#endif
 
 /*
  * The word that -fsplit-stack prologues compare the stack pointer with. Contiguous stacks all have 0 there, so between

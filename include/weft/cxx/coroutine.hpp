@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// weft/cxx/coroutine.hpp: coroutines that own what they are made of. Included by weft/weft.hpp, which has the overview.
+#ifndef WEFT_CXX_COROUTINE_HPP
+#define WEFT_CXX_COROUTINE_HPP
+
+#include <weft/weft.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <optional>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+#if defined(__cpp_exceptions)
+#define WEFT__EXCEPTIONS 1
+#else
+#define WEFT__EXCEPTIONS 0
+#endif
+
+namespace weft
+{
+
+/** What a resume throws when the runtime had to end the coroutine, because its stack could not grow. */
+class stack_failure : public std::exception
+{
+      public:
+	explicit stack_failure(weft_failure_t why) noexcept : why_(why)
+	{
+	}
+	weft_failure_t why() const noexcept
+	{
+		return why_;
+	}
+	const char *what() const noexcept override
+	{
+		return why_ == WEFT_BUDGET_SPENT	? "weft: a coroutine's stack would pass the budget"
+		       : why_ == WEFT_RESERVATION_SPENT ? "weft: a coroutine's stack is used up"
+							: "weft: no memory for a coroutine's stack";
+	}
+
+      private:
+	weft_failure_t why_;
+};
+
+namespace detail
+{
+
+// What coroutines made here have beside the caller's flags.
+enum : unsigned { FLAGS = WEFT_UNWIND };
+
+[[noreturn, gnu::cold]] inline void misuse(const char *text)
+{
+	std::fprintf(stderr, "weft: %s\n", text);
+	std::abort();
+}
+
+[[noreturn, gnu::cold]] inline void no_coroutine(int error)
+{
+#if WEFT__EXCEPTIONS
+	if (error == ENOMEM)
+		throw std::bad_alloc();
+	throw std::system_error(error, std::generic_category(), "weft: cannot make a coroutine");
+#else
+	std::fprintf(stderr, "weft: cannot make a coroutine, error %d\n", error);
+	std::abort();
+#endif
+}
+
+[[noreturn, gnu::cold]] inline void ended_by_runtime(const weft_coro_t *k)
+{
+#if WEFT__EXCEPTIONS
+	throw stack_failure(weft_failure(k));
+#else
+	misuse(stack_failure(weft_failure(k)).what());
+#endif
+}
+
+// What a coroutine's function works on: the body, what it makes, and how all that goes. Lies on the coroutine's stack
+// if there is room, else in a block of memory; stays until the coroutine is given back.
+struct block {
+	weft_coro_t *k = nullptr;
+	void (*destroy)(block *) noexcept = nullptr;
+};
+
+// The function of a coroutine that is about to be given back.
+inline void *nothing(void *arg)
+{
+	return arg;
+}
+
+// The frames go first: they refer to the block.
+inline void give_back(block *b) noexcept
+{
+	weft_coro_t *k = b->k;
+
+	if (weft_state(k) == WEFT_SUSPENDED)
+		weft_reset(k, nothing, nullptr);
+	if (weft_state(k) != WEFT_RUNNING) // else that is about to be reported
+		b->destroy(b);
+	weft_delete(k);
+}
+
+struct giver {
+	void operator()(block *b) const noexcept
+	{
+		give_back(b);
+	}
+};
+
+inline void *allocate(std::size_t bytes, std::size_t alignment)
+{
+	return alignment > __STDCPP_DEFAULT_NEW_ALIGNMENT__ ? ::operator new(bytes, std::align_val_t(alignment))
+							    : ::operator new(bytes);
+}
+
+inline void deallocate(void *memory, std::size_t alignment) noexcept
+{
+	if (alignment > __STDCPP_DEFAULT_NEW_ALIGNMENT__)
+		::operator delete(memory, std::align_val_t(alignment));
+	else
+		::operator delete(memory);
+}
+
+// A Kind of block with a body. Kind::run(body) is what the coroutine does.
+template <typename Kind, typename Body> struct whole : Kind {
+	Body body;
+	bool on_heap;
+
+	template <typename From>
+	whole(From &&from, bool heap) noexcept(std::is_nothrow_constructible<Body, From>::value)
+	    : body(std::forward<From>(from)), on_heap(heap)
+	{
+	}
+	static void *enter(void *self)
+	{
+		whole *w = static_cast<whole *>(self);
+
+		w->run(w->body);
+		return nullptr;
+	}
+	static void destroy_whole(block *b) noexcept
+	{
+		whole *w = static_cast<whole *>(b);
+		bool heap = w->on_heap;
+
+		w->~whole();
+		if (heap)
+			deallocate(w, alignof(whole));
+	}
+};
+
+// Above the first frame. Sanitizers follow frames, and there is none yet.
+template <typename Whole> void *room_for(weft_coro_t *k)
+{
+	return alignof(Whole) <= 16 && !WEFT__SANITIZED ? weft_reserve(k, sizeof(Whole)) : nullptr;
+}
+
+// Until a block is complete.
+struct unfinished {
+	weft_coro_t *k;
+	std::size_t alignment;
+	void *memory = nullptr; // if on the heap
+
+	~unfinished()
+	{
+		if (memory)
+			deallocate(memory, alignment);
+		weft_delete(k);
+	}
+};
+
+// `attr` may be NULL.
+template <typename Kind, typename Body> Kind *make(Body &&body, const weft_attr_t *attr)
+{
+	using Whole = whole<Kind, std::decay_t<Body>>;
+	unfinished made{attr ? weft_create_with(Whole::enter, nullptr, attr) : weft_create(Whole::enter, nullptr),
+			alignof(Whole)};
+
+	if (weft__unlikely(!made.k))
+		no_coroutine(errno);
+	made.k->flags |= FLAGS;
+	void *memory = room_for<Whole>(made.k);
+	bool heap = !memory;
+	if (heap)
+		memory = made.memory = allocate(sizeof(Whole), alignof(Whole));
+	Whole *w = ::new (memory) Whole(std::forward<Body>(body), heap);
+	w->k = made.k;
+	w->destroy = Whole::destroy_whole;
+	w->k->arg = static_cast<void *>(w);
+	made.memory = nullptr;
+	made.k = nullptr;
+	return w;
+}
+
+// Owns a block, moves, and gives back.
+template <typename Kind> class owner
+{
+      public:
+	owner() noexcept = default;
+	explicit owner(Kind *b) noexcept : block_(b)
+	{
+	}
+	owner(owner &&other) noexcept : block_(std::exchange(other.block_, nullptr))
+	{
+	}
+	owner &operator=(owner &&other) noexcept
+	{
+		Kind *old = std::exchange(block_, std::exchange(other.block_, nullptr));
+
+		if (old)
+			give_back(old);
+		return *this;
+	}
+	~owner()
+	{
+		if (block_)
+			give_back(block_);
+	}
+	explicit operator bool() const noexcept
+	{
+		return block_;
+	}
+	Kind *operator->() const
+	{
+		if (weft__unlikely(!block_))
+			misuse("an empty coroutine object (default-constructed, or moved from) was used: assign one to "
+			       "it");
+		return block_;
+	}
+
+      private:
+	Kind *block_ = nullptr;
+};
+
+// A result that is not there yet.
+template <typename T> struct result {
+	std::optional<T> value;
+
+	template <typename Body> void set(Body &body)
+	{
+		value.emplace(body());
+	}
+	T &get()
+	{
+		return *value;
+	}
+};
+
+template <typename T> struct result<T &> {
+	T *value = nullptr;
+
+	template <typename Body> void set(Body &body)
+	{
+		value = std::addressof(body());
+	}
+	T &get()
+	{
+		return *value;
+	}
+};
+
+template <> struct result<void> {
+	bool value = false;
+
+	template <typename Body> void set(Body &body)
+	{
+		body();
+		value = true;
+	}
+	void get()
+	{
+	}
+};
+
+#if WEFT__EXCEPTIONS
+// What a resume passes to a suspend that is to throw.
+inline void throw_if(void *injected)
+{
+	if (weft__unlikely(injected != nullptr))
+		std::rethrow_exception(std::exchange(*static_cast<std::exception_ptr *>(injected), nullptr));
+}
+#else
+inline void throw_if(void *)
+{
+}
+#endif
+
+template <typename Result> struct task : block {
+	result<Result> made;
+	void *injected = nullptr; // before the first resume
+
+	template <typename Body> void run(Body &body)
+	{
+		throw_if(injected);
+		made.set(body);
+	}
+};
+
+} // namespace detail
+
+/**
+ * Suspend the current coroutine: the resume of who resumed it returns. Throws what that one passes to resume_throwing.
+ * For coroutines that are resumed by this class; those resumed by weft_resume must be passed NULL.
+ */
+inline void suspend()
+{
+	detail::throw_if(weft_suspend(nullptr));
+}
+
+/**
+ * A coroutine with a body: anything that can be called without arguments, move-only objects included. The body and its
+ * result lie on the coroutine's own stack if they are at most 4 KiB and a quarter of it, else on the heap, and live as
+ * long as this object. Move-only; destroying it ends the coroutine, whatever its state but running (reported).
+ *
+ *	weft::coroutine greeter([name = std::string("you")] { weft::suspend(); return "hello " + name; });
+ *	while (greeter.resume())
+ *		;
+ *	std::string text = std::move(greeter).result();
+ *
+ * Thread-safety as weft_coro_t: by one thread at a time.
+ */
+template <typename Result = void> class coroutine
+{
+      public:
+	using result_type = Result;
+
+	/** Empty: only assigned to and destroyed. */
+	coroutine() noexcept = default;
+
+	/** Make one, suspended. Throws what weft_create_with fails with, as bad_alloc or system_error, and what moving
+	 * the body throws. Without exceptions the process ends. */
+	template <typename Body, typename = std::enable_if_t<!std::is_same<std::decay_t<Body>, coroutine>::value &&
+							     std::is_invocable_r<Result, std::decay_t<Body> &>::value>>
+	explicit coroutine(Body &&body) : task_(detail::make<detail::task<Result>>(std::forward<Body>(body), nullptr))
+	{
+	}
+	template <typename Body, typename = std::enable_if_t<std::is_invocable_r<Result, std::decay_t<Body> &>::value>>
+	coroutine(Body &&body, const weft_attr_t &attr)
+	    : task_(detail::make<detail::task<Result>>(std::forward<Body>(body), &attr))
+	{
+	}
+
+	/**
+	 * Start it or continue it, until it suspends or returns.
+	 * @return whether it suspended. An exception that leaves the body leaves this call; the coroutine is then done.
+	 *   Throws stack_failure if the runtime had to end it.
+	 */
+	bool resume()
+	{
+		return resumed(nullptr);
+	}
+
+#if WEFT__EXCEPTIONS
+	/** The same, and the suspend() that it waits in throws `error`; if it has not started, it ends by it. */
+	bool resume_throwing(std::exception_ptr error)
+	{
+		task_->injected = &error;
+		return resumed(&error);
+	}
+#endif
+
+	/** The same for who handles its effects: see weft_resume. */
+	weft_request_t resume(weft_handles_t handles)
+	{
+		return weft_resume(task_->k, nullptr, handles);
+	}
+
+	/** Has it ended: returned, thrown, or been ended? */
+	bool done() const
+	{
+		return weft_state(task_->k) == WEFT_FINISHED;
+	}
+
+	/** What the body returned. Reported if it has not. */
+	decltype(auto) result() &
+	{
+		return checked()->made.get();
+	}
+	Result result() &&
+	{
+		if constexpr (std::is_void<Result>::value)
+			checked();
+		else
+			return std::forward<Result>(checked()->made.get());
+	}
+
+	/** For functions of weft.h; stays ours. */
+	weft_coro_t *get() const
+	{
+		return task_->k;
+	}
+
+	explicit operator bool() const noexcept
+	{
+		return static_cast<bool>(task_);
+	}
+
+      private:
+	bool resumed(void *value)
+	{
+		weft_coro_t *k = task_->k;
+		weft_request_t r = weft_resume(k, value, WEFT_HANDLE_NONE);
+
+		if (weft__unlikely(r.effect == &weft_failed))
+			detail::ended_by_runtime(k);
+		return !weft_returned(r);
+	}
+	detail::task<Result> *checked()
+	{
+		detail::task<Result> *t = task_.operator->();
+
+		if (weft__unlikely(!t->made.value))
+			detail::misuse("result() of a coroutine that has not returned: resume it until it is done");
+		return t;
+	}
+
+	detail::owner<detail::task<Result>> task_;
+};
+
+template <typename Body> coroutine(Body) -> coroutine<std::invoke_result_t<std::decay_t<Body> &>>;
+template <typename Body> coroutine(Body, const weft_attr_t &) -> coroutine<std::invoke_result_t<std::decay_t<Body> &>>;
+
+} // namespace weft
+
+#endif // WEFT_CXX_COROUTINE_HPP

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// weft/cxx/handle.hpp: handlers whose clauses are lambdas. Included by weft/weft.hpp, which has the overview.
+//
+// A run of a body under a handler is an object: the clauses, the body, its result, the answer. weft/handler.h is given
+// a table of functions, made at compile time from the clauses' types, whose state is that object; they call the
+// lambdas. Where no clause can keep a resumption the run lies in the caller's frame, else on the heap, where
+// resumptions share it.
+#ifndef WEFT_CXX_HANDLE_HPP
+#define WEFT_CXX_HANDLE_HPP
+
+#include <weft/cxx/coroutine.hpp>
+
+#include <atomic>
+#include <tuple>
+
+namespace weft
+{
+
+namespace detail
+{
+
+// What a resumption knows of its run.
+template <typename Answer> struct run_base {
+	result<Answer> answer; // between the clause that gives it and who continued the body
+	int error = 0;
+	bool left = false; // the body was, by an abort clause's operation, whose arguments are on the heap
+	std::atomic<unsigned> users{1};
+	void (*destroy)(run_base *) noexcept = nullptr;
+
+	// `done`: what weft_run or weft_continue returned.
+	Answer take(void *done)
+	{
+		if (weft__unlikely(!done))
+			fail();
+		if constexpr (!std::is_void<Answer>::value)
+			return std::forward<Answer>(answer.get());
+	}
+	void use() noexcept
+	{
+		users.fetch_add(1, std::memory_order_relaxed); // who calls has a use already
+	}
+	void release() noexcept
+	{
+		if (users.fetch_sub(1, std::memory_order_acq_rel) == 1)
+			destroy(this);
+	}
+
+      private:
+	[[noreturn, gnu::cold]] void fail()
+	{
+#if WEFT__EXCEPTIONS
+		if (error == EOVERFLOW)
+			throw stack_failure(WEFT_RESERVATION_SPENT);
+#endif
+		no_coroutine(error);
+	}
+};
+
+// A use of a run.
+template <typename Answer> struct use_of {
+	run_base<Answer> *run;
+
+	explicit use_of(run_base<Answer> *r) noexcept : run(r)
+	{
+	}
+	use_of(const use_of &) = delete;
+	use_of &operator=(const use_of &) = delete;
+	~use_of()
+	{
+		if (run)
+			run->release();
+	}
+};
+
+template <typename R> struct replies {
+	using type = int (*)(weft_resumption_t *, R);
+};
+template <> struct replies<void> {
+	using type = int (*)(weft_resumption_t *);
+};
+
+// What the two kinds of resumptions share. In the clause that gets one, it is the one in weft_run's frame; moving it
+// makes it one that lasts.
+template <typename R, typename Answer> class resumption_base
+{
+      public:
+	/** Can it be used? False once resumed, dropped or moved from. */
+	explicit operator bool() const noexcept
+	{
+		return at_ && weft_is_valid(at_);
+	}
+
+	/** Look at the coroutine; for functions of weft.h. */
+	weft_coro_t *get() const noexcept
+	{
+		return at_ ? at_->k : nullptr;
+	}
+
+      protected:
+	using reply_function = typename replies<R>::type;
+
+	resumption_base(weft_resumption_t *at, run_base<Answer> *run, reply_function reply) noexcept
+	    : at_(at), run_(run), reply_(reply)
+	{
+	}
+	resumption_base(resumption_base &&other) noexcept : run_(other.run_), reply_(other.reply_)
+	{
+		take(other);
+	}
+	resumption_base() noexcept = default;
+	~resumption_base() = default;
+
+	bool kept() const noexcept
+	{
+		return at_ == &own_;
+	}
+	void take(resumption_base &other) noexcept
+	{
+		run_ = other.run_;
+		reply_ = other.reply_;
+		if (other.kept()) {
+			own_ = other.own_;
+		} else if (other.at_) {
+			own_ = weft_keep(other.at_);
+			run_->use();
+		}
+		at_ = other.at_ ? &own_ : nullptr;
+		other.at_ = nullptr;
+	}
+	weft_resumption_t *usable() const
+	{
+		if (weft__unlikely(!at_))
+			misuse("a resumption was used that had been resumed, dropped or moved from");
+		return at_;
+	}
+	template <typename... Value> int replied(weft_resumption_t *k, Value &&...value) const
+	{
+		if constexpr (!std::is_void<R>::value && !std::is_trivially_copyable<R>::value)
+			if (weft__unlikely(k->k && k->k->flags & WEFT__COPYING))
+				misuse("a result that is not trivially copyable cannot be sent to a copied stack: use "
+				       "another policy, or a pointer");
+		return reply_(k, std::forward<Value>(value)...);
+	}
+
+	weft_resumption_t *at_ = nullptr; // &own_: kept
+	run_base<Answer> *run_ = nullptr;
+	reply_function reply_ = nullptr;
+	weft_resumption_t own_;
+};
+
+} // namespace detail
+
+/** What a general clause returns that lets the body go on in its stead: made by resumption::tail_resume. */
+class tail_resumed
+{
+      public:
+	explicit tail_resumed(void *token) noexcept : token_(token)
+	{
+	}
+	void *token() const noexcept
+	{
+		return token_;
+	}
+
+      private:
+	void *token_;
+};
+
+/** What a general clause returns that sometimes answers and sometimes returns k.tail_resume(…). */
+template <typename Answer> class decision
+{
+      public:
+	template <typename From, typename = std::enable_if_t<std::is_convertible<From &&, Answer>::value>>
+	decision(From &&answer) : answer_(std::forward<From>(answer))
+	{
+	}
+	decision(tail_resumed t) noexcept : token_(t.token())
+	{
+	}
+
+	void *token() const noexcept
+	{
+		return token_;
+	}
+	Answer answer()
+	{
+		return std::move(*answer_);
+	}
+
+      private:
+	void *token_ = nullptr;
+	std::optional<Answer> answer_;
+};
+
+template <> class decision<void>
+{
+      public:
+	decision() noexcept = default;
+	decision(tail_resumed t) noexcept : token_(t.token())
+	{
+	}
+
+	void *token() const noexcept
+	{
+		return token_;
+	}
+	void answer() const noexcept
+	{
+	}
+
+      private:
+	void *token_ = nullptr;
+};
+
+/**
+ * What a general clause gets: the body, suspended where it performs an operation whose result is an R, and what that
+ * run will answer. Move-only. Resume it once, or let it go: destroying it ends the body, whose destructors run. Kept
+ * beyond its clause, by moving it elsewhere, it may be resumed from anywhere, by any thread; the clauses are kept with
+ * it, and what they refer to must last as long.
+ */
+template <typename R, typename Answer> class resumption : public detail::resumption_base<R, Answer>
+{
+	using base = detail::resumption_base<R, Answer>;
+
+      public:
+	/** Empty: only assigned to and destroyed. */
+	resumption() noexcept = default;
+	resumption(resumption &&other) noexcept = default;
+	resumption &operator=(resumption &&other) noexcept
+	{
+		if (this != &other) {
+			drop();
+			this->take(other);
+		}
+		return *this;
+	}
+	~resumption()
+	{
+		drop();
+	}
+
+	/** The operation's result is `value` (nothing, if it is void): the body goes on, under the same handler, to its
+	 * end or until a clause answers. Returns that answer; throws what leaves the body or a clause. Uses it up. */
+	template <typename V = R> Answer resume(V &&value)
+	{
+		static_assert(!std::is_void<R>::value, "an operation without a result is resumed by resume()");
+		weft_resumption_t *k = this->usable();
+		return finish(k, this->replied(k, std::forward<V>(value)));
+	}
+	Answer resume()
+	{
+		static_assert(std::is_void<R>::value, "the operation has a result: resume(value)");
+		weft_resumption_t *k = this->usable();
+		return finish(k, this->replied(k));
+	}
+
+	/** `return k.tail_resume(value);` in its clause: the same, but the clause ends first, so that any number of
+	 * them in a row need no stack. */
+	template <typename V = R> tail_resumed tail_resume(V &&value)
+	{
+		static_assert(!std::is_void<R>::value, "an operation without a result is resumed by tail_resume()");
+		weft_resumption_t *k = in_clause();
+		return tail_resumed(weft__tail_continue(k, this->replied(k, std::forward<V>(value))));
+	}
+	tail_resumed tail_resume()
+	{
+		static_assert(std::is_void<R>::value, "the operation has a result: tail_resume(value)");
+		weft_resumption_t *k = in_clause();
+		return tail_resumed(weft__tail_continue(k, this->replied(k)));
+	}
+
+	/** End the body now. */
+	void drop() noexcept
+	{
+		if (!this->at_)
+			return;
+		detail::use_of<Answer> use(this->kept() ? this->run_ : nullptr);
+		weft_resumption_t *k = std::exchange(this->at_, nullptr);
+		weft_drop(k);
+	}
+
+	/* Not for users. */
+	resumption(weft_resumption_t *at, detail::run_base<Answer> *run, typename base::reply_function reply) noexcept
+	    : base(at, run, reply)
+	{
+	}
+
+      private:
+	Answer finish(weft_resumption_t *k, int error)
+	{
+		detail::use_of<Answer> use(this->kept() ? this->run_ : nullptr);
+		weft_resumption_t mine = *k; // this object may be assigned to while the body runs
+
+		if (!use.run) { // weft_run looks at its own
+			this->at_ = nullptr;
+			return this->run_->take(weft__continue(k, error));
+		}
+		detail::run_base<Answer> *run = this->run_;
+		this->at_ = nullptr;
+		return run->take(weft__continue(&mine, error));
+	}
+	weft_resumption_t *in_clause()
+	{
+		weft_resumption_t *k = this->usable();
+
+		if (weft__unlikely(this->kept()))
+			detail::misuse("tail_resume of a resumption that was moved: it is for the clause that got it");
+		this->at_ = nullptr;
+		return k;
+	}
+};
+
+/**
+ * What a multi clause gets: the same, to be resumed as often as one likes; each time a clone of the body goes on. The
+ * body's stack is copied (policy "copy"), and with it whatever objects lie there, bit by bit: let it use only objects
+ * that need no destructor, or refer to others outside. By one thread at a time for all resumptions of a run.
+ */
+template <typename R, typename Answer> class multi_resumption : public detail::resumption_base<R, Answer>
+{
+	using base = detail::resumption_base<R, Answer>;
+	static_assert(std::is_void<R>::value || std::is_trivially_copyable<R>::value,
+		      "the result of an operation with a multi clause must be trivially copyable: stacks are copied");
+
+      public:
+	multi_resumption() noexcept = default;
+	multi_resumption(multi_resumption &&other) noexcept = default;
+	multi_resumption &operator=(multi_resumption &&other) noexcept
+	{
+		if (this != &other) {
+			drop();
+			this->take(other);
+		}
+		return *this;
+	}
+	~multi_resumption()
+	{
+		drop();
+	}
+
+	/** As resumption::resume, and it can be done again. */
+	template <typename V = R> Answer resume(V &&value)
+	{
+		static_assert(!std::is_void<R>::value, "an operation without a result is resumed by resume()");
+		weft_resumption_t *k = this->usable();
+		return this->run_->take(weft__continue(k, this->replied(k, std::forward<V>(value))));
+	}
+	Answer resume()
+	{
+		static_assert(std::is_void<R>::value, "the operation has a result: resume(value)");
+		weft_resumption_t *k = this->usable();
+		return this->run_->take(weft__continue(k, this->replied(k)));
+	}
+
+	/** End the body; clones that run or are kept go on. */
+	void drop() noexcept
+	{
+		if (!this->at_)
+			return;
+		detail::use_of<Answer> use(this->kept() ? this->run_ : nullptr);
+		weft_resumption_t *k = std::exchange(this->at_, nullptr);
+		weft_drop(k);
+	}
+
+	/* Not for users. */
+	multi_resumption(weft_resumption_t *at, detail::run_base<Answer> *run,
+			 typename base::reply_function reply) noexcept
+	    : base(at, run, reply)
+	{
+	}
+};
+
+} // namespace weft
+
+#include <weft/cxx/clauses.hpp>
+
+#endif // WEFT_CXX_HANDLE_HPP

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * weft/defer.h: cleanups that run however a scope is left.
+ *
+ *   static void *body(void *unused)
+ *   {
+ *           FILE *file = fopen("log", "a");
+ *
+ *           weft_defer(fclose, file);
+ *           for (;;)
+ *                   fprintf(file, "%s\n", read_line());
+ *   }
+ *
+ * What was deferred runs exactly once, innermost first:
+ *  - when the scope is left as usual: at its end, by return, break, goto;
+ *  - when the coroutine is deleted, released or reset while it is suspended: it is continued one last time, where it
+ *    waits, to run what is deferred there. If it is suspended from below, those inside it come first;
+ *  - when it is left by weft_exit, an exception effect or an abort clause, through however many coroutines, before the
+ *    request arrives;
+ *  - when a C++ exception, pthread_exit or cancellation unwinds it.
+ * It runs on the coroutine's own stack and may do what any code may, perform effects for example: their handlers are
+ * looked for from the coroutine outwards, and, if it is being deleted, on from where the deleter stands. Handlers that
+ * were inside of what has been left are gone. It must get to its end: one that suspends the coroutine to somebody who
+ * does not resume it is reported, and so is an exit to somewhere further in than where the coroutine was leaving to.
+ *
+ * C++ destructors and cleanup attributes run in the first and the last of these cases. In the two between they do if
+ * the coroutine has the flag WEFT_UNWIND: then its frames are unwound as by pthread_exit, and what is deferred in
+ * frames that know nothing of exceptions runs when they are left, so that the order is innermost first throughout. A
+ * catch (...) that does not rethrow is reported; a noexcept function in between ends in std::terminate. An exception
+ * effect's arguments are kept where they stay valid. Without the flag C++ frames are forgotten, as they always are
+ * when the runtime ends a coroutine whose stack is full (weft_failed), which may be in the middle of anything: then
+ * nothing is called.
+ *
+ * Exceptions and C. If they pass through C code that uses weft_defer, compile it with -fexceptions. Where that was not
+ * done, an exception that leaves the coroutine runs everything in order, too; pthread_exit and cancellation run what is
+ * deferred in such frames last, if it can still be read then, and else report it. An exception that is caught further
+ * out in the same coroutine, and longjmp, leave such scopes unnoticed: the next scope to end reports it.
+ *
+ * Coroutines that a coroutine made and holds are like memory that it allocated: weft_defer(weft_delete, inner).
+ * Clones of a coroutine under "copy" run what was deferred before the cloning each for itself.
+ *
+ * Cost (tests/ends/cost.c): a scope, with the call of what is deferred, 2 ns; where nothing is deferred, none. Deleting
+ * a suspended coroutine that deferred something takes 40 ns more than forgetting it; leaving one 4 ns, leaving ten
+ * that each deferred something 7 ns each.
+ * Thread-safe, on any stack and outside of any coroutine, but not in signal handlers. Source of the idea: Go and Zig.
+ */
+#ifndef WEFT_DEFER_H
+#define WEFT_DEFER_H
+
+#include <weft/coro.h>
+
+WEFT_EXTERN_C_BEGIN
+
+/**
+ * weft_defer(fn, arg): when the enclosing scope is left from here on, call fn(arg).
+ * A statement; several in a scope run in reverse order.
+ * @param fn   a function with one parameter, a pointer; its result is ignored
+ * @param arg  a pointer that fits, evaluated now
+ */
+#define weft_defer(fn, arg) WEFT__DEFER(fn, arg, __COUNTER__)
+
+/* In the frame that it belongs to, on the list of the coroutine that runs. */
+struct weft__deferred {
+	struct weft__deferred *next; /* further out */
+	void (*fn)(void *arg);
+	void *arg;
+	const struct weft__view *view; /* the coroutine's, then */
+	/* If the frame will not be told of exceptions: what an unwinder calls it, and whether this is intact. */
+	void *frame;
+	uintptr_t check;
+};
+
+#define WEFT__DEFER(...) WEFT__DEFER_(__VA_ARGS__)
+#define WEFT__DEFER_(fn_, arg_, number)                                                                                \
+	struct weft__deferred weft__deferred_##number __attribute__((cleanup(weft__scope_ends))),                      \
+	    *weft__pushed_##number __attribute__((unused)) =                                                           \
+		weft__defer(&weft__deferred_##number,                                                                  \
+			    (void (*)(void *))(void (*)(void))(0 ? ((void)sizeof((fn_)(arg_), 0), (fn_)) : (fn_)),     \
+			    (void *)(arg_))
+
+#ifdef __EXCEPTIONS
+#define WEFT__FRAME_IS(d) ((d)->check = 0)
+#else
+#define WEFT__FRAME_IS(d) ((d)->frame = __builtin_dwarf_cfa(), (d)->check = weft__deferred_check(d))
+#endif
+
+/* The scope of an inner one was left without a word. */
+WEFT_API WEFT__COLD void weft__scope_skipped(weft_coro_t *self, struct weft__deferred *d);
+
+/* Whether memory holds one still. */
+WEFT__INLINE uintptr_t weft__deferred_check(const struct weft__deferred *d)
+{
+	return (uintptr_t)d + (uintptr_t)d->fn + (uintptr_t)d->arg + (uintptr_t)d->next;
+}
+
+WEFT__INLINE struct weft__deferred *weft__defer(struct weft__deferred *d, void (*fn)(void *), void *arg)
+{
+	weft_coro_t *self = weft__self();
+
+	if (weft__unlikely(!self))
+		self = weft__attach_thread();
+	d->next = self->deferred;
+	d->fn = fn;
+	d->arg = arg;
+	d->view = self->view;
+	WEFT__FRAME_IS(d);
+	self->deferred = d;
+	return d;
+}
+
+WEFT__INLINE void weft__scope_ends(struct weft__deferred *d)
+{
+	weft_coro_t *self = weft__self();
+
+	if (weft__unlikely(self->deferred != d))
+		weft__scope_skipped(self, d);
+	self->deferred = d->next;
+	d->fn(d->arg);
+}
+
+WEFT_EXTERN_C_END
+
+#endif /* WEFT_DEFER_H */

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * weft/handler.h: handlers as values. A constant table says for each operation what to do, and one call runs a body
+ * under it; the loop of weft/effect.h stays for those who want to drive a coroutine by hand, and the two mix.
+ *
+ *   WEFT_FAMILY(state, (int64_t, get), (void, put, int64_t, value));
+ *
+ *   static int64_t on_get(void *state) { return *(int64_t *)state; }
+ *   static void on_put(void *state, int64_t value) { *(int64_t *)state = value; }
+ *
+ *   WEFT_HANDLER(counter, weft_tail(get, on_get), weft_tail(put, on_put));
+ *
+ *   int64_t n = 100;
+ *   void *result = weft_run(&counter, &n, countdown, NULL);
+ *
+ * Design
+ *  1. The body is a coroutine, made by weft_run, which resumes it in a loop. So every handler can do everything, and a
+ *     clause may decide at run time what to do; warm, making one costs what a dozen calls cost.
+ *  2. A handler is a table of clauses and a pointer to its state. The coroutine's `handled` word is the table, so that
+ *     the search, its cache and the sets of weft_handles() are one mechanism.
+ *  3. Clauses have the operation's parameters, behind the state; the compiler checks them. Four kinds:
+ *       tail     a call, on the performer's stack. While it runs, effects go to the handlers outside of its own.
+ *       abort    the body is given up, its cleanups run, then the clause; its result is the result of weft_run
+ *       general  the body is suspended, and the clause gets it as a resumption, about which it decides once
+ *       multi    the same, under the policy "copy", where it can be continued many times
+ *  4. A resumption is linear: it carries the coroutine's number and how often it was captured. Using it twice, using
+ *     it after its coroutine is gone, and leaving a clause undecided are reported.
+ * To reach: a tail operation in 2.0 ns at depth 0 to 10, 2.2 at 100, 2.5 at 1000; a general one in 3.0 and 3.2.
+ *
+ * Source of the ideas: clauses and their kinds, Koka and libmprompt; resumptions that are used once, OCaml 5.
+ * Thread-safety: as coro.h; handlers are constant and may be shared. docs/clauses.md says which kind to choose.
+ */
+#ifndef WEFT_HANDLER_H
+#define WEFT_HANDLER_H
+
+#include <weft/coro.h>
+#include <weft/internal/pp.h>
+
+WEFT_EXTERN_C_BEGIN
+
+/**
+ * A suspended computation that a general clause got. Lies in weft_run's frame: weft_keep makes a copy that lasts.
+ * Private but for `k`, for those who want to look at the coroutine.
+ */
+typedef struct weft_resumption {
+	weft_coro_t *k;
+	uint64_t id;   /* the coroutine's */
+	uint32_t turn; /* which of its captures it is */
+	bool kept;     /* by a copy that owns the coroutine, which the loop owns else */
+	/* Of a multi clause: can it be continued again? Then how its coroutine gets back to where it was captured. */
+	enum weft__again { WEFT__ONCE, WEFT__UNUSED, WEFT__CHECKPOINTED, WEFT__STRANDED } again;
+	const struct weft_effect *effect;
+	void *payload; /* the performer's frame */
+} weft_resumption_t;
+
+/** A run-time instance of a family: see weft_labelled. Identified by its address. */
+typedef struct weft_label {
+	const char *name;
+	const struct weft_effect *family;
+	char keys[16]; /* their addresses stand for its operations */
+} weft_label_t;
+
+/** What to do about one operation. Made by weft_tail and its kin. */
+typedef struct weft_clause {
+	const struct weft_effect *effect;
+	int kind;
+	void (*clause)(void); /* the user's; its type depends on the effect and the kind */
+	void (*enter)(void);  /* what performers call in place, or NULL */
+	/* Call the clause with what the performer's frame holds. */
+	void *(*call)(void (*clause)(void), void *state, weft_resumption_t *k, void *frame);
+} weft_clause_t;
+
+/** What to do about many. Made by WEFT_HANDLER; constant; must outlive whatever runs under it. */
+typedef struct weft_handler {
+	const char *name;
+	const weft_clause_t *clauses;
+	unsigned count;
+	const weft_label_t *label;
+} weft_handler_t;
+
+/**
+ * WEFT_HANDLER(name, clause, …): define `static const weft_handler_t name`, of up to sixteen of these. `params…` are
+ * the operation's parameters; `state` is what was given to weft_run.
+ *   weft_tail(op, fn)        R fn(void *state, params…)
+ *   weft_abort(op, fn)       void *fn(void *state, params…)
+ *   weft_general(op, fn)     void *fn(void *state, weft_resumption_t *k, params…)
+ *   weft_multi(op, fn)       the same; the handler's bodies run under the policy "copy"
+ *   weft_requested(op)       none: the request goes to a loop around weft_resume_under
+ *   weft_on_return(fn)       void *fn(void *state, void *result): makes the result of weft_run of the body's
+ *   weft_on_failure(fn)      void *fn(void *state, int error): the same where there is none; error as errno
+ * An operation may have a tail clause and one of the others: see weft_generalize. Of two clauses of the same kind the
+ * first counts. Of an exception (WEFT_EXCEPTION) the clause is abort or requested.
+ */
+#define WEFT_HANDLER(handler_, ...)                                                                                    \
+	static const weft_clause_t weft__##handler_##__clauses[] = {__VA_ARGS__};                                      \
+	static const weft_handler_t handler_ = {#handler_, weft__##handler_##__clauses,                                \
+						sizeof weft__##handler_##__clauses /                                   \
+						    sizeof *weft__##handler_##__clauses,                               \
+						NULL}
+
+enum { WEFT__TAIL, WEFT__ABORT, WEFT__GENERAL, WEFT__MULTI, WEFT__REQUESTED, WEFT__ON_RETURN, WEFT__ON_FAILURE };
+
+#define weft_tail(op, fn) WEFT__CLAUSE(&weft_effect_##op, WEFT__TAIL, weft__##op##__tail, fn, WEFT__ANY(fn), NULL)
+#define weft_abort(op, fn)                                                                                             \
+	WEFT__CLAUSE(&weft_effect_##op, WEFT__ABORT, weft__##op##__abort, fn, WEFT__ANY(weft__##op##__leave),          \
+		     weft__##op##__call_abort)
+#define weft_general(op, fn)                                                                                           \
+	WEFT__CLAUSE(&weft_effect_##op, WEFT__GENERAL, weft__##op##__general, fn, NULL, weft__##op##__call_general)
+#define weft_multi(op, fn)                                                                                             \
+	WEFT__CLAUSE(&weft_effect_##op, WEFT__MULTI, weft__##op##__general, fn, NULL, weft__##op##__call_general)
+#define weft_requested(op)                                                                                             \
+	{                                                                                                              \
+		&weft_effect_##op, WEFT__REQUESTED, NULL, NULL, NULL                                                   \
+	}
+#define weft_on_return(fn) WEFT__CLAUSE(NULL, WEFT__ON_RETURN, weft__on_return_t, fn, NULL, NULL)
+#define weft_on_failure(fn) WEFT__CLAUSE(NULL, WEFT__ON_FAILURE, weft__on_failure_t, fn, NULL, NULL)
+
+typedef void *weft__on_return_t(void *state, void *result);
+typedef void *weft__on_failure_t(void *state, int error);
+
+/* A clause of another type does not compile. */
+#ifdef __cplusplus
+#define WEFT__TYPED(type, fn) static_cast<type *>(fn)
+#else
+#define WEFT__TYPED(type, fn) _Generic((fn), type *: (fn))
+#endif
+#define WEFT__ANY(fn) ((void (*)(void))(fn))
+#define WEFT__CLAUSE(effect, kind, type, fn, enter, call)                                                              \
+	{                                                                                                              \
+		effect, kind, WEFT__ANY(WEFT__TYPED(type, fn)), enter, call                                            \
+	}
+
+/* ---- running ----------------------------------------------------------------------------------------------- */
+
+/**
+ * Run body(arg) in a new coroutine, with the handler's clauses in force, to its end.
+ * @param handler  borrowed until no coroutine runs under it any more, kept resumptions included
+ * @param state    passed to every clause; borrowed for as long
+ * @return what the body returns (through the return clause, if there is one), or an abort clause, or a general clause
+ *   that does not continue. Without a result the failure clause is asked, or NULL is returned with errno
+ *     ENOMEM     no memory for the coroutine, or for its stack to grow
+ *     EOVERFLOW  the stack's reservation is spent
+ * May be called on any stack; may suspend the caller, if the body performs what is handled further out. An exception
+ * that leaves the body or a clause leaves this call; the body's coroutine is deleted.
+ */
+WEFT_API void *weft_run(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg);
+
+/** The same in a coroutine with attributes; NULL for the defaults. With a multi clause the policy must be unset or
+ * WEFT_COPY (EINVAL else). */
+WEFT_API void *weft_run_with(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg,
+			     const weft_attr_t *attr);
+
+/**
+ * As weft_resume, handling what the handler has clauses for. Tail clauses run in place; the performs of all others come
+ * back as requests, for the loop around this.
+ */
+WEFT__INLINE weft_request_t weft_resume_under(weft_coro_t *k, void *value, const weft_handler_t *handler, void *state)
+{
+	k->state = state;
+	return weft__resume(&k, value, (uintptr_t)handler + WEFT__HANDLES_TABLE);
+}
+
+/* ---- deciding, in a general clause ------------------------------------------------------------------------- */
+
+/** `return weft_tail_continue(op, k, value);` (no value if the operation is void): the operation's result is `value`,
+ * and the body goes on under the same handler. What weft_run returns is decided later. Uses no stack. */
+#define weft_tail_continue(op, k, ...) (weft__##op##__tail_continue((k)__VA_OPT__(, ) __VA_ARGS__))
+
+/**
+ * void *weft_continue(op, k, value): the same, and return what comes of it: the body's result through the return
+ * clause, or an aborting clause's. For clauses with something left to do afterwards, and for kept resumptions, from
+ * any thread. May suspend; stack is needed for each that is active. Errors as weft_run; also ENOMEM if a clone is
+ * needed for a multi clause.
+ */
+#define weft_continue(op, k, ...) (weft__##op##__continue((k)__VA_OPT__(, ) __VA_ARGS__))
+
+/**
+ * Keep it for later: the copy returned is the caller's, to be given to weft_continue or weft_drop once (a multi one to
+ * weft_drop at the end). What the clause returns is what weft_run (or weft_continue) returns now.
+ * A multi one is kept as a clone. If there is no memory for it, the copy is not valid: see weft_is_valid.
+ */
+WEFT_API weft_resumption_t weft_keep(weft_resumption_t *k);
+
+/** Give the suspended computation up: its cleanups run, its coroutine is deleted. */
+WEFT_API void weft_drop(weft_resumption_t *k);
+
+/** Can it still be used? False once continued or dropped. */
+WEFT__INLINE bool weft_is_valid(const weft_resumption_t *k)
+{
+	return k->k && k->k->id == k->id && (k->again || k->k->turn == k->turn);
+}
+
+/* ---- deciding, in a tail clause ---------------------------------------------------------------------------- */
+
+/**
+ * `return weft_generalize(op, args…);` in a tail clause of `op`: perform it once more, this time for the handler's
+ * general, multi or abort clause of `op`, or the loop. Returns what that replies, when it does; after that the tail
+ * clause goes on.
+ */
+#define weft_generalize(op, ...)                                                                                       \
+	(weft__##op##__far(weft__clause_owner("weft_generalize"), weft__self() __VA_OPT__(, ) __VA_ARGS__))
+
+/**
+ * `return weft_forward();` in a tail clause: leave this perform, with the arguments that it has, to the next handler
+ * further out. What the clause returns does not matter (a void one just returns after it). As performing it once more,
+ * but in a loop and not from within: a chain of handlers that pass on what is not theirs uses the stack of one. Not for
+ * operations with arguments that C++ moves (reported).
+ */
+#define weft_forward() (weft__forward())
+
+/* ---- instances of a family --------------------------------------------------------------------------------- */
+
+/** Initialiser of a label: WEFT_LABEL(family, "name for messages"). The label must stay where it is. */
+#define WEFT_LABEL(family_, name_)                                                                                     \
+	{                                                                                                              \
+		name_, &weft_effect_##family_,                                                                         \
+		{                                                                                                      \
+			0                                                                                              \
+		}                                                                                                      \
+	}
+
+/** A handler of one instance only: of what weft_perform_on performs with this label. The family's ordinary performs
+ * pass it by. Both are borrowed. */
+WEFT__INLINE weft_handler_t weft_labelled(const weft_handler_t *handler, const weft_label_t *label)
+{
+	weft_handler_t labelled = *handler;
+
+	labelled.label = label;
+	return labelled;
+}
+
+/** R weft_perform_on(op, &label, args…): perform an operation of that instance. */
+#define weft_perform_on(op, label, ...) (weft__##op##__on((label)__VA_OPT__(, ) __VA_ARGS__))
+
+/* ---- hints ------------------------------------------------------------------------------------------------- */
+
+/**
+ * R weft_perform_hot(op, fn, args…): perform, guessing that the handler's tail clause is `fn`. If it is, this is a
+ * direct call, which the compiler may inline; if not, an ordinary perform. A guess costs one compare.
+ */
+#define weft_perform_hot(op, fn, ...) (weft__##op##__guess((fn)__VA_OPT__(, ) __VA_ARGS__))
+
+/* ---- what the macros stand on ------------------------------------------------------------------------------ */
+
+/* `error` is that of the reply. */
+WEFT_API void *weft__continue(weft_resumption_t *k, int error);
+WEFT_API void *weft__tail_continue(weft_resumption_t *k, int error);
+/* How weft_run resumes; NULL: as compiled in. Set before main. */
+extern WEFT_API weft_request_t (*weft__resume_by)(weft_coro_t **k, void *value, uintptr_t handled);
+/* Get the coroutine of a multi resumption back to where it was captured. */
+WEFT_API void weft__rewind(weft_resumption_t *k);
+/* The coroutine that the tail clause belongs to which the current one executes; reported if it executes none. */
+WEFT_API weft_coro_t *weft__clause_owner(const char *what);
+
+WEFT__INLINE int weft__forward(void)
+{
+	weft_coro_t *self = weft__self();
+
+	if (weft__unlikely(!self || !weft__masked(self->view)))
+		(void)weft__clause_owner("weft_forward");
+	self->view = (const struct weft__view *)((uintptr_t)self->view | WEFT__FORWARDED);
+	return 0;
+}
+WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_resumption(const weft_resumption_t *k,
+							     const struct weft_effect *effect);
+
+/* The performer's frame of a resumption that can be used, of this effect; else reported. */
+WEFT__INLINE void *weft__frame_under(weft_resumption_t *k, const struct weft_effect *effect)
+{
+	if (weft__unlikely(!weft_is_valid(k) || k->effect != effect))
+		weft__die_resumption(k, effect);
+	if (k->again)
+		weft__rewind(k);
+	return k->payload;
+}
+
+WEFT_EXTERN_C_END
+
+#if WEFT__SANITIZED
+/* The loop in weft_run belongs to a library that may be built without: it resumes by this, which tells the sanitizer
+ * of it. */
+__attribute__((unused)) static weft_request_t weft__resume_telling(weft_coro_t **k, void *value, uintptr_t handled)
+{
+	return weft__resume(k, value, handled);
+}
+
+__attribute__((constructor)) static void weft__tell(void)
+{
+	weft__resume_by = weft__resume_telling;
+}
+#endif
+
+/* clang-format off */
+#define WEFT__CLAUSES(result, name, ...)                                                                               \
+	typedef void *weft__##name##__abort(void *state WEFT__MORE_PARAMETERS(__VA_ARGS__));                           \
+	WEFT__HELPER void *weft__##name##__call_abort(void (*weft__clause)(void), void *weft__state,                   \
+						   weft_resumption_t *weft__k, void *weft__frame)                      \
+	{                                                                                                              \
+		struct weft__##name##__frame *frame = (struct weft__##name##__frame *)weft__frame;                     \
+                                                                                                                       \
+		(void)weft__k, (void)frame;                                                                            \
+		return ((weft__##name##__abort *)weft__clause)(weft__state WEFT__AND_FIELDS(__VA_ARGS__));             \
+	}                                                                                                              \
+	WEFT__HELPER result weft__##name##__leave(void *weft__state WEFT__MORE_PARAMETERS(__VA_ARGS__))                \
+	{                                                                                                              \
+		WEFT__FILL_LAST(result, name, __VA_ARGS__)                                                             \
+		(void)weft__state;                                                                                     \
+		weft_exit(weft__clause_owner(#name), &weft_effect_##name, &frame);                                     \
+	}
+
+#define WEFT__GENERAL_CLAUSES(result, name, ...)                                                                       \
+	typedef void *weft__##name##__general(void *state, weft_resumption_t *k WEFT__MORE_PARAMETERS(__VA_ARGS__));   \
+	WEFT__HELPER void *weft__##name##__call_general(void (*weft__clause)(void), void *weft__state,                 \
+						     weft_resumption_t *weft__k, void *weft__frame)                    \
+	{                                                                                                              \
+		struct weft__##name##__frame *frame = (struct weft__##name##__frame *)weft__frame;                     \
+                                                                                                                       \
+		(void)frame;                                                                                           \
+		return ((weft__##name##__general *)weft__clause)(weft__state, weft__k WEFT__AND_FIELDS(__VA_ARGS__));  \
+	}                                                                                                              \
+	WEFT__HELPER int weft__##name##__answer(weft_resumption_t *weft__k                                             \
+					     WEFT__IF_VOID(result)()(, result weft__value))                            \
+	{                                                                                                              \
+		struct weft__##name##__frame *frame =                                                                  \
+			(struct weft__##name##__frame *)weft__frame_under(weft__k, &weft_effect_##name);               \
+                                                                                                                       \
+		(void)frame;                                                                                           \
+		WEFT__IF_VOID(result)()(                                                                               \
+			if (weft__unlikely(weft__k->k->flags & (WEFT__COPYING | WEFT__THROUGH)))                       \
+				return weft_poke(weft__k->k, &frame->weft__result, &weft__value, sizeof weft__value);  \
+			frame->weft__result = WEFT__MOVED(result, weft__value);                                        \
+		)                                                                                                      \
+		return 0;                                                                                              \
+	}                                                                                                              \
+	WEFT__HELPER void *weft__##name##__continue(weft_resumption_t *weft__k                                         \
+						 WEFT__IF_VOID(result)()(, result weft__value))                        \
+	{                                                                                                              \
+		return weft__continue(weft__k, weft__##name##__answer(weft__k                                          \
+				WEFT__IF_VOID(result)()(, WEFT__MOVED(result, weft__value))));                         \
+	}                                                                                                              \
+	__attribute__((warn_unused_result))                                                                            \
+	WEFT__HELPER void *weft__##name##__tail_continue(weft_resumption_t *weft__k                                    \
+						      WEFT__IF_VOID(result)()(, result weft__value))                   \
+	{                                                                                                              \
+		return weft__tail_continue(weft__k, weft__##name##__answer(weft__k                                     \
+				WEFT__IF_VOID(result)()(, WEFT__MOVED(result, weft__value))));                         \
+	}                                                                                                              \
+	WEFT__HELPER result weft__##name##__on(const weft_label_t *weft__label WEFT__MORE_PARAMETERS(__VA_ARGS__))     \
+	{                                                                                                              \
+		struct weft__found *weft__table;                                                                       \
+		const struct weft__found *weft__f = NULL;                                                              \
+		weft_coro_t *weft__me = weft__self_and_found(&weft__table);                                            \
+                                                                                                                       \
+		if (weft__likely(weft__me))                                                                            \
+			weft__f = weft__probe(weft__table, weft__me->view, &weft__label->keys[weft__##name##__index],  \
+					      WEFT__PLACE_OF(name));                                                   \
+		if (weft__likely(weft__f && weft__f->enter)) {                                                         \
+			WEFT__IF_VOID(result)()(return) weft__##name##__enter((weft__##name##__tail *)weft__f->enter,  \
+									   weft__f->k,                                 \
+									   weft__me WEFT__AND_FORWARD(__VA_ARGS__));   \
+			WEFT__IF_VOID(result)(return;)()                                                               \
+		}                                                                                                      \
+		WEFT__IF_VOID(result)()(return) weft__##name##__search(weft__label WEFT__AND_FORWARD(__VA_ARGS__));    \
+	}                                                                                                              \
+	WEFT__HOT result weft__##name##__guess(weft__##name##__tail *weft__clause WEFT__MORE_PARAMETERS(__VA_ARGS__))  \
+	{                                                                                                              \
+		struct weft__found *weft__table;                                                                       \
+		weft_coro_t *weft__me = weft__self_and_found(&weft__table);                                            \
+		const struct weft__found *weft__f =                                                                    \
+			weft__me ? weft__probe(weft__table, weft__me->view, &weft_effect_##name, WEFT__PLACE_OF(name)) \
+				 : NULL;                                                                               \
+                                                                                                                       \
+		if (weft__likely(weft__f && weft__f->enter == (void (*)(void))weft__clause)) {                         \
+			WEFT__IF_VOID(result)()(return) weft__##name##__enter(weft__clause, weft__f->k,                \
+									   weft__me WEFT__AND_FORWARD(__VA_ARGS__));   \
+			WEFT__IF_VOID(result)(return;)()                                                               \
+		}                                                                                                      \
+		WEFT__IF_VOID(result)()(return) name(WEFT__FORWARD(__VA_ARGS__));                                      \
+	}
+
+/* ", frame->a, frame->b" */
+#define WEFT__AND_FIELDS(...) __VA_OPT__(, ) WEFT__PAIRS(WEFT__FIELD_OF, WEFT__COMMA, __VA_ARGS__)
+#define WEFT__FIELD_OF(type, name) WEFT__MOVED(type, frame->name)
+/* clang-format on */
+
+#endif /* WEFT_HANDLER_H */

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * weft/internal/last.h: where the arguments lie of an effect that ends its performer, in C++. On its stack, as in C,
+ * the runtime would have to copy them, by bits, while unwinding destroys them. So what has a destructor goes to the
+ * heap, and stays there until whoever handles the effect deletes it (weft.hpp does).
+ */
+#ifndef WEFT_INTERNAL_LAST_H
+#define WEFT_INTERNAL_LAST_H
+
+#ifdef __cplusplus
+#include <type_traits>
+
+template <typename Frame, bool Plain = std::is_trivially_destructible<Frame>::value> struct weft__last {
+	Frame frame;
+
+	explicit weft__last(Frame &&from) : frame(static_cast<Frame &&>(from))
+	{
+	}
+	Frame &get()
+	{
+		return frame;
+	}
+	static void done(void *)
+	{
+	}
+};
+
+template <typename Frame> struct weft__last<Frame, false> {
+	Frame *frame;
+
+	explicit weft__last(Frame &&from) : frame(new Frame(static_cast<Frame &&>(from)))
+	{
+	}
+	Frame &get()
+	{
+		return *frame;
+	}
+	static void done(void *frame)
+	{
+		delete static_cast<Frame *>(frame);
+	}
+};
+#endif
+
+#endif /* WEFT_INTERNAL_LAST_H */

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Ends of coroutines that do not come by returning, where something is to be called first: what weft_defer put on their
+ * lists, and, with WEFT_UNWIND, destructors.
+ *
+ * Design
+ *  1. Each coroutine of a chain does this for itself, on its own stack, in the frame where it is: where it resumed the
+ *     next one, or waits. So whatever runs sees the handlers and the parents that it always saw. The innermost begins,
+ *     then leaves to its resumer with a request that says so; that goes on in weft__rethrow, where exceptions do too,
+ *     and so resuming costs no further check.
+ *  2. A suspended one has no code left to run that could know. Its landing pad has a twin, WEFT_LEFT_BYTES before it,
+ *     that calls weft__end_here in the same frame: deleting it is resuming it there. So everything that a resume does
+ *     (frames copied in, floating-point state, limits) is done by a resume.
+ *  3. The state of all this, struct weft__ending, lies in the frame of who deletes. Of who leaves it lies on the heap,
+ *     if its own frames or coroutines may be gone before the request arrives; with the request's arguments.
+ * Where nothing is to be called none of this happens: coro.c looks at the lists and flags only.
+ */
+#include "coro/ends.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <weft/defer.h>
+
+#include "coro/copying.h"
+
+/* Where AddressSanitizer believes another stack to be current, it must not hear that a function does not return. */
+#define LEAVES_STACK __attribute__((no_sanitize_address))
+
+static _Noreturn void die(const weft_coro_t *k, const char *what, const char *why, const struct weft_effect *effect,
+			  const char *advice)
+{
+	struct weft__line line;
+
+	weft__line_coro(&line, what, k);
+	weft__line_text(&line, why);
+	if (effect) {
+		weft__line_text(&line, " \"");
+		weft__line_text(&line, weft__effect_name(effect));
+		weft__line_text(&line, "\"");
+	}
+	weft__line_text(&line, advice);
+	weft__line_die(&line);
+}
+
+/* ---- storage ---------------------------------------------------------------------------------------------------- */
+
+/* For times without memory. */
+static struct weft__ending spare[16];
+static atomic_uint spare_used;
+
+static struct weft__ending *take_spare(void)
+{
+	unsigned used = atomic_load(&spare_used), free;
+
+	do {
+		free = ~used & (used + 1);
+		if (free >= 1u << 16)
+			return NULL;
+	} while (!atomic_compare_exchange_weak(&spare_used, &used, used | free));
+	spare[__builtin_ctz(free)].storage = WEFT__ENDING_SPARE;
+	return &spare[__builtin_ctz(free)];
+}
+
+static void give(struct weft__ending *e)
+{
+	if (e->storage == WEFT__ENDING_SPARE)
+		atomic_fetch_and(&spare_used, ~(1u << (e - spare)));
+	else if (e->storage == WEFT__ENDING_ALLOCATED)
+		free(e);
+}
+
+void weft__give_payload(weft_coro_t *k)
+{
+	k->flags &= ~(uint32_t)WEFT__KEEPING;
+	give(k->ending);
+}
+
+void weft__forget_ending(weft_coro_t *c)
+{
+	c->flags &= ~(uint32_t)WEFT__ENDING;
+	give(c->ending);
+}
+
+/* Present if the program is built with AddressSanitizer. */
+void __sanitizer_start_switch_fiber(void **keep, const void *low, size_t bytes) __attribute__((weak));
+
+enum { UNKNOWN_BYTES = 512 };
+
+/* How many bytes of the payload lie on a stack that will be left; some if nobody knows how many. */
+static size_t bytes_at_risk(const weft_coro_t *k, const weft_coro_t *self, const struct weft_effect *effect,
+			    const char *payload)
+{
+	size_t size = weft__effect_size(effect);
+
+	if (size && __sanitizer_start_switch_fiber) /* it may lie where AddressSanitizer keeps variables */
+		return size;
+	if (!size)
+		size = UNKNOWN_BYTES;
+	for (const weft_coro_t *c = self;; c = c->parent) {
+		if (weft_on_stack(c, payload)) {
+			while (size && !weft_on_stack(c, payload + size - 1))
+				size--;
+			return size;
+		}
+		if (c == k)
+			return 0;
+	}
+}
+
+static struct weft__ending *allocate(size_t kept)
+{
+	struct weft__ending *e = malloc(sizeof *e + kept);
+
+	if (!e)
+		return NULL;
+	e->storage = WEFT__ENDING_ALLOCATED;
+	e->keeps = kept != 0;
+	return e;
+}
+
+/* The request of an end that outlives the frame which asks for it. */
+static struct weft__ending *make(weft_coro_t *k, weft_coro_t *self, const struct weft_effect *effect, void *payload)
+{
+	size_t size = bytes_at_risk(k, self, effect, payload);
+	struct weft__ending *e = allocate(size);
+
+	if (weft__likely(e)) {
+		if (size)
+			payload = memcpy(e->kept, payload, size);
+	} else {
+		e = take_spare();
+		if (!e)
+			return NULL;
+		e->keeps = false;
+		if (size) {
+			k->failure = WEFT_MEMORY_SPENT;
+			effect = &weft_failed;
+			payload = k;
+		}
+	}
+	e->effect = effect;
+	e->payload = payload;
+	return e;
+}
+
+/* ---- one coroutine ---------------------------------------------------------------------------------------------- */
+
+void weft__call_first(weft_coro_t *self)
+{
+	struct weft__deferred *d = self->deferred;
+
+	self->deferred = d->next;
+	self->view = d->view;
+	d->fn(d->arg);
+}
+
+/* It was ending already, and does so in another way now: something that it called does not come to its end. */
+static void supersede(weft_coro_t *self, const struct weft__ending *e)
+{
+	struct weft__ending *old = self->ending;
+
+	if (old->deletes && old->target == e->target)
+		die(self, "cannot end", ": something deferred in it left it, which is being deleted already", NULL,
+		    "; return from there instead");
+	if (old->target != e->target && !weft__is_ancestor(e->target, old->target))
+		die(self, "cannot stop", " from ending: something deferred in it left for a handler further in", NULL,
+		    "; handle that effect inside of what is deferred");
+	weft__forget_ending(self);
+}
+
+static LEAVES_STACK _Noreturn void finish(weft_coro_t *self, struct weft__ending *e)
+{
+	if (weft__unlikely(self->flags & WEFT__ENDING))
+		supersede(self, e);
+	self->flags |= WEFT__ENDING;
+	self->ending = e;
+	if (self->flags & WEFT_UNWIND)
+		weft__unwind(self, e);
+	weft__ended(self, e);
+}
+
+LEAVES_STACK void weft__ended(weft_coro_t *self, struct weft__ending *e)
+{
+	const struct weft_effect *effect = WEFT__THROWN;
+	void *payload = (char *)e + 1;
+
+	while (self->deferred)
+		weft__call_first(self);
+	self->flags &= ~(uint32_t)(WEFT__ENDING | WEFT__THROUGH);
+	self->leaf = self;
+	if (self != e->target) {
+		e->last = self;
+	} else {
+		weft__adopt_orphans(self, e->orphans);
+		if (!e->deletes) {
+			effect = e->effect;
+			payload = e->payload;
+			if (e->keeps) {
+				self->flags |= WEFT__KEEPING;
+				self->ending = e;
+			} else {
+				give(e);
+			}
+		}
+	}
+	weft__leave(self, effect, payload);
+}
+
+LEAVES_STACK void weft__end_next(void *thrown)
+{
+	struct weft__ending *e = (struct weft__ending *)((char *)thrown - 1);
+	weft_coro_t *last = e->last;
+
+	if (last && weft__made_within(last, e->target))
+		weft__orphan(last, &e->orphans, e->target);
+	finish(weft__self(), e);
+}
+
+/* ---- leaving ---------------------------------------------------------------------------------------------------- */
+
+/* Are the frames and the coroutine, from which it leaves k, there until the request arrives? */
+static bool outlives(const weft_coro_t *k, const weft_coro_t *self)
+{
+	return self == k && !(self->flags & WEFT_UNWIND);
+}
+
+static LEAVES_STACK _Noreturn void leave(weft_coro_t *k, weft_coro_t *self, struct weft__ending *e)
+{
+	e->target = k;
+	e->deletes = false;
+	e->last = NULL;
+	e->orphans = k;
+	finish(self, e);
+}
+
+LEAVES_STACK void weft__end_up_to(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload)
+{
+	struct weft__ending here, *e = &here;
+
+	if (outlives(k, self)) { /* this frame */
+		e->storage = WEFT__ENDING_IN_FRAME;
+		e->keeps = false;
+		e->effect = effect;
+		e->payload = payload;
+	} else {
+		e = make(k, self, effect, payload);
+		if (!e)
+			die(k, "cannot leave", ": no memory", NULL, "; free some, or raise the limit (ulimit -v)");
+	}
+	leave(k, self, e);
+}
+
+/* ---- deleting --------------------------------------------------------------------------------------------------- */
+
+bool weft__must_end(const weft_coro_t *k)
+{
+	if (!weft__has_started(k))
+		return false;
+	for (const weft_coro_t *c = k->leaf;; c = c->parent) {
+		if (c->deferred || c->flags & (WEFT_UNWIND | WEFT__ENDING))
+			return true;
+		if (c == k)
+			return false;
+	}
+}
+
+static __thread struct weft__ending *deleting __attribute__((tls_model("initial-exec")));
+
+/* Where a suspended coroutine landed. The first call in the frame that waited. */
+LEAVES_STACK void weft__end_here(void)
+{
+	struct weft__ending *e = deleting;
+	weft_coro_t *self = e->target->leaf;
+
+	weft__again(self);
+	finish(self, e);
+}
+
+/* What a resume in code built with a sanitizer does before and after: see weft/sanitizer.h. */
+#if !WEFT__SANITIZED
+void __sanitizer_finish_switch_fiber(void *fake, const void **low, size_t *bytes) __attribute__((weak));
+void *__tsan_get_current_fiber(void) __attribute__((weak));
+void __tsan_switch_to_fiber(void *fiber, unsigned flags) __attribute__((weak));
+
+struct announced {
+	const void *low;
+	size_t bytes;
+	void *fiber;
+};
+
+static inline void announce(const weft_coro_t *k, struct announced *mine)
+{
+	weft_coro_t *self = weft__self(), *next = k->leaf;
+	size_t bytes = weft_stack_usable(next);
+
+	if (weft__unlikely(__sanitizer_start_switch_fiber != NULL)) {
+		__sanitizer_start_switch_fiber(&self->asan_fake, (const char *)next->slot - bytes, bytes);
+		__sanitizer_finish_switch_fiber(next->asan_fake, &mine->low, &mine->bytes);
+		next->asan_fake = NULL;
+	}
+	if (weft__unlikely(__tsan_get_current_fiber != NULL)) {
+		mine->fiber = __tsan_get_current_fiber();
+		if (next->tsan_fiber)
+			__tsan_switch_to_fiber(next->tsan_fiber, 0);
+	}
+}
+
+static inline void announce_back(weft_coro_t *last, weft_coro_t *self, const struct announced *mine)
+{
+	const void *low;
+	size_t bytes;
+
+	if (weft__unlikely(__sanitizer_start_switch_fiber != NULL)) {
+		__sanitizer_start_switch_fiber(&last->asan_fake, mine->low, mine->bytes);
+		__sanitizer_finish_switch_fiber(self->asan_fake, &low, &bytes);
+		self->asan_fake = NULL;
+	}
+	if (weft__unlikely(__tsan_get_current_fiber != NULL))
+		__tsan_switch_to_fiber(mine->fiber, 0);
+}
+#else
+struct announced {
+	char none;
+};
+#define announce(k, mine) ((void)(mine))
+#define announce_back(last, self, mine) ((void)(last), (void)(self), (void)(mine))
+#endif
+
+static void **landing_pad_of(weft_coro_t *k)
+{
+	if (k->link.pc == (void *)weft__land_copying || k->link.pc == (void *)weft__land_parked ||
+	    k->link.pc == (void *)weft__land_saving)
+		return &k->inner_pc;
+	return &k->link.pc;
+}
+
+static LEAVES_STACK weft_request_t resume_to_end(weft_coro_t **k)
+{
+	weft_coro_t *self = weft__self();
+	struct announced mine;
+	weft_request_t request;
+	void **pad = landing_pad_of(*k);
+
+	if (!self)
+		self = weft__attach_thread();
+	*pad = (char *)*pad - WEFT_LEFT_BYTES;
+	announce(*k, &mine);
+	request = weft__resume_caught(k, NULL, 0);
+	announce_back(*k, self, &mine);
+	return request;
+}
+
+void *weft__end_suspended(weft_coro_t *k)
+{
+	struct weft__ending e = {.target = k, .orphans = k, .storage = WEFT__ENDING_IN_FRAME, .deletes = true}, *other;
+	weft_coro_t *from = k;
+	weft_request_t request;
+
+	deleting = &e;
+	request = resume_to_end(&from);
+	if (request.effect != WEFT__THROWN)
+		die(k, "cannot end", ": something deferred in it suspended it, to who is deleting it:",
+		    request.effect ? request.effect : &weft_suspended,
+		    "; it must come to its end, or be handled around weft_delete");
+	if (request.payload == (char *)&e + 1)
+		return NULL;
+	if (weft__is_ending(request.payload)) { /* something deferred left further: k ended on that way */
+		other = (struct weft__ending *)((char *)request.payload - 1);
+		other->last = NULL;
+	}
+	return request.payload;
+}
+
+/* ---- scopes ----------------------------------------------------------------------------------------------------- */
+
+void weft__scope_skipped(weft_coro_t *self, struct weft__deferred *d)
+{
+	struct weft__deferred *inner;
+
+	while ((inner = self->deferred) && inner != d) {
+		if (inner->check != weft__deferred_check(inner))
+			die(self, "in",
+			    ": a scope with weft_defer was left by longjmp, or by an exception that its code", NULL,
+			    " was not compiled for; use -fexceptions");
+		self->deferred = inner->next;
+		inner->fn(inner->arg);
+	}
+	if (!inner)
+		die(self, "in", ": a scope with weft_defer ends in another coroutine than it began in", NULL,
+		    "; keep the scope within one");
+}

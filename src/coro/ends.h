@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Ends of coroutines that do not come by returning. */
+#ifndef WEFT_SRC_CORO_ENDS_H
+#define WEFT_SRC_CORO_ENDS_H
+
+#include <unwind.h>
+
+#include "coro/coro.h"
+
+/*
+ * An end on its way: from the innermost coroutine of a chain up to `target`. Whoever ends tells its resumer so, which
+ * ends too: a request WEFT__THROWN whose payload is this, plus 1.
+ */
+struct weft__ending {
+	struct _Unwind_Exception exception; /* first: what frames are unwound with, if it is WEFT_UNWIND */
+	weft_coro_t *target;
+	const struct weft_effect *effect; /* what the target's resumer gets */
+	void *payload;
+	weft_coro_t *last;    /* the one that has ended, until the next one begins to; NULL if it is deleted */
+	weft_coro_t *orphans; /* as in coro.c; target if there is none */
+	enum { WEFT__ENDING_IN_FRAME, WEFT__ENDING_ALLOCATED, WEFT__ENDING_SPARE } storage;
+	bool deletes; /* its target was suspended, and is being deleted, released or reset */
+	bool keeps;   /* the payload is kept here */
+	WEFT__ALIGNAS(16) char kept[];
+};
+
+/* Is what left a coroutine no exception but one of these? */
+static inline bool weft__is_ending(const void *thrown)
+{
+	return (uintptr_t)thrown & 1;
+}
+
+/* Is there anything to call in those from the running one up to k, which must be among its ancestors? */
+static inline bool weft__leaves_something(const weft_coro_t *k, const weft_coro_t *self)
+{
+	uintptr_t wanted = 0;
+
+	for (const weft_coro_t *c = self;; c = c->parent) {
+		if (weft__unlikely(!c || !c->parent))
+			weft__die_not_ancestor(k);
+		wanted |= (uintptr_t)c->deferred | (c->flags & (WEFT_UNWIND | WEFT__ENDING));
+		if (c == k)
+			return wanted;
+	}
+}
+
+/* Is there anything to call in a suspended coroutine, or those suspended with it, before it is forgotten? */
+bool weft__must_end(const weft_coro_t *k);
+/* End it, at the places where they wait. NULL, or what is to be passed to weft__rethrow. */
+WEFT__COLD void *weft__end_suspended(weft_coro_t *k);
+/* End everybody from the running coroutine up to k. */
+WEFT__COLD _Noreturn void weft__end_up_to(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload);
+/* The coroutine that ended has told the running one, its resumer. */
+WEFT__COLD _Noreturn void weft__end_next(void *thrown);
+/* The running one has been unwound. */
+_Noreturn void weft__ended(weft_coro_t *self, struct weft__ending *e);
+/* Call what is deferred first, that is innermost. */
+void weft__call_first(weft_coro_t *self);
+
+/* A finished coroutine's payload is not needed any more. */
+WEFT__COLD void weft__give_payload(weft_coro_t *k);
+/* What c was in the middle of will not go on. */
+WEFT__COLD void weft__forget_ending(weft_coro_t *c);
+
+/* What this layer asks of the one above: an effect's name, and bytes of arguments and result, 0 if nobody knows. */
+const char *weft__effect_name(const struct weft_effect *effect);
+size_t weft__effect_size(const struct weft_effect *effect);
+
+/* coro.c: c was made by a coroutine between it and `outer`; it goes to a list of such; k takes the list over. */
+bool weft__made_within(const weft_coro_t *c, const weft_coro_t *outer);
+void weft__orphan(weft_coro_t *c, weft_coro_t **list, weft_coro_t *k);
+void weft__adopt_orphans(weft_coro_t *k, weft_coro_t *list);
+
+/* exceptions.c: unwind the running coroutine's frames. It returns only if that is impossible. */
+void weft__unwind(weft_coro_t *self, struct weft__ending *e);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * With WEFT_LEAKS=1 in the environment: at the exit of the process, a line for each coroutine made by weft_create or
+ * weft_run that began, is suspended, and was not given back; it says where it was made. A table of our own knows that,
+ * by the object's address: memory of the arena is never unmapped, so looking at an object that died is harmless.
+ */
+#define _GNU_SOURCE
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unwind.h>
+
+#include "coro/coro.h"
+
+enum { LINES = 10, FIRST_PLACES = 1024 };
+
+/* Where one was made: `at` is an address after a call. */
+struct site {
+	weft_coro_t *k;
+	uint64_t id;
+	void *at;
+};
+
+bool weft__notes_sites;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct site *sites; /* a hash table, at most half full, with linear probing */
+static size_t places, used;
+
+/* Of the layer above, which makes some. */
+void weft_run(void) __attribute__((weak));
+void weft_run_with(void) __attribute__((weak));
+
+struct search {
+	unsigned frames;
+	void *at;
+};
+
+/* Past this file's frame and the maker's, of which a part may stand elsewhere, and those of the layer above. */
+static _Unwind_Reason_Code look(struct _Unwind_Context *context, void *argument)
+{
+	void *pc = (void *)_Unwind_GetIP(context), *function = _Unwind_FindEnclosingFunction(pc);
+	struct search *search = argument;
+
+	if (++search->frames <= 2 || (function && (function == (void *)weft_run || function == (void *)weft_run_with)))
+		return _URC_NO_REASON;
+	search->at = pc;
+	return _URC_END_OF_STACK;
+}
+
+static struct site *place_of(const weft_coro_t *k)
+{
+	size_t i = ((uintptr_t)k >> 6) * 0x9e3779b97f4a7c15u >> 20 & (places - 1);
+
+	while (sites[i].k && sites[i].k != k)
+		i = (i + 1) & (places - 1);
+	return &sites[i];
+}
+
+static bool grow(void)
+{
+	struct site *old = sites;
+	size_t count = places;
+
+	sites = calloc(count ? 2 * count : FIRST_PLACES, sizeof *sites);
+	if (!sites) {
+		sites = old;
+		return false;
+	}
+	places = count ? 2 * count : FIRST_PLACES;
+	for (size_t i = 0; i < count; i++)
+		if (old[i].k)
+			*place_of(old[i].k) = old[i];
+	free(old);
+	return true;
+}
+
+void weft__note_site(weft_coro_t *k)
+{
+	struct search search = {0, NULL};
+	struct site *place;
+
+	_Unwind_Backtrace(look, &search);
+	pthread_mutex_lock(&mutex);
+	if (2 * used < places || grow()) {
+		place = place_of(k);
+		used += !place->k;
+		*place = (struct site){k, k->id, search.at};
+	}
+	pthread_mutex_unlock(&mutex);
+}
+
+static void line_site(struct weft__line *line, char *at)
+{
+	const char *file;
+	Dl_info info;
+
+	weft__line_text(line, ", made at ");
+	if (!dladdr(at, &info) || !info.dli_fname) {
+		weft__line_address(line, (uintptr_t)at);
+		return;
+	}
+	if (info.dli_sname) {
+		weft__line_text(line, info.dli_sname);
+		weft__line_text(line, " in ");
+	}
+	file = strrchr(info.dli_fname, '/');
+	weft__line_text(line, file ? file + 1 : info.dli_fname);
+	weft__line_text(line, "+");
+	/* Of the call, so that addr2line says its line. */
+	weft__line_address(line, (uintptr_t)(at - 1 - (char *)info.dli_fbase));
+}
+
+static void report(const struct site *site)
+{
+	struct weft__line line;
+
+	weft__line_coro(&line, "lost:", site->k);
+	line_site(&line, site->at);
+	weft__line_text(&line, ", is suspended still: let it return, or give it back (weft_delete, weft_drop)");
+	weft__line_write(&line);
+}
+
+static bool is_lost(const struct site *site)
+{
+	return site->k && site->k->id == site->id && weft_state(site->k) == WEFT_SUSPENDED &&
+	       weft__has_started(site->k);
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	const char *wanted = getenv("WEFT_LEAKS");
+
+	weft__notes_sites = wanted && !strcmp(wanted, "1");
+}
+
+__attribute__((destructor)) static void end(void)
+{
+	struct weft__line line;
+	size_t lost = 0;
+
+	for (size_t i = 0; i < places; i++)
+		if (is_lost(&sites[i]) && ++lost <= LINES)
+			report(&sites[i]);
+	if (lost <= LINES)
+		return;
+	weft__line_begin(&line);
+	weft__line_text(&line, "lost: and ");
+	weft__line_number(&line, lost - LINES);
+	weft__line_text(&line, " more coroutines");
+	weft__line_write(&line);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the files of the effect layer share. */
+#ifndef WEFT_SRC_EFFECT_EFFECT_H
+#define WEFT_SRC_EFFECT_EFFECT_H
+
+#include <weft/effect.h>
+
+#include "coro/coro.h"
+
+/* The handler whose table a coroutine's resumer handles by; NULL if it is no table. */
+static inline const weft_handler_t *weft__handler_of(uintptr_t handled)
+{
+	return (handled & 7) == WEFT__HANDLES_TABLE ? (const weft_handler_t *)(handled - WEFT__HANDLES_TABLE) : NULL;
+}
+
+/* The clause that a request is for, of any kind but tail; NULL if there is none. */
+const weft_clause_t *weft__clause_for(const weft_handler_t *handler, const weft_effect_t *effect);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The search for a handler: up the chain of running coroutines, comparing what each resumer handles. What it finds it
+ * remembers (weft/found.h); on the way it asks what earlier searches remembered, so that a handler which came
+ * and went costs the next search the coroutines that are new and no more.
+ */
+#include "effect/effect.h"
+
+/* From a coroutine's own point of view, or a clause's. */
+struct search {
+	const weft_effect_t *effect;
+	const weft_label_t *label;
+	const void *key;
+	unsigned place;
+	struct weft__found *table;
+	bool exits;	   /* whoever is on the way will not search again */
+	weft_coro_t *from; /* the first for which an entry can be made */
+	struct weft__found result;
+};
+
+enum { REMEMBERED = 4 }; /* coroutines of a path that get entries: the first ones, because those come and go */
+
+static bool set_has(uintptr_t word, const weft_effect_t *effect)
+{
+	const weft_effect_t *const *member = (const weft_effect_t *const *)(word - 1);
+
+	for (; *member; member++)
+		if (*member == effect || *member == effect->family)
+			return true;
+	return false;
+}
+
+static const weft_clause_t *first_clause(const weft_handler_t *handler, const weft_effect_t *effect)
+{
+	const weft_clause_t *clause = handler->clauses, *end = clause + handler->count;
+	const weft_clause_t *other = NULL;
+
+	for (; clause < end; clause++) {
+		if (clause->effect != effect)
+			continue;
+		if (clause->kind == WEFT__TAIL)
+			return clause;
+		if (!other)
+			other = clause;
+	}
+	return other;
+}
+
+/* Does the resumer of a coroutine handle it? Then the result says how. */
+static bool handles(struct search *s, weft_coro_t *k)
+{
+	const weft_handler_t *handler = weft__handler_of(k->handled);
+	const weft_clause_t *clause;
+
+	s->result.enter = NULL;
+	s->result.k = k;
+	if (handler) {
+		clause = handler->label == s->label ? first_clause(handler, s->effect) : NULL;
+		if (clause)
+			s->result.enter = clause->enter;
+		return clause;
+	}
+	if (k->handled == ~(uintptr_t)0)
+		return true;
+	if (s->label)
+		return false;
+	if (k->handled == (uintptr_t)s->effect->family || k->handled == (uintptr_t)s->effect)
+		return true;
+	return k->handled & 1 && set_has(k->handled, s->effect);
+}
+
+static inline bool remembered(struct search *s, const weft_coro_t *k)
+{
+	const struct weft__found *f;
+
+	if (!s->table)
+		return false;
+	f = weft__probe(s->table, k->view, s->key, s->place);
+	if (f)
+		s->result = *f;
+	return f;
+}
+
+/* Where a search that has come to k goes on: if k executes a tail clause, outside of the clause's handler. */
+static inline weft_coro_t *unmasked(struct search *s, weft_coro_t *k)
+{
+	while (weft__unlikely(weft__masked(k->view)))
+		k = s->from = weft__owner_of(k->view)->parent;
+	return k;
+}
+
+/* Whose frames are moved must be told when it is suspended from below: not by who finds it in a table. */
+static bool passes_copying(const struct search *s)
+{
+	const weft_coro_t *k = s->from;
+
+	if (weft__likely(!__atomic_load_n(&weft__copying_used, __ATOMIC_RELAXED)) || s->result.enter)
+		return false;
+	for (; k != s->result.k; k = k->parent)
+		if (k->flags & WEFT__COPYING)
+			return true;
+	return false;
+}
+
+static void remember(struct search *s, weft_coro_t *last)
+{
+	weft_coro_t *k = s->from;
+	int entries = 0;
+
+	s->result.view = k->view;
+	s->result.key = s->key;
+	s->table[WEFT__FOUND_FRONT + s->place] = s->result;
+	for (;; k = k->parent) {
+		if (entries++ < REMEMBERED) {
+			s->result.view = k->view;
+			s->table[((uintptr_t)k->view & WEFT__FOUND_MASK) / sizeof s->result + s->place] = s->result;
+		}
+		k->marks |= k == s->from ? WEFT__SEEN : WEFT__SEEN | WEFT__PASSED;
+		if (k == last)
+			break;
+	}
+	weft__tls_thread->owner_used = true;
+}
+
+static bool search(struct search *s)
+{
+	weft_coro_t *k = weft__self();
+	bool inside;
+
+	if (!k)
+		return false;
+	s->from = k;
+	inside = weft__masked(k->view);
+	for (k = unmasked(s, k); k->parent; k = unmasked(s, k->parent)) {
+		if (remembered(s, k))
+			break;
+		if (handles(s, k)) {
+			if (weft__unlikely(inside && k == s->from)) /* as quickly found as an entry */
+				return true;
+			break;
+		}
+	}
+	if (!k->parent)
+		return false;
+	if (s->table && !s->exits && !passes_copying(s))
+		remember(s, k);
+	return true;
+}
+
+/* Where results lie that no table has room for. */
+static __thread struct weft__found result __attribute__((tls_model("initial-exec")));
+
+static WEFT__NORETURN WEFT__COLD void die_unhandled(const struct search *s)
+{
+	const weft_coro_t *self = weft_current();
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, "unhandled effect \"");
+	weft__line_text(&line, s->effect->name);
+	if (s->label) {
+		weft__line_text(&line, "\" of \"");
+		weft__line_text(&line, s->label->name);
+	}
+	weft__line_text(&line, "\"");
+	if (self) {
+		weft__line_text(&line, " in coroutine \"");
+		weft__line_text(&line, weft_name(self));
+		weft__line_text(&line, "\" (#");
+		weft__line_number(&line, weft_id(self));
+		weft__line_text(&line, ")");
+	} else {
+		weft__line_text(&line, " outside of any coroutine");
+	}
+	if (s->label) {
+		weft__line_text(&line, ": run it under a handler made with weft_labelled for this label");
+	} else {
+		weft__line_text(&line, ": resume with weft_handles(");
+		weft__line_text(&line, s->effect->name);
+		weft__line_text(&line, "), or set a default handler with weft_set_default");
+	}
+	weft__line_die(&line);
+}
+
+static WEFT__NORETURN WEFT__COLD void die_label(const weft_effect_t *effect, const weft_label_t *label)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, "effect \"");
+	weft__line_text(&line, effect->name);
+	weft__line_text(&line, "\" is not of the family that label \"");
+	weft__line_text(&line, label->name);
+	weft__line_text(&line, "\" was made for: give WEFT_LABEL that family");
+	weft__line_die(&line);
+}
+
+static void begin(struct search *s, const weft_effect_t *effect, const weft_label_t *label, unsigned place)
+{
+	*s = (struct search){.effect = effect, .label = label, .key = effect, .place = place};
+	if (!label)
+		return;
+	if (label->family != effect->family)
+		die_label(effect, label);
+	s->key = &label->keys[effect->index];
+}
+
+const struct weft__found *weft__find(const weft_effect_t *effect, const weft_label_t *label, unsigned place)
+{
+	struct search s;
+
+	begin(&s, effect, label, place);
+	s.table = weft__found_table();
+	if (weft__likely(search(&s))) {
+		result = s.result;
+		return &result;
+	}
+	if (!__atomic_load_n(&effect->default_handler, __ATOMIC_ACQUIRE))
+		die_unhandled(&s);
+	return NULL;
+}
+
+weft_coro_t *weft__find_exit(const weft_effect_t *effect, unsigned place)
+{
+	struct search s;
+
+	begin(&s, effect, NULL, place);
+	s.exits = true;
+	s.table = weft__found_table();
+	if (weft__likely(search(&s)))
+		return s.result.k;
+	if (!__atomic_load_n(&effect->default_handler, __ATOMIC_ACQUIRE))
+		die_unhandled(&s);
+	return NULL;
+}
+
+bool weft__outside(struct weft__found *found, const weft_effect_t *effect)
+{
+	const weft_handler_t *handler = weft__handler_of(found->k->handled);
+	struct search s;
+
+	weft__self()->view = weft__inside(found->k);
+	begin(&s, effect, handler ? handler->label : NULL, 0);
+	if (search(&s)) {
+		found->enter = s.result.enter;
+		found->k = s.result.k;
+		return true;
+	}
+	if (!__atomic_load_n(&effect->default_handler, __ATOMIC_ACQUIRE))
+		die_unhandled(&s);
+	return false;
+}
+
+weft_coro_t *weft__locate(const weft_effect_t *effect)
+{
+	struct search s;
+
+	begin(&s, effect, NULL, 0);
+	return search(&s) ? s.result.k : NULL;
+}
+
+void (*weft__enter_of(const weft_coro_t *k, const weft_effect_t *effect))(void)
+{
+	const weft_handler_t *handler = weft__handler_of(k->handled);
+	const weft_clause_t *clause = handler ? first_clause(handler, effect) : NULL;
+
+	return clause ? clause->enter : NULL;
+}
+
+weft_coro_t *weft__clause_owner(const char *what)
+{
+	weft_coro_t *self = weft__self();
+	struct weft__line line;
+
+	if (weft__likely(self && weft__masked(self->view)))
+		return weft__owner_of(self->view);
+	weft__line_begin(&line);
+	weft__line_text(&line, what);
+	weft__line_text(&line, ": called outside of a tail clause, which it has to be part of");
+	weft__line_die(&line);
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Deep handlers: a coroutine, and the loop that runs it and asks the clauses what to do.
+ *
+ * A resumption is good for one decision. Continuing counts the coroutine's `turn` up, and deleting takes its number
+ * away, so that copies of it are stale from then on. Objects of the arena can be read for ever: looking is safe.
+ */
+#include "effect/effect.h"
+
+#include <errno.h>
+#include <string.h>
+#include <weft/defer.h>
+
+/* What a clause returns that has continued its resumption by weft_tail_continue. */
+static char continued;
+
+static inline uintptr_t word_of(const weft_handler_t *handler)
+{
+	return (uintptr_t)handler + WEFT__HANDLES_TABLE;
+}
+
+/* ---- messages ---------------------------------------------------------------------------------------------- */
+
+static WEFT__NORETURN WEFT__COLD void die_clause(const weft_handler_t *handler, const weft_effect_t *effect,
+						 const char *why)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, "handler \"");
+	weft__line_text(&line, handler->name);
+	weft__line_text(&line, "\", effect \"");
+	weft__line_text(&line, effect->name);
+	weft__line_text(&line, why);
+	weft__line_die(&line);
+}
+
+void weft__die_resumption(const weft_resumption_t *k, const weft_effect_t *effect)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, "resumption of effect \"");
+	weft__line_text(&line, k->effect ? k->effect->name : "?");
+	if (weft_is_valid(k) && effect) {
+		weft__line_text(&line, "\" continued as \"");
+		weft__line_text(&line, effect->name);
+		weft__line_text(&line, "\": name the effect that the clause is for");
+	} else if (k->k && k->k->id == k->id) {
+		weft__line_text(&line, "\" used twice: it was continued before; only multi clauses can do that again");
+	} else {
+		weft__line_text(&line, "\" used after its end: it was dropped, or continued to the end of its body");
+	}
+	weft__line_die(&line);
+}
+
+/* ---- clauses ----------------------------------------------------------------------------------------------- */
+
+static const weft_clause_t *clause_of_kind(const weft_handler_t *handler, int kind)
+{
+	for (unsigned i = 0; i < handler->count; i++)
+		if (handler->clauses[i].kind == kind)
+			return &handler->clauses[i];
+	return NULL;
+}
+
+const weft_clause_t *weft__clause_for(const weft_handler_t *handler, const weft_effect_t *effect)
+{
+	const weft_clause_t *clause = handler->clauses, *end = clause + handler->count;
+
+	for (; clause < end; clause++)
+		if (clause->effect == effect && clause->kind != WEFT__TAIL)
+			return clause;
+	return NULL;
+}
+
+static bool has_any_clause(const weft_handler_t *handler, const weft_effect_t *effect)
+{
+	for (unsigned i = 0; i < handler->count; i++)
+		if (handler->clauses[i].effect == effect)
+			return true;
+	return false;
+}
+
+static void *returned(const weft_handler_t *handler, void *state, void *result)
+{
+	const weft_clause_t *clause = clause_of_kind(handler, WEFT__ON_RETURN);
+
+	return clause ? ((weft__on_return_t *)clause->clause)(state, result) : result;
+}
+
+static WEFT__COLD void *failed(const weft_handler_t *handler, void *state, int error)
+{
+	const weft_clause_t *clause = clause_of_kind(handler, WEFT__ON_FAILURE);
+
+	if (clause)
+		return ((weft__on_failure_t *)clause->clause)(state, error);
+	errno = error;
+	return NULL;
+}
+
+/* ---- the loop ---------------------------------------------------------------------------------------------- */
+
+/* The coroutine that a frame of ours has to delete, by whatever way it is left, unless somebody keeps it: also when the
+ * coroutine that executes it is deleted while a clause waits for something. */
+struct charge {
+	weft_coro_t *k;
+	uint64_t id;	/* 0: it is another's */
+	uint16_t keeps; /* so often it had been kept: once more, and it is another's */
+};
+
+static inline void give_up(struct charge *charge)
+{
+	if (charge->id && charge->k->id == charge->id && charge->k->keeps == charge->keeps)
+		weft_delete(charge->k);
+}
+
+static inline weft_resumption_t capture(weft_coro_t *k, weft_request_t r, bool multi)
+{
+	return (weft_resumption_t){.k = k,
+				   .id = k->id,
+				   .turn = ++k->turn,
+				   .again = multi ? WEFT__UNUSED : WEFT__ONCE,
+				   .effect = r.effect,
+				   .payload = r.payload};
+}
+
+/* A general clause. True: it has continued the coroutine in our stead. */
+static inline bool decide(const weft_handler_t *handler, const weft_clause_t *clause, weft_coro_t *k, weft_request_t r,
+			  void **result)
+{
+	weft_resumption_t resumption = capture(k, r, clause->kind == WEFT__MULTI);
+
+	*result = clause->call(clause->clause, k->state, &resumption, r.payload);
+	if (weft__likely(*result == &continued))
+		return true;
+	if (weft__unlikely(!resumption.payload))
+		die_clause(handler, r.effect,
+			   "\": its clause did not return what weft_tail_continue returned: return it");
+	if (resumption.again == WEFT__CHECKPOINTED)
+		(void)weft_cut(k);
+	else if (weft__unlikely(resumption.again == WEFT__ONCE && weft_is_valid(&resumption)))
+		die_clause(handler, r.effect,
+			   "\": its general clause returned without a decision: call weft_tail_continue, "
+			   "weft_continue, weft_keep or weft_drop, once");
+	return false;
+}
+
+static WEFT__COLD void *ended_by_runtime(const weft_handler_t *handler, const weft_coro_t *k)
+{
+	return failed(handler, k->state, weft_failure(k) == WEFT_RESERVATION_SPENT ? EOVERFLOW : ENOMEM);
+}
+
+static WEFT__COLD WEFT__NORETURN void die_request(const weft_handler_t *handler, const weft_effect_t *effect)
+{
+	const weft_clause_t *clause = weft__clause_for(handler, effect);
+	const char *why = "\": the body was suspended by weft_suspend or weft_yield, and nobody would resume it: "
+			  "resume a coroutine of your own by weft_resume_under instead";
+
+	if (clause)
+		why = "\": its clause is weft_requested, which needs a loop around weft_resume_under";
+	else if (has_any_clause(handler, effect))
+		why = "\": weft_generalize needs a general, multi or abort clause beside the tail clause";
+	die_clause(handler, effect, why);
+}
+
+weft_request_t (*weft__resume_by)(weft_coro_t **k, void *value, uintptr_t handled);
+
+static inline weft_request_t resume(weft_coro_t **k, uintptr_t handled)
+{
+	return weft__unlikely(weft__resume_by) ? weft__resume_by(k, NULL, handled) : weft__resume(k, NULL, handled);
+}
+
+/* Its arguments lie in a frame that is gone when k is deleted. After weft_generalize, k has not even ended. */
+static void *abort_clause(const weft_clause_t *clause, struct charge *charge, weft_coro_t *k, weft_request_t r)
+{
+	void *state = k->state;
+
+	if (weft__unlikely(weft_state(k) == WEFT_SUSPENDED)) {
+		r.payload = memcpy(__builtin_alloca(r.effect->size), r.payload, r.effect->size);
+		give_up(charge);
+	}
+	return clause->call(clause->clause, state, NULL, r.payload);
+}
+
+/* Resume k until it has a result, or a clause has. */
+static void *drive(const weft_handler_t *handler, weft_coro_t *k, bool owned)
+{
+	struct charge charge = {k, owned ? k->id : 0, k->keeps};
+
+	weft_defer(give_up, &charge);
+
+	for (;;) {
+		weft_request_t r = resume(&k, word_of(handler));
+		const weft_clause_t *clause;
+		void *result;
+
+		if (weft__likely(!r.effect)) {
+			void *state = k->state;
+
+			give_up(&charge); /* before the clause, which may need one like it */
+			return returned(handler, state, r.payload);
+		}
+		if (weft__unlikely(r.effect == &weft_failed))
+			return ended_by_runtime(handler, k);
+		clause = weft__clause_for(handler, r.effect);
+		if (weft__unlikely(!clause || clause->kind == WEFT__REQUESTED))
+			die_request(handler, r.effect);
+		if (clause->kind == WEFT__ABORT)
+			return abort_clause(clause, &charge, k, r);
+		if (!decide(handler, clause, k, r, &result))
+			return result;
+	}
+}
+
+/* ---- running ----------------------------------------------------------------------------------------------- */
+
+void *weft_run_with(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg, const weft_attr_t *attr)
+{
+	weft_attr_t copying = {0};
+	weft_coro_t *k;
+
+	if (clause_of_kind(handler, WEFT__MULTI)) {
+		if (attr)
+			copying = *attr;
+		if (copying.policy && copying.policy != weft__policy_that_clones)
+			return failed(handler, state, EINVAL);
+		copying.policy = weft__policy_that_clones;
+		attr = &copying;
+	}
+	k = attr ? weft_create_with(body, arg, attr) : weft_create(body, arg);
+	if (weft__unlikely(!k))
+		return failed(handler, state, errno);
+	k->state = state;
+	return drive(handler, k, true);
+}
+
+void *weft_run(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg)
+{
+	return weft_run_with(handler, state, body, arg, NULL);
+}
+
+/* ---- deciding ---------------------------------------------------------------------------------------------- */
+
+static inline void check(const weft_resumption_t *k)
+{
+	if (weft__unlikely(!weft_is_valid(k)))
+		weft__die_resumption(k, NULL);
+}
+
+void weft__rewind(weft_resumption_t *k)
+{
+	bool first = k->again == WEFT__UNUSED;
+
+	if (k->again == WEFT__STRANDED)
+		return;
+	k->again = (first ? weft_checkpoint(k->k) : weft_backtrack(k->k)) ? WEFT__STRANDED : WEFT__CHECKPOINTED;
+	k->k->turn = k->turn;
+}
+
+/* It is used up: what is left of it is a coroutine. */
+static inline void consume(weft_resumption_t *k)
+{
+	k->k->turn++;
+}
+
+void *weft__continue(weft_resumption_t *k, int error)
+{
+	const weft_handler_t *handler = weft__handler_of(k->k->handled);
+
+	check(k);
+	if (weft__unlikely(error || k->again == WEFT__STRANDED)) {
+		void *state = k->k->state;
+
+		weft_drop(k);
+		return failed(handler, state, error ? -error : ENOMEM);
+	}
+	consume(k);
+	return drive(handler, k->k, k->kept && !k->again);
+}
+
+void *weft__tail_continue(weft_resumption_t *k, int error)
+{
+	check(k);
+	if (weft__unlikely(error || k->again == WEFT__STRANDED || k->kept))
+		return weft__continue(k, error);
+	if (k->again) {
+		(void)weft_cut(k->k);
+		k->again = WEFT__ONCE;
+	}
+	consume(k);
+	k->payload = NULL; /* the clause has to say so */
+	return &continued;
+}
+
+static weft_resumption_t keep_clone(weft_resumption_t *k)
+{
+	weft_resumption_t kept = *k;
+
+	if (k->again == WEFT__CHECKPOINTED && weft_backtrack(k->k))
+		k->again = WEFT__STRANDED;
+	kept.k = k->again == WEFT__STRANDED ? NULL : weft_clone(k->k);
+	if (weft__unlikely(!kept.k))
+		return kept;
+	kept.id = kept.k->id;
+	kept.again = WEFT__UNUSED;
+	kept.k->state = k->k->state;
+	kept.k->handled = k->k->handled;
+	return kept;
+}
+
+weft_resumption_t weft_keep(weft_resumption_t *k)
+{
+	weft_resumption_t kept;
+
+	check(k);
+	if (k->again) {
+		kept = keep_clone(k);
+	} else {
+		kept = *k;
+		k->k = NULL; /* the clause has decided */
+	}
+	kept.kept = true;
+	if (weft__likely(kept.k != NULL))
+		kept.k->keeps++;
+	return kept;
+}
+
+void weft_drop(weft_resumption_t *k)
+{
+	check(k);
+	if (!k->again || k->kept) /* else it goes back to what it was, or with the one that owns it */
+		weft_delete(k->k);
+	else if (k->again == WEFT__CHECKPOINTED)
+		(void)weft_cut(k->k);
+	k->again = WEFT__ONCE;
+	k->k = NULL;
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Handlers as values: each kind of clause once, and what is said when they are misused. tests/effects has the rest. */
+#include "unit.h"
+
+#include <errno.h>
+
+WEFT_FAMILY(state, (int, get), (void, put, int, value));
+WEFT_EFFECT(int, flip);
+WEFT_EXCEPTION(oops, int, code);
+
+static weft_resumption_t kept;
+
+/* ---- each once --------------------------------------------------------------------------------------------------- */
+
+static int on_get(void *state)
+{
+	return *(int *)state;
+}
+
+static void on_put(void *state, int value)
+{
+	*(int *)state = value;
+}
+
+static void *on_oops(void *state, int code)
+{
+	(void)state;
+	return (void *)(intptr_t)code;
+}
+
+static void *on_flip(void *state, weft_resumption_t *k)
+{
+	(void)state;
+	return weft_tail_continue(flip, k, 5);
+}
+
+static void *on_result(void *state, void *result)
+{
+	(void)state;
+	return (char *)result + 1000;
+}
+
+WEFT_HANDLER(counter, weft_tail(get, on_get), weft_tail(put, on_put));
+WEFT_HANDLER(flipping, weft_general(flip, on_flip), weft_abort(oops, on_oops), weft_on_return(on_result));
+
+static void *counts(void *unused)
+{
+	while (get() > 0)
+		put(get() - 1);
+	return unused;
+}
+
+static void *flips(void *more)
+{
+	int sum = flip() + flip();
+
+	if (more)
+		oops(sum);
+	return (void *)(intptr_t)sum;
+}
+
+static void tail_clauses(void **state)
+{
+	int n = 10, other = 3;
+
+	(void)state;
+	assert_ptr_equal(weft_run(&counter, &n, counts, &other), &other);
+	assert_int_equal(n, 0);
+}
+
+static void general_clauses(void **state)
+{
+	(void)state;
+	assert_int_equal((intptr_t)weft_run(&flipping, NULL, flips, NULL), 1010);
+}
+
+static void abort_clauses(void **state)
+{
+	int x;
+
+	(void)state;
+	assert_int_equal((intptr_t)weft_run(&flipping, NULL, flips, &x), 10);
+}
+
+static void *keeps(void *state, weft_resumption_t *k)
+{
+	(void)state;
+	kept = weft_keep(k);
+	return NULL;
+}
+
+WEFT_HANDLER(keeping, weft_general(flip, keeps));
+
+static void kept_ones(void **state)
+{
+	(void)state;
+	assert_null(weft_run(&keeping, NULL, flips, NULL));
+	assert_true(weft_is_valid(&kept));
+	assert_null(weft_continue(flip, &kept, 1)); /* and kept again */
+	assert_true(weft_is_valid(&kept));
+	assert_int_equal((intptr_t)weft_continue(flip, &kept, 2), 3);
+	assert_false(weft_is_valid(&kept));
+	assert_null(weft_run(&keeping, NULL, flips, NULL));
+	weft_drop(&kept);
+	assert_false(weft_is_valid(&kept));
+}
+
+static void *tries_both(void *state, weft_resumption_t *k)
+{
+	intptr_t first = (intptr_t)weft_continue(flip, k, 1), second = (intptr_t)weft_continue(flip, k, 2);
+
+	(void)state;
+	return (void *)(first * 100 + second);
+}
+
+static void *flips_once(void *unused)
+{
+	(void)unused;
+	return (void *)(intptr_t)flip();
+}
+
+static void *fails(void *state, int error)
+{
+	(void)state;
+	return (void *)(intptr_t)-error;
+}
+
+WEFT_HANDLER(both, weft_multi(flip, tries_both));
+WEFT_HANDLER(failing, weft_multi(flip, tries_both), weft_on_failure(fails));
+
+static void multi_clauses(void **state)
+{
+	weft_attr_t fixed = {.policy = WEFT_FIXED};
+
+	(void)state;
+	assert_int_equal((intptr_t)weft_run(&both, NULL, flips_once, NULL), 102);
+	errno = 0;
+	assert_null(weft_run_with(&both, NULL, flips_once, NULL, &fixed));
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal((intptr_t)weft_run_with(&failing, NULL, flips_once, NULL, &fixed), -EINVAL);
+}
+
+static void *gets_both(void *label)
+{
+	return (void *)(intptr_t)(weft_perform_on(get, (const weft_label_t *)label) * 100 + get() * 10 +
+				  weft_perform_hot(get, on_get));
+}
+
+static void *runs_labelled(void *labels)
+{
+	const weft_label_t *label = labels;
+	const weft_handler_t handler = weft_labelled(&counter, label);
+	int n = 7;
+
+	return weft_run(&handler, &n, gets_both, labels);
+}
+
+static void labels(void **state)
+{
+	static weft_label_t label = WEFT_LABEL(state, "left");
+	int n = 2;
+
+	(void)state;
+	assert_int_equal((intptr_t)weft_run(&counter, &n, runs_labelled, &label), 722);
+}
+
+static int generalizes(void *state)
+{
+	(void)state;
+	return weft_generalize(flip) + 1;
+}
+
+WEFT_HANDLER(either, weft_tail(flip, generalizes), weft_general(flip, on_flip));
+WEFT_HANDLER(asked, weft_tail(flip, generalizes), weft_requested(flip));
+
+static void generalized(void **state)
+{
+	weft_coro_t *k = weft_create(flips_once, NULL);
+	weft_request_t r;
+
+	(void)state;
+	assert_int_equal((intptr_t)weft_run(&either, NULL, flips, NULL), 12);
+	r = weft_resume_under(k, NULL, &asked, NULL);
+	assert_true(weft_is(flip, r));
+	weft_reply(flip, r, 8);
+	r = weft_resume_under(k, NULL, &asked, NULL);
+	assert_true(weft_returned(r));
+	assert_int_equal((intptr_t)r.payload, 9);
+	weft_delete(k);
+}
+
+static int forwards(void *state)
+{
+	(void)state;
+	return weft_forward();
+}
+
+WEFT_HANDLER(forwarding, weft_tail(get, forwards));
+
+static void *gets(void *unused)
+{
+	(void)unused;
+	return (void *)(intptr_t)get();
+}
+
+static void *runs_forwarding(void *unused)
+{
+	return weft_run(&forwarding, NULL, gets, unused);
+}
+
+static void forwarded(void **state)
+{
+	int n = 6;
+
+	(void)state;
+	assert_int_equal((intptr_t)weft_run(&counter, &n, runs_forwarding, NULL), 6);
+}
+
+/* ---- misuse ------------------------------------------------------------------------------------------------------ */
+
+#define CASE(name, line)                                                                                               \
+	static void name(void);                                                                                        \
+	static void test_##name(void **state)                                                                          \
+	{                                                                                                              \
+		(void)state;                                                                                           \
+		expect_abort(in_child(name), line "\n");                                                               \
+	}                                                                                                              \
+	static void name(void)
+
+CASE(continued_twice,
+     "weft: resumption of effect \"flip\" used twice: it was continued before; only multi clauses can do that again")
+{
+	weft_resumption_t copy;
+
+	weft_run(&keeping, NULL, flips, NULL);
+	copy = kept;
+	weft_continue(flip, &copy, 1);
+	weft_continue(flip, &copy, 2);
+}
+
+CASE(continued_after_drop,
+     "weft: resumption of effect \"flip\" used after its end: it was dropped, or continued to the "
+     "end of its body")
+{
+	weft_resumption_t copy;
+
+	weft_run(&keeping, NULL, flips, NULL);
+	copy = kept;
+	weft_drop(&kept);
+	weft_continue(flip, &copy, 1);
+}
+
+static void *undecided(void *state, weft_resumption_t *k)
+{
+	(void)k;
+	return state;
+}
+
+WEFT_HANDLER(forgetful, weft_general(flip, undecided));
+
+CASE(no_decision, "weft: handler \"forgetful\", effect \"flip\": its general clause returned without a decision: call "
+		  "weft_tail_continue, weft_continue, weft_keep or weft_drop, once")
+{
+	weft_run(&forgetful, NULL, flips, NULL);
+}
+
+static void *ignores_result(void *state, weft_resumption_t *k)
+{
+	void *result = weft_tail_continue(flip, k, 1);
+
+	return result ? state : result;
+}
+
+WEFT_HANDLER(ignoring, weft_general(flip, ignores_result));
+
+CASE(tail_continue_not_returned, "weft: handler \"ignoring\", effect \"flip\": its clause did not return what "
+				 "weft_tail_continue returned: return it")
+{
+	weft_run(&ignoring, NULL, flips, NULL);
+}
+
+WEFT_HANDLER(only_tail, weft_tail(flip, generalizes));
+
+CASE(nothing_general, "weft: handler \"only_tail\", effect \"flip\": weft_generalize needs a general, multi or abort "
+		      "clause beside the tail clause")
+{
+	weft_run(&only_tail, NULL, flips, NULL);
+}
+
+CASE(generalize_outside, "weft: weft_generalize: called outside of a tail clause, which it has to be part of")
+{
+	weft_generalize(flip);
+}
+
+WEFT_HANDLER(requesting, weft_requested(flip));
+
+CASE(requested_under_run, "weft: handler \"requesting\", effect \"flip\": its clause is weft_requested, which needs a "
+			  "loop around weft_resume_under")
+{
+	weft_run(&requesting, NULL, flips, NULL);
+}
+
+static void *suspends(void *unused)
+{
+	return weft_suspend(unused);
+}
+
+CASE(suspended_under_run,
+     "weft: handler \"counter\", effect \"weft_suspended\": the body was suspended by weft_suspend "
+     "or weft_yield, and nobody would resume it: resume a coroutine of your own by "
+     "weft_resume_under instead")
+{
+	weft_run(&counter, NULL, suspends, NULL);
+}
+
+CASE(label_of_another_family, "weft: effect \"flip\" is not of the family that label \"left\" was made for: give "
+			      "WEFT_LABEL that family")
+{
+	static weft_label_t label = WEFT_LABEL(state, "left");
+
+	weft_perform_on(flip, &label);
+}
+
+CASE(label_unhandled,
+     "weft: unhandled effect \"get\" of \"left\" outside of any coroutine: run it under a handler made "
+     "with weft_labelled for this label")
+{
+	static weft_label_t label = WEFT_LABEL(state, "left");
+
+	weft_perform_on(get, &label);
+}
+
+#define C(name) cmocka_unit_test(test_##name)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    T(tail_clauses),
+	    T(general_clauses),
+	    T(abort_clauses),
+	    T(kept_ones),
+	    T(multi_clauses),
+	    T(labels),
+	    T(generalized),
+	    T(forwarded),
+	    C(continued_twice),
+	    C(continued_after_drop),
+	    C(no_decision),
+	    C(tail_continue_not_returned),
+	    C(nothing_general),
+	    C(generalize_outside),
+	    C(requested_under_run),
+	    C(suspended_under_run),
+	    C(label_of_another_family),
+	    C(label_unhandled),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
