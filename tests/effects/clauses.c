@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Performing, and the clauses of handlers. */
+#include "world.h"
+
+#include <errno.h>
+
+uint64_t fresh(struct world *w)
+{
+	return ++w->serial << 1 | 1;
+}
+
+void expect(struct world *w, enum happening what, struct co *target, int op, uint64_t token)
+{
+	static const char *const names[] = {"nothing",	 "default", "in place", "aborted", "captured",
+					    "requested", "waiting", "returned", "exited",  "failed"};
+
+	w->event = (struct event){what, target, op, token};
+	note(w, (uint64_t)what << 40 | (uint64_t)(unsigned)op << 32 | (target ? (uint64_t)serial_of(target) : 0xffff));
+	note(w, token ^ (uint64_t)serial_of(w->cur) << 32);
+	TRACE(w, "%llu: %d: %s %s by %d\n", (unsigned long long)w->count[COUNT_STEPS], serial_of(w->cur),
+	      op >= 0 && op < OPS ? ops[op].name : "-", names[what], target ? serial_of(target) : -1);
+}
+
+static void check_current(struct world *w)
+{
+	CHECK(w, weft_current() == w->cur->k);
+	CHECK(w, w->cur->status == RUNNING);
+}
+
+/* A clause runs: is it the one? */
+static struct world *check_clause(void *state, enum happening what, int op, uint64_t token)
+{
+	struct instance *in = state;
+	struct world *w = in->world;
+
+	CHECK(w, w->event.what == what);
+	CHECK(w, w->event.op == op && w->event.token == token);
+	CHECK(w, w->event.target->spec.kind == TABLE && w->event.target->spec.instance == in);
+	CHECK(w, what == IN_PLACE || w->cur == w->event.target->parent);
+	check_current(w);
+	w->event.what = NOTHING;
+	return w;
+}
+
+static void *conclude(struct world *w)
+{
+	w->result = fresh(w);
+	return (void *)w->result;
+}
+
+/* ---- performing -------------------------------------------------------------------------------------------------- */
+
+static int pick_op(struct world *w)
+{
+	int op = (int)below(w, OPS);
+
+	while (!(w->active >> op & 1))
+		op = (op + 1) % OPS;
+	return op;
+}
+
+static void count(struct world *w, const struct co *target, enum happening what, int op, const struct call *call)
+{
+	struct weft__found *table;
+	const void *key = ops[op].effect;
+
+	if (call->label)
+		key = &call->label->keys[ops[op].effect->index];
+	(void)weft__self_and_found(&table);
+	if (w->cur->k && call->how != AT && weft__probe(table, w->cur->k->view, key, ops[op].place))
+		w->count[COUNT_CACHED]++;
+	switch (what) {
+	case IN_PLACE:
+		w->count[COUNT_TAIL]++;
+		break;
+	case ABORTED:
+	case EXITED:
+		w->count[COUNT_ABORT]++;
+		break;
+	case CAPTURED:
+		w->count[is_multi(target, op) ? COUNT_MULTI : COUNT_GENERAL]++;
+		break;
+	case REQUESTED:
+		w->count[COUNT_REQUEST]++;
+		break;
+	default:
+		w->count[COUNT_DEFAULT]++;
+	}
+}
+
+/* Where weft_locate says, or where the next handler further out is. */
+static struct co *locate(struct world *w, int op)
+{
+	struct co *target = predict(w->cur, op, -1), *outer;
+
+	CHECK(w, ops[op].locate() == (target ? target->k : NULL));
+	if (!target || chance(w, 60))
+		return target;
+	outer = predict(target->parent, op, -1);
+	return outer ? outer : target;
+}
+
+static struct co *prepare(struct world *w, struct call *call, int op)
+{
+	int label;
+
+	call->token = fresh(w);
+	if (op != OP_x0 && ops[op].family != NO_FAMILY && chance(w, 12)) {
+		label = ops[op].family == FAMILY_A ? (int)below(w, 2) : 2;
+		call->how = LABELLED;
+		call->label = &labels[label];
+		return predict(w->cur, op, label);
+	}
+	if (chance(w, 8)) {
+		struct co *target = locate(w, op);
+
+		if (!target)
+			return NULL;
+		call->how = AT;
+		call->at = target->k;
+		return target;
+	}
+	if (op != OP_x0 && chance(w, 15)) {
+		call->how = HOT;
+		call->guess = (int)below(w, 2);
+	}
+	return predict(w->cur, op, -1);
+}
+
+void perform(struct world *w)
+{
+	struct call call = {0};
+	int op = pick_op(w);
+	struct co *target = prepare(w, &call, op);
+	enum happening what = target ? outcome(target, op, false) : DEFAULTED;
+	uint64_t got;
+
+	if (!target && op == OP_x0)
+		return; /* it would end the program */
+	if (what == CAPTURED && is_multi(target, op) && w->cur->holding)
+		return; /* what these frames hold can be used once */
+	count(w, target, what, op, &call);
+	expect(w, what, target, op, call.token);
+	if (what == REQUESTED || what == CAPTURED)
+		suspend(w, target);
+	else if (what == EXITED || what == ABORTED)
+		finish(w, target);
+	got = ops[op].perform(&call);
+	CHECK(w, got == w->reply);
+	check_current(w);
+}
+
+uint64_t on_default(int op, uint64_t token)
+{
+	extern struct world *world_of_thread(void);
+	struct world *w = world_of_thread();
+
+	CHECK(w, w->event.what == DEFAULTED && w->event.op == op && w->event.token == token);
+	check_current(w);
+	w->reply = fresh(w);
+	return w->reply;
+}
+
+/* ---- in place ---------------------------------------------------------------------------------------------------- */
+
+static void generalize(struct world *w, int op)
+{
+	struct co *target = w->cur->mask;
+	enum happening what = outcome(target, op, true);
+	uint64_t token = fresh(w), got;
+
+	if (what == CAPTURED && is_multi(target, op) && w->cur->holding)
+		return;
+	expect(w, what, target, op, token);
+	w->count[what == CAPTURED  ? is_multi(target, op) ? COUNT_MULTI : COUNT_GENERAL
+		 : what == ABORTED ? COUNT_ABORT
+				   : COUNT_REQUEST]++;
+	suspend(w, target);
+	got = ops[op].generalize(token);
+	CHECK(w, got == w->reply);
+	check_current(w);
+}
+
+uint64_t on_tail(void *state, int op, int which, uint64_t token)
+{
+	struct world *w = check_clause(state, IN_PLACE, op, token);
+	struct co *before = w->cur->mask, *target = w->event.target;
+
+	CHECK(w, handlers[target->spec.index].tail[op] == which);
+	w->cur->mask = target;
+	if (chance(w, 40))
+		steps(w, 3);
+	/* It may be under another handler than before. */
+	if (w->steps > 0 && target->spec.kind == TABLE && handlers[target->spec.index].other[op] && chance(w, 35))
+		generalize(w, op);
+	CHECK(w, w->cur->mask == target);
+	w->cur->mask = before;
+	check_current(w);
+	w->reply = fresh(w);
+	return w->reply;
+}
+
+/* ---- after the body's end ---------------------------------------------------------------------------------------- */
+
+/* A few steps while this frame holds something that can be used once. */
+static void meanwhile(struct world *w, unsigned percent)
+{
+	w->cur->holding++;
+	if (chance(w, percent))
+		steps(w, 3);
+	w->cur->holding--;
+}
+
+void *on_abort(void *state, int op, uint64_t token)
+{
+	struct world *w = check_clause(state, ABORTED, op, token);
+
+	meanwhile(w, 10);
+	return conclude(w);
+}
+
+void *on_return(void *state, void *result)
+{
+	struct instance *in = state;
+	struct world *w = in->world;
+
+	CHECK(w, (uint64_t)result == w->result);
+	check_current(w);
+	meanwhile(w, 10);
+	return conclude(w);
+}
+
+void *on_failure(void *state, int error)
+{
+	struct instance *in = state;
+	struct world *w = in->world;
+
+	CHECK(w, w->event.what == FAILED && error == ENOMEM);
+	return conclude(w);
+}
+
+/* weft_run or weft_continue has returned: what it owned is gone. */
+static void end_run(struct world *w, struct co *t, uint64_t run, void *result)
+{
+	const weft_ref_t ref = {t->k, t->id};
+
+	CHECK(w, (uint64_t)result == w->result);
+	check_current(w);
+	if (t->status != DEAD && t->owner == run) {
+		CHECK(w, t->status == FINISHED || t->status == SUSPENDED);
+		drop_inside(w, t);
+		die(w, t);
+	}
+	CHECK(w, t->status != DEAD || !weft_deref(ref));
+	CHECK(w, t->status != RUNNING || weft_deref(ref) == t->k);
+}
+
+static void *resume_captured(struct world *w, struct co *t, int op, weft_resumption_t *k, bool owned)
+{
+	uint64_t run = fresh(w), value = fresh(w);
+	void *result;
+
+	t->parent = w->cur;
+	t->driven = true;
+	t->run = run;
+	if (owned)
+		t->owner = run;
+	t->reply = value;
+	CHECK(w, weft_is_valid(k));
+	TRACE(w, "continue %d\n", serial_of(t));
+	awaken(w, t);
+	result = ops[op].resume(k, value);
+	end_run(w, t, run, result);
+	return result;
+}
+
+/* ---- general clauses --------------------------------------------------------------------------------------------- */
+
+static void drop(struct world *w, struct co *t, weft_resumption_t *k)
+{
+	drop_inside(w, t);
+	die(w, t);
+	weft_drop(k);
+	CHECK(w, !weft_is_valid(k));
+}
+
+static void keep(struct world *w, struct co *t, int op, weft_resumption_t *k)
+{
+	if (w->kept_count == LIST || w->nested) {
+		drop(w, t, k);
+		return;
+	}
+	w->kept[w->kept_count++] = (struct kept){weft_keep(k), t, op, false};
+	t->owner = 0;
+}
+
+/* Frames that are copied have a place, in which another one may be now. */
+static bool can_continue(struct world *w, const struct co *t, uint64_t then)
+{
+	return !has_copies(t) || (w->nested && context(w) == then) || !copies_running(w);
+}
+
+static void *decide(struct world *w, struct co *t, int op, weft_resumption_t *k)
+{
+	uint64_t then = context(w);
+	weft_resumption_t saved;
+
+	meanwhile(w, 25);
+	CHECK(w, weft_is_valid(k) && t->status == SUSPENDED);
+	if (!can_continue(w, t, then)) {
+		drop(w, t, k);
+		return conclude(w);
+	}
+	switch (below(w, 10)) {
+	default: /* in the end */
+		t->parent = w->cur;
+		t->reply = fresh(w);
+		awaken(w, t);
+		return ops[op].tail_resume(k, w->reply);
+	case 0:
+	case 1:
+		w->cur->holding++;
+		(void)resume_captured(w, t, op, k, false);
+		w->cur->holding--;
+		meanwhile(w, 10);
+		return conclude(w);
+	case 2:
+		keep(w, t, op, k);
+		meanwhile(w, 10);
+		return conclude(w);
+	case 3:
+		drop(w, t, k);
+		return conclude(w);
+	case 4:
+		saved = weft_keep(k);
+		t->owner = 0;
+		meanwhile(w, 50);
+		w->cur->holding++;
+		if (can_continue(w, t, then))
+			(void)resume_captured(w, t, op, &saved, true);
+		else
+			drop(w, t, &saved);
+		w->cur->holding--;
+		return conclude(w);
+	}
+}
+
+/* ---- multi clauses ----------------------------------------------------------------------------------------------- */
+
+/* What it is when it is continued once more. */
+static void go_back(struct world *w, struct co *t, const struct co *snapshot)
+{
+	drop_inside(w, t);
+	*t = *snapshot;
+}
+
+static void *fail_to_continue(struct world *w, struct co *t, int op, weft_resumption_t *k, bool tail)
+{
+	void *result;
+
+	expect(w, FAILED, t, op, 0);
+	w->result = 0;
+	errno = 0;
+	result = tail ? ops[op].tail_resume(k, 1) : ops[op].resume(k, 1);
+	CHECK(w, (uint64_t)result == w->result);
+	CHECK(w, w->result || weft_errno() == ENOMEM);
+	CHECK(w, !weft_is_valid(k));
+	return result;
+}
+
+/* A captured coroutine that may be continued many times. */
+struct many {
+	struct co *t, snapshot;
+	int op;
+	bool stranded; /* it cannot go back: others run inside it */
+};
+
+static void keep_copy(struct world *w, struct many *m, weft_resumption_t *k)
+{
+	weft_resumption_t kept = weft_keep(k);
+	bool possible = !m->stranded && !m->snapshot.mask; /* no clone has the address that the mask goes back to */
+	struct co *c;
+
+	CHECK(w, weft_is_valid(&kept) == possible);
+	if (!possible)
+		return;
+	go_back(w, m->t, &m->snapshot);
+	c = new_record(w);
+	*c = m->snapshot;
+	c->leaf = c;
+	c->k = kept.k;
+	c->id = weft_id(kept.k);
+	c->owner = 0;
+	CHECK(w, c->id != m->t->id);
+	w->kept[w->kept_count++] = (struct kept){kept, c, m->op, true};
+}
+
+/* False: it cannot be continued any more. */
+static bool continue_again(struct world *w, struct many *m, weft_resumption_t *k, uint64_t then)
+{
+	if (m->t->status == DEAD || w->steps <= 0 || !can_continue(w, &m->snapshot, then))
+		return false;
+	if (m->stranded) {
+		(void)fail_to_continue(w, m->t, m->op, k, false);
+		return false;
+	}
+	go_back(w, m->t, &m->snapshot);
+	w->cur->holding++;
+	(void)resume_captured(w, m->t, m->op, k, false);
+	w->cur->holding--;
+	return m->t->status != DEAD;
+}
+
+static void *decide_many(struct world *w, struct co *t, int op, weft_resumption_t *k)
+{
+	struct many m = {t, *t, op, t->leaf != t};
+	uint64_t then = context(w);
+	bool more = true;
+
+	meanwhile(w, 10);
+	for (unsigned times = below(w, 3); more && times; times--) {
+		more = continue_again(w, &m, k, then);
+		meanwhile(w, 5);
+	}
+	if (!more)
+		return conclude(w);
+	if (chance(w, 10) && w->kept_count < LIST && !w->nested && w->record_count < RECORDS - 1)
+		keep_copy(w, &m, k);
+	if (m.stranded || chance(w, 60) || !can_continue(w, &m.snapshot, then)) {
+		if (!m.stranded && chance(w, 20))
+			weft_drop(k);
+		return conclude(w);
+	}
+	go_back(w, t, &m.snapshot);
+	t->parent = w->cur;
+	t->reply = fresh(w);
+	awaken(w, t);
+	return ops[op].tail_resume(k, w->reply);
+}
+
+void *on_general(void *state, weft_resumption_t *k, int op, uint64_t token)
+{
+	struct co *t = ((struct instance *)state)->world->event.target;
+	struct world *w = check_clause(state, CAPTURED, op, token);
+
+	CHECK(w, k->k == t->k && weft_is_valid(k));
+	return is_multi(t, op) ? decide_many(w, t, op, k) : decide(w, t, op, k);
+}
+
+/* ---- running, and continuing what was kept ------------------------------------------------------------------- */
+
+static const weft_handler_t *handler_of(const struct spec *spec)
+{
+	return spec->label < 0 ? handlers[spec->index].handler : &labelled[spec->index][spec->label];
+}
+
+void run(struct world *w)
+{
+	int h = w->many && chance(w, 80) ? MULTI_FIRST + (int)below(w, MULTI_LAST - MULTI_FIRST + 1)
+					 : (int)below(w, HANDLERS);
+	uint64_t id = fresh(w);
+	struct co *child;
+	void *result;
+
+	while (!handlers[h].runs || (handlers[h].multi && (!w->nested || WEFT__SANITIZED)))
+		h = (h + 1) % HANDLERS;
+	child = new_record(w);
+	child->copy = handlers[h].multi;
+	child->driven = true;
+	child->parent = w->cur;
+	child->spec = (struct spec){TABLE, h, chance(w, 20) ? (int)below(w, LABELS) : -1, new_instance(w, h)};
+	child->run = child->owner = id;
+	child->status = RUNNING;
+	w->cur = child;
+	result = weft_run(handler_of(&child->spec), child->spec.instance, body, child);
+	end_run(w, child, id, result);
+}
+
+static void use_many(struct world *w, struct kept *e)
+{
+	struct many m = {e->co, *e->co, e->op, false};
+
+	for (unsigned times = below(w, 3); times; times--) {
+		if (!continue_again(w, &m, &e->resumption, context(w)))
+			break;
+		meanwhile(w, 5);
+	}
+	if (m.t->status == DEAD)
+		return;
+	if (w->kept_count < LIST && chance(w, 50)) {
+		drop_inside(w, m.t);
+		*m.t = m.snapshot;
+		w->kept[w->kept_count++] = *e;
+	} else {
+		drop(w, m.t, &e->resumption);
+	}
+}
+
+void use_kept(struct world *w)
+{
+	struct kept e;
+	unsigned i;
+
+	if (!w->kept_count)
+		return;
+	i = below(w, (unsigned)w->kept_count);
+	e = w->kept[i];
+	if (has_copies(e.co) && copies_running(w))
+		return;
+	w->kept[i] = w->kept[--w->kept_count];
+	w->cur->holding++;
+	if (chance(w, 20))
+		drop(w, e.co, &e.resumption);
+	else if (e.multi)
+		use_many(w, &e);
+	else
+		(void)resume_captured(w, e.co, e.op, &e.resumption, true);
+	w->cur->holding--;
+}

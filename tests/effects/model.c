@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What must happen, from what was done. */
+#include "world.h"
+
+_Noreturn void differs(const struct world *w, const char *file, int line, const char *condition)
+{
+	fprintf(stderr, "%s:%d: seed %llu: does not hold: %s (step %llu, effect %s, target %d, current %d)\n", file,
+		line, (unsigned long long)w->seed, condition, (unsigned long long)w->count[COUNT_STEPS],
+		w->event.op < OPS ? ops[w->event.op].name : "none", w->event.target ? serial_of(w->event.target) : -1,
+		serial_of(w->cur));
+	fflush(NULL);
+	abort();
+}
+
+/* ---- records ----------------------------------------------------------------------------------------------------- */
+
+struct co *new_record(struct world *w)
+{
+	struct co *c = &w->records[w->record_count];
+
+	CHECK(w, w->record_count < RECORDS);
+	w->record_count++;
+	*c = (struct co){.world = w, .leaf = c, .creator = w->cur, .spec = {.label = -1}};
+	return c;
+}
+
+int serial_of(const struct co *c)
+{
+	return c->root ? -2 - (int)(c - c->world->root) : (int)(c - c->world->records);
+}
+
+struct instance *new_instance(struct world *w, int handler)
+{
+	struct instance *i = &w->instances[w->instance_count];
+
+	CHECK(w, w->instance_count < RECORDS);
+	w->instance_count++;
+	*i = (struct instance){w, handler};
+	return i;
+}
+
+void list_add(struct list *list, struct co *c)
+{
+	CHECK(c->world, list->count < LIST);
+	c->list = &list->co[0];
+	c->at = list->count;
+	list->co[list->count++] = c;
+}
+
+void list_remove(struct list *list, struct co *c)
+{
+	struct co *last = list->co[--list->count];
+
+	CHECK(c->world, c->list == list->co && list->co[c->at] == c);
+	list->co[c->at] = last;
+	last->at = c->at;
+	c->list = NULL;
+}
+
+/* ---- searching --------------------------------------------------------------------------------------------------- */
+
+bool spec_answers(const struct spec *spec, int op, int label)
+{
+	const struct handler *h = &handlers[spec->index];
+
+	if (spec->kind == TABLE)
+		return spec->label == label && (h->tail[op] || h->other[op]);
+	if (label >= 0)
+		return members[spec->index] == ~0u;
+	return members[spec->index] >> op & 1;
+}
+
+struct co *predict(const struct co *c, int op, int label)
+{
+	for (;; c = c->parent) {
+		while (c->mask)
+			c = c->mask->parent;
+		if (c->root)
+			return NULL;
+		if (spec_answers(&c->spec, op, label))
+			return (struct co *)c;
+	}
+}
+
+enum happening outcome(const struct co *target, int op, bool far)
+{
+	const struct handler *h = &handlers[target->spec.index];
+
+	if (target->spec.kind == SET)
+		return op == OP_x0 ? EXITED : REQUESTED;
+	if (h->tail[op] && !far)
+		return IN_PLACE;
+	if (h->other[op] == ABORT) /* for weft_generalize it is suspended first */
+		return target->driven ? ABORTED : far ? REQUESTED : EXITED;
+	if (op == OP_x0)
+		return EXITED;
+	return target->driven ? CAPTURED : REQUESTED;
+}
+
+bool is_multi(const struct co *target, int op)
+{
+	return target->spec.kind == TABLE && handlers[target->spec.index].other[op] == MULTI;
+}
+
+/* ---- what happens to coroutines ---------------------------------------------------------------------------------- */
+
+void suspend(struct world *w, struct co *target)
+{
+	for (struct co *c = w->cur; c != target; c = c->parent)
+		c->status = INSIDE;
+	target->status = SUSPENDED;
+	target->leaf = w->cur;
+	target->former = target->parent;
+	w->cur = target->parent;
+}
+
+void awaken(struct world *w, struct co *c)
+{
+	for (struct co *i = c->leaf; i != c; i = i->parent)
+		i->status = RUNNING;
+	c->status = RUNNING;
+	w->cur = c->leaf;
+	w->reply = c->reply;
+	c->reply = 0;
+}
+
+static bool made_within(const struct co *c, const struct co *outer)
+{
+	for (const struct co *i = c->parent;; i = i->parent) {
+		if (i == c->creator)
+			return true;
+		if (i == outer)
+			return false;
+	}
+}
+
+static void renew(struct co *c)
+{
+	c->mask = NULL;
+	c->leaf = c;
+	c->nest = c->holding = 0;
+}
+
+static void abandon(struct world *w, struct co *c, struct co *leaf)
+{
+	for (struct co *i = leaf, *up; i != c; i = up) {
+		up = i->parent;
+		if (i->copy || i->driven || w->finished.count == LIST) {
+			i->status = FINISHED; /* whoever has its handle is gone too: for clean_up() */
+		} else if (made_within(i, c)) {
+			die(w, i);
+		} else {
+			i->status = FINISHED;
+			list_add(&w->finished, i);
+		}
+		renew(i);
+	}
+	renew(c);
+}
+
+void drop_inside(struct world *w, struct co *c)
+{
+	if (c->leaf != c)
+		abandon(w, c, c->leaf);
+	renew(c);
+}
+
+void finish(struct world *w, struct co *c)
+{
+	abandon(w, c, w->cur);
+	c->status = FINISHED;
+	c->former = c->parent;
+	w->cur = c->parent;
+}
+
+void die(struct world *w, struct co *c)
+{
+	c->status = DEAD;
+	for (int i = 0; i < STORAGES; i++)
+		if (w->in_storage[i] == c)
+			w->in_storage[i] = NULL;
+}
+
+bool has_copies(const struct co *head)
+{
+	for (const struct co *c = head->leaf; c != head; c = c->parent)
+		if (c->copy)
+			return true;
+	return head->copy;
+}
+
+bool copies_running(const struct world *w)
+{
+	for (const struct co *c = w->cur; !c->root; c = c->parent)
+		if (c->copy)
+			return true;
+	return false;
+}
+
+uint64_t context(const struct world *w)
+{
+	uint64_t digest = 1 + (uint64_t)w->thread;
+
+	for (const struct co *c = w->cur; !c->root; c = c->parent)
+		digest = (digest ^ c->run) * 0x9e3779b97f4a7c15u;
+	return digest;
+}
+
+/* ---- the table --------------------------------------------------------------------------------------------------- */
+
+static void audit_entry(struct world *w, const struct weft__found *f, const struct co *c, int op, int label)
+{
+	const struct co *target = predict(c, op, label);
+
+	w->event = (struct event){.target = (struct co *)target, .op = op};
+	CHECK(w, target && f->k == target->k);
+	switch (outcome(target, op, false)) {
+	case IN_PLACE:
+		CHECK(w, f->enter == ops[op].tail[handlers[target->spec.index].tail[op] - TAIL_1]);
+		break;
+	case EXITED:
+	case ABORTED:
+		CHECK(w, op == OP_x0 || f->enter);
+		break;
+	default:
+		CHECK(w, !f->enter);
+	}
+}
+
+static void audit_one(struct world *w, struct weft__found *table, const struct co *c)
+{
+	const struct weft__found *f;
+
+	for (int op = 0; op < OPS; op++) {
+		f = weft__probe(table, c->k->view, ops[op].effect, ops[op].place);
+		if (f)
+			audit_entry(w, f, c, op, -1);
+		for (int l = 0; l < LABELS; l++) {
+			if (family_of_label[l] != ops[op].family)
+				continue;
+			f = weft__probe(table, c->k->view, &labels[l].keys[ops[op].effect->index], ops[op].place);
+			if (f)
+				audit_entry(w, f, c, op, l);
+		}
+	}
+}
+
+void audit(struct world *w)
+{
+	struct weft__found *table;
+	struct event before = w->event;
+
+	(void)weft__self_and_found(&table);
+	for (const struct co *c = w->cur; !c->root; c = c->parent) {
+		if (c->mask)
+			CHECK(w, weft__masked(c->k->view));
+		else
+			audit_one(w, table, c);
+	}
+	w->event = before;
+}
