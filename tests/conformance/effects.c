@@ -114,7 +114,7 @@ static void answer(weft_request_t r)
 		CHECK(weft_args(precise, r)->y == (__int128)1 << 100);
 		weft_reply(precise, r, weft_args(precise, r)->x * 2);
 	} else if (weft_is(eight, r)) {
-		struct weft__eight *a = weft_args(eight, r);
+		weft_args_t(eight) *a = weft_args(eight, r);
 
 		weft_reply(eight, r, a->a + a->b + a->c + a->d + (uint64_t)(a->e + a->f) + (uint64_t)a->g + a->h);
 	} else {

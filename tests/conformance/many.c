@@ -134,7 +134,7 @@ static void *worker(void *argument)
 		/* The reply of the last request was left in its user data. Others have run since: its stack may be
 		 * elsewhere. */
 		if (weft_user_data(k))
-			CHECK(!weft_poke(k, &((struct weft__move_on *)weft_user_data(k))->weft__result, &mine,
+			CHECK(!weft_poke(k, &((weft_args_t(move_on) *)weft_user_data(k))->weft__result, &mine,
 					 sizeof mine));
 		r = weft_resume(k, NULL, weft_handles(move_on));
 		CHECK(!weft_current());

@@ -261,16 +261,16 @@ static void deep_recursion(void)
 	weft_request_t r[COUNT];
 
 	for (uint64_t i = 0; i < COUNT; i++) {
-		k[i] = make_copied(deep, (void *)(i % 2 ? 5000ul : 3ul), NULL);
+		k[i] = make_copied(deep, (void *)(i % 2 ? 4500ul : 3ul), NULL);
 		r[i] = weft_resume(k[i], NULL, weft_handles(ask));
 	}
 	for (uint64_t i = 0; i < COUNT; i++) {
 		weft_coro_t *c = weft_clone(k[i]);
 
 		REQUIRE(c && !weft_reply_to(c, ask, r[i], 1000) && !weft_reply_to(k[i], ask, r[i], 2000));
-		REQUIRE(resume(c, 0).payload == (void *)(1000 + (i % 2 ? 5001ul : 4ul)));
+		REQUIRE(resume(c, 0).payload == (void *)(1000 + (i % 2 ? 4501ul : 4ul)));
 		weft_delete(c);
-		REQUIRE(resume(k[i], 0).payload == (void *)(2000 + (i % 2 ? 5001ul : 4ul)));
+		REQUIRE(resume(k[i], 0).payload == (void *)(2000 + (i % 2 ? 4501ul : 4ul)));
 		weft_delete(k[i]);
 	}
 }

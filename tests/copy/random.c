@@ -3,16 +3,17 @@
  * random [SEED [STEPS [THREADS]]]: random programs of coroutines and their clones against a model of what a stack is:
  * an array of frames. Each coroutine calls, returns and computes as the values it is resumed with say, and after each
  * answers a digest of all its frames, which it finds by pointers from one to the next; the model does the same on its
- * array. A clone of the one is an assignment of the other. The steps are done by the thread, by a coroutine that is
- * copied itself, and by one that is suspended from below now and then; with several threads, coroutines go from one to
- * the other. With WEFT_FAIL_EVERY, in a library that heeds it, memory is refused now and then; nothing else may change.
+ * array. A clone of the one is an assignment of the other, and so is going back to a checkpoint. The steps are done by
+ * the thread, by a coroutine that is copied itself, and by one that is suspended from below now and then; with several
+ * threads, coroutines go from one to the other. With WEFT_FAIL_EVERY, in a library that heeds it, memory is refused now
+ * and then; nothing else may change.
  */
 #include <errno.h>
 #include <pthread.h>
 
 #include "copy.h"
 
-enum { LIVE = 40, DEEPEST = 30, HALL = 16 };
+enum { LIVE = 40, DEEPEST = 30, HALL = 16, POINTS = 6 };
 
 /* ---- the model ------------------------------------------------------------------------------------------------- */
 
@@ -127,6 +128,11 @@ struct subject {
 	weft_coro_t *k;
 	struct answer *at; /* where the last answer lies, on its stack; NULL: it has not run */
 	struct model model;
+	struct {
+		struct answer *at;
+		struct model model;
+	} point[POINTS];
+	int points;
 };
 
 static struct {
@@ -135,7 +141,7 @@ static struct {
 	int count;
 } hall = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static unsigned long clones, resumes, refusals;
+static unsigned long clones, resumes, returns, refusals;
 static bool starving;
 
 /* Was it for want of memory? Nothing else is an excuse. */
@@ -174,6 +180,54 @@ static void check_answer(struct subject *s)
 	REQUIRE(answer.self == s->k || !answer.self);
 }
 
+/* Remember what it is; forget that. */
+static void note(struct subject *s, uint64_t x)
+{
+	int error;
+
+	if (x & 1 && s->points) {
+		REQUIRE(!weft_cut(s->k));
+		s->points--;
+	} else if (s->points < POINTS) {
+		error = weft_checkpoint(s->k);
+		if (refused(error != 0, -error))
+			return;
+		s->point[s->points].at = s->at;
+		s->point[s->points++].model = s->model;
+	}
+}
+
+/* To what it was. It may be at its end. */
+static void go_back(struct subject *s, uint64_t x)
+{
+	int error;
+
+	if (!s->points) {
+		REQUIRE(weft_backtrack(s->k) == -EINVAL);
+		return;
+	}
+	do
+		error = x & 1 ? weft_backtrack(s->k) : weft_backtrack_last(s->k);
+	while (refused(error != 0, -error));
+	__atomic_fetch_add(&returns, 1, __ATOMIC_RELAXED); /* a statistic */
+	s->at = s->point[s->points - 1].at;
+	s->model = s->point[s->points - 1].model;
+	s->points -= !(x & 1);
+	if (s->at)
+		check_answer(s);
+}
+
+/* It is at its end. */
+static void end(struct subject *s, uint64_t x)
+{
+	if (s->points) {
+		go_back(s, x);
+		return;
+	}
+	weft_delete(s->k);
+	s->k = NULL;
+}
+
 static void go_on(struct subject *s, uint64_t x)
 {
 	weft_request_t r = resume(s->k, x);
@@ -181,8 +235,7 @@ static void go_on(struct subject *s, uint64_t x)
 	__atomic_fetch_add(&resumes, 1, __ATOMIC_RELAXED); /* a statistic */
 	if (refused(r.effect == &weft_failed, weft_failure(s->k) == WEFT_MEMORY_SPENT ? ENOMEM : 0)) {
 		REQUIRE(r.payload == s->k);
-		weft_delete(s->k);
-		s->k = NULL;
+		end(s, x >> 8);
 		return;
 	}
 	if (s->at)
@@ -190,8 +243,7 @@ static void go_on(struct subject *s, uint64_t x)
 	if (weft_returned(r)) {
 		REQUIRE(s->model.over && (uint64_t)r.payload == s->model.local[0]);
 		REQUIRE(!weft_clone(s->k));
-		weft_delete(s->k);
-		s->k = NULL;
+		end(s, x >> 8);
 		return;
 	}
 	REQUIRE(r.effect == &weft_suspended && !s->model.over);
@@ -236,6 +288,7 @@ static void clone(const struct subject *s, struct subject *to)
 	}
 	*to = *s;
 	to->k = k;
+	to->points = 0;
 	if (!to->at)
 		return;
 	/* Its variables still name the original. */
@@ -273,7 +326,7 @@ WEFT_EFFECT(uint64_t, outside, uint64_t, x);
 static void step(struct subject *all, uint64_t *state, const struct plan *plan)
 {
 	struct subject *s = &all[next(state) % LIVE], *to = &all[next(state) % LIVE];
-	uint64_t x = next(state), what = x >> 8 & 15;
+	uint64_t x = next(state), what = x >> 8 & 31;
 
 	if (!s->k) {
 		start(s, x);
@@ -300,7 +353,19 @@ static void step(struct subject *all, uint64_t *state, const struct plan *plan)
 	case 6:
 		weft_reset(s->k, body, (void *)x);
 		s->at = NULL;
+		s->points = 0;
 		s->model = (struct model){.local = {x}};
+		return;
+	case 7:
+	case 8:
+	case 9:
+		note(s, x >> 16);
+		return;
+	case 10:
+	case 11:
+	case 12:
+	case 13:
+		go_back(s, x >> 16);
 		return;
 	default:
 		go_on(s, x);
@@ -416,7 +481,8 @@ int main(int count, char **arguments)
 	for (int i = 0; i < hall.count; i++)
 		weft_delete(hall.waiting[i].k);
 	weft_stack_stats(WEFT_COPY, &stats);
-	printf("%lu resumes, %lu clones, %lu refused, %zu bytes copied\n", resumes, clones, refusals, stats.copied);
+	printf("%lu resumes, %lu clones, %lu returns, %lu refused, %zu bytes copied\n", resumes, clones, returns,
+	       refusals, stats.copied);
 	REQUIRE(stats.live == 0);
 	REQUIRE(!starving || refusals);
 	return 0;

@@ -6,114 +6,17 @@
  *   misuse, overflow  end badly: resume a finished coroutine; use up a stack
  *   spin              be busy inside a coroutine, for a profiler
  */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <execinfo.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unwind.h>
-
-#ifdef HAVE_LIBUNWIND
-#define UNW_LOCAL_ONLY
-#include <libunwind.h>
-#endif
 
 #include <weft/weft.h>
 
-/* Frames must be there to be seen: neither inlined nor replaced by a jump, and visible to dladdr. */
-#define FRAME __attribute__((noinline))
-#define KEEP() __asm__ volatile("" : : : "memory")
+#include "look.h"
 
 WEFT_EFFECT(int, ask, int, what);
-
-static enum { STOP, WALK, LIBUNWIND } mode;
-
-/* ---- looking at oneself -------------------------------------------------------------------------------------- */
-
-enum { MOST = 64 };
-
-static void print_name(void *pc, bool after_call)
-{
-	Dl_info info;
-
-	if (dladdr((char *)pc - after_call, &info) && info.dli_sname)
-		printf(" %s", info.dli_sname);
-}
-
-struct walk {
-	void *pc[MOST];
-	bool after_call[MOST];
-	int count;
-};
-
-static _Unwind_Reason_Code on_frame(struct _Unwind_Context *context, void *argument)
-{
-	struct walk *walk = argument;
-	int before = 0;
-
-	if (walk->count == MOST)
-		return _URC_END_OF_STACK;
-	walk->pc[walk->count] = (void *)_Unwind_GetIPInfo(context, &before);
-	walk->after_call[walk->count] = !before;
-	walk->count++;
-	return _URC_NO_REASON;
-}
-
-static void look(const char *scenario)
-{
-	struct walk walk = {.count = 0};
-	void *pc[MOST];
-	int count;
-
-	(void)_Unwind_Backtrace(on_frame, &walk);
-	printf("%s:", scenario);
-	for (int i = 0; i < walk.count; i++)
-		print_name(walk.pc[i], walk.after_call[i]);
-	printf("\n");
-	while (walk.count && !walk.pc[walk.count - 1]) /* how the outermost frame says that there is no other */
-		walk.count--;
-	count = backtrace(pc, MOST);
-	if (count != walk.count || pc[count - 1] != walk.pc[count - 1])
-		printf("%s: backtrace() sees %d frames, _Unwind_Backtrace %d\n", scenario, count, walk.count);
-}
-
-#ifdef HAVE_LIBUNWIND
-static void look_by_libunwind(const char *scenario)
-{
-	unw_context_t context;
-	unw_cursor_t cursor;
-	unw_word_t pc, offset;
-	char name[100];
-
-	printf("%s:", scenario);
-	unw_getcontext(&context);
-	unw_init_local(&cursor, &context);
-	do {
-		unw_get_reg(&cursor, UNW_REG_IP, &pc);
-		if (pc && !unw_get_proc_name(&cursor, name, sizeof name, &offset))
-			printf(" %s", name);
-	} while (unw_step(&cursor) > 0);
-	printf("\n");
-}
-#else
-static void look_by_libunwind(const char *scenario)
-{
-	printf("%s: built without\n", scenario);
-}
-#endif
-
-FRAME void stop(const char *scenario);
-FRAME void stop(const char *scenario)
-{
-	if (mode == WALK)
-		look(scenario);
-	else if (mode == LIBUNWIND)
-		look_by_libunwind(scenario);
-	KEEP();
-}
 
 /* ---- frames ---------------------------------------------------------------------------------------------------- */
 
@@ -345,11 +248,7 @@ static int run_as(const char *what)
 int main(int argc, char **argv)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (argc > 1 && !strcmp(argv[1], "walk"))
-		mode = WALK;
-	else if (argc > 1 && !strcmp(argv[1], "libunwind"))
-		mode = LIBUNWIND;
-	else if (argc > 1)
+	if (argc > 1 && !look_by(argv[1]))
 		return run_as(argv[1]);
 	signal(SIGUSR1, on_signal);
 	run("one", innermost, 0);

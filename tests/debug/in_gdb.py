@@ -10,7 +10,8 @@ import gdb
 OURS = set(
     "stop leaf branch innermost middle outermost run foster run_fostered sibling switches run_sideways on_signal "
     "run_finished misuses deep overflows spin spins main weft__entry weft__entry_saving weft__die_misuse "
-    "step_main step_inner step_outer pairs".split()
+    "step_main step_inner step_outer pairs "
+    "bottom descend compares sorts body resumes threaded steps weft__enter_chunk".split()
 )
 
 
@@ -55,7 +56,7 @@ def check_finish():
 
 
 def chains():
-    gdb.execute("handle SIGUSR1 nostop noprint pass", to_string=True)
+    gdb.execute("handle SIGUSR1 SIGSEGV nostop noprint pass", to_string=True)
     gdb.Breakpoint("*stop", internal=True)  # before the prologue: the argument is in its register
     gdb.execute("run", to_string=True)
     finished = False
@@ -74,6 +75,7 @@ def chains():
 
 def step():
     """Walk at every instruction between step_begin and step_end."""
+    gdb.execute("handle SIGSEGV nostop noprint pass", to_string=True)
     gdb.Breakpoint("step_begin", internal=True)
     gdb.execute("run", to_string=True)
     gdb.execute("finish", to_string=True)

@@ -106,7 +106,7 @@ library()
 	# shellcheck disable=SC2016
 	(cd "$SOURCE" && printf '%s\n' src/*/*.c src/arch/*.S |
 		xargs -P 2 -I{} bash -c 'o=${1//\//_}; shift; "$@" -o "${0}/${o%.*}.o" -c {}' "$dir/.new" {} \
-			"$cc" -std=gnu11 -g -fPIC -fvisibility=hidden -Iinclude -Isrc "$@" >&2) || return 1
+			"$cc" -std=gnu11 -g -fPIC -fexceptions -fvisibility=hidden -Iinclude -Isrc "$@" >&2) || return 1
 	mv -- "$dir"/.new/*.o "$dir" && rmdir "$dir/.new" && printf '%s' "$key" >"$dir/key"
 }
 
