@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * B1 state: a countdown by get and put under d nested handlers of something else. located=1: the handler is found once,
- * then performed at directly.
+ * B1 state: a countdown by get and put under d nested handlers of something else.
+ *
+ *   form=loop     handlers are loops around weft_resume
+ *   form=located  the same, and the handler is found once, then performed at directly
+ *   form=general  handlers are tables of clauses: general ones, which go on by weft_tail_continue
+ *   form=tail     tail clauses
+ *   form=hot      tail clauses, and the performer guesses which: what is left of a perform is a check of the guess
+ *
+ * Timed without installing the handlers.
  */
 #include "lab.h"
 #include <weft/weft.h>
@@ -9,10 +16,35 @@
 WEFT_FAMILY(state, (int64_t, get), (void, put, int64_t, value));
 WEFT_EFFECT(void, unrelated);
 
-struct level {
-	int64_t depth;
-	bool located;
-};
+static int64_t on_get(void *state)
+{
+	return *(int64_t *)state;
+}
+
+static void on_put(void *state, int64_t value)
+{
+	*(int64_t *)state = value;
+}
+
+static void *on_get_general(void *state, weft_resumption_t *k)
+{
+	return weft_tail_continue(get, k, *(int64_t *)state);
+}
+
+static void *on_put_general(void *state, weft_resumption_t *k, int64_t value)
+{
+	*(int64_t *)state = value;
+	return weft_tail_continue(put, k);
+}
+
+static void on_unrelated(void *unused)
+{
+	(void)unused;
+}
+
+WEFT_HANDLER(by_tail, weft_tail(get, on_get), weft_tail(put, on_put));
+WEFT_HANDLER(by_general, weft_general(get, on_get_general), weft_general(put, on_put_general));
+WEFT_HANDLER(by_other, weft_tail(unrelated, on_unrelated));
 
 static void countdown(void)
 {
@@ -31,34 +63,72 @@ static void countdown_located(void)
 		weft_perform_at(put, k, s - 1);
 }
 
-/* One more unrelated handler around the rest, until the depth is reached. */
-static void *descend(void *arg)
+static void countdown_hot(void)
 {
-	const struct level *level = arg;
-	struct level next = {level->depth - 1, level->located};
-	weft_coro_t *k;
-	weft_request_t r;
+	int64_t s;
 
-	if (level->depth == 0) {
-		(level->located ? countdown_located : countdown)();
-		return NULL;
-	}
-	k = weft_create(descend, &next);
+	while ((s = weft_perform_hot(get, on_get)) > 0)
+		weft_perform_hot(put, on_put, s - 1);
+}
+
+static const struct form {
+	const char *name;
+	void (*countdown)(void);
+	const weft_handler_t *handler; /* NULL: a loop */
+} forms[] = {
+    {"loop", countdown, NULL},	   {"located", countdown_located, NULL}, {"general", countdown, &by_general},
+    {"tail", countdown, &by_tail}, {"hot", countdown_hot, &by_tail},
+};
+
+struct level {
+	int64_t depth;
+	const struct form *form;
+};
+
+static weft_coro_t *make(weft_fn_t *fn, void *arg)
+{
+	weft_coro_t *k = weft_create(fn, arg);
+
 	if (!k)
 		lab_die("weft_create");
+	return k;
+}
+
+static void *descend(void *arg);
+
+/* One more unrelated handler around the rest. */
+static void descend_under_loop(struct level *next)
+{
+	weft_coro_t *k = make(descend, next);
+	weft_request_t r;
+
 	weft_handle (r, k, unrelated)
 		;
 	weft_delete(k);
+}
+
+static void *descend(void *arg)
+{
+	const struct level *level = arg;
+	struct level next = {level->depth - 1, level->form};
+
+	if (level->depth == 0) {
+		lab_start();
+		level->form->countdown();
+		lab_stop();
+	} else if (level->form->handler) {
+		weft_run(&by_other, NULL, descend, &next);
+	} else {
+		descend_under_loop(&next);
+	}
 	return NULL;
 }
 
-static int64_t run(int64_t s, struct level level)
+static int64_t run_loop(int64_t s, struct level *level)
 {
-	weft_coro_t *k = weft_create(descend, &level);
+	weft_coro_t *k = make(descend, level);
 	weft_request_t r;
 
-	if (!k)
-		lab_die("weft_create");
 	weft_handle (r, k, state) {
 		if (weft_is(get, r))
 			weft_reply(get, r, s);
@@ -71,11 +141,18 @@ static int64_t run(int64_t s, struct level level)
 
 int main(int argc, char **argv)
 {
-	int64_t n = lab_number(argc, argv, "n", 5), result;
-	struct level level = {lab_number(argc, argv, "d", 0), lab_number(argc, argv, "located", 0)};
+	int64_t n = lab_number(argc, argv, "n", 5), result = n;
+	struct level level = {lab_number(argc, argv, "d", 0), NULL};
+	size_t i;
 
-	lab_start();
-	result = run(n, level);
-	lab_stop();
+	for (i = 0; i < sizeof(forms) / sizeof(*forms); i++)
+		if (lab_is(argc, argv, "form", forms[i].name))
+			level.form = &forms[i];
+	if (!level.form)
+		lab_die("form=loop, located, general, tail or hot");
+	if (level.form->handler)
+		weft_run(level.form->handler, &result, descend, &level);
+	else
+		result = run_loop(n, &level);
 	return lab_report((uint64_t)(2 * n + 1), result);
 }

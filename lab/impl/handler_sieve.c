@@ -2,6 +2,7 @@
 /*
  * B5 handler_sieve: the sum of the primes below n. Each prime found installs one more handler around the rest of the
  * computation, which answers false for its multiples and asks the next outer one about the others.
+ * form=table: by a tail clause that forwards what it cannot answer.
  * plain=1: an array of primes, searched in the same order.
  */
 #include "lab.h"
@@ -15,23 +16,27 @@ struct search {
 
 static void *search(void *arg);
 
-/* Six thousand handlers, all in use for each question, of known depth: small, and packed. */
+/*
+ * Six thousand handlers, all in use for each question, of known depth: small, and packed. The objects lie in an array
+ * instead of at the same place of each stack, so that they do not all meet in a few sets of the cache.
+ */
 static const weft_attr_t small = {.stack_size = 8192, .flags = WEFT_NO_GUARD};
+static weft_coro_t *coroutines;
 
 /* Answer for the multiples of p while the search goes on beyond it. */
 static void search_beyond(int64_t p, struct search *s)
 {
-	weft_coro_t *k = weft_create_with(search, s, &small);
+	weft_coro_t *k = coroutines++;
 	weft_request_t r;
 
-	if (!k)
-		lab_die("weft_create");
+	if (weft_init(k, search, s, &small))
+		lab_die("weft_init");
 	weft_handle (r, k, prime) {
 		int64_t e = weft_args(prime, r)->e;
 
 		weft_reply(prime, r, e % p != 0 && prime(e));
 	}
-	weft_delete(k);
+	weft_release(k);
 }
 
 static void *search(void *arg)
@@ -50,10 +55,19 @@ static void *search(void *arg)
 	return NULL;
 }
 
+/* Room for those of 2 and the odd numbers. */
+static weft_coro_t *make_coroutines(int64_t n)
+{
+	coroutines = aligned_alloc(64, ((size_t)n / 2 + 8) * sizeof(*coroutines));
+	if (!coroutines)
+		lab_die("aligned_alloc");
+	return coroutines;
+}
+
 static int64_t run(int64_t n)
 {
 	struct search s = {2, n, 0};
-	weft_coro_t *k = weft_create(search, &s);
+	weft_coro_t *k = weft_create(search, &s), *all = make_coroutines(n);
 	weft_request_t r;
 
 	if (!k)
@@ -61,6 +75,57 @@ static int64_t run(int64_t n)
 	weft_handle (r, k, prime)
 		weft_reply(prime, r, true);
 	weft_delete(k);
+	free(all);
+	return s.sum;
+}
+
+/* ---- a tail clause that forwards ---------------------------------------------------------------------------- */
+
+/* The state is the prime itself: nothing to look at. */
+static bool on_prime(void *p, int64_t e)
+{
+	if (e % (int64_t)p == 0)
+		return false;
+	return weft_forward();
+}
+
+static bool on_prime_outermost(void *unused, int64_t e)
+{
+	(void)unused, (void)e;
+	return true;
+}
+
+WEFT_HANDLER(dividing, weft_tail(prime, on_prime));
+WEFT_HANDLER(outermost, weft_tail(prime, on_prime_outermost));
+
+static void *search_table(void *arg)
+{
+	struct search *s = arg;
+	weft_coro_t *k;
+	int64_t i;
+
+	for (i = s->from; i < s->end; i++) {
+		if (!prime(i))
+			continue;
+		s->sum += i;
+		s->from = i + 1;
+		k = coroutines++;
+		if (weft_init(k, search_table, s, &small))
+			lab_die("weft_init");
+		weft_resume_under(k, NULL, &dividing, (void *)i);
+		weft_release(k);
+		break;
+	}
+	return NULL;
+}
+
+static int64_t run_table(int64_t n)
+{
+	struct search s = {2, n, 0};
+	weft_coro_t *all = make_coroutines(n);
+
+	weft_run(&outermost, NULL, search_table, &s);
+	free(all);
 	return s.sum;
 }
 
@@ -87,7 +152,10 @@ int main(int argc, char **argv)
 	int64_t n = lab_number(argc, argv, "n", 10), sum;
 
 	lab_start();
-	sum = lab_number(argc, argv, "plain", 0) ? run_plain(n) : run(n);
+	if (lab_number(argc, argv, "plain", 0))
+		sum = run_plain(n);
+	else
+		sum = (lab_is(argc, argv, "form", "table") ? run_table : run)(n);
 	lab_stop();
 	return lab_report(1, sum);
 }

@@ -39,31 +39,36 @@ static void *place(void *arg)
 	return NULL;
 }
 
-/* Where k, the only one that runs, stood at each pick on the way. */
-static weft_coro_t *tries[LARGEST];
+/* A pick on the way to where k stands, and what it got. */
+struct choice {
+	weft_request_t request;
+	int row;
+};
+
 static uint64_t picks;
 
-/* Solutions from where k waits for a row. */
-static int64_t solve(weft_coro_t *k, weft_request_t r, int depth)
+static int64_t solutions(weft_coro_t *k, int size)
 {
-	int size = weft_args(pick, r)->size, row = 0;
+	weft_request_t r = weft_resume(k, NULL, weft_handles(search));
+	struct choice choices[LARGEST], *top = choices;
 	int64_t sum = 0;
-	weft_request_t next;
 
-	picks += (uint64_t)size;
-	if (weft_clone_into(tries[depth], k))
-		lab_die("weft_clone_into");
 	for (;;) {
-		weft_reply(pick, r, row); /* k lies where the request points */
-		next = weft_resume(k, NULL, weft_handles(search));
-		if (weft_is(pick, next))
-			sum += solve(k, next, depth + 1);
-		else
-			sum += weft_returned(next);
-		if (++row == size)
-			return sum;
-		if (weft_clone_into(k, tries[depth]))
-			lab_die("weft_clone_into");
+		if (weft_is(pick, r)) {
+			picks += (uint64_t)size;
+			if (weft_checkpoint(k))
+				lab_die("weft_checkpoint");
+			*top++ = (struct choice){r, 0};
+		} else {
+			sum += weft_returned(r);
+			if (top == choices)
+				return sum;
+			if (++top[-1].row < size - 1 ? weft_backtrack(k) : weft_backtrack_last(k))
+				lab_die("weft_backtrack");
+		}
+		weft_reply(pick, top[-1].request, top[-1].row); /* k lies where the request points */
+		top -= top[-1].row == size - 1;
+		r = weft_resume(k, NULL, weft_handles(search));
 	}
 }
 
@@ -72,20 +77,15 @@ int main(int argc, char **argv)
 	int64_t n = lab_number(argc, argv, "n", 5), sum;
 	weft_attr_t attr = {.policy = WEFT_COPY};
 	weft_coro_t *k;
-	int i;
 
-	if (n > LARGEST)
+	if (n < 2 || n > LARGEST)
 		lab_die("n");
 	k = weft_create_with(place, (void *)(intptr_t)n, &attr);
-	for (i = 0; i < n; i++)
-		tries[i] = weft_create_with(place, NULL, &attr);
-	if (!k || !tries[n - 1])
+	if (!k)
 		lab_die("weft_create_with");
 	lab_start();
-	sum = solve(k, weft_resume(k, NULL, weft_handles(search)), 0);
+	sum = solutions(k, (int)n);
 	lab_stop();
-	for (i = 0; i < n; i++)
-		weft_delete(tries[i]);
 	weft_delete(k);
 	return lab_report(picks, sum);
 }

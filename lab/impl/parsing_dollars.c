@@ -2,7 +2,8 @@
 /*
  * B5 parsing_dollars: line i of the input has i dollar signs. A parser reads characters by an effect, counts dollars up
  * to the end of a line, emits the count, and is stopped by an exception at the end. Three handlers are nested: the
- * sum outermost, then the catch, then the feed. plain=1: the same with callbacks and return values.
+ * sum outermost, then the catch, then the feed. form=table: two tail clauses and an abort clause. form=hot: the
+ * parser guesses the tail clauses. plain=1: the same with callbacks and return values.
  */
 #include "lab.h"
 #include <weft/weft.h>
@@ -86,6 +87,79 @@ struct feed {
 	int64_t line, left, end;
 };
 
+/* ---- clauses ---------------------------------------------------------------------------------------------- */
+
+static int on_read(void *state)
+{
+	struct feed *feed = state;
+
+	if (feed->line > feed->end)
+		stop();
+	if (feed->left == 0) {
+		feed->left = ++feed->line;
+		return '\n';
+	}
+	feed->left--;
+	return '$';
+}
+
+static void *on_stop(void *unused)
+{
+	return unused;
+}
+
+static void on_emit(void *sum, int64_t count)
+{
+	*(int64_t *)sum += count;
+}
+
+WEFT_HANDLER(feeding, weft_tail(read_char, on_read));
+WEFT_HANDLER(stopping, weft_abort(stop, on_stop));
+WEFT_HANDLER(summing, weft_tail(emit, on_emit));
+
+static void *parse_hot(void *unused)
+{
+	int64_t count = 0;
+
+	for (;;) {
+		switch (weft_perform_hot(read_char, on_read)) {
+		case '$':
+			count++;
+			break;
+		case '\n':
+			weft_perform_hot(emit, on_emit, count);
+			count = 0;
+			break;
+		default:
+			stop();
+		}
+	}
+	return unused;
+}
+
+static weft_fn_t *parser = parse;
+
+static void *under_stop(void *feed)
+{
+	return weft_run(&feeding, feed, parser, NULL);
+}
+
+static void *under_sum(void *feed)
+{
+	return weft_run(&stopping, NULL, under_stop, feed);
+}
+
+static int64_t run_table(int64_t lines)
+{
+	struct feed feed = {0, 0, lines};
+	int64_t sum = 0;
+
+	weft_run(&summing, &sum, under_sum, &feed);
+	return sum;
+}
+
+/* ---- callbacks -------------------------------------------------------------------------------------------- */
+
 static LAB_NOINLINE int feed_plain(void *data)
 {
 	struct feed *feed = data;
@@ -129,9 +203,15 @@ static int64_t run_plain(int64_t lines)
 int main(int argc, char **argv)
 {
 	int64_t n = lab_number(argc, argv, "n", 10), sum;
+	bool hot = lab_is(argc, argv, "form", "hot"), clauses = hot || lab_is(argc, argv, "form", "table");
 
+	if (hot)
+		parser = parse_hot;
 	lab_start();
-	sum = lab_number(argc, argv, "plain", 0) ? run_plain(n) : run(n);
+	if (lab_number(argc, argv, "plain", 0))
+		sum = run_plain(n);
+	else
+		sum = (clauses ? run_table : run)(n);
 	lab_stop();
 	return lab_report((uint64_t)(n * (n + 1) / 2 + n), sum);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * B5 resume_nontail: a loop performs n operators, then returns the seed; the handler has work to do after each resume,
- * so it is a recursive function. Run 1000 times, each result seeding the next. plain=1: the recursion alone.
+ * so it is a recursive function. Run 1000 times, each result seeding the next. form=table: a general clause that goes
+ * on after it has continued. plain=1: the recursion alone.
  */
 #include "lab.h"
 #include <weft/weft.h>
@@ -46,6 +47,26 @@ static int64_t run(int64_t n, int64_t seed)
 	return result;
 }
 
+/* The state is the seed. */
+static void *on_operate(void *seed, weft_resumption_t *k, int64_t x)
+{
+	(void)seed;
+	return (void *)op(x, (int64_t)weft_continue(operate, k));
+}
+
+static void *on_return(void *seed, void *unused)
+{
+	(void)unused;
+	return (void *)*(int64_t *)seed;
+}
+
+WEFT_HANDLER(operating, weft_general(operate, on_operate), weft_on_return(on_return));
+
+static int64_t run_table(int64_t n, int64_t seed)
+{
+	return (int64_t)weft_run(&operating, &seed, loop, &n);
+}
+
 static LAB_NOINLINE int64_t run_plain(int64_t n, int64_t seed)
 {
 	int64_t rest;
@@ -60,11 +81,12 @@ static LAB_NOINLINE int64_t run_plain(int64_t n, int64_t seed)
 int main(int argc, char **argv)
 {
 	int64_t n = lab_number(argc, argv, "n", 5), plain = lab_number(argc, argv, "plain", 0), s = 0;
+	bool table = lab_is(argc, argv, "form", "table");
 	int i;
 
 	lab_start();
 	for (i = 0; i < 1000; i++)
-		s = plain ? run_plain(n, s) : run(n, s);
+		s = plain ? run_plain(n, s) : table ? run_table(n, s) : run(n, s);
 	lab_stop();
 	return lab_report((uint64_t)(1000 * n), s);
 }

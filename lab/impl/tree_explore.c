@@ -36,33 +36,33 @@ static void *body(void *tree)
 	return (void *)(intptr_t)explore(tree);
 }
 
-/* Where k, the only one that runs, stood at each choice on the way. */
-static weft_coro_t *nodes[DEEPEST];
-
-static int64_t paths(weft_coro_t *k, int depth);
-
-static int64_t path(weft_coro_t *k, weft_request_t r, bool left, int depth)
+/* The largest result of all paths. */
+static int64_t paths(weft_coro_t *k)
 {
-	weft_reply(choose, r, left); /* k lies where the request points */
-	return paths(k, depth + 1);
-}
+	weft_request_t r = weft_resume(k, NULL, weft_handles(choose)), chosen = r;
+	void *payloads[DEEPEST]; /* of choices whose other way is left to go */
+	int depth = 0;
+	int64_t largest = 0;
 
-/* The largest result of all paths from where k stands. */
-static int64_t paths(weft_coro_t *k, int depth)
-{
-	weft_request_t r = weft_resume(k, NULL, weft_handles(choose));
-	int64_t one, other;
-
-	if (weft_returned(r))
-		return (int64_t)(intptr_t)r.payload;
-	choices++;
-	if (weft_clone_into(nodes[depth], k))
-		lab_die("weft_clone_into");
-	one = path(k, r, true, depth);
-	if (weft_clone_into(k, nodes[depth]))
-		lab_die("weft_clone_into");
-	other = path(k, r, false, depth);
-	return one > other ? one : other;
+	for (;;) {
+		if (weft_is(choose, r)) {
+			choices++;
+			if (weft_checkpoint(k))
+				lab_die("weft_checkpoint");
+			weft_reply(choose, r, true); /* k lies where the request points */
+			payloads[depth++] = r.payload;
+		} else {
+			if ((intptr_t)r.payload > largest)
+				largest = (intptr_t)r.payload;
+			if (!depth)
+				return largest;
+			if (weft_backtrack_last(k))
+				lab_die("weft_backtrack_last");
+			chosen.payload = payloads[--depth];
+			weft_reply(choose, chosen, false);
+		}
+		r = weft_resume(k, NULL, weft_handles(choose));
+	}
 }
 
 int main(int argc, char **argv)
@@ -75,18 +75,14 @@ int main(int argc, char **argv)
 
 	if (n > DEEPEST)
 		lab_die("n");
-	for (i = 0; i < n; i++)
-		nodes[i] = weft_create_with(body, tree, &attr);
-	if (!k || !nodes[n - 1])
+	if (!k)
 		lab_die("weft_create_with");
 	lab_start();
 	for (i = 0; i < RUNS; i++) {
 		weft_reset(k, body, tree);
-		state = paths(k, 0);
+		state = paths(k);
 	}
 	lab_stop();
-	for (i = 0; i < n; i++)
-		weft_delete(nodes[i]);
 	weft_delete(k);
 	return lab_report(choices, state);
 }

@@ -136,7 +136,7 @@ class Builder:
         record = Path(f"{output}.command")
         if not output.exists() or not record.exists() or record.read_text() != shlex.join(command):
             return False
-        headers = [*(self.lab / "impl").glob("*.h"), *(self.source / "include").rglob("*.h")]
+        headers = [*(self.lab / "impl").glob("*.h"), *(self.source / "examples").glob("*.h"), *(self.source / "include").rglob("*.h")]
         return output.stat().st_mtime > max(p.stat().st_mtime for p in [*inputs, *headers])
 
     # ---- folders ------------------------------------------------------------------------------------------------

@@ -31,6 +31,8 @@ def _one(target, cases, size, text_bytes):
 def _measured(target, cases, size, text_bytes):
     if target["value"] == "text":
         return (text_bytes / 1024 if text_bytes else None), ""
+    if isinstance(target["value"], list):
+        return _best_ratio(target, [cases[v] for v in target["value"] if v in cases])
     case, note = cases.get(target["value"]), ""
     if not _weft(case, target):
         case = cases.get(target.get("otherwise"))
@@ -66,6 +68,19 @@ def _worst_ratio(target, rows, case, divisor_case):
     return value, ", ".join(filter(None, notes))
 
 
+def _best_ratio(target, cases):
+    """Each at its best: the least over the cases, to the least over the cases of those named by best_of."""
+    def medians(case, names):
+        return [r["stats"]["median"] for r in case["rows"] if r["contender"] in names and r["stats"]]
+
+    values = [(r["stats"]["median"], r["policy"], c["id"]) for c in cases for r in _weft(c, target)]
+    bases = [m for c in cases for m in medians(c, target["best_of"])]
+    if not values or not bases:
+        return None, ""
+    value, policy, where = min(values)
+    return value / min(bases), ", ".join([policy, f"at {where}"])
+
+
 def _size(target, case):
     n = case["params"].get("n")
     return f"at n = {n}" if target.get("official", n) != n else ""
@@ -78,9 +93,14 @@ def _also(target, case, value):
 
 
 def _weft(case, target):
-    """Weft's own rows of a case (not its variants, unless one is asked for), for the policies asked for."""
+    """Weft's own rows of a case (not its variants, unless they are asked for), for the policies asked for: a row each."""
     if not case:
         return []
     wanted = [target["policy"]] if "policy" in target else target.get("policies", EVERY_CODE)
-    return [r for r in case["rows"] if r["contender"].split("/")[0] == target.get("contender", "weft") and r["stats"]
-            and r["status"] == "ok" and r["policy"] in wanted]
+    forms = target.get("contender", "weft")
+    rows = [r for r in case["rows"] if r["contender"].split("/")[0] in ([forms] if isinstance(forms, str) else forms)
+            and r["stats"] and r["status"] == "ok" and r["policy"] in wanted]
+    best = {}
+    for row in sorted(rows, key=lambda r: r["stats"]["median"]):
+        best.setdefault(row["policy"], row)
+    return list(best.values())
