@@ -37,21 +37,20 @@ static void *queens(void *unused)
 static int all(weft_coro_t *k)
 {
 	weft_request_t r = weft_resume(k, NULL, weft_handles(search));
-	weft_coro_t *choice;
 	int choices, solutions = 0;
 
 	if (!weft_is(pick, r))
 		return weft_returned(r); /* else it failed */
 	choices = weft_args(pick, r)->choices;
-	choice = weft_clone(k);
-	if (!choice)
+	if (weft_checkpoint(k))
 		abort();
 	for (int i = 0; i < choices; i++) {
-		if (weft_clone_into(k, choice) || weft_reply_to(k, pick, r, i))
+		if (weft_backtrack(k))
 			abort();
+		weft_reply(pick, r, i);
 		solutions += all(k);
 	}
-	weft_delete(choice);
+	weft_cut(k); /* this choice has been tried out */
 	return solutions;
 }
 /* doc: end */

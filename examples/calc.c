@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* calc.c: errors as an effect that does not return. docs/effects.md, step 3. */
+/* doc: begin performer */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <weft/weft.h>
+
+WEFT_EXCEPTION(wrong, const char *, expected, const char *, at);
+
+/* number, or ( sum ) */
+static int sum(const char **at);
+
+static int operand(const char **at)
+{
+	int value;
+
+	if (isdigit((unsigned char)**at))
+		return (int)strtol(*at, (char **)at, 10);
+	if (**at != '(')
+		wrong("a number or (", *at);
+	++*at;
+	value = sum(at);
+	if (**at != ')')
+		wrong(")", *at);
+	++*at;
+	return value;
+}
+
+static int sum(const char **at)
+{
+	int value = operand(at);
+
+	while (**at == '+') {
+		++*at;
+		value += operand(at);
+	}
+	return value;
+}
+/* doc: end */
+
+/* doc: begin body */
+struct calculation {
+	const char *text;
+	int value;
+};
+
+static void *calculate(void *arg)
+{
+	struct calculation *calculation = arg;
+	char *copy = strdup(calculation->text);
+	const char *at = copy;
+
+	weft_defer(free, copy);
+	calculation->value = sum(&at);
+	if (*at)
+		wrong("the end", at);
+	return calculation;
+}
+/* doc: end */
+
+/* doc: begin handler */
+static void *on_wrong(void *state, const char *expected, const char *at)
+{
+	(void)at; /* it points into what has been freed by now */
+	printf("%s: expected %s\n", (const char *)state, expected);
+	return NULL;
+}
+
+WEFT_HANDLER(careful, weft_abort(wrong, on_wrong));
+/* doc: end */
+
+/* doc: begin main */
+static void evaluate(char *text)
+{
+	struct calculation calculation = {text, 0};
+
+	if (weft_run(&careful, text, calculate, &calculation))
+		printf("%s = %d\n", text, calculation.value);
+}
+
+int main(void)
+{
+	evaluate("1+(2+3)");
+	evaluate("1+(2+");
+	evaluate("(((7)))");
+	evaluate("7)");
+}
+/* doc: end */

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// ranges.cpp: generators of C++. One walks a tree by plain recursion; others permute, and merge what they are given;
+// each is a range for a loop, or for std::ranges.
+#include <weft/weft.hpp>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// doc: begin tree
+struct tree {
+	std::string word;
+	std::unique_ptr<tree> left, right;
+};
+
+static void walk(const tree *t, weft::yielder<const std::string &> yield)
+{
+	if (!t)
+		return;
+	walk(t->left.get(), yield);
+	yield(t->word);
+	walk(t->right.get(), yield);
+}
+
+static weft::generator<const std::string &> words(const tree &t)
+{
+	return weft::generator<const std::string &>([&t](auto yield) { walk(&t, yield); });
+}
+// doc: end
+
+static void insert(std::unique_ptr<tree> &t, std::string_view word)
+{
+	if (!t)
+		t = std::make_unique<tree>(tree{std::string(word), nullptr, nullptr});
+	else
+		insert(word < t->word ? t->left : t->right, word);
+}
+
+// doc: begin merge
+// What two sorted generators have, sorted. They are owned by the new one's body, whose captures they are.
+static weft::generator<std::string> merge(weft::generator<std::string> a, weft::generator<std::string> b)
+{
+	return weft::generator<std::string>([a = std::move(a), b = std::move(b)](auto yield) mutable {
+		auto i = a.begin(), j = b.begin();
+
+		for (; i != a.end() && j != b.end();)
+			if (*j < *i) {
+				yield(std::move(*j));
+				++j;
+			} else {
+				yield(std::move(*i));
+				++i;
+			}
+		yield.from(std::move(a)); // what is left, without a detour
+		yield.from(std::move(b));
+	});
+}
+// doc: end
+
+static weft::generator<std::string> sorted(std::vector<std::string> all)
+{
+	std::sort(all.begin(), all.end());
+	return weft::generator<std::string>([all = std::move(all)](auto yield) { yield.from(all); });
+}
+
+static void permute(std::string &text, std::size_t from, weft::yielder<std::string> yield)
+{
+	if (from == text.size())
+		yield(text);
+	for (std::size_t i = from; i < text.size(); i++) {
+		std::swap(text[from], text[i]);
+		permute(text, from + 1, yield);
+		std::swap(text[from], text[i]);
+	}
+}
+
+int main()
+{
+	std::unique_ptr<tree> t;
+	int n = 0;
+
+	for (std::string_view word : {"the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog"})
+		insert(t, word);
+	for (const std::string &word : words(*t))
+		std::cout << word << (++n < 9 ? ' ' : '\n');
+
+	for (const std::string &word : merge(sorted({"pear", "apple", "fig"}), sorted({"plum", "banana", "date"})))
+		std::cout << word << '\n';
+
+	weft::generator<std::string> permutations([](auto yield) {
+		std::string text = "abcdefgh";
+
+		permute(text, 0, yield);
+	});
+	for (const std::string &p : permutations)
+		if (++n > 9 + 40000 || p == "bcdaefgh") { // and no more of them are made
+			std::cout << p << " is permutation " << n - 9 << '\n';
+			break;
+		}
+}
