@@ -5,6 +5,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+static atomic_ulong failed;
+
 bool weft__inject_fault(void)
 {
 	static atomic_long every = -1;
@@ -17,9 +19,16 @@ bool weft__inject_fault(void)
 		n = text ? atol(text) : 0;
 		atomic_store_explicit(&every, n, memory_order_relaxed);
 	}
-	/* Only the count matters, not what it is ordered with. */
-	return n > 0 &&
-	       atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) % (unsigned long)n == (unsigned long)n - 1;
+	/* Only the counts matter, not what they are ordered with. */
+	if (n <= 0 || (atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) + 1) % (unsigned long)n)
+		return false;
+	atomic_fetch_add_explicit(&failed, 1, memory_order_relaxed);
+	return true;
+}
+
+unsigned long weft__injected_faults(void)
+{
+	return atomic_load_explicit(&failed, memory_order_relaxed);
 }
 #else
 typedef int weft__translation_unit_is_not_empty;

@@ -10,6 +10,7 @@
 
 #ifdef WEFT_INJECT_FAULTS
 bool weft__inject_fault(void);
+unsigned long weft__injected_faults(void); /* how many have failed so far */
 #define WEFT__INJECT_FAULT() weft__inject_fault()
 #else
 #define WEFT__INJECT_FAULT() false
