@@ -86,6 +86,25 @@
 	.cfi_escape DW_CFA_expression, DWARF_RBX, 3, register, LEB128(WEFT_LINK_PARENT_BX)
 
 /*
+ * A stack with room for C, because a linked one may have none: the thread's small stack, or if there was no memory for one the
+ * nearest contiguous one above k. Clobbers rax, r10.
+ */
+#define ROOMY_STACK(k) \
+	movq	weft__tls_growth@gottpoff(%rip), %rax; \
+	movq	%fs:(%rax), %rax; \
+	testq	%rax, %rax; \
+	jnz	11f; \
+	CONTIGUOUS_ABOVE(k); \
+11:	ON_STACK_OF_RAX
+
+#define ON_STACK_OF_RAX \
+	movq	%rax, %rsp; \
+	testq	%rax, %rax; \
+	js	13f; /* never; it lets Memcheck see the stack pointer change before the push */ \
+13:	leaq	-128(%rsp), %rsp; \
+	andq	$-16, %rsp
+
+/*
  * First landing pad. In: rsp = top of the stack, 16-aligned.
  * Calls fn(arg); its result becomes the request {NULL, result}. The jump at the end keeps weft__leave, which has no caller to
  * describe, out of this frame's description.
@@ -124,11 +143,16 @@ FUNCTION(name); \
 name##_catch: /* weft__exception_left sends an exception here, in rax, all frames above unwound */ \
 	movq	(%rsp), %rdi; \
 	movq	%rax, %rsi; \
-	call	weft__thrown; \
+	cmpq	$0, %fs:0x70; \
+	je	3f; \
+	ROOMY_STACK(%rdi); /* nothing of the user's is called any more */ \
+	pushq	%rdi; \
+	pushq	%rdi; /* where the description above looks for it */ \
+3:	call	weft__thrown; \
 	ud2; \
 END(name)
 
-	.hidden weft__exception_left, weft__thrown
+	.hidden weft__exception_left, weft__thrown, weft__tls_growth
 ENTRY(weft__entry, UNWIND_TO_PARENT(WEFT_LINK_PARENT_PC))
 /* For coroutines that keep more state or are copied (below). */
 ENTRY(weft__entry_saving, UNWIND_TO_OUTER)
@@ -182,26 +206,6 @@ MISUSE(weft__in_deleted, 3)
  *
  * In: as any landing pad.
  */
-/*
- * A stack with room for C, because a linked one may have none: the thread's small stack, or if there was no memory for one the
- * nearest contiguous one above k. Clobbers rax, r10.
- */
-#define ROOMY_STACK(k) \
-	movq	weft__tls_growth@gottpoff(%rip), %rax; \
-	movq	%fs:(%rax), %rax; \
-	testq	%rax, %rax; \
-	jnz	11f; \
-	CONTIGUOUS_ABOVE(k); \
-11:	ON_STACK_OF_RAX
-
-#define ON_STACK_OF_RAX \
-	movq	%rax, %rsp; \
-	testq	%rax, %rax; \
-	js	13f; /* never; it lets Memcheck see the stack pointer change before the push */ \
-13:	leaq	-128(%rsp), %rsp; \
-	andq	$-16, %rsp
-
-	.hidden weft__tls_growth
 	.hidden weft__land_saving
 	.hidden weft__enter_saving
 FUNCTION(weft__land_saving)
