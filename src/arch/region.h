@@ -11,6 +11,8 @@
 #define WEFT_REGION_THREAD 8
 #define WEFT_REGION_BUSY 24
 
+#define WEFT_THREAD_ENTERING 0
+
 /* enum weft__busy */
 #define WEFT_REGION_IDLE 0
 #define WEFT_REGION_RUNNING 1

@@ -311,7 +311,7 @@ END(weft__return_copying)
 /*
  * Both again, where no C is needed as a rule: the landing pad of one that suspended itself in its own frames, with no
  * more state to keep, and the return after that. It needs some if its frames have left the region, which another thread
- * has perhaps, or are an image's too. See weft__region_hold about the second look at the thread.
+ * has perhaps, or are an image's too. See weft__region_hold_own about the order.
  */
 	.hidden weft__land_parked, weft__return_parked
 FUNCTION(weft__land_parked)
@@ -321,15 +321,17 @@ FUNCTION(weft__land_parked)
 	movq	weft__tls_thread@gottpoff(%rip), %rdx
 	movq	WEFT_COPIED_REGION(%rax), %rcx
 	movq	%fs:(%rdx), %rdx
-	cmpq	%rax, WEFT_REGION_OCCUPANT(%rcx)
-	jne	weft__land_copying
-	cmpq	%rdx, WEFT_REGION_THREAD(%rcx)
-	jne	weft__land_copying
-	cmpq	$0, WEFT_COPIED_IMAGE(%rax)
-	jne	weft__land_copying
-	movb	$WEFT_REGION_RUNNING, WEFT_REGION_BUSY(%rcx)
+	testq	%rdx, %rdx
+	jz	weft__land_copying
+	incl	WEFT_THREAD_ENTERING(%rdx)
 	cmpq	%rdx, WEFT_REGION_THREAD(%rcx)
 	jne	1f
+	cmpq	%rax, WEFT_REGION_OCCUPANT(%rcx)
+	jne	1f
+	cmpq	$0, WEFT_COPIED_IMAGE(%rax)
+	jne	1f
+	movb	$WEFT_REGION_RUNNING, WEFT_REGION_BUSY(%rcx)
+	decl	WEFT_THREAD_ENTERING(%rdx)
 	movq	WEFT_LINK_PARENT_PC(%rdi), %r8
 	leaq	weft__return_parked(%rip), %rdx
 	movq	%r8, WEFT_CORO_OUTER_PC(%rdi)
@@ -339,7 +341,7 @@ FUNCTION(weft__land_parked)
 	movq	$0, WEFT_COPIED_SP(%rax)
 	jmp	*WEFT_CORO_INNER_PC(%rdi)
 1:	UNWIND_BY(DW_OP_breg5, WEFT_LINK_PARENT_PC)
-	movb	$WEFT_REGION_IDLE, WEFT_REGION_BUSY(%rcx)
+	decl	WEFT_THREAD_ENTERING(%rdx)
 	jmp	weft__land_copying
 END(weft__land_parked)
 

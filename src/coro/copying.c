@@ -383,7 +383,9 @@ static void abandon(weft_coro_t *k, bool leaves)
 	if (!region)
 		return;
 	weft__end_seclusion(me, k);
-	before = weft__region_hold(region, me, false); /* whoever is moving its frames has done so then */
+	/* Whoever is moving its frames has done so then. */
+	before = weft__likely(me != &nobody) ? weft__region_hold(region, me, false)
+					     : weft__region_hold_slow(region, me, false);
 	c->sp = NULL;
 	if (weft__likely(me != &nobody) || before == WEFT__REGION_OTHERS)
 		weft__image_let_go(me, c, before);

@@ -65,26 +65,9 @@ bool weft__clone_in_place(weft_coro_t *c, const weft_coro_t *k, int *error)
 
 /* ---- at once --------------------------------------------------------------------------------------------------- */
 
-/* As weft__region_hold and weft__region_leave, where only the thread that has the region already succeeds. */
 static inline bool hold_own(struct weft__region *region, struct weft__thread *me)
 {
-	if (atomic_load_explicit(&region->thread, memory_order_relaxed) != me ||
-	    atomic_load_explicit(&region->busy, memory_order_relaxed) != WEFT__REGION_IDLE)
-		return false;
-	atomic_store_explicit(&region->busy, WEFT__REGION_CHANGING, memory_order_relaxed);
-	atomic_signal_fence(memory_order_seq_cst);
-	if (weft__likely(atomic_load_explicit(&region->thread, memory_order_acquire) == me))
-		return true;
-	atomic_store_explicit(&region->busy, WEFT__REGION_IDLE, memory_order_release);
-	return false; /* to who will wake the one that waits */
-}
-
-static inline void leave_own(struct weft__region *region, struct weft__thread *me)
-{
-	atomic_store_explicit(&region->busy, WEFT__REGION_IDLE, memory_order_release);
-	atomic_signal_fence(memory_order_seq_cst);
-	if (weft__unlikely(atomic_load_explicit(&region->thread, memory_order_relaxed) != me))
-		weft__region_wake();
+	return weft__likely(weft__region_hold_own(region, me, WEFT__REGION_IDLE) == WEFT__REGION_IDLE);
 }
 
 __attribute__((target("avx"))) static int keep_fast(weft_coro_t *c, weft_coro_t *k, struct weft__thread *me)
@@ -103,7 +86,7 @@ __attribute__((target("avx"))) static int keep_fast(weft_coro_t *c, weft_coro_t 
 	to->sp = from->sp;
 	imitate_frames(c, k);
 	weft__count_copied(me, bytes);
-	leave_own(region, me);
+	weft__region_leave(region, me, WEFT__REGION_IDLE);
 	return 0;
 }
 
@@ -132,7 +115,7 @@ __attribute__((target("avx"))) static int try_fast(weft_coro_t *c, weft_coro_t *
 	to->sp = from->sp;
 	imitate_frames(c, k);
 	weft__count_copied(me, image->bytes);
-	leave_own(region, me);
+	weft__region_leave(region, me, WEFT__REGION_IDLE);
 	return 0;
 }
 

@@ -220,13 +220,17 @@ bool weft__landing_make(void)
 
 static void claim(struct weft__region *region, struct weft__thread *me)
 {
-	/* Who comes here from a fast path that it had to give up has perhaps made a region idle just before. */
-	pthread_cond_broadcast(&copy.idle);
+	const struct weft__thread *other;
+
 	while (region->claimed)
 		pthread_cond_wait(&copy.idle, &copy.lock);
 	region->claimed = me;
 	atomic_store(&region->thread, me);
 	weft__os_barrier();
+	other = region->runner; /* which does not end meanwhile: for that it needs the lock */
+	/* Acquire: pairs with the release in weft__count_entering. It takes a dozen instructions, and an interruption. */
+	while (other && other != me && atomic_load_explicit(&other->entering, memory_order_acquire))
+		sched_yield();
 }
 
 static void end_claim(struct weft__region *region)
@@ -438,8 +442,11 @@ static void in_child(void)
 {
 	for (struct weft__region *region = copy.all; region; region = region->all) {
 		region->claimed = NULL;
-		if (region->runner != weft__tls_thread)
-			vacate(region);
+		if (region->runner == weft__tls_thread)
+			continue;
+		vacate(region);
+		region->runner = NULL; /* it would be waited for */
+		atomic_store_explicit(&region->thread, NULL, memory_order_relaxed);
 	}
 	pthread_cond_init(&copy.idle, NULL);
 	unlock();

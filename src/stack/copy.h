@@ -9,9 +9,11 @@
  *  2. Lazily: who suspends stays where it is. Only when another one is resumed in the region are the frames that lie
  *     there copied out, from the stack pointer up, and those of the other copied in.
  *  3. What the pool keeps of such a coroutine is a record: a slot that is an object and nothing else.
- *  4. A region is used by one thread at a time: `thread`. That one takes and leaves it by plain stores to `busy`, with
- *     no fence: whoever wants a region of another thread's pays for both by a process-wide barrier (membarrier), after
- *     it has announced itself in `thread`. So two threads never run in one region at a time: the second waits.
+ *  4. A region is used by one thread at a time: `thread`. That one takes and leaves it by plain stores, with no fence:
+ *     it says in `entering` that it is about to, sees that the region is its own still, and makes it `busy`. Whoever
+ *     wants a region of another thread's announces that in `thread`, pays for both by a process-wide barrier
+ *     (membarrier), and waits until the other, which may have been interrupted in between, is `entering` no more: then
+ *     `busy` can be believed, and written. So two threads never run in one region at a time: the second waits.
  *  5. Saved frames are an image: immutable, counted, shared by clones.
  *  6. A region where one coroutine only belongs can be taken out of its thread's list, so that it stays alone: it is
  *     secluded. It then needs none of 2 and 4. The region stays idle, whatever its occupant does.
@@ -80,6 +82,7 @@ WEFT__OFFSET_IS(struct weft__copied, sp, WEFT_COPIED_SP);
 WEFT__OFFSET_IS(struct weft__region, occupant, WEFT_REGION_OCCUPANT);
 WEFT__OFFSET_IS(struct weft__region, thread, WEFT_REGION_THREAD);
 WEFT__OFFSET_IS(struct weft__region, busy, WEFT_REGION_BUSY);
+WEFT__OFFSET_IS(struct weft__thread, entering, WEFT_THREAD_ENTERING);
 WEFT__STATIC_ASSERT((int)WEFT__REGION_IDLE == WEFT_REGION_IDLE && (int)WEFT__REGION_RUNNING == WEFT_REGION_RUNNING,
 		    "edit arch/region.h");
 
@@ -113,20 +116,40 @@ void weft__region_share(struct weft__region *region, struct weft__thread *me);
 /* Somebody waits for a region that this thread has just left. */
 void weft__region_wake(void);
 
+/* A count, not a flag: a signal's handler may enter another region. */
+static inline void weft__count_entering(struct weft__thread *me, uint32_t change)
+{
+	uint32_t count = atomic_load_explicit(&me->entering, memory_order_relaxed) + change;
+
+	/* Release: who sees that it is over sees `busy`. */
+	atomic_store_explicit(&me->entering, count, memory_order_release);
+}
+
+/* The thread's own, and as busy as `only` (or in any state: -1)? Then it is being changed from now on. Returns in what
+ * state it was, or WEFT__REGION_OTHERS. */
+static inline int weft__region_hold_own(struct weft__region *region, struct weft__thread *me, int only)
+{
+	int before = WEFT__REGION_OTHERS;
+
+	weft__count_entering(me, 1);
+	/* Pairs with the barrier in claim (copy.c): it sees us entering, or we see that it was here. */
+	atomic_signal_fence(memory_order_seq_cst);
+	if (weft__likely(atomic_load_explicit(&region->thread, memory_order_acquire) == me)) {
+		before = atomic_load_explicit(&region->busy, memory_order_relaxed);
+		if (only < 0 || weft__likely(before == only))
+			atomic_store_explicit(&region->busy, WEFT__REGION_CHANGING, memory_order_relaxed);
+		else
+			before = WEFT__REGION_OTHERS;
+	}
+	weft__count_entering(me, -1u);
+	return before;
+}
+
 static inline int weft__region_hold(struct weft__region *region, struct weft__thread *me, bool wait)
 {
-	unsigned char before = atomic_load_explicit(&region->busy, memory_order_relaxed);
+	int before = weft__region_hold_own(region, me, -1);
 
-	if (weft__likely(atomic_load_explicit(&region->thread, memory_order_relaxed) == me)) {
-		atomic_store_explicit(&region->busy, WEFT__REGION_CHANGING, memory_order_relaxed);
-		/* Pairs with the barrier in weft__region_hold_slow: it sees us busy, or we see that it was here. */
-		atomic_signal_fence(memory_order_seq_cst);
-		if (weft__likely(atomic_load_explicit(&region->thread, memory_order_acquire) == me))
-			return before;
-		atomic_store_explicit(&region->busy, before, memory_order_release);
-		weft__region_wake();
-	}
-	return weft__region_hold_slow(region, me, wait);
+	return weft__likely(before >= 0) ? before : weft__region_hold_slow(region, me, wait);
 }
 
 static inline void weft__region_leave(struct weft__region *region, struct weft__thread *me, int before)

@@ -214,6 +214,7 @@ struct weft__region;
  * What a thread keeps. In the list of all threads from attach to exit.
  */
 struct weft__thread {
+	_Atomic uint32_t entering; /* copy: a region may be about to be this thread's; see copy.h */
 	struct weft__bin bins[WEFT_POLICY_COUNT][WEFT__CLASSES];
 	struct weft__bin *default_bin; /* weft_create's: the default policy and size */
 	uint64_t next_id, last_id;
