@@ -432,6 +432,8 @@ WEFT_API void weft__before_switch(weft_coro_t *from, weft_coro_t *to);
 WEFT_API WEFT__NORETURN void weft__leave_to(weft_coro_t *k, const void *effect, void *payload);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_not_ancestor(const weft_coro_t *k);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_no_coroutine(const char *what);
+/* `self` is NULL, or its view is bound: returns if it may be suspended all the same. */
+WEFT_API WEFT__COLD void weft__check_bound(const weft_coro_t *self, const char *what);
 WEFT_API void *weft__yield_through(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__rethrow(void *exception);
 WEFT_API bool weft__is_ancestor(const weft_coro_t *k, const weft_coro_t *of);
@@ -590,13 +592,14 @@ WEFT__INLINE void *weft_yield(weft_coro_t *k, const struct weft_effect *effect, 
 	return weft__yield(k, self, effect, payload);
 }
 
-/** Suspend the current coroutine: its resumer gets {&weft_suspended, payload}. Outside of any: reported. */
+/** Suspend the current coroutine: its resumer gets {&weft_suspended, payload}. Reported outside of any, and in a tail
+ * clause whose handler is further out than the resumer: whoever resumes it next need not be within that handler. */
 WEFT__INLINE void *weft_suspend(void *payload)
 {
 	weft_coro_t *self = weft__self();
 
-	if (weft__unlikely(!self || !self->parent))
-		weft__die_no_coroutine("weft_suspend");
+	if (weft__unlikely(!self || weft__is_bound(self->view)))
+		weft__check_bound(self, "weft_suspend");
 	return weft__yield(self, self, &weft_suspended, payload);
 }
 
@@ -615,7 +618,7 @@ WEFT__INLINE WEFT__NORETURN void weft_exit(weft_coro_t *k, const struct weft_eff
 /**
  * Suspend the current coroutine and continue `to` in its place, sideways: `to` gets the parent and the handled set
  * that the current one has, and the parent's resume returns what `to` requests (weft_resume_any says from whom).
- * @param to     suspended; any other state is reported. Called outside of any coroutine: reported.
+ * @param to     suspended; any other state is reported. Where weft_suspend is reported this is, too.
  * @param value  what the pending switch or yield of `to` returns
  * @return the value passed by whoever continues the current coroutine
  */
@@ -623,8 +626,8 @@ WEFT__INLINE void *weft_switch(weft_coro_t *to, void *value)
 {
 	weft_coro_t *from = weft__self();
 
-	if (weft__unlikely(!from || !from->parent))
-		weft__die_no_coroutine("weft_switch");
+	if (weft__unlikely(!from || weft__is_bound(from->view)))
+		weft__check_bound(from, "weft_switch");
 	if (weft__unlikely(to == from))
 		return value;
 	if (weft__unlikely(to->parent != from->parent))

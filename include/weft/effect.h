@@ -175,12 +175,12 @@ WEFT_API weft_coro_t *weft__locate(const weft_effect_t *effect);
 struct weft_label;
 WEFT_API const struct weft__found *weft__find(const weft_effect_t *effect, const struct weft_label *label,
 					      unsigned place);
-/* The next handler of an effect outside of that of found->k, as weft__find: `enter` and `k` become its. False if there
- * is none but a default handler. */
 /* The same for an exception: nothing is remembered of those that it ends. NULL: there is a default handler. */
 WEFT_API weft_coro_t *weft__find_exit(const weft_effect_t *effect, unsigned place);
-WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_forward(const weft_effect_t *effect);
+/* The next handler of an effect outside of that of found->k, as weft__find: `enter` and `k` become its. False if there
+ * is none but a default handler. */
 WEFT_API bool weft__outside(struct weft__found *found, const weft_effect_t *effect);
+WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_forward(const weft_effect_t *effect);
 /* What a handler located before does with an effect: what weft__found says; NULL: it is to be yielded. */
 WEFT_API void (*weft__enter_of(const weft_coro_t *k, const weft_effect_t *effect))(void);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_wrong_request(weft_request_t r, const weft_effect_t *expected);

@@ -63,8 +63,14 @@ WEFT__INLINE bool weft__masked(const struct weft__view *view)
 	return (uintptr_t)view & 1;
 }
 
-/* Has the clause asked for the handler further out? */
-enum { WEFT__FORWARDED = 2 };
+/* Bits of a view. Has the clause asked for the handler further out? Is it a root's? */
+enum { WEFT__FORWARDED = 2, WEFT__ROOT = 4 };
+
+/* Must weft_suspend look closer? */
+WEFT__INLINE bool weft__is_bound(const struct weft__view *view)
+{
+	return (uintptr_t)view & (1 | WEFT__ROOT);
+}
 
 WEFT__INLINE bool weft__was_forwarded(const struct weft__view *view)
 {

@@ -19,7 +19,8 @@
  *  2. A handler is a table of clauses and a pointer to its state. The coroutine's `handled` word is the table, so that
  *     the search, its cache and the sets of weft_handles() are one mechanism.
  *  3. Clauses have the operation's parameters, behind the state; the compiler checks them. Four kinds:
- *       tail     a call, on the performer's stack. While it runs, effects go to the handlers outside of its own.
+ *       tail     a call, on the performer's stack. While it runs, effects go to the handlers outside of its own, and
+ *                only a handler of the performer's own resumer may suspend it by weft_suspend (else: reported).
  *       abort    the body is given up, its cleanups run, then the clause; its result is the result of weft_run
  *       general  the body is suspended, and the clause gets it as a resumption, about which it decides once
  *       multi    the same, under the policy "copy", where it can be continued many times
@@ -49,6 +50,7 @@ typedef struct weft_resumption {
 	bool kept;     /* by a copy that owns the coroutine, which the loop owns else */
 	/* Of a multi clause: can it be continued again? Then how its coroutine gets back to where it was captured. */
 	enum weft__again { WEFT__ONCE, WEFT__UNUSED, WEFT__CHECKPOINTED, WEFT__STRANDED } again;
+	int error; /* why it is stranded, as errno */
 	const struct weft_effect *effect;
 	void *payload; /* the performer's frame */
 } weft_resumption_t;
@@ -152,7 +154,8 @@ WEFT_API void *weft_run_with(const weft_handler_t *handler, void *state, weft_fn
 
 /**
  * As weft_resume, handling what the handler has clauses for. Tail clauses run in place; the performs of all others come
- * back as requests, for the loop around this.
+ * back as requests, for the loop around this. Handler and state are borrowed until `k` is resumed otherwise or deleted;
+ * the handler must not change, because searches remember what they found in it.
  */
 WEFT__INLINE weft_request_t weft_resume_under(weft_coro_t *k, void *value, const weft_handler_t *handler, void *state)
 {
@@ -169,8 +172,8 @@ WEFT__INLINE weft_request_t weft_resume_under(weft_coro_t *k, void *value, const
 /**
  * void *weft_continue(op, k, value): the same, and return what comes of it: the body's result through the return
  * clause, or an aborting clause's. For clauses with something left to do afterwards, and for kept resumptions, from
- * any thread. May suspend; stack is needed for each that is active. Errors as weft_run; also ENOMEM if a clone is
- * needed for a multi clause.
+ * any thread. May suspend; stack is needed for each that is active. Errors as weft_run; of a multi one also ENOMEM, if
+ * there is none for a copy of it, and EBUSY, if another coroutine is suspended inside it or has performed the effect.
  */
 #define weft_continue(op, k, ...) (weft__##op##__continue((k)__VA_OPT__(, ) __VA_ARGS__))
 

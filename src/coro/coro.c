@@ -14,8 +14,7 @@
 
 _Static_assert(sizeof(weft_coro_t) <= WEFT__OBJECT_BYTES, "the slot's room for a coroutine");
 
-static struct weft__found
-    found_nothing[WEFT__FOUND_ENTRIES]; /* stays so: views are not zero, but a root's, and keys never */
+static struct weft__found found_nothing[WEFT__FOUND_ENTRIES]; /* stays so: neither views nor keys are zero */
 
 /* Used: by inline assembly only, which link-time optimization does not see. */
 __attribute__((used, visibility("default"), tls_model("initial-exec"))) __thread struct {
@@ -29,6 +28,7 @@ weft_coro_t *weft__attach_thread(void)
 	(void)weft__thread(); /* alternate signal stack; without memory it is tried again at the next creation */
 	root.link.pc = (void *)weft__in_running;
 	root.leaf = &root;
+	root.view = (const struct weft__view *)WEFT__ROOT;
 	weft__set_self(&root);
 	return &root;
 }

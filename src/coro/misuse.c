@@ -56,11 +56,25 @@ void weft__die_no_coroutine(const char *what)
 	weft__line_die(&line);
 }
 
+void weft__check_bound(const weft_coro_t *self, const char *what)
+{
+	struct weft__line line;
+
+	if (!self || !self->parent)
+		weft__die_no_coroutine(what);
+	if (weft__owner_of(self->view) == self)
+		return;
+	weft__line_coro(&line, "cannot suspend", self);
+	weft__line_text(&line, ": it executes a tail clause of a handler further out than its resumer; make that a "
+			       "general clause, or suspend outside of it");
+	weft__line_die(&line);
+}
+
 void weft__die_occupied(const weft_coro_t *k, const struct weft__region *region)
 {
 	struct weft__line line;
 
-	weft__line_coro(&line, "cannot resume", k);
+	weft__line_coro(&line, "cannot resume or clean up", k);
 	weft__line_text(&line, ": its frames belong where those of the running coroutine \"");
 	weft__line_text(&line, weft_name(region->occupant->slot.owner));
 	weft__line_text(&line, "\" (#");

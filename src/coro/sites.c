@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * With WEFT_LEAKS=1 in the environment: at the exit of the process, a line for each coroutine made by weft_create or
- * weft_run that began, is suspended, and was not given back; it says where it was made. A table of our own knows that,
- * by the object's address: memory of the arena is never unmapped, so looking at an object that died is harmless.
+ * With WEFT_LEAKS=1 in the environment, or in a debug build without WEFT_LEAKS=0: at the exit of the process, a line
+ * for each coroutine made by weft_create or weft_run that began, is suspended, and was not given back; it says where it
+ * was made. A table of our own knows that, by the object's address: memory of the arena is never unmapped, so looking
+ * at an object that died is harmless.
  */
 #define _GNU_SOURCE
 
@@ -28,6 +29,16 @@ bool weft__notes_sites;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct site *sites; /* a hash table, at most half full, with linear probing */
 static size_t places, used;
+
+static void lock(void)
+{
+	pthread_mutex_lock(&mutex);
+}
+
+static void unlock(void)
+{
+	pthread_mutex_unlock(&mutex);
+}
 
 /* Of the layer above, which makes some. */
 void weft_run(void) __attribute__((weak));
@@ -83,13 +94,13 @@ void weft__note_site(weft_coro_t *k)
 	struct site *place;
 
 	_Unwind_Backtrace(look, &search);
-	pthread_mutex_lock(&mutex);
+	lock();
 	if (2 * used < places || grow()) {
 		place = place_of(k);
 		used += !place->k;
 		*place = (struct site){k, k->id, search.at};
 	}
-	pthread_mutex_unlock(&mutex);
+	unlock();
 }
 
 static void line_site(struct weft__line *line, char *at)
@@ -133,7 +144,9 @@ __attribute__((constructor)) static void begin(void)
 {
 	const char *wanted = getenv("WEFT_LEAKS");
 
-	weft__notes_sites = wanted && !strcmp(wanted, "1");
+	weft__notes_sites = wanted ? !strcmp(wanted, "1") : WEFT_DEBUG;
+	if (weft__notes_sites) /* fork beside other threads that create some */
+		(void)pthread_atfork(lock, unlock, unlock);
 }
 
 __attribute__((destructor)) static void end(void)

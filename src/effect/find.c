@@ -177,7 +177,7 @@ static WEFT__NORETURN WEFT__COLD void die_unhandled(const struct search *s)
 	} else {
 		weft__line_text(&line, ": resume with weft_handles(");
 		weft__line_text(&line, s->effect->name);
-		weft__line_text(&line, "), or set a default handler with weft_set_default");
+		weft__line_text(&line, "), run it under a handler, or set a default handler with weft_set_default");
 	}
 	weft__line_die(&line);
 }

@@ -250,15 +250,17 @@ static inline void check(const weft_resumption_t *k)
 
 void weft__rewind(weft_resumption_t *k)
 {
-	bool first = k->again == WEFT__UNUSED;
+	int error;
 
 	if (k->again == WEFT__STRANDED)
 		return;
-	k->again = (first ? weft_checkpoint(k->k) : weft_backtrack(k->k)) ? WEFT__STRANDED : WEFT__CHECKPOINTED;
-	k->k->turn = k->turn;
+	error = k->again == WEFT__UNUSED ? weft_checkpoint(k->k) : weft_backtrack(k->k);
+	k->error = -error;
+	k->again = error ? WEFT__STRANDED : WEFT__CHECKPOINTED;
 }
 
-/* It is used up: what is left of it is a coroutine. */
+/* It is used up: what is left of it is a coroutine. Never back, even if the coroutine is: what was captured in a run
+ * that is undone must not look valid when the next run comes as far. */
 static inline void consume(weft_resumption_t *k)
 {
 	k->k->turn++;
@@ -269,11 +271,12 @@ void *weft__continue(weft_resumption_t *k, int error)
 	const weft_handler_t *handler = weft__handler_of(k->k->handled);
 
 	check(k);
-	if (weft__unlikely(error || k->again == WEFT__STRANDED)) {
+	error = k->again == WEFT__STRANDED ? k->error : -error;
+	if (weft__unlikely(error)) {
 		void *state = k->k->state;
 
 		weft_drop(k);
-		return failed(handler, state, error ? -error : ENOMEM);
+		return failed(handler, state, error);
 	}
 	consume(k);
 	return drive(handler, k->k, k->kept && !k->again);
@@ -297,8 +300,8 @@ static weft_resumption_t keep_clone(weft_resumption_t *k)
 {
 	weft_resumption_t kept = *k;
 
-	if (k->again == WEFT__CHECKPOINTED && weft_backtrack(k->k))
-		k->again = WEFT__STRANDED;
+	if (k->again == WEFT__CHECKPOINTED)
+		weft__rewind(k);
 	kept.k = k->again == WEFT__STRANDED ? NULL : weft_clone(k->k);
 	if (weft__unlikely(!kept.k))
 		return kept;

@@ -228,7 +228,7 @@ static void claim(struct weft__region *region, struct weft__thread *me)
 	atomic_store(&region->thread, me);
 	weft__os_barrier();
 	other = region->runner; /* which does not end meanwhile: for that it needs the lock */
-	/* Acquire: pairs with the release in weft__count_entering. It takes a dozen instructions, and an interruption. */
+	/* Acquire: pairs with the release in weft__count_entering. */
 	while (other && other != me && atomic_load_explicit(&other->entering, memory_order_acquire))
 		sched_yield();
 }

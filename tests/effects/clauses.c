@@ -235,7 +235,7 @@ void *on_failure(void *state, int error)
 	struct instance *in = state;
 	struct world *w = in->world;
 
-	CHECK(w, w->event.what == FAILED && error == ENOMEM);
+	CHECK(w, w->event.what == FAILED && error == EBUSY);
 	return conclude(w);
 }
 
@@ -363,7 +363,7 @@ static void *fail_to_continue(struct world *w, struct co *t, int op, weft_resump
 	errno = 0;
 	result = tail ? ops[op].tail_resume(k, 1) : ops[op].resume(k, 1);
 	CHECK(w, (uint64_t)result == w->result);
-	CHECK(w, w->result || weft_errno() == ENOMEM);
+	CHECK(w, w->result || weft_errno() == EBUSY);
 	CHECK(w, !weft_is_valid(k));
 	return result;
 }

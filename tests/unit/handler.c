@@ -6,6 +6,7 @@
 
 WEFT_FAMILY(state, (int, get), (void, put, int, value));
 WEFT_EFFECT(int, flip);
+WEFT_EFFECT(int, choose);
 WEFT_EXCEPTION(oops, int, code);
 
 static weft_resumption_t kept;
@@ -313,6 +314,62 @@ CASE(suspended_under_run,
 	weft_run(&counter, NULL, suspends, NULL);
 }
 
+static void *suspends_in_clause(void *unused)
+{
+	return (char *)unused + get();
+}
+
+static int suspending_get(void *state)
+{
+	weft_suspend(state);
+	return 7;
+}
+
+WEFT_HANDLER(suspending, weft_tail(get, suspending_get));
+
+static void suspended_in_near_clause(void **state)
+{
+	weft_coro_t *k = weft_create(suspends_in_clause, NULL);
+	weft_request_t r = weft_resume_under(k, NULL, &suspending, state);
+
+	assert_ptr_equal(r.effect, &weft_suspended);
+	assert_ptr_equal(r.payload, state);
+	r = weft_resume_under(k, NULL, &suspending, state);
+	assert_true(weft_returned(r));
+	assert_int_equal((intptr_t)r.payload, 7);
+	weft_delete(k);
+}
+
+static void *chooses_then_flips(void *unused)
+{
+	return (char *)unused + choose() + flip();
+}
+
+static void *keeps_flip(void *state, weft_resumption_t *k)
+{
+	kept = weft_keep(k);
+	return state;
+}
+
+static void *continues_both_ways(void *state, weft_resumption_t *k)
+{
+	weft_resumption_t first;
+
+	weft_continue(choose, k, 1);
+	first = kept;
+	weft_continue(choose, k, 2);
+	weft_continue(flip, &first, 3);
+	return state;
+}
+
+WEFT_HANDLER(both_ways, weft_multi(choose, continues_both_ways), weft_general(flip, keeps_flip));
+
+CASE(kept_in_a_run_undone,
+     "weft: resumption of effect \"flip\" used twice: it was continued before; only multi clauses can do that again")
+{
+	weft_run(&both_ways, NULL, chooses_then_flips, NULL);
+}
+
 CASE(label_of_another_family, "weft: effect \"flip\" is not of the family that label \"left\" was made for: give "
 			      "WEFT_LABEL that family")
 {
@@ -351,6 +408,8 @@ int main(void)
 	    C(generalize_outside),
 	    C(requested_under_run),
 	    C(suspended_under_run),
+	    T(suspended_in_near_clause),
+	    C(kept_in_a_run_undone),
 	    C(label_of_another_family),
 	    C(label_unhandled),
 	};

@@ -166,23 +166,21 @@ static void *asks(void *argument)
 	return argument;
 }
 
-CASE(unhandled, "weft: unhandled effect \"ask\" in coroutine \"worker\" (#1): resume with weft_handles(ask), or set a "
-		"default handler "
-		"with weft_set_default")
+#define OR_ELSE ", run it under a handler, or set a default handler with weft_set_default"
+
+CASE(unhandled, "weft: unhandled effect \"ask\" in coroutine \"worker\" (#1): resume with weft_handles(ask)" OR_ELSE)
 {
 	weft_resume(worker(asks), NULL, weft_handles(tell, state));
 }
 
-CASE(unhandled_outside, "weft: unhandled effect \"ask\" outside of any coroutine: resume with weft_handles(ask), or "
-			"set a default handler with "
-			"weft_set_default")
+CASE(unhandled_outside,
+     "weft: unhandled effect \"ask\" outside of any coroutine: resume with weft_handles(ask)" OR_ELSE)
 {
 	ask();
 }
 
 CASE(unhandled_exception,
-     "weft: unhandled effect \"oops\" outside of any coroutine: resume with weft_handles(oops), or set a default "
-     "handler with weft_set_default")
+     "weft: unhandled effect \"oops\" outside of any coroutine: resume with weft_handles(oops)" OR_ELSE)
 {
 	oops(1);
 }
@@ -227,6 +225,32 @@ CASE(suspend_outside_attached,
 {
 	resume(worker(once));
 	weft_suspend(NULL);
+}
+
+static int suspending_ask(void *state)
+{
+	weft_suspend(state);
+	return 0;
+}
+
+WEFT_HANDLER(suspending, weft_tail(ask, suspending_ask));
+
+static void *asks_far(void *argument)
+{
+	return (char *)argument + ask();
+}
+
+static void *resumes_worker(void *argument)
+{
+	resume(worker(asks_far));
+	return argument;
+}
+
+CASE(suspend_in_far_clause,
+     "weft: cannot suspend coroutine \"worker\" (#2): it executes a tail clause of a handler further out than its "
+     "resumer; make that a general clause, or suspend outside of it")
+{
+	weft_run(&suspending, NULL, resumes_worker, NULL);
 }
 
 CASE(switch_outside, "weft: weft_switch called outside of any coroutine: only code that weft_resume runs can call it")
@@ -343,6 +367,7 @@ int main(void)
 		C(wrong_return),
 		C(suspend_outside),
 		C(suspend_outside_attached),
+		C(suspend_in_far_clause),
 		C(switch_outside),
 		C(exit_other),
 		C(exit_outside),
