@@ -201,24 +201,26 @@ static int generate_code(const struct words *job, size_t number)
 	return code;
 }
 
-/* The linker's failure is followed by a line of the compiler's. */
-static int run_link(const struct words *job, const char *command, const char *kind)
+/* The failure of an assembler or a linker is followed by a line of the compiler's. */
+static int run_tool(const struct words *job, const char *command, const char *kind)
 {
 	const char *name = strrchr(command, '/');
-	int code = link_objects(job->at, kind);
+	bool links = is_linker(job->at[0]);
+	int code = links ? link_objects(job->at, kind) : run(job->at);
 
 	if (code)
-		fprintf(stderr, "%s: error: linker command failed with exit code %d\n", name ? name + 1 : command,
-			code);
+		fprintf(stderr, "%s: error: %s command failed with exit code %d\n", name ? name + 1 : command,
+			links ? "linker" : "assembler", code);
 	return code;
 }
 
 static int run_job(const struct words *job, size_t number, const char *command, const char *kind)
 {
-	if (job->n > 1 && strcmp(job->at[1], "-cc1") == 0 && find(job, "-S") && find(job, "-x") &&
-	    !find(job, "-emit-llvm"))
+	if (job->n < 2 || strcmp(job->at[1], "-cc1") != 0)
+		return run_tool(job, command, kind);
+	if (find(job, "-S") && find(job, "-x") && !find(job, "-emit-llvm"))
 		return generate_code(job, number);
-	return is_linker(job->at[0]) ? run_link(job, command, kind) : run(job->at);
+	return run(job->at);
 }
 
 /* Removes what a failed job may have made; not /dev/null. */
