@@ -34,7 +34,7 @@
 #ifndef WEFT_HANDLER_H
 #define WEFT_HANDLER_H
 
-#include <weft/coro.h>
+#include <weft/copy.h>
 #include <weft/internal/pp.h>
 
 WEFT_EXTERN_C_BEGIN

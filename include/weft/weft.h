@@ -6,6 +6,7 @@
 #include <weft/base.h>
 #include <weft/stack.h>
 #include <weft/coro.h>
+#include <weft/copy.h>
 #include <weft/effect.h>
 #include <weft/defer.h>
 #include <weft/thread.h>

@@ -3,6 +3,8 @@
 #ifndef WEFT_SRC_CORO_COPYING_H
 #define WEFT_SRC_CORO_COPYING_H
 
+#include <weft/copy.h>
+
 #include "coro/coro.h"
 #include "stack/buffers.h"
 #include "stack/copy.h"

@@ -275,63 +275,9 @@ static bool embedded(const weft_coro_t *k)
 	return (const char *)k == k->slot->object;
 }
 
-bool weft__made_within(const weft_coro_t *k, const weft_coro_t *outer)
-{
-	for (const weft_coro_t *c = k->parent;; c = c->parent) {
-		if (c->id == k->creator)
-			return true;
-		if (c == outer)
-			return false;
-	}
-}
-
-/*
- * Coroutines that were running inside k will not run again. They all become FINISHED. Those made by the frames that are
- * lost belong to nobody any more. They are kept until k is reset or deleted, because the payload of a request may lie
- * on their stacks, in a list: k->leaf is the first, `parent` the next, and k the last one's next; `handled`, which a
- * finished coroutine has no use for, marks them, and `leaf` leads to the word that names them.
- */
-enum { ORPHAN = 4 };
-
-void weft__orphan(weft_coro_t *c, weft_coro_t **list, weft_coro_t *k)
-{
-	c->handled = ORPHAN;
-	c->parent = *list;
-	c->leaf = (weft_coro_t *)list;
-	if (*list != k)
-		(*list)->leaf = (weft_coro_t *)&c->parent;
-	*list = c;
-}
-
-void weft__adopt_orphans(weft_coro_t *k, weft_coro_t *list)
-{
-	k->leaf = list;
-	if (list != k)
-		list->leaf = (weft_coro_t *)&k->leaf;
-}
-
-/* Nothing of k's chain from `leaf` up is to be called any more. */
-static void abandon(weft_coro_t *k, weft_coro_t *leaf)
-{
-	weft_coro_t *orphans = k, *c = leaf, *up;
-
-	k->flags &= ~(uint32_t)WEFT__THROUGH;
-	for (; c != k; c = up) {
-		up = c->parent;
-		if (weft__unlikely(c->flags & WEFT__COPYING))
-			weft__abandon_copied(c);
-		c->link.pc = (void *)weft__in_finished;
-		c->deferred = NULL;
-		c->leaf = c;
-		if (weft__made_within(c, k))
-			weft__orphan(c, &orphans, k);
-	}
-	weft__adopt_orphans(k, orphans);
-}
-
 static bool is_orphan(const weft_coro_t *k)
 {
-	return k->handled == ORPHAN && k->link.pc == (void *)weft__in_finished;
+	return k->handled == WEFT__ORPHAN && k->link.pc == (void *)weft__in_finished;
 }
 
 /* Its owner was not lost after all, and gives it back or uses it again. */
@@ -365,7 +311,7 @@ static WEFT__COLD void drop_others(weft_coro_t *k)
 		return;
 	}
 	if (k->link.pc != (void *)weft__in_finished) /* suspended from below */
-		abandon(k, k->leaf);
+		weft__abandon(k, k->leaf);
 	bury_orphans(k);
 }
 
@@ -383,8 +329,7 @@ static inline void drop_frames(weft_coro_t *k)
 
 void weft__drop_inside(weft_coro_t *k)
 {
-	if (k->leaf != k)
-		drop_others(k);
+	drop_frames(k);
 	if (weft__unlikely(k->flags & WEFT__KEEPING))
 		weft__give_payload(k);
 	if (weft__unlikely(k->flags & WEFT__ENDING))
@@ -440,22 +385,17 @@ void weft_delete(weft_coro_t *k)
 	drop_and_bury(k);
 }
 
-static WEFT__COLD void end_suspended(weft_coro_t *k)
-{
-	void *thrown = weft__end_suspended(k);
-
-	if (thrown)
-		weft__rethrow(thrown);
-}
-
 void weft_reset(weft_coro_t *k, weft_fn_t *fn, void *arg)
 {
+	void *thrown;
+
 	check_ending(k, "cannot reset");
-	if (weft__unlikely(must_end(k)))
-		end_suspended(k);
-	drop_frames(k);
-	if (weft__unlikely(k->flags & WEFT__KEEPING))
-		weft__give_payload(k);
+	if (weft__unlikely(must_end(k))) {
+		thrown = weft__end_suspended(k);
+		if (thrown)
+			weft__rethrow(thrown);
+	}
+	weft__drop_inside(k);
 	if (weft__unlikely(k->link.chunk))
 		weft__chunks_end(&k->link, k->slot);
 	if (weft__unlikely(weft__slot_is_record(k->slot)))
@@ -517,220 +457,4 @@ int weft_init(weft_coro_t *k, weft_fn_t *fn, void *arg, const weft_attr_t *attr)
 	set_up(k, slot, weft__tls_thread, fn, arg);
 	apply(k, attr);
 	return 0;
-}
-
-/* ---- leaving -------------------------------------------------------------------------------------------------- */
-
-/* Where AddressSanitizer believes another stack to be current, it must not hear that a function does not return. */
-#define LEAVES_STACK __attribute__((no_sanitize_address))
-
-LEAVES_STACK void weft__leave_to(weft_coro_t *k, const void *effect, void *payload)
-{
-	weft_coro_t *self = weft__self();
-
-	if (weft__unlikely(weft__leaves_something(k, self)))
-		weft__end_up_to(k, self, effect, payload);
-	abandon(k, self);
-	weft__leave(k, effect, payload);
-}
-
-/* The same at a moment when nothing of the coroutines can be called: their stacks are full, or were interrupted in the
- * middle of anything. */
-static LEAVES_STACK _Noreturn void drop_to(weft_coro_t *k, const void *effect, void *payload)
-{
-	weft_coro_t *self = weft__self();
-
-	for (weft_coro_t *c = self;; c = c->parent) {
-		if (weft__unlikely(c->flags & WEFT__ENDING))
-			weft__forget_ending(c);
-		if (c == k)
-			break;
-	}
-	abandon(k, self);
-	k->deferred = NULL;
-	weft__leave(k, effect, payload);
-}
-
-/* Suspend k from `self` below it. Out of line: whoever suspends more than itself has paid for a search. `leaf` tells
- * others who will land; here the frame knows. */
-void *weft__yield_through(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload)
-{
-	void *value;
-
-	k->leaf = self;
-	/* Relaxed: the chain is this thread's. */
-	if (weft__unlikely(__atomic_load_n(&weft__copying_used, __ATOMIC_RELAXED)))
-		weft__before_through(k, self);
-	value = weft_arch_yield(&k->link, effect, payload);
-	k->leaf = k;
-	weft__again(self);
-	return value;
-}
-
-bool weft__is_ancestor(const weft_coro_t *k, const weft_coro_t *of)
-{
-	for (; of && of->parent; of = of->parent)
-		if (of == k)
-			return true;
-	return false;
-}
-
-static weft_failure_hook_t *_Atomic failure_hook;
-
-weft_failure_hook_t *weft_set_failure_hook(weft_failure_hook_t *hook)
-{
-	return atomic_exchange(&failure_hook, hook);
-}
-
-void *weft__owner_choose(void *owner, const char *address, enum weft__spent why, char **sp, void **fp)
-{
-	weft_coro_t *self = weft__self(), *victim = owner;
-
-	if (!self || !self->parent || !weft_on_stack(self, *sp))
-		return NULL;
-	/* Normally the thread runs on the stack that cannot grow, or on one further in; else it is the one to go. */
-	if (!weft__is_ancestor(victim, self))
-		victim = self;
-	victim->failure = why == WEFT__SPENT_BUDGET ? WEFT_BUDGET_SPENT : WEFT_RESERVATION_SPENT;
-	(void)address;
-	*sp = victim->link.parent_sp;
-	*fp = victim->link.parent_fp;
-	return victim;
-}
-
-/* On a contiguous stack for whatever it does. Not for failures that it causes itself. */
-LEAVES_STACK static void *call_hook(void *victim)
-{
-	weft_failure_hook_t *hook = atomic_load(&failure_hook);
-	weft_coro_t *k = victim;
-
-	weft__tls_thread->in_hook = true;
-	if (hook)
-		hook(k, (weft_failure_t)k->failure);
-	weft__tls_thread->in_hook = false;
-	drop_to(k, &weft_failed, k);
-}
-
-/* On the thread's small stack if it has one. */
-LEAVES_STACK void weft__owner_fail(void *victim)
-{
-	struct weft__thread *thread = weft__tls_thread;
-	weft_coro_t *k = victim;
-
-	if (atomic_load(&failure_hook) && thread && !thread->in_hook) {
-		weft__set_limit(NULL);
-		weft__self()->link.limit = NULL; /* its frames are lost */
-		weft__enter_chunk(call_hook, k, thread->small_stack + WEFT_HOOK_STACK);
-	}
-	drop_to(k, &weft_failed, k);
-}
-
-/* Called on the thread's small stack, which is left here. */
-LEAVES_STACK void weft__owner_spent(struct weft_link *self, const char *address)
-{
-	weft_coro_t *k = (weft_coro_t *)(void *)self;
-
-	(void)address;
-	if (!k->parent) {
-		struct weft__line line;
-
-		weft__line_begin(&line);
-		weft__line_text(&line, "stack overflow in a thread: no memory for another chunk; ");
-		weft__line_text(&line, "free some, or raise the limit on memory (ulimit -v)");
-		weft__line_die(&line);
-	}
-	k->failure = WEFT_BUDGET_SPENT;
-	weft__owner_fail(k);
-	__builtin_unreachable();
-}
-
-/* ---- looking ---------------------------------------------------------------------------------------------------- */
-
-weft_coro_t *weft_current(void)
-{
-	weft_coro_t *self = weft__self();
-
-	return self && self->parent ? self : NULL;
-}
-
-int weft_errno(void)
-{
-	return errno;
-}
-
-weft_coro_t *weft_parent(const weft_coro_t *k)
-{
-	return k->parent && k->parent->parent ? k->parent : NULL;
-}
-
-const char *weft_name(const weft_coro_t *k)
-{
-	return k->name ? k->name : "";
-}
-
-weft_policy_t weft_policy(const weft_coro_t *k)
-{
-	return k->slot ? (weft_policy_t)k->slot->policy : WEFT_DEFAULT_POLICY;
-}
-
-size_t weft_stack_usable(const weft_coro_t *k)
-{
-	const struct weft__slot *slot = weft__stack_of(k);
-
-	if (slot)
-		return (size_t)((char *)slot - slot->chunk.low);
-	/* Of a region that it will belong to: at least. */
-	return k->slot ? weft__class_bytes(k->slot->class) - weft__guard_size(k->slot->class) - WEFT__PAGE : 0;
-}
-
-bool weft_on_stack(const weft_coro_t *k, const void *address)
-{
-	const struct weft__slot *slot = weft__stack_of(k);
-	const char *at = address;
-
-	if (slot && at < (const char *)slot && at >= weft__slot_start(slot))
-		return true;
-	return weft__chunks_have(&k->link, at);
-}
-
-bool weft_coro_is_valid(const weft_coro_t *k)
-{
-	switch (weft_state(k)) {
-	case WEFT_DELETED:
-		return !k->id;
-	case WEFT_SUSPENDED:
-		return k->id && k->slot && k->leaf &&
-		       (k->leaf->flags & WEFT__COPYING || weft_on_stack(k->leaf, (char *)k->link.sp - 1));
-	case WEFT_RUNNING:
-	case WEFT_FINISHED:
-		return k->id && k->slot && k->leaf;
-	}
-	return false;
-}
-
-/* ---- twins ------------------------------------------------------------------------------------------------------ */
-
-weft_request_t weft_ffi_resume(weft_coro_t *k, void *value, weft_handles_t handles)
-{
-	return weft_resume(k, value, handles);
-}
-
-void *weft_ffi_yield(weft_coro_t *k, const struct weft_effect *effect, void *payload)
-{
-	return weft_yield(k, effect, payload);
-}
-
-void weft_ffi_exit(weft_coro_t *k, const struct weft_effect *effect, void *payload)
-{
-	weft_exit(k, effect, payload);
-}
-
-void *weft_ffi_switch(weft_coro_t *to, void *value)
-{
-	return weft_switch(to, value);
-}
-
-weft_state_t weft_ffi_state(const weft_coro_t *k)
-{
-	return weft_state(k);
 }

@@ -20,6 +20,11 @@ void weft__line_coro(struct weft__line *line, const char *what, const weft_coro_
 /* A slot as the attributes want it, of the calling thread's; or NULL and a negative errno. */
 struct weft__slot *weft__take_slot(const weft_attr_t *attr, int *error);
 
+/* What marks, in `handled`, a coroutine that ran inside another one which was left: see leaving.c. */
+enum { WEFT__ORPHAN = 4 };
+
+/* Nothing of k's chain from `leaf` up is to be called any more. */
+void weft__abandon(weft_coro_t *k, weft_coro_t *leaf);
 /* Coroutines that run inside k, if it is suspended from below, or did when it ended: see weft_reset. */
 void weft__drop_inside(weft_coro_t *k);
 

@@ -24,9 +24,6 @@
 
 #include "coro/copying.h"
 
-/* Where AddressSanitizer believes another stack to be current, it must not hear that a function does not return. */
-#define LEAVES_STACK __attribute__((no_sanitize_address))
-
 static _Noreturn void die(const weft_coro_t *k, const char *what, const char *why, const struct weft_effect *effect,
 			  const char *advice)
 {
@@ -169,7 +166,7 @@ static void supersede(weft_coro_t *self, const struct weft__ending *e)
 	weft__forget_ending(self);
 }
 
-static LEAVES_STACK _Noreturn void finish(weft_coro_t *self, struct weft__ending *e)
+static WEFT__LEAVES_STACK _Noreturn void finish(weft_coro_t *self, struct weft__ending *e)
 {
 	if (weft__unlikely(self->flags & WEFT__ENDING))
 		supersede(self, e);
@@ -180,7 +177,7 @@ static LEAVES_STACK _Noreturn void finish(weft_coro_t *self, struct weft__ending
 	weft__ended(self, e);
 }
 
-LEAVES_STACK void weft__ended(weft_coro_t *self, struct weft__ending *e)
+WEFT__LEAVES_STACK void weft__ended(weft_coro_t *self, struct weft__ending *e)
 {
 	const struct weft_effect *effect = WEFT__THROWN;
 	void *payload = (char *)e + 1;
@@ -207,7 +204,7 @@ LEAVES_STACK void weft__ended(weft_coro_t *self, struct weft__ending *e)
 	weft__leave(self, effect, payload);
 }
 
-LEAVES_STACK void weft__end_next(void *thrown)
+WEFT__LEAVES_STACK void weft__end_next(void *thrown)
 {
 	struct weft__ending *e = (struct weft__ending *)((char *)thrown - 1);
 	weft_coro_t *last = e->last;
@@ -225,7 +222,7 @@ static bool outlives(const weft_coro_t *k, const weft_coro_t *self)
 	return self == k && !(self->flags & WEFT_UNWIND);
 }
 
-static LEAVES_STACK _Noreturn void leave(weft_coro_t *k, weft_coro_t *self, struct weft__ending *e)
+static WEFT__LEAVES_STACK _Noreturn void leave(weft_coro_t *k, weft_coro_t *self, struct weft__ending *e)
 {
 	e->target = k;
 	e->deletes = false;
@@ -234,7 +231,7 @@ static LEAVES_STACK _Noreturn void leave(weft_coro_t *k, weft_coro_t *self, stru
 	finish(self, e);
 }
 
-LEAVES_STACK void weft__end_up_to(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload)
+WEFT__LEAVES_STACK void weft__end_up_to(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload)
 {
 	struct weft__ending here, *e = &here;
 
@@ -268,7 +265,7 @@ bool weft__must_end(const weft_coro_t *k)
 static __thread struct weft__ending *deleting __attribute__((tls_model("initial-exec")));
 
 /* Where a suspended coroutine landed. The first call in the frame that waited. */
-LEAVES_STACK void weft__end_here(void)
+WEFT__LEAVES_STACK void weft__end_here(void)
 {
 	struct weft__ending *e = deleting;
 	weft_coro_t *self = e->target->leaf;
@@ -335,7 +332,7 @@ static void **landing_pad_of(weft_coro_t *k)
 	return &k->link.pc;
 }
 
-static LEAVES_STACK weft_request_t resume_to_end(weft_coro_t **k)
+static WEFT__LEAVES_STACK weft_request_t resume_to_end(weft_coro_t **k)
 {
 	weft_coro_t *self = weft__self();
 	struct announced mine;

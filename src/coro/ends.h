@@ -7,6 +7,9 @@
 
 #include "coro/coro.h"
 
+/* Where AddressSanitizer believes another stack to be current, it must not hear that a function does not return. */
+#define WEFT__LEAVES_STACK __attribute__((no_sanitize_address))
+
 /*
  * An end on its way: from the innermost coroutine of a chain up to `target`. Whoever ends tells its resumer so, which
  * ends too: a request WEFT__THROWN whose payload is this, plus 1.
@@ -17,7 +20,7 @@ struct weft__ending {
 	const struct weft_effect *effect; /* what the target's resumer gets */
 	void *payload;
 	weft_coro_t *last;    /* the one that has ended, until the next one begins to; NULL if it is deleted */
-	weft_coro_t *orphans; /* as in coro.c; target if there is none */
+	weft_coro_t *orphans; /* as in leaving.c; target if there is none */
 	enum { WEFT__ENDING_IN_FRAME, WEFT__ENDING_ALLOCATED, WEFT__ENDING_SPARE } storage;
 	bool deletes; /* its target was suspended, and is being deleted, released or reset */
 	bool keeps;   /* the payload is kept here */
@@ -66,7 +69,7 @@ WEFT__COLD void weft__forget_ending(weft_coro_t *c);
 const char *weft__effect_name(const struct weft_effect *effect);
 size_t weft__effect_size(const struct weft_effect *effect);
 
-/* coro.c: c was made by a coroutine between it and `outer`; it goes to a list of such; k takes the list over. */
+/* leaving.c: c was made by a coroutine between it and `outer`; it goes to a list of such; k takes the list over. */
 bool weft__made_within(const weft_coro_t *c, const weft_coro_t *outer);
 void weft__orphan(weft_coro_t *c, weft_coro_t **list, weft_coro_t *k);
 void weft__adopt_orphans(weft_coro_t *k, weft_coro_t *list);

@@ -13,7 +13,4 @@ static inline const weft_handler_t *weft__handler_of(uintptr_t handled)
 	return (handled & 7) == WEFT__HANDLES_TABLE ? (const weft_handler_t *)(handled - WEFT__HANDLES_TABLE) : NULL;
 }
 
-/* The clause that a request is for, of any kind but tail; NULL if there is none. */
-const weft_clause_t *weft__clause_for(const weft_handler_t *handler, const weft_effect_t *effect);
-
 #endif

@@ -30,7 +30,8 @@ static bool set_has(uintptr_t word, const weft_effect_t *effect)
 	return false;
 }
 
-static const weft_clause_t *first_clause(const weft_handler_t *handler, const weft_effect_t *effect)
+/* A tail clause before others. */
+static inline const weft_clause_t *first_clause(const weft_handler_t *handler, const weft_effect_t *effect)
 {
 	const weft_clause_t *clause = handler->clauses, *end = clause + handler->count;
 	const weft_clause_t *other = NULL;
@@ -195,6 +196,13 @@ static WEFT__NORETURN WEFT__COLD void die_label(const weft_effect_t *effect, con
 	weft__line_die(&line);
 }
 
+/* The search has failed: returns if the effect has a default handler. */
+static void resort_to_default(const struct search *s)
+{
+	if (!__atomic_load_n(&s->effect->default_handler, __ATOMIC_ACQUIRE))
+		die_unhandled(s);
+}
+
 static void begin(struct search *s, const weft_effect_t *effect, const weft_label_t *label, unsigned place)
 {
 	*s = (struct search){.effect = effect, .label = label, .key = effect, .place = place};
@@ -215,8 +223,7 @@ const struct weft__found *weft__find(const weft_effect_t *effect, const weft_lab
 		result = s.result;
 		return &result;
 	}
-	if (!__atomic_load_n(&effect->default_handler, __ATOMIC_ACQUIRE))
-		die_unhandled(&s);
+	resort_to_default(&s);
 	return NULL;
 }
 
@@ -229,8 +236,7 @@ weft_coro_t *weft__find_exit(const weft_effect_t *effect, unsigned place)
 	s.table = weft__found_table();
 	if (weft__likely(search(&s)))
 		return s.result.k;
-	if (!__atomic_load_n(&effect->default_handler, __ATOMIC_ACQUIRE))
-		die_unhandled(&s);
+	resort_to_default(&s);
 	return NULL;
 }
 
@@ -246,8 +252,7 @@ bool weft__outside(struct weft__found *found, const weft_effect_t *effect)
 		found->k = s.result.k;
 		return true;
 	}
-	if (!__atomic_load_n(&effect->default_handler, __ATOMIC_ACQUIRE))
-		die_unhandled(&s);
+	resort_to_default(&s);
 	return false;
 }
 

@@ -64,22 +64,15 @@ static const weft_clause_t *clause_of_kind(const weft_handler_t *handler, int ki
 	return NULL;
 }
 
-const weft_clause_t *weft__clause_for(const weft_handler_t *handler, const weft_effect_t *effect)
+/* The first clause of an effect that is a tail clause, or that is none; NULL if there is none. */
+static inline const weft_clause_t *clause_for(const weft_handler_t *handler, const weft_effect_t *effect, bool tail)
 {
 	const weft_clause_t *clause = handler->clauses, *end = clause + handler->count;
 
 	for (; clause < end; clause++)
-		if (clause->effect == effect && clause->kind != WEFT__TAIL)
+		if (clause->effect == effect && (clause->kind == WEFT__TAIL) == tail)
 			return clause;
 	return NULL;
-}
-
-static bool has_any_clause(const weft_handler_t *handler, const weft_effect_t *effect)
-{
-	for (unsigned i = 0; i < handler->count; i++)
-		if (handler->clauses[i].effect == effect)
-			return true;
-	return false;
 }
 
 static void *returned(const weft_handler_t *handler, void *state, void *result)
@@ -153,13 +146,12 @@ static WEFT__COLD void *ended_by_runtime(const weft_handler_t *handler, const we
 
 static WEFT__COLD WEFT__NORETURN void die_request(const weft_handler_t *handler, const weft_effect_t *effect)
 {
-	const weft_clause_t *clause = weft__clause_for(handler, effect);
 	const char *why = "\": the body was suspended by weft_suspend or weft_yield, and nobody would resume it: "
 			  "resume a coroutine of your own by weft_resume_under instead";
 
-	if (clause)
+	if (clause_for(handler, effect, false))
 		why = "\": its clause is weft_requested, which needs a loop around weft_resume_under";
-	else if (has_any_clause(handler, effect))
+	else if (clause_for(handler, effect, true))
 		why = "\": weft_generalize needs a general, multi or abort clause beside the tail clause";
 	die_clause(handler, effect, why);
 }
@@ -203,7 +195,7 @@ static void *drive(const weft_handler_t *handler, weft_coro_t *k, bool owned)
 		}
 		if (weft__unlikely(r.effect == &weft_failed))
 			return ended_by_runtime(handler, k);
-		clause = weft__clause_for(handler, r.effect);
+		clause = clause_for(handler, r.effect, false);
 		if (weft__unlikely(!clause || clause->kind == WEFT__REQUESTED))
 			die_request(handler, r.effect);
 		if (clause->kind == WEFT__ABORT)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * contract [TEST]: what weft/coro.h promises about copied stacks and clones, one by one. Without an argument: all that
+ * contract [TEST]: what weft/copy.h promises about copied stacks and clones, one by one. Without an argument: all that
  * return. `inside` and `deadlock` end the process with a line.
  */
 #include <errno.h>

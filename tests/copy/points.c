@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * points [TEST]: what weft/coro.h promises about checkpoints, one by one, each for a coroutine that gets its region to
+ * points [TEST]: what weft/copy.h promises about checkpoints, one by one, each for a coroutine that gets its region to
  * itself, for one that shares it, and for one that keeps more state, which never gets it to itself.
  */
 #include <errno.h>

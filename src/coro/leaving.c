@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Leaving coroutines without coming back: to a resumer further out, and because the run time ends one. */
+#include "coro/copying.h"
+#include "coro/ends.h"
+
+/* ---- what was running inside ------------------------------------------------------------------------------------ */
+
+bool weft__made_within(const weft_coro_t *k, const weft_coro_t *outer)
+{
+	for (const weft_coro_t *c = k->parent;; c = c->parent) {
+		if (c->id == k->creator)
+			return true;
+		if (c == outer)
+			return false;
+	}
+}
+
+/*
+ * Coroutines that were running inside k will not run again. They all become FINISHED. Those made by the frames that are
+ * lost belong to nobody any more. They are kept until k is reset or deleted, because the payload of a request may lie
+ * on their stacks, in a list: k->leaf is the first, `parent` the next, and k the last one's next; `handled`, which a
+ * finished coroutine has no use for, marks them, and `leaf` leads to the word that names them.
+ */
+void weft__orphan(weft_coro_t *c, weft_coro_t **list, weft_coro_t *k)
+{
+	c->handled = WEFT__ORPHAN;
+	c->parent = *list;
+	c->leaf = (weft_coro_t *)list;
+	if (*list != k)
+		(*list)->leaf = (weft_coro_t *)&c->parent;
+	*list = c;
+}
+
+void weft__adopt_orphans(weft_coro_t *k, weft_coro_t *list)
+{
+	k->leaf = list;
+	if (list != k)
+		list->leaf = (weft_coro_t *)&k->leaf;
+}
+
+void weft__abandon(weft_coro_t *k, weft_coro_t *leaf)
+{
+	weft_coro_t *orphans = k, *c = leaf, *up;
+
+	k->flags &= ~(uint32_t)WEFT__THROUGH;
+	for (; c != k; c = up) {
+		up = c->parent;
+		if (weft__unlikely(c->flags & WEFT__COPYING))
+			weft__abandon_copied(c);
+		c->link.pc = (void *)weft__in_finished;
+		c->deferred = NULL;
+		c->leaf = c;
+		if (weft__made_within(c, k))
+			weft__orphan(c, &orphans, k);
+	}
+	weft__adopt_orphans(k, orphans);
+}
+
+/* ---- leaving ---------------------------------------------------------------------------------------------------- */
+
+WEFT__LEAVES_STACK void weft__leave_to(weft_coro_t *k, const void *effect, void *payload)
+{
+	weft_coro_t *self = weft__self();
+
+	if (weft__unlikely(weft__leaves_something(k, self)))
+		weft__end_up_to(k, self, effect, payload);
+	weft__abandon(k, self);
+	weft__leave(k, effect, payload);
+}
+
+/* The same at a moment when nothing of the coroutines can be called: their stacks are full, or were interrupted in the
+ * middle of anything. */
+static WEFT__LEAVES_STACK _Noreturn void drop_to(weft_coro_t *k, const void *effect, void *payload)
+{
+	weft_coro_t *self = weft__self();
+
+	for (weft_coro_t *c = self;; c = c->parent) {
+		if (weft__unlikely(c->flags & WEFT__ENDING))
+			weft__forget_ending(c);
+		if (c == k)
+			break;
+	}
+	weft__abandon(k, self);
+	k->deferred = NULL;
+	weft__leave(k, effect, payload);
+}
+
+/* Suspend k from `self` below it. Out of line: whoever suspends more than itself has paid for a search. `leaf` tells
+ * others who will land; here the frame knows. */
+void *weft__yield_through(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload)
+{
+	void *value;
+
+	k->leaf = self;
+	/* Relaxed: the chain is this thread's. */
+	if (weft__unlikely(__atomic_load_n(&weft__copying_used, __ATOMIC_RELAXED)))
+		weft__before_through(k, self);
+	value = weft_arch_yield(&k->link, effect, payload);
+	k->leaf = k;
+	weft__again(self);
+	return value;
+}
+
+bool weft__is_ancestor(const weft_coro_t *k, const weft_coro_t *of)
+{
+	for (; of && of->parent; of = of->parent)
+		if (of == k)
+			return true;
+	return false;
+}
+
+static weft_failure_hook_t *_Atomic failure_hook;
+
+weft_failure_hook_t *weft_set_failure_hook(weft_failure_hook_t *hook)
+{
+	return atomic_exchange(&failure_hook, hook);
+}
+
+void *weft__owner_choose(void *owner, const char *address, enum weft__spent why, char **sp, void **fp)
+{
+	weft_coro_t *self = weft__self(), *victim = owner;
+
+	if (!self || !self->parent || !weft_on_stack(self, *sp))
+		return NULL;
+	/* Normally the thread runs on the stack that cannot grow, or on one further in; else it is the one to go. */
+	if (!weft__is_ancestor(victim, self))
+		victim = self;
+	victim->failure = why == WEFT__SPENT_BUDGET ? WEFT_BUDGET_SPENT : WEFT_RESERVATION_SPENT;
+	(void)address;
+	*sp = victim->link.parent_sp;
+	*fp = victim->link.parent_fp;
+	return victim;
+}
+
+/* On a contiguous stack for whatever it does. Not for failures that it causes itself. */
+WEFT__LEAVES_STACK static void *call_hook(void *victim)
+{
+	weft_failure_hook_t *hook = atomic_load(&failure_hook);
+	weft_coro_t *k = victim;
+
+	weft__tls_thread->in_hook = true;
+	if (hook)
+		hook(k, (weft_failure_t)k->failure);
+	weft__tls_thread->in_hook = false;
+	drop_to(k, &weft_failed, k);
+}
+
+/* On the thread's small stack if it has one. */
+WEFT__LEAVES_STACK void weft__owner_fail(void *victim)
+{
+	struct weft__thread *thread = weft__tls_thread;
+	weft_coro_t *k = victim;
+
+	if (atomic_load(&failure_hook) && thread && !thread->in_hook) {
+		weft__set_limit(NULL);
+		weft__self()->link.limit = NULL; /* its frames are lost */
+		weft__enter_chunk(call_hook, k, thread->small_stack + WEFT_HOOK_STACK);
+	}
+	drop_to(k, &weft_failed, k);
+}
+
+/* Called on the thread's small stack, which is left here. */
+WEFT__LEAVES_STACK void weft__owner_spent(struct weft_link *self, const char *address)
+{
+	weft_coro_t *k = (weft_coro_t *)(void *)self;
+
+	(void)address;
+	if (!k->parent) {
+		struct weft__line line;
+
+		weft__line_begin(&line);
+		weft__line_text(&line, "stack overflow in a thread: no memory for another chunk; ");
+		weft__line_text(&line, "free some, or raise the limit on memory (ulimit -v)");
+		weft__line_die(&line);
+	}
+	k->failure = WEFT_BUDGET_SPENT;
+	weft__owner_fail(k);
+	__builtin_unreachable();
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Looking at coroutines, and the inline functions of weft/coro.h for languages that cannot inline C. */
+#include <errno.h>
+
+#include "coro/copying.h"
+
+weft_coro_t *weft_current(void)
+{
+	weft_coro_t *self = weft__self();
+
+	return self && self->parent ? self : NULL;
+}
+
+int weft_errno(void)
+{
+	return errno;
+}
+
+weft_coro_t *weft_parent(const weft_coro_t *k)
+{
+	return k->parent && k->parent->parent ? k->parent : NULL;
+}
+
+const char *weft_name(const weft_coro_t *k)
+{
+	return k->name ? k->name : "";
+}
+
+weft_policy_t weft_policy(const weft_coro_t *k)
+{
+	return k->slot ? (weft_policy_t)k->slot->policy : WEFT_DEFAULT_POLICY;
+}
+
+size_t weft_stack_usable(const weft_coro_t *k)
+{
+	const struct weft__slot *slot = weft__stack_of(k);
+
+	if (slot)
+		return (size_t)((char *)slot - slot->chunk.low);
+	/* Of a region that it will belong to: at least. */
+	return k->slot ? weft__class_bytes(k->slot->class) - weft__guard_size(k->slot->class) - WEFT__PAGE : 0;
+}
+
+bool weft_on_stack(const weft_coro_t *k, const void *address)
+{
+	const struct weft__slot *slot = weft__stack_of(k);
+	const char *at = address;
+
+	if (slot && at < (const char *)slot && at >= weft__slot_start(slot))
+		return true;
+	return weft__chunks_have(&k->link, at);
+}
+
+bool weft_coro_is_valid(const weft_coro_t *k)
+{
+	switch (weft_state(k)) {
+	case WEFT_DELETED:
+		return !k->id;
+	case WEFT_SUSPENDED:
+		return k->id && k->slot && k->leaf &&
+		       (k->leaf->flags & WEFT__COPYING || weft_on_stack(k->leaf, (char *)k->link.sp - 1));
+	case WEFT_RUNNING:
+	case WEFT_FINISHED:
+		return k->id && k->slot && k->leaf;
+	}
+	return false;
+}
+
+/* ---- twins ------------------------------------------------------------------------------------------------------ */
+
+weft_request_t weft_ffi_resume(weft_coro_t *k, void *value, weft_handles_t handles)
+{
+	return weft_resume(k, value, handles);
+}
+
+void *weft_ffi_yield(weft_coro_t *k, const struct weft_effect *effect, void *payload)
+{
+	return weft_yield(k, effect, payload);
+}
+
+void weft_ffi_exit(weft_coro_t *k, const struct weft_effect *effect, void *payload)
+{
+	weft_exit(k, effect, payload);
+}
+
+void *weft_ffi_switch(weft_coro_t *to, void *value)
+{
+	return weft_switch(to, value);
+}
+
+weft_state_t weft_ffi_state(const weft_coro_t *k)
+{
+	return weft_state(k);
+}
