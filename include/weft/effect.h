@@ -199,9 +199,9 @@ WEFT__INLINE bool weft__like_before(struct weft__found *found)
 }
 
 /* Does the resumer of the current coroutine handle the family, by its own name, and is that seen from here? */
-WEFT__INLINE bool weft__handles_directly(const weft_coro_t *self, uintptr_t family)
+WEFT__INLINE bool weft__handles_directly(const weft_coro_t *self, const weft_effect_t *family)
 {
-	return weft__likely(self->handled == family) && weft__likely(!weft__masked(self->view));
+	return weft__likely(self->handled == (uintptr_t)family) && weft__likely(!weft__masked(self->view));
 }
 
 /* A coroutine executes a tail clause of k's handler: it sees the handlers outside of that. */
@@ -447,33 +447,31 @@ WEFT_EXTERN_C_END
 		WEFT__IF_VOID(result)()(return) weft__##name##__far(weft__f->k, weft__self()                           \
 								 WEFT__AND_FORWARD(__VA_ARGS__));                      \
 	}                                                                                                              \
-	WEFT__HOT result name WEFT__PARAMETERS(__VA_ARGS__)                                                            \
-	{                                                                                                              \
-		struct weft__found *weft__table;                                                                       \
-		weft_coro_t *weft__me = weft__self_and_found(&weft__table);                                            \
-		const struct weft__found *weft__f = NULL;                                                              \
-                                                                                                                       \
-		if (weft__likely(weft__me)) {                                                                          \
-			if (weft__handles_directly(weft__me, (uintptr_t)&weft_effect_##family)) {                      \
-				WEFT__IF_VOID(result)()(return) weft__##name##__yield(                                 \
-					weft__me, weft__me WEFT__AND_FORWARD(__VA_ARGS__));                            \
-				WEFT__IF_VOID(result)(return;)()                                                       \
-			}                                                                                              \
-			weft__f = weft__probe(weft__table, weft__me->view, &weft_effect_##name,                        \
-					      WEFT__PLACE_OF(name));                                                   \
-		}                                                                                                      \
-		if (weft__unlikely(!weft__f)) {                                                                        \
-			WEFT__IF_VOID(result)()(return) weft__##name##__search(NULL WEFT__AND_FORWARD(__VA_ARGS__));   \
-			WEFT__IF_VOID(result)(return;)()                                                               \
-		}                                                                                                      \
-		if (weft__f->enter) {                                                                                  \
-			WEFT__IF_VOID(result)()(return) weft__##name##__enter(                                         \
-				(weft__##name##__tail *)weft__f->enter, weft__f->k,                                    \
-				weft__me WEFT__AND_FORWARD(__VA_ARGS__));                                              \
-			WEFT__IF_VOID(result)(return;)()                                                               \
-		}                                                                                                      \
-		WEFT__IF_VOID(result)()(return) weft__##name##__yield(weft__f->k, weft__me                             \
-								   WEFT__AND_FORWARD(__VA_ARGS__));                    \
+	WEFT__HOT result name WEFT__PARAMETERS(__VA_ARGS__)							       \
+	{													       \
+		struct weft__found *weft__table;								       \
+		weft_coro_t *weft__me = weft__self_and_found(&weft__table), *weft__k = weft__me;		       \
+		const struct weft__found *weft__f = NULL;							       \
+														       \
+		if (weft__unlikely(!weft__me || !weft__handles_directly(weft__me, &weft_effect_##family))) {	       \
+			if (weft__likely(weft__me))								       \
+				weft__f = weft__probe(weft__table, weft__me->view, &weft_effect_##name,		       \
+						      WEFT__PLACE_OF(name));					       \
+			if (weft__unlikely(!weft__f)) {								       \
+				WEFT__IF_VOID(result)()(return)							       \
+				weft__##name##__search(NULL WEFT__AND_FORWARD(__VA_ARGS__));			       \
+				WEFT__IF_VOID(result)(return;)()						       \
+			}											       \
+			if (weft__f->enter) {									       \
+				WEFT__IF_VOID(result)()(return) weft__##name##__enter(				       \
+					(weft__##name##__tail *)weft__f->enter, weft__f->k,			       \
+					weft__me WEFT__AND_FORWARD(__VA_ARGS__));				       \
+				WEFT__IF_VOID(result)(return;)()						       \
+			}											       \
+			weft__k = weft__f->k;									       \
+		}												       \
+		WEFT__IF_VOID(result)()(return)									       \
+		weft__##name##__yield(weft__k, weft__me WEFT__AND_FORWARD(__VA_ARGS__));			       \
 	}
 
 #define WEFT__THROWER(name, ...)                                                                                       \
@@ -488,7 +486,7 @@ WEFT_EXTERN_C_END
 	{                                                                                                              \
 		weft_coro_t *weft__me = weft__self();                                                                  \
                                                                                                                        \
-		if (!weft__me || !weft__handles_directly(weft__me, (uintptr_t)&weft_effect_##name))                    \
+		if (!weft__me || !weft__handles_directly(weft__me, &weft_effect_##name))                               \
 			weft__me = weft__find_exit(&weft_effect_##name, WEFT__PLACE_OF(name));                         \
 		if (!weft__me) {                                                                                       \
 			WEFT__DEFAULT_OF(void, name, __VA_ARGS__)(WEFT__FORWARD(__VA_ARGS__));                         \
