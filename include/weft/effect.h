@@ -447,31 +447,31 @@ WEFT_EXTERN_C_END
 		WEFT__IF_VOID(result)()(return) weft__##name##__far(weft__f->k, weft__self()                           \
 								 WEFT__AND_FORWARD(__VA_ARGS__));                      \
 	}                                                                                                              \
-	WEFT__HOT result name WEFT__PARAMETERS(__VA_ARGS__)							       \
-	{													       \
-		struct weft__found *weft__table;								       \
-		weft_coro_t *weft__me = weft__self_and_found(&weft__table), *weft__k = weft__me;		       \
-		const struct weft__found *weft__f = NULL;							       \
-														       \
-		if (weft__unlikely(!weft__me || !weft__handles_directly(weft__me, &weft_effect_##family))) {	       \
-			if (weft__likely(weft__me))								       \
-				weft__f = weft__probe(weft__table, weft__me->view, &weft_effect_##name,		       \
-						      WEFT__PLACE_OF(name));					       \
-			if (weft__unlikely(!weft__f)) {								       \
-				WEFT__IF_VOID(result)()(return)							       \
-				weft__##name##__search(NULL WEFT__AND_FORWARD(__VA_ARGS__));			       \
-				WEFT__IF_VOID(result)(return;)()						       \
-			}											       \
-			if (weft__f->enter) {									       \
-				WEFT__IF_VOID(result)()(return) weft__##name##__enter(				       \
-					(weft__##name##__tail *)weft__f->enter, weft__f->k,			       \
-					weft__me WEFT__AND_FORWARD(__VA_ARGS__));				       \
-				WEFT__IF_VOID(result)(return;)()						       \
-			}											       \
-			weft__k = weft__f->k;									       \
-		}												       \
-		WEFT__IF_VOID(result)()(return)									       \
-		weft__##name##__yield(weft__k, weft__me WEFT__AND_FORWARD(__VA_ARGS__));			       \
+	WEFT__HOT result name WEFT__PARAMETERS(__VA_ARGS__)                                                            \
+	{                                                                                                              \
+		struct weft__found *weft__table;                                                                       \
+		weft_coro_t *weft__me = weft__self_and_found(&weft__table), *weft__k = weft__me;                       \
+		const struct weft__found *weft__f = NULL;                                                              \
+                                                                                                                       \
+		if (weft__unlikely(!weft__me || !weft__handles_directly(weft__me, &weft_effect_##family))) {           \
+			if (weft__likely(weft__me))                                                                    \
+				weft__f = weft__probe(weft__table, weft__me->view, &weft_effect_##name,                \
+						      WEFT__PLACE_OF(name));                                           \
+			if (weft__unlikely(!weft__f)) {                                                                \
+				WEFT__IF_VOID(result)()(return)                                                        \
+				weft__##name##__search(NULL WEFT__AND_FORWARD(__VA_ARGS__));                           \
+				WEFT__IF_VOID(result)(return;)()                                                       \
+			}                                                                                              \
+			if (weft__f->enter) {                                                                          \
+				WEFT__IF_VOID(result)()(return) weft__##name##__enter(                                 \
+					(weft__##name##__tail *)weft__f->enter, weft__f->k,                            \
+					weft__me WEFT__AND_FORWARD(__VA_ARGS__));                                      \
+				WEFT__IF_VOID(result)(return;)()                                                       \
+			}                                                                                              \
+			weft__k = weft__f->k;                                                                          \
+		}                                                                                                      \
+		WEFT__IF_VOID(result)()(return)                                                                        \
+		weft__##name##__yield(weft__k, weft__me WEFT__AND_FORWARD(__VA_ARGS__));                               \
 	}
 
 #define WEFT__THROWER(name, ...)                                                                                       \

@@ -166,7 +166,8 @@ WEFT__INLINE weft_request_t weft_resume_under(weft_coro_t *k, void *value, const
 /* ---- deciding, in a general clause ------------------------------------------------------------------------- */
 
 /** `return weft_tail_continue(op, k, value);` (no value if the operation is void): the operation's result is `value`,
- * and the body goes on under the same handler. What weft_run returns is decided later. Uses no stack. */
+ * and the body goes on under the same handler. What weft_run returns is decided later. Uses no stack, does not suspend;
+ * in the clause itself only. */
 #define weft_tail_continue(op, k, ...) (weft__##op##__tail_continue((k)__VA_OPT__(, ) __VA_ARGS__))
 
 /**
@@ -181,13 +182,16 @@ WEFT__INLINE weft_request_t weft_resume_under(weft_coro_t *k, void *value, const
  * Keep it for later: the copy returned is the caller's, to be given to weft_continue or weft_drop once (a multi one to
  * weft_drop at the end). What the clause returns is what weft_run (or weft_continue) returns now.
  * A multi one is kept as a clone. If there is no memory for it, the copy is not valid: see weft_is_valid.
+ * In the clause, on its thread; does not suspend.
  */
 WEFT_API weft_resumption_t weft_keep(weft_resumption_t *k);
 
-/** Give the suspended computation up: its cleanups run, its coroutine is deleted. */
+/** Give the suspended computation up: its cleanups run, its coroutine is deleted. On any stack, any thread. May suspend
+ * the caller, if a cleanup performs what is handled further out. Used up already: reported. */
 WEFT_API void weft_drop(weft_resumption_t *k);
 
-/** Can it still be used? False once continued or dropped. */
+/** Can it still be used? False once continued or dropped, by whatever copy of it. For who might use it: another thread
+ * that does so meanwhile is not seen. */
 WEFT__INLINE bool weft_is_valid(const weft_resumption_t *k)
 {
 	return k->k && k->k->id == k->id && (k->again || k->k->turn == k->turn);
@@ -197,8 +201,8 @@ WEFT__INLINE bool weft_is_valid(const weft_resumption_t *k)
 
 /**
  * `return weft_generalize(op, args…);` in a tail clause of `op`: perform it once more, this time for the handler's
- * general, multi or abort clause of `op`, or the loop. Returns what that replies, when it does; after that the tail
- * clause goes on.
+ * general, multi or abort clause of `op`, or the loop. Suspends the performer. Returns what that replies, when it does;
+ * after that the tail clause goes on. Elsewhere than in a tail clause, or with nothing to generalize to: reported.
  */
 #define weft_generalize(op, ...)                                                                                       \
 	(weft__##op##__far(weft__clause_owner("weft_generalize"), weft__self() __VA_OPT__(, ) __VA_ARGS__))
@@ -207,13 +211,14 @@ WEFT__INLINE bool weft_is_valid(const weft_resumption_t *k)
  * `return weft_forward();` in a tail clause: leave this perform, with the arguments that it has, to the next handler
  * further out. What the clause returns does not matter (a void one just returns after it). As performing it once more,
  * but in a loop and not from within: a chain of handlers that pass on what is not theirs uses the stack of one. Not for
- * operations with arguments that C++ moves (reported).
+ * operations with arguments that C++ moves (reported, as outside of a tail clause). Suspends if that handler does.
  */
 #define weft_forward() (weft__forward())
 
 /* ---- instances of a family --------------------------------------------------------------------------------- */
 
-/** Initialiser of a label: WEFT_LABEL(family, "name for messages"). The label must stay where it is. */
+/** Initialiser of a label: WEFT_LABEL(family, "name for messages"). The label must stay where it is while anything
+ * runs under it; any thread may use it. */
 #define WEFT_LABEL(family_, name_)                                                                                     \
 	{                                                                                                              \
 		name_, &weft_effect_##family_,                                                                         \
@@ -232,7 +237,8 @@ WEFT__INLINE weft_handler_t weft_labelled(const weft_handler_t *handler, const w
 	return labelled;
 }
 
-/** R weft_perform_on(op, &label, args…): perform an operation of that instance. */
+/** R weft_perform_on(op, &label, args…): perform an operation of that instance, as op(args…) does of the family. A
+ * label of another family, and one that nobody handles where the operation has no default handler: reported. */
 #define weft_perform_on(op, label, ...) (weft__##op##__on((label)__VA_OPT__(, ) __VA_ARGS__))
 
 /* ---- hints ------------------------------------------------------------------------------------------------- */
