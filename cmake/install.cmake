@@ -75,4 +75,8 @@ foreach(alias weft-cc weft-c++)
 	install(CODE "file(CREATE_LINK weft \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/${alias}\" SYMBOLIC)")
 endforeach()
 
-install(FILES LICENSE-MIT LICENSE-APACHE README.md CHANGELOG.md TYPE DOC)
+# What is to be read, where its links lead somewhere.
+install(FILES LICENSE-MIT LICENSE-APACHE README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md TYPE DOC)
+install(DIRECTORY docs examples TYPE DOC)
+weft_relative_path(${CMAKE_INSTALL_FULL_DOCDIR} ${CMAKE_INSTALL_FULL_INCLUDEDIR} weft_doc_to_include)
+install(CODE "file(CREATE_LINK ${weft_doc_to_include} \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DOCDIR}/include\" SYMBOLIC)")
