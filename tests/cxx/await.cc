@@ -12,6 +12,7 @@
 #include <weft/weft.hpp>
 
 #include "check.h"
+#include "detached.h"
 
 WEFT_EFFECT(int, ask, int, what);
 
@@ -19,31 +20,6 @@ namespace
 {
 
 std::deque<std::coroutine_handle<>> queue;
-
-// A C++20 coroutine that nobody waits for.
-struct detached {
-	struct promise_type {
-		detached get_return_object()
-		{
-			return {};
-		}
-		std::suspend_never initial_suspend() noexcept
-		{
-			return {};
-		}
-		std::suspend_never final_suspend() noexcept
-		{
-			return {};
-		}
-		void return_void()
-		{
-		}
-		void unhandled_exception()
-		{
-			std::terminate();
-		}
-	};
-};
 
 template <typename Result> struct later {
 	Result result;

@@ -6,6 +6,10 @@
 #include <chrono>
 #include <cstring>
 
+#if defined(__cpp_impl_coroutine)
+#include "detached.h"
+#endif
+
 WEFT_FAMILY(state, (long, get), (void, put, long, value));
 WEFT_EFFECT(void, rest);
 
@@ -164,30 +168,6 @@ long handle_general(long n)
 }
 
 #if defined(__cpp_impl_coroutine)
-struct detached {
-	struct promise_type {
-		detached get_return_object()
-		{
-			return {};
-		}
-		std::suspend_never initial_suspend() noexcept
-		{
-			return {};
-		}
-		std::suspend_never final_suspend() noexcept
-		{
-			return {};
-		}
-		void return_void()
-		{
-		}
-		void unhandled_exception()
-		{
-			std::terminate();
-		}
-	};
-};
-
 detached awaits(long n, long &total)
 {
 	total = co_await weft::coroutine([n] {

@@ -219,15 +219,6 @@ static void forwarded(void **state)
 
 /* ---- misuse ------------------------------------------------------------------------------------------------------ */
 
-#define CASE(name, line)                                                                                               \
-	static void name(void);                                                                                        \
-	static void test_##name(void **state)                                                                          \
-	{                                                                                                              \
-		(void)state;                                                                                           \
-		expect_abort(in_child(name), line "\n");                                                               \
-	}                                                                                                              \
-	static void name(void)
-
 CASE(continued_twice,
      "weft: resumption of effect \"flip\" used twice: it was continued before; only multi clauses can do that again")
 {
@@ -386,8 +377,6 @@ CASE(label_unhandled,
 
 	weft_perform_on(get, &label);
 }
-
-#define C(name) cmocka_unit_test(test_##name)
 
 int main(void)
 {

@@ -25,15 +25,6 @@ static void resume(weft_coro_t *k)
 	weft_resume(k, NULL, WEFT_HANDLE_NONE);
 }
 
-#define CASE(name, line)                                                                                               \
-	static void name(void);                                                                                        \
-	static void test_##name(void **state)                                                                          \
-	{                                                                                                              \
-		(void)state;                                                                                           \
-		expect_abort(in_child(name), line "\n");                                                               \
-	}                                                                                                              \
-	static void name(void)
-
 /* ---- resuming ---------------------------------------------------------------------------------------------------- */
 
 CASE(resume_finished, "weft: cannot resume coroutine \"worker\" (#1): it is finished; weft_reset starts it over")
@@ -341,8 +332,6 @@ CASE(resume_zeros,
 	weft_stack_trim();
 	resume(the);
 }
-
-#define C(name) cmocka_unit_test(test_##name)
 
 int main(void)
 {

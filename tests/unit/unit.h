@@ -38,4 +38,15 @@ static inline void expect_abort(struct outcome o, const char *line)
 
 #define T(name) cmocka_unit_test(name)
 
+/* CASE(name, line) { … }: a test, C(name), whose block must end the process with that line. */
+#define CASE(name, line)                                                                                               \
+	static void name(void);                                                                                        \
+	static void test_##name(void **state)                                                                          \
+	{                                                                                                              \
+		(void)state;                                                                                           \
+		expect_abort(in_child(name), line "\n");                                                               \
+	}                                                                                                              \
+	static void name(void)
+#define C(name) cmocka_unit_test(test_##name)
+
 #endif

@@ -97,6 +97,16 @@ template <typename R, typename Answer> class resumption_base
 		return at_ ? at_->k : nullptr;
 	}
 
+	/** End the body now; clones of it that run or are kept go on. */
+	void drop() noexcept
+	{
+		if (!at_)
+			return;
+		use_of<Answer> use(kept() ? run_ : nullptr);
+		weft_resumption_t *k = std::exchange(at_, nullptr);
+		weft_drop(k);
+	}
+
       protected:
 	using reply_function = typename replies<R>::type;
 
@@ -108,8 +118,19 @@ template <typename R, typename Answer> class resumption_base
 	{
 		take(other);
 	}
+	resumption_base &operator=(resumption_base &&other) noexcept
+	{
+		if (this != &other) {
+			drop();
+			take(other);
+		}
+		return *this;
+	}
 	resumption_base() noexcept = default;
-	~resumption_base() = default;
+	~resumption_base()
+	{
+		drop();
+	}
 
 	bool kept() const noexcept
 	{
@@ -227,18 +248,7 @@ template <typename R, typename Answer> class resumption : public detail::resumpt
 	/** Empty: only assigned to and destroyed. */
 	resumption() noexcept = default;
 	resumption(resumption &&other) noexcept = default;
-	resumption &operator=(resumption &&other) noexcept
-	{
-		if (this != &other) {
-			drop();
-			this->take(other);
-		}
-		return *this;
-	}
-	~resumption()
-	{
-		drop();
-	}
+	resumption &operator=(resumption &&other) noexcept = default;
 
 	/** The operation's result is `value` (nothing, if it is void): the body goes on, under the same handler, to its
 	 * end or until a clause answers. Returns that answer; throws what leaves the body or a clause. Uses it up. */
@@ -268,16 +278,6 @@ template <typename R, typename Answer> class resumption : public detail::resumpt
 		static_assert(std::is_void<R>::value, "the operation has a result: tail_resume(value)");
 		weft_resumption_t *k = in_clause();
 		return tail_resumed(weft__tail_continue(k, this->replied(k)));
-	}
-
-	/** End the body now. */
-	void drop() noexcept
-	{
-		if (!this->at_)
-			return;
-		detail::use_of<Answer> use(this->kept() ? this->run_ : nullptr);
-		weft_resumption_t *k = std::exchange(this->at_, nullptr);
-		weft_drop(k);
 	}
 
 	/* Not for users. */
@@ -325,18 +325,7 @@ template <typename R, typename Answer> class multi_resumption : public detail::r
       public:
 	multi_resumption() noexcept = default;
 	multi_resumption(multi_resumption &&other) noexcept = default;
-	multi_resumption &operator=(multi_resumption &&other) noexcept
-	{
-		if (this != &other) {
-			drop();
-			this->take(other);
-		}
-		return *this;
-	}
-	~multi_resumption()
-	{
-		drop();
-	}
+	multi_resumption &operator=(multi_resumption &&other) noexcept = default;
 
 	/** As resumption::resume, and it can be done again. */
 	template <typename V = R> Answer resume(V &&value)
@@ -350,16 +339,6 @@ template <typename R, typename Answer> class multi_resumption : public detail::r
 		static_assert(std::is_void<R>::value, "the operation has a result: resume(value)");
 		weft_resumption_t *k = this->usable();
 		return this->run_->take(weft__continue(k, this->replied(k)));
-	}
-
-	/** End the body; clones that run or are kept go on. */
-	void drop() noexcept
-	{
-		if (!this->at_)
-			return;
-		detail::use_of<Answer> use(this->kept() ? this->run_ : nullptr);
-		weft_resumption_t *k = std::exchange(this->at_, nullptr);
-		weft_drop(k);
 	}
 
 	/* Not for users. */
