@@ -13,6 +13,9 @@
 
 #define WEFT_THREAD_ENTERING 0
 
+/* From the end of a thread's landing down to where the saved stack pointers of coroutines point: above, it works. */
+#define WEFT_LANDING_OWN 24576
+
 /* enum weft__busy */
 #define WEFT_REGION_IDLE 0
 #define WEFT_REGION_RUNNING 1

@@ -362,6 +362,7 @@ FUNCTION(weft__return_parked)
 	movq	%rcx, WEFT_CORO_INNER_PC(%rdi)
 	leaq	weft__land_parked(%rip), %rcx
 	movq	%rcx, WEFT_LINK_PC(%rdi)
+	subq	$WEFT_LANDING_OWN, %r8
 	movq	%r8, WEFT_LINK_SP(%rdi)
 	movq	%r10, WEFT_COPIED_SP(%r9)
 	movq	weft__tls_thread@gottpoff(%rip), %r10

@@ -6,7 +6,8 @@
  * runs. Both call the functions here on the thread's landing: a stack of their own. The saved stack pointer of a
  * suspended one points there too, because a signal may arrive between the load of the stack pointer and the landing,
  * when the region still holds another's frames. (The landing is the one of the thread that suspended it. Another thread
- * that resumes it uses that for two instructions; only if both threads are interrupted exactly there do they meet.)
+ * that resumes it uses that for two instructions, well below what the first one's functions use: only if both threads
+ * are interrupted exactly there do they meet.)
  *
  * A chain that is suspended from below may have such coroutines inside: then its outermost one takes part, whatever its
  * own policy is, until it is resumed (WEFT__THROUGH).
@@ -340,7 +341,7 @@ char *weft__landing(void)
 {
 	if (weft__unlikely(!weft__tls_landing) && !weft__landing_make())
 		return first_landing;
-	return weft__tls_landing;
+	return weft__tls_landing - WEFT_LANDING_OWN;
 }
 
 static inline void park(weft_coro_t *k, char *sp)
