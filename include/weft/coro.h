@@ -151,7 +151,7 @@ enum {
 
 enum {
 	WEFT__HANDLES_TAGS = 2,	 /* for compatibility headers: see `tags` of the coroutine */
-	WEFT__HANDLES_TABLE = 4, /* a bit: the rest is the address of a weft_handler_t */
+	WEFT__HANDLES_TABLE = 4, /* added to the address of a weft_handler_t */
 };
 
 /** Handle nothing: what the coroutine performs goes to handlers further out. */

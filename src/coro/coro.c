@@ -9,7 +9,6 @@
 #include "coro/ends.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 _Static_assert(sizeof(weft_coro_t) <= WEFT__OBJECT_BYTES, "the slot's room for a coroutine");

@@ -12,6 +12,7 @@
 #include <weft/weft.hpp>
 
 #include "check.h"
+#include "counted.h"
 
 static int allocations;
 
@@ -43,27 +44,6 @@ WEFT_EFFECT(std::size_t, append, std::string &, to, const std::string &, what);
 
 namespace
 {
-
-int alive;
-
-struct Counted {
-	Counted() noexcept
-	{
-		alive++;
-	}
-	Counted(const Counted &) noexcept
-	{
-		alive++;
-	}
-	Counted(Counted &&) noexcept
-	{
-		alive++;
-	}
-	~Counted()
-	{
-		alive--;
-	}
-};
 
 int plain()
 {

@@ -13,6 +13,7 @@
 #include <weft/weft.hpp>
 
 #include "check.h"
+#include "counted.h"
 
 typedef std::unique_ptr<int> box;
 
@@ -40,23 +41,6 @@ size_t live()
 	}
 	return sum;
 }
-
-int alive;
-
-struct Counted {
-	Counted() noexcept
-	{
-		alive++;
-	}
-	Counted(const Counted &) noexcept
-	{
-		alive++;
-	}
-	~Counted()
-	{
-		alive--;
-	}
-};
 
 void tails()
 {

@@ -15,6 +15,7 @@
 #include <weft/weft.h>
 
 #include "look.h"
+#include "step.h"
 
 enum { DEPTH = 40, WIDTH = 3000 };
 
@@ -131,18 +132,6 @@ FRAME void spin(void)
 	while (clock() < end)
 		for (volatile int i = 0; i < 100000; i++)
 			;
-	KEEP();
-}
-
-FRAME void step_begin(void);
-FRAME void step_begin(void)
-{
-	KEEP();
-}
-
-FRAME void step_end(void);
-FRAME void step_end(void)
-{
 	KEEP();
 }
 

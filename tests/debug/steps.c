@@ -5,23 +5,10 @@
 
 #include <weft/weft.h>
 
-#define FRAME __attribute__((noinline))
-#define KEEP() __asm__ volatile("" : : : "memory")
+#include "step.h"
 
 WEFT_EFFECT(int, ask, int, what);
 WEFT_EXCEPTION(fail, int, code);
-
-FRAME void step_begin(void);
-FRAME void step_begin(void)
-{
-	KEEP();
-}
-
-FRAME void step_end(void);
-FRAME void step_end(void)
-{
-	KEEP();
-}
 
 FRAME void *step_inner(void *arg);
 FRAME void *step_inner(void *arg)

@@ -133,29 +133,24 @@ template <typename Operation, typename Signature, typename Fn> struct abort_clau
 	}
 };
 
-template <typename Operation, typename Signature, typename Fn> struct general_clause {
+/* A clause that gets the body suspended, as a Resumption. */
+template <typename Operation, typename Signature, typename Fn, int Kind, template <typename, typename> class Resumption>
+struct capturing_clause {
 	Fn fn;
-	static constexpr bool keeps = true, clones = false, returns = false;
+	static constexpr bool keeps = true, clones = Kind == WEFT__MULTI, returns = false;
 
 	template <typename Run, std::size_t I> static weft_clause_t entry() noexcept
 	{
-		return {Operation::effect, WEFT__GENERAL,
-			untyped(functions<Operation, Signature>::template general<Run, I, resumption>), nullptr,
+		return {Operation::effect, Kind,
+			untyped(functions<Operation, Signature>::template general<Run, I, Resumption>), nullptr,
 			Operation::call_general};
 	}
 };
 
-template <typename Operation, typename Signature, typename Fn> struct multi_clause {
-	Fn fn;
-	static constexpr bool keeps = true, clones = true, returns = false;
-
-	template <typename Run, std::size_t I> static weft_clause_t entry() noexcept
-	{
-		return {Operation::effect, WEFT__MULTI,
-			untyped(functions<Operation, Signature>::template general<Run, I, multi_resumption>), nullptr,
-			Operation::call_general};
-	}
-};
+template <typename Operation, typename Signature, typename Fn>
+using general_clause = capturing_clause<Operation, Signature, Fn, WEFT__GENERAL, resumption>;
+template <typename Operation, typename Signature, typename Fn>
+using multi_clause = capturing_clause<Operation, Signature, Fn, WEFT__MULTI, multi_resumption>;
 
 template <typename Fn> struct return_clause {
 	Fn fn;
