@@ -55,17 +55,27 @@ typedef struct weft_request {
 	void *payload;
 } weft_request_t;
 
+/* The resumer's words of a link: together, because weft_switch hands them on. */
+struct weft__parent_words {
+	void *words[4];
+};
+
 /**
  * Both ends of a coroutine's connection to its resumer. sp/pc/fp are valid while it is suspended, parent_* from its
- * first resume on; a running coroutine's parent_* lead the unwinder to its resumer. What a switch touches is one cache
- * line: six words here and two of the layer above.
+ * first resume on; a running coroutine's parent_* lead the unwinder to its resumer. What a switch touches is two cache
+ * lines: what the architecture exchanges, and what is looked at first, with seven words of the layer above.
  */
 struct weft_link {
 	void *sp, *pc, *fp;
-	void *parent_sp, *parent_fp, *parent_pc;
-	void *above[2];
-	void *bx, *parent_bx;	    /* compilers that reserve rbx in some functions do not let it be clobbered */
-	char *limit;		    /* what code compiled for linked stacks compares with; NULL: it never grows */
+	void *bx; /* and parent_bx: compilers that reserve rbx in some functions do not let it be clobbered */
+	__extension__ union {
+		__extension__ struct {
+			void *parent_sp, *parent_fp, *parent_pc, *parent_bx;
+		};
+		struct weft__parent_words parent_words;
+	};
+	char *limit; /* what code compiled for linked stacks compares with; NULL: it never grows */
+	void *above[7];
 	struct weft__chunk *chunk;  /* of a linked stack, or where a system stack is borrowed: the newest in use */
 	struct weft__array *arrays; /* of variable length, that did not fit: the newest */
 };

@@ -75,39 +75,39 @@ struct weft__slot;
  * between weft_init and weft_release. Every field is private: use the functions.
  */
 struct __attribute__((aligned(16))) weft_coro {
-	/* First cache line: all that a switch touches (under clang, bx too). */
+	/* Two cache lines: all that a switch touches. */
 	__extension__ union {
 		struct weft_link link;
 		__extension__ struct {
-			void *link_words[6];
+			void *link_words[9];
 			weft_coro_t *parent; /* who resumed it; kept after a suspension */
 			uintptr_t handled;   /* what its resumer handles: see weft_handles_t */
+			/* itself; while it is suspended from below: the one that executes when it is resumed */
+			weft_coro_t *leaf;
+			__extension__ union {
+				uint64_t tags; /* if `handled` is WEFT__HANDLES_TAGS: a set of effects, small numbers */
+				void *state;   /* if it is a handler's: what its clauses get */
+			};
+			/* Until its first resume, and from then on. */
+			__extension__ union {
+				void *arg;
+				const struct weft__view *view; /* see weft/found.h */
+			};
+			__extension__ union {
+				weft_fn_t *fn;
+				/* what is to be called if its frames are left early; innermost first */
+				struct weft__deferred *deferred;
+			};
+			uint32_t flags;
+			uint8_t failure; /* weft_failure_t */
+			uint8_t marks;	 /* WEFT__SEEN, WEFT__PASSED */
+			uint16_t keeps;	 /* how often weft_keep made somebody else its owner */
 		};
-	};
-	weft_coro_t *leaf; /* itself; while it is suspended from below: the one that executes when it is resumed */
-	__extension__ union {
-		uint64_t tags; /* if `handled` is WEFT__HANDLES_TAGS: a set of effects that are small numbers */
-		void *state;   /* if it is a handler's: what its clauses get */
-	};
-	/* Until its first resume, and from then on. */
-	__extension__ union {
-		void *arg;
-		const struct weft__view *view; /* see weft/found.h */
-	};
-	__extension__ union {
-		weft_fn_t *fn;
-		struct weft__deferred
-		    *deferred; /* what is to be called if its frames are left early; innermost first */
 	};
 	uint64_t id; /* unique in the process, never reused; 0 in an object not in use */
 	const char *name;
-
 	struct weft__slot *slot;
 	void *user_data;
-	uint32_t flags;
-	uint8_t failure; /* weft_failure_t */
-	uint8_t marks;	 /* WEFT__SEEN, WEFT__PASSED */
-	uint16_t keeps;	 /* how often weft_keep made somebody else its owner */
 	/* WEFT_SAVE_…: the coroutine's state while it is suspended, its resumer's while it runs. */
 	uint64_t fpu;
 	void *caught;
@@ -128,6 +128,8 @@ struct __attribute__((aligned(16))) weft_coro {
 };
 
 WEFT__OFFSET_IS(struct weft_coro, parent, offsetof(struct weft_link, above));
+WEFT__OFFSET_IS(struct weft_coro, parent, WEFT_CORO_PARENT);
+WEFT__OFFSET_IS(struct weft_coro, failure, WEFT_CORO_FLAGS + 4);
 WEFT__OFFSET_IS(struct weft_coro, leaf, WEFT_CORO_LEAF);
 WEFT__OFFSET_IS(struct weft_coro, fn, WEFT_CORO_FN);
 WEFT__OFFSET_IS(struct weft_coro, arg, WEFT_CORO_ARG);
@@ -526,20 +528,15 @@ WEFT__INLINE void *weft_switch(weft_coro_t *to, void *value)
 
 	if (weft__unlikely(!from || weft__is_bound(from->view)))
 		weft__check_bound(from, "weft_switch");
-	if (weft__unlikely(to == from))
-		return value;
 	if (weft__unlikely(to->parent != from->parent))
 		weft__adopt(from->parent, to);
 	if (weft__unlikely(to->handled != from->handled))
 		weft__rehandle(to, from->handled);
 	to->tags = from->tags;
-	to->link.parent_sp = from->link.parent_sp;
-	to->link.parent_pc = from->link.parent_pc;
-	to->link.parent_fp = from->link.parent_fp;
-	to->link.parent_bx = from->link.parent_bx;
-	weft__become(to->leaf);
+	to->link.parent_words = from->link.parent_words;
 	weft__suspend_by(from, from);
-	if (weft__unlikely(from->flags & WEFT__HOOKED))
+	weft__become(to->leaf);
+	if (weft__unlikely(from->flags & WEFT__HOOKED) && to != from)
 		weft__before_switch(from, to);
 	return weft__transfer_hooked(from, to, value);
 }

@@ -9,26 +9,26 @@
 #define WEFT_LINK_SP 0
 #define WEFT_LINK_PC 8
 #define WEFT_LINK_FP 16
-#define WEFT_LINK_PARENT_SP 24
-#define WEFT_LINK_PARENT_PC 40
-#define WEFT_LINK_PARENT_FP 32
-#define WEFT_LINK_BX 64
-#define WEFT_LINK_PARENT_BX 72
-#define WEFT_LINK_LIMIT 80
-#define WEFT_LINK_CHUNK 88
-#define WEFT_CORO_PARENT 48
+#define WEFT_LINK_BX 24
+#define WEFT_LINK_PARENT_SP 32
+#define WEFT_LINK_PARENT_FP 40
+#define WEFT_LINK_PARENT_PC 48
+#define WEFT_LINK_PARENT_BX 56
+#define WEFT_LINK_LIMIT 64
 
-#define WEFT_CORO_LEAF 104
-#define WEFT_CORO_ARG 120
-#define WEFT_CORO_FN 128
-#define WEFT_CORO_ID 136
-/* The same words, once it has started. */
-#define WEFT_CORO_VIEW 120
-#define WEFT_CORO_DEFERRED 128
+#define WEFT_CORO_PARENT 72
+#define WEFT_CORO_LEAF 88
+#define WEFT_CORO_ARG 104
+#define WEFT_CORO_FN 112
+#define WEFT_CORO_FLAGS 120
+/* The same words as arg and fn, once it has started. */
+#define WEFT_CORO_VIEW 104
+#define WEFT_CORO_DEFERRED 112
 #define WEFT_VIEW_SHIFT 5
 
-#define WEFT_CORO_SLOT 152
-#define WEFT_CORO_FLAGS 168
+#define WEFT_LINK_CHUNK 128
+#define WEFT_CORO_ID 144
+#define WEFT_CORO_SLOT 160
 
 /* Only coroutines with WEFT_SAVE_… flags use these. */
 #define WEFT_CORO_INNER_PC 200
