@@ -4,10 +4,12 @@
 
 _Noreturn void differs(const struct world *w, const char *file, int line, const char *condition)
 {
-	fprintf(stderr, "%s:%d: seed %llu: does not hold: %s (step %llu, effect %s, target %d, current %d)\n", file,
-		line, (unsigned long long)w->seed, condition, (unsigned long long)w->count[COUNT_STEPS],
-		w->event.op < OPS ? ops[w->event.op].name : "none", w->event.target ? serial_of(w->event.target) : -1,
-		serial_of(w->cur));
+	fprintf(stderr,
+		"%s:%d: --seed %llu --profile %d --programs 1: does not hold: %s (step %llu, effect %s, target %d, "
+		"current %d)\n",
+		file, line, (unsigned long long)w->seed, w->profile_number, condition,
+		(unsigned long long)w->count[COUNT_STEPS], w->event.op < OPS ? ops[w->event.op].name : "none",
+		w->event.target ? serial_of(w->event.target) : -1, serial_of(w->cur));
 	fflush(NULL);
 	abort();
 }

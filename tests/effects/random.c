@@ -159,9 +159,12 @@ static void run_program(struct world *w, uint64_t seed, const struct options *o)
 	w->record_count = w->instance_count = 0;
 	w->steps = o->steps / 2 + (long)below(w, (unsigned)o->steps);
 	w->threads = o->threads ? o->threads : chance(w, 70) ? 1 : 2 + (int)below(w, THREADS - 1);
-	choice = o->profile >= 0 ? (unsigned)o->profile : below(w, PROFILES);
-	if (o->until && w->count[COUNT_MULTI] * 2 < w->count[COUNT_ABORT]) /* the others come by themselves */
+	choice = below(w, PROFILES);
+	if (o->profile >= 0)
+		choice = (unsigned)o->profile;
+	else if (o->until && w->count[COUNT_MULTI] * 2 < w->count[COUNT_ABORT]) /* the others come by themselves */
 		choice = MANY;
+	w->profile_number = (int)choice;
 	profile = profiles[choice];
 	profile.weight[10] = w->threads > 1 && profile.weight[2] ? (unsigned char)(1 + below(w, 8)) : 0;
 	w->profile = &profile;

@@ -103,6 +103,7 @@ struct world {
 	int kept_count;
 	unsigned active; /* effects that this program performs */
 	const struct profile *profile;
+	int profile_number;
 	struct co root[THREADS];
 	struct co *records;
 	struct instance *instances;
