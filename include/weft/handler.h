@@ -47,13 +47,15 @@ typedef struct weft_resumption {
 	weft_coro_t *k;
 	uint64_t id;   /* the coroutine's */
 	uint32_t turn; /* which of its captures it is */
-	bool kept;     /* by a copy that owns the coroutine, which the loop owns else */
-	/* Of a multi clause: can it be continued again? Then how its coroutine gets back to where it was captured. */
-	enum weft__again { WEFT__ONCE, WEFT__UNUSED, WEFT__CHECKPOINTED, WEFT__STRANDED } again;
-	int error; /* why it is stranded, as errno */
+	uint8_t kept;  /* by a copy that owns the coroutine, which the loop owns else */
+	uint8_t again; /* WEFT__ONCE, … */
+	int16_t error; /* why it is stranded, as errno */
 	const struct weft_effect *effect;
 	void *payload; /* the performer's frame */
 } weft_resumption_t;
+
+/* Of a multi clause: can it be continued again? Then how its coroutine gets back to where it was captured. */
+enum { WEFT__ONCE, WEFT__UNUSED, WEFT__CHECKPOINTED, WEFT__STRANDED };
 
 /** A run-time instance of a family: see weft_labelled. Identified by its address. */
 typedef struct weft_label {
@@ -194,7 +196,7 @@ WEFT_API void weft_drop(weft_resumption_t *k);
  * that does so meanwhile is not seen. */
 WEFT__INLINE bool weft_is_valid(const weft_resumption_t *k)
 {
-	return k->k && k->k->id == k->id && (k->again || k->k->turn == k->turn);
+	return k->k && k->k->id == k->id && (k->k->turn == k->turn || k->again);
 }
 
 /* ---- deciding, in a tail clause ---------------------------------------------------------------------------- */
@@ -253,9 +255,9 @@ WEFT__INLINE weft_handler_t weft_labelled(const weft_handler_t *handler, const w
 
 /* `error` is that of the reply. */
 WEFT_API void *weft__continue(weft_resumption_t *k, int error);
-WEFT_API void *weft__tail_continue(weft_resumption_t *k, int error);
-/* How weft_run resumes; NULL: as compiled in. Set before main. */
-extern WEFT_API weft_request_t (*weft__resume_by)(weft_coro_t **k, void *value, uintptr_t handled);
+WEFT_API void *weft__tail_continue_specially(weft_resumption_t *k, int error);
+/* How weft_run resumes, if not as compiled in. Called before main. */
+WEFT_API void weft__set_resume(weft_request_t (*by)(weft_coro_t **k, void *value, uintptr_t handled));
 /* Get the coroutine of a multi resumption back to where it was captured. */
 WEFT_API void weft__rewind(weft_resumption_t *k);
 /* The coroutine that the tail clause belongs to which the current one executes; reported if it executes none. */
@@ -278,9 +280,20 @@ WEFT__INLINE void *weft__frame_under(weft_resumption_t *k, const struct weft_eff
 {
 	if (weft__unlikely(!weft_is_valid(k) || k->effect != effect))
 		weft__die_resumption(k, effect);
-	if (k->again)
+	if (weft__unlikely(k->again))
 		weft__rewind(k);
 	return k->payload;
+}
+
+/* It can be used, as weft__frame_under has seen. Its own address tells weft_run that it has been continued, and so does
+ * the payload that it has not any more: a clause has to return this. */
+WEFT__INLINE void *weft__tail_continue(weft_resumption_t *k, int error)
+{
+	if (weft__unlikely(error || k->again | k->kept))
+		return weft__tail_continue_specially(k, error);
+	k->k->turn++;
+	k->payload = NULL;
+	return k;
 }
 
 WEFT_EXTERN_C_END
@@ -295,7 +308,7 @@ __attribute__((unused)) static weft_request_t weft__resume_telling(weft_coro_t *
 
 __attribute__((constructor)) static void weft__tell(void)
 {
-	weft__resume_by = weft__resume_telling;
+	weft__set_resume(weft__resume_telling);
 }
 #endif
 

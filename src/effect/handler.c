@@ -11,9 +11,6 @@
 #include <string.h>
 #include <weft/defer.h>
 
-/* What a clause returns that has continued its resumption by weft_tail_continue. */
-static char continued;
-
 static inline uintptr_t word_of(const weft_handler_t *handler)
 {
 	return (uintptr_t)handler + WEFT__HANDLES_TABLE;
@@ -98,24 +95,24 @@ static WEFT__COLD void *failed(const weft_handler_t *handler, void *state, int e
  * coroutine that executes it is deleted while a clause waits for something. */
 struct charge {
 	weft_coro_t *k;
-	uint64_t id;	/* 0: it is another's */
+	uint64_t id;
 	uint16_t keeps; /* so often it had been kept: once more, and it is another's */
 };
 
 static inline void give_up(struct charge *charge)
 {
-	if (charge->id && charge->k->id == charge->id && charge->k->keeps == charge->keeps)
+	if (charge && charge->k->id == charge->id && charge->k->keeps == charge->keeps)
 		weft_delete(charge->k);
 }
 
 static inline weft_resumption_t capture(weft_coro_t *k, weft_request_t r, bool multi)
 {
-	return (weft_resumption_t){.k = k,
-				   .id = k->id,
-				   .turn = ++k->turn,
-				   .again = multi ? WEFT__UNUSED : WEFT__ONCE,
-				   .effect = r.effect,
-				   .payload = r.payload};
+	weft_resumption_t resumption = {
+	    .k = k, .id = k->id, .turn = ++k->turn, .effect = r.effect, .payload = r.payload};
+
+	if (weft__unlikely(multi))
+		resumption.again = WEFT__UNUSED;
+	return resumption;
 }
 
 /* A general clause. True: it has continued the coroutine in our stead. */
@@ -125,11 +122,12 @@ static inline bool decide(const weft_handler_t *handler, const weft_clause_t *cl
 	weft_resumption_t resumption = capture(k, r, clause->kind == WEFT__MULTI);
 
 	*result = clause->call(clause->clause, k->state, &resumption, r.payload);
-	if (weft__likely(*result == &continued))
+	if (weft__likely(!resumption.payload)) {
+		if (weft__unlikely(*result != &resumption))
+			die_clause(handler, r.effect,
+				   "\": its clause did not return what weft_tail_continue returned: return it");
 		return true;
-	if (weft__unlikely(!resumption.payload))
-		die_clause(handler, r.effect,
-			   "\": its clause did not return what weft_tail_continue returned: return it");
+	}
 	if (resumption.again == WEFT__CHECKPOINTED)
 		(void)weft_cut(k);
 	else if (weft__unlikely(resumption.again == WEFT__ONCE && weft_is_valid(&resumption)))
@@ -156,11 +154,34 @@ static WEFT__COLD WEFT__NORETURN void die_request(const weft_handler_t *handler,
 	die_clause(handler, effect, why);
 }
 
-weft_request_t (*weft__resume_by)(weft_coro_t **k, void *value, uintptr_t handled);
+static weft_request_t (*resume_by)(weft_coro_t **k, void *value, uintptr_t handled);
 
+void weft__set_resume(weft_request_t (*by)(weft_coro_t **k, void *value, uintptr_t handled))
+{
+	resume_by = by;
+}
+
+/* What left it may be an exception still: see no_clause(). */
 static inline weft_request_t resume(weft_coro_t **k, uintptr_t handled)
 {
-	return weft__unlikely(weft__resume_by) ? weft__resume_by(k, NULL, handled) : weft__resume(k, NULL, handled);
+	if (weft__unlikely(resume_by)) {
+		weft_coro_t *in_memory = *k;
+		weft_request_t r = resume_by(&in_memory, NULL, handled);
+
+		*k = in_memory;
+		return r;
+	}
+	return weft__resume_caught(k, NULL, handled);
+}
+
+/* It was no operation of the handler. */
+static WEFT__COLD void *no_clause(const weft_handler_t *handler, const weft_coro_t *k, weft_request_t r)
+{
+	if (r.effect == WEFT__THROWN)
+		weft__rethrow(r.payload);
+	if (r.effect != &weft_failed)
+		die_request(handler, r.effect);
+	return ended_by_runtime(handler, k);
 }
 
 /* Its arguments lie in a frame that is gone when k is deleted. After weft_generalize, k has not even ended. */
@@ -175,13 +196,10 @@ static void *abort_clause(const weft_clause_t *clause, struct charge *charge, we
 	return clause->call(clause->clause, state, NULL, r.payload);
 }
 
-/* Resume k until it has a result, or a clause has. */
-static void *drive(const weft_handler_t *handler, weft_coro_t *k, bool owned)
+/* Resume k until it has a result, or a clause has. No charge: it is another's. */
+static inline __attribute__((always_inline)) void *drive(const weft_handler_t *handler, weft_coro_t *k,
+							 struct charge *charge)
 {
-	struct charge charge = {k, owned ? k->id : 0, k->keeps};
-
-	weft_defer(give_up, &charge);
-
 	for (;;) {
 		weft_request_t r = resume(&k, word_of(handler));
 		const weft_clause_t *clause;
@@ -190,19 +208,31 @@ static void *drive(const weft_handler_t *handler, weft_coro_t *k, bool owned)
 		if (weft__likely(!r.effect)) {
 			void *state = k->state;
 
-			give_up(&charge); /* before the clause, which may need one like it */
+			give_up(charge); /* before the clause, which may need one like it */
 			return returned(handler, state, r.payload);
 		}
-		if (weft__unlikely(r.effect == &weft_failed))
-			return ended_by_runtime(handler, k);
 		clause = clause_for(handler, r.effect, false);
 		if (weft__unlikely(!clause || clause->kind == WEFT__REQUESTED))
-			die_request(handler, r.effect);
+			return no_clause(handler, k, r);
 		if (clause->kind == WEFT__ABORT)
-			return abort_clause(clause, &charge, k, r);
+			return abort_clause(clause, charge, k, r);
 		if (!decide(handler, clause, k, r, &result))
 			return result;
 	}
+}
+
+static void *drive_own(const weft_handler_t *handler, weft_coro_t *k)
+{
+	struct charge charge = {k, k->id, k->keeps};
+
+	weft_defer(give_up, &charge);
+	return drive(handler, k, &charge);
+}
+
+/* Apart from the other for its smaller frame: there may be as many of these on a stack as the body performs. */
+static void *drive_another(const weft_handler_t *handler, weft_coro_t *k)
+{
+	return drive(handler, k, NULL);
 }
 
 /* ---- running ----------------------------------------------------------------------------------------------- */
@@ -224,7 +254,7 @@ void *weft_run_with(const weft_handler_t *handler, void *state, weft_fn_t *body,
 	if (weft__unlikely(!k))
 		return failed(handler, state, errno);
 	k->state = state;
-	return drive(handler, k, true);
+	return drive_own(handler, k);
 }
 
 void *weft_run(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg)
@@ -247,7 +277,7 @@ void weft__rewind(weft_resumption_t *k)
 	if (k->again == WEFT__STRANDED)
 		return;
 	error = k->again == WEFT__UNUSED ? weft_checkpoint(k->k) : weft_backtrack(k->k);
-	k->error = -error;
+	k->error = (int16_t)-error;
 	k->again = error ? WEFT__STRANDED : WEFT__CHECKPOINTED;
 }
 
@@ -271,21 +301,17 @@ void *weft__continue(weft_resumption_t *k, int error)
 		return failed(handler, state, error);
 	}
 	consume(k);
-	return drive(handler, k->k, k->kept && !k->again);
+	return k->kept && !k->again ? drive_own(handler, k->k) : drive_another(handler, k->k);
 }
 
-void *weft__tail_continue(weft_resumption_t *k, int error)
+void *weft__tail_continue_specially(weft_resumption_t *k, int error)
 {
 	check(k);
-	if (weft__unlikely(error || k->again == WEFT__STRANDED || k->kept))
+	if (error || k->again == WEFT__STRANDED || k->kept)
 		return weft__continue(k, error);
-	if (k->again) {
-		(void)weft_cut(k->k);
-		k->again = WEFT__ONCE;
-	}
-	consume(k);
-	k->payload = NULL; /* the clause has to say so */
-	return &continued;
+	(void)weft_cut(k->k);
+	k->again = WEFT__ONCE;
+	return weft__tail_continue(k, 0);
 }
 
 static weft_resumption_t keep_clone(weft_resumption_t *k)
