@@ -204,6 +204,20 @@ void weft__frames_in(struct weft__thread *me, struct weft__region *region, const
 	weft__count_copied(me, bytes);
 }
 
+/* The frames of c lie there. */
+static inline void occupy(struct weft__region *region, struct weft__copied *c)
+{
+	region->occupant = c;
+	/* Release: the fault handler of any thread reads its name. */
+	atomic_store_explicit(&weft__region_slot(region)->owner, c->slot.owner, memory_order_release);
+}
+
+/* What weft__entry put there; the frames of an image may have been another's. */
+static inline void mark(struct weft__region *region, const struct weft__copied *c)
+{
+	*(void **)(weft__region_top(region) - 16) = c->slot.owner;
+}
+
 /* Who lay there is gone or saved. */
 static inline void load(struct weft__thread *me, struct weft__region *region, struct weft__copied *c)
 {
@@ -211,12 +225,35 @@ static inline void load(struct weft__thread *me, struct weft__region *region, st
 
 	weft__frames_in(me, region, region->occupant ? region->occupant->sp : NULL, c->sp, image ? image->frames : NULL,
 			image ? image->bytes : 0);
-	/* What weft__entry put there; an image may have been another's. */
 	if (image)
-		*(void **)(weft__region_top(region) - 16) = c->slot.owner;
-	region->occupant = c;
-	/* Release: the fault handler of any thread reads its name. */
-	atomic_store_explicit(&weft__region_slot(region)->owner, c->slot.owner, memory_order_release);
+		mark(region, c);
+	occupy(region, c);
+}
+
+/* Are the frames of the occupant as long as those of c, and both only where they are? */
+static inline bool can_trade(struct weft__region *region, const struct weft__copied *c)
+{
+	const struct weft__copied *other = region->occupant;
+
+	return weft__tries_fast && c->image && c->image->holders == 1 && c->image->bytes <= 2048 && other &&
+	       other->sp && !other->image &&
+	       (size_t)(weft__region_top(region) - weft__lowest(other->sp)) == c->image->bytes;
+}
+
+/* Then they change places line by line, and the image is the other's. */
+__attribute__((target("avx"))) static bool trade(struct weft__thread *me, struct weft__region *region,
+						 struct weft__copied *c)
+{
+	struct weft__image *image = c->image;
+	size_t bytes = image->bytes;
+
+	weft__trade_lines(weft__region_top(region) - bytes, image->frames, bytes);
+	weft__count_copied(me, 2 * bytes);
+	region->occupant->image = image;
+	c->image = NULL;
+	mark(region, c);
+	occupy(region, c);
+	return true;
 }
 
 /* With the region held: the frames of c, parked, get to lie there. */
@@ -224,6 +261,8 @@ static inline bool bring_in(struct weft__thread *me, struct weft__region *region
 {
 	if (region->occupant == c)
 		return true;
+	if (weft__likely(can_trade(region, c)))
+		return trade(me, region, c);
 	if (region->occupant && weft__unlikely(!save_occupant(me, region)))
 		return false;
 	load(me, region, c);

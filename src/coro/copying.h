@@ -56,6 +56,20 @@ __attribute__((target("avx"), always_inline)) static inline void weft__move_line
 	}
 }
 
+/* What lies in the one goes to the other. */
+__attribute__((target("avx"), always_inline)) static inline void weft__trade_lines(char *a, char *b, size_t bytes)
+{
+	typedef long long half __attribute__((vector_size(32), may_alias));
+
+	for (size_t i = 0; i < bytes; i += 64) {
+		half low = *(const half *)(a + i), high = *(const half *)(a + i + 32);
+
+		weft__move_line(a + i, b + i);
+		*(half *)(b + i) = low;
+		*(half *)(b + i + 32) = high;
+	}
+}
+
 /* The lowest line that frames down to `sp` use: whoever suspends has no red zone. */
 static inline char *weft__lowest(const char *sp)
 {

@@ -7,7 +7,8 @@
  *     on, because its frames hold addresses of each other; many belong to the same. The first resume picks the lowest
  *     region of the thread's in which nobody runs, so that a program that nests n deep has n regions in each thread.
  *  2. Lazily: who suspends stays where it is. Only when another one is resumed in the region are the frames that lie
- *     there copied out, from the stack pointer up, and those of the other copied in.
+ *     there copied out, from the stack pointer up, and those of the other copied in; if both are as long, and nobody
+ *     else has the image, they change places in it, line by line.
  *  3. What the pool keeps of such a coroutine is a record: a slot that is an object and nothing else.
  *  4. A region is used by one thread at a time: `thread`. That one takes and leaves it by plain stores, with no fence:
  *     it says in `entering` that it is about to, sees that the region is its own still, and makes it `busy`. Whoever
