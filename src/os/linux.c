@@ -148,6 +148,11 @@ void *weft__os_alloc(size_t bytes)
 	return start == MAP_FAILED ? NULL : start;
 }
 
+void weft__os_prefer_huge(void *start, size_t bytes)
+{
+	(void)madvise(start, bytes, MADV_HUGEPAGE);
+}
+
 void weft__os_free(void *start, size_t bytes)
 {
 	munmap(start, bytes);

@@ -42,6 +42,8 @@ size_t weft__os_address_limit(void);
 /* Zeroed memory for the library's own use, outside of the reservation; NULL if there is none. */
 void *weft__os_alloc(size_t bytes);
 void weft__os_free(void *start, size_t bytes);
+/* All of it will soon be in use: huge pages, where it has room for them. */
+void weft__os_prefer_huge(void *start, size_t bytes);
 
 /* Each running thread of the process executes a full memory barrier before this returns. */
 void weft__os_barrier(void);

@@ -13,11 +13,11 @@
 
 #include "stack/policy.h"
 
-enum { SLAB = 256 * 1024, BATCH = 16, LARGE = WEFT_BLOCK_CLASSES };
+enum { SLAB = 256 * 1024, LARGEST_SLAB = 32 * 1024 * 1024, BATCH = 16, LARGE = WEFT_BLOCK_CLASSES };
 
 __thread struct weft__chunk *weft__tls_blocks[WEFT_BLOCK_CLASSES] __attribute__((tls_model("initial-exec")));
 
-/* What ended threads left. */
+/* What ended threads left: lists, each by its first block, whose `limit` is the next list meanwhile. */
 static struct {
 	pthread_mutex_t lock;
 	struct weft__chunk *blocks[WEFT_BLOCK_CLASSES];
@@ -39,19 +39,28 @@ static struct weft__chunk *take_left(size_t class)
 
 	pthread_mutex_lock(&left.lock);
 	list = left.blocks[class];
-	left.blocks[class] = NULL;
+	if (list) {
+		left.blocks[class] = (struct weft__chunk *)(void *)list->limit;
+		list->limit = WEFT__HEAP_LIMIT;
+	}
 	pthread_mutex_unlock(&left.lock);
 	return list;
 }
 
+/* As large as all before together: who goes deep needs many, and huge pages for them. */
 static bool next_slab(struct weft__thread *thread)
 {
-	char *slab = weft__os_alloc(SLAB);
+	size_t bytes = thread->slabs < SLAB ? SLAB : thread->slabs < LARGEST_SLAB ? thread->slabs : LARGEST_SLAB;
+	char *slab = weft__os_alloc(bytes);
 
+	if (!slab && bytes > SLAB)
+		slab = weft__os_alloc(bytes = SLAB);
 	if (!slab)
 		return false;
+	weft__os_prefer_huge(slab, bytes);
+	thread->slabs += bytes;
 	thread->slab = slab;
-	thread->slab_end = slab + SLAB;
+	thread->slab_end = slab + bytes;
 	return true;
 }
 
@@ -117,15 +126,13 @@ void weft__block_give(struct weft__chunk *block)
 void weft__blocks_detach(void)
 {
 	for (size_t class = 0; class < WEFT_BLOCK_CLASSES; class += 1) {
-		struct weft__chunk *first = weft__tls_blocks[class], *last = first;
+		struct weft__chunk *first = weft__tls_blocks[class];
 
 		weft__tls_blocks[class] = NULL;
 		if (!first)
 			continue;
-		while (last->below)
-			last = last->below;
 		pthread_mutex_lock(&left.lock);
-		last->below = left.blocks[class];
+		first->limit = (char *)left.blocks[class];
 		left.blocks[class] = first;
 		pthread_mutex_unlock(&left.lock);
 	}

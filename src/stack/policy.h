@@ -224,6 +224,7 @@ struct weft__thread {
 	struct weft__buffer_list buffers[WEFT__BUFFER_CLASSES];
 	struct weft__chunk **system; /* its idle system stack */
 	char *slab, *slab_end;	     /* where heap frames' blocks are cut from */
+	size_t slabs;		     /* bytes of all that it had */
 	struct weft__thread *next, *previous;
 	void *alt_stack;
 	bool owner_used;
