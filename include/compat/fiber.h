@@ -70,7 +70,7 @@ WEFT__INLINE void *fiber_resume(fiber_t fiber, void *arg, fiber_result_t *status
 	if (weft__unlikely(!k || weft_state(k) != WEFT_SUSPENDED))
 		return NULL;
 	if (weft__unlikely(!k->parent)) /* not resumed yet */
-		k->arg = arg;
+		weft__set_argument(k, arg);
 	r = weft_resume(k, arg, WEFT_HANDLE_NONE);
 	if (weft__unlikely(r.effect == &weft_failed))
 		return NULL;

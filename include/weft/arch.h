@@ -62,8 +62,8 @@ struct weft__parent_words {
 
 /**
  * Both ends of a coroutine's connection to its resumer. sp/pc/fp are valid while it is suspended, parent_* from its
- * first resume on; a running coroutine's parent_* lead the unwinder to its resumer. What a switch touches is two cache
- * lines: what the architecture exchanges, and what is looked at first, with seven words of the layer above.
+ * first resume on; a running coroutine's parent_* lead the unwinder to its resumer. The first cache line is what a
+ * switch exchanges; the second is what it looks at, with five words of the layer above.
  */
 struct weft_link {
 	void *sp, *pc, *fp;
@@ -74,8 +74,7 @@ struct weft_link {
 		};
 		struct weft__parent_words parent_words;
 	};
-	char *limit; /* what code compiled for linked stacks compares with; NULL: it never grows */
-	void *above[7];
+	char *limit;		    /* what code compiled for linked stacks compares with; NULL: it never grows */
 	struct weft__chunk *chunk;  /* of a linked stack, or where a system stack is borrowed: the newest in use */
 	struct weft__array *arrays; /* of variable length, that did not fit: the newest */
 };

@@ -75,36 +75,30 @@ struct weft__slot;
  * between weft_init and weft_release. Every field is private: use the functions.
  */
 struct __attribute__((aligned(16))) weft_coro {
-	/* Two cache lines: all that a switch touches. */
+	/* Two cache lines: all that resuming and suspending touch. */
+	struct weft_link link;
+	weft_coro_t *parent; /* who resumed it; kept after a suspension */
+	uintptr_t handled;   /* what its resumer handles: see weft_handles_t */
+	weft_coro_t *leaf;   /* itself; while it is suspended from below: the one that executes when it is resumed */
 	__extension__ union {
-		struct weft_link link;
-		__extension__ struct {
-			void *link_words[9];
-			weft_coro_t *parent; /* who resumed it; kept after a suspension */
-			uintptr_t handled;   /* what its resumer handles: see weft_handles_t */
-			/* itself; while it is suspended from below: the one that executes when it is resumed */
-			weft_coro_t *leaf;
-			__extension__ union {
-				uint64_t tags; /* if `handled` is WEFT__HANDLES_TAGS: a set of effects, small numbers */
-				void *state;   /* if it is a handler's: what its clauses get */
-			};
-			/* Until its first resume, and from then on. */
-			__extension__ union {
-				void *arg;
-				const struct weft__view *view; /* see weft/found.h */
-			};
-			__extension__ union {
-				weft_fn_t *fn;
-				/* what is to be called if its frames are left early; innermost first */
-				struct weft__deferred *deferred;
-			};
-			uint32_t flags;
-			uint8_t failure; /* weft_failure_t */
-			uint8_t marks;	 /* WEFT__SEEN, WEFT__PASSED */
-			uint16_t keeps;	 /* how often weft_keep made somebody else its owner */
-		};
+		uint64_t tags; /* if `handled` is WEFT__HANDLES_TAGS: a set of effects that are small numbers */
+		void *state;   /* if it is a handler's: what its clauses get */
 	};
-	uint64_t id; /* unique in the process, never reused; 0 in an object not in use */
+	/* See weft/found.h; until its first resume the argument of its function. In no union, or a store through any
+	 * pointer could be one to it. */
+	const struct weft__view *view;
+
+	/* Until its first resume, and from then on. */
+	__extension__ union {
+		weft_fn_t *fn;
+		struct weft__deferred
+		    *deferred; /* what is to be called if its frames are left early; innermost first */
+	};
+	uint32_t flags;
+	uint8_t failure; /* weft_failure_t */
+	uint8_t marks;	 /* WEFT__SEEN, WEFT__PASSED */
+	uint16_t keeps;	 /* how often weft_keep made somebody else its owner */
+	uint64_t id;	 /* unique in the process, never reused; 0 in an object not in use */
 	const char *name;
 	struct weft__slot *slot;
 	void *user_data;
@@ -127,12 +121,10 @@ struct __attribute__((aligned(16))) weft_coro {
 	struct weft__ending *ending; /* only if flags have WEFT__ENDING or WEFT__KEEPING */
 };
 
-WEFT__OFFSET_IS(struct weft_coro, parent, offsetof(struct weft_link, above));
 WEFT__OFFSET_IS(struct weft_coro, parent, WEFT_CORO_PARENT);
-WEFT__OFFSET_IS(struct weft_coro, failure, WEFT_CORO_FLAGS + 4);
 WEFT__OFFSET_IS(struct weft_coro, leaf, WEFT_CORO_LEAF);
 WEFT__OFFSET_IS(struct weft_coro, fn, WEFT_CORO_FN);
-WEFT__OFFSET_IS(struct weft_coro, arg, WEFT_CORO_ARG);
+WEFT__OFFSET_IS(struct weft_coro, view, WEFT_CORO_VIEW);
 WEFT__OFFSET_IS(struct weft_coro, id, WEFT_CORO_ID);
 WEFT__OFFSET_IS(struct weft_coro, slot, WEFT_CORO_SLOT);
 WEFT__OFFSET_IS(struct weft_coro, flags, WEFT_CORO_FLAGS);
@@ -144,6 +136,17 @@ typedef struct weft_handles {
 	/* 0; ~0; WEFT__HANDLES_TAGS; address of an effect; of a list of effects, plus 1; of a handler, plus 4 */
 	uintptr_t word;
 } weft_handles_t;
+
+/* Of one that has not been resumed. */
+WEFT__INLINE void weft__set_argument(weft_coro_t *k, void *argument)
+{
+	k->view = (const struct weft__view *)argument;
+}
+
+WEFT__INLINE void *weft__argument(const weft_coro_t *k)
+{
+	return (void *)(uintptr_t)k->view;
+}
 
 /* Marks of a coroutine; see weft/found.h. */
 enum {

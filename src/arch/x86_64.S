@@ -120,7 +120,7 @@ FUNCTION(name); \
 	leaq	WEFT_LINK_PARENT_FP(%rdi), %rbp; /* with parent_pc a frame record: for profilers that follow rbp */ \
 	movq	WEFT_CORO_FN(%rdi), %r11; \
 	movq	WEFT_CORO_ID(%rdi), %rax; \
-	movq	WEFT_CORO_ARG(%rdi), %rdx; \
+	movq	WEFT_CORO_VIEW(%rdi), %rdx; \
 	shlq	$WEFT_VIEW_SHIFT, %rax; \
 	movq	$0, WEFT_CORO_DEFERRED(%rdi); \
 	movq	%rax, WEFT_CORO_VIEW(%rdi); \

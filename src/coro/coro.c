@@ -121,7 +121,7 @@ static void arm(weft_coro_t *k, weft_fn_t *fn, void *arg)
 	k->parent = NULL;
 	k->leaf = k;
 	k->fn = fn;
-	k->arg = arg;
+	weft__set_argument(k, arg);
 	k->failure = WEFT_NO_FAILURE;
 }
 

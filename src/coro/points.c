@@ -27,7 +27,7 @@ struct weft__point {
 	char *sp; /* NULL: it had no region yet */
 	void *pc, *fp, *bx;
 	weft_fn_t *fn; /* or what it became: see the object */
-	void *arg;
+	const struct weft__view *view;
 	size_t bytes; /* of the frames */
 	uint64_t fpu;
 	char frames[];
@@ -233,7 +233,7 @@ static void fill(struct weft__thread *me, weft_coro_t *k, struct weft__point *po
 	point->fp = k->link.fp;
 	point->bx = k->link.bx;
 	point->fn = k->fn;
-	point->arg = k->arg;
+	point->view = k->view;
 	point->fpu = k->fpu;
 	if (point->bytes)
 		read_frames(me, k, point);
@@ -321,7 +321,7 @@ static void write_words(weft_coro_t *k, const struct weft__point *point)
 	k->link.fp = point->fp;
 	k->link.bx = point->bx;
 	k->fn = point->fn;
-	k->arg = point->arg;
+	k->view = point->view;
 	k->fpu = point->fpu;
 	k->caught = NULL;
 	k->uncaught = 0;
@@ -409,7 +409,7 @@ __attribute__((target("avx"))) int weft_checkpoint(weft_coro_t *k)
 	move_word(&point->fp, &k->link.fp);
 	move_word(&point->bx, &k->link.bx);
 	move_word(&point->fn, &k->fn);
-	move_word(&point->arg, &k->arg);
+	move_word(&point->view, &k->view);
 	weft__move_lines(point->frames, low, bytes);
 	return 0;
 }
@@ -430,7 +430,7 @@ __attribute__((target("avx"), always_inline)) static inline int go_back(weft_cor
 	move_word(&k->link.fp, &point->fp);
 	move_word(&k->link.bx, &point->bx);
 	move_word(&k->fn, &point->fn);
-	move_word(&k->arg, &point->arg);
+	move_word(&k->view, &point->view);
 	k->failure = WEFT_NO_FAILURE;
 	if (drop)
 		c->point = older(point);

@@ -15,18 +15,16 @@
 #define WEFT_LINK_PARENT_PC 48
 #define WEFT_LINK_PARENT_BX 56
 #define WEFT_LINK_LIMIT 64
+#define WEFT_LINK_CHUNK 72
 
-#define WEFT_CORO_PARENT 72
-#define WEFT_CORO_LEAF 88
-#define WEFT_CORO_ARG 104
-#define WEFT_CORO_FN 112
-#define WEFT_CORO_FLAGS 120
-/* The same words as arg and fn, once it has started. */
-#define WEFT_CORO_VIEW 104
-#define WEFT_CORO_DEFERRED 112
+#define WEFT_CORO_PARENT 88
+#define WEFT_CORO_LEAF 104
+#define WEFT_CORO_VIEW 120 /* until it starts, its function's argument */
+#define WEFT_CORO_FN 128
+#define WEFT_CORO_DEFERRED 128 /* once it has started */
 #define WEFT_VIEW_SHIFT 5
 
-#define WEFT_LINK_CHUNK 128
+#define WEFT_CORO_FLAGS 136
 #define WEFT_CORO_ID 144
 #define WEFT_CORO_SLOT 160
 

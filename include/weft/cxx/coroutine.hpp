@@ -192,7 +192,7 @@ template <typename Kind, typename Body> Kind *make(Body &&body, const weft_attr_
 	Whole *w = ::new (memory) Whole(std::forward<Body>(body), heap);
 	w->k = made.k;
 	w->destroy = Whole::destroy_whole;
-	w->k->arg = static_cast<void *>(w);
+	weft__set_argument(w->k, w);
 	made.memory = nullptr;
 	made.k = nullptr;
 	return w;
