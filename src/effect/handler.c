@@ -116,7 +116,7 @@ static inline weft_resumption_t capture(weft_coro_t *k, weft_request_t r, bool m
 }
 
 /* A general clause. True: it has continued the coroutine in our stead. */
-static inline bool decide(const weft_handler_t *handler, const weft_clause_t *clause, weft_coro_t *k, weft_request_t r,
+WEFT__INLINE bool decide(const weft_handler_t *handler, const weft_clause_t *clause, weft_coro_t *k, weft_request_t r,
 			  void **result)
 {
 	weft_resumption_t resumption = capture(k, r, clause->kind == WEFT__MULTI);
@@ -162,7 +162,7 @@ void weft__set_resume(weft_request_t (*by)(weft_coro_t **k, void *value, uintptr
 }
 
 /* What left it may be an exception still: see no_clause(). */
-static inline weft_request_t resume(weft_coro_t **k, uintptr_t handled)
+WEFT__INLINE weft_request_t resume(weft_coro_t **k, uintptr_t handled)
 {
 	if (weft__unlikely(resume_by)) {
 		weft_coro_t *in_memory = *k;
@@ -197,8 +197,7 @@ static void *abort_clause(const weft_clause_t *clause, struct charge *charge, we
 }
 
 /* Resume k until it has a result, or a clause has. No charge: it is another's. */
-static inline __attribute__((always_inline)) void *drive(const weft_handler_t *handler, weft_coro_t *k,
-							 struct charge *charge)
+WEFT__INLINE void *drive(const weft_handler_t *handler, weft_coro_t *k, struct charge *charge)
 {
 	for (;;) {
 		weft_request_t r = resume(&k, word_of(handler));
