@@ -30,7 +30,6 @@
 bool weft__copying_used;
 
 static bool on_valgrind;
-static char *first_landing; /* for threads that have no memory for one */
 
 /* ---- moving frames --------------------------------------------------------------------------------------------- */
 
@@ -241,7 +240,7 @@ static inline bool can_trade(struct weft__region *region, const struct weft__cop
 }
 
 /* Then they change places line by line, and the image is the other's. */
-__attribute__((target("avx"))) static bool trade(struct weft__thread *me, struct weft__region *region,
+__attribute__((target("avx"))) static void trade(struct weft__thread *me, struct weft__region *region,
 						 struct weft__copied *c)
 {
 	struct weft__image *image = c->image;
@@ -253,7 +252,6 @@ __attribute__((target("avx"))) static bool trade(struct weft__thread *me, struct
 	c->image = NULL;
 	mark(region, c);
 	occupy(region, c);
-	return true;
 }
 
 /* With the region held: the frames of c, parked, get to lie there. */
@@ -261,8 +259,10 @@ static inline bool bring_in(struct weft__thread *me, struct weft__region *region
 {
 	if (region->occupant == c)
 		return true;
-	if (weft__likely(can_trade(region, c)))
-		return trade(me, region, c);
+	if (weft__likely(can_trade(region, c))) {
+		trade(me, region, c);
+		return true;
+	}
 	if (region->occupant && weft__unlikely(!save_occupant(me, region)))
 		return false;
 	load(me, region, c);
@@ -373,140 +373,6 @@ void weft__fail_copying(weft_coro_t *k)
 	abort(); /* it does not return */
 }
 
-/* ---- leaving --------------------------------------------------------------------------------------------------- */
-
-/* Where a suspended one's saved stack pointer points. */
-char *weft__landing(void)
-{
-	if (weft__unlikely(!weft__tls_landing) && !weft__landing_make())
-		return first_landing;
-	return weft__tls_landing - WEFT_LANDING_OWN;
-}
-
-static inline void park(weft_coro_t *k, char *sp)
-{
-	struct weft__copied *c = weft__copied_of(k);
-
-	c->sp = sp;
-	weft__region_leave(c->region, weft__tls_thread, WEFT__REGION_IDLE);
-}
-
-static WEFT__COLD void park_chain(weft_coro_t *k)
-{
-	char *sp = k->link.sp;
-
-	for (weft_coro_t *c = k->leaf;; c = c->parent) {
-		if (c->flags & WEFT__COPYING)
-			park(c, sp);
-		if (c == k)
-			break;
-		sp = c->link.parent_sp;
-	}
-	if (k->leaf->flags & WEFT__COPYING)
-		k->link.sp = weft__landing();
-}
-
-/* Stands for a thread that there is no memory for. Nothing that it lets go is used again. */
-static struct weft__thread nobody;
-
-static void abandon(weft_coro_t *k, bool leaves)
-{
-	struct weft__copied *c = weft__copied_of(k);
-	struct weft__region *region = c->region;
-	struct weft__thread *me = weft__thread();
-	int before;
-
-	if (weft__unlikely(!me))
-		me = &nobody;
-	else if (leaves)
-		weft__drop_points(me, c);
-	if (!region)
-		return;
-	weft__end_seclusion(me, k);
-	/* Whoever is moving its frames has done so then. */
-	before = weft__likely(me != &nobody) ? weft__region_hold(region, me, false)
-					     : weft__region_hold_slow(region, me, false);
-	c->sp = NULL;
-	if (weft__likely(me != &nobody) || before == WEFT__REGION_OTHERS)
-		weft__image_let_go(me, c, before);
-	c->image = NULL;
-	if (weft__unlikely(before == WEFT__REGION_OTHERS)) { /* it is not this one that another thread runs there */
-		if (leaves)
-			atomic_fetch_add_explicit(&region->left, 1, memory_order_relaxed); /* a count */
-		return;
-	}
-	region->members -= leaves;
-	if (region->occupant == c) {
-		if (leaves) {
-			region->occupant = NULL;
-			/* Relaxed: whoever still sees it finds an object that can be read. */
-			atomic_store_explicit(&weft__region_slot(region)->owner, NULL, memory_order_relaxed);
-		}
-		before = WEFT__REGION_IDLE;
-	}
-	weft__region_leave(region, me, before);
-}
-
-/* It will not run again. Its frames may be read until another one runs there. */
-void weft__abandon_copied(weft_coro_t *k)
-{
-	abandon(k, false);
-}
-
-/* It is deleted or starts over. */
-void weft__forget_copied(weft_coro_t *k)
-{
-	abandon(k, true);
-	weft__copied_of(k)->region = NULL;
-}
-
-void weft__leave_copying(weft_coro_t *k)
-{
-	if (weft__unlikely(k->flags & WEFT__SAVING))
-		weft__exchange_saved(k);
-	if (weft__unlikely(k->link.pc == (void *)weft__in_finished)) {
-		weft__abandon_copied(k);
-		return;
-	}
-	k->inner_pc = k->link.pc;
-	k->link.pc = (void *)weft__land_copying;
-	if (weft__unlikely(k->leaf != k)) {
-		park_chain(k);
-		return;
-	}
-	park(k, k->link.sp);
-	k->link.sp = weft__landing();
-}
-
-/* The chain from `self` up to k is about to be suspended, and k may not know that there are copying ones in it. */
-void weft__before_through(weft_coro_t *k, weft_coro_t *self)
-{
-	if (k->flags & WEFT__COPYING)
-		return;
-	for (weft_coro_t *c = self; c != k; c = c->parent) {
-		if (!(c->flags & WEFT__COPYING))
-			continue;
-		if (!(k->flags & WEFT__SAVING))
-			k->outer_pc = k->link.parent_pc;
-		k->link.parent_pc = (void *)weft__return_copying;
-		k->flags |= WEFT__THROUGH;
-		return;
-	}
-}
-
-/* `from` has been suspended by a switch sideways; its landing pad is the plain one. */
-void weft__switched(weft_coro_t *from)
-{
-	from->inner_pc = from->link.pc;
-	if (from->flags & WEFT__COPYING) {
-		from->link.pc = (void *)weft__land_copying;
-		park(from, from->link.sp);
-		from->link.sp = weft__landing();
-	} else {
-		from->link.pc = (void *)weft__land_saving;
-	}
-}
-
 /* ---- life ------------------------------------------------------------------------------------------------------ */
 
 static WEFT__COLD void first_use(void)
@@ -515,7 +381,7 @@ static WEFT__COLD void first_use(void)
 		on_valgrind = true;
 	has_avx = __builtin_cpu_supports("avx");
 	weft__tries_fast = has_avx && !on_valgrind && !WEFT_DEBUG;
-	first_landing = weft__landing();
+	weft__landing_spare = weft__landing();
 	__atomic_store_n(&weft__copying_used, true, __ATOMIC_SEQ_CST);
 }
 

@@ -123,8 +123,10 @@ int weft__refusal(const weft_coro_t *k);
 void weft__end_seclusion(struct weft__thread *me, weft_coro_t *k);
 /* Forget its checkpoints. */
 void weft__drop_points(struct weft__thread *me, struct weft__copied *c);
-/* Where a suspended one's saved stack pointer points. */
+/* Where a suspended one's saved stack pointer points; and the first that there was, for threads that have no memory for
+ * one of their own. */
 char *weft__landing(void);
+extern char *weft__landing_spare;
 /* May search.c take its short cuts? */
 extern bool weft__tries_fast;
 /* weft_clone_into without its short cut. */

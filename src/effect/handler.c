@@ -117,7 +117,7 @@ static inline weft_resumption_t capture(weft_coro_t *k, weft_request_t r, bool m
 
 /* A general clause. True: it has continued the coroutine in our stead. */
 WEFT__INLINE bool decide(const weft_handler_t *handler, const weft_clause_t *clause, weft_coro_t *k, weft_request_t r,
-			  void **result)
+			 void **result)
 {
 	weft_resumption_t resumption = capture(k, r, clause->kind == WEFT__MULTI);
 

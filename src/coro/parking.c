@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Coroutines whose frames are copied leave their region, for a while or for ever: the other half of copying.c. */
+#include "coro/copying.h"
+
+char *weft__landing_spare;
+
+char *weft__landing(void)
+{
+	if (weft__unlikely(!weft__tls_landing) && !weft__landing_make())
+		return weft__landing_spare;
+	return weft__tls_landing - WEFT_LANDING_OWN;
+}
+
+static inline void park(weft_coro_t *k, char *sp)
+{
+	struct weft__copied *c = weft__copied_of(k);
+
+	c->sp = sp;
+	weft__region_leave(c->region, weft__tls_thread, WEFT__REGION_IDLE);
+}
+
+static WEFT__COLD void park_chain(weft_coro_t *k)
+{
+	char *sp = k->link.sp;
+
+	for (weft_coro_t *c = k->leaf;; c = c->parent) {
+		if (c->flags & WEFT__COPYING)
+			park(c, sp);
+		if (c == k)
+			break;
+		sp = c->link.parent_sp;
+	}
+	if (k->leaf->flags & WEFT__COPYING)
+		k->link.sp = weft__landing();
+}
+
+/* Stands for a thread that there is no memory for. Nothing that it lets go is used again. */
+static struct weft__thread nobody;
+
+static void abandon(weft_coro_t *k, bool leaves)
+{
+	struct weft__copied *c = weft__copied_of(k);
+	struct weft__region *region = c->region;
+	struct weft__thread *me = weft__thread();
+	int before;
+
+	if (weft__unlikely(!me))
+		me = &nobody;
+	else if (leaves)
+		weft__drop_points(me, c);
+	if (!region)
+		return;
+	weft__end_seclusion(me, k);
+	/* Whoever is moving its frames has done so then. */
+	before = weft__likely(me != &nobody) ? weft__region_hold(region, me, false)
+					     : weft__region_hold_slow(region, me, false);
+	c->sp = NULL;
+	if (weft__likely(me != &nobody) || before == WEFT__REGION_OTHERS)
+		weft__image_let_go(me, c, before);
+	c->image = NULL;
+	if (weft__unlikely(before == WEFT__REGION_OTHERS)) { /* it is not this one that another thread runs there */
+		if (leaves)
+			atomic_fetch_add_explicit(&region->left, 1, memory_order_relaxed); /* a count */
+		return;
+	}
+	region->members -= leaves;
+	if (region->occupant == c) {
+		if (leaves) {
+			region->occupant = NULL;
+			/* Relaxed: whoever still sees it finds an object that can be read. */
+			atomic_store_explicit(&weft__region_slot(region)->owner, NULL, memory_order_relaxed);
+		}
+		before = WEFT__REGION_IDLE;
+	}
+	weft__region_leave(region, me, before);
+}
+
+/* It will not run again. Its frames may be read until another one runs there. */
+void weft__abandon_copied(weft_coro_t *k)
+{
+	abandon(k, false);
+}
+
+/* It is deleted or starts over. */
+void weft__forget_copied(weft_coro_t *k)
+{
+	abandon(k, true);
+	weft__copied_of(k)->region = NULL;
+}
+
+void weft__leave_copying(weft_coro_t *k)
+{
+	if (weft__unlikely(k->flags & WEFT__SAVING))
+		weft__exchange_saved(k);
+	if (weft__unlikely(k->link.pc == (void *)weft__in_finished)) {
+		weft__abandon_copied(k);
+		return;
+	}
+	k->inner_pc = k->link.pc;
+	k->link.pc = (void *)weft__land_copying;
+	if (weft__unlikely(k->leaf != k)) {
+		park_chain(k);
+		return;
+	}
+	park(k, k->link.sp);
+	k->link.sp = weft__landing();
+}
+
+/* The chain from `self` up to k is about to be suspended, and k may not know that there are copying ones in it. */
+void weft__before_through(weft_coro_t *k, weft_coro_t *self)
+{
+	if (k->flags & WEFT__COPYING)
+		return;
+	for (weft_coro_t *c = self; c != k; c = c->parent) {
+		if (!(c->flags & WEFT__COPYING))
+			continue;
+		if (!(k->flags & WEFT__SAVING))
+			k->outer_pc = k->link.parent_pc;
+		k->link.parent_pc = (void *)weft__return_copying;
+		k->flags |= WEFT__THROUGH;
+		return;
+	}
+}
+
+/* `from` has been suspended by a switch sideways; its landing pad is the plain one. */
+void weft__switched(weft_coro_t *from)
+{
+	from->inner_pc = from->link.pc;
+	if (from->flags & WEFT__COPYING) {
+		from->link.pc = (void *)weft__land_copying;
+		park(from, from->link.sp);
+		from->link.sp = weft__landing();
+	} else {
+		from->link.pc = (void *)weft__land_saving;
+	}
+}
