@@ -29,6 +29,8 @@
 
 bool weft__copying_used;
 
+enum { BY_LINES = 2048 }; /* more than that memcpy moves faster */
+
 static bool on_valgrind;
 
 /* ---- moving frames --------------------------------------------------------------------------------------------- */
@@ -43,7 +45,7 @@ bool weft__tries_fast;
 
 static inline void copy_lines(char *to, const char *from, size_t bytes)
 {
-	if (weft__unlikely(bytes > 2048 || !has_avx))
+	if (weft__unlikely(bytes > BY_LINES || !has_avx))
 		memcpy(to, from, bytes);
 	else
 		copy_lines_avx(to, from, bytes);
@@ -234,7 +236,7 @@ static inline bool can_trade(struct weft__region *region, const struct weft__cop
 {
 	const struct weft__copied *other = region->occupant;
 
-	return weft__tries_fast && c->image && c->image->holders == 1 && c->image->bytes <= 2048 && other &&
+	return weft__tries_fast && c->image && c->image->holders == 1 && c->image->bytes <= BY_LINES && other &&
 	       other->sp && !other->image &&
 	       (size_t)(weft__region_top(region) - weft__lowest(other->sp)) == c->image->bytes;
 }

@@ -33,14 +33,15 @@ static inline void weft__count_copied(struct weft__thread *me, size_t bytes)
 	atomic_store_explicit(&me->copied, sum, memory_order_relaxed);
 }
 
+typedef long long weft__half_line __attribute__((vector_size(32), may_alias));
+
 /* Both 64-aligned, whole lines. Two registers of the widest kind that needs no warming up hold one. */
 __attribute__((target("avx"), always_inline)) static inline void weft__move_line(char *to, const char *from)
 {
-	typedef long long half __attribute__((vector_size(32), may_alias));
-	half low = *(const half *)from, high = *(const half *)(from + 32);
+	weft__half_line low = *(const weft__half_line *)from, high = *(const weft__half_line *)(from + 32);
 
-	*(half *)to = low;
-	*(half *)(to + 32) = high;
+	*(weft__half_line *)to = low;
+	*(weft__half_line *)(to + 32) = high;
 }
 
 __attribute__((target("avx"), always_inline)) static inline void weft__move_lines(char *to, const char *from,
@@ -59,14 +60,12 @@ __attribute__((target("avx"), always_inline)) static inline void weft__move_line
 /* What lies in the one goes to the other. */
 __attribute__((target("avx"), always_inline)) static inline void weft__trade_lines(char *a, char *b, size_t bytes)
 {
-	typedef long long half __attribute__((vector_size(32), may_alias));
-
 	for (size_t i = 0; i < bytes; i += 64) {
-		half low = *(const half *)(a + i), high = *(const half *)(a + i + 32);
+		weft__half_line low = *(weft__half_line *)(a + i), high = *(weft__half_line *)(a + i + 32);
 
 		weft__move_line(a + i, b + i);
-		*(half *)(b + i) = low;
-		*(half *)(b + i + 32) = high;
+		*(weft__half_line *)(b + i) = low;
+		*(weft__half_line *)(b + i + 32) = high;
 	}
 }
 
