@@ -50,9 +50,12 @@ static struct weft__chunk *take_left(size_t class)
 /* As large as all before together: who goes deep needs many, and huge pages for them. */
 static bool next_slab(struct weft__thread *thread)
 {
-	size_t bytes = thread->slabs < SLAB ? SLAB : thread->slabs < LARGEST_SLAB ? thread->slabs : LARGEST_SLAB;
-	char *slab = weft__os_alloc(bytes);
+	size_t bytes = thread->slabs ? thread->slabs : SLAB;
+	char *slab;
 
+	if (bytes > LARGEST_SLAB)
+		bytes = LARGEST_SLAB;
+	slab = weft__os_alloc(bytes);
 	if (!slab && bytes > SLAB)
 		slab = weft__os_alloc(bytes = SLAB);
 	if (!slab)
@@ -123,8 +126,19 @@ void weft__block_give(struct weft__chunk *block)
 	weft__tls_blocks[block->class] = block;
 }
 
-void weft__blocks_detach(void)
+/* What no block was cut from yet: nobody else would find it. */
+static void give_slab(struct weft__thread *thread)
 {
+	char *unused = (char *)(((uintptr_t)thread->slab + WEFT__PAGE - 1) & ~(uintptr_t)(WEFT__PAGE - 1));
+
+	if (unused < thread->slab_end)
+		weft__os_free(unused, (size_t)(thread->slab_end - unused));
+	thread->slab = thread->slab_end = NULL;
+}
+
+void weft__blocks_detach(struct weft__thread *thread)
+{
+	give_slab(thread);
 	for (size_t class = 0; class < WEFT_BLOCK_CLASSES; class += 1) {
 		struct weft__chunk *first = weft__tls_blocks[class];
 

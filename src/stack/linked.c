@@ -449,10 +449,10 @@ void weft__system_trim(void)
 		give_slot(idle);
 }
 
-void weft__linked_detach(void)
+void weft__linked_detach(struct weft__thread *thread)
 {
 	weft__tls_growth = NULL;
 	weft__system_trim();
-	weft__blocks_detach();
+	weft__blocks_detach(thread);
 	weft__set_limit(NULL); /* a later thread may find what this one leaves there */
 }

@@ -306,8 +306,8 @@ enum weft__fault weft__linked_fault(struct weft__slot *slot, char *address);
 
 /* The thread begins, ends: its system stack and free blocks. */
 void weft__linked_attach(struct weft__thread *thread);
-void weft__linked_detach(void);
-void weft__blocks_detach(void);
+void weft__linked_detach(struct weft__thread *thread);
+void weft__blocks_detach(struct weft__thread *thread);
 /* Give the idle system stack back. */
 void weft__system_trim(void);
 

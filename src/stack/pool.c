@@ -309,7 +309,7 @@ static void detach(void *argument)
 {
 	struct weft__thread *thread = argument;
 
-	weft__linked_detach();
+	weft__linked_detach(thread);
 	weft__owner_detach();
 	VALGRIND_STACK_DEREGISTER(thread->valgrind_id);
 	drain_bins(thread);

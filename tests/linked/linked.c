@@ -655,6 +655,36 @@ static void threads(void)
 	REQUIRE(weft_thread_create(&thread[0], &attr, thread_body, NULL) == EINVAL);
 }
 
+/* ---- blocks of threads that have ended -------------------------------------------------------------------------- */
+
+static pthread_barrier_t both;
+
+static void *goes_deep(void *n)
+{
+	run(sums, n);
+	pthread_barrier_wait(&both); /* until then its blocks are its own */
+	return NULL;
+}
+
+static void inheriting(void)
+{
+	pthread_t thread[2];
+	size_t splits;
+
+	if (weft_default_policy() != WEFT_HEAP)
+		return;
+	pthread_barrier_init(&both, NULL, 2);
+	for (int i = 0; i < 2; i++)
+		REQUIRE(!pthread_create(&thread[i], NULL, goes_deep, (void *)(long)DEEP));
+	for (int i = 0; i < 2; i++)
+		REQUIRE(!pthread_join(thread[i], NULL));
+	splits = stats_of(WEFT_HEAP).splits;
+	run(sums, (void *)(long)(2 * DEEP - 1000));
+	/* One for each that left some; new ones would come by the dozen. */
+	REQUIRE(stats_of(WEFT_HEAP).splits - splits < DEEP / 100);
+	pthread_barrier_destroy(&both);
+}
+
 /* ---- signals
  * --------------------------------------------------------------------------------------------------------- */
 
@@ -841,6 +871,7 @@ int main(int count, char **argument)
 	    {"tiny stacks", tiny, 0, ""},
 	    {"trimming", trimming, 0, ""},
 	    {"threads", threads, 0, ""},
+	    {"blocks of threads that have ended", inheriting, 0, ""},
 	    {"signals", signals, 0, ""},
 	    {"fork", forking, 0, ""},
 	    {"backtrace", walking, 0, ""},
