@@ -63,7 +63,7 @@ struct weft__parent_words {
 /**
  * Both ends of a coroutine's connection to its resumer. sp/pc/fp are valid while it is suspended, parent_* from its
  * first resume on; a running coroutine's parent_* lead the unwinder to its resumer. The first cache line is what a
- * switch exchanges; the second is what it looks at, with five words of the layer above.
+ * switch exchanges; the second is what it looks at, with six words of the layer above.
  */
 struct weft_link {
 	void *sp, *pc, *fp;
@@ -74,9 +74,8 @@ struct weft_link {
 		};
 		struct weft__parent_words parent_words;
 	};
-	char *limit;		    /* what code compiled for linked stacks compares with; NULL: it never grows */
-	struct weft__chunk *chunk;  /* of a linked stack, or where a system stack is borrowed: the newest in use */
-	struct weft__array *arrays; /* of variable length, that did not fit: the newest */
+	char *limit;		   /* what code compiled for linked stacks compares with; NULL: it never grows */
+	struct weft__chunk *chunk; /* of a linked stack, or where a system stack is borrowed: the newest in use */
 };
 
 #define WEFT__OFFSET_IS(type, field, offset)                                                                           \

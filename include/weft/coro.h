@@ -77,6 +77,7 @@ struct weft__slot;
 struct __attribute__((aligned(16))) weft_coro {
 	/* Two cache lines: all that resuming and suspending touch. */
 	struct weft_link link;
+	uintptr_t group;     /* whoever has the same can be switched to as this one can: see weft_switch */
 	weft_coro_t *parent; /* who resumed it; kept after a suspension */
 	uintptr_t handled;   /* what its resumer handles: see weft_handles_t */
 	weft_coro_t *leaf;   /* itself; while it is suspended from below: the one that executes when it is resumed */
@@ -109,9 +110,12 @@ struct __attribute__((aligned(16))) weft_coro {
 	uint32_t turn;		   /* how often a general clause got it */
 	void *inner_pc, *outer_pc; /* what link.pc and link.parent_pc would be without */
 
-	/* Only code built with a sanitizer uses these. */
+	/* Only code built with a sanitizer uses these, but for `arrays`. */
 	void *asan_fake;
-	const void *asan_parent_stack;
+	__extension__ union {
+		const void *asan_parent_stack;
+		uintptr_t arrays; /* of linked stacks, which no sanitizer follows: see src/stack/linked.c */
+	};
 	__extension__ union {
 		size_t asan_parent_size;
 		void *tsan_fiber; /* there is one sanitizer at most */
@@ -127,6 +131,7 @@ WEFT__OFFSET_IS(struct weft_coro, fn, WEFT_CORO_FN);
 WEFT__OFFSET_IS(struct weft_coro, view, WEFT_CORO_VIEW);
 WEFT__OFFSET_IS(struct weft_coro, id, WEFT_CORO_ID);
 WEFT__OFFSET_IS(struct weft_coro, slot, WEFT_CORO_SLOT);
+WEFT__OFFSET_IS(struct weft_coro, arrays, WEFT_CORO_ARRAYS);
 WEFT__OFFSET_IS(struct weft_coro, flags, WEFT_CORO_FLAGS);
 WEFT__OFFSET_IS(struct weft_coro, inner_pc, WEFT_CORO_INNER_PC);
 WEFT__OFFSET_IS(struct weft_coro, outer_pc, WEFT_CORO_OUTER_PC);
@@ -331,7 +336,12 @@ WEFT__INLINE weft_coro_t *weft_deref(weft_ref_t ref)
 /* ---- what the inline functions below stand on ------------------------------------------------------------ */
 
 WEFT_API weft_coro_t *weft__attach_thread(void);
-WEFT_API void weft__before_switch(weft_coro_t *from, weft_coro_t *to);
+/* What was passed, in registers: nothing need be kept across the call. */
+struct weft__switch {
+	weft_coro_t *to;
+	void *value;
+};
+WEFT_API struct weft__switch weft__prepare_switch(weft_coro_t *to, void *value);
 WEFT_API WEFT__NORETURN void weft__leave_to(weft_coro_t *k, const void *effect, void *payload);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_not_ancestor(const weft_coro_t *k);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_no_coroutine(const char *what);
@@ -407,6 +417,7 @@ WEFT__INLINE weft_request_t weft__resume_caught(weft_coro_t **k, void *value, ui
 		weft__rehandle(*k, handled);
 	if (weft__unlikely(weft__masked(self->view)))
 		weft__forget_found();
+	(*k)->group = (uintptr_t)*k;
 	weft__become((*k)->leaf); /* who will land */
 	request = weft__resume_hooked(&link, value);
 	*k = (weft_coro_t *)link;
@@ -450,6 +461,14 @@ WEFT__INLINE void *weft__yield_near(weft_coro_t *k, weft_coro_t *self, const voi
 {
 	weft__suspend_by(k, self);
 	return weft_arch_yield(&k->link, effect, payload);
+}
+
+/* Where a search that has come to k goes on: if k executes a tail clause, outside of the clause's handler. */
+WEFT__INLINE weft_coro_t *weft__unmasked(weft_coro_t *k)
+{
+	while (weft__unlikely(weft__masked(k->view)))
+		k = weft__owner_of(k->view)->parent;
+	return k;
 }
 
 /* ---- switching -------------------------------------------------------------------------------------------- */
@@ -528,20 +547,18 @@ WEFT__INLINE WEFT__NORETURN void weft_exit(weft_coro_t *k, const struct weft_eff
 WEFT__INLINE void *weft_switch(weft_coro_t *to, void *value)
 {
 	weft_coro_t *from = weft__self();
+	struct weft__switch same;
 
-	if (weft__unlikely(!from || weft__is_bound(from->view)))
-		weft__check_bound(from, "weft_switch");
-	if (weft__unlikely(to->parent != from->parent))
-		weft__adopt(from->parent, to);
-	if (weft__unlikely(to->handled != from->handled))
-		weft__rehandle(to, from->handled);
-	to->tags = from->tags;
-	to->link.parent_words = from->link.parent_words;
-	weft__suspend_by(from, from);
-	weft__become(to->leaf);
-	if (weft__unlikely(from->flags & WEFT__HOOKED) && to != from)
-		weft__before_switch(from, to);
-	return weft__transfer_hooked(from, to, value);
+	/* Those that switch to each other have the same parent, which waits in one place, and the same set: once that
+	 * has been handed on they are a group. A resume takes its coroutine out of its group. */
+	if (weft__likely(from) && weft__likely(!weft__is_bound(from->view)) && weft__likely(from->group == to->group)) {
+		weft__become(to);
+		return weft__transfer_hooked(from, to, value);
+	}
+	same = weft__prepare_switch(to, value);
+	from = weft__self();
+	weft__become(same.to->leaf);
+	return weft__transfer_hooked(from, same.to, same.value);
 }
 
 /* Out-of-line twins, for languages that cannot inline C: the same contracts. */

@@ -120,6 +120,7 @@ static void arm(weft_coro_t *k, weft_fn_t *fn, void *arg)
 	k->link.parent_pc = NULL;
 	k->parent = NULL;
 	k->leaf = k;
+	k->group = (uintptr_t)k;
 	k->fn = fn;
 	weft__set_argument(k, arg);
 	k->failure = WEFT_NO_FAILURE;

@@ -74,6 +74,8 @@ static inline const struct weft__view *weft__view_of(const weft_coro_t *k)
 enum { WEFT__SAVING = WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS };
 /* Exchange what such a coroutine keeps with the thread's. */
 void weft__exchange_saved(weft_coro_t *k);
+/* `from`, which has one of WEFT__HOOKED, is about to switch to `to`. */
+void weft__before_switch(weft_coro_t *from, weft_coro_t *to);
 /* Start over at the entry of such a coroutine, with fresh state. */
 void weft__arm_saving(weft_coro_t *k);
 

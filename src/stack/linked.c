@@ -144,12 +144,33 @@ enum weft__fault weft__linked_fault(struct weft__slot *slot, char *address)
 
 /* ---- stacks ---------------------------------------------------------------------------------------------------- */
 
+/* Arrays of variable length that did not fit. The newest is named by a word of the coroutine's that switches never look
+ * at. AddressSanitizer's switches keep an address there, which is even: ours are odd. */
+struct weft__array;
+
+static uintptr_t *word_of(struct weft_link *link)
+{
+	return (uintptr_t *)(void *)((char *)link + WEFT_CORO_ARRAYS);
+}
+
+static struct weft__array *newest(struct weft_link *link)
+{
+	uintptr_t word = *word_of(link);
+
+	return word & 1 ? (struct weft__array *)(word - 1) : NULL;
+}
+
+static void set_newest(struct weft_link *link, struct weft__array *array)
+{
+	*word_of(link) = array ? (uintptr_t)array + 1 : 0;
+}
+
 void weft__chunks_begin(struct weft_link *link, struct weft__slot *slot)
 {
 	slot->chunk.below = slot->chunk.above = NULL;
 	link->chunk = &slot->chunk;
 	link->limit = slot->chunk.limit;
-	link->arrays = NULL;
+	set_newest(link, NULL);
 }
 
 static bool is_block(const struct weft__chunk *chunk)
@@ -405,15 +426,17 @@ static bool is_dead(const struct weft_link *link, const struct weft__array *arra
 /* Those of frames that returned; all if `sp` is NULL. */
 static void free_arrays(struct weft_link *link, const char *sp)
 {
-	struct weft__array *array = link->arrays;
+	struct weft__array *array = newest(link);
 
+	if (!array)
+		return;
 	while (array && (!sp || is_dead(link, array, sp))) {
 		struct weft__array *older = array->older;
 
 		free(array);
 		array = older;
 	}
-	link->arrays = array;
+	set_newest(link, array);
 }
 
 void *weft__array_take(struct weft_link *self, size_t bytes, char *sp)
@@ -424,10 +447,10 @@ void *weft__array_take(struct weft_link *self, size_t bytes, char *sp)
 	array = bytes < SIZE_MAX / 2 ? malloc(sizeof *array + bytes) : NULL;
 	if (!array)
 		weft__owner_spent(self, sp);
-	array->older = self->arrays;
+	array->older = newest(self);
 	array->chunk = self->chunk;
 	array->sp = sp;
-	self->arrays = array;
+	set_newest(self, array);
 	return array + 1;
 }
 

@@ -433,6 +433,101 @@ static void *starter(void *argument)
 	return NULL;
 }
 
+static void *hands_back(void *argument)
+{
+	for (;;)
+		weft_switch(argument, NULL);
+	return NULL;
+}
+
+static void *takes_turns(void *argument)
+{
+	weft_coro_t **to = argument;
+
+	for (;;) {
+		weft_switch(*to, NULL);
+		weft_suspend(weft_current());
+	}
+	return NULL;
+}
+
+static __attribute__((noinline)) weft_coro_t *resumed_elsewhere(weft_coro_t *k)
+{
+	weft_request_t r = weft_resume_any(&k, NULL, WEFT_HANDLE_NONE);
+
+	assert_ptr_equal(r.payload, k);
+	return k;
+}
+
+/* Who has switched to each other before does so by a short way; not if one was resumed from elsewhere since. */
+static void switching_after_another_resume(void **state)
+{
+	weft_coro_t *a, *b, *k;
+
+	(void)state;
+	a = weft_create(takes_turns, &b);
+	b = weft_create(hands_back, a);
+	k = a;
+	assert_ptr_equal(weft_resume_any(&k, NULL, WEFT_HANDLE_NONE).payload, a);
+	assert_ptr_equal(resumed_elsewhere(b), a);
+	assert_ptr_equal(resumed_elsewhere(a), a);
+	weft_delete(a);
+	weft_delete(b);
+}
+
+static void *suspends_its_parent(void *argument)
+{
+	weft_yield(argument, &weft_suspended, NULL);
+	return NULL;
+}
+
+static void *suspended_from_below(void *argument)
+{
+	weft_coro_t **to = argument, *inner = weft_create(suspends_its_parent, weft_current());
+
+	weft_resume(inner, NULL, WEFT_HANDLE_NONE);
+	weft_delete(inner);
+	weft_switch(*to, NULL);
+	return NULL;
+}
+
+static void *tells_its_parent(void *argument)
+{
+	weft_switch(argument, NULL);
+	weft_suspend(weft_parent(weft_current()));
+	return NULL;
+}
+
+static void *other_parent(void *argument)
+{
+	weft_coro_t *k = weft_create(starter, argument), *first = k;
+	weft_request_t r = weft_resume_any(&k, NULL, WEFT_HANDLE_NONE);
+
+	assert_ptr_equal(r.payload, weft_current());
+	weft_delete(first);
+	return k;
+}
+
+/* The same where one of them was suspended from below in between, and went on under another parent. */
+static void switching_after_a_suspension_from_below(void **state)
+{
+	weft_coro_t *a, *b, *k, *other;
+
+	(void)state;
+	if (weft_default_policy() == WEFT_COPY) /* frames of both parents' coroutines belong to one place */
+		return;
+	b = weft_create(suspended_from_below, &a);
+	a = weft_create(tells_its_parent, b);
+	k = a;
+	assert_ptr_equal(weft_resume_any(&k, NULL, WEFT_HANDLE_NONE).effect, &weft_suspended);
+	assert_ptr_equal(k, b);
+	other = weft_create(other_parent, b);
+	assert_ptr_equal(weft_resume(other, NULL, WEFT_HANDLE_NONE).payload, a);
+	weft_delete(other);
+	weft_delete(a);
+	weft_delete(b);
+}
+
 /* The request comes from the one that was switched to; the first is as if it had yielded. */
 static void switching_hands_over(void **state)
 {
@@ -724,6 +819,8 @@ int main(void)
 	    T(ending_after_suspension_from_below),
 	    T(sideways),
 	    T(switching_hands_over),
+	    T(switching_after_another_resume),
+	    T(switching_after_a_suspension_from_below),
 	    T(twins),
 	    T(words_are_kept),
 	    T(words_are_shared),

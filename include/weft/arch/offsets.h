@@ -27,6 +27,7 @@
 #define WEFT_CORO_FLAGS 136
 #define WEFT_CORO_ID 144
 #define WEFT_CORO_SLOT 160
+#define WEFT_CORO_ARRAYS 224
 
 /* Only coroutines with WEFT_SAVE_… flags use these. */
 #define WEFT_CORO_INNER_PC 200

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What a switch sideways does where it is not between members of a group: see "Sideways" in arch/README.md. */
+#include "coro/copying.h"
+
+/*
+ * `to` has what `from` has of its parent, and so has whoever else is in that group: a switch between them need look at
+ * nothing else, until one of them is resumed. Where a switch has more to do, because a landing pad is special or `to`
+ * was suspended from below, `to` is alone. An address is nobody else's group.
+ */
+static void join(weft_coro_t *from, weft_coro_t *to)
+{
+	static atomic_uintptr_t last = 1;
+
+	to->group = (uintptr_t)to;
+	if ((from->flags | to->flags) & (WEFT__SAVING | WEFT__COPIED) || to->leaf != to)
+		return;
+	/* Relaxed: a number. */
+	if (from->group == (uintptr_t)from)
+		from->group = atomic_fetch_add_explicit(&last, 2, memory_order_relaxed);
+	to->group = from->group;
+}
+
+struct weft__switch weft__prepare_switch(weft_coro_t *to, void *value)
+{
+	weft_coro_t *from = weft__self();
+
+	if (!from || weft__is_bound(from->view))
+		weft__check_bound(from, "weft_switch");
+	if (to->parent != from->parent)
+		weft__adopt(from->parent, to);
+	if (to->handled != from->handled)
+		weft__rehandle(to, from->handled);
+	to->tags = from->tags;
+	to->link.parent_words = from->link.parent_words;
+	weft__suspend_by(from, from);
+	join(from, to);
+	if (from->flags & WEFT__HOOKED && to != from)
+		weft__before_switch(from, to);
+	return (struct weft__switch){to, value};
+}
