@@ -8,7 +8,8 @@
  *     linker, as effects are.
  *  2. Effects keep their numbers 0…63, which the core handles as the bits of `tags`. Inside, effect n is the pointer
  *     n + 1, because NULL means "returned"; back outside, subtracting 1 makes that the all-ones number.
- *  3. ~0 catches effects of weft/effect.h too (their number is then their address - 1); 0 catches none.
+ *  3. ~0 catches effects of weft/effect.h too (their number is then their address - 1); 0 catches none. A search begins
+ *     where those of weft/effect.h do: in a tail clause of weft/handler.h, outside of its handler.
  *  4. Sizes of stacks are hints. Whatever a program asks for, real code fits.
  *
  * Differences that are improvements: effects 31…63 work; an unhandled effect, resuming a finished coroutine and running
@@ -238,10 +239,12 @@ WEFT__INLINE seff_coroutine_t *seff_locate_handler(effect_id effect)
 {
 	weft_coro_t *k = weft__self();
 
-	/* The thread's root, without a parent, is nobody's coroutine. */
-	for (; k && k->parent; k = k->parent)
-		if (seff__handles(k, effect))
+	for (; k; k = k->parent) {
+		k = weft__unmasked(k);
+		/* The thread's root, without a parent, is nobody's coroutine. */
+		if (k->parent && seff__handles(k, effect))
 			return seff__of(k);
+	}
 	return NULL;
 }
 

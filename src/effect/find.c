@@ -82,11 +82,10 @@ static inline bool remembered(struct search *s, const weft_coro_t *k)
 	return f;
 }
 
-/* Where a search that has come to k goes on: if k executes a tail clause, outside of the clause's handler. */
 static inline weft_coro_t *unmasked(struct search *s, weft_coro_t *k)
 {
-	while (weft__unlikely(weft__masked(k->view)))
-		k = s->from = weft__owner_of(k->view)->parent;
+	if (weft__unlikely(weft__masked(k->view)))
+		k = s->from = weft__unmasked(k);
 	return k;
 }
 
