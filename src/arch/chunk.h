@@ -16,6 +16,7 @@
 #define WEFT_CHUNK_LOW 24
 /* The same word as ABOVE, in a block. */
 #define WEFT_BLOCK_CLASS 8
+#define WEFT_BLOCK_NEXT 32
 
 /* From a slot's first frame up to its chunk record: the coroutine object and the owner. */
 #define WEFT_CHUNK_TOP 264
@@ -38,7 +39,7 @@
 #define WEFT_SMALL_STACK 65536
 #define WEFT_HOOK_STACK 65536
 
-#define WEFT_BLOCK_BYTES 32   /* a block's record */
+#define WEFT_BLOCK_BYTES 48   /* a block's record */
 #define WEFT_BLOCK_CLASSES 64 /* sizes are multiples of 64 bytes */
 
 /* What precedes the entry of a function that checks. */
@@ -72,7 +73,17 @@ WEFT__OFFSET_IS(struct weft__chunk, above, WEFT_CHUNK_ABOVE);
 WEFT__OFFSET_IS(struct weft__chunk, class, WEFT_BLOCK_CLASS);
 WEFT__OFFSET_IS(struct weft__chunk, limit, WEFT_CHUNK_LIMIT);
 WEFT__OFFSET_IS(struct weft__chunk, low, WEFT_CHUNK_LOW);
-WEFT__STATIC_ASSERT(sizeof(struct weft__chunk) == WEFT_BLOCK_BYTES, "the record of a block");
+
+struct weft__block {
+	struct weft__chunk chunk;
+	/* On the list that it is on, or was on last. A word of its own, as `below` is, and both stay: what is right
+	 * already need not be stored, nor waited for. */
+	struct weft__block *next;
+	struct weft__block *list; /* of the first of a list that an ended thread left: the next such list */
+};
+
+WEFT__OFFSET_IS(struct weft__block, next, WEFT_BLOCK_NEXT);
+WEFT__STATIC_ASSERT(sizeof(struct weft__block) == WEFT_BLOCK_BYTES, "the record of a block");
 
 #define WEFT__HEAP_LIMIT ((char *)WEFT_HEAP_LIMIT)
 
@@ -87,8 +98,8 @@ void *weft__enter_chunk(void *(*fn)(void *), void *arg, char *top);
  * which was enlarged, or a new one, already `above` the current one. Does not return if there is no memory. */
 struct weft__chunk *weft__chunk_grow(struct weft_link *self, size_t need, size_t args, char *sp);
 /* A block of so many bytes, at least, for a heap frame. Does not return if there is no memory. */
-struct weft__chunk *weft__block_take(struct weft_link *self, size_t bytes);
-void weft__block_give(struct weft__chunk *block);
+struct weft__block *weft__block_take(struct weft_link *self, size_t bytes);
+void weft__block_give(struct weft__block *block);
 /* A system stack. Does not return if there is no memory. */
 struct weft__chunk *weft__system_take(struct weft_link *self);
 void weft__system_give(struct weft__chunk *chunk);
@@ -100,6 +111,6 @@ void *weft__array_take(struct weft_link *self, size_t bytes, char *sp);
 /* The calling thread's: an idle system stack, or NULL; the end of the small stack; lists of free blocks by class. */
 extern __thread struct weft__chunk *weft__tls_system __attribute__((tls_model("initial-exec")));
 extern __thread char *weft__tls_growth __attribute__((tls_model("initial-exec")));
-extern __thread struct weft__chunk *weft__tls_blocks[WEFT_BLOCK_CLASSES] __attribute__((tls_model("initial-exec")));
+extern __thread struct weft__block *weft__tls_blocks[WEFT_BLOCK_CLASSES] __attribute__((tls_model("initial-exec")));
 #endif
 #endif

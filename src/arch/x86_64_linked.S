@@ -39,6 +39,7 @@
 #define KEPT_RDI -32(%rbp)
 #define KEPT_RSI -40(%rbp)
 #define KEPT_LIMIT -48(%rbp)
+#define KEPT_BLOCK -48(%rbp)
 
 #define KEEP_ARGUMENTS \
 	pushq	%rax; \
@@ -87,13 +88,14 @@
 	.hidden weft__xsave_bytes, weft__tls_growth, weft__tls_system, weft__tls_blocks, weft__owner_spent
 
 /*
- * __morestack: called by a prologue whose frame does not fit.
- *   In:  r10 = bytes the frame needs, r11 = bytes of arguments on the stack (negative: unknown)
- *        0(%rsp) a `ret` of the prologue's, after which the function goes on; 8(%rsp) its caller; then its arguments
- * Calls the rest of the function on a chunk with room, and when that returns goes back to the prologue's `ret`: each call
- * returns to where it came from, so that the return predictor stays in step. The prologue's call counts for unwinders as
- * no frame: the caller's caller is the caller. Debuggers know the name. Instrumented code says weft__morestack, because
- * compilers link shared libraries with a __morestack of their own.
+ * weft__morestack: jumped to by a prologue whose frame does not fit.
+ *   In: r10 = where the function goes on, r11 = bytes the frame needs, and in the upper half of the register bytes of arguments on
+ *       the stack (negative: unknown); 0(%rsp) its caller; then its arguments
+ * Calls the rest of the function on a chunk with room, and when that returns goes back to the caller: each call returns to where
+ * it came from, so that the return predictor stays in step, and no more calls are open than need be. Unwinders see a frame between
+ * the function and its caller. For debuggers, which know the name, it is called __morestack as soon as the stack pointer leaves
+ * the caller's chunk: what prologues jump to has a name of its own, because compilers link shared libraries with a __morestack of
+ * their own.
  */
 #define LEAVE_CHUNK /* rcx, r10, r11 */ \
 	SELF(%rcx); \
@@ -104,35 +106,24 @@
 	movq	%r11, WEFT_LINK_LIMIT(%rcx); \
 	movq	%r11, LIMIT
 
-#define LEAVE_BLOCK(large) /* rcx, rsi, r10, r11 */ \
+/* The block in r10 is no longer in use; rcx: the thread's list for it. */
+#define LEAVE_BLOCK(large) /* rcx, r10, r11 */ \
 	SELF(%rcx); \
-	movq	WEFT_LINK_CHUNK(%rcx), %r10; \
 	movq	WEFT_CHUNK_BELOW(%r10), %r11; \
 	movq	%r11, WEFT_LINK_CHUNK(%rcx); \
 	movq	WEFT_BLOCK_CLASS(%r10), %r11; \
 	cmpq	$WEFT_BLOCK_CLASSES, %r11; \
 	jae	large; \
 	movq	weft__tls_blocks@gottpoff(%rip), %rcx; \
-	leaq	(%rcx,%r11,8), %rcx; \
+	leaq	(%rcx,%r11,8), %rcx
+
+#define GIVE_BLOCK /* rsi */ \
 	movq	%fs:(%rcx), %rsi; \
-	movq	%rsi, WEFT_CHUNK_BELOW(%r10); \
+	movq	%rsi, WEFT_BLOCK_NEXT(%r10); \
 	movq	%r10, %fs:(%rcx)
 
-/* An address of its own, because a debugger must find the name __morestack for the other. */
-	.text
-	.p2align 4
-	.skip	15, 0x90
-	.globl	weft__morestack
-	.type	weft__morestack, @function
-weft__morestack:
-	.cfi_startproc
-	.cfi_def_cfa_offset 16
-	nop
-	.cfi_endproc
-	.size	weft__morestack, . - weft__morestack
-FUNCTION(__morestack)
-	.cfi_personality 0x9b, DW.ref.__gcc_personality_v0
-	.cfi_lsda 0x1b, .Llsda_morestack
+FUNCTION(weft__morestack)
+	pushq	%r10
 	.cfi_def_cfa_offset 16
 	pushq	%rbp
 	.cfi_def_cfa_offset 24
@@ -142,7 +133,8 @@ FUNCTION(__morestack)
 	KEEP_ARGUMENTS
 	SELF(%rax)
 	movq	WEFT_LINK_CHUNK(%rax), %rcx
-	testq	%r11, %r11
+	movl	%r11d, %r10d
+	sarq	$32, %r11
 	js	.Lunknown_arguments
 .Lsized:
 	IF_HEAP_FRAMES(.Lblock)
@@ -150,7 +142,38 @@ FUNCTION(__morestack)
 .Lretry:
 	movq	WEFT_CHUNK_ABOVE(%rcx), %rdx
 	testq	%rdx, %rdx
-	jz	.Lgrow
+	jnz	.Lchunk
+	jmp	.Lgrow
+
+/* All above the frame: the arguments were made in the caller's frame, which is on this chunk. */
+.Lunknown_arguments:
+	movl	$512, %r11d
+	UNLESS_ON_CHUNK(.Lsized)
+	movq	%rcx, %r11
+	leaq	24(%rbp), %rdx
+	subq	%rdx, %r11
+	andq	$-8, %r11
+	jmp	.Lsized
+END(weft__morestack)
+
+/*
+ * What code that was not assembled by weft-as calls: r10 and r11 are bytes of frame and of arguments, 0(%rsp) a `ret` after which
+ * the function goes on, 8(%rsp) its caller.
+ */
+FUNCTION(__morestack)
+	.cfi_personality 0x9b, DW.ref.__gcc_personality_v0
+	.cfi_lsda 0x1b, .Llsda_morestack
+	.cfi_def_cfa_offset 16
+	shlq	$32, %r11
+	orq	%r10, %r11
+	popq	%r10
+	.cfi_def_cfa_offset 8
+	incq	%r10
+	jmp	weft__morestack
+
+	.cfi_def_cfa %rbp, 24
+	.cfi_offset %rbp, -24
+.Lchunk:
 	leaq	-WEFT_CHUNK_TOP(%rdx), %rdi
 	subq	%r11, %rdi
 	andq	$-16, %rdi
@@ -166,7 +189,6 @@ FUNCTION(__morestack)
 1:	movq	%rdi, %rsp
 	movq	%r10, LIMIT
 	movq	8(%rbp), %r10
-	incq	%r10 /* past the ret */
 	RESTORE_ARGUMENTS
 .Lchunk_begin:
 	call	*%r10
@@ -178,18 +200,10 @@ FUNCTION(__morestack)
 	.cfi_remember_state
 	.cfi_def_cfa %rsp, 16
 	.cfi_restore %rbp
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
 	ret
 	.cfi_restore_state
-
-/* All above the frame: the arguments were made in the caller's frame, which is on this chunk. */
-.Lunknown_arguments:
-	movl	$512, %r11d
-	UNLESS_ON_CHUNK(.Lsized)
-	movq	%rcx, %r11
-	leaq	24(%rbp), %rdx
-	subq	%rdx, %r11
-	andq	$-8, %r11
-	jmp	.Lsized
 
 .Ltoo_small:
 	subq	WEFT_CHUNK_LIMIT(%rdx), %r10
@@ -216,7 +230,6 @@ FUNCTION(__morestack)
 	jz	1f
 	COPY_ARGUMENTS(24)
 1:	movq	8(%rbp), %r10
-	incq	%r10
 	RESTORE_ARGUMENTS
 .Lelsewhere_begin:
 	call	*%r10
@@ -234,35 +247,60 @@ FUNCTION(__morestack)
 	movq	%fs:(%rdx), %rdi
 	testq	%rdi, %rdi
 	jz	.Ltake_slowly
-	movq	WEFT_CHUNK_BELOW(%rdi), %r10
+	movq	WEFT_BLOCK_NEXT(%rdi), %r10
 	movq	%r10, %fs:(%rdx)
 .Lblock_taken:
-	movq	%rcx, WEFT_CHUNK_BELOW(%rdi)
+	cmpq	%rcx, WEFT_CHUNK_BELOW(%rdi) /* as the last time, mostly */
+	jne	.Lblock_below
+.Lblock_linked:
 	movq	%rdi, WEFT_LINK_CHUNK(%rax)
 	testq	%r11, %r11
 	jnz	.Lblock_arguments
 .Lblock_ready:
 	movq	%rdi, %rsp
 	movq	8(%rbp), %r10
-	incq	%r10
 	RESTORE_ARGUMENTS
 .Lblock_begin:
 	call	*%r10
-.Lblock_end:
+	movq	%rsp, %r10 /* as the link says, but a load would wait for the store that another call has just made */
+.Lblock_left:
 	LEAVE_BLOCK(.Lgive_large)
+	/* Most come back in the order in which they went: then the list is right already, and nothing waits either. */
+	movq	WEFT_BLOCK_NEXT(%r10), %rsi
+	cmpq	%fs:(%rcx), %rsi
+	jne	.Lgive_elsewhere
+	movq	%r10, %fs:(%rcx)
+.Lblock_back:
 	movq	%rbp, %rsp
 	popq	%rbp
 	.cfi_remember_state
 	.cfi_def_cfa %rsp, 16
 	.cfi_restore %rbp
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
 	ret
 	.cfi_restore_state
 
+.Lblock_below:
+	movq	%rcx, WEFT_CHUNK_BELOW(%rdi)
+	jmp	.Lblock_linked
+
+.Lgive_elsewhere:
+	GIVE_BLOCK
+	jmp	.Lblock_back
+
 .Lblock_arguments:
+	pushq	%rdi /* KEPT_BLOCK */
 	subq	%r11, %rdi
 	andq	$-16, %rdi
 	COPY_ARGUMENTS(24)
-	jmp	.Lblock_ready
+	movq	%rdi, %rsp
+	movq	8(%rbp), %r10
+	RESTORE_ARGUMENTS
+	call	*%r10
+.Lblock_end:
+	movq	KEPT_BLOCK, %r10
+	jmp	.Lblock_left
 
 .Ltake_slowly:
 	movq	%rax, %rdi
@@ -283,7 +321,10 @@ FUNCTION(__morestack)
 	LEAVE_CHUNK
 	jmp	.Lpass
 .Lpass_block:
+	SELF(%rcx)
+	movq	WEFT_LINK_CHUNK(%rcx), %r10
 	LEAVE_BLOCK(.Lpass_large)
+	GIVE_BLOCK
 	jmp	.Lpass
 .Lpass_large:
 	leaq	KEPT_RSI, %rsp

@@ -3,7 +3,7 @@
  * The one handler of SIGSEGV and SIGBUS. From the fault's address it finds the slot by arithmetic, asks the policy what
  * the fault means, and acts:
  *   opened      return; the instruction runs again
- *   probe       a store that asks for more stack: go to where its prologue calls __morestack
+ *   probe       a store that asks for more stack: go to where its prologue jumps to __morestack
  *   overflow    one line, then the default action: the process ends with a core at the faulting instruction
  *   spent       the coroutine fails: the interrupted thread continues in its resumer (coro layer)
  *   foreign     whoever was installed before us; SIG_DFL is restored, so that the fault ends the process

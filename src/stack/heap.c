@@ -15,34 +15,30 @@
 
 enum { SLAB = 256 * 1024, LARGEST_SLAB = 32 * 1024 * 1024, BATCH = 16, LARGE = WEFT_BLOCK_CLASSES };
 
-__thread struct weft__chunk *weft__tls_blocks[WEFT_BLOCK_CLASSES] __attribute__((tls_model("initial-exec")));
+__thread struct weft__block *weft__tls_blocks[WEFT_BLOCK_CLASSES] __attribute__((tls_model("initial-exec")));
 
-/* What ended threads left: lists, each by its first block, whose `limit` is the next list meanwhile. */
+/* What ended threads left: lists. */
 static struct {
 	pthread_mutex_t lock;
-	struct weft__chunk *blocks[WEFT_BLOCK_CLASSES];
+	struct weft__block *blocks[WEFT_BLOCK_CLASSES];
 } left = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static struct weft__chunk *make(char *start, size_t bytes, size_t class)
+static struct weft__block *make(char *start, size_t bytes, size_t class)
 {
-	struct weft__chunk *block = (struct weft__chunk *)(void *)(start + bytes) - 1;
+	struct weft__block *block = (struct weft__block *)(void *)(start + bytes) - 1;
 
-	block->class = class;
-	block->limit = WEFT__HEAP_LIMIT;
-	block->low = start;
+	block->chunk = (struct weft__chunk){.class = class, .limit = WEFT__HEAP_LIMIT, .low = start};
 	return block;
 }
 
-static struct weft__chunk *take_left(size_t class)
+static struct weft__block *take_left(size_t class)
 {
-	struct weft__chunk *list;
+	struct weft__block *list;
 
 	pthread_mutex_lock(&left.lock);
 	list = left.blocks[class];
-	if (list) {
-		left.blocks[class] = (struct weft__chunk *)(void *)list->limit;
-		list->limit = WEFT__HEAP_LIMIT;
-	}
+	if (list)
+		left.blocks[class] = list->list;
 	pthread_mutex_unlock(&left.lock);
 	return list;
 }
@@ -68,24 +64,24 @@ static bool next_slab(struct weft__thread *thread)
 }
 
 /* A list of new blocks; what is left of a slab that is too short is lost. */
-static struct weft__chunk *cut(struct weft__thread *thread, size_t class)
+static struct weft__block *cut(struct weft__thread *thread, size_t class)
 {
-	struct weft__chunk *list = NULL;
+	struct weft__block *list = NULL;
 	size_t bytes = class * 64;
 
 	if ((size_t)(thread->slab_end - thread->slab) < bytes && !next_slab(thread))
 		return NULL;
 	for (int i = 0; i < BATCH && (size_t)(thread->slab_end - thread->slab) >= bytes; i++) {
-		struct weft__chunk *block = make(thread->slab, bytes, class);
+		struct weft__block *block = make(thread->slab, bytes, class);
 
 		thread->slab += bytes;
-		block->below = list;
+		block->next = list;
 		list = block;
 	}
 	return list;
 }
 
-static struct weft__chunk *take_large(size_t bytes)
+static struct weft__block *take_large(size_t bytes)
 {
 	char *start = NULL;
 
@@ -94,21 +90,21 @@ static struct weft__chunk *take_large(size_t bytes)
 	return start ? make(start, bytes, LARGE) : NULL;
 }
 
-static struct weft__chunk *take_small(size_t class)
+static struct weft__block *take_small(size_t class)
 {
 	struct weft__thread *thread = weft__thread();
-	struct weft__chunk *list = take_left(class);
+	struct weft__block *list = take_left(class);
 
 	if (!list && thread)
 		list = cut(thread, class);
 	if (list)
-		weft__tls_blocks[class] = list->below;
+		weft__tls_blocks[class] = list->next;
 	return list;
 }
 
-struct weft__chunk *weft__block_take(struct weft_link *self, size_t bytes)
+struct weft__block *weft__block_take(struct weft_link *self, size_t bytes)
 {
-	struct weft__chunk *block = bytes < LARGE * 64 ? take_small(bytes / 64) : take_large(bytes);
+	struct weft__block *block = bytes < LARGE * 64 ? take_small(bytes / 64) : take_large(bytes);
 
 	if (!block)
 		weft__owner_spent(self, (char *)__builtin_frame_address(0));
@@ -116,14 +112,16 @@ struct weft__chunk *weft__block_take(struct weft_link *self, size_t bytes)
 	return block;
 }
 
-void weft__block_give(struct weft__chunk *block)
+void weft__block_give(struct weft__block *block)
 {
-	if (block->class == LARGE) {
-		free(block->low);
+	size_t class = block->chunk.class;
+
+	if (class == LARGE) {
+		free(block->chunk.low);
 		return;
 	}
-	block->below = weft__tls_blocks[block->class];
-	weft__tls_blocks[block->class] = block;
+	block->next = weft__tls_blocks[class];
+	weft__tls_blocks[class] = block;
 }
 
 /* What no block was cut from yet: nobody else would find it. */
@@ -140,13 +138,13 @@ void weft__blocks_detach(struct weft__thread *thread)
 {
 	give_slab(thread);
 	for (size_t class = 0; class < WEFT_BLOCK_CLASSES; class += 1) {
-		struct weft__chunk *first = weft__tls_blocks[class];
+		struct weft__block *first = weft__tls_blocks[class];
 
 		weft__tls_blocks[class] = NULL;
 		if (!first)
 			continue;
 		pthread_mutex_lock(&left.lock);
-		first->limit = (char *)left.blocks[class];
+		first->list = left.blocks[class];
 		left.blocks[class] = first;
 		pthread_mutex_unlock(&left.lock);
 	}

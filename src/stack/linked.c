@@ -211,7 +211,7 @@ static void give_chunk(struct weft__chunk *chunk)
 	if (!chunk->limit)
 		weft__system_give(chunk);
 	else if (is_block(chunk))
-		weft__block_give(chunk);
+		weft__block_give((struct weft__block *)chunk);
 	else
 		give_slot(chunk);
 }

@@ -36,11 +36,14 @@ strict_externals: .quad 0
 	.type weft__morestack, @function
 weft__morestack:
 	.cfi_startproc
+	pushq	%r10
 	pushq	%rbp
 	movq	%rsp, %rbp
 	.cfi_def_cfa %rbp, 24
 	.cfi_offset %rbp, -24
 	KEEP_ALL
+	movl	%r11d, %r10d
+	sarq	$32, %r11
 	incq	strict_splits(%rip)
 	movq	strict_at(%rip), %rax
 	KEEP(%rax, 48)
@@ -77,7 +80,6 @@ weft__morestack:
 	movq	%rsp, %r10
 	movq	%r11, %rsp
 	movq	8(%rbp), %r10
-	incq	%r10
 	call	*%r10
 	leaq	-80(%rbp), %rsp
 	BACK(%rdi, 64)
@@ -95,6 +97,8 @@ weft__morestack:
 	popq	%rbp
 	.cfi_def_cfa %rsp, 16
 	.cfi_restore %rbp
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
 	ret
 	.cfi_endproc
 	.size weft__morestack, . - weft__morestack

@@ -70,6 +70,29 @@ static void start(struct subject *s, weft_policy_t policy, unsigned flags)
 	REQUIRE(s->k || errno == ENOMEM || errno == EAGAIN);
 }
 
+/* They take the heap blocks next to the caller's, of whatever size: if those were written to, this does not go well. */
+#define SMALL_FRAMES(bytes)                                                                                            \
+	static __attribute__((noinline)) size_t frames_of_##bytes(size_t depth)                                        \
+	{                                                                                                              \
+		volatile char frame[bytes];                                                                            \
+                                                                                                                       \
+		frame[0] = frame[bytes - 1] = (char)depth;                                                             \
+		return depth ? frames_of_##bytes(depth - 1) + (size_t)(frame[0] == frame[bytes - 1]) : 0;              \
+	}
+SMALL_FRAMES(32)
+SMALL_FRAMES(96)
+SMALL_FRAMES(160)
+SMALL_FRAMES(224)
+SMALL_FRAMES(288)
+SMALL_FRAMES(352)
+SMALL_FRAMES(416)
+
+static size_t frames_of_all_sizes(void)
+{
+	return frames_of_32(4) + frames_of_96(4) + frames_of_160(4) + frames_of_224(4) + frames_of_288(4) +
+	       frames_of_352(4) + frames_of_416(4);
+}
+
 /* False when there is nothing more to do. */
 static bool step(struct subject *s, size_t value)
 {
@@ -77,6 +100,7 @@ static bool step(struct subject *s, size_t value)
 		return false;
 	s->sum += value;
 	s->last = weft_resume(s->k, (void *)value, WEFT_HANDLE_NONE);
+	REQUIRE(frames_of_all_sizes() == 28);
 	if (s->last.effect == &weft_suspended) {
 		REQUIRE(s->last.payload == (void *)s->sum);
 		return true;

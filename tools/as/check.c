@@ -11,7 +11,7 @@
  *	movl  $N, %r10d                        in any order, or xorl; the static chain is saved in rax
  *	movl  $A, %r11d
  *	call  __morestack
- *	ret                                    one byte, which __morestack skips
+ *	ret                                    one byte, which libgcc's __morestack skips
  *	jmp   body                             or a copy of the beginning of the body
  *
  * Compilers ask for too little: gcc leaves out arguments that it pushes, neither counts what inline assembly
@@ -150,20 +150,18 @@ static void print_compare(struct buffer *text, int64_t need)
 		print(text, "\tleaq\t-%lld(%%rsp), %%r11\n\tcmpq\t%%fs:112, %%r11\n", (long long)need);
 }
 
-/* What __morestack is called with. */
-static const char *call_morestack(int64_t need, int64_t arguments)
+/* To weft__morestack, with where the function goes on, and how many bytes it needs of frame and of arguments. */
+static const char *go_to_morestack(const char *body, int64_t need, int64_t arguments)
 {
-	struct buffer text = {0};
+	const char *jump = "\tjmp\t*weft__morestack@GOTPCREL(%rip)\n";
 
-	print(&text, "\tmovl\t$%lld, %%r10d\n", (long long)need);
-	if (arguments == UNKNOWN)
-		print(&text, "\tmovq\t$-1, %%r11\n");
-	else if (arguments)
-		print(&text, "\tmovl\t$%lld, %%r11d\n", (long long)arguments);
-	else
-		print(&text, "\txorl\t%%r11d, %%r11d\n");
-	print(&text, "\tcall\t*weft__morestack@GOTPCREL(%%rip)\n");
-	return text.at;
+	if (arguments > INT32_MAX)
+		arguments = UNKNOWN;
+	if (arguments == 0)
+		return say("\tleaq\t%s(%%rip), %%r10\n\tmovl\t$%lld, %%r11d\n%s", body, (long long)need, jump);
+	/* UNKNOWN is negative. */
+	return say("\tleaq\t%s(%%rip), %%r10\n\tmovabsq\t$%lld, %%r11\n%s", body,
+		   (long long)(arguments * (INT64_C(1) << 32) + need), jump);
 }
 
 static const char *body_label(struct function *f)
@@ -173,6 +171,23 @@ static const char *body_label(struct function *f)
 	if (f->is_body_global)
 		return say("\t.globl\t%s\n\t.hidden\t%s\n\t.type\t%s, @function\n%s:\n", name, name, name, name);
 	return say("%s:\n", name);
+}
+
+/* The slow path's call: where compilers go on behind its `ret` by a jump we go at once. */
+static void rewrite_call(struct unit *u, struct function *f)
+{
+	struct check *c = &f->check;
+	int next = next_code(u, c->resume, (int)u->count - 1);
+	const char *body;
+
+	if (next != NONE && u->lines[next].op == OP_JUMP && u->lines[next].symbol) {
+		body = say("%.*s", SHOW(u->lines[next].symbol->name));
+		drop(&u->lines[c->resume]);
+	} else {
+		body = say(".Lweft%um", new_label(u));
+		change(&u->lines[c->resume], say("%s:\n", body));
+	}
+	change(&u->lines[c->call], go_to_morestack(body, f->need, c->arguments));
 }
 
 static void rewrite_found(struct unit *u, struct function *f)
@@ -208,7 +223,7 @@ static void rewrite_found(struct unit *u, struct function *f)
 	else if (f->is_body_entered)
 		change_after(&u->lines[branch->symbol->line], body_label(f));
 	change(branch, text.at);
-	change(&u->lines[c->call], call_morestack(f->need, c->arguments));
+	rewrite_call(u, f);
 }
 
 /*
@@ -235,7 +250,7 @@ static int entry_line(const struct unit *u, const struct function *f)
 static void insert_check(struct unit *u, struct function *f)
 {
 	unsigned label = new_label(u);
-	const char *slow = say(".Lweft%us", label);
+	const char *slow = say(".Lweft%us", label), *body = say(".Lweft%ub", label);
 	const char *start = f->has_cfi ? "\t.cfi_startproc\n" : "", *end = f->has_cfi ? "\t.cfi_endproc\n" : "";
 	struct buffer text = {0};
 	int line = entry_line(u, f);
@@ -244,10 +259,10 @@ static void insert_check(struct unit *u, struct function *f)
 		emit_probe(u, f, slow, &text);
 	else
 		print_compare(&text, f->need), print(&text, "\tjb\t%s\n", slow);
-	print(&text, ".Lweft%ub:\n%s", label, f->is_body_entered ? body_label(f) : "");
+	print(&text, "%s:\n%s", body, f->is_body_entered ? body_label(f) : "");
 	change_before(&u->lines[line], text.at);
-	change_after(&u->lines[f->tail], say("%s%s:\n%s\tret\n\tjmp\t.Lweft%ub\n%s", start, slow,
-					     call_morestack(f->need, f->check.arguments), label, end));
+	change_after(&u->lines[f->tail],
+		     say("%s%s:\n%s%s", start, slow, go_to_morestack(body, f->need, f->check.arguments), end));
 }
 
 int64_t frame_of(const struct unit *u, const struct function *f)
