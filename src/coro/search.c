@@ -98,7 +98,7 @@ __attribute__((target("avx"))) static int try_fast(weft_coro_t *c, weft_coro_t *
 	struct weft__image *image = from->image;
 
 	if (c->flags != WEFT__COPYING || k->flags != WEFT__COPYING || c->leaf != c || c->deferred || k->leaf != k ||
-	    !region || weft__masked(k->view) || from->region != region || to->points ||
+	    !region || weft__unlikely(!me) || weft__masked(k->view) || from->region != region || to->points ||
 	    k->inner_pc == (void *)weft__entry_saving)
 		return weft__clone_into(c, k);
 	if (region->occupant == from)

@@ -42,8 +42,9 @@ struct weft__image {
 
 /*
  * Invariant of a parked coroutine that has run: `sp` is set, and its frames are in the region (it is the occupant) or
- * in `image`, or in both; then the region's are the newer ones. Of one that runs: `sp` is NULL, it is the occupant,
- * and there is no image. The same of one that is secluded: see below.
+ * in `image`, or in both; then the region's are the newer ones. If it went back to before its first resume, it has no
+ * frames: `sp` is the region's top, and there may be no image. Of one that runs: `sp` is NULL, it is the occupant, and
+ * there is no image. The same of one that is secluded: see below.
  */
 struct weft__copied {
 	struct weft__slot slot;	     /* the object; `owner` is the coroutine; policy, class and lists as in others */

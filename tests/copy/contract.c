@@ -384,6 +384,33 @@ static void forks(void)
 	weft_delete(k);
 }
 
+static void *clones_into(void *pair)
+{
+	weft_coro_t **k = pair;
+
+	REQUIRE(!weft_clone_into(k[1], k[0]));
+	return NULL;
+}
+
+/* The first thing that a thread does with the library. */
+static void new_threads(void)
+{
+	weft_coro_t *k[2] = {make_copied(counts_to_three, NULL, NULL)};
+	pthread_t thread;
+
+	resume(k[0], 0);
+	k[1] = weft_clone(k[0]);
+	REQUIRE(k[1]);
+	for (int i = 0; i < 2; i++) {
+		REQUIRE(resume(k[1], 0).payload == (void *)2);
+		REQUIRE(!pthread_create(&thread, NULL, clones_into, k));
+		pthread_join(thread, NULL);
+	}
+	REQUIRE(resume(k[1], 0).payload == (void *)2 && resume(k[0], 0).payload == (void *)2);
+	weft_delete(k[0]);
+	weft_delete(k[1]);
+}
+
 static void *exits_thread(void *argument)
 {
 	weft_coro_t *k = make_copied(identity_function, NULL, NULL);
@@ -616,6 +643,7 @@ static const struct {
 	     {"every_order", every_order, true},
 	     {"under_signals", under_signals, true},
 	     {"forks", forks, true},
+	     {"new_threads", new_threads, true},
 	     {"ended_threads", ended_threads, true},
 	     {"exclusion", exclusion, true},
 	     {"small_ones", small_ones, true},

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <unwind.h>
 
 #include "copy.h"
@@ -438,6 +439,45 @@ static void other_threads(void)
 	pthread_join(busy, NULL);
 }
 
+/* Suspends twice, then stays until it is told to go. */
+static void *stays(void *told)
+{
+	weft_suspend(NULL);
+	weft_suspend(NULL);
+	__atomic_store_n((int *)told, 1, __ATOMIC_RELEASE);
+	while (__atomic_load_n((int *)told, __ATOMIC_ACQUIRE) == 1)
+		sched_yield();
+	return told;
+}
+
+static void *ends_it(void *k)
+{
+	REQUIRE(weft_returned(resume(k, 0)));
+	return NULL;
+}
+
+/* Back before its first resume it has no frames, neither where another thread runs nor elsewhere. It has clones. */
+static void at_the_start(void)
+{
+	int told = 0;
+	weft_coro_t *k = make(stays, &told), *runs, *c;
+	pthread_t thread;
+
+	REQUIRE(!weft_checkpoint(k) && !weft_returned(resume(k, 0)));
+	runs = weft_clone(k);
+	REQUIRE(runs && !weft_returned(resume(runs, 0)) && !weft_backtrack(k));
+	REQUIRE(!pthread_create(&thread, NULL, ends_it, runs));
+	while (!__atomic_load_n(&told, __ATOMIC_ACQUIRE))
+		sched_yield();
+	c = weft_clone(k);
+	__atomic_store_n(&told, 2, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	REQUIRE(c && !weft_returned(resume(c, 0)) && !weft_returned(resume(k, 0)));
+	weft_delete(runs);
+	weft_delete(c);
+	weft_delete(k);
+}
+
 static void *exits_thread(void *argument)
 {
 	weft_suspend(NULL);
@@ -547,6 +587,7 @@ static const struct {
 	     {"large", large},
 	     {"pending", pending},
 	     {"other_threads", other_threads},
+	     {"at_the_start", at_the_start},
 	     {"unwinding", unwinding},
 	     {"backtraces", backtraces}};
 
