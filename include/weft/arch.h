@@ -20,7 +20,7 @@
  *   struct weft_link        the words a switch saves, both sides; first member of a coroutine
  *   weft_arch_resume        suspend the caller, continue `*k`; `*k` comes back as whoever suspended
  *   weft_arch_yield         suspend into `k`, continue its resumer; returns what the next resume passes
- *   weft_arch_transfer      suspend into `from`, continue `to`
+ *   weft_arch_transfer      suspend into `from`, continue `*to`; `*to` comes back as `from`
  *   weft__set_limit         make a stack's limit the thread's: code compiled for linked stacks reads it there
  *   weft__self, weft__set_self, weft__self_and_found   the thread's current coroutine; read anew each time, never
  *                           cached by the compiler across a switch: a coroutine may have moved to another thread

@@ -347,6 +347,8 @@ WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_not_ancestor(const weft_coro_t
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_no_coroutine(const char *what);
 /* `self` is NULL, or its view is bound: returns if it may be suspended all the same. */
 WEFT_API WEFT__COLD void weft__check_bound(const weft_coro_t *self, const char *what);
+/* `self` is not the current coroutine, or bound: returns if it may be suspended all the same. */
+WEFT_API WEFT__COLD void weft__check_self(const weft_coro_t *self);
 WEFT_API void *weft__yield_through(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__rethrow(void *exception);
 WEFT_API bool weft__is_ancestor(const weft_coro_t *k, const weft_coro_t *of);
@@ -359,7 +361,7 @@ WEFT_EXTERN_C_END
 WEFT_EXTERN_C_BEGIN
 #else
 #define weft__resume_hooked weft_arch_resume
-#define weft__transfer_hooked(from, to, value) weft_arch_transfer(&(from)->link, &(to)->link, value)
+#define weft__transfer_hooked weft_arch_transfer
 #endif
 
 /* The effect of a request by which a coroutine ends whose exception nobody inside caught, or (src/coro/ends.c) on the
@@ -537,6 +539,30 @@ WEFT__INLINE WEFT__NORETURN void weft_exit(weft_coro_t *k, const struct weft_eff
 	weft__leave_to(k, effect, payload);
 }
 
+/* `*self` is the current coroutine, before and after. `simple`: it may be suspended. */
+WEFT__INLINE void *weft__switch_by(weft_coro_t **self, weft_coro_t *to, void *value, bool simple)
+{
+	weft_coro_t *from = *self;
+	struct weft_link *link;
+	struct weft__switch same;
+
+	/* Those that switch to each other have the same parent, which waits in one place, and the same set: once that
+	 * has been handed on they are a group. A resume takes its coroutine out of its group. */
+	if (weft__likely(simple) && weft__likely(from->group == to->group)) {
+		weft__become(to);
+	} else {
+		same = weft__prepare_switch(to, value);
+		from = weft__self();
+		to = same.to;
+		value = same.value;
+		weft__become(to->leaf);
+	}
+	link = &to->link;
+	value = weft__transfer_hooked(&from->link, &link, value);
+	*self = (weft_coro_t *)link;
+	return value;
+}
+
 /**
  * Suspend the current coroutine and continue `to` in its place, sideways: `to` gets the parent and the handled set
  * that the current one has, and the parent's resume returns what `to` requests (weft_resume_any says from whom).
@@ -546,19 +572,24 @@ WEFT__INLINE WEFT__NORETURN void weft_exit(weft_coro_t *k, const struct weft_eff
  */
 WEFT__INLINE void *weft_switch(weft_coro_t *to, void *value)
 {
-	weft_coro_t *from = weft__self();
-	struct weft__switch same;
+	weft_coro_t *self = weft__self();
 
-	/* Those that switch to each other have the same parent, which waits in one place, and the same set: once that
-	 * has been handed on they are a group. A resume takes its coroutine out of its group. */
-	if (weft__likely(from) && weft__likely(!weft__is_bound(from->view)) && weft__likely(from->group == to->group)) {
-		weft__become(to);
-		return weft__transfer_hooked(from, to, value);
-	}
-	same = weft__prepare_switch(to, value);
-	from = weft__self();
-	weft__become(same.to->leaf);
-	return weft__transfer_hooked(from, same.to, same.value);
+	return weft__switch_by(&self, to, value, weft__likely(self) && weft__likely(!weft__is_bound(self->view)));
+}
+
+/**
+ * As weft_switch, for code that switches often and knows who it is.
+ * @param self  `*self` is the current coroutine, and it may be suspended: not in a tail clause (checked in debug
+ *              builds). It comes back unchanged, but in a register: code that keeps it in a variable, and what it
+ *              switches to in the coroutine (weft_user_data), need not wait for its stack to know where to go next.
+ */
+WEFT__INLINE void *weft_switch_from(weft_coro_t **self, weft_coro_t *to, void *value)
+{
+#if WEFT_DEBUG
+	if (weft__unlikely(*self != weft__self() || weft__is_bound((*self)->view)))
+		weft__check_self(*self);
+#endif
+	return weft__switch_by(self, to, value, true);
 }
 
 /* Out-of-line twins, for languages that cannot inline C: the same contracts. */

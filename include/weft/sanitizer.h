@@ -164,7 +164,10 @@ WEFT__INLINE void weft__announce_transfer(weft_coro_t *from, weft_coro_t *to)
 
 #endif
 
-#define weft__transfer_hooked(from, to, value)                                                                         \
-	(weft__announce_transfer((from), (to)), weft_arch_transfer(&(from)->link, &(to)->link, (value)))
+WEFT__INLINE void *weft__transfer_hooked(struct weft_link *from, struct weft_link **to, void *value)
+{
+	weft__announce_transfer((weft_coro_t *)from, (weft_coro_t *)*to);
+	return weft_arch_transfer(from, to, value);
+}
 
 #endif /* WEFT_SANITIZER_H */

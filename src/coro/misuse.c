@@ -70,6 +70,19 @@ void weft__check_bound(const weft_coro_t *self, const char *what)
 	weft__line_die(&line);
 }
 
+void weft__check_self(const weft_coro_t *self)
+{
+	struct weft__line line;
+
+	if (self == weft__self()) {
+		weft__check_bound(self, "weft_switch_from");
+		return;
+	}
+	weft__line_coro(&line, "cannot switch from", self);
+	weft__line_text(&line, ": it is not the current coroutine; pass what weft_current() said in this function");
+	weft__line_die(&line);
+}
+
 void weft__die_occupied(const weft_coro_t *k, const struct weft__region *region)
 {
 	struct weft__line line;

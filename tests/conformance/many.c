@@ -173,10 +173,13 @@ static weft_coro_t *ring[RING];
 static void *runner(void *argument)
 {
 	size_t me = (size_t)argument;
+	weft_coro_t *self = weft_current(), *next = ring[(me + 1) % RING];
 	uintptr_t token;
 
 	for (int lap = 0; lap < LAPS; lap++) {
-		token = (uintptr_t)weft_switch(ring[(me + 1) % RING], (void *)(me + 1));
+		token = (uintptr_t)(me % 3 ? weft_switch(next, (void *)(me + 1))
+					   : weft_switch_from(&self, next, (void *)(me + 1)));
+		CHECK(self == ring[me]);
 		if (lap < LAPS - 1 || me)
 			CHECK(token == (me ? me : RING) || token == 12345);
 	}

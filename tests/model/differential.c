@@ -530,13 +530,16 @@ static void op_switch(uint64_t frame)
 {
 	int k = choose_k(SUSPENDED);
 	uint64_t value = number();
+	weft_coro_t *self = weft_current(), *who = self;
 	void *got;
 
 	if (!m.length || k == OUTSIDE)
 		return;
 	TRACE("switch to %s, %#lx", called(k), value);
 	machine_switch(&m, k, value);
-	got = weft_switch(real[k].k, (void *)value);
+	got = value & 1 ? weft_switch(real[k].k, (void *)value) : weft_switch_from(&who, real[k].k, (void *)value);
+	if (who != self || who != weft_current())
+		differs("another coroutine goes on after a switch");
 	arrive_with(frame, (uint64_t)got);
 }
 

@@ -396,11 +396,12 @@ static void *ping(void *argument)
 
 static void *pong(void *argument)
 {
+	weft_coro_t *self = weft_current();
 	uintptr_t got = 0;
 
 	(void)argument;
-	for (;;)
-		got = (uintptr_t)weft_switch(ping_k, (void *)(2 * got + 1));
+	while (self == pong_k)
+		got = (uintptr_t)weft_switch_from(&self, ping_k, (void *)(2 * got + 1));
 	return NULL;
 }
 

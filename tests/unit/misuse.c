@@ -291,6 +291,20 @@ static void *performs_at_other(void *argument)
 	return argument;
 }
 
+static void *switches_from_other(void *argument)
+{
+	weft_switch_from(&the, argument, NULL);
+	return argument;
+}
+
+CASE(switch_from_other,
+     "weft: cannot switch from coroutine \"worker\" (#1): it is not the current coroutine; pass what "
+     "weft_current() said in this function")
+{
+	worker(once);
+	resume(weft_create(switches_from_other, weft_create(once, NULL)));
+}
+
 CASE(perform_at_other,
      "weft: cannot suspend or leave coroutine \"worker\" (#1): the current code does not run inside it; pass "
      "weft_current() or an ancestor of it")
@@ -362,6 +376,7 @@ int main(void)
 		C(exit_outside),
 #if WEFT_DEBUG
 		C(yield_to_other),
+		C(switch_from_other),
 		C(perform_at_other),
 #endif
 		C(long_name),

@@ -130,8 +130,9 @@ left:
 	weft__end_here();
 }
 
-/* Suspend into `from` and continue `to`, whose parent_* the caller has set: nobody is returned to. */
-WEFT__INLINE void *weft_arch_transfer(struct weft_link *from, struct weft_link *to, void *value)
+/* Suspend into `from` and continue `*to`, whose parent_* the caller has set: nobody is returned to. Who comes here
+ * again has itself in `*to`. */
+WEFT__INLINE void *weft_arch_transfer(struct weft_link *from, struct weft_link **to, void *value)
 {
 	void (*busy)(void) = weft__in_running;
 
@@ -150,7 +151,7 @@ WEFT__INLINE void *weft_arch_transfer(struct weft_link *from, struct weft_link *
 	    "jmp *%%rdx\n"
 	    WEFT__WAIT_PAD
 	    WEFT__LOAD_BX(WEFT_LINK_BX)
-	    : "+D"(to), "+S"(value), "+a"(from), "+c"(busy)
+	    : "+D"(*to), "+S"(value), "+a"(from), "+c"(busy)
 	    :
 	    : "rdx", WEFT__LOST
 	    : left);
