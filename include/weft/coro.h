@@ -580,8 +580,9 @@ WEFT__INLINE void *weft_switch(weft_coro_t *to, void *value)
 /**
  * As weft_switch, for code that switches often and knows who it is.
  * @param self  `*self` is the current coroutine, and it may be suspended: not in a tail clause (checked in debug
- *              builds). It comes back unchanged, but in a register: code that keeps it in a variable, and what it
- *              switches to in the coroutine (weft_user_data), need not wait for its stack to know where to go next.
+ *              builds). It comes back unchanged (in a clone it is the clone), but in a register: code that keeps it in
+ *              a variable, and what it switches to in the coroutine (weft_user_data), need not wait for its stack to
+ *              know where to go next.
  */
 WEFT__INLINE void *weft_switch_from(weft_coro_t **self, weft_coro_t *to, void *value)
 {
