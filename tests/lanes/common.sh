@@ -92,6 +92,13 @@ finish()
 	exit $((lane_failures > 0))
 }
 
+# sanitizer_works CC KIND: is its run time installed?
+sanitizer_works()
+{
+	printf 'int main(void) { return 0; }\n' |
+		"$1" -x c - "-fsanitize=$2" -o "$WORK/probe" >/dev/null 2>&1 && "$WORK/probe" >/dev/null 2>&1
+}
+
 # library DIR CC FLAGS…: the library's objects, compiled with these flags, in DIR/*.o; made anew only if something changed.
 library()
 {
