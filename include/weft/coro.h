@@ -579,18 +579,18 @@ WEFT__INLINE void *weft_switch(weft_coro_t *to, void *value)
 
 /**
  * As weft_switch, for code that switches often and knows who it is.
- * @param self  `*self` is the current coroutine, and it may be suspended: not in a tail clause (checked in debug
- *              builds). It comes back unchanged (in a clone it is the clone), but in a register: code that keeps it in
- *              a variable, and what it switches to in the coroutine (weft_user_data), need not wait for its stack to
- *              know where to go next.
+ * @param self  `*self` is the current coroutine, and may be suspended: not in a tail clause (both checked in debug
+ *              builds). NULL, as weft_current() says outside of any, is reported. It comes back unchanged (in a
+ *              clone it is the clone), but in a register: code that keeps it in a variable, and what it switches to
+ *              in the coroutine (weft_user_data), need not wait for its stack to know where to go next.
  */
 WEFT__INLINE void *weft_switch_from(weft_coro_t **self, weft_coro_t *to, void *value)
 {
 #if WEFT_DEBUG
-	if (weft__unlikely(*self != weft__self() || weft__is_bound((*self)->view)))
+	if (*self && weft__unlikely(*self != weft__self() || weft__is_bound((*self)->view)))
 		weft__check_self(*self);
 #endif
-	return weft__switch_by(self, to, value, true);
+	return weft__switch_by(self, to, value, weft__likely(*self));
 }
 
 /* Out-of-line twins, for languages that cannot inline C: the same contracts. */

@@ -249,6 +249,14 @@ CASE(switch_outside, "weft: weft_switch called outside of any coroutine: only co
 	weft_switch(worker(once), NULL);
 }
 
+CASE(switch_from_outside,
+     "weft: weft_switch called outside of any coroutine: only code that weft_resume runs can call it")
+{
+	weft_coro_t *self = weft_current();
+
+	weft_switch_from(&self, worker(once), NULL);
+}
+
 static void *exits_other(void *argument)
 {
 	weft_exit(the, &weft_suspended, argument);
@@ -372,6 +380,7 @@ int main(void)
 		C(suspend_outside_attached),
 		C(suspend_in_far_clause),
 		C(switch_outside),
+		C(switch_from_outside),
 		C(exit_other),
 		C(exit_outside),
 #if WEFT_DEBUG
