@@ -44,8 +44,7 @@ static bool share(struct weft__thread *me, struct weft__copied *from, struct wef
 	struct weft__image *image;
 	int before;
 
-	/* It has none yet; or it went back to before its first resume, and has no frames that could belong there. */
-	if (!region || weft__unlikely(from->sp == weft__region_top(region)))
+	if (weft__has_no_frames(region, from->sp)) /* so that a clone may settle anywhere */
 		return true;
 	before = weft__region_hold(region, me, false);
 	if (weft__unlikely(before == WEFT__REGION_OTHERS)) {

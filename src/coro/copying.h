@@ -75,6 +75,12 @@ static inline char *weft__lowest(const char *sp)
 	return (char *)((uintptr_t)sp & ~(uintptr_t)63);
 }
 
+/* One whose stack pointer is `sp` has no frames: it never ran, or went back to before its first resume. */
+static inline bool weft__has_no_frames(struct weft__region *region, const char *sp)
+{
+	return !region || sp == weft__region_top(region);
+}
+
 /* Assembly, and what it calls. */
 WEFT__HIDDEN void weft__return_copying(void);
 WEFT__HIDDEN void weft__return_parked(void);

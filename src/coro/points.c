@@ -194,7 +194,7 @@ static char *sp_of(const weft_coro_t *k)
 
 static size_t bytes_above(struct weft__region *region, const char *sp)
 {
-	if (!region || sp == weft__region_top(region)) /* it has no frames */
+	if (weft__has_no_frames(region, sp))
 		return 0;
 	return (size_t)(weft__region_top(region) - weft__lowest(sp));
 }
