@@ -174,7 +174,8 @@ static inline int interleave_run(struct interleave_ring *ring, weft_coro_t *k)
  * @return 0 when all are done; or a negative errno
  *   -EINVAL  no streams
  *   -ENOMEM, -EAGAIN  as weft_create: nothing was begun; or the stack of a job could not grow: not all were done
- * May be called on any stack. A job that suspends its stream to a handler further out suspends all of them.
+ * May be called on any stack. Jobs leave the user data of the coroutine that they run in alone. One that suspends its
+ * stream to a handler further out suspends all of them.
  */
 static inline int interleave(unsigned streams, size_t jobs, interleave_job_t *job, void *context)
 {
