@@ -358,7 +358,7 @@ WEFT_EXTERN_C_END
 					       weft_coro_t *weft__me WEFT__MORE_PARAMETERS(__VA_ARGS__))               \
 	{                                                                                                              \
 		WEFT__FILL(result, name, __VA_ARGS__)                                                                  \
-		weft__perform(weft__k, weft__me, &weft_effect_##name, &frame);                                         \
+		weft__perform(weft__k, weft__me, &weft_effect_##name, weft__address_of(frame));                        \
 		WEFT__IF_VOID(result)()(return WEFT__RESULT_OF(result);)                                               \
 	}                                                                                                              \
 	WEFT__HOT result weft__##name##__far(weft_coro_t *weft__k,                                                     \
@@ -449,26 +449,23 @@ WEFT_EXTERN_C_END
 	}                                                                                                              \
 	WEFT__HOT result name WEFT__PARAMETERS(__VA_ARGS__)                                                            \
 	{                                                                                                              \
-		struct weft__found *weft__table;                                                                       \
-		weft_coro_t *weft__me = weft__self_and_found(&weft__table), *weft__k = weft__me;                       \
-		const struct weft__found *weft__f = NULL;                                                              \
+		weft_coro_t *weft__me = weft__performer(), *weft__k = weft__me;                                        \
+		struct weft__found weft__f;                                                                            \
                                                                                                                        \
 		if (weft__unlikely(!weft__me || !weft__handles_directly(weft__me, &weft_effect_##family))) {           \
-			if (weft__likely(weft__me))                                                                    \
-				weft__f = weft__probe(weft__table, weft__me->view, &weft_effect_##name,                \
-						      WEFT__PLACE_OF(name));                                           \
-			if (weft__unlikely(!weft__f)) {                                                                \
+			if (weft__unlikely(!weft__me || !weft__look_up(weft__me->view, &weft_effect_##name,            \
+								       WEFT__PLACE_OF(name), &weft__f))) {             \
 				WEFT__IF_VOID(result)()(return)                                                        \
 				weft__##name##__search(NULL WEFT__AND_FORWARD(__VA_ARGS__));                           \
 				WEFT__IF_VOID(result)(return;)()                                                       \
 			}                                                                                              \
-			if (weft__f->enter) {                                                                          \
+			if (weft__f.enter) {                                                                           \
 				WEFT__IF_VOID(result)()(return) weft__##name##__enter(                                 \
-					(weft__##name##__tail *)weft__f->enter, weft__f->k,                            \
+					(weft__##name##__tail *)weft__f.enter, weft__f.k,                              \
 					weft__me WEFT__AND_FORWARD(__VA_ARGS__));                                      \
 				WEFT__IF_VOID(result)(return;)()                                                       \
 			}                                                                                              \
-			weft__k = weft__f->k;                                                                          \
+			weft__k = weft__f.k;                                                                           \
 		}                                                                                                      \
 		WEFT__IF_VOID(result)()(return)                                                                        \
 		weft__##name##__yield(weft__k, weft__me WEFT__AND_FORWARD(__VA_ARGS__));                               \

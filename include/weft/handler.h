@@ -369,31 +369,28 @@ __attribute__((constructor)) static void weft__tell(void)
 	}                                                                                                              \
 	WEFT__HELPER result weft__##name##__on(const weft_label_t *weft__label WEFT__MORE_PARAMETERS(__VA_ARGS__))     \
 	{                                                                                                              \
-		struct weft__found *weft__table;                                                                       \
-		const struct weft__found *weft__f = NULL;                                                              \
-		weft_coro_t *weft__me = weft__self_and_found(&weft__table);                                            \
+		weft_coro_t *weft__me = weft__performer();                                                             \
+		struct weft__found weft__f;                                                                            \
                                                                                                                        \
-		if (weft__likely(weft__me))                                                                            \
-			weft__f = weft__probe(weft__table, weft__me->view, &weft__label->keys[weft__##name##__index],  \
-					      WEFT__PLACE_OF(name));                                                   \
-		if (weft__likely(weft__f && weft__f->enter)) {                                                         \
-			WEFT__IF_VOID(result)()(return) weft__##name##__enter((weft__##name##__tail *)weft__f->enter,  \
-									   weft__f->k,                                 \
-									   weft__me WEFT__AND_FORWARD(__VA_ARGS__));   \
+		if (weft__likely(weft__me && weft__look_up(weft__me->view,                                             \
+							   &weft__label->keys[weft__##name##__index],                  \
+							   WEFT__PLACE_OF(name), &weft__f) && weft__f.enter)) {        \
+			WEFT__IF_VOID(result)()(return) weft__##name##__enter(                                         \
+				(weft__##name##__tail *)weft__f.enter, weft__f.k,                                      \
+				weft__me WEFT__AND_FORWARD(__VA_ARGS__));                                              \
 			WEFT__IF_VOID(result)(return;)()                                                               \
 		}                                                                                                      \
 		WEFT__IF_VOID(result)()(return) weft__##name##__search(weft__label WEFT__AND_FORWARD(__VA_ARGS__));    \
 	}                                                                                                              \
 	WEFT__HOT result weft__##name##__guess(weft__##name##__tail *weft__clause WEFT__MORE_PARAMETERS(__VA_ARGS__))  \
 	{                                                                                                              \
-		struct weft__found *weft__table;                                                                       \
-		weft_coro_t *weft__me = weft__self_and_found(&weft__table);                                            \
-		const struct weft__found *weft__f =                                                                    \
-			weft__me ? weft__probe(weft__table, weft__me->view, &weft_effect_##name, WEFT__PLACE_OF(name)) \
-				 : NULL;                                                                               \
+		weft_coro_t *weft__me = weft__performer();                                                             \
+		struct weft__found weft__f;                                                                            \
                                                                                                                        \
-		if (weft__likely(weft__f && weft__f->enter == (void (*)(void))weft__clause)) {                         \
-			WEFT__IF_VOID(result)()(return) weft__##name##__enter(weft__clause, weft__f->k,                \
+		if (weft__likely(weft__me && weft__look_up(weft__me->view, &weft_effect_##name, WEFT__PLACE_OF(name),  \
+							   &weft__f) &&                                                \
+				 weft__f.enter == (void (*)(void))weft__clause)) {                                     \
+			WEFT__IF_VOID(result)()(return) weft__##name##__enter(weft__clause, weft__f.k,                \
 									   weft__me WEFT__AND_FORWARD(__VA_ARGS__));   \
 			WEFT__IF_VOID(result)(return;)()                                                               \
 		}                                                                                                      \

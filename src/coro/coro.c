@@ -16,10 +16,7 @@ _Static_assert(sizeof(weft_coro_t) <= WEFT__OBJECT_BYTES, "the slot's room for a
 static struct weft__found found_nothing[WEFT__FOUND_ENTRIES]; /* stays so: neither views nor keys are zero */
 
 /* Used: by inline assembly only, which link-time optimization does not see. */
-__attribute__((used, visibility("default"), tls_model("initial-exec"))) __thread struct {
-	weft_coro_t *self;
-	struct weft__found *found;
-} weft__tls_self = {NULL, found_nothing};
+__attribute__((used)) __thread struct weft__tls weft__tls_self = {.found = found_nothing};
 static __thread weft_coro_t root __attribute__((tls_model("initial-exec")));
 
 weft_coro_t *weft__attach_thread(void)
@@ -62,6 +59,7 @@ void weft__forget_found(void)
 {
 	if (weft__tls_self.found != found_nothing && weft__tls_thread->owner_used) {
 		memset(weft__tls_self.found, 0, WEFT__FOUND_ENTRIES * sizeof(struct weft__found));
+		memset(weft__tls_self.newest, 0, sizeof weft__tls_self.newest);
 		weft__tls_thread->owner_used = false;
 	}
 }
@@ -71,6 +69,7 @@ void weft__owner_detach(void)
 	if (weft__tls_self.found != found_nothing)
 		atomic_fetch_sub_explicit(&tables, 1, memory_order_relaxed);
 	weft__tls_self.found = found_nothing;
+	memset(weft__tls_self.newest, 0, sizeof weft__tls_self.newest);
 }
 
 /* ---- the stack layer's questions ---------------------------------------------------------------------------- */

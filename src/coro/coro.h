@@ -46,6 +46,17 @@ WEFT__HIDDEN void weft__switched(weft_coro_t *from);
 /* For an exception that leaves such a coroutine. */
 void weft__carry_exception(weft_coro_t *k);
 
+/* What a thread's code needs at hand. Compilers keep its address, so only functions that do not suspend name it: others
+ * ask weft/arch.h. */
+struct weft__tls {
+	weft_coro_t *self;
+	struct weft__found *found;
+	struct weft__newest newest[WEFT__FOUND_PLACES] __attribute__((aligned(32))); /* an entry in one cache line */
+};
+WEFT__OFFSET_IS(struct weft__tls, found, WEFT_TLS_FOUND);
+WEFT__OFFSET_IS(struct weft__tls, newest, WEFT_TLS_NEWEST);
+extern __thread __attribute__((visibility("default"), tls_model("initial-exec"))) struct weft__tls weft__tls_self;
+
 /* The calling thread's table, NULL if there is no memory; `owner_used` of its record says if there is an entry. */
 struct weft__found *weft__found_table(void);
 

@@ -107,9 +107,9 @@ static void remember(struct search *s, weft_coro_t *last)
 	weft_coro_t *k = s->from;
 	int entries = 0;
 
-	s->result.view = k->view;
 	s->result.key = s->key;
-	s->table[WEFT__FOUND_FRONT + s->place] = s->result;
+	weft__tls_self.newest[s->place] =
+	    (struct weft__newest){k->view, s->key, (uintptr_t)s->result.k | !!s->result.enter, s->result.enter};
 	for (;; k = k->parent) {
 		if (entries++ < REMEMBERED) {
 			s->result.view = k->view;

@@ -61,13 +61,12 @@ static int pick_op(struct world *w)
 
 static void count(struct world *w, const struct co *target, enum happening what, int op, const struct call *call)
 {
-	struct weft__found *table;
+	struct weft__found found;
 	const void *key = ops[op].effect;
 
 	if (call->label)
 		key = &call->label->keys[ops[op].effect->index];
-	(void)weft__self_and_found(&table);
-	if (w->cur->k && call->how != AT && weft__probe(table, w->cur->k->view, key, ops[op].place))
+	if (w->cur->k && call->how != AT && weft__look_up(w->cur->k->view, key, ops[op].place, &found))
 		w->count[COUNT_CACHED]++;
 	switch (what) {
 	case IN_PLACE:

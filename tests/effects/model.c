@@ -229,35 +229,37 @@ static void audit_entry(struct world *w, const struct weft__found *f, const stru
 	}
 }
 
-static void audit_one(struct world *w, struct weft__found *table, const struct co *c)
+/* What a perform would use, and what lies in the table behind it. */
+static void audit_key(struct world *w, const struct co *c, const void *key, int op, int label)
 {
-	const struct weft__found *f;
+	struct weft__found used;
+	const struct weft__found *f = weft__probe(weft__found(), c->k->view, key, ops[op].place);
 
+	if (f)
+		audit_entry(w, f, c, op, label);
+	if (weft__look_up(c->k->view, key, ops[op].place, &used))
+		audit_entry(w, &used, c, op, label);
+}
+
+static void audit_one(struct world *w, const struct co *c)
+{
 	for (int op = 0; op < OPS; op++) {
-		f = weft__probe(table, c->k->view, ops[op].effect, ops[op].place);
-		if (f)
-			audit_entry(w, f, c, op, -1);
-		for (int l = 0; l < LABELS; l++) {
-			if (family_of_label[l] != ops[op].family)
-				continue;
-			f = weft__probe(table, c->k->view, &labels[l].keys[ops[op].effect->index], ops[op].place);
-			if (f)
-				audit_entry(w, f, c, op, l);
-		}
+		audit_key(w, c, ops[op].effect, op, -1);
+		for (int l = 0; l < LABELS; l++)
+			if (family_of_label[l] == ops[op].family)
+				audit_key(w, c, &labels[l].keys[ops[op].effect->index], op, l);
 	}
 }
 
 void audit(struct world *w)
 {
-	struct weft__found *table;
 	struct event before = w->event;
 
-	(void)weft__self_and_found(&table);
 	for (const struct co *c = w->cur; !c->root; c = c->parent) {
 		if (c->mask)
 			CHECK(w, weft__masked(c->k->view));
 		else
-			audit_one(w, table, c);
+			audit_one(w, c);
 	}
 	w->event = before;
 }

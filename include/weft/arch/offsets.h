@@ -24,6 +24,14 @@
 #define WEFT_CORO_DEFERRED 128 /* once it has started */
 #define WEFT_VIEW_SHIFT 5
 
+/* What a thread keeps behind weft__tls_self, and the fields of an entry: see weft/found.h. */
+#define WEFT_TLS_FOUND 8
+#define WEFT_TLS_NEWEST 32
+#define WEFT_NEWEST_VIEW 0
+#define WEFT_NEWEST_KEY 8
+#define WEFT_NEWEST_WHO 16
+#define WEFT_NEWEST_ENTER 24
+
 #define WEFT_CORO_FLAGS 136
 #define WEFT_CORO_ID 144
 #define WEFT_CORO_SLOT 160

@@ -178,16 +178,61 @@ WEFT__INLINE struct weft_coro *weft__self(void)
 	return self;
 }
 
-/* The same, and the thread's table of what searches found: the next word. */
-struct weft__found;
-
-WEFT__INLINE struct weft_coro *weft__self_and_found(struct weft__found **table)
+/* The same for who performs. No memory is clobbered: what was read before may stay in registers where nothing is yielded. */
+WEFT__INLINE struct weft_coro *weft__performer(void)
 {
 	struct weft_coro *self;
 
-	__asm__ volatile("movq weft__tls_self@gottpoff(%%rip), %0\n\tmovq %%fs:8(%0), %1\n\tmovq %%fs:(%0), %0"
-			 : "=&r"(self), "=r"(*table));
+	__asm__ volatile("movq weft__tls_self@gottpoff(%%rip), %0\n\tmovq %%fs:(%0), %0" : "=r"(self));
 	return self;
+}
+
+/* Behind it: the thread's table of what searches found, and the newest entries (weft/found.h). */
+struct weft__found;
+struct weft__view;
+
+WEFT__INLINE struct weft__found *weft__found(void)
+{
+	struct weft__found *table;
+
+	__asm__ volatile("movq weft__tls_self@gottpoff(%%rip), %0\n\tmovq %%fs:" WEFT__STR(WEFT_TLS_FOUND) "(%0), %0"
+											   : "=r"(table));
+	return table;
+}
+
+/* An entry is in the thread's segment: what stands for its address there. */
+WEFT__INLINE bool weft__newest(unsigned offset, const struct weft__view *view, const void *key, uintptr_t *newest)
+{
+	uintptr_t at;
+
+	__asm__ goto("movq weft__tls_self@gottpoff(%%rip), %0\n\t"
+		     "addq %3, %0\n\t"
+		     "cmpq %1, %%fs:" WEFT__STR(WEFT_NEWEST_VIEW) "(%0)\n\tjne %l[other]\n\t"
+								  "cmpq %2, %%fs:" WEFT__STR(WEFT_NEWEST_KEY) "(%0)\n\tjne %l[other]"
+								      : "=&r"(at)
+								      : "r"(view), "r"(key), "re"((uintptr_t)offset)
+								      : "cc"
+								      : other);
+	*newest = at;
+	return true;
+other:
+	return false;
+}
+
+WEFT__INLINE uintptr_t weft__newest_who(uintptr_t newest)
+{
+	uintptr_t who;
+
+	__asm__ volatile("movq %%fs:" WEFT__STR(WEFT_NEWEST_WHO) "(%1), %0" : "=r"(who) : "r"(newest));
+	return who;
+}
+
+WEFT__INLINE void (*weft__newest_enter(uintptr_t newest))(void)
+{
+	void (*enter)(void);
+
+	__asm__ volatile("movq %%fs:" WEFT__STR(WEFT_NEWEST_ENTER) "(%1), %0" : "=r"(enter) : "r"(newest));
+	return enter;
 }
 
 WEFT__INLINE void weft__set_self(struct weft_coro *self)
@@ -199,6 +244,15 @@ WEFT__INLINE void weft__set_self(struct weft_coro *self)
 			 : "r"(self)
 			 : "memory");
 }
+
+/* The address of an object on the stack, computed here. Compilers would rather compute it once and keep it, on the stack, and
+ * loading it costs more. */
+#define weft__address_of(object)                                                                                       \
+	(__extension__({                                                                                               \
+		void *weft__address;                                                                                   \
+		__asm__ volatile("leaq %1, %0" : "=r"(weft__address) : "m"(object));                                   \
+		weft__address;                                                                                         \
+	}))
 
 /*
  * The word that -fsplit-stack prologues compare the stack pointer with. Contiguous stacks all have 0 there, so between
