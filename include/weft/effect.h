@@ -479,7 +479,8 @@ WEFT_EXTERN_C_END
 		(void)weft__me;                                                                                        \
 		weft_exit(weft__k, &weft_effect_##name, &frame);                                                       \
 	}                                                                                                              \
-	WEFT__HELPER WEFT__NORETURN void name WEFT__PARAMETERS(__VA_ARGS__)                                            \
+	/* A function of its own: the struct of arguments is not in the frames of whoever may throw. */                \
+	WEFT__COLD WEFT__NORETURN __attribute__((unused)) static void name WEFT__PARAMETERS(__VA_ARGS__)               \
 	{                                                                                                              \
 		weft_coro_t *weft__me = weft__self();                                                                  \
                                                                                                                        \
