@@ -21,7 +21,6 @@
 #ifdef WEFT_HAVE_VALGRIND
 #include <valgrind/memcheck.h>
 #else
-#define RUNNING_ON_VALGRIND 0
 #define VALGRIND_MAKE_MEM_NOACCESS(start, bytes) ((void)0)
 #define VALGRIND_MAKE_MEM_DEFINED_IF_ADDRESSABLE(start, bytes) ((void)0)
 #define VALGRIND_MAKE_MEM_UNDEFINED(start, bytes) ((void)0)
@@ -30,8 +29,6 @@
 bool weft__copying_used;
 
 enum { BY_LINES = 2048 }; /* more than that memcpy moves faster */
-
-static bool on_valgrind;
 
 /* ---- moving frames --------------------------------------------------------------------------------------------- */
 
@@ -84,7 +81,7 @@ void weft__frames_out(struct weft__thread *me, struct weft__region *region, cons
 	char *low = weft__lowest(sp);
 	size_t bytes = (size_t)(weft__region_top(region) - low);
 
-	if (weft__unlikely(on_valgrind))
+	if (weft__unlikely(weft__on_memcheck))
 		reveal(low, (size_t)(sp - low));
 	copy_lines(to, low, bytes);
 	weft__count_copied(me, bytes);
@@ -103,7 +100,7 @@ static inline struct weft__image *take_image(struct weft__thread *me, struct wef
 static WEFT__COLD bool changed(struct weft__region *region, const struct weft__image *image)
 {
 	/* Memcheck would complain about bytes that nobody wrote. */
-	return on_valgrind || memcmp(weft__region_top(region) - image->bytes, image->frames, image->bytes) != 0;
+	return weft__on_memcheck || memcmp(weft__region_top(region) - image->bytes, image->frames, image->bytes) != 0;
 }
 
 /* The occupant leaves the region: what it may still need gets an image. */
@@ -195,7 +192,7 @@ void weft__frames_in(struct weft__thread *me, struct weft__region *region, const
 
 	if (was)
 		poison(weft__lowest(was), low);
-	if (weft__unlikely(on_valgrind)) {
+	if (weft__unlikely(weft__on_memcheck)) {
 		VALGRIND_MAKE_MEM_NOACCESS(weft__region_slot(region)->chunk.low,
 					   (size_t)(top - weft__region_slot(region)->chunk.low));
 		/* It follows the stack pointer with a red zone ahead. */
@@ -379,10 +376,8 @@ void weft__fail_copying(weft_coro_t *k)
 
 static WEFT__COLD void first_use(void)
 {
-	if (RUNNING_ON_VALGRIND)
-		on_valgrind = true;
 	has_avx = __builtin_cpu_supports("avx");
-	weft__tries_fast = has_avx && !on_valgrind && !WEFT_DEBUG;
+	weft__tries_fast = has_avx && !weft__on_memcheck && !WEFT_DEBUG;
 	weft__landing_spare = weft__landing();
 	__atomic_store_n(&weft__copying_used, true, __ATOMIC_SEQ_CST);
 }

@@ -100,20 +100,24 @@ void weft__owner_describe(const void *owner, const char **name, uint64_t *id)
 #define VALGRIND_MAKE_MEM_UNDEFINED(start, bytes) ((void)0)
 #endif
 
+/* Memcheck follows the stack pointer from the slot's record down, its red zone ahead. */
+static WEFT__COLD void tell_memcheck(const struct weft__slot *slot)
+{
+	VALGRIND_MAKE_MEM_NOACCESS(slot->chunk.low, (char *)slot - slot->chunk.low);
+	VALGRIND_MAKE_MEM_UNDEFINED((char *)slot - 128, 128);
+}
+
 /* Where the frames start: just below the slot's own record. */
-static void arm(weft_coro_t *k, weft_fn_t *fn, void *arg)
+static inline void arm(weft_coro_t *k, weft_fn_t *fn, void *arg)
 {
 	struct weft__slot *slot = k->slot;
 
 	k->link.pc = (void *)weft__entry;
 	k->link.sp = slot;
-	if (weft__unlikely(weft__slot_is_record(slot))) {
+	if (weft__unlikely(weft__slot_is_record(slot)))
 		weft__arm_copying(k);
-	} else {
-		/* Memcheck follows the stack pointer from here down, its red zone ahead. */
-		VALGRIND_MAKE_MEM_NOACCESS(slot->chunk.low, (char *)slot - slot->chunk.low);
-		VALGRIND_MAKE_MEM_UNDEFINED((char *)slot - 128, 128);
-	}
+	else if (weft__unlikely(weft__on_memcheck))
+		tell_memcheck(slot);
 	if (weft__unlikely(slot->chunk.limit)) /* a linked stack */
 		weft__chunks_begin(&k->link, slot);
 	k->link.parent_pc = NULL;

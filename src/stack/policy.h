@@ -235,6 +235,9 @@ struct weft__thread {
 	char small_stack[WEFT_HOOK_STACK + WEFT_SMALL_STACK] __attribute__((aligned(64)));
 };
 
+/* Is Memcheck to be told about frames? To ask costs less than to tell. Constant once a thread is attached. */
+extern bool weft__on_memcheck;
+
 extern __thread struct weft__thread *weft__tls_thread __attribute__((tls_model("initial-exec")));
 
 /* Make the calling thread's; NULL if there is no memory. */

@@ -20,12 +20,14 @@
 #include "stack/copy.h"
 
 #ifdef WEFT_HAVE_VALGRIND
-#include <valgrind/valgrind.h>
+#include <valgrind/memcheck.h>
 #else
+#define VALGRIND_GET_VBITS(from, to, bytes) 0
 #define VALGRIND_STACK_REGISTER(start, end) 0u
 #define VALGRIND_STACK_DEREGISTER(id) ((void)(id))
 #endif
 
+bool weft__on_memcheck;
 __thread struct weft__thread *weft__tls_thread __attribute__((tls_model("initial-exec")));
 
 /* Batches that no thread keeps. `low_water`: the fewest slots since `checked`. */
@@ -328,6 +330,9 @@ static void detach(void *argument)
 
 static void open_pool(void)
 {
+	char known = 0, bits;
+
+	weft__on_memcheck = VALGRIND_GET_VBITS(&known, &bits, 1) == 1;
 	pool.has_key = pthread_key_create(&pool.at_exit, detach) == 0;
 	(void)pthread_atfork(lock, unlock, unlock);
 	weft__vectors_measure();
