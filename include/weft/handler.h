@@ -45,17 +45,22 @@ WEFT_EXTERN_C_BEGIN
  */
 typedef struct weft_resumption {
 	weft_coro_t *k;
-	uint64_t id;   /* the coroutine's */
-	uint32_t turn; /* which of its captures it is */
-	uint8_t kept;  /* by a copy that owns the coroutine, which the loop owns else */
-	uint8_t again; /* WEFT__ONCE, … */
-	int16_t error; /* why it is stranded, as errno */
+	uint64_t id; /* the coroutine's */
+	__extension__ union {
+		struct {
+			uint32_t turn; /* which of its captures it is */
+			uint8_t kept;  /* by a copy that owns the coroutine, which the loop owns else */
+			uint8_t again; /* WEFT__ONCE, … */
+			int16_t error; /* why it is stranded, as errno */
+		};
+		uint64_t use; /* all of these, the first lowest: `turn`, where the others are 0 */
+	};
 	const struct weft_effect *effect;
 	void *payload; /* the performer's frame */
 } weft_resumption_t;
 
 /* Of a multi clause: can it be continued again? Then how its coroutine gets back to where it was captured. */
-enum { WEFT__ONCE, WEFT__UNUSED, WEFT__CHECKPOINTED, WEFT__STRANDED };
+enum { WEFT__ONCE, WEFT__UNUSED, WEFT__CHECKPOINTED, WEFT__STRANDED, WEFT__AGAIN_SHIFT = 40 };
 
 /** A run-time instance of a family: see weft_labelled. Identified by its address. */
 typedef struct weft_label {
@@ -285,15 +290,32 @@ WEFT__INLINE void *weft__frame_under(weft_resumption_t *k, const struct weft_eff
 	return k->payload;
 }
 
+/* The coroutine, if all is as a general clause of this effect gets it, and nobody but its own stack has its frames: the
+ * usual case, seen with half the loads. Else NULL. */
+WEFT__INLINE weft_coro_t *weft__fresh(const weft_resumption_t *r, const struct weft_effect *effect)
+{
+	weft_coro_t *k = r->k;
+
+	return k && k->id == r->id && r->use == k->turn && r->effect == effect &&
+		       !(k->flags & (WEFT__COPYING | WEFT__THROUGH))
+		   ? k
+		   : NULL;
+}
+
 /* It can be used, as weft__frame_under has seen. Its own address tells weft_run that it has been continued, and so does
  * the payload that it has not any more: a clause has to return this. */
+WEFT__INLINE void *weft__tail_continued(weft_resumption_t *r, weft_coro_t *k)
+{
+	k->turn++;
+	r->payload = NULL;
+	return r;
+}
+
 WEFT__INLINE void *weft__tail_continue(weft_resumption_t *k, int error)
 {
 	if (weft__unlikely(error || k->again | k->kept))
 		return weft__tail_continue_specially(k, error);
-	k->k->turn++;
-	k->payload = NULL;
-	return k;
+	return weft__tail_continued(k, k->k);
 }
 
 WEFT_EXTERN_C_END
@@ -364,6 +386,14 @@ __attribute__((constructor)) static void weft__tell(void)
 	WEFT__HELPER void *weft__##name##__tail_continue(weft_resumption_t *weft__k                                    \
 						      WEFT__IF_VOID(result)()(, result weft__value))                   \
 	{                                                                                                              \
+		struct weft__##name##__frame *frame = (struct weft__##name##__frame *)weft__k->payload;                \
+		weft_coro_t *weft__fresh_k = weft__fresh(weft__k, &weft_effect_##name);                                \
+                                                                                                                       \
+		(void)frame;                                                                                           \
+		if (weft__likely(weft__fresh_k)) {                                                                     \
+			WEFT__IF_VOID(result)()(frame->weft__result = WEFT__MOVED(result, weft__value);)               \
+			return weft__tail_continued(weft__k, weft__fresh_k);                                           \
+		}                                                                                                      \
 		return weft__tail_continue(weft__k, weft__##name##__answer(weft__k                                     \
 				WEFT__IF_VOID(result)()(, WEFT__MOVED(result, weft__value))));                         \
 	}                                                                                                              \

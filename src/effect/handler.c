@@ -105,14 +105,13 @@ static inline void give_up(struct charge *charge)
 		weft_delete(charge->k);
 }
 
+/* `use` by one store: the processor would wait for several before it loads it as one word. */
 static inline weft_resumption_t capture(weft_coro_t *k, weft_request_t r, bool multi)
 {
-	weft_resumption_t resumption = {
-	    .k = k, .id = k->id, .turn = ++k->turn, .effect = r.effect, .payload = r.payload};
+	uint64_t again = multi ? WEFT__UNUSED : WEFT__ONCE;
 
-	if (weft__unlikely(multi))
-		resumption.again = WEFT__UNUSED;
-	return resumption;
+	return (weft_resumption_t){
+	    .k = k, .id = k->id, .use = again << WEFT__AGAIN_SHIFT | ++k->turn, .effect = r.effect, .payload = r.payload};
 }
 
 /* A general clause. True: it has continued the coroutine in our stead. */
