@@ -22,8 +22,8 @@
  *   weft_arch_yield         suspend into `k`, continue its resumer; returns what the next resume passes
  *   weft_arch_transfer      suspend into `from`, continue `*to`; `*to` comes back as `from`
  *   weft__set_limit         make a stack's limit the thread's: code compiled for linked stacks reads it there
- *   weft__self, weft__performer, weft__set_self   the thread's current coroutine; read anew each time, never cached by the compiler
- *                           across a switch: a coroutine may have moved to another thread
+ *   weft__self, weft__performer, weft__set_self   the thread's current coroutine; read anew each time, never cached by
+ *                           the compiler across a switch: a coroutine may have moved to another thread
  *   weft__address_of        the address of an object on the stack, without loading it
  *   weft__found, weft__newest, weft__newest_who, weft__newest_enter   what the thread found: see weft/found.h
  *   WEFT_LEFT_BYTES         a suspended coroutine continued that far before its landing pad calls weft__end_here there

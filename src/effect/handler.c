@@ -110,8 +110,11 @@ static inline weft_resumption_t capture(weft_coro_t *k, weft_request_t r, bool m
 {
 	uint64_t again = multi ? WEFT__UNUSED : WEFT__ONCE;
 
-	return (weft_resumption_t){
-	    .k = k, .id = k->id, .use = again << WEFT__AGAIN_SHIFT | ++k->turn, .effect = r.effect, .payload = r.payload};
+	return (weft_resumption_t){.k = k,
+				   .id = k->id,
+				   .use = again << WEFT__AGAIN_SHIFT | ++k->turn,
+				   .effect = r.effect,
+				   .payload = r.payload};
 }
 
 /* A general clause. True: it has continued the coroutine in our stead. */

@@ -178,7 +178,8 @@ WEFT__INLINE struct weft_coro *weft__self(void)
 	return self;
 }
 
-/* The same for who performs. No memory is clobbered: what was read before may stay in registers where nothing is yielded. */
+/* The same for who performs. No memory is clobbered: what was read before may stay in registers if the clause is called
+ * in place. */
 WEFT__INLINE struct weft_coro *weft__performer(void)
 {
 	struct weft_coro *self;
@@ -191,28 +192,36 @@ WEFT__INLINE struct weft_coro *weft__performer(void)
 struct weft__found;
 struct weft__view;
 
+/* clang-format off */
+#define WEFT__IN_SEGMENT(field, base) "%%fs:" WEFT__STR(field) "(" base ")"
+
 WEFT__INLINE struct weft__found *weft__found(void)
 {
 	struct weft__found *table;
 
-	__asm__ volatile("movq weft__tls_self@gottpoff(%%rip), %0\n\tmovq %%fs:" WEFT__STR(WEFT_TLS_FOUND) "(%0), %0"
-											   : "=r"(table));
+	__asm__ volatile(
+	    "movq weft__tls_self@gottpoff(%%rip), %0\n\t"
+	    "movq " WEFT__IN_SEGMENT(WEFT_TLS_FOUND, "%0") ", %0"
+	    : "=r"(table));
 	return table;
 }
 
-/* An entry is in the thread's segment: what stands for its address there. */
+/* What stands for an entry's address is its offset in the thread's segment. */
 WEFT__INLINE bool weft__newest(unsigned offset, const struct weft__view *view, const void *key, uintptr_t *newest)
 {
 	uintptr_t at;
 
-	__asm__ goto("movq weft__tls_self@gottpoff(%%rip), %0\n\t"
-		     "addq %3, %0\n\t"
-		     "cmpq %1, %%fs:" WEFT__STR(WEFT_NEWEST_VIEW) "(%0)\n\tjne %l[other]\n\t"
-								  "cmpq %2, %%fs:" WEFT__STR(WEFT_NEWEST_KEY) "(%0)\n\tjne %l[other]"
-								      : "=&r"(at)
-								      : "r"(view), "r"(key), "re"((uintptr_t)offset)
-								      : "cc"
-								      : other);
+	__asm__ goto(
+	    "movq weft__tls_self@gottpoff(%%rip), %0\n\t"
+	    "addq %3, %0\n\t"
+	    "cmpq %1, " WEFT__IN_SEGMENT(WEFT_NEWEST_VIEW, "%0") "\n\t"
+	    "jne %l[other]\n\t"
+	    "cmpq %2, " WEFT__IN_SEGMENT(WEFT_NEWEST_KEY, "%0") "\n\t"
+	    "jne %l[other]"
+	    : "=&r"(at)
+	    : "r"(view), "r"(key), "re"((uintptr_t)offset)
+	    : "cc"
+	    : other);
 	*newest = at;
 	return true;
 other:
@@ -223,7 +232,7 @@ WEFT__INLINE uintptr_t weft__newest_who(uintptr_t newest)
 {
 	uintptr_t who;
 
-	__asm__ volatile("movq %%fs:" WEFT__STR(WEFT_NEWEST_WHO) "(%1), %0" : "=r"(who) : "r"(newest));
+	__asm__ volatile("movq " WEFT__IN_SEGMENT(WEFT_NEWEST_WHO, "%1") ", %0" : "=r"(who) : "r"(newest));
 	return who;
 }
 
@@ -231,9 +240,10 @@ WEFT__INLINE void (*weft__newest_enter(uintptr_t newest))(void)
 {
 	void (*enter)(void);
 
-	__asm__ volatile("movq %%fs:" WEFT__STR(WEFT_NEWEST_ENTER) "(%1), %0" : "=r"(enter) : "r"(newest));
+	__asm__ volatile("movq " WEFT__IN_SEGMENT(WEFT_NEWEST_ENTER, "%1") ", %0" : "=r"(enter) : "r"(newest));
 	return enter;
 }
+/* clang-format on */
 
 WEFT__INLINE void weft__set_self(struct weft_coro *self)
 {
@@ -245,8 +255,8 @@ WEFT__INLINE void weft__set_self(struct weft_coro *self)
 			 : "memory");
 }
 
-/* The address of an object on the stack, computed here. Compilers would rather compute it once and keep it, on the stack, and
- * loading it costs more. */
+/* The address of an object on the stack, computed here. Compilers would rather compute it once and keep it, on the
+ * stack, and loading it costs more. */
 #define weft__address_of(object)                                                                                       \
 	(__extension__({                                                                                               \
 		void *weft__address;                                                                                   \
