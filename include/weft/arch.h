@@ -25,7 +25,7 @@
  *   weft__self, weft__performer, weft__set_self   the thread's current coroutine; read anew each time, never cached by
  *                           the compiler across a switch: a coroutine may have moved to another thread
  *   weft__address_of        the address of an object on the stack, without loading it
- *   weft__found, weft__newest, weft__newest_who, weft__newest_enter   what the thread found: see weft/found.h
+ *   weft__found_here, weft__is_newest, weft__newest_who, weft__newest_enter   what the thread found: see weft/found.h
  *   WEFT_LEFT_BYTES         a suspended coroutine continued that far before its landing pad calls weft__end_here there
  *   weft__entry (assembly)  first landing pad of a coroutine: calls fn(arg), then finishes
  *   weft__leave (assembly)  finish `k` without saving, hand its resumer a request

@@ -123,7 +123,7 @@ WEFT__INLINE bool weft__look_up(const struct weft__view *view, const void *key, 
 	return false;
 #endif
 	if (weft__likely(
-		weft__newest((unsigned)sizeof(struct weft__newest) * place + WEFT_TLS_NEWEST, view, key, &newest))) {
+		weft__is_newest((unsigned)sizeof(struct weft__newest) * place + WEFT_TLS_NEWEST, view, key, &newest))) {
 		who = weft__newest_who(newest);
 		result->enter = NULL;
 		if (weft__likely(who & 1)) { /* else nothing follows but a jump to code that is elsewhere anyway */
@@ -135,7 +135,7 @@ WEFT__INLINE bool weft__look_up(const struct weft__view *view, const void *key, 
 		result->k = (struct weft_coro *)who;
 		return true;
 	}
-	f = weft__probe(weft__found(), view, key, place);
+	f = weft__probe(weft__found_here(), view, key, place);
 	if (weft__unlikely(!f))
 		return false;
 	result->enter = f->enter;

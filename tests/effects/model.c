@@ -233,7 +233,7 @@ static void audit_entry(struct world *w, const struct weft__found *f, const stru
 static void audit_key(struct world *w, const struct co *c, const void *key, int op, int label)
 {
 	struct weft__found used;
-	const struct weft__found *f = weft__probe(weft__found(), c->k->view, key, ops[op].place);
+	const struct weft__found *f = weft__probe(weft__found_here(), c->k->view, key, ops[op].place);
 
 	if (f)
 		audit_entry(w, f, c, op, label);

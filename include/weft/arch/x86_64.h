@@ -195,7 +195,7 @@ struct weft__view;
 /* clang-format off */
 #define WEFT__IN_SEGMENT(field, base) "%%fs:" WEFT__STR(field) "(" base ")"
 
-WEFT__INLINE struct weft__found *weft__found(void)
+WEFT__INLINE struct weft__found *weft__found_here(void)
 {
 	struct weft__found *table;
 
@@ -207,7 +207,7 @@ WEFT__INLINE struct weft__found *weft__found(void)
 }
 
 /* What stands for an entry's address is its offset in the thread's segment. */
-WEFT__INLINE bool weft__newest(unsigned offset, const struct weft__view *view, const void *key, uintptr_t *newest)
+WEFT__INLINE bool weft__is_newest(unsigned offset, const struct weft__view *view, const void *key, uintptr_t *newest)
 {
 	uintptr_t at;
 
