@@ -46,15 +46,11 @@ WEFT_EXTERN_C_BEGIN
 typedef struct weft_resumption {
 	weft_coro_t *k;
 	uint64_t id; /* the coroutine's */
-	__extension__ union {
-		struct {
-			uint32_t turn; /* which of its captures it is */
-			uint8_t kept;  /* by a copy that owns the coroutine, which the loop owns else */
-			uint8_t again; /* WEFT__ONCE, … */
-			int16_t error; /* why it is stranded, as errno */
-		};
-		uint64_t use; /* all of these, the first lowest: `turn`, where the others are 0 */
-	};
+	/* One word, see weft__use_of: `turn`, where the others are 0. */
+	uint32_t turn; /* which of its captures it is */
+	uint8_t kept;  /* by a copy that owns the coroutine, which the loop owns else */
+	uint8_t again; /* WEFT__ONCE, … */
+	int16_t error; /* why it is stranded, as errno */
 	const struct weft_effect *effect;
 	void *payload; /* the performer's frame */
 } weft_resumption_t;
@@ -290,13 +286,21 @@ WEFT__INLINE void *weft__frame_under(weft_resumption_t *k, const struct weft_eff
 	return k->payload;
 }
 
+WEFT__INLINE uint64_t weft__use_of(const weft_resumption_t *r)
+{
+	uint64_t use;
+
+	__builtin_memcpy(&use, (const char *)r + offsetof(weft_resumption_t, turn), sizeof use);
+	return use;
+}
+
 /* The coroutine, if all is as a general clause of this effect gets it, and nobody but its own stack has its frames: the
  * usual case, seen with half the loads. Else NULL. */
 WEFT__INLINE weft_coro_t *weft__fresh(const weft_resumption_t *r, const struct weft_effect *effect)
 {
 	weft_coro_t *k = r->k;
 
-	return k && k->id == r->id && r->use == k->turn && r->effect == effect &&
+	return k && k->id == r->id && weft__use_of(r) == k->turn && r->effect == effect &&
 		       !(k->flags & (WEFT__COPYING | WEFT__THROUGH))
 		   ? k
 		   : NULL;

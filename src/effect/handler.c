@@ -105,24 +105,25 @@ static inline void give_up(struct charge *charge)
 		weft_delete(charge->k);
 }
 
-/* `use` by one store: the processor would wait for several before it loads it as one word. */
-static inline weft_resumption_t capture(weft_coro_t *k, weft_request_t r, bool multi)
+/* What weft__use_of will load is stored as one word: the processor would wait for the parts. */
+static inline void capture(weft_resumption_t *resumption, weft_coro_t *k, weft_request_t r, bool multi)
 {
-	uint64_t again = multi ? WEFT__UNUSED : WEFT__ONCE;
+	uint64_t again = multi ? WEFT__UNUSED : WEFT__ONCE, use = again << WEFT__AGAIN_SHIFT | ++k->turn;
 
-	return (weft_resumption_t){.k = k,
-				   .id = k->id,
-				   .use = again << WEFT__AGAIN_SHIFT | ++k->turn,
-				   .effect = r.effect,
-				   .payload = r.payload};
+	resumption->k = k;
+	resumption->id = k->id;
+	memcpy((char *)resumption + offsetof(weft_resumption_t, turn), &use, sizeof use);
+	resumption->effect = r.effect;
+	resumption->payload = r.payload;
 }
 
 /* A general clause. True: it has continued the coroutine in our stead. */
 WEFT__INLINE bool decide(const weft_handler_t *handler, const weft_clause_t *clause, weft_coro_t *k, weft_request_t r,
 			 void **result)
 {
-	weft_resumption_t resumption = capture(k, r, clause->kind == WEFT__MULTI);
+	weft_resumption_t resumption;
 
+	capture(&resumption, k, r, clause->kind == WEFT__MULTI);
 	*result = clause->call(clause->clause, k->state, &resumption, r.payload);
 	if (weft__likely(!resumption.payload)) {
 		if (weft__unlikely(*result != &resumption))
