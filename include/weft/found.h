@@ -119,9 +119,6 @@ WEFT__INLINE bool weft__look_up(const struct weft__view *view, const void *key, 
 	const struct weft__found *f;
 	uintptr_t newest, who;
 
-#ifdef WEFT__NO_MEMO /* tests/effects compares with searches that remember nothing */
-	return false;
-#endif
 	if (weft__likely(
 		weft__is_newest((unsigned)sizeof(struct weft__newest) * place + WEFT_TLS_NEWEST, view, key, &newest))) {
 		who = weft__newest_who(newest);
