@@ -56,7 +56,7 @@ typedef struct weft_resumption {
 } weft_resumption_t;
 
 /* Of a multi clause: can it be continued again? Then how its coroutine gets back to where it was captured. */
-enum { WEFT__ONCE, WEFT__UNUSED, WEFT__CHECKPOINTED, WEFT__STRANDED, WEFT__AGAIN_SHIFT = 40 };
+enum { WEFT__ONCE, WEFT__UNUSED, WEFT__CHECKPOINTED, WEFT__STRANDED };
 
 /** A run-time instance of a family: see weft_labelled. Identified by its address. */
 typedef struct weft_label {
@@ -424,7 +424,7 @@ __attribute__((constructor)) static void weft__tell(void)
 		if (weft__likely(weft__me && weft__look_up(weft__me->view, &weft_effect_##name, WEFT__PLACE_OF(name),  \
 							   &weft__f) &&                                                \
 				 weft__f.enter == (void (*)(void))weft__clause)) {                                     \
-			WEFT__IF_VOID(result)()(return) weft__##name##__enter(weft__clause, weft__f.k,                \
+			WEFT__IF_VOID(result)()(return) weft__##name##__enter(weft__clause, weft__f.k,                 \
 									   weft__me WEFT__AND_FORWARD(__VA_ARGS__));   \
 			WEFT__IF_VOID(result)(return;)()                                                               \
 		}                                                                                                      \

@@ -66,10 +66,10 @@ void weft__forget_found(void)
 
 void weft__owner_detach(void)
 {
+	weft__forget_found();
 	if (weft__tls_self.found != found_nothing)
 		atomic_fetch_sub_explicit(&tables, 1, memory_order_relaxed);
 	weft__tls_self.found = found_nothing;
-	memset(weft__tls_self.newest, 0, sizeof weft__tls_self.newest);
 }
 
 /* ---- the stack layer's questions ---------------------------------------------------------------------------- */

@@ -105,10 +105,15 @@ static inline void give_up(struct charge *charge)
 		weft_delete(charge->k);
 }
 
+enum { AGAIN_SHIFT = 40 };
+_Static_assert(offsetof(weft_resumption_t, again) == offsetof(weft_resumption_t, turn) + AGAIN_SHIFT / 8 &&
+		   offsetof(weft_resumption_t, effect) == offsetof(weft_resumption_t, turn) + sizeof(uint64_t),
+	       "turn, kept, again and error are the word that weft__use_of loads");
+
 /* What weft__use_of will load is stored as one word: the processor would wait for the parts. */
 static inline void capture(weft_resumption_t *resumption, weft_coro_t *k, weft_request_t r, bool multi)
 {
-	uint64_t again = multi ? WEFT__UNUSED : WEFT__ONCE, use = again << WEFT__AGAIN_SHIFT | ++k->turn;
+	uint64_t again = multi ? WEFT__UNUSED : WEFT__ONCE, use = again << AGAIN_SHIFT | ++k->turn;
 
 	resumption->k = k;
 	resumption->id = k->id;
