@@ -47,6 +47,7 @@ enum {
 	/* Under "copy", but its region is its own: not WEFT__COPYING. And: takes no short cuts to checkpoints. */
 	WEFT__SECLUDED = 1u << 20,
 	WEFT__SLOWLY = 1u << 21,
+	WEFT__THENS = 1u << 22, /* tail clauses left it something to do with an answer: `thens` says what */
 	WEFT__HOOKED = WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS | WEFT__COPYING,
 };
 
@@ -121,8 +122,11 @@ struct __attribute__((aligned(16))) weft_coro {
 		void *tsan_fiber; /* there is one sanitizer at most */
 	};
 
-	uint64_t creator;	     /* id of the coroutine that made this one, 0 if made outside of any */
-	struct weft__ending *ending; /* only if flags have WEFT__ENDING or WEFT__KEEPING */
+	uint64_t creator; /* id of the coroutine that made this one, 0 if made outside of any */
+	__extension__ union {
+		struct weft__ending *ending; /* only if flags have WEFT__ENDING or WEFT__KEEPING */
+		struct weft__thens *thens;   /* only if flags have WEFT__THENS: then the oldest keeps the other */
+	};
 };
 
 WEFT__OFFSET_IS(struct weft_coro, parent, WEFT_CORO_PARENT);
@@ -136,9 +140,17 @@ WEFT__OFFSET_IS(struct weft_coro, flags, WEFT_CORO_FLAGS);
 WEFT__OFFSET_IS(struct weft_coro, inner_pc, WEFT_CORO_INNER_PC);
 WEFT__OFFSET_IS(struct weft_coro, outer_pc, WEFT_CORO_OUTER_PC);
 
+/* What tail clauses left their handler's resumer to do with its answer, one behind the other: see weft_then. */
+struct weft__thens {
+	char *top, *end;	   /* of those, and of the room */
+	struct weft__thens *below; /* older ones */
+	size_t bytes;
+	struct weft__ending *ending; /* of the oldest: the coroutine's */
+};
+
 /** What a resumer handles: nothing, everything, one effect or family, or a set of them. Made by weft_handles(…). */
 typedef struct weft_handles {
-	/* 0; ~0; WEFT__HANDLES_TAGS; address of an effect; of a list of effects, plus 1; of a handler, plus 4 */
+	/* 0; ~0; WEFT__HANDLES_TAGS; address of an effect; of a list of effects, plus 1; of a handler, plus 4 or 5 */
 	uintptr_t word;
 } weft_handles_t;
 
@@ -162,7 +174,13 @@ enum {
 enum {
 	WEFT__HANDLES_TAGS = 2,	 /* for compatibility headers: see `tags` of the coroutine */
 	WEFT__HANDLES_TABLE = 4, /* added to the address of a weft_handler_t */
+	WEFT__HANDLES_RUN = 5,	 /* the same, by weft_run or weft_continue */
 };
+
+WEFT__INLINE bool weft__handles_table(uintptr_t handled)
+{
+	return (handled & 6) == WEFT__HANDLES_TABLE;
+}
 
 /** Handle nothing: what the coroutine performs goes to handlers further out. */
 #define WEFT_HANDLE_NONE (weft__handles(0))

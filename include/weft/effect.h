@@ -414,7 +414,7 @@ WEFT_EXTERN_C_END
 	WEFT__HELPER result weft__##name##__at(weft_coro_t *weft__k,                                                   \
 					   weft_coro_t *weft__me WEFT__MORE_PARAMETERS(__VA_ARGS__))                   \
 	{                                                                                                              \
-		if (weft__unlikely((weft__k->handled & 7) == WEFT__HANDLES_TABLE)) {                                   \
+		if (weft__unlikely(weft__handles_table(weft__k->handled))) {                                           \
 			weft__##name##__tail *weft__clause =                                                           \
 				(weft__##name##__tail *)weft__enter_of(weft__k, &weft_effect_##name);                  \
                                                                                                                        \

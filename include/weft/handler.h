@@ -20,13 +20,15 @@
  *     the search, its cache and the sets of weft_handles() are one mechanism.
  *  3. Clauses have the operation's parameters, behind the state; the compiler checks them. Four kinds:
  *       tail     a call, on the performer's stack. While it runs, effects go to the handlers outside of its own, and
- *                only a handler of the performer's own resumer may suspend it by weft_suspend (else: reported).
+ *                only a handler of the performer's own resumer may suspend it by weft_suspend (else: reported). It may
+ *                leave work for the end, when the answer is known, with weft_then: no stack waits for that.
  *       abort    the body is given up, its cleanups run, then the clause; its result is the result of weft_run
  *       general  the body is suspended, and the clause gets it as a resumption, about which it decides once
  *       multi    the same, under the policy "copy", where it can be continued many times
  *  4. A resumption is linear: it carries the coroutine's number and how often it was captured. Using it twice, using
  *     it after its coroutine is gone, and leaving a clause undecided are reported.
- * To reach: a tail operation in 2.0 ns at depth 0 to 10, 2.2 at 100, 2.5 at 1000; a general one in 3.0 and 3.2.
+ * To reach: a tail operation in 2.0 ns at depth 0 to 10, 2.2 at 100, 2.5 at 1000; a general one in 3.0 and 3.2; a
+ * tail clause with work left for the answer, that included, in what plain recursion takes for it and 2 ns.
  *
  * Source of the ideas: clauses and their kinds, Koka and libmprompt; resumptions that are used once, OCaml 5.
  * Thread-safety: as coro.h; handlers are constant and may be shared. docs/clauses.md says which kind to choose.
@@ -218,6 +220,31 @@ WEFT__INLINE bool weft_is_valid(const weft_resumption_t *k)
  */
 #define weft_forward() (weft__forward())
 
+/**
+ * weft_then(fn, record), in a tail clause: when it is known what weft_run, or the weft_continue that the body goes on
+ * by, is to return, call
+ *   void *fn(void *state, void *answer, T *record)
+ * whose result it returns instead; what was left last is called first. As a general clause that calls weft_continue and
+ * then `fn` with its result, but nothing is suspended, and what waits is the record, not a frame: a body may do this a
+ * million times.
+ * @param fn      called where that weft_run or weft_continue was called, outside of the handler; may suspend, and throw
+ * @param record  T *, read now and copied; `fn` gets the copy, which is there until it returns. At most 64 KiB, aligned
+ *                to 8 at most. In C++ trivially copyable
+ * @return 0; -ENOMEM: there is no memory, `fn` will not be called
+ * A run that returns nothing calls nothing: one left by an exception or by an effect handled further out, or whose
+ * coroutine is deleted. Of one without an answer for lack of memory, `fn` gets NULL, or what the failure clause said.
+ * While something is left to be called, the coroutine that called weft_run can be neither cloned nor checkpointed
+ * (EBUSY). Elsewhere than in a tail clause, or of a handler under weft_resume_under: reported. Does not suspend.
+ */
+#ifdef __cplusplus
+#define weft_then(fn, record) (weft__then_as((fn), (record)))
+#else
+#define weft_then(fn, record)                                                                                          \
+	(__builtin_choose_expr(WEFT__IS_RECORD(__typeof__(*(record))), (void)0, weft__record_too_large()),             \
+	 (void)sizeof(_Generic((fn)(NULL, NULL, (record)), void *: 0)),                                                \
+	 weft__then((weft__then_t *)(void (*)(void))(fn), (record), sizeof *(record)))
+#endif
+
 /* ---- instances of a family --------------------------------------------------------------------------------- */
 
 /** Initialiser of a label: WEFT_LABEL(family, "name for messages"). The label must stay where it is while anything
@@ -273,6 +300,65 @@ WEFT__INLINE int weft__forward(void)
 	self->view = (const struct weft__view *)((uintptr_t)self->view | WEFT__FORWARDED);
 	return 0;
 }
+
+enum { WEFT__MOST_OF_THEN = 64 * 1024 };
+#define WEFT__IS_RECORD(type) (sizeof(type) <= WEFT__MOST_OF_THEN && __alignof__(type) <= 8)
+#define WEFT__RECORD_TOO_LARGE "weft_then copies at most 64 KiB, aligned to 8: let the record point to what is larger"
+#ifndef __cplusplus
+void weft__record_too_large(void) __attribute__((error(WEFT__RECORD_TOO_LARGE)));
+#endif
+
+typedef void *weft__then_t(void *state, void *answer, void *record);
+
+/* Behind its record. */
+struct weft__then {
+	weft__then_t *fn;
+	size_t bytes; /* of the record, rounded up */
+};
+
+WEFT_API int weft__then_slowly(weft__then_t *fn, const void *record, size_t bytes);
+
+/* Without a look at the room. */
+WEFT__INLINE void weft__push_then(struct weft__thens *t, weft__then_t *fn, const void *record, size_t bytes)
+{
+	size_t rounded = (bytes + 7) & ~(size_t)7;
+	struct weft__then *then = (struct weft__then *)(void *)(t->top + rounded);
+
+	__builtin_memcpy(t->top, record, bytes);
+	then->fn = fn;
+	then->bytes = rounded;
+	t->top = (char *)(then + 1);
+}
+
+__attribute__((warn_unused_result)) WEFT__INLINE int weft__then(weft__then_t *fn, const void *record, size_t bytes)
+{
+	const weft_coro_t *self = weft__self(), *k, *runner;
+	size_t need = ((bytes + 7) & ~(size_t)7) + sizeof(struct weft__then);
+
+	if (weft__unlikely(!self || !weft__masked(self->view)))
+		return weft__then_slowly(fn, record, bytes);
+	k = weft__owner_of(self->view);
+	runner = k->parent;
+	if (weft__unlikely((k->handled & 7) != WEFT__HANDLES_RUN || !(runner->flags & WEFT__THENS) ||
+			   (size_t)(runner->thens->end - runner->thens->top) < need))
+		return weft__then_slowly(fn, record, bytes);
+	weft__push_then(runner->thens, fn, record, bytes);
+	return 0;
+}
+
+#ifdef __cplusplus
+extern "C++" {
+template <typename Fn, typename Record>
+__attribute__((warn_unused_result)) WEFT__INLINE int weft__then_as(Fn *fn, Record *record)
+{
+	static_assert(WEFT__IS_RECORD(Record), WEFT__RECORD_TOO_LARGE);
+	static_assert(__is_trivially_copyable(Record), "weft_then copies the record's bytes: let it point to objects");
+	static_assert(sizeof(static_cast<void *>(fn(nullptr, nullptr, record))), "it returns the answer");
+	return weft__then((weft__then_t *)WEFT__ANY(fn), record, sizeof *record);
+}
+}
+#endif
+
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_resumption(const weft_resumption_t *k,
 							     const struct weft_effect *effect);
 

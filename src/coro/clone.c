@@ -22,7 +22,7 @@ int weft__refusal(const weft_coro_t *k)
 		return -EINVAL;
 	if (!(k->flags & WEFT__COPIED) || __tsan_create_fiber)
 		return -ENOTSUP;
-	if (state == WEFT_RUNNING || k->leaf != k || k->flags & WEFT__ENDING)
+	if (state == WEFT_RUNNING || k->leaf != k || k->flags & (WEFT__ENDING | WEFT__THENS))
 		return -EBUSY;
 	if (k->flags & WEFT_SAVE_EXCEPTIONS && (k->caught || k->uncaught))
 		return -EBUSY;

@@ -168,6 +168,7 @@ static void supersede(weft_coro_t *self, const struct weft__ending *e)
 
 static WEFT__LEAVES_STACK _Noreturn void finish(weft_coro_t *self, struct weft__ending *e)
 {
+	weft__drop_thens(self, NULL);
 	if (weft__unlikely(self->flags & WEFT__ENDING))
 		supersede(self, e);
 	self->flags |= WEFT__ENDING;
@@ -255,7 +256,7 @@ bool weft__must_end(const weft_coro_t *k)
 	if (!weft__has_started(k))
 		return false;
 	for (const weft_coro_t *c = k->leaf;; c = c->parent) {
-		if (c->deferred || c->flags & (WEFT_UNWIND | WEFT__ENDING))
+		if (c->deferred || c->flags & (WEFT_UNWIND | WEFT__ENDING | WEFT__THENS))
 			return true;
 		if (c == k)
 			return false;

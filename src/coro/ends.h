@@ -41,7 +41,7 @@ static inline bool weft__leaves_something(const weft_coro_t *k, const weft_coro_
 	for (const weft_coro_t *c = self;; c = c->parent) {
 		if (weft__unlikely(!c || !c->parent))
 			weft__die_not_ancestor(k);
-		wanted |= (uintptr_t)c->deferred | (c->flags & (WEFT_UNWIND | WEFT__ENDING));
+		wanted |= (uintptr_t)c->deferred | (c->flags & (WEFT_UNWIND | WEFT__ENDING | WEFT__THENS));
 		if (c == k)
 			return wanted;
 	}
@@ -62,6 +62,8 @@ void weft__call_first(weft_coro_t *self);
 
 /* A finished coroutine's payload is not needed any more. */
 WEFT__COLD void weft__give_payload(weft_coro_t *k);
+/* What tail clauses left it to do since then (NULL: ever), while it has the flag for that, is not done: see thens.h. */
+WEFT__COLD void weft__drop_thens(weft_coro_t *k, const char *since);
 /* What c was in the middle of will not go on. */
 WEFT__COLD void weft__forget_ending(weft_coro_t *c);
 

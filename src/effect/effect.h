@@ -10,7 +10,7 @@
 /* The handler whose table a coroutine's resumer handles by; NULL if it is no table. */
 static inline const weft_handler_t *weft__handler_of(uintptr_t handled)
 {
-	return (handled & 7) == WEFT__HANDLES_TABLE ? (const weft_handler_t *)(handled - WEFT__HANDLES_TABLE) : NULL;
+	return weft__handles_table(handled) ? (const weft_handler_t *)(handled & ~(uintptr_t)7) : NULL;
 }
 
 #endif

@@ -5,6 +5,7 @@
  * A resumption is good for one decision. Continuing counts the coroutine's `turn` up, and deleting takes its number
  * away, so that copies of it are stale from then on. Objects of the arena can be read for ever: looking is safe.
  */
+#include "coro/thens.h"
 #include "effect/effect.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 
 static inline uintptr_t word_of(const weft_handler_t *handler)
 {
-	return (uintptr_t)handler + WEFT__HANDLES_TABLE;
+	return (uintptr_t)handler + WEFT__HANDLES_RUN;
 }
 
 /* ---- messages ---------------------------------------------------------------------------------------------- */
@@ -29,6 +30,19 @@ static WEFT__NORETURN WEFT__COLD void die_clause(const weft_handler_t *handler, 
 	weft__line_text(&line, "\", effect \"");
 	weft__line_text(&line, effect->name);
 	weft__line_text(&line, why);
+	weft__line_die(&line);
+}
+
+static WEFT__NORETURN WEFT__COLD void die_then(const weft_handler_t *handler)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, "handler \"");
+	weft__line_text(&line, handler ? handler->name : "?");
+	weft__line_text(&line,
+			"\": weft_then under weft_resume_under, which returns requests and no answer: run the body "
+			"by weft_run");
 	weft__line_die(&line);
 }
 
@@ -228,18 +242,62 @@ WEFT__INLINE void *drive(const weft_handler_t *handler, weft_coro_t *k, struct c
 	}
 }
 
-static void *drive_own(const weft_handler_t *handler, weft_coro_t *k)
+/* The newest first. */
+static __attribute__((noinline)) void *pass_through(const char *since, void *state, void *answer)
+{
+	weft_coro_t *self = weft__self();
+	struct weft__thens *t;
+	char *bottom;
+
+	while ((t = weft__newest_thens(self, since, &bottom))) {
+		char *top = t->top;
+
+		do {
+			const struct weft__then *then = (struct weft__then *)(void *)top - 1;
+
+			top = (char *)then - then->bytes;
+			answer = then->fn(state, answer, top);
+			t->top = top; /* not before: it may run something itself */
+		} while (top != bottom);
+	}
+	return answer;
+}
+
+struct answering {
+	char *since;
+	bool left; /* by an exception */
+};
+
+static inline void forget(struct answering *a)
+{
+	if (weft__unlikely(a->left))
+		weft__drop_thens(weft__self(), a->since);
+}
+
+/* The same, and what tail clauses meanwhile left to be done with the answer. */
+WEFT__INLINE void *answer(const weft_handler_t *handler, weft_coro_t *k, struct charge *charge)
+{
+	struct answering a __attribute__((cleanup(forget))) = {weft__top_of_thens(weft__self()), true};
+	void *state = k->state, *result = drive(handler, k, charge);
+
+	if (weft__unlikely(weft__self()->flags & WEFT__THENS))
+		result = pass_through(a.since, state, result);
+	a.left = false;
+	return result;
+}
+
+static void *answer_own(const weft_handler_t *handler, weft_coro_t *k)
 {
 	struct charge charge = {k, k->id, k->keeps};
 
 	weft_defer(give_up, &charge);
-	return drive(handler, k, &charge);
+	return answer(handler, k, &charge);
 }
 
 /* Apart from the other for its smaller frame: there may be as many of these on a stack as the body performs. */
-static void *drive_another(const weft_handler_t *handler, weft_coro_t *k)
+static void *answer_another(const weft_handler_t *handler, weft_coro_t *k)
 {
-	return drive(handler, k, NULL);
+	return answer(handler, k, NULL);
 }
 
 /* ---- running ----------------------------------------------------------------------------------------------- */
@@ -261,7 +319,7 @@ void *weft_run_with(const weft_handler_t *handler, void *state, weft_fn_t *body,
 	if (weft__unlikely(!k))
 		return failed(handler, state, errno);
 	k->state = state;
-	return drive_own(handler, k);
+	return answer_own(handler, k);
 }
 
 void *weft_run(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg)
@@ -270,6 +328,23 @@ void *weft_run(const weft_handler_t *handler, void *state, weft_fn_t *body, void
 }
 
 /* ---- deciding ---------------------------------------------------------------------------------------------- */
+
+int weft__then_slowly(weft__then_t *fn, const void *record, size_t bytes)
+{
+	weft_coro_t *k = weft__clause_owner("weft_then");
+	size_t need = ((bytes + 7) & ~(size_t)7) + sizeof(struct weft__then);
+	struct weft__thens *t;
+
+	if ((k->handled & 7) != WEFT__HANDLES_RUN)
+		die_then(weft__handler_of(k->handled));
+	t = k->parent->flags & WEFT__THENS ? k->parent->thens : NULL;
+	if (!t || (size_t)(t->end - t->top) < need)
+		t = weft__more_thens(k->parent, need);
+	if (!t)
+		return -ENOMEM;
+	weft__push_then(t, fn, record, bytes);
+	return 0;
+}
 
 static inline void check(const weft_resumption_t *k)
 {
@@ -308,7 +383,7 @@ void *weft__continue(weft_resumption_t *k, int error)
 		return failed(handler, state, error);
 	}
 	consume(k);
-	return k->kept && !k->again ? drive_own(handler, k->k) : drive_another(handler, k->k);
+	return k->kept && !k->again ? answer_own(handler, k->k) : answer_another(handler, k->k);
 }
 
 void *weft__tail_continue_specially(weft_resumption_t *k, int error)

@@ -48,6 +48,15 @@ static void *conclude(struct world *w)
 	return (void *)w->result;
 }
 
+/* A few steps while this frame holds something that can be used once. */
+static void meanwhile(struct world *w, unsigned percent)
+{
+	w->cur->holding++;
+	if (chance(w, percent))
+		steps(w, 3);
+	w->cur->holding--;
+}
+
 /* ---- performing -------------------------------------------------------------------------------------------------- */
 
 static int pick_op(struct world *w)
@@ -160,6 +169,47 @@ uint64_t on_default(int op, uint64_t token)
 	return w->reply;
 }
 
+/* ---- left for the end ------------------------------------------------------------------------------------------- */
+
+static int place_of(struct world *w, const struct left *left)
+{
+	int at = w->left_count - 1;
+
+	while (at >= 0 && w->left[at].number != left->number)
+		at--;
+	CHECK(w, at >= 0 && w->left[at].run == left->run);
+	return at;
+}
+
+/* The run that waits for its answer is the one that it was left for, and this is the last of those. */
+static void *on_end(void *state, void *answer, const struct left *left)
+{
+	struct instance *in = state;
+	struct world *w = in->world;
+	int at = place_of(w, left);
+
+	CHECK(w, left->world == w && left->run == w->cur->waits_for);
+	CHECK(w, (uint64_t)answer == w->result);
+	check_current(w);
+	for (int i = at + 1; i < w->left_count; i++)
+		CHECK(w, w->left[i].run != left->run);
+	memmove(&w->left[at], &w->left[at + 1], (size_t)(--w->left_count - at) * sizeof w->left[0]);
+	w->count[COUNT_THEN]++;
+	meanwhile(w, 10);
+	CHECK(w, left->world == w);
+	return conclude(w);
+}
+
+static void leave_for_the_end(struct world *w, const struct co *target)
+{
+	struct left left = {w, target->run, fresh(w)};
+
+	if (w->left_count == THENS)
+		return;
+	w->left[w->left_count++] = left;
+	CHECK(w, !weft_then(on_end, &left));
+}
+
 /* ---- in place ---------------------------------------------------------------------------------------------------- */
 
 static void generalize(struct world *w, int op)
@@ -192,6 +242,8 @@ uint64_t on_tail(void *state, int op, int which, uint64_t token)
 	/* It may be under another handler than before. */
 	if (w->steps > 0 && target->spec.kind == TABLE && handlers[target->spec.index].other[op] && chance(w, 35))
 		generalize(w, op);
+	if (target->driven && chance(w, 15))
+		leave_for_the_end(w, target);
 	CHECK(w, w->cur->mask == target);
 	w->cur->mask = before;
 	check_current(w);
@@ -200,15 +252,6 @@ uint64_t on_tail(void *state, int op, int which, uint64_t token)
 }
 
 /* ---- after the body's end ---------------------------------------------------------------------------------------- */
-
-/* A few steps while this frame holds something that can be used once. */
-static void meanwhile(struct world *w, unsigned percent)
-{
-	w->cur->holding++;
-	if (chance(w, percent))
-		steps(w, 3);
-	w->cur->holding--;
-}
 
 void *on_abort(void *state, int op, uint64_t token)
 {
@@ -238,10 +281,23 @@ void *on_failure(void *state, int error)
 	return conclude(w);
 }
 
-/* weft_run or weft_continue has returned: what it owned is gone. */
-static void end_run(struct world *w, struct co *t, uint64_t run, void *result)
+static uint64_t begin_run(struct world *w, uint64_t run)
+{
+	uint64_t before = w->cur->waits_for;
+
+	w->cur->waits_for = run;
+	return before;
+}
+
+/* weft_run or weft_continue has returned: what it owned is gone, and nothing is left to be done. */
+static void end_run(struct world *w, struct co *t, uint64_t run, uint64_t before, void *result)
 {
 	const weft_ref_t ref = {t->k, t->id};
+
+	CHECK(w, w->cur->waits_for == run);
+	w->cur->waits_for = before;
+	for (int i = 0; i < w->left_count; i++)
+		CHECK(w, w->left[i].run != run);
 
 	CHECK(w, (uint64_t)result == w->result);
 	check_current(w);
@@ -256,7 +312,7 @@ static void end_run(struct world *w, struct co *t, uint64_t run, void *result)
 
 static void *resume_captured(struct world *w, struct co *t, int op, weft_resumption_t *k, bool owned)
 {
-	uint64_t run = fresh(w), value = fresh(w);
+	uint64_t run = fresh(w), value = fresh(w), before = begin_run(w, run);
 	void *result;
 
 	t->parent = w->cur;
@@ -269,7 +325,7 @@ static void *resume_captured(struct world *w, struct co *t, int op, weft_resumpt
 	TRACE(w, "continue %d\n", serial_of(t));
 	awaken(w, t);
 	result = ops[op].resume(k, value);
-	end_run(w, t, run, result);
+	end_run(w, t, run, before, result);
 	return result;
 }
 
@@ -457,7 +513,7 @@ void run(struct world *w)
 {
 	int h = w->many && chance(w, 80) ? MULTI_FIRST + (int)below(w, MULTI_LAST - MULTI_FIRST + 1)
 					 : (int)below(w, HANDLERS);
-	uint64_t id = fresh(w);
+	uint64_t id = fresh(w), before = begin_run(w, id);
 	struct co *child;
 	void *result;
 
@@ -472,7 +528,7 @@ void run(struct world *w)
 	child->status = RUNNING;
 	w->cur = child;
 	result = weft_run(handler_of(&child->spec), child->spec.instance, body, child);
-	end_run(w, child, id, result);
+	end_run(w, child, id, before, result);
 }
 
 static void use_many(struct world *w, struct kept *e)

@@ -141,6 +141,7 @@ static void renew(struct co *c)
 	c->mask = NULL;
 	c->leaf = c;
 	c->nest = c->holding = 0;
+	c->waits_for = 0;
 }
 
 static void abandon(struct world *w, struct co *c, struct co *leaf)

@@ -156,7 +156,7 @@ static void run_program(struct world *w, uint64_t seed, const struct options *o)
 
 	w->random = w->seed = seed;
 	w->serial = 0;
-	w->record_count = w->instance_count = 0;
+	w->record_count = w->instance_count = w->left_count = 0;
 	w->steps = o->steps / 2 + (long)below(w, (unsigned)o->steps);
 	w->threads = o->threads ? o->threads : chance(w, 70) ? 1 : 2 + (int)below(w, THREADS - 1);
 	choice = below(w, PROFILES);
@@ -260,8 +260,8 @@ static void parse(struct options *o, char **words)
 
 int main(int words, char **word)
 {
-	static const char *const names[COUNTERS] = {"tail",   "abort",	 "general", "multi",
-						    "cached", "request", "default", "steps"};
+	static const char *const names[COUNTERS] = {"tail",    "abort",	  "general", "multi", "cached",
+						    "request", "default", "then",    "steps"};
 	struct options o = {.seed = 1, .programs = 100, .steps = 3000, .profile = -1};
 	struct world *w = calloc(1, sizeof *w);
 	uint64_t programs = 0;

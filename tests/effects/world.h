@@ -19,7 +19,7 @@
 
 #include "effects.h"
 
-enum { THREADS = 3, LIST = 48, STORAGES = 6, RECORDS = 12000, DEEPEST = 22, NESTED = 10 };
+enum { THREADS = 3, LIST = 48, STORAGES = 6, RECORDS = 12000, THENS = 1000, DEEPEST = 22, NESTED = 10 };
 
 enum status { NEW, SUSPENDED, INSIDE, RUNNING, FINISHED, DEAD };
 
@@ -48,6 +48,7 @@ struct co {
 	struct co *parent, *leaf, *mask, *creator;
 	struct spec spec;
 	uint64_t run, owner; /* the resume that it runs in, the weft_run that will delete it */
+	uint64_t waits_for;  /* the run that it called last of those that have not returned */
 	uint64_t reply;
 	int nest, holding;  /* calls of step() on its stack; those of them that a copy of it must not repeat */
 	struct co *mission; /* to be resumed first */
@@ -72,6 +73,12 @@ struct kept {
 	bool multi;
 };
 
+/* A function that a tail clause left for a run's end. */
+struct left {
+	struct world *world;
+	uint64_t run, number;
+};
+
 struct list {
 	struct co *co[LIST];
 	int count;
@@ -85,6 +92,7 @@ enum counter {
 	COUNT_CACHED,
 	COUNT_REQUEST,
 	COUNT_DEFAULT,
+	COUNT_THEN,
 	COUNT_STEPS,
 	COUNTERS
 };
@@ -101,6 +109,8 @@ struct world {
 	struct list heads, finished;
 	struct kept kept[LIST];
 	int kept_count;
+	struct left left[THENS];
+	int left_count;
 	unsigned active; /* effects that this program performs */
 	const struct profile *profile;
 	int profile_number;

@@ -9,10 +9,11 @@
 #include "internal/faults.h"
 #include "scenario.h"
 
-enum { ROUNDS = 3000, KB = 1024, ANSWER = 5, BASE = 1000, FOUR_WAYS = 10 };
+enum { ROUNDS = 3000, KB = 1024, ANSWER = 5, BASE = 1000, FOUR_WAYS = 10, ADDITIONS = 50 };
 
 WEFT_EFFECT(int, ask);
 WEFT_EFFECT(int, pick);
+WEFT_EFFECT(void, add_later, int, n);
 WEFT_EXCEPTION(stop, int, code);
 
 struct world {
@@ -84,7 +85,23 @@ static void *on_stop(void *state, int code)
 	return number(-code);
 }
 
-WEFT_HANDLER(linear, weft_general(ask, on_ask), weft_abort(stop, on_stop), weft_on_failure(on_failure));
+static void *add(void *state, void *answer, const int *n)
+{
+	(void)state;
+	return (char *)answer + *n;
+}
+
+static void on_add_later(void *state, int n)
+{
+	struct world *w = state;
+	int error = weft_then(add, &n);
+
+	REQUIRE(!error || error == -ENOMEM);
+	w->failed |= error != 0;
+}
+
+WEFT_HANDLER(linear, weft_general(ask, on_ask), weft_abort(stop, on_stop), weft_on_failure(on_failure),
+	     weft_tail(add_later, on_add_later));
 WEFT_HANDLER(branching, weft_multi(pick, on_pick), weft_on_failure(on_failure));
 
 /* ---- bodies ------------------------------------------------------------------------------------------------------ */
@@ -95,6 +112,8 @@ static void *asks(void *argument)
 
 	use_stack((size_t)n % 60 * KB);
 	answer = ask();
+	for (int i = 0; i < ADDITIONS; i++)
+		add_later(n % 3);
 	use_stack((size_t)n % 50 * KB);
 	if (n % 7 == 0)
 		stop(n);
@@ -132,7 +151,7 @@ static void linear_round(struct world *w, int n)
 	}
 	if (w->keeps)
 		result = weft_continue(ask, &w->kept, ANSWER);
-	expect(w, result, n % 7 ? n + ANSWER + BASE : -n);
+	expect(w, result, (n % 7 ? n + ANSWER + BASE : -n) + ADDITIONS * (n % 3));
 }
 
 static void branching_round(struct world *w)
