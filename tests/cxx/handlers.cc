@@ -65,6 +65,81 @@ void tails()
 	passed("tail clauses, inside of each other");
 }
 
+void thens()
+{
+	int asked = 0;
+	auto digits = [&asked](int digit) {
+		return weft::then(++asked, [digit](std::string answer) { return answer + std::to_string(digit); });
+	};
+	auto chosen = [](int a, int b, int c) { return std::to_string(choose(a) + choose(b) + choose(c)); };
+
+	CHECK(weft::handle([&] { return chosen(7, 8, 9); }, weft_on(choose).tail(digits)) == "6987");
+
+	// A run inside has its own; an abort clause's answer goes through them, too.
+	std::string nested = weft::handle(
+	    [&] {
+		    choose(1);
+		    std::string inner = weft::handle([&] { return chosen(2, 3, 4); }, weft_on(choose).tail(digits));
+		    choose(5);
+		    give_up(inner);
+		    return inner;
+	    },
+	    weft_on(choose).tail(digits), weft_on_exception(give_up).abort([](std::string why) { return why; }));
+	CHECK(nested == "1843251"); // 5 + 6 + 7
+
+	// Nothing is answered, and nothing is the operation's result.
+	int rests = 0;
+	weft::handle([] { rest(), rest(); },
+		     weft_on(rest).tail([&rests] { return weft::then([&rests] { rests += 10; }); }));
+	CHECK(rests == 20);
+
+	// What owns something goes from one to the next.
+	box b = weft::handle([] { return exchange(std::make_unique<int>(1)); }, weft_on(exchange).tail([](box mine) {
+		return weft::then(std::move(mine), [](box answer) {
+			++*answer;
+			return answer;
+		});
+	}));
+	CHECK(*b == 2);
+	passed("functions that tail clauses leave for the answer");
+}
+
+void thens_and_exceptions()
+{
+	auto throws = [](int n) { return weft::then(n, [n](int) -> int { throw n; }); };
+	auto passes = [](bool fails) {
+		return [fails] {
+			int sum = choose(1) + choose(2) + choose(3);
+
+			return fails ? throw std::runtime_error("body") : sum;
+		};
+	};
+	int after = 0;
+	auto counts = [&after](int n) { return weft::then(n, [&after](int answer) { return after++, answer; }); };
+
+	for (int i = 0; i < 1000; i++) {
+		try {
+			weft::handle(passes(false), weft_on(choose).tail(throws));
+			CHECK(false);
+		} catch (int n) {
+			CHECK(n == 3);
+		}
+		// Those of the run that an exception left are not called by the one in whose clause that was.
+		int sum = weft::handle([] { return choose(1) + (rest(), choose(5)); }, weft_on(choose).tail(counts),
+				       weft_on(rest).general([&](weft::resumption<void, int> k) {
+					       try {
+						       weft::handle(passes(true), weft_on(choose).tail(throws));
+						       CHECK(false);
+					       } catch (const std::runtime_error &) {
+					       }
+					       return k.resume();
+				       }));
+		CHECK(sum == 6);
+	}
+	CHECK(after == 2000);
+	passed("exceptions pass what tail clauses left");
+}
+
 void answers()
 {
 	CHECK(weft::handle([] { return 5; }) == 5);
@@ -462,6 +537,8 @@ int main()
 	bool copied = weft_default_policy() == WEFT_COPY;
 
 	tails();
+	thens();
+	thens_and_exceptions();
 	answers();
 	if (!copied) { // their results are objects
 		generals();

@@ -18,6 +18,42 @@ template <typename Function> void (*untyped(Function *f) noexcept)(void)
 	return reinterpret_cast<void (*)(void)>(f);
 }
 
+template <typename T> struct is_reply_then : std::false_type {
+};
+template <typename Fn, typename... Reply> struct is_reply_then<reply_then<Fn, Reply...>> : std::true_type {
+};
+
+// What weft::then left: the record is the function.
+template <typename Run, typename Fn> void *answer_through(void *state, void *answer, void *record)
+{
+	using answer_type = typename Run::answer_type;
+	Run *run = static_cast<Run *>(state);
+	Fn &fn = *static_cast<Fn *>(record);
+	auto made = [&]() -> decltype(auto) {
+		if constexpr (std::is_void<answer_type>::value)
+			return fn();
+		else
+			return fn(std::forward<answer_type>(run->answer.get()));
+	};
+
+	if (answer)
+		run->answer.set(made);
+	return answer;
+}
+
+template <typename Run, typename Fn> void leave_for_answer(const Fn &fn)
+{
+	static_assert(std::is_trivially_copyable<Fn>::value && alignof(Fn) <= 8 && sizeof(Fn) <= WEFT__MOST_OF_THEN,
+		      "weft::then copies the function's bytes: let it capture values that allow that, or references");
+	if (weft__likely(!weft__then(answer_through<Run, Fn>, &fn, sizeof fn)))
+		return;
+#if WEFT__EXCEPTIONS
+	throw std::bad_alloc();
+#else
+	misuse("no memory for what weft::then was given");
+#endif
+}
+
 // What weft_on knows of an operation.
 template <typename Frame, weft_effect_t *Effect, auto Reply, auto CallGeneral, auto CallAbort, auto Leave>
 struct description {
@@ -42,11 +78,19 @@ template <typename Operation, typename R, typename... Args> struct functions<Ope
 	template <typename Run, std::size_t I> static R tail(void *state, Args... args)
 	{
 		auto &fn = static_cast<Run *>(state)->template clause<I>();
+		using returned = std::invoke_result_t<decltype(fn), Args...>;
 
-		if constexpr (std::is_void<R>::value)
+		if constexpr (is_reply_then<returned>::value) {
+			returned made = fn(std::forward<Args>(args)...);
+
+			leave_for_answer<Run>(made.fn);
+			if constexpr (!std::is_void<R>::value)
+				return std::get<0>(std::move(made.reply));
+		} else if constexpr (std::is_void<R>::value) {
 			fn(std::forward<Args>(args)...);
-		else
+		} else {
 			return fn(std::forward<Args>(args)...);
+		}
 	}
 	template <typename Run, std::size_t I> static void *abort(void *state, Args... args)
 	{
@@ -360,7 +404,8 @@ template <typename Signature, typename Description> struct operation {
 /**
  * weft_on(op), of a declared operation, has four functions that make clauses. `params…` are the operation's, R is its
  * result, Answer what weft::handle returns. (weft/handler.h says what the kinds are for.)
- *   weft_on(op).tail(fn)     R fn(params…), called in place of the operation; may throw into the body
+ *   weft_on(op).tail(fn)     R fn(params…), called in place of the operation; may throw into the body; may also return
+ *                            weft::then(value, function), which see
  *   weft_on(op).abort(fn)    Answer fn(params…), called when the body is gone; the operation's parameters are values
  *   weft_on(op).general(fn)  fn(weft::resumption<R, Answer> k, params…); returns an Answer, or k.tail_resume(value), or
  *                            either as a weft::decision<Answer>

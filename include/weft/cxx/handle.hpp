@@ -188,6 +188,29 @@ class tail_resumed
 	void *token_;
 };
 
+/** What a tail clause returns that has something left to do when the answer is known: made by weft::then. */
+template <typename Fn, typename... Reply> struct reply_then {
+	Fn fn;
+	std::tuple<Reply...> reply; // none, if the operation is void
+};
+
+/**
+ * In a tail clause, `return weft::then(value, fn);`, or `return weft::then(fn);` if the operation is void: the result
+ * is `value`, and when it is known what weft::handle, or the resume that the body goes on by, will return, that becomes
+ * fn(answer) (fn(), if it is void). What was left last is called first. As a general clause that returns
+ * fn(k.resume(value)), but nothing is suspended. See weft_then in weft/handler.h, whose record is `fn`: it must be
+ * trivially copyable, so let it capture values and references. Not called if there is no answer: an exception leaves.
+ * Without memory the operation throws bad_alloc.
+ */
+template <typename Fn> reply_then<Fn> then(Fn fn)
+{
+	return {std::move(fn), {}};
+}
+template <typename Reply, typename Fn> reply_then<Fn, Reply> then(Reply reply, Fn fn)
+{
+	return {std::move(fn), std::tuple<Reply>(std::move(reply))};
+}
+
 /** What a general clause returns that sometimes answers and sometimes returns k.tail_resume(…). */
 template <typename Answer> class decision
 {
