@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * B5 resume_nontail: a loop performs n operators, then returns the seed; the handler has work to do after each resume,
- * so it is a recursive function. Run 1000 times, each result seeding the next. form=table: a general clause that goes
- * on after it has continued. plain=1: the recursion alone.
+ * so it is a recursive function. Run 1000 times, each result seeding the next.
+ *   form=table  a general clause that goes on after it has continued
+ *   form=then   a tail clause that leaves the work for when the answer is known
+ *   form=hot    the same, and the performer guesses it
+ *   plain=1     the recursion alone
  */
 #include "lab.h"
 #include <weft/weft.h>
@@ -67,6 +70,46 @@ static int64_t run_table(int64_t n, int64_t seed)
 	return (int64_t)weft_run(&operating, &seed, loop, &n);
 }
 
+static void *on_end(void *seed, void *answer, const int64_t *x)
+{
+	(void)seed;
+	return (void *)op(*x, (int64_t)answer);
+}
+
+static void on_operate_in_place(void *seed, int64_t x)
+{
+	(void)seed;
+	if (weft_then(on_end, &x))
+		lab_die("weft_then");
+}
+
+WEFT_HANDLER(operating_in_place, weft_tail(operate, on_operate_in_place), weft_on_return(on_return));
+
+static void *loop_guessing(void *arg)
+{
+	const int64_t *n = arg;
+	int64_t i;
+
+	for (i = *n; i > 0; i--)
+		weft_perform_hot(operate, on_operate_in_place, i);
+	return NULL;
+}
+
+static int64_t run_in_place(weft_fn_t *body, int64_t n, int64_t seed)
+{
+	return (int64_t)weft_run(&operating_in_place, &seed, body, &n);
+}
+
+static int64_t run_then(int64_t n, int64_t seed)
+{
+	return run_in_place(loop, n, seed);
+}
+
+static int64_t run_hot(int64_t n, int64_t seed)
+{
+	return run_in_place(loop_guessing, n, seed);
+}
+
 static LAB_NOINLINE int64_t run_plain(int64_t n, int64_t seed)
 {
 	int64_t rest;
@@ -80,13 +123,21 @@ static LAB_NOINLINE int64_t run_plain(int64_t n, int64_t seed)
 
 int main(int argc, char **argv)
 {
-	int64_t n = lab_number(argc, argv, "n", 5), plain = lab_number(argc, argv, "plain", 0), s = 0;
-	bool table = lab_is(argc, argv, "form", "table");
+	int64_t n = lab_number(argc, argv, "n", 5), s = 0;
+	int64_t (*form)(int64_t n, int64_t seed) = run;
 	int i;
 
+	if (lab_number(argc, argv, "plain", 0))
+		form = run_plain;
+	else if (lab_is(argc, argv, "form", "table"))
+		form = run_table;
+	else if (lab_is(argc, argv, "form", "then"))
+		form = run_then;
+	else if (lab_is(argc, argv, "form", "hot"))
+		form = run_hot;
 	lab_start();
 	for (i = 0; i < 1000; i++)
-		s = plain ? run_plain(n, s) : table ? run_table(n, s) : run(n, s);
+		s = form(n, s);
 	lab_stop();
 	return lab_report((uint64_t)(1000 * n), s);
 }
