@@ -69,6 +69,20 @@ static void *next_within(void *state, weft_resumption_t *k, int after)
 	return weft_continue(next, k, after + 1);
 }
 
+static void *count_after(void *state, void *answer, const int *after)
+{
+	*(long *)state += *after != 0;
+	return answer;
+}
+
+static int next_then(void *state, int after)
+{
+	int mine = after + 1;
+
+	(void)state;
+	return weft_then(count_after, &mine) ? PERFORMS : mine;
+}
+
 struct keeper {
 	long count;
 	int after;
@@ -110,6 +124,7 @@ static void never(void *state)
 }
 
 WEFT_HANDLER(by_tail, weft_tail(next, next_in_place));
+WEFT_HANDLER(by_leaving, weft_tail(next, next_then));
 WEFT_HANDLER(by_reply, weft_general(next, next_by_reply));
 WEFT_HANDLER(by_nesting, weft_general(next, next_within));
 WEFT_HANDLER(by_keeping, weft_general(next, next_later));
@@ -147,6 +162,11 @@ static long tail(void)
 static long tail_hot(void)
 {
 	return run_under(&by_tail, ask_hot);
+}
+
+static long tail_then(void)
+{
+	return run_under(&by_leaving, ask);
 }
 
 static long tail_located(void)
@@ -290,6 +310,7 @@ static const struct {
     {"tail", tail},
     {"tail, 100 other handlers in between", tail_deep},
     {"tail, located before", tail_located},
+    {"tail, with weft_then and what it calls", tail_then},
     {"general, weft_tail_continue", general_reply},
     {"general, 100 other handlers in between", general_deep},
     {"a loop of weft_handle", requests},

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * undo.c: what a body has set is taken back if nothing comes of it, though it sets a million variables: weft_then keeps
+ * what there is to take back, and no stack waits. docs/clauses.md, "What is left for the answer".
+ */
+#include <stdio.h>
+#include <weft/weft.h>
+
+WEFT_EFFECT(void, set, int *, variable, int, value);
+WEFT_EXCEPTION(refuse, const char *, why);
+
+enum { ACCOUNTS = 1000000 };
+
+static void *withdraw(void *accounts)
+{
+	int *account = accounts;
+
+	for (int i = 0; i < ACCOUNTS; i++)
+		set(&account[i], account[i] - 10);
+	for (int i = 0; i < ACCOUNTS; i++)
+		if (account[i] < 0)
+			refuse("somebody has not that much");
+	return account;
+}
+
+/* doc: begin handler */
+struct change {
+	int *variable, before;
+};
+
+static void *take_back(void *state, void *result, const struct change *change)
+{
+	(void)state;
+	if (!result)
+		*change->variable = change->before;
+	return result;
+}
+
+/* In place: the rest of the body runs when this returns … */
+static void set_now(void *state, int *variable, int value)
+{
+	struct change change = {variable, *variable};
+
+	(void)state;
+	if (weft_then(take_back, &change))
+		weft_generalize(set, variable, value); /* no memory for it */
+	else
+		*variable = value;
+}
+
+/* … or while this waits for it. */
+static void *set_and_wait(void *state, weft_resumption_t *k, int *variable, int value)
+{
+	struct change change = {variable, *variable};
+
+	*variable = value;
+	return take_back(state, weft_continue(set, k), &change);
+}
+/* doc: end */
+
+static void *on_refuse(void *state, const char *why)
+{
+	printf("%s: ", why);
+	return state;
+}
+
+/* doc: begin table */
+WEFT_HANDLER(transaction, weft_tail(set, set_now), weft_general(set, set_and_wait), weft_abort(refuse, on_refuse));
+/* doc: end */
+
+int main(void)
+{
+	static int account[ACCOUNTS];
+
+	for (int i = 0; i < ACCOUNTS; i++)
+		account[i] = i % 5 + 20;
+	account[ACCOUNTS / 2] = 10;
+	weft_run(&transaction, NULL, withdraw, account);
+	printf("%d and %d\n", account[0], account[ACCOUNTS / 2]);
+	weft_run(&transaction, NULL, withdraw, account);
+	printf("%d and %d\n", account[0], account[ACCOUNTS / 2]);
+}
