@@ -30,7 +30,8 @@
  * To reach: a tail operation in 2.0 ns at depth 0 to 10, 2.2 at 100, 2.5 at 1000; a general one in 3.0 and 3.2; a
  * tail clause with work left for the answer, that included, in what plain recursion takes for it and 2 ns.
  *
- * Source of the ideas: clauses and their kinds, Koka and libmprompt; resumptions that are used once, OCaml 5.
+ * Source of the ideas: clauses and their kinds, Koka and libmprompt; resumptions that are used once, OCaml 5; work left
+ * for the answer, tail recursion modulo contexts (Leijen and Lorenzen).
  * Thread-safety: as coro.h; handlers are constant and may be shared. docs/clauses.md says which kind to choose.
  */
 #ifndef WEFT_HANDLER_H
