@@ -317,24 +317,30 @@ struct weft__then {
 	size_t bytes; /* of the record, rounded up */
 };
 
+/* There is no room, or it is misuse. */
 WEFT_API int weft__then_slowly(weft__then_t *fn, const void *record, size_t bytes);
+
+WEFT__INLINE size_t weft__room_for_record(size_t bytes)
+{
+	return (bytes + 7) & ~(size_t)7;
+}
 
 /* Without a look at the room. */
 WEFT__INLINE void weft__push_then(struct weft__thens *t, weft__then_t *fn, const void *record, size_t bytes)
 {
-	size_t rounded = (bytes + 7) & ~(size_t)7;
-	struct weft__then *then = (struct weft__then *)(void *)(t->top + rounded);
+	size_t room = weft__room_for_record(bytes);
+	struct weft__then *then = (struct weft__then *)(void *)(t->top + room);
 
 	__builtin_memcpy(t->top, record, bytes);
 	then->fn = fn;
-	then->bytes = rounded;
+	then->bytes = room;
 	t->top = (char *)(then + 1);
 }
 
 __attribute__((warn_unused_result)) WEFT__INLINE int weft__then(weft__then_t *fn, const void *record, size_t bytes)
 {
 	const weft_coro_t *self = weft__self(), *k, *runner;
-	size_t need = ((bytes + 7) & ~(size_t)7) + sizeof(struct weft__then);
+	size_t need = weft__room_for_record(bytes) + sizeof(struct weft__then);
 
 	if (weft__unlikely(!self || !weft__masked(self->view)))
 		return weft__then_slowly(fn, record, bytes);

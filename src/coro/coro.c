@@ -340,8 +340,7 @@ static inline void drop_frames(weft_coro_t *k)
 void weft__drop_inside(weft_coro_t *k)
 {
 	drop_frames(k);
-	if (weft__unlikely(k->flags & WEFT__THENS))
-		weft__drop_thens(k, NULL);
+	weft__drop_all_thens(k);
 	if (weft__unlikely(k->flags & WEFT__KEEPING))
 		weft__give_payload(k);
 	if (weft__unlikely(k->flags & WEFT__ENDING))

@@ -168,7 +168,7 @@ static void supersede(weft_coro_t *self, const struct weft__ending *e)
 
 static WEFT__LEAVES_STACK _Noreturn void finish(weft_coro_t *self, struct weft__ending *e)
 {
-	weft__drop_thens(self, NULL);
+	weft__drop_all_thens(self);
 	if (weft__unlikely(self->flags & WEFT__ENDING))
 		supersede(self, e);
 	self->flags |= WEFT__ENDING;

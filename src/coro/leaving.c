@@ -47,8 +47,7 @@ void weft__abandon(weft_coro_t *k, weft_coro_t *leaf)
 		up = c->parent;
 		if (weft__unlikely(c->flags & WEFT__COPYING))
 			weft__abandon_copied(c);
-		if (weft__unlikely(c->flags & WEFT__THENS))
-			weft__drop_thens(c, NULL);
+		weft__drop_all_thens(c);
 		c->link.pc = (void *)weft__in_finished;
 		c->deferred = NULL;
 		c->leaf = c;
@@ -77,7 +76,7 @@ static WEFT__LEAVES_STACK _Noreturn void drop_to(weft_coro_t *k, const void *eff
 	weft_coro_t *self = weft__self();
 
 	for (weft_coro_t *c = self;; c = c->parent) {
-		weft__drop_thens(c, NULL);
+		weft__drop_all_thens(c);
 		if (weft__unlikely(c->flags & WEFT__ENDING))
 			weft__forget_ending(c);
 		if (c == k)

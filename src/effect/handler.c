@@ -26,23 +26,12 @@ static WEFT__NORETURN WEFT__COLD void die_clause(const weft_handler_t *handler, 
 
 	weft__line_begin(&line);
 	weft__line_text(&line, "handler \"");
-	weft__line_text(&line, handler->name);
-	weft__line_text(&line, "\", effect \"");
-	weft__line_text(&line, effect->name);
-	weft__line_text(&line, why);
-	weft__line_die(&line);
-}
-
-static WEFT__NORETURN WEFT__COLD void die_then(const weft_handler_t *handler)
-{
-	struct weft__line line;
-
-	weft__line_begin(&line);
-	weft__line_text(&line, "handler \"");
 	weft__line_text(&line, handler ? handler->name : "?");
-	weft__line_text(&line,
-			"\": weft_then under weft_resume_under, which returns requests and no answer: run the body "
-			"by weft_run");
+	if (effect) {
+		weft__line_text(&line, "\", effect \"");
+		weft__line_text(&line, effect->name);
+	}
+	weft__line_text(&line, why);
 	weft__line_die(&line);
 }
 
@@ -263,6 +252,7 @@ static __attribute__((noinline)) void *pass_through(const char *since, void *sta
 	return answer;
 }
 
+/* A call that waits for its answer. */
 struct answering {
 	char *since;
 	bool left; /* by an exception */
@@ -274,7 +264,7 @@ static inline void forget(struct answering *a)
 		weft__drop_thens(weft__self(), a->since);
 }
 
-/* The same, and what tail clauses meanwhile left to be done with the answer. */
+/* Drive it, then do what tail clauses meanwhile left to be done with the answer. */
 WEFT__INLINE void *answer(const weft_handler_t *handler, weft_coro_t *k, struct charge *charge)
 {
 	struct answering a __attribute__((cleanup(forget))) = {weft__top_of_thens(weft__self()), true};
@@ -332,14 +322,13 @@ void *weft_run(const weft_handler_t *handler, void *state, weft_fn_t *body, void
 int weft__then_slowly(weft__then_t *fn, const void *record, size_t bytes)
 {
 	weft_coro_t *k = weft__clause_owner("weft_then");
-	size_t need = ((bytes + 7) & ~(size_t)7) + sizeof(struct weft__then);
 	struct weft__thens *t;
 
 	if ((k->handled & 7) != WEFT__HANDLES_RUN)
-		die_then(weft__handler_of(k->handled));
-	t = k->parent->flags & WEFT__THENS ? k->parent->thens : NULL;
-	if (!t || (size_t)(t->end - t->top) < need)
-		t = weft__more_thens(k->parent, need);
+		die_clause(weft__handler_of(k->handled), NULL,
+			   "\": weft_then under weft_resume_under, which returns requests and no answer: run the body "
+			   "by weft_run");
+	t = weft__more_thens(k->parent, weft__room_for_record(bytes) + sizeof(struct weft__then));
 	if (!t)
 		return -ENOMEM;
 	weft__push_then(t, fn, record, bytes);

@@ -234,8 +234,7 @@ static void *tries_both(void *state, weft_resumption_t *k)
 	return (void *)(1000 * first + second);
 }
 
-static void on_many(void *state, long times);
-WEFT_HANDLER(branching, weft_multi(flip, tries_both), weft_tail(mark, on_mark), weft_tail(many, on_many));
+WEFT_HANDLER(branching, weft_multi(flip, tries_both), weft_tail(mark, on_mark));
 
 static void *marks_around_choice(void *unused)
 {
@@ -253,7 +252,6 @@ static void each_branch_has_its_own(void **state)
 /* ---- many, large and none ---------------------------------------------------------------------------------------- */
 
 struct large {
-	long sum;
 	char filling[40000];
 };
 
@@ -282,6 +280,8 @@ static void on_many(void *state, long times)
 		assert_int_equal(weft_then(add, &times), 0);
 }
 
+WEFT_HANDLER(adding, weft_tail(many, on_many));
+
 static void *performs_many(void *times)
 {
 	for (long i = 1; i <= (intptr_t)times; i++)
@@ -295,19 +295,14 @@ static void a_million(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++)
-		assert_int_equal((intptr_t)weft_run(&branching, NULL, performs_many, (void *)1000000),
+		assert_int_equal((intptr_t)weft_run(&adding, NULL, performs_many, (void *)1000000),
 				 500000500000 - 500500000 + 1000);
 	assert_ptr_equal(places_of_some(), before);
 }
 
 /* ---- what is not done leaves nothing ----------------------------------------------------------------------------- */
 
-static void *on_escape_further(void *state, int code)
-{
-	return on_escape(state, code);
-}
-
-WEFT_HANDLER(outermost, weft_abort(escape_further, on_escape_further));
+WEFT_HANDLER(outermost, weft_abort(escape_further, on_escape));
 
 static void *marks_and_escapes_further(void *code)
 {
@@ -343,13 +338,18 @@ static void *runs_waiting(void *unused)
 	return weft_run(&waiting, unused, marks_around_ask, NULL);
 }
 
+static void run_until_it_waits(weft_coro_t *k)
+{
+	assert_true(weft_is(wait_outside, weft_resume(k, NULL, weft_handles(wait_outside))));
+}
+
 static void deleted_in_between(void **state)
 {
 	const void *before = places_of_some();
 	weft_coro_t *k = weft_create(runs_waiting, NULL);
 
 	(void)state;
-	assert_true(weft_is(wait_outside, weft_resume(k, NULL, weft_handles(wait_outside))));
+	run_until_it_waits(k);
 	weft_delete(k);
 	assert_ptr_equal(places_of_some(), before);
 }
@@ -372,10 +372,10 @@ static void deleted_from_outside(void **state)
 	weft_coro_t *k = weft_create(runs_waiting_in_body, NULL);
 
 	(void)state;
-	assert_true(weft_is(wait_outside, weft_resume(k, NULL, weft_handles(wait_outside))));
+	run_until_it_waits(k);
 	weft_reset(k, runs_waiting, NULL);
 	assert_ptr_equal(places_of_some(), before);
-	assert_true(weft_is(wait_outside, weft_resume(k, NULL, weft_handles(wait_outside))));
+	run_until_it_waits(k);
 	weft_delete(k);
 	assert_ptr_equal(places_of_some(), before);
 }
@@ -469,7 +469,7 @@ static void left_by_a_copy(void **state)
 	assert_null(weft_run(&copying, NULL, flips_then_leaves, NULL));
 	assert_int_equal((intptr_t)weft_run(&outermost, NULL, continues_copy, &kept), 3);
 	k = weft_create(continues_copy, NULL);
-	assert_true(weft_is(wait_outside, weft_resume(k, NULL, weft_handles(wait_outside))));
+	run_until_it_waits(k);
 	weft_delete(k);
 	weft_drop(&kept);
 	assert_ptr_equal(places_of_some(), before);
@@ -497,7 +497,7 @@ static void in_what_is_deferred(void **state)
 	weft_coro_t *k = weft_create(runs_waiting_with_cleanup, NULL);
 
 	(void)state;
-	assert_true(weft_is(wait_outside, weft_resume(k, NULL, weft_handles(wait_outside))));
+	run_until_it_waits(k);
 	in_cleanup = 0;
 	weft_delete(k);
 	assert_int_equal(in_cleanup, 132221);
@@ -542,14 +542,14 @@ static void no_copies_meanwhile(void **state)
 
 	(void)state;
 	assert_int_equal(weft_checkpoint(k), 0);
-	assert_true(weft_is(wait_outside, weft_resume(k, NULL, weft_handles(wait_outside))));
+	run_until_it_waits(k);
 	errno = 0;
 	assert_null(weft_clone(k));
 	assert_int_equal(errno, EBUSY);
 	assert_int_equal(weft_checkpoint(k), -EBUSY);
 	assert_int_equal(weft_backtrack(k), 0); /* to before there was anything to do */
 	assert_int_equal(weft_checkpoint(k), 0);
-	assert_true(weft_is(wait_outside, weft_resume(k, NULL, weft_handles(wait_outside))));
+	run_until_it_waits(k);
 	weft_delete(k);
 	assert_ptr_equal(places_of_some(), before);
 }
@@ -567,7 +567,7 @@ static void going_back_from_inside(void **state)
 
 	(void)state;
 	assert_int_equal(weft_checkpoint(k), 0);
-	assert_true(weft_is(wait_outside, weft_resume(k, NULL, weft_handles(wait_outside))));
+	run_until_it_waits(k);
 	assert_int_equal(weft_backtrack(k), 0);
 	assert_ptr_equal(places_of_some(), before);
 	weft_delete(k);

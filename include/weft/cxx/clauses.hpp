@@ -41,11 +41,9 @@ template <typename Run, typename Fn> void *answer_through(void *state, void *ans
 	return answer;
 }
 
-template <typename Run, typename Fn> void leave_for_answer(const Fn &fn)
+template <typename Run, typename Fn> void leave_for_answer(Fn &fn)
 {
-	static_assert(std::is_trivially_copyable<Fn>::value && alignof(Fn) <= 8 && sizeof(Fn) <= WEFT__MOST_OF_THEN,
-		      "weft::then copies the function's bytes: let it capture values that allow that, or references");
-	if (weft__likely(!weft__then(answer_through<Run, Fn>, &fn, sizeof fn)))
+	if (weft__likely(!weft__then_as(answer_through<Run, Fn>, &fn)))
 		return;
 #if WEFT__EXCEPTIONS
 	throw std::bad_alloc();
