@@ -79,30 +79,76 @@ void weft__forget_ending(weft_coro_t *c)
 	give(c->ending);
 }
 
-/* Present if the program is built with AddressSanitizer. */
+/* Present if the program is built with ThreadSanitizer. */
+void *__tsan_get_current_fiber(void) __attribute__((weak));
+/* Present if the program is built with AddressSanitizer, which may keep variables in a fake stack: heap memory that
+ * belongs to a coroutine as its stack does. */
 void __sanitizer_start_switch_fiber(void **keep, const void *low, size_t bytes) __attribute__((weak));
+void *__asan_get_current_fake_stack(void) __attribute__((weak));
+void *__asan_addr_is_in_fake_stack(void *fake, void *address, void **begin, void **end) __attribute__((weak));
 
 enum { UNKNOWN_BYTES = 512 };
+
+/* The end of the fake stack's variable that holds `payload`; NULL if none of c's does. */
+static WEFT__COLD const char *end_of_fake(const weft_coro_t *c, const weft_coro_t *self, const char *payload)
+{
+	void *fake = c == self ? __asan_get_current_fake_stack() : c->asan_fake, *begin, *end;
+
+	return fake && __asan_addr_is_in_fake_stack(fake, (void *)(uintptr_t)payload, &begin, &end) ? end : NULL;
+}
+
+/* How many bytes of the payload lie on the stack of c; at most `size`. */
+static size_t bytes_on(const weft_coro_t *c, const weft_coro_t *self, const char *payload, size_t size)
+{
+	const char *end;
+
+	if (weft_on_stack(c, payload)) {
+		while (size && !weft_on_stack(c, payload + size - 1))
+			size--;
+		return size;
+	}
+	if (weft__likely(!__asan_get_current_fake_stack))
+		return 0;
+	end = end_of_fake(c, self, payload);
+	if (end && size > (size_t)(end - payload))
+		size = (size_t)(end - payload);
+	return end ? size : 0;
+}
 
 /* How many bytes of the payload lie on a stack that will be left; some if nobody knows how many. */
 static size_t bytes_at_risk(const weft_coro_t *k, const weft_coro_t *self, const struct weft_effect *effect,
 			    const char *payload)
 {
-	size_t size = weft__effect_size(effect);
+	size_t size = weft__effect_size(effect), lost;
 
-	if (size && __sanitizer_start_switch_fiber) /* it may lie where AddressSanitizer keeps variables */
-		return size;
 	if (!size)
 		size = UNKNOWN_BYTES;
 	for (const weft_coro_t *c = self;; c = c->parent) {
-		if (weft_on_stack(c, payload)) {
-			while (size && !weft_on_stack(c, payload + size - 1))
-				size--;
-			return size;
-		}
-		if (c == k)
-			return 0;
+		lost = bytes_on(c, self, payload, size);
+		if (lost || c == k)
+			return lost;
 	}
+}
+
+/* What memcpy does, unseen by sanitizers. The loop must not become a memcpy, which they check. */
+static WEFT__COLD __attribute__((no_sanitize_address, no_sanitize("thread"))) void copy_unseen(char *to,
+											       const char *from,
+											       size_t bytes)
+{
+	for (; bytes--; to++, from++) {
+		*to = *from;
+		__asm__ volatile("" : : : "memory");
+	}
+}
+
+/* A payload of unknown size ends before these bytes do: behind it lies what sanitizers let nobody read. */
+static void *keep(struct weft__ending *e, const struct weft_effect *effect, const void *payload, size_t bytes)
+{
+	if (weft__unlikely(__asan_get_current_fake_stack || __tsan_get_current_fiber) && !weft__effect_size(effect))
+		copy_unseen(e->kept, payload, bytes);
+	else
+		memcpy(e->kept, payload, bytes);
+	return e->kept;
 }
 
 static struct weft__ending *allocate(size_t kept)
@@ -124,7 +170,7 @@ static struct weft__ending *make(weft_coro_t *k, weft_coro_t *self, const struct
 
 	if (weft__likely(e)) {
 		if (size)
-			payload = memcpy(e->kept, payload, size);
+			payload = keep(e, effect, payload, size);
 	} else {
 		e = take_spare();
 		if (!e)
@@ -278,7 +324,6 @@ WEFT__LEAVES_STACK void weft__end_here(void)
 /* What a resume in code built with a sanitizer does before and after: see weft/sanitizer.h. */
 #if !WEFT__SANITIZED
 void __sanitizer_finish_switch_fiber(void *fake, const void **low, size_t *bytes) __attribute__((weak));
-void *__tsan_get_current_fiber(void) __attribute__((weak));
 void __tsan_switch_to_fiber(void *fiber, unsigned flags) __attribute__((weak));
 
 struct announced {

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <weft/defer.h>
 #include <weft/weft.h>
 
 #define CHECK(condition)                                                                                               \
@@ -220,6 +221,80 @@ static void exceptions(void)
 				weft_reply(ask, r, 0);
 			CHECK((intptr_t)r.payload == i % 7 + 1);
 		}
+		weft_delete(k);
+	}
+}
+
+/* What a coroutine leaves with, and what was deferred then: memory that is not left keeps its place, and what lies in
+ * the frames that are left can be read as long as the coroutine is there. */
+enum place { IN_FRAME, ON_HEAP, STATIC, IN_RESUMER };
+
+struct leaving {
+	enum place place;
+	const struct weft_effect *effect; /* without a struct: its payload may be of any size */
+	int ended;
+	struct weft__fail__frame resumers, *payload;
+};
+
+static struct leaving *leaving;
+static struct weft__fail__frame static_payload;
+
+static NOINLINE void ends(void *noise)
+{
+	char over[300];
+
+	memset(hide(over), 0x77, sizeof over);
+	memset(noise, 0x77, 40);
+	leaving->ended++;
+}
+
+static NOINLINE int leave_now(void)
+{
+	struct weft__fail__frame here, *payload = &here;
+	char noise[40];
+
+	weft_defer(ends, noise);
+	if (leaving->place == ON_HEAP)
+		payload = malloc(sizeof *payload);
+	else if (leaving->place == STATIC)
+		payload = &static_payload;
+	else if (leaving->place == IN_RESUMER)
+		payload = &leaving->resumers;
+	payload = hide(payload);
+	payload->why = "because";
+	payload->code = 43;
+	leaving->payload = payload;
+	weft_exit(weft_current(), leaving->effect, payload);
+}
+
+static void *leaves_deep(void *arg)
+{
+	char noise[40];
+
+	weft_defer(ends, noise);
+	(void)through_frames((int)(intptr_t)arg, leave_now);
+	return NULL;
+}
+
+static void payloads(void)
+{
+	static const struct weft_effect *const effects[] = {&weft_effect_fail, &weft_suspended};
+
+	for (int i = 0; i < 96; i++) {
+		weft_attr_t attr = {.flags = i % 3 == 2 ? WEFT_UNWIND : 0};
+		struct leaving l = {.place = i % 4, .effect = effects[i / 4 % 2]};
+		weft_coro_t *k = weft_create_with(leaves_deep, (void *)(intptr_t)(i % 5), &attr);
+		struct weft__fail__frame *got;
+		weft_request_t r;
+
+		leaving = &l;
+		r = weft_resume(k, NULL, WEFT_HANDLE_NONE);
+		got = r.payload;
+		CHECK(r.effect == l.effect && l.ended == 2);
+		CHECK(got->code == 43 && !strcmp(got->why, "because"));
+		CHECK(l.place == IN_FRAME || got == l.payload);
+		if (l.place == ON_HEAP)
+			free(got);
 		weft_delete(k);
 	}
 }
@@ -659,22 +734,12 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } scenarios[] = {
-    {"handle_deep", handle_deep},
-    {"chains", chains},
-    {"other_parents", other_parents},
-    {"exceptions", exceptions},
-    {"abandoned", abandoned},
-    {"many_at_once", many_at_once},
-    {"by_value", by_value},
-    {"sideways", sideways},
-    {"save_fpu", save_fpu},
-    {"long_jumps", long_jumps},
-    {"signal_handlers", signal_handlers},
-    {"failures", failures},
-    {"policies", policies},
-    {"families", families},
-    {"migration", migration},
-    {"elsewhere", elsewhere},
+    {"handle_deep", handle_deep},   {"chains", chains},		{"other_parents", other_parents},
+    {"exceptions", exceptions},	    {"payloads", payloads},	{"abandoned", abandoned},
+    {"many_at_once", many_at_once}, {"by_value", by_value},	{"sideways", sideways},
+    {"save_fpu", save_fpu},	    {"long_jumps", long_jumps}, {"signal_handlers", signal_handlers},
+    {"failures", failures},	    {"policies", policies},	{"families", families},
+    {"migration", migration},	    {"elsewhere", elsewhere},
 };
 
 int main(int argc, char **argv)
