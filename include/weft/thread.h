@@ -64,7 +64,7 @@ extern WEFT_API void (*const weft__system_stack)(void);
 WEFT_API void *weft_ffi_on_system_stack(void *(*fn)(void *), void *arg);
 
 #ifndef __cplusplus
-#define WEFT__ARGUMENT_BYTES(f, x) +((sizeof(x) + 31) & ~(size_t)15)
+#define WEFT__ARGUMENT_BYTES(f, x) +((sizeof(x) + __alignof__(x) + 15) & ~(size_t)15)
 #define WEFT__MORE_THAN_WORD(f, x) || sizeof(x) > 8
 #define WEFT__ONE(f, x) +1
 /* None are on the stack if there are at most six, of at most a word each. */

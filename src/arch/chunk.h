@@ -42,6 +42,9 @@
 #define WEFT_BLOCK_BYTES 48   /* a block's record */
 #define WEFT_BLOCK_CLASSES 64 /* sizes are multiples of 64 bytes */
 
+/* Stack arguments that are copied to another stack keep their alignment up to so many bytes. */
+#define WEFT_ARGUMENT_ALIGNMENT 256
+
 /* What precedes the entry of a function that checks. */
 #define WEFT_MARK_LOW 0x74666577
 #define WEFT_MARK_HIGH 0xb10b90cc

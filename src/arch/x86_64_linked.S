@@ -55,6 +55,32 @@
 	movq	KEPT_RDI, %rdi; \
 	movq	KEPT_RSI, %rsi
 
+/*
+ * A caller that passes over-aligned arguments (a __m256 in memory, a structure with an attribute) has aligned its stack pointer for
+ * them: the block of arguments begins at a multiple of their alignment. A copy must do so, too, or the callee faults. Nothing tells
+ * us the alignment that was wanted. We take the one that the block has, 256 bytes at most; a block that has more by chance
+ * costs a few bytes.
+ *
+ * WIDEN_FRAME: add to r10, the bytes of a frame, what PLACE_ARGUMENTS may lose. Clobbers rdx, rsi.
+ * PLACE_ARGUMENTS: move rdi down, from where a stack is free, to where the copy of the arguments at from(%rbp), r11 bytes,
+ * begins. Clobbers rdx, rsi.
+ */
+#define ALIGNMENT_MASK(from) /* to rdx: -n for an alignment of n. Clobbers rsi. */ \
+	leaq	from(%rbp), %rsi; \
+	movq	%rsi, %rdx; \
+	negq	%rdx; \
+	orq	%rsi, %rdx; \
+	orq	$-WEFT_ARGUMENT_ALIGNMENT, %rdx
+
+#define WIDEN_FRAME(from) \
+	ALIGNMENT_MASK(from); \
+	subq	%rdx, %r10
+
+#define PLACE_ARGUMENTS(from) \
+	ALIGNMENT_MASK(from); \
+	subq	%r11, %rdi; \
+	andq	%rdx, %rdi
+
 /* Copy the arguments at from(%rbp), r11 bytes, to rdi. Clobbers rcx, rdx, rsi. */
 #define COPY_ARGUMENTS(from) \
 	leaq	from(%rbp), %rsi; \
@@ -135,7 +161,7 @@ FUNCTION(weft__morestack)
 	movq	WEFT_LINK_CHUNK(%rax), %rcx
 	movl	%r11d, %r10d
 	sarq	$32, %r11
-	js	.Lunknown_arguments
+	jnz	.Lsome_arguments
 .Lsized:
 	IF_HEAP_FRAMES(.Lblock)
 	UNLESS_ON_CHUNK(.Lelsewhere)
@@ -145,15 +171,21 @@ FUNCTION(weft__morestack)
 	jnz	.Lchunk
 	jmp	.Lgrow
 
+.Lsome_arguments:
+	js	.Lunknown_arguments
+.Lknown_arguments:
+	WIDEN_FRAME(24)
+	jmp	.Lsized
+
 /* All above the frame: the arguments were made in the caller's frame, which is on this chunk. */
 .Lunknown_arguments:
 	movl	$512, %r11d
-	UNLESS_ON_CHUNK(.Lsized)
+	UNLESS_ON_CHUNK(.Lknown_arguments)
 	movq	%rcx, %r11
 	leaq	24(%rbp), %rdx
 	subq	%rdx, %r11
 	andq	$-8, %r11
-	jmp	.Lsized
+	jmp	.Lknown_arguments
 END(weft__morestack)
 
 /*
@@ -175,8 +207,9 @@ FUNCTION(__morestack)
 	.cfi_offset %rbp, -24
 .Lchunk:
 	leaq	-WEFT_CHUNK_TOP(%rdx), %rdi
-	subq	%r11, %rdi
-	andq	$-16, %rdi
+	testq	%r11, %r11
+	jnz	.Lchunk_arguments
+.Lchunk_placed:
 	addq	WEFT_CHUNK_LIMIT(%rdx), %r10
 	cmpq	%r10, %rdi
 	jb	.Ltoo_small
@@ -205,6 +238,11 @@ FUNCTION(__morestack)
 	ret
 	.cfi_restore_state
 
+.Lchunk_arguments:
+	PLACE_ARGUMENTS(24)
+	movq	WEFT_CHUNK_ABOVE(%rcx), %rdx
+	jmp	.Lchunk_placed
+
 .Ltoo_small:
 	subq	WEFT_CHUNK_LIMIT(%rdx), %r10
 .Lgrow:
@@ -222,12 +260,12 @@ FUNCTION(__morestack)
 	movq	WEFT_LINK_LIMIT(%rax), %rdx /* the same chunk, enlarged */
 	movq	%rdx, LIMIT
 .Lelsewhere: /* go on right here, with the same kind of frame */
-	movq	%rsp, %rdi
-	subq	%r11, %rdi
-	andq	$-16, %rdi
-	movq	%rdi, %rsp
+	andq	$-16, %rsp
 	testq	%r11, %r11
 	jz	1f
+	movq	%rsp, %rdi
+	PLACE_ARGUMENTS(24)
+	movq	%rdi, %rsp
 	COPY_ARGUMENTS(24)
 1:	movq	8(%rbp), %r10
 	RESTORE_ARGUMENTS
@@ -291,8 +329,7 @@ FUNCTION(__morestack)
 
 .Lblock_arguments:
 	pushq	%rdi /* KEPT_BLOCK */
-	subq	%r11, %rdi
-	andq	$-16, %rdi
+	PLACE_ARGUMENTS(24)
 	COPY_ARGUMENTS(24)
 	movq	%rdi, %rsp
 	movq	8(%rbp), %r10
@@ -510,9 +547,8 @@ FUNCTION(__morestack)
 	.cfi_restore_state
 
 .Lsystem_arguments:
-	subq	%r10, %rdi
-	andq	$-16, %rdi
 	xchgq	%r10, %r11
+	PLACE_ARGUMENTS(16)
 	COPY_ARGUMENTS(16)
 	movq	%r10, %r11
 	jmp	.Lsystem_ready

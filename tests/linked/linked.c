@@ -18,6 +18,7 @@
 #include <sys/time.h>
 
 #include "faults/scenario.h"
+#include "linked/aligned.h"
 #include "linked/linked.h"
 
 #define DEEP 20000
@@ -861,6 +862,7 @@ int main(int count, char **argument)
 	    {"depth", depth, 0, ""},
 	    {"wide frames", wide_frames, 0, ""},
 	    {"all kinds of calls", all_calls, 0, ""},
+	    {"over-aligned arguments", aligned_arguments, 0, ""},
 	    {"arrays", arrays, 0, ""},
 	    {"callbacks", callbacks, 0, ""},
 	    {"system stacks", system_stacks, 0, ""},

@@ -4,6 +4,10 @@
 
 #include <string.h>
 
+#include "aligned.h"
+
+ALIGNED_FUNCTIONS(plain_)
+
 __attribute__((noinline)) long plain_depth(long n)
 {
 	volatile char frame[900];
