@@ -30,8 +30,8 @@ typedef enum weft_policy {
 
 /** Counters of one policy, all since the start of the process. Bytes count whole pages. */
 typedef struct weft__stack_stats {
-	size_t live;	   /**< stacks in use now */
-	size_t cached;	   /**< stacks kept for reuse, by threads and by the process */
+	size_t live;   /**< stacks in use now */
+	size_t cached; /**< stacks kept for reuse, by threads and by the process; some may have no memory any more */
 	size_t high_water; /**< most stacks ever out of the process-wide store at once: in use, or kept by threads */
 	size_t reserved;   /**< bytes of address space cut into slots */
 	size_t committed;  /**< commit: bytes opened (charged to the budget); others: bytes that may be touched */
@@ -65,6 +65,8 @@ WEFT_API size_t weft_stack_resident(weft_policy_t policy);
 /**
  * Bound the bytes that all `commit` stacks together may have open. Initially WEFT_BUDGET=bytes[K|M|G], else half of
  * the machine's memory. Lowering it below what is open stops growth only.
+ * Stacks that are kept for reuse count, as the memory that they are. But no coroutine fails because of them: when the
+ * budget is spent, kept stacks of all threads lose their memory before a coroutine does.
  * @param bytes  the new bound
  * @return the bound before
  * Thread-safe, any stack, does not suspend.

@@ -23,6 +23,7 @@ enum {
 
 struct span {
 	atomic_uchar class_plus_1; /* of its slots; 0: free */
+	uint8_t policy;		   /* of its slots */
 	uint32_t head; /* first span of the slot that it is part of; itself if slots are smaller than spans */
 };
 
@@ -38,7 +39,8 @@ static struct {
 	pthread_mutex_t lock;
 	char *base;	     /* aligned to a span */
 	unsigned span_shift; /* a 64th of the reservation, 64 MiB at most: each policy and size in use takes a span */
-	size_t spans, used_spans;
+	size_t spans;
+	atomic_size_t used_spans; /* written under the lock */
 	struct span *span;
 	atomic_uchar *readable;
 	struct size_class classes[WEFT_POLICY_COUNT][WEFT__CLASSES];
@@ -150,6 +152,14 @@ static size_t stride_of(unsigned class)
 	return class < WEFT__SIZES && size < SPAN_BYTES ? size + WEFT__PAGE : size;
 }
 
+/* Slots in a span; or one, of several spans. */
+static size_t places_in(unsigned class)
+{
+	size_t most = SPAN_BYTES / stride_of(class);
+
+	return most ? most : 1;
+}
+
 static char *span_start(size_t i)
 {
 	return arena.base + i * SPAN_BYTES;
@@ -170,6 +180,14 @@ static char *start_of(uint32_t number, unsigned class)
 	size_t most = SPAN_BYTES / GRANULE_BYTES;
 
 	return span_start(number / most) + number % most * stride_of(class);
+}
+
+/* The number of the slot that holds the address, in a span of slots of this class. */
+static uint32_t number_of_holder(const void *address, unsigned class)
+{
+	char *span = span_start(arena.span[(size_t)((const char *)address - arena.base) >> arena.span_shift].head);
+
+	return number_of(span, class) + (uint32_t)((size_t)((const char *)address - span) / stride_of(class));
 }
 
 static struct weft__slot *slot_at(char *start, unsigned class)
@@ -203,21 +221,19 @@ struct weft__slot *weft__arena_find(const void *address)
 	size_t i = (size_t)((const char *)address - arena.base) >> arena.span_shift;
 	unsigned class;
 	uint32_t number;
-	char *span;
 
 	if (!weft__arena_has(address))
 		return NULL;
-	/* Acquire: pairs with the release in map_span. */
+	/* Acquire: pairs with the releases in map_span and weft__arena_take_span. */
 	class = atomic_load_explicit(&arena.span[i].class_plus_1, memory_order_acquire);
 	if (class == WEFT__SPAN_OF_RECORDS)
 		return weft__copied_find(span_start(i), address);
 	if (!class || class > WEFT__CLASSES)
 		return NULL;
 	class -= 1;
-	span = span_start(arena.span[i].head);
 	if (class == WEFT__TINY_CLASS)
-		return tiny_slot(span, (size_t)((const char *)address - span) / WEFT__TINY_BYTES);
-	number = number_of(span, class) + (uint32_t)((size_t)((const char *)address - span) / stride_of(class));
+		return tiny_slot(span_start(i), (size_t)((const char *)address - span_start(i)) / WEFT__TINY_BYTES);
+	number = number_of_holder(address, class);
 	/* Acquire: pairs with the release in bring_up; the object can be read. */
 	if (!atomic_load_explicit(&arena.readable[number], memory_order_acquire))
 		return NULL;
@@ -247,6 +263,7 @@ static int map_span(weft_policy_t policy, unsigned number, struct size_class *cl
 	class->end = start + count * SPAN_BYTES / stride * stride;
 	for (size_t i = first; i < first + count; i++) {
 		arena.span[i].head = (uint32_t)first;
+		arena.span[i].policy = (uint8_t)policy;
 		/* Release: pairs with the acquire in weft__arena_find. */
 		atomic_store_explicit(&arena.span[i].class_plus_1, (unsigned char)(number + 1), memory_order_release);
 	}
@@ -318,6 +335,9 @@ static int bring_up(weft_policy_t policy, unsigned number, char *start, struct w
 	weft__object_clear(slot->object);
 	slot->class = (uint8_t)number;
 	slot->policy = (uint8_t)policy;
+	atomic_store_explicit(&slot->kept, false, memory_order_relaxed);
+	/* Release: pairs with the acquire in weft__slot_own. */
+	atomic_store_explicit(&slot->memory, WEFT__INTACT, memory_order_release);
 	if (number != WEFT__TINY_CLASS) /* release: pairs with the acquire in weft__arena_find */
 		atomic_store_explicit(&arena.readable[number_of(start, number)], 1, memory_order_release);
 	*made = slot;
@@ -337,7 +357,7 @@ int weft__arena_cut(weft_policy_t policy, unsigned number, unsigned count, struc
 	 * again. */
 	if (count > class->cut + 1)
 		count = (unsigned)class->cut + 1;
-	if (class->cold_count)
+	if (class->cold_count || (weft__policies[policy]->tight && weft__policies[policy]->tight()))
 		count = 1;
 	while ((unsigned)made < count) {
 		error = next_start(policy, number, class, &start);
@@ -354,32 +374,44 @@ int weft__arena_cut(weft_policy_t policy, unsigned number, unsigned count, struc
 	return made ? made : error;
 }
 
-bool weft__arena_chill(struct weft__slot *slot)
+bool weft__arena_chill(struct weft__slot *slot, weft_policy_t policy, unsigned number)
 {
-	weft_policy_t policy = (weft_policy_t)slot->policy;
-	struct size_class *class = &arena.classes[policy][slot->class];
+	struct size_class *class = &arena.classes[policy][number];
 	const struct weft__policy *how = weft__policies[policy];
-	char *start = weft__slot_start(slot);
-	uint32_t number;
 	bool done = false;
+	uint32_t place;
 
-	if (slot->class == WEFT__TINY_CLASS || how->cut) /* no pages of its own */
+	if (number == WEFT__TINY_CLASS || how->cut) /* no pages of its own */
 		return false;
-	number = number_of(start, slot->class);
+	place = number_of_holder(slot, number);
 	lock();
 	if (!class->cold)
-		class->cold = weft__os_alloc(arena.spans * SPAN_BYTES / stride_of(slot->class) * sizeof *class->cold);
+		class->cold = weft__os_alloc(arena.spans * SPAN_BYTES / stride_of(number) * sizeof *class->cold);
 	if (class->cold) {
 		/* Relaxed: the slot is free; a fault in it now is somebody's use after free either way. */
-		atomic_store_explicit(&arena.readable[number], 0, memory_order_relaxed);
+		atomic_store_explicit(&arena.readable[place], 0, memory_order_relaxed);
 		if (!arena.by_madvise) /* else a mapping each stays taken */
-			(void)weft__os_protect(start, weft__class_bytes(slot->class), true);
-		how->discard(how, slot);
-		class->cold[class->cold_count++] = number;
+			(void)weft__os_protect(start_of(place, number), weft__class_bytes(number), true);
+		if (atomic_load_explicit(&slot->memory, memory_order_relaxed) != WEFT__DROPPED)
+			how->discard(how, slot);
+		class->cold[class->cold_count++] = place;
 		done = true;
 	}
 	unlock();
 	return done;
+}
+
+int weft__arena_revive(struct weft__slot *slot, weft_policy_t policy, unsigned class)
+{
+	struct weft__slot *same;
+
+	return bring_up(policy, class, start_of(number_of_holder(slot, class), class), &same);
+}
+
+void weft__arena_forget(struct weft__slot *slot, weft_policy_t policy, unsigned class)
+{
+	if (class != WEFT__TINY_CLASS && !weft__policies[policy]->cut)
+		weft__os_drop((char *)((uintptr_t)slot & ~(uintptr_t)(WEFT__PAGE - 1)), WEFT__PAGE);
 }
 
 size_t weft__arena_reserved(weft_policy_t policy)
@@ -390,9 +422,8 @@ size_t weft__arena_reserved(weft_policy_t policy)
 static void visit_span(size_t i, unsigned class, void (*visit)(struct weft__slot *slot))
 {
 	uint32_t first = number_of(span_start(i), class);
-	size_t most = SPAN_BYTES / stride_of(class);
 
-	for (uint32_t place = 0; place < (most ? most : 1); place++)
+	for (uint32_t place = 0; place < places_in(class); place++)
 		if (class == WEFT__TINY_CLASS) {
 			struct weft__slot *slot = tiny_slot(span_start(i), place);
 
@@ -413,6 +444,54 @@ void weft__arena_each(void (*visit)(struct weft__slot *slot))
 			visit_span(i, class - 1, visit);
 	}
 	unlock();
+}
+
+/* ---- walking without the lock ---------------------------------------------------------------------------------- */
+
+/* From the place on. Where it stopped, or places_in if it got to the end. */
+static size_t walk_span(size_t i, unsigned class, size_t place, bool (*visit)(struct weft__slot *slot))
+{
+	uint32_t first = number_of(span_start(i), class);
+
+	for (; place < places_in(class); place++)
+		/* Acquire: pairs with the release in bring_up; the object can be read. */
+		if (atomic_load_explicit(&arena.readable[first + place], memory_order_acquire) &&
+		    !visit(slot_at(start_of(first + (uint32_t)place, class), class)))
+			break;
+	return place;
+}
+
+/* The class of the slots that begin in this span, if they are the policy's and have pages of their own. */
+static bool walks(size_t i, weft_policy_t policy, unsigned *class)
+{
+	/* Acquire: pairs with the release in map_span. */
+	unsigned found = atomic_load_explicit(&arena.span[i].class_plus_1, memory_order_acquire);
+
+	*class = found - 1;
+	return found && found <= WEFT__TINY_CLASS && arena.span[i].policy == policy && arena.span[i].head == i;
+}
+
+void weft__arena_walk(weft_policy_t policy, bool (*visit)(struct weft__slot *slot))
+{
+	static size_t next_span[WEFT_POLICY_COUNT], next_place[WEFT_POLICY_COUNT];
+	size_t spans = atomic_load_explicit(&arena.used_spans, memory_order_acquire);
+	size_t i = next_span[policy], place = next_place[policy];
+	unsigned class;
+
+	/* Once more than there are: the first from its start, at the end. */
+	for (size_t n = 0; n <= spans; n++) {
+		if (i >= spans)
+			i = 0;
+		if (walks(i, policy, &class)) {
+			place = walk_span(i, class, place, visit);
+			if (place < places_in(class))
+				break;
+		}
+		place = 0;
+		i++;
+	}
+	next_span[policy] = i;
+	next_place[policy] = place;
 }
 
 /* Under the lock. */

@@ -5,7 +5,7 @@
  * Each fault opens everything from what is open down to the faulting page (a system call may touch the buffer in
  * between, and would not fault but fail), and then as much again as is open already: n pages cost log2(n) faults.
  * What is open is charged to a budget of the whole process. A slot that is kept for reuse stays open, so warm
- * stacks never fault.
+ * stacks never fault; when the budget is spent, kept slots lose their memory, whoever keeps them (reclaim.c).
  *
  * Two threads may fault in one slot (one runs on it, another writes through a pointer into it). `open` is moved by
  * compare-and-swap before the pages are opened; `opening` says that somebody is between the two, and whoever faults
@@ -23,8 +23,10 @@
 #endif
 
 enum {
-	FIRST = 2 * WEFT__PAGE,	  /* open from the start */
-	LARGEST_STEP = 256 * 1024 /* opened beyond what the fault needs */
+	FIRST = 2 * WEFT__PAGE,	   /* open from the start */
+	LARGEST_STEP = 256 * 1024, /* opened beyond what the fault needs */
+	RECLAIM = 64 * 1024,	   /* taken from kept slots at least, if they have so much */
+	AHEAD = 64 * FIRST,	   /* with less left, slots are prepared one by one */
 };
 
 /* ---- the budget -------------------------------------------------------------------------------------------- */
@@ -33,14 +35,33 @@ static atomic_size_t charged;
 static atomic_size_t budget; /* 0: not decided yet */
 
 /* Relaxed throughout: the counter orders nothing, and is exact because all its changes are atomic. */
+static bool try_charge(size_t bytes)
+{
+	size_t now = atomic_load_explicit(&charged, memory_order_relaxed), most;
+
+	do {
+		most = atomic_load_explicit(&budget, memory_order_relaxed);
+		if (now > most || bytes > most - now)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(&charged, &now, now + bytes, memory_order_relaxed,
+							memory_order_relaxed));
+	return true;
+}
+
+/* Slots that are kept for reuse have their memory as long as nobody needs it. */
 static bool charge(size_t bytes)
 {
-	size_t now = atomic_fetch_add_explicit(&charged, bytes, memory_order_relaxed) + bytes;
+	while (!try_charge(bytes))
+		if (!weft__reclaim(WEFT_COMMIT, bytes > RECLAIM ? bytes : RECLAIM))
+			return try_charge(bytes); /* another thread may have reclaimed enough for both */
+	return true;
+}
 
-	if (now <= atomic_load_explicit(&budget, memory_order_relaxed))
-		return true;
-	atomic_fetch_sub_explicit(&charged, bytes, memory_order_relaxed);
-	return false;
+static bool is_tight(void)
+{
+	size_t now = atomic_load_explicit(&charged, memory_order_relaxed);
+
+	return now + AHEAD > atomic_load_explicit(&budget, memory_order_relaxed);
 }
 
 static void give_back(size_t bytes)
@@ -97,7 +118,7 @@ static int commit_prepare(const struct weft__policy *self, struct weft__slot *sl
 	return 0;
 }
 
-static void commit_discard(const struct weft__policy *self, struct weft__slot *slot)
+static size_t commit_discard(const struct weft__policy *self, struct weft__slot *slot)
 {
 	size_t bytes = opened(slot);
 	char *open = weft__slot_end(slot) - bytes;
@@ -106,6 +127,7 @@ static void commit_discard(const struct weft__policy *self, struct weft__slot *s
 	/* The pages stay accessible until the slot is prepared again: a stale pointer may still ask the object. */
 	weft__os_drop(open, bytes);
 	give_back(bytes);
+	return bytes;
 }
 
 /* Nobody runs on it, so that no fault moves `open` meanwhile but one of somebody who writes below the stack's end. */
@@ -185,5 +207,6 @@ const struct weft__policy weft__commit = {
     .prepare = commit_prepare,
     .discard = commit_discard,
     .trim = commit_trim,
+    .tight = is_tight,
     .fault = commit_fault,
 };

@@ -20,12 +20,13 @@ int weft__contiguous_prepare(const struct weft__policy *self, struct weft__slot 
 	return 0;
 }
 
-void weft__contiguous_discard(const struct weft__policy *self, struct weft__slot *slot)
+size_t weft__contiguous_discard(const struct weft__policy *self, struct weft__slot *slot)
 {
 	size_t bytes = usable(slot);
 
 	weft__os_drop(slot->chunk.low, bytes);
 	atomic_fetch_sub_explicit(self->committed, bytes, memory_order_relaxed); /* a statistic */
+	return bytes;
 }
 
 enum weft__fault weft__contiguous_fault(struct weft__slot *slot, char *address)

@@ -6,7 +6,7 @@
 #include "stack/policy.h"
 
 int weft__contiguous_prepare(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low);
-void weft__contiguous_discard(const struct weft__policy *self, struct weft__slot *slot);
+size_t weft__contiguous_discard(const struct weft__policy *self, struct weft__slot *slot);
 size_t weft__contiguous_trim(struct weft__slot *slot, char *to);
 enum weft__fault weft__contiguous_fault(struct weft__slot *slot, char *address);
 

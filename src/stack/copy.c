@@ -77,6 +77,7 @@ int weft__copied_cut(weft_policy_t policy, unsigned class, unsigned count, struc
 		weft__object_clear(slot->object);
 		slot->policy = (uint8_t)policy;
 		slot->class = (uint8_t) class;
+		atomic_store_explicit(&slot->memory, WEFT__INTACT, memory_order_relaxed);
 		slot->chunk.limit = NULL;
 		slot->chunk.low = (char *)slot; /* empty */
 		atomic_store_explicit(&slot->open, slot->chunk.low, memory_order_relaxed);

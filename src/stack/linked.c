@@ -90,13 +90,14 @@ int weft__linked_prepare(const struct weft__policy *self, struct weft__slot *slo
 	return 0;
 }
 
-void weft__linked_discard(const struct weft__policy *self, struct weft__slot *slot)
+size_t weft__linked_discard(const struct weft__policy *self, struct weft__slot *slot)
 {
 	char *end = weft__slot_end(slot);
 	size_t bytes = (size_t)(end - open_from(slot));
 
 	weft__os_drop(end - bytes, bytes);
 	atomic_fetch_sub_explicit(self->committed, bytes, memory_order_relaxed);
+	return bytes;
 }
 
 /* Open the slot down to `to`, a page's start. Async-signal-safe. */

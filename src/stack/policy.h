@@ -12,6 +12,7 @@
  *     0 to 40 unused cache lines at the slot's end, differing between neighbours (the object and the first frames are
  *     still in one page), and one unused page between slots.
  *  3. Free slots go: thread's bin (no lock) -> class's warm list (a lock per batch) -> cold list (pages given back).
+ *     Bins and lists are arrays of pointers, so that a kept slot may lose its memory where it is: see reclaim.c.
  *  4. Memory of the arena is never unmapped: a stale pointer to a coroutine reads an object that says so.
  * To reach: create + run + delete, warm, 20 ns; 10^6 suspended coroutines of 256 KiB at 4.8 KB each: one page of the
  * slot and an eighth of a page-table page, because 2 MiB of address space share one.
@@ -54,16 +55,19 @@ struct weft__slot {
 	void *_Atomic owner; /* read by the fault handler of any thread */
 	__extension__ union {
 		struct weft__chunk chunk; /* low: lowest byte that may ever be touched; limit: NULL unless linked */
-		__extension__ struct {
-			struct weft__slot *batch; /* head of a batch in the warm list: the next batch's head */
-			struct weft__slot *next;  /* in a bin or a batch */
-		};
+		struct weft__slot *next;  /* in a list of slots that were just cut, or of landings */
 	};
 	char *_Atomic open;  /* lowest byte that may be touched now; moves down only, while in use */
 	atomic_uint opening; /* commit: threads that are moving `open` */
 	uint8_t policy, class;
+	/* Is the slot in a bin or a warm list? And whose is its memory? See reclaim.c. */
+	_Atomic bool kept;
+	_Atomic uint8_t memory;
 	uint32_t valgrind_id;
 };
+
+/* Values of `memory`. A slot without memory reads as zeros. */
+enum { WEFT__DROPPED, WEFT__INTACT, WEFT__CLAIMED };
 
 /* What a fault in a slot turned out to be. */
 enum weft__fault {
@@ -89,14 +93,16 @@ struct weft__policy {
 	/* Make a fresh or cold slot usable from `low` up, guarded from `start` to there, and set the fields open and
 	 * chunk. `slot` is where its object will be, not readable before. Negative errno: nothing changed. */
 	int (*prepare)(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low);
-	/* Give the memory of a free slot back, the object's included. */
-	void (*discard)(const struct weft__policy *self, struct weft__slot *slot);
+	/* Give the memory of a free slot back, the object's included. Bytes. Async-signal-safe. */
+	size_t (*discard)(const struct weft__policy *self, struct weft__slot *slot);
 	/* Give back the memory of a suspended stack below `to`, a page's start that no frame needs anything below.
 	 * Bytes given back. May be absent. */
 	size_t (*trim)(struct weft__slot *slot, char *to);
 	/* Policies whose coroutines have no stack of their own: make `count` slots at most that hold an object and
 	 * nothing else, as weft__arena_cut does with those of all others. */
 	int (*cut)(weft_policy_t policy, unsigned class, unsigned count, struct weft__slot **list);
+	/* Is memory so short that no slot should be prepared ahead of need? May be absent. */
+	bool (*tight)(void);
 	/* NULL, or why it cannot be used here; may be absent. */
 	const char *(*unavailable)(void);
 	/* A fault at `address`, above the slot's first byte. Runs in a signal handler: only async-signal-safe calls. */
@@ -175,8 +181,19 @@ enum weft__span_use { WEFT__SPAN_OF_BUFFERS = WEFT__CLASSES + 1, WEFT__SPAN_OF_R
 char *weft__arena_take_span(enum weft__span_use use, size_t *bytes);
 void weft__arena_each_span(enum weft__span_use use, void (*visit)(char *start, size_t bytes));
 
-/* Give a free slot's memory back and remember it as cold; false if there is no room to remember it. */
-bool weft__arena_chill(struct weft__slot *slot);
+/* Give a free slot's memory back, unless it has none, and remember it as cold. False if there is no room to remember
+ * it, or if slots of this class have no pages of their own. */
+bool weft__arena_chill(struct weft__slot *slot, weft_policy_t policy, unsigned class);
+
+/* Prepare a slot again whose memory was dropped. 0 or a negative errno. */
+int weft__arena_revive(struct weft__slot *slot, weft_policy_t policy, unsigned class);
+
+/* Drop the page that the record of such a slot is in: there it was written that somebody tried. */
+void weft__arena_forget(struct weft__slot *slot, weft_policy_t policy, unsigned class);
+
+/* Async-signal-safe, one caller at a time. Visit the policy's slots that have pages of their own and an object: all of
+ * them once, beginning where the last walk ended, until `visit` returns false. */
+void weft__arena_walk(weft_policy_t policy, bool (*visit)(struct weft__slot *slot));
 
 /* Bytes of memory behind the slots of a policy; asks the kernel about each. */
 size_t weft__arena_resident(weft_policy_t policy);
@@ -189,13 +206,18 @@ size_t weft__arena_reserved(weft_policy_t policy);
 
 /* ---- pool.c: free slots --------------------------------------------------------------------------------------- */
 
-/* Per policy and class, per thread. Only the thread writes; statistics read `count`, and may be late. */
+/*
+ * Per policy and class, per thread. Only the thread writes. Other threads read `tally`: its low half is the number of
+ * slots here, its high half counts the slots that ever came here.
+ */
 struct weft__bin {
-	struct weft__slot *head;
-	_Atomic uint32_t count;
+	struct weft__slot **slots;
+	_Atomic uint64_t tally;
 	uint32_t limit;
 	uint8_t policy, class;
 };
+enum { WEFT__BIN_ROOMS = 2048 }; /* in all bins of a policy: their limits, and one more each */
+static const uint64_t weft__bin_came = (uint64_t)1 << 32;
 
 /* A free buffer: see buffers.h. `batch` and `in_batch` are the first of a batch's. */
 struct weft__buffer {
@@ -211,11 +233,11 @@ enum { WEFT__BUFFER_CLASSES = 64 + 8 };
 struct weft__region;
 
 /*
- * What a thread keeps. In the list of all threads from attach to exit.
+ * What a thread keeps. In the list of all threads from attach to exit. A record is never unmapped, because the fault
+ * handler of any thread may read its tallies: it then serves another thread. Bins and their tallies stay as they are.
  */
 struct weft__thread {
-	_Atomic uint32_t entering; /* copy: a region may be about to be this thread's; see copy.h */
-	struct weft__bin bins[WEFT_POLICY_COUNT][WEFT__CLASSES];
+	_Atomic uint32_t entering;     /* copy: a region may be about to be this thread's; see copy.h */
 	struct weft__bin *default_bin; /* weft_create's: the default policy and size */
 	uint64_t next_id, last_id;
 	_Atomic uint64_t copied; /* copy: bytes that it has copied */
@@ -230,7 +252,11 @@ struct weft__thread {
 	bool owner_used;
 	uint32_t valgrind_id;
 	bool in_hook;
-	char owner[WEFT__OWNER_BYTES] __attribute__((aligned(64))); /* the layer above's, zero at first */
+	struct weft__thread *record; /* the next of all records; constant */
+	struct weft__thread *spare;  /* the next of those that serve no thread */
+	struct weft__bin bins[WEFT_POLICY_COUNT][WEFT__CLASSES];
+	struct weft__slot *slots[WEFT_POLICY_COUNT][WEFT__BIN_ROOMS]; /* of the bins */
+	char owner[WEFT__OWNER_BYTES] __attribute__((aligned(64)));   /* the layer above's, zero at first */
 	/* Where failure hooks run; above that: where linked stacks grow. */
 	char small_stack[WEFT_HOOK_STACK + WEFT_SMALL_STACK] __attribute__((aligned(64)));
 };
@@ -256,29 +282,60 @@ unsigned weft__class(weft_policy_t policy, size_t size, bool guard);
 /* A bin ran empty: fill it and take one; NULL and a negative errno in *error. */
 struct weft__slot *weft__slot_take_slow(struct weft__bin *bin, int *error);
 
-/* Only the calling thread writes, so a change needs no atomic instruction. */
-static inline uint32_t weft__bin_add(struct weft__bin *bin, int change)
-{
-	uint32_t count = atomic_load_explicit(&bin->count, memory_order_relaxed) + (uint32_t)change;
+/* A slot that came out of a bin, but is not as it was given: put it right, or NULL and a negative errno in *error. */
+struct weft__slot *weft__slot_recover(struct weft__bin *bin, struct weft__slot *slot, int *error);
 
-	atomic_store_explicit(&bin->count, count, memory_order_relaxed);
-	return count;
+static inline uint64_t weft__bin_tally(const struct weft__bin *bin)
+{
+	return atomic_load_explicit(&bin->tally, memory_order_relaxed);
+}
+
+/* Only the calling thread writes, so a change needs no atomic instruction. */
+static inline void weft__bin_set_tally(struct weft__bin *bin, uint64_t tally)
+{
+	atomic_store_explicit(&bin->tally, tally, memory_order_release); /* pairs with the acquire in weft__pool_came */
+}
+
+/* From here on the slot is the calling thread's. False: first wait for its memory, or prepare it. */
+static inline bool weft__slot_own(struct weft__slot *slot)
+{
+	atomic_store_explicit(&slot->kept, false, memory_order_relaxed);
+	/* Pairs with the barrier in reclaim.c: it sees this store, or the load here sees its claim. */
+	atomic_signal_fence(memory_order_seq_cst);
+	return atomic_load_explicit(&slot->memory, memory_order_acquire) == WEFT__INTACT;
 }
 
 /* A free slot, prepared, its owner not set. */
 static inline struct weft__slot *weft__slot_take(struct weft__bin *bin, int *error)
 {
-	struct weft__slot *slot = bin->head;
+	uint64_t tally = weft__bin_tally(bin);
+	struct weft__slot *slot;
 
-	if (weft__unlikely(!slot))
+	if (weft__unlikely(!(uint32_t)tally))
 		return weft__slot_take_slow(bin, error);
-	bin->head = slot->next;
-	weft__bin_add(bin, -1);
+	slot = bin->slots[(uint32_t)tally - 1];
+	weft__bin_set_tally(bin, tally - 1);
+	if (weft__unlikely(!weft__slot_own(slot)))
+		return weft__slot_recover(bin, slot, error);
+	if (!slot)
+		__builtin_unreachable();
 	return slot;
 }
 
 /* Keep a slot whose owner is gone. */
 void weft__slot_give(struct weft__slot *slot);
+
+/* Async-signal-safe. How many slots ever came into threads' bins of a policy: as long as it is the same, none did. */
+uint64_t weft__pool_came(weft_policy_t policy);
+
+/* ---- reclaim.c: memory of slots that are kept ------------------------------------------------------------------ */
+
+/* Async-signal-safe, takes no lock of another file. Take the memory of kept slots of a policy away, wherever they are
+ * kept, until that is so many bytes. How many it was; 0: no kept slot has memory. */
+size_t weft__reclaim(weft_policy_t policy, size_t bytes);
+
+/* Wait until nobody claims the slot's memory, which the calling thread owns. Is it there? */
+bool weft__slot_settle(struct weft__slot *slot);
 
 uint64_t weft__more_ids(struct weft__thread *thread);
 
@@ -303,7 +360,7 @@ weft_policy_t weft__policy_for_thread(weft_policy_t policy);
 
 /* What prepare, discard and fault of linked policies share. */
 int weft__linked_prepare(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low);
-void weft__linked_discard(const struct weft__policy *self, struct weft__slot *slot);
+size_t weft__linked_discard(const struct weft__policy *self, struct weft__slot *slot);
 size_t weft__linked_trim(struct weft__slot *slot, char *to);
 enum weft__fault weft__linked_fault(struct weft__slot *slot, char *address);
 

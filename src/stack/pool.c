@@ -30,10 +30,13 @@
 bool weft__on_memcheck;
 __thread struct weft__thread *weft__tls_thread __attribute__((tls_model("initial-exec")));
 
-/* Batches that no thread keeps. `low_water`: the fewest slots since `checked`. */
+/*
+ * Slots that no thread keeps. There is room for all slots of the class that are not cold, so that giving one never
+ * needs memory. `low_water`: the fewest slots since `checked`.
+ */
 struct warm {
-	struct weft__slot *batches;
-	size_t count, low_water;
+	struct weft__slot **slots;
+	size_t count, room, all, low_water;
 	time_t checked;
 };
 
@@ -41,8 +44,9 @@ static struct {
 	pthread_mutex_t lock;
 	struct warm warm[WEFT_POLICY_COUNT][WEFT__CLASSES];
 	size_t out[WEFT_POLICY_COUNT], high_water[WEFT_POLICY_COUNT]; /* slots that threads have, in use or in bins */
-	struct weft__thread *threads;
-	size_t copied; /* by threads that ended */
+	struct weft__thread *threads, *spare;			      /* attached; records that serve no thread */
+	struct weft__thread *_Atomic records;			      /* all there ever were */
+	size_t copied;						      /* by threads that ended */
 	uint64_t next_id;
 	pthread_key_t at_exit;
 	bool has_key;
@@ -97,46 +101,44 @@ static size_t warm_limit(unsigned class)
 
 /* ---- the warm lists: under the lock ------------------------------------------------------------------------ */
 
-static size_t batch_size(const struct weft__slot *slot)
+/* Before so many slots are cut. */
+static bool make_room(struct warm *warm, size_t more)
 {
-	size_t n = 0;
+	size_t room = warm->room ? 2 * warm->room : WEFT__PAGE / sizeof *warm->slots;
+	struct weft__slot **slots;
 
-	for (; slot; slot = slot->next)
-		n++;
-	return n;
-}
-
-static struct weft__slot *warm_pop(struct warm *warm)
-{
-	struct weft__slot *batch = warm->batches;
-
-	if (batch) {
-		warm->batches = batch->batch;
-		warm->count -= batch_size(batch);
-		if (warm->count < warm->low_water)
-			warm->low_water = warm->count;
+	if (warm->all + more <= warm->room)
+		return true;
+	slots = weft__os_alloc(room * sizeof *slots);
+	if (!slots)
+		return false;
+	if (warm->room) {
+		memcpy(slots, warm->slots, warm->count * sizeof *slots);
+		weft__os_free(warm->slots, warm->room * sizeof *slots);
 	}
-	return batch;
+	warm->slots = slots;
+	warm->room = room;
+	return true;
 }
 
-static void warm_push(struct warm *warm, struct weft__slot *batch, size_t count)
+/* At most so many, to `slots`; how many. */
+static uint32_t warm_pop(struct warm *warm, struct weft__slot **slots, size_t most)
 {
-	batch->batch = warm->batches;
-	warm->batches = batch;
+	size_t count = warm->count < most ? warm->count : most;
+
+	if (!count)
+		return 0;
+	warm->count -= count;
+	memcpy(slots, warm->slots + warm->count, count * sizeof *slots);
+	if (warm->count < warm->low_water)
+		warm->low_water = warm->count;
+	return (uint32_t)count;
+}
+
+static void warm_push(struct warm *warm, struct weft__slot *const *slots, size_t count)
+{
+	memcpy(warm->slots + warm->count, slots, count * sizeof *slots);
 	warm->count += count;
-}
-
-/* Take batches off that exceed `keep` slots, as one list linked by `batch`. */
-static struct weft__slot *warm_excess(struct warm *warm, size_t keep)
-{
-	struct weft__slot *excess = NULL, *batch;
-
-	while (warm->count > keep && warm->batches) {
-		batch = warm_pop(warm);
-		batch->batch = excess;
-		excess = batch;
-	}
-	return excess;
 }
 
 static size_t to_keep(struct warm *warm, unsigned class)
@@ -154,30 +156,50 @@ static size_t to_keep(struct warm *warm, unsigned class)
 	return keep;
 }
 
-/* Outside of the lock: a system call per slot. Slots that cannot be chilled stay warm. */
-static size_t chill(struct weft__slot *batch)
+/* A slot that the calling thread alone knows gets cold. Outside of the lock: a system call. */
+static bool chill(struct weft__slot *slot, weft_policy_t policy, unsigned class)
 {
-	struct weft__slot *next_batch, *slot, *next;
-	size_t bytes = 0;
+	struct warm *warm = &pool.warm[policy][class];
+	bool intact = atomic_load_explicit(&slot->memory, memory_order_relaxed) != WEFT__DROPPED &&
+		      (weft__slot_own(slot) || weft__slot_settle(slot));
+	bool cold;
 
-	for (; batch; batch = next_batch) {
-		next_batch = batch->batch;
-		for (slot = batch; slot; slot = next) {
-			size_t stride = weft__class_bytes(slot->class);
-			struct warm *warm = &pool.warm[slot->policy][slot->class];
-
-			next = slot->next;
-			VALGRIND_STACK_DEREGISTER(slot->valgrind_id);
-			if (weft__arena_chill(slot)) {
-				bytes += stride;
-				continue;
-			}
-			lock();
-			slot->next = NULL;
-			warm_push(warm, slot, 1);
-			unlock();
-		}
+	if (intact)
+		VALGRIND_STACK_DEREGISTER(slot->valgrind_id);
+	cold = weft__arena_chill(slot, policy, class);
+	lock();
+	if (cold) {
+		warm->all--;
+	} else { /* it stays warm */
+		if (intact)
+			atomic_store_explicit(&slot->kept, true, memory_order_release);
+		warm_push(warm, &slot, 1);
 	}
+	unlock();
+	return cold;
+}
+
+enum { AT_A_TIME = 64 };
+
+/* What the list has beyond `keep` slots. Bytes that got cold. */
+static size_t chill_excess(weft_policy_t policy, unsigned class, size_t keep)
+{
+	struct weft__slot *excess[AT_A_TIME];
+	struct warm *warm = &pool.warm[policy][class];
+	size_t bytes = 0, before;
+	uint32_t count;
+
+	do {
+		before = bytes;
+		lock();
+		count = warm->count > keep
+			    ? warm_pop(warm, excess, warm->count - keep < AT_A_TIME ? warm->count - keep : AT_A_TIME)
+			    : 0;
+		unlock();
+		for (uint32_t i = 0; i < count; i++)
+			if (chill(excess[i], policy, class))
+				bytes += weft__class_bytes(class);
+	} while (bytes > before);
 	return bytes;
 }
 
@@ -190,72 +212,115 @@ static void note_out(weft_policy_t policy, size_t more)
 		pool.high_water[policy] = pool.out[policy];
 }
 
-static struct weft__slot *take_warm(struct weft__bin *bin, size_t *count)
+/* An empty bin gets so many slots that were not kept by a thread before. */
+static void received(struct weft__bin *bin, size_t count, size_t came)
 {
-	struct weft__slot *batch;
-
-	lock();
-	batch = warm_pop(&pool.warm[bin->policy][bin->class]);
-	*count = batch_size(batch);
-	note_out((weft_policy_t)bin->policy, *count);
-	unlock();
-	return batch;
+	weft__bin_set_tally(bin, weft__bin_tally(bin) + count + came * weft__bin_came);
 }
 
-static struct weft__slot *cut(struct weft__bin *bin, size_t *count, int *error)
+static bool take_warm(struct weft__bin *bin)
 {
-	struct weft__slot *batch = NULL;
+	uint32_t count;
+
+	lock();
+	count = warm_pop(&pool.warm[bin->policy][bin->class], bin->slots, bin->limit / 2);
+	note_out((weft_policy_t)bin->policy, count);
+	unlock();
+	received(bin, count, 0);
+	return count;
+}
+
+static void settle_in(struct weft__bin *bin, struct weft__slot *list)
+{
+	struct weft__slot *next;
+	size_t count = 0;
+
+	for (struct weft__slot *slot = list; slot; slot = next) {
+		next = slot->next;
+		slot->valgrind_id = VALGRIND_STACK_REGISTER(slot->chunk.low, slot);
+		/* Release: a reclaimer that sees it sees what the slot is. */
+		atomic_store_explicit(&slot->kept, true, memory_order_release);
+		bin->slots[count++] = slot;
+	}
+	received(bin, count, count);
+}
+
+static bool cut(struct weft__bin *bin, int *error)
+{
+	struct weft__slot *list = NULL;
+	struct warm *warm = &pool.warm[bin->policy][bin->class];
 	unsigned most = bin->limit / 2 < 32 ? bin->limit / 2 : 32;
 	const struct weft__policy *how = weft__policies[bin->policy];
-	int made = (how->cut ? how->cut : weft__arena_cut)((weft_policy_t)bin->policy, bin->class, most, &batch);
+	int made = -ENOMEM;
 
+	lock();
+	if (make_room(warm, most)) {
+		warm->all += most;
+		made = 0;
+	}
+	unlock();
+	if (!made)
+		made = (how->cut ? how->cut : weft__arena_cut)((weft_policy_t)bin->policy, bin->class, most, &list);
+	lock();
+	if (made > 0) {
+		warm->all -= most - (unsigned)made;
+		note_out((weft_policy_t)bin->policy, (size_t)made);
+	}
+	unlock();
 	if (made < 0) {
 		*error = made;
-		return NULL;
+		return false;
 	}
-	*count = (size_t)made;
-	for (struct weft__slot *slot = batch; slot; slot = slot->next)
-		slot->valgrind_id = VALGRIND_STACK_REGISTER(slot->chunk.low, slot);
-	lock();
-	note_out((weft_policy_t)bin->policy, *count);
-	unlock();
-	return batch;
+	settle_in(bin, list);
+	return true;
 }
 
 struct weft__slot *weft__slot_take_slow(struct weft__bin *bin, int *error)
 {
-	struct weft__slot *slot;
-	size_t count;
-
-	slot = take_warm(bin, &count);
-	if (!slot)
-		slot = cut(bin, &count, error);
-	if (!slot && weft_stack_trim()) /* what other classes keep warm may be what is missing */
-		slot = cut(bin, &count, error);
-	if (!slot)
-		return NULL;
-	bin->head = slot->next;
-	weft__bin_add(bin, (int)count - 1);
-	return slot;
+	if (take_warm(bin) || cut(bin, error))
+		return weft__slot_take(bin, error);
+	/* What other classes keep warm may be what is missing. */
+	return weft_stack_trim() && cut(bin, error) ? weft__slot_take(bin, error) : NULL;
 }
 
-/* Move `count` slots from the bin to the warm list. */
-static void give_batch(struct weft__bin *bin, uint32_t count)
+struct weft__slot *weft__slot_recover(struct weft__bin *bin, struct weft__slot *slot, int *error)
+{
+	weft_policy_t policy = (weft_policy_t)bin->policy;
+	uint64_t tally;
+
+	if (weft__slot_settle(slot))
+		return slot;
+	*error = weft__arena_revive(slot, policy, bin->class);
+	if (*error && weft_stack_trim()) /* as above */
+		*error = weft__arena_revive(slot, policy, bin->class);
+	if (!*error) {
+		slot->valgrind_id = VALGRIND_STACK_REGISTER(slot->chunk.low, slot);
+		return slot;
+	}
+	weft__arena_forget(slot, policy, bin->class);
+	tally = weft__bin_tally(bin);
+	bin->slots[(uint32_t)tally] = slot;
+	weft__bin_set_tally(bin, tally + 1);
+	return NULL;
+}
+
+/* Move `count` slots, those that were longest in the bin, to the warm list. Not inlined, so that giving a slot needs no
+ * frame. */
+static __attribute__((noinline)) void give_batch(struct weft__bin *bin, uint32_t count)
 {
 	struct warm *warm = &pool.warm[bin->policy][bin->class];
-	struct weft__slot *batch = bin->head, *last = batch, *excess;
+	uint64_t tally = weft__bin_tally(bin);
+	size_t keep;
 
-	for (uint32_t i = 1; i < count; i++)
-		last = last->next;
-	bin->head = last->next;
-	last->next = NULL;
-	weft__bin_add(bin, -(int)count);
 	lock();
-	warm_push(warm, batch, count);
+	warm_push(warm, bin->slots, count);
 	pool.out[bin->policy] -= count;
-	excess = weft__policies[bin->policy]->cut ? NULL : warm_excess(warm, to_keep(warm, bin->class));
+	keep = to_keep(warm, bin->class);
 	unlock();
-	chill(excess);
+	memmove(bin->slots, bin->slots + count, ((uint32_t)tally - count) * sizeof *bin->slots);
+	weft__bin_set_tally(bin, tally - count);
+	if (!weft__policies[bin->policy]->cut && keep != SIZE_MAX)
+		chill_excess((weft_policy_t)bin->policy, bin->class, keep);
 }
 
 #ifdef WEFT_TINY
@@ -270,27 +335,52 @@ static void poison(struct weft__slot *slot)
 }
 #endif
 
+/* The thread has no bins yet. Without memory for bins the slot goes straight back to the kernel. */
+static WEFT__COLD void give_without_bins(struct weft__slot *slot)
+{
+	if (weft__thread_attach()) {
+		weft__slot_give(slot);
+		return;
+	}
+	lock();
+	pool.out[slot->policy]--;
+	unlock();
+	chill(slot, (weft_policy_t)slot->policy, slot->class);
+}
+
 void weft__slot_give(struct weft__slot *slot)
 {
-	struct weft__thread *thread = weft__thread();
+	struct weft__thread *thread = weft__tls_thread;
 	struct weft__bin *bin;
+	uint64_t tally;
 
-	if (weft__unlikely(!thread)) { /* no memory even for bins: straight back to the kernel */
-		lock();
-		pool.out[slot->policy]--;
-		unlock();
-		slot->next = slot->batch = NULL;
-		chill(slot);
+	if (weft__unlikely(!thread)) {
+		give_without_bins(slot);
 		return;
 	}
 	bin = &thread->bins[slot->policy][slot->class];
 #ifdef WEFT_TINY
 	poison(slot);
 #endif
-	slot->next = bin->head;
-	bin->head = slot;
-	if (weft__unlikely(weft__bin_add(bin, 1) > bin->limit))
+	/* From here on a reclaimer may have its memory. Release: and sees what the slot is. */
+	atomic_store_explicit(&slot->kept, true, memory_order_release);
+	tally = weft__bin_tally(bin) + 1 + weft__bin_came;
+	bin->slots[(uint32_t)tally - 1] = slot;
+	weft__bin_set_tally(bin, tally);
+	if (weft__unlikely((uint32_t)tally > bin->limit))
 		give_batch(bin, bin->limit / 2);
+}
+
+uint64_t weft__pool_came(weft_policy_t policy)
+{
+	uint64_t came = 0;
+
+	/* Acquire: pairs with the release in new_record. */
+	for (struct weft__thread *t = atomic_load_explicit(&pool.records, memory_order_acquire); t; t = t->record)
+		for (int c = 0; c < WEFT__CLASSES; c++)
+			/* Acquire: pairs with the release in weft__bin_set_tally; who came is `kept`. */
+			came += atomic_load_explicit(&t->bins[policy][c].tally, memory_order_acquire) >> 32;
+	return came;
 }
 
 /* ---- threads --------------------------------------------------------------------------------------------------- */
@@ -301,9 +391,25 @@ static void drain_bins(struct weft__thread *thread)
 		for (int c = 0; c < WEFT__CLASSES; c++) {
 			struct weft__bin *bin = &thread->bins[policy][c];
 
-			if (bin->count)
-				give_batch(bin, bin->count);
+			if ((uint32_t)weft__bin_tally(bin))
+				give_batch(bin, (uint32_t)weft__bin_tally(bin));
 		}
+}
+
+/* The record serves no thread. But for its bins, which are empty, it is as when it was new. */
+static void end_record(struct weft__thread *thread)
+{
+	struct weft__thread *record = thread->record;
+	char *page = (char *)(((uintptr_t)thread->small_stack + WEFT__PAGE - 1) & ~(uintptr_t)(WEFT__PAGE - 1));
+
+	memset(thread, 0, offsetof(struct weft__thread, bins));
+	memset(thread->owner, 0, sizeof thread->owner);
+	thread->record = record;
+	weft__os_drop(page, (size_t)((char *)(thread + 1) - page));
+	lock();
+	thread->spare = pool.spare;
+	pool.spare = thread;
+	unlock();
 }
 
 /* At thread exit. Destructors that run later may attach the thread again; then this runs again. */
@@ -325,7 +431,7 @@ static void detach(void *argument)
 	pool.copied += thread->copied;
 	unlock();
 	weft__os_alt_stack_leave(thread->alt_stack);
-	weft__os_free(thread, sizeof *thread);
+	end_record(thread);
 }
 
 static void open_pool(void)
@@ -341,13 +447,49 @@ static void open_pool(void)
 
 static void set_up_bins(struct weft__thread *thread)
 {
-	weft_policy_t policy = weft_default_policy();
+	for (int p = 1; p < WEFT_POLICY_COUNT; p++) {
+		struct weft__slot **slots = thread->slots[p];
 
-	for (int p = 1; p < WEFT_POLICY_COUNT; p++)
-		for (unsigned c = 0; c < WEFT__CLASSES; c++)
-			thread->bins[p][c] =
-			    (struct weft__bin){.limit = bin_limit(c), .policy = (uint8_t)p, .class = (uint8_t)c};
-	thread->default_bin = &thread->bins[policy][weft__class(policy, 0, true)];
+		for (unsigned c = 0; c < WEFT__CLASSES; c++) {
+			thread->bins[p][c] = (struct weft__bin){.slots = slots,
+								.limit = bin_limit(c),
+								.policy = (uint8_t)p,
+								.class = (uint8_t)c};
+			slots += bin_limit(c) + 1;
+		}
+	}
+}
+
+static struct weft__thread *new_record(void)
+{
+	struct weft__thread *thread = weft__os_alloc(sizeof *thread);
+
+	if (!thread)
+		return NULL;
+	set_up_bins(thread);
+	thread->record = atomic_load_explicit(&pool.records, memory_order_relaxed);
+	/* Release: pairs with the acquire in weft__pool_came. */
+	while (!atomic_compare_exchange_weak_explicit(&pool.records, &thread->record, thread, memory_order_release,
+						      memory_order_relaxed))
+		;
+	return thread;
+}
+
+static struct weft__thread *begin_record(void)
+{
+	weft_policy_t policy = weft_default_policy();
+	struct weft__thread *thread;
+
+	lock();
+	thread = pool.spare;
+	if (thread)
+		pool.spare = thread->spare;
+	unlock();
+	if (!thread)
+		thread = new_record();
+	if (thread)
+		thread->default_bin = &thread->bins[policy][weft__class(policy, 0, true)];
+	return thread;
 }
 
 WEFT__COLD struct weft__thread *weft__thread_attach(void)
@@ -358,15 +500,14 @@ WEFT__COLD struct weft__thread *weft__thread_attach(void)
 	if (weft__arena_open())
 		return NULL;
 	pthread_once(&once, open_pool);
-	thread = weft__os_alloc(sizeof *thread);
+	thread = begin_record();
 	if (!thread)
 		return NULL;
-	set_up_bins(thread);
 	/* Without it overflows end in a bare SIGSEGV and `commit` cannot grow: no thread without. */
 	if (weft__os_alt_stack_enter(&thread->alt_stack) || !pool.has_key ||
 	    pthread_setspecific(pool.at_exit, thread)) {
 		weft__os_alt_stack_leave(thread->alt_stack);
-		weft__os_free(thread, sizeof *thread);
+		end_record(thread);
 		return NULL;
 	}
 	lock();
@@ -398,7 +539,6 @@ uint64_t weft__more_ids(struct weft__thread *thread)
 
 size_t weft_stack_trim(void)
 {
-	struct weft__slot *excess;
 	size_t bytes = 0;
 
 	if (weft__tls_thread) {
@@ -408,12 +548,8 @@ size_t weft_stack_trim(void)
 	}
 	bytes += weft__buffers_trim();
 	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)
-		for (int c = 0; c < WEFT__TINY_CLASS && !weft__policies[policy]->cut; c++) {
-			lock();
-			excess = warm_excess(&pool.warm[policy][c], 0);
-			unlock();
-			bytes += chill(excess);
-		}
+		for (unsigned c = 0; c < WEFT__TINY_CLASS && !weft__policies[policy]->cut; c++)
+			bytes += chill_excess((weft_policy_t)policy, c, 0);
 	return bytes;
 }
 
@@ -439,7 +575,7 @@ static size_t count_binned(weft_policy_t policy)
 
 	for (struct weft__thread *thread = pool.threads; thread; thread = thread->next)
 		for (int c = 0; c < WEFT__CLASSES; c++)
-			n += atomic_load_explicit(&thread->bins[policy][c].count, memory_order_relaxed);
+			n += (uint32_t)weft__bin_tally(&thread->bins[policy][c]);
 	if (policy == WEFT_OVERCOMMIT)
 		for (struct weft__thread *thread = pool.threads; thread; thread = thread->next)
 			n += __atomic_load_n(thread->system, __ATOMIC_RELAXED) != NULL;

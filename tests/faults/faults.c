@@ -295,6 +295,115 @@ static void failure_hook(void)
 	REQUIRE(weft_set_failure_hook(NULL) == hook);
 }
 
+/* ---- kept stacks and the budget ---------------------------------------------------------------------------------- */
+
+static weft_request_t run_once(size_t size, size_t bytes)
+{
+	weft_coro_t *k = make_on(WEFT_COMMIT, size, uses_stack, (void *)bytes);
+	weft_request_t r = resume(k);
+
+	weft_delete(k);
+	return r;
+}
+
+/* Run several at once, so that as many stacks are kept afterwards. */
+static void keep_stacks(int count, size_t size, size_t bytes)
+{
+	weft_coro_t *k[128];
+
+	for (int i = 0; i < count; i++)
+		REQUIRE(weft_returned(resume(k[i] = make_on(WEFT_COMMIT, size, uses_stack, (void *)bytes))));
+	for (int i = 0; i < count; i++)
+		weft_delete(k[i]);
+}
+
+static void kept_stacks_give_way(void)
+{
+	weft_set_budget(3 * MB);
+	for (int round = 0; round < 5; round++) {
+		keep_stacks(8, 256 * KB, 100 * KB);
+		REQUIRE(weft_returned(run_once(8 * MB, 2400 * KB)));
+		REQUIRE(stats_of(WEFT_COMMIT).committed <= 3 * MB);
+	}
+	/* Not even the pages with the kept stacks' own records are in the way. */
+	keep_stacks(100, 16 * KB, 1 * KB);
+	REQUIRE(weft_returned(run_once(8 * MB, 2700 * KB)));
+	REQUIRE(stats_of(WEFT_COMMIT).failures == 0);
+}
+
+static void creating_takes_from_kept_stacks(void)
+{
+	weft_coro_t *k[4];
+
+	weft_set_budget(1 * MB);
+	keep_stacks(4, 256 * KB, 200 * KB);
+	for (int i = 0; i < 4; i++) /* another size: none is kept */
+		REQUIRE(weft_returned(resume(k[i] = make_on(WEFT_COMMIT, 512 * KB, uses_stack, (void *)(100ul * KB)))));
+	for (int i = 0; i < 4; i++)
+		weft_delete(k[i]);
+	REQUIRE(stats_of(WEFT_COMMIT).failures == 0);
+}
+
+enum { SLEEPERS = 16 };
+static pthread_barrier_t kept, over;
+
+static void *keeps_and_sleeps(void *argument)
+{
+	keep_stacks(1, 256 * KB, 50 * KB);
+	pthread_barrier_wait(&kept);
+	pthread_barrier_wait(&over);
+	return argument;
+}
+
+/* Threads that sleep keep stacks, too. */
+static void sleeping_threads_give_way(void)
+{
+	pthread_t thread[SLEEPERS];
+
+	weft_set_budget(3 * MB);
+	pthread_barrier_init(&kept, NULL, SLEEPERS + 1);
+	pthread_barrier_init(&over, NULL, SLEEPERS + 1);
+	for (size_t i = 0; i < SLEEPERS; i++)
+		REQUIRE(!pthread_create(&thread[i], NULL, keeps_and_sleeps, NULL));
+	pthread_barrier_wait(&kept);
+	REQUIRE(weft_returned(run_once(8 * MB, 2900 * KB)));
+	pthread_barrier_wait(&over);
+	for (size_t i = 0; i < SLEEPERS; i++)
+		pthread_join(thread[i], NULL);
+	REQUIRE(weft_returned(run_once(8 * MB, 2900 * KB)));
+	REQUIRE(stats_of(WEFT_COMMIT).failures == 0);
+}
+
+static void *takes_turns(void *argument)
+{
+	static const size_t size[] = {128 * KB, 256 * KB, 512 * KB};
+
+	for (size_t i = 0; i < 200; i++) {
+		size_t n = i * 7 + (size_t)argument;
+
+		REQUIRE(weft_returned(run_once(size[n % 3], n * 13 % 90 * KB)));
+		if (n % 5 == 0)
+			keep_stacks(2, 64 * KB, 20 * KB);
+	}
+	return argument;
+}
+
+/* At any time each thread's living stacks have less than 256 KiB open. What the threads keep is more. */
+static void threads_take_from_each_other(void)
+{
+	pthread_t thread[SLEEPERS];
+
+	weft_set_budget(SLEEPERS * 256 * KB);
+	for (size_t i = 0; i < SLEEPERS; i++)
+		REQUIRE(!pthread_create(&thread[i], NULL, takes_turns, (void *)i));
+	for (size_t i = 0; i < SLEEPERS; i++)
+		pthread_join(thread[i], NULL);
+	REQUIRE(stats_of(WEFT_COMMIT).failures == 0 && stats_of(WEFT_COMMIT).live == 0);
+	REQUIRE(stats_of(WEFT_COMMIT).committed <= SLEEPERS * 256 * KB);
+	weft_stack_trim();
+	REQUIRE(stats_of(WEFT_COMMIT).committed == 0);
+}
+
 /* ---- other coroutines' stacks ------------------------------------------------------------------------------------ */
 
 static char *deep_address(weft_coro_t *k, size_t below)
@@ -730,6 +839,10 @@ static const struct scenario scenarios[] = {
     {"many failures", many_failures, 0, NULL},
     {"failures on another thread", fails_on_threads, 0, NULL},
     {"failure hook", failure_hook, 0, NULL},
+    {"kept stacks give way to one that grows", kept_stacks_give_way, 0, NULL},
+    {"kept stacks give way to a creation", creating_takes_from_kept_stacks, 0, NULL},
+    {"stacks kept by sleeping threads give way", sleeping_threads_give_way, 0, NULL},
+    {"threads take kept stacks from each other", threads_take_from_each_other, 0, NULL},
     {"writing to another's unopened stack", writes_elsewhere, 0, NULL},
     {"the same without budget", writes_elsewhere_without_budget, 0, NULL},
     {"the same without budget from outside", writes_from_outside_without_budget, SIGSEGV,
