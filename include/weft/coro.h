@@ -244,6 +244,10 @@ WEFT_API void weft_release(weft_coro_t *k);
  */
 WEFT_API void weft_reset(weft_coro_t *k, weft_fn_t *fn, void *arg);
 
+/* For weft.hpp: if k is suspended, call what is deferred in its frames and, with WEFT_UNWIND, unwind them: then k is
+ * FINISHED. What weft_reserve gave stays until weft_delete, so that what those frames referred to can be destroyed. */
+WEFT_API void weft__end_frames(weft_coro_t *k);
+
 /**
  * End a coroutine made by weft_create, whatever its state but RUNNING (reported), and keep its stack for reuse. NULL
  * is allowed. Its frames, and coroutines that were running inside it: as in weft_reset. Under "copy", with something

@@ -396,16 +396,21 @@ void weft_delete(weft_coro_t *k)
 	drop_and_bury(k);
 }
 
-void weft_reset(weft_coro_t *k, weft_fn_t *fn, void *arg)
+void weft__end_frames(weft_coro_t *k)
 {
 	void *thrown;
 
+	if (weft__likely(!must_end(k)))
+		return;
+	thrown = weft__end_suspended(k);
+	if (thrown)
+		weft__rethrow(thrown);
+}
+
+void weft_reset(weft_coro_t *k, weft_fn_t *fn, void *arg)
+{
 	check_ending(k, "cannot reset");
-	if (weft__unlikely(must_end(k))) {
-		thrown = weft__end_suspended(k);
-		if (thrown)
-			weft__rethrow(thrown);
-	}
+	weft__end_frames(k);
 	weft__drop_inside(k);
 	if (weft__unlikely(k->link.chunk))
 		weft__chunks_end(&k->link, k->slot);

@@ -179,6 +179,7 @@ void exceptions()
 	weft_request_t r = k.resume(weft_handles(refuse));
 
 	CHECK(weft_is(refuse, r) && weft_args(refuse, r)->why == "no");
+	weft__last<weft_args_t(refuse)>::done(r.payload); // as weft::handle does
 	passed("exceptions of weft's own with a string");
 }
 

@@ -88,19 +88,14 @@ struct block {
 	void (*destroy)(block *) noexcept = nullptr;
 };
 
-// The function of a coroutine that is about to be given back.
-inline void *nothing(void *arg)
-{
-	return arg;
-}
-
-// The frames go first: they refer to the block.
+// The frames go first, because they refer to the block; the block may lie above them on the coroutine's stack, which
+// goes last.
 inline void give_back(block *b) noexcept
 {
 	weft_coro_t *k = b->k;
 
 	if (weft_state(k) == WEFT_SUSPENDED)
-		weft_reset(k, nothing, nullptr);
+		weft__end_frames(k);
 	if (weft_state(k) != WEFT_RUNNING) // else that is about to be reported
 		b->destroy(b);
 	weft_delete(k);
