@@ -35,15 +35,50 @@ WEFT_API int weft_thread_create(pthread_t *thread, const weft_attr_t *attr, void
  */
 WEFT_API int weft_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
 
+/*
+ * Signals. Weft owns, in a process that uses it:
+ *   - The handler of SIGSEGV and SIGBUS, from the first coroutine on. Stacks grow by it, and it reports overflows.
+ *     Faults that are not Weft's go to the handler that was installed before. A handler that the program installs in
+ *     its place later is put behind Weft's as soon as Weft notices: when it makes new stacks of "commit" and of linked
+ *     policies, and once in 1024 coroutines. Until then stacks of "commit" and "mmu" cannot grow. So install such a
+ *     handler by weft_sigaction, or call weft_handle_fault first in it.
+ *   - The right to receive these two signals. The kernel kills a process without a word if a thread faults while
+ *     SIGSEGV is blocked. Weft unblocks both when it first meets a thread, and whenever it notices as above. Handlers
+ *     that block them, and run on the stack where the signal comes, lose them from their sa_mask if they were installed
+ *     before the first coroutine, or by weft_sigaction.
+ *   - An alternate signal stack of 64 KiB with a guard, of each such thread that has none. A thread may set another
+ *     one. If the thread only disables Weft's, Weft enables it again when it notices.
+ */
+
 /**
- * sigaction and signal, with handlers on the alternate signal stack (SA_ONSTACK): the kernel writes kilobytes before
- * the handler, and a linked stack may have none left. Weft gives each thread that uses it an alternate stack. Code
- * compiled for linked stacks calls these where it says sigaction and signal; who installs a handler otherwise should
- * ask for SA_ONSTACK. Contract and result are those of the originals.
+ * sigaction and signal for programs with coroutines. Handlers run on the alternate signal stack (SA_ONSTACK), because
+ * the kernel writes kilobytes before it calls a handler, and a small or linked stack may not have that room; they block
+ * neither SIGSEGV nor SIGBUS. A handler of SIGSEGV or SIGBUS gets the faults that are not Weft's, and replaces
+ * another one that got them; what `old` says is that one. Code compiled for linked stacks calls these where it says
+ * sigaction and signal. Contract and result are those of the originals; weft_sigaction may be called in a signal
+ * handler, weft_signal too.
  */
 struct sigaction; /* <signal.h> hides it from strictly conforming programs */
 WEFT_API int weft_sigaction(int number, const struct sigaction *action, struct sigaction *old);
 WEFT_API void (*weft_signal(int number, void (*handler)(int)))(int);
+
+/**
+ * For a handler of SIGSEGV or SIGBUS that a program installs itself, with SA_SIGINFO | SA_ONSTACK: is the fault Weft's?
+ * Then what has to be done is done: a stack grew, a coroutine fails, or an overflow was reported, and the default
+ * action is set, which ends the process when the instruction runs again.
+ *
+ *     static void on_fault(int number, siginfo_t *info, void *context)
+ *     {
+ *             if (weft_handle_fault(number, info, context))
+ *                     return;
+ *             …
+ *     }
+ *
+ * @param info, context  what the handler got: siginfo_t *, ucontext_t *
+ * @return true: the handler must return at once; false: Weft has nothing to do with it
+ * For signal handlers only; any thread, any stack.
+ */
+WEFT_API bool weft_handle_fault(int number, void *info, void *context);
 
 /**
  * weft_on_system_stack(fn, arguments…): call fn on a large contiguous stack (8 MiB reserved), whatever the running

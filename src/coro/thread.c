@@ -115,13 +115,20 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 
 int weft_sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
-	struct sigaction on_stack;
+	struct sigaction changed;
 
 	if (!action)
-		return sigaction(number, action, old);
-	on_stack = *action;
-	on_stack.sa_flags |= SA_ONSTACK;
-	return sigaction(number, &on_stack, old);
+		return weft__fault_sigaction(number, NULL, old);
+	changed = *action;
+	changed.sa_flags |= SA_ONSTACK;
+	sigdelset(&changed.sa_mask, SIGSEGV);
+	sigdelset(&changed.sa_mask, SIGBUS);
+	return weft__fault_sigaction(number, &changed, old);
+}
+
+bool weft_handle_fault(int number, void *info, void *context)
+{
+	return weft__fault_handle(number, info, context);
 }
 
 void (*weft_signal(int number, void (*handler)(int)))(int)

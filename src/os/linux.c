@@ -22,8 +22,7 @@
 #define MADV_GUARD_REMOVE 103
 #endif
 
-/* Room for our handler and one that it passes a fault on to, with the largest register file saved. */
-enum { ALT_STACK = 64 * 1024 };
+enum { ALT_GUARD = 64 * 1024 };
 
 static int result(int failed)
 {
@@ -180,19 +179,29 @@ void weft__os_barrier(void)
 	barrier_by_protection();
 }
 
+static void *make_alt_stack(void)
+{
+	char *memory = weft__os_alloc(ALT_GUARD + WEFT__ALT_STACK);
+
+	/* Where there is no mapping for a guard, a stack without one is better than no thread. */
+	if (memory)
+		(void)weft__os_protect(memory, ALT_GUARD, false);
+	return memory;
+}
+
 int weft__os_alt_stack_enter(void **memory)
 {
 	stack_t stack;
 
-	*memory = NULL;
 	if (sigaltstack(NULL, &stack) == 0 && !(stack.ss_flags & SS_DISABLE))
 		return 0;
-	*memory = weft__os_alloc(ALT_STACK);
+	if (!*memory)
+		*memory = make_alt_stack();
 	if (!*memory)
 		return -ENOMEM;
 	memset(&stack, 0, sizeof stack);
-	stack.ss_sp = *memory;
-	stack.ss_size = ALT_STACK;
+	stack.ss_sp = (char *)*memory + ALT_GUARD;
+	stack.ss_size = WEFT__ALT_STACK;
 	return result(sigaltstack(&stack, NULL));
 }
 
@@ -202,9 +211,22 @@ void weft__os_alt_stack_leave(void *memory)
 
 	if (!memory)
 		return;
-	if (sigaltstack(NULL, &stack) == 0 && stack.ss_sp == memory) {
+	if (sigaltstack(NULL, &stack) == 0 && stack.ss_sp == (char *)memory + ALT_GUARD) {
 		stack.ss_flags = SS_DISABLE;
 		(void)sigaltstack(&stack, NULL);
 	}
-	weft__os_free(memory, ALT_STACK);
+	weft__os_free(memory, ALT_GUARD + WEFT__ALT_STACK);
+}
+
+bool weft__os_alt_stack_guards(const void *memory, const void *address)
+{
+	return memory && (uintptr_t)address - (uintptr_t)memory < ALT_GUARD;
+}
+
+void weft__os_unblock_faults(void)
+{
+	/* A mask as the kernel has it: the C library's takes longer to make than the call. */
+	const uint64_t faults = (uint64_t)1 << (SIGSEGV - 1) | (uint64_t)1 << (SIGBUS - 1);
+
+	(void)syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &faults, NULL, sizeof faults);
 }

@@ -48,9 +48,17 @@ void weft__os_prefer_huge(void *start, size_t bytes);
 /* Each running thread of the process executes a full memory barrier before this returns. */
 void weft__os_barrier(void);
 
-/* Give the calling thread an alternate signal stack, unless it has one. */
+/*
+ * Alternate signal stacks. enter: give the calling thread one, with a guard below, unless the thread has any that is
+ * enabled. *memory: NULL, or what an earlier call of this thread left there. leave: take the memory back.
+ */
+enum { WEFT__ALT_STACK = 64 * 1024 }; /* for our handler and one that it calls, and the largest register file saved */
 int weft__os_alt_stack_enter(void **memory);
-/* Take it back, unless somebody replaced it. */
 void weft__os_alt_stack_leave(void *memory);
+/* * Is the address in the guard of that stack? */
+bool weft__os_alt_stack_guards(const void *memory, const void *address);
+
+/* Let the calling thread receive the signals of faults. */
+void weft__os_unblock_faults(void);
 
 #endif

@@ -6,7 +6,7 @@
  *   probe       a store that asks for more stack: go to where its prologue jumps to __morestack
  *   overflow    one line, then the default action: the process ends with a core at the faulting instruction
  *   spent       the coroutine fails: the interrupted thread continues in its resumer (coro layer)
- *   foreign     whoever was installed before us; SIG_DFL is restored, so that the fault ends the process
+ *   foreign     the handler that was installed before ours; SIG_DFL is restored, so that the fault ends the process
  * It takes no lock, allocates nothing, and runs on the thread's alternate stack whoever made that.
  */
 #define _GNU_SOURCE /* registers of a signal context, mmap flags */
@@ -31,8 +31,6 @@
 #define VALGRIND_MAKE_MEM_UNDEFINED(start, bytes) ((void)0)
 #endif
 
-static struct sigaction previous[2]; /* of SIGSEGV, of SIGBUS; constant once the handler is installed */
-
 static atomic_size_t faults, failures, probes;
 
 /* A fault above `open` with nobody opening is one that lost a race, at most a few times in a row. */
@@ -41,7 +39,39 @@ static __thread struct {
 	unsigned count;
 } raced __attribute__((tls_model("initial-exec")));
 
-/* ---- handing on ------------------------------------------------------------------------------------------ */
+/* ---- handlers of others ---------------------------------------------------------------------------------- */
+
+/*
+ * Our handler exists three times. When the program has put its own in place of the first, the second is installed, and
+ * hands on to the program's; that may hand on to the first, which hands on to what was there at the beginning. So no
+ * chain is a circle. The levels are SIGSEGV's; SIGBUS has only the first.
+ */
+enum { LEVELS = 3, SIGNALS = 2, COPIES = 4 };
+
+static const int numbers[SIGNALS] = {SIGSEGV, SIGBUS};
+
+/* What a level hands on to. Written beside the copy in use, which a fault on another thread may be reading. */
+static struct {
+	struct sigaction copies[COPIES];
+	atomic_uint writes, newest;
+} previous[LEVELS][SIGNALS];
+
+static void read_previous(int level, int number, struct sigaction *action)
+{
+	/* Acquire: pairs with the release in write_previous. */
+	unsigned newest = atomic_load_explicit(&previous[level][number == SIGBUS].newest, memory_order_acquire);
+
+	*action = previous[level][number == SIGBUS].copies[newest];
+}
+
+static void write_previous(int level, int number, const struct sigaction *action)
+{
+	unsigned to = (atomic_fetch_add(&previous[level][number == SIGBUS].writes, 1) + 1) % COPIES;
+
+	previous[level][number == SIGBUS].copies[to] = *action;
+	/* Release: pairs with the acquire in read_previous. */
+	atomic_store_explicit(&previous[level][number == SIGBUS].newest, to, memory_order_release);
+}
 
 static void die_by_default(int signal, const siginfo_t *info)
 {
@@ -55,13 +85,36 @@ static void die_by_default(int signal, const siginfo_t *info)
 		syscall(SYS_tgkill, getpid(), (pid_t)syscall(SYS_gettid), signal);
 }
 
-static void hand_on(int signal, siginfo_t *info, void *context)
+static bool is_none(const struct sigaction *action)
 {
-	const struct sigaction *old = &previous[signal == SIGBUS];
+	return !(action->sa_flags & SA_SIGINFO) && (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN);
+}
+
+/* A handler that is installed twice may have been told to hand on to itself. `frame` tells a call from such a handler
+ * from the next fault after one that left it by siglongjmp: the kernel puts that where the last one was. */
+static bool is_circle(int level, const void *context)
+{
+	static __thread struct {
+		const void *context;
+		char *frame;
+	} asked[LEVELS] __attribute__((tls_model("initial-exec")));
+	char *frame = __builtin_frame_address(0);
+
+	if (asked[level].context == context && frame < asked[level].frame)
+		return true;
+	asked[level].context = context;
+	asked[level].frame = frame;
+	return false;
+}
+
+static void hand_on(int level, int signal, siginfo_t *info, void *context)
+{
+	struct sigaction action, *old = &action;
 	sigset_t mask;
 
-	if (!(old->sa_flags & SA_SIGINFO) && (old->sa_handler == SIG_DFL || old->sa_handler == SIG_IGN)) {
-		if (old->sa_handler == SIG_DFL || info->si_code > 0) /* the kernel does not let faults be ignored */
+	read_previous(level, signal, old);
+	if (is_none(old) || is_circle(level, context)) {
+		if (old->sa_handler != SIG_IGN || info->si_code > 0) /* the kernel does not let faults be ignored */
 			die_by_default(signal, info);
 		return;
 	}
@@ -196,36 +249,209 @@ static bool resumed_deleted(const siginfo_t *info, ucontext_t *context)
 	return true;
 }
 
-static void on_fault(int signal, siginfo_t *info, void *context)
+static bool overflowed_alt_stack(const siginfo_t *info)
+{
+	struct weft__thread *thread = weft__tls_thread;
+	struct weft__line line;
+
+	if (!thread || info->si_code <= 0 || !weft__os_alt_stack_guards(thread->alt_stack, info->si_addr))
+		return false;
+	weft__line_begin(&line);
+	weft__line_text(&line, "a signal handler overflowed the thread's alternate signal stack of ");
+	weft__line_bytes(&line, WEFT__ALT_STACK);
+	weft__line_text(&line, ": let it use less, or give the thread a larger one by sigaltstack before its first ");
+	weft__line_text(&line, "coroutine");
+	weft__line_write(&line);
+	return true;
+}
+
+static enum answer decide(siginfo_t *info, void *context)
 {
 	struct weft__slot *slot = info->si_code > 0 ? weft__arena_find(info->si_addr) : NULL;
-	enum answer result = NOT_OURS;
-	int saved = errno;
 
 	if (slot)
-		result = answer(slot, info->si_addr, context);
-	else if (resumed_deleted(info, context))
-		result = DONE;
+		return answer(slot, info->si_addr, context);
+	if (resumed_deleted(info, context))
+		return DONE;
+	return overflowed_alt_stack(info) ? REPORTED : NOT_OURS;
+}
+
+static void on_fault(int level, int signal, siginfo_t *info, void *context)
+{
+	int saved = errno;
+	enum answer result = decide(info, context);
+
 	if (result == REPORTED)
 		die_by_default(signal, info);
 	else if (result == NOT_OURS)
-		hand_on(signal, info, context);
+		hand_on(level, signal, info, context);
 	errno = saved;
+}
+
+bool weft__fault_handle(int number, siginfo_t *info, void *context)
+{
+	int saved = errno;
+	enum answer result = decide(info, context);
+
+	if (result == REPORTED)
+		die_by_default(number, info);
+	errno = saved;
+	return result != NOT_OURS;
+}
+
+/* ---- being the first that is asked ---------------------------------------------------------------------------- */
+
+static void first(int signal, siginfo_t *info, void *context)
+{
+	on_fault(0, signal, info, context);
+}
+
+static void second(int signal, siginfo_t *info, void *context)
+{
+	on_fault(1, signal, info, context);
+}
+
+static void third(int signal, siginfo_t *info, void *context)
+{
+	on_fault(2, signal, info, context);
+}
+
+typedef void handler_t(int, siginfo_t *, void *);
+
+static handler_t *const handlers[LEVELS] = {first, second, third};
+static atomic_int level; /* of SIGSEGV's handlers: the highest ever installed */
+static atomic_bool installed;
+
+static void install(int number, handler_t *handler)
+{
+	struct sigaction action;
+
+	memset(&action, 0, sizeof action);
+	action.sa_sigaction = handler;
+	action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+	sigemptyset(&action.sa_mask);
+	sigaction(number, &action, NULL);
+}
+
+/* The level of ours, -1 of all others. */
+static int level_of(const struct sigaction *action)
+{
+	for (int i = 0; i < LEVELS; i++)
+		if (action->sa_flags & SA_SIGINFO && action->sa_sigaction == handlers[i])
+			return i;
+	return -1;
+}
+
+static bool same(const struct sigaction *a, const struct sigaction *b)
+{
+	return a->sa_flags == b->sa_flags &&
+	       a->sa_handler == b->sa_handler; /* which share their place with sa_sigaction */
+}
+
+/* The level of our handler that is to stand before `theirs`: an old one if it did before. -1: none is left. */
+static int level_before(const struct sigaction *theirs)
+{
+	int highest = atomic_load(&level);
+	struct sigaction known;
+
+	for (int i = 0; i <= highest; i++) {
+		read_previous(i, SIGSEGV, &known);
+		if (same(&known, theirs) && (i || is_none(theirs)))
+			return i;
+	}
+	if (highest + 1 == LEVELS)
+		return -1;
+	write_previous(highest + 1, SIGSEGV, theirs);
+	atomic_store(&level, highest + 1);
+	return highest + 1;
+}
+
+static void report_replaced(void)
+{
+	static atomic_flag reported = ATOMIC_FLAG_INIT;
+	struct weft__line line;
+
+	if (atomic_flag_test_and_set(&reported))
+		return;
+	weft__line_begin(&line);
+	weft__line_text(&line,
+			"another handler of SIGSEGV replaced Weft's: stacks of commit and mmu cannot grow, and ");
+	weft__line_text(&line, "overflows are not reported; install handlers of SIGSEGV with weft_sigaction, or call ");
+	weft__line_text(&line, "weft_handle_fault in them");
+	weft__line_write(&line);
+}
+
+static void stay_in_front(void)
+{
+	static atomic_flag busy = ATOMIC_FLAG_INIT;
+	struct sigaction now;
+	int before;
+
+	if (sigaction(SIGSEGV, NULL, &now) || level_of(&now) >= 0 || atomic_flag_test_and_set(&busy))
+		return;
+	before = level_before(&now);
+	if (before < 0)
+		report_replaced();
+	else
+		install(SIGSEGV, handlers[before]);
+	atomic_flag_clear(&busy);
+}
+
+void weft__fault_ready(struct weft__thread *thread)
+{
+	weft__os_unblock_faults();
+	(void)weft__os_alt_stack_enter(&thread->alt_stack);
+	stay_in_front();
+}
+
+/* A handler that runs where the signal comes may need more stack. */
+static void unblock_in_handlers(void)
+{
+	struct sigaction action;
+
+	for (int number = 1; number < NSIG; number++) {
+		if (sigaction(number, NULL, &action) || action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN ||
+		    action.sa_flags & SA_ONSTACK ||
+		    !(sigismember(&action.sa_mask, SIGSEGV) || sigismember(&action.sa_mask, SIGBUS)))
+			continue;
+		sigdelset(&action.sa_mask, SIGSEGV);
+		sigdelset(&action.sa_mask, SIGBUS);
+		sigaction(number, &action, NULL);
+	}
 }
 
 void weft__fault_install(void)
 {
 	struct sigaction action;
 
-	memset(&action, 0, sizeof action);
-	action.sa_sigaction = on_fault;
-	action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-	sigemptyset(&action.sa_mask);
-	/* Who was there before must be known before a fault can come. */
-	sigaction(SIGSEGV, NULL, &previous[0]);
-	sigaction(SIGBUS, NULL, &previous[1]);
-	sigaction(SIGSEGV, &action, NULL);
-	sigaction(SIGBUS, &action, NULL);
+	unblock_in_handlers();
+	/* The handler that was there before must be known before a fault can come. */
+	for (int i = 0; i < 2; i++) {
+		sigaction(numbers[i], NULL, &action);
+		write_previous(0, numbers[i], &action);
+		install(numbers[i], first);
+	}
+	atomic_store(&installed, true);
+}
+
+int weft__fault_sigaction(int number, const struct sigaction *action, struct sigaction *old)
+{
+	struct sigaction now;
+	int at;
+
+	if (!atomic_load(&installed) || !(number == SIGSEGV || number == SIGBUS))
+		return sigaction(number, action, old);
+	if (number == SIGSEGV)
+		stay_in_front();
+	sigaction(number, NULL, &now);
+	at = level_of(&now);
+	if (at < 0) /* there are more handlers than levels */
+		return sigaction(number, action, old);
+	if (old)
+		read_previous(at, number, old);
+	if (action)
+		write_previous(at, number, action);
+	return 0;
 }
 
 void weft__fault_stats(weft_policy_t policy, weft_stack_stats_t *stats)

@@ -20,6 +20,7 @@
 #ifndef WEFT_SRC_STACK_POLICY_H
 #define WEFT_SRC_STACK_POLICY_H
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <weft/stack.h>
 
@@ -380,8 +381,15 @@ void weft__count_split(weft_policy_t policy);
 
 /* ---- fault.c -------------------------------------------------------------------------------------------------- */
 
-/* Install the handler of SIGSEGV and SIGBUS; idempotent. */
+/* Install the handler of SIGSEGV and SIGBUS. Once. */
 void weft__fault_install(void);
+/* Undo what the program did since that keeps faults of the calling thread from the handler. A few system calls: for
+ * places that make some anyway. */
+void weft__fault_ready(struct weft__thread *thread);
+/* weft_handle_fault, weft/thread.h. */
+bool weft__fault_handle(int number, siginfo_t *info, void *context);
+/* sigaction; but a handler of SIGSEGV or SIGBUS is put behind ours. */
+int weft__fault_sigaction(int number, const struct sigaction *action, struct sigaction *old);
 
 /* Fill in the counts of faults and failures. */
 void weft__fault_stats(weft_policy_t policy, weft_stack_stats_t *stats);

@@ -271,6 +271,8 @@ static bool cut(struct weft__bin *bin, int *error)
 		*error = made;
 		return false;
 	}
+	if (how->closed)
+		weft__fault_ready(weft__tls_thread);
 	settle_in(bin, list);
 	return true;
 }
@@ -518,6 +520,7 @@ WEFT__COLD struct weft__thread *weft__thread_attach(void)
 	unlock();
 	weft__tls_thread = thread;
 	weft__linked_attach(thread);
+	weft__fault_ready(thread);
 	thread->valgrind_id =
 	    VALGRIND_STACK_REGISTER(thread->small_stack, thread->small_stack + sizeof thread->small_stack);
 	return thread;
@@ -527,6 +530,7 @@ uint64_t weft__more_ids(struct weft__thread *thread)
 {
 	uint64_t more = thread->last_id ? 1024 : 16; /* small numbers where there are few */
 
+	weft__fault_ready(thread);
 	lock();
 	thread->next_id = pool.next_id;
 	pool.next_id += more;

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Signals that programs block, handlers that they install over Weft's, alternate stacks that they take away: stacks
+ * grow all the same, and overflows are reported. Each scenario is a process. Coroutines have the default policy, so
+ * that WEFT_STACK chooses. "mmu" needs this file compiled for it, with INSTRUMENTED: then sigaction is weft_sigaction,
+ * and a prologue's store finds the end of the alternate stack while the kernel has no room left there for a signal.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <sys/mman.h>
+#include <weft/thread.h>
+
+#include "scenario.h"
+
+enum { KB = 1024 };
+
+static weft_coro_t *make(weft_fn_t *fn, size_t argument)
+{
+	return make_on(WEFT_DEFAULT_POLICY, 256 * KB, fn, (void *)argument);
+}
+
+static void *uses_stack(void *argument)
+{
+	use_stack((size_t)argument);
+	return argument;
+}
+
+/* On a stack that is closed at first. */
+static void grow(void)
+{
+	weft_coro_t *k = make(uses_stack, 150 * KB);
+
+	REQUIRE(weft_returned(resume(k)));
+	weft_delete(k);
+	weft_stack_trim();
+}
+
+static void on_thread(void *(*start)(void *))
+{
+	pthread_t thread;
+
+	REQUIRE(!pthread_create(&thread, NULL, start, NULL));
+	pthread_join(thread, NULL);
+}
+
+static void block_all(void)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	REQUIRE(!pthread_sigmask(SIG_BLOCK, &all, NULL));
+}
+
+/* ---- blocked signals --------------------------------------------------------------------------------------------- */
+
+static void blocked_before(void)
+{
+	block_all();
+	grow();
+}
+
+static void *grows_on_thread(void *argument)
+{
+	grow();
+	return argument;
+}
+
+static void blocked_in_worker(void)
+{
+	grow();
+	block_all();
+	on_thread(grows_on_thread);
+}
+
+static void *resumes_on_thread(void *argument);
+static weft_coro_t *migrated;
+
+static void *resumes_on_thread(void *argument)
+{
+	REQUIRE(weft_returned(resume(migrated)));
+	return argument;
+}
+
+static void blocked_where_resumed(void)
+{
+	migrated = make(uses_stack, 150 * KB);
+	block_all();
+	on_thread(resumes_on_thread);
+}
+
+/* Seen when the library has something else to ask the kernel. */
+static void blocked_later(void)
+{
+	grow();
+	block_all();
+	grow();
+}
+
+static void blocked_and_overflows(void)
+{
+	block_all();
+	resume(make_on(WEFT_FIXED, 64 * KB, uses_stack, (void *)(200ul * KB)));
+}
+
+static void uses_stack_in_handler(int number)
+{
+	(void)number;
+	use_stack(150 * KB);
+}
+
+static void *raises(void *argument)
+{
+	raise(SIGUSR1); /* the handler runs on this stack */
+	return argument;
+}
+
+static struct sigaction blocking_all(void)
+{
+	struct sigaction action;
+
+	memset(&action, 0, sizeof action);
+	action.sa_handler = uses_stack_in_handler;
+	sigfillset(&action.sa_mask);
+	return action;
+}
+
+#ifndef INSTRUMENTED
+static void full_mask_before(void)
+{
+	struct sigaction action = blocking_all();
+
+	REQUIRE(!(sigaction)(SIGUSR1, &action, NULL));
+	REQUIRE(weft_returned(resume(make_on(WEFT_COMMIT, 256 * KB, raises, NULL))));
+	REQUIRE(!(sigaction)(SIGUSR1, NULL, &action));
+	REQUIRE(action.sa_handler == uses_stack_in_handler && sigismember(&action.sa_mask, SIGTERM));
+}
+#endif
+
+/* weft_sigaction has its handlers run on the alternate stack, of 64 KiB; here only the mask is looked at. */
+static void full_mask_after(void)
+{
+	struct sigaction action = blocking_all();
+
+	grow();
+	REQUIRE(!weft_sigaction(SIGUSR1, &action, NULL));
+	REQUIRE(!(sigaction)(SIGUSR1, NULL, &action));
+	REQUIRE(!sigismember(&action.sa_mask, SIGSEGV) && !sigismember(&action.sa_mask, SIGBUS));
+	REQUIRE(sigismember(&action.sa_mask, SIGTERM) && action.sa_flags & SA_ONSTACK);
+}
+
+/* ---- handlers of SIGSEGV ----------------------------------------------------------------------------------------- */
+
+static volatile int *const nowhere = (volatile int *)0x1230;
+static volatile int handled;
+static sigjmp_buf back;
+
+static void jumps_back(int number, siginfo_t *info, void *context)
+{
+	(void)number, (void)context;
+	handled += info->si_addr == (void *)nowhere;
+	siglongjmp(back, 1);
+}
+
+/* doc: begin handler */
+static void asks_first(int number, siginfo_t *info, void *context)
+{
+	if (weft_handle_fault(number, info, context))
+		return;
+	jumps_back(number, info, context); /* the program's own affair */
+}
+/* doc: end */
+
+static void install(void (*handler)(int, siginfo_t *, void *), struct sigaction *old)
+{
+	struct sigaction action;
+
+	memset(&action, 0, sizeof action);
+	action.sa_sigaction = handler;
+	action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+	REQUIRE(!(sigaction)(SIGSEGV, &action, old));
+}
+
+/* The program's handler sees what is not Weft's. */
+static void fault_once(void)
+{
+	int before = handled;
+
+	if (!sigsetjmp(back, 1))
+		*nowhere = 1;
+	REQUIRE(handled == before + 1);
+}
+
+static void handler_asks_first(void)
+{
+	weft_coro_t *k = make(uses_stack, 150 * KB);
+
+	install(asks_first, NULL);
+	REQUIRE(weft_returned(resume(k)));
+	fault_once();
+	grow();
+	fault_once();
+}
+
+static void handler_asks_first_overflow(void)
+{
+	weft_coro_t *k = make_on(WEFT_FIXED, 64 * KB, uses_stack, (void *)(200ul * KB));
+
+	install(asks_first, NULL);
+	resume(k);
+}
+
+static void handler_over_ours(void)
+{
+	grow();
+	install(jumps_back, NULL);
+	grow();
+	fault_once();
+	grow();
+}
+
+static struct sigaction replaced;
+
+static void hands_on(int number, siginfo_t *info, void *context)
+{
+	handled++;
+	replaced.sa_sigaction(number, info, context);
+}
+
+/* A handler that hands on to ours, which hands on to another one that was there before: no circle. */
+static void handlers_between(void)
+{
+	install(jumps_back, NULL);
+	grow();
+	install(hands_on, &replaced);
+	grow();
+	handled = 0;
+	if (!sigsetjmp(back, 1))
+		*nowhere = 1;
+	REQUIRE(handled == 2);
+	grow();
+}
+
+#ifndef INSTRUMENTED
+/* Installed twice, so that the handler it hands on to comes back to it. */
+static void handlers_in_a_circle(void)
+{
+	install(hands_on, &replaced);
+	grow();
+	install(hands_on, &replaced);
+	grow();
+	install(hands_on, &replaced);
+	*nowhere = 1;
+}
+#endif
+
+static void default_over_ours(void)
+{
+	grow();
+	signal(SIGSEGV, SIG_DFL);
+	grow();
+	*nowhere = 1;
+}
+
+static void jumps_back_too(int number, siginfo_t *info, void *context)
+{
+	jumps_back(number, info, context);
+}
+
+static void jumps_back_as_well(int number, siginfo_t *info, void *context)
+{
+	jumps_back(number, info, context);
+}
+
+/* For a time, and again. */
+static void handlers_come_and_go(void)
+{
+	struct sigaction old;
+
+	grow();
+	for (int i = 0; i < 10; i++) {
+		install(i % 2 ? jumps_back : jumps_back_too, &old);
+		fault_once();
+		grow();
+		fault_once();
+		REQUIRE(!(sigaction)(SIGSEGV, &old, NULL));
+		grow();
+	}
+}
+
+#ifndef INSTRUMENTED
+static void too_many_handlers(void)
+{
+	grow();
+	install(jumps_back, NULL);
+	grow();
+	install(jumps_back_too, NULL);
+	grow();
+	install(jumps_back_as_well, NULL);
+	weft_delete(make(uses_stack, 0));
+	weft_delete(make_on(WEFT_FIXED, 0, uses_stack, NULL));
+}
+#endif
+
+static void handler_behind_ours(void)
+{
+	struct sigaction action, old;
+
+	grow();
+	memset(&action, 0, sizeof action);
+	action.sa_sigaction = jumps_back;
+	action.sa_flags = SA_SIGINFO;
+	REQUIRE(!weft_sigaction(SIGSEGV, &action, &old));
+	REQUIRE(old.sa_handler == SIG_DFL);
+	grow();
+	fault_once();
+	REQUIRE(!weft_sigaction(SIGSEGV, NULL, &old));
+	REQUIRE(old.sa_sigaction == jumps_back);
+	REQUIRE(weft_signal(SIGSEGV, SIG_DFL) != SIG_ERR);
+	grow();
+	*nowhere = 1;
+}
+
+/* ---- the alternate stack ----------------------------------------------------------------------------------------- */
+
+static void disable(void)
+{
+	const stack_t none = {.ss_flags = SS_DISABLE};
+
+	REQUIRE(!sigaltstack(&none, NULL));
+}
+
+static void no_alternate_stack(void)
+{
+	grow();
+	disable();
+	grow();
+}
+
+static void *disables(void *argument)
+{
+	char theirs[64 * KB];
+	const stack_t stack = {.ss_sp = theirs, .ss_size = sizeof theirs};
+
+	REQUIRE(!sigaltstack(&stack, NULL));
+	grow();
+	disable();
+	grow();
+	return argument;
+}
+
+static void theirs_taken_away(void)
+{
+	on_thread(disables);
+	grow();
+}
+
+#ifndef INSTRUMENTED
+static void uses_much(int number)
+{
+	(void)number;
+	use_stack(200 * KB);
+}
+
+static void handler_overflows(void)
+{
+	struct sigaction action;
+
+	grow();
+	memset(&action, 0, sizeof action);
+	action.sa_handler = uses_much;
+	action.sa_flags = SA_ONSTACK;
+	REQUIRE(!(sigaction)(SIGUSR1, &action, NULL));
+	raise(SIGUSR1);
+}
+#endif
+
+static const struct scenario scenarios[] = {
+    {"all signals blocked before", blocked_before, 0, NULL},
+    {"all signals blocked in a worker", blocked_in_worker, 0, NULL},
+    {"all signals blocked where a coroutine of another thread is resumed", blocked_where_resumed, 0, NULL},
+    {"all signals blocked later", blocked_later, 0, NULL},
+    {"all signals blocked, overflow", blocked_and_overflows, SIGSEGV,
+     "weft: stack overflow in coroutine \"subject\" (#1)"},
+#ifndef INSTRUMENTED
+    {"a handler that blocks all signals, installed before", full_mask_before, 0, NULL},
+#endif
+    {"a handler that blocks all signals, by weft_sigaction", full_mask_after, 0, NULL},
+    {"a handler of SIGSEGV that calls weft_handle_fault", handler_asks_first, 0, NULL},
+    {"a handler of SIGSEGV that calls weft_handle_fault, overflow", handler_asks_first_overflow, SIGSEGV,
+     "weft: stack overflow in coroutine \"subject\" (#1)"},
+    {"a handler of SIGSEGV that knows nothing of ours", handler_over_ours, 0, NULL},
+    {"a handler of SIGSEGV that hands on to ours", handlers_between, 0, NULL},
+#ifndef INSTRUMENTED
+    {"handlers of SIGSEGV in a circle", handlers_in_a_circle, SIGSEGV, NULL},
+#endif
+    {"SIGSEGV set to its default", default_over_ours, SIGSEGV, NULL},
+    {"handlers of SIGSEGV that come and go", handlers_come_and_go, 0, NULL},
+#ifndef INSTRUMENTED
+    {"too many handlers of SIGSEGV", too_many_handlers, 0,
+     "weft: another handler of SIGSEGV replaced Weft's: stacks of commit and mmu cannot grow, and overflows are not "
+     "reported; install handlers of SIGSEGV with weft_sigaction, or call weft_handle_fault in them\n"},
+#endif
+    {"a handler of SIGSEGV by weft_sigaction", handler_behind_ours, SIGSEGV, NULL},
+    {"the alternate stack disabled", no_alternate_stack, 0, NULL},
+    {"a thread's own alternate stack disabled", theirs_taken_away, 0, NULL},
+#ifndef INSTRUMENTED
+    {"a handler overflows the alternate stack", handler_overflows, SIGSEGV,
+     "weft: a signal handler overflowed the thread's alternate signal stack of 64 KiB: let it use less, or give the "
+     "thread "
+     "a larger one by sigaltstack before its first coroutine\n"},
+#endif
+};
+
+int main(int count, char **arguments)
+{
+	return run_scenarios(scenarios, sizeof scenarios / sizeof *scenarios, count, arguments);
+}
