@@ -5,6 +5,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <weft/weft.hpp>
@@ -92,6 +93,78 @@ void elements()
 	++i;
 	CHECK(i == texts.end() && texts.begin() == texts.end());
 	passed("elements: objects, move-only, references of three kinds, converted");
+}
+
+// An element of a const type is const for its reader; on its way it is moved.
+struct Shape {
+	virtual ~Shape() = default;
+	virtual int corners() const = 0;
+};
+struct Square : Shape {
+	int corners() const override
+	{
+		return 4;
+	}
+};
+
+void constant_elements()
+{
+	typedef std::unique_ptr<int> box;
+	int sum = 0;
+
+	static_assert(std::is_same<decltype(*std::declval<generator<const int>>().begin()), const int &>::value, "");
+	for (const int &i : generator<const int>([](auto yield) {
+		     const int three = 3;
+
+		     for (int j = 0; j < 3; j++)
+			     yield(j);
+		     yield(three);
+	     }))
+		sum += i;
+	CHECK(sum == 6);
+
+	// Move-only: made on the spot, delegated to, also after the first element.
+	auto boxes = [](int from) {
+		return generator<const box>([from](yielder<const box> yield) {
+			yield(std::make_unique<int>(from));
+			yield(box(new int(from + 1)));
+		});
+	};
+	generator<const box> begun = boxes(10);
+	if (weft_default_policy() != WEFT_COPY) // else it would have to run on at the same depth
+		CHECK(**begun.begin() == 10);
+	sum = 0;
+	for (const box &each : generator<const box>([&](auto yield) {
+		     yield.from(boxes(1));
+		     yield.from(std::move(begun));
+	     }))
+		sum += *each;
+	CHECK(sum == 1 + 2 + 10 + 11);
+
+	generator<const std::string> texts([](auto yield) {
+		yield("literal");
+		yield(std::string(50, 'x'));
+	});
+	auto i = texts.begin();
+	CHECK(i->size() == 7 && (*++i).size() == 50 && ++i == texts.end());
+
+	generator<const std::pair<int, box>> pairs([](auto yield) { yield({7, std::make_unique<int>(8)}); });
+	CHECK(pairs.begin()->first + *pairs.begin()->second == 15);
+
+	Square square;
+	generator<const Shape &> shapes([&](auto yield) { yield(square); });
+	CHECK(shapes.begin()->corners() == 4 && &*shapes.begin() == &square);
+	generator<const std::string &&> given([&square](auto yield) {
+		std::string local = std::to_string(square.corners());
+
+		if (weft_policy(weft_current()) != WEFT_COPY)
+			yield(std::move(local));
+	});
+	for (const std::string &&each : given)
+		CHECK(each == "4");
+	generator<volatile long> changing([](auto yield) { yield(8); });
+	CHECK(*changing.begin() == 8);
+	passed("elements of const types, move-only, abstract by reference");
 }
 
 struct Tree {
@@ -278,6 +351,8 @@ void ranges()
 	static_assert(std::ranges::view<generator<int>>);
 	static_assert(std::ranges::input_range<generator<std::unique_ptr<int>>>);
 	static_assert(std::ranges::input_range<generator<const std::string &>>);
+	static_assert(std::ranges::input_range<generator<const int>>);
+	static_assert(std::ranges::view<generator<const std::unique_ptr<int>>>);
 	ints odd;
 
 	for (int i : count(0, 1000) | std::views::filter([](int n) { return n % 2; }) | std::views::take(3) |
@@ -349,6 +424,7 @@ void misuse()
 int main()
 {
 	elements();
+	constant_elements();
 	recursion();
 	delegation();
 	throwing();

@@ -34,9 +34,10 @@ namespace detail
 struct access;
 
 // The element that waits to be read. Beside the body and not in a frame: copied stacks' frames may be elsewhere then.
+// An element of a const type is const for its reader only: it can be moved to another consumer.
 template <typename T> struct element {
 	using reference = T &;
-	std::optional<T> value;
+	std::optional<std::remove_cv_t<T>> value;
 
 	template <typename U> void *set(U &&from)
 	{
@@ -106,6 +107,13 @@ template <typename T> struct source : block {
 		return static_cast<reference>(*static_cast<std::remove_reference_t<T> *>(current));
 	}
 
+	// To be handed on: an object as an rvalue, a reference as it is.
+	std::remove_cv_t<T> &&moved() const
+	{
+		return static_cast<std::remove_cv_t<T> &&>(
+		    *static_cast<std::remove_reference_t<std::remove_cv_t<T>> *>(current));
+	}
+
 	bool fresh() const
 	{
 		return !current && weft_state(k) == WEFT_SUSPENDED;
@@ -141,7 +149,7 @@ template <typename T> class yielder
 	/** Hand an element to the consumer; returns when it wants the next. An object is constructed from `value`,
 	 * moved where possible. A reference refers to what it is given, and under the policy "copy" must not refer to
 	 * the generator's own frames. */
-	template <typename U = T, typename = std::enable_if_t<std::is_constructible<T, U &&>::value>>
+	template <typename U = std::remove_cv_t<T>, typename = std::enable_if_t<std::is_constructible<T, U &&>::value>>
 	void operator()(U &&value) const
 	{
 		source_->yield(std::forward<U>(value));
@@ -302,13 +310,13 @@ template <typename T> void yielder<T>::from(generator<T> inner) const
 
 	// One that was begun has an element that nobody has read.
 	if (from->current)
-		source_->yield(static_cast<T &&>(from->value()));
+		source_->yield(from->moved());
 	if (weft_state(from->k) != WEFT_SUSPENDED)
 		return;
 	detail::delegation<T> direct(from, source_->root);
 	// Its elements do not come by here, unless somebody has begun to delegate to us in the midst of this.
 	for (from->advance(); from->current; from->advance())
-		source_->yield(static_cast<T &&>(from->value()));
+		source_->yield(from->moved());
 }
 
 } // namespace weft
