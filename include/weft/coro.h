@@ -417,11 +417,17 @@ WEFT__INLINE void weft__adopt(weft_coro_t *self, weft_coro_t *k)
 	self->marks |= WEFT__PASSED;
 }
 
+/* `k` is to be resumed with another set than the last time, which was a table: mark the tail clauses of that in which
+ * it waits, or coroutines inside it do. */
+WEFT_API void weft__move_clauses(weft_coro_t *k, uintptr_t handled);
+
 /* `k` is to be resumed with another set than the last time. */
 WEFT__INLINE void weft__rehandle(weft_coro_t *k, uintptr_t handled)
 {
 	if (weft__unlikely(k->marks & WEFT__SEEN))
 		weft__forget_found();
+	if (weft__unlikely(weft__handles_table(k->handled)) && weft__unlikely(k->leaf != k || weft__masked(k->view)))
+		weft__move_clauses(k, handled);
 	k->handled = handled;
 }
 

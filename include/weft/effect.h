@@ -179,7 +179,14 @@ WEFT_API const struct weft__found *weft__find(const weft_effect_t *effect, const
 WEFT_API weft_coro_t *weft__find_exit(const weft_effect_t *effect, unsigned place);
 /* The next handler of an effect outside of that of found->k, as weft__find: `enter` and `k` become its. False if there
  * is none but a default handler. */
-WEFT_API bool weft__outside(struct weft__found *found, const weft_effect_t *effect);
+WEFT_API bool weft__outside(struct weft__found *found, const weft_effect_t *effect, const struct weft_label *label);
+/* Who answers weft_generalize: `enter` is called in place; if that is NULL, `k` is suspended. Without `k` a handler
+ * further out, because the clause's coroutine was resumed under one that does not handle the effect. */
+struct weft__general {
+	weft_coro_t *k;
+	void (*enter)(void);
+};
+WEFT_API struct weft__general weft__generalize(const weft_effect_t *effect);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_forward(const weft_effect_t *effect);
 /* What a handler located before does with an effect: what weft__found says; NULL: it is to be yielded. */
 WEFT_API void (*weft__enter_of(const weft_coro_t *k, const weft_effect_t *effect))(void);
@@ -187,12 +194,13 @@ WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_wrong_request(weft_request_t r
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_declared_twice(const weft_effect_t *effect, size_t size);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_default_returned(const weft_effect_t *effect);
 
-/* The same where the next one outside is handled by the same table, as in a chain of handlers made by one function. */
-WEFT__INLINE bool weft__like_before(struct weft__found *found)
+/* The same where the next one outside is handled by the same table, as in a chain of handlers made by one function.
+ * `view`: inside found->enter, which is a clause of that table unless found->k was moved meanwhile. */
+WEFT__INLINE bool weft__like_before(struct weft__found *found, const struct weft__view *view)
 {
 	weft_coro_t *k = found->k->parent;
 
-	if (k->handled != found->k->handled || !found->enter || weft__masked(k->view))
+	if (k->handled != found->k->handled || !found->enter || weft__was_moved(view) || weft__masked(k->view))
 		return false;
 	found->k = k;
 	return true;
@@ -210,11 +218,11 @@ struct weft__mask {
 	const struct weft__view *before;
 };
 
-WEFT__INLINE struct weft__mask weft__mask(weft_coro_t *self, const weft_coro_t *k)
+WEFT__INLINE struct weft__mask weft__mask(weft_coro_t *self, const weft_coro_t *k, const struct weft_label *label)
 {
 	struct weft__mask mask = {self, self->view};
 
-	self->view = weft__inside(k);
+	self->view = weft__inside_for(k, label);
 	return mask;
 }
 
@@ -370,15 +378,17 @@ WEFT_EXTERN_C_END
 	}                                                                                                              \
 	/* The clause that the current coroutine has just executed leaves it to a handler further out. */              \
 	__attribute__((noinline, unused))                                                                              \
-	static result weft__##name##__forward(weft__##name##__tail *weft__clause,                                      \
-					      weft_coro_t *weft__me WEFT__MORE_PARAMETERS(__VA_ARGS__))                \
+	static result weft__##name##__forward(weft__##name##__tail *weft__clause, weft_coro_t *weft__me,               \
+					      const struct weft_label *weft__label                                     \
+						  WEFT__MORE_PARAMETERS(__VA_ARGS__))                                  \
 	{                                                                                                              \
 		struct weft__found weft__f = {NULL, NULL, WEFT__ANY(weft__clause), weft__owner_of(weft__me->view)};    \
                                                                                                                        \
 		if (!(WEFT__CAN_FORWARD(__VA_ARGS__)))                                                                 \
 			weft__die_forward(&weft_effect_##name);                                                        \
-		while (weft__like_before(&weft__f) || weft__outside(&weft__f, &weft_effect_##name)) {                  \
-			weft__me->view = weft__inside(weft__f.k);                                                      \
+		while (weft__like_before(&weft__f, weft__me->view) ||                                                  \
+		       weft__outside(&weft__f, &weft_effect_##name, weft__label)) {                                    \
+			weft__me->view = weft__inside_as(weft__f.k, weft__me->view);                                   \
 			if (!weft__f.enter) {                                                                          \
 				WEFT__IF_VOID(result)()(return) weft__##name##__far(weft__f.k, weft__me                \
 										    WEFT__AND_FORWARD(__VA_ARGS__));   \
@@ -396,16 +406,18 @@ WEFT_EXTERN_C_END
 	}                                                                                                              \
 	/* By a tail clause of the handler of k, in place. */                                                          \
 	WEFT__HOT result weft__##name##__enter(weft__##name##__tail *weft__clause, const weft_coro_t *weft__k,         \
-					       weft_coro_t *weft__me WEFT__MORE_PARAMETERS(__VA_ARGS__))               \
+					       weft_coro_t *weft__me, const struct weft_label *weft__label             \
+						   WEFT__MORE_PARAMETERS(__VA_ARGS__))                                 \
 	{                                                                                                              \
-		struct weft__mask weft__m __attribute__((cleanup(weft__unmask))) = weft__mask(weft__me, weft__k);      \
+		struct weft__mask weft__m __attribute__((cleanup(weft__unmask))) =                                     \
+			weft__mask(weft__me, weft__k, weft__label);                                                    \
                                                                                                                        \
 		(void)weft__m;                                                                                         \
 		WEFT__IF_VOID(result)()(result weft__r =)                                                              \
 		weft__clause(weft__k->state WEFT__AND_FORWARD(__VA_ARGS__));                                           \
 		if (weft__unlikely(weft__was_forwarded(weft__me->view))) {                                             \
-			WEFT__IF_VOID(result)()(return) weft__##name##__forward(weft__clause, weft__me                 \
-										WEFT__AND_FORWARD(__VA_ARGS__));       \
+			WEFT__IF_VOID(result)()(return) weft__##name##__forward(weft__clause, weft__me,                \
+							weft__label WEFT__AND_FORWARD(__VA_ARGS__));                   \
 			WEFT__IF_VOID(result)(return;)()                                                               \
 		}                                                                                                      \
 		WEFT__IF_VOID(result)()(return WEFT__MOVED(result, weft__r);)                                          \
@@ -420,11 +432,33 @@ WEFT_EXTERN_C_END
                                                                                                                        \
 			if (weft__clause) {                                                                            \
 				WEFT__IF_VOID(result)()(return) weft__##name##__enter(                                 \
-					weft__clause, weft__k, weft__me WEFT__AND_FORWARD(__VA_ARGS__));               \
+					weft__clause, weft__k, weft__me, NULL WEFT__AND_FORWARD(__VA_ARGS__));         \
 				WEFT__IF_VOID(result)(return;)()                                                       \
 			}                                                                                              \
 		}                                                                                                      \
 		WEFT__IF_VOID(result)()(return) weft__##name##__far(weft__k, weft__me WEFT__AND_FORWARD(__VA_ARGS__)); \
+	}                                                                                                              \
+	/* In a tail clause: once more, for a clause of another kind, or for a handler further out. */                 \
+	WEFT__HELPER result weft__##name##__generalize WEFT__PARAMETERS(__VA_ARGS__)                                   \
+	{                                                                                                              \
+		struct weft__general weft__g = weft__generalize(&weft_effect_##name);                                  \
+		weft_coro_t *weft__me = weft__self();                                                                  \
+                                                                                                                       \
+		if (weft__unlikely(!weft__g.k)) {                                                                      \
+			struct weft__mask weft__m __attribute__((cleanup(weft__unmask))) = {weft__me, weft__me->view}; \
+                                                                                                                       \
+			(void)weft__m;                                                                                 \
+			WEFT__IF_VOID(result)()(return) weft__##name##__forward(NULL, weft__me,                        \
+								NULL WEFT__AND_FORWARD(__VA_ARGS__));                  \
+			WEFT__IF_VOID(result)(return;)()                                                               \
+		}                                                                                                      \
+		if (weft__unlikely(weft__g.enter != NULL)) {                                                           \
+			WEFT__IF_VOID(result)()(return) ((weft__##name##__tail *)weft__g.enter)(                       \
+				weft__g.k->state WEFT__AND_FORWARD(__VA_ARGS__));                                      \
+			WEFT__IF_VOID(result)(return;)()                                                               \
+		}                                                                                                      \
+		WEFT__IF_VOID(result)()(return) weft__##name##__far(weft__g.k, weft__me                                \
+								 WEFT__AND_FORWARD(__VA_ARGS__));                      \
 	}                                                                                                              \
 	/* After a search. */                                                                                          \
 	__attribute__((noinline, unused))                                                                              \
@@ -441,7 +475,7 @@ WEFT_EXTERN_C_END
 		if (weft__f->enter) {                                                                                  \
 			WEFT__IF_VOID(result)()(return) weft__##name##__enter(                                         \
 				(weft__##name##__tail *)weft__f->enter, weft__f->k,                                    \
-				weft__self() WEFT__AND_FORWARD(__VA_ARGS__));                                          \
+				weft__self(), weft__label WEFT__AND_FORWARD(__VA_ARGS__));                             \
 			WEFT__IF_VOID(result)(return;)()                                                               \
 		}                                                                                                      \
 		WEFT__IF_VOID(result)()(return) weft__##name##__far(weft__f->k, weft__self()                           \
@@ -462,7 +496,7 @@ WEFT_EXTERN_C_END
 			if (weft__f.enter) {                                                                           \
 				WEFT__IF_VOID(result)()(return) weft__##name##__enter(                                 \
 					(weft__##name##__tail *)weft__f.enter, weft__f.k,                              \
-					weft__me WEFT__AND_FORWARD(__VA_ARGS__));                                      \
+					weft__me, NULL WEFT__AND_FORWARD(__VA_ARGS__));                                \
 				WEFT__IF_VOID(result)(return;)()                                                       \
 			}                                                                                              \
 			weft__k = weft__f.k;                                                                           \

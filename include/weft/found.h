@@ -77,8 +77,14 @@ WEFT__INLINE bool weft__masked(const struct weft__view *view)
 	return (uintptr_t)view & 1;
 }
 
-/* Bits of a view. Has the clause asked for the handler further out? Is it a root's? */
-enum { WEFT__FORWARDED = 2, WEFT__ROOT = 4 };
+/* Bits of a view. Of one inside a tail clause: */
+enum {
+	WEFT__FORWARDED = 2, /* the clause has asked for the handler further out */
+	WEFT__LABELLED = 4,  /* the effect was performed on a label */
+	WEFT__MOVED = 8,     /* since the clause began, the handler's coroutine was resumed under another handler */
+};
+/* Of no other view, but of a root's. */
+enum { WEFT__ROOT = 4 };
 
 /* Must weft_suspend look closer? */
 WEFT__INLINE bool weft__is_bound(const struct weft__view *view)
@@ -91,6 +97,11 @@ WEFT__INLINE bool weft__was_forwarded(const struct weft__view *view)
 	return (uintptr_t)view & WEFT__FORWARDED;
 }
 
+WEFT__INLINE bool weft__was_moved(const struct weft__view *view)
+{
+	return (uintptr_t)view & WEFT__MOVED;
+}
+
 /* The view inside a tail clause of k's handler, and back. A compiler that knows that k is aligned sees that a clause
  * which it inlines has not asked for the handler further out; then nobody reads the view, and it is not stored. */
 WEFT__INLINE const struct weft__view *weft__inside(const struct weft_coro *k)
@@ -98,9 +109,21 @@ WEFT__INLINE const struct weft__view *weft__inside(const struct weft_coro *k)
 	return (const struct weft__view *)((uintptr_t)__builtin_assume_aligned(k, 16) | 1);
 }
 
+/* The same, with what else is known of the effect that the clause is for. */
+WEFT__INLINE const struct weft__view *weft__inside_as(const struct weft_coro *k, const struct weft__view *view)
+{
+	return (const struct weft__view *)((uintptr_t)weft__inside(k) | ((uintptr_t)view & WEFT__LABELLED));
+}
+
+/* The same for an effect that was performed on a label, or on none (NULL). */
+WEFT__INLINE const struct weft__view *weft__inside_for(const struct weft_coro *k, const void *label)
+{
+	return (const struct weft__view *)((uintptr_t)weft__inside(k) | (label ? WEFT__LABELLED : 0));
+}
+
 WEFT__INLINE struct weft_coro *weft__owner_of(const struct weft__view *view)
 {
-	return (struct weft_coro *)((uintptr_t)view & ~(uintptr_t)7);
+	return (struct weft_coro *)((uintptr_t)view & ~(uintptr_t)15);
 }
 
 /* The entry of a view in the table, if it is about this effect; else NULL. */

@@ -160,8 +160,9 @@ WEFT_API void *weft_run_with(const weft_handler_t *handler, void *state, weft_fn
 
 /**
  * As weft_resume, handling what the handler has clauses for. Tail clauses run in place; the performs of all others come
- * back as requests, for the loop around this. Handler and state are borrowed until `k` is resumed otherwise or deleted;
- * the handler must not change, because searches remember what they found in it.
+ * back as requests, for the loop around this. Handler and state are borrowed until `k` has been resumed otherwise or
+ * deleted; until then the handler must not change, because searches remember what they found in it. A tail clause in
+ * which `k` waits goes on with the state that it was called with, whatever `k` is resumed under.
  */
 WEFT__INLINE weft_request_t weft_resume_under(weft_coro_t *k, void *value, const weft_handler_t *handler, void *state)
 {
@@ -206,18 +207,23 @@ WEFT__INLINE bool weft_is_valid(const weft_resumption_t *k)
 /* ---- deciding, in a tail clause ---------------------------------------------------------------------------- */
 
 /**
- * `return weft_generalize(op, args…);` in a tail clause of `op`: perform it once more, this time for the handler's
- * general, multi or abort clause of `op`, or the loop. Suspends the performer. Returns what that replies, when it does;
- * after that the tail clause goes on. Elsewhere than in a tail clause, or with nothing to generalize to: reported.
+  * `return weft_generalize(op, args…);` in a tail clause of `op`: perform `op` once more, this time for the handler's
+ * general, multi or abort clause of `op`, or the loop. Suspends the performer, or gives it up if the clause is an abort
+ * clause. Returns what that replies, when it does; after that the tail clause goes on.
+ * "The handler" is the one that the clause's coroutine is under now, if it was resumed under another one while the
+ * clause waited. If that one does not handle `op`, the perform goes to the next handler further out that does, whose
+ * tail clause may answer. Only of an effect performed on a label nobody knows the label any more then: reported.
+ * Elsewhere than in a tail clause, or with nothing to generalize to: reported.
  */
-#define weft_generalize(op, ...)                                                                                       \
-	(weft__##op##__far(weft__clause_owner("weft_generalize"), weft__self() __VA_OPT__(, ) __VA_ARGS__))
+#define weft_generalize(op, ...) (weft__##op##__generalize(__VA_ARGS__))
 
 /**
  * `return weft_forward();` in a tail clause: leave this perform, with the arguments that it has, to the next handler
  * further out. What the clause returns does not matter (a void one just returns after it). As performing it once more,
  * but in a loop and not from within: a chain of handlers that pass on what is not theirs uses the stack of one. Not for
- * operations with arguments that C++ moves (reported, as outside of a tail clause). Suspends if that handler does.
+  * operations with arguments that C++ moves (reported, as outside of a tail clause). Suspends if that handler does.
+ * If the clause's coroutine was resumed elsewhere while the clause waited, "further out" begins at its new resumer,
+ * whose own handler is passed by like the clause's. Effect, label and arguments stay those of the perform.
  */
 #define weft_forward() (weft__forward())
 
@@ -235,7 +241,8 @@ WEFT__INLINE bool weft_is_valid(const weft_resumption_t *k)
  * A run that returns nothing calls nothing: one left by an exception or by an effect handled further out, or whose
  * coroutine is deleted. Of one without an answer for lack of memory, `fn` gets NULL, or what the failure clause said.
  * While something is left to be called, the coroutine that called weft_run can be neither cloned nor checkpointed
- * (EBUSY). Elsewhere than in a tail clause, or of a handler under weft_resume_under: reported. Does not suspend.
+  * (EBUSY). Elsewhere than in a tail clause, of a handler under weft_resume_under, or after the clause's coroutine was
+ * resumed under another handler: reported. Does not suspend.
  */
 #ifdef __cplusplus
 #define weft_then(fn, record) (weft__then_as((fn), (record)))
@@ -342,7 +349,7 @@ __attribute__((warn_unused_result)) WEFT__INLINE int weft__then(weft__then_t *fn
 	const weft_coro_t *self = weft__self(), *k, *runner;
 	size_t need = weft__room_for_record(bytes) + sizeof(struct weft__then);
 
-	if (weft__unlikely(!self || !weft__masked(self->view)))
+	if (weft__unlikely(!self || ((uintptr_t)self->view & (1 | WEFT__MOVED)) != 1))
 		return weft__then_slowly(fn, record, bytes);
 	k = weft__owner_of(self->view);
 	runner = k->parent;
@@ -499,12 +506,14 @@ __attribute__((constructor)) static void weft__tell(void)
 		weft_coro_t *weft__me = weft__performer();                                                             \
 		struct weft__found weft__f;                                                                            \
                                                                                                                        \
+		if (!weft__label)                                                                                      \
+			__builtin_unreachable();                                                                       \
 		if (weft__likely(weft__me && weft__look_up(weft__me->view,                                             \
 							   &weft__label->keys[weft__##name##__index],                  \
 							   WEFT__PLACE_OF(name), &weft__f) && weft__f.enter)) {        \
 			WEFT__IF_VOID(result)()(return) weft__##name##__enter(                                         \
 				(weft__##name##__tail *)weft__f.enter, weft__f.k,                                      \
-				weft__me WEFT__AND_FORWARD(__VA_ARGS__));                                              \
+				weft__me, weft__label WEFT__AND_FORWARD(__VA_ARGS__));                                 \
 			WEFT__IF_VOID(result)(return;)()                                                               \
 		}                                                                                                      \
 		WEFT__IF_VOID(result)()(return) weft__##name##__search(weft__label WEFT__AND_FORWARD(__VA_ARGS__));    \
@@ -517,8 +526,8 @@ __attribute__((constructor)) static void weft__tell(void)
 		if (weft__likely(weft__me && weft__look_up(weft__me->view, &weft_effect_##name, WEFT__PLACE_OF(name),  \
 							   &weft__f) &&                                                \
 				 weft__f.enter == (void (*)(void))weft__clause)) {                                     \
-			WEFT__IF_VOID(result)()(return) weft__##name##__enter(weft__clause, weft__f.k,                 \
-									   weft__me WEFT__AND_FORWARD(__VA_ARGS__));   \
+			WEFT__IF_VOID(result)()(return) weft__##name##__enter(weft__clause, weft__f.k, weft__me,       \
+									   NULL WEFT__AND_FORWARD(__VA_ARGS__));       \
 			WEFT__IF_VOID(result)(return;)()                                                               \
 		}                                                                                                      \
 		WEFT__IF_VOID(result)()(return) name(WEFT__FORWARD(__VA_ARGS__));                                      \

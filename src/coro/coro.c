@@ -64,6 +64,26 @@ void weft__forget_found(void)
 	}
 }
 
+/*
+ * A clause goes on when its performer does: then `handled` says nothing any more of the handler that the clause belongs
+ * to, even if the word is the same again, because another table may lie at the address. Only the same handler with the
+ * same label is no other one.
+ */
+void weft__move_clauses(weft_coro_t *k, uintptr_t handled)
+{
+	if (weft_state(k) != WEFT_SUSPENDED || !weft__has_started(k))
+		return;
+	for (weft_coro_t *c = k->leaf;; c = c->parent) {
+		uintptr_t view = (uintptr_t)c->view;
+
+		if (weft__masked(c->view) && weft__owner_of(c->view) == k &&
+		    !(view & WEFT__LABELLED && weft__same_handler(k->handled, handled)))
+			c->view = (const struct weft__view *)(view | WEFT__MOVED);
+		if (c == k)
+			return;
+	}
+}
+
 void weft__owner_detach(void)
 {
 	weft__forget_found();

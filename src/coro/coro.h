@@ -64,6 +64,9 @@ struct weft__found *weft__found_table(void);
 extern WEFT__HIDDEN bool weft__notes_sites;
 WEFT__COLD void weft__note_site(weft_coro_t *k);
 
+/* Asked of the layer above: are these tables (see weft_handles_t) the same clauses, for the same label? */
+bool weft__same_handler(uintptr_t handled, uintptr_t other);
+
 /* Has it been resumed since it was made or reset? */
 static inline bool weft__has_started(const weft_coro_t *k)
 {

@@ -193,8 +193,10 @@ void weft__call_first(weft_coro_t *self)
 {
 	struct weft__deferred *d = self->deferred;
 
+	uintptr_t moved = (uintptr_t)self->view & WEFT__MOVED;
+
 	self->deferred = d->next;
-	self->view = d->view;
+	self->view = weft__masked(d->view) ? (const struct weft__view *)((uintptr_t)d->view | moved) : d->view;
 	d->fn(d->arg);
 }
 

@@ -48,7 +48,7 @@ static inline const weft_clause_t *first_clause(const weft_handler_t *handler, c
 }
 
 /* Does the resumer of a coroutine handle it? Then the result says how. */
-static bool handles(struct search *s, weft_coro_t *k)
+WEFT__INLINE bool handles(struct search *s, weft_coro_t *k)
 {
 	const weft_handler_t *handler = weft__handler_of(k->handled);
 	const weft_clause_t *clause;
@@ -242,13 +242,13 @@ weft_coro_t *weft__find_exit(const weft_effect_t *effect, unsigned place)
 	return NULL;
 }
 
-bool weft__outside(struct weft__found *found, const weft_effect_t *effect)
+bool weft__outside(struct weft__found *found, const weft_effect_t *effect, const weft_label_t *label)
 {
-	const weft_handler_t *handler = weft__handler_of(found->k->handled);
+	weft_coro_t *self = weft__self();
 	struct search s;
 
-	weft__self()->view = weft__inside(found->k);
-	begin(&s, effect, handler ? handler->label : NULL, 0);
+	self->view = weft__inside_as(found->k, self->view);
+	begin(&s, effect, label, 0);
 	if (search(&s)) {
 		found->enter = s.result.enter;
 		found->k = s.result.k;
@@ -272,6 +272,70 @@ void (*weft__enter_of(const weft_coro_t *k, const weft_effect_t *effect))(void)
 	const weft_clause_t *clause = handler ? first_clause(handler, effect) : NULL;
 
 	return clause ? clause->enter : NULL;
+}
+
+bool weft__same_handler(uintptr_t handled, uintptr_t other)
+{
+	const weft_handler_t *a = weft__handler_of(handled), *b = weft__handler_of(other);
+
+	return a && b && a->clauses == b->clauses && a->count == b->count && a->label == b->label;
+}
+
+static WEFT__NORETURN WEFT__COLD void die_label_lost(const weft_effect_t *effect)
+{
+	const weft_coro_t *self = weft__self();
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, "weft_generalize of effect \"");
+	weft__line_text(&line, effect->name);
+	weft__line_text(&line, "\" in coroutine \"");
+	weft__line_text(&line, weft_name(self));
+	weft__line_text(&line, "\" (#");
+	weft__line_number(&line, weft_id(self));
+	weft__line_text(&line, "): the coroutine was resumed under another handler while it executed a tail clause for "
+			       "a label, and the label is not known any more: use weft_forward, or weft_perform_on in "
+			       "the clause");
+	weft__line_die(&line);
+}
+
+/* What is entered beside the tail clause: an abort clause, if that is the first. */
+static inline void (*enter_general(const weft_coro_t *k, const weft_effect_t *effect))(void)
+{
+	const weft_handler_t *handler = weft__handler_of(k->handled);
+	const weft_clause_t *clause, *end;
+
+	if (weft__unlikely(!handler))
+		return NULL;
+	for (clause = handler->clauses, end = clause + handler->count; clause < end; clause++)
+		if (clause->effect == effect && clause->kind != WEFT__TAIL)
+			return clause->enter;
+	return NULL;
+}
+
+static WEFT__COLD struct weft__general generalize_moved(weft_coro_t *self, const weft_effect_t *effect)
+{
+	weft_coro_t *k = weft__owner_of(self->view);
+	struct search s;
+
+	if ((uintptr_t)self->view & WEFT__LABELLED)
+		die_label_lost(effect);
+	begin(&s, effect, NULL, 0);
+	if (!handles(&s, k))
+		return (struct weft__general){NULL, NULL};
+	return (struct weft__general){k, enter_general(k, effect)};
+}
+
+struct weft__general weft__generalize(const weft_effect_t *effect)
+{
+	weft_coro_t *self = weft__self(), *k;
+
+	if (weft__unlikely(!self || !weft__masked(self->view)))
+		(void)weft__clause_owner("weft_generalize");
+	if (weft__unlikely(weft__was_moved(self->view)))
+		return generalize_moved(self, effect);
+	k = weft__owner_of(self->view);
+	return (struct weft__general){k, enter_general(k, effect)};
 }
 
 weft_coro_t *weft__clause_owner(const char *what)

@@ -319,11 +319,24 @@ void *weft_run(const weft_handler_t *handler, void *state, weft_fn_t *body, void
 
 /* ---- deciding ---------------------------------------------------------------------------------------------- */
 
+/* The run that would have the answer is another handler's, whose state is of another type. */
+static WEFT__NORETURN WEFT__COLD void die_moved(void)
+{
+	struct weft__line line;
+
+	weft__line_coro(&line, "weft_then in", weft__self());
+	weft__line_text(&line, ": the coroutine was resumed under another handler while it executed the tail clause; "
+			       "call weft_then before the clause suspends");
+	weft__line_die(&line);
+}
+
 int weft__then_slowly(weft__then_t *fn, const void *record, size_t bytes)
 {
 	weft_coro_t *k = weft__clause_owner("weft_then");
 	struct weft__thens *t;
 
+	if (weft__was_moved(weft__self()->view))
+		die_moved();
 	if ((k->handled & 7) != WEFT__HANDLES_RUN)
 		die_clause(weft__handler_of(k->handled), NULL,
 			   "\": weft_then under weft_resume_under, which returns requests and no answer: run the body "

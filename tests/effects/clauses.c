@@ -14,7 +14,8 @@ void expect(struct world *w, enum happening what, struct co *target, int op, uin
 	static const char *const names[] = {"nothing",	 "default", "in place", "aborted", "captured",
 					    "requested", "waiting", "returned", "exited",  "failed"};
 
-	w->event = (struct event){what, target, op, token};
+	w->event = (struct event){what, target, op, -1, token};
+
 	note(w, (uint64_t)what << 40 | (uint64_t)(unsigned)op << 32 | (target ? (uint64_t)serial_of(target) : 0xffff));
 	note(w, token ^ (uint64_t)serial_of(w->cur) << 32);
 	TRACE(w, "%llu: %d: %s %s by %d\n", (unsigned long long)w->count[COUNT_STEPS], serial_of(w->cur),
@@ -108,16 +109,14 @@ static struct co *locate(struct world *w, int op)
 	return outer ? outer : target;
 }
 
-static struct co *prepare(struct world *w, struct call *call, int op)
+static struct co *prepare(struct world *w, struct call *call, int op, int *label)
 {
-	int label;
-
 	call->token = fresh(w);
 	if (op != OP_x0 && ops[op].family != NO_FAMILY && chance(w, 12)) {
-		label = ops[op].family == FAMILY_A ? (int)below(w, 2) : 2;
+		*label = ops[op].family == FAMILY_A ? (int)below(w, 2) : 2;
 		call->how = LABELLED;
-		call->label = &labels[label];
-		return predict(w->cur, op, label);
+		call->label = &labels[*label];
+		return predict(w->cur, op, *label);
 	}
 	if (chance(w, 8)) {
 		struct co *target = locate(w, op);
@@ -135,11 +134,20 @@ static struct co *prepare(struct world *w, struct call *call, int op)
 	return predict(w->cur, op, -1);
 }
 
+/* The current coroutine is about to leave for the target's resumer, unless nothing of the kind happens. */
+static void go_to(struct world *w, struct co *target, enum happening what)
+{
+	if (what == REQUESTED || what == CAPTURED)
+		suspend(w, target);
+	else if (what == EXITED || what == ABORTED)
+		finish(w, target);
+}
+
 void perform(struct world *w)
 {
 	struct call call = {0};
-	int op = pick_op(w);
-	struct co *target = prepare(w, &call, op);
+	int op = pick_op(w), label = -1;
+	struct co *target = prepare(w, &call, op, &label), *mask = w->cur->mask;
 	enum happening what = target ? outcome(target, op, false) : DEFAULTED;
 	uint64_t got;
 
@@ -149,12 +157,11 @@ void perform(struct world *w)
 		return; /* what these frames hold can be used once */
 	count(w, target, what, op, &call);
 	expect(w, what, target, op, call.token);
-	if (what == REQUESTED || what == CAPTURED)
-		suspend(w, target);
-	else if (what == EXITED || what == ABORTED)
-		finish(w, target);
+	w->event.label = label;
+	go_to(w, target, what);
 	got = ops[op].perform(&call);
 	CHECK(w, got == w->reply);
+	w->cur->mask = mask; /* it may have been forwarded */
 	check_current(w);
 }
 
@@ -212,41 +219,96 @@ static void leave_for_the_end(struct world *w, const struct co *target)
 
 /* ---- in place ---------------------------------------------------------------------------------------------------- */
 
-static void generalize(struct world *w, int op)
+/* What is performed inside a clause leaves for somebody further out than the clause's handler. */
+static void go_outwards(struct world *w, struct co *target, enum happening what)
 {
-	struct co *target = w->cur->mask;
-	enum happening what = outcome(target, op, true);
-	uint64_t token = fresh(w), got;
+	if (what == REQUESTED || what == CAPTURED)
+		w->cur->mask = target;
+	go_to(w, target, what);
+}
 
-	if (what == CAPTURED && is_multi(target, op) && w->cur->holding)
+static bool can_leave_for(const struct world *w, const struct co *target, enum happening what, int op)
+{
+	return what != CAPTURED || !is_multi(target, op) || !w->cur->holding;
+}
+
+static void count_general(struct world *w, const struct co *target, enum happening what, int op)
+{
+	if (what == CAPTURED)
+		w->count[is_multi(target, op) ? COUNT_MULTI : COUNT_GENERAL]++;
+	else if (what == ABORTED || what == EXITED)
+		w->count[COUNT_ABORT]++;
+	else if (what == REQUESTED)
+		w->count[COUNT_REQUEST]++;
+}
+
+/* The handler may be another one than the clause's: then, if it does not have the effect, the next one that does. */
+static void generalize(struct world *w, int op, int label)
+{
+	struct co *mask = w->cur->mask, *target = mask;
+	bool here = spec_answers(&mask->spec, op, label);
+	enum happening what;
+	uint64_t token, got;
+
+	if (here && mask->driven && !handlers[mask->spec.index].other[op])
+		return; /* reported */
+	if (!here)
+		target = predict_outside(mask, op, label);
+	what = target ? outcome(target, op, here) : DEFAULTED;
+	if (!can_leave_for(w, target, what, op))
 		return;
+	token = fresh(w);
 	expect(w, what, target, op, token);
-	w->count[what == CAPTURED  ? is_multi(target, op) ? COUNT_MULTI : COUNT_GENERAL
-		 : what == ABORTED ? COUNT_ABORT
-				   : COUNT_REQUEST]++;
-	suspend(w, target);
+	w->event.label = label;
+	w->count[COUNT_OUTWARD] += !here;
+	count_general(w, target, what, op);
+	go_outwards(w, target, what);
 	got = ops[op].generalize(token);
 	CHECK(w, got == w->reply);
+	w->cur->mask = mask;
 	check_current(w);
+}
+
+/* Leave what the clause was called for to the next handler: false, if that cannot be just now. */
+static bool forward(struct world *w, const struct co *from, int op, int label, uint64_t token)
+{
+	struct co *target = predict_outside(from, op, label);
+	enum happening what = target ? outcome(target, op, false) : DEFAULTED;
+
+	if (!can_leave_for(w, target, what, op))
+		return false;
+	(void)weft_forward();
+	expect(w, what, target, op, token);
+	w->event.label = label;
+	w->count[COUNT_FORWARD]++;
+	count_general(w, target, what, op);
+	go_outwards(w, target, what);
+	return true;
 }
 
 uint64_t on_tail(void *state, int op, int which, uint64_t token)
 {
 	struct world *w = check_clause(state, IN_PLACE, op, token);
 	struct co *before = w->cur->mask, *target = w->event.target;
+	uint64_t moves = target->moves;
+	int label = w->event.label;
 
 	CHECK(w, handlers[target->spec.index].tail[op] == which);
 	w->cur->mask = target;
 	if (chance(w, 40))
 		steps(w, 3);
-	/* It may be under another handler than before. */
-	if (w->steps > 0 && target->spec.kind == TABLE && handlers[target->spec.index].other[op] && chance(w, 35))
-		generalize(w, op);
+	if (w->steps > 0 && chance(w, 15))
+		wait_for_resumer(w);
+	/* It may be under another handler than before; a label is not known any more then. */
+	if (w->steps > 0 && (label < 0 || target->moves == moves) && chance(w, target->moves == moves ? 20 : 70))
+		generalize(w, op, label);
 	if (target->driven && chance(w, 15))
 		leave_for_the_end(w, target);
 	CHECK(w, w->cur->mask == target);
 	w->cur->mask = before;
 	check_current(w);
+	if (w->steps > 0 && chance(w, 15) && forward(w, target, op, label, token))
+		return 0;
 	w->reply = fresh(w);
 	return w->reply;
 }
@@ -255,8 +317,10 @@ uint64_t on_tail(void *state, int op, int which, uint64_t token)
 
 void *on_abort(void *state, int op, uint64_t token)
 {
+	struct co *target = ((struct instance *)state)->world->event.target;
 	struct world *w = check_clause(state, ABORTED, op, token);
 
+	CHECK(w, target->cleaned == target->cleans);
 	meanwhile(w, 10);
 	return conclude(w);
 }
@@ -504,11 +568,6 @@ void *on_general(void *state, weft_resumption_t *k, int op, uint64_t token)
 
 /* ---- running, and continuing what was kept ------------------------------------------------------------------- */
 
-static const weft_handler_t *handler_of(const struct spec *spec)
-{
-	return spec->label < 0 ? handlers[spec->index].handler : &labelled[spec->index][spec->label];
-}
-
 void run(struct world *w)
 {
 	int h = w->many && chance(w, 80) ? MULTI_FIRST + (int)below(w, MULTI_LAST - MULTI_FIRST + 1)
@@ -523,11 +582,11 @@ void run(struct world *w)
 	child->copy = handlers[h].multi;
 	child->driven = true;
 	child->parent = w->cur;
-	child->spec = (struct spec){TABLE, h, chance(w, 20) ? (int)below(w, LABELS) : -1, new_instance(w, h)};
+	child->spec = (struct spec){TABLE, h, chance(w, 20) ? (int)below(w, LABELS) : -1, new_instance(w, h), -1};
 	child->run = child->owner = id;
 	child->status = RUNNING;
 	w->cur = child;
-	result = weft_run(handler_of(&child->spec), child->spec.instance, body, child);
+	result = weft_run(handler_of(w, &child->spec), child->spec.instance, body, child);
 	end_run(w, child, id, before, result);
 }
 

@@ -2,24 +2,41 @@
 /* Loops that resume coroutines and answer requests; making, resetting and deleting coroutines. */
 #include "world.h"
 
-static void random_spec(struct world *w, struct spec *spec)
+int place_table(struct world *w, int index, int label)
 {
-	spec->label = -1;
-	spec->kind = chance(w, 50) ? SET : TABLE;
-	if (spec->kind == SET) {
-		spec->index = (int)below(w, SETS);
-		return;
+	int place = (int)below(w, TABLES);
+	struct table *table = &w->tables[place];
+
+	if (table->users)
+		return table->index == index && table->label == label ? place : -1;
+	table->index = index;
+	table->label = label;
+	table->handler = *(label < 0 ? handlers[index].handler : &labelled[index][label]);
+	return place;
+}
+
+static struct spec random_spec(struct world *w)
+{
+	struct spec spec = {.kind = chance(w, 50) ? SET : TABLE, .label = -1, .table = -1};
+
+	if (spec.kind == SET) {
+		spec.index = (int)below(w, SETS);
+		return spec;
 	}
-	spec->index = (int)below(w, HANDLERS);
+	spec.index = (int)below(w, HANDLERS);
 	if (chance(w, 20))
-		spec->label = (int)below(w, LABELS);
-	spec->instance = new_instance(w, spec->index);
+		spec.label = (int)below(w, LABELS);
+	if (chance(w, 40))
+		spec.table = place_table(w, spec.index, spec.label);
+	spec.instance = new_instance(w, spec.index);
+	return spec;
 }
 
 static void choose_spec(struct world *w, struct co *t, bool same)
 {
 	if (!t->former || !(same || chance(w, 50))) {
-		random_spec(w, &t->spec);
+		set_spec(t, random_spec(w));
+
 		return;
 	}
 	if (t->spec.kind == TABLE && chance(w, 20))
@@ -72,9 +89,8 @@ static weft_request_t resume(struct world *w, struct co *t)
 	TRACE(w, "resume %d, %s %d\n", serial_of(t), spec.kind == TABLE ? "table" : "set", spec.index);
 	value = (void *)w->reply;
 	if (spec.kind == TABLE)
-		r = weft_resume_under(k, value,
-				      spec.label < 0 ? handlers[spec.index].handler : &labelled[spec.index][spec.label],
-				      spec.instance);
+		r = weft_resume_under(k, value, handler_of(w, &spec), spec.instance);
+
 	else
 		r = weft_resume_any(&k, value, handles(spec.index));
 	CHECK(w, w->event.target && w->event.target->run == run);
@@ -96,6 +112,7 @@ void delete_coroutine(struct world *w, struct co *c)
 	else
 		weft_delete(c->k);
 	CHECK(w, !weft_deref(ref));
+	CHECK(w, c->cleaned == c->cleans);
 	die(w, c);
 }
 
@@ -104,6 +121,7 @@ static void reset(struct world *w, struct co *c)
 	drop_inside(w, c);
 	weft_reset(c->k, body, c);
 	c->status = NEW;
+	CHECK(w, c->cleaned == c->cleans);
 	c->mission = NULL;
 	c->reply = 0;
 	c->waiting = false;
@@ -287,7 +305,7 @@ void switch_sideways(struct world *w)
 	note(w, (uint64_t)serial_of(to));
 	TRACE(w, "switch to %d\n", serial_of(to));
 	to->parent = me->parent;
-	to->spec = me->spec;
+	set_spec(to, me->spec);
 	to->driven = false;
 	to->run = me->run;
 	if (!to->reply && to->waiting)

@@ -22,7 +22,7 @@ struct co *new_record(struct world *w)
 
 	CHECK(w, w->record_count < RECORDS);
 	w->record_count++;
-	*c = (struct co){.world = w, .leaf = c, .creator = w->cur, .spec = {.label = -1}};
+	*c = (struct co){.world = w, .leaf = c, .creator = w->cur, .spec = {.label = -1, .table = -1}};
 	return c;
 }
 
@@ -61,6 +61,28 @@ void list_remove(struct list *list, struct co *c)
 
 /* ---- searching --------------------------------------------------------------------------------------------------- */
 
+const weft_handler_t *handler_of(const struct world *w, const struct spec *spec)
+{
+	if (spec->table >= 0)
+		return &w->tables[spec->table].handler;
+	return spec->label < 0 ? handlers[spec->index].handler : &labelled[spec->index][spec->label];
+}
+
+static void use_table(struct co *c, int use)
+{
+	if (c->spec.table >= 0)
+		c->world->tables[c->spec.table].users += use;
+}
+
+void set_spec(struct co *c, struct spec spec)
+{
+	if (spec.kind != c->spec.kind || spec.index != c->spec.index || spec.label != c->spec.label)
+		c->moves++;
+	use_table(c, -1);
+	c->spec = spec;
+	use_table(c, 1);
+}
+
 bool spec_answers(const struct spec *spec, int op, int label)
 {
 	const struct handler *h = &handlers[spec->index];
@@ -84,6 +106,11 @@ struct co *predict(const struct co *c, int op, int label)
 	}
 }
 
+struct co *predict_outside(const struct co *c, int op, int label)
+{
+	return predict(c->parent, op, label);
+}
+
 enum happening outcome(const struct co *target, int op, bool far)
 {
 	const struct handler *h = &handlers[target->spec.index];
@@ -92,8 +119,8 @@ enum happening outcome(const struct co *target, int op, bool far)
 		return op == OP_x0 ? EXITED : REQUESTED;
 	if (h->tail[op] && !far)
 		return IN_PLACE;
-	if (h->other[op] == ABORT) /* for weft_generalize it is suspended first */
-		return target->driven ? ABORTED : far ? REQUESTED : EXITED;
+	if (h->other[op] == ABORT)
+		return target->driven ? ABORTED : EXITED;
 	if (op == OP_x0)
 		return EXITED;
 	return target->driven ? CAPTURED : REQUESTED;
@@ -178,6 +205,8 @@ void finish(struct world *w, struct co *c)
 
 void die(struct world *w, struct co *c)
 {
+	if (c->status != DEAD)
+		use_table(c, -1);
 	c->status = DEAD;
 	for (int i = 0; i < STORAGES; i++)
 		if (w->in_storage[i] == c)

@@ -177,6 +177,7 @@ static void run_program(struct world *w, uint64_t seed, const struct options *o)
 	if (w->many)
 		w->active = 1u << OP_a0 | 1u << OP_b0 | 1u << OP_b4 | 1u << OP_s0 | 1u << OP_a2 | 1u << OP_a1;
 	memset(w->in_storage, 0, sizeof w->in_storage);
+	memset(w->tables, 0, sizeof w->tables);
 	w->baton = &b;
 	w->thread = 0;
 	for (int i = 0; i < THREADS; i++)
@@ -260,8 +261,8 @@ static void parse(struct options *o, char **words)
 
 int main(int words, char **word)
 {
-	static const char *const names[COUNTERS] = {"tail",    "abort",	  "general", "multi", "cached",
-						    "request", "default", "then",    "steps"};
+	static const char *const names[COUNTERS] = {"tail",    "abort", "general",   "multi",	 "cached", "request",
+						    "default", "then",	"forwarded", "outwards", "steps"};
 	struct options o = {.seed = 1, .programs = 100, .steps = 3000, .profile = -1};
 	struct world *w = calloc(1, sizeof *w);
 	uint64_t programs = 0;

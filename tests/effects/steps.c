@@ -133,6 +133,24 @@ static void do_mission(struct world *w)
 	}
 }
 
+static void clean(struct co *me)
+{
+	CHECK(me->world, me->cleans && !me->cleaned);
+	me->cleaned = true;
+}
+
+static void act_in(struct world *w)
+{
+	do_mission(w);
+	steps(w, w->cur->copy ? 5 : 16);
+}
+
+static void act_and_clean(struct world *w)
+{
+	weft_defer(clean, w->cur);
+	act_in(w);
+}
+
 void *body(void *record)
 {
 	struct co *me = record;
@@ -142,9 +160,15 @@ void *body(void *record)
 	me->k = weft_current();
 	TRACE(w, "%d begins in %p, under %d\n", serial_of(me), (void *)me->k, serial_of(me->parent));
 	me->id = weft_id(me->k);
-	do_mission(w);
-	steps(w, w->cur->copy ? 5 : 16);
+	/* What copied frames have deferred could not be done just anywhere. */
+	me->cleans = !w->nested && chance(w, 10);
+	me->cleaned = false;
+	if (me->cleans)
+		act_and_clean(w);
+	else
+		act_in(w);
 	w->result = fresh(w);
+
 	expect(w, RETURNED, w->cur, 0, w->result);
 	me = w->cur;
 	finish(w, me);

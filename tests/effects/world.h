@@ -19,7 +19,7 @@
 
 #include "effects.h"
 
-enum { THREADS = 3, LIST = 48, STORAGES = 6, RECORDS = 12000, THENS = 1000, DEEPEST = 22, NESTED = 10 };
+enum { THREADS = 3, TABLES = 6, LIST = 48, STORAGES = 6, RECORDS = 12000, THENS = 1000, DEEPEST = 22, NESTED = 10 };
 
 enum status { NEW, SUSPENDED, INSIDE, RUNNING, FINISHED, DEAD };
 
@@ -29,6 +29,7 @@ struct spec {
 	int index; /* of the set or the handler */
 	int label; /* of the handler, -1: none */
 	struct instance *instance;
+	int table; /* where the handler lies, in tables of the world; -1: where it was defined */
 };
 
 /* What clauses get as their state. */
@@ -49,10 +50,12 @@ struct co {
 	struct spec spec;
 	uint64_t run, owner; /* the resume that it runs in, the weft_run that will delete it */
 	uint64_t waits_for;  /* the run that it called last of those that have not returned */
+	uint64_t moves;	     /* how often it was resumed under another handler, or on another label, than before */
 	uint64_t reply;
-	int nest, holding;  /* calls of step() on its stack; those of them that a copy of it must not repeat */
-	struct co *mission; /* to be resumed first */
-	struct co *former;  /* the record of who resumed it last */
+	int nest, holding;    /* calls of step() on its stack; those of them that a copy of it must not repeat */
+	bool cleans, cleaned; /* its body has deferred something; that has run */
+	struct co *mission;   /* to be resumed first */
+	struct co *former;    /* the record of who resumed it last */
 	struct co **list;
 	int at;
 };
@@ -62,7 +65,7 @@ enum happening { NOTHING, DEFAULTED, IN_PLACE, ABORTED, CAPTURED, REQUESTED, WAI
 struct event {
 	enum happening what;
 	struct co *target;
-	int op;
+	int op, label; /* -1: none */
 	uint64_t token;
 };
 
@@ -84,6 +87,13 @@ struct list {
 	int count;
 };
 
+/* Where handlers lie that are made when they are needed: others lie there when nobody is under them any more. */
+struct table {
+	weft_handler_t handler;
+	int index, label;
+	int users;
+};
+
 enum counter {
 	COUNT_TAIL,
 	COUNT_ABORT,
@@ -93,6 +103,8 @@ enum counter {
 	COUNT_REQUEST,
 	COUNT_DEFAULT,
 	COUNT_THEN,
+	COUNT_FORWARD,
+	COUNT_OUTWARD,
 	COUNT_STEPS,
 	COUNTERS
 };
@@ -117,6 +129,7 @@ struct world {
 	struct co root[THREADS];
 	struct co *records;
 	struct instance *instances;
+	struct table tables[TABLES];
 	int record_count, instance_count;
 	weft_coro_t *storage;
 	struct co *in_storage[STORAGES];
@@ -168,11 +181,16 @@ int serial_of(const struct co *c);
 struct instance *new_instance(struct world *w, int handler);
 /* Whose handler an effect performed at c gets to; NULL: nobody's. */
 struct co *predict(const struct co *c, int op, int label);
+/* The same for those further out than the handler of c. */
+struct co *predict_outside(const struct co *c, int op, int label);
 bool spec_answers(const struct spec *spec, int op, int label);
 /* What happens there; `far`: tail clauses are passed by. */
 enum happening outcome(const struct co *target, int op, bool far);
 bool is_multi(const struct co *target, int op);
 void suspend(struct world *w, struct co *target);
+/* c is, or will be, under another handler than it was. */
+void set_spec(struct co *c, struct spec spec);
+const weft_handler_t *handler_of(const struct world *w, const struct spec *spec);
 void awaken(struct world *w, struct co *c);
 /* It and what is inside it will not run again. */
 void finish(struct world *w, struct co *c);
@@ -208,6 +226,8 @@ uint64_t fresh(struct world *w);
 void loop(struct world *w, struct co *t, int rounds);
 void make(struct world *w, bool reincarnate);
 void wait_for_resumer(struct world *w);
+/* A place for the handler of a table among those of the world; -1: there is none. */
+int place_table(struct world *w, int index, int label);
 void switch_sideways(struct world *w);
 void leave(struct world *w);
 void reset_one(struct world *w);
