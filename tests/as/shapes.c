@@ -139,10 +139,88 @@ NOINLINE static long recursive(int n)
 	return n ? recursive(n - 1) + a[n % 200] : 0;
 }
 
+struct node {
+	struct node *next;
+	long value;
+};
+
+/* Of a size that the compiler knows: it moves the stack pointer by a constant, in a loop. */
+NOINLINE static long allocated_list(int n)
+{
+	struct node *list = NULL;
+	long sum = 0;
+
+	for (int i = 0; i < n; i++) {
+		struct node *node = alloca(sizeof *node);
+
+		*node = (struct node){list, i};
+		list = node;
+	}
+	for (; list; list = list->next)
+		sum += list->value;
+	return sum;
+}
+
+NOINLINE static long allocated_kilobytes(int n)
+{
+	long sum = 0;
+
+	for (int i = 0; i < n; i++) {
+		char *a = alloca(1000);
+
+		out_fill(a, 1000, i);
+		sum += a[999];
+	}
+	return sum;
+}
+
+/* At the end of the array's scope the stack pointer is what it was; arguments that were pushed go that way, too. */
+NOINLINE static long scopes(int n)
+{
+	long sum = 0;
+
+	for (int i = 1; i < n; i++) {
+		char a[i];
+
+		out_fill(a, i, 1);
+		sum += out_sum(a[i - 1], 1, 0, 0, 0, 0, 0, 0, 0, i);
+	}
+	return sum + out_sum(0, 0, 0, 0, 0, 0, 0, 0, n, 1);
+}
+
+/* The copy of the stack pointer is in memory, the frame's own alignment is not its caller's. */
+NOINLINE static long aligned_scopes(int n, const long x[8])
+{
+	_Alignas(64) char kept[64];
+	long a = x[0], b = x[1], c = x[2], d = x[3], e = x[4], f = x[5], g = x[6], h = x[7], sum = 0;
+
+	memset(kept, 1, sizeof kept);
+	for (int i = 1; i < n; i++) {
+		char v[i * 17];
+
+		out_fill(v, i * 17, 1);
+		sum += out_sum(a, b, c, d, e, f, g, h, v[i], kept[i % 64]) + (long)((uintptr_t)kept & 63);
+		a += b;
+		b += c;
+		c += d;
+		d += e;
+		e += f;
+		f += g;
+		g += h;
+		h ^= sum;
+	}
+	return a ^ b ^ c ^ d ^ e ^ f ^ g ^ h ^ sum;
+}
+
 static void memory(void)
 {
+	static const long numbers[] = {1, 2, 3, 4, 5, 6, 7, 8};
+
 	CHECK(variable(10) == 3024 && variable(3000) == 3024 && variable(100000) == 3024);
 	CHECK(allocated(100) == 4950);
+	CHECK(allocated_list(300) == 44850 && allocated_kilobytes(100) == 4950);
+	CHECK(scopes(100) == 99 + 99 * 2 + 10 * 4950 + 900 + 10);
+	CHECK(aligned_scopes(10, numbers) == 571594874);
 	CHECK(big_after_alloca(1) == 4 && big_after_alloca(900) == 4);
 	CHECK(large(5) == 7);
 	CHECK(aligned() == 1000);

@@ -87,6 +87,12 @@ count_tap()
 	done
 }
 
+# section FILE NAME: what it holds. Not by /dev/stdout: an objcopy that fails, and may, puts a file in its place.
+section()
+{
+	objcopy -O binary --only-section="$2" --set-section-flags "$2=alloc" "$1" "$WORK/section" && cat "$WORK/section"
+}
+
 finish()
 {
 	exit $((lane_failures > 0))

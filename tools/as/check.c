@@ -42,11 +42,6 @@ static bool skips_prologue(const struct line *l)
 	       (l->op == OP_CALL && l->symbol && IS(l->symbol->name, "__fentry__"));
 }
 
-static bool immediate(struct view o, int64_t *value)
-{
-	return o.n > 1 && o.at[0] == '$' && number(skip(o, 1), value);
-}
-
 /* What an instruction of the slow path puts into r10 and r11. False: it has nothing to do with them. */
 static bool slow_value(const struct line *l, int64_t value[2])
 {

@@ -18,7 +18,7 @@ static const struct {
 
 #define REGISTERS (sizeof registers / sizeof *registers)
 
-static unsigned reg_of(struct view operand)
+unsigned reg_of(struct view operand)
 {
 	for (size_t i = 0; i < REGISTERS; i++)
 		if (same(operand, registers[i].wide))
@@ -46,8 +46,7 @@ bool is_string_op(const struct line *l)
 	return IS(l->word, "rep") || (plain && (!l->operands.n || contains(l->operands, "%es:")));
 }
 
-/* The mnemonic, with or without the suffix for 64 bits. */
-static bool is(struct view word, const char *mnemonic)
+bool is(struct view word, const char *mnemonic)
 {
 	size_t n = strlen(mnemonic);
 
@@ -55,14 +54,7 @@ static bool is(struct view word, const char *mnemonic)
 	       (word.n == n || (word.n == n + 1 && word.at[n] == 'q'));
 }
 
-/* A memory operand "disp(base…)": its parts. */
-struct memory {
-	bool is_memory, has_index, has_number;
-	int64_t displacement;
-	struct view base;
-};
-
-static struct memory memory_of(struct view o)
+struct memory memory_of(struct view o)
 {
 	struct memory m = {0};
 	struct view left = o, inside;
@@ -84,7 +76,7 @@ static bool is_bottom(const struct memory *m)
 	return m->has_index || !m->has_number || (m->displacement < 8 && m->displacement > -64);
 }
 
-static bool immediate(struct view o, int64_t *value)
+bool immediate(struct view o, int64_t *value)
 {
 	return o.n > 1 && o.at[0] == '$' && number(skip(o, 1), value);
 }
@@ -149,7 +141,7 @@ static void decode_to_sp(struct line *l)
 		set_op(l, OP_DYNAMIC_SP, 0, NO_REG);
 }
 
-static bool only_reads(struct view word)
+bool only_reads(struct view word)
 {
 	return STARTS(word, "cmp") || STARTS(word, "test") || STARTS(word, "fld") || STARTS(word, "fild") ||
 	       STARTS(word, "prefetch") || STARTS(word, "bt");
@@ -247,8 +239,10 @@ static void decode_line(struct unit *u, struct line *l)
 	else if (contains(l->operands, "%fs:112")) {
 		l->op = OP_LIMIT_COMPARE;
 		u->has_checks = true;
-	} else if (contains(l->operands, "%rsp") || contains(l->operands, "%esp"))
+	} else if (contains(l->operands, "%rsp") || contains(l->operands, "%esp")) {
+		l->names_sp = true;
 		decode_sp(l);
+	}
 }
 
 /*

@@ -24,18 +24,6 @@
 #define RETURN_ADDRESS 8
 #define DEEPER 64 /* passes that find a deeper place: no function has so many by chance */
 
-struct state {
-	int64_t depth;
-	int64_t frame_pointer; /* depth that it points to; 0: it is no frame pointer */
-	int64_t saved_at;      /* depth of the caller's frame pointer */
-	int64_t dynamic_at;    /* depth above the alloca */
-	int64_t saved_bytes;
-	uint16_t saved;	  /* registers */
-	uint16_t bottoms; /* registers that hold rsp */
-	bool is_dynamic, is_stored, in_prologue, is_frozen;
-	bool is_doubtful; /* nothing certain has led here */
-};
-
 struct walk {
 	struct unit *u;
 	struct function *f;
@@ -44,7 +32,9 @@ struct walk {
 	bool in_doubt; /* nothing shows that control gets from here to the next line */
 	bool changed;
 	bool bottom_escapes;
-	bool only_look; /* the last time: note what is known at the calls */
+	bool only_look;	  /* the last time: note what is known at the calls */
+	int64_t compared; /* depth that the limit has just been compared with; 0: none */
+	bool is_limit_first;
 	int phase;
 	int64_t at_calls; /* greatest depth of a call */
 };
@@ -105,11 +95,16 @@ static bool join(struct state *to, const struct state *from, bool weakly)
 {
 	bool changes = set_flag(&to->is_dynamic, to->is_dynamic | from->is_dynamic);
 
+	/* Of these, doubtful ways count as well: to know too little does no harm. */
+	changes |= join_copies(&to->copies, &from->copies);
+	changes |= set_number(&to->checked, smaller(to->checked, from->checked));
 	if (!weakly && to->is_doubtful) {
-		bool is_dynamic = to->is_dynamic;
+		struct state before = *to;
 
 		*to = *from;
-		to->is_dynamic = is_dynamic;
+		to->is_dynamic = before.is_dynamic;
+		to->copies = before.copies;
+		to->checked = before.checked;
 		to->is_doubtful = false;
 		return true;
 	}
@@ -150,11 +145,14 @@ static void seed(struct walk *w, struct symbol *s)
 	start.bottoms = 0;
 	start.is_frozen = true;
 	start.in_prologue = false;
+	start.checked = 0;
+	forget_copies(&start.copies);
 	arrive(w, s, &start, false);
 }
 
 static void at_label(struct walk *w, struct symbol *s)
 {
+	w->compared = 0;
 	if (!s)
 		return;
 	if (s->is_table && w->has_indirect)
@@ -206,6 +204,34 @@ static void become_dynamic(struct walk *w)
 	if (!w->now.is_dynamic)
 		w->now.dynamic_at = w->now.depth;
 	w->now.is_dynamic = true;
+	forget_deeper(&w->now.copies, w->now.depth);
+}
+
+/*
+ * The stack pointer becomes something computed, or loaded. A copy of itself brings it back to where it was. Something
+ * deeper is an alloca, and so is something unknown.
+ */
+static void restore(struct walk *w, const struct line *l)
+{
+	struct state *now = &w->now;
+	struct copy c = is(l->word, "mov") ? copy_in(&now->copies, now, operand(l, 0)) : (struct copy){0};
+
+	if (!c.depth || c.depth > now->depth) {
+		become_dynamic(w);
+		return;
+	}
+	now->depth = c.depth;
+	now->is_dynamic = c.dynamic_at != 0;
+	now->dynamic_at = c.dynamic_at;
+}
+
+/* By a constant. An alloca in a loop is told from the frame by the compare with the limit that it has of its own. */
+static void move_by(struct walk *w, int64_t amount)
+{
+	if (amount > 0 && w->now.depth + amount <= w->now.checked)
+		become_dynamic(w);
+	else
+		w->now.depth += amount;
 }
 
 static void from_frame_pointer(struct walk *w, int64_t amount)
@@ -253,6 +279,30 @@ static void at_call(struct walk *w, struct line *l)
 	w->in_doubt = true;
 }
 
+/* What the limit is compared with, if that is near the stack pointer. */
+static void at_compare(struct walk *w, const struct line *l)
+{
+	w->is_limit_first = STARTS(l->operands, "%fs:112");
+	w->compared = copy_in(&w->now.copies, &w->now, w->is_limit_first ? last_operand(l) : operand(l, 0)).depth;
+}
+
+/* Behind the compare: is there room if the branch is taken? */
+static bool fits_if_taken(const struct walk *w, struct view word)
+{
+	bool is_above = IS(word, "ja") || IS(word, "jae") || IS(word, "jnb") || IS(word, "jnc");
+	bool is_below = IS(word, "jb") || IS(word, "jbe") || IS(word, "jna") || IS(word, "jl") || IS(word, "jle");
+
+	return w->is_limit_first ? is_above : is_below;
+}
+
+static bool fits_if_not_taken(const struct walk *w, struct view word)
+{
+	bool is_above = IS(word, "ja") || IS(word, "jae") || IS(word, "jg") || IS(word, "jge");
+	bool is_below = IS(word, "jb") || IS(word, "jbe") || IS(word, "jna") || IS(word, "jc");
+
+	return w->is_limit_first ? is_below : is_above;
+}
+
 static void at_jump(struct walk *w, struct line *l)
 {
 	if (!l->symbol) {
@@ -269,6 +319,16 @@ static void at_jump(struct walk *w, struct line *l)
 		w->is_reached = false;
 }
 
+static void at_branch(struct walk *w, struct line *l)
+{
+	int64_t checked = w->compared;
+
+	w->compared = 0;
+	w->now.checked = checked && fits_if_taken(w, l->word) ? checked : 0;
+	at_jump(w, l);
+	w->now.checked = checked && fits_if_not_taken(w, l->word) ? checked : 0;
+}
+
 static void note_depth(struct walk *w)
 {
 	struct function *f = w->f;
@@ -278,6 +338,26 @@ static void note_depth(struct walk *w)
 		f->depth = now->depth - RETURN_ADDRESS;
 	if (now->is_dynamic && now->depth - now->dynamic_at > f->above_dynamic)
 		f->above_dynamic = now->depth - now->dynamic_at;
+}
+
+/*
+ * Is it a slot in which this function keeps its stack pointer, and nothing else? Where exceptions arrive no copies are
+ * known.
+ */
+static bool is_own_slot(const struct walk *w, struct view slot)
+{
+	bool is_own = false;
+
+	for (int i = w->f->first; i <= w->f->last; i++) {
+		const struct line *l = &w->u->lines[i];
+
+		if (l->kind != CODE || !is(l->word, "mov") || !same(last_operand(l), slot))
+			continue;
+		if (!l->keeps_sp)
+			return false;
+		is_own = true;
+	}
+	return is_own;
 }
 
 static void move_stack(struct walk *w, const struct line *l)
@@ -290,7 +370,7 @@ static void move_stack(struct walk *w, const struct line *l)
 		at_pop(w, l);
 		break;
 	case OP_MOVE_SP:
-		w->now.depth += l->amount;
+		move_by(w, l->amount);
 		break;
 	case OP_ALIGN_SP:
 		w->now.depth += l->amount > 8 ? l->amount - 8 : 0;
@@ -304,15 +384,19 @@ static void move_stack(struct walk *w, const struct line *l)
 	case OP_LEAVE:
 		from_frame_pointer(w, 8);
 		break;
-	case OP_DYNAMIC_SP:
-		become_dynamic(w);
-		break;
 	case OP_NONLOCAL:
-		refuse(w->u, w->f, "%s: use setjmp and longjmp, or compile this file without instrumentation",
-		       "__builtin_longjmp, or a goto out of a nested function, cannot cross linked stacks");
-	default:
+		if (w->only_look && !is_own_slot(w, operand(l, 0)))
+			refuse(w->u, w->f, "%s: use setjmp and longjmp, or compile this file without instrumentation",
+			       "__builtin_longjmp, or a goto out of a nested function, cannot cross linked stacks");
+		restore(w, l);
 		break;
+	case OP_DYNAMIC_SP:
+		restore(w, l);
+		break;
+	default:
+		return;
 	}
+	w->now.checked = 0;
 	note_depth(w);
 }
 
@@ -320,6 +404,12 @@ static bool is_prologue_op(const struct line *l)
 {
 	return l->op == OP_PUSH || l->op == OP_MOVE_SP || l->op == OP_ALIGN_SP || l->op == OP_SET_FP ||
 	       l->op == OP_LIMIT_COMPARE || STARTS(l->word, "endbr") || contains(l->operands, "%r10");
+}
+
+/* And the stack pointer. */
+static bool leaves_flags(const struct line *l)
+{
+	return (STARTS(l->word, "mov") || STARTS(l->word, "lea")) && (l->op == OP_OTHER || l->op == OP_TAKE_BOTTOM);
 }
 
 static void at_instruction(struct walk *w, struct line *l, int line)
@@ -335,13 +425,19 @@ static void at_instruction(struct walk *w, struct line *l, int line)
 		w->now.in_prologue = false;
 	if (l->op != OP_CALL)
 		w->in_doubt = false;
+	l->keeps_sp = keeps_copy(&w->now.copies, &w->now, l);
 	switch (l->op) {
 	case OP_CALL:
 		at_call(w, l);
 		break;
 	case OP_JUMP:
-	case OP_BRANCH:
 		at_jump(w, l);
+		break;
+	case OP_BRANCH:
+		at_branch(w, l);
+		break;
+	case OP_LIMIT_COMPARE:
+		at_compare(w, l);
 		break;
 	case OP_RETURN:
 		w->is_reached = false;
@@ -359,6 +455,9 @@ static void at_instruction(struct walk *w, struct line *l, int line)
 		move_stack(w, l);
 		break;
 	}
+	if (l->op != OP_LIMIT_COMPARE && !leaves_flags(l))
+		w->compared = 0;
+	follow_copies(&w->now.copies, &w->now, l);
 }
 
 /* "asm goto" names labels. */
@@ -401,6 +500,8 @@ static void walk_once(struct walk *w)
 			at_label(w, l->symbol);
 		} else if (l->from_user && l->kind != BLANK) {
 			at_user_code(w, l);
+			forget_copies(&w->now.copies);
+			w->now.checked = w->compared = 0;
 		} else if (l->kind == CODE) {
 			if (w->is_reached)
 				at_instruction(w, l, i);
@@ -422,7 +523,9 @@ void follow(struct unit *u, struct function *f)
 			walk_once(&w);
 			deeper += f->depth > before;
 			if (deeper > DEEPER)
-				refuse(u, f, "its stack grows in a loop: compile with -fno-stack-clash-protection");
+				refuse(u, f,
+				       "its stack grows in a loop: compile with -fno-stack-clash-protection; if it "
+				       "is compiled so, put what calls alloca in the loop into a function of its own");
 		} while (w.changed);
 	}
 	w.only_look = true;

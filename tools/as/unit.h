@@ -6,7 +6,7 @@
  *   scan.c       sections, symbols, functions, whose address is taken
  *   decode.c     what each instruction does to the stack pointer and to the flow of control
  *   check.c      the prologue checks that the compiler made
- *   flow.c       how deep the stack is at each call and how much of it may be arguments
+ *   flow.c       how deep the stack is at each call and how much of it may be arguments; copies.c is a part of it
  *   calls.c      calls go where the policy wants them
  *   lookahead.c  (look-ahead only) which checks are needed, and how much each must find
  *   check.c      the checks as the policy wants them; mmu.c its probes
@@ -80,6 +80,8 @@ struct line {
 	bool from_user;	      /* inline assembly: not ours to change */
 	bool dropped;
 	bool feeds_call; /* loads the address that a call goes to, and nothing else uses */
+	bool names_sp;	 /* among its operands */
+	bool keeps_sp;	 /* copies the stack pointer to memory */
 	uint16_t reg;	 /* enum reg */
 	uint16_t section;
 	int32_t amount;
@@ -97,6 +99,26 @@ struct section {
 	struct symbol *first_function;
 	bool code;
 	bool debug; /* what it names is not thereby used */
+};
+
+/* What a register or a slot of the frame holds: the stack pointer as it was at that depth. 0: something else. */
+struct copy {
+	int32_t depth;
+	int32_t dynamic_at; /* as in flow's state; 0: no alloca above */
+};
+
+/* displacement(base); base 0: free. */
+struct slot {
+	struct copy copy;
+	int32_t displacement;
+	uint16_t base; /* enum reg */
+};
+
+enum { COPY_REGISTERS = 13, SLOTS = 4 };
+
+struct copies {
+	struct copy reg[COPY_REGISTERS]; /* by the number of the register's bit */
+	struct slot slot[SLOTS];
 };
 
 struct state;
@@ -200,9 +222,24 @@ struct function *function_of(struct symbol *s);
 void scan(struct unit *u);
 
 /* ---- decode.c */
+/* A memory operand "disp(base…)": its parts. */
+struct memory {
+	bool is_memory, has_index, has_number;
+	int64_t displacement;
+	struct view base;
+};
+
 void decode(struct unit *u);
 bool mentions(const struct line *l, unsigned regs);
 bool is_string_op(const struct line *l);
+struct memory memory_of(struct view operand);
+/* By its name of 64 or 32 bits; NO_REG if it is none. */
+unsigned reg_of(struct view operand);
+/* Is it that mnemonic, with or without the suffix for 64 bits? */
+bool is(struct view word, const char *mnemonic);
+bool immediate(struct view operand, int64_t *value);
+/* Does the instruction write to none of its operands? */
+bool only_reads(struct view word);
 
 /* ---- check.c */
 void find_check(struct unit *u, struct function *f);
@@ -219,7 +256,34 @@ void emit_probe(struct unit *u, struct function *f, const char *slow, struct buf
 void finish_probes(struct unit *u);
 
 /* ---- flow.c */
+struct state {
+	int64_t depth;
+	int64_t frame_pointer; /* depth that it points to; 0: it is no frame pointer */
+	int64_t saved_at;      /* depth of the caller's frame pointer */
+	int64_t dynamic_at;    /* depth above the alloca */
+	int64_t saved_bytes;
+	int64_t checked;  /* a compare with the limit has shown that the stack may go down to this depth; 0: none has */
+	uint16_t saved;	  /* registers */
+	uint16_t bottoms; /* registers that hold rsp */
+	bool is_dynamic, is_stored, in_prologue, is_frozen;
+	bool is_doubtful; /* nothing certain has led here */
+	struct copies copies;
+};
+
 void follow(struct unit *u, struct function *f);
+
+/* ---- copies.c */
+/* The copy of the stack pointer that an operand is, if it is one. */
+struct copy copy_in(struct copies *all, const struct state *now, struct view operand);
+/* Does the instruction put a copy into a slot of the frame? */
+bool keeps_copy(struct copies *all, const struct state *now, const struct line *l);
+/* What an instruction does to copies. */
+void follow_copies(struct copies *all, const struct state *now, const struct line *l);
+void forget_copies(struct copies *all);
+/* Those that are deeper than `depth`: the stack pointer goes down by an unknown amount. */
+void forget_deeper(struct copies *all, int64_t depth);
+/* What is known where both may come from. True if that is less than before. */
+bool join_copies(struct copies *to, const struct copies *from);
 
 /* ---- known.c */
 enum known { NOT_KNOWN, KNOWN_SMALL, KNOWN_ROOM, KNOWN_LOCK, KNOWN_SETJMP, KNOWN_MEM, KNOWN_UNTOUCHED };

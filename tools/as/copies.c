@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Copies of the stack pointer. Compilers keep one at the start of a scope with arrays of variable length, in a register or
+ * in a slot of the frame, and go back to it at the scope's end:
+ *
+ *	movq  %rsp, %r15                       r15 = here
+ *	…                                      the array, arguments that are pushed and never popped
+ *	movq  %r15, %rsp                       the stack is as deep as it was there
+ *
+ * What a copy is worth is the depth it points to. It lives until something else is written to its register or slot; at a
+ * label it is what all ways to the label agree that it is a copy, and the greatest of their depths. What is not known
+ * to be a copy is none: then the depth stays as it was, which is never too little.
+ *
+ * A register is written by an instruction whose last operand it is. Some instructions write to registers that they do not
+ * name (mul, rdtsc), none of which calls keep: after such an instruction only those that calls keep hold copies.
+ * Slots are named by a base register and a number. A slot that a compiler has made for itself has no other name, and nobody
+ * has its address, so that no other store can reach it.
+ */
+#include "unit.h"
+
+static bool is_copy(struct copy c)
+{
+	return c.depth != 0;
+}
+
+static struct copy copy_at(int64_t depth, int64_t dynamic_at)
+{
+	if (depth <= 0 || depth > INT32_MAX || dynamic_at > INT32_MAX)
+		return (struct copy){0};
+	return (struct copy){(int32_t)depth, (int32_t)dynamic_at};
+}
+
+/* `by` bytes further down. */
+static struct copy moved(struct copy c, int64_t by)
+{
+	return is_copy(c) ? copy_at(c.depth + by, c.dynamic_at) : c;
+}
+
+static struct copy *of_register(struct copies *all, unsigned reg)
+{
+	return reg && !(reg & OTHER_REG) ? &all->reg[__builtin_ctz(reg)] : NULL;
+}
+
+/* Relative to the frame: to its pointer, or to a copy of the stack pointer. Elsewhere may be the buffer of a setjmp. */
+static bool is_in_frame(struct copies *all, const struct memory *m)
+{
+	unsigned base = reg_of(m->base);
+	const struct copy *reg = of_register(all, base);
+
+	return m->is_memory && !m->has_index && m->has_number && reg && (base == REG_BP || is_copy(*reg));
+}
+
+static struct slot *find_slot(struct copies *all, const struct memory *m)
+{
+	unsigned base = reg_of(m->base);
+
+	if (!is_in_frame(all, m))
+		return NULL;
+	for (int i = 0; i < SLOTS; i++)
+		if (all->slot[i].base == base && all->slot[i].displacement == m->displacement)
+			return &all->slot[i];
+	return NULL;
+}
+
+struct copy copy_in(struct copies *all, const struct state *now, struct view o)
+{
+	const struct copy *reg = of_register(all, reg_of(o));
+	struct memory m;
+	const struct slot *slot;
+
+	if (IS(o, "%rsp"))
+		return copy_at(now->depth, now->is_dynamic ? now->dynamic_at : 0);
+	if (reg)
+		return *reg;
+	m = memory_of(o);
+	slot = find_slot(all, &m);
+	return slot ? slot->copy : (struct copy){0};
+}
+
+bool keeps_copy(struct copies *all, const struct state *now, const struct line *l)
+{
+	struct memory m = memory_of(last_operand(l));
+
+	return is(l->word, "mov") && is_in_frame(all, &m) && is_copy(copy_in(all, now, operand(l, 0)));
+}
+
+static void forget_slots(struct copies *all, unsigned base)
+{
+	for (int i = 0; i < SLOTS; i++)
+		if (all->slot[i].base & base)
+			all->slot[i] = (struct slot){0};
+}
+
+static void set_register(struct copies *all, unsigned reg, struct copy c)
+{
+	struct copy *to = of_register(all, reg);
+
+	if (!to)
+		return;
+	forget_slots(all, reg);
+	*to = c;
+}
+
+/* Registers as bits. */
+static void forget_registers(struct copies *all, unsigned regs)
+{
+	for (unsigned reg = 1; reg < OTHER_REG; reg <<= 1)
+		if (reg & regs)
+			set_register(all, reg, (struct copy){0});
+}
+
+/* Bytes that an instruction may write to memory. */
+static int64_t width_of(const struct line *l)
+{
+	if (contains(l->operands, "mm")) /* %xmm0, %ymm0, %zmm0 */
+		return 64;
+	return l->word.at[0] == 'f' ? 128 : 8;
+}
+
+static void store(struct copies *all, const struct memory *m, int64_t width, struct copy c)
+{
+	unsigned base = reg_of(m->base);
+	int unused = -1;
+
+	for (int i = 0; i < SLOTS; i++) {
+		struct slot *s = &all->slot[i];
+		bool is_there = s->base == base &&
+				(m->has_index || !m->has_number ||
+				 (s->displacement < m->displacement + width && m->displacement < s->displacement + 8));
+
+		if (is_there)
+			*s = (struct slot){0};
+		if (!s->base)
+			unused = i;
+	}
+	if (is_copy(c) && unused >= 0 && is_in_frame(all, m))
+		all->slot[unused] = (struct slot){c, (int32_t)m->displacement, (uint16_t)base};
+}
+
+static void write_copy(struct copies *all, const struct line *l, struct view to, struct copy c)
+{
+	struct memory m = memory_of(to);
+
+	if (m.is_memory)
+		store(all, &m, width_of(l), c);
+	else
+		set_register(all, reg_of(to), c);
+}
+
+/* The value of a 64-bit mov or lea, as far as it is a copy; or of an addition to one. */
+static struct copy result(struct copies *all, const struct state *now, const struct line *l)
+{
+	struct view from = operand(l, 0), to = last_operand(l);
+	int64_t n;
+
+	if (is(l->word, "mov"))
+		return copy_in(all, now, from);
+	if (is(l->word, "lea")) {
+		struct memory m = memory_of(from);
+
+		if (m.is_memory && !m.has_index && m.has_number)
+			return moved(copy_in(all, now, m.base), -m.displacement);
+	} else if (is(l->word, "sub") && immediate(from, &n)) {
+		return moved(copy_in(all, now, to), n);
+	} else if (is(l->word, "add") && immediate(from, &n)) {
+		return moved(copy_in(all, now, to), -n);
+	}
+	return (struct copy){0};
+}
+
+static bool has_any(const struct copies *all)
+{
+	static const struct copies none;
+
+	return memcmp(all, &none, sizeof none) != 0;
+}
+
+/* Does it write to no register but those that it names? No list of all that do not: these are most of what is written. */
+static bool is_explicit(const struct line *l)
+{
+	static const char *const words[] = {"mov", "lea", "add", "sub", "and", "or",  "xor",  "neg", "not",
+					    "inc", "dec", "shl", "shr", "sal", "sar", "cmov", "set", "nop"};
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (starts(l->word, (struct view){words[i], strlen(words[i])}))
+			return !is_string_op(l);
+	return (STARTS(l->word, "cmp") && !STARTS(l->word, "cmpxchg")) || STARTS(l->word, "test");
+}
+
+void follow_copies(struct copies *all, const struct state *now, const struct line *l)
+{
+	struct copy c;
+
+	if (!l->names_sp && !has_any(all))
+		return;
+	switch (l->op) {
+	case OP_CALL:
+		forget_registers(all, ~CALLEE_SAVED);
+		return;
+	case OP_POP:
+		write_copy(all, l, l->operands, (struct copy){0});
+		return;
+	case OP_LEAVE:
+		set_register(all, REG_BP, (struct copy){0});
+		return;
+	case OP_JUMP:
+	case OP_BRANCH:
+	case OP_RETURN:
+	case OP_PUSH:
+		return;
+	default:
+		break;
+	}
+	if (!is_explicit(l))
+		forget_registers(all, ~CALLEE_SAVED);
+	if (only_reads(l->word))
+		return;
+	c = result(all, now, l);
+	if (STARTS(l->word, "xchg"))
+		write_copy(all, l, operand(l, 0), c);
+	write_copy(all, l, last_operand(l), c);
+}
+
+void forget_copies(struct copies *all)
+{
+	*all = (struct copies){0};
+}
+
+void forget_deeper(struct copies *all, int64_t depth)
+{
+	for (int i = 0; i < COPY_REGISTERS; i++)
+		if (all->reg[i].depth > depth)
+			all->reg[i] = (struct copy){0};
+	for (int i = 0; i < SLOTS; i++)
+		if (all->slot[i].copy.depth > depth)
+			all->slot[i] = (struct slot){0};
+}
+
+/* ---- where ways meet -------------------------------------------------------------------------------------------- */
+
+static struct copy either(struct copy a, struct copy b)
+{
+	if (!is_copy(a) || !is_copy(b))
+		return (struct copy){0};
+	if (b.depth > a.depth)
+		a.depth = b.depth;
+	if (b.dynamic_at && (!a.dynamic_at || b.dynamic_at < a.dynamic_at))
+		a.dynamic_at = b.dynamic_at;
+	return a;
+}
+
+static bool set_copy(struct copy *to, struct copy c)
+{
+	bool changes = to->depth != c.depth || to->dynamic_at != c.dynamic_at;
+
+	*to = c;
+	return changes;
+}
+
+static struct copy same_slot(const struct copies *all, const struct slot *s)
+{
+	for (int i = 0; i < SLOTS; i++)
+		if (all->slot[i].base == s->base && all->slot[i].displacement == s->displacement)
+			return all->slot[i].copy;
+	return (struct copy){0};
+}
+
+bool join_copies(struct copies *to, const struct copies *from)
+{
+	bool changes = false;
+
+	for (int i = 0; i < COPY_REGISTERS; i++)
+		changes |= set_copy(&to->reg[i], either(to->reg[i], from->reg[i]));
+	for (int i = 0; i < SLOTS; i++) {
+		struct slot *s = &to->slot[i];
+
+		if (!s->base)
+			continue;
+		changes |= set_copy(&s->copy, either(s->copy, same_slot(from, s)));
+		if (!is_copy(s->copy))
+			*s = (struct slot){0};
+	}
+	return changes;
+}
