@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Copies of the stack pointer. Compilers keep one at the start of a scope with arrays of variable length, in a register or
- * in a slot of the frame, and go back to it at the scope's end:
+ * Copies of the stack pointer. Where a scope with arrays of variable length begins, compilers put a copy into a
+ * register or a slot of the frame, and go back to it at the scope's end:
  *
  *	movq  %rsp, %r15                       r15 = here
  *	…                                      the array, arguments that are pushed and never popped
  *	movq  %r15, %rsp                       the stack is as deep as it was there
  *
- * What a copy is worth is the depth it points to. It lives until something else is written to its register or slot; at a
- * label it is what all ways to the label agree that it is a copy, and the greatest of their depths. What is not known
- * to be a copy is none: then the depth stays as it was, which is never too little.
+ * A copy is worth the depth that it points to. It lives until something else is written to its register or slot. At a
+ * label it lives if it is a copy on every way to the label, and then points to the greatest of their depths. What is
+ * not known to be a copy is none: then the depth stays as it was, which is never too little.
  *
- * A register is written by an instruction whose last operand it is. Some instructions write to registers that they do not
- * name (mul, rdtsc), none of which calls keep: after such an instruction only those that calls keep hold copies.
- * Slots are named by a base register and a number. A slot that a compiler has made for itself has no other name, and nobody
- * has its address, so that no other store can reach it.
+ * A register is written by an instruction whose last operand it is. Some instructions write to registers that they do
+ * not name (mul, rdtsc). None of these registers is kept by calls, so that after such an instruction only those which
+ * calls keep hold copies.
+ *
+ * Slots are named by a base register and a number. A compiler gives a slot that it made for itself no second name and
+ * no address, so that no other store can reach it.
  */
 #include "unit.h"
 
@@ -175,7 +177,7 @@ static bool has_any(const struct copies *all)
 	return memcmp(all, &none, sizeof none) != 0;
 }
 
-/* Does it write to no register but those that it names? No list of all that do not: these are most of what is written. */
+/* Does it write to no register but those that it names? The list has what compilers write mostly. */
 static bool is_explicit(const struct line *l)
 {
 	static const char *const words[] = {"mov", "lea", "add", "sub", "and", "or",  "xor",  "neg", "not",

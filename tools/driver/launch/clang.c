@@ -136,13 +136,18 @@ static bool writes_beside(const char *word)
 	       strcmp(word, "-serialize-diagnostic-file") == 0 || strcmp(word, "-opt-record-file") == 0;
 }
 
-/* The first half of a code generation: into IR. */
+/*
+ * The first half of a code generation: into IR. Blocks keep their names. A block without a name cannot be referred to
+ * in text once its function is complete, but other functions may use the addresses of labels after inlining.
+ */
 static struct words first_half(const struct words *job, const char *ir)
 {
 	struct words w = {0};
 
 	for (size_t i = 0; i < job->n; i++) {
-		if (strcmp(job->at[i], "-S") == 0) {
+		if (strcmp(job->at[i], "-discard-value-names") == 0) {
+			continue;
+		} else if (strcmp(job->at[i], "-S") == 0) {
 			words_add(&w, "-emit-llvm");
 		} else if (strcmp(job->at[i], "-o") == 0) {
 			words_add(&w, "-o");
