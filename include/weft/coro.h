@@ -48,6 +48,7 @@ enum {
 	WEFT__SECLUDED = 1u << 20,
 	WEFT__SLOWLY = 1u << 21,
 	WEFT__THENS = 1u << 22, /* tail clauses left it something to do with an answer: `thens` says what */
+	WEFT__OWNED = 1u << 23, /* its chain ends, and its owner with that: a coroutine of the chain made it */
 	WEFT__HOOKED = WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS | WEFT__COPYING,
 };
 

@@ -201,7 +201,7 @@ void weft__call_first(weft_coro_t *self)
 }
 
 /* It was ending already, and does so in another way now: something that it called does not come to its end. */
-static void supersede(weft_coro_t *self, const struct weft__ending *e)
+static void supersede(weft_coro_t *self, struct weft__ending *e)
 {
 	struct weft__ending *old = self->ending;
 
@@ -211,6 +211,7 @@ static void supersede(weft_coro_t *self, const struct weft__ending *e)
 	if (old->target != e->target && !weft__is_ancestor(e->target, old->target))
 		die(self, "cannot stop", " from ending: something deferred in it left for a handler further in", NULL,
 		    "; handle that effect inside of what is deferred");
+	weft__hand_on_orphans(old, &e->orphans, e->target);
 	weft__forget_ending(self);
 }
 
@@ -258,7 +259,7 @@ WEFT__LEAVES_STACK void weft__end_next(void *thrown)
 	struct weft__ending *e = (struct weft__ending *)((char *)thrown - 1);
 	weft_coro_t *last = e->last;
 
-	if (last && weft__made_within(last, e->target))
+	if (last && weft__take_owned(last))
 		weft__orphan(last, &e->orphans, e->target);
 	finish(weft__self(), e);
 }
@@ -277,6 +278,7 @@ static WEFT__LEAVES_STACK _Noreturn void leave(weft_coro_t *k, weft_coro_t *self
 	e->deletes = false;
 	e->last = NULL;
 	e->orphans = k;
+	weft__note_owned(k, self);
 	finish(self, e);
 }
 
@@ -402,6 +404,7 @@ void *weft__end_suspended(weft_coro_t *k)
 	weft_coro_t *from = k;
 	weft_request_t request;
 
+	weft__note_owned(k, k->leaf);
 	deleting = &e;
 	request = resume_to_end(&from);
 	if (request.effect != WEFT__THROWN)

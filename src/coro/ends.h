@@ -76,10 +76,14 @@ WEFT__COLD void weft__forget_ending(weft_coro_t *c);
 const char *weft__effect_name(const struct weft_effect *effect);
 size_t weft__effect_size(const struct weft_effect *effect);
 
-/* leaving.c: c was made by a coroutine between it and `outer`; it goes to a list of such; k takes the list over. */
-bool weft__made_within(const weft_coro_t *c, const weft_coro_t *outer);
+/* leaving.c: note which of those from `leaf` up to k, without k, were made by others of these or by k; c was, and the
+ * note is not needed any more. Such go to a list; k takes the list over. */
+void weft__note_owned(weft_coro_t *k, weft_coro_t *leaf);
+bool weft__take_owned(weft_coro_t *c);
 void weft__orphan(weft_coro_t *c, weft_coro_t **list, weft_coro_t *k);
 void weft__adopt_orphans(weft_coro_t *k, weft_coro_t *list);
+/* The list of an end that does not get to its target goes to another list, of k. */
+void weft__hand_on_orphans(const struct weft__ending *e, weft_coro_t **list, const weft_coro_t *k);
 
 /* exceptions.c: unwind the running coroutine's frames. It returns only if that is impossible. */
 void weft__unwind(weft_coro_t *self, struct weft__ending *e);

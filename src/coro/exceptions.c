@@ -134,8 +134,12 @@ WEFT__HIDDEN _Noreturn void weft__thrown(weft_coro_t *k, struct _Unwind_Exceptio
 		exception->private_1 = 0; /* it goes on as what it was */
 	weft__carry_exception(k);
 	k->leaf = k;
-	if (k->flags & WEFT__ENDING)
+	(void)weft__take_owned(k); /* an exception is its resumer's affair */
+	if (k->flags & WEFT__ENDING) {
+		weft__hand_on_orphans(k->ending, &k->leaf, k);
 		weft__forget_ending(k);
+	}
+
 	weft__leave(k, WEFT__THROWN, exception);
 }
 

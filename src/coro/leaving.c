@@ -5,14 +5,35 @@
 
 /* ---- what was running inside ------------------------------------------------------------------------------------ */
 
-bool weft__made_within(const weft_coro_t *k, const weft_coro_t *outer)
+static bool is_among(uint64_t id, const weft_coro_t *from, const weft_coro_t *to)
 {
-	for (const weft_coro_t *c = k->parent;; c = c->parent) {
-		if (c->id == k->creator)
+	for (;; from = from->parent) {
+		if (from->id == id)
 			return true;
-		if (c == outer)
+		if (from == to)
 			return false;
 	}
+}
+
+/* Its resumers come first: usually one of them made it. */
+static bool made_within(const weft_coro_t *c, const weft_coro_t *leaf, const weft_coro_t *k)
+{
+	return c->creator && (is_among(c->creator, c->parent, k) || is_among(c->creator, leaf, c));
+}
+
+void weft__note_owned(weft_coro_t *k, weft_coro_t *leaf)
+{
+	for (weft_coro_t *c = leaf; c != k; c = c->parent)
+		if (made_within(c, leaf, k))
+			c->flags |= WEFT__OWNED;
+}
+
+bool weft__take_owned(weft_coro_t *c)
+{
+	bool owned = c->flags & WEFT__OWNED;
+
+	c->flags &= ~(uint32_t)WEFT__OWNED;
+	return owned;
 }
 
 /*
@@ -38,11 +59,27 @@ void weft__adopt_orphans(weft_coro_t *k, weft_coro_t *list)
 		list->leaf = (weft_coro_t *)&k->leaf;
 }
 
+void weft__hand_on_orphans(const struct weft__ending *e, weft_coro_t **list, const weft_coro_t *k)
+{
+	weft_coro_t *last = e->orphans;
+
+	if (last == e->target)
+		return;
+	while (last->parent != e->target)
+		last = last->parent;
+	last->parent = *list;
+	if (*list != k)
+		(*list)->leaf = (weft_coro_t *)&last->parent;
+	*list = e->orphans;
+	e->orphans->leaf = (weft_coro_t *)list;
+}
+
 void weft__abandon(weft_coro_t *k, weft_coro_t *leaf)
 {
 	weft_coro_t *orphans = k, *c = leaf, *up;
 
 	k->flags &= ~(uint32_t)WEFT__THROUGH;
+	weft__note_owned(k, leaf);
 	for (; c != k; c = up) {
 		up = c->parent;
 		if (weft__unlikely(c->flags & WEFT__COPYING))
@@ -51,7 +88,7 @@ void weft__abandon(weft_coro_t *k, weft_coro_t *leaf)
 		c->link.pc = (void *)weft__in_finished;
 		c->deferred = NULL;
 		c->leaf = c;
-		if (weft__made_within(c, k))
+		if (weft__take_owned(c))
 			weft__orphan(c, &orphans, k);
 	}
 	weft__adopt_orphans(k, orphans);
@@ -75,14 +112,23 @@ static WEFT__LEAVES_STACK _Noreturn void drop_to(weft_coro_t *k, const void *eff
 {
 	weft_coro_t *self = weft__self();
 
+	weft_coro_t *orphans = k, *up;
+
 	for (weft_coro_t *c = self;; c = c->parent) {
 		weft__drop_all_thens(c);
-		if (weft__unlikely(c->flags & WEFT__ENDING))
+		if (weft__unlikely(c->flags & WEFT__ENDING)) {
+			weft__hand_on_orphans(c->ending, &orphans, k);
 			weft__forget_ending(c);
+		}
 		if (c == k)
 			break;
 	}
 	weft__abandon(k, self);
+	for (; orphans != k; orphans = up) {
+		up = orphans->parent;
+		weft__orphan(orphans, &k->leaf, k);
+	}
+
 	k->deferred = NULL;
 	weft__leave(k, effect, payload);
 }

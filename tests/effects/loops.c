@@ -112,6 +112,7 @@ void delete_coroutine(struct world *w, struct co *c)
 	else
 		weft_delete(c->k);
 	CHECK(w, !weft_deref(ref));
+	check_inheritance(w, c);
 	CHECK(w, c->cleaned == c->cleans);
 	die(w, c);
 }
@@ -120,6 +121,8 @@ static void reset(struct world *w, struct co *c)
 {
 	drop_inside(w, c);
 	weft_reset(c->k, body, c);
+	check_inheritance(w, c);
+
 	c->status = NEW;
 	CHECK(w, c->cleaned == c->cleans);
 	c->mission = NULL;

@@ -153,14 +153,36 @@ void awaken(struct world *w, struct co *c)
 	c->reply = 0;
 }
 
-static bool made_within(const struct co *c, const struct co *outer)
+/* By one of those from `leaf` to `outer`. */
+static bool made_within(const struct co *c, const struct co *leaf, const struct co *outer)
 {
-	for (const struct co *i = c->parent;; i = i->parent) {
+	for (const struct co *i = leaf;; i = i->parent) {
 		if (i == c->creator)
 			return true;
 		if (i == outer)
 			return false;
 	}
+}
+
+static void inherit(struct world *w, struct co *c, struct co *heir)
+{
+	c->heir = heir;
+	w->kept_dead[w->kept_dead_count++] = c;
+}
+
+void check_inheritance(struct world *w, const struct co *c)
+{
+	int left = 0;
+
+	for (int i = 0; i < w->kept_dead_count; i++) {
+		struct co *dead = w->kept_dead[i];
+
+		if (dead->heir == c)
+			CHECK(w, !weft_deref((weft_ref_t){dead->k, dead->id}));
+		else
+			w->kept_dead[left++] = dead;
+	}
+	w->kept_dead_count = left;
 }
 
 static void renew(struct co *c)
@@ -177,8 +199,9 @@ static void abandon(struct world *w, struct co *c, struct co *leaf)
 		up = i->parent;
 		if (i->copy || i->driven || w->finished.count == LIST) {
 			i->status = FINISHED; /* whoever has its handle is gone too: for clean_up() */
-		} else if (made_within(i, c)) {
+		} else if (made_within(i, leaf, c)) {
 			die(w, i);
+			inherit(w, i, c);
 		} else {
 			i->status = FINISHED;
 			list_add(&w->finished, i);

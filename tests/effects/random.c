@@ -156,7 +156,7 @@ static void run_program(struct world *w, uint64_t seed, const struct options *o)
 
 	w->random = w->seed = seed;
 	w->serial = 0;
-	w->record_count = w->instance_count = w->left_count = 0;
+	w->record_count = w->instance_count = w->left_count = w->kept_dead_count = 0;
 	w->steps = o->steps / 2 + (long)below(w, (unsigned)o->steps);
 	w->threads = o->threads ? o->threads : chance(w, 70) ? 1 : 2 + (int)below(w, THREADS - 1);
 	choice = below(w, PROFILES);

@@ -58,6 +58,7 @@ struct co {
 	struct co *former;    /* the record of who resumed it last */
 	struct co **list;
 	int at;
+	struct co *heir; /* who keeps it now that it has ended, and those that owned it too */
 };
 
 enum happening { NOTHING, DEFAULTED, IN_PLACE, ABORTED, CAPTURED, REQUESTED, WAITING, RETURNED, EXITED, FAILED };
@@ -130,6 +131,9 @@ struct world {
 	struct co *records;
 	struct instance *instances;
 	struct table tables[TABLES];
+	struct co *kept_dead[RECORDS]; /* those with an heir */
+	int kept_dead_count;
+
 	int record_count, instance_count;
 	weft_coro_t *storage;
 	struct co *in_storage[STORAGES];
@@ -196,6 +200,9 @@ void awaken(struct world *w, struct co *c);
 void finish(struct world *w, struct co *c);
 void drop_inside(struct world *w, struct co *c);
 void die(struct world *w, struct co *c);
+/* c has been deleted or reset, and with it those that it kept. */
+void check_inheritance(struct world *w, const struct co *c);
+
 void list_add(struct list *list, struct co *c);
 void list_remove(struct list *list, struct co *c);
 bool has_copies(const struct co *head);

@@ -380,6 +380,125 @@ static void ending_after_suspension_from_below(void **state)
 	weft_delete(guest);
 }
 
+/* How a chain ends in which one was made by another that runs further inside. */
+static struct {
+	bool exits, resets, inner_defers, middle_defers;
+} chain;
+
+static void nothing(void *argument)
+{
+	(void)argument;
+}
+
+static void *leave_outer(void *argument)
+{
+	if (chain.exits)
+		weft_exit(outer, &weft_suspended, argument);
+	return weft_yield(outer, &weft_suspended, argument);
+}
+
+static void *makes_middle(void *argument)
+{
+	middle = weft_create(middle_body, argument);
+	weft_suspend(NULL);
+	if (!chain.inner_defers)
+		return leave_outer(argument);
+	weft_defer(nothing, argument);
+	return leave_outer(argument);
+}
+
+static void *defers_and_resumes(void *argument)
+{
+	weft_defer(nothing, argument);
+	resume(guest, NULL);
+	return argument;
+}
+
+static void *resumes_middle(void *argument)
+{
+	if (chain.middle_defers)
+		weft_reset(middle, defers_and_resumes, argument);
+	resume(middle, NULL);
+	return argument;
+}
+
+static void made_further_inside(void **state)
+{
+	/* Under "copy" frames belong to the depth at which they were begun. */
+	const weft_attr_t fixed = {.policy = WEFT_FIXED};
+	size_t start = live();
+	weft_ref_t ref;
+
+	(void)state;
+	for (unsigned way = 0; way < 16; way++) {
+		chain.exits = way & 1;
+		chain.resets = way & 2;
+		chain.inner_defers = way & 4;
+		chain.middle_defers = way & 8;
+		guest = weft_create_with(makes_middle, NULL, &fixed);
+
+		resume(guest, NULL);
+		outer = weft_create(resumes_middle, NULL);
+		ref = weft_ref(middle);
+		resume(outer, NULL);
+		assert_int_equal(weft_state(outer), chain.exits ? WEFT_FINISHED : WEFT_SUSPENDED);
+		assert_ptr_equal(weft_deref(ref), middle);
+		if (chain.resets)
+			weft_reset(outer, once, NULL);
+		else
+			weft_delete(outer);
+		assert_null(weft_deref(ref));
+		assert_int_equal(weft_state(guest), WEFT_FINISHED);
+		weft_delete(guest);
+		if (chain.resets)
+			weft_delete(outer);
+		assert_int_equal(live(), start);
+	}
+}
+
+static void *yields_to_outer(void *argument)
+{
+	return weft_yield(outer, &weft_suspended, argument);
+}
+
+static weft_coro_t *innermost;
+
+static void exits_further(void *argument)
+{
+	weft_exit(argument, &weft_suspended, NULL);
+}
+
+/* Ends while it is deleted, by leaving for somebody further out: what it had made is kept by that one. */
+static void *leaves_when_deleted(void *argument)
+{
+	innermost = weft_create(yields_to_outer, NULL);
+	weft_defer(exits_further, argument);
+	resume(innermost, NULL);
+	return NULL;
+}
+
+static void *deletes_one_that_leaves(void *argument)
+{
+	outer = weft_create(leaves_when_deleted, weft_current());
+	resume(outer, NULL);
+	weft_delete(outer);
+	return argument;
+}
+
+static void leaving_while_being_deleted(void **state)
+{
+	size_t start = live();
+	weft_coro_t *k = weft_create(deletes_one_that_leaves, NULL);
+	weft_ref_t ref;
+
+	(void)state;
+	assert_ptr_equal(resume(k, NULL).effect, &weft_suspended);
+	ref = weft_ref(innermost);
+	weft_delete(k);
+	assert_null(weft_deref(ref));
+	assert_int_equal(live(), start);
+}
+
 /* ---- sideways ---------------------------------------------------------------------------------------------------- */
 
 static weft_coro_t *ping_k, *pong_k;
@@ -816,6 +935,8 @@ int main(void)
 	    T(all_sizes),
 	    T(embedded),
 	    T(deleting_a_chain),
+	    T(made_further_inside),
+	    T(leaving_while_being_deleted),
 	    T(leaving_a_chain),
 	    T(ending_after_suspension_from_below),
 	    T(sideways),
