@@ -237,7 +237,13 @@ static void *choose(void *unused)
 
 static long multi(void)
 {
-	return run_under(&by_both, choose);
+	long count = run_under(&by_both, choose);
+
+	if (!count) {
+		perror("no multi clauses here");
+		exit(1);
+	}
+	return count;
 }
 
 static void *stop_at_once(void *unused)

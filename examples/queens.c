@@ -60,9 +60,9 @@ int main(void)
 	weft_attr_t attr = {.name = "queens", .policy = WEFT_COPY};
 	weft_coro_t *k;
 
-	if (weft_policy_unavailable(WEFT_COPY)) {
-		puts(weft_policy_unavailable(WEFT_COPY));
-		return 0;
+	if (weft_clone_unavailable()) {
+		puts(weft_clone_unavailable());
+		return 1;
 	}
 	k = weft_create_with(queens, NULL, &attr);
 	if (!k)

@@ -75,6 +75,11 @@
 #define WEFT__TSAN 1
 #endif
 #endif
+#if defined(__has_feature)
+#if __has_feature(memory_sanitizer)
+#error "weft: MemorySanitizer does not follow switches between stacks: run a build without it under Valgrind's memcheck"
+#endif
+#endif
 #ifndef WEFT__ASAN
 #define WEFT__ASAN 0
 #endif

@@ -29,7 +29,7 @@ WEFT_EXTERN_C_BEGIN
  * original and a number of its own; weft_current() in it is the clone, whatever variables say that were set before.
  * @param k  suspended in its own frames, under the policy "copy"; may be one that has not run yet
  * @return the clone, owned by the caller, to be given to weft_delete; or NULL with errno
- *   ENOTSUP  k has another policy; or the program is built with ThreadSanitizer
+ *   ENOTSUP  k has another policy, or weft_clone_unavailable says why there are no clones here
  *   EBUSY    k is running, inside a tail clause (weft/handler.h), or suspended from below (coroutines inside it would
  *            need clones, whose handles lie in the frames), or keeps C++ exceptions that are being handled, or is
  *            about to end
@@ -39,8 +39,16 @@ WEFT_EXTERN_C_BEGIN
 WEFT_API weft_coro_t *weft_clone(weft_coro_t *k);
 
 /**
- * The same in place of another coroutine, whose frames are left as in weft_reset: what a search reuses for one try
- * after the other.
+ * Can coroutines be cloned here, resumed from a checkpoint, and run under handlers with multi clauses? Not in programs
+ * built with AddressSanitizer or ThreadSanitizer, where each of these fails with ENOTSUP.
+ * @return NULL if they can; else one line, static storage, that says why not
+ * Thread-safe, any stack, does not suspend.
+ */
+WEFT_API const char *weft_clone_unavailable(void);
+
+/**
+ * As weft_clone, in place of another coroutine, whose frames are left as in weft_reset: what a search reuses for one
+ * try after the other.
  * @param c  under the policy "copy", of the same stack size, not running (reported), not k
  * @return 0, or a negative errno as above; also -EINVAL for an unsuitable c. After -ENOMEM c is finished.
  */

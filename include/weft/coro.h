@@ -213,7 +213,9 @@ WEFT_API weft_coro_t *weft_create(weft_fn_t *fn, void *arg);
 /**
  * The same with attributes.
  * @param attr  NULL for the defaults; only read during the call
- * @return as weft_create; also EINVAL for an unknown policy or flag, or a size beyond the arena
+ * @return as weft_create; also
+ *   EINVAL   an unknown policy or flag, or a size beyond the arena
+ *   ENOTSUP  the policy cannot run here: weft_policy_unavailable says why
  */
 WEFT_API weft_coro_t *weft_create_with(weft_fn_t *fn, void *arg, const weft_attr_t *attr);
 

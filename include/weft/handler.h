@@ -148,6 +148,7 @@ typedef void *weft__on_failure_t(void *state, int error);
  *   that does not continue. Without a result the failure clause is asked, or NULL is returned with errno
  *     ENOMEM     no memory for the coroutine, or for its stack to grow
  *     EOVERFLOW  the stack's reservation is spent
+ *     ENOTSUP    there is a multi clause, and weft_clone_unavailable says why there can be none here
  * May be called on any stack; may suspend the caller, if the body performs what is handled further out. An exception
  * that leaves the body or a clause leaves this call; the body's coroutine is deleted.
  */

@@ -9,10 +9,15 @@
 #include <errno.h>
 #include <string.h>
 
-/* Present if the program is built with ThreadSanitizer, which keeps a record of each call that has not returned. */
-void *__tsan_create_fiber(unsigned flags) __attribute__((weak));
-
 /* ---- cloning --------------------------------------------------------------------------------------------------- */
+
+const char *weft_clone_unavailable(void)
+{
+	if (weft__without_clones())
+		return "ThreadSanitizer keeps a record of each call, and code that is resumed twice returns from calls "
+		       "twice: build without it";
+	return weft_policy_unavailable(weft__policy_that_clones);
+}
 
 int weft__refusal(const weft_coro_t *k)
 {
@@ -20,7 +25,7 @@ int weft__refusal(const weft_coro_t *k)
 
 	if (state == WEFT_FINISHED || state == WEFT_DELETED)
 		return -EINVAL;
-	if (!(k->flags & WEFT__COPIED) || __tsan_create_fiber)
+	if (!(k->flags & WEFT__COPIED) || weft__without_clones())
 		return -ENOTSUP;
 	if (state == WEFT_RUNNING || k->leaf != k || k->flags & (WEFT__ENDING | WEFT__THENS))
 		return -EBUSY;

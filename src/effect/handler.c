@@ -302,6 +302,8 @@ void *weft_run_with(const weft_handler_t *handler, void *state, weft_fn_t *body,
 			copying = *attr;
 		if (copying.policy && copying.policy != weft__policy_that_clones)
 			return failed(handler, state, EINVAL);
+		if (weft__unlikely(weft__without_clones()))
+			return failed(handler, state, ENOTSUP);
 		copying.policy = weft__policy_that_clones;
 		attr = &copying;
 	}

@@ -466,9 +466,8 @@ void __asan_init(void) __attribute__((weak));
 static const char *copy_unavailable(void)
 {
 	if (__asan_init)
-		return "AddressSanitizer keeps a record of each stack address, and here one address serves many "
-		       "stacks: "
-		       "build without it, or use another policy";
+		return "AddressSanitizer keeps a record of each stack address, and one address of a copied stack "
+		       "serves many coroutines: build without it, or use another policy";
 	return NULL;
 }
 

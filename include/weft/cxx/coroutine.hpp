@@ -13,6 +13,7 @@
 #include <exception>
 #include <new>
 #include <optional>
+#include <string>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -62,12 +63,15 @@ enum : unsigned { FLAGS = WEFT_UNWIND };
 
 [[noreturn, gnu::cold]] inline void no_coroutine(int error)
 {
+	const char *why = error == ENOTSUP ? weft_clone_unavailable() : nullptr;
+
 #if WEFT__EXCEPTIONS
 	if (error == ENOMEM)
 		throw std::bad_alloc();
-	throw std::system_error(error, std::generic_category(), "weft: cannot make a coroutine");
+	throw std::system_error(error, std::generic_category(),
+				std::string("weft: cannot make a coroutine") + (why ? ": " : "") + (why ? why : ""));
 #else
-	std::fprintf(stderr, "weft: cannot make a coroutine, error %d\n", error);
+	std::fprintf(stderr, "weft: cannot make a coroutine, error %d%s%s\n", error, why ? ": " : "", why ? why : "");
 	std::abort();
 #endif
 }
