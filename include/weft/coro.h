@@ -60,6 +60,10 @@ typedef struct weft_attr {
 	size_t stack_size;    /**< bytes reserved, guard (an eighth) and object included; a hint, rounded up to
 				 16 KiB · 2^n (8 KiB · 2^n without a guard); 0: WEFT_STACK's, else the policy's own */
 	void *user_data;      /**< anything */
+	size_t guard_size;    /**< bytes of guard at least, 512 MiB at most; 0: an eighth of stack_size, 64 KiB at most.
+				 The reservation at least doubles where that is more than usual; contiguous policies and
+				 "copy" only. A frame larger than the guard may step over it unless the frame's code is
+				 compiled with -fstack-clash-protection */
 } weft_attr_t;
 
 /** Why the runtime ended a coroutine. */
@@ -214,7 +218,7 @@ WEFT_API weft_coro_t *weft_create(weft_fn_t *fn, void *arg);
  * The same with attributes.
  * @param attr  NULL for the defaults; only read during the call
  * @return as weft_create; also
- *   EINVAL   an unknown policy or flag, or a size beyond the arena
+ *   EINVAL   an unknown policy or flag, a size beyond the arena, or a guard_size together with WEFT_NO_GUARD
  *   ENOTSUP  the policy cannot run here: weft_policy_unavailable says why
  */
 WEFT_API weft_coro_t *weft_create_with(weft_fn_t *fn, void *arg, const weft_attr_t *attr);

@@ -14,6 +14,11 @@ static inline char *weft__context_sp(const ucontext_t *context)
 	return (char *)context->uc_mcontext.gregs[REG_RSP];
 }
 
+static inline bool weft__context_on_alt_stack(const ucontext_t *context)
+{
+	return (uintptr_t)weft__context_sp(context) - (uintptr_t)context->uc_stack.ss_sp < context->uc_stack.ss_size;
+}
+
 static inline const void *weft__context_pc(const ucontext_t *context)
 {
 	return (const void *)(uintptr_t)context->uc_mcontext.gregs[REG_RIP];

@@ -192,9 +192,15 @@ weft_coro_t *weft_create(weft_fn_t *fn, void *arg)
 
 static const weft_attr_t no_attr;
 
+static WEFT__COLD unsigned class_with_guard(weft_policy_t policy, const weft_attr_t *attr)
+{
+	if (attr->flags & WEFT_NO_GUARD)
+		return WEFT__CLASSES;
+	return weft__class_with_guard(policy, attr->stack_size, attr->guard_size);
+}
+
 struct weft__slot *weft__take_slot(const weft_attr_t *attr, int *error)
 {
-	bool usual = !attr->policy && !attr->stack_size && !(attr->flags & WEFT_NO_GUARD);
 	struct weft__thread *thread = weft__thread();
 	weft_policy_t policy = attr->policy;
 	unsigned class;
@@ -203,13 +209,18 @@ struct weft__slot *weft__take_slot(const weft_attr_t *attr, int *error)
 	if ((unsigned)policy >= WEFT_POLICY_COUNT ||
 	    attr->flags & ~(unsigned)(WEFT__SAVING | WEFT_NO_GUARD | WEFT_UNWIND))
 		return NULL;
-	if (weft__likely(usual && thread)) {
+	/* One question about four fields. */
+	if (weft__likely(thread) &&
+	    weft__likely(!(policy | attr->stack_size | attr->guard_size | (attr->flags & WEFT_NO_GUARD)))) {
 		*error = -ENOMEM;
 		return weft__slot_take(thread->default_bin, error);
 	}
 	if (!policy)
 		policy = weft_default_policy();
-	class = weft__class(policy, attr->stack_size, !(attr->flags & WEFT_NO_GUARD));
+	if (weft__unlikely(attr->guard_size))
+		class = class_with_guard(policy, attr);
+	else
+		class = weft__class(policy, attr->stack_size, !(attr->flags & WEFT_NO_GUARD));
 	if (class == WEFT__CLASSES)
 		return NULL;
 	*error = -ENOMEM;

@@ -164,6 +164,23 @@ weft_failure_hook_t *weft_set_failure_hook(weft_failure_hook_t *hook)
 	return atomic_exchange(&failure_hook, hook);
 }
 
+const void *weft__owner_running(const struct weft__slot **slot)
+{
+	const weft_coro_t *self = weft__self();
+	const struct weft__chunk *chunk = self ? self->link.chunk : NULL;
+
+	*slot = NULL;
+	if (chunk)
+		*slot = chunk->limit == WEFT__HEAP_LIMIT
+			    ? NULL
+			    : (const struct weft__slot *)((const char *)chunk - WEFT_CHUNK_TOP);
+	else if (self && self->parent)
+		*slot = weft__stack_of(self);
+	else if (self && weft__tls_thread)
+		*slot = weft__tls_thread->root;
+	return self && (self->parent || *slot) ? self : NULL;
+}
+
 void *weft__owner_choose(void *owner, const char *address, enum weft__spent why, char **sp, void **fp)
 {
 	weft_coro_t *self = weft__self(), *victim = owner;

@@ -42,6 +42,8 @@ static void leave(void *argument)
 	if (root->link.chunk)
 		weft__chunks_end(&root->link, argument);
 	weft__set_limit(NULL);
+	if (weft__tls_thread)
+		weft__tls_thread->root = NULL;
 	give(argument);
 }
 
@@ -50,6 +52,7 @@ static void *enter(weft_coro_t *root, struct weft__slot *slot, const struct star
 {
 	if (!weft__thread())
 		return start->fn(start->arg);
+	weft__tls_thread->root = slot;
 	if (slot->chunk.limit)
 		weft__chunks_begin(&root->link, slot);
 	weft__set_limit(root->link.limit);

@@ -149,7 +149,7 @@ static size_t stride_of(unsigned class)
 {
 	size_t size = weft__class_bytes(class);
 
-	return class < WEFT__SIZES && size < SPAN_BYTES ? size + WEFT__PAGE : size;
+	return weft__class_is_guarded(class) && size < SPAN_BYTES ? size + WEFT__PAGE : size;
 }
 
 /* Slots in a span; or one, of several spans. */
@@ -246,7 +246,7 @@ static int map_span(weft_policy_t policy, unsigned number, struct size_class *cl
 {
 	const struct weft__policy *how = weft__policies[policy];
 	bool open = arena.by_madvise || !how->closed || number == WEFT__TINY_CLASS;
-	bool huge = number >= WEFT__SIZES && weft__class_bytes(number) <= (size_t)1 << WEFT__HUGE_SHIFT;
+	bool huge = !weft__class_is_guarded(number) && weft__class_bytes(number) <= (size_t)1 << WEFT__HUGE_SHIFT;
 	size_t stride = stride_of(number);
 	size_t first = arena.used_spans;
 	size_t count = stride > SPAN_BYTES ? stride / SPAN_BYTES : 1;

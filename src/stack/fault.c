@@ -136,33 +136,126 @@ static void hand_on(int level, int signal, siginfo_t *info, void *context)
 
 /* ---- overflow ----------------------------------------------------------------------------------------------- */
 
-static void report(const struct weft__slot *slot, const void *owner, const char *address, const char *what)
+/* WHAT coroutine "NAME" (#ID) */
+static void line_owner(struct weft__line *line, const char *what, const void *owner)
 {
-	size_t size = weft__class_bytes(slot->class);
-	const char *policy = weft__policies[slot->policy]->name;
-	struct weft__line line;
 	const char *name;
 	uint64_t id;
 
 	weft__owner_describe(owner, &name, &id);
+	weft__line_text(line, what);
+	weft__line_text(line, "coroutine \"");
+	weft__line_text(line, name);
+	weft__line_text(line, "\" (#");
+	weft__line_number(line, id);
+	weft__line_text(line, ")");
+}
+
+static void line_stack(struct weft__line *line, const struct weft__slot *slot, const char *address)
+{
+	weft__line_text(line, ": ");
+	weft__line_text(line, weft__policies[slot->policy]->name);
+	weft__line_text(line, ", ");
+	weft__line_bytes(line, weft__class_bytes(slot->class));
+	weft__line_text(line, " reserved; fault at ");
+	weft__line_address(line, (uintptr_t)address);
+}
+
+/* A size where the frame that reaches down to `lowest` fits: at least twice the one that did not do. */
+static void line_remedy(struct weft__line *line, const struct weft__slot *slot, const char *lowest)
+{
+	size_t size = 2 * weft__class_bytes(slot->class);
+
+	while (size - size / 8 < (size_t)(weft__slot_end(slot) - lowest))
+		size *= 2;
+	weft__line_text(line, "raise it with weft_attr.stack_size or WEFT_STACK=");
+	weft__line_text(line, weft__policies[slot->policy]->name);
+	weft__line_text(line, ":");
+	weft__line_number(line, size / 1024);
+	weft__line_text(line, "K");
+}
+
+/* Linked stacks: is it a stack for code that is not compiled for them? */
+static bool is_system_stack(const struct weft__slot *slot, const void *owner)
+{
+	const struct weft_link *link = owner;
+
+	return link->chunk == &slot->chunk && !slot->chunk.limit;
+}
+
+static void report(const struct weft__slot *slot, const void *owner, const char *address, const char *what)
+{
+	bool beyond = address < weft__slot_start(slot);
+	struct weft__line line;
+
 	weft__line_begin(&line);
 	weft__line_text(&line, what);
-	weft__line_text(&line, " in coroutine \"");
-	weft__line_text(&line, name);
-	weft__line_text(&line, "\" (#");
-	weft__line_number(&line, id);
-	weft__line_text(&line, "): ");
-	weft__line_text(&line, policy);
-	weft__line_text(&line, ", ");
-	weft__line_bytes(&line, size);
-	weft__line_text(&line, " reserved; fault at ");
-	weft__line_address(&line, (uintptr_t)address);
-	weft__line_text(&line, "; raise it with weft_attr.stack_size or WEFT_STACK=");
-	weft__line_text(&line, policy);
-	weft__line_text(&line, ":");
-	weft__line_number(&line, 2 * size / 1024);
-	weft__line_text(&line, "K");
+	line_owner(&line, " in ", owner);
+	if (is_system_stack(slot, owner)) {
+		weft__line_text(&line, ", on a system stack");
+		line_stack(&line, slot, address);
+		weft__line_text(&line,
+				"; code runs there that is not compiled for linked stacks, and what that code calls "
+				"back: compile it by weft cc --policy, or let what goes deep be a coroutine");
+		weft__line_write(&line);
+		return;
+	}
+	line_stack(&line, slot, address);
+	if (beyond) {
+		weft__line_text(&line, ", beyond the guard of ");
+		weft__line_bytes(&line, weft__guard_size(slot->class));
+		weft__line_text(&line, ", so that other stacks may have been written to; compile with "
+				       "-fstack-clash-protection, and ");
+	} else {
+		weft__line_text(&line, "; ");
+	}
+	line_remedy(&line, slot, beyond ? address : weft__slot_start(slot));
 	weft__line_write(&line);
+}
+
+static void report_stray(const struct weft__slot *slot, const void *owner, const void *running, const char *address)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, "stray pointer: ");
+	if (running)
+		line_owner(&line, "", running);
+	else
+		weft__line_text(&line, "code outside of any coroutine");
+	weft__line_text(&line, " touched the guard of ");
+	if (running == owner)
+		weft__line_text(&line, "its own stack");
+	else
+		line_owner(&line, "", owner);
+	line_stack(&line, slot, address);
+	weft__line_text(&line, "; no stack has overflowed: look for a bad pointer or index there");
+	weft__line_write(&line);
+}
+
+/* ---- whose fault it is ----------------------------------------------------------------------------------------- */
+
+/*
+ * A frame that does not fit is below the stack pointer, or not far: probes, the red zone, a call's return address. What
+ * else is touched in a guard is a pointer's doing. A signal handler on the alternate stack has no frames here.
+ */
+enum { NEAR = 2 * WEFT__PAGE };
+
+static bool is_near(const char *address, const ucontext_t *context)
+{
+	const char *sp = weft__context_sp(context);
+
+	return !weft__context_on_alt_stack(context) && (uintptr_t)sp <= (uintptr_t)address + NEAR;
+}
+
+/* Did the running stack's frames step over its guard, and touch what lies further down? */
+static bool stepped_over(const struct weft__slot *running, const char *address, const ucontext_t *context)
+{
+	const size_t furthest = (size_t)1 << 30;
+	const char *sp = weft__context_sp(context);
+
+	return running && sp < running->chunk.low && (size_t)(running->chunk.low - sp) < furthest &&
+	       address < weft__slot_start(running) && is_near(address, context);
 }
 
 /* ---- the decision -------------------------------------------------------------------------------------------- */
@@ -214,11 +307,18 @@ static enum answer answer(struct weft__slot *slot, char *address, ucontext_t *co
 {
 	/* Acquire: the owner's name and number were written before it was set. */
 	void *owner = atomic_load_explicit(&slot->owner, memory_order_acquire);
+	const struct weft__slot *frames;
+	const void *running;
 
 	if (!owner)
 		return NOT_OURS;
 	if (slot->chunk.limit && address < atomic_load(&slot->open) && probe(context))
 		return DONE;
+	running = weft__owner_running(&frames);
+	if (address < slot->chunk.low && (running != owner || !is_near(address, context))) {
+		report_stray(slot, owner, running, address);
+		return REPORTED;
+	}
 	switch (weft__policies[slot->policy]->fault(slot, address)) {
 	case WEFT__FAULT_OPENED:
 		atomic_fetch_add_explicit(&faults, 1, memory_order_relaxed); /* a statistic */
@@ -268,7 +368,13 @@ static bool overflowed_alt_stack(const siginfo_t *info)
 static enum answer decide(siginfo_t *info, void *context)
 {
 	struct weft__slot *slot = info->si_code > 0 ? weft__arena_find(info->si_addr) : NULL;
+	const struct weft__slot *frames;
+	const void *running = weft__owner_running(&frames);
 
+	if (info->si_code > 0 && frames != slot && stepped_over(frames, info->si_addr, context)) {
+		report(frames, running, info->si_addr, "stack overflow");
+		return REPORTED;
+	}
 	if (slot)
 		return answer(slot, info->si_addr, context);
 	if (resumed_deleted(info, context))

@@ -31,7 +31,8 @@
 enum {
 	WEFT__MIN_STRIDE_SHIFT = 13,	    /* 8 KiB */
 	WEFT__SIZES = 18,		    /* up to 1 GiB */
-	WEFT__TINY_CLASS = 2 * WEFT__SIZES, /* guarded by size, then unguarded by size, then tiny */
+	WEFT__WIDE_CLASS = 2 * WEFT__SIZES, /* guarded by size, unguarded by size, half of it guard by size, tiny */
+	WEFT__TINY_CLASS = 3 * WEFT__SIZES,
 	WEFT__CLASSES = WEFT__TINY_CLASS + 1,
 	WEFT__TINY_BYTES = 832,
 	WEFT__TINY_LARGEST = 1024, /* a larger wish is for a stack with frames */
@@ -129,6 +130,11 @@ static inline size_t weft__class_bytes(unsigned class)
 					 : (size_t)1 << (WEFT__MIN_STRIDE_SHIFT + class % WEFT__SIZES);
 }
 
+static inline bool weft__class_is_guarded(unsigned class)
+{
+	return class - WEFT__SIZES >= WEFT__SIZES && class != WEFT__TINY_CLASS;
+}
+
 static inline struct weft__slot *weft__slot_of(struct weft__chunk *chunk)
 {
 	return (struct weft__slot *)(void *)((char *)chunk - WEFT_CHUNK_TOP);
@@ -146,6 +152,8 @@ static inline size_t weft__guard_size(unsigned class)
 {
 	size_t size = weft__class_bytes(class) / 8;
 
+	if (class >= WEFT__WIDE_CLASS)
+		return class == WEFT__TINY_CLASS ? 0 : weft__class_bytes(class) / 2;
 	if (class >= WEFT__SIZES)
 		return 0;
 	return size < WEFT__PAGE ? WEFT__PAGE : size > 65536 ? 65536 : size;
@@ -217,7 +225,7 @@ struct weft__bin {
 	uint32_t limit;
 	uint8_t policy, class;
 };
-enum { WEFT__BIN_ROOMS = 2048 }; /* in all bins of a policy: their limits, and one more each */
+enum { WEFT__BIN_ROOMS = 2304 }; /* in all bins of a policy: their limits, and one more each */
 static const uint64_t weft__bin_came = (uint64_t)1 << 32;
 
 /* A free buffer: see buffers.h. `batch` and `in_batch` are the first of a batch's. */
@@ -250,6 +258,7 @@ struct weft__thread {
 	size_t slabs;		     /* bytes of all that it had */
 	struct weft__thread *next, *previous;
 	void *alt_stack;
+	struct weft__slot *root; /* that its function runs on: see weft_thread_create */
 	bool owner_used;
 	uint32_t valgrind_id;
 	bool in_hook;
@@ -279,6 +288,8 @@ static inline struct weft__thread *weft__thread(void)
 
 /* The class of a size as in weft_attr_t; WEFT__CLASSES if there is none so large. */
 unsigned weft__class(weft_policy_t policy, size_t size, bool guard);
+/* The class of a size with a guard of so many bytes at least. The rest is no smaller than with the usual guard. */
+unsigned weft__class_with_guard(weft_policy_t policy, size_t size, size_t guard);
 
 /* A bin ran empty: fill it and take one; NULL and a negative errno in *error. */
 struct weft__slot *weft__slot_take_slow(struct weft__bin *bin, int *error);

@@ -82,11 +82,24 @@ unsigned weft__class(weft_policy_t policy, size_t size, bool guard)
 	return guard ? c : WEFT__SIZES + c;
 }
 
-/* At most 32 MiB of address space in a bin, 4 GiB in a warm list. */
+unsigned weft__class_with_guard(weft_policy_t policy, size_t size, size_t guard)
+{
+	unsigned class = weft__class(policy, size, true), c = class + 1;
+
+	if (class >= WEFT__SIZES || guard <= weft__guard_size(class) || weft__policies[policy]->linked)
+		return class;
+	while (c < WEFT__SIZES && weft__class_bytes(c) / 2 < guard)
+		c++;
+	return c < WEFT__SIZES ? WEFT__WIDE_CLASS + c : WEFT__CLASSES;
+}
+
+/* At most 32 MiB of address space in a bin, 4 GiB in a warm list. Large guards are for few. */
 static uint32_t bin_limit(unsigned class)
 {
 	size_t limit = ((size_t)32 << 20) / weft__class_bytes(class);
 
+	if (class >= WEFT__WIDE_CLASS && class < WEFT__TINY_CLASS && limit > 16)
+		return 16;
 	return limit < 2 ? 2 : limit > WEFT__BIN_LIMIT ? WEFT__BIN_LIMIT : (uint32_t)limit;
 }
 

@@ -9,7 +9,9 @@
 #     not know of each other's coroutines: it finds the program's. A program that exports everything (-rdynamic), as
 #     hosts of plugins do, therefore carries the whole library. Whoever says -lweft gets the shared library instead.
 #  4. The hot path runs bash builtins only, then exec.
-#  5. Code that can run on stacks of linked chunks is made by weft-launch, which stands between this and the compiler
+#  5. Other code probes the pages of large frames, so that none steps over a guard. Frames below a page cost nothing.
+#     clang complains of the flag where there is nothing to compile.
+#  6. Code that can run on stacks of linked chunks is made by weft-launch, which stands between this and the compiler
 #     whenever something is compiled for such a policy (tools/driver/launch/launch.h).
 
 # The policies by name, from the header that defines them: the word in quotes that opens a comment of the enumeration.
@@ -113,7 +115,7 @@ split_response_file()
 	done
 }
 
-# Learn from a link's or compilation's arguments. Sets inputs, headers, links, shared, library, language, exports.
+# Learn from a link's or compilation's arguments. Sets inputs, sources, headers, links, shared, library, language, exports.
 read_arguments()
 {
 	local words
@@ -150,7 +152,8 @@ read_arguments()
 			;;
 		-?*) ;;
 		*.h | *.hh | *.hpp | *.hxx | *.h++ | *.H | *.tcc) headers=yes ;;
-		*) inputs=yes ;;
+		*.o | *.lo | *.a | *.so | *.so.* | *.s) inputs=yes ;;
+		*) inputs=yes sources=yes ;;
 		esac
 		(($# == 0)) || shift
 	done
@@ -229,7 +232,7 @@ policy_object()
 # Sets `before` and `after`, what goes around the arguments, and `launch`, what goes before the compiler.
 surround()
 {
-	local inputs='' headers='' links=yes shared='' library=weft language='' exports='' object library_dir
+	local inputs='' sources='' headers='' links=yes shared='' library=weft language='' exports='' object library_dir
 
 	before=() after=() launch=()
 	read_arguments "$@"
@@ -238,6 +241,7 @@ surround()
 	find_launcher
 	[[ $include == /usr/include || $include == /usr/local/include ]] || before=(-isystem "$include")
 	before+=(-isystem "$compat" -pthread)
+	[[ $instrument || ! $sources ]] || before+=(-fstack-clash-protection)
 	[[ $links && $inputs && $language != *-header ]] || return 0
 
 	find_library
