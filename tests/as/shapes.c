@@ -144,6 +144,18 @@ struct node {
 	long value;
 };
 
+/* The address of a variable that goes down in a loop is no copy of the stack pointer, and has no end. */
+NOINLINE static long downwards(void)
+{
+	char text[] = "0123456789";
+	char *at = text + 9;
+
+	while (*--at != '3')
+		;
+	out_fill(at, 1, 'x');
+	return at - text + (text[3] == 'x');
+}
+
 /* Of a size that the compiler knows: it moves the stack pointer by a constant, in a loop. */
 NOINLINE static long allocated_list(int n)
 {
@@ -218,6 +230,7 @@ static void memory(void)
 
 	CHECK(variable(10) == 3024 && variable(3000) == 3024 && variable(100000) == 3024);
 	CHECK(allocated(100) == 4950);
+	CHECK(downwards() == 4);
 	CHECK(allocated_list(300) == 44850 && allocated_kilobytes(100) == 4950);
 	CHECK(scopes(100) == 99 + 99 * 2 + 10 * 4950 + 900 + 10);
 	CHECK(aligned_scopes(10, numbers) == 571594874);

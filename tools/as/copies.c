@@ -149,23 +149,21 @@ static void write_copy(struct copies *all, const struct line *l, struct view to,
 		set_register(all, reg_of(to), c);
 }
 
-/* The value of a 64-bit mov or lea, as far as it is a copy; or of an addition to one. */
+/*
+ * The value of a 64-bit mov or lea, as far as it is a copy. Calculations with copies give none: the address of a
+ * variable may go up or down in a loop, and the walk would follow it until numbers end.
+ */
 static struct copy result(struct copies *all, const struct state *now, const struct line *l)
 {
-	struct view from = operand(l, 0), to = last_operand(l);
-	int64_t n;
+	struct view from = operand(l, 0);
 
 	if (is(l->word, "mov"))
 		return copy_in(all, now, from);
 	if (is(l->word, "lea")) {
 		struct memory m = memory_of(from);
 
-		if (m.is_memory && !m.has_index && m.has_number)
+		if (m.is_memory && !m.has_index && m.has_number && IS(m.base, "%rsp"))
 			return moved(copy_in(all, now, m.base), -m.displacement);
-	} else if (is(l->word, "sub") && immediate(from, &n)) {
-		return moved(copy_in(all, now, to), n);
-	} else if (is(l->word, "add") && immediate(from, &n)) {
-		return moved(copy_in(all, now, to), -n);
 	}
 	return (struct copy){0};
 }
