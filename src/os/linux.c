@@ -4,6 +4,7 @@
 #include "os/os.h"
 
 #include <errno.h>
+#include <link.h>
 #include <linux/membarrier.h>
 #include <signal.h>
 #include <stdint.h>
@@ -29,12 +30,54 @@ static int result(int failed)
 	return failed ? -errno : 0;
 }
 
+/* Of memory for stacks. Written before there is any. */
+static int stack_access = PROT_READ | PROT_WRITE;
+
+static int looks_for_executable_stack(struct dl_phdr_info *module, size_t size, void *is_program)
+{
+	bool *first = is_program, is_executable = *first; /* a program that does not say so means an executable one */
+
+	(void)size;
+	*first = false;
+	for (size_t i = 0; i < module->dlpi_phnum; i++)
+		if (module->dlpi_phdr[i].p_type == PT_GNU_STACK)
+			is_executable = module->dlpi_phdr[i].p_flags & PF_X;
+	return is_executable;
+}
+
+/* As the C library does for threads: gcc's nested functions have code on the stack. A kernel may forbid it. */
+static void choose_stack_access(void)
+{
+	bool is_program = true;
+	int with_code = PROT_READ | PROT_WRITE | PROT_EXEC;
+	void *page;
+
+	if (!dl_iterate_phdr(looks_for_executable_stack, &is_program))
+		return;
+	page = mmap(NULL, WEFT__PAGE, with_code, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (page == MAP_FAILED)
+		return;
+	munmap(page, WEFT__PAGE);
+	stack_access = with_code;
+}
+
+bool weft__os_executable_stacks(void)
+{
+	return stack_access & PROT_EXEC;
+}
+
+int weft__os_make_stack(void *start, size_t bytes)
+{
+	return weft__os_executable_stacks() ? result(mprotect(start, bytes, stack_access)) : 0;
+}
+
 void *weft__os_reserve(size_t bytes)
 {
 	void *start = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (start == MAP_FAILED)
 		return NULL;
+	choose_stack_access();
 	/* Debuggers that write a core file would include terabytes of nothing. Ranges mapped later are dumped. */
 	(void)madvise(start, bytes, MADV_DONTDUMP);
 	return start;
@@ -43,7 +86,7 @@ void *weft__os_reserve(size_t bytes)
 int weft__os_map(void *start, size_t bytes, bool accounted, bool accessible, bool huge)
 {
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | (accounted ? 0 : MAP_NORESERVE);
-	int prot = accessible ? PROT_READ | PROT_WRITE : PROT_NONE;
+	int prot = accessible ? stack_access : PROT_NONE;
 
 	if (WEFT__INJECT_FAULT())
 		return -ENOMEM;
@@ -58,7 +101,7 @@ int weft__os_protect(void *start, size_t bytes, bool accessible)
 {
 	if (WEFT__INJECT_FAULT())
 		return -ENOMEM;
-	if (mprotect(start, bytes, accessible ? PROT_READ | PROT_WRITE : PROT_NONE))
+	if (mprotect(start, bytes, accessible ? stack_access : PROT_NONE))
 		return errno == ENOMEM ? -EAGAIN : -errno; /* the range is mapped, so it is the number of mappings */
 	return 0;
 }

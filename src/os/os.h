@@ -13,7 +13,11 @@
 
 enum { WEFT__PAGE = 4096 }; /* of x86-64; an architecture with others defines its own */
 
-/* Address space that nothing may touch yet; NULL if there is not so much. Never given back. */
+/*
+ * Address space that nothing may touch yet; NULL if there is not so much. Never given back. What becomes accessible in
+ * a reservation is executable if the program, or a library that is loaded by then, asks for executable stacks
+ * (PT_GNU_STACK).
+ */
 void *weft__os_reserve(size_t bytes);
 
 /* Fresh zero pages in a reserved range. Accounted: the kernel may refuse what it could not back later. Not accessible:
@@ -42,6 +46,10 @@ size_t weft__os_address_limit(void);
 /* Zeroed memory for the library's own use, outside of the reservation; NULL if there is none. */
 void *weft__os_alloc(size_t bytes);
 void weft__os_free(void *start, size_t bytes);
+/* Whether stacks are executable; and memory outside of the reservation made so if they are. Valid after the first
+ * reservation. */
+bool weft__os_executable_stacks(void);
+int weft__os_make_stack(void *start, size_t bytes);
 /* All of it will soon be in use: huge pages, where it has room for them. */
 void weft__os_prefer_huge(void *start, size_t bytes);
 

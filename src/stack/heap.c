@@ -56,6 +56,10 @@ static bool next_slab(struct weft__thread *thread)
 		slab = weft__os_alloc(bytes = SLAB);
 	if (!slab)
 		return false;
+	if (weft__os_make_stack(slab, bytes)) {
+		weft__os_free(slab, bytes);
+		return false;
+	}
 	weft__os_prefer_huge(slab, bytes);
 	thread->slabs += bytes;
 	thread->slab = slab;
@@ -81,13 +85,33 @@ static struct weft__block *cut(struct weft__thread *thread, size_t class)
 	return list;
 }
 
+/* Where stacks are executable, each has pages of its own. */
+static char *pages(size_t bytes)
+{
+	char *start = weft__os_alloc(bytes);
+
+	if (start && weft__os_make_stack(start, bytes)) {
+		weft__os_free(start, bytes);
+		return NULL;
+	}
+	return start;
+}
+
 static struct weft__block *take_large(size_t bytes)
 {
 	char *start = NULL;
 
 	if (bytes < SIZE_MAX / 2)
-		start = aligned_alloc(64, bytes);
+		start = weft__os_executable_stacks() ? pages(bytes) : aligned_alloc(64, bytes);
 	return start ? make(start, bytes, LARGE) : NULL;
+}
+
+static void give_large(struct weft__block *block)
+{
+	if (weft__os_executable_stacks())
+		weft__os_free(block->chunk.low, (size_t)((char *)(block + 1) - block->chunk.low));
+	else
+		free(block->chunk.low);
 }
 
 static struct weft__block *take_small(size_t class)
@@ -117,7 +141,7 @@ void weft__block_give(struct weft__block *block)
 	size_t class = block->chunk.class;
 
 	if (class == LARGE) {
-		free(block->chunk.low);
+		give_large(block);
 		return;
 	}
 	block->next = weft__tls_blocks[class];

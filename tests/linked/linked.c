@@ -222,6 +222,19 @@ static void *kinds(void *n)
 	return (void *)kinds_at((long)n);
 }
 
+/* Stacks are executable only in programs that ask for it: nested.c. */
+static void no_code_on_stacks(void)
+{
+	char line[400];
+	FILE *maps = fopen("/proc/self/maps", "r");
+
+	REQUIRE(!run(kinds, (void *)10L));
+	REQUIRE(maps);
+	while (fgets(line, sizeof line, maps))
+		REQUIRE(!strstr(line, " rwxp "));
+	fclose(maps);
+}
+
 static void all_calls(void)
 {
 	REQUIRE(!run(kinds, (void *)(grows() ? 400L : 10L)));
@@ -863,6 +876,7 @@ int main(int count, char **argument)
 	    {"wide frames", wide_frames, 0, ""},
 	    {"all kinds of calls", all_calls, 0, ""},
 	    {"over-aligned arguments", aligned_arguments, 0, ""},
+	    {"no code on stacks", no_code_on_stacks, 0, ""},
 	    {"arrays", arrays, 0, ""},
 	    {"callbacks", callbacks, 0, ""},
 	    {"system stacks", system_stacks, 0, ""},
