@@ -247,7 +247,9 @@ WEFT_API void weft_release(weft_coro_t *k);
  * Make a suspended or finished coroutine start over, on the stack that it has, with its attributes. If it is
  * suspended, what is deferred in its frames is called first, innermost first: see weft/defer.h. A running one is
  * reported. Of the coroutines that were running inside it, suspended or left with it, those that it (or they) had made
- * are deleted too, because the frames that owned them are gone; others become FINISHED and stay their owner's.
+  * are deleted too, because the frames that owned them are gone; others become FINISHED and stay their owner's. If the
+ * runtime ended it (weft_failed), the bodies that its frames ran by weft_run are deleted now, and what they have
+ * deferred is called.
  */
 WEFT_API void weft_reset(weft_coro_t *k, weft_fn_t *fn, void *arg);
 
@@ -433,8 +435,11 @@ WEFT__INLINE void weft__rehandle(weft_coro_t *k, uintptr_t handled)
 {
 	if (weft__unlikely(k->marks & WEFT__SEEN))
 		weft__forget_found();
+	/* Else compilers use the value that was compared, and keep a register for it on the usual way. */
+	__asm__("" : "+r"(k));
 	if (weft__unlikely(weft__handles_table(k->handled)) && weft__unlikely(k->leaf != k || weft__masked(k->view)))
 		weft__move_clauses(k, handled);
+
 	k->handled = handled;
 }
 

@@ -18,18 +18,43 @@
  *  - when it is left by weft_exit, an exception effect or an abort clause, through however many coroutines, before the
  *    request arrives;
  *  - when a C++ exception, pthread_exit or cancellation unwinds it.
- * It runs on the coroutine's own stack and may do what any code may, perform effects for example: their handlers are
- * looked for from the coroutine outwards, and, if it is being deleted, on from where the deleter stands. Handlers that
- * were inside of what has been left are gone. It must get to its end: one that suspends the coroutine to somebody who
- * does not resume it is reported, and so is an exit to somewhere further in than where the coroutine was leaving to.
+  * It runs on the coroutine's own stack and may do what any code may, perform effects for example. A cleanup must get
+ * to its end: one that suspends the coroutine to a resumer that does not resume it is reported, and so is an exit to
+ * somewhere further in than where the coroutine was leaving to.
+ *
+ * Handlers that a cleanup sees:
+ *    the scope ends                 those that the scope sees
+ *    exit, exception effect, abort  the same; the handler that the coroutine leaves for, too, if it is further out than
+ *    clause, C++ exception          the scope. Handlers further in have been left already
+ *    the coroutine is deleted       the same up to the coroutine that is deleted; then not the handlers which that was
+ *                                   resumed under, but those that the deleter sees
+ *
+ *   static void *in_one(void *unused)
+ *   {
+ *           weft_defer(log, "in one");
+ *           return wait_for_it(), unused;
+ *   }
+ *   static void *in_two(void *unused)
+ *   {
+ *           weft_defer(log, "in two");
+ *           return weft_run(&one, NULL, in_one, unused);
+ *   }
+ *   …        weft_run(&two, NULL, in_two, NULL);
+ *
+ * `one` and `two` handle what `log` performs. If wait_for_it returns, or performs an exception that `two` handles, "in
+ * one" is logged by `one` and "in two" by `two`. If it suspends them both and `two` keeps them, and they are dropped in
+ * the body of a weft_run under `three`, "in one" is logged by `one` and "in two" by `three`.
+
  *
  * C++ destructors and cleanup attributes run in the first and the last of these cases. In the two between they do if
  * the coroutine has the flag WEFT_UNWIND: then its frames are unwound as by pthread_exit, and what is deferred in
  * frames that know nothing of exceptions runs when they are left, so that the order is innermost first throughout. A
  * catch (...) that does not rethrow is reported; a noexcept function in between ends in std::terminate. An exception
  * effect's arguments are kept where they stay valid. Without the flag C++ frames are forgotten, as they always are
- * when the runtime ends a coroutine whose stack is full (weft_failed), which may be in the middle of anything: then
- * nothing is called.
+  * when the runtime ends a coroutine whose stack is full (weft_failed), which may be in the middle of anything: then
+ * nothing is called. Only the bodies of its weft_run are given back: they end, with what they have deferred, when the
+ * failed coroutine is deleted or reset.
+
  *
  * Exceptions and C. If they pass through C code that uses weft_defer, compile it with -fexceptions. Where that was not
  * done, an exception that leaves the coroutine runs everything in order, too; pthread_exit and cancellation run what is
@@ -104,6 +129,8 @@ WEFT__INLINE struct weft__deferred *weft__defer(struct weft__deferred *d, void (
 	d->arg = arg;
 	d->view = self->view;
 	WEFT__FRAME_IS(d);
+	/* The runtime reads the list of a coroutine that fails, which may be at any instruction. */
+	__atomic_signal_fence(__ATOMIC_RELEASE);
 	self->deferred = d;
 	return d;
 }

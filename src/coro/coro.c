@@ -321,6 +321,14 @@ static bool is_orphan(const weft_coro_t *k)
 	return k->handled == WEFT__ORPHAN && k->link.pc == (void *)weft__in_finished;
 }
 
+void weft__name_orphan(weft_coro_t **place, const weft_coro_t *k)
+{
+	if (*place != k && is_orphan(*place))
+		(*place)->leaf = (weft_coro_t *)place;
+}
+
+static inline void drop_and_bury(weft_coro_t *k);
+
 /* Its owner was not lost after all, and gives it back or uses it again. */
 static void leave_orphans(weft_coro_t *c)
 {
@@ -333,16 +341,21 @@ static void leave_orphans(weft_coro_t *c)
 	c->leaf = c;
 }
 
+/* Those that wait are the bodies of k's weft_run: now they end as if k deleted them. */
 static void bury_orphans(weft_coro_t *k)
 {
-	weft_coro_t *c = k->leaf, *next;
+	weft_coro_t *c;
 
-	for (; c != k; c = next) {
-		next = c->parent;
+	while ((c = k->leaf) != k) {
+		k->leaf = c->parent;
+		weft__name_orphan(&k->leaf, k);
+		if (weft__unlikely(c->link.pc != (void *)weft__in_finished)) {
+			drop_and_bury(c);
+			continue;
+		}
 		c->handled = 0;
 		bury(c);
 	}
-	k->leaf = k;
 }
 
 static WEFT__COLD void drop_others(weft_coro_t *k)

@@ -76,12 +76,19 @@ WEFT__COLD void weft__forget_ending(weft_coro_t *c);
 const char *weft__effect_name(const struct weft_effect *effect);
 size_t weft__effect_size(const struct weft_effect *effect);
 
+/* The same of what frames of that layer own: is it this that was deferred? Then `arg` leads to the coroutine; NULL if
+ * the coroutine is somebody else's by now, or nobody's. */
+bool weft__is_charge(const struct weft__deferred *d);
+weft_coro_t *weft__charged(const void *arg);
+
 /* leaving.c: note which of those from `leaf` up to k, without k, were made by others of these or by k; c was, and the
  * note is not needed any more. Such go to a list; k takes the list over. */
 void weft__note_owned(weft_coro_t *k, weft_coro_t *leaf);
 bool weft__take_owned(weft_coro_t *c);
 void weft__orphan(weft_coro_t *c, weft_coro_t **list, weft_coro_t *k);
 void weft__adopt_orphans(weft_coro_t *k, weft_coro_t *list);
+/* A list of k's goes on at that word. */
+void weft__name_orphan(weft_coro_t **place, const weft_coro_t *k);
 /* The list of an end that does not get to its target goes to another list, of k. */
 void weft__hand_on_orphans(const struct weft__ending *e, weft_coro_t **list, const weft_coro_t *k);
 

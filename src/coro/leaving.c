@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Leaving coroutines without coming back: to a resumer further out, and because the run time ends one. */
+#include <weft/defer.h>
+
 #include "coro/copying.h"
 #include "coro/ends.h"
 
@@ -47,16 +49,66 @@ void weft__orphan(weft_coro_t *c, weft_coro_t **list, weft_coro_t *k)
 	c->handled = WEFT__ORPHAN;
 	c->parent = *list;
 	c->leaf = (weft_coro_t *)list;
-	if (*list != k)
-		(*list)->leaf = (weft_coro_t *)&c->parent;
+	weft__name_orphan(&c->parent, k);
 	*list = c;
+}
+
+/*
+ * The bodies that frames of weft_run had on coroutines that fail: nobody else will delete them. k keeps them, as it
+ * keeps the others, because this is no moment for what they have deferred. Those that wait come first in the list, and
+ * their `leaf` is their own.
+ */
+static void keep_bodies(weft_coro_t *bodies, weft_coro_t *k)
+{
+	weft_coro_t *next;
+
+	for (; bodies; bodies = next) {
+		next = bodies->parent;
+		if (bodies->link.pc == (void *)weft__in_finished) {
+			weft__orphan(bodies, &k->leaf, k);
+			continue;
+		}
+		bodies->parent = k->leaf;
+		weft__name_orphan(&bodies->parent, k);
+		k->leaf = bodies;
+	}
+}
+
+/* What frames of a failing coroutine hold at `at`. NULL: it cannot be read. */
+static const void *in_frames(const weft_coro_t *c, const void *at)
+{
+	const struct weft__copied *copied = weft__copied_of(c);
+
+	if (!weft_on_stack(c, at) || (uintptr_t)at % sizeof(void *))
+		return NULL;
+	if (!(c->flags & WEFT__COPYING) || copied->region->occupant == copied)
+		return at;
+	return copied->image ? copied->image->frames + copied->image->bytes -
+				   (weft__region_top(copied->region) - (const char *)at)
+			     : NULL;
+}
+
+static void collect_bodies(const weft_coro_t *c, weft_coro_t **bodies)
+{
+	const struct weft__deferred *d = c->deferred;
+	const void *charge;
+	weft_coro_t *body;
+
+	for (; d && (d = in_frames(c, d)); d = d->next) {
+		if (!weft__is_charge(d) || !(charge = in_frames(c, d->arg)))
+			continue;
+		body = weft__charged(charge);
+		if (!body || weft_state(body) == WEFT_RUNNING)
+			continue;
+		body->parent = *bodies;
+		*bodies = body;
+	}
 }
 
 void weft__adopt_orphans(weft_coro_t *k, weft_coro_t *list)
 {
 	k->leaf = list;
-	if (list != k)
-		list->leaf = (weft_coro_t *)&k->leaf;
+	weft__name_orphan(&k->leaf, k);
 }
 
 void weft__hand_on_orphans(const struct weft__ending *e, weft_coro_t **list, const weft_coro_t *k)
@@ -68,8 +120,8 @@ void weft__hand_on_orphans(const struct weft__ending *e, weft_coro_t **list, con
 	while (last->parent != e->target)
 		last = last->parent;
 	last->parent = *list;
-	if (*list != k)
-		(*list)->leaf = (weft_coro_t *)&last->parent;
+	weft__name_orphan(&last->parent, k);
+
 	*list = e->orphans;
 	e->orphans->leaf = (weft_coro_t *)list;
 }
@@ -112,7 +164,7 @@ static WEFT__LEAVES_STACK _Noreturn void drop_to(weft_coro_t *k, const void *eff
 {
 	weft_coro_t *self = weft__self();
 
-	weft_coro_t *orphans = k, *up;
+	weft_coro_t *orphans = k, *bodies = NULL, *up;
 
 	for (weft_coro_t *c = self;; c = c->parent) {
 		weft__drop_all_thens(c);
@@ -120,6 +172,7 @@ static WEFT__LEAVES_STACK _Noreturn void drop_to(weft_coro_t *k, const void *eff
 			weft__hand_on_orphans(c->ending, &orphans, k);
 			weft__forget_ending(c);
 		}
+		collect_bodies(c, &bodies);
 		if (c == k)
 			break;
 	}
@@ -128,6 +181,7 @@ static WEFT__LEAVES_STACK _Noreturn void drop_to(weft_coro_t *k, const void *eff
 		up = orphans->parent;
 		weft__orphan(orphans, &k->leaf, k);
 	}
+	keep_bodies(bodies, k);
 
 	k->deferred = NULL;
 	weft__leave(k, effect, payload);

@@ -102,10 +102,31 @@ struct charge {
 	uint16_t keeps; /* so often it had been kept: once more, and it is another's */
 };
 
+/* Of a charge that has no coroutine yet. */
+static weft_coro_t nobody;
+static const struct charge no_charge = {&nobody, 1, 0};
+
+static inline bool is_in_charge(const struct charge *charge)
+{
+	return charge->k->id == charge->id && charge->k->keeps == charge->keeps;
+}
+
 static inline void give_up(struct charge *charge)
 {
-	if (charge && charge->k->id == charge->id && charge->k->keeps == charge->keeps)
+	if (charge && is_in_charge(charge))
 		weft_delete(charge->k);
+}
+
+bool weft__is_charge(const struct weft__deferred *d)
+{
+	return d->fn == (void (*)(void *))(void (*)(void))give_up;
+}
+
+weft_coro_t *weft__charged(const void *arg)
+{
+	const struct charge *charge = arg;
+
+	return is_in_charge(charge) ? charge->k : NULL;
 }
 
 enum { AGAIN_SHIFT = 40 };
@@ -276,11 +297,20 @@ WEFT__INLINE void *answer(const weft_handler_t *handler, weft_coro_t *k, struct 
 	return result;
 }
 
-static void *answer_own(const weft_handler_t *handler, weft_coro_t *k)
+/* A resumption is used up: what is left of it is a coroutine. Never back, even if the coroutine is: what was captured
+ * in a run that is undone must not look valid when the next run comes as far. */
+static inline void consume(weft_coro_t *k)
+{
+	k->turn++;
+}
+
+/* The coroutine of a kept resumption. If the stack has no room for this frame, the resumption is still kept. */
+static __attribute__((noinline)) void *answer_kept(const weft_handler_t *handler, weft_coro_t *k)
 {
 	struct charge charge = {k, k->id, k->keeps};
 
 	weft_defer(give_up, &charge);
+	consume(k);
 	return answer(handler, k, &charge);
 }
 
@@ -292,26 +322,40 @@ static void *answer_another(const weft_handler_t *handler, weft_coro_t *k)
 
 /* ---- running ----------------------------------------------------------------------------------------------- */
 
-void *weft_run_with(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg, const weft_attr_t *attr)
+/* The charge comes first: the stack may be full in any of the calls that follow. */
+static void *run(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg, const weft_attr_t *attr)
 {
-	weft_attr_t copying = {0};
+	struct charge charge = no_charge;
 	weft_coro_t *k;
 
-	if (clause_of_kind(handler, WEFT__MULTI)) {
-		if (attr)
-			copying = *attr;
-		if (copying.policy && copying.policy != weft__policy_that_clones)
-			return failed(handler, state, EINVAL);
-		if (weft__unlikely(weft__without_clones()))
-			return failed(handler, state, ENOTSUP);
-		copying.policy = weft__policy_that_clones;
-		attr = &copying;
-	}
+	weft_defer(give_up, &charge);
 	k = attr ? weft_create_with(body, arg, attr) : weft_create(body, arg);
 	if (weft__unlikely(!k))
 		return failed(handler, state, errno);
+	charge = (struct charge){k, k->id, k->keeps};
 	k->state = state;
-	return answer_own(handler, k);
+	return answer(handler, k, &charge);
+}
+
+static void *run_copied(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg, const weft_attr_t *attr)
+{
+	weft_attr_t copying = {0};
+
+	if (attr)
+		copying = *attr;
+	if (copying.policy && copying.policy != weft__policy_that_clones)
+		return failed(handler, state, EINVAL);
+	if (weft__unlikely(weft__without_clones()))
+		return failed(handler, state, ENOTSUP);
+	copying.policy = weft__policy_that_clones;
+	return run(handler, state, body, arg, &copying);
+}
+
+void *weft_run_with(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg, const weft_attr_t *attr)
+{
+	if (clause_of_kind(handler, WEFT__MULTI))
+		return run_copied(handler, state, body, arg, attr);
+	return run(handler, state, body, arg, attr);
 }
 
 void *weft_run(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg)
@@ -367,13 +411,6 @@ void weft__rewind(weft_resumption_t *k)
 	k->again = error ? WEFT__STRANDED : WEFT__CHECKPOINTED;
 }
 
-/* It is used up: what is left of it is a coroutine. Never back, even if the coroutine is: what was captured in a run
- * that is undone must not look valid when the next run comes as far. */
-static inline void consume(weft_resumption_t *k)
-{
-	k->k->turn++;
-}
-
 void *weft__continue(weft_resumption_t *k, int error)
 {
 	const weft_handler_t *handler = weft__handler_of(k->k->handled);
@@ -386,8 +423,10 @@ void *weft__continue(weft_resumption_t *k, int error)
 		weft_drop(k);
 		return failed(handler, state, error);
 	}
-	consume(k);
-	return k->kept && !k->again ? answer_own(handler, k->k) : answer_another(handler, k->k);
+	if (k->kept && !k->again)
+		return answer_kept(handler, k->k);
+	consume(k->k);
+	return answer_another(handler, k->k);
 }
 
 void *weft__tail_continue_specially(weft_resumption_t *k, int error)

@@ -295,6 +295,162 @@ static void failure_hook(void)
 	REQUIRE(weft_set_failure_hook(NULL) == hook);
 }
 
+/* ---- a caller of weft_run that fails ----------------------------------------------------------------------------- */
+
+WEFT_EFFECT(int, ask);
+WEFT_EFFECT(int, ask_later);
+WEFT_EXCEPTION(give_up);
+
+static int cleanups;
+static weft_resumption_t waiting;
+
+static void count_cleanup(void *unused)
+{
+	(void)unused;
+	cleanups++;
+}
+
+static void *asks(void *unused)
+{
+	weft_defer(count_cleanup, unused);
+	(void)ask();
+	return unused;
+}
+
+static void *asks_later(void *unused)
+{
+	(void)ask_later();
+	return asks(unused);
+}
+
+static void *gives_up(void *unused)
+{
+	weft_defer(count_cleanup, unused);
+	give_up();
+	return unused;
+}
+
+static void *clause_overflows(void *state, weft_resumption_t *k)
+{
+	use_stack(1 * MB);
+	weft_drop(k);
+	return state;
+}
+
+static void *abort_clause_overflows(void *state)
+{
+	use_stack(1 * MB);
+	return state;
+}
+
+static void *keeps_it(void *state, weft_resumption_t *k)
+{
+	waiting = weft_keep(k);
+	return state;
+}
+
+static void *continues_it(void *state, weft_resumption_t *k)
+{
+	(void)weft_continue(ask, k, 1);
+	return state;
+}
+
+WEFT_HANDLER(overflowing, weft_general(ask, clause_overflows), weft_abort(give_up, abort_clause_overflows),
+	     weft_general(ask_later, keeps_it));
+WEFT_HANDLER(continuing, weft_general(ask, continues_it));
+
+static void *runs_overflowing(void *body)
+{
+	return weft_run(&overflowing, NULL, (weft_fn_t *)body, NULL);
+}
+
+static void *continues_kept(void *unused)
+{
+	(void)weft_run(&overflowing, NULL, asks_later, unused);
+	(void)weft_continue(ask_later, &waiting, 1);
+	return unused;
+}
+
+static void fails_with(weft_fn_t *fn, void *argument, size_t size, weft_failure_t why)
+{
+	weft_coro_t *k = make_on(WEFT_COMMIT, size, fn, argument);
+	int before = cleanups;
+
+	expect_failure(k, resume(k), why);
+	weft_delete(k);
+	REQUIRE(cleanups == before + 1);
+	REQUIRE(stats_of(WEFT_COMMIT).live == 0 && stats_of(WEFT_OVERCOMMIT).live == 0);
+}
+
+/* What its weft_run had made is deleted with it. */
+static void bodies_of_a_failed_caller(void)
+{
+	for (int i = 0; i < 100; i++) {
+		fails_with(runs_overflowing, (void *)asks, 64 * KB, WEFT_RESERVATION_SPENT);
+		fails_with(runs_overflowing, (void *)gives_up, 64 * KB, WEFT_RESERVATION_SPENT);
+		fails_with(continues_kept, NULL, 64 * KB, WEFT_RESERVATION_SPENT);
+	}
+	weft_set_budget(stats_of(WEFT_COMMIT).committed + 512 * KB);
+	for (int i = 0; i < 100; i++)
+		fails_with(runs_overflowing, (void *)asks, 64 * MB, WEFT_BUDGET_SPENT);
+}
+
+/* A run whose body fails gives its own up by itself. */
+static void bodies_of_a_failed_body(void)
+{
+	weft_attr_t attr = {.policy = WEFT_COMMIT, .stack_size = 64 * KB};
+
+	for (int i = 0; i < 100; i++) {
+		REQUIRE(!weft_run_with(&continuing, NULL, runs_overflowing, (void *)asks, &attr));
+		REQUIRE(weft_errno() == EOVERFLOW && cleanups == i + 1);
+		REQUIRE(stats_of(WEFT_COMMIT).live == 0 && stats_of(WEFT_OVERCOMMIT).live == 0);
+	}
+}
+
+static void *decides_at_once(void *state, weft_resumption_t *k)
+{
+	(void)weft_continue(ask, k, 1);
+	return state;
+}
+
+WEFT_HANDLER(modest, weft_general(ask, decides_at_once), weft_abort(give_up, abort_clause_overflows),
+	     weft_general(ask_later, keeps_it));
+
+static void *runs_modest(void *unused)
+{
+	(void)weft_run(&modest, NULL, asks, unused);
+	(void)weft_run(&modest, NULL, asks_later, unused);
+	(void)weft_continue(ask_later, &waiting, 1);
+	return unused;
+}
+
+static void *deep_and_runs(void *bytes)
+{
+	volatile char *room = __builtin_alloca((size_t)bytes);
+
+	room[0] = 1;
+	return runs_modest(NULL);
+}
+
+/* The stack ends somewhere in weft_run and what that calls: at every place. */
+static void fails_anywhere_in_a_run(void)
+{
+	int finished = 0, failed = 0;
+
+	for (size_t bytes = 16 * KB; bytes < 29 * KB; bytes += 16) {
+		weft_coro_t *k = make_on(WEFT_COMMIT, 32 * KB, deep_and_runs, (void *)bytes);
+		weft_request_t r = resume(k);
+
+		finished += weft_returned(r);
+		failed += r.effect == &weft_failed;
+		weft_delete(k);
+		if (waiting.k && weft_is_valid(&waiting))
+			weft_drop(&waiting);
+		REQUIRE(stats_of(WEFT_COMMIT).live == 0 && stats_of(WEFT_OVERCOMMIT).live == 0);
+	}
+	REQUIRE(finished > 100 && failed > 100);
+}
+
 /* ---- kept stacks and the budget ---------------------------------------------------------------------------------- */
 
 static weft_request_t run_once(size_t size, size_t bytes)
@@ -839,6 +995,10 @@ static const struct scenario scenarios[] = {
     {"many failures", many_failures, 0, NULL},
     {"failures on another thread", fails_on_threads, 0, NULL},
     {"failure hook", failure_hook, 0, NULL},
+    {"bodies of a caller that fails", bodies_of_a_failed_caller, 0, NULL},
+    {"bodies of a body that fails", bodies_of_a_failed_body, 0, NULL},
+    {"a caller fails anywhere in weft_run", fails_anywhere_in_a_run, 0, NULL},
+
     {"kept stacks give way to one that grows", kept_stacks_give_way, 0, NULL},
     {"kept stacks give way to a creation", creating_takes_from_kept_stacks, 0, NULL},
     {"stacks kept by sleeping threads give way", sleeping_threads_give_way, 0, NULL},

@@ -102,7 +102,9 @@ struct under {
 
 static weft_coro_t *waits_under(const weft_handler_t *handler, weft_label_t *label)
 {
-	weft_coro_t *k = weft_create(gets, label);
+	/* Under "copy" frames belong to the depth at which they were begun. */
+	const weft_attr_t fixed = {.policy = WEFT_FIXED};
+	weft_coro_t *k = weft_create_with(gets, label, &fixed);
 	weft_request_t r = weft_resume_under(k, NULL, handler, &one);
 
 	if (r.effect != &weft_suspended)
@@ -342,6 +344,80 @@ static void cleanups_come_before_an_abort_clause_each_time(void **state)
 	assert_string_equal(order, "dadag");
 }
 
+/* ---- what cleanups see ------------------------------------------------------------------------------------------ */
+
+WEFT_EFFECT(int, where);
+WEFT_EFFECT(void, hold_on);
+WEFT_EXCEPTION(leave_all);
+
+static char seen[16];
+
+static void look(const char *who)
+{
+	seen[strlen(seen) + 1] = 0;
+	seen[strlen(seen)] = *who;
+	seen[strlen(seen) + 1] = 0;
+	seen[strlen(seen)] = (char)('0' + where());
+}
+
+static int on_where(void *state)
+{
+	return *(int *)state;
+}
+
+static void *on_leave_all(void *state)
+{
+	return state;
+}
+
+static void *on_hold_on(void *state, weft_resumption_t *k)
+{
+	kept = weft_keep(k);
+	return state;
+}
+
+WEFT_HANDLER(inner_place, weft_tail(where, on_where));
+WEFT_HANDLER(outer_place, weft_tail(where, on_where), weft_abort(leave_all, on_leave_all),
+	     weft_general(hold_on, on_hold_on));
+static int places[] = {1, 2, 3};
+
+static void *inner_body(void *how)
+{
+	weft_defer(look, "i");
+	if (how)
+		((void (*)(void))how)();
+	return NULL;
+}
+
+static void *outer_body(void *how)
+{
+	weft_defer(look, "o");
+	return weft_run(&inner_place, &places[0], inner_body, how);
+}
+
+static void *drops(void *unused)
+{
+	weft_drop(&kept);
+	return unused;
+}
+
+static void cleanups_see(void **state)
+{
+	const weft_attr_t fixed = {.policy = WEFT_FIXED};
+
+	(void)state;
+	seen[0] = 0;
+	weft_run(&outer_place, &places[1], outer_body, NULL);
+	assert_string_equal(seen, "i1o2");
+	seen[0] = 0;
+	weft_run(&outer_place, &places[1], outer_body, (void *)leave_all);
+	assert_string_equal(seen, "i1o2");
+	seen[0] = 0;
+	weft_run(&outer_place, &places[1], outer_body, (void *)hold_on);
+	weft_run_with(&outer_place, &places[2], drops, NULL, &fixed);
+	assert_string_equal(seen, "i1o3");
+}
+
 /* ---- weft_then --------------------------------------------------------------------------------------------------- */
 
 static void *switches(void *to)
@@ -360,6 +436,10 @@ CASE(leaves_for_another_handler, "weft: weft_then in coroutine \"\" (#1): the co
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    /* First, because they print numbers. */
+	    C(generalizes_on_a_label_that_is_gone),
+	    C(generalizes_to_nobody),
+	    C(leaves_for_another_handler),
 	    T(forwards_to_a_handler_like_its_new_one),
 	    T(forwards_without_a_label_past_labels),
 	    T(forwards_with_its_label),
@@ -367,11 +447,9 @@ int main(void)
 	    T(generalizes_to_its_new_handler),
 	    T(generalizes_past_who_does_not_handle_it),
 	    T(generalizes_on_its_label),
-	    C(generalizes_on_a_label_that_is_gone),
-	    C(generalizes_to_nobody),
 	    T(cleanups_come_before_an_abort_clause),
 	    T(cleanups_come_before_an_abort_clause_each_time),
-	    C(leaves_for_another_handler),
+	    T(cleanups_see),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
