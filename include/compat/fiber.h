@@ -3,7 +3,7 @@
  * fiber.h: the asymmetric fiber interface of the stack-switching work on WebAssembly ("Core Stack Switching
  * Implementation Strategies"), on top of Weft. Inline functions only; a fiber_t is a coroutine.
  *
- * Thread-safety as in weft/coro.h. Source of the interface: fiber-c; none of its code.
+ * Thread-safety and signal handlers as in weft/coro.h. Source of the interface: fiber-c; none of its code.
  */
 #ifndef FIBER_H
 #define FIBER_H

@@ -6,8 +6,9 @@
  * sees whichever fiber ends. A switch carries a message that lies on the stack left behind. A fiber that ends by
  * fiber_switch_return cannot be left running while its stack goes away, so the last step goes by way of fiber_main.
  *
- * A fiber stays allocated until fiber_free, also after its end. Thread-safety as in weft/coro.h; a program that runs
- * fiber_main on several threads may switch within each. Source of the interface: fiber-c; none of its code.
+ * A fiber stays allocated until fiber_free, also after its end. Thread-safety and signal handlers as in weft/coro.h; a
+ * program that runs fiber_main on several threads may switch within each. Source of the interface: fiber-c; none of
+ * its code.
  */
 #ifndef FIBER_SWITCH_H
 #define FIBER_SWITCH_H

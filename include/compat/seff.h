@@ -17,7 +17,7 @@
  * object anew releases what it held; running out of memory is an error (NULL or false, and errno), not an exit.
  * A coroutine whose stack cannot grow (policy commit) is FINISHED, with a request whose effect is none of the numbers.
  *
- * Thread-safety as in weft/coro.h. Source of the interface: libseff; none of its code.
+ * Thread-safety and signal handlers as in weft/coro.h. Source of the interface: libseff; none of its code.
  */
 #ifndef SEFF_H
 #define SEFF_H

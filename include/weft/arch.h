@@ -14,6 +14,7 @@
  *  4. The value passed to resume, and the two words of a request, travel in registers.
  *  5. Nothing is pushed on either stack: the red zone of the resumer is left alone. Who suspends has none, because
  *     compilers give one only to functions without calls, and here is one, to weft__end_here.
+ * In a signal handler only weft__self, weft__performer and weft__address_of may be called.
  * To reach: a raw pair within 1.2 of the hand-written limit, resume + yield with every check within 1.8.
  *
  * What an architecture provides

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * weft/base.h: what every other header needs: version, compiler attributes, the sanitizers in force.
- * Nothing here has run-time behaviour.
+ * Nothing here has run-time behaviour; macros may be used in signal handlers.
  */
 #ifndef WEFT_BASE_H
 #define WEFT_BASE_H

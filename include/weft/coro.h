@@ -13,6 +13,9 @@
  *
  * Unless said otherwise the functions here are thread-safe as long as one coroutine is used by one thread at a
  * time, may be called on any stack, do not suspend, and take no lock and make no system call when warm.
+ * In a signal handler only those may be called that look: weft_current, weft_errno, and all of "looking at one" below,
+ * but weft_set_failure_hook. What makes, switches or ends coroutines may have been interrupted in the middle. A
+ * library built with WEFT_DEBUG=1 reports it on the alternate stack; every build, if the handler would wait for itself.
  * Semantics after libseff (OOPSLA 2024); interface our own.
  */
 #ifndef WEFT_CORO_H

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* SPDX-License-Identifier: MIT OR Apache-2.0 *
+ * Nothing here may be called in a signal handler: a perform may suspend what the signal interrupted.
+ */
 /*
  * weft/effect.h: effects and their handlers.
  *

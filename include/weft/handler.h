@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* SPDX-License-Identifier: MIT OR Apache-2.0 *
+ * Nothing here may be called in a signal handler: a perform may suspend what the signal interrupted.
+ */
 /*
  * weft/handler.h: handlers as values. A constant table says for each operation what to do, and one call runs a body
  * under it; the loop of weft/effect.h stays for those who want to drive a coroutine by hand, and the two mix.

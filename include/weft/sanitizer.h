@@ -18,6 +18,7 @@
  * over its fake stack and tells which stack went; here both are called in a row.
  * ThreadSanitizer: a fiber for each coroutine, made at its first resume. A switch orders what was before it and what is
  * after it, as program order does. About 8000 coroutines at once are possible: a limit of TSan's.
+ * Nothing here may be called in a signal handler.
  * Neither lets a thread end (pthread_exit, cancellation) while it runs a coroutine.
  */
 #ifndef WEFT_SANITIZER_H

@@ -5,6 +5,9 @@
  * All stacks lie in one reserved arena, cut into slots of 8 KiB · 2^n. A slot is, from low to high: guard,
  * stack, coroutine object. Deleted slots are kept warm: first by the deleting thread, then process-wide, and
  * beyond a bound their pages go back to the kernel. A warm creation takes no lock and makes no system call.
+ *
+ * In a signal handler only weft_policy_name and weft_policy_named may be called, and after the first coroutine
+ * weft_default_policy and weft_set_budget. weft/thread.h says which signals Weft uses.
  */
 #ifndef WEFT_STACK_H
 #define WEFT_STACK_H

@@ -5,6 +5,8 @@
  * A thread's function runs on a slot of the policy as a coroutine's does, while the stack that the operating system
  * gave the thread carries two frames. Code that is compiled for linked stacks gets this by itself: its pthread_create,
  * sigaction and signal are the functions here.
+ *
+ * In a signal handler only weft_handle_fault, weft_sigaction and weft_signal may be called.
  */
 #ifndef WEFT_THREAD_H
 #define WEFT_THREAD_H

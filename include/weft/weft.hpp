@@ -29,6 +29,7 @@
 //   a coroutine made, run and destroyed 335 (weft.h: 225); a run of weft::handle 361; a tail operation 35
 //
 // Thread-safety as weft.h says it of coroutines: an object is used by one thread at a time, and may move in between.
+// Nothing here may be called in a signal handler.
 #ifndef WEFT_WEFT_HPP
 #define WEFT_WEFT_HPP
 

@@ -110,6 +110,18 @@ void weft__owner_describe(const void *owner, const char **name, uint64_t *id)
 	*id = k->id;
 }
 
+/* ---- signal handlers ------------------------------------------------------------------------------------------ */
+
+/* A handler may have interrupted anything here. A debug build sees a handler on the alternate stack, every build one
+ * that would wait for its own thread: internal/once.h. */
+static inline void check_no_handler(void)
+{
+#if WEFT_DEBUG
+	if (weft__os_on_alt_stack())
+		weft__die_in_handler();
+#endif
+}
+
 /* ---- making --------------------------------------------------------------------------------------------------- */
 
 #ifdef WEFT_HAVE_VALGRIND
@@ -175,6 +187,7 @@ weft_coro_t *weft_create(weft_fn_t *fn, void *arg)
 	int error = -ENOMEM;
 	weft_coro_t *k;
 
+	check_no_handler();
 	slot = thread ? weft__slot_take(thread->default_bin, &error) : NULL;
 	if (weft__unlikely(!slot)) {
 		errno = -error;
@@ -205,6 +218,7 @@ struct weft__slot *weft__take_slot(const weft_attr_t *attr, int *error)
 	weft_policy_t policy = attr->policy;
 	unsigned class;
 
+	check_no_handler();
 	*error = -EINVAL;
 	if ((unsigned)policy >= WEFT_POLICY_COUNT ||
 	    attr->flags & ~(unsigned)(WEFT__SAVING | WEFT_NO_GUARD | WEFT_UNWIND))
@@ -404,6 +418,7 @@ static inline void check_ending(const weft_coro_t *k, const char *what)
 {
 	weft_state_t state = weft_state(k);
 
+	check_no_handler();
 	if (weft__unlikely(state == WEFT_RUNNING))
 		die_ending(k, what, ": it is running; let it yield or exit first");
 	if (weft__unlikely(state == WEFT_DELETED))

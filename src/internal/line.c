@@ -76,3 +76,14 @@ void weft__line_die(struct weft__line *line)
 	weft__line_write(line);
 	abort();
 }
+
+void weft__die_in_handler(void)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line,
+			"coroutines cannot be made, ended or counted in a signal handler: let the handler set a flag, "
+			"and do it where the program looks at the flag");
+	weft__line_die(&line);
+}

@@ -27,4 +27,7 @@ void weft__line_write(struct weft__line *line);
 /* A broken rule of the interface: the line, then abort(). */
 _Noreturn void weft__line_die(struct weft__line *line);
 
+/* Something that makes or ends coroutines was called in a signal handler. */
+_Noreturn void weft__die_in_handler(void);
+
 #endif

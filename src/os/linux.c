@@ -261,6 +261,13 @@ void weft__os_alt_stack_leave(void *memory)
 	weft__os_free(memory, ALT_GUARD + WEFT__ALT_STACK);
 }
 
+bool weft__os_on_alt_stack(void)
+{
+	stack_t stack;
+
+	return sigaltstack(NULL, &stack) == 0 && stack.ss_flags & SS_ONSTACK;
+}
+
 bool weft__os_alt_stack_guards(const void *memory, const void *address)
 {
 	return memory && (uintptr_t)address - (uintptr_t)memory < ALT_GUARD;

@@ -63,6 +63,8 @@ void weft__os_barrier(void);
 enum { WEFT__ALT_STACK = 64 * 1024 }; /* for our handler and one that it calls, and the largest register file saved */
 int weft__os_alt_stack_enter(void **memory);
 void weft__os_alt_stack_leave(void *memory);
+/* * Does the caller run on an alternate signal stack? */
+bool weft__os_on_alt_stack(void);
 /* * Is the address in the guard of that stack? */
 bool weft__os_alt_stack_guards(const void *memory, const void *address);
 

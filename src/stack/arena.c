@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "internal/once.h"
 #include "stack/copy.h"
 #include "stack/policy.h"
 
@@ -99,14 +100,18 @@ static void reserve(void)
 	arena.unavailable = NULL;
 }
 
+WEFT__FLAG_OF_THREAD locked;
+
 static void lock(void)
 {
+	weft__begin(&locked);
 	pthread_mutex_lock(&arena.lock);
 }
 
 static void unlock(void)
 {
 	pthread_mutex_unlock(&arena.lock);
+	weft__end(&locked);
 }
 
 static void open_once(void)
@@ -118,9 +123,7 @@ static void open_once(void)
 
 const char *weft__arena_open(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, open_once);
+	WEFT__ONCE(open_once);
 	return arena.unavailable;
 }
 

@@ -2,11 +2,11 @@
 #include "stack/config.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "internal/line.h"
+#include "internal/once.h"
 #include "stack/policy.h"
 
 /* A program's own default, "policy[:size]", compiled in; the environment goes before it. */
@@ -17,8 +17,6 @@ static struct {
 	size_t size; /* of that policy; 0: its own default */
 	size_t budget;
 } config = {.policy = WEFT_OVERCOMMIT};
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 const char *weft_policy_name(weft_policy_t policy)
 {
@@ -146,21 +144,26 @@ static void read_environment(void)
 		config.budget = weft__os_memory() / 2;
 }
 
+static void read_once(void)
+{
+	WEFT__ONCE(read_environment);
+}
+
 weft_policy_t weft_default_policy(void)
 {
-	pthread_once(&once, read_environment);
+	read_once();
 	return config.policy;
 }
 
 size_t weft__config_size(weft_policy_t policy)
 {
-	pthread_once(&once, read_environment);
+	read_once();
 	return policy == config.policy && config.size ? config.size : weft__policies[policy]->default_size;
 }
 
 size_t weft__config_budget(void)
 {
-	pthread_once(&once, read_environment);
+	read_once();
 	return config.budget;
 }
 

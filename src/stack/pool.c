@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "arch/vectors.h"
+#include "internal/once.h"
 #include "stack/buffers.h"
 #include "stack/config.h"
 #include "stack/copy.h"
@@ -52,14 +53,18 @@ static struct {
 	bool has_key;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .next_id = 1};
 
+WEFT__FLAG_OF_THREAD locked;
+
 static void lock(void)
 {
+	weft__begin(&locked);
 	pthread_mutex_lock(&pool.lock);
 }
 
 static void unlock(void)
 {
 	pthread_mutex_unlock(&pool.lock);
+	weft__end(&locked);
 }
 
 /* ---- sizes and limits ------------------------------------------------------------------------------------ */
@@ -509,12 +514,11 @@ static struct weft__thread *begin_record(void)
 
 WEFT__COLD struct weft__thread *weft__thread_attach(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct weft__thread *thread;
 
 	if (weft__arena_open())
 		return NULL;
-	pthread_once(&once, open_pool);
+	WEFT__ONCE(open_pool);
 	thread = begin_record();
 	if (!thread)
 		return NULL;

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <weft/thread.h>
 
 #include "scenario.h"
@@ -51,7 +52,7 @@ static void block_all(void)
 	REQUIRE(!pthread_sigmask(SIG_BLOCK, &all, NULL));
 }
 
-/* ---- blocked signals --------------------------------------------------------------------------------------------- */
+/* ---- blocked signals ------------------------------------------------------------------------------------------ */
 
 static void blocked_before(void)
 {
@@ -148,7 +149,7 @@ static void full_mask_after(void)
 	REQUIRE(sigismember(&action.sa_mask, SIGTERM) && action.sa_flags & SA_ONSTACK);
 }
 
-/* ---- handlers of SIGSEGV ----------------------------------------------------------------------------------------- */
+/* ---- handlers of SIGSEGV -------------------------------------------------------------------------------------- */
 
 static volatile int *const nowhere = (volatile int *)0x1230;
 static volatile int handled;
@@ -320,7 +321,7 @@ static void handler_behind_ours(void)
 	*nowhere = 1;
 }
 
-/* ---- the alternate stack ----------------------------------------------------------------------------------------- */
+/* ---- the alternate stack -------------------------------------------------------------------------------------- */
 
 static void disable(void)
 {
@@ -374,6 +375,57 @@ static void handler_overflows(void)
 }
 #endif
 
+/* ---- handlers that make coroutines ---------------------------------------------------------------------------- */
+
+#ifndef INSTRUMENTED
+static volatile sig_atomic_t armed;
+
+/* The signal comes while the library asks the kernel for something: in its first call, or under a lock. */
+int madvise(void *start, size_t bytes, int advice)
+{
+	if (armed) {
+		armed = 0;
+		raise(SIGUSR1);
+	}
+	return (int)syscall(SYS_madvise, start, bytes, advice);
+}
+
+static void makes_one(int number)
+{
+	(void)number;
+	weft_delete(weft_create(uses_stack, NULL));
+}
+
+static void made_in_the_first_call(void)
+{
+	signal(SIGUSR1, makes_one);
+	armed = 1;
+	grow();
+}
+
+static void made_under_a_lock(void)
+{
+	grow();
+	signal(SIGUSR1, makes_one);
+	armed = 1;
+	make_on(WEFT_COPY, 128 * KB, uses_stack, NULL);
+	make_on(WEFT_FIXED, 128 * KB, uses_stack, NULL);
+	weft_stack_trim();
+}
+
+/* Seen by debug builds of the library only. */
+static void made_on_alternate_stack(void)
+{
+	grow();
+	weft_signal(SIGUSR1, makes_one);
+	raise(SIGUSR1);
+#if !WEFT_DEBUG
+	fputs("weft: coroutines cannot be made, ended or counted in a signal handler", stderr);
+	abort();
+#endif
+}
+#endif
+
 static const struct scenario scenarios[] = {
     {"all signals blocked before", blocked_before, 0, NULL},
     {"all signals blocked in a worker", blocked_in_worker, 0, NULL},
@@ -408,6 +460,16 @@ static const struct scenario scenarios[] = {
      "weft: a signal handler overflowed the thread's alternate signal stack of 64 KiB: let it use less, or give the "
      "thread "
      "a larger one by sigaltstack before its first coroutine\n"},
+    {"a coroutine made in a handler that interrupts the first one's making", made_in_the_first_call, SIGABRT,
+     "weft: coroutines cannot be made, ended or counted in a signal handler: let the handler set a flag, and do it "
+     "where "
+     "the program looks at the flag\n"},
+    {"a coroutine made in a handler that interrupts another one's making", made_under_a_lock, SIGABRT,
+     "weft: coroutines cannot be made, ended or counted in a signal handler: let the handler set a flag, and do it "
+     "where "
+     "the program looks at the flag\n"},
+    {"a coroutine made in a handler", made_on_alternate_stack, SIGABRT,
+     "weft: coroutines cannot be made, ended or counted in a signal handler"},
 #endif
 };
 

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Locks and first calls that notice when a signal handler interrupted their own thread in the middle of them: the
+ * handler would wait for ever for the thread that it stands on. A flag of the thread's is raised before the wait and
+ * lowered after the work.
+ */
+#ifndef WEFT_SRC_ONCE_H
+#define WEFT_SRC_ONCE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "internal/line.h"
+
+#define WEFT__FLAG_OF_THREAD static __thread __attribute__((tls_model("initial-exec"))) bool
+
+static inline void weft__begin(bool *inside)
+{
+	if (__builtin_expect(*inside, 0))
+		weft__die_in_handler();
+	*inside = true;
+	__asm__ volatile("" : : : "memory");
+}
+
+static inline void weft__end(bool *inside)
+{
+	__asm__ volatile("" : : : "memory");
+	*inside = false;
+}
+
+/* pthread_once for one place in the source. */
+#define WEFT__ONCE(function)                                                                                           \
+	do {                                                                                                           \
+		static pthread_once_t weft__once = PTHREAD_ONCE_INIT;                                                  \
+		static atomic_bool weft__done;                                                                         \
+		WEFT__FLAG_OF_THREAD weft__inside;                                                                     \
+                                                                                                                       \
+		/* Acquire: pairs with the release below. */                                                           \
+		if (__builtin_expect(atomic_load_explicit(&weft__done, memory_order_acquire), 1))                      \
+			break;                                                                                         \
+		weft__begin(&weft__inside);                                                                            \
+		pthread_once(&weft__once, function);                                                                   \
+		weft__end(&weft__inside);                                                                              \
+		atomic_store_explicit(&weft__done, true, memory_order_release);                                        \
+	} while (0)
+
+#endif
