@@ -74,7 +74,7 @@ typedef enum weft_failure {
 	WEFT_NO_FAILURE,
 	WEFT_BUDGET_SPENT,	/**< opening more stack would pass weft_set_budget */
 	WEFT_RESERVATION_SPENT, /**< the stack's reservation is used up */
-	WEFT_MEMORY_SPENT,	/**< copy: no memory for the frames that lay where it was to run */
+	WEFT_MEMORY_SPENT,	/**< the system had no memory for more stack, or for the frames to be copied */
 } weft_failure_t;
 
 struct weft__slot;
@@ -212,7 +212,9 @@ extern WEFT_API struct weft_effect weft_suspended;
 /**
  * Make a suspended coroutine with default attributes; its first resume calls fn(arg).
  * @return the coroutine, owned by the caller, to be given to weft_delete; or NULL with errno
- *   ENOMEM  no memory or address space (or, under commit, no budget)
+  *   ENOMEM  no memory or address space
+ *   EDQUOT  under commit: it would pass weft_set_budget
+
  *   EAGAIN  the kernel's limit on mappings is reached (guards by mprotect only)
  */
 WEFT_API weft_coro_t *weft_create(weft_fn_t *fn, void *arg);

@@ -148,7 +148,9 @@ typedef void *weft__on_failure_t(void *state, int error);
  * @param state    passed to every clause; borrowed for as long
  * @return what the body returns (through the return clause, if there is one), or an abort clause, or a general clause
  *   that does not continue. Without a result the failure clause is asked, or NULL is returned with errno
- *     ENOMEM     no memory for the coroutine, or for its stack to grow
+  *     ENOMEM     the system has no memory for the coroutine, or for its stack to grow
+ *     EDQUOT     the coroutine, or its stack growing, would pass weft_set_budget
+
  *     EOVERFLOW  the stack's reservation is spent
  *     ENOTSUP    there is a multi clause, and weft_clone_unavailable says why there can be none here
  * May be called on any stack; may suspend the caller, if the body performs what is handled further out. An exception
@@ -205,6 +207,18 @@ WEFT_API void weft_drop(weft_resumption_t *k);
 WEFT__INLINE bool weft_is_valid(const weft_resumption_t *k)
 {
 	return k->k && k->k->id == k->id && (k->k->turn == k->turn || k->again);
+}
+
+/**
+ * The coroutine that performs what a clause was called for: weft_performer(k) in a general or multi clause, before `k`
+ * is continued, kept or dropped, and of a kept one while it waits; weft_performer(NULL) in a tail clause. The performer
+ * may run inside k->k. NULL: nobody waits there any more, or the call is outside of any coroutine. Does not suspend.
+ */
+WEFT__INLINE weft_coro_t *weft_performer(const weft_resumption_t *k)
+{
+	if (!k)
+		return weft_current();
+	return weft_is_valid(k) ? k->k->leaf : NULL;
 }
 
 /* ---- deciding, in a tail clause ---------------------------------------------------------------------------- */

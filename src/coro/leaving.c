@@ -235,6 +235,10 @@ const void *weft__owner_running(const struct weft__slot **slot)
 	return self && (self->parent || *slot) ? self : NULL;
 }
 
+static const weft_failure_t failures[] = {[WEFT__SPENT_BUDGET] = WEFT_BUDGET_SPENT,
+					  [WEFT__SPENT_RESERVATION] = WEFT_RESERVATION_SPENT,
+					  [WEFT__SPENT_MEMORY] = WEFT_MEMORY_SPENT};
+
 void *weft__owner_choose(void *owner, const char *address, enum weft__spent why, char **sp, void **fp)
 {
 	weft_coro_t *self = weft__self(), *victim = owner;
@@ -244,7 +248,7 @@ void *weft__owner_choose(void *owner, const char *address, enum weft__spent why,
 	/* Normally the thread runs on the stack that cannot grow, or on one further in; else it is the one to go. */
 	if (!weft__is_ancestor(victim, self))
 		victim = self;
-	victim->failure = why == WEFT__SPENT_BUDGET ? WEFT_BUDGET_SPENT : WEFT_RESERVATION_SPENT;
+	victim->failure = (uint8_t)failures[why];
 	(void)address;
 	*sp = victim->link.parent_sp;
 	*fp = victim->link.parent_fp;
@@ -292,7 +296,7 @@ WEFT__LEAVES_STACK void weft__owner_spent(struct weft_link *self, const char *ad
 		weft__line_text(&line, "free some, or raise the limit on memory (ulimit -v)");
 		weft__line_die(&line);
 	}
-	k->failure = WEFT_BUDGET_SPENT;
+	k->failure = WEFT_MEMORY_SPENT;
 	weft__owner_fail(k);
 	__builtin_unreachable();
 }

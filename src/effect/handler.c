@@ -171,7 +171,12 @@ WEFT__INLINE bool decide(const weft_handler_t *handler, const weft_clause_t *cla
 
 static WEFT__COLD void *ended_by_runtime(const weft_handler_t *handler, const weft_coro_t *k)
 {
-	return failed(handler, k->state, weft_failure(k) == WEFT_RESERVATION_SPENT ? EOVERFLOW : ENOMEM);
+	static const int errors[] = {[WEFT_NO_FAILURE] = ENOMEM,
+				     [WEFT_BUDGET_SPENT] = EDQUOT,
+				     [WEFT_RESERVATION_SPENT] = EOVERFLOW,
+				     [WEFT_MEMORY_SPENT] = ENOMEM};
+
+	return failed(handler, k->state, errors[weft_failure(k)]);
 }
 
 static WEFT__COLD WEFT__NORETURN void die_request(const weft_handler_t *handler, const weft_effect_t *effect)

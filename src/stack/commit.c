@@ -104,7 +104,8 @@ static int commit_prepare(const struct weft__policy *self, struct weft__slot *sl
 	(void)self;
 	decide_budget();
 	if (!charge(first))
-		return -ENOMEM;
+		return -EDQUOT;
+
 	error = weft__guard(start, (size_t)(open - start));
 	if (!error)
 		error = weft__unguard(open, first);
@@ -181,12 +182,11 @@ static enum weft__fault commit_fault(struct weft__slot *slot, char *address)
 		}
 		if (atomic_compare_exchange_strong(&slot->open, &open, to)) {
 			if (weft__unguard(to, (size_t)(open - to))) {
-				/* The kernel has no memory for it, or no mapping: to us that is the budget. Nobody can
-				 * have used the pages meanwhile, so that taking `open` back is safe unless it moved on.
-				 */
+				/* The kernel has no memory for it, or no mapping. Nobody can have used the pages
+				 * meanwhile, so that taking `open` back is safe unless it moved on. */
 				if (atomic_compare_exchange_strong(&slot->open, &to, open))
 					give_back((size_t)(open - to));
-				result = WEFT__FAULT_BUDGET;
+				result = WEFT__FAULT_MEMORY;
 			} else {
 				result = WEFT__FAULT_OPENED;
 			}

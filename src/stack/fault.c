@@ -279,7 +279,7 @@ static bool fail(const struct weft__slot *slot, void *owner, char *address, enum
 	void *fp, *victim = weft__owner_choose(owner, address, why, &sp, &fp);
 
 	if (!victim) {
-		report(slot, owner, address, why == WEFT__SPENT_BUDGET ? "stack budget spent" : "stack overflow");
+		report(slot, owner, address, why == WEFT__SPENT_RESERVATION ? "stack overflow" : "stack budget spent");
 		return false;
 	}
 	if (weft__tls_growth) /* the resumer's stack may be a linked one, without room */
@@ -330,6 +330,8 @@ static enum answer answer(struct weft__slot *slot, char *address, ucontext_t *co
 		return REPORTED;
 	case WEFT__FAULT_BUDGET:
 		return fail(slot, owner, address, WEFT__SPENT_BUDGET, context) ? DONE : REPORTED;
+	case WEFT__FAULT_MEMORY:
+		return fail(slot, owner, address, WEFT__SPENT_MEMORY, context) ? DONE : REPORTED;
 	case WEFT__FAULT_RESERVATION:
 		return fail(slot, owner, address, WEFT__SPENT_RESERVATION, context) ? DONE : REPORTED;
 	case WEFT__FAULT_FOREIGN:

@@ -31,7 +31,7 @@ void weft__owner_describe(const void *owner, const char **name, uint64_t *id);
  * `sp`. Decide who fails. Returns what weft__owner_fail is to be called with, on the stack below *sp in the frame of
  * *fp, once the handler returned; NULL if nobody can fail, because the thread is not on a coroutine's stack.
  */
-enum weft__spent { WEFT__SPENT_BUDGET = 1, WEFT__SPENT_RESERVATION };
+enum weft__spent { WEFT__SPENT_BUDGET = 1, WEFT__SPENT_RESERVATION, WEFT__SPENT_MEMORY };
 void *weft__owner_choose(void *owner, const char *address, enum weft__spent why, char **sp, void **fp);
 void weft__owner_fail(void *victim);
 

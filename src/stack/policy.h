@@ -77,6 +77,7 @@ enum weft__fault {
 	WEFT__FAULT_RACED,	 /* nothing to do: another thread opened the page, or is about to; try again */
 	WEFT__FAULT_OVERFLOW,	 /* the stack is too small: say so and end the process */
 	WEFT__FAULT_BUDGET,	 /* the coroutine fails */
+	WEFT__FAULT_MEMORY,	 /* the coroutine fails */
 	WEFT__FAULT_RESERVATION, /* the coroutine fails */
 	WEFT__FAULT_FOREIGN,	 /* none of ours */
 };

@@ -407,11 +407,40 @@ static void bodies_of_a_failed_body(void)
 	}
 }
 
+static void *notes_error(void *state, int error)
+{
+	*(int *)state = error;
+	return state;
+}
+
+WEFT_HANDLER(noting, weft_on_failure(notes_error));
+
+static int why_failed(size_t size, size_t bytes)
+{
+	weft_attr_t attr = {.policy = WEFT_COMMIT, .stack_size = size};
+	int error = 0;
+
+	weft_run_with(&noting, &error, uses_stack, (void *)bytes, &attr);
+	return error;
+}
+
+/* A failure clause knows whether it was the budget. */
+static void what_was_spent(void)
+{
+	REQUIRE(why_failed(64 * KB, 1 * MB) == EOVERFLOW);
+	weft_set_budget(stats_of(WEFT_COMMIT).committed + 1 * MB);
+	REQUIRE(why_failed(64 * MB, 8 * MB) == EDQUOT);
+	weft_set_budget(1);
+	weft_stack_trim();
+	REQUIRE(why_failed(64 * MB, 0) == EDQUOT);
+}
+
 static void *decides_at_once(void *state, weft_resumption_t *k)
 {
 	volatile char room[400];
 
 	room[0] = 1;
+	(void)room[0];
 	(void)weft_continue(ask, k, 1);
 	return state;
 }
@@ -440,8 +469,8 @@ static size_t alive(void)
 	return stats_of(WEFT_COMMIT).live + stats_of(WEFT_OVERCOMMIT).live;
 }
 
-/* The stack ends somewhere in weft_run and what that calls: at every place. Only weft_create can lose a stack then, if a
- * call of its own does not fit while it has one in its hands. */
+/* The stack ends somewhere in weft_run and what that calls: at every place. Only weft_create can lose a stack then, if
+ * a call of its own does not fit while it has one in its hands. */
 static void fails_anywhere_in_a_run(void)
 {
 	int finished = 0, failed = 0, lost = 0;
@@ -1007,6 +1036,7 @@ static const struct scenario scenarios[] = {
     {"failure hook", failure_hook, 0, NULL},
     {"bodies of a caller that fails", bodies_of_a_failed_caller, 0, NULL},
     {"bodies of a body that fails", bodies_of_a_failed_body, 0, NULL},
+    {"what was spent", what_was_spent, 0, NULL},
     {"a caller fails anywhere in weft_run", fails_anywhere_in_a_run, 0, NULL},
 
     {"kept stacks give way to one that grows", kept_stacks_give_way, 0, NULL},

@@ -117,7 +117,7 @@ static void step(struct subject *s, uint64_t x)
 		ADD(finished);
 	} else {
 		REQUIRE(r.effect == &weft_failed && r.payload == s->k);
-		REQUIRE(weft_failure(s->k) == (weft_policy(s->k) == WEFT_COPY ? WEFT_MEMORY_SPENT : WEFT_BUDGET_SPENT));
+		REQUIRE(weft_failure(s->k) == WEFT_MEMORY_SPENT);
 		REQUIRE(weft_policy(s->k) != WEFT_FIXED && weft_policy(s->k) != WEFT_OVERCOMMIT);
 		ADD(failed);
 	}

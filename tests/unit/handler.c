@@ -217,6 +217,61 @@ static void forwarded(void **state)
 	assert_int_equal((intptr_t)weft_run(&counter, &n, runs_forwarding, NULL), 6);
 }
 
+/* Who performs, seen by clauses of all kinds. */
+static weft_coro_t *performers[3];
+
+static int performer_in_place(void *state)
+{
+	performers[0] = weft_performer(NULL);
+	return *(int *)state;
+}
+
+static void *performer_waiting(void *state, weft_resumption_t *k)
+{
+	performers[1] = weft_performer(k);
+	(void)state;
+	return weft_tail_continue(flip, k, 1);
+}
+
+static void *performer_kept(void *state, weft_resumption_t *k)
+{
+	kept = weft_keep(k);
+	performers[2] = weft_performer(k);
+	return state;
+}
+
+WEFT_HANDLER(asking_who, weft_tail(get, performer_in_place), weft_general(flip, performer_waiting),
+	     weft_general(choose, performer_kept));
+
+static void *performs_all(void *self)
+{
+	*(weft_coro_t **)self = weft_current();
+	return (void *)(intptr_t)(get() + flip() + choose());
+}
+
+static void *performs_inside(void *self)
+{
+	return weft_run(&forwarding, NULL, performs_all, self);
+}
+
+static void who_performs(void **state)
+{
+	weft_coro_t *self = NULL;
+	int n = 3;
+
+	(void)state;
+	assert_ptr_equal(weft_run(&asking_who, &n, performs_inside, &self), &n);
+	assert_non_null(self);
+	assert_ptr_equal(performers[0], self);
+	assert_ptr_equal(performers[1], self);
+	assert_null(performers[2]);
+	assert_ptr_equal(weft_performer(&kept), self);
+	assert_ptr_not_equal(kept.k, self);
+	assert_int_equal((intptr_t)weft_continue(choose, &kept, 2), 6);
+	assert_null(weft_performer(&kept));
+	assert_null(weft_performer(NULL));
+}
+
 /* ---- misuse ------------------------------------------------------------------------------------------------------ */
 
 CASE(continued_twice,
@@ -389,6 +444,8 @@ int main(void)
 	    T(labels),
 	    T(generalized),
 	    T(forwarded),
+	    T(who_performs),
+
 	    C(continued_twice),
 	    C(continued_after_drop),
 	    C(no_decision),

@@ -324,7 +324,7 @@ static void budget(void **state)
 	weft_set_budget(committed + 4096); /* less than the two pages that a stack starts with */
 	errno = 0;
 	assert_null(weft_create_with(stay, NULL, &attr));
-	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(errno, EDQUOT);
 	assert_int_equal(stats_of(WEFT_COMMIT).committed, committed);
 	weft_set_budget(committed + (16 << 10));
 	k = weft_create_with(stay, NULL, &attr);

@@ -66,7 +66,7 @@ enum : unsigned { FLAGS = WEFT_UNWIND };
 	const char *why = error == ENOTSUP ? weft_clone_unavailable() : nullptr;
 
 #if WEFT__EXCEPTIONS
-	if (error == ENOMEM)
+	if (error == ENOMEM || error == EDQUOT)
 		throw std::bad_alloc();
 	throw std::system_error(error, std::generic_category(),
 				std::string("weft: cannot make a coroutine") + (why ? ": " : "") + (why ? why : ""));

@@ -52,6 +52,8 @@ template <typename Answer> struct run_base {
 #if WEFT__EXCEPTIONS
 		if (error == EOVERFLOW)
 			throw stack_failure(WEFT_RESERVATION_SPENT);
+		if (error == EDQUOT)
+			throw stack_failure(WEFT_BUDGET_SPENT);
 #endif
 		no_coroutine(error);
 	}
@@ -95,6 +97,12 @@ template <typename R, typename Answer> class resumption_base
 	weft_coro_t *get() const noexcept
 	{
 		return at_ ? at_->k : nullptr;
+	}
+
+	/** The coroutine that performs the operation: the body's, or one that runs inside it. */
+	weft_coro_t *performer() const noexcept
+	{
+		return at_ ? weft_performer(at_) : nullptr;
 	}
 
 	/** End the body now; clones of it that run or are kept go on. */
