@@ -278,7 +278,15 @@ bool weft__bring_in(struct weft__thread *me, struct weft__region *region, struct
 /* Its first resume: where will it belong? */
 static WEFT__COLD bool settle(struct weft__thread *me, struct weft__copied *c)
 {
+	const weft_coro_t *resumer;
+
 	c->region = weft__region_lowest(me, c->slot.class);
+	if (weft__unlikely(!c->region)) {
+		resumer = ((const weft_coro_t *)c->slot.owner)->parent;
+		c->region =
+		    weft__region_search(me, c->slot.class,
+					resumer->flags & WEFT__COPIED ? weft__copied_of(resumer)->region : NULL);
+	}
 	if (!c->region)
 		return false;
 	c->sp = weft__region_top(c->region);
@@ -300,10 +308,12 @@ static inline bool place(struct weft__thread *me, weft_coro_t *k, weft_coro_t *h
 	bool fresh = !c->region;
 	int before;
 
-	if (weft__unlikely(fresh) && !settle(me, c))
-		return false;
-	region = c->region;
-	before = weft__region_hold(region, me, true);
+	do {
+		if (weft__unlikely(fresh) && !settle(me, c))
+			return false;
+		region = c->region;
+		before = weft__region_hold(region, me, !fresh);
+	} while (weft__unlikely(fresh) && before == WEFT__REGION_OTHERS);
 	if (weft__unlikely(before != WEFT__REGION_IDLE)) {
 		if (before == WEFT__REGION_RUNNING)
 			weft__region_leave(region, me, before);

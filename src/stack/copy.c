@@ -139,21 +139,6 @@ static struct weft__region *make_region(unsigned class)
 	return region;
 }
 
-static struct weft__region *one_more(struct weft__thread *me, unsigned class);
-
-struct weft__region *weft__region_lowest(struct weft__thread *me, unsigned class)
-{
-	struct weft__region **link = &me->regions[class], *region;
-
-	/* Relaxed: one that is taken from us right now is waited for. */
-	for (; (region = *link); link = &region->next)
-		if (!atomic_load_explicit(&region->busy, memory_order_relaxed) &&
-		    atomic_load_explicit(&region->thread, memory_order_relaxed) == me)
-			return region;
-	*link = one_more(me, class);
-	return *link;
-}
-
 /* Under the lock. Its coroutine will not run again, if it runs. */
 static void vacate(struct weft__region *region)
 {
@@ -378,9 +363,84 @@ static struct weft__region *more(struct weft__thread *me, unsigned class, bool a
 	return region;
 }
 
-static struct weft__region *one_more(struct weft__thread *me, unsigned class)
+/* ---- a region for a first resume ------------------------------------------------------------------------------- */
+
+enum { NEAR = 16, SHARE = 8 };
+
+/* A region that we list serves the thread that ran there last, until it is taken back. */
+static bool take_back(struct weft__region *region, struct weft__thread *me)
 {
-	return more(me, class, false);
+	int before;
+
+	if (!weft__region_is_idle(region))
+		return false;
+	before = weft__region_hold_slow(region, me, false);
+	if (before >= 0)
+		weft__region_leave(region, me, before);
+	return before == WEFT__REGION_IDLE;
+}
+
+/* Among so many of a list. First without the barriers that taking back costs. */
+static struct weft__region *free_among(struct weft__region *list, struct weft__thread *me, uint32_t most)
+{
+	struct weft__region *region;
+	uint32_t n;
+
+	for (region = list, n = 0; region && n < most; region = region->next, n++)
+		if (weft__region_is_idle(region) && weft__region_is_ours(region, me))
+			return region;
+	for (region = list, n = 0; region && n < most; region = region->next, n++)
+		if (!weft__region_is_ours(region, me) && take_back(region, me))
+			return region;
+	return NULL;
+}
+
+/* All regions were looked at when there were `looked_at`. It is done again when a share as many were made since. */
+static struct weft__region *free_of_all(struct weft__thread *me, unsigned class)
+{
+	struct weft__region_counts *counts = &me->region_counts[class];
+
+	if (counts->made * SHARE < counts->looked_at)
+		return NULL;
+	counts->made = counts->looked_at = 0;
+	for (struct weft__region *region = me->regions[class]; region; region = region->next)
+		counts->looked_at++;
+	return free_among(me->regions[class], me, UINT32_MAX);
+}
+
+/* In the list: behind `after`, else near its start. */
+static struct weft__region *one_more(struct weft__thread *me, unsigned class, struct weft__region *after)
+{
+	struct weft__region *region = more(me, class, false), **link = &me->regions[class];
+
+	if (!region)
+		return NULL;
+	if (after)
+		link = &after->next;
+	else
+		for (int n = 0; *link && n < NEAR; n++)
+			link = &(*link)->next;
+	region->next = *link;
+	*link = region;
+	me->region_counts[class].made++;
+	return region;
+}
+
+/*
+ * A program that nests n deep has n regions, all but the newest busy. To look at all of them for each would make the
+ * n-th n times as expensive as the first. But the one behind the resumer's is the right one then.
+ */
+struct weft__region *weft__region_search(struct weft__thread *me, unsigned class, struct weft__region *resumers)
+{
+	struct weft__region *region = free_among(me->regions[class], me, NEAR);
+
+	if (resumers && (resumers->lister != me || resumers->class != class))
+		resumers = NULL;
+	if (!region && resumers)
+		region = free_among(resumers->next, me, NEAR);
+	if (!region)
+		region = free_of_all(me, class);
+	return region ? region : one_more(me, class, resumers);
 }
 
 /* ---- regions that nobody shares -------------------------------------------------------------------------------- */

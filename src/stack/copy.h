@@ -6,6 +6,7 @@
  *  1. A region is a slot of the arena, as large as a stack. A coroutine belongs to one region from its first resume
  *     on, because its frames hold addresses of each other; many belong to the same. The first resume picks the lowest
  *     region of the thread's in which nobody runs, so that a program that nests n deep has n regions in each thread.
+ *     (Where more than sixteen nest it may be another one: the lowest would be far to look for.)
  *  2. Lazily: who suspends stays where it is. Only when another one is resumed in the region are the frames that lie
  *     there copied out, from the stack pointer up, and those of the other copied in; if both are as long, and nobody
  *     else has the image, they change places in it, line by line.
@@ -99,8 +100,29 @@ static inline char *weft__region_top(struct weft__region *region)
 	return (char *)weft__region_slot(region);
 }
 
-/* The thread's lowest region of the class in which nobody runs; NULL if there is no memory. */
-struct weft__region *weft__region_lowest(struct weft__thread *me, unsigned class);
+/* Both relaxed, and guesses: who then finds somebody there chooses again. */
+static inline bool weft__region_is_idle(struct weft__region *region)
+{
+	return !atomic_load_explicit(&region->busy, memory_order_relaxed);
+}
+
+static inline bool weft__region_is_ours(struct weft__region *region, struct weft__thread *me)
+{
+	return atomic_load_explicit(&region->thread, memory_order_relaxed) == me;
+}
+
+/* The thread's lowest region of the class, if nobody runs there; else NULL. */
+static inline struct weft__region *weft__region_lowest(struct weft__thread *me, unsigned class)
+{
+	struct weft__region *region = me->regions[class];
+
+	return region && weft__region_is_idle(region) && weft__region_is_ours(region, me) ? region : NULL;
+}
+
+/* A region of the class in which nobody runs, for a first resume: the thread's lowest if that is among its first, else
+ * one behind `resumers`, in which the resumer runs, if it does. NULL if there is no memory. Another thread may take it
+ * before this thread holds it. */
+struct weft__region *weft__region_search(struct weft__thread *me, unsigned class, struct weft__region *resumers);
 
 /*
  * Take the region for changes, from whatever thread has it, and return in what state this thread had it, for

@@ -253,6 +253,9 @@ struct weft__thread {
 	_Atomic uint64_t copied; /* copy: bytes that it has copied */
 	struct weft__region *waits_for;
 	struct weft__region *regions[WEFT__CLASSES]; /* its own by size, lowest first */
+	struct weft__region_counts {
+		uint32_t made, looked_at;
+	} region_counts[WEFT__CLASSES]; /* see copy.c */
 	struct weft__buffer_list buffers[WEFT__BUFFER_CLASSES];
 	struct weft__chunk **system; /* its idle system stack */
 	char *slab, *slab_end;	     /* where heap frames' blocks are cut from */

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -456,6 +457,59 @@ static void ended_threads(void)
 	REQUIRE(after.reserved < 2 * before.reserved);
 }
 
+enum { SLOTS = 256, WORKERS = 4, ROUNDS = 20000 };
+
+static weft_coro_t *_Atomic handed[SLOTS];
+
+static void *keeps_some(void *argument)
+{
+	volatile char live[9000];
+
+	live[0] = live[sizeof live - 1] = 1;
+	for (int i = 0; i < 5; i++)
+		weft_suspend(NULL);
+	return (char *)argument + live[0] + live[sizeof live - 1];
+}
+
+static void *hands_over(void *argument)
+{
+	uint64_t state = (uint64_t)argument;
+	weft_coro_t *k;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		uint64_t place = next(&state) % SLOTS;
+
+		k = atomic_exchange(&handed[place], NULL);
+		if (!k)
+			k = make_copied(keeps_some, NULL, NULL);
+		if (weft_returned(resume(k, 0)))
+			weft_delete(k);
+		else
+			weft_delete(atomic_exchange(&handed[place], k));
+	}
+	return NULL;
+}
+
+/* Threads that hand each other coroutines need as many regions as run at a time, not one for each handed over. */
+static void handed_over(void)
+{
+	weft_stack_stats_t before, after;
+	pthread_t thread[WORKERS];
+
+	weft_stack_stats(WEFT_COPY, &before);
+	for (uint64_t i = 0; i < WORKERS; i++)
+		REQUIRE(!pthread_create(&thread[i], NULL, hands_over, (void *)i));
+	for (int i = 0; i < WORKERS; i++)
+		pthread_join(thread[i], NULL);
+	weft_stack_stats(WEFT_COPY, &after);
+	/* A mebibyte each. A thread may find those that it lists taken by all others. And landings, which are small. */
+	REQUIRE(after.reserved - before.reserved < (WORKERS * WORKERS + WORKERS + 2) << 20);
+	for (int i = 0; i < SLOTS; i++)
+		weft_delete(atomic_exchange(&handed[i], NULL));
+	weft_stack_stats(WEFT_COPY, &after);
+	REQUIRE(after.live == before.live);
+}
+
 static int busy, coming;
 
 static void *takes_its_time(void *argument)
@@ -645,6 +699,7 @@ static const struct {
 	     {"forks", forks, true},
 	     {"new_threads", new_threads, true},
 	     {"ended_threads", ended_threads, true},
+	     {"handed_over", handed_over, true},
 	     {"exclusion", exclusion, true},
 	     {"small_ones", small_ones, true},
 	     {"lazily", lazily, true},
