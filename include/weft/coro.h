@@ -331,14 +331,15 @@ WEFT_API weft_policy_t weft_policy(const weft_coro_t *k);
 WEFT_API size_t weft_stack_usable(const weft_coro_t *k);
 WEFT_API bool weft_on_stack(const weft_coro_t *k, const void *address);
 
-/** Why the runtime ended it; WEFT_NO_FAILURE if it did not. */
+/** Why the runtime ended it, or gave up some of its cleanups; WEFT_NO_FAILURE if it did neither. */
 WEFT__INLINE weft_failure_t weft_failure(const weft_coro_t *k)
 {
 	return (weft_failure_t)k->failure;
 }
 
 /**
- * Be told when the runtime ends a coroutine, to log it. The hook runs on a stack of 64 KiB before the resumer
+ * Be told when the runtime ends a coroutine, to log it, or gives up what is deferred in a coroutine that is ending
+ * already, because there is no memory for it (weft/defer.h). The hook runs on a stack of 64 KiB before the resumer
  * sees &weft_failed; it must not suspend, and must not rely on anything the coroutine was in the middle of (a
  * lock of malloc's, say: the fault can come anywhere). Of coroutines that fail inside the hook it is not told.
  * @return the hook before; NULL if none

@@ -61,6 +61,11 @@
  * deferred in such frames last, if it can still be read then, and else report it. An exception that is caught further
  * out in the same coroutine, and longjmp, leave such scopes unnoticed: the next scope to end reports it.
  *
+ * Lack of memory does not end the process here. A coroutine that ends may take 64 KiB of stack beyond a spent budget
+ * (weft_set_budget), and all together 512 KiB. If that is not enough, if its reservation is used up, or if there is no
+ * memory for a chunk, a block or copied frames, then the coroutine's other cleanups are given up: the failure hook is
+ * told, once for each such coroutine, and the end goes on. Cleanups of the coroutines around it are called.
+ *
  * Coroutines that a coroutine made and holds are like memory that it allocated: weft_defer(weft_delete, inner).
  * Clones of a coroutine under "copy" run what was deferred before the cloning each for itself.
  *

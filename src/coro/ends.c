@@ -215,6 +215,34 @@ static void supersede(weft_coro_t *self, struct weft__ending *e)
 	weft__forget_ending(self);
 }
 
+/*
+ * An end that is about to go on in this coroutine, which does not know yet: it is being resumed for that, or its resume
+ * is about to return. `end` is NULL if there is none.
+ */
+static __thread struct {
+	struct weft__ending *end;
+	const weft_coro_t *in;
+} coming __attribute__((tls_model("initial-exec")));
+
+static void comes(struct weft__ending *e, const weft_coro_t *in)
+{
+	coming.in = in;
+	coming.end = e;
+}
+
+struct weft__ending *weft__ending_of(const weft_coro_t *k)
+{
+	const struct weft__thens *t;
+
+	if (!(k->flags & WEFT__ENDING)) /* under "copy" k may have been found not to have room for `in` to come back */
+		return coming.end && (coming.in == k || coming.end->target == k) ? coming.end : NULL;
+	if (!(k->flags & WEFT__THENS))
+		return k->ending;
+	for (t = k->thens; t->below; t = t->below)
+		;
+	return t->ending;
+}
+
 static WEFT__LEAVES_STACK _Noreturn void finish(weft_coro_t *self, struct weft__ending *e)
 {
 	weft__drop_all_thens(self);
@@ -222,6 +250,7 @@ static WEFT__LEAVES_STACK _Noreturn void finish(weft_coro_t *self, struct weft__
 		supersede(self, e);
 	self->flags |= WEFT__ENDING;
 	self->ending = e;
+	coming.end = NULL;
 	if (self->flags & WEFT_UNWIND)
 		weft__unwind(self, e);
 	weft__ended(self, e);
@@ -238,6 +267,7 @@ WEFT__LEAVES_STACK void weft__ended(weft_coro_t *self, struct weft__ending *e)
 	self->leaf = self;
 	if (self != e->target) {
 		e->last = self;
+		comes(e, self->parent);
 	} else {
 		weft__adopt_orphans(self, e->orphans);
 		if (!e->deletes) {
@@ -252,6 +282,23 @@ WEFT__LEAVES_STACK void weft__ended(weft_coro_t *self, struct weft__ending *e)
 		}
 	}
 	weft__leave(self, effect, payload);
+}
+
+WEFT__LEAVES_STACK void weft__give_up_ending(weft_coro_t *k, struct weft__ending *e, weft_coro_t *orphans,
+					     weft_coro_t *bodies)
+{
+	weft_coro_t *up;
+
+	coming.end = NULL;
+	weft__note_owned(e->target, weft__self());
+	weft__abandon_inside(k, weft__self(), &e->orphans, e->target);
+	for (; orphans != e->target; orphans = up) {
+		up = orphans->parent;
+		weft__orphan(orphans, &e->orphans, e->target);
+	}
+	weft__keep_bodies(bodies, &e->orphans, e->target);
+	k->deferred = NULL;
+	weft__ended(k, e);
 }
 
 WEFT__LEAVES_STACK void weft__end_next(void *thrown)
@@ -313,12 +360,10 @@ bool weft__must_end(const weft_coro_t *k)
 	}
 }
 
-static __thread struct weft__ending *deleting __attribute__((tls_model("initial-exec")));
-
 /* Where a suspended coroutine landed. The first call in the frame that waited. */
 WEFT__LEAVES_STACK void weft__end_here(void)
 {
-	struct weft__ending *e = deleting;
+	struct weft__ending *e = coming.end;
 	weft_coro_t *self = e->target->leaf;
 
 	weft__again(self);
@@ -405,8 +450,9 @@ void *weft__end_suspended(weft_coro_t *k)
 	weft_request_t request;
 
 	weft__note_owned(k, k->leaf);
-	deleting = &e;
+	comes(&e, k->leaf);
 	request = resume_to_end(&from);
+	coming.end = NULL;
 	if (request.effect != WEFT__THROWN)
 		die(k, "cannot end", ": something deferred in it suspended it, to who is deleting it:",
 		    request.effect ? request.effect : &weft_suspended,
@@ -416,6 +462,7 @@ void *weft__end_suspended(weft_coro_t *k)
 	if (weft__is_ending(request.payload)) { /* something deferred left further: k ended on that way */
 		other = (struct weft__ending *)((char *)request.payload - 1);
 		other->last = NULL;
+		comes(other, weft__self());
 	}
 	return request.payload;
 }

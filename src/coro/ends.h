@@ -55,6 +55,14 @@ WEFT__COLD void *weft__end_suspended(weft_coro_t *k);
 WEFT__COLD _Noreturn void weft__end_up_to(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload);
 /* The coroutine that ended has told the running one, its resumer. */
 WEFT__COLD _Noreturn void weft__end_next(void *thrown);
+/* The end that k is in the middle of, or is about to take part in; else NULL. Async-signal-safe. */
+struct weft__ending *weft__ending_of(const weft_coro_t *k);
+/* There is no memory for what k calls on its way to this end. The rest of that is given up, and the end goes on. Those
+ * inside k are to be abandoned; `orphans` and `bodies` are lists for e's target. */
+WEFT__COLD _Noreturn void weft__give_up_ending(weft_coro_t *k, struct weft__ending *e, weft_coro_t *orphans,
+					       weft_coro_t *bodies);
+/* leaving.c: bodies that frames of failing coroutines ran go to a list of k's. */
+void weft__keep_bodies(weft_coro_t *bodies, weft_coro_t **list, weft_coro_t *k);
 /* The running one has been unwound. */
 _Noreturn void weft__ended(weft_coro_t *self, struct weft__ending *e);
 /* Call what is deferred first, that is innermost. */

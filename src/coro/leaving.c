@@ -58,19 +58,19 @@ void weft__orphan(weft_coro_t *c, weft_coro_t **list, weft_coro_t *k)
  * keeps the others, because this is no moment for what they have deferred. Those that wait come first in the list, and
  * their `leaf` is their own.
  */
-static void keep_bodies(weft_coro_t *bodies, weft_coro_t *k)
+void weft__keep_bodies(weft_coro_t *bodies, weft_coro_t **list, weft_coro_t *k)
 {
 	weft_coro_t *next;
 
 	for (; bodies; bodies = next) {
 		next = bodies->parent;
 		if (bodies->link.pc == (void *)weft__in_finished) {
-			weft__orphan(bodies, &k->leaf, k);
+			weft__orphan(bodies, list, k);
 			continue;
 		}
-		bodies->parent = k->leaf;
+		bodies->parent = *list;
 		weft__name_orphan(&bodies->parent, k);
-		k->leaf = bodies;
+		*list = bodies;
 	}
 }
 
@@ -123,12 +123,12 @@ void weft__hand_on_orphans(const struct weft__ending *e, weft_coro_t **list, con
 	weft__name_orphan(&last->parent, k);
 
 	*list = e->orphans;
-	e->orphans->leaf = (weft_coro_t *)list;
+	weft__name_orphan(list, k);
 }
 
-void weft__abandon(weft_coro_t *k, weft_coro_t *leaf)
+void weft__abandon_inside(weft_coro_t *k, weft_coro_t *leaf, weft_coro_t **orphans, weft_coro_t *home)
 {
-	weft_coro_t *orphans = k, *c = leaf, *up;
+	weft_coro_t *c = leaf, *up;
 
 	k->flags &= ~(uint32_t)WEFT__THROUGH;
 	weft__note_owned(k, leaf);
@@ -141,8 +141,15 @@ void weft__abandon(weft_coro_t *k, weft_coro_t *leaf)
 		c->deferred = NULL;
 		c->leaf = c;
 		if (weft__take_owned(c))
-			weft__orphan(c, &orphans, k);
+			weft__orphan(c, orphans, home);
 	}
+}
+
+void weft__abandon(weft_coro_t *k, weft_coro_t *leaf)
+{
+	weft_coro_t *orphans = k;
+
+	weft__abandon_inside(k, leaf, &orphans, k);
 	weft__adopt_orphans(k, orphans);
 }
 
@@ -160,31 +167,32 @@ WEFT__LEAVES_STACK void weft__leave_to(weft_coro_t *k, const void *effect, void 
 
 /* The same at a moment when nothing of the coroutines can be called: their stacks are full, or were interrupted in the
  * middle of anything. */
-static WEFT__LEAVES_STACK _Noreturn void drop_to(weft_coro_t *k, const void *effect, void *payload)
+static WEFT__LEAVES_STACK _Noreturn void fail(weft_coro_t *k)
 {
-	weft_coro_t *self = weft__self();
-
-	weft_coro_t *orphans = k, *bodies = NULL, *up;
+	struct weft__ending *ending = weft__ending_of(k);
+	weft_coro_t *self = weft__self(), *home = ending ? ending->target : k, *orphans = home, *bodies = NULL, *up;
 
 	for (weft_coro_t *c = self;; c = c->parent) {
 		weft__drop_all_thens(c);
-		if (weft__unlikely(c->flags & WEFT__ENDING)) {
-			weft__hand_on_orphans(c->ending, &orphans, k);
+		if (weft__unlikely(c->flags & WEFT__ENDING) && c != k) {
+			weft__hand_on_orphans(c->ending, &orphans, home);
 			weft__forget_ending(c);
 		}
 		collect_bodies(c, &bodies);
 		if (c == k)
 			break;
 	}
+	if (ending)
+		weft__give_up_ending(k, ending, orphans, bodies);
 	weft__abandon(k, self);
 	for (; orphans != k; orphans = up) {
 		up = orphans->parent;
 		weft__orphan(orphans, &k->leaf, k);
 	}
-	keep_bodies(bodies, k);
+	weft__keep_bodies(bodies, &k->leaf, k);
 
 	k->deferred = NULL;
-	weft__leave(k, effect, payload);
+	weft__leave(k, &weft_failed, k);
 }
 
 /* Suspend k from `self` below it. Out of line: whoever suspends more than itself has paid for a search. `leaf` tells
@@ -239,6 +247,11 @@ static const weft_failure_t failures[] = {[WEFT__SPENT_BUDGET] = WEFT_BUDGET_SPE
 					  [WEFT__SPENT_RESERVATION] = WEFT_RESERVATION_SPENT,
 					  [WEFT__SPENT_MEMORY] = WEFT_MEMORY_SPENT};
 
+bool weft__owner_ends(const void *owner)
+{
+	return weft__ending_of(owner) != NULL;
+}
+
 void *weft__owner_choose(void *owner, const char *address, enum weft__spent why, char **sp, void **fp)
 {
 	weft_coro_t *self = weft__self(), *victim = owner;
@@ -265,7 +278,7 @@ WEFT__LEAVES_STACK static void *call_hook(void *victim)
 	if (hook)
 		hook(k, (weft_failure_t)k->failure);
 	weft__tls_thread->in_hook = false;
-	drop_to(k, &weft_failed, k);
+	fail(k);
 }
 
 /* On the thread's small stack if it has one. */
@@ -279,7 +292,7 @@ WEFT__LEAVES_STACK void weft__owner_fail(void *victim)
 		weft__self()->link.limit = NULL; /* its frames are lost */
 		weft__enter_chunk(call_hook, k, thread->small_stack + WEFT_HOOK_STACK);
 	}
-	drop_to(k, &weft_failed, k);
+	fail(k);
 }
 
 /* Called on the thread's small stack, which is left here. */

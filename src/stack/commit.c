@@ -27,6 +27,9 @@ enum {
 	LARGEST_STEP = 256 * 1024, /* opened beyond what the fault needs */
 	RECLAIM = 64 * 1024,	   /* taken from kept slots at least, if they have so much */
 	AHEAD = 64 * FIRST,	   /* with less left, slots are prepared one by one */
+	/* Beyond the budget, for coroutines that end: see weft/defer.h. */
+	RESERVE = 512 * 1024,
+	RESERVE_OF_EACH = 64 * 1024,
 };
 
 /* ---- the budget -------------------------------------------------------------------------------------------- */
@@ -35,12 +38,13 @@ static atomic_size_t charged;
 static atomic_size_t budget; /* 0: not decided yet */
 
 /* Relaxed throughout: the counter orders nothing, and is exact because all its changes are atomic. */
-static bool try_charge(size_t bytes)
+static bool try_charge(size_t bytes, size_t beyond)
 {
 	size_t now = atomic_load_explicit(&charged, memory_order_relaxed), most;
 
 	do {
 		most = atomic_load_explicit(&budget, memory_order_relaxed);
+		most = most + beyond < most ? SIZE_MAX : most + beyond;
 		if (now > most || bytes > most - now)
 			return false;
 	} while (!atomic_compare_exchange_weak_explicit(&charged, &now, now + bytes, memory_order_relaxed,
@@ -51,9 +55,9 @@ static bool try_charge(size_t bytes)
 /* Slots that are kept for reuse have their memory as long as nobody needs it. */
 static bool charge(size_t bytes)
 {
-	while (!try_charge(bytes))
+	while (!try_charge(bytes, 0))
 		if (!weft__reclaim(WEFT_COMMIT, bytes > RECLAIM ? bytes : RECLAIM))
-			return try_charge(bytes); /* another thread may have reclaimed enough for both */
+			return try_charge(bytes, 0); /* another thread may have reclaimed enough for both */
 	return true;
 }
 
@@ -154,13 +158,31 @@ static char *next_open(const struct weft__slot *slot, char *open, char *address)
 	return (size_t)(page - slot->chunk.low) > step ? page - step : slot->chunk.low;
 }
 
-/* Charge, or with less than the whole step if that is all the budget has. */
-static bool charge_from(char *open, char **to, char *page)
+/* A coroutine that ends, and whose cleanup needs more stack, may go beyond the budget: a bit, and together not far. */
+static bool borrow(struct weft__slot *slot, size_t bytes)
 {
-	if (charge((size_t)(open - *to)))
-		return true;
-	*to = page;
-	return charge((size_t)(open - page));
+	uint32_t borrowed = atomic_load_explicit(&slot->borrowed, memory_order_relaxed);
+
+	if (!weft__owner_ends(atomic_load_explicit(&slot->owner, memory_order_relaxed)) ||
+	    bytes > RESERVE_OF_EACH - borrowed || !try_charge(bytes, RESERVE))
+		return false;
+	/* Relaxed: who writes into a stack that another runs on may have it borrow once more. */
+	atomic_store_explicit(&slot->borrowed, borrowed + (uint32_t)bytes, memory_order_relaxed);
+	return true;
+}
+
+/* Charge, or with less than the whole step if that is all the budget has. */
+static bool charge_from(struct weft__slot *slot, char *open, char **to, char *page)
+{
+	bool good = charge((size_t)(open - *to));
+
+	if (!good) {
+		*to = page;
+		good = charge((size_t)(open - page));
+	}
+	if (good)
+		atomic_store_explicit(&slot->borrowed, 0, memory_order_relaxed);
+	return good || borrow(slot, (size_t)(open - page));
 }
 
 static enum weft__fault commit_fault(struct weft__slot *slot, char *address)
@@ -176,7 +198,7 @@ static enum weft__fault commit_fault(struct weft__slot *slot, char *address)
 	open = atomic_load(&slot->open);
 	while (address < open) {
 		to = next_open(slot, open, address);
-		if (!charge_from(open, &to, page)) {
+		if (!charge_from(slot, open, &to, page)) {
 			result = WEFT__FAULT_BUDGET;
 			break;
 		}

@@ -7,6 +7,7 @@
 #ifndef WEFT_SRC_STACK_OWNER_H
 #define WEFT_SRC_STACK_OWNER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <weft/stack.h>
 
@@ -25,6 +26,9 @@ const void *weft__owner_running(const struct weft__slot **slot);
 
 /* * What to call an owner in a message. */
 void weft__owner_describe(const void *owner, const char **name, uint64_t *id);
+
+/* * Is the owner calling what is to be called at its end, so that it may have what is reserved for that? */
+bool weft__owner_ends(const void *owner);
 
 /*
  * * The stack of `owner` cannot grow, for this reason, at `address`; the calling thread was interrupted running at

@@ -66,6 +66,7 @@ struct weft__slot {
 	_Atomic bool kept;
 	_Atomic uint8_t memory;
 	uint32_t valgrind_id;
+	_Atomic uint32_t borrowed; /* commit: bytes of the reserve that it took */
 };
 
 /* Values of `memory`. A slot without memory reads as zeros. */

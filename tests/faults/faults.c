@@ -599,6 +599,120 @@ static void threads_take_from_each_other(void)
 	REQUIRE(stats_of(WEFT_COMMIT).committed == 0);
 }
 
+/* ---- cleanups without memory ------------------------------------------------------------------------------------- */
+
+static int cleanups, hooks;
+
+static void counts_failures(weft_coro_t *k, weft_failure_t why)
+{
+	REQUIRE(weft_failure(k) == why);
+	hooks++;
+}
+
+static void cleans(void *bytes)
+{
+	use_stack((size_t)bytes);
+	cleanups++;
+}
+
+static void *defers(void *bytes)
+{
+	weft_defer(cleans, (void *)(4ul * KB));
+	weft_defer(cleans, bytes);
+	weft_suspend(NULL);
+	return NULL;
+}
+
+/* Living ones have all of it. */
+static void spend_budget(void)
+{
+	REQUIRE(weft_returned(resume(make_on(WEFT_COMMIT, 256 * KB, uses_stack, (void *)(100ul * KB)))));
+	weft_stack_trim();
+	weft_set_budget(stats_of(WEFT_COMMIT).committed);
+	weft_set_failure_hook(counts_failures);
+}
+
+static void cleanup_has_a_reserve(void)
+{
+	weft_coro_t *k[10];
+
+	for (int i = 0; i < 10; i++)
+		resume(k[i] = make_on(WEFT_COMMIT, 256 * KB, defers, (void *)(40ul * KB)));
+	spend_budget();
+	for (int i = 0; i < 9; i++)
+		weft_delete(k[i]);
+	weft_reset(k[9], once, NULL);
+	REQUIRE(weft_returned(resume(k[9])));
+	weft_delete(k[9]);
+	REQUIRE(cleanups == 20 && hooks == 0 && stats_of(WEFT_COMMIT).live == 1);
+}
+
+static void cleanup_spends_its_reserve(void)
+{
+	weft_coro_t *k = make_on(WEFT_COMMIT, 8 * MB, defers, (void *)(4ul * MB));
+
+	resume(k);
+	spend_budget();
+	weft_delete(k);
+	REQUIRE(cleanups == 0 && hooks == 1 && stats_of(WEFT_COMMIT).live == 1);
+	k = make_on(WEFT_FIXED, 0, once, NULL);
+	REQUIRE(weft_returned(resume(k)));
+	weft_delete(k);
+}
+
+static void cleanup_spends_its_reservation(void)
+{
+	weft_coro_t *k = make_on(WEFT_COMMIT, 128 * KB, defers, (void *)(1ul * MB));
+
+	weft_set_failure_hook(counts_failures);
+	resume(k);
+	weft_reset(k, uses_stack, (void *)(64ul * KB));
+	REQUIRE(cleanups == 0 && hooks == 1 && weft_failure(k) == WEFT_NO_FAILURE);
+	REQUIRE(weft_returned(resume(k)));
+	weft_delete(k);
+}
+
+static weft_coro_t *outermost;
+
+static void *suspends_from_below(void *argument)
+{
+	weft_defer(cleans, (void *)(4ul * MB));
+	weft_yield(outermost, &weft_suspended, NULL);
+	weft_exit(outermost, &weft_suspended, argument);
+}
+
+static void *defers_around_this(void *argument)
+{
+	weft_coro_t *k = make_on(WEFT_COMMIT, 8 * MB, suspends_from_below, argument);
+
+	weft_defer(cleans, (void *)(8ul * KB));
+	weft_resume(k, NULL, WEFT_HANDLE_NONE);
+	REQUIRE(!"reached");
+	return argument;
+}
+
+/* The inner one's cleanup is given up, the outer one's is not. */
+static void cleanup_of_a_chain(void)
+{
+	for (int leave = 0; leave < 2; leave++) {
+		weft_request_t r;
+
+		cleanups = hooks = 0;
+		outermost = make_on(WEFT_COMMIT, 256 * KB, defers_around_this, &cleanups);
+		resume(outermost);
+		spend_budget();
+		if (leave) {
+			r = resume(outermost);
+			REQUIRE(r.effect == &weft_suspended && r.payload == &cleanups);
+			REQUIRE(weft_state(outermost) == WEFT_FINISHED);
+		}
+		REQUIRE(hooks == leave && cleanups == leave);
+		weft_delete(outermost);
+		REQUIRE(hooks == 1 && cleanups == 1 && stats_of(WEFT_COMMIT).live == (size_t)leave + 1);
+		weft_set_budget(SIZE_MAX);
+	}
+}
+
 /* ---- other coroutines' stacks ------------------------------------------------------------------------------------ */
 
 static char *deep_address(weft_coro_t *k, size_t below)
@@ -1043,6 +1157,10 @@ static const struct scenario scenarios[] = {
     {"kept stacks give way to a creation", creating_takes_from_kept_stacks, 0, NULL},
     {"stacks kept by sleeping threads give way", sleeping_threads_give_way, 0, NULL},
     {"threads take kept stacks from each other", threads_take_from_each_other, 0, NULL},
+    {"a cleanup has a reserve", cleanup_has_a_reserve, 0, NULL},
+    {"a cleanup that spends its reserve is given up", cleanup_spends_its_reserve, 0, NULL},
+    {"a cleanup that spends its reservation is given up", cleanup_spends_its_reservation, 0, NULL},
+    {"a cleanup that is given up in a chain", cleanup_of_a_chain, 0, NULL},
     {"writing to another's unopened stack", writes_elsewhere, 0, NULL},
     {"the same without budget", writes_elsewhere_without_budget, 0, NULL},
     {"the same without budget from outside", writes_from_outside_without_budget, SIGSEGV,

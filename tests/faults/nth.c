@@ -156,6 +156,34 @@ static void cloned(void)
 		;
 }
 
+static void uses_much(void *unused)
+{
+	(void)unused;
+	use_stack(20 * KB);
+}
+
+static void *has_cleanup(void *argument)
+{
+	weft_defer(uses_much, NULL);
+	weft_suspend(NULL);
+	return argument;
+}
+
+/* Without memory the cleanup is given up, and nothing else is. */
+static void deleted(weft_policy_t policy)
+{
+	weft_attr_t attr = {.policy = policy, .stack_size = 64 * KB};
+	weft_coro_t *k[2];
+
+	for (int i = 0; i < 2; i++) { /* under "copy" the first is not where it runs when it is deleted */
+		k[i] = weft_create_with(has_cleanup, NULL, &attr);
+		if (k[i])
+			resume(k[i]);
+	}
+	for (int i = 0; i < 2; i++)
+		weft_delete(k[i]);
+}
+
 static void several(void)
 {
 	static const struct {
@@ -184,6 +212,8 @@ static void *everything(void *argument)
 	one_by_itself(WEFT_COPY);
 	cloned();
 	several();
+	for (int p = WEFT_COMMIT; p < WEFT_POLICY_COUNT; p++)
+		deleted((weft_policy_t)p);
 	calls_back();
 	return argument;
 }
