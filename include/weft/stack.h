@@ -78,10 +78,12 @@ WEFT_API size_t weft_stack_resident(weft_policy_t policy);
 WEFT_API size_t weft_set_budget(size_t bytes);
 
 /**
- * Give every kept stack's memory back to the kernel: the calling thread's and the process-wide store, not those
- * kept by other threads. Address space stays reserved.
- * @return bytes of slots given back
- * Thread-safe; takes a lock; any stack; does not suspend.
+ * Give the memory of what is kept for reuse back to the kernel: of stacks, and of tiny ones, copied ones and heap frames'
+ * blocks, where several share a page, the pages that nothing living is in. It reaches the calling thread's, the
+ * process-wide store, and the stacks with pages of their own that other threads keep; of what else other threads keep
+ * it reaches nothing. Address space stays reserved.
+ * @return bytes given back: of stacks with pages of their own whole slots, else pages
+ * Thread-safe; takes locks, for milliseconds where there is much; any stack; does not suspend.
  */
 WEFT_API size_t weft_stack_trim(void);
 

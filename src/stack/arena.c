@@ -193,6 +193,12 @@ static uint32_t number_of_holder(const void *address, unsigned class)
 	return number_of(span, class) + (uint32_t)((size_t)((const char *)address - span) / stride_of(class));
 }
 
+/* For slots of TINY_CLASS. */
+static char *start_of_tiny(struct weft__slot *slot)
+{
+	return (char *)slot + RECORD_BYTES - WEFT__TINY_BYTES;
+}
+
 static struct weft__slot *slot_at(char *start, unsigned class)
 {
 	size_t colour = class == WEFT__TINY_CLASS ? 0 : number_of(start, class) % COLOURS;
@@ -290,6 +296,22 @@ char *weft__arena_take_span(enum weft__span_use use, size_t *bytes)
 	}
 	unlock();
 	return start;
+}
+
+char *weft__arena_used(size_t *bytes)
+{
+	*bytes = atomic_load_explicit(&arena.used_spans, memory_order_relaxed) * SPAN_BYTES;
+	return arena.base;
+}
+
+size_t weft__shared_slot(struct weft__slot *slot, weft_policy_t policy, char **start)
+{
+	if (weft__policies[policy]->cut) {
+		*start = (char *)slot;
+		return sizeof(struct weft__copied);
+	}
+	*start = start_of_tiny(slot);
+	return WEFT__TINY_BYTES;
 }
 
 void weft__arena_each_span(enum weft__span_use use, void (*visit)(char *start, size_t bytes))
@@ -408,7 +430,14 @@ int weft__arena_revive(struct weft__slot *slot, weft_policy_t policy, unsigned c
 {
 	struct weft__slot *same;
 
-	return bring_up(policy, class, start_of(number_of_holder(slot, class), class), &same);
+	if (weft__policies[policy]->cut) {
+		weft__policies[policy]->renew(policy, class, slot);
+		return 0;
+	}
+	return bring_up(policy, class,
+			class == WEFT__TINY_CLASS ? start_of_tiny(slot)
+						  : start_of(number_of_holder(slot, class), class),
+			&same);
 }
 
 void weft__arena_forget(struct weft__slot *slot, weft_policy_t policy, unsigned class)
@@ -482,7 +511,7 @@ void weft__arena_walk(weft_policy_t policy, bool (*visit)(struct weft__slot *slo
 	unsigned class;
 
 	/* Once more than there are: the first from its start, at the end. */
-	for (size_t n = 0; n <= spans; n++) {
+	for (size_t n = 0; spans && n <= spans; n++) {
 		if (i >= spans)
 			i = 0;
 		if (walks(i, policy, &class)) {

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "internal/faults.h"
+#include "stack/pages.h"
 
 #ifdef WEFT_TINY
 enum { LIST_BYTES = 1024 };
@@ -17,6 +18,7 @@ static struct {
 	pthread_mutex_t lock;
 	char *next, *end; /* what is left of the newest span */
 	struct weft__buffer *batches[WEFT__BUFFER_CLASSES];
+	struct weft__hollows hollows[WEFT__BUFFER_CLASSES];
 } store = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void lock(void)
@@ -40,6 +42,18 @@ static uint32_t batch_of(unsigned class)
 	size_t count = BATCH_BYTES / weft__buffer_size(class);
 
 	return count ? (uint32_t)count : 1;
+}
+
+/* Under the lock. A list of buffers that lost their memory; NULL if there is none. */
+static struct weft__buffer *fill_hollows(unsigned class, uint32_t *count)
+{
+	struct weft__buffer *head = NULL, *buffer;
+
+	for (*count = 0; *count < batch_of(class) && (buffer = weft__hollows_pop(&store.hollows[class])); ++*count) {
+		buffer->next = head;
+		head = buffer;
+	}
+	return head;
 }
 
 /* Under the lock. A list of buffers, as many as a batch holds or the span has left; NULL if there is no memory. */
@@ -75,7 +89,9 @@ static struct weft__buffer *take_batch(unsigned class, uint32_t *count)
 		store.batches[class] = batch->batch;
 		*count = batch->in_batch;
 	} else {
-		batch = cut(class, count);
+		batch = fill_hollows(class, count);
+		if (!batch)
+			batch = cut(class, count);
 	}
 	unlock();
 	return batch;
@@ -158,27 +174,83 @@ void weft__buffers_each(void (*visit)(char *start, size_t bytes))
 	unlock();
 }
 
-/* The page with the links stays. */
-static size_t drop_pages(struct weft__buffer *buffer, size_t size)
-{
-	char *start = (char *)(((uintptr_t)(buffer + 1) + WEFT__PAGE - 1) & ~(uintptr_t)(WEFT__PAGE - 1));
-	char *end = (char *)(((uintptr_t)buffer + size) & ~(uintptr_t)(WEFT__PAGE - 1));
+/* ---- trimming -------------------------------------------------------------------------------------------------- */
 
-	if (end <= start)
-		return 0;
-	weft__os_drop(start, (size_t)(end - start));
-	return (size_t)(end - start);
+static void add_free(struct weft__pages *pages, unsigned class)
+{
+	size_t size = weft__buffer_size(class);
+
+	for (struct weft__buffer *batch = store.batches[class]; batch; batch = batch->batch)
+		for (struct weft__buffer *buffer = batch; buffer; buffer = buffer->next)
+			weft__pages_add(pages, buffer, size, false);
+	for (size_t i = 0; i < store.hollows[class].count; i++)
+		weft__pages_add(pages, store.hollows[class].piece[i], size, true);
+}
+
+static size_t count_hollows(const struct weft__pages *pages, unsigned class)
+{
+	size_t count = 0;
+
+	for (struct weft__buffer *batch = store.batches[class]; batch; batch = batch->batch)
+		for (struct weft__buffer *buffer = batch; buffer; buffer = buffer->next)
+			count += weft__pages_hollow(pages, buffer, weft__buffer_size(class));
+	return count;
+}
+
+/* Without room to remember what gets hollow, nothing of this class does. */
+static void spare(struct weft__pages *pages, unsigned class)
+{
+	if (weft__hollows_reserve(&store.hollows[class], count_hollows(pages, class)))
+		return;
+	for (struct weft__buffer *batch = store.batches[class]; batch; batch = batch->batch)
+		for (struct weft__buffer *buffer = batch; buffer; buffer = buffer->next)
+			weft__pages_spare(pages, buffer, weft__buffer_size(class));
+}
+
+/* What stays becomes batches again. */
+static void take_hollows(const struct weft__pages *pages, unsigned class)
+{
+	struct weft__buffer *batch = store.batches[class], *next_batch, *buffer, *next;
+
+	store.batches[class] = NULL;
+	for (; batch; batch = next_batch) {
+		struct weft__buffer *kept = NULL;
+		uint32_t count = 0;
+
+		next_batch = batch->batch;
+		for (buffer = batch; buffer; buffer = next) {
+			next = buffer->next;
+			if (weft__pages_hollow(pages, buffer, weft__buffer_size(class))) {
+				weft__hollows_push(&store.hollows[class], buffer);
+				continue;
+			}
+			buffer->next = kept;
+			kept = buffer;
+			count++;
+		}
+		if (!kept)
+			continue;
+		kept->in_batch = count;
+		kept->batch = store.batches[class];
+		store.batches[class] = kept;
+	}
 }
 
 size_t weft__buffers_trim(void)
 {
+	struct weft__pages pages;
 	size_t bytes = 0;
 
 	lock();
-	for (unsigned class = WEFT__BUFFER_SMALL; class < WEFT__BUFFER_CLASSES; class ++)
-		for (struct weft__buffer *batch = store.batches[class]; batch; batch = batch->batch)
-			for (struct weft__buffer *buffer = batch; buffer; buffer = buffer->next)
-				bytes += drop_pages(buffer, weft__buffer_size(class));
+	if (weft__pages_begin(&pages)) {
+		for (unsigned class = 0; class < WEFT__BUFFER_CLASSES; class ++)
+			add_free(&pages, class);
+		for (unsigned class = 0; class < WEFT__BUFFER_CLASSES; class ++)
+			spare(&pages, class);
+		for (unsigned class = 0; class < WEFT__BUFFER_CLASSES; class ++)
+			take_hollows(&pages, class);
+		bytes = weft__pages_drop(&pages);
+	}
 	unlock();
 	return bytes;
 }

@@ -60,6 +60,19 @@ static struct weft__copied *next_record(void)
 
 static const char *copy_unavailable(void);
 
+static void copied_renew(weft_policy_t policy, unsigned class, struct weft__slot *slot)
+{
+	weft__object_clear(slot->object);
+	slot->policy = (uint8_t)policy;
+	slot->class = (uint8_t) class;
+	atomic_store_explicit(&slot->kept, false, memory_order_relaxed);
+	atomic_store_explicit(&slot->memory, WEFT__INTACT, memory_order_relaxed);
+	atomic_store_explicit(&slot->owner, NULL, memory_order_relaxed);
+	slot->chunk.limit = NULL;
+	slot->chunk.low = (char *)slot; /* empty */
+	atomic_store_explicit(&slot->open, slot->chunk.low, memory_order_relaxed);
+}
+
 int weft__copied_cut(weft_policy_t policy, unsigned class, unsigned count, struct weft__slot **list)
 {
 	struct weft__copied *record;
@@ -72,17 +85,9 @@ int weft__copied_cut(weft_policy_t policy, unsigned class, unsigned count, struc
 		return -ENOMEM;
 	lock();
 	for (; made < count && (record = next_record()); made++) {
-		struct weft__slot *slot = &record->slot;
-
-		weft__object_clear(slot->object);
-		slot->policy = (uint8_t)policy;
-		slot->class = (uint8_t) class;
-		atomic_store_explicit(&slot->memory, WEFT__INTACT, memory_order_relaxed);
-		slot->chunk.limit = NULL;
-		slot->chunk.low = (char *)slot; /* empty */
-		atomic_store_explicit(&slot->open, slot->chunk.low, memory_order_relaxed);
-		slot->next = *list;
-		*list = slot;
+		copied_renew(policy, class, &record->slot);
+		record->slot.next = *list;
+		*list = &record->slot;
 	}
 	unlock();
 	return made ? (int)made : -ENOMEM;
@@ -443,6 +448,39 @@ struct weft__region *weft__region_search(struct weft__thread *me, unsigned class
 	return region ? region : one_more(me, class, resumers);
 }
 
+/* ---- trimming -------------------------------------------------------------------------------------------------- */
+
+/* Under the lock. Nobody belongs there, so nobody needs what lies there. But for the page that says so. */
+static size_t drop_frames(struct weft__region *region, struct weft__thread *me)
+{
+	struct weft__slot *slot = weft__region_slot(region);
+	char *end = (char *)((uintptr_t)slot & ~(uintptr_t)(WEFT__PAGE - 1));
+	size_t bytes = 0;
+
+	if (region->claimed || !deserted(region) || !weft__region_is_idle(region))
+		return 0;
+	claim(region, me);
+	if (weft__region_is_idle(region) && deserted(region)) {
+		bytes = weft__os_resident(slot->chunk.low, (size_t)(end - slot->chunk.low));
+		if (bytes)
+			weft__os_drop(slot->chunk.low, (size_t)(end - slot->chunk.low));
+	}
+	atomic_store_explicit(&region->thread, region->runner, memory_order_relaxed);
+	end_claim(region);
+	return bytes;
+}
+
+size_t weft__regions_trim(struct weft__thread *me)
+{
+	size_t bytes = 0;
+
+	lock();
+	for (struct weft__region *region = copy.all; region; region = region->all)
+		bytes += drop_frames(region, me);
+	unlock();
+	return bytes;
+}
+
 /* ---- regions that nobody shares -------------------------------------------------------------------------------- */
 
 struct weft__region *weft__region_alone(struct weft__thread *me, unsigned class)
@@ -550,6 +588,7 @@ const struct weft__policy weft__copy = {
     .prepare = weft__contiguous_prepare,
     .discard = weft__contiguous_discard,
     .cut = weft__copied_cut,
+    .renew = copied_renew,
     .unavailable = copy_unavailable,
     .fault = copy_fault,
 };

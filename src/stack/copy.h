@@ -193,6 +193,9 @@ struct weft__slot *weft__copied_find(char *span, const void *address);
 /* Visit the memory that records come from, in use or not. */
 void weft__copied_each(void (*visit)(char *start, size_t bytes));
 
+/* Drop what regions hold where nobody belongs. Bytes. */
+size_t weft__regions_trim(struct weft__thread *me);
+
 /* The thread ends: its regions are anybody's. */
 void weft__regions_leave(struct weft__thread *thread);
 

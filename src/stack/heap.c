@@ -5,23 +5,53 @@
  * 64 bytes up to 4 KiB; larger frames have memory of their own.
  *
  * A block is used from its end: its record, then the frame, then room for what runs without a check. Lists are the
- * thread's, whatever thread a block comes from; what a thread leaves behind at its end the next ones take.
+ * thread's, whatever thread a block comes from; what a thread leaves behind at its end the next ones take. Slabs, which
+ * blocks are cut from, lie in spans of the arena.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "stack/policy.h"
+#include "stack/pages.h"
 
-enum { SLAB = 256 * 1024, LARGEST_SLAB = 32 * 1024 * 1024, BATCH = 16, LARGE = WEFT_BLOCK_CLASSES };
+enum {
+	SLAB = 256 * 1024,
+	LARGEST_SLAB = 32 * 1024 * 1024,
+	SMALLEST_REST = 2 * WEFT__PAGE,
+	BATCH = 16,
+	LARGE = WEFT_BLOCK_CLASSES,
+};
 
 __thread struct weft__block *weft__tls_blocks[WEFT_BLOCK_CLASSES] __attribute__((tls_model("initial-exec")));
 
-/* What ended threads left: lists. */
+/* What ended threads left, and what trimming took: lists, pieces of slabs that nothing was cut from yet, blocks that
+ * have no memory, and what is left of the newest span. */
 static struct {
 	pthread_mutex_t lock;
 	struct weft__block *blocks[WEFT_BLOCK_CLASSES];
+	struct weft__hollows hollows[WEFT_BLOCK_CLASSES];
+	struct rest {
+		struct rest *next;
+		char *end;
+	} *rests;
+	char *next, *end;
 } left = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void lock(void)
+{
+	pthread_mutex_lock(&left.lock);
+}
+
+static void unlock(void)
+{
+	pthread_mutex_unlock(&left.lock);
+}
+
+/* A fork must not leave the child with a lock that nobody holds. */
+__attribute__((constructor)) static void survive_fork(void)
+{
+	(void)pthread_atfork(lock, unlock, unlock);
+}
 
 static struct weft__block *make(char *start, size_t bytes, size_t class)
 {
@@ -31,39 +61,89 @@ static struct weft__block *make(char *start, size_t bytes, size_t class)
 	return block;
 }
 
+static struct weft__block *fill_hollows(size_t class)
+{
+	struct weft__block *list = NULL, *block;
+	char *start;
+
+	for (int i = 0; i < BATCH && (start = weft__hollows_pop(&left.hollows[class])); i++) {
+		block = make(start, class * 64, class);
+		block->next = list;
+		list = block;
+	}
+	return list;
+}
+
 static struct weft__block *take_left(size_t class)
 {
 	struct weft__block *list;
 
-	pthread_mutex_lock(&left.lock);
+	lock();
 	list = left.blocks[class];
 	if (list)
 		left.blocks[class] = list->list;
-	pthread_mutex_unlock(&left.lock);
+	else
+		list = fill_hollows(class);
+	unlock();
 	return list;
 }
 
-/* As large as all before together: who goes deep needs many, and huge pages for them. */
-static bool next_slab(struct weft__thread *thread)
+/* Under the lock. */
+static char *cut_slab(size_t bytes)
+{
+	size_t span;
+	char *slab;
+
+	if ((size_t)(left.end - left.next) < bytes) {
+		slab = weft__arena_take_span(WEFT__SPAN_OF_BLOCKS, &span);
+		if (!slab || span < bytes)
+			return NULL;
+		left.next = slab;
+		left.end = slab + span;
+	}
+	slab = left.next;
+	left.next += bytes;
+	return slab;
+}
+
+/* Under the lock. As large as all before together: who goes deep needs many, and huge pages for them. */
+static char *new_slab(struct weft__thread *thread, char **end)
 {
 	size_t bytes = thread->slabs ? thread->slabs : SLAB;
 	char *slab;
 
 	if (bytes > LARGEST_SLAB)
 		bytes = LARGEST_SLAB;
-	slab = weft__os_alloc(bytes);
+	slab = cut_slab(bytes);
 	if (!slab && bytes > SLAB)
-		slab = weft__os_alloc(bytes = SLAB);
+		slab = cut_slab(bytes = SLAB);
 	if (!slab)
-		return false;
-	if (weft__os_make_stack(slab, bytes)) {
-		weft__os_free(slab, bytes);
-		return false;
-	}
+		return NULL;
 	weft__os_prefer_huge(slab, bytes);
 	thread->slabs += bytes;
+	*end = slab + bytes;
+	return slab;
+}
+
+static bool next_slab(struct weft__thread *thread)
+{
+	struct rest *rest;
+	char *slab, *end;
+
+	lock();
+	rest = left.rests;
+	if (rest) {
+		left.rests = rest->next;
+		slab = (char *)rest;
+		end = rest->end;
+	} else {
+		slab = new_slab(thread, &end);
+	}
+	unlock();
+	if (!slab)
+		return false;
 	thread->slab = slab;
-	thread->slab_end = slab + bytes;
+	thread->slab_end = end;
 	return true;
 }
 
@@ -151,27 +231,105 @@ void weft__block_give(struct weft__block *block)
 /* What no block was cut from yet: nobody else would find it. */
 static void give_slab(struct weft__thread *thread)
 {
-	char *unused = (char *)(((uintptr_t)thread->slab + WEFT__PAGE - 1) & ~(uintptr_t)(WEFT__PAGE - 1));
+	struct rest *rest = (struct rest *)(void *)thread->slab;
 
-	if (unused < thread->slab_end)
-		weft__os_free(unused, (size_t)(thread->slab_end - unused));
+	if (thread->slab_end - thread->slab >= SMALLEST_REST) {
+		lock();
+		rest->end = thread->slab_end;
+		rest->next = left.rests;
+		left.rests = rest;
+		unlock();
+	}
 	thread->slab = thread->slab_end = NULL;
 }
 
-void weft__blocks_detach(struct weft__thread *thread)
+static void give_lists(void)
 {
-	give_slab(thread);
 	for (size_t class = 0; class < WEFT_BLOCK_CLASSES; class += 1) {
 		struct weft__block *first = weft__tls_blocks[class];
 
 		weft__tls_blocks[class] = NULL;
 		if (!first)
 			continue;
-		pthread_mutex_lock(&left.lock);
+		lock();
 		first->list = left.blocks[class];
 		left.blocks[class] = first;
-		pthread_mutex_unlock(&left.lock);
+		unlock();
 	}
+}
+
+void weft__blocks_detach(struct weft__thread *thread)
+{
+	give_slab(thread);
+	give_lists();
+}
+
+/* ---- trimming -------------------------------------------------------------------------------------------------- */
+
+static void add_free(struct weft__pages *pages, size_t class)
+{
+	for (struct weft__block *list = left.blocks[class]; list; list = list->list)
+		for (struct weft__block *block = list; block; block = block->next)
+			weft__pages_add(pages, block->chunk.low, class * 64, false);
+	for (size_t i = 0; i < left.hollows[class].count; i++)
+		weft__pages_add(pages, left.hollows[class].piece[i], class * 64, true);
+}
+
+/* Without room to remember what gets hollow, nothing of this class does. */
+static void spare(struct weft__pages *pages, size_t class)
+{
+	size_t count = 0;
+
+	for (struct weft__block *list = left.blocks[class]; list; list = list->list)
+		for (struct weft__block *block = list; block; block = block->next)
+			count += weft__pages_hollow(pages, block->chunk.low, class * 64);
+	if (weft__hollows_reserve(&left.hollows[class], count))
+		return;
+	for (struct weft__block *list = left.blocks[class]; list; list = list->list)
+		for (struct weft__block *block = list; block; block = block->next)
+			weft__pages_spare(pages, block->chunk.low, class * 64);
+}
+
+/* What stays becomes one list. */
+static void take_hollows(const struct weft__pages *pages, size_t class)
+{
+	struct weft__block *list = left.blocks[class], *next_list, *block, *next, *kept = NULL;
+
+	for (; list; list = next_list) {
+		next_list = list->list;
+		for (block = list; block; block = next) {
+			next = block->next;
+			if (weft__pages_hollow(pages, block->chunk.low, class * 64)) {
+				weft__hollows_push(&left.hollows[class], block->chunk.low);
+				continue;
+			}
+			block->next = kept;
+			kept = block;
+		}
+	}
+	if (kept)
+		kept->list = NULL;
+	left.blocks[class] = kept;
+}
+
+size_t weft__blocks_trim(void)
+{
+	struct weft__pages pages;
+	size_t bytes = 0;
+
+	give_lists();
+	lock();
+	if (weft__pages_begin(&pages)) {
+		for (size_t class = 0; class < WEFT_BLOCK_CLASSES; class += 1)
+			add_free(&pages, class);
+		for (size_t class = 0; class < WEFT_BLOCK_CLASSES; class += 1)
+			spare(&pages, class);
+		for (size_t class = 0; class < WEFT_BLOCK_CLASSES; class += 1)
+			take_hollows(&pages, class);
+		bytes = weft__pages_drop(&pages);
+	}
+	unlock();
+	return bytes;
 }
 
 /* ---- the policy: a first chunk that holds the coroutine, and frames of none but its entry

@@ -105,6 +105,8 @@ struct weft__policy {
 	/* Policies whose coroutines have no stack of their own: make `count` slots at most that hold an object and
 	 * nothing else, as weft__arena_cut does with those of all others. */
 	int (*cut)(weft_policy_t policy, unsigned class, unsigned count, struct weft__slot **list);
+	/* Make one of those again whose memory was dropped. Only with `cut`. */
+	void (*renew)(weft_policy_t policy, unsigned class, struct weft__slot *slot);
 	/* Is memory so short that no slot should be prepared ahead of need? May be absent. */
 	bool (*tight)(void);
 	/* NULL, or why it cannot be used here; may be absent. */
@@ -188,8 +190,10 @@ struct weft__slot *weft__arena_find(const void *address);
 bool weft__arena_has(const void *address);
 
 /* A span for other things than stacks: fresh zero pages, never given back. NULL if there is none. */
-enum weft__span_use { WEFT__SPAN_OF_BUFFERS = WEFT__CLASSES + 1, WEFT__SPAN_OF_RECORDS };
+enum weft__span_use { WEFT__SPAN_OF_BUFFERS = WEFT__CLASSES + 1, WEFT__SPAN_OF_RECORDS, WEFT__SPAN_OF_BLOCKS };
 char *weft__arena_take_span(enum weft__span_use use, size_t *bytes);
+/* Where the arena begins, and how much of it is spans in use. */
+char *weft__arena_used(size_t *bytes);
 void weft__arena_each_span(enum weft__span_use use, void (*visit)(char *start, size_t bytes));
 
 /* Give a free slot's memory back, unless it has none, and remember it as cold. False if there is no room to remember
@@ -387,6 +391,10 @@ void weft__linked_detach(struct weft__thread *thread);
 void weft__blocks_detach(struct weft__thread *thread);
 /* Give the idle system stack back. */
 void weft__system_trim(void);
+/* Drop pages of heap frames' free blocks, of this thread and of ended ones. Bytes. */
+size_t weft__blocks_trim(void);
+/* A slot that is kept, several to a page: its bytes. */
+size_t weft__shared_slot(struct weft__slot *slot, weft_policy_t policy, char **start);
 
 /* Where a store that asks for more stack continues; NULL if pc is none. Async-signal-safe. */
 void *weft__probe_at(const void *pc);

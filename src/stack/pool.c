@@ -19,6 +19,7 @@
 #include "stack/buffers.h"
 #include "stack/config.h"
 #include "stack/copy.h"
+#include "stack/pages.h"
 
 #ifdef WEFT_HAVE_VALGRIND
 #include <valgrind/memcheck.h>
@@ -221,6 +222,8 @@ static size_t chill_excess(weft_policy_t policy, unsigned class, size_t keep)
 	return bytes;
 }
 
+static size_t trim_slots(void);
+
 /* ---- bins ---------------------------------------------------------------------------------------------------- */
 
 static void note_out(weft_policy_t policy, size_t more)
@@ -300,7 +303,7 @@ struct weft__slot *weft__slot_take_slow(struct weft__bin *bin, int *error)
 	if (take_warm(bin) || cut(bin, error))
 		return weft__slot_take(bin, error);
 	/* What other classes keep warm may be what is missing. */
-	return weft_stack_trim() && cut(bin, error) ? weft__slot_take(bin, error) : NULL;
+	return trim_slots() && cut(bin, error) ? weft__slot_take(bin, error) : NULL;
 }
 
 struct weft__slot *weft__slot_recover(struct weft__bin *bin, struct weft__slot *slot, int *error)
@@ -311,7 +314,7 @@ struct weft__slot *weft__slot_recover(struct weft__bin *bin, struct weft__slot *
 	if (weft__slot_settle(slot))
 		return slot;
 	*error = weft__arena_revive(slot, policy, bin->class);
-	if (*error && weft_stack_trim()) /* as above */
+	if (*error && trim_slots()) /* as above */
 		*error = weft__arena_revive(slot, policy, bin->class);
 	if (!*error) {
 		slot->valgrind_id = VALGRIND_STACK_REGISTER(slot->chunk.low, slot);
@@ -558,19 +561,97 @@ uint64_t weft__more_ids(struct weft__thread *thread)
 
 /* ---- public ------------------------------------------------------------------------------------------------------ */
 
-size_t weft_stack_trim(void)
+/* Several of these slots share a page. */
+static bool shares_pages(weft_policy_t policy, unsigned class)
+{
+	return weft__policies[policy]->cut || class == WEFT__TINY_CLASS;
+}
+
+static bool is_hollow(const struct weft__slot *slot)
+{
+	return atomic_load_explicit(&slot->memory, memory_order_relaxed) == WEFT__DROPPED;
+}
+
+static void add_shared(struct weft__pages *pages, weft_policy_t policy, const struct warm *warm)
+{
+	char *start;
+
+	for (size_t i = 0; i < warm->count; i++) {
+		size_t bytes = weft__shared_slot(warm->slots[i], policy, &start);
+
+		weft__pages_add(pages, start, bytes, is_hollow(warm->slots[i]));
+	}
+}
+
+static void hollow_shared(struct weft__pages *pages, weft_policy_t policy, const struct warm *warm)
+{
+	char *start;
+
+	for (size_t i = 0; i < warm->count; i++) {
+		size_t bytes = weft__shared_slot(warm->slots[i], policy, &start);
+
+		if (is_hollow(warm->slots[i]) || !weft__pages_hollow(pages, start, bytes))
+			continue;
+		/* No thread has it, and no reclaimer wants it. */
+		atomic_store_explicit(&warm->slots[i]->memory, WEFT__DROPPED, memory_order_relaxed);
+		if (!weft__policies[policy]->cut)
+			atomic_fetch_sub_explicit(weft__policies[policy]->committed, bytes, memory_order_relaxed);
+	}
+}
+
+static void each_shared(struct weft__pages *pages,
+			void (*visit)(struct weft__pages *, weft_policy_t, const struct warm *))
+{
+	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)
+		for (unsigned c = 0; c < WEFT__CLASSES; c++)
+			if (shares_pages((weft_policy_t)policy, c))
+				visit(pages, (weft_policy_t)policy, &pool.warm[policy][c]);
+}
+
+static size_t trim_shared(void)
+{
+	struct weft__pages pages;
+	size_t bytes = 0;
+
+	lock();
+	if (weft__pages_begin(&pages)) {
+		each_shared(&pages, add_shared);
+		each_shared(&pages, hollow_shared);
+		bytes = weft__pages_drop(&pages);
+	}
+	unlock();
+	return bytes;
+}
+
+/* The calling thread's slots with pages of their own, and those that no thread keeps. */
+static size_t trim_slots(void)
 {
 	size_t bytes = 0;
 
 	if (weft__tls_thread) {
 		weft__system_trim();
 		drain_bins(weft__tls_thread);
-		weft__buffers_drain(weft__tls_thread);
 	}
-	bytes += weft__buffers_trim();
 	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)
 		for (unsigned c = 0; c < WEFT__TINY_CLASS && !weft__policies[policy]->cut; c++)
 			bytes += chill_excess((weft_policy_t)policy, c, 0);
+	return bytes;
+}
+
+size_t weft_stack_trim(void)
+{
+	size_t bytes = trim_slots();
+
+	if (weft__tls_thread) {
+		weft__buffers_drain(weft__tls_thread);
+		bytes += weft__blocks_trim();
+		bytes += weft__regions_trim(weft__tls_thread);
+	}
+	bytes += weft__buffers_trim();
+	bytes += trim_shared();
+	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)
+		if (!weft__policies[policy]->cut)
+			bytes += weft__reclaim((weft_policy_t)policy, SIZE_MAX); /* what other threads keep */
 	return bytes;
 }
 

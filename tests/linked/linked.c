@@ -637,6 +637,52 @@ static void trimming(void)
 	}
 }
 
+static void *waits_a_bit(void *argument)
+{
+	long n = (long)argument, result = sum(n % 7);
+
+	weft_suspend(NULL);
+	return (void *)(result + sum(n % 11));
+}
+
+static void end_it(weft_coro_t *k, long n)
+{
+	weft_request_t r = resume(k);
+
+	REQUIRE(weft_returned(r));
+	REQUIRE((long)r.payload == (n % 7 * (n % 7 + 1) + n % 11 * (n % 11 + 1)) / 2);
+	weft_delete(k);
+}
+
+/* Small coroutines share pages with their neighbours, and so do their frames. What is kept of them can be given back,
+ * but not what a living neighbour needs, and then serves again. */
+static void trimming_small_ones(void)
+{
+	enum { COUNT = 4000 };
+	weft_attr_t attr = {.policy = weft_default_policy(), .stack_size = 1024};
+	weft_coro_t **k = malloc(COUNT * sizeof *k);
+
+	REQUIRE(k);
+	for (int round = 0; round < 3; round++) {
+		size_t kept;
+
+		weft_stack_trim();
+		for (long i = 0; i < COUNT; i++) {
+			k[i] = weft_create_with(waits_a_bit, (void *)i, &attr);
+			REQUIRE(k[i] && resume(k[i]).effect == &weft_suspended);
+		}
+		for (long i = 0; i < COUNT; i++)
+			if (i % 20)
+				weft_delete(k[i]);
+		REQUIRE(weft_stack_trim() > COUNT * 100);
+		for (long i = 0; i < COUNT; i += 20)
+			end_it(k[i], i);
+		kept = weft_stack_trim();
+		REQUIRE(kept > 0 && weft_stack_trim() == 0);
+	}
+	free(k);
+}
+
 /* ---- threads
  * --------------------------------------------------------------------------------------------------------- */
 
@@ -886,6 +932,7 @@ int main(int count, char **argument)
 	    {"deletion", deleting, 0, ""},
 	    {"tiny stacks", tiny, 0, ""},
 	    {"trimming", trimming, 0, ""},
+	    {"trimming what small ones left", trimming_small_ones, 0, ""},
 	    {"threads", threads, 0, ""},
 	    {"blocks of threads that have ended", inheriting, 0, ""},
 	    {"signals", signals, 0, ""},

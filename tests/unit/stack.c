@@ -264,6 +264,74 @@ static void trimming(void **state)
 	}
 }
 
+static pthread_barrier_t kept, trimmed;
+
+static void *keeps(void *argument)
+{
+	weft_coro_t *k[20];
+
+	for (int i = 0; i < 20; i++)
+		k[i] = make((weft_policy_t)(uintptr_t)argument, 64 << 10, 0);
+	for (int i = 0; i < 20; i++)
+		weft_delete(k[i]);
+	pthread_barrier_wait(&kept);
+	pthread_barrier_wait(&trimmed);
+	/* They have no memory any more, and serve again. */
+	for (int i = 0; i < 20; i++)
+		assert_false(weft_returned(
+		    weft_resume(k[i] = make((weft_policy_t)(uintptr_t)argument, 64 << 10, 0), NULL, WEFT_HANDLE_NONE)));
+	for (int i = 0; i < 20; i++)
+		weft_delete(k[i]);
+	return NULL;
+}
+
+/* What other threads keep is reached. */
+static void trimming_others(void **state)
+{
+	(void)state;
+	pthread_barrier_init(&kept, NULL, 2);
+	pthread_barrier_init(&trimmed, NULL, 2);
+	for (int p = WEFT_FIXED; p <= WEFT_COMMIT; p++) {
+		size_t committed;
+		pthread_t thread;
+
+		weft_stack_trim();
+		committed = stats_of((weft_policy_t)p).committed;
+		assert_int_equal(pthread_create(&thread, NULL, keeps, (void *)(uintptr_t)p), 0);
+		pthread_barrier_wait(&kept);
+		assert_true(stats_of((weft_policy_t)p).committed > committed);
+		assert_true(weft_stack_trim() >= 20 * 4096);
+		assert_int_equal(stats_of((weft_policy_t)p).committed, committed);
+		pthread_barrier_wait(&trimmed);
+		pthread_join(thread, NULL);
+	}
+}
+
+/* Many slots to a page: of tiny stacks and of copied ones. */
+static void trimming_small_ones(void **state)
+{
+	enum { COUNT = 5000 };
+	static const weft_policy_t policies[] = {WEFT_SEGMENTED, WEFT_HEAP, WEFT_LOOKAHEAD, WEFT_COPY};
+	static weft_coro_t *k[COUNT];
+
+	(void)state;
+	for (size_t p = 0; p < 4; p++)
+		for (int round = 0; round < 2; round++) {
+			weft_stack_trim();
+			for (int i = 0; i < COUNT; i++)
+				k[i] = make(policies[p], 1024, 0);
+			for (int i = 0; i < COUNT; i++)
+				if (i % 50)
+					weft_delete(k[i]);
+			assert_true(weft_stack_trim() >= COUNT / 2 * 384);
+			for (int i = 0; i < COUNT; i += 50)
+				weft_delete(k[i]);
+			assert_true(weft_stack_trim() > 0);
+			assert_int_equal(weft_stack_trim(), 0);
+			assert_int_equal(stats_of(policies[p]).live, 0);
+		}
+}
+
 /* ---- guards ------------------------------------------------------------------------------------------------------ */
 
 static bool writable(char *address)
@@ -432,9 +500,23 @@ static void late_destructor(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(size_classes),  T(geometry),	   T(guard_sizes), T(find_foreign), T(colours),
-	    T(warm),	      T(bins_are_bounded), T(statistics),  T(trimming),	    T(guards),
-	    T(without_guard), T(budget),	   T(grows),	   T(thread_exit),  T(late_destructor),
+	    T(size_classes),
+	    T(geometry),
+	    T(guard_sizes),
+	    T(find_foreign),
+	    T(colours),
+	    T(warm),
+	    T(bins_are_bounded),
+	    T(statistics),
+	    T(trimming),
+	    T(trimming_others),
+	    T(trimming_small_ones),
+	    T(guards),
+	    T(without_guard),
+	    T(budget),
+	    T(grows),
+	    T(thread_exit),
+	    T(late_destructor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
