@@ -226,9 +226,18 @@ weft_failure_hook_t *weft_set_failure_hook(weft_failure_hook_t *hook)
 	return atomic_exchange(&failure_hook, hook);
 }
 
-const void *weft__owner_running(const struct weft__slot **slot)
+/* The coroutine that runs. Just before and just after a switch that is not yet, or no more, the current one. */
+static weft_coro_t *runner_at(const char *sp)
 {
-	const weft_coro_t *self = weft__self();
+	for (weft_coro_t *c = weft__self(); c && c->parent; c = c->parent)
+		if (weft_on_stack(c, sp))
+			return c;
+	return NULL;
+}
+
+const void *weft__owner_running(const char *sp, const struct weft__slot **slot)
+{
+	const weft_coro_t *runner = runner_at(sp), *self = runner ? runner : weft__self();
 	const struct weft__chunk *chunk = self ? self->link.chunk : NULL;
 
 	*slot = NULL;
@@ -254,10 +263,11 @@ bool weft__owner_ends(const void *owner)
 
 void *weft__owner_choose(void *owner, const char *address, enum weft__spent why, char **sp, void **fp)
 {
-	weft_coro_t *self = weft__self(), *victim = owner;
+	weft_coro_t *self = runner_at(*sp), *victim = owner;
 
-	if (!self || !self->parent || !weft_on_stack(self, *sp))
+	if (!self)
 		return NULL;
+	weft__set_self(self); /* what it was about to resume, or has resumed, stays suspended */
 	/* Normally the thread runs on the stack that cannot grow, or on one further in; else it is the one to go. */
 	if (!weft__is_ancestor(victim, self))
 		victim = self;

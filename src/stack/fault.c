@@ -314,7 +314,7 @@ static enum answer answer(struct weft__slot *slot, char *address, ucontext_t *co
 		return NOT_OURS;
 	if (slot->chunk.limit && address < atomic_load(&slot->open) && probe(context))
 		return DONE;
-	running = weft__owner_running(&frames);
+	running = weft__owner_running(weft__context_sp(context), &frames);
 	if (address < slot->chunk.low && (running != owner || !is_near(address, context))) {
 		report_stray(slot, owner, running, address);
 		return REPORTED;
@@ -371,7 +371,7 @@ static enum answer decide(siginfo_t *info, void *context)
 {
 	struct weft__slot *slot = info->si_code > 0 ? weft__arena_find(info->si_addr) : NULL;
 	const struct weft__slot *frames;
-	const void *running = weft__owner_running(&frames);
+	const void *running = weft__owner_running(weft__context_sp(context), &frames);
 
 	if (info->si_code > 0 && frames != slot && stepped_over(frames, info->si_addr, context)) {
 		report(frames, running, info->si_addr, "stack overflow");

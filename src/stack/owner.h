@@ -19,10 +19,10 @@ void weft__object_clear(void *object);
 /* The calling thread is about to lose what it keeps, `owner` of struct weft__thread too. */
 void weft__owner_detach(void);
 
-/* * The owner whose code the calling thread runs, NULL outside of any; the slot that its frames are in, NULL if that is
+/* * The owner whose code the calling thread runs at `sp`, NULL outside of any; the slot that its frames are in, NULL if that is
  * none. */
 struct weft__slot;
-const void *weft__owner_running(const struct weft__slot **slot);
+const void *weft__owner_running(const char *sp, const struct weft__slot **slot);
 
 /* * What to call an owner in a message. */
 void weft__owner_describe(const void *owner, const char **name, uint64_t *id);
