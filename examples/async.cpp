@@ -2,6 +2,7 @@
 //
 // async.cpp: coroutines of C++20 and of Weft wait for each other. A tiny event loop runs C++20 coroutines; a recursive
 // function far below one of them waits for events without being a coroutine itself, nor those that call it.
+#include <exception>
 #include <weft/weft.hpp>
 
 #include <coroutine>
@@ -69,7 +70,7 @@ struct job {
 		}
 		void unhandled_exception()
 		{
-			std::terminate();
+			throw; // to who resumes it
 		}
 	};
 };
@@ -113,11 +114,14 @@ static job watch()
 // doc: end
 
 int main()
-{
+try {
 	directory d{"src", {{"coro", {{"clone", {}}}}, {"os", {}}}};
 
 	count_all(d, "anna");
 	count_all(d, "ben");
 	watch();
 	loop.run();
+} catch (const std::exception &e) {
+	std::cerr << e.what() << '\n';
+	return 1;
 }

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <weft/weft.h>
 
+#include "must.h"
+
 /* doc: begin numbers */
 /* A number of the formula: its value, and where its derivative is summed up. */
 typedef struct number {
@@ -91,7 +93,7 @@ static void *evaluate_formula(void *arg)
 /* The middle one: handles the formula's effects, performs arithmetic. */
 static void *reverse(void *arg)
 {
-	weft_coro_t *k = weft_create(evaluate_formula, arg);
+	weft_coro_t *k = must(weft_create(evaluate_formula, arg));
 
 	differentiate(k);
 	weft_delete(k);
@@ -103,7 +105,7 @@ static void *reverse(void *arg)
 static int solve(struct problem *problem)
 {
 	weft_attr_t attr = {.name = "tape", .stack_size = 1024 * 1024}; /* a frame for each operation */
-	weft_coro_t *k = weft_create_with(reverse, problem, &attr);
+	weft_coro_t *k = must(weft_create_with(reverse, problem, &attr));
 	weft_request_t r;
 	int operations = 0;
 
@@ -141,6 +143,7 @@ int main(void)
 {
 	struct problem problems[] = {{cubic, 3, 0, 0}, {series, 0.5, 0, 0}};
 
+	weft_set_failure_hook(must_not_fail);
 	for (int i = 0; i < 2; i++) {
 		int operations = solve(&problems[i]);
 

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <weft/weft.h>
 
+#include "must.h"
+
 WEFT_EXCEPTION(wrong, const char *, expected, const char *, at);
 
 /* number, or ( sum ) */
@@ -68,7 +70,7 @@ static void *on_wrong(void *state, const char *expected, const char *at)
 	return NULL;
 }
 
-WEFT_HANDLER(careful, weft_abort(wrong, on_wrong));
+WEFT_HANDLER(careful, weft_abort(wrong, on_wrong), weft_on_failure(must_have_memory));
 /* doc: end */
 
 /* doc: begin main */

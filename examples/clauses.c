@@ -8,6 +8,8 @@
 #include <time.h>
 #include <weft/weft.h>
 
+#include "must.h"
+
 /* doc: begin performers */
 WEFT_EFFECT(int, next, int, after);
 WEFT_EFFECT(void, unrelated);
@@ -123,15 +125,16 @@ static void never(void *state)
 	(void)state;
 }
 
-WEFT_HANDLER(by_tail, weft_tail(next, next_in_place));
-WEFT_HANDLER(by_leaving, weft_tail(next, next_then));
-WEFT_HANDLER(by_reply, weft_general(next, next_by_reply));
-WEFT_HANDLER(by_nesting, weft_general(next, next_within));
-WEFT_HANDLER(by_keeping, weft_general(next, next_later));
-WEFT_HANDLER(by_decision, weft_tail(next, next_generalized), weft_general(next, next_by_reply));
-WEFT_HANDLER(by_both, weft_multi(next, both_ways));
-WEFT_HANDLER(by_abort, weft_abort(stop, stopped));
-WEFT_HANDLER(of_something_else, weft_tail(unrelated, never));
+WEFT_HANDLER(by_tail, weft_tail(next, next_in_place), weft_on_failure(must_have_memory));
+WEFT_HANDLER(by_leaving, weft_tail(next, next_then), weft_on_failure(must_have_memory));
+WEFT_HANDLER(by_reply, weft_general(next, next_by_reply), weft_on_failure(must_have_memory));
+WEFT_HANDLER(by_nesting, weft_general(next, next_within), weft_on_failure(must_have_memory));
+WEFT_HANDLER(by_keeping, weft_general(next, next_later), weft_on_failure(must_have_memory));
+WEFT_HANDLER(by_decision, weft_tail(next, next_generalized), weft_general(next, next_by_reply),
+	     weft_on_failure(must_have_memory));
+WEFT_HANDLER(by_both, weft_multi(next, both_ways), weft_on_failure(must_have_memory));
+WEFT_HANDLER(by_abort, weft_abort(stop, stopped), weft_on_failure(must_have_memory));
+WEFT_HANDLER(of_something_else, weft_tail(unrelated, never), weft_on_failure(must_have_memory));
 
 /* ---- contenders: each returns how often it did what it is about ----------------------------------------------- */
 
@@ -293,7 +296,7 @@ static long runs_that_ask(void)
 
 static long requests(void)
 {
-	weft_coro_t *k = weft_create(ask, NULL);
+	weft_coro_t *k = must(weft_create(ask, NULL));
 	weft_request_t r;
 	long count = 0;
 
@@ -358,6 +361,7 @@ int main(int argc, char **argv)
 	int runs = argc > 1 ? atoi(argv[1]) : 0;
 	double least[CONTENDERS];
 
+	weft_set_failure_hook(must_not_fail);
 	if (runs > 0)
 		measure(least, runs);
 	for (int i = 0; i < CONTENDERS; i++)

@@ -6,11 +6,11 @@
 
 WEFT_FAMILY(state, (int, get), (void, put, int, value));
 
-static void *countdown(void *unused)
+static void *countdown(void *arg)
 {
 	while (get() > 0)
 		put(get() - 1);
-	return unused;
+	return arg;
 }
 
 static int on_get(void *state)
@@ -29,7 +29,10 @@ int main(void)
 {
 	int state = 100;
 
-	weft_run(&in_memory, &state, countdown, NULL);
+	if (!weft_run(&in_memory, &state, countdown, &state)) {
+		perror("countdown");
+		return 1;
+	}
 	printf("counted down to %d\n", state);
 }
 /* doc: end */

@@ -12,6 +12,8 @@
 #include <unistd.h>
 #include <weft/weft.h>
 
+#include "must.h"
+
 /* doc: begin defer */
 typedef void cleanup_fn_t(void *resource);
 
@@ -104,7 +106,7 @@ static void *work(void *name)
 
 static void try(char *name)
 {
-	weft_coro_t *k = weft_create(work, name);
+	weft_coro_t *k = must(weft_create(work, name));
 	weft_request_t r;
 	struct stat status;
 
@@ -118,6 +120,7 @@ static void try(char *name)
 
 int main(void)
 {
+	weft_set_failure_hook(must_not_fail);
 	try("notes.txt");
 	try("no-such-directory/notes.txt");
 }

@@ -70,8 +70,15 @@ int main(void)
 	uint32_t seed = 8;
 
 	printf("three games:");
-	for (int i = 0; i < 3; i++)
-		printf(" %d", (int)(intptr_t)weft_run(&luck, &seed, game, NULL));
+	for (int i = 0; i < 3; i++) {
+		int score = (int)(intptr_t)weft_run(&luck, &seed, game, NULL);
+
+		if (!score) { /* no game scores that */
+			perror("cannot play");
+			return 1;
+		}
+		printf(" %d", score);
+	}
 	printf("\n");
 	if (!weft_run(&certainty, &chances, game, NULL)) {
 		perror("cannot try all games");

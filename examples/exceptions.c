@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <weft/weft.h>
 
+#include "must.h"
+
 /* doc: begin declare */
 WEFT_EXCEPTION(host_down, const char *, host, int, attempt);
 WEFT_EFFECT(void, report_progress, const char *, what);
@@ -37,7 +39,7 @@ static void *connect_to(void *arg)
 static void *layer(void *arg)
 {
 	struct download *download = arg;
-	weft_coro_t *k = weft_create(download->depth-- ? layer : connect_to, download);
+	weft_coro_t *k = must(weft_create(download->depth-- ? layer : connect_to, download));
 
 	weft_resume(k, NULL, WEFT_HANDLE_NONE);
 	weft_delete(k);
@@ -49,7 +51,7 @@ static void *layer(void *arg)
 /* Up to three attempts. Returns whether one succeeded. */
 static bool fetch(struct download *download)
 {
-	weft_coro_t *k = weft_create(layer, download);
+	weft_coro_t *k = must(weft_create(layer, download));
 	weft_request_t r;
 	bool done;
 
@@ -89,6 +91,7 @@ static __attribute__((noreturn)) void give_up(const char *host, int attempt)
 
 int main(void)
 {
+	weft_set_failure_hook(must_not_fail);
 	for (int fails = 0; fails <= 3; fails++) {
 		struct download download = {.fails = fails};
 

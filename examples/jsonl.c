@@ -12,6 +12,8 @@
 #include <unistd.h>
 #include <weft/weft.h>
 
+#include "must.h"
+
 /* doc: begin effects */
 typedef struct chunk {
 	const char *bytes;
@@ -182,11 +184,12 @@ static void *skip_line(void *arg)
 int main(void)
 {
 	struct parser p = {.line = 1};
-	weft_coro_t *k = weft_create(parse_lines, &p);
+	weft_coro_t *k = must(weft_create(parse_lines, &p));
 	size_t chunks = 0;
 	char buffer[64];
 	weft_request_t r;
 
+	weft_set_failure_hook(must_not_fail);
 	weft_handle (r, k, need_input, found, malformed) {
 		if (weft_is(need_input, r)) {
 			ssize_t size = read(STDIN_FILENO, buffer, chunks++ % sizeof(buffer) + 1);

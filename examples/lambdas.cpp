@@ -2,6 +2,7 @@
 //
 // lambdas.cpp: handlers of C++. The same parser runs under handlers that read text in different ways and differ in what
 // an error means; tasks are scheduled by a clause that keeps what it gets; a search tries all ways.
+#include <exception>
 #include <weft/weft.hpp>
 
 #include <deque>
@@ -159,7 +160,7 @@ static int ways_to_pay(int amount)
 // doc: end
 
 int main()
-{
+try {
 	for (const char *text : {"1+2*3", "(1+2)*3", "2*(3+4)*5", "2*(3+", "(1"})
 		std::cout << text << " = " << evaluate(text) << '\n';
 
@@ -178,4 +179,7 @@ int main()
 		});
 	tasks.run();
 	std::cout << "\nways to pay 100: " << ways_to_pay(100) << '\n';
+} catch (const std::exception &e) {
+	std::cerr << e.what() << '\n';
+	return 1;
 }

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <weft/weft.h>
 
+#include "must.h"
+
 WEFT_EFFECT(void, yield_prime, int, prime);
 WEFT_EFFECT(void, tick);
 
@@ -29,9 +31,10 @@ WEFT_HANDLER(counted, weft_tail(tick, on_tick), weft_requested(yield_prime));
 
 int main(void)
 {
-	weft_coro_t *k = weft_create(primes, NULL);
+	weft_coro_t *k = must(weft_create(primes, NULL));
 	long ticks = 0;
 
+	weft_set_failure_hook(must_not_fail);
 	for (int i = 0; i < 10; i++) {
 		weft_request_t r = weft_resume_under(k, NULL, &counted, &ticks);
 

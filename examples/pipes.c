@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <weft/weft.h>
 
+#include "must.h"
+
 WEFT_FAMILY(pipe, (void, send, int, value), (int, receive));
 
 static void *producer(void *count)
@@ -88,7 +90,7 @@ static void *send_later(void *state, weft_resumption_t *k, int value)
 }
 
 WEFT_HANDLER(tasks, weft_tail(receive, receive_now), weft_general(receive, receive_later), weft_tail(send, send_now),
-	     weft_general(send, send_later));
+	     weft_general(send, send_later), weft_on_failure(must_have_memory));
 /* doc: end */
 
 /* doc: begin schedule */

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "interleave.h"
+#include "must.h"
 
 struct customer {
 	uint32_t id, discount;
@@ -82,6 +83,7 @@ int main(int argc, char **argv)
 	uint32_t *wanted = malloc(orders * sizeof(*wanted)), random = 1;
 	struct join join = {.customers = customers, .count = count, .orders = wanted};
 
+	weft_set_failure_hook(must_not_fail);
 	if (!customers || !wanted || !count) {
 		fprintf(stderr, "usage: prefetch [CUSTOMERS]\n");
 		return 1;

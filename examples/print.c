@@ -8,6 +8,8 @@
 #include <string.h>
 #include <weft/weft.h>
 
+#include "must.h"
+
 /* doc: begin default */
 WEFT_EFFECT(void, print, const char *, text);
 
@@ -29,7 +31,7 @@ static void *greet(void *name)
 /* Everything that fn(arg) prints, as a string to be freed. */
 static char *captured(weft_fn_t *fn, void *arg)
 {
-	weft_coro_t *k = weft_create(fn, arg);
+	weft_coro_t *k = must(weft_create(fn, arg));
 	char *buffer = NULL;
 	size_t size = 0;
 	FILE *stream = open_memstream(&buffer, &size);
@@ -47,7 +49,7 @@ static char *captured(weft_fn_t *fn, void *arg)
 /* Indents what fn(arg) prints. A handler is ordinary code: what it prints goes to the handler outside of it. */
 static void indented(weft_fn_t *fn, void *arg)
 {
-	weft_coro_t *k = weft_create(fn, arg);
+	weft_coro_t *k = must(weft_create(fn, arg));
 	bool start_of_line = true;
 	weft_request_t r;
 
@@ -74,6 +76,7 @@ int main(void)
 {
 	char *text;
 
+	weft_set_failure_hook(must_not_fail);
 	weft_set_default(print, print_to_stdout);
 	greet("world");
 	greet_all(NULL);

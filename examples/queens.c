@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <weft/weft.h>
 
+#include "must.h"
+
 /* doc: begin effects */
 WEFT_FAMILY(search, (int, pick, int, choices), (void, fail));
 /* doc: end */
@@ -64,9 +66,8 @@ int main(void)
 		puts(weft_clone_unavailable());
 		return 1;
 	}
-	k = weft_create_with(queens, NULL, &attr);
-	if (!k)
-		return 1;
+	k = must(weft_create_with(queens, NULL, &attr));
+	weft_set_failure_hook(must_not_fail);
 	printf("%d solutions\n", all(k));
 	weft_delete(k);
 	return 0;

@@ -2,6 +2,7 @@
 //
 // ranges.cpp: generators of C++. One walks a tree by plain recursion; others permute, and merge what they are given;
 // each is a range for a loop, or for std::ranges.
+#include <exception>
 #include <weft/weft.hpp>
 
 #include <algorithm>
@@ -79,7 +80,7 @@ static void permute(std::string &text, std::size_t from, weft::yielder<std::stri
 }
 
 int main()
-{
+try {
 	std::unique_ptr<tree> t;
 	int n = 0;
 
@@ -101,4 +102,7 @@ int main()
 			std::cout << p << " is permutation " << n - 9 << '\n';
 			break;
 		}
+} catch (const std::exception &e) {
+	std::cerr << e.what() << '\n';
+	return 1;
 }

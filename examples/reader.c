@@ -14,6 +14,8 @@
 #include <unistd.h>
 #include <weft/weft.h>
 
+#include "must.h"
+
 /* doc: begin family */
 /* A file descriptor, a count of bytes; below 0 an error: -ENOENT and so on. */
 WEFT_FAMILY(files, (int, file_open, const char *, path), (ssize_t, file_read, int, file, char *, buffer, size_t, size),
@@ -110,7 +112,7 @@ static void with_memory_file(weft_coro_t *k, const char *content)
 static void report(const char *path, const char *content)
 {
 	struct counts counts = {.path = path};
-	weft_coro_t *k = weft_create(count_file, &counts);
+	weft_coro_t *k = must(weft_create(count_file, &counts));
 
 	if (content)
 		with_memory_file(k, content);
@@ -135,6 +137,7 @@ static void report_beside_source(const char *name)
 
 int main(int argc, char **argv)
 {
+	weft_set_failure_hook(must_not_fail);
 	for (int i = 1; i < argc; i++)
 		report(argv[i], NULL);
 	if (argc > 1)

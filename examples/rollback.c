@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <weft/weft.h>
 
+#include "must.h"
+
 WEFT_EFFECT(void, set, int *, variable, int, value);
 WEFT_EXCEPTION(refuse, const char *, why);
 
@@ -43,7 +45,7 @@ static void *on_refuse(void *state, const char *why)
 	return state;
 }
 
-WEFT_HANDLER(transaction, weft_general(set, on_set), weft_abort(refuse, on_refuse));
+WEFT_HANDLER(transaction, weft_general(set, on_set), weft_abort(refuse, on_refuse), weft_on_failure(must_have_memory));
 /* doc: end */
 
 /* doc: begin main */

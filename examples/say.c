@@ -12,7 +12,7 @@ static void *greet(void *name)
 	say("hello, ");
 	say(name);
 	say("\n");
-	return NULL;
+	return name;
 }
 /* doc: end */
 
@@ -54,8 +54,10 @@ int main(void)
 
 	weft_set_default(say, say_to_stdout);
 	greet("world");
-	weft_run(&indented, &start_of_line, greet, "weft");
-	weft_run(&counting, &bytes, greet, "nobody");
+	if (!weft_run(&indented, &start_of_line, greet, "weft") || !weft_run(&counting, &bytes, greet, "nobody")) {
+		perror("say");
+		return 1;
+	}
 	printf("%zu bytes were not printed\n", bytes);
 }
 /* doc: end */

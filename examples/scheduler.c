@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <weft/weft.h>
 
+#include "must.h"
+
 enum { WORKERS = 10, ROUNDS = 3 };
 
 /* doc: begin tasks */
@@ -70,13 +72,7 @@ static weft_coro_t *pop(struct queue *queue)
 
 static weft_coro_t *new_task(weft_fn_t *body, void *arg)
 {
-	weft_coro_t *k = weft_create(body, arg);
-
-	if (!k) {
-		perror("cannot fork");
-		exit(1);
-	}
-	return k;
+	return must(weft_create(body, arg));
 }
 
 static int schedule(weft_fn_t *body, void *arg)
@@ -108,8 +104,10 @@ int main(void)
 {
 	struct work work[WORKERS] = {{0, 0}};
 	long sum = 0;
-	int finished = schedule(foreman, work);
+	int finished;
 
+	weft_set_failure_hook(must_not_fail);
+	finished = schedule(foreman, work);
 	for (int i = 0; i < WORKERS; i++)
 		sum += work[i].sum;
 	printf("%d tasks finished, sum %ld\n", finished, sum);

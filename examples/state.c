@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <weft/weft.h>
 
+#include "must.h"
+
 WEFT_FAMILY(state, (int, get), (void, put, int, value));
 
 static void *countdown(void *unused)
@@ -16,9 +18,10 @@ static void *countdown(void *unused)
 int main(void)
 {
 	int state = 100;
-	weft_coro_t *k = weft_create(countdown, NULL);
+	weft_coro_t *k = must(weft_create(countdown, NULL));
 	weft_request_t r;
 
+	weft_set_failure_hook(must_not_fail);
 	weft_handle (r, k, state) {
 		if (weft_is(get, r))
 			weft_reply(get, r, state);

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <weft/weft.h>
 
+#include "must.h"
+
 /* doc: begin effects */
 typedef void cleanup_fn_t(void *resource);
 
@@ -47,7 +49,7 @@ static void *count_aloud(void *unused)
 /* doc: begin consumer */
 static void *longest(void *unused)
 {
-	weft_coro_t *generator = weft_create(count_aloud, NULL);
+	weft_coro_t *generator = must(weft_create(count_aloud, NULL));
 	const char *best = "";
 	weft_request_t r;
 	int count = 0;
@@ -85,8 +87,9 @@ static int run_scope(weft_coro_t *k)
 
 int main(void)
 {
-	weft_coro_t *k = weft_create(longest, NULL);
+	weft_coro_t *k = must(weft_create(longest, NULL));
 
+	weft_set_failure_hook(must_not_fail);
 	printf("freed at the end: %d\n", run_scope(k));
 	weft_delete(k);
 }

@@ -16,13 +16,13 @@ static void *count_words(void *text)
 	return NULL;
 }
 
-static void *program(void *unused)
+static void *program(void *arg)
 {
 	count_words("an effect is declared like a function");
 	printf("%d words so far\n", total());
 	count_words("and performed by a call");
 	printf("%d words\n", total());
-	return unused;
+	return arg;
 }
 /* doc: end */
 
@@ -51,7 +51,7 @@ static void *count_letters(void *text)
 		else
 			weft_perform_on(add, &others, 1);
 	printf("%d vowels, %d others\n", weft_perform_on(total, &vowels), weft_perform_on(total, &others));
-	return NULL;
+	return text;
 }
 
 static void *count_others(void *text)
@@ -76,7 +76,9 @@ int main(void)
 {
 	int words = 0;
 
-	weft_run(&tally_in_memory, &words, program, NULL);
-	count_both("weft");
+	if (!weft_run(&tally_in_memory, &words, program, &words) || !count_both("weft")) {
+		perror("tally");
+		return 1;
+	}
 }
 /* doc: end */

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <weft/weft.h>
 
+#include "must.h"
+
 struct tree {
 	int value; /* of a leaf: one without children */
 	struct tree *left, *right;
@@ -37,7 +39,7 @@ static void *walker(void *tree)
 /* All leaves: a loop over what would otherwise need a callback. */
 static int sum(struct tree *tree)
 {
-	weft_coro_t *k = weft_create(walker, tree);
+	weft_coro_t *k = must(weft_create(walker, tree));
 	weft_request_t r;
 	int total = 0;
 
@@ -52,7 +54,7 @@ static int sum(struct tree *tree)
 /* Do two trees have the same leaves, in the same order? `*visited` counts the pairs looked at. */
 static bool same_fringe(struct tree *one, struct tree *other, int *visited)
 {
-	weft_coro_t *a = weft_create(walker, one), *b = weft_create(walker, other);
+	weft_coro_t *a = must(weft_create(walker, one)), *b = must(weft_create(walker, other));
 	weft_request_t ra, rb;
 	int value = 0;
 	bool same;
@@ -130,6 +132,7 @@ int main(void)
 {
 	struct tree *trees[] = {balanced(1, 100), leaning(1, 100, 0), leaning(1, 100, 7), leaning(1, 99, 0)};
 
+	weft_set_failure_hook(must_not_fail);
 	printf("sum of the leaves: %d\n", sum(trees[0]));
 	compare("balanced, leaning:", trees[0], trees[1]);
 	compare("one leaf changed:", trees[0], trees[2]);

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <weft/weft.h>
 
+#include "must.h"
+
 WEFT_EFFECT(void, set, int *, variable, int, value);
 WEFT_EXCEPTION(refuse, const char *, why);
 
@@ -65,7 +67,8 @@ static void *on_refuse(void *state, const char *why)
 }
 
 /* doc: begin table */
-WEFT_HANDLER(transaction, weft_tail(set, set_now), weft_general(set, set_and_wait), weft_abort(refuse, on_refuse));
+WEFT_HANDLER(transaction, weft_tail(set, set_now), weft_general(set, set_and_wait), weft_abort(refuse, on_refuse),
+	     weft_on_failure(must_have_memory));
 /* doc: end */
 
 int main(void)

@@ -78,8 +78,8 @@ WEFT_API size_t weft_stack_resident(weft_policy_t policy);
 WEFT_API size_t weft_set_budget(size_t bytes);
 
 /**
- * Give the memory of what is kept for reuse back to the kernel: of stacks, and of tiny ones, copied ones and heap frames'
- * blocks, where several share a page, the pages that nothing living is in. It reaches the calling thread's, the
+ * Give the memory of what is kept for reuse back to the kernel: of stacks, and of tiny ones, copied ones and blocks of
+ * heap frames, where several share a page, the pages that nothing living is in. It reaches the calling thread's, the
  * process-wide store, and the stacks with pages of their own that other threads keep; of what else other threads keep
  * it reaches nothing. Address space stays reserved.
  * @return bytes given back: of stacks with pages of their own whole slots, else pages

@@ -22,8 +22,9 @@ WEFT_EXTERN_C_BEGIN
  * Start a thread whose function runs on a stack of ours; otherwise as pthread_create with default attributes.
  * @param thread  where to write its name, for pthread_join or pthread_detach; owned by the caller
  * @param attr    policy, stack_size, name and WEFT_NO_GUARD are used; NULL: the default policy. Only read during the
- *                call, but for the name. A policy that copies stacks serves coroutines only: overcommit takes its
- *                place.
+ *                call, but for the name. Under "commit" all of the stack is opened, and counts, from the start: a
+ *                thread has no resumer to be told that its stack cannot grow. A policy that copies stacks serves
+ *                coroutines only: overcommit takes its place.
  * @param fn      may suspend nothing, because no coroutine runs it; pthread_exit and cancellation are fine
  * @return 0, or an error number as pthread_create's (not negated, as is the custom there): EAGAIN no more threads,
  *   ENOMEM no memory for the stack, EINVAL an unknown policy or flag

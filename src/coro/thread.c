@@ -75,6 +75,19 @@ static void *run(void *argument)
 	return result;
 }
 
+static int take_filled(const weft_attr_t *attr, struct weft__slot **slot)
+{
+	int error;
+
+	*slot = weft__take_slot(attr, &error);
+	if (!*slot)
+		return error;
+	error = weft__policies[(*slot)->policy]->fill ? weft__policies[(*slot)->policy]->fill(*slot) : 0;
+	if (error)
+		give(*slot);
+	return error;
+}
+
 static int create_on(pthread_t *thread, const pthread_attr_t *how, const weft_attr_t *attr, struct start start)
 {
 	struct weft__slot *slot;
@@ -82,8 +95,8 @@ static int create_on(pthread_t *thread, const pthread_attr_t *how, const weft_at
 
 	if (!start.name)
 		start.name = "thread";
-	slot = weft__take_slot(attr, &error);
-	if (!slot)
+	error = take_filled(attr, &slot);
+	if (error)
 		return -error;
 	memcpy(slot->object, &start, sizeof start);
 	error = create(thread, how, run, slot);

@@ -147,6 +147,21 @@ static size_t commit_trim(struct weft__slot *slot, char *to)
 	return (size_t)(to - open);
 }
 
+/* The slot is for a thread, which nobody resumes who could be told that it cannot grow. */
+static int commit_fill(struct weft__slot *slot)
+{
+	char *open = atomic_load_explicit(&slot->open, memory_order_relaxed), *low = slot->chunk.low;
+
+	if (!charge((size_t)(open - low)))
+		return -ENOMEM;
+	if (open > low && weft__unguard(low, (size_t)(open - low))) {
+		give_back((size_t)(open - low));
+		return -ENOMEM;
+	}
+	atomic_store_explicit(&slot->open, low, memory_order_relaxed); /* nobody else uses it */
+	return 0;
+}
+
 /* Where `open` should be for `address` to be usable: at least there, at most at `low`. */
 static char *next_open(const struct weft__slot *slot, char *open, char *address)
 {
@@ -230,5 +245,6 @@ const struct weft__policy weft__commit = {
     .discard = commit_discard,
     .trim = commit_trim,
     .tight = is_tight,
+    .fill = commit_fill,
     .fault = commit_fault,
 };

@@ -109,6 +109,8 @@ struct weft__policy {
 	void (*renew)(weft_policy_t policy, unsigned class, struct weft__slot *slot);
 	/* Is memory so short that no slot should be prepared ahead of need? May be absent. */
 	bool (*tight)(void);
+	/* Open all of a slot, for a thread. 0 or a negative errno. May be absent. */
+	int (*fill)(struct weft__slot *slot);
 	/* NULL, or why it cannot be used here; may be absent. */
 	const char *(*unavailable)(void);
 	/* A fault at `address`, above the slot's first byte. Runs in a signal handler: only async-signal-safe calls. */

@@ -713,6 +713,69 @@ static void cleanup_of_a_chain(void)
 	}
 }
 
+static weft_coro_t *resumed;
+
+static void *suspends_often(void *argument)
+{
+	for (;;)
+		weft_suspend(argument);
+	return argument;
+}
+
+/* A compiler may store a variable between the two halves of a resume: the other coroutine is current already. */
+static void *grows_in_a_switch(void *argument)
+{
+	weft_coro_t *self = weft_current();
+
+	weft_resume(resumed, NULL, WEFT_HANDLE_NONE);
+	weft__set_self(resumed);
+	use_stack(32 * KB);
+	weft__set_self(self);
+	return argument;
+}
+
+static void grows_in_the_middle_of_a_switch(void)
+{
+	resumed = make_on(WEFT_FIXED, 0, suspends_often, NULL);
+	REQUIRE(weft_returned(resume(make_on(WEFT_COMMIT, 64 * KB, grows_in_a_switch, &resumed))));
+}
+
+static void budget_spent_in_a_switch(void)
+{
+	weft_coro_t *k;
+
+	weft_set_budget(2 * 4096);
+	k = make_on(WEFT_COMMIT, 64 * KB, grows_in_a_switch, NULL);
+	resumed = make_on(WEFT_FIXED, 0, suspends_often, NULL);
+	expect_failure(k, resume(k), WEFT_BUDGET_SPENT);
+	REQUIRE(weft_state(resumed) == WEFT_SUSPENDED);
+	REQUIRE(resume(resumed).effect == &weft_suspended);
+}
+
+static void *uses_most(void *argument)
+{
+	use_stack(200 * KB);
+	return argument;
+}
+
+/* A thread has nobody to fail to. */
+static void threads_are_refused(void)
+{
+	weft_attr_t attr = {.policy = WEFT_COMMIT, .stack_size = 256 * KB};
+	pthread_t thread;
+	void *result;
+
+	weft_set_budget(100 * KB);
+	REQUIRE(weft_thread_create(&thread, &attr, uses_most, &attr) == ENOMEM);
+	REQUIRE(stats_of(WEFT_COMMIT).live == 0);
+	weft_set_budget(256 * KB);
+	for (int i = 0; i < 3; i++) {
+		REQUIRE(!weft_thread_create(&thread, &attr, uses_most, &attr));
+		REQUIRE(!pthread_join(thread, &result) && result == &attr);
+	}
+	REQUIRE(stats_of(WEFT_COMMIT).faults == 0);
+}
+
 /* ---- other coroutines' stacks ------------------------------------------------------------------------------------ */
 
 static char *deep_address(weft_coro_t *k, size_t below)
@@ -1157,6 +1220,9 @@ static const struct scenario scenarios[] = {
     {"kept stacks give way to a creation", creating_takes_from_kept_stacks, 0, NULL},
     {"stacks kept by sleeping threads give way", sleeping_threads_give_way, 0, NULL},
     {"threads take kept stacks from each other", threads_take_from_each_other, 0, NULL},
+    {"a stack grows in a switch", grows_in_the_middle_of_a_switch, 0, NULL},
+    {"the budget is spent in a switch", budget_spent_in_a_switch, 0, NULL},
+    {"a thread without budget", threads_are_refused, 0, NULL},
     {"a cleanup has a reserve", cleanup_has_a_reserve, 0, NULL},
     {"a cleanup that spends its reserve is given up", cleanup_spends_its_reserve, 0, NULL},
     {"a cleanup that spends its reservation is given up", cleanup_spends_its_reservation, 0, NULL},
