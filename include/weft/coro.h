@@ -382,6 +382,7 @@ WEFT_API struct weft__switch weft__prepare_switch(weft_coro_t *to, void *value);
 WEFT_API WEFT__NORETURN void weft__leave_to(weft_coro_t *k, const void *effect, void *payload);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_not_ancestor(const weft_coro_t *k);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_no_coroutine(const char *what);
+WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_null(const char *what);
 /* `self` is NULL, or its view is bound: returns if it may be suspended all the same. */
 WEFT_API WEFT__COLD void weft__check_bound(const weft_coro_t *self, const char *what);
 /* `self` is not the current coroutine, or bound: returns if it may be suspended all the same. */
@@ -523,7 +524,7 @@ WEFT__INLINE weft_coro_t *weft__unmasked(weft_coro_t *k)
 
 /**
  * Start or continue a suspended coroutine, until it suspends, finishes or fails.
- * @param k        suspended; any other state is reported and ends the process
+ * @param k        suspended; any other state is reported and ends the process, and so is NULL in debug builds
  * @param value    what its pending weft_yield returns; the first resume ignores it
  * @param handles  the effects handled here for this run, e.g. weft_handles(state, print); what the coroutine
  *                 performs beyond them goes to handlers further out. A set must live until this returns.
@@ -534,6 +535,10 @@ WEFT__INLINE weft_coro_t *weft__unmasked(weft_coro_t *k)
  */
 WEFT__INLINE weft_request_t weft_resume(weft_coro_t *k, void *value, weft_handles_t handles)
 {
+#if WEFT_DEBUG
+	if (weft__unlikely(!k))
+		weft__die_null("weft_resume");
+#endif
 	return weft__resume(&k, value, handles.word);
 }
 

@@ -24,11 +24,11 @@ static inline const void *weft__context_pc(const ucontext_t *context)
 	return (const void *)(uintptr_t)context->uc_mcontext.gregs[REG_RIP];
 }
 
-/* Was the interrupted code about to switch to a coroutine whose object reads as zeros? Then report that instead. */
+/* Has the interrupted code switched to a coroutine whose object reads as zeros? Then both registers are zero. */
 static inline bool weft__context_resumes_nothing(ucontext_t *context, void **k)
 {
 	*k = (void *)(uintptr_t)context->uc_mcontext.gregs[REG_RDI];
-	return !context->uc_mcontext.gregs[REG_RIP];
+	return !context->uc_mcontext.gregs[REG_RIP] && !context->uc_mcontext.gregs[REG_RSP];
 }
 
 static inline void weft__context_jump(ucontext_t *context, const void *to)

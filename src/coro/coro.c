@@ -420,7 +420,7 @@ static inline void check_ending(const weft_coro_t *k, const char *what)
 
 	check_no_handler();
 	if (weft__unlikely(state == WEFT_RUNNING))
-		die_ending(k, what, ": it is running; let it yield or exit first");
+		weft__die_running(k, what);
 	if (weft__unlikely(state == WEFT_DELETED))
 		die_ending(k, what, ": it was deleted before, or never made");
 }

@@ -14,6 +14,10 @@
 enum weft__misuse { WEFT__RESUMED_RUNNING = 1, WEFT__RESUMED_FINISHED, WEFT__RESUMED_DELETED };
 
 WEFT__HIDDEN _Noreturn void weft__die_misuse(const weft_coro_t *k, enum weft__misuse what);
+/* It is running, and WHAT ("cannot delete") cannot be done. */
+WEFT__COLD _Noreturn void weft__die_running(const weft_coro_t *k, const char *what);
+/* Does the code at `sp` not run on the stack of the coroutine that the thread takes for current? */
+bool weft__was_jumped_out_of(const weft_coro_t *self, const void *sp);
 /* "weft: WHAT coroutine "NAME" (#ID)" */
 void weft__line_coro(struct weft__line *line, const char *what, const weft_coro_t *k);
 

@@ -13,13 +13,39 @@ void weft__line_coro(struct weft__line *line, const char *what, const weft_coro_
 	weft__line_text(line, ")");
 }
 
+static const char JUMPED_OUT[] =
+    ": longjmp left it, or its resumer, while it was running; leave a coroutine by weft_exit, "
+    "an exception effect or a C++ exception";
+
+bool weft__was_jumped_out_of(const weft_coro_t *self, const void *sp)
+{
+	/* A root has its thread's stack, which nobody knows the ends of. Copied frames may lie elsewhere. */
+	return self && self->parent && !(self->flags & WEFT__COPYING) && !weft_on_stack(self, sp) &&
+	       !weft__chunks_have(&self->link, sp);
+}
+
+void weft__die_running(const weft_coro_t *k, const char *what)
+{
+	struct weft__line line;
+
+	weft__line_coro(&line, what, k);
+	weft__line_text(&line, weft__was_jumped_out_of(weft__self(), __builtin_frame_address(0))
+				   ? JUMPED_OUT
+				   : ": it is running; let it yield or exit first");
+	weft__line_die(&line);
+}
+
 void weft__die_misuse(const weft_coro_t *k, enum weft__misuse what)
 {
 	struct weft__line line;
 
 	weft__line_coro(&line, "cannot resume", k);
-	if (what == WEFT__RESUMED_RUNNING)
+	if (what == WEFT__RESUMED_RUNNING && weft__was_jumped_out_of(k->parent, k->link.parent_sp))
+		weft__line_text(&line, JUMPED_OUT);
+	else if (what == WEFT__RESUMED_RUNNING)
 		weft__line_text(&line, ": it is running; only a suspended one can be resumed");
+	else if (what == WEFT__RESUMED_DELETED && !k->link.sp && !weft__arena_has(k))
+		weft__line_text(&line, ": it was never made; call weft_init first, and look at what it returns");
 	else if (what == WEFT__RESUMED_DELETED)
 		weft__line_text(&line, ": it was deleted, or never made; keep a weft_ref_t to notice");
 	else if (k->failure == WEFT_BUDGET_SPENT)
@@ -53,6 +79,17 @@ void weft__die_no_coroutine(const char *what)
 	weft__line_begin(&line);
 	weft__line_text(&line, what);
 	weft__line_text(&line, " called outside of any coroutine: only code that weft_resume runs can call it");
+	weft__line_die(&line);
+}
+
+void weft__die_null(const char *what)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, what);
+	weft__line_text(&line,
+			"(NULL): there is no coroutine; weft_create returns NULL when it fails, and errno says why");
 	weft__line_die(&line);
 }
 

@@ -340,12 +340,13 @@ static enum answer answer(struct weft__slot *slot, char *address, ucontext_t *co
 	return NOT_OURS;
 }
 
-/* A slot that lost its memory reads as zeros: resuming its coroutine jumped to address 0. */
+/* A slot that lost its memory reads as zeros, as an object that was never made does: a resume jumps to address 0. */
 static bool resumed_deleted(const siginfo_t *info, ucontext_t *context)
 {
 	void *k;
 
-	if (info->si_code <= 0 || info->si_addr || !weft__context_resumes_nothing(context, &k) || !weft__arena_has(k))
+	if (info->si_code <= 0 || info->si_addr || !weft__context_resumes_nothing(context, &k) || !k ||
+	    (uintptr_t)k % 16)
 		return false;
 	weft__context_jump(context, (void *)weft__in_deleted);
 	return true;

@@ -2,7 +2,7 @@
 /*
  * Guards: frames larger than they are, pointers that go astray into them, guards of other sizes. Each scenario is a
  * process. Coroutines have the default policy, so that WEFT_STACK chooses. With PROBED, and -fstack-clash-protection,
- * only what probes are for.
+ * only what probes are for. With LINKED, and code for linked stacks: system stacks.
  */
 #include <errno.h>
 #include <weft/thread.h>
@@ -23,6 +23,7 @@ static weft_coro_t *make(const char *name, weft_fn_t *fn, void *argument)
 	return k;
 }
 
+#ifndef LINKED
 static void *once(void *argument)
 {
 	return argument;
@@ -61,6 +62,7 @@ static void *in_large_frames(void *argument)
 	large_frames(8);
 	return argument;
 }
+#endif
 
 #ifdef PROBED
 static void large_frame(void)
@@ -73,6 +75,63 @@ static void large_frame(void)
 static const struct scenario scenarios[] = {
     {"a frame larger than the guard, with probes", large_frame, SIGSEGV,
      "weft: stack overflow in coroutine \"subject\""},
+};
+#elif defined(LINKED)
+static int compares(const void *a, const void *b)
+{
+	use_stack(20 * MB);
+	return (a > b) - (a < b);
+}
+
+static void *sorts(void *argument)
+{
+	int numbers[] = {3, 1, 2};
+
+	qsort(numbers, 3, sizeof *numbers, compares);
+	return argument;
+}
+
+static void system_stack(void)
+{
+	resume(make("subject", sorts, NULL));
+}
+
+static void *compares_in_coroutine(void *argument)
+{
+	use_stack(20 * MB);
+	return argument;
+}
+
+static int compares_well(const void *a, const void *b)
+{
+	weft_coro_t *k = make("inner", compares_in_coroutine, NULL);
+
+	REQUIRE(weft_returned(resume(k)));
+	weft_delete(k);
+	return (a > b) - (a < b);
+}
+
+static void *sorts_well(void *argument)
+{
+	int numbers[] = {3, 1, 2};
+
+	qsort(numbers, 3, sizeof *numbers, compares_well);
+	return argument;
+}
+
+/* What the line advises helps. */
+static void system_stack_advice(void)
+{
+	REQUIRE(weft_returned(resume(make("subject", sorts_well, NULL))));
+}
+
+static const struct scenario scenarios[] = {
+    {"a comparison that overflows a system stack", system_stack, SIGSEGV,
+     "; code runs there that is not compiled for linked stacks, and what that code calls back: compile it by weft cc "
+     "--policy, or let what goes deep be a coroutine\n"},
+    {"the same, named", system_stack, SIGSEGV,
+     "weft: stack overflow in coroutine \"subject\" (#1), on a system stack: overcommit, 8 MiB reserved; fault at 0x"},
+    {"a comparison that follows the advice", system_stack_advice, 0, NULL},
 };
 #else
 

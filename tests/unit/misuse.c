@@ -355,9 +355,87 @@ CASE(resume_zeros,
 	resume(the);
 }
 
+CASE(resume_never_made, "weft: cannot resume coroutine \"\" (#0): it was never made; call weft_init first, and look at "
+			"what it returns")
+{
+	static weft_coro_t k;
+
+	resume(&k);
+}
+
+static void *switches_to_zeros(void *argument)
+{
+	static weft_coro_t k;
+
+	weft_switch(&k, NULL);
+	return argument;
+}
+
+CASE(switch_to_never_made, "weft: cannot resume coroutine \"\" (#0): it was never made; call weft_init first, and look "
+			   "at what it returns")
+{
+	resume(weft_create(switches_to_zeros, NULL));
+}
+
+#if WEFT_DEBUG
+CASE(resume_null,
+     "weft: weft_resume(NULL): there is no coroutine; weft_create returns NULL when it fails, and errno says why")
+{
+	resume(NULL);
+}
+#endif
+
+/* ---- longjmp out of a coroutine ---------------------------------------------------------------------------------- */
+
+#define JUMPED                                                                                                         \
+	": longjmp left it, or its resumer, while it was running; leave a coroutine by weft_exit, an exception "       \
+	"effect "                                                                                                      \
+	"or a C++ exception"
+
+static jmp_buf outside;
+
+static void *jumps_out(void *argument)
+{
+	longjmp(outside, 1);
+	return argument;
+}
+
+static void jump_out(void)
+{
+	worker(jumps_out);
+	if (!setjmp(outside))
+		resume(the);
+}
+
+CASE(resume_jumped_out_of, "weft: cannot resume coroutine \"worker\" (#1)" JUMPED)
+{
+	jump_out();
+	resume(the);
+}
+
+CASE(delete_jumped_out_of, "weft: cannot delete coroutine \"worker\" (#1)" JUMPED)
+{
+	jump_out();
+	weft_delete(the);
+}
+
+CASE(reset_jumped_out_of, "weft: cannot reset coroutine \"worker\" (#1)" JUMPED)
+{
+	jump_out();
+	weft_reset(the, once, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		C(resume_never_made),
+		C(switch_to_never_made),
+#if WEFT_DEBUG
+		C(resume_null),
+#endif
+		C(resume_jumped_out_of),
+		C(delete_jumped_out_of),
+		C(reset_jumped_out_of),
 		C(resume_finished),
 		C(resume_running),
 		C(resume_parent),
