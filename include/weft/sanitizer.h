@@ -17,7 +17,8 @@
  * AddressSanitizer: __sanitizer_start_switch_fiber names the stack that comes, __sanitizer_finish_switch_fiber hands
  * over its fake stack and tells which stack went; here both are called in a row.
  * ThreadSanitizer: a fiber for each coroutine, made at its first resume. A switch orders what was before it and what is
- * after it, as program order does. About 8000 coroutines at once are possible: a limit of TSan's.
+ * after it, as program order does; nothing else that the library does orders threads (src/internal/unseen.h), unless
+ * the library is built with TSan. About 8000 coroutines at once are possible: a limit of TSan's.
  * Nothing here may be called in a signal handler.
  * Neither lets a thread end (pthread_exit, cancellation) while it runs a coroutine.
  */
@@ -124,6 +125,15 @@ WEFT__INLINE void weft__announce_transfer(weft_coro_t *from, weft_coro_t *to)
 
 #else /* WEFT__TSAN */
 
+/* What was before a switch is ordered before what is after it, under an address of the frame that announces it. (What
+ * ThreadSanitizer does by itself is kept under the fiber's address, and orders a later fiber that gets the same.) */
+WEFT__INLINE void weft__tsan_switch(void *fiber, void *address)
+{
+	__tsan_release(address);
+	__tsan_switch_to_fiber(fiber, __tsan_switch_to_fiber_no_sync);
+	__tsan_acquire(address);
+}
+
 /* The fiber of who executes when k is resumed. */
 WEFT__HELPER void *weft__tsan_fiber(weft_coro_t *k)
 {
@@ -150,17 +160,16 @@ WEFT__INLINE weft_request_t weft__resume_hooked(struct weft_link **link, void *v
 
 	if (weft_state(k) != WEFT_SUSPENDED)
 		return weft_arch_resume(link, value); /* which reports it */
-	__tsan_switch_to_fiber(weft__tsan_fiber(k), 0);
+	weft__tsan_switch(weft__tsan_fiber(k), &mine);
 	request = weft_arch_resume(link, value);
-	__tsan_switch_to_fiber(mine, 0);
+	weft__tsan_switch(mine, &mine);
 	return request;
 }
 
 WEFT__INLINE void weft__announce_transfer(weft_coro_t *from, weft_coro_t *to)
 {
-	(void)from;
 	if (weft_state(to) == WEFT_SUSPENDED)
-		__tsan_switch_to_fiber(weft__tsan_fiber(to), 0);
+		weft__tsan_switch(weft__tsan_fiber(to), &from);
 }
 
 #endif

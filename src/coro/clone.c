@@ -13,9 +13,6 @@
 
 const char *weft_clone_unavailable(void)
 {
-	if (weft__without_clones())
-		return "ThreadSanitizer keeps a record of each call, and code that is resumed twice returns from calls "
-		       "twice: build without it";
 	return weft_policy_unavailable(weft__policy_that_clones);
 }
 
@@ -25,7 +22,7 @@ int weft__refusal(const weft_coro_t *k)
 
 	if (state == WEFT_FINISHED || state == WEFT_DELETED)
 		return -EINVAL;
-	if (!(k->flags & WEFT__COPIED) || weft__without_clones())
+	if (!(k->flags & WEFT__COPIED))
 		return -ENOTSUP;
 	if (state == WEFT_RUNNING || k->leaf != k || k->flags & (WEFT__ENDING | WEFT__THENS))
 		return -EBUSY;

@@ -21,13 +21,6 @@ bool weft__was_jumped_out_of(const weft_coro_t *self, const void *sp);
 /* "weft: WHAT coroutine "NAME" (#ID)" */
 void weft__line_coro(struct weft__line *line, const char *what, const weft_coro_t *k);
 
-/* Present if the program is built with ThreadSanitizer, whose record of calls no clone can share. */
-void *__tsan_create_fiber(unsigned flags) __attribute__((weak));
-static inline bool weft__without_clones(void)
-{
-	return __tsan_create_fiber != NULL;
-}
-
 /* A slot as the attributes want it, of the calling thread's; or NULL and a negative errno. */
 struct weft__slot *weft__take_slot(const weft_attr_t *attr, int *error);
 

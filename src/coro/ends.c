@@ -374,12 +374,23 @@ WEFT__LEAVES_STACK void weft__end_here(void)
 #if !WEFT__SANITIZED
 void __sanitizer_finish_switch_fiber(void *fake, const void **low, size_t *bytes) __attribute__((weak));
 void __tsan_switch_to_fiber(void *fiber, unsigned flags) __attribute__((weak));
+void __tsan_acquire(void *address) __attribute__((weak));
+void __tsan_release(void *address) __attribute__((weak));
 
 struct announced {
 	const void *low;
 	size_t bytes;
 	void *fiber;
 };
+
+enum { WITHOUT_ORDER = 1 };
+
+static WEFT__COLD void switch_fiber(void *fiber, struct announced *mine)
+{
+	__tsan_release(mine);
+	__tsan_switch_to_fiber(fiber, WITHOUT_ORDER);
+	__tsan_acquire(mine);
+}
 
 static inline void announce(const weft_coro_t *k, struct announced *mine)
 {
@@ -394,11 +405,11 @@ static inline void announce(const weft_coro_t *k, struct announced *mine)
 	if (weft__unlikely(__tsan_get_current_fiber != NULL)) {
 		mine->fiber = __tsan_get_current_fiber();
 		if (next->tsan_fiber)
-			__tsan_switch_to_fiber(next->tsan_fiber, 0);
+			switch_fiber(next->tsan_fiber, mine);
 	}
 }
 
-static inline void announce_back(weft_coro_t *last, weft_coro_t *self, const struct announced *mine)
+static inline void announce_back(weft_coro_t *last, weft_coro_t *self, struct announced *mine)
 {
 	const void *low;
 	size_t bytes;
@@ -409,7 +420,7 @@ static inline void announce_back(weft_coro_t *last, weft_coro_t *self, const str
 		self->asan_fake = NULL;
 	}
 	if (weft__unlikely(__tsan_get_current_fiber != NULL))
-		__tsan_switch_to_fiber(mine->fiber, 0);
+		switch_fiber(mine->fiber, mine);
 }
 #else
 struct announced {

@@ -350,8 +350,6 @@ static void *run_copied(const weft_handler_t *handler, void *state, weft_fn_t *b
 		copying = *attr;
 	if (copying.policy && copying.policy != weft__policy_that_clones)
 		return failed(handler, state, EINVAL);
-	if (weft__unlikely(weft__without_clones()))
-		return failed(handler, state, ENOTSUP);
 	copying.policy = weft__policy_that_clones;
 	return run(handler, state, body, arg, &copying);
 }

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "internal/line.h"
+#include "internal/unseen.h"
 
 #define WEFT__FLAG_OF_THREAD static __thread __attribute__((tls_model("initial-exec"))) bool
 
@@ -40,7 +41,9 @@ static inline void weft__end(bool *inside)
 		if (__builtin_expect(atomic_load_explicit(&weft__done, memory_order_acquire), 1))                      \
 			break;                                                                                         \
 		weft__begin(&weft__inside);                                                                            \
+		weft__unseen_begin();                                                                                  \
 		pthread_once(&weft__once, function);                                                                   \
+		weft__unseen_end();                                                                                    \
 		weft__end(&weft__inside);                                                                              \
 		atomic_store_explicit(&weft__done, true, memory_order_release);                                        \
 	} while (0)

@@ -145,6 +145,13 @@ void weft__os_drop(void *start, size_t bytes)
 	(void)madvise(start, bytes, MADV_DONTNEED);
 }
 
+/* There is no function for that. But ThreadSanitizer forgets the range that munmap is given before it asks the kernel,
+ * which refuses an address that is not a page's. */
+void weft__os_forget_accesses(void *start, size_t bytes)
+{
+	(void)munmap((char *)start - 1, bytes + 1);
+}
+
 size_t weft__os_resident(void *start, size_t bytes)
 {
 	enum { AT_A_TIME = 512 };

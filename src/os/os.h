@@ -36,6 +36,9 @@ bool weft__os_has_guards(void);
 /* * Forget what the pages hold. */
 void weft__os_drop(void *start, size_t bytes);
 
+/* ThreadSanitizer forgets who accessed the pages. Only where the program is built with it. */
+void weft__os_forget_accesses(void *start, size_t bytes);
+
 /* Bytes of the range that have memory behind them. */
 size_t weft__os_resident(void *start, size_t bytes);
 

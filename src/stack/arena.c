@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "internal/once.h"
+#include "internal/unseen.h"
 #include "stack/copy.h"
 #include "stack/policy.h"
 
@@ -105,12 +106,12 @@ WEFT__FLAG_OF_THREAD locked;
 static void lock(void)
 {
 	weft__begin(&locked);
-	pthread_mutex_lock(&arena.lock);
+	weft__lock_unseen(&arena.lock);
 }
 
 static void unlock(void)
 {
-	pthread_mutex_unlock(&arena.lock);
+	weft__unlock_unseen(&arena.lock);
 	weft__end(&locked);
 }
 

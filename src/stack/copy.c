@@ -558,13 +558,17 @@ __attribute__((constructor)) static void survive_fork(void)
 
 /* ---- the policy ------------------------------------------------------------------------------------------------ */
 
-/* Present if the program is built with AddressSanitizer. */
+/* Present if the program is built with AddressSanitizer, ThreadSanitizer. */
 void __asan_init(void) __attribute__((weak));
+void __tsan_init(void) __attribute__((weak));
 
 static const char *copy_unavailable(void)
 {
 	if (__asan_init)
 		return "AddressSanitizer keeps a record of each stack address, and one address of a copied stack "
+		       "serves many coroutines: build without it, or use another policy";
+	if (__tsan_init)
+		return "ThreadSanitizer keeps a record of each stack address, and one address of a copied stack "
 		       "serves many coroutines: build without it, or use another policy";
 	return NULL;
 }

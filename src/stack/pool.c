@@ -16,6 +16,7 @@
 
 #include "arch/vectors.h"
 #include "internal/once.h"
+#include "internal/unseen.h"
 #include "stack/buffers.h"
 #include "stack/config.h"
 #include "stack/copy.h"
@@ -59,12 +60,12 @@ WEFT__FLAG_OF_THREAD locked;
 static void lock(void)
 {
 	weft__begin(&locked);
-	pthread_mutex_lock(&pool.lock);
+	weft__lock_unseen(&pool.lock);
 }
 
 static void unlock(void)
 {
-	pthread_mutex_unlock(&pool.lock);
+	weft__unlock_unseen(&pool.lock);
 	weft__end(&locked);
 }
 
@@ -222,6 +223,26 @@ static size_t chill_excess(weft_policy_t policy, unsigned class, size_t keep)
 	return bytes;
 }
 
+/* ---- between threads: see internal/unseen.h ------------------------------------------------------------------ */
+
+/* The slots leave the thread. Where several share a page it cannot be forgotten: these are ordered. */
+static WEFT__COLD void tell_left(struct weft__slot *const *slots, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (slots[i]->class == WEFT__TINY_CLASS)
+			weft__seen_release(slots[i]);
+		else
+			weft__os_forget_accesses(slots[i]->chunk.low,
+						 (size_t)(weft__slot_end(slots[i]) - slots[i]->chunk.low));
+}
+
+static WEFT__COLD void tell_came(struct weft__slot *const *slots, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (slots[i]->class == WEFT__TINY_CLASS)
+			weft__seen_acquire(slots[i]);
+}
+
 static size_t trim_slots(void);
 
 /* ---- bins ---------------------------------------------------------------------------------------------------- */
@@ -247,6 +268,8 @@ static bool take_warm(struct weft__bin *bin)
 	count = warm_pop(&pool.warm[bin->policy][bin->class], bin->slots, bin->limit / 2);
 	note_out((weft_policy_t)bin->policy, count);
 	unlock();
+	if (weft__unlikely(weft__on_tsan()))
+		tell_came(bin->slots, count);
 	received(bin, count, 0);
 	return count;
 }
@@ -335,6 +358,8 @@ static __attribute__((noinline)) void give_batch(struct weft__bin *bin, uint32_t
 	uint64_t tally = weft__bin_tally(bin);
 	size_t keep;
 
+	if (weft__unlikely(weft__on_tsan()))
+		tell_left(bin->slots, count);
 	lock();
 	warm_push(warm, bin->slots, count);
 	pool.out[bin->policy] -= count;
@@ -365,6 +390,8 @@ static WEFT__COLD void give_without_bins(struct weft__slot *slot)
 		weft__slot_give(slot);
 		return;
 	}
+	if (weft__unlikely(weft__on_tsan()))
+		tell_left(&slot, 1);
 	lock();
 	pool.out[slot->policy]--;
 	unlock();
@@ -429,6 +456,8 @@ static void end_record(struct weft__thread *thread)
 	memset(thread->owner, 0, sizeof thread->owner);
 	thread->record = record;
 	weft__os_drop(page, (size_t)((char *)(thread + 1) - page));
+	if (weft__unlikely(weft__on_tsan()))
+		weft__os_forget_accesses(thread, sizeof *thread);
 	lock();
 	thread->spare = pool.spare;
 	pool.spare = thread;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <weft/weft.h>
 
@@ -84,6 +85,26 @@ static NOINLINE void culprit_race(void)
 		++*(volatile int *)&shared;
 }
 
+/* The threads run one after the other; nothing that they do orders them. */
+static int turn;
+
+static NOINLINE void culprit_race_apart(void)
+{
+	++*(volatile int *)&shared;
+}
+
+/* Resumes a coroutine that another thread has resumed before, and handed over without synchronizing. */
+static weft_coro_t *handed;
+
+static NOINLINE void culprit_race_handed(void)
+{
+	weft_coro_t *k;
+
+	while (!(k = __atomic_load_n(&handed, __ATOMIC_RELAXED)))
+		usleep(200);
+	(void)weft_resume(k, NULL, WEFT_HANDLE_ALL);
+}
+
 static NOINLINE void culprit_undefined(void)
 {
 	int large = 0x7fffffff;
@@ -128,6 +149,8 @@ static const struct mistake {
     {"stack_overflow", culprit_stack_overflow},
     {"use_after_return", culprit_use_after_return},
     {"race", culprit_race},
+    {"race_apart", culprit_race_apart},
+    {"race_handed", culprit_race_handed},
     {"undefined", culprit_undefined},
     {"uninitialised", culprit_uninitialised},
     {"invalid_write", culprit_invalid_write},
@@ -155,15 +178,37 @@ static void *outer(void *arg)
 	return arg;
 }
 
-static void *run(void *arg)
+static void *waits(void *arg)
 {
-	weft_coro_t *k = weft_create(outer, NULL);
+	weft_suspend(NULL);
+	return arg;
+}
+
+static void *hand_over(void *arg)
+{
+	weft_coro_t *k = weft_create(waits, NULL);
+
+	(void)weft_resume(k, NULL, WEFT_HANDLE_ALL);
+	__atomic_store_n(&handed, k, __ATOMIC_RELAXED);
+	return arg;
+}
+
+static void *run(void *number)
+{
+	bool apart = mistake->culprit == culprit_race_apart;
+	weft_coro_t *k;
 	weft_request_t r;
 
+	if (mistake->culprit == culprit_race_handed && !number)
+		return hand_over(number);
+	while (apart && __atomic_load_n(&turn, __ATOMIC_RELAXED) != (int)(intptr_t)number)
+		usleep(200);
+	k = weft_create(outer, NULL);
 	weft_handle (r, k, ask)
 		weft_reply(ask, r, 0);
 	weft_delete(k);
-	return arg;
+	__atomic_fetch_add(&turn, 1, __ATOMIC_RELAXED);
+	return NULL;
 }
 
 int main(int argc, char **argv)
@@ -178,7 +223,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	for (int i = 0; i < 2; i++)
-		if (pthread_create(&threads[i], NULL, run, NULL))
+		if (pthread_create(&threads[i], NULL, run, (void *)(intptr_t)i))
 			return 3;
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <weft/defer.h>
 #include <weft/weft.h>
@@ -728,6 +729,66 @@ static void elsewhere(void)
 		weft_delete(k[i]);
 }
 
+/* Threads that nothing orders get each other's stacks, coroutine objects and tables of what searches found. One begins
+ * when the one before has said that it is done, which orders nothing. */
+static struct {
+	int turn; /* relaxed */
+} unordered;
+
+static int on_get(void *state)
+{
+	return *(int *)state;
+}
+
+static void on_put(void *state, int value)
+{
+	*(int *)state = value;
+}
+
+WEFT_HANDLER(in_memory, weft_tail(get, on_get), weft_tail(put, on_put));
+
+static void *counts_down(void *arg)
+{
+	while (get() > 0)
+		put(get() - 1);
+	return arg;
+}
+
+static void *recycles(void *number)
+{
+	enum { N = 100 };
+	weft_coro_t *k[N];
+	int state = 20;
+
+	while (__atomic_load_n(&unordered.turn, __ATOMIC_RELAXED) != (int)(intptr_t)number)
+		usleep(200);
+	for (int i = 0; i < N; i++) {
+		k[i] = make(suspends_deep, (void *)(intptr_t)(i % 23));
+		(void)weft_resume(k[i], NULL, WEFT_HANDLE_NONE);
+	}
+	(void)weft_run(&in_memory, &state, counts_down, NULL);
+	for (int i = 0; i < N; i++) {
+		if (i % 2)
+			(void)weft_resume(k[i], NULL, WEFT_HANDLE_NONE);
+		weft_delete(k[i]);
+	}
+	CHECK(!state);
+	__atomic_store_n(&unordered.turn, (int)(intptr_t)number + 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+static void recycled(void)
+{
+	enum { THREADS = 6 };
+	pthread_t threads[THREADS];
+
+	unordered.turn = 0;
+	for (int i = 0; i < THREADS; i++)
+		CHECK(pthread_create(&threads[i], NULL, recycles, (void *)(intptr_t)i) == 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
 /* ---------------------------------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -739,7 +800,7 @@ static const struct {
     {"many_at_once", many_at_once}, {"by_value", by_value},	{"sideways", sideways},
     {"save_fpu", save_fpu},	    {"long_jumps", long_jumps}, {"signal_handlers", signal_handlers},
     {"failures", failures},	    {"policies", policies},	{"families", families},
-    {"migration", migration},	    {"elsewhere", elsewhere},
+    {"migration", migration},	    {"elsewhere", elsewhere},	{"recycled", recycled},
 };
 
 int main(int argc, char **argv)
