@@ -231,6 +231,20 @@ void both_kinds()
 	passed("a tail clause that hands over to a general one");
 }
 
+// The abort clause runs when the frames that held the argument are gone.
+void hands_over_to_abort()
+{
+	std::string text =
+	    weft::handle<std::string>([] { return demand(std::string(200, 'a')); },
+				      weft_on(demand).tail([](const std::string &what) {
+					      return weft_generalize(demand, what + std::string(100, 'b'));
+				      }),
+				      weft_on(demand).abort([](const std::string &what) { return what + "c"; }));
+
+	CHECK(text == std::string(200, 'a') + std::string(100, 'b') + "c");
+	passed("a tail clause that hands over to an abort clause");
+}
+
 void kept()
 {
 	std::deque<weft::resumption<void, void>> ready;
@@ -543,6 +557,7 @@ int main()
 	if (!copied) { // their results are objects
 		generals();
 		both_kinds();
+		hands_over_to_abort();
 	}
 	kept();
 	dropped();
