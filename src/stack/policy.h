@@ -273,9 +273,10 @@ struct weft__thread {
 	bool owner_used;
 	uint32_t valgrind_id;
 	bool in_hook;
-	struct weft__thread *record; /* the next of all records; constant */
-	struct weft__thread *spare;  /* the next of those that serve no thread */
+	/* From here on it stays as it is when the record serves another thread. */
 	struct weft__bin bins[WEFT_POLICY_COUNT][WEFT__CLASSES];
+	struct weft__thread *record;				      /* the next of all records; constant */
+	struct weft__thread *spare;				      /* the next of those that serve no thread */
 	struct weft__slot *slots[WEFT_POLICY_COUNT][WEFT__BIN_ROOMS]; /* of the bins */
 	char owner[WEFT__OWNER_BYTES] __attribute__((aligned(64)));   /* the layer above's, zero at first */
 	/* Where failure hooks run; above that: where linked stacks grow. */

@@ -449,12 +449,10 @@ static void drain_bins(struct weft__thread *thread)
 /* The record serves no thread. But for its bins, which are empty, it is as when it was new. */
 static void end_record(struct weft__thread *thread)
 {
-	struct weft__thread *record = thread->record;
 	char *page = (char *)(((uintptr_t)thread->small_stack + WEFT__PAGE - 1) & ~(uintptr_t)(WEFT__PAGE - 1));
 
 	memset(thread, 0, offsetof(struct weft__thread, bins));
 	memset(thread->owner, 0, sizeof thread->owner);
-	thread->record = record;
 	weft__os_drop(page, (size_t)((char *)(thread + 1) - page));
 	if (weft__unlikely(weft__on_tsan()))
 		weft__os_forget_accesses(thread, sizeof *thread);

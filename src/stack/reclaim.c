@@ -70,12 +70,18 @@ __attribute__((constructor(101))) static void survive_fork(void)
 	(void)pthread_atfork(lock, unlock, unlock);
 }
 
+/* Slots whose memory was taken. That `memory` says DROPPED is the kernel's doing, which orders nothing in C's terms. */
+static atomic_size_t dropped;
+
 bool weft__slot_settle(struct weft__slot *slot)
 {
 	/* Acquire: pairs with the release in end_claim. */
 	while (atomic_load_explicit(&slot->memory, memory_order_acquire) == WEFT__CLAIMED)
 		sched_yield();
-	return atomic_load_explicit(&slot->memory, memory_order_acquire) == WEFT__INTACT;
+	if (atomic_load_explicit(&slot->memory, memory_order_acquire) == WEFT__INTACT)
+		return true;
+	(void)atomic_load_explicit(&dropped, memory_order_acquire); /* pairs with the release in take_memory */
+	return false;
 }
 
 static bool claim(struct weft__slot *slot)
@@ -108,6 +114,7 @@ static size_t take_memory(struct weft__slot *slot)
 		return 0;
 	}
 	bytes = weft__policies[slot->policy]->discard(weft__policies[slot->policy], slot);
+	atomic_fetch_add_explicit(&dropped, 1, memory_order_release); /* pairs with the acquire in weft__slot_settle */
 	/* What was dropped reads as zeros, and they say so already; but memory that is locked stays what it was. */
 	if (atomic_load_explicit(&slot->memory, memory_order_relaxed) == WEFT__CLAIMED)
 		end_claim(slot, WEFT__DROPPED);
