@@ -6,11 +6,8 @@ void weft__line_coro(struct weft__line *line, const char *what, const weft_coro_
 {
 	weft__line_begin(line);
 	weft__line_text(line, what);
-	weft__line_text(line, " coroutine \"");
-	weft__line_text(line, weft_name(k));
-	weft__line_text(line, "\" (#");
-	weft__line_number(line, k->id);
-	weft__line_text(line, ")");
+	weft__line_text(line, " ");
+	weft__line_coroutine(line, weft_name(k), k->id);
 }
 
 static const char JUMPED_OUT[] =
@@ -122,14 +119,13 @@ void weft__check_self(const weft_coro_t *self)
 
 void weft__die_occupied(const weft_coro_t *k, const struct weft__region *region)
 {
+	const weft_coro_t *running = region->occupant->slot.owner;
 	struct weft__line line;
 
 	weft__line_coro(&line, "cannot resume or clean up", k);
-	weft__line_text(&line, ": its frames belong where those of the running coroutine \"");
-	weft__line_text(&line, weft_name(region->occupant->slot.owner));
-	weft__line_text(&line, "\" (#");
-	weft__line_number(&line, weft_id(region->occupant->slot.owner));
-	weft__line_text(&line, ") lie; resume it first at the depth where it will be needed, or use another policy");
+	weft__line_text(&line, ": its frames belong where those of the running ");
+	weft__line_coroutine(&line, weft_name(running), running->id);
+	weft__line_text(&line, " lie; resume it first at the depth where it will be needed, or use another policy");
 	weft__line_die(&line);
 }
 

@@ -167,11 +167,8 @@ static WEFT__NORETURN WEFT__COLD void die_unhandled(const struct search *s)
 	}
 	weft__line_text(&line, "\"");
 	if (self) {
-		weft__line_text(&line, " in coroutine \"");
-		weft__line_text(&line, weft_name(self));
-		weft__line_text(&line, "\" (#");
-		weft__line_number(&line, weft_id(self));
-		weft__line_text(&line, ")");
+		weft__line_text(&line, " in ");
+		weft__line_coroutine(&line, weft_name(self), weft_id(self));
 	} else {
 		weft__line_text(&line, " outside of any coroutine");
 	}
@@ -289,11 +286,9 @@ static WEFT__NORETURN WEFT__COLD void die_label_lost(const weft_effect_t *effect
 	weft__line_begin(&line);
 	weft__line_text(&line, "weft_generalize of effect \"");
 	weft__line_text(&line, effect->name);
-	weft__line_text(&line, "\" in coroutine \"");
-	weft__line_text(&line, weft_name(self));
-	weft__line_text(&line, "\" (#");
-	weft__line_number(&line, weft_id(self));
-	weft__line_text(&line, "): the coroutine was resumed under another handler while it executed a tail clause for "
+	weft__line_text(&line, "\" in ");
+	weft__line_coroutine(&line, weft_name(self), weft_id(self));
+	weft__line_text(&line, ": the coroutine was resumed under another handler while it executed a tail clause for "
 			       "a label, and the label is not known any more: use weft_forward, or weft_perform_on in "
 			       "the clause");
 	weft__line_die(&line);

@@ -48,6 +48,21 @@ void weft__line_address(struct weft__line *line, uintptr_t address)
 	put_digits(line, address, 16);
 }
 
+void weft__line_coroutine(struct weft__line *line, const char *name, uint64_t id)
+{
+	weft__line_text(line, "coroutine ");
+	if (*name) {
+		weft__line_text(line, "\"");
+		weft__line_text(line, name);
+		weft__line_text(line, "\" (#");
+	} else {
+		weft__line_text(line, "#");
+	}
+	weft__line_number(line, id);
+	if (*name)
+		weft__line_text(line, ")");
+}
+
 void weft__line_bytes(struct weft__line *line, size_t bytes)
 {
 	static const char *const units[] = {" B", " KiB", " MiB", " GiB"};

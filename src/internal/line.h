@@ -19,6 +19,8 @@ void weft__line_begin(struct weft__line *line);
 void weft__line_text(struct weft__line *line, const char *text);
 void weft__line_number(struct weft__line *line, uint64_t number);
 void weft__line_address(struct weft__line *line, uintptr_t address);
+/* coroutine "NAME" (#ID), or coroutine #ID if the name is empty. */
+void weft__line_coroutine(struct weft__line *line, const char *name, uint64_t id);
 /* "256 KiB": the largest unit that divides it. */
 void weft__line_bytes(struct weft__line *line, size_t bytes);
 /* Adds the newline, writes it in one call, keeps errno. */

@@ -136,7 +136,6 @@ static void hand_on(int level, int signal, siginfo_t *info, void *context)
 
 /* ---- overflow ----------------------------------------------------------------------------------------------- */
 
-/* WHAT coroutine "NAME" (#ID) */
 static void line_owner(struct weft__line *line, const char *what, const void *owner)
 {
 	const char *name;
@@ -144,11 +143,7 @@ static void line_owner(struct weft__line *line, const char *what, const void *ow
 
 	weft__owner_describe(owner, &name, &id);
 	weft__line_text(line, what);
-	weft__line_text(line, "coroutine \"");
-	weft__line_text(line, name);
-	weft__line_text(line, "\" (#");
-	weft__line_number(line, id);
-	weft__line_text(line, ")");
+	weft__line_coroutine(line, name, id);
 }
 
 static void line_stack(struct weft__line *line, const struct weft__slot *slot, const char *address)

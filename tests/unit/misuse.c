@@ -345,8 +345,7 @@ static void test_long_name(void **state)
 }
 
 /* Never made: zero bytes. */
-CASE(resume_zeros,
-     "weft: cannot resume coroutine \"\" (#0): it was deleted, or never made; keep a weft_ref_t to notice")
+CASE(resume_zeros, "weft: cannot resume coroutine #0: it was deleted, or never made; keep a weft_ref_t to notice")
 {
 	weft_delete(weft_create(once, NULL));
 	the = weft_create(once, NULL);
@@ -355,7 +354,7 @@ CASE(resume_zeros,
 	resume(the);
 }
 
-CASE(resume_never_made, "weft: cannot resume coroutine \"\" (#0): it was never made; call weft_init first, and look at "
+CASE(resume_never_made, "weft: cannot resume coroutine #0: it was never made; call weft_init first, and look at "
 			"what it returns")
 {
 	static weft_coro_t k;
@@ -371,7 +370,7 @@ static void *switches_to_zeros(void *argument)
 	return argument;
 }
 
-CASE(switch_to_never_made, "weft: cannot resume coroutine \"\" (#0): it was never made; call weft_init first, and look "
+CASE(switch_to_never_made, "weft: cannot resume coroutine #0: it was never made; call weft_init first, and look "
 			   "at what it returns")
 {
 	resume(weft_create(switches_to_zeros, NULL));

@@ -230,7 +230,7 @@ static void generalizes_on_its_label(void **state)
 }
 
 CASE(generalizes_on_a_label_that_is_gone,
-     "weft: weft_generalize of effect \"get\" in coroutine \"\" (#1): the coroutine was resumed under another handler "
+     "weft: weft_generalize of effect \"get\" in coroutine #1: the coroutine was resumed under another handler "
      "while it executed a tail clause for a label, and the label is not known any more: use weft_forward, or "
      "weft_perform_on in the clause")
 {
@@ -240,7 +240,7 @@ CASE(generalizes_on_a_label_that_is_gone,
 	GOES_ON(waits_under(&first, &left), {&numbers, &one}, {&other, &two});
 }
 
-CASE(generalizes_to_nobody, "weft: unhandled effect \"get\" in coroutine \"\" (#1): resume with weft_handles(get), run "
+CASE(generalizes_to_nobody, "weft: unhandled effect \"get\" in coroutine #1: resume with weft_handles(get), run "
 			    "it under a handler, or set "
 			    "a default handler with weft_set_default")
 {
@@ -426,7 +426,7 @@ static void *switches(void *to)
 }
 
 /* The run that would have the answer has another handler's state. */
-CASE(leaves_for_another_handler, "weft: weft_then in coroutine \"\" (#1): the coroutine was resumed under another "
+CASE(leaves_for_another_handler, "weft: weft_then in coroutine #1: the coroutine was resumed under another "
 				 "handler while it executed the tail "
 				 "clause; call weft_then before the clause suspends")
 {
