@@ -3,6 +3,9 @@
  * Locks and first calls that notice when a signal handler interrupted their own thread in the middle of them: the
  * handler would wait for ever for the thread that it stands on. A flag of the thread's is raised before the wait and
  * lowered after the work.
+ *
+ * A coroutine whose stack cannot grow fails where it is, and what it holds stays held. So the stack that the work will
+ * need is touched before.
  */
 #ifndef WEFT_SRC_ONCE_H
 #define WEFT_SRC_ONCE_H
@@ -16,8 +19,20 @@
 
 #define WEFT__FLAG_OF_THREAD static __thread __attribute__((tls_model("initial-exec"))) bool
 
+enum { WEFT__WORK_BYTES = 3072 }; /* frames of what is done under a lock, compiled without optimization */
+
+/* Read only: a stack without a guard may end before these bytes do. */
+static __attribute__((noinline, unused)) void weft__touch_stack(void)
+{
+	char below[WEFT__WORK_BYTES];
+
+	__asm__ volatile("" : "=m"(below));
+	(void)*(volatile char *)below;
+}
+
 static inline void weft__begin(bool *inside)
 {
+	weft__touch_stack();
 	if (__builtin_expect(*inside, 0))
 		weft__die_in_handler();
 	*inside = true;
