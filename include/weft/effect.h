@@ -24,7 +24,8 @@
  *
  * Design
  *  1. An effect is the address of a weak object that every declaration of it defines and the linker merges: no
- *     tags, no registry, no limit. The symbol is "weft.effect.FAMILY.NAME". Shared objects loaded by dlopen see the
+ *     tags, no registry, no limit. The symbol is "weft.effect.NAMESPACE.FAMILY.NAME". What has one symbol must be
+ *     declared alike: that is checked when a program starts. Shared objects loaded by dlopen see the
  *     program's effects if the program exports them (weft.pc, the CMake package and `weft cc` take care of it).
  *  2. A declaration yields a typed function to perform it, and a struct of its arguments and its result. The struct
  *     lies on the performer's stack; a request points to it; a reply is written into it. A result nobody wrote is
@@ -55,7 +56,7 @@ WEFT_EXTERN_C_BEGIN
 /** Identity and description of an effect or a family. Compare by address. */
 typedef struct weft_effect {
 	const char *name;
-	const char *signature;		  /* as declared: "int64_t get (void)"; "" for a family */
+	const char *signature;		  /* "int tell(int, const char *)"; "" for a family */
 	const struct weft_effect *family; /* the family it belongs to; itself if it stands alone */
 	void (*default_handler)(void);	  /* really of the effect's own type; atomic */
 	uint32_t index;			  /* within the family, from 0 */
@@ -68,36 +69,70 @@ typedef struct weft_effect {
  * WEFT_EFFECT(result, name, type, parameter, …): one effect. Defines `result name(type parameter, …)`, which performs
  * it: control goes to the innermost handler, and the call returns what that replies. With no handler in scope the
  * default handler runs in place; with neither, the process ends with a message that names the effect.
- * Up to eight parameters. The name is a C identifier, and with external linkage among all effects of the program.
+ * Up to eight parameters. The name is a C identifier.
+ *
+ * Declarations with the same namespace (see WEFT_NAMESPACE) and name declare the same effect, in whatever file, C or
+ * C++; of an effect of a family, with the same family. So they must have the same types of result and parameters, and
+ * the same place in their family. A program whose declarations differ ends when it starts, or when it loads the shared
+ * object that has the other one, with a line that has both. The types' text counts, after the expansion of macros:
+ * `long` and `int64_t` differ, names of parameters do not count.
  */
-#define WEFT_EFFECT(result, name, ...)                                                                                 \
-	enum { weft__##name##__index };                                                                                \
-	WEFT__OPERATION("weft.effect." #name, name, result, name, __VA_ARGS__)                                         \
-	WEFT__END
+#define WEFT_EFFECT(result, name, ...) WEFT_EFFECT_AS(name, result, name, __VA_ARGS__)
 
 /**
  * WEFT_EXCEPTION(name, type, parameter, …): an effect that does not return: performing it finishes the coroutine that
  * its handler resumed, saving nothing. Its default handler must end the program.
  */
-#define WEFT_EXCEPTION(name, ...)                                                                                      \
-	enum { weft__##name##__index };                                                                                \
-	WEFT__FRAME(void, name, __VA_ARGS__)                                                                           \
-	typedef void weft__##name##__function WEFT__PARAMETERS(__VA_ARGS__);                                           \
-	WEFT__DESCRIBE_OPERATION("weft.effect." #name, name, void, name, __VA_ARGS__)                                  \
-	WEFT__THROWER(name, __VA_ARGS__)                                                                               \
-	WEFT__CLAUSES(void, name, __VA_ARGS__)                                                                         \
-	WEFT__ACCESSORS(void, name)                                                                                    \
-	WEFT__END
+#define WEFT_EXCEPTION(name, ...) WEFT_EXCEPTION_AS(name, name, __VA_ARGS__)
 
 /**
  * WEFT_FAMILY(family, (result, name, type, parameter, …), …): up to sixteen effects that can be handled
  * together, by the family's name, or singly.
  */
-#define WEFT_FAMILY(family, ...)                                                                                       \
-	WEFT__DESCRIBE("weft.effect." #family, family, #family, "", family, 0, 0);                                     \
-	enum { WEFT__EACH(WEFT__FAMILY_INDEX, family, __VA_ARGS__) };                                                  \
-	WEFT__EACH(WEFT__FAMILY_MEMBER, family, __VA_ARGS__)                                                           \
+#define WEFT_FAMILY(family, ...) WEFT_FAMILY_AS(, family, __VA_ARGS__)
+
+/**
+ * The same under other names in C, where the effect's name is taken: `send` is also a function of <sys/socket.h>.
+ *   WEFT_EFFECT_AS(net_send, int, send, int, fd)      the effect `send`, which net_send(fd) performs
+ *   WEFT_EXCEPTION_AS(net_fail, fail, int, error)     the exception `fail`
+ *   WEFT_FAMILY_AS(net_, socket, (int, send, …), …)   the family `socket` with the effect `send`, …; in C net_socket,
+ *                                                     net_send, …
+ * Other macros are given the name in C: weft_handles(net_socket), weft_tail(net_send, fn). Messages say the effect's
+ * own name, and that name decides whether two declarations declare the same effect.
+ */
+#define WEFT_EFFECT_AS(function, result, name, ...)                                                                    \
+	enum { weft__##function##__index };                                                                            \
+	WEFT__OPERATION("weft.effect." WEFT__SPACE #name, #name, function, result, function, __VA_ARGS__)              \
 	WEFT__END
+#define WEFT_EXCEPTION_AS(function, name, ...)                                                                         \
+	enum { weft__##function##__index };                                                                            \
+	WEFT__FRAME(void, function, __VA_ARGS__)                                                                       \
+	typedef void weft__##function##__function WEFT__PARAMETERS(__VA_ARGS__);                                       \
+	WEFT__DESCRIBE_OPERATION("weft.effect." WEFT__SPACE #name, #name, function, exception, function, __VA_ARGS__)  \
+	WEFT__THROWER(function, __VA_ARGS__)                                                                           \
+	WEFT__CLAUSES(void, function, __VA_ARGS__)                                                                     \
+	WEFT__ACCESSORS(void, function)                                                                                \
+	WEFT__END
+#define WEFT_FAMILY_AS(prefix, family, ...)                                                                            \
+	WEFT__DESCRIBE("weft.effect." WEFT__SPACE #family, prefix##family, #family, "", prefix##family, 0, 0);         \
+	enum { WEFT__EACH(WEFT__FAMILY_INDEX, prefix, __VA_ARGS__) };                                                  \
+	WEFT__EACH(WEFT__FAMILY_MEMBER, (prefix, family), __VA_ARGS__)                                                 \
+	WEFT__END
+
+/*
+ * WEFT_NAMESPACE: if it is defined where effects are declared, the namespace of these effects: an identifier, or several
+ * with dots between. Effects of different namespaces are different, whatever their names. A source file defines
+ * WEFT_NAMESPACE before its declarations. The header of a library, which may be included where another namespace is in
+ * force, puts this around its declarations:
+ *
+ *   #pragma push_macro("WEFT_NAMESPACE")
+ *   #undef WEFT_NAMESPACE
+ *   #define WEFT_NAMESPACE net
+ *   WEFT_FAMILY_AS(net_, socket, …);
+ *   #pragma pop_macro("WEFT_NAMESPACE")
+ *
+ * Namespaces of C++ do not separate effects.
+ */
 
 /* ---- handling ----------------------------------------------------------------------------------------------- */
 
@@ -193,7 +228,6 @@ WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_forward(const weft_effect_t *e
 /* What a handler located before does with an effect: what weft__found says; NULL: it is to be yielded. */
 WEFT_API void (*weft__enter_of(const weft_coro_t *k, const weft_effect_t *effect))(void);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_wrong_request(weft_request_t r, const weft_effect_t *expected);
-WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_declared_twice(const weft_effect_t *effect, size_t size);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_default_returned(const weft_effect_t *effect);
 
 /* The same where the next one outside is handled by the same table, as in a chain of handlers made by one function.
@@ -252,17 +286,31 @@ WEFT__INLINE void weft__perform_far(weft_coro_t *handler, weft_coro_t *self, con
 		weft__perform(handler, self, effect, frame);
 }
 
-WEFT__INLINE void *weft__frame_of(weft_request_t r, const weft_effect_t *effect, size_t size)
+WEFT__INLINE void *weft__frame_of(weft_request_t r, const weft_effect_t *effect)
 {
 	if (weft__unlikely(r.effect != effect))
 		weft__die_wrong_request(r, effect);
-#if WEFT_DEBUG
-	if (weft__unlikely(effect->size != size))
-		weft__die_declared_twice(effect, size);
-#else
-	(void)size;
-#endif
 	return r.payload;
+}
+
+/*
+ * One for each declaration in each file, all of a program or shared object side by side. Each file has a constructor,
+ * but they are one function, which checks them all: is what the linker took for one effect declared alike? The
+ * alignment is said where they are defined, or compilers choose a larger one, and leave gaps.
+ */
+struct weft__declared {
+	const weft_effect_t *effect;
+	const char *signature;
+	uint32_t index, size;
+};
+extern __attribute__((weak, visibility("hidden"))) const struct weft__declared __start_weft_effects[],
+    __stop_weft_effects[];
+WEFT_API void weft__check_declared(const struct weft__declared *first, const struct weft__declared *end);
+
+__attribute__((weak, constructor, visibility("hidden"))) void weft__check_declarations(void);
+__attribute__((weak, constructor, visibility("hidden"))) void weft__check_declarations(void)
+{
+	weft__check_declared(__start_weft_effects, __stop_weft_effects);
 }
 
 WEFT_EXTERN_C_END
@@ -284,31 +332,42 @@ WEFT_EXTERN_C_END
  * The merged object. Every translation unit that sees the declaration defines it, weakly; the assembler name carries
  * the family, so that `get` of one family is never `get` of another. Not const: the default handler is set in it.
  */
-#ifdef __cplusplus
-#define WEFT__EXTERN extern "C"
-#else
-#define WEFT__EXTERN extern
-#endif
 #define WEFT__DESCRIBE(symbol, effect, text, signature, family_, index, size)                                          \
-	WEFT__EXTERN WEFT_API weft_effect_t weft_effect_##effect __asm__(symbol);                                      \
+	extern WEFT_API weft_effect_t weft_effect_##effect __asm__(symbol);                                            \
 	__attribute__((weak))                                                                                          \
 	weft_effect_t weft_effect_##effect = {text, signature, &weft_effect_##family_, NULL, index, size}
-#define WEFT__DESCRIBE_OPERATION(symbol, family, result, name, ...)                                                    \
-	WEFT__DESCRIBE(symbol, name, #name, #result " " #name " (" #__VA_ARGS__ ")", family, weft__##name##__index,    \
-		       sizeof(struct weft__##name##__frame));
+#define WEFT__DESCRIBE_OPERATION(symbol, text, family, result, name, ...)                                              \
+	WEFT__DESCRIBE(symbol, name, text, WEFT__SIGNATURE(text, result, __VA_ARGS__), family, weft__##name##__index,  \
+		       sizeof(struct weft__##name##__frame));                                                          \
+	__attribute__((used, section("weft_effects"),                                                                  \
+		       aligned(8))) static struct weft__declared weft__##name##__declared = {                          \
+	    &weft_effect_##name, WEFT__SIGNATURE(text, result, __VA_ARGS__), weft__##name##__index,                    \
+	    sizeof(struct weft__##name##__frame)};
+#define WEFT__SIGNATURE(text, result, ...)                                                                             \
+	#result " " text "(" WEFT__PAIRS(WEFT__TYPE_TEXT, WEFT__COMMA_TEXT, __VA_ARGS__) ")"
+#define WEFT__TYPE_TEXT(type, name) #type
+#define WEFT__COMMA_TEXT() ", "
 
-#define WEFT__FAMILY_INDEX(family, effect) WEFT__INDEX_OF effect,
-#define WEFT__INDEX_OF(result, name, ...) weft__##name##__index
-#define WEFT__FAMILY_MEMBER(family, effect) WEFT__FAMILY_MEMBER_(family, WEFT__UNWRAP effect)
+/* The namespace and a dot; "" where WEFT_NAMESPACE is not defined. */
+#define WEFT__SPACE WEFT__SPACE_OF(WEFT_NAMESPACE)
+#define WEFT__SPACE_OF(space) WEFT__SPACE_OR_NONE(space)
+#define WEFT__SPACE_OR_NONE(space) WEFT__SECOND_OF(WEFT__SPACE_##space, #space ".", )
+#define WEFT__SPACE_WEFT_NAMESPACE ~, ""
+
+#define WEFT__FAMILY_INDEX(prefix, effect) WEFT__INDEX_OF(prefix, WEFT__UNWRAP effect)
+#define WEFT__INDEX_OF(...) WEFT__INDEX_OF_(__VA_ARGS__)
+#define WEFT__INDEX_OF_(prefix, result, name, ...) weft__##prefix##name##__index,
+#define WEFT__FAMILY_MEMBER(names, effect) WEFT__FAMILY_MEMBER_(WEFT__UNWRAP names, WEFT__UNWRAP effect)
 #define WEFT__FAMILY_MEMBER_(...) WEFT__FAMILY_MEMBER__(__VA_ARGS__)
-#define WEFT__FAMILY_MEMBER__(family, result, name, ...)                                                               \
-	WEFT__OPERATION("weft.effect." #family "." #name, family, result, name, __VA_ARGS__)
+#define WEFT__FAMILY_MEMBER__(prefix, family, result, name, ...)                                                       \
+	WEFT__OPERATION("weft.effect." WEFT__SPACE #family "." #name, #name, prefix##family, result, prefix##name,     \
+			__VA_ARGS__)
 
-#define WEFT__OPERATION(symbol, family, result, name, ...)                                                             \
+#define WEFT__OPERATION(symbol, text, family, result, name, ...)                                                       \
 	WEFT__FRAME(result, name, __VA_ARGS__)                                                                         \
 	typedef result weft__##name##__function WEFT__PARAMETERS(__VA_ARGS__);                                         \
 	typedef result weft__##name##__tail(void *state WEFT__MORE_PARAMETERS(__VA_ARGS__));                           \
-	WEFT__DESCRIBE_OPERATION(symbol, family, result, name, __VA_ARGS__)                                            \
+	WEFT__DESCRIBE_OPERATION(symbol, text, family, result, name, __VA_ARGS__)                                      \
 	WEFT__PERFORMER(family, result, name, __VA_ARGS__)                                                             \
 	WEFT__CLAUSES(result, name, __VA_ARGS__)                                                                       \
 	WEFT__GENERAL_CLAUSES(result, name, __VA_ARGS__)                                                               \
@@ -532,8 +591,7 @@ WEFT_EXTERN_C_END
 #define WEFT__ACCESSORS(result, name)                                                                                  \
 	WEFT__HELPER struct weft__##name##__frame *weft__##name##__args(weft_request_t r)                              \
 	{                                                                                                              \
-		return (struct weft__##name##__frame *)weft__frame_of(r, &weft_effect_##name,                          \
-								      sizeof(struct weft__##name##__frame));           \
+		return (struct weft__##name##__frame *)weft__frame_of(r, &weft_effect_##name);                         \
 	}                                                                                                              \
 	WEFT__IF_VOID(result)()(WEFT__HELPER void weft__##name##__reply(weft_request_t r, result weft__value) {        \
 		weft__##name##__args(r)->weft__result = WEFT__MOVED(result, weft__value);                              \

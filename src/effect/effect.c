@@ -5,6 +5,8 @@
 #include "coro/ends.h"
 #include "internal/line.h"
 
+#include <string.h>
+
 /* What the macros of weft/effect.h call must be in a program that has any of this, for the libraries that it loads. */
 __attribute__((used)) static void (*const together[])(void) = {(void (*)(void))weft__find, (void (*)(void))weft_run};
 
@@ -49,19 +51,43 @@ void weft__die_wrong_request(weft_request_t r, const weft_effect_t *expected)
 	weft__line_die(&line);
 }
 
-void weft__die_declared_twice(const weft_effect_t *effect, size_t size)
+/* `bool` is a macro in C: there its text is `_Bool`. */
+static bool same_signature(const char *a, const char *b)
+{
+	for (; *a || *b; a++, b++) {
+		if (!strncmp(a, "_Bool", 5) && !strncmp(b, "bool", 4))
+			a += 4, b += 3;
+		else if (!strncmp(a, "bool", 4) && !strncmp(b, "_Bool", 5))
+			a += 3, b += 4;
+		else if (*a != *b)
+			return false;
+	}
+	return true;
+}
+
+static WEFT__NORETURN WEFT__COLD void die_declared_twice(const struct weft__declared *d)
 {
 	struct weft__line line;
 
 	weft__line_begin(&line);
 	weft__line_text(&line, "two different effects are called \"");
-	weft__line_text(&line, effect->name);
-	weft__line_text(&line, "\": one is declared \"");
-	weft__line_text(&line, effect->signature);
-	weft__line_text(&line, "\", one with ");
-	weft__line_number(&line, size);
-	weft__line_text(&line, " bytes of arguments and result; rename one, or put it into a family");
+	weft__line_text(&line, d->effect->name);
+	weft__line_text(&line, "\": ");
+	weft__line_text(&line, d->effect->signature);
+	weft__line_text(&line, " and ");
+	weft__line_text(&line, d->signature);
+	if (d->index != d->effect->index)
+		weft__line_text(&line, ", at another place in their family");
+	weft__line_text(&line, "; rename one, or give it a namespace by WEFT_NAMESPACE");
 	weft__line_die(&line);
+}
+
+void weft__check_declared(const struct weft__declared *first, const struct weft__declared *end)
+{
+	for (const struct weft__declared *d = first; d < end; d++)
+		if (d->index != d->effect->index || d->size != d->effect->size ||
+		    (d->signature != d->effect->signature && !same_signature(d->signature, d->effect->signature)))
+			die_declared_twice(d);
 }
 
 void weft__die_forward(const weft_effect_t *effect)

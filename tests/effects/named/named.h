@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the files of these programs call of each other. */
+#ifndef NAMED_H
+#define NAMED_H
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+int performs_get(void);
+int sends_in_cxx(int file, bool urgent);
+#ifdef __cplusplus
+}
+#endif
+
+#endif
