@@ -50,7 +50,7 @@ WEFT__INLINE seff_coroutine_t *seff__of(weft_coro_t *k)
 /* Bytes a program asks for are bytes it wants to use: add guard and object; tiny numbers mean "as little as works". */
 WEFT__HELPER weft_attr_t seff__attr(size_t size)
 {
-	weft_attr_t attr = {NULL, WEFT_DEFAULT_POLICY, 0, 0, NULL};
+	weft_attr_t attr = {NULL, WEFT_DEFAULT_POLICY, 0, 0, NULL, 0};
 
 	if (size)
 		attr.stack_size = size <= 16 * 1024 ? 64 * 1024 : size + 8 * 1024;
@@ -203,8 +203,12 @@ __attribute__((unused, cold, noreturn)) static void seff__die(const char *what, 
 	end = seff__append(end, limit, name ? "\" (#" : "#");
 	end = seff__append(end, limit, digit);
 	end = seff__append(end, limit, name ? ")" : "");
-	end = seff__append(end, limit, self && self->parent ? " in coroutine \"" : " outside of any coroutine");
-	if (self && self->parent) {
+	if (!self || !self->parent) {
+		end = seff__append(end, limit, " outside of any coroutine");
+	} else if (!*weft_name(self)) {
+		end = seff__append(end, limit, " in a coroutine");
+	} else {
+		end = seff__append(end, limit, " in coroutine \"");
 		end = seff__append(end, limit, weft_name(self));
 		end = seff__append(end, limit, "\"");
 	}
