@@ -212,7 +212,7 @@ extern WEFT_API struct weft_effect weft_suspended;
 /**
  * Make a suspended coroutine with default attributes; its first resume calls fn(arg).
  * @return the coroutine, owned by the caller, to be given to weft_delete; or NULL with errno
-  *   ENOMEM  no memory or address space
+ *   ENOMEM  no memory or address space
  *   EDQUOT  under commit: it would pass weft_set_budget
 
  *   EAGAIN  the kernel's limit on mappings is reached (guards by mprotect only)
@@ -252,7 +252,7 @@ WEFT_API void weft_release(weft_coro_t *k);
  * Make a suspended or finished coroutine start over, on the stack that it has, with its attributes. If it is
  * suspended, what is deferred in its frames is called first, innermost first: see weft/defer.h. A running one is
  * reported. Of the coroutines that were running inside it, suspended or left with it, those that it (or they) had made
-  * are deleted too, because the frames that owned them are gone; others become FINISHED and stay their owner's. If the
+ * are deleted too, because the frames that owned them are gone; others become FINISHED and stay their owner's. If the
  * runtime ended it (weft_failed), the bodies that its frames ran by weft_run are deleted now, and what they have
  * deferred is called.
  */

@@ -18,7 +18,7 @@
  *  - when it is left by weft_exit, an exception effect or an abort clause, through however many coroutines, before the
  *    request arrives;
  *  - when a C++ exception, pthread_exit or cancellation unwinds it.
-  * It runs on the coroutine's own stack and may do what any code may, perform effects for example. A cleanup must get
+ * It runs on the coroutine's own stack and may do what any code may, perform effects for example. A cleanup must get
  * to its end: one that suspends the coroutine to a resumer that does not resume it is reported, and so is an exit to
  * somewhere further in than where the coroutine was leaving to.
  *
@@ -51,7 +51,7 @@
  * frames that know nothing of exceptions runs when they are left, so that the order is innermost first throughout. A
  * catch (...) that does not rethrow is reported; a noexcept function in between ends in std::terminate. An exception
  * effect's arguments are kept where they stay valid. Without the flag C++ frames are forgotten, as they always are
-  * when the runtime ends a coroutine whose stack is full (weft_failed), which may be in the middle of anything: then
+ * when the runtime ends a coroutine whose stack is full (weft_failed), which may be in the middle of anything: then
  * nothing is called. Only the bodies of its weft_run are given back: they end, with what they have deferred, when the
  * failed coroutine is deleted or reset.
 

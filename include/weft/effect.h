@@ -120,8 +120,8 @@ typedef struct weft_effect {
 	WEFT__END
 
 /*
- * WEFT_NAMESPACE: if it is defined where effects are declared, the namespace of these effects: an identifier, or several
- * with dots between. Effects of different namespaces are different, whatever their names. A source file defines
+ * WEFT_NAMESPACE: if it is defined where effects are declared, the namespace of these effects: an identifier, or
+ * several with dots between. Effects of different namespaces are different, whatever their names. A source file defines
  * WEFT_NAMESPACE before its declarations. The header of a library, which may be included where another namespace is in
  * force, puts this around its declarations:
  *

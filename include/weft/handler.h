@@ -148,9 +148,8 @@ typedef void *weft__on_failure_t(void *state, int error);
  * @param state    passed to every clause; borrowed for as long
  * @return what the body returns (through the return clause, if there is one), or an abort clause, or a general clause
  *   that does not continue. Without a result the failure clause is asked, or NULL is returned with errno
-  *     ENOMEM     the system has no memory for the coroutine, or for its stack to grow
+ *     ENOMEM     the system has no memory for the coroutine, or for its stack to grow
  *     EDQUOT     the coroutine, or its stack growing, would pass weft_set_budget
-
  *     EOVERFLOW  the stack's reservation is spent
  *     ENOTSUP    there is a multi clause, and weft_clone_unavailable says why there can be none here
  * May be called on any stack; may suspend the caller, if the body performs what is handled further out. An exception
@@ -224,7 +223,7 @@ WEFT__INLINE weft_coro_t *weft_performer(const weft_resumption_t *k)
 /* ---- deciding, in a tail clause ---------------------------------------------------------------------------- */
 
 /**
-  * `return weft_generalize(op, args…);` in a tail clause of `op`: perform `op` once more, this time for the handler's
+ * `return weft_generalize(op, args…);` in a tail clause of `op`: perform `op` once more, this time for the handler's
  * general, multi or abort clause of `op`, or the loop. Suspends the performer, or gives it up if the clause is an abort
  * clause. Returns what that replies, when it does; after that the tail clause goes on.
  * "The handler" is the one that the clause's coroutine is under now, if it was resumed under another one while the
@@ -238,7 +237,7 @@ WEFT__INLINE weft_coro_t *weft_performer(const weft_resumption_t *k)
  * `return weft_forward();` in a tail clause: leave this perform, with the arguments that it has, to the next handler
  * further out. What the clause returns does not matter (a void one just returns after it). As performing it once more,
  * but in a loop and not from within: a chain of handlers that pass on what is not theirs uses the stack of one. Not for
-  * operations with arguments that C++ moves (reported, as outside of a tail clause). Suspends if that handler does.
+ * operations with arguments that C++ moves (reported, as outside of a tail clause). Suspends if that handler does.
  * If the clause's coroutine was resumed elsewhere while the clause waited, "further out" begins at its new resumer,
  * whose own handler is passed by like the clause's. Effect, label and arguments stay those of the perform.
  */
@@ -258,7 +257,7 @@ WEFT__INLINE weft_coro_t *weft_performer(const weft_resumption_t *k)
  * A run that returns nothing calls nothing: one left by an exception or by an effect handled further out, or whose
  * coroutine is deleted. Of one without an answer for lack of memory, `fn` gets NULL, or what the failure clause said.
  * While something is left to be called, the coroutine that called weft_run can be neither cloned nor checkpointed
-  * (EBUSY). Elsewhere than in a tail clause, of a handler under weft_resume_under, or after the clause's coroutine was
+ * (EBUSY). Elsewhere than in a tail clause, of a handler under weft_resume_under, or after the clause's coroutine was
  * resumed under another handler: reported. Does not suspend.
  */
 #ifdef __cplusplus

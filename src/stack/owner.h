@@ -19,8 +19,8 @@ void weft__object_clear(void *object);
 /* The calling thread is about to lose what it keeps, `owner` of struct weft__thread too. */
 void weft__owner_detach(void);
 
-/* * The owner whose code the calling thread runs at `sp`, NULL outside of any; the slot that its frames are in, NULL if that is
- * none. */
+/* * The owner whose code the calling thread runs at `sp`, NULL outside of any; and the slot that its frames are in,
+ * NULL if they are in none. */
 struct weft__slot;
 const void *weft__owner_running(const char *sp, const struct weft__slot **slot);
 

@@ -143,11 +143,11 @@ void machine_split(struct machine *m, int place, int effect, uint64_t payload, i
 	hand_over(m, place, effect, payload);
 }
 
-/* Did one of the continuations before the last of these pairs make it? */
-static bool made_within(const struct machine *m, const struct pair *pairs, int last)
+/* Did one of the continuations of these pairs make that of `pair`? */
+static bool made_within(const struct machine *m, const struct pair *pairs, int count, int pair)
 {
-	for (int i = 0; i < last; i++)
-		if (m->k[pairs[i].k].serial == m->k[pairs[last].k].creator)
+	for (int i = 0; i < count; i++)
+		if (m->k[pairs[i].k].serial == m->k[pairs[pair].k].creator)
 			return true;
 	return false;
 }
@@ -159,7 +159,7 @@ static void lose(struct machine *m, const struct pair *pairs, int count)
 		struct continuation *c = &m->k[pairs[i].k];
 
 		c->state = FINISHED;
-		if (made_within(m, pairs, i) && m->wrong != INNER_OUTLIVES)
+		if (made_within(m, pairs, count, i) && m->wrong != INNER_OUTLIVES)
 			c->orphan_of = pairs[0].k;
 	}
 }
