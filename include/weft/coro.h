@@ -214,7 +214,6 @@ extern WEFT_API struct weft_effect weft_suspended;
  * @return the coroutine, owned by the caller, to be given to weft_delete; or NULL with errno
  *   ENOMEM  no memory or address space
  *   EDQUOT  under commit: it would pass weft_set_budget
-
  *   EAGAIN  the kernel's limit on mappings is reached (guards by mprotect only)
  */
 WEFT_API weft_coro_t *weft_create(weft_fn_t *fn, void *arg);

@@ -44,7 +44,6 @@
  * `one` and `two` handle what `log` performs. If wait_for_it returns, or performs an exception that `two` handles, "in
  * one" is logged by `one` and "in two" by `two`. If it suspends them both and `two` keeps them, and they are dropped in
  * the body of a weft_run under `three`, "in one" is logged by `one` and "in two" by `three`.
-
  *
  * C++ destructors and cleanup attributes run in the first and the last of these cases. In the two between they do if
  * the coroutine has the flag WEFT_UNWIND: then its frames are unwound as by pthread_exit, and what is deferred in
@@ -54,7 +53,6 @@
  * when the runtime ends a coroutine whose stack is full (weft_failed), which may be in the middle of anything: then
  * nothing is called. Only the bodies of its weft_run are given back: they end, with what they have deferred, when the
  * failed coroutine is deleted or reset.
-
  *
  * Exceptions and C. If they pass through C code that uses weft_defer, compile it with -fexceptions. Where that was not
  * done, an exception that leaves the coroutine runs everything in order, too; pthread_exit and cancellation run what is
