@@ -57,7 +57,7 @@ class Job:
         self.results = []  # (policy, outcome, detail)
         text = path.read_text(errors="replace")
         level = args.level or LEVELS[number % len(LEVELS)]
-        self.flags = ["-w", level, *args.flags, *options_of(text)]
+        self.flags = ["-w", level, *([f"-I{args.include}"] if args.include else []), *options_of(text)]
         if "clang" in compiler:
             self.flags += ["-std=gnu89" if args.old else "-std=gnu17", "-Wno-error", "-Wno-return-type"]
         self.directory = args.work / f"{number}.{compiler}"
@@ -117,7 +117,7 @@ def arguments():
     parser.add_argument("--work", type=pathlib.Path, required=True)
     parser.add_argument("--compilers", type=str.split, default=["gcc"])
     parser.add_argument("--kinds", type=str.split, default=list(POLICIES))
-    parser.add_argument("--flags", type=str.split, default=[], help="for every program: --flags='-I…'")
+    parser.add_argument("--include", help="a directory of headers, for every program")
     parser.add_argument("--level", help="the optimization level; default: each in turn")
     parser.add_argument("--old", action="store_true", help="programs in the C of 1989")
     parser.add_argument("--seconds", type=float, default=30, help="for each run")
