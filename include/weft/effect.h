@@ -101,18 +101,11 @@ typedef struct weft_effect {
  * own name, and that name decides whether two declarations declare the same effect.
  */
 #define WEFT_EFFECT_AS(function, result, name, ...)                                                                    \
-	enum { weft__##function##__index };                                                                            \
-	WEFT__OPERATION("weft.effect." WEFT__SPACE #name, #name, function, result, function, __VA_ARGS__)              \
-	WEFT__END
+	WEFT__CAT(WEFT__EFFECT_, WEFT__SHAPE(__VA_ARGS__))                                                             \
+	("weft.effect." WEFT__SPACE #name, #name, function, result, __VA_ARGS__)
 #define WEFT_EXCEPTION_AS(function, name, ...)                                                                         \
-	enum { weft__##function##__index };                                                                            \
-	WEFT__FRAME(void, function, __VA_ARGS__)                                                                       \
-	typedef void weft__##function##__function WEFT__PARAMETERS(__VA_ARGS__);                                       \
-	WEFT__DESCRIBE_OPERATION("weft.effect." WEFT__SPACE #name, #name, function, exception, function, __VA_ARGS__)  \
-	WEFT__THROWER(function, __VA_ARGS__)                                                                           \
-	WEFT__CLAUSES(void, function, __VA_ARGS__)                                                                     \
-	WEFT__ACCESSORS(void, function)                                                                                \
-	WEFT__END
+	WEFT__CAT(WEFT__EXCEPTION_, WEFT__SHAPE(__VA_ARGS__))                                                          \
+	("weft.effect." WEFT__SPACE #name, #name, function, __VA_ARGS__)
 #define WEFT_FAMILY_AS(prefix, family, ...)                                                                            \
 	WEFT__DESCRIBE("weft.effect." WEFT__SPACE #family, prefix##family, #family, "", prefix##family, 0, 0);         \
 	enum { WEFT__EACH(WEFT__FAMILY_INDEX, prefix, __VA_ARGS__) };                                                  \
@@ -360,8 +353,34 @@ WEFT_EXTERN_C_END
 #define WEFT__FAMILY_MEMBER(names, effect) WEFT__FAMILY_MEMBER_(WEFT__UNWRAP names, WEFT__UNWRAP effect)
 #define WEFT__FAMILY_MEMBER_(...) WEFT__FAMILY_MEMBER__(__VA_ARGS__)
 #define WEFT__FAMILY_MEMBER__(prefix, family, result, name, ...)                                                       \
-	WEFT__OPERATION("weft.effect." WEFT__SPACE #family "." #name, #name, prefix##family, result, prefix##name,     \
-			__VA_ARGS__)
+	WEFT__CAT(WEFT__MEMBER_, WEFT__SHAPE(__VA_ARGS__))                                                             \
+	("weft.effect." WEFT__SPACE #family "." #name, #name, prefix##family, result, prefix##name, __VA_ARGS__)
+
+/* By the shape of the list of parameters. */
+#define WEFT__EFFECT_EVEN(symbol, text, name, result, ...)                                                             \
+	enum { weft__##name##__index };                                                                                \
+	WEFT__OPERATION(symbol, text, name, result, name, __VA_ARGS__)                                                 \
+	WEFT__END
+#define WEFT__EXCEPTION_EVEN(symbol, text, name, ...)                                                                  \
+	enum { weft__##name##__index };                                                                                \
+	WEFT__FRAME(void, name, __VA_ARGS__)                                                                           \
+	typedef void weft__##name##__function WEFT__PARAMETERS(__VA_ARGS__);                                           \
+	WEFT__DESCRIBE_OPERATION(symbol, text, name, exception, name, __VA_ARGS__)                                     \
+	WEFT__THROWER(name, __VA_ARGS__)                                                                               \
+	WEFT__CLAUSES(void, name, __VA_ARGS__)                                                                         \
+	WEFT__ACCESSORS(void, name)                                                                                    \
+	WEFT__END
+#define WEFT__MEMBER_EVEN WEFT__OPERATION
+#define WEFT__EFFECT_ODD(symbol, text, ...) WEFT__NO_COMMA(text)
+#define WEFT__EXCEPTION_ODD WEFT__EFFECT_ODD
+#define WEFT__MEMBER_ODD(symbol, text, ...) WEFT__NO_COMMA(text);
+#define WEFT__EFFECT_MANY(symbol, text, ...) WEFT__TOO_MANY(text)
+#define WEFT__EXCEPTION_MANY WEFT__EFFECT_MANY
+#define WEFT__MEMBER_MANY(symbol, text, ...) WEFT__TOO_MANY(text);
+#define WEFT__NO_COMMA(text)                                                                                           \
+	WEFT__STATIC_ASSERT(0, "effect " text ": each parameter is a type, a comma and a name, as in: int, count")
+#define WEFT__TOO_MANY(text)                                                                                           \
+	WEFT__STATIC_ASSERT(0, "effect " text ": eight parameters at most; put the others into a struct")
 
 #define WEFT__OPERATION(symbol, text, family, result, name, ...)                                                       \
 	WEFT__FRAME(result, name, __VA_ARGS__)                                                                         \

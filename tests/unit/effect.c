@@ -15,8 +15,8 @@ static void declared_once(void **state)
 {
 	(void)state;
 	assert_string_equal(weft_effect_ask.name, "ask");
-	assert_string_equal(weft_effect_ask.signature, "int ask ()");
-	assert_string_equal(weft_effect_tell.signature, "int tell (int, a, const char *, b)");
+	assert_string_equal(weft_effect_ask.signature, "int ask()");
+	assert_string_equal(weft_effect_tell.signature, "int tell(int, const char *)");
 	assert_ptr_equal(weft_effect_ask.family, &weft_effect_ask);
 	assert_ptr_equal(weft_effect_get.family, &weft_effect_state);
 	assert_ptr_equal(weft_effect_put.family, &weft_effect_state);

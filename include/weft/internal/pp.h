@@ -27,6 +27,15 @@
 #define WEFT__IF_NO(then) WEFT__UNWRAP
 #define WEFT__SKIP(...)
 
+/* What can be made of a list of pairs: EVEN; ODD, a comma is missing; MANY, more than eight pairs (up to eleven). */
+#define WEFT__SHAPE(...)                                                                                               \
+	WEFT__FIRST(__VA_OPT__(WEFT__SHAPE_OF(__VA_ARGS__, MANY, MANY, MANY, MANY, MANY, MANY, EVEN, ODD, EVEN, ODD,   \
+					      EVEN, ODD, EVEN, ODD, EVEN, ODD, EVEN, ODD, EVEN, ODD, EVEN, ODD, ), )   \
+			EVEN, )
+#define WEFT__SHAPE_OF(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, a21, \
+		       a22, shape, ...)                                                                                \
+	shape
+
 /* m(type, name) for each pair, with sep() in between; up to eight pairs. */
 #define WEFT__PAIRS(m, sep, ...) __VA_OPT__(WEFT__PAIRS_1(m, sep, __VA_ARGS__))
 #define WEFT__PAIRS_1(m, sep, t, n, ...) m(t, n) __VA_OPT__(sep() WEFT__PAIRS_2(m, sep, __VA_ARGS__))
