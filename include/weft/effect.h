@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT OR Apache-2.0 *
- * Nothing here may be called in a signal handler: a perform may suspend what the signal interrupted.
- */
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * weft/effect.h: effects and their handlers.
  *
@@ -37,6 +35,7 @@
  *
  * In C++ declarations need C++14. Thread-safety as in coro.h. Source of the ideas: sheep handlers of libseff; clauses
  * and families of Koka.
+ * Nothing here may be called in a signal handler: a perform may suspend what the signal interrupted.
  */
 #ifndef WEFT_EFFECT_H
 #define WEFT_EFFECT_H

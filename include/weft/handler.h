@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT OR Apache-2.0 *
- * Nothing here may be called in a signal handler: a perform may suspend what the signal interrupted.
- */
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * weft/handler.h: handlers as values. A constant table says for each operation what to do, and one call runs a body
  * under it; the loop of weft/effect.h stays for those who want to drive a coroutine by hand, and the two mix.
@@ -35,6 +33,7 @@
  * Source of the ideas: clauses and their kinds, Koka and libmprompt; resumptions that are used once, OCaml 5; work left
  * for the answer, tail recursion modulo contexts (Leijen and Lorenzen).
  * Thread-safety: as coro.h; handlers are constant and may be shared. docs/clauses.md says which kind to choose.
+ * Nothing here may be called in a signal handler: a perform may suspend what the signal interrupted.
  */
 #ifndef WEFT_HANDLER_H
 #define WEFT_HANDLER_H
