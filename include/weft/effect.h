@@ -297,12 +297,15 @@ struct weft__declared {
 };
 extern __attribute__((weak, visibility("hidden"))) const struct weft__declared __start_weft_effects[],
     __stop_weft_effects[];
-WEFT_API void weft__check_declared(const struct weft__declared *first, const struct weft__declared *end);
+/* Weak: a file that performs nothing can be linked without the library. */
+WEFT_API __attribute__((weak)) void weft__check_declared(const struct weft__declared *first,
+							 const struct weft__declared *end);
 
 __attribute__((weak, constructor, visibility("hidden"))) void weft__check_declarations(void);
 __attribute__((weak, constructor, visibility("hidden"))) void weft__check_declarations(void)
 {
-	weft__check_declared(__start_weft_effects, __stop_weft_effects);
+	if (weft__check_declared)
+		weft__check_declared(__start_weft_effects, __stop_weft_effects);
 }
 
 WEFT_EXTERN_C_END
