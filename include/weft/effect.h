@@ -68,7 +68,9 @@ typedef struct weft_effect {
  * WEFT_EFFECT(result, name, type, parameter, …): one effect. Defines `result name(type parameter, …)`, which performs
  * it: control goes to the innermost handler, and the call returns what that replies. With no handler in scope the
  * default handler runs in place; with neither, the process ends with a message that names the effect.
- * Up to eight parameters. The name is a C identifier.
+ * Up to eight parameters. The name is a C identifier. The types of parameters may be any: a pointer to a function is
+ * `void (*)(int), f`, an array is a pointer, as in C. Of a type with a comma outside of parentheses, and of a result that
+ * is a pointer to a function, make a typedef.
  *
  * Declarations with the same namespace (see WEFT_NAMESPACE) and name declare the same effect, in whatever file, C or
  * C++; of an effect of a family, with the same family. So they must have the same types of result and parameters, and
@@ -107,6 +109,8 @@ typedef struct weft_effect {
 	("weft.effect." WEFT__SPACE #name, #name, function, __VA_ARGS__)
 #define WEFT_FAMILY_AS(prefix, family, ...)                                                                            \
 	WEFT__DESCRIBE("weft.effect." WEFT__SPACE #family, prefix##family, #family, "", prefix##family, 0, 0);         \
+	typedef struct weft__clauses_are_for_the_effects_of_a_family weft__##prefix##family##__tail,                   \
+	    weft__##prefix##family##__abort, weft__##prefix##family##__general;                                        \
 	enum { WEFT__EACH(WEFT__FAMILY_INDEX, prefix, __VA_ARGS__) };                                                  \
 	WEFT__EACH(WEFT__FAMILY_MEMBER, (prefix, family), __VA_ARGS__)                                                 \
 	WEFT__END
@@ -367,22 +371,40 @@ WEFT_EXTERN_C_END
 	enum { weft__##name##__index };                                                                                \
 	WEFT__FRAME(void, name, __VA_ARGS__)                                                                           \
 	typedef void weft__##name##__function WEFT__PARAMETERS(__VA_ARGS__);                                           \
+	typedef struct weft__an_exception_has_abort_clauses_only weft__##name##__tail, weft__##name##__general;        \
 	WEFT__DESCRIBE_OPERATION(symbol, text, name, exception, name, __VA_ARGS__)                                     \
 	WEFT__THROWER(name, __VA_ARGS__)                                                                               \
 	WEFT__CLAUSES(void, name, __VA_ARGS__)                                                                         \
 	WEFT__ACCESSORS(void, name)                                                                                    \
 	WEFT__END
 #define WEFT__MEMBER_EVEN WEFT__OPERATION
-#define WEFT__EFFECT_ODD(symbol, text, ...) WEFT__NO_COMMA(text)
+#define WEFT__EFFECT_ODD(symbol, text, name, ...) WEFT__NO_COMMA(text, name)
 #define WEFT__EXCEPTION_ODD WEFT__EFFECT_ODD
-#define WEFT__MEMBER_ODD(symbol, text, ...) WEFT__NO_COMMA(text);
-#define WEFT__EFFECT_MANY(symbol, text, ...) WEFT__TOO_MANY(text)
+#define WEFT__MEMBER_ODD(symbol, text, family, result, name, ...) WEFT__NO_COMMA(text, name);
+#define WEFT__EFFECT_MANY(symbol, text, name, ...) WEFT__TOO_MANY(text, name)
 #define WEFT__EXCEPTION_MANY WEFT__EFFECT_MANY
-#define WEFT__MEMBER_MANY(symbol, text, ...) WEFT__TOO_MANY(text);
-#define WEFT__NO_COMMA(text)                                                                                           \
-	WEFT__STATIC_ASSERT(0, "effect " text ": each parameter is a type, a comma and a name, as in: int, count")
-#define WEFT__TOO_MANY(text)                                                                                           \
-	WEFT__STATIC_ASSERT(0, "effect " text ": eight parameters at most; put the others into a struct")
+#define WEFT__MEMBER_MANY(symbol, text, family, result, name, ...) WEFT__TOO_MANY(text, name);
+#define WEFT__NO_COMMA(text, name)                                                                                     \
+	WEFT__WRONG(name, "effect " text ": each parameter is a type, a comma and a name, as in: int, count; of a "    \
+			  "type with a comma in it make a typedef")
+#define WEFT__TOO_MANY(text, name)                                                                                     \
+	WEFT__WRONG(name, "effect " text ": eight parameters at most; put the others into a struct")
+/* clang shows each macro that an assertion came through, but of a name only where the user wrote the name. A type with
+ * a comma in it may have taken the place of the name. */
+#if defined(__clang__) && defined(__cplusplus)
+#define WEFT__WRONG(name, message)                                                                                     \
+	static_assert(!__builtin_strchr(#name, '>'), message);                                                         \
+	extern int name __attribute__((unavailable(message)));                                                         \
+	extern char weft__wrong[sizeof(name)]
+#elif defined(__clang__)
+#define WEFT__WRONG(name, message)                                                                                     \
+	extern int name __attribute__((unavailable(message)));                                                         \
+	extern char weft__wrong[sizeof(name)]
+#elif defined(__cplusplus)
+#define WEFT__WRONG(name, message) static_assert(0, message)
+#else
+#define WEFT__WRONG(name, message) _Static_assert(0, message)
+#endif
 
 #define WEFT__OPERATION(symbol, text, family, result, name, ...)                                                       \
 	WEFT__FRAME(result, name, __VA_ARGS__)                                                                         \

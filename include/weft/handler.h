@@ -103,41 +103,108 @@ typedef struct weft_handler {
 #define WEFT_HANDLER(handler_, ...)                                                                                    \
 	static const weft_clause_t weft__##handler_##__clauses[] = {__VA_ARGS__};                                      \
 	static const weft_handler_t handler_ = {#handler_, weft__##handler_##__clauses,                                \
-						sizeof weft__##handler_##__clauses /                                   \
-						    sizeof *weft__##handler_##__clauses,                               \
-						NULL}
+						WEFT__COUNT_OF(weft__##handler_##__clauses), NULL}
 
 enum { WEFT__TAIL, WEFT__ABORT, WEFT__GENERAL, WEFT__MULTI, WEFT__REQUESTED, WEFT__ON_RETURN, WEFT__ON_FAILURE };
 
-#define weft_tail(op, fn) WEFT__CLAUSE(&weft_effect_##op, WEFT__TAIL, weft__##op##__tail, fn, WEFT__ANY(fn), NULL)
+/*
+ * A clause of another type does not compile. In C "incompatible types" says the type that is expected. No macro is used
+ * in these, because clang shows each one that a mistake lies in.
+ */
+#ifdef __cplusplus
+#define weft_tail(op, fn)                                                                                              \
+	{                                                                                                              \
+		&weft_effect_##op, WEFT__TAIL, (void (*)(void)) static_cast<weft__##op##__tail *>(fn),                 \
+		    (void (*)(void))(fn), NULL                                                                         \
+	}
 #define weft_abort(op, fn)                                                                                             \
-	WEFT__CLAUSE(&weft_effect_##op, WEFT__ABORT, weft__##op##__abort, fn, WEFT__ANY(weft__##op##__leave),          \
-		     weft__##op##__call_abort)
+	{                                                                                                              \
+		&weft_effect_##op, WEFT__ABORT, (void (*)(void)) static_cast<weft__##op##__abort *>(fn),               \
+		    (void (*)(void))weft__##op##__leave, weft__##op##__call_abort                                      \
+	}
 #define weft_general(op, fn)                                                                                           \
-	WEFT__CLAUSE(&weft_effect_##op, WEFT__GENERAL, weft__##op##__general, fn, NULL, weft__##op##__call_general)
+	{                                                                                                              \
+		&weft_effect_##op, WEFT__GENERAL, (void (*)(void)) static_cast<weft__##op##__general *>(fn), NULL,     \
+		    weft__##op##__call_general                                                                         \
+	}
 #define weft_multi(op, fn)                                                                                             \
-	WEFT__CLAUSE(&weft_effect_##op, WEFT__MULTI, weft__##op##__general, fn, NULL, weft__##op##__call_general)
+	{                                                                                                              \
+		&weft_effect_##op, WEFT__MULTI, (void (*)(void)) static_cast<weft__##op##__general *>(fn), NULL,       \
+		    weft__##op##__call_general                                                                         \
+	}
+#define weft_on_return(fn)                                                                                             \
+	{                                                                                                              \
+		NULL, WEFT__ON_RETURN, (void (*)(void)) static_cast<weft__on_return_t *>(fn), NULL, NULL               \
+	}
+#define weft_on_failure(fn)                                                                                            \
+	{                                                                                                              \
+		NULL, WEFT__ON_FAILURE, (void (*)(void)) static_cast<weft__on_failure_t *>(fn), NULL, NULL             \
+	}
+#else
+#define weft_tail(op, fn)                                                                                              \
+	{                                                                                                              \
+		&weft_effect_##op,                                                                                     \
+		    WEFT__TAIL + 0 * sizeof(*(weft__##op##__tail **)0 =                                                \
+						_Generic(fn, weft__##op##__tail *: NULL, default: weft__misfit)),      \
+		    (void (*)(void))(fn), (void (*)(void))(fn), NULL                                                   \
+	}
+#define weft_abort(op, fn)                                                                                             \
+	{                                                                                                              \
+		&weft_effect_##op,                                                                                     \
+		    WEFT__ABORT + 0 * sizeof(*(weft__##op##__abort **)0 =                                              \
+						 _Generic(fn, weft__##op##__abort *: NULL, default: weft__misfit)),    \
+		    (void (*)(void))(fn), (void (*)(void))weft__##op##__leave, weft__##op##__call_abort                \
+	}
+#define weft_general(op, fn)                                                                                           \
+	{                                                                                                              \
+		&weft_effect_##op,                                                                                     \
+		    WEFT__GENERAL +                                                                                    \
+			0 * sizeof(*(weft__##op##__general **)0 =                                                      \
+				       _Generic(fn, weft__##op##__general *: NULL, default: weft__misfit)),            \
+		    (void (*)(void))(fn), NULL, weft__##op##__call_general                                             \
+	}
+#define weft_multi(op, fn)                                                                                             \
+	{                                                                                                              \
+		&weft_effect_##op,                                                                                     \
+		    WEFT__MULTI + 0 * sizeof(*(weft__##op##__general **)0 =                                            \
+						 _Generic(fn, weft__##op##__general *: NULL, default: weft__misfit)),  \
+		    (void (*)(void))(fn), NULL, weft__##op##__call_general                                             \
+	}
+#define weft_on_return(fn)                                                                                             \
+	{                                                                                                              \
+		NULL,                                                                                                  \
+		    WEFT__ON_RETURN + 0 * sizeof(*(weft__on_return_t **)0 =                                            \
+						     _Generic(fn, weft__on_return_t *: NULL, default: weft__misfit)),  \
+		    (void (*)(void))(fn), NULL, NULL                                                                   \
+	}
+#define weft_on_failure(fn)                                                                                            \
+	{                                                                                                              \
+		NULL,                                                                                                  \
+		    WEFT__ON_FAILURE +                                                                                 \
+			0 * sizeof(*(weft__on_failure_t **)0 =                                                         \
+				       _Generic(fn, weft__on_failure_t *: NULL, default: weft__misfit)),               \
+		    (void (*)(void))(fn), NULL, NULL                                                                   \
+	}
+struct weft__function_of_another_type {
+	char none;
+};
+extern struct weft__function_of_another_type weft__misfit; /* defined nowhere */
+#endif
 #define weft_requested(op)                                                                                             \
 	{                                                                                                              \
 		&weft_effect_##op, WEFT__REQUESTED, NULL, NULL, NULL                                                   \
 	}
-#define weft_on_return(fn) WEFT__CLAUSE(NULL, WEFT__ON_RETURN, weft__on_return_t, fn, NULL, NULL)
-#define weft_on_failure(fn) WEFT__CLAUSE(NULL, WEFT__ON_FAILURE, weft__on_failure_t, fn, NULL, NULL)
 
 typedef void *weft__on_return_t(void *state, void *result);
 typedef void *weft__on_failure_t(void *state, int error);
 
-/* A clause of another type does not compile. */
-#ifdef __cplusplus
-#define WEFT__TYPED(type, fn) static_cast<type *>(fn)
-#else
-#define WEFT__TYPED(type, fn) _Generic((fn), type *: (fn))
-#endif
 #define WEFT__ANY(fn) ((void (*)(void))(fn))
-#define WEFT__CLAUSE(effect, kind, type, fn, enter, call)                                                              \
-	{                                                                                                              \
-		effect, kind, WEFT__ANY(WEFT__TYPED(type, fn)), enter, call                                            \
-	}
+/* clang complains of sizeof where a clause did not compile. */
+#ifdef __clang__
+#define WEFT__COUNT_OF(array) ((unsigned)(__builtin_object_size(array, 0) / sizeof(weft_clause_t)))
+#else
+#define WEFT__COUNT_OF(array) ((unsigned)(sizeof(array) / sizeof(weft_clause_t)))
+#endif
 
 /* ---- running ----------------------------------------------------------------------------------------------- */
 

@@ -10,6 +10,7 @@ WEFT_EFFECT(double, measure, float, x);
 WEFT_EFFECT(int, defaulted, int, x);
 WEFT_EFFECT(void, silent);
 WEFT_EXCEPTION(oops, int, code);
+WEFT_EFFECT(int, apply, int (*)(int), f, int[3], to, const int, which);
 
 static void declared_once(void **state)
 {
@@ -25,6 +26,56 @@ static void declared_once(void **state)
 	assert_int_equal(weft_effect_put.index, 1);
 	assert_int_equal(weft_case(other_put), 1);
 	assert_ptr_not_equal(&weft_effect_get, &weft_effect_other_get);
+}
+
+/* Types that cannot stand before a name, arrays and constants: as of parameters in C. */
+static int twice(int x)
+{
+	return 2 * x;
+}
+
+static void *applies(void *argument)
+{
+	int to[3] = {5, 6, 7};
+
+	*(int *)argument = apply(twice, to, 2);
+	return argument;
+}
+
+static int apply_now(void *state, int (*f)(int), int *to, int which)
+{
+	(void)state;
+	return f(to[which]);
+}
+
+static void *apply_instead(void *state, int (*f)(int), int *to, int which)
+{
+	*(int *)state = f(to ? which : 0);
+	return state;
+}
+
+WEFT_HANDLER(in_place, weft_tail(apply, apply_now));
+WEFT_HANDLER(instead, weft_abort(apply, apply_instead));
+
+static void odd_types(void **state)
+{
+	int result = 0;
+	weft_coro_t *k;
+	weft_request_t r;
+
+	(void)state;
+	weft_run(&in_place, NULL, applies, &result);
+	assert_int_equal(result, 14);
+	weft_run(&instead, &result, applies, NULL);
+	assert_int_equal(result, 4);
+	k = weft_create(applies, &result);
+	weft_handle (r, k, apply) {
+		weft_args_t(apply) *args = weft_args(apply, r);
+
+		weft_reply(apply, r, args->f(args->to[args->which - 1]));
+	}
+	assert_int_equal(result, 12);
+	weft_delete(k);
 }
 
 /* ---- handlers found ---------------------------------------------------------------------------------------------- */
@@ -278,8 +329,8 @@ static void raw_effects(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(declared_once), T(sets),	   T(located_outside), T(requests),    T(without_reply),
-	    T(breaking_out),  T(defaults), T(exceptions),      T(raw_effects),
+	    T(declared_once), T(odd_types),    T(sets),	    T(located_outside), T(requests),
+	    T(without_reply), T(breaking_out), T(defaults), T(exceptions),	T(raw_effects),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,9 +66,25 @@
 #define WEFT__EACH_15(m, f, x, ...) m(f, x) __VA_OPT__(WEFT__EACH_16(m, f, __VA_ARGS__))
 #define WEFT__EACH_16(m, f, x, ...) m(f, x) __VA_OPT__(WEFT__TOO_MANY_ELEMENTS)
 
-/* What to make of a pair. */
-#define WEFT__PARAMETER(type, name) type name
-#define WEFT__FIELD(type, name) type name;
+/* What to make of a pair. A type may be one that cannot stand before a name, as that of a pointer to a function.
+ * Arrays become pointers, as parameters do; fields can be assigned to. */
+#define WEFT__PARAMETER(type, name) __typeof__(type) name
+#ifdef __cplusplus
+#define WEFT__FIELD(of, name) weft__field<of>::type name;
+extern "C++" {
+template <typename T> struct weft__field {
+	typedef T type;
+};
+template <typename T, size_t Size> struct weft__field<T[Size]> {
+	typedef T *type;
+};
+template <typename T> struct weft__field<T[]> {
+	typedef T *type;
+};
+}
+#else
+#define WEFT__FIELD(type, name) __typeof__(((void)0, *(__typeof__(type) *)0)) name;
+#endif
 #define WEFT__NAME(type, name) name
 #define WEFT__STORE(type, name) frame.name = name;
 
