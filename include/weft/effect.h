@@ -69,8 +69,8 @@ typedef struct weft_effect {
  * it: control goes to the innermost handler, and the call returns what that replies. With no handler in scope the
  * default handler runs in place; with neither, the process ends with a message that names the effect.
  * Up to eight parameters. The name is a C identifier. The types of parameters may be any: a pointer to a function is
- * `void (*)(int), f`, an array is a pointer, as in C. Of a type with a comma outside of parentheses, and of a result that
- * is a pointer to a function, make a typedef.
+ * `void (*)(int), f`, an array is a pointer, as in C. Of a type with a comma outside of parentheses make a typedef, and
+ * of a result that is a pointer to a function.
  *
  * Declarations with the same namespace (see WEFT_NAMESPACE) and name declare the same effect, in whatever file, C or
  * C++; of an effect of a family, with the same family. So they must have the same types of result and parameters, and

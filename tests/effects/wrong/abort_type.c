@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* gcc: assigning to type 'void * (*)(void *, int)' from type 'struct weft__function_of_another_type' */
-/* clang: assigning to 'weft__foo__abort *' (aka 'void *(*)(void *, int)') from incompatible type 'struct weft__function_of_another_type' */
+/* clang: assigning to 'weft__foo__abort *' (aka 'void *(*)(void *, int)') from incompatible type */
 /* g++: from type 'int(void*, int)' to type 'void* (*)(void*, int)' */
 /* clang++: from 'int (*)(void *, int)' to 'weft__foo__abort *' (aka 'void *(*)(void *, int)') */
 #include <weft/weft.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* says: effect foo: each parameter is a type, a comma and a name, as in: int, count; of a type with a comma in it make a typedef */
+/* says: effect foo: each parameter is a type, a comma and a name, as in: int, count; of a type with a comma */
 #include <weft/weft.h>
 
 WEFT_EFFECT(int, foo, int a);

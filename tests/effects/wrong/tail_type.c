@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* gcc: assigning to type 'int (*)(void *, int)' from type 'struct weft__function_of_another_type' */
-/* clang: assigning to 'weft__foo__tail *' (aka 'int (*)(void *, int)') from incompatible type 'struct weft__function_of_another_type' */
+/* clang: assigning to 'weft__foo__tail *' (aka 'int (*)(void *, int)') from incompatible type */
 /* g++: from type 'int(void*)' to type 'int (*)(void*, int)' */
 /* clang++: from 'int (*)(void *)' to 'weft__foo__tail *' (aka 'int (*)(void *, int)') */
 #include <weft/weft.h>
