@@ -39,7 +39,7 @@
 
 #include <weft/cxx/coroutine.hpp>
 #include <weft/cxx/generator.hpp>
-#include <weft/cxx/handle.hpp>
+#include <weft/cxx/clauses.hpp>
 #include <weft/cxx/await.hpp>
 
 #endif // WEFT_WEFT_HPP

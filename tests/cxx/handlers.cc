@@ -534,6 +534,13 @@ void misuse()
 			return moved.tail_resume();
 		}));
 	});
+	reports("a handler is called by the type of its body",
+#ifdef __clang__
+		"handler \"weft::handle of (lambda at ",
+#else
+		"handler \"weft::handle of {anonymous}::misuse()::<lambda()>::<lambda()>\", effect \"weft_suspended\"",
+#endif
+		[] { weft::handle([] { weft::suspend(); }, weft_on(rest).tail([] {})); });
 	reports("an object sent to a copied stack: reported", "is not trivially copyable", [] {
 		weft_attr_t copied{};
 

@@ -177,3 +177,19 @@ guards()
 	printf 'mprotect'
 	[[ $("$1") != madvise ]] || printf ' madvise'
 }
+
+# wrong COMPILER FILE COMMAND…: a mistake is called what it is, by one error and in ten lines at most. The first lines of the file
+# say what the error must say: "says:", or for one compiler "gcc:", "g++:", "clang:" or "clang++:".
+wrong()
+{
+	local compiler=$1 file=$2 said text first
+
+	shift 2
+	text=$(sed -n "s,^/\* $compiler: \(.*\) \*/\$,\1,p" "$file")
+	[[ $text ]] || text=$(sed -n 's,^/\* says: \(.*\) \*/$,\1,p' "$file")
+	said=$(LC_ALL=C "$@" -I"$SOURCE/include" -fsyntax-only "$file" 2>&1) && return 1
+	note "$said"
+	first=$(grep -m 1 ' error: ' <<<"$said")
+	[[ $text && $first == *"$text"* && $said != *' error: '*' error: '* && $said == *"$file":* ]] &&
+		(($(wc -l <<<"$said") <= 10))
+}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// weft/cxx/clauses.hpp: clauses, and running a body under them. The second part of handle.hpp, which includes it.
+// weft/cxx/clauses.hpp: clauses, and running a body under them. Included by weft/weft.hpp, which has the overview.
 #ifndef WEFT_CXX_CLAUSES_HPP
 #define WEFT_CXX_CLAUSES_HPP
 
@@ -21,6 +21,52 @@ template <typename Function> void (*untyped(Function *f) noexcept)(void)
 template <typename T> struct is_reply_then : std::false_type {
 };
 template <typename Fn, typename... Reply> struct is_reply_then<reply_then<Fn, Reply...>> : std::true_type {
+};
+
+// What a function returns for these arguments; not_callable, if it does not take them. std::invoke_result would show
+// its own text in messages about mistakes inside of a generic lambda.
+struct not_callable {
+};
+template <typename Fn, typename... Args> auto called(int) -> decltype(std::declval<Fn &>()(std::declval<Args>()...));
+template <typename Fn, typename... Args> not_callable called(...);
+template <typename Fn, typename... Args> using returned_by = decltype(called<Fn, Args...>(0));
+template <typename Fn, typename... Args>
+constexpr bool takes = !std::is_same<returned_by<Fn, Args...>, not_callable>::value;
+
+// Can an answer be made of what a function returns?
+template <typename Answer, typename Returned>
+constexpr bool answers = !std::is_same<Returned, not_callable>::value &&
+			 (std::is_void<Answer>::value || std::is_constructible<Answer, Returned>::value);
+
+// Is it what a tail clause of an operation with the result R returns?
+template <typename R, typename Returned>
+constexpr bool gives_reply =
+    !std::is_same<Returned, not_callable>::value && (std::is_void<R>::value || std::is_convertible<Returned, R>::value);
+template <typename R, typename Fn> constexpr bool gives_reply<R, reply_then<Fn>> = std::is_void<R>::value;
+template <typename R, typename Fn, typename Reply>
+constexpr bool gives_reply<R, reply_then<Fn, Reply>> = std::is_void<R>::value || std::is_convertible<Reply, R>::value;
+
+// Is it what a general clause returns?
+template <typename Answer, typename Returned> constexpr bool decides = answers<Answer, Returned>;
+template <typename Answer> constexpr bool decides<Answer, tail_resumed> = true;
+template <typename Answer> constexpr bool decides<Answer, decision<Answer>> = true;
+
+// Does a clause take what it will be given, and return what is expected? Tail clauses are checked when they are made.
+struct always_fits {
+	template <typename Answer, typename BodyResult> static constexpr bool fits = true;
+};
+// In the place of an answer, and of a clause, where a mistake was reported.
+struct anything {
+	template <typename T> operator T() const;
+};
+struct no_clause : always_fits {
+	static constexpr int kind = WEFT__REQUESTED;
+	static constexpr bool keeps = false, clones = false, returns = false;
+
+	template <typename Run, std::size_t I> static weft_clause_t entry() noexcept
+	{
+		return {};
+	}
 };
 
 // What weft::then left: the record is the function.
@@ -53,11 +99,13 @@ template <typename Run, typename Fn> void leave_for_answer(Fn &fn)
 }
 
 // What weft_on knows of an operation.
-template <typename Frame, weft_effect_t *Effect, auto Reply, auto CallGeneral, auto CallAbort, auto Leave>
+template <typename Frame, typename Tail, weft_effect_t *Effect, auto Reply, auto CallGeneral, auto CallAbort,
+	  auto Leave>
 struct description {
 	using frame = Frame;
 	static constexpr weft_effect_t *effect = Effect;
 	static constexpr bool is_exception = std::is_null_pointer<decltype(Reply)>::value;
+	static constexpr bool is_right = is_exception != std::is_function<Tail>::value;
 	static constexpr auto reply = Reply;
 	static constexpr auto call_general = CallGeneral;
 	static constexpr auto call_abort = CallAbort;
@@ -92,8 +140,6 @@ template <typename Operation, typename R, typename... Args> struct functions<Ope
 	}
 	template <typename Run, std::size_t I> static void *abort(void *state, Args... args)
 	{
-		static_assert(lasting, "an abort clause is called when the performer's frames are gone: declare the "
-				       "operation's parameters as values, not as references");
 		Run *run = static_cast<Run *>(state);
 		auto answer = [&]() -> decltype(auto) {
 			return run->template clause<I>()(std::forward<Args>(args)...);
@@ -150,7 +196,8 @@ template <typename Operation, typename R, typename... Args> struct functions<Ope
 	}
 };
 
-template <typename Operation, typename Signature, typename Fn> struct tail_clause {
+template <typename Operation, typename Signature, typename Fn> struct tail_clause : always_fits {
+	static constexpr int kind = WEFT__TAIL;
 	Fn fn;
 	static constexpr bool keeps = false, clones = false, returns = false;
 
@@ -162,7 +209,13 @@ template <typename Operation, typename Signature, typename Fn> struct tail_claus
 	}
 };
 
-template <typename Operation, typename Signature, typename Fn> struct abort_clause {
+template <typename Operation, typename Signature, typename Fn> struct abort_clause;
+template <typename Operation, typename R, typename... Args, typename Fn>
+struct abort_clause<Operation, R(Args...), Fn> {
+	using Signature = R(Args...);
+	static constexpr int kind = WEFT__ABORT;
+	template <typename Answer, typename BodyResult>
+	static constexpr bool fits = answers<Answer, returned_by<Fn, Args...>>;
 	Fn fn;
 	static constexpr bool keeps = false, clones = false, returns = false;
 
@@ -177,7 +230,14 @@ template <typename Operation, typename Signature, typename Fn> struct abort_clau
 
 /* A clause that gets the body suspended, as a Resumption. */
 template <typename Operation, typename Signature, typename Fn, int Kind, template <typename, typename> class Resumption>
-struct capturing_clause {
+struct capturing_clause;
+template <typename Operation, typename R, typename... Args, typename Fn, int Kind,
+	  template <typename, typename> class Resumption>
+struct capturing_clause<Operation, R(Args...), Fn, Kind, Resumption> {
+	using Signature = R(Args...);
+	static constexpr int kind = Kind;
+	template <typename Answer, typename BodyResult>
+	static constexpr bool fits = decides<Answer, returned_by<Fn, Resumption<R, Answer>, Args...>>;
 	Fn fn;
 	static constexpr bool keeps = true, clones = Kind == WEFT__MULTI, returns = false;
 
@@ -194,7 +254,18 @@ using general_clause = capturing_clause<Operation, Signature, Fn, WEFT__GENERAL,
 template <typename Operation, typename Signature, typename Fn>
 using multi_clause = capturing_clause<Operation, Signature, Fn, WEFT__MULTI, multi_resumption>;
 
+template <typename BodyResult, typename Fn> struct returned_for {
+	using type = returned_by<Fn, BodyResult>;
+};
+template <typename Fn> struct returned_for<void, Fn> {
+	using type = returned_by<Fn>;
+};
+
 template <typename Fn> struct return_clause {
+	static constexpr int kind = WEFT__ON_RETURN;
+	template <typename BodyResult> using returned_type = typename returned_for<BodyResult, Fn>::type;
+	template <typename Answer, typename BodyResult>
+	static constexpr bool fits = answers<Answer, returned_type<BodyResult>>;
 	Fn fn;
 	static constexpr bool keeps = false, clones = false, returns = true;
 
@@ -219,6 +290,9 @@ template <typename Fn> struct return_clause {
 };
 
 template <typename Fn> struct failure_clause {
+	static constexpr int kind = WEFT__ON_FAILURE;
+	template <typename Answer, typename BodyResult>
+	static constexpr bool fits = answers<Answer, returned_by<Fn, int>>;
 	Fn fn;
 	static constexpr bool keeps = false, clones = false, returns = false;
 
@@ -265,13 +339,37 @@ template <typename BodyResult, typename... Clauses> struct answer_of {
 	using type = BodyResult;
 };
 template <typename BodyResult, typename Fn, typename... Rest> struct answer_of<BodyResult, return_clause<Fn>, Rest...> {
-	using type = std::decay_t<std::invoke_result_t<Fn &, BodyResult>>;
-};
-template <typename Fn, typename... Rest> struct answer_of<void, return_clause<Fn>, Rest...> {
-	using type = std::decay_t<std::invoke_result_t<Fn &>>;
+	using type = std::decay_t<typename return_clause<Fn>::template returned_type<BodyResult>>;
 };
 template <typename BodyResult, typename First, typename... Rest>
 struct answer_of<BodyResult, First, Rest...> : answer_of<BodyResult, Rest...> {
+};
+
+// The name of a handler in messages: "weft::handle of main()::<lambda()>". The type of the body, as the compiler writes
+// it, says where the call of weft::handle stands.
+template <std::size_t Size> struct short_text {
+	char chars[Size];
+};
+template <typename Body> struct name_of_run {
+	static constexpr short_text<192> made() noexcept
+	{
+		const char *function = __PRETTY_FUNCTION__, *type = function, *end = function;
+		const char *before = "weft::handle of ";
+		short_text<192> name = {};
+		std::size_t n = 0;
+
+		// gcc: "… [with Body = TYPE]", clang: "… [Body = TYPE]".
+		for (; *end; end++)
+			if (end - function > 7 && end[-7] == 'B' && end[-6] == 'o' && end[-5] == 'd' &&
+			    end[-4] == 'y' && end[-2] == '=' && type == function)
+				type = end;
+		for (; *before; before++)
+			name.chars[n++] = *before;
+		for (; type < end - 1 && n < sizeof name - 1; type++)
+			name.chars[n++] = *type;
+		return name;
+	}
+	static constexpr short_text<192> text = made();
 };
 
 template <typename Answer, typename Body, typename... Clauses> struct run : run_base<Answer> {
@@ -345,7 +443,7 @@ template <typename Answer, typename Body, typename... Clauses> struct run : run_
 		    {nullptr, WEFT__ON_RETURN, untyped(default_return()), nullptr, nullptr},
 		    {nullptr, WEFT__ON_FAILURE, untyped(failed), nullptr, nullptr},
 		};
-		static const weft_handler_t h = {"weft::handle", table, sizeof...(I) + 2, nullptr};
+		static const weft_handler_t h = {name_of_run<Body>::text.chars, table, sizeof...(I) + 2, nullptr};
 
 		return &h;
 	}
@@ -354,10 +452,36 @@ template <typename Answer, typename Body, typename... Clauses> struct run : run_
 struct default_answer {
 };
 
+template <typename Asked, typename BodyResult, typename... Clauses>
+using answer_for = std::conditional_t<std::is_same<Asked, default_answer>::value,
+				      typename answer_of<BodyResult, Clauses...>::type, Asked>;
+
 template <typename Asked, typename Body, typename... Clauses>
-using run_of = run<std::conditional_t<std::is_same<Asked, default_answer>::value,
-				      typename answer_of<std::invoke_result_t<Body &>, Clauses...>::type, Asked>,
-		   Body, Clauses...>;
+using run_of = run<answer_for<Asked, std::invoke_result_t<Body &>, Clauses...>, Body, Clauses...>;
+
+template <typename T, typename = void> struct is_clause : std::false_type {
+};
+template <typename T> struct is_clause<T, std::void_t<decltype(T::kind)>> : std::true_type {
+};
+
+// Do the arguments of weft::handle fit together? Only what comes first and is wrong says so.
+template <bool HasClauses, typename Asked, typename Body, typename... Clauses> struct run_check {
+	using answer = answer_for<Asked, returned_by<Body>, Clauses...>;
+
+	// Those of one kind.
+	template <int Kind>
+	static constexpr bool fit =
+	    (true && ... && (Clauses::kind != Kind || Clauses::template fits<answer, returned_by<Body>>));
+	static constexpr bool all =
+	    fit<WEFT__ON_RETURN> && fit<WEFT__ON_FAILURE> && fit<WEFT__ABORT> && fit<WEFT__GENERAL> && fit<WEFT__MULTI>;
+};
+template <typename Asked, typename Body, typename... Clauses> struct run_check<false, Asked, Body, Clauses...> {
+	template <int Kind> static constexpr bool fit = true;
+	static constexpr bool all = false;
+};
+template <typename... Clauses> constexpr bool are_clauses = (true && ... && is_clause<std::decay_t<Clauses>>::value);
+template <typename Asked, typename Body, typename... Clauses>
+using check_of = run_check<takes<Body> && are_clauses<Clauses...>, Asked, std::decay_t<Body>, std::decay_t<Clauses>...>;
 
 template <typename Asked, typename Body, typename... Clauses>
 auto handle(const weft_attr_t *attr, Body &&body, Clauses &&...clauses)
@@ -379,23 +503,78 @@ auto handle(const weft_attr_t *attr, Body &&body, Clauses &&...clauses)
 
 } // namespace detail
 
+// Assertions stand in the functions that users call, because compilers show each function in between.
+#define WEFT__SAY_EXCEPTION "an exception has only abort clauses: weft_on_exception(op).abort(fn)"
+#define WEFT__SAY_BODY "weft::handle(body, clauses...): body is called without arguments, as in [] { return count(); }"
+#define WEFT__SAY_CLAUSES                                                                                              \
+	"weft::handle(body, clauses...): a clause is made by weft_on(op), weft_on_exception(op), weft::on_return(fn) " \
+	"or weft::on_failure(fn)"
+#define WEFT__SAY_RETURN "weft::on_return(fn): Answer fn(Result), with the body's result; Answer fn(), if that is void"
+#define WEFT__SAY_FAILURE "weft::on_failure(fn): Answer fn(int error), with what weft::handle returns"
+#define WEFT__SAY_ABORT                                                                                                \
+	"weft_on(op).abort(fn): Answer fn(params...), with what weft::handle returns: what the body or "               \
+	"weft::on_return "                                                                                             \
+	"does, or Answer in weft::handle<Answer>"
+#define WEFT__SAY_GENERAL                                                                                              \
+	"weft_on(op).general(fn): fn(weft::resumption<R, Answer> k, params...), with the operation's result and "      \
+	"parameters; fn returns Answer, what weft::handle does, or k.tail_resume(value), or weft::decision<Answer>"
+#define WEFT__SAY_MULTI                                                                                                \
+	"weft_on(op).multi(fn): Answer fn(weft::multi_resumption<R, Answer> k, params...), with the operation's "      \
+	"result and parameters, and what weft::handle returns"
+
 /** An operation to make a clause for: see weft_on. */
-template <typename Signature, typename Description> struct operation {
+template <typename Signature, typename Description> struct operation;
+template <typename R, typename... Args, typename Description> struct operation<R(Args...), Description> {
 	template <typename Fn> static auto tail(Fn &&fn)
 	{
-		return detail::tail_clause<Description, Signature, std::decay_t<Fn>>{std::forward<Fn>(fn)};
+		using function = std::decay_t<Fn>;
+		constexpr bool kind = !Description::is_exception;
+		constexpr bool fits = !kind || detail::gives_reply<R, detail::returned_by<function, Args...>>;
+
+		static_assert(kind, WEFT__SAY_EXCEPTION);
+		static_assert(fits,
+			      "weft_on(op).tail(fn): R fn(params...), with the operation's parameters and result; or "
+			      "fn returns weft::then(result, function), or weft::then(function) if R is void");
+		if constexpr (kind && fits)
+			return detail::tail_clause<Description, R(Args...), function>{{}, std::forward<Fn>(fn)};
+		else
+			return detail::no_clause();
 	}
 	template <typename Fn> static auto abort(Fn &&fn)
 	{
-		return detail::abort_clause<Description, Signature, std::decay_t<Fn>>{std::forward<Fn>(fn)};
+		using function = std::decay_t<Fn>;
+		constexpr bool kind = Description::is_right;
+		constexpr bool lasting = detail::functions<Description, R(Args...)>::lasting;
+		constexpr bool fits = detail::takes<function, Args...>;
+
+		static_assert(kind, "weft_on_exception(op) is for what WEFT_EXCEPTION declares: weft_on(op)");
+		static_assert(lasting, "an abort clause is called when the performer's frames are gone: declare the "
+				       "operation's parameters as values, not as references");
+		static_assert(fits, "weft_on(op).abort(fn): Answer fn(params...), with the operation's parameters");
+		if constexpr (kind && lasting && fits)
+			return detail::abort_clause<Description, R(Args...), function>{std::forward<Fn>(fn)};
+		else
+			return detail::no_clause();
 	}
 	template <typename Fn> static auto general(Fn &&fn)
 	{
-		return detail::general_clause<Description, Signature, std::decay_t<Fn>>{std::forward<Fn>(fn)};
+		constexpr bool kind = !Description::is_exception;
+
+		static_assert(kind, WEFT__SAY_EXCEPTION);
+		if constexpr (kind)
+			return detail::general_clause<Description, R(Args...), std::decay_t<Fn>>{std::forward<Fn>(fn)};
+		else
+			return detail::no_clause();
 	}
 	template <typename Fn> static auto multi(Fn &&fn)
 	{
-		return detail::multi_clause<Description, Signature, std::decay_t<Fn>>{std::forward<Fn>(fn)};
+		constexpr bool kind = !Description::is_exception;
+
+		static_assert(kind, WEFT__SAY_EXCEPTION);
+		if constexpr (kind)
+			return detail::multi_clause<Description, R(Args...), std::decay_t<Fn>>{std::forward<Fn>(fn)};
+		else
+			return detail::no_clause();
 	}
 };
 
@@ -411,14 +590,15 @@ template <typename Signature, typename Description> struct operation {
  * weft_on_exception(op).abort(fn) is for those declared by WEFT_EXCEPTION.
  */
 #define weft_on(op)                                                                                                    \
+	(::weft::operation<weft__##op##__function,                                                                     \
+			   ::weft::detail::description<weft__##op##__frame, weft__##op##__tail, &weft_effect_##op,     \
+						       weft__##op##__answer, weft__##op##__call_general,               \
+						       weft__##op##__call_abort, weft__##op##__leave>>())
+#define weft_on_exception(op)                                                                                          \
 	(::weft::operation<                                                                                            \
 	    weft__##op##__function,                                                                                    \
-	    ::weft::detail::description<weft__##op##__frame, &weft_effect_##op, weft__##op##__answer,                  \
-					weft__##op##__call_general, weft__##op##__call_abort, weft__##op##__leave>>())
-#define weft_on_exception(op)                                                                                          \
-	(::weft::operation<weft__##op##__function,                                                                     \
-			   ::weft::detail::description<weft__##op##__frame, &weft_effect_##op, nullptr, nullptr,       \
-						       weft__##op##__call_abort, weft__##op##__leave>>())
+	    ::weft::detail::description<weft__##op##__frame, weft__##op##__tail, &weft_effect_##op, nullptr, nullptr,  \
+					weft__##op##__call_abort, weft__##op##__leave>>())
 
 /** The clause that makes the answer of what the body returns (of nothing, if that is void). */
 template <typename Fn> auto on_return(Fn &&fn)
@@ -448,15 +628,48 @@ template <typename Fn> auto on_failure(Fn &&fn)
 template <typename Answer = detail::default_answer, typename Body, typename... Clauses>
 auto handle(Body &&body, Clauses &&...clauses)
 {
-	return detail::handle<Answer>(nullptr, std::forward<Body>(body), std::forward<Clauses>(clauses)...);
+	using check = detail::check_of<Answer, Body, Clauses...>;
+
+	static_assert(detail::takes<Body>, WEFT__SAY_BODY);
+	static_assert(detail::are_clauses<Clauses...>, WEFT__SAY_CLAUSES);
+	static_assert(check::template fit<WEFT__ON_RETURN>, WEFT__SAY_RETURN);
+	static_assert(check::template fit<WEFT__ON_FAILURE>, WEFT__SAY_FAILURE);
+	static_assert(check::template fit<WEFT__ABORT>, WEFT__SAY_ABORT);
+	static_assert(check::template fit<WEFT__GENERAL>, WEFT__SAY_GENERAL);
+	static_assert(check::template fit<WEFT__MULTI>, WEFT__SAY_MULTI);
+	if constexpr (check::all)
+		return detail::handle<Answer>(nullptr, std::forward<Body>(body), std::forward<Clauses>(clauses)...);
+	else
+		return detail::anything();
 }
 
 /** The same in a coroutine with attributes. */
 template <typename Answer = detail::default_answer, typename Body, typename... Clauses>
 auto handle_with(const weft_attr_t &attr, Body &&body, Clauses &&...clauses)
 {
-	return detail::handle<Answer>(&attr, std::forward<Body>(body), std::forward<Clauses>(clauses)...);
+	using check = detail::check_of<Answer, Body, Clauses...>;
+
+	static_assert(detail::takes<Body>, WEFT__SAY_BODY);
+	static_assert(detail::are_clauses<Clauses...>, WEFT__SAY_CLAUSES);
+	static_assert(check::template fit<WEFT__ON_RETURN>, WEFT__SAY_RETURN);
+	static_assert(check::template fit<WEFT__ON_FAILURE>, WEFT__SAY_FAILURE);
+	static_assert(check::template fit<WEFT__ABORT>, WEFT__SAY_ABORT);
+	static_assert(check::template fit<WEFT__GENERAL>, WEFT__SAY_GENERAL);
+	static_assert(check::template fit<WEFT__MULTI>, WEFT__SAY_MULTI);
+	if constexpr (check::all)
+		return detail::handle<Answer>(&attr, std::forward<Body>(body), std::forward<Clauses>(clauses)...);
+	else
+		return detail::anything();
 }
+
+#undef WEFT__SAY_EXCEPTION
+#undef WEFT__SAY_BODY
+#undef WEFT__SAY_CLAUSES
+#undef WEFT__SAY_RETURN
+#undef WEFT__SAY_FAILURE
+#undef WEFT__SAY_ABORT
+#undef WEFT__SAY_GENERAL
+#undef WEFT__SAY_MULTI
 
 } // namespace weft
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// weft/cxx/handle.hpp: handlers whose clauses are lambdas. Included by weft/weft.hpp, which has the overview.
+// weft/cxx/handle.hpp: handlers whose clauses are lambdas: resumptions. Included by weft/cxx/clauses.hpp, the clauses.
 //
 // A run of a body under a handler is an object: the clauses, the body, its result, the answer. weft/handler.h is given
 // a table of functions, made at compile time from the clauses' types, whose state is that object; they call the
@@ -381,7 +381,5 @@ template <typename R, typename Answer> class multi_resumption : public detail::r
 };
 
 } // namespace weft
-
-#include <weft/cxx/clauses.hpp>
 
 #endif // WEFT_CXX_HANDLE_HPP

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* says: weft_on(op).general(fn): fn(weft::resumption<R, Answer> k, params...) */
+#include <weft/weft.hpp>
+
+WEFT_EFFECT(int, ask, int, a);
+
+int f();
+int f()
+{
+	return weft::handle([] { return ask(1); },
+			    weft_on(ask).general([](weft::resumption<void, int> k, int) { return k.resume(); }));
+}

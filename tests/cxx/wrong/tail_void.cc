@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* says: weft_on(op).tail(fn): R fn(params...), with the operation's parameters and result */
+#include <weft/weft.hpp>
+
+WEFT_EFFECT(int, ask, int, a);
+
+int f();
+int f()
+{
+	return weft::handle([] { return ask(1); }, weft_on(ask).tail([](int) {}));
+}
