@@ -139,7 +139,6 @@ static bool settle_alone(struct weft__thread *me, struct weft__copied *c)
 		c->region = weft__region_alone(me, c->slot.class);
 		if (!c->region)
 			return false;
-		c->region->members++;
 		c->sp = weft__region_top(c->region);
 		return weft__bring_in(me, c->region, c);
 	}

@@ -347,15 +347,17 @@ static void receive(struct weft__region *region, struct weft__thread *me)
 	atomic_store_explicit(&region->thread, me, memory_order_relaxed);
 }
 
-/* With `alone`: where nobody belongs. */
+/* With `alone`: where nobody belongs but, from now on, one coroutine of the caller's. */
 static struct weft__region *more(struct weft__thread *me, unsigned class, bool alone)
 {
 	struct weft__region *region;
 
 	lock();
 	region = adopt_any(me, class, alone);
-	if (region) /* at once: others may belong there, and want it */
+	if (region) { /* at once: others may belong there, and want it */
 		receive(region, me);
+		region->members += alone;
+	}
 	unlock();
 	if (region)
 		return region;
@@ -364,6 +366,7 @@ static struct weft__region *more(struct weft__thread *me, unsigned class, bool a
 		return NULL;
 	lock();
 	receive(region, me);
+	region->members += alone;
 	unlock();
 	return region;
 }
@@ -483,13 +486,25 @@ size_t weft__regions_trim(struct weft__thread *me)
 
 /* ---- regions that nobody shares -------------------------------------------------------------------------------- */
 
+/* A thread that trims drops the frames of deserted regions. So the region is held until it is deserted no more. */
+static bool enter_deserted(struct weft__region *region, struct weft__thread *me)
+{
+	bool got;
+
+	if (!deserted(region) || weft__region_hold_own(region, me, WEFT__REGION_IDLE) != WEFT__REGION_IDLE)
+		return false;
+	got = deserted(region);
+	region->members += got;
+	weft__region_leave(region, me, WEFT__REGION_IDLE);
+	return got;
+}
+
 struct weft__region *weft__region_alone(struct weft__thread *me, unsigned class)
 {
 	struct weft__region **link = &me->regions[class], *region;
 
-	/* Relaxed: where nobody belongs, nobody else comes. */
 	for (; (region = *link); link = &region->next)
-		if (deserted(region) && atomic_load_explicit(&region->thread, memory_order_relaxed) == me)
+		if (enter_deserted(region, me))
 			break;
 	if (region)
 		*link = region->next;

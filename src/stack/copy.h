@@ -131,7 +131,8 @@ struct weft__region *weft__region_search(struct weft__thread *me, unsigned class
  */
 enum { WEFT__REGION_OTHERS = -1, WEFT__REGION_DEADLOCK = -2 };
 int weft__region_hold_slow(struct weft__region *region, struct weft__thread *me, bool wait);
-/* Out of the lists: a new one that nobody belongs to; NULL if there is no memory. */
+/* Out of the lists: a region where nobody belongs but one coroutine of the caller's, which `members` counts already.
+ * NULL if there is no memory. */
 struct weft__region *weft__region_alone(struct weft__thread *me, unsigned class);
 /* The same for one that this thread holds. False: another thread lists it. */
 bool weft__region_unlist(struct weft__region *region, struct weft__thread *me);

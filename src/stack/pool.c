@@ -176,14 +176,21 @@ static size_t to_keep(struct warm *warm, unsigned class)
 	return keep;
 }
 
+static bool is_hollow(const struct weft__slot *slot)
+{
+	return atomic_load_explicit(&slot->memory, memory_order_relaxed) == WEFT__DROPPED;
+}
+
 /* A slot that the calling thread alone knows gets cold. Outside of the lock: a system call. */
 static bool chill(struct weft__slot *slot, weft_policy_t policy, unsigned class)
 {
 	struct warm *warm = &pool.warm[policy][class];
-	bool intact = atomic_load_explicit(&slot->memory, memory_order_relaxed) != WEFT__DROPPED &&
-		      (weft__slot_own(slot) || weft__slot_settle(slot));
+	/* A store into a slot without memory would give it a page. */
+	bool intact = !is_hollow(slot) && weft__slot_own(slot);
 	bool cold;
 
+	if (!intact)
+		intact = weft__slot_settle(slot);
 	if (intact)
 		VALGRIND_STACK_DEREGISTER(slot->valgrind_id);
 	cold = weft__arena_chill(slot, policy, class);
@@ -592,11 +599,6 @@ uint64_t weft__more_ids(struct weft__thread *thread)
 static bool shares_pages(weft_policy_t policy, unsigned class)
 {
 	return weft__policies[policy]->cut || class == WEFT__TINY_CLASS;
-}
-
-static bool is_hollow(const struct weft__slot *slot)
-{
-	return atomic_load_explicit(&slot->memory, memory_order_relaxed) == WEFT__DROPPED;
 }
 
 static void add_shared(struct weft__pages *pages, weft_policy_t policy, const struct warm *warm)

@@ -70,8 +70,12 @@ __attribute__((constructor(101))) static void survive_fork(void)
 	(void)pthread_atfork(lock, unlock, unlock);
 }
 
-/* Slots whose memory was taken. That `memory` says DROPPED is the kernel's doing, which orders nothing in C's terms. */
-static atomic_size_t dropped;
+/*
+ * The slot whose memory the reclaimer is dropping now; else NULL. `memory` says DROPPED as soon as the kernel has
+ * cleared the page's entry, but until madvise returns another processor may still write to the page that was there.
+ * A thread that used the slot meanwhile, and then ran on that processor, would lose what it wrote.
+ */
+static struct weft__slot *_Atomic dropping;
 
 bool weft__slot_settle(struct weft__slot *slot)
 {
@@ -80,8 +84,22 @@ bool weft__slot_settle(struct weft__slot *slot)
 		sched_yield();
 	if (atomic_load_explicit(&slot->memory, memory_order_acquire) == WEFT__INTACT)
 		return true;
-	(void)atomic_load_explicit(&dropped, memory_order_acquire); /* pairs with the release in take_memory */
+	/* Acquire: pairs with the release in drop. */
+	while (atomic_load_explicit(&dropping, memory_order_acquire) == slot)
+		sched_yield();
 	return false;
+}
+
+static size_t drop(struct weft__slot *slot)
+{
+	const struct weft__policy *how = weft__policies[slot->policy];
+	size_t bytes;
+
+	/* Relaxed: whoever sees the slot's memory as DROPPED sees it after the system call below began. */
+	atomic_store_explicit(&dropping, slot, memory_order_relaxed);
+	bytes = how->discard(how, slot);
+	atomic_store_explicit(&dropping, NULL, memory_order_release); /* pairs with the acquire in weft__slot_settle */
+	return bytes;
 }
 
 static bool claim(struct weft__slot *slot)
@@ -113,8 +131,7 @@ static size_t take_memory(struct weft__slot *slot)
 		end_claim(slot, WEFT__INTACT);
 		return 0;
 	}
-	bytes = weft__policies[slot->policy]->discard(weft__policies[slot->policy], slot);
-	atomic_fetch_add_explicit(&dropped, 1, memory_order_release); /* pairs with the acquire in weft__slot_settle */
+	bytes = drop(slot);
 	/* What was dropped reads as zeros, and they say so already; but memory that is locked stays what it was. */
 	if (atomic_load_explicit(&slot->memory, memory_order_relaxed) == WEFT__CLAIMED)
 		end_claim(slot, WEFT__DROPPED);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "unit.h"
 
@@ -307,6 +308,69 @@ static void trimming_others(void **state)
 	}
 }
 
+/* ---- a slot whose memory is being dropped ---------------------------------------------------------------------- */
+
+static pthread_barrier_t begins, drops;
+static _Atomic(weft_coro_t *) watched;
+static atomic_bool in_drop;
+
+int __real_madvise(void *start, size_t bytes, int advice);
+int __wrap_madvise(void *start, size_t bytes, int advice);
+
+/* The kernel's work is done, but the system call does not return yet: as if the thread were interrupted there. */
+int __wrap_madvise(void *start, size_t bytes, int advice)
+{
+	char *k = (char *)atomic_load(&watched);
+	bool watches = advice == MADV_DONTNEED && k >= (char *)start && k < (char *)start + bytes;
+	int result;
+
+	if (watches)
+		atomic_store(&in_drop, true);
+	result = __real_madvise(start, bytes, advice);
+	if (watches) {
+		atomic_store(&watched, NULL);
+		pthread_barrier_wait(&drops);
+		usleep(100 * 1000);
+		atomic_store(&in_drop, false);
+	}
+	return result;
+}
+
+static void *takes_again(void *argument)
+{
+	weft_coro_t *k = make((weft_policy_t)(uintptr_t)argument, 64 << 10, 0), *again;
+	bool early;
+
+	atomic_store(&watched, k);
+	weft_delete(k);
+	pthread_barrier_wait(&begins);
+	pthread_barrier_wait(&drops);
+	again = make((weft_policy_t)(uintptr_t)argument, 64 << 10, 0);
+	early = atomic_load(&in_drop);
+	weft_resume(again, NULL, WEFT_HANDLE_NONE);
+	weft_delete(again);
+	return again == k && !early ? argument : NULL;
+}
+
+/* A thread that takes the slot waits until the kernel has done all. */
+static void taken_while_dropped(void **state)
+{
+	(void)state;
+	pthread_barrier_init(&begins, NULL, 2);
+	pthread_barrier_init(&drops, NULL, 2);
+	EACH_WITH_STACKS(p)
+	{
+		pthread_t thread;
+		void *good;
+
+		assert_int_equal(pthread_create(&thread, NULL, takes_again, (void *)(uintptr_t)p), 0);
+		pthread_barrier_wait(&begins);
+		weft_stack_trim();
+		pthread_join(thread, &good);
+		assert_non_null(good);
+	}
+}
+
 /* Many slots to a page: of tiny stacks and of copied ones. */
 static void trimming_small_ones(void **state)
 {
@@ -510,6 +574,7 @@ int main(void)
 	    T(statistics),
 	    T(trimming),
 	    T(trimming_others),
+	    T(taken_while_dropped),
 	    T(trimming_small_ones),
 	    T(guards),
 	    T(without_guard),
