@@ -11,8 +11,10 @@ lines:
 
 seconds is its time limit (default 300); shared means that it neither measures time nor needs the whole machine.
 
-The last line is "N passed, N failed", with ", N skipped" if any: results, not lanes. A lane that ends badly without
-saying what failed, or says nothing at all, counts as one failure. Exit code: 0, or 1 if anything failed.
+At the end, what failed is shown once more, each with the lines that the log has right before it: where the beginning of
+a long output is lost, the failures are not. The last line is "N passed, N failed", with ", N skipped" if any: results,
+not lanes. A lane that ends badly without saying what failed, or says nothing at all, counts as one failure. Exit code:
+0, or 1 if anything failed.
 """
 import argparse
 import concurrent.futures
@@ -142,15 +144,29 @@ class Runner:
         if not path.exists():
             return
         lines = path.read_text(errors="replace").splitlines()
-        shown = set(range(max(0, len(lines) - TAIL), len(lines)))
+        end = set(range(max(0, len(lines) - TAIL), len(lines)))
+        self.show_lines(path, lines, end | self.near_failures(lines))
+
+    @staticmethod
+    def near_failures(lines):
         failures = [i for i, line in enumerate(lines) if line.startswith("not ok")]
-        for i in failures[:PLACES]:
-            shown.update(range(max(0, i - BEFORE), i + 1))
+        return {j for i in failures[:PLACES] for j in range(max(0, i - BEFORE), i + 1)}
+
+    @staticmethod
+    def show_lines(path, lines, shown):
         print(f"    ---- {path}, {len(shown)} of {len(lines)} lines")
         for i in sorted(shown):
             if i and i - 1 not in shown:
                 print("    | …")
             print(f"    | {lines[i]}")
+
+    def report_again(self, lane):
+        """Only what failed, and what the log has right before it."""
+        path = self.logs / f"{lane.name}.log"
+        print(f"{lane.name}: {'; '.join(lane.failures) or lane.trouble}")
+        if lane.failures and path.exists():
+            lines = path.read_text(errors="replace").splitlines()
+            self.show_lines(path, lines, self.near_failures(lines))
 
     def clear(self):
         if sys.stderr.isatty():
@@ -216,11 +232,17 @@ def main():
         print("\n".join(lane.name for lane in lanes))
         return 0
     options.logs.mkdir(parents=True, exist_ok=True)
+    runner = Runner(lanes, options.logs, options.patience)
     try:
-        Runner(lanes, options.logs, options.patience).run_all()
+        runner.run_all()
     except KeyboardInterrupt:
         print("\ninterrupted")
     failed = sum(lane.failed for lane in lanes)
+    if failed and len(lanes) > 1:
+        print("\n==== what failed")
+        for lane in lanes:
+            if lane.failed:
+                runner.report_again(lane)
     skipped = sum(lane.counts["skip"] for lane in lanes)
     print(f"{sum(lane.counts['ok'] for lane in lanes)} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     return 1 if failed or any(lane.trouble for lane in lanes) else 0
