@@ -66,7 +66,7 @@ static std::string evaluate(const std::string &text)
 {
 	std::size_t at = 0;
 
-	return weft::handle<std::string>([] { return expression(); },
+	return weft::handle<std::string>([] { return expression(); }, weft_all_of(input),
 					 weft_on(peek).tail([&] { return at < text.size() ? text[at] : '\0'; }),
 					 weft_on(advance).tail([&] { at++; }),
 					 weft_on_exception(syntax_error).abort([&](const std::string &why) {

@@ -89,8 +89,9 @@ static void *send_later(void *state, weft_resumption_t *k, int value)
 	return NULL;
 }
 
-WEFT_HANDLER(tasks, weft_tail(receive, receive_now), weft_general(receive, receive_later), weft_tail(send, send_now),
-	     weft_general(send, send_later), weft_on_failure(must_have_memory));
+WEFT_HANDLER_OF(tasks, pipe, weft_tail(receive, receive_now), weft_also(weft_general(receive, receive_later)),
+		weft_tail(send, send_now), weft_also(weft_general(send, send_later)),
+		weft_on_failure(must_have_memory));
 /* doc: end */
 
 /* doc: begin schedule */

@@ -111,7 +111,9 @@ typedef struct weft_effect {
 	WEFT__DESCRIBE("weft.effect." WEFT__SPACE #family, prefix##family, #family, "", prefix##family, 0, 0);         \
 	typedef struct weft__clauses_are_for_the_effects_of_a_family weft__##prefix##family##__tail,                   \
 	    weft__##prefix##family##__abort, weft__##prefix##family##__general;                                        \
-	enum { WEFT__EACH(WEFT__FAMILY_INDEX, prefix, __VA_ARGS__) };                                                  \
+	enum weft__##prefix##family##__effects{WEFT__EACH(WEFT__FAMILY_INDEX, prefix, __VA_ARGS__)                     \
+						   weft__##prefix##family##__count};                                   \
+	enum weft__##prefix##family##__clauses{WEFT__EACH(WEFT__CLAUSE_FOR, (prefix, family), __VA_ARGS__)};           \
 	WEFT__EACH(WEFT__FAMILY_MEMBER, (prefix, family), __VA_ARGS__)                                                 \
 	WEFT__END
 
@@ -356,6 +358,10 @@ WEFT_EXTERN_C_END
 #define WEFT__FAMILY_INDEX(prefix, effect) WEFT__INDEX_OF(prefix, WEFT__UNWRAP effect)
 #define WEFT__INDEX_OF(...) WEFT__INDEX_OF_(__VA_ARGS__)
 #define WEFT__INDEX_OF_(prefix, result, name, ...) weft__##prefix##name##__index,
+/* For WEFT_HANDLER_OF. */
+#define WEFT__CLAUSE_FOR(names, effect) WEFT__CLAUSE_FOR_(WEFT__UNWRAP names, WEFT__UNWRAP effect)
+#define WEFT__CLAUSE_FOR_(...) WEFT__CLAUSE_FOR__(__VA_ARGS__)
+#define WEFT__CLAUSE_FOR__(prefix, family, result, name, ...) weft__##prefix##family##__clause_for__##prefix##name,
 #define WEFT__FAMILY_MEMBER(names, effect) WEFT__FAMILY_MEMBER_(WEFT__UNWRAP names, WEFT__UNWRAP effect)
 #define WEFT__FAMILY_MEMBER_(...) WEFT__FAMILY_MEMBER__(__VA_ARGS__)
 #define WEFT__FAMILY_MEMBER__(prefix, family, result, name, ...)                                                       \

@@ -105,6 +105,25 @@ typedef struct weft_handler {
 	static const weft_handler_t handler_ = {#handler_, weft__##handler_##__clauses,                                \
 						WEFT__COUNT_OF(weft__##handler_##__clauses), NULL}
 
+/**
+ * WEFT_HANDLER_OF(name, family, clause, …): the same, and each effect of the family must have one clause in the list.
+ * If one has none, that is an error when this is compiled: "enumeration value weft__FAMILY__clause_for__EFFECT not
+ * handled"; if one has two, "duplicate case value"; if one is not of the family, "weft__FAMILY__clause_for__EFFECT
+ * undeclared". What is not counted stands in weft_also(clause): a clause for another effect, or one beside a tail
+ * clause of the same effect. At file scope. (With -w compilers do not look.)
+ */
+#define WEFT_HANDLER_OF(handler_, family, ...)                                                                         \
+	WEFT__DEMAND_ALL                                                                                               \
+	__attribute__((unused)) static void weft__##handler_##__complete(enum weft__##family##__clauses clause)        \
+	{                                                                                                              \
+		switch (clause) {                                                                                      \
+			WEFT__CASES_1(family, WEFT__CASE_##__VA_ARGS__);                                               \
+		}                                                                                                      \
+	}                                                                                                              \
+	WEFT__DEMAND_NO_MORE                                                                                           \
+	WEFT_HANDLER(handler_, __VA_ARGS__)
+#define weft_also(...) __VA_ARGS__
+
 enum { WEFT__TAIL, WEFT__ABORT, WEFT__GENERAL, WEFT__MULTI, WEFT__REQUESTED, WEFT__ON_RETURN, WEFT__ON_FAILURE };
 
 /*
@@ -205,6 +224,64 @@ typedef void *weft__on_failure_t(void *state, int error);
 #else
 #define WEFT__COUNT_OF(array) ((unsigned)(sizeof(array) / sizeof(weft_clause_t)))
 #endif
+
+/* An enumeration value that a switch does not have is an error, in system headers too, where gcc else keeps silent. */
+#ifdef __clang__
+#define WEFT__DEMAND_ALL _Pragma("clang diagnostic push") _Pragma("clang diagnostic error \"-Wswitch\"")
+#define WEFT__DEMAND_NO_MORE _Pragma("clang diagnostic pop")
+#else
+#define WEFT__DEMAND_ALL                                                                                               \
+	_Pragma("GCC diagnostic push") _Pragma("GCC diagnostic error \"-Wswitch\"")                                    \
+	    _Pragma("GCC diagnostic warning \"-Wsystem-headers\"")
+#define WEFT__DEMAND_NO_MORE _Pragma("GCC diagnostic ignored \"-Wsystem-headers\"") _Pragma("GCC diagnostic pop")
+#endif
+
+/* "case weft__FAMILY__clause_for__OP:" for each clause, made of its text: what stands beside ## is not expanded, and so
+ * weft_tail(op, fn) becomes WEFT__CASE_weft_tail(op, fn). */
+#define WEFT__CASE_weft_tail(op, fn) FOR, op
+#define WEFT__CASE_weft_abort(op, fn) FOR, op
+#define WEFT__CASE_weft_general(op, fn) FOR, op
+#define WEFT__CASE_weft_multi(op, fn) FOR, op
+#define WEFT__CASE_weft_requested(op) FOR, op
+#define WEFT__CASE_weft_on_return(fn) NONE,
+#define WEFT__CASE_weft_on_failure(fn) NONE,
+#define WEFT__CASE_weft_also(...) NONE,
+#define WEFT__CASE(...) WEFT__CASE_AS(__VA_ARGS__)
+#define WEFT__CASE_AS(family, how, op) WEFT__CASE_##how(family, op)
+#define WEFT__CASE_FOR(family, op) case weft__##family##__clause_for__##op:
+#define WEFT__CASE_NONE(family, op)
+#define WEFT__CASES_1(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_2(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_2(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_3(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_3(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_4(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_4(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_5(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_5(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_6(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_6(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_7(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_7(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_8(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_8(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_9(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_9(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_10(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_10(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_11(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_11(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_12(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_12(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_13(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_13(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_14(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_14(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_15(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_15(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_16(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_16(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_17(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_17(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_18(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_18(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_19(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_19(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_20(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_20(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_21(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_21(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_22(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_22(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_23(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_23(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_24(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_24(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_25(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_25(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_26(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_26(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_27(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_27(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_28(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_28(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_29(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_29(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_30(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_30(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_31(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_31(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_32(f, WEFT__CASE_##__VA_ARGS__))
+#define WEFT__CASES_32(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__TOO_MANY_CLAUSES)
 
 /* ---- running ----------------------------------------------------------------------------------------------- */
 

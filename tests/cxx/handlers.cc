@@ -57,6 +57,14 @@ void tails()
 
 	CHECK(steps == 100 && s == 0);
 
+	// Of a family: each has a clause. What else there is does not matter.
+	CHECK(weft::handle([] { return get() + 1; }, weft_all_of(state), weft_on(get).tail([] { return 4; }),
+			   weft_on(put).tail([](int64_t) {}), weft_on(put).general([](auto k, int64_t) {
+				   k.drop();
+				   return int64_t(0);
+			   }),
+			   weft_on_exception(give_up).abort([](std::string) { return 0; })) == 5);
+
 	// A clause performs for the next handler outside, and asks in a lambda that owns something.
 	int64_t sum =
 	    weft::handle([] { return weft::handle([] { return get(); }, weft_on(get).tail([] { return get() + 1; })); },

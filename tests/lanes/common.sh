@@ -179,17 +179,20 @@ guards()
 }
 
 # wrong COMPILER FILE COMMAND…: a mistake is called what it is, by one error and in ten lines at most. The first lines of the file
-# say what the error must say: "says:", or for one compiler "gcc:", "g++:", "clang:" or "clang++:".
+# say what the error must say: "says:", or for one compiler "gcc:", "g++:", "clang:" or "clang++:"; what must stand in it beside
+# that, "names:"; and "clang-lines:" and the like, if a compiler needs more lines.
 wrong()
 {
-	local compiler=$1 file=$2 said text first
+	local compiler=$1 file=$2 said text first names lines
 
 	shift 2
 	text=$(sed -n "s,^/\* $compiler: \(.*\) \*/\$,\1,p" "$file")
 	[[ $text ]] || text=$(sed -n 's,^/\* says: \(.*\) \*/$,\1,p' "$file")
+	names=$(sed -n 's,^/\* names: \(.*\) \*/$,\1,p' "$file")
+	lines=$(sed -n "s,^/\* $compiler-lines: \(.*\) \*/\$,\1,p" "$file")
 	said=$(LC_ALL=C "$@" -I"$SOURCE/include" -fsyntax-only "$file" 2>&1) && return 1
 	note "$said"
 	first=$(grep -m 1 ' error: ' <<<"$said")
-	[[ $text && $first == *"$text"* && $said != *' error: '*' error: '* && $said == *"$file":* ]] &&
-		(($(wc -l <<<"$said") <= 10))
+	[[ $text && $first == *"$text"* && $said == *"$names"* && $said != *' error: '*' error: '* && $said == *"$file":* ]] &&
+		(($(wc -l <<<"$said") <= ${lines:-10}))
 }

@@ -53,6 +53,7 @@ template <typename Answer> constexpr bool decides<Answer, decision<Answer>> = tr
 
 // Does a clause take what it will be given, and return what is expected? Tail clauses are checked when they are made.
 struct always_fits {
+	static constexpr auto index = nullptr; // of no effect
 	template <typename Answer, typename BodyResult> static constexpr bool fits = true;
 };
 // In the place of an answer, and of a clause, where a mistake was reported.
@@ -99,10 +100,11 @@ template <typename Run, typename Fn> void leave_for_answer(Fn &fn)
 }
 
 // What weft_on knows of an operation.
-template <typename Frame, typename Tail, weft_effect_t *Effect, auto Reply, auto CallGeneral, auto CallAbort,
-	  auto Leave>
+template <typename Frame, typename Tail, auto Index, weft_effect_t *Effect, auto Reply, auto CallGeneral,
+	  auto CallAbort, auto Leave>
 struct description {
 	using frame = Frame;
+	static constexpr auto index = Index; // its type is that of the family
 	static constexpr weft_effect_t *effect = Effect;
 	static constexpr bool is_exception = std::is_null_pointer<decltype(Reply)>::value;
 	static constexpr bool is_right = is_exception != std::is_function<Tail>::value;
@@ -198,6 +200,7 @@ template <typename Operation, typename R, typename... Args> struct functions<Ope
 
 template <typename Operation, typename Signature, typename Fn> struct tail_clause : always_fits {
 	static constexpr int kind = WEFT__TAIL;
+	static constexpr auto index = Operation::index;
 	Fn fn;
 	static constexpr bool keeps = false, clones = false, returns = false;
 
@@ -214,6 +217,7 @@ template <typename Operation, typename R, typename... Args, typename Fn>
 struct abort_clause<Operation, R(Args...), Fn> {
 	using Signature = R(Args...);
 	static constexpr int kind = WEFT__ABORT;
+	static constexpr auto index = Operation::index;
 	template <typename Answer, typename BodyResult>
 	static constexpr bool fits = answers<Answer, returned_by<Fn, Args...>>;
 	Fn fn;
@@ -236,6 +240,7 @@ template <typename Operation, typename R, typename... Args, typename Fn, int Kin
 struct capturing_clause<Operation, R(Args...), Fn, Kind, Resumption> {
 	using Signature = R(Args...);
 	static constexpr int kind = Kind;
+	static constexpr auto index = Operation::index;
 	template <typename Answer, typename BodyResult>
 	static constexpr bool fits = decides<Answer, returned_by<Fn, Resumption<R, Answer>, Args...>>;
 	Fn fn;
@@ -262,6 +267,7 @@ template <typename Fn> struct returned_for<void, Fn> {
 };
 
 template <typename Fn> struct return_clause {
+	static constexpr auto index = nullptr;
 	static constexpr int kind = WEFT__ON_RETURN;
 	template <typename BodyResult> using returned_type = typename returned_for<BodyResult, Fn>::type;
 	template <typename Answer, typename BodyResult>
@@ -290,6 +296,7 @@ template <typename Fn> struct return_clause {
 };
 
 template <typename Fn> struct failure_clause {
+	static constexpr auto index = nullptr;
 	static constexpr int kind = WEFT__ON_FAILURE;
 	template <typename Answer, typename BodyResult>
 	static constexpr bool fits = answers<Answer, returned_by<Fn, int>>;
@@ -449,6 +456,43 @@ template <typename Answer, typename Body, typename... Clauses> struct run : run_
 	}
 };
 
+// What weft_all_of stands for.
+template <typename Family, Family Count> struct all_of {
+};
+
+// How many clauses of this sort has an effect of a family?
+template <auto Index, typename Clause> constexpr bool is_for(bool tail)
+{
+	if constexpr (std::is_same<std::remove_cv_t<decltype(Clause::index)>, decltype(Index)>::value)
+		return Clause::index == Index && (Clause::kind == WEFT__TAIL) == tail;
+	else
+		return false;
+}
+template <auto Index, typename... Clauses> constexpr int tails_of = (0 + ... + is_for<Index, Clauses>(true));
+template <auto Index, typename... Clauses> constexpr int others_of = (0 + ... + is_for<Index, Clauses>(false));
+// The first effect of a family without a clause, or with two; Count, if there is none.
+template <typename Family, Family Count, int I, typename... Clauses> constexpr Family first_missing()
+{
+	constexpr Family effect = static_cast<Family>(I);
+
+	if constexpr (effect == Count || tails_of<effect, Clauses...> + others_of<effect, Clauses...> == 0)
+		return effect;
+	else
+		return first_missing<Family, Count, I + 1, Clauses...>();
+}
+template <typename Family, Family Count, int I, typename... Clauses> constexpr Family first_double()
+{
+	constexpr Family effect = static_cast<Family>(I);
+
+	if constexpr (effect == Count || tails_of<effect, Clauses...> > 1 || others_of<effect, Clauses...> > 1)
+		return effect;
+	else
+		return first_double<Family, Count, I + 1, Clauses...>();
+}
+// Named for the messages, which show the first parameter.
+template <auto Effect, auto Count> constexpr bool has_a_clause = Effect == Count;
+template <auto Effect, auto Count> constexpr bool has_one_clause = Effect == Count;
+
 struct default_answer {
 };
 
@@ -590,15 +634,16 @@ template <typename R, typename... Args, typename Description> struct operation<R
  * weft_on_exception(op).abort(fn) is for those declared by WEFT_EXCEPTION.
  */
 #define weft_on(op)                                                                                                    \
-	(::weft::operation<weft__##op##__function,                                                                     \
-			   ::weft::detail::description<weft__##op##__frame, weft__##op##__tail, &weft_effect_##op,     \
-						       weft__##op##__answer, weft__##op##__call_general,               \
-						       weft__##op##__call_abort, weft__##op##__leave>>())
-#define weft_on_exception(op)                                                                                          \
 	(::weft::operation<                                                                                            \
 	    weft__##op##__function,                                                                                    \
-	    ::weft::detail::description<weft__##op##__frame, weft__##op##__tail, &weft_effect_##op, nullptr, nullptr,  \
+	    ::weft::detail::description<weft__##op##__frame, weft__##op##__tail, weft__##op##__index,                  \
+					&weft_effect_##op, weft__##op##__answer, weft__##op##__call_general,           \
 					weft__##op##__call_abort, weft__##op##__leave>>())
+#define weft_on_exception(op)                                                                                          \
+	(::weft::operation<weft__##op##__function,                                                                     \
+			   ::weft::detail::description<weft__##op##__frame, weft__##op##__tail, weft__##op##__index,   \
+						       &weft_effect_##op, nullptr, nullptr, weft__##op##__call_abort,  \
+						       weft__##op##__leave>>())
 
 /** The clause that makes the answer of what the body returns (of nothing, if that is void). */
 template <typename Fn> auto on_return(Fn &&fn)
@@ -643,7 +688,26 @@ auto handle(Body &&body, Clauses &&...clauses)
 		return detail::anything();
 }
 
-/** The same in a coroutine with attributes. */
+/** weft::handle(body, weft_all_of(family), clauses...): the same, and each effect of the family must have a clause; at
+ * most a tail clause and one of another kind. Else there is an error that names the effect. */
+template <typename Answer = detail::default_answer, typename Body, typename Family, Family Count, typename... Clauses>
+auto handle(Body &&body, detail::all_of<Family, Count>, Clauses &&...clauses)
+{
+	constexpr Family missing = detail::first_missing<Family, Count, 0, std::decay_t<Clauses>...>();
+	constexpr Family twice = detail::first_double<Family, Count, 0, std::decay_t<Clauses>...>();
+
+	static_assert(detail::has_a_clause<missing, Count>,
+		      "weft_all_of(family): an effect of the family has no clause");
+	static_assert(detail::has_one_clause<twice, Count>,
+		      "weft_all_of(family): an effect of the family has two clauses");
+	if constexpr (missing == Count && twice == Count)
+		return handle<Answer>(std::forward<Body>(body), std::forward<Clauses>(clauses)...);
+	else
+		return detail::anything();
+}
+#define weft_all_of(family) (::weft::detail::all_of<weft__##family##__effects, weft__##family##__count>())
+
+/** As weft::handle in a coroutine with attributes. */
 template <typename Answer = detail::default_answer, typename Body, typename... Clauses>
 auto handle_with(const weft_attr_t &attr, Body &&body, Clauses &&...clauses)
 {
