@@ -549,6 +549,7 @@ auto handle(const weft_attr_t *attr, Body &&body, Clauses &&...clauses)
 
 // Assertions stand in the functions that users call, because compilers show each function in between.
 #define WEFT__SAY_EXCEPTION "an exception has only abort clauses: weft_on_exception(op).abort(fn)"
+#define WEFT__SAY_KIND "weft_on_exception(op) is for what WEFT_EXCEPTION declares, weft_on(op) for all other effects"
 #define WEFT__SAY_BODY "weft::handle(body, clauses...): body is called without arguments, as in [] { return count(); }"
 #define WEFT__SAY_CLAUSES                                                                                              \
 	"weft::handle(body, clauses...): a clause is made by weft_on(op), weft_on_exception(op), weft::on_return(fn) " \
@@ -572,7 +573,7 @@ template <typename R, typename... Args, typename Description> struct operation<R
 	template <typename Fn> static auto tail(Fn &&fn)
 	{
 		using function = std::decay_t<Fn>;
-		constexpr bool kind = !Description::is_exception;
+		constexpr bool kind = Description::is_right && !Description::is_exception;
 		constexpr bool fits = !kind || detail::gives_reply<R, detail::returned_by<function, Args...>>;
 
 		static_assert(kind, WEFT__SAY_EXCEPTION);
@@ -591,7 +592,7 @@ template <typename R, typename... Args, typename Description> struct operation<R
 		constexpr bool lasting = detail::functions<Description, R(Args...)>::lasting;
 		constexpr bool fits = detail::takes<function, Args...>;
 
-		static_assert(kind, "weft_on_exception(op) is for what WEFT_EXCEPTION declares: weft_on(op)");
+		static_assert(kind, WEFT__SAY_KIND);
 		static_assert(lasting, "an abort clause is called when the performer's frames are gone: declare the "
 				       "operation's parameters as values, not as references");
 		static_assert(fits, "weft_on(op).abort(fn): Answer fn(params...), with the operation's parameters");
@@ -602,7 +603,7 @@ template <typename R, typename... Args, typename Description> struct operation<R
 	}
 	template <typename Fn> static auto general(Fn &&fn)
 	{
-		constexpr bool kind = !Description::is_exception;
+		constexpr bool kind = Description::is_right && !Description::is_exception;
 
 		static_assert(kind, WEFT__SAY_EXCEPTION);
 		if constexpr (kind)
@@ -612,7 +613,7 @@ template <typename R, typename... Args, typename Description> struct operation<R
 	}
 	template <typename Fn> static auto multi(Fn &&fn)
 	{
-		constexpr bool kind = !Description::is_exception;
+		constexpr bool kind = Description::is_right && !Description::is_exception;
 
 		static_assert(kind, WEFT__SAY_EXCEPTION);
 		if constexpr (kind)
@@ -727,6 +728,7 @@ auto handle_with(const weft_attr_t &attr, Body &&body, Clauses &&...clauses)
 }
 
 #undef WEFT__SAY_EXCEPTION
+#undef WEFT__SAY_KIND
 #undef WEFT__SAY_BODY
 #undef WEFT__SAY_CLAUSES
 #undef WEFT__SAY_RETURN
