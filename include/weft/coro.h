@@ -389,8 +389,10 @@ WEFT_API WEFT__COLD void weft__check_self(const weft_coro_t *self);
 WEFT_API void *weft__yield_through(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__rethrow(void *exception);
 WEFT_API bool weft__is_ancestor(const weft_coro_t *k, const weft_coro_t *of);
-/* Has there ever been a coroutine whose frames are copied? Written once, atomically. */
-extern WEFT_API bool weft__copying_used;
+/* What a suspension from further inside must look at closely: has there ever been a coroutine whose frames are copied,
+ * an effect with several addresses? Atomic. */
+enum { WEFT__COPYING_USED = 1, WEFT__EFFECTS_DOUBLED = 2 };
+extern WEFT_API unsigned char weft__unusual;
 
 #if WEFT__SANITIZED
 WEFT_EXTERN_C_END

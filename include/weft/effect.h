@@ -21,10 +21,11 @@
  *   }
  *
  * Design
- *  1. An effect is the address of a weak object that every declaration of it defines and the linker merges: no
- *     tags, no registry, no limit. The symbol is "weft.effect.NAMESPACE.FAMILY.NAME". What has one symbol must be
- *     declared alike: that is checked when a program starts. Shared objects loaded by dlopen see the
- *     program's effects if the program exports them (weft.pc, the CMake package and `weft cc` take care of it).
+ *  1. An effect is the address of an object that every declaration of it defines and the linker merges: no tags, no
+ *     limit. The symbol holds namespace, name and signature, so what differs is never merged. Where the linker could
+ *     not merge what is equal, the search compares that too, and remembers what it found (weft/internal/identity.h).
+ *     Shared objects loaded by dlopen have the program's addresses, and the program's speed, if the program exports them
+ *     (weft.pc, the CMake package and `weft cc` take care of it).
  *  2. A declaration yields a typed function to perform it, and a struct of its arguments and its result. The struct
  *     lies on the performer's stack; a request points to it; a reply is written into it. A result nobody wrote is
  *     zero. No casts, nothing allocated, any type.
@@ -52,14 +53,23 @@
 
 WEFT_EXTERN_C_BEGIN
 
-/** Identity and description of an effect or a family. Compare by address. */
+/** Identity and description of an effect or a family. Two addresses may stand for one effect: see weft_same_effect.
+ * Filled in when the program, or the shared object that declares the effect, is loaded, before constructors without a
+ * priority. */
 typedef struct weft_effect {
 	const char *name;
 	const char *signature;		  /* "int tell(int, const char *)"; "" for a family */
 	const struct weft_effect *family; /* the family it belongs to; itself if it stands alone */
-	void (*default_handler)(void);	  /* really of the effect's own type; atomic */
+	void (*default_handler)(void);	  /* private: see weft_set_default; atomic */
 	uint32_t index;			  /* within the family, from 0 */
 	uint32_t size;			  /* of its struct of arguments and result */
+	/* Private. */
+	const struct weft__declared *declared; /* the record that describes it */
+	struct weft__group *group;	       /* of equal effects with other addresses; NULL: there are none; atomic */
+	struct weft_effect *next;	       /* in the list of its hash */
+	struct weft_effect *members;	       /* of a family: its effects, linked by `sibling`; atomic */
+	struct weft_effect *sibling;
+	uint64_t hash; /* of its identity */
 } weft_effect_t;
 
 /* ---- declaring: at file scope, in a header or a source file, as often as you like -------------------------- */
@@ -69,14 +79,13 @@ typedef struct weft_effect {
  * it: control goes to the innermost handler, and the call returns what that replies. With no handler in scope the
  * default handler runs in place; with neither, the process ends with a message that names the effect.
  * Up to eight parameters. The name is a C identifier. The types of parameters may be any: a pointer to a function is
- * `void (*)(int), f`, an array is a pointer, as in C. Of a type with a comma outside of parentheses make a typedef, and
- * of a result that is a pointer to a function.
+ * `void (*)(int), f`, an array is a pointer, as in C. Of a type with a comma in it make a typedef, and of a result that
+ * is a pointer to a function.
  *
- * Declarations with the same namespace (see WEFT_NAMESPACE) and name declare the same effect, in whatever file, C or
- * C++; of an effect of a family, with the same family. So they must have the same types of result and parameters, and
- * the same place in their family. A program whose declarations differ ends when it starts, or when it loads the shared
- * object that has the other one, with a line that has both. The types' text counts, after the expansion of macros:
- * `long` and `int64_t` differ, names of parameters do not count.
+ * Which declarations declare the same effect, in whatever file or shared object, C or C++? Those with the same
+ * namespace (see WEFT_NAMESPACE), the same name, and the same types of result and parameters, in the same order; of an effect of
+ * a family, with the same family: its name and all its effects. The types' text counts, after the expansion of macros
+ * and but for white space: `long` and `int64_t` are two types. Names of parameters do not count. `bool` is `_Bool`.
  */
 #define WEFT_EFFECT(result, name, ...) WEFT_EFFECT_AS(name, result, name, __VA_ARGS__)
 
@@ -99,23 +108,16 @@ typedef struct weft_effect {
  *   WEFT_FAMILY_AS(net_, socket, (int, send, …), …)   the family `socket` with the effect `send`, …; in C net_socket,
  *                                                     net_send, …
  * Other macros are given the name in C: weft_handles(net_socket), weft_tail(net_send, fn). Messages say the effect's
- * own name, and that name decides whether two declarations declare the same effect.
+ * own name, and that name is part of what the effect is.
  */
 #define WEFT_EFFECT_AS(function, result, name, ...)                                                                    \
 	WEFT__CAT(WEFT__EFFECT_, WEFT__SHAPE(__VA_ARGS__))                                                             \
-	("weft.effect." WEFT__SPACE #name, #name, function, result, __VA_ARGS__)
+	(#name, function, result, __VA_ARGS__)
 #define WEFT_EXCEPTION_AS(function, name, ...)                                                                         \
 	WEFT__CAT(WEFT__EXCEPTION_, WEFT__SHAPE(__VA_ARGS__))                                                          \
-	("weft.effect." WEFT__SPACE #name, #name, function, __VA_ARGS__)
+	(#name, function, __VA_ARGS__)
 #define WEFT_FAMILY_AS(prefix, family, ...)                                                                            \
-	WEFT__DESCRIBE("weft.effect." WEFT__SPACE #family, prefix##family, #family, "", prefix##family, 0, 0);         \
-	typedef struct weft__clauses_are_for_the_effects_of_a_family weft__##prefix##family##__tail,                   \
-	    weft__##prefix##family##__abort, weft__##prefix##family##__general;                                        \
-	enum weft__##prefix##family##__effects{WEFT__EACH(WEFT__FAMILY_INDEX, prefix, __VA_ARGS__)                     \
-						   weft__##prefix##family##__count};                                   \
-	enum weft__##prefix##family##__clauses{WEFT__EACH(WEFT__CLAUSE_FOR, (prefix, family), __VA_ARGS__)};           \
-	WEFT__EACH(WEFT__FAMILY_MEMBER, (prefix, family), __VA_ARGS__)                                                 \
-	WEFT__END
+	WEFT__FAMILY(#family "{" WEFT__EACH(WEFT__MEMBER_IDENTITY, , __VA_ARGS__) "}", prefix, family, __VA_ARGS__)
 
 /*
  * WEFT_NAMESPACE: if it is defined where effects are declared, the namespace of these effects: an identifier, or
@@ -129,7 +131,10 @@ typedef struct weft_effect {
  *   WEFT_FAMILY_AS(net_, socket, …);
  *   #pragma pop_macro("WEFT_NAMESPACE")
  *
- * Namespaces of C++ do not separate effects.
+ * In C++ a namespace of C++ that the declaration stands in is the effect's namespace, and WEFT_NAMESPACE does not count
+ * there. So net::socket is the effect that C declares as `socket` with the namespace net; but as the two have different
+ * addresses, a yield from the one language to the other takes a search. What is declared in an unnamed namespace is an
+ * effect of that file only.
  */
 
 /* ---- handling ----------------------------------------------------------------------------------------------- */
@@ -152,24 +157,31 @@ WEFT__INLINE bool weft_returned(weft_request_t r)
 	return !r.effect;
 }
 
+/**
+ * Do the addresses stand for one effect, or one family? Equal ones do, and so do several that the linker did not merge:
+ * with -Bsymbolic, RTLD_LOCAL, hidden symbols, or between C and a namespace of C++. A handler is given the address that
+ * its own set or table has; only with WEFT_HANDLE_ALL it may be another one.
+ */
+WEFT_API bool weft_same_effect(const weft_effect_t *a, const weft_effect_t *b);
+
 /** Is the request this effect? */
 #define weft_is(name, r) ((r).effect == &weft_effect_##name)
 
 /** The arguments of a request that is this effect (else: reported), as a struct with the parameters' names. On the
  * performer's stack: valid until it is resumed or deleted. */
-#define weft_args(name, r) (weft__##name##__args(r))
+#define weft_args(name, r) ((weft__##name##__args)(r))
 
 /**
  * Set the result of an effect for one coroutine, when others may have run since, or for a clone that was suspended in
  * the same request: weft_reply_to(k, name, r, value). 0, or a negative errno as weft_poke.
  */
-#define weft_reply_to(k, name, r, ...) (weft__##name##__reply_to((k), (r), __VA_ARGS__))
+#define weft_reply_to(k, name, r, ...) ((weft__##name##__reply_to)((k), (r), __VA_ARGS__))
 
 /** The type of that struct: a handler that resumes before it is done with the arguments copies them. */
 #define weft_args_t(name) struct weft__##name##__frame
 
 /** Set the result of a request that is this effect (else: reported); delivered when its coroutine is resumed. */
-#define weft_reply(name, r, ...) (weft__##name##__reply((r), __VA_ARGS__))
+#define weft_reply(name, r, ...) ((weft__##name##__reply)((r), __VA_ARGS__))
 
 /** For `switch (weft_op(family, r)) { case weft_case(get): … }`: the place of the request in its family; -1 if it is
  * not of this family. */
@@ -185,7 +197,7 @@ WEFT_API const char *weft_request_name(weft_request_t r);
 #define weft_locate(name) (weft__locate(&weft_effect_##name))
 
 /** Perform at a coroutine found by weft_locate, without a search. It must still be an ancestor-or-self. */
-#define weft_perform_at(name, k, ...) (weft__##name##__at((k), weft__self() __VA_OPT__(, ) __VA_ARGS__))
+#define weft_perform_at(name, k, ...) ((weft__##name##__at)((k), weft__self() __VA_OPT__(, ) __VA_ARGS__))
 
 /**
  * Set the default handler of an effect: a function of the same type as the one that performs it, which runs in place,
@@ -194,8 +206,7 @@ WEFT_API const char *weft_request_name(weft_request_t r);
 #define weft_set_default(name, function)                                                                               \
 	do {                                                                                                           \
 		weft__##name##__function *weft__function = (function);                                                 \
-		__atomic_store_n(&weft_effect_##name.default_handler, (void (*)(void))weft__function,                  \
-				 __ATOMIC_RELEASE);                                                                    \
+		weft__set_default(&weft_effect_##name, (void (*)(void))weft__function);                                \
 	} while (0)
 
 /* ---- what the macros stand on -------------------------------------------------------------------------------- */
@@ -226,6 +237,9 @@ WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_forward(const weft_effect_t *e
 /* What a handler located before does with an effect: what weft__found says; NULL: it is to be yielded. */
 WEFT_API void (*weft__enter_of(const weft_coro_t *k, const weft_effect_t *effect))(void);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_wrong_request(weft_request_t r, const weft_effect_t *expected);
+WEFT_API void weft__set_default(weft_effect_t *effect, void (*handler)(void));
+/* The address of the effect that k's handler knows. */
+WEFT_API const weft_effect_t *weft__known_as(const weft_coro_t *k, const weft_effect_t *effect);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_default_returned(const weft_effect_t *effect);
 
 /* The same where the next one outside is handled by the same table, as in a chain of handlers made by one function.
@@ -275,13 +289,19 @@ WEFT__INLINE void weft__perform(weft_coro_t *handler, weft_coro_t *self, const w
 	(void)weft__yield_near(handler, self, effect, frame);
 }
 
-/* The same where nobody looked what lies between. */
+/* The same where nobody looked what lies between, and how the handler knows the effect. */
 WEFT__INLINE void weft__perform_far(weft_coro_t *handler, weft_coro_t *self, const weft_effect_t *effect, void *frame)
 {
-	if (weft__unlikely(__atomic_load_n(&weft__copying_used, __ATOMIC_RELAXED)) && handler != self)
-		(void)weft__yield_through(handler, self, effect, frame);
-	else
-		weft__perform(handler, self, effect, frame);
+	unsigned char unusual = __atomic_load_n(&weft__unusual, __ATOMIC_RELAXED);
+
+	if (weft__unlikely(unusual)) {
+		effect = weft__known_as(handler, effect);
+		if (unusual & WEFT__COPYING_USED && handler != self) {
+			(void)weft__yield_through(handler, self, effect, frame);
+			return;
+		}
+	}
+	weft__perform(handler, self, effect, frame);
 }
 
 WEFT__INLINE void *weft__frame_of(weft_request_t r, const weft_effect_t *effect)
@@ -291,30 +311,9 @@ WEFT__INLINE void *weft__frame_of(weft_request_t r, const weft_effect_t *effect)
 	return r.payload;
 }
 
-/*
- * One for each declaration in each file, all of a program or shared object side by side. Each file has a constructor,
- * but they are one function, which checks them all: is what the linker took for one effect declared alike? The
- * alignment is said where they are defined, or compilers choose a larger one, and leave gaps.
- */
-struct weft__declared {
-	const weft_effect_t *effect;
-	const char *signature;
-	uint32_t index, size;
-};
-extern __attribute__((weak, visibility("hidden"))) const struct weft__declared __start_weft_effects[],
-    __stop_weft_effects[];
-/* Weak: a file that performs nothing can be linked without the library. */
-WEFT_API __attribute__((weak)) void weft__check_declared(const struct weft__declared *first,
-							 const struct weft__declared *end);
-
-__attribute__((weak, constructor, visibility("hidden"))) void weft__check_declarations(void);
-__attribute__((weak, constructor, visibility("hidden"))) void weft__check_declarations(void)
-{
-	if (weft__check_declared)
-		weft__check_declared(__start_weft_effects, __stop_weft_effects);
-}
-
 WEFT_EXTERN_C_END
+
+#include <weft/internal/identity.h>
 
 /* Swallows the semicolon after a declaring macro. */
 #define WEFT__END struct weft_effect
@@ -329,31 +328,35 @@ WEFT_EXTERN_C_END
 	}))
 #define WEFT__SET_MEMBER(none, name) &weft_effect_##name,
 
-/*
- * The merged object. Every translation unit that sees the declaration defines it, weakly; the assembler name carries
- * the family, so that `get` of one family is never `get` of another. Not const: the default handler is set in it.
- */
-#define WEFT__DESCRIBE(symbol, effect, text, signature, family_, index, size)                                          \
-	extern WEFT_API weft_effect_t weft_effect_##effect __asm__(symbol);                                            \
-	__attribute__((weak))                                                                                          \
-	weft_effect_t weft_effect_##effect = {text, signature, &weft_effect_##family_, NULL, index, size}
-#define WEFT__DESCRIBE_OPERATION(symbol, text, family, result, name, ...)                                              \
-	WEFT__DESCRIBE(symbol, name, text, WEFT__SIGNATURE(text, result, __VA_ARGS__), family, weft__##name##__index,  \
-		       sizeof(struct weft__##name##__frame));                                                          \
-	__attribute__((used, section("weft_effects"),                                                                  \
-		       aligned(8))) static struct weft__declared weft__##name##__declared = {                          \
-	    &weft_effect_##name, WEFT__SIGNATURE(text, result, __VA_ARGS__), weft__##name##__index,                    \
-	    sizeof(struct weft__##name##__frame)};
+#define WEFT__DESCRIBE_OPERATION(identity, own, text, family, result, name, ...)                                       \
+	WEFT__DESCRIBE(identity, own, name, text, WEFT__SIGNATURE(text, result, __VA_ARGS__), family,                  \
+		       weft__##name##__index, sizeof(struct weft__##name##__frame))
 #define WEFT__SIGNATURE(text, result, ...)                                                                             \
 	#result " " text "(" WEFT__PAIRS(WEFT__TYPE_TEXT, WEFT__COMMA_TEXT, __VA_ARGS__) ")"
 #define WEFT__TYPE_TEXT(type, name) #type
 #define WEFT__COMMA_TEXT() ", "
+/* The same for symbols, which may hold no comma. */
+#define WEFT__IDENTITY(text, result, ...)                                                                              \
+	#result " " text "(" WEFT__PAIRS(WEFT__TYPE_TEXT, WEFT__BAR_TEXT, __VA_ARGS__) ")"
+#define WEFT__BAR_TEXT() "|"
+#define WEFT__MEMBER_IDENTITY(none, member) WEFT__MEMBER_IDENTITY_ member "|"
+#define WEFT__MEMBER_IDENTITY_(...) WEFT__MEMBER_IDENTITY__(__VA_ARGS__)
+#define WEFT__MEMBER_IDENTITY__(result, name, ...)                                                                     \
+	WEFT__CAT(WEFT__IDENTITY_, WEFT__SHAPE(__VA_ARGS__))(#name, result, __VA_ARGS__)
+#define WEFT__IDENTITY_EVEN WEFT__IDENTITY
+#define WEFT__IDENTITY_ODD(...) ""
+#define WEFT__IDENTITY_MANY(...) ""
 
-/* The namespace and a dot; "" where WEFT_NAMESPACE is not defined. */
-#define WEFT__SPACE WEFT__SPACE_OF(WEFT_NAMESPACE)
-#define WEFT__SPACE_OF(space) WEFT__SPACE_OR_NONE(space)
-#define WEFT__SPACE_OR_NONE(space) WEFT__SECOND_OF(WEFT__SPACE_##space, #space ".", )
-#define WEFT__SPACE_WEFT_NAMESPACE ~, ""
+/* `identity`: the text of the family in symbols. */
+#define WEFT__FAMILY(identity, prefix, family, ...)                                                                    \
+	WEFT__DESCRIBE(identity, identity, prefix##family, #family, "", prefix##family, 0, 0)                          \
+	typedef struct weft__clauses_are_for_the_effects_of_a_family weft__##prefix##family##__tail,                   \
+	    weft__##prefix##family##__abort, weft__##prefix##family##__general;                                        \
+	enum weft__##prefix##family##__effects{WEFT__EACH(WEFT__FAMILY_INDEX, prefix, __VA_ARGS__)                     \
+						   weft__##prefix##family##__count};                                   \
+	enum weft__##prefix##family##__clauses{WEFT__EACH(WEFT__CLAUSE_FOR, (prefix, family), __VA_ARGS__)};           \
+	WEFT__EACH(WEFT__FAMILY_MEMBER, (identity, prefix, family), __VA_ARGS__)                                       \
+	WEFT__END
 
 #define WEFT__FAMILY_INDEX(prefix, effect) WEFT__INDEX_OF(prefix, WEFT__UNWRAP effect)
 #define WEFT__INDEX_OF(...) WEFT__INDEX_OF_(__VA_ARGS__)
@@ -364,32 +367,35 @@ WEFT_EXTERN_C_END
 #define WEFT__CLAUSE_FOR__(prefix, family, result, name, ...) weft__##prefix##family##__clause_for__##prefix##name,
 #define WEFT__FAMILY_MEMBER(names, effect) WEFT__FAMILY_MEMBER_(WEFT__UNWRAP names, WEFT__UNWRAP effect)
 #define WEFT__FAMILY_MEMBER_(...) WEFT__FAMILY_MEMBER__(__VA_ARGS__)
-#define WEFT__FAMILY_MEMBER__(prefix, family, result, name, ...)                                                       \
+#define WEFT__FAMILY_MEMBER__(identity, prefix, family, result, name, ...)                                             \
 	WEFT__CAT(WEFT__MEMBER_, WEFT__SHAPE(__VA_ARGS__))                                                             \
-	("weft.effect." WEFT__SPACE #family "." #name, #name, prefix##family, result, prefix##name, __VA_ARGS__)
+	(#name, identity "." #name, NULL, prefix##family, result, prefix##name, __VA_ARGS__)
 
 /* By the shape of the list of parameters. */
-#define WEFT__EFFECT_EVEN(symbol, text, name, result, ...)                                                             \
+#define WEFT__EFFECT_EVEN(text, name, result, ...)                                                                     \
 	enum { weft__##name##__index };                                                                                \
-	WEFT__OPERATION(symbol, text, name, result, name, __VA_ARGS__)                                                 \
+	WEFT__OPERATION(text, WEFT__IDENTITY(text, result, __VA_ARGS__), WEFT__IDENTITY(text, result, __VA_ARGS__),    \
+			name, result, name, __VA_ARGS__)                                                               \
 	WEFT__END
-#define WEFT__EXCEPTION_EVEN(symbol, text, name, ...)                                                                  \
+#define WEFT__EXCEPTION_EVEN(text, name, ...)                                                                          \
 	enum { weft__##name##__index };                                                                                \
 	WEFT__FRAME(void, name, __VA_ARGS__)                                                                           \
 	typedef void weft__##name##__function WEFT__PARAMETERS(__VA_ARGS__);                                           \
 	typedef struct weft__an_exception_has_abort_clauses_only weft__##name##__tail, weft__##name##__general;        \
-	WEFT__DESCRIBE_OPERATION(symbol, text, name, exception, name, __VA_ARGS__)                                     \
+	WEFT__DESCRIBE_OPERATION(WEFT__IDENTITY(text, exception, __VA_ARGS__),                                         \
+				 WEFT__IDENTITY(text, exception, __VA_ARGS__), text, name, exception, name,            \
+				 __VA_ARGS__)                                                                          \
 	WEFT__THROWER(name, __VA_ARGS__)                                                                               \
 	WEFT__CLAUSES(void, name, __VA_ARGS__)                                                                         \
 	WEFT__ACCESSORS(void, name)                                                                                    \
 	WEFT__END
 #define WEFT__MEMBER_EVEN WEFT__OPERATION
-#define WEFT__EFFECT_ODD(symbol, text, name, ...) WEFT__NO_COMMA(text, name)
+#define WEFT__EFFECT_ODD(text, name, ...) WEFT__NO_COMMA(text, name)
 #define WEFT__EXCEPTION_ODD WEFT__EFFECT_ODD
-#define WEFT__MEMBER_ODD(symbol, text, family, result, name, ...) WEFT__NO_COMMA(text, name);
-#define WEFT__EFFECT_MANY(symbol, text, name, ...) WEFT__TOO_MANY(text, name)
+#define WEFT__MEMBER_ODD(text, identity, own, family, result, name, ...) WEFT__NO_COMMA(text, name);
+#define WEFT__EFFECT_MANY(text, name, ...) WEFT__TOO_MANY(text, name)
 #define WEFT__EXCEPTION_MANY WEFT__EFFECT_MANY
-#define WEFT__MEMBER_MANY(symbol, text, family, result, name, ...) WEFT__TOO_MANY(text, name);
+#define WEFT__MEMBER_MANY(text, identity, own, family, result, name, ...) WEFT__TOO_MANY(text, name);
 #define WEFT__NO_COMMA(text, name)                                                                                     \
 	WEFT__WRONG(name, "effect " text ": each parameter is a type, a comma and a name, as in: int, count; of a "    \
 			  "type with a comma in it make a typedef")
@@ -412,11 +418,11 @@ WEFT_EXTERN_C_END
 #define WEFT__WRONG(name, message) _Static_assert(0, message)
 #endif
 
-#define WEFT__OPERATION(symbol, text, family, result, name, ...)                                                       \
+#define WEFT__OPERATION(text, identity, own, family, result, name, ...)                                                \
 	WEFT__FRAME(result, name, __VA_ARGS__)                                                                         \
 	typedef result weft__##name##__function WEFT__PARAMETERS(__VA_ARGS__);                                         \
 	typedef result weft__##name##__tail(void *state WEFT__MORE_PARAMETERS(__VA_ARGS__));                           \
-	WEFT__DESCRIBE_OPERATION(symbol, text, family, result, name, __VA_ARGS__)                                      \
+	WEFT__DESCRIBE_OPERATION(identity, own, text, family, result, name, __VA_ARGS__)                               \
 	WEFT__PERFORMER(family, result, name, __VA_ARGS__)                                                             \
 	WEFT__CLAUSES(result, name, __VA_ARGS__)                                                                       \
 	WEFT__GENERAL_CLAUSES(result, name, __VA_ARGS__)                                                               \
@@ -500,7 +506,7 @@ WEFT_EXTERN_C_END
 		       weft__outside(&weft__f, &weft_effect_##name, weft__label)) {                                    \
 			weft__me->view = weft__inside_as(weft__f.k, weft__me->view);                                   \
 			if (!weft__f.enter) {                                                                          \
-				WEFT__IF_VOID(result)()(return) weft__##name##__far(weft__f.k, weft__me                \
+				WEFT__IF_VOID(result)()(return) (weft__##name##__far)(weft__f.k, weft__me              \
 										    WEFT__AND_FORWARD(__VA_ARGS__));   \
 				WEFT__IF_VOID(result)(return;)()                                                       \
 			}                                                                                              \
@@ -526,7 +532,7 @@ WEFT_EXTERN_C_END
 		WEFT__IF_VOID(result)()(result weft__r =)                                                              \
 		weft__clause(weft__k->state WEFT__AND_FORWARD(__VA_ARGS__));                                           \
 		if (weft__unlikely(weft__was_forwarded(weft__me->view))) {                                             \
-			WEFT__IF_VOID(result)()(return) weft__##name##__forward(weft__clause, weft__me,                \
+			WEFT__IF_VOID(result)()(return) (weft__##name##__forward)(weft__clause, weft__me,              \
 							weft__label WEFT__AND_FORWARD(__VA_ARGS__));                   \
 			WEFT__IF_VOID(result)(return;)()                                                               \
 		}                                                                                                      \
@@ -541,12 +547,13 @@ WEFT_EXTERN_C_END
 				(weft__##name##__tail *)weft__enter_of(weft__k, &weft_effect_##name);                  \
                                                                                                                        \
 			if (weft__clause) {                                                                            \
-				WEFT__IF_VOID(result)()(return) weft__##name##__enter(                                 \
+				WEFT__IF_VOID(result)()(return) (weft__##name##__enter)(                               \
 					weft__clause, weft__k, weft__me, NULL WEFT__AND_FORWARD(__VA_ARGS__));         \
 				WEFT__IF_VOID(result)(return;)()                                                       \
 			}                                                                                              \
 		}                                                                                                      \
-		WEFT__IF_VOID(result)()(return) weft__##name##__far(weft__k, weft__me WEFT__AND_FORWARD(__VA_ARGS__)); \
+		WEFT__IF_VOID(result)()(return)                                                                        \
+		(weft__##name##__far)(weft__k, weft__me WEFT__AND_FORWARD(__VA_ARGS__));                               \
 	}                                                                                                              \
 	/* In a tail clause: once more, for a clause of another kind, or for a handler further out. */                 \
 	WEFT__HELPER result weft__##name##__generalize WEFT__PARAMETERS(__VA_ARGS__)                                   \
@@ -558,7 +565,7 @@ WEFT_EXTERN_C_END
 			struct weft__mask weft__m __attribute__((cleanup(weft__unmask))) = {weft__me, weft__me->view}; \
                                                                                                                        \
 			(void)weft__m;                                                                                 \
-			WEFT__IF_VOID(result)()(return) weft__##name##__forward(NULL, weft__me,                        \
+			WEFT__IF_VOID(result)()(return) (weft__##name##__forward)(NULL, weft__me,                      \
 								NULL WEFT__AND_FORWARD(__VA_ARGS__));                  \
 			WEFT__IF_VOID(result)(return;)()                                                               \
 		}                                                                                                      \
@@ -567,7 +574,7 @@ WEFT_EXTERN_C_END
 				weft__g.k->state WEFT__AND_FORWARD(__VA_ARGS__));                                      \
 			WEFT__IF_VOID(result)(return;)()                                                               \
 		}                                                                                                      \
-		WEFT__IF_VOID(result)()(return) weft__##name##__far(weft__g.k, weft__me                                \
+		WEFT__IF_VOID(result)()(return) (weft__##name##__far)(weft__g.k, weft__me                              \
 								 WEFT__AND_FORWARD(__VA_ARGS__));                      \
 	}                                                                                                              \
 	/* After a search. */                                                                                          \
@@ -583,12 +590,12 @@ WEFT_EXTERN_C_END
 			WEFT__IF_VOID(result)(return;)()                                                               \
 		}                                                                                                      \
 		if (weft__f->enter) {                                                                                  \
-			WEFT__IF_VOID(result)()(return) weft__##name##__enter(                                         \
+			WEFT__IF_VOID(result)()(return) (weft__##name##__enter)(                                       \
 				(weft__##name##__tail *)weft__f->enter, weft__f->k,                                    \
 				weft__self(), weft__label WEFT__AND_FORWARD(__VA_ARGS__));                             \
 			WEFT__IF_VOID(result)(return;)()                                                               \
 		}                                                                                                      \
-		WEFT__IF_VOID(result)()(return) weft__##name##__far(weft__f->k, weft__self()                           \
+		WEFT__IF_VOID(result)()(return) (weft__##name##__far)(weft__f->k, weft__self()                         \
 								 WEFT__AND_FORWARD(__VA_ARGS__));                      \
 	}                                                                                                              \
 	WEFT__HOT result name WEFT__PARAMETERS(__VA_ARGS__)                                                            \
@@ -600,11 +607,11 @@ WEFT_EXTERN_C_END
 			if (weft__unlikely(!weft__me || !weft__look_up(weft__me->view, &weft_effect_##name,            \
 								       WEFT__PLACE_OF(name), &weft__f))) {             \
 				WEFT__IF_VOID(result)()(return)                                                        \
-				weft__##name##__search(NULL WEFT__AND_FORWARD(__VA_ARGS__));                           \
+				(weft__##name##__search)(NULL WEFT__AND_FORWARD(__VA_ARGS__));                         \
 				WEFT__IF_VOID(result)(return;)()                                                       \
 			}                                                                                              \
 			if (weft__f.enter) {                                                                           \
-				WEFT__IF_VOID(result)()(return) weft__##name##__enter(                                 \
+				WEFT__IF_VOID(result)()(return) (weft__##name##__enter)(                               \
 					(weft__##name##__tail *)weft__f.enter, weft__f.k,                              \
 					weft__me, NULL WEFT__AND_FORWARD(__VA_ARGS__));                                \
 				WEFT__IF_VOID(result)(return;)()                                                       \
@@ -612,7 +619,7 @@ WEFT_EXTERN_C_END
 			weft__k = weft__f.k;                                                                           \
 		}                                                                                                      \
 		WEFT__IF_VOID(result)()(return)                                                                        \
-		weft__##name##__yield(weft__k, weft__me WEFT__AND_FORWARD(__VA_ARGS__));                               \
+		(weft__##name##__yield)(weft__k, weft__me WEFT__AND_FORWARD(__VA_ARGS__));                             \
 	}
 
 #define WEFT__THROWER(name, ...)                                                                                       \
@@ -621,7 +628,7 @@ WEFT_EXTERN_C_END
 	{                                                                                                              \
 		WEFT__FILL_LAST(void, name, __VA_ARGS__)                                                               \
 		(void)weft__me;                                                                                        \
-		weft_exit(weft__k, &weft_effect_##name, &frame);                                                       \
+		weft_exit(weft__k, weft__known_as(weft__k, &weft_effect_##name), &frame);                              \
 	}                                                                                                              \
 	/* A function of its own: the struct of arguments is not in the frames of whoever may throw. */                \
 	WEFT__COLD WEFT__NORETURN __attribute__((unused)) static void name WEFT__PARAMETERS(__VA_ARGS__)               \
@@ -634,7 +641,7 @@ WEFT_EXTERN_C_END
 			WEFT__DEFAULT_OF(void, name, __VA_ARGS__)(WEFT__FORWARD(__VA_ARGS__));                         \
 			weft__die_default_returned(&weft_effect_##name);                                               \
 		}                                                                                                      \
-		weft__##name##__at(weft__me, weft__me WEFT__AND_FORWARD(__VA_ARGS__));                                 \
+		(weft__##name##__at)(weft__me, weft__me WEFT__AND_FORWARD(__VA_ARGS__));                               \
 	}
 
 #define WEFT__ACCESSORS(result, name)                                                                                  \
@@ -643,10 +650,10 @@ WEFT_EXTERN_C_END
 		return (struct weft__##name##__frame *)weft__frame_of(r, &weft_effect_##name);                         \
 	}                                                                                                              \
 	WEFT__IF_VOID(result)()(WEFT__HELPER void weft__##name##__reply(weft_request_t r, result weft__value) {        \
-		weft__##name##__args(r)->weft__result = WEFT__MOVED(result, weft__value);                              \
+		(weft__##name##__args)(r)->weft__result = WEFT__MOVED(result, weft__value);                            \
 	}                                                                                                              \
 	WEFT__HELPER int weft__##name##__reply_to(weft_coro_t *weft__k, weft_request_t r, result weft__value) {        \
-		return weft_poke(weft__k, &weft__##name##__args(r)->weft__result, &weft__value, sizeof weft__value);   \
+		return weft_poke(weft__k, &(weft__##name##__args)(r)->weft__result, &weft__value, sizeof weft__value); \
 	})
 /* clang-format on */
 

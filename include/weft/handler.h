@@ -322,7 +322,7 @@ WEFT__INLINE weft_request_t weft_resume_under(weft_coro_t *k, void *value, const
 /** `return weft_tail_continue(op, k, value);` (no value if the operation is void): the operation's result is `value`,
  * and the body goes on under the same handler. What weft_run returns is decided later. Uses no stack, does not suspend;
  * in the clause itself only. */
-#define weft_tail_continue(op, k, ...) (weft__##op##__tail_continue((k)__VA_OPT__(, ) __VA_ARGS__))
+#define weft_tail_continue(op, k, ...) ((weft__##op##__tail_continue)((k)__VA_OPT__(, ) __VA_ARGS__))
 
 /**
  * void *weft_continue(op, k, value): the same, and return what comes of it: the body's result through the return
@@ -330,7 +330,7 @@ WEFT__INLINE weft_request_t weft_resume_under(weft_coro_t *k, void *value, const
  * any thread. May suspend; stack is needed for each that is active. Errors as weft_run; of a multi one also ENOMEM, if
  * there is none for a copy of it, and EBUSY, if another coroutine is suspended inside it or has performed the effect.
  */
-#define weft_continue(op, k, ...) (weft__##op##__continue((k)__VA_OPT__(, ) __VA_ARGS__))
+#define weft_continue(op, k, ...) ((weft__##op##__continue)((k)__VA_OPT__(, ) __VA_ARGS__))
 
 /**
  * Keep it for later: the copy returned is the caller's, to be given to weft_continue or weft_drop once (a multi one to
@@ -374,7 +374,7 @@ WEFT__INLINE weft_coro_t *weft_performer(const weft_resumption_t *k)
  * tail clause may answer. Only of an effect performed on a label nobody knows the label any more then: reported.
  * Elsewhere than in a tail clause, or with nothing to generalize to: reported.
  */
-#define weft_generalize(op, ...) (weft__##op##__generalize(__VA_ARGS__))
+#define weft_generalize(op, ...) ((weft__##op##__generalize)(__VA_ARGS__))
 
 /**
  * `return weft_forward();` in a tail clause: leave this perform, with the arguments that it has, to the next handler
@@ -436,7 +436,7 @@ WEFT__INLINE weft_handler_t weft_labelled(const weft_handler_t *handler, const w
 
 /** R weft_perform_on(op, &label, args…): perform an operation of that instance, as op(args…) does of the family. A
  * label of another family, and one that nobody handles where the operation has no default handler: reported. */
-#define weft_perform_on(op, label, ...) (weft__##op##__on((label)__VA_OPT__(, ) __VA_ARGS__))
+#define weft_perform_on(op, label, ...) ((weft__##op##__on)((label)__VA_OPT__(, ) __VA_ARGS__))
 
 /* ---- hints ------------------------------------------------------------------------------------------------- */
 
@@ -444,7 +444,7 @@ WEFT__INLINE weft_handler_t weft_labelled(const weft_handler_t *handler, const w
  * R weft_perform_hot(op, fn, args…): perform, guessing that the handler's tail clause is `fn`. If it is, this is a
  * direct call, which the compiler may inline; if not, an ordinary perform. A guess costs one compare.
  */
-#define weft_perform_hot(op, fn, ...) (weft__##op##__guess((fn)__VA_OPT__(, ) __VA_ARGS__))
+#define weft_perform_hot(op, fn, ...) ((weft__##op##__guess)((fn)__VA_OPT__(, ) __VA_ARGS__))
 
 /* ---- what the macros stand on ------------------------------------------------------------------------------ */
 
@@ -532,14 +532,14 @@ __attribute__((warn_unused_result)) WEFT__INLINE int weft__then_as(Fn *fn, Recor
 }
 #endif
 
-WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_resumption(const weft_resumption_t *k,
-							     const struct weft_effect *effect);
+/* Returns if all that is wrong is the effect's address. */
+WEFT_API WEFT__COLD void weft__check_resumption(const weft_resumption_t *k, const struct weft_effect *effect);
 
 /* The performer's frame of a resumption that can be used, of this effect; else reported. */
 WEFT__INLINE void *weft__frame_under(weft_resumption_t *k, const struct weft_effect *effect)
 {
 	if (weft__unlikely(!weft_is_valid(k) || k->effect != effect))
-		weft__die_resumption(k, effect);
+		weft__check_resumption(k, effect);
 	if (weft__unlikely(k->again))
 		weft__rewind(k);
 	return k->payload;
@@ -642,7 +642,7 @@ __attribute__((constructor)) static void weft__tell(void)
 	WEFT__HELPER void *weft__##name##__continue(weft_resumption_t *weft__k                                         \
 						 WEFT__IF_VOID(result)()(, result weft__value))                        \
 	{                                                                                                              \
-		return weft__continue(weft__k, weft__##name##__answer(weft__k                                          \
+		return weft__continue(weft__k, (weft__##name##__answer)(weft__k                                        \
 				WEFT__IF_VOID(result)()(, WEFT__MOVED(result, weft__value))));                         \
 	}                                                                                                              \
 	__attribute__((warn_unused_result))                                                                            \
@@ -657,7 +657,7 @@ __attribute__((constructor)) static void weft__tell(void)
 			WEFT__IF_VOID(result)()(frame->weft__result = WEFT__MOVED(result, weft__value);)               \
 			return weft__tail_continued(weft__k, weft__fresh_k);                                           \
 		}                                                                                                      \
-		return weft__tail_continue(weft__k, weft__##name##__answer(weft__k                                     \
+		return weft__tail_continue(weft__k, (weft__##name##__answer)(weft__k                                   \
 				WEFT__IF_VOID(result)()(, WEFT__MOVED(result, weft__value))));                         \
 	}                                                                                                              \
 	WEFT__HELPER result weft__##name##__on(const weft_label_t *weft__label WEFT__MORE_PARAMETERS(__VA_ARGS__))     \
@@ -670,12 +670,12 @@ __attribute__((constructor)) static void weft__tell(void)
 		if (weft__likely(weft__me && weft__look_up(weft__me->view,                                             \
 							   &weft__label->keys[weft__##name##__index],                  \
 							   WEFT__PLACE_OF(name), &weft__f) && weft__f.enter)) {        \
-			WEFT__IF_VOID(result)()(return) weft__##name##__enter(                                         \
+			WEFT__IF_VOID(result)()(return) (weft__##name##__enter)(                                       \
 				(weft__##name##__tail *)weft__f.enter, weft__f.k,                                      \
 				weft__me, weft__label WEFT__AND_FORWARD(__VA_ARGS__));                                 \
 			WEFT__IF_VOID(result)(return;)()                                                               \
 		}                                                                                                      \
-		WEFT__IF_VOID(result)()(return) weft__##name##__search(weft__label WEFT__AND_FORWARD(__VA_ARGS__));    \
+		WEFT__IF_VOID(result)()(return) (weft__##name##__search)(weft__label WEFT__AND_FORWARD(__VA_ARGS__));  \
 	}                                                                                                              \
 	WEFT__HOT result weft__##name##__guess(weft__##name##__tail *weft__clause WEFT__MORE_PARAMETERS(__VA_ARGS__))  \
 	{                                                                                                              \
@@ -685,11 +685,11 @@ __attribute__((constructor)) static void weft__tell(void)
 		if (weft__likely(weft__me && weft__look_up(weft__me->view, &weft_effect_##name, WEFT__PLACE_OF(name),  \
 							   &weft__f) &&                                                \
 				 weft__f.enter == (void (*)(void))weft__clause)) {                                     \
-			WEFT__IF_VOID(result)()(return) weft__##name##__enter(weft__clause, weft__f.k, weft__me,       \
+			WEFT__IF_VOID(result)()(return) (weft__##name##__enter)(weft__clause, weft__f.k, weft__me,     \
 									   NULL WEFT__AND_FORWARD(__VA_ARGS__));       \
 			WEFT__IF_VOID(result)(return;)()                                                               \
 		}                                                                                                      \
-		WEFT__IF_VOID(result)()(return) name(WEFT__FORWARD(__VA_ARGS__));                                      \
+		WEFT__IF_VOID(result)()(return) (name)(WEFT__FORWARD(__VA_ARGS__));                                    \
 	}
 
 /* ", frame->a, frame->b" */

@@ -26,7 +26,7 @@
 #define VALGRIND_MAKE_MEM_UNDEFINED(start, bytes) ((void)0)
 #endif
 
-bool weft__copying_used;
+unsigned char weft__unusual;
 
 enum { BY_LINES = 2048 }; /* more than that memcpy moves faster */
 
@@ -389,14 +389,14 @@ static WEFT__COLD void first_use(void)
 	has_avx = __builtin_cpu_supports("avx");
 	weft__tries_fast = has_avx && !weft__on_memcheck && !WEFT_DEBUG;
 	weft__landing_spare = weft__landing();
-	__atomic_store_n(&weft__copying_used, true, __ATOMIC_SEQ_CST);
+	__atomic_or_fetch(&weft__unusual, WEFT__COPYING_USED, __ATOMIC_SEQ_CST);
 }
 
 void weft__arm_copying(weft_coro_t *k)
 {
 	struct weft__copied *c = weft__copied_of(k);
 
-	if (weft__unlikely(!__atomic_load_n(&weft__copying_used, __ATOMIC_ACQUIRE)))
+	if (weft__unlikely(!(__atomic_load_n(&weft__unusual, __ATOMIC_ACQUIRE) & WEFT__COPYING_USED)))
 		first_use();
 	c->region = NULL;
 	c->image = NULL;

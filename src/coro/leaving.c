@@ -203,7 +203,7 @@ void *weft__yield_through(weft_coro_t *k, weft_coro_t *self, const void *effect,
 
 	k->leaf = self;
 	/* Relaxed: the chain is this thread's. */
-	if (weft__unlikely(__atomic_load_n(&weft__copying_used, __ATOMIC_RELAXED)))
+	if (weft__unlikely(__atomic_load_n(&weft__unusual, __ATOMIC_RELAXED) & WEFT__COPYING_USED))
 		weft__before_through(k, self);
 	value = weft_arch_yield(&k->link, effect, payload);
 	k->leaf = k;

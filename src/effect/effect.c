@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Effects of the runtime's own, and what is said when rules are broken. */
-#include <weft/effect.h>
+#include "effect/effect.h"
 
 #include "coro/ends.h"
 #include "internal/line.h"
@@ -10,8 +10,8 @@
 /* What the macros of weft/effect.h call must be in a program that has any of this, for the libraries that it loads. */
 __attribute__((used)) static void (*const together[])(void) = {(void (*)(void))weft__find, (void (*)(void))weft_run};
 
-weft_effect_t weft_failed = {"weft_failed", "", &weft_failed, NULL, 0, 0};
-weft_effect_t weft_suspended = {"weft_suspended", "", &weft_suspended, NULL, 0, 0};
+weft_effect_t weft_failed = {.name = "weft_failed", .signature = "", .family = &weft_failed};
+weft_effect_t weft_suspended = {.name = "weft_suspended", .signature = "", .family = &weft_suspended};
 
 /* ---- the coroutine layer's questions -------------------------------------------------------------------------- */
 
@@ -45,49 +45,14 @@ void weft__die_wrong_request(weft_request_t r, const weft_effect_t *expected)
 	weft__line_begin(&line);
 	weft__line_text(&line, "request \"");
 	weft__line_text(&line, weft_request_name(r));
-	weft__line_text(&line, "\" taken for \"");
-	weft__line_text(&line, expected->name);
-	weft__line_text(&line, "\": ask weft_is first");
-	weft__line_die(&line);
-}
-
-/* `bool` is a macro in C: there its text is `_Bool`. */
-static bool same_signature(const char *a, const char *b)
-{
-	for (; *a || *b; a++, b++) {
-		if (!strncmp(a, "_Bool", 5) && !strncmp(b, "bool", 4))
-			a += 4, b += 3;
-		else if (!strncmp(a, "bool", 4) && !strncmp(b, "_Bool", 5))
-			a += 3, b += 4;
-		else if (*a != *b)
-			return false;
+	if (weft__same(r.effect, expected)) {
+		weft__line_text(&line, "\" of another shared object: handle it by its name, not all effects");
+	} else {
+		weft__line_text(&line, "\" taken for \"");
+		weft__line_text(&line, expected->name);
+		weft__line_text(&line, "\": ask weft_is first");
 	}
-	return true;
-}
-
-static WEFT__NORETURN WEFT__COLD void die_declared_twice(const struct weft__declared *d)
-{
-	struct weft__line line;
-
-	weft__line_begin(&line);
-	weft__line_text(&line, "two different effects are called \"");
-	weft__line_text(&line, d->effect->name);
-	weft__line_text(&line, "\": ");
-	weft__line_text(&line, d->effect->signature);
-	weft__line_text(&line, " and ");
-	weft__line_text(&line, d->signature);
-	if (d->index != d->effect->index)
-		weft__line_text(&line, ", at another place in their family");
-	weft__line_text(&line, "; rename one, or give it a namespace by WEFT_NAMESPACE");
 	weft__line_die(&line);
-}
-
-void weft__check_declared(const struct weft__declared *first, const struct weft__declared *end)
-{
-	for (const struct weft__declared *d = first; d < end; d++)
-		if (d->index != d->effect->index || d->size != d->effect->size ||
-		    (d->signature != d->effect->signature && !same_signature(d->signature, d->effect->signature)))
-			die_declared_twice(d);
 }
 
 void weft__die_forward(const weft_effect_t *effect)

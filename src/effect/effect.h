@@ -7,10 +7,32 @@
 
 #include "coro/coro.h"
 
+/* Small numbers are effects of other interfaces. */
+static inline const struct weft__group *weft__group_of(const weft_effect_t *effect)
+{
+	return (uintptr_t)effect < 4096 ? NULL : __atomic_load_n(&effect->group, __ATOMIC_ACQUIRE);
+}
+
+/* Do both addresses stand for one effect? */
+static inline bool weft__same(const weft_effect_t *a, const weft_effect_t *b)
+{
+	const struct weft__group *group;
+
+	if (weft__likely(a == b))
+		return true;
+	group = weft__group_of(b);
+	return weft__unlikely(group != NULL) && group == weft__group_of(a);
+}
+
 /* The handler whose table a coroutine's resumer handles by; NULL if it is no table. */
 static inline const weft_handler_t *weft__handler_of(uintptr_t handled)
 {
 	return weft__handles_table(handled) ? (const weft_handler_t *)(handled & ~(uintptr_t)7) : NULL;
 }
+
+/* An effect of the same name, but not the same one, that a handler of k or further out handles; NULL: none. */
+const weft_effect_t *weft__namesake(const weft_coro_t *k, const weft_effect_t *effect);
+struct weft__line;
+void weft__line_declaration(struct weft__line *line, const weft_effect_t *effect);
 
 #endif

@@ -12,6 +12,7 @@ struct search {
 	const weft_label_t *label;
 	const void *key;
 	unsigned place;
+	bool doubled; /* the effect has several addresses */
 	struct weft__found *table;
 	bool exits;	   /* whoever is on the way will not search again */
 	weft_coro_t *from; /* the first for which an entry can be made */
@@ -20,12 +21,18 @@ struct search {
 
 enum { REMEMBERED = 4 }; /* coroutines of a path that get entries: the first ones, because those come and go */
 
+/* The effect, or its family. */
+static inline bool stands_for(const weft_effect_t *member, const weft_effect_t *effect)
+{
+	return weft__same(member, effect->family) || weft__same(member, effect);
+}
+
 static bool set_has(uintptr_t word, const weft_effect_t *effect)
 {
 	const weft_effect_t *const *member = (const weft_effect_t *const *)(word - 1);
 
 	for (; *member; member++)
-		if (*member == effect || *member == effect->family)
+		if (stands_for(*member, effect))
 			return true;
 	return false;
 }
@@ -37,7 +44,7 @@ static inline const weft_clause_t *first_clause(const weft_handler_t *handler, c
 	const weft_clause_t *other = NULL;
 
 	for (; clause < end; clause++) {
-		if (clause->effect != effect)
+		if (!weft__same(clause->effect, effect))
 			continue;
 		if (clause->kind == WEFT__TAIL)
 			return clause;
@@ -65,9 +72,31 @@ WEFT__INLINE bool handles(struct search *s, weft_coro_t *k)
 		return true;
 	if (s->label)
 		return false;
-	if (k->handled == (uintptr_t)s->effect->family || k->handled == (uintptr_t)s->effect)
-		return true;
-	return k->handled & 1 && set_has(k->handled, s->effect);
+	if (k->handled & 1)
+		return set_has(k->handled, s->effect);
+	return stands_for((const weft_effect_t *)k->handled, s->effect);
+}
+
+/* The key of an entry for a yield to a handler that knows the effect by another address. Performers, who would yield
+ * with their own, do not find the entry. */
+static const void *key_of_renamed(const struct search *s)
+{
+	return (const char *)s->effect + 1;
+}
+
+/* Does what handles the effect name it by the address that was performed? No need to be sure of it. */
+static bool has_own_address(const struct search *s)
+{
+	uintptr_t handled = s->result.k->handled;
+	const weft_effect_t *const *member = (const weft_effect_t *const *)(handled - 1);
+
+	if (!(handled & 7))
+		return handled == (uintptr_t)s->effect || handled == (uintptr_t)s->effect->family;
+	if (weft__handler_of(handled) || handled == ~(uintptr_t)0)
+		return false;
+	while (*member && *member != s->effect && *member != s->effect->family)
+		member++;
+	return *member;
 }
 
 static inline bool remembered(struct search *s, const weft_coro_t *k)
@@ -77,6 +106,8 @@ static inline bool remembered(struct search *s, const weft_coro_t *k)
 	if (!s->table)
 		return false;
 	f = weft__probe(s->table, k->view, s->key, s->place);
+	if (weft__unlikely(s->doubled) && !f)
+		f = weft__probe(s->table, k->view, key_of_renamed(s), s->place);
 	if (f)
 		s->result = *f;
 	return f;
@@ -94,7 +125,7 @@ static bool passes_copying(const struct search *s)
 {
 	const weft_coro_t *k = s->from;
 
-	if (weft__likely(!__atomic_load_n(&weft__copying_used, __ATOMIC_RELAXED)) || s->result.enter)
+	if (weft__likely(!(__atomic_load_n(&weft__unusual, __ATOMIC_RELAXED) & WEFT__COPYING_USED)) || s->result.enter)
 		return false;
 	for (; k != s->result.k; k = k->parent)
 		if (k->flags & WEFT__COPYING)
@@ -110,6 +141,8 @@ static void remember(struct search *s, weft_coro_t *last)
 #ifdef WEFT__NO_MEMO /* tests/effects compares with a library that remembers nothing */
 	return;
 #endif
+	if (weft__unlikely(s->doubled) && !s->result.enter && !has_own_address(s))
+		s->key = key_of_renamed(s);
 	s->result.key = s->key;
 	weft__tls_self.newest[s->place] =
 	    (struct weft__newest){k->view, s->key, (uintptr_t)s->result.k | !!s->result.enter, s->result.enter};
@@ -156,11 +189,20 @@ static __thread struct weft__found result __attribute__((tls_model("initial-exec
 static WEFT__NORETURN WEFT__COLD void die_unhandled(const struct search *s)
 {
 	const weft_coro_t *self = weft_current();
+	const weft_effect_t *other = weft__namesake(self, s->effect);
 	struct weft__line line;
 
 	weft__line_begin(&line);
 	weft__line_text(&line, "unhandled effect \"");
 	weft__line_text(&line, s->effect->name);
+	if (other) {
+		weft__line_text(&line, "\": ");
+		weft__line_declaration(&line, s->effect);
+		weft__line_text(&line, " is performed, handled is ");
+		weft__line_declaration(&line, other);
+		weft__line_text(&line, "; declare both alike");
+		weft__line_die(&line);
+	}
 	if (s->label) {
 		weft__line_text(&line, "\" of \"");
 		weft__line_text(&line, s->label->name);
@@ -204,10 +246,11 @@ static void resort_to_default(const struct search *s)
 
 static void begin(struct search *s, const weft_effect_t *effect, const weft_label_t *label, unsigned place)
 {
-	*s = (struct search){.effect = effect, .label = label, .key = effect, .place = place};
+	*s = (struct search){.effect = effect, .label = label, .key = effect, .place = place, .doubled = effect->group};
 	if (!label)
 		return;
-	if (label->family != effect->family)
+	s->doubled = false; /* a yield from here is not remembered by performers */
+	if (!weft__same(label->family, effect->family))
 		die_label(effect, label);
 	s->key = &label->keys[effect->index];
 }
@@ -303,7 +346,7 @@ static inline void (*enter_general(const weft_coro_t *k, const weft_effect_t *ef
 	if (weft__unlikely(!handler))
 		return NULL;
 	for (clause = handler->clauses, end = clause + handler->count; clause < end; clause++)
-		if (clause->effect == effect && clause->kind != WEFT__TAIL)
+		if (weft__same(clause->effect, effect) && clause->kind != WEFT__TAIL)
 			return clause->enter;
 	return NULL;
 }

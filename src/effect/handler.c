@@ -35,7 +35,7 @@ static WEFT__NORETURN WEFT__COLD void die_clause(const weft_handler_t *handler, 
 	weft__line_die(&line);
 }
 
-void weft__die_resumption(const weft_resumption_t *k, const weft_effect_t *effect)
+static WEFT__NORETURN WEFT__COLD void die_resumption(const weft_resumption_t *k, const weft_effect_t *effect)
 {
 	struct weft__line line;
 
@@ -52,6 +52,12 @@ void weft__die_resumption(const weft_resumption_t *k, const weft_effect_t *effec
 		weft__line_text(&line, "\" used after its end: it was dropped, or continued to the end of its body");
 	}
 	weft__line_die(&line);
+}
+
+void weft__check_resumption(const weft_resumption_t *k, const weft_effect_t *effect)
+{
+	if (!weft_is_valid(k) || !weft__same(k->effect, effect))
+		die_resumption(k, effect);
 }
 
 /* ---- clauses ----------------------------------------------------------------------------------------------- */
@@ -400,7 +406,7 @@ int weft__then_slowly(weft__then_t *fn, const void *record, size_t bytes)
 static inline void check(const weft_resumption_t *k)
 {
 	if (weft__unlikely(!weft_is_valid(k)))
-		weft__die_resumption(k, NULL);
+		die_resumption(k, NULL);
 }
 
 void weft__rewind(weft_resumption_t *k)

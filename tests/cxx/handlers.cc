@@ -23,7 +23,6 @@ WEFT_EFFECT(box, exchange, box, mine);
 WEFT_EFFECT(std::string, ask, const std::string &, what);
 WEFT_EFFECT(std::string, demand, std::string, what);
 WEFT_EFFECT(void, rest);
-WEFT_FAMILY(log, (void, note), (int, level));
 WEFT_EFFECT(bool, flip);
 WEFT_EFFECT(int, choose, int, many);
 
@@ -65,11 +64,6 @@ void tails()
 				   return int64_t(0);
 			   }),
 			   weft_on_exception(give_up).abort([](std::string) { return 0; })) == 5);
-
-	CHECK(weft::handle_with(
-		  weft_attr_t{}, [] { return get() + level(); }, weft_all_of(state), weft_all_of(log),
-		  weft_on(get).tail([] { return 4; }), weft_on(put).tail([](int64_t) {}), weft_on(note).tail([] {}),
-		  weft_on(level).abort([] { return 7; })) == 7);
 
 	// A clause performs for the next handler outside, and asks in a lambda that owns something.
 	int64_t sum =

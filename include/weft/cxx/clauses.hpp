@@ -458,7 +458,6 @@ template <typename Answer, typename Body, typename... Clauses> struct run : run_
 
 // What weft_all_of stands for.
 template <typename Family, Family Count> struct all_of {
-	static constexpr auto index = nullptr;
 };
 
 // How many clauses of this sort has an effect of a family?
@@ -550,9 +549,6 @@ auto handle(const weft_attr_t *attr, Body &&body, Clauses &&...clauses)
 
 // Assertions stand in the functions that users call, because compilers show each function in between.
 #define WEFT__SAY_EXCEPTION "an exception has only abort clauses: weft_on_exception(op).abort(fn)"
-#define WEFT__SAY_MISSING "weft_all_of(family): an effect of the family has no clause"
-#define WEFT__SAY_TWICE "weft_all_of(family): an effect of the family has two clauses"
-#define WEFT__SAY_KIND "weft_on_exception(op) is for what WEFT_EXCEPTION declares, weft_on(op) for all other effects"
 #define WEFT__SAY_BODY "weft::handle(body, clauses...): body is called without arguments, as in [] { return count(); }"
 #define WEFT__SAY_CLAUSES                                                                                              \
 	"weft::handle(body, clauses...): a clause is made by weft_on(op), weft_on_exception(op), weft::on_return(fn) " \
@@ -576,7 +572,7 @@ template <typename R, typename... Args, typename Description> struct operation<R
 	template <typename Fn> static auto tail(Fn &&fn)
 	{
 		using function = std::decay_t<Fn>;
-		constexpr bool kind = Description::is_right && !Description::is_exception;
+		constexpr bool kind = !Description::is_exception;
 		constexpr bool fits = !kind || detail::gives_reply<R, detail::returned_by<function, Args...>>;
 
 		static_assert(kind, WEFT__SAY_EXCEPTION);
@@ -595,7 +591,7 @@ template <typename R, typename... Args, typename Description> struct operation<R
 		constexpr bool lasting = detail::functions<Description, R(Args...)>::lasting;
 		constexpr bool fits = detail::takes<function, Args...>;
 
-		static_assert(kind, WEFT__SAY_KIND);
+		static_assert(kind, "weft_on_exception(op) is for what WEFT_EXCEPTION declares: weft_on(op)");
 		static_assert(lasting, "an abort clause is called when the performer's frames are gone: declare the "
 				       "operation's parameters as values, not as references");
 		static_assert(fits, "weft_on(op).abort(fn): Answer fn(params...), with the operation's parameters");
@@ -606,7 +602,7 @@ template <typename R, typename... Args, typename Description> struct operation<R
 	}
 	template <typename Fn> static auto general(Fn &&fn)
 	{
-		constexpr bool kind = Description::is_right && !Description::is_exception;
+		constexpr bool kind = !Description::is_exception;
 
 		static_assert(kind, WEFT__SAY_EXCEPTION);
 		if constexpr (kind)
@@ -616,7 +612,7 @@ template <typename R, typename... Args, typename Description> struct operation<R
 	}
 	template <typename Fn> static auto multi(Fn &&fn)
 	{
-		constexpr bool kind = Description::is_right && !Description::is_exception;
+		constexpr bool kind = !Description::is_exception;
 
 		static_assert(kind, WEFT__SAY_EXCEPTION);
 		if constexpr (kind)
@@ -693,16 +689,17 @@ auto handle(Body &&body, Clauses &&...clauses)
 }
 
 /** weft::handle(body, weft_all_of(family), clauses...): the same, and each effect of the family must have a clause; at
- * most a tail clause and one of another kind. Else there is an error that names the effect. Also of several families,
- * one after the other, and of handle_with. */
+ * most a tail clause and one of another kind. Else there is an error that names the effect. */
 template <typename Answer = detail::default_answer, typename Body, typename Family, Family Count, typename... Clauses>
 auto handle(Body &&body, detail::all_of<Family, Count>, Clauses &&...clauses)
 {
 	constexpr Family missing = detail::first_missing<Family, Count, 0, std::decay_t<Clauses>...>();
 	constexpr Family twice = detail::first_double<Family, Count, 0, std::decay_t<Clauses>...>();
 
-	static_assert(detail::has_a_clause<missing, Count>, WEFT__SAY_MISSING);
-	static_assert(detail::has_one_clause<twice, Count>, WEFT__SAY_TWICE);
+	static_assert(detail::has_a_clause<missing, Count>,
+		      "weft_all_of(family): an effect of the family has no clause");
+	static_assert(detail::has_one_clause<twice, Count>,
+		      "weft_all_of(family): an effect of the family has two clauses");
 	if constexpr (missing == Count && twice == Count)
 		return handle<Answer>(std::forward<Body>(body), std::forward<Clauses>(clauses)...);
 	else
@@ -728,24 +725,8 @@ auto handle_with(const weft_attr_t &attr, Body &&body, Clauses &&...clauses)
 	else
 		return detail::anything();
 }
-template <typename Answer = detail::default_answer, typename Body, typename Family, Family Count, typename... Clauses>
-auto handle_with(const weft_attr_t &attr, Body &&body, detail::all_of<Family, Count>, Clauses &&...clauses)
-{
-	constexpr Family missing = detail::first_missing<Family, Count, 0, std::decay_t<Clauses>...>();
-	constexpr Family twice = detail::first_double<Family, Count, 0, std::decay_t<Clauses>...>();
 
-	static_assert(detail::has_a_clause<missing, Count>, WEFT__SAY_MISSING);
-	static_assert(detail::has_one_clause<twice, Count>, WEFT__SAY_TWICE);
-	if constexpr (missing == Count && twice == Count)
-		return handle_with<Answer>(attr, std::forward<Body>(body), std::forward<Clauses>(clauses)...);
-	else
-		return detail::anything();
-}
-
-#undef WEFT__SAY_MISSING
-#undef WEFT__SAY_TWICE
 #undef WEFT__SAY_EXCEPTION
-#undef WEFT__SAY_KIND
 #undef WEFT__SAY_BODY
 #undef WEFT__SAY_CLAUSES
 #undef WEFT__SAY_RETURN

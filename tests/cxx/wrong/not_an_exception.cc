@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* says: weft_on_exception(op) is for what WEFT_EXCEPTION declares, weft_on(op) for all other effects */
+/* says: weft_on_exception(op) is for what WEFT_EXCEPTION declares: weft_on(op) */
 #include <weft/weft.hpp>
 
 WEFT_EFFECT(int, ask, int, a);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the files of these programs call of each other. */
+/* What the two files of the program call of each other. */
 #ifndef NAMED_H
 #define NAMED_H
 
@@ -8,7 +8,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-int performs_get(void);
 int sends_in_cxx(int file, bool urgent);
 #ifdef __cplusplus
 }

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * weft/internal/identity.h: the object whose address stands for an effect, and what describes the effect.
+ *
+ * Design
+ *  1. The identity of an effect is its namespace, its name, and the signature of its whole declaration (of the whole
+ *     family). The linker sees to it that equal declarations have one address and different ones have two:
+ *       C     The symbol holds all of it: "weft.effect.NAMESPACE.state{int64_t get()|void put(int64_t)|}.get". The
+ *             assembler defines it, as a common symbol, because gcc cannot write the names of the sections of an object
+ *             that is called so. ',', ';' and '@' would end the name for some assemblers.
+ *       C++   The same where the declaration stands in no namespace of C++. In a namespace the object is a member of a
+ *             class template: a structure that is declared beside the effect brings the namespace into its symbol.
+ *  2. The object is blank in the file. A record in a section of its own describes the effect, and when the program or
+ *     the shared object is loaded, weft__declare goes through these records and fills the objects in.
+ *  3. weft__declare also finds effects that are equal and have several addresses all the same: in C and in a namespace
+ *     of C++, or in shared objects which do not share symbols (-Bsymbolic, RTLD_LOCAL, hidden symbols). These are put
+ *     into one group. The search compares groups where there are any, and hands a handler the address that the handler
+ *     knows: src/effect/identity.c, find.c.
+ *
+ * Rejected: a hash of the signature in the symbols of C (neither preprocessor nor compiler can make one); an object for
+ * each file (each comparison would have to load what is a constant now); comparing groups in weft_is (two instructions
+ * more for each request that is not the effect).
+ */
+#ifndef WEFT_INTERNAL_IDENTITY_H
+#define WEFT_INTERNAL_IDENTITY_H
+
+#include <weft/internal/pp.h>
+
+#if !defined(__clang__)
+#pragma GCC system_header /* see weft/effect.h */
+#endif
+
+WEFT_EXTERN_C_BEGIN
+
+/* One for each declaration in each file, all of a program or shared object side by side. The alignment is said where
+ * they are defined, or compilers choose a larger one, and leave gaps. */
+struct weft__declared {
+	weft_effect_t *effect, *family;
+	const char *name, *signature;
+	const char *text;  /* of a family, or an effect in none: with `space` its identity. Of others NULL */
+	const char *space; /* "net." or "net::"; "" if it has none */
+	uint32_t index, size;
+};
+extern __attribute__((weak, visibility("hidden"))) const struct weft__declared __start_weft_effects[],
+    __stop_weft_effects[];
+/* Weak: a file that performs nothing can be linked without the library. */
+WEFT_API __attribute__((weak)) void weft__declare(const struct weft__declared *first, const struct weft__declared *end);
+WEFT_API __attribute__((weak)) void weft__undeclare(const struct weft__declared *first,
+						    const struct weft__declared *end);
+
+/* All files of a program or shared object have these two functions in common. The first constructor calls weft__declare
+ * for all of them, before other constructors, which may perform. */
+extern __attribute__((visibility("hidden"))) bool weft__has_declared;
+__attribute__((weak)) bool weft__has_declared;
+
+__attribute__((weak, constructor(101), visibility("hidden"))) void weft__declare_here(void);
+__attribute__((weak, constructor(101), visibility("hidden"))) void weft__declare_here(void)
+{
+	if (!weft__has_declared && weft__declare)
+		weft__declare(__start_weft_effects, __stop_weft_effects);
+	weft__has_declared = true;
+}
+
+__attribute__((weak, destructor(101), visibility("hidden"))) void weft__undeclare_here(void);
+__attribute__((weak, destructor(101), visibility("hidden"))) void weft__undeclare_here(void)
+{
+	if (weft__has_declared && weft__undeclare)
+		weft__undeclare(__start_weft_effects, __stop_weft_effects);
+	weft__has_declared = false;
+}
+
+WEFT_EXTERN_C_END
+
+/* The namespace and a dot; "" where WEFT_NAMESPACE is not defined. */
+#define WEFT__SPACE WEFT__SPACE_OF(WEFT_NAMESPACE)
+#define WEFT__SPACE_OF(space) WEFT__SPACE_OR_NONE(space)
+#define WEFT__SPACE_OR_NONE(space) WEFT__SECOND_OF(WEFT__SPACE_##space, #space ".", )
+#define WEFT__SPACE_WEFT_NAMESPACE ~, ""
+
+/* The object with the symbol. clang writes the quotes itself, and wonders who defines what is declared in an unnamed
+ * namespace. */
+#if !defined(__clang__)
+#define WEFT__DECLARE_OBJECT(object, symbol)                                                                           \
+	WEFT__STATIC_ASSERT(!__builtin_strchr(symbol, ','), "of a type with a comma in it make a typedef");            \
+	extern WEFT_API weft_effect_t object __asm__("\"" symbol "\"");
+#elif defined(__cplusplus)
+#define WEFT__DECLARE_OBJECT(object, symbol)                                                                           \
+	_Pragma("clang diagnostic push");                                                                              \
+	_Pragma("clang diagnostic ignored \"-Wundefined-internal\"");                                                  \
+	extern WEFT_API weft_effect_t object __asm__(symbol);                                                          \
+	_Pragma("clang diagnostic pop");
+#else
+#define WEFT__DECLARE_OBJECT(object, symbol) extern WEFT_API weft_effect_t object __asm__(symbol);
+#endif
+#define WEFT__OBJECT(object, text)                                                                                     \
+	WEFT__DECLARE_OBJECT(object, "weft.effect." WEFT__SPACE text)                                                  \
+	__asm__(".comm \"weft.effect." WEFT__SPACE text "\", 88, 8");
+WEFT__STATIC_ASSERT(sizeof(weft_effect_t) == 88, "the directive .comm above says so");
+
+/* `identity`: as in the symbol; `text`: the same, or NULL for an effect of a family. */
+#define WEFT__DESCRIBE(identity, text, effect, name, signature, family, index, size)                                   \
+	WEFT__STANDS_FOR(effect, identity)                                                                             \
+	__attribute__((used, section("weft_effects"),                                                                  \
+		       aligned(                                                                                        \
+			   8))) static struct weft__declared weft__##effect##__declared = {&weft_effect_##effect,      \
+											   &weft_effect_##family,      \
+											   name,                       \
+											   signature,                  \
+											   text,                       \
+											   WEFT__SPACE_SEEN(effect),   \
+											   index,                      \
+											   size};
+
+#ifndef __cplusplus
+#define WEFT__STANDS_FOR(effect, text) WEFT__OBJECT(weft_effect_##effect, text)
+#define WEFT__SPACE_SEEN(effect) WEFT__SPACE
+#else
+
+extern "C++" {
+/* FNV-1a. */
+constexpr uint64_t weft__hash(const char *text)
+{
+	uint64_t hash = 14695981039346656037u;
+
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 1099511628211u;
+	return hash;
+}
+
+/* "net::" of what was declared in namespace net; "" of what was declared in none. */
+template <size_t Size> struct weft__space_text {
+	char text[Size];
+};
+
+/* Both compilers end the name of a function with "Tag = space::name]". */
+template <size_t Size> constexpr weft__space_text<Size> weft__space_in(const char (&function)[Size])
+{
+	weft__space_text<Size> space = {};
+	size_t begin = 0, end = 0, n = 0;
+
+	for (size_t i = 0; i + 6 < Size; i++)
+		if (function[i] == 'T' && function[i + 1] == 'a' && function[i + 2] == 'g' && function[i + 4] == '=')
+			begin = i + 6;
+	for (size_t i = begin; i + 1 < Size; i++)
+		if (function[i] == ':' && function[i + 1] == ':')
+			end = i + 2;
+	for (size_t i = begin; i < end; i++)
+		space.text[n++] = function[i];
+	return space;
+}
+
+template <typename Tag> struct weft__space {
+	static constexpr auto make()
+	{
+		return weft__space_in(__PRETTY_FUNCTION__);
+	}
+	static constexpr bool is_global()
+	{
+		return !make().text[0];
+	}
+};
+template <typename Tag, typename Text> struct weft__space_kept {
+	static constexpr Text value = weft__space<Tag>::make();
+};
+template <typename Tag, typename Text> constexpr Text weft__space_kept<Tag, Text>::value;
+
+template <bool Global, typename Tag, uint64_t Hash> struct WEFT_API weft__home {
+	static weft_effect_t object;
+	static constexpr weft_effect_t &choose(weft_effect_t &)
+	{
+		return object;
+	}
+	static constexpr const char *space(const char *)
+	{
+		return weft__space_kept<Tag, decltype(weft__space<Tag>::make())>::value.text;
+	}
+};
+template <bool Global, typename Tag, uint64_t Hash> weft_effect_t weft__home<Global, Tag, Hash>::object;
+template <typename Tag, uint64_t Hash> struct weft__home<true, Tag, Hash> {
+	static constexpr weft_effect_t &choose(weft_effect_t &global)
+	{
+		return global;
+	}
+	static constexpr const char *space(const char *named)
+	{
+		return named;
+	}
+};
+}
+
+#define WEFT__STANDS_FOR(effect, text)                                                                                 \
+	struct WEFT_API weft__##effect##__id {                                                                         \
+	};                                                                                                             \
+	extern "C++" {                                                                                                 \
+	WEFT__OBJECT(weft__##effect##__global, text)                                                                   \
+	}                                                                                                              \
+	using weft__##effect##__home =                                                                                 \
+	    weft__home<weft__space<weft__##effect##__id>::is_global(), weft__##effect##__id, weft__hash(text)>;        \
+	__attribute__((unused)) static constexpr weft_effect_t &weft_effect_##effect =                                 \
+	    weft__##effect##__home::choose(weft__##effect##__global);
+#define WEFT__SPACE_SEEN(effect) weft__##effect##__home::space(WEFT__SPACE)
+#endif
+
+#endif /* WEFT_INTERNAL_IDENTITY_H */

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What describes effects: weft__declare fills in the objects that stand for them, and puts those into a group which are
+ * equal and have several addresses (weft/internal/identity.h says when that is so).
+ *
+ * All effects are in lists by a hash of their identity, which is compared together with name, place and size. White
+ * space does not count in it, `_Bool` is `bool`, and "a::b" the same namespace as "a.b".
+ */
+#define _GNU_SOURCE /* dl_iterate_phdr */
+#include "effect/effect.h"
+#include "internal/line.h"
+#include "internal/unseen.h"
+
+#include <link.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct weft__group {
+	const weft_effect_t *chosen; /* what a handler of everything gets: the program's own, if that has one */
+	size_t members;
+};
+
+enum { LISTS = 256 };
+
+static weft_effect_t *lists[LISTS];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for all but reading `group`, `members` and defaults */
+
+/* ---- identity --------------------------------------------------------------------------------------------------- */
+
+static inline bool is_part_of_word(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c & 0x80;
+}
+
+static uint64_t hash_bytes(uint64_t hash, const char *bytes, size_t n)
+{
+	for (; n--; bytes++)
+		hash = (hash ^ (unsigned char)*bytes) * 1099511628211u; /* FNV-1a */
+	return hash;
+}
+
+/* Words, and what is between them but white space. */
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	bool after_word = false;
+	size_t n;
+
+	for (; *text; text += n) {
+		for (n = 0; is_part_of_word(text[n]); n++)
+			;
+		if (n) {
+			if (after_word)
+				hash = hash_bytes(hash, " ", 1);
+			hash = n == 5 && !memcmp(text, "_Bool", 5) ? hash_bytes(hash, "bool", 4)
+								   : hash_bytes(hash, text, n);
+			after_word = true;
+			continue;
+		}
+		n = text[0] == ':' && text[1] == ':' ? 2 : 1;
+		if (*text == ' ')
+			continue;
+		hash = hash_bytes(hash, n == 2 ? "." : text, 1);
+		after_word = false;
+	}
+	return hash;
+}
+
+static uint64_t hash_of(const struct weft__declared *family, const struct weft__declared *d)
+{
+	uint64_t hash = hash_text(hash_text(14695981039346656037u, family->space), family->text);
+
+	return hash_bytes(hash, (const char *)&d->index, sizeof d->index);
+}
+
+/* What is declared in an unnamed namespace of C++ is an effect of that file only. */
+static bool is_of_one_file(const struct weft__declared *d)
+{
+	return strchr(d->space, '(') || strchr(d->space, '{');
+}
+
+bool weft_same_effect(const weft_effect_t *a, const weft_effect_t *b)
+{
+	return weft__same(a, b);
+}
+
+/* ---- declaring --------------------------------------------------------------------------------------------------- */
+
+static WEFT__NORETURN WEFT__COLD void die_sizes_differ(const struct weft__declared *d)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, "effect \"");
+	weft__line_text(&line, d->name);
+	weft__line_text(&line, "\" is declared twice, as ");
+	weft__line_text(&line, d->signature);
+	weft__line_text(&line,
+			", with types of different size: give the types, or the effects, different names, or one "
+			"of the effects a namespace by WEFT_NAMESPACE");
+	weft__line_die(&line);
+}
+
+/* Of the objects in memory the program itself is told first. */
+static int compare_with_program(struct dl_phdr_info *program, size_t size, void *where)
+{
+	const void **address = where;
+
+	(void)size;
+	for (int i = 0; i < program->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &program->dlpi_phdr[i];
+
+		if (part->p_type == PT_LOAD && (uintptr_t)*address - program->dlpi_addr - part->p_vaddr < part->p_memsz)
+			*address = NULL;
+	}
+	return 1;
+}
+
+static bool is_in_program(const weft_effect_t *effect)
+{
+	const void *address = effect;
+
+	dl_iterate_phdr(compare_with_program, &address);
+	return !address;
+}
+
+/* No memory: the two stay different, and who performs the one under a handler of the other is told so. */
+static void join(weft_effect_t *member, weft_effect_t *effect)
+{
+	struct weft__group *group = member->group;
+
+	if (!group) {
+		group = malloc(sizeof *group);
+		if (!group)
+			return;
+		*group = (struct weft__group){member, 1};
+		__atomic_store_n(&member->group, group, __ATOMIC_RELEASE); /* group_of reads */
+	}
+	group->members++;
+	if (!group->chosen || is_in_program(effect))
+		group->chosen = effect;
+	effect->default_handler = member->default_handler;
+	__atomic_store_n(&effect->group, group, __ATOMIC_RELEASE);
+	__atomic_or_fetch(&weft__unusual, WEFT__EFFECTS_DOUBLED, __ATOMIC_SEQ_CST);
+}
+
+static bool is_equal(const weft_effect_t *a, const weft_effect_t *b)
+{
+	return a->hash == b->hash && a->index == b->index && a->size == b->size && !strcmp(a->name, b->name) &&
+	       (a->family == a) == (b->family == b);
+}
+
+static void enlist(weft_effect_t *effect)
+{
+	weft_effect_t **list = &lists[effect->hash % LISTS], *e = *list;
+
+	while (e && !is_equal(e, effect))
+		e = e->next;
+	if (e)
+		join(e, effect);
+	effect->next = *list;
+	*list = effect;
+}
+
+static void describe(const struct weft__declared *d, const struct weft__declared *family)
+{
+	weft_effect_t *effect = d->effect;
+
+	if (effect->name) {
+		if (effect->size != d->size)
+			die_sizes_differ(d);
+		return;
+	}
+	effect->signature = d->signature;
+	effect->family = d->family;
+	effect->index = d->index;
+	effect->size = d->size;
+	effect->name = d->name;
+	effect->declared = d;
+	if (effect != d->family) {
+		effect->sibling = d->family->members;
+		__atomic_store_n(&d->family->members, effect, __ATOMIC_RELEASE); /* weft__known_as reads */
+	}
+	if (is_of_one_file(d))
+		return;
+	effect->hash = hash_of(family, d);
+	enlist(effect);
+}
+
+/* Which of the records describes the family? They are of the same declaration, but compilers reorder them. */
+static const struct weft__declared *record_of(const weft_effect_t *effect, const struct weft__declared *first,
+					      const struct weft__declared *end)
+{
+	const struct weft__declared *d = effect->declared;
+
+	for (; !d && first < end; first++)
+		if (first->effect == effect)
+			d = first;
+	return d;
+}
+
+void weft__declare(const struct weft__declared *first, const struct weft__declared *end)
+{
+	const struct weft__declared *d, *family;
+
+	pthread_mutex_lock(&lock);
+	for (d = first; d < end; d++) {
+		family = record_of(d->family, first, end);
+		if (family)
+			describe(d, family);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void leave_group(weft_effect_t *effect)
+{
+	struct weft__group *group = effect->group;
+	const weft_effect_t *e;
+
+	if (!--group->members) {
+		free(group);
+		return;
+	}
+	if (group->chosen != effect)
+		return;
+	for (e = lists[effect->hash % LISTS]; e && e->group != group; e = e->next)
+		;
+	group->chosen = e;
+}
+
+/* A shared object is unloaded, or the process ends. What stands in the objects stays, for who performs even now. */
+void weft__undeclare(const struct weft__declared *first, const struct weft__declared *end)
+{
+	weft_effect_t **link;
+
+	pthread_mutex_lock(&lock);
+	for (; first < end; first++) {
+		if (first->effect->declared != first || is_of_one_file(first))
+			continue;
+		for (link = &lists[first->effect->hash % LISTS]; *link && *link != first->effect;)
+			link = &(*link)->next;
+		if (!*link)
+			continue;
+		*link = first->effect->next;
+		if (first->effect->group)
+			leave_group(first->effect);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void weft__set_default(weft_effect_t *effect, void (*handler)(void))
+{
+	weft_effect_t *e;
+
+	pthread_mutex_lock(&lock);
+	__atomic_store_n(&effect->default_handler, handler, __ATOMIC_RELEASE);
+	for (e = effect->group ? lists[effect->hash % LISTS] : NULL; e; e = e->next)
+		if (e->group == effect->group)
+			__atomic_store_n(&e->default_handler, handler, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- the address that a handler knows --------------------------------------------------------------------------- */
+
+/* The effect among those that a member of a handled set stands for. */
+static const weft_effect_t *within(const weft_effect_t *member, const weft_effect_t *effect)
+{
+	const weft_effect_t *e;
+
+	if (weft__same(member, effect))
+		return member;
+	if (!weft__same(member, effect->family))
+		return NULL;
+	for (e = __atomic_load_n(&member->members, __ATOMIC_ACQUIRE); e && e->index != effect->index; e = e->sibling)
+		;
+	return e;
+}
+
+static const weft_effect_t *in_table(const weft_handler_t *handler, const weft_effect_t *effect)
+{
+	const weft_clause_t *clause = handler->clauses, *end = clause + handler->count;
+
+	while (clause < end && !weft__same(clause->effect, effect))
+		clause++;
+	return clause < end ? clause->effect : NULL;
+}
+
+static const weft_effect_t *in_set(uintptr_t handled, const weft_effect_t *effect)
+{
+	const weft_effect_t *const *member, *e = NULL;
+
+	if (!(handled & 1))
+		return within((const weft_effect_t *)handled, effect);
+	for (member = (const weft_effect_t *const *)(handled - 1); *member && !e; member++)
+		e = within(*member, effect);
+	return e;
+}
+
+const weft_effect_t *weft__known_as(const weft_coro_t *k, const weft_effect_t *effect)
+{
+	const struct weft__group *group = weft__group_of(effect);
+	const weft_handler_t *handler = weft__handler_of(k->handled);
+	const weft_effect_t *known;
+
+	if (!group)
+		return effect;
+	if (handler)
+		known = in_table(handler, effect);
+	else
+		known = k->handled == ~(uintptr_t)0 ? group->chosen : in_set(k->handled, effect);
+	return known ? known : effect;
+}
+
+/* ---- mistakes --------------------------------------------------------------------------------------------------- */
+
+static const weft_effect_t *namesake_within(const weft_effect_t *member, const weft_effect_t *effect)
+{
+	const weft_effect_t *e;
+
+	if ((uintptr_t)member < 4096)
+		return NULL;
+	if (!strcmp(member->name, effect->name))
+		return member;
+	for (e = __atomic_load_n(&member->members, __ATOMIC_ACQUIRE); e && strcmp(e->name, effect->name);
+	     e = e->sibling)
+		;
+	return e;
+}
+
+static const weft_effect_t *namesake_in_table(const weft_handler_t *handler, const weft_effect_t *effect)
+{
+	const weft_clause_t *clause = handler->clauses, *end = clause + handler->count;
+
+	while (clause < end && !(clause->effect && namesake_within(clause->effect, effect)))
+		clause++;
+	return clause < end ? clause->effect : NULL;
+}
+
+const weft_effect_t *weft__namesake(const weft_coro_t *k, const weft_effect_t *effect)
+{
+	const weft_effect_t *const *member, *e = NULL;
+
+	for (; k && k->parent && !e; k = k->parent) {
+		const weft_handler_t *handler = weft__handler_of(k->handled);
+
+		if (handler)
+			e = namesake_in_table(handler, effect);
+		else if (!(k->handled & 1))
+			e = namesake_within((const weft_effect_t *)k->handled, effect);
+		else if (k->handled != ~(uintptr_t)0)
+			for (member = (const weft_effect_t *const *)(k->handled - 1); *member && !e; member++)
+				e = namesake_within(*member, effect);
+	}
+	return e && !weft__same(e, effect) ? e : NULL;
+}
+
+/* The text of a family in symbols, as declared: there '|' stands for a comma between types, and ends an effect. */
+static void line_family(struct weft__line *line, const char *text)
+{
+	bool inside = false;
+
+	for (; *text; text++) {
+		char c[3] = {*text};
+
+		inside = *text == '(' || (inside && *text != ')');
+		if (*text == '|')
+			c[0] = inside ? ',' : text[1] == '}' ? 0 : ';', c[1] = ' ';
+		weft__line_text(line, c);
+	}
+}
+
+/* "int get() of net.state{int get(); void put(int)}": what the effect is, not only what it is called. */
+void weft__line_declaration(struct weft__line *line, const weft_effect_t *effect)
+{
+	const struct weft__declared *family = effect->family->declared;
+
+	weft__line_text(line, effect->signature);
+	if (!family || (effect->family == effect && !*family->space))
+		return;
+	weft__line_text(line, " of ");
+	weft__line_text(line, family->space);
+	if (effect->family != effect)
+		line_family(line, family->text);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* One declaration, in objects that the linker may keep apart. */
+#include <weft/weft.h>
+
+WEFT_FAMILY(state, (int, get), (void, put, int, value));
+WEFT_FAMILY_AS(net_, socket, (int, send, const char *, text, bool, more));
+WEFT_EXCEPTION(fail, int, code);
+
+/* What performs, seen by what handles. */
+struct performs {
+	int (*get)(void);
+	void (*put)(int);
+	int (*send)(void);
+	void (*fail)(int);
+	int (*get_located)(void);
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern __attribute__((visibility("default"))) const struct performs performs;
+__attribute__((visibility("default"))) int handles(const struct performs *performs);
+#ifdef __cplusplus
+}
+#endif
