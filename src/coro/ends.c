@@ -42,29 +42,47 @@ static _Noreturn void die(const weft_coro_t *k, const char *what, const char *wh
 
 /* ---- storage ---------------------------------------------------------------------------------------------------- */
 
-/* For times without memory. */
-static struct weft__ending spare[16];
-static atomic_uint spare_used;
+/* For times without memory: as many ends may be under way then, nested or suspended in what they call. The array has no
+ * pages until it is used. */
+enum { SPARES = 4096, IN_A_WORD = 64 };
+static struct weft__ending spare[SPARES];
+static _Atomic uint64_t spare_used[SPARES / IN_A_WORD];
+
+/* A place in the word that was free; -1 if there is none. */
+static int take_place(_Atomic uint64_t *word)
+{
+	uint64_t used = atomic_load(word);
+
+	while (~used)
+		if (atomic_compare_exchange_weak(word, &used, used | (used + 1)))
+			return __builtin_ctzll(~used);
+	return -1;
+}
 
 static struct weft__ending *take_spare(void)
 {
-	unsigned used = atomic_load(&spare_used), free;
+	int place;
 
-	do {
-		free = ~used & (used + 1);
-		if (free >= 1u << 16)
-			return NULL;
-	} while (!atomic_compare_exchange_weak(&spare_used, &used, used | free));
-	spare[__builtin_ctz(free)].storage = WEFT__ENDING_SPARE;
-	return &spare[__builtin_ctz(free)];
+	for (size_t i = 0; i < SPARES / IN_A_WORD; i++) {
+		place = take_place(&spare_used[i]);
+		if (place < 0)
+			continue;
+		spare[i * IN_A_WORD + (size_t)place].storage = WEFT__ENDING_SPARE;
+		return &spare[i * IN_A_WORD + (size_t)place];
+	}
+	return NULL;
 }
 
 static void give(struct weft__ending *e)
 {
-	if (e->storage == WEFT__ENDING_SPARE)
-		atomic_fetch_and(&spare_used, ~(1u << (e - spare)));
-	else if (e->storage == WEFT__ENDING_ALLOCATED)
+	size_t i;
+
+	if (e->storage == WEFT__ENDING_SPARE) {
+		i = (size_t)(e - spare);
+		atomic_fetch_and(&spare_used[i / IN_A_WORD], ~((uint64_t)1 << i % IN_A_WORD));
+	} else if (e->storage == WEFT__ENDING_ALLOCATED) {
 		free(e);
+	}
 }
 
 void weft__give_payload(weft_coro_t *k)

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Ends without memory: malloc returns NULL from the first weft_exit on. Many ends are under way at once, nested in what
+ * they call, or suspended there. All that is deferred is called, once.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <weft/weft.h>
+
+enum { ENDS = 300 };
+
+/* glibc's malloc by another name. */
+void *__libc_malloc(size_t bytes);
+
+static bool no_memory;
+static int calls;
+static weft_coro_t *outer[ENDS + 1];
+
+void *malloc(size_t bytes)
+{
+	return no_memory ? NULL : __libc_malloc(bytes);
+}
+
+#define REQUIRE(condition)                                                                                             \
+	do {                                                                                                           \
+		if (!(condition)) {                                                                                    \
+			fprintf(stderr, "spent: line %d: %s\n", __LINE__, #condition);                                 \
+			exit(1);                                                                                       \
+		}                                                                                                      \
+	} while (0)
+
+static weft_coro_t *started(weft_fn_t *fn, size_t n)
+{
+	weft_coro_t *k = weft_create(fn, (void *)n);
+
+	REQUIRE(k && weft_resume(k, NULL, WEFT_HANDLE_NONE).effect == &weft_suspended);
+	return k;
+}
+
+static void *runs_nested(void *n);
+
+static void nests(void *n)
+{
+	calls++;
+	if (n)
+		weft_delete(started(runs_nested, (size_t)n - 1));
+}
+
+static void *exits_nested(void *n)
+{
+	weft_defer(nests, n);
+	no_memory = true;
+	weft_exit(outer[(size_t)n], &weft_suspended, NULL);
+}
+
+static void *runs_nested(void *n)
+{
+	weft_coro_t *k = weft_create(exits_nested, n);
+
+	outer[(size_t)n] = weft_current();
+	weft_resume(k, NULL, WEFT_HANDLE_NONE);
+	return "not left";
+}
+
+/* What is deferred runs a coroutine that is left in the same way. */
+static void nested(void)
+{
+	weft_delete(started(runs_nested, ENDS));
+	REQUIRE(calls == ENDS + 1);
+}
+
+static void waits(void *n)
+{
+	weft_suspend(n);
+	calls++;
+}
+
+static void *exits_slowly(void *n)
+{
+	weft_defer(waits, n);
+	no_memory = true;
+	weft_exit(outer[(size_t)n], &weft_suspended, NULL);
+}
+
+static void *runs_slowly(void *n)
+{
+	weft_coro_t *k = weft_create(exits_slowly, n);
+
+	outer[(size_t)n] = weft_current();
+	REQUIRE(weft_resume(k, NULL, WEFT_HANDLE_NONE).effect == &weft_suspended);
+	weft_suspend(NULL);
+	weft_resume(k, NULL, WEFT_HANDLE_NONE);
+	return "not left";
+}
+
+/* What is deferred suspends. */
+static void suspended(void)
+{
+	weft_coro_t *k[ENDS];
+
+	for (size_t i = 0; i < ENDS; i++)
+		k[i] = started(runs_slowly, i);
+	for (size_t i = 0; i < ENDS; i++) {
+		REQUIRE(weft_resume(k[i], NULL, WEFT_HANDLE_NONE).effect == &weft_suspended);
+		REQUIRE(weft_state(k[i]) == WEFT_FINISHED);
+		weft_delete(k[i]);
+	}
+	REQUIRE(calls == ENDS);
+}
+
+int main(void)
+{
+	nested();
+	no_memory = false;
+	calls = 0;
+	suspended();
+	return 0;
+}
