@@ -178,13 +178,28 @@ static bool is_system_stack(const struct weft__slot *slot, const void *owner)
 	return link->chunk == &slot->chunk && !slot->chunk.limit;
 }
 
-static void report(const struct weft__slot *slot, const void *owner, const char *address, const char *what)
+/* Memory for the stack is refused, and no resumer can be told. */
+static void report_spent(const struct weft__slot *slot, const void *owner, const char *address, enum weft__spent why)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, why == WEFT__SPENT_BUDGET ? "stack budget spent" : "no memory for a stack");
+	line_owner(&line, " in ", owner);
+	line_stack(&line, slot, address);
+	weft__line_text(&line, why == WEFT__SPENT_BUDGET
+				   ? "; raise the budget by WEFT_BUDGET or weft_set_budget"
+				   : "; let the system have more, or raise its limits (ulimit -v, vm.max_map_count)");
+	weft__line_write(&line);
+}
+
+static void report_overflow(const struct weft__slot *slot, const void *owner, const char *address)
 {
 	bool beyond = address < weft__slot_start(slot);
 	struct weft__line line;
 
 	weft__line_begin(&line);
-	weft__line_text(&line, what);
+	weft__line_text(&line, "stack overflow");
 	line_owner(&line, " in ", owner);
 	if (is_system_stack(slot, owner)) {
 		weft__line_text(&line, ", on a system stack");
@@ -274,7 +289,10 @@ static bool fail(const struct weft__slot *slot, void *owner, char *address, enum
 	void *fp, *victim = weft__owner_choose(owner, address, why, &sp, &fp);
 
 	if (!victim) {
-		report(slot, owner, address, why == WEFT__SPENT_RESERVATION ? "stack overflow" : "stack budget spent");
+		if (why == WEFT__SPENT_RESERVATION)
+			report_overflow(slot, owner, address);
+		else
+			report_spent(slot, owner, address, why);
 		return false;
 	}
 	if (weft__tls_growth) /* the resumer's stack may be a linked one, without room */
@@ -321,7 +339,7 @@ static enum answer answer(struct weft__slot *slot, char *address, ucontext_t *co
 	case WEFT__FAULT_RACED:
 		return lost_a_race(slot, address) ? DONE : NOT_OURS;
 	case WEFT__FAULT_OVERFLOW:
-		report(slot, owner, address, "stack overflow");
+		report_overflow(slot, owner, address);
 		return REPORTED;
 	case WEFT__FAULT_BUDGET:
 		return fail(slot, owner, address, WEFT__SPENT_BUDGET, context) ? DONE : REPORTED;
@@ -370,7 +388,7 @@ static enum answer decide(siginfo_t *info, void *context)
 	const void *running = weft__owner_running(weft__context_sp(context), &frames);
 
 	if (info->si_code > 0 && frames != slot && stepped_over(frames, info->si_addr, context)) {
-		report(frames, running, info->si_addr, "stack overflow");
+		report_overflow(frames, running, info->si_addr);
 		return REPORTED;
 	}
 	if (slot)

@@ -1231,6 +1231,8 @@ static const struct scenario scenarios[] = {
     {"the same without budget", writes_elsewhere_without_budget, 0, NULL},
     {"the same without budget from outside", writes_from_outside_without_budget, SIGSEGV,
      "weft: stack budget spent in coroutine \"subject\" (#1): commit, 8 MiB reserved; fault at 0x"},
+    {"the advice then", writes_from_outside_without_budget, SIGSEGV,
+     "; raise the budget by WEFT_BUDGET or weft_set_budget\n"},
     {"writing to a deleted coroutine's unopened stack", writes_to_deleted, SIGSEGV, NULL},
     {"growing in a signal handler", grows_in_handler, 0, NULL},
     {"a fault while a fault is handled", nested_fault, 0, NULL},
