@@ -14,6 +14,7 @@
 #include <unwind.h>
 
 #include "coro/coro.h"
+#include "internal/once.h"
 
 enum { LINES = 10, FIRST_PLACES = 1024 };
 
@@ -30,15 +31,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct site *sites; /* a hash table, at most half full, with linear probing */
 static size_t places, used;
 
-static void lock(void)
-{
-	pthread_mutex_lock(&mutex);
-}
-
-static void unlock(void)
-{
-	pthread_mutex_unlock(&mutex);
-}
+WEFT__LOCK_OF_FILE(mutex);
 
 /* Of the layer above, which makes some. */
 void weft_run(void) __attribute__((weak));

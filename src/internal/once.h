@@ -45,6 +45,23 @@ static inline void weft__end(bool *inside)
 	*inside = false;
 }
 
+/* A file's one lock: lock() and unlock() for this mutex. Work under the lock needs less stack than WEFT__WORK_BYTES. */
+#define WEFT__LOCK_OF_FILE(mutex)                                                                                      \
+	WEFT__FLAG_OF_THREAD weft__locked;                                                                             \
+                                                                                                                       \
+	static void lock(void)                                                                                         \
+	{                                                                                                              \
+		weft__begin(&weft__locked);                                                                            \
+		weft__lock_unseen(&(mutex));                                                                           \
+	}                                                                                                              \
+                                                                                                                       \
+	static void unlock(void)                                                                                       \
+	{                                                                                                              \
+		weft__unlock_unseen(&(mutex));                                                                         \
+		weft__end(&weft__locked);                                                                              \
+	}                                                                                                              \
+	_Static_assert(1, "a semicolon follows")
+
 /* pthread_once for one place in the source. */
 #define WEFT__ONCE(function)                                                                                           \
 	do {                                                                                                           \

@@ -101,19 +101,7 @@ static void reserve(void)
 	arena.unavailable = NULL;
 }
 
-WEFT__FLAG_OF_THREAD locked;
-
-static void lock(void)
-{
-	weft__begin(&locked);
-	weft__lock_unseen(&arena.lock);
-}
-
-static void unlock(void)
-{
-	weft__unlock_unseen(&arena.lock);
-	weft__end(&locked);
-}
+WEFT__LOCK_OF_FILE(arena.lock);
 
 static void open_once(void)
 {
@@ -527,12 +515,12 @@ void weft__arena_walk(weft_policy_t policy, bool (*visit)(struct weft__slot *slo
 	next_place[policy] = place;
 }
 
-/* Under the lock. */
-static struct {
+/* What the calling thread is counting. */
+static __thread struct {
 	weft_policy_t policy;
 	char *counted; /* up to here: tiny slots share pages */
 	size_t bytes;
-} resident;
+} resident __attribute__((tls_model("initial-exec")));
 
 static void add_resident(struct weft__slot *slot)
 {
@@ -550,15 +538,9 @@ static void add_resident(struct weft__slot *slot)
 
 size_t weft__arena_resident(weft_policy_t policy)
 {
-	static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
-	size_t bytes;
-
-	pthread_mutex_lock(&one_at_a_time);
 	resident.policy = policy;
 	resident.counted = NULL;
 	resident.bytes = 0;
 	weft__arena_each(add_resident);
-	bytes = resident.bytes;
-	pthread_mutex_unlock(&one_at_a_time);
-	return bytes;
+	return resident.bytes;
 }

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "internal/faults.h"
+#include "internal/once.h"
 #include "stack/pages.h"
 
 #ifdef WEFT_TINY
@@ -21,15 +22,7 @@ static struct {
 	struct weft__hollows hollows[WEFT__BUFFER_CLASSES];
 } store = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void lock(void)
-{
-	pthread_mutex_lock(&store.lock);
-}
-
-static void unlock(void)
-{
-	pthread_mutex_unlock(&store.lock);
-}
+WEFT__LOCK_OF_FILE(store.lock);
 
 /* A fork must not leave the child with a lock that nobody holds. */
 __attribute__((constructor)) static void survive_fork(void)

@@ -7,6 +7,7 @@
 #include <sched.h>
 
 #include "internal/faults.h"
+#include "internal/once.h"
 #include "stack/contiguous.h"
 
 #ifdef WEFT_HAVE_VALGRIND
@@ -28,15 +29,7 @@ static struct {
 	char *next_record, *end_record; /* what is left of the newest span of records */
 } copy = {.lock = PTHREAD_MUTEX_INITIALIZER, .idle = PTHREAD_COND_INITIALIZER};
 
-static void lock(void)
-{
-	pthread_mutex_lock(&copy.lock);
-}
-
-static void unlock(void)
-{
-	pthread_mutex_unlock(&copy.lock);
-}
+WEFT__LOCK_OF_FILE(copy.lock);
 
 /* ---- records ------------------------------------------------------------------------------------------------- */
 

@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "internal/once.h"
 #include "stack/pages.h"
 
 enum {
@@ -37,15 +38,7 @@ static struct {
 	char *next, *end;
 } left = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void lock(void)
-{
-	pthread_mutex_lock(&left.lock);
-}
-
-static void unlock(void)
-{
-	pthread_mutex_unlock(&left.lock);
-}
+WEFT__LOCK_OF_FILE(left.lock);
 
 /* A fork must not leave the child with a lock that nobody holds. */
 __attribute__((constructor)) static void survive_fork(void)

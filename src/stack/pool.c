@@ -55,19 +55,7 @@ static struct {
 	bool has_key;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .next_id = 1};
 
-WEFT__FLAG_OF_THREAD locked;
-
-static void lock(void)
-{
-	weft__begin(&locked);
-	weft__lock_unseen(&pool.lock);
-}
-
-static void unlock(void)
-{
-	weft__unlock_unseen(&pool.lock);
-	weft__end(&locked);
-}
+WEFT__LOCK_OF_FILE(pool.lock);
 
 /* ---- sizes and limits ------------------------------------------------------------------------------------ */
 

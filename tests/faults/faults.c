@@ -490,6 +490,57 @@ static void fails_anywhere_in_a_run(void)
 	REQUIRE(finished > 100 && failed > 50 && lost <= 2);
 }
 
+static void *suspends_deep(void *bytes)
+{
+	volatile char *room = __builtin_alloca((size_t)bytes);
+
+	room[0] = 1;
+	weft_suspend(NULL);
+	return room[0] == 1 ? bytes : NULL;
+}
+
+/* Frames are saved in buffers, regions are taken and trimmed. */
+static void use_copied_stacks(void)
+{
+	weft_coro_t *k[3];
+
+	for (int i = 0; i < 3; i++) {
+		k[i] = make_on(WEFT_COPY, 256 * KB, suspends_deep, (void *)(size_t)(i * 3 * KB + KB));
+		resume(k[i]);
+	}
+	for (int i = 0; i < 3; i++)
+		weft_delete(k[i]);
+	weft_stack_trim();
+}
+
+static void *deep_and_copies(void *bytes)
+{
+	volatile char *room = __builtin_alloca((size_t)bytes);
+
+	room[0] = 1;
+	use_copied_stacks();
+	return NULL;
+}
+
+/* The stack ends somewhere in the use of copied stacks, at every place: no lock stays held. */
+static void fails_anywhere_in_copying(void)
+{
+	int finished = 0, failed = 0;
+
+	for (size_t bytes = 14 * KB; bytes < 29 * KB; bytes += 16) {
+		weft_coro_t *k = make_on(WEFT_COMMIT, 32 * KB, deep_and_copies, (void *)bytes);
+		weft_request_t r;
+
+		alarm(10);
+		r = resume(k);
+		finished += weft_returned(r);
+		failed += r.effect == &weft_failed;
+		weft_delete(k);
+		use_copied_stacks();
+	}
+	REQUIRE(finished > 100 && failed > 50);
+}
+
 /* ---- kept stacks and the budget ---------------------------------------------------------------------------------- */
 
 static weft_request_t run_once(size_t size, size_t bytes)
@@ -1215,6 +1266,7 @@ static const struct scenario scenarios[] = {
     {"bodies of a body that fails", bodies_of_a_failed_body, 0, NULL},
     {"what was spent", what_was_spent, 0, NULL},
     {"a caller fails anywhere in weft_run", fails_anywhere_in_a_run, 0, NULL},
+    {"a caller fails anywhere in the use of copied stacks", fails_anywhere_in_copying, 0, NULL},
 
     {"kept stacks give way to one that grows", kept_stacks_give_way, 0, NULL},
     {"kept stacks give way to a creation", creating_takes_from_kept_stacks, 0, NULL},

@@ -12,6 +12,8 @@
 #include <weft/thread.h>
 
 #include "scenario.h"
+#include "stack/buffers.h"
+#include "stack/copy.h"
 
 enum { KB = 1024 };
 
@@ -381,13 +383,25 @@ static void handler_overflows(void)
 static volatile sig_atomic_t armed;
 
 /* The signal comes while the library asks the kernel for something: in its first call, or under a lock. */
-int madvise(void *start, size_t bytes, int advice)
+static void come(void)
 {
 	if (armed) {
 		armed = 0;
+		alarm(10); /* for a library that waits for itself */
 		raise(SIGUSR1);
 	}
+}
+
+int madvise(void *start, size_t bytes, int advice)
+{
+	come();
 	return (int)syscall(SYS_madvise, start, bytes, advice);
+}
+
+void *mmap(void *start, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+	come();
+	return (void *)syscall(SYS_mmap, start, bytes, protection, flags, fd, offset);
 }
 
 static void makes_one(int number)
@@ -411,6 +425,51 @@ static void made_under_a_lock(void)
 	make_on(WEFT_COPY, 128 * KB, uses_stack, NULL);
 	make_on(WEFT_FIXED, 128 * KB, uses_stack, NULL);
 	weft_stack_trim();
+}
+
+static void trims_regions(int number)
+{
+	(void)number;
+	(void)weft__regions_trim(weft__tls_thread);
+}
+
+static void trims_buffers(int number)
+{
+	(void)number;
+	(void)weft__buffers_trim();
+}
+
+static void trims_blocks(int number)
+{
+	(void)number;
+	(void)weft__blocks_trim();
+}
+
+/* Each holds its file's lock when it asks the kernel for the first time. */
+static void trimmed_while_trimming(void (*trim)(int))
+{
+	weft_coro_t *k = make_on(WEFT_COPY, 128 * KB, uses_stack, (void *)(64ul * KB));
+
+	REQUIRE(weft_returned(resume(k)));
+	weft_delete(k);
+	signal(SIGUSR1, trim);
+	armed = 1;
+	trim(0);
+}
+
+static void regions_trimmed(void)
+{
+	trimmed_while_trimming(trims_regions);
+}
+
+static void buffers_trimmed(void)
+{
+	trimmed_while_trimming(trims_buffers);
+}
+
+static void blocks_trimmed(void)
+{
+	trimmed_while_trimming(trims_blocks);
 }
 
 /* Seen by debug builds of the library only. */
@@ -468,6 +527,12 @@ static const struct scenario scenarios[] = {
      "weft: coroutines cannot be made, ended or counted in a signal handler: let the handler set a flag, and do it "
      "where "
      "the program looks at the flag\n"},
+    {"copied stacks trimmed in a handler that interrupts that", regions_trimmed, SIGABRT,
+     "weft: coroutines cannot be made, ended or counted in a signal handler"},
+    {"buffers trimmed in a handler that interrupts that", buffers_trimmed, SIGABRT,
+     "weft: coroutines cannot be made, ended or counted in a signal handler"},
+    {"blocks of heap trimmed in a handler that interrupts that", blocks_trimmed, SIGABRT,
+     "weft: coroutines cannot be made, ended or counted in a signal handler"},
     {"a coroutine made in a handler", made_on_alternate_stack, SIGABRT,
      "weft: coroutines cannot be made, ended or counted in a signal handler"},
 #endif
