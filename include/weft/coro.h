@@ -384,6 +384,8 @@ WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_no_coroutine(const char *what)
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_null(const char *what);
 /* `self` is NULL, or its view is bound: returns if it may be suspended all the same. */
 WEFT_API WEFT__COLD void weft__check_bound(const weft_coro_t *self, const char *what);
+/* For debug builds: may `self` suspend k? */
+WEFT_API WEFT__COLD void weft__check_yield(const weft_coro_t *k, const weft_coro_t *self);
 /* `self` is not the current coroutine, or bound: returns if it may be suspended all the same. */
 WEFT_API WEFT__COLD void weft__check_self(const weft_coro_t *self);
 WEFT_API void *weft__yield_through(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload);
@@ -552,7 +554,8 @@ WEFT__INLINE weft_request_t weft_resume_any(weft_coro_t **k, void *value, weft_h
 /**
  * Suspend `k`, the current coroutine or an ancestor of it, without a search for a handler: its resumer gets the
  * request {effect, payload}, and all coroutines below `k` are suspended with it.
- * @param k        RUNNING and an ancestor-or-self (checked in debug builds)
+ * @param k        RUNNING and an ancestor-or-self; and no coroutine from the current one up to k executes a tail clause
+ *                 of a handler further out than k's resumer, as for weft_suspend (both checked in debug builds)
  * @param effect   not NULL; &weft_suspended if it does not matter
  * @param payload  anything; usually points to this stack
  * @return the value that the next resume of `k` passes
@@ -562,8 +565,7 @@ WEFT__INLINE void *weft_yield(weft_coro_t *k, const struct weft_effect *effect, 
 	weft_coro_t *self = weft__self();
 
 #if WEFT_DEBUG
-	if (weft__unlikely(!weft__is_ancestor(k, self)))
-		weft__die_not_ancestor(k);
+	weft__check_yield(k, self);
 #endif
 	return weft__yield(k, self, effect, payload);
 }

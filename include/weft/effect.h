@@ -196,7 +196,9 @@ WEFT_API const char *weft_request_name(weft_request_t r);
 /** The coroutine whose suspension hands this effect to its handler, or NULL: find once, then perform often. */
 #define weft_locate(name) (weft__locate(&weft_effect_##name))
 
-/** Perform at a coroutine found by weft_locate, without a search. It must still be an ancestor-or-self. */
+/** Perform at a coroutine found by weft_locate, without a search. The coroutine must still be an ancestor-or-self, which
+ * debug builds check, and its resumer must still handle the effect, which nothing checks: the resumer would get a request
+ * that it did not ask for. So locate again after a suspension. */
 #define weft_perform_at(name, k, ...) ((weft__##name##__at)((k), weft__self() __VA_OPT__(, ) __VA_ARGS__))
 
 /**
@@ -294,6 +296,10 @@ WEFT__INLINE void weft__perform_far(weft_coro_t *handler, weft_coro_t *self, con
 {
 	unsigned char unusual = __atomic_load_n(&weft__unusual, __ATOMIC_RELAXED);
 
+#if WEFT_DEBUG
+	if (weft__unlikely(!weft__is_ancestor(handler, self)))
+		weft__die_not_ancestor(handler);
+#endif
 	if (weft__unlikely(unusual)) {
 		effect = weft__known_as(handler, effect);
 		if (unusual & WEFT__COPYING_USED && handler != self) {

@@ -90,18 +90,36 @@ void weft__die_null(const char *what)
 	weft__line_die(&line);
 }
 
-void weft__check_bound(const weft_coro_t *self, const char *what)
+static _Noreturn void die_bound(const weft_coro_t *k)
 {
 	struct weft__line line;
 
-	if (!self || !self->parent)
-		weft__die_no_coroutine(what);
-	if (weft__owner_of(self->view) == self)
-		return;
-	weft__line_coro(&line, "cannot suspend", self);
+	weft__line_coro(&line, "cannot suspend", k);
 	weft__line_text(&line, ": it executes a tail clause of a handler further out than its resumer; make that a "
 			       "general clause, or suspend outside of it");
 	weft__line_die(&line);
+}
+
+void weft__check_bound(const weft_coro_t *self, const char *what)
+{
+
+	if (!self || !self->parent)
+		weft__die_no_coroutine(what);
+	if (weft__owner_of(self->view) != self)
+		die_bound(self);
+}
+
+/* The handler of a tail clause is the resumer of the view's owner: k must not be inside that one. */
+void weft__check_yield(const weft_coro_t *k, const weft_coro_t *self)
+{
+	if (!weft__is_ancestor(k, self))
+		weft__die_not_ancestor(k);
+	for (const weft_coro_t *c = self;; c = c->parent) {
+		if (weft__masked(c->view) && !weft__is_ancestor(k, weft__owner_of(c->view)))
+			die_bound(k);
+		if (c == k)
+			return;
+	}
 }
 
 void weft__check_self(const weft_coro_t *self)

@@ -293,6 +293,50 @@ CASE(yield_to_other,
 	resume(weft_create(yields_to_other, NULL));
 }
 
+static int yielding_ask(void *state)
+{
+	weft_yield(the, &weft_suspended, state);
+	return 0;
+}
+
+WEFT_HANDLER(yielding, weft_tail(ask, yielding_ask));
+
+/* `the` is the current coroutine, or the one that resumed it. */
+static void *asks_further_in(void *argument)
+{
+	if (!argument)
+		the = weft_current();
+	return (char *)argument + ask();
+}
+
+static void *resumes_asking(void *argument)
+{
+	the = weft_current();
+	resume(weft_create(asks_further_in, argument));
+	return argument;
+}
+
+CASE(yield_in_far_clause,
+     "weft: cannot suspend coroutine #2: it executes a tail clause of a handler further out than its "
+     "resumer; make that a general clause, or suspend outside of it")
+{
+	weft_run(&yielding, NULL, resumes_asking, NULL);
+}
+
+static void *runs_asking(void *argument)
+{
+	weft_coro_t *k = weft_create(resumes_asking, argument);
+
+	resume(k);
+	return argument;
+}
+
+CASE(yield_in_between, "weft: cannot suspend coroutine #2: it executes a tail clause of a handler further out than its "
+		       "resumer; make that a general clause, or suspend outside of it")
+{
+	weft_run(&yielding, NULL, runs_asking, &the);
+}
+
 static void *performs_at_other(void *argument)
 {
 	weft_perform_at(ask, the);
@@ -462,6 +506,8 @@ int main(void)
 		C(exit_outside),
 #if WEFT_DEBUG
 		C(yield_to_other),
+		C(yield_in_far_clause),
+		C(yield_in_between),
 		C(switch_from_other),
 		C(perform_at_other),
 #endif
