@@ -44,6 +44,7 @@
 /* __VA_OPT__ and empty variadic arguments, standard since C++20 and C23, are no reason to warn in older modes. */
 #if defined(__clang__)
 #pragma clang diagnostic ignored "-Wgnu-zero-variadic-macro-arguments"
+#pragma clang diagnostic ignored "-Wpredefined-identifier-outside-function"
 #else
 #pragma GCC system_header
 #endif
@@ -72,7 +73,7 @@ typedef struct weft_effect {
 	uint64_t hash; /* of its identity */
 } weft_effect_t;
 
-/* ---- declaring: at file scope, in a header or a source file, as often as you like -------------------------- */
+/* ---- declaring: at file scope, in a header or a source file; in as many files as you like, once in each ------- */
 
 /**
  * WEFT_EFFECT(result, name, type, parameter, …): one effect. Defines `result name(type parameter, …)`, which performs
@@ -355,6 +356,7 @@ WEFT_EXTERN_C_END
 
 /* `identity`: the text of the family in symbols. */
 #define WEFT__FAMILY(identity, prefix, family, ...)                                                                    \
+	WEFT__AT_FILE_SCOPE(#family)                                                                                   \
 	WEFT__DESCRIBE(identity, identity, prefix##family, #family, "", prefix##family, 0, 0)                          \
 	typedef struct weft__clauses_are_for_the_effects_of_a_family weft__##prefix##family##__tail,                   \
 	    weft__##prefix##family##__abort, weft__##prefix##family##__general;                                        \
@@ -377,13 +379,25 @@ WEFT_EXTERN_C_END
 	WEFT__CAT(WEFT__MEMBER_, WEFT__SHAPE(__VA_ARGS__))                                                             \
 	(#name, identity "." #name, NULL, prefix##family, result, prefix##name, __VA_ARGS__)
 
+/* A declaration inside of a function would be many errors; this is the first. The name of no function is "", but in g++
+ * "top level". */
+#if defined(__cplusplus) && !defined(__clang__)
+#define WEFT__AT_FILE_SCOPE(text)                                                                                      \
+	static_assert(sizeof(__FUNCTION__) == 10, "effect " text ": declare effects outside of functions");
+#else
+#define WEFT__AT_FILE_SCOPE(text)                                                                                      \
+	WEFT__STATIC_ASSERT(sizeof(__FUNCTION__) == 1, "effect " text ": declare effects outside of functions");
+#endif
+
 /* By the shape of the list of parameters. */
 #define WEFT__EFFECT_EVEN(text, name, result, ...)                                                                     \
+	WEFT__AT_FILE_SCOPE(text)                                                                                      \
 	enum { weft__##name##__index };                                                                                \
 	WEFT__OPERATION(text, WEFT__IDENTITY(text, result, __VA_ARGS__), WEFT__IDENTITY(text, result, __VA_ARGS__),    \
 			name, result, name, __VA_ARGS__)                                                               \
 	WEFT__END
 #define WEFT__EXCEPTION_EVEN(text, name, ...)                                                                          \
+	WEFT__AT_FILE_SCOPE(text)                                                                                      \
 	enum { weft__##name##__index };                                                                                \
 	WEFT__FRAME(void, name, __VA_ARGS__)                                                                           \
 	typedef void weft__##name##__function WEFT__PARAMETERS(__VA_ARGS__);                                           \

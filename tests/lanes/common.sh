@@ -180,7 +180,7 @@ guards()
 
 # wrong COMPILER FILE COMMAND…: a mistake is called what it is, by one error and in ten lines at most. The first lines of the file
 # say what the error must say: "says:", or for one compiler "gcc:", "g++:", "clang:" or "clang++:"; what must stand in it beside
-# that, "names:"; and "clang-lines:" and the like, if a compiler needs more lines.
+# that, "names:"; and "clang-lines:" and the like, if a compiler needs more lines. "only the first": more errors follow.
 wrong()
 {
 	local compiler=$1 file=$2 said text first names lines
@@ -193,6 +193,7 @@ wrong()
 	said=$(LC_ALL=C "$@" -I"$SOURCE/include" -fsyntax-only "$file" 2>&1) && return 1
 	note "$said"
 	first=$(grep -m 1 ' error: ' <<<"$said")
-	[[ $text && $first == *"$text"* && $said == *"$names"* && $said != *' error: '*' error: '* && $said == *"$file":* ]] &&
-		(($(wc -l <<<"$said") <= ${lines:-10}))
+	[[ $text && $first == *"$text"* && $said == *"$names"* && $said == *"$file":* ]] || return 1
+	grep -qF '/* only the first */' "$file" && return
+	[[ $said != *' error: '*' error: '* ]] && (($(wc -l <<<"$said") <= ${lines:-10}))
 }
