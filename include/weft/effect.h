@@ -24,8 +24,8 @@
  *  1. An effect is the address of an object that every declaration of it defines and the linker merges: no tags, no
  *     limit. The symbol holds namespace, name and signature, so what differs is never merged. Where the linker could
  *     not merge what is equal, the search compares that too, and remembers what it found (weft/internal/identity.h).
- *     Shared objects loaded by dlopen have the program's addresses, and the program's speed, if the program exports them
- *     (weft.pc, the CMake package and `weft cc` take care of it).
+ *     Shared objects loaded by dlopen have the program's addresses, and the program's speed, if the program exports
+ *     them (weft.pc, the CMake package and `weft cc` take care of it).
  *  2. A declaration yields a typed function to perform it, and a struct of its arguments and its result. The struct
  *     lies on the performer's stack; a request points to it; a reply is written into it. A result nobody wrote is
  *     zero. No casts, nothing allocated, any type.
@@ -84,9 +84,10 @@ typedef struct weft_effect {
  * is a pointer to a function.
  *
  * Which declarations declare the same effect, in whatever file or shared object, C or C++? Those with the same
- * namespace (see WEFT_NAMESPACE), the same name, and the same types of result and parameters, in the same order; of an effect of
- * a family, with the same family: its name and all its effects. The types' text counts, after the expansion of macros
- * and but for white space: `long` and `int64_t` are two types. Names of parameters do not count. `bool` is `_Bool`.
+ * namespace (see WEFT_NAMESPACE), the same name, and the same types of result and parameters, in the same order; of an
+ * effect of a family, with the same family: its name and all its effects. The types' text counts, after the expansion
+ * of macros and but for white space: `long` and `int64_t` are two types. Names of parameters do not count. `bool` is
+ * `_Bool`.
  */
 #define WEFT_EFFECT(result, name, ...) WEFT_EFFECT_AS(name, result, name, __VA_ARGS__)
 
