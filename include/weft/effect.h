@@ -198,9 +198,11 @@ WEFT_API const char *weft_request_name(weft_request_t r);
 /** The coroutine whose suspension hands this effect to its handler, or NULL: find once, then perform often. */
 #define weft_locate(name) (weft__locate(&weft_effect_##name))
 
-/** Perform at a coroutine found by weft_locate, without a search. The coroutine must still be an ancestor-or-self, which
- * debug builds check, and its resumer must still handle the effect, which nothing checks: the resumer would get a request
- * that it did not ask for. So locate again after a suspension. */
+/**
+ * Perform at a coroutine found by weft_locate, without a search. The coroutine must still be an ancestor-or-self, which
+ * debug builds check, and its resumer must still handle the effect, which nothing checks: the resumer would get a
+ * request that it did not ask for. So locate again after a suspension.
+ */
 #define weft_perform_at(name, k, ...) ((weft__##name##__at)((k), weft__self() __VA_OPT__(, ) __VA_ARGS__))
 
 /**
