@@ -527,7 +527,7 @@ WEFT__INLINE weft_coro_t *weft__unmasked(weft_coro_t *k)
 
 /**
  * Start or continue a suspended coroutine, until it suspends, finishes or fails.
- * @param k        suspended; any other state is reported and ends the process, and so is NULL in debug builds
+ * @param k        suspended; any other state is reported and ends the process; and so, by a fault, is NULL
  * @param value    what its pending weft_yield returns; the first resume ignores it
  * @param handles  the effects handled here for this run, e.g. weft_handles(state, print); what the coroutine
  *                 performs beyond them goes to handlers further out. A set must live until this returns.

@@ -5,7 +5,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <ucontext.h>
+#include <weft/arch.h>
 
 #if defined(__x86_64__)
 
@@ -29,6 +31,30 @@ static inline bool weft__context_resumes_nothing(ucontext_t *context, void **k)
 {
 	*k = (void *)(uintptr_t)context->uc_mcontext.gregs[REG_RDI];
 	return !context->uc_mcontext.gregs[REG_RIP] && !context->uc_mcontext.gregs[REG_RSP];
+}
+
+/* weft__is_resume gets so many bytes of code before the interrupted instruction, and as many from there on. */
+enum { WEFT__CODE_AROUND = 512 };
+
+/*
+ * Is the interrupted instruction the first of weft_resume that looks at the coroutine? It loads or compares a word, and
+ * weft_arch_resume is not far: before it where the compiler has put the slow ways behind the usual one.
+ */
+static inline bool weft__is_resume(const unsigned char *code, size_t bytes)
+{
+	/* movq WEFT_LINK_PC(%rdi), %rdx; movq %rcx, WEFT_LINK_PC(%rdi); leaq …(%rip), %rcx */
+	static const unsigned char begins[] = {0x48, 0x8b,	   0x57, WEFT_LINK_PC, 0x48, 0x89,
+					       0x4f, WEFT_LINK_PC, 0x48, 0x8d,	       0x0d};
+	enum { WIDE_MASK = 0xf8, WIDE = 0x48, LOAD = 0x8b, COMPARE = 0x39, COMPARE_BACK = 0x3b };
+	const unsigned char *at = code + WEFT__CODE_AROUND;
+
+	if (bytes < WEFT__CODE_AROUND + 2 || (at[0] & WIDE_MASK) != WIDE ||
+	    (at[1] != LOAD && at[1] != COMPARE && at[1] != COMPARE_BACK))
+		return false;
+	for (size_t i = 0; i + sizeof begins <= bytes; i++)
+		if (!memcmp(code + i, begins, sizeof begins))
+			return true;
+	return false;
 }
 
 static inline void weft__context_jump(ucontext_t *context, const void *to)

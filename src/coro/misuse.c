@@ -79,15 +79,31 @@ void weft__die_no_coroutine(const char *what)
 	weft__line_die(&line);
 }
 
+static void line_null(struct weft__line *line, const char *what)
+{
+	weft__line_begin(line);
+	weft__line_text(line, what);
+	weft__line_text(line,
+			"(NULL): there is no coroutine; weft_create returns NULL when it fails, and errno says why");
+}
+
 void weft__die_null(const char *what)
 {
 	struct weft__line line;
 
-	weft__line_begin(&line);
-	weft__line_text(&line, what);
-	weft__line_text(&line,
-			"(NULL): there is no coroutine; weft_create returns NULL when it fails, and errno says why");
+	line_null(&line, what);
 	weft__line_die(&line);
+}
+
+/* weft__resume_caught reads this field first. */
+const size_t weft__owner_read_first = offsetof(weft_coro_t, parent);
+
+void weft__owner_report_null(void)
+{
+	struct weft__line line;
+
+	line_null(&line, "weft_resume");
+	weft__line_write(&line);
 }
 
 static _Noreturn void die_bound(const weft_coro_t *k)

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "internal/faults.h"
@@ -169,6 +170,16 @@ size_t weft__os_resident(void *start, size_t bytes)
 			resident += in_core[i] & 1 ? WEFT__PAGE : 0;
 	}
 	return resident;
+}
+
+size_t weft__os_read(void *to, const void *from, size_t bytes)
+{
+	char *start = (char *)(uintptr_t)from;
+	size_t in_page = WEFT__PAGE - (uintptr_t)from % WEFT__PAGE, first = bytes < in_page ? bytes : in_page;
+	struct iovec target = {to, bytes}, source[] = {{start, first}, {start + first, bytes - first}};
+	ssize_t done = process_vm_readv(getpid(), &target, 1, source, 2, 0);
+
+	return done > 0 ? (size_t)done : 0;
 }
 
 size_t weft__os_memory(void)

@@ -71,6 +71,9 @@ bool weft__os_on_alt_stack(void);
 /* * Is the address in the guard of that stack? */
 bool weft__os_alt_stack_guards(const void *memory, const void *address);
 
+/* * Copy what lies at `from` as far as it can be read, up to so many bytes, less than a page. How many. */
+size_t weft__os_read(void *to, const void *from, size_t bytes);
+
 /* Let the calling thread receive the signals of faults. */
 void weft__os_unblock_faults(void);
 

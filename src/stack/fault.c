@@ -365,6 +365,16 @@ static bool resumed_deleted(const siginfo_t *info, ucontext_t *context)
 	return true;
 }
 
+/* Debug builds look at the pointer. Here the code around the fault tells a resume from other uses of NULL. */
+static bool resumed_null(const siginfo_t *info, const ucontext_t *context)
+{
+	unsigned char code[2 * WEFT__CODE_AROUND];
+	const char *pc = weft__context_pc(context);
+
+	return info->si_code > 0 && (uintptr_t)info->si_addr == weft__owner_read_first &&
+	       weft__is_resume(code, weft__os_read(code, pc - WEFT__CODE_AROUND, sizeof code));
+}
+
 static bool overflowed_alt_stack(const siginfo_t *info)
 {
 	struct weft__thread *thread = weft__tls_thread;
@@ -395,6 +405,8 @@ static enum answer decide(siginfo_t *info, void *context)
 		return answer(slot, info->si_addr, context);
 	if (resumed_deleted(info, context))
 		return DONE;
+	if (resumed_null(info, context)) /* a handler of the program's may know what to do */
+		weft__owner_report_null();
 	return overflowed_alt_stack(info) ? REPORTED : NOT_OURS;
 }
 

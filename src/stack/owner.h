@@ -27,6 +27,10 @@ const void *weft__owner_running(const char *sp, const struct weft__slot **slot);
 /* * What to call an owner in a message. */
 void weft__owner_describe(const void *owner, const char **name, uint64_t *id);
 
+/* * The offset in an owner that a resume reads first; and the line for a resume of NULL. */
+extern const size_t weft__owner_read_first;
+void weft__owner_report_null(void);
+
 /* * Is the owner calling what is to be called at its end, so that it may have what is reserved for that? */
 bool weft__owner_ends(const void *owner);
 

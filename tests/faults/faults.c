@@ -1245,6 +1245,38 @@ static void map_limit(void)
 	REQUIRE(create_until(EAGAIN, 5000, 16 * KB) == 5000);
 }
 
+static weft_coro_t *volatile nobody;
+
+static void resumes_null(void)
+{
+	(void)stats_of(WEFT_COMMIT);
+	resume(nobody);
+}
+
+static volatile int caught;
+static sigjmp_buf after_null;
+
+static void goes_on(int number)
+{
+	caught = number;
+	siglongjmp(after_null, 1);
+}
+
+/* What looks like it, but is not: a pointer of the program's, at the same offset. */
+static void reads_null(void)
+{
+	struct like {
+		char before[offsetof(struct weft_coro, parent)];
+		void *parent;
+	} *volatile none = NULL;
+
+	resume(make_on(WEFT_COMMIT, 0, once, NULL));
+	weft_signal(SIGSEGV, goes_on);
+	if (!sigsetjmp(after_null, 1))
+		caught = none->parent != NULL;
+	REQUIRE(caught == SIGSEGV);
+}
+
 static const struct scenario scenarios[] = {
     {"stacks grow", grows, 0, NULL},
     {"growing keeps errno", keeps_errno, 0, NULL},
@@ -1267,6 +1299,10 @@ static const struct scenario scenarios[] = {
     {"what was spent", what_was_spent, 0, NULL},
     {"a caller fails anywhere in weft_run", fails_anywhere_in_a_run, 0, NULL},
     {"a caller fails anywhere in the use of copied stacks", fails_anywhere_in_copying, 0, NULL},
+
+    {"resuming NULL", resumes_null, WEFT_DEBUG ? SIGABRT : SIGSEGV,
+     "weft: weft_resume(NULL): there is no coroutine; weft_create returns NULL when it fails, and errno says why\n"},
+    {"reading at NULL", reads_null, 0, NULL},
 
     {"kept stacks give way to one that grows", kept_stacks_give_way, 0, NULL},
     {"kept stacks give way to a creation", creating_takes_from_kept_stacks, 0, NULL},
