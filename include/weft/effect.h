@@ -153,6 +153,25 @@ typedef struct weft_effect {
 	for ((r) = weft_resume((k), NULL, weft_handles(__VA_ARGS__)); !weft_returned(r);                               \
 	     (r) = weft_resume((k), NULL, weft_handles(__VA_ARGS__)))
 
+/**
+ * weft_resume_throw(k, handles, exception, args…): as weft_resume(k, NULL, handles), but the call in which `k` waits
+ * (a perform, weft_suspend, weft_yield, weft_switch) does not return. In its place the exception (WEFT_EXCEPTION) is
+ * performed, by `k` or whichever coroutine inside `k` made that call: its cleanups run, its handlers may have a clause
+ * for the exception, and so may `handles`. Of a coroutine that has not begun: reported.
+ */
+#define weft_resume_throw(k, handles, exception, ...)                                                                  \
+	((weft__##exception##__resume_throw)((k), (handles)__VA_OPT__(, ) __VA_ARGS__))
+
+/** weft_resume_throw_under(k, handler, state, exception, args…): the same, as weft_resume_under. */
+#define weft_resume_throw_under(k, handler, state_, exception, ...)                                                    \
+	(__extension__({                                                                                               \
+		weft_coro_t *weft__into = (k);                                                                         \
+		weft__into->state = (state_);                                                                          \
+		(weft__##exception##__resume_throw)(weft__into,                                                        \
+						    weft__handles((uintptr_t)(handler) + WEFT__HANDLES_TABLE)          \
+							__VA_OPT__(, ) __VA_ARGS__);                                   \
+	}))
+
 /** Has the coroutine's function returned? Its result is `r.payload`. */
 WEFT__INLINE bool weft_returned(weft_request_t r)
 {
@@ -314,6 +333,17 @@ WEFT__INLINE void weft__perform_far(weft_coro_t *handler, weft_coro_t *self, con
 	weft__perform(handler, self, effect, frame);
 }
 
+WEFT__HELPER weft_request_t weft__resume_throwing(weft_coro_t *k, weft_handles_t handles, weft__thrower_t *throws,
+						  void *argument)
+{
+#if WEFT_DEBUG
+	if (weft__unlikely(!k))
+		weft__die_null("weft_resume_throw");
+#endif
+	weft__throw_into(k, throws, argument);
+	return weft__resume(&k, NULL, handles.word);
+}
+
 WEFT__INLINE void *weft__frame_of(weft_request_t r, const weft_effect_t *effect)
 {
 	if (weft__unlikely(r.effect != effect))
@@ -409,6 +439,7 @@ WEFT_EXTERN_C_END
 				 WEFT__IDENTITY(text, exception, __VA_ARGS__), text, name, exception, name,            \
 				 __VA_ARGS__)                                                                          \
 	WEFT__THROWER(name, __VA_ARGS__)                                                                               \
+	WEFT__THROWN_INTO(name, __VA_ARGS__)                                                                           \
 	WEFT__CLAUSES(void, name, __VA_ARGS__)                                                                         \
 	WEFT__ACCESSORS(void, name)                                                                                    \
 	WEFT__END
@@ -665,6 +696,28 @@ WEFT_EXTERN_C_END
 			weft__die_default_returned(&weft_effect_##name);                                               \
 		}                                                                                                      \
 		(weft__##name##__at)(weft__me, weft__me WEFT__AND_FORWARD(__VA_ARGS__));                               \
+	}
+
+/* Perform it elsewhere: where a coroutine waits that is to be continued. */
+#define WEFT__THROWN_INTO(name, ...)                                                                                   \
+	WEFT__COLD WEFT__NORETURN __attribute__((unused)) static void weft__##name##__throw(void *weft__frame)         \
+	{                                                                                                              \
+		struct weft__##name##__frame *frame = (struct weft__##name##__frame *)weft__frame;                     \
+                                                                                                                       \
+		(void)frame;                                                                                           \
+		name(WEFT__PAIRS(WEFT__FIELD_OF, WEFT__COMMA, __VA_ARGS__));                                           \
+	}                                                                                                              \
+	WEFT__HELPER void *weft__##name##__continue_throw(                                                             \
+		weft_resumption_t *weft__k WEFT__MORE_PARAMETERS(__VA_ARGS__))                                         \
+	{                                                                                                              \
+		WEFT__FILL(void, name, __VA_ARGS__)                                                                    \
+		return weft__continue_throwing(weft__k, weft__##name##__throw, &frame);                                \
+	}                                                                                                              \
+	WEFT__HELPER weft_request_t weft__##name##__resume_throw(                                                      \
+		weft_coro_t *weft__k, weft_handles_t weft__handles WEFT__MORE_PARAMETERS(__VA_ARGS__))                 \
+	{                                                                                                              \
+		WEFT__FILL(void, name, __VA_ARGS__)                                                                    \
+		return weft__resume_throwing(weft__k, weft__handles, weft__##name##__throw, &frame);                   \
 	}
 
 #define WEFT__ACCESSORS(result, name)                                                                                  \

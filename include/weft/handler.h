@@ -333,6 +333,15 @@ WEFT__INLINE weft_request_t weft_resume_under(weft_coro_t *k, void *value, const
 #define weft_continue(op, k, ...) ((weft__##op##__continue)((k)__VA_OPT__(, ) __VA_ARGS__))
 
 /**
+ * void *weft_continue_throw(k, exception, args…): as weft_continue, but the operation does not return. In its place the
+ * exception (WEFT_EXCEPTION) is performed, on the body's stack, by whichever code performs the operation: cleanups of
+ * the body run, handlers within the body may have a clause for the exception, and so may the handler of `k` itself. The
+ * arguments are copied to the body's stack. What comes of it is returned, unless the exception leaves for a handler
+ * further out. If nobody handles it, that is reported as for any perform. Errors as weft_continue.
+ */
+#define weft_continue_throw(k, exception, ...) ((weft__##exception##__continue_throw)((k)__VA_OPT__(, ) __VA_ARGS__))
+
+/**
  * Keep it for later: the copy returned is the caller's, to be given to weft_continue or weft_drop once (a multi one to
  * weft_drop at the end). What the clause returns is what weft_run (or weft_continue) returns now.
  * A multi one is kept as a clone. If there is no memory for it, the copy is not valid: see weft_is_valid.
@@ -531,6 +540,9 @@ __attribute__((warn_unused_result)) WEFT__INLINE int weft__then_as(Fn *fn, Recor
 }
 }
 #endif
+
+/* As weft__continue, and where the body waits throws(argument) is called, which does not return. */
+WEFT_API void *weft__continue_throwing(weft_resumption_t *k, weft__thrower_t *throws, void *argument);
 
 /* Returns if all that is wrong is the effect's address. */
 WEFT_API WEFT__COLD void weft__check_resumption(const weft_resumption_t *k, const struct weft_effect *effect);

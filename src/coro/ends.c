@@ -11,7 +11,9 @@
  *  2. A suspended one has no code left to run that could know. Its landing pad has a twin, WEFT_LEFT_BYTES before it,
  *     that calls weft__end_here in the same frame: deleting it is resuming it there. So everything that a resume does
  *     (frames copied in, floating-point state, limits) is done by a resume.
- *  3. The state of all this, struct weft__ending, lies in the frame of who deletes. Of who leaves it lies on the heap,
+ *  3. The same landing pad serves weft_continue_throw and weft_resume_throw: weft__end_here then calls a function that
+ *     performs an exception, or throws one, and so leaves the frame that waited.
+ *  4. The state of all this, struct weft__ending, lies in the frame of who deletes. Of who leaves it lies on the heap,
  *     if its own frames or coroutines may be gone before the request arrives; with the request's arguments.
  * Where nothing is to be called none of this happens: coro.c looks at the lists and flags only.
  */
@@ -235,11 +237,16 @@ static void supersede(weft_coro_t *self, struct weft__ending *e)
 
 /*
  * An end that is about to go on in this coroutine, which does not know yet: it is being resumed for that, or its resume
- * is about to return. `end` is NULL if there is none.
+ * is about to return. `end` is NULL if there is none. Likewise a throw: `throws` is NULL if there is none. Then `k` is
+ * about to be resumed at `moved`, which its word at `pad` holds.
  */
 static __thread struct {
 	struct weft__ending *end;
 	const weft_coro_t *in;
+	weft__thrower_t *throws;
+	void *argument;
+	const weft_coro_t *k;
+	void **pad, *moved;
 } coming __attribute__((tls_model("initial-exec")));
 
 static void comes(struct weft__ending *e, const weft_coro_t *in)
@@ -378,12 +385,23 @@ bool weft__must_end(const weft_coro_t *k)
 	}
 }
 
+static WEFT__LEAVES_STACK _Noreturn void throw_here(weft__thrower_t *throws)
+{
+	coming.throws = NULL;
+	weft__again(coming.k->leaf);
+	throws(coming.argument);
+	__builtin_unreachable();
+}
+
 /* Where a suspended coroutine landed. The first call in the frame that waited. */
 WEFT__LEAVES_STACK void weft__end_here(void)
 {
 	struct weft__ending *e = coming.end;
-	weft_coro_t *self = e->target->leaf;
+	weft_coro_t *self;
 
+	if (coming.throws)
+		throw_here(coming.throws);
+	self = e->target->leaf;
 	weft__again(self);
 	finish(self, e);
 }
@@ -454,6 +472,34 @@ static void **landing_pad_of(weft_coro_t *k)
 	    k->link.pc == (void *)weft__land_saving)
 		return &k->inner_pc;
 	return &k->link.pc;
+}
+
+/* A coroutine that cannot be resumed is left alone: the resume reports it. */
+void weft__throw_into(weft_coro_t *k, weft__thrower_t *throws, void *argument)
+{
+	if (weft_state(k) != WEFT_SUSPENDED)
+		return;
+	if (!weft__has_started(k))
+		die(k, "cannot throw into", ": it has not begun, and waits nowhere yet", NULL,
+		    "; resume it first, or delete it");
+	coming.k = k;
+	coming.argument = argument;
+	coming.pad = landing_pad_of(k);
+	coming.moved = (char *)*coming.pad - WEFT_LEFT_BYTES;
+	/* The resumer's stack may turn out to be full between any two instructions. */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	coming.throws = throws;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	*coming.pad = coming.moved;
+}
+
+void weft__throw_no_more(void)
+{
+	if (!coming.throws)
+		return;
+	coming.throws = NULL;
+	if (*coming.pad == coming.moved)
+		*coming.pad = (char *)coming.moved + WEFT_LEFT_BYTES;
 }
 
 static WEFT__LEAVES_STACK weft_request_t resume_to_end(weft_coro_t **k)

@@ -53,6 +53,8 @@ bool weft__must_end(const weft_coro_t *k);
 WEFT__COLD void *weft__end_suspended(weft_coro_t *k);
 /* End everybody from the running coroutine up to k. */
 WEFT__COLD _Noreturn void weft__end_up_to(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload);
+/* What was to be thrown is not: a coroutine fails before it lands. */
+WEFT__COLD void weft__throw_no_more(void);
 /* The coroutine that ended has told the running one, its resumer. */
 WEFT__COLD _Noreturn void weft__end_next(void *thrown);
 /* The end that k is in the middle of, or is about to take part in; else NULL. Async-signal-safe. */

@@ -297,6 +297,7 @@ WEFT__LEAVES_STACK void weft__owner_fail(void *victim)
 	struct weft__thread *thread = weft__tls_thread;
 	weft_coro_t *k = victim;
 
+	weft__throw_no_more();
 	if (atomic_load(&failure_hook) && thread && !thread->in_hook) {
 		weft__set_limit(NULL);
 		weft__self()->link.limit = NULL; /* its frames are lost */

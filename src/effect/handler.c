@@ -438,6 +438,17 @@ void *weft__continue(weft_resumption_t *k, int error)
 	return answer_another(handler, k->k);
 }
 
+/* If there is no memory for a copy of a multi one, weft__continue says so. */
+void *weft__continue_throwing(weft_resumption_t *k, weft__thrower_t *throws, void *argument)
+{
+	check(k);
+	if (k->again)
+		weft__rewind(k);
+	if (k->again != WEFT__STRANDED)
+		weft__throw_into(k->k, throws, argument);
+	return weft__continue(k, 0);
+}
+
 void *weft__tail_continue_specially(weft_resumption_t *k, int error)
 {
 	check(k);

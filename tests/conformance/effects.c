@@ -285,6 +285,112 @@ static void locating(void)
 	weft_delete(k);
 }
 
+/* ---- exceptions that are thrown into what waits ------------------------------------------------------------------- */
+
+enum { THROWS = 200 };
+
+/* What has run, as digits; below a frame that is large enough to be in another chunk. */
+static int64_t ran;
+
+static void runs(void *digit)
+{
+	ran = ran * 10 + (int64_t)(size_t)digit;
+}
+
+__attribute__((noinline)) static int waits(int depth)
+{
+	char large[3000];
+	int got;
+
+	__asm__ volatile("" : : "r"(large) : "memory");
+	weft_defer(runs, (void *)(size_t)depth);
+	got = depth ? waits(depth - 1) : ping();
+	__asm__ volatile("" : : "r"(large) : "memory");
+	return got + 1;
+}
+
+static void *waits_deep(void *argument)
+{
+	waits(2);
+	CHECK(false);
+	return argument;
+}
+
+static void *on_ping(void *state, weft_resumption_t *k)
+{
+	int *times = state;
+
+	CHECK(weft_performer(k) != NULL);
+	return (char *)weft_continue_throw(k, broken, ++*times, "in its place") + 1;
+}
+
+static void *on_broken(void *state, int code, const char *why)
+{
+	CHECK(code == *(int *)state && !strcmp(why, "in its place") && ran == 12);
+	return (void *)(size_t)code;
+}
+
+WEFT_HANDLER(throws, weft_general(ping, on_ping), weft_abort(broken, on_broken));
+WEFT_HANDLER(catches, weft_abort(broken, on_broken));
+
+/* The handler of the exception is within the body, which goes on. */
+static void *catches_it(void *state)
+{
+	int64_t n = *(int *)state;
+
+	for (int i = 0; i < 3; i++) {
+		ran = 0;
+		CHECK((int)(size_t)weft_run(&catches, state, waits_deep, NULL) == ++n);
+	}
+	ran = 0;
+	return NULL;
+}
+
+static void *yields(void *argument)
+{
+	weft_coro_t *inner = argument;
+
+	weft_defer(runs, (void *)3);
+	if (inner)
+		weft_resume(inner, NULL, weft_handles(precise));
+	else
+		weft_yield(weft_parent(weft_current()), &weft_suspended, NULL);
+	CHECK(false);
+	return NULL;
+}
+
+static void thrown_into(void)
+{
+	weft_coro_t *inner, *k;
+	weft_request_t r;
+
+	for (int i = 0, n; i < THROWS; i++) {
+		n = i;
+		ran = 0;
+		CHECK((size_t)weft_run(&throws, &n, waits_deep, NULL) == (size_t)i + 2 && ran == 12);
+		CHECK((size_t)weft_run(&throws, &n, catches_it, &n) == 3 && n == i + 4);
+		/* Suspended from below: whoever waits innermost performs it. */
+		inner = make(yields, NULL);
+		k = make(yields, inner);
+		CHECK(weft_resume(k, NULL, weft_handles()).effect == &weft_suspended &&
+		      weft_state(inner) == WEFT_RUNNING);
+		ran = 0;
+		r = weft_resume_throw(k, weft_handles(broken), broken, i, "now");
+		CHECK(weft_is(broken, r) && weft_args(broken, r)->code == i &&
+		      !strcmp(weft_args(broken, r)->why, "now"));
+		CHECK(ran == 33 && weft_state(k) == WEFT_FINISHED && weft_state(inner) == WEFT_FINISHED);
+		weft_delete(k);
+		weft_delete(inner);
+		/* A loop and a table. */
+		k = make(waits_deep, NULL);
+		ran = 0;
+		CHECK(weft_is(ping, weft_resume(k, NULL, weft_handles(ping))) && !ran);
+		r = weft_resume_throw_under(k, &catches, &n, broken, i, "later");
+		CHECK(weft_is(broken, r) && weft_args(broken, r)->code == i && ran == 12);
+		weft_delete(k);
+	}
+}
+
 /* ---- work after the resume --------------------------------------------------------------------------------------- */
 
 static void *emit_all(void *argument)
@@ -324,6 +430,7 @@ void test_effects(void)
 	mixed_sets();
 	changing_sets();
 	exceptions();
+	thrown_into();
 	locating();
 	non_tail_handlers();
 }

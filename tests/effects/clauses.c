@@ -374,21 +374,45 @@ static void end_run(struct world *w, struct co *t, uint64_t run, uint64_t before
 	CHECK(w, t->status != RUNNING || weft_deref(ref) == t->k);
 }
 
+/* It must not end the program. */
+bool can_throw_into(struct world *w, const struct co *t)
+{
+	return chance(w, 15) && predict(t->leaf, OP_x0, -1);
+}
+
+uint64_t throw_here(struct world *w)
+{
+	struct co *target = predict(w->cur, OP_x0, -1);
+	enum happening what = outcome(target, OP_x0, false);
+	uint64_t token = fresh(w);
+
+	expect(w, what, target, OP_x0, token);
+	w->event.label = -1;
+	w->count[COUNT_THROW]++;
+	finish(w, target);
+	return token;
+}
+
 static void *resume_captured(struct world *w, struct co *t, int op, weft_resumption_t *k, bool owned)
 {
 	uint64_t run = fresh(w), value = fresh(w), before = begin_run(w, run);
+	bool throws;
 	void *result;
 
 	t->parent = w->cur;
 	t->driven = true;
 	t->run = run;
+	throws = can_throw_into(w, t);
 	if (owned)
 		t->owner = run;
 	t->reply = value;
 	CHECK(w, weft_is_valid(k));
-	TRACE(w, "continue %d\n", serial_of(t));
+	TRACE(w, "%s %d\n", throws ? "throw into" : "continue", serial_of(t));
 	awaken(w, t);
-	result = ops[op].resume(k, value);
+	if (throws)
+		result = weft_continue_throw(k, x0, throw_here(w));
+	else
+		result = ops[op].resume(k, value);
 	end_run(w, t, run, before, result);
 	return result;
 }

@@ -68,6 +68,16 @@ static void check_request(struct world *w, weft_request_t r)
 	      weft_state(e->target->k) == (e->what == RETURNED || e->what == EXITED ? WEFT_FINISHED : WEFT_SUSPENDED));
 }
 
+/* In place of what it waits for. */
+static weft_request_t resume_throwing(struct world *w, weft_coro_t *k, const struct spec *spec)
+{
+	uint64_t token = throw_here(w);
+
+	if (spec->kind == TABLE)
+		return weft_resume_throw_under(k, handler_of(w, spec), spec->instance, x0, token);
+	return weft_resume_throw(k, handles(spec->index), x0, token);
+}
+
 /* Until it suspends; the event says what then. */
 static weft_request_t resume(struct world *w, struct co *t)
 {
@@ -75,10 +85,12 @@ static weft_request_t resume(struct world *w, struct co *t)
 	weft_coro_t *k = t->k;
 	const struct spec spec = t->spec;
 	weft_request_t r;
+	bool throws;
 	void *value;
 
 	t->parent = w->cur;
 	t->driven = false;
+	throws = t->status == SUSPENDED && can_throw_into(w, t);
 	t->run = run;
 	if (!t->reply && t->waiting)
 		t->reply = fresh(w);
@@ -88,13 +100,14 @@ static weft_request_t resume(struct world *w, struct co *t)
 	w->event.what = NOTHING;
 	TRACE(w, "resume %d, %s %d\n", serial_of(t), spec.kind == TABLE ? "table" : "set", spec.index);
 	value = (void *)w->reply;
-	if (spec.kind == TABLE)
+	if (throws)
+		r = resume_throwing(w, k, &spec);
+	else if (spec.kind == TABLE)
 		r = weft_resume_under(k, value, handler_of(w, &spec), spec.instance);
-
 	else
 		r = weft_resume_any(&k, value, handles(spec.index));
 	CHECK(w, w->event.target && w->event.target->run == run);
-	CHECK(w, spec.kind == TABLE || k == w->event.target->k);
+	CHECK(w, throws || spec.kind == TABLE || k == w->event.target->k);
 	check_request(w, r);
 	w->cur->holding--;
 	return r;

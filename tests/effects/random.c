@@ -262,7 +262,7 @@ static void parse(struct options *o, char **words)
 int main(int words, char **word)
 {
 	static const char *const names[COUNTERS] = {"tail",    "abort", "general",   "multi",	 "cached", "request",
-						    "default", "then",	"forwarded", "outwards", "steps"};
+						    "default", "then",	"forwarded", "outwards", "throw",  "steps"};
 	struct options o = {.seed = 1, .programs = 100, .steps = 3000, .profile = -1};
 	struct world *w = calloc(1, sizeof *w);
 	uint64_t programs = 0;

@@ -120,6 +120,37 @@ static void *flips_once(void *unused)
 	return (void *)(intptr_t)flip();
 }
 
+static void *throws(void *state, weft_resumption_t *k)
+{
+	(void)state;
+	return weft_continue_throw(k, oops, 4);
+}
+
+static void *throws_then_flips(void *state, weft_resumption_t *k)
+{
+	intptr_t thrown = (intptr_t)weft_continue_throw(k, oops, 4), again = (intptr_t)weft_continue(flip, k, 2);
+
+	(void)state;
+	return (void *)(thrown * 1000 + again * 100 + (intptr_t)weft_continue_throw(k, oops, 5));
+}
+
+WEFT_HANDLER(throwing, weft_general(flip, throws), weft_abort(oops, on_oops));
+WEFT_HANDLER(keeping_oops, weft_general(flip, keeps), weft_abort(oops, on_oops));
+WEFT_HANDLER(many_throws, weft_multi(flip, throws_then_flips), weft_abort(oops, on_oops));
+
+static void thrown_into(void **state)
+{
+	weft_resumption_t first;
+
+	(void)state;
+	assert_int_equal((intptr_t)weft_run(&throwing, NULL, flips, NULL), 4);
+	assert_null(weft_run(&keeping_oops, NULL, flips, NULL));
+	first = kept;
+	assert_int_equal((intptr_t)weft_continue_throw(&kept, oops, 6), 6);
+	assert_false(weft_is_valid(&first));
+	assert_int_equal((intptr_t)weft_run(&many_throws, NULL, flips_once, NULL), 4205);
+}
+
 static void *fails(void *state, int error)
 {
 	(void)state;
@@ -416,6 +447,28 @@ CASE(kept_in_a_run_undone,
 	weft_run(&both_ways, NULL, chooses_then_flips, NULL);
 }
 
+CASE(thrown_used_twice,
+     "weft: resumption of effect \"flip\" used twice: it was continued before; only multi clauses can do that again")
+{
+	weft_resumption_t first;
+
+	weft_run(&keeping, NULL, flips, NULL);
+	first = kept;
+	weft_continue(flip, &kept, 1);
+	weft_continue_throw(&first, oops, 1);
+}
+
+CASE(thrown_after_drop,
+     "weft: resumption of effect \"flip\" used after its end: it was dropped, or continued to the end of its body")
+{
+	weft_resumption_t first;
+
+	weft_run(&keeping, NULL, flips, NULL);
+	first = kept;
+	weft_drop(&kept);
+	weft_continue_throw(&first, oops, 1);
+}
+
 CASE(label_of_another_family, "weft: effect \"flip\" is not of the family that label \"left\" was made for: give "
 			      "WEFT_LABEL that family")
 {
@@ -441,6 +494,7 @@ int main(void)
 	    T(abort_clauses),
 	    T(kept_ones),
 	    T(multi_clauses),
+	    T(thrown_into),
 	    T(labels),
 	    T(generalized),
 	    T(forwarded),
@@ -456,6 +510,8 @@ int main(void)
 	    C(suspended_under_run),
 	    T(suspended_in_near_clause),
 	    C(kept_in_a_run_undone),
+	    C(thrown_used_twice),
+	    C(thrown_after_drop),
 	    C(label_of_another_family),
 	    C(label_unhandled),
 	};

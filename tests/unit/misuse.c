@@ -428,6 +428,66 @@ CASE(resume_null,
 }
 #endif
 
+/* ---- throwing into what waits ------------------------------------------------------------------------------------ */
+
+static void throw_into(weft_coro_t *k)
+{
+	weft_resume_throw(k, WEFT_HANDLE_NONE, oops, 1);
+}
+
+static void *waits(void *argument)
+{
+	return weft_suspend(argument);
+}
+
+static void *throws_into_itself(void *argument)
+{
+	throw_into(the);
+	return argument;
+}
+
+CASE(throw_unhandled,
+     "weft: unhandled effect \"oops\" in coroutine \"worker\" (#1): resume with weft_handles(oops), run it under a "
+     "handler, or set a default handler with weft_set_default")
+{
+	resume(worker(waits));
+	throw_into(the);
+}
+
+CASE(throw_before_begun, "weft: cannot throw into coroutine \"worker\" (#1): it has not begun, and waits nowhere yet; "
+			 "resume it first, or delete it")
+{
+	throw_into(worker(waits));
+}
+
+CASE(throw_after_end, "weft: cannot resume coroutine \"worker\" (#1): it is finished; weft_reset starts it over")
+{
+	resume(worker(once));
+	throw_into(the);
+}
+
+CASE(throw_while_running,
+     "weft: cannot resume coroutine \"worker\" (#1): it is running; only a suspended one can be resumed")
+{
+	resume(worker(throws_into_itself));
+}
+
+CASE(throw_after_deletion,
+     "weft: cannot resume coroutine #0: it was deleted, or never made; keep a weft_ref_t to notice")
+{
+	resume(worker(waits));
+	weft_delete(the);
+	throw_into(the);
+}
+
+#if WEFT_DEBUG
+CASE(throw_null, "weft: weft_resume_throw(NULL): there is no coroutine; weft_create returns NULL when it fails, and "
+		 "errno says why")
+{
+	throw_into(NULL);
+}
+#endif
+
 /* ---- longjmp out of a coroutine ---------------------------------------------------------------------------------- */
 
 #define JUMPED                                                                                                         \
@@ -475,7 +535,13 @@ int main(void)
 		C(switch_to_never_made),
 #if WEFT_DEBUG
 		C(resume_null),
+		C(throw_null),
 #endif
+		C(throw_unhandled),
+		C(throw_before_begun),
+		C(throw_after_end),
+		C(throw_while_running),
+		C(throw_after_deletion),
 		C(resume_jumped_out_of),
 		C(delete_jumped_out_of),
 		C(reset_jumped_out_of),
