@@ -253,6 +253,102 @@ void hands_over_to_abort()
 	passed("a tail clause that hands over to an abort clause");
 }
 
+// What resume_throwing throws, the body catches, or the caller.
+void thrown_into(bool copied)
+{
+	const std::string text = "a text that needs some memory of its own";
+	auto waits = [] {
+		Counted outside;
+
+		try {
+			Counted inside;
+
+			return static_cast<int>(get());
+		} catch (const std::runtime_error &e) {
+			return static_cast<int>(std::string(e.what()).size());
+		}
+	};
+
+	for (int i = 0; i < 100; i++) {
+		int n = weft::handle(waits, weft_on(get).general([&](auto k) {
+			return 1000 + k.resume_throwing(std::runtime_error(text));
+		}));
+		CHECK(n == 1040 && alive == 0);
+		// Not caught there: it comes out of resume_throwing, and goes on from there.
+		try {
+			weft::handle(waits, weft_on(get).general([&](auto k) -> int {
+				Counted in_clause;
+
+				try {
+					return k.resume_throwing(std::make_exception_ptr(text));
+				} catch (const std::string &thrown) {
+					CHECK(thrown == text && alive == 1 && !k);
+					throw;
+				}
+			}));
+			CHECK(false);
+		} catch (const std::string &thrown) {
+			CHECK(thrown == text);
+		}
+		CHECK(alive == 0 && std::uncaught_exceptions() == 0 && !std::current_exception());
+		// Through a coroutine inside the body, which suspends with it.
+		n = weft::handle([&] { return weft::handle(waits, weft_on(rest).tail([] {})); },
+				 weft_on(get).general(
+				     [&](auto k) { return k.resume_throwing(std::runtime_error(text)); }));
+		CHECK(n == 40 && alive == 0);
+		// An exception effect, whose argument has a destructor.
+		n = weft::handle(waits, weft_on(get).general([&](auto k) { return k.resume_throwing(give_up, text); }),
+				 weft_on_exception(give_up).abort(
+				     [](const std::string &why) { return static_cast<int>(why.size()); }));
+		CHECK(n == 40 && alive == 0);
+		// Kept for later.
+		weft::resumption<int64_t, int> kept;
+		CHECK(weft::handle(waits, weft_on(get).general([&](auto k) {
+			      kept = std::move(k);
+			      return 0;
+		      })) == 0);
+		CHECK(alive == 2 && kept.resume_throwing(std::runtime_error(text)) == 40 && !kept && alive == 0);
+	}
+	if (!copied) { // A result that is an object.
+		box b = weft::handle(
+		    [] {
+			    try {
+				    return exchange(std::make_unique<int>(1));
+			    } catch (int n) {
+				    return std::make_unique<int>(n);
+			    }
+		    },
+		    weft_on(exchange).general([](auto k, box mine) { return k.resume_throwing(*mine + 1); }));
+		CHECK(*b == 2);
+	}
+	passed("exceptions that are thrown where the body waits");
+}
+
+void many_throws()
+{
+	int n = weft::handle(
+	    [] {
+		    int sum = 0;
+
+		    for (int i = 0; i < 3; i++)
+			    try {
+				    sum = sum * 10 + choose(1);
+			    } catch (int thrown) {
+				    sum = sum * 10 + thrown;
+			    }
+		    return sum;
+	    },
+	    weft_on(choose).multi([](auto k, int) { return k.resume(1) + k.resume_throwing(2); }));
+	CHECK(n == 8 * 166 + 4);
+	n = weft::handle([] { return choose(1); }, weft_on(choose).multi([](auto k, int) {
+		return k.resume_throwing(give_up, "one") * 10 + k.resume_throwing(give_up, "three");
+	}),
+			 weft_on_exception(give_up).abort(
+			     [](const std::string &why) { return static_cast<int>(why.size()); }));
+	CHECK(n == 35);
+	passed("exceptions that are thrown where copies of a body wait");
+}
+
 void kept()
 {
 	std::deque<weft::resumption<void, void>> ready;
@@ -574,11 +670,12 @@ int main()
 		both_kinds();
 		hands_over_to_abort();
 	}
+	thrown_into(copied);
 	kept();
 	dropped();
 	on_other_threads();
 	if (!WEFT__SANITIZED) // copied stacks are not for sanitizers
-		many_times();
+		many_times(), many_throws();
 	exceptions();
 	no_memory();
 	attributes();

@@ -82,6 +82,40 @@ template <> struct replies<void> {
 	using type = int (*)(weft_resumption_t *);
 };
 
+// What is to be thrown where a body waits: here(this) is called there.
+#if WEFT__EXCEPTIONS
+struct thrown {
+	std::exception_ptr exception;
+
+	[[noreturn]] static void here(void *self)
+	{
+		std::rethrow_exception(std::exchange(static_cast<thrown *>(self)->exception, nullptr));
+	}
+};
+template <typename E> thrown thrown_by(E &&exception)
+{
+	if constexpr (std::is_convertible<E &&, std::exception_ptr>::value)
+		return {std::forward<E>(exception)};
+	else
+		return {std::make_exception_ptr(std::forward<E>(exception))};
+}
+#endif
+template <typename... Params> struct performed {
+	void (*exception)(Params...);
+	std::tuple<Params...> args;
+
+	[[noreturn]] static void here(void *self)
+	{
+		std::apply(static_cast<performed *>(self)->exception, std::move(static_cast<performed *>(self)->args));
+		__builtin_unreachable();
+	}
+};
+template <typename... Params, typename... Args>
+performed<Params...> thrown_by(void (*exception)(Params...), Args &&...args)
+{
+	return {exception, std::tuple<Params...>(std::forward<Args>(args)...)};
+}
+
 // What the two kinds of resumptions share. In the clause that gets one, it is the one in weft_run's frame; moving it
 // makes it one that lasts.
 template <typename R, typename Answer> class resumption_base
@@ -296,6 +330,16 @@ template <typename R, typename Answer> class resumption : public detail::resumpt
 		return finish(k, this->replied(k));
 	}
 
+	/** As resume, but the operation throws in the body: an exception, or what an exception_ptr holds. With a
+	 * WEFT_EXCEPTION and its arguments, resume_throwing(give_up, 3), that is performed there instead. */
+	template <typename E, typename... Args> Answer resume_throwing(E &&exception, Args &&...args)
+	{
+		auto thrown = detail::thrown_by(std::forward<E>(exception), std::forward<Args>(args)...);
+		return finish_by(this->usable(), [&thrown](weft_resumption_t *k) {
+			return weft__continue_throwing(k, thrown.here, &thrown);
+		});
+	}
+
 	/** `return k.tail_resume(value);` in its clause: the same, but the clause ends first, so that any number of
 	 * them in a row need no stack. */
 	template <typename V = R> tail_resumed tail_resume(V &&value)
@@ -320,16 +364,20 @@ template <typename R, typename Answer> class resumption : public detail::resumpt
       private:
 	Answer finish(weft_resumption_t *k, int error)
 	{
+		return finish_by(k, [error](weft_resumption_t *r) { return weft__continue(r, error); });
+	}
+	template <typename Continue> Answer finish_by(weft_resumption_t *k, Continue go_on)
+	{
 		detail::use_of<Answer> use(this->kept() ? this->run_ : nullptr);
 		weft_resumption_t mine = *k; // this object may be assigned to while the body runs
 
 		if (!use.run) { // weft_run looks at its own
 			this->at_ = nullptr;
-			return this->run_->take(weft__continue(k, error));
+			return this->run_->take(go_on(k));
 		}
 		detail::run_base<Answer> *run = this->run_;
 		this->at_ = nullptr;
-		return run->take(weft__continue(&mine, error));
+		return run->take(go_on(&mine));
 	}
 	weft_resumption_t *in_clause()
 	{
@@ -370,6 +418,13 @@ template <typename R, typename Answer> class multi_resumption : public detail::r
 		static_assert(std::is_void<R>::value, "the operation has a result: resume(value)");
 		weft_resumption_t *k = this->usable();
 		return this->run_->take(weft__continue(k, this->replied(k)));
+	}
+
+	/** As resumption::resume_throwing, and it can be done again. */
+	template <typename E, typename... Args> Answer resume_throwing(E &&exception, Args &&...args)
+	{
+		auto thrown = detail::thrown_by(std::forward<E>(exception), std::forward<Args>(args)...);
+		return this->run_->take(weft__continue_throwing(this->usable(), thrown.here, &thrown));
 	}
 
 	/* Not for users. */
