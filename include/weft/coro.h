@@ -390,7 +390,8 @@ WEFT_API WEFT__COLD void weft__check_yield(const weft_coro_t *k, const weft_coro
 WEFT_API WEFT__COLD void weft__check_self(const weft_coro_t *self);
 WEFT_API void *weft__yield_through(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__rethrow(void *exception);
-/* `k` is to be resumed by the very next call, and what it waits in then calls throws(argument), which does not return. */
+/* `k` is to be resumed by the very next call. The call that `k` waits in then calls throws(argument), which does not
+ * return. */
 typedef void weft__thrower_t(void *argument);
 WEFT_API void weft__throw_into(weft_coro_t *k, weft__thrower_t *throws, void *argument);
 WEFT_API bool weft__is_ancestor(const weft_coro_t *k, const weft_coro_t *of);

@@ -285,7 +285,7 @@ static void locating(void)
 	weft_delete(k);
 }
 
-/* ---- exceptions that are thrown into what waits ------------------------------------------------------------------- */
+/* ---- exceptions that are thrown into what waits ----------------------------------------------------------------- */
 
 enum { THROWS = 200 };
 

@@ -226,9 +226,9 @@ void take_head(struct world *w, struct co *c);
 void perform(struct world *w);
 void run(struct world *w);
 void use_kept(struct world *w);
-/* Is x0 to be performed where t waits, once that is resumed by the current coroutine? Then the current one, which waited, is
- * about to perform it with the token that is returned. */
+/* Is x0 to be performed where t waits, when the current coroutine resumes t? */
 bool can_throw_into(struct world *w, const struct co *t);
+/* The current coroutine, which has waited, performs x0 with the token that is returned. */
 uint64_t throw_here(struct world *w);
 void expect(struct world *w, enum happening what, struct co *target, int op, uint64_t token);
 uint64_t fresh(struct world *w);
