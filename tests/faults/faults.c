@@ -300,6 +300,7 @@ static void failure_hook(void)
 WEFT_EFFECT(int, ask);
 WEFT_EFFECT(int, ask_later);
 WEFT_EXCEPTION(give_up);
+WEFT_EXCEPTION(refuse, int, code);
 
 static int cleanups;
 static weft_resumption_t waiting;
@@ -539,6 +540,55 @@ static void fails_anywhere_in_copying(void)
 		use_copied_stacks();
 	}
 	REQUIRE(finished > 100 && failed > 50);
+}
+
+static void *code_of(void *state, int code)
+{
+	(void)state;
+	return (void *)(intptr_t)code;
+}
+
+WEFT_HANDLER(may_be_thrown_at, weft_general(ask_later, keeps_it), weft_abort(refuse, code_of));
+
+static void *deep_and_throws(void *bytes)
+{
+	volatile char *room = __builtin_alloca((size_t)bytes);
+
+	room[0] = 1;
+	return weft_continue_throw(&waiting, refuse, 5);
+}
+
+/* The thrower's stack ends somewhere: either the body got the exception, or the resumption is as good as before. */
+static void fails_anywhere_in_a_throw(weft_policy_t policy)
+{
+	weft_attr_t attr = {.policy = policy, .stack_size = 64 * KB};
+	int finished = 0, failed = 0, thrown_later = 0;
+
+	for (size_t bytes = 16 * KB; bytes < 29 * KB; bytes += 16) {
+		weft_coro_t *k;
+		weft_request_t r;
+
+		REQUIRE(!weft_run_with(&may_be_thrown_at, NULL, asks_later, NULL, &attr) && weft_is_valid(&waiting));
+		k = make_on(WEFT_COMMIT, 32 * KB, deep_and_throws, (void *)bytes);
+		r = resume(k);
+		if (weft_returned(r)) {
+			REQUIRE((intptr_t)r.payload == 5);
+			finished++;
+		}
+		failed += r.effect == &weft_failed;
+		weft_delete(k);
+		if (!weft_is_valid(&waiting))
+			continue;
+		REQUIRE((intptr_t)weft_continue_throw(&waiting, refuse, 6) == 6);
+		thrown_later++;
+	}
+	REQUIRE(finished > 100 && failed > 50 && thrown_later > 50 && thrown_later <= failed);
+}
+
+static void fails_anywhere_in_throwing(void)
+{
+	fails_anywhere_in_a_throw(WEFT_OVERCOMMIT);
+	fails_anywhere_in_a_throw(WEFT_COPY);
 }
 
 /* ---- kept stacks and the budget ---------------------------------------------------------------------------------- */
@@ -1299,6 +1349,7 @@ static const struct scenario scenarios[] = {
     {"what was spent", what_was_spent, 0, NULL},
     {"a caller fails anywhere in weft_run", fails_anywhere_in_a_run, 0, NULL},
     {"a caller fails anywhere in the use of copied stacks", fails_anywhere_in_copying, 0, NULL},
+    {"a caller fails anywhere in a throw", fails_anywhere_in_throwing, 0, NULL},
 
     {"resuming NULL", resumes_null, WEFT_DEBUG ? SIGABRT : SIGSEGV,
      "weft: weft_resume(NULL): there is no coroutine; weft_create returns NULL when it fails, and errno says why\n"},
