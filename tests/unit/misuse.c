@@ -473,7 +473,7 @@ CASE(throw_while_running,
 }
 
 CASE(throw_after_deletion,
-     "weft: cannot resume coroutine #0: it was deleted, or never made; keep a weft_ref_t to notice")
+     "weft: cannot resume coroutine \"worker\" (#0): it was deleted, or never made; keep a weft_ref_t to notice")
 {
 	resume(worker(waits));
 	weft_delete(the);
