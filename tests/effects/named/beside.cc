@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* See beside.c. */
-#define WEFT_NAMESPACE net.sockets
 #include <weft/weft.h>
 
 #include "named.h"
 
-namespace ours
+namespace net
+{
+namespace sockets
 {
 WEFT_EFFECT(int, send, int, fd, bool, now);
 }
+} // namespace net
 
 int sends_in_cxx(int file, bool urgent)
 {
-	return ours::send(file, urgent);
+	return net::sockets::send(file, urgent);
 }
