@@ -118,7 +118,6 @@ static _Noreturn void die_bound(const weft_coro_t *k)
 
 void weft__check_bound(const weft_coro_t *self, const char *what)
 {
-
 	if (!self || !self->parent)
 		weft__die_no_coroutine(what);
 	if (weft__owner_of(self->view) != self)

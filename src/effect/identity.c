@@ -276,38 +276,43 @@ static const weft_effect_t *within(const weft_effect_t *member, const weft_effec
 	return e;
 }
 
-static const weft_effect_t *in_table(const weft_handler_t *handler, const weft_effect_t *effect)
+/* Finds, in what a member of a handled set stands for, an effect that answers to another one; else NULL. */
+typedef const weft_effect_t *finder(const weft_effect_t *member, const weft_effect_t *effect);
+
+static const weft_effect_t *in_table(const weft_handler_t *handler, const weft_effect_t *effect, finder *find)
 {
 	const weft_clause_t *clause = handler->clauses, *end = clause + handler->count;
 
-	while (clause < end && !weft__same(clause->effect, effect))
+	while (clause < end && !find(clause->effect, effect))
 		clause++;
 	return clause < end ? clause->effect : NULL;
 }
 
-static const weft_effect_t *in_set(uintptr_t handled, const weft_effect_t *effect)
+/* What k's resumer handles by name, not by handling everything. */
+static const weft_effect_t *among_handled(const weft_coro_t *k, const weft_effect_t *effect, finder *find)
 {
+	const weft_handler_t *handler = weft__handler_of(k->handled);
 	const weft_effect_t *const *member, *e = NULL;
 
-	if (!(handled & 1))
-		return within((const weft_effect_t *)handled, effect);
-	for (member = (const weft_effect_t *const *)(handled - 1); *member && !e; member++)
-		e = within(*member, effect);
+	if (handler)
+		return in_table(handler, effect, find);
+	if (k->handled == ~(uintptr_t)0)
+		return NULL;
+	if (!(k->handled & 1))
+		return find((const weft_effect_t *)k->handled, effect);
+	for (member = (const weft_effect_t *const *)(k->handled - 1); *member && !e; member++)
+		e = find(*member, effect);
 	return e;
 }
 
 const weft_effect_t *weft__known_as(const weft_coro_t *k, const weft_effect_t *effect)
 {
 	const struct weft__group *group = weft__group_of(effect);
-	const weft_handler_t *handler = weft__handler_of(k->handled);
 	const weft_effect_t *known;
 
 	if (!group)
 		return effect;
-	if (handler)
-		known = in_table(handler, effect);
-	else
-		known = k->handled == ~(uintptr_t)0 ? group->chosen : in_set(k->handled, effect);
+	known = k->handled == ~(uintptr_t)0 ? group->chosen : among_handled(k, effect, within);
 	return known ? known : effect;
 }
 
@@ -327,30 +332,12 @@ static const weft_effect_t *namesake_within(const weft_effect_t *member, const w
 	return e;
 }
 
-static const weft_effect_t *namesake_in_table(const weft_handler_t *handler, const weft_effect_t *effect)
-{
-	const weft_clause_t *clause = handler->clauses, *end = clause + handler->count;
-
-	while (clause < end && !(clause->effect && namesake_within(clause->effect, effect)))
-		clause++;
-	return clause < end ? clause->effect : NULL;
-}
-
 const weft_effect_t *weft__namesake(const weft_coro_t *k, const weft_effect_t *effect)
 {
-	const weft_effect_t *const *member, *e = NULL;
+	const weft_effect_t *e = NULL;
 
-	for (; k && k->parent && !e; k = k->parent) {
-		const weft_handler_t *handler = weft__handler_of(k->handled);
-
-		if (handler)
-			e = namesake_in_table(handler, effect);
-		else if (!(k->handled & 1))
-			e = namesake_within((const weft_effect_t *)k->handled, effect);
-		else if (k->handled != ~(uintptr_t)0)
-			for (member = (const weft_effect_t *const *)(k->handled - 1); *member && !e; member++)
-				e = namesake_within(*member, effect);
-	}
+	for (; k && k->parent && !e; k = k->parent)
+		e = among_handled(k, effect, namesake_within);
 	return e && !weft__same(e, effect) ? e : NULL;
 }
 
