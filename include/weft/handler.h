@@ -76,7 +76,7 @@ typedef struct weft_clause {
 	void (*clause)(void); /* the user's; its type depends on the effect and the kind */
 	void (*enter)(void);  /* what performers call in place, or NULL */
 	/* Call the clause with what the performer's frame holds. */
-	void *(*call)(void (*clause)(void), void *state, weft_resumption_t *k, void *frame);
+	void *(*call)(void *state, weft_resumption_t *k, void *frame, void (*clause)(void));
 } weft_clause_t;
 
 /** What to do about many. Made by WEFT_HANDLER; constant; must outlive whatever runs under it. */
@@ -612,8 +612,8 @@ __attribute__((constructor)) static void weft__tell(void)
 /* clang-format off */
 #define WEFT__CLAUSES(result, name, ...)                                                                               \
 	typedef void *weft__##name##__abort(void *state WEFT__MORE_PARAMETERS(__VA_ARGS__));                           \
-	WEFT__HELPER void *weft__##name##__call_abort(void (*weft__clause)(void), void *weft__state,                   \
-						   weft_resumption_t *weft__k, void *weft__frame)                      \
+	WEFT__HELPER void *weft__##name##__call_abort(void *weft__state, weft_resumption_t *weft__k,                   \
+						   void *weft__frame, void (*weft__clause)(void))                      \
 	{                                                                                                              \
 		struct weft__##name##__frame *frame = (struct weft__##name##__frame *)weft__frame;                     \
                                                                                                                        \
@@ -629,8 +629,8 @@ __attribute__((constructor)) static void weft__tell(void)
 
 #define WEFT__GENERAL_CLAUSES(result, name, ...)                                                                       \
 	typedef void *weft__##name##__general(void *state, weft_resumption_t *k WEFT__MORE_PARAMETERS(__VA_ARGS__));   \
-	WEFT__HELPER void *weft__##name##__call_general(void (*weft__clause)(void), void *weft__state,                 \
-						     weft_resumption_t *weft__k, void *weft__frame)                    \
+	WEFT__HELPER void *weft__##name##__call_general(void *weft__state, weft_resumption_t *weft__k,                 \
+						     void *weft__frame, void (*weft__clause)(void))                    \
 	{                                                                                                              \
 		struct weft__##name##__frame *frame = (struct weft__##name##__frame *)weft__frame;                     \
                                                                                                                        \

@@ -140,26 +140,31 @@ _Static_assert(offsetof(weft_resumption_t, again) == offsetof(weft_resumption_t,
 		   offsetof(weft_resumption_t, effect) == offsetof(weft_resumption_t, turn) + sizeof(uint64_t),
 	       "turn, kept, again and error are the word that weft__use_of loads");
 
-/* What weft__use_of will load is stored as one word: the processor would wait for the parts. */
-static inline void capture(weft_resumption_t *resumption, weft_coro_t *k, weft_request_t r, bool multi)
+typedef uint64_t __attribute__((may_alias)) use_word;
+
+/*
+ * What weft__use_of will load is stored as one word: the processor would wait for the parts. Volatile, because gcc
+ * would put this word and its neighbour into a vector register first, which takes longer than two stores.
+ */
+static inline void capture(weft_resumption_t *resumption, weft_coro_t *k, weft_request_t r, uint64_t again)
 {
-	uint64_t again = multi ? WEFT__UNUSED : WEFT__ONCE, use = again << AGAIN_SHIFT | ++k->turn;
+	uint64_t use = again << AGAIN_SHIFT | ++k->turn;
 
 	resumption->k = k;
 	resumption->id = k->id;
-	memcpy((char *)resumption + offsetof(weft_resumption_t, turn), &use, sizeof use);
+	*(volatile use_word *)((char *)resumption + offsetof(weft_resumption_t, turn)) = use;
 	resumption->effect = r.effect;
 	resumption->payload = r.payload;
 }
 
 /* A general clause. True: it has continued the coroutine in our stead. */
 WEFT__INLINE bool decide(const weft_handler_t *handler, const weft_clause_t *clause, weft_coro_t *k, weft_request_t r,
-			 void **result)
+			 uint64_t again, void **result)
 {
 	weft_resumption_t resumption;
 
-	capture(&resumption, k, r, clause->kind == WEFT__MULTI);
-	*result = clause->call(clause->clause, k->state, &resumption, r.payload);
+	capture(&resumption, k, r, again);
+	*result = clause->call(k->state, &resumption, r.payload, clause->clause);
 	if (weft__likely(!resumption.payload)) {
 		if (weft__unlikely(*result != &resumption))
 			die_clause(handler, r.effect,
@@ -205,16 +210,16 @@ void weft__set_resume(weft_request_t (*by)(weft_coro_t **k, void *value, uintptr
 }
 
 /* What left it may be an exception still: see no_clause(). */
-WEFT__INLINE weft_request_t resume(weft_coro_t **k, uintptr_t handled)
+WEFT__INLINE weft_request_t resume(weft_coro_t **k, uintptr_t handled, bool as_compiled)
 {
-	if (weft__unlikely(resume_by)) {
-		weft_coro_t *in_memory = *k;
-		weft_request_t r = resume_by(&in_memory, NULL, handled);
+	weft_coro_t *in_memory = *k;
+	weft_request_t r;
 
-		*k = in_memory;
-		return r;
-	}
-	return weft__resume_caught(k, NULL, handled);
+	if (weft__likely(as_compiled))
+		return weft__resume_caught(k, NULL, handled);
+	r = resume_by(&in_memory, NULL, handled);
+	*k = in_memory;
+	return r;
 }
 
 /* It was no operation of the handler. */
@@ -236,14 +241,42 @@ static void *abort_clause(const weft_clause_t *clause, struct charge *charge, we
 		r.payload = memcpy(__builtin_alloca(r.effect->size), r.payload, r.effect->size);
 		give_up(charge);
 	}
-	return clause->call(clause->clause, state, NULL, r.payload);
+	return clause->call(state, NULL, r.payload, clause->clause);
+}
+
+/* A request that no general clause is for. True: a multi clause has continued the coroutine in our stead. */
+static bool decide_otherwise(const weft_handler_t *handler, weft_coro_t *k, struct charge *charge, weft_request_t r,
+			     void **result)
+{
+	const weft_clause_t *clause = clause_for(handler, r.effect, false);
+
+	if (clause && clause->kind == WEFT__MULTI)
+		return decide(handler, clause, k, r, WEFT__UNUSED, result);
+	if (clause && clause->kind == WEFT__ABORT)
+		*result = abort_clause(clause, charge, k, r);
+	else
+		*result = no_clause(handler, k, r);
+	return false;
+}
+
+/* The first general clause of an effect, if no other clause but a tail clause stands before it; else NULL. */
+WEFT__INLINE const weft_clause_t *general_clause(const weft_handler_t *handler, const weft_effect_t *effect)
+{
+	const weft_clause_t *clause = handler->clauses, *end = clause + handler->count;
+
+	for (; clause < end; clause++)
+		if (clause->effect == effect && clause->kind != WEFT__TAIL)
+			return weft__likely(clause->kind == WEFT__GENERAL) ? clause : NULL;
+	return NULL;
 }
 
 /* Resume k until it has a result, or a clause has. No charge: it is another's. */
-WEFT__INLINE void *drive(const weft_handler_t *handler, weft_coro_t *k, struct charge *charge)
+WEFT__INLINE void *drive_by(const weft_handler_t *handler, weft_coro_t *k, struct charge *charge, bool as_compiled)
 {
-	for (;;) {
-		weft_request_t r = resume(&k, word_of(handler));
+	bool goes_on;
+
+	do {
+		weft_request_t r = resume(&k, word_of(handler), as_compiled);
 		const weft_clause_t *clause;
 		void *result;
 
@@ -253,14 +286,26 @@ WEFT__INLINE void *drive(const weft_handler_t *handler, weft_coro_t *k, struct c
 			give_up(charge); /* before the clause, which may need one like it */
 			return returned(handler, state, r.payload);
 		}
-		clause = clause_for(handler, r.effect, false);
-		if (weft__unlikely(!clause || clause->kind == WEFT__REQUESTED))
-			return no_clause(handler, k, r);
-		if (clause->kind == WEFT__ABORT)
-			return abort_clause(clause, charge, k, r);
-		if (!decide(handler, clause, k, r, &result))
+		clause = general_clause(handler, r.effect);
+		if (weft__likely(clause != NULL))
+			goes_on = decide(handler, clause, k, r, WEFT__ONCE, &result);
+		else
+			goes_on = decide_otherwise(handler, k, charge, r, &result);
+		if (weft__unlikely(!goes_on))
 			return result;
-	}
+	} while (true);
+}
+
+static WEFT__COLD void *drive_otherwise(const weft_handler_t *handler, weft_coro_t *k, struct charge *charge)
+{
+	return drive_by(handler, k, charge, false);
+}
+
+WEFT__INLINE void *drive(const weft_handler_t *handler, weft_coro_t *k, struct charge *charge)
+{
+	if (weft__unlikely(resume_by))
+		return drive_otherwise(handler, k, charge);
+	return drive_by(handler, k, charge, true);
 }
 
 /* The newest first. */

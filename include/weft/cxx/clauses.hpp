@@ -157,7 +157,7 @@ template <typename Operation, typename R, typename... Args> struct functions<Ope
 	}
 	// The arguments of what has left the body may be ours to delete; those of a suspended one are not.
 	template <typename Run>
-	static void *call_abort(void (*clause)(void), void *state, weft_resumption_t *k, void *frame)
+	static void *call_abort(void *state, weft_resumption_t *k, void *frame, void (*clause)(void))
 	{
 		using last = weft__last<typename Operation::frame>;
 		struct done {
