@@ -16,8 +16,10 @@ set(weft_warnings
 # Assembly files pass through the same compiler driver, which would complain about flags that mean C.
 list(TRANSFORM weft_warnings REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:C>:\\1>")
 
-# A call within the library goes straight to its target; the dynamic symbol table does not come into it.
+# A call within the library goes straight to its target; the dynamic symbol table does not come into it. Each function
+# is in a section of its own: a program linked with -Wl,--gc-sections has only those that it can reach.
 set(weft_code $<$<COMPILE_LANGUAGE:C>:-fno-semantic-interposition>)
+list(APPEND weft_code $<$<COMPILE_LANGUAGE:C>:-ffunction-sections> $<$<COMPILE_LANGUAGE:C>:-fdata-sections>)
 if(WEFT_LTO)
 	# "Fat": the objects also serve programs that link without it, or with another compiler.
 	if(CMAKE_C_COMPILER_ID STREQUAL GNU)

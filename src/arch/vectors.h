@@ -8,6 +8,8 @@
 /* Read by assembly: bytes to save all vector registers in, and whether the instructions that save all exist. */
 extern size_t weft__xsave_bytes;
 extern bool weft__has_xsave;
+/* May AVX be used? The compiler's own question brings a table of all processors into every program. */
+extern bool weft__has_avx;
 
 /* Find out. Once, before any linked stack runs. */
 void weft__vectors_measure(void);

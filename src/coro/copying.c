@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/vectors.h"
+
 #ifdef WEFT_HAVE_VALGRIND
 #include <valgrind/memcheck.h>
 #else
@@ -37,12 +39,11 @@ __attribute__((target("avx"))) static void copy_lines_avx(char *to, const char *
 	weft__move_lines(to, from, bytes);
 }
 
-static bool has_avx;
 bool weft__tries_fast;
 
 static inline void copy_lines(char *to, const char *from, size_t bytes)
 {
-	if (weft__unlikely(bytes > BY_LINES || !has_avx))
+	if (weft__unlikely(bytes > BY_LINES || !weft__has_avx))
 		memcpy(to, from, bytes);
 	else
 		copy_lines_avx(to, from, bytes);
@@ -386,8 +387,7 @@ void weft__fail_copying(weft_coro_t *k)
 
 static WEFT__COLD void first_use(void)
 {
-	has_avx = __builtin_cpu_supports("avx");
-	weft__tries_fast = has_avx && !weft__on_memcheck && !WEFT_DEBUG;
+	weft__tries_fast = weft__has_avx && !weft__on_memcheck && !WEFT_DEBUG;
 	weft__landing_spare = weft__landing();
 	__atomic_or_fetch(&weft__unusual, WEFT__COPYING_USED, __ATOMIC_SEQ_CST);
 }
