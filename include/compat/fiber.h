@@ -69,7 +69,7 @@ WEFT__INLINE void *fiber_resume(fiber_t fiber, void *arg, fiber_result_t *status
 	*status = FIBER_ERROR;
 	if (weft__unlikely(!k || weft_state(k) != WEFT_SUSPENDED))
 		return NULL;
-	if (weft__unlikely(!k->parent)) /* not resumed yet */
+	if (weft__unlikely(!weft__was_resumed(k))) /* not resumed yet */
 		weft__set_argument(k, arg);
 	r = weft_resume(k, arg, WEFT_HANDLE_NONE);
 	if (weft__unlikely(r.effect == &weft_failed))

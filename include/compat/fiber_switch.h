@@ -97,7 +97,7 @@ WEFT__INLINE void *fiber_switch(fiber_t to, void *arg, volatile fiber_t *from)
 	if (weft__likely(to != message.from)) {
 		if (weft__unlikely(!k))
 			weft__die_no_coroutine("fiber_switch to NULL,");
-		if (weft__unlikely(!k->parent)) /* it starts */
+		if (weft__unlikely(!weft__was_resumed(k))) /* it starts */
 			weft__set_argument(k, &message);
 		reply = (struct fiber__message *)weft_switch(k, &message);
 	}
@@ -130,7 +130,7 @@ WEFT__HELPER void *fiber__run(fiber_entry_point_t entry, void *arg)
 	do {
 		weft_coro_t *k = (weft_coro_t *)(void *)message->to;
 
-		if (!k->parent)
+		if (!weft__was_resumed(k))
 			weft__set_argument(k, message);
 		r = weft_resume_any(&k, message, WEFT_HANDLE_NONE);
 		message = (struct fiber__message *)r.payload;

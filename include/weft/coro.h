@@ -87,7 +87,7 @@ struct __attribute__((aligned(16))) weft_coro {
 	/* Two cache lines: all that resuming and suspending touch. */
 	struct weft_link link;
 	uintptr_t group;     /* whoever has the same can be switched to as this one can: see weft_switch */
-	weft_coro_t *parent; /* who resumed it; kept after a suspension */
+	weft_coro_t *parent; /* who resumed it; kept after a suspension, and by one that starts over */
 	uintptr_t handled;   /* what its resumer handles: see weft_handles_t */
 	weft_coro_t *leaf;   /* itself; while it is suspended from below: the one that executes when it is resumed */
 	__extension__ union {
@@ -288,7 +288,13 @@ WEFT_API weft_coro_t *weft_current(void);
  */
 WEFT_API int weft_errno(void);
 
-/** Who resumed `k` last: a coroutine, or NULL if that was outside of any (or never). */
+/* Since it was made or reset. `parent` may be from before. */
+WEFT__INLINE bool weft__was_resumed(const weft_coro_t *k)
+{
+	return k->link.parent_pc != NULL;
+}
+
+/** Who resumed `k` last: a coroutine, or NULL if that was outside of any (or never, or not since it was reset). */
 WEFT_API weft_coro_t *weft_parent(const weft_coro_t *k);
 
 /** Its name, or "" if it has none. */

@@ -161,18 +161,38 @@ static inline void arm(weft_coro_t *k, weft_fn_t *fn, void *arg)
 	k->failure = WEFT_NO_FAILURE;
 }
 
-static inline void set_up(weft_coro_t *k, struct weft__slot *slot, struct weft__thread *thread, weft_fn_t *fn,
-			  void *arg)
+/*
+ * The same for a coroutine that ended plainly: see ended_plainly(). Its parent stays, as it does while a coroutine is
+ * suspended: if the next resume comes from there too, what searches found is still true.
+ */
+static inline void start_over(weft_coro_t *k, weft_fn_t *fn, void *arg)
+{
+	k->link.pc = (void *)weft__entry;
+	k->link.sp = k->slot;
+	k->link.parent_pc = NULL;
+	k->group = (uintptr_t)k;
+	k->fn = fn;
+	weft__set_argument(k, arg);
+	k->failure = WEFT_NO_FAILURE;
+}
+
+static inline void be_born(weft_coro_t *k, struct weft__slot *slot, uint64_t id)
 {
 	const weft_coro_t *creator = weft__self();
 
-	k->slot = slot;
-	k->marks &= WEFT__PASSED;
-	arm(k, fn, arg);
-	k->id = weft__new_id(thread);
+	k->id = id;
 	k->creator = creator ? creator->id : 0;
 	/* Release: the fault handler reads the name and number of an owner that it sees. */
 	atomic_store_explicit(&slot->owner, k, memory_order_release);
+}
+
+static inline void set_up(weft_coro_t *k, struct weft__slot *slot, struct weft__thread *thread, weft_fn_t *fn,
+			  void *arg)
+{
+	k->slot = slot;
+	k->marks &= WEFT__PASSED;
+	arm(k, fn, arg);
+	be_born(k, slot, weft__new_id(thread));
 }
 
 void weft__set_up(weft_coro_t *k, struct weft__slot *slot, struct weft__thread *thread, weft_fn_t *fn, void *arg)
@@ -180,12 +200,25 @@ void weft__set_up(weft_coro_t *k, struct weft__slot *slot, struct weft__thread *
 	set_up(k, slot, thread, fn, arg);
 }
 
-weft_coro_t *weft_create(weft_fn_t *fn, void *arg)
+static __attribute__((noinline)) weft_coro_t *create_in(struct weft__slot *slot, struct weft__thread *thread,
+							weft_fn_t *fn, void *arg)
+{
+	weft_coro_t *k = (weft_coro_t *)slot->object;
+
+	k->name = NULL;
+	k->user_data = NULL;
+	k->flags = 0;
+	set_up(k, slot, thread, fn, arg);
+	if (weft__unlikely(weft__notes_sites))
+		weft__note_site(k);
+	return k;
+}
+
+static __attribute__((noinline)) weft_coro_t *create_with_care(weft_fn_t *fn, void *arg)
 {
 	struct weft__thread *thread = weft__thread();
 	struct weft__slot *slot;
 	int error = -ENOMEM;
-	weft_coro_t *k;
 
 	check_no_handler();
 	slot = thread ? weft__slot_take(thread->default_bin, &error) : NULL;
@@ -193,13 +226,32 @@ weft_coro_t *weft_create(weft_fn_t *fn, void *arg)
 		errno = -error;
 		return NULL;
 	}
+	return create_in(slot, thread, fn, arg);
+}
+
+/*
+ * The usual case, without a call: the thread keeps a slot whose last coroutine no search has come to. The object that
+ * is left of that coroutine can then start over as after a reset.
+ */
+weft_coro_t *weft_create(weft_fn_t *fn, void *arg)
+{
+	struct weft__thread *thread = weft__tls_thread;
+	struct weft__slot *slot = thread ? weft__slot_take_kept(thread->default_bin) : NULL;
+	weft_coro_t *k;
+
+	if (weft__unlikely(!slot))
+		return create_with_care(fn, arg);
 	k = (weft_coro_t *)slot->object;
+	if (weft__unlikely(!thread->default_is_plain || k->marks || weft__notes_sites ||
+			   thread->next_id == thread->last_id))
+		return create_in(slot, thread, fn, arg);
+	check_no_handler();
 	k->name = NULL;
 	k->user_data = NULL;
 	k->flags = 0;
-	set_up(k, slot, thread, fn, arg);
-	if (weft__unlikely(weft__notes_sites))
-		weft__note_site(k);
+	k->slot = slot;
+	start_over(k, fn, arg);
+	be_born(k, slot, thread->next_id++);
 	return k;
 }
 
@@ -305,6 +357,16 @@ static WEFT__COLD void forget_sanitizers(weft_coro_t *k)
 }
 
 /* The slot goes back; the object stays readable and says that it is dead. */
+static inline void lay_down(weft_coro_t *k, struct weft__slot *slot)
+{
+	k->link.pc = (void *)weft__in_deleted;
+	k->id = 0;
+	k->slot = NULL;
+	/* Relaxed: the handler may still see the old owner, whose object can be read. */
+	atomic_store_explicit(&slot->owner, NULL, memory_order_relaxed);
+	weft__slot_give(slot);
+}
+
 static void bury(weft_coro_t *k)
 {
 	struct weft__slot *slot = k->slot;
@@ -317,12 +379,8 @@ static void bury(weft_coro_t *k)
 		weft__chunks_end(&k->link, slot);
 	if (weft__unlikely(weft__slot_is_record(slot)))
 		weft__forget_copied(k);
-	k->link.pc = (void *)weft__in_deleted;
-	k->id = 0;
-	k->slot = NULL;
-	/* Relaxed: the handler may still see the old owner, whose object can be read. */
-	atomic_store_explicit(&slot->owner, NULL, memory_order_relaxed);
-	weft__slot_give(slot);
+	k->leaf = k; /* as weft_create expects it in the objects of free slots */
+	lay_down(k, slot);
 }
 
 static bool embedded(const weft_coro_t *k)
@@ -445,7 +503,15 @@ static inline void drop_and_bury(weft_coro_t *k)
 	bury(k);
 }
 
-void weft_delete(weft_coro_t *k)
+/* It returned, nothing of its life is left, and its stack is one piece that belongs to no other coroutine. */
+static inline bool ended_plainly(const weft_coro_t *k)
+{
+	return k->link.pc == (void *)weft__in_finished && k->leaf == k &&
+	       !((uintptr_t)k->link.chunk | (uintptr_t)k->link.limit) &&
+	       !(k->flags & ~(uint32_t)(WEFT_NO_GUARD | WEFT_UNWIND));
+}
+
+static __attribute__((noinline)) void delete_with_care(weft_coro_t *k)
 {
 	if (!k)
 		return;
@@ -453,6 +519,16 @@ void weft_delete(weft_coro_t *k)
 	if (weft__unlikely(!embedded(k)))
 		die_ending(k, "cannot delete", ": it was made by weft_init; use weft_release");
 	drop_and_bury(k);
+}
+
+void weft_delete(weft_coro_t *k)
+{
+	if (weft__unlikely(!k || !ended_plainly(k) || !embedded(k) || k->tsan_fiber || k->asan_fake)) {
+		delete_with_care(k);
+		return;
+	}
+	check_no_handler();
+	lay_down(k, k->slot);
 }
 
 void weft__end_frames(weft_coro_t *k)
@@ -466,7 +542,7 @@ void weft__end_frames(weft_coro_t *k)
 		weft__rethrow(thrown);
 }
 
-void weft_reset(weft_coro_t *k, weft_fn_t *fn, void *arg)
+static __attribute__((noinline)) void reset_with_care(weft_coro_t *k, weft_fn_t *fn, void *arg)
 {
 	check_ending(k, "cannot reset");
 	weft__end_frames(k);
@@ -480,6 +556,16 @@ void weft_reset(weft_coro_t *k, weft_fn_t *fn, void *arg)
 	arm(k, fn, arg);
 	if (k->flags & WEFT__SAVING)
 		weft__arm_saving(k);
+}
+
+void weft_reset(weft_coro_t *k, weft_fn_t *fn, void *arg)
+{
+	if (weft__unlikely(!ended_plainly(k) || weft__on_memcheck)) {
+		reset_with_care(k, fn, arg);
+		return;
+	}
+	check_no_handler();
+	start_over(k, fn, arg);
 }
 
 void weft_release(weft_coro_t *k)

@@ -18,7 +18,7 @@ int weft_errno(void)
 
 weft_coro_t *weft_parent(const weft_coro_t *k)
 {
-	return k->parent && k->parent->parent ? k->parent : NULL;
+	return weft__was_resumed(k) && k->parent->parent ? k->parent : NULL;
 }
 
 const char *weft_name(const weft_coro_t *k)

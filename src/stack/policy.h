@@ -256,6 +256,7 @@ struct weft__region;
 struct weft__thread {
 	_Atomic uint32_t entering;     /* copy: a region may be about to be this thread's; see copy.h */
 	struct weft__bin *default_bin; /* weft_create's: the default policy and size */
+	bool default_is_plain;	       /* are its stacks one piece each, and does nobody watch them? */
 	uint64_t next_id, last_id;
 	_Atomic uint64_t copied; /* copy: bytes that it has copied */
 	struct weft__region *waits_for;
@@ -327,6 +328,21 @@ static inline bool weft__slot_own(struct weft__slot *slot)
 	/* Pairs with the barrier in reclaim.c: it sees this store, or the load here sees its claim. */
 	atomic_signal_fence(memory_order_seq_cst);
 	return atomic_load_explicit(&slot->memory, memory_order_acquire) == WEFT__INTACT;
+}
+
+/* A slot out of a bin, as it was given. NULL: there is none on top that can be used as it is. */
+static inline struct weft__slot *weft__slot_take_kept(struct weft__bin *bin)
+{
+	uint64_t tally = weft__bin_tally(bin);
+	struct weft__slot *slot;
+
+	if (weft__unlikely(!(uint32_t)tally))
+		return NULL;
+	slot = bin->slots[(uint32_t)tally - 1];
+	if (weft__unlikely(!weft__slot_own(slot)))
+		return NULL;
+	weft__bin_set_tally(bin, tally - 1);
+	return slot;
 }
 
 /* A free slot, prepared, its owner not set. */

@@ -393,6 +393,20 @@ static WEFT__COLD void give_without_bins(struct weft__slot *slot)
 	chill(slot, (weft_policy_t)slot->policy, slot->class);
 }
 
+_Static_assert(offsetof(struct weft__slot, class) == offsetof(struct weft__slot, policy) + 1 &&
+		   offsetof(struct weft__bin, class) == offsetof(struct weft__bin, policy) + 1,
+	       "policy and class are compared together");
+
+/* Most slots are of the default bin, and to see that takes less time than to compute where a bin is. */
+static inline struct weft__bin *bin_of(struct weft__thread *thread, const struct weft__slot *slot)
+{
+	uint16_t usual, here;
+
+	memcpy(&usual, &thread->default_bin->policy, sizeof usual);
+	memcpy(&here, &slot->policy, sizeof here);
+	return weft__likely(here == usual) ? thread->default_bin : &thread->bins[slot->policy][slot->class];
+}
+
 void weft__slot_give(struct weft__slot *slot)
 {
 	struct weft__thread *thread = weft__tls_thread;
@@ -403,7 +417,7 @@ void weft__slot_give(struct weft__slot *slot)
 		give_without_bins(slot);
 		return;
 	}
-	bin = &thread->bins[slot->policy][slot->class];
+	bin = bin_of(thread, slot);
 #ifdef WEFT_TINY
 	poison(slot);
 #endif
@@ -532,8 +546,11 @@ static struct weft__thread *begin_record(void)
 	unlock();
 	if (!thread)
 		thread = new_record();
-	if (thread)
+	if (thread) {
 		thread->default_bin = &thread->bins[policy][weft__class(policy, 0, true)];
+		thread->default_is_plain =
+		    !weft__policies[policy]->linked && !weft__policies[policy]->shared && !weft__on_memcheck;
+	}
 	return thread;
 }
 
