@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The lab: build and run the published experiments on this machine, check every answer, and report.
 
-Contenders take turns, so that noise hits all alike; what counts is the ratios within one run. Exit codes: 0 all
-answers right, 1 an answer wrong or a program broken, 2 a mistake in the command or nothing could be run, 130 interrupted.
+Contenders take turns, so that noise hits all alike; what counts is the ratios within one run. Exit codes: 0 all answers are
+right, 1 an answer is wrong or a program broke (with --targets also: a target is missed), 2 a mistake in the command or nothing
+could be run, 130 interrupted. The last line says it in words.
 """
 import argparse
+import io
 import json
 import os
 import subprocess
@@ -17,7 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from weftlab import compare, describe, machine, measure, schema, table, targets  # noqa: E402
+from weftlab import compare, describe, findings, machine, measure, schema, table, targets  # noqa: E402
 from weftlab.build import Builder, find_tool  # noqa: E402
 
 
@@ -31,16 +33,21 @@ def arguments(argv):
                                      epilog=__doc__.split("\n\n")[1])
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", dest="size", action="store_const", const="quick",
-                      help="small sizes: all of it in under three minutes (the default)")
+                      help="small sizes: all of it in two to four minutes (the default)")
     size.add_argument("--full", dest="size", action="store_const", const="full", help="the published sizes")
     size.add_argument("--size", choices=describe.SIZES, help=argparse.SUPPRESS)
     parser.add_argument("--only", metavar="A1,B5,…", type=_list, help="these experiments, or cases such as B5/iterator")
     parser.add_argument("--policy", metavar="P,…", type=_list, default=list(describe.POLICIES),
                         help=f"stack policies: {names} (default: all)")
+    parser.add_argument("--tables", action="store_true",
+                        help="print all figures, which the report has; few cases are printed anyway")
+    parser.add_argument("--targets", action="store_true",
+                        help="judge what Weft's maintainers ask of it; a missed target is a failure")
     parser.add_argument("--out", metavar="DIR", type=Path, help="where results go (default: build/lab/TIME)")
     parser.add_argument("--compare", metavar="FILE", nargs="+", type=Path,
                         help="OLD.json NEW.json: compare two results; OLD.json alone: run, then compare")
-    parser.add_argument("--replot", metavar="FILE", type=Path, help="make the report of an earlier results.json")
+    parser.add_argument("--replot", metavar="FILE", type=Path, help="say again what an earlier results.json holds, and make its report anew")
+    parser.add_argument("--no-report", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--list", action="store_true", help="say what there is, and run nothing")
     parser.add_argument("--descriptions", metavar="DIR", type=Path, action="append", default=[],
                         help="also read experiments from here (programs are looked for there too)")
@@ -62,24 +69,34 @@ def _list(text):
 
 
 class Progress:
-    """One line that changes, on a terminal; elsewhere a line per experiment."""
+    """One line that changes, on a terminal; elsewhere a line now and then, so that a log stays short."""
+
+    SELDOM = 30  # seconds between two lines of a log
+    BAR = 20
 
     def __init__(self):
         self.live = sys.stderr.isatty()
-        self.began = self.last = time.monotonic()
+        self.began = time.monotonic()
+        self.last = self.began - self.SELDOM
 
-    def __call__(self, text, final=False):
+    def __call__(self, done, what, who=""):
+        """`done`: the share of `what` that is."""
         now = time.monotonic()
         if self.live:
-            width = os.get_terminal_size(sys.stderr.fileno()).columns - 1 if sys.stderr.isatty() else 100
-            print(f"\r\033[K{now - self.began:4.0f} s  {text}"[:width + 4], end="", file=sys.stderr, flush=True)
-        elif final or now - self.last > 10:
+            filled = round(done * self.BAR)
+            line = f"{now - self.began:4.0f} s ▕{'█' * filled}{'·' * (self.BAR - filled)}▏ {what}{', ' if who else ''}{who}"
+            print(f"\r\033[K{line[:_columns() - 1]}", end="", file=sys.stderr, flush=True)
+        elif now - self.last >= self.SELDOM:
             self.last = now
-            print(f"{now - self.began:4.0f} s  {text}", file=sys.stderr, flush=True)
+            print(f"lab: {now - self.began:.0f} s, {done:.0%}: {what}", file=sys.stderr, flush=True)
 
     def clear(self):
         if self.live:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def _columns():
+    return os.get_terminal_size(sys.stderr.fileno()).columns or 80
 
 
 # ---- what to run -----------------------------------------------------------------------------------------------
@@ -123,7 +140,7 @@ def library_folder(source, progress):
     configured = (folder / "CMakeCache.txt").exists()
     if given and not configured:
         return folder
-    progress("building the library")
+    progress(0, "building the library")
     wanted = ["weft_instrumentation"] if given else ["weft", "weft_instrumentation"]
     if not configured:
         _call(["cmake", "--preset", "release"], source)
@@ -200,6 +217,7 @@ def run(options, source):
     if not contenders:
         raise Stop(f"nothing to run at this size ({options.size})")
     policies = builder.unavailable(options.policy)
+    contenders += [c.yardstick for e in experiments for c in e.cases if c.yardstick]
     binaries, missing = builder.build_all([c for c in contenders if c.policy not in policies], progress)
 
     def unable(contender):
@@ -215,19 +233,30 @@ def run(options, source):
     }
     laboratory = measure.Laboratory(binaries, unable, measure.Plan.of(options.size), progress)
     try:
-        laboratory.run(experiments, results["experiments"])
+        laboratory.run(experiments, _undecided(results) if options.targets else None)
         results["complete"] = True
     except KeyboardInterrupt:
         progress.clear()
         print("interrupted: keeping what was measured", file=sys.stderr)
     progress.clear()
+    results["experiments"] = laboratory.entries()
     results["skipped"] += laboratory.lacking
     results["seconds"] = round(time.monotonic() - progress.began, 1)
     results["load"]["after"] = machine.load()
-    results["checks"] = {"passed": laboratory.passed, "failed": laboratory.failed}
-    results["targets"] = targets.evaluate(describe.targets(HERE / "descriptions"), results,
-                                          machine.library_text(builder.library))
+    results["checks"] = laboratory.checks()
     return finish(results, out, options, old)
+
+
+def _undecided(results):
+    """Which cases need more rounds."""
+    wanted = describe.targets(HERE / "descriptions")
+    return lambda entries: targets.undecided(wanted, entries, results["size"], results["machine"]["page"])
+
+
+def judge(results, options):
+    """Targets are for those who ask."""
+    wanted = describe.targets(HERE / "descriptions") if options.targets else []
+    results["targets"] = targets.evaluate(wanted, results["experiments"], results["size"], results["machine"]["page"])
 
 
 def _skipped(contenders, policies, unable):
@@ -243,20 +272,60 @@ def _skipped(contenders, policies, unable):
 
 
 def finish(results, out, options, old):
+    judge(results, options)
     write_results(results, out)
     if not options.out:
         point_latest(out)
-    for entry in results["experiments"]:
-        table.print_experiment(entry)
-    table.print_summary(results)
-    sys.stdout.flush()
-    reported = write_report(results, out / "report.html")
+    code = show(results, out, options)
     if old:
         compare.print_comparison(old, results, compare.compare(old, results))
-    print(f"\n{out / 'report.html'}" if reported else f"\n{out / 'results.json'}")
-    if not results["complete"]:
-        return 130
-    return 1 if results["checks"]["failed"] else 0
+        print(f"\n{table.last_line(results)[0]}")
+    return code
+
+
+def show(results, out, options):
+    """What was found, where the report is, and in the last line what the exit code means."""
+    say(results, options)
+    sys.stdout.flush()
+    reported = not options.no_report and write_report(results, out / "report.html")
+    print(f"\n{'report:' if reported else 'results:'} {out / ('report.html' if reported else 'results.json')}")
+    text, good = table.last_line(results)
+    print(text)
+    return 130 if not results["complete"] else 0 if good else 1
+
+
+def replot(options):
+    """The same of an earlier run."""
+    results = load_results(options.replot)
+    judge(results, options)
+    out = options.out or options.replot.parent
+    out.mkdir(parents=True, exist_ok=True)
+    return show(results, out, options)
+
+
+FEW = 90  # lines of tables that a terminal shows unasked
+
+
+def say(results, options):
+    """What went wrong, what was found, and tables if they are few."""
+    table.print_failures(results)
+    text = io.StringIO()
+    for entry in results["experiments"]:
+        table.print_experiment(entry, text)
+    short = text.getvalue().count("\n") <= FEW
+    if not short or options.tables:
+        wanted = describe.findings(HERE / "descriptions")
+        table.print_findings(findings.of(wanted, results["experiments"], results["size"]), findings.footnote(results))
+    if options.tables or short:
+        for entry in results["experiments"]:
+            table.print_experiment(entry)
+    if results["targets"]:
+        table.print_targets(results["targets"])
+    if results["skipped"]:
+        print()
+        table.print_skipped(results["skipped"])
+    if not short and not options.tables:
+        print("\nAll figures, plots, and the command for each are in the report; --tables prints the figures, --only picks some.")
 
 
 def main(argv):
@@ -264,13 +333,7 @@ def main(argv):
     source = Path(os.environ.get("WEFT_SOURCE") or HERE.parent).resolve()
     try:
         if options.replot:
-            results = load_results(options.replot)
-            page = (options.out or options.replot.parent) / "report.html"
-            page.parent.mkdir(parents=True, exist_ok=True)
-            if not write_report(results, page):
-                return 2
-            print(page)
-            return 0
+            return replot(options)
         if options.compare and len(options.compare) == 2:
             old, new = map(load_results, options.compare)
             compare.print_comparison(old, new, compare.compare(old, new))

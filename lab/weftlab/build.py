@@ -55,7 +55,7 @@ class Builder:
 
         with ThreadPoolExecutor(max_workers=max(1, os.cpu_count() or 1)) as pool:
             for done, (key, path, why) in enumerate(pool.map(one, jobs.items()), 1):
-                progress(f"building {done}/{len(jobs)}")
+                progress(done / len(jobs), f"building {done} of {len(jobs)} programs")
                 if path:
                     ready[key] = path
                 else:

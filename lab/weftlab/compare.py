@@ -4,6 +4,7 @@ import sys
 
 from .table import Style, lay_out, number
 
+SHOWN = 40  # the rows that changed most
 LEAST = 0.03  # nothing below this is called a change, however quiet the machine
 
 
@@ -47,6 +48,10 @@ def _relative_mad(stats):
     return 1.4826 * stats["mad"] / stats["median"] if stats["median"] else 0.0
 
 
+def _size_of_change(entry):
+    return max(entry["ratio"], 1 / entry["ratio"]) if entry["ratio"] else 0
+
+
 def print_comparison(old, new, entries, out=sys.stdout):
     style = Style(out)
     print(f"\n{style.bold('Comparison')}  new / old; a change is more than three spreads, and at least {LEAST:.0%}")
@@ -55,17 +60,17 @@ def print_comparison(old, new, entries, out=sys.stdout):
         print(f"  {name}: {r['when']}  {m['commit'][:12]}{'+changes' if m['dirty'] else ''}  {r['size']}  {m['cpu']}")
     if old["machine"]["cpu"] != new["machine"]["cpu"] or old["machine"]["compiler"] != new["machine"]["compiler"]:
         print("  machine or compiler differ: ratios between rows of one run carry over, these do not")
+    changed = sorted((e for e in entries if e["verdict"] not in ("same", "other size")), key=_size_of_change, reverse=True)
     body = [["", "", "old", "new", "", "ratio", "noise", ""]]
-    for e in entries:
+    for e in changed[:SHOWN]:
         body.append([e["title"], e["contender"], number(e["old"]), number(e["new"]), e["unit"], f"{e['ratio']:.2f}",
-                     f"±{e['noise']:.0%}", e["verdict"] if e["verdict"] != "same" else ""])
+                     f"±{e['noise']:.0%}", e["verdict"]])
     print(file=out)
-    for line in lay_out(body, "<<>><>><"):
-        if line.endswith(("slower", "larger")):
-            line = style.bad(line)
-        elif line.endswith(("faster", "smaller")):
-            line = style.good(line)
-        print("  " + line, file=out)
+    for line in lay_out(body, "<<>><>><") if changed else []:
+        worse = line.endswith(("slower", "larger"))
+        print("  " + (style.bad(line) if worse else style.good(line)), file=out)
+    if len(changed) > SHOWN:
+        print(f"  and {len(changed) - SHOWN} more that changed less", file=out)
     counts = {v: sum(e["verdict"] == v for e in entries) for v in
               ("faster", "smaller", "same", "slower", "larger", "other size")}
     print("\n  " + ", ".join(f"{n} {v}" for v, n in counts.items() if n))

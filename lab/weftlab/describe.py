@@ -13,8 +13,16 @@ INSTRUMENTATION = {"segmented": "segmented", "heap": "segmented", "lookahead": "
 SIZES = ("test", "quick", "full")
 UNITS = {"ns": 1e9, "µs": 1e6, "ms": 1e3, "s": 1.0, "B": 1.0}
 
+# ns that a resume and a yield by the hand-written switch (limit-jmp) took where `reference` figures were measured, and the
+# same pair here: what took t there would take about t × here / there on this machine.
+REFERENCE_PAIR = 1.4
+YARDSTICK = ("limit-jmp", {"id": "resume_yield"}, {"n": 1000000})
+
+NOT_EXPERIMENTS = ("contenders.toml", "findings.toml", "targets.toml")
+
 INHERITED = ("program", "peer", "contenders", "policies", "baseline", "unit", "figure", "per", "published",
-             "published_unit", "published_baseline", "published_title", "published_ops", "published_sizes", "reference", "reference_unit")
+             "published_unit", "published_baseline", "published_title", "published_sizes", "reference", "reference_unit",
+             "reference_ops")
 CASE_KEYS = set(INHERITED) | {"id", "name", "title", "about", "expect", "needs_memory", "policy_memory",
                                "sizes", "x"} | set(SIZES)
 EXPERIMENT_KEYS = set(INHERITED) | {"id", "order", "title", "source", "about", "case", "contender", "plot", "x",
@@ -58,7 +66,8 @@ class Case:
     needs_memory: int
     policy_memory: dict  # {policy: bytes}, for those that need more than the others
     published: dict | None
-    reference: dict | None
+    reference: dict | None  # {name: figure in the case's unit, where it was measured}
+    yardstick: Contender | None  # what that is scaled by; bytes are not
     x: float | None
 
 
@@ -84,7 +93,7 @@ def load(folders, size, policies):
             known.update(_read(path))
     for folder in folders:
         for path in sorted(Path(folder).glob("*.toml")):
-            if path.name not in ("contenders.toml", "targets.toml"):
+            if path.name not in NOT_EXPERIMENTS:
                 experiments.append(_experiment(path, known, size, policies))
     seen = set()
     for e in experiments:
@@ -96,6 +105,10 @@ def load(folders, size, policies):
 
 def targets(folder):
     return _read(Path(folder, "targets.toml"))["target"]
+
+
+def findings(folder):
+    return _read(Path(folder, "findings.toml"))["finding"]
 
 
 def _read(path):
@@ -144,11 +157,18 @@ def _case(path, experiment, case, contenders, size, policies):
             raise DescriptionError(f"{path}: case {case['id']}: no contender is called {name}")
         chosen += _contenders(name, contenders[name], case, policies)
     axis = experiment.get("x")
+    reference = _reference(case, size)
     return Case(case["id"], case.get("title", case["id"]).format(**readable), case.get("about", ""), case["unit"],
                 case.get("figure"), case["per"], case.get("baseline", ""), params, expect.get(size), case["test"], expect.get("test"),
                 chosen, case.get("needs_memory", {}).get(size, 0),
                 {p: sizes.get(size, 0) for p, sizes in case.get("policy_memory", {}).items()},
-                _published(case, size), _reference(case, size), params.get(axis) if axis else None)
+                _published(case, size), reference, _yardstick(contenders) if reference and case["unit"] != "B" else None,
+                params.get(axis) if axis else None)
+
+
+def _yardstick(contenders):
+    name, case, _ = YARDSTICK
+    return _contenders(name, contenders[name], case, ())[0]
 
 
 def _contenders(name, table, case, policies):
@@ -171,29 +191,25 @@ def _contenders(name, table, case, policies):
 
 
 def _reference(case, size):
-    """Figures of others measured earlier, in the case's unit."""
+    """Figures of others measured on another machine, in the case's unit, as they were there."""
     values = case.get("reference")
     if not values or size not in case.get("published_sizes", SIZES):
         return None
     factor = 1.0
     if "reference_unit" in case:
-        factor = UNITS[case["unit"]] / UNITS[case["reference_unit"]] / case.get("published_ops", 1)
+        factor = UNITS[case["unit"]] / UNITS[case["reference_unit"]] / case.get("reference_ops", 1)
     return {name: value * factor for name, value in values.items()}
 
 
 def _published(case, size):
-    """What was published, in the case's unit where `published_ops` allows it, and as ratios."""
+    """What was published, and as ratios to one of its own contenders: nothing else of another machine carries over."""
     values = case.get("published")
     if not values or size not in case.get("published_sizes", SIZES):
         return None
     base = values[case["published_baseline"]]
-    ops = case.get("published_ops")
-    same_unit = case["published_unit"] in UNITS and (ops or case["published_unit"] == case["unit"])
-    factor = UNITS[case["unit"]] / (UNITS[case["published_unit"]] * (ops or 1)) if same_unit else None
     return {
         "title": case.get("published_title", "published"),
         "unit": case["published_unit"],
         "baseline": case["published_baseline"],
-        "values": {name: {"value": value, "ratio": value / base,
-                          "scaled": value * factor if factor else None} for name, value in values.items()},
+        "values": {name: {"value": value, "ratio": value / base} for name, value in values.items()},
     }

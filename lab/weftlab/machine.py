@@ -54,6 +54,7 @@ def describe(source, builder):
         "cpu": _proc_field("/proc/cpuinfo", "model name") or platform.machine(),
         "cpus": os.cpu_count() or 1,
         "memory": int((_proc_field("/proc/meminfo", "MemTotal") or "0 kB").split()[0]) * 1024,
+        "page": os.sysconf("SC_PAGE_SIZE"),
         "kernel": platform.release(),
         "system": distribution.get("PRETTY_NAME", platform.system()),
         "hypervisor": "hypervisor" in _proc_field("/proc/cpuinfo", "flags"),
@@ -68,9 +69,3 @@ def describe(source, builder):
         "environment": {k: v for k, v in os.environ.items()
                         if k.startswith("WEFT_") and k not in ("WEFT_SOURCE", "WEFT_BUILD")},
     }
-
-
-def library_text(library):
-    """Bytes of code and constants in a static library, or None."""
-    lines = _output("size", "-t", str(library)).splitlines()
-    return int(lines[-1].split()[0]) if lines else None

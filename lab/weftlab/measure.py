@@ -1,33 +1,43 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Running: every answer checked first, then round after round over all contenders, so that noise hits all alike."""
+"""Running: round after round over all cases and contenders, every answer checked.
+
+Rounds go over everything, rather than case after case: a minute in which a neighbour of the machine is busy then hits one
+round of many cases, and not all rounds of one. What counts is CPU time, which programs beside the lab do not add to.
+"""
 import json
 import os
+import resource
+import shutil
 import statistics
 import subprocess
+import tempfile
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
-from . import machine
+from . import describe, machine
 from .build import Builder
 from .describe import UNITS
 
 
 @dataclass
 class Plan:
-    """How often, how long."""
+    """How often, how long. Rounds beyond `least` must fit into both limits of time; a case that spends twice its budget ends
+    before that."""
     rounds: int
     least: int
-    budget: float  # seconds for a case; rounds beyond `least` must fit
+    budget: float  # CPU seconds for a case
+    patience: float  # seconds for all of them
     timeout: float  # seconds for one run
-    warm_up: bool
     weighings: int = 1  # rounds where memory is measured, which hardly varies
+    more: int = 0  # further rounds for what is undecided
 
     @staticmethod
     def of(size):
         return {
-            "test": Plan(rounds=1, least=1, budget=10, timeout=60, warm_up=False),
-            "quick": Plan(rounds=5, least=3, budget=2, timeout=60, warm_up=True),
-            "full": Plan(rounds=9, least=5, budget=60, timeout=900, warm_up=True, weighings=3),
+            "test": Plan(rounds=1, least=1, budget=10, patience=600, timeout=60),
+            "quick": Plan(rounds=5, least=3, budget=1.5, patience=110, timeout=60, more=10),
+            "full": Plan(rounds=9, least=5, budget=60, patience=7200, timeout=900, weighings=3, more=10),
         }[size]
 
 
@@ -100,121 +110,231 @@ class Row:
                 "stats": statistics_of(self.samples, unit, figure) if self.samples else None, "ratio": None}
 
 
+@dataclass
+class Series:
+    """A case, and what it came to so far."""
+    experiment: object
+    case: object
+    rows: list
+    rounds: int = 0
+    spent: float = 0.0  # CPU seconds of all rounds
+    last: float = 0.0  # of the last one
+
+    @property
+    def label(self):
+        return f"{self.experiment.id} {self.case.title}"
+
+    def alive(self):
+        return [r for r in self.rows if r.status == "ok"]
+
+
+class Binaries:
+    """Each round runs copies of its own: where a program's pages happen to lie in memory decides up to half of what a
+    switch costs, for as long as they lie there, so that one copy would have all its rounds be wrong alike."""
+
+    def __init__(self, built):
+        self.built = built
+        self.folder = None
+
+    def renew(self):
+        self.remove()
+        near = next(iter(self.built.values())).parent if self.built else None
+        self.folder = tempfile.mkdtemp(prefix="round-", dir=near)
+
+    def path(self, key):
+        original = self.built[key]
+        copy = Path(self.folder, original.name)
+        if not copy.exists():
+            shutil.copy(original, copy)
+        return copy
+
+    def remove(self):
+        if self.folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder = None
+
+
+def _cpu_of_programs():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 class Laboratory:
     """`binaries`: {key: path}; `unable`: a function that says why a contender cannot take part, or None."""
 
     def __init__(self, binaries, unable, plan, progress):
-        self.binaries, self.unable, self.plan, self.progress = binaries, unable, plan, progress
-        self.passed = self.failed = 0
+        self.binaries, self.unable, self.plan, self.progress = Binaries(binaries), unable, plan, progress
         self.lacking = []  # what there was no memory for, a line each
+        self.series = []
+        self.pairs = []  # ns of the hand-written pair, now and then: what figures of another machine are scaled by
+        self.began = time.monotonic()
 
-    def run(self, experiments, out):
-        """Fill `out` with one entry per experiment as they go, so that an interruption loses only what is under way."""
-        total = sum(len(e.cases) for e in experiments)
-        done = 0
-        for e in experiments:
-            entry = {"id": e.id, "title": e.title, "source": e.source, "about": e.about, "plot": e.plot,
-                     "x_title": e.x_title, "cases": []}
-            out.append(entry)
-            for case in e.cases:
-                done += 1
-                self.label = f"{e.id} {case.title}"
-                self.count = f"[{done}/{total}]"
-                rows = [Row(c) for c in case.contenders]
-                try:
-                    self._case(case, rows)
-                finally:
-                    entry["cases"].append(self._entry(case, rows))
-            self.progress(f"{e.id} {e.title}: done", final=True)
+    def run(self, experiments, undecided=None):
+        """Everything. `undecided`: a function from entries to the ids of cases that need more rounds, or None."""
+        self.series = [Series(e, c, [Row(k) for k in c.contenders]) for e in experiments for c in e.cases]
+        try:
+            for number in range(max(self.plan.rounds, self.plan.weighings)):
+                self._round([s for s in self.series if self._goes_on(s)], f"round {number + 1} of {self.plan.rounds}")
+            for number in range(self.plan.more if undecided else 0):
+                ids = undecided(self.entries())
+                if not ids or time.monotonic() - self.began > 2 * self.plan.patience:
+                    break
+                again = [s for s in self.series if f"{s.experiment.id}/{s.case.id}" in ids and s.rounds]
+                self._round(again, f"{len(ids)} cases near a bar, round {number + 1} more")
+        finally:
+            self.binaries.remove()
 
-    # ---- one case -----------------------------------------------------------------------------------------------
+    def entries(self):
+        """What results.json holds of each experiment; cases that no round has reached are left out."""
+        entries = {}
+        pair = statistics.median(self.pairs) if self.pairs else None
+        for s in (s for s in self.series if s.rounds or not s.alive()):
+            e = s.experiment
+            entry = entries.setdefault(e.id, {"id": e.id, "title": e.title, "source": e.source, "about": e.about,
+                                              "plot": e.plot, "x_title": e.x_title, "cases": []})
+            entry["cases"].append(_entry(s, pair))
+        return list(entries.values())
 
-    def _case(self, case, rows):
-        for row in rows:
+    def checks(self):
+        """How many answers are right, how many are not."""
+        rows = [r for s in self.series if s.rounds or not s.alive() for r in s.rows]
+        return {"passed": sum(r.status == "ok" for r in rows),
+                "failed": sum(r.status in ("wrong", "broken") for r in rows)}
+
+    # ---- a round ------------------------------------------------------------------------------------------------
+
+    def _goes_on(self, series):
+        if not series.rounds:
+            return True
+        if not series.alive():
+            return False
+        if series.case.unit == "B":
+            return series.rounds < self.plan.weighings
+        if series.rounds < self.plan.least:
+            return series.spent <= 2 * self.plan.budget
+        return series.spent + series.last <= self.plan.budget and time.monotonic() - self.began < self.plan.patience
+
+    def _round(self, all_series, what):
+        self.binaries.renew()
+        for done, series in enumerate(all_series):
+            self.now = (done / len(all_series), f"{what}: {series.label}")
+            if not series.rounds:
+                self._begin(series)
+            self._turns(series)
+
+    def _turns(self, series):
+        """Each contender once, another one first in each round."""
+        before = _cpu_of_programs()
+        alive = series.alive()
+        shift = series.rounds % len(alive) if alive else 0
+        if alive and series.case.yardstick:
+            self._pair(series)
+        for row in alive[shift:] + alive[:shift]:
+            self._turn(series, row)
+        series.rounds += 1
+        series.last = _cpu_of_programs() - before
+        series.spent += series.last
+        self._judge(series)
+
+    def _turn(self, series, row):
+        try:
+            sample = self._run(row, series.case.params)
+        except Failed as why:
+            self._broken(row, str(why))
+            return
+        answer = sample.pop("result")
+        if row.result not in (None, answer):
+            row.fail("wrong", f"answers {row.result} and {answer} in two runs")
+        row.result = answer
+        row.samples.append(sample)
+
+    def _pair(self, series):
+        contender, params = series.case.yardstick, describe.YARDSTICK[2]
+        try:
+            sample = run_once(self.binaries.path(Builder.key(contender)), contender, params, self.plan.timeout)
+        except (Failed, KeyError):
+            return  # its compiler is missing: figures of others cannot be scaled, and are left out
+        self.pairs.append(value_of(sample, "ns"))
+
+    def _run(self, row, params):
+        self.progress(*self.now, row.contender.title)
+        return run_once(self.binaries.path(Builder.key(row.contender)), row.contender, params, self.plan.timeout)
+
+    # ---- who takes part, and who is right -------------------------------------------------------------------------
+
+    def _begin(self, series):
+        for row in series.rows:
             why = self.unable(row.contender)
             if why:
                 row.fail("skipped", why)
         free = machine.available_memory()
-        for row in self._alive(rows):
-            needed = max(case.needs_memory, case.policy_memory.get(row.contender.policy, 0))
+        for row in series.alive():
+            needed = max(series.case.needs_memory, series.case.policy_memory.get(row.contender.policy, 0))
             if needed > free:
                 row.fail("skipped", f"needs {needed / 1e9:.0f} GB of free memory")
-                self.lacking.append(f"{self.label}, {row.contender.title}: {row.error}")
-        self._check_small(case, rows)
-        self._measure(case, rows)
-        self._judge(case, rows)
+                self.lacking.append(f"{series.label}, {row.contender.title}: {row.error}")
+        self._check_small(series)
 
-    def _alive(self, rows):
-        return [r for r in rows if r.status == "ok"]
-
-    def _run(self, row, params):
-        key = Builder.key(row.contender)
-        return run_once(self.binaries[key], row.contender, params, self.plan.timeout)
-
-    def _check_small(self, case, rows):
+    def _check_small(self, series):
         """The known answer at test size, before any time is spent."""
-        for row in self._alive(rows):
-            self.progress(f"{self.count} {self.label}: checking {row.contender.title}")
+        for row in series.alive():
             try:
-                answer = self._run(row, case.test_params)["result"]
+                answer = self._run(row, series.case.test_params)["result"]
             except Failed as why:
                 self._broken(row, f"at test size: {why}")
                 continue
-            if case.test_expect is not None and answer != case.test_expect:
-                row.fail("wrong", f"at test size: {answer}, expected {case.test_expect}")
+            if series.case.test_expect is not None and answer != series.case.test_expect:
+                row.fail("wrong", f"at test size: {answer}, expected {series.case.test_expect}")
 
     @staticmethod
     def _broken(row, why):
         row.fail("broken" if row.contender.kind in ("weft", "c", "limit") else "did not run", why)
 
-    def _measure(self, case, rows):
-        if self.plan.warm_up and case.unit != "B":
-            self._round(case, rows, keep=False)
-        began = time.monotonic()
-        for number in range(self.plan.rounds if case.unit != "B" else self.plan.weighings):
-            start = time.monotonic()
-            self._round(case, rows, keep=True, number=number + 1)
-            last = time.monotonic() - start
-            if number + 1 >= self.plan.least and time.monotonic() - began + last > self.plan.budget:
-                break
-
-    def _round(self, case, rows, keep, number=0):
-        alive = self._alive(rows)
-        shift = number % len(alive) if alive else 0
-        for row in alive[shift:] + alive[:shift]:
-            self.progress(f"{self.count} {self.label}: {'round ' + str(number) if keep else 'warm-up'}, {row.contender.title}")
-            try:
-                sample = self._run(row, case.params)
-            except Failed as why:
-                self._broken(row, str(why))
-                continue
-            answer = sample.pop("result")
-            if row.result not in (None, answer):
-                row.fail("wrong", f"answers {row.result} and {answer} in two runs")
-            row.result = answer
-            if keep:
-                row.samples.append(sample)
-
-    def _judge(self, case, rows):
+    @staticmethod
+    def _judge(series):
         """Against the known answer, else against the first contender's."""
-        expected = case.expect
-        for row in rows:
-            if expected is None and row.status == "ok":
-                expected = row.result
-            if row.status == "ok" and row.result != expected:
+        expected = series.case.expect
+        for row in series.alive():
+            expected = row.result if expected is None else expected
+            if row.result != expected:
                 row.fail("wrong", f"{row.result}, expected {expected}")
-            if row.status == "ok":
-                self.passed += 1
-            elif row.status in ("wrong", "broken"):
-                self.failed += 1
 
-    def _entry(self, case, rows):
-        dicts = [r.as_dict(case.unit, case.figure) for r in rows]
-        measured = [d for d in dicts if d["stats"]]
-        base = next((d for d in measured if d["contender"] == case.baseline), measured[0] if measured else None)
-        for d in measured:
-            d["ratio"] = d["stats"]["median"] / base["stats"]["median"] if base["stats"]["median"] else None
-        return {"id": case.id, "title": case.title, "about": case.about, "unit": case.unit, "per": case.per,
-                "params": case.params, "x": case.x, "expect": case.expect,
-                "baseline": base["contender"] if base else None, "published": case.published,
-                "reference": case.reference, "rows": dicts}
+
+# ---- what results.json says of a case --------------------------------------------------------------------------------
+
+
+def _entry(series, pair):
+    case = series.case
+    rows = [r.as_dict(case.unit, case.figure) for r in series.rows]
+    measured = [r for r in rows if r["stats"]]
+    base = next((r for r in measured if r["contender"] == case.baseline), measured[0] if measured else None)
+    for r in measured:
+        r["ratio"] = r["stats"]["median"] / base["stats"]["median"] if base["stats"]["median"] else None
+    reference = _elsewhere(case, pair)
+    return {"id": case.id, "title": case.title, "about": case.about, "unit": case.unit, "per": case.per,
+            "params": case.params, "x": case.x, "expect": case.expect, "baseline": base["contender"] if base else None,
+            "published": _published(case.published, measured, base, reference), "reference": reference, "rows": rows}
+
+
+def _elsewhere(case, pair):
+    """Figures of another machine, as they would be about here: by the hand-written pair, there and here. Bytes are bytes."""
+    if not case.reference or (case.yardstick and not pair):
+        return None
+    here = pair if case.yardstick else None
+    scale = here / describe.REFERENCE_PAIR if here else 1.0
+    return {"pair_there": describe.REFERENCE_PAIR if here else None, "pair_here": here, "scale": scale,
+            "values": {name: {"there": value, "here": value * scale} for name, value in case.reference.items()}}
+
+
+def _published(published, measured, base, reference):
+    """A published ratio, put on top of what its base takes here; and as a ratio to the case's own base."""
+    if not published:
+        return None
+    here = {r["contender"]: r["stats"]["median"] for r in measured}
+    here.update({name: v["here"] for name, v in (reference or {"values": {}})["values"].items()})
+    anchor, own = here.get(published["baseline"]), base["stats"]["median"] if base else None
+    values = {}
+    for name, p in published["values"].items():
+        scaled = p["ratio"] * anchor if anchor else None
+        values[name] = {**p, "scaled": scaled, "to_base": scaled / own if scaled and own else None}
+    return {**published, "values": values}

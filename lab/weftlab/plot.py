@@ -59,40 +59,37 @@ def _without_variants(case):
 
 def _marks(case):
     """What a panel shows: (label, colour, value, low, high, published, reference), in the panel's own measure."""
-    published = case["published"]
-    # Published ratios can stand on the panel's axis only if that measures in the same contender.
-    own_base = published and published["baseline"] == case["baseline"]
-    if published and not own_base and all(v["scaled"] is None for v in published["values"].values()):
-        published = None
-    marks = []
-    base = next((r["stats"]["median"] for r in case["rows"] if r["contender"] == case["baseline"]), None)
-    relative = own_base and base
-    unit = 1 / base if relative else 1
-    for r in case["rows"]:
-        if not r["stats"]:
-            continue
-        s = r["stats"]
-        p = published["values"].get(r["contender"]) if published else None
-        marks.append({"label": r["title"], "colour": colour_of(r), "value": s["median"] * unit,
-                      "low": s["q1"] * unit, "high": s["q3"] * unit,
-                      "published": p and (p["ratio"] if relative else p["scaled"]), "reference": None,
-                      "text": s["median"]})
+    published = (case["published"] or {"values": {}})["values"]
+    base = next((r for r in case["rows"] if r["contender"] == case["baseline"] and r["stats"]), None)
+    relative = bool(case["published"] and base and case["published"]["baseline"] == case["baseline"] and base["stats"]["median"])
+    unit = 1 / base["stats"]["median"] if relative else 1
+    marks = [_measured_mark(r, published.get(r["contender"]), unit) for r in case["rows"] if r["stats"]]
     marks.sort(key=lambda m: m["value"])
+    marks += _marks_of_others(case, published, unit)
+    return marks, f"times {base['title']}" if relative else f"{case['unit']} per {case['per']}", relative
+
+
+def _measured_mark(row, published, unit):
+    s = row["stats"]
+    return {"label": row["title"], "colour": colour_of(row), "value": s["median"] * unit, "low": s["q1"] * unit,
+            "high": s["q3"] * unit, "published": published and published["scaled"] and published["scaled"] * unit,
+            "reference": None, "text": s["median"]}
+
+
+def _marks_of_others(case, published, unit):
+    """Contenders that this run does not have: published ratios on top of what their base takes here, and figures of
+    another machine scaled to this one."""
     seen = {r["contender"] for r in case["rows"]}
-    others = []
-    for name, p in (published["values"] if published else {}).items():
-        if name not in seen and (relative or p["scaled"] is not None):
-            others.append({"label": plain_name(name), "published": p["ratio"] if relative else p["scaled"]})
-    references = dict(case["reference"] or {}) if not relative else {}
-    for o in others:
-        o["reference"] = references.pop(o["label"], None)
-    others += [{"label": name, "published": None, "reference": v} for name, v in references.items()]
-    for o in sorted(others, key=lambda o: o["published"] or o["reference"]):
-        marks.append({"label": o["label"], "colour": PUBLISHED, "value": None, "low": None, "high": None,
-                      "published": o["published"], "reference": o["reference"], "text": None})
-    base_row = next((r for r in case["rows"] if r["contender"] == case["baseline"]), None)
-    axis = f"times {base_row['title']}" if relative and base_row else f"{case['unit']} per {case['per']}"
-    return marks, axis, relative
+    here = {plain_name(n): p["scaled"] for n, p in published.items() if n not in seen and p["scaled"]}
+    reference = case["reference"] or {"values": {}}
+    scaled = {n: v["here"] for n, v in reference["values"].items()}
+    marks = []
+    for name in sorted({**here, **scaled}, key=lambda n: here.get(n) or scaled[n]):
+        star = f"* (times {reference['scale']:.2f})" if name in scaled and reference["pair_here"] else "*" if name in scaled else ""
+        marks.append({"label": name + star, "colour": PUBLISHED, "value": None, "low": None, "high": None, "text": None,
+                      "published": here[name] * unit if name in here else None,
+                      "reference": scaled[name] * unit if name in scaled else None})
+    return marks
 
 
 def _dots(entry, cases, columns=2, width=11.5):
@@ -186,8 +183,10 @@ def _series(cases):
         for r in case["rows"]:
             if r["stats"]:
                 series.setdefault(r["contender"], (r, []))[1].append((case["x"], r["stats"]))
-        for name, value in (case["reference"] or {}).items():
-            others.setdefault((f"{name} (earlier)", "s", REFERENCE), []).append((case["x"], value))
+        reference = case["reference"] or {"values": {}}
+        for name, value in reference["values"].items():
+            label = f"{name}* (times {reference['scale']:.2f})" if reference["pair_here"] else f"{name}*"
+            others.setdefault((label, "s", REFERENCE), []).append((case["x"], value["here"]))
         for name, value in (case["published"] or {"values": {}})["values"].items():
             if value["scaled"] is not None:
                 label = f"{plain_name(name)} (published)"

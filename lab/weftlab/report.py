@@ -3,11 +3,14 @@
 to take."""
 import base64
 import json
+import multiprocessing
+import os
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import jinja2
 
-from . import choice, plot, table
+from . import choice, describe, findings, plot, table
 
 HERE = Path(__file__).resolve().parent.parent / "report"
 
@@ -18,22 +21,38 @@ def write(results, path):
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE), autoescape=True, trim_blocks=True,
                                      lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     environment.filters.update(number=table.number, ratio=table.ratio, spread=table.spread, spaced=_spaced,
-                               plain_name=table.plain_name)
+                               plain_name=table.plain_name, short=table.short_ratio)
     style = (HERE / "style.css").read_text()
     raw = json.dumps(results, ensure_ascii=False, indent=1).encode()
+    wanted = describe.findings(HERE.parent / "descriptions")
     page = environment.get_template("report.html").render(
         r=results,
+        findings=findings.of(wanted, results["experiments"], results["size"]),
+        footnote=findings.footnote(results),
+        counts=_counts(results["targets"]),
         style=style,
-        plots={e["id"]: plot.experiment(e) for e in results["experiments"]},
+        plots=_plots(results["experiments"]),
         glance=plot.glance(results),
         raw="data:application/json;base64," + base64.b64encode(raw).decode(),
         samples=_samples,
+        to_base=table.to_base,
     )
     path.write_text(page)
     page = environment.get_template("policies.html").render(
         r=results, style=style, picture=choice.picture(results), rows=choice.rows(results), headings=choice.headings(),
         skipped=[line for line in results["skipped"] if line.startswith("policy ")])
     (path.parent / "policies.html").write_text(page)
+
+
+def _plots(experiments):
+    """On all processors: this is what a report takes its time for."""
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=multiprocessing.get_context("fork")) as pool:
+        return dict(zip([e["id"] for e in experiments], pool.map(plot.experiment, experiments)))
+
+
+def _counts(targets):
+    """How many targets have which verdict."""
+    return {v: sum(t["verdict"] == v for t in targets) for v in ("met", "undecided", "missed")}
 
 
 def _spaced(value):

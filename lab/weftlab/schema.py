@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The shape of results.json, and a check that a file has it. The version changes when old files no longer fit."""
-VERSION = "weft-lab/1"
+VERSION = "weft-lab/2"
 
 NUMBER = (int, float)
 TEXT = str
@@ -24,17 +24,19 @@ SAMPLE = {"cpu": NUMBER, "wall": NUMBER, "ops": int}
 ROW = {"contender": TEXT, "title": TEXT, "kind": TEXT, "policy": Optional(TEXT), "status": TEXT, "error": TEXT,
        "result": Optional(TEXT), "samples": Each(SAMPLE), "stats": Optional(STATS), "ratio": Optional(NUMBER)}
 PUBLISHED = {"title": TEXT, "unit": TEXT, "baseline": TEXT,
-             "values": Each({"value": NUMBER, "ratio": NUMBER, "scaled": Optional(NUMBER)})}
+             "values": Each({"value": NUMBER, "ratio": NUMBER, "scaled": Optional(NUMBER), "to_base": Optional(NUMBER)})}
+REFERENCE = {"pair_there": Optional(NUMBER), "pair_here": Optional(NUMBER), "scale": NUMBER,
+             "values": Each({"there": NUMBER, "here": NUMBER})}
 CASE = {"id": TEXT, "title": TEXT, "about": TEXT, "unit": TEXT, "per": TEXT, "params": dict, "x": Optional(NUMBER),
         "expect": Optional(TEXT), "baseline": Optional(TEXT), "published": Optional(PUBLISHED),
-        "reference": Optional(Each(NUMBER)), "rows": Each(ROW)}
+        "reference": Optional(REFERENCE), "rows": Each(ROW)}
 EXPERIMENT = {"id": TEXT, "title": TEXT, "source": TEXT, "about": TEXT, "plot": TEXT, "x_title": TEXT,
               "cases": Each(CASE)}
-TARGET = {"title": TEXT, "unit": TEXT, "must": NUMBER, "aim": Optional(NUMBER), "measured": Optional(NUMBER),
-          "verdict": TEXT, "note": TEXT}
+TARGET = {"title": TEXT, "against": TEXT, "must": NUMBER, "aim": Optional(NUMBER), "least": Optional(NUMBER),
+          "measured": Optional(NUMBER), "verdict": TEXT, "note": TEXT, "command": TEXT}
 RESULTS = {
     "schema": TEXT, "when": TEXT, "seconds": NUMBER, "size": TEXT, "policies": Each(TEXT), "complete": bool,
-    "machine": {"cpu": TEXT, "cpus": int, "memory": int, "kernel": TEXT, "system": TEXT, "hypervisor": bool,
+    "machine": {"cpu": TEXT, "cpus": int, "memory": int, "page": int, "kernel": TEXT, "system": TEXT, "hypervisor": bool,
                 "compiler": TEXT, "cflags": TEXT, "cxx": TEXT, "cxxflags": TEXT, "rust": TEXT, "go": TEXT,
                 "commit": TEXT, "dirty": bool, "environment": Each(TEXT)},
     "load": {"before": Each(NUMBER), "after": Each(NUMBER)},

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Figures as text: for the terminal."""
+"""Figures as text: for the terminal. What a reader wants to know comes first, and fits on two screens; tables are for those who
+ask for them, or for few cases."""
 import os
 import sys
 
@@ -67,6 +68,96 @@ def lay_out(rows, align):
     return ["  ".join(f"{cell:{a}{w}}" for cell, a, w in zip(r, align, widths)).rstrip() for r in rows]
 
 
+# ---- findings, failures, targets --------------------------------------------------------------------------------
+
+
+def print_findings(groups, note, out=sys.stdout):
+    """A sentence and its ratios each."""
+    style = Style(out)
+    if not groups:
+        return
+    print(f"\n{style.bold('Findings')}  1.5 × is one and a half times the time (or memory) of what follows it; less is better.\n"
+          f"Weft on its default policy, overcommit, unless another is named. CPU time, medians of runs in turns.", file=out)
+    for group, findings in groups:
+        print(f"\n{style.bold(group)}", file=out)
+        for f in findings:
+            print(f"  {f['text']}  {style.dim(f['where'])}", file=out)
+            print(f"      {style.bold(_own(f))} {f['than']}{_beside(f)}", file=out)
+    if note:
+        print(f"\n* {note}", file=out)
+
+
+def _own(finding):
+    own = finding["own"]
+    if len(own) == 1:
+        return short_ratio(own[0])
+    return ", ".join(f"{o['name']} {short_ratio(o)}" for o in own)
+
+
+def _beside(finding):
+    return "; ".join(["", *([", ".join(f"{o['name']} {short_ratio(o)}" for o in finding["beside"])]
+                            if finding["beside"] else [])])
+
+
+def short_ratio(entry):
+    """Two digits, which is what a quick run can tell; a star if it rests on another machine's figure."""
+    value = entry["ratio"]
+    text = f"{value:.0f}" if value >= 9.95 else f"{value:.1f}" if value >= 0.995 else f"{value:.2f}"
+    text = f"{value:.2g}" if value < 0.095 else text
+    return f"{text}{'*' if entry['elsewhere'] else ''}\N{NO-BREAK SPACE}×"
+
+
+def print_failures(results, limit=20, out=sys.stdout):
+    style = Style(out)
+    lines = [f"{e['id']}/{c['id']} {r['title']}: FAIL: {r['error']}" for e in results["experiments"] for c in e["cases"]
+             for r in c["rows"] if r["status"] in ("wrong", "broken")]
+    for line in lines[:limit]:
+        print(style.bad(line), file=out)
+    if len(lines) > limit:
+        print(f"and {len(lines) - limit} more: they are in the report", file=out)
+
+
+def print_targets(targets, out=sys.stdout):
+    style = Style(out)
+    print(f"\n{style.bold('Targets')}  ratios to a limit or peer of this run, the worst policy's; by the best runs, and by medians\n", file=out)
+    body = [["", "to", "must", "aim", "best", "median", "verdict"]]
+    for t in (t for t in targets if t["measured"] is not None):
+        body.append([t["title"], t["against"], f"≤ {t['must']:g}", f"{t['aim']:g}" if t["aim"] is not None else "",
+                     number(t["least"]), number(t["measured"]), t["verdict"] + (f" ({t['note']})" if t["note"] else "")])
+    for line in lay_out(body, "<<>>>><"):
+        print("  " + (style.bad(line) if "missed" in line else line), file=out)
+    without = sum(t["measured"] is None for t in targets)
+    if without:
+        print(f"\n  {without} not measured in this run", file=out)
+    if any(t["verdict"] == "undecided" for t in targets):
+        print("\n  undecided: the bar lies between what the best runs and what the medians say on this machine", file=out)
+
+
+def print_skipped(lines, limit=8, out=sys.stdout):
+    for line in lines[:limit]:
+        print(f"skipped: {line}", file=out)
+    if len(lines) > limit:
+        print(f"and {len(lines) - limit} more are skipped: the report says why", file=out)
+
+
+def last_line(results):
+    """What the exit code says, in words; and whether it is good."""
+    checks = results["checks"]
+    missed = sum(t["verdict"] == "missed" for t in results["targets"])
+    undecided = sum(t["verdict"] == "undecided" for t in results["targets"])
+    right = f"all {checks['passed']} answers are right"
+    if checks["failed"]:
+        return f"FAIL: {checks['failed']} of {checks['passed'] + checks['failed']} answers are wrong or missing", False
+    if not results["complete"]:
+        return f"INTERRUPTED: what was measured until then is kept; {right}", False
+    if missed:
+        return f"FAIL: {missed} of {sum(t['measured'] is not None for t in results['targets'])} targets missed, {undecided} undecided; {right}", False
+    return f"PASS: {right}" + (f", no target missed, {undecided} undecided" if results["targets"] else ""), True
+
+
+# ---- tables -------------------------------------------------------------------------------------------------------
+
+
 def print_experiment(entry, out=sys.stdout):
     style = Style(out)
     print(f"\n{style.bold(entry['id'] + '  ' + entry['title'])}  {style.dim(entry['source'])}", file=out)
@@ -75,25 +166,44 @@ def print_experiment(entry, out=sys.stdout):
 
 
 def _print_case(case, style, out):
-    rows = [r for r in case["rows"] if r["status"] != "skipped"]
     print(f"\n  {case['title']}: {case['unit']} per {case['per']}", file=out)
     published = (case["published"] or {}).get("values", {})
-    head = ["", "CPU", "", "wall", "ratio"] + (["published"] if published else []) + ["check"]
-    body = [head]
-    for r in rows:
-        stats = r["stats"] or {}
-        cells = [r["title"], number(stats.get("median")), spread(stats), number(stats.get("wall")), ratio(r["ratio"])]
-        if published:
-            cells.append(ratio(published.get(r["contender"], {}).get("ratio")))
-        body.append(cells + [_verdict(r)])
-    for name, p in published.items():
-        if all(r["contender"] != name for r in rows):
-            body.append([f"{plain_name(name)} (published)", number(p["scaled"]), "", "", "", ratio(p["ratio"]), ""])
-    for name, value in (case["reference"] or {}).items():
-        body.append([f"{name} (earlier)", number(value), "", "", ""] + ([""] if published else []) + [""])
+    head = ["", "memory" if case["unit"] == "B" else "CPU", "", "wall", "ratio"] + (["published"] if published else []) + ["check"]
+    body = [head, *_measured_rows(case, published), *_published_rows(case, published), *_reference_rows(case, published)]
     for line in lay_out(body, "<>>>>" + (">" if published else "") + "<"):
         line = line.replace("PASS", style.good("PASS"))
         print("    " + (style.bad(line) if "FAIL" in line else line), file=out)
+
+
+def _measured_rows(case, published):
+    for r in (r for r in case["rows"] if r["status"] != "skipped"):
+        stats = r["stats"] or {}
+        cells = [r["title"], number(stats.get("median")), spread(stats), number(stats.get("wall")), ratio(r["ratio"])]
+        if published:
+            cells.append(ratio(published.get(r["contender"], {}).get("to_base")))
+        yield cells + [_verdict(r)]
+
+
+def _published_rows(case, published):
+    """Contenders that this lab does not have: their ratios alone."""
+    have = {r["contender"] for r in case["rows"] if r["status"] != "skipped"}
+    for name, p in published.items():
+        if name not in have:
+            yield [f"{plain_name(name)} (published)", "", "", "", "", ratio(p["to_base"]), ""]
+
+
+def _reference_rows(case, published):
+    """Figures of another machine, scaled to this one, which is said beside each."""
+    reference = case["reference"]
+    for name, value in (reference or {"values": {}})["values"].items():
+        how = f"{number(value['there'])} elsewhere"
+        how += f" × {reference['scale']:.2f}" if reference["pair_here"] else ""
+        yield [name, f"{number(value['here'])}*", "", "", ratio(to_base(case, value["here"]))] + ([""] if published else []) + [how]
+
+
+def to_base(case, value):
+    base = next((r["stats"]["median"] for r in case["rows"] if r["contender"] == case["baseline"] and r["stats"]), None)
+    return value / base if base else None
 
 
 def _verdict(row):
@@ -102,25 +212,3 @@ def _verdict(row):
     if row["status"] in ("wrong", "broken"):
         return f"FAIL: {row['error']}"
     return f"{row['status']}: {row['error']}"
-
-
-def print_summary(results, out=sys.stdout):
-    style = Style(out)
-    if results["targets"]:
-        print(f"\n{style.bold('Targets')}  {style.dim('(the worst of the policies measured; of fixed, overcommit, commit unless one is named)')}\n", file=out)
-        body = [["", "must", "aim", "measured", "", "verdict"]]
-        for t in results["targets"]:
-            body.append([t["title"], f"≤ {number(t['must'])} {t['unit']}",
-                         f"{number(t['aim'])}" if t["aim"] is not None else "", number(t["measured"]),
-                         t["unit"] if t["measured"] is not None else "",
-                         t["verdict"] + (f" ({t['note']})" if t["note"] else "")])
-        for line in lay_out(body, "<>>><<"):
-            print("    " + (style.bad(line) if "missed" in line else line), file=out)
-    for line in results["skipped"]:
-        print(f"\n  skipped: {line}" if line == results["skipped"][0] else f"  skipped: {line}", file=out)
-    checks = results["checks"]
-    verdict = f"{checks['passed']} answers right, {checks['failed']} wrong"
-    print(f"\n{style.bad('FAIL') if checks['failed'] else style.good('PASS')}  {verdict}"
-          f"  ({results['size']}, {results['seconds']:.0f} s)", file=out)
-    if not results["complete"]:
-        print("  interrupted: what was measured until then is kept", file=out)

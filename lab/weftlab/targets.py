@@ -1,95 +1,107 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What was promised, beside what was measured."""
+"""What Weft's maintainers ask of it, beside what was measured: ratios to a limit or a peer of the same run, never nanoseconds.
+
+A ratio is taken twice: of medians, and of the best runs, which other work on the machine disturbs least. A bar that lies
+above both is met, one below both is missed; one in between is undecided on this machine.
+"""
+
+from .findings import command
 
 # A target that names no policy is about those that any code runs on.
 EVERY_CODE = ("fixed", "overcommit", "commit")
+MARGIN = 0.02  # what two runs of the same program differ by on a quiet machine
 
 
-def evaluate(table, results, text_bytes):
-    """One entry per target, with the measured figure (the worst policy's) and a verdict."""
-    cases = {f"{e['id']}/{c['id']}": c for e in results["experiments"] for c in e["cases"]}
-    return [_one(t, cases, results["size"], text_bytes) for t in table]
+def evaluate(table, entries, size, page):
+    """One entry per target, with the ratio (the worst policy's) and a verdict. `page`: bytes, the limit of memory."""
+    cases = {f"{e['id']}/{c['id']}": c for e in entries for c in e["cases"]}
+    return [_one(t, cases, size, page) for t in table]
 
 
-def _one(target, cases, size, text_bytes):
-    value, note = _measured(target, cases, size, text_bytes)
-    aim = target.get("aim")
-    if value is None:
-        verdict = "not measured"
-    elif size == "test":
-        verdict = "not judged"
-    elif aim is not None and value <= aim:
-        verdict = "aim reached"
-    elif value <= target["must"]:
-        verdict = "met"
-    else:
-        verdict = "missed"
-    return {"title": target["title"], "unit": target["unit"], "must": target["must"], "aim": aim, "measured": value,
-            "verdict": verdict, "note": note}
+def undecided(table, entries, size, page):
+    """The cases that more rounds might decide."""
+    ids = set()
+    for target, entry in zip(table, evaluate(table, entries, size, page)):
+        if entry["verdict"] == "undecided":
+            ids.update(_values(target), filter(None, [target.get("otherwise"), target.get("divisor")]))
+    return ids
 
 
-def _measured(target, cases, size, text_bytes):
-    if target["value"] == "text":
-        return (text_bytes / 1024 if text_bytes else None), ""
-    if isinstance(target["value"], list):
-        return _best_ratio(target, [cases[v] for v in target["value"] if v in cases])
+def _values(target):
+    return target["value"] if isinstance(target["value"], list) else [target["value"]]
+
+
+def _one(target, cases, size, page):
+    least, measured, note = _measured(target, cases, size, page)
+    return {"title": target["title"], "against": target["against"], "must": target["must"], "aim": target.get("aim"),
+            "least": least, "measured": measured, "verdict": _verdict(least, measured, target["must"], size),
+            "note": note, "command": command(_needed(target), size)}
+
+
+def _needed(target):
+    """What to run for it: whole experiments where several cases count."""
+    if len(_values(target)) > 1:
+        return [_values(target)[0].split("/")[0]]
+    return [*_values(target), *filter(None, [target.get("divisor")])]
+
+
+def _verdict(least, measured, must, size):
+    if measured is None:
+        return "not measured"
+    if size == "test":
+        return "not judged"
+    low, high = min(least, measured) * (1 - MARGIN), max(least, measured) * (1 + MARGIN)
+    return "met" if high <= must else "missed" if low > must else "undecided"
+
+
+def _measured(target, cases, size, page):
+    """The ratio of the best runs and that of the medians; a note."""
+    if target.get("exact") and size != "full":
+        return None, None, "needs --full"
+    if len(_values(target)) > 1:
+        return _best_over_cases(target, [cases[v] for v in target["value"] if v in cases])
     case, note = cases.get(target["value"]), ""
     if not _weft(case, target):
         case = cases.get(target.get("otherwise"))
         note = f"at {case['params']['n']:,}".replace(",", " ") if case else ""
-    rows = _weft(case, target)
-    if not rows:
-        return None, ""
-    if target.get("exact") and size != "full":
-        return None, "needs --full"
-    if target["unit"] == "×":
-        return _worst_ratio(target, rows, case, cases.get(target.get("divisor"), case))
-    worst = max(rows, key=lambda r: r["stats"]["median"])
-    value = worst["stats"]["median"]
-    if target["unit"] == "s" and case["unit"] != "s":
-        value = value * target["ops"] * 1e-9
-        if size != "full":
-            note = "projected"
-    return value, ", ".join(filter(None, [worst["policy"], note]))
+    worst = None
+    for row in _weft(case, target):
+        ratio = _ratio(row, target, cases.get(target.get("divisor"), case), page)
+        if ratio and (not worst or ratio[1] > worst[1]):
+            worst = (*ratio, row["policy"])
+    if not worst:
+        return None, None, ""
+    return worst[0], worst[1], ", ".join(filter(None, [worst[2], note, _size(target, case)]))
 
 
-def _worst_ratio(target, rows, case, divisor_case):
-    """To the best of those named by best_of, else to the same contender, in the case that divides."""
-    ratios = []
-    for row in rows:
-        names = target.get("best_of", [row["contender"]])
-        bases = [r["stats"]["median"] for r in divisor_case["rows"] if r["contender"] in names and r["stats"]]
-        if bases and min(bases):
-            ratios.append((row["stats"]["median"] / min(bases), row))
-    if not ratios:
-        return None, ""
-    value, worst = max(ratios, key=lambda pair: pair[0])
-    notes = [worst["policy"], _also(target, divisor_case, worst["stats"]["median"]), _size(target, case)]
-    return value, ", ".join(filter(None, notes))
+def _ratio(row, target, divisor, page):
+    """To a page, to the best of those named by best_of, else to the same contender in the case that divides."""
+    if target.get("limit") == "page":
+        return row["stats"]["min"] / page, row["stats"]["median"] / page
+    bases = _stats(divisor, target.get("best_of", [row["contender"]]))
+    if not bases:
+        return None
+    return tuple(row["stats"][of] / min(b[of] for b in bases) for of in ("min", "median"))
 
 
-def _best_ratio(target, cases):
+def _best_over_cases(target, cases):
     """Each at its best: the least over the cases, to the least over the cases of those named by best_of."""
-    def medians(case, names):
-        return [r["stats"]["median"] for r in case["rows"] if r["contender"] in names and r["stats"]]
+    own = [(r["stats"], r["policy"], c["id"]) for c in cases for r in _weft(c, target)]
+    bases = [b for c in cases for b in _stats(c, target["best_of"])]
+    if not own or not bases:
+        return None, None, ""
+    _, policy, where = min(own, key=lambda o: o[0]["median"])
+    ratios = [min(o[0][of] for o in own) / min(b[of] for b in bases) for of in ("min", "median")]
+    return *ratios, f"{policy}, at {where}"
 
-    values = [(r["stats"]["median"], r["policy"], c["id"]) for c in cases for r in _weft(c, target)]
-    bases = [m for c in cases for m in medians(c, target["best_of"])]
-    if not values or not bases:
-        return None, ""
-    value, policy, where = min(values)
-    return value / min(bases), ", ".join([policy, f"at {where}"])
+
+def _stats(case, names):
+    return [r["stats"] for r in case["rows"] if r["contender"] in names and r["stats"] and r["stats"]["min"]]
 
 
 def _size(target, case):
     n = case["params"].get("n")
     return f"at n = {n}" if target.get("official", n) != n else ""
-
-
-def _also(target, case, value):
-    """The same figure against another contender, for information."""
-    other = next((r for r in case["rows"] if r["contender"] == target.get("also") and r["stats"]), None)
-    return f"{value / other['stats']['median']:.2f} × {other['title']}" if other else ""
 
 
 def _weft(case, target):

@@ -108,7 +108,7 @@ END
 help_lab()
 {
 	cat <<'END'
-weft lab [--quick|--full] [--only A1,B5…] [--policy P…] [--out DIR]
+weft lab [--quick|--full] [--only A1,B5…] [--policy P…] [--targets] [--out DIR]
 
 Builds the library and runs the experiments; `weft lab --help` lists the options.
 END

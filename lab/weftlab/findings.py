@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What a reader wants to know first: a sentence for each finding, and ratios within this run."""
+
+SHORT = {"limit-jmp": "hand-written switch", "limit-callret": "hand-written, call/ret", "cxx20": "C++20",
+         "boost": "Boost.Context", "go": "Go", "c": "plain C", "longjmp": "setjmp and longjmp", "ring": "C++20, in turns",
+         "loop": "C++20, round robin"}
+
+
+def of(table, entries, size):
+    """Those findings whose figures this run has, in groups: [(group, [finding])]. None at test size, which measures nothing."""
+    cases = {f"{e['id']}/{c['id']}": c for e in entries for c in e["cases"]}
+    groups = {}
+    for entry in table if size != "test" else []:
+        found = _one(entry, cases, size)
+        if found:
+            groups.setdefault(entry["group"], []).append(found)
+    return list(groups.items())
+
+
+def command(wanted, size):
+    """What measures these cases, or experiments, again."""
+    return f"./weft lab {'--full ' if size == 'full' else ''}--only {','.join(wanted)}"
+
+
+def _one(entry, cases, size):
+    case = cases.get(entry["case"])
+    over = cases.get(entry.get("over", entry["case"]))
+    if not case or not over:
+        return None
+
+    def ratios(names, words):
+        found = ((words(n), _ratio(case, over, n, entry.get("base"))) for n in names)
+        return [{"name": name, "ratio": r, "elsewhere": elsewhere} for name, (r, elsewhere) in found if r]
+
+    words = entry.get("words", {})
+    own = ratios(entry["show"], lambda n: words.get(n, n.split("/")[-1]))
+    if not own:
+        return None
+    beside = ratios(entry.get("beside", []), lambda n: SHORT.get(n, n))
+    wanted = dict.fromkeys([entry["case"], entry.get("over", entry["case"])])
+    return {"text": entry["text"], "than": entry["than"], "own": own, "beside": beside, "unit": case["unit"],
+            "where": entry["case"], "command": command(wanted, size)}
+
+
+def _ratio(case, over, name, base):
+    """The ratio, and whether it rests on a figure of another machine."""
+    value, elsewhere = _value(case, name)
+    divisor, base_elsewhere = _value(over, base or name)
+    return (value / divisor if value and divisor else None), elsewhere or base_elsewhere
+
+
+def _value(case, name):
+    row = next((r for r in case["rows"] if r["contender"] == name), None)
+    if row:
+        return (row["stats"]["median"], False) if row["stats"] and row["status"] == "ok" else (None, False)
+    value = (case["reference"] or {"values": {}})["values"].get(name)
+    return (value["here"], True) if value else (None, False)
+
+
+def footnote(results):
+    """How figures of another machine came here; "" if none did."""
+    reference = next((c["reference"] for e in results["experiments"] for c in e["cases"]
+                      if c["reference"] and c["reference"]["pair_here"]), None)
+    if not reference:
+        return ""
+    return (f"measured on another machine, times {reference['scale']:.2f}: a resume and a yield by the hand-written switch took "
+            f"{reference['pair_there']:g} ns there, {reference['pair_here']:.2f} ns here")
