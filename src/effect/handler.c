@@ -244,19 +244,26 @@ static void *abort_clause(const weft_clause_t *clause, struct charge *charge, we
 	return clause->call(state, NULL, r.payload, clause->clause);
 }
 
-/* A request that no general clause is for. True: a multi clause has continued the coroutine in our stead. */
-static bool decide_otherwise(const weft_handler_t *handler, weft_coro_t *k, struct charge *charge, weft_request_t r,
-			     void **result)
+/* The coroutine goes on, or weft_run has this answer. Returned in registers. */
+struct decided {
+	void *answer;
+	bool goes_on;
+};
+
+/* A request that no general clause is for. If the coroutine goes on, then a multi clause has continued it. */
+static struct decided decide_otherwise(const weft_handler_t *handler, weft_coro_t *k, struct charge *charge,
+				       weft_request_t r)
 {
 	const weft_clause_t *clause = clause_for(handler, r.effect, false);
+	struct decided d = {NULL, false};
 
 	if (clause && clause->kind == WEFT__MULTI)
-		return decide(handler, clause, k, r, WEFT__UNUSED, result);
-	if (clause && clause->kind == WEFT__ABORT)
-		*result = abort_clause(clause, charge, k, r);
+		d.goes_on = decide(handler, clause, k, r, WEFT__UNUSED, &d.answer);
+	else if (clause && clause->kind == WEFT__ABORT)
+		d.answer = abort_clause(clause, charge, k, r);
 	else
-		*result = no_clause(handler, k, r);
-	return false;
+		d.answer = no_clause(handler, k, r);
+	return d;
 }
 
 /* The first general clause of an effect, if no other clause but a tail clause stands before it; else NULL. */
@@ -273,13 +280,16 @@ WEFT__INLINE const weft_clause_t *general_clause(const weft_handler_t *handler, 
 /* Resume k until it has a result, or a clause has. No charge: it is another's. */
 WEFT__INLINE void *drive_by(const weft_handler_t *handler, weft_coro_t *k, struct charge *charge, bool as_compiled)
 {
-	bool goes_on;
-
-	do {
-		weft_request_t r = resume(&k, word_of(handler), as_compiled);
+	for (;;) {
+		const weft_handler_t *same = handler;
 		const weft_clause_t *clause;
-		void *result;
+		struct decided d;
+		weft_request_t r;
 
+		__asm__(
+		    ""
+		    : "+r"(same)); /* else gcc keeps both words on the stack, of which there are many in a recursion */
+		r = resume(&k, word_of(same), as_compiled);
 		if (weft__likely(!r.effect)) {
 			void *state = k->state;
 
@@ -288,12 +298,12 @@ WEFT__INLINE void *drive_by(const weft_handler_t *handler, weft_coro_t *k, struc
 		}
 		clause = general_clause(handler, r.effect);
 		if (weft__likely(clause != NULL))
-			goes_on = decide(handler, clause, k, r, WEFT__ONCE, &result);
+			d.goes_on = decide(handler, clause, k, r, WEFT__ONCE, &d.answer);
 		else
-			goes_on = decide_otherwise(handler, k, charge, r, &result);
-		if (weft__unlikely(!goes_on))
-			return result;
-	} while (true);
+			d = decide_otherwise(handler, k, charge, r);
+		if (weft__unlikely(!d.goes_on))
+			return d.answer;
+	}
 }
 
 static WEFT__COLD void *drive_otherwise(const weft_handler_t *handler, weft_coro_t *k, struct charge *charge)
@@ -335,7 +345,7 @@ struct answering {
 	bool left; /* by an exception */
 };
 
-static inline void forget(struct answering *a)
+WEFT__INLINE void forget(struct answering *a)
 {
 	if (weft__unlikely(a->left))
 		weft__drop_thens(weft__self(), a->since);
