@@ -169,7 +169,7 @@ template <typename Operation, typename R, typename... Args> struct functions<Ope
 		} at_end{std::exchange(static_cast<Run *>(state)->left, false) || Operation::is_exception ? frame
 													  : nullptr};
 
-		return Operation::call_abort(clause, state, k, frame);
+		return Operation::call_abort(state, k, frame, clause);
 	}
 	template <typename Run, std::size_t I, template <typename, typename> class Resumption>
 	static void *general(void *state, weft_resumption_t *k, Args... args)
