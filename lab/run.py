@@ -10,8 +10,11 @@ import argparse
 import io
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 from datetime import datetime, timezone
 from pathlib import Path
@@ -37,8 +40,9 @@ def arguments(argv):
     size.add_argument("--full", dest="size", action="store_const", const="full", help="the published sizes")
     size.add_argument("--size", choices=describe.SIZES, help=argparse.SUPPRESS)
     parser.add_argument("--only", metavar="A1,B5,…", type=_list, help="these experiments, or cases such as B5/iterator")
-    parser.add_argument("--policy", metavar="P,…", type=_list, default=list(describe.POLICIES),
-                        help=f"stack policies: {names} (default: all)")
+    parser.add_argument("--policy", metavar="P[:SIZE],…", type=_list, default=list(describe.POLICIES),
+                        help=f"stack policies: {names} (default: all), with a size for all of an experiment's stacks "
+                             "that ask for none (commit:1M)")
     parser.add_argument("--tables", action="store_true",
                         help="print all figures, which the report has; few cases are printed anyway")
     parser.add_argument("--targets", action="store_true",
@@ -49,16 +53,29 @@ def arguments(argv):
     parser.add_argument("--replot", metavar="FILE", type=Path, help="say again what an earlier results.json holds, and make its report anew")
     parser.add_argument("--no-report", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--list", action="store_true", help="say what there is, and run nothing")
+    parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # only what is said here
     parser.add_argument("--descriptions", metavar="DIR", type=Path, action="append", default=[],
                         help="also read experiments from here (programs are looked for there too)")
+    parser.error = lambda text: parser.exit(2, f"lab: {text}; see 'weft lab --help'\n")
     options = parser.parse_args(argv)
     options.size = options.size or "quick"
+    options.stacks = {stack.partition(":")[0]: stack for stack in options.policy}
+    options.policy = list(options.stacks)
     unknown = set(options.policy) - set(describe.POLICIES)
     if unknown:
         parser.error(f"no policy is called {', '.join(sorted(unknown))}: there are {names}")
+    wrong = [stack for stack in options.stacks.values() if ":" in stack and not _is_size(stack.partition(":")[2])]
+    if wrong:
+        parser.error(f"bad stack size in '{wrong[0]}': say bytes, or 64K, 1M, up to 1G")
     if options.compare and len(options.compare) > 2:
         parser.error("--compare takes one file or two")
     return options
+
+
+def _is_size(text):
+    """By the rules of src/stack/config.c, which reads it."""
+    found = re.fullmatch(r"([0-9]+)([KMG]?)", text.upper(), re.ASCII)
+    return bool(found) and 0 < int(found[1]) << 10 * " KMG".index(found[2] or " ") <= 1 << 30
 
 
 def _list(text):
@@ -190,6 +207,23 @@ def write_report(results, path):
     return True
 
 
+def check_output(folder):
+    """Can results be written there? Asked first: nobody wants to measure for minutes and lose it all."""
+    made = [f for f in (folder, *folder.parents) if not f.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise Stop(f"cannot write to {folder}: {error.strerror}") from error
+    finally:
+        for one in made:
+            try:
+                one.rmdir()
+            except OSError:
+                break
+
+
 def point_latest(folder):
     """build/lab/latest leads to the newest results."""
     link = folder.parent / "latest"
@@ -208,12 +242,18 @@ def run(options, source):
     folders = [HERE / "descriptions", *options.descriptions]
     experiments = select(describe.load(folders, options.size, options.policy), options.only)
     if options.list:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         list_all(experiments)
+        return 0
+    check_output(source / "build" / "lab")
+    if options.check:
         return 0
     old = load_results(options.compare[0]) if options.compare else None
     library = library_folder(source, progress)
     builder = Builder(source, library, source / "build" / "lab", options.descriptions)
     contenders = [k for e in experiments for c in e.cases for k in c.contenders]
+    for contender in contenders:
+        contender.stack = options.stacks.get(contender.policy)
     if not contenders:
         raise Stop(f"nothing to run at this size ({options.size})")
     policies = builder.unavailable(options.policy)
@@ -227,7 +267,7 @@ def run(options, source):
     out = options.out or source / "build" / "lab" / now.strftime("%Y%m%d-%H%M%S")
     results = {
         "schema": schema.VERSION, "when": now.isoformat(timespec="seconds"), "seconds": 0.0, "size": options.size,
-        "policies": options.policy, "complete": False, "machine": machine.describe(source, builder),
+        "policies": list(options.stacks.values()), "complete": False, "machine": machine.describe(source, builder),
         "load": {"before": machine.load(), "after": []}, "checks": {"passed": 0, "failed": 0},
         "skipped": _skipped(contenders, policies, unable), "targets": [], "experiments": [],
     }
@@ -332,9 +372,11 @@ def main(argv):
     options = arguments(argv)
     source = Path(os.environ.get("WEFT_SOURCE") or HERE.parent).resolve()
     try:
-        if options.replot:
+        if options.out:
+            check_output(options.out)
+        if options.replot and not options.check:
             return replot(options)
-        if options.compare and len(options.compare) == 2:
+        if options.compare and len(options.compare) == 2 and not options.check:
             old, new = map(load_results, options.compare)
             compare.print_comparison(old, new, compare.compare(old, new))
             return 0

@@ -42,6 +42,7 @@ class Contender:
     kind: str
     program: str
     policy: str | None = None
+    stack: str | None = None  # WEFT_STACK's value: the policy, with a size if one was asked for
     instrumentation: str | None = None
     args: list = field(default_factory=list)
     defines: list = field(default_factory=list)

@@ -50,7 +50,7 @@ def run_once(binary, contender, params, timeout):
     command = [str(binary), *(f"{k}={v}" for k, v in params.items()), *contender.args]
     env = dict(os.environ)
     if contender.policy:
-        env["WEFT_STACK"] = contender.policy
+        env["WEFT_STACK"] = contender.stack or contender.policy
     try:
         run = subprocess.run(command, env=env, capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired as error:
