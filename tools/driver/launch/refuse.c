@@ -150,8 +150,12 @@ static bool check_target(const char *target)
 	return true;
 }
 
-static void check_input(const char *file)
+/* clang writes names of files into comments, which end with their line. */
+static void check_input(const struct compiler *c, const char *file)
 {
+	if (c->clang && strchr(file, '\n'))
+		die(EXIT_USAGE,
+		    "clang's assembly cannot hold the line break in a file's name: rename the file, or use gcc");
 	if (ends(file, ".bc") || ends(file, ".ll"))
 		die(EXIT_USAGE, "%s: " BITCODE, file);
 }
@@ -170,7 +174,7 @@ void refuse(const struct compiler *c, char *const *args)
 		else if (n == 2 && strcmp(*args, "-x") == 0 && strcmp(args[1], "ir") == 0)
 			die(EXIT_USAGE, "-x ir: " BITCODE);
 		else if (**args != '-')
-			check_input(*args);
+			check_input(c, *args);
 		else
 			look_at(&f, *args);
 	}
