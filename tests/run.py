@@ -14,7 +14,7 @@ seconds is its time limit (default 300); shared means that it neither measures t
 At the end, what failed is shown once more, each with the lines that the log has right before it: where the beginning of
 a long output is lost, the failures are not. The last line is "N passed, N failed", with ", N skipped" if any: results,
 not lanes. A lane that ends badly without saying what failed, or says nothing at all, counts as one failure. Exit code:
-0, or 1 if anything failed.
+0; 1 if anything failed; 2 if the command line is wrong; 130 if interrupted.
 """
 import argparse
 import concurrent.futures
@@ -216,18 +216,20 @@ def find_lanes(directory, patterns):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="weft test", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("patterns", metavar="PATTERN", nargs="*")
     parser.add_argument("--list", action="store_true", help="print the lanes' names and run nothing")
     parser.add_argument("--lanes", type=pathlib.Path, default=SOURCE / "tests" / "lanes", metavar="DIR", help=argparse.SUPPRESS)
     parser.add_argument("--logs", type=pathlib.Path, default=BUILD / "test-logs", metavar="DIR", help=argparse.SUPPRESS)
     parser.add_argument("--patience", type=float, default=1.0, metavar="FACTOR",
                         help="multiplies all time limits, for slow machines")
+    parser.error = lambda text: parser.exit(2, f"weft: {text}; see 'weft test --help'\n")
     options = parser.parse_args()
 
     lanes = find_lanes(options.lanes, options.patterns)
-    if not lanes:
-        sys.exit(f"tests/run.py: no lane's name contains {' or '.join(options.patterns) or 'anything'}")
+    missing = [pattern for pattern in options.patterns if not any(pattern in lane.name for lane in lanes)]
+    if missing or not lanes:
+        parser.exit(2, f"weft: no lane's name contains '{(missing or [''])[0]}'\n")
     if options.list:
         print("\n".join(lane.name for lane in lanes))
         return 0
@@ -236,7 +238,9 @@ def main():
     try:
         runner.run_all()
     except KeyboardInterrupt:
-        print("\ninterrupted")
+        runner.clear()
+        print(f"weft: interrupted; what the lanes said until then is in {options.logs}", file=sys.stderr)
+        return 130
     failed = sum(lane.failed for lane in lanes)
     if failed and len(lanes) > 1:
         print("\n==== what failed")

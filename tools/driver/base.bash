@@ -23,6 +23,48 @@ have()
 	type -P "$1" >/dev/null
 }
 
+# asks_for_help ARGS…: does one of the words before a "--" say so?
+asks_for_help()
+{
+	local word
+
+	for word; do
+		case $word in
+		--) return 1 ;;
+		-h | --help) return 0 ;;
+		esac
+	done
+	return 1
+}
+
+# For Ctrl-C: what is going on, what it leaves behind, and the process that shows progress.
+doing='' left='nothing is left behind' ticker=''
+
+interrupted()
+{
+	trap '' INT
+	[[ ! $ticker ]] || kill "$ticker" 2>/dev/null
+	[[ ! -t 2 ]] || printf '\r\033[K' >&2
+	die 130 "interrupted${doing:+ while $doing}: $left"
+}
+
+# A directory for this call alone. It goes when the call ends. Sets `scratch`.
+scratch=''
+make_scratch()
+{
+	[[ ! $scratch ]] || return 0
+	scratch=$(mktemp -d "${TMPDIR:-/tmp}/weft.XXXXXX" 2>/dev/null) ||
+		die 1 "cannot write to ${TMPDIR:-/tmp}: set TMPDIR to a directory for temporary files"
+	trap 'rm -rf -- "$scratch"' EXIT
+}
+
+# become COMMAND…: nothing after it runs, the removal of the directory included.
+become()
+{
+	[[ ! $scratch ]] || rm -rf -- "$scratch"
+	exec "$@"
+}
+
 weft_version()
 {
 	local line
@@ -57,26 +99,23 @@ tick()
 	done
 }
 
-# progress WHAT COMMAND…: run the command quietly, showing that it goes on; if it fails, show the end of what it printed.
+# progress WHAT COMMAND…: run the command quietly, showing that it goes on. What it prints is in $scratch/log.
 progress()
 {
-	local what=$1 log ticker status
+	local status doing=$1
 
 	shift
-	log=$(mktemp "${TMPDIR:-/tmp}/weft-log.XXXXXX") || die 70 "cannot write to ${TMPDIR:-/tmp}"
-	tick "$what" "$log" &
+	make_scratch
+	: >"$scratch/log"
+	tick "$doing" "$scratch/log" &
 	ticker=$!
 	# The ticker's lifeline is this shell; the command stays in the foreground, so that an interrupt reaches it.
-	"$@" </dev/null >"$log" 2>&1
+	("$@") </dev/null >"$scratch/log" 2>&1
 	status=$?
 	kill "$ticker" 2>/dev/null
 	wait "$ticker" 2>/dev/null
+	ticker=''
 	[[ ! -t 2 ]] || printf '\r\033[K' >&2
-	if ((status)); then
-		say "$what failed (exit code $status); the end of its output:"
-		tail -n 30 -- "$log" >&2
-	fi
-	rm -f -- "$log"
 	return "$status"
 }
 

@@ -43,6 +43,7 @@ configure_and_build()
 build_library()
 {
 	local target=$1 preset=$2 tree=$root/build/$2 product lock stamp
+	local left='what is built stays, and the next call goes on from there'
 
 	library_dir=$tree
 	stamp=$tree/.$target
@@ -61,8 +62,10 @@ build_library()
 	# Someone else may have built it meanwhile. A change while it is being built is newer than the stamp.
 	if [[ ! -e $tree/$product ]] || ! is_current "$stamp"; then
 		: >"$stamp.new"
-		progress "building the library ($preset)" configure_and_build "$target" "$tree" "$preset" ||
-			die 1 "the library does not build"
+		if ! progress "building the library ($preset)" configure_and_build "$target" "$tree" "$preset"; then
+			tail -n 30 -- "$scratch/log" >&2
+			die 1 "the library does not build: the end of what the build printed is above"
+		fi
 		mv -f -- "$stamp.new" "$stamp"
 	fi
 	exec {lock}>&-

@@ -2,8 +2,8 @@
 # shellcheck shell=bash disable=SC2154
 #
 # weft cc, weft c++: the compiler, with what Weft needs added. Design:
-#  1. The arguments are handed on untouched; ours go before and after them. They are read only to learn what will
-#     happen: is anything linked, is it a program.
+#  1. The arguments are handed on untouched, without our options; what we add goes before and after them. They are read
+#     only to learn what will happen: is anything linked, is it a program.
 #  2. Headers come by -isystem: the user's own directories win, and our macros raise no warnings in strict builds.
 #  3. A program gets the static library. A shared library gets none, because two copies of the runtime in a process do
 #     not know of each other's coroutines: it finds the program's. A program that exports everything (-rdynamic), as
@@ -25,13 +25,23 @@ policy_names()
 	done <"$include/weft/stack.h"
 }
 
+# The rules of src/stack/config.c, which reads the same words from WEFT_STACK.
 check_policy()
 {
-	local policies=()
+	local policies=() bytes=0
 
 	policy_names
 	[[ " ${policies[*]} " == *" ${1%%:*} "* ]] || die 2 "unknown policy '${1%%:*}': there are ${policies[*]}"
-	[[ $1 != *:* || ${1#*:} =~ ^[1-9][0-9]*[KMG]?$ ]] || die 2 "bad stack size '${1#*:}': say bytes, or 64K, 1M, 1G"
+	[[ $1 == *:* ]] || return 0
+	if [[ ${1#*:} =~ ^0*([1-9][0-9]{0,9})([KMGkmg]?)$ ]]; then
+		bytes=${BASH_REMATCH[1]}
+		case ${BASH_REMATCH[2]} in
+		[Kk]) ((bytes <<= 10)) ;;
+		[Mm]) ((bytes <<= 20)) ;;
+		[Gg]) ((bytes <<= 30)) ;;
+		esac
+	fi
+	((bytes > 0 && bytes <= 1 << 30)) || die 2 "bad stack size '${1#*:}': say bytes, or 64K, 1M, up to 1G"
 }
 
 # The instrumentation that a policy's programs need, if any. Sets `needed`.
@@ -59,32 +69,48 @@ check_instrumentation()
 	instrument=${instrument:-$needed}
 }
 
-# Options before the first argument that is not ours. Sets `policy`, `instrument` and `taken`.
+# The compilers' options whose argument is a word of its own.
+with_argument=' -o -I -D -U -L -l -A -B -F -G -T -u -z -e -x -arch -target -include -imacros -isystem -iquote -idirafter
+	-iprefix -iwithprefix -iwithprefixbefore -isysroot -imultilib -imultiarch -MF -MT -MQ -MJ -Xlinker -Xpreprocessor
+	-Xassembler -Xclang -Xcompiler -mllvm -aux-info -dumpbase -dumpbase-ext -dumpdir -wrapper -specs --param --sysroot
+	--specs --include --define-macro --undefine-macro --include-directory --library-directory --output --entry
+	--serialize-diagnostics '
+with_argument=${with_argument//[$'\n\t']/ }
+
+# Our options, wherever they stand before a "--". Sets `policy`, `instrument`, and `arguments`: all that is not ours.
 own_options()
 {
-	taken=0
-	while (($#)); do
+	arguments=("$@")
+	# Builds say thousands of other words.
+	[[ " $*" == *\ --@(policy|instrument|no-install|help)* ]] || return 0
+	arguments=()
+	while (($#)) && [[ $1 != -- ]]; do
 		case $1 in
-		--policy)
-			(($# >= 2)) || die 2 "--policy needs a name"
-			policy=$2
-			((taken++))
+		--help)
+			# shellcheck source=tools/driver/help.bash
+			. "$driver/help.bash" || exit 70
+			weft_help "$command"
+			exit
+			;;
+		--policy=?*) policy=${1#*=} ;;
+		--instrument=?*) instrument=${1#*=} ;;
+		--policy | --instrument | --policy= | --instrument=)
+			[[ $1 != *= && ${2-} ]] || die 2 "${1%=} needs a name: see 'weft $command --help'"
+			if [[ $1 == --policy ]]; then policy=$2; else instrument=$2; fi
 			shift
 			;;
-		--policy=*) policy=${1#*=} ;;
-		--instrument)
-			(($# >= 2)) || die 2 "--instrument needs a kind: segmented, mmu or lookahead"
-			instrument=$2
-			((taken++))
-			shift
-			;;
-		--instrument=*) instrument=${1#*=} ;;
 		--no-install) may_install=no ;;
-		*) break ;;
+		*)
+			arguments+=("$1")
+			if (($# > 1)) && [[ $with_argument == *" $1 "* ]]; then
+				arguments+=("$2")
+				shift
+			fi
+			;;
 		esac
-		((taken++))
 		shift
 	done
+	arguments+=("$@")
 	check_instrumentation
 }
 
@@ -115,7 +141,8 @@ split_response_file()
 	done
 }
 
-# Learn from a link's or compilation's arguments. Sets inputs, sources, headers, links, shared, library, language, exports.
+# Learn from a link's or compilation's arguments. Sets inputs, sources, headers, links, shared, library, language, exports,
+# target.
 read_arguments()
 {
 	local words
@@ -134,12 +161,9 @@ read_arguments()
 			shift
 			;;
 		-x*) language=${1#-x} ;;
-		-o | -I | -D | -U | -L | -l | -A | -B | -F | -G | -T | -u | -z | -e | -arch | -target | -include | -imacros | \
-			-isystem | -iquote | -idirafter | -iprefix | -iwithprefix | -iwithprefixbefore | -isysroot | \
-			-imultilib | -imultiarch | -MF | -MT | -MQ | -MJ | -Xlinker | -Xpreprocessor | -Xassembler | -Xclang | \
-			-Xcompiler | -mllvm | -aux-info | -dumpbase | -dumpbase-ext | -dumpdir | -wrapper | -specs | --param | \
-			--sysroot | --specs | --include | --define-macro | --undefine-macro | --include-directory | \
-			--library-directory | --output | --entry | --serialize-diagnostics)
+		-m32 | -m64 | -mx32 | -m16 | --target=*) target+=("$1") ;;
+		-target)
+			target+=("$1" "${2-}")
 			(($# == 1)) || shift
 			;;
 		@*)
@@ -150,7 +174,7 @@ read_arguments()
 				inputs=yes
 			fi
 			;;
-		-?*) ;;
+		-?*) [[ $# == 1 || $with_argument != *" $1 "* ]] || shift ;;
 		*.h | *.hh | *.hpp | *.hxx | *.h++ | *.H | *.tcc) headers=yes ;;
 		*.o | *.lo | *.a | *.so | *.so.* | *.s) inputs=yes ;;
 		*) inputs=yes sources=yes ;;
@@ -213,18 +237,24 @@ find_launcher()
 	fi
 }
 
-# An object that says which policy the program starts with; the library looks for it. Made once, kept. Sets `object`.
+# An object that says which policy the program starts with; the library looks for it. Sets `object`. It is kept, for this
+# compiler and target, or made for this call alone where nothing can be kept.
 policy_object()
 {
-	local kept=${root:+$root/build} name=${policy/:/-}
+	local kept=${root:+$root/build} name="$policy ${compiler[*]}${target[*]:+ ${target[*]}}"
 
 	kept=${kept:-${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/weft}/policy
-	object=$kept/$name.o
+	name=${name//\//%}
+	object=$kept/${name:0:200}.o
 	[[ ! -e $object ]] || return 0
-	mkdir -p "$kept" 2>/dev/null || die 1 "cannot write to $kept, where the object for --policy goes"
+	if ! { mkdir -p "$kept" && [[ -w $kept && ${#name} -le 200 ]]; } 2>/dev/null; then
+		make_scratch
+		object=$scratch/policy.o
+	fi
 	# Written aside and moved, because other compilations may want it now.
-	if ! "${compiler[@]}" -x c -fPIC -c -o "$object.$$" - <<<"const char *weft_program_stack = \"$policy\";"; then
-		die 1 "cannot make the object for --policy"
+	if ! "${compiler[@]}" "${target[@]}" -x c -fPIC -c -o "$object.$$" - <<<"const char *weft_program_stack = \"$policy\";"; then
+		rm -f -- "$object.$$"
+		die 1 "cannot make the object for --policy: ${compiler[*]} says why above"
 	fi
 	mv -f -- "$object.$$" "$object"
 }
@@ -232,7 +262,8 @@ policy_object()
 # Sets `before` and `after`, what goes around the arguments, and `launch`, what goes before the compiler.
 surround()
 {
-	local inputs='' sources='' headers='' links=yes shared='' library=weft language='' exports='' object library_dir
+	local inputs='' sources='' headers='' links=yes shared='' library=weft language='' exports='' target=() object
+	local library_dir
 
 	before=() after=() launch=()
 	read_arguments "$@"
@@ -273,12 +304,14 @@ choose_compiler()
 
 weft_cc()
 {
-	local policy='' instrument='' taken compiler before after launch
+	local policy='' instrument='' arguments compiler before after launch
 
 	quiet=yes
 	own_options "$@"
-	shift "$taken"
 	choose_compiler "$command"
-	surround "$@"
-	exec "${launch[@]}" "${compiler[@]}" "${before[@]}" "$@" "${after[@]}"
+	surround "${arguments[@]}"
+	set -- "${launch[@]}" "${compiler[@]}" "${before[@]}" "${arguments[@]}" "${after[@]}"
+	# The linker wants the object that was made for this call.
+	[[ ! $scratch || ! -e $scratch/policy.o ]] || { "$@"; exit; }
+	become "$@"
 }

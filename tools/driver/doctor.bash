@@ -78,20 +78,18 @@ compilers()
 # probe SOURCE: build and run it, its lines to the report; fails if it does not build or says that something is amiss.
 probe()
 {
-	local name value status dir
+	local name value status
 
-	dir=$(mktemp -d "${TMPDIR:-/tmp}/weft-doctor.XXXXXX") || return
-	if (compile cc -O1 "$driver/$1.c" -o "$dir/probe") 2>"$dir/errors"; then
-		"$dir/probe" >"$dir/lines"
+	if (compile cc -O1 "$driver/$1.c" -o "$scratch/probe") 2>"$scratch/errors"; then
+		"$scratch/probe" >"$scratch/lines"
 		status=$?
 		while IFS=$'\t' read -r name value; do
 			line "$name" "$value"
-		done <"$dir/lines"
+		done <"$scratch/lines"
 	else
 		status=1
-		line "cannot try it" "$(tail -n 1 -- "$dir/errors")"
+		line "cannot try it" "$(tail -n 1 -- "$scratch/errors")"
 	fi
-	rm -rf -- "$dir"
 	return "$status"
 }
 
@@ -103,19 +101,15 @@ can_compile()
 # A probe that needs no library, therefore no `compile`.
 kernel()
 {
-	local name value dir
+	local name value
 
 	heading Kernel
-	if can_compile && dir=$(mktemp -d "${TMPDIR:-/tmp}/weft-doctor.XXXXXX"); then
-		# shellcheck disable=SC2031
-		if (choose_compiler cc && exec "${compiler[@]}" -o "$dir/probe" "$driver/kernel.c") 2>/dev/null; then
-			while IFS=$'\t' read -r name value; do
-				line "$name" "$value"
-			done < <("$dir/probe")
-			rm -rf -- "$dir"
-			return
-		fi
-		rm -rf -- "$dir"
+	# shellcheck disable=SC2031
+	if can_compile && (choose_compiler cc && exec "${compiler[@]}" -o "$scratch/probe" "$driver/kernel.c") 2>/dev/null; then
+		while IFS=$'\t' read -r name value; do
+			line "$name" "$value"
+		done < <("$scratch/probe")
+		return
 	fi
 	# By its number; a container may still forbid it.
 	line 'guard install (6.13)' "$(kernel_at_least 6 13 && echo 'probably, by version' || echo 'no: kernel too old; about 32 000 guarded stacks')"
@@ -166,29 +160,28 @@ instruments()
 (
 	local instrument=$2 launch
 
+	# shellcheck disable=SC2031
 	find_launcher && "${launch[@]}" "$1" -O2 -c "$driver/instrument.c" -o "$3"
 )
 
 # Which compilers make code for stacks of linked chunks.
 instrumentation()
 {
-	local name kind kinds why dir
+	local name kind kinds why
 
 	heading 'Instrumentation (code for segmented, heap, mmu, lookahead)'
-	dir=$(mktemp -d "${TMPDIR:-/tmp}/weft-doctor.XXXXXX") || return
 	for name in gcc clang clang-{16..22}; do
 		have "$name" || continue
 		kinds=() why=''
 		for kind in segmented mmu lookahead; do
-			if instruments "$name" "$kind" "$dir/object.o" 2>"$dir/errors"; then
+			if instruments "$name" "$kind" "$scratch/object.o" 2>"$scratch/errors"; then
 				kinds+=("$kind")
 			else
-				why=$(tail -n 1 -- "$dir/errors")
+				why=$(tail -n 1 -- "$scratch/errors")
 			fi
 		done
 		line "$name" "${kinds[*]}${why:+ (no: $why)}"
 	done
-	rm -rf -- "$dir"
 }
 
 # tool COMMAND WHAT-FOR HOW-TO-GET-IT
@@ -204,6 +197,11 @@ tool()
 go_tool()
 {
 	if have go; then line go "$(version_line go version)"; else line go 'missing (a peer in the lab): apt-get install golang-go'; fi
+}
+
+boost()
+{
+	[[ -e /usr/include/boost/context/fiber.hpp ]] || line Boost.Context 'missing (a peer in the lab): apt-get install libboost-context-dev'
 }
 
 tools()
@@ -222,6 +220,7 @@ tools()
 	tool shellcheck 'weft test: lint' 'apt-get install shellcheck'
 	tool cargo 'a peer in the lab, corosensei' 'apt-get install cargo'
 	go_tool
+	boost
 	heading Packages
 	for group in core test lab; do
 		missing_packages "$group"
@@ -242,6 +241,7 @@ weft_doctor()
 	done
 	# shellcheck source=tools/driver/packages.bash
 	. "$driver/packages.bash" || exit 70
+	make_scratch
 	printf 'weft %s, %s\n' "$(weft_version)" "${root:-$share}"
 	machine
 	compilers

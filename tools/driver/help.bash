@@ -20,10 +20,12 @@ weft: effect handlers and coroutines for C, with the stack as a policy
 Policies for any code: fixed, overcommit (the default), commit, copy; for code that was compiled for them:
 segmented, heap, mmu, lookahead, see 'weft help cc'. ":SIZE" sets the bytes reserved per stack ("commit:1M"),
 or of the first chunk ("segmented:8K"). Chosen by, in this order: a coroutine's attributes,
-WEFT_STACK=P[:SIZE] when a program runs, --policy P[:SIZE] when it was linked.
+WEFT_STACK=P[:SIZE] when a program runs, --policy P[:SIZE] when it was linked. SIZE is bytes, with K, M or G
+if you like (65536, 64k, 64K), up to 1G.
 
 Exit codes: 0 done; 1 the work failed (a compilation, a test); 2 the command line is wrong; 69 something
-needed is missing and was not installed; 70 a bug in weft. cc: the compiler's. run: the program's.
+needed is missing and was not installed; 70 a bug in weft; 130 interrupted. cc: the compiler's. run: the
+program's.
 END
 }
 
@@ -34,7 +36,8 @@ weft run [--policy P[:SIZE]] [--instrument KIND] [FLAGS] FILE… [-- ARGS]
 
 Compiles the files (C, C++ by their endings, or objects) with -O2 -g and whatever FLAGS that begin with one
 dash are given, in a temporary directory, and becomes the program: its exit code and its signals are what
-the caller sees. A compilation that fails ends with 1.
+the caller sees. A compilation that fails ends with 1. With WEFT_LEAKS=1, coroutines that are lost are told with the
+function and line that made them.
 END
 }
 
@@ -48,7 +51,7 @@ Runs the compiler with ARGS untouched, adding
   to link      a program: libweft.a, -pthread, the export of effects to shared libraries
                a shared library: nothing, it uses the program's copy; -lweft gives it the shared one
                a program with -rdynamic: all of libweft.a, for plugins
-Its own options come first. With a build system:
+Its own options may stand anywhere; --help is one of them ('cc --help' prints the compiler's). With a build system:
   make CC="weft cc"        ./configure CC="weft cc"        CC=weft-cc cmake … (installed)
 
 WEFT_CC, WEFT_CXX   the compiler (default: cc, c++)
@@ -95,27 +98,36 @@ is for and how to get it. Installs nothing. Ends with 0 if programs can be built
 END
 }
 
+# The programs behind these know their options; without Python, what follows must do.
 help_test()
 {
+	! help_of_program tests/run.py || return 0
 	cat <<'END'
 weft test [--no-install] [PATTERN]
 
 Builds and runs the test lanes (tests/lanes/*) whose name contains PATTERN, or all. One line per lane, then
-"N passed, N failed". Ends with 0 if nothing failed.
+"N passed, N failed". Ends with 0 if nothing failed, with 2 if no lane has that name.
 END
 }
 
 help_lab()
 {
+	! help_of_program lab/run.py || return 0
 	cat <<'END'
 weft lab [--quick|--full] [--only A1,B5…] [--policy P…] [--targets] [--out DIR]
 
-Builds the library and runs the experiments; `weft lab --help` lists the options.
+Builds the library and runs the experiments. DIR is made if it is not there. `weft lab --help` lists all options.
 END
+}
+
+help_of_program()
+{
+	[[ -e $root/$1 ]] && have "$(system_python)" && "$(system_python)" "$root/$1" --help
 }
 
 weft_help()
 {
+	(($# < 2)) || die 2 "one command at a time: weft help [COMMAND]"
 	case ${1-} in
 	'') help_overview ;;
 	c++) help_cc ;;

@@ -16,7 +16,8 @@ weft_lookahead()
 	for file; do
 		[[ $file != -* ]] || die 2 "unknown option '$file': see 'weft help lookahead'"
 		[[ -e $file ]] || die 2 "there is no file '$file'"
+		[[ -f $file && -r $file ]] || die 2 "cannot read '$file'"
 	done
 	find_launcher
-	exec "${launch[0]}" --explain "$@"
+	become "${launch[0]}" --explain "$@"
 }

@@ -27,12 +27,14 @@ libunwind-dev header:libunwind.h
 libcmocka-dev header:cmocka.h
 chromium cmd:chromium
 shellcheck cmd:shellcheck
+libboost-context-dev header:boost/context/fiber.hpp
 '
+# matplotlib's fonts need either python3-munkres or scipy, which brings 350 MB with it.
 packages_lab='
 git cmd:git
+python3-munkres python:matplotlib
 python3-matplotlib python:matplotlib
 python3-jinja2 python:jinja2
-libboost-context-dev header:boost/context/fiber.hpp
 '
 
 has_module()
@@ -73,10 +75,25 @@ apt_install()
 	apt install --no-install-recommends "$@" || { apt update && apt install --no-install-recommends "$@"; }
 }
 
+# Why apt-get failed: what it could not fetch, else its last error. Reads what it printed.
+apt_reason()
+{
+	local line why='see above'
+
+	while read -r line; do
+		[[ $line != E:* ]] || why=${line#E: }
+		if [[ $line == *'Failed to fetch '* ]]; then
+			why="cannot fetch ${line#*Failed to fetch }"
+			break
+		fi
+	done <"$scratch/log"
+	printf '%s' "$why"
+}
+
 # need_packages WHY GROUP…: make sure that the groups' packages are there, or end with 69.
 need_packages()
 {
-	local why=$1 names
+	local why=$1 names left='apt-get goes on from there when it is called again'
 
 	shift
 	missing_packages "$@"
@@ -86,7 +103,8 @@ need_packages()
 	[[ $may_install != no ]] || die 69 "$why needs packages that are missing: $names (left alone: --no-install)"
 	((EUID == 0)) || die 69 "$why needs packages that are missing; run: sudo apt-get install -y --no-install-recommends $names"
 	say "$why needs packages that are missing; installing with apt-get: $names"
-	progress "installing" apt_install "${missing[@]}" || die 69 "could not install $names"
+	progress "installing packages" apt_install "${missing[@]}" ||
+		die 69 "could not install $names: $(apt_reason); with these packages, by network or otherwise, run this again"
 	hash -r
 	missing_packages "$@"
 	((${#missing[@]} == 0)) || die 69 "installed, but still not there: ${missing[*]}"

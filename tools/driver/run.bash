@@ -36,7 +36,7 @@ remove_later()
 	)
 }
 
-# Sets policy, instrument, sources, flags and rest (what follows "--").
+# Sets sources, flags and rest (what follows "--").
 read_run_arguments()
 {
 	while (($#)); do
@@ -46,22 +46,20 @@ read_run_arguments()
 			rest=("$@")
 			return
 			;;
-		--policy | --policy=* | --instrument | --instrument=* | --no-install)
-			own_options "$@"
-			shift "$taken"
-			continue
-			;;
 		-o | -c | -S | -E | -shared) die 2 "'$1' makes no program to run: use 'weft cc'" ;;
-		-I | -D | -U | -L | -l | -include | -isystem | -idirafter | -x)
-			(($# >= 2)) || die 2 "'$1' needs an argument"
-			flags+=("$1" "$2")
-			shift
-			;;
 		--*) die 2 "unknown option '$1': see 'weft help run'" ;;
-		-?*) flags+=("$1") ;;
+		-?*)
+			flags+=("$1")
+			if [[ $with_argument == *" $1 "* ]]; then
+				(($# >= 2)) || die 2 "'$1' needs an argument"
+				flags+=("$2")
+				shift
+			fi
+			;;
 		*)
-			[[ -e $1 ]] || die 2 "there is no file '$1'"
+			[[ -e $1 ]] || die 2 "there is no file '$1' (what the program gets follows '--')"
 			[[ ! -d $1 ]] || die 2 "'$1' is a directory"
+			[[ -r $1 ]] || die 2 "cannot read '$1'"
 			sources+=("$1")
 			;;
 		esac
@@ -71,30 +69,31 @@ read_run_arguments()
 
 weft_run()
 {
-	local policy='' instrument='' taken sources=() flags=() rest=() dir program language=cc source objects=()
+	local policy='' instrument='' arguments sources=() flags=() rest=() program language=cc source objects=()
 
-	shopt -s extglob
-	read_run_arguments "$@"
+	own_options "$@"
+	read_run_arguments "${arguments[@]}"
 	((${#sources[@]})) || die 2 "nothing to run: weft run [--policy P] FILE.c… [-- ARGS]"
-	dir=$(mktemp -d "${TMPDIR:-/tmp}/weft-run.XXXXXX") || die 1 "cannot write to ${TMPDIR:-/tmp}"
-	# shellcheck disable=SC2064
-	trap "$(printf 'rm -rf -- %q' "$dir")" EXIT
+	make_scratch
+	doing=compiling
 	for source in "${sources[@]}"; do
 		! is_cxx "$source" || language=c++
 	done
 	# A C++ compiler takes .c files for C++.
 	for source in "${sources[@]}"; do
 		if [[ $language == c++ && $source == *.c ]]; then
-			compile cc -O2 -g "${flags[@]}" -c "$source" -o "$dir/${#objects[@]}.o" || exit 1
-			objects+=("$dir/${#objects[@]}.o")
+			compile cc -O2 -g "${flags[@]}" -c "$source" -o "$scratch/${#objects[@]}.o" || exit 1
+			objects+=("$scratch/${#objects[@]}.o")
 		else
 			objects+=("$source")
 		fi
 	done
 	program=${sources[0]##*/}
-	program=$dir/${program%.*}
+	program=${program%.*}
+	program=$scratch/${program:-program}
 	compile "$language" -O2 -g "${objects[@]}" -o "$program" "${flags[@]}" || exit 1
-	trap - EXIT
-	remove_later $$ "$dir"
+	# Where lost coroutines were made is told by function and line while the program's file is there.
+	[[ ! ${WEFT_LEAKS-} ]] || export WEFT_ADDR2LINE=${WEFT_ADDR2LINE-$(type -P addr2line)}
+	remove_later $$ "$scratch"
 	exec "$program" "${rest[@]}"
 }

@@ -23,25 +23,46 @@ in_sources()
 	[[ -e $root/$2 ]] || die 70 "$root/$2 is not there"
 }
 
+# What cannot be is told before anything is installed: a pattern that no lane's name contains.
+check_lanes()
+{
+	local lane lanes=()
+
+	for lane in "$root"/tests/lanes/*; do
+		[[ ! -x $lane ]] || lanes+=("${lane##*/}")
+	done
+	while (($#)); do
+		case $1 in
+		--patience | --lanes | --logs) shift ;;
+		-*) ;;
+		*) [[ " ${lanes[*]} " == *"$1"* ]] || die 2 "no lane's name contains '$1': there are ${lanes[*]}" ;;
+		esac
+		(($# == 0)) || shift
+	done
+}
+
 weft_test()
 {
 	local rest
 
 	suite_arguments "$@"
 	in_sources test tests/run.py
+	check_lanes "${rest[@]}"
 	need_packages "'weft test'" core test lab
-	WEFT_SOURCE=$root WEFT_BUILD_ROOT=$root/build exec "$(system_python)" "$root/tests/run.py" "${rest[@]}"
+	WEFT_SOURCE=$root WEFT_BUILD_ROOT=$root/build become "$(system_python)" "$root/tests/run.py" "${rest[@]}"
 }
 
 weft_lab()
 {
-	local rest library_dir
+	local rest library_dir python
 
 	suite_arguments "$@"
 	in_sources lab lab/run.py
+	# Mistakes are told before anything is installed, built or measured.
+	! python=$(system_python) || WEFT_SOURCE=$root "$python" "$root/lab/run.py" --check "${rest[@]}" || exit
 	need_packages "'weft lab'" core lab
 	# shellcheck source=tools/driver/build.bash
 	. "$driver/build.bash" || exit 70
 	build_library weft release
-	WEFT_SOURCE=$root WEFT_BUILD=$library_dir exec "$(system_python)" "$root/lab/run.py" "${rest[@]}"
+	WEFT_SOURCE=$root WEFT_BUILD=$library_dir become "$(system_python)" "$root/lab/run.py" "${rest[@]}"
 }
