@@ -75,15 +75,15 @@ foreach(alias weft-cc weft-c++)
 	install(CODE "file(CREATE_LINK weft \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/${alias}\" SYMBOLIC)")
 endforeach()
 
-# The dynamic linker does not look where packages are not put, or only after ldconfig. Packages (DESTDIR) see to that.
-install(CODE "if(\"\$ENV{DESTDIR}\" STREQUAL \"\")
-	cmake_path(APPEND where \${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_LIBDIR})
-	message(\"-- For programs that use libweft.so: run ldconfig (as root) if it knows \${where}, \"
-		\"else link them with -Wl,-rpath,\${where}. libweft.a needs nothing.\")
-endif()")
-
 # What is to be read, where its links lead somewhere.
 install(FILES LICENSE-MIT LICENSE-APACHE README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md TYPE DOC)
 install(DIRECTORY docs examples TYPE DOC)
 weft_relative_path(${CMAKE_INSTALL_FULL_DOCDIR} ${CMAKE_INSTALL_FULL_INCLUDEDIR} weft_doc_to_include)
 install(CODE "file(CREATE_LINK ${weft_doc_to_include} \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DOCDIR}/include\" SYMBOLIC)")
+
+# The dynamic linker does not look where packages are not put, or only after ldconfig. Packages (DESTDIR) see to that.
+install(CODE "if(\"\$ENV{DESTDIR}\" STREQUAL \"\")
+	cmake_path(APPEND where \${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_LIBDIR})
+	message(STATUS \"For programs that use libweft.so: run ldconfig (as root) if it knows \${where}, \"
+		\"else link them with -Wl,-rpath,\${where}. libweft.a needs nothing.\")
+endif()")
