@@ -58,6 +58,7 @@ weft_lab()
 
 	suite_arguments "$@"
 	in_sources lab lab/run.py
+	[[ " ${rest[*]} " != *' --list '* ]] || become "$(system_python)" "$root/lab/run.py" "${rest[@]}"
 	# Mistakes are told before anything is installed, built or measured.
 	! python=$(system_python) || WEFT_SOURCE=$root "$python" "$root/lab/run.py" --check "${rest[@]}" || exit
 	need_packages "'weft lab'" core lab
