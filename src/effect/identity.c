@@ -9,10 +9,9 @@
 #define _GNU_SOURCE /* dl_iterate_phdr */
 #include "effect/effect.h"
 #include "internal/line.h"
-#include "internal/unseen.h"
+#include "internal/once.h"
 
 #include <link.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +23,15 @@ struct weft__group {
 enum { LISTS = 256 };
 
 static weft_effect_t *lists[LISTS];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for all but reading `group`, `members` and defaults */
+/* For all but reading `group`, `members` and defaults. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+WEFT__LOCK_OF_FILE(mutex);
+
+/* A fork beside another thread's dlopen or weft_set_default must not leave the child with a lock that nobody holds. */
+__attribute__((constructor)) static void survive_fork(void)
+{
+	(void)pthread_atfork(lock, unlock, unlock);
+}
 
 /* ---- identity --------------------------------------------------------------------------------------------------- */
 
@@ -203,13 +210,13 @@ void weft__declare(const struct weft__declared *first, const struct weft__declar
 {
 	const struct weft__declared *d, *family;
 
-	pthread_mutex_lock(&lock);
+	lock();
 	for (d = first; d < end; d++) {
 		family = record_of(d->family, first, end);
 		if (family)
 			describe(d, family);
 	}
-	pthread_mutex_unlock(&lock);
+	unlock();
 }
 
 static void leave_group(weft_effect_t *effect)
@@ -233,7 +240,7 @@ void weft__undeclare(const struct weft__declared *first, const struct weft__decl
 {
 	weft_effect_t **link;
 
-	pthread_mutex_lock(&lock);
+	lock();
 	for (; first < end; first++) {
 		if (first->effect->declared != first || is_of_one_file(first))
 			continue;
@@ -245,19 +252,19 @@ void weft__undeclare(const struct weft__declared *first, const struct weft__decl
 		if (first->effect->group)
 			leave_group(first->effect);
 	}
-	pthread_mutex_unlock(&lock);
+	unlock();
 }
 
 void weft__set_default(weft_effect_t *effect, void (*handler)(void))
 {
 	weft_effect_t *e;
 
-	pthread_mutex_lock(&lock);
+	lock();
 	__atomic_store_n(&effect->default_handler, handler, __ATOMIC_RELEASE);
 	for (e = effect->group ? lists[effect->hash % LISTS] : NULL; e; e = e->next)
 		if (e->group == effect->group)
 			__atomic_store_n(&e->default_handler, handler, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&lock);
+	unlock();
 }
 
 /* ---- the address that a handler knows --------------------------------------------------------------------------- */

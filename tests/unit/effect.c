@@ -2,6 +2,8 @@
 /* Effects: declaring, finding handlers, sets, defaults, accessors. Conformance has the switching. */
 #include "unit.h"
 
+#include <pthread.h>
+
 WEFT_FAMILY(state, (int, get), (void, put, int, value));
 WEFT_FAMILY(other, (int, other_get), (void, other_put, int, value));
 WEFT_EFFECT(int, ask);
@@ -269,6 +271,39 @@ static void defaults(void **state)
 	weft_set_default(defaulted, NULL);
 }
 
+static void *sets_defaults(void *stop)
+{
+	while (!__atomic_load_n((int *)stop, __ATOMIC_RELAXED))
+		weft_set_default(defaulted, plus_one);
+	return NULL;
+}
+
+/* A lock that another thread holds while this one forks would stay held in the child. */
+static void default_after_fork(void **state)
+{
+	enum { FORKS = 200, SECONDS = 10 };
+	pthread_t thread;
+	int stop = 0, status = 0, i;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, sets_defaults, &stop), 0);
+	for (i = 0; i < FORKS && !status; i++) {
+		pid_t child = fork();
+
+		assert_true(child >= 0);
+		if (!child) {
+			alarm(SECONDS);
+			weft_set_default(defaulted, plus_two);
+			_exit(defaulted(1) != 3);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+	}
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	weft_set_default(defaulted, NULL);
+	assert_int_equal(status, 0);
+}
+
 /* ---- exceptions -------------------------------------------------------------------------------------------------- */
 
 static void *throws(void *argument)
@@ -329,8 +364,9 @@ static void raw_effects(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(declared_once), T(odd_types),    T(sets),	    T(located_outside), T(requests),
-	    T(without_reply), T(breaking_out), T(defaults), T(exceptions),	T(raw_effects),
+	    T(declared_once),	   T(odd_types),     T(sets),	      T(located_outside),
+	    T(requests),	   T(without_reply), T(breaking_out), T(defaults),
+	    T(default_after_fork), T(exceptions),    T(raw_effects),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
