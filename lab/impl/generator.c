@@ -7,6 +7,10 @@
 #include "tree.h"
 #include <weft/weft.h>
 
+#ifndef GENERATOR_NEXT
+#define GENERATOR_NEXT
+#endif
+
 WEFT_EFFECT(void, produce, int64_t, value);
 
 static void walk(const struct tree *tree)
@@ -34,7 +38,7 @@ static LAB_NOINLINE bool generator_make(struct generator *g, const struct tree *
 	return g->k != NULL;
 }
 
-static bool generator_next(struct generator *g, int64_t *value)
+static GENERATOR_NEXT bool generator_next(struct generator *g, int64_t *value)
 {
 	weft_request_t r = weft_resume(g->k, NULL, weft_handles(produce));
 
