@@ -597,6 +597,10 @@ WEFT__INLINE void *weft_suspend(void *payload)
  * them has been called (weft/defer.h). The payload may lie on the stack that is left: it stays readable until `k` is
  * reset or deleted; but if something is deferred, no more of it than the effect's struct, or 512 bytes for an effect
  * that has none.
+ *
+ * Where malloc has no memory, 4096 such ends may be in the middle of what is deferred at the same time. With a further
+ * one `k` fails: its resumer gets &weft_failed, weft_failure(k) is WEFT_MEMORY_SPENT, and what is deferred in `k` and
+ * in the coroutines below is given up.
  */
 WEFT__INLINE WEFT__NORETURN void weft_exit(weft_coro_t *k, const struct weft_effect *effect, void *payload)
 {

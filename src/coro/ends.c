@@ -44,8 +44,8 @@ static _Noreturn void die(const weft_coro_t *k, const char *what, const char *wh
 
 /* ---- storage ---------------------------------------------------------------------------------------------------- */
 
-/* For times without memory: as many ends may be under way then, nested or suspended in what they call. The array has no
- * pages until it is used. */
+/* For times without memory: as many ends may be under way then, nested or suspended in what they call. A further end
+ * makes its target fail. The array has no pages until it is used. */
 enum { SPARES = 4096, IN_A_WORD = 64 };
 static struct weft__ending spare[SPARES];
 static _Atomic uint64_t spare_used[SPARES / IN_A_WORD];
@@ -365,8 +365,10 @@ WEFT__LEAVES_STACK void weft__end_up_to(weft_coro_t *k, weft_coro_t *self, const
 		e->payload = payload;
 	} else {
 		e = make(k, self, effect, payload);
-		if (!e)
-			die(k, "cannot leave", ": no memory", NULL, "; free some, or raise the limit (ulimit -v)");
+		if (!e) { /* what was to be called is given up */
+			k->failure = WEFT_MEMORY_SPENT;
+			weft__owner_fail(k);
+		}
 	}
 	leave(k, self, e);
 }

@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <weft/weft.h>
 
-enum { ENDS = 300 };
+enum { ENDS = 300, ROOM = 4096, MANY = ROOM + 100 };
 
 /* glibc's malloc by another name. */
 void *__libc_malloc(size_t bytes);
 
 static bool no_memory;
 static int calls;
-static weft_coro_t *outer[ENDS + 1];
+static weft_coro_t *outer[MANY];
 
 void *malloc(size_t bytes)
 {
@@ -88,7 +88,7 @@ static void *runs_slowly(void *n)
 	weft_coro_t *k = weft_create(exits_slowly, n);
 
 	outer[(size_t)n] = weft_current();
-	REQUIRE(weft_resume(k, NULL, WEFT_HANDLE_NONE).effect == &weft_suspended);
+	REQUIRE(k && weft_resume(k, NULL, WEFT_HANDLE_NONE).effect == &weft_suspended);
 	weft_suspend(NULL);
 	weft_resume(k, NULL, WEFT_HANDLE_NONE);
 	return "not left";
@@ -109,11 +109,49 @@ static void suspended(void)
 	REQUIRE(calls == ENDS);
 }
 
+static int told;
+
+static void count_failures(weft_coro_t *k, weft_failure_t why)
+{
+	REQUIRE(why == WEFT_MEMORY_SPENT && weft_failure(k) == why);
+	told++;
+}
+
+/* More ends than the library has room for: coroutines fail, what is deferred in them is given up. */
+static void too_many(void)
+{
+	static weft_coro_t *k[MANY];
+	weft_request_t r;
+
+	weft_set_failure_hook(count_failures);
+	for (size_t i = 0; i < MANY; i++) {
+		k[i] = weft_create(runs_slowly, (void *)i);
+		REQUIRE(k[i]);
+	}
+	for (size_t i = 0; i < MANY; i++) {
+		r = weft_resume(k[i], NULL, WEFT_HANDLE_NONE);
+		REQUIRE(r.effect == (i < ROOM ? &weft_suspended : &weft_failed));
+		REQUIRE(weft_state(k[i]) == (i < ROOM ? WEFT_SUSPENDED : WEFT_FINISHED));
+	}
+	REQUIRE(told == MANY - ROOM);
+	for (size_t i = 0; i < MANY; i++) {
+		if (i < ROOM)
+			REQUIRE(weft_resume(k[i], NULL, WEFT_HANDLE_NONE).effect == &weft_suspended);
+		REQUIRE(weft_state(k[i]) == WEFT_FINISHED);
+		weft_delete(k[i]);
+	}
+	REQUIRE(calls == ROOM);
+	weft_set_failure_hook(NULL);
+}
+
 int main(void)
 {
 	nested();
 	no_memory = false;
 	calls = 0;
 	suspended();
+	no_memory = false;
+	calls = 0;
+	too_many();
 	return 0;
 }
