@@ -363,7 +363,18 @@ static void line_family(struct weft__line *line, const char *text)
 	}
 }
 
-/* "int get() of net.state{int get(); void put(int)}": what the effect is, not only what it is called. */
+/* "net" for "net." and "a::b" for "a::b::". */
+static void line_space(struct weft__line *line, const char *space)
+{
+	size_t end = strlen(space);
+
+	while (end && (space[end - 1] == '.' || space[end - 1] == ':'))
+		end--;
+	for (size_t i = 0; i < end; i++)
+		weft__line_text(line, (char[]){space[i], 0});
+}
+
+/* "int get() of net.state{int get(); void put(int)}", or "int get() of net" of an effect that is in no family. */
 void weft__line_declaration(struct weft__line *line, const weft_effect_t *effect)
 {
 	const struct weft__declared *family = effect->family->declared;
@@ -372,7 +383,10 @@ void weft__line_declaration(struct weft__line *line, const weft_effect_t *effect
 	if (!family || (effect->family == effect && !*family->space))
 		return;
 	weft__line_text(line, " of ");
+	if (effect->family == effect) {
+		line_space(line, family->space);
+		return;
+	}
 	weft__line_text(line, family->space);
-	if (effect->family != effect)
-		line_family(line, family->text);
+	line_family(line, family->text);
 }
