@@ -104,5 +104,11 @@ void weft__hand_on_orphans(const struct weft__ending *e, weft_coro_t **list, con
 
 /* exceptions.c: unwind the running coroutine's frames. It returns only if that is impossible. */
 void weft__unwind(weft_coro_t *self, struct weft__ending *e);
+/* exceptions.c, for assembly: the personality of first frames; what the first frame of k calls with what it caught. */
+WEFT__HIDDEN _Unwind_Reason_Code weft__exception_left(int version, _Unwind_Action actions,
+						      _Unwind_Exception_Class language,
+						      struct _Unwind_Exception *exception,
+						      struct _Unwind_Context *context);
+WEFT__HIDDEN _Noreturn void weft__thrown(weft_coro_t *k, struct _Unwind_Exception *exception);
 
 #endif

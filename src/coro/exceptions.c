@@ -104,10 +104,8 @@ static void call_what_is_left(weft_coro_t *self)
  * called in between: from here on by force, which asks before each. (A thread that exits is unwound by force already,
  * by somebody else.)
  */
-WEFT__HIDDEN _Unwind_Reason_Code weft__exception_left(int version, _Unwind_Action actions,
-						      _Unwind_Exception_Class language,
-						      struct _Unwind_Exception *exception,
-						      struct _Unwind_Context *context)
+_Unwind_Reason_Code weft__exception_left(int version, _Unwind_Action actions, _Unwind_Exception_Class language,
+					 struct _Unwind_Exception *exception, struct _Unwind_Context *context)
 {
 	bool saving = _Unwind_GetRegionStart(context) == (_Unwind_Ptr)weft__entry_saving;
 	weft_coro_t *self = weft__self();
@@ -126,7 +124,7 @@ WEFT__HIDDEN _Unwind_Reason_Code weft__exception_left(int version, _Unwind_Actio
 }
 
 /* From the first frame: k ends. */
-WEFT__HIDDEN _Noreturn void weft__thrown(weft_coro_t *k, struct _Unwind_Exception *exception)
+_Noreturn void weft__thrown(weft_coro_t *k, struct _Unwind_Exception *exception)
 {
 	if (exception->exception_class == ENDING_CLASS)
 		weft__ended(k, (struct weft__ending *)exception);

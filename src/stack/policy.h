@@ -418,6 +418,8 @@ size_t weft__shared_slot(struct weft__slot *slot, weft_policy_t policy, char **s
 /* Where a store that asks for more stack continues; NULL if pc is none. Async-signal-safe. */
 void *weft__probe_at(const void *pc);
 bool weft__has_probes(void);
+/* For a constructor that weft-as writes into each module compiled for "mmu": the module's table of probes. */
+WEFT_API void weft__register_probes(const void *begin, const void *end);
 
 void weft__linked_stats(weft_policy_t policy, weft_stack_stats_t *stats);
 void weft__count_split(weft_policy_t policy);

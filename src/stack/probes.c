@@ -45,7 +45,7 @@ static bool is_registered(const struct probe *table)
 
 /* From a constructor of each module, before its code can run on any stack of ours. Without memory its probes are not
  * found, and the first that should grow a stack ends with the overflow line. */
-WEFT_API void weft__register_probes(const void *begin, const void *end)
+void weft__register_probes(const void *begin, const void *end)
 {
 	const struct probe *table = begin;
 	size_t count = (size_t)((const struct probe *)end - table);

@@ -14,12 +14,6 @@
 
 enum { KB = 1024, MB = 1024 * 1024 };
 
-static void *uses_stack(void *argument)
-{
-	use_stack((size_t)argument);
-	return argument;
-}
-
 static void *once(void *argument)
 {
 	return argument;

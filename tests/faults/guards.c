@@ -150,12 +150,6 @@ static char *lowest(const weft_coro_t *k)
 	return (char *)(uintptr_t)k - weft_stack_usable(k);
 }
 
-static void *fills(void *argument)
-{
-	use_stack((size_t)argument);
-	return argument;
-}
-
 /* A stack with a large guard has the room that it has without, and never comes from where others are kept. */
 static void guards_apart(void)
 {
@@ -165,9 +159,9 @@ static void guards_apart(void)
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < 40; i++) {
 			attr.guard_size = 0;
-			plain[i] = make("plain", fills, (void *)(40ul * KB));
+			plain[i] = make("plain", uses_stack, (void *)(40ul * KB));
 			attr.guard_size = (i % 4 + 1) * 100ul * KB;
-			guarded[i] = make("guarded", fills, (void *)(40ul * KB));
+			guarded[i] = make("guarded", uses_stack, (void *)(40ul * KB));
 			REQUIRE(weft_stack_usable(plain[i]) / 4096 == usable / 4096);
 			REQUIRE(weft_stack_usable(guarded[i]) >= usable);
 			REQUIRE(weft_on_stack(guarded[i], lowest(guarded[i]) - attr.guard_size));

@@ -30,6 +30,13 @@ static __attribute__((noinline, unused)) size_t use_stack(size_t bytes)
 	return frames;
 }
 
+/* A coroutine that uses as many bytes of its stack as its argument says. */
+static __attribute__((unused)) void *uses_stack(void *bytes)
+{
+	use_stack((size_t)bytes);
+	return bytes;
+}
+
 static inline weft_coro_t *make_on(weft_policy_t policy, size_t size, weft_fn_t *fn, void *argument)
 {
 	weft_attr_t attr = {.name = "subject", .policy = policy, .stack_size = size};

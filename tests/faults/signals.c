@@ -22,12 +22,6 @@ static weft_coro_t *make(weft_fn_t *fn, size_t argument)
 	return make_on(WEFT_DEFAULT_POLICY, 256 * KB, fn, (void *)argument);
 }
 
-static void *uses_stack(void *argument)
-{
-	use_stack((size_t)argument);
-	return argument;
-}
-
 /* On a stack that is closed at first. */
 static void grow(void)
 {

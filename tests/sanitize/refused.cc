@@ -9,13 +9,7 @@
 
 #include <weft/weft.hpp>
 
-#define CHECK(condition)                                                                                               \
-	do {                                                                                                           \
-		if (!(condition)) {                                                                                    \
-			std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                           \
-			std::_Exit(1);                                                                                 \
-		}                                                                                                      \
-	} while (0)
+#include "../cxx/check.h"
 
 WEFT_EFFECT(int, pick, int, choices);
 
