@@ -286,6 +286,49 @@ void thrown_in()
 	passed("an exception goes into a body: it is caught there, or comes out again, or there is no body yet");
 }
 
+// What a body that suspends in `waits` catches there.
+template <typename Waits> int caught_in(Waits waits)
+{
+	weft::coroutine body([&waits] {
+		Counted counted;
+
+		try {
+			waits();
+		} catch (int thrown) {
+			return thrown;
+		}
+		return 0;
+	});
+
+	body.resume(weft_handles(exchange, append));
+	CHECK(!body.done() && !body.resume_throwing(std::make_exception_ptr(7)));
+	CHECK(alive == 0);
+	return body.result();
+}
+
+void thrown_in_anywhere()
+{
+	static weft_effect_t by_hand;
+	std::string text;
+	weft::coroutine inner([] { weft_yield(weft_current()->parent, &by_hand, nullptr); });
+	weft::coroutine again([&text] {
+		try {
+			weft::suspend();
+		} catch (int) {
+			append(text, "");
+		}
+	});
+
+	CHECK(caught_in([] { weft_suspend(nullptr); }) == 7);
+	CHECK(caught_in([] { weft_yield(weft_current(), &by_hand, nullptr); }) == 7);
+	CHECK(caught_in([] { exchange(box()); }) == 7);
+	CHECK(caught_in([&text] { append(text, ""); }) == 7);
+	CHECK(caught_in([&inner] { inner.resume(); }) == 7 && inner.done());
+	CHECK(again.resume());
+	CHECK(weft_is(append, again.resume_throwing(std::make_exception_ptr(1), weft_handles(append))));
+	passed("an exception goes to whatever a body waits in");
+}
+
 void effects()
 {
 	std::string text = "text";
@@ -415,6 +458,7 @@ int main()
 	ended_early();
 	thrown_out();
 	thrown_in();
+	thrown_in_anywhere();
 	effects();
 	attributes();
 	body_that_cannot_be_moved();

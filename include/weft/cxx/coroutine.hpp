@@ -278,25 +278,25 @@ template <> struct result<void> {
 };
 
 #if WEFT__EXCEPTIONS
-// What a resume passes to a suspend that is to throw.
-inline void throw_if(void *injected)
+// Called where a coroutine waits: see weft__throw_into.
+[[noreturn]] inline void throw_here(void *error)
 {
-	if (weft__unlikely(injected != nullptr))
-		std::rethrow_exception(std::exchange(*static_cast<std::exception_ptr *>(injected), nullptr));
-}
-#else
-inline void throw_if(void *)
-{
+	std::rethrow_exception(std::exchange(*static_cast<std::exception_ptr *>(error), nullptr));
 }
 #endif
 
 template <typename Result> struct task : block {
 	result<Result> made;
-	void *injected = nullptr; // before the first resume
+	void *injected = nullptr; // a std::exception_ptr, thrown in place of the body
+	bool started = false;
 
 	template <typename Body> void run(Body &body)
 	{
-		throw_if(injected);
+		started = true;
+#if WEFT__EXCEPTIONS
+		if (weft__unlikely(injected != nullptr))
+			throw_here(injected);
+#endif
 		made.set(body);
 	}
 };
@@ -304,12 +304,12 @@ template <typename Result> struct task : block {
 } // namespace detail
 
 /**
- * Suspend the current coroutine: the resume of who resumed it returns. Throws what that one passes to resume_throwing.
- * For coroutines that are resumed by this class; those resumed by weft_resume must be passed NULL.
+ * Suspend the current coroutine: the resume that it was resumed by returns. Throws what the next resume is given by
+ * resume_throwing.
  */
 inline void suspend()
 {
-	detail::throw_if(weft_suspend(nullptr));
+	weft_suspend(nullptr);
 }
 
 /**
@@ -352,23 +352,34 @@ template <typename Result = void> class coroutine
 	 */
 	bool resume()
 	{
-		return resumed(nullptr);
+		return suspended(resume(WEFT_HANDLE_NONE));
 	}
-
-#if WEFT__EXCEPTIONS
-	/** The same, and the suspend() that it waits in throws `error`; if it has not started, it ends by it. */
-	bool resume_throwing(std::exception_ptr error)
-	{
-		task_->injected = &error;
-		return resumed(&error);
-	}
-#endif
 
 	/** The same for who handles its effects: see weft_resume. */
 	weft_request_t resume(weft_handles_t handles)
 	{
 		return weft_resume(task_->k, nullptr, handles);
 	}
+
+#if WEFT__EXCEPTIONS
+	/** As resume, but the call that the body waits in throws `error`: a suspend(), an operation, a yield, or where
+	 * the body resumed another coroutine that waits with it, what that one waits in. If the body has not started,
+	 * the coroutine ends by `error`. */
+	bool resume_throwing(std::exception_ptr error)
+	{
+		return suspended(resume_throwing(std::move(error), WEFT_HANDLE_NONE));
+	}
+
+	/** The same for who handles its effects. */
+	weft_request_t resume_throwing(std::exception_ptr error, weft_handles_t handles)
+	{
+		if (task_->started)
+			weft__throw_into(task_->k, detail::throw_here, &error);
+		else
+			task_->injected = &error;
+		return resume(handles);
+	}
+#endif
 
 	/** Has it ended: returned, thrown, or been ended? */
 	bool done() const
@@ -401,13 +412,10 @@ template <typename Result = void> class coroutine
 	}
 
       private:
-	bool resumed(void *value)
+	bool suspended(weft_request_t r)
 	{
-		weft_coro_t *k = task_->k;
-		weft_request_t r = weft_resume(k, value, WEFT_HANDLE_NONE);
-
 		if (weft__unlikely(r.effect == &weft_failed))
-			detail::ended_by_runtime(k);
+			detail::ended_by_runtime(task_->k);
 		return !weft_returned(r);
 	}
 	detail::task<Result> *checked()
