@@ -114,6 +114,12 @@ static void *both_ways(void *state, weft_resumption_t *k, int after)
 	return weft_continue(next, k, after + 1);
 }
 
+static void *next_throws(void *state, weft_resumption_t *k, int after)
+{
+	*(long *)state += 1;
+	return weft_continue_throw(k, stop, after);
+}
+
 static void *stopped(void *state, int at)
 {
 	*(long *)state += at;
@@ -133,6 +139,8 @@ WEFT_HANDLER(by_keeping, weft_general(next, next_later), weft_on_failure(must_ha
 WEFT_HANDLER(by_decision, weft_tail(next, next_generalized), weft_general(next, next_by_reply),
 	     weft_on_failure(must_have_memory));
 WEFT_HANDLER(by_both, weft_multi(next, both_ways), weft_on_failure(must_have_memory));
+WEFT_HANDLER(by_throwing, weft_general(next, next_throws), weft_abort(stop, stopped),
+	     weft_on_failure(must_have_memory));
 WEFT_HANDLER(by_abort, weft_abort(stop, stopped), weft_on_failure(must_have_memory));
 WEFT_HANDLER(of_something_else, weft_tail(unrelated, never), weft_on_failure(must_have_memory));
 
@@ -294,6 +302,16 @@ static long runs_that_ask(void)
 	return count;
 }
 
+static long throws(void)
+{
+	long count = 0;
+	int i = 0;
+
+	for (int n = 0; n < PERFORMS; n++)
+		weft_run(&by_throwing, &count, ask_once, &i);
+	return count;
+}
+
 static long requests(void)
 {
 	weft_coro_t *k = must(weft_create(ask, NULL));
@@ -330,6 +348,7 @@ static const struct {
     {"weft_run of an empty body", runs},
     {"weft_run of one tail perform", runs_that_ask},
     {"weft_run, left by an abort clause", aborts},
+    {"weft_run, left by weft_continue_throw", throws},
 };
 
 static double nanoseconds(void)
