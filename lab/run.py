@@ -6,18 +6,23 @@ Contenders take turns, so that noise hits all alike; what counts is the ratios w
 right, 1 an answer is wrong or a program broke (with --targets also: a target is missed), 2 a mistake in the command or nothing
 could be run, 130 interrupted. The last line says it in words.
 """
-import argparse
-import io
-import json
 import os
-import re
 import signal
-import subprocess
 import sys
-import tempfile
-import time
-from datetime import datetime, timezone
-from pathlib import Path
+
+# Ctrl-C while modules are read: there is nothing to unwind.
+INTERRUPTED = "\nlab: interrupted before anything was measured"
+signal.signal(signal.SIGINT, lambda *_: (print(INTERRUPTED, file=sys.stderr), os._exit(130)))
+
+import argparse  # noqa: E402
+import io  # noqa: E402
+import json  # noqa: E402
+import re  # noqa: E402
+import subprocess  # noqa: E402
+import tempfile  # noqa: E402
+import time  # noqa: E402
+from datetime import datetime, timezone  # noqa: E402
+from pathlib import Path  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
@@ -47,7 +52,7 @@ def arguments(argv):
                         help="print all figures, which the report has; few cases are printed anyway")
     parser.add_argument("--targets", action="store_true",
                         help="judge what Weft's maintainers ask of it; a missed target is a failure")
-    parser.add_argument("--out", metavar="DIR", type=Path, help="where results go (default: build/lab/TIME)")
+    parser.add_argument("--out", metavar="DIR", type=_folder, help="where results go (default: build/lab/TIME)")
     parser.add_argument("--compare", metavar="FILE", nargs="+", type=Path,
                         help="OLD.json NEW.json: compare two results; OLD.json alone: run, then compare")
     parser.add_argument("--replot", metavar="FILE", type=Path, help="say again what an earlier results.json holds, and make its report anew")
@@ -79,7 +84,15 @@ def _is_size(text):
 
 
 def _list(text):
+    if not text.strip(" ,"):
+        raise argparse.ArgumentTypeError("needs a name")
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _folder(text):
+    if not text:
+        raise argparse.ArgumentTypeError("needs a name")
+    return Path(text)
 
 
 # ---- saying how it goes ---------------------------------------------------------------------------------------
@@ -369,6 +382,7 @@ def say(results, options):
 
 
 def main(argv):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     options = arguments(argv)
     source = Path(os.environ.get("WEFT_SOURCE") or HERE.parent).resolve()
     try:
@@ -385,7 +399,7 @@ def main(argv):
         print(f"lab: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("\nlab: interrupted before anything was measured", file=sys.stderr)
+        print(INTERRUPTED, file=sys.stderr)
         return 130
 
 

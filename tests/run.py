@@ -24,6 +24,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -233,7 +234,14 @@ def main():
     if options.list:
         print("\n".join(lane.name for lane in lanes))
         return 0
-    options.logs.mkdir(parents=True, exist_ok=True)
+    try:
+        options.logs.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=options.logs):
+            pass
+    except OSError as error:
+        parser.exit(2, f"weft: cannot write to {options.logs}: {error.strerror}\n")
+    # Lanes are sessions of their own: nobody else ends them.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     runner = Runner(lanes, options.logs, options.patience)
     try:
         runner.run_all()

@@ -37,12 +37,14 @@ asks_for_help()
 	return 1
 }
 
-# For Ctrl-C: what is going on, what it leaves behind, and the process that shows progress.
-doing='' left='nothing is left behind' ticker=''
+# For Ctrl-C: what is going on, what it leaves behind, the process that shows progress, and standard error as it was before
+# something was redirected.
+doing='' left='nothing is left behind' ticker='' stderr=2
 
 interrupted()
 {
 	trap '' INT
+	exec 2>&"$stderr"
 	[[ ! $ticker ]] || kill "$ticker" 2>/dev/null
 	[[ ! -t 2 ]] || printf '\r\033[K' >&2
 	die 130 "interrupted${doing:+ while $doing}: $left"

@@ -63,6 +63,7 @@ build_library()
 	if [[ ! -e $tree/$product ]] || ! is_current "$stamp"; then
 		: >"$stamp.new"
 		if ! progress "building the library ($preset)" configure_and_build "$target" "$tree" "$preset"; then
+			[[ -s $scratch/log ]] || die 1 "the library does not build, and ${TMPDIR:-/tmp} takes no output: is it full?"
 			tail -n 30 -- "$scratch/log" >&2
 			die 1 "the library does not build: the end of what the build printed is above"
 		fi

@@ -189,7 +189,7 @@ find_compiler()
 	local wanted=$1 candidate
 
 	shift
-	if [[ $wanted ]]; then
+	if [[ $wanted == *[![:space:]]* ]]; then
 		if [[ -x $wanted && ! -d $wanted ]]; then compiler=("$wanted"); else read -ra compiler <<<"$wanted"; fi
 		have "${compiler[0]}" || die 69 "there is no compiler '${compiler[0]}'"
 		[[ ! ${compiler[0]##*/} =~ ^weft(-cc|-c\+\+)?$ ]] || die 2 "WEFT_CC and WEFT_CXX cannot be weft itself"

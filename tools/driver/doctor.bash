@@ -242,6 +242,7 @@ weft_doctor()
 	# shellcheck source=tools/driver/packages.bash
 	. "$driver/packages.bash" || exit 70
 	make_scratch
+	exec {stderr}>&2
 	printf 'weft %s, %s\n' "$(weft_version)" "${root:-$share}"
 	machine
 	compilers

@@ -92,6 +92,8 @@ weft_run()
 	program=${program%.*}
 	program=$scratch/${program:-program}
 	compile "$language" -O2 -g "${objects[@]}" -o "$program" "${flags[@]}" || exit 1
+	[[ -f $program && -x $program ]] ||
+		die 1 "no program came of ${sources[*]}, or it may not be executed in ${TMPDIR:-/tmp} (then set TMPDIR)"
 	# Where lost coroutines were made is told by function and line while the program's file is there.
 	[[ ! ${WEFT_LEAKS-} ]] || export WEFT_ADDR2LINE=${WEFT_ADDR2LINE-$(type -P addr2line)}
 	remove_later $$ "$scratch"

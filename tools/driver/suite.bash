@@ -60,7 +60,11 @@ weft_lab()
 	in_sources lab lab/run.py
 	[[ " ${rest[*]} " != *' --list '* ]] || become "$(system_python)" "$root/lab/run.py" "${rest[@]}"
 	# Mistakes are told before anything is installed, built or measured.
-	! python=$(system_python) || WEFT_SOURCE=$root "$python" "$root/lab/run.py" --check "${rest[@]}" || exit
+	if python=$(system_python); then
+		trap - INT # the lab says it
+		WEFT_SOURCE=$root "$python" "$root/lab/run.py" --check "${rest[@]}" || exit
+		trap interrupted INT
+	fi
 	need_packages "'weft lab'" core lab
 	# shellcheck source=tools/driver/build.bash
 	. "$driver/build.bash" || exit 70
