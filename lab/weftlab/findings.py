@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What a reader wants to know first: a sentence for each finding, and ratios within this run."""
+"""What a reader wants to know first: a sentence for each finding, and ratios within this run, of the best runs: other work on the
+machine disturbs these least."""
 
 SHORT = {"limit-jmp": "hand-written switch", "limit-callret": "hand-written, call/ret", "cxx20": "C++20",
          "boost": "Boost.Context", "go": "Go", "c": "plain C", "longjmp": "setjmp and longjmp", "ring": "C++20, in turns",
@@ -52,7 +53,7 @@ def _ratio(case, over, name, base):
 def _value(case, name):
     row = next((r for r in case["rows"] if r["contender"] == name), None)
     if row:
-        return (row["stats"]["median"], False) if row["stats"] and row["status"] == "ok" else (None, False)
+        return (row["stats"]["min"], False) if row["stats"] and row["status"] == "ok" else (None, False)
     value = (case["reference"] or {"values": {}})["values"].get(name)
     return (value["here"], True) if value else (None, False)
 

@@ -18,7 +18,7 @@ class Each:
         self.shape = shape
 
 
-STATS = {"n": int, "median": NUMBER, "q1": NUMBER, "q3": NUMBER, "min": NUMBER, "mad": NUMBER,
+STATS = {"n": int, "median": NUMBER, "q1": NUMBER, "q3": NUMBER, "min": NUMBER, "second": NUMBER, "mad": NUMBER,
          "wall": Optional(NUMBER)}
 SAMPLE = {"cpu": NUMBER, "wall": NUMBER, "ops": int}
 ROW = {"contender": TEXT, "title": TEXT, "kind": TEXT, "policy": Optional(TEXT), "status": TEXT, "error": TEXT,
@@ -32,8 +32,8 @@ CASE = {"id": TEXT, "title": TEXT, "about": TEXT, "unit": TEXT, "per": TEXT, "pa
         "reference": Optional(REFERENCE), "rows": Each(ROW)}
 EXPERIMENT = {"id": TEXT, "title": TEXT, "source": TEXT, "about": TEXT, "plot": TEXT, "x_title": TEXT,
               "cases": Each(CASE)}
-TARGET = {"title": TEXT, "against": TEXT, "must": NUMBER, "aim": Optional(NUMBER), "least": Optional(NUMBER),
-          "measured": Optional(NUMBER), "verdict": TEXT, "note": TEXT, "command": TEXT}
+TARGET = {"title": TEXT, "against": TEXT, "must": NUMBER, "aim": Optional(NUMBER), "measured": Optional(NUMBER),
+          "low": Optional(NUMBER), "high": Optional(NUMBER), "verdict": TEXT, "note": TEXT, "command": TEXT}
 RESULTS = {
     "schema": TEXT, "when": TEXT, "seconds": NUMBER, "size": TEXT, "policies": Each(TEXT), "complete": bool,
     "machine": {"cpu": TEXT, "cpus": int, "memory": int, "page": int, "kernel": TEXT, "system": TEXT, "hypervisor": bool,

@@ -77,7 +77,7 @@ def print_findings(groups, note, out=sys.stdout):
     if not groups:
         return
     print(f"\n{style.bold('Findings')}  1.5 × is one and a half times the time (or memory) of what follows it; less is better.\n"
-          f"Weft on its default policy, overcommit, unless another is named. CPU time, medians of runs in turns.", file=out)
+          f"Weft on its default policy, overcommit, unless another is named. CPU time, the best of several runs in turns.", file=out)
     for group, findings in groups:
         print(f"\n{style.bold(group)}", file=out)
         for f in findings:
@@ -119,18 +119,18 @@ def print_failures(results, limit=20, out=sys.stdout):
 
 def print_targets(targets, out=sys.stdout):
     style = Style(out)
-    print(f"\n{style.bold('Targets')}  ratios to a limit or peer of this run, the worst policy's; by the best runs, and by medians\n", file=out)
-    body = [["", "to", "must", "aim", "best", "median", "verdict"]]
+    print(f"\n{style.bold('Targets')}  ratios to a limit or peer of this run, of the best runs; the worst policy's\n", file=out)
+    body = [["", "to", "must", "aim", "measured", "", "verdict"]]
     for t in (t for t in targets if t["measured"] is not None):
         body.append([t["title"], t["against"], f"≤ {t['must']:g}", f"{t['aim']:g}" if t["aim"] is not None else "",
-                     number(t["least"]), number(t["measured"]), t["verdict"] + (f" ({t['note']})" if t["note"] else "")])
+                     number(t["measured"]), f"{number(t['low'])} … {number(t['high'])}", t["verdict"] + (f" ({t['note']})" if t["note"] else "")])
     for line in lay_out(body, "<<>>>><"):
         print("  " + (style.bad(line) if "missed" in line else line), file=out)
     without = sum(t["measured"] is None for t in targets)
     if without:
         print(f"\n  {without} not measured in this run", file=out)
     if any(t["verdict"] == "undecided" for t in targets):
-        print("\n  undecided: the bar lies between what the best runs and what the medians say on this machine", file=out)
+        print("\n  undecided: the bar lies within what the best and the second best runs say on this machine", file=out)
 
 
 def print_skipped(lines, limit=8, out=sys.stdout):
@@ -144,6 +144,7 @@ def last_line(results):
     """What the exit code says, in words; and whether it is good."""
     checks = results["checks"]
     missed = sum(t["verdict"] == "missed" for t in results["targets"])
+    measured = sum(t["measured"] is not None for t in results["targets"])
     undecided = sum(t["verdict"] == "undecided" for t in results["targets"])
     right = f"all {checks['passed']} answers are right"
     if checks["failed"]:
@@ -151,7 +152,7 @@ def last_line(results):
     if not results["complete"]:
         return f"INTERRUPTED: what was measured until then is kept; {right}", False
     if missed:
-        return f"FAIL: {missed} of {sum(t['measured'] is not None for t in results['targets'])} targets missed, {undecided} undecided; {right}", False
+        return f"FAIL: {missed} of {measured} targets missed, {undecided} undecided; {right}", False
     return f"PASS: {right}" + (f", no target missed, {undecided} undecided" if results["targets"] else ""), True
 
 

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What Weft's maintainers ask of it, beside what was measured: ratios to a limit or a peer of the same run, never nanoseconds.
 
-A ratio is taken twice: of medians, and of the best runs, which other work on the machine disturbs least. A bar that lies
-above both is met, one below both is missed; one in between is undecided on this machine.
+Ratios are of the best runs, which other work on the machine disturbs least. How far they can be trusted is told by the second best:
+a ratio lies between best / second best and second best / best. A bar above that is met, one below it is missed, and one within
+is undecided on this machine. More rounds bring the second best nearer to the best.
 """
 
 from .findings import command
 
 # A target that names no policy is about those that any code runs on.
 EVERY_CODE = ("fixed", "overcommit", "commit")
-MARGIN = 0.02  # what two runs of the same program differ by on a quiet machine
+MARGIN = 0.01  # nothing nearer to a bar is decided, however well runs agree
 
 
 def evaluate(table, entries, size, page):
@@ -32,10 +33,11 @@ def _values(target):
 
 
 def _one(target, cases, size, page):
-    least, measured, note = _measured(target, cases, size, page)
+    ratio, note = _measured(target, cases, size, page)
+    low, best, high = ratio or (None, None, None)
     return {"title": target["title"], "against": target["against"], "must": target["must"], "aim": target.get("aim"),
-            "least": least, "measured": measured, "verdict": _verdict(least, measured, target["must"], size),
-            "note": note, "command": command(_needed(target), size)}
+            "measured": best, "low": low, "high": high, "verdict": _verdict(low, high, target["must"], size), "note": note,
+            "command": command(_needed(target), size)}
 
 
 def _needed(target):
@@ -45,43 +47,46 @@ def _needed(target):
     return [*_values(target), *filter(None, [target.get("divisor")])]
 
 
-def _verdict(least, measured, must, size):
-    if measured is None:
+def _verdict(low, high, must, size):
+    if low is None:
         return "not measured"
     if size == "test":
         return "not judged"
-    low, high = min(least, measured) * (1 - MARGIN), max(least, measured) * (1 + MARGIN)
-    return "met" if high <= must else "missed" if low > must else "undecided"
+    return "met" if high * (1 + MARGIN) <= must else "missed" if low * (1 - MARGIN) > must else "undecided"
 
 
 def _measured(target, cases, size, page):
-    """The ratio of the best runs and that of the medians; a note."""
+    """The ratio as (low, best, high), or None; a note."""
     if target.get("exact") and size != "full":
-        return None, None, "needs --full"
+        return None, "needs --full"
     if len(_values(target)) > 1:
         return _best_over_cases(target, [cases[v] for v in target["value"] if v in cases])
     case, note = cases.get(target["value"]), ""
     if not _weft(case, target):
         case = cases.get(target.get("otherwise"))
         note = f"at {case['params']['n']:,}".replace(",", " ") if case else ""
-    worst = None
-    for row in _weft(case, target):
-        ratio = _ratio(row, target, cases.get(target.get("divisor"), case), page)
-        if ratio and (not worst or ratio[1] > worst[1]):
-            worst = (*ratio, row["policy"])
-    if not worst:
-        return None, None, ""
-    return worst[0], worst[1], ", ".join(filter(None, [worst[2], note, _size(target, case)]))
+    ratios = [(ratio, row["policy"]) for row in _weft(case, target)
+              if (ratio := _ratio(row, target, cases.get(target.get("divisor"), case), page))]
+    if not ratios:
+        return None, ""
+    worst, policy = max(ratios, key=lambda pair: pair[0][1])
+    return worst, ", ".join(filter(None, [policy, note, _size(target, case)]))
 
 
 def _ratio(row, target, divisor, page):
     """To a page, to the best of those named by best_of, else to the same contender in the case that divides."""
     if target.get("limit") == "page":
-        return row["stats"]["min"] / page, row["stats"]["median"] / page
+        return _between(row["stats"], {"min": page, "second": page})
     bases = _stats(divisor, target.get("best_of", [row["contender"]]))
-    if not bases:
-        return None
-    return tuple(row["stats"][of] / min(b[of] for b in bases) for of in ("min", "median"))
+    return _between(row["stats"], min(bases, key=_least)) if bases else None
+
+
+def _between(own, base):
+    return own["min"] / base["second"], own["min"] / base["min"], own["second"] / base["min"]
+
+
+def _least(stats):
+    return stats["min"]
 
 
 def _best_over_cases(target, cases):
@@ -89,10 +94,9 @@ def _best_over_cases(target, cases):
     own = [(r["stats"], r["policy"], c["id"]) for c in cases for r in _weft(c, target)]
     bases = [b for c in cases for b in _stats(c, target["best_of"])]
     if not own or not bases:
-        return None, None, ""
-    _, policy, where = min(own, key=lambda o: o[0]["median"])
-    ratios = [min(o[0][of] for o in own) / min(b[of] for b in bases) for of in ("min", "median")]
-    return *ratios, f"{policy}, at {where}"
+        return None, ""
+    stats, policy, where = min(own, key=lambda o: _least(o[0]))
+    return _between(stats, min(bases, key=_least)), f"{policy}, at {where}"
 
 
 def _stats(case, names):
@@ -113,6 +117,6 @@ def _weft(case, target):
     rows = [r for r in case["rows"] if r["contender"].split("/")[0] in ([forms] if isinstance(forms, str) else forms)
             and r["stats"] and r["status"] == "ok" and r["policy"] in wanted]
     best = {}
-    for row in sorted(rows, key=lambda r: r["stats"]["median"]):
+    for row in sorted(rows, key=lambda r: _least(r["stats"])):
         best.setdefault(row["policy"], row)
     return list(best.values())
