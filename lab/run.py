@@ -55,7 +55,8 @@ def arguments(argv):
     parser.add_argument("--out", metavar="DIR", type=_folder, help="where results go (default: build/lab/TIME)")
     parser.add_argument("--compare", metavar="FILE", nargs="+", type=Path,
                         help="OLD.json NEW.json: compare two results; OLD.json alone: run, then compare")
-    parser.add_argument("--replot", metavar="FILE", type=Path, help="say again what an earlier results.json holds, and make its report anew")
+    parser.add_argument("--replot", metavar="FILE", type=Path,
+                        help="say again what an earlier results.json holds, and make its report anew")
     parser.add_argument("--no-report", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--list", action="store_true", help="say what there is, and run nothing")
     parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # only what is said here
@@ -383,6 +384,7 @@ def say(results, options):
 
 def main(argv):
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # `timeout` keeps what was measured, too
     options = arguments(argv)
     source = Path(os.environ.get("WEFT_SOURCE") or HERE.parent).resolve()
     try:

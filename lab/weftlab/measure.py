@@ -22,8 +22,8 @@ from .describe import UNITS
 
 @dataclass
 class Plan:
-    """How often, how long. Rounds beyond `least` must fit into both limits of time; a case that spends twice its budget ends
-    before that."""
+    """How often, how long. Rounds beyond `least` must fit into both limits of time; a case that spends twice its budget ends before
+    that, and on a machine that is very busy each case has two rounds."""
     rounds: int
     least: int
     budget: float  # CPU seconds for a case
@@ -176,14 +176,23 @@ class Laboratory:
         try:
             for number in range(max(self.plan.rounds, self.plan.weighings)):
                 self._round([s for s in self.series if self._goes_on(s)], f"round {number + 1} of {self.plan.rounds}")
-            for number in range(self.plan.more if undecided else 0):
-                ids = undecided(self.entries())
-                if not ids or time.monotonic() - self.began > 2 * self.plan.patience:
-                    break
-                again = [s for s in self.series if f"{s.experiment.id}/{s.case.id}" in ids and s.rounds]
-                self._round(again, f"{len(ids)} cases near a bar, round {number + 1} more")
+            if undecided:
+                self._decide(undecided)
         finally:
             self.binaries.remove()
+
+    def _decide(self, undecided):
+        """More rounds of the cases that are near a bar."""
+        end = time.monotonic() + self.plan.patience / 2
+        for number in range(self.plan.more):
+            ids = undecided(self.entries())
+            if not ids or time.monotonic() > end:
+                break
+            again = [s for s in self.series if f"{s.experiment.id}/{s.case.id}" in ids and s.rounds]
+            self._round(again, f"{len(again)} cases near a bar, round {number + 1} more")
+
+    def _elapsed(self):
+        return time.monotonic() - self.began
 
     def entries(self):
         """What results.json holds of each experiment; cases that no round has reached are left out."""
@@ -212,8 +221,9 @@ class Laboratory:
         if series.case.unit == "B":
             return series.rounds < self.plan.weighings
         if series.rounds < self.plan.least:
-            return series.spent <= 2 * self.plan.budget
-        return series.spent + series.last <= self.plan.budget and time.monotonic() - self.began < self.plan.patience
+            late = series.rounds > 1 and self._elapsed() > 1.5 * self.plan.patience
+            return series.spent <= 2 * self.plan.budget and not late
+        return series.spent + series.last <= self.plan.budget and self._elapsed() < self.plan.patience
 
     def _round(self, all_series, what):
         self.binaries.renew()

@@ -85,11 +85,15 @@ def _marks_of_others(case, published, unit):
     scaled = {n: v["here"] for n, v in reference["values"].items()}
     marks = []
     for name in sorted({**here, **scaled}, key=lambda n: here.get(n) or scaled[n]):
-        star = f"* (times {reference['scale']:.2f})" if name in scaled and reference["pair_here"] else "*" if name in scaled else ""
-        marks.append({"label": name + star, "colour": PUBLISHED, "value": None, "low": None, "high": None, "text": None,
+        marks.append({"label": name + (_star(reference) if name in scaled else ""), "colour": PUBLISHED, "value": None, "low": None, "high": None, "text": None,
                       "published": here[name] * unit if name in here else None,
                       "reference": scaled[name] * unit if name in scaled else None})
     return marks
+
+
+def _star(reference):
+    """What stands beside a figure of another machine. Bytes are not scaled."""
+    return f"* (times {reference['scale']:.2f})" if reference["pair_here"] else "*"
 
 
 def _dots(entry, cases, columns=2, width=11.5):
@@ -185,8 +189,7 @@ def _series(cases):
                 series.setdefault(r["contender"], (r, []))[1].append((case["x"], r["stats"]))
         reference = case["reference"] or {"values": {}}
         for name, value in reference["values"].items():
-            label = f"{name}* (times {reference['scale']:.2f})" if reference["pair_here"] else f"{name}*"
-            others.setdefault((label, "s", REFERENCE), []).append((case["x"], value["here"]))
+            others.setdefault((name + _star(reference), "s", REFERENCE), []).append((case["x"], value["here"]))
         for name, value in (case["published"] or {"values": {}})["values"].items():
             if value["scaled"] is not None:
                 label = f"{plain_name(name)} (published)"

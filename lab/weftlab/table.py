@@ -84,7 +84,7 @@ def print_findings(groups, note, out=sys.stdout):
             print(f"  {f['text']}  {style.dim(f['where'])}", file=out)
             print(f"      {style.bold(_own(f))} {f['than']}{_beside(f)}", file=out)
     if note:
-        print(f"\n* {note}", file=out)
+        print(f"\n* {note.replace('. ', '.' + chr(10) + '  ')}", file=out)
 
 
 def _own(finding):
@@ -119,7 +119,8 @@ def print_failures(results, limit=20, out=sys.stdout):
 
 def print_targets(targets, out=sys.stdout):
     style = Style(out)
-    print(f"\n{style.bold('Targets')}  ratios to a limit or peer of this run, of the best runs; the worst policy's\n", file=out)
+    print(f"\n{style.bold('Targets')}  ratios to a limit or peer of this run, of the best runs; the worst policy's\n",
+          file=out)
     body = [["", "to", "must", "aim", "measured", "", "verdict"]]
     for t in (t for t in targets if t["measured"] is not None):
         body.append([t["title"], t["against"], f"≤ {t['must']:g}", f"{t['aim']:g}" if t["aim"] is not None else "",
@@ -169,7 +170,7 @@ def print_experiment(entry, out=sys.stdout):
 def _print_case(case, style, out):
     print(f"\n  {case['title']}: {case['unit']} per {case['per']}", file=out)
     published = (case["published"] or {}).get("values", {})
-    head = ["", "memory" if case["unit"] == "B" else "CPU", "", "wall", "ratio"] + (["published"] if published else []) + ["check"]
+    head = ["", "memory" if case["unit"] == "B" else "CPU", "", "wall", "ratio", *(["published"] if published else []), "check"]
     body = [head, *_measured_rows(case, published), *_published_rows(case, published), *_reference_rows(case, published)]
     for line in lay_out(body, "<>>>>" + (">" if published else "") + "<"):
         line = line.replace("PASS", style.good("PASS"))
@@ -199,11 +200,13 @@ def _reference_rows(case, published):
     for name, value in (reference or {"values": {}})["values"].items():
         how = f"{number(value['there'])} elsewhere"
         how += f" × {reference['scale']:.2f}" if reference["pair_here"] else ""
-        yield [name, f"{number(value['here'])}*", "", "", ratio(to_base(case, value["here"]))] + ([""] if published else []) + [how]
+        shown = [name, f"{number(value['here'])}*", "", "", ratio(to_base(case, value["here"]))]
+        yield shown + ([""] if published else []) + [how]
 
 
 def to_base(case, value):
-    base = next((r["stats"]["median"] for r in case["rows"] if r["contender"] == case["baseline"] and r["stats"]), None)
+    """A scaled figure's ratio: both it and the scale are of best runs."""
+    base = next((r["stats"]["min"] for r in case["rows"] if r["contender"] == case["baseline"] and r["stats"]), None)
     return value / base if base else None
 
 
