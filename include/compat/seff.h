@@ -10,7 +10,9 @@
  *     n + 1, because NULL means "returned"; back outside, subtracting 1 makes that the all-ones number.
  *  3. ~0 catches effects of weft/effect.h too (their number is then their address - 1); 0 catches none. A search begins
  *     where those of weft/effect.h do: in a tail clause of weft/handler.h, outside of its handler.
- *  4. Sizes of stacks are hints. Whatever a program asks for, real code fits.
+ *  4. What a search found is remembered, as for effects of weft/effect.h (weft/found.h): a perform costs the same under
+ *     any number of handlers of something else. A resume with another set than the last time forgets it.
+ *  5. Sizes of stacks are hints. Whatever a program asks for, real code fits.
  *
  * Differences that are improvements: effects 31…63 work; an unhandled effect, resuming a finished coroutine and running
  * out of stack are reported in one line; coroutines abandoned inside another are reclaimed with it; initialising an
@@ -133,6 +135,16 @@ WEFT__HELPER seff_coroutine_t *seff_current_coroutine(void)
 
 /* ---- resuming -------------------------------------------------------------------------------------------------- */
 
+/* What searches found at `k` with another set is true no more. */
+WEFT__INLINE void seff__handle(weft_coro_t *k, effect_set handled)
+{
+	if (weft__likely(k->tags == handled))
+		return;
+	if (weft__unlikely(k->marks & WEFT__SEEN))
+		weft__forget_found();
+	k->tags = handled;
+}
+
 /**
  * Starts or continues `k`, handling the effects of the set for this run. The first resume ignores `arg`; later ones
  * make it the result of the pending perform.
@@ -145,7 +157,7 @@ WEFT__INLINE seff_request_t seff_resume(seff_coroutine_t *k, void *arg, effect_s
 	seff_request_t request;
 
 	k->state = RUNNING;
-	coro->tags = handled;
+	seff__handle(coro, handled);
 	r = weft__resume(&coro, arg, word);
 	k->state = !r.effect || weft_state(seff__core(k)) == WEFT_FINISHED ? FINISHED : PAUSED;
 	request.effect = (effect_id)(uintptr_t)r.effect - 1;
@@ -231,25 +243,23 @@ WEFT__HELPER default_handler_t *seff_set_default_handler(effect_id effect, defau
 }
 
 /* Numbers beyond the bits of a set are caught by ~0 alone. */
-WEFT__INLINE bool seff__handles(const weft_coro_t *k, effect_id effect)
-{
-	if (weft__likely(k->handled == WEFT__HANDLES_TAGS))
-		return effect < MAX_EFFECTS && k->tags >> effect & 1;
-	return k->handled == ~(uintptr_t)0;
-}
-
-/** The coroutine whose suspension hands the effect to its handler; NULL if nobody handles it. */
-WEFT__INLINE seff_coroutine_t *seff_locate_handler(effect_id effect)
+__attribute__((unused, cold)) static seff_coroutine_t *seff__locate_large(void)
 {
 	weft_coro_t *k = weft__self();
 
 	for (; k; k = k->parent) {
 		k = weft__unmasked(k);
 		/* The thread's root, without a parent, is nobody's coroutine. */
-		if (k->parent && seff__handles(k, effect))
+		if (k->parent && k->handled == ~(uintptr_t)0)
 			return seff__of(k);
 	}
 	return NULL;
+}
+
+/** The coroutine whose suspension hands the effect to its handler; NULL if nobody handles it. */
+WEFT__INLINE seff_coroutine_t *seff_locate_handler(effect_id effect)
+{
+	return effect < MAX_EFFECTS ? seff__of(weft__find_tag((unsigned)effect)) : seff__locate_large();
 }
 
 /** Suspends `k`, the current coroutine or an ancestor, without a search. Returns what the next resume passes. */
@@ -264,7 +274,23 @@ WEFT__INLINE WEFT__NORETURN void seff_exit(seff_coroutine_t *k, effect_id effect
 	weft_exit(seff__core(k), (const struct weft_effect *)(uintptr_t)(effect + 1), payload);
 }
 
-WEFT__INLINE void *seff__perform(effect_id effect, void *payload, const char *name)
+/* Where an earlier search found that the effect is handled; NULL if a search has to say. */
+WEFT__INLINE weft_coro_t *seff__found(weft_coro_t *self, effect_id effect)
+{
+	unsigned number = (unsigned)effect;
+	struct weft__found found;
+
+	if (weft__unlikely(!self || effect >= MAX_EFFECTS))
+		return NULL;
+	if (weft__likely(weft__handles_tag(self, number)) && weft__likely(!weft__masked(self->view)))
+		return self;
+	return weft__likely(weft__look_up(self->view, weft__key_of_tag(number), weft__place_of_tag(number), &found))
+		   ? found.k
+		   : NULL;
+}
+
+__attribute__((unused, cold, noinline)) static void *seff__perform_far(effect_id effect, void *payload,
+								       const char *name)
 {
 	seff_coroutine_t *k = seff_locate_handler(effect);
 	default_handler_t *in_place;
@@ -275,6 +301,19 @@ WEFT__INLINE void *seff__perform(effect_id effect, void *payload, const char *na
 	if (!in_place)
 		seff__die("unhandled effect", effect, name);
 	return in_place(payload);
+}
+
+WEFT__INLINE void *seff__perform(effect_id effect, void *payload, const char *name)
+{
+	weft_coro_t *self = weft__self(), *k = seff__found(self, effect);
+
+#if WEFT_DEBUG
+	if (k)
+		weft__check_yield(k, self);
+#endif
+	if (weft__likely(k))
+		return weft__yield_near(k, self, (const struct weft_effect *)(uintptr_t)(effect + 1), payload);
+	return seff__perform_far(effect, payload, name);
 }
 
 WEFT__HELPER WEFT__NORETURN void seff__throw(effect_id effect, void *payload, const char *name)

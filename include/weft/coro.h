@@ -185,6 +185,28 @@ enum {
 	WEFT__HANDLES_RUN = 5,	 /* the same, by weft_run or weft_continue */
 };
 
+/* For compatibility headers, whose effects are numbers from 0 to 63: does k's resumer handle this one? */
+WEFT__INLINE bool weft__handles_tag(const weft_coro_t *k, unsigned number)
+{
+	if (weft__likely(k->handled == WEFT__HANDLES_TAGS))
+		return k->tags >> number & 1;
+	return k->handled == ~(uintptr_t)0;
+}
+
+/* What stands for such an effect in the table of weft/found.h. No effect lies at an address so low. */
+WEFT__INLINE const void *weft__key_of_tag(unsigned number)
+{
+	return (const void *)(uintptr_t)(number + 1);
+}
+
+WEFT__INLINE unsigned weft__place_of_tag(unsigned number)
+{
+	return number % WEFT__FOUND_PLACES;
+}
+
+/* The innermost coroutine, from the running one outwards, whose resumer handles this effect. NULL: none. */
+WEFT_API weft_coro_t *weft__find_tag(unsigned number);
+
 WEFT__INLINE bool weft__handles_table(uintptr_t handled)
 {
 	return (handled & 6) == WEFT__HANDLES_TABLE;

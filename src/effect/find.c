@@ -8,7 +8,8 @@
 
 /* From a coroutine's own point of view, or a clause's. */
 struct search {
-	const weft_effect_t *effect;
+	const weft_effect_t *effect; /* NULL: what is searched for is a number, which sets of `tags` may have */
+	unsigned number;
 	const weft_label_t *label;
 	const void *key;
 	unsigned place;
@@ -62,6 +63,8 @@ WEFT__INLINE bool handles(struct search *s, weft_coro_t *k)
 
 	s->result.enter = NULL;
 	s->result.k = k;
+	if (!s->effect)
+		return weft__handles_tag(k, s->number);
 	if (handler) {
 		clause = handler->label == s->label ? first_clause(handler, s->effect) : NULL;
 		if (clause)
@@ -303,6 +306,14 @@ weft_coro_t *weft__locate(const weft_effect_t *effect)
 	struct search s;
 
 	begin(&s, effect, NULL, 0);
+	return search(&s) ? s.result.k : NULL;
+}
+
+weft_coro_t *weft__find_tag(unsigned number)
+{
+	struct search s = {.number = number, .key = weft__key_of_tag(number), .place = weft__place_of_tag(number)};
+
+	s.table = weft__found_table();
 	return search(&s) ? s.result.k : NULL;
 }
 
