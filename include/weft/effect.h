@@ -218,11 +218,14 @@ WEFT_API const char *weft_request_name(weft_request_t r);
 #define weft_locate(name) (weft__locate(&weft_effect_##name))
 
 /**
- * Perform at a coroutine found by weft_locate, without a search. The coroutine must still be an ancestor-or-self, which
- * debug builds check, and its resumer must still handle the effect, which nothing checks: the resumer would get a
- * request that it did not ask for. So locate again after a suspension.
+ * Perform at a coroutine found by weft_locate, without a search. The coroutine must still be the current one or an
+ * ancestor of it, and its resumer must still handle the effect. So locate again after a suspension. Debug builds report
+ * other coroutines and other resumers. Release builds do not, because a look would cost what weft_locate saves: a
+ * perform at a coroutine that has ended, waits, or runs elsewhere hangs or crashes; and a resumer that does not handle
+ * the effect gets a request that it did not ask for.
  */
-#define weft_perform_at(name, k, ...) ((weft__##name##__at)((k), weft__self() __VA_OPT__(, ) __VA_ARGS__))
+#define weft_perform_at(name, k, ...)                                                                                  \
+	((weft__##name##__at)(weft__located((k), &weft_effect_##name), weft__self() __VA_OPT__(, ) __VA_ARGS__))
 
 /**
  * Set the default handler of an effect: a function of the same type as the one that performs it, which runs in place,
@@ -239,6 +242,15 @@ WEFT_API const char *weft_request_name(weft_request_t r);
 
 /* Innermost coroutine on the chain of the current one whose resumer handles the effect, or NULL. */
 WEFT_API weft_coro_t *weft__locate(const weft_effect_t *effect);
+WEFT_API void weft__check_located(weft_coro_t *k, const weft_effect_t *effect);
+WEFT__INLINE weft_coro_t *weft__located(weft_coro_t *k, const weft_effect_t *effect)
+{
+#if WEFT_DEBUG
+	weft__check_located(k, effect);
+#endif
+	(void)effect;
+	return k;
+}
 /*
  * What a perform finds, valid until the next call of this: search, and remember it at that place of the table. NULL if
  * nobody handles the effect and it has a default handler; with neither it ends the process. `label`: of which instance

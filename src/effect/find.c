@@ -317,6 +317,27 @@ weft_coro_t *weft__find_tag(unsigned number)
 	return search(&s) ? s.result.k : NULL;
 }
 
+void weft__check_located(weft_coro_t *k, const weft_effect_t *effect)
+{
+	struct search s;
+	struct weft__line line;
+
+	begin(&s, effect, NULL, 0);
+	if (!k)
+		die_unhandled(&s);
+	if (!weft__is_ancestor(k, weft__self()))
+		weft__die_not_ancestor(k);
+	if (handles(&s, k))
+		return;
+	weft__line_begin(&line);
+	weft__line_text(&line, "cannot perform \"");
+	weft__line_text(&line, effect->name);
+	weft__line_text(&line, "\" at ");
+	weft__line_coroutine(&line, weft_name(k), weft_id(k));
+	weft__line_text(&line, ": its resumer does not handle the effect; call weft_locate after each suspension");
+	weft__line_die(&line);
+}
+
 void (*weft__enter_of(const weft_coro_t *k, const weft_effect_t *effect))(void)
 {
 	const weft_handler_t *handler = weft__handler_of(k->handled);

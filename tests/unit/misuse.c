@@ -364,6 +364,56 @@ CASE(perform_at_other,
 	worker(once);
 	resume(weft_create(performs_at_other, NULL));
 }
+
+static int answers(void *state)
+{
+	return *(int *)state;
+}
+
+WEFT_HANDLER(answering, weft_tail(ask, answers));
+
+static void *locates(void *argument)
+{
+	the = weft_locate(ask);
+	return argument;
+}
+
+static void *performs_at_ended(void *argument)
+{
+	weft_run(&answering, NULL, locates, NULL);
+	return performs_at_other(argument);
+}
+
+CASE(perform_at_ended, "weft: cannot suspend or leave coroutine #0: the current code does not run inside it; pass "
+		       "weft_current() or an ancestor of it")
+{
+	weft_run(&answering, NULL, performs_at_ended, NULL);
+}
+
+static void *locates_and_waits(void *argument)
+{
+	weft_suspend(locates(argument));
+	return performs_at_other(argument);
+}
+
+CASE(perform_at_moved, "weft: cannot perform \"ask\" at coroutine \"worker\" (#1): its resumer does not handle the "
+		       "effect; call weft_locate after each suspension")
+{
+	weft_resume(worker(locates_and_waits), NULL, weft_handles(ask));
+	resume(the);
+}
+
+static void *performs_at_nothing(void *argument)
+{
+	the = NULL;
+	return performs_at_other(argument);
+}
+
+CASE(perform_at_nothing,
+     "weft: unhandled effect \"ask\" in coroutine \"worker\" (#1): resume with weft_handles(ask)" OR_ELSE)
+{
+	resume(worker(performs_at_nothing));
+}
 #endif
 
 /* A name that is too long for the line is cut, and the line still ends. */
@@ -576,6 +626,9 @@ int main(void)
 		C(yield_in_between),
 		C(switch_from_other),
 		C(perform_at_other),
+		C(perform_at_ended),
+		C(perform_at_moved),
+		C(perform_at_nothing),
 #endif
 		C(long_name),
 		C(resume_zeros),
