@@ -48,7 +48,7 @@ static struct {
 	struct size_class classes[WEFT_POLICY_COUNT][WEFT__CLASSES];
 	atomic_size_t reserved[WEFT_POLICY_COUNT];
 	bool by_madvise;
-	const char *unavailable;
+	atomic_bool is_open; /* what is above is there; written under the lock */
 } arena = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 const struct weft__policy *const weft__policies[WEFT_POLICY_COUNT] = {
@@ -78,42 +78,70 @@ static size_t reserve_most(char **start)
 	return 0;
 }
 
+/* Tables for the spans of a reservation. Without memory there are none, and `base` stays NULL. */
+static bool describe(char *start, size_t bytes)
+{
+	char *end = start + bytes;
+	size_t readable;
+
+	arena.span_shift = WEFT__MAX_SPAN_SHIFT;
+	while (SPAN_BYTES > bytes / 64)
+		arena.span_shift--;
+	start = (char *)(((uintptr_t)start + SPAN_BYTES - 1) & ~(SPAN_BYTES - 1));
+	arena.spans = (size_t)(end - start) / SPAN_BYTES;
+	readable = arena.spans * SPAN_BYTES / GRANULE_BYTES;
+	arena.span = weft__os_alloc(arena.spans * sizeof *arena.span);
+	arena.readable = arena.span ? weft__os_alloc(readable) : NULL;
+	if (!arena.readable) {
+		if (arena.span)
+			weft__os_free(arena.span, arena.spans * sizeof *arena.span);
+		return false;
+	}
+	arena.by_madvise = weft__os_has_guards();
+	arena.base = start;
+	return true;
+}
+
+/* Nothing is left behind by a failure: the next coroutine tries again, when there may be memory. */
 static void reserve(void)
 {
 	char *start;
 	size_t bytes = reserve_most(&start);
-	char *base;
 
-	arena.unavailable = "no address space for stacks: raise the limit on it (ulimit -v)";
 	if (!bytes)
 		return;
-	arena.span_shift = WEFT__MAX_SPAN_SHIFT;
-	while (SPAN_BYTES > bytes / 64)
-		arena.span_shift--;
-	base = (char *)(((uintptr_t)start + SPAN_BYTES - 1) & ~(SPAN_BYTES - 1));
-	arena.spans = (size_t)(start + bytes - base) >> arena.span_shift;
-	arena.span = weft__os_alloc(arena.spans * sizeof *arena.span);
-	arena.readable = weft__os_alloc(arena.spans * SPAN_BYTES / GRANULE_BYTES);
-	if (!arena.span || !arena.readable)
+	if (!describe(start, bytes)) {
+		weft__os_free(start, bytes);
 		return;
-	arena.by_madvise = weft__os_has_guards();
-	arena.base = base;
-	arena.unavailable = NULL;
+	}
+	/* Release: pairs with the acquire in weft__arena_open. */
+	atomic_store_explicit(&arena.is_open, true, memory_order_release);
 }
 
 WEFT__LOCK_OF_FILE(arena.lock);
 
-static void open_once(void)
+/* A fork while another thread cuts a span must not leave the child with a lock that nobody holds. */
+static void survive_fork(void)
 {
-	reserve();
-	/* A fork while another thread cuts a span must not leave the child with a lock that nobody holds. */
 	(void)pthread_atfork(lock, unlock, unlock);
+}
+
+static bool is_open(void)
+{
+	/* Acquire: pairs with the release in reserve. */
+	return atomic_load_explicit(&arena.is_open, memory_order_acquire);
 }
 
 const char *weft__arena_open(void)
 {
-	WEFT__ONCE(open_once);
-	return arena.unavailable;
+	if (is_open())
+		return NULL;
+	WEFT__ONCE(survive_fork);
+	lock();
+	if (!is_open())
+		reserve();
+	unlock();
+	return is_open() ? NULL : "no address space for stacks: raise the limit on it (ulimit -v)";
 }
 
 bool weft__guards_by_madvise(void)

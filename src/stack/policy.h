@@ -179,7 +179,7 @@ bool weft__guards_by_madvise(void);
 
 /* ---- arena.c: from addresses to slots ------------------------------------------------------------------------- */
 
-/* Reserve the arena; idempotent. NULL, or why not. */
+/* Reserve the arena, unless it is there. NULL, or why not; the next call tries again. */
 const char *weft__arena_open(void);
 
 /* Prepare `count` slots at most, cold ones first, as a list. Their number, or a negative errno if there is not one. */

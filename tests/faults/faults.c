@@ -1278,6 +1278,27 @@ static void tiny_address_space(void)
 	REQUIRE(weft_policy_unavailable(WEFT_FIXED));
 }
 
+/* Later coroutines get memory, if there is some by then, though the first ones got none. */
+static void address_space_later(void)
+{
+	struct rlimit limit;
+
+	REQUIRE(!getrlimit(RLIMIT_AS, &limit));
+	limit.rlim_cur = 12 * MB;
+	REQUIRE(!setrlimit(RLIMIT_AS, &limit));
+	for (int i = 0; i < 3; i++)
+		REQUIRE(!weft_create(once, NULL) && errno == ENOMEM);
+	limit.rlim_cur = limit.rlim_max;
+	REQUIRE(!setrlimit(RLIMIT_AS, &limit));
+	for (int i = 0; i < 10; i++) {
+		weft_coro_t *k = make_on(WEFT_DEFAULT_POLICY, 0, once, NULL);
+
+		REQUIRE(weft_returned(resume(k)));
+		weft_delete(k);
+	}
+	REQUIRE(!weft_policy_unavailable(WEFT_FIXED));
+}
+
 static void map_limit(void)
 {
 	size_t first;
@@ -1388,6 +1409,7 @@ static const struct scenario scenarios[] = {
     {"another's alternate stack on a thread", other_stack_on_thread, 0, NULL},
     {"limit on address space", address_space, 0, NULL},
     {"no address space", tiny_address_space, 0, NULL},
+    {"no address space at first", address_space_later, 0, NULL},
     {"limit on mappings", map_limit, 0, NULL},
 };
 
