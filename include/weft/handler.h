@@ -338,6 +338,8 @@ WEFT__INLINE weft_request_t weft_resume_under(weft_coro_t *k, void *value, const
  * the body run, handlers within the body may have a clause for the exception, and so may the handler of `k` itself. The
  * arguments are copied to the body's stack. What comes of it is returned, unless the exception leaves for a handler
  * further out. If nobody handles it, that is reported as for any perform. Errors as weft_continue.
+ * If a tail clause has performed the operation, by weft_generalize, the exception is performed in that tail clause: it
+ * goes to handlers outside of the clause's own, past handlers within the body.
  */
 #define weft_continue_throw(k, exception, ...) ((weft__##exception##__continue_throw)((k)__VA_OPT__(, ) __VA_ARGS__))
 
