@@ -12,7 +12,8 @@
  *     where those of weft/effect.h do: in a tail clause of weft/handler.h, outside of its handler.
  *  4. What a search found is remembered, as for effects of weft/effect.h (weft/found.h): a perform costs the same under
  *     any number of handlers of something else. A resume with another set than the last time forgets it.
- *  5. Sizes of stacks are hints. Whatever a program asks for, real code fits.
+ *  5. Sizes of stacks are hints: real code fits, whatever a program asks for. Where stacks can be tiny and grow, they
+ *     begin with what is asked for, or with 1 KiB, as libseff's.
  *
  * Differences that are improvements: effects 31…63 work; an unhandled effect, resuming a finished coroutine and running
  * out of stack are reported in one line; coroutines abandoned inside another are reclaimed with it; initialising an
@@ -49,12 +50,14 @@ WEFT__INLINE seff_coroutine_t *seff__of(weft_coro_t *k)
 
 /* ---- life ------------------------------------------------------------------------------------------------------ */
 
-/* Bytes a program asks for are bytes it wants to use: add guard and object; tiny numbers mean "as little as works". */
+/* Bytes a program asks for are bytes it wants to use: add guard and object; tiny numbers mean "as little as works".
+ * Where stacks can be tiny, they begin with just that. */
 WEFT__HELPER weft_attr_t seff__attr(size_t size)
 {
 	weft_attr_t attr = {NULL, WEFT_DEFAULT_POLICY, 0, 0, NULL, 0};
 
-	if (size)
+	attr.stack_size = weft__size_if_tiny(size);
+	if (size && !attr.stack_size)
 		attr.stack_size = size <= 16 * 1024 ? 64 * 1024 : size + 8 * 1024;
 	return attr;
 }

@@ -152,7 +152,7 @@ static bool line_source(struct weft__line *line, const char *file, uintptr_t off
 		return false;
 	weft__line_address(&address, offset);
 	address.text[address.length] = 0;
-	ask((char *[]){(char *)program, "-Cfpe", (char *)file, address.text, NULL}, answer, sizeof answer);
+	ask((char *[]){(char *)program, (char *)"-Cfpe", (char *)file, address.text, NULL}, answer, sizeof answer);
 	if (!*answer || *answer == '?')
 		return false;
 	weft__line_text(line, ", made in ");

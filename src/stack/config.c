@@ -161,6 +161,18 @@ size_t weft__config_size(weft_policy_t policy)
 	return policy == config.policy && config.size ? config.size : weft__policies[policy]->default_size;
 }
 
+size_t weft__size_if_tiny(size_t size)
+{
+	enum { SMALL = 1024 };
+
+	read_once();
+	if (!weft__policies[config.policy]->tiny)
+		return 0;
+	if (size)
+		return size;
+	return config.size ? config.size : SMALL;
+}
+
 size_t weft__config_budget(void)
 {
 	read_once();

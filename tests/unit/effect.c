@@ -343,7 +343,7 @@ static void exceptions(void **state)
 
 static void *yields_raw(void *argument)
 {
-	static struct weft_effect raw = {"raw", "", &raw, NULL, 0, 0};
+	static struct weft_effect raw = {.name = "raw", .family = &raw};
 
 	return weft_yield(weft_current(), &raw, argument);
 }
