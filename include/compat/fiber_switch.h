@@ -3,8 +3,10 @@
  * fiber_switch.h: the symmetric sibling of fiber.h: control passes sideways, from fiber to fiber, without parents.
  *
  * Design: fiber_main makes a fiber of the program and resumes it; whoever runs then has that call as its resumer, which
- * sees whichever fiber ends. A switch carries a message that lies on the stack left behind. A fiber that ends by
- * fiber_switch_return cannot be left running while its stack goes away, so the last step goes by way of fiber_main.
+ * sees whichever fiber ends. A fiber that is switched to keeps the address of the fiber that switched to it, in a word
+ * that only coroutines with WEFT_SAVE_… flags use; on the stack left behind it would be gone under the policy "copy". A
+ * fiber that ends by fiber_switch_return cannot be left running while its stack goes away, so the last step goes by way
+ * of fiber_main.
  *
  * A fiber stays allocated until fiber_free, also after its end. Thread-safety and signal handlers as in weft/coro.h; a
  * program that runs fiber_main on several threads may switch within each. Source of the interface: fiber-c; none of
@@ -32,25 +34,39 @@ typedef void *(*fiber_entry_point_t)(void *arg, fiber_t from);
 
 typedef enum { FIBER_OK = 0, FIBER_SWITCH = 1, FIBER_ERROR = 2 } fiber_result_t;
 
-struct fiber__message {
-	void *arg;
-	fiber_t from; /* NULL if it ended with this switch */
-	fiber_t to;
-};
-
 /* A function pointer in the word that is the coroutine's user's. */
 union fiber__entry {
 	void *word;
 	fiber_entry_point_t function;
 };
 
-WEFT__HELPER void *fiber__start(void *message_)
+/* To fiber_main's loop: go on with `to`. */
+struct fiber__message {
+	void *arg;
+	weft_coro_t *to;
+};
+
+/* Who switched to a fiber: NULL if that one ended with the switch. */
+WEFT__INLINE fiber_t fiber__from(const weft_coro_t *k)
 {
-	struct fiber__message *message = (struct fiber__message *)message_;
+	return (fiber_t)k->caught;
+}
+
+/* `k` goes on next. */
+WEFT__INLINE void fiber__prepare(weft_coro_t *k, void *arg, fiber_t from)
+{
+	k->caught = from;
+	if (weft__unlikely(!weft__was_resumed(k)))
+		weft__set_argument(k, arg);
+}
+
+WEFT__HELPER void *fiber__start(void *arg)
+{
+	weft_coro_t *self = weft_current();
 	union fiber__entry entry;
 
-	entry.word = weft_user_data(weft_current());
-	return entry.function(message->arg, message->from);
+	entry.word = weft_user_data(self);
+	return entry.function(arg, fiber__from(self));
 }
 
 /** A fiber, to be given to fiber_free; NULL and errno if that fails. `bytes` is a hint, as in seff.h. */
@@ -92,23 +108,24 @@ WEFT__HELPER fiber_t get_active_fiber(void)
 WEFT__INLINE void *fiber_switch(fiber_t to, void *arg, volatile fiber_t *from)
 {
 	weft_coro_t *k = (weft_coro_t *)(void *)to;
-	struct fiber__message message = {arg, get_active_fiber(), to}, *reply = &message;
+	fiber_t self = get_active_fiber();
 
-	if (weft__likely(to != message.from)) {
-		if (weft__unlikely(!k))
-			weft__die_no_coroutine("fiber_switch to NULL,");
-		if (weft__unlikely(!weft__was_resumed(k))) /* it starts */
-			weft__set_argument(k, &message);
-		reply = (struct fiber__message *)weft_switch(k, &message);
+	if (weft__unlikely(to == self)) {
+		*from = self;
+		return arg;
 	}
-	*from = reply->from;
-	return reply->arg;
+	if (weft__unlikely(!k))
+		weft__die_no_coroutine("fiber_switch to NULL,");
+	fiber__prepare(k, arg, self);
+	arg = weft_switch(k, arg);
+	*from = fiber__from((weft_coro_t *)(void *)self);
+	return arg;
 }
 
 /** Ends the current fiber and continues `to`, which sees no fiber that it comes from. */
 WEFT__HELPER WEFT__NORETURN void fiber_switch_return(fiber_t to, void *arg)
 {
-	struct fiber__message message = {arg, NULL, to};
+	struct fiber__message message = {arg, (weft_coro_t *)(void *)to};
 	weft_coro_t *self = weft_current();
 
 	if (!self || !to)
@@ -122,18 +139,18 @@ WEFT__HELPER WEFT__NORETURN void fiber_switch_return(fiber_t to, void *arg)
 WEFT__HELPER void *fiber__run(fiber_entry_point_t entry, void *arg)
 {
 	fiber_t main_fiber = fiber_alloc(entry);
-	struct fiber__message first = {arg, NULL, main_fiber}, *message = &first;
+	struct fiber__message next = {arg, (weft_coro_t *)(void *)main_fiber};
 	weft_request_t r = {NULL, NULL};
 
 	if (!main_fiber)
 		return NULL;
 	do {
-		weft_coro_t *k = (weft_coro_t *)(void *)message->to;
+		weft_coro_t *k = next.to;
 
-		if (!weft__was_resumed(k))
-			weft__set_argument(k, message);
-		r = weft_resume_any(&k, message, WEFT_HANDLE_NONE);
-		message = (struct fiber__message *)r.payload;
+		fiber__prepare(k, next.arg, NULL);
+		r = weft_resume_any(&k, next.arg, WEFT_HANDLE_NONE);
+		if (r.effect == &weft_suspended)
+			next = *(struct fiber__message *)r.payload;
 	} while (r.effect == &weft_suspended);
 	fiber_free(main_fiber);
 	return r.effect ? NULL : r.payload;
