@@ -8,11 +8,10 @@
 
 /* From a coroutine's own point of view, or a clause's. */
 struct search {
-	const weft_effect_t *effect; /* NULL: what is searched for is a number, which sets of `tags` may have */
-	unsigned number;
+	const weft_effect_t *effect; /* NULL: what is searched for is `number`, which sets of `tags` may have */
 	const weft_label_t *label;
 	const void *key;
-	unsigned place;
+	unsigned place, number;
 	bool doubled; /* the effect has several addresses */
 	struct weft__found *table;
 	bool exits;	   /* whoever is on the way will not search again */
@@ -28,7 +27,7 @@ static inline bool stands_for(const weft_effect_t *member, const weft_effect_t *
 	return weft__same(member, effect->family) || weft__same(member, effect);
 }
 
-static bool set_has(uintptr_t word, const weft_effect_t *effect)
+WEFT__INLINE bool set_has(uintptr_t word, const weft_effect_t *effect)
 {
 	const weft_effect_t *const *member = (const weft_effect_t *const *)(word - 1);
 
