@@ -12,13 +12,14 @@
  *     where those of weft/effect.h do: in a tail clause of weft/handler.h, outside of its handler.
  *  4. What a search found is remembered, as for effects of weft/effect.h (weft/found.h): a perform costs the same under
  *     any number of handlers of something else. A resume with another set than the last time forgets it.
- *  5. Sizes of stacks are hints: real code fits, whatever a program asks for. Where stacks can be tiny and grow, they
- *     begin with what is asked for, or with 1 KiB, as libseff's.
+ *  5. Sizes of stacks are hints: real code fits, whatever a program asks for. Where stacks can be tiny and grow, one of
+ *     which at most 1 KiB is asked, or nothing, begins tiny.
  *
  * Differences that are improvements: effects 31…63 work; an unhandled effect, resuming a finished coroutine and running
  * out of stack are reported in one line; coroutines abandoned inside another are reclaimed with it; initialising an
  * object anew releases what it held; running out of memory is an error (NULL or false, and errno), not an exit.
- * A coroutine whose stack cannot grow (policy commit) is FINISHED, with a request whose effect is none of the numbers.
+ * A coroutine whose stack cannot grow (policy commit) ends the process with a line, as an overflow does elsewhere:
+ * programs of this kind ask for no such request, and would resume it for ever.
  *
  * Thread-safety and signal handlers as in weft/coro.h. Source of the interface: libseff; none of its code.
  */
@@ -51,7 +52,7 @@ WEFT__INLINE seff_coroutine_t *seff__of(weft_coro_t *k)
 /* ---- life ------------------------------------------------------------------------------------------------------ */
 
 /* Bytes a program asks for are bytes it wants to use: add guard and object; tiny numbers mean "as little as works".
- * Where stacks can be tiny, they begin with just that. */
+ * Where stacks can be tiny and grow, they need no more than that. */
 WEFT__HELPER weft_attr_t seff__attr(size_t size)
 {
 	weft_attr_t attr = {NULL, WEFT_DEFAULT_POLICY, 0, 0, NULL, 0};
@@ -148,6 +149,26 @@ WEFT__INLINE void seff__handle(weft_coro_t *k, effect_set handled)
 	k->tags = handled;
 }
 
+/* Not <unistd.h>: programs of this kind like to call their own functions `read` and `write`. */
+extern long seff__write(int fd, const void *bytes, size_t count) __asm__("write");
+
+__attribute__((unused, cold, noreturn)) static void seff__die_failed(const weft_coro_t *k)
+{
+	static const char
+	    budget[] = "weft: a coroutine's stack cannot grow: the budget for stacks is spent; raise WEFT_BUDGET\n",
+	    size[] = "weft: stack overflow in a coroutine: ask for a larger stack by seff_coroutine_new_sized or "
+		     "WEFT_STACK=policy:size\n",
+	    memory[] = "weft: a coroutine's stack cannot grow: the system has no memory\n";
+
+	if (weft_failure(k) == WEFT_BUDGET_SPENT)
+		(void)!seff__write(2, budget, sizeof budget - 1);
+	else if (weft_failure(k) == WEFT_RESERVATION_SPENT)
+		(void)!seff__write(2, size, sizeof size - 1);
+	else
+		(void)!seff__write(2, memory, sizeof memory - 1);
+	abort();
+}
+
 /**
  * Starts or continues `k`, handling the effects of the set for this run. The first resume ignores `arg`; later ones
  * make it the result of the pending perform.
@@ -162,6 +183,8 @@ WEFT__INLINE seff_request_t seff_resume(seff_coroutine_t *k, void *arg, effect_s
 	k->state = RUNNING;
 	seff__handle(coro, handled);
 	r = weft__resume(&coro, arg, word);
+	if (weft__unlikely(r.effect == &weft_failed))
+		seff__die_failed(coro);
 	k->state = !r.effect || weft_state(seff__core(k)) == WEFT_FINISHED ? FINISHED : PAUSED;
 	request.effect = (effect_id)(uintptr_t)r.effect - 1;
 	request.payload = r.payload;
@@ -189,9 +212,6 @@ WEFT__INLINE bool seff_finished(seff_request_t request)
 /* Default handlers by effect. Every file that includes this defines the table; the linker keeps one. Atomic. */
 extern WEFT_API default_handler_t *seff__default_handlers[MAX_EFFECTS];
 __attribute__((weak)) default_handler_t *seff__default_handlers[MAX_EFFECTS];
-
-/* Not <unistd.h>: programs of this kind like to call their own functions `read` and `write`. */
-extern long seff__write(int fd, const void *bytes, size_t count) __asm__("write");
 
 WEFT__HELPER char *seff__append(char *end, const char *limit, const char *text)
 {

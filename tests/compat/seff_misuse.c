@@ -35,6 +35,19 @@ static void *ignores(void *arg)
 	return arg;
 }
 
+static int deep(int n)
+{
+	volatile char frame[256];
+
+	frame[n % 256] = 1;
+	return n == 0 ? 0 : deep(n - 1) + frame[n % 256];
+}
+
+static void *recurses(void *arg)
+{
+	return (void *)(intptr_t)deep((int)(intptr_t)arg);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -62,6 +75,9 @@ int main(int argc, char **argv)
 		seff_coroutine_delete(k);
 	} else if (!strcmp(what, "default")) {
 		seff_set_default_handler(64, ignores);
+	} else if (!strcmp(what, "overflow")) {
+		k = seff_coroutine_new(recurses, (void *)(intptr_t)10000000);
+		seff_resume(k, NULL, 0);
 	}
 	return 0;
 }
