@@ -139,33 +139,19 @@ WEFT__HELPER seff_coroutine_t *seff_current_coroutine(void)
 
 /* ---- resuming -------------------------------------------------------------------------------------------------- */
 
-/* What searches found at `k` with another set is true no more. */
-WEFT__INLINE void seff__handle(weft_coro_t *k, effect_set handled)
-{
-	if (weft__likely(k->tags == handled))
-		return;
-	if (weft__unlikely(k->marks & WEFT__SEEN))
-		weft__forget_found();
-	k->tags = handled;
-}
-
 /* Not <unistd.h>: programs of this kind like to call their own functions `read` and `write`. */
 extern long seff__write(int fd, const void *bytes, size_t count) __asm__("write");
 
 __attribute__((unused, cold, noreturn)) static void seff__die_failed(const weft_coro_t *k)
 {
-	static const char
-	    budget[] = "weft: a coroutine's stack cannot grow: the budget for stacks is spent; raise WEFT_BUDGET\n",
-	    size[] = "weft: stack overflow in a coroutine: ask for a larger stack by seff_coroutine_new_sized or "
-		     "WEFT_STACK=policy:size\n",
-	    memory[] = "weft: a coroutine's stack cannot grow: the system has no memory\n";
+	const char *why = "weft: a coroutine's stack cannot grow: the system has no memory\n";
 
 	if (weft_failure(k) == WEFT_BUDGET_SPENT)
-		(void)!seff__write(2, budget, sizeof budget - 1);
+		why = "weft: a coroutine's stack cannot grow: the budget for stacks is spent; raise WEFT_BUDGET\n";
 	else if (weft_failure(k) == WEFT_RESERVATION_SPENT)
-		(void)!seff__write(2, size, sizeof size - 1);
-	else
-		(void)!seff__write(2, memory, sizeof memory - 1);
+		why = "weft: stack overflow in a coroutine: ask for a larger stack by seff_coroutine_new_sized or "
+		      "WEFT_STACK=policy:size\n";
+	(void)!seff__write(2, why, __builtin_strlen(why));
 	abort();
 }
 
@@ -181,7 +167,7 @@ WEFT__INLINE seff_request_t seff_resume(seff_coroutine_t *k, void *arg, effect_s
 	seff_request_t request;
 
 	k->state = RUNNING;
-	seff__handle(coro, handled);
+	weft__retag(coro, handled);
 	r = weft__resume(&coro, arg, word);
 	if (weft__unlikely(r.effect == &weft_failed))
 		seff__die_failed(coro);

@@ -485,6 +485,16 @@ WEFT__INLINE void weft__rehandle(weft_coro_t *k, uintptr_t handled)
 	k->handled = handled;
 }
 
+/* The same for compatibility headers, whose sets of effects are `tags`: the word in `handled` may be the same. */
+WEFT__INLINE void weft__retag(weft_coro_t *k, uint64_t tags)
+{
+	if (weft__likely(k->tags == tags))
+		return;
+	if (weft__unlikely(k->marks & WEFT__SEEN))
+		weft__forget_found();
+	k->tags = tags;
+}
+
 /* Continue *k. On return *k is who suspended: another one if it switched sideways meanwhile. */
 WEFT__INLINE weft_request_t weft__resume_caught(weft_coro_t **k, void *value, uintptr_t handled)
 {

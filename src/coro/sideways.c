@@ -30,9 +30,7 @@ struct weft__switch weft__prepare_switch(weft_coro_t *to, void *value)
 		weft__adopt(from->parent, to);
 	if (to->handled != from->handled)
 		weft__rehandle(to, from->handled);
-	if (to->tags != from->tags && to->marks & WEFT__SEEN)
-		weft__forget_found();
-	to->tags = from->tags;
+	weft__retag(to, from->tags);
 	to->link.parent_words = from->link.parent_words;
 	weft__suspend_by(from, from);
 	join(from, to);
