@@ -304,11 +304,9 @@ unsigned weft__class(weft_policy_t policy, size_t size, bool guard);
 /* The class of a size with a guard of so many bytes at least. The rest is no smaller than with the usual guard. */
 unsigned weft__class_with_guard(weft_policy_t policy, size_t size, size_t guard);
 
-/* A bin ran empty: fill it and take one; NULL and a negative errno in *error. */
+/* The top of a bin cannot be used as it is, or the bin is empty: put the slot right, or fill the bin and take one. NULL
+ * and a negative errno in *error if that cannot be done. */
 struct weft__slot *weft__slot_take_slow(struct weft__bin *bin, int *error);
-
-/* A slot that came out of a bin, but is not as it was given: put it right, or NULL and a negative errno in *error. */
-struct weft__slot *weft__slot_recover(struct weft__bin *bin, struct weft__slot *slot, int *error);
 
 static inline uint64_t weft__bin_tally(const struct weft__bin *bin)
 {
@@ -348,18 +346,9 @@ static inline struct weft__slot *weft__slot_take_kept(struct weft__bin *bin)
 /* A free slot, prepared, its owner not set. */
 static inline struct weft__slot *weft__slot_take(struct weft__bin *bin, int *error)
 {
-	uint64_t tally = weft__bin_tally(bin);
-	struct weft__slot *slot;
+	struct weft__slot *slot = weft__slot_take_kept(bin);
 
-	if (weft__unlikely(!(uint32_t)tally))
-		return weft__slot_take_slow(bin, error);
-	slot = bin->slots[(uint32_t)tally - 1];
-	weft__bin_set_tally(bin, tally - 1);
-	if (weft__unlikely(!weft__slot_own(slot)))
-		return weft__slot_recover(bin, slot, error);
-	if (!slot)
-		__builtin_unreachable();
-	return slot;
+	return weft__likely(slot != NULL) ? slot : weft__slot_take_slow(bin, error);
 }
 
 /* Keep a slot whose owner is gone. */

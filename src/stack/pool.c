@@ -316,15 +316,8 @@ static bool cut(struct weft__bin *bin, int *error)
 	return true;
 }
 
-struct weft__slot *weft__slot_take_slow(struct weft__bin *bin, int *error)
-{
-	if (take_warm(bin) || cut(bin, error))
-		return weft__slot_take(bin, error);
-	/* What other classes keep warm may be what is missing. */
-	return trim_slots() && cut(bin, error) ? weft__slot_take(bin, error) : NULL;
-}
-
-struct weft__slot *weft__slot_recover(struct weft__bin *bin, struct weft__slot *slot, int *error)
+/* The top slot of a bin came out, but not as it was given: put it right, or give it back. */
+static struct weft__slot *recover(struct weft__bin *bin, struct weft__slot *slot, int *error)
 {
 	weft_policy_t policy = (weft_policy_t)bin->policy;
 	uint64_t tally;
@@ -332,7 +325,7 @@ struct weft__slot *weft__slot_recover(struct weft__bin *bin, struct weft__slot *
 	if (weft__slot_settle(slot))
 		return slot;
 	*error = weft__arena_revive(slot, policy, bin->class);
-	if (*error && trim_slots()) /* as above */
+	if (*error && trim_slots()) /* what other classes keep warm may be what is missing */
 		*error = weft__arena_revive(slot, policy, bin->class);
 	if (!*error) {
 		slot->valgrind_id = VALGRIND_STACK_REGISTER(slot->chunk.low, slot);
@@ -343,6 +336,19 @@ struct weft__slot *weft__slot_recover(struct weft__bin *bin, struct weft__slot *
 	bin->slots[(uint32_t)tally] = slot;
 	weft__bin_set_tally(bin, tally + 1);
 	return NULL;
+}
+
+struct weft__slot *weft__slot_take_slow(struct weft__bin *bin, int *error)
+{
+	uint64_t tally = weft__bin_tally(bin);
+
+	if ((uint32_t)tally) {
+		weft__bin_set_tally(bin, tally - 1);
+		return recover(bin, bin->slots[(uint32_t)tally - 1], error);
+	}
+	if (take_warm(bin) || cut(bin, error))
+		return weft__slot_take(bin, error);
+	return trim_slots() && cut(bin, error) ? weft__slot_take(bin, error) : NULL; /* as above */
 }
 
 /* Move `count` slots, those that were longest in the bin, to the warm list. Not inlined, so that giving a slot needs no
