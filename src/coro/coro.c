@@ -139,31 +139,10 @@ static WEFT__COLD void tell_memcheck(const struct weft__slot *slot)
 	VALGRIND_MAKE_MEM_UNDEFINED((char *)slot - 128, 128);
 }
 
-/* Where the frames start: just below the slot's own record. */
-static inline void arm(weft_coro_t *k, weft_fn_t *fn, void *arg)
-{
-	struct weft__slot *slot = k->slot;
-
-	k->link.pc = (void *)weft__entry;
-	k->link.sp = slot;
-	if (weft__unlikely(weft__slot_is_record(slot)))
-		weft__arm_copying(k);
-	else if (weft__unlikely(weft__on_memcheck))
-		tell_memcheck(slot);
-	if (weft__unlikely(slot->chunk.limit)) /* a linked stack */
-		weft__chunks_begin(&k->link, slot);
-	k->link.parent_pc = NULL;
-	k->parent = NULL;
-	k->leaf = k;
-	k->group = (uintptr_t)k;
-	k->fn = fn;
-	weft__set_argument(k, arg);
-	k->failure = WEFT_NO_FAILURE;
-}
-
 /*
- * The same for a coroutine that ended plainly: see ended_plainly(). Its parent stays, as it does while a coroutine is
- * suspended: if the next resume comes from there too, what searches found is still true.
+ * Where the frames start: just below the slot's own record. This is all for a coroutine that ended plainly: see
+ * ended_plainly(). Its parent stays, as it does while a coroutine is suspended: if the next resume comes from there
+ * too, what searches found is still true.
  */
 static inline void start_over(weft_coro_t *k, weft_fn_t *fn, void *arg)
 {
@@ -174,6 +153,22 @@ static inline void start_over(weft_coro_t *k, weft_fn_t *fn, void *arg)
 	k->fn = fn;
 	weft__set_argument(k, arg);
 	k->failure = WEFT_NO_FAILURE;
+}
+
+/* The same for any other. */
+static inline void arm(weft_coro_t *k, weft_fn_t *fn, void *arg)
+{
+	struct weft__slot *slot = k->slot;
+
+	start_over(k, fn, arg);
+	k->parent = NULL;
+	k->leaf = k;
+	if (weft__unlikely(weft__slot_is_record(slot)))
+		weft__arm_copying(k);
+	else if (weft__unlikely(weft__on_memcheck))
+		tell_memcheck(slot);
+	if (weft__unlikely(slot->chunk.limit)) /* a linked stack */
+		weft__chunks_begin(&k->link, slot);
 }
 
 static inline void be_born(weft_coro_t *k, struct weft__slot *slot, uint64_t id)

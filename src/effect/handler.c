@@ -251,10 +251,9 @@ struct decided {
 };
 
 /* A request that no general clause is for. If the coroutine goes on, then a multi clause has continued it. */
-static struct decided decide_otherwise(const weft_handler_t *handler, weft_coro_t *k, struct charge *charge,
-				       weft_request_t r)
+static struct decided decide_otherwise(const weft_handler_t *handler, const weft_clause_t *clause, weft_coro_t *k,
+				       struct charge *charge, weft_request_t r)
 {
-	const weft_clause_t *clause = clause_for(handler, r.effect, false);
 	struct decided d = {NULL, false};
 
 	if (clause && clause->kind == WEFT__MULTI)
@@ -266,29 +265,17 @@ static struct decided decide_otherwise(const weft_handler_t *handler, weft_coro_
 	return d;
 }
 
-/* The first general clause of an effect, if no other clause but a tail clause stands before it; else NULL. */
-WEFT__INLINE const weft_clause_t *general_clause(const weft_handler_t *handler, const weft_effect_t *effect)
-{
-	const weft_clause_t *clause = handler->clauses, *end = clause + handler->count;
-
-	for (; clause < end; clause++)
-		if (clause->effect == effect && clause->kind != WEFT__TAIL)
-			return weft__likely(clause->kind == WEFT__GENERAL) ? clause : NULL;
-	return NULL;
-}
-
 /* Resume k until it has a result, or a clause has. No charge: it is another's. */
 WEFT__INLINE void *drive_by(const weft_handler_t *handler, weft_coro_t *k, struct charge *charge, bool as_compiled)
 {
 	for (;;) {
+		/* Hidden, or gcc keeps handler and word on the stack, of which there are many in a recursion. */
 		const weft_handler_t *same = handler;
 		const weft_clause_t *clause;
 		struct decided d;
 		weft_request_t r;
 
-		__asm__(
-		    ""
-		    : "+r"(same)); /* else gcc keeps both words on the stack, of which there are many in a recursion */
+		__asm__("" : "+r"(same));
 		r = resume(&k, word_of(same), as_compiled);
 		if (weft__likely(!r.effect)) {
 			void *state = k->state;
@@ -296,11 +283,11 @@ WEFT__INLINE void *drive_by(const weft_handler_t *handler, weft_coro_t *k, struc
 			give_up(charge); /* before the clause, which may need one like it */
 			return returned(handler, state, r.payload);
 		}
-		clause = general_clause(handler, r.effect);
-		if (weft__likely(clause != NULL))
+		clause = clause_for(handler, r.effect, false);
+		if (weft__likely(clause && clause->kind == WEFT__GENERAL))
 			d.goes_on = decide(handler, clause, k, r, WEFT__ONCE, &d.answer);
 		else
-			d = decide_otherwise(handler, k, charge, r);
+			d = decide_otherwise(handler, clause, k, charge, r);
 		if (weft__unlikely(!d.goes_on))
 			return d.answer;
 	}
