@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Runs the test lanes: the executables of tests/lanes whose name contains one of the PATTERNs, or all.
+"""Runs the test lanes: the executables of tests/lanes whose name contains one of the PATTERNs; without a PATTERN those
+that are quick, with --full all. `ctest --preset quick` and `ctest --preset full` run the same lanes one by one.
 
 A lane prints "ok - what", "not ok - what: why" and "skip - what: why" on standard output, details on standard error, and
 ends with 0 iff nothing failed. Both go to build/test-logs/LANE.log, whose end is shown if the lane failed. Lanes run one
 after the other; those that say so run two at a time, before the others. What a lane says is a comment among its first
 lines:
 
-    # lane: seconds=300 shared
+    # lane: seconds=300 shared quick first
 
-seconds is its time limit (default 300); shared means that it neither measures time nor needs the whole machine.
+seconds is its time limit (default 300), for a machine that does a fixed piece of work in SPEED seconds: a slower machine
+is measured at the start and gets more, and --patience multiplies. shared means that the lane neither measures time nor
+needs the whole machine; quick that it runs by default; first that its verdict is wanted before the others'.
+
+Each lane is shown when it ends, and how many minutes the rest will take, from how long the lanes took last time.
 
 At the end, what failed is shown once more, each with the lines that the log has right before it: where the beginning of
 a long output is lost, the failures are not. The last line is "N passed, N failed", with ", N skipped" if any: results,
@@ -18,6 +23,7 @@ not lanes. A lane that ends badly without saying what failed, or says nothing at
 """
 import argparse
 import concurrent.futures
+import json
 import os
 import pathlib
 import re
@@ -27,20 +33,31 @@ import sys
 import tempfile
 import threading
 import time
+import xml.etree.ElementTree as xml
 
 SOURCE = pathlib.Path(os.environ.get("WEFT_SOURCE") or pathlib.Path(__file__).resolve().parent.parent)
 BUILD = pathlib.Path(os.environ.get("WEFT_BUILD_ROOT") or SOURCE / "build")
 RESULT = re.compile(rb"^(ok|not ok|skip)\b")
 TAIL = 25  # lines of a failed lane's log that are shown: its end,
 BEFORE, PLACES = 12, 6  # and so many before each of its first failures
+SPEED = 0.16  # seconds that slowness() takes on the machine for which the limits are stated
+SLOWEST = 4.0  # no machine gets more than so much of a lane's limit without --patience
+
+
+def slowness():
+    """How much slower this machine is now than the one of the limits: at least 1."""
+    began = time.monotonic()
+    sum(i * i for i in range(2000000))
+    return min(SLOWEST, max(1.0, (time.monotonic() - began) / SPEED))
 
 
 class Lane:
     def __init__(self, path):
         self.path, self.name = path, path.name
-        self.seconds, self.shared = 300, False
+        self.seconds, self.shared, self.quick, self.first = 300, False, False, False
         self.counts = {"ok": 0, "not ok": 0, "skip": 0}
-        self.failures, self.skips, self.trouble, self.took = [], [], "", 0.0
+        self.failures, self.skips, self.trouble, self.took, self.cost = [], [], "", 0.0, None
+        self.ended = False
         self.read_directive()
 
     def read_directive(self):
@@ -48,8 +65,8 @@ class Lane:
             head = b"".join(text.readline(1000) for _ in range(12)).decode(errors="replace")
         found = re.search(r"^# lane: (.*)$", head, re.MULTILINE)
         for word in found.group(1).split() if found else ():
-            if word == "shared":
-                self.shared = True
+            if word in ("shared", "quick", "first"):
+                setattr(self, word, True)
             elif re.fullmatch(r"seconds=\d+", word):
                 self.seconds = int(word[8:])
             else:
@@ -68,6 +85,11 @@ class Lane:
     def failed(self):
         return self.counts["not ok"] + (1 if self.trouble and not self.counts["not ok"] else 0)
 
+    @property
+    def expected(self):
+        """How many seconds the lane will take: as many as last time, or a guess."""
+        return self.seconds / 3 if self.cost is None else self.cost
+
     def summary(self, width):
         said = f"{self.counts['ok']} ok"
         if self.failed:
@@ -81,7 +103,7 @@ class Runner:
     def __init__(self, lanes, logs, scale):
         self.lanes, self.logs, self.scale = lanes, logs, scale
         self.width = max(len(lane.name) for lane in lanes)
-        self.running, self.stopped = {}, False
+        self.running, self.stopped, self.done = {}, False, 0
 
     def run(self, lane):
         """One lane, from start to end."""
@@ -116,7 +138,8 @@ class Runner:
         return lane
 
     def kill(self, lane, process):
-        lane.trouble = f"killed after its time limit, {lane.seconds * self.scale:.0f} s"
+        lane.trouble = (f"killed after its time limit, {lane.seconds * self.scale:.0f} s; "
+                        f"on a slow or busy machine: ./weft test --patience 4 {lane.name}")
         self.end_group(process)
 
     @staticmethod
@@ -129,7 +152,8 @@ class Runner:
 
     def report(self, lane):
         self.clear()
-        print(lane.summary(self.width))
+        self.done += 1
+        print(f"{lane.summary(self.width)}{self.left(lane)}")
         for line in lane.skips:
             print(f"    {line}")
         if lane.failed:
@@ -138,7 +162,18 @@ class Runner:
             if lane.trouble:
                 print(f"    {lane.trouble}")
             self.show_log(lane)
+            print(f"    to repeat it: ./weft test {lane.name}")
         sys.stdout.flush()
+
+    def left(self, lane):
+        """How far the run is; nothing to say for a single lane."""
+        lane.ended = True
+        rest = [each for each in self.lanes if not each.ended]
+        if len(self.lanes) < 2 or not rest:
+            return ""
+        shared = [each.expected for each in rest if each.shared]
+        seconds = max([sum(shared) / 2, *shared]) + sum(each.expected for each in rest if not each.shared)
+        return f"  {self.done} of {len(self.lanes)}, about {seconds / 60:.0f} minutes left"
 
     def show_log(self, lane):
         path = self.logs / f"{lane.name}.log"
@@ -196,8 +231,8 @@ class Runner:
             for lanes, at_a_time in ((shared, 2), (alone, 1)):
                 with concurrent.futures.ThreadPoolExecutor(at_a_time) as pool:
                     try:
-                        for lane in pool.map(self.run, lanes):
-                            self.report(lane)
+                        for ended in concurrent.futures.as_completed([pool.submit(self.run, lane) for lane in lanes]):
+                            self.report(ended.result())
                     except KeyboardInterrupt:
                         self.stop()
                         raise
@@ -210,6 +245,33 @@ class Runner:
             self.end_group(process)
 
 
+class Memory:
+    """What is known from earlier runs: how long each lane took, and which lanes failed in the last run."""
+
+    def __init__(self, logs):
+        self.path = logs / "memory.json"
+        try:
+            known = json.loads(self.path.read_text())
+            self.costs, self.failed = dict(known["costs"]), list(known["failed"])
+        except (OSError, ValueError, KeyError, TypeError):
+            self.costs, self.failed = {}, []
+
+    def keep(self, lanes):
+        self.costs.update({lane.name: round(lane.took, 1) for lane in lanes if not lane.trouble})
+        failed = [lane.name for lane in lanes if lane.failed or lane.trouble]
+        self.path.write_text(json.dumps({"costs": self.costs, "failed": failed}, indent=1) + "\n")
+
+
+def write_junit(path, lanes):
+    """One test case per lane, in the form that build servers read."""
+    suite = xml.Element("testsuite", name="weft", tests=str(len(lanes)), failures=str(sum(bool(lane.failed) for lane in lanes)))
+    for lane in lanes:
+        case = xml.SubElement(suite, "testcase", classname="weft", name=lane.name, time=f"{lane.took:.1f}")
+        if lane.failed:
+            xml.SubElement(case, "failure", message="; ".join(lane.failures) or lane.trouble)
+    xml.ElementTree(suite).write(path, encoding="unicode", xml_declaration=True)
+
+
 def find_lanes(directory, patterns):
     lanes = [Lane(path) for path in sorted(directory.iterdir())
              if path.is_file() and os.access(path, os.X_OK) and not path.name.startswith(".")]
@@ -220,6 +282,10 @@ def main():
     parser = argparse.ArgumentParser(prog="weft test", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("patterns", metavar="PATTERN", nargs="*")
     parser.add_argument("--list", action="store_true", help="print the lanes' names and run nothing")
+    parser.add_argument("--full", action="store_true", help="run all lanes, not only the quick ones")
+    parser.add_argument("--rerun-failed", action="store_true", help="run the lanes that failed in the last run")
+    parser.add_argument("--junit", type=pathlib.Path, metavar="FILE", help="write the lanes' verdicts to FILE as JUnit XML")
+    parser.add_argument("--only", metavar="LANE", help=argparse.SUPPRESS)  # for ctest: this lane, and nothing is remembered
     parser.add_argument("--lanes", type=pathlib.Path, default=SOURCE / "tests" / "lanes", metavar="DIR", help=argparse.SUPPRESS)
     parser.add_argument("--logs", type=pathlib.Path, default=BUILD / "test-logs", metavar="DIR", help=argparse.SUPPRESS)
     parser.add_argument("--patience", type=float, default=1.0, metavar="FACTOR",
@@ -227,12 +293,24 @@ def main():
     parser.error = lambda text: parser.exit(2, f"weft: {text}; see 'weft test --help'\n")
     options = parser.parse_args()
 
-    lanes = find_lanes(options.lanes, options.patterns)
+    memory, lanes = Memory(options.logs), find_lanes(options.lanes, options.patterns)
     missing = [pattern for pattern in options.patterns if not any(pattern in lane.name for lane in lanes)]
     if missing or not lanes:
         parser.exit(2, f"weft: no lane's name contains '{(missing or [''])[0]}'\n")
+    if options.only:
+        lanes = [lane for lane in lanes if lane.name == options.only]
+    elif options.rerun_failed:
+        lanes = [lane for lane in lanes if lane.name in memory.failed]
+    elif not (options.full or options.patterns or options.list):
+        lanes = [lane for lane in lanes if lane.quick]
+    if not lanes:
+        parser.exit(0 if options.rerun_failed else 2, "weft: no lane to run\n")
+    for lane in lanes:
+        lane.cost = memory.costs.get(lane.name)
+    # What is wanted first, short ones before long ones; then the longest first, so that no long one is left at the end.
+    lanes.sort(key=lambda lane: (not lane.first, lane.seconds if lane.first else -lane.expected, lane.name))
     if options.list:
-        print("\n".join(lane.name for lane in lanes))
+        print("\n".join(sorted(lane.name for lane in lanes)))
         return 0
     try:
         options.logs.mkdir(parents=True, exist_ok=True)
@@ -242,13 +320,20 @@ def main():
         parser.exit(2, f"weft: cannot write to {options.logs}: {error.strerror}\n")
     # Lanes are sessions of their own: nobody else ends them.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    runner = Runner(lanes, options.logs, options.patience)
+    slow = slowness()
+    print(f"{len(lanes)} lanes; time limits × {slow * options.patience:.2g} (machine {slow:.2g}, patience {options.patience:g})",
+          flush=True)
+    runner = Runner(lanes, options.logs, slow * options.patience)
     try:
         runner.run_all()
     except KeyboardInterrupt:
         runner.clear()
         print(f"weft: interrupted; what the lanes said until then is in {options.logs}", file=sys.stderr)
         return 130
+    if not options.only:
+        memory.keep(lanes)
+    if options.junit:
+        write_junit(options.junit, lanes)
     failed = sum(lane.failed for lane in lanes)
     if failed and len(lanes) > 1:
         print("\n==== what failed")

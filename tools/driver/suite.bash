@@ -33,7 +33,7 @@ check_lanes()
 	done
 	while (($#)); do
 		case $1 in
-		--patience | --lanes | --logs) shift ;;
+		--patience | --lanes | --logs | --junit | --only) shift ;;
 		-*) ;;
 		*) [[ " ${lanes[*]} " == *"$1"* ]] || die 2 "no lane's name contains '$1': there are ${lanes[*]}" ;;
 		esac
