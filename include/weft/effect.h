@@ -32,7 +32,11 @@
  *  3. A handler says what it handles with each resume. One effect or family is a bare pointer, so that the
  *     innermost handler is found by one comparison; sets are static lists.
  *  4. Accessors check that the request is theirs. After weft_is the compiler knows it is and drops the check.
- * To reach: perform and resume in 3.0 ns (state, depth 0).
+ *  5. A declaration is little text, because every file that includes it pays for the text: typed are one function that
+ *     performs, whichever way the user asked for, one that does so by a search, and what calls a clause. All else is
+ *     macros, and functions that all effects share.
+ * To reach: perform and resume in 3.0 ns (state, depth 0). One declaration with one parameter: 3 KiB after
+ * preprocessing.
  *
  * In C++ declarations need C++14. Thread-safety as in coro.h. Source of the ideas: sheep handlers of libseff; clauses
  * and families of Koka.
@@ -160,16 +164,15 @@ typedef struct weft_effect {
  * for the exception, and so may `handles`. Of a coroutine that has not begun: reported.
  */
 #define weft_resume_throw(k, handles, exception, ...)                                                                  \
-	((weft__##exception##__resume_throw)((k), (handles)__VA_OPT__(, ) __VA_ARGS__))
+	(weft__resume_throwing((k), (handles), weft__##exception##__throw, WEFT__THROWN_AS(exception, __VA_ARGS__)))
 
 /** weft_resume_throw_under(k, handler, state, exception, args…): the same, as weft_resume_under. */
 #define weft_resume_throw_under(k, handler, state_, exception, ...)                                                    \
 	(__extension__({                                                                                               \
 		weft_coro_t *weft__into = (k);                                                                         \
 		weft__into->state = (state_);                                                                          \
-		(weft__##exception##__resume_throw)(weft__into,                                                        \
-						    weft__handles((uintptr_t)(handler) + WEFT__HANDLES_TABLE)          \
-							__VA_OPT__(, ) __VA_ARGS__);                                   \
+		weft_resume_throw(weft__into, weft__handles((uintptr_t)(handler) + WEFT__HANDLES_TABLE),               \
+				  exception __VA_OPT__(, ) __VA_ARGS__);                                               \
 	}))
 
 /** Has the coroutine's function returned? Its result is `r.payload`. */
@@ -190,19 +193,22 @@ WEFT_API bool weft_same_effect(const weft_effect_t *a, const weft_effect_t *b);
 
 /** The arguments of a request that is this effect (else: reported), as a struct with the parameters' names. On the
  * performer's stack: valid until it is resumed or deleted. */
-#define weft_args(name, r) ((weft__##name##__args)(r))
+#define weft_args(name, r) ((struct weft__##name##__frame *)weft__frame_of((r), &weft_effect_##name))
 
 /**
  * Set the result of an effect for one coroutine, when others may have run since, or for a clone that was suspended in
  * the same request: weft_reply_to(k, name, r, value). 0, or a negative errno as weft_poke.
  */
-#define weft_reply_to(k, name, r, ...) ((weft__##name##__reply_to)((k), (r), __VA_ARGS__))
+#define weft_reply_to(k, name, r, ...)                                                                                 \
+	(weft_poke((k), &weft_args(name, r)->weft__result,                                                             \
+		   WEFT__TEMPORARY(WEFT__RESULT(name), (weft__##name##__value)(__VA_ARGS__)),                          \
+		   sizeof(WEFT__RESULT(name))))
 
 /** The type of that struct: a handler that resumes before it is done with the arguments copies them. */
 #define weft_args_t(name) struct weft__##name##__frame
 
 /** Set the result of a request that is this effect (else: reported); delivered when its coroutine is resumed. */
-#define weft_reply(name, r, ...) ((weft__##name##__reply)((r), __VA_ARGS__))
+#define weft_reply(name, r, ...) ((void)(weft_args(name, r)->weft__result = (weft__##name##__value)(__VA_ARGS__)))
 
 /** For `switch (weft_op(family, r)) { case weft_case(get): … }`: the place of the request in its family; -1 if it is
  * not of this family. */
@@ -225,7 +231,7 @@ WEFT_API const char *weft_request_name(weft_request_t r);
  * the effect gets a request that it did not ask for.
  */
 #define weft_perform_at(name, k, ...)                                                                                  \
-	((weft__##name##__at)(weft__located((k), &weft_effect_##name), weft__self() __VA_OPT__(, ) __VA_ARGS__))
+	((weft__##name##__by)(WEFT__BY_PLACE, weft__at_place((k), &weft_effect_##name) __VA_OPT__(, ) __VA_ARGS__))
 
 /**
  * Set the default handler of an effect: a function of the same type as the one that performs it, which runs in place,
@@ -243,36 +249,10 @@ WEFT_API const char *weft_request_name(weft_request_t r);
 /* Innermost coroutine on the chain of the current one whose resumer handles the effect, or NULL. */
 WEFT_API weft_coro_t *weft__locate(const weft_effect_t *effect);
 WEFT_API void weft__check_located(weft_coro_t *k, const weft_effect_t *effect);
-WEFT__INLINE weft_coro_t *weft__located(weft_coro_t *k, const weft_effect_t *effect)
-{
-#if WEFT_DEBUG
-	weft__check_located(k, effect);
-#endif
-	(void)effect;
-	return k;
-}
-/*
- * What a perform finds, valid until the next call of this: search, and remember it at that place of the table. NULL if
- * nobody handles the effect and it has a default handler; with neither it ends the process. `label`: of which instance
- * of its family; NULL: none. (src/effect/find.c)
- */
-struct weft_label;
-WEFT_API const struct weft__found *weft__find(const weft_effect_t *effect, const struct weft_label *label,
-					      unsigned place);
-/* The same for an exception: nothing is remembered of those that it ends. NULL: there is a default handler. */
+/* For an exception: who is to end. Nothing is remembered of those that it ends. NULL: there is a default handler. */
 WEFT_API weft_coro_t *weft__find_exit(const weft_effect_t *effect, unsigned place);
-/* The next handler of an effect outside of that of found->k, as weft__find: `enter` and `k` become its. False if there
- * is none but a default handler. */
-WEFT_API bool weft__outside(struct weft__found *found, const weft_effect_t *effect, const struct weft_label *label);
-/* Who answers weft_generalize: `enter` is called in place; if that is NULL, `k` is suspended. Without `k` a handler
- * further out, because the clause's coroutine was resumed under one that does not handle the effect. */
-struct weft__general {
-	weft_coro_t *k;
-	void (*enter)(void);
-};
-WEFT_API struct weft__general weft__generalize(const weft_effect_t *effect);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_forward(const weft_effect_t *effect);
-/* What a handler located before does with an effect: what weft__found says; NULL: it is to be yielded. */
+/* What a handler located before does with an effect: a tail clause that is entered; NULL: it is to be yielded. */
 WEFT_API void (*weft__enter_of(const weft_coro_t *k, const weft_effect_t *effect))(void);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_wrong_request(weft_request_t r, const weft_effect_t *expected);
 WEFT_API void weft__set_default(weft_effect_t *effect, void (*handler)(void));
@@ -280,17 +260,88 @@ WEFT_API void weft__set_default(weft_effect_t *effect, void (*handler)(void));
 WEFT_API const weft_effect_t *weft__known_as(const weft_coro_t *k, const weft_effect_t *effect);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_default_returned(const weft_effect_t *effect);
 
-/* The same where the next one outside is handled by the same table, as in a chain of handlers made by one function.
- * `view`: inside found->enter, which is a clause of that table unless found->k was moved meanwhile. */
-WEFT__INLINE bool weft__like_before(struct weft__found *found, const struct weft__view *view)
+WEFT__INLINE void (*weft__default_of(const weft_effect_t *effect))(void)
 {
-	weft_coro_t *k = found->k->parent;
-
-	if (k->handled != found->k->handled || !found->enter || weft__was_moved(view) || weft__masked(k->view))
-		return false;
-	found->k = k;
-	return true;
+	return __atomic_load_n(&effect->default_handler, __ATOMIC_ACQUIRE);
 }
+
+/* Side by side in the table, and the same in every translation unit. `size`: of the name as a text. */
+#define WEFT__PLACE(index, size) (((index) ^ (unsigned)(size)) % WEFT__FOUND_PLACES)
+
+/*
+ * How an effect is performed: by its name; guessing its clause; on a label; at a coroutine that was located; or in no
+ * haste, by a search.
+ */
+enum { WEFT__BY_NAME, WEFT__BY_GUESS, WEFT__BY_LABEL, WEFT__BY_PLACE, WEFT__SEARCH };
+
+/* What is known about a perform. */
+struct weft__hint {
+	void (*clause)(void); /* guessed; or what the search has to know, see there */
+	const void *at;	      /* the label, or the coroutine */
+};
+
+WEFT__INLINE struct weft__hint weft__hint(void (*clause)(void), const void *at)
+{
+	struct weft__hint hint;
+
+	hint.clause = clause;
+	hint.at = at;
+	return hint;
+}
+
+WEFT__INLINE struct weft__hint weft__no_hint(void)
+{
+	return weft__hint(NULL, NULL);
+}
+
+WEFT__INLINE struct weft__hint weft__at_label(const weft_label_t *label)
+{
+	return weft__hint(NULL, label);
+}
+
+WEFT__INLINE struct weft__hint weft__at_place(weft_coro_t *k, const weft_effect_t *effect)
+{
+#if WEFT_DEBUG
+	weft__check_located(k, effect);
+#endif
+	(void)effect;
+	return weft__hint(NULL, k);
+}
+
+/* Where a perform goes: the performer calls `enter`, a tail clause of the handler of k; if it is NULL, yields to k. */
+struct weft__next {
+	weft_coro_t *k;
+	void (*enter)(void);
+};
+
+/* In the place of a clause. */
+#define WEFT__GENERALIZING ((void (*)(void))1)
+#define WEFT__GUESSED_WRONG ((void (*)(void))2)
+
+/*
+ * The first handler from the performer outwards, which is remembered. The performer's view becomes the view inside of
+ * what is to be entered. No `k`: nobody handles the effect, and there is a default handler; without a default handler
+ * the process ends. (src/effect/find.c)
+ */
+WEFT_API struct weft__next weft__find(weft_coro_t *self, const weft_effect_t *effect, const weft_label_t *label,
+				      unsigned place);
+/*
+ * The same, for
+ *   a tail clause        which has left the perform to handlers further out
+ *   WEFT__GENERALIZING   a tail clause, which asks for its handler's clause of another kind
+ *   WEFT__GUESSED_WRONG  one that may be remembered
+ */
+WEFT_API struct weft__next weft__find_next(weft_coro_t *self, void (*last)(void), const weft_effect_t *effect,
+					   const weft_label_t *label, unsigned place);
+
+/* A perform on its way. */
+struct weft__way {
+	weft_coro_t *me, *k;
+	void (*enter)(void);	   /* as in weft__next */
+	const weft_label_t *label; /* the instance of its family; NULL: none */
+	bool masked;		   /* the performer has another view now than */
+	const struct weft__view *before;
+};
 
 /* Does the resumer of the current coroutine handle the family, by its own name, and is that seen from here? */
 WEFT__INLINE bool weft__handles_directly(const weft_coro_t *self, const weft_effect_t *family)
@@ -318,32 +369,161 @@ WEFT__INLINE void weft__unmask(struct weft__mask *mask)
 	mask->self->view = mask->before;
 }
 
-WEFT__INLINE void weft__perform(weft_coro_t *handler, weft_coro_t *self, const weft_effect_t *effect, void *frame)
+/* The next handler further out has the same table, as in a chain of handlers that one function made. */
+WEFT__INLINE bool weft__next_is_alike(struct weft__way *way)
 {
-#if WEFT_DEBUG
-	if (weft__unlikely(!weft__is_ancestor(handler, self)))
-		weft__die_not_ancestor(handler);
-#endif
-	(void)weft__yield_near(handler, self, effect, frame);
+	const struct weft__view *view;
+	weft_coro_t *k, *next;
+
+	if ((uintptr_t)way->enter <= (uintptr_t)WEFT__GUESSED_WRONG)
+		return false;
+	view = way->me->view;
+	k = weft__owner_of(view);
+	next = k->parent;
+	if (next->handled != k->handled || weft__was_moved(view) || weft__masked(next->view))
+		return false;
+	way->k = next;
+	way->me->view = weft__inside_as(next, view);
+	return true;
 }
 
-/* The same where nobody looked what lies between, and how the handler knows the effect. */
-WEFT__INLINE void weft__perform_far(weft_coro_t *handler, weft_coro_t *self, const weft_effect_t *effect, void *frame)
+WEFT__INLINE bool weft__searches(struct weft__way *way, const weft_effect_t *effect, unsigned place)
 {
-	unsigned char unusual = __atomic_load_n(&weft__unusual, __ATOMIC_RELAXED);
+	const struct weft__view *view;
+	struct weft__next next;
+
+	if (weft__next_is_alike(way))
+		return true;
+	view = way->me ? way->me->view : NULL;
+	next = way->enter ? weft__find_next(way->me, way->enter, effect, way->label, place)
+			  : weft__find(way->me, effect, way->label, place);
+	way->k = next.k;
+	way->enter = next.enter;
+	if (!way->masked && way->me && way->me->view != view) {
+		way->masked = true;
+		way->before = view;
+	}
+	return way->k;
+}
+
+/* What is found without a search. False: nothing. */
+WEFT__INLINE bool weft__sees(struct weft__way *way, int how, struct weft__hint hint, const weft_effect_t *effect,
+			     const weft_effect_t *family, unsigned index, unsigned place)
+{
+	const void *key = effect;
+	struct weft__found found;
+
+	if (how == WEFT__BY_NAME && weft__likely(way->me && weft__handles_directly(way->me, family))) {
+		way->k = way->me;
+		return true;
+	}
+	if (how == WEFT__BY_GUESS)
+		way->enter = WEFT__GUESSED_WRONG;
+	if (how == WEFT__BY_LABEL) {
+		if (!way->label)
+			__builtin_unreachable();
+		key = &way->label->keys[index];
+	}
+	if (weft__unlikely(!way->me || !weft__look_up(way->me->view, key, place, &found)))
+		return false;
+	if (how == WEFT__BY_LABEL && !found.enter)
+		return false;
+	if (how == WEFT__BY_GUESS && found.enter != hint.clause)
+		return false;
+	way->enter = how == WEFT__BY_GUESS ? hint.clause : found.enter;
+	way->k = found.k;
+	return true;
+}
+
+WEFT__INLINE struct weft__way weft__way(int how, struct weft__hint hint)
+{
+	struct weft__way way;
+
+	way.me = weft__performer();
+	way.k = NULL;
+	way.enter = how == WEFT__SEARCH ? hint.clause : NULL;
+	way.label = how == WEFT__SEARCH || how == WEFT__BY_LABEL ? (const weft_label_t *)hint.at : NULL;
+	way.masked = false;
+	return way;
+}
+
+/* The handler that the perform goes to, and the performer's view from inside of its clause. False: none was found by
+ * these means. `can`: are the arguments that were given to one clause still there for the next? */
+WEFT__INLINE bool weft__finds(struct weft__way *way, int how, struct weft__hint hint, const weft_effect_t *effect,
+			      const weft_effect_t *family, unsigned index, unsigned size, bool can)
+{
+	if (how == WEFT__SEARCH) {
+		if (!can && (uintptr_t)way->enter > (uintptr_t)WEFT__GUESSED_WRONG)
+			weft__die_forward(effect);
+		return weft__searches(way, effect, WEFT__PLACE(index, size));
+	}
+	if (how == WEFT__BY_PLACE) {
+		way->k = (weft_coro_t *)hint.at;
+		if (weft__unlikely(weft__handles_table(way->k->handled)))
+			way->enter = weft__enter_of(way->k, effect);
+	} else if (!weft__sees(way, how, hint, effect, family, index, WEFT__PLACE(index, size))) {
+		return false;
+	}
+	if (way->enter) {
+		way->before = way->me->view;
+		way->masked = true;
+		way->me->view = weft__inside_for(way->k, way->label);
+	}
+	return true;
+}
+
+/* Also when an exception leaves the clause. */
+WEFT__INLINE void weft__leaves(struct weft__way *way)
+{
+	if (way->masked)
+		way->me->view = way->before;
+}
+
+WEFT__INLINE bool weft__done(const struct weft__way *way)
+{
+	return weft__likely(!weft__was_forwarded(way->me->view));
+}
+
+/* What a search has to know if the quick ways fail. */
+WEFT__INLINE struct weft__hint weft__left(const struct weft__way *way)
+{
+	return weft__hint(way->enter, way->label);
+}
+
+/* Yield to way->k. Where a search has led there, or the user, nobody looked yet what lies between, and how the handler
+ * knows the effect. */
+WEFT__INLINE void weft__perform(struct weft__way *way, int how, const weft_effect_t *effect, void *frame)
+{
+	unsigned char unusual = how >= WEFT__BY_PLACE ? __atomic_load_n(&weft__unusual, __ATOMIC_RELAXED) : 0;
 
 #if WEFT_DEBUG
-	if (weft__unlikely(!weft__is_ancestor(handler, self)))
-		weft__die_not_ancestor(handler);
+	if (weft__unlikely(!weft__is_ancestor(way->k, way->me)))
+		weft__die_not_ancestor(way->k);
 #endif
 	if (weft__unlikely(unusual)) {
-		effect = weft__known_as(handler, effect);
-		if (unusual & WEFT__COPYING_USED && handler != self) {
-			(void)weft__yield_through(handler, self, effect, frame);
+		effect = weft__known_as(way->k, effect);
+		if (unusual & WEFT__COPYING_USED && way->k != way->me) {
+			(void)weft__yield_through(way->k, way->me, effect, frame);
 			return;
 		}
 	}
-	weft__perform(handler, self, effect, frame);
+	(void)weft__yield_near(way->k, way->me, effect, weft__address_of(frame));
+}
+
+WEFT__INLINE WEFT__NORETURN void weft__leave_clause(void *state, const weft_effect_t *effect, void *frame)
+{
+	(void)state;
+	weft_exit(weft__clause_owner(effect->name), effect, frame);
+}
+
+/* Whom an exception ends. NULL: nobody, and there is a default handler. */
+WEFT__INLINE weft_coro_t *weft__whom(int how, struct weft__hint hint, const weft_effect_t *effect, unsigned place)
+{
+	weft_coro_t *self = weft__self();
+
+	if (how == WEFT__BY_PLACE)
+		return (weft_coro_t *)hint.at;
+	return self && weft__handles_directly(self, effect) ? self : weft__find_exit(effect, place);
 }
 
 WEFT__HELPER weft_request_t weft__resume_throwing(weft_coro_t *k, weft_handles_t handles, weft__thrower_t *throws,
@@ -381,8 +561,8 @@ WEFT_EXTERN_C_END
 	}))
 #define WEFT__SET_MEMBER(none, name) &weft_effect_##name,
 
-#define WEFT__DESCRIBE_OPERATION(identity, own, text, family, result, name, ...)                                       \
-	WEFT__DESCRIBE(identity, own, name, text, WEFT__SIGNATURE(text, result, __VA_ARGS__), family,                  \
+#define WEFT__DESCRIBE_OPERATION(identity, text, family, result, name, ...)                                            \
+	WEFT__DESCRIBE(identity, name, text, WEFT__SIGNATURE(text, result, __VA_ARGS__), family,                       \
 		       weft__##name##__index, sizeof(struct weft__##name##__frame))
 #define WEFT__SIGNATURE(text, result, ...)                                                                             \
 	#result " " text "(" WEFT__PAIRS(WEFT__TYPE_TEXT, WEFT__COMMA_TEXT, __VA_ARGS__) ")"
@@ -402,8 +582,8 @@ WEFT_EXTERN_C_END
 
 /* `identity`: the text of the family in symbols. */
 #define WEFT__FAMILY(identity, prefix, family, ...)                                                                    \
-	WEFT__AT_FILE_SCOPE(#family)                                                                                   \
-	WEFT__DESCRIBE(identity, identity, prefix##family, #family, "", prefix##family, 0, 0)                          \
+	WEFT__CHECK_DECLARED(#family, identity)                                                                        \
+	WEFT__DESCRIBE(identity, prefix##family, #family, identity, prefix##family, WEFT__OF_FAMILY, 0)                \
 	typedef struct weft__clauses_are_for_the_effects_of_a_family weft__##prefix##family##__tail,                   \
 	    weft__##prefix##family##__abort, weft__##prefix##family##__general;                                        \
 	enum weft__##prefix##family##__effects{WEFT__EACH(WEFT__FAMILY_INDEX, prefix, __VA_ARGS__)                     \
@@ -423,46 +603,53 @@ WEFT_EXTERN_C_END
 #define WEFT__FAMILY_MEMBER_(...) WEFT__FAMILY_MEMBER__(__VA_ARGS__)
 #define WEFT__FAMILY_MEMBER__(identity, prefix, family, result, name, ...)                                             \
 	WEFT__CAT(WEFT__MEMBER_, WEFT__SHAPE(__VA_ARGS__))                                                             \
-	(#name, identity "." #name, NULL, prefix##family, result, prefix##name, __VA_ARGS__)
+	(#name, identity "." #name, prefix##family, result, prefix##name, __VA_ARGS__)
 
 /* A declaration inside of a function would be many errors; this is the first. The name of no function is "", but in g++
  * "top level". */
 #if defined(__cplusplus) && !defined(__clang__)
-#define WEFT__AT_FILE_SCOPE(text)                                                                                      \
-	static_assert(sizeof(__FUNCTION__) == 10, "effect " text ": declare effects outside of functions");
+#define WEFT__NO_FUNCTION "top level"
 #else
-#define WEFT__AT_FILE_SCOPE(text)                                                                                      \
-	WEFT__STATIC_ASSERT(sizeof(__FUNCTION__) == 1, "effect " text ": declare effects outside of functions");
+#define WEFT__NO_FUNCTION ""
 #endif
+/* In the link-time optimization of gcc a comma in a symbol of a shared object is an error that nobody understands. */
+#if !defined(__clang__) && defined(__PIC__) && !defined(__PIE__)
+#define WEFT__CHECK_TYPES(text, identity)                                                                              \
+	WEFT__STATIC_ASSERT(!__builtin_strchr(identity, ','),                                                          \
+			    "effect " text ": of a type with a comma in it make a typedef");
+#else
+#define WEFT__CHECK_TYPES(text, identity)
+#endif
+#define WEFT__CHECK_DECLARED(text, identity)                                                                           \
+	WEFT__STATIC_ASSERT(sizeof(__FUNCTION__) == sizeof(WEFT__NO_FUNCTION),                                         \
+			    "effect " text ": declare effects outside of functions");                                  \
+	WEFT__CHECK_TYPES(text, identity)
 
 /* By the shape of the list of parameters. */
 #define WEFT__EFFECT_EVEN(text, name, result, ...)                                                                     \
-	WEFT__AT_FILE_SCOPE(text)                                                                                      \
+	WEFT__CHECK_DECLARED(text, WEFT__IDENTITY(text, result, __VA_ARGS__))                                          \
 	enum { weft__##name##__index };                                                                                \
-	WEFT__OPERATION(text, WEFT__IDENTITY(text, result, __VA_ARGS__), WEFT__IDENTITY(text, result, __VA_ARGS__),    \
-			name, result, name, __VA_ARGS__)                                                               \
+	WEFT__OPERATION(text, WEFT__IDENTITY(text, result, __VA_ARGS__), name, result, name, __VA_ARGS__)              \
 	WEFT__END
 #define WEFT__EXCEPTION_EVEN(text, name, ...)                                                                          \
-	WEFT__AT_FILE_SCOPE(text)                                                                                      \
+	WEFT__CHECK_DECLARED(text, WEFT__IDENTITY(text, exception, __VA_ARGS__))                                       \
 	enum { weft__##name##__index };                                                                                \
 	WEFT__FRAME(void, name, __VA_ARGS__)                                                                           \
 	typedef void weft__##name##__function WEFT__PARAMETERS(__VA_ARGS__);                                           \
 	typedef struct weft__an_exception_has_abort_clauses_only weft__##name##__tail, weft__##name##__general;        \
-	WEFT__DESCRIBE_OPERATION(WEFT__IDENTITY(text, exception, __VA_ARGS__),                                         \
-				 WEFT__IDENTITY(text, exception, __VA_ARGS__), text, name, exception, name,            \
+	WEFT__DESCRIBE_OPERATION(WEFT__IDENTITY(text, exception, __VA_ARGS__), text, name, exception, name,            \
 				 __VA_ARGS__)                                                                          \
 	WEFT__THROWER(name, __VA_ARGS__)                                                                               \
-	WEFT__THROWN_INTO(name, __VA_ARGS__)                                                                           \
-	WEFT__CLAUSES(void, name, __VA_ARGS__)                                                                         \
-	WEFT__ACCESSORS(void, name)                                                                                    \
+	WEFT__EXCEPTION_CLAUSES(name, __VA_ARGS__)                                                                     \
+	WEFT__LEAVE(void, name, __VA_ARGS__)                                                                           \
 	WEFT__END
 #define WEFT__MEMBER_EVEN WEFT__OPERATION
 #define WEFT__EFFECT_ODD(text, name, ...) WEFT__NO_COMMA(text, name)
 #define WEFT__EXCEPTION_ODD WEFT__EFFECT_ODD
-#define WEFT__MEMBER_ODD(text, identity, own, family, result, name, ...) WEFT__NO_COMMA(text, name);
+#define WEFT__MEMBER_ODD(text, identity, family, result, name, ...) WEFT__NO_COMMA(text, name);
 #define WEFT__EFFECT_MANY(text, name, ...) WEFT__TOO_MANY(text, name)
 #define WEFT__EXCEPTION_MANY WEFT__EFFECT_MANY
-#define WEFT__MEMBER_MANY(text, identity, own, family, result, name, ...) WEFT__TOO_MANY(text, name);
+#define WEFT__MEMBER_MANY(text, identity, family, result, name, ...) WEFT__TOO_MANY(text, name);
 #define WEFT__NO_COMMA(text, name)                                                                                     \
 	WEFT__WRONG(name, "effect " text ": each parameter is a type, a comma and a name, as in: int, count; of a "    \
 			  "type with a comma in it make a typedef")
@@ -485,265 +672,147 @@ WEFT_EXTERN_C_END
 #define WEFT__WRONG(name, message) _Static_assert(0, message)
 #endif
 
-#define WEFT__OPERATION(text, identity, own, family, result, name, ...)                                                \
+#define WEFT__OPERATION(text, identity, family, result, name, ...)                                                     \
 	WEFT__FRAME(result, name, __VA_ARGS__)                                                                         \
 	typedef result weft__##name##__function WEFT__PARAMETERS(__VA_ARGS__);                                         \
-	typedef result weft__##name##__tail(void *state WEFT__MORE_PARAMETERS(__VA_ARGS__));                           \
-	WEFT__DESCRIBE_OPERATION(identity, own, text, family, result, name, __VA_ARGS__)                               \
+	typedef result weft__##name##__tail(void *WEFT__MORE_PARAMETERS(__VA_ARGS__));                                 \
+	WEFT__DESCRIBE_OPERATION(identity, text, family, result, name, __VA_ARGS__)                                    \
 	WEFT__PERFORMER(family, result, name, __VA_ARGS__)                                                             \
 	WEFT__CLAUSES(result, name, __VA_ARGS__)                                                                       \
-	WEFT__GENERAL_CLAUSES(result, name, __VA_ARGS__)                                                               \
-	WEFT__ACCESSORS(result, name)
+	WEFT__LEAVE(result, name, __VA_ARGS__)                                                                         \
+	WEFT__VALUE(result, name)
 
 /* What a request points to: arguments by name, then the result. */
 #define WEFT__FRAME(result_, name, ...)                                                                                \
 	struct weft__##name##__frame {                                                                                 \
 		WEFT__PAIRS(WEFT__FIELD, WEFT__NOTHING, __VA_ARGS__)                                                   \
-		WEFT__IF_VOID(result_)(char weft__none)(result_ weft__result WEFT__ZEROED);                            \
+		WEFT__IF_VOID(result_)                                                                                 \
+		(WEFT__FIRST(__VA_OPT__(, ) char weft__none;, ))(result_ weft__result WEFT__ZEROED;)                   \
 	};
 #ifdef __cplusplus
 #define WEFT__ZEROED                                                                                                   \
 	{                                                                                                              \
 	}
 #define WEFT__FILL(result, name, ...)                                                                                  \
-	struct weft__##name##__frame frame = {WEFT__FORWARD(__VA_ARGS__) __VA_OPT__(, ) WEFT__IF_VOID(result)(0)({})};
+	struct weft__##name##__frame weft__f = {                                                                       \
+	    WEFT__FORWARD(__VA_ARGS__) WEFT__IF_VOID(result)(WEFT__FIRST(__VA_OPT__(, ) 0, ))(__VA_OPT__(, ){})};
 /* The same for one that does not come back. */
 #define WEFT__FILL_LAST(result, name, ...)                                                                             \
-	weft__last<weft__##name##__frame> weft__lasting(                                                               \
-	    weft__##name##__frame{WEFT__FORWARD(__VA_ARGS__) __VA_OPT__(, ) WEFT__IF_VOID(result)(0)({})});            \
-	struct weft__##name##__frame &frame = weft__lasting.get();
+	weft__last<weft__##name##__frame> weft__lasting(weft__##name##__frame{                                         \
+	    WEFT__FORWARD(__VA_ARGS__) WEFT__IF_VOID(result)(WEFT__FIRST(__VA_OPT__(, ) 0, ))(__VA_OPT__(, ){})});     \
+	struct weft__##name##__frame &weft__f = weft__lasting.get();
 /* Values are moved, references stay what they are. */
 #define WEFT__MOVED(type, value) static_cast<decltype(value) &&>(value)
 #define WEFT__FORWARD(...) WEFT__PAIRS(WEFT__MOVED, WEFT__COMMA, __VA_ARGS__)
-#define WEFT__RESULT_OF(type) WEFT__MOVED(type, frame.weft__result)
 /* Is an argument that was given to one clause there for the next? */
 #define WEFT__CAN_FORWARD(...) true WEFT__PAIRS(WEFT__AND_TRIVIAL, WEFT__NOTHING, __VA_ARGS__)
 #define WEFT__AND_TRIVIAL(type, name) &&__is_trivially_copyable(type)
 #else
 #define WEFT__ZEROED
 #define WEFT__FILL(result, name, ...)                                                                                  \
-	struct weft__##name##__frame frame;                                                                            \
-	WEFT__PAIRS(WEFT__STORE, WEFT__NOTHING, __VA_ARGS__)                                                           \
-	WEFT__IF_VOID(result)()(__builtin_memset(&frame.weft__result, 0, sizeof(frame.weft__result));)
+	struct weft__##name##__frame weft__f __VA_OPT__(= {WEFT__PAIRS(WEFT__STORE, WEFT__COMMA, __VA_ARGS__)})        \
+	    WEFT__FIRST(__VA_OPT__(, ) WEFT__IF_VOID(result)()(= {0}), );
 #define WEFT__FILL_LAST WEFT__FILL
 #define WEFT__MOVED(type, value) value
 #define WEFT__FORWARD WEFT__NAMES
-#define WEFT__RESULT_OF(type) frame.weft__result
 #define WEFT__CAN_FORWARD(...) true
 #endif
 
 #define WEFT__AND_FORWARD(...) __VA_OPT__(, ) WEFT__FORWARD(__VA_ARGS__)
 
-#define WEFT__DEFAULT_OF(result, name, ...)                                                                            \
-	((result(*) WEFT__PARAMETERS(__VA_ARGS__))__atomic_load_n(&weft_effect_##name.default_handler,                 \
-								  __ATOMIC_ACQUIRE))
-
-/* Side by side in the table, and the same in every translation unit. */
-#define WEFT__PLACE_OF(name) ((weft__##name##__index ^ (unsigned)sizeof(#name)) % WEFT__FOUND_PLACES)
+#define WEFT__RETURN(result, ...) WEFT__IF_VOID(result)(__VA_ARGS__; return;)(return __VA_ARGS__;)
 
 /* A choice between two expansions is no call. */
 /* clang-format off */
 #define WEFT__PERFORMER(family, result, name, ...)                                                                     \
-	/* At a coroutine whose resumer handles it. */                                                                 \
-	WEFT__HOT result weft__##name##__yield(weft_coro_t *weft__k,                                                   \
-					       weft_coro_t *weft__me WEFT__MORE_PARAMETERS(__VA_ARGS__))               \
+	static result weft__##name##__slow(struct weft__hint weft__ WEFT__MORE_PARAMETERS(__VA_ARGS__));               \
+	WEFT__HOT result weft__##name##__by(int weft__by,                                                              \
+					    struct weft__hint weft__h WEFT__MORE_PARAMETERS(__VA_ARGS__))              \
 	{                                                                                                              \
-		WEFT__FILL(result, name, __VA_ARGS__)                                                                  \
-		weft__perform(weft__k, weft__me, &weft_effect_##name, weft__address_of(frame));                        \
-		WEFT__IF_VOID(result)()(return WEFT__RESULT_OF(result);)                                               \
-	}                                                                                                              \
-	WEFT__HOT result weft__##name##__far(weft_coro_t *weft__k,                                                     \
-					     weft_coro_t *weft__me WEFT__MORE_PARAMETERS(__VA_ARGS__))                 \
-	{                                                                                                              \
-		WEFT__FILL(result, name, __VA_ARGS__)                                                                  \
-		weft__perform_far(weft__k, weft__me, &weft_effect_##name, &frame);                                     \
-		WEFT__IF_VOID(result)()(return WEFT__RESULT_OF(result);)                                               \
-	}                                                                                                              \
-	/* The clause that the current coroutine has just executed leaves it to a handler further out. */              \
-	__attribute__((noinline, unused))                                                                              \
-	static result weft__##name##__forward(weft__##name##__tail *weft__clause, weft_coro_t *weft__me,               \
-					      const struct weft_label *weft__label                                     \
-						  WEFT__MORE_PARAMETERS(__VA_ARGS__))                                  \
-	{                                                                                                              \
-		struct weft__found weft__f = {NULL, NULL, WEFT__ANY(weft__clause), weft__owner_of(weft__me->view)};    \
+		struct weft__way weft__ __attribute__((cleanup(weft__leaves))) = weft__way(weft__by, weft__h);       \
                                                                                                                        \
-		if (!(WEFT__CAN_FORWARD(__VA_ARGS__)))                                                                 \
-			weft__die_forward(&weft_effect_##name);                                                        \
-		while (weft__like_before(&weft__f, weft__me->view) ||                                                  \
-		       weft__outside(&weft__f, &weft_effect_##name, weft__label)) {                                    \
-			weft__me->view = weft__inside_as(weft__f.k, weft__me->view);                                   \
-			if (!weft__f.enter) {                                                                          \
-				WEFT__IF_VOID(result)()(return) (weft__##name##__far)(weft__f.k, weft__me              \
-										    WEFT__AND_FORWARD(__VA_ARGS__));   \
-				WEFT__IF_VOID(result)(return;)()                                                       \
+		while (weft__finds(&weft__, weft__by, weft__h, &weft_effect_##name, &weft_effect_##family,             \
+				   weft__##name##__index, sizeof(#name), WEFT__CAN_FORWARD(__VA_ARGS__))) {            \
+			if (!weft__.enter) {                                                                           \
+				WEFT__FILL(result, name, __VA_ARGS__)                                                  \
+				weft__perform(&weft__, weft__by, &weft_effect_##name, &weft__f);                         \
+				return WEFT__IF_VOID(result)()(WEFT__MOVED(result, weft__f.weft__result));               \
 			}                                                                                              \
 			WEFT__IF_VOID(result)()(result weft__r =)                                                      \
-			((weft__##name##__tail *)weft__f.enter)(weft__f.k->state WEFT__AND_FORWARD(__VA_ARGS__));      \
-			if (weft__likely(!weft__was_forwarded(weft__me->view))) {                                      \
-				WEFT__IF_VOID(result)(return;)(return WEFT__MOVED(result, weft__r);)                   \
-			}                                                                                              \
+			((weft__##name##__tail *)weft__.enter)(weft__.k->state WEFT__AND_FORWARD(__VA_ARGS__));        \
+			if (weft__done(&weft__))                                                                \
+				return WEFT__IF_VOID(result)()(WEFT__MOVED(result, weft__r));                          \
+			if (weft__by != WEFT__SEARCH)                                                               \
+				break;                                                                                 \
 		}                                                                                                      \
-		weft__me->view = weft__inside(weft__f.k);                                                              \
-		WEFT__IF_VOID(result)()(return) WEFT__DEFAULT_OF(result, name, __VA_ARGS__)                            \
-		(WEFT__FORWARD(__VA_ARGS__));                                                                          \
+		if (weft__by == WEFT__SEARCH) {                                                                     \
+			WEFT__RETURN(result, ((weft__##name##__function *)weft__default_of(&weft_effect_##name))(      \
+						     WEFT__FORWARD(__VA_ARGS__)))                                      \
+		}                                                                                                      \
+		WEFT__RETURN(result, (weft__##name##__slow)(weft__left(&weft__) WEFT__AND_FORWARD(__VA_ARGS__)))       \
 	}                                                                                                              \
-	/* By a tail clause of the handler of k, in place. */                                                          \
-	WEFT__HOT result weft__##name##__enter(weft__##name##__tail *weft__clause, const weft_coro_t *weft__k,         \
-					       weft_coro_t *weft__me, const struct weft_label *weft__label             \
-						   WEFT__MORE_PARAMETERS(__VA_ARGS__))                                 \
+	/* A function of its own: what is seldom needed is not where the effect is performed. */                       \
+	__attribute__((noinline, unused)) static result weft__##name##__slow(                                          \
+		struct weft__hint weft__ WEFT__MORE_PARAMETERS(__VA_ARGS__))                                           \
 	{                                                                                                              \
-		struct weft__mask weft__m __attribute__((cleanup(weft__unmask))) =                                     \
-			weft__mask(weft__me, weft__k, weft__label);                                                    \
-                                                                                                                       \
-		(void)weft__m;                                                                                         \
-		WEFT__IF_VOID(result)()(result weft__r =)                                                              \
-		weft__clause(weft__k->state WEFT__AND_FORWARD(__VA_ARGS__));                                           \
-		if (weft__unlikely(weft__was_forwarded(weft__me->view))) {                                             \
-			WEFT__IF_VOID(result)()(return) (weft__##name##__forward)(weft__clause, weft__me,              \
-							weft__label WEFT__AND_FORWARD(__VA_ARGS__));                   \
-			WEFT__IF_VOID(result)(return;)()                                                               \
-		}                                                                                                      \
-		WEFT__IF_VOID(result)()(return WEFT__MOVED(result, weft__r);)                                          \
-	}                                                                                                              \
-	/* At a handler that was located. */                                                                           \
-	WEFT__HELPER result weft__##name##__at(weft_coro_t *weft__k,                                                   \
-					   weft_coro_t *weft__me WEFT__MORE_PARAMETERS(__VA_ARGS__))                   \
-	{                                                                                                              \
-		if (weft__unlikely(weft__handles_table(weft__k->handled))) {                                           \
-			weft__##name##__tail *weft__clause =                                                           \
-				(weft__##name##__tail *)weft__enter_of(weft__k, &weft_effect_##name);                  \
-                                                                                                                       \
-			if (weft__clause) {                                                                            \
-				WEFT__IF_VOID(result)()(return) (weft__##name##__enter)(                               \
-					weft__clause, weft__k, weft__me, NULL WEFT__AND_FORWARD(__VA_ARGS__));         \
-				WEFT__IF_VOID(result)(return;)()                                                       \
-			}                                                                                              \
-		}                                                                                                      \
-		WEFT__IF_VOID(result)()(return)                                                                        \
-		(weft__##name##__far)(weft__k, weft__me WEFT__AND_FORWARD(__VA_ARGS__));                               \
-	}                                                                                                              \
-	/* In a tail clause: once more, for a clause of another kind, or for a handler further out. */                 \
-	WEFT__HELPER result weft__##name##__generalize WEFT__PARAMETERS(__VA_ARGS__)                                   \
-	{                                                                                                              \
-		struct weft__general weft__g = weft__generalize(&weft_effect_##name);                                  \
-		weft_coro_t *weft__me = weft__self();                                                                  \
-                                                                                                                       \
-		if (weft__unlikely(!weft__g.k)) {                                                                      \
-			struct weft__mask weft__m __attribute__((cleanup(weft__unmask))) = {weft__me, weft__me->view}; \
-                                                                                                                       \
-			(void)weft__m;                                                                                 \
-			WEFT__IF_VOID(result)()(return) (weft__##name##__forward)(NULL, weft__me,                      \
-								NULL WEFT__AND_FORWARD(__VA_ARGS__));                  \
-			WEFT__IF_VOID(result)(return;)()                                                               \
-		}                                                                                                      \
-		if (weft__unlikely(weft__g.enter != NULL)) {                                                           \
-			WEFT__IF_VOID(result)()(return) ((weft__##name##__tail *)weft__g.enter)(                       \
-				weft__g.k->state WEFT__AND_FORWARD(__VA_ARGS__));                                      \
-			WEFT__IF_VOID(result)(return;)()                                                               \
-		}                                                                                                      \
-		WEFT__IF_VOID(result)()(return) (weft__##name##__far)(weft__g.k, weft__me                              \
-								 WEFT__AND_FORWARD(__VA_ARGS__));                      \
-	}                                                                                                              \
-	/* After a search. */                                                                                          \
-	__attribute__((noinline, unused))                                                                              \
-	static result weft__##name##__search(const weft_label_t *weft__label WEFT__MORE_PARAMETERS(__VA_ARGS__))       \
-	{                                                                                                              \
-		const struct weft__found *weft__f =                                                                    \
-			weft__find(&weft_effect_##name, weft__label, WEFT__PLACE_OF(name));                            \
-                                                                                                                       \
-		if (weft__unlikely(!weft__f)) {                                                                        \
-			WEFT__IF_VOID(result)()(return) WEFT__DEFAULT_OF(result, name, __VA_ARGS__)                    \
-			(WEFT__FORWARD(__VA_ARGS__));                                                                  \
-			WEFT__IF_VOID(result)(return;)()                                                               \
-		}                                                                                                      \
-		if (weft__f->enter) {                                                                                  \
-			WEFT__IF_VOID(result)()(return) (weft__##name##__enter)(                                       \
-				(weft__##name##__tail *)weft__f->enter, weft__f->k,                                    \
-				weft__self(), weft__label WEFT__AND_FORWARD(__VA_ARGS__));                             \
-			WEFT__IF_VOID(result)(return;)()                                                               \
-		}                                                                                                      \
-		WEFT__IF_VOID(result)()(return) (weft__##name##__far)(weft__f->k, weft__self()                         \
-								 WEFT__AND_FORWARD(__VA_ARGS__));                      \
+		WEFT__RETURN(result, (weft__##name##__by)(WEFT__SEARCH, weft__ WEFT__AND_FORWARD(__VA_ARGS__)))     \
 	}                                                                                                              \
 	WEFT__HOT result name WEFT__PARAMETERS(__VA_ARGS__)                                                            \
 	{                                                                                                              \
-		weft_coro_t *weft__me = weft__performer(), *weft__k = weft__me;                                        \
-		struct weft__found weft__f;                                                                            \
-                                                                                                                       \
-		if (weft__unlikely(!weft__me || !weft__handles_directly(weft__me, &weft_effect_##family))) {           \
-			if (weft__unlikely(!weft__me || !weft__look_up(weft__me->view, &weft_effect_##name,            \
-								       WEFT__PLACE_OF(name), &weft__f))) {             \
-				WEFT__IF_VOID(result)()(return)                                                        \
-				(weft__##name##__search)(NULL WEFT__AND_FORWARD(__VA_ARGS__));                         \
-				WEFT__IF_VOID(result)(return;)()                                                       \
-			}                                                                                              \
-			if (weft__f.enter) {                                                                           \
-				WEFT__IF_VOID(result)()(return) (weft__##name##__enter)(                               \
-					(weft__##name##__tail *)weft__f.enter, weft__f.k,                              \
-					weft__me, NULL WEFT__AND_FORWARD(__VA_ARGS__));                                \
-				WEFT__IF_VOID(result)(return;)()                                                       \
-			}                                                                                              \
-			weft__k = weft__f.k;                                                                           \
-		}                                                                                                      \
-		WEFT__IF_VOID(result)()(return)                                                                        \
-		(weft__##name##__yield)(weft__k, weft__me WEFT__AND_FORWARD(__VA_ARGS__));                             \
+		WEFT__RETURN(result, (weft__##name##__by)(WEFT__BY_NAME, weft__no_hint()                               \
+							WEFT__AND_FORWARD(__VA_ARGS__)))                               \
 	}
 
 #define WEFT__THROWER(name, ...)                                                                                       \
-	WEFT__HELPER WEFT__NORETURN void weft__##name##__at(weft_coro_t *weft__k, weft_coro_t *weft__me                \
-							       WEFT__MORE_PARAMETERS(__VA_ARGS__))                     \
-	{                                                                                                              \
-		WEFT__FILL_LAST(void, name, __VA_ARGS__)                                                               \
-		(void)weft__me;                                                                                        \
-		weft_exit(weft__k, weft__known_as(weft__k, &weft_effect_##name), &frame);                              \
-	}                                                                                                              \
 	/* A function of its own: the struct of arguments is not in the frames of whoever may throw. */                \
-	WEFT__COLD WEFT__NORETURN __attribute__((unused)) static void name WEFT__PARAMETERS(__VA_ARGS__)               \
+	WEFT__COLD WEFT__NORETURN __attribute__((unused)) static void weft__##name##__by(                              \
+		int weft__by, struct weft__hint weft__h WEFT__MORE_PARAMETERS(__VA_ARGS__))                         \
 	{                                                                                                              \
-		weft_coro_t *weft__me = weft__self();                                                                  \
+		weft_coro_t *weft__k = weft__whom(weft__by, weft__h, &weft_effect_##name,                           \
+						  WEFT__PLACE(weft__##name##__index, sizeof(#name)));                  \
                                                                                                                        \
-		if (!weft__me || !weft__handles_directly(weft__me, &weft_effect_##name))                               \
-			weft__me = weft__find_exit(&weft_effect_##name, WEFT__PLACE_OF(name));                         \
-		if (!weft__me) {                                                                                       \
-			WEFT__DEFAULT_OF(void, name, __VA_ARGS__)(WEFT__FORWARD(__VA_ARGS__));                         \
+		if (!weft__k) {                                                                                        \
+			((weft__##name##__function *)weft__default_of(&weft_effect_##name))(                           \
+				WEFT__FORWARD(__VA_ARGS__));                                                           \
 			weft__die_default_returned(&weft_effect_##name);                                               \
 		}                                                                                                      \
-		(weft__##name##__at)(weft__me, weft__me WEFT__AND_FORWARD(__VA_ARGS__));                               \
-	}
-
-/* Perform it elsewhere: where a coroutine waits that is to be continued. */
-#define WEFT__THROWN_INTO(name, ...)                                                                                   \
+		WEFT__FILL_LAST(void, name, __VA_ARGS__)                                                               \
+		weft_exit(weft__k, weft__known_as(weft__k, &weft_effect_##name), &weft__f);                              \
+	}                                                                                                              \
+	WEFT__HELPER WEFT__NORETURN void name WEFT__PARAMETERS(__VA_ARGS__)                                            \
+	{                                                                                                              \
+		(weft__##name##__by)(WEFT__BY_NAME, weft__no_hint()                                                    \
+							WEFT__AND_FORWARD(__VA_ARGS__));                               \
+	}                                                                                                              \
+	/* Perform it elsewhere: where a coroutine waits that is to be continued. */                                   \
+	WEFT__HELPER struct weft__##name##__frame weft__##name##__filled WEFT__PARAMETERS(__VA_ARGS__)                 \
+	{                                                                                                              \
+		WEFT__FILL(void, name, __VA_ARGS__)                                                                    \
+		WEFT__FIRST(__VA_OPT__(, ) weft__f.weft__none = 0;, )                                                  \
+		return weft__f;                                                                                          \
+	}                                                                                                              \
 	WEFT__COLD WEFT__NORETURN __attribute__((unused)) static void weft__##name##__throw(void *weft__frame)         \
 	{                                                                                                              \
 		struct weft__##name##__frame *frame = (struct weft__##name##__frame *)weft__frame;                     \
                                                                                                                        \
 		(void)frame;                                                                                           \
 		name(WEFT__PAIRS(WEFT__FIELD_OF, WEFT__COMMA, __VA_ARGS__));                                           \
-	}                                                                                                              \
-	WEFT__HELPER void *weft__##name##__continue_throw(                                                             \
-		weft_resumption_t *weft__k WEFT__MORE_PARAMETERS(__VA_ARGS__))                                         \
-	{                                                                                                              \
-		WEFT__FILL(void, name, __VA_ARGS__)                                                                    \
-		return weft__continue_throwing(weft__k, weft__##name##__throw, &frame);                                \
-	}                                                                                                              \
-	WEFT__HELPER weft_request_t weft__##name##__resume_throw(                                                      \
-		weft_coro_t *weft__k, weft_handles_t weft__handles WEFT__MORE_PARAMETERS(__VA_ARGS__))                 \
-	{                                                                                                              \
-		WEFT__FILL(void, name, __VA_ARGS__)                                                                    \
-		return weft__resume_throwing(weft__k, weft__handles, weft__##name##__throw, &frame);                   \
 	}
 
-#define WEFT__ACCESSORS(result, name)                                                                                  \
-	WEFT__HELPER struct weft__##name##__frame *weft__##name##__args(weft_request_t r)                              \
+/* What performers enter in the place of an abort clause. */
+#define WEFT__LEAVE(result, name, ...)                                                                                 \
+	WEFT__HELPER result weft__##name##__leave(void *weft__ WEFT__MORE_PARAMETERS(__VA_ARGS__))                     \
 	{                                                                                                              \
-		return (struct weft__##name##__frame *)weft__frame_of(r, &weft_effect_##name);                         \
-	}                                                                                                              \
-	WEFT__IF_VOID(result)()(WEFT__HELPER void weft__##name##__reply(weft_request_t r, result weft__value) {        \
-		(weft__##name##__args)(r)->weft__result = WEFT__MOVED(result, weft__value);                            \
-	}                                                                                                              \
-	WEFT__HELPER int weft__##name##__reply_to(weft_coro_t *weft__k, weft_request_t r, result weft__value) {        \
-		return weft_poke(weft__k, &(weft__##name##__args)(r)->weft__result, &weft__value, sizeof weft__value); \
-	})
+		WEFT__FILL_LAST(result, name, __VA_ARGS__)                                                             \
+		weft__leave_clause(weft__, &weft_effect_##name, &weft__f);                                               \
+	}
+
+/* What a handler gives as result; the compiler converts it, or complains. */
+#define WEFT__VALUE(result, name)                                                                                      \
+	WEFT__HELPER result weft__##name##__value(WEFT__IF_VOID(result)(void)(result weft__))                     \
+	{                                                                                                              \
+		WEFT__IF_VOID(result)()(return WEFT__MOVED(result, weft__);)                                      \
+	}
 /* clang-format on */
 
 #endif /* WEFT_EFFECT_H */

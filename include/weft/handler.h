@@ -139,17 +139,17 @@ enum { WEFT__TAIL, WEFT__ABORT, WEFT__GENERAL, WEFT__MULTI, WEFT__REQUESTED, WEF
 #define weft_abort(op, fn)                                                                                             \
 	{                                                                                                              \
 		&weft_effect_##op, WEFT__ABORT, (void (*)(void)) static_cast<weft__##op##__abort *>(fn),               \
-		    (void (*)(void))weft__##op##__leave, weft__##op##__call_abort                                      \
+		    (void (*)(void))weft__##op##__leave, weft__##op##__call                                            \
 	}
 #define weft_general(op, fn)                                                                                           \
 	{                                                                                                              \
 		&weft_effect_##op, WEFT__GENERAL, (void (*)(void)) static_cast<weft__##op##__general *>(fn), NULL,     \
-		    weft__##op##__call_general                                                                         \
+		    weft__##op##__call                                                                                 \
 	}
 #define weft_multi(op, fn)                                                                                             \
 	{                                                                                                              \
 		&weft_effect_##op, WEFT__MULTI, (void (*)(void)) static_cast<weft__##op##__general *>(fn), NULL,       \
-		    weft__##op##__call_general                                                                         \
+		    weft__##op##__call                                                                                 \
 	}
 #define weft_on_return(fn)                                                                                             \
 	{                                                                                                              \
@@ -172,7 +172,7 @@ enum { WEFT__TAIL, WEFT__ABORT, WEFT__GENERAL, WEFT__MULTI, WEFT__REQUESTED, WEF
 		&weft_effect_##op,                                                                                     \
 		    WEFT__ABORT + 0 * sizeof(*(weft__##op##__abort **)0 =                                              \
 						 _Generic(fn, weft__##op##__abort *: NULL, default: weft__misfit)),    \
-		    (void (*)(void))(fn), (void (*)(void))weft__##op##__leave, weft__##op##__call_abort                \
+		    (void (*)(void))(fn), (void (*)(void))weft__##op##__leave, weft__##op##__call                      \
 	}
 #define weft_general(op, fn)                                                                                           \
 	{                                                                                                              \
@@ -180,14 +180,14 @@ enum { WEFT__TAIL, WEFT__ABORT, WEFT__GENERAL, WEFT__MULTI, WEFT__REQUESTED, WEF
 		    WEFT__GENERAL +                                                                                    \
 			0 * sizeof(*(weft__##op##__general **)0 =                                                      \
 				       _Generic(fn, weft__##op##__general *: NULL, default: weft__misfit)),            \
-		    (void (*)(void))(fn), NULL, weft__##op##__call_general                                             \
+		    (void (*)(void))(fn), NULL, weft__##op##__call                                                     \
 	}
 #define weft_multi(op, fn)                                                                                             \
 	{                                                                                                              \
 		&weft_effect_##op,                                                                                     \
 		    WEFT__MULTI + 0 * sizeof(*(weft__##op##__general **)0 =                                            \
 						 _Generic(fn, weft__##op##__general *: NULL, default: weft__misfit)),  \
-		    (void (*)(void))(fn), NULL, weft__##op##__call_general                                             \
+		    (void (*)(void))(fn), NULL, weft__##op##__call                                                     \
 	}
 #define weft_on_return(fn)                                                                                             \
 	{                                                                                                              \
@@ -322,7 +322,7 @@ WEFT__INLINE weft_request_t weft_resume_under(weft_coro_t *k, void *value, const
 /** `return weft_tail_continue(op, k, value);` (no value if the operation is void): the operation's result is `value`,
  * and the body goes on under the same handler. What weft_run returns is decided later. Uses no stack, does not suspend;
  * in the clause itself only. */
-#define weft_tail_continue(op, k, ...) ((weft__##op##__tail_continue)((k)__VA_OPT__(, ) __VA_ARGS__))
+#define weft_tail_continue(op, k, ...) (WEFT__ANSWERED(weft__tail_continue_with, op, k, WEFT__GIVEN(op, __VA_ARGS__)))
 
 /**
  * void *weft_continue(op, k, value): the same, and return what comes of it: the body's result through the return
@@ -330,7 +330,7 @@ WEFT__INLINE weft_request_t weft_resume_under(weft_coro_t *k, void *value, const
  * any thread. May suspend; stack is needed for each that is active. Errors as weft_run; of a multi one also ENOMEM, if
  * there is none for a copy of it, and EBUSY, if another coroutine is suspended inside it or has performed the effect.
  */
-#define weft_continue(op, k, ...) ((weft__##op##__continue)((k)__VA_OPT__(, ) __VA_ARGS__))
+#define weft_continue(op, k, ...) (WEFT__ANSWERED(weft__continue_with, op, k, WEFT__GIVEN(op, __VA_ARGS__)))
 
 /**
  * void *weft_continue_throw(k, exception, args…): as weft_continue, but the operation does not return. In its place the
@@ -341,7 +341,8 @@ WEFT__INLINE weft_request_t weft_resume_under(weft_coro_t *k, void *value, const
  * If a tail clause has performed the operation, by weft_generalize, the exception is performed in that tail clause: it
  * goes to handlers outside of the clause's own, past handlers within the body.
  */
-#define weft_continue_throw(k, exception, ...) ((weft__##exception##__continue_throw)((k)__VA_OPT__(, ) __VA_ARGS__))
+#define weft_continue_throw(k, exception, ...)                                                                         \
+	(weft__continue_throwing((k), weft__##exception##__throw, WEFT__THROWN_AS(exception, __VA_ARGS__)))
 
 /**
  * Keep it for later: the copy returned is the caller's, to be given to weft_continue or weft_drop once (a multi one to
@@ -385,7 +386,7 @@ WEFT__INLINE weft_coro_t *weft_performer(const weft_resumption_t *k)
  * tail clause may answer. Only of an effect performed on a label nobody knows the label any more then: reported.
  * Elsewhere than in a tail clause, or with nothing to generalize to: reported.
  */
-#define weft_generalize(op, ...) ((weft__##op##__generalize)(__VA_ARGS__))
+#define weft_generalize(op, ...) ((weft__##op##__slow)(weft__hint(WEFT__GENERALIZING, NULL) __VA_OPT__(, ) __VA_ARGS__))
 
 /**
  * `return weft_forward();` in a tail clause: leave this perform, with the arguments that it has, to the next handler
@@ -447,15 +448,19 @@ WEFT__INLINE weft_handler_t weft_labelled(const weft_handler_t *handler, const w
 
 /** R weft_perform_on(op, &label, args…): perform an operation of that instance, as op(args…) does of the family. A
  * label of another family, and one that nobody handles where the operation has no default handler: reported. */
-#define weft_perform_on(op, label, ...) ((weft__##op##__on)((label)__VA_OPT__(, ) __VA_ARGS__))
+#define weft_perform_on(op, label, ...)                                                                                \
+	((weft__##op##__by)(WEFT__BY_LABEL, weft__at_label(label) __VA_OPT__(, ) __VA_ARGS__))
 
 /* ---- hints ------------------------------------------------------------------------------------------------- */
 
 /**
  * R weft_perform_hot(op, fn, args…): perform, guessing that the handler's tail clause is `fn`. If it is, this is a
- * direct call, which the compiler may inline; if not, an ordinary perform. A guess costs one compare.
+ * direct call, which the compiler may inline, for the price of one compare. If not, the effect is performed as if
+ * nothing had been guessed, by a function that is called for this: about 80 instructions more than without a guess.
  */
-#define weft_perform_hot(op, fn, ...) ((weft__##op##__guess)((fn)__VA_OPT__(, ) __VA_ARGS__))
+#define weft_perform_hot(op, fn, ...)                                                                                  \
+	((weft__##op##__by)(WEFT__BY_GUESS, weft__hint(WEFT__ANY(WEFT__AS(weft__##op##__tail *, fn)), NULL)            \
+						__VA_OPT__(, ) __VA_ARGS__))
 
 /* ---- what the macros stand on ------------------------------------------------------------------------------ */
 
@@ -595,6 +600,122 @@ WEFT__INLINE void *weft__tail_continue(weft_resumption_t *k, int error)
 	return weft__tail_continued(k, k->k);
 }
 
+/* `value`: in C, where the result lies and what the performer's frame has before it; in C++ the value itself. */
+#ifdef __cplusplus
+#define WEFT__AS(type, value) static_cast<type>(value)
+#define WEFT__TEMPORARY(type, value) (weft__temporary(value))
+#define WEFT__ANSWERED(what, op, k, value) what<struct weft__##op##__frame>((k), &weft_effect_##op, value)
+#define WEFT__GIVEN(op, ...)                                                                                           \
+	WEFT__FIRST(__VA_OPT__((weft__##op##__value)(__VA_ARGS__), )((weft__##op##__value)(), weft__nothing()), )
+
+extern "C++" {
+template <typename T> WEFT__INLINE T *weft__temporary(T &&value)
+{
+	return &value;
+}
+
+struct weft__nothing {
+};
+
+template <typename Frame>
+WEFT__HELPER int weft__answer(weft_resumption_t *k, const struct weft_effect *effect, weft__nothing)
+{
+	(void)weft__frame_under(k, effect);
+	return 0;
+}
+
+template <typename Frame, typename R>
+WEFT__HELPER int weft__answer(weft_resumption_t *k, const struct weft_effect *effect, R &&value)
+{
+	Frame *frame = static_cast<Frame *>(weft__frame_under(k, effect));
+
+	if (weft__unlikely(k->k->flags & (WEFT__COPYING | WEFT__THROUGH)))
+		return weft_poke(k->k, &frame->weft__result, &value, sizeof value);
+	frame->weft__result = static_cast<R &&>(value);
+	return 0;
+}
+
+template <typename Frame> WEFT__HELPER void weft__answer_fresh(void *, weft__nothing)
+{
+}
+
+template <typename Frame, typename R> WEFT__HELPER void weft__answer_fresh(void *frame, R &&value)
+{
+	static_cast<Frame *>(frame)->weft__result = static_cast<R &&>(value);
+}
+
+template <typename Frame, typename R>
+WEFT__HELPER void *weft__continue_with(weft_resumption_t *k, const struct weft_effect *effect, R &&value)
+{
+	return weft__continue(k, weft__answer<Frame>(k, effect, static_cast<R &&>(value)));
+}
+
+template <typename Frame, typename R>
+__attribute__((warn_unused_result)) WEFT__HELPER void *weft__tail_continue_with(weft_resumption_t *k,
+										const struct weft_effect *effect,
+										R &&value)
+{
+	weft_coro_t *fresh = weft__fresh(k, effect);
+
+	if (weft__unlikely(!fresh))
+		return weft__tail_continue(k, weft__answer<Frame>(k, effect, static_cast<R &&>(value)));
+	weft__answer_fresh<Frame>(k->payload, static_cast<R &&>(value));
+	return weft__tail_continued(k, fresh);
+}
+}
+#else
+#define WEFT__AS(type, value) ((type){value})
+#define WEFT__TEMPORARY(type, value) ((type[1]){value})
+#define WEFT__ANSWERED(what, op, k, value) what((k), &weft_effect_##op, value)
+#define WEFT__GIVEN(op, ...)                                                                                           \
+	WEFT__FIRST(__VA_OPT__(weft__given(WEFT__TEMPORARY(WEFT__RESULT(op), (weft__##op##__value)(__VA_ARGS__)),      \
+					   offsetof(struct weft__##op##__frame, weft__result),                         \
+					   sizeof(WEFT__RESULT(op))), )((weft__##op##__value)(),                       \
+									weft__given(NULL, 0, 0)), )
+
+struct weft__given {
+	const void *value;
+	size_t offset, size;
+};
+
+WEFT__INLINE struct weft__given weft__given(const void *value, size_t offset, size_t size)
+{
+	return (struct weft__given){value, offset, size};
+}
+
+WEFT__HOT int weft__answer(weft_resumption_t *k, const struct weft_effect *effect, struct weft__given given)
+{
+	char *result = (char *)weft__frame_under(k, effect) + given.offset;
+
+	if (weft__unlikely(k->k->flags & (WEFT__COPYING | WEFT__THROUGH)))
+		return given.size ? weft_poke(k->k, result, given.value, given.size) : 0;
+	if (given.size)
+		__builtin_memcpy(result, given.value, given.size);
+	return 0;
+}
+
+WEFT__HOT void *weft__continue_with(weft_resumption_t *k, const struct weft_effect *effect, struct weft__given given)
+{
+	return weft__continue(k, weft__answer(k, effect, given));
+}
+
+__attribute__((warn_unused_result)) WEFT__HOT void *weft__tail_continue_with(weft_resumption_t *k,
+									     const struct weft_effect *effect,
+									     struct weft__given given)
+{
+	weft_coro_t *fresh = weft__fresh(k, effect);
+
+	if (weft__unlikely(!fresh))
+		return weft__tail_continue(k, weft__answer(k, effect, given));
+	if (given.size)
+		__builtin_memcpy((char *)k->payload + given.offset, given.value, given.size);
+	return weft__tail_continued(k, fresh);
+}
+#endif
+#define WEFT__RESULT(op) __typeof__(((struct weft__##op##__frame *)0)->weft__result)
+#define WEFT__THROWN_AS(exception, ...)                                                                                \
+	WEFT__TEMPORARY(struct weft__##exception##__frame, (weft__##exception##__filled)(__VA_ARGS__))
+
 WEFT_EXTERN_C_END
 
 #if WEFT__SANITIZED
@@ -612,98 +733,28 @@ __attribute__((constructor)) static void weft__tell(void)
 #endif
 
 /* clang-format off */
+/* Call a clause with what the performer's frame holds: an abort clause if there is no resumption. */
 #define WEFT__CLAUSES(result, name, ...)                                                                               \
-	typedef void *weft__##name##__abort(void *state WEFT__MORE_PARAMETERS(__VA_ARGS__));                           \
-	WEFT__HELPER void *weft__##name##__call_abort(void *weft__state, weft_resumption_t *weft__k,                   \
-						   void *weft__frame, void (*weft__clause)(void))                      \
+	typedef void *weft__##name##__abort(void * WEFT__MORE_PARAMETERS(__VA_ARGS__));                           \
+	typedef void *weft__##name##__general(void *, weft_resumption_t * WEFT__MORE_PARAMETERS(__VA_ARGS__));   \
+	WEFT__HELPER void *weft__##name##__call(void *weft__s, weft_resumption_t *weft__k, void *weft__f,      \
+						void (*weft__fn)(void))                                            \
 	{                                                                                                              \
-		struct weft__##name##__frame *frame = (struct weft__##name##__frame *)weft__frame;                     \
-                                                                                                                       \
-		(void)weft__k, (void)frame;                                                                            \
-		return ((weft__##name##__abort *)weft__clause)(weft__state WEFT__AND_FIELDS(__VA_ARGS__));             \
-	}                                                                                                              \
-	WEFT__HELPER result weft__##name##__leave(void *weft__state WEFT__MORE_PARAMETERS(__VA_ARGS__))                \
-	{                                                                                                              \
-		WEFT__FILL_LAST(result, name, __VA_ARGS__)                                                             \
-		(void)weft__state;                                                                                     \
-		weft_exit(weft__clause_owner(#name), &weft_effect_##name, &frame);                                     \
+		__VA_OPT__(struct weft__##name##__frame *frame = (struct weft__##name##__frame *)weft__f;          \
+		           ) (void)weft__f;                                                                        \
+		return weft__k ? ((weft__##name##__general *)weft__fn)(weft__s,                                \
+									   weft__k WEFT__AND_FIELDS(__VA_ARGS__))      \
+			       : ((weft__##name##__abort *)weft__fn)(weft__s WEFT__AND_FIELDS(__VA_ARGS__));   \
 	}
 
-#define WEFT__GENERAL_CLAUSES(result, name, ...)                                                                       \
-	typedef void *weft__##name##__general(void *state, weft_resumption_t *k WEFT__MORE_PARAMETERS(__VA_ARGS__));   \
-	WEFT__HELPER void *weft__##name##__call_general(void *weft__state, weft_resumption_t *weft__k,                 \
-						     void *weft__frame, void (*weft__clause)(void))                    \
+#define WEFT__EXCEPTION_CLAUSES(name, ...)                                                                             \
+	typedef void *weft__##name##__abort(void * WEFT__MORE_PARAMETERS(__VA_ARGS__));                           \
+	WEFT__HELPER void *weft__##name##__call(void *weft__s, weft_resumption_t *weft__k, void *weft__f,      \
+						void (*weft__fn)(void))                                            \
 	{                                                                                                              \
-		struct weft__##name##__frame *frame = (struct weft__##name##__frame *)weft__frame;                     \
-                                                                                                                       \
-		(void)frame;                                                                                           \
-		return ((weft__##name##__general *)weft__clause)(weft__state, weft__k WEFT__AND_FIELDS(__VA_ARGS__));  \
-	}                                                                                                              \
-	WEFT__HELPER int weft__##name##__answer(weft_resumption_t *weft__k                                             \
-					     WEFT__IF_VOID(result)()(, result weft__value))                            \
-	{                                                                                                              \
-		struct weft__##name##__frame *frame =                                                                  \
-			(struct weft__##name##__frame *)weft__frame_under(weft__k, &weft_effect_##name);               \
-                                                                                                                       \
-		(void)frame;                                                                                           \
-		WEFT__IF_VOID(result)()(                                                                               \
-			if (weft__unlikely(weft__k->k->flags & (WEFT__COPYING | WEFT__THROUGH)))                       \
-				return weft_poke(weft__k->k, &frame->weft__result, &weft__value, sizeof weft__value);  \
-			frame->weft__result = WEFT__MOVED(result, weft__value);                                        \
-		)                                                                                                      \
-		return 0;                                                                                              \
-	}                                                                                                              \
-	WEFT__HELPER void *weft__##name##__continue(weft_resumption_t *weft__k                                         \
-						 WEFT__IF_VOID(result)()(, result weft__value))                        \
-	{                                                                                                              \
-		return weft__continue(weft__k, (weft__##name##__answer)(weft__k                                        \
-				WEFT__IF_VOID(result)()(, WEFT__MOVED(result, weft__value))));                         \
-	}                                                                                                              \
-	__attribute__((warn_unused_result))                                                                            \
-	WEFT__HELPER void *weft__##name##__tail_continue(weft_resumption_t *weft__k                                    \
-						      WEFT__IF_VOID(result)()(, result weft__value))                   \
-	{                                                                                                              \
-		struct weft__##name##__frame *frame = (struct weft__##name##__frame *)weft__k->payload;                \
-		weft_coro_t *weft__fresh_k = weft__fresh(weft__k, &weft_effect_##name);                                \
-                                                                                                                       \
-		(void)frame;                                                                                           \
-		if (weft__likely(weft__fresh_k)) {                                                                     \
-			WEFT__IF_VOID(result)()(frame->weft__result = WEFT__MOVED(result, weft__value);)               \
-			return weft__tail_continued(weft__k, weft__fresh_k);                                           \
-		}                                                                                                      \
-		return weft__tail_continue(weft__k, (weft__##name##__answer)(weft__k                                   \
-				WEFT__IF_VOID(result)()(, WEFT__MOVED(result, weft__value))));                         \
-	}                                                                                                              \
-	WEFT__HELPER result weft__##name##__on(const weft_label_t *weft__label WEFT__MORE_PARAMETERS(__VA_ARGS__))     \
-	{                                                                                                              \
-		weft_coro_t *weft__me = weft__performer();                                                             \
-		struct weft__found weft__f;                                                                            \
-                                                                                                                       \
-		if (!weft__label)                                                                                      \
-			__builtin_unreachable();                                                                       \
-		if (weft__likely(weft__me && weft__look_up(weft__me->view,                                             \
-							   &weft__label->keys[weft__##name##__index],                  \
-							   WEFT__PLACE_OF(name), &weft__f) && weft__f.enter)) {        \
-			WEFT__IF_VOID(result)()(return) (weft__##name##__enter)(                                       \
-				(weft__##name##__tail *)weft__f.enter, weft__f.k,                                      \
-				weft__me, weft__label WEFT__AND_FORWARD(__VA_ARGS__));                                 \
-			WEFT__IF_VOID(result)(return;)()                                                               \
-		}                                                                                                      \
-		WEFT__IF_VOID(result)()(return) (weft__##name##__search)(weft__label WEFT__AND_FORWARD(__VA_ARGS__));  \
-	}                                                                                                              \
-	WEFT__HOT result weft__##name##__guess(weft__##name##__tail *weft__clause WEFT__MORE_PARAMETERS(__VA_ARGS__))  \
-	{                                                                                                              \
-		weft_coro_t *weft__me = weft__performer();                                                             \
-		struct weft__found weft__f;                                                                            \
-                                                                                                                       \
-		if (weft__likely(weft__me && weft__look_up(weft__me->view, &weft_effect_##name, WEFT__PLACE_OF(name),  \
-							   &weft__f) &&                                                \
-				 weft__f.enter == (void (*)(void))weft__clause)) {                                     \
-			WEFT__IF_VOID(result)()(return) (weft__##name##__enter)(weft__clause, weft__f.k, weft__me,     \
-									   NULL WEFT__AND_FORWARD(__VA_ARGS__));       \
-			WEFT__IF_VOID(result)(return;)()                                                               \
-		}                                                                                                      \
-		WEFT__IF_VOID(result)()(return) (name)(WEFT__FORWARD(__VA_ARGS__));                                    \
+		__VA_OPT__(struct weft__##name##__frame *frame = (struct weft__##name##__frame *)weft__f;          \
+		           ) (void)weft__f, (void)weft__k;                                                         \
+		return ((weft__##name##__abort *)weft__fn)(weft__s WEFT__AND_FIELDS(__VA_ARGS__));             \
 	}
 
 /* ", frame->a, frame->b" */

@@ -185,9 +185,6 @@ static bool search(struct search *s)
 	return true;
 }
 
-/* Where results lie that no table has room for. */
-static __thread struct weft__found result __attribute__((tls_model("initial-exec")));
-
 static WEFT__NORETURN WEFT__COLD void die_unhandled(const struct search *s)
 {
 	const weft_coro_t *self = weft_current();
@@ -246,29 +243,21 @@ static void resort_to_default(const struct search *s)
 		die_unhandled(s);
 }
 
-static void begin(struct search *s, const weft_effect_t *effect, const weft_label_t *label, unsigned place)
+WEFT__INLINE void begin(struct search *s, const weft_effect_t *effect, const weft_label_t *label, unsigned place)
 {
-	*s = (struct search){.effect = effect, .label = label, .key = effect, .place = place, .doubled = effect->group};
+	s->effect = effect;
+	s->label = label;
+	s->key = effect;
+	s->place = place;
+	s->doubled = effect->group;
+	s->table = NULL;
+	s->exits = false;
 	if (!label)
 		return;
 	s->doubled = false; /* a yield from here is not remembered by performers */
 	if (!weft__same(label->family, effect->family))
 		die_label(effect, label);
 	s->key = &label->keys[effect->index];
-}
-
-const struct weft__found *weft__find(const weft_effect_t *effect, const weft_label_t *label, unsigned place)
-{
-	struct search s;
-
-	begin(&s, effect, label, place);
-	s.table = weft__found_table();
-	if (weft__likely(search(&s))) {
-		result = s.result;
-		return &result;
-	}
-	resort_to_default(&s);
-	return NULL;
 }
 
 weft_coro_t *weft__find_exit(const weft_effect_t *effect, unsigned place)
@@ -282,22 +271,6 @@ weft_coro_t *weft__find_exit(const weft_effect_t *effect, unsigned place)
 		return s.result.k;
 	resort_to_default(&s);
 	return NULL;
-}
-
-bool weft__outside(struct weft__found *found, const weft_effect_t *effect, const weft_label_t *label)
-{
-	weft_coro_t *self = weft__self();
-	struct search s;
-
-	self->view = weft__inside_as(found->k, self->view);
-	begin(&s, effect, label, 0);
-	if (search(&s)) {
-		found->enter = s.result.enter;
-		found->k = s.result.k;
-		return true;
-	}
-	resort_to_default(&s);
-	return false;
 }
 
 weft_coro_t *weft__locate(const weft_effect_t *effect)
@@ -382,7 +355,26 @@ static inline void (*enter_general(const weft_coro_t *k, const weft_effect_t *ef
 	return NULL;
 }
 
-static WEFT__COLD struct weft__general generalize_moved(weft_coro_t *self, const weft_effect_t *effect)
+/* The handlers outside of that of the tail clause that the coroutine executes. */
+static __attribute__((noinline)) struct weft__next find_outside(weft_coro_t *self, const weft_effect_t *effect,
+								const weft_label_t *label)
+{
+	weft_coro_t *k = weft__owner_of(self->view);
+	struct search s;
+
+	self->view = weft__inside_as(k, self->view);
+	begin(&s, effect, label, 0);
+	if (search(&s)) {
+		self->view = weft__inside_as(s.result.k, self->view);
+		return (struct weft__next){s.result.k, s.result.enter};
+	}
+	resort_to_default(&s);
+	self->view = weft__inside(k);
+	return (struct weft__next){NULL, NULL};
+}
+
+/* The coroutine was resumed under another handler while it executed the clause. */
+static WEFT__COLD struct weft__next generalize_moved(weft_coro_t *self, const weft_effect_t *effect)
 {
 	weft_coro_t *k = weft__owner_of(self->view);
 	struct search s;
@@ -391,20 +383,55 @@ static WEFT__COLD struct weft__general generalize_moved(weft_coro_t *self, const
 		die_label_lost(effect);
 	begin(&s, effect, NULL, 0);
 	if (!handles(&s, k))
-		return (struct weft__general){NULL, NULL};
-	return (struct weft__general){k, enter_general(k, effect)};
+		return find_outside(self, effect, NULL);
+	return (struct weft__next){k, enter_general(k, effect)};
 }
 
-struct weft__general weft__generalize(const weft_effect_t *effect)
+static struct weft__next generalize(weft_coro_t *self, const weft_effect_t *effect)
 {
-	weft_coro_t *self = weft__self(), *k;
+	weft_coro_t *k;
 
 	if (weft__unlikely(!self || !weft__masked(self->view)))
 		(void)weft__clause_owner("weft_generalize");
 	if (weft__unlikely(weft__was_moved(self->view)))
 		return generalize_moved(self, effect);
 	k = weft__owner_of(self->view);
-	return (struct weft__general){k, enter_general(k, effect)};
+	return (struct weft__next){k, enter_general(k, effect)};
+}
+
+struct weft__next weft__find(weft_coro_t *self, const weft_effect_t *effect, const weft_label_t *label, unsigned place)
+{
+	struct search s;
+
+	begin(&s, effect, label, place);
+	s.table = weft__found_table();
+	if (weft__unlikely(!search(&s))) {
+		resort_to_default(&s);
+		return (struct weft__next){NULL, NULL};
+	}
+	if (s.result.enter)
+		self->view = weft__inside_for(s.result.k, label);
+	return (struct weft__next){s.result.k, s.result.enter};
+}
+
+static __attribute__((noinline)) struct weft__next find_again(weft_coro_t *self, const weft_effect_t *effect,
+							      unsigned place)
+{
+	struct weft__found f;
+
+	if (!self || !weft__look_up(self->view, effect, place, &f))
+		return weft__find(self, effect, NULL, place);
+	if (f.enter)
+		self->view = weft__inside(f.k);
+	return (struct weft__next){f.k, f.enter};
+}
+
+struct weft__next weft__find_next(weft_coro_t *self, void (*last)(void), const weft_effect_t *effect,
+				  const weft_label_t *label, unsigned place)
+{
+	if (last == WEFT__GENERALIZING)
+		return generalize(self, effect);
+	return last == WEFT__GUESSED_WRONG ? find_again(self, effect, place) : find_outside(self, effect, label);
 }
 
 weft_coro_t *weft__clause_owner(const char *what)

@@ -73,6 +73,11 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 	return hash;
 }
 
+static bool is_of_family(const struct weft__declared *d)
+{
+	return d->index == WEFT__OF_FAMILY;
+}
+
 static uint64_t hash_of(const struct weft__declared *family, const struct weft__declared *d)
 {
 	uint64_t hash = hash_text(hash_text(14695981039346656037u, family->space), family->text);
@@ -101,7 +106,7 @@ static WEFT__NORETURN WEFT__COLD void die_sizes_differ(const struct weft__declar
 	weft__line_text(&line, "effect \"");
 	weft__line_text(&line, d->name);
 	weft__line_text(&line, "\" is declared twice, as ");
-	weft__line_text(&line, d->signature);
+	weft__line_text(&line, d->text);
 	weft__line_text(&line,
 			", with types of different size: give the types, or the effects, different names, or one "
 			"of the effects a namespace by WEFT_NAMESPACE");
@@ -178,9 +183,9 @@ static void describe(const struct weft__declared *d, const struct weft__declared
 			die_sizes_differ(d);
 		return;
 	}
-	effect->signature = d->signature;
+	effect->signature = is_of_family(d) ? "" : d->text;
 	effect->family = d->family;
-	effect->index = d->index;
+	effect->index = is_of_family(d) ? 0 : d->index;
 	effect->size = d->size;
 	effect->name = d->name;
 	effect->declared = d;

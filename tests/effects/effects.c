@@ -82,7 +82,7 @@ static uint64_t perform_x0(const struct call *call)
 	{#op,                                                                                                          \
 	 &weft_effect_##op,                                                                                            \
 	 FAMILY_OF(op),                                                                                                \
-	 WEFT__PLACE_OF(op),                                                                                           \
+	 WEFT__PLACE(weft__##op##__index, sizeof(#op)),                                                                \
 	 perform_##op,                                                                                                 \
 	 generalize_##op,                                                                                              \
 	 resume_##op,                                                                                                  \
@@ -94,7 +94,7 @@ static uint64_t perform_x0(const struct call *call)
 const struct op ops[OPS] = {RETURNING(ROW){.name = "x0",
 					   .effect = &weft_effect_x0,
 					   .family = NO_FAMILY,
-					   .place = WEFT__PLACE_OF(x0),
+					   .place = WEFT__PLACE(weft__x0__index, sizeof("x0")),
 					   .perform = perform_x0,
 					   .token = token_x0,
 					   .locate = locate_x0}};

@@ -13,6 +13,7 @@ WEFT_EFFECT(int, defaulted, int, x);
 WEFT_EFFECT(void, silent);
 WEFT_EXCEPTION(oops, int, code);
 WEFT_EFFECT(int, apply, int (*)(int), f, int[3], to, const int, which);
+WEFT_EFFECT(int, named_as_ours, int, state, int, k, int, frame, int, r, int, fn, int, value, int, weft, int, name);
 
 static void declared_once(void **state)
 {
@@ -361,12 +362,44 @@ static void raw_effects(void **state)
 	weft_delete(k);
 }
 
+static int sum_in_clause(void *unused, int state, int k, int frame, int r, int fn, int value, int weft, int name)
+{
+	(void)unused;
+	return state + 10 * k + 100 * frame + 1000 * r + 10000 * (fn + value + weft + name);
+}
+
+static void *sum_when_suspended(void *unused, weft_resumption_t *at, int state, int k, int frame, int r, int fn,
+				int value, int weft, int name)
+{
+	return weft_tail_continue(named_as_ours, at, sum_in_clause(unused, state, k, frame, r, fn, value, weft, name));
+}
+
+static void *perform_named_as_ours(void *unused)
+{
+	(void)unused;
+	return (void *)(intptr_t)named_as_ours(1, 2, 3, 4, 1, 1, 1, 2);
+}
+
+WEFT_HANDLER(sums_in_clause, weft_tail(named_as_ours, sum_in_clause));
+WEFT_HANDLER(sums_when_suspended, weft_general(named_as_ours, sum_when_suspended));
+
+/* Parameters may have the names that our own macros like. */
+static void parameters_named_as_ours(void **state)
+{
+	(void)state;
+	assert_int_equal((intptr_t)weft_run(&sums_in_clause, NULL, perform_named_as_ours, NULL), 54321);
+	assert_int_equal((intptr_t)weft_run(&sums_when_suspended, NULL, perform_named_as_ours, NULL), 54321);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(declared_once),	   T(odd_types),     T(sets),	      T(located_outside),
-	    T(requests),	   T(without_reply), T(breaking_out), T(defaults),
-	    T(default_after_fork), T(exceptions),    T(raw_effects),
+	    T(declared_once),	T(parameters_named_as_ours),
+	    T(odd_types),	T(sets),
+	    T(located_outside), T(requests),
+	    T(without_reply),	T(breaking_out),
+	    T(defaults),	T(default_after_fork),
+	    T(exceptions),	T(raw_effects),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

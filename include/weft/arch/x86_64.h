@@ -257,12 +257,17 @@ WEFT__INLINE void weft__set_self(struct weft_coro *self)
 
 /* The address of an object on the stack, computed here. Compilers would rather compute it once and keep it, on the
  * stack, and loading it costs more. */
-#define weft__address_of(object)                                                                                       \
-	(__extension__({                                                                                               \
-		void *weft__address;                                                                                   \
-		__asm__ volatile("leaq %1, %0" : "=r"(weft__address) : "m"(object));                                   \
-		weft__address;                                                                                         \
-	}))
+WEFT__INLINE void *weft__address_of(void *object)
+{
+	void *address;
+
+#ifdef __clang__
+	__asm__ volatile("leaq %1, %0" : "=r"(address) : "m"(*(char *)object));
+#else
+	__asm__ volatile("leaq %1, %0" : "=r"(address) : "m"(*(char(*)[])object)); /* all of the object */
+#endif
+	return address;
+}
 
 /*
  * The word that -fsplit-stack prologues compare the stack pointer with. Contiguous stacks all have 0 there, so between

@@ -99,6 +99,22 @@ template <typename Run, typename Fn> void leave_for_answer(Fn &fn)
 #endif
 }
 
+// To give a resumption the result of the operation.
+template <weft_effect_t *Effect, typename Frame, typename Signature> struct replying;
+template <weft_effect_t *Effect, typename Frame, typename R, typename... Args>
+struct replying<Effect, Frame, R(Args...)> {
+	static int reply(weft_resumption_t *k, R value)
+	{
+		return weft__answer<Frame>(k, Effect, std::forward<R>(value));
+	}
+};
+template <weft_effect_t *Effect, typename Frame, typename... Args> struct replying<Effect, Frame, void(Args...)> {
+	static int reply(weft_resumption_t *k)
+	{
+		return weft__answer<Frame>(k, Effect, weft__nothing());
+	}
+};
+
 // What weft_on knows of an operation.
 template <typename Frame, typename Tail, auto Index, weft_effect_t *Effect, auto Reply, auto CallGeneral,
 	  auto CallAbort, auto Leave>
@@ -636,13 +652,14 @@ template <typename R, typename... Args, typename Description> struct operation<R
 #define weft_on(op)                                                                                                    \
 	(::weft::operation<                                                                                            \
 	    weft__##op##__function,                                                                                    \
-	    ::weft::detail::description<weft__##op##__frame, weft__##op##__tail, weft__##op##__index,                  \
-					&weft_effect_##op, weft__##op##__answer, weft__##op##__call_general,           \
-					weft__##op##__call_abort, weft__##op##__leave>>())
+	    ::weft::detail::description<                                                                               \
+		weft__##op##__frame, weft__##op##__tail, weft__##op##__index, &weft_effect_##op,                       \
+		::weft::detail::replying<&weft_effect_##op, weft__##op##__frame, weft__##op##__function>::reply,       \
+		weft__##op##__call, weft__##op##__call, weft__##op##__leave>>())
 #define weft_on_exception(op)                                                                                          \
 	(::weft::operation<weft__##op##__function,                                                                     \
 			   ::weft::detail::description<weft__##op##__frame, weft__##op##__tail, weft__##op##__index,   \
-						       &weft_effect_##op, nullptr, nullptr, weft__##op##__call_abort,  \
+						       &weft_effect_##op, nullptr, nullptr, weft__##op##__call,        \
 						       weft__##op##__leave>>())
 
 /** The clause that makes the answer of what the body returns (of nothing, if that is void). */

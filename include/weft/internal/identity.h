@@ -36,11 +36,13 @@ WEFT_EXTERN_C_BEGIN
  * they are defined, or compilers choose a larger one, and leave gaps. */
 struct weft__declared {
 	weft_effect_t *effect, *family;
-	const char *name, *signature;
-	const char *text;  /* of a family, or an effect in none: with `space` its identity. Of others NULL */
+	const char *name;
+	const char *text;  /* of an effect its signature; of a family what its symbol has for all of its effects */
 	const char *space; /* "net." or "net::"; "" if it has none */
-	uint32_t index, size;
+	uint32_t index;	   /* in the family; of the family itself WEFT__OF_FAMILY */
+	uint32_t size;
 };
+#define WEFT__OF_FAMILY 0xffffffffu
 extern __attribute__((weak, visibility("hidden"))) const struct weft__declared __start_weft_effects[],
     __stop_weft_effects[];
 /* Weak: a file that performs nothing can be linked without the library. */
@@ -80,9 +82,7 @@ WEFT_EXTERN_C_END
 /* The object with the symbol. clang writes the quotes itself, and wonders who defines what is declared in an unnamed
  * namespace. */
 #if !defined(__clang__)
-#define WEFT__DECLARE_OBJECT(object, symbol)                                                                           \
-	WEFT__STATIC_ASSERT(!__builtin_strchr(symbol, ','), "of a type with a comma in it make a typedef");            \
-	extern WEFT_API weft_effect_t object __asm__("\"" symbol "\"");
+#define WEFT__DECLARE_OBJECT(object, symbol) extern WEFT_API weft_effect_t object __asm__("\"" symbol "\"");
 #elif defined(__cplusplus)
 #define WEFT__DECLARE_OBJECT(object, symbol)                                                                           \
 	_Pragma("clang diagnostic push");                                                                              \
@@ -97,19 +97,12 @@ WEFT_EXTERN_C_END
 	__asm__(".comm \"weft.effect." WEFT__SPACE text "\", 88, 8");
 WEFT__STATIC_ASSERT(sizeof(weft_effect_t) == 88, "the directive .comm above says so");
 
-/* `identity`: as in the symbol; `text`: the same, or NULL for an effect of a family. */
-#define WEFT__DESCRIBE(identity, text, effect, name, signature, family, index, size)                                   \
+/* `identity`: as in the symbol. */
+#define WEFT__DESCRIBE(identity, effect, name, text, family, index, size)                                              \
 	WEFT__STANDS_FOR(effect, identity)                                                                             \
 	__attribute__((used, section("weft_effects"),                                                                  \
-		       aligned(                                                                                        \
-			   8))) static struct weft__declared weft__##effect##__declared = {&weft_effect_##effect,      \
-											   &weft_effect_##family,      \
-											   name,                       \
-											   signature,                  \
-											   text,                       \
-											   WEFT__SPACE_SEEN(effect),   \
-											   index,                      \
-											   size};
+		       aligned(8))) static struct weft__declared weft__##effect##__declared = {                        \
+	    &weft_effect_##effect, &weft_effect_##family, name, text, WEFT__SPACE_SEEN(effect), index, size};
 
 #ifndef __cplusplus
 #define WEFT__STANDS_FOR(effect, text) WEFT__OBJECT(weft_effect_##effect, text)

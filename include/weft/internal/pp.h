@@ -86,7 +86,7 @@ template <typename T> struct weft__field<T[]> {
 #define WEFT__FIELD(type, name) __typeof__(((void)0, *(__typeof__(type) *)0)) name;
 #endif
 #define WEFT__NAME(type, name) name
-#define WEFT__STORE(type, name) frame.name = name;
+#define WEFT__STORE(type, name) .name = name
 
 /* "(T a, U b)", "(void)" where there are none; "a, b"; ", T a, U b". */
 #define WEFT__PARAMETERS(...) WEFT__CAT(WEFT__PARAMETERS_, WEFT__FIRST(__VA_OPT__(SOME, ) NONE, ))(__VA_ARGS__)
