@@ -268,15 +268,13 @@ WEFT__INLINE void (*weft__default_of(const weft_effect_t *effect))(void)
 /* Side by side in the table, and the same in every translation unit. `size`: of the name as a text. */
 #define WEFT__PLACE(index, size) (((index) ^ (unsigned)(size)) % WEFT__FOUND_PLACES)
 
-/*
- * How an effect is performed: by its name; guessing its clause; on a label; at a coroutine that was located; or in no
- * haste, by a search.
- */
+/* How an effect is performed: by its name, guessing its clause, on a label, at a coroutine that was located; and where
+ * these find nothing, by a search. */
 enum { WEFT__BY_NAME, WEFT__BY_GUESS, WEFT__BY_LABEL, WEFT__BY_PLACE, WEFT__SEARCH };
 
 /* What is known about a perform. */
 struct weft__hint {
-	void (*clause)(void); /* guessed; or what the search has to know, see there */
+	void (*clause)(void); /* the one that is guessed; for a search, what weft__find_next is given, or NULL */
 	const void *at;	      /* the label, or the coroutine */
 };
 
@@ -326,10 +324,10 @@ struct weft__next {
 WEFT_API struct weft__next weft__find(weft_coro_t *self, const weft_effect_t *effect, const weft_label_t *label,
 				      unsigned place);
 /*
- * The same, for
- *   a tail clause        which has left the perform to handlers further out
- *   WEFT__GENERALIZING   a tail clause, which asks for its handler's clause of another kind
- *   WEFT__GUESSED_WRONG  one that may be remembered
+ * The same, where something is known. `last` is
+ *   a tail clause        it has left the perform to handlers further out: find the next one
+ *   WEFT__GENERALIZING   a tail clause asks for its handler's clause of another kind
+ *   WEFT__GUESSED_WRONG  the first handler may be remembered
  */
 WEFT_API struct weft__next weft__find_next(weft_coro_t *self, void (*last)(void), const weft_effect_t *effect,
 					   const weft_label_t *label, unsigned place);
@@ -339,7 +337,7 @@ struct weft__way {
 	weft_coro_t *me, *k;
 	void (*enter)(void);	   /* as in weft__next */
 	const weft_label_t *label; /* the instance of its family; NULL: none */
-	bool masked;		   /* the performer has another view now than */
+	bool masked;		   /* has the performer another view now than `before`? */
 	const struct weft__view *before;
 };
 
@@ -347,26 +345,6 @@ struct weft__way {
 WEFT__INLINE bool weft__handles_directly(const weft_coro_t *self, const weft_effect_t *family)
 {
 	return weft__likely(self->handled == (uintptr_t)family) && weft__likely(!weft__masked(self->view));
-}
-
-/* A coroutine executes a tail clause of k's handler: it sees the handlers outside of that. */
-struct weft__mask {
-	weft_coro_t *self;
-	const struct weft__view *before;
-};
-
-WEFT__INLINE struct weft__mask weft__mask(weft_coro_t *self, const weft_coro_t *k, const struct weft_label *label)
-{
-	struct weft__mask mask = {self, self->view};
-
-	self->view = weft__inside_for(k, label);
-	return mask;
-}
-
-/* Also when an exception leaves the clause. */
-WEFT__INLINE void weft__unmask(struct weft__mask *mask)
-{
-	mask->self->view = mask->before;
 }
 
 /* The next handler further out has the same table, as in a chain of handlers that one function made. */
@@ -387,6 +365,7 @@ WEFT__INLINE bool weft__next_is_alike(struct weft__way *way)
 	return true;
 }
 
+/* The same, or any other. */
 WEFT__INLINE bool weft__searches(struct weft__way *way, const weft_effect_t *effect, unsigned place)
 {
 	const struct weft__view *view;
@@ -472,26 +451,27 @@ WEFT__INLINE bool weft__finds(struct weft__way *way, int how, struct weft__hint 
 	return true;
 }
 
-/* Also when an exception leaves the clause. */
-WEFT__INLINE void weft__leaves(struct weft__way *way)
+/* The performer's view is restored, also when an exception leaves the clause. */
+WEFT__INLINE void weft__way_ends(struct weft__way *way)
 {
 	if (way->masked)
 		way->me->view = way->before;
 }
 
+/* Has the clause answered the perform, and not left it to handlers further out? */
 WEFT__INLINE bool weft__done(const struct weft__way *way)
 {
 	return weft__likely(!weft__was_forwarded(way->me->view));
 }
 
 /* What a search has to know if the quick ways fail. */
-WEFT__INLINE struct weft__hint weft__left(const struct weft__way *way)
+WEFT__INLINE struct weft__hint weft__so_far(const struct weft__way *way)
 {
 	return weft__hint(way->enter, way->label);
 }
 
-/* Yield to way->k. Where a search has led there, or the user, nobody looked yet what lies between, and how the handler
- * knows the effect. */
+/* Yield to way->k. A search, or the user, may have led there: then nobody has looked yet what lies between, and what
+ * address the handler knows the effect by. */
 WEFT__INLINE void weft__perform(struct weft__way *way, int how, const weft_effect_t *effect, void *frame)
 {
 	unsigned char unusual = how >= WEFT__BY_PLACE ? __atomic_load_n(&weft__unusual, __ATOMIC_RELAXED) : 0;
@@ -729,33 +709,33 @@ WEFT_EXTERN_C_END
 	WEFT__HOT result weft__##name##__by(int weft__by,                                                              \
 					    struct weft__hint weft__h WEFT__MORE_PARAMETERS(__VA_ARGS__))              \
 	{                                                                                                              \
-		struct weft__way weft__ __attribute__((cleanup(weft__leaves))) = weft__way(weft__by, weft__h);       \
+		struct weft__way weft__ __attribute__((cleanup(weft__way_ends))) = weft__way(weft__by, weft__h);       \
                                                                                                                        \
 		while (weft__finds(&weft__, weft__by, weft__h, &weft_effect_##name, &weft_effect_##family,             \
 				   weft__##name##__index, sizeof(#name), WEFT__CAN_FORWARD(__VA_ARGS__))) {            \
 			if (!weft__.enter) {                                                                           \
 				WEFT__FILL(result, name, __VA_ARGS__)                                                  \
-				weft__perform(&weft__, weft__by, &weft_effect_##name, &weft__f);                         \
-				return WEFT__IF_VOID(result)()(WEFT__MOVED(result, weft__f.weft__result));               \
+				weft__perform(&weft__, weft__by, &weft_effect_##name, &weft__f);                       \
+				return WEFT__IF_VOID(result)()(WEFT__MOVED(result, weft__f.weft__result));             \
 			}                                                                                              \
 			WEFT__IF_VOID(result)()(result weft__r =)                                                      \
 			((weft__##name##__tail *)weft__.enter)(weft__.k->state WEFT__AND_FORWARD(__VA_ARGS__));        \
-			if (weft__done(&weft__))                                                                \
+			if (weft__done(&weft__))                                                                       \
 				return WEFT__IF_VOID(result)()(WEFT__MOVED(result, weft__r));                          \
-			if (weft__by != WEFT__SEARCH)                                                               \
+			if (weft__by != WEFT__SEARCH)                                                                  \
 				break;                                                                                 \
 		}                                                                                                      \
-		if (weft__by == WEFT__SEARCH) {                                                                     \
+		if (weft__by == WEFT__SEARCH) {                                                                        \
 			WEFT__RETURN(result, ((weft__##name##__function *)weft__default_of(&weft_effect_##name))(      \
 						     WEFT__FORWARD(__VA_ARGS__)))                                      \
 		}                                                                                                      \
-		WEFT__RETURN(result, (weft__##name##__slow)(weft__left(&weft__) WEFT__AND_FORWARD(__VA_ARGS__)))       \
+		WEFT__RETURN(result, (weft__##name##__slow)(weft__so_far(&weft__) WEFT__AND_FORWARD(__VA_ARGS__)))     \
 	}                                                                                                              \
 	/* A function of its own: what is seldom needed is not where the effect is performed. */                       \
 	__attribute__((noinline, unused)) static result weft__##name##__slow(                                          \
 		struct weft__hint weft__ WEFT__MORE_PARAMETERS(__VA_ARGS__))                                           \
 	{                                                                                                              \
-		WEFT__RETURN(result, (weft__##name##__by)(WEFT__SEARCH, weft__ WEFT__AND_FORWARD(__VA_ARGS__)))     \
+		WEFT__RETURN(result, (weft__##name##__by)(WEFT__SEARCH, weft__ WEFT__AND_FORWARD(__VA_ARGS__)))        \
 	}                                                                                                              \
 	WEFT__HOT result name WEFT__PARAMETERS(__VA_ARGS__)                                                            \
 	{                                                                                                              \
@@ -766,9 +746,9 @@ WEFT_EXTERN_C_END
 #define WEFT__THROWER(name, ...)                                                                                       \
 	/* A function of its own: the struct of arguments is not in the frames of whoever may throw. */                \
 	WEFT__COLD WEFT__NORETURN __attribute__((unused)) static void weft__##name##__by(                              \
-		int weft__by, struct weft__hint weft__h WEFT__MORE_PARAMETERS(__VA_ARGS__))                         \
+		int weft__by, struct weft__hint weft__h WEFT__MORE_PARAMETERS(__VA_ARGS__))                            \
 	{                                                                                                              \
-		weft_coro_t *weft__k = weft__whom(weft__by, weft__h, &weft_effect_##name,                           \
+		weft_coro_t *weft__k = weft__whom(weft__by, weft__h, &weft_effect_##name,                              \
 						  WEFT__PLACE(weft__##name##__index, sizeof(#name)));                  \
                                                                                                                        \
 		if (!weft__k) {                                                                                        \
@@ -777,7 +757,7 @@ WEFT_EXTERN_C_END
 			weft__die_default_returned(&weft_effect_##name);                                               \
 		}                                                                                                      \
 		WEFT__FILL_LAST(void, name, __VA_ARGS__)                                                               \
-		weft_exit(weft__k, weft__known_as(weft__k, &weft_effect_##name), &weft__f);                              \
+		weft_exit(weft__k, weft__known_as(weft__k, &weft_effect_##name), &weft__f);                            \
 	}                                                                                                              \
 	WEFT__HELPER WEFT__NORETURN void name WEFT__PARAMETERS(__VA_ARGS__)                                            \
 	{                                                                                                              \
@@ -789,7 +769,7 @@ WEFT_EXTERN_C_END
 	{                                                                                                              \
 		WEFT__FILL(void, name, __VA_ARGS__)                                                                    \
 		WEFT__FIRST(__VA_OPT__(, ) weft__f.weft__none = 0;, )                                                  \
-		return weft__f;                                                                                          \
+		return weft__f;                                                                                        \
 	}                                                                                                              \
 	WEFT__COLD WEFT__NORETURN __attribute__((unused)) static void weft__##name##__throw(void *weft__frame)         \
 	{                                                                                                              \
@@ -804,14 +784,14 @@ WEFT_EXTERN_C_END
 	WEFT__HELPER result weft__##name##__leave(void *weft__ WEFT__MORE_PARAMETERS(__VA_ARGS__))                     \
 	{                                                                                                              \
 		WEFT__FILL_LAST(result, name, __VA_ARGS__)                                                             \
-		weft__leave_clause(weft__, &weft_effect_##name, &weft__f);                                               \
+		weft__leave_clause(weft__, &weft_effect_##name, &weft__f);                                             \
 	}
 
 /* What a handler gives as result; the compiler converts it, or complains. */
 #define WEFT__VALUE(result, name)                                                                                      \
-	WEFT__HELPER result weft__##name##__value(WEFT__IF_VOID(result)(void)(result weft__))                     \
+	WEFT__HELPER result weft__##name##__value(WEFT__IF_VOID(result)(void)(result weft__))                          \
 	{                                                                                                              \
-		WEFT__IF_VOID(result)()(return WEFT__MOVED(result, weft__);)                                      \
+		WEFT__IF_VOID(result)()(return WEFT__MOVED(result, weft__);)                                           \
 	}
 /* clang-format on */
 
