@@ -83,9 +83,9 @@ typedef struct weft_effect {
  * WEFT_EFFECT(result, name, type, parameter, …): one effect. Defines `result name(type parameter, …)`, which performs
  * it: control goes to the innermost handler, and the call returns what that replies. With no handler in scope the
  * default handler runs in place; with neither, the process ends with a message that names the effect.
- * Up to eight parameters. The name is a C identifier. The types of parameters may be any: a pointer to a function is
- * `void (*)(int), f`, an array is a pointer, as in C. Of a type with a comma in it make a typedef, and of a result that
- * is a pointer to a function.
+ * Up to eight parameters. The name is a C identifier, but not `t`, because weft_effect_t is a type. The types of
+ * parameters may be any: a pointer to a function is `void (*)(int), f`, an array is a pointer, as in C. Of a type with
+ * a comma in it make a typedef, and of a result that is a pointer to a function.
  *
  * Which declarations declare the same effect, in whatever file or shared object, C or C++? Those with the same
  * namespace (see WEFT_NAMESPACE), the same name, and the same types of result and parameters, in the same order; of an
