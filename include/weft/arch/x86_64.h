@@ -261,10 +261,11 @@ WEFT__INLINE void *weft__address_of(void *object)
 {
 	void *address;
 
+	/* The object is read. clang takes no array of unknown size; to clang the first byte stands for all. */
 #ifdef __clang__
 	__asm__ volatile("leaq %1, %0" : "=r"(address) : "m"(*(char *)object));
 #else
-	__asm__ volatile("leaq %1, %0" : "=r"(address) : "m"(*(char(*)[])object)); /* all of the object */
+	__asm__ volatile("leaq %1, %0" : "=r"(address) : "m"(*(char(*)[])object));
 #endif
 	return address;
 }

@@ -116,8 +116,7 @@ template <weft_effect_t *Effect, typename Frame, typename... Args> struct replyi
 };
 
 // What weft_on knows of an operation.
-template <typename Frame, typename Tail, auto Index, weft_effect_t *Effect, auto Reply, auto CallGeneral,
-	  auto CallAbort, auto Leave>
+template <typename Frame, typename Tail, auto Index, weft_effect_t *Effect, auto Reply, auto Call, auto Leave>
 struct description {
 	using frame = Frame;
 	static constexpr auto index = Index; // its type is that of the family
@@ -125,8 +124,7 @@ struct description {
 	static constexpr bool is_exception = std::is_null_pointer<decltype(Reply)>::value;
 	static constexpr bool is_right = is_exception != std::is_function<Tail>::value;
 	static constexpr auto reply = Reply;
-	static constexpr auto call_general = CallGeneral;
-	static constexpr auto call_abort = CallAbort;
+	static constexpr auto call = Call;
 	static constexpr auto leave = Leave;
 };
 
@@ -185,7 +183,7 @@ template <typename Operation, typename R, typename... Args> struct functions<Ope
 		} at_end{std::exchange(static_cast<Run *>(state)->left, false) || Operation::is_exception ? frame
 													  : nullptr};
 
-		return Operation::call_abort(state, k, frame, clause);
+		return Operation::call(state, k, frame, clause);
 	}
 	template <typename Run, std::size_t I, template <typename, typename> class Resumption>
 	static void *general(void *state, weft_resumption_t *k, Args... args)
@@ -266,7 +264,7 @@ struct capturing_clause<Operation, R(Args...), Fn, Kind, Resumption> {
 	{
 		return {Operation::effect, Kind,
 			untyped(functions<Operation, Signature>::template general<Run, I, Resumption>), nullptr,
-			Operation::call_general};
+			Operation::call};
 	}
 };
 
@@ -655,12 +653,12 @@ template <typename R, typename... Args, typename Description> struct operation<R
 	    ::weft::detail::description<                                                                               \
 		weft__##op##__frame, weft__##op##__tail, weft__##op##__index, &weft_effect_##op,                       \
 		::weft::detail::replying<&weft_effect_##op, weft__##op##__frame, weft__##op##__function>::reply,       \
-		weft__##op##__call, weft__##op##__call, weft__##op##__leave>>())
+		weft__##op##__call, weft__##op##__leave>>())
 #define weft_on_exception(op)                                                                                          \
-	(::weft::operation<weft__##op##__function,                                                                     \
-			   ::weft::detail::description<weft__##op##__frame, weft__##op##__tail, weft__##op##__index,   \
-						       &weft_effect_##op, nullptr, nullptr, weft__##op##__call,        \
-						       weft__##op##__leave>>())
+	(::weft::operation<                                                                                            \
+	    weft__##op##__function,                                                                                    \
+	    ::weft::detail::description<weft__##op##__frame, weft__##op##__tail, weft__##op##__index,                  \
+					&weft_effect_##op, nullptr, weft__##op##__call, weft__##op##__leave>>())
 
 /** The clause that makes the answer of what the body returns (of nothing, if that is void). */
 template <typename Fn> auto on_return(Fn &&fn)
