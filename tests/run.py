@@ -103,7 +103,7 @@ class Runner:
     def __init__(self, lanes, logs, scale):
         self.lanes, self.logs, self.scale = lanes, logs, scale
         self.width = max(len(lane.name) for lane in lanes)
-        self.running, self.stopped, self.done = {}, False, 0
+        self.running, self.stopped = {}, False
 
     def run(self, lane):
         """One lane, from start to end."""
@@ -152,8 +152,8 @@ class Runner:
 
     def report(self, lane):
         self.clear()
-        self.done += 1
-        print(f"{lane.summary(self.width)}{self.left(lane)}")
+        lane.ended = True
+        print(f"{lane.summary(self.width)}{self.left()}")
         for line in lane.skips:
             print(f"    {line}")
         if lane.failed:
@@ -165,15 +165,14 @@ class Runner:
             print(f"    to repeat it: ./weft test {lane.name}")
         sys.stdout.flush()
 
-    def left(self, lane):
+    def left(self):
         """How far the run is; nothing to say for a single lane."""
-        lane.ended = True
         rest = [each for each in self.lanes if not each.ended]
         if len(self.lanes) < 2 or not rest:
             return ""
         shared = [each.expected for each in rest if each.shared]
         seconds = max([sum(shared) / 2, *shared]) + sum(each.expected for each in rest if not each.shared)
-        return f"  {self.done} of {len(self.lanes)}, about {seconds / 60:.0f} minutes left"
+        return f"  {len(self.lanes) - len(rest)} of {len(self.lanes)}, about {seconds / 60:.0f} minutes left"
 
     def show_log(self, lane):
         path = self.logs / f"{lane.name}.log"
