@@ -61,6 +61,16 @@
 #endif
 #endif
 
+/*
+ * For Weft's own tests: 1 where -DWEFT_CANARY_name builds a bug in, which a test must find; else 0, and no code. A macro that is
+ * defined as 1 makes two arguments of one, so that what was the second argument, 0, is the third.
+ */
+#define WEFT_CANARY(name) WEFT__IS_ONE(WEFT_CANARY_##name)
+#define WEFT__IS_ONE(macro) WEFT__IS_ONE_OF(macro)
+#define WEFT__IS_ONE_OF(value) WEFT__SECOND(WEFT__ONE_##value 1, 0, 0)
+#define WEFT__ONE_1 0,
+#define WEFT__SECOND(first, second, ...) second
+
 #if defined(__SANITIZE_ADDRESS__)
 #define WEFT__ASAN 1
 #elif defined(__has_feature)

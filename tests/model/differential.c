@@ -10,7 +10,8 @@
  *
  *   differential [--operations N] [--seed N] [--program N] [--wrong RULE]
  *
- * --seed replays a run, --program one of its programs with a trace; --wrong breaks a rule of the machine (canary).
+ * --seed, or WEFT_SEED, replays a run, --program one of its programs with a trace; --wrong breaks a rule of the machine
+ * (canary).
  */
 
 #define _GNU_SOURCE /* program_invocation_short_name */
@@ -786,7 +787,9 @@ static uint64_t number_argument(char **arguments, int *i)
 
 static struct options parse(char **arguments)
 {
-	struct options o = {.operations = 1000000, .seed = (uint64_t)time(NULL) ^ (uint64_t)getpid() << 32};
+	const char *seed = getenv("WEFT_SEED");
+	struct options o = {.operations = 1000000,
+			    .seed = seed ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL) ^ (uint64_t)getpid() << 32};
 
 	for (int i = 1; arguments[i]; i++) {
 		if (!strcmp(arguments[i], "--operations"))

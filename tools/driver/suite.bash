@@ -23,19 +23,24 @@ in_sources()
 	[[ -e $root/$2 ]] || die 70 "$root/$2 is not there"
 }
 
-# What cannot be is told before anything is installed: a pattern that no lane's name contains.
-check_lanes()
+# What cannot be is told before anything is installed: a pattern that is neither in the name of a part of the tests, with which
+# their names begin, nor in what declares them.
+check_patterns()
 {
-	local lane lanes=()
+	local file parts=()
 
-	for lane in "$root"/tests/lanes/*; do
-		[[ ! -x $lane ]] || lanes+=("${lane##*/}")
+	for file in "$root"/tests/*/tests.cmake "$root"/tests/lanes/*; do
+		file=${file%/tests.cmake}
+		[[ ! -x $file ]] || parts+=("${file##*/}")
 	done
 	while (($#)); do
 		case $1 in
-		--patience | --lanes | --logs | --junit | --only) shift ;;
+		--patience | --tree | --junit) shift ;;
 		-*) ;;
-		*) [[ " ${lanes[*]} " == *"$1"* ]] || die 2 "no lane's name contains '$1': there are ${lanes[*]}" ;;
+		*)
+			[[ " build ${parts[*]} " == *"${1%%.*}"* ]] || grep -qsF -e "$1" "$root"/tests/*/tests.cmake ||
+				die 2 "no test's name contains '$1': names begin with ${parts[*]}"
+			;;
 		esac
 		(($# == 0)) || shift
 	done
@@ -47,7 +52,7 @@ weft_test()
 
 	suite_arguments "$@"
 	in_sources test tests/run.py
-	check_lanes "${rest[@]}"
+	check_patterns "${rest[@]}"
 	need_packages "'weft test'" core test lab
 	WEFT_SOURCE=$root WEFT_BUILD_ROOT=$root/build become "$(system_python)" "$root/tests/run.py" "${rest[@]}"
 }

@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# How tests are declared. A directory of tests has a tests.cmake, which CMakeLists.txt includes. All are in one scope, so that
+# each object is made once, whoever needs it. Design:
+#  1. A *library* is a compiler with flags. The sources of Weft are compiled so once; programs name the library they want.
+#  2. A *program* is sources, compiled by its library's compiler with its library's flags and more, linked with its objects.
+#  3. A *test* is a command with an environment. It passes if the command ends with 0 and prints no line "not ok". A line "ok" of
+#     its output counts as a result, for programs that make several.
+#  4. A *canary* is a bug, built in by -DWEFT_CANARY_name in sources that say WEFT_CANARY(name). Its test passes if the command
+#     runs, fails, and says what went wrong.
+#  5. Nothing is built that no test asks for: the test build.PART builds what the tests of that directory need, and ctest runs it
+#     before them (a fixture).
+#
+#   weft_part(NAME [QUICK] [FIRST])         what follows belongs to this part; QUICK: ./weft test runs it; FIRST: before others
+#   weft_library(NAME COMPILER FLAG…)       gcc, clang and others, below
+#   weft_program(NAME LIBRARY SOURCES FILE… [FLAGS FLAG…] [LINK ARG…] [OBJECTS FILE…] [WITHOUT OBJECT…] [CANARY NAME])
+#   weft_linked(NAME KIND COMPILER SOURCES FILE… [FLAGS FLAG…] [OBJECTS FILE…])      by `weft cc --instrument KIND`
+#   weft_object(OUT LIBRARY FILE [FLAG…])   sets OUT to the path of an object
+#   weft_test(NAME COMMAND WORD… [ON POLICY…] [GUARDS GUARD…] [ENV NAME=VALUE…] [SECONDS N] [ALONE] [IN DIRECTORY]
+#             [ENDS CODE] [FAILS] [SAYS REGEX] [NEEDS FILE…])
+#
+# A WORD like @NAME.LIBRARY (@NAME.KIND.COMPILER if linked) is a program of this part.
+# ON and GUARDS: once for each, with WEFT_STACK and WEFT_GUARD. SECONDS: the time limit (60) on the machine that it is stated for.
+# ALONE: nothing runs beside it, since it measures or fills the memory. ENDS: the exit code, 128 + the number if by a signal;
+# FAILS: any but 0; SAYS: what the output matches (bash's =~), NEEDS: files that must be built before.
+
+set(weft_tests ${CMAKE_CURRENT_SOURCE_DIR})
+set(weft_root ${PROJECT_SOURCE_DIR})
+file(
+	GLOB weft_library_sources
+	RELATIVE ${weft_root}/src
+	CONFIGURE_DEPENDS ${weft_root}/src/*/*.c ${weft_root}/src/arch/*.S)
+
+# Compilers: the C one's name, and the C++ one that belongs to it.
+set(weft_gcc gcc)
+set(weft_gcc_cxx g++)
+find_program(WEFT_CLANG NAMES clang-16 clang)
+find_program(WEFT_CLANGXX NAMES clang++-16 clang++)
+set(weft_clang ${WEFT_CLANG})
+set(weft_clang_cxx ${WEFT_CLANGXX})
+set(weft_compilers gcc)
+if(WEFT_CLANG)
+	list(APPEND weft_compilers clang)
+endif()
+
+# The limits are stated for a machine that does this piece of work in 0.16 seconds. A slower one gets more time, up to four times.
+set(WEFT_PATIENCE 1 CACHE STRING "Multiplies the time limits of all tests")
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+execute_process(
+	COMMAND
+		${Python3_EXECUTABLE} -c "import time; t = time.monotonic(); sum(i * i for i in range(2000000))
+print(int(100 * ${WEFT_PATIENCE} * min(4, max(1, (time.monotonic() - t) / 0.16))))"
+	OUTPUT_VARIABLE weft_percent
+	OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+
+set(weft_policies fixed overcommit commit)
+# For what is ours: as the library itself is compiled (cmake/flags.cmake).
+set(weft_strict ${weft_warnings})
+list(TRANSFORM weft_strict REPLACE ".*:(-W[^>]*)>" "\\1")
+
+function(weft_part name)
+	cmake_parse_arguments(PARSE_ARGV 1 the "QUICK;FIRST" "" "")
+	set(labels ${name} full)
+	if(the_QUICK)
+		list(APPEND labels quick)
+	endif()
+	set(weft_part ${name} PARENT_SCOPE)
+	set(weft_labels "${labels}" PARENT_SCOPE)
+	set(weft_first ${the_FIRST} PARENT_SCOPE)
+	file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${name})
+endfunction()
+
+# At the end of a part: one target with all that its tests need, and the test that builds it.
+function(weft_part_end)
+	get_property(files GLOBAL PROPERTY weft_files_${weft_part})
+	if(NOT files)
+		return()
+	endif()
+	list(REMOVE_DUPLICATES files)
+	add_custom_target(tests.${weft_part} DEPENDS ${files})
+	add_test(NAME build.${weft_part} COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target tests.${weft_part} -- -k 0)
+	math(EXPR limit "1200 * ${weft_percent} / 100")
+	set_tests_properties(
+		build.${weft_part}
+		PROPERTIES FIXTURES_SETUP build.${weft_part}
+			   RESOURCE_LOCK build
+			   PROCESSORS 2
+			   TIMEOUT ${limit}
+			   LABELS "${weft_labels};build")
+	if(weft_first)
+		set_tests_properties(build.${weft_part} PROPERTIES COST 100000)
+	endif()
+endfunction()
+
+function(weft_needs)
+	set_property(GLOBAL APPEND PROPERTY weft_files_${weft_part} ${ARGN})
+endfunction()
+
+function(weft_library name compiler)
+	set_property(GLOBAL PROPERTY weft_compiler_${name} ${compiler})
+	set_property(GLOBAL PROPERTY weft_flags_${name} "${ARGN}")
+endfunction()
+
+# compile(OUT LIBRARY DIRECTORY FILE FLAG…): the object of a file, made once for the same library and flags.
+function(weft_compile out library place file)
+	get_property(compiler GLOBAL PROPERTY weft_compiler_${library})
+	get_property(flags GLOBAL PROPERTY weft_flags_${library})
+	if(NOT compiler)
+		message(FATAL_ERROR "no library is called '${library}': see tests/CMakeLists.txt")
+	endif()
+	set(driver ${weft_${compiler}})
+	set(standard -std=gnu11)
+	if(file MATCHES "[.](cc|cpp)$")
+		set(driver ${weft_${compiler}_cxx})
+		set(standard -std=c++17)
+	endif()
+	string(MD5 which "${ARGN}")
+	string(SUBSTRING "${which}" 0 8 which)
+	file(RELATIVE_PATH short ${weft_root} ${file})
+	string(MAKE_C_IDENTIFIER "${short}" short)
+	set(object ${CMAKE_CURRENT_BINARY_DIR}/objects/${library}/${place}${which}/${short}.o)
+	set(${out} ${object} PARENT_SCOPE)
+	get_property(known GLOBAL PROPERTY "weft_object_${object}")
+	if(known)
+		return()
+	endif()
+	set_property(GLOBAL PROPERTY "weft_object_${object}" 1)
+	get_filename_component(directory ${object} DIRECTORY)
+	file(MAKE_DIRECTORY ${directory})
+	add_custom_command(
+		OUTPUT ${object}
+		COMMAND ${driver} ${standard} -g -I${weft_root}/include -I${weft_root}/src -I${weft_tests} ${flags} ${ARGN} -MD -MF
+			${object}.d -c ${file} -o ${object}
+		DEPENDS ${file}
+		DEPFILE ${object}.d
+		COMMENT "${library}: ${short} ${ARGN}"
+		VERBATIM COMMAND_EXPAND_LISTS)
+endfunction()
+
+# objects(OUT LIBRARY [CANARY]): those of Weft. With a canary, the sources that have it are compiled with it.
+function(weft_objects out library canary)
+	set(objects)
+	set(found NO)
+	if(canary)
+		file(GLOB headers ${weft_root}/src/*/*.h ${weft_root}/include/weft/*.h ${weft_root}/include/weft/*/*.h)
+		foreach(header IN LISTS headers)
+			file(STRINGS ${header} lines REGEX "WEFT_CANARY[_(]${canary}([^a-zA-Z0-9_]|$)")
+			if(lines)
+				set(found HEADER)
+			endif()
+		endforeach()
+	endif()
+	set(everywhere ${found})
+	foreach(source IN LISTS weft_library_sources)
+		set(more)
+		if(canary)
+			file(STRINGS ${weft_root}/src/${source} lines REGEX "WEFT_CANARY[_(]${canary}([^a-zA-Z0-9_]|$)")
+			if(lines)
+				set(found YES)
+			endif()
+			if(lines OR everywhere)
+				set(more -DWEFT_CANARY_${canary})
+			endif()
+		endif()
+		weft_compile(object ${library} weft. ${weft_root}/src/${source} -fPIC -fexceptions -fvisibility=hidden ${more})
+		list(APPEND objects ${object})
+	endforeach()
+	if(canary AND NOT found)
+		message(FATAL_ERROR "no source says WEFT_CANARY(${canary})")
+	endif()
+	set(${out} ${objects} PARENT_SCOPE)
+endfunction()
+
+function(weft_object out library file)
+	get_filename_component(file ${file} ABSOLUTE BASE_DIR ${weft_tests}/${weft_part})
+	weft_compile(object ${library} "" ${file} ${ARGN})
+	set(${out} ${object} PARENT_SCOPE)
+endfunction()
+
+function(weft_program name library)
+	cmake_parse_arguments(PARSE_ARGV 2 the "" "CANARY" "SOURCES;FLAGS;LINK;OBJECTS;WITHOUT")
+	get_property(compiler GLOBAL PROPERTY weft_compiler_${library})
+	get_property(flags GLOBAL PROPERTY weft_flags_${library})
+	set(driver ${weft_${compiler}})
+	if(the_CANARY)
+		list(APPEND the_FLAGS -DWEFT_CANARY_${the_CANARY})
+	endif()
+	foreach(source IN LISTS the_SOURCES)
+		get_filename_component(source ${source} ABSOLUTE BASE_DIR ${weft_tests}/${weft_part})
+		if(source MATCHES "[.](cc|cpp)$")
+			set(driver ${weft_${compiler}_cxx})
+		endif()
+		weft_compile(object ${library} "" ${source} ${the_FLAGS})
+		list(APPEND the_OBJECTS ${object})
+	endforeach()
+	weft_objects(objects ${library} "${the_CANARY}")
+	foreach(object IN LISTS the_WITHOUT)
+		list(FILTER objects EXCLUDE REGEX "/src_${object}_[cS][.]o$")
+	endforeach()
+	set(program ${CMAKE_CURRENT_BINARY_DIR}/${weft_part}/${name}.${library})
+	add_custom_command(
+		OUTPUT ${program}
+		COMMAND ${driver} ${flags} ${the_FLAGS} ${the_OBJECTS} ${objects} -Wl,--export-dynamic-symbol=weft.effect.* -pthread
+			${the_LINK} -o ${program}
+		DEPENDS ${the_OBJECTS} ${objects}
+		COMMENT "${weft_part}: ${name}.${library}"
+		VERBATIM COMMAND_EXPAND_LISTS)
+endfunction()
+
+# `weft cc` builds what it needs at its first use; after that several may run at once.
+file(
+	GLOB weft_tools
+	CONFIGURE_DEPENDS
+	${weft_root}/src/*/*.[chS]
+	${weft_root}/include/weft/*.h*
+	${weft_root}/tools/*/*
+	${weft_root}/tools/driver/launch/*
+	${weft_root}/weft)
+set(weft_cc ${CMAKE_CURRENT_BINARY_DIR}/weft_cc)
+file(WRITE ${weft_cc}.c "int main(void) { return 0; }\n")
+add_custom_command(
+	OUTPUT ${weft_cc}
+	COMMAND ${CMAKE_COMMAND} -E env WEFT_CC=gcc ${weft_root}/weft cc --instrument segmented ${weft_cc}.c -o ${weft_cc}
+	DEPENDS ${weft_tools}
+	COMMENT "weft cc"
+	VERBATIM)
+
+function(weft_linked name kind compiler)
+	cmake_parse_arguments(PARSE_ARGV 3 the "" "" "SOURCES;FLAGS;OBJECTS")
+	set(sources)
+	foreach(source IN LISTS the_SOURCES)
+		get_filename_component(source ${source} ABSOLUTE BASE_DIR ${weft_tests}/${weft_part})
+		list(APPEND sources ${source})
+	endforeach()
+	file(GLOB headers CONFIGURE_DEPENDS ${weft_tests}/*/*.h)
+	set(program ${CMAKE_CURRENT_BINARY_DIR}/${weft_part}/${name}.${kind}.${compiler})
+	add_custom_command(
+		OUTPUT ${program}
+		COMMAND ${CMAKE_COMMAND} -E env WEFT_CC=${weft_${compiler}} ${weft_root}/weft cc --instrument ${kind} -std=gnu11 -g
+			-I${weft_root}/src -I${weft_tests} ${the_FLAGS} ${sources} ${the_OBJECTS} -o ${program}
+		DEPENDS ${sources} ${headers} ${the_OBJECTS} ${weft_cc}
+		COMMENT "${weft_part}: ${name}.${kind}.${compiler}"
+		VERBATIM COMMAND_EXPAND_LISTS)
+endfunction()
+
+function(weft_test name)
+	cmake_parse_arguments(PARSE_ARGV 1 the "ALONE;FAILS" "SECONDS;ENDS;SAYS;IN" "COMMAND;ON;GUARDS;ENV;NEEDS")
+	if(the_UNPARSED_ARGUMENTS)
+		message(FATAL_ERROR "weft_test ${name}: what is '${the_UNPARSED_ARGUMENTS}'?")
+	endif()
+	set(command)
+	foreach(word IN LISTS the_COMMAND)
+		if(word MATCHES "^@(.+)$")
+			set(word ${CMAKE_CURRENT_BINARY_DIR}/${weft_part}/${CMAKE_MATCH_1})
+			list(APPEND the_NEEDS ${word})
+		endif()
+		list(APPEND command "${word}")
+	endforeach()
+	weft_needs(${the_NEEDS})
+	if(NOT the_SAYS)
+		set(the_SAYS ".*") # lists lose empty words
+	endif()
+	if(the_FAILS)
+		set(the_ENDS failure)
+	endif()
+	if(DEFINED the_ENDS)
+		list(PREPEND command ${weft_tests}/expect ${the_ENDS} "${the_SAYS}")
+	elseif(NOT the_SAYS STREQUAL ".*")
+		list(PREPEND command ${weft_tests}/expect 0 "${the_SAYS}")
+	endif()
+	set(how "")
+	foreach(policy IN LISTS the_ON)
+		foreach(guard IN LISTS the_GUARDS)
+			list(APPEND how ${policy}/${guard})
+		endforeach()
+		if(NOT the_GUARDS)
+			list(APPEND how ${policy}/)
+		endif()
+	endforeach()
+	if(NOT the_ON)
+		list(TRANSFORM the_GUARDS PREPEND "/" OUTPUT_VARIABLE how)
+	endif()
+	if(NOT how)
+		set(how "/")
+	endif()
+	if(NOT the_SECONDS)
+		set(the_SECONDS 60)
+	endif()
+	math(EXPR limit "${the_SECONDS} * ${weft_percent} / 100")
+	if(NOT the_IN)
+		set(the_IN ${CMAKE_CURRENT_BINARY_DIR}/${weft_part})
+	endif()
+	foreach(each IN LISTS how)
+		string(REGEX MATCH "^([^/]*)/(.*)$" all "${each}")
+		set(test ${weft_part}.${name})
+		# What the library reads is set here or not at all.
+		set(environment WEFT_BUDGET=unset: WEFT_FAIL_EVERY=unset: WEFT_STACK=unset: WEFT_GUARD=unset: CMOCKA_MESSAGE_OUTPUT=set:TAP)
+		if(CMAKE_MATCH_1)
+			string(APPEND test .${CMAKE_MATCH_1})
+			list(APPEND environment WEFT_STACK=set:${CMAKE_MATCH_1})
+		endif()
+		if(CMAKE_MATCH_2)
+			string(APPEND test .${CMAKE_MATCH_2})
+			list(APPEND environment WEFT_GUARD=set:${CMAKE_MATCH_2})
+		endif()
+		foreach(variable IN LISTS the_ENV)
+			string(REGEX REPLACE "^([^=]*)=(.*)$" "\\1=set:\\2" variable "${variable}")
+			list(APPEND environment "${variable}")
+		endforeach()
+		add_test(
+			NAME ${test}
+			COMMAND ${command}
+			WORKING_DIRECTORY ${the_IN})
+		set_tests_properties(
+			${test}
+			PROPERTIES ENVIRONMENT_MODIFICATION "${environment}"
+				   TIMEOUT ${limit}
+				   SKIP_RETURN_CODE 77
+				   LABELS "${weft_labels}"
+				   FIXTURES_REQUIRED build.${weft_part})
+		if(NOT DEFINED the_ENDS)
+			set_tests_properties(${test} PROPERTIES FAIL_REGULAR_EXPRESSION "not ok( [0-9]+)? - ")
+		endif()
+		if(the_ALONE)
+			set_tests_properties(${test} PROPERTIES RUN_SERIAL ON)
+		endif()
+		if(weft_first)
+			set_tests_properties(${test} PROPERTIES COST 100000)
+		endif()
+	endforeach()
+endfunction()

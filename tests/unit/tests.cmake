@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Each layer by itself: a program per layer that reaches into the library's own headers. Optimized by one compiler, not optimized and
+# with debug checks by the other, with both kinds of guards, on every contiguous policy.
+weft_part(unit QUICK FIRST)
+
+set(layers stack coro effect handler routing then)
+foreach(library gcc clang-debug-O0)
+	foreach(layer line config ${layers} misuse)
+		set(wrap)
+		if(layer STREQUAL stack)
+			# A test there interrupts the thread that drops a slot's memory.
+			set(wrap -Wl,--wrap=madvise)
+		endif()
+		weft_program(${layer} ${library} SOURCES ${layer}.c unit.c FLAGS ${weft_strict} LINK ${wrap} -lcmocka)
+		weft_test(${layer}.${library} COMMAND @${layer}.${library})
+	endforeach()
+endforeach()
+foreach(layer line config ${layers} misuse)
+	weft_test(${layer}.gcc COMMAND @${layer}.gcc GUARDS mprotect)
+endforeach()
+foreach(layer IN LISTS layers)
+	weft_test(${layer}.gcc COMMAND @${layer}.gcc ON ${weft_policies} copy)
+endforeach()
+
+weft_program(canary gcc SOURCES canary.c unit.c LINK -lcmocka)
+weft_test(canary.fails COMMAND @canary.gcc ENDS 1 SAYS "not ok 1 - fails")
+weft_test(canary.crashes COMMAND @canary.gcc crash ENDS 139)
+
+weft_test(runner COMMAND ${weft_tests}/unit/runner SECONDS 120)
