@@ -62,13 +62,14 @@
 #endif
 
 /*
- * For Weft's own tests: 1 where -DWEFT_CANARY_name builds a bug in, which a test must find; else 0, and no code. A macro that is
- * defined as 1 makes two arguments of one, so that what was the second argument, 0, is the third.
+ * For Weft's own tests: 1 where -DWEFT_CANARY_name builds a bug in, which a test must find; else 0, and no code. If the
+ * macro is 1, the words before "1, 0, 0" end in a comma, so that the second one is 1.
  */
 #define WEFT_CANARY(name) WEFT__IS_ONE(WEFT_CANARY_##name)
 #define WEFT__IS_ONE(macro) WEFT__IS_ONE_OF(macro)
-#define WEFT__IS_ONE_OF(value) WEFT__SECOND(WEFT__ONE_##value 1, 0, 0)
+#define WEFT__IS_ONE_OF(value) WEFT__SECOND_AFTER(WEFT__ONE_##value)
 #define WEFT__ONE_1 0,
+#define WEFT__SECOND_AFTER(words) WEFT__SECOND(words 1, 0, 0)
 #define WEFT__SECOND(first, second, ...) second
 
 #if defined(__SANITIZE_ADDRESS__)
