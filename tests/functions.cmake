@@ -16,6 +16,7 @@
 #   weft_program(NAME LIBRARY SOURCES FILE… [FLAGS FLAG…] [LINK ARG…] [OBJECTS FILE…] [WITHOUT OBJECT…] [CANARY NAME])
 #   weft_linked(NAME KIND COMPILER SOURCES FILE… [FLAGS FLAG…] [OBJECTS FILE…])      by `weft cc --instrument KIND`
 #   weft_object(OUT LIBRARY FILE [FLAG…])   sets OUT to the path of an object
+#   weft_linked_object(OUT KIND LIBRARY FILE [FLAG…])   likewise an object, for OBJECTS of a program
 #   weft_test(NAME COMMAND WORD… [ON POLICY…] [GUARDS GUARD…] [ENV NAME=VALUE…] [SECONDS N] [ALONE] [IN DIRECTORY]
 #             [ENDS CODE] [FAILS] [SAYS REGEX] [NEEDS FILE…])
 #
@@ -224,6 +225,38 @@ add_custom_command(
 	DEPENDS ${weft_tools}
 	COMMENT "weft cc"
 	VERBATIM)
+
+function(weft_linked_object out kind library file)
+	get_property(compiler GLOBAL PROPERTY weft_compiler_${library})
+	get_property(flags GLOBAL PROPERTY weft_flags_${library})
+	get_filename_component(file ${file} ABSOLUTE BASE_DIR ${weft_tests}/${weft_part})
+	set(driver ${weft_${compiler}})
+	set(standard -std=gnu11)
+	if(file MATCHES "[.](cc|cpp)$")
+		set(driver ${weft_${compiler}_cxx})
+		set(standard -std=c++17)
+	endif()
+	string(MD5 which "${ARGN}")
+	string(SUBSTRING "${which}" 0 8 which)
+	get_filename_component(short ${file} NAME)
+	set(directory ${CMAKE_CURRENT_BINARY_DIR}/objects/${library}/${kind}.${which})
+	set(object ${directory}/${weft_part}_${short}.o)
+	set(${out} ${object} PARENT_SCOPE)
+	get_property(known GLOBAL PROPERTY "weft_object_${object}")
+	if(known)
+		return()
+	endif()
+	set_property(GLOBAL PROPERTY "weft_object_${object}" 1)
+	file(MAKE_DIRECTORY ${directory})
+	add_custom_command(
+		OUTPUT ${object}
+		COMMAND ${CMAKE_COMMAND} -E env WEFT_CC=${driver} ${weft_root}/weft cc --instrument ${kind} ${standard} -g
+			-I${weft_root}/src -I${weft_tests} ${flags} ${ARGN} -MD -MF ${object}.d -c ${file} -o ${object}
+		DEPENDS ${file} ${weft_cc}
+		DEPFILE ${object}.d
+		COMMENT "${library} ${kind}: ${short} ${ARGN}"
+		VERBATIM COMMAND_EXPAND_LISTS)
+endfunction()
 
 function(weft_linked name kind compiler)
 	cmake_parse_arguments(PARSE_ARGV 3 the "" "" "SOURCES;FLAGS;OBJECTS")
