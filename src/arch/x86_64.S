@@ -55,9 +55,13 @@
 
 /* A field's offset in two bytes. */
 #define LEB128(offset) ((offset) & 127) | 128, (offset) >> 7
+#ifdef WEFT_CANARY_first_frame_without_caller
+#define UNWIND_TO_PARENT(pc) .cfi_undefined %rip
+#else
 #define UNWIND_TO_PARENT(pc) \
 	UNWIND_BUT_PC; \
 	.cfi_escape DW_CFA_expression, DWARF_RIP, 6, DW_OP_breg7, 0, DW_OP_deref, DW_OP_plus_uconst, LEB128(pc)
+#endif
 
 /* Its pc is outer_pc, but that of a secluded one parent_pc: at coroutine + OUTER_PC - secluded * (OUTER_PC - PARENT_PC). */
 #define UNWIND_TO_OUTER \

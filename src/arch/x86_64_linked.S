@@ -491,6 +491,11 @@ FUNCTION(__morestack)
 	movq	weft__tls_system@gottpoff(%rip), %rcx
 
 	.p2align 4
+#ifdef WEFT_CANARY_frame_that_gdb_does_not_know
+	.type	on_system, @function
+	.size	on_system, 200
+on_system:
+#endif
 .Lon_system:
 	.cfi_startproc
 	.cfi_personality 0x9b, DW.ref.__gcc_personality_v0
