@@ -14,6 +14,7 @@
 #   weft_part(NAME [QUICK] [FIRST])         what follows belongs to this part; QUICK: ./weft test runs it; FIRST: before others
 #   weft_library(NAME COMPILER FLAG…)       gcc, clang and others, below
 #   weft_program(NAME LIBRARY SOURCES FILE… [FLAGS FLAG…] [LINK ARG…] [OBJECTS FILE…] [WITHOUT OBJECT…] [CANARY NAME])
+#   weft_archive(NAME LIBRARY [CANARY NAME])            Weft alone: NAME.LIBRARY.a
 #   weft_linked(NAME KIND COMPILER SOURCES FILE… [FLAGS FLAG…] [OBJECTS FILE…])      by `weft cc --instrument KIND`
 #   weft_object(OUT LIBRARY FILE [FLAG…])   sets OUT to the path of an object
 #   weft_linked_object(OUT KIND LIBRARY FILE [FLAG…])   likewise an object, for OBJECTS of a program
@@ -206,6 +207,19 @@ function(weft_program name library)
 		DEPENDS ${the_OBJECTS} ${objects}
 		COMMENT "${weft_part}: ${name}.${library}"
 		VERBATIM COMMAND_EXPAND_LISTS)
+endfunction()
+
+function(weft_archive name library)
+	cmake_parse_arguments(PARSE_ARGV 2 the "" "CANARY" "")
+	weft_objects(objects ${library} "${the_CANARY}")
+	set(archive ${CMAKE_CURRENT_BINARY_DIR}/${weft_part}/${name}.${library}.a)
+	add_custom_command(
+		OUTPUT ${archive}
+		COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}
+		COMMAND ar rcs ${archive} ${objects}
+		DEPENDS ${objects}
+		COMMENT "${weft_part}: ${name}.${library}.a"
+		VERBATIM)
 endfunction()
 
 # `weft cc` builds what it needs at its first use; after that several may run at once.

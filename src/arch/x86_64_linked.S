@@ -89,6 +89,10 @@
 	shrq	$3, %rcx; \
 	rep movsq; \
 	movq	%rdx, %rdi
+#ifdef WEFT_CANARY_arguments_are_not_copied
+#undef COPY_ARGUMENTS
+#define COPY_ARGUMENTS(from)
+#endif
 
 /* Jump unless the stack pointer is on the chunk in rcx. */
 #define UNLESS_ON_CHUNK(label) \

@@ -101,14 +101,14 @@ class Job:
                                  b"exit code %d: %s" % (outcome[0], outcome[1][-300:])))
 
     def build_against(self, library, kind):
-        """With objects in place of the library: for a run time that is wrong."""
+        """With another archive in place of the library: for a run time that is wrong."""
         command = [str(SOURCE / "weft"), "cc", "--instrument", kind, "-c"]
         code, said = run([*command, *self.flags, str(self.path), "-o", "program.o"], 120, cwd=self.directory,
                          env={**os.environ, "WEFT_CC": self.compiler})
         if code:
             return code, said
-        return run(["gcc", "program.o", str(self.args.work / f"host.{kind}.o"), *map(str, library.glob("*.o")), "-pthread",
-                    "-lm", "-Wl,--wrap=main", "-o", "program"], 60, cwd=self.directory)
+        return run(["gcc", "program.o", str(self.args.work / f"host.{kind}.o"), str(library), "-pthread", "-lm", "-Wl,--wrap=main",
+                    "-o", "program"], 60, cwd=self.directory)
 
 
 def arguments():
@@ -123,7 +123,7 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=30, help="for each run")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--known", type=pathlib.Path)
-    parser.add_argument("--link", type=pathlib.Path, help="a directory with the library's objects")
+    parser.add_argument("--link", type=pathlib.Path, help="an archive in place of the library")
     args = parser.parse_args()
     args.work = args.work.resolve()
     args.programs = [p.resolve() for p in args.programs]

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Programs that nobody here wrote, on stacks of chunks: a part of gcc's torture suite, and programs of csmith (suites.py). Both
+# compilers, each optimization level in turn, all four policies, `main` on a first chunk of 1 KiB: as plain builds, or refused in one
+# line. WEFT_TORTURE=1 ./weft test torture: the whole suite, not every twelfth program of it.
+weft_part(torture)
+
+set(suites ${weft_tests}/torture/suites.py)
+set(fetched ${weft_build_root}/torture)
+weft_test(fetch COMMAND ${suites} fetch ${fetched} SECONDS 600)
+set(after)
+foreach(compiler IN LISTS weft_compilers)
+	weft_test(gcc-suite.${compiler} COMMAND ${suites} gcc ${fetched} ${weft_${compiler}} NEEDS ${weft_cc} SECONDS 1500)
+	weft_test(csmith.${compiler} COMMAND ${suites} csmith ${fetched} ${weft_${compiler}} NEEDS ${weft_cc} SECONDS 900)
+	list(APPEND after torture.gcc-suite.${compiler} torture.csmith.${compiler})
+endforeach()
+
+# A run time that forgets arguments must not pass programs that pass many.
+weft_archive(weft gcc)
+weft_archive(forgetful gcc CANARY arguments_are_not_copied)
+weft_test(arguments COMMAND ${suites} arguments ${fetched} @weft.gcc.a SECONDS 200)
+weft_test(canary.arguments COMMAND ${suites} arguments ${fetched} @forgetful.gcc.a SECONDS 200 FAILS SAYS "# (struct|va-arg)-[^:]*: exit code -")
+list(APPEND after torture.arguments torture.canary.arguments)
+
+set_tests_properties(torture.fetch PROPERTIES FIXTURES_SETUP torture.fetched)
+set_property(
+	TEST ${after}
+	APPEND
+	PROPERTY FIXTURES_REQUIRED torture.fetched)
