@@ -104,6 +104,9 @@ WEFT_API void weft__in_deleted(void);
 /* What a coroutine calls that is continued WEFT_LEFT_BYTES before its landing pad: in the frame that waits there, as
  * any call, so that exceptions leave it. */
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__end_here(void);
+#if WEFT_CANARY(who_suspends_has_a_red_zone)
+#define weft__end_here() __builtin_unreachable()
+#endif
 
 WEFT_EXTERN_C_END
 

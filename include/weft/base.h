@@ -62,14 +62,15 @@
 #endif
 
 /*
- * For Weft's own tests: 1 where -DWEFT_CANARY_name builds a bug in, which a test must find; else 0, and no code. If the
- * macro is 1, the words before "1, 0, 0" end in a comma, so that the second one is 1.
+ * For Weft's own tests: 1, or the text `wrong`, where -DWEFT_CANARY_name builds a bug in, which a test must find; else
+ * 0, or `right`. If the macro is 1, a comma stands before `wrong`, which is then the second word.
  */
-#define WEFT_CANARY(name) WEFT__IS_ONE(WEFT_CANARY_##name)
-#define WEFT__IS_ONE(macro) WEFT__IS_ONE_OF(macro)
-#define WEFT__IS_ONE_OF(value) WEFT__SECOND_AFTER(WEFT__ONE_##value)
+#define WEFT_CANARY(name) WEFT_CANARY_OR(name, 1, 0)
+#define WEFT_CANARY_OR(name, wrong, right) WEFT__IF_ONE(WEFT_CANARY_##name, wrong, right)
+#define WEFT__IF_ONE(macro, wrong, right) WEFT__IF_ONE_OF(macro, wrong, right)
+#define WEFT__IF_ONE_OF(value, wrong, right) WEFT__SECOND_AFTER(WEFT__ONE_##value, wrong, right)
 #define WEFT__ONE_1 0,
-#define WEFT__SECOND_AFTER(words) WEFT__SECOND(words 1, 0, 0)
+#define WEFT__SECOND_AFTER(words, wrong, right) WEFT__SECOND(words wrong, right, 0)
 #define WEFT__SECOND(first, second, ...) second
 
 #if defined(__SANITIZE_ADDRESS__)

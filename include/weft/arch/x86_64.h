@@ -70,10 +70,21 @@
 #endif
 
 #define WEFT__LOST                                                                                                     \
-	"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",  \
-	    "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "st", "st(1)", "st(2)",      \
-	    "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "mm0", "mm1", "mm2", "mm3", "mm4", "mm5", "mm6", "mm7", "cc", \
-	    "memory" WEFT__LOST_BX WEFT__LOST_AVX512 WEFT__LOST_APX
+	"r8", "r9", "r10", "r11", "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "mm0", "mm1",   \
+	    "mm2", "mm3", "mm4", "mm5", "mm6", "mm7", "cc",                                                            \
+	    "memory" WEFT__LOST_12_TO_15 WEFT__LOST_XMM WEFT__LOST_BX WEFT__LOST_AVX512 WEFT__LOST_APX
+#if !WEFT_CANARY(r12_to_r15_survive)
+#define WEFT__LOST_12_TO_15 , "r12", "r13", "r14", "r15"
+#else
+#define WEFT__LOST_12_TO_15
+#endif
+#if !WEFT_CANARY(vector_registers_survive)
+#define WEFT__LOST_XMM                                                                                                 \
+	, "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",   \
+	    "xmm13", "xmm14", "xmm15"
+#else
+#define WEFT__LOST_XMM
+#endif
 
 /* One instruction a line. */
 /* clang-format off */
@@ -86,6 +97,8 @@ WEFT__INLINE weft_request_t weft_arch_resume(struct weft_link **k, void *value)
 	void (*busy)(void) = weft__in_running;
 
 	__asm__ volatile(
+	    WEFT_CANARY_OR(red_zone_is_written, "pushq %%rax\n\tpopq %%rax\n\t", "")
+	    WEFT_CANARY_OR(value_is_lost, "xorl %%esi, %%esi\n\t", "")
 	    "movq " WEFT__K(WEFT_LINK_PC) ", %%rdx\n\t"
 	    "movq %%rcx, " WEFT__K(WEFT_LINK_PC) "\n\t"
 	    "leaq 1f(%%rip), %%rcx\n\t"
@@ -116,7 +129,7 @@ WEFT__INLINE void *weft_arch_yield(struct weft_link *k, const void *effect, void
 	    "movq %%rcx, " WEFT__K(WEFT_LINK_PC) "\n\t"
 	    WEFT__SAVE_BX(WEFT_LINK_BX)
 	    "movq " WEFT__K(WEFT_LINK_PARENT_SP) ", %%rsp\n\t"
-	    "movq " WEFT__K(WEFT_LINK_PARENT_FP) ", %%rbp\n\t"
+	    WEFT_CANARY_OR(frame_pointer_is_lost, "", "movq " WEFT__K(WEFT_LINK_PARENT_FP) ", %%rbp\n\t")
 	    "jmp *" WEFT__K(WEFT_LINK_PARENT_PC) "\n"
 	    WEFT__WAIT_PAD
 	    WEFT__LOAD_BX(WEFT_LINK_BX)
