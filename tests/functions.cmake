@@ -16,7 +16,7 @@
 #   weft_program(NAME LIBRARY SOURCES FILE… [FLAGS FLAG…] [LINK ARG…] [OBJECTS FILE…] [WITHOUT OBJECT…] [CANARY NAME] [SHARED NAME…])
 #   weft_shared(NAME LIBRARY [WEFT] [SOURCES FILE…] [FLAGS FLAG…] [LINK ARG…] [OBJECTS FILE…] [SHARED NAME…])
 #   weft_archive(NAME LIBRARY [CANARY NAME])            Weft alone: NAME.LIBRARY.a
-#   weft_linked(NAME KIND COMPILER SOURCES FILE… [FLAGS FLAG…] [OBJECTS FILE…])      by `weft cc --instrument KIND`
+#   weft_linked(NAME KIND COMPILER SOURCES FILE… [FLAGS FLAG…] [OBJECTS FILE…])      by `weft cc --instrument KIND`, KIND none: without
 #   weft_object(OUT LIBRARY FILE [FLAG…])   sets OUT to the path of an object
 #   weft_linked_object(OUT KIND LIBRARY FILE [FLAG…])   likewise an object, for OBJECTS of a program
 #   weft_test(NAME COMMAND WORD… [ON POLICY…] [GUARDS GUARD…] [ENV NAME=VALUE…] [SECONDS N] [ALONE] [IN DIRECTORY]
@@ -25,7 +25,7 @@
 # A WORD like @NAME.LIBRARY (@NAME.KIND.COMPILER if linked) is a program of this part.
 # ON and GUARDS: once for each, with WEFT_STACK and WEFT_GUARD. SECONDS: the time limit (60) on the machine that it is stated for.
 # ALONE: nothing runs beside it, since it measures or fills the memory. ENDS: the exit code, 128 + the number if by a signal;
-# FAILS: any but 0; SAYS: what the output matches (bash's =~), NEEDS: files that must be built before.
+# FAILS: any but 0; SAYS: what the output matches (bash's =~; a dot for each semicolon), NEEDS: files that must be built before.
 
 set(weft_tests ${CMAKE_CURRENT_SOURCE_DIR})
 set(weft_root ${PROJECT_SOURCE_DIR})
@@ -325,10 +325,14 @@ function(weft_linked name kind compiler)
 		list(APPEND sources ${source})
 	endforeach()
 	file(GLOB headers CONFIGURE_DEPENDS ${weft_tests}/*/*.h)
+	set(instrument --instrument ${kind})
+	if(kind STREQUAL none)
+		set(instrument)
+	endif()
 	set(program ${CMAKE_CURRENT_BINARY_DIR}/${weft_part}/${name}.${kind}.${compiler})
 	add_custom_command(
 		OUTPUT ${program}
-		COMMAND ${CMAKE_COMMAND} -E env WEFT_CC=${weft_${compiler}} ${weft_root}/weft cc --instrument ${kind} -std=gnu11 -g
+		COMMAND ${CMAKE_COMMAND} -E env WEFT_CC=${weft_${compiler}} ${weft_root}/weft cc ${instrument} -std=gnu11 -g
 			-I${weft_root}/src -I${weft_tests} ${the_FLAGS} ${sources} ${the_OBJECTS} -o ${program}
 		DEPENDS ${sources} ${headers} ${the_OBJECTS} ${weft_cc}
 		COMMENT "${weft_part}: ${name}.${kind}.${compiler}"

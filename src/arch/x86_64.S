@@ -259,10 +259,15 @@ END(weft__return_saving)
 	movq	%fs:(%rax), %rax; \
 	testq	%rax, %rax; \
 	jnz	12f; \
-	ROOMY_STACK(k); \
+	STACK_WITHOUT_LANDING(k); \
 	jmp	14f; \
 12:	ON_STACK_OF_RAX; \
 14:
+#ifdef WEFT_CANARY_c_code_on_a_heap_frame
+#define STACK_WITHOUT_LANDING(k) movq WEFT_LINK_PARENT_SP(k), %rax; ON_STACK_OF_RAX
+#else
+#define STACK_WITHOUT_LANDING(k) ROOMY_STACK(k)
+#endif
 
 /* In: as any landing pad. */
 	.hidden weft__tls_landing, weft__tls_thread

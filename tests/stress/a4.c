@@ -33,7 +33,8 @@ static int64_t handle(weft_coro_t *k)
 	}
 	i = weft_args(async_op, r)->i;
 	weft_reply(async_op, r, i);
-	return (i + handle(k)) ^ 0xABCDEF;
+	/* One wrong sum in a thousand. */
+	return (i + handle(k)) ^ (WEFT_CANARY(wrong_sum) && i == 7777 && random() % 1000 == 0 ? 0 : 0xABCDEF);
 }
 
 static int64_t plain(int64_t i)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Stacks that cannot grow, memory that is not there, signals that are somebody else's; and what an overflow says and how it ends, on
+# every policy, from main and from threads.
+weft_part(faults QUICK)
+
+set(warnings -Wall -Wextra -Wshadow)
+set(guards madvise mprotect)
+set(seeds ${weft_tests}/faults/seeds)
+
+# ---- scenarios: each in a process of its own, with what is expected of it ----
+
+weft_program(faults gcc SOURCES faults.c scenario.c FLAGS ${warnings})
+weft_program(faults gcc-tiny SOURCES faults.c scenario.c FLAGS -O0 ${warnings})
+weft_test(faults.gcc COMMAND @faults.gcc GUARDS ${guards})
+weft_test(faults.gcc-tiny COMMAND @faults.gcc-tiny GUARDS madvise)
+weft_program(signals gcc-debug SOURCES signals.c scenario.c FLAGS ${warnings})
+weft_test(signals.gcc-debug COMMAND @signals.gcc-debug ON commit)
+foreach(compiler IN LISTS weft_compilers)
+	weft_program(signals ${compiler} SOURCES signals.c scenario.c FLAGS ${warnings})
+	weft_test(signals.${compiler} COMMAND @signals.${compiler} ON commit GUARDS ${guards})
+	weft_linked(signals mmu ${compiler} SOURCES signals.c scenario.c FLAGS -O2 -DINSTRUMENTED ${warnings})
+	weft_test(signals.mmu.${compiler} COMMAND @signals.mmu.${compiler} GUARDS ${guards})
+
+	# Frames larger than a guard: in code that probes its pages, in code that does not, on system stacks beside linked ones.
+	weft_program(guards ${compiler} SOURCES guards.c scenario.c FLAGS -fno-stack-clash-protection ${warnings})
+	weft_test(guards.${compiler} COMMAND @guards.${compiler} ON ${weft_policies} GUARDS ${guards})
+	weft_test(guards.${compiler} COMMAND @guards.${compiler} "large guard" ON copy GUARDS ${guards})
+	weft_linked(probed none ${compiler} SOURCES guards.c scenario.c FLAGS -O2 -DPROBED ${warnings})
+	weft_test(guards.probed.${compiler} COMMAND @probed.none.${compiler} ON ${weft_policies} copy GUARDS ${guards})
+	weft_linked(guards segmented ${compiler} SOURCES guards.c scenario.c FLAGS -O2 -DLINKED ${warnings})
+	weft_test(guards.segmented.${compiler} COMMAND @guards.segmented.${compiler} ON segmented heap)
+endforeach()
+# A library that swallows everything would pass most scenarios: one that does nothing about faults must not.
+weft_program(canary gcc SOURCES canary.c scenario.c)
+weft_test(canary.scenarios COMMAND @canary.gcc ENDS 1 SAYS "not ok 1 .*not ok 2 .*not ok 3 ")
+
+# ---- every n-th request for memory fails ----
+
+function(inject name program)
+	cmake_parse_arguments(PARSE_ARGV 2 the "" "" "EVERY;ON;GUARDS")
+	foreach(every IN LISTS the_EVERY)
+		weft_test(${name}.every-${every} COMMAND ${seeds} 3 @${program} ENV WEFT_FAIL_EVERY=${every} ON ${the_ON} GUARDS ${the_GUARDS})
+	endforeach()
+endfunction()
+
+weft_program(inject gcc-tiny-inject SOURCES inject.c FLAGS -O2 ${warnings})
+weft_program(inject gcc-inject SOURCES inject.c FLAGS ${warnings})
+weft_program(handlers gcc-tiny-inject SOURCES handlers.c FLAGS -O2 ${warnings})
+inject(inject inject.gcc-tiny-inject ON commit GUARDS ${guards} EVERY 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 19 23 29 31 37 41 43 53 61 79 97)
+inject(usual-pools inject.gcc-inject ON commit fixed GUARDS madvise EVERY 2 3 5 7 11 13 17)
+# Handlers as values: with the same seeds.
+inject(handlers handlers.gcc-tiny-inject ON commit GUARDS madvise EVERY 3 5 7 11 17 29)
+weft_test(canary.nothing-fails COMMAND @inject.gcc-tiny-inject ENV WEFT_FAIL_EVERY=0 ENDS 3)
+weft_test(canary.nothing-fails.handlers COMMAND @handlers.gcc-tiny-inject ENV WEFT_FAIL_EVERY=0 ENDS 3)
+
+# Instrumented code, in threads on linked stacks as well. Those may end with the overflow line, and then the process does.
+weft_linked_object(object segmented gcc-tiny-inject inject.c ${warnings})
+weft_program(linked gcc-tiny-inject OBJECTS ${object})
+foreach(every 5 7 11 13 17 19 23 29 37 53 97)
+	weft_test(linked.every-${every} COMMAND ${seeds} 4 ${weft_tests}/faults/or_overflow @linked.gcc-tiny-inject
+		ENV WEFT_FAIL_EVERY=${every} ON heap segmented:1K segmented:16K)
+endforeach()
+
+# The n-th request fails, for each n. The program decides which, and has that part of the library itself.
+weft_linked_object(object segmented gcc-tiny-inject nth.c ${warnings})
+weft_program(nth gcc-tiny-inject OBJECTS ${object} WITHOUT internal_faults)
+weft_test(nth COMMAND @nth.gcc-tiny-inject SECONDS 200)
+weft_program(broken gcc-tiny-inject OBJECTS ${object} WITHOUT internal_faults CANARY c_code_on_a_heap_frame)
+weft_test(canary.nth COMMAND timeout 60 @broken.gcc-tiny-inject FAILS SAYS "not ok - request")
+
+# ---- overflow ----
+
+weft_program(overflow gcc SOURCES overflow.c FLAGS -fno-optimize-sibling-calls ${warnings})
+# overflow(NAME POLICY "WHO" "RESERVED" MORE COMMAND-WORDS…): death by SIGSEGV, after one line. WHO as a regular expression.
+function(overflow name stack who reserved more)
+	string(REGEX REPLACE ":.*" "" policy ${stack})
+	weft_test(${name} COMMAND @overflow.gcc ${ARGN} ON ${stack} GUARDS ${guards} ENDS 139 SAYS
+		"^weft: stack overflow in coroutine ${who}: ${policy}, ${reserved} reserved. fault at 0x[0-9a-f]+. raise it with weft_attr\\.stack_size or WEFT_STACK=${policy}:${more}$")
+endfunction()
+foreach(where main middle thread migrated nested init)
+	overflow(overflow.${where} fixed "\"parser\" \\(#[0-9]+\\)" "64 KiB" 128K ${where} parser)
+	overflow(overflow.${where} overcommit "\"parser\" \\(#[0-9]+\\)" "256 KiB" 512K ${where} parser)
+	# Where stacks are committed the coroutine fails and the process goes on.
+	weft_test(overflow.${where} COMMAND @overflow.gcc ${where} parser ON commit GUARDS ${guards} SAYS "^weft_failed 2$")
+endforeach()
+weft_test(overflow.threads COMMAND @overflow.gcc threads ON commit SAYS "^weft_failed 2.weft_failed 2.weft_failed 2.weft_failed 2$")
+overflow(overflow.unnamed overcommit "#[0-9]+" "256 KiB" 512K main)
+overflow(overflow.strange-name fixed:1M "\"a name with \"quotes\" and ünïcode\" \\(#[0-9]+\\)" "1 MiB" 2048K main "a name with \"quotes\" and ünïcode")
+overflow(overflow.small overcommit:32K "\"parser\" \\(#[0-9]+\\)" "32 KiB" 64K main parser)
+# Each thread that gets as far says its line; at least one does, and all lines are whole.
+weft_test(overflow.threads COMMAND @overflow.gcc threads parser ON overcommit ENDS 139 SAYS
+	"^(weft: stack overflow in coroutine \"parser\" \\(#[0-9]+\\): overcommit, 256 KiB reserved. fault at 0x[0-9a-f]+. raise it with weft_attr\\.stack_size or WEFT_STACK=overcommit:512K.?)+$")
+foreach(policy fixed overcommit)
+	weft_test(overflow.core-dump COMMAND ${weft_tests}/faults/walk_overflow @overflow.gcc main parser ON ${policy})
+endforeach()
+weft_test(overflow.core-dump.nested COMMAND ${weft_tests}/faults/walk_overflow @overflow.gcc nested parser ON overcommit)
+weft_program(silent gcc SOURCES silent.c FLAGS -w -O1 -fno-optimize-sibling-calls)
+weft_test(canary.overflow COMMAND @silent.gcc ENDS 139 SAYS "^$")
