@@ -274,19 +274,7 @@ WEFT__INLINE seff_coroutine_t *seff_locate_handler(effect_id effect)
 /** Suspends `k`, the current coroutine or an ancestor, without a search. Returns what the next resume passes. */
 WEFT__INLINE void *seff_yield(seff_coroutine_t *k, effect_id effect, void *payload)
 {
-	const struct weft_effect *asked = (const struct weft_effect *)(uintptr_t)(effect + 1);
-	weft_coro_t *self = weft__self(), *here = self;
-
-#if WEFT_DEBUG
-	weft__check_yield(seff__core(k), self);
-#endif
-	/* Behind the compare a compiler may switch through k instead of `here`, because both are equal. Where k lies in
-	 * the frame, the next resume would wait for the frame's cache line before it can ask for the coroutine's. Among
-	 * thousands of coroutines both are misses. */
-	__asm__("" : "+r"(here));
-	if (weft__likely(seff__core(k) == self))
-		return weft__yield_near(here, here, asked, payload);
-	return weft__yield(seff__core(k), self, asked, payload);
+	return weft_yield(seff__core(k), (const struct weft_effect *)(uintptr_t)(effect + 1), payload);
 }
 
 /** As seff_yield, but `k` is finished: nothing is saved. */

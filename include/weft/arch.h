@@ -25,6 +25,7 @@
  *   weft__set_limit         make a stack's limit the thread's: code compiled for linked stacks reads it there
  *   weft__self, weft__performer, weft__set_self   the thread's current coroutine; read anew each time, never cached by
  *                           the compiler across a switch: a coroutine may have moved to another thread
+ *   weft__is_self           is a coroutine the current one? The compiler must not switch through the pointer compared
  *   weft__address_of        the address of an object on the stack, without loading it
  *   weft__found_here, weft__is_newest, weft__newest_who, weft__newest_enter   what the thread found: see weft/found.h
  *   WEFT_LEFT_BYTES         a suspended coroutine continued that far before its landing pad calls weft__end_here there

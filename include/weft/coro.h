@@ -540,9 +540,9 @@ WEFT__INLINE void weft__suspend_by(weft_coro_t *k, weft_coro_t *self)
 /* Suspend k from `self`, which is k or below it. */
 WEFT__INLINE void *weft__yield(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload)
 {
-	if (weft__likely(k == self)) {
-		weft__suspend_by(k, k);
-		return weft_arch_yield(&k->link, effect, payload);
+	if (weft__likely(weft__is_self(k, self))) {
+		weft__suspend_by(self, self);
+		return weft_arch_yield(&self->link, effect, payload);
 	}
 	return weft__yield_through(k, self, effect, payload);
 }
@@ -620,7 +620,7 @@ WEFT__INLINE void *weft_suspend(void *payload)
 
 	if (weft__unlikely(!self || weft__is_bound(self->view)))
 		weft__check_bound(self, "weft_suspend");
-	return weft__yield(self, self, &weft_suspended, payload);
+	return weft__yield_near(self, self, &weft_suspended, payload);
 }
 
 /**
