@@ -431,9 +431,28 @@ typedef void seff__payload_of_return;
 /**
  * MAKE_SYSCALL_WRAPPER(result, function, parameter types…) declares `function_syscall_wrapper`, to call code that was
  * not compiled for growing stacks. Stacks that are contiguous need nothing of it: the wrapper is the function.
+ * In C the linker finds the function by its name: no declaration need come before, and one may have other types. So
+ * accept4 can be wrapped without _GNU_SOURCE. A static function cannot be wrapped. In C++ the function must be known.
  */
+#ifdef __cplusplus
 #define MAKE_SYSCALL_WRAPPER(result, function, ...)                                                                    \
 	__attribute__((unused)) static result (*const function##_syscall_wrapper)(__VA_ARGS__) =                       \
 	    (result(*)(__VA_ARGS__))function
+#else
+#define MAKE_SYSCALL_WRAPPER(result, function, ...)                                                                    \
+	extern result seff__wrapped_##function(__VA_ARGS__) __asm__(#function);                                        \
+	__attribute__((unused)) static result (*const function##_syscall_wrapper)(__VA_ARGS__) =                       \
+	    SEFF__PICK(SEFF__INLINE_##function, seff__wrapped_##function, )
+/* The linker knows no inline function: for those of this header, a macro puts the function itself in second place. */
+#define SEFF__PICK(...) SEFF__SECOND(__VA_ARGS__)
+#define SEFF__SECOND(first, second, ...) second
+#define SEFF__INLINE_seff_coroutine_new , seff_coroutine_new
+#define SEFF__INLINE_seff_coroutine_new_sized , seff_coroutine_new_sized
+#define SEFF__INLINE_seff_coroutine_init , seff_coroutine_init
+#define SEFF__INLINE_seff_coroutine_init_sized , seff_coroutine_init_sized
+#define SEFF__INLINE_seff_coroutine_release , seff_coroutine_release
+#define SEFF__INLINE_seff_coroutine_reset , seff_coroutine_reset
+#define SEFF__INLINE_seff_coroutine_delete , seff_coroutine_delete
+#endif
 
 #endif /* SEFF_H */

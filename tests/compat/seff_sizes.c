@@ -13,11 +13,17 @@
 
 DEFINE_EFFECT(yield_int, 1, void, { int64_t value; });
 
-static int get_errno(void)
+int get_errno(void);
+int get_errno(void)
 {
 	return errno;
 }
 
+#ifndef __cplusplus
+/* Declared nowhere; declared otherwise. */
+MAKE_SYSCALL_WRAPPER(int, toupper, int);
+MAKE_SYSCALL_WRAPPER(long, read, int, const char *, unsigned long);
+#endif
 MAKE_SYSCALL_WRAPPER(int, get_errno);
 MAKE_SYSCALL_WRAPPER(int, snprintf, char *, size_t, const char *, ...);
 MAKE_SYSCALL_WRAPPER(ssize_t, write, int, const void *, size_t);
@@ -113,6 +119,10 @@ int main(void)
 	}
 	free(storage);
 	fflush(stdout);
+#ifndef __cplusplus
+	assert(toupper_syscall_wrapper('e') == 'E');
+	assert(read_syscall_wrapper(-1, "", 0) == -1);
+#endif
 	assert(write_syscall_wrapper(1, "end\n", 4) == 4);
 	return 0;
 }
