@@ -89,9 +89,18 @@
 	shrq	$3, %rcx; \
 	rep movsq; \
 	movq	%rdx, %rdi
+
 #ifdef WEFT_CANARY_arguments_are_not_copied
 #undef COPY_ARGUMENTS
 #define COPY_ARGUMENTS(from)
+#endif
+#ifdef WEFT_CANARY_arguments_are_aligned_as_a_stack
+#undef PLACE_ARGUMENTS
+#define PLACE_ARGUMENTS(from) subq %r11, %rdi; andq $-16, %rdi
+#endif
+#ifdef WEFT_CANARY_registers_with_arguments_are_lost
+#undef RESTORE_ARGUMENTS
+#define RESTORE_ARGUMENTS
 #endif
 
 /* Jump unless the stack pointer is on the chunk in rcx. */
@@ -340,7 +349,11 @@ FUNCTION(__morestack)
 	RESTORE_ARGUMENTS
 	call	*%r10
 .Lblock_end:
+#ifdef WEFT_CANARY_blocks_are_given_back_from_where_arguments_are
+	movq	%rsp, %r10
+#else
 	movq	KEPT_BLOCK, %r10
+#endif
 	jmp	.Lblock_left
 
 .Ltake_slowly:
@@ -525,7 +538,9 @@ on_system:
 	movq	%fs:(%rdi), %rdx
 	testq	%rdx, %rdx
 	jz	.Lsystem_slowly
+#ifndef WEFT_CANARY_system_stacks_are_shared
 	movq	$0, %fs:(%rdi)
+#endif
 .Lsystem_taken:
 	movq	%rcx, WEFT_CHUNK_BELOW(%rdx)
 	movq	%rax, -WEFT_CHUNK_OWNER(%rdx)
@@ -765,7 +780,9 @@ FUNCTION(weft__after_setjmp)
 	movq	WEFT_LINK_CHUNK(%rcx), %rcx
 	testq	%rcx, %rcx
 	jz	1f
+#ifndef WEFT_CANARY_longjmp_leaves_chunks_as_they_are
 	UNLESS_ON_CHUNK(2f)
+#endif
 1:	ret
 2:	pushq	%rbp
 	.cfi_def_cfa_offset 16

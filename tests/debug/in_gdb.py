@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Runs inside gdb: walks stacks and prints what it sees, for tests/lanes/debug to compare.
+"""Runs inside gdb: walks stacks and prints what it sees, for walk.py to compare.
 
 The convenience variable $_weft_task, set on gdb's command line, says what to do: chains, step, or look.
 """

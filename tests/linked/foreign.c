@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Compiled with gcc's own -fsplit-stack, not assembled by weft-as: a function that needs more than the one of libc whose name
+ * it has, and for which instrumented code does not change stacks. It calls __morestack as compilers know it.
+ */
+int toupper(int c);
+
+int toupper(int c)
+{
+	volatile char frame[20000];
+
+	frame[0] = (char)c;
+	frame[19999] = 32;
+	return frame[0] - frame[19999];
+}
