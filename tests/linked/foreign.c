@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Compiled with gcc's own -fsplit-stack, not assembled by weft-as: a function that needs more than the one of libc whose name
- * it has, and for which instrumented code does not change stacks. It calls __morestack as compilers know it.
+ * Compiled with gcc's own -fsplit-stack, not assembled by weft-as: a function that needs more than libc's of the same
+ * name, for which instrumented code does not change stacks. It calls __morestack as compilers know it.
  */
 int toupper(int c);
 
