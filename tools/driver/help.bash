@@ -11,7 +11,7 @@ weft: effect handlers and coroutines for C, with the stack as a policy
   weft lookahead --explain PROGRAM…         what look-ahead decided for a program
   weft doctor                               what this machine offers, and what is missing
   weft lab [--quick|--full] [--only A1,…]   run the experiments and write the report
-  weft test [PATTERN]                       run the quick test lanes, or those that match
+  weft test [PATTERN]                       run the quick tests, or those that match
   weft help [COMMAND]                       this, or more about one command
   weft version
 
@@ -105,9 +105,9 @@ help_test()
 	cat <<'END'
 weft test [--no-install] [--full | --rerun-failed | PATTERN]
 
-Builds and runs the quick test lanes, all of them (--full), those that failed in the last run (--rerun-failed),
-or those of tests/lanes/* whose name contains PATTERN. One line per lane, then
-"N passed, N failed". Ends with 0 if nothing failed, with 2 if no lane has that name.
+Builds and runs the quick tests, all of them (--full), those that failed in the last run (--rerun-failed), or those
+whose name contains PATTERN. One line per test, then "N passed, N failed". Ends with 0 if nothing failed, with 2 if
+no test has that name.
 END
 }
 
