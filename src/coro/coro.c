@@ -78,7 +78,8 @@ void weft__move_clauses(weft_coro_t *k, uintptr_t handled)
 
 		if (weft__masked(c->view) && weft__owner_of(c->view) == k &&
 		    !(view & WEFT__LABELLED && weft__same_handler(k->handled, handled)))
-			c->view = (const struct weft__view *)(view | WEFT__MOVED);
+			c->view =
+			    (const struct weft__view *)(view | (WEFT_CANARY(no_clause_is_moved) ? 0 : WEFT__MOVED));
 		if (c == k)
 			return;
 	}
@@ -99,7 +100,7 @@ void weft__object_clear(void *object)
 	weft_coro_t *k = object;
 
 	k->link.pc = (void *)weft__in_deleted;
-	k->marks = WEFT__PASSED; /* an earlier object here may have been */
+	k->marks = WEFT_CANARY(used_storage_is_as_new) ? 0 : WEFT__PASSED; /* an earlier object here may have been */
 }
 
 void weft__owner_describe(const void *owner, const char **name, uint64_t *id)
@@ -185,7 +186,7 @@ static inline void set_up(weft_coro_t *k, struct weft__slot *slot, struct weft__
 			  void *arg)
 {
 	k->slot = slot;
-	k->marks &= WEFT__PASSED;
+	k->marks &= WEFT_CANARY(who_passed_before_is_forgotten) ? 0 : WEFT__PASSED;
 	arm(k, fn, arg);
 	be_born(k, slot, weft__new_id(thread));
 }
@@ -546,7 +547,7 @@ static __attribute__((noinline)) void reset_with_care(weft_coro_t *k, weft_fn_t 
 		weft__chunks_end(&k->link, k->slot);
 	if (weft__unlikely(weft__slot_is_record(k->slot)))
 		weft__forget_copied(k);
-	if (k->marks & WEFT__SEEN)
+	if (k->marks & WEFT__SEEN && !WEFT_CANARY(reset_keeps_what_was_found))
 		k->marks |= WEFT__PASSED; /* entries of it are not true any more */
 	arm(k, fn, arg);
 	if (k->flags & WEFT__SAVING)

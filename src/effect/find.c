@@ -117,8 +117,11 @@ static inline bool remembered(struct search *s, const weft_coro_t *k)
 
 static inline weft_coro_t *unmasked(struct search *s, weft_coro_t *k)
 {
-	if (weft__unlikely(weft__masked(k->view)))
-		k = s->from = weft__unmasked(k);
+	if (weft__unlikely(weft__masked(k->view))) {
+		k = weft__unmasked(k);
+		if (!WEFT_CANARY(past_a_clause_is_remembered))
+			s->from = k;
+	}
 	return k;
 }
 
@@ -257,7 +260,8 @@ WEFT__INLINE void begin(struct search *s, const weft_effect_t *effect, const wef
 	s->doubled = false; /* a yield from here is not remembered by performers */
 	if (!weft__same(label->family, effect->family))
 		die_label(effect, label);
-	s->key = &label->keys[effect->index];
+	if (!WEFT_CANARY(labels_are_not_looked_at))
+		s->key = &label->keys[effect->index];
 }
 
 weft_coro_t *weft__find_exit(const weft_effect_t *effect, unsigned place)
@@ -351,7 +355,7 @@ static inline void (*enter_general(const weft_coro_t *k, const weft_effect_t *ef
 		return NULL;
 	for (clause = handler->clauses, end = clause + handler->count; clause < end; clause++)
 		if (weft__same(clause->effect, effect) && clause->kind != WEFT__TAIL)
-			return clause->enter;
+			return WEFT_CANARY(abort_clause_only_suspends) ? NULL : clause->enter;
 	return NULL;
 }
 
@@ -363,6 +367,8 @@ static __attribute__((noinline)) struct weft__next find_outside(weft_coro_t *sel
 	struct search s;
 
 	self->view = weft__inside_as(k, self->view);
+	if (WEFT_CANARY(forwards_by_the_label_of_now))
+		label = weft__handler_of(k->handled) ? weft__handler_of(k->handled)->label : NULL;
 	begin(&s, effect, label, 0);
 	if (search(&s)) {
 		self->view = weft__inside_as(s.result.k, self->view);
@@ -382,7 +388,7 @@ static WEFT__COLD struct weft__next generalize_moved(weft_coro_t *self, const we
 	if ((uintptr_t)self->view & WEFT__LABELLED)
 		die_label_lost(effect);
 	begin(&s, effect, NULL, 0);
-	if (!handles(&s, k))
+	if (!handles(&s, k) && !WEFT_CANARY(generalize_asks_the_resumer))
 		return find_outside(self, effect, NULL);
 	return (struct weft__next){k, enter_general(k, effect)};
 }

@@ -341,7 +341,8 @@ WEFT__INLINE void forget(struct answering *a)
 /* Drive it, then do what tail clauses meanwhile left to be done with the answer. */
 WEFT__INLINE void *answer(const weft_handler_t *handler, weft_coro_t *k, struct charge *charge)
 {
-	struct answering a __attribute__((cleanup(forget))) = {weft__top_of_thens(weft__self()), true};
+	struct answering a __attribute__((
+	    cleanup(forget))) = {WEFT_CANARY(thens_of_outer_runs_too) ? NULL : weft__top_of_thens(weft__self()), true};
 	void *state = k->state, *result = drive(handler, k, charge);
 
 	if (weft__unlikely(weft__self()->flags & WEFT__THENS))
@@ -486,7 +487,7 @@ void *weft__continue_throwing(weft_resumption_t *k, weft__thrower_t *throws, voi
 	check(k);
 	if (k->again)
 		weft__rewind(k);
-	if (k->again != WEFT__STRANDED)
+	if (k->again != WEFT__STRANDED && !WEFT_CANARY(exception_becomes_an_answer))
 		weft__throw_into(k->k, throws, argument);
 	return weft__continue(k, 0);
 }
