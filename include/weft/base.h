@@ -66,6 +66,7 @@
  * 0, or `right`. If the macro is 1, a comma stands before `wrong`, which is then the second word.
  */
 #define WEFT_CANARY(name) WEFT_CANARY_OR(name, 1, 0)
+#define WEFT_NO_CANARY(name) WEFT_CANARY_OR(name, 0, 1) /* a "!" outside of the macro: clang warns in C23 */
 #define WEFT_CANARY_OR(name, wrong, right) WEFT__IF_ONE(WEFT_CANARY_##name, wrong, right)
 #define WEFT__IF_ONE(macro, wrong, right) WEFT__IF_ONE_OF(macro, wrong, right)
 #define WEFT__IF_ONE_OF(value, wrong, right) WEFT__SECOND_AFTER(WEFT__ONE_##value, wrong, right)

@@ -458,7 +458,7 @@ WEFT__INLINE void weft__again(weft_coro_t *k)
 WEFT__INLINE void weft__adopt(weft_coro_t *self, weft_coro_t *k)
 {
 	if (weft__unlikely(k->parent || k->marks & WEFT__PASSED)) {
-		if (!WEFT_CANARY(adopting_forgets_nothing))
+		if (WEFT_NO_CANARY(adopting_forgets_nothing))
 			weft__forget_found();
 		if (!k->parent && weft__only_table())
 			k->marks &= (uint8_t)~WEFT__PASSED;
@@ -476,7 +476,7 @@ WEFT_API void weft__move_clauses(weft_coro_t *k, uintptr_t handled);
 /* `k` is to be resumed with another set than the last time. */
 WEFT__INLINE void weft__rehandle(weft_coro_t *k, uintptr_t handled)
 {
-	if (weft__unlikely(k->marks & WEFT__SEEN) && !WEFT_CANARY(another_set_forgets_nothing))
+	if (weft__unlikely(k->marks & WEFT__SEEN) && WEFT_NO_CANARY(another_set_forgets_nothing))
 		weft__forget_found();
 	/* Else compilers use the value that was compared, and keep a register for it on the usual way. */
 	__asm__("" : "+r"(k));
@@ -510,9 +510,9 @@ WEFT__INLINE weft_request_t weft__resume_caught(weft_coro_t **k, void *value, ui
 		weft__adopt(self, *k);
 	if (weft__unlikely((*k)->handled != handled))
 		weft__rehandle(*k, handled);
-	if (weft__unlikely(weft__masked(self->view)) && !WEFT_CANARY(resuming_in_a_clause_forgets_nothing))
+	if (weft__unlikely(weft__masked(self->view)) && WEFT_NO_CANARY(resuming_in_a_clause_forgets_nothing))
 		weft__forget_found();
-	if (!WEFT_CANARY(resumed_coroutine_stays_in_its_group))
+	if (WEFT_NO_CANARY(resumed_coroutine_stays_in_its_group))
 		(*k)->group = (uintptr_t)*k;
 	weft__become((*k)->leaf); /* who will land */
 	request = weft__resume_hooked(&link, value);

@@ -358,7 +358,7 @@ WEFT__INLINE bool weft__next_is_alike(struct weft__way *way)
 	view = way->me->view;
 	k = weft__owner_of(view);
 	next = k->parent;
-	if (next->handled != k->handled || (weft__was_moved(view) && !WEFT_CANARY(forwards_to_a_moved_clause)) ||
+	if (next->handled != k->handled || (weft__was_moved(view) && WEFT_NO_CANARY(forwards_to_a_moved_clause)) ||
 	    weft__masked(next->view))
 		return false;
 	way->k = next;

@@ -547,7 +547,7 @@ static __attribute__((noinline)) void reset_with_care(weft_coro_t *k, weft_fn_t 
 		weft__chunks_end(&k->link, k->slot);
 	if (weft__unlikely(weft__slot_is_record(k->slot)))
 		weft__forget_copied(k);
-	if (k->marks & WEFT__SEEN && !WEFT_CANARY(reset_keeps_what_was_found))
+	if (k->marks & WEFT__SEEN && WEFT_NO_CANARY(reset_keeps_what_was_found))
 		k->marks |= WEFT__PASSED; /* entries of it are not true any more */
 	arm(k, fn, arg);
 	if (k->flags & WEFT__SAVING)

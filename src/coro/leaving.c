@@ -21,7 +21,7 @@ static bool is_among(uint64_t id, const weft_coro_t *from, const weft_coro_t *to
 static bool made_within(const weft_coro_t *c, const weft_coro_t *leaf, const weft_coro_t *k)
 {
 	return c->creator && (is_among(c->creator, c->parent, k) ||
-			      (is_among(c->creator, leaf, c) && !WEFT_CANARY(made_further_inside_is_nobodys)));
+			      (is_among(c->creator, leaf, c) && WEFT_NO_CANARY(made_further_inside_is_nobodys)));
 }
 
 void weft__note_owned(weft_coro_t *k, weft_coro_t *leaf)

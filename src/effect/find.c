@@ -119,7 +119,7 @@ static inline weft_coro_t *unmasked(struct search *s, weft_coro_t *k)
 {
 	if (weft__unlikely(weft__masked(k->view))) {
 		k = weft__unmasked(k);
-		if (!WEFT_CANARY(past_a_clause_is_remembered))
+		if (WEFT_NO_CANARY(past_a_clause_is_remembered))
 			s->from = k;
 	}
 	return k;
@@ -260,7 +260,7 @@ WEFT__INLINE void begin(struct search *s, const weft_effect_t *effect, const wef
 	s->doubled = false; /* a yield from here is not remembered by performers */
 	if (!weft__same(label->family, effect->family))
 		die_label(effect, label);
-	if (!WEFT_CANARY(labels_are_not_looked_at))
+	if (WEFT_NO_CANARY(labels_are_not_looked_at))
 		s->key = &label->keys[effect->index];
 }
 
@@ -388,7 +388,7 @@ static WEFT__COLD struct weft__next generalize_moved(weft_coro_t *self, const we
 	if ((uintptr_t)self->view & WEFT__LABELLED)
 		die_label_lost(effect);
 	begin(&s, effect, NULL, 0);
-	if (!handles(&s, k) && !WEFT_CANARY(generalize_asks_the_resumer))
+	if (!handles(&s, k) && WEFT_NO_CANARY(generalize_asks_the_resumer))
 		return find_outside(self, effect, NULL);
 	return (struct weft__next){k, enter_general(k, effect)};
 }

@@ -487,7 +487,7 @@ void *weft__continue_throwing(weft_resumption_t *k, weft__thrower_t *throws, voi
 	check(k);
 	if (k->again)
 		weft__rewind(k);
-	if (k->again != WEFT__STRANDED && !WEFT_CANARY(exception_becomes_an_answer))
+	if (k->again != WEFT__STRANDED && WEFT_NO_CANARY(exception_becomes_an_answer))
 		weft__throw_into(k->k, throws, argument);
 	return weft__continue(k, 0);
 }

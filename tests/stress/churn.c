@@ -87,7 +87,7 @@ static weft_coro_t *make(uint64_t x)
 
 static void end(weft_coro_t *k)
 {
-	if (!WEFT_CANARY(leaks) || atomic_load(&ended) % 100)
+	if (WEFT_NO_CANARY(leaks) || atomic_load(&ended) % 100)
 		weft_delete(k);
 	atomic_fetch_add_explicit(&ended, 1, memory_order_relaxed);
 }

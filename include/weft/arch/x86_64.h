@@ -73,12 +73,12 @@
 	"r8", "r9", "r10", "r11", "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "mm0", "mm1",   \
 	    "mm2", "mm3", "mm4", "mm5", "mm6", "mm7", "cc",                                                            \
 	    "memory" WEFT__LOST_12_TO_15 WEFT__LOST_XMM WEFT__LOST_BX WEFT__LOST_AVX512 WEFT__LOST_APX
-#if !WEFT_CANARY(r12_to_r15_survive)
+#if WEFT_NO_CANARY(r12_to_r15_survive)
 #define WEFT__LOST_12_TO_15 , "r12", "r13", "r14", "r15"
 #else
 #define WEFT__LOST_12_TO_15
 #endif
-#if !WEFT_CANARY(vector_registers_survive)
+#if WEFT_NO_CANARY(vector_registers_survive)
 #define WEFT__LOST_XMM                                                                                                 \
 	, "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",   \
 	    "xmm13", "xmm14", "xmm15"
