@@ -171,13 +171,6 @@ watched_run()
 	return $status
 }
 
-# guards: the guard mechanisms that work here.
-guards()
-{
-	printf 'mprotect'
-	[[ $("$1") != madvise ]] || printf ' madvise'
-}
-
 # wrong COMPILER FILE COMMAND…: a mistake is called what it is, by one error and in ten lines at most. The first lines of the file
 # say what the error must say: "says:", or for one compiler "gcc:", "g++:", "clang:" or "clang++:"; what must stand in it beside
 # that, "names:"; and "clang-lines:" and the like, if a compiler needs more lines. "only the first": more errors follow.
