@@ -19,8 +19,9 @@
 #   weft_linked(NAME KIND COMPILER SOURCES FILE… [FLAGS FLAG…] [OBJECTS FILE…])      by `weft cc --instrument KIND`, KIND none: without
 #   weft_object(OUT LIBRARY FILE [FLAG…])   sets OUT to the path of an object
 #   weft_linked_object(OUT KIND LIBRARY FILE [FLAG…])   likewise an object, for OBJECTS of a program
-#   weft_test(NAME COMMAND WORD… [ON POLICY…] [GUARDS GUARD…] [ENV NAME=VALUE…] [SECONDS N] [ALONE] [IN DIRECTORY]
+#   weft_test(NAME COMMAND WORD… [ON POLICY…] [GUARDS GUARD…] [ENV NAME=VALUE…] [SECONDS N] [ALONE]
 #             [ENDS CODE] [FAILS] [SAYS REGEX] [NEEDS FILE…])
+#   weft_skip(NAME WHY)                     what cannot be tested here, and how to get what is missing
 #
 # A WORD like @NAME.LIBRARY (@NAME.KIND.COMPILER if linked) is a program of this part.
 # ON and GUARDS: once for each, with WEFT_STACK and WEFT_GUARD. SECONDS: the time limit (60) on the machine that it is stated for.
@@ -31,7 +32,6 @@ set(weft_tests ${CMAKE_CURRENT_SOURCE_DIR})
 set(weft_root ${PROJECT_SOURCE_DIR})
 file(
 	GLOB weft_library_sources
-	RELATIVE ${weft_root}/src
 	CONFIGURE_DEPENDS ${weft_root}/src/*/*.c ${weft_root}/src/arch/*.S)
 
 # Compilers: the C one's name, and the C++ one that belongs to it.
@@ -114,13 +114,15 @@ function(weft_library name compiler)
 	set_property(GLOBAL PROPERTY weft_flags_${name} "${ARGN}")
 endfunction()
 
-# compile(OUT LIBRARY DIRECTORY FILE FLAG…): the object of a file, made once for the same library and flags.
-function(weft_compile out library place file)
+# compile(OUT LIBRARY PLACE KIND FILE FLAG…): the object of a file, made once for the same library, place and flags. PLACE keeps apart
+# the objects of Weft. KIND is an instrumentation, or empty.
+function(weft_compile out library place kind file)
 	get_property(compiler GLOBAL PROPERTY weft_compiler_${library})
 	get_property(flags GLOBAL PROPERTY weft_flags_${library})
 	if(NOT compiler)
 		message(FATAL_ERROR "no library is called '${library}': see tests/CMakeLists.txt")
 	endif()
+	get_filename_component(file ${file} ABSOLUTE BASE_DIR ${weft_tests}/${weft_part})
 	set(driver ${weft_${compiler}})
 	set(standard -std=gnu11)
 	if(file MATCHES "[.](cc|cpp)$")
@@ -131,7 +133,7 @@ function(weft_compile out library place file)
 	string(SUBSTRING "${which}" 0 8 which)
 	file(RELATIVE_PATH short ${weft_root} ${file})
 	string(MAKE_C_IDENTIFIER "${short}" short)
-	set(object ${CMAKE_CURRENT_BINARY_DIR}/objects/${library}/${place}${which}/${short}.o)
+	set(object ${CMAKE_CURRENT_BINARY_DIR}/objects/${library}/${place}${kind}${which}/${short}.o)
 	set(${out} ${object} PARENT_SCOPE)
 	get_property(known GLOBAL PROPERTY "weft_object_${object}")
 	if(known)
@@ -140,63 +142,63 @@ function(weft_compile out library place file)
 	set_property(GLOBAL PROPERTY "weft_object_${object}" 1)
 	get_filename_component(directory ${object} DIRECTORY)
 	file(MAKE_DIRECTORY ${directory})
+	set(command ${driver} -I${weft_root}/include)
+	set(needed ${file})
+	if(kind)
+		set(command ${CMAKE_COMMAND} -E env WEFT_CC=${driver} ${weft_root}/weft cc --instrument ${kind})
+		list(APPEND needed ${weft_cc})
+	endif()
 	add_custom_command(
 		OUTPUT ${object}
-		COMMAND ${driver} ${standard} -g -I${weft_root}/include -I${weft_root}/src -I${weft_tests} ${flags} ${ARGN} -MD -MF
-			${object}.d -c ${file} -o ${object}
-		DEPENDS ${file}
+		COMMAND ${command} ${standard} -g -I${weft_root}/src -I${weft_tests} ${flags} ${ARGN} -MD -MF ${object}.d -c ${file} -o ${object}
+		DEPENDS ${needed}
 		DEPFILE ${object}.d
-		COMMENT "${library}: ${short} ${ARGN}"
+		COMMENT "${library} ${kind}: ${short} ${ARGN}"
 		VERBATIM COMMAND_EXPAND_LISTS)
+endfunction()
+
+function(weft_object out library file)
+	weft_compile(object ${library} "" "" ${file} ${ARGN})
+	set(${out} ${object} PARENT_SCOPE)
+endfunction()
+
+function(weft_linked_object out kind library file)
+	weft_compile(object ${library} "" ${kind} ${file} ${ARGN})
+	set(${out} ${object} PARENT_SCOPE)
+endfunction()
+
+# has_canary(OUT CANARY FILE…): which of these files, and of those of Weft, have it. One that none has would prove nothing.
+function(weft_has_canary out canary)
+	file(GLOB files ${weft_root}/src/*/*.[chS] ${weft_root}/include/*/*.h* ${weft_root}/include/*/*/*.h)
+	set(found)
+	foreach(file IN LISTS files ARGN)
+		file(STRINGS ${file} lines REGEX "(WEFT_CANARY_|WEFT_CANARY[(]|WEFT_NO_CANARY[(]|WEFT_CANARY_OR[(])${canary}([^a-zA-Z0-9_]|$)")
+		if(lines)
+			list(APPEND found ${file})
+		endif()
+	endforeach()
+	if(NOT found)
+		message(FATAL_ERROR "no source has a canary '${canary}'")
+	endif()
+	set(${out} ${found} PARENT_SCOPE)
 endfunction()
 
 # objects(OUT LIBRARY [CANARY]): those of Weft. With a canary, the sources that have it are compiled with it; all, if a header has it.
 function(weft_objects out library canary)
 	set(objects)
-	set(everywhere)
-	set(has "(WEFT_CANARY_|WEFT_CANARY[(]|WEFT_NO_CANARY[(]|WEFT_CANARY_OR[(])${canary}([^a-zA-Z0-9_]|$)")
+	set(with)
 	if(canary)
-		file(GLOB headers ${weft_root}/src/*/*.h ${weft_root}/include/weft/*.h ${weft_root}/include/weft/*/*.h)
-		foreach(header IN LISTS headers)
-			file(STRINGS ${header} lines REGEX "${has}")
-			list(APPEND everywhere ${lines})
-		endforeach()
+		weft_has_canary(with ${canary})
 	endif()
 	foreach(source IN LISTS weft_library_sources)
 		set(more)
-		if(canary)
-			file(STRINGS ${weft_root}/src/${source} lines REGEX "${has}")
-			if(lines OR everywhere)
-				set(more -DWEFT_CANARY_${canary})
-			endif()
+		if(${source} IN_LIST with OR with MATCHES "[.]h(;|$)")
+			set(more -DWEFT_CANARY_${canary})
 		endif()
-		weft_compile(object ${library} weft. ${weft_root}/src/${source} -fPIC -fexceptions -fvisibility=hidden ${more})
+		weft_compile(object ${library} weft. "" ${source} -fPIC -fexceptions -fvisibility=hidden ${more})
 		list(APPEND objects ${object})
 	endforeach()
 	set(${out} ${objects} PARENT_SCOPE)
-endfunction()
-
-function(weft_object out library file)
-	get_filename_component(file ${file} ABSOLUTE BASE_DIR ${weft_tests}/${weft_part})
-	weft_compile(object ${library} "" ${file} ${ARGN})
-	set(${out} ${object} PARENT_SCOPE)
-endfunction()
-
-# canary_is_known(FLAGS FILE…): a canary that no source has would prove nothing.
-function(weft_canary_is_known flags)
-	list(FILTER flags INCLUDE REGEX "^-DWEFT_CANARY_")
-	foreach(flag IN LISTS flags)
-		string(REPLACE -DWEFT_CANARY_ "" canary ${flag})
-		file(GLOB files ${weft_root}/src/*/*.[chS] ${weft_root}/include/*/*.h* ${weft_root}/include/*/*/*.h)
-		set(found)
-		foreach(file IN LISTS files ARGN)
-			file(STRINGS ${file} lines REGEX "(WEFT_CANARY_|WEFT_CANARY[(]|WEFT_NO_CANARY[(]|WEFT_CANARY_OR[(])${canary}([^a-zA-Z0-9_]|$)")
-			list(APPEND found ${lines})
-		endforeach()
-		if(NOT found)
-			message(FATAL_ERROR "no source has a canary '${canary}'")
-		endif()
-	endforeach()
 endfunction()
 
 # link(KIND NAME LIBRARY …): a program, or a shared object.
@@ -225,10 +227,15 @@ function(weft_link kind name library)
 		if(source MATCHES "[.](cc|cpp)$")
 			set(driver ${weft_${compiler}_cxx})
 		endif()
-		weft_compile(object ${library} "" ${source} ${the_FLAGS})
+		weft_compile(object ${library} "" "" ${source} ${the_FLAGS})
 		list(APPEND the_OBJECTS ${object})
 	endforeach()
-	weft_canary_is_known("${the_FLAGS}" ${sources})
+	set(canaries ${the_FLAGS})
+	list(FILTER canaries INCLUDE REGEX "^-DWEFT_CANARY_")
+	foreach(canary IN LISTS canaries)
+		string(REPLACE -DWEFT_CANARY_ "" canary ${canary})
+		weft_has_canary(with ${canary} ${sources})
+	endforeach()
 	if(the_WEFT)
 		weft_objects(objects ${library} "${the_CANARY}")
 		foreach(object IN LISTS the_WITHOUT)
@@ -295,38 +302,6 @@ add_custom_command(
 	COMMENT "weft cc"
 	VERBATIM)
 
-function(weft_linked_object out kind library file)
-	get_property(compiler GLOBAL PROPERTY weft_compiler_${library})
-	get_property(flags GLOBAL PROPERTY weft_flags_${library})
-	get_filename_component(file ${file} ABSOLUTE BASE_DIR ${weft_tests}/${weft_part})
-	set(driver ${weft_${compiler}})
-	set(standard -std=gnu11)
-	if(file MATCHES "[.](cc|cpp)$")
-		set(driver ${weft_${compiler}_cxx})
-		set(standard -std=c++17)
-	endif()
-	string(MD5 which "${ARGN}")
-	string(SUBSTRING "${which}" 0 8 which)
-	get_filename_component(short ${file} NAME)
-	set(directory ${CMAKE_CURRENT_BINARY_DIR}/objects/${library}/${kind}.${which})
-	set(object ${directory}/${weft_part}_${short}.o)
-	set(${out} ${object} PARENT_SCOPE)
-	get_property(known GLOBAL PROPERTY "weft_object_${object}")
-	if(known)
-		return()
-	endif()
-	set_property(GLOBAL PROPERTY "weft_object_${object}" 1)
-	file(MAKE_DIRECTORY ${directory})
-	add_custom_command(
-		OUTPUT ${object}
-		COMMAND ${CMAKE_COMMAND} -E env WEFT_CC=${driver} ${weft_root}/weft cc --instrument ${kind} ${standard} -g
-			-I${weft_root}/src -I${weft_tests} ${flags} ${ARGN} -MD -MF ${object}.d -c ${file} -o ${object}
-		DEPENDS ${file} ${weft_cc}
-		DEPFILE ${object}.d
-		COMMENT "${library} ${kind}: ${short} ${ARGN}"
-		VERBATIM COMMAND_EXPAND_LISTS)
-endfunction()
-
 function(weft_linked name kind compiler)
 	cmake_parse_arguments(PARSE_ARGV 3 the "" "" "SOURCES;FLAGS;OBJECTS")
 	set(sources)
@@ -350,7 +325,7 @@ function(weft_linked name kind compiler)
 endfunction()
 
 function(weft_test name)
-	cmake_parse_arguments(PARSE_ARGV 1 the "ALONE;FAILS" "SECONDS;ENDS;SAYS;IN" "COMMAND;ON;GUARDS;ENV;NEEDS")
+	cmake_parse_arguments(PARSE_ARGV 1 the "ALONE;FAILS" "SECONDS;ENDS;SAYS" "COMMAND;ON;GUARDS;ENV;NEEDS")
 	if(the_UNPARSED_ARGUMENTS)
 		message(FATAL_ERROR "weft_test ${name}: what is '${the_UNPARSED_ARGUMENTS}'?")
 	endif()
@@ -393,9 +368,6 @@ function(weft_test name)
 		set(the_SECONDS 60)
 	endif()
 	math(EXPR limit "${the_SECONDS} * ${weft_percent} / 100")
-	if(NOT the_IN)
-		set(the_IN ${CMAKE_CURRENT_BINARY_DIR}/${weft_part})
-	endif()
 	foreach(each IN LISTS how)
 		string(REGEX MATCH "^([^/]*)/(.*)$" all "${each}")
 		set(test ${weft_part}.${name})
@@ -416,7 +388,7 @@ function(weft_test name)
 		add_test(
 			NAME ${test}
 			COMMAND ${command}
-			WORKING_DIRECTORY ${the_IN})
+			WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${weft_part})
 		set_tests_properties(
 			${test}
 			PROPERTIES ENVIRONMENT_MODIFICATION "${environment}"
@@ -434,4 +406,9 @@ function(weft_test name)
 			set_property(GLOBAL APPEND PROPERTY weft_first_tests ${test})
 		endif()
 	endforeach()
+endfunction()
+
+function(weft_skip name why)
+	weft_test(${name} COMMAND sh -c "echo 'skip - ${weft_part}, ${name}: ${why}' && exit 77")
+	set_tests_properties(${weft_part}.${name} PROPERTIES FIXTURES_REQUIRED "")
 endfunction()

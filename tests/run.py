@@ -152,7 +152,7 @@ def configure(tree, patience, report):
 
 
 def known_tests(tree, report):
-    """All names, and those that are quick."""
+    """The labels and the fixtures of each, by its name."""
     done = subprocess.run(["ctest", "--test-dir", tree, "--show-only=json-v1"], capture_output=True, text=True)
     if done.returncode:
         report(2, f"{done.stderr}weft: ctest does not know the tests in {tree}\n")
@@ -215,11 +215,9 @@ def main():
 
 def run(options, tree, tests, chosen, memory, logs):
     command = ["ctest", "--test-dir", tree, "-j", str(os.cpu_count() or 1), "--output-on-failure", "--no-tests=error"]
-    if options.full and not options.patterns:
-        pass
-    elif options.rerun_failed or options.patterns or options.tree:
+    if options.patterns or options.rerun_failed:
         command += ["-R", "^(" + "|".join(re.sub(r"([^A-Za-z0-9_])", r"\\\1", name) for name in chosen) + ")$"]
-    else:
+    elif not options.full:
         command += ["-L", "^quick$"]
     if options.junit:
         command += ["--output-junit", options.junit.absolute()]

@@ -7,6 +7,9 @@ weft_part(debug)
 set(walk ${weft_tests}/debug/walk.py)
 # A program of its own: libunwind replaces backtrace() by one that does not cross stacks.
 find_library(WEFT_LIBUNWIND unwind)
+if(NOT WEFT_LIBUNWIND)
+	weft_skip(libunwind "not installed: apt-get install libunwind-dev")
+endif()
 
 foreach(compiler IN LISTS weft_compilers)
 	foreach(level O0 O2)

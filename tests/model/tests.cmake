@@ -3,7 +3,7 @@
 # Random programs against the abstract machine. WEFT_SEED=N repeats a run; the seed is in the log.
 weft_part(model QUICK)
 
-foreach(library gcc clang gcc-O0 gcc-tiny)
+foreach(library ${weft_compilers} gcc-O0 gcc-tiny)
 	weft_program(differential ${library} SOURCES machine.c differential.c FLAGS -Wall -Wextra)
 	set(operations 2000000)
 	if(library STREQUAL gcc)
