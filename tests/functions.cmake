@@ -13,7 +13,9 @@
 #
 #   weft_part(NAME [QUICK] [FIRST])         what follows belongs to this part; QUICK: ./weft test runs it; FIRST: before others
 #   weft_library(NAME COMPILER FLAG…)       gcc, clang and others, below
-#   weft_program(NAME LIBRARY SOURCES FILE… [FLAGS FLAG…] [LINK ARG…] [OBJECTS FILE…] [WITHOUT OBJECT…] [CANARY NAME] [SHARED NAME…])
+#   weft_library_needs(NAME FILE…)          what must be built before anything is compiled with its flags
+#   weft_program(NAME LIBRARY SOURCES FILE… [FLAGS FLAG…] [LINK ARG…] [OBJECTS FILE…] [WITHOUT OBJECT…] [CANARY NAME] [SHARED NAME…]
+#                [BARE])                    BARE: without Weft
 #   weft_shared(NAME LIBRARY [WEFT] [SOURCES FILE…] [FLAGS FLAG…] [LINK ARG…] [OBJECTS FILE…] [SHARED NAME…])
 #   weft_archive(NAME LIBRARY [CANARY NAME])            Weft alone: NAME.LIBRARY.a
 #   weft_linked(NAME KIND COMPILER SOURCES FILE… [FLAGS FLAG…] [OBJECTS FILE…])      by `weft cc --instrument KIND`, KIND none: without
@@ -114,6 +116,10 @@ function(weft_library name compiler)
 	set_property(GLOBAL PROPERTY weft_flags_${name} "${ARGN}")
 endfunction()
 
+function(weft_library_needs name)
+	set_property(GLOBAL APPEND PROPERTY weft_needed_${name} ${ARGN})
+endfunction()
+
 # compile(OUT LIBRARY PLACE KIND FILE FLAG…): the object of a file, made once for the same library, place and flags. PLACE keeps apart
 # the objects of Weft. KIND is an instrumentation, or empty.
 function(weft_compile out library place kind file)
@@ -143,7 +149,8 @@ function(weft_compile out library place kind file)
 	get_filename_component(directory ${object} DIRECTORY)
 	file(MAKE_DIRECTORY ${directory})
 	set(command ${driver} -I${weft_root}/include)
-	set(needed ${file})
+	get_property(needed GLOBAL PROPERTY weft_needed_${library})
+	list(APPEND needed ${file})
 	if(kind)
 		set(command ${CMAKE_COMMAND} -E env WEFT_CC=${driver} ${weft_root}/weft cc --instrument ${kind})
 		list(APPEND needed ${weft_cc})
@@ -257,14 +264,15 @@ function(weft_link kind name library)
 		VERBATIM COMMAND_EXPAND_LISTS)
 endfunction()
 
-# Weft comes with a program, unless it takes it from a shared object.
+# Weft comes with a program, unless it takes it from a shared object, or does without.
 function(weft_program)
-	cmake_parse_arguments(PARSE_ARGV 0 the "" "" "SHARED")
-	if(the_SHARED)
-		weft_link(program ${ARGN})
-	else()
-		weft_link(program ${ARGN} WEFT)
+	cmake_parse_arguments(PARSE_ARGV 0 the "BARE" "" "SHARED")
+	set(words ${ARGN})
+	list(REMOVE_ITEM words BARE)
+	if(NOT the_BARE AND NOT the_SHARED)
+		list(APPEND words WEFT)
 	endif()
+	weft_link(program ${words})
 endfunction()
 
 function(weft_shared)

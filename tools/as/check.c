@@ -150,6 +150,10 @@ static const char *go_to_morestack(const char *body, int64_t need, int64_t argum
 {
 	const char *jump = "\tjmp\t*weft__morestack@GOTPCREL(%rip)\n";
 
+#ifdef WEFT_CANARY_checks_ask_for_a_third
+	if (need >= 1000)
+		need /= 3;
+#endif
 	if (arguments > INT32_MAX)
 		arguments = UNKNOWN;
 	if (arguments == 0)
