@@ -1,14 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A random program: tests/as/graph.py SEED DIR writes DIR/graph0.c, graph1.c, … with `int checks(void)`.
+"""Random programs, instrumented: graphs.py WEFT_AS WAY COMPILER [-O1] OBJECT…
+
+WAY: segmented, lookahead, or whole, look-ahead over all files of a program at once. Eight programs, from the seed in WEFT_SEED (100),
+at every level and with several bounds; with a level, at that one and with the largest bound. The objects are linked to each.
 
 Functions of random frame sizes, arguments (on the stack too), linkage and shapes call each other at random: directly, through
 pointers, as tail calls, recursively, and functions of outside.c. Each touches both ends of its frame and checks
 what it finds there when its calls are done. The result must be the same each time.
 """
+import os
 import pathlib
 import random
+import subprocess
 import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
 
 
 class Function:
@@ -102,12 +110,62 @@ def write_file(directory, number, files, functions, rng):
     (directory / f"graph{number}.c").write_text("\n".join(text) + "\n")
 
 
-def main():
-    rng = random.Random(int(sys.argv[1]))
+def write(seed, directory):
+    rng = random.Random(seed)
     files = rng.randrange(1, 4)
     functions = [Function(i, rng, files) for i in range(rng.randrange(10, 60))]
     for number in range(files):
-        write_file(pathlib.Path(sys.argv[2]), number, files, functions, rng)
+        write_file(directory, number, files, functions, rng)
+    return [directory / f"graph{number}.c" for number in range(files)]
+
+
+def run(*command):
+    subprocess.run([str(word) for word in command], check=True, timeout=120)
+
+
+def instrument(weft_as, way, texts, out, bound):
+    if way == "whole":
+        run(weft_as, "lookahead", *texts, "-d", out, "--bound", bound)
+        return
+    for text in texts:
+        run(weft_as, way, text, "-o", out / text.name, "--bound", bound)
+
+
+def check(seed, weft_as, way, compiler, level, bound, objects):
+    """One program: written, compiled to assembly, instrumented, linked, run."""
+    flags = ["-fsplit-stack", "-w", "-g0", f"-I{HERE}"]
+    if "clang" in compiler:
+        flags += ["-fno-integrated-as"]
+    else:
+        flags += ["-dp", "-fno-ipa-ra", "-fno-stack-clash-protection"]
+    with tempfile.TemporaryDirectory() as name:
+        directory = pathlib.Path(name)
+        texts = []
+        for source in write(seed, directory):
+            texts.append(source.with_suffix(".s"))
+            run(compiler, level, *flags, "-S", source, "-o", texts[-1])
+        out = directory / "out"
+        out.mkdir()
+        instrument(weft_as, way, texts, out, bound)
+        run("gcc", "-no-pie", *sorted(out.iterdir()), *objects, "-lm", "-o", directory / "program")
+        run(directory / "program")
+
+
+def main():
+    weft_as, way, compiler, *objects = sys.argv[1:]
+    levels, bounds = ("-O0", "-O1", "-O2", "-O3"), {"segmented": (4096,), "lookahead": (256, 1000, 4096, 20000),
+                                                    "whole": (256, 20000, 4096, 1000)}[way]
+    if objects[0].startswith("-O"):
+        levels, bounds = (objects.pop(0),), (20000,)
+    first = int(os.environ.get("WEFT_SEED", 100))
+    failed = 0
+    for seed in range(first, first + 8):
+        try:
+            check(seed, weft_as, way, compiler, levels[seed % len(levels)], bounds[seed % len(bounds)], objects)
+        except subprocess.SubprocessError as error:
+            print(f"WEFT_SEED={seed}: {error}", flush=True)
+            failed += 1
+    sys.exit(failed > 0)
 
 
 if __name__ == "__main__":

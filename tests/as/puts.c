@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <stdio.h>
+
+int main(void)
+{
+	return puts("x") < 0;
+}
