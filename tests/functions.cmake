@@ -23,6 +23,7 @@
 #   weft_linked_object(OUT KIND LIBRARY FILE [FLAG…])   likewise an object, for OBJECTS of a program
 #   weft_test(NAME COMMAND WORD… [ON POLICY…] [GUARDS GUARD…] [ENV NAME=VALUE…] [SECONDS N] [ALONE]
 #             [ENDS CODE] [FAILS] [SAYS REGEX] [NEEDS FILE…])
+#   weft_sanitizer_works(OUT COMPILER KIND) is its run time installed?
 #   weft_skip(NAME WHY)                     what cannot be tested here, and how to get what is missing
 #
 # A WORD like @NAME.LIBRARY (@NAME.KIND.COMPILER if linked) is a program of this part.
@@ -414,6 +415,23 @@ function(weft_test name)
 			set_property(GLOBAL APPEND PROPERTY weft_first_tests ${test})
 		endif()
 	endforeach()
+endfunction()
+
+# sanitizer_works(OUT COMPILER KIND): is its run time installed?
+function(weft_sanitizer_works out compiler kind)
+	file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/works.c "int main(void) { return 0; }\n")
+	execute_process(
+		COMMAND ${weft_${compiler}} -fsanitize=${kind} works.c -o works
+		WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}
+		RESULT_VARIABLE failed
+		OUTPUT_QUIET ERROR_QUIET)
+	if(NOT failed)
+		execute_process(COMMAND ${CMAKE_CURRENT_BINARY_DIR}/works RESULT_VARIABLE failed)
+	endif()
+	set(${out} TRUE PARENT_SCOPE)
+	if(failed)
+		set(${out} FALSE PARENT_SCOPE)
+	endif()
 endfunction()
 
 function(weft_skip name why)

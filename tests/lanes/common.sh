@@ -133,44 +133,6 @@ program()
 		'-Wl,--export-dynamic-symbol=weft.effect.*' -pthread -o "$out" >&2
 }
 
-# watched: programs without a mistake, one path a line, which a tool that looks for mistakes must leave in peace: the examples, and
-# the C++ tests that run by themselves.
-watched()
-{
-	printf '%s\n' "$SOURCE"/examples/*.c{,pp}
-	grep -l '^int main()' "$SOURCE"/tests/cxx/*.cc
-}
-
-# watched_program OUT LIBRARY CC SOURCE FLAGS…: compile and link a watched program, C++ by the compiler that goes with CC.
-watched_program()
-{
-	local out=$1 library=$2 cc=$3 source=$4
-
-	shift 4
-	if [[ $source == *.c ]]; then
-		program "$out" "$library" "$cc" "$@" "$source"
-		return
-	fi
-	if [[ $cc == gcc* ]]; then cc=${cc/gcc/g++}; else cc=${cc/clang/clang++}; fi
-	type -P "$cc" >/dev/null || return 77
-	"$cc" -std=c++20 -g -I"$SOURCE/include" "$@" "$source" "$library"/*.o -pthread -o "$out" >&2
-}
-
-# watched_run SOURCE OUT COMMAND…: run it, in a process whose standard output goes to OUT. An example must print what is expected.
-watched_run()
-{
-	local source=$1 out=$2 name input=/dev/null status
-
-	shift 2
-	name=${source##*/}
-	name=${name%.*}
-	[[ ! -e $SOURCE/examples/input/$name.in ]] || input=$SOURCE/examples/input/$name.in
-	(cd "$SOURCE/examples" && timeout 200 "$@" <"$input" >"$out")
-	status=$?
-	[[ $source != */examples/* ]] || diff -u "$SOURCE/examples/expected/$name.txt" "$out" >&2 || return
-	return $status
-}
-
 # wrong COMPILER FILE COMMAND…: a mistake is called what it is, by one error and in ten lines at most. The first lines of the file
 # say what the error must say: "says:", or for one compiler "gcc:", "g++:", "clang:" or "clang++:"; what must stand in it beside
 # that, "names:"; and "clang-lines:" and the like, if a compiler needs more lines. "only the first": more errors follow.
