@@ -18,7 +18,7 @@
 #                [BARE])                    BARE: without Weft
 #   weft_shared(NAME LIBRARY [WEFT] [SOURCES FILE…] [FLAGS FLAG…] [LINK ARG…] [OBJECTS FILE…] [SHARED NAME…])
 #   weft_archive(NAME LIBRARY [CANARY NAME])            Weft alone: NAME.LIBRARY.a
-#   weft_linked(NAME KIND COMPILER SOURCES FILE… [FLAGS FLAG…] [OBJECTS FILE…])      by `weft cc --instrument KIND`, KIND none: without
+#   weft_linked(NAME KIND COMPILER SOURCES FILE… [FLAGS FLAG…] [OBJECTS FILE…] [LINK ARG…])   by `weft cc --instrument KIND`, KIND none: without
 #   weft_object(OUT LIBRARY FILE [FLAG…])   sets OUT to the path of an object
 #   weft_linked_object(OUT KIND LIBRARY FILE [FLAG…])   likewise an object, for OBJECTS of a program
 #   weft_test(NAME COMMAND WORD… [ON POLICY…] [GUARDS GUARD…] [ENV NAME=VALUE…] [SECONDS N] [ALONE]
@@ -312,7 +312,7 @@ add_custom_command(
 	VERBATIM)
 
 function(weft_linked name kind compiler)
-	cmake_parse_arguments(PARSE_ARGV 3 the "" "" "SOURCES;FLAGS;OBJECTS")
+	cmake_parse_arguments(PARSE_ARGV 3 the "" "" "SOURCES;FLAGS;OBJECTS;LINK")
 	set(sources)
 	foreach(source IN LISTS the_SOURCES)
 		get_filename_component(source ${source} ABSOLUTE BASE_DIR ${weft_tests}/${weft_part})
@@ -327,7 +327,7 @@ function(weft_linked name kind compiler)
 	add_custom_command(
 		OUTPUT ${program}
 		COMMAND ${CMAKE_COMMAND} -E env WEFT_CC=${weft_${compiler}} ${weft_root}/weft cc ${instrument} -std=gnu11 -g
-			-I${weft_root}/src -I${weft_tests} ${the_FLAGS} ${sources} ${the_OBJECTS} -o ${program}
+			-I${weft_root}/src -I${weft_tests} ${the_FLAGS} ${sources} ${the_OBJECTS} ${the_LINK} -o ${program}
 		DEPENDS ${sources} ${headers} ${the_OBJECTS} ${weft_cc}
 		COMMENT "${weft_part}: ${name}.${kind}.${compiler}"
 		VERBATIM COMMAND_EXPAND_LISTS)

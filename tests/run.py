@@ -81,7 +81,7 @@ class Memory:
 class Run:
     def __init__(self, names, memory, logs):
         self.names, self.memory, self.logs = set(names), memory, logs
-        self.ended = []
+        self.ended, self.other = [], []
         self.began = time.monotonic()
 
     def expected(self, names):
@@ -100,8 +100,7 @@ class Run:
             line = line.rstrip("\n")
             found = ENDED.match(line)
             if not found and not BETWEEN.match(line):
-                if failed:
-                    failed.lines.append(line)
+                (failed.lines if failed else self.other).append(line)
                 continue
             if failed:
                 self.show_failure(failed)
@@ -215,14 +214,15 @@ def main():
 
 def run(options, tree, tests, chosen, memory, logs):
     command = ["ctest", "--test-dir", tree, "-j", str(os.cpu_count() or 1), "--output-on-failure", "--no-tests=error"]
-    if options.patterns or options.rerun_failed:
-        command += ["-R", "^(" + "|".join(re.sub(r"([^A-Za-z0-9_])", r"\\\1", name) for name in chosen) + ")$"]
-    elif not options.full:
-        command += ["-L", "^quick$"]
+    # By their numbers, from a file: a regular expression with all their names may be too long for ctest.
+    wanted = set(chosen)
+    numbers = [str(number) for number, name in enumerate(tests, 1) if name in wanted]
+    (logs / "chosen").write_text(",".join(["0", "0", "0", *numbers]) + "\n")
+    command += ["-I", logs / "chosen"]
     if options.junit:
         command += ["--output-junit", options.junit.absolute()]
     needed = {fixture for name in chosen for fixture in tests[name][1]}
-    current = Run(set(chosen) | (needed & set(tests)), memory, logs)
+    current = Run(wanted | (needed & set(tests)), memory, logs)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                                stdin=subprocess.DEVNULL)
     try:
@@ -232,6 +232,8 @@ def run(options, tree, tests, chosen, memory, logs):
         process.terminate()
         process.wait()
         raise
+    if not current.ended:
+        print("weft: ctest ran no test; what it says:", *current.other, sep="\n")
     count_results(current.ended, pathlib.Path(tree) / "Testing/Temporary/LastTest.log")
     failed = [test for test in current.ended if test.failed]
     if failed and len(current.ended) > 1:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A mistake: the coroutine's frames are given up, and with them what lies above them; then the destructor looks at that.
+// A mistake: the frames of a coroutine are given up, and what lies above them; then its destructor looks at that.
 #include <memory>
 
 #include <weft/weft.hpp>
