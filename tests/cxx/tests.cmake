@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# C++: headers without warnings, exceptions, effects of C++ types, forced unwinding; weft.hpp, on several policies, and without
+# exceptions and type information; what must not compile; and thread-local variables after migration.
+weft_part(cxx)
+
+set(pedantic -Wall -Wextra -Wpedantic -Werror)
+set(strict ${pedantic} -Wshadow -Wconversion)
+set(includes ${weft_root}/include)
+
+# headers(COMPILER DRIVER FILE STANDARD…)
+function(cxx_headers compiler driver file)
+	foreach(standard IN LISTS ARGN)
+		foreach(how -I -isystem)
+			weft_test(headers.${standard}${how}.${compiler}
+				COMMAND ${driver} -std=${standard} ${strict} ${how} ${includes} -c ${weft_tests}/cxx/${file} -o /dev/null)
+		endforeach()
+	endforeach()
+endfunction()
+
+# program(NAME FLAG…): with how it is compiled in its name. Sets `program`.
+function(cxx_program name)
+	string(REPLACE ";" "" how "${ARGN}")
+	string(REGEX REPLACE "-(std=|W[a-z]*|f)" "." how "${how}")
+	string(REGEX REPLACE "[.]+" "." how "${name}${how}")
+	weft_program(${how} ${compiler} SOURCES ${name}.cc FLAGS ${pedantic} ${ARGN})
+	weft_test(${how}.${compiler} COMMAND @${how}.${compiler} SECONDS 100)
+	set(program ${how} PARENT_SCOPE)
+endfunction()
+
+foreach(compiler IN LISTS weft_compilers)
+	set(driver ${weft_${compiler}_cxx})
+	cxx_headers(${compiler} ${weft_${compiler}} headers.c c11 gnu11 c17)
+	cxx_headers(${compiler} ${driver} headers.cc c++17 c++20 gnu++20)
+	foreach(name exceptions effects cancel)
+		cxx_program(${name} -std=c++17 -O0)
+		cxx_program(${name} -std=c++20 -O2)
+		cxx_program(${name} -std=c++17 -O3 -flto)
+	endforeach()
+	foreach(how "-std=c++17;-O0" "-std=c++20;-O2")
+		foreach(name coroutine generator handlers await)
+			if(how MATCHES "c[+][+]17" AND name STREQUAL await)
+				continue()
+			endif()
+			cxx_program(${name} -Wshadow -Wconversion ${how})
+			weft_test(${program}.${compiler} COMMAND @${program}.${compiler} ON copy commit segmented heap SECONDS 100)
+		endforeach()
+		cxx_program(bare -fno-exceptions -fno-rtti ${how})
+	endforeach()
+
+	# Clauses that do not fit, of weft::handle.
+	set(wrong ${weft_tests}/wrong.py)
+	string(REGEX REPLACE "^gcc$" "g++" name ${compiler})
+	string(REGEX REPLACE "^clang$" "clang++" name ${name})
+	file(GLOB mistakes CONFIGURE_DEPENDS ${weft_tests}/cxx/wrong/*.cc)
+	foreach(file IN LISTS mistakes)
+		get_filename_component(mistake ${file} NAME_WE)
+		weft_test(wrong.${mistake}.${compiler} COMMAND ${wrong} ${name} ${file} ${driver} -std=c++17 -Wall -Wextra)
+	endforeach()
+	weft_test(canary.wrong.${compiler} COMMAND ${wrong} ${name} ${weft_tests}/cxx/bare.cc ${driver} -std=c++17 FAILS SAYS "it compiles")
+
+	# refused(WHAT REGEX)
+	set(compile ${driver} -std=c++20 -I${includes} -fsyntax-only)
+	weft_test(moved.${compiler} COMMAND ${compile} ${weft_tests}/cxx/refused/moved.cc)
+	foreach(line "copied: (deleted function|implicitly-deleted copy constructor)" "result: no matching (function for call to|constructor for)"
+			"answer: weft_on.op.[.]abort.fn.: Answer fn.params...., with what weft::handle returns"
+			"reference: declare the operation's parameters as values, not as references" "element: no match[a-z ]* .*weft::yielder<int>")
+		string(REGEX MATCH "^([a-z]+): (.*)$" all "${line}")
+		weft_test(refused.${CMAKE_MATCH_1}.${compiler} COMMAND ${compile} ${weft_tests}/cxx/refused/${CMAKE_MATCH_1}.cc
+			ENDS 1 SAYS "error: .*${CMAKE_MATCH_2}" ENV LC_ALL=C)
+	endforeach()
+
+	# Thread-local variables after migration, in an executable and in a shared object.
+	foreach(level O0 O2 O3)
+		weft_program(tls.${level} ${compiler} SOURCES tls.c tls_other.c tls_main.c FLAGS -${level})
+		weft_shared(tls.${level} ${compiler} WEFT SOURCES tls.c tls_other.c FLAGS -${level})
+		weft_program(tls.${level}.shared ${compiler} SOURCES tls_main.c FLAGS -${level} SHARED tls.${level}.${compiler})
+		weft_test(tls.${level}.${compiler} COMMAND @tls.${level}.${compiler})
+		weft_test(tls.${level}.shared.${compiler} COMMAND @tls.${level}.shared.${compiler})
+	endforeach()
+	# The compiler keeps addresses over a switch where it is let.
+	weft_test(canary.tls.${compiler} COMMAND @tls.O2.${compiler} SAYS "plain accesses [1-9]")
+endforeach()
+weft_test(canary.warning COMMAND gcc ${pedantic} -isystem ${includes} -c ${weft_tests}/cxx/bad.c -o /dev/null FAILS SAYS "unused variable")

@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Is a mistake called what it is, by one error and in ten lines at most? wrong.py NAME FILE COMPILER… : NAME is gcc, g++, clang or clang++.
+
+The first lines of the file say what the error must say: "says:", or for one compiler its name; what must stand in it beside that,
+"names:"; and "clang-lines:" and the like, if a compiler needs more lines. "only the first": more errors follow.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+INCLUDE = pathlib.Path(__file__).resolve().parents[1] / "include"
+name, file, *compiler = sys.argv[1:]
+
+
+def asked(what):
+    found = re.search(rf"^/\* {re.escape(what)}: (.*) \*/$", text, re.M)
+    return found and found.group(1)
+
+
+text = pathlib.Path(file).read_text()
+done = subprocess.run([*compiler, f"-I{INCLUDE}", "-fsyntax-only", file], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                      env=dict(os.environ, LC_ALL="C"), timeout=60)
+print(done.stdout)
+errors = [line for line in done.stdout.splitlines() if " error: " in line]
+says = asked(name) or asked("says")
+assert done.returncode, "it compiles"
+assert says and errors and says in errors[0], f"the first error does not say '{says}'"
+assert (asked("names") or "") in done.stdout, f"'{asked('names')}' is not named"
+assert f"{file}:" in done.stdout, "the file is not named"
+if "/* only the first */" not in text:
+    lines = len(done.stdout.splitlines())
+    assert len(errors) == 1, f"{len(errors)} errors"
+    assert lines <= int(asked(f"{name}-lines") or 10), f"{lines} lines"
