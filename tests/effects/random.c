@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * random [OPTION…]: random programs of handlers of all kinds against a model of them (world.h).
- *   --seed N        the first program's; the next one's is one more       --programs N   how many
- *   --until N       programs until each clause kind has run N times       --threads N    1 to 3; else random
+ *   --seed N        the first program's, else WEFT_SEED, else random; the next one's is one more
+ *   --from N        begin with the Nth program behind that                --programs N   how many
+ *   --until N       programs until each clause kind has run N times, or as often as WEFT_EFFECTS says
+ *   --threads N     1 to 3; else random
  *   --steps N       steps of a program                                    --profile N    0 to 4; else random
  *   --uncached      the library never remembers what it found (WEFT__NO_MEMO)
  *   --trace         what each step is
@@ -11,6 +13,8 @@
 #include "world.h"
 
 #include <pthread.h>
+#include <time.h>
+#include <unistd.h>
 
 enum thread_state { ENDED, AT_ROOT, WITHIN, QUITTING };
 
@@ -142,7 +146,7 @@ static const struct profile profiles[] = {
 enum { PROFILES = sizeof profiles / sizeof *profiles, MANY = PROFILES - 1 };
 
 struct options {
-	uint64_t seed, programs, until;
+	uint64_t seed, from, programs, until;
 	int threads, profile;
 	long steps;
 	bool traced, uncached;
@@ -237,6 +241,8 @@ static void parse(struct options *o, char **words)
 		}
 		if (!strcmp(word, "--seed"))
 			o->seed = number(word, *words);
+		else if (!strcmp(word, "--from"))
+			o->from = number(word, *words);
 		else if (!strcmp(word, "--programs"))
 			o->programs = number(word, *words);
 		else if (!strcmp(word, "--until"))
@@ -263,12 +269,18 @@ int main(int words, char **word)
 {
 	static const char *const names[COUNTERS] = {"tail",    "abort", "general",   "multi",	 "cached", "request",
 						    "default", "then",	"forwarded", "outwards", "throw",  "steps"};
-	struct options o = {.seed = 1, .programs = 100, .steps = 3000, .profile = -1};
+	const char *seed = getenv("WEFT_SEED"), *until = getenv("WEFT_EFFECTS");
+	struct options o = {.seed = seed ? number("WEFT_SEED", seed) : (uint64_t)time(NULL) ^ (uint64_t)getpid() << 32,
+			    .programs = 100,
+			    .steps = 3000,
+			    .profile = -1};
 	struct world *w = calloc(1, sizeof *w);
 	uint64_t programs = 0;
 
 	(void)words;
 	parse(&o, word + 1);
+	if (o.until && until)
+		o.until = number("WEFT_EFFECTS", until);
 	the_world = w;
 	w->traced = o.traced;
 	w->records = calloc(RECORDS, sizeof *w->records);
@@ -277,7 +289,7 @@ int main(int words, char **word)
 	memset(w->storage, 0, STORAGES * sizeof *w->storage);
 	prepare_effects();
 	for (; !enough(w, &o, programs); programs++)
-		run_program(w, o.seed + programs, &o);
+		run_program(w, o.seed + o.from + programs, &o);
 	printf("digest %016llx, %llu programs", (unsigned long long)w->digest, (unsigned long long)programs);
 	for (int i = 0; i < COUNTERS; i++)
 		printf(", %s %llu", names[i], (unsigned long long)w->count[i]);

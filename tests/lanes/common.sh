@@ -132,23 +132,3 @@ program()
 	"$cc" -std=gnu11 -g -I"$SOURCE/include" -I"$SOURCE/src" -I"$SOURCE/tests" "$@" "$library"/*.o \
 		'-Wl,--export-dynamic-symbol=weft.effect.*' -pthread -o "$out" >&2
 }
-
-# wrong COMPILER FILE COMMAND…: a mistake is called what it is, by one error and in ten lines at most. The first lines of the file
-# say what the error must say: "says:", or for one compiler "gcc:", "g++:", "clang:" or "clang++:"; what must stand in it beside
-# that, "names:"; and "clang-lines:" and the like, if a compiler needs more lines. "only the first": more errors follow.
-wrong()
-{
-	local compiler=$1 file=$2 said text first names lines
-
-	shift 2
-	text=$(sed -n "s,^/\* $compiler: \(.*\) \*/\$,\1,p" "$file")
-	[[ $text ]] || text=$(sed -n 's,^/\* says: \(.*\) \*/$,\1,p' "$file")
-	names=$(sed -n 's,^/\* names: \(.*\) \*/$,\1,p' "$file")
-	lines=$(sed -n "s,^/\* $compiler-lines: \(.*\) \*/\$,\1,p" "$file")
-	said=$(LC_ALL=C "$@" -I"$SOURCE/include" -fsyntax-only "$file" 2>&1) && return 1
-	note "$said"
-	first=$(grep -m 1 ' error: ' <<<"$said")
-	[[ $text && $first == *"$text"* && $said == *"$names"* && $said == *"$file":* ]] || return 1
-	grep -qF '/* only the first */' "$file" && return
-	[[ $said != *' error: '*' error: '* ]] && (($(wc -l <<<"$said") <= ${lines:-10}))
-}
