@@ -15,21 +15,22 @@
 #   weft_library(NAME COMPILER FLAG…)       gcc, clang and others, below
 #   weft_library_needs(NAME FILE…)          what must be built before anything is compiled with its flags
 #   weft_program(NAME LIBRARY SOURCES FILE… [FLAGS FLAG…] [LINK ARG…] [OBJECTS FILE…] [WITHOUT OBJECT…] [CANARY NAME] [SHARED NAME…]
-#                [BARE])                    BARE: without Weft
+#                [BARE] [UNEXPORTED])       BARE: without Weft; UNEXPORTED: what it loads does not see its effects
 #   weft_shared(NAME LIBRARY [WEFT] [SOURCES FILE…] [FLAGS FLAG…] [LINK ARG…] [OBJECTS FILE…] [SHARED NAME…])
 #   weft_archive(NAME LIBRARY [CANARY NAME])            Weft alone: NAME.LIBRARY.a
 #   weft_linked(NAME KIND COMPILER SOURCES FILE… [FLAGS FLAG…] [OBJECTS FILE…] [LINK ARG…])   by `weft cc --instrument KIND`, KIND none: without
 #   weft_object(OUT LIBRARY FILE [FLAG…])   sets OUT to the path of an object
 #   weft_linked_object(OUT KIND LIBRARY FILE [FLAG…])   likewise an object, for OBJECTS of a program
 #   weft_test(NAME COMMAND WORD… [ON POLICY…] [GUARDS GUARD…] [ENV NAME=VALUE…] [SECONDS N] [ALONE]
-#             [ENDS CODE] [FAILS] [SAYS REGEX] [NEEDS FILE…])
+#             [ENDS CODE] [FAILS] [SAYS REGEX] [PRINTS FILE] [NEEDS FILE…])
 #   weft_sanitizer_works(OUT COMPILER KIND) is its run time installed?
 #   weft_skip(NAME WHY)                     what cannot be tested here, and how to get what is missing
 #
 # A WORD like @NAME.LIBRARY (@NAME.KIND.COMPILER if linked) is a program of this part.
 # ON and GUARDS: once for each, with WEFT_STACK and WEFT_GUARD. SECONDS: the time limit (60) on the machine that it is stated for.
 # ALONE: nothing runs beside it, since it measures or fills the memory. ENDS: the exit code, 128 + the number if by a signal;
-# FAILS: any but 0; SAYS: what the output matches (bash's =~; a dot for each semicolon), NEEDS: files that must be built before.
+# FAILS: any but 0; SAYS: what the output matches (bash's =~; a dot for each semicolon); PRINTS: what its standard output is, exactly;
+# NEEDS: files that must be built before.
 
 set(weft_tests ${CMAKE_CURRENT_SOURCE_DIR})
 set(weft_root ${PROJECT_SOURCE_DIR})
@@ -136,6 +137,9 @@ function(weft_compile out library place kind file)
 		set(driver ${weft_${compiler}_cxx})
 		set(standard -std=c++17)
 	endif()
+	if("${ARGN}" MATCHES "-std=")
+		set(standard)
+	endif()
 	string(MD5 which "${ARGN}")
 	string(SUBSTRING "${which}" 0 8 which)
 	file(RELATIVE_PATH short ${weft_root} ${file})
@@ -234,7 +238,7 @@ endfunction()
 
 # link(KIND NAME LIBRARY …): a program, or a shared object.
 function(weft_link kind name library)
-	cmake_parse_arguments(PARSE_ARGV 3 the "WEFT" "CANARY" "SOURCES;FLAGS;LINK;OBJECTS;WITHOUT;SHARED")
+	cmake_parse_arguments(PARSE_ARGV 3 the "WEFT;UNEXPORTED" "CANARY" "SOURCES;FLAGS;LINK;OBJECTS;WITHOUT;SHARED")
 	if(the_UNPARSED_ARGUMENTS)
 		message(FATAL_ERROR "${weft_part}: ${name}: what is '${the_UNPARSED_ARGUMENTS}'?")
 	endif()
@@ -243,6 +247,9 @@ function(weft_link kind name library)
 	set(driver ${weft_${compiler}})
 	set(file ${CMAKE_CURRENT_BINARY_DIR}/${weft_part}/${name}.${library})
 	set(how -Wl,--export-dynamic-symbol=weft.effect.*)
+	if(the_UNEXPORTED)
+		set(how)
+	endif()
 	if(kind STREQUAL shared)
 		set(file ${CMAKE_CURRENT_BINARY_DIR}/${weft_part}/lib${name}.${library}.so)
 		set(how -shared -Wl,-soname,lib${name}.${library}.so)
@@ -357,7 +364,7 @@ function(weft_linked name kind compiler)
 endfunction()
 
 function(weft_test name)
-	cmake_parse_arguments(PARSE_ARGV 1 the "ALONE;FAILS" "SECONDS;ENDS;SAYS" "COMMAND;ON;GUARDS;ENV;NEEDS")
+	cmake_parse_arguments(PARSE_ARGV 1 the "ALONE;FAILS" "SECONDS;ENDS;SAYS;PRINTS" "COMMAND;ON;GUARDS;ENV;NEEDS")
 	if(the_UNPARSED_ARGUMENTS)
 		message(FATAL_ERROR "weft_test ${name}: what is '${the_UNPARSED_ARGUMENTS}'?")
 	endif()
@@ -370,6 +377,10 @@ function(weft_test name)
 		list(APPEND command "${word}")
 	endforeach()
 	weft_needs(${the_NEEDS})
+	if(the_PRINTS)
+		get_filename_component(file ${the_PRINTS} ABSOLUTE BASE_DIR ${weft_tests}/${weft_part})
+		list(PREPEND command ${weft_tests}/prints ${file})
+	endif()
 	if(NOT the_SAYS)
 		set(the_SAYS ".*") # lists lose empty words
 	endif()

@@ -491,7 +491,7 @@ WEFT__INLINE void weft__retag(weft_coro_t *k, uint64_t tags)
 {
 	if (weft__likely(k->tags == tags))
 		return;
-	if (weft__unlikely(k->marks & WEFT__SEEN))
+	if (weft__unlikely(k->marks & WEFT__SEEN) && WEFT_NO_CANARY(a_new_set_forgets_nothing))
 		weft__forget_found();
 	k->tags = tags;
 }

@@ -72,7 +72,8 @@ static int64_t run(seff_start_fun_t *body, int depth)
 			})
 			CASE_RETURN(request, {
 				assert(!payload.result);
-				seff_coroutine_delete(k);
+				if (WEFT_NO_CANARY(not_given_back))
+					seff_coroutine_delete(k);
 				return state;
 			});
 		default:

@@ -9,7 +9,10 @@
 
 #include "shared.h"
 
-#define PARTS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
+#ifndef IN_LIBRARIES
+#define IN_LIBRARIES(X) X(10) X(11)
+#endif
+#define PARTS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) IN_LIBRARIES(X)
 #define DECLARE(number) extern const struct part part_##number;
 #define LIST(number) &part_##number,
 
