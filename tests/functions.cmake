@@ -13,6 +13,7 @@
 #
 #   weft_part(NAME [QUICK] [FIRST])         what follows belongs to this part; QUICK: ./weft test runs it; FIRST: before others
 #   weft_library(NAME COMPILER FLAG…)       gcc, clang and others, below
+#   weft_named(OUT FLAG…)                   sets OUT to these flags as part of a name
 #   weft_library_needs(NAME FILE…)          what must be built before anything is compiled with its flags
 #   weft_program(NAME LIBRARY SOURCES FILE… [FLAGS FLAG…] [LINK ARG…] [OBJECTS FILE…] [WITHOUT OBJECT…] [CANARY NAME] [SHARED NAME…]
 #                [BARE] [UNEXPORTED])       BARE: without Weft; UNEXPORTED: what it loads does not see its effects
@@ -116,6 +117,13 @@ endfunction()
 function(weft_library name compiler)
 	set_property(GLOBAL PROPERTY weft_compiler_${name} ${compiler})
 	set_property(GLOBAL PROPERTY weft_flags_${name} "${ARGN}")
+endfunction()
+
+# named(OUT FLAG…): flags as part of a name: -O2 -Wl,-Bsymbolic: .O2.Bsymbolic
+function(weft_named out)
+	list(TRANSFORM ARGN REPLACE "^(-std=|-Wl,-*|-+)" "." OUTPUT_VARIABLE words)
+	string(JOIN "" words ${words})
+	set(${out} "${words}" PARENT_SCOPE)
 endfunction()
 
 function(weft_library_needs name)
@@ -349,6 +357,10 @@ function(weft_linked name kind compiler)
 		list(APPEND sources ${source})
 	endforeach()
 	file(GLOB headers CONFIGURE_DEPENDS ${weft_tests}/*/*.h)
+	set(standard -std=gnu11)
+	if("${the_FLAGS}" MATCHES "-std=")
+		set(standard)
+	endif()
 	set(instrument --instrument ${kind})
 	if(kind STREQUAL none)
 		set(instrument)
@@ -356,7 +368,7 @@ function(weft_linked name kind compiler)
 	set(program ${CMAKE_CURRENT_BINARY_DIR}/${weft_part}/${name}.${kind}.${compiler})
 	add_custom_command(
 		OUTPUT ${program}
-		COMMAND ${CMAKE_COMMAND} -E env WEFT_CC=${weft_${compiler}} ${weft_root}/weft cc ${instrument} -std=gnu11 -g
+		COMMAND ${CMAKE_COMMAND} -E env WEFT_CC=${weft_${compiler}} ${weft_root}/weft cc ${instrument} ${standard} -g
 			-I${weft_root}/src -I${weft_tests} ${the_FLAGS} ${sources} ${the_OBJECTS} ${the_LINK} -o ${program}
 		DEPENDS ${sources} ${headers} ${the_OBJECTS} ${weft_cc}
 		COMMENT "${weft_part}: ${name}.${kind}.${compiler}"

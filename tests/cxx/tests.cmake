@@ -20,9 +20,7 @@ endfunction()
 
 # program(NAME FLAG…): with how it is compiled in its name. Sets `program`.
 function(cxx_program name)
-	string(REPLACE ";" "" how "${ARGN}")
-	string(REGEX REPLACE "-(std=|W[a-z]*|f)" "." how "${how}")
-	string(REGEX REPLACE "[.]+" "." how "${name}${how}")
+	weft_named(how ${name} ${ARGN})
 	weft_program(${how} ${compiler} SOURCES ${name}.cc FLAGS ${pedantic} ${ARGN})
 	weft_test(${how}.${compiler} COMMAND @${how}.${compiler} SECONDS 100)
 	set(program ${how} PARENT_SCOPE)

@@ -2,7 +2,13 @@
 /* One declaration, in objects that the linker may keep apart. */
 #include <weft/weft.h>
 
+#ifdef PUT_TAKES_LONG
+WEFT_FAMILY(state, (int, get), (void, put, long, value));
+typedef long put_t;
+#else
 WEFT_FAMILY(state, (int, get), (void, put, int, value));
+typedef int put_t;
+#endif
 WEFT_FAMILY_AS(net_, socket, (int, send, const char *, text, bool, more));
 WEFT_EXCEPTION(fail, int, code);
 

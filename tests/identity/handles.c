@@ -23,7 +23,7 @@ static int on_get(void *state)
 	return *(int *)state;
 }
 
-static void on_put(void *state, int value)
+static void on_put(void *state, put_t value)
 {
 	*(int *)state = value;
 }
@@ -45,7 +45,7 @@ static void *general_get(void *state, weft_resumption_t *k)
 	return weft_tail_continue(get, k, *(int *)state);
 }
 
-static void *general_put(void *state, weft_resumption_t *k, int value)
+static void *general_put(void *state, weft_resumption_t *k, put_t value)
 {
 	*(int *)state = value;
 	return weft_continue(put, k);

@@ -4,11 +4,13 @@
 
     clean                          it ends well, and the tool reports nothing
     peace SOURCE                   likewise; of an example, it prints what is expected of it
+    cramped SOURCE                 without memory for stacks it prints what is expected all the same, or ends with 1 and a line
     refused SOURCE                 it ends, without a report, by saying that it cannot resume more than once under this tool
     caught MISTAKE REPORT CALLER   (a regular expression) is reported, and the report names culprit_MISTAKE and CALLER
 
-Without --memcheck the program was built with a sanitizer.
+Without --memcheck the program was built with a sanitizer, or nothing watches it.
 """
+import os
 import pathlib
 import re
 import subprocess
@@ -27,14 +29,15 @@ LOST = re.compile(r"switching stacks|Serious error")  # valgrind does not know t
 class Run:
     """What a program printed, how it ended, what the tool said, and whether that is a report."""
 
-    def __init__(self, memcheck, command, source=None):
+    def __init__(self, memcheck, command, source=None, **environment):
         is_example = source is not None and source.parent == EXAMPLES
         given = EXAMPLES / f"input/{source.stem}.in" if is_example else None
         with tempfile.NamedTemporaryFile("r", errors="replace") as log:
             command = (VALGRIND + [f"--log-file={log.name}"] if memcheck else []) + command
             with open(given if given and given.exists() else "/dev/null", "rb") as standard_input:
                 done = subprocess.run(command, stdin=standard_input, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                      cwd=EXAMPLES if source else None, timeout=300, errors="replace")
+                                      cwd=EXAMPLES if source else None, timeout=300, errors="replace",
+                                      env=dict(os.environ, **environment))
             self.said = log.read() if memcheck else done.stderr
         self.out, self.status = done.stdout, done.returncode
         self.reports = (LOST.search(self.said) or "ERROR SUMMARY: 0 errors" not in self.said if memcheck
@@ -48,6 +51,15 @@ def clean(run):
     assert not run.reports, "a report about a program without a mistake"
     assert run.status == 0, f"ended with {run.status}"
     assert run.out == run.expected, f"printed that, and not:\n{run.expected}"
+
+
+def cramped(program, source):
+    for budget in ("1", "8K", "16K", "24K", "40K", "64K", "100K", "200K"):
+        run = Run(False, program, source, WEFT_STACK="commit", WEFT_BUDGET=budget)
+        if run.status:
+            assert run.status == 1 and re.fullmatch(r"[^\n]+\n", run.said), f"a budget of {budget}: ended with {run.status}, not with 1 and a line"
+        else:
+            clean(run)
 
 
 def refused(run):
@@ -73,6 +85,8 @@ def main():
         caught(Run(memcheck, [program, mistake]), mistake, report, caller)
     else:
         source, *command = words
+        if what == "cramped":
+            return cramped(command, pathlib.Path(source))
         run = Run(memcheck, command, pathlib.Path(source))
         clean(run) if what == "peace" else refused(run)
 

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# One effect is one effect however it is linked, and two are two whatever they are called.
+weft_part(identity QUICK)
+
+set(warn -Wall -Wextra)
+set(cxx ${warn} -x c++ -std=c++14)
+weft_shared(weft gcc WEFT)
+set(with SHARED weft.gcc LINK -ldl)
+
+foreach(compiler IN LISTS weft_compilers)
+	# What performs is in a shared object, linked with these flags: does the program handle it?
+	foreach(how "" -Wl,-Bsymbolic -Wl,-Bsymbolic-functions -fvisibility=hidden "-Wl,-Bsymbolic -O2 -flto"
+			"-O2 -Wl,--gc-sections -fdata-sections -Wl,-Bsymbolic")
+		separate_arguments(flags UNIX_COMMAND "${how}")
+		weft_named(name linked ${flags})
+		weft_shared(performs.${name} ${compiler} SOURCES performs.c FLAGS ${warn} ${flags})
+		weft_program(${name} ${compiler} SOURCES main.c handles.c FLAGS ${warn} -O1 -DEVERYTHING SHARED performs.${name}.${compiler} weft.gcc
+			LINK -ldl)
+		weft_test(${name}.${compiler} COMMAND @${name}.${compiler})
+	endforeach()
+
+	# The same code in two shared objects that know nothing of each other.
+	weft_program(loads ${compiler} SOURCES loads.c FLAGS ${warn} ${with})
+	foreach(how "" -fvisibility=hidden "-O2 -flto")
+		separate_arguments(flags UNIX_COMMAND "${how}")
+		weft_named(name loaded ${flags})
+		foreach(which one other)
+			weft_shared(${which}.${name} ${compiler} SOURCES performs.c handles.c FLAGS ${warn} -O1 ${flags} ${with})
+		endforeach()
+		weft_test(${name}.${compiler} COMMAND @loads.${compiler} @libone.${name}.${compiler}.so @libother.${name}.${compiler}.so)
+	endforeach()
+
+	foreach(how -O0 -O2 "-O2 -fPIC" "-O2 -fdata-sections -Wl,--gc-sections" "-O2 -flto")
+		separate_arguments(flags UNIX_COMMAND "${how}")
+		weft_named(name ${flags})
+		# Both in one program, what performs compiled as C++.
+		weft_object(performs ${compiler} performs.c ${cxx} ${flags})
+		weft_program(together${name} ${compiler} SOURCES main.c handles.c OBJECTS ${performs} FLAGS ${warn} ${flags} SHARED weft.gcc
+			LINK -ldl -lstdc++)
+		weft_test(together${name}.${compiler} COMMAND @together${name}.${compiler})
+		# Namespaces of C++.
+		weft_object(spaces ${compiler} spaces.c ${warn} ${flags})
+		weft_program(spaces${name} ${compiler} SOURCES spaces.cc OBJECTS ${spaces} FLAGS ${warn} -std=c++14 ${flags} ${with})
+		weft_test(spaces${name}.${compiler} COMMAND @spaces${name}.${compiler})
+		# Two effects of one name.
+		weft_object(other ${compiler} both.c ${warn} ${flags} -DOTHER)
+		weft_program(both${name} ${compiler} SOURCES both.c OBJECTS ${other} FLAGS ${warn} ${flags} ${with})
+		weft_test(both${name}.${compiler} COMMAND @both${name}.${compiler})
+	endforeach()
+
+	# What is not handled is reported with both declarations, as a reader writes them.
+
+	weft_program(mistaken.family ${compiler} SOURCES mistaken.c performs_get.c FLAGS ${warn} ${with})
+	weft_program(mistaken.space ${compiler} SOURCES mistaken.c performs_get.c FLAGS ${warn} -DSPACE -O2 ${with})
+	weft_program(mistaken.alone ${compiler} SOURCES alone.cc FLAGS ${warn} -std=c++14 ${with})
+	set(begins "^weft: unhandled effect \"get\": int get..")
+	set(performed "of state.int get... void put.int.. is performed, handled is int get..")
+	weft_test(mistaken.family.${compiler} COMMAND @mistaken.family.${compiler} ENDS 134
+		SAYS "${begins} ${performed} of state.int get... void put.long... declare both alike$")
+	weft_test(mistaken.space.${compiler} COMMAND @mistaken.space.${compiler} ENDS 134
+		SAYS "${begins} ${performed} of elsewhere.state.int get... void put.int... declare both alike$")
+	weft_test(mistaken.alone.${compiler} COMMAND @mistaken.alone.${compiler} ENDS 134
+		SAYS "${begins} of ours::inner is performed, handled is int get.. of net.sockets. declare both alike$")
+endforeach()
+
+# What performs was compiled with another declaration.
+weft_program(otherwise gcc SOURCES main.c handles.c FLAGS -O1 -DPUT_TAKES_LONG SHARED performs.linked.gcc weft.gcc LINK -ldl)
+weft_test(canary.declaration COMMAND @otherwise.gcc ENDS 134 SAYS "declare both alike$")
