@@ -64,12 +64,17 @@
 #endif
 
 /* Its pc is outer_pc, but that of a secluded one parent_pc: at coroutine + OUTER_PC - secluded * (OUTER_PC - PARENT_PC). */
+#ifdef WEFT_CANARY_an_old_way_to_the_resumer
+#define SECLUDED_BIT 31
+#else
+#define SECLUDED_BIT WEFT_SECLUDED_BIT
+#endif
 #define UNWIND_TO_OUTER \
 	UNWIND_BUT_PC; \
 	.cfi_escape DW_CFA_expression, DWARF_RIP, 22, DW_OP_breg7, 0, DW_OP_deref, \
 		DW_OP_plus_uconst, LEB128(WEFT_CORO_OUTER_PC), \
 		DW_OP_breg7, 0, DW_OP_deref, DW_OP_plus_uconst, LEB128(WEFT_CORO_FLAGS), DW_OP_deref, \
-		DW_OP_const1u, WEFT_SECLUDED_BIT, DW_OP_shr, DW_OP_lit1, DW_OP_and, \
+		DW_OP_const1u, SECLUDED_BIT, DW_OP_shr, DW_OP_lit1, DW_OP_and, \
 		DW_OP_const1u, WEFT_CORO_OUTER_PC - WEFT_LINK_PARENT_PC, DW_OP_mul, DW_OP_minus
 
 #define UNWIND_BUT_PC \
@@ -339,6 +344,11 @@ FUNCTION(weft__land_parked)
 	jne	1f
 	cmpq	$0, WEFT_COPIED_IMAGE(%rax)
 	jne	1f
+#ifdef WEFT_CANARY_slow_to_take_a_region
+	movl	$100000, %r8d
+2:	decl	%r8d
+	jnz	2b
+#endif
 	movb	$WEFT_REGION_RUNNING, WEFT_REGION_BUSY(%rcx)
 	decl	WEFT_THREAD_ENTERING(%rdx)
 	movq	WEFT_LINK_PARENT_PC(%rdi), %r8
@@ -372,7 +382,9 @@ FUNCTION(weft__return_parked)
 	leaq	weft__land_parked(%rip), %rcx
 	movq	%rcx, WEFT_LINK_PC(%rdi)
 	subq	$WEFT_LANDING_OWN, %r8
+#ifndef WEFT_CANARY_signals_arrive_on_frames_of_others
 	movq	%r8, WEFT_LINK_SP(%rdi)
+#endif
 	movq	%r10, WEFT_COPIED_SP(%r9)
 	movq	weft__tls_thread@gottpoff(%rip), %r10
 	movq	WEFT_COPIED_REGION(%r9), %r9

@@ -153,6 +153,8 @@ static char *find(struct weft__thread *me, struct weft__copied *c, char *at, int
 {
 	size_t below_top = (size_t)(weft__region_top(c->region) - at);
 
+	if (WEFT_CANARY(clones_share_what_changes))
+		writes = false;
 	if (before != WEFT__REGION_OTHERS) {
 		if (c->region->occupant == c)
 			return at;

@@ -113,7 +113,7 @@ static inline bool save_occupant(struct weft__thread *me, struct weft__region *r
 	if (!c->sp) /* it has ended */
 		return true;
 	/* With an image (it was cloned) only what was written since, a reply say, makes a new one necessary. */
-	if (c->image && weft__likely(!changed(region, c->image)))
+	if (c->image && (WEFT_CANARY(a_late_reply_is_lost) || weft__likely(!changed(region, c->image))))
 		return true;
 	image = take_image(me, region, c->sp);
 	if (weft__unlikely(!image))
@@ -214,7 +214,8 @@ static inline void occupy(struct weft__region *region, struct weft__copied *c)
 /* What weft__entry put there; the frames of an image may have been another's. */
 static inline void mark(struct weft__region *region, const struct weft__copied *c)
 {
-	*(void **)(weft__region_top(region) - 16) = c->slot.owner;
+	if (WEFT_NO_CANARY(a_clone_takes_itself_for_the_original))
+		*(void **)(weft__region_top(region) - 16) = c->slot.owner;
 }
 
 /* Who lay there is gone or saved. */
@@ -234,8 +235,8 @@ static inline bool can_trade(struct weft__region *region, const struct weft__cop
 {
 	const struct weft__copied *other = region->occupant;
 
-	return weft__tries_fast && c->image && c->image->holders == 1 && c->image->bytes <= BY_LINES && other &&
-	       other->sp && !other->image &&
+	return weft__tries_fast && c->image && (WEFT_CANARY(shared_frames_change_places) || c->image->holders == 1) &&
+	       c->image->bytes <= BY_LINES && other && other->sp && !other->image &&
 	       (size_t)(weft__region_top(region) - weft__lowest(other->sp)) == c->image->bytes;
 }
 

@@ -64,7 +64,8 @@ __attribute__((target("avx"), always_inline)) static inline void weft__trade_lin
 		weft__half_line low = *(weft__half_line *)(a + i), high = *(weft__half_line *)(a + i + 32);
 
 		weft__move_line(a + i, b + i);
-		*(weft__half_line *)(b + i) = low;
+		if (WEFT_NO_CANARY(frames_change_places_by_half))
+			*(weft__half_line *)(b + i) = low;
 		*(weft__half_line *)(b + i + 32) = high;
 	}
 }
@@ -72,7 +73,7 @@ __attribute__((target("avx"), always_inline)) static inline void weft__trade_lin
 /* The lowest line that frames down to `sp` use: whoever suspends has no red zone. */
 static inline char *weft__lowest(const char *sp)
 {
-	return (char *)((uintptr_t)sp & ~(uintptr_t)63);
+	return (char *)((uintptr_t)(sp + WEFT_CANARY_OR(the_lowest_frames_are_lost, 256, 0)) & ~(uintptr_t)63);
 }
 
 /* One whose stack pointer is `sp` has no frames: it never ran, or went back to before its first resume. */

@@ -121,8 +121,10 @@ static bool gets_alone(struct weft__thread *me, struct weft__copied *c, int befo
 {
 	struct weft__region *region = c->region;
 
-	if (before != WEFT__REGION_IDLE ||
-	    region->members - atomic_load_explicit(&region->left, memory_order_relaxed) != 1)
+	if (before != WEFT__REGION_IDLE)
+		return false;
+	if (region->members - atomic_load_explicit(&region->left, memory_order_relaxed) != 1 &&
+	    WEFT_NO_CANARY(a_region_of_others_is_given_away))
 		return false;
 	if (!weft__bring_in(me, region, c) || !weft__region_unlist(region, me))
 		return false;
@@ -310,7 +312,8 @@ static bool write_frames(struct weft__thread *me, weft_coro_t *k, const struct w
 static void write_words(weft_coro_t *k, const struct weft__point *point)
 {
 	if (k->flags & WEFT__SECLUDED) {
-		k->link.pc = point->pc;
+		if (WEFT_NO_CANARY(an_end_is_not_undone))
+			k->link.pc = point->pc;
 		k->link.sp = point->sp;
 	} else {
 		k->inner_pc = point->pc;
@@ -357,7 +360,10 @@ static NOINLINE int backtrack(weft_coro_t *k, bool drop)
 		return -EBUSY;
 	if (!write_frames(me, k, point))
 		return -ENOMEM;
-	weft__drop_inside(k);
+	if (WEFT_CANARY(what_is_inside_outlives_its_frames))
+		k->leaf = k;
+	else
+		weft__drop_inside(k);
 	write_words(k, point);
 	if (drop)
 		weft__copied_of(k)->point = older(point);
@@ -409,7 +415,7 @@ __attribute__((target("avx"))) int weft_checkpoint(weft_coro_t *k)
 	move_word(&point->bx, &k->link.bx);
 	move_word(&point->fn, &k->fn);
 	move_word(&point->view, &k->view);
-	weft__move_lines(point->frames, low, bytes);
+	weft__move_lines(point->frames, low, bytes - WEFT_CANARY_OR(a_checkpoint_lacks_a_line, 64, 0));
 	return 0;
 }
 
@@ -425,7 +431,8 @@ __attribute__((target("avx"), always_inline)) static inline int go_back(weft_cor
 	point = c->point;
 	bytes = point->bytes;
 	move_word(&k->link.sp, &point->sp);
-	move_word(&k->link.pc, &point->pc);
+	if (WEFT_NO_CANARY(an_end_is_not_undone))
+		move_word(&k->link.pc, &point->pc);
 	move_word(&k->link.fp, &point->fp);
 	move_word(&k->link.bx, &point->bx);
 	move_word(&k->fn, &point->fn);

@@ -213,7 +213,8 @@ static void claim(struct weft__region *region, struct weft__thread *me)
 	weft__os_barrier();
 	other = region->runner; /* which does not end meanwhile: for that it needs the lock */
 	/* Acquire: pairs with the release in weft__count_entering. */
-	while (other && other != me && atomic_load_explicit(&other->entering, memory_order_acquire))
+	while (WEFT_NO_CANARY(a_region_is_given_away_while_taken) && other && other != me &&
+	       atomic_load_explicit(&other->entering, memory_order_acquire))
 		sched_yield();
 }
 
@@ -244,6 +245,8 @@ static void wait_for(struct weft__region *region, struct weft__thread *me)
 static int wait_until_idle(struct weft__region *region, struct weft__thread *me, bool wait)
 {
 	for (;;) {
+		if (WEFT_CANARY(a_region_is_taken_while_it_runs))
+			return WEFT__REGION_IDLE;
 		/* Acquire: pairs with the release in weft__region_leave. */
 		switch (atomic_load_explicit(&region->busy, memory_order_acquire)) {
 		case WEFT__REGION_IDLE:
@@ -366,7 +369,7 @@ static struct weft__region *more(struct weft__thread *me, unsigned class, bool a
 
 /* ---- a region for a first resume ------------------------------------------------------------------------------- */
 
-enum { NEAR = 16, SHARE = 8 };
+enum { NEAR = WEFT_CANARY_OR(each_level_looks_at_all, 100000, 16), SHARE = 8 };
 
 /* A region that we list serves the thread that ran there last, until it is taken back. */
 static bool take_back(struct weft__region *region, struct weft__thread *me)

@@ -161,6 +161,10 @@ static inline int weft__region_hold_own(struct weft__region *region, struct weft
 	atomic_signal_fence(memory_order_seq_cst);
 	if (weft__likely(atomic_load_explicit(&region->thread, memory_order_acquire) == me)) {
 		before = atomic_load_explicit(&region->busy, memory_order_relaxed);
+#ifdef WEFT_CANARY_slow_to_take_a_region
+		for (int i = 0; i < 100000; i++)
+			__asm__ volatile("");
+#endif
 		if (only < 0 || weft__likely(before == only))
 			atomic_store_explicit(&region->busy, WEFT__REGION_CHANGING, memory_order_relaxed);
 		else

@@ -6,7 +6,6 @@
 weft_part(valgrind)
 
 set(watch ${weft_tests}/sanitize/watch.py --memcheck)
-find_program(WEFT_VALGRIND valgrind)
 if(NOT WEFT_VALGRIND)
 	weft_skip(memcheck "not installed: apt-get install valgrind")
 	return()
@@ -17,9 +16,7 @@ function(valgrind_caught mistake report)
 endfunction()
 
 foreach(compiler IN LISTS weft_compilers)
-	# Valgrind 3.19 does not read all of clang's DWARF 5.
 	set(library ${compiler}-valgrind)
-	weft_library(${library} ${compiler} -gdwarf-4 -O2 -DWEFT_HAVE_VALGRIND)
 	foreach(level O0 O2)
 		foreach(program clean canary)
 			weft_program(${program}-${level} ${library} SOURCES ${weft_tests}/sanitize/${program}.c FLAGS -${level})
