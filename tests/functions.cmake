@@ -11,7 +11,8 @@
 #  5. Nothing is built that no test asks for: the test build.PART builds what the tests of that directory need, and ctest runs it
 #     before them (a fixture).
 #
-#   weft_part(NAME [QUICK] [FIRST])         what follows belongs to this part; QUICK: ./weft test runs it; FIRST: before others
+#   weft_part(NAME LAYER [QUICK] [FIRST] [SLOW])     what follows belongs to this part, and tests this layer (ARCHITECTURE.md; "tools",
+#                                           "all"); QUICK: ./weft test runs it; FIRST: before others; SLOW: it takes minutes
 #   weft_library(NAME COMPILER FLAG…)       gcc, clang and others, below
 #   weft_named(OUT FLAG…)                   sets OUT to these flags as part of a name
 #   weft_library_needs(NAME FILE…)          what must be built before anything is compiled with its flags
@@ -66,11 +67,14 @@ set(weft_policies fixed overcommit commit)
 set(weft_strict ${weft_warnings})
 list(TRANSFORM weft_strict REPLACE ".*:(-W[^>]*)>" "\\1")
 
-function(weft_part name)
-	cmake_parse_arguments(PARSE_ARGV 1 the "QUICK;FIRST" "" "")
-	set(labels ${name} full)
+function(weft_part name layer)
+	cmake_parse_arguments(PARSE_ARGV 2 the "QUICK;FIRST;SLOW" "" "")
+	set(labels ${name} ${layer} full)
 	if(the_QUICK)
 		list(APPEND labels quick)
+	endif()
+	if(the_SLOW)
+		list(APPEND labels slow)
 	endif()
 	set(weft_part ${name} PARENT_SCOPE)
 	set(weft_labels "${labels}" PARENT_SCOPE)

@@ -2,7 +2,7 @@
 #
 # weft-as: programs instrumented in every way, on a run time that gives each function exactly what it asks for (strict.c); random call
 # graphs; what weft-as refuses and what it leaves alone; the structure of what it writes; the table of functions.
-weft_part(as)
+weft_part(as tools)
 
 # As a compiler finds it: a directory for each policy with an assembler in it. Its path has a space.
 file(GLOB assembler_sources CONFIGURE_DEPENDS ${weft_root}/tools/as/*.c)

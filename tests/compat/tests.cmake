@@ -2,7 +2,7 @@
 #
 # Programs written for libseff (seff.h) and for the fiber interface (fiber.h, fiber_switch.h), compiled as C and as C++ by gcc and
 # clang, run on every policy; their misuse is reported; and effects declared in many places are one.
-weft_part(compat QUICK)
+weft_part(compat compat QUICK)
 
 set(flags -Wall -Wextra -Werror -I${weft_root}/include/compat)
 weft_object(leftovers gcc leftovers.c)

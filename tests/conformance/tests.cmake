@@ -2,7 +2,7 @@
 #
 # Live values, depth, effects, threads and signals on every policy, with both compilers, many flags, as a program and as shared
 # libraries, with both kinds of guards.
-weft_part(conformance QUICK)
+weft_part(conformance coro QUICK)
 
 set(suite effects.c frames.c many.c registers.c signals.c)
 set(warnings -Wall -Wextra)

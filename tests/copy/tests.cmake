@@ -2,7 +2,7 @@
 #
 # The policy "copy": clones, checkpoints, what may be done with pointers, regions that threads share, in random programs and one by one;
 # with both compilers, poisoned, starved of memory, under valgrind.
-weft_part(copy)
+weft_part(copy coro SLOW)
 
 set(returning
     all_choices

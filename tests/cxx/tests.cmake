@@ -2,7 +2,7 @@
 #
 # C++: headers without warnings, exceptions, effects of C++ types, forced unwinding; weft.hpp, on several policies, and without
 # exceptions and type information; what must not compile; and thread-local variables after migration.
-weft_part(cxx)
+weft_part(cxx cxx SLOW)
 
 set(pedantic -Wall -Wextra -Wpedantic -Werror)
 set(strict ${pedantic} -Wshadow -Wconversion)

@@ -2,7 +2,7 @@
 #
 # Ends of coroutines that do not come by returning: what is deferred, destructors, the lines that report what cannot go well.
 # WEFT_ROUNDS, WEFT_SEED when this is configured: more random trees, others.
-weft_part(ends)
+weft_part(ends coro)
 
 set(rounds 1500)
 if(DEFINED ENV{WEFT_ROUNDS})

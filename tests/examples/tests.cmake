@@ -3,7 +3,7 @@
 # The programs of examples/ print what examples/expected says: by gcc and clang, without and with optimization, without a warning, on
 # every policy; instrumented, on stacks of chunks; by `weft run`. They leave no coroutine and no memory behind, and end well where
 # there is no memory for stacks.
-weft_part(examples)
+weft_part(examples all SLOW)
 
 set(watch ${weft_tests}/sanitize/watch.py)
 set(leftovers ${weft_tests}/compat/leftovers.c)

@@ -2,7 +2,7 @@
 #
 # Stacks that cannot grow, memory that is not there, signals that are somebody else's; and what an overflow says and how it ends, on
 # every policy, from main and from threads.
-weft_part(faults QUICK)
+weft_part(faults stack QUICK)
 
 set(warnings -Wall -Wextra -Wshadow)
 set(guards madvise mprotect)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # One effect is one effect however it is linked, and two are two whatever they are called.
-weft_part(identity QUICK)
+weft_part(identity effect QUICK)
 
 set(warn -Wall -Wextra)
 set(cxx ${warn} -x c++ -std=c++14)

@@ -3,7 +3,7 @@
 # Instrumented code on every policy: the programs of tests/as in coroutines and threads whose first chunks are tiny, with both
 # compilers, at every optimization level and with options that change how code looks; the conformance suite; deep recursion; whole
 # programs under look-ahead.
-weft_part(instrument)
+weft_part(instrument tools SLOW)
 
 set(programs calls shapes names)
 set(as ${weft_tests}/as)

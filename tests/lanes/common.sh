@@ -72,21 +72,6 @@ check_fails()
 	if ((status)); then ok "canary: $what"; else not_ok "canary: $what" "was not caught"; fi
 }
 
-# count_tap: passes the results of TAP programs on as ours, with a prefix ($1), and everything to the log; counts failures.
-count_tap()
-{
-	local line
-
-	while IFS= read -r line; do
-		note "$line"
-		case $line in
-		'ok '*'# SKIP'*) skip "$1${line#*# SKIP }" "the test says so" ;;
-		'ok '*) ok "$1${line#* - }" ;;
-		'not ok '*) not_ok "$1${line#* - }" "see the log" ;;
-		esac
-	done
-}
-
 # section FILE NAME: what it holds. Not by /dev/stdout: an objcopy that fails, and may, puts a file in its place.
 section()
 {
@@ -96,39 +81,4 @@ section()
 finish()
 {
 	exit $((lane_failures > 0))
-}
-
-# sanitizer_works CC KIND: is its run time installed?
-sanitizer_works()
-{
-	printf 'int main(void) { return 0; }\n' |
-		"$1" -x c - "-fsanitize=$2" -o "$WORK/probe" >/dev/null 2>&1 && "$WORK/probe" >/dev/null 2>&1
-}
-
-# library DIR CC FLAGS…: the library's objects, compiled with these flags, in DIR/*.o; made anew only if something changed.
-library()
-{
-	local dir=$1 cc=$2 key
-
-	shift 2
-	key="$cc $*"
-	if [[ -e $dir/key && $(<"$dir/key") == "$key" && -z $(find "$SOURCE/src" "$SOURCE/include" -newer "$dir/key" -print -quit) ]]; then
-		return 0
-	fi
-	rm -rf -- "$dir" && mkdir -p "$dir/.new" || return 1
-	# shellcheck disable=SC2016
-	(cd "$SOURCE" && printf '%s\n' src/*/*.c src/arch/*.S |
-		xargs -P 2 -I{} bash -c 'o=${1//\//_}; shift; "$@" -o "${0}/${o%.*}.o" -c {}' "$dir/.new" {} \
-			"$cc" -std=gnu11 -g -fPIC -fexceptions -fvisibility=hidden -Iinclude -Isrc "$@" >&2) || return 1
-	mv -- "$dir"/.new/*.o "$dir" && rmdir "$dir/.new" && printf '%s' "$key" >"$dir/key"
-}
-
-# program OUT LIBRARY CC FLAGS… SOURCES…: compile and link a program with a library made as above.
-program()
-{
-	local out=$1 library=$2 cc=$3
-
-	shift 3
-	"$cc" -std=gnu11 -g -I"$SOURCE/include" -I"$SOURCE/src" -I"$SOURCE/tests" "$@" "$library"/*.o \
-		'-Wl,--export-dynamic-symbol=weft.effect.*' -pthread -o "$out" >&2
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Programs on stacks of chunks: with every instrumentation, by both compilers, and without; the conformance suite likewise.
-weft_part(linked)
+weft_part(linked stack SLOW)
 
 set(flags -w -Wno-psabi)
 set(suite)

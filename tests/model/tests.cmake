@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Random programs against the abstract machine. WEFT_SEED=N repeats a run; the seed is in the log.
-weft_part(model QUICK)
+weft_part(model coro QUICK)
 
 foreach(library ${weft_compilers} gcc-O0 gcc-tiny)
 	weft_program(differential ${library} SOURCES machine.c differential.c FLAGS -Wall -Wextra)

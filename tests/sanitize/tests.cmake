@@ -2,7 +2,7 @@
 #
 # Sanitizers: correct programs are left in peace (the examples and the C++ tests among them), mistakes inside coroutines are reported
 # with the coroutine's stack. By both compilers; the library built with and without the sanitizer.
-weft_part(sanitize)
+weft_part(sanitize all SLOW)
 
 set(watch ${weft_tests}/sanitize/watch.py)
 set(flags_asan -fsanitize=address,undefined -fno-sanitize-recover=undefined)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # A4 500 times with eight threads, coroutines that wander between threads, a million at once.
-weft_part(stress)
+weft_part(stress stack SLOW)
 
 foreach(library gcc gcc-tiny)
 	foreach(program a4 churn million)

@@ -3,7 +3,7 @@
 # Programs that nobody here wrote, on stacks of chunks: a part of gcc's torture suite, and programs of csmith (suites.py). Both
 # compilers, each optimization level in turn, all four policies, `main` on a first chunk of 1 KiB: as plain builds, or refused in one
 # line. WEFT_TORTURE=1 ./weft test torture: the whole suite, not every twelfth program of it.
-weft_part(torture)
+weft_part(torture tools SLOW)
 
 set(suites ${weft_tests}/torture/suites.py)
 set(fetched ${weft_build_root}/torture)

@@ -2,7 +2,7 @@
 #
 # Each layer by itself: a program per layer that reaches into the library's own headers. Optimized by one compiler, not optimized and
 # with debug checks by the other, with both kinds of guards, on every contiguous policy.
-weft_part(unit QUICK FIRST)
+weft_part(unit all QUICK FIRST)
 
 set(layers stack coro effect handler routing then)
 list(GET weft_compilers -1 other)

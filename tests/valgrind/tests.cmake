@@ -3,7 +3,7 @@
 # Memcheck follows coroutines: correct programs are left in peace (the examples and the C++ tests among them), mistakes inside
 # coroutines are reported with their stack. (Valgrind's own unwinder does not follow a call chain to a stack at a lower address, so
 # that the resumers may be missing.)
-weft_part(valgrind)
+weft_part(valgrind all SLOW)
 
 set(watch ${weft_tests}/sanitize/watch.py --memcheck)
 if(NOT WEFT_VALGRIND)

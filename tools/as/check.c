@@ -139,10 +139,16 @@ void find_check(struct unit *u, struct function *f)
 
 static void print_compare(struct buffer *text, int64_t need)
 {
+#ifdef WEFT_CANARY_checks_look_at_nothing
+	int limit = 120;
+#else
+	int limit = 112;
+#endif
+
 	if (need < SMALL)
-		print(text, "\tcmpq\t%%fs:112, %%rsp\n");
+		print(text, "\tcmpq\t%%fs:%d, %%rsp\n", limit);
 	else
-		print(text, "\tleaq\t-%lld(%%rsp), %%r11\n\tcmpq\t%%fs:112, %%r11\n", (long long)need);
+		print(text, "\tleaq\t-%lld(%%rsp), %%r11\n\tcmpq\t%%fs:%d, %%r11\n", (long long)need, limit);
 }
 
 /* To weft__morestack, with where the function goes on, and how many bytes it needs of frame and of arguments. */

@@ -35,6 +35,7 @@ git cmd:git
 python3-munkres python:matplotlib
 python3-matplotlib python:matplotlib
 python3-jinja2 python:jinja2
+python3-jsonschema python:jsonschema
 '
 
 has_module()

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Programs that nobody here wrote (Lua as C and as C++, SQLite, a JSON library) and one in C++ of our own, compiled for linked stacks by
+# `weft cc`: in main, in coroutines, in threads, migrating, on first chunks of 16 KB. What they print must be what plain builds print.
+# And how many instructions it costs.
+weft_part(real tools SLOW)
+
+set(real ${weft_tests}/real/real.py)
+set(real_tests)
+
+# real_test(NAME SETS_UP NEEDS AFTER WORD…): SETS_UP and NEEDS are fixtures, AFTER tests that build what this one uses.
+function(real_test name sets_up needs after)
+	weft_test(${name} COMMAND ${real} ${ARGN} NEEDS ${weft_cc} SECONDS 1000)
+	set_property(
+		TEST real.${name}
+		APPEND
+		PROPERTY FIXTURES_REQUIRED ${needs})
+	if(sets_up)
+		set_tests_properties(real.${name} PROPERTIES FIXTURES_SETUP ${sets_up})
+	endif()
+	if(after)
+		set_tests_properties(real.${name} PROPERTIES DEPENDS "${after}")
+	endif()
+endfunction()
+
+real_test(fetch real.sources "" "" fetch)
+foreach(program lua sqlite luaxx cxx)
+	real_test(${program}.plain.gcc real.${program} real.sources "" reference ${program} gcc)
+endforeach()
+
+# combination(PROGRAM KIND COMPILER LEVEL WAYS POLICIES)
+function(combination program kind compiler level ways policies)
+	real_test(${program}.${kind}.${level}.${compiler} "" "real.sources;real.${program}" "" runs ${program} ${kind} ${weft_${compiler}} -${level}
+		${ways} ${policies})
+endfunction()
+
+# Every way where that says something new, as it all has to be compiled.
+set(some coro,threads)
+foreach(kind segmented mmu lookahead)
+	set(on_a_large_stack heap:16K)
+	if(kind STREQUAL mmu)
+		set(on_a_large_stack commit:64M)
+	elseif(kind STREQUAL lookahead)
+		set(on_a_large_stack overcommit:64M)
+	endif()
+	combination(lua ${kind} gcc O2 plain,coro,interleaved,threads,migrating ${kind}:16K,${on_a_large_stack})
+	combination(sqlite ${kind} gcc O2 ${some},migrating ${kind}:16K,${on_a_large_stack})
+	combination(luaxx ${kind} gcc O2 ${some} ${kind}:16K,${on_a_large_stack})
+	combination(cxx ${kind} gcc O2 plain,coro,interleaved,threads,migrating ${kind}:16K,${on_a_large_stack})
+	if(WEFT_CLANG)
+		combination(lua ${kind} clang O2 ${some} ${kind}:16K)
+		combination(sqlite ${kind} clang O1 ${some} ${kind}:16K)
+		combination(cxx ${kind} clang O1 ${some} ${kind}:16K)
+	endif()
+endforeach()
+combination(lua segmented gcc O3 ${some} segmented:16K)
+combination(lua mmu gcc O0 ${some} mmu:16K)
+combination(lua lookahead gcc O0 ${some} lookahead:16K)
+combination(lua lookahead gcc O3 ${some} lookahead:16K)
+combination(sqlite segmented gcc O0 ${some} segmented:16K)
+if(WEFT_CLANG)
+	combination(lua segmented clang O0 ${some} segmented:16K)
+	combination(lua mmu clang O3 ${some} mmu:16K)
+	real_test(lua.plain.clang "" real.sources "" reference lua ${weft_clang})
+endif()
+
+# At most so many per cent of the plain build's instructions.
+if(WEFT_VALGRIND)
+	foreach(pair lua.gcc lua.clang sqlite.gcc)
+		string(REGEX MATCH "^(.*)[.](.*)$" all ${pair})
+		set(program ${CMAKE_MATCH_1})
+		set(compiler ${CMAKE_MATCH_2})
+		if(NOT ${compiler} IN_LIST weft_compilers)
+			continue()
+		endif()
+		real_test(${pair}.count real.${pair}.count real.sources real.${program}.plain.${compiler} count ${program} ${weft_${compiler}})
+		foreach(kind_most segmented.108 lookahead.105 mmu.108)
+			string(REGEX MATCH "^(.*)[.](.*)$" all ${kind_most})
+			set(kind ${CMAKE_MATCH_1})
+			real_test(${pair}.cost.${kind} "" "real.sources;real.${pair}.count" real.${program}.${kind}.O2.${compiler}
+				cost ${program} ${kind} ${weft_${compiler}} ${CMAKE_MATCH_2})
+		endforeach()
+	endforeach()
+else()
+	weft_skip(cost "valgrind is not installed: apt-get install valgrind")
+endif()
+
+# A build whose checks look at a word that is 0, output that differs, runs that differ among themselves are found.
+file(GLOB sources CONFIGURE_DEPENDS ${weft_root}/tools/as/*.c)
+weft_program(weft-as gcc BARE SOURCES ${sources} FLAGS -D_GNU_SOURCE -DWEFT_CANARY_checks_look_at_nothing)
+weft_test(canary.checks COMMAND ${real} without_checks @weft-as.gcc NEEDS ${weft_cc} FAILS SAYS "exit code -[0-9]+" SECONDS 400)
+weft_test(canary.output COMMAND ${real} wrong_output FAILS SAYS "it prints something else than the plain build" SECONDS 400)
+weft_test(canary.runs COMMAND ${real} different_runs FAILS SAYS "interleaved" SECONDS 400)
+set_property(
+	TEST real.canary.checks real.canary.runs
+	APPEND
+	PROPERTY FIXTURES_REQUIRED real.sources real.lua)
+set_property(
+	TEST real.canary.output
+	APPEND
+	PROPERTY FIXTURES_REQUIRED real.sources real.cxx)
+set_tests_properties(real.canary.output PROPERTIES DEPENDS real.cxx.segmented.O2.gcc)
