@@ -29,7 +29,9 @@ static const struct refusal refusals[] = {
     {"-m16", "-m64", NULL, TARGET},
     {"-mx32", "-m64", NULL, TARGET},
     {"-miamcu", "-m64", NULL, TARGET},
+#ifndef WEFT_CANARY_lto_is_not_refused
     {"-flto*", "-fno-lto", NULL, LTO},
+#endif
     {"-fthinlto-index=*", NULL, NULL, LTO},
     {"-mcmodel=large", NULL, NULL,
      "calls through registers to anywhere hide what is called: leave it out, or use -mcmodel=medium"},

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# lane: seconds=300 shared
 """The lab at its smallest size: every experiment, policy and contender answers right, results.json has its shape, the report is
 a page that a browser shows with a plot per experiment, and wrong answers, interruptions and mistakes end as they should. The
-terminal shows findings first and few lines; targets and figures of other machines are ratios, which a slower machine does not change."""
+terminal shows findings first and few lines; targets and figures of other machines are ratios, which a slower machine does not change.
+
+    lab.py WHAT: one of the tests at the end of this file
+"""
 import copy
 import json
 import os
@@ -16,6 +18,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
 
 SOURCE = pathlib.Path(os.environ.get("WEFT_SOURCE") or pathlib.Path(__file__).resolve().parents[2])
@@ -40,7 +43,7 @@ failures = 0
 
 
 def note(text):
-    print(text, file=sys.stderr, flush=True)
+    print(textwrap.indent(text, "  "), flush=True)  # no result of ours
 
 
 def check(what, bad):
@@ -164,6 +167,9 @@ full = { n = 10000 }
 
 
 def uninstrumented(env):
+    if not INSTRUMENTS:
+        skip("code that is not instrumented", "nothing is instrumented on this architecture")
+        sys.exit(77)
     folder = WORK / "uninstrumented"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "canary.toml").write_text(UNINSTRUMENTED)
@@ -488,30 +494,28 @@ def until(terminal, text):
     return seen
 
 
-def main():
-    WORK.mkdir(parents=True, exist_ok=True)
-    library = build_library()
-    if not library:
-        check("the library builds", "see the log")
-        return 1
-    env = environment(library)
+def library(env):
+    """The library as `./weft lab` builds it; and what the lab says of itself."""
+    check("the library builds", not build_library() and "see the log")
     run = lab(env, "--list")
     check("--list names every experiment", run.returncode or [e for e in EXPERIMENTS if e not in run.stdout])
-    folder = everything(env)
-    if folder:
-        page(folder)
-        which_policy(folder)
-        afterwards(env, folder)
-        reader(env, folder)
-        judging(env, folder)
-        elsewhere(results_of(folder))
-    counted()
-    one_policy(env)
-    canaries(env)
-    if INSTRUMENTS:
-        uninstrumented(env)
-    mistakes(env)
-    interruption(env)
+
+
+# Each is a test. Those of the second kind look at what `everything` measured.
+MEASURING = {"library": library, "everything": everything, "one_policy": one_policy, "canaries": canaries, "uninstrumented": uninstrumented,
+             "mistakes": mistakes, "interruption": interruption, "counted": lambda env: counted()}
+READING = {"page": lambda env, folder: page(folder), "which_policy": lambda env, folder: which_policy(folder), "afterwards": afterwards,
+           "reader": reader, "judging": judging, "elsewhere": lambda env, folder: elsewhere(results_of(folder))}
+
+
+def main():
+    what = sys.argv[1]
+    WORK.mkdir(parents=True, exist_ok=True)
+    env = environment(BUILD / "release")
+    if what in MEASURING:
+        MEASURING[what](env)
+    else:
+        READING[what](env, WORK / "all")
     return 1 if failures else 0
 
 

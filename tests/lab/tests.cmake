@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# The lab at its smallest size: every experiment, policy and contender answers right; the pages that it writes; what it says of wrong
+# answers, interruptions and mistakes.
+weft_part(lab tools SLOW)
+
+# lab(NAME SETS_UP NEEDS): two labs at once would build the same programs.
+function(lab name sets_up needs)
+	weft_test(${name} COMMAND ${weft_tests}/lab/lab.py ${name} SECONDS 300)
+	set_tests_properties(lab.${name} PROPERTIES RESOURCE_LOCK lab FIXTURES_REQUIRED "${needs}")
+	if(sets_up)
+		set_tests_properties(lab.${name} PROPERTIES FIXTURES_SETUP ${sets_up})
+	endif()
+endfunction()
+
+lab(library lab.library "")
+lab(everything lab.results lab.library)
+foreach(name page which_policy afterwards reader judging elsewhere)
+	lab(${name} "" "lab.library;lab.results")
+endforeach()
+foreach(name counted one_policy canaries uninstrumented mistakes interruption)
+	lab(${name} "" lab.library)
+endforeach()
