@@ -60,7 +60,8 @@ class Test:
 
 
 class Memory:
-    """What is known from earlier runs: how long each test took, and which tests failed in the last run."""
+    """What is known from earlier runs: how long each test took, and which tests failed in the last run, or since then were not run
+    again."""
 
     def __init__(self, path):
         self.path, self.failed = path, []
@@ -73,6 +74,7 @@ class Memory:
     def keep(self, test):
         """At each end, so that a run that is interrupted is remembered."""
         self.seconds[test.name] = test.seconds
+        self.failed = [name for name in self.failed if name != test.name]
         if test.verdict not in ("Passed", "Skipped"):
             self.failed.append(test.name)
         self.path.write_text(json.dumps({"seconds": self.seconds, "failed": self.failed}) + "\n")
@@ -169,6 +171,7 @@ def select(options, tests, memory, report):
     chosen = [name for name in tests if not options.patterns or any(pattern in name for pattern in options.patterns)]
     if options.rerun_failed:
         chosen = [name for name in chosen if name in memory.failed_before]
+        memory.failed = list(memory.failed_before)
     elif not (options.full or options.patterns or options.list):
         chosen = [name for name in chosen if "quick" in tests[name][0]]
     if not chosen:
