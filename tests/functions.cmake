@@ -30,7 +30,7 @@
 #
 # A WORD like @NAME.LIBRARY (@NAME.KIND.COMPILER if linked) is a program of this part.
 # ON and GUARDS: once for each, with WEFT_STACK and WEFT_GUARD. SECONDS: the time limit (60) on the machine that it is stated for.
-# ALONE: nothing runs beside it, since it measures or fills the memory. ENDS: the exit code, 128 + the number if by a signal;
+# ALONE: nothing runs beside it, since it measures or fills the memory. ENDS: the exit code, 128 + the number if by a signal, several as 1|134;
 # FAILS: any but 0; SAYS: what the output matches (bash's =~; a dot for each semicolon); PRINTS: what its standard output is, exactly;
 # NEEDS: files that must be built before.
 
