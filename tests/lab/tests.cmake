@@ -4,9 +4,15 @@
 # answers, interruptions and mistakes.
 weft_part(lab tools SLOW)
 
+# The system's Python has the lab's packages; another may come first in PATH.
+set(python /usr/bin/python3)
+if(NOT EXISTS ${python})
+	set(python ${Python3_EXECUTABLE})
+endif()
+
 # lab(NAME SETS_UP NEEDS): two labs at once would build the same programs.
 function(lab name sets_up needs)
-	weft_test(${name} COMMAND ${weft_tests}/lab/lab.py ${name} SECONDS 300)
+	weft_test(${name} COMMAND ${python} ${weft_tests}/lab/lab.py ${name} SECONDS 300)
 	set_tests_properties(lab.${name} PROPERTIES RESOURCE_LOCK lab FIXTURES_REQUIRED "${needs}")
 	if(sets_up)
 		set_tests_properties(lab.${name} PROPERTIES FIXTURES_SETUP ${sets_up})
