@@ -106,6 +106,9 @@ WEFT_API const char *weft_policy_unavailable(weft_policy_t policy);
  * "mprotect" (about 32 000 guarded stacks). WEFT_GUARD=madvise|mprotect forces one. Static storage. */
 WEFT_API const char *weft_guard_mechanism(void);
 
+/* The same policy, or where it serves coroutines only, the one for threads and tasks that ask for it. */
+WEFT_API weft_policy_t weft__policy_for_thread(weft_policy_t policy);
+
 /* For compatibility headers, whose programs count on stacks that grow: bytes to ask for where the default policy has
  * tiny stacks, the size that the program or the user set if `size` is 0, else a small one. 0 under other policies. */
 WEFT_API size_t weft__size_if_tiny(size_t size);

@@ -384,9 +384,6 @@ size_t weft__stack_trim(struct weft_link *link, struct weft__slot *slot, char *s
 /* Is it an address of this stack's chunks? */
 bool weft__chunks_have(const struct weft_link *link, const void *address);
 
-/* The same policy, or the one that serves a thread that asks for it. */
-weft_policy_t weft__policy_for_thread(weft_policy_t policy);
-
 /* What prepare, discard and fault of linked policies share. */
 int weft__linked_prepare(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low);
 size_t weft__linked_discard(const struct weft__policy *self, struct weft__slot *slot);

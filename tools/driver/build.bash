@@ -27,30 +27,31 @@ configure()
 	cd "$root" && cmake --preset "$preset" -B "$tree" "${fresh[@]}"
 }
 
-# configure_and_build TARGET TREE PRESET: in a shell of its own, because it changes directory and environment.
+# configure_and_build TARGETS TREE PRESET: in a shell of its own, because it changes directory and environment.
 # The variables of an outer build, whose compiler may be `weft cc`, are not meant for the library.
 configure_and_build()
 (
-	local target=$1
+	local targets=$1
 
 	shift
 	unset CC CXX CFLAGS CXXFLAGS CPPFLAGS LDFLAGS ASMFLAGS CPATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH MAKEFLAGS MFLAGS
 	unset CMAKE_GENERATOR CMAKE_BUILD_TYPE CMAKE_TOOLCHAIN_FILE DESTDIR NINJA_STATUS
-	configure "$@" && cmake --build "$1" --target "$target"
+	# shellcheck disable=SC2086 # several words
+	configure "$@" && cmake --build "$1" --target $targets
 )
 
 # build_library TARGET PRESET: up to date when it returns. Sets `library_dir`.
 build_library()
 {
-	local target=$1 preset=$2 tree=$root/build/$2 product lock stamp
+	local target=$1 preset=$2 tree=$root/build/$2 product targets lock stamp
 	local left='what is built stays, and the next call goes on from there'
 
 	library_dir=$tree
 	stamp=$tree/.$target
 	case $target in
-	weft) product=libweft.a ;;
-	weft_shared) product=libweft.so ;;
-	weft_instrumentation) product=libexec/weft/weft-launch ;;
+	weft) product=libweft-rt.a targets='weft weft_rt' ;;
+	weft_shared) product=libweft-rt.so targets='weft_shared weft_rt_shared' ;;
+	weft_instrumentation) product=libexec/weft/weft-launch targets=$target ;;
 	esac
 	[[ ! -e $tree/$product ]] || ! is_current "$stamp" || return 0
 	# shellcheck source=tools/driver/packages.bash
@@ -62,7 +63,7 @@ build_library()
 	# Someone else may have built it meanwhile. A change while it is being built is newer than the stamp.
 	if [[ ! -e $tree/$product ]] || ! is_current "$stamp"; then
 		: >"$stamp.new"
-		if ! progress "building the library ($preset)" configure_and_build "$target" "$tree" "$preset"; then
+		if ! progress "building the library ($preset)" configure_and_build "$targets" "$tree" "$preset"; then
 			[[ -s $scratch/log ]] || die 1 "the library does not build, and ${TMPDIR:-/tmp} takes no output: is it full?"
 			tail -n 30 -- "$scratch/log" >&2
 			die 1 "the library does not build: the end of what the build printed is above"

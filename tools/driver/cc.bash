@@ -286,9 +286,9 @@ surround()
 		after+=("$object")
 	fi
 	if [[ $exports ]]; then
-		after+=("-Wl,--whole-archive" "$library_dir/libweft.a" "-Wl,--no-whole-archive")
+		after+=("-Wl,--whole-archive" "$library_dir/libweft-rt.a" "$library_dir/libweft.a" "-Wl,--no-whole-archive")
 	else
-		after+=("$library_dir/libweft.a")
+		after+=("$library_dir/libweft-rt.a" "$library_dir/libweft.a")
 	fi
 }
 

@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * weft/sched.h: tasks. A task is a coroutine that a runtime resumes, on whichever of its worker threads has time.
+ *
+ *   static void *child(void *number)
+ *   {
+ *           weft_sleep(1000000);
+ *           *(int *)number *= 2;
+ *           return NULL;
+ *   }
+ *
+ *   static void *parent(void *unused)
+ *   {
+ *           int numbers[2] = {1, 2};
+ *
+ *           WEFT_SCOPE(scope);
+ *           weft_scope_spawn(&scope, child, &numbers[0]);
+ *           weft_scope_spawn(&scope, child, &numbers[1]);
+ *           weft_scope_wait(&scope);
+ *           return unused;
+ *   }
+ *
+ *   weft_rt_run(NULL, parent, NULL, NULL);
+ *
+ * Design
+ *  1. Whatever a task asks of its runtime is one of four effects: spawn, yield, wait, now. The functions below perform
+ *     them. A handler between a task and its runtime can log, limit, redirect or replace each of them, and a program
+ *     may handle all four: then it is a scheduler, and every object of weft/sync.h works under it.
+ *  2. A wait is a *waiter*, a record in the frame of whoever waits. Objects keep waiters in their queues. Whoever wants
+ *     to end a wait (an object, a timer, a cancellation) claims its waiter first; exactly one of them succeeds, so that
+ *     nothing handed over is lost.
+ *  3. Plain threads may wait on the same objects: without a handler `wait` blocks the thread.
+ *  4. A task belongs to a scope, and a scope ends after its tasks. The first that fails cancels the others.
+ *  5. A cancelled task goes on with the exception weft_cancelled where it waits: what it deferred runs, and in C++
+ *     destructors do.
+ *  6. The same program runs under weft_simulate: one thread, virtual time, an order of tasks drawn from a seed.
+ *  7. Functions that may suspend are inline here, because they run on the task's own stack whatever the policy; what
+ *     they call in the library never suspends.
+ * To reach (in one run): a yield through the scheduler in 4 bare resume+yield pairs, spawn and join in 0.12 of Go's,
+ * a wait through the effect in 1.00 of a direct call.
+ *
+ * Thread-safety: functions may be called by any thread and any task, unless they say otherwise. None may be called in a
+ * signal handler. Source of the ideas: effects as the scheduler's interface, OCaml's Eio; scopes, libdill and Trio;
+ * the run queue, Go; claims, Concurrent ML.
+ */
+#ifndef WEFT_SCHED_H
+#define WEFT_SCHED_H
+
+#if !defined(__clang__)
+#pragma GCC system_header
+#endif
+
+#include <errno.h>
+#include <weft/defer.h>
+#include <weft/effect.h>
+
+WEFT_EXTERN_C_BEGIN
+
+struct weft__task;
+struct weft__rt;
+struct weft__wheel;
+typedef struct weft_waiter weft_waiter_t;
+typedef struct weft_scope weft_scope_t;
+
+/** No deadline. */
+#define WEFT_NEVER UINT64_MAX
+
+/* ---- running ---------------------------------------------------------------------------------------------------- */
+
+/** How a runtime is to be. Zero-initialised: all defaults. Only read during the call. */
+typedef struct weft_rt_config {
+	unsigned workers;      /**< threads that run tasks; 0: one for each processor that this thread may use */
+	unsigned helpers;      /**< threads for weft_blocking at most; 0: 64 */
+	weft_attr_t task;      /**< the default for tasks: policy, stack_size, flags. A policy that copies stacks serves
+				  coroutines only: overcommit takes its place */
+	uint64_t steps;	       /**< weft_simulate: after so many switches without progress of time it is a livelock;
+				  0: a million */
+	const uint32_t *order; /**< weft_simulate: the choices to take, before the seed decides; NULL: none */
+	size_t choices;	       /**< their number */
+} weft_rt_config_t;
+
+/**
+ * Run fn(arg) as a task, with all that it spawns, on threads of the runtime's own; the calling thread waits until the
+ * last task has ended. Handlers around the call are not seen by the tasks.
+ * @param config  NULL: all defaults
+ * @param result  what fn returned; may be NULL
+ * @return 0, or a negative errno: what the task failed with (weft_task_fail), -ECANCELED; and where it could not begin
+ *   -ENOMEM, -EAGAIN  no memory, no more threads
+ *   -EINVAL           an unknown policy or flag
+ * Several runtimes may run at once, in several threads; a task may run another one, and blocks its worker by that.
+ * With WEFT_SIMULATE=SEED in the environment it is weft_simulate(SEED, …); with WEFT_SIMULATE=SEED+COUNT weft_explore
+ * of these seeds first, and the process ends with 1 if one fails; with WEFT_SIMULATE=order:… what weft_explore said.
+ */
+WEFT_API int weft_rt_run(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result);
+
+/**
+ * The same, simulated: one thread, time that stands still while any task can run and jumps to the next timer when none
+ * can, and an order of tasks that only depends on the seed. So a run can be repeated, in a debugger too.
+ * @return as weft_rt_run; also, each with a report on standard error that says the seed
+ *   -EDEADLK  tasks wait, and nothing can ever wake them: the report names each, and what it waits for
+ *   -ELOOP    a livelock: see `steps`
+ * Tasks must not wait for other threads, because simulated time does not wait for them.
+ */
+WEFT_API int weft_simulate(uint64_t seed, const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result);
+
+/** What weft_explore found. */
+typedef struct weft_finding {
+	uint64_t seed;	/**< the first that failed */
+	uint64_t tried; /**< seeds, that one included */
+	int outcome;	/**< what weft_simulate returned; or 128 + the signal that ended the process */
+	size_t choices; /**< switches of the failing run that are not the default choice, after shrinking */
+} weft_finding_t;
+
+/**
+ * Simulate under many seeds, each in a process of its own (fork), until one fails: by a return code of weft_simulate,
+ * or a signal (assert). The failing schedule is then made as plain as possible: as many choices as can be are those of
+ * the task that has been ready longest.
+ * @param first, count  the seeds
+ * @param found         what failed, and how many were tried; may be NULL
+ * @return 0 none failed; 1 one did, and a line on standard error says which and how to repeat it; or a negative errno
+ * Must be called where no other threads run.
+ */
+WEFT_API int weft_explore(uint64_t first, uint64_t count, const weft_rt_config_t *config, weft_fn_t *fn, void *arg,
+			  weft_finding_t *found);
+
+/* ---- waiting ---------------------------------------------------------------------------------------------------- */
+
+/* A timer of the runtime: in a wheel, under its lock. */
+struct weft__timer {
+	struct weft__timer *next, **at_link;
+	uint64_t at; /* when, in nanoseconds of weft_now(); WEFT_NEVER: it is not to be armed */
+	struct weft__wheel *wheel;
+	uint8_t is_scope, firing; /* of a scope, not a waiter; its end is being carried out: atomic */
+};
+
+/* States of a waiter. Only ever added. */
+enum {
+	WEFT__PARKED = 1,  /* the handler of `wait` has let go of the task: who ends the wait calls `wake` */
+	WEFT__CLAIMED = 2, /* somebody is to end the wait, nobody else may */
+	WEFT__DONE = 4,	   /* ended before it was parked: the handler goes on at once */
+};
+
+/* A waiter's place in an object's queue. One that waits for several objects has a place for each. */
+struct weft__place {
+	/* Under the object's lock. */
+	struct weft__place *next, *prev;
+	bool queued, sends;
+	weft_waiter_t *waiter;
+	void *value; /* what is handed over, or where to */
+	int index;   /* of the case: what `result` will be */
+	int status;  /* written by who claims the waiter for this place */
+};
+
+/**
+ * One wait. In the frame of whoever waits, from weft_waiter_init until weft_wait returns. A program that makes its own
+ * objects to wait for puts waiters into its queues; a program that is a scheduler gets them as the argument of `wait`,
+ * sets `wake` and `owner`, and calls weft_waiter_park.
+ */
+struct weft_waiter {
+	uint32_t state; /* atomic */
+	int result;	/* of weft_wait; written by who claims */
+	/** For the handler of `wait`: called once, by any thread, when a parked wait has ended. */
+	void (*wake)(weft_waiter_t *w);
+	void *owner;	  /**< for the handler of `wait` */
+	const char *what; /**< it waits for: "mutex" */
+	void *object;
+	struct weft__timer timer;
+	struct weft__place place;
+};
+
+WEFT__INLINE void weft_waiter_init(weft_waiter_t *w, const char *what, void *object, uint64_t deadline)
+{
+	w->state = 0;
+	w->result = 0;
+	w->what = what;
+	w->object = object;
+	w->timer.at = deadline;
+	w->timer.wheel = NULL;
+	w->timer.is_scope = 0;
+	w->place.queued = false;
+	w->place.waiter = w;
+	w->place.index = 0;
+	w->place.status = 0;
+}
+
+/**
+ * Claim the right to end a wait.
+ * @param result  what weft_wait is to return: 0 or a negative errno
+ * @return true: the caller must call weft_waiter_complete, and may write through the waiter until then; false: somebody
+ *   else has claimed it, and it may be gone as soon as the lock is released under which it was found
+ */
+WEFT__INLINE bool weft_waiter_claim(weft_waiter_t *w, int result)
+{
+	uint32_t state = __atomic_load_n(&w->state, __ATOMIC_RELAXED);
+
+	do
+		if (state & WEFT__CLAIMED)
+			return false;
+	/* Acquire: pairs with the release of weft_waiter_park, whose `wake` the claimer calls. */
+	while (!__atomic_compare_exchange_n(&w->state, &state, state | WEFT__CLAIMED, true, __ATOMIC_ACQ_REL,
+					    __ATOMIC_RELAXED));
+	w->result = result;
+	return true;
+}
+
+/** End a claimed wait. The waiter may be gone when this returns. */
+WEFT__INLINE void weft_waiter_complete(weft_waiter_t *w)
+{
+	/* Once it is parked only this call lets it go, so that no second atomic operation is needed. */
+	if (__atomic_load_n(&w->state, __ATOMIC_ACQUIRE) & WEFT__PARKED ||
+	    __atomic_fetch_or(&w->state, WEFT__DONE, __ATOMIC_ACQ_REL) & WEFT__PARKED)
+		w->wake(w);
+}
+
+/** For a handler of `wait`, when the performer is suspended and `wake` is set. False: the wait has ended already, go
+ * on with the performer. True: `wake` will be called, or is being called. */
+WEFT__INLINE bool weft_waiter_park(weft_waiter_t *w)
+{
+	return !(__atomic_fetch_or(&w->state, WEFT__PARKED, __ATOMIC_ACQ_REL) & WEFT__DONE);
+}
+
+/* What a task asks to be spawned. */
+struct weft__spawn {
+	weft_fn_t *fn;
+	void *arg;
+	const struct weft_task_attr *attr; /* NULL: defaults */
+	weft_scope_t *scope;		   /* NULL: detached */
+	struct weft_task *handle;	   /* NULL: nobody will join it */
+};
+
+#pragma push_macro("WEFT_NAMESPACE")
+#undef WEFT_NAMESPACE
+#define WEFT_NAMESPACE weft
+/**
+ * What tasks ask for; a handler calls them weft_op_spawn, weft_op_yield, weft_op_wait, weft_op_now, and weft_op_sched
+ * for all.
+ *   spawn  start a task; 0 or a negative errno
+ *   yield  let others run first; 0, or -ECANCELED
+ *   wait   go on when the waiter is completed
+ *   now    nanoseconds of a clock that only goes forward
+ */
+WEFT_FAMILY_AS(weft_op_, sched, (int, spawn, struct weft__spawn *, what), (int, yield),
+	       (void, wait, weft_waiter_t *, waiter), (uint64_t, now));
+/** A cancelled task goes on with this where it waits. Whoever handles it must end soon: later waits fail at once. */
+WEFT_EXCEPTION_AS(weft_cancelled, cancelled);
+#pragma pop_macro("WEFT_NAMESPACE")
+
+/* The calling task was cancelled as a whole: should it be unwound, not told by a code? */
+WEFT_API bool weft__unwinds(void);
+
+/* What a wait's result means for the caller. */
+WEFT__INLINE int weft__waited(int result)
+{
+	if (weft__unlikely(result == -ECANCELED) && weft__unwinds())
+		weft_cancelled();
+	return result;
+}
+
+/**
+ * Wait until the waiter is completed, its deadline passes, or the task is cancelled. A waiter that is still in an
+ * object's queue then must be taken out by the caller, who therefore gets all results and is never unwound.
+ * @return the result that it was claimed with; -ETIMEDOUT, -ECANCELED
+ */
+WEFT__INLINE int weft_wait(weft_waiter_t *w)
+{
+	weft_op_wait(w);
+	return w->result;
+}
+
+/** Nanoseconds, as CLOCK_MONOTONIC; in a simulation its virtual time. */
+WEFT__INLINE uint64_t weft_now(void)
+{
+	return weft_op_now();
+}
+
+/** Let others run. 0, or the result of a wait: see weft_sleep. */
+WEFT__INLINE int weft_task_yield(void)
+{
+	return weft__waited(weft_op_yield());
+}
+
+/**
+ * Wait until a time of weft_now(), or for some nanoseconds. Never shorter.
+ * @return 0; -ECANCELED: a scope that the task opened was cancelled, by its deadline, a failed task, or a call; what
+ *   weft_scope_wait returns says which. If the task itself was cancelled, the exception weft_cancelled is performed in
+ *   place of a return. All waits end so. A thread is never cancelled.
+ */
+WEFT__INLINE int weft_sleep_until(uint64_t when)
+{
+	weft_waiter_t w;
+	int result;
+
+	weft_waiter_init(&w, "sleep", NULL, when);
+	result = weft_wait(&w);
+	return result == -ETIMEDOUT ? 0 : weft__waited(result);
+}
+
+WEFT__INLINE int weft_sleep(uint64_t nanoseconds)
+{
+	uint64_t now = weft_now();
+
+	return weft_sleep_until(nanoseconds < WEFT_NEVER - now ? now + nanoseconds : WEFT_NEVER - 1);
+}
+
+/* ---- tasks ------------------------------------------------------------------------------------------------------ */
+
+/** What a task should be like. Zero-initialised: as the runtime's configuration says. Only read during the call. */
+typedef struct weft_task_attr {
+	weft_attr_t coro; /**< policy, stack_size, flags, name, user_data */
+	unsigned worker;  /**< 0: any worker; n: always the worker n - 1, modulo their number */
+	unsigned flags;	  /**< WEFT_TASK_CODES */
+} weft_task_attr_t;
+
+enum {
+	WEFT_TASK_CODES = 1, /**< once cancelled, the task's waits return -ECANCELED, and nothing is unwound */
+};
+
+/**
+ * A task's handle: lies with whoever will join it, and must stay in place until then. Private.
+ */
+typedef struct weft_task {
+	/* Under the scope's lock. */
+	struct weft__task *task; /* NULL: it has ended */
+	weft_waiter_t *joiner;
+	weft_scope_t *scope;
+	void *result;
+	int error;
+} weft_task_t;
+
+/* For the functions below. -EPERM: no runtime resumes the caller. */
+WEFT__INLINE int weft__spawn(weft_scope_t *scope, weft_task_t *handle, weft_fn_t *fn, void *arg,
+			     const weft_task_attr_t *attr)
+{
+	struct weft__spawn what = {fn, arg, attr, scope, handle};
+
+	return weft_op_spawn(&what);
+}
+
+/**
+ * Start a task that nobody waits for but the runtime, and nothing cancels.
+ * @return 0; -ENOMEM, -EDQUOT, -EAGAIN, -EINVAL, -ENOTSUP as weft_create_with; -EPERM: the caller is no task
+ */
+WEFT__INLINE int weft_spawn_detached(weft_fn_t *fn, void *arg, const weft_task_attr_t *attr)
+{
+	return weft__spawn(NULL, NULL, fn, arg, attr);
+}
+
+/** Cancel one task: see weft_scope_cancel. Any number of times, also after its end; the handle must not have been
+ * joined. Does not wait. */
+WEFT_API void weft_task_cancel(weft_task_t *t);
+
+/** From here until the matching weft_shield_end the calling task's waits are not cancelled. Pairs nest. */
+WEFT_API void weft_shield_begin(void);
+WEFT_API void weft_shield_end(void);
+
+/* The joiner's side. True: `w` is to be waited for. */
+WEFT_API bool weft__join_begin(weft_task_t *t, weft_waiter_t *w);
+/* The wait ended early. True: the task has ended all the same. */
+WEFT_API bool weft__join_end(weft_task_t *t, weft_waiter_t *w);
+
+/**
+ * Wait until a task has ended. One caller at a time.
+ * @param result  what its function returned; may be NULL
+ * @param deadline  a time of weft_now(), or WEFT_NEVER
+ * @return 0; what it failed with (weft_task_fail); -ECANCELED if it was cancelled; -ETIMEDOUT: it still runs, join it
+ *   again. A caller that is cancelled itself is told so by its next wait: a join waits for the task's end first,
+ *   because the handle may lie in the caller's frame; so it cancels the task.
+ */
+WEFT__INLINE int weft_join_until(weft_task_t *t, void **result, uint64_t deadline)
+{
+	weft_waiter_t w;
+	bool told = false;
+
+	weft_waiter_init(&w, "task", t, deadline);
+	while (weft__join_begin(t, &w)) {
+		if (weft_wait(&w) == 0 || weft__join_end(t, &w))
+			break;
+		if (w.result == -ETIMEDOUT)
+			return -ETIMEDOUT;
+		told = true;
+		weft_task_cancel(t);
+		weft_shield_begin();
+		weft_waiter_init(&w, "cancelled task", t, WEFT_NEVER);
+	}
+	if (told)
+		weft_shield_end();
+	if (result)
+		*result = t->result;
+	return t->error;
+}
+
+WEFT__INLINE int weft_join(weft_task_t *t, void **result)
+{
+	return weft_join_until(t, result, WEFT_NEVER);
+}
+
+/** End the calling task; its scope is cancelled, and gets the error, if it is the first. What is deferred in the task
+ * runs first. Outside of a task: reported. @param error  a negative errno */
+WEFT_API WEFT__NORETURN void weft_task_fail(int error);
+
+/** The runtime of the calling task; NULL in a thread. Valid until its weft_rt_run returns. */
+typedef struct weft__rt weft_rt_t;
+WEFT_API weft_rt_t *weft_rt_current(void);
+
+/** As weft_spawn_detached, from any thread, while the runtime has a task (which somebody has to see to). */
+WEFT_API int weft_rt_spawn(weft_rt_t *rt, weft_fn_t *fn, void *arg, const weft_task_attr_t *attr);
+
+/** Has the calling task been cancelled, itself or by a scope that it opened? False in a thread. */
+WEFT_API bool weft_task_is_cancelled(void);
+
+/** A pointer of the calling task's own, for each key (below 4); NULL at first. In a thread: the thread's. */
+enum { WEFT_LOCAL_KEYS = 4 };
+WEFT_API void *weft_task_local(unsigned key);
+/** 0; -EINVAL: there is no such key. */
+WEFT_API int weft_task_set_local(unsigned key, void *value);
+
+/** The calling task's name, "" if it has none; NULL in a thread. */
+WEFT_API const char *weft_task_name(void);
+
+/* Into the helpers' queue, and back: true if the caller must yield to get there. */
+WEFT_API bool weft__blocking(bool begin);
+WEFT__INLINE void weft__move(bool begin)
+{
+	if (weft__blocking(begin))
+		(void)weft_op_yield();
+}
+
+WEFT__INLINE void weft__blocking_ends(int *unused)
+{
+	(void)unused;
+	weft__move(false);
+}
+
+/**
+ * weft_blocking { … }: the block runs on a helper thread, so that what blocks in it (a call of libc's, say) holds up no
+ * worker. Left by its end, by break, return or an exception. A block in a block, in a thread, or in a simulation: runs
+ * where it is.
+ */
+#define weft_blocking                                                                                                  \
+	for (int weft__once __attribute__((cleanup(weft__blocking_ends))) = (weft__move(true), 1); weft__once;         \
+	     weft__once = 0)
+
+/* ---- scopes ----------------------------------------------------------------------------------------------------- */
+
+/** Tasks that belong together. Lies in the frame of the task (or thread) that opens it, and must be closed there.
+ * Private. */
+struct weft_scope {
+	uint32_t lock; /* a spin lock: of the fields below */
+	int error;     /* the first */
+	uint32_t count;
+	uint8_t cancelled, closed;
+	struct weft__task *tasks; /* those that have not ended */
+	weft_waiter_t *waiter;	  /* the owner's, waiting for the last */
+	struct weft__task *owner; /* NULL: a thread */
+	weft_scope_t *outer;	  /* the owner's next */
+	struct weft__timer timer;
+};
+
+/**
+ * Open a scope. Its owner is the calling task, which must close it. While the scope is open and cancelled, the owner's
+ * waits return -ECANCELED.
+ * @param deadline  a time of weft_now() at which the scope is cancelled, with -ETIMEDOUT as its error; or WEFT_NEVER.
+ *                  Deadlines of scopes further out go on to count.
+ */
+WEFT_API void weft_scope_open(weft_scope_t *s, uint64_t deadline);
+
+/** WEFT_SCOPE(name): declare a scope and open it. If the block is left before weft_scope_wait has returned (by return,
+ * goto, an exception, cancellation), its tasks are cancelled, and the block ends after them. */
+#define WEFT_SCOPE(name) WEFT_SCOPE_UNTIL(name, WEFT_NEVER)
+#define WEFT_SCOPE_UNTIL(name, deadline)                                                                               \
+	weft_scope_t name;                                                                                             \
+	weft_scope_open(&name, (deadline));                                                                            \
+	weft_defer(weft__scope_leave, &name)
+
+/** Start a task of this scope. 0 or a negative errno, as weft_spawn_detached; -ECANCELED: the scope was cancelled. */
+WEFT__INLINE int weft_scope_spawn(weft_scope_t *s, weft_fn_t *fn, void *arg)
+{
+	return weft__spawn(s, NULL, fn, arg, NULL);
+}
+
+/** The same with attributes (may be NULL), and a handle (may be NULL) by which the task must be joined before the scope
+ * is closed. */
+WEFT__INLINE int weft_scope_spawn_with(weft_scope_t *s, weft_task_t *handle, weft_fn_t *fn, void *arg,
+				       const weft_task_attr_t *attr)
+{
+	return weft__spawn(s, handle, fn, arg, attr);
+}
+
+/**
+ * Cancel a scope: its tasks, and waits of its owner. Tasks that wait go on at once, others when they wait next, unless
+ * they are shielded. A task is told once by the exception weft_cancelled; cleanups that wait do wait.
+ * @param error  what weft_scope_wait is to return, if nothing failed before: a negative errno, usually -ECANCELED
+ * Thread-safe; the scope must be open. Does not wait.
+ */
+WEFT_API void weft_scope_cancel(weft_scope_t *s, int error);
+
+/* True: `w` is to be waited for. */
+WEFT_API bool weft__scope_begin(weft_scope_t *s, weft_waiter_t *w);
+WEFT_API bool weft__scope_end(weft_scope_t *s, weft_waiter_t *w);
+WEFT_API int weft__scope_close(weft_scope_t *s);
+
+/* Wait for all tasks. `told`: the owner's cancellation has been answered by cancelling them. */
+WEFT__INLINE bool weft__scope_drain(weft_scope_t *s, bool told)
+{
+	weft_waiter_t w;
+
+	weft_waiter_init(&w, "tasks of a scope", s, WEFT_NEVER);
+	if (told)
+		weft_shield_begin();
+	while (weft__scope_begin(s, &w)) {
+		if (weft_wait(&w) == 0 || weft__scope_end(s, &w))
+			continue;
+		if (!told) {
+			told = true;
+			weft_shield_begin();
+			weft_scope_cancel(s, -ECANCELED);
+		}
+		weft_waiter_init(&w, "cancelled tasks of a scope", s, WEFT_NEVER);
+	}
+	if (told)
+		weft_shield_end();
+	return told;
+}
+
+/**
+ * Wait until all tasks of the scope have ended, and close it. For its owner only.
+ * @return 0; the error of the first task that failed; what the scope was cancelled with; -ETIMEDOUT: its deadline
+ */
+WEFT__INLINE int weft_scope_wait(weft_scope_t *s)
+{
+	if (!s->closed) {
+		(void)weft__scope_drain(s, false);
+		s->error = weft__scope_close(s);
+	}
+	return s->error;
+}
+
+/* What WEFT_SCOPE defers. */
+__attribute__((unused)) static void weft__scope_leave(weft_scope_t *s)
+{
+	if (s->closed)
+		return;
+	weft_scope_cancel(s, -ECANCELED);
+	(void)weft__scope_drain(s, true);
+	(void)weft__scope_close(s);
+}
+
+/* ---- looking ---------------------------------------------------------------------------------------------------- */
+
+/** Write to a file descriptor what every task of the calling task's runtime does: its name, since when it waits and for
+ * what, its policy and bytes of stack. Looks at tasks of other workers without stopping them. */
+WEFT_API void weft_dump(int fd);
+
+/** Counters of the calling task's runtime since it began. */
+typedef struct weft_rt_stats {
+	uint64_t switches, spawned, steals, parks, wakes, timers;
+	unsigned workers, helpers;
+	size_t live; /**< tasks now */
+} weft_rt_stats_t;
+/** 0; -EPERM: the caller is no task. */
+WEFT_API int weft_rt_stats(weft_rt_stats_t *stats);
+
+WEFT_EXTERN_C_END
+
+#endif /* WEFT_SCHED_H */

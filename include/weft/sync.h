@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * weft/sync.h: objects that tasks and threads wait for. Each serves tasks of any worker and plain threads alike.
+ *
+ * Design
+ *  1. Zero-initialised memory is an object that is ready for use, but for channels; none needs to be destroyed. An
+ *     object must not be moved, nor end, while anybody waits for it.
+ *  2. An object is a word for the case that nobody waits, and a queue of those who do, first come, first served, under
+ *     a spin lock that is held for a few instructions.
+ *  3. Whoever lets somebody go on hands over what was waited for: a mutex goes from one owner to the next without being
+ *     free in between, a channel's item goes from the sender's variable to the receiver's. Nobody has to try again, and
+ *     nobody can snatch it away.
+ *  4. What has been handed over is never lost: a wait that is cancelled, or whose deadline passes, either happened
+ *     completely or not at all.
+ *
+ * All functions that wait return 0, or
+ *   -ETIMEDOUT  the deadline has passed: a time of weft_now(), or WEFT_NEVER; 0: do not wait at all
+ *   -ECANCELED  a scope that the task has open was cancelled; if the task itself was, the exception weft_cancelled is
+ *               performed in place of a return: see weft/sched.h
+ * and suspend the calling task, or block the calling thread. Others never wait. No function may be called in a signal
+ * handler; all are thread-safe; none allocates but weft_chan_make and sending to an unbounded channel.
+ * Waiting outside of tasks, in a coroutine that a plain thread resumes, blocks that thread.
+ *
+ * Source of the ideas: handing over, Concurrent ML and Go; the two-stage queue of a reader-writer lock, Brinch Hansen.
+ */
+#ifndef WEFT_SYNC_H
+#define WEFT_SYNC_H
+
+#include <weft/sched.h>
+
+#if !defined(__clang__)
+#pragma GCC system_header
+#endif
+
+WEFT_EXTERN_C_BEGIN
+
+/* Those who wait, under `lock`. Zero: none. */
+struct weft__queue {
+	uint32_t lock;
+	struct weft__place *first, *last;
+};
+
+/* Afterwards nobody will hand the waiter anything: it is in no queue. False: it has been claimed, and was handed what
+ * it waited for, or is being. */
+WEFT_API void weft__queue_leave(struct weft__queue *q, struct weft__place *place);
+
+/* ---- mutex ----------------------------------------------------------------------------------------------------- */
+
+/** A lock with one owner, a task or a thread. Not recursive. */
+typedef struct weft_mutex {
+	uint32_t state; /* atomic; 0: free, 1: owned, 2: owned, and somebody waits */
+	struct weft__queue queue;
+	weft_coro_t *owner; /* the coroutine, or a thread's root */
+} weft_mutex_t;
+
+/* True: it is the caller's already. Else `w` is in the queue. */
+WEFT_API bool weft__mutex_enter(weft_mutex_t *m, weft_waiter_t *w);
+WEFT_API int weft__mutex_release(weft_mutex_t *m);
+
+WEFT__INLINE weft_coro_t *weft__owner(void)
+{
+	weft_coro_t *self = weft__self();
+
+	return weft__likely(self) ? self : weft__attach_thread();
+}
+
+/** Lock it unless it is locked. True: locked. */
+WEFT__INLINE bool weft_mutex_try_lock(weft_mutex_t *m)
+{
+	uint32_t free = 0;
+
+	/* Acquire: pairs with weft_mutex_unlock. */
+	if (!__atomic_compare_exchange_n(&m->state, &free, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return false;
+	m->owner = weft__owner();
+	return true;
+}
+
+__attribute__((noinline, unused)) static int weft__mutex_wait(weft_mutex_t *m, uint64_t deadline)
+{
+	weft_waiter_t w;
+	int result;
+
+	if (!deadline)
+		return -ETIMEDOUT;
+	weft_waiter_init(&w, "mutex", m, deadline);
+	w.place.value = weft__owner();
+	if (weft__mutex_enter(m, &w))
+		return 0;
+	result = weft_wait(&w);
+	if (result)
+		weft__queue_leave(&m->queue, &w.place);
+	return result;
+}
+
+/** Lock it; -EDEADLK: the caller has it already. */
+WEFT__INLINE int weft_mutex_lock_until(weft_mutex_t *m, uint64_t deadline)
+{
+	if (weft__likely(weft_mutex_try_lock(m)))
+		return 0;
+	if (weft__unlikely(m->owner == weft__owner()))
+		return -EDEADLK;
+	return weft__waited(weft__mutex_wait(m, deadline));
+}
+
+WEFT__INLINE int weft_mutex_lock(weft_mutex_t *m)
+{
+	return weft_mutex_lock_until(m, WEFT_NEVER);
+}
+
+/** Hand it to who has waited longest, or free it. 0; -EPERM: the caller does not own it, and nothing is done. */
+WEFT__INLINE int weft_mutex_unlock(weft_mutex_t *m)
+{
+	uint32_t owned = 1;
+
+	if (weft__unlikely(m->owner != weft__owner()))
+		return -EPERM;
+	m->owner = NULL;
+	/* Release: pairs with weft_mutex_try_lock. */
+	if (weft__likely(__atomic_compare_exchange_n(&m->state, &owned, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)))
+		return 0;
+	return weft__mutex_release(m);
+}
+
+/* ---- condition ------------------------------------------------------------------------------------------------- */
+
+/** A condition of what a mutex protects. */
+typedef struct weft_cond {
+	struct weft__queue queue;
+} weft_cond_t;
+
+WEFT_API void weft__queue_enter(struct weft__queue *q, weft_waiter_t *w);
+
+/**
+ * Unlock the mutex, wait for a signal, lock the mutex again. Never returns without a reason, but what the signaller saw
+ * may have changed since: wait in a loop. The mutex is the caller's again whatever is returned, or performed.
+ * @return also -EPERM: the mutex is not the caller's
+ */
+__attribute__((noinline, unused)) static int weft_cond_wait_until(weft_cond_t *c, weft_mutex_t *m, uint64_t deadline)
+{
+	weft_waiter_t w;
+	int result;
+
+	if (m->owner != weft__owner())
+		return -EPERM;
+	weft_waiter_init(&w, "condition", c, deadline);
+	weft__queue_enter(&c->queue, &w);
+	weft_mutex_unlock(m);
+	result = weft_wait(&w);
+	if (result)
+		weft__queue_leave(&c->queue, &w.place);
+	weft_shield_begin();
+	if (!weft_mutex_try_lock(m))
+		(void)weft__mutex_wait(m, WEFT_NEVER);
+	weft_shield_end();
+	return weft__waited(result);
+}
+
+WEFT__INLINE int weft_cond_wait(weft_cond_t *c, weft_mutex_t *m)
+{
+	return weft_cond_wait_until(c, m, WEFT_NEVER);
+}
+
+/** Let one go on, or all that wait now. */
+WEFT_API void weft_cond_signal(weft_cond_t *c);
+WEFT_API void weft_cond_broadcast(weft_cond_t *c);
+
+/* ---- reader-writer lock ---------------------------------------------------------------------------------------- */
+
+/** Many readers or one writer. In the order of arrival: a reader that comes after a waiting writer waits for it. */
+typedef struct weft_rwlock {
+	struct weft__queue queue;
+	uint32_t readers, writer; /* under the queue's lock */
+} weft_rwlock_t;
+
+/* True: entered. `w` NULL: do not wait. */
+WEFT_API bool weft__rwlock_enter(weft_rwlock_t *l, weft_waiter_t *w, bool writes);
+/* After a wait that ended early: the next in the queue may be able to go on. */
+WEFT_API void weft__rwlock_leave(weft_rwlock_t *l, struct weft__place *place);
+
+__attribute__((noinline, unused)) static int weft__rwlock_wait(weft_rwlock_t *l, bool writes, uint64_t deadline)
+{
+	weft_waiter_t w;
+	int result;
+
+	weft_waiter_init(&w, writes ? "lock for writing" : "lock for reading", l, deadline);
+	w.place.value = (void *)(uintptr_t)writes;
+	if (weft__rwlock_enter(l, deadline ? &w : NULL, writes))
+		return 0;
+	if (!deadline)
+		return -ETIMEDOUT;
+	result = weft_wait(&w);
+	if (result)
+		weft__rwlock_leave(l, &w.place);
+	return weft__waited(result);
+}
+
+/** Enter as a reader, or as the writer. */
+WEFT__INLINE int weft_rwlock_read_until(weft_rwlock_t *l, uint64_t deadline)
+{
+	return weft__rwlock_wait(l, false, deadline);
+}
+
+WEFT__INLINE int weft_rwlock_write_until(weft_rwlock_t *l, uint64_t deadline)
+{
+	return weft__rwlock_wait(l, true, deadline);
+}
+
+WEFT__INLINE int weft_rwlock_read(weft_rwlock_t *l)
+{
+	return weft__rwlock_wait(l, false, WEFT_NEVER);
+}
+
+WEFT__INLINE int weft_rwlock_write(weft_rwlock_t *l)
+{
+	return weft__rwlock_wait(l, true, WEFT_NEVER);
+}
+
+/** Leave, as whatever it was entered. 0; -EPERM: nobody is inside. */
+WEFT_API int weft_rwlock_unlock(weft_rwlock_t *l);
+
+/* ---- semaphore ------------------------------------------------------------------------------------------------- */
+
+/** A number of permits. */
+typedef struct weft_sem {
+	struct weft__queue queue;
+	size_t permits; /* under the queue's lock */
+} weft_sem_t;
+
+/** A semaphore that has permits: weft_sem_t s = WEFT_SEM(3). */
+#define WEFT_SEM(permits)                                                                                              \
+	{                                                                                                              \
+		{0, NULL, NULL}, (permits)                                                                             \
+	}
+
+/* True: there was one. `w` NULL: do not wait. */
+WEFT_API bool weft__sem_enter(weft_sem_t *s, weft_waiter_t *w);
+
+/** Take a permit. */
+WEFT__INLINE int weft_sem_take_until(weft_sem_t *s, uint64_t deadline)
+{
+	weft_waiter_t w;
+	int result;
+
+	if (!deadline)
+		return weft__sem_enter(s, NULL) ? 0 : -ETIMEDOUT;
+	weft_waiter_init(&w, "semaphore", s, deadline);
+	if (weft__sem_enter(s, &w))
+		return 0;
+	result = weft_wait(&w);
+	if (result)
+		weft__queue_leave(&s->queue, &w.place);
+	return weft__waited(result);
+}
+
+WEFT__INLINE int weft_sem_take(weft_sem_t *s)
+{
+	return weft_sem_take_until(s, WEFT_NEVER);
+}
+
+/** Give back permits, or more than there were. */
+WEFT_API void weft_sem_give(weft_sem_t *s, size_t permits);
+
+/* ---- event, wait group, once, barrier -------------------------------------------------------------------------- */
+
+/** Something that has happened, or not yet. */
+typedef struct weft_event {
+	struct weft__queue queue;
+	uint32_t set; /* atomic; written under the queue's lock */
+} weft_event_t;
+
+/* True: `w` is in the queue. */
+WEFT_API bool weft__event_enter(weft_event_t *e, weft_waiter_t *w);
+
+/** It has happened: all that wait go on, and whoever comes. Again: nothing. */
+WEFT_API void weft_event_set(weft_event_t *e);
+/** It has not happened. */
+WEFT_API void weft_event_reset(weft_event_t *e);
+
+WEFT__INLINE bool weft_event_is_set(const weft_event_t *e)
+{
+	/* Acquire: pairs with weft_event_set. */
+	return __atomic_load_n(&e->set, __ATOMIC_ACQUIRE);
+}
+
+__attribute__((noinline, unused)) static int weft__event_wait(weft_event_t *e, const char *what, uint64_t deadline)
+{
+	weft_waiter_t w;
+	int result;
+
+	if (!deadline)
+		return -ETIMEDOUT;
+	weft_waiter_init(&w, what, e, deadline);
+	if (!weft__event_enter(e, &w))
+		return 0;
+	result = weft_wait(&w);
+	if (result)
+		weft__queue_leave(&e->queue, &w.place);
+	return weft__waited(result);
+}
+
+/** Wait until it has happened. */
+WEFT__INLINE int weft_event_wait_until(weft_event_t *e, uint64_t deadline)
+{
+	return weft_event_is_set(e) ? 0 : weft__event_wait(e, "event", deadline);
+}
+
+WEFT__INLINE int weft_event_wait(weft_event_t *e)
+{
+	return weft_event_wait_until(e, WEFT_NEVER);
+}
+
+/** A number of things to be done. */
+typedef struct weft_group {
+	weft_event_t done; /* set while `count` is 0, or before the first; written under its queue's lock */
+	size_t count;
+} weft_group_t;
+
+/** So many more, or fewer, are to be done. 0; -EINVAL: there are not so many, and nothing is changed. */
+WEFT_API int weft_group_add(weft_group_t *g, ptrdiff_t more);
+
+WEFT__INLINE int weft_group_done(weft_group_t *g)
+{
+	return weft_group_add(g, -1);
+}
+
+WEFT_API bool weft__group_is_done(weft_group_t *g);
+
+/** Wait until all is done. */
+WEFT__INLINE int weft_group_wait_until(weft_group_t *g, uint64_t deadline)
+{
+	return weft__group_is_done(g) ? 0 : weft__event_wait(&g->done, "wait group", deadline);
+}
+
+WEFT__INLINE int weft_group_wait(weft_group_t *g)
+{
+	return weft_group_wait_until(g, WEFT_NEVER);
+}
+
+/** Something to be done once, by whoever comes first. */
+typedef struct weft_once {
+	weft_event_t done;
+	uint32_t begun; /* atomic */
+} weft_once_t;
+
+WEFT__INLINE void weft__once_over(weft_once_t *o)
+{
+	weft_event_set(&o->done);
+}
+
+/** Call fn(arg), unless somebody did; wait until that has returned, or was left. A waiter may be cancelled. */
+WEFT__INLINE int weft_once(weft_once_t *o, void (*fn)(void *), void *arg)
+{
+	if (weft__likely(weft_event_is_set(&o->done)))
+		return 0;
+	if (__atomic_exchange_n(&o->begun, 1, __ATOMIC_ACQ_REL))
+		return weft__event_wait(&o->done, "once", WEFT_NEVER);
+	weft_defer(weft__once_over, o);
+	fn(arg);
+	return 0;
+}
+
+/** A place where `parties` meet, again and again. */
+typedef struct weft_barrier {
+	struct weft__queue queue;
+	uint32_t parties, arrived;
+} weft_barrier_t;
+
+#define WEFT_BARRIER(parties)                                                                                          \
+	{                                                                                                              \
+		{0, NULL, NULL}, (parties), 0                                                                          \
+	}
+
+/* True: the last to arrive, and the others go on. */
+WEFT_API bool weft__barrier_enter(weft_barrier_t *b, weft_waiter_t *w);
+WEFT_API void weft__barrier_leave(weft_barrier_t *b, struct weft__place *place);
+
+/** Wait for the others. 1 for the last to arrive, 0 for others; one whose wait ends early has not arrived. */
+WEFT__INLINE int weft_barrier_wait(weft_barrier_t *b)
+{
+	weft_waiter_t w;
+	int result;
+
+	weft_waiter_init(&w, "barrier", b, WEFT_NEVER);
+	if (weft__barrier_enter(b, &w))
+		return 1;
+	result = weft_wait(&w);
+	if (result)
+		weft__barrier_leave(b, &w.place);
+	return weft__waited(result);
+}
+
+/* ---- future ---------------------------------------------------------------------------------------------------- */
+
+/** A value that comes later, once. */
+typedef struct weft_future {
+	weft_event_t known;
+	void *value;
+	int error;
+} weft_future_t;
+
+/** Say the value, and 0; or an error. 0; -EALREADY: it was known already, and stays. */
+WEFT_API int weft_future_set(weft_future_t *f, void *value, int error);
+
+/** Wait for the value. @param value  where to put it, may be NULL. @return also the error that was set */
+WEFT__INLINE int weft_future_get_until(weft_future_t *f, void **value, uint64_t deadline)
+{
+	int error = weft_event_is_set(&f->known) ? 0 : weft__event_wait(&f->known, "future", deadline);
+
+	if (error)
+		return error;
+	if (value)
+		*value = f->value;
+	return f->error;
+}
+
+WEFT__INLINE int weft_future_get(weft_future_t *f, void **value)
+{
+	return weft_future_get_until(f, value, WEFT_NEVER);
+}
+
+/* ---- channel --------------------------------------------------------------------------------------------------- */
+
+/** A queue of items of one size, which are copied in and out. */
+typedef struct weft_chan weft_chan_t;
+
+/** Room for as many items as there is memory. */
+#define WEFT_UNBOUNDED SIZE_MAX
+
+/**
+ * Make a channel.
+ * @param bytes     size of an item; 0: items are signals
+ * @param capacity  items that can wait in it; 0: a sender waits for its receiver; WEFT_UNBOUNDED: senders never wait
+ * @return the channel, owned by the caller, to be given to weft_chan_free; NULL: no memory
+ */
+WEFT_API weft_chan_t *weft_chan_make(size_t bytes, size_t capacity);
+
+/** Free a channel that nobody waits for (-EBUSY else, and nothing is done), with the items in it. NULL is allowed. */
+WEFT_API int weft_chan_free(weft_chan_t *c);
+
+/** No more items: senders get -EPIPE at once, those that wait too; receivers get what is in the channel, then -EPIPE.
+ * 0; -EALREADY: it was closed. */
+WEFT_API int weft_chan_close(weft_chan_t *c);
+
+/** Items in it now. */
+WEFT_API size_t weft_chan_count(weft_chan_t *c);
+
+/* 1: done, or -EPIPE, -ENOMEM. 0: `w` is in the queue; w NULL: it is not. */
+WEFT_API int weft__chan_send(weft_chan_t *c, const void *item, weft_waiter_t *w);
+WEFT_API int weft__chan_receive(weft_chan_t *c, void *item, weft_waiter_t *w);
+WEFT_API void weft__chan_leave(weft_chan_t *c, struct weft__place *place);
+
+/** Send a copy of *item. 0; -EPIPE: the channel is closed; -ENOMEM: unbounded, and there is no memory. */
+WEFT__INLINE int weft_chan_send_until(weft_chan_t *c, const void *item, uint64_t deadline)
+{
+	weft_waiter_t w;
+	int result;
+
+	weft_waiter_init(&w, "channel, to send", c, deadline);
+	result = weft__chan_send(c, item, deadline ? &w : NULL);
+	if (result)
+		return result < 0 ? result : 0;
+	if (!deadline)
+		return -ETIMEDOUT;
+	result = weft_wait(&w);
+	if (!result)
+		return w.place.status;
+	weft__chan_leave(c, &w.place);
+	return weft__waited(result);
+}
+
+WEFT__INLINE int weft_chan_send(weft_chan_t *c, const void *item)
+{
+	return weft_chan_send_until(c, item, WEFT_NEVER);
+}
+
+/** Receive into *item. 0; -EPIPE: the channel is closed, and empty. */
+WEFT__INLINE int weft_chan_receive_until(weft_chan_t *c, void *item, uint64_t deadline)
+{
+	weft_waiter_t w;
+	int result;
+
+	weft_waiter_init(&w, "channel, to receive", c, deadline);
+	result = weft__chan_receive(c, item, deadline ? &w : NULL);
+	if (result)
+		return result < 0 ? result : 0;
+	if (!deadline)
+		return -ETIMEDOUT;
+	result = weft_wait(&w);
+	if (!result)
+		return w.place.status;
+	weft__chan_leave(c, &w.place);
+	return weft__waited(result);
+}
+
+WEFT__INLINE int weft_chan_receive(weft_chan_t *c, void *item)
+{
+	return weft_chan_receive_until(c, item, WEFT_NEVER);
+}
+
+/** One of several things to wait for. */
+typedef struct weft_case {
+	weft_chan_t *chan; /**< NULL: never */
+	const void *send;  /**< the item to send; NULL: receive */
+	void *receive;	   /**< where to */
+	int status;	   /**< written: 0, -EPIPE, -ENOMEM */
+	struct weft__place place;
+} weft_case_t;
+
+enum { WEFT_CASES = 64 };
+
+/* >= 0: that case is done. -EAGAIN: `w` is in all queues; w NULL: in none. */
+WEFT_API int weft__select_enter(weft_case_t *cases, unsigned count, weft_waiter_t *w);
+WEFT_API void weft__select_leave(weft_case_t *cases, unsigned count);
+
+/**
+ * Do one of the cases, the first of those that can be done at once, or whichever can be done first.
+ * @param cases  `chan`, and `send` or `receive`, filled in; the caller's; one channel may stand in several
+ * @param count  1 to WEFT_CASES (-EINVAL else)
+ * @return its index, and its `status` is set; or a negative error as above: then none was done
+ */
+WEFT__INLINE int weft_select_until(weft_case_t *cases, unsigned count, uint64_t deadline)
+{
+	weft_waiter_t w;
+	int result;
+
+	if (!count || count > WEFT_CASES)
+		return -EINVAL;
+	weft_waiter_init(&w, "select", cases, deadline);
+	result = weft__select_enter(cases, count, deadline ? &w : NULL);
+	if (result >= 0)
+		return result;
+	if (!deadline)
+		return -ETIMEDOUT;
+	result = weft_wait(&w);
+	weft__select_leave(cases, count);
+	if (result < 0)
+		return weft__waited(result);
+	cases[result].status = cases[result].place.status;
+	return result;
+}
+
+WEFT__INLINE int weft_select(weft_case_t *cases, unsigned count)
+{
+	return weft_select_until(cases, count, WEFT_NEVER);
+}
+
+WEFT_EXTERN_C_END
+
+#endif /* WEFT_SYNC_H */

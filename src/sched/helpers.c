@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Helpers: threads that run tasks while they are in weft_blocking. A task in it is ready in the helpers' queue, never
+ * in a worker's; a helper runs it until it yields, which leaving the block does, or waits. Helpers are made when there
+ * is work and none is idle, and stay until the runtime ends.
+ */
+#include "sched/sched.h"
+
+static struct weft__task *next(struct weft__rt *rt)
+{
+	struct weft__task *task;
+
+	pthread_mutex_lock(&rt->helpers_lock);
+	rt->helpers_idle++;
+	while (!rt->blocking && !atomic_load(&rt->stop))
+		pthread_cond_wait(&rt->helpers_wanted, &rt->helpers_lock);
+	rt->helpers_idle--;
+	task = rt->blocking;
+	if (task) {
+		rt->blocking = task->next;
+		if (!rt->blocking)
+			rt->blocking_end = &rt->blocking;
+	}
+	pthread_mutex_unlock(&rt->helpers_lock);
+	return task;
+}
+
+static void *help(void *argument)
+{
+	struct weft__rt *rt = argument;
+	struct weft__worker w = {.rt = rt, .helper = true};
+	struct weft__task *task;
+
+	weft__set_worker(&w);
+	while ((task = next(rt)))
+		if (weft__task_run(&w, task) == WEFT__YIELDED)
+			weft__ready(task, false);
+	pthread_mutex_lock(&rt->helpers_lock);
+	rt->helpers--;
+	pthread_cond_broadcast(&rt->helpers_wanted);
+	pthread_mutex_unlock(&rt->helpers_lock);
+	return NULL;
+}
+
+/* Without a thread: one of those that there are will come to it. True if there is any. */
+static bool make_helper(struct weft__rt *rt)
+{
+	pthread_t thread;
+
+	if (rt->helpers_idle || rt->helpers >= rt->helpers_most)
+		return true;
+	if (pthread_create(&thread, NULL, help, rt))
+		return rt->helpers;
+	pthread_detach(thread);
+	rt->helpers++;
+	return true;
+}
+
+void weft__helpers_add(struct weft__rt *rt, struct weft__task *task)
+{
+	bool helped;
+
+	task->next = NULL;
+	pthread_mutex_lock(&rt->helpers_lock);
+	helped = make_helper(rt);
+	if (helped) {
+		*rt->blocking_end = task;
+		rt->blocking_end = &task->next;
+		pthread_cond_signal(&rt->helpers_wanted);
+	}
+	pthread_mutex_unlock(&rt->helpers_lock);
+	if (helped)
+		return;
+	/* It blocks a worker. */
+	task->flags &= (uint8_t)~WEFT__BLOCKING;
+	weft__ready(task, false);
+}
+
+void weft__helpers_stop(struct weft__rt *rt)
+{
+	pthread_mutex_lock(&rt->helpers_lock);
+	pthread_cond_broadcast(&rt->helpers_wanted);
+	while (rt->helpers)
+		pthread_cond_wait(&rt->helpers_wanted, &rt->helpers_lock);
+	pthread_mutex_unlock(&rt->helpers_lock);
+}
+
+bool weft__blocking(bool begin)
+{
+	struct weft__task *task = weft__task();
+
+	if (!task || task->rt->sim)
+		return false;
+	if (begin) {
+		/* A block in a block: its end is not the outer one's. */
+		if (task->blocks++)
+			return false;
+		task->flags |= WEFT__BLOCKING;
+		return true;
+	}
+	if (--task->blocks)
+		return false;
+	task->flags &= (uint8_t)~WEFT__BLOCKING;
+	return true;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Runtimes: making one, running it to its end, counting. */
+#define _GNU_SOURCE
+#include "sched/sched.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned processors(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof set, &set) ? 1 : (unsigned)CPU_COUNT(&set);
+}
+
+static struct weft__rt *allocate(unsigned workers)
+{
+	struct weft__rt *rt = aligned_alloc(64, sizeof *rt);
+	size_t bytes = workers * sizeof *rt->worker;
+
+	if (!rt)
+		return NULL;
+	memset(rt, 0, sizeof *rt);
+	rt->workers = workers;
+	rt->worker = aligned_alloc(64, bytes);
+	if (!rt->worker) {
+		free(rt);
+		return NULL;
+	}
+	memset(rt->worker, 0, bytes);
+	return rt;
+}
+
+static void set_up(struct weft__rt *rt, const weft_rt_config_t *config, struct weft__sim *sim)
+{
+	rt->attr = config->task;
+	rt->attr.policy = weft__policy_for_thread(config->task.policy);
+	rt->sim = sim;
+	rt->queue_end = &rt->queue;
+	rt->blocking_end = &rt->blocking;
+	rt->helpers_most = config->helpers ? config->helpers : 64;
+	atomic_init(&rt->watch, WEFT_NEVER);
+	pthread_mutex_init(&rt->helpers_lock, NULL);
+	pthread_cond_init(&rt->helpers_wanted, NULL);
+}
+
+void weft__rt_free(struct weft__rt *rt)
+{
+	pthread_mutex_destroy(&rt->helpers_lock);
+	pthread_cond_destroy(&rt->helpers_wanted);
+	free(rt->worker);
+	free(rt);
+}
+
+struct weft__rt *weft__rt_make(const weft_rt_config_t *config, unsigned workers, struct weft__sim *sim, weft_fn_t *fn,
+			       void *arg, int *error)
+{
+	static const weft_rt_config_t defaults;
+	struct weft__rt *rt = allocate(workers);
+	struct weft__spawn what = {.fn = fn, .arg = arg};
+	struct weft__task *task;
+
+	*error = -ENOMEM;
+	if (!rt)
+		return NULL;
+	set_up(rt, config ? config : &defaults, sim);
+	what.handle = &rt->main;
+	*error = weft__task_spawn(rt, &what, &task);
+	if (*error) {
+		weft__rt_free(rt);
+		return NULL;
+	}
+	weft__ready(task, false);
+	return rt;
+}
+
+int weft_rt_run(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result)
+{
+	struct weft__rt *rt;
+	int error;
+
+	if (weft__sim_asked(config, fn, arg, result, &error))
+		return error;
+	rt = weft__rt_make(config, config && config->workers ? config->workers : processors(), NULL, fn, arg, &error);
+	if (!rt)
+		return error;
+	error = weft__workers_run(rt);
+	weft__helpers_stop(rt);
+	if (error) {
+		/* No thread began: the first task has not run, and has no frames. */
+		weft_delete(rt->main.task->k);
+	} else {
+		error = rt->main.error;
+		if (result)
+			*result = rt->main.result;
+	}
+	weft__rt_free(rt);
+	return error;
+}
+
+int weft_rt_stats(weft_rt_stats_t *stats)
+{
+	struct weft__task *task = weft__task();
+	struct weft__rt *rt;
+	unsigned i;
+
+	if (!task)
+		return -EPERM;
+	rt = task->rt;
+	*stats = (weft_rt_stats_t){.workers = rt->workers, .helpers = rt->helpers};
+	for (i = 0; i < rt->workers; i++) {
+		stats->switches += __atomic_load_n(&rt->worker[i].switches, __ATOMIC_RELAXED);
+		stats->spawned += __atomic_load_n(&rt->worker[i].spawned, __ATOMIC_RELAXED);
+		stats->steals += __atomic_load_n(&rt->worker[i].steals, __ATOMIC_RELAXED);
+		stats->parks += __atomic_load_n(&rt->worker[i].parks, __ATOMIC_RELAXED);
+		stats->wakes += __atomic_load_n(&rt->worker[i].wakes, __ATOMIC_RELAXED);
+		stats->timers += __atomic_load_n(&rt->worker[i].timers, __ATOMIC_RELAXED);
+	}
+	return 0;
+}

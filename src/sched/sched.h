@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What the files of the scheduler share: tasks, workers, the runtime.
+ *
+ *   a task is            it is owned by                        it leaves that state by
+ *   ready                one run queue: a worker's slot or     a worker that takes it
+ *                        ring, the shared queue, a batch
+ *   running              the worker whose `current` it is      its request: yield, wait, its end
+ *   waiting              its waiter: whoever claims that       weft_waiter_complete, once
+ *   ended                nobody: its coroutine is deleted
+ */
+#ifndef WEFT_SRC_SCHED_H
+#define WEFT_SRC_SCHED_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <weft/sched.h>
+
+#define WEFT__HIDDEN __attribute__((visibility("hidden")))
+
+struct weft__worker;
+struct weft__sim;
+
+/* ---- spin locks: for a few instructions, never held across a call that may block ------------------------------- */
+
+void weft__spin_wait(uint32_t *lock) WEFT__HIDDEN;
+/* A turn of a loop that waits for another thread; `turns` counts, from 0. */
+void weft__pause(unsigned *turns) WEFT__HIDDEN;
+
+static inline void weft__spin_lock(uint32_t *lock)
+{
+	/* Acquire: pairs with the release of weft__spin_unlock. */
+	if (__builtin_expect(__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE), 0))
+		weft__spin_wait(lock);
+}
+
+static inline void weft__spin_unlock(uint32_t *lock)
+{
+	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+}
+
+/* ---- a thread's sleep: futexes ---------------------------------------------------------------------------------- */
+
+/* Wait while *word is `value`, at most until `deadline` (of CLOCK_MONOTONIC). May return early. */
+void weft__futex_wait(uint32_t *word, uint32_t value, uint64_t deadline) WEFT__HIDDEN;
+void weft__futex_wake(uint32_t *word) WEFT__HIDDEN;
+uint64_t weft__clock(void) WEFT__HIDDEN;
+
+/* ---- tasks ------------------------------------------------------------------------------------------------------ */
+
+enum { WEFT__CODES = 1, WEFT__BLOCKING = 2, WEFT__UNWINDING = 4, WEFT__ON_MALLOC = 8 };
+
+/* On its own coroutine's stack, above the first frame. */
+struct weft__task {
+	struct weft__task *next; /* in the shared queue, or a list of those to be woken */
+	weft_coro_t *k;
+	struct weft__rt *rt;
+	weft_waiter_t *wait; /* what it waits for, or did; valid while it waits */
+	/* Atomic: how its wait can be cancelled. 0: not now; a waiter: claim that; WEFT__CANCELLED alone: it runs, and
+	 * its next wait fails; both: somebody is claiming, and the waiter stays until the bit is alone. */
+	uintptr_t cancel;
+	weft_task_t *handle;
+	weft_scope_t *scope; /* that it belongs to; NULL: detached */
+	weft_scope_t *open;  /* the innermost that it opened */
+	uint32_t open_lock;  /* of that list, against weft_dump */
+	struct weft__task *scope_next, **scope_link;
+	struct weft__worker *pinned;
+	uint32_t shields, blocks; /* depth of weft_shield_begin, weft_blocking */
+	int error;		  /* of weft_task_fail */
+	uint8_t flags;		  /* WEFT__CODES, …; only the task itself writes it */
+	uint8_t asked;		  /* atomic: to end, itself; written under its scope's lock */
+	void *locals[WEFT_LOCAL_KEYS];
+	/* For weft_dump; atomic. */
+	const char *what;
+	void *object;
+	uint64_t since; /* about when the wait began */
+};
+
+enum { WEFT__CANCELLED = 1 };
+
+#define WEFT__OF_TIMER(t) ((weft_waiter_t *)((char *)(t)-offsetof(weft_waiter_t, timer)))
+
+/* ---- timers ----------------------------------------------------------------------------------------------------- */
+
+enum { WEFT__LEVELS = 9, WEFT__TICK = 14 /* a tick has 2^14 nanoseconds */ };
+
+/*
+ * A hierarchical wheel: level n has 64 lists, each for 64^n ticks. A timer lies at the level of the highest digit (in
+ * base 64) in which its tick differs from the wheel's; so every list is ahead of the wheel, and the lowest level that
+ * has any has the earliest. Never early: timers of the current tick are compared by their nanosecond.
+ */
+struct weft__wheel {
+	uint32_t lock;
+	uint64_t tick;
+	uint64_t used[WEFT__LEVELS]; /* a bit for each list that is not empty */
+	uint64_t next;		     /* atomic: no timer is earlier; WEFT_NEVER: there is none */
+	struct weft__timer *lists[WEFT__LEVELS][64];
+};
+
+void weft__wheel_init(struct weft__wheel *wheel, uint64_t now) WEFT__HIDDEN;
+void weft__timer_arm(struct weft__wheel *wheel, struct weft__timer *t) WEFT__HIDDEN;
+/* Afterwards nothing touches it any more. */
+void weft__timer_disarm(struct weft__timer *t) WEFT__HIDDEN;
+/* End what is due; returns how many. `next` is exact afterwards, but for timers of a distant list. */
+unsigned weft__wheel_turn(struct weft__wheel *wheel, uint64_t now) WEFT__HIDDEN;
+
+/* ---- workers ---------------------------------------------------------------------------------------------------- */
+
+enum {
+#ifdef WEFT_TINY
+	WEFT__RING = 4,
+#else
+	WEFT__RING = 256,
+#endif
+};
+
+/* A worker's run queue: see queue.h. */
+struct weft__ring {
+	_Atomic uint32_t head; /* of the next to be taken, by its owner or a thief */
+	uint32_t pad[15];
+	_Atomic uint32_t tail; /* behind the last; only its owner writes it */
+	struct weft__task *_Atomic tasks[WEFT__RING];
+};
+
+struct weft__worker {
+	struct weft__task *current;
+	struct weft__task *_Atomic slot; /* to run next: woken or spawned by what runs now */
+	struct weft__rt *rt;
+	unsigned number;
+	unsigned streak;     /* how often in a row the slot went first */
+	unsigned until_look; /* picks until timers and the shared queue are looked at */
+	unsigned look_every;
+	uint64_t looked, unparked; /* when */
+	uint64_t random;
+	bool searching, helper, handed_on;
+	uint64_t switches, spawned, steals, parks, wakes, timers;
+	struct weft__ring ring __attribute__((aligned(64)));
+	/* Others write these. */
+	_Atomic uint32_t token __attribute__((aligned(64))); /* 1: wake up */
+	struct weft__worker *parked;			     /* next in the runtime's list */
+	bool is_parked, watching;
+	uint64_t seen; /* atomic: `switches` when somebody last looked at the slot */
+	uint32_t pins_lock;
+	struct weft__task *pins, **pins_end; /* ready, and only this worker may run them */
+	_Atomic uint32_t pinned;
+	pthread_t thread;
+	struct weft__wheel wheel __attribute__((aligned(64)));
+};
+
+struct weft__rt {
+	unsigned workers;
+	struct weft__worker *worker; /* of these */
+	weft_attr_t attr;
+	struct weft__sim *sim;
+
+	/* The shared queue: from threads that are no workers, and what no ring has room for. */
+	uint32_t queue_lock __attribute__((aligned(64)));
+	struct weft__task *queue, **queue_end;
+	_Atomic uint32_t queued;
+
+	/* Parking: see worker.c. */
+	_Atomic uint32_t idle __attribute__((aligned(64)));
+	_Atomic uint32_t searching;
+	uint32_t park_lock;
+	struct weft__worker *parked;
+	_Atomic uint64_t watch; /* a parked worker will wake up then; WEFT_NEVER: none watches */
+	_Atomic bool stop;
+	_Atomic uint32_t gate;
+
+	_Atomic size_t live __attribute__((aligned(64))); /* tasks */
+	weft_task_t main;
+	uint32_t detached_lock;
+	struct weft__task *detached; /* tasks without a scope: for weft_dump */
+
+	/* Helpers, for weft_blocking. */
+	pthread_mutex_t helpers_lock;
+	pthread_cond_t helpers_wanted;
+	struct weft__task *blocking, **blocking_end;
+	unsigned helpers, helpers_idle, helpers_most, blocked;
+};
+
+/* The worker whose thread this is, NULL: none. Not for functions that suspend. */
+struct weft__worker *weft__worker(void) WEFT__HIDDEN;
+void weft__set_worker(struct weft__worker *w) WEFT__HIDDEN;
+
+/* The calling task; NULL in a thread. */
+static inline struct weft__task *weft__task(void)
+{
+	struct weft__worker *w = weft__worker();
+
+	return w ? w->current : NULL;
+}
+
+/* simulate.c */
+void weft__sim_ready(struct weft__rt *rt, struct weft__task *task) WEFT__HIDDEN;
+uint64_t weft__sim_now(struct weft__rt *rt) WEFT__HIDDEN;
+struct weft__wheel *weft__sim_wheel(struct weft__rt *rt) WEFT__HIDDEN;
+/* If WEFT_SIMULATE asks for it: then *outcome is what weft_rt_run returns. */
+bool weft__sim_asked(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result,
+		     int *outcome) WEFT__HIDDEN;
+
+/* worker.c: a task may run. From any thread. `next`: before others, if a worker calls. */
+void weft__ready(struct weft__task *task, bool next) WEFT__HIDDEN;
+/* A detached task has ended. */
+void weft__rt_left(struct weft__rt *rt) WEFT__HIDDEN;
+/* Threads that run tasks until the last has ended. 0 or a negative errno. */
+int weft__workers_run(struct weft__rt *rt) WEFT__HIDDEN;
+
+/* worker.c: arm a timer, for a task that runs here. */
+void weft__arm(struct weft__worker *w, struct weft__timer *t) WEFT__HIDDEN;
+
+/* task.c */
+int weft__task_spawn(struct weft__rt *rt, const struct weft__spawn *what, struct weft__task **made) WEFT__HIDDEN;
+/* Run it until it yields, waits or ends. */
+enum weft__outcome { WEFT__YIELDED, WEFT__WAITS, WEFT__ENDED };
+enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *task) WEFT__HIDDEN;
+/* Somebody asks the task to end. */
+void weft__task_cancel(struct weft__task *task) WEFT__HIDDEN;
+
+/* scope.c: of a timer. */
+void weft__scope_expired(struct weft__timer *t) WEFT__HIDDEN;
+/* Under the scope's lock. */
+void weft__scope_cancel_locked(weft_scope_t *s, int error) WEFT__HIDDEN;
+
+/* helpers.c */
+void weft__helpers_add(struct weft__rt *rt, struct weft__task *task) WEFT__HIDDEN;
+void weft__helpers_stop(struct weft__rt *rt) WEFT__HIDDEN;
+
+/* dump.c */
+void weft__dump(struct weft__rt *rt, int fd) WEFT__HIDDEN;
+
+/* run.c: a runtime with its first task, which is ready; NULL and a negative errno. */
+struct weft__rt *weft__rt_make(const weft_rt_config_t *config, unsigned workers, struct weft__sim *sim, weft_fn_t *fn,
+			       void *arg, int *error) WEFT__HIDDEN;
+void weft__rt_free(struct weft__rt *rt) WEFT__HIDDEN;
+
+static inline uint64_t weft__rt_now(struct weft__rt *rt)
+{
+	return __builtin_expect(rt->sim != NULL, 0) ? weft__sim_now(rt) : weft__clock();
+}
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Scopes: tasks that end before their scope does. All is under the scope's lock; cancelling a task under it is safe,
+ * because the task needs the lock to end. Locks are taken from a scope to run queues, never the other way round, and
+ * never from one scope to another: a task that is cancelled cancels its own scopes itself, when it goes on.
+ */
+#include "sched/sched.h"
+
+void weft__scope_cancel_locked(weft_scope_t *s, int error)
+{
+	struct weft__task *task;
+
+	if (s->cancelled || s->closed)
+		return;
+	s->cancelled = 1;
+	s->error = error;
+	if (WEFT_CANARY(scope_cancels_nobody))
+		return;
+	for (task = s->tasks; task; task = task->scope_next) {
+		__atomic_store_n(&task->asked, 1, __ATOMIC_RELAXED);
+		weft__task_cancel(task);
+	}
+	if (s->owner)
+		weft__task_cancel(s->owner);
+}
+
+void weft_scope_cancel(weft_scope_t *s, int error)
+{
+	weft__spin_lock(&s->lock);
+	weft__scope_cancel_locked(s, error ? error : -ECANCELED);
+	weft__spin_unlock(&s->lock);
+}
+
+void weft__scope_expired(struct weft__timer *t)
+{
+	weft_scope_t *s = (weft_scope_t *)((char *)t - offsetof(weft_scope_t, timer));
+
+	weft_scope_cancel(s, -ETIMEDOUT);
+	/* Release: pairs with weft__timer_disarm, after which the scope is gone. */
+	__atomic_store_n(&t->firing, 0, __ATOMIC_RELEASE);
+}
+
+static void set_open(struct weft__task *owner, weft_scope_t *s)
+{
+	weft__spin_lock(&owner->open_lock);
+	owner->open = s;
+	weft__spin_unlock(&owner->open_lock);
+}
+
+void weft_scope_open(weft_scope_t *s, uint64_t deadline)
+{
+	struct weft__worker *w = weft__worker();
+
+	*s = (weft_scope_t){.owner = w ? w->current : NULL, .timer = {.at = deadline, .is_scope = 1}};
+	if (!s->owner)
+		return;
+	s->outer = s->owner->open;
+	set_open(s->owner, s);
+	if (deadline != WEFT_NEVER)
+		weft__arm(w, &s->timer);
+}
+
+/* Is it to be told of a cancellation, its own or that of a scope that it still has open? */
+static bool is_asked_to_end(const struct weft__task *task)
+{
+	const weft_scope_t *s;
+
+	if (__atomic_load_n(&task->asked, __ATOMIC_RELAXED))
+		return true;
+	for (s = task->open; s; s = s->outer)
+		if (__atomic_load_n(&s->cancelled, __ATOMIC_RELAXED))
+			return true;
+	return false;
+}
+
+/* The scope's cancellation no longer counts for its owner. */
+static void forget(struct weft__task *owner)
+{
+	if (!(__atomic_load_n(&owner->cancel, __ATOMIC_RELAXED) & WEFT__CANCELLED))
+		return;
+	/* Sequentially consistent: who cancels says so in a flag first, and in `cancel` then. */
+	__atomic_store_n(&owner->cancel, 0, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (is_asked_to_end(owner))
+		__atomic_fetch_or(&owner->cancel, WEFT__CANCELLED, __ATOMIC_ACQ_REL);
+}
+
+int weft__scope_close(weft_scope_t *s)
+{
+	weft__timer_disarm(&s->timer);
+	weft__spin_lock(&s->lock);
+	s->closed = 1;
+	weft__spin_unlock(&s->lock);
+	if (s->owner) {
+		set_open(s->owner, s->outer);
+		forget(s->owner);
+	}
+	return s->error;
+}
+
+bool weft__scope_begin(weft_scope_t *s, weft_waiter_t *w)
+{
+	bool waits;
+
+	weft__spin_lock(&s->lock);
+	waits = s->count;
+	s->waiter = waits ? w : NULL;
+	weft__spin_unlock(&s->lock);
+	return waits;
+}
+
+bool weft__scope_end(weft_scope_t *s, weft_waiter_t *w)
+{
+	bool ended;
+
+	(void)w;
+	weft__spin_lock(&s->lock);
+	s->waiter = NULL;
+	ended = !s->count;
+	weft__spin_unlock(&s->lock);
+	return ended;
+}
+
+/* ---- joining --------------------------------------------------------------------------------------------------- */
+
+bool weft__join_begin(weft_task_t *t, weft_waiter_t *w)
+{
+	bool waits;
+
+	weft__spin_lock(&t->scope->lock);
+	waits = t->task;
+	t->joiner = waits ? w : NULL;
+	weft__spin_unlock(&t->scope->lock);
+	return waits;
+}
+
+bool weft__join_end(weft_task_t *t, weft_waiter_t *w)
+{
+	bool ended;
+
+	(void)w;
+	weft__spin_lock(&t->scope->lock);
+	t->joiner = NULL;
+	ended = !t->task;
+	weft__spin_unlock(&t->scope->lock);
+	return ended;
+}
+
+void weft_task_cancel(weft_task_t *t)
+{
+	weft__spin_lock(&t->scope->lock);
+	if (t->task) {
+		__atomic_store_n(&t->task->asked, 1, __ATOMIC_RELAXED);
+		weft__task_cancel(t->task);
+	}
+	weft__spin_unlock(&t->scope->lock);
+}

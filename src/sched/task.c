@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Tasks: making, running and ending them; what they ask of their worker. */
+#include "sched/sched.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal/line.h"
+
+#pragma push_macro("WEFT_NAMESPACE")
+#undef WEFT_NAMESPACE
+#define WEFT_NAMESPACE weft
+/* Never performed: the request by which weft_task_fail ends a task. */
+WEFT_EXCEPTION_AS(task_fails, task_fails);
+#pragma pop_macro("WEFT_NAMESPACE")
+
+static __thread __attribute__((tls_model("initial-exec"))) struct weft__worker *this_worker;
+
+/* Never inlined: a function that suspends must not keep the address of a thread's variable. */
+__attribute__((noinline)) struct weft__worker *weft__worker(void)
+{
+	return this_worker;
+}
+
+void weft__set_worker(struct weft__worker *w)
+{
+	this_worker = w;
+}
+
+/* ---- making ------------------------------------------------------------------------------------------------------ */
+
+static weft_attr_t merged(const weft_attr_t *defaults, const weft_attr_t *wanted)
+{
+	weft_attr_t attr = *defaults;
+
+	if (!wanted)
+		return attr;
+	attr.name = wanted->name ? wanted->name : attr.name;
+	attr.user_data = wanted->user_data ? wanted->user_data : attr.user_data;
+	attr.policy = wanted->policy ? wanted->policy : attr.policy;
+	attr.stack_size = wanted->stack_size ? wanted->stack_size : attr.stack_size;
+	attr.guard_size = wanted->guard_size ? wanted->guard_size : attr.guard_size;
+	attr.flags |= wanted->flags;
+	return attr;
+}
+
+/* Its record lies above its first frame, or where there is no room, in memory of its own. */
+static struct weft__task *make(struct weft__rt *rt, const struct weft__spawn *what, int *error)
+{
+	weft_attr_t attr = merged(&rt->attr, what->attr ? &what->attr->coro : NULL);
+	weft_coro_t *k = weft_create_with(what->fn, what->arg, &attr);
+	struct weft__task *task;
+	bool allocated;
+
+	if (!k) {
+		*error = -errno;
+		return NULL;
+	}
+	task = weft_reserve(k, sizeof *task);
+	allocated = !task;
+	if (allocated)
+		task = malloc(sizeof *task);
+	if (!task) {
+		weft_delete(k);
+		*error = -ENOMEM;
+		return NULL;
+	}
+	memset(task, 0, sizeof *task);
+	task->k = k;
+	task->rt = rt;
+	task->flags = allocated ? WEFT__ON_MALLOC : 0;
+	return task;
+}
+
+static void unmake(struct weft__task *task)
+{
+	weft_coro_t *k = task->k;
+
+	if (task->flags & WEFT__ON_MALLOC)
+		free(task);
+	weft_delete(k);
+}
+
+static void configure(struct weft__task *task, const struct weft__spawn *what)
+{
+	struct weft__rt *rt = task->rt;
+
+	task->handle = what->handle;
+	if (what->handle)
+		*what->handle = (weft_task_t){.task = task, .scope = what->scope};
+	if (!what->attr)
+		return;
+	if (what->attr->flags & WEFT_TASK_CODES)
+		task->flags |= WEFT__CODES;
+	if (what->attr->worker && !rt->sim)
+		task->pinned = &rt->worker[(what->attr->worker - 1) % rt->workers];
+}
+
+static void link_to(struct weft__task **list, struct weft__task *task)
+{
+	task->scope_next = *list;
+	if (*list)
+		(*list)->scope_link = &task->scope_next;
+	task->scope_link = list;
+	*list = task;
+}
+
+static void unlink_task(struct weft__task *task)
+{
+	*task->scope_link = task->scope_next;
+	if (task->scope_next)
+		task->scope_next->scope_link = task->scope_link;
+}
+
+/* False: it has been cancelled. */
+static bool join_scope(weft_scope_t *s, struct weft__task *task)
+{
+	bool open;
+
+	weft__spin_lock(&s->lock);
+	open = !s->cancelled;
+	if (open) {
+		task->scope = s;
+		link_to(&s->tasks, task);
+		s->count++;
+	}
+	weft__spin_unlock(&s->lock);
+	return open;
+}
+
+static void detach(struct weft__rt *rt, struct weft__task *task)
+{
+	atomic_fetch_add_explicit(&rt->live, 1, memory_order_relaxed);
+	weft__spin_lock(&rt->detached_lock);
+	link_to(&rt->detached, task);
+	weft__spin_unlock(&rt->detached_lock);
+}
+
+int weft__task_spawn(struct weft__rt *rt, const struct weft__spawn *what, struct weft__task **made)
+{
+	int error = -ENOMEM;
+	struct weft__task *task = make(rt, what, &error);
+
+	if (!task)
+		return error;
+	configure(task, what);
+	if (!what->scope) {
+		detach(rt, task);
+	} else if (!join_scope(what->scope, task)) {
+		if (what->handle)
+			what->handle->task = NULL;
+		unmake(task);
+		return -ECANCELED;
+	}
+	*made = task;
+	return 0;
+}
+
+/* ---- ending ------------------------------------------------------------------------------------------------------ */
+
+static int error_of(struct weft__task *task, weft_request_t r)
+{
+	if (weft_returned(r))
+		return 0;
+	if (r.effect == &weft_effect_task_fails)
+		return task->error;
+	if (r.effect == &weft_effect_weft_cancelled)
+		return -ECANCELED;
+	return weft_failure(task->k) == WEFT_BUDGET_SPENT ? -EDQUOT : -ENOMEM;
+}
+
+/* Under the lock of its scope. Returns who joins, to be completed. */
+static weft_waiter_t *tell_handle(weft_task_t *t, void *result, int error)
+{
+	weft_waiter_t *joiner;
+
+	if (!t)
+		return NULL;
+	joiner = t->joiner;
+	t->task = NULL;
+	t->result = result;
+	t->error = error;
+	return joiner && weft_waiter_claim(joiner, 0) ? joiner : NULL;
+}
+
+static void leave_runtime(struct weft__task *task, void *result, int error)
+{
+	struct weft__rt *rt = task->rt;
+
+	weft__spin_lock(&rt->detached_lock);
+	unlink_task(task);
+	tell_handle(task->handle, result, error);
+	weft__spin_unlock(&rt->detached_lock);
+	unmake(task);
+	weft__rt_left(rt);
+}
+
+/* The last that is done with a scope is to let go of its lock: then the owner may go on, and the scope is gone. */
+static void leave_scope(struct weft__task *task, void *result, int error)
+{
+	weft_scope_t *s = task->scope;
+	weft_waiter_t *joiner, *owner;
+
+	weft__spin_lock(&s->lock);
+	unlink_task(task);
+	joiner = tell_handle(task->handle, result, error);
+	if (__builtin_expect(error && !s->cancelled, 0) && !task->asked)
+		weft__scope_cancel_locked(s, error);
+	owner = --s->count == 0 && s->waiter && weft_waiter_claim(s->waiter, 0) ? s->waiter : NULL;
+	weft__spin_unlock(&s->lock);
+	unmake(task);
+	if (joiner)
+		weft_waiter_complete(joiner);
+	if (owner)
+		weft_waiter_complete(owner);
+}
+
+static void end(struct weft__task *task, weft_request_t r)
+{
+	int error = error_of(task, r);
+	void *result = error ? NULL : r.payload;
+
+	if (task->scope)
+		leave_scope(task, result, error);
+	else
+		leave_runtime(task, result, error);
+}
+
+/* ---- waiting ----------------------------------------------------------------------------------------------------- */
+
+static void wake(weft_waiter_t *w)
+{
+	weft__ready(w->owner, true);
+}
+
+/* From now on the wait can be cancelled. False: it already is. */
+static bool allow_cancelling(struct weft__task *task, weft_waiter_t *w)
+{
+	uintptr_t free = 0;
+
+	if (task->shields)
+		return true;
+	/* Release: pairs with weft__task_cancel, which looks at the waiter. */
+	if (__atomic_compare_exchange_n(&task->cancel, &free, (uintptr_t)w, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return true;
+	return !weft_waiter_claim(w, -ECANCELED);
+}
+
+/* The wait is over: its waiter will be gone. */
+static void end_wait(struct weft__task *task)
+{
+	weft_waiter_t *w = task->wait;
+	uintptr_t published = (uintptr_t)w;
+	unsigned turns = 0;
+
+	if (__atomic_load_n(&task->cancel, __ATOMIC_RELAXED) & ~(uintptr_t)WEFT__CANCELLED &&
+	    !__atomic_compare_exchange_n(&task->cancel, &published, 0, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
+		while (__atomic_load_n(&task->cancel, __ATOMIC_ACQUIRE) != WEFT__CANCELLED)
+			weft__pause(&turns);
+	weft__timer_disarm(&w->timer);
+	__atomic_store_n(&task->what, NULL, __ATOMIC_RELAXED);
+	task->wait = NULL;
+}
+
+static _Noreturn void die_copied(const struct weft__task *task, const weft_waiter_t *waiter)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, "the task of ");
+	weft__line_coroutine(&line, weft_name(task->k), weft_id(task->k));
+	weft__line_text(&line, " waits for ");
+	weft__line_text(&line, waiter->what);
+	weft__line_text(&line,
+			" in a coroutine of the policy \"copy\", whose frames would move meanwhile: give it another");
+	weft__line_die(&line);
+}
+
+/* True: the task waits, and may run elsewhere by now. */
+static bool park(struct weft__worker *w, struct weft__task *task, weft_waiter_t *waiter)
+{
+	if (__builtin_expect(task->k->flags & WEFT__THROUGH, 0))
+		die_copied(task, waiter);
+	waiter->wake = wake;
+	waiter->owner = task;
+	__atomic_store_n(&task->what, waiter->what, __ATOMIC_RELAXED);
+	__atomic_store_n(&task->object, waiter->object, __ATOMIC_RELAXED);
+	__atomic_store_n(&task->since, w->looked, __ATOMIC_RELAXED);
+	task->wait = waiter;
+	if (!allow_cancelling(task, waiter)) {
+		__atomic_store_n(&task->what, NULL, __ATOMIC_RELAXED);
+		task->wait = NULL;
+		return false;
+	}
+	if (waiter->timer.at != WEFT_NEVER)
+		weft__arm(w, &waiter->timer);
+	if (weft_waiter_park(waiter))
+		return true;
+	end_wait(task);
+	return false;
+}
+
+void weft__task_cancel(struct weft__task *task)
+{
+	uintptr_t before = __atomic_fetch_or(&task->cancel, WEFT__CANCELLED, __ATOMIC_ACQ_REL);
+	weft_waiter_t *w = (weft_waiter_t *)before;
+	bool claimed;
+
+	if (!w || before & WEFT__CANCELLED)
+		return;
+	claimed = weft_waiter_claim(w, -ECANCELED);
+	/* Release: pairs with end_wait, after which the waiter is gone, unless it was claimed here. */
+	__atomic_store_n(&task->cancel, WEFT__CANCELLED, __ATOMIC_RELEASE);
+	if (claimed)
+		weft_waiter_complete(w);
+}
+
+/* ---- running ----------------------------------------------------------------------------------------------------- */
+
+static int spawn(struct weft__worker *w, const struct weft__spawn *what)
+{
+	struct weft__task *task;
+	int error = weft__task_spawn(w->rt, what, &task);
+
+	if (error)
+		return error;
+	w->spawned++;
+	weft__ready(task, true);
+	return 0;
+}
+
+static bool is_cancelled(const struct weft__task *task)
+{
+	return !task->shields && __atomic_load_n(&task->cancel, __ATOMIC_RELAXED) & WEFT__CANCELLED;
+}
+
+enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *task)
+{
+	const uintptr_t handled = weft_handles(weft_op_sched).word;
+	weft_coro_t *k = task->k;
+	weft_request_t r;
+
+	if (task->wait)
+		end_wait(task);
+	w->current = task;
+	w->switches++;
+	for (;;) {
+		r = weft__resume_caught(&k, NULL, handled);
+		if (__builtin_expect(r.effect == WEFT__THROWN, 0))
+			weft__rethrow(r.payload);
+		switch (weft_op(weft_op_sched, r)) {
+		case weft_case(weft_op_yield):
+			weft_reply(weft_op_yield, r, is_cancelled(task) ? -ECANCELED : 0);
+			w->current = NULL;
+			return WEFT__YIELDED;
+		case weft_case(weft_op_wait):
+			if (!park(w, task, weft_args(weft_op_wait, r)->waiter))
+				continue;
+			w->current = NULL;
+			return WEFT__WAITS;
+		case weft_case(weft_op_spawn):
+			weft_reply(weft_op_spawn, r, spawn(w, weft_args(weft_op_spawn, r)->what));
+			continue;
+		case weft_case(weft_op_now):
+			weft_reply(weft_op_now, r, weft__rt_now(w->rt));
+			continue;
+		default:
+			w->current = NULL;
+			end(task, r);
+			return WEFT__ENDED;
+		}
+	}
+}
+
+/* ---- what tasks call ------------------------------------------------------------------------------------------- */
+
+static _Noreturn void die_no_task(const char *what)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, what);
+	weft__line_text(&line, " was called outside of a task: only what weft_rt_run runs is one");
+	weft__line_die(&line);
+}
+
+void weft_task_fail(int error)
+{
+	struct weft__task *task = weft__task();
+
+	if (!task)
+		die_no_task("weft_task_fail");
+	task->error = error ? error : -EINVAL;
+	task->shields++;
+	weft_exit(task->k, &weft_effect_task_fails, NULL);
+}
+
+bool weft__unwinds(void)
+{
+	struct weft__task *task = weft__task();
+
+	if (!task || !__atomic_load_n(&task->asked, __ATOMIC_RELAXED) || task->flags & (WEFT__CODES | WEFT__UNWINDING))
+		return false;
+	task->flags |= WEFT__UNWINDING;
+	task->shields++;
+	return true;
+}
+
+bool weft_task_is_cancelled(void)
+{
+	struct weft__task *task = weft__task();
+
+	return task && __atomic_load_n(&task->cancel, __ATOMIC_RELAXED) & WEFT__CANCELLED;
+}
+
+void weft_shield_begin(void)
+{
+	struct weft__task *task = weft__task();
+
+	if (task)
+		task->shields++;
+}
+
+void weft_shield_end(void)
+{
+	struct weft__task *task = weft__task();
+
+	if (task)
+		task->shields--;
+}
+
+static void **locals(void)
+{
+	static __thread __attribute__((tls_model("initial-exec"))) void *of_thread[WEFT_LOCAL_KEYS];
+	struct weft__task *task = weft__task();
+
+	return task ? task->locals : of_thread;
+}
+
+void *weft_task_local(unsigned key)
+{
+	return key < WEFT_LOCAL_KEYS ? locals()[key] : NULL;
+}
+
+int weft_task_set_local(unsigned key, void *value)
+{
+	if (key >= WEFT_LOCAL_KEYS)
+		return -EINVAL;
+	locals()[key] = value;
+	return 0;
+}
+
+const char *weft_task_name(void)
+{
+	struct weft__task *task = weft__task();
+
+	return task ? weft_name(task->k) : NULL;
+}
+
+weft_rt_t *weft_rt_current(void)
+{
+	struct weft__task *task = weft__task();
+
+	return task ? task->rt : NULL;
+}
+
+int weft_rt_spawn(weft_rt_t *rt, weft_fn_t *fn, void *arg, const weft_task_attr_t *attr)
+{
+	struct weft__spawn what = {fn, arg, attr, NULL, NULL};
+	struct weft__task *task;
+	int error;
+
+	error = weft__task_spawn(rt, &what, &task);
+	if (!error)
+		weft__ready(task, false);
+	return error;
+}

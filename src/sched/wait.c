@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What the four effects do outside of tasks: a thread that waits sleeps on its waiter's word. And the system's part:
+ * futexes, the clock, spinning.
+ */
+#define _GNU_SOURCE
+#include "sched/sched.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "internal/line.h"
+
+enum { NANOSECONDS = 1000000000 };
+
+void weft__pause(unsigned *turns)
+{
+	/* The thread that is waited for may not be running. */
+	if (++*turns % 64 == 0)
+		sched_yield();
+#if defined(__x86_64__) || defined(__i386__)
+	else
+		__builtin_ia32_pause();
+#endif
+}
+
+void weft__spin_wait(uint32_t *lock)
+{
+	unsigned turns = 0;
+
+	do
+		weft__pause(&turns);
+	/* Acquire: pairs with weft__spin_unlock. */
+	while (__atomic_load_n(lock, __ATOMIC_RELAXED) || __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE));
+}
+
+void weft__futex_wait(uint32_t *word, uint32_t value, uint64_t deadline)
+{
+	struct timespec at = {(time_t)(deadline / NANOSECONDS), (long)(deadline % NANOSECONDS)};
+
+	syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, deadline == WEFT_NEVER ? NULL : &at, NULL,
+		FUTEX_BITSET_MATCH_ANY);
+}
+
+void weft__futex_wake(uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+uint64_t weft__clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NANOSECONDS + (uint64_t)now.tv_nsec;
+}
+
+/* Afterwards the waiter may be gone; a futex whose memory serves something else wakes somebody for nothing. */
+static void wake_thread(weft_waiter_t *w)
+{
+	uint32_t *word = &w->state;
+
+	/* Release: pairs with the acquire of wait_in_thread. */
+	__atomic_fetch_or(word, WEFT__DONE, __ATOMIC_RELEASE);
+	weft__futex_wake(word);
+}
+
+static void wait_in_thread(weft_waiter_t *w)
+{
+	uint64_t deadline = w->timer.at;
+	uint32_t state;
+
+	w->wake = wake_thread;
+	if (!weft_waiter_park(w))
+		return;
+	while (!((state = __atomic_load_n(&w->state, __ATOMIC_ACQUIRE)) & WEFT__DONE)) {
+		weft__futex_wait(&w->state, state, deadline);
+		if (deadline == WEFT_NEVER || weft__clock() < deadline)
+			continue;
+		if (weft_waiter_claim(w, -ETIMEDOUT))
+			return;
+		deadline = WEFT_NEVER; /* it is being completed */
+	}
+}
+
+static int yield_thread(void)
+{
+	sched_yield();
+	return 0;
+}
+
+static int spawn_nowhere(struct weft__spawn *what)
+{
+	(void)what;
+	return -EPERM;
+}
+
+static void end_cancelled(void)
+{
+	struct weft__task *task = weft__task();
+	struct weft__line line;
+
+	if (task)
+		weft_exit(task->k, &weft_effect_weft_cancelled, NULL);
+	weft__line_begin(&line);
+	weft__line_text(&line, "weft_cancelled was performed outside of a task, where nothing handles it");
+	weft__line_die(&line);
+}
+
+__attribute__((constructor)) static void set_defaults(void)
+{
+	weft_set_default(weft_op_wait, wait_in_thread);
+	weft_set_default(weft_op_yield, yield_thread);
+	weft_set_default(weft_op_spawn, spawn_nowhere);
+	weft_set_default(weft_op_now, weft__clock);
+	weft_set_default(weft_cancelled, end_cancelled);
+}

@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Workers: threads that run tasks. Each has a slot for the task to run next, a ring (queue.h) and a wheel of timers;
+ * all share one queue. A worker that finds nothing steals, and else parks.
+ *
+ * Who runs next
+ *   What a task wakes or spawns goes to the slot: what it needs is in the cache. The slot goes first 16 times in a row
+ *   at most, so that two tasks which wake each other do not keep the ring waiting. Of every 61 picks one looks at the
+ *   timers and the shared queue first; if tasks run long, every pick does.
+ *
+ * No wake-up is lost
+ *   Adding a task:  (1) add it, (2) full fence, (3) read `idle` and `searching`; some idle, none searching: wake one.
+ *   Parking:        (1) stop searching, count in `idle`, (2) full fence, (3) look into every queue again; then sleep.
+ *   Whichever fence is first, one of the two sees the other. A worker that was woken searches, on behalf of whoever
+ *   woke it; while it does others need not be woken, because it looks everywhere before it parks, and if it finds
+ *   something while it is the last that searches, it wakes the next, for there may be more.
+ *   A slot alone wakes nobody: its owner is about to take it, and the other worker would only snatch it away.
+ *
+ * No timer is late because its worker is busy
+ *   All parked workers but one sleep without a limit. That one, the watcher, sleeps until the earliest timer of all
+ *   wheels; `watch` says when that is. A worker that has armed an earlier one, and goes on with another task, wakes
+ *   somebody, who becomes the watcher. While others run the watcher also wakes every few milliseconds to take the slot
+ *   of a worker that has been in one task since. If no worker is parked, those that pick look at all wheels.
+ *   When the watcher gets work it wakes another worker to watch.
+ *
+ * Rejected: threads that spin for a while before they park (Go, Tokio): what they gain in latency others pay for, on
+ * machines that are shared. A thread for timers alone: each timer would be two switches of threads.
+ */
+#define _GNU_SOURCE
+#include "sched/queue.h"
+
+#include <string.h>
+
+enum {
+	STREAK = 16,
+	LOOK_EVERY = 61,
+	LOOK_WITHIN = 100000,	   /* nanoseconds: what look_every adapts to */
+	STUCK_AFTER = 1000000,	   /* nanoseconds between two looks at a busy worker's slot */
+	WATCH_SLOT_AFTER = 200000, /* a worker that has been busy for so long is worth a watcher */
+};
+
+/* ---- the shared queue ------------------------------------------------------------------------------------------ */
+
+static void share(struct weft__rt *rt, struct weft__task *task)
+{
+	task->next = NULL;
+	weft__spin_lock(&rt->queue_lock);
+	*rt->queue_end = task;
+	rt->queue_end = &task->next;
+	atomic_fetch_add_explicit(&rt->queued, 1, memory_order_relaxed);
+	weft__spin_unlock(&rt->queue_lock);
+}
+
+static struct weft__task *take_shared(struct weft__rt *rt)
+{
+	struct weft__task *task;
+
+	if (!atomic_load_explicit(&rt->queued, memory_order_relaxed))
+		return NULL;
+	weft__spin_lock(&rt->queue_lock);
+	task = rt->queue;
+	if (task) {
+		rt->queue = task->next;
+		if (!rt->queue)
+			rt->queue_end = &rt->queue;
+		atomic_fetch_sub_explicit(&rt->queued, 1, memory_order_relaxed);
+	}
+	weft__spin_unlock(&rt->queue_lock);
+	return task;
+}
+
+/* ---- waking workers -------------------------------------------------------------------------------------------- */
+
+/* Under park_lock. */
+static void unlink_parked(struct weft__worker *w)
+{
+	struct weft__worker **at = &w->rt->parked;
+
+	while (*at != w)
+		at = &(*at)->parked;
+	*at = w->parked;
+	w->is_parked = false;
+	atomic_fetch_sub_explicit(&w->rt->idle, 1, memory_order_relaxed);
+}
+
+static void wake_worker(struct weft__worker *w)
+{
+	atomic_store_explicit(&w->token, 1, memory_order_release);
+	weft__futex_wake((uint32_t *)&w->token);
+}
+
+/* One that searches. */
+static void wake_one(struct weft__rt *rt)
+{
+	struct weft__worker *w;
+
+	weft__spin_lock(&rt->park_lock);
+	w = rt->parked;
+	if (w) {
+		unlink_parked(w);
+		w->searching = true;
+		atomic_fetch_add_explicit(&rt->searching, 1, memory_order_relaxed);
+	}
+	weft__spin_unlock(&rt->park_lock);
+	if (w)
+		wake_worker(w);
+}
+
+/* After a task was added and a full fence. */
+static inline void notify(struct weft__rt *rt)
+{
+	if (atomic_load_explicit(&rt->idle, memory_order_relaxed) &&
+	    !atomic_load_explicit(&rt->searching, memory_order_relaxed))
+		wake_one(rt);
+}
+
+static void wake_pinned(struct weft__worker *w)
+{
+	bool was_parked;
+
+	weft__spin_lock(&w->rt->park_lock);
+	was_parked = w->is_parked;
+	if (was_parked)
+		unlink_parked(w);
+	weft__spin_unlock(&w->rt->park_lock);
+	if (was_parked)
+		wake_worker(w);
+}
+
+/* A worker looks at `watch` when it picks its next task; a helper has no wheel, and may not pick for long. */
+void weft__arm(struct weft__worker *w, struct weft__timer *t)
+{
+	struct weft__rt *rt = w->rt;
+	uint64_t at = t->at;
+
+	if (__builtin_expect(rt->sim != NULL, 0)) {
+		weft__timer_arm(weft__sim_wheel(rt), t);
+	} else if (!w->helper) {
+		weft__timer_arm(&w->wheel, t);
+	} else {
+		weft__timer_arm(&rt->worker[0].wheel, t);
+		atomic_thread_fence(memory_order_seq_cst);
+		if (at < atomic_load_explicit(&rt->watch, memory_order_relaxed))
+			notify(rt);
+	}
+}
+
+/* ---- a task may run -------------------------------------------------------------------------------------------- */
+
+/* Full: half of the ring goes to the shared queue, so that the next tasks find room. */
+static void add(struct weft__worker *w, struct weft__task *task)
+{
+	struct weft__task *half[WEFT__RING / 2];
+	uint32_t count, i;
+
+	while (!weft__ring_add(&w->ring, task)) {
+		count = weft__ring_take_half(&w->ring, half);
+		for (i = 0; i < count; i++)
+			share(w->rt, half[i]);
+	}
+}
+
+static void pin(struct weft__worker *w, struct weft__task *task)
+{
+	task->next = NULL;
+	weft__spin_lock(&w->pins_lock);
+	*w->pins_end = task;
+	w->pins_end = &task->next;
+	weft__spin_unlock(&w->pins_lock);
+	/* Sequentially consistent: it has been added, or the worker sees it before it parks. */
+	atomic_fetch_add(&w->pinned, 1);
+	if (w != weft__worker())
+		wake_pinned(w);
+}
+
+static struct weft__task *take_pin(struct weft__worker *w)
+{
+	struct weft__task *task;
+
+	if (!atomic_load_explicit(&w->pinned, memory_order_relaxed))
+		return NULL;
+	weft__spin_lock(&w->pins_lock);
+	task = w->pins;
+	if (task) {
+		w->pins = task->next;
+		if (!w->pins)
+			w->pins_end = &w->pins;
+		atomic_fetch_sub_explicit(&w->pinned, 1, memory_order_relaxed);
+	}
+	weft__spin_unlock(&w->pins_lock);
+	return task;
+}
+
+/* Somebody should see to the slot if its worker's task goes on for long. */
+static void want_watcher(struct weft__worker *w)
+{
+	struct weft__rt *rt = w->rt;
+
+	if (atomic_load_explicit(&rt->watch, memory_order_relaxed) == WEFT_NEVER &&
+	    weft__clock() - w->unparked > WATCH_SLOT_AFTER)
+		notify(rt);
+}
+
+static void ready_next(struct weft__worker *w, struct weft__task *task)
+{
+	/* A full fence: see above. */
+	struct weft__task *other = atomic_exchange(&w->slot, task);
+
+	if (other) {
+		add(w, other);
+		atomic_thread_fence(memory_order_seq_cst);
+		notify(w->rt);
+	} else if (__builtin_expect(atomic_load_explicit(&w->rt->idle, memory_order_relaxed), 0)) {
+		want_watcher(w);
+	}
+}
+
+void weft__ready(struct weft__task *task, bool next)
+{
+	struct weft__rt *rt = task->rt;
+	struct weft__worker *w = weft__worker();
+
+	if (__builtin_expect(rt->sim != NULL, 0)) {
+		weft__sim_ready(rt, task);
+	} else if (__builtin_expect(task->flags & WEFT__BLOCKING, 0)) {
+		weft__helpers_add(rt, task);
+	} else if (__builtin_expect(task->pinned != NULL, 0)) {
+		pin(task->pinned, task);
+	} else if (!w || w->rt != rt || w->helper) {
+		share(rt, task);
+		atomic_thread_fence(memory_order_seq_cst);
+		notify(rt);
+	} else if (next) {
+		w->wakes++;
+		ready_next(w, task);
+	} else {
+		/* The pick that follows is a fence, and notifies. */
+		add(w, task);
+	}
+}
+
+/* ---- picking --------------------------------------------------------------------------------------------------- */
+
+/* End what is due in any wheel. */
+static void turn_wheels(struct weft__worker *w, uint64_t now)
+{
+	struct weft__rt *rt = w->rt;
+	unsigned i;
+
+	for (i = 0; i < rt->workers; i++)
+		if (__atomic_load_n(&rt->worker[i].wheel.next, __ATOMIC_RELAXED) <= now)
+			w->timers += weft__wheel_turn(&rt->worker[i].wheel, now);
+}
+
+static uint64_t earliest(struct weft__rt *rt)
+{
+	uint64_t next = WEFT_NEVER, of_worker;
+	unsigned i;
+
+	for (i = 0; i < rt->workers; i++) {
+		of_worker = __atomic_load_n(&rt->worker[i].wheel.next, __ATOMIC_RELAXED);
+		if (of_worker < next)
+			next = of_worker;
+	}
+	return next;
+}
+
+/* So seldom that the clock's cost does not count, so often that timers are not late. */
+static void adapt(struct weft__worker *w, uint64_t now)
+{
+	uint64_t took = now - w->looked;
+
+	w->looked = now;
+	if (took > LOOK_WITHIN)
+		w->look_every =
+		    took / LOOK_WITHIN >= w->look_every ? 1 : w->look_every / (unsigned)(took / LOOK_WITHIN);
+	else if (took < LOOK_WITHIN / 2 && w->look_every < LOOK_EVERY)
+		w->look_every++;
+	w->until_look = w->look_every;
+}
+
+static struct weft__task *look(struct weft__worker *w)
+{
+	uint64_t now = weft__clock();
+
+	adapt(w, now);
+	turn_wheels(w, now);
+	return take_shared(w->rt);
+}
+
+static struct weft__task *take_slot(struct weft__worker *w)
+{
+	if (!atomic_load_explicit(&w->slot, memory_order_relaxed))
+		return NULL;
+	return atomic_exchange(&w->slot, NULL);
+}
+
+static struct weft__task *pick_own(struct weft__worker *w)
+{
+	struct weft__task *task = NULL;
+
+	if (w->streak < STREAK && (task = take_slot(w))) {
+		w->streak++;
+		return task;
+	}
+	w->streak = 0;
+	task = take_pin(w);
+	if (!task)
+		task = weft__ring_take(&w->ring);
+	return task ? task : take_slot(w);
+}
+
+/* Has the worker been in one task since the last time somebody looked? Then its slot may be taken. */
+static struct weft__task *steal_slot(struct weft__worker *from)
+{
+	uint64_t switches = __atomic_load_n(&from->switches, __ATOMIC_RELAXED);
+	uint64_t seen = __atomic_exchange_n(&from->seen, switches, __ATOMIC_RELAXED);
+
+	if (seen != switches || !atomic_load_explicit(&from->slot, memory_order_relaxed))
+		return NULL;
+	return atomic_exchange(&from->slot, NULL);
+}
+
+static uint64_t random_of(struct weft__worker *w)
+{
+	w->random ^= w->random << 13;
+	w->random ^= w->random >> 7;
+	return w->random ^= w->random << 17;
+}
+
+static struct weft__task *steal(struct weft__worker *w)
+{
+	struct weft__rt *rt = w->rt;
+	unsigned i, start = (unsigned)(random_of(w) % rt->workers);
+	struct weft__worker *from;
+	struct weft__task *task;
+
+	for (i = 0; i < rt->workers; i++) {
+		from = &rt->worker[(start + i) % rt->workers];
+		if (from != w && (task = weft__ring_steal(&from->ring, &w->ring))) {
+			w->steals++;
+			return task;
+		}
+	}
+	for (i = 0; i < rt->workers; i++) {
+		from = &rt->worker[(start + i) % rt->workers];
+		if (from != w && (task = steal_slot(from))) {
+			w->steals++;
+			return task;
+		}
+	}
+	return NULL;
+}
+
+/* Anywhere but in others' slots. */
+static bool anything(struct weft__worker *w)
+{
+	struct weft__rt *rt = w->rt;
+	unsigned i;
+
+	if (atomic_load(&rt->queued) || atomic_load(&w->pinned) || atomic_load(&rt->stop))
+		return true;
+	for (i = 0; i < rt->workers; i++)
+		if (weft__ring_count(&rt->worker[i].ring))
+			return true;
+	return false;
+}
+
+/* ---- parking --------------------------------------------------------------------------------------------------- */
+
+static void stop_searching(struct weft__worker *w)
+{
+	w->searching = false;
+	atomic_fetch_sub(&w->rt->searching, 1);
+}
+
+/* Until when to sleep. One worker watches. The wheels are read after `watch` is written: whoever arms a timer writes
+ * its wheel first, and reads `watch` then. */
+static uint64_t watch(struct weft__worker *w)
+{
+	struct weft__rt *rt = w->rt;
+	uint64_t next;
+
+	weft__spin_lock(&rt->park_lock);
+	if (w->is_parked && atomic_load(&rt->watch) == WEFT_NEVER) {
+		w->watching = true;
+		do {
+			next = earliest(rt);
+			if (atomic_load(&rt->idle) < rt->workers && next > weft__clock() + STUCK_AFTER)
+				next = weft__clock() + STUCK_AFTER;
+			atomic_store(&rt->watch, next);
+			atomic_thread_fence(memory_order_seq_cst);
+		} while (earliest(rt) < next);
+	} else {
+		next = WEFT_NEVER;
+	}
+	weft__spin_unlock(&rt->park_lock);
+	return next;
+}
+
+static void sleep_until(struct weft__worker *w, uint64_t when)
+{
+	while (!atomic_load_explicit(&w->token, memory_order_acquire)) {
+		weft__futex_wait((uint32_t *)&w->token, 0, when);
+		if (when != WEFT_NEVER && weft__clock() >= when)
+			break;
+	}
+}
+
+static void unpark(struct weft__worker *w)
+{
+	struct weft__rt *rt = w->rt;
+
+	weft__spin_lock(&rt->park_lock);
+	if (w->is_parked)
+		unlink_parked(w);
+	if (w->watching) {
+		w->watching = false;
+		w->handed_on = false;
+		atomic_store(&rt->watch, WEFT_NEVER);
+	}
+	weft__spin_unlock(&rt->park_lock);
+	atomic_store_explicit(&w->token, 0, memory_order_relaxed);
+}
+
+static void park(struct weft__worker *w)
+{
+	struct weft__rt *rt = w->rt;
+
+	weft__spin_lock(&rt->park_lock);
+	w->parked = rt->parked;
+	rt->parked = w;
+	w->is_parked = true;
+	atomic_fetch_add(&rt->idle, 1);
+	weft__spin_unlock(&rt->park_lock);
+	if (w->searching)
+		stop_searching(w);
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!anything(w)) {
+		w->parks++;
+		sleep_until(w, watch(w));
+	}
+	unpark(w);
+	w->unparked = w->looked = weft__clock();
+}
+
+static void found(struct weft__worker *w)
+{
+	struct weft__rt *rt = w->rt;
+
+	if (w->searching) {
+		stop_searching(w);
+		notify(rt);
+	} else if (__builtin_expect(atomic_load_explicit(&rt->idle, memory_order_relaxed), 0)) {
+		if (weft__ring_count(&w->ring) || !w->handed_on ||
+		    __atomic_load_n(&w->wheel.next, __ATOMIC_RELAXED) <
+			atomic_load_explicit(&rt->watch, memory_order_relaxed))
+			notify(rt);
+	}
+	w->handed_on = true;
+}
+
+/* The next task; NULL: the runtime has stopped. */
+static struct weft__task *pick(struct weft__worker *w)
+{
+	struct weft__rt *rt = w->rt;
+	struct weft__task *task = NULL;
+
+	if (--w->until_look == 0)
+		task = look(w);
+	while (!task) {
+		task = pick_own(w);
+		if (task)
+			break;
+		task = look(w);
+		if (!task)
+			task = pick_own(w);
+		if (task)
+			break;
+		if (!w->searching) {
+			w->searching = true;
+			atomic_fetch_add(&rt->searching, 1);
+		}
+		task = steal(w);
+		if (task)
+			break;
+		if (atomic_load(&rt->stop))
+			return NULL;
+		park(w);
+	}
+	found(w);
+	return task;
+}
+
+/* ---- threads --------------------------------------------------------------------------------------------------- */
+
+enum { CLOSED, OPEN, ABANDONED };
+
+static void *work(void *argument)
+{
+	struct weft__worker *w = argument;
+	struct weft__task *task;
+
+	while (!atomic_load(&w->rt->gate))
+		weft__futex_wait((uint32_t *)&w->rt->gate, CLOSED, WEFT_NEVER);
+	if (atomic_load(&w->rt->gate) == ABANDONED)
+		return NULL;
+	weft__set_worker(w);
+	w->looked = w->unparked = weft__clock();
+	while ((task = pick(w)))
+		if (weft__task_run(w, task) == WEFT__YIELDED)
+			weft__ready(task, false);
+	if (w->searching)
+		stop_searching(w);
+	return NULL;
+}
+
+void weft__rt_left(struct weft__rt *rt)
+{
+	unsigned i;
+
+	if (atomic_fetch_sub(&rt->live, 1) != 1 || rt->sim)
+		return;
+	atomic_store(&rt->stop, true);
+	for (i = 0; i < rt->workers; i++)
+		wake_pinned(&rt->worker[i]);
+}
+
+static void prepare(struct weft__rt *rt, struct weft__worker *w, unsigned number)
+{
+	w->rt = rt;
+	w->number = number;
+	w->look_every = w->until_look = LOOK_EVERY;
+	w->random = number * 0x9e3779b97f4a7c15u + 1;
+	w->pins_end = &w->pins;
+	w->handed_on = true;
+	weft__wheel_init(&w->wheel, weft__clock());
+}
+
+/* Workers begin together, or not at all: they find each other's records in the runtime's. */
+static void open_gate(struct weft__rt *rt, uint32_t how)
+{
+	unsigned i;
+
+	atomic_store(&rt->gate, how);
+	for (i = 0; i < rt->workers; i++)
+		weft__futex_wake((uint32_t *)&rt->gate);
+}
+
+int weft__workers_run(struct weft__rt *rt)
+{
+	unsigned i, started;
+	int error = 0;
+
+	for (i = 0; i < rt->workers; i++)
+		prepare(rt, &rt->worker[i], i);
+	for (started = 0; started < rt->workers; started++) {
+		error = pthread_create(&rt->worker[started].thread, NULL, work, &rt->worker[started]);
+		if (error)
+			break;
+	}
+	open_gate(rt, error ? ABANDONED : OPEN);
+	for (i = 0; i < started; i++)
+		pthread_join(rt->worker[i].thread, NULL);
+	return -error;
+}

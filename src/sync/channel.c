@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Channels and select.
+ *
+ * Invariants, under the lock: receivers wait only if there is no item and no sender waits; senders wait only if there
+ * is no room and no receiver waits. A closed channel has nobody waiting. So an operation either finds its partner at
+ * the head of the other queue, or an item, or room, or it waits.
+ *
+ * A select takes the locks of all its channels, in the order of their addresses, then looks for a case that can be
+ * done, and only if there is none puts its places into the queues. So it is never in one queue while it does another
+ * case, and two selects that are each other's partners need not undo a claim: whoever comes second does the exchange.
+ */
+#include "sync/queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct weft_chan {
+	struct weft__queue receivers; /* its lock is the channel's */
+	struct weft__queue senders;   /* its lock is not used */
+	size_t bytes, capacity, count, first, room;
+	char *items; /* a ring of `room` items, the oldest at `first` */
+	bool closed;
+};
+
+enum { FIRST_ROOM = 16 };
+
+weft_chan_t *weft_chan_make(size_t bytes, size_t capacity)
+{
+	weft_chan_t *c = calloc(1, sizeof *c);
+
+	if (!c)
+		return NULL;
+	c->bytes = bytes;
+	c->capacity = capacity;
+	c->room = capacity == WEFT_UNBOUNDED ? 0 : capacity;
+	c->items = c->room ? calloc(c->room, bytes ? bytes : 1) : NULL;
+	if (c->room && !c->items) {
+		free(c);
+		return NULL;
+	}
+	return c;
+}
+
+int weft_chan_free(weft_chan_t *c)
+{
+	bool waited_for;
+
+	if (!c)
+		return 0;
+	lock(&c->receivers);
+	waited_for = c->receivers.first || c->senders.first;
+	unlock(&c->receivers);
+	if (waited_for)
+		return -EBUSY;
+	free(c->items);
+	free(c);
+	return 0;
+}
+
+size_t weft_chan_count(weft_chan_t *c)
+{
+	size_t count;
+
+	lock(&c->receivers);
+	count = c->count;
+	unlock(&c->receivers);
+	return count;
+}
+
+static void copy(const weft_chan_t *c, void *to, const void *from)
+{
+	if (c->bytes)
+		memcpy(to, from, c->bytes);
+}
+
+static char *item_at(const weft_chan_t *c, size_t i)
+{
+	i += c->first;
+	return c->items + (i < c->room ? i : i - c->room) * c->bytes;
+}
+
+/* Of an unbounded channel: twice as much. */
+static bool grow(weft_chan_t *c)
+{
+	size_t room = c->room ? 2 * c->room : FIRST_ROOM, i;
+	char *items = calloc(room, c->bytes ? c->bytes : 1);
+
+	if (!items)
+		return false;
+	for (i = 0; i < c->count; i++)
+		copy(c, items + i * c->bytes, item_at(c, i));
+	free(c->items);
+	c->items = items;
+	c->room = room;
+	c->first = 0;
+	return true;
+}
+
+/* Somebody else's side of the exchange is done. */
+static void done(struct weft__place *partner, struct weft__place **completed)
+{
+	partner->status = 0;
+	*completed = partner;
+}
+
+/* Under the lock: 1, -EPIPE, -ENOMEM, or 0 if it has to wait. `completed`: whose wait is over, NULL: nobody's. */
+static int send(weft_chan_t *c, const void *item, struct weft__place **completed)
+{
+	struct weft__place *receiver;
+
+	*completed = NULL;
+	if (c->closed)
+		return -EPIPE;
+	if (WEFT_CANARY(channel_loses_items) && c->count == 5)
+		return 1;
+	receiver = claim_first(&c->receivers);
+	if (receiver) {
+		copy(c, receiver->value, item);
+		done(receiver, completed);
+		return 1;
+	}
+	if (c->count == c->capacity)
+		return 0;
+	if (c->count == c->room && !grow(c))
+		return -ENOMEM;
+	copy(c, item_at(c, c->count), item);
+	c->count++;
+	return 1;
+}
+
+static void drop_first(weft_chan_t *c)
+{
+	if (++c->first == c->room)
+		c->first = 0;
+	c->count--;
+}
+
+static int receive(weft_chan_t *c, void *item, struct weft__place **completed)
+{
+	struct weft__place *sender;
+	bool had = c->count;
+
+	*completed = NULL;
+	if (had) {
+		copy(c, item, item_at(c, 0));
+		drop_first(c);
+	}
+	sender = claim_first(&c->senders);
+	if (sender) {
+		copy(c, had ? item_at(c, c->count++) : item, sender->value);
+		done(sender, completed);
+	}
+	if (had || sender)
+		return 1;
+	return c->closed ? -EPIPE : 0;
+}
+
+int weft__chan_send(weft_chan_t *c, const void *item, weft_waiter_t *w)
+{
+	struct weft__place *completed;
+	int result;
+
+	lock(&c->receivers);
+	result = send(c, item, &completed);
+	if (!result && w) {
+		w->place.value = (void *)(uintptr_t)item;
+		w->place.sends = true;
+		add(&c->senders, &w->place);
+	}
+	unlock(&c->receivers);
+	complete(completed);
+	return result;
+}
+
+int weft__chan_receive(weft_chan_t *c, void *item, weft_waiter_t *w)
+{
+	struct weft__place *completed;
+	int result;
+
+	lock(&c->receivers);
+	result = receive(c, item, &completed);
+	if (!result && w) {
+		w->place.value = item;
+		w->place.sends = false;
+		add(&c->receivers, &w->place);
+	}
+	unlock(&c->receivers);
+	complete(completed);
+	return result;
+}
+
+/* It is in one of the two, or in none. */
+static void leave(weft_chan_t *c, struct weft__place *place)
+{
+	if (place->queued)
+		take_out(place->sends ? &c->senders : &c->receivers, place);
+}
+
+void weft__chan_leave(weft_chan_t *c, struct weft__place *place)
+{
+	lock(&c->receivers);
+	leave(c, place);
+	unlock(&c->receivers);
+}
+
+int weft_chan_close(weft_chan_t *c)
+{
+	struct weft__place *receivers = NULL, *senders = NULL, *place;
+	bool closed;
+
+	lock(&c->receivers);
+	closed = c->closed;
+	c->closed = true;
+	if (!closed) {
+		receivers = claim_all(&c->receivers);
+		senders = claim_all(&c->senders);
+	}
+	for (place = receivers; place; place = place->next)
+		place->status = -EPIPE;
+	for (place = senders; place; place = place->next)
+		place->status = -EPIPE;
+	unlock(&c->receivers);
+	complete_all(receivers);
+	complete_all(senders);
+	return closed ? -EALREADY : 0;
+}
+
+/* ---- select ---------------------------------------------------------------------------------------------------- */
+
+/* The cases' channels in the order of their addresses, each once. */
+static unsigned channels_of(const weft_case_t *cases, unsigned count, weft_chan_t *chans[WEFT_CASES])
+{
+	unsigned n = 0, i, j;
+
+	for (i = 0; i < count; i++) {
+		weft_chan_t *c = cases[i].chan;
+
+		for (j = n; j && chans[j - 1] > c; j--)
+			;
+		if (!c || (j && chans[j - 1] == c))
+			continue;
+		memmove(&chans[j + 1], &chans[j], (n - j) * sizeof *chans);
+		chans[j] = c;
+		n++;
+	}
+	return n;
+}
+
+static void lock_all(weft_chan_t **chans, unsigned count)
+{
+	unsigned i;
+
+	for (i = 0; i < count; i++)
+		lock(&chans[i]->receivers);
+}
+
+static void unlock_all(weft_chan_t **chans, unsigned count)
+{
+	while (count)
+		unlock(&chans[--count]->receivers);
+}
+
+/* The first case that can be done, which is; -EAGAIN: none. */
+static int try_all(weft_case_t *cases, unsigned count, struct weft__place **completed)
+{
+	unsigned i;
+	int result;
+
+	for (i = 0; i < count; i++) {
+		if (!cases[i].chan)
+			continue;
+		result = cases[i].send ? send(cases[i].chan, cases[i].send, completed)
+				       : receive(cases[i].chan, cases[i].receive, completed);
+		if (!result)
+			continue;
+		cases[i].status = result < 0 ? result : 0;
+		return (int)i;
+	}
+	return -EAGAIN;
+}
+
+static void add_all(weft_case_t *cases, unsigned count, weft_waiter_t *w)
+{
+	unsigned i;
+
+	for (i = 0; i < count; i++) {
+		weft_case_t *c = &cases[i];
+
+		c->place = (struct weft__place){.waiter = w, .index = (int)i, .sends = c->send != NULL};
+		c->place.value = c->send ? (void *)(uintptr_t)c->send : c->receive;
+		if (c->chan)
+			add(c->send ? &c->chan->senders : &c->chan->receivers, &c->place);
+	}
+}
+
+int weft__select_enter(weft_case_t *cases, unsigned count, weft_waiter_t *w)
+{
+	weft_chan_t *chans[WEFT_CASES];
+	unsigned n = channels_of(cases, count, chans);
+	struct weft__place *completed = NULL;
+	int result;
+
+	lock_all(chans, n);
+	result = try_all(cases, count, &completed);
+	if (result == -EAGAIN && w)
+		add_all(cases, count, w);
+	unlock_all(chans, n);
+	complete(completed);
+	return result;
+}
+
+void weft__select_leave(weft_case_t *cases, unsigned count)
+{
+	unsigned i;
+
+	for (i = 0; i < count; i++)
+		if (cases[i].chan)
+			weft__chan_leave(cases[i].chan, &cases[i].place);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Semaphores, events, wait groups, barriers, futures. */
+#include "sync/queue.h"
+
+/* ---- semaphore ------------------------------------------------------------------------------------------------- */
+
+/* Invariant: somebody waits only if there is no permit. */
+bool weft__sem_enter(weft_sem_t *s, weft_waiter_t *w)
+{
+	bool has;
+
+	lock(&s->queue);
+	has = s->permits;
+	if (has)
+		s->permits--;
+	else if (w)
+		add(&s->queue, &w->place);
+	unlock(&s->queue);
+	return has;
+}
+
+void weft_sem_give(weft_sem_t *s, size_t permits)
+{
+	struct weft__place *all = NULL, **end = &all, *place;
+
+	lock(&s->queue);
+	for (; permits && (place = claim_first(&s->queue)); permits--) {
+		*end = place;
+		end = &place->next;
+	}
+	*end = NULL;
+	s->permits += permits;
+	unlock(&s->queue);
+	complete_all(all);
+}
+
+/* ---- event ----------------------------------------------------------------------------------------------------- */
+
+bool weft__event_enter(weft_event_t *e, weft_waiter_t *w)
+{
+	bool waits;
+
+	lock(&e->queue);
+	waits = !e->set;
+	if (waits)
+		add(&e->queue, &w->place);
+	unlock(&e->queue);
+	return waits;
+}
+
+/* Under the lock. Returns who waited. */
+static struct weft__place *set(weft_event_t *e)
+{
+	/* Release: pairs with weft_event_is_set. */
+	__atomic_store_n(&e->set, 1, __ATOMIC_RELEASE);
+	return claim_all(&e->queue);
+}
+
+void weft_event_set(weft_event_t *e)
+{
+	struct weft__place *all;
+
+	lock(&e->queue);
+	all = set(e);
+	unlock(&e->queue);
+	complete_all(all);
+}
+
+void weft_event_reset(weft_event_t *e)
+{
+	lock(&e->queue);
+	__atomic_store_n(&e->set, 0, __ATOMIC_RELAXED);
+	unlock(&e->queue);
+}
+
+/* ---- wait group ------------------------------------------------------------------------------------------------ */
+
+int weft_group_add(weft_group_t *g, ptrdiff_t more)
+{
+	struct weft__place *all = NULL;
+	int error = 0;
+
+	lock(&g->done.queue);
+	if (more < 0 && g->count < (size_t)-more)
+		error = -EINVAL;
+	else
+		g->count += (size_t)more;
+	__atomic_store_n(&g->done.set, 0, __ATOMIC_RELAXED);
+	if (!g->count)
+		all = set(&g->done);
+	unlock(&g->done.queue);
+	complete_all(all);
+	return error;
+}
+
+bool weft__group_is_done(weft_group_t *g)
+{
+	bool done;
+
+	lock(&g->done.queue);
+	done = !g->count;
+	unlock(&g->done.queue);
+	return done;
+}
+
+/* ---- barrier --------------------------------------------------------------------------------------------------- */
+
+bool weft__barrier_enter(weft_barrier_t *b, weft_waiter_t *w)
+{
+	struct weft__place *all = NULL;
+	bool last;
+
+	lock(&b->queue);
+	last = ++b->arrived >= b->parties;
+	if (last) {
+		b->arrived = 0;
+		all = claim_all(&b->queue);
+	} else {
+		add(&b->queue, &w->place);
+	}
+	unlock(&b->queue);
+	complete_all(all);
+	return last;
+}
+
+/* Still in the queue: it counts no more. Else the others have met, without it. */
+void weft__barrier_leave(weft_barrier_t *b, struct weft__place *place)
+{
+	lock(&b->queue);
+	if (place->queued) {
+		take_out(&b->queue, place);
+		b->arrived--;
+	}
+	unlock(&b->queue);
+}
+
+/* ---- future ---------------------------------------------------------------------------------------------------- */
+
+int weft_future_set(weft_future_t *f, void *value, int error)
+{
+	struct weft__place *all = NULL;
+	bool known;
+
+	lock(&f->known.queue);
+	known = f->known.set;
+	if (!known) {
+		f->value = value;
+		f->error = error;
+		all = set(&f->known);
+	}
+	unlock(&f->known.queue);
+	complete_all(all);
+	return known ? -EALREADY : 0;
+}

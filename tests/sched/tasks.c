@@ -1,0 +1,634 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Tasks, scopes, cancellation, deadlines, handlers between a task and its runtime. */
+#include "check.h"
+
+#include <pthread.h>
+#include <time.h>
+
+/* Compilers take pthread_self() for constant in a function, but a task moves between threads. */
+__attribute__((noinline)) static pthread_t this_thread(void)
+{
+	__asm__ volatile("");
+	return pthread_self();
+}
+
+/* ---- spawning and joining -------------------------------------------------------------------------------------- */
+
+static void *doubles(void *number)
+{
+	weft_sleep(MS);
+	*(int *)number *= 2;
+	return number;
+}
+
+static void *a_scope_waits(void *pass)
+{
+	int numbers[100], i;
+
+	WEFT_SCOPE(scope);
+	for (i = 0; i < 100; i++) {
+		numbers[i] = i;
+		CHECK(weft_scope_spawn(&scope, doubles, &numbers[i]) == 0);
+	}
+	CHECK(weft_scope_wait(&scope) == 0);
+	CHECK(weft_scope_wait(&scope) == 0); /* again: nothing */
+	for (i = 0; i < 100; i++)
+		CHECK(numbers[i] == 2 * i);
+	return pass;
+}
+
+static void *a_join_gets_the_result(void *pass)
+{
+	int number = 21;
+	weft_task_t task;
+	void *result;
+
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn_with(&scope, &task, doubles, &number, NULL) == 0);
+	CHECK(weft_join_until(&task, NULL, 1) == -ETIMEDOUT);
+	CHECK(weft_join(&task, &result) == 0);
+	CHECK(result == &number && number == 42);
+	CHECK(weft_join(&task, &result) == 0);
+	weft_task_cancel(&task); /* it has ended */
+	CHECK(weft_scope_wait(&scope) == 0);
+	return pass;
+}
+
+static int detached_ran;
+
+static void *detached(void *unused)
+{
+	weft_sleep(2 * MS);
+	__atomic_fetch_add(&detached_ran, 1, __ATOMIC_RELAXED);
+	return unused;
+}
+
+static void *spawns_detached(void *pass)
+{
+	detached_ran = 0;
+	for (int i = 0; i < 10; i++)
+		CHECK(weft_spawn_detached(detached, NULL, NULL) == 0);
+	return pass;
+}
+
+/* The runtime waits for detached tasks. */
+static void *detached_tasks_end(void *pass)
+{
+	void *result = NULL;
+
+	/* In a runtime of its own, which blocks this worker. */
+	CHECK(weft_rt_run(&(weft_rt_config_t){.workers = 2}, spawns_detached, pass, &result) == 0);
+	CHECK(result == pass && detached_ran == 10);
+	return pass;
+}
+
+static void *inner(void *depth)
+{
+	struct {
+		int n;
+	} *d = depth;
+	int below = d->n - 1;
+
+	WEFT_SCOPE(scope);
+	if (d->n) {
+		CHECK(weft_scope_spawn(&scope, inner, &below) == 0);
+		CHECK(weft_scope_spawn(&scope, inner, &(int){below}) == 0);
+	}
+	CHECK(weft_scope_wait(&scope) == 0);
+	return depth;
+}
+
+static void *a_tree_of_scopes(void *pass)
+{
+	int depth = 8;
+
+	inner(&depth);
+	return pass;
+}
+
+/* ---- time ------------------------------------------------------------------------------------------------------ */
+
+struct sleeper {
+	uint64_t until;
+	int *order, place;
+};
+
+static void *sleeps(void *argument)
+{
+	struct sleeper *s = argument;
+
+	weft_sleep_until(s->until);
+	CHECK(weft_now() >= s->until);
+	s->place = __atomic_fetch_add(s->order, 1, __ATOMIC_RELAXED);
+	return s;
+}
+
+static void *sleeping_is_never_shorter(void *pass)
+{
+	static const int ms[] = {5, 1, 0, 30, 3, 700, 2, 64, 17, 4};
+	struct sleeper sleepers[10];
+	uint64_t begin = weft_now();
+	int order = 0, i, j;
+
+	WEFT_SCOPE(scope);
+	for (i = 0; i < 10; i++) {
+		sleepers[i] = (struct sleeper){begin + (uint64_t)ms[i] * MS / 10, &order, 0};
+		CHECK(weft_scope_spawn(&scope, sleeps, &sleepers[i]) == 0);
+	}
+	CHECK(weft_scope_wait(&scope) == 0);
+	CHECK(weft_now() >= begin + 70 * MS);
+	/* Only where time is simulated is the order certain. */
+	if (weft_now() == begin + 70 * MS)
+		for (i = 0; i < 10; i++)
+			for (j = 0; j < 10; j++)
+				CHECK(ms[i] >= ms[j] || sleepers[i].place < sleepers[j].place);
+	return pass;
+}
+
+static void *many_timers(void *pass)
+{
+	enum { N = 3000 };
+	struct sleeper *sleepers = calloc(N, sizeof *sleepers);
+	uint64_t begin = weft_now(), x = 1;
+	int order = 0, i;
+
+	CHECK(sleepers);
+	WEFT_SCOPE(scope);
+	for (i = 0; i < N; i++) {
+		x = x * 6364136223846793005u + 1442695040888963407u;
+		sleepers[i] = (struct sleeper){begin + (x >> 33) % (100 * MS), &order, 0};
+		CHECK(weft_scope_spawn(&scope, sleeps, &sleepers[i]) == 0);
+	}
+	CHECK(weft_scope_wait(&scope) == 0);
+	CHECK(order == N);
+	free(sleepers);
+	return pass;
+}
+
+/* ---- cancellation ---------------------------------------------------------------------------------------------- */
+
+static void count(int *cleanups)
+{
+	weft_sleep(MS); /* cleanups wait as other code does */
+	++*cleanups;
+}
+
+static void *sleeps_for_ever(void *cleanups)
+{
+	weft_defer(count, (int *)cleanups);
+	weft_sleep(1000000 * SECOND);
+	CHECK(!"cancelled");
+	return cleanups;
+}
+
+static void *fails(void *error)
+{
+	weft_sleep(2 * MS);
+	weft_task_fail(*(int *)error);
+}
+
+static void *the_first_error_cancels_the_others(void *pass)
+{
+	int cleanups[3] = {0}, error = -EIO;
+
+	WEFT_SCOPE(scope);
+	for (int i = 0; i < 3; i++)
+		CHECK(weft_scope_spawn(&scope, sleeps_for_ever, &cleanups[i]) == 0);
+	CHECK(weft_scope_spawn(&scope, fails, &error) == 0);
+	CHECK(weft_scope_wait(&scope) == -EIO);
+	CHECK(cleanups[0] == 1 && cleanups[1] == 1 && cleanups[2] == 1);
+	CHECK(!weft_task_is_cancelled() && weft_sleep(1) == 0);
+	return pass;
+}
+
+static void *a_deadline_cancels(void *pass)
+{
+	int cleanups = 0;
+
+	WEFT_SCOPE_UNTIL(outer, weft_now() + 1000 * SECOND);
+	{
+		WEFT_SCOPE_UNTIL(scope, weft_now() + 3 * MS);
+		CHECK(weft_scope_spawn(&scope, sleeps_for_ever, &cleanups) == 0);
+		CHECK(weft_sleep(1000 * SECOND) == -ECANCELED);
+		CHECK(weft_task_is_cancelled());
+		CHECK(weft_sleep(1) == -ECANCELED && weft_task_yield() == -ECANCELED);
+		CHECK(weft_scope_spawn(&scope, doubles, NULL) == -ECANCELED);
+		CHECK(weft_scope_wait(&scope) == -ETIMEDOUT);
+	}
+	CHECK(cleanups == 1);
+	CHECK(!weft_task_is_cancelled() && weft_sleep(1) == 0);
+	CHECK(weft_scope_wait(&outer) == 0);
+	return pass;
+}
+
+static void *leaving_a_scope_cancels(void *pass)
+{
+	int cleanups = 0;
+
+	for (int i = 0; i < 3; i++) {
+		WEFT_SCOPE(scope);
+		CHECK(weft_scope_spawn(&scope, sleeps_for_ever, &cleanups) == 0);
+		weft_sleep(MS);
+		if (i == 1)
+			break;
+	}
+	CHECK(cleanups == 2);
+	return pass;
+}
+
+static void *one_task_is_cancelled(void *pass)
+{
+	int cleanups = 0, number = 4;
+	weft_task_t cancelled, other;
+
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn_with(&scope, &cancelled, sleeps_for_ever, &cleanups, NULL) == 0);
+	CHECK(weft_scope_spawn_with(&scope, &other, doubles, &number, NULL) == 0);
+	weft_sleep(MS / 2);
+	weft_task_cancel(&cancelled);
+	weft_task_cancel(&cancelled);
+	CHECK(weft_join(&cancelled, NULL) == -ECANCELED);
+	CHECK(weft_join(&other, NULL) == 0 && number == 8);
+	CHECK(weft_scope_wait(&scope) == 0);
+	CHECK(cleanups == 1);
+	return pass;
+}
+
+/* A task that is cancelled while its own scope is open cancels that scope's tasks. */
+static void *has_children(void *cleanups)
+{
+	weft_defer(count, (int *)cleanups);
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn(&scope, sleeps_for_ever, (int *)cleanups + 1) == 0);
+	CHECK(weft_scope_spawn(&scope, sleeps_for_ever, (int *)cleanups + 2) == 0);
+	(void)weft_scope_wait(&scope);
+	weft_sleep(1);
+	CHECK(!"told at its next wait");
+	return NULL;
+}
+
+static void *cancellation_goes_down(void *pass)
+{
+	int cleanups[3] = {0};
+	weft_task_t task;
+
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn_with(&scope, &task, has_children, cleanups, NULL) == 0);
+	weft_sleep(2 * MS);
+	weft_task_cancel(&task);
+	CHECK(weft_join(&task, NULL) == -ECANCELED);
+	CHECK(cleanups[0] == 1 && cleanups[1] == 1 && cleanups[2] == 1);
+	return pass;
+}
+
+static void *shielded(void *done)
+{
+	weft_shield_begin();
+	CHECK(weft_sleep(5 * MS) == 0);
+	*(int *)done = 1;
+	weft_shield_end();
+	weft_sleep(1);
+	CHECK(!"cancelled when the shield ended");
+	return NULL;
+}
+
+static void *a_shield_holds(void *pass)
+{
+	weft_task_t task;
+	int done = 0;
+
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn_with(&scope, &task, shielded, &done, NULL) == 0);
+	weft_sleep(MS);
+	weft_task_cancel(&task);
+	CHECK(weft_join(&task, NULL) == -ECANCELED && done);
+	return pass;
+}
+
+static void *told_by_codes(void *told)
+{
+	while (weft_sleep(MS) == 0)
+		;
+	CHECK(weft_sleep(MS) == -ECANCELED && weft_task_yield() == -ECANCELED);
+	*(int *)told = 1;
+	return told;
+}
+
+static void *codes_instead_of_unwinding(void *pass)
+{
+	weft_task_attr_t attr = {.flags = WEFT_TASK_CODES};
+	weft_task_t task;
+	int told = 0;
+	void *result;
+
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn_with(&scope, &task, told_by_codes, &told, &attr) == 0);
+	weft_sleep(3 * MS);
+	weft_task_cancel(&task);
+	CHECK(weft_join(&task, &result) == 0 && told && result == &told);
+	return pass;
+}
+
+static void *tells(void *state)
+{
+	*(int *)state += 1;
+	return NULL;
+}
+
+WEFT_HANDLER(catches, weft_abort(weft_cancelled, tells));
+
+static void *sleeps_long(void *unused)
+{
+	weft_sleep(1000 * SECOND);
+	return unused;
+}
+
+static void *catches_it(void *caught)
+{
+	weft_run(&catches, caught, sleeps_long, NULL);
+	CHECK(*(int *)caught == 1);
+	CHECK(weft_task_is_cancelled());
+	return NULL;
+}
+
+static void *a_handler_catches_cancellation(void *pass)
+{
+	weft_task_t task;
+	int caught = 0;
+
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn_with(&scope, &task, catches_it, &caught, NULL) == 0);
+	weft_sleep(MS);
+	weft_task_cancel(&task);
+	CHECK(weft_join(&task, NULL) == 0 && caught == 1);
+	return pass;
+}
+
+/* ---- the effects are open -------------------------------------------------------------------------------------- */
+
+static uint64_t frozen(void *now)
+{
+	return *(uint64_t *)now;
+}
+
+static int counted(void *yields)
+{
+	++*(int *)yields;
+	return weft_op_yield();
+}
+
+static int renamed(void *spawned, struct weft__spawn *what)
+{
+	weft_task_attr_t attr = {.coro.name = "renamed"};
+
+	what->attr = &attr;
+	++*(int *)spawned;
+	return weft_op_spawn(what);
+}
+
+WEFT_HANDLER(time_stands_still, weft_tail(weft_op_now, frozen));
+WEFT_HANDLER(counts_yields, weft_tail(weft_op_yield, counted));
+WEFT_HANDLER(names_tasks, weft_tail(weft_op_spawn, renamed));
+
+static void *looks_at_the_clock(void *unused)
+{
+	CHECK(weft_now() == 5);
+	return unused;
+}
+
+static void *yields(void *unused)
+{
+	for (int i = 0; i < 10; i++)
+		CHECK(weft_task_yield() == 0);
+	return unused;
+}
+
+static void *has_a_name(void *unused)
+{
+	CHECK(!strcmp(weft_task_name(), "renamed"));
+	return unused;
+}
+
+static void *spawns_one(void *unused)
+{
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn(&scope, has_a_name, NULL) == 0);
+	CHECK(weft_scope_wait(&scope) == 0);
+	return unused;
+}
+
+static void *handlers_in_between(void *pass)
+{
+	uint64_t now = 5;
+	int yielded = 0, spawned = 0;
+
+	weft_run(&time_stands_still, &now, looks_at_the_clock, NULL);
+	weft_run(&counts_yields, &yielded, yields, NULL);
+	weft_run(&names_tasks, &spawned, spawns_one, NULL);
+	CHECK(yielded == 10 && spawned == 1);
+	return pass;
+}
+
+/* A scheduler of the user's own, in a task: round and round, waits are polled. */
+struct own {
+	weft_coro_t *k;
+	weft_waiter_t *waits;
+	bool woken;
+};
+
+static void wake_own(weft_waiter_t *w)
+{
+	((struct own *)w->owner)->woken = true;
+}
+
+static bool step_own(struct own *o)
+{
+	weft_request_t r;
+
+	if (o->waits && !o->woken)
+		return true;
+	o->waits = NULL;
+	r = weft_resume(o->k, NULL, weft_handles(weft_op_wait, weft_op_yield));
+	if (weft_returned(r))
+		return false;
+	if (weft_is(weft_op_yield, r))
+		return true;
+	o->waits = weft_args(weft_op_wait, r)->waiter;
+	o->waits->wake = wake_own;
+	o->waits->owner = o;
+	o->woken = !weft_waiter_park(o->waits);
+	return true;
+}
+
+static weft_mutex_t own_mutex;
+static int own_inside, own_rounds;
+
+static void *uses_a_mutex(void *unused)
+{
+	for (int i = 0; i < 100; i++) {
+		CHECK(weft_mutex_lock(&own_mutex) == 0);
+		CHECK(!own_inside++);
+		weft_task_yield();
+		own_inside--;
+		own_rounds++;
+		CHECK(weft_mutex_unlock(&own_mutex) == 0);
+	}
+	return unused;
+}
+
+static void *a_scheduler_of_ones_own(void *pass)
+{
+	struct own own[5] = {0};
+	int left = 5, i;
+
+	own_rounds = 0;
+	for (i = 0; i < 5; i++)
+		CHECK((own[i].k = weft_create(uses_a_mutex, NULL)));
+	while (left)
+		for (i = 0; i < 5; i++)
+			if (own[i].k && !step_own(&own[i])) {
+				weft_delete(own[i].k);
+				own[i].k = NULL;
+				left--;
+			}
+	CHECK(own_rounds == 500);
+	return pass;
+}
+
+/* ---- the rest -------------------------------------------------------------------------------------------------- */
+
+static void *keeps_its_own(void *argument)
+{
+	CHECK(weft_task_local(1) == NULL);
+	CHECK(weft_task_set_local(1, argument) == 0);
+	for (int i = 0; i < 20; i++) {
+		weft_task_yield();
+		CHECK(weft_task_local(1) == argument);
+	}
+	return argument;
+}
+
+static void *locals(void *pass)
+{
+	int many[20];
+
+	WEFT_SCOPE(scope);
+	for (int i = 0; i < 20; i++)
+		CHECK(weft_scope_spawn(&scope, keeps_its_own, &many[i]) == 0);
+	CHECK(weft_scope_wait(&scope) == 0);
+	CHECK(weft_task_set_local(WEFT_LOCAL_KEYS, pass) == -EINVAL && !weft_task_local(WEFT_LOCAL_KEYS));
+	return pass;
+}
+
+static void *blocks(void *thread)
+{
+	pthread_t before = this_thread();
+
+	weft_blocking
+	{
+		struct timespec ms = {0, MS};
+
+		weft_blocking
+		{
+			nanosleep(&ms, NULL);
+		}
+		*(bool *)thread = !pthread_equal(before, this_thread());
+		weft_sleep(MS); /* and waits, in between */
+	}
+	return thread;
+}
+
+static void *helpers_block(void *pass)
+{
+	bool moved[20];
+
+	WEFT_SCOPE(scope);
+	for (int i = 0; i < 20; i++)
+		CHECK(weft_scope_spawn(&scope, blocks, &moved[i]) == 0);
+	CHECK(weft_scope_wait(&scope) == 0);
+	return pass;
+}
+
+struct pinned {
+	unsigned worker;
+	pthread_t *threads;
+};
+
+static void *stays(void *argument)
+{
+	struct pinned *p = argument;
+	pthread_t here = this_thread();
+
+	for (int i = 0; i < 50; i++) {
+		if (i % 10)
+			weft_task_yield();
+		else
+			weft_sleep(MS / 20);
+		CHECK(pthread_equal(here, this_thread()));
+	}
+	p->threads[p->worker] = here;
+	return p;
+}
+
+static void *pins(void *pass)
+{
+	pthread_t threads[4];
+	struct pinned pinned[4];
+
+	WEFT_SCOPE(scope);
+	for (unsigned i = 0; i < 4; i++) {
+		weft_task_attr_t attr = {.worker = i + 1};
+
+		pinned[i] = (struct pinned){i, threads};
+		CHECK(weft_scope_spawn_with(&scope, NULL, stays, &pinned[i], &attr) == 0);
+	}
+	CHECK(weft_scope_wait(&scope) == 0);
+	return pass;
+}
+
+static void *dumps(void *pass)
+{
+	char text[4096] = {0};
+	int pipes[2], cleanups = 0;
+	weft_task_attr_t attr = {.coro.name = "patient"};
+
+	CHECK(pipe(pipes) == 0);
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn_with(&scope, NULL, sleeps_for_ever, &cleanups, &attr) == 0);
+	weft_sleep(2 * MS);
+	weft_dump(pipes[1]);
+	CHECK(read(pipes[0], text, sizeof text - 1) > 0);
+	close(pipes[0]);
+	close(pipes[1]);
+	CHECK(strstr(text, "\"patient\": waits for sleep"));
+	CHECK(strstr(text, "2 tasks"));
+	return pass;
+}
+
+static const struct test tests[] = {
+    T(a_scope_waits),
+    T(a_join_gets_the_result),
+    T(a_tree_of_scopes),
+    T(sleeping_is_never_shorter),
+    T(many_timers),
+    T(the_first_error_cancels_the_others),
+    T(a_deadline_cancels),
+    T(leaving_a_scope_cancels),
+    T(one_task_is_cancelled),
+    T(cancellation_goes_down),
+    T(a_shield_holds),
+    T(codes_instead_of_unwinding),
+    T(a_handler_catches_cancellation),
+    T(handlers_in_between),
+    T(a_scheduler_of_ones_own),
+    T(locals),
+    T(pins),
+    T(dumps),
+    T(helpers_block),
+    T(detached_tasks_end),
+};
+
+int main(int argc, char **argv)
+{
+	return run_tests(tests, sizeof tests / sizeof *tests, argc, argv);
+}
