@@ -6,15 +6,20 @@
 #include <errno.h>
 #include <link.h>
 #include <linux/membarrier.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#endif
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include <weft/base.h>
 
 #include "internal/faults.h"
 
@@ -46,14 +51,48 @@ static int looks_for_executable_stack(struct dl_phdr_info *module, size_t size, 
 	return is_executable;
 }
 
+static bool a_module_wants_code(void)
+{
+	bool is_program = true;
+
+	return dl_iterate_phdr(looks_for_executable_stack, &is_program);
+}
+
+/*
+ * dl_iterate_phdr takes a lock of the loader. If another thread is inside dlopen during a fork, nobody ever gives that
+ * lock back in the child. So a child of a process with several threads goes by the modules that were there when Weft
+ * was loaded.
+ */
+static bool wanted_code_when_loaded, parent_had_threads, loader_may_be_locked;
+
+static void look_for_threads(void)
+{
+#if __has_include(<sys/single_threaded.h>)
+	parent_had_threads = !__libc_single_threaded;
+#else
+	parent_had_threads = true;
+#endif
+}
+
+static void begin_as_child(void)
+{
+	if (!WEFT_CANARY(asks_loader))
+		loader_may_be_locked |= parent_had_threads;
+}
+
+__attribute__((constructor)) static void look_at_modules(void)
+{
+	wanted_code_when_loaded = a_module_wants_code();
+	(void)pthread_atfork(look_for_threads, NULL, begin_as_child);
+}
+
 /* As the C library does for threads: gcc's nested functions have code on the stack. A kernel may forbid it. */
 static void choose_stack_access(void)
 {
-	bool is_program = true;
 	int with_code = PROT_READ | PROT_WRITE | PROT_EXEC;
 	void *page;
 
-	if (!dl_iterate_phdr(looks_for_executable_stack, &is_program))
+	if (!(loader_may_be_locked ? wanted_code_when_loaded : a_module_wants_code()))
 		return;
 	page = mmap(NULL, WEFT__PAGE, with_code, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (page == MAP_FAILED)

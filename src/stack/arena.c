@@ -120,8 +120,9 @@ static void reserve(void)
 
 WEFT__LOCK_OF_FILE(arena.lock);
 
-/* A fork while another thread cuts a span must not leave the child with a lock that nobody holds. */
-static void survive_fork(void)
+/* A fork while another thread cuts a span must not leave the child with a lock that nobody holds. Not at the first use:
+ * a fork in the middle of that would have the child register once more, and its own forks take the lock twice. */
+__attribute__((constructor(102))) static void survive_fork(void)
 {
 	(void)pthread_atfork(lock, unlock, unlock);
 }
@@ -136,7 +137,6 @@ const char *weft__arena_open(void)
 {
 	if (is_open())
 		return NULL;
-	WEFT__ONCE(survive_fork);
 	lock();
 	if (!is_open())
 		reserve();

@@ -559,9 +559,11 @@ void weft__fault_install(void)
 	struct sigaction action;
 
 	unblock_in_handlers();
-	/* The handler that was there before must be known before a fault can come. */
+	/* The handler that was there before must be known before a fault can come. Ours is there in the child of a fork
+	 * in the middle of this. */
 	for (int i = 0; i < 2; i++) {
-		sigaction(numbers[i], NULL, &action);
+		if (sigaction(numbers[i], NULL, &action) || level_of(&action) >= 0)
+			continue;
 		write_previous(0, numbers[i], &action);
 		install(numbers[i], first);
 	}

@@ -499,15 +499,21 @@ static void detach(void *argument)
 	end_record(thread);
 }
 
+/* Begun anew by the child of a fork in the middle of it. */
 static void open_pool(void)
 {
 	char known = 0, bits;
 
 	weft__on_memcheck = VALGRIND_GET_VBITS(&known, &bits, 1) == 1;
 	pool.has_key = pthread_key_create(&pool.at_exit, detach) == 0;
-	(void)pthread_atfork(lock, unlock, unlock);
 	weft__vectors_measure();
 	weft__fault_install();
+}
+
+/* A fork must not leave the child with a lock that nobody holds. Before the first use, as the arena's. */
+__attribute__((constructor(102))) static void survive_fork(void)
+{
+	(void)pthread_atfork(lock, unlock, unlock);
 }
 
 static void set_up_bins(struct weft__thread *thread)

@@ -67,3 +67,12 @@ endforeach()
 # What performs was compiled with another declaration.
 weft_program(otherwise gcc SOURCES main.c handles.c FLAGS -O1 -DPUT_TAKES_LONG SHARED performs.linked.gcc weft.gcc LINK -ldl)
 weft_test(canary.declaration COMMAND @otherwise.gcc ENDS 134 SAYS "declare both alike$")
+
+# A fork while another thread is inside dlopen, or uses Weft for the first time.
+weft_shared(loaded gcc SOURCES performs.c FLAGS ${warn} ${with})
+foreach(compiler IN LISTS weft_compilers)
+	weft_program(forks ${compiler} SOURCES forks.c FLAGS ${warn} -O1 ${with})
+	weft_test(forks.${compiler} COMMAND @forks.${compiler} @libloaded.gcc.so ON overcommit fixed commit copy)
+endforeach()
+weft_program(asks-loader gcc SOURCES forks.c FLAGS -O1 CANARY asks_loader LINK -ldl)
+weft_test(canary.forks COMMAND @asks-loader.gcc libm.so.6 FAILS SAYS "beside dlopen: status e")
