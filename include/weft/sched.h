@@ -219,13 +219,13 @@ WEFT__INLINE bool weft_waiter_park(weft_waiter_t *w)
 	return !(__atomic_fetch_or(&w->state, WEFT__PARKED, __ATOMIC_ACQ_REL) & WEFT__DONE);
 }
 
-/* What a task asks to be spawned. */
-struct weft__spawn {
+/** What is to be spawned: the argument of `spawn`, for its handlers, which may change it. */
+struct weft_spawn {
 	weft_fn_t *fn;
 	void *arg;
-	const struct weft_task_attr *attr; /* NULL: defaults */
-	weft_scope_t *scope;		   /* NULL: detached */
-	struct weft_task *handle;	   /* NULL: nobody will join it */
+	const struct weft_task_attr *attr; /**< NULL: defaults */
+	weft_scope_t *scope;		   /**< NULL: detached */
+	struct weft_task *handle;	   /**< NULL: nobody will join it */
 };
 
 #pragma push_macro("WEFT_NAMESPACE")
@@ -239,7 +239,7 @@ struct weft__spawn {
  *   wait   go on when the waiter is completed
  *   now    nanoseconds of a clock that only goes forward
  */
-WEFT_FAMILY_AS(weft_op_, sched, (int, spawn, struct weft__spawn *, what), (int, yield),
+WEFT_FAMILY_AS(weft_op_, sched, (int, spawn, struct weft_spawn *, what), (int, yield),
 	       (void, wait, weft_waiter_t *, waiter), (uint64_t, now));
 /** A cancelled task goes on with this where it waits. Whoever handles it must end soon: later waits fail at once. */
 WEFT_EXCEPTION_AS(weft_cancelled, cancelled);
@@ -331,7 +331,7 @@ typedef struct weft_task {
 WEFT__INLINE int weft__spawn(weft_scope_t *scope, weft_task_t *handle, weft_fn_t *fn, void *arg,
 			     const weft_task_attr_t *attr)
 {
-	struct weft__spawn what = {fn, arg, attr, scope, handle};
+	struct weft_spawn what = {fn, arg, attr, scope, handle};
 
 	return weft_op_spawn(&what);
 }

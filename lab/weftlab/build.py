@@ -31,7 +31,7 @@ class Builder:
     def __init__(self, source, library_folder, folder, extra_folders=()):
         self.source = Path(source)
         self.lab = self.source / "lab"
-        self.library = Path(library_folder, "libweft.a")
+        self.libraries = [Path(library_folder, "libweft-rt.a"), Path(library_folder, "libweft.a")]
         self.libexec = Path(library_folder, "libexec", "weft")
         self.folder = Path(folder)
         self.roots = [self.lab, *map(Path, extra_folders)]
@@ -89,9 +89,9 @@ class Builder:
                      f"-I{self.lab / 'impl'}", f"-I{self.source / 'include'}", "-c", str(source), "-o", object_file]
         linking = [*compiler, object_file, "-o", str(output)]
         if not cxx:
-            linking += [str(self.library), "-pthread", "-Wl,--export-dynamic-symbol=weft.effect.*"]
+            linking += [*map(str, self.libraries), "-pthread", "-Wl,--export-dynamic-symbol=weft.effect.*"]
         linking += [f"-l{name}" for name in contender.libraries]
-        if self._up_to_date(output, compiling + linking, [source, *tools, *([] if cxx else [self.library])]):
+        if self._up_to_date(output, compiling + linking, [source, *tools, *([] if cxx else self.libraries)]):
             return output
         output.parent.mkdir(parents=True, exist_ok=True)
         for command in (compiling, linking):
@@ -119,7 +119,7 @@ class Builder:
             raise Unavailable(f"no compiler splits stacks for {platform.machine()}: only on x86_64")
         for tool in tools:
             if not tool.exists():
-                raise Unavailable(f"{tool.name} was not built: cmake --build {self.library.parent} --target weft_instrumentation")
+                raise Unavailable(f"{tool.name} was not built: cmake --build {self.libraries[0].parent} --target weft_instrumentation")
         return [str(tools[0]), "--instrument", name], tools
 
     # ---- policies -----------------------------------------------------------------------------------------------

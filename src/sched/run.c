@@ -58,7 +58,7 @@ struct weft__rt *weft__rt_make(const weft_rt_config_t *config, unsigned workers,
 {
 	static const weft_rt_config_t defaults;
 	struct weft__rt *rt = allocate(workers);
-	struct weft__spawn what = {.fn = fn, .arg = arg};
+	struct weft_spawn what = {.fn = fn, .arg = arg};
 	struct weft__task *task;
 
 	*error = -ENOMEM;

@@ -211,7 +211,7 @@ int weft__workers_run(struct weft__rt *rt) WEFT__HIDDEN;
 void weft__arm(struct weft__worker *w, struct weft__timer *t) WEFT__HIDDEN;
 
 /* task.c */
-int weft__task_spawn(struct weft__rt *rt, const struct weft__spawn *what, struct weft__task **made) WEFT__HIDDEN;
+int weft__task_spawn(struct weft__rt *rt, const struct weft_spawn *what, struct weft__task **made) WEFT__HIDDEN;
 /* Run it until it yields, waits or ends. */
 enum weft__outcome { WEFT__YIELDED, WEFT__WAITS, WEFT__ENDED };
 enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *task) WEFT__HIDDEN;

@@ -45,7 +45,7 @@ static weft_attr_t merged(const weft_attr_t *defaults, const weft_attr_t *wanted
 }
 
 /* Its record lies above its first frame, or where there is no room, in memory of its own. */
-static struct weft__task *make(struct weft__rt *rt, const struct weft__spawn *what, int *error)
+static struct weft__task *make(struct weft__rt *rt, const struct weft_spawn *what, int *error)
 {
 	weft_attr_t attr = merged(&rt->attr, what->attr ? &what->attr->coro : NULL);
 	weft_coro_t *k = weft_create_with(what->fn, what->arg, &attr);
@@ -81,7 +81,7 @@ static void unmake(struct weft__task *task)
 	weft_delete(k);
 }
 
-static void configure(struct weft__task *task, const struct weft__spawn *what)
+static void configure(struct weft__task *task, const struct weft_spawn *what)
 {
 	struct weft__rt *rt = task->rt;
 
@@ -136,7 +136,7 @@ static void detach(struct weft__rt *rt, struct weft__task *task)
 	weft__spin_unlock(&rt->detached_lock);
 }
 
-int weft__task_spawn(struct weft__rt *rt, const struct weft__spawn *what, struct weft__task **made)
+int weft__task_spawn(struct weft__rt *rt, const struct weft_spawn *what, struct weft__task **made)
 {
 	int error = -ENOMEM;
 	struct weft__task *task = make(rt, what, &error);
@@ -317,7 +317,7 @@ void weft__task_cancel(struct weft__task *task)
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
-static int spawn(struct weft__worker *w, const struct weft__spawn *what)
+static int spawn(struct weft__worker *w, const struct weft_spawn *what)
 {
 	struct weft__task *task;
 	int error = weft__task_spawn(w->rt, what, &task);
@@ -466,7 +466,7 @@ weft_rt_t *weft_rt_current(void)
 
 int weft_rt_spawn(weft_rt_t *rt, weft_fn_t *fn, void *arg, const weft_task_attr_t *attr)
 {
-	struct weft__spawn what = {fn, arg, attr, NULL, NULL};
+	struct weft_spawn what = {fn, arg, attr, NULL, NULL};
 	struct weft__task *task;
 	int error;
 

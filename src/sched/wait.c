@@ -92,7 +92,7 @@ static int yield_thread(void)
 	return 0;
 }
 
-static int spawn_nowhere(struct weft__spawn *what)
+static int spawn_nowhere(struct weft_spawn *what)
 {
 	(void)what;
 	return -EPERM;

@@ -29,7 +29,7 @@
 #define _GNU_SOURCE
 #include "sched/queue.h"
 
-#include <string.h>
+#include <sys/prctl.h>
 
 enum {
 	STREAK = 16,
@@ -230,7 +230,7 @@ void weft__ready(struct weft__task *task, bool next)
 		share(rt, task);
 		atomic_thread_fence(memory_order_seq_cst);
 		notify(rt);
-	} else if (next) {
+	} else if (next && w->current) {
 		w->wakes++;
 		ready_next(w, task);
 	} else {
@@ -303,11 +303,14 @@ static struct weft__task *pick_own(struct weft__worker *w)
 		w->streak++;
 		return task;
 	}
+	/* The slot's task may run elsewhere while the next from the ring does here. */
+	if (w->streak && (task = take_slot(w)))
+		add(w, task);
 	w->streak = 0;
 	task = take_pin(w);
 	if (!task)
 		task = weft__ring_take(&w->ring);
-	return task ? task : take_slot(w);
+	return task;
 }
 
 /* Has the worker been in one task since the last time somebody looked? Then its slot may be taken. */
@@ -506,10 +509,17 @@ static void *work(void *argument)
 	if (atomic_load(&w->rt->gate) == ABANDONED)
 		return NULL;
 	weft__set_worker(w);
+	/* Timers are as exact as the kernel's allow: by default they may be 50 microseconds late. */
+	prctl(PR_SET_TIMERSLACK, 1ul);
 	w->looked = w->unparked = weft__clock();
-	while ((task = pick(w)))
-		if (weft__task_run(w, task) == WEFT__YIELDED)
+	while ((task = pick(w))) {
+		if (weft__task_run(w, task) != WEFT__YIELDED)
+			continue;
+		if (__builtin_expect(!task->pinned && !(task->flags & WEFT__BLOCKING), 1))
+			add(w, task);
+		else
 			weft__ready(task, false);
+	}
 	if (w->searching)
 		stop_searching(w);
 	return NULL;

@@ -377,7 +377,7 @@ static int counted(void *yields)
 	return weft_op_yield();
 }
 
-static int renamed(void *spawned, struct weft__spawn *what)
+static int renamed(void *spawned, struct weft_spawn *what)
 {
 	weft_task_attr_t attr = {.coro.name = "renamed"};
 

@@ -8,6 +8,7 @@ weft: effect handlers and coroutines for C, with the stack as a policy
 
   weft run [--policy P] FILE.c… [-- ARGS]   compile and run in one step
   weft cc [--policy P] ARGS…                a C compiler for any build (weft c++: C++)
+  weft simulate [--seeds N] FILE.c…         run its tasks in many orders, and say which fails
   weft lookahead --explain PROGRAM…         what look-ahead decided for a program
   weft doctor                               what this machine offers, and what is missing
   weft lab [--quick|--full] [--only A1,…]   run the experiments and write the report
@@ -38,6 +39,20 @@ Compiles the files (C, C++ by their endings, or objects) with -O2 -g and whateve
 dash are given, in a temporary directory, and becomes the program: its exit code and its signals are what
 the caller sees. A compilation that fails ends with 1. With WEFT_LEAKS=1, coroutines that are lost are told with the
 function and line that made them.
+END
+}
+
+help_simulate()
+{
+	cat <<'END'
+weft simulate [--seeds N] [--first SEED] [--policy P[:SIZE]] [FLAGS] FILE… [-- ARGS]
+
+Compiles and runs a program as 'weft run' does, but its weft_rt_run is simulated: on one thread, with time that jumps
+to the next timer, and an order of tasks that a seed decides. N seeds are tried (1000) from SEED (0) on, each in a
+process of its own. A run fails by a deadlock, a livelock, a signal (assert), or an error of the first task; then the
+schedule is made as plain as possible, what repeats it is printed, and the exit code is 1. If none fails the program
+goes on with SEED.
+  WEFT_SIMULATE=SEED ./program         one seed again, under a debugger for example
 END
 }
 
@@ -132,7 +147,7 @@ weft_help()
 	case ${1-} in
 	'') help_overview ;;
 	c++) help_cc ;;
-	run | cc | lookahead | doctor | test | lab) "help_$1" ;;
+	run | cc | simulate | lookahead | doctor | test | lab) "help_$1" ;;
 	*) die 2 "no help for '$1': see 'weft help'" ;;
 	esac
 }

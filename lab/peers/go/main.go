@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 	"unsafe"
@@ -325,6 +326,90 @@ func c10m(n, live int64) answer {
 	return answer{ops: n, result: sum / 2}
 }
 
+// ---- tasks, by so many threads ----------------------------------------------------------------------------------
+
+func workers() { runtime.GOMAXPROCS(int(number("workers", 1))) }
+
+func spawnJoin(n int64) answer {
+	workers()
+	done := int64(0)
+	start()
+	for i := int64(0); i < n; i++ {
+		var group sync.WaitGroup
+		group.Add(1)
+		go func() {
+			done++
+			group.Done()
+		}()
+		group.Wait()
+	}
+	stop()
+	return answer{ops: n, result: done}
+}
+
+func yieldAmongTen(n int64) answer {
+	workers()
+	var group sync.WaitGroup
+	group.Add(10)
+	start()
+	for i := 0; i < 10; i++ {
+		go func() {
+			for j := int64(0); j < n/10; j++ {
+				runtime.Gosched()
+			}
+			group.Done()
+		}()
+	}
+	group.Wait()
+	stop()
+	return answer{ops: n, result: n}
+}
+
+func hop(n int64) answer {
+	workers()
+	to, back := make(chan int64), make(chan int64)
+	sum := int64(0)
+	start()
+	go func() {
+		for item := range to {
+			back <- item
+		}
+	}()
+	for i := int64(1); i <= n; i++ {
+		to <- i
+		sum += <-back
+	}
+	close(to)
+	stop()
+	return answer{ops: 2 * n, result: sum}
+}
+
+func skynetPart(first, count int64, out chan int64) {
+	if count == 1 {
+		out <- first
+		return
+	}
+	parts := make(chan int64)
+	for i := int64(0); i < 10; i++ {
+		go skynetPart(first+i*(count/10), count/10, parts)
+	}
+	sum := int64(0)
+	for i := 0; i < 10; i++ {
+		sum += <-parts
+	}
+	out <- sum
+}
+
+func skynet(n int64) answer {
+	workers()
+	out := make(chan int64)
+	start()
+	go skynetPart(0, n, out)
+	sum := <-out
+	stop()
+	return answer{ops: n, result: sum}
+}
+
 // ---- memory ----------------------------------------------------------------------------------------------------
 
 func proc(file, field string) int64 {
@@ -379,7 +464,8 @@ func main() {
 	cases := map[string]func(int64) answer{
 		"resume_yield": resumeYield, "yield_deep": yieldDeep, "iterator": iterator, "generator": generator,
 		"recursive": recursive, "c2": c2, "countdown": countdown, "perform": perform, "c3": c3,
-		"life_warm": lifeWarm, "memory": memory,
+		"life_warm": lifeWarm, "memory": memory, "task_memory": memory,
+		"spawn_join": spawnJoin, "yield": yieldAmongTen, "hop": hop, "skynet": skynet,
 		"c1":   func(n int64) answer { return c1(n, number("laps", 1)) },
 		"c10m": func(n int64) answer { return c10m(n, number("live", 10000)) },
 	}
