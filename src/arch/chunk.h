@@ -2,7 +2,8 @@
 /*
  * What assembly knows of linked stacks. x86_64_linked.S reads and writes these fields; README.md here draws them.
  *
- * A chunk is a contiguous piece of a linked stack. Frames start below its record and grow down to `low`. Three kinds:
+ * A chunk is a contiguous piece of a linked stack. Frames start below its record (in most slots below the coroutine
+ * object too, in a small one not: CHUNK_FRAMES says where) and grow down to `low`. Three kinds:
  *   slot     of the arena (segmented, lookahead, mmu): its record is part of struct weft__slot
  *   system   a slot as well, large and contiguous, borrowed for a call of code that does not check: limit NULL
  *   block    one frame on the heap: the record alone is at its end
@@ -14,6 +15,7 @@
 #define WEFT_CHUNK_ABOVE 8
 #define WEFT_CHUNK_LIMIT 16
 #define WEFT_CHUNK_LOW 24
+#define WEFT_CHUNK_FRAMES 40 /* of a slot that is a chunk */
 /* The same word as ABOVE, in a block. */
 #define WEFT_BLOCK_CLASS 8
 #define WEFT_BLOCK_NEXT 32
@@ -30,7 +32,7 @@
  * calls of small leaf functions follow without a check, with their red zone; then __morestack's own frame.
  */
 #define WEFT_SLACK 1024
-#define WEFT_TINY_SLACK 464 /* of chunks smaller than a page */
+#define WEFT_TINY_SLACK 464 /* of chunks smaller than a page: tiny and small ones */
 /* The same for a heap frame, which starts exactly where it is. */
 #define WEFT_HEAP_SLACK 264
 

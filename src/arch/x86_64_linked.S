@@ -219,7 +219,7 @@ FUNCTION(__morestack)
 	.cfi_def_cfa %rbp, 24
 	.cfi_offset %rbp, -24
 .Lchunk:
-	leaq	-WEFT_CHUNK_TOP(%rdx), %rdi
+	movq	WEFT_CHUNK_FRAMES(%rdx), %rdi
 	testq	%r11, %r11
 	jnz	.Lchunk_arguments
 .Lchunk_placed:

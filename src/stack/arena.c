@@ -165,7 +165,7 @@ int weft__unguard(char *start, size_t bytes)
  * From one guarded slot to the next: a page more than its size, because pages a power of two apart share the sets of
  * the address translation caches. Unguarded slots lie side by side.
  */
-static size_t stride_of(unsigned class)
+static inline size_t stride_of(unsigned class)
 {
 	size_t size = weft__class_bytes(class);
 
@@ -185,9 +185,9 @@ static char *span_start(size_t i)
 	return arena.base + i * SPAN_BYTES;
 }
 
-/* Slots have numbers: their span's times what a span could hold of the smallest, plus the place in it. Tiny ones have
- * none that is theirs alone: they are never given back, so that nothing is remembered of them. */
-static uint32_t number_of(const char *start, unsigned class)
+/* Slots have numbers: their span's times what a span could hold of the smallest, plus the place in it. Slots that share
+ * pages have none that is theirs alone: they are never given back, so that nothing is remembered of them. */
+static inline uint32_t number_of(const char *start, unsigned class)
 {
 	size_t i = (size_t)(start - arena.base) >> arena.span_shift;
 	size_t place = (size_t)(start - span_start(i)) / stride_of(class);
@@ -210,15 +210,15 @@ static uint32_t number_of_holder(const void *address, unsigned class)
 	return number_of(span, class) + (uint32_t)((size_t)((const char *)address - span) / stride_of(class));
 }
 
-/* For slots of TINY_CLASS. */
-static char *start_of_tiny(struct weft__slot *slot)
+/* For slots that share pages. */
+static char *start_of_shared(struct weft__slot *slot, unsigned class)
 {
-	return (char *)slot + RECORD_BYTES - WEFT__TINY_BYTES;
+	return (char *)slot + RECORD_BYTES - weft__class_bytes(class);
 }
 
-static struct weft__slot *slot_at(char *start, unsigned class)
+static inline struct weft__slot *slot_at(char *start, unsigned class)
 {
-	size_t colour = class == WEFT__TINY_CLASS ? 0 : number_of(start, class) % COLOURS;
+	size_t colour = weft__class_shares_pages(class) ? 0 : number_of(start, class) % COLOURS;
 	char *end = start + weft__class_bytes(class);
 
 	return (struct weft__slot *)(end - colour * COLOUR_BYTES - RECORD_BYTES);
@@ -234,12 +234,20 @@ bool weft__arena_has(const void *address)
 	return arena.base && at >= arena.base && (size_t)(at - arena.base) < arena.spans * SPAN_BYTES;
 }
 
-/* One that was handed out once knows its class; before, its memory reads as zeros. */
-static struct weft__slot *tiny_slot(char *span, size_t place)
+/* A slot that shares pages, and was handed out once, knows its class; before, its memory reads as zeros. */
+static struct weft__slot *shared_slot(char *span, unsigned class, size_t place)
 {
-	struct weft__slot *slot = slot_at(span + place * WEFT__TINY_BYTES, WEFT__TINY_CLASS);
+	size_t bytes = weft__class_bytes(class);
+	struct weft__slot *slot = slot_at(span + place * bytes, class);
 
-	return place < SPAN_BYTES / WEFT__TINY_BYTES && slot->class == WEFT__TINY_CLASS ? slot : NULL;
+	return (place + 1) * bytes <= SPAN_BYTES && slot->class == class ? slot : NULL;
+}
+
+/* The place of the slot that shares pages, and holds the byte at this distance from the span's start. By constants,
+ * because compilers turn division by these into multiplication. */
+static size_t shared_place(size_t offset, unsigned class)
+{
+	return class == WEFT__TINY_CLASS ? offset / WEFT__TINY_BYTES : offset / WEFT__SMALL_BYTES;
 }
 
 struct weft__slot *weft__arena_find(const void *address)
@@ -257,8 +265,9 @@ struct weft__slot *weft__arena_find(const void *address)
 	if (!class || class > WEFT__CLASSES)
 		return NULL;
 	class -= 1;
-	if (class == WEFT__TINY_CLASS)
-		return tiny_slot(span_start(i), (size_t)((const char *)address - span_start(i)) / WEFT__TINY_BYTES);
+	if (weft__class_shares_pages(class))
+		return shared_slot(span_start(i), class,
+				   shared_place((size_t)((const char *)address - span_start(i)), class));
 	number = number_of_holder(address, class);
 	/* Acquire: pairs with the release in bring_up; the object can be read. */
 	if (!atomic_load_explicit(&arena.readable[number], memory_order_acquire))
@@ -271,7 +280,7 @@ struct weft__slot *weft__arena_find(const void *address)
 static int map_span(weft_policy_t policy, unsigned number, struct size_class *class)
 {
 	const struct weft__policy *how = weft__policies[policy];
-	bool open = arena.by_madvise || !how->closed || number == WEFT__TINY_CLASS;
+	bool open = arena.by_madvise || !how->closed || weft__class_shares_pages(number);
 	bool huge = !weft__class_is_guarded(number) && weft__class_bytes(number) <= (size_t)1 << WEFT__HUGE_SHIFT;
 	size_t stride = stride_of(number);
 	size_t first = arena.used_spans;
@@ -321,14 +330,14 @@ char *weft__arena_used(size_t *bytes)
 	return arena.base;
 }
 
-size_t weft__shared_slot(struct weft__slot *slot, weft_policy_t policy, char **start)
+size_t weft__shared_slot(struct weft__slot *slot, weft_policy_t policy, unsigned class, char **start)
 {
 	if (weft__policies[policy]->cut) {
 		*start = (char *)slot;
 		return sizeof(struct weft__copied);
 	}
-	*start = start_of_tiny(slot);
-	return WEFT__TINY_BYTES;
+	*start = start_of_shared(slot, class);
+	return weft__class_bytes(class);
 }
 
 void weft__arena_each_span(enum weft__span_use use, void (*visit)(char *start, size_t bytes))
@@ -380,7 +389,7 @@ static int bring_up(weft_policy_t policy, unsigned number, char *start, struct w
 	atomic_store_explicit(&slot->kept, false, memory_order_relaxed);
 	/* Release: pairs with the acquire in weft__slot_own. */
 	atomic_store_explicit(&slot->memory, WEFT__INTACT, memory_order_release);
-	if (number != WEFT__TINY_CLASS) /* release: pairs with the acquire in weft__arena_find */
+	if (!weft__class_shares_pages(number)) /* release: pairs with the acquire in weft__arena_find */
 		atomic_store_explicit(&arena.readable[number_of(start, number)], 1, memory_order_release);
 	*made = slot;
 	return 0;
@@ -423,7 +432,7 @@ bool weft__arena_chill(struct weft__slot *slot, weft_policy_t policy, unsigned n
 	bool done = false;
 	uint32_t place;
 
-	if (number == WEFT__TINY_CLASS || how->cut) /* no pages of its own */
+	if (weft__class_shares_pages(number) || how->cut) /* no pages of its own */
 		return false;
 	place = number_of_holder(slot, number);
 	lock();
@@ -452,14 +461,14 @@ int weft__arena_revive(struct weft__slot *slot, weft_policy_t policy, unsigned c
 		return 0;
 	}
 	return bring_up(policy, class,
-			class == WEFT__TINY_CLASS ? start_of_tiny(slot)
-						  : start_of(number_of_holder(slot, class), class),
+			weft__class_shares_pages(class) ? start_of_shared(slot, class)
+							: start_of(number_of_holder(slot, class), class),
 			&same);
 }
 
 void weft__arena_forget(struct weft__slot *slot, weft_policy_t policy, unsigned class)
 {
-	if (class != WEFT__TINY_CLASS && !weft__policies[policy]->cut)
+	if (!weft__class_shares_pages(class) && !weft__policies[policy]->cut)
 		weft__os_drop((char *)((uintptr_t)slot & ~(uintptr_t)(WEFT__PAGE - 1)), WEFT__PAGE);
 }
 
@@ -473,8 +482,8 @@ static void visit_span(size_t i, unsigned class, void (*visit)(struct weft__slot
 	uint32_t first = number_of(span_start(i), class);
 
 	for (uint32_t place = 0; place < places_in(class); place++)
-		if (class == WEFT__TINY_CLASS) {
-			struct weft__slot *slot = tiny_slot(span_start(i), place);
+		if (weft__class_shares_pages(class)) {
+			struct weft__slot *slot = shared_slot(span_start(i), class, place);
 
 			if (slot)
 				visit(slot);
@@ -517,7 +526,7 @@ static bool walks(size_t i, weft_policy_t policy, unsigned *class)
 	unsigned found = atomic_load_explicit(&arena.span[i].class_plus_1, memory_order_acquire);
 
 	*class = found - 1;
-	return found && found <= WEFT__TINY_CLASS && arena.span[i].policy == policy && arena.span[i].head == i;
+	return found && !weft__class_shares_pages(*class) && arena.span[i].policy == policy && arena.span[i].head == i;
 }
 
 void weft__arena_walk(weft_policy_t policy, bool (*visit)(struct weft__slot *slot))
@@ -546,7 +555,7 @@ void weft__arena_walk(weft_policy_t policy, bool (*visit)(struct weft__slot *slo
 /* What the calling thread is counting. */
 static __thread struct {
 	weft_policy_t policy;
-	char *counted; /* up to here: tiny slots share pages */
+	char *counted; /* up to here: slots may share pages */
 	size_t bytes;
 } resident __attribute__((tls_model("initial-exec")));
 
@@ -556,7 +565,7 @@ static void add_resident(struct weft__slot *slot)
 
 	if (slot->policy != resident.policy)
 		return;
-	if (slot->class == WEFT__TINY_CLASS && from < resident.counted)
+	if (weft__class_shares_pages(slot->class) && from < resident.counted)
 		from = resident.counted;
 	if (from >= end)
 		return;

@@ -7,10 +7,11 @@
  *     opening more of the slot, as much again as is open; then nothing is linked, and the next call finds room. So
  *     there is no depth at which a call in a loop is slow (hot split).
  *  2. When the slot is spent, a chunk twice as large is linked, and kept when its frames return. Then assembly alone
- *     goes there and back.
+ *     goes there and back. Behind a tiny chunk the first one is small: frames of a few calls do not take a page.
  *  3. Code that does not check is called on a system stack: a large contiguous slot, which each thread keeps one of.
  *  4. Functions here run on the thread's own small stack, so that a chunk needs to hold no more than what one frame
- *     without a check uses: WEFT_SLACK. A tiny chunk is 832 bytes, its coroutine included.
+ *     without a check uses: WEFT_SLACK. A tiny chunk is 832 bytes, its coroutine included. Nothing lies between one
+ *     tiny or small chunk and the next: WEFT_TINY_SLACK holds all that may be below their limit, and no more is there.
  * To reach: 1.06 of plain code; a hot split below 2 plain calls; first growth within 1.2 of overcommit (warm), 1.5
  * (cold); 10^6 suspended coroutines at 900 bytes each.
  *
@@ -55,9 +56,10 @@ static char *open_from(const struct weft__slot *slot)
 				    memory_order_relaxed); /* moved by who runs on it, or a fault of theirs */
 }
 
-static bool is_tiny(const struct weft__slot *slot)
+/* Tiny or small: all of it is open, and it has no guard. */
+static bool is_whole(const struct weft__slot *slot)
 {
-	return slot->class == WEFT__TINY_CLASS;
+	return weft__class_shares_pages(slot->class);
 }
 
 static void set_open(struct weft__slot *slot, char *open)
@@ -66,19 +68,23 @@ static void set_open(struct weft__slot *slot, char *open)
 	slot->chunk.limit = open + WEFT_SLACK;
 }
 
+static inline int prepare_whole(const struct weft__policy *self, struct weft__slot *slot, char *start)
+{
+	slot->chunk.low = start;
+	atomic_store_explicit(&slot->open, start, memory_order_relaxed);
+	slot->chunk.limit = start + WEFT_CANARY_OR(frames_go_below_small_chunks, 0, WEFT_TINY_SLACK);
+	atomic_fetch_add_explicit(self->committed, (size_t)((char *)(slot + 1) - start), memory_order_relaxed);
+	return 0;
+}
+
 int weft__linked_prepare(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low)
 {
 	char *end = weft__slot_end(slot);
 	char *open = (size_t)(end - low) < FIRST ? low : end - FIRST;
 	int error;
 
-	if (low == start) { /* tiny */
-		slot->chunk.low = low;
-		atomic_store_explicit(&slot->open, low, memory_order_relaxed);
-		slot->chunk.limit = low + WEFT_TINY_SLACK;
-		atomic_fetch_add_explicit(self->committed, WEFT__TINY_BYTES, memory_order_relaxed);
-		return 0;
-	}
+	if (low == start) /* it has no guard: see is_whole */
+		return prepare_whole(self, slot, start);
 	error = weft__guard(start, (size_t)(open - start));
 	if (!error && !weft__guards_by_madvise()) /* else the top never had guards */
 		error = weft__unguard(open, (size_t)(end - open));
@@ -260,10 +266,18 @@ static bool enlarge(struct weft__chunk *chunk, const char *from, size_t bytes)
 	struct weft__slot *slot = weft__slot_of(chunk);
 	size_t room = (size_t)(from - chunk->low);
 
-	return !is_tiny(slot) && room > bytes && open_for(slot, chunk->low + (room - bytes));
+	return !is_whole(slot) && room > bytes && open_for(slot, chunk->low + (room - bytes));
 }
 
-/* The size of the chunk after this one; 0 if there is none so large. */
+/* Is a small chunk to follow, and does it have room? Stores of `mmu` would find no end of it. */
+static bool is_small_next(const struct weft__slot *slot, size_t need, size_t args)
+{
+	size_t lost = args ? WEFT_ARGUMENT_ALIGNMENT : 0; /* where their copy is aligned */
+
+	return slot->class == WEFT__TINY_CLASS && need + args + lost <= WEFT__SMALL_ROOM && !weft__has_probes();
+}
+
+/* The size of the chunk after this one, if that is to be larger than a page; 0 if there is none so large. */
 static unsigned next_class(const struct weft__slot *slot, size_t bytes)
 {
 	size_t size = 2 * weft__class_bytes(slot->class);
@@ -279,21 +293,38 @@ static unsigned next_class(const struct weft__slot *slot, size_t bytes)
 	return class == WEFT__CLASSES ? 0 : class;
 }
 
-static struct weft__chunk *link_chunk(struct weft_link *self, size_t bytes)
+static struct weft__slot *take(unsigned policy, unsigned class)
 {
-	struct weft__chunk *current = self->chunk;
-	struct weft__slot *slot = weft__slot_of(current), *made;
-	unsigned class = next_class(slot, bytes);
 	int error;
 
+	return weft__slot_take(&weft__thread()->bins[policy][class], &error);
+}
+
+/* A slot that holds so many bytes, slack included. */
+static struct weft__slot *take_large(const struct weft__slot *slot, size_t bytes)
+{
+	unsigned class = next_class(slot, bytes);
+	struct weft__slot *made = class ? take(slot->policy, class) : NULL;
+
+	if (!made || enlarge(&made->chunk, (char *)made, bytes))
+		return made;
+	weft__slot_give(made);
+	return NULL;
+}
+
+static struct weft__chunk *link_chunk(struct weft_link *self, size_t need, size_t args, size_t bytes)
+{
+	struct weft__chunk *current = self->chunk;
+	struct weft__slot *slot = weft__slot_of(current), *made = NULL;
+
 	give_above(current);
-	made = class ? weft__slot_take(&weft__thread()->bins[slot->policy][class], &error) : NULL;
+	if (is_small_next(slot, need, args))
+		made = take(slot->policy, WEFT__SMALL_CLASS);
+	if (!made) /* or there is no span for small ones */
+		made = take_large(slot, bytes);
 	if (!made)
 		return NULL;
-	if (!enlarge(&made->chunk, (char *)made, bytes)) {
-		weft__slot_give(made);
-		return NULL;
-	}
+	made->frames = weft__frames_of(made, made->class);
 	made->chunk.below = current;
 	made->chunk.above = NULL;
 	/* Release: as the coroutine layer does. */
@@ -313,7 +344,7 @@ struct weft__chunk *weft__chunk_grow(struct weft_link *self, size_t need, size_t
 		atomic_fetch_add_explicit(&growths[weft__slot_of(chunk)->policy], 1, memory_order_relaxed);
 		return chunk;
 	}
-	made = link_chunk(self, bytes);
+	made = link_chunk(self, need, args, bytes);
 	if (!made)
 		weft__owner_spent(self, sp);
 	return made;
@@ -325,7 +356,7 @@ size_t weft__linked_trim(struct weft__slot *slot, char *to)
 {
 	char *open = open_from(slot);
 
-	if (is_tiny(slot) || to <= open || weft__guard(open, (size_t)(to - open)))
+	if (is_whole(slot) || to <= open || weft__guard(open, (size_t)(to - open)))
 		return 0;
 	atomic_fetch_sub_explicit(weft__policies[slot->policy]->committed, (size_t)(to - open), memory_order_relaxed);
 	atomic_store_explicit(&slot->open, to, memory_order_relaxed);

@@ -31,10 +31,12 @@
 enum {
 	WEFT__MIN_STRIDE_SHIFT = 13,	    /* 8 KiB */
 	WEFT__SIZES = 18,		    /* up to 1 GiB */
-	WEFT__WIDE_CLASS = 2 * WEFT__SIZES, /* guarded by size, unguarded by size, half of it guard by size, tiny */
-	WEFT__TINY_CLASS = 3 * WEFT__SIZES,
-	WEFT__CLASSES = WEFT__TINY_CLASS + 1,
+	WEFT__WIDE_CLASS = 2 * WEFT__SIZES, /* guarded by size, unguarded by size, half of it guard by size, and: */
+	WEFT__TINY_CLASS = 3 * WEFT__SIZES, /* several to a page: first chunks */
+	WEFT__SMALL_CLASS,		    /* several to a page: chunks linked behind tiny ones */
+	WEFT__CLASSES,
 	WEFT__TINY_BYTES = 832,
+	WEFT__SMALL_BYTES = 1088,  /* both odd multiples of a cache line: neighbours differ in their cache sets */
 	WEFT__TINY_LARGEST = 1024, /* a larger wish is for a stack with frames */
 	WEFT__HUGE_SHIFT = 15,	   /* unguarded slots up to 32 KiB share huge pages */
 #ifdef WEFT_TINY
@@ -59,14 +61,19 @@ struct weft__slot {
 		struct weft__chunk chunk; /* low: lowest byte that may ever be touched; limit: NULL unless linked */
 		struct weft__slot *next;  /* in a list of slots that were just cut, or of landings */
 	};
-	char *_Atomic open;  /* lowest byte that may be touched now; moves down only, while in use */
-	atomic_uint opening; /* commit: threads that are moving `open` */
+	char *_Atomic open; /* lowest byte that may be touched now; moves down only, while in use */
+	__extension__ union {
+		char *frames; /* linked: where frames begin, in a chunk that is not the first: see weft__frames_of */
+		struct {
+			atomic_uint opening;	   /* commit: threads that are moving `open` */
+			_Atomic uint32_t borrowed; /* commit: bytes of the reserve that it took */
+		};
+	};
 	uint8_t policy, class;
 	/* Is the slot in a bin or a warm list? And whose is its memory? See reclaim.c. */
 	_Atomic bool kept;
 	_Atomic uint8_t memory;
 	uint32_t valgrind_id;
-	_Atomic uint32_t borrowed; /* commit: bytes of the reserve that it took */
 };
 
 /* Values of `memory`. A slot without memory reads as zeros. */
@@ -127,18 +134,39 @@ static const weft_policy_t weft__policy_that_clones = WEFT_COPY;
 
 /* ---- geometry ------------------------------------------------------------------------------------------- */
 
+/* What a small chunk has above its limit: see weft__frames_of. */
+enum { WEFT__SMALL_ROOM = WEFT__SMALL_BYTES - ((int)sizeof(struct weft__slot) - WEFT__OBJECT_BYTES) - WEFT_TINY_SLACK };
+
 _Static_assert(offsetof(struct weft__slot, chunk) == WEFT_CHUNK_TOP, "edit src/arch/chunk.h");
+_Static_assert(offsetof(struct weft__slot, frames) - offsetof(struct weft__slot, chunk) == WEFT_CHUNK_FRAMES,
+	       "the same");
 _Static_assert(offsetof(struct weft__slot, chunk) - offsetof(struct weft__slot, owner) == WEFT_CHUNK_OWNER, "the same");
 
 static inline size_t weft__class_bytes(unsigned class)
 {
-	return class == WEFT__TINY_CLASS ? WEFT__TINY_BYTES
-					 : (size_t)1 << (WEFT__MIN_STRIDE_SHIFT + class % WEFT__SIZES);
+	static const uint16_t shared[] = {WEFT__TINY_BYTES, WEFT__SMALL_BYTES};
+
+	if (weft__unlikely(class >= WEFT__TINY_CLASS))
+		return shared[class - WEFT__TINY_CLASS];
+	return (size_t)1 << (WEFT__MIN_STRIDE_SHIFT + class % WEFT__SIZES);
+}
+
+/* Several of these slots share a page: they have no guard, and give no memory back alone. */
+static inline bool weft__class_shares_pages(unsigned class)
+{
+	return class >= WEFT__TINY_CLASS;
 }
 
 static inline bool weft__class_is_guarded(unsigned class)
 {
-	return class - WEFT__SIZES >= WEFT__SIZES && class != WEFT__TINY_CLASS;
+	return class - WEFT__SIZES >= WEFT__SIZES && !weft__class_shares_pages(class);
+}
+
+/* Where the frames of a slot begin. A small chunk holds no coroutine, never did, and never will: its frames begin where
+ * the object of others is. */
+static inline char *weft__frames_of(struct weft__slot *slot, unsigned class)
+{
+	return class == WEFT__SMALL_CLASS ? slot->object + sizeof slot->object : slot->object;
 }
 
 static inline struct weft__slot *weft__slot_of(struct weft__chunk *chunk)
@@ -159,7 +187,7 @@ static inline size_t weft__guard_size(unsigned class)
 	size_t size = weft__class_bytes(class) / 8;
 
 	if (class >= WEFT__WIDE_CLASS)
-		return class == WEFT__TINY_CLASS ? 0 : weft__class_bytes(class) / 2;
+		return weft__class_shares_pages(class) ? 0 : weft__class_bytes(class) / 2;
 	if (class >= WEFT__SIZES)
 		return 0;
 	return size < WEFT__PAGE ? WEFT__PAGE : size > 65536 ? 65536 : size;
@@ -399,11 +427,17 @@ void weft__system_trim(void);
 /* Drop pages of heap frames' free blocks, of this thread and of ended ones. Bytes. */
 size_t weft__blocks_trim(void);
 /* A slot that is kept, several to a page: its bytes. */
-size_t weft__shared_slot(struct weft__slot *slot, weft_policy_t policy, char **start);
+size_t weft__shared_slot(struct weft__slot *slot, weft_policy_t policy, unsigned class, char **start);
 
 /* Where a store that asks for more stack continues; NULL if pc is none. Async-signal-safe. */
 void *weft__probe_at(const void *pc);
-bool weft__has_probes(void);
+extern struct weft__module *_Atomic weft__modules; /* that have such stores */
+
+static inline bool weft__has_probes(void)
+{
+	return atomic_load_explicit(&weft__modules, memory_order_relaxed) != NULL;
+}
+
 /* For a constructor that weft-as writes into each module compiled for "mmu": the module's table of probes. */
 WEFT_API void weft__register_probes(const void *begin, const void *end);
 

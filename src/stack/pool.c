@@ -66,7 +66,7 @@ unsigned weft__class(weft_policy_t policy, size_t size, bool guard)
 
 	if (!size)
 		size = weft__config_size(policy);
-	if (weft__policies[policy]->tiny && size <= WEFT__TINY_LARGEST && !weft__has_probes())
+	if (size <= WEFT__TINY_LARGEST && weft__policies[policy]->tiny && !weft__has_probes())
 		return WEFT__TINY_CLASS;
 	if (weft__policies[policy]->linked)
 		guard = true; /* what is not open yet is closed anyway */
@@ -102,7 +102,7 @@ static size_t warm_limit(unsigned class)
 {
 	size_t limit = ((size_t)4 << 30) / weft__class_bytes(class);
 
-	if (class == WEFT__TINY_CLASS) /* several to a page: their memory cannot go back */
+	if (weft__class_shares_pages(class)) /* their memory cannot go back */
 		return SIZE_MAX;
 	return limit > WEFT__WARM_LIMIT ? WEFT__WARM_LIMIT : limit;
 }
@@ -224,7 +224,7 @@ static size_t chill_excess(weft_policy_t policy, unsigned class, size_t keep)
 static WEFT__COLD void tell_left(struct weft__slot *const *slots, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (slots[i]->class == WEFT__TINY_CLASS)
+		if (weft__class_shares_pages(slots[i]->class))
 			weft__seen_release(slots[i]);
 		else
 			weft__os_forget_accesses(slots[i]->chunk.low,
@@ -234,7 +234,7 @@ static WEFT__COLD void tell_left(struct weft__slot *const *slots, size_t count)
 static WEFT__COLD void tell_came(struct weft__slot *const *slots, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (slots[i]->class == WEFT__TINY_CLASS)
+		if (weft__class_shares_pages(slots[i]->class))
 			weft__seen_acquire(slots[i]);
 }
 
@@ -276,7 +276,7 @@ static void settle_in(struct weft__bin *bin, struct weft__slot *list)
 
 	for (struct weft__slot *slot = list; slot; slot = next) {
 		next = slot->next;
-		slot->valgrind_id = VALGRIND_STACK_REGISTER(slot->chunk.low, slot);
+		slot->valgrind_id = VALGRIND_STACK_REGISTER(slot->chunk.low, weft__frames_of(slot, bin->class));
 		/* Release: a reclaimer that sees it sees what the slot is. */
 		atomic_store_explicit(&slot->kept, true, memory_order_release);
 		bin->slots[count++] = slot;
@@ -328,7 +328,7 @@ static struct weft__slot *recover(struct weft__bin *bin, struct weft__slot *slot
 	if (*error && trim_slots()) /* what other classes keep warm may be what is missing */
 		*error = weft__arena_revive(slot, policy, bin->class);
 	if (!*error) {
-		slot->valgrind_id = VALGRIND_STACK_REGISTER(slot->chunk.low, slot);
+		slot->valgrind_id = VALGRIND_STACK_REGISTER(slot->chunk.low, weft__frames_of(slot, bin->class));
 		return slot;
 	}
 	weft__arena_forget(slot, policy, bin->class);
@@ -615,26 +615,28 @@ uint64_t weft__more_ids(struct weft__thread *thread)
 /* Several of these slots share a page. */
 static bool shares_pages(weft_policy_t policy, unsigned class)
 {
-	return weft__policies[policy]->cut || class == WEFT__TINY_CLASS;
+	return weft__policies[policy]->cut || weft__class_shares_pages(class);
 }
 
-static void add_shared(struct weft__pages *pages, weft_policy_t policy, const struct warm *warm)
+static void add_shared(struct weft__pages *pages, weft_policy_t policy, unsigned class)
 {
+	const struct warm *warm = &pool.warm[policy][class];
 	char *start;
 
 	for (size_t i = 0; i < warm->count; i++) {
-		size_t bytes = weft__shared_slot(warm->slots[i], policy, &start);
+		size_t bytes = weft__shared_slot(warm->slots[i], policy, class, &start);
 
 		weft__pages_add(pages, start, bytes, is_hollow(warm->slots[i]));
 	}
 }
 
-static void hollow_shared(struct weft__pages *pages, weft_policy_t policy, const struct warm *warm)
+static void hollow_shared(struct weft__pages *pages, weft_policy_t policy, unsigned class)
 {
+	const struct warm *warm = &pool.warm[policy][class];
 	char *start;
 
 	for (size_t i = 0; i < warm->count; i++) {
-		size_t bytes = weft__shared_slot(warm->slots[i], policy, &start);
+		size_t bytes = weft__shared_slot(warm->slots[i], policy, class, &start);
 
 		if (is_hollow(warm->slots[i]) || !weft__pages_hollow(pages, start, bytes))
 			continue;
@@ -645,13 +647,12 @@ static void hollow_shared(struct weft__pages *pages, weft_policy_t policy, const
 	}
 }
 
-static void each_shared(struct weft__pages *pages,
-			void (*visit)(struct weft__pages *, weft_policy_t, const struct warm *))
+static void each_shared(struct weft__pages *pages, void (*visit)(struct weft__pages *, weft_policy_t, unsigned))
 {
 	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)
 		for (unsigned c = 0; c < WEFT__CLASSES; c++)
 			if (shares_pages((weft_policy_t)policy, c))
-				visit(pages, (weft_policy_t)policy, &pool.warm[policy][c]);
+				visit(pages, (weft_policy_t)policy, c);
 }
 
 static size_t trim_shared(void)

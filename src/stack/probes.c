@@ -19,14 +19,14 @@ struct place {
 };
 
 /* Never removed: a module that is unloaded leaves addresses that no code runs at. */
-struct module {
-	struct module *next;
+struct weft__module {
+	struct weft__module *next;
 	const struct probe *table;
 	size_t count;
 	struct place place[]; /* by pc */
 };
 
-static struct module *_Atomic modules;
+struct weft__module *_Atomic weft__modules;
 
 static int by_pc(const void *a, const void *b)
 {
@@ -37,7 +37,7 @@ static int by_pc(const void *a, const void *b)
 
 static bool is_registered(const struct probe *table)
 {
-	for (struct module *module = atomic_load(&modules); module; module = module->next)
+	for (struct weft__module *module = atomic_load(&weft__modules); module; module = module->next)
 		if (module->table == table)
 			return true;
 	return false;
@@ -49,7 +49,7 @@ void weft__register_probes(const void *begin, const void *end)
 {
 	const struct probe *table = begin;
 	size_t count = (size_t)((const struct probe *)end - table);
-	struct module *module;
+	struct weft__module *module;
 
 	if (!count || is_registered(table))
 		return;
@@ -63,17 +63,12 @@ void weft__register_probes(const void *begin, const void *end)
 		module->place[i].slow = (const char *)&table[i].slow + table[i].slow;
 	}
 	qsort(module->place, count, sizeof *module->place, by_pc);
-	module->next = atomic_load(&modules);
-	while (!atomic_compare_exchange_weak(&modules, &module->next, module))
+	module->next = atomic_load(&weft__modules);
+	while (!atomic_compare_exchange_weak(&weft__modules, &module->next, module))
 		;
 }
 
-bool weft__has_probes(void)
-{
-	return atomic_load_explicit(&modules, memory_order_relaxed) != NULL;
-}
-
-static const struct place *find(const struct module *module, const char *pc)
+static const struct place *find(const struct weft__module *module, const char *pc)
 {
 	size_t low = 0, high = module->count;
 
@@ -90,7 +85,7 @@ static const struct place *find(const struct module *module, const char *pc)
 
 void *weft__probe_at(const void *pc)
 {
-	for (struct module *module = atomic_load(&modules); module; module = module->next) {
+	for (struct weft__module *module = atomic_load(&weft__modules); module; module = module->next) {
 		const struct place *place = find(module, pc);
 
 		if (place)

@@ -599,6 +599,113 @@ static void tiny(void)
 	REQUIRE(live() == 0);
 }
 
+/* Frames that know what is in them, of three sizes: those of neighbours lie right below and above in memory. */
+static __attribute__((noinline)) long leaf(long n)
+{
+	volatile long here[14];
+
+	for (long i = 0; i < 14; i++)
+		here[i] = n;
+	return here[n & 7] + here[13] - 2 * n;
+}
+
+static __attribute__((noinline)) long rest(long seed)
+{
+	char text[40], copy[40];
+
+	memset(text, (int)(seed % 26) + 'a', sizeof text - 1);
+	text[sizeof text - 1] = 0;
+	memcpy(copy, text, sizeof copy);
+	weft_suspend(NULL);
+	return strcmp(copy, text) + (strlen(copy) != sizeof copy - 1) + leaf(seed);
+}
+
+#define FILLED(words)                                                                                                  \
+	static __attribute__((noinline)) long filled##words(long n, long seed)                                         \
+	{                                                                                                              \
+		volatile long here[words];                                                                             \
+		long wrong;                                                                                            \
+                                                                                                                       \
+		for (long i = 0; i < words; i++)                                                                       \
+			here[i] = seed << 32 | n << 16 | i;                                                            \
+		wrong = n ? filled##words(n - 1, seed) : rest(seed);                                                   \
+		for (long i = 0; i < words; i++)                                                                       \
+			wrong += here[i] != (seed << 32 | n << 16 | i);                                                \
+		return wrong + leaf(n);                                                                                \
+	}
+
+FILLED(2)
+FILLED(9)
+FILLED(26)
+
+static void *fills(void *argument)
+{
+	long seed = (long)argument, wrong = 0;
+
+	for (long round = 0; round < 4; round++) {
+		wrong += filled2(seed * (round + 3) % 20, seed);
+		wrong += filled9((seed + round) % 9, seed);
+		wrong += filled26((seed + round) % 5, seed);
+	}
+	return (void *)wrong;
+}
+
+/* Nothing lies between one tiny or small chunk and the next: frames stay in theirs. */
+static void small_chunks(void)
+{
+	enum { COUNT = 400 };
+	weft_attr_t attr = {.policy = weft_default_policy(), .stack_size = 512};
+	weft_coro_t *k[COUNT];
+	size_t left = COUNT;
+
+	for (long i = 0; i < COUNT; i++)
+		REQUIRE((k[i] = weft_create_with(fills, (void *)(i * 7919 % 1009), &attr)));
+	while (left)
+		for (long i = 0; i < COUNT; i++) {
+			weft_request_t r;
+
+			if (!k[i])
+				continue;
+			r = resume(k[i]);
+			if (!weft_returned(r))
+				continue;
+			REQUIRE(!r.payload);
+			weft_delete(k[i]);
+			k[i] = NULL;
+			left--;
+		}
+	REQUIRE(live() == 0);
+}
+
+/* A call or two do not take a page each. */
+static void small_chunks_are_small(void)
+{
+	enum { COUNT = 5000 };
+	weft_attr_t attr = {.policy = weft_default_policy(), .stack_size = 1024};
+	bool begins_tiny = attr.policy == WEFT_SEGMENTED || attr.policy == WEFT_LOOKAHEAD;
+	weft_coro_t **k = malloc(COUNT * sizeof *k);
+
+	REQUIRE(k);
+	for (long i = 0; i < COUNT; i++) {
+		k[i] = weft_create_with(waits, (void *)1L, &attr);
+		REQUIRE(k[i] && resume(k[i]).effect == &weft_suspended);
+	}
+#ifdef __OPTIMIZE__ /* else frames take more */
+	REQUIRE(!begins_tiny || weft_stack_resident(attr.policy) < (size_t)COUNT * 2500);
+	REQUIRE(!begins_tiny || stats_of(attr.policy).splits >= COUNT);
+#else
+	(void)begins_tiny;
+#endif
+	for (long i = 0; i < COUNT; i++) {
+		weft_request_t r = resume(k[i]);
+
+		REQUIRE(weft_returned(r) && (long)r.payload == 1);
+		weft_delete(k[i]);
+	}
+	free(k);
+	REQUIRE(weft_stack_trim() >= (size_t)COUNT * 100 && weft_stack_trim() == 0);
+}
+
 /* ---- trimming */
 
 static void *deep_then_waits(void *n)
@@ -931,6 +1038,8 @@ int main(int count, char **argument)
 	    {"exit", process_ends, 0, ""},
 	    {"deletion", deleting, 0, ""},
 	    {"tiny stacks", tiny, 0, ""},
+	    {"small chunks", small_chunks, 0, ""},
+	    {"how small chunks are", small_chunks_are_small, 0, ""},
 	    {"trimming", trimming, 0, ""},
 	    {"trimming what small ones left", trimming_small_ones, 0, ""},
 	    {"threads", threads, 0, ""},

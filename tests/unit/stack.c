@@ -442,6 +442,296 @@ static void without_guard(void **state)
 	}
 }
 
+/* ---- slots that share pages: tiny ones, and small ones, which are linked behind them ---------------------------- */
+
+static const struct {
+	weft_policy_t policy;
+	unsigned class;
+} shared[] = {{WEFT_SEGMENTED, WEFT__TINY_CLASS},
+	      {WEFT_SEGMENTED, WEFT__SMALL_CLASS},
+	      {WEFT_LOOKAHEAD, WEFT__TINY_CLASS},
+	      {WEFT_LOOKAHEAD, WEFT__SMALL_CLASS},
+	      {WEFT_HEAP, WEFT__TINY_CLASS}};
+
+enum { KINDS = sizeof shared / sizeof *shared, MANY = 5000 };
+
+static struct weft__slot *many[MANY];
+
+static void take_many(size_t kind)
+{
+	for (int i = 0; i < MANY; i++)
+		many[i] = take(shared[kind].policy, shared[kind].class);
+}
+
+static void give_many(int from, int step)
+{
+	for (int i = from; i < MANY; i += step)
+		weft__slot_give(many[i]);
+}
+
+static void shared_slot_of(struct weft__slot *slot, weft_policy_t policy, unsigned class)
+{
+	char *end = (char *)(slot + 1), *low = end - weft__class_bytes(class), *frames = weft__frames_of(slot, class);
+
+	assert_int_equal((uintptr_t)slot % 64, 0);
+	assert_int_equal(slot->class, class);
+	assert_int_equal(slot->policy, policy);
+	assert_ptr_equal(slot->chunk.low, low);
+	assert_ptr_equal(weft__slot_start(slot), low);
+	assert_true(policy == WEFT_HEAP || slot->chunk.limit == low + WEFT_TINY_SLACK);
+	assert_true(class != WEFT__SMALL_CLASS || frames == slot->chunk.limit + WEFT__SMALL_ROOM);
+	assert_true(frames <= (char *)&slot->owner);
+	for (char *address = low; address < end; address += 32)
+		assert_ptr_equal(weft__arena_find(address), slot);
+	assert_ptr_equal(weft__arena_find(end - 1), slot);
+	assert_ptr_not_equal(weft__arena_find(low - 1), slot);
+	assert_ptr_not_equal(weft__arena_find(end), slot);
+}
+
+/* Each is found from its addresses and from no others; what is written to its frames is in no other's. */
+static void sharing_pages(void **state)
+{
+	(void)state;
+	for (size_t kind = 0; kind < KINDS; kind++) {
+		unsigned class = shared[kind].class;
+
+		take_many(kind);
+		for (int i = 0; i < MANY; i++) {
+			shared_slot_of(many[i], shared[kind].policy, class);
+			memset(many[i]->chunk.low, i % 251,
+			       (size_t)(weft__frames_of(many[i], class) - many[i]->chunk.low));
+		}
+		for (int i = 0; i < MANY; i++) {
+			shared_slot_of(many[i], shared[kind].policy, class);
+			for (char *at = many[i]->chunk.low; at < weft__frames_of(many[i], class); at++)
+				assert_int_equal((unsigned char)*at, i % 251);
+		}
+		give_many(0, 1);
+	}
+}
+
+/* Pages that hold nothing in use go back; slots that lie in them serve again, each once. */
+static void trimming_shared(void **state)
+{
+	(void)state;
+	for (size_t kind = 0; kind < KINDS; kind++)
+		for (int round = 0; round < 2; round++) {
+			size_t before, bytes = MANY * weft__class_bytes(shared[kind].class);
+
+			weft_stack_trim();
+			before = stats_of(shared[kind].policy).committed;
+			take_many(kind);
+			assert_true(stats_of(shared[kind].policy).committed >= before + bytes / 2);
+			for (int i = 0; i < MANY; i++)
+				shared_slot_of(many[i], shared[kind].policy, shared[kind].class);
+			for (int rest = 1; rest < 50; rest++)
+				give_many(rest, 50);
+			assert_true(weft_stack_trim() >= bytes / 2);
+			for (int i = 0; i < MANY; i += 50)
+				shared_slot_of(many[i], shared[kind].policy, shared[kind].class);
+			give_many(0, 50);
+			assert_true(weft_stack_trim() > 0);
+			assert_int_equal(weft_stack_trim(), 0);
+			assert_int_equal(stats_of(shared[kind].policy).committed, before);
+		}
+}
+
+static void *gives_many(void *argument)
+{
+	give_many(0, 1);
+	return argument;
+}
+
+/* A thread gives what another one took; when the thread ends, all of it is there for the others. */
+static void shared_slots_of_others(void **state)
+{
+	(void)state;
+	for (size_t kind = 0; kind < KINDS; kind++) {
+		size_t live = stats_of(shared[kind].policy).live, reserved = 0;
+
+		for (int round = 0; round < 3; round++) {
+			pthread_t thread;
+
+			take_many(kind);
+			assert_true(!reserved || stats_of(shared[kind].policy).reserved == reserved);
+			reserved = stats_of(shared[kind].policy).reserved;
+			assert_int_equal(stats_of(shared[kind].policy).live, live + MANY);
+			assert_int_equal(pthread_create(&thread, NULL, gives_many, NULL), 0);
+			pthread_join(thread, NULL);
+			assert_int_equal(stats_of(shared[kind].policy).live, live);
+		}
+	}
+}
+
+static void bins_have_room(void **state)
+{
+	weft_coro_t *k = make(WEFT_DEFAULT_POLICY, 0, 0);
+
+	(void)state;
+	for (int p = 1; p < WEFT_POLICY_COUNT; p++) {
+		struct weft__bin *last = bin_of((weft_policy_t)p, WEFT__CLASSES - 1);
+
+		assert_true(last->slots + last->limit < weft__thread()->slots[p] + WEFT__BIN_ROOMS);
+	}
+	weft_delete(k);
+}
+
+/* ---- what is linked behind a tiny chunk ------------------------------------------------------------------------- */
+
+static struct weft_link *begin_on(struct weft__slot *slot)
+{
+	struct weft_link *link = (struct weft_link *)(void *)slot->object;
+
+	weft__chunks_begin(link, slot);
+	return link;
+}
+
+/* Does __morestack find that a frame fits, as it looks for that? See its .Lchunk. */
+static bool fits(const struct weft__slot *slot, size_t need, size_t args)
+{
+	uintptr_t frames = (uintptr_t)slot->frames;
+
+	if (args)
+		frames = (frames - args) & ~(uintptr_t)(WEFT_ARGUMENT_ALIGNMENT - 1);
+	return frames >= need + (uintptr_t)slot->chunk.limit;
+}
+
+static void links(weft_policy_t policy, size_t need, size_t args, bool small)
+{
+	struct weft__slot *first = take(policy, WEFT__TINY_CLASS), *made;
+	struct weft_link *link = begin_on(first);
+	struct weft__chunk *chunk = weft__chunk_grow(link, need, args, first->chunk.limit);
+
+	made = weft__slot_of(chunk);
+	assert_int_equal(made->class == WEFT__SMALL_CLASS, small);
+	assert_ptr_equal(first->chunk.above, chunk);
+	assert_ptr_equal(chunk->below, &first->chunk);
+	assert_null(chunk->above);
+	assert_ptr_equal(made->owner, link);
+	assert_ptr_equal(made->frames, small ? (char *)&made->owner : made->object);
+	assert_true(fits(made, need, args));
+	assert_true(weft__chunks_have(link, first->chunk.low));
+	weft__chunks_end(link, first);
+	assert_null(first->chunk.above);
+	weft__slot_give(first);
+}
+
+/* Up to the last byte that fits, and no further. */
+static void small_chunks(void **state)
+{
+	static const size_t args[] = {0, 8, 16, 56, 64, 200, 256, 303, 304};
+	size_t live = stats_of(WEFT_SEGMENTED).live + stats_of(WEFT_LOOKAHEAD).live;
+
+	(void)state;
+	for (size_t a = 0; a < sizeof args / sizeof *args; a++)
+		for (size_t need = 0; need < WEFT__SMALL_ROOM + 2000; need += need < WEFT__SMALL_ROOM + 8 ? 1 : 61) {
+			size_t most = WEFT__SMALL_ROOM - (args[a] ? args[a] + WEFT_ARGUMENT_ALIGNMENT : 0);
+
+			links(need % 2 ? WEFT_SEGMENTED : WEFT_LOOKAHEAD, need, args[a], need <= most);
+		}
+	links(WEFT_SEGMENTED, 100000, 0, false);
+	links(WEFT_SEGMENTED, 0, 5000, false);
+	assert_int_equal(stats_of(WEFT_SEGMENTED).live + stats_of(WEFT_LOOKAHEAD).live, live);
+}
+
+/* A frame that is too large for the small chunk that is kept gets another chunk, and the small one goes. Behind a small
+ * one, and behind one with pages of its own, no small one comes. */
+static void after_small_chunks(void **state)
+{
+	struct weft__slot *first = take(WEFT_SEGMENTED, WEFT__TINY_CLASS), *next;
+	struct weft_link *link = begin_on(first);
+	size_t live = stats_of(WEFT_SEGMENTED).live;
+	struct weft__chunk *small = weft__chunk_grow(link, 100, 0, first->chunk.limit), *large;
+
+	(void)state;
+	assert_int_equal(weft__slot_of(small)->class, WEFT__SMALL_CLASS);
+	large = weft__chunk_grow(link, 1000, 0, first->chunk.limit);
+	assert_int_equal(weft__slot_of(large)->class, weft__class(WEFT_SEGMENTED, 32 << 10, true));
+	assert_ptr_equal(first->chunk.above, large);
+	assert_int_equal(stats_of(WEFT_SEGMENTED).live, live + 1);
+	small = weft__chunk_grow(link, 100, 0, first->chunk.limit);
+	link->chunk = small; /* as __morestack does */
+	large = weft__chunk_grow(link, 100, 0, small->limit);
+	next = weft__slot_of(large);
+	assert_int_equal(next->class, weft__class(WEFT_SEGMENTED, 32 << 10, true));
+	link->chunk = large;
+	assert_ptr_equal(weft__chunk_grow(link, 3000, 0, large->limit), large); /* in place */
+	large = weft__chunk_grow(link, 40000, 0, large->low + WEFT_SLACK);
+	assert_true(weft__class_bytes(weft__slot_of(large)->class) >= 64 << 10);
+	/* A small chunk is open from end to end: nothing of it is given back while it is used. */
+	link->chunk = small;
+	link->limit = small->limit;
+	assert_int_equal(weft__stack_trim(link, first, small->limit), 0);
+	assert_null(small->above);
+	assert_true(writable(small->low));
+	weft__chunks_end(link, first);
+	weft__slot_give(first);
+}
+
+static const int no_probes[2];
+
+/* Stores of `mmu` go deeper than the slack of small chunks. */
+static void in_child_no_small_chunk(void)
+{
+	struct weft__slot *first = take(WEFT_SEGMENTED, WEFT__TINY_CLASS);
+	struct weft_link *link = begin_on(first);
+
+	weft__register_probes(no_probes, no_probes + 2);
+	REQUIRE(weft__slot_of(weft__chunk_grow(link, 10, 0, first->chunk.limit))->class ==
+		weft__class(WEFT_SEGMENTED, 32 << 10, true));
+	weft__chunks_end(link, first);
+}
+
+static void small_chunks_and_probes(void **state)
+{
+	(void)state;
+	expect_quiet(in_child(in_child_no_small_chunk));
+}
+
+/* Until the arena is spent. Then what has been given back is found again, and where there is no small chunk another is
+ * taken. */
+static void in_child_exhaust(void)
+{
+	struct rlimit limit = {(rlim_t)256 << 20, (rlim_t)256 << 20};
+	unsigned class = weft__class(WEFT_SEGMENTED, 32 << 10, true);
+	struct weft__slot *list = NULL, *slot, *first, *large;
+	size_t count[2] = {0};
+	struct weft__chunk *chunk;
+	int error = 0;
+
+	REQUIRE(!setrlimit(RLIMIT_AS, &limit));
+	first = take(WEFT_SEGMENTED, WEFT__TINY_CLASS);
+	large = take(WEFT_SEGMENTED, class);
+	for (int round = 0; round < 2; round++) {
+		while ((slot = weft__slot_take(bin_of(WEFT_SEGMENTED, WEFT__SMALL_CLASS), &error))) {
+			slot->next = list;
+			list = slot;
+			count[round]++;
+		}
+		REQUIRE(error == -ENOMEM);
+		if (round)
+			break;
+		while ((slot = list)) {
+			list = slot->next;
+			weft__slot_give(slot);
+		}
+	}
+	REQUIRE(count[0] > 10000 && count[1] == count[0]);
+	weft__slot_give(large);
+	chunk = weft__chunk_grow(begin_on(first), 10, 0, first->chunk.limit);
+	REQUIRE(weft__slot_of(chunk)->class == class);
+	weft__chunks_end((struct weft_link *)(void *)first->object, first);
+	weft__slot_give(list); /* one is enough */
+	chunk = weft__chunk_grow(begin_on(first), 10, 0, first->chunk.limit);
+	REQUIRE(weft__slot_of(chunk)->class == WEFT__SMALL_CLASS);
+}
+
+static void small_chunks_exhausted(void **state)
+{
+	(void)state;
+	expect_quiet(in_child(in_child_exhaust));
+}
+
 /* ---- the budget -------------------------------------------------------------------------------------------------- */
 
 static void budget(void **state)
@@ -564,6 +854,7 @@ static void late_destructor(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    T(small_chunks_exhausted), /* first: its child's arena is to be small */
 	    T(size_classes),
 	    T(geometry),
 	    T(guard_sizes),
@@ -578,6 +869,13 @@ int main(void)
 	    T(trimming_small_ones),
 	    T(guards),
 	    T(without_guard),
+	    T(sharing_pages),
+	    T(trimming_shared),
+	    T(shared_slots_of_others),
+	    T(bins_have_room),
+	    T(small_chunks),
+	    T(after_small_chunks),
+	    T(small_chunks_and_probes),
 	    T(budget),
 	    T(grows),
 	    T(thread_exit),
