@@ -13,7 +13,7 @@
  *  4. What a search found is remembered, as for effects of weft/effect.h (weft/found.h): a perform costs the same under
  *     any number of handlers of something else. A resume with another set than the last time forgets it.
  *  5. Sizes of stacks are hints: real code fits, whatever a program asks for. Where stacks can be tiny and grow, one of
- *     which at most 1 KiB is asked, or nothing, begins tiny.
+ *     which at most 1 KiB is asked begins tiny; one of which nothing is asked begins tiny, with room for a few calls.
  *
  * Differences that are improvements: effects 31…63 work; an unhandled effect, resuming a finished coroutine and running
  * out of stack are reported in one line; coroutines abandoned inside another are reclaimed with it; initialising an

@@ -110,7 +110,8 @@ WEFT_API const char *weft_guard_mechanism(void);
 WEFT_API weft_policy_t weft__policy_for_thread(weft_policy_t policy);
 
 /* For compatibility headers, whose programs count on stacks that grow: bytes to ask for where the default policy has
- * tiny stacks, the size that the program or the user set if `size` is 0, else a small one. 0 under other policies. */
+ * tiny stacks, the size that the program or the user set if `size` is 0, else a tiny one with room for a few calls. 0
+ * under other policies. */
 WEFT_API size_t weft__size_if_tiny(size_t size);
 
 WEFT_EXTERN_C_END

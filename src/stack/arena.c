@@ -247,7 +247,9 @@ static struct weft__slot *shared_slot(char *span, unsigned class, size_t place)
  * because compilers turn division by these into multiplication. */
 static size_t shared_place(size_t offset, unsigned class)
 {
-	return class == WEFT__TINY_CLASS ? offset / WEFT__TINY_BYTES : offset / WEFT__SMALL_BYTES;
+	if (class == WEFT__TINY_CLASS)
+		return offset / WEFT__TINY_BYTES;
+	return class == WEFT__ROOMY_CLASS ? offset / WEFT__ROOMY_BYTES : offset / WEFT__SMALL_BYTES;
 }
 
 struct weft__slot *weft__arena_find(const void *address)

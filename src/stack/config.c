@@ -163,14 +163,15 @@ size_t weft__config_size(weft_policy_t policy)
 
 size_t weft__size_if_tiny(size_t size)
 {
-	enum { SMALL = 1024 };
+	const struct weft__policy *how = weft__policies[weft_default_policy()];
 
-	read_once();
-	if (!weft__policies[config.policy]->tiny)
+	if (!how->tiny)
 		return 0;
 	if (size)
 		return size;
-	return config.size ? config.size : SMALL;
+	if (config.size)
+		return config.size;
+	return how->default_size < WEFT__ROOMY_LARGEST ? how->default_size : WEFT__ROOMY_LARGEST;
 }
 
 size_t weft__config_budget(void)

@@ -10,8 +10,8 @@
  *     goes there and back. Behind a tiny chunk the first one is small: frames of a few calls do not take a page.
  *  3. Code that does not check is called on a system stack: a large contiguous slot, which each thread keeps one of.
  *  4. Functions here run on the thread's own small stack, so that a chunk needs to hold no more than what one frame
- *     without a check uses: WEFT_SLACK. A tiny chunk is 832 bytes, its coroutine included. Nothing lies between one
- *     tiny or small chunk and the next: WEFT_TINY_SLACK holds all that may be below their limit, and no more is there.
+ *     without a check uses: WEFT_SLACK. A tiny chunk is 832 or 1216 bytes, its coroutine included. Nothing lies between
+ *     such a chunk and the next, nor between small ones: WEFT_TINY_SLACK holds all that may be below their limit.
  * To reach: 1.06 of plain code; a hot split below 2 plain calls; first growth within 1.2 of overcommit (warm), 1.5
  * (cold); 10^6 suspended coroutines at 900 bytes each.
  *
@@ -56,7 +56,7 @@ static char *open_from(const struct weft__slot *slot)
 				    memory_order_relaxed); /* moved by who runs on it, or a fault of theirs */
 }
 
-/* Tiny or small: all of it is open, and it has no guard. */
+/* Tiny, roomy or small: all of it is open, and it has no guard. */
 static bool is_whole(const struct weft__slot *slot)
 {
 	return weft__class_shares_pages(slot->class);
@@ -274,7 +274,8 @@ static bool is_small_next(const struct weft__slot *slot, size_t need, size_t arg
 {
 	size_t lost = args ? WEFT_ARGUMENT_ALIGNMENT : 0; /* where their copy is aligned */
 
-	return slot->class == WEFT__TINY_CLASS && need + args + lost <= WEFT__SMALL_ROOM && !weft__has_probes();
+	return is_whole(slot) && slot->class != WEFT__SMALL_CLASS && need + args + lost <= WEFT__SMALL_ROOM &&
+	       !weft__has_probes();
 }
 
 /* The size of the chunk after this one, if that is to be larger than a page; 0 if there is none so large. */

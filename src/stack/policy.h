@@ -33,12 +33,15 @@ enum {
 	WEFT__SIZES = 18,		    /* up to 1 GiB */
 	WEFT__WIDE_CLASS = 2 * WEFT__SIZES, /* guarded by size, unguarded by size, half of it guard by size, and: */
 	WEFT__TINY_CLASS = 3 * WEFT__SIZES, /* several to a page: first chunks */
-	WEFT__SMALL_CLASS,		    /* several to a page: chunks linked behind tiny ones */
+	WEFT__ROOMY_CLASS,		    /* the same, with room for a few calls */
+	WEFT__SMALL_CLASS,		    /* several to a page: chunks linked behind these */
 	WEFT__CLASSES,
 	WEFT__TINY_BYTES = 832,
-	WEFT__SMALL_BYTES = 1088,  /* both odd multiples of a cache line: neighbours differ in their cache sets */
-	WEFT__TINY_LARGEST = 1024, /* a larger wish is for a stack with frames */
-	WEFT__HUGE_SHIFT = 15,	   /* unguarded slots up to 32 KiB share huge pages */
+	WEFT__ROOMY_BYTES = 1216,
+	WEFT__SMALL_BYTES = 1088,   /* all odd multiples of a cache line: neighbours differ in their cache sets */
+	WEFT__TINY_LARGEST = 1024,  /* a larger wish is for a stack with frames, */
+	WEFT__ROOMY_LARGEST = 2048, /* and a larger one than this for pages */
+	WEFT__HUGE_SHIFT = 15,	    /* unguarded slots up to 32 KiB share huge pages */
 #ifdef WEFT_TINY
 	WEFT__MAX_SPAN_SHIFT = 20,
 	WEFT__BIN_LIMIT = 4,
@@ -144,7 +147,7 @@ _Static_assert(offsetof(struct weft__slot, chunk) - offsetof(struct weft__slot, 
 
 static inline size_t weft__class_bytes(unsigned class)
 {
-	static const uint16_t shared[] = {WEFT__TINY_BYTES, WEFT__SMALL_BYTES};
+	static const uint16_t shared[] = {WEFT__TINY_BYTES, WEFT__ROOMY_BYTES, WEFT__SMALL_BYTES};
 
 	if (weft__unlikely(class >= WEFT__TINY_CLASS))
 		return shared[class - WEFT__TINY_CLASS];
@@ -261,7 +264,7 @@ struct weft__bin {
 	uint32_t limit;
 	uint8_t policy, class;
 };
-enum { WEFT__BIN_ROOMS = 2304 }; /* in all bins of a policy: their limits, and one more each */
+enum { WEFT__BIN_ROOMS = 2432 }; /* in all bins of a policy: their limits, and one more each */
 static const uint64_t weft__bin_came = (uint64_t)1 << 32;
 
 /* A free buffer: see buffers.h. `batch` and `in_batch` are the first of a batch's. */

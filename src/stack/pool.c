@@ -66,8 +66,8 @@ unsigned weft__class(weft_policy_t policy, size_t size, bool guard)
 
 	if (!size)
 		size = weft__config_size(policy);
-	if (size <= WEFT__TINY_LARGEST && weft__policies[policy]->tiny && !weft__has_probes())
-		return WEFT__TINY_CLASS;
+	if (size <= WEFT__ROOMY_LARGEST && weft__policies[policy]->tiny && !weft__has_probes())
+		return WEFT__TINY_CLASS + (size > WEFT__TINY_LARGEST);
 	if (weft__policies[policy]->linked)
 		guard = true; /* what is not open yet is closed anyway */
 	while (c < WEFT__SIZES && weft__class_bytes(c) < size)

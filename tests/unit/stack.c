@@ -47,6 +47,15 @@ static void size_classes(void **state)
 	assert_int_equal(weft__class(WEFT_COMMIT, (size_t)1 << 30, true), WEFT__SIZES - 1);
 	assert_int_equal(weft__class(WEFT_COMMIT, ((size_t)1 << 30) + 1, true), WEFT__CLASSES);
 	assert_int_equal(weft__class(WEFT_COMMIT, SIZE_MAX, true), WEFT__CLASSES);
+	for (int p = WEFT_SEGMENTED; p <= WEFT_LOOKAHEAD; p++) {
+		assert_int_equal(weft__class((weft_policy_t)p, 1, true), WEFT__TINY_CLASS);
+		assert_int_equal(weft__class((weft_policy_t)p, 1024, true), WEFT__TINY_CLASS);
+		assert_int_equal(weft__class((weft_policy_t)p, 1025, true), WEFT__ROOMY_CLASS);
+		assert_int_equal(weft__class((weft_policy_t)p, 2048, true), WEFT__ROOMY_CLASS);
+		assert_true(weft__class((weft_policy_t)p, 2049, true) < WEFT__SIZES);
+	}
+	assert_true(weft__class(WEFT_MMU, 1024, true) < WEFT__SIZES);
+	assert_true(weft__class(WEFT_OVERCOMMIT, 1024, true) < WEFT__SIZES);
 }
 
 static void geometry_of(weft_policy_t policy, unsigned class)
@@ -447,10 +456,9 @@ static void without_guard(void **state)
 static const struct {
 	weft_policy_t policy;
 	unsigned class;
-} shared[] = {{WEFT_SEGMENTED, WEFT__TINY_CLASS},
-	      {WEFT_SEGMENTED, WEFT__SMALL_CLASS},
-	      {WEFT_LOOKAHEAD, WEFT__TINY_CLASS},
-	      {WEFT_LOOKAHEAD, WEFT__SMALL_CLASS},
+} shared[] = {{WEFT_SEGMENTED, WEFT__TINY_CLASS},  {WEFT_SEGMENTED, WEFT__ROOMY_CLASS},
+	      {WEFT_SEGMENTED, WEFT__SMALL_CLASS}, {WEFT_LOOKAHEAD, WEFT__TINY_CLASS},
+	      {WEFT_LOOKAHEAD, WEFT__ROOMY_CLASS}, {WEFT_LOOKAHEAD, WEFT__SMALL_CLASS},
 	      {WEFT_HEAP, WEFT__TINY_CLASS}};
 
 enum { KINDS = sizeof shared / sizeof *shared, MANY = 5000 };
@@ -598,7 +606,7 @@ static bool fits(const struct weft__slot *slot, size_t need, size_t args)
 
 static void links(weft_policy_t policy, size_t need, size_t args, bool small)
 {
-	struct weft__slot *first = take(policy, WEFT__TINY_CLASS), *made;
+	struct weft__slot *first = take(policy, need % 3 ? WEFT__TINY_CLASS : WEFT__ROOMY_CLASS), *made;
 	struct weft_link *link = begin_on(first);
 	struct weft__chunk *chunk = weft__chunk_grow(link, need, args, first->chunk.limit);
 
