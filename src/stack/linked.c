@@ -68,6 +68,12 @@ static void set_open(struct weft__slot *slot, char *open)
 	slot->chunk.limit = open + WEFT_SLACK;
 }
 
+/* Where a slot is open from the start. */
+static char *first_open(char *low, char *end)
+{
+	return (size_t)(end - low) < FIRST ? low : end - FIRST;
+}
+
 static inline int prepare_whole(const struct weft__policy *self, struct weft__slot *slot, char *start)
 {
 	slot->chunk.low = start;
@@ -79,8 +85,7 @@ static inline int prepare_whole(const struct weft__policy *self, struct weft__sl
 
 int weft__linked_prepare(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low)
 {
-	char *end = weft__slot_end(slot);
-	char *open = (size_t)(end - low) < FIRST ? low : end - FIRST;
+	char *end = weft__slot_end(slot), *open = first_open(low, end);
 	int error;
 
 	if (low == start) /* it has no guard: see is_whole */
@@ -353,17 +358,31 @@ struct weft__chunk *weft__chunk_grow(struct weft_link *self, size_t need, size_t
 
 /* ---- trimming ------------------------------------------------------------------------------------------------- */
 
-size_t weft__linked_trim(struct weft__slot *slot, char *to)
+static size_t close_below(struct weft__slot *slot, char *to)
 {
 	char *open = open_from(slot);
 
-	if (is_whole(slot) || to <= open || weft__guard(open, (size_t)(to - open)))
+	if (to <= open || weft__guard(open, (size_t)(to - open)))
 		return 0;
 	atomic_fetch_sub_explicit(weft__policies[slot->policy]->committed, (size_t)(to - open), memory_order_relaxed);
-	atomic_store_explicit(&slot->open, to, memory_order_relaxed);
-	if (!is_block(&slot->chunk))
-		slot->chunk.limit = to + WEFT_SLACK;
+	set_open(slot, to);
 	return (size_t)(to - open);
+}
+
+/* What is open from the start stays so, because whoever prepares the slot again finds it without guards. */
+size_t weft__linked_trim(struct weft__slot *slot, char *to)
+{
+	char *first = first_open(slot->chunk.low, weft__slot_end(slot));
+	size_t bytes;
+
+	if (is_whole(slot))
+		return 0;
+	bytes = close_below(slot, to < first ? to : first);
+	if (to > first && open_from(slot) == first) {
+		bytes += weft__os_resident(first, (size_t)(to - first));
+		weft__os_drop(first, (size_t)(to - first));
+	}
+	return bytes;
 }
 
 size_t weft__stack_trim(struct weft_link *link, struct weft__slot *slot, char *sp)

@@ -435,6 +435,29 @@ static void guards(void **state)
 	}
 }
 
+/* A stack that was trimmed to one page, and then lost its memory, is open again from where it says. */
+static void trimmed_and_dropped(void **state)
+{
+	(void)state;
+	EACH_WITH_STACKS(p)
+	for (size_t size = 16 << 10; size <= 256 << 10; size *= 4) {
+		unsigned class = weft__class((weft_policy_t)p, size, true);
+		struct weft__slot *slot = take((weft_policy_t)p, class);
+
+		memset(atomic_load(&slot->open), 1, (size_t)((char *)slot - atomic_load(&slot->open)));
+		if (weft__policies[p]->trim)
+			assert_true(weft__policies[p]->trim(slot, weft__slot_end(slot) - WEFT__PAGE) > 0);
+		weft__slot_give(slot);
+		weft_stack_trim();
+		for (int i = 0; i < 3; i++) {
+			slot = take((weft_policy_t)p, class);
+			for (char *at = atomic_load(&slot->open); at < weft__slot_end(slot); at += WEFT__PAGE)
+				assert_true(writable(at));
+			weft__slot_give(slot);
+		}
+	}
+}
+
 static void without_guard(void **state)
 {
 	(void)state;
@@ -876,6 +899,7 @@ int main(void)
 	    T(taken_while_dropped),
 	    T(trimming_small_ones),
 	    T(guards),
+	    T(trimmed_and_dropped),
 	    T(without_guard),
 	    T(sharing_pages),
 	    T(trimming_shared),
