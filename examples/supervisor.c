@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * supervisor.c: a task that fails is started again, at most so often; a deadline ends the one that hangs. docs/tasks.md.
+ * supervisor.c: a task that fails is started again, at most so often; a deadline ends the one that hangs. See
+ * docs/tasks.md.
  */
 #include <stdio.h>
 #include <string.h>
