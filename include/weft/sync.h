@@ -17,11 +17,11 @@
  *   -ETIMEDOUT  the deadline has passed: a time of weft_now(), or WEFT_NEVER; 0: do not wait at all
  *   -ECANCELED  a scope that the task has open was cancelled; if the task itself was, the exception weft_cancelled is
  *               performed in place of a return: see weft/sched.h
- * and suspend the calling task, or block the calling thread. Others never wait. No function may be called in a signal
- * handler; all are thread-safe; none allocates but weft_chan_make and sending to an unbounded channel.
+ * and suspend the calling task, or block the calling thread. Others never wait. None may be called in a signal handler;
+ * all are thread-safe; none allocates but weft_chan_make and sending to an unbounded channel.
  * Waiting outside of tasks, in a coroutine that a plain thread resumes, blocks that thread.
  *
- * Source of the ideas: handing over, Concurrent ML and Go; the two-stage queue of a reader-writer lock, Brinch Hansen.
+ * Source of the ideas: handing over, Concurrent ML and Go.
  */
 #ifndef WEFT_SYNC_H
 #define WEFT_SYNC_H

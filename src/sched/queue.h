@@ -107,4 +107,93 @@ static inline struct weft__task *weft__ring_steal(struct weft__ring *r, struct w
 	return weft__ring_at(to, at + count - 1);
 }
 
+/* ---- spawned tasks --------------------------------------------------------------------------------------------------
+ *
+ * Its owner takes the newest, thieves the oldest half. So a tree of tasks is walked to its leaves before the next
+ * branch begins, and few tasks live at a time, while a thief gets the largest branches.
+ *
+ * Head and tail are in one word, because both ends are taken from, and several at a time. The version counts what the
+ * owner took: the owner may take a task and add another one in its place between a thief's look and its exchange.
+ */
+static inline uint32_t weft__fresh_count(uint64_t word)
+{
+	return (uint16_t)((word >> 16) - word);
+}
+
+static inline uint32_t weft__fresh_now(struct weft__fresh *f)
+{
+	return weft__fresh_count(atomic_load_explicit(&f->word, memory_order_relaxed));
+}
+
+static inline uint64_t weft__fresh_word(uint64_t version, uint64_t tail, uint64_t head)
+{
+	return version << 32 | (tail & 0xffff) << 16 | (head & 0xffff);
+}
+
+static inline struct weft__task *weft__fresh_at(struct weft__fresh *f, uint64_t i)
+{
+	return atomic_load_explicit(&f->tasks[i % WEFT__RING], memory_order_relaxed);
+}
+
+/* Owner only. How many there are then; 0: full, and nothing was added. A full fence. */
+static inline uint32_t weft__fresh_add(struct weft__fresh *f, struct weft__task *task)
+{
+	uint64_t word = atomic_load_explicit(&f->word, memory_order_relaxed), more;
+
+	do {
+		if (weft__fresh_count(word) == WEFT__RING)
+			return 0;
+		atomic_store_explicit(&f->tasks[(word >> 16) % WEFT__RING], task, memory_order_relaxed);
+		more = weft__fresh_word(word >> 32, (word >> 16) + 1, word);
+		/* Release: pairs with the acquire of thieves. */
+	} while (!atomic_compare_exchange_weak(&f->word, &word, more));
+	return weft__fresh_count(more);
+}
+
+/* Owner only: the newest; NULL: empty. A full fence. */
+static inline struct weft__task *weft__fresh_take(struct weft__fresh *f)
+{
+	uint64_t word = atomic_load_explicit(&f->word, memory_order_relaxed);
+	struct weft__task *task;
+
+	do {
+		if (!weft__fresh_count(word))
+			return NULL;
+		task = weft__fresh_at(f, (word >> 16) - 1);
+	} while (
+	    !atomic_compare_exchange_weak(&f->word, &word, weft__fresh_word((word >> 32) + 1, (word >> 16) - 1, word)));
+	return task;
+}
+
+/* Anybody: the oldest; NULL: empty. */
+static inline struct weft__task *weft__fresh_take_oldest(struct weft__fresh *f)
+{
+	uint64_t word = atomic_load_explicit(&f->word, memory_order_acquire);
+	struct weft__task *task;
+
+	do {
+		if (!weft__fresh_count(word))
+			return NULL;
+		task = weft__fresh_at(f, word);
+	} while (!atomic_compare_exchange_weak(&f->word, &word, weft__fresh_word(word >> 32, word >> 16, word + 1)));
+	return task;
+}
+
+/* Anybody: the oldest half into `out`, one at least unless it is empty. */
+static inline uint32_t weft__fresh_take_half(struct weft__fresh *f, struct weft__task *out[WEFT__RING])
+{
+	/* Acquire: pairs with weft__fresh_add. */
+	uint64_t word = atomic_load_explicit(&f->word, memory_order_acquire);
+	uint32_t count, i;
+
+	do {
+		count = weft__fresh_count(word);
+		count -= count / 2;
+		for (i = 0; i < count; i++)
+			out[i] = weft__fresh_at(f, word + i);
+	} while (count && !atomic_compare_exchange_weak(&f->word, &word,
+							weft__fresh_word(word >> 32, word >> 16, word + count)));
+	return count;
+}
+
 #endif

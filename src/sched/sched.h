@@ -123,9 +123,15 @@ struct weft__ring {
 	struct weft__task *_Atomic tasks[WEFT__RING];
 };
 
+/* Tasks that a worker has spawned and nobody has run: see queue.h. */
+struct weft__fresh {
+	_Atomic uint64_t word; /* version, tail, head: 32, 16 and 16 bits */
+	struct weft__task *_Atomic tasks[WEFT__RING];
+};
+
 struct weft__worker {
 	struct weft__task *current;
-	struct weft__task *_Atomic slot; /* to run next: woken or spawned by what runs now */
+	struct weft__task *_Atomic slot; /* to run next: woken by what runs now */
 	struct weft__rt *rt;
 	unsigned number;
 	unsigned streak;     /* how often in a row the slot went first */
@@ -135,6 +141,7 @@ struct weft__worker {
 	uint64_t random;
 	bool searching, helper, handed_on;
 	uint64_t switches, spawned, steals, parks, wakes, timers;
+	struct weft__fresh fresh __attribute__((aligned(64)));
 	struct weft__ring ring __attribute__((aligned(64)));
 	/* Others write these. */
 	_Atomic uint32_t token __attribute__((aligned(64))); /* 1: wake up */
@@ -202,6 +209,8 @@ bool weft__sim_asked(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, v
 
 /* worker.c: a task may run. From any thread. `next`: before others, if a worker calls. */
 void weft__ready(struct weft__task *task, bool next) WEFT__HIDDEN;
+/* The same for a task that this worker's task has just spawned. */
+void weft__ready_fresh(struct weft__worker *w, struct weft__task *task) WEFT__HIDDEN;
 /* A detached task has ended. */
 void weft__rt_left(struct weft__rt *rt) WEFT__HIDDEN;
 /* Threads that run tasks until the last has ended. 0 or a negative errno. */

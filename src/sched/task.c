@@ -325,7 +325,7 @@ static int spawn(struct weft__worker *w, const struct weft_spawn *what)
 	if (error)
 		return error;
 	w->spawned++;
-	weft__ready(task, true);
+	weft__ready_fresh(w, task);
 	return 0;
 }
 

@@ -4,9 +4,10 @@
  * all share one queue. A worker that finds nothing steals, and else parks.
  *
  * Who runs next
- *   What a task wakes or spawns goes to the slot: what it needs is in the cache. The slot goes first 16 times in a row
- *   at most, so that two tasks which wake each other do not keep the ring waiting. Of every 61 picks one looks at the
- *   timers and the shared queue first; if tasks run long, every pick does.
+ *   What a task wakes goes to the slot: what it needs is in the cache. What it spawns goes to a stack (queue.h), so
+ *   that a tree of tasks is walked in depth. These go first 16 times in a row at most, then the ring, so that tasks
+ *   which wake and spawn each other do not keep others waiting. Of every 61 picks one looks at the timers, the shared
+ *   queue and the oldest of the stack first; if tasks run long, every pick does.
  *
  * No wake-up is lost
  *   Adding a task:  (1) add it, (2) full fence, (3) read `idle` and `searching`; some idle, none searching: wake one.
@@ -14,7 +15,8 @@
  *   Whichever fence is first, one of the two sees the other. A worker that was woken searches, on behalf of whoever
  *   woke it; while it does others need not be woken, because it looks everywhere before it parks, and if it finds
  *   something while it is the last that searches, it wakes the next, for there may be more.
- *   A slot alone wakes nobody: its owner is about to take it, and the other worker would only snatch it away.
+ *   A slot, or a single spawned task, wakes nobody: its owner is about to take it, and another worker would only snatch
+ *   it away.
  *
  * No timer is late because its worker is busy
  *   All parked workers but one sleep without a limit. That one, the watcher, sleeps until the earliest timer of all
@@ -215,6 +217,26 @@ static void ready_next(struct weft__worker *w, struct weft__task *task)
 	}
 }
 
+void weft__ready_fresh(struct weft__worker *w, struct weft__task *task)
+{
+	struct weft__task *half[WEFT__RING];
+	uint32_t count, i;
+
+	if (__builtin_expect(w->helper || w->rt->sim || task->pinned, 0)) {
+		weft__ready(task, false);
+		return;
+	}
+	while (!(count = weft__fresh_add(&w->fresh, task)))
+		for (i = 0, count = weft__fresh_take_half(&w->fresh, half); i < count; i++)
+			share(w->rt, half[i]);
+	if (__builtin_expect(atomic_load_explicit(&w->rt->idle, memory_order_relaxed), 0)) {
+		if (count > 1)
+			notify(w->rt);
+		else
+			want_watcher(w);
+	}
+}
+
 void weft__ready(struct weft__task *task, bool next)
 {
 	struct weft__rt *rt = task->rt;
@@ -283,9 +305,12 @@ static struct weft__task *look(struct weft__worker *w)
 {
 	uint64_t now = weft__clock();
 
+	struct weft__task *task;
+
 	adapt(w, now);
 	turn_wheels(w, now);
-	return take_shared(w->rt);
+	task = take_shared(w->rt);
+	return task ? task : weft__fresh_take_oldest(&w->fresh);
 }
 
 static struct weft__task *take_slot(struct weft__worker *w)
@@ -299,7 +324,7 @@ static struct weft__task *pick_own(struct weft__worker *w)
 {
 	struct weft__task *task = NULL;
 
-	if (w->streak < STREAK && (task = take_slot(w))) {
+	if (w->streak < STREAK && ((task = take_slot(w)) || (task = weft__fresh_take(&w->fresh)))) {
 		w->streak++;
 		return task;
 	}
@@ -310,18 +335,36 @@ static struct weft__task *pick_own(struct weft__worker *w)
 	task = take_pin(w);
 	if (!task)
 		task = weft__ring_take(&w->ring);
-	return task;
+	return task ? task : weft__fresh_take(&w->fresh);
 }
 
-/* Has the worker been in one task since the last time somebody looked? Then its slot may be taken. */
-static struct weft__task *steal_slot(struct weft__worker *from)
+/* The first of these; the others to the thief's ring, which is empty. */
+static struct weft__task *steal_fresh(struct weft__worker *from, struct weft__worker *w, uint32_t least)
+{
+	struct weft__task *half[WEFT__RING];
+	uint32_t count, i;
+
+	if (weft__fresh_now(&from->fresh) < least)
+		return NULL;
+	count = weft__fresh_take_half(&from->fresh, half);
+	for (i = 1; i < count; i++)
+		add(w, half[i]);
+	return count ? half[0] : NULL;
+}
+
+/* Has the worker been in one task since the last time somebody looked? Then its slot may be taken, and the single task
+ * that it spawned. */
+static struct weft__task *steal_stuck(struct weft__worker *from, struct weft__worker *w)
 {
 	uint64_t switches = __atomic_load_n(&from->switches, __ATOMIC_RELAXED);
 	uint64_t seen = __atomic_exchange_n(&from->seen, switches, __ATOMIC_RELAXED);
+	struct weft__task *task = NULL;
 
-	if (seen != switches || !atomic_load_explicit(&from->slot, memory_order_relaxed))
+	if (seen != switches)
 		return NULL;
-	return atomic_exchange(&from->slot, NULL);
+	if (atomic_load_explicit(&from->slot, memory_order_relaxed))
+		task = atomic_exchange(&from->slot, NULL);
+	return task ? task : steal_fresh(from, w, 1);
 }
 
 static uint64_t random_of(struct weft__worker *w)
@@ -340,14 +383,15 @@ static struct weft__task *steal(struct weft__worker *w)
 
 	for (i = 0; i < rt->workers; i++) {
 		from = &rt->worker[(start + i) % rt->workers];
-		if (from != w && (task = weft__ring_steal(&from->ring, &w->ring))) {
+		if (from != w &&
+		    ((task = weft__ring_steal(&from->ring, &w->ring)) || (task = steal_fresh(from, w, 2)))) {
 			w->steals++;
 			return task;
 		}
 	}
 	for (i = 0; i < rt->workers; i++) {
 		from = &rt->worker[(start + i) % rt->workers];
-		if (from != w && (task = steal_slot(from))) {
+		if (from != w && (task = steal_stuck(from, w))) {
 			w->steals++;
 			return task;
 		}
@@ -355,7 +399,7 @@ static struct weft__task *steal(struct weft__worker *w)
 	return NULL;
 }
 
-/* Anywhere but in others' slots. */
+/* Anywhere but in others' slots, or a single spawned task. */
 static bool anything(struct weft__worker *w)
 {
 	struct weft__rt *rt = w->rt;
@@ -364,7 +408,7 @@ static bool anything(struct weft__worker *w)
 	if (atomic_load(&rt->queued) || atomic_load(&w->pinned) || atomic_load(&rt->stop))
 		return true;
 	for (i = 0; i < rt->workers; i++)
-		if (weft__ring_count(&rt->worker[i].ring))
+		if (weft__ring_count(&rt->worker[i].ring) || weft__fresh_now(&rt->worker[i].fresh) > 1)
 			return true;
 	return false;
 }
@@ -455,7 +499,7 @@ static void found(struct weft__worker *w)
 		stop_searching(w);
 		notify(rt);
 	} else if (__builtin_expect(atomic_load_explicit(&rt->idle, memory_order_relaxed), 0)) {
-		if (weft__ring_count(&w->ring) || !w->handed_on ||
+		if (weft__ring_count(&w->ring) || weft__fresh_now(&w->fresh) || !w->handed_on ||
 		    __atomic_load_n(&w->wheel.next, __ATOMIC_RELAXED) <
 			atomic_load_explicit(&rt->watch, memory_order_relaxed))
 			notify(rt);

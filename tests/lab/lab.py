@@ -76,7 +76,7 @@ def lab(env, *arguments):
 def build_library():
     """The library as `./weft lab` builds it."""
     folder = BUILD / "release"
-    commands = [["cmake", "--build", str(folder), "--target", "weft"]]
+    commands = [["cmake", "--build", str(folder), "--target", "weft", "weft_rt"]]
     if not (folder / "CMakeCache.txt").exists():
         commands.insert(0, ["cmake", "--preset", "release", "-B", str(folder)])
     for command in commands:
