@@ -228,6 +228,8 @@ struct weft_spawn {
 	struct weft_task *handle;	   /**< NULL: nobody will join it */
 };
 
+WEFT_EXTERN_C_END
+
 #pragma push_macro("WEFT_NAMESPACE")
 #undef WEFT_NAMESPACE
 #define WEFT_NAMESPACE weft
@@ -244,6 +246,8 @@ WEFT_FAMILY_AS(weft_op_, sched, (int, spawn, struct weft_spawn *, what), (int, y
 /** A cancelled task goes on with this where it waits. Whoever handles it must end soon: later waits fail at once. */
 WEFT_EXCEPTION_AS(weft_cancelled, cancelled);
 #pragma pop_macro("WEFT_NAMESPACE")
+
+WEFT_EXTERN_C_BEGIN
 
 /* The calling task was cancelled as a whole: should it be unwound, not told by a code? */
 WEFT_API bool weft__unwinds(void);

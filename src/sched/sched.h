@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <weft/sched.h>
 
+#include "internal/once.h"
+
 #define WEFT__HIDDEN __attribute__((visibility("hidden")))
 
 struct weft__worker;
@@ -33,6 +35,13 @@ static inline void weft__spin_lock(uint32_t *lock)
 	/* Acquire: pairs with the release of weft__spin_unlock. */
 	if (__builtin_expect(__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE), 0))
 		weft__spin_wait(lock);
+}
+
+/* The same for what tasks call: a stack that cannot grow must fail before the lock is taken, not under it. */
+static inline void weft__task_lock(uint32_t *lock)
+{
+	weft__touch_stack();
+	weft__spin_lock(lock);
 }
 
 static inline void weft__spin_unlock(uint32_t *lock)

@@ -26,7 +26,7 @@ void weft__scope_cancel_locked(weft_scope_t *s, int error)
 
 void weft_scope_cancel(weft_scope_t *s, int error)
 {
-	weft__spin_lock(&s->lock);
+	weft__task_lock(&s->lock);
 	weft__scope_cancel_locked(s, error ? error : -ECANCELED);
 	weft__spin_unlock(&s->lock);
 }
@@ -42,7 +42,7 @@ void weft__scope_expired(struct weft__timer *t)
 
 static void set_open(struct weft__task *owner, weft_scope_t *s)
 {
-	weft__spin_lock(&owner->open_lock);
+	weft__task_lock(&owner->open_lock);
 	owner->open = s;
 	weft__spin_unlock(&owner->open_lock);
 }
@@ -88,7 +88,7 @@ static void forget(struct weft__task *owner)
 int weft__scope_close(weft_scope_t *s)
 {
 	weft__timer_disarm(&s->timer);
-	weft__spin_lock(&s->lock);
+	weft__task_lock(&s->lock);
 	s->closed = 1;
 	weft__spin_unlock(&s->lock);
 	if (s->owner) {
@@ -102,7 +102,7 @@ bool weft__scope_begin(weft_scope_t *s, weft_waiter_t *w)
 {
 	bool waits;
 
-	weft__spin_lock(&s->lock);
+	weft__task_lock(&s->lock);
 	waits = s->count;
 	s->waiter = waits ? w : NULL;
 	weft__spin_unlock(&s->lock);
@@ -114,7 +114,7 @@ bool weft__scope_end(weft_scope_t *s, weft_waiter_t *w)
 	bool ended;
 
 	(void)w;
-	weft__spin_lock(&s->lock);
+	weft__task_lock(&s->lock);
 	s->waiter = NULL;
 	ended = !s->count;
 	weft__spin_unlock(&s->lock);
@@ -127,7 +127,7 @@ bool weft__join_begin(weft_task_t *t, weft_waiter_t *w)
 {
 	bool waits;
 
-	weft__spin_lock(&t->scope->lock);
+	weft__task_lock(&t->scope->lock);
 	waits = t->task;
 	t->joiner = waits ? w : NULL;
 	weft__spin_unlock(&t->scope->lock);
@@ -139,7 +139,7 @@ bool weft__join_end(weft_task_t *t, weft_waiter_t *w)
 	bool ended;
 
 	(void)w;
-	weft__spin_lock(&t->scope->lock);
+	weft__task_lock(&t->scope->lock);
 	t->joiner = NULL;
 	ended = !t->task;
 	weft__spin_unlock(&t->scope->lock);
@@ -148,7 +148,7 @@ bool weft__join_end(weft_task_t *t, weft_waiter_t *w)
 
 void weft_task_cancel(weft_task_t *t)
 {
-	weft__spin_lock(&t->scope->lock);
+	weft__task_lock(&t->scope->lock);
 	if (t->task) {
 		__atomic_store_n(&t->task->asked, 1, __ATOMIC_RELAXED);
 		weft__task_cancel(t->task);

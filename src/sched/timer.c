@@ -56,7 +56,7 @@ static void take_out(struct weft__timer *t)
 
 void weft__timer_arm(struct weft__wheel *wheel, struct weft__timer *t)
 {
-	weft__spin_lock(&wheel->lock);
+	weft__task_lock(&wheel->lock);
 	t->wheel = wheel;
 	t->firing = 0;
 	insert(wheel, t);
@@ -72,7 +72,7 @@ void weft__timer_disarm(struct weft__timer *t)
 
 	if (!wheel)
 		return;
-	weft__spin_lock(&wheel->lock);
+	weft__task_lock(&wheel->lock);
 	if (t->at_link)
 		take_out(t);
 	weft__spin_unlock(&wheel->lock);

@@ -9,7 +9,7 @@
 
 static inline void lock(struct weft__queue *q)
 {
-	weft__spin_lock(&q->lock);
+	weft__task_lock(&q->lock);
 }
 
 static inline void unlock(struct weft__queue *q)
