@@ -1,68 +1,26 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Tasks, and what they wait for: by 1, 2 and 8 workers, with queues of four, under sanitizers, simulated under many seeds; on every
-# policy. The simulator finds the mistakes of programs that have one.
+# Tasks, and what they wait for: by 1, 2 and 8 workers, and simulated under many seeds; random programs. The simulator finds the
+# mistakes of programs that have one. tests/schedfull has the same on every policy, with sanitizers, small queues, other compilers.
 weft_part(sched sched QUICK)
 
-set(simulated 100)
 foreach(program tasks sync)
-	foreach(library gcc gcc-tiny gcc-debug)
-		weft_program(${program} ${library} SOURCES ${program}.c FLAGS -Wall -Wextra)
-		foreach(workers 1 2 8)
-			weft_test(${program}.${library}.${workers} COMMAND @${program}.${library} ${workers})
-		endforeach()
-		weft_test(${program}.${library}.simulated COMMAND @${program}.${library} simulate ${simulated})
+	weft_program(${program} gcc SOURCES ${program}.c FLAGS -Wall -Wextra)
+	foreach(workers 1 2 8)
+		weft_test(${program}.${workers} COMMAND @${program}.gcc ${workers})
 	endforeach()
-	weft_test(${program} COMMAND @${program}.gcc 2 ON ${weft_policies})
-	if("clang" IN_LIST weft_compilers)
-		weft_program(${program} clang SOURCES ${program}.c FLAGS -Wall -Wextra)
-		weft_test(${program}.clang COMMAND @${program}.clang 2)
-	endif()
-	foreach(kind segmented mmu lookahead)
-		set(policies ${kind}:1K)
-		if(kind STREQUAL segmented)
-			list(APPEND policies heap)
-		endif()
-		weft_linked(${program} ${kind} gcc SOURCES ${program}.c FLAGS -O2)
-		weft_test(${program}.${kind} COMMAND @${program}.${kind}.gcc 2 ON ${policies})
-	endforeach()
-	foreach(kind asan tsan)
-		foreach(compiler IN LISTS weft_compilers)
-			weft_sanitizer_works(works ${compiler} ${kind})
-			if(works)
-				weft_program(${program} ${compiler}-${kind} SOURCES ${program}.c FLAGS -Wall -Wextra)
-				weft_test(${program}.${compiler}-${kind} COMMAND @${program}.${compiler}-${kind} 2 SECONDS 200)
-			endif()
-		endforeach()
-	endforeach()
+	weft_test(${program}.simulated COMMAND @${program}.gcc simulate 100)
+endforeach()
+
+# None (0) of the workers: simulated.
+weft_program(random gcc SOURCES random.c FLAGS -Wall -Wextra)
+foreach(workers 0 1 2 8)
+	weft_test(random.${workers} COMMAND @random.gcc ${workers} 0 1000 SECONDS 120)
 endforeach()
 
 # Tasks do not run on copied stacks; a coroutine inside a task that does cannot wait.
 weft_test(sync COMMAND @sync.gcc 2 ON copy)
 weft_test(copied COMMAND @tasks.gcc 2 handlers_in_between ON copy ENDS 134 SAYS "^weft: the task of coroutine #[0-9]+ waits for tasks of a scope in a coroutine")
-
-# Random programs; none (0) of the workers: simulated.
-weft_program(random gcc SOURCES random.c FLAGS -Wall -Wextra)
-weft_program(random gcc-tiny SOURCES random.c)
-foreach(workers 0 1 2 8)
-	weft_test(random.${workers} COMMAND @random.gcc ${workers} 0 1000 SECONDS 120)
-	weft_test(random.tiny.${workers} COMMAND @random.gcc-tiny ${workers} 5000 200 SECONDS 120)
-endforeach()
-weft_test(random COMMAND @random.gcc 2 10000 100 ON fixed commit)
-weft_linked(random segmented gcc SOURCES random.c FLAGS -O2)
-weft_test(random.linked COMMAND @random.segmented.gcc 2 20000 100 ON segmented:1K heap)
-foreach(kind asan tsan)
-	weft_sanitizer_works(works gcc ${kind})
-	if(works)
-		weft_program(random gcc-${kind} SOURCES random.c)
-		weft_test(random.${kind} COMMAND @random.gcc-${kind} 4 30000 50 SECONDS 200)
-	endif()
-endforeach()
-
-foreach(compiler IN LISTS weft_compilers)
-	weft_program(cxx ${compiler} SOURCES cxx.cc FLAGS -Wall -Wextra -Werror)
-	weft_test(cxx.${compiler} COMMAND @cxx.${compiler})
-endforeach()
 
 weft_program(bugs gcc SOURCES bugs.c FLAGS -Wall -Wextra)
 foreach(bug lost_update lost_wakeup lock_order forgotten_join aba livelock)
