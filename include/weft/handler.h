@@ -468,7 +468,10 @@ WEFT__INLINE weft_handler_t weft_labelled(const weft_handler_t *handler, const w
 WEFT_API void *weft__continue(weft_resumption_t *k, int error);
 WEFT_API void *weft__tail_continue_specially(weft_resumption_t *k, int error);
 /* How weft_run resumes, if not as compiled in. Called before main. */
-WEFT_API void weft__set_resume(weft_request_t (*by)(weft_coro_t **k, void *value, uintptr_t handled));
+typedef weft_request_t weft__resume_t(weft_coro_t **k, void *value, uintptr_t handled);
+WEFT_API void weft__set_resume(weft__resume_t *by);
+/* What was set, for loops of other libraries; NULL: nothing. */
+WEFT_API weft__resume_t *weft__told_resume(void);
 /* Get the coroutine of a multi resumption back to where it was captured. */
 WEFT_API void weft__rewind(weft_resumption_t *k);
 /* The coroutine that the tail clause belongs to which the current one executes; reported if it executes none. */

@@ -50,7 +50,8 @@ WEFT_API void weft__queue_leave(struct weft__queue *q, struct weft__place *place
 typedef struct weft_mutex {
 	uint32_t state; /* atomic; 0: free, 1: owned, 2: owned, and somebody waits */
 	struct weft__queue queue;
-	weft_coro_t *owner; /* the coroutine, or a thread's root */
+	weft_coro_t
+	    *owner; /* atomic, relaxed: only its owner compares it with itself; a coroutine or a thread's root */
 } weft_mutex_t;
 
 /* True: it is the caller's already. Else `w` is in the queue. */
@@ -72,7 +73,7 @@ WEFT__INLINE bool weft_mutex_try_lock(weft_mutex_t *m)
 	/* Acquire: pairs with weft_mutex_unlock. */
 	if (!__atomic_compare_exchange_n(&m->state, &free, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return false;
-	m->owner = weft__owner();
+	__atomic_store_n(&m->owner, weft__owner(), __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -98,7 +99,7 @@ WEFT__INLINE int weft_mutex_lock_until(weft_mutex_t *m, uint64_t deadline)
 {
 	if (weft__likely(weft_mutex_try_lock(m)))
 		return 0;
-	if (weft__unlikely(m->owner == weft__owner()))
+	if (weft__unlikely(__atomic_load_n(&m->owner, __ATOMIC_RELAXED) == weft__owner()))
 		return -EDEADLK;
 	return weft__waited(weft__mutex_wait(m, deadline));
 }
@@ -113,9 +114,9 @@ WEFT__INLINE int weft_mutex_unlock(weft_mutex_t *m)
 {
 	uint32_t owned = 1;
 
-	if (weft__unlikely(m->owner != weft__owner()))
+	if (weft__unlikely(__atomic_load_n(&m->owner, __ATOMIC_RELAXED) != weft__owner()))
 		return -EPERM;
-	m->owner = NULL;
+	__atomic_store_n(&m->owner, NULL, __ATOMIC_RELAXED);
 	/* Release: pairs with weft_mutex_try_lock. */
 	if (weft__likely(__atomic_compare_exchange_n(&m->state, &owned, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)))
 		return 0;
@@ -141,7 +142,7 @@ __attribute__((noinline, unused)) static int weft_cond_wait_until(weft_cond_t *c
 	weft_waiter_t w;
 	int result;
 
-	if (m->owner != weft__owner())
+	if (__atomic_load_n(&m->owner, __ATOMIC_RELAXED) != weft__owner())
 		return -EPERM;
 	weft_waiter_init(&w, "condition", c, deadline);
 	weft__queue_enter(&c->queue, &w);

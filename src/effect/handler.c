@@ -202,11 +202,16 @@ static WEFT__COLD WEFT__NORETURN void die_request(const weft_handler_t *handler,
 	die_clause(handler, effect, why);
 }
 
-static weft_request_t (*resume_by)(weft_coro_t **k, void *value, uintptr_t handled);
+static weft__resume_t *resume_by;
 
-void weft__set_resume(weft_request_t (*by)(weft_coro_t **k, void *value, uintptr_t handled))
+void weft__set_resume(weft__resume_t *by)
 {
 	resume_by = by;
+}
+
+weft__resume_t *weft__told_resume(void)
+{
+	return resume_by;
 }
 
 /* What left it may be an exception still: see no_clause(). */

@@ -42,6 +42,14 @@ static inline void weft__task_lock(uint32_t *lock)
 {
 	weft__touch_stack();
 	weft__spin_lock(lock);
+	weft__seen_acquire(lock);
+}
+
+/* ThreadSanitizer sees these locks, because what one task did before is what another may rely on then. */
+static inline void weft__task_unlock(uint32_t *lock)
+{
+	weft__seen_release(lock);
+	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
 }
 
 static inline void weft__spin_unlock(uint32_t *lock)
@@ -169,6 +177,7 @@ struct weft__rt {
 	struct weft__worker *worker; /* of these */
 	weft_attr_t attr;
 	struct weft__sim *sim;
+	weft__resume_t *resume; /* in a program with sanitizers: its own way to resume; else NULL */
 
 	/* The shared queue: from threads that are no workers, and what no ring has room for. */
 	uint32_t queue_lock __attribute__((aligned(64)));

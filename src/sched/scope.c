@@ -28,7 +28,7 @@ void weft_scope_cancel(weft_scope_t *s, int error)
 {
 	weft__task_lock(&s->lock);
 	weft__scope_cancel_locked(s, error ? error : -ECANCELED);
-	weft__spin_unlock(&s->lock);
+	weft__task_unlock(&s->lock);
 }
 
 void weft__scope_expired(struct weft__timer *t)
@@ -44,7 +44,7 @@ static void set_open(struct weft__task *owner, weft_scope_t *s)
 {
 	weft__task_lock(&owner->open_lock);
 	owner->open = s;
-	weft__spin_unlock(&owner->open_lock);
+	weft__task_unlock(&owner->open_lock);
 }
 
 void weft_scope_open(weft_scope_t *s, uint64_t deadline)
@@ -90,7 +90,7 @@ int weft__scope_close(weft_scope_t *s)
 	weft__timer_disarm(&s->timer);
 	weft__task_lock(&s->lock);
 	s->closed = 1;
-	weft__spin_unlock(&s->lock);
+	weft__task_unlock(&s->lock);
 	if (s->owner) {
 		set_open(s->owner, s->outer);
 		forget(s->owner);
@@ -105,7 +105,7 @@ bool weft__scope_begin(weft_scope_t *s, weft_waiter_t *w)
 	weft__task_lock(&s->lock);
 	waits = s->count;
 	s->waiter = waits ? w : NULL;
-	weft__spin_unlock(&s->lock);
+	weft__task_unlock(&s->lock);
 	return waits;
 }
 
@@ -117,7 +117,7 @@ bool weft__scope_end(weft_scope_t *s, weft_waiter_t *w)
 	weft__task_lock(&s->lock);
 	s->waiter = NULL;
 	ended = !s->count;
-	weft__spin_unlock(&s->lock);
+	weft__task_unlock(&s->lock);
 	return ended;
 }
 
@@ -130,7 +130,7 @@ bool weft__join_begin(weft_task_t *t, weft_waiter_t *w)
 	weft__task_lock(&t->scope->lock);
 	waits = t->task;
 	t->joiner = waits ? w : NULL;
-	weft__spin_unlock(&t->scope->lock);
+	weft__task_unlock(&t->scope->lock);
 	return waits;
 }
 
@@ -142,7 +142,7 @@ bool weft__join_end(weft_task_t *t, weft_waiter_t *w)
 	weft__task_lock(&t->scope->lock);
 	t->joiner = NULL;
 	ended = !t->task;
-	weft__spin_unlock(&t->scope->lock);
+	weft__task_unlock(&t->scope->lock);
 	return ended;
 }
 
@@ -153,5 +153,5 @@ void weft_task_cancel(weft_task_t *t)
 		__atomic_store_n(&t->task->asked, 1, __ATOMIC_RELAXED);
 		weft__task_cancel(t->task);
 	}
-	weft__spin_unlock(&t->scope->lock);
+	weft__task_unlock(&t->scope->lock);
 }

@@ -117,14 +117,14 @@ static bool join_scope(weft_scope_t *s, struct weft__task *task)
 {
 	bool open;
 
-	weft__spin_lock(&s->lock);
+	weft__task_lock(&s->lock);
 	open = !s->cancelled;
 	if (open) {
 		task->scope = s;
 		link_to(&s->tasks, task);
 		s->count++;
 	}
-	weft__spin_unlock(&s->lock);
+	weft__task_unlock(&s->lock);
 	return open;
 }
 
@@ -201,13 +201,13 @@ static void leave_scope(struct weft__task *task, void *result, int error)
 	weft_scope_t *s = task->scope;
 	weft_waiter_t *joiner, *owner;
 
-	weft__spin_lock(&s->lock);
+	weft__task_lock(&s->lock);
 	unlink_task(task);
 	joiner = tell_handle(task->handle, result, error);
 	if (__builtin_expect(error && !s->cancelled, 0) && !task->asked)
 		weft__scope_cancel_locked(s, error);
 	owner = --s->count == 0 && s->waiter && weft_waiter_claim(s->waiter, 0) ? s->waiter : NULL;
-	weft__spin_unlock(&s->lock);
+	weft__task_unlock(&s->lock);
 	unmake(task);
 	if (joiner)
 		weft_waiter_complete(joiner);
@@ -294,8 +294,10 @@ static bool park(struct weft__worker *w, struct weft__task *task, weft_waiter_t 
 	}
 	if (waiter->timer.at != WEFT_NEVER)
 		weft__arm(w, &waiter->timer);
+	weft__seen_release(task);
 	if (weft_waiter_park(waiter))
 		return true;
+	weft__seen_acquire(waiter);
 	end_wait(task);
 	return false;
 }
@@ -334,6 +336,13 @@ static bool is_cancelled(const struct weft__task *task)
 	return !task->shields && __atomic_load_n(&task->cancel, __ATOMIC_RELAXED) & WEFT__CANCELLED;
 }
 
+static inline weft_request_t resume(struct weft__rt *rt, weft_coro_t **k, uintptr_t handled)
+{
+	if (__builtin_expect(rt->resume != NULL, 0))
+		return rt->resume(k, NULL, handled);
+	return weft__resume_caught(k, NULL, handled);
+}
+
 enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *task)
 {
 	const uintptr_t handled = weft_handles(weft_op_sched).word;
@@ -344,8 +353,9 @@ enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *tas
 		end_wait(task);
 	w->current = task;
 	w->switches++;
+	weft__seen_acquire(task);
 	for (;;) {
-		r = weft__resume_caught(&k, NULL, handled);
+		r = resume(w->rt, &k, handled);
 		if (__builtin_expect(r.effect == WEFT__THROWN, 0))
 			weft__rethrow(r.payload);
 		switch (weft_op(weft_op_sched, r)) {

@@ -226,6 +226,7 @@ void weft__ready_fresh(struct weft__worker *w, struct weft__task *task)
 		weft__ready(task, false);
 		return;
 	}
+	weft__seen_release(task);
 	while (!(count = weft__fresh_add(&w->fresh, task)))
 		for (i = 0, count = weft__fresh_take_half(&w->fresh, half); i < count; i++)
 			share(w->rt, half[i]);
@@ -242,6 +243,7 @@ void weft__ready(struct weft__task *task, bool next)
 	struct weft__rt *rt = task->rt;
 	struct weft__worker *w = weft__worker();
 
+	weft__seen_release(task);
 	if (__builtin_expect(rt->sim != NULL, 0)) {
 		weft__sim_ready(rt, task);
 	} else if (__builtin_expect(task->flags & WEFT__BLOCKING, 0)) {
@@ -559,6 +561,7 @@ static void *work(void *argument)
 	while ((task = pick(w))) {
 		if (weft__task_run(w, task) != WEFT__YIELDED)
 			continue;
+		weft__seen_release(task);
 		if (__builtin_expect(!task->pinned && !(task->flags & WEFT__BLOCKING), 1))
 			add(w, task);
 		else

@@ -51,6 +51,7 @@ bool weft__event_enter(weft_event_t *e, weft_waiter_t *w)
 /* Under the lock. Returns who waited. */
 static struct weft__place *set(weft_event_t *e)
 {
+	weft__seen_release(&e->set);
 	/* Release: pairs with weft_event_is_set. */
 	__atomic_store_n(&e->set, 1, __ATOMIC_RELEASE);
 	return claim_all(&e->queue);

@@ -14,8 +14,9 @@ bool weft__mutex_enter(weft_mutex_t *m, weft_waiter_t *w)
 	lock(&m->queue);
 	/* Acquire: pairs with weft_mutex_unlock. */
 	free = __atomic_exchange_n(&m->state, 2, __ATOMIC_ACQUIRE) == 0;
+	weft__seen_acquire(&m->state);
 	if (free)
-		m->owner = w->place.value;
+		__atomic_store_n(&m->owner, w->place.value, __ATOMIC_RELAXED);
 	else
 		add(&m->queue, &w->place);
 	unlock(&m->queue);
@@ -28,8 +29,9 @@ int weft__mutex_release(weft_mutex_t *m)
 
 	lock(&m->queue);
 	next = claim_first(&m->queue);
+	weft__seen_release(&m->state);
 	if (next)
-		m->owner = next->value;
+		__atomic_store_n(&m->owner, next->value, __ATOMIC_RELAXED);
 	/* Release: pairs with who locks it next. With 1 the next unlock need not look here. */
 	if (!m->queue.first || WEFT_CANARY(mutex_has_two_owners))
 		__atomic_store_n(&m->state, next && WEFT_NO_CANARY(mutex_has_two_owners) ? 1 : 0, __ATOMIC_RELEASE);

@@ -14,7 +14,7 @@ static inline void lock(struct weft__queue *q)
 
 static inline void unlock(struct weft__queue *q)
 {
-	weft__spin_unlock(&q->lock);
+	weft__task_unlock(&q->lock);
 }
 
 static inline void add(struct weft__queue *q, struct weft__place *place)
@@ -50,8 +50,10 @@ static inline struct weft__place *claim_first(struct weft__queue *q)
 
 	while ((place = q->first)) {
 		take_out(q, place);
-		if (weft_waiter_claim(place->waiter, place->index))
+		if (weft_waiter_claim(place->waiter, place->index)) {
+			weft__seen_release(place->waiter);
 			return place;
+		}
 	}
 	return NULL;
 }
@@ -72,8 +74,10 @@ static inline struct weft__place *claim_all(struct weft__queue *q)
 /* NULL is allowed. */
 static inline void complete(struct weft__place *place)
 {
-	if (place)
-		weft_waiter_complete(place->waiter);
+	if (!place)
+		return;
+	weft__seen_release(place->waiter);
+	weft_waiter_complete(place->waiter);
 }
 
 static inline void complete_all(struct weft__place *place)
@@ -82,6 +86,7 @@ static inline void complete_all(struct weft__place *place)
 
 	for (; place; place = next) {
 		next = place->next;
+		weft__seen_release(place->waiter);
 		weft_waiter_complete(place->waiter);
 	}
 }
