@@ -446,9 +446,9 @@ WEFT_API int weft_chan_close(weft_chan_t *c);
 /** Items in it now. */
 WEFT_API size_t weft_chan_count(weft_chan_t *c);
 
-/* 1: done, or -EPIPE, -ENOMEM. 0: `w` is in the queue; w NULL: it is not. */
-WEFT_API int weft__chan_send(weft_chan_t *c, const void *item, weft_waiter_t *w);
-WEFT_API int weft__chan_receive(weft_chan_t *c, void *item, weft_waiter_t *w);
+/* 1: done, or -EPIPE, -ENOMEM. 0: `w` was initialised and is in the queue, unless the deadline is 0. */
+WEFT_API int weft__chan_send(weft_chan_t *c, const void *item, weft_waiter_t *w, uint64_t deadline);
+WEFT_API int weft__chan_receive(weft_chan_t *c, void *item, weft_waiter_t *w, uint64_t deadline);
 WEFT_API void weft__chan_leave(weft_chan_t *c, struct weft__place *place);
 
 /** Send a copy of *item. 0; -EPIPE: the channel is closed; -ENOMEM: unbounded, and there is no memory. */
@@ -457,8 +457,7 @@ WEFT__INLINE int weft_chan_send_until(weft_chan_t *c, const void *item, uint64_t
 	weft_waiter_t w;
 	int result;
 
-	weft_waiter_init(&w, "channel, to send", c, deadline);
-	result = weft__chan_send(c, item, deadline ? &w : NULL);
+	result = weft__chan_send(c, item, &w, deadline);
 	if (result)
 		return result < 0 ? result : 0;
 	if (!deadline)
@@ -481,8 +480,7 @@ WEFT__INLINE int weft_chan_receive_until(weft_chan_t *c, void *item, uint64_t de
 	weft_waiter_t w;
 	int result;
 
-	weft_waiter_init(&w, "channel, to receive", c, deadline);
-	result = weft__chan_receive(c, item, deadline ? &w : NULL);
+	result = weft__chan_receive(c, item, &w, deadline);
 	if (result)
 		return result < 0 ? result : 0;
 	if (!deadline)

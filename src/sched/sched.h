@@ -117,8 +117,15 @@ struct weft__wheel {
 
 void weft__wheel_init(struct weft__wheel *wheel, uint64_t now) WEFT__HIDDEN;
 void weft__timer_arm(struct weft__wheel *wheel, struct weft__timer *t) WEFT__HIDDEN;
+void weft__timer_take_out(struct weft__timer *t) WEFT__HIDDEN;
+
 /* Afterwards nothing touches it any more. */
-void weft__timer_disarm(struct weft__timer *t) WEFT__HIDDEN;
+static inline void weft__timer_disarm(struct weft__timer *t)
+{
+	if (t->wheel)
+		weft__timer_take_out(t);
+}
+
 /* End what is due; returns how many. `next` is exact afterwards, but for timers of a distant list. */
 unsigned weft__wheel_turn(struct weft__wheel *wheel, uint64_t now) WEFT__HIDDEN;
 

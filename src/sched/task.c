@@ -233,7 +233,13 @@ static void wake(weft_waiter_t *w)
 	weft__ready(w->owner, true);
 }
 
-/* From now on the wait can be cancelled. False: it already is. */
+/*
+ * From now on the wait can be cancelled. False: it already is.
+ *
+ * Rejected: a plain store here and in end_wait, and a fence of all threads (membarrier) by whoever cancels; and the
+ * same for a worker's slot. Four of eight atomic operations of an item's way through a channel went, and no time: those
+ * that stay wait for the same stores to drain.
+ */
 static bool allow_cancelling(struct weft__task *task, weft_waiter_t *w)
 {
 	uintptr_t free = 0;

@@ -65,13 +65,11 @@ void weft__timer_arm(struct weft__wheel *wheel, struct weft__timer *t)
 	weft__spin_unlock(&wheel->lock);
 }
 
-void weft__timer_disarm(struct weft__timer *t)
+void weft__timer_take_out(struct weft__timer *t)
 {
 	struct weft__wheel *wheel = t->wheel;
 	unsigned turns = 0;
 
-	if (!wheel)
-		return;
 	weft__task_lock(&wheel->lock);
 	if (t->at_link)
 		take_out(t);

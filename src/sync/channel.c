@@ -70,7 +70,9 @@ size_t weft_chan_count(weft_chan_t *c)
 
 static void copy(const weft_chan_t *c, void *to, const void *from)
 {
-	if (c->bytes)
+	if (c->bytes == sizeof(void *))
+		memcpy(to, from, sizeof(void *)); /* no call */
+	else if (c->bytes)
 		memcpy(to, from, c->bytes);
 }
 
@@ -156,14 +158,15 @@ static int receive(weft_chan_t *c, void *item, struct weft__place **completed)
 	return c->closed ? -EPIPE : 0;
 }
 
-int weft__chan_send(weft_chan_t *c, const void *item, weft_waiter_t *w)
+int weft__chan_send(weft_chan_t *c, const void *item, weft_waiter_t *w, uint64_t deadline)
 {
 	struct weft__place *completed;
 	int result;
 
 	lock(&c->receivers);
 	result = send(c, item, &completed);
-	if (!result && w) {
+	if (!result && deadline) {
+		weft_waiter_init(w, "channel, to send", c, deadline);
 		w->place.value = (void *)(uintptr_t)item;
 		w->place.sends = true;
 		add(&c->senders, &w->place);
@@ -173,14 +176,15 @@ int weft__chan_send(weft_chan_t *c, const void *item, weft_waiter_t *w)
 	return result;
 }
 
-int weft__chan_receive(weft_chan_t *c, void *item, weft_waiter_t *w)
+int weft__chan_receive(weft_chan_t *c, void *item, weft_waiter_t *w, uint64_t deadline)
 {
 	struct weft__place *completed;
 	int result;
 
 	lock(&c->receivers);
 	result = receive(c, item, &completed);
-	if (!result && w) {
+	if (!result && deadline) {
+		weft_waiter_init(w, "channel, to receive", c, deadline);
 		w->place.value = item;
 		w->place.sends = false;
 		add(&c->receivers, &w->place);
