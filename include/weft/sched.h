@@ -123,6 +123,53 @@ typedef struct weft_finding {
 WEFT_API int weft_explore(uint64_t first, uint64_t count, const weft_rt_config_t *config, weft_fn_t *fn, void *arg,
 			  weft_finding_t *found);
 
+/* ---- in a loop of one's own ------------------------------------------------------------------------------------- */
+
+/** A runtime. */
+typedef struct weft__rt weft_rt_t;
+
+/**
+ * Make a runtime for a program that has a loop: it has no threads, but those of weft_blocking; tasks run when the
+ * program calls weft_rt_step, and a descriptor tells it when. The idea is that of GLib's sources and libuv's backend.
+ *
+ *   weft_rt_open(NULL, &rt);
+ *   weft_rt_spawn(rt, fn, arg, NULL);
+ *   struct pollfd fds[] = {{weft_rt_fd(rt), POLLIN}, …};
+ *   while (poll(fds, …) >= 0) {
+ *           if (fds[0].revents)
+ *                   weft_rt_step(rt, 1000000);
+ *           …
+ *   }
+ *
+ * @param config  NULL: all defaults; `workers` must be 0 or 1 (-EINVAL else)
+ * @param rt      written: the runtime, owned by the caller, to be given to weft_rt_close
+ * @return 0; -ENOMEM; -EMFILE, -ENFILE: no descriptor is left; -EINVAL
+ * weft_rt_spawn starts tasks of it, from any thread. Nothing of it may be used by a child of fork.
+ */
+WEFT_API int weft_rt_open(const weft_rt_config_t *config, weft_rt_t **rt);
+
+/** Readable (for poll, select, epoll with or without EPOLLET) when a task can run; never to be read from. Valid until
+ * weft_rt_close, which closes it. */
+WEFT_API int weft_rt_fd(const weft_rt_t *rt);
+
+/**
+ * Run tasks on the calling thread, until none can run or the budget is spent.
+ * @param budget  nanoseconds; WEFT_NEVER: no limit; 0: one task at most. Looked at between tasks, every 0.1 ms: a task
+ *                that runs on is not stopped
+ * @return 1: more can run, and the descriptor is readable; 0: none now; -EBUSY: another thread, or a task of it, is in
+ *   this call
+ * Any thread may call it, one at a time. Does not wait.
+ */
+WEFT_API int weft_rt_step(weft_rt_t *rt, uint64_t budget);
+
+/** End a runtime of weft_rt_open. 0; -EBUSY: it has tasks (cancel them, and go on with steps), and nothing is done.
+ * NULL is allowed. */
+WEFT_API int weft_rt_close(weft_rt_t *rt);
+
+/** Cancel all tasks that belong to no scope (the first, and detached ones), and by that all others. From any thread,
+ * also several times, while the runtime has a task. Does not wait. */
+WEFT_API void weft_rt_cancel(weft_rt_t *rt);
+
 /* ---- waiting ---------------------------------------------------------------------------------------------------- */
 
 /* A timer of the runtime: in a wheel, under its lock. */
@@ -138,6 +185,7 @@ enum {
 	WEFT__PARKED = 1,  /* the handler of `wait` has let go of the task: who ends the wait calls `wake` */
 	WEFT__CLAIMED = 2, /* somebody is to end the wait, nobody else may */
 	WEFT__DONE = 4,	   /* ended before it was parked: the handler goes on at once */
+	WEFT__WOKEN = 8,   /* of a thread that waits: `wake` was called, and does not touch the waiter any more */
 };
 
 /* A waiter's place in an object's queue. One that waits for several objects has a place for each. */
@@ -402,11 +450,11 @@ WEFT__INLINE int weft_join(weft_task_t *t, void **result)
  * runs first. Outside of a task: reported. @param error  a negative errno */
 WEFT_API WEFT__NORETURN void weft_task_fail(int error);
 
-/** The runtime of the calling task; NULL in a thread. Valid until its weft_rt_run returns. */
-typedef struct weft__rt weft_rt_t;
+/** The runtime of the calling task; NULL in a thread. Valid until its weft_rt_run returns, or weft_rt_close. */
 WEFT_API weft_rt_t *weft_rt_current(void);
 
-/** As weft_spawn_detached, from any thread, while the runtime has a task (which somebody has to see to). */
+/** As weft_spawn_detached, from any thread; a runtime of weft_rt_run must have a task then, which somebody has to see
+ * to. */
 WEFT_API int weft_rt_spawn(weft_rt_t *rt, weft_fn_t *fn, void *arg, const weft_task_attr_t *attr);
 
 /** Has the calling task been cancelled, itself or by a scope that it opened? False in a thread. */

@@ -54,18 +54,26 @@ void weft__rt_free(struct weft__rt *rt)
 	free(rt);
 }
 
-struct weft__rt *weft__rt_make(const weft_rt_config_t *config, unsigned workers, struct weft__sim *sim, weft_fn_t *fn,
-			       void *arg, int *error)
+struct weft__rt *weft__rt_allocate(const weft_rt_config_t *config, unsigned workers, struct weft__sim *sim)
 {
 	static const weft_rt_config_t defaults;
 	struct weft__rt *rt = allocate(workers);
+
+	if (rt)
+		set_up(rt, config ? config : &defaults, sim);
+	return rt;
+}
+
+struct weft__rt *weft__rt_make(const weft_rt_config_t *config, unsigned workers, struct weft__sim *sim, weft_fn_t *fn,
+			       void *arg, int *error)
+{
+	struct weft__rt *rt = weft__rt_allocate(config, workers, sim);
 	struct weft_spawn what = {.fn = fn, .arg = arg};
 	struct weft__task *task;
 
 	*error = -ENOMEM;
 	if (!rt)
 		return NULL;
-	set_up(rt, config ? config : &defaults, sim);
 	what.handle = &rt->main;
 	*error = weft__task_spawn(rt, &what, &task);
 	if (*error) {

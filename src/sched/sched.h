@@ -33,7 +33,9 @@ void weft__pause(unsigned *turns) WEFT__HIDDEN;
 static inline void weft__spin_lock(uint32_t *lock)
 {
 	/* Acquire: pairs with the release of weft__spin_unlock. */
-	if (__builtin_expect(__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE), 0))
+	if (__builtin_expect(
+		__atomic_exchange_n(lock, 1, WEFT_CANARY(locks_order_nothing) ? __ATOMIC_RELAXED : __ATOMIC_ACQUIRE),
+		0))
 		weft__spin_wait(lock);
 }
 
@@ -198,6 +200,10 @@ struct weft__rt {
 	struct weft__worker *parked;
 	_Atomic uint64_t watch; /* a parked worker will wake up then; WEFT_NEVER: none watches */
 	_Atomic bool stop;
+	bool embedded; /* its one worker is whoever calls weft_rt_step: see embed.c */
+	int descriptor;
+	uint64_t armed;	       /* what the descriptor waits for; under park_lock */
+	_Atomic bool stepping; /* somebody is in weft_rt_step */
 	_Atomic uint32_t gate;
 
 	_Atomic size_t live __attribute__((aligned(64))); /* tasks */
@@ -241,6 +247,18 @@ void weft__rt_left(struct weft__rt *rt) WEFT__HIDDEN;
 /* Threads that run tasks until the last has ended. 0 or a negative errno. */
 int weft__workers_run(struct weft__rt *rt) WEFT__HIDDEN;
 
+/* worker.c: what a worker's life is made of. */
+void weft__worker_init(struct weft__rt *rt, struct weft__worker *w, unsigned number) WEFT__HIDDEN;
+/* The next task; NULL: there is none now. */
+struct weft__task *weft__worker_pick(struct weft__worker *w) WEFT__HIDDEN;
+void weft__worker_run(struct weft__worker *w, struct weft__task *task) WEFT__HIDDEN;
+/* From now on others wake it. Until when it may sleep; 0: not at all. */
+uint64_t weft__worker_lie_down(struct weft__worker *w) WEFT__HIDDEN;
+void weft__worker_get_up(struct weft__worker *w) WEFT__HIDDEN;
+
+/* embed.c: make the descriptor readable. */
+void weft__embedded_wake(struct weft__rt *rt) WEFT__HIDDEN;
+
 /* worker.c: arm a timer, for a task that runs here. */
 void weft__arm(struct weft__worker *w, struct weft__timer *t) WEFT__HIDDEN;
 
@@ -264,7 +282,10 @@ void weft__helpers_stop(struct weft__rt *rt) WEFT__HIDDEN;
 /* dump.c */
 void weft__dump(struct weft__rt *rt, int fd) WEFT__HIDDEN;
 
-/* run.c: a runtime with its first task, which is ready; NULL and a negative errno. */
+/* run.c: a runtime without a task; NULL: no memory. And with its first task, which is ready; NULL and a negative
+ * errno. */
+struct weft__rt *weft__rt_allocate(const weft_rt_config_t *config, unsigned workers,
+				   struct weft__sim *sim) WEFT__HIDDEN;
 struct weft__rt *weft__rt_make(const weft_rt_config_t *config, unsigned workers, struct weft__sim *sim, weft_fn_t *fn,
 			       void *arg, int *error) WEFT__HIDDEN;
 void weft__rt_free(struct weft__rt *rt) WEFT__HIDDEN;

@@ -146,6 +146,18 @@ bool weft__join_end(weft_task_t *t, weft_waiter_t *w)
 	return ended;
 }
 
+void weft_rt_cancel(weft_rt_t *rt)
+{
+	struct weft__task *task;
+
+	weft__spin_lock(&rt->detached_lock);
+	for (task = rt->detached; task; task = task->scope_next) {
+		__atomic_store_n(&task->asked, 1, __ATOMIC_RELAXED);
+		weft__task_cancel(task);
+	}
+	weft__spin_unlock(&rt->detached_lock);
+}
+
 void weft_task_cancel(weft_task_t *t)
 {
 	weft__task_lock(&t->scope->lock);

@@ -25,6 +25,11 @@
  *   of a worker that has been in one task since. If no worker is parked, those that pick look at all wheels.
  *   When the watcher gets work it wakes another worker to watch.
  *
+ * Events from outside (embed.c's descriptor; sockets, in time)
+ *   A worker sleeps in one place, sleep_until, and is woken in one, wake_worker, by any thread; whatever else it waits
+ *   for has to end that sleep. What has happened is taken in where wheels are turned: turn_wheels looks at every
+ *   worker's, so whoever looks, or watches, attends to what belongs to a worker that is held inside a long task.
+ *
  * Rejected: threads that spin for a while before they park (Go, Tokio): what they gain in latency others pay for, on
  * machines that are shared. A thread for timers alone: each timer would be two switches of threads.
  */
@@ -87,6 +92,10 @@ static void unlink_parked(struct weft__worker *w)
 
 static void wake_worker(struct weft__worker *w)
 {
+	if (__builtin_expect(w->rt->embedded, 0)) {
+		weft__embedded_wake(w->rt);
+		return;
+	}
 	atomic_store_explicit(&w->token, 1, memory_order_release);
 	weft__futex_wake((uint32_t *)&w->token);
 }
@@ -456,7 +465,7 @@ static void sleep_until(struct weft__worker *w, uint64_t when)
 	}
 }
 
-static void unpark(struct weft__worker *w)
+void weft__worker_get_up(struct weft__worker *w)
 {
 	struct weft__rt *rt = w->rt;
 
@@ -470,9 +479,10 @@ static void unpark(struct weft__worker *w)
 	}
 	weft__spin_unlock(&rt->park_lock);
 	atomic_store_explicit(&w->token, 0, memory_order_relaxed);
+	w->unparked = w->looked = weft__clock();
 }
 
-static void park(struct weft__worker *w)
+uint64_t weft__worker_lie_down(struct weft__worker *w)
 {
 	struct weft__rt *rt = w->rt;
 
@@ -485,12 +495,19 @@ static void park(struct weft__worker *w)
 	if (w->searching)
 		stop_searching(w);
 	atomic_thread_fence(memory_order_seq_cst);
-	if (!anything(w)) {
-		w->parks++;
-		sleep_until(w, watch(w));
-	}
-	unpark(w);
-	w->unparked = w->looked = weft__clock();
+	if (anything(w))
+		return 0;
+	w->parks++;
+	return watch(w);
+}
+
+static void park(struct weft__worker *w)
+{
+	uint64_t when = weft__worker_lie_down(w);
+
+	if (when)
+		sleep_until(w, when);
+	weft__worker_get_up(w);
 }
 
 static void found(struct weft__worker *w)
@@ -509,36 +526,52 @@ static void found(struct weft__worker *w)
 	w->handed_on = true;
 }
 
-/* The next task; NULL: the runtime has stopped. */
-static struct weft__task *pick(struct weft__worker *w)
+struct weft__task *weft__worker_pick(struct weft__worker *w)
 {
-	struct weft__rt *rt = w->rt;
 	struct weft__task *task = NULL;
 
 	if (--w->until_look == 0)
 		task = look(w);
-	while (!task) {
+	if (!task)
 		task = pick_own(w);
-		if (task)
-			break;
+	if (!task)
 		task = look(w);
-		if (!task)
-			task = pick_own(w);
-		if (task)
-			break;
+	if (!task)
+		task = pick_own(w);
+	if (!task) {
 		if (!w->searching) {
 			w->searching = true;
-			atomic_fetch_add(&rt->searching, 1);
+			atomic_fetch_add(&w->rt->searching, 1);
 		}
 		task = steal(w);
-		if (task)
-			break;
-		if (atomic_load(&rt->stop))
+	}
+	if (task)
+		found(w);
+	return task;
+}
+
+/* The next task; NULL: the runtime has stopped. */
+static struct weft__task *pick(struct weft__worker *w)
+{
+	struct weft__task *task;
+
+	while (!(task = weft__worker_pick(w))) {
+		if (atomic_load(&w->rt->stop))
 			return NULL;
 		park(w);
 	}
-	found(w);
 	return task;
+}
+
+void weft__worker_run(struct weft__worker *w, struct weft__task *task)
+{
+	if (weft__task_run(w, task) != WEFT__YIELDED)
+		return;
+	weft__seen_release(task);
+	if (__builtin_expect(!task->pinned && !(task->flags & WEFT__BLOCKING), 1))
+		add(w, task);
+	else
+		weft__ready(task, false);
 }
 
 /* ---- threads --------------------------------------------------------------------------------------------------- */
@@ -558,15 +591,8 @@ static void *work(void *argument)
 	/* Timers are as exact as the kernel's allow: by default they may be 50 microseconds late. */
 	prctl(PR_SET_TIMERSLACK, 1ul);
 	w->looked = w->unparked = weft__clock();
-	while ((task = pick(w))) {
-		if (weft__task_run(w, task) != WEFT__YIELDED)
-			continue;
-		weft__seen_release(task);
-		if (__builtin_expect(!task->pinned && !(task->flags & WEFT__BLOCKING), 1))
-			add(w, task);
-		else
-			weft__ready(task, false);
-	}
+	while ((task = pick(w)))
+		weft__worker_run(w, task);
 	if (w->searching)
 		stop_searching(w);
 	return NULL;
@@ -576,14 +602,14 @@ void weft__rt_left(struct weft__rt *rt)
 {
 	unsigned i;
 
-	if (atomic_fetch_sub(&rt->live, 1) != 1 || rt->sim)
+	if (atomic_fetch_sub(&rt->live, 1) != 1 || rt->sim || rt->embedded)
 		return;
 	atomic_store(&rt->stop, true);
 	for (i = 0; i < rt->workers; i++)
 		wake_pinned(&rt->worker[i]);
 }
 
-static void prepare(struct weft__rt *rt, struct weft__worker *w, unsigned number)
+void weft__worker_init(struct weft__rt *rt, struct weft__worker *w, unsigned number)
 {
 	w->rt = rt;
 	w->number = number;
@@ -610,7 +636,7 @@ int weft__workers_run(struct weft__rt *rt)
 	int error = 0;
 
 	for (i = 0; i < rt->workers; i++)
-		prepare(rt, &rt->worker[i], i);
+		weft__worker_init(rt, &rt->worker[i], i);
 	for (started = 0; started < rt->workers; started++) {
 		error = pthread_create(&rt->worker[started].thread, NULL, work, &rt->worker[started]);
 		if (error)

@@ -18,6 +18,10 @@ foreach(workers 0 1 2 8)
 	weft_test(random.${workers} COMMAND @random.gcc ${workers} 0 1000 SECONDS 120)
 endforeach()
 
+# A program's own loop.
+weft_program(embed gcc SOURCES embed.c FLAGS -Wall -Wextra)
+weft_test(embed COMMAND @embed.gcc)
+
 # Tasks do not run on copied stacks; a coroutine inside a task that does cannot wait.
 weft_test(sync COMMAND @sync.gcc 2 ON copy)
 weft_test(copied COMMAND @tasks.gcc 2 handlers_in_between ON copy ENDS 134 SAYS "^weft: the task of coroutine #[0-9]+ waits for tasks of a scope in a coroutine")
@@ -34,6 +38,7 @@ function(sched_canary name program says)
 	weft_program(${name} gcc SOURCES ${program}.c CANARY ${bug})
 	weft_test(canary.${name} COMMAND @${name}.gcc ${ARGN} FAILS SAYS ${says})
 endfunction()
+sched_canary(descriptor_is_not_told embed "readable" threads_wake_it)
 sched_canary(timers_are_early tasks "weft_now.. >= s->until" simulate 1 many_timers)
 sched_canary(mutex_has_two_owners sync "s->inside" simulate 10 a_mutex_excludes)
 sched_canary(random_finds_two_owners random "not ok - .*random.c:[0-9]+: " 0 0 100)

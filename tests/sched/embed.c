@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Runtimes in a loop of the program's own, by poll and by epoll that reports changes only. */
+#include "check.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+
+enum { PATIENCE = 10000 /* milliseconds: until then the descriptor was not told */ };
+
+struct loop {
+	weft_rt_t *rt;
+	int epoll; /* -1: poll */
+	long steps;
+};
+
+static struct loop open_loop(bool by_epoll)
+{
+	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+	struct loop l = {.epoll = -1};
+
+	CHECK(weft_rt_open(NULL, &l.rt) == 0);
+	if (by_epoll) {
+		l.epoll = epoll_create1(EPOLL_CLOEXEC);
+		CHECK(epoll_ctl(l.epoll, EPOLL_CTL_ADD, weft_rt_fd(l.rt), &event) == 0);
+	}
+	return l;
+}
+
+static bool readable(struct loop *l, int timeout)
+{
+	struct pollfd fd = {weft_rt_fd(l->rt), POLLIN, 0};
+	struct epoll_event event;
+
+	return (l->epoll < 0 ? poll(&fd, 1, timeout) : epoll_wait(l->epoll, &event, 1, timeout)) == 1;
+}
+
+/* Until *done; whoever changes it is a task. */
+static void turn(struct loop *l, const bool *done)
+{
+	while (!__atomic_load_n(done, __ATOMIC_ACQUIRE)) {
+		CHECK(readable(l, PATIENCE));
+		l->steps++;
+		while (weft_rt_step(l->rt, MS) == 1)
+			;
+	}
+}
+
+static void close_loop(struct loop *l)
+{
+	while (weft_rt_close(l->rt) == -EBUSY)
+		weft_rt_step(l->rt, 0);
+	if (l->epoll >= 0)
+		close(l->epoll);
+}
+
+static void *sets(void *flag)
+{
+	__atomic_store_n((bool *)flag, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void nothing_to_do(bool by_epoll)
+{
+	struct loop l = open_loop(by_epoll);
+	bool done = false;
+
+	CHECK(!readable(&l, 0));
+	CHECK(weft_rt_step(l.rt, WEFT_NEVER) == 0);
+	CHECK(!readable(&l, 0));
+	CHECK(weft_rt_spawn(l.rt, sets, &done, NULL) == 0);
+	CHECK(weft_rt_close(l.rt) == -EBUSY);
+	CHECK(readable(&l, 0));
+	CHECK(weft_rt_step(l.rt, 0) == 0 && done);
+	CHECK(!readable(&l, 0));
+	close_loop(&l);
+}
+
+static void *sleeps(void *done)
+{
+	uint64_t begin = weft_now();
+
+	for (int i = 0; i < 5; i++)
+		CHECK(weft_sleep(2 * MS) == 0);
+	CHECK(weft_now() - begin >= 10 * MS);
+	return sets(done);
+}
+
+/* A step for each time that a timer ends, and no more. */
+static void timers(bool by_epoll)
+{
+	struct loop l = open_loop(by_epoll);
+	bool done = false;
+
+	CHECK(weft_rt_spawn(l.rt, sleeps, &done, NULL) == 0);
+	turn(&l, &done);
+	CHECK(l.steps <= 12);
+	close_loop(&l);
+}
+
+static void *yields(void *count)
+{
+	for (int i = 0; i < 1000; i++) {
+		++*(int *)count;
+		weft_task_yield();
+	}
+	return NULL;
+}
+
+static void a_budget(bool by_epoll)
+{
+	struct loop l = open_loop(by_epoll);
+	int count = 0;
+
+	CHECK(weft_rt_spawn(l.rt, yields, &count, NULL) == 0);
+	CHECK(weft_rt_step(l.rt, 0) == 1 && count == 1);
+	CHECK(readable(&l, 0));
+	CHECK(weft_rt_step(l.rt, 0) == 1 && count == 2);
+	CHECK(readable(&l, 0));
+	CHECK(weft_rt_step(l.rt, WEFT_NEVER) == 0 && count == 1000);
+	CHECK(!readable(&l, 0));
+	close_loop(&l);
+}
+
+/* ---- other threads ---------------------------------------------------------------------------------------------- */
+
+enum { THREADS = 4, PER_THREAD = 25000 };
+
+struct crowd {
+	struct loop loop;
+	weft_chan_t *items;
+	long received, spawned;
+	bool done;
+};
+
+static void *counts(void *argument)
+{
+	struct crowd *c = argument;
+
+	c->spawned++; /* all tasks are run by one thread */
+	return NULL;
+}
+
+static void *receives(void *argument)
+{
+	struct crowd *c = argument;
+	int item;
+
+	while (c->received < THREADS * PER_THREAD && weft_chan_receive(c->items, &item) == 0)
+		c->received++;
+	return sets(&c->done);
+}
+
+/* Every item wakes a task from outside. */
+static void *sends(void *argument)
+{
+	struct crowd *c = argument;
+
+	for (int i = 0; i < PER_THREAD; i++) {
+		CHECK(weft_chan_send(c->items, &i) == 0);
+		if (i % 100 == 0)
+			CHECK(weft_rt_spawn(c->loop.rt, counts, c, NULL) == 0);
+	}
+	return NULL;
+}
+
+static void threads_wake_it(bool by_epoll)
+{
+	struct crowd c = {.loop = open_loop(by_epoll), .items = weft_chan_make(sizeof(int), 0)};
+	pthread_t threads[THREADS];
+
+	CHECK(weft_rt_spawn(c.loop.rt, receives, &c, NULL) == 0);
+	for (int i = 0; i < THREADS; i++)
+		CHECK(pthread_create(&threads[i], NULL, sends, &c) == 0);
+	turn(&c.loop, &c.done);
+	for (int i = 0; i < THREADS; i++)
+		CHECK(pthread_join(threads[i], NULL) == 0);
+	close_loop(&c.loop);
+	CHECK(c.received == THREADS * PER_THREAD && c.spawned == THREADS * PER_THREAD / 100);
+	CHECK(weft_chan_free(c.items) == 0);
+}
+
+static void *blocks(void *done)
+{
+	for (int i = 0; i < 100; i++)
+		weft_blocking
+		{
+			if (i == 50)
+				CHECK(weft_sleep(MS) == 0); /* on a helper: its timer is the loop's */
+		}
+	return sets(done);
+}
+
+static void helpers(bool by_epoll)
+{
+	struct loop l = open_loop(by_epoll);
+	bool done = false;
+
+	CHECK(weft_rt_spawn(l.rt, blocks, &done, NULL) == 0);
+	turn(&l, &done);
+	close_loop(&l);
+}
+
+/* ---- cancelling, and mistakes ----------------------------------------------------------------------------------- */
+
+struct ending {
+	bool begun, ended;
+};
+
+static void end(struct ending *e)
+{
+	CHECK(weft_sleep(MS) == 0); /* a cleanup may wait */
+	sets(&e->ended);
+}
+
+static void *waits(void *argument)
+{
+	struct ending *e = argument;
+	weft_event_t never = {0};
+
+	weft_defer(end, e);
+	sets(&e->begun);
+	weft_event_wait(&never);
+	return NULL;
+}
+
+static void *cancels(void *argument)
+{
+	struct loop *l = argument;
+
+	weft_rt_cancel(l->rt);
+	weft_rt_cancel(l->rt);
+	return NULL;
+}
+
+static void everything_is_cancelled(bool by_epoll)
+{
+	struct loop l = open_loop(by_epoll);
+	struct ending endings[10] = {{0}};
+	pthread_t thread;
+
+	for (int i = 0; i < 10; i++) {
+		CHECK(weft_rt_spawn(l.rt, waits, &endings[i], NULL) == 0);
+		turn(&l, &endings[i].begun);
+	}
+	CHECK(pthread_create(&thread, NULL, cancels, &l) == 0);
+	for (int i = 0; i < 10; i++)
+		turn(&l, &endings[i].ended);
+	CHECK(pthread_join(thread, NULL) == 0);
+	close_loop(&l);
+}
+
+static void *steps(void *argument)
+{
+	struct loop *l = argument;
+
+	CHECK(weft_rt_step(l->rt, 0) == -EBUSY);
+	CHECK(weft_rt_close(l->rt) == -EBUSY);
+	CHECK(weft_rt_step(weft_rt_current(), 0) == -EBUSY);
+	return NULL;
+}
+
+static void *a_loop_in_a_task(void *argument)
+{
+	struct loop l = open_loop(false);
+	bool done = false;
+
+	CHECK(weft_rt_spawn(l.rt, sleeps, &done, NULL) == 0);
+	turn(&l, &done);
+	close_loop(&l);
+	return argument;
+}
+
+static void mistakes(bool by_epoll)
+{
+	const weft_rt_config_t two = {.workers = 2};
+	struct loop l = open_loop(by_epoll);
+	struct rlimit files, none;
+	weft_rt_t *rt;
+
+	CHECK(weft_rt_open(&two, &rt) == -EINVAL);
+	CHECK(weft_rt_spawn(l.rt, steps, &l, NULL) == 0);
+	CHECK(weft_rt_step(l.rt, WEFT_NEVER) == 0);
+	CHECK(weft_rt_run(NULL, a_loop_in_a_task, NULL, NULL) == 0);
+	CHECK(getrlimit(RLIMIT_NOFILE, &files) == 0);
+	none = files;
+	none.rlim_cur = 0;
+	CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
+	CHECK(weft_rt_open(NULL, &rt) == -EMFILE);
+	CHECK(setrlimit(RLIMIT_NOFILE, &files) == 0);
+	CHECK(weft_rt_close(NULL) == 0);
+	close_loop(&l);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(bool by_epoll);
+	} tests[] = {
+	    {"nothing_to_do", nothing_to_do},
+	    {"timers", timers},
+	    {"a_budget", a_budget},
+	    {"threads_wake_it", threads_wake_it},
+	    {"helpers", helpers},
+	    {"everything_is_cancelled", everything_is_cancelled},
+	    {"mistakes", mistakes},
+	};
+
+	for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+		if (argc > 1 && strcmp(argv[1], tests[i].name))
+			continue;
+		tests[i].run(false);
+		tests[i].run(true);
+		printf("ok - %s\n", tests[i].name);
+	}
+	return 0;
+}
