@@ -64,7 +64,7 @@ static void wake_thread(weft_waiter_t *w)
 	uint32_t *word = &w->state;
 
 	/* Release: pairs with the acquire of wait_in_thread. */
-	__atomic_fetch_or(word, WEFT__DONE, __ATOMIC_RELEASE);
+	__atomic_fetch_or(word, WEFT__WOKEN, __ATOMIC_RELEASE);
 	weft__futex_wake(word);
 }
 
@@ -76,7 +76,8 @@ static void wait_in_thread(weft_waiter_t *w)
 	w->wake = wake_thread;
 	if (!weft_waiter_park(w))
 		return;
-	while (!((state = __atomic_load_n(&w->state, __ATOMIC_ACQUIRE)) & WEFT__DONE)) {
+	/* Not for DONE: who set that just after the waiter was parked is still about to call `wake`. */
+	while (!((state = __atomic_load_n(&w->state, __ATOMIC_ACQUIRE)) & WEFT__WOKEN)) {
 		weft__futex_wait(&w->state, state, deadline);
 		if (deadline == WEFT_NEVER || weft__clock() < deadline)
 			continue;
