@@ -259,7 +259,8 @@ static void end_wait(struct weft__task *task)
 	uintptr_t published = (uintptr_t)w;
 	unsigned turns = 0;
 
-	if (__atomic_load_n(&task->cancel, __ATOMIC_RELAXED) & ~(uintptr_t)WEFT__CANCELLED &&
+	/* Acquire, all three: pairs with the end of weft__task_cancel. */
+	if (__atomic_load_n(&task->cancel, __ATOMIC_ACQUIRE) & ~(uintptr_t)WEFT__CANCELLED &&
 	    !__atomic_compare_exchange_n(&task->cancel, &published, 0, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
 		while (__atomic_load_n(&task->cancel, __ATOMIC_ACQUIRE) != WEFT__CANCELLED)
 			weft__pause(&turns);
@@ -358,7 +359,7 @@ enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *tas
 	if (task->wait)
 		end_wait(task);
 	w->current = task;
-	w->switches++;
+	__atomic_store_n(&w->switches, w->switches + 1, __ATOMIC_RELAXED);
 	weft__seen_acquire(task);
 	for (;;) {
 		r = resume(w->rt, &k, handled);
