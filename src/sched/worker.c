@@ -486,14 +486,15 @@ uint64_t weft__worker_lie_down(struct weft__worker *w)
 {
 	struct weft__rt *rt = w->rt;
 
+	/* Before it can be found: whoever wakes it makes it search again. */
+	if (w->searching)
+		stop_searching(w);
 	weft__spin_lock(&rt->park_lock);
 	w->parked = rt->parked;
 	rt->parked = w;
 	w->is_parked = true;
 	atomic_fetch_add(&rt->idle, 1);
 	weft__spin_unlock(&rt->park_lock);
-	if (w->searching)
-		stop_searching(w);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (anything(w))
 		return 0;
