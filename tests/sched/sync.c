@@ -109,7 +109,7 @@ static void *waits_locked(void *argument)
 
 	CHECK(weft_mutex_lock(&s->mutex) == 0);
 	weft_defer(unlocks, &s->mutex);
-	s->rounds++;
+	__atomic_fetch_add(&s->rounds, 1, __ATOMIC_RELAXED); /* others look without the mutex */
 	for (;;)
 		weft_cond_wait(&s->cond, &s->mutex);
 	return s;
@@ -123,7 +123,7 @@ static void *cancelled_waits_give_back(void *pass)
 		WEFT_SCOPE(scope);
 		for (int j = 0; j < 4; j++)
 			CHECK(weft_scope_spawn(&scope, waits_locked, &s) == 0);
-		while (i % 2 && s.rounds < 4 * i + 4)
+		while (i % 2 && __atomic_load_n(&s.rounds, __ATOMIC_RELAXED) < 4 * i + 4)
 			weft_task_yield();
 		weft_scope_cancel(&scope, -ECANCELED);
 		CHECK(weft_scope_wait(&scope) == -ECANCELED);

@@ -87,12 +87,12 @@ static void *inner(void *depth)
 	struct {
 		int n;
 	} *d = depth;
-	int below = d->n - 1;
+	int left = d->n - 1, right = left;
 
 	WEFT_SCOPE(scope);
 	if (d->n) {
-		CHECK(weft_scope_spawn(&scope, inner, &below) == 0);
-		CHECK(weft_scope_spawn(&scope, inner, &(int){below}) == 0);
+		CHECK(weft_scope_spawn(&scope, inner, &left) == 0);
+		CHECK(weft_scope_spawn(&scope, inner, &right) == 0);
 	}
 	CHECK(weft_scope_wait(&scope) == 0);
 	return depth;
