@@ -22,6 +22,14 @@ endforeach()
 weft_program(embed gcc SOURCES embed.c FLAGS -Wall -Wextra)
 weft_test(embed COMMAND @embed.gcc)
 
+# C++.
+weft_program(cpp gcc SOURCES cpp.cc FLAGS -std=c++17 -Wall -Wextra -Werror)
+foreach(arguments "1" "2" "8" "simulate 50")
+	string(REPLACE " " ";" words ${arguments})
+	list(GET words 0 name)
+	weft_test(cpp.${name} COMMAND @cpp.gcc ${words})
+endforeach()
+
 # Tasks do not run on copied stacks; a coroutine inside a task that does cannot wait.
 weft_test(sync COMMAND @sync.gcc 2 ON copy)
 weft_test(copied COMMAND @tasks.gcc 2 handlers_in_between ON copy ENDS 134 SAYS "^weft: the task of coroutine #[0-9]+ waits for tasks of a scope in a coroutine")
@@ -38,6 +46,8 @@ function(sched_canary name program says)
 	weft_program(${name} gcc SOURCES ${program}.c CANARY ${bug})
 	weft_test(canary.${name} COMMAND @${name}.gcc ${ARGN} FAILS SAYS ${says})
 endfunction()
+weft_program(channel_forgets_its_items gcc SOURCES cpp.cc FLAGS -std=c++17 CANARY channel_forgets_its_items)
+weft_test(canary.channel_forgets_its_items COMMAND @channel_forgets_its_items.gcc 1 FAILS SAYS "counted::living == 0")
 sched_canary(descriptor_is_not_told embed "readable" threads_wake_it)
 sched_canary(timers_are_early tasks "weft_now.. >= s->until" simulate 1 many_timers)
 sched_canary(mutex_has_two_owners sync "s->inside" simulate 10 a_mutex_excludes)

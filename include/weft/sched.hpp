@@ -1,0 +1,639 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// weft/sched.hpp: tasks for C++17 and later. Header only, over libweft-rt; weft/sched.h and weft/sync.h come with it.
+//
+//	int sum = weft::run([] {
+//		weft::scope scope;
+//		auto one = scope.spawn([] { return std::make_unique<int>(1); });
+//		auto two = scope.spawn([] { weft::this_task::sleep_for(1ms); return 2; });
+//		return *one.join() + two.join();
+//	});
+//
+//   weft::run(f)          run f() as the first task, by workers of the runtime's own; its result or exception comes out
+//   weft::scope           tasks that end before it does; the first exception cancels the others
+//   weft::task<T>         one of them, to be joined
+//   weft::this_task::…    sleep_for, yield, blocking, await
+//   weft::shield          while it lives the task's waits are not cancelled
+//   weft::mutex           for std::lock_guard, std::unique_lock and std::scoped_lock
+//   weft::channel<T>      for any T that can be moved
+//   co_await task         with C++20: a coroutine that runs inside a task (or a thread) waits for another task
+//
+// Design
+//  1. A scope is a weft_scope_t, a task's handle has a weft_task_t, and both may be mixed with the functions of C.
+//     What a task runs, its result and its exception are one allocation, which its handle owns; without a handle the
+//     task does.
+//  2. An exception goes to who joins the task. A task without a handle (scope.start) gives it to its scope, which
+//     cancels the others, and throws it from wait(). So no exception is lost, and none is thrown twice.
+//  3. Nothing outlives its scope: a handle that is dropped cancels its task and waits for it, as std::jthread does, and
+//     a scope that is left early does so with all.
+//  4. A cancelled task is unwound as a thread is by pthread_exit: destructors run, and a catch (...) must throw on.
+//  5. Errors of the functions of C are thrown: std::system_error with the same number, std::bad_alloc for -ENOMEM. A
+//     wait that ends because a scope of the caller's was cancelled throws ECANCELED; one that has timed out, ETIMEDOUT.
+//
+// Costs: exceptions that are being handled are kept for each task, which a switch pays for; a task's state is one
+// allocation. Starting a lambda and joining it takes 250 ns where weft/sched.h takes 117 (docs/tasks.md, "In C++").
+// Thread-safety: as the objects of C. An object here is used by one task at a time, but channels and mutexes.
+#ifndef WEFT_SCHED_HPP
+#define WEFT_SCHED_HPP
+
+#if __cplusplus < 201703L
+#error "sched.hpp needs C++17: compile with -std=c++17 or later, or include weft/sched.h, which works from C++14 on"
+#endif
+
+#include <weft/sync.h>
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <system_error>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#if defined(__cpp_impl_coroutine)
+#include <coroutine>
+#endif
+
+namespace weft
+{
+
+namespace detail
+{
+
+// Tasks that suspend while they handle exceptions, and that are unwound.
+enum : unsigned { TASK_FLAGS = WEFT_UNWIND | WEFT_SAVE_EXCEPTIONS };
+
+inline void check(int error)
+{
+	if (error == -ENOMEM)
+		throw std::bad_alloc();
+	if (error < 0)
+		throw std::system_error(-error, std::generic_category(), "weft");
+}
+
+template <typename Rep, typename Period> uint64_t deadline_of(std::chrono::duration<Rep, Period> from_now)
+{
+	auto wait = std::chrono::duration_cast<std::chrono::nanoseconds>(from_now).count();
+	uint64_t now = weft_now();
+
+	if (wait <= 0)
+		return now;
+	return static_cast<uint64_t>(wait) < WEFT_NEVER - now ? now + static_cast<uint64_t>(wait) : WEFT_NEVER - 1;
+}
+
+// A result of type T, or what was thrown instead.
+template <typename T> class outcome
+{
+      public:
+	template <typename F> void set(F &&f)
+	{
+		if constexpr (std::is_void_v<T>)
+			std::forward<F>(f)();
+		else
+			emplace(std::forward<F>(f)());
+	}
+	template <typename U> void emplace(U &&value)
+	{
+		value_.emplace(std::forward<U>(value));
+	}
+	void set_exception(std::exception_ptr thrown) noexcept
+	{
+		thrown_ = std::move(thrown);
+	}
+	std::exception_ptr thrown() const noexcept
+	{
+		return thrown_;
+	}
+	T take()
+	{
+		if (thrown_)
+			std::rethrow_exception(std::exchange(thrown_, nullptr));
+		if constexpr (!std::is_void_v<T>)
+			return std::move(*value_);
+	}
+
+      private:
+	struct nothing {
+	};
+	std::optional<std::conditional_t<std::is_void_v<T>, nothing, T>> value_;
+	std::exception_ptr thrown_;
+};
+
+// f's result or exception into the outcome. The unwinding of a cancelled task goes on.
+template <typename T, typename F> void run_into(outcome<T> &o, F &&f)
+{
+	try {
+		o.set(std::forward<F>(f));
+	} catch (...) {
+		std::exception_ptr thrown = std::current_exception();
+
+		if (!thrown) // not an exception of C++
+			throw;
+		o.set_exception(std::move(thrown));
+	}
+}
+
+template <typename F, typename... Args> using result_of = std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...>;
+
+template <typename F, typename... Args> constexpr void must_be_callable()
+{
+	static_assert(
+	    std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>,
+	    "weft: a task's function is called with its arguments, decayed and as rvalues: it must take them so");
+}
+
+// What a task is to do: copies of a function and its arguments.
+template <typename F, typename... Args> class call
+{
+      public:
+	template <typename G, typename... More>
+	explicit call(G &&g, More &&...more) : f_(std::forward<G>(g)), args_(std::forward<More>(more)...)
+	{
+	}
+	decltype(auto) operator()()
+	{
+		return std::apply(std::move(f_), std::move(args_));
+	}
+
+      private:
+	F f_;
+	std::tuple<Args...> args_;
+};
+
+template <typename F, typename... Args> auto call_of(F &&f, Args &&...args)
+{
+	return call<std::decay_t<F>, std::decay_t<Args>...>(std::forward<F>(f), std::forward<Args>(args)...);
+}
+
+// What a handle owns.
+template <typename T> struct state {
+	weft_task_t task{};
+	outcome<T> result;
+
+	virtual ~state() = default;
+};
+
+template <typename T, typename Call> struct state_with : state<T> {
+	Call call;
+
+	explicit state_with(Call &&c) : call(std::move(c))
+	{
+	}
+	static void *run(void *self)
+	{
+		auto *s = static_cast<state_with *>(self);
+
+		run_into(s->result, s->call);
+		return nullptr;
+	}
+};
+
+inline weft_task_attr_t attr_of(const weft_task_attr_t *wanted)
+{
+	weft_task_attr_t attr = wanted ? *wanted : weft_task_attr_t{};
+
+	attr.coro.flags |= TASK_FLAGS;
+	return attr;
+}
+
+} // namespace detail
+
+/**
+ * A task's handle. Moved, not copied; must end before its scope does. Dropped while the task runs, it cancels the task
+ * and waits for it.
+ */
+template <typename T> class [[nodiscard]] task
+{
+      public:
+	task() = default;
+	task(task &&) noexcept = default;
+	task &operator=(task &&other) noexcept
+	{
+		end();
+		state_ = std::move(other.state_);
+		return *this;
+	}
+	~task()
+	{
+		end();
+	}
+
+	/** Has it neither been joined nor moved from? */
+	bool joinable() const noexcept
+	{
+		return state_ != nullptr;
+	}
+
+	/** Wait for its end. Once. @return its result, moved out @throws its exception; std::system_error with what it
+	 * failed with (weft_task_fail), or ECANCELED if it was cancelled. May suspend. */
+	T join()
+	{
+		auto s = std::move(state_);
+		int error;
+
+		if (!s)
+			throw std::system_error(EINVAL, std::generic_category(), "weft: a task is joined once");
+		error = weft_join(&s->task, nullptr);
+		if (!s->result.thrown())
+			detail::check(error);
+		return s->result.take();
+	}
+
+	/** Ask it to end: see weft_task_cancel. Does not wait. */
+	void cancel() noexcept
+	{
+		if (state_)
+			weft_task_cancel(&state_->task);
+	}
+
+#if defined(__cpp_impl_coroutine)
+	/** co_await std::move(task): join, for a C++20 coroutine that runs in a task or a thread, which waits with
+	 * it. */
+	auto operator co_await() &&
+	{
+		struct joins {
+			task joined;
+
+			bool await_ready() const noexcept
+			{
+				return true;
+			}
+			void await_suspend(std::coroutine_handle<>) const noexcept
+			{
+			}
+			T await_resume()
+			{
+				return joined.join();
+			}
+		};
+		return joins{std::move(*this)};
+	}
+#endif
+
+      private:
+	friend class scope;
+	explicit task(std::unique_ptr<detail::state<T>> s) : state_(std::move(s))
+	{
+	}
+	void end() noexcept
+	{
+		if (!state_)
+			return;
+		weft_task_cancel(&state_->task);
+		weft_shield_begin();
+		weft_join(&state_->task, nullptr);
+		weft_shield_end();
+		state_.reset();
+	}
+
+	std::unique_ptr<detail::state<T>> state_;
+};
+
+/**
+ * Tasks that belong together: a weft_scope_t. For the task or thread that made it; stays where it is. At its end tasks
+ * that still run are cancelled, and waited for.
+ */
+class scope
+{
+      public:
+	scope()
+	{
+		weft_scope_open(&scope_, WEFT_NEVER);
+	}
+	/** Cancelled after that time: wait() throws ETIMEDOUT then. */
+	template <typename Rep, typename Period> explicit scope(std::chrono::duration<Rep, Period> time)
+	{
+		weft_scope_open(&scope_, detail::deadline_of(time));
+	}
+	scope(const scope &) = delete;
+	scope &operator=(const scope &) = delete;
+	~scope()
+	{
+		weft__scope_leave(&scope_);
+	}
+
+	/** Start f(args…), copies of them. @param attr  as for weft_scope_spawn_with; may be NULL, as in spawn(f)
+	 * @return its handle @throws std::bad_alloc; std::system_error: as weft_scope_spawn says */
+	template <typename F, typename... Args> auto spawn_with(const weft_task_attr_t *attr, F &&f, Args &&...args)
+	{
+		detail::must_be_callable<F, Args...>();
+		using T = detail::result_of<F, Args...>;
+		auto call = detail::call_of(std::forward<F>(f), std::forward<Args>(args)...);
+		auto s = std::make_unique<detail::state_with<T, decltype(call)>>(std::move(call));
+		weft_task_attr_t all = detail::attr_of(attr);
+
+		detail::check(weft_scope_spawn_with(&scope_, &s->task, s->run, s.get(), &all));
+		return task<T>(std::move(s));
+	}
+	template <typename F, typename... Args> auto spawn(F &&f, Args &&...args)
+	{
+		return spawn_with(nullptr, std::forward<F>(f), std::forward<Args>(args)...);
+	}
+
+	/** The same without a handle, so without a result. An exception cancels the scope, and leaves wait(). */
+	template <typename F, typename... Args> void start(F &&f, Args &&...args)
+	{
+		detail::must_be_callable<F, Args...>();
+		auto call = detail::call_of(std::forward<F>(f), std::forward<Args>(args)...);
+		auto s = std::make_unique<started<decltype(call)>>(this, std::move(call));
+		weft_task_attr_t all = detail::attr_of(nullptr);
+
+		detail::check(weft_scope_spawn_with(&scope_, nullptr, s->run, s.get(), &all));
+		s.release(); // the task deletes it
+	}
+
+	/** Wait for all tasks. @throws the first exception of a task without a handle; std::system_error: the first
+	 * error, ETIMEDOUT, or what the scope was cancelled with. May suspend. */
+	void wait()
+	{
+		int error = weft_scope_wait(&scope_);
+
+		if (thrown_)
+			std::rethrow_exception(std::exchange(thrown_, nullptr));
+		detail::check(error);
+	}
+
+	/** Cancel all: see weft_scope_cancel. From any thread. */
+	void cancel() noexcept
+	{
+		weft_scope_cancel(&scope_, -ECANCELED);
+	}
+
+	weft_scope_t *get() noexcept
+	{
+		return &scope_;
+	}
+
+      private:
+	template <typename Call> struct started {
+		scope *in;
+		Call call;
+
+		started(scope *s, Call &&c) : in(s), call(std::move(c))
+		{
+		}
+		static void *run(void *self)
+		{
+			std::exception_ptr thrown;
+			scope *in;
+			{
+				std::unique_ptr<started> s(static_cast<started *>(self));
+				detail::outcome<void> o;
+
+				in = s->in;
+				detail::run_into(o, [&s] { s->call(); });
+				thrown = o.thrown();
+			}
+			if (thrown)
+				in->failed(std::move(thrown));
+			return nullptr;
+		}
+	};
+
+	// Siblings are cancelled; the first exception stays.
+	void failed(std::exception_ptr thrown) noexcept
+	{
+		if (!__atomic_exchange_n(&has_thrown_, true, __ATOMIC_ACQ_REL))
+			thrown_ = std::move(thrown);
+		weft_scope_cancel(&scope_, -ECANCELED);
+	}
+
+	weft_scope_t scope_;
+	bool has_thrown_ = false;
+	std::exception_ptr thrown_; // written by a task, read when all have ended
+};
+
+/** Run f() as the first task, with all that it starts, and wait. @return its result @throws its exception;
+ * std::system_error, std::bad_alloc: as weft_rt_run says. */
+template <typename F> auto run(const weft_rt_config_t &config, F &&f)
+{
+	detail::must_be_callable<F>();
+	using T = detail::result_of<F>;
+	struct first {
+		std::remove_reference_t<F> &f;
+		detail::outcome<T> result;
+	} state{f, {}};
+	weft_rt_config_t all = config;
+
+	all.task.flags |= detail::TASK_FLAGS;
+	detail::check(weft_rt_run(
+	    &all,
+	    [](void *self) -> void * {
+		    auto *s = static_cast<first *>(self);
+
+		    detail::run_into(s->result, s->f);
+		    return nullptr;
+	    },
+	    &state, nullptr));
+	return state.result.take();
+}
+template <typename F> auto run(F &&f)
+{
+	return run(weft_rt_config_t{}, std::forward<F>(f));
+}
+
+/** While it lives the calling task's waits are not cancelled. */
+class shield
+{
+      public:
+	shield() noexcept
+	{
+		weft_shield_begin();
+	}
+	shield(const shield &) = delete;
+	shield &operator=(const shield &) = delete;
+	~shield()
+	{
+		weft_shield_end();
+	}
+};
+
+namespace this_task
+{
+
+inline void yield()
+{
+	detail::check(weft_task_yield());
+}
+
+template <typename Rep, typename Period> void sleep_for(std::chrono::duration<Rep, Period> time)
+{
+	detail::check(weft_sleep_until(detail::deadline_of(time)));
+}
+
+inline bool is_cancelled() noexcept
+{
+	return weft_task_is_cancelled();
+}
+
+/** f() on a helper thread, so that what blocks in it holds up no worker. Its result or exception comes back. */
+template <typename F> auto blocking(F &&f) -> std::invoke_result_t<F>
+{
+	detail::outcome<std::invoke_result_t<F>> o;
+
+	weft_blocking
+	{
+		detail::run_into(o, f);
+	}
+	return o.take();
+}
+
+#if defined(__cpp_impl_coroutine)
+/** Wait for what C++20's co_await waits for; the task is suspended, whoever completes it. */
+template <typename Awaitable> auto await(Awaitable &&what)
+{
+	struct driver {
+		struct promise_type {
+			driver get_return_object() noexcept
+			{
+				return {};
+			}
+			std::suspend_never initial_suspend() noexcept
+			{
+				return {};
+			}
+			std::suspend_never final_suspend() noexcept
+			{
+				return {};
+			}
+			void return_void() noexcept
+			{
+			}
+			void unhandled_exception() noexcept
+			{
+				std::terminate();
+			}
+		};
+	};
+	struct finder {
+		static decltype(auto) awaiter(Awaitable &&a)
+		{
+			if constexpr (requires { std::forward<Awaitable>(a).operator co_await(); })
+				return std::forward<Awaitable>(a).operator co_await();
+			else if constexpr (requires { operator co_await(std::forward<Awaitable>(a)); })
+				return operator co_await(std::forward<Awaitable>(a));
+			else
+				return (std::forward<Awaitable>(a));
+		}
+	};
+	using T = decltype(finder::awaiter(std::forward<Awaitable>(what)).await_resume());
+	struct completion {
+		detail::outcome<std::decay_t<T>> result;
+		weft_waiter_t done;
+	} c;
+
+	weft_waiter_init(&c.done, "awaitable", &c, WEFT_NEVER);
+	weft_waiter_claim(&c.done, 0); // nothing else ends this wait: what is awaited writes to this frame
+	[](std::remove_reference_t<Awaitable> *a, completion *to) -> driver {
+		try {
+			if constexpr (std::is_void_v<T>)
+				co_await static_cast<Awaitable &&>(*a);
+			else
+				to->result.emplace(co_await static_cast<Awaitable &&>(*a));
+		} catch (...) {
+			to->result.set_exception(std::current_exception());
+		}
+		weft_waiter_complete(&to->done);
+	}(std::addressof(what), &c);
+	weft_wait(&c.done);
+	return c.result.take();
+}
+#endif
+
+} // namespace this_task
+
+/** A mutex for std::lock_guard and the like. lock() throws when a scope that the task has open is cancelled, and when
+ * the caller owns it already (EDEADLK). */
+class mutex
+{
+      public:
+	mutex() = default;
+	mutex(const mutex &) = delete;
+	mutex &operator=(const mutex &) = delete;
+	void lock()
+	{
+		detail::check(weft_mutex_lock(&mutex_));
+	}
+	bool try_lock() noexcept
+	{
+		return weft_mutex_try_lock(&mutex_);
+	}
+	void unlock() noexcept
+	{
+		weft_mutex_unlock(&mutex_);
+	}
+	weft_mutex_t *native_handle() noexcept
+	{
+		return &mutex_;
+	}
+
+      private:
+	weft_mutex_t mutex_{};
+};
+
+/** A channel of anything that can be moved. Every item is received once, or destroyed with the channel. */
+template <typename T> class channel
+{
+      public:
+	/** @param room  0: a sender waits for its receiver; WEFT_UNBOUNDED: no limit */
+	explicit channel(size_t room = 0) : chan_(weft_chan_make(sizeof(T *), room))
+	{
+		if (!chan_)
+			throw std::bad_alloc();
+	}
+	channel(const channel &) = delete;
+	channel &operator=(const channel &) = delete;
+	~channel()
+	{
+		T *item;
+
+		while (!WEFT_CANARY(channel_forgets_its_items) && weft_chan_receive_until(chan_, &item, 0) == 0)
+			delete item;
+		weft_chan_free(chan_);
+	}
+
+	/** False: it is closed, and the item is gone. */
+	bool send(T item)
+	{
+		auto own = std::make_unique<T>(std::move(item));
+		T *pointer = own.get();
+		int error = weft_chan_send(chan_, &pointer);
+
+		if (error && error != -EPIPE)
+			detail::check(error);
+		if (!error)
+			own.release();
+		return !error;
+	}
+
+	/** The next; nothing: it is closed, and empty. */
+	std::optional<T> receive()
+	{
+		T *item;
+		int error = weft_chan_receive(chan_, &item);
+
+		if (error == -EPIPE)
+			return std::nullopt;
+		detail::check(error);
+		return std::move(*std::unique_ptr<T>(item));
+	}
+
+	void close() noexcept
+	{
+		weft_chan_close(chan_);
+	}
+	weft_chan_t *get() noexcept
+	{
+		return chan_;
+	}
+
+      private:
+	weft_chan_t *chan_;
+};
+
+} // namespace weft
+
+#endif // WEFT_SCHED_HPP
