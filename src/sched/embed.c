@@ -114,13 +114,20 @@ int weft_rt_step(weft_rt_t *rt, uint64_t budget)
 
 int weft_rt_close(weft_rt_t *rt)
 {
+	int descriptor;
+
 	if (!rt)
 		return 0;
-	if (!rt->embedded || atomic_load(&rt->live) || atomic_load(&rt->stepping))
+	if (!rt->embedded || atomic_exchange(&rt->stepping, true))
 		return -EBUSY;
+	if (atomic_load(&rt->live)) {
+		atomic_store(&rt->stepping, false);
+		return -EBUSY;
+	}
 	atomic_store(&rt->stop, true);
 	weft__helpers_stop(rt);
-	close(rt->descriptor);
+	descriptor = rt->descriptor;
 	weft__rt_free(rt);
+	close(descriptor); /* when no thread can tell it anything any more */
 	return 0;
 }

@@ -48,6 +48,11 @@ static void set_up(struct weft__rt *rt, const weft_rt_config_t *config, struct w
 
 void weft__rt_free(struct weft__rt *rt)
 {
+	unsigned turns = 0;
+
+	/* Acquire: pairs with the end of ready_from_outside. */
+	while (atomic_load_explicit(&rt->outside, memory_order_acquire))
+		weft__pause(&turns);
 	pthread_mutex_destroy(&rt->helpers_lock);
 	pthread_cond_destroy(&rt->helpers_wanted);
 	free(rt->worker);

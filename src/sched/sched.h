@@ -207,6 +207,7 @@ struct weft__rt {
 	_Atomic uint32_t gate;
 
 	_Atomic size_t live __attribute__((aligned(64))); /* tasks */
+	_Atomic uint32_t outside; /* threads that are not its own, and make a task of it ready */
 	weft_task_t main;
 	uint32_t detached_lock;
 	struct weft__task *detached; /* tasks without a scope: for weft_dump */

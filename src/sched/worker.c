@@ -37,6 +37,7 @@
 #include "sched/queue.h"
 
 #include <sys/prctl.h>
+#include <unistd.h>
 
 enum {
 	STREAK = 16,
@@ -247,6 +248,34 @@ void weft__ready_fresh(struct weft__worker *w, struct weft__task *task)
 	}
 }
 
+/* Into no worker's own queue. */
+static void ready_elsewhere(struct weft__rt *rt, struct weft__task *task)
+{
+	if (task->flags & WEFT__BLOCKING) {
+		weft__helpers_add(rt, task);
+	} else if (task->pinned) {
+		pin(task->pinned, task);
+	} else {
+		share(rt, task);
+		if (WEFT_CANARY(runtime_ends_early))
+			usleep(1000);
+		atomic_thread_fence(memory_order_seq_cst);
+		notify(rt);
+	}
+}
+
+/* By a thread that is not the runtime's. Once the task is in a queue it may run, and be the last: the runtime stays
+ * until this thread, too, has done with it. */
+static void ready_from_outside(struct weft__rt *rt, struct weft__task *task)
+{
+	if (!WEFT_CANARY(runtime_ends_early))
+		atomic_fetch_add_explicit(&rt->outside, 1, memory_order_relaxed);
+	ready_elsewhere(rt, task);
+	/* Release: pairs with weft__rt_free. */
+	if (!WEFT_CANARY(runtime_ends_early))
+		atomic_fetch_sub_explicit(&rt->outside, 1, memory_order_release);
+}
+
 void weft__ready(struct weft__task *task, bool next)
 {
 	struct weft__rt *rt = task->rt;
@@ -255,14 +284,10 @@ void weft__ready(struct weft__task *task, bool next)
 	weft__seen_release(task);
 	if (__builtin_expect(rt->sim != NULL, 0)) {
 		weft__sim_ready(rt, task);
-	} else if (__builtin_expect(task->flags & WEFT__BLOCKING, 0)) {
-		weft__helpers_add(rt, task);
-	} else if (__builtin_expect(task->pinned != NULL, 0)) {
-		pin(task->pinned, task);
-	} else if (!w || w->rt != rt || w->helper) {
-		share(rt, task);
-		atomic_thread_fence(memory_order_seq_cst);
-		notify(rt);
+	} else if (__builtin_expect(!w || w->rt != rt, 0)) {
+		ready_from_outside(rt, task);
+	} else if (__builtin_expect(task->flags & WEFT__BLOCKING || task->pinned || w->helper, 0)) {
+		ready_elsewhere(rt, task);
 	} else if (next && w->current) {
 		w->wakes++;
 		ready_next(w, task);

@@ -605,6 +605,56 @@ static void *dumps(void *pass)
 	return pass;
 }
 
+/* A plain thread makes a runtime's last task ready, and the runtime ends before the thread's call does. */
+struct last {
+	weft_event_t event;
+	uint32_t waits, over;
+};
+
+/* The worker stays awake, and takes the task before it is told of it. */
+static void *stays_awake(void *argument)
+{
+	struct last *l = argument;
+
+	while (!__atomic_load_n(&l->over, __ATOMIC_RELAXED))
+		weft_task_yield();
+	return l;
+}
+
+static void *waits_for_thread(void *argument)
+{
+	struct last *l = argument;
+
+	CHECK(weft_spawn_detached(stays_awake, l, NULL) == 0);
+	__atomic_store_n(&l->waits, 1, __ATOMIC_RELEASE);
+	CHECK(weft_event_wait(&l->event) == 0);
+	__atomic_store_n(&l->over, 1, __ATOMIC_RELAXED);
+	return l;
+}
+
+static void *sets_from_thread(void *argument)
+{
+	struct last *l = argument;
+
+	while (!__atomic_load_n(&l->waits, __ATOMIC_ACQUIRE))
+		sched_yield();
+	weft_event_set(&l->event);
+	return NULL;
+}
+
+static void *a_thread_wakes_the_last(void *pass)
+{
+	for (int i = 0; i < 20; i++) {
+		struct last l = {.waits = 0};
+		pthread_t thread;
+
+		CHECK(pthread_create(&thread, NULL, sets_from_thread, &l) == 0);
+		CHECK(weft_rt_run(&(weft_rt_config_t){.workers = 1}, waits_for_thread, &l, NULL) == 0);
+		CHECK(pthread_join(thread, NULL) == 0);
+	}
+	return pass;
+}
+
 static const struct test tests[] = {
     T(a_scope_waits),
     T(a_join_gets_the_result),
@@ -624,6 +674,7 @@ static const struct test tests[] = {
     T(locals),
     T(pins),
     T(dumps),
+    T(a_thread_wakes_the_last),
     T(helpers_block),
     T(detached_tasks_end),
 };

@@ -58,6 +58,8 @@ weft_program(embed gcc SOURCES ../sched/embed.c)
 weft_test(embed COMMAND @embed.gcc ON ${weft_policies})
 schedfull_sanitized(embed)
 schedfull_sanitized(cpp 2)
+weft_program(runtime_ends_early gcc-asan SOURCES ../sched/tasks.c CANARY runtime_ends_early)
+weft_test(canary.runtime_ends_early COMMAND @runtime_ends_early.gcc-asan 2 a_thread_wakes_the_last FAILS SAYS "heap-use-after-free" SECONDS 200)
 weft_program(locks_order_nothing gcc-tsan SOURCES ../sched/sync.c CANARY locks_order_nothing)
 weft_test(canary.locks_order_nothing COMMAND @locks_order_nothing.gcc-tsan 2 FAILS SAYS "data race" SECONDS 200)
 
