@@ -600,8 +600,12 @@ __attribute__((unused)) static void weft__scope_leave(weft_scope_t *s)
 /* ---- looking ---------------------------------------------------------------------------------------------------- */
 
 /** Write to a file descriptor what every task of the calling task's runtime does: its name, since when it waits and for
- * what, its policy and bytes of stack. Looks at tasks of other workers without stopping them. */
-WEFT_API void weft_dump(int fd);
+ * what, its policy and the bytes of its stack (of its first chunk, where chunks are linked); and what each worker has
+ * done. Looks at tasks of other workers without stopping them. 0; -EPERM: the caller is no task; -ENOMEM; what write
+ * says. */
+WEFT_API int weft_dump(int fd);
+/** The same for any thread, while the runtime has a task. */
+WEFT_API int weft_rt_dump(weft_rt_t *rt, int fd);
 
 /** Counters of the calling task's runtime since it began. */
 typedef struct weft_rt_stats {

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * What every task does, for people. Tasks are found from the runtime's list, through the scopes that they have open;
- * the locks on the way down stay held, so that neither a scope nor a task on the way ends.
+ * the locks on the way down stay held, so that neither a scope nor a task on the way ends. Text is gathered in memory,
+ * and written when no lock is held: a pipe may be full, and who reads it may need one of them.
  */
 #include "sched/sched.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 struct dump {
-	int fd;
+	FILE *out;
 	uint64_t now;
 	size_t tasks;
 };
@@ -37,35 +40,72 @@ static void dump_task(struct dump *d, struct weft__task *task, unsigned depth)
 	const char *name = weft_name(task->k);
 
 	d->tasks++;
-	dprintf(d->fd, "%*stask #%llu%s%s%s: ", (int)(2 * depth), "", (unsigned long long)weft_id(task->k),
+	fprintf(d->out, "%*stask #%llu%s%s%s: ", (int)(2 * depth), "", (unsigned long long)weft_id(task->k),
 		name && *name ? " \"" : "", name ? name : "", name && *name ? "\"" : "");
 	if (what)
-		dprintf(d->fd, "waits for %s %p, %.3f s", what, __atomic_load_n(&task->object, __ATOMIC_RELAXED),
+		fprintf(d->out, "waits for %s %p, %.3f s", what, __atomic_load_n(&task->object, __ATOMIC_RELAXED),
 			since < d->now ? (double)(d->now - since) / 1e9 : 0.0);
 	else
-		dprintf(d->fd, "runs, or is about to");
-	dprintf(d->fd, "%s; %s\n",
+		fprintf(d->out, "runs, or is about to");
+	fprintf(d->out, "%s; %s, %zu bytes of stack\n",
 		__atomic_load_n(&task->cancel, __ATOMIC_RELAXED) & WEFT__CANCELLED ? ", cancelled" : "",
-		weft_policy_name(weft_policy(task->k)));
+		weft_policy_name(weft_policy(task->k)), weft_stack_usable(task->k));
 	weft__spin_lock(&task->open_lock);
 	dump_scopes(d, task->open, depth + 1);
 	weft__spin_unlock(&task->open_lock);
 }
 
-void weft__dump(struct weft__rt *rt, int fd)
+static void dump_workers(struct dump *d, struct weft__rt *rt)
 {
-	struct dump d = {fd, weft__rt_now(rt), 0};
+	const struct weft__worker *w;
 
+	for (w = rt->worker; w < rt->worker + rt->workers; w++)
+		fprintf(d->out, "worker %u: %llu switches, %llu spawned, %llu stolen, %llu timers, slept %llu times\n",
+			w->number, (unsigned long long)__atomic_load_n(&w->switches, __ATOMIC_RELAXED),
+			(unsigned long long)__atomic_load_n(&w->spawned, __ATOMIC_RELAXED),
+			(unsigned long long)__atomic_load_n(&w->steals, __ATOMIC_RELAXED),
+			(unsigned long long)__atomic_load_n(&w->timers, __ATOMIC_RELAXED),
+			(unsigned long long)__atomic_load_n(&w->parks, __ATOMIC_RELAXED));
+}
+
+static int write_all(int fd, const char *text, size_t size)
+{
+	ssize_t written;
+
+	for (; size; text += written, size -= (size_t)written) {
+		written = write(fd, text, size);
+		if (written < 0 && errno != EINTR)
+			return -errno;
+		if (written < 0)
+			written = 0;
+	}
+	return 0;
+}
+
+int weft_rt_dump(weft_rt_t *rt, int fd)
+{
+	struct dump d = {NULL, weft__rt_now(rt), 0};
+	char *text = NULL;
+	size_t size = 0;
+	int error;
+
+	d.out = open_memstream(&text, &size);
+	if (!d.out)
+		return -ENOMEM;
 	weft__spin_lock(&rt->detached_lock);
 	dump_list(&d, rt->detached, 0);
 	weft__spin_unlock(&rt->detached_lock);
-	dprintf(fd, "%zu tasks, %u workers, %u idle\n", d.tasks, rt->workers, atomic_load(&rt->idle));
+	fprintf(d.out, "%zu tasks, %u workers, %u idle\n", d.tasks, rt->workers, atomic_load(&rt->idle));
+	dump_workers(&d, rt);
+	/* The text is whole, or memory was lacking. */
+	error = fclose(d.out) ? -ENOMEM : write_all(fd, text, size);
+	free(text);
+	return error;
 }
 
-void weft_dump(int fd)
+int weft_dump(int fd)
 {
 	struct weft__task *task = weft__task();
 
-	if (task)
-		weft__dump(task->rt, fd);
+	return task ? weft_rt_dump(task->rt, fd) : -EPERM;
 }

@@ -219,6 +219,12 @@ struct weft__rt {
 	unsigned helpers, helpers_idle, helpers_most, blocked;
 };
 
+/* Only the worker counts; others may read it meanwhile. */
+static inline void weft__count(uint64_t *counter, uint64_t more)
+{
+	__atomic_store_n(counter, *counter + more, __ATOMIC_RELAXED);
+}
+
 /* The worker whose thread this is, NULL: none. Not for functions that suspend. */
 struct weft__worker *weft__worker(void) WEFT__HIDDEN;
 void weft__set_worker(struct weft__worker *w) WEFT__HIDDEN;
@@ -279,9 +285,6 @@ void weft__scope_cancel_locked(weft_scope_t *s, int error) WEFT__HIDDEN;
 /* helpers.c */
 void weft__helpers_add(struct weft__rt *rt, struct weft__task *task) WEFT__HIDDEN;
 void weft__helpers_stop(struct weft__rt *rt) WEFT__HIDDEN;
-
-/* dump.c */
-void weft__dump(struct weft__rt *rt, int fd) WEFT__HIDDEN;
 
 /* run.c: a runtime without a task; NULL: no memory. And with its first task, which is ready; NULL and a negative
  * errno. */

@@ -123,7 +123,7 @@ static void report(struct weft__rt *rt, const char *what)
 	fflush(stderr);
 	dprintf(STDERR_FILENO, "weft: %s, simulated with seed %llu (WEFT_SIMULATE=%llu repeats it); the tasks:\n", what,
 		(unsigned long long)rt->sim->seed, (unsigned long long)rt->sim->seed);
-	weft__dump(rt, STDERR_FILENO);
+	(void)weft_rt_dump(rt, STDERR_FILENO);
 }
 
 static int loop(struct weft__rt *rt)

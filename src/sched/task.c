@@ -333,7 +333,7 @@ static int spawn(struct weft__worker *w, const struct weft_spawn *what)
 
 	if (error)
 		return error;
-	w->spawned++;
+	weft__count(&w->spawned, 1);
 	weft__ready_fresh(w, task);
 	return 0;
 }
@@ -359,7 +359,7 @@ enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *tas
 	if (task->wait)
 		end_wait(task);
 	w->current = task;
-	__atomic_store_n(&w->switches, w->switches + 1, __ATOMIC_RELAXED);
+	weft__count(&w->switches, 1);
 	weft__seen_acquire(task);
 	for (;;) {
 		r = resume(w->rt, &k, handled);

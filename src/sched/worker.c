@@ -289,7 +289,7 @@ void weft__ready(struct weft__task *task, bool next)
 	} else if (__builtin_expect(task->flags & WEFT__BLOCKING || task->pinned || w->helper, 0)) {
 		ready_elsewhere(rt, task);
 	} else if (next && w->current) {
-		w->wakes++;
+		weft__count(&w->wakes, 1);
 		ready_next(w, task);
 	} else {
 		/* The pick that follows is a fence, and notifies. */
@@ -307,7 +307,7 @@ static void turn_wheels(struct weft__worker *w, uint64_t now)
 
 	for (i = 0; i < rt->workers; i++)
 		if (__atomic_load_n(&rt->worker[i].wheel.next, __ATOMIC_RELAXED) <= now)
-			w->timers += weft__wheel_turn(&rt->worker[i].wheel, now);
+			weft__count(&w->timers, weft__wheel_turn(&rt->worker[i].wheel, now));
 }
 
 static uint64_t earliest(struct weft__rt *rt)
@@ -421,14 +421,14 @@ static struct weft__task *steal(struct weft__worker *w)
 		from = &rt->worker[(start + i) % rt->workers];
 		if (from != w &&
 		    ((task = weft__ring_steal(&from->ring, &w->ring)) || (task = steal_fresh(from, w, 2)))) {
-			w->steals++;
+			weft__count(&w->steals, 1);
 			return task;
 		}
 	}
 	for (i = 0; i < rt->workers; i++) {
 		from = &rt->worker[(start + i) % rt->workers];
 		if (from != w && (task = steal_stuck(from, w))) {
-			w->steals++;
+			weft__count(&w->steals, 1);
 			return task;
 		}
 	}
@@ -523,7 +523,7 @@ uint64_t weft__worker_lie_down(struct weft__worker *w)
 	atomic_thread_fence(memory_order_seq_cst);
 	if (anything(w))
 		return 0;
-	w->parks++;
+	weft__count(&w->parks, 1);
 	return watch(w);
 }
 

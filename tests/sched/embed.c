@@ -71,6 +71,7 @@ static void nothing_to_do(bool by_epoll)
 	CHECK(!readable(&l, 0));
 	CHECK(weft_rt_spawn(l.rt, sets, &done, NULL) == 0);
 	CHECK(weft_rt_close(l.rt) == -EBUSY);
+	CHECK(weft_dump(1) == -EPERM && weft_rt_dump(l.rt, 1) == 0); /* says what there is, from no task */
 	CHECK(readable(&l, 0));
 	CHECK(weft_rt_step(l.rt, 0) == 0 && done);
 	CHECK(!readable(&l, 0));

@@ -596,12 +596,15 @@ static void *dumps(void *pass)
 	WEFT_SCOPE(scope);
 	CHECK(weft_scope_spawn_with(&scope, NULL, sleeps_for_ever, &cleanups, &attr) == 0);
 	weft_sleep(2 * MS);
-	weft_dump(pipes[1]);
+	CHECK(weft_dump(pipes[1]) == 0);
+	CHECK(weft_dump(-1) == -EBADF);
 	CHECK(read(pipes[0], text, sizeof text - 1) > 0);
 	close(pipes[0]);
 	close(pipes[1]);
 	CHECK(strstr(text, "\"patient\": waits for sleep"));
+	CHECK(strstr(text, "bytes of stack"));
 	CHECK(strstr(text, "2 tasks"));
+	CHECK(strstr(text, "worker 0: "));
 	return pass;
 }
 
