@@ -536,7 +536,7 @@ static void park(struct weft__worker *w)
 	weft__worker_get_up(w);
 }
 
-static void found(struct weft__worker *w)
+static inline __attribute__((always_inline)) void found(struct weft__worker *w)
 {
 	struct weft__rt *rt = w->rt;
 
@@ -552,7 +552,8 @@ static void found(struct weft__worker *w)
 	w->handed_on = true;
 }
 
-struct weft__task *weft__worker_pick(struct weft__worker *w)
+/* Inline, and so are found and run_task, because a switch is so short that their calls count. */
+static inline __attribute__((always_inline)) struct weft__task *pick_now(struct weft__worker *w)
 {
 	struct weft__task *task = NULL;
 
@@ -576,12 +577,17 @@ struct weft__task *weft__worker_pick(struct weft__worker *w)
 	return task;
 }
 
+struct weft__task *weft__worker_pick(struct weft__worker *w)
+{
+	return pick_now(w);
+}
+
 /* The next task; NULL: the runtime has stopped. */
-static struct weft__task *pick(struct weft__worker *w)
+static inline __attribute__((always_inline)) struct weft__task *pick(struct weft__worker *w)
 {
 	struct weft__task *task;
 
-	while (!(task = weft__worker_pick(w))) {
+	while (!(task = pick_now(w))) {
 		if (atomic_load(&w->rt->stop))
 			return NULL;
 		park(w);
@@ -589,7 +595,7 @@ static struct weft__task *pick(struct weft__worker *w)
 	return task;
 }
 
-void weft__worker_run(struct weft__worker *w, struct weft__task *task)
+static inline __attribute__((always_inline)) void run_task(struct weft__worker *w, struct weft__task *task)
 {
 	if (weft__task_run(w, task) != WEFT__YIELDED)
 		return;
@@ -598,6 +604,11 @@ void weft__worker_run(struct weft__worker *w, struct weft__task *task)
 		add(w, task);
 	else
 		weft__ready(task, false);
+}
+
+void weft__worker_run(struct weft__worker *w, struct weft__task *task)
+{
+	run_task(w, task);
 }
 
 /* ---- threads --------------------------------------------------------------------------------------------------- */
@@ -618,7 +629,7 @@ static void *work(void *argument)
 	prctl(PR_SET_TIMERSLACK, 1ul);
 	w->looked = w->unparked = weft__clock();
 	while ((task = pick(w)))
-		weft__worker_run(w, task);
+		run_task(w, task);
 	if (w->searching)
 		stop_searching(w);
 	return NULL;
