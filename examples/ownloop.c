@@ -28,7 +28,7 @@ static void *worker(void *lines)
 static void *world(void *pipe)
 {
 	static const char *const lines[] = {"one", "two", "three"};
-	char line[16];
+	char line[16] = {0};
 
 	for (int i = 0; i < 3; i++) {
 		snprintf(line, sizeof line, "%s", lines[i]);
