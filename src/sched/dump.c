@@ -6,6 +6,7 @@
  */
 #include "sched/sched.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -55,29 +56,29 @@ static void dump_task(struct dump *d, struct weft__task *task, unsigned depth)
 	weft__spin_unlock(&task->open_lock);
 }
 
-static void dump_workers(struct dump *d, struct weft__rt *rt)
+static void dump_worker(struct dump *d, const struct weft__worker *w)
 {
-	const struct weft__worker *w;
+	weft_rt_stats_t s = {0};
 
-	for (w = rt->worker; w < rt->worker + rt->workers; w++)
-		fprintf(d->out, "worker %u: %llu switches, %llu spawned, %llu stolen, %llu timers, slept %llu times\n",
-			w->number, (unsigned long long)__atomic_load_n(&w->switches, __ATOMIC_RELAXED),
-			(unsigned long long)__atomic_load_n(&w->spawned, __ATOMIC_RELAXED),
-			(unsigned long long)__atomic_load_n(&w->steals, __ATOMIC_RELAXED),
-			(unsigned long long)__atomic_load_n(&w->timers, __ATOMIC_RELAXED),
-			(unsigned long long)__atomic_load_n(&w->parks, __ATOMIC_RELAXED));
+	weft__worker_stats(w, &s);
+	fprintf(d->out,
+		"worker %u: %" PRIu64 " switches, %" PRIu64 " spawned, %" PRIu64 " stolen, %" PRIu64
+		" timers, slept %" PRIu64 " times\n",
+		w->number, s.switches, s.spawned, s.steals, s.timers, s.parks);
 }
 
 static int write_all(int fd, const char *text, size_t size)
 {
 	ssize_t written;
 
-	for (; size; text += written, size -= (size_t)written) {
+	while (size) {
 		written = write(fd, text, size);
-		if (written < 0 && errno != EINTR)
-			return -errno;
+		if (written < 0 && errno == EINTR)
+			continue;
 		if (written < 0)
-			written = 0;
+			return -errno;
+		text += written;
+		size -= (size_t)written;
 	}
 	return 0;
 }
@@ -87,6 +88,7 @@ int weft_rt_dump(weft_rt_t *rt, int fd)
 	struct dump d = {NULL, weft__rt_now(rt), 0};
 	char *text = NULL;
 	size_t size = 0;
+	unsigned i;
 	int error;
 
 	d.out = open_memstream(&text, &size);
@@ -96,7 +98,8 @@ int weft_rt_dump(weft_rt_t *rt, int fd)
 	dump_list(&d, rt->detached, 0);
 	weft__spin_unlock(&rt->detached_lock);
 	fprintf(d.out, "%zu tasks, %u workers, %u idle\n", d.tasks, rt->workers, atomic_load(&rt->idle));
-	dump_workers(&d, rt);
+	for (i = 0; i < rt->workers; i++)
+		dump_worker(&d, &rt->worker[i]);
 	/* The text is whole, or memory was lacking. */
 	error = fclose(d.out) ? -ENOMEM : write_all(fd, text, size);
 	free(text);

@@ -14,19 +14,18 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-enum { NOW = 1, NANOSECONDS = 1000000000 };
+enum { NOW = 1 };
 
 /* Under park_lock. */
 static void arm(struct weft__rt *rt, uint64_t when)
 {
-	struct itimerspec at = {.it_value = {(time_t)(when / NANOSECONDS), (long)(when % NANOSECONDS)}};
+	/* Of zeros: it is not to expire. */
+	struct itimerspec at = {.it_value = weft__timespec(when == WEFT_NEVER ? 0 : when)};
 
 	/* Once more for NOW: a poll that reports changes only (EPOLLET) is to see one. */
 	if (rt->armed == when && when != NOW)
 		return;
 	rt->armed = when;
-	if (when == WEFT_NEVER)
-		at.it_value = (struct timespec){0, 0};
 	timerfd_settime(rt->descriptor, TFD_TIMER_ABSTIME, &at, NULL);
 }
 

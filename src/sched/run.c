@@ -113,6 +113,16 @@ int weft_rt_run(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void *
 	return error;
 }
 
+void weft__worker_stats(const struct weft__worker *w, weft_rt_stats_t *stats)
+{
+	stats->switches += __atomic_load_n(&w->switches, __ATOMIC_RELAXED);
+	stats->spawned += __atomic_load_n(&w->spawned, __ATOMIC_RELAXED);
+	stats->steals += __atomic_load_n(&w->steals, __ATOMIC_RELAXED);
+	stats->parks += __atomic_load_n(&w->parks, __ATOMIC_RELAXED);
+	stats->wakes += __atomic_load_n(&w->wakes, __ATOMIC_RELAXED);
+	stats->timers += __atomic_load_n(&w->timers, __ATOMIC_RELAXED);
+}
+
 int weft_rt_stats(weft_rt_stats_t *stats)
 {
 	struct weft__task *task = weft__task();
@@ -123,13 +133,7 @@ int weft_rt_stats(weft_rt_stats_t *stats)
 		return -EPERM;
 	rt = task->rt;
 	*stats = (weft_rt_stats_t){.workers = rt->workers, .helpers = rt->helpers};
-	for (i = 0; i < rt->workers; i++) {
-		stats->switches += __atomic_load_n(&rt->worker[i].switches, __ATOMIC_RELAXED);
-		stats->spawned += __atomic_load_n(&rt->worker[i].spawned, __ATOMIC_RELAXED);
-		stats->steals += __atomic_load_n(&rt->worker[i].steals, __ATOMIC_RELAXED);
-		stats->parks += __atomic_load_n(&rt->worker[i].parks, __ATOMIC_RELAXED);
-		stats->wakes += __atomic_load_n(&rt->worker[i].wakes, __ATOMIC_RELAXED);
-		stats->timers += __atomic_load_n(&rt->worker[i].timers, __ATOMIC_RELAXED);
-	}
+	for (i = 0; i < rt->workers; i++)
+		weft__worker_stats(&rt->worker[i], stats);
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <time.h>
 #include <weft/sched.h>
 
 #include "internal/once.h"
@@ -65,6 +66,13 @@ static inline void weft__spin_unlock(uint32_t *lock)
 void weft__futex_wait(uint32_t *word, uint32_t value, uint64_t deadline) WEFT__HIDDEN;
 void weft__futex_wake(uint32_t *word) WEFT__HIDDEN;
 uint64_t weft__clock(void) WEFT__HIDDEN;
+
+enum { WEFT__NANOSECONDS = 1000000000 };
+
+static inline struct timespec weft__timespec(uint64_t nanoseconds)
+{
+	return (struct timespec){(time_t)(nanoseconds / WEFT__NANOSECONDS), (long)(nanoseconds % WEFT__NANOSECONDS)};
+}
 
 /* ---- tasks ------------------------------------------------------------------------------------------------------ */
 
@@ -285,6 +293,9 @@ void weft__scope_cancel_locked(weft_scope_t *s, int error) WEFT__HIDDEN;
 /* helpers.c */
 void weft__helpers_add(struct weft__rt *rt, struct weft__task *task) WEFT__HIDDEN;
 void weft__helpers_stop(struct weft__rt *rt) WEFT__HIDDEN;
+
+/* run.c: add what a worker has counted. */
+void weft__worker_stats(const struct weft__worker *w, weft_rt_stats_t *stats) WEFT__HIDDEN;
 
 /* run.c: a runtime without a task; NULL: no memory. And with its first task, which is ready; NULL and a negative
  * errno. */

@@ -6,6 +6,13 @@
  */
 #include "sched/sched.h"
 
+/* Under the lock of the list that the task is in. */
+static void ask_to_end(struct weft__task *task)
+{
+	__atomic_store_n(&task->asked, 1, __ATOMIC_RELAXED);
+	weft__task_cancel(task);
+}
+
 void weft__scope_cancel_locked(weft_scope_t *s, int error)
 {
 	struct weft__task *task;
@@ -16,10 +23,8 @@ void weft__scope_cancel_locked(weft_scope_t *s, int error)
 	s->error = error;
 	if (WEFT_CANARY(scope_cancels_nobody))
 		return;
-	for (task = s->tasks; task; task = task->scope_next) {
-		__atomic_store_n(&task->asked, 1, __ATOMIC_RELAXED);
-		weft__task_cancel(task);
-	}
+	for (task = s->tasks; task; task = task->scope_next)
+		ask_to_end(task);
 	if (s->owner)
 		weft__task_cancel(s->owner);
 }
@@ -151,19 +156,15 @@ void weft_rt_cancel(weft_rt_t *rt)
 	struct weft__task *task;
 
 	weft__spin_lock(&rt->detached_lock);
-	for (task = rt->detached; task; task = task->scope_next) {
-		__atomic_store_n(&task->asked, 1, __ATOMIC_RELAXED);
-		weft__task_cancel(task);
-	}
+	for (task = rt->detached; task; task = task->scope_next)
+		ask_to_end(task);
 	weft__spin_unlock(&rt->detached_lock);
 }
 
 void weft_task_cancel(weft_task_t *t)
 {
 	weft__task_lock(&t->scope->lock);
-	if (t->task) {
-		__atomic_store_n(&t->task->asked, 1, __ATOMIC_RELAXED);
-		weft__task_cancel(t->task);
-	}
+	if (t->task)
+		ask_to_end(t->task);
 	weft__task_unlock(&t->scope->lock);
 }

@@ -9,12 +9,9 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "internal/line.h"
-
-enum { NANOSECONDS = 1000000000 };
 
 void weft__pause(unsigned *turns)
 {
@@ -39,7 +36,7 @@ void weft__spin_wait(uint32_t *lock)
 
 void weft__futex_wait(uint32_t *word, uint32_t value, uint64_t deadline)
 {
-	struct timespec at = {(time_t)(deadline / NANOSECONDS), (long)(deadline % NANOSECONDS)};
+	struct timespec at = weft__timespec(deadline);
 
 	syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, deadline == WEFT_NEVER ? NULL : &at, NULL,
 		FUTEX_BITSET_MATCH_ANY);
@@ -55,7 +52,7 @@ uint64_t weft__clock(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NANOSECONDS + (uint64_t)now.tv_nsec;
+	return (uint64_t)now.tv_sec * WEFT__NANOSECONDS + (uint64_t)now.tv_nsec;
 }
 
 /* Afterwards the waiter may be gone; a futex whose memory serves something else wakes somebody for nothing. */
