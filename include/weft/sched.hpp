@@ -23,7 +23,8 @@
 //     What a task runs, its result and its exception are one allocation, which its handle owns; without a handle the
 //     task does.
 //  2. An exception goes to who joins the task. A task without a handle (scope.start) gives it to its scope, which
-//     cancels the others, and throws it from wait(). So no exception is lost, and none is thrown twice.
+//     cancels the others, and throws it from wait(): the first; later ones are dropped, and so is that of a task
+//     whose handle is dropped.
 //  3. Nothing outlives its scope: a handle that is dropped cancels its task and waits for it, as std::jthread does, and
 //     a scope that is left early does so with all.
 //  4. A cancelled task is unwound as a thread is by pthread_exit: destructors run, and a catch (...) must throw on.
@@ -40,11 +41,16 @@
 #error "sched.hpp needs C++17: compile with -std=c++17 or later, or include weft/sched.h, which works from C++14 on"
 #endif
 
+#if !defined(__cpp_exceptions)
+#error "sched.hpp needs exceptions: compile without -fno-exceptions, or include weft/sched.h, which works without"
+#endif
+
 #include <weft/sync.h>
 
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <new>
 #include <optional>
@@ -54,7 +60,7 @@
 #include <utility>
 
 #if defined(__cpp_impl_coroutine)
-#include <coroutine>
+#include <weft/cxx/await.hpp>
 #endif
 
 namespace weft
@@ -410,25 +416,15 @@ class scope
  * std::system_error, std::bad_alloc: as weft_rt_run says. */
 template <typename F> auto run(const weft_rt_config_t &config, F &&f)
 {
-	detail::must_be_callable<F>();
-	using T = detail::result_of<F>;
-	struct first {
-		std::remove_reference_t<F> &f;
-		detail::outcome<T> result;
-	} state{f, {}};
+	static_assert(std::is_invocable_v<F &>, "weft: weft::run calls its function without arguments");
+	using T = std::invoke_result_t<F &>;
+	auto call = detail::call_of(std::ref(f)); // no copy: the caller waits
+	detail::state_with<T, decltype(call)> first(std::move(call));
 	weft_rt_config_t all = config;
 
 	all.task.flags |= detail::TASK_FLAGS;
-	detail::check(weft_rt_run(
-	    &all,
-	    [](void *self) -> void * {
-		    auto *s = static_cast<first *>(self);
-
-		    detail::run_into(s->result, s->f);
-		    return nullptr;
-	    },
-	    &state, nullptr));
-	return state.result.take();
+	detail::check(weft_rt_run(&all, first.run, &first, nullptr));
+	return first.result.take();
 }
 template <typename F> auto run(F &&f)
 {
@@ -454,22 +450,26 @@ class shield
 namespace this_task
 {
 
+/** Let others run. @throws std::system_error, ECANCELED. May suspend. */
 inline void yield()
 {
 	detail::check(weft_task_yield());
 }
 
+/** Never shorter. @throws std::system_error, ECANCELED. May suspend. */
 template <typename Rep, typename Period> void sleep_for(std::chrono::duration<Rep, Period> time)
 {
 	detail::check(weft_sleep_until(detail::deadline_of(time)));
 }
 
+/** See weft_task_is_cancelled. */
 inline bool is_cancelled() noexcept
 {
 	return weft_task_is_cancelled();
 }
 
-/** f() on a helper thread, so that what blocks in it holds up no worker. Its result or exception comes back. */
+/** f() on a helper thread, so that what blocks in it holds up no worker. Its result or exception comes back. May
+ * suspend, and move to another thread. */
 template <typename F> auto blocking(F &&f) -> std::invoke_result_t<F>
 {
 	detail::outcome<std::invoke_result_t<F>> o;
@@ -482,7 +482,8 @@ template <typename F> auto blocking(F &&f) -> std::invoke_result_t<F>
 }
 
 #if defined(__cpp_impl_coroutine)
-/** Wait for what C++20's co_await waits for; the task is suspended, whoever completes it. */
+/** Wait for what C++20's co_await waits for; the task is suspended, whoever completes it. Not cancelled meanwhile,
+ * because what is awaited refers to the caller's frame: the next wait is. @return its result @throws its exception */
 template <typename Awaitable> auto await(Awaitable &&what)
 {
 	struct driver {
@@ -508,18 +509,7 @@ template <typename Awaitable> auto await(Awaitable &&what)
 			}
 		};
 	};
-	struct finder {
-		static decltype(auto) awaiter(Awaitable &&a)
-		{
-			if constexpr (requires { std::forward<Awaitable>(a).operator co_await(); })
-				return std::forward<Awaitable>(a).operator co_await();
-			else if constexpr (requires { operator co_await(std::forward<Awaitable>(a)); })
-				return operator co_await(std::forward<Awaitable>(a));
-			else
-				return (std::forward<Awaitable>(a));
-		}
-	};
-	using T = decltype(finder::awaiter(std::forward<Awaitable>(what)).await_resume());
+	using T = detail::awaited<Awaitable &&>;
 	struct completion {
 		detail::outcome<std::decay_t<T>> result;
 		weft_waiter_t done;
@@ -527,6 +517,8 @@ template <typename Awaitable> auto await(Awaitable &&what)
 
 	weft_waiter_init(&c.done, "awaitable", &c, WEFT_NEVER);
 	weft_waiter_claim(&c.done, 0); // nothing else ends this wait: what is awaited writes to this frame
+	// Shielded: no unwinding may pass the coroutine, which could not go on.
+	weft_shield_begin();
 	[](std::remove_reference_t<Awaitable> *a, completion *to) -> driver {
 		try {
 			if constexpr (std::is_void_v<T>)
@@ -538,6 +530,7 @@ template <typename Awaitable> auto await(Awaitable &&what)
 		}
 		weft_waiter_complete(&to->done);
 	}(std::addressof(what), &c);
+	weft_shield_end();
 	weft_wait(&c.done);
 	return c.result.take();
 }
@@ -546,7 +539,7 @@ template <typename Awaitable> auto await(Awaitable &&what)
 } // namespace this_task
 
 /** A mutex for std::lock_guard and the like. lock() throws when a scope that the task has open is cancelled, and when
- * the caller owns it already (EDEADLK). */
+ * the caller owns it already (EDEADLK). May suspend. */
 class mutex
 {
       public:
@@ -574,7 +567,8 @@ class mutex
 	weft_mutex_t mutex_{};
 };
 
-/** A channel of anything that can be moved. Every item is received once, or destroyed with the channel. */
+/** A channel of anything that can be moved, one allocation for each item. Every item is received once, or destroyed
+ * with the channel, which must outlive those who use it. send and receive may suspend, and throw ECANCELED then. */
 template <typename T> class channel
 {
       public:
@@ -595,7 +589,7 @@ template <typename T> class channel
 		weft_chan_free(chan_);
 	}
 
-	/** False: it is closed, and the item is gone. */
+	/** False: it is closed, and the item is gone. @throws std::bad_alloc too. */
 	bool send(T item)
 	{
 		auto own = std::make_unique<T>(std::move(item));

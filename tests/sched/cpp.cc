@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 #include <weft/sched.hpp>
+#include <weft/weft.hpp> // no name stands in both
 
 #define CHECK(condition)                                                                                               \
 	((condition) ? (void)0                                                                                         \
@@ -328,6 +329,41 @@ struct elsewhere {
 	}
 };
 
+// Waits in the task itself before it is awaited.
+struct sleeps_first {
+	bool await_ready() const
+	{
+		weft::this_task::sleep_for(5ms);
+		return true;
+	}
+	void await_suspend(std::coroutine_handle<>) const noexcept
+	{
+	}
+	std::unique_ptr<int> await_resume() const
+	{
+		return std::make_unique<int>(4);
+	}
+};
+
+// Cancelled while it awaits: told at the next wait, and what was awaited is whole.
+void cancelled_while_awaiting()
+{
+	std::atomic<int> got{0};
+
+	CHECK(error_of([&got] {
+		      weft::scope scope;
+		      auto task = scope.spawn([&got] {
+			      got = *weft::this_task::await(sleeps_first{});
+			      weft::this_task::yield();
+			      got = -1;
+		      });
+		      weft::this_task::sleep_for(1ms);
+		      task.cancel();
+		      task.join();
+	      }) == ECANCELED);
+	CHECK(got == 4);
+}
+
 int awaits(int value)
 {
 	elsewhere e{value, {}};
@@ -366,7 +402,11 @@ void by_run()
 {
 	bool caught = false;
 
+	int calls = 0;
+	auto counts = [&calls, p = std::make_unique<int>(5)]() mutable { return calls++ + (*p)++; };
+
 	CHECK(*weft::run([] { return std::make_unique<int>(3); }) == 3);
+	CHECK(weft::run(counts) == 5 && weft::run(counts) == 7); // called in place, not copied
 	try {
 		weft::run([] { throw std::runtime_error("out"); });
 	} catch (const std::runtime_error &) {
@@ -392,6 +432,7 @@ struct test {
     {"blocking", blocking, true},
 #if defined(__cpp_impl_coroutine)
     {"both_kinds_of_coroutines", both_kinds_of_coroutines, false},
+    {"cancelled_while_awaiting", cancelled_while_awaiting, true},
 #endif
     {"by_run", by_run, false},
 };
