@@ -149,7 +149,7 @@ typedef struct weft__rt weft_rt_t;
 WEFT_API int weft_rt_open(const weft_rt_config_t *config, weft_rt_t **rt);
 
 /** Readable (for poll, select, epoll with or without EPOLLET) when a task can run; never to be read from. Valid until
- * weft_rt_close, which closes it. */
+ * weft_rt_close, which closes it. -EINVAL: the runtime is not of weft_rt_open. */
 WEFT_API int weft_rt_fd(const weft_rt_t *rt);
 
 /**

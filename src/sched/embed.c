@@ -79,7 +79,7 @@ int weft_rt_open(const weft_rt_config_t *config, weft_rt_t **made)
 
 int weft_rt_fd(const weft_rt_t *rt)
 {
-	return rt->descriptor;
+	return rt->embedded ? rt->descriptor : -EINVAL;
 }
 
 static void run(struct weft__worker *w, uint64_t budget)

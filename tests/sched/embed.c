@@ -267,6 +267,7 @@ static void *a_loop_in_a_task(void *argument)
 	struct loop l = open_loop(false);
 	bool done = false;
 
+	CHECK(weft_rt_fd(weft_rt_current()) == -EINVAL);
 	CHECK(weft_rt_spawn(l.rt, sleeps, &done, NULL) == 0);
 	turn(&l, &done);
 	close_loop(&l);
