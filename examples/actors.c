@@ -66,7 +66,7 @@ static void *transfers(void *argument)
 	return NULL;
 }
 
-/* Deposits that others have sent are before the question in no mailbox but their own: ask until all have arrived. */
+/* What the accounts say when each is asked once. While a deposit is in a mailbox it is in no balance. */
 static long total(weft_chan_t **accounts, weft_chan_t *answers)
 {
 	struct message ask = {.what = ASK, .to = answers};
@@ -87,7 +87,7 @@ static long total(weft_chan_t **accounts, weft_chan_t *answers)
 static int serve(weft_chan_t **accounts, weft_chan_t *answers)
 {
 	struct client clients[CLIENTS];
-	int error = 0, ended = 0;
+	int error = 0, tries = 0;
 	long sum;
 
 	WEFT_SCOPE(bank);
@@ -104,7 +104,8 @@ static int serve(weft_chan_t **accounts, weft_chan_t *answers)
 	}
 	if (error)
 		return error;
-	while ((sum = total(accounts, answers)) != ACCOUNTS * BALANCE && ended++ < 1000)
+	/* All orders have been given; the last may not have been carried out. */
+	while ((sum = total(accounts, answers)) != ACCOUNTS * BALANCE && tries++ < 1000)
 		weft_task_yield();
 	printf("%d accounts have %ld together, after %d orders\n", ACCOUNTS, sum, CLIENTS * TRANSFERS);
 	for (int i = 0; i < ACCOUNTS; i++)

@@ -51,16 +51,16 @@ static void wake(weft_waiter_t *w)
 	add(w->owner);
 }
 
-/* Its level is in its attributes, where a program may put what it likes. */
+/* Its level is in its attributes, where a program may put what it likes. Scopes are the built-in scheduler's. */
 static int spawn(const struct weft_spawn *what)
 {
-	weft_attr_t attr = what->attr->coro;
-	struct task *t = malloc(sizeof *t);
+	weft_attr_t attr = what->attr ? what->attr->coro : (weft_attr_t){0};
+	struct task *t = what->scope ? NULL : malloc(sizeof *t);
 
 	attr.policy = WEFT_OVERCOMMIT; /* frames of those who wait must stay where they are */
 	if (!t)
-		return -ENOMEM;
-	t->level = *(int *)attr.user_data;
+		return what->scope ? -ENOTSUP : -ENOMEM;
+	t->level = attr.user_data ? *(int *)attr.user_data : LEVELS - 1;
 	t->k = weft_create_with(what->fn, what->arg, &attr);
 	if (!t->k) {
 		free(t);
@@ -94,7 +94,7 @@ static void run_task(struct task *t)
 			weft_reply(weft_op_spawn, r, spawn(weft_args(weft_op_spawn, r)->what));
 			continue;
 		case weft_case(weft_op_now):
-			weft_reply(weft_op_now, r, 0); /* here no time passes */
+			weft_reply(weft_op_now, r, 0); /* here no time passes, and no timer ends */
 			continue;
 		default: /* it has ended */
 			weft_delete(t->k);
