@@ -30,6 +30,7 @@
  *   weft__found_here, weft__is_newest, weft__newest_who, weft__newest_enter   what the thread found: see weft/found.h
  *   WEFT_LEFT_BYTES         a suspended coroutine continued that far before its landing pad calls weft__end_here there
  *   weft__entry (assembly)  first landing pad of a coroutine: calls fn(arg), then finishes
+ *   weft__walk_from (assembly)  call a function below which an unwinder finds the frames of a suspended coroutine
  *   weft__leave (assembly)  finish `k` without saving, hand its resumer a request
  *   weft__in_running, weft__in_finished, weft__in_deleted   (assembly) landing pads that report misuse
  *

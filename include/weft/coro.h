@@ -358,6 +358,16 @@ WEFT_API weft_policy_t weft_policy(const weft_coro_t *k);
 WEFT_API size_t weft_stack_usable(const weft_coro_t *k);
 WEFT_API bool weft_on_stack(const weft_coro_t *k, const void *address);
 
+/**
+ * Where a suspended coroutine waits: the addresses that its calls return to, innermost first, those of coroutines that
+ * it is suspended within included.
+ * @param k       must stay suspended meanwhile
+ * @param places  written: `most` addresses at most
+ * @return how many; 0: it is not suspended, or has not begun. One at most of a coroutine whose frames are copied out.
+ * Not in a signal handler. Needs unwind tables, which compilers write unless told otherwise.
+ */
+WEFT_API size_t weft_backtrace(const weft_coro_t *k, void **places, size_t most);
+
 /** Why the runtime ended it, or gave up some of its cleanups; WEFT_NO_FAILURE if it did neither. */
 WEFT__INLINE weft_failure_t weft_failure(const weft_coro_t *k)
 {

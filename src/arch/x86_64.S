@@ -182,6 +182,33 @@ FUNCTION(weft__leave)
 END(weft__leave)
 
 /*
+ * Call fn(argument) so that an unwinder who leaves this frame comes to a suspended coroutine's. Nothing of the coroutine
+ * is touched. In: rdi = its sp, pc, fp, bx, as in a link; rsi = fn; rdx = argument.
+ */
+#define DW_OP_breg6 0x76
+	.hidden weft__walk_from
+FUNCTION(weft__walk_from)
+	PAD
+	.cfi_signal_frame
+	pushq	%rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbp, 0
+	movq	%rdi, %rbp
+	.cfi_remember_state
+	.cfi_escape DW_CFA_def_cfa_expression, 4, DW_OP_breg6, LEB128(WEFT_LINK_SP), DW_OP_deref
+	.cfi_escape DW_CFA_expression, DWARF_RIP, 3, DW_OP_breg6, LEB128(WEFT_LINK_PC)
+	.cfi_escape DW_CFA_expression, DWARF_RBP, 3, DW_OP_breg6, LEB128(WEFT_LINK_FP)
+	.cfi_escape DW_CFA_expression, DWARF_RBX, 3, DW_OP_breg6, LEB128(WEFT_LINK_BX)
+	movq	%rdx, %rdi
+	call	*%rsi
+	.cfi_restore_state
+	popq	%rbp
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %rbp
+	ret
+END(weft__walk_from)
+
+/*
  * Misuse. The resume is undone as far as the stack goes (what rsp came with may be in use or gone), then reported;
  * the routine does not return, and a backtrace from it shows the resume site.
  */

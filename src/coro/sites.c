@@ -4,21 +4,12 @@
  * for each coroutine made by weft_create or weft_run that began, is suspended, and was not given back; it says where it
  * was made. A table of our own knows that, by the object's address: memory of the arena is never unmapped, so looking
  * at an object that died is harmless.
- *
- * The library does not read the tables that know function and line. The program that WEFT_ADDR2LINE names does.
- * `weft run` sets that variable, because the program's file is gone before a user could run addr2line.
  */
 #define _GNU_SOURCE
 
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <link.h>
 #include <pthread.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <unwind.h>
 
 #include "coro/coro.h"
@@ -104,95 +95,12 @@ void weft__note_site(weft_coro_t *k)
 	unlock();
 }
 
-/* Starts a program whose standard output goes to `fd`. Returns the child, or 0. */
-static pid_t start(char *const *argv, int fd)
-{
-	posix_spawn_file_actions_t actions;
-	pid_t child;
-
-	if (posix_spawn_file_actions_init(&actions))
-		return 0;
-	if (posix_spawn_file_actions_adddup2(&actions, fd, STDOUT_FILENO) ||
-	    posix_spawn(&child, argv[0], &actions, NULL, argv, environ))
-		child = 0;
-	posix_spawn_file_actions_destroy(&actions);
-	return child;
-}
-
-/* The first line of what a program prints, in `answer`, of which `room` bytes are there. Longer ones are cut. */
-static void ask(char *const *argv, char *answer, size_t room)
-{
-	size_t length = 0;
-	ssize_t got = 1;
-	pid_t child;
-	int fds[2];
-
-	*answer = 0;
-	if (pipe2(fds, O_CLOEXEC))
-		return;
-	child = start(argv, fds[1]);
-	close(fds[1]);
-	while (child && length < room - 1 && (got = read(fds[0], answer + length, room - 1 - length)) > 0)
-		length += (size_t)got;
-	close(fds[0]);
-	if (child)
-		waitpid(child, NULL, 0);
-	answer[length] = 0;
-	answer[strcspn(answer, "\n")] = 0;
-}
-
-/* ", made in FUNCTION at FILE:LINE"; false if nobody knows. `offset` is what the file says of the address. */
-static bool line_source(struct weft__line *line, const char *file, uintptr_t offset)
-{
-	const char *program = secure_getenv("WEFT_ADDR2LINE");
-	struct weft__line address = {0};
-	char answer[200];
-
-	if (!program)
-		return false;
-	weft__line_address(&address, offset);
-	address.text[address.length] = 0;
-	ask((char *[]){(char *)program, (char *)"-Cfpe", (char *)file, address.text, NULL}, answer, sizeof answer);
-	if (!*answer || *answer == '?')
-		return false;
-	weft__line_text(line, ", made in ");
-	weft__line_text(line, answer);
-	return true;
-}
-
-static void line_site(struct weft__line *line, char *at)
-{
-	struct link_map *map = NULL;
-	const char *file;
-	uintptr_t offset;
-	Dl_info info;
-
-	if (!dladdr1(at, &info, (void **)&map, RTLD_DL_LINKMAP) || !info.dli_fname || !map) {
-		weft__line_text(line, ", made at ");
-		weft__line_address(line, (uintptr_t)at);
-		return;
-	}
-	/* Of the call, so that addr2line says its line. */
-	offset = (uintptr_t)at - 1 - map->l_addr;
-	if (line_source(line, info.dli_fname, offset))
-		return;
-	weft__line_text(line, ", made at ");
-	if (info.dli_sname) {
-		weft__line_text(line, info.dli_sname);
-		weft__line_text(line, " in ");
-	}
-	file = strrchr(info.dli_fname, '/');
-	weft__line_text(line, file ? file + 1 : info.dli_fname);
-	weft__line_text(line, "+");
-	weft__line_address(line, offset);
-}
-
 static void report(const struct site *site)
 {
 	struct weft__line line;
 
 	weft__line_coro(&line, "lost:", site->k);
-	line_site(&line, site->at);
+	weft__line_place(&line, ", made", site->at);
 	weft__line_text(&line, ", is suspended still: let it return, or give it back (weft_delete, weft_drop)");
 	weft__line_write(&line);
 }

@@ -23,6 +23,10 @@ void weft__line_address(struct weft__line *line, uintptr_t address);
 void weft__line_coroutine(struct weft__line *line, const char *name, uint64_t id);
 /* "256 KiB": the largest unit that divides it. */
 void weft__line_bytes(struct weft__line *line, size_t bytes);
+/* The `what` (", made") and where in the program the address of a call's return is: " in FUNCTION at FILE:LINE" where
+ * WEFT_ADDR2LINE names a program that knows, else " at SYMBOL in FILE+OFFSET". Not for signal handlers: it may start
+ * that program. */
+void weft__line_place(struct weft__line *line, const char *what, const void *at);
 /* Adds the newline, writes it in one call, keeps errno. */
 void weft__line_write(struct weft__line *line);
 

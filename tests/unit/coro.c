@@ -4,6 +4,7 @@
 #include <fenv.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <unwind.h>
 
 #include "unit.h"
 
@@ -894,6 +895,81 @@ static void *churn(void *argument)
 	return NULL;
 }
 
+/* Where a coroutine waits: three functions, of which the middle one has resumed another coroutine. */
+static __attribute__((noinline)) int waits_inside(int value)
+{
+	return value + (int)(intptr_t)weft_suspend(NULL);
+}
+
+static void *waits_deeper(void *further_out)
+{
+	weft_yield(further_out, &weft_suspended, NULL);
+	return NULL;
+}
+
+static __attribute__((noinline)) int passes(weft_coro_t *k)
+{
+	weft_coro_t *inner = weft_create(waits_deeper, k);
+	int value = 0;
+
+	REQUIRE(inner);
+	weft_resume(inner, NULL, WEFT_HANDLE_NONE);
+	value = waits_inside(value);
+	weft_delete(inner);
+	return value;
+}
+
+static void *waits_in_places(void *argument)
+{
+	return (void *)(intptr_t)(passes(argument) + 1);
+}
+
+static bool is_in(const void *place, void *function)
+{
+	return _Unwind_FindEnclosingFunction((char *)place - 1) == function;
+}
+
+static void backtrace_of(unsigned flags)
+{
+	weft_attr_t attr = {.flags = flags};
+	weft_coro_t *k = weft_create_with(waits_in_places, NULL, &attr);
+	void *places[8] = {NULL};
+
+	REQUIRE(k);
+	weft_reset(k, waits_in_places, k);
+	assert_int_equal(weft_backtrace(k, places, 8), 0); /* has not begun */
+	weft_resume(k, NULL, WEFT_HANDLE_NONE);
+	assert_int_equal(weft_backtrace(k, places, 0), 0);
+	if (weft_policy(k) == WEFT_COPY) {
+		assert_int_equal(weft_backtrace(k, places, 8), 1);
+	} else {
+		/* Once within the other coroutine, once without. */
+		size_t count = weft_backtrace(k, places, 8);
+
+		/* The first may be the library's, which suspends both. */
+		assert_in_range(count, 3, 4);
+		assert_true(is_in(places[count - 3], (void *)waits_deeper));
+		assert_true(is_in(places[count - 2], (void *)passes));
+		assert_true(is_in(places[count - 1], (void *)waits_in_places));
+		assert_int_equal(weft_backtrace(k, places, 1), 1);
+		weft_resume(k, NULL, WEFT_HANDLE_NONE);
+		assert_int_equal(weft_backtrace(k, places, 8), 3);
+		assert_true(is_in(places[0], (void *)waits_inside));
+		assert_true(is_in(places[2], (void *)waits_in_places));
+	}
+	while (weft_state(k) == WEFT_SUSPENDED)
+		weft_resume(k, NULL, WEFT_HANDLE_NONE);
+	assert_int_equal(weft_backtrace(k, places, 8), 0);
+	weft_delete(k);
+}
+
+static void where_it_waits(void **state)
+{
+	(void)state;
+	backtrace_of(0);
+	backtrace_of(WEFT_SAVE_FPU);
+}
+
 static void use_much(void)
 {
 	weft_coro_t *k[300];
@@ -939,6 +1015,7 @@ int main(void)
 	    T(leaving_while_being_deleted),
 	    T(leaving_a_chain),
 	    T(ending_after_suspension_from_below),
+	    T(where_it_waits),
 	    T(sideways),
 	    T(switching_hands_over),
 	    T(switching_after_another_resume),
