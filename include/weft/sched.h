@@ -69,11 +69,16 @@ typedef struct weft_scope weft_scope_t;
 
 /** How a runtime is to be. Zero-initialised: all defaults. Only read during the call. */
 typedef struct weft_rt_config {
-	unsigned workers;      /**< threads that run tasks; 0: one for each processor that this thread may use */
-	unsigned helpers;      /**< threads for weft_blocking at most; 0: 64 */
-	weft_attr_t task;      /**< the default for tasks: policy, stack_size, flags. A policy that copies stacks serves
+	unsigned workers;     /**< threads that run tasks; 0: one for each processor that this thread may use */
+	unsigned helpers;     /**< threads for weft_blocking at most; 0: 64 */
+	weft_attr_t task;     /**< the default for tasks: policy, stack_size, flags. A policy that copies stacks serves
 				  coroutines only: overcommit takes its place */
-	uint64_t steps;	       /**< weft_simulate: after so many switches without progress of time it is a livelock;
+	int dump_signal;      /**< a signal, such as SIGQUIT, upon which weft_rt_dump is written to standard error, also
+				  while all workers are busy; 0: none, or with WEFT_DUMP=1 in the environment SIGQUIT */
+	uint64_t stuck_after; /**< nanoseconds: a task that has run for so long without a wait or a yield is named on
+				  standard error, once; 0: never, or the milliseconds that the environment's WEFT_STUCK
+				  says */
+	uint64_t steps;	      /**< weft_simulate: after so many switches without progress of time it is a livelock;
 				  0: a million */
 	const uint32_t *order; /**< weft_simulate: the choices to take, before the seed decides; NULL: none */
 	size_t choices;	       /**< their number */
@@ -86,7 +91,11 @@ typedef struct weft_rt_config {
  * @param result  what fn returned; may be NULL
  * @return 0, or a negative errno: what the task failed with (weft_task_fail), -ECANCELED; and where it could not begin
  *   -ENOMEM, -EAGAIN  no memory, no more threads
- *   -EINVAL           an unknown policy or flag
+ *   -EINVAL           an unknown policy, flag or signal
+ *   -EDEADLK          every task waited, no timer was armed, and the process had no other thread that could have woken
+ *                     one. A report on standard error names each task, what it waited for, where, and where it was
+ *                     made; then all were cancelled. While a program has threads of its own nobody can tell
+ * `dump_signal` and `stuck_after` make a thread that sees to them; an earlier handler of the signal is called too.
  * Several runtimes may run at once, in several threads; a task may run another one, and blocks its worker by that.
  * With WEFT_SIMULATE=SEED in the environment it is weft_simulate(SEED, …); with WEFT_SIMULATE=SEED+COUNT weft_explore
  * of these seeds first, and the process ends with 1 if one fails; with WEFT_SIMULATE=order:… what weft_explore said.
@@ -599,10 +608,11 @@ __attribute__((unused)) static void weft__scope_leave(weft_scope_t *s)
 
 /* ---- looking ---------------------------------------------------------------------------------------------------- */
 
-/** Write to a file descriptor what every task of the calling task's runtime does: its name, since when it waits and for
- * what, its policy and the bytes of its stack (of its first chunk, where chunks are linked); and what each worker has
- * done. Looks at tasks of other workers without stopping them. 0; -EPERM: the caller is no task; -ENOMEM; what write
- * says. */
+/** Write to a file descriptor what every task of the calling task's runtime does: its name, since when it waits, for
+ * what and where, where it was made, its policy and the bytes of its stack (of its first chunk, where chunks are
+ * linked); and what each worker has done. Places are functions and lines if WEFT_ADDR2LINE names addr2line, else
+ * addresses that it understands, for the first 128 that differ. Looks at tasks of other workers without stopping them.
+ * 0; -EPERM: the caller is no task; -ENOMEM; what write says. */
 WEFT_API int weft_dump(int fd);
 /** The same for any thread, while the runtime has a task. */
 WEFT_API int weft_rt_dump(weft_rt_t *rt, int fd);
@@ -611,7 +621,7 @@ WEFT_API int weft_rt_dump(weft_rt_t *rt, int fd);
 typedef struct weft_rt_stats {
 	uint64_t switches, spawned, steals, parks, wakes, timers;
 	unsigned workers, helpers;
-	size_t live; /**< tasks now */
+	size_t live; /**< tasks now, about: others count while this is read */
 } weft_rt_stats_t;
 /** 0; -EPERM: the caller is no task. */
 WEFT_API int weft_rt_stats(weft_rt_stats_t *stats);

@@ -9,38 +9,99 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-struct dump {
-	FILE *out;
-	uint64_t now;
-	size_t tasks;
+#include "internal/line.h"
+
+enum { PLACES = 128, FRAMES = 8 };
+
+/* An address, and its text, ", made in f at file.c:3". The same address with another word is another place. */
+struct place {
+	const char *what;
+	const void *at;
+	struct weft__line text;
 };
 
-static void dump_task(struct dump *d, struct weft__task *task, unsigned depth);
+struct dump {
+	FILE *out; /* NULL: only places are gathered */
+	uint64_t now;
+	size_t tasks;
+	struct place *places; /* PLACES of them */
+	unsigned known;
+};
 
-static void dump_list(struct dump *d, struct weft__task *task, unsigned depth)
+static struct place *place_of(struct dump *d, const char *what, const void *at)
 {
-	for (; task; task = task->scope_next)
-		dump_task(d, task, depth);
+	unsigned i;
+
+	for (i = 0; i < d->known; i++)
+		if (d->places[i].at == at && d->places[i].what == what)
+			return &d->places[i];
+	return NULL;
 }
 
-static void dump_scopes(struct dump *d, weft_scope_t *s, unsigned depth)
+/* Finding the text may take a while: it is done when no lock is held, between gathering and writing. */
+static void dump_place(struct dump *d, const char *what, const void *at)
 {
-	for (; s; s = s->outer) {
-		weft__spin_lock(&s->lock);
-		dump_list(d, s->tasks, depth);
-		weft__spin_unlock(&s->lock);
+	struct place *p = place_of(d, what, at);
+
+	if (d->out && p)
+		fprintf(d->out, "%.*s", (int)p->text.length, p->text.text);
+	else if (d->out)
+		fprintf(d->out, "%s at %p", what, at);
+	else if (!p && d->known < PLACES)
+		d->places[d->known++] = (struct place){what, at, {0}};
+}
+
+static const char at_wait[] = ",", at_call[] = "called", at_making[] = ", made";
+
+/* Where it waits: innermost first. Of one that cannot be held, only the newest frame is known. */
+static size_t frames_of(struct weft__task *task, void **frames)
+{
+	size_t count = weft__task_backtrace(task, frames, FRAMES);
+
+	if (count)
+		return count;
+	frames[0] = __atomic_load_n(&task->k->link.pc, __ATOMIC_RELAXED);
+	return frames[0] != (void *)weft__in_running;
+}
+
+/* Is it one of the functions of Weft's headers? */
+static bool is_ours(struct dump *d, const char *what, const void *at)
+{
+	static const char begins[] = " in weft_";
+	struct place *p = place_of(d, what, at);
+
+	return p && !strncmp(p->text.text + strlen(what), begins, sizeof begins - 1);
+}
+
+static void gather_task(struct dump *d, struct weft__task *task, unsigned depth)
+{
+	void *frames[FRAMES];
+	size_t i, count = frames_of(task, frames);
+
+	(void)depth;
+	for (i = 0; i < count; i++) {
+		dump_place(d, at_wait, frames[i]);
+		if (i)
+			dump_place(d, at_call, frames[i]);
 	}
+	if (task->made_at)
+		dump_place(d, at_making, task->made_at);
 }
 
-static void dump_task(struct dump *d, struct weft__task *task, unsigned depth)
+static void write_task(struct dump *d, struct weft__task *task, unsigned depth)
 {
 	const char *what = __atomic_load_n(&task->what, __ATOMIC_RELAXED);
 	uint64_t since = __atomic_load_n(&task->since, __ATOMIC_RELAXED);
 	const char *name = weft_name(task->k);
+	void *frames[FRAMES];
+	size_t i = 0, count = what ? frames_of(task, frames) : 0;
 
 	d->tasks++;
+	while (i + 1 < count && is_ours(d, at_wait, frames[i]))
+		i++;
 	fprintf(d->out, "%*stask #%llu%s%s%s: ", (int)(2 * depth), "", (unsigned long long)weft_id(task->k),
 		name && *name ? " \"" : "", name ? name : "", name && *name ? "\"" : "");
 	if (what)
@@ -48,12 +109,63 @@ static void dump_task(struct dump *d, struct weft__task *task, unsigned depth)
 			since < d->now ? (double)(d->now - since) / 1e9 : 0.0);
 	else
 		fprintf(d->out, "runs, or is about to");
+	if (count)
+		dump_place(d, at_wait, frames[i]);
+	if (task->made_at)
+		dump_place(d, at_making, task->made_at);
 	fprintf(d->out, "%s; %s, %zu bytes of stack\n",
 		__atomic_load_n(&task->cancel, __ATOMIC_RELAXED) & WEFT__CANCELLED ? ", cancelled" : "",
 		weft_policy_name(weft_policy(task->k)), weft_stack_usable(task->k));
+	while (++i < count) {
+		fprintf(d->out, "%*s", (int)(2 * depth + 4), "");
+		dump_place(d, at_call, frames[i]);
+		fputc('\n', d->out);
+	}
+}
+
+/* ---- all tasks, from the runtime's list through their scopes ----------------------------------------------------- */
+
+typedef void visit_t(struct dump *d, struct weft__task *task, unsigned depth);
+
+static void visit_task(struct dump *d, visit_t *visit, struct weft__task *task, unsigned depth);
+
+static void visit_list(struct dump *d, visit_t *visit, struct weft__task *task, unsigned depth)
+{
+	for (; task; task = task->scope_next)
+		visit_task(d, visit, task, depth);
+}
+
+static void visit_scopes(struct dump *d, visit_t *visit, weft_scope_t *s, unsigned depth)
+{
+	for (; s; s = s->outer) {
+		weft__spin_lock(&s->lock);
+		visit_list(d, visit, s->tasks, depth);
+		weft__spin_unlock(&s->lock);
+	}
+}
+
+static void visit_task(struct dump *d, visit_t *visit, struct weft__task *task, unsigned depth)
+{
+	visit(d, task, depth);
 	weft__spin_lock(&task->open_lock);
-	dump_scopes(d, task->open, depth + 1);
+	visit_scopes(d, visit, task->open, depth + 1);
 	weft__spin_unlock(&task->open_lock);
+}
+
+static void visit_all(struct dump *d, struct weft__rt *rt, visit_t *visit)
+{
+	weft__spin_lock(&rt->detached_lock);
+	visit_list(d, visit, rt->detached, 0);
+	weft__spin_unlock(&rt->detached_lock);
+}
+
+static void gather_places(struct dump *d, struct weft__rt *rt)
+{
+	unsigned i;
+
+	visit_all(d, rt, gather_task);
+	for (i = 0; i < d->known; i++)
+		weft__line_place(&d->places[i].text, d->places[i].what, d->places[i].at);
 }
 
 static void dump_worker(struct dump *d, const struct weft__worker *w)
@@ -85,24 +197,28 @@ static int write_all(int fd, const char *text, size_t size)
 
 int weft_rt_dump(weft_rt_t *rt, int fd)
 {
-	struct dump d = {NULL, weft__rt_now(rt), 0};
+	struct dump d = {.now = weft__rt_now(rt), .places = malloc(PLACES * sizeof *d.places)};
 	char *text = NULL;
 	size_t size = 0;
 	unsigned i;
 	int error;
 
-	d.out = open_memstream(&text, &size);
-	if (!d.out)
+	if (!d.places)
 		return -ENOMEM;
-	weft__spin_lock(&rt->detached_lock);
-	dump_list(&d, rt->detached, 0);
-	weft__spin_unlock(&rt->detached_lock);
+	gather_places(&d, rt);
+	d.out = open_memstream(&text, &size);
+	if (!d.out) {
+		free(d.places);
+		return -ENOMEM;
+	}
+	visit_all(&d, rt, write_task);
 	fprintf(d.out, "%zu tasks, %u workers, %u idle\n", d.tasks, rt->workers, atomic_load(&rt->idle));
 	for (i = 0; i < rt->workers; i++)
 		dump_worker(&d, &rt->worker[i]);
 	/* The text is whole, or memory was lacking. */
 	error = fclose(d.out) ? -ENOMEM : write_all(fd, text, size);
 	free(text);
+	free(d.places);
 	return error;
 }
 
@@ -111,4 +227,38 @@ int weft_dump(int fd)
 	struct weft__task *task = weft__task();
 
 	return task ? weft_rt_dump(task->rt, fd) : -EPERM;
+}
+
+/* ---- one task's name -------------------------------------------------------------------------------------------- */
+
+struct search {
+	struct dump d;
+	struct weft__task *task;
+	struct weft__line *line;
+	const void *made_at;
+	bool found;
+};
+
+static void name_task(struct dump *d, struct weft__task *task, unsigned depth)
+{
+	struct search *s = (struct search *)d;
+
+	(void)depth;
+	if (task != s->task)
+		return;
+	s->found = true;
+	s->made_at = task->made_at;
+	weft__line_text(s->line, "the task of ");
+	weft__line_coroutine(s->line, weft_name(task->k), weft_id(task->k));
+}
+
+/* The task is looked for, because it may have ended. */
+bool weft__dump_name(struct weft__rt *rt, struct weft__task *task, struct weft__line *line)
+{
+	struct search s = {.task = task, .line = line};
+
+	visit_all(&s.d, rt, name_task);
+	if (s.found && s.made_at)
+		weft__line_place(line, at_making, s.made_at);
+	return s.found;
 }

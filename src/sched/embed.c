@@ -68,6 +68,12 @@ int weft_rt_open(const weft_rt_config_t *config, weft_rt_t **made)
 		close(descriptor);
 		return -ENOMEM;
 	}
+	error = weft__attendant_start(rt, config);
+	if (error) {
+		close(descriptor);
+		weft__rt_free(rt);
+		return error;
+	}
 	rt->embedded = true;
 	rt->armed = WEFT_NEVER;
 	rt->descriptor = descriptor;
@@ -124,6 +130,7 @@ int weft_rt_close(weft_rt_t *rt)
 		return -EBUSY;
 	}
 	atomic_store(&rt->stop, true);
+	weft__attendant_stop(rt);
 	weft__helpers_stop(rt);
 	descriptor = rt->descriptor;
 	weft__rt_free(rt);

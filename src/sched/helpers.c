@@ -32,9 +32,12 @@ static void *help(void *argument)
 	struct weft__task *task;
 
 	weft__set_worker(&w);
-	while ((task = next(rt)))
+	while ((task = next(rt))) {
 		if (weft__task_run(&w, task) == WEFT__YIELDED)
 			weft__ready(task, false);
+		atomic_fetch_add_explicit(&rt->elsewhere, (int64_t)(w.spawned - w.ended), memory_order_relaxed);
+		w.spawned = w.ended = 0;
+	}
 	pthread_mutex_lock(&rt->helpers_lock);
 	rt->helpers--;
 	pthread_cond_broadcast(&rt->helpers_wanted);

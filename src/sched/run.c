@@ -85,6 +85,7 @@ struct weft__rt *weft__rt_make(const weft_rt_config_t *config, unsigned workers,
 		weft__rt_free(rt);
 		return NULL;
 	}
+	atomic_store_explicit(&rt->elsewhere, 1, memory_order_relaxed);
 	weft__ready(task, false);
 	return rt;
 }
@@ -99,13 +100,18 @@ int weft_rt_run(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void *
 	rt = weft__rt_make(config, config && config->workers ? config->workers : processors(), NULL, fn, arg, &error);
 	if (!rt)
 		return error;
-	error = weft__workers_run(rt);
+	error = weft__attendant_start(rt, config);
+	if (!error)
+		error = weft__workers_run(rt);
+	weft__attendant_stop(rt);
 	weft__helpers_stop(rt);
 	if (error) {
 		/* No thread began: the first task has not run, and has no frames. */
 		weft_delete(rt->main.task->k);
 	} else {
 		error = rt->main.error;
+		if (rt->deadlocks && (!error || error == -ECANCELED))
+			error = -EDEADLK;
 		if (result)
 			*result = rt->main.result;
 	}
@@ -121,6 +127,7 @@ void weft__worker_stats(const struct weft__worker *w, weft_rt_stats_t *stats)
 	stats->parks += __atomic_load_n(&w->parks, __ATOMIC_RELAXED);
 	stats->wakes += __atomic_load_n(&w->wakes, __ATOMIC_RELAXED);
 	stats->timers += __atomic_load_n(&w->timers, __ATOMIC_RELAXED);
+	stats->live += __atomic_load_n(&w->spawned, __ATOMIC_RELAXED) - __atomic_load_n(&w->ended, __ATOMIC_RELAXED);
 }
 
 int weft_rt_stats(weft_rt_stats_t *stats)
@@ -133,6 +140,7 @@ int weft_rt_stats(weft_rt_stats_t *stats)
 		return -EPERM;
 	rt = task->rt;
 	*stats = (weft_rt_stats_t){.workers = rt->workers, .helpers = rt->helpers};
+	stats->live = (size_t)atomic_load_explicit(&rt->elsewhere, memory_order_relaxed);
 	for (i = 0; i < rt->workers; i++)
 		weft__worker_stats(&rt->worker[i], stats);
 	return 0;

@@ -85,7 +85,8 @@ struct weft__task {
 	struct weft__rt *rt;
 	weft_waiter_t *wait; /* what it waits for, or did; valid while it waits */
 	/* Atomic: how its wait can be cancelled. 0: not now; a waiter: claim that; WEFT__CANCELLED alone: it runs, and
-	 * its next wait fails; both: somebody is claiming, and the waiter stays until the bit is alone. */
+	 * its next wait fails; both: somebody is claiming, and the waiter stays until the bit is alone; a waiter and
+	 * WEFT__LOOKED_AT: its frames are being looked at, and it does not go on until that bit is gone. */
 	uintptr_t cancel;
 	weft_task_t *handle;
 	weft_scope_t *scope; /* that it belongs to; NULL: detached */
@@ -98,13 +99,14 @@ struct weft__task {
 	uint8_t flags;		  /* WEFT__CODES, …; only the task itself writes it */
 	uint8_t asked;		  /* atomic: to end, itself; written under its scope's lock */
 	void *locals[WEFT_LOCAL_KEYS];
+	const void *made_at; /* where its parent asked for it; NULL: a thread did */
 	/* For weft_dump; atomic. */
 	const char *what;
 	void *object;
 	uint64_t since; /* about when the wait began */
 };
 
-enum { WEFT__CANCELLED = 1 };
+enum { WEFT__CANCELLED = 1, WEFT__LOOKED_AT = 2 };
 
 #define WEFT__OF_TIMER(t) ((weft_waiter_t *)((char *)(t)-offsetof(weft_waiter_t, timer)))
 
@@ -174,7 +176,7 @@ struct weft__worker {
 	uint64_t looked, unparked; /* when */
 	uint64_t random;
 	bool searching, helper, handed_on;
-	uint64_t switches, spawned, steals, parks, wakes, timers;
+	uint64_t switches, spawned, ended, steals, parks, wakes, timers;
 	struct weft__fresh fresh __attribute__((aligned(64)));
 	struct weft__ring ring __attribute__((aligned(64)));
 	/* Others write these. */
@@ -187,6 +189,24 @@ struct weft__worker {
 	_Atomic uint32_t pinned;
 	pthread_t thread;
 	struct weft__wheel wheel __attribute__((aligned(64)));
+};
+
+/* What a worker was last seen to run. */
+struct weft__run {
+	struct weft__task *task;
+	uint64_t switches, since;
+	bool told;
+};
+
+/* See watch.c. */
+struct weft__attendant {
+	pthread_t thread;
+	bool runs_thread;
+	_Atomic bool over;
+	int signal;	      /* 0: none */
+	uint64_t stuck_after; /* nanoseconds; 0: for ever */
+	uint32_t asked_before;
+	struct weft__run *runs; /* of each worker */
 };
 
 struct weft__rt {
@@ -214,8 +234,9 @@ struct weft__rt {
 	_Atomic bool stepping; /* somebody is in weft_rt_step */
 	_Atomic uint32_t gate;
 
-	_Atomic size_t live __attribute__((aligned(64))); /* tasks */
-	_Atomic uint32_t outside; /* threads that are not its own, and make a task of it ready */
+	_Atomic size_t live __attribute__((aligned(64))); /* tasks without a scope */
+	_Atomic int64_t elsewhere; /* tasks spawned less those ended, where no worker counts them */
+	_Atomic uint32_t outside;  /* threads that are not its own, and make a task of it ready */
 	weft_task_t main;
 	uint32_t detached_lock;
 	struct weft__task *detached; /* tasks without a scope: for weft_dump */
@@ -225,6 +246,10 @@ struct weft__rt {
 	pthread_cond_t helpers_wanted;
 	struct weft__task *blocking, **blocking_end;
 	unsigned helpers, helpers_idle, helpers_most, blocked;
+
+	struct weft__attendant attendant;
+	uint64_t seen_idle; /* the workers' switches when somebody last looked for a deadlock */
+	unsigned deadlocks; /* that were found */
 };
 
 /* Only the worker counts; others may read it meanwhile. */
@@ -282,6 +307,8 @@ int weft__task_spawn(struct weft__rt *rt, const struct weft_spawn *what, struct 
 /* Run it until it yields, waits or ends. */
 enum weft__outcome { WEFT__YIELDED, WEFT__WAITS, WEFT__ENDED };
 enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *task) WEFT__HIDDEN;
+/* Where it waits, as weft_backtrace, if it can be held there. */
+size_t weft__task_backtrace(struct weft__task *task, void **places, size_t most) WEFT__HIDDEN;
 /* Somebody asks the task to end. */
 void weft__task_cancel(struct weft__task *task) WEFT__HIDDEN;
 
@@ -293,6 +320,16 @@ void weft__scope_cancel_locked(weft_scope_t *s, int error) WEFT__HIDDEN;
 /* helpers.c */
 void weft__helpers_add(struct weft__rt *rt, struct weft__task *task) WEFT__HIDDEN;
 void weft__helpers_stop(struct weft__rt *rt) WEFT__HIDDEN;
+
+/* dump.c: add the task's name and where it was made to the line. False: the runtime has no such task. */
+struct weft__line;
+bool weft__dump_name(struct weft__rt *rt, struct weft__task *task, struct weft__line *line) WEFT__HIDDEN;
+
+/* watch.c: if it is wanted. 0 or a negative errno. */
+int weft__attendant_start(struct weft__rt *rt, const weft_rt_config_t *config) WEFT__HIDDEN;
+void weft__attendant_stop(struct weft__rt *rt) WEFT__HIDDEN;
+/* By a worker that nothing has woken for long. */
+void weft__look_for_deadlock(struct weft__rt *rt) WEFT__HIDDEN;
 
 /* run.c: add what a worker has counted. */
 void weft__worker_stats(const struct weft__worker *w, weft_rt_stats_t *stats) WEFT__HIDDEN;

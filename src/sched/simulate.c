@@ -37,10 +37,11 @@ struct weft__sim {
 	size_t count, room;
 	struct record *record; /* NULL: nobody wants it */
 	struct weft__wheel wheel;
-	struct weft__worker worker;
+	struct weft__worker *worker;
 };
 
 static struct record *recording; /* of the next simulation in this process */
+static bool quiet;		 /* it reports nothing */
 
 static uint64_t next_random(struct weft__sim *sim)
 {
@@ -112,7 +113,7 @@ static bool pass_time(struct weft__sim *sim)
 			return false;
 		if (sim->wheel.next > sim->now)
 			sim->now = sim->wheel.next;
-		sim->worker.timers += weft__wheel_turn(&sim->wheel, sim->now);
+		sim->worker->timers += weft__wheel_turn(&sim->wheel, sim->now);
 	}
 	sim->steps = 0;
 	return true;
@@ -120,6 +121,8 @@ static bool pass_time(struct weft__sim *sim)
 
 static void report(struct weft__rt *rt, const char *what)
 {
+	if (quiet)
+		return;
 	fflush(stderr);
 	dprintf(STDERR_FILENO, "weft: %s, simulated with seed %llu (WEFT_SIMULATE=%llu repeats it); the tasks:\n", what,
 		(unsigned long long)rt->sim->seed, (unsigned long long)rt->sim->seed);
@@ -141,8 +144,8 @@ static int loop(struct weft__rt *rt)
 			return -ELOOP;
 		}
 		task = take(sim);
-		sim->worker.looked = sim->now;
-		if (weft__task_run(&sim->worker, task) == WEFT__YIELDED)
+		sim->worker->looked = sim->now;
+		if (weft__task_run(sim->worker, task) == WEFT__YIELDED)
 			weft__ready(task, false);
 	}
 	return 0;
@@ -175,8 +178,9 @@ static int run_in(struct weft__sim *sim, const weft_rt_config_t *config, weft_fn
 	rt = weft__rt_make(config, 1, sim, fn, arg, &error);
 	if (!rt)
 		return error;
-	sim->worker.rt = rt;
-	weft__set_worker(&sim->worker);
+	sim->worker = &rt->worker[0];
+	sim->worker->rt = rt;
+	weft__set_worker(sim->worker);
 	error = loop(rt);
 	weft__set_worker(outer);
 	if (error)
@@ -213,7 +217,7 @@ struct exploration {
 };
 
 /* In a process of its own; its exit code, or 128 and the signal; or a negative errno. */
-static int try(struct exploration *e, uint64_t seed, const uint32_t *order, size_t choices, bool quiet)
+static int try(struct exploration *e, uint64_t seed, const uint32_t *order, size_t choices, bool shrinking)
 {
 	weft_rt_config_t config = e->config ? *e->config : (weft_rt_config_t){0};
 	int status, error;
@@ -225,6 +229,7 @@ static int try(struct exploration *e, uint64_t seed, const uint32_t *order, size
 	if (child < 0)
 		return -errno;
 	if (!child) {
+		quiet = shrinking;
 		if (quiet && (!freopen("/dev/null", "w", stderr) || !freopen("/dev/null", "w", stdout)))
 			_exit(71);
 		config.order = order;

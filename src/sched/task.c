@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "internal/line.h"
+#include "sched/probe.h"
 
 #pragma push_macro("WEFT_NAMESPACE")
 #undef WEFT_NAMESPACE
@@ -220,6 +221,7 @@ static void end(struct weft__task *task, weft_request_t r)
 	int error = error_of(task, r);
 	void *result = error ? NULL : r.payload;
 
+	weft__probe1(task_end, task);
 	if (task->scope)
 		leave_scope(task, result, error);
 	else
@@ -252,18 +254,34 @@ static bool allow_cancelling(struct weft__task *task, weft_waiter_t *w)
 	return !weft_waiter_claim(w, -ECANCELED);
 }
 
+/* Acquire: pairs with the end of weft__task_cancel, and of weft__task_backtrace. */
+static inline bool take_back(struct weft__task *task, uintptr_t *published)
+{
+	return __atomic_compare_exchange_n(&task->cancel, published, 0, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
+}
+
+/* Somebody else is at it. */
+static WEFT__COLD void take_back_after_others(struct weft__task *task, uintptr_t published)
+{
+	uintptr_t now = published;
+	unsigned turns = 0;
+
+	while (!take_back(task, &now) && now != WEFT__CANCELLED) {
+		now = published;
+		weft__pause(&turns);
+	}
+}
+
 /* The wait is over: its waiter will be gone. */
 static void end_wait(struct weft__task *task)
 {
 	weft_waiter_t *w = task->wait;
 	uintptr_t published = (uintptr_t)w;
-	unsigned turns = 0;
 
-	/* Acquire, all three: pairs with the end of weft__task_cancel. */
+	/* Acquire: as take_back. */
 	if (__atomic_load_n(&task->cancel, __ATOMIC_ACQUIRE) & ~(uintptr_t)WEFT__CANCELLED &&
-	    !__atomic_compare_exchange_n(&task->cancel, &published, 0, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
-		while (__atomic_load_n(&task->cancel, __ATOMIC_ACQUIRE) != WEFT__CANCELLED)
-			weft__pause(&turns);
+	    !take_back(task, &published))
+		take_back_after_others(task, (uintptr_t)w);
 	weft__timer_disarm(&w->timer);
 	__atomic_store_n(&task->what, NULL, __ATOMIC_RELAXED);
 	task->wait = NULL;
@@ -294,6 +312,7 @@ static bool park(struct weft__worker *w, struct weft__task *task, weft_waiter_t 
 	__atomic_store_n(&task->object, waiter->object, __ATOMIC_RELAXED);
 	__atomic_store_n(&task->since, w->looked, __ATOMIC_RELAXED);
 	task->wait = waiter;
+	weft__probe2(task_wait, task, waiter);
 	if (!allow_cancelling(task, waiter)) {
 		__atomic_store_n(&task->what, NULL, __ATOMIC_RELAXED);
 		task->wait = NULL;
@@ -311,10 +330,20 @@ static bool park(struct weft__worker *w, struct weft__task *task, weft_waiter_t 
 
 void weft__task_cancel(struct weft__task *task)
 {
-	uintptr_t before = __atomic_fetch_or(&task->cancel, WEFT__CANCELLED, __ATOMIC_ACQ_REL);
-	weft_waiter_t *w = (weft_waiter_t *)before;
+	uintptr_t before = __atomic_load_n(&task->cancel, __ATOMIC_RELAXED);
+	unsigned turns = 0;
+	weft_waiter_t *w;
 	bool claimed;
 
+	while (before & WEFT__LOOKED_AT ||
+	       !__atomic_compare_exchange_n(&task->cancel, &before, before | WEFT__CANCELLED, true, __ATOMIC_ACQ_REL,
+					    __ATOMIC_RELAXED)) {
+		if (before & WEFT__LOOKED_AT) {
+			weft__pause(&turns);
+			before = __atomic_load_n(&task->cancel, __ATOMIC_RELAXED);
+		}
+	}
+	w = (weft_waiter_t *)before;
 	if (!w || before & WEFT__CANCELLED)
 		return;
 	claimed = weft_waiter_claim(w, -ECANCELED);
@@ -322,6 +351,22 @@ void weft__task_cancel(struct weft__task *task)
 	__atomic_store_n(&task->cancel, WEFT__CANCELLED, __ATOMIC_RELEASE);
 	if (claimed)
 		weft_waiter_complete(w);
+}
+
+size_t weft__task_backtrace(struct weft__task *task, void **places, size_t most)
+{
+	uintptr_t waiter = __atomic_load_n(&task->cancel, __ATOMIC_RELAXED);
+	size_t count;
+
+	if (!waiter || waiter & (WEFT__CANCELLED | WEFT__LOOKED_AT))
+		return 0;
+	/* Acquire: pairs with the release of allow_cancelling, before which the task was suspended. */
+	if (!__atomic_compare_exchange_n(&task->cancel, &waiter, waiter | WEFT__LOOKED_AT, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return 0;
+	count = weft_backtrace(task->k, places, most);
+	__atomic_store_n(&task->cancel, waiter, __ATOMIC_RELEASE);
+	return count;
 }
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
@@ -333,6 +378,8 @@ static int spawn(struct weft__worker *w, const struct weft_spawn *what)
 
 	if (error)
 		return error;
+	task->made_at = w->current->k->link.pc;
+	weft__probe1(task_spawn, task);
 	weft__count(&w->spawned, 1);
 	weft__ready_fresh(w, task);
 	return 0;
@@ -350,6 +397,11 @@ static inline weft_request_t resume(struct weft__rt *rt, weft_coro_t **k, uintpt
 	return weft__resume_caught(k, NULL, handled);
 }
 
+static inline void runs_nothing(struct weft__worker *w)
+{
+	__atomic_store_n(&w->current, NULL, __ATOMIC_RELAXED); /* watch.c looks at it */
+}
+
 enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *task)
 {
 	const uintptr_t handled = weft_handles(weft_op_sched).word;
@@ -358,7 +410,8 @@ enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *tas
 
 	if (task->wait)
 		end_wait(task);
-	w->current = task;
+	__atomic_store_n(&w->current, task, __ATOMIC_RELAXED);
+	weft__probe2(task_run, task, w);
 	weft__count(&w->switches, 1);
 	weft__seen_acquire(task);
 	for (;;) {
@@ -368,12 +421,12 @@ enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *tas
 		switch (weft_op(weft_op_sched, r)) {
 		case weft_case(weft_op_yield):
 			weft_reply(weft_op_yield, r, is_cancelled(task) ? -ECANCELED : 0);
-			w->current = NULL;
+			runs_nothing(w);
 			return WEFT__YIELDED;
 		case weft_case(weft_op_wait):
 			if (!park(w, task, weft_args(weft_op_wait, r)->waiter))
 				continue;
-			w->current = NULL;
+			runs_nothing(w);
 			return WEFT__WAITS;
 		case weft_case(weft_op_spawn):
 			weft_reply(weft_op_spawn, r, spawn(w, weft_args(weft_op_spawn, r)->what));
@@ -382,7 +435,8 @@ enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *tas
 			weft_reply(weft_op_now, r, weft__rt_now(w->rt));
 			continue;
 		default:
-			w->current = NULL;
+			runs_nothing(w);
+			weft__count(&w->ended, 1);
 			end(task, r);
 			return WEFT__ENDED;
 		}
@@ -488,7 +542,10 @@ int weft_rt_spawn(weft_rt_t *rt, weft_fn_t *fn, void *arg, const weft_task_attr_
 	int error;
 
 	error = weft__task_spawn(rt, &what, &task);
-	if (!error)
-		weft__ready(task, false);
-	return error;
+	if (error)
+		return error;
+	weft__probe1(task_spawn, task);
+	atomic_fetch_add_explicit(&rt->elsewhere, 1, memory_order_relaxed);
+	weft__ready(task, false);
+	return 0;
 }

@@ -39,11 +39,14 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "sched/probe.h"
+
 enum {
 	STREAK = 16,
 	LOOK_EVERY = 61,
 	LOOK_WITHIN = 100000,	   /* nanoseconds: what look_every adapts to */
 	STUCK_AFTER = 1000000,	   /* nanoseconds between two looks at a busy worker's slot */
+	QUIET = 100000000,	   /* nanoseconds in which nothing has happened, before watch.c is asked why */
 	WATCH_SLOT_AFTER = 200000, /* a worker that has been busy for so long is worth a watcher */
 };
 
@@ -457,6 +460,22 @@ static void stop_searching(struct weft__worker *w)
 	atomic_fetch_sub(&w->rt->searching, 1);
 }
 
+static uint64_t all_switches(struct weft__rt *rt)
+{
+	uint64_t sum = 0;
+	unsigned i;
+
+	for (i = 0; i < rt->workers; i++)
+		sum += __atomic_load_n(&rt->worker[i].switches, __ATOMIC_RELAXED);
+	return sum;
+}
+
+/* Under park_lock. Do all sleep, and has a task run since somebody looked why? */
+static bool wants_deadlock_look(struct weft__rt *rt)
+{
+	return atomic_load(&rt->idle) == rt->workers && !rt->embedded && rt->seen_idle != all_switches(rt);
+}
+
 /* Until when to sleep. One worker watches. The wheels are read after `watch` is written: whoever arms a timer writes
  * its wheel first, and reads `watch` then. */
 static uint64_t watch(struct weft__worker *w)
@@ -469,6 +488,8 @@ static uint64_t watch(struct weft__worker *w)
 		w->watching = true;
 		do {
 			next = earliest(rt);
+			if (next == WEFT_NEVER && wants_deadlock_look(rt))
+				next = weft__clock() + QUIET;
 			if (atomic_load(&rt->idle) < rt->workers && next > weft__clock() + STUCK_AFTER)
 				next = weft__clock() + STUCK_AFTER;
 			atomic_store(&rt->watch, next);
@@ -504,6 +525,7 @@ void weft__worker_get_up(struct weft__worker *w)
 	}
 	weft__spin_unlock(&rt->park_lock);
 	atomic_store_explicit(&w->token, 0, memory_order_relaxed);
+	weft__probe1(worker_unpark, w);
 	w->unparked = w->looked = weft__clock();
 }
 
@@ -524,15 +546,35 @@ uint64_t weft__worker_lie_down(struct weft__worker *w)
 	if (anything(w))
 		return 0;
 	weft__count(&w->parks, 1);
+	weft__probe1(worker_park, w);
 	return watch(w);
+}
+
+/* A worker that watches, and that nobody has woken, has slept for QUIET, or until a timer. */
+static void look_why(struct weft__worker *w)
+{
+	struct weft__rt *rt = w->rt;
+	bool looks;
+
+	if (!w->watching || atomic_load_explicit(&w->token, memory_order_relaxed) || earliest(rt) != WEFT_NEVER)
+		return;
+	weft__spin_lock(&rt->park_lock);
+	looks = wants_deadlock_look(rt);
+	if (looks)
+		rt->seen_idle = all_switches(rt);
+	weft__spin_unlock(&rt->park_lock);
+	if (looks)
+		weft__look_for_deadlock(rt);
 }
 
 static void park(struct weft__worker *w)
 {
 	uint64_t when = weft__worker_lie_down(w);
 
-	if (when)
+	if (when) {
 		sleep_until(w, when);
+		look_why(w);
+	}
 	weft__worker_get_up(w);
 }
 

@@ -24,6 +24,7 @@ gdb cmd:gdb
 valgrind header:valgrind/valgrind.h
 linux-perf cmd:perf
 libunwind-dev header:libunwind.h
+systemtap-sdt-dev header:sys/sdt.h
 libcmocka-dev header:cmocka.h
 chromium cmd:chromium
 shellcheck cmd:shellcheck

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What a runtime says unasked, or when a signal asks.
+ *
+ * The attendant is a thread that a runtime has if its configuration or the environment wants a dump upon a signal, or
+ * tasks named that do not let others run. It does both, because no worker may be free to: each may be in such a task.
+ * The signal's handler only counts and wakes the attendants of all runtimes.
+ *
+ * A deadlock is certain where all workers and helpers sleep, no timer is armed, and the process has no other thread
+ * but the one that waits for the runtime to end: nothing is left that could make a task ready. Whether it is so is
+ * asked once, when the runtime has done nothing for a while, so that one that idles costs nothing.
+ */
+#define _GNU_SOURCE
+#include "sched/queue.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "internal/line.h"
+
+/* ---- a dump upon a signal --------------------------------------------------------------------------------------- */
+
+static _Atomic uint32_t turns;	     /* a futex: of something an attendant should look at */
+static _Atomic uint32_t dumps_asked; /* by signals */
+
+static pthread_mutex_t signals_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	unsigned users;
+	struct sigaction before;
+} signals[NSIG];
+
+static void wake_attendants(void)
+{
+	atomic_fetch_add(&turns, 1);
+	syscall(SYS_futex, &turns, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+static void ask_for_dump(int number, siginfo_t *info, void *context)
+{
+	const struct sigaction *before = &signals[number].before;
+	int error = errno;
+
+	atomic_fetch_add(&dumps_asked, 1);
+	wake_attendants();
+	errno = error;
+	if (before->sa_flags & SA_SIGINFO)
+		before->sa_sigaction(number, info, context);
+	else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN)
+		before->sa_handler(number);
+}
+
+/* On the alternate stack: a task's may be smaller than what the kernel puts there. */
+static int take_signal(int number)
+{
+	struct sigaction ours = {.sa_sigaction = ask_for_dump, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+	int error = 0;
+
+	if (number < 1 || number >= NSIG)
+		return -EINVAL;
+	pthread_mutex_lock(&signals_lock);
+	if (!signals[number].users &&
+	    (sigaction(number, NULL, &signals[number].before) || sigaction(number, &ours, NULL)))
+		error = -errno;
+	else
+		signals[number].users++;
+	pthread_mutex_unlock(&signals_lock);
+	return error;
+}
+
+/* A handler that the program has installed meanwhile stays. */
+static void give_signal_back(int number)
+{
+	struct sigaction now;
+
+	pthread_mutex_lock(&signals_lock);
+	if (--signals[number].users == 0 && !sigaction(number, NULL, &now) && now.sa_flags & SA_SIGINFO &&
+	    now.sa_sigaction == ask_for_dump)
+		sigaction(number, &signals[number].before, NULL);
+	pthread_mutex_unlock(&signals_lock);
+}
+
+/* ---- tasks that do not let others run --------------------------------------------------------------------------- */
+
+static void name_stuck(struct weft__rt *rt, unsigned i, struct weft__task *task, uint64_t since)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	if (!weft__dump_name(rt, task, &line))
+		return; /* it has ended */
+	weft__line_text(&line, " has run for ");
+	weft__line_number(&line, (weft__clock() - since) / 1000000);
+	weft__line_text(&line, " ms on worker ");
+	weft__line_number(&line, i);
+	weft__line_text(
+	    &line, " without a wait or a yield: weft_task_yield() in its loop, or weft_blocking { }, lets others run");
+	weft__line_write(&line);
+}
+
+static void look_at_worker(struct weft__rt *rt, unsigned i)
+{
+	struct weft__worker *w = &rt->worker[i];
+	struct weft__run *run = &rt->attendant.runs[i];
+	uint64_t switches = __atomic_load_n(&w->switches, __ATOMIC_RELAXED), now = weft__clock();
+	struct weft__task *task = __atomic_load_n(&w->current, __ATOMIC_RELAXED);
+
+	if (!task || run->task != task || run->switches != switches) {
+		*run = (struct weft__run){task, switches, now, false};
+	} else if (!run->told && now - run->since >= rt->attendant.stuck_after) {
+		run->told = true;
+		name_stuck(rt, i, task, run->since);
+	}
+}
+
+/* ---- the attendant ---------------------------------------------------------------------------------------------- */
+
+static void *attend(void *argument)
+{
+	struct weft__rt *rt = argument;
+	struct weft__attendant *a = &rt->attendant;
+	uint32_t turn, asked, answered = a->asked_before;
+	unsigned i;
+
+	for (;;) {
+		turn = atomic_load(&turns);
+		if (atomic_load(&a->over))
+			return NULL;
+		asked = atomic_load(&dumps_asked);
+		if (a->signal && asked != answered) {
+			answered = asked;
+			(void)weft_rt_dump(rt, STDERR_FILENO);
+		}
+		for (i = 0; a->stuck_after && i < rt->workers; i++)
+			look_at_worker(rt, i);
+		weft__futex_wait((uint32_t *)&turns, turn,
+				 a->stuck_after ? weft__clock() + a->stuck_after / 4 + 1 : WEFT_NEVER);
+	}
+}
+
+static void configure(struct weft__attendant *a, const weft_rt_config_t *config)
+{
+	const char *signal = getenv("WEFT_DUMP"), *stuck = getenv("WEFT_STUCK");
+
+	if (config) {
+		a->signal = config->dump_signal;
+		a->stuck_after = config->stuck_after;
+	}
+	if (!a->signal && signal && !strcmp(signal, "1"))
+		a->signal = SIGQUIT;
+	if (!a->stuck_after && stuck)
+		a->stuck_after = strtoull(stuck, NULL, 10) * 1000000;
+}
+
+int weft__attendant_start(struct weft__rt *rt, const weft_rt_config_t *config)
+{
+	struct weft__attendant *a = &rt->attendant;
+	int error = 0;
+
+	configure(a, config);
+	if (!a->signal && !a->stuck_after)
+		return 0;
+	a->runs = calloc(rt->workers, sizeof *a->runs);
+	if (!a->runs)
+		return -ENOMEM;
+	a->asked_before = atomic_load(&dumps_asked);
+	if (a->signal)
+		error = take_signal(a->signal);
+	if (!error) {
+		error = -pthread_create(&a->thread, NULL, attend, rt);
+		if (error && a->signal)
+			give_signal_back(a->signal);
+	}
+	a->runs_thread = !error;
+	if (error)
+		weft__attendant_stop(rt);
+	return error;
+}
+
+void weft__attendant_stop(struct weft__rt *rt)
+{
+	struct weft__attendant *a = &rt->attendant;
+
+	if (a->runs_thread) {
+		atomic_store(&a->over, true);
+		wake_attendants();
+		pthread_join(a->thread, NULL);
+		if (a->signal)
+			give_signal_back(a->signal);
+	}
+	free(a->runs);
+	a->runs = NULL;
+}
+
+/* ---- deadlock --------------------------------------------------------------------------------------------------- */
+
+/* Of the process; 0: unknown. */
+static unsigned threads(void)
+{
+	struct stat tasks;
+
+	return stat("/proc/self/task", &tasks) ? 0 : (unsigned)tasks.st_nlink - 2;
+}
+
+/* The helpers' number; -1: one of them is in a task. */
+static int sleeping_helpers(struct weft__rt *rt)
+{
+	int helpers;
+
+	pthread_mutex_lock(&rt->helpers_lock);
+	helpers = rt->helpers == rt->helpers_idle && !rt->blocking ? (int)rt->helpers : -1;
+	pthread_mutex_unlock(&rt->helpers_lock);
+	return helpers;
+}
+
+/* Does every worker sleep, with nothing to do? */
+static bool all_sleep(struct weft__rt *rt)
+{
+	struct weft__worker *w;
+	bool sleep = !atomic_load(&rt->queued) && !atomic_load(&rt->stop) && atomic_load(&rt->live);
+	unsigned i;
+
+	weft__spin_lock(&rt->park_lock);
+	for (i = 0; sleep && i < rt->workers; i++) {
+		w = &rt->worker[i];
+		sleep = w->is_parked && !atomic_load(&w->pinned) && !atomic_load(&w->slot) &&
+			!weft__ring_count(&w->ring) && !weft__fresh_now(&w->fresh) &&
+			__atomic_load_n(&w->wheel.next, __ATOMIC_RELAXED) == WEFT_NEVER;
+	}
+	weft__spin_unlock(&rt->park_lock);
+	return sleep;
+}
+
+/* The threads are counted first: one that has ended by then has done all that it did to the runtime. */
+static bool is_deadlocked(struct weft__rt *rt)
+{
+	unsigned count = threads();
+	int helpers = sleeping_helpers(rt);
+
+	if (WEFT_CANARY(threads_are_not_counted))
+		return all_sleep(rt);
+	return helpers >= 0 && count == rt->workers + (unsigned)helpers + rt->attendant.runs_thread + 1 &&
+	       all_sleep(rt) && sleeping_helpers(rt) == helpers;
+}
+
+static void say(const char *text)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, text);
+	weft__line_write(&line);
+}
+
+void weft__look_for_deadlock(struct weft__rt *rt)
+{
+	if (rt->deadlocks > 1 || !is_deadlocked(rt))
+		return;
+	say(rt->deadlocks++
+		? "deadlock again, of tasks that were cancelled and wait on; the tasks:"
+		: "deadlock: every task waits, and no thread is left to wake one. All are cancelled. The tasks:");
+	(void)weft_rt_dump(rt, STDERR_FILENO);
+	if (rt->deadlocks == 1)
+		weft_rt_cancel(rt);
+}

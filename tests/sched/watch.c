@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What a runtime says: a deadlock, tasks that do not let others run, a dump upon a signal.
+ *
+ *   watch NAME [WORKERS]
+ *
+ * Each test in a process of its own, because each counts on its threads or says something.
+ */
+#include "check.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+static void spin(uint64_t nanoseconds)
+{
+	uint64_t end = weft_now() + nanoseconds;
+
+	while (weft_now() < end)
+		for (volatile int i = 0; i < 1000; i++)
+			;
+}
+
+/* ---- deadlock --------------------------------------------------------------------------------------------------- */
+
+struct locks {
+	weft_mutex_t a, b;
+	int cleanups;
+};
+
+static void counts(struct locks *l)
+{
+	l->cleanups++;
+}
+
+static void *takes_a_then_b(void *argument)
+{
+	struct locks *l = argument;
+
+	weft_defer(counts, l);
+	CHECK(weft_mutex_lock(&l->a) == 0);
+	weft_sleep(MS);
+	(void)weft_mutex_lock(&l->b);
+	CHECK(!"reached");
+	return NULL;
+}
+
+static void *takes_b_then_a(void *argument)
+{
+	struct locks *l = argument;
+
+	weft_defer(counts, l);
+	CHECK(weft_mutex_lock(&l->b) == 0);
+	weft_sleep(MS);
+	(void)weft_mutex_lock(&l->a);
+	CHECK(!"reached");
+	return NULL;
+}
+
+static void *locks_in_two_orders(void *argument)
+{
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn(&scope, takes_a_then_b, argument) == 0);
+	CHECK(weft_scope_spawn(&scope, takes_b_then_a, argument) == 0);
+	CHECK(weft_scope_wait(&scope) == -ECANCELED);
+	return NULL;
+}
+
+static int deadlock(const weft_rt_config_t *config)
+{
+	struct locks l;
+
+	memset(&l, 0, sizeof l);
+	CHECK(weft_rt_run(config, locks_in_two_orders, &l, NULL) == -EDEADLK);
+	CHECK(l.cleanups == 2);
+	return 0;
+}
+
+/* A detached task waits for ever, and the first has ended well. */
+static void *waits_for_nobody(void *event)
+{
+	(void)weft_event_wait(event);
+	CHECK(!"reached");
+	return NULL;
+}
+
+static void *leaves_one_behind(void *event)
+{
+	CHECK(weft_spawn_detached(waits_for_nobody, event, NULL) == 0);
+	return NULL;
+}
+
+static int lost_task(const weft_rt_config_t *config)
+{
+	weft_event_t event;
+
+	memset(&event, 0, sizeof event);
+	CHECK(weft_rt_run(config, leaves_one_behind, &event, NULL) == -EDEADLK);
+	return 0;
+}
+
+/* Cancelled, it waits again: reported once more, and nothing else can be done. The alarm ends the process. */
+static void *does_not_give_up(void *event)
+{
+	CHECK(weft_event_wait(event) == -ECANCELED);
+	alarm(1);
+	weft_shield_begin();
+	(void)weft_event_wait(event);
+	CHECK(!"reached");
+	return NULL;
+}
+
+static void *leaves_a_stubborn_one(void *event)
+{
+	weft_task_attr_t attr = {.flags = WEFT_TASK_CODES};
+
+	CHECK(weft_spawn_detached(does_not_give_up, event, &attr) == 0);
+	return NULL;
+}
+
+static int again(const weft_rt_config_t *config)
+{
+	weft_event_t event;
+
+	memset(&event, 0, sizeof event);
+	return weft_rt_run(config, leaves_a_stubborn_one, &event, NULL);
+}
+
+/* ---- no deadlock ------------------------------------------------------------------------------------------------ */
+
+static void *waits(void *event)
+{
+	CHECK(weft_event_wait(event) == 0);
+	return event;
+}
+
+static void *sets_late(void *event)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 300 * (long)MS}, NULL);
+	weft_event_set(event);
+	return NULL;
+}
+
+static int thread_sets(const weft_rt_config_t *config)
+{
+	weft_event_t event;
+	pthread_t thread;
+
+	memset(&event, 0, sizeof event);
+	CHECK(pthread_create(&thread, NULL, sets_late, &event) == 0);
+	CHECK(weft_rt_run(config, waits, &event, NULL) == 0);
+	CHECK(pthread_join(thread, NULL) == 0);
+	return 0;
+}
+
+static void *blocks_then_sets(void *event)
+{
+	weft_blocking
+	{
+		nanosleep(&(struct timespec){.tv_nsec = 300 * (long)MS}, NULL);
+	}
+	weft_event_set(event);
+	return NULL;
+}
+
+static void *sleeps_then_sets(void *event)
+{
+	CHECK(weft_sleep(300 * MS) == 0);
+	weft_event_set(event);
+	return NULL;
+}
+
+static void *waits_for_others(void *event)
+{
+	CHECK(weft_spawn_detached(blocks_then_sets, event, NULL) == 0);
+	waits(event);
+	weft_event_reset(event);
+	CHECK(weft_spawn_detached(sleeps_then_sets, event, NULL) == 0);
+	return waits(event);
+}
+
+static int tasks_set(const weft_rt_config_t *config)
+{
+	weft_event_t event;
+
+	memset(&event, 0, sizeof event);
+	return weft_rt_run(config, waits_for_others, &event, NULL);
+}
+
+/* Looking why nothing happens is done once: afterwards the process uses no time, and nothing wakes it. */
+static void *idles(void *event)
+{
+	weft_rt_stats_t before, after;
+
+	for (int i = 0; i < 3; i++) {
+		CHECK(weft_rt_stats(&before) == 0);
+		weft_event_reset(event);
+		CHECK(weft_event_wait(event) == 0);
+		CHECK(weft_rt_stats(&after) == 0);
+	}
+	/* Of 600 ms: to look once, and to be woken; other workers may be woken beside. */
+	CHECK(after.parks - before.parks <= 2 + 2 * after.workers);
+	return event;
+}
+
+static void *sets_three_times(void *event)
+{
+	for (int i = 0; i < 3; i++) {
+		nanosleep(&(struct timespec){.tv_nsec = 600 * (long)MS}, NULL);
+		weft_event_set(event);
+	}
+	return NULL;
+}
+
+static int looks_once(const weft_rt_config_t *config)
+{
+	weft_event_t event;
+	pthread_t thread;
+
+	memset(&event, 0, sizeof event);
+	CHECK(pthread_create(&thread, NULL, sets_three_times, &event) == 0);
+	CHECK(weft_rt_run(config, idles, &event, NULL) == 0);
+	CHECK(pthread_join(thread, NULL) == 0);
+	return 0;
+}
+
+/* ---- a dump upon a signal, and tasks that keep their worker ------------------------------------------------------ */
+
+static volatile sig_atomic_t handled;
+
+static void handles(int number)
+{
+	handled = number;
+}
+
+static void *is_busy(void *unused)
+{
+	CHECK(kill(getpid(), SIGQUIT) == 0);
+	spin(300 * MS);
+	return unused;
+}
+
+static void *all_are_busy(void *config)
+{
+	weft_task_attr_t attr = {.coro.name = "busy"};
+
+	WEFT_SCOPE(scope);
+	for (unsigned i = 0; i < ((weft_rt_config_t *)config)->workers; i++)
+		CHECK(weft_scope_spawn_with(&scope, NULL, is_busy, NULL, &attr) == 0);
+	CHECK(weft_scope_wait(&scope) == 0);
+	return NULL;
+}
+
+static int dumps_while_busy(const weft_rt_config_t *config)
+{
+	weft_rt_config_t asking = *config;
+	struct sigaction action;
+
+	CHECK(signal(SIGQUIT, handles) != SIG_ERR);
+	asking.dump_signal = SIGQUIT;
+	CHECK(weft_rt_run(&asking, all_are_busy, &asking, NULL) == 0);
+	CHECK(handled == SIGQUIT);
+	CHECK(sigaction(SIGQUIT, NULL, &action) == 0 && action.sa_handler == handles);
+	asking.dump_signal = 9999;
+	CHECK(weft_rt_run(&asking, all_are_busy, &asking, NULL) == -EINVAL);
+	asking.dump_signal = SIGKILL;
+	CHECK(weft_rt_run(&asking, all_are_busy, &asking, NULL) == -EINVAL);
+	return 0;
+}
+
+static void *spins(void *unused)
+{
+	spin(300 * MS);
+	return unused;
+}
+
+static void *yields_for_long(void *unused)
+{
+	uint64_t end = weft_now() + 300 * MS;
+
+	while (weft_now() < end)
+		CHECK(weft_task_yield() == 0);
+	return unused;
+}
+
+static void *spawns_greedy(void *unused)
+{
+	weft_task_attr_t attr = {.coro.name = "greedy"};
+
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn_with(&scope, NULL, spins, NULL, &attr) == 0);
+	CHECK(weft_scope_wait(&scope) == 0);
+	yields_for_long(NULL);
+	return unused;
+}
+
+static int stuck(const weft_rt_config_t *config)
+{
+	weft_rt_config_t asking = *config;
+
+	asking.stuck_after = 100 * MS;
+	return weft_rt_run(&asking, spawns_greedy, NULL, NULL);
+}
+
+/* ---- dumps while tasks run: what is looked at must not go on meanwhile ------------------------------------------- */
+
+struct pair {
+	weft_chan_t *there, *back;
+	long rounds;
+};
+
+static __attribute__((noinline)) int answer(struct pair *p, int depth)
+{
+	char room[64];
+	int item, error;
+
+	memset(room, depth, sizeof room);
+	if (depth)
+		return answer(p, depth - 1) + room[5] - depth;
+	error = weft_chan_receive_until(p->there, &item, weft_now() + SECOND);
+	return error ? error : weft_chan_send(p->back, &item);
+}
+
+static void *answers(void *pair)
+{
+	while (answer(pair, 5) == 0)
+		;
+	return NULL;
+}
+
+static void *asks(void *pair)
+{
+	struct pair *p = pair;
+	int item = 0;
+
+	while (weft_chan_send(p->there, &item) == 0 && weft_chan_receive(p->back, &item) == 0)
+		p->rounds++;
+	return NULL;
+}
+
+static void *dumps_often(void *argument)
+{
+	struct timespec end, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec++;
+	do {
+		CHECK(weft_rt_dump(argument, 3) == 0);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while (now.tv_sec < end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec));
+	return NULL;
+}
+
+enum { PAIRS = 8 };
+
+static void *are_dumped(void *unused)
+{
+	struct pair pairs[PAIRS] = {0};
+	pthread_t thread;
+
+	WEFT_SCOPE(scope);
+	for (int i = 0; i < PAIRS; i++) {
+		pairs[i].there = weft_chan_make(sizeof(int), 0);
+		pairs[i].back = weft_chan_make(sizeof(int), 0);
+		CHECK(pairs[i].there && pairs[i].back);
+		CHECK(weft_scope_spawn(&scope, answers, &pairs[i]) == 0);
+		CHECK(weft_scope_spawn(&scope, asks, &pairs[i]) == 0);
+	}
+	CHECK(pthread_create(&thread, NULL, dumps_often, weft_rt_current()) == 0);
+	weft_blocking
+	{
+		CHECK(pthread_join(thread, NULL) == 0);
+	}
+	weft_scope_cancel(&scope, -ECANCELED);
+	CHECK(weft_scope_wait(&scope) == -ECANCELED);
+	for (int i = 0; i < PAIRS; i++) {
+		CHECK(pairs[i].rounds > 0);
+		CHECK(weft_chan_free(pairs[i].there) == 0 && weft_chan_free(pairs[i].back) == 0);
+	}
+	return unused;
+}
+
+static int dumped(const weft_rt_config_t *config)
+{
+	CHECK(dup2(open("/dev/null", O_WRONLY), 3) == 3);
+	return weft_rt_run(config, are_dumped, NULL, NULL);
+}
+
+/* ---- counting ---------------------------------------------------------------------------------------------------- */
+
+static size_t living(void)
+{
+	weft_rt_stats_t stats;
+
+	CHECK(weft_rt_stats(&stats) == 0);
+	return stats.live;
+}
+
+static void *spawns_while_it_blocks(void *event)
+{
+	weft_blocking
+	{
+		CHECK(weft_spawn_detached(waits, event, NULL) == 0);
+	}
+	return NULL;
+}
+
+static void *counts_tasks(void *unused)
+{
+	weft_event_t event;
+	int i;
+
+	memset(&event, 0, sizeof event);
+	CHECK(living() == 1);
+	WEFT_SCOPE(scope);
+	for (i = 0; i < 100; i++)
+		CHECK(weft_scope_spawn(&scope, waits, &event) == 0);
+	CHECK(weft_scope_spawn(&scope, spawns_while_it_blocks, &event) == 0);
+	CHECK(weft_rt_spawn(weft_rt_current(), waits, &event, NULL) == 0);
+	while (living() != 103)
+		weft_sleep(MS);
+	weft_event_set(&event);
+	CHECK(weft_scope_wait(&scope) == 0);
+	while (living() != 1)
+		weft_sleep(MS);
+	return unused;
+}
+
+static int counting(const weft_rt_config_t *config)
+{
+	CHECK(weft_simulate(1, NULL, counts_tasks, NULL, NULL) == 0);
+	return weft_rt_run(config, counts_tasks, NULL, NULL);
+}
+
+static const struct {
+	const char *name;
+	int (*run)(const weft_rt_config_t *config);
+} tests[] = {
+    {"deadlock", deadlock},
+    {"lost_task", lost_task},
+    {"again", again},
+    {"thread_sets", thread_sets},
+    {"tasks_set", tasks_set},
+    {"looks_once", looks_once},
+    {"dumps_while_busy", dumps_while_busy},
+    {"stuck", stuck},
+    {"dumped", dumped},
+    {"counting", counting},
+};
+
+int main(int argc, char **argv)
+{
+	weft_rt_config_t config = {.workers = argc > 2 ? (unsigned)atoi(argv[2]) : 2};
+	int error = -EINVAL;
+
+	for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
+		if (argc > 1 && !strcmp(argv[1], tests[i].name))
+			error = tests[i].run(&config);
+	if (error)
+		printf("not ok - %s\n", strerror(-error));
+	else
+		printf("ok\n");
+	return error != 0;
+}
