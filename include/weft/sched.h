@@ -78,7 +78,8 @@ typedef struct weft_rt_config {
 	uint64_t stuck_after; /**< nanoseconds: a task that has run for so long without a wait or a yield is named on
 				  standard error, once; 0: never, or the milliseconds that the environment's WEFT_STUCK
 				  says */
-	uint64_t steps;	      /**< weft_simulate: after so many switches without progress of time it is a livelock;
+	struct weft_rt_stats *stats; /**< weft_rt_run: written when all tasks have ended; NULL: not wanted */
+	uint64_t steps;	       /**< weft_simulate: after so many switches without progress of time it is a livelock;
 				  0: a million */
 	const uint32_t *order; /**< weft_simulate: the choices to take, before the seed decides; NULL: none */
 	size_t choices;	       /**< their number */

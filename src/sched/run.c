@@ -90,6 +90,27 @@ struct weft__rt *weft__rt_make(const weft_rt_config_t *config, unsigned workers,
 	return rt;
 }
 
+void weft__worker_stats(const struct weft__worker *w, weft_rt_stats_t *stats)
+{
+	stats->switches += __atomic_load_n(&w->switches, __ATOMIC_RELAXED);
+	stats->spawned += __atomic_load_n(&w->spawned, __ATOMIC_RELAXED);
+	stats->steals += __atomic_load_n(&w->steals, __ATOMIC_RELAXED);
+	stats->parks += __atomic_load_n(&w->parks, __ATOMIC_RELAXED);
+	stats->wakes += __atomic_load_n(&w->wakes, __ATOMIC_RELAXED);
+	stats->timers += __atomic_load_n(&w->timers, __ATOMIC_RELAXED);
+	stats->live += __atomic_load_n(&w->spawned, __ATOMIC_RELAXED) - __atomic_load_n(&w->ended, __ATOMIC_RELAXED);
+}
+
+static void count(struct weft__rt *rt, weft_rt_stats_t *stats)
+{
+	unsigned i;
+
+	*stats = (weft_rt_stats_t){.workers = rt->workers, .helpers = rt->helpers};
+	stats->live = (size_t)atomic_load_explicit(&rt->elsewhere, memory_order_relaxed);
+	for (i = 0; i < rt->workers; i++)
+		weft__worker_stats(&rt->worker[i], stats);
+}
+
 int weft_rt_run(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result)
 {
 	struct weft__rt *rt;
@@ -114,34 +135,19 @@ int weft_rt_run(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void *
 			error = -EDEADLK;
 		if (result)
 			*result = rt->main.result;
+		if (config && config->stats)
+			count(rt, config->stats);
 	}
 	weft__rt_free(rt);
 	return error;
 }
 
-void weft__worker_stats(const struct weft__worker *w, weft_rt_stats_t *stats)
-{
-	stats->switches += __atomic_load_n(&w->switches, __ATOMIC_RELAXED);
-	stats->spawned += __atomic_load_n(&w->spawned, __ATOMIC_RELAXED);
-	stats->steals += __atomic_load_n(&w->steals, __ATOMIC_RELAXED);
-	stats->parks += __atomic_load_n(&w->parks, __ATOMIC_RELAXED);
-	stats->wakes += __atomic_load_n(&w->wakes, __ATOMIC_RELAXED);
-	stats->timers += __atomic_load_n(&w->timers, __ATOMIC_RELAXED);
-	stats->live += __atomic_load_n(&w->spawned, __ATOMIC_RELAXED) - __atomic_load_n(&w->ended, __ATOMIC_RELAXED);
-}
-
 int weft_rt_stats(weft_rt_stats_t *stats)
 {
 	struct weft__task *task = weft__task();
-	struct weft__rt *rt;
-	unsigned i;
 
 	if (!task)
 		return -EPERM;
-	rt = task->rt;
-	*stats = (weft_rt_stats_t){.workers = rt->workers, .helpers = rt->helpers};
-	stats->live = (size_t)atomic_load_explicit(&rt->elsewhere, memory_order_relaxed);
-	for (i = 0; i < rt->workers; i++)
-		weft__worker_stats(&rt->worker[i], stats);
+	count(task->rt, stats);
 	return 0;
 }

@@ -22,6 +22,15 @@ endforeach()
 weft_program(embed gcc SOURCES embed.c FLAGS -Wall -Wextra)
 weft_test(embed COMMAND @embed.gcc)
 
+# Programs for libseff's scheduler.
+set(scheff_flags -Wall -Wextra -Werror -I${weft_root}/include/compat)
+weft_program(scheff gcc SOURCES scheff.c FLAGS ${scheff_flags})
+foreach(workers 1 2 8)
+	weft_test(scheff.${workers} COMMAND @scheff.gcc ${workers})
+endforeach()
+weft_test(scheff.outside COMMAND @scheff.gcc 1 outside ENDS 134 SAYS "^weft: scheff_fork: was called outside of a task")
+weft_test(scheff.actor_outside COMMAND @scheff.gcc 1 actor ENDS 134 SAYS "^weft: fork_actor: was called outside of a task")
+
 # What a runtime says of itself.
 weft_program(watch gcc SOURCES watch.c FLAGS -g -Wall -Wextra)
 find_program(WEFT_ADDR2LINE_PROGRAM addr2line)
