@@ -173,7 +173,7 @@ struct weft__worker {
 	unsigned streak;     /* how often in a row the slot went first */
 	unsigned until_look; /* picks until timers and the shared queue are looked at */
 	unsigned look_every;
-	uint64_t looked, unparked; /* when */
+	uint64_t looked, unparked, took_oldest; /* when */
 	uint64_t random;
 	bool searching, helper, handed_on;
 	uint64_t switches, spawned, ended, steals, parks, wakes, timers;
@@ -209,6 +209,13 @@ struct weft__attendant {
 	struct weft__run *runs; /* of each worker */
 };
 
+/* A queue of all workers, under a lock. */
+struct weft__shared {
+	uint32_t lock __attribute__((aligned(64)));
+	struct weft__task *first, **end;
+	_Atomic uint32_t count;
+};
+
 struct weft__rt {
 	unsigned workers;
 	struct weft__worker *worker; /* of these */
@@ -216,10 +223,9 @@ struct weft__rt {
 	struct weft__sim *sim;
 	weft__resume_t *resume; /* in a program with sanitizers: its own way to resume; else NULL */
 
-	/* The shared queue: from threads that are no workers, and what no ring has room for. */
-	uint32_t queue_lock __attribute__((aligned(64)));
-	struct weft__task *queue, **queue_end;
-	_Atomic uint32_t queued;
+	/* Tasks made ready by threads that are no workers, and what no ring has room for; spawned ones that no stack of
+	 * a worker's has room for. */
+	struct weft__shared shared, spawned;
 
 	/* Parking: see worker.c. */
 	_Atomic uint32_t idle __attribute__((aligned(64)));

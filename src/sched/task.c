@@ -435,9 +435,11 @@ enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *tas
 			weft_reply(weft_op_now, r, weft__rt_now(w->rt));
 			continue;
 		default:
-			runs_nothing(w);
 			weft__count(&w->ended, 1);
+			if (WEFT_CANARY(joiners_wait_their_turn))
+				runs_nothing(w);
 			end(task, r);
+			runs_nothing(w); /* now: who waited for its end goes on next */
 			return WEFT__ENDED;
 		}
 	}

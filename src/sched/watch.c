@@ -222,7 +222,8 @@ static int sleeping_helpers(struct weft__rt *rt)
 static bool all_sleep(struct weft__rt *rt)
 {
 	struct weft__worker *w;
-	bool sleep = !atomic_load(&rt->queued) && !atomic_load(&rt->stop) && atomic_load(&rt->live);
+	bool sleep = !atomic_load(&rt->shared.count) && !atomic_load(&rt->spawned.count) && !atomic_load(&rt->stop) &&
+		     atomic_load(&rt->live);
 	unsigned i;
 
 	weft__spin_lock(&rt->park_lock);

@@ -6,8 +6,9 @@
  * Who runs next
  *   What a task wakes goes to the slot: what it needs is in the cache. What it spawns goes to a stack (queue.h), so
  *   that a tree of tasks is walked in depth. These go first 16 times in a row at most, then the ring, so that tasks
- *   which wake and spawn each other do not keep others waiting. Of every 61 picks one looks at the timers, the shared
- *   queue and the oldest of the stack first; if tasks run long, every pick does.
+ *   which wake and spawn each other do not keep others waiting. Of every 61 picks one looks at the timers and the shared
+ *   queue first; if tasks run long, every pick does. Every 10 ms the oldest of the stack goes first; more often would
+ *   walk a large tree in breadth, which takes memory.
  *
  * No wake-up is lost
  *   Adding a task:  (1) add it, (2) full fence, (3) read `idle` and `searching`; some idle, none searching: wake one.
@@ -45,38 +46,39 @@ enum {
 	STREAK = 16,
 	LOOK_EVERY = 61,
 	LOOK_WITHIN = 100000,	   /* nanoseconds: what look_every adapts to */
+	OLDEST_EVERY = 10000000,   /* nanoseconds: see "Who runs next" */
 	STUCK_AFTER = 1000000,	   /* nanoseconds between two looks at a busy worker's slot */
 	QUIET = 100000000,	   /* nanoseconds in which nothing has happened, before watch.c is asked why */
 	WATCH_SLOT_AFTER = 200000, /* a worker that has been busy for so long is worth a watcher */
 };
 
-/* ---- the shared queue ------------------------------------------------------------------------------------------ */
+/* ---- the shared queues ----------------------------------------------------------------------------------------- */
 
-static void share(struct weft__rt *rt, struct weft__task *task)
+static void share(struct weft__shared *queue, struct weft__task *task)
 {
 	task->next = NULL;
-	weft__spin_lock(&rt->queue_lock);
-	*rt->queue_end = task;
-	rt->queue_end = &task->next;
-	atomic_fetch_add_explicit(&rt->queued, 1, memory_order_relaxed);
-	weft__spin_unlock(&rt->queue_lock);
+	weft__spin_lock(&queue->lock);
+	*queue->end = task;
+	queue->end = &task->next;
+	atomic_fetch_add_explicit(&queue->count, 1, memory_order_relaxed);
+	weft__spin_unlock(&queue->lock);
 }
 
-static struct weft__task *take_shared(struct weft__rt *rt)
+static struct weft__task *take_shared(struct weft__shared *queue)
 {
 	struct weft__task *task;
 
-	if (!atomic_load_explicit(&rt->queued, memory_order_relaxed))
+	if (!atomic_load_explicit(&queue->count, memory_order_relaxed))
 		return NULL;
-	weft__spin_lock(&rt->queue_lock);
-	task = rt->queue;
+	weft__spin_lock(&queue->lock);
+	task = queue->first;
 	if (task) {
-		rt->queue = task->next;
-		if (!rt->queue)
-			rt->queue_end = &rt->queue;
-		atomic_fetch_sub_explicit(&rt->queued, 1, memory_order_relaxed);
+		queue->first = task->next;
+		if (!queue->first)
+			queue->end = &queue->first;
+		atomic_fetch_sub_explicit(&queue->count, 1, memory_order_relaxed);
 	}
-	weft__spin_unlock(&rt->queue_lock);
+	weft__spin_unlock(&queue->lock);
 	return task;
 }
 
@@ -171,7 +173,7 @@ static void add(struct weft__worker *w, struct weft__task *task)
 	while (!weft__ring_add(&w->ring, task)) {
 		count = weft__ring_take_half(&w->ring, half);
 		for (i = 0; i < count; i++)
-			share(w->rt, half[i]);
+			share(&w->rt->shared, half[i]);
 	}
 }
 
@@ -242,7 +244,7 @@ void weft__ready_fresh(struct weft__worker *w, struct weft__task *task)
 	weft__seen_release(task);
 	while (!(count = weft__fresh_add(&w->fresh, task)))
 		for (i = 0, count = weft__fresh_take_half(&w->fresh, half); i < count; i++)
-			share(w->rt, half[i]);
+			share(&w->rt->spawned, half[i]);
 	if (__builtin_expect(atomic_load_explicit(&w->rt->idle, memory_order_relaxed), 0)) {
 		if (count > 1)
 			notify(w->rt);
@@ -259,7 +261,7 @@ static void ready_elsewhere(struct weft__rt *rt, struct weft__task *task)
 	} else if (task->pinned) {
 		pin(task->pinned, task);
 	} else {
-		share(rt, task);
+		share(&rt->shared, task);
 		if (WEFT_CANARY(runtime_ends_early))
 			usleep(1000);
 		atomic_thread_fence(memory_order_seq_cst);
@@ -348,7 +350,11 @@ static struct weft__task *look(struct weft__worker *w)
 
 	adapt(w, now);
 	turn_wheels(w, now);
-	task = take_shared(w->rt);
+	task = take_shared(&w->rt->shared);
+	if (task || now - w->took_oldest < OLDEST_EVERY)
+		return task;
+	w->took_oldest = now;
+	task = take_shared(&w->rt->spawned);
 	return task ? task : weft__fresh_take_oldest(&w->fresh);
 }
 
@@ -377,7 +383,7 @@ static struct weft__task *pick_own(struct weft__worker *w)
 	return task ? task : weft__fresh_take(&w->fresh);
 }
 
-/* The first of these; the others to the thief's ring, which is empty. */
+/* The newest of the older half; the others lie as they lay, so that a large tree is not walked in breadth. */
 static struct weft__task *steal_fresh(struct weft__worker *from, struct weft__worker *w, uint32_t least)
 {
 	struct weft__task *half[WEFT__RING];
@@ -386,9 +392,10 @@ static struct weft__task *steal_fresh(struct weft__worker *from, struct weft__wo
 	if (weft__fresh_now(&from->fresh) < least)
 		return NULL;
 	count = weft__fresh_take_half(&from->fresh, half);
-	for (i = 1; i < count; i++)
-		add(w, half[i]);
-	return count ? half[0] : NULL;
+	/* The thief has none of its own, or it would not steal. */
+	for (i = 0; i + 1 < count; i++)
+		(void)weft__fresh_add(&w->fresh, half[i]);
+	return count ? half[count - 1] : NULL;
 }
 
 /* Has the worker been in one task since the last time somebody looked? Then its slot may be taken, and the single task
@@ -444,7 +451,8 @@ static bool anything(struct weft__worker *w)
 	struct weft__rt *rt = w->rt;
 	unsigned i;
 
-	if (atomic_load(&rt->queued) || atomic_load(&w->pinned) || atomic_load(&rt->stop))
+	if (atomic_load(&rt->shared.count) || atomic_load(&rt->spawned.count) || atomic_load(&w->pinned) ||
+	    atomic_load(&rt->stop))
 		return true;
 	for (i = 0; i < rt->workers; i++)
 		if (weft__ring_count(&rt->worker[i].ring) || weft__fresh_now(&rt->worker[i].fresh) > 1)
@@ -607,6 +615,8 @@ static inline __attribute__((always_inline)) struct weft__task *pick_now(struct 
 		task = look(w);
 	if (!task)
 		task = pick_own(w);
+	if (!task)
+		task = take_shared(&w->rt->spawned);
 	if (!task) {
 		if (!w->searching) {
 			w->searching = true;

@@ -240,7 +240,7 @@ static void effects(size_t workers)
 		CHECK(results[i] == 101 * 45);
 }
 
-/* ---- actors: a ring, a sender that fills a mailbox, one that sends to the dead ------------------------------------ */
+/* ---- actors: a ring, a sender that fills a mailbox, one that sends to the dead ----------------------------------- */
 
 enum { AROUND = 20, ROUNDS = 100 };
 

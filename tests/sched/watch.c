@@ -433,6 +433,46 @@ static int counting(const weft_rt_config_t *config)
 	return weft_rt_run(config, counts_tasks, NULL, NULL);
 }
 
+/* ---- a tree of tasks is walked in depth: few live at a time -------------------------------------------------------- */
+
+struct branch {
+	long leaves;
+	size_t *most;
+};
+
+static void *branches(void *argument)
+{
+	struct branch *b = argument, parts[10];
+	size_t now, most = __atomic_load_n(b->most, __ATOMIC_RELAXED);
+
+	if (b->leaves == 1) {
+		now = living();
+		while (now > most &&
+		       !__atomic_compare_exchange_n(b->most, &most, now, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			;
+		return NULL;
+	}
+	WEFT_SCOPE(scope);
+	for (int i = 0; i < 10; i++) {
+		parts[i] = (struct branch){b->leaves / 10, b->most};
+		CHECK(weft_scope_spawn(&scope, branches, &parts[i]) == 0);
+	}
+	CHECK(weft_scope_wait(&scope) == 0);
+	return NULL;
+}
+
+/* In breadth these would be 2000; 46 for each worker would do. */
+static int walks_in_depth(const weft_rt_config_t *config)
+{
+	size_t most = 0;
+	struct branch root = {100000, &most};
+
+	CHECK(weft_rt_run(config, branches, &root, NULL) == 0);
+	dprintf(1, "# %zu tasks at once\n", most);
+	CHECK(most < 1000);
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(const weft_rt_config_t *config);
@@ -447,6 +487,7 @@ static const struct {
     {"stuck", stuck},
     {"dumped", dumped},
     {"counting", counting},
+    {"walks_in_depth", walks_in_depth},
 };
 
 int main(int argc, char **argv)
