@@ -93,15 +93,14 @@ WEFT__HELPER void scheff__die(const char *what, int error)
 	abort();
 }
 
-/** In a task: start another, which tends to run next; the caller goes on after others. No memory: reported, and the
- * process ends, because the caller could not be told. */
+/** In a task: start another, which tends to run next: when the caller waits. No memory: reported, and the process ends,
+ * because the caller could not be told. */
 WEFT__HELPER void scheff_fork(seff_start_fun_t *fn, void *arg)
 {
 	int error = weft_spawn_detached(fn, arg, NULL);
 
 	if (error)
 		scheff__die("scheff_fork", error);
-	(void)weft_task_yield();
 }
 
 /** In a task: let others run until the condition holds, once at least. It is asked on the caller's stack. */

@@ -154,9 +154,15 @@ static void visit_task(struct dump *d, visit_t *visit, struct weft__task *task, 
 
 static void visit_all(struct dump *d, struct weft__rt *rt, visit_t *visit)
 {
-	weft__spin_lock(&rt->detached_lock);
-	visit_list(d, visit, rt->detached, 0);
-	weft__spin_unlock(&rt->detached_lock);
+	struct weft__detached *list;
+	unsigned i;
+
+	for (i = 0; i <= rt->workers; i++) {
+		list = weft__detached(rt, i);
+		weft__spin_lock(&list->lock);
+		visit_list(d, visit, list->tasks, 0);
+		weft__spin_unlock(&list->lock);
+	}
 }
 
 static void gather_places(struct dump *d, struct weft__rt *rt)

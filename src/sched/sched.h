@@ -93,6 +93,7 @@ struct weft__task {
 	weft_scope_t *open;  /* the innermost that it opened */
 	uint32_t open_lock;  /* of that list, against weft_dump */
 	struct weft__task *scope_next, **scope_link;
+	struct weft__detached *home; /* if it has no scope */
 	struct weft__worker *pinned;
 	uint32_t shields, blocks; /* depth of weft_shield_begin, weft_blocking */
 	int error;		  /* of weft_task_fail */
@@ -165,6 +166,14 @@ struct weft__fresh {
 	struct weft__task *_Atomic tasks[WEFT__RING];
 };
 
+/* Tasks without a scope, for weft_dump and weft_rt_cancel. Each worker has a list of those that it started, so that
+ * workers do not wait for each other. */
+struct weft__detached {
+	uint32_t lock __attribute__((aligned(64)));
+	struct weft__task *tasks;
+	size_t count;
+};
+
 struct weft__worker {
 	struct weft__task *current;
 	struct weft__task *_Atomic slot; /* to run next: woken by what runs now */
@@ -188,6 +197,7 @@ struct weft__worker {
 	struct weft__task *pins, **pins_end; /* ready, and only this worker may run them */
 	_Atomic uint32_t pinned;
 	pthread_t thread;
+	struct weft__detached detached;
 	struct weft__wheel wheel __attribute__((aligned(64)));
 };
 
@@ -240,12 +250,11 @@ struct weft__rt {
 	_Atomic bool stepping; /* somebody is in weft_rt_step */
 	_Atomic uint32_t gate;
 
-	_Atomic size_t live __attribute__((aligned(64))); /* tasks without a scope */
+	_Atomic size_t live __attribute__((aligned(64))); /* lists of tasks without a scope that are not empty */
 	_Atomic int64_t elsewhere; /* tasks spawned less those ended, where no worker counts them */
 	_Atomic uint32_t outside;  /* threads that are not its own, and make a task of it ready */
 	weft_task_t main;
-	uint32_t detached_lock;
-	struct weft__task *detached; /* tasks without a scope: for weft_dump */
+	struct weft__detached detached; /* those that no worker started */
 
 	/* Helpers, for weft_blocking. */
 	pthread_mutex_t helpers_lock;
@@ -262,6 +271,12 @@ struct weft__rt {
 static inline void weft__count(uint64_t *counter, uint64_t more)
 {
 	__atomic_store_n(counter, *counter + more, __ATOMIC_RELAXED);
+}
+
+/* List number i of `workers` + 1. */
+static inline struct weft__detached *weft__detached(struct weft__rt *rt, unsigned i)
+{
+	return i < rt->workers ? &rt->worker[i].detached : &rt->detached;
 }
 
 /* The worker whose thread this is, NULL: none. Not for functions that suspend. */
@@ -288,7 +303,7 @@ bool weft__sim_asked(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, v
 void weft__ready(struct weft__task *task, bool next) WEFT__HIDDEN;
 /* The same for a task that this worker's task has just spawned. */
 void weft__ready_fresh(struct weft__worker *w, struct weft__task *task) WEFT__HIDDEN;
-/* A detached task has ended. */
+/* The last task of a list of detached ones has ended. */
 void weft__rt_left(struct weft__rt *rt) WEFT__HIDDEN;
 /* Threads that run tasks until the last has ended. 0 or a negative errno. */
 int weft__workers_run(struct weft__rt *rt) WEFT__HIDDEN;

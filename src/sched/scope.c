@@ -153,12 +153,17 @@ bool weft__join_end(weft_task_t *t, weft_waiter_t *w)
 
 void weft_rt_cancel(weft_rt_t *rt)
 {
+	struct weft__detached *list;
 	struct weft__task *task;
+	unsigned i;
 
-	weft__spin_lock(&rt->detached_lock);
-	for (task = rt->detached; task; task = task->scope_next)
-		ask_to_end(task);
-	weft__spin_unlock(&rt->detached_lock);
+	for (i = 0; i <= rt->workers; i++) {
+		list = weft__detached(rt, i);
+		weft__spin_lock(&list->lock);
+		for (task = list->tasks; task; task = task->scope_next)
+			ask_to_end(task);
+		weft__spin_unlock(&list->lock);
+	}
 }
 
 void weft_task_cancel(weft_task_t *t)

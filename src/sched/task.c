@@ -131,10 +131,15 @@ static bool join_scope(weft_scope_t *s, struct weft__task *task)
 
 static void detach(struct weft__rt *rt, struct weft__task *task)
 {
-	atomic_fetch_add_explicit(&rt->live, 1, memory_order_relaxed);
-	weft__spin_lock(&rt->detached_lock);
-	link_to(&rt->detached, task);
-	weft__spin_unlock(&rt->detached_lock);
+	struct weft__worker *w = weft__worker();
+	struct weft__detached *home = w && w->rt == rt && !w->helper ? &w->detached : &rt->detached;
+
+	task->home = home;
+	weft__spin_lock(&home->lock);
+	if (!home->count++)
+		atomic_fetch_add_explicit(&rt->live, 1, memory_order_relaxed);
+	link_to(&home->tasks, task);
+	weft__spin_unlock(&home->lock);
 }
 
 int weft__task_spawn(struct weft__rt *rt, const struct weft_spawn *what, struct weft__task **made)
@@ -186,14 +191,18 @@ static weft_waiter_t *tell_handle(weft_task_t *t, void *result, int error)
 
 static void leave_runtime(struct weft__task *task, void *result, int error)
 {
+	struct weft__detached *home = task->home;
 	struct weft__rt *rt = task->rt;
+	bool last;
 
-	weft__spin_lock(&rt->detached_lock);
+	weft__spin_lock(&home->lock);
 	unlink_task(task);
 	tell_handle(task->handle, result, error);
-	weft__spin_unlock(&rt->detached_lock);
+	last = !--home->count;
+	weft__spin_unlock(&home->lock);
 	unmake(task);
-	weft__rt_left(rt);
+	if (last)
+		weft__rt_left(rt);
 }
 
 /* The last that is done with a scope is to let go of its lock: then the owner may go on, and the scope is gone. */

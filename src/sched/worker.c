@@ -6,9 +6,9 @@
  * Who runs next
  *   What a task wakes goes to the slot: what it needs is in the cache. What it spawns goes to a stack (queue.h), so
  *   that a tree of tasks is walked in depth. These go first 16 times in a row at most, then the ring, so that tasks
- *   which wake and spawn each other do not keep others waiting. Of every 61 picks one looks at the timers and the shared
- *   queue first; if tasks run long, every pick does. Every 10 ms the oldest of the stack goes first; more often would
- *   walk a large tree in breadth, which takes memory.
+ *   which wake and spawn each other do not keep others waiting. Of every 61 picks one looks at the timers and the
+ *   shared queue first; if tasks run long, every pick does. Every 10 ms the oldest of the stack goes first; more often
+ *   would walk a large tree in breadth, which takes memory.
  *
  * No wake-up is lost
  *   Adding a task:  (1) add it, (2) full fence, (3) read `idle` and `searching`; some idle, none searching: wake one.

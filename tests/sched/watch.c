@@ -433,7 +433,7 @@ static int counting(const weft_rt_config_t *config)
 	return weft_rt_run(config, counts_tasks, NULL, NULL);
 }
 
-/* ---- a tree of tasks is walked in depth: few live at a time -------------------------------------------------------- */
+/* ---- a tree of tasks is walked in depth: few live at a time ------------------------------------------------------- */
 
 struct branch {
 	long leaves;
