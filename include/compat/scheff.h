@@ -32,8 +32,8 @@ WEFT_EXTERN_C_BEGIN
 
 struct actor_t;
 
-struct scheff__start {
-	struct scheff__start *next;
+struct scheff__later {
+	struct scheff__later *next;
 	seff_start_fun_t *fn;
 	void *arg;
 };
@@ -41,7 +41,7 @@ struct scheff__start {
 /** A scheduler. Programs may read `n_workers`. */
 typedef struct scheff_t {
 	size_t n_workers;
-	struct scheff__start *scheff__first, **scheff__end;
+	struct scheff__later *scheff__first, **scheff__end;
 	struct actor_t *scheff__actors; /* atomic; of actors.h */
 	int scheff__error;
 	weft_rt_stats_t scheff__stats;
@@ -74,7 +74,7 @@ WEFT__HELPER bool scheff_init(scheff_t *self, size_t n_workers)
 /** Add a task, before scheff_run. False: no memory. */
 WEFT__HELPER bool scheff_schedule(scheff_t *self, seff_start_fun_t *fn, void *arg)
 {
-	struct scheff__start *start = (struct scheff__start *)malloc(sizeof *start);
+	struct scheff__later *start = (struct scheff__later *)malloc(sizeof *start);
 
 	if (!start)
 		return false;
@@ -93,19 +93,37 @@ WEFT__HELPER void scheff__die(const char *what, int error)
 	abort();
 }
 
-/** In a task: start another, which tends to run next: when the caller waits. No memory: reported, and the process ends,
- * because the caller could not be told. */
+/** In a task: start another, which tends to run next, and the caller after it. No memory: reported, and the process
+ * ends, because the caller could not be told. */
 WEFT__HELPER void scheff_fork(seff_start_fun_t *fn, void *arg)
 {
-	int error = weft_spawn_detached(fn, arg, NULL);
+	weft_task_attr_t attr;
+	int error;
 
+	memset(&attr, 0, sizeof attr);
+	attr.flags = WEFT_TASK_FIRST;
+	error = weft_spawn_detached(fn, arg, &attr);
 	if (error)
 		scheff__die("scheff_fork", error);
 }
 
-/** In a task: let others run until the condition holds, once at least. It is asked on the caller's stack. */
+/* Cheaper than an atomic sum; that one may be lost does not matter. */
+WEFT__INLINE uint32_t scheff__turn(uint32_t *turns)
+{
+	uint32_t turn = __atomic_load_n(turns, __ATOMIC_RELAXED) + 1;
+
+	__atomic_store_n(turns, turn, __ATOMIC_RELAXED);
+	return turn;
+}
+
+/** In a task: let others run until the condition holds; if it does already, each 64th time, so that programs may wait
+ * by calling this again and again. It is asked on the caller's stack. */
 WEFT__HELPER void scheff_poll(scheff_poll_condition_t *poll, void *poll_arg)
 {
+	static __thread uint32_t polls; /* atomic, because a task may take its address to another thread */
+
+	if (scheff__turn(&polls) % 64 && poll(poll_arg))
+		return;
 	do
 		(void)weft_task_yield();
 	while (!poll(poll_arg));
@@ -143,13 +161,27 @@ WEFT__HELPER void scheff_wake(struct scheff_waker_t *waker, bool resume)
 	scheff_wake_all(1, &waker, resume);
 }
 
+/* Few stacks need less memory than many. Not for long: they may wait for tasks that are yet to be started. */
+WEFT__HELPER void scheff__let_them_end(void)
+{
+	weft_rt_stats_t stats;
+
+	for (int i = 0; i < 64 && weft_rt_stats(&stats) == 0 && stats.live > 256; i++)
+		(void)weft_task_yield();
+}
+
 /* The first task: starts the others. */
 WEFT__HELPER void *scheff__begin(void *scheduler)
 {
 	scheff_t *self = (scheff_t *)scheduler;
 
-	for (struct scheff__start *start = self->scheff__first; start && !self->scheff__error; start = start->next)
+	unsigned count = 0;
+
+	for (struct scheff__later *start = self->scheff__first; start && !self->scheff__error; start = start->next) {
 		self->scheff__error = weft_spawn_detached(start->fn, start->arg, NULL);
+		if (++count % 64 == 0)
+			scheff__let_them_end();
+	}
 	return NULL;
 }
 
@@ -160,7 +192,7 @@ __attribute__((weak)) void scheff__free_actors(struct actor_t *first);
 WEFT__HELPER void scheff_run(scheff_t *self)
 {
 	weft_rt_config_t config;
-	struct scheff__start *start;
+	struct scheff__later *start;
 	int error;
 
 	memset(&config, 0, sizeof config);

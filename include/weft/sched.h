@@ -370,11 +370,14 @@ WEFT__INLINE int weft_sleep(uint64_t nanoseconds)
 typedef struct weft_task_attr {
 	weft_attr_t coro; /**< policy, stack_size, flags, name, user_data */
 	unsigned worker;  /**< 0: any worker; n: always the worker n - 1, modulo their number */
-	unsigned flags;	  /**< WEFT_TASK_CODES */
+	unsigned flags;	  /**< WEFT_TASK_CODES, WEFT_TASK_FIRST */
 } weft_task_attr_t;
 
 enum {
 	WEFT_TASK_CODES = 1, /**< once cancelled, the task's waits return -ECANCELED, and nothing is unwound */
+	/** It runs at once, and who spawned it goes on, here or on another worker, when it has ended or waits: a tree
+	 * of tasks then has no more of them at a time than it is deep. Only a hint; the idea is Cilk's. */
+	WEFT_TASK_FIRST = 2,
 };
 
 /**

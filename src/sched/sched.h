@@ -303,6 +303,8 @@ bool weft__sim_asked(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, v
 void weft__ready(struct weft__task *task, bool next) WEFT__HIDDEN;
 /* The same for a task that this worker's task has just spawned. */
 void weft__ready_fresh(struct weft__worker *w, struct weft__task *task) WEFT__HIDDEN;
+/* The same, but it runs next, and `parent` is to be queued behind it. False: that cannot be done here. */
+bool weft__ready_first(struct weft__worker *w, struct weft__task *task, const struct weft__task *parent) WEFT__HIDDEN;
 /* The last task of a list of detached ones has ended. */
 void weft__rt_left(struct weft__rt *rt) WEFT__HIDDEN;
 /* Threads that run tasks until the last has ended. 0 or a negative errno. */

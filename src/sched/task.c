@@ -380,18 +380,24 @@ size_t weft__task_backtrace(struct weft__task *task, void **places, size_t most)
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
-static int spawn(struct weft__worker *w, const struct weft_spawn *what)
+/* True: it runs next, and the caller's task is to be queued. */
+static inline bool spawn(struct weft__worker *w, weft_request_t r)
 {
+	const struct weft_spawn *what = weft_args(weft_op_spawn, r)->what;
 	struct weft__task *task;
 	int error = weft__task_spawn(w->rt, what, &task);
 
+	weft_reply(weft_op_spawn, r, error);
 	if (error)
-		return error;
+		return false;
 	task->made_at = w->current->k->link.pc;
 	weft__probe1(task_spawn, task);
 	weft__count(&w->spawned, 1);
+	if (__builtin_expect(what->attr && what->attr->flags & WEFT_TASK_FIRST, 0) &&
+	    weft__ready_first(w, task, w->current))
+		return true;
 	weft__ready_fresh(w, task);
-	return 0;
+	return false;
 }
 
 static bool is_cancelled(const struct weft__task *task)
@@ -438,8 +444,11 @@ enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *tas
 			runs_nothing(w);
 			return WEFT__WAITS;
 		case weft_case(weft_op_spawn):
-			weft_reply(weft_op_spawn, r, spawn(w, weft_args(weft_op_spawn, r)->what));
-			continue;
+			if (!spawn(w, r))
+				continue;
+			runs_nothing(w);
+			weft__ready_fresh(w, task);
+			return WEFT__WAITS;
 		case weft_case(weft_op_now):
 			weft_reply(weft_op_now, r, weft__rt_now(w->rt));
 			continue;

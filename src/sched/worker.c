@@ -253,6 +253,15 @@ void weft__ready_fresh(struct weft__worker *w, struct weft__task *task)
 	}
 }
 
+bool weft__ready_first(struct weft__worker *w, struct weft__task *task, const struct weft__task *parent)
+{
+	if (w->helper || w->rt->sim || task->pinned || parent->pinned || parent->flags & WEFT__BLOCKING)
+		return false;
+	weft__seen_release(task);
+	ready_next(w, task);
+	return true;
+}
+
 /* Into no worker's own queue. */
 static void ready_elsewhere(struct weft__rt *rt, struct weft__task *task)
 {

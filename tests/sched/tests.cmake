@@ -35,6 +35,7 @@ weft_test(scheff.actor_outside COMMAND @scheff.gcc 1 actor ENDS 134 SAYS "^weft:
 weft_program(watch gcc SOURCES watch.c FLAGS -g -Wall -Wextra)
 find_program(WEFT_ADDR2LINE_PROGRAM addr2line)
 set(deadlock "weft: deadlock: every task waits, and no thread is left to wake one. All are cancelled. The tasks:")
+weft_test(watch.runs_first COMMAND @watch.gcc runs_first)
 foreach(workers 1 2 8)
 	weft_test(watch.deadlock.${workers} COMMAND @watch.gcc deadlock ${workers} SAYS "${deadlock}" ENDS 0)
 	foreach(program lost_task thread_sets tasks_set looks_once dumped counting walks_in_depth)

@@ -433,7 +433,7 @@ static int counting(const weft_rt_config_t *config)
 	return weft_rt_run(config, counts_tasks, NULL, NULL);
 }
 
-/* ---- a tree of tasks is walked in depth: few live at a time ------------------------------------------------------- */
+/* ---- a tree of tasks is walked in depth: few live at a time ----------------------------------------------------- */
 
 struct branch {
 	long leaves;
@@ -459,6 +459,53 @@ static void *branches(void *argument)
 	}
 	CHECK(weft_scope_wait(&scope) == 0);
 	return NULL;
+}
+
+/* By WEFT_TASK_FIRST the child runs before its parent goes on, and few live even where nobody waits for them. */
+struct firsts {
+	long started, order, late;
+	size_t most;
+};
+
+static void *counts_itself(void *argument)
+{
+	struct firsts *f = argument;
+	size_t now = living();
+
+	if (now > f->most)
+		f->most = now;
+	f->order++;
+	return NULL;
+}
+
+static void *starts_many(void *argument)
+{
+	weft_task_attr_t attr = {.flags = WEFT_TASK_FIRST};
+	struct firsts *f = argument;
+
+	for (int i = 0; i < 10000; i++) {
+		f->started++;
+		CHECK(weft_spawn_detached(counts_itself, f, &attr) == 0);
+		f->late += f->order != f->started;
+	}
+	weft_blocking
+	{
+		f->started++; /* only a hint: here it runs later */
+		CHECK(weft_spawn_detached(counts_itself, f, &attr) == 0);
+	}
+	return NULL;
+}
+
+static int runs_first(const weft_rt_config_t *config)
+{
+	weft_rt_config_t one = *config;
+	struct firsts f = {0};
+
+	one.workers = 1;
+	CHECK(weft_rt_run(&one, starts_many, &f, NULL) == 0);
+	dprintf(1, "# %ld of %ld late, %zu tasks at once\n", f.late, f.order, f.most);
+	CHECK(f.order == 10001 && f.late < 100 && f.most < 100);
+	return 0;
 }
 
 /* In breadth these would be 2000; 46 for each worker would do. */
@@ -488,6 +535,7 @@ static const struct {
     {"dumped", dumped},
     {"counting", counting},
     {"walks_in_depth", walks_in_depth},
+    {"runs_first", runs_first},
 };
 
 int main(int argc, char **argv)
