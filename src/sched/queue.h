@@ -42,7 +42,8 @@ static inline bool weft__ring_add(struct weft__ring *r, struct weft__task *task)
 		return false;
 	atomic_store_explicit(&r->tasks[tail % WEFT__RING], task, memory_order_relaxed);
 	/* Release: pairs with the acquire of thieves, who then see the place and the task. */
-	atomic_store_explicit(&r->tail, tail + 1, memory_order_release);
+	atomic_store_explicit(&r->tail, tail + 1,
+			      WEFT_CANARY(ring_hides_its_tasks) ? memory_order_relaxed : memory_order_release);
 	return true;
 }
 
@@ -153,15 +154,15 @@ static inline uint32_t weft__fresh_add(struct weft__fresh *f, struct weft__task 
 /* Owner only: the newest; NULL: empty. A full fence. */
 static inline struct weft__task *weft__fresh_take(struct weft__fresh *f)
 {
-	uint64_t word = atomic_load_explicit(&f->word, memory_order_relaxed);
+	uint64_t word = atomic_load_explicit(&f->word, memory_order_relaxed), less;
 	struct weft__task *task;
 
 	do {
 		if (!weft__fresh_count(word))
 			return NULL;
 		task = weft__fresh_at(f, (word >> 16) - 1);
-	} while (
-	    !atomic_compare_exchange_weak(&f->word, &word, weft__fresh_word((word >> 32) + 1, (word >> 16) - 1, word)));
+		less = weft__fresh_word((word >> 32) + WEFT_NO_CANARY(fresh_has_no_version), (word >> 16) - 1, word);
+	} while (!atomic_compare_exchange_weak(&f->word, &word, less));
 	return task;
 }
 

@@ -358,7 +358,7 @@ void weft__task_cancel(struct weft__task *task)
 	claimed = weft_waiter_claim(w, -ECANCELED);
 	/* Release: pairs with end_wait, after which the waiter is gone, unless it was claimed here. */
 	__atomic_store_n(&task->cancel, WEFT__CANCELLED, __ATOMIC_RELEASE);
-	if (claimed)
+	if (claimed || WEFT_CANARY(cancelling_ends_any_wait))
 		weft_waiter_complete(w);
 }
 

@@ -61,7 +61,8 @@ static void wake_thread(weft_waiter_t *w)
 	uint32_t *word = &w->state;
 
 	/* Release: pairs with the acquire of wait_in_thread. */
-	__atomic_fetch_or(word, WEFT__WOKEN, __ATOMIC_RELEASE);
+	__atomic_fetch_or(word, WEFT__WOKEN,
+			  WEFT_CANARY_OR(threads_wake_unordered, __ATOMIC_RELAXED, __ATOMIC_RELEASE));
 	weft__futex_wake(word);
 }
 

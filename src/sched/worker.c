@@ -50,6 +50,11 @@ enum {
 	STUCK_AFTER = 1000000,	   /* nanoseconds between two looks at a busy worker's slot */
 	QUIET = 100000000,	   /* nanoseconds in which nothing has happened, before watch.c is asked why */
 	WATCH_SLOT_AFTER = 200000, /* a worker that has been busy for so long is worth a watcher */
+#ifdef WEFT_MIGRATE
+	MIGRATE = 1, /* for tests: whoever becomes ready runs next on the worker after this one, and there only */
+#else
+	MIGRATE = 0,
+#endif
 };
 
 /* ---- the shared queues ----------------------------------------------------------------------------------------- */
@@ -237,7 +242,7 @@ void weft__ready_fresh(struct weft__worker *w, struct weft__task *task)
 	struct weft__task *half[WEFT__RING];
 	uint32_t count, i;
 
-	if (__builtin_expect(w->helper || w->rt->sim || task->pinned, 0)) {
+	if (__builtin_expect(w->helper || w->rt->sim || task->pinned || MIGRATE, 0)) {
 		weft__ready(task, false);
 		return;
 	}
@@ -255,7 +260,7 @@ void weft__ready_fresh(struct weft__worker *w, struct weft__task *task)
 
 bool weft__ready_first(struct weft__worker *w, struct weft__task *task, const struct weft__task *parent)
 {
-	if (w->helper || w->rt->sim || task->pinned || parent->pinned || parent->flags & WEFT__BLOCKING)
+	if (w->helper || w->rt->sim || task->pinned || parent->pinned || parent->flags & WEFT__BLOCKING || MIGRATE)
 		return false;
 	weft__seen_release(task);
 	ready_next(w, task);
@@ -273,7 +278,8 @@ static void ready_elsewhere(struct weft__rt *rt, struct weft__task *task)
 		share(&rt->shared, task);
 		if (WEFT_CANARY(runtime_ends_early))
 			usleep(1000);
-		atomic_thread_fence(memory_order_seq_cst);
+		if (!WEFT_CANARY(waker_has_no_fence))
+			atomic_thread_fence(memory_order_seq_cst);
 		notify(rt);
 	}
 }
@@ -302,6 +308,8 @@ void weft__ready(struct weft__task *task, bool next)
 		ready_from_outside(rt, task);
 	} else if (__builtin_expect(task->flags & WEFT__BLOCKING || task->pinned || w->helper, 0)) {
 		ready_elsewhere(rt, task);
+	} else if (MIGRATE) {
+		pin(&rt->worker[(w->number + 1) % rt->workers], task);
 	} else if (next && w->current) {
 		weft__count(&w->wakes, 1);
 		ready_next(w, task);
@@ -560,7 +568,7 @@ uint64_t weft__worker_lie_down(struct weft__worker *w)
 	atomic_fetch_add(&rt->idle, 1);
 	weft__spin_unlock(&rt->park_lock);
 	atomic_thread_fence(memory_order_seq_cst);
-	if (anything(w))
+	if (!WEFT_CANARY(worker_sleeps_without_a_look) && anything(w))
 		return 0;
 	weft__count(&w->parks, 1);
 	weft__probe1(worker_park, w);
@@ -661,7 +669,7 @@ static inline __attribute__((always_inline)) void run_task(struct weft__worker *
 	if (weft__task_run(w, task) != WEFT__YIELDED)
 		return;
 	weft__seen_release(task);
-	if (__builtin_expect(!task->pinned && !(task->flags & WEFT__BLOCKING), 1))
+	if (__builtin_expect(!task->pinned && !(task->flags & WEFT__BLOCKING) && !MIGRATE, 1))
 		add(w, task);
 	else
 		weft__ready(task, false);

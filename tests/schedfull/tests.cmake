@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# The programs of tests/sched on every policy, under sanitizers, with queues of four, with debug checks, by clang, and as C++.
+# The programs of tests/sched on every policy, under sanitizers, with queues of four, moving at every step, with debug checks, by clang, and as C++.
 weft_part(schedfull sched)
 
 set(sanitizers_asan address,undefined)
@@ -42,6 +42,14 @@ foreach(program tasks sync random)
 			weft_test(${program}.${library}.${workers} COMMAND @${program}.${library} ${words})
 		endforeach()
 		weft_test(${program}.${library}.simulated COMMAND @${program}.${library} ${simulated})
+	endforeach()
+	foreach(library gcc-migrate gcc-migrate-tsan)
+		weft_sanitizer_works(works gcc thread)
+		if(works OR library STREQUAL gcc-migrate)
+			weft_program(${program} ${library} SOURCES ../sched/${program}.c)
+			list(TRANSFORM run REPLACE "^2$" 8 OUTPUT_VARIABLE words)
+			weft_test(${program}.${library} COMMAND @${program}.${library} ${words} SECONDS 200)
+		endif()
 	endforeach()
 	weft_program(${program} gcc SOURCES ../sched/${program}.c)
 	weft_test(${program} COMMAND @${program}.gcc ${run} ON ${weft_policies})

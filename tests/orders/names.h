@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Included before everything that the checker is to see: what is the system's becomes the checker's. */
+#ifndef WEFT_TESTS_ORDERS_NAMES_H
+#define WEFT_TESTS_ORDERS_NAMES_H
+
+#define malloc orders_malloc
+#define calloc orders_calloc
+#define realloc orders_realloc
+#define free orders_free
+#define memset orders_memset
+#define memcpy orders_memcpy
+#define memmove orders_memmove
+#define syscall orders_syscall
+#define clock_gettime orders_clock_gettime
+#define sched_yield orders_sched_yield
+#define prctl orders_prctl
+#define pthread_create orders_create
+#define pthread_join orders_join
+#define weft_delete orders_delete
+
+/* Defined once more in checker.c; that one counts. */
+void weft__pause(unsigned *turns) __attribute__((weak));
+
+#endif

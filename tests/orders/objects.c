@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The objects that threads and tasks wait for, used by threads: who sleeps is woken, what is sent arrives once. */
+#include "checker.h"
+
+#include <errno.h>
+#include <string.h>
+#include <weft/sync.h>
+
+#include "sched/sched.h"
+
+enum { SOON = 1001000000 }; /* a deadline; the checker's clock begins at 1 s */
+
+static uint32_t spin;
+static weft_mutex_t mutex;
+static weft_cond_t cond;
+static weft_rwlock_t rwlock;
+static weft_sem_t sem;
+static weft_event_t event;
+static weft_group_t group;
+static weft_barrier_t barrier;
+static weft_once_t once;
+static weft_future_t future;
+static weft_chan_t *chans[2];
+static int counter, inside, late, sent, received, sum;
+
+static void fresh_objects(void)
+{
+	spin = 0;
+	memset(&mutex, 0, sizeof mutex);
+	memset(&cond, 0, sizeof cond);
+	memset(&rwlock, 0, sizeof rwlock);
+	memset(&sem, 0, sizeof sem);
+	memset(&event, 0, sizeof event);
+	memset(&group, 0, sizeof group);
+	memset(&once, 0, sizeof once);
+	memset(&future, 0, sizeof future);
+	barrier = (weft_barrier_t){.parties = 2};
+	counter = inside = late = sent = received = sum = 0;
+}
+
+static int count(int *what)
+{
+	return __atomic_add_fetch(what, 1, __ATOMIC_RELAXED);
+}
+
+/* ---- spin locks, mutexes, conditions ----------------------------------------------------------------------------- */
+
+static void spins(void)
+{
+	weft__spin_lock(&spin);
+	counter++;
+	weft__spin_unlock(&spin);
+}
+
+static void locks(void)
+{
+	HOLDS(weft_mutex_lock(&mutex) == 0);
+	counter++;
+	HOLDS(weft_mutex_unlock(&mutex) == 0);
+}
+
+static void locks_for_a_while(void)
+{
+	int error = weft_mutex_lock_until(&mutex, SOON);
+
+	HOLDS(!error || error == -ETIMEDOUT);
+	if (error) {
+		orders_saw(0);
+		count(&late);
+		return;
+	}
+	counter++;
+	HOLDS(weft_mutex_unlock(&mutex) == 0);
+}
+
+static void tries(void)
+{
+	if (!weft_mutex_try_lock(&mutex)) {
+		count(&late);
+		return;
+	}
+	counter++;
+	HOLDS(weft_mutex_unlock(&mutex) == 0);
+}
+
+static void two_counted(void)
+{
+	HOLDS(counter + late == 2);
+}
+
+static void three_counted(void)
+{
+	HOLDS(counter + late == 3);
+	HOLDS(weft_mutex_try_lock(&mutex));
+}
+
+static void waits_for_counter(void)
+{
+	HOLDS(weft_mutex_lock(&mutex) == 0);
+	while (!counter)
+		HOLDS(weft_cond_wait(&cond, &mutex) == 0);
+	HOLDS(weft_mutex_unlock(&mutex) == 0);
+}
+
+static void counts_and_signals(void)
+{
+	locks();
+	weft_cond_signal(&cond);
+}
+
+static void counts_and_broadcasts(void)
+{
+	locks();
+	weft_cond_broadcast(&cond);
+}
+
+static void reads(void)
+{
+	HOLDS(weft_rwlock_read(&rwlock) == 0);
+	HOLDS(counter == 0 || counter == 1);
+	HOLDS(weft_rwlock_unlock(&rwlock) == 0);
+}
+
+static void writes(void)
+{
+	HOLDS(weft_rwlock_write(&rwlock) == 0);
+	counter++;
+	HOLDS(weft_rwlock_unlock(&rwlock) == 0);
+}
+
+/* ---- semaphores, events, groups, barriers, once, futures --------------------------------------------------------- */
+
+static void takes(void)
+{
+	HOLDS(weft_sem_take(&sem) == 0);
+	count(&received);
+}
+
+static void takes_for_a_while(void)
+{
+	int error = weft_sem_take_until(&sem, SOON);
+
+	HOLDS(!error || error == -ETIMEDOUT);
+	count(error ? &late : &received);
+	if (error)
+		orders_saw(0);
+}
+
+static void gives(void)
+{
+	weft_sem_give(&sem, 1);
+}
+
+static void gives_two(void)
+{
+	weft_sem_give(&sem, 2);
+}
+
+static void permits_are_kept(void)
+{
+	HOLDS(received + late == 2);
+	HOLDS((int)sem.permits == 2 - received);
+	HOLDS(!sem.queue.first);
+}
+
+static void waits_for_event(void)
+{
+	HOLDS(weft_event_wait(&event) == 0);
+	HOLDS(counter == 1);
+}
+
+static void sets_event(void)
+{
+	counter = 1;
+	weft_event_set(&event);
+}
+
+static void group_of_two(void)
+{
+	fresh_objects();
+	HOLDS(weft_group_add(&group, 2) == 0);
+}
+
+static void works(void)
+{
+	count(&sent);
+	HOLDS(weft_group_done(&group) == 0);
+}
+
+static void waits_for_group(void)
+{
+	HOLDS(weft_group_wait(&group) == 0);
+	HOLDS(__atomic_load_n(&sent, __ATOMIC_RELAXED) == 2);
+}
+
+static void meets(void)
+{
+	int *mine = __atomic_fetch_add(&inside, 1, __ATOMIC_RELAXED) ? &received : &sent;
+
+	*mine = 1;
+	HOLDS(weft_barrier_wait(&barrier) >= 0);
+	HOLDS(sent == 1 && received == 1);
+}
+
+static void makes(void *unused)
+{
+	(void)unused;
+	counter++;
+}
+
+static void first_makes(void)
+{
+	HOLDS(weft_once(&once, makes, NULL) == 0);
+	HOLDS(counter == 1);
+}
+
+static void foretells(void)
+{
+	counter = 7;
+	HOLDS(weft_future_set(&future, &counter, 0) == 0);
+}
+
+static void sees_future(void)
+{
+	void *value;
+
+	HOLDS(weft_future_get(&future, &value) == 0);
+	HOLDS(*(int *)value == 7);
+}
+
+/* ---- channels ---------------------------------------------------------------------------------------------------- */
+
+static void rendezvous(void)
+{
+	fresh_objects();
+	chans[0] = weft_chan_make(sizeof(int), 0);
+	chans[1] = weft_chan_make(sizeof(int), 0);
+}
+
+static void room_for_one(void)
+{
+	fresh_objects();
+	chans[0] = weft_chan_make(sizeof(int), 1);
+	chans[1] = weft_chan_make(sizeof(int), 1);
+}
+
+static void send(weft_chan_t *chan, int item, uint64_t deadline)
+{
+	int error = weft_chan_send_until(chan, &item, deadline);
+
+	HOLDS(!error || error == -EPIPE || (error == -ETIMEDOUT && deadline != WEFT_NEVER));
+	if (error)
+		orders_saw(error == -EPIPE);
+	else
+		__atomic_add_fetch(&sent, item, __ATOMIC_RELAXED);
+}
+
+static void receive(weft_chan_t *chan, uint64_t deadline)
+{
+	int item = 0, error = weft_chan_receive_until(chan, &item, deadline);
+
+	HOLDS(!error || error == -EPIPE || (error == -ETIMEDOUT && deadline != WEFT_NEVER));
+	HOLDS(error ? !item : item > 0);
+	if (error)
+		orders_saw(2 + (error == -EPIPE));
+	__atomic_add_fetch(&received, item, __ATOMIC_RELAXED);
+}
+
+static void sends_one(void)
+{
+	send(chans[0], 1, WEFT_NEVER);
+}
+
+static void sends_two_items(void)
+{
+	send(chans[0], 1, WEFT_NEVER);
+	send(chans[0], 2, WEFT_NEVER);
+}
+
+static void sends_on_second(void)
+{
+	send(chans[1], 2, WEFT_NEVER);
+}
+
+static void sends_for_a_while(void)
+{
+	send(chans[0], 1, SOON);
+}
+
+static void receives_one(void)
+{
+	receive(chans[0], WEFT_NEVER);
+}
+
+static void receives_two(void)
+{
+	receive(chans[0], WEFT_NEVER);
+	receive(chans[0], WEFT_NEVER);
+}
+
+static void receives_for_a_while(void)
+{
+	receive(chans[0], SOON);
+}
+
+static void closes(void)
+{
+	HOLDS(weft_chan_close(chans[0]) == 0);
+}
+
+/* What was sent has been received, or lies in the channel. */
+static void nothing_is_lost(void)
+{
+	int item, i;
+
+	for (i = 0; i < 2; i++)
+		while (weft_chan_receive_until(chans[i], &item, 0) == 0)
+			received += item;
+	HOLDS(sent == received);
+	HOLDS(weft_chan_free(chans[0]) == 0 && weft_chan_free(chans[1]) == 0);
+}
+
+static void select_one(weft_case_t *cases, int *item, uint64_t deadline)
+{
+	int which = weft_select_until(cases, 2, deadline);
+
+	HOLDS(which == 0 || which == 1 || (which == -ETIMEDOUT && deadline != WEFT_NEVER));
+	if (which < 0) {
+		orders_saw(2);
+		return;
+	}
+	if (cases[which].status)
+		orders_saw(3);
+	else if (cases[which].send)
+		__atomic_add_fetch(&sent, item[which], __ATOMIC_RELAXED);
+	else
+		__atomic_add_fetch(&received, item[which], __ATOMIC_RELAXED);
+}
+
+static void selects_from_both(void)
+{
+	int item[2] = {0, 0};
+	weft_case_t cases[2] = {{.chan = chans[0], .receive = &item[0]}, {.chan = chans[1], .receive = &item[1]}};
+
+	select_one(cases, item, WEFT_NEVER);
+}
+
+static void selects_from_both_twice(void)
+{
+	selects_from_both();
+	selects_from_both();
+}
+
+static void selects_for_a_while(void)
+{
+	int item[2] = {0, 0};
+	weft_case_t cases[2] = {{.chan = chans[0], .receive = &item[0]}, {.chan = chans[1], .receive = &item[1]}};
+
+	select_one(cases, item, SOON);
+}
+
+/* Each is the other's partner, by either channel. */
+static void gives_or_takes(void)
+{
+	int item[2] = {1, 0};
+	weft_case_t cases[2] = {{.chan = chans[0], .send = &item[0]}, {.chan = chans[1], .receive = &item[1]}};
+
+	select_one(cases, item, WEFT_NEVER);
+}
+
+static void takes_or_gives(void)
+{
+	int item[2] = {0, 2};
+	weft_case_t cases[2] = {{.chan = chans[0], .receive = &item[0]}, {.chan = chans[1], .send = &item[1]}};
+
+	select_one(cases, item, WEFT_NEVER);
+}
+
+#define OF(begins, ends, ...) .begin = begins, .end = ends, .thread = {__VA_ARGS__}
+
+const struct scenario object_scenarios[] = {
+    {.name = "spin", OF(fresh_objects, two_counted, spins, spins)},
+    {.name = "mutex", OF(fresh_objects, two_counted, locks, locks)},
+    {.name = "mutex_of_three", OF(fresh_objects, three_counted, locks, locks, tries), .preemptions = 2, .stale = 2},
+    {.name = "mutex_late",
+     OF(fresh_objects, three_counted, locks, locks_for_a_while, tries),
+     .time_runs = true,
+     .preemptions = 2,
+     .stale = 2},
+    {.name = "cond", OF(fresh_objects, NULL, waits_for_counter, counts_and_signals), .stale = 1},
+    {.name = "cond_of_two",
+     OF(fresh_objects, NULL, waits_for_counter, waits_for_counter, counts_and_broadcasts),
+     .preemptions = 2,
+     .stale = 2},
+    {.name = "rwlock", OF(fresh_objects, NULL, reads, writes)},
+    {.name = "rwlock_of_three", OF(fresh_objects, NULL, reads, reads, writes), .preemptions = 2, .stale = 2},
+    {.name = "sem", OF(fresh_objects, permits_are_kept, takes, takes, gives_two), .preemptions = 2, .stale = 2},
+    {.name = "sem_late",
+     OF(fresh_objects, permits_are_kept, takes_for_a_while, takes_for_a_while, gives, gives),
+     .time_runs = true,
+     .preemptions = 2,
+     .stale = 2},
+    {.name = "event",
+     OF(fresh_objects, NULL, waits_for_event, waits_for_event, sets_event),
+     .preemptions = 2,
+     .stale = 2},
+    {.name = "group", OF(group_of_two, NULL, works, works, waits_for_group), .preemptions = 2, .stale = 2},
+    {.name = "barrier", OF(fresh_objects, NULL, meets, meets)},
+    {.name = "once", OF(fresh_objects, NULL, first_makes, first_makes, first_makes), .preemptions = 2, .stale = 2},
+    {.name = "future", OF(fresh_objects, NULL, foretells, sees_future, sees_future), .preemptions = 2, .stale = 2},
+    {.name = "chan", OF(rendezvous, nothing_is_lost, sends_one, receives_one)},
+    {.name = "chan_of_three",
+     OF(rendezvous, nothing_is_lost, sends_one, sends_one, receives_two),
+     .preemptions = 2,
+     .stale = 2},
+    {.name = "chan_room", OF(room_for_one, nothing_is_lost, sends_two_items, receives_two), .stale = 1},
+    {.name = "chan_late", OF(rendezvous, nothing_is_lost, sends_for_a_while, receives_for_a_while), .time_runs = true},
+    {.name = "chan_closed",
+     OF(rendezvous, nothing_is_lost, sends_one, receives_one, closes),
+     .preemptions = 2,
+     .stale = 2},
+    {.name = "chan_room_closed",
+     OF(room_for_one, nothing_is_lost, sends_two_items, receives_two, closes),
+     .preemptions = 2,
+     .stale = 2},
+    {.name = "select",
+     OF(rendezvous, nothing_is_lost, sends_one, sends_on_second, selects_from_both_twice),
+     .preemptions = 2,
+     .stale = 2},
+    {.name = "select_late", OF(rendezvous, nothing_is_lost, sends_for_a_while, selects_for_a_while), .time_runs = true},
+    {.name = "select_of_selects", OF(rendezvous, nothing_is_lost, gives_or_takes, takes_or_gives)},
+    {.name = NULL},
+};

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# The runtime's sources under a model checker: see checker.h. All orders of small programs; of those with three threads, and of
+# workers, within bounds, and some that are drawn. tests/ordersfull goes further.
+weft_part(orders sched QUICK)
+
+set(orders_own queues.c objects.c runtime.c)
+file(
+	GLOB orders_sources
+	CONFIGURE_DEPENDS
+	${weft_root}/src/sched/*.c
+	${weft_root}/src/sync/*.c)
+list(FILTER orders_sources EXCLUDE REGEX "/worker[.]c$") # runtime.c includes it
+list(TRANSFORM orders_own PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/orders/)
+set(orders_flags
+    -O1
+    -fsanitize=thread # only what the compiler does: its library is not linked
+    -U__SANITIZE_THREAD__
+    -Wno-tsan
+    -DWEFT_TINY
+    -fvisibility=hidden
+    -fexceptions
+    -include
+    ${CMAKE_CURRENT_SOURCE_DIR}/orders/names.h)
+
+# orders(NAME [CANARY])
+function(orders name)
+	set(objects)
+	set(without sched_worker)
+	set(with)
+	if(ARGN)
+		weft_has_canary(with ${ARGN})
+		weft_including(with ${with})
+	endif()
+	foreach(source IN LISTS orders_sources orders_own)
+		set(flags ${orders_flags})
+		if("${source}" IN_LIST with OR (with AND "${source}" IN_LIST orders_own))
+			list(APPEND flags -DWEFT_CANARY_${ARGN})
+		endif()
+		weft_object(object gcc ${source} ${flags})
+		list(APPEND objects ${object})
+		if(NOT "${source}" IN_LIST orders_own)
+			get_filename_component(folder ${source} DIRECTORY)
+			get_filename_component(folder ${folder} NAME)
+			get_filename_component(base ${source} NAME_WE)
+			list(APPEND without ${folder}_${base})
+		endif()
+	endforeach()
+	weft_program(${name} gcc SOURCES ../orders/checker.c FLAGS -O2 -Wall -Wextra OBJECTS ${objects} WITHOUT ${without} LINK -no-pie)
+endfunction()
+
+orders(orders)
+foreach(which ring fresh spin mutex cond rwlock sem event group barrier once future chan select rt_ drawn_)
+	weft_test(${which} COMMAND @orders.gcc ${which} 1000)
+endforeach()
+
+# canary(NAME SCENARIO WHAT-IT-SAYS)
+function(orders_canary name scenario says)
+	orders(${name} ${name})
+	weft_test(canary.${name} COMMAND @${name}.gcc ${scenario} 10000 FAILS SAYS ${says})
+endfunction()
+orders_canary(locks_order_nothing spin "accesses race")
+orders_canary(ring_hides_its_tasks ring "accesses race")
+orders_canary(fresh_has_no_version fresh_two "taken.i. == 1")
+orders_canary(mutex_has_two_owners mutex_of_three "not ok - mutex_of_three")
+orders_canary(threads_wake_unordered event "race")
+orders_canary(waker_has_no_fence drawn_event "not ok - drawn_event: !atomic_load..rt->shared.count")
+orders_canary(worker_sleeps_without_a_look rt_event "not ok - rt_event: !atomic_load..rt->shared.count")
+orders_canary(cancelling_ends_any_wait drawn_cancel "not ok - drawn_cancel: ")

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# tests/orders with one more preemption and one more old value in each order, and more orders that are drawn.
+weft_part(ordersfull sched)
+
+orders(orders)
+foreach(which mutex_ sem event group once future chan_of chan_closed select rt_spawn rt_scope rt_sleep rt_pin rt_cancel)
+	weft_test(${which} COMMAND @orders.gcc ${which} 0 1 SECONDS 600)
+endforeach()
+weft_test(drawn COMMAND @orders.gcc drawn_ 20000 SECONDS 600)
