@@ -1168,6 +1168,7 @@ ATOMIC(uint64_t, 64)
 void *orders_malloc(size_t size);
 void *orders_calloc(size_t count, size_t size);
 void *orders_realloc(void *old, size_t size);
+void *orders_aligned_alloc(size_t alignment, size_t size);
 void orders_free(void *block);
 void *orders_memset(void *to, int byte, size_t size);
 void *orders_memcpy(void *to, const void *from, size_t size);
@@ -1199,6 +1200,11 @@ void *orders_calloc(size_t count, size_t size)
 void *orders_malloc(size_t size)
 {
 	return orders_calloc(1, size);
+}
+
+void *orders_aligned_alloc(size_t alignment, size_t size)
+{
+	return alignment <= 64 ? orders_calloc(1, size) : NULL;
 }
 
 static size_t size_of(void *block)

@@ -6,6 +6,7 @@
 #define malloc orders_malloc
 #define calloc orders_calloc
 #define realloc orders_realloc
+#define aligned_alloc orders_aligned_alloc
 #define free orders_free
 #define memset orders_memset
 #define memcpy orders_memcpy

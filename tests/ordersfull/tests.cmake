@@ -4,7 +4,7 @@
 weft_part(ordersfull sched)
 
 orders(orders)
-foreach(which mutex_ sem event group once future chan_of chan_closed select rt_spawn rt_scope rt_sleep rt_pin rt_cancel)
+foreach(which mutex_ event group once future chan_closed select rt_scope rt_pin)
 	weft_test(${which} COMMAND @orders.gcc ${which} 0 1 SECONDS 600)
 endforeach()
-weft_test(drawn COMMAND @orders.gcc drawn_ 20000 SECONDS 600)
+weft_test(drawn COMMAND @orders.gcc drawn_ 8000 SECONDS 600)
