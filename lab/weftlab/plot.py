@@ -114,13 +114,15 @@ def _dots(entry, cases, columns=2, width=11.5):
 
 def _panel(axis, case, marks, axis_title, relative):
     values = [v for m in marks for v in (m["value"], m["published"], m["reference"]) if v]
-    low, high = min(values), max(values)
+    low, high = min(values, default=1), max(values, default=1)
+    nothing = low / 1.35  # where a logarithmic axis shows a zero
     for y, m in enumerate(marks):
         if m["value"] is not None:
-            axis.plot([m["low"], m["high"]], [y, y], color=m["colour"], lw=3.2, alpha=0.35, solid_capstyle="round")
-            axis.plot(m["value"], y, "o", color=m["colour"], ms=6.5, zorder=3)
+            at = {k: max(m[k], nothing) for k in ("low", "value", "high")}
+            axis.plot([at["low"], at["high"]], [y, y], color=m["colour"], lw=3.2, alpha=0.35, solid_capstyle="round")
+            axis.plot(at["value"], y, "o", color=m["colour"], ms=6.5, zorder=3)
             beside = m["published"] and m["high"] < m["published"] < m["high"] * (high / low) ** 0.25
-            axis.annotate(_short(m["text"], case["unit"]), (m["published"] if beside else m["high"], y), xytext=(7, 0), textcoords="offset points",
+            axis.annotate(_short(m["text"], case["unit"]), (m["published"] if beside else at["high"], y), xytext=(7, 0), textcoords="offset points",
                           va="center", fontsize=8, color=INK)
         if m["published"]:
             axis.plot(m["published"], y, "D", mfc="none", mec=PUBLISHED, ms=6, mew=1.4, zorder=2)
@@ -129,8 +131,8 @@ def _panel(axis, case, marks, axis_title, relative):
     axis.set_yticks(range(len(marks)), [m["label"] for m in marks])
     axis.set_ylim(len(marks) - 0.4, -0.6)
     axis.set_xscale("log")
-    axis.set_xlim(low / 1.35, high * 2.0)
-    log_ticks(axis.xaxis, low / 1.35, high * 2.0)
+    axis.set_xlim(nothing, high * 2.0)
+    log_ticks(axis.xaxis, nothing, high * 2.0)
     axis.grid(axis="x", color=FAINT, lw=0.6, alpha=0.18)
     if relative:
         axis.axvline(1, color=FAINT, lw=1, alpha=0.5, ls=":")

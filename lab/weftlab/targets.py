@@ -61,6 +61,7 @@ def _measured(target, cases, size, page):
         return None, "needs --full"
     if len(_values(target)) > 1:
         return _best_over_cases(target, [cases[v] for v in target["value"] if v in cases])
+    cases = _by_figure(cases, target)
     case, note = cases.get(target["value"]), ""
     if not _weft(case, target):
         case = cases.get(target.get("otherwise"))
@@ -73,10 +74,24 @@ def _measured(target, cases, size, page):
     return worst, ", ".join(filter(None, [policy, note, _size(target, case)]))
 
 
+def _by_figure(cases, target):
+    """The cases as they are by the figure that the target is about: wall time per operation, or a program's own."""
+    figure = target.get("figure")
+    if not figure:
+        return cases
+    return {name: {**c, "rows": [{**r, "stats": _best_two(r["samples"], figure)} for r in c["rows"]]} for name, c in cases.items()}
+
+
+def _best_two(samples, figure):
+    values = sorted(s[figure] / (max(1, s["ops"]) if figure == "wall" else 1) for s in samples if figure in s)
+    return {"min": values[0], "second": values[min(1, len(values) - 1)]} if values else None
+
+
 def _ratio(row, target, divisor, page):
-    """To a page, to the best of those named by best_of, else to the same contender in the case that divides."""
-    if target.get("limit") == "page":
-        return _between(row["stats"], {"min": page, "second": page})
+    """To a limit, to the best of those named by best_of, else to the same contender in the case that divides."""
+    if "limit" in target:
+        limit = page if target["limit"] == "page" else target["limit"]
+        return _between(row["stats"], {"min": limit, "second": limit})
     bases = _stats(divisor, target.get("best_of", [row["contender"]]))
     return _between(row["stats"], min(bases, key=_least)) if bases else None
 
