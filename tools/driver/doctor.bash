@@ -202,6 +202,7 @@ go_tool()
 boost()
 {
 	[[ -e /usr/include/boost/context/fiber.hpp ]] || line Boost.Context 'missing (a peer in the lab): apt-get install libboost-context-dev'
+	[[ -e /usr/include/boost/fiber/all.hpp ]] || line Boost.Fiber 'missing (a peer in the lab): apt-get install libboost-fiber-dev'
 }
 
 tools()
@@ -218,7 +219,7 @@ tools()
 	tool chromium 'weft test: looks at the report' 'apt-get install chromium'
 	tool clang-format-16 'weft test: lint' 'apt-get install clang-format-16'
 	tool shellcheck 'weft test: lint' 'apt-get install shellcheck'
-	tool cargo 'a peer in the lab, corosensei' 'apt-get install cargo'
+	tool cargo 'peers in the lab: corosensei, tokio, may' 'apt-get install cargo'
 	go_tool
 	boost
 	heading Packages

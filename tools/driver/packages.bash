@@ -29,6 +29,7 @@ libcmocka-dev header:cmocka.h
 chromium cmd:chromium
 shellcheck cmd:shellcheck
 libboost-context-dev header:boost/context/fiber.hpp
+libboost-fiber-dev header:boost/fiber/all.hpp
 '
 # matplotlib's fonts need either python3-munkres or scipy, which brings 350 MB with it.
 packages_lab='

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Tasks as plain threads of the system: what sched.c does, by pthread_create, sched_yield, a mutex and conditions.
+ *
+ *   ./program case=NAME n=COUNT share=S
+ *
+ * Only a share of the operations is done, one in S, because each takes microseconds; the answer is that of all.
+ */
+#define _GNU_SOURCE
+#include "lab.h"
+#include <pthread.h>
+#include <sched.h>
+
+struct run {
+	int64_t n, share, result;
+	uint64_t ops;
+};
+
+static void must(int error, const char *what)
+{
+	errno = error;
+	if (error)
+		lab_die(what);
+}
+
+static pthread_t start(void *(*fn)(void *), void *argument)
+{
+	pthread_t thread;
+
+	must(pthread_create(&thread, NULL, fn, argument), "pthread_create");
+	return thread;
+}
+
+static void start_ten(void *(*fn)(void *), void *argument)
+{
+	pthread_t ten[10];
+
+	for (int i = 0; i < 10; i++)
+		ten[i] = start(fn, argument);
+	for (int i = 0; i < 10; i++)
+		pthread_join(ten[i], NULL);
+}
+
+static void on_one_core(void)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
+/* ---- spawn and join, yield -------------------------------------------------------------------------------------- */
+
+static void *adds(void *sum)
+{
+	++*(int64_t *)sum;
+	return sum;
+}
+
+static void spawn_join(struct run *r)
+{
+	for (r->ops = 0; (int64_t)r->ops < r->n / r->share; r->ops++)
+		pthread_join(start(adds, &r->result), NULL);
+	r->result *= r->share;
+}
+
+static void *gives_way(void *argument)
+{
+	struct run *r = argument;
+
+	for (int64_t i = 0; i < r->n / r->share / 10; i++)
+		sched_yield();
+	__atomic_fetch_add(&r->ops, r->n / r->share / 10, __ATOMIC_RELAXED);
+	return r;
+}
+
+static void yield(struct run *r)
+{
+	on_one_core();
+	start_ten(gives_way, r);
+	r->result = (int64_t)r->ops * r->share;
+}
+
+/* ---- handing an item over --------------------------------------------------------------------------------------- */
+
+/* Without room: a sender goes on when its item has been taken. */
+struct rendezvous {
+	pthread_mutex_t mutex;
+	pthread_cond_t sent, taken;
+	int64_t item;
+	bool full;
+};
+
+#define RENDEZVOUS                                                                                                     \
+	{                                                                                                              \
+		PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, false                \
+	}
+
+struct pair {
+	struct rendezvous to, back;
+};
+
+static void hand_over(struct rendezvous *v, int64_t item)
+{
+	pthread_mutex_lock(&v->mutex);
+	v->item = item;
+	v->full = true;
+	pthread_cond_signal(&v->sent);
+	while (v->full)
+		pthread_cond_wait(&v->taken, &v->mutex);
+	pthread_mutex_unlock(&v->mutex);
+}
+
+static int64_t take(struct rendezvous *v)
+{
+	int64_t item;
+
+	pthread_mutex_lock(&v->mutex);
+	while (!v->full)
+		pthread_cond_wait(&v->sent, &v->mutex);
+	item = v->item;
+	v->full = false;
+	pthread_cond_signal(&v->taken);
+	pthread_mutex_unlock(&v->mutex);
+	return item;
+}
+
+static void *echoes(void *argument)
+{
+	struct pair *p = argument;
+	int64_t item;
+
+	while ((item = take(&p->to)))
+		hand_over(&p->back, item);
+	return p;
+}
+
+/* An item stands for a share of them: it is their sum. */
+static void hop(struct run *r)
+{
+	struct pair p = {RENDEZVOUS, RENDEZVOUS};
+	pthread_t echo = start(echoes, &p);
+	int64_t last;
+
+	for (int64_t first = 1; first <= r->n; first = last + 1) {
+		last = first + r->share - 1 < r->n ? first + r->share - 1 : r->n;
+		hand_over(&p.to, (first + last) * (last - first + 1) / 2);
+		r->result += take(&p.back);
+		r->ops += 2;
+	}
+	hand_over(&p.to, 0);
+	pthread_join(echo, NULL);
+}
+
+static void hop_on_one_core(struct run *r)
+{
+	on_one_core();
+	hop(r);
+}
+
+/* ---- mutex ------------------------------------------------------------------------------------------------------ */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void *counts(void *argument)
+{
+	struct run *r = argument;
+
+	for (int64_t i = 0; i < r->n / 10; i++) {
+		pthread_mutex_lock(&lock);
+		r->result++;
+		pthread_mutex_unlock(&lock);
+	}
+	return r;
+}
+
+static void mutex(struct run *r)
+{
+	start_ten(counts, r);
+	r->ops = (uint64_t)r->n;
+}
+
+static const struct {
+	const char *name;
+	void (*run)(struct run *r);
+} cases[] = {{"spawn_join", spawn_join}, {"yield", yield}, {"hop", hop_on_one_core}, {"hop2", hop}, {"mutex", mutex}};
+
+int main(int argc, char **argv)
+{
+	struct run r = {.n = lab_number(argc, argv, "n", 1000), .share = lab_number(argc, argv, "share", 1)};
+	size_t i = 0, count = sizeof(cases) / sizeof(*cases);
+
+	while (i < count && !lab_is(argc, argv, "case", cases[i].name))
+		i++;
+	if (i == count)
+		lab_die("no such case");
+	lab_start();
+	cases[i].run(&r);
+	lab_stop();
+	return lab_report(r.ops, r.result);
+}
