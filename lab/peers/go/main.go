@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -410,6 +411,313 @@ func skynet(n int64) answer {
 	return answer{ops: n, result: sum}
 }
 
+// ---- tasks that wait for each other ------------------------------------------------------------------------------
+
+func mutex(n int64) answer {
+	workers()
+	var group sync.WaitGroup
+	var lock sync.Mutex
+	count := int64(0)
+	group.Add(10)
+	start()
+	for i := 0; i < 10; i++ {
+		go func() {
+			for j := int64(0); j < n/10; j++ {
+				lock.Lock()
+				count++
+				lock.Unlock()
+			}
+			group.Done()
+		}()
+	}
+	group.Wait()
+	stop()
+	return answer{ops: n, result: count}
+}
+
+func selectOfEight(n int64) answer {
+	workers()
+	var c [8]chan int64
+	for i := range c {
+		c[i] = make(chan int64)
+	}
+	sum, item := int64(0), int64(0)
+	start()
+	for i := range c {
+		go func() {
+			for j := int64(1); j <= n/8; j++ {
+				c[i] <- j
+			}
+		}()
+	}
+	for i := int64(0); i < n; i++ {
+		select {
+		case item = <-c[0]:
+		case item = <-c[1]:
+		case item = <-c[2]:
+		case item = <-c[3]:
+		case item = <-c[4]:
+		case item = <-c[5]:
+		case item = <-c[6]:
+		case item = <-c[7]:
+		}
+		sum += item
+	}
+	stop()
+	return answer{ops: n, result: sum}
+}
+
+func ring(n int64) answer {
+	const members = 503
+	workers()
+	var at [members]chan int64
+	for i := range at {
+		at[i] = make(chan int64, 1)
+	}
+	last := make(chan int64)
+	start()
+	for i := range at {
+		go func() {
+			for token := range at[i] {
+				if token == 0 {
+					last <- int64(i + 1)
+					return
+				}
+				at[(i+1)%members] <- token - 1
+			}
+		}()
+	}
+	at[0] <- n
+	result := <-last
+	for _, c := range at {
+		close(c)
+	}
+	stop()
+	return answer{ops: n, result: result}
+}
+
+func fan(n int64) answer {
+	workers()
+	to, back := make(chan int64), make(chan int64)
+	sum := int64(0)
+	start()
+	for i := 0; i < 100; i++ {
+		go func() {
+			for item := range to {
+				back <- item
+			}
+		}()
+	}
+	go func() {
+		for i := int64(1); i <= n; i++ {
+			to <- i
+		}
+	}()
+	for i := int64(0); i < n; i++ {
+		sum += <-back
+	}
+	close(to)
+	stop()
+	return answer{ops: n, result: sum}
+}
+
+func chain(n int64) answer {
+	workers()
+	var here sync.WaitGroup
+	here.Add(int(n))
+	events := make([]chan struct{}, n+1)
+	for i := range events {
+		events[i] = make(chan struct{})
+	}
+	for i := int64(0); i < n; i++ {
+		go func() {
+			here.Done()
+			<-events[i]
+			close(events[i+1])
+		}()
+	}
+	here.Wait()
+	start()
+	close(events[0])
+	<-events[n]
+	stop()
+	return answer{ops: n, result: n}
+}
+
+// ---- timers ------------------------------------------------------------------------------------------------------
+
+const naps = 4
+
+// drawn is a share of `longest`, evenly spread, the same in each program: Knuth's multiplier.
+func drawn(number uint32, longest time.Duration) time.Duration {
+	return time.Duration(uint64(number*2654435761) * uint64(longest) >> 32)
+}
+
+func timersFire(n int64) answer {
+	workers()
+	var here, ends sync.WaitGroup
+	var slept atomic.Int64
+	begin := make(chan struct{})
+	longest := time.Duration(number("ms", 10)) * time.Millisecond
+	here.Add(int(n))
+	ends.Add(int(n))
+	for i := int64(0); i < n; i++ {
+		go func() {
+			here.Done()
+			<-begin
+			for j := uint32(0); j < naps; j++ {
+				time.Sleep(drawn(uint32(i)*naps+j, longest))
+			}
+			slept.Add(naps)
+			ends.Done()
+		}()
+	}
+	here.Wait()
+	start()
+	close(begin)
+	ends.Wait()
+	stop()
+	return answer{ops: slept.Load(), result: slept.Load()}
+}
+
+func receivedWithin(c chan int64, limit time.Duration) (int64, bool) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case item, ok := <-c:
+		return item, ok
+	case <-timer.C:
+		return 0, false
+	}
+}
+
+func timersCancel(n int64) answer {
+	workers()
+	var here sync.WaitGroup
+	sleepers := number("sleepers", 10)
+	here.Add(int(sleepers))
+	for i := int64(0); i < sleepers; i++ {
+		go func() {
+			here.Done()
+			time.Sleep(time.Hour)
+		}()
+	}
+	here.Wait()
+	to, back := make(chan int64), make(chan int64)
+	sum := int64(0)
+	start()
+	go func() {
+		for {
+			item, ok := receivedWithin(to, time.Hour)
+			if !ok {
+				return
+			}
+			back <- item
+		}
+	}()
+	for i := int64(1); i <= n; i++ {
+		to <- i
+		item, _ := receivedWithin(back, time.Hour)
+		sum += item
+	}
+	close(to)
+	stop()
+	return answer{ops: 2 * n, result: sum}
+}
+
+// ---- a task that computes for long, and tasks that do nothing ----------------------------------------------------
+
+const (
+	latest  = 1000000
+	nappers = 1000
+)
+
+// quantile is the time in µs that all but one in a thousand naps kept to.
+func quantile(times []uint32) int {
+	all, seen := uint64(0), uint64(0)
+	for _, t := range times {
+		all += uint64(t)
+	}
+	for i, t := range times {
+		if seen += uint64(t); seen >= all-all/1000 {
+			return i
+		}
+	}
+	return latest
+}
+
+func longTask(n int64) answer {
+	workers()
+	var ends sync.WaitGroup
+	var over atomic.Bool
+	times := make([]uint32, latest+1)
+	ends.Add(nappers)
+	start()
+	for k := uint32(0); k < nappers; k++ {
+		go func() {
+			for i := uint32(0); !over.Load(); i++ {
+				nap := time.Millisecond/2 + drawn(k+i*nappers, time.Millisecond)
+				began := time.Now()
+				time.Sleep(nap)
+				late := (time.Since(began) - nap).Microseconds()
+				atomic.AddUint32(&times[min(max(late, 0), latest)], 1)
+			}
+			ends.Done()
+		}()
+	}
+	for i := int64(0); i < n; i++ {
+		for began := time.Now(); time.Since(began) < 10*time.Millisecond; {
+		}
+		time.Sleep(time.Millisecond)
+	}
+	over.Store(true)
+	ends.Wait()
+	stop()
+	return answer{ops: n, result: n, more: fmt.Sprintf(", \"late\": %.6f", float64(quantile(times))*1e-6)}
+}
+
+// usage is CPU time in ns and switches of the process, but for the calling thread.
+func usage() (int64, int64) {
+	const thread = 1
+	var all, own syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &all)
+	syscall.Getrusage(thread, &own)
+	cpu := all.Utime.Nano() + all.Stime.Nano() - own.Utime.Nano() - own.Stime.Nano()
+	return cpu, all.Nvcsw + all.Nivcsw - own.Nvcsw - own.Nivcsw
+}
+
+// pause holds the thread in a call of the system: no timer of the runtime is armed.
+func pause(ms int64) {
+	t := syscall.NsecToTimespec(ms * 1e6)
+	syscall.Nanosleep(&t, nil)
+}
+
+func idle(n int64) answer {
+	workers()
+	runtime.LockOSThread()
+	var ends sync.WaitGroup
+	event := make(chan struct{})
+	ends.Add(int(n))
+	start()
+	for i := int64(0); i < n; i++ {
+		go func() {
+			<-event
+			ends.Done()
+		}()
+	}
+	ms := number("ms", 10)
+	pause(100)
+	cpu, switches := usage()
+	pause(ms)
+	cpuAfter, switchesAfter := usage()
+	close(event)
+	ends.Wait()
+	stop()
+	more := fmt.Sprintf(", \"idle\": %.6f, \"switches\": %.1f", float64(cpuAfter-cpu)*1e-6/float64(ms),
+		float64(switchesAfter-switches)*1e3/float64(ms))
+	return answer{ops: n, result: n, more: more}
+}
+
 // ---- memory ----------------------------------------------------------------------------------------------------
 
 func proc(file, field string) int64 {
@@ -466,6 +774,8 @@ func main() {
 		"recursive": recursive, "c2": c2, "countdown": countdown, "perform": perform, "c3": c3,
 		"life_warm": lifeWarm, "memory": memory, "task_memory": memory,
 		"spawn_join": spawnJoin, "yield": yieldAmongTen, "hop": hop, "skynet": skynet,
+		"mutex": mutex, "select": selectOfEight, "ring": ring, "fan": fan, "chain": chain,
+		"timers_fire": timersFire, "timers_cancel": timersCancel, "long_task": longTask, "idle": idle,
 		"c1":   func(n int64) answer { return c1(n, number("laps", 1)) },
 		"c10m": func(n int64) answer { return c10m(n, number("live", 10000)) },
 	}
