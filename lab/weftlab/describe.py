@@ -24,7 +24,7 @@ INHERITED = ("program", "peer", "contenders", "policies", "baseline", "unit", "f
              "published_unit", "published_baseline", "published_title", "published_sizes", "reference", "reference_unit",
              "reference_ops")
 CASE_KEYS = set(INHERITED) | {"id", "name", "title", "about", "expect", "needs_memory", "policy_memory",
-                               "sizes", "x"} | set(SIZES)
+                               "rounds", "sizes", "x"} | set(SIZES)
 EXPERIMENT_KEYS = set(INHERITED) | {"id", "order", "title", "source", "about", "case", "contender", "plot", "x",
                                     "x_title"}
 CONTENDER_KEYS = {"title", "kind", "program", "args", "defines", "libraries", "get", "policies", "instrumentation"}
@@ -70,6 +70,7 @@ class Case:
     reference: dict | None  # {name: figure in the case's unit, where it was measured}
     yardstick: Contender | None  # what that is scaled by; bytes are not
     x: float | None
+    rounds: int | None  # at most, for a case that mostly waits, which no budget of CPU time ends
 
 
 @dataclass
@@ -164,7 +165,7 @@ def _case(path, experiment, case, contenders, size, policies):
                 chosen, case.get("needs_memory", {}).get(size, 0),
                 {p: sizes.get(size, 0) for p, sizes in case.get("policy_memory", {}).items()},
                 _published(case, size), reference, _yardstick(contenders) if reference and case["unit"] != "B" else None,
-                params.get(axis) if axis else None)
+                params.get(axis) if axis else None, case.get("rounds"))
 
 
 def _yardstick(contenders):

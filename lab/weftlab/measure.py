@@ -216,7 +216,7 @@ class Laboratory:
     def _goes_on(self, series):
         if not series.rounds:
             return True
-        if not series.alive():
+        if not series.alive() or series.rounds == series.case.rounds:
             return False
         if series.case.unit == "B":
             return series.rounds < self.plan.weighings
