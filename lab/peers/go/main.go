@@ -628,8 +628,9 @@ func timersCancel(n int64) answer {
 // ---- a task that computes for long, and tasks that do nothing ----------------------------------------------------
 
 const (
-	latest  = 1000000
-	nappers = 1000
+	latest    = 1000000
+	nappers   = 1000
+	middleNap = 10 * time.Millisecond
 )
 
 // quantile is the time in µs that all but one in a thousand naps kept to.
@@ -656,7 +657,7 @@ func longTask(n int64) answer {
 	for k := uint32(0); k < nappers; k++ {
 		go func() {
 			for i := uint32(0); !over.Load(); i++ {
-				nap := time.Millisecond/2 + drawn(k+i*nappers, time.Millisecond)
+				nap := middleNap/2 + drawn(k+i*nappers, middleNap)
 				began := time.Now()
 				time.Sleep(nap)
 				late := (time.Since(began) - nap).Microseconds()

@@ -59,7 +59,7 @@ pub fn drawn(number: u32, longest: Duration) -> Duration {
 }
 
 pub fn nap(napper: u32, i: u32) -> Duration {
-    let middle = Duration::from_millis(1);
+    let middle = Duration::from_millis(10);
     middle / 2 + drawn(napper.wrapping_add(i.wrapping_mul(NAPPERS)), middle)
 }
 
