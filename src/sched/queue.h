@@ -65,6 +65,24 @@ static inline struct weft__task *weft__ring_take(struct weft__ring *r)
 	return task;
 }
 
+/* Anybody: the next; NULL: empty. */
+static inline struct weft__task *weft__ring_take_from(struct weft__ring *r)
+{
+	uint32_t head = atomic_load_explicit(&r->head, memory_order_acquire), tail;
+	struct weft__task *task;
+
+	do {
+		/* Acquire: pairs with weft__ring_add. */
+		tail = atomic_load_explicit(&r->tail, memory_order_acquire);
+		if ((int32_t)(tail - head) <= 0)
+			return NULL;
+		task = weft__ring_at(r, head);
+		/* Acquire and release: the place was read before the owner may write it again. */
+	} while (!atomic_compare_exchange_weak_explicit(&r->head, &head, head + 1, memory_order_acq_rel,
+							memory_order_acquire));
+	return task;
+}
+
 /* Owner only: take up to half out at once, into `out`, for the shared queue. */
 static inline uint32_t weft__ring_take_half(struct weft__ring *r, struct weft__task *out[WEFT__RING / 2])
 {

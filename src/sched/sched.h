@@ -182,6 +182,7 @@ struct weft__worker {
 	unsigned streak;     /* how often in a row the slot went first */
 	unsigned until_look; /* picks until timers and the shared queue are looked at */
 	unsigned look_every;
+	unsigned relieved;			/* counts, so that each look is at another worker */
 	uint64_t looked, unparked, took_oldest; /* when */
 	uint64_t random;
 	bool searching, helper, handed_on;

@@ -8,7 +8,8 @@
  *   that a tree of tasks is walked in depth. These go first 16 times in a row at most, then the ring, so that tasks
  *   which wake and spawn each other do not keep others waiting. Of every 61 picks one looks at the timers and the
  *   shared queue first; if tasks run long, every pick does. Every 10 ms the oldest of the stack goes first; more often
- *   would walk a large tree in breadth, which takes memory.
+ *   would walk a large tree in breadth, which takes memory. That look also takes over what is ready on a worker that
+ *   has been in one task since the look before.
  *
  * No wake-up is lost
  *   Adding a task:  (1) add it, (2) full fence, (3) read `idle` and `searching`; some idle, none searching: wake one.
@@ -359,14 +360,58 @@ static void adapt(struct weft__worker *w, uint64_t now)
 	w->until_look = w->look_every;
 }
 
+/* Those for which no stack had room, once this worker has run what it spawned itself. */
+static void take_spawned(struct weft__worker *w)
+{
+	struct weft__task *task;
+	unsigned i;
+
+	if (WEFT_CANARY(crowds_wait_for_ever))
+		return;
+
+	for (i = 0; i < WEFT__RING / 2 && (i || !weft__fresh_now(&w->fresh)); i++) {
+		task = take_shared(&w->rt->spawned);
+		if (!task)
+			return;
+		(void)weft__fresh_add(&w->fresh, task);
+	}
+}
+
+/* True: it has been in one task since this was asked last. */
+static bool is_held(struct weft__worker *w)
+{
+	uint64_t switches = __atomic_load_n(&w->switches, __ATOMIC_RELAXED);
+
+	return __atomic_exchange_n(&w->seen, switches, __ATOMIC_RELAXED) == switches;
+}
+
+/* Another worker may be held inside a long task; what was ready on it need not wait for that. Workers that have nothing
+ * to do steal; this is for when none is idle. */
+static void relieve(struct weft__worker *w)
+{
+	struct weft__rt *rt = w->rt;
+	struct weft__worker *from = &rt->worker[(w->number + ++w->relieved) % rt->workers];
+	struct weft__task *task = NULL;
+	uint32_t count;
+
+	if (from == w || !is_held(from))
+		return;
+	for (count = weft__ring_count(&from->ring); count && (task = weft__ring_take_from(&from->ring)); count--)
+		add(w, task);
+	if (atomic_load_explicit(&from->slot, memory_order_relaxed) && (task = atomic_exchange(&from->slot, NULL)))
+		add(w, task);
+}
+
 static struct weft__task *look(struct weft__worker *w)
 {
 	uint64_t now = weft__clock();
-
 	struct weft__task *task;
 
 	adapt(w, now);
 	turn_wheels(w, now);
+	take_spawned(w);
+	if (w->rt->workers > 1)
+		relieve(w);
 	task = take_shared(&w->rt->shared);
 	if (task || now - w->took_oldest < OLDEST_EVERY)
 		return task;
@@ -419,11 +464,9 @@ static struct weft__task *steal_fresh(struct weft__worker *from, struct weft__wo
  * that it spawned. */
 static struct weft__task *steal_stuck(struct weft__worker *from, struct weft__worker *w)
 {
-	uint64_t switches = __atomic_load_n(&from->switches, __ATOMIC_RELAXED);
-	uint64_t seen = __atomic_exchange_n(&from->seen, switches, __ATOMIC_RELAXED);
 	struct weft__task *task = NULL;
 
-	if (seen != switches)
+	if (!is_held(from))
 		return NULL;
 	if (atomic_load_explicit(&from->slot, memory_order_relaxed))
 		task = atomic_exchange(&from->slot, NULL);

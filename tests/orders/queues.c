@@ -69,6 +69,12 @@ static void second_thief(void)
 	take(weft__ring_steal(&ring, &seconds));
 }
 
+static void relieves(void)
+{
+	take(weft__ring_take_from(&ring));
+	take(weft__ring_take_from(&ring));
+}
+
 static void owner_and_thief_end(void)
 {
 	each_was_taken_once(3);
@@ -163,6 +169,11 @@ const struct scenario queue_scenarios[] = {
      .stale = 1,
      .end = owner_and_thief_end},
     {.name = "ring_reused", .begin = nearly_full, .thread = {owner_reuses, thief}, .end = owner_reuses_end},
+    {.name = "ring_relieved", .begin = empty_queues, .thread = {owner, relieves}, .end = owner_and_thief_end},
+    {.name = "ring_relieved_and_reused",
+     .begin = nearly_full,
+     .thread = {owner_reuses, relieves},
+     .end = owner_reuses_end},
     {.name = "ring_half", .begin = nearly_full, .thread = {takes_half, thief}, .end = takes_half_end},
     {.name = "fresh", .begin = empty_queues, .thread = {fresh_owner, fresh_thief}, .end = owner_and_thief_end},
     {.name = "fresh_two_thieves",

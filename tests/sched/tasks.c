@@ -657,11 +657,34 @@ static void *a_thread_wakes_the_last(void *pass)
 	}
 	return pass;
 }
+enum { CROWD = 1000 }; /* more than a worker has room for */
+
+static void *joins_crowd(void *count)
+{
+	__atomic_fetch_add((int *)count, 1, __ATOMIC_RELAXED);
+	return count;
+}
+
+/* Who gives way again and again is passed by all that it has spawned. */
+static void *yielding_lets_a_crowd_run(void *pass)
+{
+	long turns = 0;
+	int count = 0;
+
+	WEFT_SCOPE(scope);
+	for (int i = 0; i < CROWD; i++)
+		CHECK(weft_scope_spawn(&scope, joins_crowd, &count) == 0);
+	while (__atomic_load_n(&count, __ATOMIC_RELAXED) < CROWD && ++turns < 1000000)
+		weft_task_yield();
+	CHECK(turns < 1000000);
+	return pass;
+}
 
 static const struct test tests[] = {
     T(a_scope_waits),
     T(a_join_gets_the_result),
     T(a_tree_of_scopes),
+    T(yielding_lets_a_crowd_run),
     T(sleeping_is_never_shorter),
     T(many_timers),
     T(the_first_error_cancels_the_others),
