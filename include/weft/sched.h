@@ -67,6 +67,9 @@ typedef struct weft_scope weft_scope_t;
 
 /* ---- running ---------------------------------------------------------------------------------------------------- */
 
+/** More threads would only be in each other's way. */
+enum { WEFT_WORKERS_MOST = 4096 };
+
 /** How a runtime is to be. Zero-initialised: all defaults. Only read during the call. */
 typedef struct weft_rt_config {
 	unsigned workers;     /**< threads that run tasks; 0: one for each processor that this thread may use */
@@ -92,7 +95,7 @@ typedef struct weft_rt_config {
  * @param result  what fn returned; may be NULL
  * @return 0, or a negative errno: what the task failed with (weft_task_fail), -ECANCELED; and where it could not begin
  *   -ENOMEM, -EAGAIN  no memory, no more threads
- *   -EINVAL           an unknown policy, flag or signal
+ *   -EINVAL           an unknown policy, flag or signal; more than WEFT_WORKERS_MOST workers; fn is NULL
  *   -EDEADLK          every task waited, no timer was armed, and the process had no other thread that could have woken
  *                     one. A report on standard error names each task, what it waited for, where, and where it was
  *                     made; then all were cancelled. While a program has threads of its own nobody can tell
@@ -100,6 +103,8 @@ typedef struct weft_rt_config {
  * Several runtimes may run at once, in several threads; a task may run another one, and blocks its worker by that.
  * With WEFT_SIMULATE=SEED in the environment it is weft_simulate(SEED, …); with WEFT_SIMULATE=SEED+COUNT weft_explore
  * of these seeds first, and the process ends with 1 if one fails; with WEFT_SIMULATE=order:… what weft_explore said.
+ * A task may call fork, but the child has no workers: it must call exec or _exit there. A child that goes on with tasks
+ * is reported, and ends.
  */
 WEFT_API int weft_rt_run(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result);
 
@@ -127,7 +132,8 @@ typedef struct weft_finding {
  * the task that has been ready longest.
  * @param first, count  the seeds
  * @param found         what failed, and how many were tried; may be NULL
- * @return 0 none failed; 1 one did, and a line on standard error says which and how to repeat it; or a negative errno
+ * @return 0 none failed; 1 one did, and a line on standard error says which and how to repeat it; or a negative errno;
+ *   -EINVAL: fn is NULL
  * Must be called where no other threads run.
  */
 WEFT_API int weft_explore(uint64_t first, uint64_t count, const weft_rt_config_t *config, weft_fn_t *fn, void *arg,
@@ -153,13 +159,14 @@ typedef struct weft__rt weft_rt_t;
  *
  * @param config  NULL: all defaults; `workers` must be 0 or 1 (-EINVAL else)
  * @param rt      written: the runtime, owned by the caller, to be given to weft_rt_close
- * @return 0; -ENOMEM; -EMFILE, -ENFILE: no descriptor is left; -EINVAL
- * weft_rt_spawn starts tasks of it, from any thread. Nothing of it may be used by a child of fork.
+ * @return 0; -ENOMEM; -EMFILE, -ENFILE: no descriptor is left; -EINVAL, also if `rt` is NULL
+ * weft_rt_spawn starts tasks of it, from any thread. Nothing of it may be used by a child of fork: a step there is
+ * reported, and ends the child.
  */
 WEFT_API int weft_rt_open(const weft_rt_config_t *config, weft_rt_t **rt);
 
 /** Readable (for poll, select, epoll with or without EPOLLET) when a task can run; never to be read from. Valid until
- * weft_rt_close, which closes it. -EINVAL: the runtime is not of weft_rt_open. */
+ * weft_rt_close, which closes it. -EINVAL: the runtime is not of weft_rt_open, or NULL. */
 WEFT_API int weft_rt_fd(const weft_rt_t *rt);
 
 /**
@@ -167,17 +174,17 @@ WEFT_API int weft_rt_fd(const weft_rt_t *rt);
  * @param budget  nanoseconds; WEFT_NEVER: no limit; 0: one task at most. Looked at between tasks, every 0.1 ms: a task
  *                that runs on is not stopped
  * @return 1: more can run, and the descriptor is readable; 0: none now; -EBUSY: another thread, or a task of it, is in
- *   this call
+ *   this call; -EINVAL: the runtime is not of weft_rt_open, or NULL
  * Any thread may call it, one at a time. Does not wait.
  */
 WEFT_API int weft_rt_step(weft_rt_t *rt, uint64_t budget);
 
-/** End a runtime of weft_rt_open. 0; -EBUSY: it has tasks (cancel them, and go on with steps), and nothing is done.
- * NULL is allowed. */
+/** End a runtime of weft_rt_open. 0; -EBUSY: it has tasks (cancel them, and go on with steps), or is in a step, and
+ * nothing is done; -EINVAL: it is not of weft_rt_open. NULL is allowed. */
 WEFT_API int weft_rt_close(weft_rt_t *rt);
 
 /** Cancel all tasks that belong to no scope (the first, and detached ones), and by that all others. From any thread,
- * also several times, while the runtime has a task. Does not wait. */
+ * also several times, while the runtime has a task. Does not wait. NULL is allowed. */
 WEFT_API void weft_rt_cancel(weft_rt_t *rt);
 
 /* ---- waiting ---------------------------------------------------------------------------------------------------- */
@@ -329,6 +336,9 @@ WEFT__INLINE int weft_wait(weft_waiter_t *w)
 	return w->result;
 }
 
+/* A broken rule of the interface: a line that says the function and the rule, then abort(). */
+WEFT_API WEFT__NORETURN WEFT__COLD void weft__misused(const char *function, const char *rule);
+
 /** Nanoseconds, as CLOCK_MONOTONIC; in a simulation its virtual time. */
 WEFT__INLINE uint64_t weft_now(void)
 {
@@ -342,7 +352,7 @@ WEFT__INLINE int weft_task_yield(void)
 }
 
 /**
- * Wait until a time of weft_now(), or for some nanoseconds. Never shorter.
+ * Wait until a time of weft_now(), or for some nanoseconds. Never shorter. A time that has passed: others run first.
  * @return 0; -ECANCELED: a scope that the task opened was cancelled, by its deadline, a failed task, or a call; what
  *   weft_scope_wait returns says which. If the task itself was cancelled, the exception weft_cancelled is performed in
  *   place of a return. All waits end so. A thread is never cancelled.
@@ -381,11 +391,12 @@ enum {
 };
 
 /**
- * A task's handle: lies with whoever will join it, and must stay in place until then. Private.
+ * A task's handle: lies with whoever will join it, and must stay in place until then. Once the task has ended the
+ * handle needs its scope no more. Private.
  */
 typedef struct weft_task {
-	/* Under the scope's lock. */
-	struct weft__task *task; /* NULL: it has ended */
+	/* Under the scope's lock, until the task has ended. */
+	struct weft__task *task; /* atomic; NULL: it has ended, or never began, and then `error` says why */
 	weft_waiter_t *joiner;
 	weft_scope_t *scope;
 	void *result;
@@ -403,18 +414,19 @@ WEFT__INLINE int weft__spawn(weft_scope_t *scope, weft_task_t *handle, weft_fn_t
 
 /**
  * Start a task that nobody waits for but the runtime, and nothing cancels.
- * @return 0; -ENOMEM, -EDQUOT, -EAGAIN, -EINVAL, -ENOTSUP as weft_create_with; -EPERM: the caller is no task
+ * @return 0; -ENOMEM, -EDQUOT, -EAGAIN, -EINVAL, -ENOTSUP as weft_create_with; -EINVAL also if fn is NULL or a flag of
+ *   the attributes is unknown; -EPERM: the caller is no task
  */
 WEFT__INLINE int weft_spawn_detached(weft_fn_t *fn, void *arg, const weft_task_attr_t *attr)
 {
 	return weft__spawn(NULL, NULL, fn, arg, attr);
 }
 
-/** Cancel one task: see weft_scope_cancel. Any number of times, also after its end; the handle must not have been
- * joined. Does not wait. */
+/** Cancel one task: see weft_scope_cancel. Any number of times, also after its end. Does not wait. NULL: reported. */
 WEFT_API void weft_task_cancel(weft_task_t *t);
 
-/** From here until the matching weft_shield_end the calling task's waits are not cancelled. Pairs nest. */
+/** From here until the matching weft_shield_end the calling task's waits are not cancelled. Pairs nest; an end without
+ * a beginning is reported. In a thread: nothing. */
 WEFT_API void weft_shield_begin(void);
 WEFT_API void weft_shield_end(void);
 
@@ -424,12 +436,14 @@ WEFT_API bool weft__join_begin(weft_task_t *t, weft_waiter_t *w);
 WEFT_API bool weft__join_end(weft_task_t *t, weft_waiter_t *w);
 
 /**
- * Wait until a task has ended. One caller at a time.
+ * Wait until a task has ended. One caller at a time: a second one is reported, and so is a task that joins itself. Who
+ * joins again after the end gets the same result again. The caller may be a thread.
  * @param result  what its function returned; may be NULL
  * @param deadline  a time of weft_now(), or WEFT_NEVER
- * @return 0; what it failed with (weft_task_fail); -ECANCELED if it was cancelled; -ETIMEDOUT: it still runs, join it
- *   again. A caller that is cancelled itself is told so by its next wait: a join waits for the task's end first,
- *   because the handle may lie in the caller's frame; so it cancels the task.
+ * @return 0; what it failed with (weft_task_fail); -ECANCELED if it was cancelled; what starting it returned, if that
+ *   failed; -EINVAL: nobody has started it; -ETIMEDOUT: it still runs, join it again. A caller
+ *   that is cancelled itself is told so by its next wait: a join waits for the task's end first, because the handle
+ *   may lie in the caller's frame; so it cancels the task.
  */
 WEFT__INLINE int weft_join_until(weft_task_t *t, void **result, uint64_t deadline)
 {
@@ -460,20 +474,21 @@ WEFT__INLINE int weft_join(weft_task_t *t, void **result)
 }
 
 /** End the calling task; its scope is cancelled, and gets the error, if it is the first. What is deferred in the task
- * runs first. Outside of a task: reported. @param error  a negative errno */
+ * runs first. Outside of a task: reported. @param error  a negative errno; anything else counts as -EINVAL */
 WEFT_API WEFT__NORETURN void weft_task_fail(int error);
 
 /** The runtime of the calling task; NULL in a thread. Valid until its weft_rt_run returns, or weft_rt_close. */
 WEFT_API weft_rt_t *weft_rt_current(void);
 
 /** As weft_spawn_detached, from any thread; a runtime of weft_rt_run must have a task then, which somebody has to see
- * to. */
+ * to. -EINVAL: also if there is no runtime. */
 WEFT_API int weft_rt_spawn(weft_rt_t *rt, weft_fn_t *fn, void *arg, const weft_task_attr_t *attr);
 
 /** Has the calling task been cancelled, itself or by a scope that it opened? False in a thread. */
 WEFT_API bool weft_task_is_cancelled(void);
 
-/** A pointer of the calling task's own, for each key (below 4); NULL at first. In a thread: the thread's. */
+/** A pointer of the calling task's own, for each key (below 4); NULL at first, and for a key that does not exist. In a
+ * thread: the thread's. */
 enum { WEFT_LOCAL_KEYS = 4 };
 WEFT_API void *weft_task_local(unsigned key);
 /** 0; -EINVAL: there is no such key. */
@@ -507,17 +522,17 @@ WEFT__INLINE void weft__blocking_ends(int *unused)
 
 /* ---- scopes ----------------------------------------------------------------------------------------------------- */
 
-/** Tasks that belong together. Lies in the frame of the task (or thread) that opens it, and must be closed there.
- * Private. */
+/** Tasks that belong together. Lies in the frame of the task (or thread) that opens it, and must be closed there; a
+ * task that ends with a scope open is reported. Private. */
 struct weft_scope {
 	uint32_t lock; /* a spin lock: of the fields below */
 	int error;     /* the first */
 	uint32_t count;
-	uint8_t cancelled, closed;
-	struct weft__task *tasks; /* those that have not ended */
-	weft_waiter_t *waiter;	  /* the owner's, waiting for the last */
-	struct weft__task *owner; /* NULL: a thread */
-	weft_scope_t *outer;	  /* the owner's next */
+	uint8_t cancelled, closed; /* a closed scope counts as cancelled, too */
+	struct weft__task *tasks;  /* those that have not ended */
+	weft_waiter_t *waiter;	   /* the owner's, waiting for the last */
+	struct weft__task *owner;  /* NULL: a thread */
+	weft_scope_t *outer;	   /* the owner's next */
 	struct weft__timer timer;
 };
 
@@ -525,7 +540,8 @@ struct weft_scope {
  * Open a scope. Its owner is the calling task, which must close it. While the scope is open and cancelled, the owner's
  * waits return -ECANCELED.
  * @param deadline  a time of weft_now() at which the scope is cancelled, with -ETIMEDOUT as its error; or WEFT_NEVER.
- *                  Deadlines of scopes further out go on to count.
+ *                  Deadlines of scopes further out go on to count. In a thread, which cannot spawn: nothing.
+ * A scope that the task has just opened, and not closed, is reported.
  */
 WEFT_API void weft_scope_open(weft_scope_t *s, uint64_t deadline);
 
@@ -537,28 +553,37 @@ WEFT_API void weft_scope_open(weft_scope_t *s, uint64_t deadline);
 	weft_scope_open(&name, (deadline));                                                                            \
 	weft_defer(weft__scope_leave, &name)
 
-/** Start a task of this scope. 0 or a negative errno, as weft_spawn_detached; -ECANCELED: the scope was cancelled. */
+/** Start a task of this scope, by any task. 0 or a negative errno, as weft_spawn_detached; -ECANCELED: the scope was
+ * cancelled; -EINVAL: it is closed, or NULL. */
 WEFT__INLINE int weft_scope_spawn(weft_scope_t *s, weft_fn_t *fn, void *arg)
 {
-	return weft__spawn(s, NULL, fn, arg, NULL);
+	return weft__unlikely(!s) ? -EINVAL : weft__spawn(s, NULL, fn, arg, NULL);
 }
 
-/** The same with attributes (may be NULL), and a handle (may be NULL) by which the task must be joined before the scope
- * is closed. */
+/** The same with attributes (may be NULL), and a handle (may be NULL) by which the task can be joined, and which must
+ * stay until it has been, or the scope is closed. If this fails, a join returns the same error. */
 WEFT__INLINE int weft_scope_spawn_with(weft_scope_t *s, weft_task_t *handle, weft_fn_t *fn, void *arg,
 				       const weft_task_attr_t *attr)
 {
+	if (weft__unlikely(!s)) {
+		if (handle)
+			*handle = (weft_task_t){.error = -EINVAL};
+		return -EINVAL;
+	}
 	return weft__spawn(s, handle, fn, arg, attr);
 }
 
 /**
  * Cancel a scope: its tasks, and waits of its owner. Tasks that wait go on at once, others when they wait next, unless
  * they are shielded. A task is told once by the exception weft_cancelled; cleanups that wait do wait.
- * @param error  what weft_scope_wait is to return, if nothing failed before: a negative errno, usually -ECANCELED
- * Thread-safe; the scope must be open. Does not wait.
+ * @param error  what weft_scope_wait is to return, if nothing failed before: a negative errno, usually -ECANCELED; and
+ *               anything else counts as that
+ * Thread-safe. A scope that is closed, or was cancelled before: nothing. NULL: reported. Does not wait.
  */
 WEFT_API void weft_scope_cancel(weft_scope_t *s, int error);
 
+/* Did the caller open it? */
+WEFT_API bool weft__scope_is_mine(const weft_scope_t *s);
 /* True: `w` is to be waited for. */
 WEFT_API bool weft__scope_begin(weft_scope_t *s, weft_waiter_t *w);
 WEFT_API bool weft__scope_end(weft_scope_t *s, weft_waiter_t *w);
@@ -588,12 +613,17 @@ WEFT__INLINE bool weft__scope_drain(weft_scope_t *s, bool told)
 }
 
 /**
- * Wait until all tasks of the scope have ended, and close it. For its owner only.
- * @return 0; the error of the first task that failed; what the scope was cancelled with; -ETIMEDOUT: its deadline
+ * Wait until all tasks of the scope have ended, and close it. For its owner only. Again: the same result.
+ * @return 0; the error of the first task that failed; what the scope was cancelled with; -ETIMEDOUT: its deadline;
+ *   -EPERM: another task opened it, and nothing is done; -EINVAL: NULL
  */
 WEFT__INLINE int weft_scope_wait(weft_scope_t *s)
 {
+	if (weft__unlikely(!s))
+		return -EINVAL;
 	if (!s->closed) {
+		if (weft__unlikely(!weft__scope_is_mine(s)))
+			return -EPERM;
 		(void)weft__scope_drain(s, false);
 		s->error = weft__scope_close(s);
 	}
@@ -616,9 +646,9 @@ __attribute__((unused)) static void weft__scope_leave(weft_scope_t *s)
  * what and where, where it was made, its policy and the bytes of its stack (of its first chunk, where chunks are
  * linked); and what each worker has done. Places are functions and lines if WEFT_ADDR2LINE names addr2line, else
  * addresses that it understands, for the first 128 that differ. Looks at tasks of other workers without stopping them.
- * 0; -EPERM: the caller is no task; -ENOMEM; what write says. */
+ * 0; -EPERM: the caller is no task; -ENOMEM; what write says, such as -EBADF. */
 WEFT_API int weft_dump(int fd);
-/** The same for any thread, while the runtime has a task. */
+/** The same for any thread, while the runtime has a task. -EINVAL: there is no runtime. */
 WEFT_API int weft_rt_dump(weft_rt_t *rt, int fd);
 
 /** Counters of the calling task's runtime since it began. */
@@ -627,7 +657,7 @@ typedef struct weft_rt_stats {
 	unsigned workers, helpers;
 	size_t live; /**< tasks now, about: others count while this is read */
 } weft_rt_stats_t;
-/** 0; -EPERM: the caller is no task. */
+/** 0; -EPERM: the caller is no task; -EINVAL: NULL. */
 WEFT_API int weft_rt_stats(weft_rt_stats_t *stats);
 
 WEFT_EXTERN_C_END

@@ -203,14 +203,14 @@ static int write_all(int fd, const char *text, size_t size)
 
 int weft_rt_dump(weft_rt_t *rt, int fd)
 {
-	struct dump d = {.now = weft__rt_now(rt), .places = malloc(PLACES * sizeof *d.places)};
+	struct dump d = {.now = rt ? weft__rt_now(rt) : 0, .places = rt ? malloc(PLACES * sizeof *d.places) : NULL};
 	char *text = NULL;
 	size_t size = 0;
 	unsigned i;
 	int error;
 
 	if (!d.places)
-		return -ENOMEM;
+		return rt ? -ENOMEM : -EINVAL;
 	gather_places(&d, rt);
 	d.out = open_memstream(&text, &size);
 	if (!d.out) {

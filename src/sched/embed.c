@@ -57,7 +57,7 @@ int weft_rt_open(const weft_rt_config_t *config, weft_rt_t **made)
 	int descriptor, error;
 	struct weft__rt *rt;
 
-	if (config && config->workers > 1)
+	if (!made || (config && config->workers > 1))
 		return -EINVAL;
 	descriptor = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	error = -errno;
@@ -85,7 +85,7 @@ int weft_rt_open(const weft_rt_config_t *config, weft_rt_t **made)
 
 int weft_rt_fd(const weft_rt_t *rt)
 {
-	return rt->embedded ? rt->descriptor : -EINVAL;
+	return rt && rt->embedded ? rt->descriptor : -EINVAL;
 }
 
 static void run(struct weft__worker *w, uint64_t budget)
@@ -102,11 +102,15 @@ static void run(struct weft__worker *w, uint64_t budget)
 
 int weft_rt_step(weft_rt_t *rt, uint64_t budget)
 {
-	struct weft__worker *w = &rt->worker[0], *outer;
+	struct weft__worker *w, *outer;
 	bool more;
 
-	if (!rt->embedded || atomic_exchange(&rt->stepping, true))
+	if (!rt || !rt->embedded)
+		return -EINVAL;
+	weft__check_fork(rt);
+	if (atomic_exchange(&rt->stepping, true))
 		return -EBUSY;
+	w = &rt->worker[0];
 	outer = weft__worker();
 	weft__set_worker(w);
 	weft__worker_get_up(w);
@@ -123,7 +127,9 @@ int weft_rt_close(weft_rt_t *rt)
 
 	if (!rt)
 		return 0;
-	if (!rt->embedded || atomic_exchange(&rt->stepping, true))
+	if (!rt->embedded)
+		return -EINVAL;
+	if (atomic_exchange(&rt->stepping, true))
 		return -EBUSY;
 	if (atomic_load(&rt->live)) {
 		atomic_store(&rt->stepping, false);

@@ -32,7 +32,11 @@ static void *help(void *argument)
 	struct weft__task *task;
 
 	weft__set_worker(&w);
-	while ((task = next(rt))) {
+	for (;;) {
+		weft__check_fork(rt);
+		task = next(rt);
+		if (!task)
+			break;
 		if (weft__task_run(&w, task) == WEFT__YIELDED)
 			weft__ready(task, false);
 		atomic_fetch_add_explicit(&rt->elsewhere, (int64_t)(w.spawned - w.ended), memory_order_relaxed);

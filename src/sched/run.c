@@ -42,6 +42,7 @@ static void set_up(struct weft__rt *rt, const weft_rt_config_t *config, struct w
 	rt->spawned.end = &rt->spawned.first;
 	rt->blocking_end = &rt->blocking;
 	rt->helpers_most = config->helpers ? config->helpers : 64;
+	rt->forks = weft__forks();
 	atomic_init(&rt->watch, WEFT_NEVER);
 	pthread_mutex_init(&rt->helpers_lock, NULL);
 	pthread_cond_init(&rt->helpers_wanted, NULL);
@@ -117,6 +118,8 @@ int weft_rt_run(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void *
 	struct weft__rt *rt;
 	int error;
 
+	if (!fn || (config && config->workers > WEFT_WORKERS_MOST))
+		return -EINVAL;
 	if (weft__sim_asked(config, fn, arg, result, &error))
 		return error;
 	rt = weft__rt_make(config, config && config->workers ? config->workers : processors(), NULL, fn, arg, &error);
@@ -149,6 +152,8 @@ int weft_rt_stats(weft_rt_stats_t *stats)
 
 	if (!task)
 		return -EPERM;
+	if (!stats)
+		return -EINVAL;
 	count(task->rt, stats);
 	return 0;
 }

@@ -264,6 +264,7 @@ struct weft__rt {
 	unsigned helpers, helpers_idle, helpers_most, blocked;
 
 	struct weft__attendant attendant;
+	unsigned forks;	    /* of the process when the runtime was made: a child of fork has more */
 	uint64_t seen_idle; /* the workers' switches when somebody last looked for a deadlock */
 	unsigned deadlocks; /* that were found */
 };
@@ -340,6 +341,10 @@ void weft__task_cancel(struct weft__task *task) WEFT__HIDDEN;
 void weft__scope_expired(struct weft__timer *t) WEFT__HIDDEN;
 /* Under the scope's lock. */
 void weft__scope_cancel_locked(weft_scope_t *s, int error) WEFT__HIDDEN;
+
+/* misuse.c: how often this process is a child of fork; ends it if that was after the runtime was made. */
+unsigned weft__forks(void) WEFT__HIDDEN;
+void weft__check_fork(const struct weft__rt *rt) WEFT__HIDDEN;
 
 /* helpers.c */
 void weft__helpers_add(struct weft__rt *rt, struct weft__task *task) WEFT__HIDDEN;

@@ -31,8 +31,10 @@ void weft__scope_cancel_locked(weft_scope_t *s, int error)
 
 void weft_scope_cancel(weft_scope_t *s, int error)
 {
+	if (!s)
+		weft__misused("weft_scope_cancel", "was called with NULL: there is no scope to cancel");
 	weft__task_lock(&s->lock);
-	weft__scope_cancel_locked(s, error ? error : -ECANCELED);
+	weft__scope_cancel_locked(s, error < 0 ? error : -ECANCELED);
 	weft__task_unlock(&s->lock);
 }
 
@@ -52,10 +54,25 @@ static void set_open(struct weft__task *owner, weft_scope_t *s)
 	weft__task_unlock(&owner->open_lock);
 }
 
+/* Scopes may be closed in any order. */
+static void remove_open(struct weft__task *owner, weft_scope_t *s)
+{
+	weft_scope_t **at = &owner->open;
+
+	weft__task_lock(&owner->open_lock);
+	while (weft__unlikely(*at != s))
+		at = &(*at)->outer;
+	*at = s->outer;
+	weft__task_unlock(&owner->open_lock);
+}
+
 void weft_scope_open(weft_scope_t *s, uint64_t deadline)
 {
 	struct weft__worker *w = weft__worker();
 
+	if (!s || (w && w->current && w->current->open == s))
+		weft__misused("weft_scope_open", s ? "was called for a scope that is open: close it by weft_scope_wait"
+						   : "was called with NULL: it opens a scope of the caller's");
 	*s = (weft_scope_t){.owner = w ? w->current : NULL, .timer = {.at = deadline, .is_scope = 1}};
 	if (!s->owner)
 		return;
@@ -94,13 +111,18 @@ int weft__scope_close(weft_scope_t *s)
 {
 	weft__timer_disarm(&s->timer);
 	weft__task_lock(&s->lock);
-	s->closed = 1;
+	s->closed = s->cancelled = 1;
 	weft__task_unlock(&s->lock);
 	if (s->owner) {
-		set_open(s->owner, s->outer);
+		remove_open(s->owner, s);
 		forget(s->owner);
 	}
 	return s->error;
+}
+
+bool weft__scope_is_mine(const weft_scope_t *s)
+{
+	return s->owner == weft__task();
 }
 
 bool weft__scope_begin(weft_scope_t *s, weft_waiter_t *w)
@@ -128,15 +150,40 @@ bool weft__scope_end(weft_scope_t *s, weft_waiter_t *w)
 
 /* ---- joining --------------------------------------------------------------------------------------------------- */
 
+/* Of a task that has ended, or never began. */
+static void ended_before(weft_task_t *t)
+{
+	weft__seen_acquire(t);
+	if (!t->scope && !t->error)
+		t->error = -EINVAL;
+}
+
+static WEFT__COLD void die_joined(const weft_task_t *t)
+{
+	weft__misused("weft_join", t->joiner ? "was called for a task that is being joined: a handle has one joiner"
+					     : "was called by the task itself, which would wait for its own end");
+}
+
 bool weft__join_begin(weft_task_t *t, weft_waiter_t *w)
 {
-	bool waits;
+	struct weft__task *task;
 
+	if (!t)
+		weft__misused("weft_join", "was called with NULL: it needs a handle that a task was started with");
+	/* Acquire: pairs with tell_handle. */
+	if (!__atomic_load_n(&t->task, __ATOMIC_ACQUIRE)) {
+		ended_before(t);
+		return false;
+	}
 	weft__task_lock(&t->scope->lock);
-	waits = t->task;
-	t->joiner = waits ? w : NULL;
+	task = t->task;
+	if (task) {
+		if (weft__unlikely(t->joiner || task->k == weft__self()))
+			die_joined(t);
+		t->joiner = w;
+	}
 	weft__task_unlock(&t->scope->lock);
-	return waits;
+	return task;
 }
 
 bool weft__join_end(weft_task_t *t, weft_waiter_t *w)
@@ -157,6 +204,8 @@ void weft_rt_cancel(weft_rt_t *rt)
 	struct weft__task *task;
 	unsigned i;
 
+	if (!rt)
+		return;
 	for (i = 0; i <= rt->workers; i++) {
 		list = weft__detached(rt, i);
 		weft__spin_lock(&list->lock);
@@ -168,6 +217,12 @@ void weft_rt_cancel(weft_rt_t *rt)
 
 void weft_task_cancel(weft_task_t *t)
 {
+	if (!t)
+		weft__misused("weft_task_cancel",
+			      "was called with NULL: it needs a handle that a task was started with");
+	/* It has ended, and its scope may have. */
+	if (!__atomic_load_n(&t->task, __ATOMIC_RELAXED))
+		return;
 	weft__task_lock(&t->scope->lock);
 	if (t->task)
 		ask_to_end(t->task);

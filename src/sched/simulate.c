@@ -326,6 +326,8 @@ int weft_explore(uint64_t first, uint64_t count, const weft_rt_config_t *config,
 	uint64_t i;
 	int outcome = 0;
 
+	if (!fn)
+		return -EINVAL;
 	e.record = mmap(NULL, sizeof *e.record, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (e.record == MAP_FAILED)
 		return -errno;

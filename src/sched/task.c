@@ -34,25 +34,37 @@ static weft_attr_t merged(const weft_attr_t *defaults, const weft_attr_t *wanted
 {
 	weft_attr_t attr = *defaults;
 
-	if (!wanted)
-		return attr;
 	attr.name = wanted->name ? wanted->name : attr.name;
 	attr.user_data = wanted->user_data ? wanted->user_data : attr.user_data;
-	attr.policy = wanted->policy ? wanted->policy : attr.policy;
+	attr.policy = wanted->policy ? weft__policy_for_thread(wanted->policy) : attr.policy;
 	attr.stack_size = wanted->stack_size ? wanted->stack_size : attr.stack_size;
 	attr.guard_size = wanted->guard_size ? wanted->guard_size : attr.guard_size;
 	attr.flags |= wanted->flags;
 	return attr;
 }
 
+/* In pieces that compilers make plain stores of: a string instruction takes longer to begin. */
+static void clear(struct weft__task *task)
+{
+	enum { PIECE = 64 };
+	char *bytes = (char *)task;
+
+	memset(bytes, 0, PIECE);
+	memset(bytes + PIECE, 0, PIECE);
+	memset(bytes + 2 * PIECE, 0, sizeof *task - 2 * PIECE);
+}
+
 /* Its record lies above its first frame, or where there is no room, in memory of its own. */
 static struct weft__task *make(struct weft__rt *rt, const struct weft_spawn *what, int *error)
 {
-	weft_attr_t attr = merged(&rt->attr, what->attr ? &what->attr->coro : NULL);
-	weft_coro_t *k = weft_create_with(what->fn, what->arg, &attr);
 	struct weft__task *task;
+	weft_attr_t attr;
+	weft_coro_t *k;
 	bool allocated;
 
+	if (what->attr)
+		attr = merged(&rt->attr, &what->attr->coro);
+	k = weft_create_with(what->fn, what->arg, what->attr ? &attr : &rt->attr);
 	if (!k) {
 		*error = -errno;
 		return NULL;
@@ -66,7 +78,7 @@ static struct weft__task *make(struct weft__rt *rt, const struct weft_spawn *wha
 		*error = -ENOMEM;
 		return NULL;
 	}
-	memset(task, 0, sizeof *task);
+	clear(task);
 	task->k = k;
 	task->rt = rt;
 	task->flags = allocated ? WEFT__ON_MALLOC : 0;
@@ -113,7 +125,7 @@ static void unlink_task(struct weft__task *task)
 		task->scope_next->scope_link = task->scope_link;
 }
 
-/* False: it has been cancelled. */
+/* False: it has been cancelled, or closed. */
 static bool join_scope(weft_scope_t *s, struct weft__task *task)
 {
 	bool open;
@@ -142,21 +154,32 @@ static void detach(struct weft__rt *rt, struct weft__task *task)
 	weft__spin_unlock(&home->lock);
 }
 
+/* Who joins it all the same is told. */
+static WEFT__COLD int spawn_failed(const struct weft_spawn *what, int error)
+{
+	if (what->handle)
+		*what->handle = (weft_task_t){.scope = what->scope, .error = error};
+	return error;
+}
+
+static bool is_wrong(const struct weft_spawn *what)
+{
+	return !what->fn || (what->attr && what->attr->flags & ~(unsigned)(WEFT_TASK_CODES | WEFT_TASK_FIRST));
+}
+
 int weft__task_spawn(struct weft__rt *rt, const struct weft_spawn *what, struct weft__task **made)
 {
-	int error = -ENOMEM;
-	struct weft__task *task = make(rt, what, &error);
+	int error = -EINVAL;
+	struct weft__task *task = weft__unlikely(is_wrong(what)) ? NULL : make(rt, what, &error);
 
 	if (!task)
-		return error;
+		return spawn_failed(what, error);
 	configure(task, what);
 	if (!what->scope) {
 		detach(rt, task);
 	} else if (!join_scope(what->scope, task)) {
-		if (what->handle)
-			what->handle->task = NULL;
 		unmake(task);
-		return -ECANCELED;
+		return spawn_failed(what, what->scope->closed ? -EINVAL : -ECANCELED);
 	}
 	*made = task;
 	return 0;
@@ -175,7 +198,8 @@ static int error_of(struct weft__task *task, weft_request_t r)
 	return weft_failure(task->k) == WEFT_BUDGET_SPENT ? -EDQUOT : -ENOMEM;
 }
 
-/* Under the lock of its scope. Returns who joins, to be completed. */
+/* Under the lock of its scope. Returns who joins, to be completed. Who sees that `task` is NULL need not take the lock,
+ * and so the scope may be gone by then. */
 static weft_waiter_t *tell_handle(weft_task_t *t, void *result, int error)
 {
 	weft_waiter_t *joiner;
@@ -183,9 +207,11 @@ static weft_waiter_t *tell_handle(weft_task_t *t, void *result, int error)
 	if (!t)
 		return NULL;
 	joiner = t->joiner;
-	t->task = NULL;
 	t->result = result;
 	t->error = error;
+	weft__seen_release(t);
+	/* Release: pairs with weft__join_begin. */
+	__atomic_store_n(&t->task, NULL, __ATOMIC_RELEASE);
 	return joiner && weft_waiter_claim(joiner, 0) ? joiner : NULL;
 }
 
@@ -225,11 +251,25 @@ static void leave_scope(struct weft__task *task, void *result, int error)
 		weft_waiter_complete(owner);
 }
 
+static _Noreturn WEFT__COLD void die_open(const struct weft__task *task)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, "the task of ");
+	weft__line_coroutine(&line, weft_name(task->k), weft_id(task->k));
+	weft__line_text(
+	    &line, " has ended with a scope open: weft_scope_wait closes it, and WEFT_SCOPE does when a block is left");
+	weft__line_die(&line);
+}
+
 static void end(struct weft__task *task, weft_request_t r)
 {
 	int error = error_of(task, r);
 	void *result = error ? NULL : r.payload;
 
+	if (weft__unlikely(task->open))
+		die_open(task);
 	weft__probe1(task_end, task);
 	if (task->scope)
 		leave_scope(task, result, error);
@@ -465,23 +505,13 @@ enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *tas
 
 /* ---- what tasks call ------------------------------------------------------------------------------------------- */
 
-static _Noreturn void die_no_task(const char *what)
-{
-	struct weft__line line;
-
-	weft__line_begin(&line);
-	weft__line_text(&line, what);
-	weft__line_text(&line, " was called outside of a task: only what weft_rt_run runs is one");
-	weft__line_die(&line);
-}
-
 void weft_task_fail(int error)
 {
 	struct weft__task *task = weft__task();
 
 	if (!task)
-		die_no_task("weft_task_fail");
-	task->error = error ? error : -EINVAL;
+		weft__misused("weft_task_fail", "was called outside of a task: only what weft_rt_run runs is one");
+	task->error = error < 0 ? error : -EINVAL;
 	task->shields++;
 	weft_exit(task->k, &weft_effect_task_fails, NULL);
 }
@@ -516,8 +546,11 @@ void weft_shield_end(void)
 {
 	struct weft__task *task = weft__task();
 
-	if (task)
-		task->shields--;
+	if (!task)
+		return;
+	if (!task->shields)
+		weft__misused("weft_shield_end", "was called without a weft_shield_begin, of which each has one end");
+	task->shields--;
 }
 
 static void **locals(void)
@@ -559,9 +592,8 @@ int weft_rt_spawn(weft_rt_t *rt, weft_fn_t *fn, void *arg, const weft_task_attr_
 {
 	struct weft_spawn what = {fn, arg, attr, NULL, NULL};
 	struct weft__task *task;
-	int error;
+	int error = rt ? weft__task_spawn(rt, &what, &task) : -EINVAL;
 
-	error = weft__task_spawn(rt, &what, &task);
 	if (error)
 		return error;
 	weft__probe1(task_spawn, task);

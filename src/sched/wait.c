@@ -93,7 +93,8 @@ static int yield_thread(void)
 
 static int spawn_nowhere(struct weft_spawn *what)
 {
-	(void)what;
+	if (what->handle)
+		*what->handle = (weft_task_t){.scope = what->scope, .error = -EPERM};
 	return -EPERM;
 }
 

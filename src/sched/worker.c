@@ -601,6 +601,7 @@ uint64_t weft__worker_lie_down(struct weft__worker *w)
 {
 	struct weft__rt *rt = w->rt;
 
+	weft__check_fork(rt);
 	/* Before it can be found: whoever wakes it makes it search again. */
 	if (w->searching)
 		stop_searching(w);
@@ -753,6 +754,7 @@ void weft__rt_left(struct weft__rt *rt)
 
 	if (atomic_fetch_sub(&rt->live, 1) != 1 || rt->sim || rt->embedded)
 		return;
+	weft__check_fork(rt);
 	atomic_store(&rt->stop, true);
 	for (i = 0; i < rt->workers; i++)
 		wake_pinned(&rt->worker[i]);
