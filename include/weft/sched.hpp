@@ -554,9 +554,11 @@ class mutex
 	{
 		return weft_mutex_try_lock(&mutex_);
 	}
+	/** By its owner; anybody else is reported. */
 	void unlock() noexcept
 	{
-		weft_mutex_unlock(&mutex_);
+		if (weft_mutex_unlock(&mutex_))
+			weft__misused("weft::mutex::unlock", "was called by a task that has not locked it");
 	}
 	weft_mutex_t *native_handle() noexcept
 	{

@@ -12,6 +12,8 @@
  *     nobody can snatch it away.
  *  4. What has been handed over is never lost: a wait that is cancelled, or whose deadline passes, either happened
  *     completely or not at all.
+ *  5. Wrong use is an error code, and nothing is done. Objects other than channels cannot be NULL: a compiler that sees
+ *     it warns.
  *
  * All functions that wait return 0, or
  *   -ETIMEDOUT  the deadline has passed: a time of weft_now(), or WEFT_NEVER; 0: do not wait at all
@@ -168,14 +170,16 @@ WEFT_API void weft_cond_broadcast(weft_cond_t *c);
 
 /* ---- reader-writer lock ---------------------------------------------------------------------------------------- */
 
-/** Many readers or one writer. In the order of arrival: a reader that comes after a waiting writer waits for it. */
+/** Many readers or one writer. In the order of arrival: a reader that comes after a waiting writer waits for it; so a
+ * reader must not enter again. */
 typedef struct weft_rwlock {
 	struct weft__queue queue;
-	uint32_t readers, writer; /* under the queue's lock */
+	uint32_t readers;    /* under the queue's lock */
+	weft_coro_t *writer; /* under the queue's lock; a coroutine or a thread's root */
 } weft_rwlock_t;
 
-/* True: entered. `w` NULL: do not wait. */
-WEFT_API bool weft__rwlock_enter(weft_rwlock_t *l, weft_waiter_t *w, bool writes);
+/* 1: entered. 0: not yet. -EDEADLK: the caller is the writer. `w` NULL: do not wait. */
+WEFT_API int weft__rwlock_enter(weft_rwlock_t *l, weft_waiter_t *w, weft_coro_t *writer);
 /* After a wait that ended early: the next in the queue may be able to go on. */
 WEFT_API void weft__rwlock_leave(weft_rwlock_t *l, struct weft__place *place);
 
@@ -185,9 +189,10 @@ __attribute__((noinline, unused)) static int weft__rwlock_wait(weft_rwlock_t *l,
 	int result;
 
 	weft_waiter_init(&w, writes ? "lock for writing" : "lock for reading", l, deadline);
-	w.place.value = (void *)(uintptr_t)writes;
-	if (weft__rwlock_enter(l, deadline ? &w : NULL, writes))
-		return 0;
+	w.place.value = writes ? weft__owner() : NULL;
+	result = weft__rwlock_enter(l, deadline ? &w : NULL, (weft_coro_t *)w.place.value);
+	if (result)
+		return result < 0 ? result : 0;
 	if (!deadline)
 		return -ETIMEDOUT;
 	result = weft_wait(&w);
@@ -196,7 +201,7 @@ __attribute__((noinline, unused)) static int weft__rwlock_wait(weft_rwlock_t *l,
 	return weft__waited(result);
 }
 
-/** Enter as a reader, or as the writer. */
+/** Enter as a reader, or as the writer. -EDEADLK: the caller is the writer. */
 WEFT__INLINE int weft_rwlock_read_until(weft_rwlock_t *l, uint64_t deadline)
 {
 	return weft__rwlock_wait(l, false, deadline);
@@ -217,7 +222,7 @@ WEFT__INLINE int weft_rwlock_write(weft_rwlock_t *l)
 	return weft__rwlock_wait(l, true, WEFT_NEVER);
 }
 
-/** Leave, as whatever it was entered. 0; -EPERM: nobody is inside. */
+/** Leave, as whatever it was entered. 0; -EPERM: nobody is inside, or another is the writer, and nothing is done. */
 WEFT_API int weft_rwlock_unlock(weft_rwlock_t *l);
 
 /* ---- semaphore ------------------------------------------------------------------------------------------------- */
@@ -259,8 +264,8 @@ WEFT__INLINE int weft_sem_take(weft_sem_t *s)
 	return weft_sem_take_until(s, WEFT_NEVER);
 }
 
-/** Give back permits, or more than there were. */
-WEFT_API void weft_sem_give(weft_sem_t *s, size_t permits);
+/** Give back permits, or more than there were. 0; -EOVERFLOW: more than SIZE_MAX, and nothing is done. */
+WEFT_API int weft_sem_give(weft_sem_t *s, size_t permits);
 
 /* ---- event, wait group, once, barrier -------------------------------------------------------------------------- */
 
@@ -317,7 +322,8 @@ typedef struct weft_group {
 	size_t count;
 } weft_group_t;
 
-/** So many more, or fewer, are to be done. 0; -EINVAL: there are not so many, and nothing is changed. */
+/** So many more, or fewer, are to be done. 0; -EINVAL: there are not so many; -EOVERFLOW: they would be more than
+ * SIZE_MAX; and nothing is changed. */
 WEFT_API int weft_group_add(weft_group_t *g, ptrdiff_t more);
 
 WEFT__INLINE int weft_group_done(weft_group_t *g)
@@ -341,21 +347,33 @@ WEFT__INLINE int weft_group_wait(weft_group_t *g)
 /** Something to be done once, by whoever comes first. */
 typedef struct weft_once {
 	weft_event_t done;
-	uint32_t begun; /* atomic */
+	uint32_t begun;	 /* atomic */
+	weft_coro_t *by; /* atomic, relaxed: only whoever calls the function compares it with itself */
 } weft_once_t;
 
 WEFT__INLINE void weft__once_over(weft_once_t *o)
 {
+	__atomic_store_n(&o->by, NULL, __ATOMIC_RELAXED);
 	weft_event_set(&o->done);
 }
 
-/** Call fn(arg), unless somebody did; wait until that has returned, or was left. A waiter may be cancelled. */
+/* Somebody has begun. */
+__attribute__((noinline, unused)) static int weft__once_wait(weft_once_t *o)
+{
+	if (__atomic_load_n(&o->by, __ATOMIC_RELAXED) == weft__owner())
+		return -EDEADLK;
+	return weft__event_wait(&o->done, "once", WEFT_NEVER);
+}
+
+/** Call fn(arg), unless somebody did; wait until that has returned, or was left. A waiter may be cancelled.
+ * @return also -EDEADLK: fn itself calls this, and nothing is done */
 WEFT__INLINE int weft_once(weft_once_t *o, void (*fn)(void *), void *arg)
 {
 	if (weft__likely(weft_event_is_set(&o->done)))
 		return 0;
 	if (__atomic_exchange_n(&o->begun, 1, __ATOMIC_ACQ_REL))
-		return weft__event_wait(&o->done, "once", WEFT_NEVER);
+		return weft__once_wait(o);
+	__atomic_store_n(&o->by, weft__owner(), __ATOMIC_RELAXED);
 	weft_defer(weft__once_over, o);
 	fn(arg);
 	return 0;
@@ -376,12 +394,15 @@ typedef struct weft_barrier {
 WEFT_API bool weft__barrier_enter(weft_barrier_t *b, weft_waiter_t *w);
 WEFT_API void weft__barrier_leave(weft_barrier_t *b, struct weft__place *place);
 
-/** Wait for the others. 1 for the last to arrive, 0 for others; one whose wait ends early has not arrived. */
+/** Wait for the others. 1 for the last to arrive, 0 for others; one whose wait ends early has not arrived. -EINVAL: the
+ * barrier is for no parties. */
 WEFT__INLINE int weft_barrier_wait(weft_barrier_t *b)
 {
 	weft_waiter_t w;
 	int result;
 
+	if (!b->parties)
+		return -EINVAL;
 	weft_waiter_init(&w, "barrier", b, WEFT_NEVER);
 	if (weft__barrier_enter(b, &w))
 		return 1;
@@ -432,7 +453,8 @@ typedef struct weft_chan weft_chan_t;
  * Make a channel.
  * @param bytes     size of an item; 0: items are signals
  * @param capacity  items that can wait in it; 0: a sender waits for its receiver; WEFT_UNBOUNDED: senders never wait
- * @return the channel, owned by the caller, to be given to weft_chan_free; NULL: no memory
+ * @return the channel, owned by the caller, to be given to weft_chan_free; NULL: no memory. With NULL for a channel the
+ *   functions below return -EINVAL, unless they say otherwise
  */
 WEFT_API weft_chan_t *weft_chan_make(size_t bytes, size_t capacity);
 
@@ -440,23 +462,29 @@ WEFT_API weft_chan_t *weft_chan_make(size_t bytes, size_t capacity);
 WEFT_API int weft_chan_free(weft_chan_t *c);
 
 /** No more items: senders get -EPIPE at once, those that wait too; receivers get what is in the channel, then -EPIPE.
- * 0; -EALREADY: it was closed. */
+ * 0; -EALREADY: it was closed, and nothing is done. */
 WEFT_API int weft_chan_close(weft_chan_t *c);
 
-/** Items in it now. */
+/** Items in it now; 0 with NULL. */
 WEFT_API size_t weft_chan_count(weft_chan_t *c);
 
-/* 1: done, or -EPIPE, -ENOMEM. 0: `w` was initialised and is in the queue, unless the deadline is 0. */
+/* 1: done, or -EPIPE, -ENOMEM, -EINVAL. 0: `w` was initialised and is in the queue, unless the deadline is 0. */
 WEFT_API int weft__chan_send(weft_chan_t *c, const void *item, weft_waiter_t *w, uint64_t deadline);
 WEFT_API int weft__chan_receive(weft_chan_t *c, void *item, weft_waiter_t *w, uint64_t deadline);
 WEFT_API void weft__chan_leave(weft_chan_t *c, struct weft__place *place);
 
-/** Send a copy of *item. 0; -EPIPE: the channel is closed; -ENOMEM: unbounded, and there is no memory. */
+/* Is there none although the channel's items have bytes? Compilers know that the address of a variable is not NULL. */
+WEFT_API bool weft__chan_wants_item(const weft_chan_t *c);
+
+/** Send a copy of *item. 0; -EPIPE: the channel is closed; -ENOMEM: unbounded, and there is no memory; -EINVAL: no
+ * item. */
 WEFT__INLINE int weft_chan_send_until(weft_chan_t *c, const void *item, uint64_t deadline)
 {
 	weft_waiter_t w;
 	int result;
 
+	if (weft__unlikely(!item) && weft__chan_wants_item(c))
+		return -EINVAL;
 	result = weft__chan_send(c, item, &w, deadline);
 	if (result)
 		return result < 0 ? result : 0;
@@ -474,12 +502,14 @@ WEFT__INLINE int weft_chan_send(weft_chan_t *c, const void *item)
 	return weft_chan_send_until(c, item, WEFT_NEVER);
 }
 
-/** Receive into *item. 0; -EPIPE: the channel is closed, and empty. */
+/** Receive into *item. 0; -EPIPE: the channel is closed, and empty; -EINVAL: nowhere to receive into. */
 WEFT__INLINE int weft_chan_receive_until(weft_chan_t *c, void *item, uint64_t deadline)
 {
 	weft_waiter_t w;
 	int result;
 
+	if (weft__unlikely(!item) && weft__chan_wants_item(c))
+		return -EINVAL;
 	result = weft__chan_receive(c, item, &w, deadline);
 	if (result)
 		return result < 0 ? result : 0;
@@ -508,13 +538,14 @@ typedef struct weft_case {
 
 enum { WEFT_CASES = 64 };
 
-/* >= 0: that case is done. -EAGAIN: `w` is in all queues; w NULL: in none. */
+/* >= 0: that case is done. -EAGAIN: `w` is in all queues; w NULL: in none. -EINVAL. */
 WEFT_API int weft__select_enter(weft_case_t *cases, unsigned count, weft_waiter_t *w);
 WEFT_API void weft__select_leave(weft_case_t *cases, unsigned count);
 
 /**
  * Do one of the cases, the first of those that can be done at once, or whichever can be done first.
  * @param cases  `chan`, and `send` or `receive`, filled in; the caller's; one channel may stand in several
+ *   -EINVAL: NULL, or a case that receives into NULL
  * @param count  1 to WEFT_CASES (-EINVAL else)
  * @return its index, and its `status` is set; or a negative error as above: then none was done
  */
@@ -523,11 +554,11 @@ WEFT__INLINE int weft_select_until(weft_case_t *cases, unsigned count, uint64_t 
 	weft_waiter_t w;
 	int result;
 
-	if (!count || count > WEFT_CASES)
+	if (!cases || !count || count > WEFT_CASES)
 		return -EINVAL;
 	weft_waiter_init(&w, "select", cases, deadline);
 	result = weft__select_enter(cases, count, deadline ? &w : NULL);
-	if (result >= 0)
+	if (result != -EAGAIN)
 		return result;
 	if (!deadline)
 		return -ETIMEDOUT;

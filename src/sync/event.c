@@ -19,11 +19,15 @@ bool weft__sem_enter(weft_sem_t *s, weft_waiter_t *w)
 	return has;
 }
 
-void weft_sem_give(weft_sem_t *s, size_t permits)
+int weft_sem_give(weft_sem_t *s, size_t permits)
 {
 	struct weft__place *all = NULL, **end = &all, *place;
+	bool too_many;
 
 	lock(&s->queue);
+	too_many = permits > SIZE_MAX - s->permits;
+	if (too_many)
+		permits = 0;
 	for (; permits && (place = claim_first(&s->queue)); permits--) {
 		*end = place;
 		end = &place->next;
@@ -32,6 +36,7 @@ void weft_sem_give(weft_sem_t *s, size_t permits)
 	s->permits += permits;
 	unlock(&s->queue);
 	complete_all(all);
+	return too_many ? -EOVERFLOW : 0;
 }
 
 /* ---- event ----------------------------------------------------------------------------------------------------- */
@@ -76,16 +81,25 @@ void weft_event_reset(weft_event_t *e)
 
 /* ---- wait group ------------------------------------------------------------------------------------------------ */
 
+static int change(size_t *count, ptrdiff_t more)
+{
+	size_t fewer = 0 - (size_t)more;
+
+	if (more < 0 && *count < fewer)
+		return -EINVAL;
+	if (more > 0 && (size_t)more > SIZE_MAX - *count)
+		return -EOVERFLOW;
+	*count += (size_t)more;
+	return 0;
+}
+
 int weft_group_add(weft_group_t *g, ptrdiff_t more)
 {
 	struct weft__place *all = NULL;
-	int error = 0;
+	int error;
 
 	lock(&g->done.queue);
-	if (more < 0 && g->count < (size_t)-more)
-		error = -EINVAL;
-	else
-		g->count += (size_t)more;
+	error = change(&g->count, more);
 	__atomic_store_n(&g->done.set, 0, __ATOMIC_RELAXED);
 	if (!g->count)
 		all = set(&g->done);

@@ -2,27 +2,30 @@
 /* Reader-writer locks. Invariant: whoever is first in the queue cannot enter now. */
 #include "sync/queue.h"
 
-static bool may_enter(const weft_rwlock_t *l, bool writes)
+static bool may_enter(const weft_rwlock_t *l, const void *writes)
 {
 	return !l->writer && !(writes && l->readers);
 }
 
-static void count(weft_rwlock_t *l, bool writes)
+/* `writer` is NULL for a reader. */
+static void count(weft_rwlock_t *l, weft_coro_t *writer)
 {
-	if (writes)
-		l->writer = 1;
+	if (writer)
+		l->writer = writer;
 	else
 		l->readers++;
 }
 
-bool weft__rwlock_enter(weft_rwlock_t *l, weft_waiter_t *w, bool writes)
+int weft__rwlock_enter(weft_rwlock_t *l, weft_waiter_t *w, weft_coro_t *writer)
 {
-	bool enters;
+	int enters;
 
 	lock(&l->queue);
-	enters = !l->queue.first && may_enter(l, writes);
+	enters = !l->queue.first && may_enter(l, writer);
 	if (enters)
-		count(l, writes);
+		count(l, writer);
+	else if (l->writer && l->writer == weft__owner())
+		enters = -EDEADLK;
 	else if (w)
 		add(&l->queue, &w->place);
 	unlock(&l->queue);
@@ -64,9 +67,9 @@ int weft_rwlock_unlock(weft_rwlock_t *l)
 	int error = 0;
 
 	lock(&l->queue);
-	if (l->writer)
-		l->writer = 0;
-	else if (l->readers)
+	if (l->writer == weft__owner())
+		l->writer = NULL;
+	else if (l->readers && !l->writer)
 		l->readers--;
 	else
 		error = -EPERM;
