@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What sched.hpp forbids: an exception, or for what must not throw a line. misuse_cpp [unlock]
+#include <weft/sched.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#define CHECK(condition)                                                                                               \
+	do {                                                                                                           \
+		if (!(condition)) {                                                                                    \
+			printf("not ok - %s:%d: %s\n", __FILE__, __LINE__, #condition);                                \
+			abort();                                                                                       \
+		}                                                                                                      \
+	} while (0)
+
+namespace
+{
+
+template <typename F> int error_of(F &&f)
+{
+	try {
+		f();
+	} catch (const std::system_error &e) {
+		return e.code().value();
+	}
+	return 0;
+}
+
+void handles()
+{
+	weft::task<int> outlives, none;
+
+	CHECK(error_of([&] { none.join(); }) == EINVAL);
+	none.cancel();
+	{
+		weft::scope scope;
+		auto t = scope.spawn([] { return 3; });
+
+		CHECK(t.join() == 3);
+		CHECK(error_of([&] { t.join(); }) == EINVAL);
+		outlives = scope.spawn([] { return 4; });
+		scope.wait();
+		CHECK(error_of([&] { scope.start([] {}); }) == EINVAL);
+		CHECK(error_of([&] { (void)scope.spawn([] { return 5; }); }) == EINVAL);
+		scope.wait();
+		memset(scope.get(), 0xa5, sizeof *scope.get());
+		scope.get()->closed = 1;
+	}
+	CHECK(outlives.join() == 4);
+}
+
+void locks()
+{
+	weft::mutex mutex;
+
+	mutex.lock();
+	CHECK(error_of([&] { mutex.lock(); }) == EDEADLK);
+	CHECK(!mutex.try_lock());
+	mutex.unlock();
+}
+
+void outside()
+{
+	weft::scope scope;
+
+	CHECK(error_of([&] { scope.start([] {}); }) == EPERM);
+	CHECK(error_of([] { weft::run(weft_rt_config_t{}, [] {}); }) == 0);
+	locks();
+}
+
+} // namespace
+
+int main(int argc, char **)
+{
+	outside();
+	weft::run([] {
+		handles();
+		locks();
+	});
+	if (argc > 1)
+		weft::mutex().unlock();
+	return 0;
+}
