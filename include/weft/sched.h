@@ -174,7 +174,8 @@ WEFT_API int weft_rt_fd(const weft_rt_t *rt);
  * @param budget  nanoseconds; WEFT_NEVER: no limit; 0: one task at most. Looked at between tasks, every 0.1 ms: a task
  *                that runs on is not stopped
  * @return 1: more can run, and the descriptor is readable; 0: none now; -EBUSY: another thread, or a task of it, is in
- *   this call; -EINVAL: the runtime is not of weft_rt_open, or NULL
+ *   this call; -EINVAL: the runtime is not of weft_rt_open, or NULL; -ENOMEM: none for what stacks need of this
+ *   thread, and no task has run
  * Any thread may call it, one at a time. Does not wait.
  */
 WEFT_API int weft_rt_step(weft_rt_t *rt, uint64_t budget);
@@ -450,6 +451,8 @@ WEFT__INLINE int weft_join_until(weft_task_t *t, void **result, uint64_t deadlin
 	weft_waiter_t w;
 	bool told = false;
 
+	if (weft__unlikely(!t)) /* compilers know that the address of a variable is not */
+		weft__misused("weft_join", "was called with NULL: it needs a handle that a task was started with");
 	weft_waiter_init(&w, "task", t, deadline);
 	while (weft__join_begin(t, &w)) {
 		if (weft_wait(&w) == 0 || weft__join_end(t, &w))

@@ -14,6 +14,8 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "stack/policy.h"
+
 enum { NOW = 1 };
 
 /* Under park_lock. */
@@ -108,6 +110,8 @@ int weft_rt_step(weft_rt_t *rt, uint64_t budget)
 	if (!rt || !rt->embedded)
 		return -EINVAL;
 	weft__check_fork(rt);
+	if (!weft__thread())
+		return -ENOMEM;
 	if (atomic_exchange(&rt->stepping, true))
 		return -EBUSY;
 	w = &rt->worker[0];

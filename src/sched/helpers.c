@@ -6,6 +6,8 @@
  */
 #include "sched/sched.h"
 
+#include "stack/policy.h"
+
 static struct weft__task *next(struct weft__rt *rt)
 {
 	struct weft__task *task;
@@ -25,6 +27,36 @@ static struct weft__task *next(struct weft__rt *rt)
 	return task;
 }
 
+/* Those that nobody helps any more: each blocks a worker. */
+static void give_back(struct weft__task *task)
+{
+	struct weft__task *next;
+
+	for (; task; task = next) {
+		next = task->next;
+		task->flags &= (uint8_t)~WEFT__BLOCKING;
+		weft__ready(task, false);
+	}
+}
+
+/* The runtime stays until the helper is not counted any more. */
+static void leave(struct weft__rt *rt)
+{
+	struct weft__task *left;
+
+	pthread_mutex_lock(&rt->helpers_lock);
+	while (rt->helpers == 1 && (left = rt->blocking)) {
+		rt->blocking = NULL;
+		rt->blocking_end = &rt->blocking;
+		pthread_mutex_unlock(&rt->helpers_lock);
+		give_back(left);
+		pthread_mutex_lock(&rt->helpers_lock);
+	}
+	rt->helpers--;
+	pthread_cond_broadcast(&rt->helpers_wanted);
+	pthread_mutex_unlock(&rt->helpers_lock);
+}
+
 static void *help(void *argument)
 {
 	struct weft__rt *rt = argument;
@@ -32,7 +64,7 @@ static void *help(void *argument)
 	struct weft__task *task;
 
 	weft__set_worker(&w);
-	for (;;) {
+	while (weft__thread()) { /* stacks could not grow else: see worker.c */
 		weft__check_fork(rt);
 		task = next(rt);
 		if (!task)
@@ -42,10 +74,7 @@ static void *help(void *argument)
 		atomic_fetch_add_explicit(&rt->elsewhere, (int64_t)(w.spawned - w.ended), memory_order_relaxed);
 		w.spawned = w.ended = 0;
 	}
-	pthread_mutex_lock(&rt->helpers_lock);
-	rt->helpers--;
-	pthread_cond_broadcast(&rt->helpers_wanted);
-	pthread_mutex_unlock(&rt->helpers_lock);
+	leave(rt);
 	return NULL;
 }
 

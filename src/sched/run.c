@@ -132,7 +132,7 @@ int weft_rt_run(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void *
 	weft__helpers_stop(rt);
 	if (error) {
 		/* No thread began: the first task has not run, and has no frames. */
-		weft_delete(rt->main.task->k);
+		weft__task_unmake(rt->main.task);
 	} else {
 		error = rt->main.error;
 		if (rt->deadlocks && (!error || error == -ECANCELED))

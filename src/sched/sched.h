@@ -76,7 +76,7 @@ static inline struct timespec weft__timespec(uint64_t nanoseconds)
 
 /* ---- tasks ------------------------------------------------------------------------------------------------------ */
 
-enum { WEFT__CODES = 1, WEFT__BLOCKING = 2, WEFT__UNWINDING = 4, WEFT__ON_MALLOC = 8 };
+enum { WEFT__CODES = 1, WEFT__BLOCKING = 2, WEFT__UNWINDING = 4, WEFT__ON_MALLOC = 8, WEFT__ABANDONED = 16 };
 
 /* On its own coroutine's stack, above the first frame. */
 struct weft__task {
@@ -97,7 +97,7 @@ struct weft__task {
 	struct weft__worker *pinned;
 	uint32_t shields, blocks; /* depth of weft_shield_begin, weft_blocking */
 	int error;		  /* of weft_task_fail */
-	uint8_t flags;		  /* WEFT__CODES, …; only the task itself writes it */
+	uint8_t flags;		  /* WEFT__CODES, …; only the task itself writes it, or whoever ends it */
 	uint8_t asked;		  /* atomic: to end, itself; written under its scope's lock */
 	void *locals[WEFT_LOCAL_KEYS];
 	const void *made_at; /* where its parent asked for it; NULL: a thread did */
@@ -247,9 +247,10 @@ struct weft__rt {
 	_Atomic bool stop;
 	bool embedded; /* its one worker is whoever calls weft_rt_step: see embed.c */
 	int descriptor;
-	uint64_t armed;	       /* what the descriptor waits for; under park_lock */
-	_Atomic bool stepping; /* somebody is in weft_rt_step */
-	_Atomic uint32_t gate;
+	uint64_t armed;			 /* what the descriptor waits for; under park_lock */
+	_Atomic bool stepping;		 /* somebody is in weft_rt_step */
+	_Atomic uint32_t gate, attached; /* futexes of threads that begin: see worker.c */
+	_Atomic bool unattached;	 /* one of them has no memory for what stacks need of a thread */
 
 	_Atomic size_t live __attribute__((aligned(64))); /* lists of tasks without a scope that are not empty */
 	_Atomic int64_t elsewhere; /* tasks spawned less those ended, where no worker counts them */
@@ -293,7 +294,8 @@ static inline struct weft__task *weft__task(void)
 	return w ? w->current : NULL;
 }
 
-/* simulate.c */
+/* simulate.c: is there room for one more task? */
+bool weft__sim_has_room(struct weft__rt *rt) WEFT__HIDDEN;
 void weft__sim_ready(struct weft__rt *rt, struct weft__task *task) WEFT__HIDDEN;
 uint64_t weft__sim_now(struct weft__rt *rt) WEFT__HIDDEN;
 struct weft__wheel *weft__sim_wheel(struct weft__rt *rt) WEFT__HIDDEN;
@@ -329,6 +331,8 @@ void weft__arm(struct weft__worker *w, struct weft__timer *t) WEFT__HIDDEN;
 
 /* task.c */
 int weft__task_spawn(struct weft__rt *rt, const struct weft_spawn *what, struct weft__task **made) WEFT__HIDDEN;
+/* Of one that has not run. */
+void weft__task_unmake(struct weft__task *task) WEFT__HIDDEN;
 /* Run it until it yields, waits or ends. */
 enum weft__outcome { WEFT__YIELDED, WEFT__WAITS, WEFT__ENDED };
 enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *task) WEFT__HIDDEN;
@@ -337,6 +341,11 @@ size_t weft__task_backtrace(struct weft__task *task, void **places, size_t most)
 /* Somebody asks the task to end. */
 void weft__task_cancel(struct weft__task *task) WEFT__HIDDEN;
 
+/* task.c: of a task that has failed, and whose scopes have no tasks. */
+void weft__task_end_failed(struct weft__task *task) WEFT__HIDDEN;
+
+/* scope.c: a task has failed with these scopes open. Its frames stay until their tasks have ended; then it ends. */
+void weft__scopes_abandon(struct weft__task *owner) WEFT__HIDDEN;
 /* scope.c: of a timer. */
 void weft__scope_expired(struct weft__timer *t) WEFT__HIDDEN;
 /* Under the scope's lock. */

@@ -38,10 +38,58 @@ void weft_scope_cancel(weft_scope_t *s, int error)
 	weft__task_unlock(&s->lock);
 }
 
+/* ---- scopes of a task that has failed ---------------------------------------------------------------------------
+ *
+ * A failed task's frames are never continued, but the tasks of its scopes refer to them. So these are cancelled, and
+ * the frames stay until the last has ended. There may be no memory for a waiter: the timer that the innermost scope has
+ * anyway looks from time to time.
+ */
+enum { LOOK_AGAIN = 200000 /* nanoseconds */ };
+
+static bool have_tasks(weft_scope_t *s)
+{
+	uint32_t count = 0;
+
+	for (; s && !count; s = s->outer) {
+		weft__spin_lock(&s->lock);
+		count = s->count;
+		weft__spin_unlock(&s->lock);
+	}
+	return count;
+}
+
+static void end_or_look_again(struct weft__task *owner)
+{
+	struct weft__timer *t = &owner->open->timer;
+
+	if (have_tasks(owner->open)) {
+		t->at = weft__rt_now(owner->rt) + LOOK_AGAIN;
+		weft__arm(weft__worker(), t);
+		return;
+	}
+	weft__task_end_failed(owner);
+}
+
+void weft__scopes_abandon(struct weft__task *owner)
+{
+	weft_scope_t *s;
+
+	for (s = owner->open; s; s = s->outer) {
+		weft__timer_disarm(&s->timer);
+		weft_scope_cancel(s, -ECANCELED);
+	}
+	owner->flags |= WEFT__ABANDONED;
+	end_or_look_again(owner);
+}
+
 void weft__scope_expired(struct weft__timer *t)
 {
 	weft_scope_t *s = (weft_scope_t *)((char *)t - offsetof(weft_scope_t, timer));
 
+	if (s->owner->flags & WEFT__ABANDONED) {
+		end_or_look_again(s->owner);
+		return;
+	}
 	weft_scope_cancel(s, -ETIMEDOUT);
 	/* Release: pairs with weft__timer_disarm, after which the scope is gone. */
 	__atomic_store_n(&t->firing, 0, __ATOMIC_RELEASE);
@@ -168,8 +216,6 @@ bool weft__join_begin(weft_task_t *t, weft_waiter_t *w)
 {
 	struct weft__task *task;
 
-	if (!t)
-		weft__misused("weft_join", "was called with NULL: it needs a handle that a task was started with");
 	/* Acquire: pairs with tell_handle. */
 	if (!__atomic_load_n(&t->task, __ATOMIC_ACQUIRE)) {
 		ended_before(t);

@@ -38,7 +38,7 @@ struct weft__sim {
 	struct record *record; /* NULL: nobody wants it */
 	struct weft__wheel wheel;
 	struct weft__worker *worker;
-};
+} __attribute__((aligned(64)));
 
 static struct record *recording; /* of the next simulation in this process */
 static bool quiet;		 /* it reports nothing */
@@ -63,21 +63,29 @@ struct weft__wheel *weft__sim_wheel(struct weft__rt *rt)
 	return &rt->sim->wheel;
 }
 
-/* A task is in the list at most once. Nothing can be done without room for it. */
+bool weft__sim_has_room(struct weft__rt *rt)
+{
+	struct weft__worker *w = &rt->worker[0];
+	struct weft__sim *sim = rt->sim;
+	struct weft__task **ready;
+	size_t tasks;
+
+	tasks = w->spawned - w->ended + (size_t)atomic_load_explicit(&rt->elsewhere, memory_order_relaxed);
+	if (tasks < sim->room)
+		return true;
+	ready = realloc(sim->ready, (2 * sim->room + 64) * sizeof *ready);
+	if (!ready)
+		return false;
+	sim->ready = ready;
+	sim->room = 2 * sim->room + 64;
+	return true;
+}
+
+/* A task is in the list at most once, and had room there before it was made. */
 void weft__sim_ready(struct weft__rt *rt, struct weft__task *task)
 {
 	struct weft__sim *sim = rt->sim;
-	struct weft__task **ready;
 
-	if (sim->count == sim->room) {
-		ready = realloc(sim->ready, (2 * sim->room + 64) * sizeof *ready);
-		if (!ready) {
-			fprintf(stderr, "weft: no memory for the simulation of %zu tasks\n", sim->count);
-			_exit(70);
-		}
-		sim->ready = ready;
-		sim->room = 2 * sim->room + 64;
-	}
 	sim->ready[sim->count++] = task;
 }
 
@@ -359,8 +367,10 @@ static uint32_t *read_order(const char *text, size_t *choices)
 		choice = strtoul(end + 1, &end, 10);
 		if (place >= *choices) {
 			longer = realloc(order, (place + 1) * sizeof *order);
-			if (!longer)
-				break;
+			if (!longer) {
+				free(order);
+				return NULL;
+			}
 			order = longer;
 			memset(order + *choices, 0, (place + 1 - *choices) * sizeof *order);
 			*choices = place + 1;

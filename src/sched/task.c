@@ -94,6 +94,11 @@ static void unmake(struct weft__task *task)
 	weft_delete(k);
 }
 
+void weft__task_unmake(struct weft__task *task)
+{
+	unmake(task);
+}
+
 static void configure(struct weft__task *task, const struct weft_spawn *what)
 {
 	struct weft__rt *rt = task->rt;
@@ -169,9 +174,14 @@ static bool is_wrong(const struct weft_spawn *what)
 
 int weft__task_spawn(struct weft__rt *rt, const struct weft_spawn *what, struct weft__task **made)
 {
-	int error = -EINVAL;
-	struct weft__task *task = weft__unlikely(is_wrong(what)) ? NULL : make(rt, what, &error);
+	struct weft__task *task;
+	int error;
 
+	if (weft__unlikely(is_wrong(what)))
+		return spawn_failed(what, -EINVAL);
+	if (weft__unlikely(rt->sim != NULL) && !weft__sim_has_room(rt))
+		return spawn_failed(what, -ENOMEM);
+	task = make(rt, what, &error);
 	if (!task)
 		return spawn_failed(what, error);
 	configure(task, what);
@@ -200,7 +210,7 @@ static int error_of(struct weft__task *task, weft_request_t r)
 
 /* Under the lock of its scope. Returns who joins, to be completed. Who sees that `task` is NULL need not take the lock,
  * and so the scope may be gone by then. */
-static weft_waiter_t *tell_handle(weft_task_t *t, void *result, int error)
+static inline __attribute__((always_inline)) weft_waiter_t *tell_handle(weft_task_t *t, void *result, int error)
 {
 	weft_waiter_t *joiner;
 
@@ -232,7 +242,7 @@ static void leave_runtime(struct weft__task *task, void *result, int error)
 }
 
 /* The last that is done with a scope is to let go of its lock: then the owner may go on, and the scope is gone. */
-static void leave_scope(struct weft__task *task, void *result, int error)
+static inline __attribute__((always_inline)) void leave_scope(struct weft__task *task, void *result, int error)
 {
 	weft_scope_t *s = task->scope;
 	weft_waiter_t *joiner, *owner;
@@ -263,18 +273,39 @@ static _Noreturn WEFT__COLD void die_open(const struct weft__task *task)
 	weft__line_die(&line);
 }
 
-static void end(struct weft__task *task, weft_request_t r)
+static inline __attribute__((always_inline)) void leave(struct weft__task *task, void *result, int error)
 {
-	int error = error_of(task, r);
-	void *result = error ? NULL : r.payload;
-
-	if (weft__unlikely(task->open))
-		die_open(task);
 	weft__probe1(task_end, task);
 	if (task->scope)
 		leave_scope(task, result, error);
 	else
 		leave_runtime(task, result, error);
+}
+
+WEFT__COLD void weft__task_end_failed(struct weft__task *task)
+{
+	leave(task, NULL, task->error);
+}
+
+/* No memory for its stack: nothing of what it deferred runs, and so the scopes in its frames are still open. */
+static WEFT__COLD void end_with_scopes(struct weft__task *task, weft_request_t r)
+{
+	if (!weft_failure(task->k))
+		die_open(task);
+	task->error = error_of(task, r);
+	weft__scopes_abandon(task);
+}
+
+static void end(struct weft__task *task, weft_request_t r)
+{
+	int error;
+
+	if (weft__unlikely(task->open)) {
+		end_with_scopes(task, r);
+		return;
+	}
+	error = error_of(task, r);
+	leave(task, error ? NULL : r.payload, error);
 }
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */

@@ -42,6 +42,7 @@
 #include <unistd.h>
 
 #include "sched/probe.h"
+#include "stack/policy.h"
 
 enum {
 	STREAK = 16,
@@ -728,11 +729,31 @@ void weft__worker_run(struct weft__worker *w, struct weft__task *task)
 
 enum { CLOSED, OPEN, ABANDONED };
 
+/* Stacks grow in a handler on the thread's alternate signal stack: no thread resumes tasks without. */
+static void attach(struct weft__rt *rt)
+{
+	if (!weft__thread())
+		atomic_store(&rt->unattached, true);
+	/* Sequentially consistent: all_attached reads `unattached` then. */
+	atomic_fetch_add(&rt->attached, 1);
+	weft__futex_wake((uint32_t *)&rt->attached);
+}
+
+static bool all_attached(struct weft__rt *rt, unsigned started)
+{
+	uint32_t attached;
+
+	while ((attached = atomic_load(&rt->attached)) < started)
+		weft__futex_wait((uint32_t *)&rt->attached, attached, WEFT_NEVER);
+	return !atomic_load(&rt->unattached) || WEFT_CANARY(workers_without_signal_stack);
+}
+
 static void *work(void *argument)
 {
 	struct weft__worker *w = argument;
 	struct weft__task *task;
 
+	attach(w->rt);
 	while (!atomic_load(&w->rt->gate))
 		weft__futex_wait((uint32_t *)&w->rt->gate, CLOSED, WEFT_NEVER);
 	if (atomic_load(&w->rt->gate) == ABANDONED)
@@ -793,6 +814,8 @@ int weft__workers_run(struct weft__rt *rt)
 		if (error)
 			break;
 	}
+	if (!all_attached(rt, started) && !error)
+		error = ENOMEM;
 	open_gate(rt, error ? ABANDONED : OPEN);
 	for (i = 0; i < started; i++)
 		pthread_join(rt->worker[i].thread, NULL);

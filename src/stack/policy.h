@@ -80,7 +80,7 @@ struct weft__slot {
 };
 
 /* Values of `memory`. A slot without memory reads as zeros. */
-enum { WEFT__DROPPED, WEFT__INTACT, WEFT__CLAIMED };
+enum { WEFT__DROPPED, WEFT__INTACT, WEFT__RECLAIMED };
 
 /* What a fault in a slot turned out to be. */
 enum weft__fault {

@@ -80,7 +80,7 @@ static struct weft__slot *_Atomic dropping;
 bool weft__slot_settle(struct weft__slot *slot)
 {
 	/* Acquire: pairs with the release in end_claim. */
-	while (atomic_load_explicit(&slot->memory, memory_order_acquire) == WEFT__CLAIMED)
+	while (atomic_load_explicit(&slot->memory, memory_order_acquire) == WEFT__RECLAIMED)
 		sched_yield();
 	if (atomic_load_explicit(&slot->memory, memory_order_acquire) == WEFT__INTACT)
 		return true;
@@ -107,7 +107,7 @@ static bool claim(struct weft__slot *slot)
 	uint8_t intact = WEFT__INTACT;
 
 	if (atomic_load_explicit(&slot->kept, memory_order_acquire) &&
-	    atomic_compare_exchange_strong(&slot->memory, &intact, WEFT__CLAIMED))
+	    atomic_compare_exchange_strong(&slot->memory, &intact, WEFT__RECLAIMED))
 		claims.slot[claims.count++] = slot;
 	return claims.count < CLAIMS;
 }
@@ -115,7 +115,7 @@ static bool claim(struct weft__slot *slot)
 /* Release: pairs with weft__slot_settle. Who took the slot may have given it to the arena without waiting for us. */
 static void end_claim(struct weft__slot *slot, uint8_t memory)
 {
-	uint8_t claimed = WEFT__CLAIMED;
+	uint8_t claimed = WEFT__RECLAIMED;
 
 	atomic_compare_exchange_strong_explicit(&slot->memory, &claimed, memory, memory_order_release,
 						memory_order_relaxed);
@@ -127,13 +127,13 @@ static size_t take_memory(struct weft__slot *slot)
 	size_t bytes;
 
 	if (!atomic_load_explicit(&slot->kept, memory_order_acquire) ||
-	    atomic_load_explicit(&slot->memory, memory_order_acquire) != WEFT__CLAIMED) {
+	    atomic_load_explicit(&slot->memory, memory_order_acquire) != WEFT__RECLAIMED) {
 		end_claim(slot, WEFT__INTACT);
 		return 0;
 	}
 	bytes = drop(slot);
 	/* What was dropped reads as zeros, and they say so already; but memory that is locked stays what it was. */
-	if (atomic_load_explicit(&slot->memory, memory_order_relaxed) == WEFT__CLAIMED)
+	if (atomic_load_explicit(&slot->memory, memory_order_relaxed) == WEFT__RECLAIMED)
 		end_claim(slot, WEFT__DROPPED);
 	return bytes;
 }

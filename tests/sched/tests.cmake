@@ -51,6 +51,16 @@ weft_test(misuse.unlock COMMAND @misuse_cpp.gcc unlock ENDS 134
 	  SAYS "^weft: weft::mutex::unlock was called by a task that has not locked it$")
 weft_test(misuse.fork_and_exit COMMAND @misuse.gcc line fork_and_exit ENDS 0 SAYS "^$")
 
+# Each request for memory, a thread or a descriptor refused in turn.
+set(refusing -ldl)
+foreach(name malloc calloc realloc aligned_alloc free mmap mprotect open_memstream timerfd_create)
+	list(APPEND refusing -Wl,--wrap=${name})
+endforeach()
+weft_program(refuse gcc SOURCES refuse.c FLAGS -Wall -Wextra LINK ${refusing})
+weft_test(refuse COMMAND @refuse.gcc all SECONDS 120)
+weft_program(workers_without_signal_stack gcc SOURCES refuse.c CANARY workers_without_signal_stack LINK ${refusing})
+weft_test(canary.workers_without_signal_stack COMMAND @workers_without_signal_stack.gcc all FAILS SAYS "not ok - request [0-9]+, .*: signal 11")
+
 # A program's own loop.
 weft_program(embed gcc SOURCES embed.c FLAGS -Wall -Wextra)
 weft_test(embed COMMAND @embed.gcc)
