@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Each request for memory, a thread or a descriptor is refused in turn: the k-th, for every k that there is, or all
- * from the k-th on; each in a process of its own. The program must end well, or with an error that the headers name; it must
- * not crash, hang, or lose memory. Linked with --wrap for each function that asks the system.
+ * from the k-th on; each in a process of its own. The program must end well, or with an error that the headers name.
+ * It must not crash, hang, or lose memory. Linked with --wrap for each function that asks the system.
  *
  *   refuse all | one K WIDTH
  */

@@ -61,6 +61,18 @@ weft_test(refuse COMMAND @refuse.gcc all SECONDS 120)
 weft_program(workers_without_signal_stack gcc SOURCES refuse.c CANARY workers_without_signal_stack LINK ${refusing})
 weft_test(canary.workers_without_signal_stack COMMAND @workers_without_signal_stack.gcc all FAILS SAYS "not ok - request [0-9]+, .*: signal 11")
 
+# Histories of channels: by workers, by workers and threads, simulated (0). schedfull has a million of each.
+weft_program(linear gcc SOURCES linear.c FLAGS -Wall -Wextra)
+foreach(workers 0 2 4)
+	weft_test(linear.${workers} COMMAND @linear.gcc ${workers} 0 10000)
+endforeach()
+weft_test(linear.threads COMMAND @linear.gcc 2 0 10000 2)
+foreach(canary channel_item_overtakes channel_close_loses_an_item)
+	weft_program(${canary} gcc SOURCES linear.c CANARY ${canary})
+	weft_test(canary.${canary} COMMAND @${canary}.gcc 0 0 10000 FAILS SAYS "# seed [0-9]+, capacity .*not ok - ")
+	weft_test(canary.${canary}.2 COMMAND @${canary}.gcc 2 0 10000 FAILS SAYS "# seed [0-9]+, capacity .*not ok - ")
+endforeach()
+
 # A program's own loop.
 weft_program(embed gcc SOURCES embed.c FLAGS -Wall -Wextra)
 weft_test(embed COMMAND @embed.gcc)

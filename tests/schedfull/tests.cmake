@@ -68,6 +68,17 @@ foreach(program tasks sync random)
 	schedfull_sanitized(${program}.c ${run})
 endforeach()
 
+# Histories of channels: a million of each kind.
+weft_program(linear gcc SOURCES ../sched/linear.c)
+foreach(kind "0 0 1000000" "2 0 1000000" "4 0 1000000" "2 0 1000000 1" "2 0 1000000 2")
+	string(REPLACE " " ";" words ${kind})
+	string(REPLACE " " "." name ${kind})
+	weft_test(linear.${name} COMMAND @linear.gcc ${words} SECONDS 200)
+endforeach()
+weft_program(linear gcc-tiny SOURCES ../sched/linear.c)
+weft_test(linear.gcc-tiny COMMAND @linear.gcc-tiny 4 1000000 100000)
+schedfull_sanitized(linear.c 2 2000000 10000 1)
+
 # misuse.c and refuse.c: wrong uses, and requests that are refused.
 set(refusing -ldl)
 foreach(name malloc calloc realloc aligned_alloc free mmap mprotect open_memstream timerfd_create)
