@@ -215,6 +215,60 @@ static void *a_scope_that_is_left(void *argument)
 	return argument;
 }
 
+/* Too deep for its stack, while tasks of its scopes refer to its frames; one of them takes its time to end. */
+static int orphans;
+
+static void counts_orphan(weft_event_t *never)
+{
+	weft_sleep(MS);
+	CHECK(!weft_event_is_set(never));
+	__atomic_fetch_add(&orphans, 1, __ATOMIC_RELAXED);
+}
+
+static void *is_left_alone(void *never)
+{
+	weft_defer(counts_orphan, never);
+	weft_event_wait(never);
+	return never;
+}
+
+static __attribute__((noinline)) size_t goes_deep(size_t bytes)
+{
+	volatile char frame[1024];
+
+	frame[0] = frame[1023] = 1;
+	return bytes > sizeof frame ? goes_deep(bytes - sizeof frame) + (size_t)frame[0] : (size_t)frame[1023];
+}
+
+static void *fails_with_tasks(void *argument)
+{
+	weft_event_t never = {0};
+
+	WEFT_SCOPE_UNTIL(outer, weft_now() + SECOND);
+	CHECK(weft_scope_spawn(&outer, is_left_alone, &never) == 0);
+	WEFT_SCOPE(inner);
+	CHECK(weft_scope_spawn(&inner, is_left_alone, &never) == 0);
+	CHECK(weft_scope_spawn(&inner, is_left_alone, &never) == 0);
+	while (never.queue.first == never.queue.last || never.queue.first->next == never.queue.last)
+		weft_sleep(1000);
+	goes_deep((size_t)1 << 20);
+	return argument;
+}
+
+static void *a_task_that_fails_with_tasks(void *argument)
+{
+	weft_task_attr_t attr = {.coro = {.policy = WEFT_COMMIT, .stack_size = 65536}};
+	weft_task_t t;
+
+	orphans = 0;
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn_with(&scope, &t, fails_with_tasks, NULL, &attr) == 0);
+	CHECK(weft_join(&t, NULL) == -ENOMEM);
+	CHECK(orphans == 3);
+	CHECK(weft_scope_wait(&scope) == -ENOMEM);
+	return argument;
+}
+
 /* ---- time ------------------------------------------------------------------------------------------------------- */
 
 static void *deadlines(void *argument)
@@ -721,6 +775,7 @@ static const struct test tests[] = {T(spawning),
 				    T(a_thread_joins),
 				    T(scopes),
 				    T(a_scope_that_is_left),
+				    T(a_task_that_fails_with_tasks),
 				    T(deadlines),
 				    T(locking),
 				    T(counts),
