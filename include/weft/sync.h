@@ -12,8 +12,8 @@
  *     nobody can snatch it away.
  *  4. What has been handed over is never lost: a wait that is cancelled, or whose deadline passes, either happened
  *     completely or not at all.
- *  5. Wrong use is an error code, and nothing is done. Objects other than channels cannot be NULL: a compiler that sees
- *     it warns.
+ *  5. Wrong use is an error code, and nothing is done. NULL in place of an object is one for channels, because
+ *     weft_chan_make may return it; for others compilers warn (-Wnonnull).
  *
  * All functions that wait return 0, or
  *   -ETIMEDOUT  the deadline has passed: a time of weft_now(), or WEFT_NEVER; 0: do not wait at all
@@ -35,6 +35,9 @@
 #endif
 
 WEFT_EXTERN_C_BEGIN
+
+/* Of a function whose first argument is an object, and not NULL. */
+#define WEFT__NOT_NULL __attribute__((nonnull(1)))
 
 /* Those who wait, under `lock`. Zero: none. */
 struct weft__queue {
@@ -68,7 +71,7 @@ WEFT__INLINE weft_coro_t *weft__owner(void)
 }
 
 /** Lock it unless it is locked. True: locked. */
-WEFT__INLINE bool weft_mutex_try_lock(weft_mutex_t *m)
+WEFT__INLINE WEFT__NOT_NULL bool weft_mutex_try_lock(weft_mutex_t *m)
 {
 	uint32_t free = 0;
 
@@ -97,7 +100,7 @@ __attribute__((noinline, unused)) static int weft__mutex_wait(weft_mutex_t *m, u
 }
 
 /** Lock it; -EDEADLK: the caller has it already. */
-WEFT__INLINE int weft_mutex_lock_until(weft_mutex_t *m, uint64_t deadline)
+WEFT__INLINE WEFT__NOT_NULL int weft_mutex_lock_until(weft_mutex_t *m, uint64_t deadline)
 {
 	if (weft__likely(weft_mutex_try_lock(m)))
 		return 0;
@@ -106,13 +109,13 @@ WEFT__INLINE int weft_mutex_lock_until(weft_mutex_t *m, uint64_t deadline)
 	return weft__waited(weft__mutex_wait(m, deadline));
 }
 
-WEFT__INLINE int weft_mutex_lock(weft_mutex_t *m)
+WEFT__INLINE WEFT__NOT_NULL int weft_mutex_lock(weft_mutex_t *m)
 {
 	return weft_mutex_lock_until(m, WEFT_NEVER);
 }
 
 /** Hand it to who has waited longest, or free it. 0; -EPERM: the caller does not own it, and nothing is done. */
-WEFT__INLINE int weft_mutex_unlock(weft_mutex_t *m)
+WEFT__INLINE WEFT__NOT_NULL int weft_mutex_unlock(weft_mutex_t *m)
 {
 	uint32_t owned = 1;
 
@@ -139,7 +142,8 @@ WEFT_API void weft__queue_enter(struct weft__queue *q, weft_waiter_t *w);
  * may have changed since: wait in a loop. The mutex is the caller's again whatever is returned, or performed.
  * @return also -EPERM: the mutex is not the caller's
  */
-__attribute__((noinline, unused)) static int weft_cond_wait_until(weft_cond_t *c, weft_mutex_t *m, uint64_t deadline)
+__attribute__((noinline, unused)) WEFT__NOT_NULL static int weft_cond_wait_until(weft_cond_t *c, weft_mutex_t *m,
+										 uint64_t deadline)
 {
 	weft_waiter_t w;
 	int result;
@@ -159,14 +163,14 @@ __attribute__((noinline, unused)) static int weft_cond_wait_until(weft_cond_t *c
 	return weft__waited(result);
 }
 
-WEFT__INLINE int weft_cond_wait(weft_cond_t *c, weft_mutex_t *m)
+WEFT__INLINE WEFT__NOT_NULL int weft_cond_wait(weft_cond_t *c, weft_mutex_t *m)
 {
 	return weft_cond_wait_until(c, m, WEFT_NEVER);
 }
 
 /** Let one go on, or all that wait now. */
-WEFT_API void weft_cond_signal(weft_cond_t *c);
-WEFT_API void weft_cond_broadcast(weft_cond_t *c);
+WEFT_API WEFT__NOT_NULL void weft_cond_signal(weft_cond_t *c);
+WEFT_API WEFT__NOT_NULL void weft_cond_broadcast(weft_cond_t *c);
 
 /* ---- reader-writer lock ---------------------------------------------------------------------------------------- */
 
@@ -202,28 +206,28 @@ __attribute__((noinline, unused)) static int weft__rwlock_wait(weft_rwlock_t *l,
 }
 
 /** Enter as a reader, or as the writer. -EDEADLK: the caller is the writer. */
-WEFT__INLINE int weft_rwlock_read_until(weft_rwlock_t *l, uint64_t deadline)
+WEFT__INLINE WEFT__NOT_NULL int weft_rwlock_read_until(weft_rwlock_t *l, uint64_t deadline)
 {
 	return weft__rwlock_wait(l, false, deadline);
 }
 
-WEFT__INLINE int weft_rwlock_write_until(weft_rwlock_t *l, uint64_t deadline)
+WEFT__INLINE WEFT__NOT_NULL int weft_rwlock_write_until(weft_rwlock_t *l, uint64_t deadline)
 {
 	return weft__rwlock_wait(l, true, deadline);
 }
 
-WEFT__INLINE int weft_rwlock_read(weft_rwlock_t *l)
+WEFT__INLINE WEFT__NOT_NULL int weft_rwlock_read(weft_rwlock_t *l)
 {
 	return weft__rwlock_wait(l, false, WEFT_NEVER);
 }
 
-WEFT__INLINE int weft_rwlock_write(weft_rwlock_t *l)
+WEFT__INLINE WEFT__NOT_NULL int weft_rwlock_write(weft_rwlock_t *l)
 {
 	return weft__rwlock_wait(l, true, WEFT_NEVER);
 }
 
 /** Leave, as whatever it was entered. 0; -EPERM: nobody is inside, or another is the writer, and nothing is done. */
-WEFT_API int weft_rwlock_unlock(weft_rwlock_t *l);
+WEFT_API WEFT__NOT_NULL int weft_rwlock_unlock(weft_rwlock_t *l);
 
 /* ---- semaphore ------------------------------------------------------------------------------------------------- */
 
@@ -243,7 +247,7 @@ typedef struct weft_sem {
 WEFT_API bool weft__sem_enter(weft_sem_t *s, weft_waiter_t *w);
 
 /** Take a permit. */
-WEFT__INLINE int weft_sem_take_until(weft_sem_t *s, uint64_t deadline)
+WEFT__INLINE WEFT__NOT_NULL int weft_sem_take_until(weft_sem_t *s, uint64_t deadline)
 {
 	weft_waiter_t w;
 	int result;
@@ -259,13 +263,13 @@ WEFT__INLINE int weft_sem_take_until(weft_sem_t *s, uint64_t deadline)
 	return weft__waited(result);
 }
 
-WEFT__INLINE int weft_sem_take(weft_sem_t *s)
+WEFT__INLINE WEFT__NOT_NULL int weft_sem_take(weft_sem_t *s)
 {
 	return weft_sem_take_until(s, WEFT_NEVER);
 }
 
 /** Give back permits, or more than there were. 0; -EOVERFLOW: more than SIZE_MAX, and nothing is done. */
-WEFT_API int weft_sem_give(weft_sem_t *s, size_t permits);
+WEFT_API WEFT__NOT_NULL int weft_sem_give(weft_sem_t *s, size_t permits);
 
 /* ---- event, wait group, once, barrier -------------------------------------------------------------------------- */
 
@@ -279,11 +283,11 @@ typedef struct weft_event {
 WEFT_API bool weft__event_enter(weft_event_t *e, weft_waiter_t *w);
 
 /** It has happened: all that wait go on, and whoever comes. Again: nothing. */
-WEFT_API void weft_event_set(weft_event_t *e);
+WEFT_API WEFT__NOT_NULL void weft_event_set(weft_event_t *e);
 /** It has not happened. */
-WEFT_API void weft_event_reset(weft_event_t *e);
+WEFT_API WEFT__NOT_NULL void weft_event_reset(weft_event_t *e);
 
-WEFT__INLINE bool weft_event_is_set(const weft_event_t *e)
+WEFT__INLINE WEFT__NOT_NULL bool weft_event_is_set(const weft_event_t *e)
 {
 	/* Acquire: pairs with weft_event_set. */
 	return __atomic_load_n(&e->set, __ATOMIC_ACQUIRE);
@@ -306,12 +310,12 @@ __attribute__((noinline, unused)) static int weft__event_wait(weft_event_t *e, c
 }
 
 /** Wait until it has happened. */
-WEFT__INLINE int weft_event_wait_until(weft_event_t *e, uint64_t deadline)
+WEFT__INLINE WEFT__NOT_NULL int weft_event_wait_until(weft_event_t *e, uint64_t deadline)
 {
 	return weft_event_is_set(e) ? 0 : weft__event_wait(e, "event", deadline);
 }
 
-WEFT__INLINE int weft_event_wait(weft_event_t *e)
+WEFT__INLINE WEFT__NOT_NULL int weft_event_wait(weft_event_t *e)
 {
 	return weft_event_wait_until(e, WEFT_NEVER);
 }
@@ -324,9 +328,9 @@ typedef struct weft_group {
 
 /** So many more, or fewer, are to be done. 0; -EINVAL: there are not so many; -EOVERFLOW: they would be more than
  * SIZE_MAX; and nothing is changed. */
-WEFT_API int weft_group_add(weft_group_t *g, ptrdiff_t more);
+WEFT_API WEFT__NOT_NULL int weft_group_add(weft_group_t *g, ptrdiff_t more);
 
-WEFT__INLINE int weft_group_done(weft_group_t *g)
+WEFT__INLINE WEFT__NOT_NULL int weft_group_done(weft_group_t *g)
 {
 	return weft_group_add(g, -1);
 }
@@ -334,12 +338,12 @@ WEFT__INLINE int weft_group_done(weft_group_t *g)
 WEFT_API bool weft__group_is_done(weft_group_t *g);
 
 /** Wait until all is done. */
-WEFT__INLINE int weft_group_wait_until(weft_group_t *g, uint64_t deadline)
+WEFT__INLINE WEFT__NOT_NULL int weft_group_wait_until(weft_group_t *g, uint64_t deadline)
 {
 	return weft__group_is_done(g) ? 0 : weft__event_wait(&g->done, "wait group", deadline);
 }
 
-WEFT__INLINE int weft_group_wait(weft_group_t *g)
+WEFT__INLINE WEFT__NOT_NULL int weft_group_wait(weft_group_t *g)
 {
 	return weft_group_wait_until(g, WEFT_NEVER);
 }
@@ -367,7 +371,7 @@ __attribute__((noinline, unused)) static int weft__once_wait(weft_once_t *o)
 
 /** Call fn(arg), unless somebody did; wait until that has returned, or was left. A waiter may be cancelled.
  * @return also -EDEADLK: fn itself calls this, and nothing is done */
-WEFT__INLINE int weft_once(weft_once_t *o, void (*fn)(void *), void *arg)
+WEFT__INLINE WEFT__NOT_NULL int weft_once(weft_once_t *o, void (*fn)(void *), void *arg)
 {
 	if (weft__likely(weft_event_is_set(&o->done)))
 		return 0;
@@ -396,7 +400,7 @@ WEFT_API void weft__barrier_leave(weft_barrier_t *b, struct weft__place *place);
 
 /** Wait for the others. 1 for the last to arrive, 0 for others; one whose wait ends early has not arrived. -EINVAL: the
  * barrier is for no parties. */
-WEFT__INLINE int weft_barrier_wait(weft_barrier_t *b)
+WEFT__INLINE WEFT__NOT_NULL int weft_barrier_wait(weft_barrier_t *b)
 {
 	weft_waiter_t w;
 	int result;
@@ -422,10 +426,10 @@ typedef struct weft_future {
 } weft_future_t;
 
 /** Say the value, and 0; or an error. 0; -EALREADY: it was known already, and stays. */
-WEFT_API int weft_future_set(weft_future_t *f, void *value, int error);
+WEFT_API WEFT__NOT_NULL int weft_future_set(weft_future_t *f, void *value, int error);
 
 /** Wait for the value. @param value  where to put it, may be NULL. @return also the error that was set */
-WEFT__INLINE int weft_future_get_until(weft_future_t *f, void **value, uint64_t deadline)
+WEFT__INLINE WEFT__NOT_NULL int weft_future_get_until(weft_future_t *f, void **value, uint64_t deadline)
 {
 	int error = weft_event_is_set(&f->known) ? 0 : weft__event_wait(&f->known, "future", deadline);
 
@@ -436,7 +440,7 @@ WEFT__INLINE int weft_future_get_until(weft_future_t *f, void **value, uint64_t 
 	return f->error;
 }
 
-WEFT__INLINE int weft_future_get(weft_future_t *f, void **value)
+WEFT__INLINE WEFT__NOT_NULL int weft_future_get(weft_future_t *f, void **value)
 {
 	return weft_future_get_until(f, value, WEFT_NEVER);
 }

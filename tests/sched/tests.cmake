@@ -51,6 +51,15 @@ weft_test(misuse.unlock COMMAND @misuse_cpp.gcc unlock ENDS 134
 	  SAYS "^weft: weft::mutex::unlock was called by a task that has not locked it$")
 weft_test(misuse.fork_and_exit COMMAND @misuse.gcc line fork_and_exit ENDS 0 SAYS "^$")
 
+set(warned)
+foreach(number RANGE 10 25)
+	string(APPEND warned "misuse_null.c:${number}:.*nonnull.*")
+endforeach()
+foreach(compiler IN LISTS weft_compilers)
+	weft_test(misuse.null.${compiler} COMMAND ${weft_${compiler}} -std=gnu11 -Werror=nonnull -fsyntax-only -I${weft_root}/include
+		${weft_tests}/sched/misuse_null.c ENDS 1 SAYS "${warned}")
+endforeach()
+
 # Each request for memory, a thread or a descriptor refused in turn.
 set(refusing -ldl)
 foreach(name malloc calloc realloc aligned_alloc free mmap mprotect open_memstream timerfd_create)
