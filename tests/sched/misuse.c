@@ -216,7 +216,7 @@ static void *a_scope_that_is_left(void *argument)
 }
 
 /* Too deep for its stack, while tasks of its scopes refer to its frames; one of them takes its time to end. */
-static int orphans;
+static int begun, orphans;
 
 static void counts_orphan(weft_event_t *never)
 {
@@ -228,6 +228,7 @@ static void counts_orphan(weft_event_t *never)
 static void *is_left_alone(void *never)
 {
 	weft_defer(counts_orphan, never);
+	__atomic_fetch_add(&begun, 1, __ATOMIC_RELAXED);
 	weft_event_wait(never);
 	return never;
 }
@@ -249,7 +250,7 @@ static void *fails_with_tasks(void *argument)
 	WEFT_SCOPE(inner);
 	CHECK(weft_scope_spawn(&inner, is_left_alone, &never) == 0);
 	CHECK(weft_scope_spawn(&inner, is_left_alone, &never) == 0);
-	while (never.queue.first == never.queue.last || never.queue.first->next == never.queue.last)
+	while (__atomic_load_n(&begun, __ATOMIC_RELAXED) < 3)
 		weft_sleep(1000);
 	goes_deep((size_t)1 << 20);
 	return argument;
@@ -260,7 +261,7 @@ static void *a_task_that_fails_with_tasks(void *argument)
 	weft_task_attr_t attr = {.coro = {.policy = WEFT_COMMIT, .stack_size = 65536}};
 	weft_task_t t;
 
-	orphans = 0;
+	begun = orphans = 0;
 	WEFT_SCOPE(scope);
 	CHECK(weft_scope_spawn_with(&scope, &t, fails_with_tasks, NULL, &attr) == 0);
 	CHECK(weft_join(&t, NULL) == -ENOMEM);
