@@ -4,7 +4,7 @@
  * from the k-th on; each in a process of its own. The program must end well, or with an error that the headers name.
  * It must not crash, hang, or lose memory. Linked with --wrap for each function that asks the system.
  *
- *   refuse all | one K WIDTH
+ *   refuse all | one K WIDTH | workers
  */
 #define _GNU_SOURCE
 #include "check.h"
@@ -24,14 +24,17 @@ static struct {
 	unsigned first, width;
 	uint32_t count; /* atomic: requests so far */
 	bool counting;	/* atomic */
-	long blocks;	/* atomic: of malloc, that live */
+	bool of_others; /* what this thread requests is not refused */
+	pthread_t self;
+	long blocks; /* atomic: of malloc, that live */
 } refusing;
 
 static bool refused(void)
 {
 	unsigned n;
 
-	if (!__atomic_load_n(&refusing.counting, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&refusing.counting, __ATOMIC_RELAXED) ||
+	    (refusing.of_others && pthread_equal(pthread_self(), refusing.self)))
 		return false;
 	n = __atomic_fetch_add(&refusing.count, 1, __ATOMIC_RELAXED);
 	return n >= refusing.first && n - refusing.first < refusing.width;
@@ -277,7 +280,10 @@ static int run_threads(void)
 {
 	weft_rt_config_t config = {.workers = 2, .dump_signal = SIGUSR1, .stuck_after = 100 * SECOND};
 	void *result = NULL;
-	int error = weft_rt_run(&config, everything, &config, &result);
+	int error;
+
+	weft_stack_trim(); /* so that stacks grow, on whichever worker */
+	error = weft_rt_run(&config, everything, &config, &result);
 
 	CHECK(is_documented(error) && (error || result == &config));
 	return error;
@@ -372,8 +378,31 @@ static int all(unsigned width)
 	return 0;
 }
 
+static void *grows(void *unused)
+{
+	uses_stack(100 * KB);
+	return unused;
+}
+
+/* Workers get nothing: then none begins, rather than run tasks whose stacks could not grow. */
+static int refuse_workers(void)
+{
+	weft_rt_config_t config = {.workers = 2};
+
+	config.task = (weft_attr_t){.policy = WEFT_COMMIT, .stack_size = 256 * KB};
+	refusing.of_others = true;
+	refusing.self = pthread_self();
+	refusing.width = 1000000;
+	refusing.counting = true;
+	CHECK(weft_rt_run(&config, grows, NULL, NULL) == -ENOMEM);
+	printf("ok - no worker begins without what stacks need of a thread\n");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
+	if (argc > 1 && !strcmp(argv[1], "workers"))
+		return refuse_workers();
 	if (argc > 3)
 		return refuse((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]));
 	return all(1) | all(3) | all(1000000);
