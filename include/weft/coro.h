@@ -410,6 +410,8 @@ WEFT__INLINE weft_coro_t *weft_deref(weft_ref_t ref)
 /* ---- what the inline functions below stand on ------------------------------------------------------------ */
 
 WEFT_API weft_coro_t *weft__attach_thread(void);
+/* Has the calling thread what stacks need of it to grow? Made if not; false: no memory. */
+WEFT_API bool weft__prepare_thread(void);
 /* What was passed, in registers: nothing need be kept across the call. */
 struct weft__switch {
 	weft_coro_t *to;

@@ -29,6 +29,11 @@ weft_coro_t *weft__attach_thread(void)
 	return &root;
 }
 
+bool weft__prepare_thread(void)
+{
+	return weft__thread();
+}
+
 /* ---- what searches found -------------------------------------------------------------------------------------- */
 
 _Static_assert(sizeof(struct weft__found) * WEFT__FOUND_ENTRIES <= WEFT__OWNER_BYTES,

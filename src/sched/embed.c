@@ -14,8 +14,6 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "stack/policy.h"
-
 enum { NOW = 1 };
 
 /* Under park_lock. */
@@ -110,7 +108,7 @@ int weft_rt_step(weft_rt_t *rt, uint64_t budget)
 	if (!rt || !rt->embedded)
 		return -EINVAL;
 	weft__check_fork(rt);
-	if (!weft__thread())
+	if (!weft__prepare_thread())
 		return -ENOMEM;
 	if (atomic_exchange(&rt->stepping, true))
 		return -EBUSY;

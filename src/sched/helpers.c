@@ -6,8 +6,6 @@
  */
 #include "sched/sched.h"
 
-#include "stack/policy.h"
-
 static struct weft__task *next(struct weft__rt *rt)
 {
 	struct weft__task *task;
@@ -64,7 +62,7 @@ static void *help(void *argument)
 	struct weft__task *task;
 
 	weft__set_worker(&w);
-	while (weft__thread()) { /* stacks could not grow else: see worker.c */
+	while (weft__prepare_thread()) { /* stacks could not grow else: see worker.c */
 		weft__check_fork(rt);
 		task = next(rt);
 		if (!task)

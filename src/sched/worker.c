@@ -42,7 +42,6 @@
 #include <unistd.h>
 
 #include "sched/probe.h"
-#include "stack/policy.h"
 
 enum {
 	STREAK = 16,
@@ -732,7 +731,7 @@ enum { CLOSED, OPEN, ABANDONED };
 /* Stacks grow in a handler on the thread's alternate signal stack: no thread resumes tasks without. */
 static void attach(struct weft__rt *rt)
 {
-	if (!weft__thread())
+	if (!weft__prepare_thread())
 		atomic_store(&rt->unattached, true);
 	/* Sequentially consistent: all_attached reads `unattached` then. */
 	atomic_fetch_add(&rt->attached, 1);
