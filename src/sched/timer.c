@@ -8,6 +8,10 @@
  */
 #include "sched/sched.h"
 
+/* Of one turn: who is woken has room in a worker's ring, and runs while it is in the cache. The rest is for the next
+ * look, which comes at once. */
+enum { ENOUGH = 128 };
+
 static unsigned digit(uint64_t tick, unsigned level)
 {
 	return tick >> 6 * level & 63;
@@ -87,15 +91,15 @@ static void push(struct weft__timer **list, struct weft__timer *t)
 }
 
 /* Out of the list into `due`, unless somebody else ends that wait. */
-static void take_due(struct weft__timer *t, struct weft__timer **due)
+static bool take_due(struct weft__timer *t, struct weft__timer **due)
 {
 	take_out(t);
-	if (t->is_scope) {
+	if (t->is_scope)
 		t->firing = 1;
-		push(due, t);
-	} else if (weft_waiter_claim(WEFT__OF_TIMER(t), -ETIMEDOUT)) {
-		push(due, t);
-	}
+	else if (!weft_waiter_claim(WEFT__OF_TIMER(t), -ETIMEDOUT))
+		return false;
+	push(due, t);
+	return true;
 }
 
 /* The start of the earliest list, or WEFT_NEVER. */
@@ -113,15 +117,17 @@ static uint64_t earliest_list(const struct weft__wheel *wheel, unsigned *level, 
 	return WEFT_NEVER;
 }
 
-/* Empty one list: timers that are due, those of a level above into lower ones. Others of the current tick stay. */
-static void empty(struct weft__wheel *wheel, unsigned level, unsigned place, uint64_t now, struct weft__timer **due)
+/* Empty one list: timers that are due, those of a level above into lower ones. Others of the current tick stay.
+ * Returns how many are due. */
+static unsigned empty(struct weft__wheel *wheel, unsigned level, unsigned place, uint64_t now, struct weft__timer **due)
 {
 	struct weft__timer **list = &wheel->lists[level][place], *t = *list, *next;
+	unsigned count = 0;
 
 	for (; t; t = next) {
 		next = t->next;
 		if (t->at <= now || WEFT_CANARY(timers_are_early)) {
-			take_due(t, due);
+			count += take_due(t, due);
 		} else if (level) {
 			take_out(t);
 			insert(wheel, t);
@@ -129,6 +135,7 @@ static void empty(struct weft__wheel *wheel, unsigned level, unsigned place, uin
 	}
 	if (!*list)
 		wheel->used[level] &= ~((uint64_t)1 << place);
+	return count;
 }
 
 /* When it is to be turned next. A long list is not looked through: its start is early enough. */
@@ -200,24 +207,23 @@ static void finish(struct weft__timer *due)
 
 unsigned weft__wheel_turn(struct weft__wheel *wheel, uint64_t now)
 {
-	struct weft__timer *due = NULL, *t;
 	unsigned level, place, count = 0;
+	struct weft__timer *due = NULL;
 	uint64_t start;
 
 	weft__spin_lock(&wheel->lock);
-	while ((start = earliest_list(wheel, &level, &place)) != WEFT_NEVER && start <= now >> WEFT__TICK) {
+	while ((start = earliest_list(wheel, &level, &place)) != WEFT_NEVER && start <= now >> WEFT__TICK &&
+	       count < ENOUGH) {
 		if (start > wheel->tick)
 			wheel->tick = start;
-		empty(wheel, level, place, now, &due);
+		count += empty(wheel, level, place, now, &due);
 		if (!level && wheel->lists[0][place])
 			break; /* later in this very tick */
 	}
-	if (now >> WEFT__TICK > wheel->tick)
+	if (count < ENOUGH && now >> WEFT__TICK > wheel->tick)
 		wheel->tick = now >> WEFT__TICK;
 	__atomic_store_n(&wheel->next, next_of(wheel), __ATOMIC_RELAXED);
 	weft__spin_unlock(&wheel->lock);
-	for (t = due; t; t = t->next)
-		count++;
 	finish(sorted(due));
 	return count;
 }
