@@ -17,6 +17,9 @@
  *   Whichever fence is first, one of the two sees the other. A worker that was woken searches, on behalf of whoever
  *   woke it; while it does others need not be woken, because it looks everywhere before it parks, and if it finds
  *   something while it is the last that searches, it wakes the next, for there may be more.
+ *   What lies in a worker's own queues is not lost even where an atomic exchange is less than a full fence, as on
+ *   arm64: the worker looks there before it parks. tests/orders tries all this as C's memory model has it, not as this
+ *   processor does.
  *   A slot, or a single spawned task, wakes nobody: its owner is about to take it, and another worker would only snatch
  *   it away.
  *

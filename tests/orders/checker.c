@@ -112,7 +112,7 @@ struct node {
 	uint8_t thread, preemptions;
 	unsigned choice, choices, stale;
 	struct step step;
-	bool writes, sc;
+	bool writes;
 	struct clock order;
 	uint64_t got;
 };
@@ -882,7 +882,6 @@ static void step_thread(unsigned set, unsigned last)
 	n->step = *t->pending;
 	n->got = t->pending->result;
 	n->writes = may_write(&n->step) && !(n->step.kind == COMPARE && !n->step.done);
-	n->sc = is_sc(&n->step);
 	look_back(o.depth);
 	o.depth++;
 	o.steps++;
