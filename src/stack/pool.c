@@ -50,10 +50,10 @@ static struct {
 	struct weft__thread *threads, *spare;			      /* attached; records that serve no thread */
 	struct weft__thread *_Atomic records;			      /* all there ever were */
 	size_t copied;						      /* by threads that ended */
-	uint64_t next_id;
+	uint64_t ids;						      /* that threads have been given */
 	pthread_key_t at_exit;
 	bool has_key;
-} pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .next_id = 1};
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER}; /* zeros: 24 KiB that no file has to hold */
 
 WEFT__LOCK_OF_FILE(pool.lock);
 
@@ -603,8 +603,8 @@ uint64_t weft__more_ids(struct weft__thread *thread)
 
 	weft__fault_ready(thread);
 	lock();
-	thread->next_id = pool.next_id;
-	pool.next_id += more;
+	thread->next_id = pool.ids + 1;
+	pool.ids += more;
 	unlock();
 	thread->last_id = thread->next_id + more;
 	return thread->next_id++;
