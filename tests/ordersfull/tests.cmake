@@ -4,7 +4,7 @@
 weft_part(ordersfull sched)
 
 orders(orders)
-foreach(which mutex_ event group once future chan_closed select rt_scope rt_pin)
+foreach(which mutex_ event group once future chan_closed rt_pin)
 	weft_test(${which} COMMAND @orders.gcc ${which} 0 1 SECONDS 600)
 endforeach()
-weft_test(drawn COMMAND @orders.gcc drawn_ 8000 SECONDS 600)
+weft_test(drawn COMMAND @orders.gcc drawn_ 4000 SECONDS 600)
