@@ -50,8 +50,9 @@ enum {
 	/* Under "copy", but its region is its own: not WEFT__COPYING. And: takes no short cuts to checkpoints. */
 	WEFT__SECLUDED = 1u << 20,
 	WEFT__SLOWLY = 1u << 21,
-	WEFT__THENS = 1u << 22, /* tail clauses left it something to do with an answer: `thens` says what */
-	WEFT__OWNED = 1u << 23, /* its chain ends, and its owner with that: a coroutine of the chain made it */
+	WEFT__THENS = 1u << 22,	   /* tail clauses left it something to do with an answer: `thens` says what */
+	WEFT__OWNED = 1u << 23,	   /* its chain ends, and its owner with that: a coroutine of the chain made it */
+	WEFT__RESERVED = 1u << 24, /* has room above its first frame; until it runs, in programs with sanitizers */
 	WEFT__HOOKED = WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS | WEFT__COPYING,
 };
 

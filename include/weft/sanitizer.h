@@ -37,10 +37,13 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-/* Suspended, and has never run since it was made or reset: then its stack is empty. */
-WEFT__INLINE bool weft__is_fresh(const weft_coro_t *k)
+/* Suspended, and has never run since it was made or reset: then its stack is empty. To be asked once. */
+WEFT__INLINE bool weft__is_fresh(weft_coro_t *k)
 {
-	return k->link.sp == (void *)k->slot;
+	bool reserved = k->flags & WEFT__RESERVED;
+
+	k->flags &= ~(uint32_t)WEFT__RESERVED;
+	return reserved || k->link.sp == (void *)k->slot;
 }
 
 #if WEFT__ASAN
