@@ -28,6 +28,7 @@ ENDED = re.compile(r" *(\d+)/(\d+) Test +#\d+: (.*?) \.* *(\**)([A-Za-z].*?) +([
 BETWEEN = re.compile(r" *Start +\d+: |\d+% tests passed, ")
 TAIL = 25  # lines of a failed test's output that are shown: its end,
 BEFORE, PLACES = 12, 6  # and so many before each of its first failures
+SHORT = {"Passed": "ok", "Skipped": "SKIPPED", "Timeout": "TIMEOUT"}  # verdicts of ctest; others are failures
 GUESS = 1.0  # seconds that a test takes of which nothing is known
 
 
@@ -111,7 +112,7 @@ class Run:
                 test = Test(found[3], found[5].split("  ")[0], float(found[6]))
                 self.ended.append(test)
                 self.memory.keep(test)
-                print(f"{test.verdict.upper() if found[4] else 'ok':<6}  {test.name}  ({test.seconds:.1f} s)  "
+                print(f"{SHORT.get(test.verdict, 'FAILED'):<6}  {test.name}  ({test.seconds:.1f} s)  "
                       f"{len(self.ended)} of {found[2]}, about {self.left():.0f} minutes left", flush=True)
                 failed = test if test.verdict not in ("Passed", "Skipped") else None
         if failed:
