@@ -238,6 +238,7 @@ static __attribute__((noinline)) size_t goes_deep(size_t bytes)
 	volatile char frame[1024];
 
 	frame[0] = frame[1023] = 1;
+	__asm__ volatile("" : : "r"(frame) : "memory"); /* or clang makes a loop of it */
 	return bytes > sizeof frame ? goes_deep(bytes - sizeof frame) + (size_t)frame[0] : (size_t)frame[1023];
 }
 
