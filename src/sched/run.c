@@ -111,6 +111,9 @@ static void count(struct weft__rt *rt, weft_rt_stats_t *stats)
 	stats->live = (size_t)atomic_load_explicit(&rt->elsewhere, memory_order_relaxed);
 	for (i = 0; i < rt->workers; i++)
 		weft__worker_stats(&rt->worker[i], stats);
+	/* Tasks that began on one worker and ended on another while this was counted. */
+	if ((int64_t)stats->live < 0)
+		stats->live = 0;
 }
 
 int weft_rt_run(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result)
