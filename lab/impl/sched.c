@@ -149,6 +149,14 @@ static void *echoes(void *argument)
 	return p;
 }
 
+static void end_exchange(struct pair *p, weft_scope_t *scope)
+{
+	weft_chan_close(p->to);
+	weft_scope_wait(scope);
+	weft_chan_free(p->to);
+	weft_chan_free(p->back);
+}
+
 static void hop(struct run *r)
 {
 	struct pair p = {channel(0), channel(0)};
@@ -161,10 +169,7 @@ static void hop(struct run *r)
 		weft_chan_receive(p.back, &item);
 		r->result += item;
 	}
-	weft_chan_close(p.to);
-	weft_scope_wait(&scope);
-	weft_chan_free(p.to);
-	weft_chan_free(p.back);
+	end_exchange(&p, &scope);
 	r->ops = 2 * (uint64_t)r->n;
 }
 
@@ -275,10 +280,7 @@ static void fan(struct run *r)
 		weft_chan_receive(p.back, &item);
 		r->result += item;
 	}
-	weft_chan_close(p.to);
-	weft_scope_wait(&scope);
-	weft_chan_free(p.to);
-	weft_chan_free(p.back);
+	end_exchange(&p, &scope);
 	r->ops = (uint64_t)r->n;
 }
 
@@ -494,10 +496,7 @@ static void exchange_in_time(struct run *r)
 		weft_chan_send(p.to, &i);
 		r->result += received(p.back, weft_now() + LAB_HOUR);
 	}
-	weft_chan_close(p.to);
-	weft_scope_wait(&scope);
-	weft_chan_free(p.to);
-	weft_chan_free(p.back);
+	end_exchange(&p, &scope);
 }
 
 static void timers_cancel(struct run *r)

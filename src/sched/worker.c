@@ -371,13 +371,19 @@ static void take_spawned(struct weft__worker *w)
 
 	if (WEFT_CANARY(crowds_wait_for_ever))
 		return;
-
 	for (i = 0; i < WEFT__RING / 2 && (i || !weft__fresh_now(&w->fresh)); i++) {
 		task = take_shared(&w->rt->spawned);
 		if (!task)
 			return;
 		(void)weft__fresh_add(&w->fresh, task);
 	}
+}
+
+static struct weft__task *take_slot(struct weft__worker *w)
+{
+	if (!atomic_load_explicit(&w->slot, memory_order_relaxed))
+		return NULL;
+	return atomic_exchange(&w->slot, NULL);
 }
 
 /* True: it has been in one task since this was asked last. */
@@ -394,14 +400,15 @@ static void relieve(struct weft__worker *w)
 {
 	struct weft__rt *rt = w->rt;
 	struct weft__worker *from = &rt->worker[(w->number + ++w->relieved) % rt->workers];
-	struct weft__task *task = NULL;
+	struct weft__task *task;
 	uint32_t count;
 
 	if (from == w || !is_held(from))
 		return;
 	for (count = weft__ring_count(&from->ring); count && (task = weft__ring_take_from(&from->ring)); count--)
 		add(w, task);
-	if (atomic_load_explicit(&from->slot, memory_order_relaxed) && (task = atomic_exchange(&from->slot, NULL)))
+	task = take_slot(from);
+	if (task)
 		add(w, task);
 }
 
@@ -421,13 +428,6 @@ static struct weft__task *look(struct weft__worker *w)
 	w->took_oldest = now;
 	task = take_shared(&w->rt->spawned);
 	return task ? task : weft__fresh_take_oldest(&w->fresh);
-}
-
-static struct weft__task *take_slot(struct weft__worker *w)
-{
-	if (!atomic_load_explicit(&w->slot, memory_order_relaxed))
-		return NULL;
-	return atomic_exchange(&w->slot, NULL);
 }
 
 static struct weft__task *pick_own(struct weft__worker *w)
@@ -467,12 +467,11 @@ static struct weft__task *steal_fresh(struct weft__worker *from, struct weft__wo
  * that it spawned. */
 static struct weft__task *steal_stuck(struct weft__worker *from, struct weft__worker *w)
 {
-	struct weft__task *task = NULL;
+	struct weft__task *task;
 
 	if (!is_held(from))
 		return NULL;
-	if (atomic_load_explicit(&from->slot, memory_order_relaxed))
-		task = atomic_exchange(&from->slot, NULL);
+	task = take_slot(from);
 	return task ? task : steal_fresh(from, w, 1);
 }
 
@@ -679,8 +678,6 @@ static inline __attribute__((always_inline)) struct weft__task *pick_now(struct 
 		task = look(w);
 	if (!task)
 		task = pick_own(w);
-	if (!task)
-		task = take_shared(&w->rt->spawned);
 	if (!task) {
 		if (!w->searching) {
 			w->searching = true;

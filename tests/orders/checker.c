@@ -315,11 +315,8 @@ static void forget(uintptr_t address, size_t size, bool freed)
 
 		memset(&g->bytes[at & 7], 0, sizeof *g->bytes);
 		g->freed[at & 7] = freed;
-		if (p) {
+		if (p)
 			p->count = 0;
-			memset(&p->loads, 0, sizeof p->loads);
-			memset(&p->stores, 0, sizeof p->stores);
-		}
 	}
 }
 
@@ -356,8 +353,6 @@ static struct place *place(uintptr_t address, unsigned size)
 		p->address = address;
 		p->size = size;
 		p->count = p->stored = 0;
-		memset(&p->loads, 0, sizeof p->loads);
-		memset(&p->stores, 0, sizeof p->stores);
 	}
 	if (p->size != size)
 		fail("an atomic variable is accessed by two sizes");
@@ -519,16 +514,20 @@ static void touch(struct thread *t, const struct step *s, struct place *p, const
 	t->last_read = m ? p->stored - (uint32_t)(&p->messages[p->count - 1] - m) : p->stored;
 }
 
+static void take_value(struct thread *t, struct step *s, struct place *p, struct message *m, int order)
+{
+	check_atomic(s->address, s->size, false);
+	s->result = m->value;
+	read_message(t, m, order);
+	p->loads.of[o.running] = t->now.of[o.running];
+	touch(t, s, p, m);
+}
+
 static void load(struct thread *t, struct step *s, unsigned choice)
 {
 	struct place *p = place(s->address, s->size);
-	struct message *m = readable(t, p, s, choice);
 
-	check_atomic(s->address, s->size, false);
-	s->result = m->value;
-	read_message(t, m, s->order);
-	p->loads.of[o.running] = t->now.of[o.running];
-	touch(t, s, p, m);
+	take_value(t, s, p, readable(t, p, s, choice), s->order);
 }
 
 static void store(struct thread *t, struct step *s)
@@ -559,15 +558,10 @@ static void compare(struct thread *t, struct step *s, unsigned choice)
 	struct message *m = readable(t, p, s, choice);
 
 	s->done = m == &p->messages[p->count - 1] && m->value == s->expected;
-	if (s->done) {
+	if (s->done)
 		modify(t, s);
-		return;
-	}
-	check_atomic(s->address, s->size, false);
-	s->result = m->value;
-	read_message(t, m, s->failure_order);
-	p->loads.of[o.running] = t->now.of[o.running];
-	touch(t, s, p, m);
+	else
+		take_value(t, s, p, m, s->failure_order);
 }
 
 /* From now on the thread does not read anything older there. */
@@ -820,14 +814,12 @@ static unsigned still_asleep(const struct node *n)
 static void new_node(struct node *n, unsigned set, unsigned last)
 {
 	unsigned asleep = o.depth && !o.what->random ? still_asleep(n - 1) : 0, may = set & ~asleep;
-	unsigned preemptions = o.depth ? n[-1].preemptions : 0;
 
 	if (!may)
 		o.redundant = true;
 	*n = (struct node){.enabled = (uint8_t)set, .sleep = (uint8_t)asleep, .choices = 1};
-	n->thread = (uint8_t)first_choice(may && !o.redundant ? may : set, last);
+	n->thread = (uint8_t)first_choice(o.redundant ? set : may, last);
 	n->backtrack = (uint8_t)(1u << n->thread);
-	n->preemptions = (uint8_t)preemptions;
 }
 
 static bool is_preemption(unsigned depth, unsigned thread)
@@ -1114,13 +1106,22 @@ PLAIN(16)
 		return (type)do_step(&s);                                                                              \
 	}
 
+#define COMPARING(type, bits, name)                                                                                    \
+	int __tsan_atomic##bits##_compare_exchange_##name(volatile type *at, type *expected, type value, int order,    \
+							  int failure_order);                                          \
+	int __tsan_atomic##bits##_compare_exchange_##name(volatile type *at, type *expected, type value, int order,    \
+							  int failure_order)                                           \
+	{                                                                                                              \
+		struct step s = {                                                                                      \
+		    COMPARE, (uintptr_t)at, sizeof(type), order, failure_order, value, *expected, 0, HERE, 0, false};  \
+                                                                                                                       \
+		*expected = (type)do_step(&s);                                                                         \
+		return s.done;                                                                                         \
+	}
+
 #define ATOMIC(type, bits)                                                                                             \
 	type __tsan_atomic##bits##_load(const volatile type *at, int order);                                           \
 	void __tsan_atomic##bits##_store(volatile type *at, type value, int order);                                    \
-	int __tsan_atomic##bits##_compare_exchange_strong(volatile type *at, type *expected, type value, int order,    \
-							  int failure_order);                                          \
-	int __tsan_atomic##bits##_compare_exchange_weak(volatile type *at, type *expected, type value, int order,      \
-							int failure_order);                                            \
 	type __tsan_atomic##bits##_load(const volatile type *at, int order)                                            \
 	{                                                                                                              \
 		struct step s = {LOAD, (uintptr_t)at, sizeof(type), order, 0, 0, 0, 0, HERE, 0, false};                \
@@ -1133,24 +1134,8 @@ PLAIN(16)
                                                                                                                        \
 		do_step(&s);                                                                                           \
 	}                                                                                                              \
-	int __tsan_atomic##bits##_compare_exchange_strong(volatile type *at, type *expected, type value, int order,    \
-							  int failure_order)                                           \
-	{                                                                                                              \
-		struct step s = {                                                                                      \
-		    COMPARE, (uintptr_t)at, sizeof(type), order, failure_order, value, *expected, 0, HERE, 0, false};  \
-                                                                                                                       \
-		*expected = (type)do_step(&s);                                                                         \
-		return s.done;                                                                                         \
-	}                                                                                                              \
-	int __tsan_atomic##bits##_compare_exchange_weak(volatile type *at, type *expected, type value, int order,      \
-							int failure_order)                                             \
-	{                                                                                                              \
-		struct step s = {                                                                                      \
-		    COMPARE, (uintptr_t)at, sizeof(type), order, failure_order, value, *expected, 0, HERE, 0, false};  \
-                                                                                                                       \
-		*expected = (type)do_step(&s);                                                                         \
-		return s.done;                                                                                         \
-	}                                                                                                              \
+	COMPARING(type, bits, strong)                                                                                  \
+	COMPARING(type, bits, weak)                                                                                    \
 	MODIFY(type, bits, exchange, EXCHANGE)                                                                         \
 	MODIFY(type, bits, fetch_add, ADD)                                                                             \
 	MODIFY(type, bits, fetch_sub, SUB)                                                                             \
@@ -1351,9 +1336,7 @@ static void check(const struct scenario *what, uint64_t orders)
 	do {
 		run_once();
 		more = what->random ? o.runs < orders : next_order();
-		if (what->random)
-			o.fixed = 0;
-	} while (more && o.runs < (what->random ? orders : UINT64_MAX));
+	} while (more);
 	clock_gettime(CLOCK_MONOTONIC, &to);
 	printf("ok - %s: %llu orders%s (%llu found to be the same), up to %u steps, saw %#x, %.1f s\n", what->name,
 	       (unsigned long long)o.runs, what->random ? " drawn" : "", (unsigned long long)o.redundant_runs,

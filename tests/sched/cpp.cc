@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // weft/sched.hpp: tasks of C++, their results and exceptions; nothing is lost, and nothing destroyed twice.
+#include "check.hpp"
+
 #include <atomic>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <stdexcept>
@@ -12,11 +12,6 @@
 #include <vector>
 #include <weft/sched.hpp>
 #include <weft/weft.hpp> // no name stands in both
-
-#define CHECK(condition)                                                                                               \
-	((condition) ? (void)0                                                                                         \
-		     : (std::printf("not ok - %s:%d: %s\n", __FILE__, __LINE__, #condition), std::fflush(stdout),      \
-			std::abort()))
 
 using namespace std::chrono_literals;
 
@@ -42,16 +37,6 @@ struct counted {
 		--living;
 	}
 };
-
-template <typename F> int error_of(F &&f)
-{
-	try {
-		f();
-	} catch (const std::system_error &e) {
-		return e.code().value();
-	}
-	return 0;
-}
 
 void results()
 {

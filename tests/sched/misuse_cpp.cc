@@ -1,31 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // What sched.hpp forbids: an exception, or for what must not throw a line. misuse_cpp [unlock]
-#include <weft/sched.hpp>
+#include "check.hpp"
 
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-
-#define CHECK(condition)                                                                                               \
-	do {                                                                                                           \
-		if (!(condition)) {                                                                                    \
-			printf("not ok - %s:%d: %s\n", __FILE__, __LINE__, #condition);                                \
-			abort();                                                                                       \
-		}                                                                                                      \
-	} while (0)
+#include <weft/sched.hpp>
 
 namespace
 {
-
-template <typename F> int error_of(F &&f)
-{
-	try {
-		f();
-	} catch (const std::system_error &e) {
-		return e.code().value();
-	}
-	return 0;
-}
 
 void handles()
 {
