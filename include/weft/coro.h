@@ -50,9 +50,8 @@ enum {
 	/* Under "copy", but its region is its own: not WEFT__COPYING. And: takes no short cuts to checkpoints. */
 	WEFT__SECLUDED = 1u << 20,
 	WEFT__SLOWLY = 1u << 21,
-	WEFT__THENS = 1u << 22,	   /* tail clauses left it something to do with an answer: `thens` says what */
-	WEFT__OWNED = 1u << 23,	   /* its chain ends, and its owner with that: a coroutine of the chain made it */
-	WEFT__RESERVED = 1u << 24, /* has room above its first frame; until it runs, in programs with sanitizers */
+	WEFT__THENS = 1u << 22, /* tail clauses left it something to do with an answer: `thens` says what */
+	WEFT__OWNED = 1u << 23, /* its chain ends, and its owner with that: a coroutine of the chain made it */
 	WEFT__HOOKED = WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS | WEFT__COPYING,
 };
 
@@ -440,6 +439,8 @@ WEFT_API bool weft__is_ancestor(const weft_coro_t *k, const weft_coro_t *of);
  * an effect with several addresses? Atomic. */
 enum { WEFT__COPYING_USED = 1, WEFT__EFFECTS_DOUBLED = 2 };
 extern WEFT_API unsigned char weft__unusual;
+/* For sanitizers. It is suspended: has it never run since it was made or reset? Then its stack has no frames. */
+WEFT_API bool weft__is_fresh(const weft_coro_t *k);
 
 #if WEFT__SANITIZED
 WEFT_EXTERN_C_END

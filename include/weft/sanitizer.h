@@ -37,15 +37,6 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-/* Suspended, and has never run since it was made or reset: then its stack is empty. To be asked once. */
-WEFT__INLINE bool weft__is_fresh(weft_coro_t *k)
-{
-	bool reserved = k->flags & WEFT__RESERVED;
-
-	k->flags &= ~(uint32_t)WEFT__RESERVED;
-	return reserved || k->link.sp == (void *)k->slot;
-}
-
 #if WEFT__ASAN
 
 /* For functions that run while the fake stack changes: their own variables must not lie on it. */

@@ -26,6 +26,12 @@ const char *weft_name(const weft_coro_t *k)
 	return k->name ? k->name : "";
 }
 
+/* The stack pointer does not tell: there may be room above the first frame (reserve.c). */
+bool weft__is_fresh(const weft_coro_t *k)
+{
+	return !weft__has_started(k);
+}
+
 weft_policy_t weft_policy(const weft_coro_t *k)
 {
 	return k->slot ? (weft_policy_t)k->slot->policy : WEFT_DEFAULT_POLICY;

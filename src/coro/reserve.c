@@ -31,7 +31,6 @@ void *weft_reserve(weft_coro_t *k, size_t bytes)
 	if ((uintptr_t)sp < (uintptr_t)k->link.limit)
 		return NULL;
 	k->link.sp = sp;
-	k->flags |= WEFT__RESERVED;
 	/* Memcheck follows the stack pointer down from here. */
 	VALGRIND_MAKE_MEM_UNDEFINED(sp - 128, bytes + 128);
 	return sp;
