@@ -43,6 +43,13 @@ if(VALGRIND_INCLUDE_DIR)
 	list(APPEND weft_definitions WEFT_HAVE_VALGRIND)
 endif()
 
+# Of liburing only the header: the library is looked for at run time (src/io/uring.c).
+find_path(LIBURING_INCLUDE_DIR liburing.h)
+mark_as_advanced(LIBURING_INCLUDE_DIR)
+if(LIBURING_INCLUDE_DIR)
+	list(APPEND weft_definitions WEFT_HAVE_LIBURING)
+endif()
+
 # Library and programs alike: a sanitizer sees only what it was compiled into.
 if(WEFT_SANITIZE)
 	add_compile_options(-fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer)

@@ -3,14 +3,15 @@
  * A runtime without threads, for a program that has a loop. Its one worker is whoever calls weft_rt_step; between two
  * steps the worker is parked, in the sense of worker.c, and its sleep is the program's poll.
  *
- * The descriptor is a timer's. A timer of the runtime sets it to its time; whoever wakes the worker sets it to a time
- * that has passed; and what has passed stays readable until the next step, so nothing needs to be read. Both are done
- * under park_lock, and the first only while the worker is parked: who wakes it takes it off that list first, so that a
- * later time never replaces "now".
+ * The descriptor is a set (epoll's) of a timer and of what I/O waits for. A timer of the runtime sets the timer to its
+ * time; whoever wakes the worker sets it to a time that has passed; and what has passed stays readable until the next
+ * step, so nothing needs to be read. Both are done under park_lock, and the first only while the worker is parked: who
+ * wakes it takes it off that list first, so that a later time never replaces "now".
  */
 #define _GNU_SOURCE
 #include "sched/sched.h"
 
+#include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -26,7 +27,7 @@ static void arm(struct weft__rt *rt, uint64_t when)
 	if (rt->armed == when && when != NOW)
 		return;
 	rt->armed = when;
-	timerfd_settime(rt->descriptor, TFD_TIMER_ABSTIME, &at, NULL);
+	timerfd_settime(rt->timer, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
 void weft__embedded_wake(struct weft__rt *rt)
@@ -42,9 +43,13 @@ void weft__embedded_wake(struct weft__rt *rt)
 static bool lie_down(struct weft__rt *rt)
 {
 	struct weft__worker *w = &rt->worker[0];
-	uint64_t when = weft__worker_lie_down(w);
+	struct weft__source *source = atomic_load(&rt->source);
+	uint64_t when;
 	bool sleeps;
 
+	if (source)
+		source->take_in(source, w);
+	when = weft__worker_lie_down(w);
 	weft__spin_lock(&rt->park_lock);
 	sleeps = when && w->is_parked;
 	arm(rt, sleeps ? when : NOW);
@@ -52,31 +57,58 @@ static bool lie_down(struct weft__rt *rt)
 	return !sleeps;
 }
 
+void weft__embedded_add(struct weft__rt *rt, int descriptor)
+{
+	struct epoll_event event = {EPOLLIN, {.fd = descriptor}};
+
+	(void)epoll_ctl(rt->descriptor, EPOLL_CTL_ADD, descriptor, &event);
+}
+
+static void close_descriptors(int descriptor, int timer)
+{
+	if (descriptor >= 0)
+		close(descriptor);
+	if (timer >= 0)
+		close(timer);
+}
+
+/* 0 or a negative errno. */
+static int open_descriptors(struct weft__rt *rt)
+{
+	struct epoll_event event = {EPOLLIN, {.fd = 0}};
+	int error;
+
+	rt->descriptor = epoll_create1(EPOLL_CLOEXEC);
+	rt->timer = rt->descriptor < 0 ? -1 : timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (rt->timer >= 0 && !epoll_ctl(rt->descriptor, EPOLL_CTL_ADD, rt->timer, &event))
+		return 0;
+	error = -errno;
+	close_descriptors(rt->descriptor, rt->timer);
+	return error;
+}
+
 int weft_rt_open(const weft_rt_config_t *config, weft_rt_t **made)
 {
-	int descriptor, error;
 	struct weft__rt *rt;
+	int error;
 
 	if (!made || (config && config->workers > 1))
 		return -EINVAL;
-	descriptor = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	error = -errno;
-	if (descriptor < 0)
-		return error;
 	rt = weft__rt_allocate(config, 1, NULL);
-	if (!rt) {
-		close(descriptor);
+	if (!rt)
 		return -ENOMEM;
+	error = open_descriptors(rt);
+	if (!error) {
+		error = weft__attendant_start(rt, config);
+		if (error)
+			close_descriptors(rt->descriptor, rt->timer);
 	}
-	error = weft__attendant_start(rt, config);
 	if (error) {
-		close(descriptor);
 		weft__rt_free(rt);
 		return error;
 	}
 	rt->embedded = true;
 	rt->armed = WEFT_NEVER;
-	rt->descriptor = descriptor;
 	weft__worker_init(rt, &rt->worker[0], 0);
 	lie_down(rt);
 	*made = rt;
@@ -125,7 +157,7 @@ int weft_rt_step(weft_rt_t *rt, uint64_t budget)
 
 int weft_rt_close(weft_rt_t *rt)
 {
-	int descriptor;
+	int descriptor, timer;
 
 	if (!rt)
 		return 0;
@@ -141,7 +173,8 @@ int weft_rt_close(weft_rt_t *rt)
 	weft__attendant_stop(rt);
 	weft__helpers_stop(rt);
 	descriptor = rt->descriptor;
+	timer = rt->timer;
 	weft__rt_free(rt);
-	close(descriptor); /* when no thread can tell it anything any more */
+	close_descriptors(descriptor, timer); /* when no thread can tell it anything any more */
 	return 0;
 }

@@ -50,11 +50,14 @@ static void set_up(struct weft__rt *rt, const weft_rt_config_t *config, struct w
 
 void weft__rt_free(struct weft__rt *rt)
 {
+	struct weft__source *source = atomic_load(&rt->source);
 	unsigned turns = 0;
 
 	/* Acquire: pairs with the end of ready_from_outside. */
 	while (atomic_load_explicit(&rt->outside, memory_order_acquire))
 		weft__pause(&turns);
+	if (source)
+		source->free(source);
 	pthread_mutex_destroy(&rt->helpers_lock);
 	pthread_cond_destroy(&rt->helpers_wanted);
 	free(rt->worker);

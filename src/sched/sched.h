@@ -142,6 +142,28 @@ static inline void weft__timer_disarm(struct weft__timer *t)
 /* End what is due; returns how many. `next` is exact afterwards, but for timers of a distant list. */
 unsigned weft__wheel_turn(struct weft__wheel *wheel, uint64_t now) WEFT__HIDDEN;
 
+/* ---- events from outside ---------------------------------------------------------------------------------------- */
+
+/*
+ * Where events come from that are neither tasks nor timers: see src/io. A runtime has one from its first I/O on. A
+ * worker that has nothing to do sleeps in it, in place of its futex; one that works on looks into it now and then.
+ */
+struct weft__source {
+	/* Take in what has happened, and begin what is to begin. By a worker; never waits. */
+	void (*take_in)(struct weft__source *source, struct weft__worker *w);
+	/* The same for what belongs to `held`, which has been in one task for a while. */
+	void (*attend)(struct weft__source *source, struct weft__worker *w, struct weft__worker *held);
+	/* Is the worker to sleep in it? Then leave_sleep follows; until then `wake` ends a sleep, also one to come. */
+	bool (*enter_sleep)(struct weft__source *source, struct weft__worker *w);
+	void (*sleep)(struct weft__source *source, struct weft__worker *w, uint64_t until);
+	void (*leave_sleep)(struct weft__source *source, struct weft__worker *w);
+	void (*wake)(struct weft__source *source, struct weft__worker *w);
+	/* Nobody sleeps in it, and somebody should. */
+	bool (*unattended)(struct weft__source *source);
+	void (*free)(struct weft__source *source);
+	int descriptor; /* readable when something has happened, for a runtime that has no worker of its own */
+};
+
 /* ---- workers ---------------------------------------------------------------------------------------------------- */
 
 enum {
@@ -187,10 +209,14 @@ struct weft__worker {
 	uint64_t random;
 	bool searching, helper, handed_on;
 	uint64_t switches, spawned, ended, steals, parks, wakes, timers;
+	uint64_t io_began, io_ended; /* waits for I/O */
+	unsigned io_streak;	     /* operations in a row that did not wait */
+	void *io_ring;		     /* the source's */
 	struct weft__fresh fresh __attribute__((aligned(64)));
 	struct weft__ring ring __attribute__((aligned(64)));
 	/* Others write these. */
 	_Atomic uint32_t token __attribute__((aligned(64))); /* 1: wake up */
+	_Atomic bool in_source;				     /* it sleeps there, or is about to */
 	struct weft__worker *parked;			     /* next in the runtime's list */
 	bool is_parked, watching;
 	uint64_t seen; /* atomic: `switches` when somebody last looked at the slot */
@@ -232,6 +258,7 @@ struct weft__rt {
 	struct weft__worker *worker; /* of these */
 	weft_attr_t attr;
 	struct weft__sim *sim;
+	struct weft__source *_Atomic source;
 	weft__resume_t *resume; /* in a program with sanitizers: its own way to resume; else NULL */
 
 	/* Tasks made ready by threads that are no workers, and what no ring has room for; spawned ones that no stack of
@@ -246,8 +273,8 @@ struct weft__rt {
 	_Atomic uint64_t watch; /* a parked worker will wake up then; WEFT_NEVER: none watches */
 	_Atomic bool stop;
 	bool embedded; /* its one worker is whoever calls weft_rt_step: see embed.c */
-	int descriptor;
-	uint64_t armed;			 /* what the descriptor waits for; under park_lock */
+	int descriptor, timer;
+	uint64_t armed;			 /* what the timer waits for; under park_lock */
 	_Atomic bool stepping;		 /* somebody is in weft_rt_step */
 	_Atomic uint32_t gate, attached; /* futexes of threads that begin: see worker.c */
 	_Atomic bool unattached;	 /* one of them has no memory for what stacks need of a thread */
@@ -325,6 +352,11 @@ void weft__worker_get_up(struct weft__worker *w) WEFT__HIDDEN;
 
 /* embed.c: make the descriptor readable. */
 void weft__embedded_wake(struct weft__rt *rt) WEFT__HIDDEN;
+/* It is to be readable also while this one is. */
+void weft__embedded_add(struct weft__rt *rt, int descriptor) WEFT__HIDDEN;
+
+/* worker.c: how many tasks wait for I/O; while others begin and end such waits, about. */
+uint64_t weft__waiting_for_io(const struct weft__rt *rt) WEFT__HIDDEN;
 
 /* worker.c: arm a timer, for a task that runs here. */
 void weft__arm(struct weft__worker *w, struct weft__timer *t) WEFT__HIDDEN;

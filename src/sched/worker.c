@@ -30,10 +30,12 @@
  *   of a worker that has been in one task since. If no worker is parked, those that pick look at all wheels.
  *   When the watcher gets work it wakes another worker to watch.
  *
- * Events from outside (embed.c's descriptor; sockets, in time)
- *   A worker sleeps in one place, sleep_until, and is woken in one, wake_worker, by any thread; whatever else it waits
- *   for has to end that sleep. What has happened is taken in where wheels are turned: turn_wheels looks at every
- *   worker's, so whoever looks, or watches, attends to what belongs to a worker that is held inside a long task.
+ * Events from outside (sockets, files: src/io)
+ *   A worker sleeps in one place, sleep_until, and is woken in one, wake_worker, by any thread. Once a runtime has done
+ *   I/O that sleep may be in its source of events (struct weft__source), which `wake` ends. What has happened is taken
+ *   in by whoever sleeps there, and where wheels are turned. Whoever finds another worker held inside a long task, as
+ *   it looks or watches, attends to what belongs to that one. If the source is slept in by one worker for all, and that
+ *   one gets work, it wakes another to sleep there.
  *
  * Rejected: threads that spin for a while before they park (Go, Tokio): what they gain in latency others pay for, on
  * machines that are shared. A thread for timers alone: each timer would be two switches of threads.
@@ -107,12 +109,20 @@ static void unlink_parked(struct weft__worker *w)
 
 static void wake_worker(struct weft__worker *w)
 {
+	struct weft__source *source;
+
 	if (__builtin_expect(w->rt->embedded, 0)) {
 		weft__embedded_wake(w->rt);
 		return;
 	}
-	atomic_store_explicit(&w->token, 1, memory_order_release);
-	weft__futex_wake((uint32_t *)&w->token);
+	/* Sequentially consistent, as in sleep_until: it sees the token, or is seen to sleep in the source. */
+	atomic_store(&w->token, 1);
+	if (__builtin_expect(atomic_load(&w->in_source), 0)) {
+		source = atomic_load(&w->rt->source);
+		source->wake(source, w);
+	} else {
+		weft__futex_wake((uint32_t *)&w->token);
+	}
 }
 
 /* One that searches. */
@@ -336,6 +346,40 @@ static void turn_wheels(struct weft__worker *w, uint64_t now)
 			weft__count(&w->timers, weft__wheel_turn(&rt->worker[i].wheel, now));
 }
 
+uint64_t weft__waiting_for_io(const struct weft__rt *rt)
+{
+	uint64_t sum = 0;
+	unsigned i;
+
+	for (i = 0; i < rt->workers; i++)
+		sum += __atomic_load_n(&rt->worker[i].io_began, __ATOMIC_RELAXED) -
+		       __atomic_load_n(&rt->worker[i].io_ended, __ATOMIC_RELAXED);
+	return sum;
+}
+
+static struct weft__source *source_of(struct weft__rt *rt)
+{
+	/* Acquire: pairs with who made it. */
+	return atomic_load_explicit(&rt->source, memory_order_acquire);
+}
+
+static void take_in(struct weft__worker *w)
+{
+	struct weft__source *source = source_of(w->rt);
+
+	if (source)
+		source->take_in(source, w);
+}
+
+/* For a worker that is held in a long task. */
+static void attend(struct weft__worker *w, struct weft__worker *held)
+{
+	struct weft__source *source = source_of(w->rt);
+
+	if (source)
+		source->attend(source, w, held);
+}
+
 static uint64_t earliest(struct weft__rt *rt)
 {
 	uint64_t next = WEFT_NEVER, of_worker;
@@ -405,6 +449,7 @@ static void relieve(struct weft__worker *w)
 
 	if (from == w || !is_held(from))
 		return;
+	attend(w, from);
 	for (count = weft__ring_count(&from->ring); count && (task = weft__ring_take_from(&from->ring)); count--)
 		add(w, task);
 	task = take_slot(from);
@@ -419,6 +464,7 @@ static struct weft__task *look(struct weft__worker *w)
 
 	adapt(w, now);
 	turn_wheels(w, now);
+	take_in(w);
 	take_spawned(w);
 	if (w->rt->workers > 1)
 		relieve(w);
@@ -471,6 +517,7 @@ static struct weft__task *steal_stuck(struct weft__worker *from, struct weft__wo
 
 	if (!is_held(from))
 		return NULL;
+	attend(w, from);
 	task = take_slot(from);
 	return task ? task : steal_fresh(from, w, 1);
 }
@@ -543,7 +590,8 @@ static uint64_t all_switches(struct weft__rt *rt)
 /* Under park_lock. Do all sleep, and has a task run since somebody looked why? */
 static bool wants_deadlock_look(struct weft__rt *rt)
 {
-	return atomic_load(&rt->idle) == rt->workers && !rt->embedded && rt->seen_idle != all_switches(rt);
+	return atomic_load(&rt->idle) == rt->workers && !rt->embedded && rt->seen_idle != all_switches(rt) &&
+	       !weft__waiting_for_io(rt);
 }
 
 /* Until when to sleep. One worker watches. The wheels are read after `watch` is written: whoever arms a timer writes
@@ -572,8 +620,26 @@ static uint64_t watch(struct weft__worker *w)
 	return next;
 }
 
+static bool sleep_in_source(struct weft__worker *w, uint64_t when)
+{
+	struct weft__source *source = source_of(w->rt);
+
+	if (!source || !source->enter_sleep(source, w))
+		return false;
+	atomic_store(&w->in_source, true);
+	if (!atomic_load(&w->token))
+		source->sleep(source, w, when);
+	atomic_store(&w->in_source, false);
+	source->leave_sleep(source, w);
+	if (source->unattended(source))
+		w->handed_on = false;
+	return true;
+}
+
 static void sleep_until(struct weft__worker *w, uint64_t when)
 {
+	if (sleep_in_source(w, when))
+		return;
 	while (!atomic_load_explicit(&w->token, memory_order_acquire)) {
 		weft__futex_wait((uint32_t *)&w->token, 0, when);
 		if (when != WEFT_NEVER && weft__clock() >= when)

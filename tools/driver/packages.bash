@@ -11,6 +11,7 @@ cmake cmd:cmake
 ninja-build cmd:ninja
 python3 cmd:python3
 pkg-config cmd:pkg-config
+liburing-dev header:liburing.h
 '
 packages_test='
 make cmd:make

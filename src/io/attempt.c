@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * One operation by one system call: without blocking, for epoll; blocking, in a thread.
+ */
+#define _GNU_SOURCE
+#include "io/io.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+static int64_t result_of(int64_t result)
+{
+	return result < 0 ? -errno : result;
+}
+
+static bool is_socket(int nature)
+{
+	return nature == WEFT__STREAM || nature == WEFT__MESSAGES;
+}
+
+const char *weft__io_what(const weft_io_t *io)
+{
+	static const char *const names[] = {"",		"read",	   "write",    "readv",	   "writev", "recv",	"send",
+					    "recvmsg",	"sendmsg", "recvmmsg", "sendmmsg", "accept", "connect", "poll",
+					    "sendfile", "splice",  "open",     "sync",	   "stat",   "call"};
+
+	return io->kind < sizeof names / sizeof *names ? names[io->kind] : "";
+}
+
+uint8_t weft__io_way(const weft_io_t *io)
+{
+	switch (io->kind) {
+	case WEFT_IO_READ:
+	case WEFT_IO_READV:
+	case WEFT_IO_RECV:
+	case WEFT_IO_RECVMSG:
+	case WEFT_IO_RECVMMSG:
+	case WEFT_IO_ACCEPT:
+	case WEFT_IO_SPLICE:
+		return WEFT__IN;
+	case WEFT_IO_WRITE:
+	case WEFT_IO_WRITEV:
+	case WEFT_IO_SEND:
+	case WEFT_IO_SENDMSG:
+	case WEFT_IO_SENDMMSG:
+	case WEFT_IO_CONNECT:
+	case WEFT_IO_SENDFILE:
+		return WEFT__OUT;
+	case WEFT_IO_POLL:
+		return WEFT__IN | WEFT__OUT;
+	default:
+		return 0;
+	}
+}
+
+short weft__io_events(const weft_io_t *io)
+{
+	if (io->kind == WEFT_IO_POLL)
+		return (short)io->flags;
+	return io->way == WEFT__IN ? POLLIN : POLLOUT;
+}
+
+/* Returns the events that are, 0, or a negative errno. */
+static int poll_one(int fd, short events, int timeout)
+{
+	struct pollfd p = {fd, events, 0};
+	int result = poll(&p, 1, timeout);
+
+	if (result < 0)
+		return -errno;
+	return p.revents & POLLNVAL ? -EBADF : p.revents;
+}
+
+/* It has begun: is it over? */
+static int64_t connected(int fd)
+{
+	int error = 0, ready = poll_one(fd, POLLOUT, 0);
+	socklen_t size = sizeof error;
+
+	if (ready <= 0)
+		return ready ? ready : -EAGAIN;
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) ? -errno : -error;
+}
+
+static int64_t begin_to_connect(weft_io_t *io)
+{
+	int64_t result = result_of(connect(io->fd, io->data, (socklen_t)io->length));
+
+	/* EAGAIN, of a Unix socket: its listener's queue is full; trying again would be a loop. */
+	if (result == -EINPROGRESS || result == -EINTR) {
+		io->length = 0;
+		return -EAGAIN;
+	}
+	return result == -EAGAIN ? -ECONNREFUSED : result;
+}
+
+static int64_t accept_one(weft_io_t *io, int flags)
+{
+	return result_of(accept4(io->fd, io->data, io->more, io->flags | flags | SOCK_CLOEXEC));
+}
+
+static int64_t poll_now(weft_io_t *io)
+{
+	int result = poll_one(io->fd, (short)io->flags, 0);
+
+	return result ? result : -EAGAIN;
+}
+
+static int64_t read_or_write(weft_io_t *io, int nature)
+{
+	bool writes = io->kind == WEFT_IO_WRITE;
+
+	if (is_socket(nature) && io->offset == -1)
+		return result_of(writes ? send(io->fd, io->data, io->length, MSG_DONTWAIT | MSG_NOSIGNAL)
+					: recv(io->fd, io->data, io->length, MSG_DONTWAIT));
+	if (io->offset == -1)
+		return result_of(writes ? write(io->fd, io->data, io->length) : read(io->fd, io->data, io->length));
+	return result_of(writes ? pwrite(io->fd, io->data, io->length, io->offset)
+				: pread(io->fd, io->data, io->length, io->offset));
+}
+
+static int64_t readv_or_writev(weft_io_t *io, int nature)
+{
+	bool writes = io->kind == WEFT_IO_WRITEV;
+	int count = io->length > INT_MAX ? INT_MAX : (int)io->length;
+
+	if (is_socket(nature) && io->offset == -1) {
+		struct msghdr message = {.msg_iov = io->data, .msg_iovlen = io->length};
+
+		return result_of(writes ? sendmsg(io->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL)
+					: recvmsg(io->fd, &message, MSG_DONTWAIT));
+	}
+	return result_of(writes ? pwritev2(io->fd, io->data, count, io->offset, 0)
+				: preadv2(io->fd, io->data, count, io->offset, 0));
+}
+
+static int64_t open_or_stat(weft_io_t *io)
+{
+	if (io->kind == WEFT_IO_OPEN)
+		return result_of(openat(io->fd, io->data, io->flags | O_CLOEXEC, (mode_t)io->length));
+	return result_of(fstatat(io->fd, io->data, io->more, io->flags));
+}
+
+static int64_t attempt(weft_io_t *io, int nature)
+{
+	int flags = io->flags | MSG_DONTWAIT;
+
+	switch (io->kind) {
+	case WEFT_IO_READ:
+	case WEFT_IO_WRITE:
+		return read_or_write(io, nature);
+	case WEFT_IO_READV:
+	case WEFT_IO_WRITEV:
+		return readv_or_writev(io, nature);
+	case WEFT_IO_RECV:
+		return result_of(recv(io->fd, io->data, io->length, flags));
+	case WEFT_IO_SEND:
+		return result_of(send(io->fd, io->data, io->length, flags | MSG_NOSIGNAL));
+	case WEFT_IO_RECVMSG:
+		return result_of(recvmsg(io->fd, io->data, flags | MSG_CMSG_CLOEXEC));
+	case WEFT_IO_SENDMSG:
+		return result_of(sendmsg(io->fd, io->data, flags | MSG_NOSIGNAL));
+	case WEFT_IO_RECVMMSG:
+		return result_of(recvmmsg(io->fd, io->data, (unsigned)io->length, flags | MSG_CMSG_CLOEXEC, NULL));
+	case WEFT_IO_SENDMMSG:
+		return result_of(sendmmsg(io->fd, io->data, (unsigned)io->length, flags | MSG_NOSIGNAL));
+	case WEFT_IO_ACCEPT:
+		return accept_one(io, 0);
+	case WEFT_IO_CONNECT:
+		return io->length ? begin_to_connect(io) : connected(io->fd);
+	case WEFT_IO_POLL:
+		return poll_now(io);
+	case WEFT_IO_SENDFILE:
+		return result_of(sendfile(io->fd, io->other, io->data, io->length));
+	case WEFT_IO_SPLICE:
+		return result_of(
+		    splice(io->fd, NULL, io->other, NULL, io->length, (unsigned)io->flags | SPLICE_F_NONBLOCK));
+	case WEFT_IO_OPEN:
+	case WEFT_IO_STAT:
+		return open_or_stat(io);
+	case WEFT_IO_SYNC:
+		return result_of(io->flags ? fdatasync(io->fd) : fsync(io->fd));
+	case WEFT_IO_CALL:
+		return ((weft_io_call_t *)(uintptr_t)io->data)(io->more);
+	default:
+		return -EINVAL;
+	}
+}
+
+/* A blocking pipe or terminal: only when it is ready, and no more than surely goes into it. */
+static int64_t attempt_carefully(weft_io_t *io)
+{
+	size_t length = io->length;
+	int64_t result;
+	int ready = poll_one(io->fd, weft__io_events(io), 0);
+
+	if (ready <= 0)
+		return ready ? ready : -EAGAIN;
+	if (io->kind == WEFT_IO_WRITE && length > PIPE_BUF)
+		io->length = PIPE_BUF;
+	result = attempt(io, WEFT__BLOCKING_PIPE);
+	io->length = length;
+	return result;
+}
+
+int64_t weft__io_attempt(weft_io_t *io, int nature)
+{
+	int64_t result;
+
+	do
+		result = nature == WEFT__BLOCKING_PIPE && io->kind != WEFT_IO_POLL ? attempt_carefully(io)
+										   : attempt(io, nature);
+	while (result == -EINTR && io->kind != WEFT_IO_CALL);
+	return result;
+}
+
+bool weft__io_exhausts(const weft_io_t *io, int nature)
+{
+	if (io->result <= 0 || (nature != WEFT__STREAM && nature != WEFT__PIPE))
+		return (io->kind == WEFT_IO_RECVMMSG || io->kind == WEFT_IO_SENDMMSG) && io->result > 0 &&
+		       (size_t)io->result < io->length;
+	if (io->kind == WEFT_IO_READ || io->kind == WEFT_IO_WRITE || io->kind == WEFT_IO_SEND ||
+	    (io->kind == WEFT_IO_RECV && !io->flags))
+		return (size_t)io->result < io->length;
+	return false;
+}
+
+/* ---- in a thread ------------------------------------------------------------------------------------------------- */
+
+/* Until the descriptor is ready for it. 0, -ETIMEDOUT, -errno. */
+static int wait_for(const weft_io_t *io)
+{
+	uint64_t now;
+	int ready, timeout = -1;
+
+	do {
+		if (io->deadline != WEFT_NEVER) {
+			now = io->deadline ? weft__clock() : 0;
+			if (now >= io->deadline)
+				return -ETIMEDOUT;
+			/* Rounded up: not to spin for less than a millisecond. */
+			timeout = (io->deadline - now) / 1000000 < INT_MAX - 1
+				      ? (int)((io->deadline - now) / 1000000) + 1
+				      : INT_MAX;
+		}
+		ready = poll_one(io->fd, weft__io_events(io), timeout);
+	} while (!ready || ready == -EINTR);
+	return ready < 0 ? ready : 0;
+}
+
+static int thread_nature(int fd)
+{
+	struct stat status;
+
+	if (fstat(fd, &status))
+		return -errno;
+	if (S_ISSOCK(status.st_mode))
+		return WEFT__MESSAGES;
+	return S_ISREG(status.st_mode) || S_ISDIR(status.st_mode) || S_ISBLK(status.st_mode) ? WEFT__FILE
+											     : WEFT__BLOCKING_PIPE;
+}
+
+/* What has no form that does not block is done only when the descriptor is ready. */
+static int64_t attempt_in_thread(weft_io_t *io, int nature)
+{
+	int flags, ready;
+	int64_t result;
+
+	if (io->kind == WEFT_IO_ACCEPT || io->kind == WEFT_IO_SENDFILE || io->kind == WEFT_IO_SPLICE) {
+		ready = poll_one(io->fd, weft__io_events(io), 0);
+		if (ready <= 0)
+			return ready ? ready : -EAGAIN;
+	}
+	if (io->kind != WEFT_IO_CONNECT || !io->length)
+		return weft__io_attempt(io, nature);
+	flags = fcntl(io->fd, F_GETFL);
+	(void)fcntl(io->fd, F_SETFL, flags | O_NONBLOCK);
+	result = weft__io_attempt(io, nature);
+	(void)fcntl(io->fd, F_SETFL, flags);
+	return result;
+}
+
+int weft__io_block(weft_io_t *io)
+{
+	int64_t result;
+	int nature;
+
+	io->way = weft__io_way(io);
+	io->step = WEFT__OVER;
+	nature = io->way ? thread_nature(io->fd) : WEFT__FILE;
+	if (nature < 0)
+		return weft__io_done(io, nature);
+	/* With an offset -1 in a file is the end of it, not a wait. */
+	while ((result = attempt_in_thread(io, nature)) == -EAGAIN && io->way) {
+		result = wait_for(io);
+		if (result)
+			break;
+	}
+	return weft__io_done(io, result);
+}

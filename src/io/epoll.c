@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * I/O by epoll. A runtime has one set of descriptors, which any worker may ask, and in which one of those that have
+ * nothing to do sleeps.
+ *
+ * A descriptor is registered when an operation waits for it first, for changes (EPOLLET) in all directions, and stays
+ * so until it is closed. Its record remembers in `ready` what may be done:
+ *   an attempt clears its direction first, and then tries; success that left something over sets it again
+ *   an event sets it, and wakes the first that waits for this direction
+ *   an operation whose attempt fails looks at it under the lock before it waits
+ * so an event between an attempt and the wait is not lost. Who was woken and does not use up what there is, or does not
+ * use it at all because its wait has ended, wakes the next.
+ * When the other side has hung up, nothing is cleared any more: data and end may have come in one event.
+ *
+ * weft_poll waits for descriptors that others may close: it registers them for as long as it waits, and asks poll
+ * itself when something has changed.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "io/io.h"
+
+enum { EVENTS = 128 };
+
+/* ---- events ------------------------------------------------------------------------------------------------------ */
+
+/* Under the lock. The first that waits for one of these directions; one whose wait has ended passes it on itself. */
+static void wake_first(struct weft__fd *fd, uint8_t way)
+{
+	weft_io_t *io;
+
+	for (io = fd->first; io; io = io->next)
+		if (io->way & way && weft_waiter_claim(&io->waiter, 0)) {
+			weft_waiter_complete(&io->waiter);
+			return;
+		}
+}
+
+static uint8_t ready_by(uint32_t events)
+{
+	uint8_t ready = 0;
+
+	if (events & (EPOLLIN | EPOLLPRI))
+		ready |= WEFT__IN;
+	if (events & EPOLLOUT)
+		ready |= WEFT__OUT;
+	if (events & EPOLLRDHUP)
+		ready |= WEFT__IN | WEFT__NO_MORE;
+	if (events & (EPOLLHUP | EPOLLERR))
+		ready |= WEFT__IN | WEFT__OUT | WEFT__HUNG_UP;
+	return ready;
+}
+
+static void happened(struct weft__fd *fd, uint32_t events)
+{
+	uint8_t ready = ready_by(events);
+
+	weft__spin_lock(&fd->lock);
+	__atomic_fetch_or(&fd->ready, ready, __ATOMIC_RELAXED);
+	if (ready & WEFT__IN)
+		wake_first(fd, WEFT__IN);
+	if (ready & WEFT__OUT)
+		wake_first(fd, WEFT__OUT);
+	weft__spin_unlock(&fd->lock);
+}
+
+/* The kernel's answer. True: there may be more. */
+static bool ask(struct weft__loop *loop, uint64_t until)
+{
+	struct epoll_event events[EVENTS];
+	struct timespec time = {0, 0};
+	uint64_t now;
+	int i, count;
+
+	if (until != WEFT_NEVER && until) {
+		now = weft__clock();
+		time = weft__timespec(until > now ? until - now : 0);
+	}
+	count = epoll_pwait2(loop->set, events, EVENTS, until == WEFT_NEVER ? NULL : &time, NULL);
+	for (i = 0; i < count; i++)
+		if (events[i].data.ptr)
+			happened(events[i].data.ptr, events[i].events);
+	return count == EVENTS;
+}
+
+static void take_in(struct weft__source *source, struct weft__worker *w)
+{
+	if (weft__waiting_for_io(w->rt))
+		while (ask((struct weft__loop *)source, 0))
+			;
+}
+
+/* Whoever takes in, takes in all. */
+static void attend(struct weft__source *source, struct weft__worker *w, struct weft__worker *held)
+{
+	(void)source;
+	(void)w;
+	(void)held;
+}
+
+static bool enter_sleep(struct weft__source *source, struct weft__worker *w)
+{
+	struct weft__loop *loop = (struct weft__loop *)source;
+	struct weft__worker *nobody = NULL;
+
+	return atomic_compare_exchange_strong(&loop->sleeper, &nobody, w);
+}
+
+static void sleep_in(struct weft__source *source, struct weft__worker *w, uint64_t until)
+{
+	(void)w;
+	(void)ask((struct weft__loop *)source, until);
+}
+
+static void leave_sleep(struct weft__source *source, struct weft__worker *w)
+{
+	struct weft__loop *loop = (struct weft__loop *)source;
+	uint64_t count;
+
+	/* What woke this worker must not end the next one's sleep. Nobody else reads it. */
+	if (atomic_load_explicit(&w->token, memory_order_relaxed))
+		while (read(loop->wake, &count, sizeof count) < 0 && errno == EINTR)
+			;
+	atomic_store(&loop->sleeper, NULL);
+}
+
+static void wake(struct weft__source *source, struct weft__worker *w)
+{
+	static const uint64_t one = 1;
+	ssize_t written;
+
+	(void)w;
+	do
+		written = write(((struct weft__loop *)source)->wake, &one, sizeof one);
+	while (written < 0 && errno == EINTR);
+}
+
+static bool unattended(struct weft__source *source)
+{
+	(void)source;
+	return true;
+}
+
+/* ---- operations -------------------------------------------------------------------------------------------------- */
+
+/* Under the lock. -EPERM: it cannot be waited for. */
+static int register_fd(struct weft__loop *loop, struct weft__fd *fd, int number)
+{
+	struct epoll_event event = {EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLET, {.ptr = fd}};
+
+	if (fd->registered)
+		return 0;
+	/* EEXIST: by a descriptor of the same number and file that was not closed here. */
+	if (epoll_ctl(loop->set, EPOLL_CTL_ADD, number, &event) && errno != EEXIST)
+		return -errno;
+	fd->registered = true;
+	return 0;
+}
+
+static void forget(struct weft__loop *loop, int number, struct weft__fd *fd)
+{
+	if (fd->registered)
+		(void)epoll_ctl(loop->set, EPOLL_CTL_DEL, number, NULL);
+	fd->registered = false;
+}
+
+/* Done with waiting. weft_poll uses nothing up: whoever waits for the same is to try. */
+static void leave(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
+{
+	weft__task_lock(&fd->lock);
+	weft__fd_take_out(fd, io);
+	if (io->kind == WEFT_IO_POLL)
+		wake_first(fd, __atomic_load_n(&fd->ready, __ATOMIC_RELAXED));
+	if (fd->nature == WEFT__UNKNOWN && !fd->first && !fd->closing)
+		forget(loop, io->fd, fd);
+	weft__fd_left(fd, io->fd);
+	weft__task_unlock(&fd->lock);
+}
+
+static int finish(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd, int nature, int64_t result)
+{
+	io->result = result;
+	if (nature != WEFT__UNKNOWN && !weft__io_exhausts(io, nature)) {
+		__atomic_fetch_or(&fd->ready, io->way, __ATOMIC_RELAXED);
+		/* Another may wait for the same: it was not woken while this one was at it. */
+		if (__atomic_load_n(&fd->first, __ATOMIC_RELAXED)) {
+			weft__task_lock(&fd->lock);
+			wake_first(fd, io->way);
+			weft__task_unlock(&fd->lock);
+		}
+	}
+	return io->kind == WEFT_IO_ACCEPT ? weft__io_accepted(loop, io, nature) : WEFT_IO_DONE;
+}
+
+/* By which operations of this direction always end at once. */
+static uint8_t ends_of(uint8_t way)
+{
+	return way & WEFT__IN ? WEFT__HUNG_UP | WEFT__NO_MORE : WEFT__HUNG_UP;
+}
+
+/* Clears what the attempt is about to use, unless the other side is gone. True: it is worth an attempt. */
+static bool claim_readiness(struct weft__fd *fd, uint8_t way)
+{
+	uint8_t ready = __atomic_load_n(&fd->ready, __ATOMIC_RELAXED);
+
+	if (!(ready & way))
+		return false;
+	if (!(ready & ends_of(way)))
+		__atomic_fetch_and(&fd->ready, (uint8_t)~way, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* Into the descriptor's list. WEFT_IO_YIELDS: it is ready by now. */
+static int begin_waiting(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
+{
+	int error = 0, next = WEFT_IO_WAITS;
+
+	weft__task_lock(&fd->lock);
+	if (fd->closing)
+		error = -EBADF;
+	else if (io->kind != WEFT_IO_POLL && __atomic_load_n(&fd->ready, __ATOMIC_RELAXED) & io->way)
+		next = WEFT_IO_YIELDS;
+	else
+		error = register_fd(loop, fd, io->fd);
+	if (!error && next == WEFT_IO_WAITS) {
+		weft_waiter_init(&io->waiter, weft__io_what(io), (void *)(intptr_t)io->fd, io->deadline);
+		io->place = fd;
+		io->step = WEFT__TRIED;
+		weft__fd_add(fd, io);
+	}
+	weft__task_unlock(&fd->lock);
+	return error ? weft__io_done(io, error) : next;
+}
+
+/* -EAGAIN: it is to wait. */
+static int64_t attempt(weft_io_t *io, struct weft__fd *fd, int nature)
+{
+	const uint8_t ends = ends_of(io->way);
+	int64_t result;
+
+	if (!claim_readiness(fd, io->way))
+		return -EAGAIN;
+	result = weft__io_attempt(io, nature);
+	if (result == -EAGAIN && __atomic_load_n(&fd->ready, __ATOMIC_RELAXED) & ends) {
+		/* The other side is not gone any more: the socket has begun to connect. Cleared before it is tried,
+		 * or an event in between would be lost. */
+		__atomic_fetch_and(&fd->ready, (uint8_t) ~(ends | io->way), __ATOMIC_RELAXED);
+		result = weft__io_attempt(io, nature);
+	}
+	return result;
+}
+
+static int try(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
+{
+	int next, nature = weft__fd_nature(loop, fd, io->fd);
+	int64_t result;
+
+	if (nature < 0)
+		return weft__io_done(io, nature);
+	if (nature == WEFT__FILE)
+		return WEFT_IO_BLOCKS;
+	do {
+		result = attempt(io, fd, nature);
+		if (result != -EAGAIN)
+			return finish(loop, io, fd, nature, result);
+		if (!io->deadline)
+			return weft__io_done(io, -ETIMEDOUT);
+		next = begin_waiting(loop, io, fd);
+	} while (next == WEFT_IO_YIELDS);
+	return next;
+}
+
+/* weft_poll: asked after it is in the list, so that no change is missed. */
+static int try_poll(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
+{
+	int64_t result = weft__io_attempt(io, WEFT__UNKNOWN);
+	int next;
+
+	if (result != -EAGAIN || !io->deadline)
+		return weft__io_done(io, result == -EAGAIN ? -ETIMEDOUT : result);
+	next = begin_waiting(loop, io, fd);
+	if (next == WEFT_IO_DONE && io->result == -EPERM)
+		return weft__io_done(io, io->flags & (POLLIN | POLLOUT));
+	if (next != WEFT_IO_WAITS)
+		return next;
+	result = weft__io_attempt(io, WEFT__UNKNOWN);
+	if (result == -EAGAIN)
+		return WEFT_IO_WAITS;
+	leave(loop, io, fd);
+	return weft__io_done(io, result);
+}
+
+static int begin(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
+{
+	struct weft__fd *fd;
+
+	(void)w;
+	if (!io->way)
+		return WEFT_IO_BLOCKS;
+	if (io->kind == WEFT_IO_ACCEPT)
+		io->flags |= SOCK_NONBLOCK;
+	fd = io->fd < 0 ? NULL : weft__fd(loop, io->fd);
+	if (!fd)
+		return weft__io_done(io, io->fd < 0 ? -EBADF : -ENOMEM);
+	return io->kind == WEFT_IO_POLL ? try_poll(loop, io, fd) : try(loop, io, fd);
+}
+
+static int go_on(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
+{
+	struct weft__fd *fd = io->place;
+
+	if (io->step == WEFT__PAUSED)
+		return weft__io_ends_in_pause(io) ? WEFT_IO_DONE : begin(loop, w, io);
+	leave(loop, io, fd);
+	if (io->waiter.result)
+		return weft__io_done(io, io->waiter.result);
+	return begin(loop, w, io);
+}
+
+static void close_sets(struct weft__loop *loop)
+{
+	if (loop->wake >= 0)
+		close(loop->wake);
+	if (loop->set >= 0)
+		close(loop->set);
+	loop->set = loop->wake = -1;
+}
+
+static const struct weft__backend backend = {"epoll", begin, go_on, forget, close_sets};
+
+int weft__epoll_open(struct weft__loop *loop)
+{
+	struct epoll_event event = {EPOLLIN, {.ptr = NULL}};
+	int error;
+
+	loop->set = epoll_create1(EPOLL_CLOEXEC);
+	loop->wake = loop->set < 0 ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (loop->wake < 0 || epoll_ctl(loop->set, EPOLL_CTL_ADD, loop->wake, &event)) {
+		error = -errno;
+		close_sets(loop);
+		return error;
+	}
+	loop->backend = &backend;
+	loop->nonblocking = true;
+	loop->source = (struct weft__source){take_in, attend,	  enter_sleep,	     sleep_in, leave_sleep,
+					     wake,    unattended, loop->source.free, loop->set};
+	return 0;
+}

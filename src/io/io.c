@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Operations: which back end does them, what a runtime knows of descriptors, and what happens outside of tasks.
+ *
+ * A descriptor's record is found by its number, in a table of blocks that are made when they are needed and stay until
+ * the runtime ends: a pointer to a record stays good, and an event that comes late finds it.
+ */
+#define _GNU_SOURCE
+#include "io/io.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	STREAK = 64,	  /* operations in a row that did not wait, before others get their turn */
+	PAUSE = 10000000, /* nanoseconds: where no descriptor is left */
+};
+
+/* ---- a runtime's loop -------------------------------------------------------------------------------------------- */
+
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+
+static const char *wanted(void)
+{
+	const char *name = getenv("WEFT_IO");
+
+	return name ? name : "";
+}
+
+static void close_loop(struct weft__source *source)
+{
+	struct weft__loop *loop = (struct weft__loop *)source;
+	unsigned i;
+
+	loop->backend->close(loop);
+	for (i = 0; i < WEFT__BLOCKS; i++)
+		free((void *)atomic_load_explicit(&loop->blocks[i], memory_order_relaxed));
+	free((void *)loop->blocks);
+	if (loop->spare >= 0)
+		close(loop->spare);
+	free(loop);
+}
+
+static int choose(struct weft__loop *loop)
+{
+	const char *name = wanted();
+	int error = -ENOSYS;
+
+	if (strcmp(name, "epoll") != 0)
+		error = weft__uring_open(loop);
+	if (error && strcmp(name, "io_uring") != 0)
+		error = weft__epoll_open(loop);
+	return error;
+}
+
+static struct weft__loop *open_loop(struct weft__rt *rt)
+{
+	struct weft__loop *loop = calloc(1, sizeof *loop);
+
+	if (!loop)
+		return NULL;
+	loop->rt = rt;
+	loop->blocks = calloc(WEFT__BLOCKS, sizeof *loop->blocks);
+	loop->spare = -1;
+	loop->source.free = close_loop;
+	if (!loop->blocks || choose(loop)) {
+		free((void *)loop->blocks);
+		free(loop);
+		return NULL;
+	}
+	loop->spare = open("/", O_PATH | O_CLOEXEC);
+	return loop;
+}
+
+static __attribute__((noinline)) struct weft__loop *make_loop(struct weft__rt *rt)
+{
+	struct weft__source *source;
+
+	pthread_mutex_lock(&opening);
+	source = atomic_load(&rt->source);
+	if (!source) {
+		source = (struct weft__source *)open_loop(rt);
+		/* Release: workers that sleep or look read it. */
+		atomic_store(&rt->source, source);
+		/* Those that are parked know nothing of it. */
+		weft__worker()->handed_on = false;
+		if (source && rt->embedded)
+			weft__embedded_add(rt, source->descriptor);
+	}
+	pthread_mutex_unlock(&opening);
+	return (struct weft__loop *)source;
+}
+
+/* Helpers may block: that is what they are for. */
+static struct weft__loop *loop_of(struct weft__worker *w)
+{
+	struct weft__source *source;
+
+	if (!w || !w->current || w->helper || w->rt->sim)
+		return NULL;
+	source = atomic_load_explicit(&w->rt->source, memory_order_acquire);
+	return source ? (struct weft__loop *)source : make_loop(w->rt);
+}
+
+struct weft__loop *weft__loop(void)
+{
+	return loop_of(weft__worker());
+}
+
+const char *weft_io_backend(void)
+{
+	struct weft__worker *w = weft__worker();
+	struct weft__loop *loop = loop_of(w);
+
+	if (loop)
+		return loop->backend->name;
+	return w && w->current && w->rt->sim ? "simulated" : "threads";
+}
+
+/* ---- descriptors ------------------------------------------------------------------------------------------------- */
+
+struct weft__fd *weft__fd(struct weft__loop *loop, int number)
+{
+	struct weft__fd *_Atomic *at, *block, *other = NULL;
+
+	if (number < 0 || number >= WEFT__BLOCKS * WEFT__BLOCK)
+		return NULL;
+	at = &loop->blocks[number / WEFT__BLOCK];
+	block = atomic_load_explicit(at, memory_order_acquire);
+	if (__builtin_expect(!block, 0)) {
+		block = calloc(WEFT__BLOCK, sizeof *block);
+		if (!block)
+			return NULL;
+		/* Another worker may be as fast. */
+		if (!atomic_compare_exchange_strong(at, &other, block)) {
+			free(block);
+			block = other;
+		}
+	}
+	return &block[number % WEFT__BLOCK];
+}
+
+static enum weft__nature nature_of_socket(int number)
+{
+	int type = 0;
+	socklen_t size = sizeof type;
+
+	return !getsockopt(number, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_STREAM ? WEFT__STREAM
+											     : WEFT__MESSAGES;
+}
+
+static int find_nature(struct weft__loop *loop, int number)
+{
+	struct stat status;
+	int flags;
+
+	if (fstat(number, &status))
+		return -errno;
+	if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode) || S_ISBLK(status.st_mode))
+		return WEFT__FILE;
+	flags = fcntl(number, F_GETFL);
+	if (!S_ISSOCK(status.st_mode))
+		return flags & O_NONBLOCK ? WEFT__PIPE : WEFT__BLOCKING_PIPE;
+	/* Not every operation of a socket can be told not to block. */
+	if (loop->nonblocking && !(flags & O_NONBLOCK))
+		(void)fcntl(number, F_SETFL, flags | O_NONBLOCK);
+	return nature_of_socket(number);
+}
+
+static __attribute__((noinline)) int learn_nature(struct weft__loop *loop, struct weft__fd *fd, int number)
+{
+	int nature = find_nature(loop, number);
+
+	if (nature > 0) {
+		__atomic_store_n(&fd->ready, WEFT__IN | WEFT__OUT, __ATOMIC_RELAXED);
+		__atomic_store_n(&fd->nature, (uint8_t)nature, __ATOMIC_RELEASE);
+	}
+	return nature;
+}
+
+int weft__fd_nature(struct weft__loop *loop, struct weft__fd *fd, int number)
+{
+	int nature = __atomic_load_n(&fd->nature, __ATOMIC_ACQUIRE);
+
+	return __builtin_expect(nature != WEFT__UNKNOWN, 1) ? nature : learn_nature(loop, fd, number);
+}
+
+void weft__fd_made(int number, enum weft__nature nature)
+{
+	struct weft__loop *loop = weft__loop();
+	struct weft__fd *fd = loop ? weft__fd(loop, number) : NULL;
+
+	if (!fd)
+		return;
+	weft__task_lock(&fd->lock);
+	/* Somebody closed an earlier one by close, which the kernel has forgotten, too. */
+	fd->registered = false;
+	__atomic_store_n(&fd->ready, WEFT__IN | WEFT__OUT, __ATOMIC_RELAXED);
+	__atomic_store_n(&fd->nature, (uint8_t)nature, __ATOMIC_RELEASE);
+	weft__task_unlock(&fd->lock);
+}
+
+void weft__fd_left(struct weft__fd *fd, int number)
+{
+	if (fd->first || !fd->closing)
+		return;
+	fd->closing = false;
+	close(number);
+}
+
+/* Its operations end, each by its own task, and the last of them lets go of the number: until then something that can
+ * neither be read nor written has it. */
+static int close_used(struct weft__loop *loop, struct weft__fd *fd, int number)
+{
+	weft_io_t *io;
+
+	if (loop->spare < 0 || dup3(loop->spare, number, O_CLOEXEC) < 0)
+		return -EBADF;
+	fd->closing = true;
+	for (io = fd->first; io; io = io->next)
+		if (weft_waiter_claim(&io->waiter, -ECANCELED))
+			weft_waiter_complete(&io->waiter);
+	return 0;
+}
+
+static int close_known(struct weft__loop *loop, struct weft__fd *fd, int number)
+{
+	int error = 0;
+
+	weft__task_lock(&fd->lock);
+	if (fd->closing) {
+		error = -EBADF;
+	} else {
+		loop->backend->forget(loop, number, fd);
+		fd->nature = WEFT__UNKNOWN;
+		fd->ready = 0;
+		error = fd->first ? close_used(loop, fd, number) : close(number) ? -errno : 0;
+	}
+	weft__task_unlock(&fd->lock);
+	return error;
+}
+
+int weft_close(int number)
+{
+	struct weft__worker *w = weft__worker();
+	struct weft__source *source =
+	    w && !w->rt->sim ? atomic_load_explicit(&w->rt->source, memory_order_acquire) : NULL;
+	struct weft__fd *fd = source ? weft__fd((struct weft__loop *)source, number) : NULL;
+
+	if (fd)
+		return close_known((struct weft__loop *)source, fd, number);
+	return close(number) ? -errno : 0;
+}
+
+static void shed(struct weft__loop *loop, int listener)
+{
+	int fd;
+
+	weft__spin_lock(&loop->spare_lock);
+	if (loop->spare >= 0) {
+		close(loop->spare);
+		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd >= 0)
+			close(fd);
+		loop->spare = open("/", O_PATH | O_CLOEXEC);
+	}
+	weft__spin_unlock(&loop->spare_lock);
+}
+
+/* ---- a task's operations ----------------------------------------------------------------------------------------- */
+
+/* Others get their turn also when nothing makes this task wait. */
+static int done(struct weft__worker *w, weft_io_t *io, int next)
+{
+	if (next != WEFT_IO_DONE) {
+		w->io_streak = 0;
+		if (next == WEFT_IO_WAITS)
+			weft__count(&w->io_began, 1);
+		return next;
+	}
+	if (++w->io_streak < STREAK)
+		return WEFT_IO_DONE;
+	w->io_streak = 0;
+	io->step = WEFT__OVER;
+	return WEFT_IO_YIELDS;
+}
+
+static int begin(weft_io_t *io)
+{
+	struct weft__worker *w = weft__worker();
+	struct weft__loop *loop = loop_of(w);
+
+	if (!loop)
+		return weft__io_block(io);
+	io->way = weft__io_way(io);
+	if (io->kind == WEFT_IO_CALL)
+		return io->deadline && io->deadline <= weft_now() ? weft__io_done(io, -ETIMEDOUT) : WEFT_IO_BLOCKS;
+	return done(w, io, loop->backend->begin(loop, w, io));
+}
+
+int weft__io_step(weft_io_t *io)
+{
+	struct weft__worker *w = weft__worker();
+	struct weft__loop *loop = loop_of(w);
+	int next;
+
+	if (io->step == WEFT__OVER)
+		return WEFT_IO_DONE;
+	next = loop->backend->go_on(loop, w, io);
+	if (next != WEFT_IO_WAITS)
+		weft__count(&w->io_ended, 1);
+	return next;
+}
+
+int weft__io_pause(weft_io_t *io, uint64_t time)
+{
+	uint64_t until = weft__clock() + time;
+
+	io->step = WEFT__PAUSED;
+	weft_waiter_init(&io->waiter, "a free descriptor", NULL, until < io->deadline ? until : io->deadline);
+	return WEFT_IO_WAITS;
+}
+
+int weft__io_accepted(struct weft__loop *loop, weft_io_t *io, int nature)
+{
+	if (io->result >= 0)
+		weft__fd_made((int)io->result, nature);
+	if ((io->result != -EMFILE && io->result != -ENFILE) || !io->deadline)
+		return WEFT_IO_DONE;
+	shed(loop, io->fd);
+	return weft__io_pause(io, PAUSE);
+}
+
+bool weft__io_ends_in_pause(weft_io_t *io)
+{
+	io->result = io->waiter.result;
+	if (io->result == -ETIMEDOUT && (io->deadline == WEFT_NEVER || weft__clock() < io->deadline))
+		return false;
+	return true;
+}
+
+__attribute__((constructor)) static void set_default(void)
+{
+	weft_set_default(weft_op_io, begin);
+}

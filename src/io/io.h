@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What the files of the I/O layer share: what a runtime knows of descriptors, trying an operation, the two back ends.
+ *
+ *   an operation is      where                              it leaves that state by
+ *   new                  its caller's frame                 weft_op_io
+ *   in progress          also in its descriptor's list,     a result, or its wait's early end (deadline,
+ *                        its waiter armed                   cancellation, weft_close), which withdraws it
+ *   done                 its caller's frame alone           -
+ */
+#ifndef WEFT_SRC_IO_H
+#define WEFT_SRC_IO_H
+
+#include <weft/io.h>
+
+#include "sched/sched.h"
+
+struct weft__loop;
+
+/* What can be done with a descriptor without blocking. */
+enum weft__nature {
+	WEFT__UNKNOWN,	     /* not used yet, but by weft_poll */
+	WEFT__STREAM,	     /* a socket of bytes: a short read has emptied it */
+	WEFT__MESSAGES,	     /* any other socket */
+	WEFT__PIPE,	     /* not a socket, non-blocking */
+	WEFT__BLOCKING_PIPE, /* the same, and blocking: used only when it is ready */
+	WEFT__FILE,	     /* cannot be waited for */
+};
+
+/* weft_io_t.step: what has been done of an operation. */
+enum {
+	WEFT__NEW,
+	WEFT__TRIED,	 /* epoll: in its descriptor's list, to be tried again when that is ready */
+	WEFT__SUBMITTED, /* io_uring: the kernel has it, or its ring */
+	WEFT__POLLING,	 /* io_uring: the kernel waits until it can be tried */
+	WEFT__PAUSED,	 /* it is to be begun again after a while */
+	WEFT__OVER,
+};
+
+/* Directions; and: the other side will send no more; it is gone, or there is an error. Then operations end at once. */
+enum { WEFT__IN = 1, WEFT__OUT = 2, WEFT__NO_MORE = 4, WEFT__HUNG_UP = 8 };
+
+/* A descriptor. */
+struct weft__fd {
+	uint32_t lock;
+	uint8_t nature; /* atomic: weft__nature */
+	uint8_t ready;	/* atomic, epoll: what an attempt may succeed in */
+	bool registered, closing;
+	weft_io_t *first, **end; /* under the lock: operations in progress, the oldest first */
+};
+
+struct weft__backend {
+	const char *name;
+	/* What is to be done next for an operation that is new, or whose wait has ended: WEFT_IO_…. */
+	int (*begin)(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io);
+	int (*go_on)(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io);
+	/* A descriptor is about to be closed, or not to be waited for any more. Under its lock. */
+	void (*forget)(struct weft__loop *loop, int number, struct weft__fd *fd);
+	void (*close)(struct weft__loop *loop);
+};
+
+enum { WEFT__BLOCK = 1024, WEFT__BLOCKS = 4096 };
+
+/* A runtime's I/O: made by its first operation. */
+struct weft__loop {
+	struct weft__source source; /* first: the scheduler's view of it */
+	const struct weft__backend *backend;
+	struct weft__rt *rt;
+	bool nonblocking;		  /* descriptors made here are: see weft__loop_mode */
+	struct weft__fd *_Atomic *blocks; /* WEFT__BLOCKS of WEFT__BLOCK descriptors */
+	int spare;			  /* kept for when no other is left */
+	uint32_t spare_lock;
+	/* epoll.c */
+	int set, wake;
+	struct weft__worker *_Atomic sleeper;
+};
+
+/* The caller's loop; NULL: none, or none could be made, or the world is simulated. */
+struct weft__loop *weft__loop(void) WEFT__HIDDEN;
+
+/* NULL: no memory, or no such number. */
+struct weft__fd *weft__fd(struct weft__loop *loop, int number) WEFT__HIDDEN;
+/* A new descriptor of this nature: what was known of an earlier one of this number is wrong. */
+void weft__fd_made(int number, enum weft__nature nature) WEFT__HIDDEN;
+/* What it is; asks the system at its first use. Negative errno: -EBADF. */
+int weft__fd_nature(struct weft__loop *loop, struct weft__fd *fd, int number) WEFT__HIDDEN;
+
+static inline void weft__fd_add(struct weft__fd *fd, weft_io_t *io)
+{
+	if (!fd->first)
+		fd->end = &fd->first;
+	io->next = NULL;
+	io->link = fd->end;
+	*fd->end = io;
+	fd->end = &io->next;
+}
+
+static inline void weft__fd_take_out(struct weft__fd *fd, weft_io_t *io)
+{
+	*io->link = io->next;
+	if (io->next)
+		io->next->link = io->link;
+	else
+		fd->end = io->link;
+}
+
+/* Under its lock, after an operation was taken out: the last one of a closed descriptor frees its number. */
+void weft__fd_left(struct weft__fd *fd, int number) WEFT__HIDDEN;
+
+/* Do it if that does not block: its result, or -EAGAIN. */
+int64_t weft__io_attempt(weft_io_t *io, int nature) WEFT__HIDDEN;
+/* Has a successful attempt shown that the next one would fail? */
+bool weft__io_exhausts(const weft_io_t *io, int nature) WEFT__HIDDEN;
+/* Directions that an operation waits for; 0: it does not wait, it blocks. */
+uint8_t weft__io_way(const weft_io_t *io) WEFT__HIDDEN;
+/* For weft_dump: "read". */
+const char *weft__io_what(const weft_io_t *io) WEFT__HIDDEN;
+/* The same as events of poll. */
+short weft__io_events(const weft_io_t *io) WEFT__HIDDEN;
+/* It is to begin again after some nanoseconds. */
+int weft__io_pause(weft_io_t *io, uint64_t time) WEFT__HIDDEN;
+/* After a pause. True: it is over, its result is written. */
+bool weft__io_ends_in_pause(weft_io_t *io) WEFT__HIDDEN;
+
+/* Ends of an operation. */
+static inline int weft__io_done(weft_io_t *io, int64_t result)
+{
+	io->result = result;
+	return WEFT_IO_DONE;
+}
+
+/* 0, or a negative errno, and then nothing is left of it. */
+/* What is the same for both: an accept that failed for want of a descriptor pauses; what was accepted is known. */
+int weft__io_accepted(struct weft__loop *loop, weft_io_t *io, int nature) WEFT__HIDDEN;
+
+int weft__epoll_open(struct weft__loop *loop) WEFT__HIDDEN;
+int weft__uring_open(struct weft__loop *loop) WEFT__HIDDEN;
+
+#endif

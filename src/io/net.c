@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Making descriptors: sockets, listeners, pipes; addresses and names. Nothing here waits. */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "io/io.h"
+
+/* How the caller's back end likes descriptors: epoll's calls must not block, io_uring waits only for those that do. */
+static bool nonblocking(void)
+{
+	struct weft__loop *loop = weft__loop();
+
+	return loop && loop->nonblocking;
+}
+
+static enum weft__nature nature_of(int type)
+{
+	return (type & 0xf) == SOCK_STREAM ? WEFT__STREAM : WEFT__MESSAGES;
+}
+
+int weft_socket(int domain, int type, int protocol)
+{
+	int fd = socket(domain, type | SOCK_CLOEXEC | (nonblocking() ? SOCK_NONBLOCK : 0), protocol);
+
+	if (fd < 0)
+		return -errno;
+	weft__fd_made(fd, nature_of(type));
+	return fd;
+}
+
+int weft_socketpair(int domain, int type, int protocol, int fds[2])
+{
+	if (socketpair(domain, type | SOCK_CLOEXEC | (nonblocking() ? SOCK_NONBLOCK : 0), protocol, fds))
+		return -errno;
+	weft__fd_made(fds[0], nature_of(type));
+	weft__fd_made(fds[1], nature_of(type));
+	return 0;
+}
+
+int weft_pipe(int fds[2])
+{
+	bool never_blocks = nonblocking();
+
+	if (pipe2(fds, O_CLOEXEC | (never_blocks ? O_NONBLOCK : 0)))
+		return -errno;
+	weft__fd_made(fds[0], never_blocks ? WEFT__PIPE : WEFT__BLOCKING_PIPE);
+	weft__fd_made(fds[1], never_blocks ? WEFT__PIPE : WEFT__BLOCKING_PIPE);
+	return 0;
+}
+
+int weft_shutdown(int fd, int how)
+{
+	return shutdown(fd, how) ? -errno : 0;
+}
+
+/* ---- addresses --------------------------------------------------------------------------------------------------- */
+
+bool weft__unix_address(const char *name, weft_address_t *address)
+{
+	struct sockaddr_un *un = (struct sockaddr_un *)&address->address;
+	size_t length = name ? strlen(name) : 0;
+
+	if (!length || !strchr("/.@", *name) || length >= sizeof un->sun_path)
+		return false;
+	memset(un, 0, sizeof *un);
+	un->sun_family = AF_UNIX;
+	memcpy(un->sun_path, name, length);
+	address->size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + 1);
+	if (*name == '@') {
+		un->sun_path[0] = '\0';
+		address->size--; /* names without a file do not end with a zero */
+	}
+	return true;
+}
+
+static bool number_address(const char *name, unsigned port, weft_address_t *address)
+{
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&address->address;
+	struct sockaddr_in *v4 = (struct sockaddr_in *)&address->address;
+
+	memset(&address->address, 0, sizeof address->address);
+	if (name && inet_pton(AF_INET, name, &v4->sin_addr) == 1) {
+		v4->sin_family = AF_INET;
+		v4->sin_port = htons((uint16_t)port);
+		address->size = sizeof *v4;
+		return true;
+	}
+	v6->sin6_family = AF_INET6;
+	v6->sin6_port = htons((uint16_t)port);
+	address->size = sizeof *v6;
+	return !name || inet_pton(AF_INET6, name, &v6->sin6_addr) == 1;
+}
+
+static void set_option(int fd, int level, int option, int value)
+{
+	(void)setsockopt(fd, level, option, &value, sizeof value);
+}
+
+/* Is it a socket that nobody listens at? */
+static bool is_stale(const weft_address_t *address)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool stale;
+
+	if (fd < 0)
+		return false;
+	stale = connect(fd, (const struct sockaddr *)&address->address, address->size) && errno == ECONNREFUSED;
+	close(fd);
+	return stale;
+}
+
+static int bind_to(int fd, const weft_address_t *address)
+{
+	const struct sockaddr *a = (const struct sockaddr *)&address->address;
+	const struct sockaddr_un *un = (const struct sockaddr_un *)a;
+
+	if (!bind(fd, a, address->size))
+		return 0;
+	if (errno != EADDRINUSE || a->sa_family != AF_UNIX || !un->sun_path[0] || !is_stale(address))
+		return -errno;
+	unlink(un->sun_path);
+	return bind(fd, a, address->size) ? -errno : 0;
+}
+
+static int listen_at(const weft_address_t *address, int backlog, unsigned flags)
+{
+	bool datagrams = flags & WEFT_LISTEN_UDP;
+	int error, family = address->address.ss_family;
+	int fd = weft_socket(family, datagrams ? SOCK_DGRAM : SOCK_STREAM, 0);
+
+	if (fd < 0)
+		return fd;
+	if (family != AF_UNIX) {
+		/* Of datagrams, it would let another program take the port. */
+		set_option(fd, SOL_SOCKET, SO_REUSEADDR, !datagrams);
+		set_option(fd, SOL_SOCKET, SO_REUSEPORT, !!(flags & WEFT_LISTEN_SHARED));
+	}
+	if (family == AF_INET6)
+		set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, !!(flags & WEFT_LISTEN_V6ONLY));
+	error = bind_to(fd, address);
+	if (!error && !datagrams)
+		error = listen(fd, backlog > 0 ? backlog : SOMAXCONN) ? -errno : 0;
+	if (!error)
+		return fd;
+	(void)weft_close(fd);
+	return error;
+}
+
+int weft_listen(const char *address, unsigned port, int backlog, unsigned flags)
+{
+	weft_address_t at;
+	int fd;
+
+	if (port > UINT16_MAX || flags & ~(unsigned)(WEFT_LISTEN_SHARED | WEFT_LISTEN_UDP | WEFT_LISTEN_V6ONLY))
+		return -EINVAL;
+	if (!weft__unix_address(address, &at) && !number_address(address, port, &at))
+		return -EINVAL;
+	fd = listen_at(&at, backlog, flags);
+	if (address || (fd != -EAFNOSUPPORT && fd != -EADDRNOTAVAIL))
+		return fd;
+	/* Without IPv6. */
+	(void)number_address("0.0.0.0", port, &at);
+	return listen_at(&at, backlog, flags);
+}
+
+int weft_port(int fd)
+{
+	struct sockaddr_storage address;
+	socklen_t size = sizeof address;
+
+	if (getsockname(fd, (struct sockaddr *)&address, &size))
+		return -errno;
+	if (address.ss_family == AF_INET)
+		return ntohs(((struct sockaddr_in *)&address)->sin_port);
+	if (address.ss_family == AF_INET6)
+		return ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
+	return -EAFNOSUPPORT;
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------------- */
+
+static int error_of(int code)
+{
+	switch (code) {
+	case EAI_AGAIN:
+		return -EAGAIN;
+	case EAI_MEMORY:
+		return -ENOMEM;
+	case EAI_SYSTEM:
+		return errno ? -errno : -EIO;
+	case EAI_SERVICE:
+	case EAI_SOCKTYPE:
+	case EAI_BADFLAGS:
+		return -EINVAL;
+	default:
+		return -ENOENT;
+	}
+}
+
+int64_t weft__resolve(void *argument)
+{
+	const struct weft__resolve *what = argument;
+	struct addrinfo wanted = {.ai_socktype = what->type, .ai_flags = AI_ADDRCONFIG}, *list, *a;
+	unsigned count = 0;
+	int code = getaddrinfo(what->name, what->service, &wanted, &list);
+
+	/* AI_ADDRCONFIG finds nothing for "::1" where only the loopback has IPv6. */
+	if (code == EAI_NONAME || code == EAI_ADDRFAMILY) {
+		wanted.ai_flags = 0;
+		code = getaddrinfo(what->name, what->service, &wanted, &list);
+	}
+	if (code)
+		return error_of(code);
+	for (a = list; a && count < what->most; a = a->ai_next) {
+		what->addresses[count].size = a->ai_addrlen;
+		memcpy(&what->addresses[count++].address, a->ai_addr, a->ai_addrlen);
+	}
+	freeaddrinfo(list);
+	return count;
+}

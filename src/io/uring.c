@@ -1,0 +1,647 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * I/O by io_uring. A worker has a ring of its own; the operations of a task go into the ring of the worker that runs it
+ * then, and end there. They are handed to the kernel when the worker parks or looks, many by one system call, which at
+ * the same time asks for what has ended.
+ *
+ * A ring belongs to its thread (IORING_SETUP_SINGLE_ISSUER, DEFER_TASKRUN: without them an echo server does two
+ * thirds of the work per second of CPU time), and only this thread enters the kernel for it. Others may, under a lock,
+ *   put an operation in, to withdraw one of a task that goes on elsewhere, and wake the owner;
+ *   take out what has ended, if the owner is held inside a long task. The kernel says what has ended only to the owner:
+ *   a signal (SIGURG, ignored by default; Go uses it likewise) makes it enter the kernel for a moment.
+ * Rejected: rings that every thread may enter, for their price; moving the long task away, because that needs a thread
+ * more for each, and its frames may hold what belongs to a thread.
+ *
+ * An operation that is to end early is withdrawn: a request of its own, after which the operation still ends in the
+ * usual way, as cancelled or as done. Only that ends the call, because until then the kernel may write into the buffer.
+ *
+ * liburing is used if it is there when the runtime does its first operation (dlopen), so that programs need not be
+ * linked with it; its header only when this is compiled. Without either, or if the kernel refuses, epoll does it all.
+ */
+#define _GNU_SOURCE
+#include "io/io.h"
+
+#if __has_include(<liburing.h>)
+#include <dlfcn.h>
+#include <liburing.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum {
+	SUBMISSIONS = 256,
+	COMPLETIONS = 4096,
+	SUBMIT_AT = 64,	      /* so many wait for nothing else */
+	RETRY_AFTER = 100000, /* nanoseconds, if there is no room in a ring */
+	FINISHED = 0x80,      /* in weft_io_t.way: the kernel has done with it */
+};
+
+/* user_data of what is no operation. */
+enum { IGNORED, WOKEN };
+
+struct ring {
+	struct io_uring ring;
+	uint32_t lock;
+	struct weft__worker *owner;
+	int wake; /* an eventfd, polled by the ring */
+	bool wakes;
+};
+
+static struct {
+	__typeof__(io_uring_queue_init_params) *init;
+	__typeof__(io_uring_queue_exit) *exit;
+	__typeof__(io_uring_enter2) *enter;
+	__typeof__(io_uring_register_ring_fd) *register_ring;
+} lib;
+
+static __thread __attribute__((tls_model("initial-exec"))) struct ring *mine;
+
+static bool load(void)
+{
+	void *library = lib.init ? NULL : dlopen("liburing.so.2", RTLD_NOW | RTLD_LOCAL);
+
+	if (library) {
+		lib.exit = (__typeof__(lib.exit))dlsym(library, "io_uring_queue_exit");
+		lib.enter = (__typeof__(lib.enter))dlsym(library, "io_uring_enter2");
+		lib.register_ring = (__typeof__(lib.register_ring))dlsym(library, "io_uring_register_ring_fd");
+		if (lib.exit && lib.enter && lib.register_ring)
+			lib.init = (__typeof__(lib.init))dlsym(library, "io_uring_queue_init_params");
+	}
+	return lib.init;
+}
+
+/* ---- rings ------------------------------------------------------------------------------------------------------- */
+
+static bool try_lock(struct ring *r)
+{
+	return !__atomic_exchange_n(&r->lock, 1, __ATOMIC_ACQUIRE);
+}
+
+/* Under the lock. What the kernel is to see of the submission queue; how many it has not taken. */
+static unsigned publish(struct ring *r)
+{
+	struct io_uring_sq *sq = &r->ring.sq;
+
+	sq->sqe_head = sq->sqe_tail;
+	io_uring_smp_store_release(sq->ktail, sq->sqe_tail);
+	return sq->sqe_tail - __atomic_load_n(sq->khead, __ATOMIC_ACQUIRE);
+}
+
+/* By its owner only. */
+static void enter(struct ring *r, unsigned submit, unsigned wait, struct io_uring_getevents_arg *arg)
+{
+	unsigned flags = IORING_ENTER_GETEVENTS | (arg ? IORING_ENTER_EXT_ARG : 0);
+
+	if (r->ring.enter_ring_fd != r->ring.ring_fd)
+		flags |= IORING_ENTER_REGISTERED_RING;
+	(void)lib.enter((unsigned)r->ring.enter_ring_fd, submit, wait, flags, (void *)arg,
+			arg ? sizeof *arg : _NSIG / 8);
+}
+
+static bool has_work(const struct ring *r)
+{
+	return __atomic_load_n(r->ring.sq.kflags, __ATOMIC_RELAXED) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
+}
+
+static void submit(struct ring *r)
+{
+	unsigned count = publish(r);
+
+	if (count || has_work(r))
+		enter(r, count, 0, NULL);
+}
+
+/* An entry of the submission queue; NULL: it is full, and only its owner can change that. */
+static struct io_uring_sqe *entry(struct ring *r)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&r->ring);
+
+	if (!sqe && r == mine) {
+		submit(r);
+		sqe = io_uring_get_sqe(&r->ring);
+	}
+	return sqe;
+}
+
+static void completed(struct ring *r, const struct io_uring_cqe *cqe)
+{
+	weft_io_t *io = (weft_io_t *)(uintptr_t)cqe->user_data;
+
+	if (cqe->user_data == IGNORED)
+		return;
+	if (cqe->user_data == WOKEN) {
+		r->wakes = cqe->flags & IORING_CQE_F_MORE;
+		return;
+	}
+	io->result = cqe->res;
+	io->way |= FINISHED;
+	if (weft_waiter_claim(&io->waiter, 0))
+		weft_waiter_complete(&io->waiter);
+}
+
+/* Under the lock. True: there was something. */
+static bool reap(struct ring *r)
+{
+	struct io_uring_cqe *cqe;
+	unsigned head, count = 0;
+
+	io_uring_for_each_cqe(&r->ring, head, cqe)
+	{
+		completed(r, cqe);
+		count++;
+	}
+	if (count)
+		io_uring_cq_advance(&r->ring, count);
+	return count;
+}
+
+/* Under the lock, before its owner sleeps in it. */
+static void arm_wake(struct ring *r)
+{
+	struct io_uring_sqe *sqe = r->wakes ? NULL : entry(r);
+
+	if (!sqe)
+		return;
+	io_uring_prep_poll_multishot(sqe, r->wake, POLLIN);
+	sqe->user_data = WOKEN;
+	r->wakes = true;
+}
+
+static bool make_queues(struct ring *r, unsigned flags)
+{
+	struct io_uring_params p = {.flags = flags | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP,
+				    .cq_entries = COMPLETIONS};
+	const unsigned needed = IORING_FEAT_EXT_ARG | IORING_FEAT_NODROP | IORING_FEAT_FAST_POLL;
+
+	if (lib.init(SUBMISSIONS, &r->ring, &p))
+		return false;
+	if ((p.features & needed) == needed)
+		return true;
+	lib.exit(&r->ring);
+	return false;
+}
+
+/* The newest features that this kernel has. */
+static bool make_ring(struct ring *r, bool one_thread)
+{
+	const unsigned newest = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG;
+
+	if (one_thread && make_queues(r, newest)) {
+		(void)lib.register_ring(&r->ring);
+		return true;
+	}
+	return make_queues(r, IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG) || make_queues(r, 0);
+}
+
+static struct ring *open_ring(struct weft__loop *loop, struct weft__worker *w)
+{
+	struct ring *r = calloc(1, sizeof *r);
+
+	if (!r)
+		return NULL;
+	r->owner = w;
+	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (r->wake < 0 || !make_ring(r, !loop->rt->embedded)) {
+		if (r->wake >= 0)
+			close(r->wake);
+		free(r);
+		return NULL;
+	}
+	mine = r;
+	/* Release: others look for it. */
+	__atomic_store_n(&w->io_ring, r, __ATOMIC_RELEASE);
+	return r;
+}
+
+static struct ring *ring_of(const struct weft__worker *w)
+{
+	return __atomic_load_n(&w->io_ring, __ATOMIC_ACQUIRE);
+}
+
+static void close_rings(struct weft__loop *loop)
+{
+	struct ring *r;
+	unsigned i;
+
+	for (i = 0; i < loop->rt->workers; i++) {
+		r = ring_of(&loop->rt->worker[i]);
+		if (!r)
+			continue;
+		lib.exit(&r->ring);
+		close(r->wake);
+		free(r);
+	}
+}
+
+/* The worker's ring. If it cannot have one, another's: its owner is woken to hand on what is put in. */
+static struct ring *ring_for(struct weft__loop *loop, struct weft__worker *w)
+{
+	struct ring *r = ring_of(w);
+	unsigned i;
+
+	if (__builtin_expect(!r, 0))
+		r = open_ring(loop, w);
+	for (i = 0; !r; i++)
+		r = ring_of(&loop->rt->worker[i]);
+	/* A runtime without threads: whoever steps it. */
+	if (loop->rt->embedded)
+		mine = r;
+	return r;
+}
+
+/* ---- the scheduler's side ---------------------------------------------------------------------------------------- */
+
+static void take_in(struct weft__source *source, struct weft__worker *w)
+{
+	struct ring *r = ring_of(w);
+
+	(void)source;
+	if (!r)
+		return;
+	if (w->rt->embedded)
+		mine = r;
+	weft__spin_lock(&r->lock);
+	submit(r);
+	(void)reap(r);
+	weft__spin_unlock(&r->lock);
+}
+
+static void attend(struct weft__source *source, struct weft__worker *w, struct weft__worker *held)
+{
+	struct ring *r = ring_of(held);
+	bool wanted;
+
+	(void)source;
+	(void)w;
+	if (!r || !try_lock(r))
+		return;
+	(void)reap(r);
+	wanted = has_work(r) || r->ring.sq.sqe_tail != r->ring.sq.sqe_head;
+	weft__spin_unlock(&r->lock);
+	if (wanted)
+		pthread_kill(held->thread, SIGURG);
+}
+
+static bool enter_sleep(struct weft__source *source, struct weft__worker *w)
+{
+	struct ring *r = ring_of(w);
+
+	(void)source;
+	if (!r)
+		return false;
+	weft__spin_lock(&r->lock);
+	arm_wake(r);
+	weft__spin_unlock(&r->lock);
+	return true;
+}
+
+static void sleep_in(struct weft__source *source, struct weft__worker *w, uint64_t until)
+{
+	struct ring *r = ring_of(w);
+	struct __kernel_timespec time = {0, 0};
+	struct io_uring_getevents_arg arg = {.sigmask_sz = _NSIG / 8};
+	uint64_t now;
+	unsigned count;
+	bool some;
+
+	(void)source;
+	weft__spin_lock(&r->lock);
+	some = reap(r);
+	count = some ? 0 : publish(r);
+	weft__spin_unlock(&r->lock);
+	if (some)
+		return;
+	if (until != WEFT_NEVER) {
+		now = weft__clock();
+		time.tv_sec = until > now ? (int64_t)((until - now) / WEFT__NANOSECONDS) : 0;
+		time.tv_nsec = until > now ? (long long)((until - now) % WEFT__NANOSECONDS) : 0;
+		arg.ts = (uint64_t)(uintptr_t)&time;
+	}
+	enter(r, count, 1, &arg);
+	weft__spin_lock(&r->lock);
+	(void)reap(r);
+	weft__spin_unlock(&r->lock);
+}
+
+static void leave_sleep(struct weft__source *source, struct weft__worker *w)
+{
+	(void)source;
+	(void)w;
+}
+
+static void wake_ring(const struct ring *r)
+{
+	static const uint64_t one = 1;
+	ssize_t written;
+
+	do
+		written = write(r->wake, &one, sizeof one);
+	while (written < 0 && errno == EINTR);
+}
+
+static void wake(struct weft__source *source, struct weft__worker *w)
+{
+	(void)source;
+	wake_ring(ring_of(w));
+}
+
+static bool unattended(struct weft__source *source)
+{
+	(void)source;
+	return false;
+}
+
+/* In a thread that is held inside a long task: what it should have asked for. */
+static struct sigaction before;
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+	struct ring *r = mine;
+	int saved = errno;
+
+	if (r && try_lock(r)) {
+		submit(r);
+		weft__spin_unlock(&r->lock);
+	}
+	if (before.sa_flags & SA_SIGINFO)
+		before.sa_sigaction(number, info, context);
+	else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
+		before.sa_handler(number);
+	errno = saved;
+}
+
+static void handle_signal(void)
+{
+	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+	struct sigaction now;
+
+	if (!sigaction(SIGURG, NULL, &now) && (!(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != on_signal)) {
+		before = now;
+		(void)sigaction(SIGURG, &action, NULL);
+	}
+}
+
+/* ---- operations -------------------------------------------------------------------------------------------------- */
+
+/* Tried by a system call first: what the kernel has no operation for, or none that raises no SIGPIPE. */
+static bool is_direct(const weft_io_t *io, int nature)
+{
+	if (io->kind == WEFT_IO_READV || io->kind == WEFT_IO_WRITEV)
+		return nature == WEFT__STREAM || nature == WEFT__MESSAGES;
+	return io->kind == WEFT_IO_RECVMMSG || io->kind == WEFT_IO_SENDMMSG;
+}
+
+static bool is_blocking(const weft_io_t *io)
+{
+	return io->kind == WEFT_IO_SENDFILE || io->kind == WEFT_IO_STAT;
+}
+
+static void prepare(struct io_uring_sqe *sqe, weft_io_t *io, int nature)
+{
+	unsigned length = io->length > 0x7ffff000 ? 0x7ffff000 : (unsigned)io->length;
+	bool socket = nature == WEFT__STREAM || nature == WEFT__MESSAGES;
+
+	switch (io->kind) {
+	case WEFT_IO_READ:
+		io_uring_prep_read(sqe, io->fd, io->data, length, (uint64_t)io->offset);
+		break;
+	case WEFT_IO_WRITE:
+		if (socket)
+			io_uring_prep_send(sqe, io->fd, io->data, length, MSG_NOSIGNAL);
+		else
+			io_uring_prep_write(sqe, io->fd, io->data, length, (uint64_t)io->offset);
+		break;
+	case WEFT_IO_READV:
+		io_uring_prep_readv(sqe, io->fd, io->data, length, (uint64_t)io->offset);
+		break;
+	case WEFT_IO_WRITEV:
+		io_uring_prep_writev(sqe, io->fd, io->data, length, (uint64_t)io->offset);
+		break;
+	case WEFT_IO_RECV:
+		io_uring_prep_recv(sqe, io->fd, io->data, length, io->flags);
+		break;
+	case WEFT_IO_SEND:
+		io_uring_prep_send(sqe, io->fd, io->data, length, io->flags | MSG_NOSIGNAL);
+		break;
+	case WEFT_IO_RECVMSG:
+		io_uring_prep_recvmsg(sqe, io->fd, io->data, (unsigned)io->flags | MSG_CMSG_CLOEXEC);
+		break;
+	case WEFT_IO_SENDMSG:
+		io_uring_prep_sendmsg(sqe, io->fd, io->data, (unsigned)io->flags | MSG_NOSIGNAL);
+		break;
+	case WEFT_IO_ACCEPT:
+		io_uring_prep_accept(sqe, io->fd, io->data, io->more, io->flags | SOCK_CLOEXEC);
+		break;
+	case WEFT_IO_CONNECT:
+		io_uring_prep_connect(sqe, io->fd, io->data, (socklen_t)io->length);
+		break;
+	case WEFT_IO_SPLICE:
+		io_uring_prep_splice(sqe, io->fd, -1, io->other, -1, length, (unsigned)io->flags);
+		break;
+	case WEFT_IO_OPEN:
+		io_uring_prep_openat(sqe, io->fd, io->data, io->flags | O_CLOEXEC, (mode_t)io->length);
+		break;
+	case WEFT_IO_SYNC:
+		io_uring_prep_fsync(sqe, io->fd, io->flags ? IORING_FSYNC_DATASYNC : 0);
+		break;
+	default:
+		io_uring_prep_poll_add(sqe, io->fd, (unsigned short)weft__io_events(io));
+	}
+}
+
+/* Into the ring: the operation itself, or a wait until it can be tried. */
+static int hand_over(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io, int nature, bool polls)
+{
+	struct ring *r = ring_for(loop, w);
+	struct io_uring_sqe *sqe;
+
+	weft_waiter_init(&io->waiter, weft__io_what(io), (void *)(intptr_t)io->fd, io->deadline);
+	io->way &= (uint8_t)~FINISHED;
+	io->ring = r;
+	weft__task_lock(&r->lock);
+	sqe = entry(r);
+	if (sqe) {
+		if (polls)
+			io_uring_prep_poll_add(sqe, io->fd, (unsigned short)weft__io_events(io));
+		else
+			prepare(sqe, io, nature);
+		sqe->user_data = (uintptr_t)io;
+		io->step = polls ? WEFT__POLLING : WEFT__SUBMITTED;
+		if (r == mine && r->ring.sq.sqe_tail - r->ring.sq.sqe_head >= SUBMIT_AT)
+			submit(r);
+	}
+	weft__task_unlock(&r->lock);
+	if (__builtin_expect(r != mine, 0))
+		wake_ring(r);
+	return sqe ? WEFT_IO_WAITS : weft__io_pause(io, RETRY_AFTER);
+}
+
+static int leave(weft_io_t *io, int64_t result)
+{
+	struct weft__fd *fd = io->place;
+
+	if (fd) {
+		weft__task_lock(&fd->lock);
+		weft__fd_take_out(fd, io);
+		weft__fd_left(fd, io->fd);
+		weft__task_unlock(&fd->lock);
+		io->place = NULL;
+	}
+	return weft__io_done(io, result);
+}
+
+/* Known to weft_close while it lasts. False: it is being closed. */
+static bool join(struct weft__fd *fd, weft_io_t *io)
+{
+	bool open;
+
+	weft__task_lock(&fd->lock);
+	open = !fd->closing;
+	if (open) {
+		weft_waiter_init(&io->waiter, weft__io_what(io), NULL, io->deadline);
+		weft__fd_add(fd, io);
+		io->place = fd;
+	}
+	weft__task_unlock(&fd->lock);
+	return open;
+}
+
+static int try(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
+{
+	int nature = io->place ? weft__fd_nature(loop, io->place, io->fd) : WEFT__FILE;
+	int64_t result;
+
+	if (nature < 0)
+		return leave(io, nature);
+	if (!is_direct(io, nature))
+		return hand_over(loop, w, io, nature, false);
+	result = weft__io_attempt(io, nature);
+	if (result != -EAGAIN)
+		return leave(io, result);
+	return io->deadline ? hand_over(loop, w, io, nature, true) : leave(io, -ETIMEDOUT);
+}
+
+static int begin(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
+{
+	struct weft__fd *fd;
+
+	io->place = NULL;
+	io->reason = 0;
+	if (is_blocking(io))
+		return WEFT_IO_BLOCKS;
+	if (io->kind != WEFT_IO_OPEN) {
+		fd = io->fd < 0 ? NULL : weft__fd(loop, io->fd);
+		if (!fd)
+			return weft__io_done(io, io->fd < 0 ? -EBADF : -ENOMEM);
+		if (io->kind == WEFT_IO_POLL && !(io->flags & ~(POLLERR | POLLHUP | POLLNVAL)))
+			io->flags |= POLLHUP;
+		if (!join(fd, io))
+			return weft__io_done(io, -EBADF);
+	}
+	return try(loop, w, io);
+}
+
+/* The wait has ended before the operation. True: the operation has not, and is waited for again. */
+static bool withdraw(weft_io_t *io)
+{
+	struct ring *r = io->ring;
+	struct io_uring_sqe *sqe;
+	bool finished;
+
+	weft__task_lock(&r->lock);
+	finished = io->way & FINISHED;
+	if (!finished) {
+		if (!io->reason) {
+			io->reason = io->waiter.result;
+			weft_shield_begin();
+		}
+		sqe = entry(r);
+		weft_waiter_init(&io->waiter, "the end of what was withdrawn", (void *)(intptr_t)io->fd,
+				 sqe ? WEFT_NEVER : weft__clock() + RETRY_AFTER);
+		if (sqe) {
+			io_uring_prep_cancel(sqe, io, 0);
+			sqe->user_data = IGNORED;
+		}
+	}
+	weft__task_unlock(&r->lock);
+	if (!finished && r != mine)
+		wake_ring(r);
+	return !finished;
+}
+
+static int ended(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
+{
+	int64_t result = io->result;
+	bool polled = io->step == WEFT__POLLING;
+	struct weft__fd *fd = io->place;
+
+	if (io->reason) {
+		weft_shield_end();
+		return leave(io, result == -ECANCELED || result == -EINTR || result == -EAGAIN || polled ? io->reason
+													 : result);
+	}
+	/* The kernel cancels what belongs to a thread that ends; others need not know. */
+	if (result == -ECANCELED || result == -EINTR || (polled && result >= 0))
+		return try(loop, w, io);
+	/* A descriptor that does not block. */
+	if (result == -EAGAIN && io->way && io->kind != WEFT_IO_CONNECT && io->deadline)
+		return hand_over(loop, w, io, WEFT__UNKNOWN, true);
+	(void)leave(io, result == -EAGAIN && !io->deadline ? -ETIMEDOUT : result);
+	if (io->kind == WEFT_IO_ACCEPT)
+		return weft__io_accepted(loop, io, fd->nature);
+	return WEFT_IO_DONE;
+}
+
+static int go_on(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
+{
+	if (io->step == WEFT__PAUSED) {
+		if (weft__io_ends_in_pause(io))
+			return leave(io, io->result);
+		return io->place ? try(loop, w, io) : begin(loop, w, io);
+	}
+	if (io->waiter.result && withdraw(io))
+		return WEFT_IO_WAITS;
+	io->way &= (uint8_t)~FINISHED;
+	return ended(loop, w, io);
+}
+
+/* In-flight operations have the file, not the number. */
+static void forget(struct weft__loop *loop, int number, struct weft__fd *fd)
+{
+	(void)loop;
+	(void)number;
+	(void)fd;
+}
+
+static const struct weft__backend backend = {"io_uring", begin, go_on, forget, close_rings};
+
+int weft__uring_open(struct weft__loop *loop)
+{
+	struct weft__worker *w = weft__worker();
+	struct ring *r;
+
+	if (!load())
+		return -ENOSYS;
+	r = open_ring(loop, w);
+	if (!r)
+		return -ENOSYS;
+	if (loop->rt->workers > 1)
+		handle_signal();
+	loop->backend = &backend;
+	loop->source = (struct weft__source){take_in, attend,	  enter_sleep,	     sleep_in,	     leave_sleep,
+					     wake,    unattended, loop->source.free, r->ring.ring_fd};
+	return 0;
+}
+
+#else
+
+int weft__uring_open(struct weft__loop *loop)
+{
+	(void)loop;
+	return -ENOSYS;
+}
+
+#endif
