@@ -159,7 +159,7 @@ static int register_fd(struct weft__loop *loop, struct weft__fd *fd, int number)
 	/* EEXIST: by a descriptor of the same number and file that was not closed here. */
 	if (epoll_ctl(loop->set, EPOLL_CTL_ADD, number, &event) && errno != EEXIST)
 		return -errno;
-	fd->registered = true;
+	__atomic_store_n(&fd->registered, true, __ATOMIC_RELAXED);
 	return 0;
 }
 
@@ -167,7 +167,7 @@ static void forget(struct weft__loop *loop, int number, struct weft__fd *fd)
 {
 	if (fd->registered)
 		(void)epoll_ctl(loop->set, EPOLL_CTL_DEL, number, NULL);
-	fd->registered = false;
+	__atomic_store_n(&fd->registered, false, __ATOMIC_RELAXED);
 }
 
 /* Done with waiting. weft_poll uses nothing up: whoever waits for the same is to try. */
@@ -187,9 +187,10 @@ static int finish(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd, i
 {
 	io->result = result;
 	if (nature != WEFT__UNKNOWN && !weft__io_exhausts(io, nature)) {
-		__atomic_fetch_or(&fd->ready, io->way, __ATOMIC_RELAXED);
-		/* Another may wait for the same: it was not woken while this one was at it. */
-		if (__atomic_load_n(&fd->first, __ATOMIC_RELAXED)) {
+		/* Another may wait for the same: it was not woken while this one was at it. It is seen here, or it
+		 * sees that the descriptor is ready: begin_waiting. */
+		__atomic_fetch_or(&fd->ready, io->way, __ATOMIC_SEQ_CST);
+		if (__atomic_load_n(&fd->count, __ATOMIC_SEQ_CST)) {
 			weft__task_lock(&fd->lock);
 			wake_first(fd, io->way);
 			weft__task_unlock(&fd->lock);
@@ -219,20 +220,19 @@ static bool claim_readiness(struct weft__fd *fd, uint8_t way)
 /* Into the descriptor's list. WEFT_IO_YIELDS: it is ready by now. */
 static int begin_waiting(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 {
-	int error = 0, next = WEFT_IO_WAITS;
+	int error, next = WEFT_IO_WAITS;
 
 	weft__task_lock(&fd->lock);
-	if (fd->closing)
-		error = -EBADF;
-	else if (io->kind != WEFT_IO_POLL && __atomic_load_n(&fd->ready, __ATOMIC_RELAXED) & io->way)
-		next = WEFT_IO_YIELDS;
-	else
-		error = register_fd(loop, fd, io->fd);
-	if (!error && next == WEFT_IO_WAITS) {
+	error = fd->closing ? -EBADF : register_fd(loop, fd, io->fd);
+	if (!error) {
 		weft_waiter_init(&io->waiter, weft__io_what(io), (void *)(intptr_t)io->fd, io->deadline);
 		io->place = fd;
 		io->step = WEFT__TRIED;
 		weft__fd_add(fd, io);
+		if (io->kind != WEFT_IO_POLL && __atomic_load_n(&fd->ready, __ATOMIC_SEQ_CST) & io->way) {
+			weft__fd_take_out(fd, io);
+			next = WEFT_IO_YIELDS;
+		}
 	}
 	weft__task_unlock(&fd->lock);
 	return error ? weft__io_done(io, error) : next;
@@ -244,7 +244,8 @@ static int64_t attempt(weft_io_t *io, struct weft__fd *fd, int nature)
 	const uint8_t ends = ends_of(io->way);
 	int64_t result;
 
-	if (!claim_readiness(fd, io->way))
+	/* Nobody says when it is ready before it is registered; who does not wait wants to know it now. */
+	if (!claim_readiness(fd, io->way) && io->deadline && __atomic_load_n(&fd->registered, __ATOMIC_RELAXED))
 		return -EAGAIN;
 	result = weft__io_attempt(io, nature);
 	if (result == -EAGAIN && __atomic_load_n(&fd->ready, __ATOMIC_RELAXED) & ends) {

@@ -9,6 +9,7 @@
 #include "io/io.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -257,10 +258,11 @@ int weft_close(int number)
 
 static void shed(struct weft__loop *loop, int listener)
 {
+	struct pollfd waiting = {listener, POLLIN, 0};
 	int fd;
 
 	weft__spin_lock(&loop->spare_lock);
-	if (loop->spare >= 0) {
+	if (loop->spare >= 0 && poll(&waiting, 1, 0) > 0) {
 		close(loop->spare);
 		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0)

@@ -126,6 +126,16 @@ static struct io_uring_sqe *entry(struct ring *r)
 	return sqe;
 }
 
+static void wake_ring(const struct ring *r)
+{
+	static const uint64_t one = 1;
+	ssize_t written;
+
+	do
+		written = write(r->wake, &one, sizeof one);
+	while (written < 0 && errno == EINTR);
+}
+
 static void completed(struct ring *r, const struct io_uring_cqe *cqe)
 {
 	weft_io_t *io = (weft_io_t *)(uintptr_t)cqe->user_data;
@@ -134,6 +144,9 @@ static void completed(struct ring *r, const struct io_uring_cqe *cqe)
 		return;
 	if (cqe->user_data == WOKEN) {
 		r->wakes = cqe->flags & IORING_CQE_F_MORE;
+		/* It was for the owner, who may be about to sleep, and must not miss it. */
+		if (r != mine)
+			wake_ring(r);
 		return;
 	}
 	io->result = cqe->res;
@@ -276,7 +289,8 @@ static void attend(struct weft__source *source, struct weft__worker *w, struct w
 
 	(void)source;
 	(void)w;
-	if (!r || !try_lock(r))
+	/* One that sleeps attends to itself. */
+	if (!r || atomic_load_explicit(&held->in_source, memory_order_relaxed) || !try_lock(r))
 		return;
 	(void)reap(r);
 	wanted = has_work(r) || r->ring.sq.sqe_tail != r->ring.sq.sqe_head;
@@ -330,16 +344,6 @@ static void leave_sleep(struct weft__source *source, struct weft__worker *w)
 {
 	(void)source;
 	(void)w;
-}
-
-static void wake_ring(const struct ring *r)
-{
-	static const uint64_t one = 1;
-	ssize_t written;
-
-	do
-		written = write(r->wake, &one, sizeof one);
-	while (written < 0 && errno == EINTR);
 }
 
 static void wake(struct weft__source *source, struct weft__worker *w)

@@ -39,16 +39,22 @@ void weft__embedded_wake(struct weft__rt *rt)
 	weft__spin_unlock(&rt->park_lock);
 }
 
+static void take_in(struct weft__rt *rt)
+{
+	struct weft__source *source = atomic_load(&rt->source);
+
+	if (source)
+		source->take_in(source, &rt->worker[0]);
+}
+
 /* True: there is more to run. */
 static bool lie_down(struct weft__rt *rt)
 {
 	struct weft__worker *w = &rt->worker[0];
-	struct weft__source *source = atomic_load(&rt->source);
 	uint64_t when;
 	bool sleeps;
 
-	if (source)
-		source->take_in(source, w);
+	take_in(rt);
 	when = weft__worker_lie_down(w);
 	weft__spin_lock(&rt->park_lock);
 	sleeps = when && w->is_parked;
@@ -148,6 +154,7 @@ int weft_rt_step(weft_rt_t *rt, uint64_t budget)
 	outer = weft__worker();
 	weft__set_worker(w);
 	weft__worker_get_up(w);
+	take_in(rt);
 	run(w, budget);
 	weft__set_worker(outer);
 	more = lie_down(rt);

@@ -457,14 +457,16 @@ static void relieve(struct weft__worker *w)
 		add(w, task);
 }
 
-static struct weft__task *look(struct weft__worker *w)
+/* `idle`: if this finds nothing the worker parks, and takes in what has happened there. */
+static struct weft__task *look(struct weft__worker *w, bool idle)
 {
 	uint64_t now = weft__clock();
 	struct weft__task *task;
 
 	adapt(w, now);
 	turn_wheels(w, now);
-	take_in(w);
+	if (!idle)
+		take_in(w);
 	take_spawned(w);
 	if (w->rt->workers > 1)
 		relieve(w);
@@ -737,11 +739,11 @@ static inline __attribute__((always_inline)) struct weft__task *pick_now(struct 
 	struct weft__task *task = NULL;
 
 	if (--w->until_look == 0)
-		task = look(w);
+		task = look(w, false);
 	if (!task)
 		task = pick_own(w);
 	if (!task)
-		task = look(w);
+		task = look(w, true);
 	if (!task)
 		task = pick_own(w);
 	if (!task) {

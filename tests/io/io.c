@@ -1,0 +1,946 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Input and output: on both back ends, by tasks of 1, 2 and 8 workers, and where it makes sense by threads. */
+#define _GNU_SOURCE
+#include "../sched/check.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <weft/io.h>
+
+static unsigned workers; /* 0: no runtime, a thread */
+
+static uint64_t in(uint64_t nanoseconds)
+{
+	return weft_now() + nanoseconds;
+}
+
+/* ---- bytes ------------------------------------------------------------------------------------------------------- */
+
+static void *a_pipe(void *pass)
+{
+	char text[8];
+	int fds[2];
+
+	CHECK(weft_pipe(fds) == 0);
+	CHECK(weft_read_until(fds[0], text, sizeof text, 0) == -ETIMEDOUT);
+	CHECK(weft_write(fds[1], "hello", 5) == 5);
+	CHECK(weft_read_until(fds[0], text, 2, 0) == 2 && !memcmp(text, "he", 2));
+	CHECK(weft_read(fds[0], text, sizeof text) == 3 && !memcmp(text, "llo", 3));
+	CHECK(weft_read_until(fds[0], text, sizeof text, in(20 * MS)) == -ETIMEDOUT);
+	CHECK(weft_close(fds[1]) == 0);
+	CHECK(weft_read(fds[0], text, sizeof text) == 0);
+	CHECK(weft_close(fds[0]) == 0);
+	CHECK(weft_close(fds[0]) == -EBADF);
+	CHECK(weft_read(fds[0], text, sizeof text) == -EBADF);
+	CHECK(weft_read(-1, text, sizeof text) == -EBADF);
+	CHECK(weft_pipe(fds) == 0);
+	CHECK(weft_close(fds[0]) == 0);
+	CHECK(weft_write(fds[1], "x", 1) == -EPIPE);
+	CHECK(weft_close(fds[1]) == 0);
+	CHECK(weft_socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
+	CHECK(weft_close(fds[0]) == 0);
+	CHECK(weft_write(fds[1], "x", 1) == -EPIPE || weft_write(fds[1], "x", 1) == -EPIPE);
+	CHECK(weft_close(fds[1]) == 0);
+	return pass;
+}
+
+enum { LENGTH = 1 << 20 };
+
+struct stream {
+	int from, to;
+	uint64_t bytes;
+};
+
+static unsigned char byte_at(uint64_t place)
+{
+	return (unsigned char)(place * 2654435761u >> 13);
+}
+
+static void *sends(void *argument)
+{
+	struct stream *s = argument;
+	unsigned char part[7001];
+	uint64_t place, i, size;
+	ssize_t sent;
+
+	for (place = 0; place < s->bytes; place += (uint64_t)sent) {
+		size = place % sizeof part + 1;
+		if (size > s->bytes - place)
+			size = s->bytes - place;
+		for (i = 0; i < size; i++)
+			part[i] = byte_at(place + i);
+		sent = weft_write(s->to, part, size);
+		CHECK(sent > 0);
+	}
+	CHECK(weft_shutdown(s->to, SHUT_WR) == 0 || weft_close(s->to) == 0);
+	return NULL;
+}
+
+static void *receives(void *argument)
+{
+	struct stream *s = argument;
+	unsigned char part[9001];
+	uint64_t place = 0, i;
+	ssize_t got;
+
+	while ((got = weft_read(s->from, part, place % sizeof part + 1)) > 0)
+		for (i = 0; i < (uint64_t)got; i++, place++)
+			CHECK(part[i] == byte_at(place));
+	CHECK(got == 0 && place == s->bytes);
+	return NULL;
+}
+
+/* Both directions at once, through a task that hands on. */
+static void *hands_on(void *argument)
+{
+	struct stream *s = argument;
+	char part[3001];
+	ssize_t got;
+
+	while ((got = weft_read(s->from, part, sizeof part)) > 0)
+		CHECK(weft_write_all(s->to, part, (size_t)got) == got);
+	CHECK(got == 0);
+	CHECK(weft_shutdown(s->to, SHUT_WR) == 0);
+	return NULL;
+}
+
+static void connect_pair(int fds[2])
+{
+	int listener = weft_listen("127.0.0.1", 0, 0, 0);
+	char port[8];
+
+	CHECK(listener >= 0 && weft_port(listener) > 0);
+	snprintf(port, sizeof port, "%d", weft_port(listener));
+	fds[0] = weft_dial("127.0.0.1", port);
+	CHECK(fds[0] >= 0);
+	fds[1] = weft_accept(listener, NULL, NULL, 0);
+	CHECK(fds[1] >= 0);
+	CHECK(weft_close(listener) == 0);
+}
+
+static void *streams(void *pass)
+{
+	struct stream of[3];
+	int a[2], b[2];
+
+	connect_pair(a);
+	CHECK(weft_socketpair(AF_UNIX, SOCK_STREAM, 0, b) == 0);
+	of[0] = (struct stream){-1, a[0], LENGTH};
+	of[1] = (struct stream){a[1], b[0], 0};
+	of[2] = (struct stream){b[1], -1, LENGTH};
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn(&scope, receives, &of[2]) == 0);
+	CHECK(weft_scope_spawn(&scope, hands_on, &of[1]) == 0);
+	CHECK(weft_scope_spawn(&scope, sends, &of[0]) == 0);
+	CHECK(weft_scope_wait(&scope) == 0);
+	for (int i = 0; i < 2; i++)
+		CHECK(weft_close(a[i]) == 0 && weft_close(b[i]) == 0);
+	return pass;
+}
+
+static void *pipes(void *pass)
+{
+	struct stream of = {-1, -1, LENGTH};
+	int fds[2];
+
+	CHECK(weft_pipe(fds) == 0);
+	of.from = fds[0];
+	of.to = fds[1];
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn(&scope, receives, &of) == 0);
+	CHECK(weft_scope_spawn(&scope, sends, &of) == 0);
+	CHECK(weft_scope_wait(&scope) == 0);
+	CHECK(weft_close(fds[0]) == 0);
+	return pass;
+}
+
+/* Data and end in one event, and nothing after it. */
+static void *the_end_is_seen(void *pass)
+{
+	char text[64];
+	int fds[2], i;
+
+	for (i = 0; i < 100; i++) {
+		connect_pair(fds);
+		CHECK(weft_read_until(fds[0], text, sizeof text, 0) == -ETIMEDOUT);
+		CHECK(weft_read_until(fds[0], text, sizeof text, in(MS / 10)) == -ETIMEDOUT);
+		CHECK(weft_write(fds[1], "end", 3) == 3);
+		CHECK(weft_close(fds[1]) == 0);
+		if (i % 2)
+			weft_sleep(MS / 5);
+		CHECK(weft_read(fds[0], text, sizeof text) == 3);
+		CHECK(weft_read(fds[0], text, sizeof text) == 0);
+		CHECK(weft_read(fds[0], text, sizeof text) == 0);
+		CHECK(weft_close(fds[0]) == 0);
+	}
+	return pass;
+}
+
+static void *vectors(void *pass)
+{
+	char one[3], two[5];
+	struct iovec out[] = {{"ab", 2}, {"cdefgh", 6}}, parts[] = {{one, sizeof one}, {two, sizeof two}};
+	int fds[2], i;
+
+	for (i = 0; i < 2; i++) {
+		CHECK((i ? weft_pipe(fds) : weft_socketpair(AF_UNIX, SOCK_STREAM, 0, fds)) == 0);
+		CHECK(weft_preadv_until(fds[0], parts, 2, -1, in(MS)) == -ETIMEDOUT);
+		CHECK(weft_pwritev(fds[1], out, 2, -1) == 8);
+		CHECK(weft_preadv(fds[0], parts, 2, -1) == 8);
+		CHECK(!memcmp(one, "abc", 3) && !memcmp(two, "defgh", 5));
+		CHECK(weft_close(fds[0]) == 0);
+		CHECK(i || weft_pwritev(fds[1], out, 2, -1) == -EPIPE);
+		CHECK(weft_close(fds[1]) == 0);
+	}
+	return pass;
+}
+
+/* ---- ends that come early ---------------------------------------------------------------------------------------- */
+
+enum { ROUNDS = 3000 };
+
+static void *counts_up(void *to)
+{
+	uint32_t number;
+
+	for (number = 0; number < ROUNDS; number++) {
+		CHECK(weft_write(*(int *)to, &number, sizeof number) == sizeof number);
+		if (number % 16 == 0)
+			weft_sleep(20000);
+		else
+			weft_task_yield();
+	}
+	return NULL;
+}
+
+/* The deadline comes about when the data do. */
+static void *deadlines_lose_nothing(void *pass)
+{
+	uint32_t number, expected = 0, late = 0;
+	ssize_t got;
+	int fds[2];
+
+	connect_pair(fds);
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn(&scope, counts_up, &fds[1]) == 0);
+	while (expected < ROUNDS) {
+		got = weft_read_until(fds[0], &number, sizeof number, in(expected % 7 * 5000));
+		if (got == -ETIMEDOUT) {
+			late++;
+			continue;
+		}
+		CHECK(got == sizeof number && number == expected);
+		expected++;
+	}
+	CHECK(late);
+	CHECK(weft_scope_wait(&scope) == 0);
+	CHECK(weft_close(fds[0]) == 0 && weft_close(fds[1]) == 0);
+	return pass;
+}
+
+struct reader {
+	int fd;
+	uint32_t *expected;
+};
+
+static void *reads_until_cancelled(void *argument)
+{
+	struct reader *r = argument;
+	uint32_t number;
+
+	while (*r->expected < ROUNDS) {
+		CHECK(weft_read(r->fd, &number, sizeof number) == sizeof number);
+		CHECK(number == (*r->expected)++);
+	}
+	return NULL;
+}
+
+/* Cancelled again and again; the next reader goes on where the last one was. */
+static void *cancelling_loses_nothing(void *pass)
+{
+	uint32_t expected = 0;
+	struct reader r = {-1, &expected};
+	weft_task_t task;
+	unsigned turn = 0;
+	int fds[2];
+
+	connect_pair(fds);
+	r.fd = fds[0];
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn(&scope, counts_up, &fds[1]) == 0);
+	while (__atomic_load_n(&expected, __ATOMIC_RELAXED) < ROUNDS) {
+		WEFT_SCOPE(inner);
+		CHECK(weft_scope_spawn_with(&inner, &task, reads_until_cancelled, &r, NULL) == 0);
+		weft_sleep(turn++ % 5 * 20000);
+		weft_task_cancel(&task);
+		(void)weft_join(&task, NULL);
+		CHECK(weft_scope_wait(&inner) == 0);
+	}
+	CHECK(weft_scope_wait(&scope) == 0);
+	CHECK(weft_close(fds[0]) == 0 && weft_close(fds[1]) == 0);
+	return pass;
+}
+
+static unsigned reading; /* atomic: tasks that are about to */
+
+static void *reads_a_byte(void *fd)
+{
+	char byte = 0;
+	ssize_t got;
+
+	__atomic_fetch_add(&reading, 1, __ATOMIC_RELAXED);
+	got = weft_read(*(int *)fd, &byte, 1);
+
+	return (void *)(intptr_t)(got == 1 ? byte : got);
+}
+
+static void *closing_ends_waits(void *pass)
+{
+	const weft_task_attr_t codes = {.flags = WEFT_TASK_CODES};
+	weft_task_t tasks[3];
+	int fds[2], others[2], kept, i, turn;
+	void *result;
+
+	for (turn = 0; turn < 20; turn++) {
+		CHECK(weft_pipe(fds) == 0);
+		kept = fds[0];
+		__atomic_store_n(&reading, 0, __ATOMIC_RELAXED);
+		WEFT_SCOPE(scope);
+		for (i = 0; i < 3; i++)
+			CHECK(weft_scope_spawn_with(&scope, &tasks[i], reads_a_byte, &kept, &codes) == 0);
+		while (__atomic_load_n(&reading, __ATOMIC_RELAXED) < 3)
+			weft_sleep(MS);
+		weft_sleep(10 * MS);
+		CHECK(weft_close(fds[0]) == 0);
+		/* It must not be the number that the waiters have. */
+		CHECK(weft_pipe(others) == 0);
+		CHECK(weft_write(others[1], "xyz", 3) == 3);
+		for (i = 0; i < 3; i++) {
+			CHECK(weft_join(&tasks[i], &result) == 0);
+			CHECK((intptr_t)result == -ECANCELED);
+		}
+		CHECK(weft_scope_wait(&scope) == 0);
+		CHECK(weft_close(fds[1]) == 0 && weft_close(others[0]) == 0 && weft_close(others[1]) == 0);
+	}
+	return pass;
+}
+
+static void *many_wait_for_one(void *pass)
+{
+	enum { MANY = 20 };
+	weft_task_t tasks[MANY];
+	bool seen[MANY] = {0};
+	void *result;
+	int fds[2], i;
+	char byte;
+
+	connect_pair(fds);
+	WEFT_SCOPE(scope);
+	for (i = 0; i < MANY; i++)
+		CHECK(weft_scope_spawn_with(&scope, &tasks[i], reads_a_byte, &fds[0], NULL) == 0);
+	weft_sleep(MS);
+	for (i = 0; i < MANY; i += 2) {
+		char both[2] = {(char)(i + 1), (char)(i + 2)};
+
+		CHECK(weft_write(fds[1], both, 2) == 2);
+	}
+	for (i = 0; i < MANY; i++) {
+		CHECK(weft_join(&tasks[i], &result) == 0);
+		byte = (char)(intptr_t)result;
+		CHECK(byte > 0 && byte <= MANY && !seen[byte - 1]);
+		seen[byte - 1] = true;
+	}
+	CHECK(weft_scope_wait(&scope) == 0);
+	CHECK(weft_close(fds[0]) == 0 && weft_close(fds[1]) == 0);
+	return pass;
+}
+
+/* ---- sockets ----------------------------------------------------------------------------------------------------- */
+
+static void *connecting(void *pass)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_storage from;
+	socklen_t size = sizeof from;
+	char name[64], port[8];
+	int fd, listener, other;
+
+	listener = weft_listen("127.0.0.1", 0, 0, 0);
+	to.sin_port = htons((uint16_t)weft_port(listener));
+	snprintf(port, sizeof port, "%d", weft_port(listener));
+	CHECK(weft_accept_until(listener, NULL, NULL, 0, 0) == -ETIMEDOUT);
+	CHECK(weft_accept_until(listener, NULL, NULL, 0, in(MS)) == -ETIMEDOUT);
+	fd = weft_dial("localhost", port);
+	CHECK(fd >= 0);
+	other = weft_accept(listener, (struct sockaddr *)&from, &size, 0);
+	CHECK(other >= 0 && from.ss_family == AF_INET && size == sizeof to);
+	CHECK(weft_close(fd) == 0 && weft_close(other) == 0 && weft_close(listener) == 0);
+	fd = weft_socket(AF_INET, SOCK_STREAM, 0);
+	CHECK(weft_connect(fd, (struct sockaddr *)&to, sizeof to) == -ECONNREFUSED);
+	CHECK(weft_close(fd) == 0);
+	CHECK(weft_dial("127.0.0.1", port) == -ECONNREFUSED);
+	CHECK(weft_dial("no.such.name.invalid", "1") < 0);
+
+	snprintf(name, sizeof name, "@weft-test-%d", getpid());
+	listener = weft_listen(name, 0, 1, 0);
+	CHECK(listener >= 0 && weft_listen(name, 0, 0, 0) == -EADDRINUSE);
+	fd = weft_dial(name, NULL);
+	CHECK(fd >= 0);
+	CHECK(weft_close(fd) == 0 && weft_close(listener) == 0);
+	CHECK(weft_dial(name, NULL) == -ECONNREFUSED);
+
+	snprintf(name, sizeof name, "/tmp/weft-test-%d", getpid());
+	listener = weft_listen(name, 0, 0, 0);
+	CHECK(listener >= 0 && weft_listen(name, 0, 0, 0) == -EADDRINUSE);
+	CHECK(weft_close(listener) == 0);
+	listener = weft_listen(name, 0, 0, 0); /* its file is left, and nobody listens */
+	CHECK(listener >= 0);
+	CHECK(weft_close(listener) == 0);
+	unlink(name);
+	CHECK(weft_listen("not.an.address", 1, 0, 0) == -EINVAL && weft_listen(NULL, 65536, 0, 0) == -EINVAL);
+	listener = weft_listen(NULL, 0, 0, WEFT_LISTEN_SHARED);
+	CHECK(listener >= 0);
+	CHECK(weft_close(listener) == 0);
+	return pass;
+}
+
+/* A queue of connections that is full: the next one waits, until its deadline. */
+static void *connecting_in_vain(void *pass)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int listener = weft_listen("127.0.0.1", 0, 1, 0), fds[8], i, late = 0;
+
+	to.sin_port = htons((uint16_t)weft_port(listener));
+	for (i = 0; i < 8; i++) {
+		fds[i] = weft_socket(AF_INET, SOCK_STREAM, 0);
+		late += weft_connect_until(fds[i], (struct sockaddr *)&to, sizeof to, in(30 * MS)) == -ETIMEDOUT;
+	}
+	CHECK(late);
+	for (i = 0; i < 8; i++)
+		CHECK(weft_close(fds[i]) == 0);
+	CHECK(weft_close(listener) == 0);
+	return pass;
+}
+
+static void *datagrams(void *pass)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}, from;
+	int one = weft_listen("127.0.0.1", 0, 0, WEFT_LISTEN_UDP), two = weft_socket(AF_INET, SOCK_DGRAM, 0), i;
+	char in_text[4][16], out_text[4][16];
+	struct mmsghdr out[4] = {0}, got[4] = {0};
+	struct iovec in_part[4], out_part[4];
+	socklen_t size = sizeof from;
+
+	to.sin_port = htons((uint16_t)weft_port(one));
+	CHECK(weft_recvfrom_until(one, in_text[0], 16, 0, NULL, NULL, in(MS)) == -ETIMEDOUT);
+	CHECK(weft_sendto(two, "hello", 5, 0, (struct sockaddr *)&to, sizeof to) == 5);
+	CHECK(weft_recvfrom(one, in_text[0], 16, 0, (struct sockaddr *)&from, &size) == 5);
+	CHECK(size == sizeof from && ntohs(from.sin_port) == weft_port(two));
+	CHECK(weft_connect(two, (struct sockaddr *)&to, sizeof to) == 0);
+	for (i = 0; i < 4; i++) {
+		snprintf(out_text[i], 16, "message %d", i);
+		out_part[i] = (struct iovec){out_text[i], 9};
+		in_part[i] = (struct iovec){in_text[i], 16};
+		out[i].msg_hdr.msg_iov = &out_part[i];
+		got[i].msg_hdr.msg_iov = &in_part[i];
+		out[i].msg_hdr.msg_iovlen = got[i].msg_hdr.msg_iovlen = 1;
+	}
+	CHECK(weft_recvmmsg_until(one, got, 4, 0, in(MS)) == -ETIMEDOUT);
+	CHECK(weft_sendmmsg(two, out, 3, 0) == 3);
+	CHECK(weft_recvmmsg(one, got, 4, 0) == 3);
+	CHECK(got[2].msg_len == 9 && !memcmp(in_text[2], "message 2", 9));
+	CHECK(weft_close(one) == 0 && weft_close(two) == 0);
+	return pass;
+}
+
+static void *descriptors_travel(void *pass)
+{
+	union {
+		char room[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr head;
+	} control = {0};
+	char byte = 'x';
+	struct iovec part = {&byte, 1};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof control};
+	int fds[2], sent[2], got;
+
+	CHECK(weft_socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0 && weft_pipe(sent) == 0);
+	control.head =
+	    (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+	memcpy(CMSG_DATA(&control.head), &sent[1], sizeof(int));
+	CHECK(weft_sendmsg(fds[0], &message, 0) == 1);
+	memset(&control, 0, sizeof control);
+	CHECK(weft_recvmsg(fds[1], &message, 0) == 1);
+	memcpy(&got, CMSG_DATA(&control.head), sizeof got);
+	CHECK(got >= 0 && got != sent[1] && fcntl(got, F_GETFD) == FD_CLOEXEC);
+	CHECK(weft_write(got, "y", 1) == 1);
+	CHECK(weft_read(sent[0], &byte, 1) == 1 && byte == 'y');
+	CHECK(weft_close(got) == 0 && weft_close(sent[0]) == 0 && weft_close(sent[1]) == 0);
+	CHECK(weft_close(fds[0]) == 0 && weft_close(fds[1]) == 0);
+	return pass;
+}
+
+/* Peeking takes nothing, and does not count as having read all. */
+static void *peeking(void *pass)
+{
+	char text[8];
+	int fds[2], i;
+
+	connect_pair(fds);
+	CHECK(weft_write(fds[1], "abc", 3) == 3);
+	for (i = 0; i < 3; i++)
+		CHECK(weft_recv(fds[0], text, sizeof text, MSG_PEEK) == 3);
+	CHECK(weft_recv(fds[0], text, sizeof text, 0) == 3);
+	CHECK(weft_recv_until(fds[0], text, sizeof text, 0, in(MS)) == -ETIMEDOUT);
+	CHECK(weft_send(fds[1], "d", 1, 0) == 1);
+	CHECK(weft_recv(fds[0], text, sizeof text, 0) == 1);
+	CHECK(weft_close(fds[0]) == 0 && weft_close(fds[1]) == 0);
+	return pass;
+}
+
+struct herd {
+	int listener;
+	unsigned accepted;
+};
+
+static void *accepts(void *argument)
+{
+	struct herd *herd = argument;
+	int fd = weft_accept(herd->listener, NULL, NULL, 0);
+
+	CHECK(fd >= 0);
+	__atomic_fetch_add(&herd->accepted, 1, __ATOMIC_RELAXED);
+	CHECK(weft_close(fd) == 0);
+	return NULL;
+}
+
+static void *many_accept(void *pass)
+{
+	struct herd herd = {weft_listen("127.0.0.1", 0, 0, 0), 0};
+	char port[8];
+	int i, fd;
+
+	snprintf(port, sizeof port, "%d", weft_port(herd.listener));
+	WEFT_SCOPE(scope);
+	for (i = 0; i < 30; i++)
+		CHECK(weft_scope_spawn(&scope, accepts, &herd) == 0);
+	for (i = 0; i < 30; i++) {
+		fd = weft_dial("127.0.0.1", port);
+		CHECK(fd >= 0);
+		CHECK(weft_close(fd) == 0);
+	}
+	CHECK(weft_scope_wait(&scope) == 0 && herd.accepted == 30);
+	CHECK(weft_close(herd.listener) == 0);
+	return pass;
+}
+
+/* No descriptor is left: those that wait are let go, the call does not spin, and goes on when there is one again. */
+static void *no_descriptor_left(void *pass)
+{
+	struct rlimit limit, low;
+	struct timespec before, after;
+	int listener = weft_listen("127.0.0.1", 0, 0, 0), fd, one, used[2], highest;
+	char port[8], byte;
+
+	snprintf(port, sizeof port, "%d", weft_port(listener));
+	CHECK(weft_pipe(used) == 0);
+	CHECK(weft_read_until(used[0], &byte, 1, in(MS)) == -ETIMEDOUT); /* the runtime has what it needs */
+	fd = weft_dial("127.0.0.1", port);
+	CHECK(fd >= 0);
+	CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+	highest = dup(0);
+	low = limit;
+	low.rlim_cur = (rlim_t)highest;
+	CHECK(close(highest) == 0 && setrlimit(RLIMIT_NOFILE, &low) == 0);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+	one = weft_accept_until(listener, NULL, NULL, 0, in(100 * MS));
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+	CHECK(one == -ETIMEDOUT || one == -EMFILE);
+	CHECK((after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000 < 50);
+	if (workers)
+		CHECK(weft_read(fd, &byte, 1) <= 0); /* it was let go */
+	CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	CHECK(weft_close(fd) == 0);
+	fd = weft_dial("127.0.0.1", port);
+	one = weft_accept(listener, NULL, NULL, 0);
+	CHECK(fd >= 0 && one >= 0);
+	CHECK(weft_close(one) == 0 && weft_close(fd) == 0 && weft_close(listener) == 0);
+	CHECK(weft_close(used[0]) == 0 && weft_close(used[1]) == 0);
+	return pass;
+}
+
+/* ---- others' descriptors ----------------------------------------------------------------------------------------- */
+
+static void *writes_soon(void *fd)
+{
+	weft_sleep(MS);
+	CHECK(write(*(int *)fd, "x", 1) == 1);
+	return NULL;
+}
+
+static void *polling(void *pass)
+{
+	int fds[2], turn, file = open("/proc/self/exe", O_RDONLY);
+
+	CHECK(weft_poll(file, POLLIN) == POLLIN);
+	CHECK(close(file) == 0);
+	/* The same numbers, again and again, closed behind the runtime's back. */
+	for (turn = 0; turn < 50; turn++) {
+		CHECK(pipe(fds) == 0);
+		CHECK(weft_poll_until(fds[0], POLLIN, 0) == -ETIMEDOUT);
+		CHECK(weft_poll(fds[1], POLLOUT) == POLLOUT);
+		if (turn % 5 == 0)
+			CHECK(weft_poll_until(fds[0], POLLIN, in(MS)) == -ETIMEDOUT);
+		WEFT_SCOPE(scope);
+		CHECK(weft_scope_spawn(&scope, writes_soon, &fds[1]) == 0);
+		CHECK(weft_poll(fds[0], POLLIN) == POLLIN);
+		CHECK(weft_scope_wait(&scope) == 0);
+		CHECK(close(fds[1]) == 0);
+		CHECK(weft_poll(fds[0], POLLIN) & POLLHUP);
+		CHECK(close(fds[0]) == 0);
+	}
+	CHECK(weft_poll(fds[0], POLLIN) == -EBADF);
+	return pass;
+}
+
+/* Descriptors that others made: blocking, and not. */
+static void *foreign(void *pass)
+{
+	int fds[2], flags;
+	char byte;
+
+	for (flags = 0; flags <= O_NONBLOCK; flags += O_NONBLOCK) {
+		CHECK(pipe2(fds, flags) == 0);
+		CHECK(weft_read_until(fds[0], &byte, 1, in(MS)) == -ETIMEDOUT);
+		WEFT_SCOPE(scope);
+		CHECK(weft_scope_spawn(&scope, writes_soon, &fds[1]) == 0);
+		CHECK(weft_read(fds[0], &byte, 1) == 1);
+		CHECK(weft_scope_wait(&scope) == 0);
+		CHECK(weft_close(fds[0]) == 0 && weft_close(fds[1]) == 0);
+
+		CHECK(socketpair(AF_UNIX, SOCK_STREAM | (flags ? SOCK_NONBLOCK : 0), 0, fds) == 0);
+		CHECK(weft_read_until(fds[0], &byte, 1, in(MS)) == -ETIMEDOUT);
+		WEFT_SCOPE(again);
+		CHECK(weft_scope_spawn(&again, writes_soon, &fds[1]) == 0);
+		CHECK(weft_read(fds[0], &byte, 1) == 1);
+		CHECK(weft_scope_wait(&again) == 0);
+		CHECK(weft_close(fds[0]) == 0 && weft_close(fds[1]) == 0);
+	}
+	return pass;
+}
+
+/* ---- files, processes, signals ----------------------------------------------------------------------------------- */
+
+static void *files(void *pass)
+{
+	char name[64], text[16];
+	struct stat status;
+	int64_t offset = 2;
+	int fd, to[2];
+
+	snprintf(name, sizeof name, "/tmp/weft-test-%d-%p", getpid(), (void *)name);
+	CHECK(weft_open(name, O_RDWR, 0) == -ENOENT);
+	fd = weft_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+	CHECK(fd >= 0 && fcntl(fd, F_GETFD) == FD_CLOEXEC);
+	CHECK(weft_open(name, O_RDWR | O_CREAT | O_EXCL, 0600) == -EEXIST);
+	CHECK(weft_pwrite(fd, "hello, world", 12, 0) == 12);
+	CHECK(weft_pread(fd, text, sizeof text, 7) == 5 && !memcmp(text, "world", 5));
+	CHECK(weft_read(fd, text, 5) == 5 && !memcmp(text, "hello", 5));
+	CHECK(weft_read_all(fd, text, sizeof text) == 7);
+	CHECK(weft_read(fd, text, 5) == 0);
+	CHECK(weft_fsync(fd) == 0 && weft_fdatasync(fd) == 0);
+	CHECK(weft_fstatat(AT_FDCWD, name, &status, 0) == 0 && status.st_size == 12);
+	CHECK(weft_socketpair(AF_UNIX, SOCK_STREAM, 0, to) == 0);
+	CHECK(weft_sendfile(to[0], fd, &offset, 4) == 4 && offset == 6);
+	CHECK(weft_read(to[1], text, sizeof text) == 4 && !memcmp(text, "llo,", 4));
+	CHECK(weft_close(to[0]) == 0 && weft_close(to[1]) == 0 && weft_close(fd) == 0);
+	CHECK(unlink(name) == 0);
+	return pass;
+}
+
+static void *splicing(void *pass)
+{
+	int a[2], b[2];
+	char text[16];
+
+	CHECK(weft_pipe(a) == 0 && weft_socketpair(AF_UNIX, SOCK_STREAM, 0, b) == 0);
+	CHECK(weft_write(a[1], "through", 7) == 7);
+	CHECK(weft_splice(a[0], b[0], 100, 0) == 7);
+	CHECK(weft_read(b[1], text, sizeof text) == 7 && !memcmp(text, "through", 7));
+	CHECK(weft_close(a[0]) == 0 && weft_close(a[1]) == 0 && weft_close(b[0]) == 0 && weft_close(b[1]) == 0);
+	return pass;
+}
+
+static void *processes(void *pass)
+{
+	char *const cat[] = {"cat", NULL}, *const fails[] = {"sh", "-c", "exit 7", NULL},
+		    *const sleeps[] = {"sleep", "60", NULL};
+	char *const none[] = {"/no/such/program", NULL};
+	int to[2], from[2], fds[3], status;
+	char text[16];
+	pid_t process;
+
+	CHECK(pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0); /* `cat` wants blocking ones */
+	fds[0] = to[0];
+	fds[1] = from[1];
+	fds[2] = -1;
+	process = weft_spawn_process(cat, NULL, fds);
+	CHECK(process > 0);
+	CHECK(weft_close(to[0]) == 0 && weft_close(from[1]) == 0);
+	CHECK(weft_waitpid_until(process, &status, in(5 * MS)) == -ETIMEDOUT);
+	CHECK(weft_write(to[1], "meow", 4) == 4);
+	CHECK(weft_read(from[0], text, sizeof text) == 4 && !memcmp(text, "meow", 4));
+	CHECK(weft_close(to[1]) == 0);
+	CHECK(weft_read(from[0], text, sizeof text) == 0);
+	CHECK(weft_waitpid(process, &status) == process && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	CHECK(weft_waitpid(process, &status) == -ECHILD);
+	CHECK(weft_close(from[0]) == 0);
+	process = weft_spawn_process(fails, NULL, NULL);
+	CHECK(weft_waitpid(process, &status) == process && WEXITSTATUS(status) == 7);
+	process = weft_spawn_process(sleeps, NULL, NULL);
+	CHECK(kill(process, SIGKILL) == 0 && weft_waitpid(process, &status) == process && WTERMSIG(status) == SIGKILL);
+	CHECK(weft_spawn_process(none, NULL, NULL) == -ENOENT && weft_waitpid(0, NULL) == -EINVAL);
+	return pass;
+}
+
+static void *signals(void *pass)
+{
+	siginfo_t info;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	CHECK(weft_sigwait_until(&set, &info, in(MS)) == -ETIMEDOUT);
+	CHECK(kill(getpid(), SIGUSR1) == 0);
+	CHECK(weft_sigwait(&set, &info) == SIGUSR1 && info.si_pid == getpid());
+	return pass;
+}
+
+/* ---- the rest ---------------------------------------------------------------------------------------------------- */
+
+static int64_t adds(void *numbers)
+{
+	usleep(1000);
+	return ((int *)numbers)[0] + ((int *)numbers)[1];
+}
+
+static void *names_and_calls(void *pass)
+{
+	weft_address_t addresses[4];
+	int numbers[] = {40, 2};
+
+	CHECK(weft_call(adds, numbers) == 42);
+	CHECK(weft_call_until(adds, numbers, 1) == -ETIMEDOUT || !workers);
+	CHECK(weft_resolve("localhost", "80", SOCK_STREAM, addresses, 4) > 0);
+	CHECK(weft_resolve("127.0.0.1", "80", SOCK_STREAM, addresses, 4) == 1 &&
+	      addresses[0].size == sizeof(struct sockaddr_in));
+	CHECK(weft_resolve("no.such.name.invalid", NULL, SOCK_STREAM, addresses, 4) < 0);
+	return pass;
+}
+
+/* A task that never waits holds its worker. Others' operations end all the same, if there is another worker. */
+struct held {
+	bool over; /* atomic */
+	int fd;
+};
+
+static void *holds(void *argument)
+{
+	struct held *h = argument;
+	uint64_t until = in(20 * SECOND);
+
+	while (!__atomic_load_n(&h->over, __ATOMIC_ACQUIRE))
+		CHECK(weft_now() < until);
+	return NULL;
+}
+
+static void *plays(void *argument)
+{
+	struct held *h = argument;
+	char byte;
+
+	while (weft_read(h->fd, &byte, 1) == 1)
+		CHECK(weft_write(h->fd, &byte, 1) == 1);
+	return NULL;
+}
+
+static void *a_held_worker(void *pass)
+{
+	struct held held[8] = {{0}}, *h = &held[0];
+	int fds[8][2], i, turn;
+	char byte = 'b';
+
+	/* Where tasks move at every step, each is bound to the worker that comes next. */
+#ifdef WEFT_MIGRATE
+	return pass;
+#endif
+	if (workers < 2)
+		return pass;
+	WEFT_SCOPE(scope);
+	for (i = 0; i < 8; i++) {
+		connect_pair(fds[i]);
+		held[i].fd = fds[i][0];
+		CHECK(weft_scope_spawn(&scope, plays, &held[i]) == 0);
+	}
+	weft_sleep(MS);
+	CHECK(weft_scope_spawn(&scope, holds, h) == 0);
+	for (turn = 0; turn < 10; turn++)
+		for (i = 0; i < 8; i++) {
+			CHECK(weft_write(fds[i][1], &byte, 1) == 1);
+			CHECK(weft_read_until(fds[i][1], &byte, 1, in(10 * SECOND)) == 1);
+		}
+	__atomic_store_n(&h->over, true, __ATOMIC_RELEASE);
+	for (i = 0; i < 8; i++)
+		CHECK(weft_close(fds[i][1]) == 0);
+	CHECK(weft_scope_wait(&scope) == 0);
+	for (i = 0; i < 8; i++)
+		CHECK(weft_close(fds[i][0]) == 0);
+	return pass;
+}
+
+/* Others get their turn while something can always be read. */
+static void *reads_for_ever(void *over)
+{
+	char text[16];
+	int fd = open("/dev/zero", O_RDONLY);
+
+	while (!__atomic_load_n((bool *)over, __ATOMIC_RELAXED))
+		CHECK(weft_read(fd, text, sizeof text) == sizeof text);
+	CHECK(weft_close(fd) == 0);
+	return NULL;
+}
+
+static void *nobody_starves(void *pass)
+{
+	bool over = false;
+
+	if (!workers)
+		return pass;
+	WEFT_SCOPE(scope);
+	for (int i = 0; i < 16; i++)
+		CHECK(weft_scope_spawn(&scope, reads_for_ever, &over) == 0);
+	weft_sleep(5 * MS);
+	__atomic_store_n(&over, true, __ATOMIC_RELAXED);
+	CHECK(weft_scope_wait(&scope) == 0);
+	return pass;
+}
+
+static unsigned seen_operations;
+
+/* A world in which every read says "yes", and nothing else is changed. */
+static int says_yes(void *unused, weft_io_t *io)
+{
+	(void)unused;
+	seen_operations++;
+	if (io->kind != WEFT_IO_READ)
+		return weft_op_io(io);
+	memcpy(io->data, "yes", 3);
+	io->result = 3;
+	return WEFT_IO_DONE;
+}
+
+WEFT_HANDLER(says_yes_to_all, weft_tail(weft_op_io, says_yes));
+
+static void *asks(void *fds)
+{
+	char text[8];
+
+	CHECK(weft_write(((int *)fds)[1], "no", 2) == 2);
+	CHECK(weft_read(((int *)fds)[0], text, sizeof text) == 3 && !memcmp(text, "yes", 3));
+	return NULL;
+}
+
+static void *a_world_in_between(void *pass)
+{
+	int fds[2];
+	char text[8];
+
+	CHECK(weft_pipe(fds) == 0);
+	seen_operations = 0;
+	weft_run(&says_yes_to_all, NULL, asks, fds);
+	CHECK(seen_operations == 2);
+	CHECK(weft_read(fds[0], text, sizeof text) == 2);
+	CHECK(weft_close(fds[0]) == 0 && weft_close(fds[1]) == 0);
+	return pass;
+}
+
+static void *the_back_end(void *pass)
+{
+	const char *wanted = getenv("WEFT_IO"), *got = weft_io_backend();
+
+	CHECK(!strcmp(got, !workers ? "threads" : wanted ? wanted : got));
+	return pass;
+}
+
+#define THREADS_TOO true
+static const struct {
+	const char *name;
+	weft_fn_t *fn;
+	bool in_thread;
+} tests[] = {
+    {"the_back_end", the_back_end, THREADS_TOO},
+    {"a_pipe", a_pipe, THREADS_TOO},
+    {"streams", streams, false},
+    {"pipes", pipes, false},
+    {"the_end_is_seen", the_end_is_seen, THREADS_TOO},
+    {"vectors", vectors, THREADS_TOO},
+    {"deadlines_lose_nothing", deadlines_lose_nothing, false},
+    {"cancelling_loses_nothing", cancelling_loses_nothing, false},
+    {"closing_ends_waits", closing_ends_waits, false},
+    {"many_wait_for_one", many_wait_for_one, false},
+    {"connecting", connecting, THREADS_TOO},
+    {"connecting_in_vain", connecting_in_vain, THREADS_TOO},
+    {"datagrams", datagrams, THREADS_TOO},
+    {"descriptors_travel", descriptors_travel, THREADS_TOO},
+    {"peeking", peeking, THREADS_TOO},
+    {"many_accept", many_accept, false},
+    {"no_descriptor_left", no_descriptor_left, false},
+    {"polling", polling, false},
+    {"foreign", foreign, false},
+    {"files", files, THREADS_TOO},
+    {"splicing", splicing, THREADS_TOO},
+    {"processes", processes, THREADS_TOO},
+    {"signals", signals, THREADS_TOO},
+    {"names_and_calls", names_and_calls, THREADS_TOO},
+    {"a_held_worker", a_held_worker, false},
+    {"nobody_starves", nobody_starves, false},
+    {"a_world_in_between", a_world_in_between, false},
+};
+
+/* io WORKERS [NAME]; 0: in a thread. */
+int main(int argc, char **argv)
+{
+	weft_rt_config_t config = {.workers = workers = argc > 1 ? (unsigned)atoi(argv[1]) : 1};
+	void *result;
+	sigset_t set;
+	int error;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+		if ((argc > 2 && strcmp(argv[2], tests[i].name)) || (!workers && !tests[i].in_thread))
+			continue;
+		error = 0;
+		if (workers)
+			error = weft_rt_run(&config, tests[i].fn, &config, &result);
+		else
+			result = tests[i].fn(&config);
+		if (error || result != &config) {
+			printf("not ok - %s: %s\n", tests[i].name, strerror(-error));
+			return 1;
+		}
+		printf("ok - %s\n", tests[i].name);
+		fflush(stdout);
+	}
+	return 0;
+}

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Input and output on both back ends: by a thread (0), by 1, 2 and 8 workers. tests/iofull has the same on every policy, under
+# sanitizers, with tasks that move at every step, by clang.
+weft_part(io io QUICK)
+
+weft_program(io gcc SOURCES io.c FLAGS -Wall -Wextra)
+foreach(workers 0 1 2 8)
+	weft_test(io.${workers}.epoll COMMAND @io.gcc ${workers} ENV WEFT_IO=epoll)
+endforeach()
+if(EXISTS /usr/include/liburing.h)
+	foreach(workers 1 2 8)
+		weft_test(io.${workers}.io_uring COMMAND @io.gcc ${workers} ENV WEFT_IO=io_uring)
+	endforeach()
+else()
+	weft_skip(io.io_uring "liburing.h is missing: apt-get install liburing-dev")
+endif()

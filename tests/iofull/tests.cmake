@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# The programs of tests/io on every policy, under sanitizers, with small queues, moving at every step, with debug checks, by clang.
+weft_part(iofull io)
+
+set(io_back_ends epoll)
+if(EXISTS /usr/include/liburing.h)
+	list(APPEND io_back_ends io_uring)
+endif()
+
+# iofull(LIBRARY [ON POLICY…]): 2 and 8 workers, both back ends.
+function(iofull library)
+	weft_program(io ${library} SOURCES ../io/io.c)
+	foreach(back_end IN LISTS io_back_ends)
+		foreach(workers 2 8)
+			weft_test(io.${workers}.${back_end}.${library} COMMAND @io.${library} ${workers} ENV WEFT_IO=${back_end} SECONDS 200 ${ARGN})
+		endforeach()
+	endforeach()
+endfunction()
+
+iofull(gcc ON ${weft_policies})
+foreach(library gcc-tiny gcc-debug gcc-migrate)
+	iofull(${library})
+endforeach()
+foreach(compiler IN LISTS weft_compilers)
+	if(NOT compiler STREQUAL gcc)
+		iofull(${compiler})
+	endif()
+	foreach(kind asan tsan)
+		set(flags address,undefined)
+		if(kind STREQUAL tsan)
+			set(flags thread)
+		endif()
+		weft_sanitizer_works(works ${compiler} ${flags})
+		if(works)
+			iofull(${compiler}-${kind})
+		else()
+			weft_skip(io.${compiler}-${kind} "${compiler} -fsanitize=${flags} does not work here")
+		endif()
+	endforeach()
+endforeach()
