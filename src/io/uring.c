@@ -45,8 +45,8 @@ enum { IGNORED, WOKEN };
 struct ring {
 	struct io_uring ring;
 	uint32_t lock;
-	struct weft__worker *owner;
-	int wake; /* an eventfd, polled by the ring */
+	pid_t thread; /* its owner */
+	int wake;     /* an eventfd, polled by the ring */
 	bool wakes;
 };
 
@@ -215,7 +215,7 @@ static struct ring *open_ring(struct weft__loop *loop, struct weft__worker *w)
 
 	if (!r)
 		return NULL;
-	r->owner = w;
+	r->thread = gettid();
 	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (r->wake < 0 || !make_ring(r, !loop->rt->embedded)) {
 		if (r->wake >= 0)
@@ -295,8 +295,9 @@ static void attend(struct weft__source *source, struct weft__worker *w, struct w
 	(void)reap(r);
 	wanted = has_work(r) || r->ring.sq.sqe_tail != r->ring.sq.sqe_head;
 	weft__spin_unlock(&r->lock);
+	/* By number, because the thread may have ended, with its runtime: then it is nobody's. */
 	if (wanted)
-		pthread_kill(held->thread, SIGURG);
+		(void)tgkill(getpid(), r->thread, SIGURG);
 }
 
 static bool enter_sleep(struct weft__source *source, struct weft__worker *w)
