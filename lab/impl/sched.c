@@ -418,11 +418,16 @@ static void skynet(struct run *r)
 
 enum { NAPS = 4 };
 
-struct sleeper {
-	weft_event_t *begin;
-	int64_t *slept;
-	uint32_t index;
+struct sleepers {
+	weft_event_t begin, end;
+	weft_group_t napping;
+	int64_t slept; /* atomic */
 	int64_t longest;
+};
+
+struct sleeper {
+	struct sleepers *all;
+	uint32_t index;
 };
 
 /* A share of `longest`, evenly spread, the same in each program: Knuth's multiplier. */
@@ -434,31 +439,40 @@ static uint64_t drawn(uint32_t number, int64_t longest)
 static void *naps(void *argument)
 {
 	struct sleeper *s = argument;
+	struct sleepers *all = s->all;
+	uint32_t first = s->index * NAPS;
 
 	arrive();
-	weft_event_wait(s->begin);
-	for (uint32_t i = 0; i < NAPS; i++)
-		weft_sleep(drawn(s->index * NAPS + i, s->longest));
-	__atomic_fetch_add(s->slept, NAPS, __ATOMIC_RELAXED);
+	weft_event_wait(&all->begin);
+	for (uint32_t i = first; i < first + NAPS; i++)
+		weft_sleep(drawn(i, all->longest));
+	__atomic_fetch_add(&all->slept, NAPS, __ATOMIC_RELAXED);
+	weft_group_done(&all->napping);
+	weft_event_wait(&all->end);
 	return s;
 }
 
+/* Neither the tasks' beginnings nor their ends are timed. */
 static void timers_fire(struct run *r)
 {
 	struct sleeper *sleepers = array(r->n, sizeof(*sleepers));
-	weft_event_t begin = {0};
+	struct sleepers all = {.longest = r->ms * LAB_MS};
 
 	WEFT_SCOPE(scope);
+	weft_group_add(&all.napping, (int)r->n);
 	for (int64_t i = 0; i < r->n; i++) {
-		sleepers[i] = (struct sleeper){&begin, &r->result, (uint32_t)i, r->ms * LAB_MS};
+		sleepers[i] = (struct sleeper){&all, (uint32_t)i};
 		start_absent(&scope, naps, &sleepers[i]);
 	}
 	await_arrivals();
 	lab_start();
-	weft_event_set(&begin);
-	weft_scope_wait(&scope);
+	weft_event_set(&all.begin);
+	weft_group_wait(&all.napping);
 	lab_stop();
+	weft_event_set(&all.end);
+	weft_scope_wait(&scope);
 	free(sleepers);
+	r->result = all.slept;
 	r->ops = (uint64_t)r->result;
 }
 

@@ -124,7 +124,7 @@ std::chrono::nanoseconds drawn(uint32_t number, int64_t longest)
 
 void timers_fire(run &r)
 {
-	fibers::barrier here(r.n + 1);
+	fibers::barrier here(r.n + 1), napped(r.n + 1);
 	std::vector<fibers::fiber> all;
 	for (int64_t i = 0; i < r.n; i++)
 		all.push_back(start([&, i] {
@@ -133,12 +133,14 @@ void timers_fire(run &r)
 				boost::this_fiber::sleep_for(
 				    drawn(static_cast<uint32_t>(i) * naps + k, r.ms * 1000000));
 			r.result += naps;
+			napped.wait();
 		}));
 	boost::this_fiber::yield();
 	lab_start();
 	here.wait();
-	join(all);
+	napped.wait();
 	lab_stop();
+	join(all);
 	r.ops = r.result;
 }
 

@@ -555,12 +555,12 @@ func drawn(number uint32, longest time.Duration) time.Duration {
 
 func timersFire(n int64) answer {
 	workers()
-	var here, ends sync.WaitGroup
+	var here, napping sync.WaitGroup
 	var slept atomic.Int64
-	begin := make(chan struct{})
+	begin, end := make(chan struct{}), make(chan struct{})
 	longest := time.Duration(number("ms", 10)) * time.Millisecond
 	here.Add(int(n))
-	ends.Add(int(n))
+	napping.Add(int(n))
 	for i := int64(0); i < n; i++ {
 		go func() {
 			here.Done()
@@ -569,14 +569,16 @@ func timersFire(n int64) answer {
 				time.Sleep(drawn(uint32(i)*naps+j, longest))
 			}
 			slept.Add(naps)
-			ends.Done()
+			napping.Done()
+			<-end
 		}()
 	}
 	here.Wait()
 	start()
 	close(begin)
-	ends.Wait()
+	napping.Wait()
 	stop()
+	close(end)
 	return answer{ops: slept.Load(), result: slept.Load()}
 }
 

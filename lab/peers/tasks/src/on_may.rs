@@ -159,27 +159,34 @@ fn chain(p: &Params) -> Answer {
 }
 
 fn timers_fire(p: &Params) -> Answer {
-    let here = WaitGroup::new();
-    let begin = Arc::new(SyncFlag::new());
+    let (here, napping) = (WaitGroup::new(), WaitGroup::new());
+    let flags = Arc::new((SyncFlag::new(), SyncFlag::new()));
     let slept = Arc::new(AtomicI64::new(0));
     let longest = Duration::from_millis(p.ms);
-    let naps = |i: u32, here: WaitGroup, begin: Arc<SyncFlag>, slept: Arc<AtomicI64>| {
+    let naps = |i: u32, here: WaitGroup, napping: WaitGroup, flags: Arc<(SyncFlag, SyncFlag)>, slept: Arc<AtomicI64>| {
         start(move || {
+            let (begin, end) = &*flags;
             drop(here);
             begin.wait();
             for k in 0..NAPS {
                 coroutine::sleep(drawn(i.wrapping_mul(NAPS).wrapping_add(k), longest));
             }
             slept.fetch_add(NAPS as i64, Relaxed);
+            drop(napping);
+            end.wait();
         })
     };
-    let tasks = (0..p.n as u32).map(|i| naps(i, here.clone(), begin.clone(), slept.clone())).collect();
+    let tasks =
+        (0..p.n as u32).map(|i| naps(i, here.clone(), napping.clone(), flags.clone(), slept.clone())).collect();
     here.wait();
     let clock = Clock::start();
-    begin.fire();
-    all(tasks);
+    flags.0.fire();
+    napping.wait();
     let result = slept.load(Relaxed);
-    clock.stop(result, result)
+    let answer = clock.stop(result, result);
+    flags.1.fire();
+    all(tasks);
+    answer
 }
 
 fn timers_cancel(p: &Params) -> Answer {

@@ -232,23 +232,27 @@ async fn chain(n: i64) -> Answer {
 
 async fn timers_fire(n: i64, ms: u64) -> Answer {
     let here = Arc::new(Barrier::new(n as usize + 1));
+    let napped = Arc::new(Barrier::new(n as usize + 1));
     let slept = Arc::new(AtomicI64::new(0));
     let longest = Duration::from_millis(ms);
-    let naps = |i: u32, here: Arc<Barrier>, slept: Arc<AtomicI64>| {
+    let naps = |i: u32, here: Arc<Barrier>, napped: Arc<Barrier>, slept: Arc<AtomicI64>| {
         spawn(async move {
             here.wait().await;
             for k in 0..NAPS {
                 sleep(drawn(i.wrapping_mul(NAPS).wrapping_add(k), longest)).await;
             }
             slept.fetch_add(NAPS as i64, Relaxed);
+            napped.wait().await;
         })
     };
-    let tasks = (0..n as u32).map(|i| naps(i, here.clone(), slept.clone())).collect();
+    let tasks = (0..n as u32).map(|i| naps(i, here.clone(), napped.clone(), slept.clone())).collect();
     let clock = Clock::start();
     here.wait().await;
-    all(tasks).await;
+    napped.wait().await;
     let result = slept.load(Relaxed);
-    clock.stop(result, result)
+    let answer = clock.stop(result, result);
+    all(tasks).await;
+    answer
 }
 
 async fn received(from: &mut mpsc::Receiver<i64>) -> Option<i64> {
