@@ -38,8 +38,6 @@ static void set_up(struct weft__rt *rt, const weft_rt_config_t *config, struct w
 	rt->attr.policy = weft__policy_for_thread(config->task.policy);
 	rt->sim = sim;
 	rt->resume = weft__told_resume();
-	rt->shared.end = &rt->shared.first;
-	rt->spawned.end = &rt->spawned.first;
 	rt->blocking_end = &rt->blocking;
 	rt->helpers_most = config->helpers ? config->helpers : 64;
 	rt->forks = weft__forks();

@@ -246,11 +246,20 @@ struct weft__attendant {
 	struct weft__run *runs; /* of each worker */
 };
 
-/* A queue of all workers, under a lock. */
+/*
+ * A queue of all workers, under a lock. Task number i lies in list i % WEFT__LANES: so the next tasks are known before
+ * one is taken, and are fetched into the cache while others run. In a single list each would have to be there before
+ * the address of the next is known.
+ */
+enum { WEFT__LANES = 8 };
+
 struct weft__shared {
 	uint32_t lock __attribute__((aligned(64)));
-	struct weft__task *first, **end;
+	uint32_t added, taken; /* numbers of the next; added - taken = count */
 	_Atomic uint32_t count;
+	struct {
+		struct weft__task *first, **end; /* `end` is valid where the list is not empty */
+	} lanes[WEFT__LANES];
 };
 
 struct weft__rt {

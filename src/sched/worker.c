@@ -67,10 +67,16 @@ enum {
 
 static void share(struct weft__shared *queue, struct weft__task *task)
 {
+	unsigned lane;
+
 	task->next = NULL;
 	weft__spin_lock(&queue->lock);
-	*queue->end = task;
-	queue->end = &task->next;
+	lane = queue->added++ % WEFT__LANES;
+	if (queue->lanes[lane].first)
+		*queue->lanes[lane].end = task;
+	else
+		queue->lanes[lane].first = task;
+	queue->lanes[lane].end = &task->next;
 	atomic_fetch_add_explicit(&queue->count, 1, memory_order_relaxed);
 	weft__spin_unlock(&queue->lock);
 }
@@ -78,15 +84,17 @@ static void share(struct weft__shared *queue, struct weft__task *task)
 static struct weft__task *take_shared(struct weft__shared *queue)
 {
 	struct weft__task *task;
+	unsigned lane;
 
 	if (!atomic_load_explicit(&queue->count, memory_order_relaxed))
 		return NULL;
 	weft__spin_lock(&queue->lock);
-	task = queue->first;
+	lane = queue->taken % WEFT__LANES;
+	task = queue->lanes[lane].first;
 	if (task) {
-		queue->first = task->next;
-		if (!queue->first)
-			queue->end = &queue->first;
+		queue->taken++;
+		queue->lanes[lane].first = task->next;
+		__builtin_prefetch(task->next, 1);
 		atomic_fetch_sub_explicit(&queue->count, 1, memory_order_relaxed);
 	}
 	weft__spin_unlock(&queue->lock);
