@@ -59,6 +59,7 @@ WEFT_EXTERN_C_BEGIN
 struct weft__task;
 struct weft__rt;
 struct weft__wheel;
+struct weft__entry;
 typedef struct weft_waiter weft_waiter_t;
 typedef struct weft_scope weft_scope_t;
 
@@ -192,8 +193,9 @@ WEFT_API void weft_rt_cancel(weft_rt_t *rt);
 
 /* A timer of the runtime: in a wheel, under its lock. */
 struct weft__timer {
-	struct weft__timer *next, **at_link;
-	uint64_t at; /* when, in nanoseconds of weft_now(); WEFT_NEVER: it is not to be armed */
+	struct weft__timer *next;  /* of those that are due, or that no list had room for */
+	struct weft__entry *entry; /* where it was put: see timer.c; NULL: in no list */
+	uint64_t at;		   /* when, in nanoseconds of weft_now(); WEFT_NEVER: it is not to be armed */
 	struct weft__wheel *wheel;
 	uint8_t is_scope, firing; /* of a scope, not a waiter; its end is being carried out: atomic */
 };

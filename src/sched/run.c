@@ -49,7 +49,7 @@ static void set_up(struct weft__rt *rt, const weft_rt_config_t *config, struct w
 void weft__rt_free(struct weft__rt *rt)
 {
 	struct weft__source *source = atomic_load(&rt->source);
-	unsigned turns = 0;
+	unsigned turns = 0, i;
 
 	/* Acquire: pairs with the end of ready_from_outside. */
 	while (atomic_load_explicit(&rt->outside, memory_order_acquire))
@@ -58,6 +58,8 @@ void weft__rt_free(struct weft__rt *rt)
 		source->free(source);
 	pthread_mutex_destroy(&rt->helpers_lock);
 	pthread_cond_destroy(&rt->helpers_wanted);
+	for (i = 0; i < rt->workers; i++)
+		weft__wheel_free(&rt->worker[i].wheel);
 	free(rt->worker);
 	free(rt);
 }

@@ -115,20 +115,51 @@ enum { WEFT__CANCELLED = 1, WEFT__LOOKED_AT = 2 };
 
 enum { WEFT__LEVELS = 9, WEFT__TICK = 14 /* a tick has 2^14 nanoseconds */ };
 
+enum {
+#ifdef WEFT_TINY
+	WEFT__PIECE = 3,
+#else
+	WEFT__PIECE = 31, /* with what else a piece has 512 bytes */
+#endif
+};
+
+/* An armed timer in a list. */
+struct weft__entry {
+	uint64_t at;
+	struct weft__timer *timer; /* NULL where there is none (any more) */
+};
+
+/* A piece of a list. Only the first of a list has room; none is empty. */
+struct weft__piece {
+	struct weft__piece *next;
+	size_t count;
+	struct weft__entry entries[WEFT__PIECE];
+};
+
 /*
  * A hierarchical wheel: level n has 64 lists, each for 64^n ticks. A timer lies at the level of the highest digit (in
  * base 64) in which its tick differs from the wheel's; so every list is ahead of the wheel, and the lowest level that
  * has any has the earliest. Never early: timers of the current tick are compared by their nanosecond.
+ *
+ * While the wheel advances towards a list, its timers' highest digit that differs stays the same. So where a timer lies
+ * follows from its time alone. A list that the wheel has reached is emptied at once, under the same lock.
  */
 struct weft__wheel {
 	uint32_t lock;
 	uint64_t tick;
 	uint64_t used[WEFT__LEVELS]; /* a bit for each list that is not empty */
-	uint64_t next;		     /* atomic: no timer is earlier; WEFT_NEVER: there is none */
-	struct weft__timer *lists[WEFT__LEVELS][64];
+	uint64_t next;		     /* atomic: when to turn it; WEFT_NEVER: there is no timer */
+	struct weft__piece *lists[WEFT__LEVELS * 64];
+	bool exact;		   /* no timer is late so that others can be waited for with it */
+	struct weft__timer *loose; /* those for which there was no memory: looked through at each turn */
+	struct weft__piece *free;
+	size_t free_count;
+	struct weft__slab *slabs; /* of pieces; the newest has some that were never used */
 };
 
 void weft__wheel_init(struct weft__wheel *wheel, uint64_t now) WEFT__HIDDEN;
+/* A wheel that is not used any more. Zeros are allowed. */
+void weft__wheel_free(struct weft__wheel *wheel) WEFT__HIDDEN;
 void weft__timer_arm(struct weft__wheel *wheel, struct weft__timer *t) WEFT__HIDDEN;
 void weft__timer_take_out(struct weft__timer *t) WEFT__HIDDEN;
 
@@ -139,7 +170,7 @@ static inline void weft__timer_disarm(struct weft__timer *t)
 		weft__timer_take_out(t);
 }
 
-/* End what is due; returns how many. `next` is exact afterwards, but for timers of a distant list. */
+/* End what is due; returns how many. */
 unsigned weft__wheel_turn(struct weft__wheel *wheel, uint64_t now) WEFT__HIDDEN;
 
 /* ---- events from outside ---------------------------------------------------------------------------------------- */

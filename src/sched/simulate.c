@@ -173,6 +173,7 @@ static struct weft__sim *make(uint64_t seed, const weft_rt_config_t *config)
 	sim->order_count = config && config->order ? config->choices : 0;
 	sim->record = recording;
 	weft__wheel_init(&sim->wheel, sim->now);
+	sim->wheel.exact = true;
 	return sim;
 }
 
@@ -209,6 +210,7 @@ int weft_simulate(uint64_t seed, const weft_rt_config_t *config, weft_fn_t *fn, 
 		return -ENOMEM;
 	error = run_in(sim, config, fn, arg, result);
 	if (error != -EDEADLK && error != -ELOOP) {
+		weft__wheel_free(&sim->wheel);
 		free(sim->ready);
 		free(sim);
 	}

@@ -3,14 +3,45 @@
  * Timers: a hierarchical wheel for each worker (Varghese and Lauck), which any worker may turn. Arming and disarming
  * take one lock and touch a few cache lines, however many timers there are.
  *
+ * A timer lies in the frame of a task, and the frames of a million tasks are a million pages, which neither the caches
+ * nor the TLB hold. So a list has each timer's time beside its address, in an array: the timer itself is touched when
+ * armed and when due, and not when a list of a level above is spread over lists below. Such a move leaves the timer's
+ * `entry` wrong, which shows: that entry is not the timer's. Whoever disarms such a timer puts all entries of its list
+ * right. A list is mended once at most after it was filled, so disarming takes constant time on average.
+ *
  * Rejected: a heap. It finds the earliest at once, but a timer that is disarmed, as nearly all are, costs its depth in
- * cache misses.
+ * cache misses. Rejected: lists through the timers themselves. They need no memory, but walking one is a miss for each
+ * timer that cannot begin before the last has ended.
  */
+#include <stdlib.h>
+
 #include "sched/sched.h"
 
-/* Of one turn: who is woken has room in a worker's ring, and runs while it is in the cache. The rest is for the next
- * look, which comes at once. */
-enum { ENOUGH = 128 };
+enum {
+	/* Of one turn: who is woken has room in a worker's ring, and runs while it is in the cache. The rest is for the
+	 * next look, which comes at once. */
+	ENOUGH = 128,
+#ifdef WEFT_TINY
+	SLAB = 4,
+#else
+	SLAB = 128, /* 64 KiB */
+#endif
+	SPARE = SLAB / 2, /* pieces that a turn has at least: a list may be spread over 64 */
+	/* A worker that sleeps until a timer, and wakes, spends ten microseconds on that. So where timers come more
+	 * often than that they are waited for together, and are late by the fewest ticks that cure it: 49 microseconds
+	 * at most. */
+	TOGETHER = 3,
+	CROWD = 4,
+};
+
+struct weft__slab {
+	struct weft__slab *next;
+	size_t used; /* pieces behind were never taken, and have no pages yet */
+	struct weft__piece pieces[SLAB];
+};
+
+/* The entry of a timer among those for which there was no memory. */
+static struct weft__entry loose;
 
 static unsigned digit(uint64_t tick, unsigned level)
 {
@@ -23,6 +54,77 @@ void weft__wheel_init(struct weft__wheel *wheel, uint64_t now)
 	wheel->next = WEFT_NEVER;
 }
 
+void weft__wheel_free(struct weft__wheel *wheel)
+{
+	struct weft__slab *next;
+
+	for (; wheel->slabs; wheel->slabs = next) {
+		next = wheel->slabs->next;
+		free(wheel->slabs);
+	}
+}
+
+/* ---- pieces ---------------------------------------------------------------------------------------------------- */
+
+static size_t count_unused(const struct weft__wheel *wheel)
+{
+	return wheel->slabs ? SLAB - wheel->slabs->used : 0;
+}
+
+static struct weft__piece *take_unused(struct weft__wheel *wheel)
+{
+	return &wheel->slabs->pieces[wheel->slabs->used++];
+}
+
+static void give_piece(struct weft__wheel *wheel, struct weft__piece *piece)
+{
+	piece->next = wheel->free;
+	wheel->free = piece;
+	wheel->free_count++;
+}
+
+static struct weft__piece *take_piece(struct weft__wheel *wheel)
+{
+	struct weft__piece *piece = wheel->free;
+
+	if (piece) {
+		wheel->free = piece->next;
+		wheel->free_count--;
+	} else if (count_unused(wheel)) {
+		piece = take_unused(wheel);
+	} else {
+		return NULL;
+	}
+	piece->count = 0;
+	return piece;
+}
+
+static void add_slab(struct weft__wheel *wheel, struct weft__slab *slab)
+{
+	while (count_unused(wheel))
+		give_piece(wheel, take_unused(wheel));
+	slab->next = wheel->slabs;
+	slab->used = 0;
+	wheel->slabs = slab;
+}
+
+/* Lock the wheel, with pieces to spare if there is memory: none is requested under the lock. */
+static void lock_with_room(struct weft__wheel *wheel)
+{
+	struct weft__slab *slab;
+
+	weft__task_lock(&wheel->lock);
+	if (weft__likely(wheel->free_count + count_unused(wheel) >= SPARE))
+		return;
+	weft__spin_unlock(&wheel->lock);
+	slab = malloc(sizeof *slab);
+	weft__task_lock(&wheel->lock);
+	if (slab)
+		add_slab(wheel, slab);
+}
+
+/* ---- lists ----------------------------------------------------------------------------------------------------- */
+
 /* The level of the highest digit that differs: 64 - 14 bits have nine digits. */
 static unsigned level_of(const struct weft__wheel *wheel, uint64_t tick)
 {
@@ -31,39 +133,95 @@ static unsigned level_of(const struct weft__wheel *wheel, uint64_t tick)
 	return differs ? (unsigned)(63 - __builtin_clzll(differs)) / 6 : 0;
 }
 
-static void insert(struct weft__wheel *wheel, struct weft__timer *t)
+/* The number of the list for a time. */
+static unsigned list_of(const struct weft__wheel *wheel, uint64_t at)
 {
-	uint64_t tick = t->at >> WEFT__TICK;
-	struct weft__timer **list;
+	uint64_t tick = at >> WEFT__TICK;
 	unsigned level;
 
 	if (tick < wheel->tick)
 		tick = wheel->tick;
 	level = level_of(wheel, tick);
-	list = &wheel->lists[level][digit(tick, level)];
-	t->next = *list;
-	if (t->next)
-		t->next->at_link = &t->next;
-	t->at_link = list;
-	*list = t;
-	wheel->used[level] |= (uint64_t)1 << digit(tick, level);
+	return level * 64 + digit(tick, level);
 }
 
-/* The bit of a list that became empty stays until the wheel gets there. */
-static void take_out(struct weft__timer *t)
+static void make_loose(struct weft__wheel *wheel, struct weft__timer *t)
 {
-	*t->at_link = t->next;
-	if (t->next)
-		t->next->at_link = t->at_link;
-	t->at_link = NULL;
+	t->next = wheel->loose;
+	t->entry = &loose;
+	wheel->loose = t;
+}
+
+/* Returns where it is put, for the timer's `entry`; NULL: there is no memory. */
+static struct weft__entry *insert(struct weft__wheel *wheel, uint64_t at, struct weft__timer *t)
+{
+	unsigned number = list_of(wheel, at);
+	struct weft__piece *first = wheel->lists[number], *piece;
+	struct weft__entry *entry;
+
+	if (!first || first->count == WEFT__PIECE) {
+		piece = take_piece(wheel);
+		if (!piece)
+			return NULL;
+		piece->next = first;
+		first = wheel->lists[number] = piece;
+		wheel->used[number / 64] |= (uint64_t)1 << number % 64;
+	}
+	entry = &first->entries[first->count++];
+	*entry = (struct weft__entry){at, t};
+	return entry;
+}
+
+static void put(struct weft__wheel *wheel, struct weft__timer *t)
+{
+	t->entry = insert(wheel, t->at, t);
+	if (!t->entry)
+		make_loose(wheel, t);
+}
+
+static void mend(struct weft__piece *piece)
+{
+	for (; piece; piece = piece->next)
+		for (size_t i = 0; i < piece->count; i++)
+			piece->entries[i].timer->entry = &piece->entries[i];
+}
+
+/* The last entry of the list takes its place. */
+static void take_out(struct weft__wheel *wheel, struct weft__timer *t)
+{
+	unsigned number = list_of(wheel, t->at);
+	struct weft__piece *first = wheel->lists[number];
+	struct weft__entry *last;
+
+	if (t->entry->timer != t && WEFT_NO_CANARY(moved_timers_are_lost))
+		mend(first);
+	last = &first->entries[--first->count];
+	*t->entry = *last;
+	last->timer->entry = t->entry;
+	last->timer = NULL;
+	if (first->count)
+		return;
+	wheel->lists[number] = first->next;
+	if (!first->next)
+		wheel->used[number / 64] &= ~((uint64_t)1 << number % 64);
+	give_piece(wheel, first);
+}
+
+static void take_out_loose(struct weft__wheel *wheel, struct weft__timer *t)
+{
+	struct weft__timer **at = &wheel->loose;
+
+	while (*at != t)
+		at = &(*at)->next;
+	*at = t->next;
 }
 
 void weft__timer_arm(struct weft__wheel *wheel, struct weft__timer *t)
 {
-	weft__task_lock(&wheel->lock);
+	lock_with_room(wheel);
 	t->wheel = wheel;
 	t->firing = 0;
-	insert(wheel, t);
+	put(wheel, t);
 	if (t->at < wheel->next)
 		__atomic_store_n(&wheel->next, t->at, __ATOMIC_RELAXED);
 	weft__spin_unlock(&wheel->lock);
@@ -75,8 +233,10 @@ void weft__timer_take_out(struct weft__timer *t)
 	unsigned turns = 0;
 
 	weft__task_lock(&wheel->lock);
-	if (t->at_link)
-		take_out(t);
+	if (t->entry == &loose)
+		take_out_loose(wheel, t);
+	else if (t->entry)
+		take_out(wheel, t);
 	weft__spin_unlock(&wheel->lock);
 	/* Acquire: pairs with the end of finish(). Only of scopes: whoever ends a waiter has claimed it. */
 	while (__atomic_load_n(&t->firing, __ATOMIC_ACQUIRE))
@@ -84,76 +244,150 @@ void weft__timer_take_out(struct weft__timer *t)
 	t->wheel = NULL;
 }
 
+/* ---- turning ----------------------------------------------------------------------------------------------------- */
+
 static void push(struct weft__timer **list, struct weft__timer *t)
 {
 	t->next = *list;
 	*list = t;
 }
 
-/* Out of the list into `due`, unless somebody else ends that wait. */
+/* A timer that is in no list any more: into `due`, unless somebody else ends that wait. */
 static bool take_due(struct weft__timer *t, struct weft__timer **due)
 {
-	take_out(t);
-	if (t->is_scope)
+	if (t->is_scope) {
 		t->firing = 1;
-	else if (!weft_waiter_claim(WEFT__OF_TIMER(t), -ETIMEDOUT))
+		t->entry = NULL;
+	} else if (weft_waiter_claim(WEFT__OF_TIMER(t), -ETIMEDOUT)) {
+		t->wheel = NULL;			      /* the wait that ends need not lock the wheel for that */
+		__builtin_prefetch(WEFT__OF_TIMER(t)->owner); /* a task, which finish() makes ready */
+	} else {
+		t->entry = NULL;
 		return false;
+	}
 	push(due, t);
 	return true;
 }
 
-/* The start of the earliest list, or WEFT_NEVER. */
-static uint64_t earliest_list(const struct weft__wheel *wheel, unsigned *level, unsigned *place)
+/* The start of the earliest list, in ticks, or WEFT_NEVER. */
+static uint64_t earliest_list(const struct weft__wheel *wheel, unsigned *number)
 {
+	unsigned level, place;
 	uint64_t tick;
 
-	for (*level = 0; *level < WEFT__LEVELS; ++*level) {
-		if (!wheel->used[*level])
+	for (level = 0; level < WEFT__LEVELS; level++) {
+		if (!wheel->used[level])
 			continue;
-		*place = (unsigned)__builtin_ctzll(wheel->used[*level]);
-		tick = *level + 1 < WEFT__LEVELS ? wheel->tick >> 6 * (*level + 1) << 6 * (*level + 1) : 0;
-		return tick | (uint64_t)*place << 6 * *level;
+		place = (unsigned)__builtin_ctzll(wheel->used[level]);
+		*number = level * 64 + place;
+		tick = level + 1 < WEFT__LEVELS ? wheel->tick >> 6 * (level + 1) << 6 * (level + 1) : 0;
+		return tick | (uint64_t)place << 6 * level;
 	}
 	return WEFT_NEVER;
 }
 
-/* Empty one list: timers that are due, those of a level above into lower ones. Others of the current tick stay.
- * Returns how many are due. */
-static unsigned empty(struct weft__wheel *wheel, unsigned level, unsigned place, uint64_t now, struct weft__timer **due)
+/* All at once, so that the processor waits for many of them at a time. */
+static void prefetch_due(const struct weft__piece *piece, uint64_t due_until)
 {
-	struct weft__timer **list = &wheel->lists[level][place], *t = *list, *next;
+	for (size_t i = 0; i < piece->count; i++) {
+		if (piece->entries[i].at >= due_until)
+			continue;
+		__builtin_prefetch(WEFT__OF_TIMER(piece->entries[i].timer), 1);
+		__builtin_prefetch(piece->entries[i].timer, 1);
+	}
+}
+
+/* Timers of a piece that are due, and the others into lists below, or again into that of the current tick. A list above
+ * may have more that are due than a turn should wake: these go into lists below, too. Returns how many are due. */
+static unsigned empty_piece(struct weft__wheel *wheel, struct weft__piece *piece, uint64_t due_until,
+			    struct weft__timer **due)
+{
 	unsigned count = 0;
 
-	for (; t; t = next) {
-		next = t->next;
-		if (t->at <= now || WEFT_CANARY(timers_are_early)) {
-			count += take_due(t, due);
-		} else if (level) {
-			take_out(t);
-			insert(wheel, t);
-		}
+	prefetch_due(piece, due_until);
+	while (piece->count) {
+		struct weft__entry entry = piece->entries[--piece->count];
+
+		piece->entries[piece->count].timer = NULL;
+		if (entry.at < due_until)
+			count += take_due(entry.timer, due);
+		else if (!insert(wheel, entry.at, entry.timer))
+			make_loose(wheel, entry.timer);
 	}
-	if (!*list)
-		wheel->used[level] &= ~((uint64_t)1 << place);
+	give_piece(wheel, piece);
 	return count;
 }
 
-/* When it is to be turned next. A long list is not looked through: its start is early enough. */
-static uint64_t next_of(struct weft__wheel *wheel)
+static unsigned empty(struct weft__wheel *wheel, unsigned number, uint64_t now, struct weft__timer **due)
 {
-	unsigned level, place, looked = 0;
-	uint64_t start = earliest_list(wheel, &level, &place), next = WEFT_NEVER;
-	const struct weft__timer *t;
+	struct weft__piece *piece = wheel->lists[number], *next;
+	uint64_t due_until = WEFT_CANARY(timers_are_early) ? WEFT_NEVER : number < 64 ? now + 1 : 0;
+	unsigned count = 0;
 
-	if (start == WEFT_NEVER)
-		return WEFT_NEVER;
-	for (t = wheel->lists[level][place]; t; t = t->next) {
-		if (++looked > 64)
-			return start << WEFT__TICK;
-		if (t->at < next)
-			next = t->at;
+	wheel->lists[number] = NULL;
+	wheel->used[number / 64] &= ~((uint64_t)1 << number % 64);
+	for (; piece; piece = next) {
+		next = piece->next;
+		count += empty_piece(wheel, piece, due_until, due);
 	}
-	return t || next != WEFT_NEVER ? next : start << WEFT__TICK;
+	return count;
+}
+
+/* As if their list had been reached. */
+static WEFT__COLD unsigned empty_loose(struct weft__wheel *wheel, uint64_t now, struct weft__timer **due)
+{
+	struct weft__timer *t = wheel->loose, *next;
+	unsigned count = 0;
+
+	wheel->loose = NULL;
+	for (; t; t = next) {
+		next = t->next;
+		if (t->at <= now)
+			count += take_due(t, due);
+		else
+			put(wheel, t);
+	}
+	return count;
+}
+
+/* The earliest of a list, or an earlier `next`. */
+static uint64_t earliest_of(const struct weft__piece *piece, uint64_t next)
+{
+	for (; piece; piece = piece->next)
+		for (size_t i = 0; i < piece->count; i++)
+			next = piece->entries[i].at < next ? piece->entries[i].at : next;
+	return next;
+}
+
+/* Do so many timers come within TOGETHER ticks from this one on that they should be waited for together? */
+static bool is_crowded(const struct weft__wheel *wheel, uint64_t tick)
+{
+	unsigned place = tick % 64, end = place + TOGETHER < 64 ? place + TOGETHER : 64;
+	size_t count = 0;
+
+	for (; place < end; place++)
+		if (wheel->lists[place])
+			count += wheel->lists[place]->count;
+	return count >= CROWD && !wheel->exact;
+}
+
+/* When it is to be turned next. A list above is not looked through: its start is early enough. */
+static uint64_t next_of(const struct weft__wheel *wheel)
+{
+	uint64_t next = WEFT_NEVER, start;
+	const struct weft__timer *t;
+	unsigned number;
+
+	for (t = wheel->loose; t; t = t->next)
+		next = t->at < next ? t->at : next;
+	start = earliest_list(wheel, &number);
+	if (start == WEFT_NEVER)
+		return next;
+	if (number < 64 && is_crowded(wheel, start))
+		start += TOGETHER;
+	else if (number < 64)
+		return earliest_of(wheel->lists[number], next);
+	return start << WEFT__TICK < next ? start << WEFT__TICK : next;
 }
 
 /* Two sorted lists in one. Equal times: those of `a` first. */
@@ -207,17 +441,18 @@ static void finish(struct weft__timer *due)
 
 unsigned weft__wheel_turn(struct weft__wheel *wheel, uint64_t now)
 {
-	unsigned level, place, count = 0;
 	struct weft__timer *due = NULL;
+	unsigned number, count = 0;
 	uint64_t start;
 
-	weft__spin_lock(&wheel->lock);
-	while ((start = earliest_list(wheel, &level, &place)) != WEFT_NEVER && start <= now >> WEFT__TICK &&
-	       count < ENOUGH) {
+	lock_with_room(wheel);
+	if (weft__unlikely(wheel->loose != NULL))
+		count += empty_loose(wheel, now, &due);
+	while ((start = earliest_list(wheel, &number)) != WEFT_NEVER && start <= now >> WEFT__TICK && count < ENOUGH) {
 		if (start > wheel->tick)
 			wheel->tick = start;
-		count += empty(wheel, level, place, now, &due);
-		if (!level && wheel->lists[0][place])
+		count += empty(wheel, number, now, &due);
+		if (number < 64 && wheel->lists[number])
 			break; /* later in this very tick */
 	}
 	if (count < ENOUGH && now >> WEFT__TICK > wheel->tick)

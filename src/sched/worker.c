@@ -336,6 +336,8 @@ void weft__ready(struct weft__task *task, bool next)
 		weft__count(&w->wakes, 1);
 		ready_next(w, task);
 	} else {
+		/* A timer of many may have ended, and the task has long been out of the cache. */
+		__builtin_prefetch(task->k);
 		/* The pick that follows is a fence, and notifies. */
 		add(w, task);
 	}

@@ -165,6 +165,43 @@ static void *many_timers(void *pass)
 	return pass;
 }
 
+struct limited {
+	weft_event_t *event;
+	uint64_t deadline;
+	int result;
+};
+
+static void *waits_in_time(void *limited)
+{
+	struct limited *l = limited;
+
+	l->result = weft_event_wait_until(l->event, l->deadline);
+	return l;
+}
+
+/* Half of the timers are disarmed after the wheel has moved them between its lists; the others must not be lost. */
+static void *timers_are_disarmed_where_they_moved(void *pass)
+{
+	enum { N = 400 };
+	static struct limited limited[N];
+	weft_event_t events[2] = {{0}};
+	uint64_t begin = weft_now();
+	int i;
+
+	WEFT_SCOPE(scope);
+	for (i = 0; i < N; i++) {
+		limited[i] = (struct limited){&events[i % 2], begin + 100 * MS + (uint64_t)i * MS / 100, 1};
+		CHECK(weft_scope_spawn(&scope, waits_in_time, &limited[i]) == 0);
+	}
+	for (i = 0; i < 95; i++)
+		weft_sleep_until(begin + (uint64_t)i * MS);
+	weft_event_set(&events[0]);
+	CHECK(weft_scope_wait(&scope) == 0);
+	for (i = 0; i < N; i++)
+		CHECK(limited[i].result == -ETIMEDOUT || (i % 2 == 0 && limited[i].result == 0));
+	return pass;
+}
+
 /* ---- cancellation ---------------------------------------------------------------------------------------------- */
 
 static void count(int *cleanups)
@@ -687,6 +724,7 @@ static const struct test tests[] = {
     T(yielding_lets_a_crowd_run),
     T(sleeping_is_never_shorter),
     T(many_timers),
+    T(timers_are_disarmed_where_they_moved),
     T(the_first_error_cancels_the_others),
     T(a_deadline_cancels),
     T(leaving_a_scope_cancels),
