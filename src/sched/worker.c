@@ -338,6 +338,7 @@ void weft__ready(struct weft__task *task, bool next)
 	} else {
 		/* A timer of many may have ended, and the task has long been out of the cache. */
 		__builtin_prefetch(task->k);
+		__builtin_prefetch(&task->what, 1);
 		/* The pick that follows is a fence, and notifies. */
 		add(w, task);
 	}

@@ -165,6 +165,24 @@ static void *many_timers(void *pass)
 	return pass;
 }
 
+/* Close together, and in a simulation all ahead of its time, in the wheel's current tick. */
+static void *timers_of_one_tick(void *pass)
+{
+	enum { N = 200 };
+	struct sleeper sleepers[N];
+	uint64_t begin = weft_now();
+	int order = 0, i;
+
+	WEFT_SCOPE(scope);
+	for (i = 0; i < N; i++) {
+		sleepers[i] = (struct sleeper){begin + 1000 + 7 * (uint64_t)i, &order, 0};
+		CHECK(weft_scope_spawn(&scope, sleeps, &sleepers[i]) == 0);
+	}
+	CHECK(weft_scope_wait(&scope) == 0);
+	CHECK(order == N);
+	return pass;
+}
+
 struct limited {
 	weft_event_t *event;
 	uint64_t deadline;
@@ -724,6 +742,7 @@ static const struct test tests[] = {
     T(yielding_lets_a_crowd_run),
     T(sleeping_is_never_shorter),
     T(many_timers),
+    T(timers_of_one_tick),
     T(timers_are_disarmed_where_they_moved),
     T(the_first_error_cancels_the_others),
     T(a_deadline_cancels),
