@@ -792,10 +792,10 @@ static inline __attribute__((always_inline)) void run_task(struct weft__worker *
 	if (weft__task_run(w, task) != WEFT__YIELDED)
 		return;
 	weft__seen_release(task);
-	if (__builtin_expect(!task->pinned && !(task->flags & WEFT__BLOCKING) && !MIGRATE, 1))
-		add(w, task);
-	else
+	if (__builtin_expect(task->pinned || task->flags & WEFT__BLOCKING || MIGRATE, 0))
 		weft__ready(task, false);
+	else if (__builtin_expect(!weft__ring_add(&w->ring, task), 0)) /* the frame of add() is large */
+		add(w, task);
 }
 
 void weft__worker_run(struct weft__worker *w, struct weft__task *task)
