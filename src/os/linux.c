@@ -63,7 +63,7 @@ static bool a_module_wants_code(void)
  * lock back in the child. So a child of a process with several threads goes by the modules that were there when Weft
  * was loaded.
  */
-static bool wanted_code_when_loaded, parent_had_threads, loader_may_be_locked;
+static bool wanted_code_when_loaded, parent_had_threads, lost_threads;
 
 static void look_for_threads(void)
 {
@@ -76,8 +76,7 @@ static void look_for_threads(void)
 
 static void begin_as_child(void)
 {
-	if (!WEFT_CANARY(asks_loader))
-		loader_may_be_locked |= parent_had_threads;
+	lost_threads |= parent_had_threads;
 }
 
 __attribute__((constructor)) static void look_at_modules(void)
@@ -86,13 +85,18 @@ __attribute__((constructor)) static void look_at_modules(void)
 	(void)pthread_atfork(look_for_threads, NULL, begin_as_child);
 }
 
+bool weft__os_lost_threads(void)
+{
+	return lost_threads && !WEFT_CANARY(waits_for_lost_threads);
+}
+
 /* As the C library does for threads: gcc's nested functions have code on the stack. A kernel may forbid it. */
 static void choose_stack_access(void)
 {
 	int with_code = PROT_READ | PROT_WRITE | PROT_EXEC;
 	void *page;
 
-	if (!(loader_may_be_locked ? wanted_code_when_loaded : a_module_wants_code()))
+	if (!(lost_threads && !WEFT_CANARY(asks_loader) ? wanted_code_when_loaded : a_module_wants_code()))
 		return;
 	page = mmap(NULL, WEFT__PAGE, with_code, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (page == MAP_FAILED)

@@ -74,6 +74,9 @@ bool weft__os_alt_stack_guards(const void *memory, const void *address);
 /* * Copy what lies at `from` as far as it can be read, up to so many bytes, less than a page. How many. */
 size_t weft__os_read(void *to, const void *from, size_t bytes);
 
+/* * Is this the child of a fork that was made beside other threads? What those were doing, nobody here will end. */
+bool weft__os_lost_threads(void);
+
 /* Let the calling thread receive the signals of faults. */
 void weft__os_unblock_faults(void);
 

@@ -9,7 +9,8 @@
  *
  * Two threads may fault in one slot (one runs on it, another writes through a pointer into it). `open` is moved by
  * compare-and-swap before the pages are opened; `opening` says that somebody is between the two, and whoever faults
- * above `open` meanwhile just tries again.
+ * above `open` meanwhile just tries again. The child of a fork may have a slot that a thread of the parent was opening:
+ * there whoever faults opens what should be open.
  */
 #include "stack/config.h"
 #include "stack/policy.h"
@@ -200,6 +201,14 @@ static bool charge_from(struct weft__slot *slot, char *open, char **to, char *pa
 	return good || borrow(slot, (size_t)(open - page));
 }
 
+/* The fault is above `open`, where a thread that the fork took away was about to open pages. */
+static enum weft__fault open_in_its_place(struct weft__slot *slot)
+{
+	char *open = atomic_load(&slot->open);
+
+	return weft__unguard(open, (size_t)(weft__slot_end(slot) - open)) ? WEFT__FAULT_MEMORY : WEFT__FAULT_RACED;
+}
+
 static enum weft__fault commit_fault(struct weft__slot *slot, char *address)
 {
 	char *page = (char *)((uintptr_t)address & ~(uintptr_t)(WEFT__PAGE - 1));
@@ -232,6 +241,8 @@ static enum weft__fault commit_fault(struct weft__slot *slot, char *address)
 		give_back((size_t)(open - to));
 	}
 	atomic_fetch_sub(&slot->opening, 1);
+	if (weft__unlikely(result == WEFT__FAULT_RACED && weft__os_lost_threads()))
+		return open_in_its_place(slot);
 	return result;
 }
 

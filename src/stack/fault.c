@@ -272,7 +272,8 @@ static bool stepped_over(const struct weft__slot *running, const char *address, 
 
 static bool lost_a_race(struct weft__slot *slot, void *address)
 {
-	if (atomic_load(&slot->opening)) { /* pairs with the counting in commit_fault */
+	/* Pairs with the counting in commit_fault, where a thread that was lost in a fork is counted for ever. */
+	if (atomic_load(&slot->opening) && !weft__os_lost_threads()) {
 		sched_yield();
 		return true;
 	}
@@ -515,20 +516,31 @@ static void report_replaced(void)
 	weft__line_write(&line);
 }
 
+/* The process of which a thread is putting a handler in front, else 0. In the child of a fork beside that, it is
+ * another process, and no thread of the child's. */
+static atomic_int installing;
+
+static bool begin_to_install(void)
+{
+	int self = getpid(), other = atomic_load(&installing);
+
+	return (!other || (other != self && !WEFT_CANARY(waits_for_lost_threads))) &&
+	       atomic_compare_exchange_strong(&installing, &other, self);
+}
+
 static void stay_in_front(void)
 {
-	static atomic_flag busy = ATOMIC_FLAG_INIT;
 	struct sigaction now;
 	int before;
 
-	if (sigaction(SIGSEGV, NULL, &now) || level_of(&now) >= 0 || atomic_flag_test_and_set(&busy))
+	if (sigaction(SIGSEGV, NULL, &now) || level_of(&now) >= 0 || !begin_to_install())
 		return;
 	before = level_before(&now);
 	if (before < 0)
 		report_replaced();
 	else
 		install(SIGSEGV, handlers[before]);
-	atomic_flag_clear(&busy);
+	atomic_store(&installing, 0);
 }
 
 void weft__fault_ready(struct weft__thread *thread)

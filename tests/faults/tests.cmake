@@ -22,6 +22,9 @@ foreach(compiler IN LISTS weft_compilers)
 	weft_linked(signals mmu ${compiler} SOURCES signals.c scenario.c FLAGS -O2 -DINSTRUMENTED ${warnings})
 	weft_test(signals.mmu.${compiler} COMMAND @signals.mmu.${compiler} GUARDS ${guards})
 
+	weft_program(forks ${compiler} SOURCES forks.c scenario.c FLAGS ${warnings})
+	weft_test(forks.${compiler} COMMAND @forks.${compiler} GUARDS ${guards})
+
 	# Frames larger than a guard: in code that probes its pages, in code that does not, on system stacks beside linked ones.
 	weft_program(guards ${compiler} SOURCES guards.c scenario.c FLAGS -fno-stack-clash-protection ${warnings})
 	weft_test(guards.${compiler} COMMAND @guards.${compiler} ON ${weft_policies} GUARDS ${guards})
@@ -31,6 +34,8 @@ foreach(compiler IN LISTS weft_compilers)
 	weft_linked(guards segmented ${compiler} SOURCES guards.c scenario.c FLAGS -O2 -DLINKED ${warnings})
 	weft_test(guards.segmented.${compiler} COMMAND @guards.segmented.${compiler} ON segmented heap)
 endforeach()
+weft_program(lost gcc SOURCES forks.c scenario.c CANARY waits_for_lost_threads)
+weft_test(canary.forks COMMAND @lost.gcc FAILS SAYS "not ok 1 .*not ok 2 .*not ok 3 .*not ok 4 ")
 # A library that swallows everything would pass most scenarios: one that does nothing about faults must not.
 weft_program(canary gcc SOURCES canary.c scenario.c)
 weft_test(canary.scenarios COMMAND @canary.gcc ENDS 1 SAYS "not ok 1 .*not ok 2 .*not ok 3 ")
