@@ -569,10 +569,21 @@ WEFT_EXTERN_C_END
 	    weft__##prefix##family##__abort, weft__##prefix##family##__general;                                        \
 	enum weft__##prefix##family##__effects{WEFT__EACH(WEFT__FAMILY_INDEX, prefix, __VA_ARGS__)                     \
 						   weft__##prefix##family##__count};                                   \
+	WEFT__NO_CLAUSE(prefix##family)                                                                                \
 	enum weft__##prefix##family##__clauses{WEFT__EACH(WEFT__CLAUSE_FOR, (prefix, family), __VA_ARGS__)};           \
 	WEFT__EACH(WEFT__FAMILY_MEMBER, (identity, prefix, family), __VA_ARGS__)                                       \
 	WEFT__END
 
+/* What a clause needs beside its type, so that a clause for a family is one error and not three. */
+#ifdef __cplusplus
+#define WEFT__NO_CLAUSE(name)                                                                                          \
+	static constexpr decltype(nullptr) weft__##name##__leave __attribute__((unused)) = nullptr,                    \
+								 weft__##name##__call __attribute__((unused)) =        \
+								     nullptr;
+#else
+typedef void *weft__call_t(void *state, struct weft_resumption *k, void *frame, void (*clause)(void));
+#define WEFT__NO_CLAUSE(name) weft__call_t weft__##name##__leave, weft__##name##__call;
+#endif
 #define WEFT__FAMILY_INDEX(prefix, effect) WEFT__INDEX_OF(prefix, WEFT__UNWRAP effect)
 #define WEFT__INDEX_OF(...) WEFT__INDEX_OF_(__VA_ARGS__)
 #define WEFT__INDEX_OF_(prefix, result, name, ...) weft__##prefix##name##__index,

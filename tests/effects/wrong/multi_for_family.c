@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* says: weft__clauses_are_for_the_effects_of_a_family */
+#include <weft/weft.h>
+
+WEFT_FAMILY(state, (int, get), (void, put, int, value));
+
+static void *on_state(void *state, weft_resumption_t *k)
+{
+	return weft_drop(k), state;
+}
+
+WEFT_HANDLER(h, weft_multi(state, on_state));
