@@ -12,7 +12,8 @@
  * thread's root. Suspending one suspends all below it; `leaf` remembers which of them executes next.
  *
  * Unless said otherwise the functions here are thread-safe as long as one coroutine is used by one thread at a
- * time, may be called on any stack, do not suspend, and take no lock and make no system call when warm.
+ * time, may be called on any stack, do not suspend, and take no lock and make no system call when warm (but once in
+ * 1024 creations: see "Signals" in weft/thread.h).
  * In a signal handler only those may be called that look: weft_current, weft_errno, and all of "looking at one" below,
  * but weft_set_failure_hook. What makes, switches or ends coroutines may have been interrupted in the middle. A
  * library built with WEFT_DEBUG=1 reports it on the alternate stack; every build, if the handler would wait for itself.

@@ -35,6 +35,15 @@ foreach(compiler IN LISTS weft_compilers)
 	endforeach()
 endforeach()
 
+foreach(compiler IN LISTS weft_compilers)
+	weft_program(quiet ${compiler} SOURCES quiet.c FLAGS ${warnings})
+	weft_test(quiet.${compiler} COMMAND @quiet.${compiler} ON ${weft_policies} copy GUARDS mprotect madvise)
+	weft_linked(quiet segmented ${compiler} SOURCES quiet.c FLAGS -O1 ${warnings})
+	weft_test(quiet.segmented.${compiler} COMMAND @quiet.segmented.${compiler} ON segmented heap)
+endforeach()
+weft_program(loud gcc SOURCES quiet.c FLAGS -DWEFT_CANARY_asks_the_kernel)
+weft_test(canary.quiet COMMAND @loud.gcc ENDS 159)
+
 # Against headers that are wrong the suite must not pass: what it says, or by which signal it dies.
 foreach(canary r12_to_r15_survive vector_registers_survive frame_pointer_is_lost red_zone_is_written who_suspends_has_a_red_zone value_is_lost)
 	weft_program(${canary} gcc SOURCES ${suite} suite.c FLAGS -DWEFT_CANARY_${canary})
