@@ -51,6 +51,9 @@ WEFT_API int weft_pthread_create(pthread_t *thread, const pthread_attr_t *attr, 
  *     before the first coroutine, or by weft_sigaction.
  *   - An alternate signal stack of 64 KiB with a guard, of each such thread that has none. A thread may set another
  *     one. If the thread only disables Weft's, Weft enables it again when it notices.
+ * A handler without SA_ONSTACK needs some KB of the stack that its signal interrupts. The kernel does not open them in
+ * a stack of "commit", and elsewhere they may pass the stack's end: that is reported, and ends the process, because
+ * the signal is lost. So install handlers by weft_sigaction, or with SA_ONSTACK.
  */
 
 /**

@@ -26,6 +26,15 @@ static inline const void *weft__context_pc(const ucontext_t *context)
 	return (const void *)(uintptr_t)context->uc_mcontext.gregs[REG_RIP];
 }
 
+/* Of a fault without an address: has the kernel made it, because it could not write a signal's frame to the stack? Else
+ * an instruction did. (If an earlier fault of the thread was such an instruction's, the kernel's looks the same.) */
+static inline bool weft__context_lacks_room(const ucontext_t *context)
+{
+	enum { GENERAL_PROTECTION = 13 };
+
+	return context->uc_mcontext.gregs[REG_TRAPNO] != GENERAL_PROTECTION;
+}
+
 /* Has the interrupted code switched to a coroutine whose object reads as zeros? Then both registers are zero. */
 static inline bool weft__context_resumes_nothing(ucontext_t *context, void **k)
 {

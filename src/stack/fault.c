@@ -80,8 +80,8 @@ static void die_by_default(int signal, const siginfo_t *info)
 	memset(&action, 0, sizeof action);
 	action.sa_handler = SIG_DFL;
 	sigaction(signal, &action, NULL);
-	/* A fault happens again by itself; a signal that was sent does not. */
-	if (info->si_code <= 0)
+	/* A fault happens again by itself. A signal that was sent does not, nor does the lack of room for a handler. */
+	if (info->si_code <= 0 || info->si_code == SI_KERNEL)
 		syscall(SYS_tgkill, getpid(), (pid_t)syscall(SYS_gettid), signal);
 }
 
@@ -243,6 +243,21 @@ static void report_stray(const struct weft__slot *slot, const void *owner, const
 	weft__line_write(&line);
 }
 
+/* The kernel has dropped the signal, and nobody can know which it was. */
+static void report_no_room(const struct weft__slot *slot, const void *running)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	line_owner(&line, "a signal came in ", running);
+	weft__line_text(&line, ", and its stack had no room for the handler: ");
+	weft__line_text(&line, weft__policies[slot->policy]->name);
+	weft__line_text(&line, ", ");
+	weft__line_bytes(&line, weft__class_bytes(slot->class));
+	weft__line_text(&line, " reserved; install handlers by weft_sigaction, or with SA_ONSTACK");
+	weft__line_write(&line);
+}
+
 /* ---- whose fault it is ----------------------------------------------------------------------------------------- */
 
 /*
@@ -266,6 +281,14 @@ static bool stepped_over(const struct weft__slot *running, const char *address, 
 
 	return running && sp < running->chunk.low && (size_t)(running->chunk.low - sp) < furthest &&
 	       address < weft__slot_start(running) && is_near(address, context);
+}
+
+/* Signals without SA_ONSTACK need kilobytes below the stack pointer, which the kernel does not open. */
+static bool lacked_room(const siginfo_t *info, const struct weft__slot *running, const ucontext_t *context)
+{
+	return !WEFT_CANARY(lost_signals_are_not_told) && info->si_code == SI_KERNEL && running &&
+	       !weft__context_on_alt_stack(context) && weft__arena_find(weft__context_sp(context)) == running &&
+	       weft__context_lacks_room(context);
 }
 
 /* ---- the decision -------------------------------------------------------------------------------------------- */
@@ -400,6 +423,10 @@ static enum answer decide(siginfo_t *info, void *context)
 
 	if (info->si_code > 0 && frames != slot && stepped_over(frames, info->si_addr, context)) {
 		report_overflow(frames, running, info->si_addr);
+		return REPORTED;
+	}
+	if (lacked_room(info, frames, context)) {
+		report_no_room(frames, running);
 		return REPORTED;
 	}
 	if (slot)

@@ -145,6 +145,53 @@ static void full_mask_after(void)
 	REQUIRE(sigismember(&action.sa_mask, SIGTERM) && action.sa_flags & SA_ONSTACK);
 }
 
+#ifndef INSTRUMENTED
+static pid_t self;
+
+/* Between this frame and the end of what is open there are so many bytes. */
+static void *raises_near_the_end(void *left)
+{
+	char *open = (char *)((uintptr_t)weft_current() & ~(uintptr_t)(4 * KB - 1)) - 4 * KB;
+	volatile char *frame = __builtin_alloca((size_t)((char *)__builtin_frame_address(0) - open) - (size_t)left);
+	long result;
+
+	frame[0] = 1;
+	/* No function that may need the room. */
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "0"((long)SYS_tgkill), "D"((long)self), "S"((long)self), "d"((long)SIGUSR1)
+			 : "rcx", "r11", "memory");
+	return result ? NULL : left;
+}
+
+static void does_nothing(int number)
+{
+	(void)number;
+}
+
+static void no_room_for_a_signal(void)
+{
+	struct sigaction action;
+
+	memset(&action, 0, sizeof action);
+	action.sa_handler = does_nothing;
+	REQUIRE(!(sigaction)(SIGUSR1, &action, NULL));
+	self = getpid();
+	resume(make(raises_near_the_end, 600));
+}
+
+static void room_by_weft_sigaction(void)
+{
+	struct sigaction action;
+
+	memset(&action, 0, sizeof action);
+	action.sa_handler = does_nothing;
+	REQUIRE(!weft_sigaction(SIGUSR1, &action, NULL));
+	self = getpid();
+	REQUIRE(weft_returned(resume(make(raises_near_the_end, 600))));
+}
+#endif
+
 /* ---- handlers of SIGSEGV -------------------------------------------------------------------------------------- */
 
 static volatile int *const nowhere = (volatile int *)0x1230;
@@ -488,6 +535,10 @@ static const struct scenario scenarios[] = {
      "weft: stack overflow in coroutine \"subject\" (#1)"},
 #ifndef INSTRUMENTED
     {"a handler that blocks all signals, installed before", full_mask_before, 0, NULL},
+    {"a handler for which a stack has no room", no_room_for_a_signal, SIGSEGV,
+     "weft: a signal came in coroutine \"subject\" (#1), and its stack had no room for the handler: commit, 256 KiB "
+     "reserved; install handlers by weft_sigaction, or with SA_ONSTACK\n"},
+    {"the same, by weft_sigaction", room_by_weft_sigaction, 0, NULL},
 #endif
     {"a handler that blocks all signals, by weft_sigaction", full_mask_after, 0, NULL},
     {"a handler of SIGSEGV that calls weft_handle_fault", handler_asks_first, 0, NULL},

@@ -36,6 +36,8 @@ foreach(compiler IN LISTS weft_compilers)
 endforeach()
 weft_program(lost gcc SOURCES forks.c scenario.c CANARY waits_for_lost_threads)
 weft_test(canary.forks COMMAND @lost.gcc FAILS SAYS "not ok 1 .*not ok 2 .*not ok 3 .*not ok 4 ")
+weft_program(untold gcc SOURCES signals.c scenario.c CANARY lost_signals_are_not_told)
+weft_test(canary.signals COMMAND @untold.gcc room ON commit FAILS SAYS "not ok [0-9]+ - a handler for which a stack has no room")
 # A library that swallows everything would pass most scenarios: one that does nothing about faults must not.
 weft_program(canary gcc SOURCES canary.c scenario.c)
 weft_test(canary.scenarios COMMAND @canary.gcc ENDS 1 SAYS "not ok 1 .*not ok 2 .*not ok 3 ")
