@@ -209,10 +209,24 @@ struct weft__function_of_another_type {
 };
 extern struct weft__function_of_another_type weft__misfit; /* defined nowhere */
 #endif
+/* Not for a family. */
+#ifdef __cplusplus
 #define weft_requested(op)                                                                                             \
 	{                                                                                                              \
-		&weft_effect_##op, WEFT__REQUESTED, NULL, NULL, NULL                                                   \
+		&weft_effect_##op, WEFT__REQUESTED + 0 * (int)sizeof(struct weft__##op##__frame), NULL, NULL, NULL     \
 	}
+#else
+#define weft_requested(op)                                                                                             \
+	{                                                                                                              \
+		&weft_effect_##op,                                                                                     \
+		    WEFT__REQUESTED +                                                                                  \
+			0 * sizeof(weft__misfit = _Generic((weft__##op##__abort *)0,                                   \
+				   struct weft__clauses_are_for_the_effects_of_a_family *: (weft__##op##__abort *)0,   \
+				   default: weft__misfit)),                                                            \
+		    NULL, NULL, NULL                                                                                   \
+	}
+struct weft__clauses_are_for_the_effects_of_a_family;
+#endif
 
 typedef void *weft__on_return_t(void *state, void *result);
 typedef void *weft__on_failure_t(void *state, int error);
