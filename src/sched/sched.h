@@ -99,6 +99,7 @@ struct weft__task {
 	int error;		  /* of weft_task_fail */
 	uint8_t flags;		  /* WEFT__CODES, …; only the task itself writes it, or whoever ends it */
 	uint8_t asked;		  /* atomic: to end, itself; written under its scope's lock */
+	unsigned host;		  /* the machine of a simulated world that the task is on */
 	void *locals[WEFT_LOCAL_KEYS];
 	const void *made_at; /* where its parent asked for it; NULL: a thread did */
 	/* For weft_dump; atomic. */
@@ -365,6 +366,8 @@ static inline struct weft__task *weft__task(void)
 bool weft__sim_has_room(struct weft__rt *rt) WEFT__HIDDEN;
 void weft__sim_ready(struct weft__rt *rt, struct weft__task *task) WEFT__HIDDEN;
 uint64_t weft__sim_now(struct weft__rt *rt) WEFT__HIDDEN;
+/* For the simulated world: only the seed decides it. */
+uint64_t weft__sim_random(struct weft__rt *rt) WEFT__HIDDEN;
 struct weft__wheel *weft__sim_wheel(struct weft__rt *rt) WEFT__HIDDEN;
 /* If WEFT_SIMULATE asks for it: then *outcome is what weft_rt_run returns. */
 bool weft__sim_asked(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result,

@@ -25,12 +25,14 @@ enum {
 
 /* What a run leaves to the process that started it. */
 struct record {
+	bool has_world; /* it drew random numbers beside its choices: a list of these does not repeat it alone */
 	size_t count;
 	uint32_t choice[CHOICES];
 };
 
 struct weft__sim {
 	uint64_t seed, random, now, steps, most_steps;
+	uint64_t world; /* random numbers of the simulated world: not changed by how many choices the seed decides */
 	const uint32_t *order;
 	size_t order_count, choices;
 	struct weft__task **ready;
@@ -43,14 +45,21 @@ struct weft__sim {
 static struct record *recording; /* of the next simulation in this process */
 static bool quiet;		 /* it reports nothing */
 
-static uint64_t next_random(struct weft__sim *sim)
+static uint64_t next_random(uint64_t *state)
 {
 	/* splitmix64, by Steele, Lea and Flood */
-	uint64_t z = sim->random += 0x9e3779b97f4a7c15u;
+	uint64_t z = *state += 0x9e3779b97f4a7c15u;
 
 	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
 	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
 	return z ^ z >> 31;
+}
+
+uint64_t weft__sim_random(struct weft__rt *rt)
+{
+	if (rt->sim->record)
+		rt->sim->record->has_world = true;
+	return next_random(&rt->sim->world);
 }
 
 uint64_t weft__sim_now(struct weft__rt *rt)
@@ -96,7 +105,7 @@ static size_t choose(struct weft__sim *sim)
 	if (i < sim->order_count)
 		choice = sim->order[i] % sim->count;
 	else
-		choice = sim->order ? 0 : next_random(sim) % sim->count;
+		choice = sim->order ? 0 : next_random(&sim->random) % sim->count;
 	if (sim->record && i < CHOICES) {
 		sim->record->choice[i] = (uint32_t)choice;
 		sim->record->count = i + 1;
@@ -167,6 +176,7 @@ static struct weft__sim *make(uint64_t seed, const weft_rt_config_t *config)
 		return NULL;
 	memset(sim, 0, sizeof *sim);
 	sim->seed = sim->random = seed;
+	sim->world = ~seed;
 	sim->now = 1000000000; /* no time is 0 */
 	sim->most_steps = config && config->steps ? config->steps : STEPS;
 	sim->order = config ? config->order : NULL;
@@ -235,6 +245,7 @@ static int try(struct exploration *e, uint64_t seed, const uint32_t *order, size
 
 	fflush(NULL);
 	e->record->count = 0;
+	e->record->has_world = false;
 	child = fork();
 	if (child < 0)
 		return -errno;
@@ -295,7 +306,7 @@ static const char *name_of(int outcome)
 	return outcome == EDEADLK ? "deadlock" : outcome == ELOOP ? "livelock" : strerror(outcome);
 }
 
-static void tell(uint64_t seed, uint64_t tried, int outcome, const uint32_t *order, size_t choices)
+static void tell(uint64_t seed, bool has_world, uint64_t tried, int outcome, const uint32_t *order, size_t choices)
 {
 	size_t i;
 
@@ -307,6 +318,8 @@ static void tell(uint64_t seed, uint64_t tried, int outcome, const uint32_t *ord
 		"; %llu seeds tried. WEFT_SIMULATE=%llu repeats it; the plainest schedule that fails is ",
 		(unsigned long long)tried, (unsigned long long)seed);
 	dprintf(STDERR_FILENO, "WEFT_SIMULATE=order:");
+	if (has_world)
+		dprintf(STDERR_FILENO, "seed=%llu,", (unsigned long long)seed);
 	for (i = 0; i < choices; i++)
 		if (order[i])
 			dprintf(STDERR_FILENO, "%zu=%u,", i, order[i]);
@@ -315,13 +328,14 @@ static void tell(uint64_t seed, uint64_t tried, int outcome, const uint32_t *ord
 
 static void examine(struct exploration *e, uint64_t seed, uint64_t tried, int outcome, weft_finding_t *found)
 {
+	bool has_world = e->record->has_world;
 	size_t choices = e->record->count;
 	uint32_t *order = malloc((choices + 1) * sizeof *order);
 
 	if (order) {
 		memcpy(order, e->record->choice, choices * sizeof *order);
 		choices = shrink(e, seed, order, choices, outcome);
-		tell(seed, tried, outcome, order, choices);
+		tell(seed, has_world, tried, outcome, order, choices);
 	}
 	if (found)
 		*found = (weft_finding_t){seed, tried, outcome > 128 ? outcome : -outcome,
@@ -353,7 +367,7 @@ int weft_explore(uint64_t first, uint64_t count, const weft_rt_config_t *config,
 
 /* ---- by the environment ---------------------------------------------------------------------------------------- */
 
-/* "order:3=1,8=2," */
+/* "3=1,8=2," */
 static uint32_t *read_order(const char *text, size_t *choices)
 {
 	uint32_t *order = NULL, *longer;
@@ -385,13 +399,21 @@ static uint32_t *read_order(const char *text, size_t *choices)
 static int simulate_order(const char *text, const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result)
 {
 	weft_rt_config_t ordered = config ? *config : (weft_rt_config_t){0};
-	uint32_t *order = read_order(text, &ordered.choices);
+	uint64_t seed = 0;
+	uint32_t *order;
+	char *end;
 	int error;
 
+	/* "seed=7,3=1,8=2,": the seed is the world's. */
+	if (!strncmp(text, "seed=", 5)) {
+		seed = strtoull(text + 5, &end, 10);
+		text = *end == ',' ? end + 1 : end;
+	}
+	order = read_order(text, &ordered.choices);
 	if (!order)
 		return -ENOMEM;
 	ordered.order = order;
-	error = weft_simulate(0, &ordered, fn, arg, result);
+	error = weft_simulate(seed, &ordered, fn, arg, result);
 	free(order);
 	return error;
 }

@@ -102,7 +102,10 @@ void weft__task_unmake(struct weft__task *task)
 static void configure(struct weft__task *task, const struct weft_spawn *what)
 {
 	struct weft__rt *rt = task->rt;
+	struct weft__task *parent = rt->sim ? weft__task() : NULL;
 
+	if (parent && parent->rt == rt)
+		task->host = parent->host;
 	task->handle = what->handle;
 	if (what->handle)
 		*what->handle = (weft_task_t){.task = task, .scope = what->scope};
