@@ -6,7 +6,7 @@
  * the runtime ends: a pointer to a record stays good, and an event that comes late finds it.
  */
 #define _GNU_SOURCE
-#include "io/io.h"
+#include "io/sim.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -118,7 +118,7 @@ const char *weft_io_backend(void)
 
 	if (loop)
 		return loop->backend->name;
-	return w && w->current && w->rt->sim ? "simulated" : "threads";
+	return weft__simulated() ? "simulated" : "threads";
 }
 
 /* ---- descriptors ------------------------------------------------------------------------------------------------- */
@@ -251,6 +251,8 @@ int weft_close(int number)
 	    w && !w->rt->sim ? atomic_load_explicit(&w->rt->source, memory_order_acquire) : NULL;
 	struct weft__fd *fd = source ? weft__fd((struct weft__loop *)source, number) : NULL;
 
+	if (weft__sim_has(number))
+		return weft__sim_close(number);
 	if (fd)
 		return close_known((struct weft__loop *)source, fd, number);
 	return close(number) ? -errno : 0;
@@ -296,7 +298,7 @@ static int begin(weft_io_t *io)
 	struct weft__loop *loop = loop_of(w);
 
 	if (!loop)
-		return weft__io_block(io);
+		return weft__simulated() ? weft__sim_begin(io) : weft__io_block(io);
 	io->way = weft__io_way(io);
 	if (io->kind == WEFT_IO_CALL)
 		return io->deadline && io->deadline <= weft_now() ? weft__io_done(io, -ETIMEDOUT) : WEFT_IO_BLOCKS;
@@ -311,6 +313,8 @@ int weft__io_step(weft_io_t *io)
 
 	if (io->step == WEFT__OVER)
 		return WEFT_IO_DONE;
+	if (!loop)
+		return weft__sim_go_on(io);
 	next = loop->backend->go_on(loop, w, io);
 	if (next != WEFT_IO_WAITS)
 		weft__count(&w->io_ended, 1);

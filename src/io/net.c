@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "io/io.h"
+#include "io/sim.h"
 
 /* How the caller's back end likes descriptors: epoll's calls must not block, io_uring waits only for those that do. */
 static bool nonblocking(void)
@@ -28,8 +28,11 @@ static enum weft__nature nature_of(int type)
 
 int weft_socket(int domain, int type, int protocol)
 {
-	int fd = socket(domain, type | SOCK_CLOEXEC | (nonblocking() ? SOCK_NONBLOCK : 0), protocol);
+	int fd;
 
+	if (weft__simulated())
+		return weft__sim_socket(domain, type);
+	fd = socket(domain, type | SOCK_CLOEXEC | (nonblocking() ? SOCK_NONBLOCK : 0), protocol);
 	if (fd < 0)
 		return -errno;
 	weft__fd_made(fd, nature_of(type));
@@ -38,6 +41,8 @@ int weft_socket(int domain, int type, int protocol)
 
 int weft_socketpair(int domain, int type, int protocol, int fds[2])
 {
+	if (weft__simulated())
+		return weft__sim_socketpair(domain, type, fds);
 	if (socketpair(domain, type | SOCK_CLOEXEC | (nonblocking() ? SOCK_NONBLOCK : 0), protocol, fds))
 		return -errno;
 	weft__fd_made(fds[0], nature_of(type));
@@ -49,6 +54,8 @@ int weft_pipe(int fds[2])
 {
 	bool never_blocks = nonblocking();
 
+	if (weft__simulated())
+		return weft__sim_pipe(fds);
 	if (pipe2(fds, O_CLOEXEC | (never_blocks ? O_NONBLOCK : 0)))
 		return -errno;
 	weft__fd_made(fds[0], never_blocks ? WEFT__PIPE : WEFT__BLOCKING_PIPE);
@@ -58,6 +65,8 @@ int weft_pipe(int fds[2])
 
 int weft_shutdown(int fd, int how)
 {
+	if (weft__sim_has(fd))
+		return weft__sim_shutdown(fd, how);
 	return shutdown(fd, how) ? -errno : 0;
 }
 
@@ -163,6 +172,8 @@ int weft_listen(const char *address, unsigned port, int backlog, unsigned flags)
 		return -EINVAL;
 	if (!weft__unix_address(address, &at) && !number_address(address, port, &at))
 		return -EINVAL;
+	if (weft__simulated())
+		return weft__sim_listen(&at, backlog, flags);
 	fd = listen_at(&at, backlog, flags);
 	if (address || (fd != -EAFNOSUPPORT && fd != -EADDRNOTAVAIL))
 		return fd;
@@ -176,6 +187,8 @@ int weft_port(int fd)
 	struct sockaddr_storage address;
 	socklen_t size = sizeof address;
 
+	if (weft__sim_has(fd))
+		return weft__sim_port(fd);
 	if (getsockname(fd, (struct sockaddr *)&address, &size))
 		return -errno;
 	if (address.ss_family == AF_INET)

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * weft/world.h: the world in which the tasks of a simulation read and write, and what goes wrong in it.
+ *
+ *   static void *program(void *unused)
+ *   {
+ *           weft_world_set(&(weft_world_t){.reset = 1000, .disk_error = 100});
+ *           weft_scope_t scope;
+ *           weft_scope_open(&scope, WEFT_NEVER);
+ *           weft_scope_spawn(&scope, server, NULL);        // begins with weft_world_host("server")
+ *           weft_scope_spawn(&scope, client, NULL);        // dials weft_dial("server", "80")
+ *           weft_sleep(1000000000);
+ *           weft_world_cut("server", "client");
+ *           ...
+ *   }
+ *
+ *   weft_explore(0, 1000, NULL, program, NULL, NULL);
+ *
+ * Design
+ *  1. Under weft_simulate the calls of weft/io.h go to a world in memory: hosts, a network between them, and a disk for
+ *     each. Results and errors are the real ones. The world is empty when the simulation begins.
+ *  2. Without a word from the program nothing fails, but the network and the disks take a random time, connections
+ *     overtake each other, and reads and writes are often shorter than they could be.
+ *  3. Whatever is random comes from the simulation's seed: a seed repeats its run exactly.
+ *
+ * Hosts have names, which weft_resolve and weft_dial know, and addresses from 10.0.0.1 on. "localhost", 127.0.0.1 and
+ * ::1 are the caller's own host. Ports, Unix sockets and files belong to a host. Descriptors begin at a number that
+ * no real one has; smaller ones are real, and block the simulation. Child processes and signals are real, too.
+ *
+ * The functions here are for tasks of a simulation; elsewhere they do nothing and return -EPERM. None of them waits, and
+ * none is for a signal handler; any stack will do.
+ *
+ * Source of the ideas: FoundationDB's simulation; torn and reordered writes, ALICE (Pillai and others, 2014).
+ */
+#ifndef WEFT_WORLD_H
+#define WEFT_WORLD_H
+
+#include <weft/io.h>
+
+#if !defined(__clang__)
+#pragma GCC system_header
+#endif
+
+WEFT_EXTERN_C_BEGIN
+
+enum {
+	WEFT_WORLD_PROMPT = 1, /**< the network and the disks take no time */
+	WEFT_WORLD_WHOLE = 2,  /**< reads and writes are as long as they can be */
+};
+
+/** What the world is like. Probabilities are parts of a million. Zero-initialised: nothing fails. */
+typedef struct weft_world {
+	uint64_t latency_least, latency_most; /**< nanoseconds one way, and of a disk; both 0: 20 µs to 2 ms */
+	size_t buffer;	/**< bytes that a new connection holds in each direction; 0: the seed chooses 4 to 64 KiB */
+	size_t disk;	/**< bytes that the files of a host may have; then -ENOSPC; 0: no limit */
+	unsigned flags; /**< WEFT_WORLD_… */
+	uint32_t reset; /**< of each read or write: the connection is reset, between hosts and on loopback */
+	uint32_t loss;	/**< of each datagram of UDP: it is lost */
+	uint32_t twice; /**< of each datagram of UDP: it comes twice */
+	uint32_t
+	    slow; /**< of each new connection: its server's answers, or its client's requests, take 50 times as long */
+	uint32_t
+	    disk_error; /**< of each read, write or sync of a file: -EIO. A sync that fails loses what it was to keep */
+	uint32_t disk_full; /**< of each write of a file: -ENOSPC */
+} weft_world_t;
+
+/** The world is like this from now on. NULL: as in the beginning. 0; -EPERM. The structure is copied. */
+WEFT_API int weft_world_set(const weft_world_t *world);
+
+/** The calling task is on this host from now on, and so are tasks that it starts. In the beginning all are on a host
+ * with the name "main". 0; -EPERM; -ENOMEM; -EINVAL: NULL or "", longer than 63, or 65536 hosts. */
+WEFT_API int weft_world_host(const char *name);
+
+/**
+ * Cut the network between two hosts, or mend it. While it is cut connections keep what was sent, which arrives later;
+ * after a quarter of an hour of that they end with -ETIMEDOUT. Datagrams are lost.
+ * @param b  NULL: all others
+ * @return 0; -EPERM; -ENOENT: there is no such host; -ENOMEM
+ */
+WEFT_API int weft_world_cut(const char *a, const char *b);
+WEFT_API int weft_world_mend(const char *a, const char *b);
+
+/**
+ * A host loses its power, and is on again at once: its connections are reset, operations that wait end with -ECANCELED,
+ * its descriptors are -EBADF from then on (but must be closed), and its files have what was synced; of each later write
+ * the seed decides whether nothing, all or a part is there. Its tasks go on: the program cancels them, by a scope, and
+ * starts new ones.
+ * @return 0; -EPERM; -ENOENT: there is no such host
+ */
+WEFT_API int weft_world_crash(const char *host);
+
+/** A random number of the seed's; 0 outside of a simulation. */
+WEFT_API uint64_t weft_world_random(void);
+
+WEFT_EXTERN_C_END
+
+#endif /* WEFT_WORLD_H */

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What the files of the simulated world share: descriptors, sockets, files, hosts. One thread uses all of it.
+ *
+ * A *node* is what a descriptor stands for: an end of a pipe or connection, a listener, a socket of datagrams, an open
+ * file. Bytes on their way, and those that have arrived, are *segments* in the list of the node that will read them; a
+ * segment can be read from its time on. A time of WEFT_NEVER: the network is cut.
+ */
+#ifndef WEFT_SRC_SIM_H
+#define WEFT_SRC_SIM_H
+
+#include <weft/world.h>
+
+#include "io/io.h"
+
+enum {
+	WEFT__SIM_BASE = 1 << 20, /* the first descriptor */
+	WEFT__MILLION = 1000000,
+};
+
+enum weft__node_kind {
+	WEFT__DEAD,	 /* closed, or its host has crashed */
+	WEFT__SOCKET,	 /* of streams, and not connected */
+	WEFT__CONNECTED, /* an end of a stream; a pipe has two, each for one direction */
+	WEFT__LISTENER,
+	WEFT__DATAGRAMS,
+	WEFT__OPEN_FILE,
+};
+
+struct weft__host {
+	char name[64];
+	unsigned number;
+	uint16_t port;	/* that was chosen last */
+	uint64_t bytes; /* of its files */
+};
+
+/* Where a socket is: a port of a host, or a name of a Unix socket. */
+struct weft__spot {
+	unsigned host;
+	uint16_t port;
+	uint8_t is_unix, is_loopback, is_any;
+	uint8_t length; /* of the name */
+	char name[108];
+};
+
+struct weft__segment {
+	struct weft__segment *next;
+	uint64_t at; /* it can be read from then on */
+	size_t length, taken;
+	struct weft__spot from; /* of a datagram */
+	char data[];
+};
+
+/* Bytes, or datagrams, that a node will read. The times of bytes never fall. */
+struct weft__flow {
+	struct weft__segment *first, *last;
+	size_t held, capacity;
+	uint64_t last_at, end_at; /* of the last segment; of the end, 0: the writer has not closed */
+};
+
+struct weft__node {
+	struct weft__node *next, **link; /* in the world's list */
+	unsigned references;		 /* descriptors, queues and operations that wait */
+	uint8_t kind, reads, writes;	 /* a direction that was shut down is neither */
+	bool is_local, is_pipe, is_slow; /* local: no network is in between */
+	bool bound, shared, told;	 /* told: of its error */
+	int domain, type;
+	unsigned host;
+	weft_io_t *first, **end; /* operations that wait, as of a descriptor */
+	struct weft__flow in;
+	struct weft__node *peer; /* NULL: it is closed */
+	unsigned far;		 /* the peer's host */
+	uint64_t reset_at;	 /* from then on `error` counts; 0: there is none */
+	int error;
+	uint64_t cut_since; /* something is held back by the network; 0: nothing is */
+	struct weft__spot spot, remote;
+	/* Of a connection that begins. */
+	bool has_remote;
+	uint64_t request_at, retry_at, answer_at;
+	int answer;
+	unsigned tries;
+	/* Of a listener. */
+	struct weft__node *queue, *queue_next;
+	unsigned queued, backlog;
+	/* Of an open file. */
+	struct weft__inode *inode;
+	int64_t offset;
+	int flags;
+};
+
+struct weft__entry {
+	struct weft__node *node; /* NULL: the number is free, unless operations wait */
+	unsigned waits;
+};
+
+struct weft__inode;
+
+struct weft__world {
+	struct weft__source source; /* first: freed with the runtime */
+	struct weft__rt *rt;
+	weft_world_t profile;
+	struct weft__entry *entries;
+	size_t count;
+	struct weft__node *nodes;
+	struct weft__host **hosts;
+	unsigned host_count;
+	uint32_t *cuts; /* pairs of hosts */
+	size_t cut_count;
+	struct weft__inode *inodes;
+	uint64_t inode_number;
+};
+
+/* ---- sim.c ---- */
+
+/* The caller's world; NULL: it is no task of a simulation, or there is no memory. */
+struct weft__world *weft__world(void) WEFT__HIDDEN;
+uint64_t weft__world_now(struct weft__world *world) WEFT__HIDDEN;
+/* Below `limit`, which is not 0. */
+uint64_t weft__world_below(struct weft__world *world, uint64_t limit) WEFT__HIDDEN;
+/* Does it happen? Draws nothing for what never does. */
+bool weft__world_happens(struct weft__world *world, uint32_t of_a_million) WEFT__HIDDEN;
+/* A part of a read or write. */
+size_t weft__world_shorten(struct weft__world *world, size_t length) WEFT__HIDDEN;
+uint64_t weft__world_latency(struct weft__world *world) WEFT__HIDDEN;
+bool weft__world_is_cut(const struct weft__world *world, unsigned a, unsigned b) WEFT__HIDDEN;
+/* The host of the calling task. */
+unsigned weft__world_here(void) WEFT__HIDDEN;
+
+/* NULL: no memory. It has one reference, the caller's. */
+struct weft__node *weft__node_new(struct weft__world *world, enum weft__node_kind kind) WEFT__HIDDEN;
+void weft__node_drop(struct weft__node *node) WEFT__HIDDEN;
+/* A descriptor, which takes the caller's reference over; -ENOMEM, and then the reference is dropped. */
+int weft__node_describe(struct weft__world *world, struct weft__node *node) WEFT__HIDDEN;
+/* NULL: -EBADF. */
+struct weft__node *weft__node_of(const struct weft__world *world, int number) WEFT__HIDDEN;
+/* Operations of these directions are tried again. */
+void weft__node_stir(struct weft__node *node, uint8_t way) WEFT__HIDDEN;
+/* The sooner of both, in *when. */
+static inline void weft__sooner(uint64_t *when, uint64_t at)
+{
+	if (at < *when)
+		*when = at;
+}
+
+/* ---- sim_net.c ---- */
+
+/* -EAGAIN: not before *when, or something happens to *waits_for. */
+int64_t weft__sim_attempt(struct weft__world *world, struct weft__node *node, weft_io_t *io, uint64_t *when,
+			  struct weft__node **waits_for) WEFT__HIDDEN;
+/* A node ends: because of a close, or its host has crashed. */
+void weft__sim_end(struct weft__world *world, struct weft__node *node, bool crashed) WEFT__HIDDEN;
+/* What the cut network held back comes, or what comes is held back. */
+void weft__sim_cut_changed(struct weft__world *world, struct weft__node *node) WEFT__HIDDEN;
+/* ---- sim_socket.c ---- */
+
+int64_t weft__sim_accept(struct weft__world *world, struct weft__node *node, weft_io_t *io) WEFT__HIDDEN;
+int64_t weft__sim_connect(struct weft__world *world, struct weft__node *node, weft_io_t *io,
+			  uint64_t *when) WEFT__HIDDEN;
+/* From an address: -EAFNOSUPPORT, -EINVAL, -EHOSTUNREACH. */
+int weft__sim_spot(struct weft__world *world, const void *address, size_t size, struct weft__spot *spot) WEFT__HIDDEN;
+/* And to one. *size: how much room there is, and then how much is needed. */
+void weft__sim_address(struct weft__world *world, int domain, const struct weft__spot *spot, void *address,
+		       socklen_t *size) WEFT__HIDDEN;
+/* The listener, or socket of datagrams, that is bound there; NULL: none. */
+struct weft__node *weft__sim_find(struct weft__world *world, const struct weft__spot *spot,
+				  enum weft__node_kind kind) WEFT__HIDDEN;
+/* To a free port. 0, -EADDRINUSE. */
+int weft__sim_bind_any(struct weft__world *world, struct weft__node *node) WEFT__HIDDEN;
+/* -ENOENT, or the number of addresses. */
+int64_t weft__sim_resolve(struct weft__world *world, const struct weft__resolve *what) WEFT__HIDDEN;
+
+/* For net.c: in a simulation descriptors come from here, and those that are of the world go here. */
+int weft__sim_socket(int domain, int type) WEFT__HIDDEN;
+int weft__sim_socketpair(int domain, int type, int fds[2]) WEFT__HIDDEN;
+int weft__sim_pipe(int fds[2]) WEFT__HIDDEN;
+int weft__sim_listen(const weft_address_t *address, int backlog, unsigned flags) WEFT__HIDDEN;
+int weft__sim_shutdown(int number, int how) WEFT__HIDDEN;
+int weft__sim_port(int number) WEFT__HIDDEN;
+int weft__sim_close(int number) WEFT__HIDDEN;
+
+/* Does this task run in a simulation? */
+static inline bool weft__simulated(void)
+{
+	struct weft__worker *w = weft__worker();
+
+	return w && w->current && w->rt->sim;
+}
+
+static inline bool weft__sim_has(int number)
+{
+	return number >= WEFT__SIM_BASE && weft__simulated();
+}
+
+/* For io.c. */
+int weft__sim_begin(weft_io_t *io) WEFT__HIDDEN;
+int weft__sim_go_on(weft_io_t *io) WEFT__HIDDEN;
+
+/* ---- sim_file.c ---- */
+
+int64_t weft__sim_open(struct weft__world *world, const char *path, int flags, unsigned mode) WEFT__HIDDEN;
+int64_t weft__sim_stat(struct weft__world *world, const weft_io_t *io) WEFT__HIDDEN;
+/* Read, write or sync. */
+int64_t weft__sim_file(struct weft__world *world, struct weft__node *node, weft_io_t *io) WEFT__HIDDEN;
+/* Bytes at an offset; for sendfile. */
+int64_t weft__sim_file_bytes(const struct weft__node *node, int64_t offset, size_t length,
+			     const char **bytes) WEFT__HIDDEN;
+void weft__sim_files_crash(struct weft__world *world, unsigned host) WEFT__HIDDEN;
+void weft__sim_files_free(struct weft__world *world) WEFT__HIDDEN;
+
+#endif

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Files of the simulated world. A file is what programs see of it (`seen`), what the disk has (`kept`), and the changes
+ * in between, in their order: a sync carries them out on `kept`. When its host crashes, `seen` becomes `kept` with
+ * some of the changes, whole or in part. A new file is on the disk once it has been synced; before, the seed decides.
+ * There are no directories: a path is a name.
+ */
+#define _GNU_SOURCE
+#include "io/sim.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SECTOR = 512, CHANGES_MOST = 1024 };
+
+struct bytes {
+	char *data;
+	size_t size, room;
+};
+
+struct change {
+	struct change *next;
+	bool truncates; /* to `offset` */
+	size_t offset, length;
+	char data[];
+};
+
+struct weft__inode {
+	struct weft__inode *next;
+	unsigned host, mode;
+	uint64_t number;
+	bool kept_name; /* a crash leaves the file, whatever is in it */
+	bool gone;	/* after a crash; descriptors of before may still name it */
+	struct bytes seen, kept;
+	struct change *changes, **end;
+	size_t change_count;
+	char name[];
+};
+
+/* ---- bytes ------------------------------------------------------------------------------------------------------- */
+
+static int resize(struct bytes *b, size_t size)
+{
+	size_t room = b->room;
+	char *data;
+
+	if (size > room) {
+		room = size < 2 * room ? 2 * room : size;
+		data = realloc(b->data, room);
+		if (!data)
+			return -ENOMEM;
+		b->data = data;
+		b->room = room;
+	}
+	if (size > b->size)
+		memset(b->data + b->size, 0, size - b->size);
+	b->size = size;
+	return 0;
+}
+
+static int store(struct bytes *b, size_t offset, const char *data, size_t length)
+{
+	if (offset + length > b->size && resize(b, offset + length))
+		return -ENOMEM;
+	if (length)
+		memcpy(b->data + offset, data, length);
+	return 0;
+}
+
+static int carry_out(struct bytes *b, const struct change *c, size_t length)
+{
+	return c->truncates ? resize(b, c->offset) : store(b, c->offset, c->data, length);
+}
+
+/* ---- changes ----------------------------------------------------------------------------------------------------- */
+
+static void drop_change(struct weft__inode *inode)
+{
+	struct change *c = inode->changes;
+
+	inode->changes = c->next;
+	if (!c->next)
+		inode->end = &inode->changes;
+	inode->change_count--;
+	free(c);
+}
+
+static struct change *new_change(size_t offset, size_t length)
+{
+	struct change *c = calloc(1, sizeof *c + length);
+
+	if (c) {
+		c->offset = offset;
+		c->length = length;
+	}
+	return c;
+}
+
+/* Disks do not wait for a sync for ever. */
+static void add_change(struct weft__inode *inode, struct change *c)
+{
+	*inode->end = c;
+	inode->end = &c->next;
+	if (++inode->change_count > CHANGES_MOST && !carry_out(&inode->kept, inode->changes, inode->changes->length))
+		drop_change(inode);
+}
+
+/* A sync that fails leaves what programs see, and forgets that it is not on the disk: so Linux does. */
+static int sync_file(struct weft__world *world, struct weft__inode *inode)
+{
+	bool fails = weft__world_happens(world, world->profile.disk_error);
+
+	if (WEFT_CANARY(sim_sync_keeps_nothing))
+		return 0;
+	while (inode->changes) {
+		if (!fails && carry_out(&inode->kept, inode->changes, inode->changes->length))
+			return -ENOMEM;
+		drop_change(inode);
+	}
+	if (!fails)
+		inode->kept_name = true;
+	return fails ? -EIO : 0;
+}
+
+/* How much of a write is on the disk: nothing, all, or so many sectors of it. */
+static size_t torn(struct weft__world *world, const struct change *c)
+{
+	size_t end;
+
+	switch (weft__world_below(world, 3)) {
+	case 0:
+		return 0;
+	case 1:
+		return c->length;
+	default:
+		if (c->length < 2)
+			return 0;
+		end = c->offset + (size_t)weft__world_below(world, c->length);
+		end -= end % SECTOR;
+		return end > c->offset ? end - c->offset : 0;
+	}
+}
+
+static void crash(struct weft__world *world, struct weft__inode *inode)
+{
+	size_t length;
+
+	if (!inode->kept_name && weft__world_below(world, 2))
+		inode->gone = true;
+	while (inode->changes) {
+		if (inode->changes->truncates)
+			length = (size_t)weft__world_below(world, 2);
+		else
+			length = torn(world, inode->changes);
+		if (length)
+			(void)carry_out(&inode->kept, inode->changes, length);
+		drop_change(inode);
+	}
+	inode->kept_name = true;
+	if (inode->gone || resize(&inode->seen, inode->kept.size))
+		inode->seen.size = inode->kept.size = 0;
+	else if (inode->kept.size)
+		memcpy(inode->seen.data, inode->kept.data, inode->kept.size);
+}
+
+static void count_bytes(struct weft__world *world, unsigned host)
+{
+	const struct weft__inode *inode;
+
+	world->hosts[host]->bytes = 0;
+	for (inode = world->inodes; inode; inode = inode->next)
+		if (inode->host == host)
+			world->hosts[host]->bytes += inode->seen.size;
+}
+
+void weft__sim_files_crash(struct weft__world *world, unsigned host)
+{
+	struct weft__inode *inode;
+
+	for (inode = world->inodes; inode; inode = inode->next)
+		if (inode->host == host && !inode->gone)
+			crash(world, inode);
+	count_bytes(world, host);
+}
+
+void weft__sim_files_free(struct weft__world *world)
+{
+	struct weft__inode *inode;
+
+	while ((inode = world->inodes)) {
+		world->inodes = inode->next;
+		while (inode->changes)
+			drop_change(inode);
+		free(inode->seen.data);
+		free(inode->kept.data);
+		free(inode);
+	}
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------------- */
+
+static struct weft__inode *find(struct weft__world *world, const char *name)
+{
+	struct weft__inode *inode;
+
+	for (inode = world->inodes; inode; inode = inode->next)
+		if (inode->host == weft__world_here() && !inode->gone && !strcmp(inode->name, name))
+			return inode;
+	return NULL;
+}
+
+static struct weft__inode *create(struct weft__world *world, const char *name, unsigned mode)
+{
+	size_t length = strlen(name) + 1;
+	struct weft__inode *inode = calloc(1, sizeof *inode + length);
+
+	if (!inode)
+		return NULL;
+	memcpy(inode->name, name, length);
+	inode->host = weft__world_here();
+	inode->mode = mode & 07777;
+	inode->number = ++world->inode_number;
+	inode->end = &inode->changes;
+	inode->next = world->inodes;
+	world->inodes = inode;
+	return inode;
+}
+
+static int truncate_file(struct weft__world *world, struct weft__inode *inode)
+{
+	struct change *c;
+
+	if (!inode->seen.size)
+		return 0;
+	c = new_change(0, 0);
+	if (!c)
+		return -ENOMEM;
+	c->truncates = true;
+	inode->seen.size = 0;
+	add_change(inode, c);
+	count_bytes(world, inode->host);
+	return 0;
+}
+
+int64_t weft__sim_open(struct weft__world *world, const char *path, int flags, unsigned mode)
+{
+	struct weft__inode *inode;
+	struct weft__node *node;
+	int error = 0;
+
+	if (!path || !*path)
+		return path ? -ENOENT : -EFAULT;
+	inode = find(world, path);
+	if (inode && flags & O_CREAT && flags & O_EXCL)
+		return -EEXIST;
+	if (inode && flags & O_DIRECTORY)
+		return -ENOTDIR;
+	if (!inode && !(flags & O_CREAT))
+		return -ENOENT;
+	node = weft__node_new(world, WEFT__OPEN_FILE);
+	if (!node)
+		return -ENOMEM;
+	if (!inode)
+		inode = create(world, path, mode);
+	else if (flags & O_TRUNC && (flags & O_ACCMODE) != O_RDONLY)
+		error = truncate_file(world, inode);
+	if (!inode || error) {
+		weft__node_drop(node);
+		return -ENOMEM;
+	}
+	node->inode = inode;
+	node->flags = flags;
+	node->reads = (flags & O_ACCMODE) != O_WRONLY;
+	node->writes = (flags & O_ACCMODE) != O_RDONLY;
+	return weft__node_describe(world, node);
+}
+
+int64_t weft__sim_stat(struct weft__world *world, const weft_io_t *io)
+{
+	const struct weft__node *node = weft__node_of(world, io->fd);
+	const struct weft__inode *inode = NULL;
+	const char *path = io->data;
+	struct stat *status = io->more;
+
+	if (io->fd >= 0 && (!node || node->kind == WEFT__DEAD))
+		return -EBADF;
+	if (path && *path)
+		inode = find(world, path);
+	else if (io->flags & AT_EMPTY_PATH && node)
+		inode = node->inode;
+	if (!inode && !(node && io->flags & AT_EMPTY_PATH))
+		return -ENOENT;
+	memset(status, 0, sizeof *status);
+	status->st_nlink = 1;
+	status->st_mode = inode ? S_IFREG | inode->mode : node->is_pipe ? S_IFIFO | 0600 : S_IFSOCK | 0777;
+	if (inode) {
+		status->st_ino = inode->number;
+		status->st_size = (off_t)inode->seen.size;
+		status->st_blksize = SECTOR;
+		status->st_blocks = (blkcnt_t)((inode->seen.size + SECTOR - 1) / SECTOR);
+	}
+	return 0;
+}
+
+/* ---- operations -------------------------------------------------------------------------------------------------- */
+
+/* A read or write in one piece: of each buffer in turn, from `offset` on, at most `length` bytes. */
+static void gather(const struct iovec *parts, char *data, size_t length, bool reads)
+{
+	size_t part;
+
+	for (; length; parts++, length -= part, data += part) {
+		part = parts->iov_len < length ? parts->iov_len : length;
+		if (!part)
+			continue;
+		if (reads)
+			memcpy(parts->iov_base, data, part);
+		else
+			memcpy(data, parts->iov_base, part);
+	}
+}
+
+static int64_t read_file(struct weft__world *world, struct weft__node *node, const struct iovec *parts, size_t length,
+			 int64_t offset)
+{
+	const struct bytes *b = &node->inode->seen;
+
+	if (!node->reads)
+		return -EBADF;
+	if (weft__world_happens(world, world->profile.disk_error))
+		return -EIO;
+	if ((uint64_t)offset >= b->size)
+		return 0;
+	if (length > b->size - (size_t)offset)
+		length = b->size - (size_t)offset;
+	length = weft__world_shorten(world, length);
+	gather(parts, b->data + offset, length, true);
+	return (int64_t)length;
+}
+
+/* What fits onto the disk; it does not shrink by a write. */
+static size_t fits(struct weft__world *world, const struct weft__inode *inode, uint64_t offset, size_t length)
+{
+	uint64_t used = world->hosts[inode->host]->bytes, size = inode->seen.size, room;
+
+	if (!world->profile.disk || offset + length <= size)
+		return length;
+	room = world->profile.disk > used ? world->profile.disk - used : 0;
+	return size + room > offset ? (size_t)(size + room - offset < length ? size + room - offset : length) : 0;
+}
+
+static int64_t write_file(struct weft__world *world, struct weft__node *node, const struct iovec *parts, size_t length,
+			  int64_t offset)
+{
+	struct weft__inode *inode = node->inode;
+	struct change *c;
+
+	if (!node->writes)
+		return -EBADF;
+	if (!length)
+		return 0;
+	if (weft__world_happens(world, world->profile.disk_error))
+		return -EIO;
+	if (offset < 0 || (uint64_t)offset + length > SIZE_MAX / 4)
+		return -EFBIG;
+	length = weft__world_shorten(world, fits(world, inode, (uint64_t)offset, length));
+	if (!length || weft__world_happens(world, world->profile.disk_full))
+		return -ENOSPC;
+	c = new_change((size_t)offset, length);
+	if (!c)
+		return -ENOMEM;
+	gather(parts, c->data, length, false);
+	if (store(&inode->seen, c->offset, c->data, length)) {
+		free(c);
+		return -ENOMEM;
+	}
+	add_change(inode, c);
+	count_bytes(world, inode->host);
+	return (int64_t)length;
+}
+
+/* At the operation's offset, or the descriptor's. */
+static int64_t read_or_write(struct weft__world *world, struct weft__node *node, weft_io_t *io)
+{
+	bool several = io->kind == WEFT_IO_READV || io->kind == WEFT_IO_WRITEV, own = io->offset == -1;
+	bool writes = io->kind == WEFT_IO_WRITE || io->kind == WEFT_IO_WRITEV;
+	struct iovec one = {io->data, io->length};
+	const struct iovec *parts = several ? io->data : &one;
+	size_t i, length = 0, count = several ? io->length : 1;
+	int64_t result, offset = own ? node->offset : io->offset;
+
+	for (i = 0; i < count; i++)
+		length += parts[i].iov_len;
+	if (offset < 0)
+		return -EINVAL;
+	/* As in Linux, also where an offset is given. */
+	if (writes && node->flags & O_APPEND)
+		offset = (int64_t)node->inode->seen.size;
+	result =
+	    writes ? write_file(world, node, parts, length, offset) : read_file(world, node, parts, length, offset);
+	if (own && result > 0)
+		node->offset = offset + result;
+	return result;
+}
+
+int64_t weft__sim_file(struct weft__world *world, struct weft__node *node, weft_io_t *io)
+{
+	switch (io->kind) {
+	case WEFT_IO_READ:
+	case WEFT_IO_READV:
+	case WEFT_IO_WRITE:
+	case WEFT_IO_WRITEV:
+		return read_or_write(world, node, io);
+	case WEFT_IO_SYNC:
+		return sync_file(world, node->inode);
+	default:
+		return io->kind == WEFT_IO_SPLICE ? -EINVAL : -ENOTSOCK;
+	}
+}
+
+int64_t weft__sim_file_bytes(const struct weft__node *node, int64_t offset, size_t length, const char **bytes)
+{
+	const struct bytes *b = &node->inode->seen;
+
+	if (!node->reads)
+		return -EBADF;
+	if (offset < 0)
+		return -EINVAL;
+	if ((uint64_t)offset >= b->size)
+		return 0;
+	*bytes = b->data + offset;
+	return (int64_t)(length < b->size - (size_t)offset ? length : b->size - (size_t)offset);
+}

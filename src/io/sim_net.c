@@ -1,0 +1,736 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the nodes of the simulated world do when they are read, written, polled and ended; sim_socket.c makes them. */
+#define _GNU_SOURCE
+#include "io/sim.h"
+
+#include <limits.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATIENCE (900 * 1000000000ull) /* nanoseconds that a connection lives without an answer */
+
+enum { DATAGRAM_MOST = 65507, SLOWNESS = 50, SENDFILE_MOST = 65536 };
+
+/* ---- time -------------------------------------------------------------------------------------------------------- */
+
+/* When does it arrive at the other side, behind what is on its way there? */
+static uint64_t arrival(struct weft__world *world, struct weft__node *from, const struct weft__flow *flow)
+{
+	uint64_t at = weft__world_now(world);
+
+	if (!from->is_local && weft__world_is_cut(world, from->host, from->far)) {
+		if (!from->cut_since)
+			from->cut_since = at;
+		return WEFT_NEVER;
+	}
+	if (!from->is_local)
+		at += weft__world_latency(world) * (from->is_slow ? SLOWNESS : 1);
+	return flow && flow->last_at > at ? flow->last_at : at;
+}
+
+/* Held back from now on, or let go: one after the other. */
+static void restamp(uint64_t *at, bool is_cut, uint64_t now, uint64_t *next)
+{
+	if (is_cut && *at > now)
+		*at = WEFT_NEVER;
+	if (!is_cut && *at == WEFT_NEVER)
+		*at = *next += 1000;
+}
+
+void weft__sim_cut_changed(struct weft__world *world, struct weft__node *node)
+{
+	bool is_cut = weft__world_is_cut(world, node->host, node->far);
+	uint64_t now = weft__world_now(world), next = now + weft__world_latency(world);
+	struct weft__segment *s;
+
+	if (node->is_local || node->kind == WEFT__DATAGRAMS || node->kind == WEFT__OPEN_FILE)
+		return;
+	for (s = node->in.first; s; s = s->next)
+		restamp(&s->at, is_cut, now, &next);
+	if (node->in.last)
+		node->in.last_at = node->in.last->at;
+	restamp(&node->in.end_at, is_cut, now, &next);
+	restamp(&node->reset_at, is_cut, now, &next);
+	restamp(&node->answer_at, is_cut, now, &next);
+	if (node->peer && !is_cut)
+		node->peer->cut_since = 0;
+	if (node->peer && is_cut && node->in.last_at == WEFT_NEVER && !node->peer->cut_since)
+		node->peer->cut_since = now;
+	weft__node_stir(node, WEFT__IN | WEFT__OUT);
+}
+
+/* ---- bytes ------------------------------------------------------------------------------------------------------- */
+
+static size_t total(const struct iovec *parts, size_t count)
+{
+	size_t i, length = 0;
+
+	for (i = 0; i < count; i++)
+		length += parts[i].iov_len;
+	return length;
+}
+
+/* Bytes from, or to, a place in several buffers. */
+static void copy(const struct iovec *parts, size_t at, char *data, size_t length, bool out)
+{
+	size_t part;
+
+	for (; length; parts++) {
+		if (at >= parts->iov_len) {
+			at -= parts->iov_len;
+			continue;
+		}
+		part = parts->iov_len - at < length ? parts->iov_len - at : length;
+		if (out)
+			memcpy((char *)parts->iov_base + at, data, part);
+		else
+			memcpy(data, (char *)parts->iov_base + at, part);
+		data += part;
+		length -= part;
+		at = 0;
+	}
+}
+
+static void append(struct weft__flow *flow, struct weft__segment *s)
+{
+	s->next = NULL;
+	if (flow->last)
+		flow->last->next = s;
+	else
+		flow->first = s;
+	flow->last = s;
+	flow->last_at = s->at;
+	flow->held += s->length;
+}
+
+static void drop_first(struct weft__flow *flow)
+{
+	struct weft__segment *s = flow->first;
+
+	flow->first = s->next;
+	if (!flow->first)
+		flow->last = NULL;
+	free(s);
+}
+
+/* What has not arrived never will. */
+static void lose(struct weft__flow *flow, uint64_t now)
+{
+	struct weft__segment **at = &flow->first, *s;
+
+	flow->last = NULL;
+	while ((s = *at)) {
+		if (s->at <= now) {
+			flow->last = s;
+			at = &s->next;
+			continue;
+		}
+		*at = s->next;
+		flow->held -= s->length - s->taken;
+		free(s);
+	}
+	flow->last_at = flow->last ? flow->last->at : 0;
+}
+
+static size_t arrived(const struct weft__flow *flow, uint64_t now, uint64_t *when)
+{
+	const struct weft__segment *s;
+	size_t bytes = 0;
+
+	for (s = flow->first; s && s->at <= now; s = s->next)
+		bytes += s->length - s->taken;
+	if (s)
+		weft__sooner(when, s->at);
+	return bytes;
+}
+
+/* ---- streams ----------------------------------------------------------------------------------------------------- */
+
+static void reset(struct weft__world *world, struct weft__node *node, int error)
+{
+	node->error = error;
+	node->reset_at = weft__world_now(world);
+	lose(&node->in, node->reset_at);
+	weft__node_stir(node, WEFT__IN | WEFT__OUT);
+}
+
+/* The other side learns of it. */
+static void send_reset(struct weft__world *world, struct weft__node *node)
+{
+	struct weft__node *peer = node->peer;
+
+	if (!peer)
+		return;
+	peer->error = -ECONNRESET;
+	peer->reset_at = arrival(world, node, NULL);
+	peer->peer = NULL;
+	node->peer = NULL;
+	weft__node_stir(peer, WEFT__IN | WEFT__OUT);
+}
+
+/* Is the connection at its end? 0: not yet; then *when is the time at which it may be. */
+static int broken(struct weft__world *world, struct weft__node *node, uint64_t *when)
+{
+	uint64_t now = weft__world_now(world);
+
+	if (!node->reset_at && node->peer && !node->is_local && weft__world_happens(world, world->profile.reset)) {
+		send_reset(world, node);
+		reset(world, node, -ECONNRESET);
+	}
+	if (!node->reset_at && node->cut_since && now >= node->cut_since + PATIENCE) {
+		send_reset(world, node);
+		reset(world, node, -ETIMEDOUT);
+	}
+	if (!node->reset_at && node->cut_since)
+		weft__sooner(when, node->cut_since + PATIENCE);
+	if (node->reset_at > now)
+		weft__sooner(when, node->reset_at);
+	return node->reset_at && node->reset_at <= now ? node->error : 0;
+}
+
+static void consume(struct weft__node *node, size_t length)
+{
+	struct weft__flow *flow = &node->in;
+	struct weft__segment *s;
+	size_t part;
+
+	flow->held -= length;
+	while (length) {
+		s = flow->first;
+		part = s->length - s->taken < length ? s->length - s->taken : length;
+		s->taken += part;
+		length -= part;
+		if (s->taken == s->length)
+			drop_first(flow);
+	}
+	if (node->peer)
+		weft__node_stir(node->peer, WEFT__OUT);
+}
+
+static void look(const struct weft__node *node, const struct iovec *parts, size_t length)
+{
+	struct weft__segment *s;
+	size_t at = 0, part;
+
+	for (s = node->in.first; at < length; s = s->next) {
+		part = s->length - s->taken < length - at ? s->length - s->taken : length - at;
+		copy(parts, at, s->data + s->taken, part, true);
+		at += part;
+	}
+}
+
+/* Nothing to read: is it the end? */
+static int64_t end_of(struct weft__world *world, struct weft__node *node, int error, uint64_t *when)
+{
+	uint64_t now = weft__world_now(world);
+
+	if (error) {
+		if (node->told)
+			return 0;
+		node->told = true;
+		return error;
+	}
+	if (!node->reads)
+		return 0;
+	if (node->in.end_at && node->in.end_at <= now)
+		return 0;
+	if (node->in.end_at)
+		weft__sooner(when, node->in.end_at);
+	return -EAGAIN;
+}
+
+static int64_t take(struct weft__world *world, struct weft__node *node, const struct iovec *parts, size_t count,
+		    int flags, uint64_t *when)
+{
+	size_t there, wanted = total(parts, count);
+	int error;
+
+	if (node->is_pipe && !node->reads)
+		return -EBADF;
+	if (!wanted)
+		return 0;
+	error = broken(world, node, when);
+	there = arrived(&node->in, weft__world_now(world), when);
+	if (!there)
+		return end_of(world, node, error, when);
+	wanted = weft__world_shorten(world, there < wanted ? there : wanted);
+	look(node, parts, wanted);
+	if (!(flags & MSG_PEEK))
+		consume(node, wanted);
+	return (int64_t)wanted;
+}
+
+/* To a side that has closed: over the network this is told only by an answer to what was sent. */
+static int64_t put_to_nobody(struct weft__world *world, struct weft__node *node, size_t length)
+{
+	uint64_t there;
+
+	if (node->is_local)
+		return -EPIPE;
+	if (!node->reset_at) {
+		there = arrival(world, node, NULL);
+		node->reset_at = there == WEFT_NEVER ? there : there + weft__world_latency(world);
+		node->error = node->in.end_at && node->in.end_at <= weft__world_now(world) ? -EPIPE : -ECONNRESET;
+	}
+	return (int64_t)length;
+}
+
+/* How much of it goes into the connection now? */
+static size_t fits(struct weft__world *world, const struct weft__node *node, size_t length)
+{
+	const struct weft__flow *flow = &node->peer->in;
+	size_t room = flow->capacity > flow->held ? flow->capacity - flow->held : 0;
+
+	/* Short writes to a pipe are not divided. */
+	if (node->is_pipe && length <= PIPE_BUF)
+		return length <= room ? length : 0;
+	return room ? weft__world_shorten(world, length < room ? length : room) : 0;
+}
+
+static int64_t put(struct weft__world *world, struct weft__node *node, const struct iovec *parts, size_t count,
+		   uint64_t *when)
+{
+	size_t part, length = total(parts, count);
+	struct weft__segment *s;
+	int error;
+
+	if (!node->writes)
+		return node->is_pipe ? -EBADF : -EPIPE;
+	error = broken(world, node, when);
+	if (error) {
+		error = node->told ? -EPIPE : error;
+		node->told = true;
+		return error;
+	}
+	if (!length)
+		return 0;
+	if (!node->peer)
+		return put_to_nobody(world, node, length);
+	part = fits(world, node, length);
+	if (!part)
+		return -EAGAIN;
+	s = malloc(sizeof *s + part);
+	if (!s)
+		return -ENOMEM;
+	s->length = part;
+	s->taken = 0;
+	s->at = arrival(world, node, &node->peer->in);
+	copy(parts, 0, s->data, part, false);
+	append(&node->peer->in, s);
+	weft__node_stir(node->peer, WEFT__IN);
+	return WEFT_CANARY(sim_short_write_is_whole) ? (int64_t)length : (int64_t)part;
+}
+
+/* ---- datagrams --------------------------------------------------------------------------------------------------- */
+
+static struct weft__segment *first_datagram(struct weft__world *world, struct weft__node *node, uint64_t *when)
+{
+	struct weft__segment *s = node->in.first;
+
+	if (s && s->at <= weft__world_now(world))
+		return s;
+	if (s)
+		weft__sooner(when, s->at);
+	return NULL;
+}
+
+/* Senders of the host wait for room. */
+static void stir_senders(struct weft__world *world, const struct weft__node *node)
+{
+	struct weft__node *other;
+
+	if (node->is_local)
+		for (other = world->nodes; other; other = other->next)
+			if (other->kind == WEFT__DATAGRAMS && other->is_local)
+				weft__node_stir(other, WEFT__OUT);
+}
+
+static int64_t receive(struct weft__world *world, struct weft__node *node, struct msghdr *m, int flags, uint64_t *when)
+{
+	struct weft__segment *s = first_datagram(world, node, when);
+	size_t size, length;
+
+	m->msg_controllen = 0;
+	if (!s && (!node->reads || (node->in.end_at && node->in.end_at <= weft__world_now(world))))
+		return 0;
+	if (!s)
+		return -EAGAIN;
+	size = total(m->msg_iov, m->msg_iovlen);
+	length = s->length < size ? s->length : size;
+	copy(m->msg_iov, 0, s->data, length, true);
+	m->msg_flags = s->length > size ? MSG_TRUNC : 0;
+	if (m->msg_name)
+		weft__sim_address(world, node->domain, &s->from, m->msg_name, &m->msg_namelen);
+	if (flags & MSG_TRUNC)
+		length = s->length;
+	if (!(flags & MSG_PEEK)) {
+		node->in.held -= s->length;
+		drop_first(&node->in);
+		stir_senders(world, node);
+	}
+	return (int64_t)length;
+}
+
+/* In the order of arrival. */
+static void insert(struct weft__flow *flow, struct weft__segment *s)
+{
+	struct weft__segment **at = &flow->first;
+
+	while (*at && (*at)->at <= s->at)
+		at = &(*at)->next;
+	s->next = *at;
+	*at = s;
+	if (!s->next)
+		flow->last = s;
+	flow->held += s->length;
+}
+
+/* A datagram that no memory is left for is lost. */
+static void send_copy(struct weft__world *world, struct weft__node *from, struct weft__node *to,
+		      const struct iovec *parts, size_t length)
+{
+	struct weft__segment *s = malloc(sizeof *s + length);
+
+	if (!s)
+		return;
+	s->length = length;
+	s->taken = 0;
+	s->from = from->spot;
+	s->from.is_any = false;
+	s->from.is_loopback = from->host == to->host && (from->spot.is_any || from->spot.is_loopback);
+	s->at = weft__world_now(world) + (from->is_local ? 0 : weft__world_latency(world));
+	copy(parts, 0, s->data, length, false);
+	insert(&to->in, s);
+	weft__node_stir(to, WEFT__IN);
+}
+
+static bool takes_from(const struct weft__node *to, const struct weft__node *from)
+{
+	return !to->has_remote || (to->remote.host == from->host && to->remote.port == from->spot.port);
+}
+
+/* Over the network, where nobody learns of a loss. */
+static void send_far(struct weft__world *world, struct weft__node *from, struct weft__node *to,
+		     const struct iovec *parts, size_t length)
+{
+	if (!to || !takes_from(to, from) || to->in.held + length > to->in.capacity ||
+	    weft__world_is_cut(world, from->host, to->host) || weft__world_happens(world, world->profile.loss))
+		return;
+	send_copy(world, from, to, parts, length);
+	if (weft__world_happens(world, world->profile.twice))
+		send_copy(world, from, to, parts, length);
+}
+
+static int64_t send_one(struct weft__world *world, struct weft__node *node, const struct msghdr *m)
+{
+	size_t length = total(m->msg_iov, m->msg_iovlen);
+	struct weft__node *to = node->peer;
+	struct weft__spot spot = node->remote;
+	int error;
+
+	if (!node->writes)
+		return -EPIPE;
+	if (length > DATAGRAM_MOST)
+		return -EMSGSIZE;
+	if (!to) {
+		error = m->msg_name	   ? weft__sim_spot(world, m->msg_name, m->msg_namelen, &spot)
+			: node->has_remote ? 0
+					   : -EDESTADDRREQ;
+		if (!error && !node->is_local && !node->bound)
+			error = weft__sim_bind_any(world, node);
+		if (error)
+			return error;
+		to = weft__sim_find(world, &spot, WEFT__DATAGRAMS);
+	}
+	if (!node->is_local) {
+		send_far(world, node, to, m->msg_iov, length);
+		return (int64_t)length;
+	}
+	if (!to)
+		return -ECONNREFUSED;
+	if (to->in.held && to->in.held + length > to->in.capacity)
+		return -EAGAIN;
+	send_copy(world, node, to, m->msg_iov, length);
+	return (int64_t)length;
+}
+
+static int64_t many(struct weft__world *world, struct weft__node *node, weft_io_t *io, uint64_t *when)
+{
+	struct mmsghdr *m = io->data;
+	int64_t result = 0;
+	size_t i;
+
+	for (i = 0; i < io->length; i++) {
+		result = io->kind == WEFT_IO_RECVMMSG ? receive(world, node, &m[i].msg_hdr, io->flags, when)
+						      : send_one(world, node, &m[i].msg_hdr);
+		if (result < 0)
+			break;
+		m[i].msg_len = (unsigned)result;
+	}
+	return i ? (int64_t)i : result;
+}
+
+/* ---- readiness --------------------------------------------------------------------------------------------------- */
+
+static int stream_events(struct weft__world *world, struct weft__node *node, uint64_t *when)
+{
+	uint64_t now = weft__world_now(world);
+	const struct weft__flow *to = node->peer ? &node->peer->in : NULL;
+	int error = broken(world, node, when), events = 0;
+	bool ended = !node->reads || (node->in.end_at && node->in.end_at <= now);
+
+	if (node->in.end_at > now)
+		weft__sooner(when, node->in.end_at);
+	if (error)
+		return POLLIN | POLLOUT | POLLHUP | (node->told ? 0 : POLLERR) | POLLRDHUP;
+	if (arrived(&node->in, now, when) || (ended && !(node->is_pipe && node->writes)))
+		events |= POLLIN;
+	if (ended && !node->is_pipe)
+		events |= POLLRDHUP;
+	if (ended && ((node->is_pipe && !node->writes) || (!node->is_pipe && !node->writes)))
+		events |= POLLHUP;
+	if (!node->peer && node->is_pipe && node->writes)
+		events |= POLLERR;
+	if (node->writes && (!to || to->held + (node->is_pipe ? PIPE_BUF : 1) <= to->capacity))
+		events |= POLLOUT;
+	return node->is_pipe && node->writes ? events & ~POLLIN : events;
+}
+
+static int events_of(struct weft__world *world, struct weft__node *node, uint64_t *when)
+{
+	switch (node->kind) {
+	case WEFT__CONNECTED:
+		return stream_events(world, node, when);
+	case WEFT__LISTENER:
+		return node->queued ? POLLIN : 0;
+	case WEFT__DATAGRAMS:
+		return POLLOUT | (first_datagram(world, node, when) || node->in.end_at ? POLLIN : 0);
+	case WEFT__OPEN_FILE:
+		return POLLIN | POLLOUT;
+	default:
+		return POLLOUT | POLLHUP; /* as of a socket that is not connected */
+	}
+}
+
+static int64_t poll_node(struct weft__world *world, struct weft__node *node, const weft_io_t *io, uint64_t *when)
+{
+	int events = events_of(world, node, when) & (io->flags | POLLERR | POLLHUP);
+
+	return events ? events : -EAGAIN;
+}
+
+/* ---- from one to another ----------------------------------------------------------------------------------------- */
+
+static int64_t send_file(struct weft__world *world, struct weft__node *node, weft_io_t *io, uint64_t *when)
+{
+	struct weft__node *from = weft__node_of(world, io->other);
+	int64_t *offset = io->data, result;
+	struct iovec part;
+	const char *bytes;
+
+	if (!from || from->kind != WEFT__OPEN_FILE)
+		return from ? -EINVAL : -EBADF;
+	if (node->kind != WEFT__CONNECTED)
+		return -ENOTCONN;
+	result = weft__sim_file_bytes(from, offset ? *offset : from->offset,
+				      io->length < SENDFILE_MOST ? io->length : SENDFILE_MOST, &bytes);
+	if (result <= 0)
+		return result;
+	part = (struct iovec){(char *)(uintptr_t)bytes, (size_t)result};
+	result = put(world, node, &part, 1, when);
+	if (result > 0)
+		*(offset ? offset : &from->offset) += result;
+	return result;
+}
+
+static int64_t splice_nodes(struct weft__world *world, struct weft__node *node, weft_io_t *io, uint64_t *when,
+			    struct weft__node **waits_for)
+{
+	struct weft__node *to = weft__node_of(world, io->other);
+	size_t length = io->length < SENDFILE_MOST ? io->length : SENDFILE_MOST;
+	struct iovec part = {NULL, length};
+	int64_t result;
+
+	if (!to)
+		return -EBADF;
+	if (node->kind != WEFT__CONNECTED || to->kind != WEFT__CONNECTED || (!node->is_pipe && !to->is_pipe))
+		return -EINVAL;
+	part.iov_base = malloc(length + 1);
+	if (!part.iov_base)
+		return -ENOMEM;
+	io->way = WEFT__IN;
+	result = take(world, node, &part, 1, MSG_PEEK, when);
+	if (result > 0) {
+		part.iov_len = (size_t)result;
+		*when = WEFT_NEVER;
+		result = put(world, to, &part, 1, when);
+		if (result == -EAGAIN) {
+			io->way = WEFT__OUT;
+			*waits_for = to;
+		}
+		if (result > 0)
+			consume(node, (size_t)result);
+	}
+	free(part.iov_base);
+	return result;
+}
+
+/* ---- operations -------------------------------------------------------------------------------------------------- */
+
+/* The operation as a message, whatever its kind. */
+static struct msghdr *message_of(weft_io_t *io, struct msghdr *m, struct iovec *part)
+{
+	if (io->kind == WEFT_IO_RECVMSG || io->kind == WEFT_IO_SENDMSG)
+		return io->data;
+	*m = (struct msghdr){.msg_iov = part, .msg_iovlen = 1};
+	*part = (struct iovec){io->data, io->length};
+	if (io->kind == WEFT_IO_READV || io->kind == WEFT_IO_WRITEV) {
+		m->msg_iov = io->data;
+		m->msg_iovlen = io->length;
+	}
+	return m;
+}
+
+static bool has_offset(const weft_io_t *io)
+{
+	return io->kind <= WEFT_IO_WRITEV && io->offset != -1;
+}
+
+static int64_t transfer(struct weft__world *world, struct weft__node *node, weft_io_t *io, uint64_t *when)
+{
+	bool is_file_call = io->kind <= WEFT_IO_WRITEV;
+	int flags = is_file_call ? 0 : io->flags;
+	struct msghdr m, *message;
+	struct iovec part;
+
+	if (has_offset(io))
+		return -ESPIPE;
+	if (node->is_pipe && !is_file_call)
+		return -ENOTSOCK;
+	message = message_of(io, &m, &part);
+	if (node->kind == WEFT__DATAGRAMS)
+		return io->way == WEFT__IN ? receive(world, node, message, flags, when)
+					   : send_one(world, node, message);
+	if (node->kind != WEFT__CONNECTED)
+		return io->way == WEFT__IN ? -ENOTCONN : node->domain == AF_UNIX ? -ENOTCONN : -EPIPE;
+	if (io->way == WEFT__OUT)
+		return put(world, node, message->msg_iov, message->msg_iovlen, when);
+	if (io->kind == WEFT_IO_RECVMSG) {
+		message->msg_namelen = 0;
+		message->msg_controllen = 0;
+		message->msg_flags = 0;
+	}
+	return take(world, node, message->msg_iov, message->msg_iovlen, flags, when);
+}
+
+int64_t weft__sim_attempt(struct weft__world *world, struct weft__node *node, weft_io_t *io, uint64_t *when,
+			  struct weft__node **waits_for)
+{
+	switch (io->kind) {
+	case WEFT_IO_READ:
+	case WEFT_IO_READV:
+	case WEFT_IO_RECV:
+	case WEFT_IO_RECVMSG:
+	case WEFT_IO_WRITE:
+	case WEFT_IO_WRITEV:
+	case WEFT_IO_SEND:
+	case WEFT_IO_SENDMSG:
+		return transfer(world, node, io, when);
+	case WEFT_IO_RECVMMSG:
+	case WEFT_IO_SENDMMSG:
+		return node->kind == WEFT__DATAGRAMS ? many(world, node, io, when) : -EINVAL;
+	case WEFT_IO_ACCEPT:
+		return weft__sim_accept(world, node, io);
+	case WEFT_IO_CONNECT:
+		return weft__sim_connect(world, node, io, when);
+	case WEFT_IO_POLL:
+		return poll_node(world, node, io, when);
+	case WEFT_IO_SENDFILE:
+		return send_file(world, node, io, when);
+	case WEFT_IO_SPLICE:
+		return splice_nodes(world, node, io, when, waits_for);
+	default:
+		return -EINVAL; /* such as a sync of what is no file */
+	}
+}
+
+/* ---- ends -------------------------------------------------------------------------------------------------------- */
+
+static void tell_end(struct weft__world *world, struct weft__node *node)
+{
+	struct weft__node *peer = node->peer;
+
+	if (!peer || (node->kind == WEFT__DATAGRAMS && node->type != SOCK_SEQPACKET))
+		return;
+	peer->in.end_at = arrival(world, node, &peer->in);
+	weft__node_stir(peer, WEFT__IN | WEFT__OUT);
+}
+
+/* A stream's side is closed with bytes unread: what the other side has sent is lost, and the other side is told. */
+static void end_stream(struct weft__world *world, struct weft__node *node, bool crashed)
+{
+	struct weft__node *peer = node->peer;
+
+	if (!peer)
+		return;
+	if (crashed)
+		lose(&peer->in, weft__world_now(world));
+	if (!node->is_pipe && (crashed || node->in.held)) {
+		send_reset(world, node);
+		return;
+	}
+	if (node->writes)
+		tell_end(world, node);
+	peer->peer = NULL;
+	weft__node_stir(peer, WEFT__IN | WEFT__OUT);
+	node->peer = NULL;
+}
+
+void weft__sim_end(struct weft__world *world, struct weft__node *node, bool crashed)
+{
+	struct weft__node *waiting;
+
+	if (node->kind == WEFT__LISTENER)
+		while ((waiting = node->queue)) {
+			node->queue = waiting->queue_next;
+			weft__sim_end(world, waiting, true);
+			weft__node_drop(waiting);
+		}
+	if (node->kind == WEFT__DATAGRAMS && node->peer) {
+		tell_end(world, node);
+		node->peer->peer = NULL;
+	} else {
+		end_stream(world, node, crashed);
+	}
+	while (node->in.first)
+		drop_first(&node->in);
+	node->in.held = 0;
+	node->peer = NULL;
+	node->bound = false;
+	node->kind = WEFT__DEAD;
+}
+
+int weft__sim_shutdown(int number, int how)
+{
+	struct weft__world *world = weft__world();
+	struct weft__node *node = world ? weft__node_of(world, number) : NULL;
+
+	if (!node || node->kind == WEFT__DEAD)
+		return -EBADF;
+	if (node->is_pipe || node->kind == WEFT__OPEN_FILE)
+		return -ENOTSOCK;
+	if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
+		return -EINVAL;
+	if (node->kind == WEFT__SOCKET || (node->kind == WEFT__DATAGRAMS && !node->peer && !node->has_remote))
+		return -ENOTCONN;
+	if (how != SHUT_WR)
+		node->reads = false;
+	if (how != SHUT_RD && node->writes) {
+		node->writes = false;
+		tell_end(world, node);
+	}
+	weft__node_stir(node, WEFT__IN | WEFT__OUT);
+	return 0;
+}
