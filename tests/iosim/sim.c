@@ -1,0 +1,780 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The simulated world of I/O: PROGRAM SEEDS [NAME]. Each test under many seeds, each seed twice: the traces are equal. */
+#define _GNU_SOURCE
+#include "../sched/check.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <weft/world.h>
+
+#define MINUTE (60 * SECOND)
+
+static uint64_t trace;
+
+/* What happens, and when, in one number. */
+static void note(uint64_t what)
+{
+	trace = (trace ^ what ^ weft_now()) * 0x9e3779b97f4a7c15u;
+	trace ^= trace >> 29;
+}
+
+static char at(uint64_t i)
+{
+	return (char)(i * 31 + i / 251);
+}
+
+static void fill(char *data, size_t length, uint64_t from)
+{
+	for (size_t i = 0; i < length; i++)
+		data[i] = at(from + i);
+}
+
+static void check_bytes(const char *data, size_t length, uint64_t from)
+{
+	for (size_t i = 0; i < length; i++)
+		CHECK(data[i] == at(from + i));
+}
+
+/* ---- an echo server, and a proxy before it ----------------------------------------------------------------------- */
+
+enum { CLIENTS = 4, BYTES = 30000 };
+
+static void *echo(void *fd_)
+{
+	int fd = (int)(intptr_t)fd_;
+	char data[1500];
+	ssize_t n;
+
+	while ((n = weft_read(fd, data, sizeof data)) > 0) {
+		note((uint64_t)n);
+		if (weft_write_all(fd, data, (size_t)n) != n)
+			break;
+	}
+	(void)weft_close(fd);
+	return NULL;
+}
+
+struct service {
+	weft_scope_t *scope;
+	const char *host, *port;
+	int fd, connections;
+	weft_fn_t *serve;
+};
+
+static void *accepts(void *s_)
+{
+	struct service *s = s_;
+	int i, fd;
+
+	for (i = 0; i < s->connections; i++) {
+		fd = weft_accept(s->fd, NULL, NULL, 0);
+		CHECK(fd >= 1 << 20);
+		note((uint64_t)fd);
+		CHECK(!weft_scope_spawn(s->scope, s->serve, (void *)(intptr_t)fd));
+	}
+	CHECK(!weft_close(s->fd));
+	return NULL;
+}
+
+/* Listens before it returns. */
+static void start(struct service *s, weft_scope_t *scope)
+{
+	CHECK(!weft_world_host(s->host));
+	s->scope = scope;
+	s->fd = weft_listen(NULL, (unsigned)atoi(s->port), 0, 0);
+	CHECK(s->fd >= 1 << 20);
+	CHECK(weft_port(s->fd) == atoi(s->port));
+	CHECK(!weft_scope_spawn(scope, accepts, s));
+	CHECK(!weft_world_host("main"));
+}
+
+static void *reads_back(void *fd)
+{
+	char data[700];
+	uint64_t done = 0;
+	ssize_t n;
+
+	while ((n = weft_read((int)(intptr_t)fd, data, sizeof data)) > 0) {
+		check_bytes(data, (size_t)n, done);
+		done += (uint64_t)n;
+	}
+	CHECK(n == 0);
+	CHECK(done == BYTES);
+	note(done);
+	return NULL;
+}
+
+struct client {
+	const char *host, *port;
+};
+
+static void *asks(void *c_)
+{
+	const struct client *c = c_;
+	char data[BYTES];
+	weft_scope_t scope;
+	int fd;
+
+	CHECK(!weft_world_host("clients"));
+	fd = weft_dial(c->host, c->port);
+	CHECK(fd >= 0);
+	fill(data, sizeof data, 0);
+	weft_scope_open(&scope, WEFT_NEVER);
+	CHECK(!weft_scope_spawn(&scope, reads_back, (void *)(intptr_t)fd));
+	CHECK(weft_write_all(fd, data, sizeof data) == sizeof data);
+	CHECK(!weft_shutdown(fd, SHUT_WR));
+	CHECK(!weft_scope_wait(&scope));
+	CHECK(!weft_close(fd));
+	return NULL;
+}
+
+static void *echo_server(void *result)
+{
+	struct service server = {.host = "server", .port = "80", .connections = CLIENTS, .serve = echo};
+	struct client client = {"server", "http"};
+	weft_scope_t scope;
+
+	CHECK(!strcmp(weft_io_backend(), "simulated"));
+	weft_scope_open(&scope, WEFT_NEVER);
+	start(&server, &scope);
+	for (int i = 0; i < CLIENTS; i++)
+		CHECK(!weft_scope_spawn(&scope, asks, &client));
+	CHECK(!weft_scope_wait(&scope));
+	return result;
+}
+
+struct pair {
+	int from, to;
+};
+
+/* One direction, with its end. */
+static void *carries(void *p_)
+{
+	const struct pair *p = p_;
+	char data[2000];
+	ssize_t n;
+
+	while ((n = weft_read(p->from, data, sizeof data)) > 0)
+		CHECK(weft_write_all(p->to, data, (size_t)n) == n);
+	CHECK(n == 0);
+	CHECK(!weft_shutdown(p->to, SHUT_WR));
+	return NULL;
+}
+
+static void *passes_on(void *fd)
+{
+	struct pair there = {(int)(intptr_t)fd, -1}, back;
+	weft_scope_t scope;
+
+	there.to = weft_dial("server", "7000");
+	CHECK(there.to >= 0);
+	back = (struct pair){there.to, there.from};
+	weft_scope_open(&scope, WEFT_NEVER);
+	CHECK(!weft_scope_spawn(&scope, carries, &there));
+	CHECK(!weft_scope_spawn(&scope, carries, &back));
+	CHECK(!weft_scope_wait(&scope));
+	CHECK(!weft_close(there.from) && !weft_close(there.to));
+	return NULL;
+}
+
+static void *proxy(void *result)
+{
+	struct service server = {.host = "server", .port = "7000", .connections = CLIENTS, .serve = echo};
+	struct service between = {.host = "proxy", .port = "80", .connections = CLIENTS, .serve = passes_on};
+	struct client client = {"proxy", "80"};
+	weft_scope_t scope;
+
+	CHECK(!weft_world_set(&(weft_world_t){.slow = 100000}));
+	weft_scope_open(&scope, WEFT_NEVER);
+	start(&server, &scope);
+	start(&between, &scope);
+	for (int i = 0; i < CLIENTS; i++)
+		CHECK(!weft_scope_spawn(&scope, asks, &client));
+	CHECK(!weft_scope_wait(&scope));
+	return result;
+}
+
+/* ---- connections ------------------------------------------------------------------------------------------------- */
+
+/* Both ends of a connection from "main" to a host. */
+static struct pair connection(const char *host)
+{
+	struct pair p;
+	int listener;
+
+	CHECK(!weft_world_host(host));
+	listener = weft_listen(NULL, 1234, 0, 0);
+	CHECK(listener >= 0);
+	CHECK(!weft_world_host("main"));
+	p.to = weft_dial(host, "1234");
+	CHECK(p.to >= 0);
+	p.from = weft_accept(listener, NULL, NULL, 0);
+	CHECK(p.from >= 0);
+	CHECK(!weft_close(listener));
+	return p;
+}
+
+static void close_both(struct pair p)
+{
+	CHECK(!weft_close(p.from) && !weft_close(p.to));
+}
+
+static void *half_close(void *result)
+{
+	struct pair p = connection("far");
+	char data[16];
+
+	CHECK(weft_write_all(p.to, "question", 8) == 8);
+	CHECK(!weft_shutdown(p.to, SHUT_WR));
+	CHECK(weft_write(p.to, "x", 1) == -EPIPE);
+	CHECK(weft_read_all(p.from, data, sizeof data) == 8 && !memcmp(data, "question", 8));
+	CHECK(weft_read(p.from, data, 1) == 0);
+	CHECK(weft_write_all(p.from, "answer", 6) == 6);
+	CHECK(!weft_close(p.from));
+	CHECK(weft_read_all(p.to, data, sizeof data) == 6 && !memcmp(data, "answer", 6));
+	CHECK(weft_read(p.to, data, 1) == 0);
+	CHECK(!weft_close(p.to));
+	CHECK(weft_close(p.to) == -EBADF);
+	CHECK(weft_read(p.to, data, 1) == -EBADF);
+	return result;
+}
+
+static void *deadlines(void *result)
+{
+	struct pair p = connection("far");
+	uint64_t now = weft_now();
+	char data[8];
+	size_t sent = 0;
+	ssize_t n;
+
+	CHECK(weft_read_until(p.from, data, 8, now + 5 * MS) == -ETIMEDOUT);
+	CHECK(weft_now() >= now + 5 * MS && weft_now() < now + 6 * MS);
+	CHECK(weft_read_until(p.from, data, 8, 0) == -ETIMEDOUT);
+	CHECK(weft_poll_until(p.from, POLLIN, weft_now() + MS) == -ETIMEDOUT);
+	CHECK(weft_write_all(p.to, "abcdefgh", 8) == 8);
+	/* Nothing of it is lost, however often a read gives up. */
+	for (size_t done = 0; done < 8; note(done)) {
+		n = weft_read_until(p.from, data + done, 8 - done, weft_now() + 100000);
+		CHECK(n > 0 || n == -ETIMEDOUT);
+		done += n > 0 ? (size_t)n : 0;
+	}
+	CHECK(!memcmp(data, "abcdefgh", 8));
+	/* Nobody reads. */
+	while ((n = weft_write_until(p.to, "0123456789abcdef", 16, weft_now() + MS)) > 0)
+		sent += (size_t)n;
+	CHECK(n == -ETIMEDOUT && sent >= 4096 && sent <= 65536);
+	close_both(p);
+	return result;
+}
+
+static void *reads_8(void *fd)
+{
+	char data[8];
+	ssize_t n = weft_read_all((int)(intptr_t)fd, data, 8);
+
+	/* As far as it got: whoever is cancelled has what it read. */
+	note((uint64_t)n);
+	return (void *)(intptr_t)n;
+}
+
+static void *cancelled(void *result)
+{
+	struct pair p = connection("far");
+	const weft_task_attr_t codes = {.flags = WEFT_TASK_CODES};
+	weft_task_t reader;
+	weft_scope_t scope;
+	char data[64];
+	ssize_t n, got;
+
+	weft_scope_open(&scope, WEFT_NEVER);
+	CHECK(!weft_scope_spawn_with(&scope, &reader, reads_8, (void *)(intptr_t)p.from, &codes));
+	CHECK(weft_write_all(p.to, "abcdefgh", 8) == 8);
+	weft_sleep(weft_world_random() % (3 * MS));
+	weft_task_cancel(&reader);
+	CHECK(!weft_join(&reader, &result));
+	got = (intptr_t)result;
+	CHECK(got == -ECANCELED || got > 0);
+	CHECK(weft_write_all(p.to, "12345678", 8) == 8);
+	CHECK(!weft_shutdown(p.to, SHUT_WR));
+	n = weft_read_all(p.from, data, sizeof data);
+	CHECK(n == 16 - (got > 0 ? got : 0));
+	CHECK(!memcmp(data, "abcdefgh12345678" + 16 - n, (size_t)n));
+	(void)weft_scope_wait(&scope);
+	close_both(p);
+	return NULL;
+}
+
+static void *reads_one(void *fd)
+{
+	char c = 0;
+
+	return (void *)(intptr_t)weft_read((int)(intptr_t)fd, &c, 1);
+}
+
+static void *closing(void *result)
+{
+	struct pair p = connection("far");
+	weft_task_t reader;
+	weft_scope_t scope;
+	void *got;
+
+	weft_scope_open(&scope, WEFT_NEVER);
+	CHECK(!weft_scope_spawn_with(&scope, &reader, reads_one, (void *)(intptr_t)p.from, NULL));
+	weft_sleep(MS);
+	CHECK(!weft_close(p.from));
+	/* Its number is not used while the reader has not gone on. */
+	p.from = weft_socket(AF_UNIX, SOCK_STREAM, 0);
+	CHECK(!weft_join(&reader, &got));
+	CHECK((intptr_t)got == -ECANCELED);
+	CHECK(!weft_scope_wait(&scope));
+	close_both(p);
+	return result;
+}
+
+static void *dials(void *unused)
+{
+	int fd = weft_dial("localhost", "99");
+
+	(void)unused;
+	CHECK(fd >= 0);
+	return (void *)(intptr_t)fd;
+}
+
+static void *backlog(void *result)
+{
+	int listener = weft_listen("127.0.0.1", 99, 1, 0), i, fd;
+	weft_task_t dialers[5];
+	weft_scope_t scope;
+	uint64_t now;
+	void *got;
+
+	CHECK(listener >= 0);
+	CHECK(weft_accept_until(listener, NULL, NULL, 0, weft_now() + MS) == -ETIMEDOUT);
+	weft_scope_open(&scope, WEFT_NEVER);
+	for (i = 0; i < 5; i++)
+		CHECK(!weft_scope_spawn_with(&scope, &dialers[i], dials, NULL, NULL));
+	now = weft_now();
+	weft_sleep(500 * MS);
+	for (i = 0; i < 5; i++) {
+		fd = weft_accept(listener, NULL, NULL, 0);
+		CHECK(fd >= 0);
+		CHECK(!weft_close(fd));
+	}
+	for (i = 0; i < 5; i++) {
+		CHECK(!weft_join(&dialers[i], &got));
+		CHECK(!weft_close((int)(intptr_t)got));
+	}
+	CHECK(weft_now() - now >= SECOND); /* two were in the queue; the others asked once more */
+	CHECK(!weft_scope_wait(&scope));
+	CHECK(!weft_close(listener));
+	CHECK(weft_dial("localhost", "99") == -ECONNREFUSED);
+	return result;
+}
+
+static void *errors(void *result)
+{
+	struct pair p = connection("far");
+	int listener = weft_listen(NULL, 0, 0, 0), other, fds[2];
+	char data[4];
+
+	CHECK(listener >= 0 && weft_port(listener) > 0);
+	CHECK(weft_listen("::1", (unsigned)weft_port(listener), 0, 0) == -EADDRINUSE);
+	CHECK(weft_listen("10.0.0.2", 5, 0, 0) == -EADDRNOTAVAIL);
+	other = weft_listen("127.0.0.1", (unsigned)weft_port(listener), 0, WEFT_LISTEN_UDP);
+	CHECK(other >= 0 && !weft_close(other) && !weft_close(listener));
+	CHECK(weft_dial("nobody", "1") == -ENOENT);
+	CHECK(weft_dial("far", "1") == -ECONNREFUSED);
+	CHECK(weft_dial("/socket", NULL) == -ECONNREFUSED);
+	/* Closed with something unread: a reset. */
+	CHECK(weft_write(p.to, "x", 1) == 1);
+	CHECK(weft_poll(p.from, POLLIN) & POLLIN);
+	CHECK(!weft_close(p.from));
+	CHECK(weft_read(p.to, data, 4) == -ECONNRESET);
+	CHECK(weft_read(p.to, data, 4) == 0);
+	CHECK(weft_write(p.to, data, 4) == -EPIPE);
+	CHECK(!weft_close(p.to));
+	/* Closed: the first write does not know. */
+	p = connection("far");
+	CHECK(!weft_close(p.from));
+	CHECK(weft_read(p.to, data, 4) == 0);
+	CHECK(weft_write(p.to, "x", 1) == 1);
+	weft_sleep(SECOND);
+	CHECK(weft_write(p.to, "x", 1) == -EPIPE);
+	CHECK(!weft_close(p.to));
+	CHECK(!weft_pipe(fds));
+	CHECK(weft_write(fds[0], "x", 1) == -EBADF && weft_read(fds[1], data, 1) == -EBADF);
+	CHECK(weft_pread(fds[0], data, 1, 0) == -ESPIPE && weft_shutdown(fds[0], SHUT_RD) == -ENOTSOCK);
+	CHECK(!weft_close(fds[0]));
+	CHECK(weft_write(fds[1], "x", 1) == -EPIPE);
+	CHECK(weft_poll(fds[1], POLLOUT) & POLLERR);
+	CHECK(!weft_close(fds[1]));
+	CHECK(weft_socket(AF_INET, 77, 0) == -ESOCKTNOSUPPORT && weft_socket(-1, SOCK_STREAM, 0) == -EAFNOSUPPORT);
+	return result;
+}
+
+static void *partition(void *result)
+{
+	struct pair p = connection("far");
+	uint64_t now;
+	char data[8];
+
+	CHECK(!weft_world_cut("main", "far"));
+	CHECK(weft_write(p.to, "x", 1) == 1);
+	CHECK(weft_read_until(p.from, data, 1, weft_now() + MINUTE) == -ETIMEDOUT);
+	CHECK(!weft_world_mend("far", NULL));
+	CHECK(weft_read_until(p.from, data, 1, weft_now() + SECOND) == 1 && *data == 'x');
+	/* For ever. */
+	CHECK(!weft_world_cut("main", NULL));
+	now = weft_now();
+	CHECK(weft_dial_until("far", "1234", now + MINUTE) == -ETIMEDOUT);
+	CHECK(weft_dial("far", "1234") == -ETIMEDOUT);
+	CHECK(weft_write(p.to, "x", 1) == 1);
+	CHECK(weft_read(p.to, data, 1) == -ETIMEDOUT);
+	CHECK(weft_now() - now >= 15 * MINUTE);
+	close_both(p);
+	CHECK(weft_world_cut("main", "nowhere") == -ENOENT);
+	return result;
+}
+
+/* With connections that are reset each byte that comes is right, and every task ends. */
+static void *echo_some(void *fd_)
+{
+	int fd = (int)(intptr_t)fd_;
+	char data[1500];
+	ssize_t n;
+
+	while ((n = weft_read(fd, data, sizeof data)) > 0)
+		if (weft_write_all(fd, data, (size_t)n) != n)
+			break;
+	CHECK(n >= 0 || n == -ECONNRESET);
+	(void)weft_close(fd);
+	return NULL;
+}
+
+static void *asks_some(void *resets)
+{
+	char data[500], back[500];
+	int fd = weft_dial("server", "80"), i;
+	ssize_t n = 1;
+
+	CHECK(fd >= 0);
+	for (i = 0; i < 50 && n > 0; i++) {
+		fill(data, sizeof data, (uint64_t)i);
+		n = weft_write_all(fd, data, sizeof data);
+		if (n > 0)
+			n = weft_read_all(fd, back, sizeof back);
+		if (n > 0)
+			check_bytes(back, (size_t)n, (uint64_t)i);
+	}
+	CHECK(n >= 0 || n == -ECONNRESET || n == -EPIPE);
+	*(int *)resets += n < (ssize_t)sizeof back;
+	note((uint64_t)n);
+	CHECK(!weft_close(fd));
+	return NULL;
+}
+
+static int resets_seen;
+
+static void *resets(void *result)
+{
+	struct service server = {.host = "server", .port = "80", .connections = CLIENTS, .serve = echo_some};
+	weft_scope_t scope;
+
+	CHECK(!weft_world_set(&(weft_world_t){.reset = 3000}));
+	weft_scope_open(&scope, WEFT_NEVER);
+	start(&server, &scope);
+	for (int i = 0; i < CLIENTS; i++)
+		CHECK(!weft_scope_spawn(&scope, asks_some, &resets_seen));
+	CHECK(!weft_scope_wait(&scope));
+	return result;
+}
+
+static void *local_sockets(void *result)
+{
+	int listener = weft_listen("/run/x", 0, 0, 0), fds[2], fd;
+	char data[8];
+
+	CHECK(listener >= 0 && weft_port(listener) == -EAFNOSUPPORT);
+	CHECK(weft_listen("/run/x", 0, 0, 0) == -EADDRINUSE);
+	fds[0] = weft_dial("/run/x", NULL);
+	fds[1] = weft_accept(listener, NULL, NULL, 0);
+	CHECK(fds[0] >= 0 && fds[1] >= 0 && !weft_close(listener));
+	CHECK(weft_dial("/run/x", NULL) == -ECONNREFUSED);
+	CHECK(weft_write_all(fds[0], "abc", 3) == 3);
+	CHECK(weft_recv(fds[1], data, 1, MSG_PEEK) == 1 && *data == 'a');
+	CHECK(weft_read_all(fds[1], data, 3) == 3 && !memcmp(data, "abc", 3));
+	CHECK(!weft_close(fds[0]));
+	CHECK(weft_write(fds[1], "x", 1) == -EPIPE);
+	CHECK(weft_read(fds[1], data, 1) == 0 && !weft_close(fds[1]));
+	CHECK(!weft_socketpair(AF_UNIX, SOCK_DGRAM, 0, fds));
+	CHECK(weft_send(fds[0], "one", 3, 0) == 3 && weft_send(fds[0], "three", 5, 0) == 5);
+	CHECK(weft_recv(fds[1], data, 8, 0) == 3 && weft_recv(fds[1], data, 2, MSG_TRUNC) == 5);
+	CHECK(!weft_close(fds[0]) && !weft_close(fds[1]));
+	fd = weft_open("/other", O_RDONLY, 0);
+	CHECK(fd == -ENOENT);
+	return result;
+}
+
+static void *writes_much(void *fd)
+{
+	char data[3000];
+
+	for (int i = 0; i < 100; i++) {
+		memset(data, i, sizeof data);
+		CHECK(weft_write((int)(intptr_t)fd, data, sizeof data) == sizeof data);
+	}
+	CHECK(!weft_close((int)(intptr_t)fd));
+	return NULL;
+}
+
+/* Short writes to a pipe are not mixed; the writer waits for the reader. */
+static void *pipes(void *result)
+{
+	weft_scope_t scope;
+	char data[3000];
+	int fds[2];
+
+	CHECK(!weft_pipe(fds));
+	weft_scope_open(&scope, WEFT_NEVER);
+	CHECK(!weft_scope_spawn(&scope, writes_much, (void *)(intptr_t)fds[1]));
+	for (int i = 0; i < 100; i++) {
+		CHECK(weft_read_all(fds[0], data, sizeof data) == sizeof data);
+		CHECK(data[0] == i && !memcmp(data, data + 1, sizeof data - 1));
+	}
+	CHECK(weft_read(fds[0], data, 1) == 0);
+	CHECK(!weft_scope_wait(&scope));
+	CHECK(!weft_close(fds[0]));
+	return result;
+}
+
+static int lost_seen, twice_seen, reordered_seen;
+
+static void *datagrams(void *result)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET}, from;
+	int server, client = weft_socket(AF_INET, SOCK_DGRAM, 0), i, last = -1, count = 0;
+	socklen_t size;
+	char data;
+
+	CHECK(!weft_world_set(&(weft_world_t){.loss = 100000, .twice = 100000}));
+	CHECK(!weft_world_host("far"));
+	server = weft_listen("0.0.0.0", 53, 0, WEFT_LISTEN_UDP);
+	CHECK(server >= 0 && client >= 0);
+	to.sin_port = htons(53);
+	CHECK(inet_pton(AF_INET, "10.0.0.2", &to.sin_addr) == 1);
+	for (i = 0; i < 30; i++) {
+		data = (char)i;
+		CHECK(weft_sendto(client, &data, 1, 0, (struct sockaddr *)&to, sizeof to) == 1);
+	}
+	for (;;) {
+		size = sizeof from;
+		i = (int)weft_recvfrom_until(server, &data, 1, 0, (struct sockaddr *)&from, &size, weft_now() + SECOND);
+		if (i == -ETIMEDOUT)
+			break;
+		CHECK(i == 1 && size == sizeof from && ntohs(from.sin_port) == weft_port(client));
+		CHECK(from.sin_addr.s_addr == htonl(0x0a000001));
+		note((uint64_t)data);
+		reordered_seen += data < last;
+		twice_seen += data == last;
+		last = data;
+		count++;
+	}
+	lost_seen += count < 30;
+	CHECK(!weft_close(server) && !weft_close(client));
+	return result;
+}
+
+static void *copies(void *result)
+{
+	int fd = weft_open("page", O_CREAT | O_RDWR, 0644), fds[2];
+	int64_t offset = 0;
+	char data[5000];
+	struct pair p;
+	size_t done;
+	ssize_t n;
+
+	CHECK(!weft_world_set(&(weft_world_t){.buffer = 8192}));
+	p = connection("far");
+	fill(data, sizeof data, 0);
+	CHECK(weft_write_all(fd, data, sizeof data) == sizeof data);
+	while ((n = weft_sendfile(p.to, fd, &offset, sizeof data)) > 0)
+		note((uint64_t)n);
+	CHECK(n == 0 && offset == sizeof data);
+	CHECK(!weft_pipe(fds));
+	for (done = 0; done < sizeof data; done += (size_t)n) {
+		n = weft_splice(p.from, fds[1], sizeof data - done, 0);
+		CHECK(n > 0);
+		CHECK(weft_read_all(fds[0], data, (size_t)n) == n);
+		check_bytes(data, (size_t)n, done);
+	}
+	CHECK(!weft_close(fds[0]) && !weft_close(fds[1]) && !weft_close(fd));
+	close_both(p);
+	return result;
+}
+
+static void *names(void *result)
+{
+	weft_address_t found[2];
+	struct sockaddr_in *v4 = (struct sockaddr_in *)&found[0].address;
+
+	CHECK(weft_resolve("localhost", "80", SOCK_STREAM, found, 2) == 1);
+	CHECK(v4->sin_family == AF_INET && ntohs(v4->sin_port) == 80 && v4->sin_addr.s_addr == htonl(INADDR_LOOPBACK));
+	CHECK(!weft_world_host("b"));
+	CHECK(weft_resolve("b", NULL, SOCK_STREAM, found, 2) == 1 && v4->sin_addr.s_addr == htonl(0x0a000002));
+	CHECK(weft_resolve("1.2.3.4", NULL, SOCK_STREAM, found, 2) == 1 && v4->sin_addr.s_addr == htonl(0x01020304));
+	CHECK(weft_resolve("::1", NULL, SOCK_STREAM, found, 2) == 1 && v4->sin_family == AF_INET6);
+	CHECK(weft_resolve("b.example", NULL, SOCK_STREAM, found, 2) == -ENOENT);
+	CHECK(weft_dial("1.2.3.4", "80") == -EHOSTUNREACH);
+	CHECK(weft_world_host("") == -EINVAL);
+	return result;
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------- */
+
+static void *files(void *result)
+{
+	struct stat status;
+	char data[16];
+	int fd;
+
+	CHECK(weft_open("a", O_RDWR, 0) == -ENOENT);
+	fd = weft_open("a", O_RDWR | O_CREAT, 0640);
+	CHECK(fd >= 1 << 20);
+	CHECK(weft_open("a", O_RDWR | O_CREAT | O_EXCL, 0640) == -EEXIST);
+	CHECK(weft_write_all(fd, "0123456789", 10) == 10);
+	CHECK(weft_pread(fd, data, 1, 5) == 1 && *data == '5');
+	CHECK(weft_pwrite(fd, "x", 1, 12) == 1);
+	CHECK(weft_read(fd, data, 1) == 1 && *data == 0 && weft_read(fd, data, 8) > 0);
+	CHECK(!weft_fsync(fd) && !weft_fdatasync(fd));
+	CHECK(!weft_fstatat(AT_FDCWD, "a", &status, 0) && status.st_size == 13 && status.st_mode == (S_IFREG | 0640));
+	CHECK(!weft_fstatat(fd, "", &status, AT_EMPTY_PATH) && status.st_size == 13);
+	CHECK(!weft_close(fd));
+	fd = weft_open("a", O_WRONLY | O_APPEND, 0);
+	CHECK(weft_write(fd, "y", 1) == 1 && weft_read(fd, data, 1) == -EBADF && !weft_close(fd));
+	CHECK(!weft_fstatat(AT_FDCWD, "a", &status, 0) && status.st_size == 14);
+	CHECK(!weft_world_host("other"));
+	CHECK(weft_open("a", O_RDONLY, 0) == -ENOENT);
+	CHECK(!weft_world_host("main"));
+	fd = weft_open("a", O_WRONLY | O_TRUNC, 0);
+	CHECK(!weft_fstatat(AT_FDCWD, "a", &status, 0) && status.st_size == 0);
+	CHECK(!weft_world_set(&(weft_world_t){.disk = 5}));
+	CHECK(weft_write_all(fd, "1234567", 7) == 5 && weft_write(fd, "6", 1) == -ENOSPC);
+	CHECK(!weft_world_set(&(weft_world_t){.disk_error = 1000000}));
+	CHECK(weft_fsync(fd) == -EIO && weft_write(fd, "1", 1) == -EIO);
+	CHECK(!weft_close(fd));
+	return result;
+}
+
+static int torn_seen, kept_seen, missing_seen, renamed_away_seen;
+
+/* What was synced is there; of what was not, any part. */
+static void *crashes(void *result)
+{
+	char data[8192], back[8192];
+	struct stat status;
+	int fd = weft_open("log", O_CREAT | O_RDWR, 0600), other;
+	ssize_t n;
+
+	fill(data, sizeof data, 0);
+	CHECK(weft_write_all(fd, data, 2048) == 2048);
+	CHECK(!weft_fsync(fd));
+	CHECK(weft_write_all(fd, data + 2048, 6144) == 6144);
+	other = weft_open("new", O_CREAT | O_RDWR, 0600);
+	CHECK(other >= 0);
+	CHECK(!weft_world_crash("main"));
+	CHECK(weft_read(fd, back, 1) == -EBADF);
+	CHECK(!weft_close(fd) && !weft_close(other));
+	renamed_away_seen += weft_fstatat(AT_FDCWD, "new", &status, 0) == -ENOENT;
+	fd = weft_open("log", O_RDONLY, 0);
+	CHECK(fd >= 0);
+	n = weft_read_all(fd, back, sizeof back);
+	CHECK(n >= 2048 && n <= 8192);
+	check_bytes(back, 2048, 0);
+	kept_seen += n == 8192 && !memcmp(back, data, 8192);
+	missing_seen += n == 2048;
+	torn_seen += n > 2048 && (n < 8192 || memcmp(back, data, 8192) != 0);
+	note((uint64_t)n);
+	CHECK(!weft_close(fd));
+	return result;
+}
+
+/* A crash resets the host's connections, and ends its listeners. */
+static void *crashes_connected(void *result)
+{
+	struct pair p = connection("far");
+	weft_task_t reader;
+	weft_scope_t scope;
+	char data[4];
+	void *got;
+
+	weft_scope_open(&scope, WEFT_NEVER);
+	CHECK(!weft_scope_spawn_with(&scope, &reader, reads_one, (void *)(intptr_t)p.from, NULL));
+	weft_sleep(MS);
+	CHECK(!weft_world_crash("far"));
+	CHECK(weft_read(p.to, data, 4) == -ECONNRESET);
+	CHECK(!weft_join(&reader, &got) && (intptr_t)got == -ECANCELED);
+	CHECK(weft_read(p.from, data, 4) == -EBADF);
+	CHECK(!weft_scope_wait(&scope));
+	close_both(p);
+	CHECK(weft_world_crash("nowhere") == -ENOENT);
+	return result;
+}
+
+/* ---- all --------------------------------------------------------------------------------------------------------- */
+
+static const struct test tests[] = {T(echo_server), T(proxy),	T(half_close),	     T(deadlines), T(cancelled),
+				    T(closing),	    T(backlog), T(errors),	     T(partition), T(resets),
+				    T(datagrams),   T(pipes),	T(copies),	     T(names),	   T(local_sockets),
+				    T(files),	    T(crashes), T(crashes_connected)};
+
+/* What the seed decides about must have been seen both ways. */
+static int check_seen(unsigned long seeds)
+{
+	const int seen[] = {resets_seen, lost_seen, twice_seen,	  reordered_seen,
+			    torn_seen,	 kept_seen, missing_seen, renamed_away_seen};
+
+	for (size_t i = 0; i < sizeof seen / sizeof *seen; i++)
+		if (!seen[i] || (i >= 4 && seen[i] == (int)seeds)) {
+			printf("not ok - fault %zu was seen %d times in %lu seeds\n", i, seen[i], seeds);
+			return 1;
+		}
+	return 0;
+}
+
+static int run(const struct test *t, unsigned long seed, uint64_t *traced)
+{
+	const weft_rt_config_t config = {.task = {.stack_size = 128 << 10}};
+	void *result = NULL;
+	int error;
+
+	trace = seed;
+	error = weft_simulate(seed, &config, t->fn, &trace, &result);
+	*traced = trace;
+	if (error)
+		printf("not ok - %s: %s, seed %lu\n", t->name, strerror(-error), seed);
+	return error;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long seed, seeds = argc > 1 ? strtoul(argv[1], NULL, 10) : 1;
+	uint64_t first, second;
+
+	CHECK(weft_world_host("a") == -EPERM && weft_world_set(NULL) == -EPERM && !weft_world_random());
+	for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+		if (argc > 2 && strcmp(argv[2], tests[i].name) != 0)
+			continue;
+		for (seed = 0; seed < seeds; seed++) {
+			if (run(&tests[i], seed, &first) || run(&tests[i], seed, &second))
+				return 1;
+			if (first != second) {
+				printf("not ok - %s: seed %lu does not repeat\n", tests[i].name, seed);
+				return 1;
+			}
+		}
+		printf("ok - %s\n", tests[i].name);
+	}
+	return argc > 2 || seeds < 50 ? 0 : check_seen(2 * seeds);
+}
