@@ -27,8 +27,8 @@
  * ::1 are the caller's own host. Ports, Unix sockets and files belong to a host. Descriptors begin at a number that
  * no real one has; smaller ones are real, and block the simulation. Child processes and signals are real, too.
  *
- * The functions here are for tasks of a simulation; elsewhere they do nothing and return -EPERM. None of them waits, and
- * none is for a signal handler; any stack will do.
+ * The functions here are for tasks of a simulation; elsewhere they do nothing and return -EPERM. None of them waits,
+ * and none is for a signal handler; any stack will do.
  *
  * Source of the ideas: FoundationDB's simulation; torn and reordered writes, ALICE (Pillai and others, 2014).
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The simulated world of I/O: PROGRAM SEEDS [NAME]. Each test under many seeds, each seed twice: the traces are equal. */
+/* The simulated world of I/O: PROGRAM SEEDS [NAME]. Each seed twice, and what happens is the same. */
 #define _GNU_SOURCE
 #include "../sched/check.h"
 
@@ -300,7 +300,7 @@ static void *cancelled(void *result)
 	CHECK(!weft_shutdown(p.to, SHUT_WR));
 	n = weft_read_all(p.from, data, sizeof data);
 	CHECK(n == 16 - (got > 0 ? got : 0));
-	CHECK(!memcmp(data, "abcdefgh12345678" + 16 - n, (size_t)n));
+	CHECK(!memcmp(data, &"abcdefgh12345678"[16 - n], (size_t)n));
 	(void)weft_scope_wait(&scope);
 	close_both(p);
 	return NULL;
@@ -667,7 +667,7 @@ static void *files(void *result)
 	return result;
 }
 
-static int torn_seen, kept_seen, missing_seen, renamed_away_seen;
+static int torn_seen, kept_seen, missing_seen, vanished_seen;
 
 /* What was synced is there; of what was not, any part. */
 static void *crashes(void *result)
@@ -686,7 +686,7 @@ static void *crashes(void *result)
 	CHECK(!weft_world_crash("main"));
 	CHECK(weft_read(fd, back, 1) == -EBADF);
 	CHECK(!weft_close(fd) && !weft_close(other));
-	renamed_away_seen += weft_fstatat(AT_FDCWD, "new", &status, 0) == -ENOENT;
+	vanished_seen += weft_fstatat(AT_FDCWD, "new", &status, 0) == -ENOENT;
 	fd = weft_open("log", O_RDONLY, 0);
 	CHECK(fd >= 0);
 	n = weft_read_all(fd, back, sizeof back);
@@ -733,7 +733,7 @@ static const struct test tests[] = {T(echo_server), T(proxy),	T(half_close),	   
 static int check_seen(unsigned long seeds)
 {
 	const int seen[] = {resets_seen, lost_seen, twice_seen,	  reordered_seen,
-			    torn_seen,	 kept_seen, missing_seen, renamed_away_seen};
+			    torn_seen,	 kept_seen, missing_seen, vanished_seen};
 
 	for (size_t i = 0; i < sizeof seen / sizeof *seen; i++)
 		if (!seen[i] || (i >= 4 && seen[i] == (int)seeds)) {
