@@ -14,6 +14,15 @@ else()
 	weft_skip(sim.asan "gcc has no such run time here: apt-get install libasan8")
 endif()
 
+# A program's mistakes are found by the default number of seeds, and none where there is none.
+weft_program(kv gcc SOURCES ${weft_root}/examples/kv.c FLAGS -Wall -Wextra)
+weft_test(kv.right COMMAND @kv.gcc right SECONDS 120)
+foreach(bug "lost-write wrote [0-9] and read [0-9]" "split-brain wrote [0-9] and read [0-9]" "wrong-reply got the reply to request [0-9]+ in place of [0-9]+")
+	string(REGEX MATCH "^[^ ]*" name ${bug})
+	string(REPLACE "${name} " "" says ${bug})
+	weft_test(kv.${name} COMMAND @kv.gcc ${name} ENDS 0 SAYS "client [12] ${says}.weft: seed [0-9]+ fails: Bad message.*a seed fails")
+endforeach()
+
 # Bugs of the world itself.
 foreach(canary_and_test "sim_short_write_is_whole echo_server" "sim_sync_keeps_nothing crashes")
 	separate_arguments(words UNIX_COMMAND ${canary_and_test})
