@@ -167,6 +167,7 @@ void weft__node_drop(struct weft__node *node)
 		node->next->link = node->link;
 	while ((s = node->in.first)) {
 		node->in.first = s->next;
+		free((void *)s->passed);
 		free(s);
 	}
 	free(node);
@@ -193,13 +194,20 @@ int weft__node_describe(struct weft__world *world, struct weft__node *node)
 	for (i = 0; i < world->count; i++)
 		if (!world->entries[i].node && !world->entries[i].waits)
 			break;
+	node->descriptors++;
 	if (i == world->count && grow(world)) {
-		weft__sim_end(world, node, false);
-		weft__node_drop(node);
+		weft__node_release(world, node);
 		return -ENOMEM;
 	}
 	world->entries[i].node = node;
 	return WEFT__SIM_BASE + (int)i;
+}
+
+void weft__node_release(struct weft__world *world, struct weft__node *node)
+{
+	if (!--node->descriptors)
+		weft__sim_end(world, node, false);
+	weft__node_drop(node);
 }
 
 struct weft__node *weft__node_of(const struct weft__world *world, int number)
@@ -240,8 +248,7 @@ int weft__sim_close(int number)
 		return -EBADF;
 	world->entries[number - WEFT__SIM_BASE].node = NULL;
 	end_waits(world, number);
-	weft__sim_end(world, node, false);
-	weft__node_drop(node);
+	weft__node_release(world, node);
 	return 0;
 }
 

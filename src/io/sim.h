@@ -47,7 +47,9 @@ struct weft__segment {
 	struct weft__segment *next;
 	uint64_t at; /* it can be read from then on */
 	size_t length, taken;
-	struct weft__spot from; /* of a datagram */
+	struct weft__spot from;	    /* of a datagram */
+	struct weft__node **passed; /* descriptors that come with its first byte; each a reference and a descriptor */
+	unsigned passed_count;
 	char data[];
 };
 
@@ -61,6 +63,7 @@ struct weft__flow {
 struct weft__node {
 	struct weft__node *next, **link; /* in the world's list */
 	unsigned references;		 /* descriptors, queues and operations that wait */
+	unsigned descriptors;		 /* also those on their way; the last ends the node */
 	uint8_t kind, reads, writes;	 /* a direction that was shut down is neither */
 	bool is_local, is_pipe, is_slow; /* local: no network is in between */
 	bool bound, shared, told;	 /* told: of its error */
@@ -131,6 +134,8 @@ struct weft__node *weft__node_new(struct weft__world *world, enum weft__node_kin
 void weft__node_drop(struct weft__node *node) WEFT__HIDDEN;
 /* A descriptor, which takes the caller's reference over; -ENOMEM, and then the reference is dropped. */
 int weft__node_describe(struct weft__world *world, struct weft__node *node) WEFT__HIDDEN;
+/* One descriptor less. */
+void weft__node_release(struct weft__world *world, struct weft__node *node) WEFT__HIDDEN;
 /* NULL: -EBADF. */
 struct weft__node *weft__node_of(const struct weft__world *world, int number) WEFT__HIDDEN;
 /* Operations of these directions are tried again. */

@@ -105,20 +105,46 @@ static void append(struct weft__flow *flow, struct weft__segment *s)
 	flow->held += s->length;
 }
 
-static void drop_first(struct weft__flow *flow)
+/* With the descriptors that nobody has taken. */
+static void discard(struct weft__world *world, struct weft__segment *s)
+{
+	unsigned i;
+
+	for (i = 0; i < s->passed_count; i++)
+		weft__node_release(world, s->passed[i]);
+	free((void *)s->passed);
+	free(s);
+}
+
+static void drop_first(struct weft__world *world, struct weft__flow *flow)
 {
 	struct weft__segment *s = flow->first;
 
 	flow->first = s->next;
 	if (!flow->first)
 		flow->last = NULL;
-	free(s);
+	discard(world, s);
+}
+
+/* NULL: no memory. Its bytes are to be written. */
+static struct weft__segment *new_segment(size_t length)
+{
+	struct weft__segment *s = malloc(sizeof *s + length);
+
+	if (s) {
+		s->length = length;
+		s->taken = 0;
+		s->passed = NULL;
+		s->passed_count = 0;
+	}
+	return s;
 }
 
 /* What has not arrived never will. */
-static void lose(struct weft__flow *flow, uint64_t now)
+static void lose(struct weft__world *world, struct weft__flow *flow)
 {
 	struct weft__segment **at = &flow->first, *s;
+	uint64_t now = weft__world_now(world);
 
 	flow->last = NULL;
 	while ((s = *at)) {
@@ -129,21 +155,113 @@ static void lose(struct weft__flow *flow, uint64_t now)
 		}
 		*at = s->next;
 		flow->held -= s->length - s->taken;
-		free(s);
+		discard(world, s);
 	}
 	flow->last_at = flow->last ? flow->last->at : 0;
 }
 
+/* Up to the next that comes with descriptors. */
 static size_t arrived(const struct weft__flow *flow, uint64_t now, uint64_t *when)
 {
 	const struct weft__segment *s;
 	size_t bytes = 0;
 
-	for (s = flow->first; s && s->at <= now; s = s->next)
+	for (s = flow->first; s && s->at <= now && !(bytes && s->passed); s = s->next)
 		bytes += s->length - s->taken;
-	if (s)
+	if (s && s->at > now)
 		weft__sooner(when, s->at);
 	return bytes;
+}
+
+/* ---- descriptors on their way --------------------------------------------------------------------------------------- */
+
+struct passed {
+	struct weft__node **nodes;
+	unsigned count;
+};
+
+static int pass(struct weft__world *world, struct passed *p, const struct cmsghdr *c)
+{
+	size_t i, count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	struct weft__node **nodes = realloc((void *)p->nodes, (p->count + count + 1) * sizeof(*nodes));
+	int number;
+
+	if (!nodes)
+		return -ENOMEM;
+	p->nodes = nodes;
+	for (i = 0; i < count; i++) {
+		memcpy(&number, CMSG_DATA(c) + i * sizeof number, sizeof number);
+		nodes[p->count] = weft__node_of(world, number);
+		if (!nodes[p->count])
+			return -EBADF;
+		nodes[p->count]->references++;
+		nodes[p->count++]->descriptors++;
+	}
+	return 0;
+}
+
+static void take_back(struct weft__world *world, struct passed *p)
+{
+	while (p->count)
+		weft__node_release(world, p->nodes[--p->count]);
+	free((void *)p->nodes);
+	p->nodes = NULL;
+}
+
+/* What a message is to take along. */
+static int collect(struct weft__world *world, struct passed *p, struct msghdr *m)
+{
+	struct cmsghdr *c;
+	int error = 0;
+
+	for (c = m->msg_control ? CMSG_FIRSTHDR(m) : NULL; c && !error; c = CMSG_NXTHDR(m, c))
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+			error = pass(world, p, c);
+	if (error)
+		take_back(world, p);
+	return error;
+}
+
+static void take_along(struct weft__segment *s, struct passed *p)
+{
+	if (!p || !p->count)
+		return;
+	s->passed = p->nodes;
+	s->passed_count = p->count;
+	*p = (struct passed){NULL, 0};
+}
+
+/* As many as there is room for; the others are closed. */
+static void hand_over(struct weft__world *world, struct weft__segment *s, struct msghdr *m, size_t room)
+{
+	size_t most = room >= CMSG_LEN(0) ? (room - CMSG_LEN(0)) / sizeof(int) : 0, size;
+	struct cmsghdr *c = m->msg_control;
+	unsigned i, count = 0;
+	int number;
+
+	for (i = 0; i < s->passed_count; i++) {
+		number = -1;
+		if (count < most) {
+			s->passed[i]->descriptors--;
+			number = weft__node_describe(world, s->passed[i]);
+		} else {
+			weft__node_release(world, s->passed[i]);
+		}
+		if (number >= 0)
+			memcpy(CMSG_DATA(c) + count++ * sizeof number, &number, sizeof number);
+	}
+	if (count < s->passed_count)
+		m->msg_flags |= MSG_CTRUNC;
+	free((void *)s->passed);
+	s->passed = NULL;
+	s->passed_count = 0;
+	if (!count)
+		return;
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(count * sizeof number);
+	size = CMSG_SPACE(count * sizeof number);
+	m->msg_controllen = size < room ? size : room;
 }
 
 /* ---- streams ----------------------------------------------------------------------------------------------------- */
@@ -152,7 +270,7 @@ static void reset(struct weft__world *world, struct weft__node *node, int error)
 {
 	node->error = error;
 	node->reset_at = weft__world_now(world);
-	lose(&node->in, node->reset_at);
+	lose(world, &node->in);
 	weft__node_stir(node, WEFT__IN | WEFT__OUT);
 }
 
@@ -190,7 +308,7 @@ static int broken(struct weft__world *world, struct weft__node *node, uint64_t *
 	return node->reset_at && node->reset_at <= now ? node->error : 0;
 }
 
-static void consume(struct weft__node *node, size_t length)
+static void consume(struct weft__world *world, struct weft__node *node, size_t length)
 {
 	struct weft__flow *flow = &node->in;
 	struct weft__segment *s;
@@ -203,7 +321,7 @@ static void consume(struct weft__node *node, size_t length)
 		s->taken += part;
 		length -= part;
 		if (s->taken == s->length)
-			drop_first(flow);
+			drop_first(world, flow);
 	}
 	if (node->peer)
 		weft__node_stir(node->peer, WEFT__OUT);
@@ -241,12 +359,17 @@ static int64_t end_of(struct weft__world *world, struct weft__node *node, int er
 	return -EAGAIN;
 }
 
+/* `m`: for descriptors, if they are wanted. */
 static int64_t take(struct weft__world *world, struct weft__node *node, const struct iovec *parts, size_t count,
-		    int flags, uint64_t *when)
+		    int flags, struct msghdr *m, uint64_t *when)
 {
-	size_t there, wanted = total(parts, count);
+	size_t room = m ? m->msg_controllen : 0, there, wanted = total(parts, count);
 	int error;
 
+	if (m) {
+		m->msg_namelen = 0;
+		m->msg_flags = 0;
+	}
 	if (node->is_pipe && !node->reads)
 		return -EBADF;
 	if (!wanted)
@@ -257,8 +380,13 @@ static int64_t take(struct weft__world *world, struct weft__node *node, const st
 		return end_of(world, node, error, when);
 	wanted = weft__world_shorten(world, there < wanted ? there : wanted);
 	look(node, parts, wanted);
+	if (m) {
+		m->msg_controllen = 0;
+		if (node->in.first->passed && !(flags & MSG_PEEK))
+			hand_over(world, node->in.first, m, room);
+	}
 	if (!(flags & MSG_PEEK))
-		consume(node, wanted);
+		consume(world, node, wanted);
 	return (int64_t)wanted;
 }
 
@@ -290,7 +418,7 @@ static size_t fits(struct weft__world *world, const struct weft__node *node, siz
 }
 
 static int64_t put(struct weft__world *world, struct weft__node *node, const struct iovec *parts, size_t count,
-		   uint64_t *when)
+		   struct passed *along, uint64_t *when)
 {
 	size_t part, length = total(parts, count);
 	struct weft__segment *s;
@@ -311,11 +439,10 @@ static int64_t put(struct weft__world *world, struct weft__node *node, const str
 	part = fits(world, node, length);
 	if (!part)
 		return -EAGAIN;
-	s = malloc(sizeof *s + part);
+	s = new_segment(part);
 	if (!s)
 		return -ENOMEM;
-	s->length = part;
-	s->taken = 0;
+	take_along(s, along);
 	s->at = arrival(world, node, &node->peer->in);
 	copy(parts, 0, s->data, part, false);
 	append(&node->peer->in, s);
@@ -350,9 +477,8 @@ static void stir_senders(struct weft__world *world, const struct weft__node *nod
 static int64_t receive(struct weft__world *world, struct weft__node *node, struct msghdr *m, int flags, uint64_t *when)
 {
 	struct weft__segment *s = first_datagram(world, node, when);
-	size_t size, length;
+	size_t size, length, room = m->msg_controllen;
 
-	m->msg_controllen = 0;
 	if (!s && (!node->reads || (node->in.end_at && node->in.end_at <= weft__world_now(world))))
 		return 0;
 	if (!s)
@@ -361,13 +487,16 @@ static int64_t receive(struct weft__world *world, struct weft__node *node, struc
 	length = s->length < size ? s->length : size;
 	copy(m->msg_iov, 0, s->data, length, true);
 	m->msg_flags = s->length > size ? MSG_TRUNC : 0;
+	m->msg_controllen = 0;
+	if (s->passed && !(flags & MSG_PEEK))
+		hand_over(world, s, m, room);
 	if (m->msg_name)
 		weft__sim_address(world, node->domain, &s->from, m->msg_name, &m->msg_namelen);
 	if (flags & MSG_TRUNC)
 		length = s->length;
 	if (!(flags & MSG_PEEK)) {
 		node->in.held -= s->length;
-		drop_first(&node->in);
+		drop_first(world, &node->in);
 		stir_senders(world, node);
 	}
 	return (int64_t)length;
@@ -389,14 +518,13 @@ static void insert(struct weft__flow *flow, struct weft__segment *s)
 
 /* A datagram that no memory is left for is lost. */
 static void send_copy(struct weft__world *world, struct weft__node *from, struct weft__node *to,
-		      const struct iovec *parts, size_t length)
+		      const struct iovec *parts, size_t length, struct passed *along)
 {
-	struct weft__segment *s = malloc(sizeof *s + length);
+	struct weft__segment *s = new_segment(length);
 
 	if (!s)
 		return;
-	s->length = length;
-	s->taken = 0;
+	take_along(s, along);
 	s->from = from->spot;
 	s->from.is_any = false;
 	s->from.is_loopback = from->host == to->host && (from->spot.is_any || from->spot.is_loopback);
@@ -418,12 +546,13 @@ static void send_far(struct weft__world *world, struct weft__node *from, struct 
 	if (!to || !takes_from(to, from) || to->in.held + length > to->in.capacity ||
 	    weft__world_is_cut(world, from->host, to->host) || weft__world_happens(world, world->profile.loss))
 		return;
-	send_copy(world, from, to, parts, length);
+	send_copy(world, from, to, parts, length, NULL);
 	if (weft__world_happens(world, world->profile.twice))
-		send_copy(world, from, to, parts, length);
+		send_copy(world, from, to, parts, length, NULL);
 }
 
-static int64_t send_one(struct weft__world *world, struct weft__node *node, const struct msghdr *m)
+static int64_t send_one(struct weft__world *world, struct weft__node *node, const struct msghdr *m,
+			struct passed *along)
 {
 	size_t length = total(m->msg_iov, m->msg_iovlen);
 	struct weft__node *to = node->peer;
@@ -452,7 +581,7 @@ static int64_t send_one(struct weft__world *world, struct weft__node *node, cons
 		return -ECONNREFUSED;
 	if (to->in.held && to->in.held + length > to->in.capacity)
 		return -EAGAIN;
-	send_copy(world, node, to, m->msg_iov, length);
+	send_copy(world, node, to, m->msg_iov, length, along);
 	return (int64_t)length;
 }
 
@@ -464,7 +593,7 @@ static int64_t many(struct weft__world *world, struct weft__node *node, weft_io_
 
 	for (i = 0; i < io->length; i++) {
 		result = io->kind == WEFT_IO_RECVMMSG ? receive(world, node, &m[i].msg_hdr, io->flags, when)
-						      : send_one(world, node, &m[i].msg_hdr);
+						      : send_one(world, node, &m[i].msg_hdr, NULL);
 		if (result < 0)
 			break;
 		m[i].msg_len = (unsigned)result;
@@ -539,7 +668,7 @@ static int64_t send_file(struct weft__world *world, struct weft__node *node, wef
 	if (result <= 0)
 		return result;
 	part = (struct iovec){(char *)(uintptr_t)bytes, (size_t)result};
-	result = put(world, node, &part, 1, when);
+	result = put(world, node, &part, 1, NULL, when);
 	if (result > 0)
 		*(offset ? offset : &from->offset) += result;
 	return result;
@@ -561,17 +690,17 @@ static int64_t splice_nodes(struct weft__world *world, struct weft__node *node, 
 	if (!part.iov_base)
 		return -ENOMEM;
 	io->way = WEFT__IN;
-	result = take(world, node, &part, 1, MSG_PEEK, when);
+	result = take(world, node, &part, 1, MSG_PEEK, NULL, when);
 	if (result > 0) {
 		part.iov_len = (size_t)result;
 		*when = WEFT_NEVER;
-		result = put(world, to, &part, 1, when);
+		result = put(world, to, &part, 1, NULL, when);
 		if (result == -EAGAIN) {
 			io->way = WEFT__OUT;
 			*waits_for = to;
 		}
 		if (result > 0)
-			consume(node, (size_t)result);
+			consume(world, node, (size_t)result);
 	}
 	free(part.iov_base);
 	return result;
@@ -598,6 +727,23 @@ static bool has_offset(const weft_io_t *io)
 	return io->kind <= WEFT_IO_WRITEV && io->offset != -1;
 }
 
+static int64_t send_message(struct weft__world *world, struct weft__node *node, struct msghdr *m, uint64_t *when)
+{
+	struct passed along = {NULL, 0};
+	int64_t result = node->is_local && !node->is_pipe ? collect(world, &along, m) : 0;
+
+	if (result)
+		return result;
+	if (node->kind == WEFT__DATAGRAMS)
+		result = send_one(world, node, m, &along);
+	else if (node->kind == WEFT__CONNECTED)
+		result = put(world, node, m->msg_iov, m->msg_iovlen, &along, when);
+	else
+		result = node->domain == AF_UNIX ? -ENOTCONN : -EPIPE;
+	take_back(world, &along);
+	return result;
+}
+
 static int64_t transfer(struct weft__world *world, struct weft__node *node, weft_io_t *io, uint64_t *when)
 {
 	bool is_file_call = io->kind <= WEFT_IO_WRITEV;
@@ -610,19 +756,13 @@ static int64_t transfer(struct weft__world *world, struct weft__node *node, weft
 	if (node->is_pipe && !is_file_call)
 		return -ENOTSOCK;
 	message = message_of(io, &m, &part);
-	if (node->kind == WEFT__DATAGRAMS)
-		return io->way == WEFT__IN ? receive(world, node, message, flags, when)
-					   : send_one(world, node, message);
-	if (node->kind != WEFT__CONNECTED)
-		return io->way == WEFT__IN ? -ENOTCONN : node->domain == AF_UNIX ? -ENOTCONN : -EPIPE;
 	if (io->way == WEFT__OUT)
-		return put(world, node, message->msg_iov, message->msg_iovlen, when);
-	if (io->kind == WEFT_IO_RECVMSG) {
-		message->msg_namelen = 0;
-		message->msg_controllen = 0;
-		message->msg_flags = 0;
-	}
-	return take(world, node, message->msg_iov, message->msg_iovlen, flags, when);
+		return send_message(world, node, message, when);
+	if (node->kind == WEFT__DATAGRAMS)
+		return receive(world, node, message, flags, when);
+	if (node->kind != WEFT__CONNECTED)
+		return -ENOTCONN;
+	return take(world, node, message->msg_iov, message->msg_iovlen, flags, message == &m ? NULL : message, when);
 }
 
 int64_t weft__sim_attempt(struct weft__world *world, struct weft__node *node, weft_io_t *io, uint64_t *when,
@@ -676,7 +816,7 @@ static void end_stream(struct weft__world *world, struct weft__node *node, bool 
 	if (!peer)
 		return;
 	if (crashed)
-		lose(&peer->in, weft__world_now(world));
+		lose(world, &peer->in);
 	if (!node->is_pipe && (crashed || node->in.held)) {
 		send_reset(world, node);
 		return;
@@ -692,6 +832,7 @@ void weft__sim_end(struct weft__world *world, struct weft__node *node, bool cras
 {
 	struct weft__node *waiting;
 
+	node->references++; /* it may be among the descriptors that are on their way to it */
 	if (node->kind == WEFT__LISTENER)
 		while ((waiting = node->queue)) {
 			node->queue = waiting->queue_next;
@@ -705,11 +846,12 @@ void weft__sim_end(struct weft__world *world, struct weft__node *node, bool cras
 		end_stream(world, node, crashed);
 	}
 	while (node->in.first)
-		drop_first(&node->in);
+		drop_first(world, &node->in);
 	node->in.held = 0;
 	node->peer = NULL;
 	node->bound = false;
 	node->kind = WEFT__DEAD;
+	weft__node_drop(node);
 }
 
 int weft__sim_shutdown(int number, int how)

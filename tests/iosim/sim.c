@@ -517,6 +517,42 @@ static void *local_sockets(void *result)
 	return result;
 }
 
+/* A descriptor goes along with a byte; one that nobody takes is closed. */
+static void *passing(void *result)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	char byte = 'x', data[4];
+	struct iovec part = {&byte, 1};
+	struct msghdr m;
+	int types[] = {SOCK_STREAM, SOCK_DGRAM}, fds[2], pipe[2], i;
+
+	for (i = 0; i < 4; i++) {
+		CHECK(!weft_socketpair(AF_UNIX, types[i / 2], 0, fds) && !weft_pipe(pipe));
+		m = (struct msghdr){.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control};
+		m.msg_controllen = sizeof control;
+		control.header = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+		memcpy(CMSG_DATA(&control.header), &pipe[1], sizeof(int));
+		CHECK(weft_sendmsg(fds[0], &m, 0) == 1);
+		CHECK(!weft_close(pipe[1]));
+		if (i & 1) {
+			CHECK(weft_read_until(pipe[0], data, 4, weft_now() + MS) == -ETIMEDOUT);
+			CHECK(!weft_close(fds[1]));
+		} else {
+			m.msg_controllen = sizeof control;
+			CHECK(weft_recvmsg(fds[1], &m, 0) == 1 && m.msg_controllen && !(m.msg_flags & MSG_CTRUNC));
+			memcpy(&pipe[1], CMSG_DATA(&control.header), sizeof(int));
+			CHECK(weft_write(pipe[1], "abc", 3) == 3 && weft_read_all(pipe[0], data, 3) == 3);
+			CHECK(!weft_close(pipe[1]) && !weft_close(fds[1]));
+		}
+		CHECK(weft_read(pipe[0], data, 4) == 0);
+		CHECK(!weft_close(pipe[0]) && !weft_close(fds[0]));
+	}
+	return result;
+}
+
 static void *writes_much(void *fd)
 {
 	char data[3000];
@@ -724,9 +760,10 @@ static void *crashes_connected(void *result)
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
-static const struct test tests[] = {T(echo_server), T(proxy),	T(half_close),	     T(deadlines), T(cancelled),
-				    T(closing),	    T(backlog), T(errors),	     T(partition), T(resets),
-				    T(datagrams),   T(pipes),	T(copies),	     T(names),	   T(local_sockets),
+static const struct test tests[] = {T(echo_server), T(proxy),	T(half_close),	     T(deadlines),
+				    T(cancelled),   T(closing), T(backlog),	     T(errors),
+				    T(partition),   T(resets),	T(datagrams),	     T(pipes),
+				    T(copies),	    T(names),	T(local_sockets),    T(passing),
 				    T(files),	    T(crashes), T(crashes_connected)};
 
 /* What the seed decides about must have been seen both ways. */
