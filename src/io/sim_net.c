@@ -173,7 +173,7 @@ static size_t arrived(const struct weft__flow *flow, uint64_t now, uint64_t *whe
 	return bytes;
 }
 
-/* ---- descriptors on their way --------------------------------------------------------------------------------------- */
+/* ---- descriptors on their way ------------------------------------------------------------------------------------ */
 
 struct passed {
 	struct weft__node **nodes;
