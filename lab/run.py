@@ -272,10 +272,12 @@ def run(options, source):
         raise Stop(f"nothing to run at this size ({options.size})")
     policies = builder.unavailable(options.policy)
     contenders += [c.yardstick for e in experiments for c in e.cases if c.yardstick]
-    binaries, missing = builder.build_all([c for c in contenders if c.policy not in policies], progress)
+    programs = [c for c in contenders if c.policy not in policies]
+    binaries, missing = builder.build_all(programs + [c.helper for c in programs if c.helper], progress)
 
     def unable(contender):
-        return policies.get(contender.policy) or missing.get(Builder.key(contender))
+        helper = contender.helper and missing.get(Builder.key(contender.helper))
+        return policies.get(contender.policy) or missing.get(Builder.key(contender)) or helper
 
     now = datetime.now(timezone.utc).astimezone()
     out = options.out or source / "build" / "lab" / now.strftime("%Y%m%d-%H%M%S")

@@ -22,12 +22,12 @@ NOT_EXPERIMENTS = ("contenders.toml", "findings.toml", "targets.toml")
 
 INHERITED = ("program", "peer", "contenders", "policies", "baseline", "unit", "figure", "per", "published",
              "published_unit", "published_baseline", "published_title", "published_sizes", "reference", "reference_unit",
-             "reference_ops")
+             "reference_ops", "helper")
 CASE_KEYS = set(INHERITED) | {"id", "name", "title", "about", "expect", "needs_memory", "policy_memory",
                                "rounds", "sizes", "x"} | set(SIZES)
 EXPERIMENT_KEYS = set(INHERITED) | {"id", "order", "title", "source", "about", "case", "contender", "plot", "x",
                                     "x_title"}
-CONTENDER_KEYS = {"title", "kind", "program", "args", "defines", "libraries", "get", "policies", "instrumentation"}
+CONTENDER_KEYS = {"title", "kind", "program", "args", "defines", "libraries", "get", "policies", "instrumentation", "env"}
 
 
 class DescriptionError(Exception):
@@ -48,6 +48,8 @@ class Contender:
     defines: list = field(default_factory=list)
     libraries: list = field(default_factory=list)
     get: str = ""
+    env: dict = field(default_factory=dict)
+    helper: "Contender | None" = None  # a program that it starts: it gets the path as helper=PATH
 
 
 @dataclass
@@ -183,6 +185,8 @@ def _contenders(name, table, case, policies):
         "defines": table.get("defines", []),
         "libraries": table.get("libraries", []),
         "get": table.get("get", ""),
+        "env": table.get("env", {}),
+        "helper": _helper(case),
     }
     if not table.get("policies"):
         return [Contender(id=name, title=table["title"], **common)]
@@ -190,6 +194,11 @@ def _contenders(name, table, case, policies):
     able = [p for p in policies if p in own and p in case.get("policies", POLICIES)]
     return [Contender(id=f"{name}/{p}", title=f"{table['title']}, {p}", policy=p,
                       instrumentation=table.get("instrumentation", INSTRUMENTATION.get(p)), **common) for p in able]
+
+
+def _helper(case):
+    program = case.get("helper")
+    return Contender(id="helper", title=f"the helper {program}", kind="c", program=program) if program else None
 
 
 def _reference(case, size):

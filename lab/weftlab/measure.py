@@ -41,14 +41,22 @@ class Plan:
         }[size]
 
 
+CANNOT = 77  # the exit code of a program that needs something of the system that is not there
+
+
 class Failed(Exception):
     """A run that gave no figures, and why."""
 
 
-def run_once(binary, contender, params, timeout):
+class Unable(Failed):
+    """Nothing is wrong with the program: this system cannot run it."""
+
+
+def run_once(binary, contender, params, timeout, helper=None):
     """One process; its figures as a dict."""
     command = [str(binary), *(f"{k}={v}" for k, v in params.items()), *contender.args]
-    env = dict(os.environ)
+    command += [f"helper={helper}"] if helper else []
+    env = {**os.environ, **contender.env}
     if contender.policy:
         env["WEFT_STACK"] = contender.stack or contender.policy
     try:
@@ -57,6 +65,8 @@ def run_once(binary, contender, params, timeout):
         raise Failed(f"no answer after {timeout:.0f} s") from error
     if run.returncode:
         said = (run.stderr.strip().splitlines() or [""])[-1]
+        if run.returncode == CANNOT:
+            raise Unable(said)
         how = f"signal {-run.returncode}" if run.returncode < 0 else f"exit code {run.returncode}"
         raise Failed(f"{how}: {said}" if said else how)
     try:
@@ -165,7 +175,7 @@ class Laboratory:
 
     def __init__(self, binaries, unable, plan, progress):
         self.binaries, self.unable, self.plan, self.progress = Binaries(binaries), unable, plan, progress
-        self.lacking = []  # what there was no memory for, a line each
+        self.lacking = []  # what the system has too little for, a line each
         self.series = []
         self.pairs = []  # ns of the hand-written pair, now and then: what figures of another machine are scaled by
         self.began = time.monotonic()
@@ -250,6 +260,9 @@ class Laboratory:
     def _turn(self, series, row):
         try:
             sample = self._run(row, series.case.params)
+        except Unable as why:
+            self._cannot(series, row, str(why))
+            return
         except Failed as why:
             self._broken(row, str(why))
             return
@@ -269,7 +282,8 @@ class Laboratory:
 
     def _run(self, row, params):
         self.progress(*self.now, row.contender.title)
-        return run_once(self.binaries.path(Builder.key(row.contender)), row.contender, params, self.plan.timeout)
+        helper = row.contender.helper and self.binaries.path(Builder.key(row.contender.helper))
+        return run_once(self.binaries.path(Builder.key(row.contender)), row.contender, params, self.plan.timeout, helper)
 
     # ---- who takes part, and who is right -------------------------------------------------------------------------
 
@@ -282,8 +296,7 @@ class Laboratory:
         for row in series.alive():
             needed = max(series.case.needs_memory, series.case.policy_memory.get(row.contender.policy, 0))
             if needed > free:
-                row.fail("skipped", f"needs {needed / 1e9:.0f} GB of free memory")
-                self.lacking.append(f"{series.label}, {row.contender.title}: {row.error}")
+                self._cannot(series, row, f"needs {needed / 1e9:.0f} GB of free memory")
         self._check_small(series)
 
     def _check_small(self, series):
@@ -291,11 +304,18 @@ class Laboratory:
         for row in series.alive():
             try:
                 answer = self._run(row, series.case.test_params)["result"]
+            except Unable as why:
+                self._cannot(series, row, str(why))
+                continue
             except Failed as why:
                 self._broken(row, f"at test size: {why}")
                 continue
             if series.case.test_expect is not None and answer != series.case.test_expect:
                 row.fail("wrong", f"at test size: {answer}, expected {series.case.test_expect}")
+
+    def _cannot(self, series, row, why):
+        row.fail("skipped", why)
+        self.lacking.append(f"{series.label}, {row.contender.title}: {why}")
 
     @staticmethod
     def _broken(row, why):
