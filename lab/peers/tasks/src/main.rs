@@ -2,6 +2,7 @@
 //! The lab's programs of tasks, on tokio and on may. `lab-tasks with=tokio|may case=NAME n=COUNT workers=W`; the protocol is
 //! that of impl/lab.h.
 
+mod io_on_tokio;
 mod on_may;
 mod on_tokio;
 
@@ -134,10 +135,11 @@ pub fn bytes_each(before: i64, n: i64) -> String {
     format!(", \"bytes\": {:.1}", (bytes() - before) as f64 / n as f64)
 }
 
+pub fn parameter(name: &str) -> Option<String> {
+    std::env::args().find_map(|a| a.strip_prefix(name).and_then(|a| a.strip_prefix('=')).map(str::to_string))
+}
+
 fn main() {
-    let parameter = |name: &str| {
-        std::env::args().find_map(|a| a.strip_prefix(name).and_then(|a| a.strip_prefix('=')).map(str::to_string))
-    };
     let number = |name: &str, otherwise: i64| parameter(name).map_or(otherwise, |t| t.parse().expect("a number"));
     let params = Params {
         n: number("n", 10),
@@ -148,6 +150,7 @@ fn main() {
     let case = parameter("case").unwrap_or_default();
     let answer = match parameter("with").as_deref() {
         Some("tokio") => on_tokio::run(&case, params),
+        Some("tokio-io") => io_on_tokio::run(&case, params),
         Some("may") => on_may::run(&case, params),
         _ => None,
     };
