@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The limits of the experiment `io`: the same operations in a hand-written loop around epoll, or around io_uring
+ * (LAB_RING: liburing, one thread, SINGLE_ISSUER and DEFER_TASKRUN). No stacks: what a connection is to do next is its
+ * state.
+ *
+ *   case=pipe, tcp   n round trips of a byte between two ends in this process
+ *   case=echo, accept, idle_memory, late   a server: io_server.h; late: beside a thread that computes
+ *   case=file        n reads of 4 KiB of a file of `blocks`, `depth` at a time; by plain pread without a ring
+ *   case=cancel      n reads of an empty pipe that are withdrawn; without a ring: n reads that say that it is empty
+ */
+#define _GNU_SOURCE
+#include "io_server.h"
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+/* One side of an exchange: what it reads from `in`, it writes to `out`. */
+struct end {
+	int in, out;
+	bool writing, counts;
+	char text[IO_BUFFER];
+};
+
+static int64_t trips; /* that are still to come */
+static int listener = -1;
+
+static void must(bool well, const char *what)
+{
+	if (!well)
+		lab_die(what);
+}
+
+static struct end *make_end(int in, int out)
+{
+	struct end *e = calloc(1, sizeof(*e));
+
+	must(e, "calloc");
+	e->in = in;
+	e->out = out;
+	return e;
+}
+
+static int listen_here(int *port)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET};
+	socklen_t size = sizeof(at);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	must(fd >= 0 && !bind(fd, (struct sockaddr *)&at, size) && !listen(fd, SOMAXCONN), "listen");
+	getsockname(fd, (struct sockaddr *)&at, &size);
+	*port = ntohs(at.sin_port);
+	return fd;
+}
+
+static void make_pair(bool tcp, int to[2], int back[2], int mode)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET};
+	int port, one = 1, here, there, door;
+
+	if (!tcp) {
+		must(!pipe2(to, O_CLOEXEC | mode) && !pipe2(back, O_CLOEXEC | mode), "pipe2");
+		return;
+	}
+	door = listen_here(&port);
+	at.sin_port = htons((uint16_t)port);
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	here = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	must(!connect(here, (struct sockaddr *)&at, sizeof(at)), "connect");
+	there = accept(door, NULL, NULL);
+	setsockopt(here, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	setsockopt(there, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	fcntl(here, F_SETFL, mode);
+	fcntl(there, F_SETFL, mode);
+	to[0] = back[1] = there;
+	to[1] = back[0] = here;
+}
+
+#ifndef LAB_RING
+/* ---- epoll ------------------------------------------------------------------------------------------------------- */
+
+enum { MODE = O_NONBLOCK };
+
+static int set;
+
+static void watch(int fd, void *what)
+{
+	struct epoll_event event = {EPOLLIN, {.ptr = what}};
+
+	must(!epoll_ctl(set, EPOLL_CTL_ADD, fd, &event), "epoll_ctl");
+}
+
+static void open_loop(void)
+{
+	set = epoll_create1(EPOLL_CLOEXEC);
+	must(set >= 0, "epoll_create1");
+}
+
+static void begin_end(struct end *e)
+{
+	watch(e->in, e);
+}
+
+/* As many connections as there are: what wakes the loop is level-triggered, so the rest would come again. */
+static void let_in(void)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd >= 0)
+		begin_end(make_end(fd, fd));
+}
+
+static void go_on(struct end *e)
+{
+	ssize_t n = read(e->in, e->text, sizeof(e->text));
+
+	if (n <= 0) {
+		close(e->in);
+		free(e);
+		return;
+	}
+	if (e->counts && !--trips)
+		return;
+	must(write(e->out, e->text, (size_t)n) == n, "write");
+}
+
+static void run(void)
+{
+	struct epoll_event events[256];
+
+	while (trips) {
+		int count = epoll_wait(set, events, 256, -1);
+
+		for (int i = 0; i < count; i++)
+			if (events[i].data.ptr)
+				go_on(events[i].data.ptr);
+			else
+				let_in();
+	}
+}
+
+static void begin_server(void)
+{
+	fcntl(listener, F_SETFL, O_NONBLOCK);
+	watch(listener, NULL);
+}
+
+static void first_ping(struct end *e)
+{
+	must(write(e->out, "", 1) == 1, "write");
+}
+
+static int64_t read_file(int fd, int64_t n, int64_t depth, int64_t blocks)
+{
+	int64_t block[IO_BLOCK / sizeof(int64_t)], right = 0;
+
+	(void)depth;
+	for (int64_t i = 0; i < n; i++) {
+		must(pread(fd, block, sizeof(block), io_block(i, blocks) * IO_BLOCK) == sizeof(block), "pread");
+		right += block[0] == io_block(i, blocks);
+	}
+	return right;
+}
+
+static void cancel(int64_t n)
+{
+	int pair[2], back[2];
+	char byte;
+
+	make_pair(false, pair, back, MODE);
+	for (int64_t i = 0; i < n; i++)
+		must(read(pair[0], &byte, 1) < 0 && errno == EAGAIN, "read");
+}
+
+#else
+/* ---- io_uring ---------------------------------------------------------------------------------------------------- */
+
+#include <liburing.h>
+
+enum { MODE = 0 };
+
+static struct io_uring ring;
+
+static struct io_uring_sqe *entry(void *what)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
+
+	if (!sqe) {
+		io_uring_submit(&ring);
+		sqe = io_uring_get_sqe(&ring);
+	}
+	must(sqe, "the submission queue");
+	io_uring_sqe_set_data(sqe, what);
+	return sqe;
+}
+
+static void open_loop(void)
+{
+	struct io_uring_params p = {.flags =
+					IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_CQSIZE,
+				    .cq_entries = 4096};
+
+	errno = -io_uring_queue_init_params(256, &ring, &p);
+	if (errno)
+		lab_cannot("io_uring_queue_init_params: %s", strerror(errno));
+	io_uring_register_ring_fd(&ring);
+}
+
+static void next_step(struct end *e, int length)
+{
+	struct io_uring_sqe *sqe = entry(e);
+	bool socket = e->in == e->out;
+
+	if (e->writing && socket)
+		io_uring_prep_send(sqe, e->out, e->text, (size_t)length, MSG_NOSIGNAL);
+	else if (e->writing)
+		io_uring_prep_write(sqe, e->out, e->text, (unsigned)length, (uint64_t)-1);
+	else if (socket)
+		io_uring_prep_recv(sqe, e->in, e->text, sizeof(e->text), 0);
+	else
+		io_uring_prep_read(sqe, e->in, e->text, sizeof(e->text), (uint64_t)-1);
+	io_uring_sqe_set_data(sqe, e);
+}
+
+static void begin_end(struct end *e)
+{
+	next_step(e, 0);
+}
+
+static void wait_for_client(void)
+{
+	io_uring_prep_accept(entry(NULL), listener, NULL, NULL, SOCK_CLOEXEC);
+}
+
+static void let_in(int fd)
+{
+	must(fd >= 0, "accept");
+	begin_end(make_end(fd, fd));
+	wait_for_client();
+}
+
+static void go_on(struct end *e, int result)
+{
+	if (result <= 0) {
+		close(e->in);
+		free(e);
+		return;
+	}
+	if (!e->writing && e->counts && !--trips)
+		return;
+	e->writing = !e->writing;
+	next_step(e, result);
+}
+
+static void run(void)
+{
+	struct io_uring_cqe *cqe;
+	unsigned head, count;
+
+	while (trips) {
+		io_uring_submit_and_wait(&ring, 1);
+		count = 0;
+		io_uring_for_each_cqe(&ring, head, cqe)
+		{
+			struct end *e = io_uring_cqe_get_data(cqe);
+
+			count++;
+			if (e)
+				go_on(e, cqe->res);
+			else
+				let_in(cqe->res);
+		}
+		io_uring_cq_advance(&ring, count);
+	}
+}
+
+static void begin_server(void)
+{
+	wait_for_client();
+}
+
+static void first_ping(struct end *e)
+{
+	e->writing = true;
+	next_step(e, 1);
+}
+
+struct slot {
+	int64_t wanted;
+	int64_t block[IO_BLOCK / sizeof(int64_t)];
+};
+
+static void read_next(struct slot *s, int fd, int64_t i, int64_t blocks)
+{
+	struct io_uring_sqe *sqe = entry(s);
+
+	s->wanted = io_block(i, blocks);
+	io_uring_prep_read(sqe, fd, s->block, sizeof(s->block), (uint64_t)(s->wanted * IO_BLOCK));
+	io_uring_sqe_set_data(sqe, s);
+}
+
+static int64_t read_file(int fd, int64_t n, int64_t depth, int64_t blocks)
+{
+	struct slot *slots = calloc((size_t)depth, sizeof(*slots));
+	struct io_uring_cqe *cqe;
+	int64_t i, done = 0, right = 0;
+	unsigned head, count;
+
+	must(slots, "calloc");
+	for (i = 0; i < depth && i < n; i++)
+		read_next(&slots[i], fd, i, blocks);
+	while (done < n) {
+		io_uring_submit_and_wait(&ring, 1);
+		count = 0;
+		io_uring_for_each_cqe(&ring, head, cqe)
+		{
+			struct slot *s = io_uring_cqe_get_data(cqe);
+
+			must(cqe->res == IO_BLOCK, "read");
+			count++;
+			right += s->block[0] == s->wanted;
+			if (i < n)
+				read_next(s, fd, i++, blocks);
+		}
+		io_uring_cq_advance(&ring, count);
+		done += count;
+	}
+	free(slots);
+	return right;
+}
+
+static void cancel(int64_t n)
+{
+	int pair[2], back[2];
+	struct io_uring_cqe *cqe;
+	struct io_uring_sqe *sqe;
+	char byte;
+
+	make_pair(false, pair, back, MODE);
+	for (int64_t i = 0; i < n; i++) {
+		sqe = entry(&byte);
+		io_uring_prep_read(sqe, pair[0], &byte, 1, (uint64_t)-1);
+		io_uring_sqe_set_data(sqe, &byte);
+		io_uring_submit(&ring);
+		sqe = entry(NULL);
+		io_uring_prep_cancel(sqe, &byte, 0);
+		io_uring_sqe_set_data(sqe, NULL);
+		io_uring_submit_and_wait(&ring, 2);
+		for (int k = 0; k < 2; k++) {
+			must(!io_uring_wait_cqe(&ring, &cqe), "io_uring_wait_cqe");
+			io_uring_cqe_seen(&ring, cqe);
+		}
+	}
+}
+#endif
+
+/* ------------------------------------------------------------------------------------------------------------------ */
+
+static int ping_pong(bool tcp, int64_t n)
+{
+	int to[2], back[2];
+	struct end *one, *other;
+
+	make_pair(tcp, to, back, MODE);
+	one = make_end(back[0], to[1]);
+	other = make_end(to[0], back[1]);
+	one->counts = true;
+	trips = n;
+	lab_start();
+#ifndef LAB_RING
+	begin_end(one);
+#endif
+	begin_end(other);
+	first_ping(one);
+	run();
+	lab_stop();
+	return lab_report((uint64_t)n, n);
+}
+
+static void *computes(void *unused)
+{
+	for (;;) {
+		io_compute();
+		usleep(1000);
+	}
+	return unused;
+}
+
+static int serve(int argc, char **argv)
+{
+	pthread_t thread;
+	int port;
+
+	io_raise_limit();
+	listener = listen_here(&port);
+	trips = -1;
+	if (lab_is(argc, argv, "case", "late"))
+		must(!pthread_create(&thread, NULL, computes, NULL), "pthread_create");
+	begin_server();
+	io_start_load(argc, argv, port);
+	run();
+	return 2;
+}
+
+static int files(int64_t n, int64_t depth, int64_t blocks)
+{
+	int fd = io_make_file(blocks);
+	int64_t right;
+
+	lab_start();
+	right = read_file(fd, n, depth, blocks);
+	lab_stop();
+	return lab_report((uint64_t)n, right);
+}
+
+int main(int argc, char **argv)
+{
+	int64_t n = lab_number(argc, argv, "n", 1000);
+
+	signal(SIGPIPE, SIG_IGN);
+	open_loop();
+	if (lab_is(argc, argv, "case", "pipe") || lab_is(argc, argv, "case", "tcp"))
+		return ping_pong(lab_is(argc, argv, "case", "tcp"), n);
+	if (lab_is(argc, argv, "case", "file"))
+		return files(n, lab_number(argc, argv, "depth", 1), lab_number(argc, argv, "blocks", 16));
+	if (!lab_is(argc, argv, "case", "cancel"))
+		return serve(argc, argv);
+	lab_start();
+	cancel(n);
+	lab_stop();
+	return lab_report((uint64_t)n, n);
+}

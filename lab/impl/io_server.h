@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What the servers of the experiment `io` share. A server listens, starts the load generator (io_load.c, whose path is
+ * the parameter `helper`) as a child process, and serves until that ends. The load generator prints the figures: it
+ * reads the CPU clock of its parent.
+ */
+#ifndef IO_SERVER_H
+#define IO_SERVER_H
+
+#include "lab.h"
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Of a request and its reply, and of a server's buffer for a connection. */
+enum { IO_MESSAGE = 64, IO_BUFFER = 128 };
+
+/* As many descriptors as the system allows: ten thousand connections need more than the usual 1024. */
+static inline void io_raise_limit(void)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void *io_end_with(void *child)
+{
+	int status = 0;
+
+	while (waitpid((pid_t)(intptr_t)child, &status, 0) < 0 && errno == EINTR)
+		;
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 2);
+}
+
+/* The load generator gets the server's own parameters, and the port. */
+static inline void io_start_load(int argc, char **argv, int port)
+{
+	char place[32], **its = calloc((size_t)argc + 2, sizeof(*its));
+	const char *load = lab_text(argc, argv, "helper");
+	pthread_t thread;
+	pid_t child;
+
+	if (!load || !its)
+		lab_die("no load generator: helper=PATH");
+	snprintf(place, sizeof(place), "port=%d", port);
+	memcpy(its, argv, (size_t)argc * sizeof(*its));
+	its[argc] = place;
+	child = fork();
+	if (!child) {
+		execv(load, its);
+		lab_die(load);
+	}
+	if (child < 0 || pthread_create(&thread, NULL, io_end_with, (void *)(intptr_t)child))
+		lab_die("the load generator");
+	free(its);
+}
+
+/* For 10 ms, as `late` wants it, with a pause of 1 ms after it. */
+static inline void io_compute(void)
+{
+	int64_t end = lab_now(CLOCK_MONOTONIC) + 10000000;
+
+	while (lab_now(CLOCK_MONOTONIC) < end)
+		;
+}
+
+/* ---- a file in the page cache ------------------------------------------------------------------------------------ */
+
+enum { IO_BLOCK = 4096 };
+
+/* Each block begins with its number. */
+static inline int io_make_file(int64_t blocks)
+{
+	char path[] = "/tmp/weft-lab-XXXXXX";
+	static int64_t block[IO_BLOCK / sizeof(int64_t)];
+	int fd = mkstemp(path);
+
+	if (fd < 0)
+		lab_die(path);
+	unlink(path);
+	for (int64_t i = 0; i < blocks; i++) {
+		block[0] = i;
+		if (write(fd, block, sizeof(block)) != sizeof(block))
+			lab_die("write");
+	}
+	return fd;
+}
+
+/* Which block the i-th read is of: spread over the file, the same in each program. */
+static inline int64_t io_block(int64_t i, int64_t blocks)
+{
+	return (int64_t)((uint64_t)i * 2654435761U >> 7) % blocks;
+}
+
+#endif /* IO_SERVER_H */
