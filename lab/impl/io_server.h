@@ -38,7 +38,7 @@ static void *io_end_with(void *child)
 /* The load generator gets the server's own parameters, and the port. */
 static inline void io_start_load(int argc, char **argv, int port)
 {
-	char place[32], **its = calloc((size_t)argc + 2, sizeof(*its));
+	char place[32], **its = (char **)calloc((size_t)argc + 2, sizeof(*its));
 	const char *load = lab_text(argc, argv, "helper");
 	pthread_t thread;
 	pid_t child;
