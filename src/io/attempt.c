@@ -217,6 +217,13 @@ int64_t weft__io_attempt(weft_io_t *io, int nature)
 	return result;
 }
 
+int64_t weft__io_read_cached(const weft_io_t *io)
+{
+	struct iovec part = {io->data, io->length};
+
+	return io->kind == WEFT_IO_READ ? result_of(preadv2(io->fd, &part, 1, io->offset, RWF_NOWAIT)) : -EAGAIN;
+}
+
 bool weft__io_exhausts(const weft_io_t *io, int nature)
 {
 	if (io->result <= 0 || (nature != WEFT__STREAM && nature != WEFT__PIPE))

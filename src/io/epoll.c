@@ -17,6 +17,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,19 +71,31 @@ static void happened(struct weft__fd *fd, uint32_t events)
 	weft__spin_unlock(&fd->lock);
 }
 
+static uint64_t time_left(uint64_t until)
+{
+	uint64_t now = until ? weft__clock() : 0;
+
+	return until > now ? until - now : 0;
+}
+
+/* Kernels before 5.11 know only milliseconds: rounded up, so that nobody wakes too early again and again. */
+static int ask_coarsely(struct weft__loop *loop, struct epoll_event *events, uint64_t until)
+{
+	uint64_t left = time_left(until) / 1000000 + (until != 0);
+
+	return epoll_wait(loop->set, events, EVENTS, until == WEFT_NEVER ? -1 : left < INT_MAX ? (int)left : INT_MAX);
+}
+
 /* The kernel's answer. True: there may be more. */
 static bool ask(struct weft__loop *loop, uint64_t until)
 {
+	struct timespec time = weft__timespec(until == WEFT_NEVER ? 0 : time_left(until));
 	struct epoll_event events[EVENTS];
-	struct timespec time = {0, 0};
-	uint64_t now;
 	int i, count;
 
-	if (until != WEFT_NEVER && until) {
-		now = weft__clock();
-		time = weft__timespec(until > now ? until - now : 0);
-	}
 	count = epoll_pwait2(loop->set, events, EVENTS, until == WEFT_NEVER ? NULL : &time, NULL);
+	if (count < 0 && errno == ENOSYS)
+		count = ask_coarsely(loop, events, until);
 	for (i = 0; i < count; i++)
 		if (events[i].data.ptr)
 			happened(events[i].data.ptr, events[i].events);
@@ -264,8 +277,10 @@ static int try(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 
 	if (nature < 0)
 		return weft__io_done(io, nature);
-	if (nature == WEFT__FILE)
-		return WEFT_IO_BLOCKS;
+	if (nature == WEFT__FILE) {
+		result = weft__io_read_cached(io);
+		return result < 0 ? WEFT_IO_BLOCKS : weft__io_done(io, result);
+	}
 	do {
 		result = attempt(io, fd, nature);
 		if (result != -EAGAIN)

@@ -112,6 +112,8 @@ void weft__fd_left(struct weft__fd *fd, int number) WEFT__HIDDEN;
 
 /* Do it if that does not block: its result, or -EAGAIN. */
 int64_t weft__io_attempt(weft_io_t *io, int nature) WEFT__HIDDEN;
+/* What a file's page cache has of what is to be read; a negative errno: nothing, or it is no read. */
+int64_t weft__io_read_cached(const weft_io_t *io) WEFT__HIDDEN;
 /* Has a successful attempt shown that the next one would fail? */
 bool weft__io_exhausts(const weft_io_t *io, int nature) WEFT__HIDDEN;
 /* Directions that an operation waits for; 0: it does not wait, it blocks. */

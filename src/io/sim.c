@@ -176,7 +176,7 @@ void weft__node_drop(struct weft__node *node)
 static int grow(struct weft__world *world)
 {
 	size_t count = 2 * world->count + 16;
-	struct weft__sim_file_name *entries = realloc(world->entries, count * sizeof *entries);
+	struct weft__sim_fd *entries = realloc(world->entries, count * sizeof *entries);
 
 	if (!entries)
 		return -ENOMEM;

@@ -91,7 +91,7 @@ struct weft__node {
 	int flags;
 };
 
-struct weft__sim_file_name {
+struct weft__sim_fd {
 	struct weft__node *node; /* NULL: the number is free, unless operations wait */
 	unsigned waits;
 };
@@ -102,7 +102,7 @@ struct weft__world {
 	struct weft__source source; /* first: freed with the runtime */
 	struct weft__rt *rt;
 	weft_world_t profile;
-	struct weft__sim_file_name *entries;
+	struct weft__sim_fd *entries;
 	size_t count;
 	struct weft__node *nodes;
 	struct weft__host **hosts;
