@@ -154,6 +154,17 @@ static void *ask_one(void *q_)
 	return NULL;
 }
 
+static int lacking; /* memory for a task: what the run shows then is not what it is to show */
+
+static int begin(weft_scope_t *scope, weft_fn_t *fn, void *argument)
+{
+	int error = weft_scope_spawn(scope, fn, argument);
+
+	if (error && error != -ECANCELED)
+		lacking = error;
+	return error;
+}
+
 /* Both others at once. How many of the three nodes agree: the asker does. Who learns of a later term leads no more. */
 static int ask_others(struct node *n, const struct message *m, struct question q[NODES])
 {
@@ -164,7 +175,7 @@ static int ask_others(struct node *n, const struct message *m, struct question q
 	for (i = 0; i < NODES; i++) {
 		q[i] = (struct question){.to = &nodes[i], .message = *m};
 		if (i != n->number)
-			(void)weft_scope_spawn(&scope, ask_one, &q[i]);
+			begin(&scope, ask_one, &q[i]);
 	}
 	(void)weft_scope_wait(&scope);
 	for (i = 0; i < NODES; i++) {
@@ -350,13 +361,13 @@ static void *lives(void *n_)
 	n->heard = weft_now();
 	WEFT_SCOPE(scope);
 	listener = weft_listen(NULL, 700, 0, 0);
-	(void)weft_scope_spawn(&scope, ticks, n);
+	begin(&scope, ticks, n);
 	while ((fd = weft_accept(listener, NULL, NULL, 0)) >= 0) {
 		v = malloc(sizeof *v);
 		if (!v)
 			weft_task_fail(-ENOMEM);
 		*v = (struct visit){n, fd};
-		if (weft_scope_spawn(&scope, serves, v))
+		if (begin(&scope, serves, v))
 			free(v);
 	}
 	return NULL;
@@ -467,23 +478,26 @@ static void *world(void *unused)
 	int error;
 
 	wrong = false;
+	lacking = 0;
 	weft_scope_open(&store, WEFT_NEVER);
 	for (i = 0; i < NODES; i++) {
 		memset(&nodes[i], 0, sizeof nodes[i]);
 		nodes[i].number = (uint32_t)i;
 		snprintf(nodes[i].name, sizeof nodes[i].name, "node%d", (int)i);
-		(void)start(&store, &nodes[i]);
+		lacking = start(&store, &nodes[i]) ? -ENOMEM : lacking;
 	}
 	weft_scope_open(&clients, weft_now() + 60000 * MS);
-	(void)weft_scope_spawn(&clients, breaks, &store);
+	begin(&clients, breaks, &store);
 	for (i = 0; i < CLIENTS; i++)
-		(void)weft_scope_spawn(&clients, client, (void *)(i + 1));
+		begin(&clients, client, (void *)(i + 1));
 	error = weft_scope_wait(&clients);
 	took = (unsigned)(weft_now() / MS - 1000);
 	weft_scope_cancel(&store, -ECANCELED);
 	(void)weft_scope_wait(&store);
-	if (error || wrong)
-		weft_task_fail(error ? error : -EBADMSG); /* -ETIMEDOUT: it stands still, though all is well */
+	if (lacking || error || wrong)
+		weft_task_fail(lacking ? lacking
+			       : error ? error
+				       : -EBADMSG); /* -ETIMEDOUT: it stands still, though all is well */
 	return unused;
 }
 

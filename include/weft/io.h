@@ -56,10 +56,13 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <weft/sched.h>
+#include <weft/thread.h>
 
 #if !defined(__clang__)
 #pragma GCC system_header
 #endif
+
+struct mmsghdr; /* which <sys/socket.h> defines for _GNU_SOURCE only */
 
 WEFT_EXTERN_C_BEGIN
 
@@ -121,7 +124,7 @@ enum {
 /* What follows after the wait. */
 WEFT_API int weft__io_step(weft_io_t *io);
 /* The whole of it, blocking the calling thread. */
-WEFT_API int weft__io_block(weft_io_t *io);
+WEFT_API void *weft__io_block(void *io);
 
 WEFT_EXTERN_C_END
 
@@ -147,9 +150,10 @@ __attribute__((noinline, unused)) static int64_t weft__io_run(weft_io_t *io)
 		} else if (next == WEFT_IO_YIELDS) {
 			(void)weft_op_yield();
 		} else {
+			/* What libc does there must not run out of stack in the middle, with a lock of its own. */
 			weft_blocking
 			{
-				(void)weft__io_block(io);
+				(void)weft_ffi_on_system_stack(weft__io_block, io);
 			}
 		}
 	}

@@ -290,21 +290,27 @@ static int64_t attempt_in_thread(weft_io_t *io, int nature)
 	return result;
 }
 
-int weft__io_block(weft_io_t *io)
+static int64_t block(weft_io_t *io)
 {
+	int nature = io->way ? thread_nature(io->fd) : WEFT__FILE;
 	int64_t result;
-	int nature;
 
-	io->way = weft__io_way(io);
-	io->step = WEFT__OVER;
-	nature = io->way ? thread_nature(io->fd) : WEFT__FILE;
 	if (nature < 0)
-		return weft__io_done(io, nature);
-	/* With an offset -1 in a file is the end of it, not a wait. */
+		return nature;
 	while ((result = attempt_in_thread(io, nature)) == -EAGAIN && io->way) {
 		result = wait_for(io);
 		if (result)
 			break;
 	}
-	return weft__io_done(io, result);
+	return result;
+}
+
+void *weft__io_block(void *operation)
+{
+	weft_io_t *io = operation;
+
+	io->way = weft__io_way(io);
+	io->step = WEFT__OVER;
+	io->result = block(io);
+	return NULL;
 }

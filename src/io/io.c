@@ -84,7 +84,8 @@ static __attribute__((noinline)) struct weft__loop *make_loop(struct weft__rt *r
 	source = atomic_load(&rt->source);
 	if (!source) {
 		source = (struct weft__source *)open_loop(rt);
-		/* Release: workers that sleep or look read it. */
+		/* Release: workers that sleep or look read it. (ThreadSanitizer watches descriptors, too.) */
+		weft__seen_release(source);
 		atomic_store(&rt->source, source);
 		/* Those that are parked know nothing of it. */
 		weft__worker()->handed_on = false;
@@ -103,7 +104,10 @@ static struct weft__loop *loop_of(struct weft__worker *w)
 	if (!w || !w->current || w->helper || w->rt->sim)
 		return NULL;
 	source = atomic_load_explicit(&w->rt->source, memory_order_acquire);
-	return source ? (struct weft__loop *)source : make_loop(w->rt);
+	if (__builtin_expect(!source, 0))
+		return make_loop(w->rt);
+	weft__seen_acquire(source);
+	return (struct weft__loop *)source;
 }
 
 struct weft__loop *weft__loop(void)
@@ -297,8 +301,12 @@ static int begin(weft_io_t *io)
 	struct weft__worker *w = weft__worker();
 	struct weft__loop *loop = loop_of(w);
 
-	if (!loop)
-		return weft__simulated() ? weft__sim_begin(io) : weft__io_block(io);
+	if (!loop) {
+		if (weft__simulated())
+			return weft__sim_begin(io);
+		weft__io_block(io);
+		return WEFT_IO_DONE;
+	}
 	io->way = weft__io_way(io);
 	if (io->kind == WEFT_IO_CALL)
 		return io->deadline && io->deadline <= weft_now() ? weft__io_done(io, -ETIMEDOUT) : WEFT_IO_BLOCKS;

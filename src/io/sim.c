@@ -360,8 +360,10 @@ int weft__sim_begin(weft_io_t *io)
 	io->way = weft__io_way(io);
 	if (is_lookup(io) || ((io->kind == WEFT_IO_OPEN || io->kind == WEFT_IO_STAT) && !is_real(io)))
 		return delay(world, NULL, io);
-	if (is_real(io))
-		return weft__io_block(io);
+	if (is_real(io)) {
+		weft__io_block(io);
+		return WEFT_IO_DONE;
+	}
 	node = weft__node_of(world, io->fd);
 	return node && node->kind == WEFT__OPEN_FILE && io->kind != WEFT_IO_POLL ? delay(world, node, io)
 										 : try(world, io);

@@ -126,11 +126,12 @@ static struct io_uring_sqe *entry(struct ring *r)
 	return sqe;
 }
 
-static void wake_ring(const struct ring *r)
+static void wake_ring(struct ring *r)
 {
 	static const uint64_t one = 1;
 	ssize_t written;
 
+	weft__seen_acquire(r);
 	do
 		written = write(r->wake, &one, sizeof one);
 	while (written < 0 && errno == EINTR);
@@ -225,6 +226,7 @@ static struct ring *open_ring(struct weft__loop *loop, struct weft__worker *w)
 	}
 	mine = r;
 	/* Release: others look for it. */
+	weft__seen_release(r);
 	__atomic_store_n(&w->io_ring, r, __ATOMIC_RELEASE);
 	return r;
 }

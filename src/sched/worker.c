@@ -115,6 +115,16 @@ static void unlink_parked(struct weft__worker *w)
 	atomic_fetch_sub_explicit(&w->rt->idle, 1, memory_order_relaxed);
 }
 
+static struct weft__source *source_of(struct weft__rt *rt)
+{
+	/* Acquire: pairs with who made it. */
+	struct weft__source *source = atomic_load_explicit(&rt->source, memory_order_acquire);
+
+	if (source)
+		weft__seen_acquire(source);
+	return source;
+}
+
 static void wake_worker(struct weft__worker *w)
 {
 	struct weft__source *source;
@@ -126,7 +136,7 @@ static void wake_worker(struct weft__worker *w)
 	/* Sequentially consistent, as in sleep_until: it sees the token, or is seen to sleep in the source. */
 	atomic_store(&w->token, 1);
 	if (__builtin_expect(atomic_load(&w->in_source), 0)) {
-		source = atomic_load(&w->rt->source);
+		source = source_of(w->rt);
 		source->wake(source, w);
 	} else {
 		weft__futex_wake((uint32_t *)&w->token);
@@ -366,12 +376,6 @@ uint64_t weft__waiting_for_io(const struct weft__rt *rt)
 		sum += __atomic_load_n(&rt->worker[i].io_began, __ATOMIC_RELAXED) -
 		       __atomic_load_n(&rt->worker[i].io_ended, __ATOMIC_RELAXED);
 	return sum;
-}
-
-static struct weft__source *source_of(struct weft__rt *rt)
-{
-	/* Acquire: pairs with who made it. */
-	return atomic_load_explicit(&rt->source, memory_order_acquire);
 }
 
 static void take_in(struct weft__worker *w)
