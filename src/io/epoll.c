@@ -86,8 +86,18 @@ static int ask_coarsely(struct weft__loop *loop, struct epoll_event *events, uin
 	return epoll_wait(loop->set, events, EVENTS, until == WEFT_NEVER ? -1 : left < INT_MAX ? (int)left : INT_MAX);
 }
 
+/* By the worker that sleeps here: who only looks must not take its wake-up away. It may have been for another one, who
+ * had left before it came. */
+static void read_wake(struct weft__loop *loop)
+{
+	uint64_t count;
+
+	while (read(loop->wake, &count, sizeof count) < 0 && errno == EINTR)
+		;
+}
+
 /* The kernel's answer. True: there may be more. */
-static bool ask(struct weft__loop *loop, uint64_t until)
+static bool ask(struct weft__loop *loop, uint64_t until, bool sleeps)
 {
 	struct timespec time = weft__timespec(until == WEFT_NEVER ? 0 : time_left(until));
 	struct epoll_event events[EVENTS];
@@ -96,16 +106,19 @@ static bool ask(struct weft__loop *loop, uint64_t until)
 	count = epoll_pwait2(loop->set, events, EVENTS, until == WEFT_NEVER ? NULL : &time, NULL);
 	if (count < 0 && errno == ENOSYS)
 		count = ask_coarsely(loop, events, until);
+	(void)atomic_load_explicit(&loop->registrations, memory_order_acquire);
 	for (i = 0; i < count; i++)
 		if (events[i].data.ptr)
 			happened(events[i].data.ptr, events[i].events);
+		else if (sleeps)
+			read_wake(loop);
 	return count == EVENTS;
 }
 
 static void take_in(struct weft__source *source, struct weft__worker *w)
 {
 	if (weft__waiting_for_io(w->rt))
-		while (ask((struct weft__loop *)source, 0))
+		while (ask((struct weft__loop *)source, 0, false))
 			;
 }
 
@@ -128,18 +141,14 @@ static bool enter_sleep(struct weft__source *source, struct weft__worker *w)
 static void sleep_in(struct weft__source *source, struct weft__worker *w, uint64_t until)
 {
 	(void)w;
-	(void)ask((struct weft__loop *)source, until);
+	(void)ask((struct weft__loop *)source, until, true);
 }
 
 static void leave_sleep(struct weft__source *source, struct weft__worker *w)
 {
 	struct weft__loop *loop = (struct weft__loop *)source;
-	uint64_t count;
 
-	/* What woke this worker must not end the next one's sleep. Nobody else reads it. */
-	if (atomic_load_explicit(&w->token, memory_order_relaxed))
-		while (read(loop->wake, &count, sizeof count) < 0 && errno == EINTR)
-			;
+	(void)w;
 	atomic_store(&loop->sleeper, NULL);
 }
 
@@ -162,6 +171,13 @@ static bool unattended(struct weft__source *source)
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
+/* By which operations of this direction always end at once, whether or not the direction's own bit is set: that may be
+ * cleared just after an event has set both. */
+static uint8_t ends_of(uint8_t way)
+{
+	return way & WEFT__IN ? WEFT__HUNG_UP | WEFT__NO_MORE : WEFT__HUNG_UP;
+}
+
 /* Under the lock. -EPERM: it cannot be waited for. */
 static int register_fd(struct weft__loop *loop, struct weft__fd *fd, int number)
 {
@@ -169,6 +185,8 @@ static int register_fd(struct weft__loop *loop, struct weft__fd *fd, int number)
 
 	if (fd->registered)
 		return 0;
+	/* Release: pairs with `ask`, where the record's address comes back from the kernel. */
+	atomic_fetch_add_explicit(&loop->registrations, 1, memory_order_release);
 	/* EEXIST: by a descriptor of the same number and file that was not closed here. */
 	if (epoll_ctl(loop->set, EPOLL_CTL_ADD, number, &event) && errno != EEXIST)
 		return -errno;
@@ -212,18 +230,12 @@ static int finish(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd, i
 	return io->kind == WEFT_IO_ACCEPT ? weft__io_accepted(loop, io, nature) : WEFT_IO_DONE;
 }
 
-/* By which operations of this direction always end at once. */
-static uint8_t ends_of(uint8_t way)
-{
-	return way & WEFT__IN ? WEFT__HUNG_UP | WEFT__NO_MORE : WEFT__HUNG_UP;
-}
-
 /* Clears what the attempt is about to use, unless the other side is gone. True: it is worth an attempt. */
 static bool claim_readiness(struct weft__fd *fd, uint8_t way)
 {
 	uint8_t ready = __atomic_load_n(&fd->ready, __ATOMIC_RELAXED);
 
-	if (!(ready & way))
+	if (!(ready & (way | ends_of(way))))
 		return false;
 	if (!(ready & ends_of(way)))
 		__atomic_fetch_and(&fd->ready, (uint8_t)~way, __ATOMIC_RELAXED);
@@ -242,7 +254,8 @@ static int begin_waiting(struct weft__loop *loop, weft_io_t *io, struct weft__fd
 		io->place = fd;
 		io->step = WEFT__TRIED;
 		weft__fd_add(fd, io);
-		if (io->kind != WEFT_IO_POLL && __atomic_load_n(&fd->ready, __ATOMIC_SEQ_CST) & io->way) {
+		if (io->kind != WEFT_IO_POLL &&
+		    __atomic_load_n(&fd->ready, __ATOMIC_SEQ_CST) & (io->way | ends_of(io->way))) {
 			weft__fd_take_out(fd, io);
 			next = WEFT_IO_YIELDS;
 		}

@@ -74,6 +74,7 @@ struct weft__loop {
 	/* epoll.c */
 	int set, wake;
 	struct weft__worker *_Atomic sleeper;
+	_Atomic uint32_t registrations; /* orders a record's making before the events of its descriptor */
 };
 
 /* The caller's loop; NULL: none, or none could be made, or the world is simulated. */
