@@ -36,12 +36,12 @@ foreach(compiler IN LISTS weft_compilers)
 endforeach()
 
 foreach(compiler IN LISTS weft_compilers)
-	weft_program(quiet ${compiler} SOURCES quiet.c FLAGS ${warnings})
+	weft_program(quiet ${compiler} SOURCES quiet/quiet.c FLAGS ${warnings})
 	weft_test(quiet.${compiler} COMMAND @quiet.${compiler} ON ${weft_policies} copy GUARDS mprotect madvise)
-	weft_linked(quiet segmented ${compiler} SOURCES quiet.c FLAGS -O1 ${warnings})
+	weft_linked(quiet segmented ${compiler} SOURCES quiet/quiet.c FLAGS -O1 ${warnings})
 	weft_test(quiet.segmented.${compiler} COMMAND @quiet.segmented.${compiler} ON segmented heap)
 endforeach()
-weft_program(loud gcc SOURCES quiet.c FLAGS -DWEFT_CANARY_asks_the_kernel)
+weft_program(loud gcc SOURCES quiet/quiet.c FLAGS -DWEFT_CANARY_asks_the_kernel)
 weft_test(canary.quiet COMMAND @loud.gcc ENDS 159)
 
 # Against headers that are wrong the suite must not pass: what it says, or by which signal it dies.
