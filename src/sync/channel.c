@@ -178,6 +178,7 @@ int weft__chan_send(weft_chan_t *c, const void *item, weft_waiter_t *w, uint64_t
 	lock(&c->receivers);
 	result = send(c, item, &completed);
 	if (!result && deadline) {
+		lose_the_lock(&c->receivers, WEFT_CANARY(channel_waits_too_late));
 		weft_waiter_init(w, "channel, to send", c, deadline);
 		w->place.value = (void *)(uintptr_t)item;
 		w->place.sends = true;
@@ -198,6 +199,7 @@ int weft__chan_receive(weft_chan_t *c, void *item, weft_waiter_t *w, uint64_t de
 	lock(&c->receivers);
 	result = receive(c, item, &completed);
 	if (!result && deadline) {
+		lose_the_lock(&c->receivers, WEFT_CANARY(channel_waits_too_late));
 		weft_waiter_init(w, "channel, to receive", c, deadline);
 		w->place.value = item;
 		w->place.sends = false;
@@ -338,6 +340,8 @@ int weft__select_enter(weft_case_t *cases, unsigned count, weft_waiter_t *w)
 		return -EINVAL;
 	lock_all(chans, n);
 	result = try_all(cases, count, &completed);
+	if (n)
+		lose_the_lock(&chans[0]->receivers, WEFT_CANARY(select_waits_too_late));
 	if (result == -EAGAIN && w)
 		add_all(cases, count, w);
 	unlock_all(chans, n);

@@ -13,7 +13,8 @@ bool weft__sem_enter(weft_sem_t *s, weft_waiter_t *w)
 	has = s->permits;
 	if (has)
 		s->permits--;
-	else if (w)
+	lose_the_lock(&s->queue, WEFT_CANARY(semaphore_waits_too_late));
+	if (!has && w)
 		add(&s->queue, &w->place);
 	unlock(&s->queue);
 	return has;
@@ -47,6 +48,7 @@ bool weft__event_enter(weft_event_t *e, weft_waiter_t *w)
 
 	lock(&e->queue);
 	waits = !e->set;
+	lose_the_lock(&e->queue, WEFT_CANARY(event_waits_too_late));
 	if (waits)
 		add(&e->queue, &w->place);
 	unlock(&e->queue);

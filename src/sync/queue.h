@@ -17,6 +17,15 @@ static inline void unlock(struct weft__queue *q)
 	weft__task_unlock(&q->lock);
 }
 
+/* A mistake, for tests: between a look and what follows from it others get the lock. Never in the library. */
+static inline void lose_the_lock(struct weft__queue *q, bool canary)
+{
+	if (canary) {
+		unlock(q);
+		lock(q);
+	}
+}
+
 static inline void add(struct weft__queue *q, struct weft__place *place)
 {
 	place->next = NULL;
