@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # The programs of examples/ print what examples/expected says: by gcc and clang, without and with optimization, without a warning, on
-# every policy; instrumented, on stacks of chunks; by `weft run`. They leave no coroutine and no memory behind, and end well where
+# every policy; instrumented, on stacks of chunks; by `weft run`; those with tasks also simulated. They leave no coroutine and no memory behind, and end well where
 # there is no memory for stacks.
 weft_part(examples all SLOW)
 
@@ -30,6 +30,11 @@ foreach(source IN LISTS sources)
 		weft_linked(${name} ${kind} gcc SOURCES ${source} FLAGS ${standard} -O2 LINK -lstdc++)
 		weft_test(${name}.${kind} COMMAND ${watch} peace ${source} @${name}.${kind}.gcc ON ${kind}:8K)
 	endforeach()
+	# Tasks: also in orders that seeds decide, with time that stands while a task can run.
+	file(READ ${source} text)
+	if(text MATCHES "weft_rt_run|weft::run")
+		weft_test(${name}.simulated COMMAND ${watch} simulated 20 ${source} @${name}.O2.gcc)
+	endif()
 	if(leaks_are_found)
 		weft_program(${name}.leak gcc SOURCES ${source} ${leftovers} FLAGS ${standard} -O1 -fsanitize=leak)
 		weft_test(${name}.leak COMMAND ${watch} peace ${source} @${name}.leak.gcc)
@@ -45,7 +50,9 @@ endforeach()
 # Other output, a coroutine that is not given back, and a crash after the right output are noticed.
 set(state ${weft_root}/examples/state.c)
 weft_program(crashes gcc SOURCES mistakes.c FLAGS -DCRASHES)
+weft_program(greedy gcc SOURCES ${weft_root}/examples/philosophers.c FLAGS -DGREEDY)
 weft_program(forgets gcc SOURCES mistakes.c ${leftovers})
 weft_test(canary.output COMMAND ${watch} peace ${state} @tally.gcc FAILS SAYS "printed that, and not")
+weft_test(canary.simulated COMMAND ${watch} simulated 2 ${weft_root}/examples/philosophers.c @greedy.gcc FAILS SAYS "deadlock, simulated with seed")
 weft_test(canary.leftovers COMMAND ${watch} peace ${state} @forgets.gcc FAILS SAYS "coroutines were not given back.*ended with 99")
 weft_test(canary.crash COMMAND ${watch} peace ${state} @crashes.gcc FAILS SAYS "ended with -6")

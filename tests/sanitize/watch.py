@@ -4,6 +4,7 @@
 
     clean                          it ends well, and the tool reports nothing
     peace SOURCE                   likewise; of an example, it prints what is expected of it
+    simulated SEEDS SOURCE         likewise, under each of so many seeds
     cramped SOURCE                 without memory for stacks it prints what is expected all the same, or ends with 1 and a line
     refused SOURCE                 it ends, without a report, by saying that it cannot resume more than once under this tool
     caught MISTAKE REPORT CALLER   (a regular expression) is reported, and the report names culprit_MISTAKE and CALLER
@@ -53,6 +54,12 @@ def clean(run):
     assert run.out == run.expected, f"printed that, and not:\n{run.expected}"
 
 
+def simulated(seeds, program, source):
+    for seed in range(int(seeds)):
+        print(f"seed {seed}")
+        clean(Run(False, program, source, WEFT_SIMULATE=str(seed)))
+
+
 def cramped(program, source):
     for budget in ("1", "8K", "16K", "24K", "40K", "64K", "100K", "200K"):
         run = Run(False, program, source, WEFT_STACK="commit", WEFT_BUDGET=budget)
@@ -83,6 +90,9 @@ def main():
     elif what == "caught":
         mistake, report, caller, program = words
         caught(Run(memcheck, [program, mistake]), mistake, report, caller)
+    elif what == "simulated":
+        seeds, source, *command = words
+        simulated(seeds, command, pathlib.Path(source))
     else:
         source, *command = words
         if what == "cramped":
