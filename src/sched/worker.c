@@ -725,6 +725,8 @@ static void park(struct weft__worker *w)
 {
 	uint64_t when = weft__worker_lie_down(w);
 
+	if (WEFT_CANARY(idle_workers_wake_up) && when > weft__clock() + QUIET)
+		when = weft__clock() + QUIET;
 	if (when) {
 		sleep_until(w, when);
 		look_why(w);

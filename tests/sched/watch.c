@@ -6,11 +6,13 @@
  *
  * Each test in a process of its own, because each counts on its threads or says something.
  */
+#define _GNU_SOURCE
 #include "check.h"
 
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <time.h>
 
 static void spin(uint64_t nanoseconds)
@@ -223,6 +225,76 @@ static int looks_once(const weft_rt_config_t *config)
 	CHECK(weft_rt_run(config, idles, &event, NULL) == 0);
 	CHECK(pthread_join(thread, NULL) == 0);
 	return 0;
+}
+
+/* ---- doing nothing ---------------------------------------------------------------------------------------------- */
+
+/* How often the kernel has switched to another thread and back, over all threads of the process but the calling one. */
+static long switches_of_others(void)
+{
+	struct rusage all, mine;
+
+	CHECK(!getrusage(RUSAGE_SELF, &all) && !getrusage(RUSAGE_THREAD, &mine));
+	return all.ru_nvcsw + all.ru_nivcsw - mine.ru_nvcsw - mine.ru_nivcsw;
+}
+
+static void pause_for(long ms)
+{
+	nanosleep(&(struct timespec){ms / 1000, ms % 1000 * (long)MS}, NULL);
+}
+
+/* All threads of the runtime come to rest, and stay there: a thread that sleeps is not switched to. */
+static void *sees_nothing(void *event)
+{
+	long before, after = -1;
+	int tries = 0;
+
+	do {
+		CHECK(tries++ < 20 || !"the workers have fallen asleep");
+		before = switches_of_others();
+		pause_for(300);
+		after = switches_of_others();
+	} while (after != before);
+	pause_for(700);
+	CHECK(switches_of_others() == before || !"the workers stay asleep");
+	weft_event_set(event);
+	return NULL;
+}
+
+static void *waits_for_event(void *event)
+{
+	CHECK(weft_event_wait(event) == 0);
+	return event;
+}
+
+static void *sleeps_for_an_hour(void *unused)
+{
+	weft_sleep(3600 * SECOND);
+	return unused;
+}
+
+static void *all_wait(void *event)
+{
+	pthread_t thread;
+
+	WEFT_SCOPE(scope);
+	WEFT_SCOPE(sleepers);
+	for (int i = 0; i < 100; i++)
+		CHECK(weft_scope_spawn(&scope, waits_for_event, event) == 0);
+	CHECK(weft_scope_spawn(&sleepers, sleeps_for_an_hour, NULL) == 0);
+	CHECK(pthread_create(&thread, NULL, sees_nothing, event) == 0);
+	CHECK(weft_scope_wait(&scope) == 0);
+	CHECK(pthread_join(thread, NULL) == 0);
+	weft_scope_cancel(&sleepers, -ECANCELED);
+	return NULL;
+}
+
+static int sleeps_when_idle(const weft_rt_config_t *config)
+{
+	weft_event_t event;
+
+	memset(&event, 0, sizeof event);
+	return weft_rt_run(config, all_wait, &event, NULL);
 }
 
 /* ---- a dump upon a signal, and tasks that keep their worker ------------------------------------------------------ */
@@ -530,6 +602,7 @@ static const struct {
     {"thread_sets", thread_sets},
     {"tasks_set", tasks_set},
     {"looks_once", looks_once},
+    {"sleeps_when_idle", sleeps_when_idle},
     {"dumps_while_busy", dumps_while_busy},
     {"stuck", stuck},
     {"dumped", dumped},
