@@ -499,6 +499,9 @@ WEFT_API void *weft_task_local(unsigned key);
 /** 0; -EINVAL: there is no such key. */
 WEFT_API int weft_task_set_local(unsigned key, void *value);
 
+/* Of sched.hpp: a place for a pointer of the calling task's; NULL in a thread. */
+WEFT_API void **weft__task_locals(void);
+
 /** The calling task's name, "" if it has none; NULL in a thread. */
 WEFT_API const char *weft_task_name(void);
 

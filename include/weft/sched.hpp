@@ -16,6 +16,9 @@
 //   weft::shield          while it lives the task's waits are not cancelled
 //   weft::mutex           for std::lock_guard, std::unique_lock and std::scoped_lock
 //   weft::channel<T>      for any T that can be moved
+//   weft::select(…)       whichever of some channels can first: weft::on_receive, on_send; weft::after, weft::otherwise
+//   weft::future<T>       a value, or an exception, that comes later; weft::promise<T> says it
+//   weft::local<T>        a variable of which each task has its own
 //   co_await task         with C++20: a coroutine that runs inside a task (or a thread) waits for another task
 //
 // Design
@@ -51,6 +54,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <future> // std::future_error
 #include <memory>
 #include <new>
 #include <optional>
@@ -89,6 +93,77 @@ template <typename Rep, typename Period> uint64_t deadline_of(std::chrono::durat
 		return now;
 	return static_cast<uint64_t>(wait) < WEFT_NEVER - now ? now + static_cast<uint64_t>(wait) : WEFT_NEVER - 1;
 }
+
+// The values of weft::local that a task (or thread) has. In the frame that the task's function is called from.
+class locals
+{
+      public:
+	struct node {
+		node *next;
+		const void *of;
+
+		explicit node(const void *what) noexcept : next(nullptr), of(what)
+		{
+		}
+		node(const node &) = delete;
+		virtual ~node() = default;
+	};
+
+	locals() noexcept : slot_(weft__task_locals())
+	{
+		if (slot_) {
+			outer_ = *slot_;
+			*slot_ = this;
+		}
+	}
+	locals(const locals &) = delete;
+	// The last made ends first. It may make others.
+	~locals()
+	{
+		while (first_) {
+			node *last = first_;
+
+			first_ = last->next;
+			delete last;
+		}
+		if (slot_)
+			*slot_ = outer_;
+	}
+
+	node *find(const void *what) const noexcept
+	{
+		node *n = first_;
+
+		while (n && n->of != what)
+			n = n->next;
+		return n;
+	}
+	void add(node *n) noexcept
+	{
+		n->next = first_;
+		first_ = n;
+	}
+
+	// The caller's. Never inlined: who suspends must not keep the address of a thread's variable.
+	__attribute__((noinline)) static locals &mine()
+	{
+		void **slot = weft__task_locals();
+
+		if (!slot) {
+			static thread_local locals of_thread;
+
+			return of_thread;
+		}
+		if (!*slot)
+			throw std::system_error(EPERM, std::generic_category(),
+						"weft::local: neither weft::scope nor weft::run started this task");
+		return *static_cast<locals *>(*slot);
+	}
+
+      private:
+	void **slot_, *outer_ = nullptr;
+	node *first_ = nullptr;
+};
 
 // A result of type T, or what was thrown instead.
 template <typename T> class outcome
@@ -191,6 +266,7 @@ template <typename T, typename Call> struct state_with : state<T> {
 	static void *run(void *self)
 	{
 		auto *s = static_cast<state_with *>(self);
+		locals values;
 
 		run_into(s->result, s->call);
 		return nullptr;
@@ -386,6 +462,7 @@ class scope
 			std::exception_ptr thrown;
 			scope *in;
 			{
+				detail::locals values;
 				std::unique_ptr<started> s(static_cast<started *>(self));
 				detail::outcome<void> o;
 
@@ -628,6 +705,374 @@ template <typename T> class channel
 
       private:
 	weft_chan_t *chan_;
+};
+
+// ---- select ---------------------------------------------------------------------------------------------------------
+
+namespace detail
+{
+
+struct select_case {
+	uint64_t deadline() const noexcept
+	{
+		return WEFT_NEVER;
+	}
+	weft_case_t what() noexcept
+	{
+		return {};
+	}
+};
+
+template <typename T, typename F> class receive_case : public select_case
+{
+	static_assert(std::is_invocable_v<F &, std::optional<T>>,
+		      "weft::on_receive(channel, fn): fn takes a std::optional of the channel's items; it is empty when the "
+		      "channel is closed");
+
+      public:
+	receive_case(channel<T> &c, F f) : chan_(c.get()), f_(std::move(f))
+	{
+	}
+	weft_case_t what() noexcept
+	{
+		weft_case_t c{};
+
+		c.chan = chan_;
+		c.receive = &item_;
+		return c;
+	}
+	void done(int status)
+	{
+		if (status == -EPIPE) {
+			f_(std::optional<T>());
+			return;
+		}
+		check(status);
+		f_(std::optional<T>(std::move(*std::unique_ptr<T>(item_))));
+	}
+
+      private:
+	weft_chan_t *chan_;
+	T *item_ = nullptr;
+	F f_;
+};
+
+template <typename T, typename F> class send_case : public select_case
+{
+	static_assert(std::is_invocable_v<F &, bool>,
+		      "weft::on_send(channel, item, fn): fn takes a bool; it is false when the channel is closed");
+
+      public:
+	send_case(channel<T> &c, T &&item, F f)
+	    : chan_(c.get()), own_(std::make_unique<T>(std::move(item))), item_(own_.get()), f_(std::move(f))
+	{
+	}
+	weft_case_t what() noexcept
+	{
+		weft_case_t c{};
+
+		c.chan = chan_;
+		c.send = &item_;
+		return c;
+	}
+	void done(int status)
+	{
+		if (status != -EPIPE) {
+			check(status);
+			own_.release(); // the channel's
+		}
+		f_(status == 0);
+	}
+
+      private:
+	weft_chan_t *chan_;
+	std::unique_ptr<T> own_;
+	T *item_;
+	F f_;
+};
+
+template <typename F> class time_case : public select_case
+{
+	static_assert(std::is_invocable_v<F &>, "weft::after(time, fn), weft::otherwise(fn): fn takes nothing");
+
+      public:
+	time_case(uint64_t when, F f) : when_(when), f_(std::move(f))
+	{
+	}
+	uint64_t deadline() const noexcept
+	{
+		return when_;
+	}
+	void done(int)
+	{
+		f_();
+	}
+
+      private:
+	uint64_t when_;
+	F f_;
+};
+
+template <size_t... Index, typename... Cases>
+void done(std::index_sequence<Index...>, size_t which, int status, Cases &...cases)
+{
+	((Index == which ? cases.done(status) : void()), ...);
+}
+
+} // namespace detail
+
+/** Cases of weft::select: fn(std::optional<T>) with the item, empty if the channel is closed. */
+template <typename T, typename F> auto on_receive(channel<T> &c, F &&fn)
+{
+	return detail::receive_case<T, std::decay_t<F>>(c, std::forward<F>(fn));
+}
+/** fn(true) when the item has been sent, fn(false) if the channel is closed. An item that is not sent ends with the
+ * select. */
+template <typename T, typename F> auto on_send(channel<T> &c, std::common_type_t<T> item, F &&fn)
+{
+	return detail::send_case<T, std::decay_t<F>>(c, std::move(item), std::forward<F>(fn));
+}
+/** fn() after that time, if no channel was ready before. */
+template <typename Rep, typename Period, typename F> auto after(std::chrono::duration<Rep, Period> time, F &&fn)
+{
+	return detail::time_case<std::decay_t<F>>(detail::deadline_of(time), std::forward<F>(fn));
+}
+/** fn() at once, if no channel is ready now. */
+template <typename F> auto otherwise(F &&fn)
+{
+	return detail::time_case<std::decay_t<F>>(0, std::forward<F>(fn));
+}
+
+/**
+ * Wait until one of the cases can be done, do it, and call its function: of those that can at once the first. Exactly
+ * one is done. @return its number, from 0 @throws std::system_error, ECANCELED; std::bad_alloc; what the function
+ * throws. May suspend.
+ */
+template <typename... Cases> size_t select(Cases &&...cases)
+{
+	static_assert(sizeof...(Cases) > 0 && sizeof...(Cases) <= WEFT_CASES, "weft::select takes 1 to 64 cases");
+	static_assert((std::is_base_of_v<detail::select_case, std::decay_t<Cases>> && ...),
+		      "weft::select takes what weft::on_receive, on_send, after and otherwise return");
+	weft_case_t all[] = {cases.what()...};
+	const uint64_t deadlines[] = {cases.deadline()...};
+	size_t earliest = 0, which;
+	int result;
+
+	for (size_t i = 1; i < sizeof...(Cases); i++)
+		if (deadlines[i] < deadlines[earliest])
+			earliest = i;
+	result = weft_select_until(all, sizeof...(Cases), deadlines[earliest]);
+	if (result != -ETIMEDOUT)
+		detail::check(result);
+	which = result < 0 ? earliest : static_cast<size_t>(result);
+	detail::done(std::index_sequence_for<Cases...>(), which, result < 0 ? 0 : all[which].status, cases...);
+	return which;
+}
+
+// ---- futures --------------------------------------------------------------------------------------------------------
+
+namespace detail
+{
+
+template <typename T> struct promised {
+	weft_event_t known{};
+	bool is_set = false; // atomic
+	outcome<T> result;
+};
+
+} // namespace detail
+
+/** A value that comes later, from its promise. Moved, not copied. For tasks and threads. */
+template <typename T> class [[nodiscard]] future
+{
+      public:
+	future() = default;
+
+	/** Has it a promise, and has nobody got the value? */
+	bool valid() const noexcept
+	{
+		return state_ != nullptr;
+	}
+	/** Is the value known? */
+	bool ready() const noexcept
+	{
+		return state_ && weft_event_is_set(&state_->known);
+	}
+	/** Wait until it is known. @throws std::system_error: ECANCELED; EINVAL: the future is not valid. May suspend.
+	 */
+	void wait() const
+	{
+		detail::check(weft_event_wait(&state().known));
+	}
+	/** At most so long. @return is it known? */
+	template <typename Rep, typename Period> bool wait_for(std::chrono::duration<Rep, Period> time) const
+	{
+		int error = weft_event_wait_until(&state().known, detail::deadline_of(time));
+
+		if (error != -ETIMEDOUT)
+			detail::check(error);
+		return !error;
+	}
+	/** Wait for the value, and move it out; once. @throws the exception that was set; std::future_error,
+	 * broken_promise; as wait() does, and then the future stays valid. May suspend. */
+	T get()
+	{
+		wait();
+		return std::exchange(state_, nullptr)->result.take();
+	}
+
+#if defined(__cpp_impl_coroutine)
+	/** co_await std::move(future): get, for a C++20 coroutine that runs in a task or a thread, which waits with it.
+	 */
+	auto operator co_await() &&
+	{
+		struct gets {
+			future from;
+
+			bool await_ready() const noexcept
+			{
+				return true;
+			}
+			void await_suspend(std::coroutine_handle<>) const noexcept
+			{
+			}
+			T await_resume()
+			{
+				return from.get();
+			}
+		};
+		return gets{std::move(*this)};
+	}
+#endif
+
+      private:
+	template <typename U> friend class promise;
+	explicit future(std::shared_ptr<detail::promised<T>> s) : state_(std::move(s))
+	{
+	}
+	detail::promised<T> &state() const
+	{
+		if (!state_)
+			throw std::system_error(EINVAL, std::generic_category(), "weft: a future is got once");
+		return *state_;
+	}
+
+	std::shared_ptr<detail::promised<T>> state_;
+};
+
+/** Says a future's value, or an exception, once. One that ends without sets broken_promise. */
+template <typename T> class promise
+{
+      public:
+	promise() : state_(std::make_shared<detail::promised<T>>())
+	{
+	}
+	promise(promise &&) noexcept = default;
+	promise &operator=(promise &&other) noexcept
+	{
+		abandon();
+		state_ = std::move(other.state_);
+		has_future_ = other.has_future_;
+		return *this;
+	}
+	~promise()
+	{
+		abandon();
+	}
+
+	/** The future; once. @throws std::future_error */
+	future<T> get_future()
+	{
+		if (!state_ || std::exchange(has_future_, true))
+			throw std::future_error(state_ ? std::future_errc::future_already_retrieved
+						       : std::future_errc::no_state);
+		return future<T>(state_);
+	}
+	/** @param value  what T is made of; nothing for void @throws std::future_error: it was set already; what moving
+	 * the value throws, and then the future gets that */
+	template <typename... Value> void set_value(Value &&...value)
+	{
+		begin();
+		try {
+			if constexpr (!std::is_void_v<T>)
+				state_->result.emplace(T(std::forward<Value>(value)...));
+			else
+				static_assert(sizeof...(Value) == 0, "weft: promise<void>::set_value takes nothing");
+		} catch (...) {
+			state_->result.set_exception(std::current_exception());
+			weft_event_set(&state_->known);
+			throw;
+		}
+		weft_event_set(&state_->known);
+	}
+	/** @throws std::future_error: it was set already */
+	void set_exception(std::exception_ptr thrown)
+	{
+		begin();
+		state_->result.set_exception(std::move(thrown));
+		weft_event_set(&state_->known);
+	}
+
+      private:
+	void begin()
+	{
+		if (!state_)
+			throw std::future_error(std::future_errc::no_state);
+		if (__atomic_exchange_n(&state_->is_set, true, __ATOMIC_ACQ_REL))
+			throw std::future_error(std::future_errc::promise_already_satisfied);
+	}
+	void abandon() noexcept
+	{
+		if (state_ && !__atomic_load_n(&state_->is_set, __ATOMIC_ACQUIRE) && WEFT_NO_CANARY(promise_is_forgotten))
+			set_exception(
+			    std::make_exception_ptr(std::future_error(std::future_errc::broken_promise)));
+	}
+
+	std::shared_ptr<detail::promised<T>> state_;
+	bool has_future_ = false;
+};
+
+// ---- variables of tasks ---------------------------------------------------------------------------------------------
+
+/**
+ * A variable of which each task has a T of its own, and so has each thread. A static object: it must outlive the tasks
+ * that use it. A task's T is made when it is first asked for, and ends, in the task, after what the task was started
+ * with has returned or thrown; it may wait then. A new task begins without.
+ */
+template <typename T> class local
+{
+      public:
+	local() = default;
+	local(const local &) = delete;
+
+	/** The calling task's. @throws what T() throws, std::bad_alloc; std::system_error, EPERM: the task was not
+	 * started by this header's functions, so that nothing would end the T */
+	T &get()
+	{
+		detail::locals &mine = detail::locals::mine();
+		auto *found = static_cast<node *>(mine.find(this));
+
+		if (!found) {
+			found = new node(this);
+			mine.add(found);
+		}
+		return found->value;
+	}
+	T &operator*()
+	{
+		return get();
+	}
+	T *operator->()
+	{
+		return &get();
+	}
+
+      private:
+	struct node : detail::locals::node {
+		T value{};
+
+		using detail::locals::node::node;
+	};
 };
 
 } // namespace weft

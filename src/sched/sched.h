@@ -101,6 +101,7 @@ struct weft__task {
 	uint8_t asked;		  /* atomic: to end, itself; written under its scope's lock */
 	unsigned host;		  /* the machine of a simulated world that the task is on */
 	void *locals[WEFT_LOCAL_KEYS];
+	void *more_locals;   /* sched.hpp's */
 	const void *made_at; /* where its parent asked for it; NULL: a thread did */
 	/* For weft_dump; atomic. */
 	const char *what;

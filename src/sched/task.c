@@ -608,6 +608,13 @@ int weft_task_set_local(unsigned key, void *value)
 	return 0;
 }
 
+void **weft__task_locals(void)
+{
+	struct weft__task *task = weft__task();
+
+	return task ? &task->more_locals : NULL;
+}
+
 const char *weft_task_name(void)
 {
 	struct weft__task *task = weft__task();

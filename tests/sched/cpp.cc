@@ -202,6 +202,260 @@ void channels()
 	CHECK(left.receive()->value == 1); // the other ends with the channel
 }
 
+void selects()
+{
+	weft::channel<std::unique_ptr<int>> numbers;
+	weft::channel<std::string> words(1);
+	weft::scope scope;
+	int sum = 0, closed = 0, late = 0;
+
+	CHECK(weft::select(weft::on_receive(numbers, [](auto) {}), weft::otherwise([&] { late++; })) == 1);
+	CHECK(weft::select(weft::after(1h, [] {}), weft::on_receive(words, [](auto) {}),
+			   weft::after(1ms, [&] { late++; })) == 2);
+	CHECK(late == 2);
+	scope.start([&] {
+		for (int i = 1; i <= 10; i++)
+			numbers.send(std::make_unique<int>(i));
+		numbers.close();
+	});
+	scope.start([&] {
+		for (int i = 0; i < 10; i++)
+			words.send("ab");
+		words.close();
+	});
+	while (closed < 2 && weft::select(weft::on_receive(numbers,
+							   [&](std::optional<std::unique_ptr<int>> n) {
+								   n ? sum += **n : closed++;
+							   }),
+					  weft::on_receive(words, [&](std::optional<std::string> w) {
+						  w ? sum += static_cast<int>(w->size()) : closed++;
+					  })) < 2)
+		if (closed == 1)
+			break;
+	while (auto n = numbers.receive())
+		sum += **n;
+	while (auto w = words.receive())
+		sum += static_cast<int>(w->size());
+	CHECK(sum == 75);
+	scope.wait();
+}
+
+void selects_that_send()
+{
+	weft::channel<counted> full(1), closed(1);
+	bool sent = true;
+	int value = 0;
+
+	CHECK(weft::select(weft::on_send(full, counted(1), [&](bool done) { sent = done; })) == 0 && sent);
+	CHECK(weft::select(weft::on_send(full, counted(2), [](bool) {}), weft::otherwise([] {})) == 1);
+	closed.close();
+	CHECK(weft::select(weft::on_send(full, counted(3), [](bool) {}),
+			   weft::on_send(closed, counted(4), [&](bool done) { sent = done; })) == 1);
+	CHECK(!sent);
+	{
+		weft::scope scope;
+
+		scope.start([&] { value = full.receive()->value; });
+		weft::select(weft::on_send(full, counted(5), [&](bool done) { sent = done; }));
+		scope.wait();
+	}
+	CHECK(sent && value == 1 && full.receive()->value == 5);
+	try {
+		weft::select(weft::otherwise([] { throw 3; }));
+		CHECK(!"reached");
+	} catch (int thrown) {
+		CHECK(thrown == 3);
+	}
+	CHECK(error_of([&] {
+		      weft::scope scope;
+		      auto waits = scope.spawn([&] { weft::select(weft::on_receive(full, [](auto) {})); });
+
+		      weft::this_task::yield();
+		      waits.cancel();
+		      waits.join();
+	      }) == ECANCELED);
+}
+
+int code_of_future(void (*f)())
+{
+	try {
+		f();
+	} catch (const std::future_error &e) {
+		return e.code().value();
+	}
+	return 0;
+}
+
+void futures()
+{
+	weft::promise<std::unique_ptr<int>> promise;
+	auto future = promise.get_future();
+	weft::promise<void> nothing;
+	auto over = nothing.get_future();
+	weft::promise<int> fails;
+	auto failed = fails.get_future();
+	weft::scope scope;
+	bool caught = false;
+
+	CHECK(future.valid() && !future.ready() && !future.wait_for(1ms));
+	scope.start([&promise] {
+		weft::this_task::sleep_for(1ms);
+		promise.set_value(new int(3));
+	});
+	scope.start([p = std::move(nothing)]() mutable { p.set_value(); });
+	scope.start([p = std::move(fails)]() mutable {
+		try {
+			throw std::string("failed");
+		} catch (...) {
+			p.set_exception(std::current_exception());
+		}
+	});
+	CHECK(*future.get() == 3 && !future.valid());
+	CHECK(error_of([&] { future.get(); }) == EINVAL);
+	over.get();
+	try {
+		failed.get();
+	} catch (const std::string &s) {
+		caught = s == "failed";
+	}
+	CHECK(caught);
+	scope.wait();
+}
+
+void broken_promises()
+{
+	CHECK(code_of_future([] {
+		      weft::future<int> broken;
+		      {
+			      weft::promise<int> promise;
+			      broken = promise.get_future();
+		      }
+		      (void)broken.wait_for(1s);
+		      CHECK(broken.ready());
+		      broken.get();
+	      }) == static_cast<int>(std::future_errc::broken_promise));
+	CHECK(code_of_future([] {
+		      weft::promise<counted> twice;
+		      twice.set_value(1);
+		      twice.set_value(2);
+	      }) == static_cast<int>(std::future_errc::promise_already_satisfied));
+	CHECK(code_of_future([] {
+		      weft::promise<int> promise;
+		      auto one = promise.get_future();
+		      auto two = promise.get_future();
+	      }) == static_cast<int>(std::future_errc::future_already_retrieved));
+	CHECK(code_of_future([] {
+		      weft::promise<int> promise, other = std::move(promise);
+		      promise.set_value(1);
+	      }) == static_cast<int>(std::future_errc::no_state));
+	CHECK(error_of([] { // a wait that is cancelled leaves the future as it was
+		      weft::promise<int> promise;
+		      auto future = promise.get_future();
+		      weft::scope scope;
+		      auto waits = scope.spawn([&] { future.get(); });
+
+		      weft::this_task::yield();
+		      waits.cancel();
+		      try {
+			      waits.join();
+		      } catch (...) {
+			      promise.set_value(7);
+			      CHECK(future.get() == 7);
+			      throw;
+		      }
+	      }) == ECANCELED);
+}
+
+// A thread says what a task waits for, and the reverse.
+void futures_of_threads()
+{
+	weft::promise<int> up, down;
+	auto asked = up.get_future();
+	auto answered = down.get_future();
+	std::thread thread([&] { down.set_value(asked.get() + 1); });
+
+	up.set_value(4);
+	CHECK(answered.get() == 5);
+	thread.join();
+}
+
+struct mark {
+	static inline std::atomic<int> ended{0};
+	int value = 0;
+
+	~mark()
+	{
+		weft::shield shield;
+		weft::this_task::yield(); // may wait
+		ended += value;
+	}
+};
+
+weft::local<mark> marks;
+weft::local<std::string> names;
+
+void locals()
+{
+	mark::ended = 0;
+	marks->value = 1;
+	{
+		weft::scope scope;
+		for (int i = 0; i < 10; i++)
+			scope.start([i] {
+				CHECK(marks->value == 0 && names->empty());
+				marks->value = 10;
+				*names += static_cast<char>('a' + i);
+				for (int n = 0; n < 5; n++)
+					weft::this_task::yield();
+				CHECK(*names == std::string(1, static_cast<char>('a' + i)) && marks->value == 10);
+			});
+		auto cancelled = scope.spawn([] {
+			marks->value = 1000;
+			weft::this_task::sleep_for(1h);
+		});
+		auto fails = scope.spawn([] {
+			marks->value = 10000;
+			throw 1;
+		});
+
+		weft::this_task::yield();
+		cancelled.cancel();
+		CHECK(error_of([&] { cancelled.join(); }) == ECANCELED);
+		try {
+			fails.join();
+		} catch (int) {
+		}
+		scope.wait();
+	}
+	CHECK(marks->value == 1);
+	// The cancelled task may not have run at all.
+	CHECK(mark::ended == 11100 || mark::ended == 10100);
+}
+
+void *has_no_locals(void *)
+{
+	CHECK(error_of([] { names.get(); }) == EPERM);
+	return nullptr;
+}
+
+void locals_elsewhere()
+{
+	std::thread([] {
+		CHECK(names->empty());
+		*names = "thread";
+	}).join();
+	CHECK(weft_spawn_detached(has_no_locals, nullptr, nullptr) == 0);
+}
+
+// Each test's own task is one of C: C++ begins here.
+template <void test()> void in_scope()
+{
+	weft::scope scope;
+	auto task = scope.spawn([] { test(); });
+
+	task.join();
+}
+
 void mutexes()
 {
 	weft::mutex mutex, other;
@@ -413,6 +667,13 @@ struct test {
     {"left_early", left_early, true},
     {"deadlines_and_cancelling", deadlines_and_cancelling, true},
     {"channels", channels, true},
+    {"selects", selects, true},
+    {"selects_that_send", selects_that_send, true},
+    {"futures", futures, true},
+    {"broken_promises", broken_promises, true},
+    {"futures_of_threads", futures_of_threads, false},
+    {"locals", in_scope<locals>, true},
+    {"locals_elsewhere", locals_elsewhere, false},
     {"mutexes", mutexes, true},
     {"blocking", blocking, true},
 #if defined(__cpp_impl_coroutine)
