@@ -219,12 +219,13 @@ template <typename T, typename F> void run_into(outcome<T> &o, F &&f)
 
 template <typename F, typename... Args> using result_of = std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...>;
 
-template <typename F, typename... Args> constexpr void must_be_callable()
-{
-	static_assert(
-	    std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>,
-	    "weft: a task's function is called with its arguments, decayed and as rvalues: it must take them so");
-}
+template <typename F, typename... Args>
+inline constexpr bool is_callable = std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>;
+
+// Where something does not compile: only its static_assert is to be read, not what follows from it.
+struct any_result {
+	template <typename T> operator T() const;
+};
 
 // What a task is to do: copies of a function and its arguments.
 template <typename F, typename... Args> class call
@@ -401,14 +402,22 @@ class scope
 	 * @return its handle @throws std::bad_alloc; std::system_error: as weft_scope_spawn says */
 	template <typename F, typename... Args> auto spawn_with(const weft_task_attr_t *attr, F &&f, Args &&...args)
 	{
-		detail::must_be_callable<F, Args...>();
-		using T = detail::result_of<F, Args...>;
-		auto call = detail::call_of(std::forward<F>(f), std::forward<Args>(args)...);
-		auto s = std::make_unique<detail::state_with<T, decltype(call)>>(std::move(call));
-		weft_task_attr_t all = detail::attr_of(attr);
+		constexpr bool fits = detail::is_callable<F, Args...>;
 
-		detail::check(weft_scope_spawn_with(&scope_, &s->task, s->run, s.get(), &all));
-		return task<T>(std::move(s));
+		static_assert(
+		    fits,
+		    "weft: a task's function is called with copies of its arguments, as rvalues: it must take them so");
+		if constexpr (!fits) {
+			return task<void>();
+		} else {
+			using T = detail::result_of<F, Args...>;
+			auto call = detail::call_of(std::forward<F>(f), std::forward<Args>(args)...);
+			auto s = std::make_unique<detail::state_with<T, decltype(call)>>(std::move(call));
+			weft_task_attr_t all = detail::attr_of(attr);
+
+			detail::check(weft_scope_spawn_with(&scope_, &s->task, s->run, s.get(), &all));
+			return task<T>(std::move(s));
+		}
 	}
 	template <typename F, typename... Args> auto spawn(F &&f, Args &&...args)
 	{
@@ -418,13 +427,19 @@ class scope
 	/** The same without a handle, so without a result. An exception cancels the scope, and leaves wait(). */
 	template <typename F, typename... Args> void start(F &&f, Args &&...args)
 	{
-		detail::must_be_callable<F, Args...>();
-		auto call = detail::call_of(std::forward<F>(f), std::forward<Args>(args)...);
-		auto s = std::make_unique<started<decltype(call)>>(this, std::move(call));
-		weft_task_attr_t all = detail::attr_of(nullptr);
+		constexpr bool fits = detail::is_callable<F, Args...>;
 
-		detail::check(weft_scope_spawn_with(&scope_, nullptr, s->run, s.get(), &all));
-		s.release(); // the task deletes it
+		static_assert(
+		    fits,
+		    "weft: a task's function is called with copies of its arguments, as rvalues: it must take them so");
+		if constexpr (fits) {
+			auto call = detail::call_of(std::forward<F>(f), std::forward<Args>(args)...);
+			auto s = std::make_unique<started<decltype(call)>>(this, std::move(call));
+			weft_task_attr_t all = detail::attr_of(nullptr);
+
+			detail::check(weft_scope_spawn_with(&scope_, nullptr, s->run, s.get(), &all));
+			s.release(); // the task deletes it
+		}
 	}
 
 	/** Wait for all tasks. @throws the first exception of a task without a handle; std::system_error: the first
@@ -493,15 +508,21 @@ class scope
  * std::system_error, std::bad_alloc: as weft_rt_run says. */
 template <typename F> auto run(const weft_rt_config_t &config, F &&f)
 {
-	static_assert(std::is_invocable_v<F &>, "weft: weft::run calls its function without arguments");
-	using T = std::invoke_result_t<F &>;
-	auto call = detail::call_of(std::ref(f)); // no copy: the caller waits
-	detail::state_with<T, decltype(call)> first(std::move(call));
-	weft_rt_config_t all = config;
+	constexpr bool fits = std::is_invocable_v<F &>;
 
-	all.task.flags |= detail::TASK_FLAGS;
-	detail::check(weft_rt_run(&all, first.run, &first, nullptr));
-	return first.result.take();
+	static_assert(fits, "weft: weft::run calls its function without arguments");
+	if constexpr (!fits) {
+		return detail::any_result();
+	} else {
+		using T = std::invoke_result_t<F &>;
+		auto call = detail::call_of(std::ref(f)); // no copy: the caller waits
+		detail::state_with<T, decltype(call)> first(std::move(call));
+		weft_rt_config_t all = config;
+
+		all.task.flags |= detail::TASK_FLAGS;
+		detail::check(weft_rt_run(&all, first.run, &first, nullptr));
+		return first.result.take();
+	}
 }
 template <typename F> auto run(F &&f)
 {
@@ -650,6 +671,9 @@ class mutex
  * with the channel, which must outlive those who use it. send and receive may suspend, and throw ECANCELED then. */
 template <typename T> class channel
 {
+	static_assert(std::is_object_v<T> && std::is_move_constructible_v<T>,
+		      "weft::channel<T>: T must be an object that can be moved");
+
       public:
 	/** @param room  0: a sender waits for its receiver; WEFT_UNBOUNDED: no limit */
 	explicit channel(size_t room = 0) : chan_(weft_chan_make(sizeof(T *), room))
@@ -725,10 +749,6 @@ struct select_case {
 
 template <typename T, typename F> class receive_case : public select_case
 {
-	static_assert(std::is_invocable_v<F &, std::optional<T>>,
-		      "weft::on_receive(channel, fn): fn takes a std::optional of the channel's items; it is empty when the "
-		      "channel is closed");
-
       public:
 	receive_case(channel<T> &c, F f) : chan_(c.get()), f_(std::move(f))
 	{
@@ -759,9 +779,6 @@ template <typename T, typename F> class receive_case : public select_case
 
 template <typename T, typename F> class send_case : public select_case
 {
-	static_assert(std::is_invocable_v<F &, bool>,
-		      "weft::on_send(channel, item, fn): fn takes a bool; it is false when the channel is closed");
-
       public:
 	send_case(channel<T> &c, T &&item, F f)
 	    : chan_(c.get()), own_(std::make_unique<T>(std::move(item))), item_(own_.get()), f_(std::move(f))
@@ -793,8 +810,6 @@ template <typename T, typename F> class send_case : public select_case
 
 template <typename F> class time_case : public select_case
 {
-	static_assert(std::is_invocable_v<F &>, "weft::after(time, fn), weft::otherwise(fn): fn takes nothing");
-
       public:
 	time_case(uint64_t when, F f) : when_(when), f_(std::move(f))
 	{
@@ -813,46 +828,22 @@ template <typename F> class time_case : public select_case
 	F f_;
 };
 
+template <typename F> auto time_case_of(uint64_t when, F &&fn)
+{
+	if constexpr (std::is_invocable_v<std::decay_t<F> &>)
+		return time_case<std::decay_t<F>>(when, std::forward<F>(fn));
+	else
+		return time_case<void (*)()>(0, nullptr);
+}
+
 template <size_t... Index, typename... Cases>
 void done(std::index_sequence<Index...>, size_t which, int status, Cases &...cases)
 {
 	((Index == which ? cases.done(status) : void()), ...);
 }
 
-} // namespace detail
-
-/** Cases of weft::select: fn(std::optional<T>) with the item, empty if the channel is closed. */
-template <typename T, typename F> auto on_receive(channel<T> &c, F &&fn)
+template <typename... Cases> size_t select_now(Cases &...cases)
 {
-	return detail::receive_case<T, std::decay_t<F>>(c, std::forward<F>(fn));
-}
-/** fn(true) when the item has been sent, fn(false) if the channel is closed. An item that is not sent ends with the
- * select. */
-template <typename T, typename F> auto on_send(channel<T> &c, std::common_type_t<T> item, F &&fn)
-{
-	return detail::send_case<T, std::decay_t<F>>(c, std::move(item), std::forward<F>(fn));
-}
-/** fn() after that time, if no channel was ready before. */
-template <typename Rep, typename Period, typename F> auto after(std::chrono::duration<Rep, Period> time, F &&fn)
-{
-	return detail::time_case<std::decay_t<F>>(detail::deadline_of(time), std::forward<F>(fn));
-}
-/** fn() at once, if no channel is ready now. */
-template <typename F> auto otherwise(F &&fn)
-{
-	return detail::time_case<std::decay_t<F>>(0, std::forward<F>(fn));
-}
-
-/**
- * Wait until one of the cases can be done, do it, and call its function: of those that can at once the first. Exactly
- * one is done. @return its number, from 0 @throws std::system_error, ECANCELED; std::bad_alloc; what the function
- * throws. May suspend.
- */
-template <typename... Cases> size_t select(Cases &&...cases)
-{
-	static_assert(sizeof...(Cases) > 0 && sizeof...(Cases) <= WEFT_CASES, "weft::select takes 1 to 64 cases");
-	static_assert((std::is_base_of_v<detail::select_case, std::decay_t<Cases>> && ...),
-		      "weft::select takes what weft::on_receive, on_send, after and otherwise return");
 	weft_case_t all[] = {cases.what()...};
 	const uint64_t deadlines[] = {cases.deadline()...};
 	size_t earliest = 0, which;
@@ -863,10 +854,66 @@ template <typename... Cases> size_t select(Cases &&...cases)
 			earliest = i;
 	result = weft_select_until(all, sizeof...(Cases), deadlines[earliest]);
 	if (result != -ETIMEDOUT)
-		detail::check(result);
+		check(result);
 	which = result < 0 ? earliest : static_cast<size_t>(result);
-	detail::done(std::index_sequence_for<Cases...>(), which, result < 0 ? 0 : all[which].status, cases...);
+	done(std::index_sequence_for<Cases...>(), which, result < 0 ? 0 : all[which].status, cases...);
 	return which;
+}
+
+} // namespace detail
+
+/** Cases of weft::select: fn(std::optional<T>) with the item, empty if the channel is closed. */
+template <typename T, typename F> auto on_receive(channel<T> &c, F &&fn)
+{
+	constexpr bool fits = std::is_invocable_v<std::decay_t<F> &, std::optional<T>>;
+
+	static_assert(fits, "weft::on_receive(channel, fn): fn takes a std::optional of the channel's items");
+	if constexpr (fits)
+		return detail::receive_case<T, std::decay_t<F>>(c, std::forward<F>(fn));
+	else
+		return detail::time_case<void (*)()>(0, nullptr);
+}
+/** fn(true) when the item has been sent, fn(false) if the channel is closed. An item that is not sent ends with the
+ * select. */
+template <typename T, typename F> auto on_send(channel<T> &c, std::common_type_t<T> item, F &&fn)
+{
+	constexpr bool fits = std::is_invocable_v<std::decay_t<F> &, bool>;
+
+	static_assert(fits, "weft::on_send(channel, item, fn): fn takes a bool");
+	if constexpr (fits)
+		return detail::send_case<T, std::decay_t<F>>(c, std::move(item), std::forward<F>(fn));
+	else
+		return detail::time_case<void (*)()>(0, nullptr);
+}
+/** fn() after that time, if no channel was ready before. */
+template <typename Rep, typename Period, typename F> auto after(std::chrono::duration<Rep, Period> time, F &&fn)
+{
+	static_assert(std::is_invocable_v<std::decay_t<F> &>, "weft::after(time, fn): fn takes nothing");
+	return detail::time_case_of(detail::deadline_of(time), std::forward<F>(fn));
+}
+/** fn() at once, if no channel is ready now. */
+template <typename F> auto otherwise(F &&fn)
+{
+	static_assert(std::is_invocable_v<std::decay_t<F> &>, "weft::otherwise(fn): fn takes nothing");
+	return detail::time_case_of(0, std::forward<F>(fn));
+}
+
+/**
+ * Wait until one of the cases can be done, do it, and call its function: of those that can at once the first. Exactly
+ * one is done. @return its number, from 0 @throws std::system_error, ECANCELED; std::bad_alloc; what the function
+ * throws. May suspend.
+ */
+template <typename... Cases> size_t select(Cases &&...cases)
+{
+	constexpr bool fits = (std::is_base_of_v<detail::select_case, std::decay_t<Cases>> && ...);
+	constexpr bool count_fits = sizeof...(Cases) > 0 && sizeof...(Cases) <= WEFT_CASES;
+
+	static_assert(count_fits, "weft::select takes 1 to 64 cases");
+	static_assert(fits, "weft::select takes what weft::on_receive, on_send, after and otherwise return");
+	if constexpr (fits && count_fits)
+		return detail::select_now(cases...);
+	else
+		return 0;
 }
 
 // ---- futures --------------------------------------------------------------------------------------------------------
@@ -992,12 +1039,13 @@ template <typename T> class promise
 	 * the value throws, and then the future gets that */
 	template <typename... Value> void set_value(Value &&...value)
 	{
+		constexpr bool fits = std::is_void_v<T> ? sizeof...(Value) == 0 : std::is_constructible_v<T, Value...>;
+
+		static_assert(fits, "weft::promise<T>::set_value takes what a T can be made of");
 		begin();
 		try {
-			if constexpr (!std::is_void_v<T>)
+			if constexpr (fits && !std::is_void_v<T>)
 				state_->result.emplace(T(std::forward<Value>(value)...));
-			else
-				static_assert(sizeof...(Value) == 0, "weft: promise<void>::set_value takes nothing");
 		} catch (...) {
 			state_->result.set_exception(std::current_exception());
 			weft_event_set(&state_->known);
@@ -1023,9 +1071,9 @@ template <typename T> class promise
 	}
 	void abandon() noexcept
 	{
-		if (state_ && !__atomic_load_n(&state_->is_set, __ATOMIC_ACQUIRE) && WEFT_NO_CANARY(promise_is_forgotten))
-			set_exception(
-			    std::make_exception_ptr(std::future_error(std::future_errc::broken_promise)));
+		if (state_ && !__atomic_load_n(&state_->is_set, __ATOMIC_ACQUIRE) &&
+		    WEFT_NO_CANARY(promise_is_forgotten))
+			set_exception(std::make_exception_ptr(std::future_error(std::future_errc::broken_promise)));
 	}
 
 	std::shared_ptr<detail::promised<T>> state_;
@@ -1041,6 +1089,8 @@ template <typename T> class promise
  */
 template <typename T> class local
 {
+	static_assert(std::is_default_constructible_v<T>, "weft::local<T>: T must be an object that T() makes");
+
       public:
 	local() = default;
 	local(const local &) = delete;

@@ -223,13 +223,12 @@ void selects()
 			words.send("ab");
 		words.close();
 	});
-	while (closed < 2 && weft::select(weft::on_receive(numbers,
-							   [&](std::optional<std::unique_ptr<int>> n) {
-								   n ? sum += **n : closed++;
-							   }),
-					  weft::on_receive(words, [&](std::optional<std::string> w) {
-						  w ? sum += static_cast<int>(w->size()) : closed++;
-					  })) < 2)
+	while (closed < 2 &&
+	       weft::select(weft::on_receive(numbers,
+					     [&](std::optional<std::unique_ptr<int>> n) { n ? sum += **n : closed++; }),
+			    weft::on_receive(words, [&](std::optional<std::string> w) {
+				    w ? sum += static_cast<int>(w->size()) : closed++;
+			    })) < 2)
 		if (closed == 1)
 			break;
 	while (auto n = numbers.receive())

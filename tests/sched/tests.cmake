@@ -130,6 +130,18 @@ foreach(arguments "1" "2" "8" "simulate 50")
 	weft_test(cpp.${name} COMMAND @cpp.gcc ${words})
 endforeach()
 
+# What does not compile is called what it is, by one error.
+file(GLOB mistakes CONFIGURE_DEPENDS ${weft_tests}/sched/wrong/*.cc)
+foreach(compiler IN LISTS weft_compilers)
+	string(REGEX REPLACE "^gcc$" "g++" driver ${compiler})
+	string(REGEX REPLACE "^clang$" "clang++" driver ${driver})
+	foreach(file IN LISTS mistakes)
+		get_filename_component(mistake ${file} NAME_WE)
+		weft_test(wrong.${mistake}.${compiler} COMMAND ${weft_tests}/wrong.py ${driver} ${file} ${weft_${compiler}_cxx} -std=c++17 -Wall -Wextra)
+	endforeach()
+endforeach()
+weft_test(canary.wrong COMMAND ${weft_tests}/wrong.py g++ ${weft_tests}/sched/misuse_cpp.cc ${weft_gcc_cxx} -std=c++17 FAILS SAYS "it compiles")
+
 # Tasks do not run on copied stacks; a coroutine inside a task that does cannot wait.
 weft_test(sync COMMAND @sync.gcc 2 ON copy)
 weft_test(copied COMMAND @tasks.gcc 2 handlers_in_between ON copy ENDS 134 SAYS "^weft: the task of coroutine #[0-9]+ waits for tasks of a scope in a coroutine")
