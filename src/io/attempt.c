@@ -30,6 +30,15 @@ const char *weft__io_what(const weft_io_t *io)
 	return io->kind < sizeof names / sizeof *names ? names[io->kind] : "";
 }
 
+/* An error, or the other side's end, comes in both. */
+static uint8_t polled_way(int events)
+{
+	uint8_t in = events & (POLLIN | POLLPRI | POLLRDHUP | POLLRDNORM | POLLRDBAND) ? WEFT__IN : 0;
+	uint8_t out = events & (POLLOUT | POLLWRNORM | POLLWRBAND) ? WEFT__OUT : 0;
+
+	return in | out && !WEFT_CANARY(polls_wake_for_anything) ? in | out : WEFT__IN | WEFT__OUT;
+}
+
 uint8_t weft__io_way(const weft_io_t *io)
 {
 	switch (io->kind) {
@@ -50,7 +59,7 @@ uint8_t weft__io_way(const weft_io_t *io)
 	case WEFT_IO_SENDFILE:
 		return WEFT__OUT;
 	case WEFT_IO_POLL:
-		return WEFT__IN | WEFT__OUT;
+		return polled_way(io->flags);
 	default:
 		return 0;
 	}

@@ -12,8 +12,8 @@
  * use it at all because its wait has ended, wakes the next.
  * When the other side has hung up, nothing is cleared any more: data and end may have come in one event.
  *
- * weft_poll waits for descriptors that others may close: it registers them for as long as it waits, and asks poll
- * itself when something has changed.
+ * weft_poll waits for descriptors that others may close: it registers them for as long as it waits, for what is asked
+ * for alone, and asks poll itself when something has changed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -23,6 +23,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "io/io.h"
@@ -31,16 +32,19 @@ enum { EVENTS = 128 };
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
-/* Under the lock. The first that waits for one of these directions; one whose wait has ended passes it on itself. */
+/* Under the lock. The first that waits for one of these directions; one whose wait has ended passes it on itself. And
+ * all that only poll, because they use nothing up, and may have asked for different things. */
 static void wake_first(struct weft__fd *fd, uint8_t way)
 {
+	bool uses = false;
 	weft_io_t *io;
 
-	for (io = fd->first; io; io = io->next)
-		if (io->way & way && weft_waiter_claim(&io->waiter, 0)) {
-			weft_waiter_complete(&io->waiter);
-			return;
-		}
+	for (io = fd->first; io; io = io->next) {
+		if (!(io->way & way) || (uses && io->kind != WEFT_IO_POLL) || !weft_waiter_claim(&io->waiter, 0))
+			continue;
+		uses |= io->kind != WEFT_IO_POLL;
+		weft_waiter_complete(&io->waiter);
+	}
 }
 
 static uint8_t ready_by(uint32_t events)
@@ -159,7 +163,8 @@ static void wake(struct weft__source *source, struct weft__worker *w)
 
 	(void)w;
 	do
-		written = write(((struct weft__loop *)source)->wake, &one, sizeof one);
+		written =
+		    syscall(SYS_write, ((struct weft__loop *)source)->wake, &one, sizeof one); /* never posix.c's */
 	while (written < 0 && errno == EINTR);
 }
 
@@ -178,18 +183,39 @@ static uint8_t ends_of(uint8_t way)
 	return way & WEFT__IN ? WEFT__HUNG_UP | WEFT__NO_MORE : WEFT__HUNG_UP;
 }
 
+/* What those ask for that only poll: nothing else, or what always is (room to write) would wake them again and again. */
+static uint32_t polled_for(const struct weft__fd *fd, const weft_io_t *io)
+{
+	uint32_t events = EPOLLET | (unsigned short)io->flags;
+	const weft_io_t *other;
+
+	for (other = fd->first; other; other = other->next)
+		events |= (unsigned short)other->flags;
+	return events;
+}
+
 /* Under the lock. -EPERM: it cannot be waited for. */
-static int register_fd(struct weft__loop *loop, struct weft__fd *fd, int number)
+static int register_fd(struct weft__loop *loop, struct weft__fd *fd, int number, const weft_io_t *io)
 {
 	struct epoll_event event = {EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLET, {.ptr = fd}};
+	bool polled = fd->nature == WEFT__UNKNOWN;
+	int error;
 
-	if (fd->registered)
+	if (fd->registered && !fd->polled)
 		return 0;
+	if (polled && !WEFT_CANARY(polls_wake_for_anything))
+		event.events = polled_for(fd, io);
 	/* Release: pairs with `ask`, where the record's address comes back from the kernel. */
 	atomic_fetch_add_explicit(&loop->registrations, 1, memory_order_release);
-	/* EEXIST: by a descriptor of the same number and file that was not closed here. */
-	if (epoll_ctl(loop->set, EPOLL_CTL_ADD, number, &event) && errno != EEXIST)
-		return -errno;
+	/* By a descriptor of the same number, and maybe file, that was not closed here: it has one, or has none any
+	 * more. */
+	error = epoll_ctl(loop->set, fd->registered ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, number, &event) ? errno : 0;
+	if (error == EEXIST || error == ENOENT)
+		error =
+		    epoll_ctl(loop->set, error == EEXIST ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, number, &event) ? errno : 0;
+	if (error)
+		return -error;
+	fd->polled = polled;
 	__atomic_store_n(&fd->registered, true, __ATOMIC_RELAXED);
 	return 0;
 }
@@ -201,13 +227,11 @@ static void forget(struct weft__loop *loop, int number, struct weft__fd *fd)
 	__atomic_store_n(&fd->registered, false, __ATOMIC_RELAXED);
 }
 
-/* Done with waiting. weft_poll uses nothing up: whoever waits for the same is to try. */
+/* Done with waiting. */
 static void leave(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 {
 	weft__task_lock(&fd->lock);
 	weft__fd_take_out(fd, io);
-	if (io->kind == WEFT_IO_POLL)
-		wake_first(fd, __atomic_load_n(&fd->ready, __ATOMIC_RELAXED));
 	if (fd->nature == WEFT__UNKNOWN && !fd->first && !fd->closing)
 		forget(loop, io->fd, fd);
 	weft__fd_left(fd, io->fd);
@@ -248,7 +272,7 @@ static int begin_waiting(struct weft__loop *loop, weft_io_t *io, struct weft__fd
 	int error, next = WEFT_IO_WAITS;
 
 	weft__task_lock(&fd->lock);
-	error = fd->closing ? -EBADF : register_fd(loop, fd, io->fd);
+	error = fd->closing ? -EBADF : register_fd(loop, fd, io->fd, io);
 	if (!error) {
 		weft_waiter_init(&io->waiter, weft__io_what(io), (void *)(intptr_t)io->fd, io->deadline);
 		io->place = fd;

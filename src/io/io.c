@@ -23,6 +23,7 @@ enum {
 /* ---- a runtime's loop -------------------------------------------------------------------------------------------- */
 
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+static struct weft__loop *loops; /* under it */
 
 static const char *wanted(void)
 {
@@ -34,8 +35,14 @@ static const char *wanted(void)
 static void close_loop(struct weft__source *source)
 {
 	struct weft__loop *loop = (struct weft__loop *)source;
+	struct weft__loop **link = &loops;
 	unsigned i;
 
+	pthread_mutex_lock(&opening);
+	while (*link != loop)
+		link = &(*link)->next;
+	*link = loop->next;
+	pthread_mutex_unlock(&opening);
 	loop->backend->close(loop);
 	for (i = 0; i < WEFT__BLOCKS; i++)
 		free((void *)atomic_load_explicit(&loop->blocks[i], memory_order_relaxed));
@@ -73,13 +80,18 @@ static struct weft__loop *open_loop(struct weft__rt *rt)
 		return NULL;
 	}
 	loop->spare = open("/", O_PATH | O_CLOEXEC);
+	loop->next = loops;
+	loops = loop;
 	return loop;
 }
 
 static __attribute__((noinline)) struct weft__loop *make_loop(struct weft__rt *rt)
 {
+	struct weft__worker *w = weft__worker();
 	struct weft__source *source;
+	bool in_io = w->in_io;
 
+	w->in_io = true;
 	pthread_mutex_lock(&opening);
 	source = atomic_load(&rt->source);
 	if (!source) {
@@ -88,11 +100,12 @@ static __attribute__((noinline)) struct weft__loop *make_loop(struct weft__rt *r
 		weft__seen_release(source);
 		atomic_store(&rt->source, source);
 		/* Those that are parked know nothing of it. */
-		weft__worker()->handed_on = false;
+		w->handed_on = false;
 		if (source && rt->embedded)
 			weft__embedded_add(rt, source->descriptor);
 	}
 	pthread_mutex_unlock(&opening);
+	w->in_io = in_io;
 	return (struct weft__loop *)source;
 }
 
@@ -248,18 +261,70 @@ static int close_known(struct weft__loop *loop, struct weft__fd *fd, int number)
 	return error;
 }
 
+static void abandon(struct weft__loop *loop, int number, int reason)
+{
+	struct weft__fd *block = NULL, *fd;
+	weft_io_t *io;
+
+	if (number < WEFT__BLOCKS * WEFT__BLOCK)
+		block = atomic_load_explicit(&loop->blocks[number / WEFT__BLOCK], memory_order_acquire);
+	if (!block)
+		return;
+	fd = &block[number % WEFT__BLOCK];
+	weft__spin_lock(&fd->lock);
+	weft__seen_acquire(&fd->lock);
+	/* What weft/io.h uses is closed by weft_close. */
+	if (fd->nature == WEFT__UNKNOWN && fd->first && !fd->closing && !WEFT_CANARY(posix_forgets_waiters)) {
+		loop->backend->forget(loop, number, fd);
+		for (io = fd->first; io; io = io->next)
+			if (weft_waiter_claim(&io->waiter, reason))
+				weft_waiter_complete(&io->waiter);
+	}
+	weft__task_unlock(&fd->lock);
+}
+
+void weft__loops_abandon(int number, int reason)
+{
+	struct weft__loop *loop;
+
+	pthread_mutex_lock(&opening);
+	for (loop = loops; loop; loop = loop->next)
+		abandon(loop, number, reason);
+	pthread_mutex_unlock(&opening);
+}
+
+bool weft__loop_knows(int number)
+{
+	struct weft__loop *loop = weft__loop();
+	struct weft__fd *fd = loop ? weft__fd(loop, number) : NULL;
+
+	return fd && __atomic_load_n(&fd->nature, __ATOMIC_ACQUIRE) != WEFT__UNKNOWN;
+}
+
+static int close_in(struct weft__source *source, int number)
+{
+	struct weft__fd *fd = source ? weft__fd((struct weft__loop *)source, number) : NULL;
+
+	if (fd)
+		return close_known((struct weft__loop *)source, fd, number);
+	return close(number) ? -errno : 0;
+}
+
 int weft_close(int number)
 {
 	struct weft__worker *w = weft__worker();
 	struct weft__source *source =
 	    w && !w->rt->sim ? atomic_load_explicit(&w->rt->source, memory_order_acquire) : NULL;
-	struct weft__fd *fd = source ? weft__fd((struct weft__loop *)source, number) : NULL;
+	int result;
 
 	if (weft__sim_has(number))
 		return weft__sim_close(number);
-	if (fd)
-		return close_known((struct weft__loop *)source, fd, number);
-	return close(number) ? -errno : 0;
+	if (w)
+		w->in_io = true;
+	result = close_in(source, number);
+	if (w)
+		w->in_io = false;
+	return result;
 }
 
 static void shed(struct weft__loop *loop, int listener)
@@ -296,9 +361,8 @@ static int done(struct weft__worker *w, weft_io_t *io, int next)
 	return WEFT_IO_YIELDS;
 }
 
-static int begin(weft_io_t *io)
+static int begin_in(struct weft__worker *w, weft_io_t *io)
 {
-	struct weft__worker *w = weft__worker();
 	struct weft__loop *loop = loop_of(w);
 
 	if (!loop) {
@@ -313,20 +377,40 @@ static int begin(weft_io_t *io)
 	return done(w, io, loop->backend->begin(loop, w, io));
 }
 
+/* What is called here is not what the task calls: see posix.c. Nothing in between suspends. */
+static int begin(weft_io_t *io)
+{
+	struct weft__worker *w = weft__worker();
+	int next;
+
+	if (!w)
+		return begin_in(NULL, io);
+	w->in_io = true;
+	next = begin_in(w, io);
+	w->in_io = false;
+	return next;
+}
+
+static int go_on(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
+{
+	int next;
+
+	w->in_io = true;
+	next = loop->backend->go_on(loop, w, io);
+	w->in_io = false;
+	if (next != WEFT_IO_WAITS)
+		weft__count(&w->io_ended, 1);
+	return next;
+}
+
 int weft__io_step(weft_io_t *io)
 {
 	struct weft__worker *w = weft__worker();
 	struct weft__loop *loop = loop_of(w);
-	int next;
 
 	if (io->step == WEFT__OVER)
 		return WEFT_IO_DONE;
-	if (!loop)
-		return weft__sim_go_on(io);
-	next = loop->backend->go_on(loop, w, io);
-	if (next != WEFT_IO_WAITS)
-		weft__count(&w->io_ended, 1);
-	return next;
+	return loop ? go_on(loop, w, io) : weft__sim_go_on(io);
 }
 
 int weft__io_pause(weft_io_t *io, uint64_t time)

@@ -46,6 +46,7 @@ struct weft__fd {
 	uint8_t nature; /* atomic: weft__nature */
 	uint8_t ready;	/* atomic, epoll: what an attempt may succeed in */
 	bool registered, closing;
+	bool polled;		 /* epoll: registered for weft_poll alone */
 	uint32_t count;		 /* atomic: of those in the list */
 	weft_io_t *first, **end; /* under the lock: operations in progress, the oldest first */
 };
@@ -69,6 +70,7 @@ struct weft__loop {
 	struct weft__rt *rt;
 	bool nonblocking;		  /* descriptors made here are: see weft__loop_mode */
 	struct weft__fd *_Atomic *blocks; /* WEFT__BLOCKS of WEFT__BLOCK descriptors */
+	struct weft__loop *next;	  /* of all loops of the process */
 	int spare;			  /* kept for when no other is left */
 	uint32_t spare_lock;
 	/* epoll.c */
@@ -76,6 +78,11 @@ struct weft__loop {
 	struct weft__worker *_Atomic sleeper;
 	_Atomic uint32_t registrations; /* orders a record's making before the events of its descriptor */
 };
+
+/* End weft_poll's waits for a descriptor, in all runtimes: its number is to mean another file. From any thread. */
+void weft__loops_abandon(int number, int reason) WEFT__HIDDEN;
+/* Has the calling task's runtime used the descriptor, but for waiting? */
+bool weft__loop_knows(int number) WEFT__HIDDEN;
 
 /* The caller's loop; NULL: none, or none could be made, or the world is simulated. */
 struct weft__loop *weft__loop(void) WEFT__HIDDEN;

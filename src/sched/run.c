@@ -71,6 +71,7 @@ struct weft__rt *weft__rt_allocate(const weft_rt_config_t *config, unsigned work
 
 	if (rt)
 		set_up(rt, config ? config : &defaults, sim);
+	weft__posix_begin();
 	return rt;
 }
 

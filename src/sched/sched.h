@@ -241,6 +241,7 @@ struct weft__worker {
 	uint64_t looked, unparked, took_oldest; /* when */
 	uint64_t random;
 	bool searching, helper, handed_on;
+	bool in_io; /* its task is in a function of src/io, or has one call the system */
 	uint64_t switches, spawned, ended, steals, parks, wakes, timers;
 	uint64_t io_began, io_ended; /* waits for I/O */
 	unsigned io_streak;	     /* operations in a row that did not wait */
@@ -338,6 +339,9 @@ struct weft__rt {
 	uint64_t seen_idle; /* the workers' switches when somebody last looked for a deadlock */
 	unsigned deadlocks; /* that were found */
 };
+
+/* io/posix.c: a runtime begins. From here, so that programs whose tasks use only other libraries have src/io, too. */
+void weft__posix_begin(void) WEFT__HIDDEN;
 
 /* Only the worker counts; others may read it meanwhile. */
 static inline void weft__count(uint64_t *counter, uint64_t more)

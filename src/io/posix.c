@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * weft/posix.h's ground: who calls, how a task waits, what closing a descriptor ends, and meeting libweft-posix.so.
+ *
+ * A task is held at its worker (`pinned`) while it waits here, so that it goes on in the thread in which it called:
+ * foreign code may have kept the address of errno, or of any variable of the thread, in a register.
+ */
+#define _GNU_SOURCE
+#include "io/posix.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+struct weft__calls weft__libc = {
+#define NAMED(result, name, parameters, arguments) .name = name,
+    WEFT__POSIX_CALLS(NAMED)
+#undef NAMED
+};
+
+static const struct weft__calls mine = {
+#define NAMED(result, name, parameters, arguments) .name = weft_posix_##name,
+    WEFT__POSIX_CALLS(NAMED)
+#undef NAMED
+};
+
+static pid_t process;		 /* of which the runtimes are */
+static _Atomic uint32_t waiting; /* tasks that wait here for a descriptor */
+
+/* ---- who calls --------------------------------------------------------------------------------------------------- */
+
+/* The task that calls, unless the runtime itself does in its name. */
+static struct weft__worker *worker(void)
+{
+	struct weft__worker *w = weft__worker();
+
+	return w && w->current && !w->helper && !w->in_io ? w : NULL;
+}
+
+bool weft__posix_in_task(void)
+{
+	struct weft__worker *w = worker();
+
+	return w && !w->rt->sim;
+}
+
+bool weft__posix_simulated(void)
+{
+	struct weft__worker *w = worker();
+
+	return w && w->rt->sim;
+}
+
+/* A child of vfork uses its parent's memory, and a child of fork has no workers: both must not wait in the runtime. */
+bool weft__posix_may_wait(void)
+{
+	stack_t now;
+
+	if (getpid() != __atomic_load_n(&process, __ATOMIC_RELAXED))
+		return false;
+	return sigaltstack(NULL, &now) || !(now.ss_flags & SS_ONSTACK);
+}
+
+/* ---- waiting ----------------------------------------------------------------------------------------------------- */
+
+struct hold {
+	struct weft__task *task;
+	struct weft__worker *pinned;
+	int error;
+};
+
+static __attribute__((noinline)) void hold(struct hold *h)
+{
+	struct weft__worker *w = weft__worker();
+
+	h->error = errno;
+	h->task = w->current;
+	h->pinned = h->task->pinned;
+	if (!WEFT_CANARY(posix_moves))
+		h->task->pinned = w;
+}
+
+static __attribute__((noinline)) void let_go(const struct hold *h)
+{
+	h->task->pinned = h->pinned;
+	errno = h->error;
+}
+
+int weft__posix_wait(int fd, int events, uint64_t deadline)
+{
+	weft_io_t io = {.kind = WEFT_IO_POLL, .fd = fd, .flags = events, .deadline = deadline};
+	struct hold h;
+
+	hold(&h);
+	atomic_fetch_add(&waiting, 1);
+	(void)weft__io_run(&io);
+	atomic_fetch_sub(&waiting, 1);
+	let_go(&h);
+	/* -EAGAIN: the number may mean another file by now. */
+	return io.result == -EAGAIN ? 0 : (int)io.result;
+}
+
+int64_t weft__posix_call(weft_io_call_t *fn, void *argument)
+{
+	weft_io_t io = {.kind = WEFT_IO_CALL, .fd = -1, .data = (void *)(uintptr_t)fn, .more = argument};
+	struct hold h;
+
+	io.deadline = WEFT_NEVER;
+	hold(&h);
+	(void)weft__io_run(&io);
+	let_go(&h);
+	return io.result;
+}
+
+int weft__posix_sleep(uint64_t until)
+{
+	weft_waiter_t w;
+	struct hold h;
+
+	hold(&h);
+	weft_waiter_init(&w, "sleep", NULL, until);
+	(void)weft_wait(&w);
+	let_go(&h);
+	return w.result == -ETIMEDOUT ? 0 : w.result;
+}
+
+void weft__posix_yield(void)
+{
+	struct hold h;
+
+	hold(&h);
+	(void)weft_op_yield();
+	let_go(&h);
+}
+
+__attribute__((noinline)) int weft__posix_fail(int error)
+{
+	errno = error;
+	return -1;
+}
+
+uint64_t weft__posix_after(int64_t seconds, int64_t nanoseconds)
+{
+	uint64_t now = weft_now();
+
+	if (seconds < 0 || (uint64_t)seconds > (WEFT_NEVER - now) / WEFT__NANOSECONDS - 1)
+		return seconds < 0 ? now : WEFT_NEVER;
+	return now + (uint64_t)seconds * WEFT__NANOSECONDS + (uint64_t)nanoseconds;
+}
+
+bool weft__posix_blocks(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && !(flags & O_NONBLOCK);
+}
+
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
+void weft__posix_turn_begin(void)
+{
+	pthread_mutex_lock(&turn);
+}
+
+void weft__posix_turn_end(void)
+{
+	pthread_mutex_unlock(&turn);
+}
+
+/* ---- closing ----------------------------------------------------------------------------------------------------- */
+
+/* Almost always nobody waits, or nobody for this one. */
+void weft__posix_closing(int fd, int reason)
+{
+	const struct weft__worker *w = weft__worker();
+
+	if (fd < 0 || (w && w->in_io) || !atomic_load(&waiting) ||
+	    getpid() != __atomic_load_n(&process, __ATOMIC_RELAXED))
+		return;
+	weft__loops_abandon(fd, reason);
+}
+
+/* A wait that begins between the first and the file's end is for nothing: so it is asked to look again. */
+static int closed(int fd, int result)
+{
+	int error = errno;
+
+	weft__posix_closing(fd, -EAGAIN);
+	errno = error;
+	return result;
+}
+
+/* By a task: what weft/io.h knows of the number ends, too. */
+int weft_posix_close(int fd)
+{
+	weft__posix_closing(fd, -EBADF);
+	if (!weft__posix_in_task() || !weft__loop_knows(fd))
+		return closed(fd, weft__libc.close(fd));
+	return (int)weft__posix_result(weft_close(fd));
+}
+
+int weft_posix_dup2(int fd, int number)
+{
+	if (fd == number || fcntl(fd, F_GETFD) < 0)
+		return weft__libc.dup2(fd, number);
+	weft__posix_closing(number, -EBADF);
+	return closed(number, weft__libc.dup2(fd, number));
+}
+
+int weft_posix_dup3(int fd, int number, int flags)
+{
+	if (fd == number || fcntl(fd, F_GETFD) < 0)
+		return weft__libc.dup3(fd, number, flags);
+	weft__posix_closing(number, -EBADF);
+	return closed(number, weft__libc.dup3(fd, number, flags));
+}
+
+/* ---- meeting ----------------------------------------------------------------------------------------------------- */
+
+static bool in_task(void)
+{
+	return worker();
+}
+
+static const struct weft__posix posix = {
+    WEFT__POSIX_VERSION, sizeof(struct weft__calls), in_task, weft__posix_closing, &mine, &weft__libc};
+
+static void note_process(void)
+{
+	__atomic_store_n(&process, getpid(), __ATOMIC_RELAXED);
+}
+
+/* Never by name: only the dynamic linker knows whether it is there. A child of fork goes on with libc, since the
+ * runtimes are its parent's; it may begin others. */
+__attribute__((constructor)) static void meet(void)
+{
+	weft__posix_meet_t *other = (weft__posix_meet_t *)(uintptr_t)dlsym(RTLD_DEFAULT, "weft__posix_meet");
+
+	note_process();
+	if (other)
+		other(&posix);
+}
+
+void weft__posix_begin(void)
+{
+	note_process();
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the files of weft/posix.h share: libc's own functions, and waiting in a task. */
+#ifndef WEFT_SRC_IO_POSIX_H
+#define WEFT_SRC_IO_POSIX_H
+
+#define WEFT_POSIX_NO_NAMES
+#include <errno.h>
+#include <weft/posix.h>
+
+#include "io/posix_calls.h"
+#include "io/sim.h"
+
+/* libc's functions. What libweft-posix.so stands before, if it is there: a call by name would come back here. */
+extern struct weft__calls weft__libc WEFT__HIDDEN;
+
+/* Is the caller a task that can wait? Then its calls are done here. */
+bool weft__posix_in_task(void) WEFT__HIDDEN;
+/* Is it a task of a simulation? */
+bool weft__posix_simulated(void) WEFT__HIDDEN;
+/* Asked before a wait: not in a child of vfork, nor on a signal handler's stack. */
+bool weft__posix_may_wait(void) WEFT__HIDDEN;
+
+/*
+ * Wait for a descriptor, with the task held at its worker. errno stays as it is.
+ * Returns the events that are; -ETIMEDOUT, -ECANCELED, -EBADF (closed meanwhile), -ENOMEM.
+ */
+int weft__posix_wait(int fd, int events, uint64_t deadline) WEFT__HIDDEN;
+/* Call a function on a helper thread; what it returns. -ECANCELED: it was not called. */
+int64_t weft__posix_call(weft_io_call_t *fn, void *argument) WEFT__HIDDEN;
+/* Until a time of weft_now(). 0, -ECANCELED. */
+int weft__posix_sleep(uint64_t until) WEFT__HIDDEN;
+/* Let others run. */
+void weft__posix_yield(void) WEFT__HIDDEN;
+/* The number is about to mean another file, or none (-EBADF); it has come to (-EAGAIN: look again). */
+void weft__posix_closing(int fd, int reason) WEFT__HIDDEN;
+
+/* errno = error, and -1. Not inlined: errno's address is a thread's. */
+int weft__posix_fail(int error) WEFT__HIDDEN;
+/* From a result or a negative errno. */
+static inline int64_t weft__posix_result(int64_t result)
+{
+	return result < 0 ? weft__posix_fail((int)-result) : result;
+}
+
+/* A time that is this far from now. WEFT_NEVER if that is out of range. */
+uint64_t weft__posix_after(int64_t seconds, int64_t nanoseconds) WEFT__HIDDEN;
+/* Does the descriptor block? -1 and errno are not changed. */
+bool weft__posix_blocks(int fd) WEFT__HIDDEN;
+
+/* posix.c: what is done one at a time in this process, because it may block if another takes what was seen. */
+void weft__posix_turn_begin(void) WEFT__HIDDEN;
+void weft__posix_turn_end(void) WEFT__HIDDEN;
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The calls of POSIX that tasks make under their own names: one list, of which weft/posix.h's functions, libc's, and
+ * those that libweft-posix.so puts in front of libc are made.
+ *
+ * A runtime and libweft-posix.so meet at run time, whichever way the program was linked: when the runtime's code is
+ * loaded it looks for `weft__posix_meet`, which only the shared object has, and hands it a struct weft__posix.
+ */
+#ifndef WEFT_SRC_IO_POSIX_CALLS_H
+#define WEFT_SRC_IO_POSIX_CALLS_H
+
+#include <netdb.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+
+/* CALL(result, name, parameters, arguments). */
+#define WEFT__POSIX_WAITING(CALL)                                                                                      \
+	CALL(ssize_t, read, (int fd, void *data, size_t length), (fd, data, length))                                   \
+	CALL(ssize_t, write, (int fd, const void *data, size_t length), (fd, data, length))                            \
+	CALL(ssize_t, readv, (int fd, const struct iovec *parts, int count), (fd, parts, count))                       \
+	CALL(ssize_t, writev, (int fd, const struct iovec *parts, int count), (fd, parts, count))                      \
+	CALL(ssize_t, recv, (int fd, void *data, size_t length, int flags), (fd, data, length, flags))                 \
+	CALL(ssize_t, send, (int fd, const void *data, size_t length, int flags), (fd, data, length, flags))           \
+	CALL(ssize_t, recvfrom,                                                                                        \
+	     (int fd, void *data, size_t length, int flags, struct sockaddr *from, socklen_t *size),                   \
+	     (fd, data, length, flags, from, size))                                                                    \
+	CALL(ssize_t, sendto,                                                                                          \
+	     (int fd, const void *data, size_t length, int flags, const struct sockaddr *to, socklen_t size),          \
+	     (fd, data, length, flags, to, size))                                                                      \
+	CALL(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags))                      \
+	CALL(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags))                \
+	CALL(int, recvmmsg, (int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *timeout),   \
+	     (fd, messages, count, flags, timeout))                                                                    \
+	CALL(int, sendmmsg, (int fd, struct mmsghdr *messages, unsigned count, int flags),                             \
+	     (fd, messages, count, flags))                                                                             \
+	CALL(int, connect, (int fd, const struct sockaddr *to, socklen_t size), (fd, to, size))                        \
+	CALL(int, accept, (int fd, struct sockaddr *from, socklen_t *size), (fd, from, size))                          \
+	CALL(int, accept4, (int fd, struct sockaddr *from, socklen_t *size, int flags), (fd, from, size, flags))       \
+	CALL(int, fsync, (int fd), (fd))                                                                               \
+	CALL(int, fdatasync, (int fd), (fd))                                                                           \
+	CALL(int, flock, (int fd, int operation), (fd, operation))                                                     \
+	CALL(int, poll, (struct pollfd * fds, nfds_t count, int timeout), (fds, count, timeout))                       \
+	CALL(int, ppoll, (struct pollfd * fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask),    \
+	     (fds, count, timeout, mask))                                                                              \
+	CALL(int, select, (int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout),               \
+	     (count, in, out, except, timeout))                                                                        \
+	CALL(int, pselect,                                                                                             \
+	     (int count, fd_set *in, fd_set *out, fd_set *except, const struct timespec *timeout,                      \
+	      const sigset_t *mask),                                                                                   \
+	     (count, in, out, except, timeout, mask))                                                                  \
+	CALL(int, epoll_wait, (int fd, struct epoll_event *events, int most, int timeout),                             \
+	     (fd, events, most, timeout))                                                                              \
+	CALL(int, epoll_pwait, (int fd, struct epoll_event *events, int most, int timeout, const sigset_t *mask),      \
+	     (fd, events, most, timeout, mask))                                                                        \
+	CALL(int, epoll_pwait2,                                                                                        \
+	     (int fd, struct epoll_event *events, int most, const struct timespec *timeout, const sigset_t *mask),     \
+	     (fd, events, most, timeout, mask))                                                                        \
+	CALL(int, nanosleep, (const struct timespec *time, struct timespec *left), (time, left))                       \
+	CALL(int, clock_nanosleep, (clockid_t clock, int flags, const struct timespec *time, struct timespec *left),   \
+	     (clock, flags, time, left))                                                                               \
+	CALL(int, usleep, (useconds_t microseconds), (microseconds))                                                   \
+	CALL(unsigned, sleep, (unsigned seconds), (seconds))                                                           \
+	CALL(int, sched_yield, (void), ())                                                                             \
+	CALL(pid_t, wait, (int *status), (status))                                                                     \
+	CALL(pid_t, waitpid, (pid_t process, int *status, int options), (process, status, options))                    \
+	CALL(pid_t, wait3, (int *status, int options, struct rusage *usage), (status, options, usage))                 \
+	CALL(pid_t, wait4, (pid_t process, int *status, int options, struct rusage *usage),                            \
+	     (process, status, options, usage))                                                                        \
+	CALL(int, waitid, (idtype_t type, id_t id, siginfo_t * info, int options), (type, id, info, options))          \
+	CALL(int, system, (const char *command), (command))                                                            \
+	CALL(int, getaddrinfo,                                                                                         \
+	     (const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **list),            \
+	     (name, service, hints, list))                                                                             \
+	CALL(int, getnameinfo,                                                                                         \
+	     (const struct sockaddr *address, socklen_t size, char *name, socklen_t name_size, char *service,          \
+	      socklen_t service_size, int flags),                                                                      \
+	     (address, size, name, name_size, service, service_size, flags))                                           \
+	CALL(struct hostent *, gethostbyname, (const char *name), (name))                                              \
+	CALL(int, gethostbyname_r,                                                                                     \
+	     (const char *name, struct hostent *host, char *text, size_t size, struct hostent **result, int *error),   \
+	     (name, host, text, size, result, error))
+/* After these a number means another file, or none. */
+#define WEFT__POSIX_CLOSING(CALL)                                                                                      \
+	CALL(int, close, (int fd), (fd))                                                                               \
+	CALL(int, dup2, (int fd, int number), (fd, number))                                                            \
+	CALL(int, dup3, (int fd, int number, int flags), (fd, number, flags))
+#define WEFT__POSIX_CALLS(CALL) WEFT__POSIX_WAITING(CALL) WEFT__POSIX_CLOSING(CALL)
+
+struct weft__calls {
+#define WEFT__POINTER(result, name, parameters, arguments) result(*name) parameters;
+	WEFT__POSIX_CALLS(WEFT__POINTER)
+#undef WEFT__POINTER
+};
+
+enum { WEFT__POSIX_VERSION = 1 };
+
+/* What a copy of the runtime hands to libweft-posix.so. Valid until the process ends. */
+struct weft__posix {
+	unsigned version, bytes; /* WEFT__POSIX_VERSION; of struct weft__calls */
+	bool (*in_task)(void);	 /* is the caller a task of this copy? */
+	/* The number is about to mean another file, or none: -EBADF; it does: -EAGAIN. Ends tasks' waits for it. */
+	void (*closing)(int fd, int reason);
+	const struct weft__calls *mine; /* for tasks */
+	struct weft__calls *libc;	/* written by weft__posix_meet: what comes after libweft-posix.so */
+};
+
+typedef void weft__posix_meet_t(const struct weft__posix *posix);
+
+#endif

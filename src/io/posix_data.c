@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * weft/posix.h: bytes and connections.
+ *
+ * A socket is tried with MSG_DONTWAIT. Anything else is tried with RWF_NOWAIT, or where its file knows no such thing
+ * (terminals; pipes of older kernels), only when poll says that it is ready, one at a time in this process.
+ */
+#define _GNU_SOURCE
+#include "io/posix.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- waiting for a socket ---------------------------------------------------------------------------------------- */
+
+/* A call that would have blocked. */
+struct blocked {
+	int fd;
+	short events;
+	bool asked; /* it is known to block, and `deadline` is set */
+	uint64_t deadline;
+};
+
+/* SO_RCVTIMEO, SO_SNDTIMEO. */
+static uint64_t limit_of(int fd, short events)
+{
+	struct timeval limit = {0, 0};
+	socklen_t size = sizeof limit;
+	int error = errno;
+
+	if (getsockopt(fd, SOL_SOCKET, events == POLLIN ? SO_RCVTIMEO : SO_SNDTIMEO, &limit, &size))
+		errno = error;
+	if (!limit.tv_sec && !limit.tv_usec)
+		return WEFT_NEVER;
+	return weft__posix_after(limit.tv_sec, (int64_t)limit.tv_usec * 1000);
+}
+
+/* 0: try again. Else what the call returns: -1, with errno. */
+static int wait_until_ready(struct blocked *b)
+{
+	int result;
+
+	if (!b->asked) {
+		if (!weft__posix_blocks(b->fd) && !WEFT_CANARY(posix_always_waits))
+			return weft__posix_fail(EAGAIN);
+		b->deadline = limit_of(b->fd, b->events);
+		b->asked = true;
+	}
+	result = weft__posix_wait(b->fd, b->events, b->deadline);
+	if (result >= 0)
+		return 0;
+	return weft__posix_fail(result == -ETIMEDOUT ? EAGAIN : -result);
+}
+
+static bool would_block(ssize_t result)
+{
+	return result < 0 && errno == EAGAIN;
+}
+
+static bool is_stream(int fd)
+{
+	int type = 0;
+	socklen_t size = sizeof type;
+
+	return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_STREAM;
+}
+
+static size_t bytes_of(const struct iovec *parts, size_t count)
+{
+	size_t i, bytes = 0;
+
+	for (i = 0; i < count; i++)
+		bytes += parts[i].iov_len;
+	return bytes;
+}
+
+/* ---- what comes in parts ----------------------------------------------------------------------------------------- */
+
+enum { PARTS = 8 };
+
+/* A message of which a beginning has been moved: parts of our own. */
+struct rest {
+	struct msghdr message;
+	struct iovec few[PARTS], *parts;
+};
+
+/* False: no memory. */
+static bool begin_rest(struct rest *r, const struct msghdr *message)
+{
+	r->message = *message;
+	r->parts = message->msg_iovlen <= PARTS ? r->few : malloc(message->msg_iovlen * sizeof *r->parts);
+	if (!r->parts)
+		return false;
+	if (message->msg_iovlen)
+		memcpy(r->parts, message->msg_iov, message->msg_iovlen * sizeof *r->parts);
+	r->message.msg_iov = r->parts;
+	return true;
+}
+
+static void end_rest(const struct rest *r)
+{
+	int error = errno;
+
+	if (r->parts != r->few)
+		free(r->parts);
+	errno = error;
+}
+
+static void advance(struct rest *r, size_t bytes)
+{
+	struct msghdr *m = &r->message;
+
+	while (bytes) {
+		if (bytes < m->msg_iov->iov_len) {
+			m->msg_iov->iov_base = (char *)m->msg_iov->iov_base + bytes;
+			m->msg_iov->iov_len -= bytes;
+			return;
+		}
+		bytes -= m->msg_iov->iov_len;
+		m->msg_iov++;
+		m->msg_iovlen--;
+	}
+}
+
+/* Until all of it is sent, or received: at least once, if `first` is what the first attempt returned. */
+static ssize_t go_on(int fd, const struct msghdr *message, int flags, bool sends, ssize_t first)
+{
+	struct blocked b = {.fd = fd, .events = sends ? POLLOUT : POLLIN};
+	size_t all = bytes_of(message->msg_iov, message->msg_iovlen), done = first > 0 ? (size_t)first : 0;
+	ssize_t more = first;
+	struct rest r;
+
+	if (!begin_rest(&r, message))
+		return done ? first : weft__posix_fail(ENOMEM);
+	advance(&r, done);
+	if (done)
+		r.message.msg_control = NULL, r.message.msg_controllen = 0;
+	do {
+		if (more < 0 && wait_until_ready(&b))
+			break;
+		more = sends ? weft__libc.sendmsg(fd, &r.message, flags | MSG_DONTWAIT)
+			     : weft__libc.recvmsg(fd, &r.message, flags | MSG_DONTWAIT);
+		if (more > 0) {
+			advance(&r, (size_t)more);
+			done += (size_t)more;
+			r.message.msg_control = NULL, r.message.msg_controllen = 0;
+		}
+	} while (more > 0 ? done < all : would_block(more));
+	end_rest(&r);
+	return done || more >= 0 ? (ssize_t)done : -1;
+}
+
+/* ---- sending ----------------------------------------------------------------------------------------------------- */
+
+/* Is that all? A stream may have taken a part of it. */
+static bool is_sent(ssize_t result, size_t all)
+{
+	return (result >= 0 && (size_t)result == all) || (result < 0 && errno != EAGAIN);
+}
+
+static bool done_by_libc(int flags)
+{
+	return flags & (MSG_DONTWAIT | MSG_ERRQUEUE) || !weft__posix_in_task();
+}
+
+ssize_t weft_posix_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+	ssize_t result;
+
+	if (done_by_libc(flags))
+		return weft__libc.sendmsg(fd, message, flags);
+	result = weft__libc.sendmsg(fd, message, flags | MSG_DONTWAIT);
+	if (is_sent(result, result < 0 ? 0 : bytes_of(message->msg_iov, message->msg_iovlen)))
+		return result;
+	if (!weft__posix_may_wait())
+		return weft__libc.sendmsg(fd, message, flags);
+	return go_on(fd, message, flags, true, result);
+}
+
+ssize_t weft_posix_sendto(int fd, const void *data, size_t length, int flags, const struct sockaddr *to, socklen_t size)
+{
+	struct iovec part = {(void *)(uintptr_t)data, length};
+	struct msghdr message = {(void *)(uintptr_t)to, size, &part, 1, NULL, 0, 0};
+	ssize_t result;
+
+	if (done_by_libc(flags))
+		return weft__libc.sendto(fd, data, length, flags, to, size);
+	result = weft__libc.sendto(fd, data, length, flags | MSG_DONTWAIT, to, size);
+	if (is_sent(result, length))
+		return result;
+	if (!weft__posix_may_wait())
+		return weft__libc.sendto(fd, data, length, flags, to, size);
+	return go_on(fd, &message, flags, true, result);
+}
+
+ssize_t weft_posix_send(int fd, const void *data, size_t length, int flags)
+{
+	if (!weft__posix_in_task())
+		return weft__libc.send(fd, data, length, flags);
+	return weft_posix_sendto(fd, data, length, flags, NULL, 0);
+}
+
+int weft_posix_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
+{
+	unsigned done;
+	ssize_t result;
+
+	if (done_by_libc(flags))
+		return weft__libc.sendmmsg(fd, messages, count, flags);
+	for (done = 0; done < count; done++) {
+		result = weft_posix_sendmsg(fd, &messages[done].msg_hdr, flags);
+		if (result < 0)
+			return done ? (int)done : -1;
+		messages[done].msg_len = (unsigned)result;
+	}
+	return (int)done;
+}
+
+/* ---- receiving --------------------------------------------------------------------------------------------------- */
+
+/* MSG_WAITALL, of a stream: a part is not all of it. */
+static bool wants_more(int fd, int flags, ssize_t result, size_t all)
+{
+	return flags & MSG_WAITALL && !(flags & MSG_PEEK) && result > 0 && (size_t)result < all && is_stream(fd);
+}
+
+/* The first message, or part of a stream. */
+static ssize_t receive_one(int fd, struct msghdr *message, int flags)
+{
+	struct blocked b = {.fd = fd, .events = POLLIN};
+	ssize_t result;
+
+	do {
+		if (wait_until_ready(&b))
+			return -1;
+		result = weft__libc.recvmsg(fd, message, flags | MSG_DONTWAIT);
+	} while (would_block(result));
+	return result;
+}
+
+/* After a first attempt. */
+static ssize_t receive(int fd, struct msghdr *message, int flags, ssize_t result)
+{
+	size_t all = bytes_of(message->msg_iov, message->msg_iovlen);
+
+	if (would_block(result))
+		result = receive_one(fd, message, flags);
+	return wants_more(fd, flags, result, all) ? go_on(fd, message, flags, false, result) : result;
+}
+
+ssize_t weft_posix_recvmsg(int fd, struct msghdr *message, int flags)
+{
+	ssize_t result;
+
+	if (done_by_libc(flags))
+		return weft__libc.recvmsg(fd, message, flags);
+	result = weft__libc.recvmsg(fd, message, flags | MSG_DONTWAIT);
+	if (!would_block(result) && !(flags & MSG_WAITALL))
+		return result;
+	if (!weft__posix_may_wait())
+		return would_block(result) ? weft__libc.recvmsg(fd, message, flags) : result;
+	return receive(fd, message, flags, result);
+}
+
+ssize_t weft_posix_recvfrom(int fd, void *data, size_t length, int flags, struct sockaddr *from, socklen_t *size)
+{
+	struct iovec part = {data, length};
+	struct msghdr message = {from, from && size ? *size : 0, &part, 1, NULL, 0, 0};
+	ssize_t result;
+
+	if (done_by_libc(flags))
+		return weft__libc.recvfrom(fd, data, length, flags, from, size);
+	result = weft__libc.recvfrom(fd, data, length, flags | MSG_DONTWAIT, from, size);
+	if (!would_block(result) && !(flags & MSG_WAITALL))
+		return result;
+	if (!weft__posix_may_wait())
+		return would_block(result) ? weft__libc.recvfrom(fd, data, length, flags, from, size) : result;
+	result = receive(fd, &message, flags, result);
+	if (result >= 0 && from && size)
+		*size = message.msg_namelen;
+	return result;
+}
+
+ssize_t weft_posix_recv(int fd, void *data, size_t length, int flags)
+{
+	if (!weft__posix_in_task())
+		return weft__libc.recv(fd, data, length, flags);
+	return weft_posix_recvfrom(fd, data, length, flags, NULL, NULL);
+}
+
+int weft_posix_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *timeout)
+{
+	uint64_t until = WEFT_NEVER;
+	unsigned done;
+	ssize_t result;
+
+	if (done_by_libc(flags))
+		return weft__libc.recvmmsg(fd, messages, count, flags, timeout);
+	if (timeout)
+		until = weft__posix_after(timeout->tv_sec, timeout->tv_nsec);
+	for (done = 0; done < count && !(done && until != WEFT_NEVER && weft__clock() >= until); done++) {
+		result =
+		    weft_posix_recvmsg(fd, &messages[done].msg_hdr,
+				       (flags & ~MSG_WAITFORONE) | (done && flags & MSG_WAITFORONE ? MSG_DONTWAIT : 0));
+		if (result < 0)
+			return done ? (int)done : -1;
+		messages[done].msg_len = (unsigned)result;
+	}
+	return (int)done;
+}
+
+/* ---- what is no socket ------------------------------------------------------------------------------------------- */
+
+/* An operation on a file, pipe or device. */
+struct plain {
+	int fd;
+	bool writes;
+	const struct iovec *parts;
+	int count;
+};
+
+static ssize_t by_libc(const struct plain *p)
+{
+	if (p->count == 1)
+		return p->writes ? weft__libc.write(p->fd, p->parts->iov_base, p->parts->iov_len)
+				 : weft__libc.read(p->fd, p->parts->iov_base, p->parts->iov_len);
+	return p->writes ? weft__libc.writev(p->fd, p->parts, p->count) : weft__libc.readv(p->fd, p->parts, p->count);
+}
+
+static int64_t by_helper(void *plain)
+{
+	ssize_t result = by_libc(plain);
+
+	return result < 0 ? -errno : result;
+}
+
+/* No more than surely goes into a pipe that is ready. */
+static ssize_t when_ready(const struct plain *p)
+{
+	struct pollfd ready = {p->fd, p->writes ? POLLOUT : POLLIN, 0};
+	struct iovec part;
+	ssize_t result;
+
+	weft__posix_turn_begin();
+	if (weft__libc.poll(&ready, 1, 0) == 1) {
+		part = p->parts[0];
+		if (p->writes && part.iov_len > PIPE_BUF)
+			part.iov_len = PIPE_BUF;
+		result = p->writes ? weft__libc.write(p->fd, part.iov_base, part.iov_len)
+				   : weft__libc.readv(p->fd, p->parts, p->count);
+	} else {
+		result = weft__posix_fail(EAGAIN);
+	}
+	weft__posix_turn_end();
+	return result;
+}
+
+/* -1 and EAGAIN: it would block. */
+static ssize_t attempt(const struct plain *p)
+{
+	ssize_t result = p->writes ? pwritev2(p->fd, p->parts, p->count, -1, RWF_NOWAIT)
+				   : preadv2(p->fd, p->parts, p->count, -1, RWF_NOWAIT);
+
+	if (result >= 0 || (errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS))
+		return result;
+	return when_ready(p);
+}
+
+/* A pipe, a terminal, an eventfd …. A blocking write is a whole one. */
+static ssize_t wait_for_it(const struct plain *p)
+{
+	struct blocked b = {p->fd, p->writes ? POLLOUT : POLLIN, true, WEFT_NEVER};
+	struct msghdr message = {.msg_iov = (void *)(uintptr_t)p->parts, .msg_iovlen = (size_t)p->count};
+	size_t all = bytes_of(p->parts, (size_t)p->count), done = 0;
+	struct plain left = *p;
+	ssize_t more = 0;
+	struct rest r;
+
+	if (!begin_rest(&r, &message))
+		return weft__posix_fail(ENOMEM);
+	do {
+		left.parts = r.message.msg_iov;
+		left.count = (int)r.message.msg_iovlen;
+		more = attempt(&left);
+		if (more > 0) {
+			advance(&r, (size_t)more);
+			done += (size_t)more;
+		}
+	} while ((more > 0 && p->writes && done < all) || (would_block(more) && !wait_until_ready(&b)));
+	end_rest(&r);
+	return done || more >= 0 ? (ssize_t)done : -1;
+}
+
+static ssize_t do_plain(const struct plain *p)
+{
+	struct stat status;
+
+	if (fstat(p->fd, &status) || !weft__posix_may_wait())
+		return by_libc(p);
+	if (!S_ISFIFO(status.st_mode) && !S_ISCHR(status.st_mode) && status.st_mode & S_IFMT) {
+		/* What is written goes to the page cache; what is read may have to come from a disk, or from further
+		 * away. */
+		ssize_t result = p->writes ? by_libc(p) : preadv2(p->fd, p->parts, p->count, -1, RWF_NOWAIT);
+
+		if (result >= 0 || p->writes || (errno != EAGAIN && errno != EOPNOTSUPP && errno != EINVAL))
+			return result;
+		return weft__posix_result(weft__posix_call(by_helper, (void *)(uintptr_t)p));
+	}
+	return weft__posix_blocks(p->fd) ? wait_for_it(p) : by_libc(p);
+}
+
+ssize_t weft_posix_read(int fd, void *data, size_t length)
+{
+	struct iovec part = {data, length};
+	struct plain p = {fd, false, &part, 1};
+	ssize_t result;
+
+	if (!length || !weft__posix_in_task())
+		return weft__libc.read(fd, data, length);
+	result = weft__libc.recv(fd, data, length, MSG_DONTWAIT);
+	if (result >= 0 || (errno != EAGAIN && errno != ENOTSOCK))
+		return result;
+	if (errno == ENOTSOCK)
+		return do_plain(&p);
+	return weft_posix_recv(fd, data, length, 0);
+}
+
+ssize_t weft_posix_write(int fd, const void *data, size_t length)
+{
+	struct iovec part = {(void *)(uintptr_t)data, length};
+	struct plain p = {fd, true, &part, 1};
+	int error = errno;
+	ssize_t result;
+
+	if (!length || !weft__posix_in_task())
+		return weft__libc.write(fd, data, length);
+	result = weft_posix_send(fd, data, length, 0);
+	if (result >= 0 || errno != ENOTSOCK)
+		return result;
+	errno = error;
+	return do_plain(&p);
+}
+
+static bool is_socket(int fd)
+{
+	int type, error = errno;
+	socklen_t size = sizeof type;
+	bool is = !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size);
+
+	errno = error;
+	return is;
+}
+
+ssize_t weft_posix_readv(int fd, const struct iovec *parts, int count)
+{
+	struct msghdr message = {.msg_iov = (void *)(uintptr_t)parts, .msg_iovlen = (size_t)count};
+	struct plain p = {fd, false, parts, count};
+
+	if (count <= 0 || count > IOV_MAX || !weft__posix_in_task() || !bytes_of(parts, (size_t)count))
+		return weft__libc.readv(fd, parts, count);
+	return is_socket(fd) ? weft_posix_recvmsg(fd, &message, 0) : do_plain(&p);
+}
+
+ssize_t weft_posix_writev(int fd, const struct iovec *parts, int count)
+{
+	struct msghdr message = {.msg_iov = (void *)(uintptr_t)parts, .msg_iovlen = (size_t)count};
+	struct plain p = {fd, true, parts, count};
+
+	if (count <= 0 || count > IOV_MAX || !weft__posix_in_task() || !bytes_of(parts, (size_t)count))
+		return weft__libc.writev(fd, parts, count);
+	return is_socket(fd) ? weft_posix_sendmsg(fd, &message, 0) : do_plain(&p);
+}
+
+/* ---- connections ------------------------------------------------------------------------------------------------- */
+
+struct connecting {
+	int fd;
+	const struct sockaddr *to;
+	socklen_t size;
+};
+
+static int64_t connect_by_helper(void *argument)
+{
+	const struct connecting *c = argument;
+
+	return weft__libc.connect(c->fd, c->to, c->size) ? -errno : 0;
+}
+
+/* It has begun. */
+static int finish_connecting(struct connecting *c)
+{
+	int error = 0, ready;
+	socklen_t size = sizeof error;
+
+	ready = weft__posix_wait(c->fd, POLLOUT, limit_of(c->fd, POLLOUT));
+	if (ready < 0)
+		return weft__posix_fail(ready == -ETIMEDOUT ? EINPROGRESS : -ready);
+	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &size))
+		return -1;
+	return error ? weft__posix_fail(error) : 0;
+}
+
+/* connect has no flag for it. */
+static int begin_connecting(const struct connecting *c)
+{
+	int flags = fcntl(c->fd, F_GETFL), result, error;
+
+	if (flags < 0 || fcntl(c->fd, F_SETFL, flags | O_NONBLOCK))
+		return -1;
+	result = weft__libc.connect(c->fd, c->to, c->size);
+	error = errno;
+	(void)fcntl(c->fd, F_SETFL, flags);
+	errno = error;
+	return result;
+}
+
+int weft_posix_connect(int fd, const struct sockaddr *to, socklen_t size)
+{
+	struct connecting c = {fd, to, size};
+	int result;
+
+	if (!weft__posix_in_task() || !weft__posix_blocks(fd) || !weft__posix_may_wait())
+		return weft__libc.connect(fd, to, size);
+	result = begin_connecting(&c);
+	if (!result || (errno != EINPROGRESS && errno != EAGAIN))
+		return result;
+	/* EAGAIN: a Unix socket, whose listener's queue is full. Nobody says when it is not. */
+	return errno == EAGAIN ? (int)weft__posix_result(weft__posix_call(connect_by_helper, &c))
+			       : finish_connecting(&c);
+}
+
+static int accept_when_ready(int fd, struct sockaddr *from, socklen_t *size, int flags)
+{
+	struct pollfd ready = {fd, POLLIN, 0};
+	int result;
+
+	weft__posix_turn_begin();
+	if (weft__libc.poll(&ready, 1, 0))
+		result = weft__libc.accept4(fd, from, size, flags);
+	else
+		result = weft__posix_fail(EAGAIN);
+	weft__posix_turn_end();
+	return result;
+}
+
+int weft_posix_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
+{
+	struct blocked b = {fd, POLLIN, false, WEFT_NEVER};
+	int result;
+
+	if (!weft__posix_in_task() || !weft__posix_blocks(fd) || !weft__posix_may_wait())
+		return weft__libc.accept4(fd, from, size, flags);
+	do
+		result = accept_when_ready(fd, from, size, flags);
+	while (would_block(result) && !wait_until_ready(&b));
+	return result;
+}
+
+int weft_posix_accept(int fd, struct sockaddr *from, socklen_t *size)
+{
+	if (!weft__posix_in_task())
+		return weft__libc.accept(fd, from, size);
+	return weft_posix_accept4(fd, from, size, 0);
+}

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# POSIX's own names: by the header and by libweft-posix.so, on both back ends, by a thread (0) and by 1 and 8 workers.
+# tests/posixfull has other policies, compilers and sanitizers, and libraries of the distribution with their servers.
+weft_part(posix io QUICK)
+
+set(posix_back_ends epoll)
+if(EXISTS /usr/include/liburing.h)
+	list(APPEND posix_back_ends io_uring)
+endif()
+
+weft_program(posix gcc SOURCES posix.c FLAGS -Wall -Wextra)
+weft_program(preloaded gcc SOURCES posix.c FLAGS -DPRELOADED)
+weft_shared(weft-posix gcc SOURCES ../../tools/posix/interpose.c)
+set(posix_so ${CMAKE_CURRENT_BINARY_DIR}/posix/libweft-posix.gcc.so)
+foreach(back_end IN LISTS posix_back_ends)
+	foreach(workers 0 1 8)
+		weft_test(names.${workers}.${back_end} COMMAND @posix.gcc ${workers} ENV WEFT_IO=${back_end})
+		weft_test(preload.${workers}.${back_end} COMMAND @preloaded.gcc ${workers} ENV WEFT_IO=${back_end} LD_PRELOAD=${posix_so} NEEDS
+			  ${posix_so})
+	endforeach()
+endforeach()
+# -D_FORTIFY_SOURCE has functions of its own for some names.
+weft_program(fortified gcc SOURCES posix.c FLAGS -D_FORTIFY_SOURCE=2)
+weft_test(fortified COMMAND @fortified.gcc 2)
+
+weft_program(moves gcc-migrate SOURCES posix.c CANARY posix_moves)
+weft_test(canary.moves COMMAND @moves.gcc-migrate 8 closing FAILS SAYS "errno is")
+weft_program(forgets gcc SOURCES posix.c CANARY posix_forgets_waiters FLAGS -DPATIENCE=3)
+weft_test(canary.forgets COMMAND @forgets.gcc 2 closing FAILS SAYS "waits for ever" ENV WEFT_IO=epoll)
+# A socket can always be written to: who waits for something to read must not be woken by that again and again.
+weft_program(spins gcc SOURCES posix.c CANARY polls_wake_for_anything)
+weft_test(spins COMMAND @posix.gcc 1 idle ENV WEFT_IO=epoll)
+weft_test(canary.spins COMMAND @spins.gcc 1 idle FAILS SAYS "switches" ENV WEFT_IO=epoll)
+weft_program(always gcc SOURCES posix.c CANARY posix_always_waits FLAGS -DPATIENCE=3)
+weft_test(canary.always COMMAND @always.gcc 2 non_blocking FAILS SAYS "waits for ever")

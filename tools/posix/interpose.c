@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * libweft-posix.so: stands before libc. A call by a task goes to the runtime whose task it is, any other to libc.
+ *
+ * It has no runtime of its own: those in the process, however the program was linked, come to weft__posix_meet. Where
+ * there is none a call costs a load and a jump more.
+ */
+#define _GNU_SOURCE
+#include "io/posix_calls.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#define EXPORTED __attribute__((visibility("default")))
+
+enum { RUNTIMES = 8 };
+
+static struct weft__calls libc;
+static const struct weft__posix *runtimes[RUNTIMES];
+static unsigned met; /* atomic: how many of them */
+static bool ready;
+
+static void find_libc(void)
+{
+#define FIND(result, name, parameters, arguments) libc.name = (__typeof__(libc.name))dlsym(RTLD_NEXT, #name);
+	WEFT__POSIX_CALLS(FIND)
+#undef FIND
+	/* Release: pairs with `calls`. */
+	__atomic_store_n(&ready, true, __ATOMIC_RELEASE);
+}
+
+static const struct weft__calls *calls(void)
+{
+	unsigned i, known = __atomic_load_n(&met, __ATOMIC_ACQUIRE);
+
+	/* Before the constructor: by another library's, or a sanitizer. */
+	if (__builtin_expect(!__atomic_load_n(&ready, __ATOMIC_ACQUIRE), 0))
+		find_libc();
+	for (i = 0; i < known; i++)
+		if (runtimes[i]->in_task())
+			return runtimes[i]->mine;
+	return &libc;
+}
+
+#define DEFINE(result, name, parameters, arguments)                                                                    \
+	EXPORTED result name parameters                                                                                \
+	{                                                                                                              \
+		return calls()->name arguments;                                                                        \
+	}
+WEFT__POSIX_WAITING(DEFINE)
+
+/* ---- what ends waits, also those of tasks, by whichever thread --------------------------------------------------- */
+
+static void end_waits(int fd, int reason)
+{
+	unsigned i, known = __atomic_load_n(&met, __ATOMIC_ACQUIRE);
+
+	for (i = 0; i < known; i++)
+		runtimes[i]->closing(fd, reason);
+}
+
+static int closed(int fd, int result)
+{
+	int error = errno;
+
+	end_waits(fd, -EAGAIN);
+	errno = error;
+	return result;
+}
+
+EXPORTED int close(int fd)
+{
+	end_waits(fd, -EBADF);
+	return closed(fd, calls()->close(fd));
+}
+
+static bool replaces(int fd, int number)
+{
+	int error = errno;
+	bool does = fd != number && fcntl(fd, F_GETFD) >= 0;
+
+	errno = error;
+	return does;
+}
+
+EXPORTED int dup2(int fd, int number)
+{
+	if (!replaces(fd, number))
+		return calls()->dup2(fd, number);
+	end_waits(number, -EBADF);
+	return closed(number, calls()->dup2(fd, number));
+}
+
+EXPORTED int dup3(int fd, int number, int flags)
+{
+	if (!replaces(fd, number))
+		return calls()->dup3(fd, number, flags);
+	end_waits(number, -EBADF);
+	return closed(number, calls()->dup3(fd, number, flags));
+}
+
+/* ---- what -D_FORTIFY_SOURCE makes of some: libraries of distributions are compiled with it ----------------------- */
+
+extern void __chk_fail(void) __attribute__((noreturn));
+ssize_t __read_chk(int fd, void *data, size_t length, size_t room);
+ssize_t __recv_chk(int fd, void *data, size_t length, size_t room, int flags);
+ssize_t __recvfrom_chk(int fd, void *data, size_t length, size_t room, int flags, struct sockaddr *from,
+		       socklen_t *size);
+int __poll_chk(struct pollfd *fds, nfds_t number, int timeout, size_t room);
+int __ppoll_chk(struct pollfd *fds, nfds_t number, const struct timespec *timeout, const sigset_t *mask, size_t room);
+
+EXPORTED ssize_t __read_chk(int fd, void *data, size_t length, size_t room)
+{
+	if (length > room)
+		__chk_fail();
+	return read(fd, data, length);
+}
+
+EXPORTED ssize_t __recv_chk(int fd, void *data, size_t length, size_t room, int flags)
+{
+	if (length > room)
+		__chk_fail();
+	return recv(fd, data, length, flags);
+}
+
+EXPORTED ssize_t __recvfrom_chk(int fd, void *data, size_t length, size_t room, int flags, struct sockaddr *from,
+				socklen_t *size)
+{
+	if (length > room)
+		__chk_fail();
+	return recvfrom(fd, data, length, flags, from, size);
+}
+
+EXPORTED int __poll_chk(struct pollfd *fds, nfds_t number, int timeout, size_t room)
+{
+	if (room / sizeof *fds < number)
+		__chk_fail();
+	return poll(fds, number, timeout);
+}
+
+EXPORTED int __ppoll_chk(struct pollfd *fds, nfds_t number, const struct timespec *timeout, const sigset_t *mask,
+			 size_t room)
+{
+	if (room / sizeof *fds < number)
+		__chk_fail();
+	return ppoll(fds, number, timeout, mask);
+}
+
+/* ---- meeting ----------------------------------------------------------------------------------------------------- */
+
+static bool fits(const struct weft__posix *posix)
+{
+	return posix->version == WEFT__POSIX_VERSION && posix->bytes == sizeof libc && met < RUNTIMES;
+}
+
+weft__posix_meet_t weft__posix_meet;
+
+/* By the dynamic linker's one thread at a time, while it runs a constructor. */
+EXPORTED void weft__posix_meet(const struct weft__posix *posix)
+{
+	if (!fits(posix)) {
+		fprintf(stderr, "weft: libweft-posix.so is of another version than the Weft of this program: "
+				"its tasks' calls block\n");
+		return;
+	}
+	if (!ready)
+		find_libc();
+	*posix->libc = libc;
+	runtimes[met] = posix;
+	/* Release: pairs with `calls`. */
+	__atomic_store_n(&met, met + 1, __ATOMIC_RELEASE);
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	if (!ready)
+		find_libc();
+}
+
+/* `weft run --posix` wants to know; a process that this one starts is not the one that it asked about. */
+__attribute__((destructor)) static void tell(void)
+{
+	const char *asked = getenv("WEFT_POSIX_TELL");
+
+	if (asked && !met && strtol(asked, NULL, 10) == (long)getpid())
+		fprintf(stderr, "weft: %s has no tasks of Weft, so --posix has changed nothing\n",
+			program_invocation_short_name);
+}
