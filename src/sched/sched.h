@@ -19,6 +19,7 @@
 #include <weft/sched.h>
 
 #include "internal/once.h"
+#include "sched/source.h"
 
 #define WEFT__HIDDEN __attribute__((visibility("hidden")))
 
@@ -174,28 +175,6 @@ static inline void weft__timer_disarm(struct weft__timer *t)
 
 /* End what is due; returns how many. */
 unsigned weft__wheel_turn(struct weft__wheel *wheel, uint64_t now) WEFT__HIDDEN;
-
-/* ---- events from outside ---------------------------------------------------------------------------------------- */
-
-/*
- * Where events come from that are neither tasks nor timers: see src/io. A runtime has one from its first I/O on. A
- * worker that has nothing to do sleeps in it, in place of its futex; one that works on looks into it now and then.
- */
-struct weft__source {
-	/* Take in what has happened, and begin what is to begin. By a worker; never waits. */
-	void (*take_in)(struct weft__source *source, struct weft__worker *w);
-	/* The same for what belongs to `held`, which has been in one task for a while. */
-	void (*attend)(struct weft__source *source, struct weft__worker *w, struct weft__worker *held);
-	/* Is the worker to sleep in it? Then leave_sleep follows; until then `wake` ends a sleep, also one to come. */
-	bool (*enter_sleep)(struct weft__source *source, struct weft__worker *w);
-	void (*sleep)(struct weft__source *source, struct weft__worker *w, uint64_t until);
-	void (*leave_sleep)(struct weft__source *source, struct weft__worker *w);
-	void (*wake)(struct weft__source *source, struct weft__worker *w);
-	/* Nobody sleeps in it, and somebody should. */
-	bool (*unattended)(struct weft__source *source);
-	void (*free)(struct weft__source *source);
-	int descriptor; /* readable when something has happened, for a runtime that has no worker of its own */
-};
 
 /* ---- workers ---------------------------------------------------------------------------------------------------- */
 

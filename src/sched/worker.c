@@ -32,7 +32,7 @@
  *
  * Events from outside (sockets, files: src/io)
  *   A worker sleeps in one place, sleep_until, and is woken in one, wake_worker, by any thread. Once a runtime has done
- *   I/O that sleep may be in its source of events (struct weft__source), which `wake` ends. What has happened is taken
+ *   I/O that sleep may be in its source of events (source.h), which `wake` ends. What has happened is taken
  *   in by whoever sleeps there, and where wheels are turned. Whoever finds another worker held inside a long task, as
  *   it looks or watches, attends to what belongs to that one. If the source is slept in by one worker for all, and that
  *   one gets work, it wakes another to sleep there.
