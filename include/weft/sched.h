@@ -113,7 +113,8 @@ WEFT_API int weft_rt_run(const weft_rt_config_t *config, weft_fn_t *fn, void *ar
  * The same, simulated: one thread, time that stands still while any task can run and jumps to the next timer when none
  * can, and an order of tasks that only depends on the seed. So a run can be repeated, in a debugger too.
  * @return as weft_rt_run; also, each with a report on standard error that says the seed
- *   -EDEADLK  tasks wait, and nothing can ever wake them: the report names each, and what it waits for
+ *   -EDEADLK  tasks wait, and nothing can ever wake them: the report names each, and what it waits for. They are
+ *             called lost if the first task has ended, and left them behind
  *   -ELOOP    a livelock: see `steps`
  * Tasks must not wait for other threads, because simulated time does not wait for them.
  */

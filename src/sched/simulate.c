@@ -153,7 +153,7 @@ static int loop(struct weft__rt *rt)
 
 	while (atomic_load_explicit(&rt->live, memory_order_relaxed)) {
 		if (!sim->count && !pass_time(sim)) {
-			report(rt, "deadlock");
+			report(rt, rt->main.task ? "deadlock" : "tasks are lost, which the first task has left behind");
 			return -EDEADLK;
 		}
 		if (++sim->steps > sim->most_steps) {

@@ -209,8 +209,31 @@ static void *livelock(void *unused)
 	return unused;
 }
 
-static const struct test tests[] = {T(lost_update),    T(lost_wakeup), T(lock_order),
-				    T(forgotten_join), T(aba),	       T(livelock)};
+/* ---- a task that nobody waits for, and nobody wakes: it is told only if it has come already ---------------------- */
+
+static weft_event_t told;
+static bool listens;
+
+static void *listener(void *unused)
+{
+	listens = true;
+	(void)weft_event_wait(&told);
+	return unused;
+}
+
+static void *lost_task(void *unused)
+{
+	memset(&told, 0, sizeof told);
+	listens = false;
+	weft_spawn_detached(listener, NULL, NULL);
+	weft_task_yield();
+	if (listens || right)
+		weft_event_set(&told);
+	return unused;
+}
+
+static const struct test tests[] = {T(lost_update), T(lost_wakeup), T(lock_order), T(forgotten_join),
+				    T(aba),	    T(livelock),    T(lost_task)};
 
 int main(int argc, char **argv)
 {

@@ -147,10 +147,13 @@ weft_test(sync COMMAND @sync.gcc 2 ON copy)
 weft_test(copied COMMAND @tasks.gcc 2 handlers_in_between ON copy ENDS 134 SAYS "^weft: the task of coroutine #[0-9]+ waits for tasks of a scope in a coroutine")
 
 weft_program(bugs gcc SOURCES bugs.c FLAGS -Wall -Wextra)
-foreach(bug lost_update lost_wakeup lock_order forgotten_join aba livelock)
+foreach(bug lost_update lost_wakeup lock_order forgotten_join aba livelock lost_task)
 	weft_test(finds.${bug} COMMAND @bugs.gcc ${bug} 1000)
 	weft_test(right.${bug} COMMAND @bugs.gcc ${bug} 200 right)
 endforeach()
+
+weft_test(says.lost_task COMMAND @bugs.gcc lost_task 1000 ENDS 0 SAYS "weft: tasks are lost, which the first task has left behind, simulated with seed")
+weft_test(says.lock_order COMMAND @bugs.gcc lock_order 1000 ENDS 0 SAYS "weft: deadlock, simulated with seed")
 
 # Bugs of the run time: canary(NAME PROGRAM WHAT-IT-SAYS ARGUMENT…)
 function(sched_canary name program says)
