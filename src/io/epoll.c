@@ -32,6 +32,19 @@ enum { EVENTS = 128 };
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
+/* Under the lock. `count` is read without it: see finish. */
+static void put_in(struct weft__fd *fd, weft_io_t *io)
+{
+	weft__fd_add(fd, io);
+	__atomic_store_n(&fd->count, fd->count + 1, __ATOMIC_SEQ_CST);
+}
+
+static void take_out(struct weft__fd *fd, weft_io_t *io)
+{
+	weft__fd_take_out(fd, io);
+	__atomic_store_n(&fd->count, fd->count - 1, __ATOMIC_SEQ_CST);
+}
+
 /* Under the lock. The first that waits for one of these directions; one whose wait has ended passes it on itself. And
  * all that only poll, because they use nothing up, and may have asked for different things. */
 static void wake_first(struct weft__fd *fd, uint8_t way)
@@ -174,6 +187,13 @@ static bool unattended(struct weft__source *source)
 	return true;
 }
 
+static bool expects(struct weft__source *source, struct weft__worker *w)
+{
+	(void)source;
+	(void)w;
+	return false;
+}
+
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
 /* By which operations of this direction always end at once, whether or not the direction's own bit is set: that may be
@@ -231,7 +251,7 @@ static void forget(struct weft__loop *loop, int number, struct weft__fd *fd)
 static void leave(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 {
 	weft__task_lock(&fd->lock);
-	weft__fd_take_out(fd, io);
+	take_out(fd, io);
 	if (fd->nature == WEFT__UNKNOWN && !fd->first && !fd->closing)
 		forget(loop, io->fd, fd);
 	weft__fd_left(fd, io->fd);
@@ -277,10 +297,10 @@ static int begin_waiting(struct weft__loop *loop, weft_io_t *io, struct weft__fd
 		weft_waiter_init(&io->waiter, weft__io_what(io), (void *)(intptr_t)io->fd, io->deadline);
 		io->place = fd;
 		io->step = WEFT__TRIED;
-		weft__fd_add(fd, io);
+		put_in(fd, io);
 		if (io->kind != WEFT_IO_POLL &&
 		    __atomic_load_n(&fd->ready, __ATOMIC_SEQ_CST) & (io->way | ends_of(io->way))) {
-			weft__fd_take_out(fd, io);
+			take_out(fd, io);
 			next = WEFT_IO_YIELDS;
 		}
 	}
@@ -401,7 +421,7 @@ int weft__epoll_open(struct weft__loop *loop)
 	}
 	loop->backend = &backend;
 	loop->nonblocking = true;
-	loop->source = (struct weft__source){take_in, attend,	  enter_sleep,	     sleep_in, leave_sleep,
-					     wake,    unattended, loop->source.free, loop->set};
+	loop->source = (struct weft__source){take_in, attend,	  enter_sleep, sleep_in,	  leave_sleep,
+					     wake,    unattended, expects,     loop->source.free, loop->set};
 	return 0;
 }

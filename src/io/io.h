@@ -47,7 +47,7 @@ struct weft__fd {
 	uint8_t ready;	/* atomic, epoll: what an attempt may succeed in */
 	bool registered, closing;
 	bool polled;		 /* epoll: registered for weft_poll alone */
-	uint32_t count;		 /* atomic: of those in the list */
+	uint32_t count;		 /* atomic, epoll: of those in the list */
 	weft_io_t *first, **end; /* under the lock: operations in progress, the oldest first */
 };
 
@@ -102,7 +102,6 @@ static inline void weft__fd_add(struct weft__fd *fd, weft_io_t *io)
 	io->link = fd->end;
 	*fd->end = io;
 	fd->end = &io->next;
-	__atomic_store_n(&fd->count, fd->count + 1, __ATOMIC_SEQ_CST);
 }
 
 static inline void weft__fd_take_out(struct weft__fd *fd, weft_io_t *io)
@@ -112,7 +111,6 @@ static inline void weft__fd_take_out(struct weft__fd *fd, weft_io_t *io)
 		io->next->link = io->link;
 	else
 		fd->end = io->link;
-	__atomic_store_n(&fd->count, fd->count - 1, __ATOMIC_SEQ_CST);
 }
 
 /* Under its lock, after an operation was taken out: the last one of a closed descriptor frees its number. */

@@ -55,6 +55,7 @@ struct ring {
 	pid_t thread; /* its owner */
 	int wake;     /* an eventfd, polled by the ring */
 	bool wakes;
+	bool quick; /* atomic: what waits to be submitted will end at once, or some of it */
 };
 
 static struct {
@@ -93,6 +94,7 @@ static unsigned publish(struct ring *r)
 	struct io_uring_sq *sq = &r->ring.sq;
 
 	sq->sqe_head = sq->sqe_tail;
+	__atomic_store_n(&r->quick, false, __ATOMIC_RELAXED);
 	io_uring_smp_store_release(sq->ktail, sq->sqe_tail);
 	return sq->sqe_tail - __atomic_load_n(sq->khead, __ATOMIC_ACQUIRE);
 }
@@ -326,7 +328,7 @@ static void sleep_in(struct weft__source *source, struct weft__worker *w, uint64
 {
 	struct ring *r = ring_of(w);
 	struct __kernel_timespec time = {0, 0};
-	struct io_uring_getevents_arg arg = {.sigmask_sz = _NSIG / 8};
+	struct io_uring_getevents_arg arg = {.sigmask_sz = _NSIG / 8, .ts = (uint64_t)(uintptr_t)&time};
 	uint64_t now;
 	unsigned count;
 	bool some;
@@ -342,9 +344,8 @@ static void sleep_in(struct weft__source *source, struct weft__worker *w, uint64
 		now = weft__clock();
 		time.tv_sec = until > now ? (int64_t)((until - now) / WEFT__NANOSECONDS) : 0;
 		time.tv_nsec = until > now ? (long long)((until - now) % WEFT__NANOSECONDS) : 0;
-		arg.ts = (uint64_t)(uintptr_t)&time;
 	}
-	enter(r, count, 1, &arg);
+	enter(r, count, 1, until != WEFT_NEVER ? &arg : NULL);
 	weft__spin_lock(&r->lock);
 	(void)reap(r);
 	weft__spin_unlock(&r->lock);
@@ -366,6 +367,15 @@ static bool unattended(struct weft__source *source)
 {
 	(void)source;
 	return false;
+}
+
+/* Only the owner asks. */
+static bool expects(struct weft__source *source, struct weft__worker *w)
+{
+	struct ring *r = ring_of(w);
+
+	(void)source;
+	return r && __atomic_load_n(&r->quick, __ATOMIC_RELAXED);
 }
 
 /* In a thread that is held inside a long task: what it should have asked for. */
@@ -411,6 +421,13 @@ static bool is_direct(const weft_io_t *io, int nature)
 static bool is_blocking(const weft_io_t *io)
 {
 	return io->kind == WEFT_IO_SENDFILE || io->kind == WEFT_IO_STAT;
+}
+
+/* Does the kernel do it while it takes it? Reads of files, which are mostly in the page cache, and what is sent. */
+static bool is_quick(const weft_io_t *io, int nature)
+{
+	return nature == WEFT__FILE ? io->kind == WEFT_IO_READ || io->kind == WEFT_IO_READV
+				    : io->way == WEFT__OUT && io->kind != WEFT_IO_CONNECT;
 }
 
 static void prepare(struct io_uring_sqe *sqe, weft_io_t *io, int nature)
@@ -483,6 +500,8 @@ static int hand_over(struct weft__loop *loop, struct weft__worker *w, weft_io_t 
 		else
 			prepare(sqe, io, nature);
 		sqe->user_data = (uintptr_t)io;
+		if (!polls && is_quick(io, nature))
+			__atomic_store_n(&r->quick, true, __ATOMIC_RELAXED);
 		io->step = polls ? WEFT__POLLING : WEFT__SUBMITTED;
 		if (r == mine && r->ring.sq.sqe_tail - r->ring.sq.sqe_head >= SUBMIT_AT)
 			submit(r);
@@ -648,8 +667,8 @@ int weft__uring_open(struct weft__loop *loop)
 	if (loop->rt->workers > 1)
 		handle_signal();
 	loop->backend = &backend;
-	loop->source = (struct weft__source){take_in, attend,	  enter_sleep,	     sleep_in,	     leave_sleep,
-					     wake,    unattended, loop->source.free, r->ring.ring_fd};
+	loop->source = (struct weft__source){take_in, attend,	  enter_sleep, sleep_in,	  leave_sleep,
+					     wake,    unattended, expects,     loop->source.free, r->ring.ring_fd};
 	return 0;
 }
 

@@ -7,7 +7,8 @@
  *   a worker                                     calls
  *   picks tasks, and looks at its timers         take_in, every 0.1 ms about, and more seldom if tasks run long
  *   finds another one held inside a long task    attend, for that one: before it steals, as it watches, as it looks
- *   has nothing to do                            enter_sleep; if that is true: sleep, leave_sleep
+ *   has nothing to do                            expects, and if that is true take_in and a look at its queues;
+ *                                                enter_sleep; if that is true: sleep, leave_sleep
  *   gets a task, and nobody sleeps there         unattended; then it wakes another worker, which will sleep there
  *   any thread that wakes it                     wake, if it sleeps in the source; else its futex
  *
@@ -43,6 +44,8 @@ struct weft__source {
 	void (*wake)(struct weft__source *source, struct weft__worker *w);
 	/* Nobody sleeps in it, and somebody should. */
 	bool (*unattended)(struct weft__source *source);
+	/* Has the worker begun operations that end as soon as they are looked for? Then it looks before it parks. */
+	bool (*expects)(struct weft__source *source, struct weft__worker *w);
 	/* When no task is left, and no worker runs. */
 	void (*free)(struct weft__source *source);
 	int descriptor; /* readable when something has happened, for a runtime that has no worker of its own */

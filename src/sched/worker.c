@@ -750,6 +750,18 @@ static inline __attribute__((always_inline)) void found(struct weft__worker *w)
 	w->handed_on = true;
 }
 
+/* A look takes what parking takes many atomic operations more for. Where little is expected of it, it would be a system
+ * call that the sleep repeats. */
+static struct weft__task *pick_expected(struct weft__worker *w)
+{
+	struct weft__source *source = source_of(w->rt);
+
+	if (!source || !source->expects(source, w))
+		return NULL;
+	source->take_in(source, w);
+	return pick_own(w);
+}
+
 /* Inline, and so are found and run_task, because a switch is so short that their calls count. */
 static inline __attribute__((always_inline)) struct weft__task *pick_now(struct weft__worker *w)
 {
@@ -759,6 +771,8 @@ static inline __attribute__((always_inline)) struct weft__task *pick_now(struct 
 		task = look(w, false);
 	if (!task)
 		task = pick_own(w);
+	if (!task)
+		task = pick_expected(w);
 	if (!task)
 		task = look(w, true);
 	if (!task)
