@@ -110,6 +110,7 @@ typedef struct weft_io {
 	weft_waiter_t waiter;
 	void *place, *ring; /* where the runtime keeps it while it lasts */
 	int reason;	    /* of its withdrawal */
+	unsigned entry;	    /* its number in the ring's submission queue */
 	struct weft_io *next, **link;
 } weft_io_t;
 

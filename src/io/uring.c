@@ -55,7 +55,8 @@ struct ring {
 	pid_t thread; /* its owner */
 	int wake;     /* an eventfd, polled by the ring */
 	bool wakes;
-	bool quick; /* atomic: what waits to be submitted will end at once, or some of it */
+	bool quick;	       /* atomic: what waits to be submitted will end at once, or some of it */
+	uint8_t silent_cancel; /* IOSQE_CQE_SKIP_SUCCESS, if this kernel has it */
 };
 
 static struct {
@@ -201,6 +202,8 @@ static bool make_queues(struct ring *r, unsigned flags)
 
 	if (lib.init(SUBMISSIONS, &r->ring, &p))
 		return false;
+	if (p.features & IORING_FEAT_CQE_SKIP)
+		r->silent_cancel = IOSQE_CQE_SKIP_SUCCESS;
 	if ((p.features & needed) == needed)
 		return true;
 	lib.exit(&r->ring);
@@ -500,6 +503,7 @@ static int hand_over(struct weft__loop *loop, struct weft__worker *w, weft_io_t 
 		else
 			prepare(sqe, io, nature);
 		sqe->user_data = (uintptr_t)io;
+		io->entry = r->ring.sq.sqe_tail - 1;
 		if (!polls && is_quick(io, nature))
 			__atomic_store_n(&r->quick, true, __ATOMIC_RELAXED);
 		io->step = polls ? WEFT__POLLING : WEFT__SUBMITTED;
@@ -579,6 +583,28 @@ static int begin(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 	return try(loop, w, io);
 }
 
+/* Under the lock. A cancelled operation that the kernel has not been told of is taken back, which needs no kernel. One
+ * whose deadline has passed is not: each is tried once, also if its deadline was over when it began. The number alone
+ * does not tell whether the entry is still there: it may be 2^32 entries old. */
+static bool take_back(struct ring *r, weft_io_t *io)
+{
+	struct io_uring_sq *sq = &r->ring.sq;
+	struct io_uring_sqe *sqe = &sq->sqes[io->entry & sq->ring_mask];
+
+	if (io->reason != -ECANCELED)
+		return false;
+	io->result = -ECANCELED;
+	if (io->entry - sq->sqe_head >= sq->sqe_tail - sq->sqe_head || sqe->user_data != (uintptr_t)io)
+		return WEFT_CANARY(takes_back_what_the_kernel_has);
+	if (io->entry == sq->sqe_tail - 1) {
+		sq->sqe_tail--;
+	} else {
+		io_uring_prep_nop(sqe);
+		sqe->user_data = IGNORED;
+	}
+	return true;
+}
+
 /* The wait has ended before the operation. True: the operation has not, and is waited for again. */
 static bool withdraw(weft_io_t *io)
 {
@@ -593,11 +619,15 @@ static bool withdraw(weft_io_t *io)
 			io->reason = io->waiter.result;
 			weft_shield_begin();
 		}
+		finished = take_back(r, io);
+	}
+	if (!finished) {
 		sqe = entry(r);
 		weft_waiter_init(&io->waiter, "the end of what was withdrawn", (void *)(intptr_t)io->fd,
 				 sqe ? WEFT_NEVER : weft__clock() + RETRY_AFTER);
 		if (sqe) {
 			io_uring_prep_cancel(sqe, io, 0);
+			sqe->flags |= r->silent_cancel;
 			sqe->user_data = IGNORED;
 		}
 	}

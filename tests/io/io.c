@@ -286,6 +286,75 @@ static void *cancelling_loses_nothing(void *pass)
 	return pass;
 }
 
+/* Of what one task sends while another is cancelled again and again in the middle of a read, or before the kernel knows
+ * of it. IO_CANCELS: how often. */
+struct numbers {
+	int fd;
+	uint32_t sent, received, cancelled;
+	bool over; /* atomic */
+};
+
+static void *sends_numbers(void *argument)
+{
+	struct numbers *n = argument;
+	uint32_t turn = 0;
+
+	for (; !__atomic_load_n(&n->over, __ATOMIC_RELAXED); turn++) {
+		if (turn % 4 == 0) {
+			CHECK(weft_write(n->fd, &n->sent, sizeof n->sent) == sizeof n->sent);
+			n->sent++;
+		}
+		if (turn % 256 == 0)
+			weft_sleep(20000);
+		else
+			weft_task_yield();
+	}
+	CHECK(weft_shutdown(n->fd, SHUT_WR) == 0);
+	return NULL;
+}
+
+static void *receives_numbers(void *argument)
+{
+	struct numbers *n = argument;
+	uint32_t number;
+
+	while (weft_read(n->fd, &number, sizeof number) == sizeof number)
+		CHECK(number == n->received++);
+	return NULL;
+}
+
+static void *every_byte_arrives(void *pass)
+{
+	const char *often = getenv("IO_CANCELS");
+	uint32_t i, count = often ? (uint32_t)atoi(often) : 10000;
+	struct numbers to = {0}, from = {0};
+	weft_task_t task;
+	int fds[2];
+
+	connect_pair(fds);
+	from.fd = fds[0];
+	to.fd = fds[1];
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn(&scope, sends_numbers, &to) == 0);
+	for (i = 0; i < count; i++) {
+		WEFT_SCOPE(inner);
+		CHECK(weft_scope_spawn_with(&inner, &task, receives_numbers, &from, NULL) == 0);
+		for (unsigned turn = 0; turn < 1 + i % 3; turn++)
+			weft_task_yield();
+		if (i % 64 == 0)
+			weft_sleep(1000);
+		weft_task_cancel(&task);
+		from.cancelled += weft_join(&task, NULL) == -ECANCELED;
+		CHECK(weft_scope_wait(&inner) == 0);
+	}
+	__atomic_store_n(&to.over, true, __ATOMIC_RELAXED);
+	CHECK(weft_scope_wait(&scope) == 0);
+	receives_numbers(&from);
+	CHECK(from.cancelled == count && from.received == to.sent && to.sent > 1);
+	CHECK(weft_close(fds[0]) == 0 && weft_close(fds[1]) == 0);
+	return pass;
+}
+
 static unsigned reading; /* atomic: tasks that are about to */
 
 static void *reads_a_byte(void *fd)
@@ -894,6 +963,7 @@ static const struct {
     {"vectors", vectors, THREADS_TOO},
     {"deadlines_lose_nothing", deadlines_lose_nothing, false},
     {"cancelling_loses_nothing", cancelling_loses_nothing, false},
+    {"every_byte_arrives", every_byte_arrives, false},
     {"closing_ends_waits", closing_ends_waits, false},
     {"many_wait_for_one", many_wait_for_one, false},
     {"connecting", connecting, THREADS_TOO},

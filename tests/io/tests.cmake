@@ -12,6 +12,10 @@ if(EXISTS /usr/include/liburing.h)
 	foreach(workers 1 2 8)
 		weft_test(io.${workers}.io_uring COMMAND @io.gcc ${workers} ENV WEFT_IO=io_uring)
 	endforeach()
+	# An operation that ends for its task before the kernel has done with it takes bytes that nobody gets.
+	weft_program(takes_back_what_the_kernel_has gcc SOURCES io.c CANARY takes_back_what_the_kernel_has)
+	weft_test(canary.takes_back_what_the_kernel_has COMMAND @takes_back_what_the_kernel_has.gcc 1 every_byte_arrives
+		  ENV WEFT_IO=io_uring FAILS SAYS "number == n->received")
 else()
 	weft_skip(io.io_uring "liburing.h is missing: apt-get install liburing-dev")
 endif()
