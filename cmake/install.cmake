@@ -9,7 +9,7 @@ set(weft_package ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 
 install(DIRECTORY include/weft/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(DIRECTORY include/compat/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/compat FILES_MATCHING PATTERN "*.h")
-install(TARGETS weft weft_shared weft_rt weft_rt_shared weft_headers EXPORT weft)
+install(TARGETS weft weft_shared weft_rt weft_rt_shared weft_posix weft_headers EXPORT weft)
 
 # The CMake package.
 install(EXPORT weft NAMESPACE weft:: FILE weftTargets.cmake DESTINATION ${weft_package})
@@ -20,7 +20,8 @@ write_basic_package_version_file(weftConfigVersion.cmake COMPATIBILITY SameMinor
 install(FILES ${PROJECT_BINARY_DIR}/weftConfig.cmake ${PROJECT_BINARY_DIR}/weftConfigVersion.cmake cmake/stack.cmake
 	DESTINATION ${weft_package})
 
-# pkg-config: weft (the shared library where there is one), weft-static; weft-rt, weft-rt-static: that and tasks.
+# pkg-config: weft (the shared library where there is one), weft-static; weft-rt, weft-rt-static: that and tasks; weft-posix: what
+# stands before libc, to be linked beside one of them.
 function(weft_relative_path from to result)
 	cmake_path(RELATIVE_PATH to BASE_DIRECTORY "${from}" OUTPUT_VARIABLE relative)
 	set(${result} "${relative}" PARENT_SCOPE)
@@ -30,14 +31,16 @@ set(weft_pc_dir ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig)
 weft_relative_path(${weft_pc_dir} ${CMAKE_INSTALL_FULL_LIBDIR} weft_pc_to_lib)
 weft_relative_path(${weft_pc_dir} ${CMAKE_INSTALL_FULL_INCLUDEDIR} weft_pc_to_include)
 weft_relative_path(${weft_pc_dir} ${CMAKE_INSTALL_FULL_LIBEXECDIR}/weft weft_pc_to_libexec)
-foreach(package weft weft-static weft-rt weft-rt-static)
+foreach(package weft weft-static weft-rt weft-rt-static weft-posix)
 	string(REPLACE -static "" library ${package})
 	set(weft_pc_library -l${library})
 	set(weft_pc_requires)
 	if(package MATCHES static)
 		set(weft_pc_library -l:lib${library}.a)
 	endif()
-	if(package MATCHES rt)
+	if(package STREQUAL weft-posix)
+		set(weft_pc_library "-lweft-posix -Wl,--undefined=weft__posix_meet")
+	elseif(package MATCHES rt)
 		string(REPLACE -rt "" weft_pc_requires ${package})
 	endif()
 	configure_file(cmake/weft.pc.in ${package}.pc @ONLY)

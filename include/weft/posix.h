@@ -34,8 +34,8 @@
  * everything else that threads wait for each other by. A library that holds a lock while it waits for I/O blocks the
  * worker of a second task that wants the lock. In a simulation only sleeps and yields are simulated.
  *
- * Every function may suspend its task; may be called on any stack and by any thread; and may be called in a signal handler
- * as far as libc's may, if the handler runs on an alternate stack (weft_sigaction). A wait needs about 2 KiB
+ * Every function may suspend its task; may be called on any stack and by any thread; and in a signal handler as far as
+ * libc's may, if the handler runs on an alternate stack (weft_sigaction). A wait needs about 2 KiB
  * of stack. Code for linked stacks runs these calls, and libraries, on system stacks, which a waiting task keeps.
  * Errors are those of POSIX, and
  *   ECANCELED  the task, or a scope that it has open, was cancelled

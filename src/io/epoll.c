@@ -203,7 +203,7 @@ static uint8_t ends_of(uint8_t way)
 	return way & WEFT__IN ? WEFT__HUNG_UP | WEFT__NO_MORE : WEFT__HUNG_UP;
 }
 
-/* What those ask for that only poll: nothing else, or what always is (room to write) would wake them again and again. */
+/* What those ask for that only poll: nothing else, or what always is (room to write) would wake them on and on. */
 static uint32_t polled_for(const struct weft__fd *fd, const weft_io_t *io)
 {
 	uint32_t events = EPOLLET | (unsigned short)io->flags;

@@ -10,7 +10,7 @@ is_current()
 
 	[[ -e $1 ]] || return 1
 	for file in "$root"/{CMakeLists.txt,CMakePresets.json,cmake/*,src,src/*,src/*/*} \
-		"$root"/include/weft{,/*,/*/*} "$root"/tools/{as,driver/launch}{,/*}; do
+		"$root"/include/weft{,/*,/*/*} "$root"/tools/{as,posix,driver/launch}{,/*}; do
 		[[ ! $file -nt $1 ]] || return 1
 	done
 }
@@ -51,6 +51,7 @@ build_library()
 	case $target in
 	weft) product=libweft-rt.a targets='weft weft_rt' ;;
 	weft_shared) product=libweft-rt.so targets='weft_shared weft_rt_shared' ;;
+	weft_posix) product=libweft-posix.so targets=$target ;;
 	weft_instrumentation) product=libexec/weft/weft-launch targets=$target ;;
 	esac
 	[[ ! -e $tree/$product ]] || ! is_current "$stamp" || return 0

@@ -7,6 +7,7 @@ help_overview()
 weft: effect handlers and coroutines for C, with the stack as a policy
 
   weft run [--policy P] FILE.c… [-- ARGS]   compile and run in one step
+  weft run --posix PROGRAM ARGS…            libraries that it uses suspend tasks, not threads
   weft cc [--policy P] ARGS…                a C compiler for any build (weft c++: C++)
   weft simulate [--seeds N] FILE.c…         run its tasks in many orders, and say which fails
   weft lookahead --explain PROGRAM…         what look-ahead decided for a program
@@ -39,6 +40,14 @@ Compiles the files (C, C++ by their endings, or objects) with -O2 -g and whateve
 dash are given, in a temporary directory, and becomes the program: its exit code and its signals are what
 the caller sees. A compilation that fails ends with 1. With WEFT_LEAKS=1, coroutines that are lost are told with the
 function and line that made them.
+
+weft run --posix PROGRAM ARGS…
+weft run --posix [--policy P[:SIZE]] [FLAGS] FILE… [-- ARGS]
+
+Runs a program that was built before, or compiles one, with libweft-posix.so in LD_PRELOAD: where a task of Weft calls a
+library (libpq, hiredis, libcurl, …) and that would block in read, poll, nanosleep and their kin, the task waits and
+others run. Threads of the program's own are left alone, and so is a program without tasks: then a line says so at its
+end. Refused for programs that are linked statically, or set-user-ID.
 END
 }
 

@@ -31,6 +31,11 @@ chromium cmd:chromium
 shellcheck cmd:shellcheck
 libboost-context-dev header:boost/context/fiber.hpp
 libboost-fiber-dev header:boost/fiber/all.hpp
+libpq-dev header:postgresql/libpq-fe.h
+postgresql file:/usr/lib/postgresql
+libhiredis-dev header:hiredis/hiredis.h
+redis-server cmd:redis-server
+libcurl4-openssl-dev header:curl/curl.h
 '
 # matplotlib's fonts need either python3-munkres or scipy, which brings 350 MB with it.
 packages_lab='

@@ -67,7 +67,69 @@ read_run_arguments()
 	done
 }
 
+# The shared object that stands before libc, before what the caller has there already. Its destructor tells if it was of no
+# use to this process.
+put_before_libc()
+{
+	local library_dir
+
+	if [[ $root ]]; then
+		# shellcheck source=tools/driver/build.bash
+		. "$driver/build.bash" || exit 70
+		build_library weft_posix release
+	else
+		library_dir=$share/$layout_lib
+		[[ -e $library_dir/libweft-posix.so ]] || die 69 "this installation has no $library_dir/libweft-posix.so"
+	fi
+	[[ $library_dir != *[:\ ]* ]] || die 2 "LD_PRELOAD takes no path with a blank or a colon: $library_dir"
+	export LD_PRELOAD=$library_dir/libweft-posix.so${LD_PRELOAD:+:$LD_PRELOAD} WEFT_POSIX_TELL=$$
+}
+
+# is_elf FILE
+is_elf()
+{
+	local magic=''
+
+	IFS= read -r -n 4 magic <"$1" 2>/dev/null || [[ $magic ]]
+	[[ $magic == $'\x7fELF' ]]
+}
+
+# run_built PROGRAM ARGS…: one that has been compiled, or a script.
+run_built()
+{
+	local program loader=/lib64/ld-linux-x86-64.so.2
+
+	program=$(type -P -- "$1") || die 2 "there is no program '$1'"
+	shift
+	if is_elf "$program"; then
+		! { [[ -x $loader ]] && ! "$loader" --verify "$program" >/dev/null 2>&1; } ||
+			die 2 "'$program' is linked statically, or for another machine: LD_PRELOAD does not reach it; link it with libweft-posix.so"
+		[[ ! -u $program && ! -g $program ]] || die 2 "'$program' is set-user-ID: the dynamic linker ignores LD_PRELOAD there"
+	fi
+	put_before_libc
+	exec "$program" "$@"
+}
+
+# Something to compile, or a flag of the compiler?
+is_source()
+{
+	[[ $1 == -* || $1 == *.@(c|cc|cp|cpp|cxx|c++|C|CPP|i|ii|o|a|s|S|so) ]]
+}
+
 weft_run()
+{
+	local posix=''
+
+	if [[ ${1-} == --posix ]]; then
+		posix=yes
+		shift
+		(($#)) || die 2 "nothing to run: weft run --posix PROGRAM ARGS… or FILE.c… [-- ARGS]"
+		is_source "$1" || run_built "$@"
+	fi
+	compile_and_run "$@"
+}
+
+compile_and_run()
 {
 	local policy='' instrument='' arguments sources=() flags=() rest=() program language=cc source objects=()
 
@@ -97,5 +159,6 @@ weft_run()
 	# Where lost coroutines were made is told by function and line while the program's file is there.
 	[[ ! ${WEFT_LEAKS-} ]] || export WEFT_ADDR2LINE=${WEFT_ADDR2LINE-$(type -P addr2line)}
 	remove_later $$ "$scratch"
+	[[ ! $posix ]] || put_before_libc
 	exec "$program" "${rest[@]}"
 }

@@ -31,5 +31,5 @@ weft_simulate()
 	done
 	((seeds > 0)) || die 2 "--seeds needs a number above 0"
 	export WEFT_SIMULATE=$first+$seeds
-	weft_run "${others[@]}" "$@"
+	posix='' compile_and_run "${others[@]}" "$@"
 }
