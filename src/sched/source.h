@@ -12,9 +12,9 @@
  *   gets a task, and nobody sleeps there         unattended; then it wakes another worker, which will sleep there
  *   any thread that wakes it                     wake, if it sleeps in the source; else its futex
  *
- * No wake-up is lost: a worker says `in_source`, then looks at its token, then sleeps; who wakes it sets the token, then
- * looks at `in_source`. All of it is sequentially consistent. So either the worker sees the token, or `wake` is called,
- * which ends the sleep that goes on or the next one.
+ * No wake-up is lost: a worker sets `in_source`, then looks at its token, then sleeps; whoever wakes it sets the token,
+ * then looks at `in_source`. All of it is sequentially consistent. So either the worker sees the token, or `wake` is
+ * called, which ends the sleep that goes on or the next one.
  *
  * What a source does to a task is what any thread may do: claim its waiter, and complete it. A source counts the waits
  * for I/O in `io_began` and `io_ended` of the worker that it does so on: while they differ nothing is a deadlock.
