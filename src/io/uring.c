@@ -15,6 +15,18 @@
  * An operation that is to end early is withdrawn: a request of its own, after which the operation still ends in the
  * usual way, as cancelled or as done. Only that ends the call, because until then the kernel may write into the buffer.
  *
+ * A cancelled operation that lies in the submission queue is taken back, without the kernel. Writes, sends and reads of
+ * cached files end while the kernel takes them: a worker that has begun one looks before it parks, because to park
+ * takes more atomic operations than the look.
+ *
+ * Measured and rejected (an echo server of 64 and of 1000 connections, CPU time, a raw loop with and without it):
+ *   - a write by a system call first: no gain for sockets; a round trip over pipes 1.45 times the raw ring's, in place
+ *     of 1.33, because the kernel runs the reader's completion apart from the next submission
+ *   - multishot receives into buffers that the kernel picks: 0.97; but they take bytes that no task has asked for, and
+ *     these are lost to whatever else reads the descriptor: another library, a child process
+ *   - multishot polls, and receives by system calls: 1.02 to 1.04; a cancel would need no kernel, as with epoll
+ *   - IORING_RECVSEND_POLL_FIRST: 0.98 to 1.01, within the noise
+ *
  * liburing is used if it is there when the runtime does its first operation (dlopen), so that programs need not be
  * linked with it; its header only when this is compiled. Without either, or if the kernel refuses, epoll does it all.
  */
