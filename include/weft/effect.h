@@ -273,31 +273,31 @@ WEFT__INLINE void (*weft__default_of(const weft_effect_t *effect))(void)
 enum { WEFT__BY_NAME, WEFT__BY_GUESS, WEFT__BY_LABEL, WEFT__BY_PLACE, WEFT__SEARCH };
 
 /* What is known about a perform. */
-struct weft__hint {
+typedef struct weft__hint {
 	void (*clause)(void); /* the one that is guessed; for a search, what weft__find_next is given, or NULL */
 	const void *at;	      /* the label, or the coroutine */
-};
+} weft__hint_t;
 
-WEFT__INLINE struct weft__hint weft__hint(void (*clause)(void), const void *at)
+WEFT__INLINE weft__hint_t weft__hint(void (*clause)(void), const void *at)
 {
-	struct weft__hint hint;
+	weft__hint_t hint;
 
 	hint.clause = clause;
 	hint.at = at;
 	return hint;
 }
 
-WEFT__INLINE struct weft__hint weft__no_hint(void)
+WEFT__INLINE weft__hint_t weft__no_hint(void)
 {
 	return weft__hint(NULL, NULL);
 }
 
-WEFT__INLINE struct weft__hint weft__at_label(const weft_label_t *label)
+WEFT__INLINE weft__hint_t weft__at_label(const weft_label_t *label)
 {
 	return weft__hint(NULL, label);
 }
 
-WEFT__INLINE struct weft__hint weft__at_place(weft_coro_t *k, const weft_effect_t *effect)
+WEFT__INLINE weft__hint_t weft__at_place(weft_coro_t *k, const weft_effect_t *effect)
 {
 #if WEFT_DEBUG
 	weft__check_located(k, effect);
@@ -387,7 +387,7 @@ WEFT__INLINE bool weft__searches(struct weft__way *way, const weft_effect_t *eff
 }
 
 /* What is found without a search. False: nothing. */
-WEFT__INLINE bool weft__sees(struct weft__way *way, int how, struct weft__hint hint, const weft_effect_t *effect,
+WEFT__INLINE bool weft__sees(struct weft__way *way, int how, weft__hint_t hint, const weft_effect_t *effect,
 			     const weft_effect_t *family, unsigned index, unsigned place)
 {
 	const void *key = effect;
@@ -415,7 +415,7 @@ WEFT__INLINE bool weft__sees(struct weft__way *way, int how, struct weft__hint h
 	return true;
 }
 
-WEFT__INLINE struct weft__way weft__way(int how, struct weft__hint hint)
+WEFT__INLINE struct weft__way weft__way(int how, weft__hint_t hint)
 {
 	struct weft__way way;
 
@@ -429,7 +429,7 @@ WEFT__INLINE struct weft__way weft__way(int how, struct weft__hint hint)
 
 /* The handler that the perform goes to, and the performer's view from inside of its clause. False: none was found by
  * these means. `can`: are the arguments that were given to one clause still there for the next? */
-WEFT__INLINE bool weft__finds(struct weft__way *way, int how, struct weft__hint hint, const weft_effect_t *effect,
+WEFT__INLINE bool weft__finds(struct weft__way *way, int how, weft__hint_t hint, const weft_effect_t *effect,
 			      const weft_effect_t *family, unsigned index, unsigned size, bool can)
 {
 	if (how == WEFT__SEARCH) {
@@ -466,7 +466,7 @@ WEFT__INLINE bool weft__done(const struct weft__way *way)
 }
 
 /* What a search has to know if the quick ways fail. */
-WEFT__INLINE struct weft__hint weft__so_far(const struct weft__way *way)
+WEFT__INLINE weft__hint_t weft__so_far(const struct weft__way *way)
 {
 	return weft__hint(way->enter, way->label);
 }
@@ -498,7 +498,7 @@ WEFT__INLINE WEFT__NORETURN void weft__leave_clause(void *state, const weft_effe
 }
 
 /* Whom an exception ends. NULL: nobody, and there is a default handler. */
-WEFT__INLINE weft_coro_t *weft__whom(int how, struct weft__hint hint, const weft_effect_t *effect, unsigned place)
+WEFT__INLINE weft_coro_t *weft__whom(int how, weft__hint_t hint, const weft_effect_t *effect, unsigned place)
 {
 	weft_coro_t *self = weft__self();
 
@@ -563,7 +563,7 @@ WEFT_EXTERN_C_END
 
 /* `identity`: the text of the family in symbols. */
 #define WEFT__FAMILY(identity, prefix, family, ...)                                                                    \
-	WEFT__CHECK_DECLARED(#family, identity)                                                                        \
+	WEFT__CHECK_DECLARED(family, #family, identity)                                                                \
 	WEFT__DESCRIBE(identity, prefix##family, #family, identity, prefix##family, WEFT__OF_FAMILY, 0)                \
 	typedef struct weft__clauses_are_for_the_effects_of_a_family weft__##prefix##family##__tail,                   \
 	    weft__##prefix##family##__abort, weft__##prefix##family##__general;                                        \
@@ -597,12 +597,61 @@ typedef void *weft__call_t(void *state, struct weft_resumption *k, void *frame, 
 	WEFT__CAT(WEFT__MEMBER_, WEFT__SHAPE(__VA_ARGS__))                                                             \
 	(#name, identity "." #name, prefix##family, result, prefix##name, __VA_ARGS__)
 
-/* A declaration inside of a function would be many errors; this is the first. The name of no function is "", but in g++
- * "top level". */
-#if defined(__cplusplus) && !defined(__clang__)
+/* A declaration inside of a function, or a second one in the same file, is an error for each function of the effect. gcc
+ * reports them all; its first error says what is wrong. clang stops at the first error, because a warning can be made
+ * fatal for clang. The warning used here is for a member of variable size that is not the last of its struct. The member
+ * has the name that the user wrote, so that clang lists no macros, and the name of its type says what is wrong. The
+ * member's size varies unless `seen` is an array of arrays of one byte, and of unknown length: inside of a function the
+ * inner length is another, and after the first declaration the outer length is known.
+ * The name of no function is "", but in g++ "top level". */
+#if !defined(__clang__)
+#ifdef __cplusplus
 #define WEFT__NO_FUNCTION "top level"
 #else
 #define WEFT__NO_FUNCTION ""
+#endif
+#define WEFT__CHECK_PLACE(seen, name, text)                                                                            \
+	WEFT__STATIC_ASSERT(sizeof(__FUNCTION__) == sizeof(WEFT__NO_FUNCTION),                                         \
+			    "effect " text ": declare effects outside of functions");
+#else
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wc99-extensions"
+struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions {
+	int weft__;
+	char weft__any[];
+};
+#pragma clang diagnostic pop
+#ifdef __cplusplus
+extern "C++" {
+template <typename Seen> struct weft__place {
+	using type = weft__effects_are_declared_once_in_a_file_and_outside_of_functions;
+};
+template <> struct weft__place<char[][1]>
+{
+	using type = char;
+};
+}
+#define WEFT__CHECK_MEMBER(seen, name)                                                                                 \
+	__attribute__((unused));                                                                                       \
+	struct WEFT__CAT(seen, __LINE__) {                                                                             \
+		weft__place<decltype(seen)>::type name;                                                                \
+		int weft__;                                                                                            \
+	};                                                                                                             \
+	extern char seen[1][1];
+#else
+extern struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions weft__elsewhere;
+#define WEFT__CHECK_MEMBER(seen, name)                                                                                 \
+	, seen[!!sizeof(struct {                                                                                       \
+		__typeof__(_Generic(&seen, char(*)[2][1]: 0, default: weft__elsewhere)) name;                          \
+		int weft__;                                                                                            \
+	})][1];
+#endif
+/* clang-format off */
+#define WEFT__CHECK_PLACE(seen, name, text)                                                                            \
+	_Pragma("clang diagnostic push") _Pragma("clang diagnostic fatal \"-Wgnu\"")                                   \
+	extern char seen[][sizeof(__FUNCTION__)] WEFT__CHECK_MEMBER(seen, name)                                        \
+	_Pragma("clang diagnostic pop")
+/* clang-format on */
 #endif
 /* In the link-time optimization of gcc a comma in a symbol of a shared object is an error that nobody understands. */
 #if !defined(__clang__) && defined(__PIC__) && !defined(__PIE__)
@@ -612,19 +661,18 @@ typedef void *weft__call_t(void *state, struct weft_resumption *k, void *frame, 
 #else
 #define WEFT__CHECK_TYPES(text, identity)
 #endif
-#define WEFT__CHECK_DECLARED(text, identity)                                                                           \
-	WEFT__STATIC_ASSERT(sizeof(__FUNCTION__) == sizeof(WEFT__NO_FUNCTION),                                         \
-			    "effect " text ": declare effects outside of functions");                                  \
+#define WEFT__CHECK_DECLARED(name, text, identity)                                                                     \
+	WEFT__CHECK_PLACE(weft__##name##__, name, text)                                                                \
 	WEFT__CHECK_TYPES(text, identity)
 
 /* By the shape of the list of parameters. */
 #define WEFT__EFFECT_EVEN(text, name, result, ...)                                                                     \
-	WEFT__CHECK_DECLARED(text, WEFT__IDENTITY(text, result, __VA_ARGS__))                                          \
+	WEFT__CHECK_DECLARED(name, text, WEFT__IDENTITY(text, result, __VA_ARGS__))                                    \
 	enum { weft__##name##__index };                                                                                \
 	WEFT__OPERATION(text, WEFT__IDENTITY(text, result, __VA_ARGS__), name, result, name, __VA_ARGS__)              \
 	WEFT__END
 #define WEFT__EXCEPTION_EVEN(text, name, ...)                                                                          \
-	WEFT__CHECK_DECLARED(text, WEFT__IDENTITY(text, exception, __VA_ARGS__))                                       \
+	WEFT__CHECK_DECLARED(name, text, WEFT__IDENTITY(text, exception, __VA_ARGS__))                                 \
 	enum { weft__##name##__index };                                                                                \
 	WEFT__FRAME(void, name, __VA_ARGS__)                                                                           \
 	typedef void weft__##name##__function WEFT__PARAMETERS(__VA_ARGS__);                                           \
@@ -717,9 +765,9 @@ typedef void *weft__call_t(void *state, struct weft_resumption *k, void *frame, 
 /* A choice between two expansions is no call. */
 /* clang-format off */
 #define WEFT__PERFORMER(family, result, name, ...)                                                                     \
-	static result weft__##name##__slow(struct weft__hint weft__ WEFT__MORE_PARAMETERS(__VA_ARGS__));               \
+	static result weft__##name##__slow(weft__hint_t weft__ WEFT__MORE_PARAMETERS(__VA_ARGS__));               \
 	WEFT__HOT result weft__##name##__by(int weft__by,                                                              \
-					    struct weft__hint weft__h WEFT__MORE_PARAMETERS(__VA_ARGS__))              \
+					    weft__hint_t weft__h WEFT__MORE_PARAMETERS(__VA_ARGS__))              \
 	{                                                                                                              \
 		struct weft__way weft__ __attribute__((cleanup(weft__way_ends))) = weft__way(weft__by, weft__h);       \
                                                                                                                        \
@@ -737,15 +785,15 @@ typedef void *weft__call_t(void *state, struct weft_resumption *k, void *frame, 
 			if (weft__by != WEFT__SEARCH)                                                                  \
 				break;                                                                                 \
 		}                                                                                                      \
-		if (weft__by == WEFT__SEARCH) {                                                                        \
-			WEFT__RETURN(result, ((weft__##name##__function *)weft__default_of(&weft_effect_##name))(      \
-						     WEFT__FORWARD(__VA_ARGS__)))                                      \
-		}                                                                                                      \
-		WEFT__RETURN(result, (weft__##name##__slow)(weft__so_far(&weft__) WEFT__AND_FORWARD(__VA_ARGS__)))     \
+		WEFT__RETURN(result, weft__by == WEFT__SEARCH                                                          \
+					     ? ((weft__##name##__function *)weft__default_of(&weft_effect_##name))(    \
+						       WEFT__FORWARD(__VA_ARGS__))                                     \
+					     : (weft__##name##__slow)(weft__so_far(&weft__)                            \
+								      WEFT__AND_FORWARD(__VA_ARGS__)))                 \
 	}                                                                                                              \
 	/* A function of its own: what is seldom needed is not where the effect is performed. */                       \
 	__attribute__((noinline, unused)) static result weft__##name##__slow(                                          \
-		struct weft__hint weft__ WEFT__MORE_PARAMETERS(__VA_ARGS__))                                           \
+		weft__hint_t weft__ WEFT__MORE_PARAMETERS(__VA_ARGS__))                                           \
 	{                                                                                                              \
 		WEFT__RETURN(result, (weft__##name##__by)(WEFT__SEARCH, weft__ WEFT__AND_FORWARD(__VA_ARGS__)))        \
 	}                                                                                                              \
@@ -758,7 +806,7 @@ typedef void *weft__call_t(void *state, struct weft_resumption *k, void *frame, 
 #define WEFT__THROWER(name, ...)                                                                                       \
 	/* A function of its own: the struct of arguments is not in the frames of whoever may throw. */                \
 	WEFT__COLD WEFT__NORETURN __attribute__((unused)) static void weft__##name##__by(                              \
-		int weft__by, struct weft__hint weft__h WEFT__MORE_PARAMETERS(__VA_ARGS__))                            \
+		int weft__by, weft__hint_t weft__h WEFT__MORE_PARAMETERS(__VA_ARGS__))                            \
 	{                                                                                                              \
 		weft_coro_t *weft__k = weft__whom(weft__by, weft__h, &weft_effect_##name,                              \
 						  WEFT__PLACE(weft__##name##__index, sizeof(#name)));                  \

@@ -751,14 +751,22 @@ __attribute__((constructor)) static void weft__tell(void)
 
 /* clang-format off */
 /* Call a clause with what the performer's frame holds: an abort clause if there is no resumption. */
+/* `frame`, if there are parameters to take from it. */
+#ifdef __cplusplus
+#define WEFT__FRAME_AS(name, frame) (struct weft__##name##__frame *)frame
+#else
+#define WEFT__FRAME_AS(name, frame) frame
+#endif
+#define WEFT__FRAME_HERE(name, ...)                                                                                    \
+	WEFT__FIRST(__VA_OPT__(struct weft__##name##__frame *frame = WEFT__FRAME_AS(name, weft__f);, )(void) weft__f;, )
+
 #define WEFT__CLAUSES(result, name, ...)                                                                               \
 	typedef void *weft__##name##__abort(void * WEFT__MORE_PARAMETERS(__VA_ARGS__));                                \
 	typedef void *weft__##name##__general(void *, weft_resumption_t * WEFT__MORE_PARAMETERS(__VA_ARGS__));         \
 	WEFT__HELPER void *weft__##name##__call(void *weft__s, weft_resumption_t *weft__k, void *weft__f,              \
 						void (*weft__fn)(void))                                                \
 	{                                                                                                              \
-		__VA_OPT__(struct weft__##name##__frame *frame = (struct weft__##name##__frame *)weft__f;              \
-		           ) (void)weft__f;                                                                            \
+		WEFT__FRAME_HERE(name, __VA_ARGS__)                                                                    \
 		return weft__k ? ((weft__##name##__general *)weft__fn)(weft__s,                                        \
 									   weft__k WEFT__AND_FIELDS(__VA_ARGS__))      \
 			       : ((weft__##name##__abort *)weft__fn)(weft__s WEFT__AND_FIELDS(__VA_ARGS__));           \
@@ -769,8 +777,8 @@ __attribute__((constructor)) static void weft__tell(void)
 	WEFT__HELPER void *weft__##name##__call(void *weft__s, weft_resumption_t *weft__k, void *weft__f,              \
 						void (*weft__fn)(void))                                                \
 	{                                                                                                              \
-		__VA_OPT__(struct weft__##name##__frame *frame = (struct weft__##name##__frame *)weft__f;              \
-		           ) (void)weft__f, (void)weft__k;                                                             \
+		WEFT__FRAME_HERE(name, __VA_ARGS__)                                                                    \
+		(void)weft__k;                                                                                         \
 		return ((weft__##name##__abort *)weft__fn)(weft__s WEFT__AND_FIELDS(__VA_ARGS__));                     \
 	}
 
