@@ -204,12 +204,20 @@ static void *vectors(void *pass)
 
 enum { ROUNDS = 3000 };
 
-static void *counts_up(void *to)
+struct writer {
+	int fd;
+	uint32_t *late; /* half way it waits until the reader has waited in vain; NULL: it does not */
+};
+
+static void *counts_up(void *argument)
 {
+	struct writer *w = argument;
 	uint32_t number;
 
 	for (number = 0; number < ROUNDS; number++) {
-		CHECK(weft_write(*(int *)to, &number, sizeof number) == sizeof number);
+		while (w->late && number == ROUNDS / 2 && !__atomic_load_n(w->late, __ATOMIC_RELAXED))
+			weft_sleep(20000);
+		CHECK(weft_write(w->fd, &number, sizeof number) == sizeof number);
 		if (number % 16 == 0)
 			weft_sleep(20000);
 		else
@@ -226,18 +234,18 @@ static void *deadlines_lose_nothing(void *pass)
 	int fds[2];
 
 	connect_pair(fds);
+	struct writer w = {fds[1], &late};
 	WEFT_SCOPE(scope);
-	CHECK(weft_scope_spawn(&scope, counts_up, &fds[1]) == 0);
+	CHECK(weft_scope_spawn(&scope, counts_up, &w) == 0);
 	while (expected < ROUNDS) {
 		got = weft_read_until(fds[0], &number, sizeof number, in(expected % 7 * 5000));
 		if (got == -ETIMEDOUT) {
-			late++;
+			__atomic_fetch_add(&late, 1, __ATOMIC_RELAXED);
 			continue;
 		}
 		CHECK(got == sizeof number && number == expected);
 		expected++;
 	}
-	CHECK(late);
 	CHECK(weft_scope_wait(&scope) == 0);
 	CHECK(weft_close(fds[0]) == 0 && weft_close(fds[1]) == 0);
 	return pass;
@@ -271,8 +279,9 @@ static void *cancelling_loses_nothing(void *pass)
 
 	connect_pair(fds);
 	r.fd = fds[0];
+	struct writer w = {fds[1], NULL};
 	WEFT_SCOPE(scope);
-	CHECK(weft_scope_spawn(&scope, counts_up, &fds[1]) == 0);
+	CHECK(weft_scope_spawn(&scope, counts_up, &w) == 0);
 	while (__atomic_load_n(&expected, __ATOMIC_RELAXED) < ROUNDS) {
 		WEFT_SCOPE(inner);
 		CHECK(weft_scope_spawn_with(&inner, &task, reads_until_cancelled, &r, NULL) == 0);

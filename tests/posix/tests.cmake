@@ -13,11 +13,12 @@ weft_program(posix gcc SOURCES posix.c FLAGS -Wall -Wextra)
 weft_program(preloaded gcc SOURCES posix.c FLAGS -DPRELOADED)
 weft_shared(weft-posix gcc SOURCES ../../tools/posix/interpose.c)
 set(posix_so ${CMAKE_CURRENT_BINARY_DIR}/posix/libweft-posix.gcc.so)
+# LD_PRELOAD takes no path with a blank in it, but a name that LD_LIBRARY_PATH leads to.
 foreach(back_end IN LISTS posix_back_ends)
 	foreach(workers 0 1 8)
 		weft_test(names.${workers}.${back_end} COMMAND @posix.gcc ${workers} ENV WEFT_IO=${back_end})
-		weft_test(preload.${workers}.${back_end} COMMAND @preloaded.gcc ${workers} ENV WEFT_IO=${back_end} LD_PRELOAD=${posix_so} NEEDS
-			  ${posix_so})
+		weft_test(preload.${workers}.${back_end} COMMAND @preloaded.gcc ${workers} ENV WEFT_IO=${back_end}
+			  LD_LIBRARY_PATH=${CMAKE_CURRENT_BINARY_DIR}/posix LD_PRELOAD=libweft-posix.gcc.so NEEDS ${posix_so})
 	endforeach()
 endforeach()
 # -D_FORTIFY_SOURCE has functions of its own for some names.

@@ -71,7 +71,7 @@ read_run_arguments()
 # use to this process.
 put_before_libc()
 {
-	local library_dir
+	local library_dir preload
 
 	if [[ $root ]]; then
 		# shellcheck source=tools/driver/build.bash
@@ -81,8 +81,14 @@ put_before_libc()
 		library_dir=$share/$layout_lib
 		[[ -e $library_dir/libweft-posix.so ]] || die 69 "this installation has no $library_dir/libweft-posix.so"
 	fi
-	[[ $library_dir != *[:\ ]* ]] || die 2 "LD_PRELOAD takes no path with a blank or a colon: $library_dir"
-	export LD_PRELOAD=$library_dir/libweft-posix.so${LD_PRELOAD:+:$LD_PRELOAD} WEFT_POSIX_TELL=$$
+	[[ $library_dir != *[:\;]* ]] || die 2 "the dynamic linker takes no path with a colon or a semicolon: $library_dir"
+	# Nor one with a blank, in LD_PRELOAD; but a name that LD_LIBRARY_PATH leads to.
+	preload=$library_dir/libweft-posix.so
+	if [[ $library_dir == *' '* ]]; then
+		preload=libweft-posix.so
+		export LD_LIBRARY_PATH=$library_dir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+	fi
+	export LD_PRELOAD=$preload${LD_PRELOAD:+:$LD_PRELOAD} WEFT_POSIX_TELL=$$
 }
 
 # is_elf FILE
