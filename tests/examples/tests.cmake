@@ -30,9 +30,10 @@ foreach(source IN LISTS sources)
 		weft_linked(${name} ${kind} gcc SOURCES ${source} FLAGS ${standard} -O2 LINK -lstdc++)
 		weft_test(${name}.${kind} COMMAND ${watch} peace ${source} @${name}.${kind}.gcc ON ${kind}:8K)
 	endforeach()
-	# Tasks: also in orders that seeds decide, with time that stands while a task can run.
+	# Tasks: also in orders that seeds decide, with time that stands while a task can run. Child processes are real, and know
+	# nothing of such time.
 	file(READ ${source} text)
-	if(text MATCHES "weft_rt_run|weft::run")
+	if(text MATCHES "weft_rt_run|weft::run" AND NOT text MATCHES "weft_spawn_process")
 		weft_test(${name}.simulated COMMAND ${watch} simulated 20 ${source} @${name}.O2.gcc)
 	endif()
 	if(leaks_are_found)
