@@ -597,12 +597,12 @@ typedef void *weft__call_t(void *state, struct weft_resumption *k, void *frame, 
 	WEFT__CAT(WEFT__MEMBER_, WEFT__SHAPE(__VA_ARGS__))                                                             \
 	(#name, identity "." #name, prefix##family, result, prefix##name, __VA_ARGS__)
 
-/* A declaration inside of a function, or a second one in the same file, is an error for each function of the effect. gcc
- * reports them all; its first error says what is wrong. clang stops at the first error, because a warning can be made
- * fatal for clang. The warning used here is for a member of variable size that is not the last of its struct. The member
- * has the name that the user wrote, so that clang lists no macros, and the name of its type says what is wrong. The
- * member's size varies unless `seen` is an array of arrays of one byte, and of unknown length: inside of a function the
- * inner length is another, and after the first declaration the outer length is known.
+/* A declaration inside of a function, or a second one in the same file, is an error for each function of the effect.
+ * gcc reports them all; its first error says what is wrong. clang stops at the first error, because a warning can be
+ * made fatal for clang. The warning used here is for a member of variable size that is not the last of its struct. The
+ * member has the name that the user wrote, so that clang lists no macros, and the name of its type says what is wrong.
+ * The member's size varies unless `seen` is an array of arrays of one byte, and of unknown length: inside of a function
+ * the inner length is another, and after the first declaration the outer length is known.
  * The name of no function is "", but in g++ "top level". */
 #if !defined(__clang__)
 #ifdef __cplusplus
@@ -623,10 +623,10 @@ struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions {
 #pragma clang diagnostic pop
 #ifdef __cplusplus
 extern "C++" {
-template <typename Seen> struct weft__place {
+template <typename Seen> struct weft__effect_place {
 	using type = weft__effects_are_declared_once_in_a_file_and_outside_of_functions;
 };
-template <> struct weft__place<char[][1]>
+template <> struct weft__effect_place<char[][1]>
 {
 	using type = char;
 };
@@ -634,7 +634,7 @@ template <> struct weft__place<char[][1]>
 #define WEFT__CHECK_MEMBER(seen, name)                                                                                 \
 	__attribute__((unused));                                                                                       \
 	struct WEFT__CAT(seen, __LINE__) {                                                                             \
-		weft__place<decltype(seen)>::type name;                                                                \
+		weft__effect_place<decltype(seen)>::type name;                                                         \
 		int weft__;                                                                                            \
 	};                                                                                                             \
 	extern char seen[1][1];

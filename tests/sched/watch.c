@@ -204,8 +204,8 @@ static void *idles(void *event)
 		parks = after.parks - before.parks;
 		least = parks < least ? parks : least;
 	}
-	/* In 600 ms: to look once, and to be woken; other workers may be woken beside. The least of three, because a worker
-	 * that gets no processor on a busy machine is watched by another one meanwhile, which parks for that. */
+	/* In 600 ms: to look once, and to be woken; other workers may be woken beside. The least of three, because a
+	 * worker that gets no processor on a busy machine is watched by another one meanwhile, which parks for that. */
 	CHECK(least <= 2 + 2 * after.workers);
 	return event;
 }
