@@ -563,7 +563,7 @@ WEFT_EXTERN_C_END
 
 /* `identity`: the text of the family in symbols. */
 #define WEFT__FAMILY(identity, prefix, family, ...)                                                                    \
-	WEFT__CHECK_DECLARED(family, #family, identity)                                                                \
+	WEFT__CHECK_DECLARED(prefix##family, family, #family, identity)                                                \
 	WEFT__DESCRIBE(identity, prefix##family, #family, identity, prefix##family, WEFT__OF_FAMILY, 0)                \
 	typedef struct weft__clauses_are_for_the_effects_of_a_family weft__##prefix##family##__tail,                   \
 	    weft__##prefix##family##__abort, weft__##prefix##family##__general;                                        \
@@ -661,18 +661,18 @@ extern struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions
 #else
 #define WEFT__CHECK_TYPES(text, identity)
 #endif
-#define WEFT__CHECK_DECLARED(name, text, identity)                                                                     \
-	WEFT__CHECK_PLACE(weft__##name##__, name, text)                                                                \
+#define WEFT__CHECK_DECLARED(own, name, text, identity)                                                                \
+	WEFT__CHECK_PLACE(weft__##own##__, name, text)                                                                 \
 	WEFT__CHECK_TYPES(text, identity)
 
 /* By the shape of the list of parameters. */
 #define WEFT__EFFECT_EVEN(text, name, result, ...)                                                                     \
-	WEFT__CHECK_DECLARED(name, text, WEFT__IDENTITY(text, result, __VA_ARGS__))                                    \
+	WEFT__CHECK_DECLARED(name, name, text, WEFT__IDENTITY(text, result, __VA_ARGS__))                              \
 	enum { weft__##name##__index };                                                                                \
 	WEFT__OPERATION(text, WEFT__IDENTITY(text, result, __VA_ARGS__), name, result, name, __VA_ARGS__)              \
 	WEFT__END
 #define WEFT__EXCEPTION_EVEN(text, name, ...)                                                                          \
-	WEFT__CHECK_DECLARED(name, text, WEFT__IDENTITY(text, exception, __VA_ARGS__))                                 \
+	WEFT__CHECK_DECLARED(name, name, text, WEFT__IDENTITY(text, exception, __VA_ARGS__))                           \
 	enum { weft__##name##__index };                                                                                \
 	WEFT__FRAME(void, name, __VA_ARGS__)                                                                           \
 	typedef void weft__##name##__function WEFT__PARAMETERS(__VA_ARGS__);                                           \
