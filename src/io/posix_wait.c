@@ -261,14 +261,14 @@ static int select_polled(const struct sets *s, struct pollfd *fds, nfds_t count,
 	return result;
 }
 
-static int select_until(const struct sets *s, uint64_t until, uint64_t (*now)(void))
+static int select_until(const struct sets *s, uint64_t until)
 {
 	unsigned long *copies = malloc(3 * words_of(s->count) * sizeof *copies + 1);
 	struct pollfd *fds = NULL;
 	nfds_t count;
 	int result = copies ? select_now(s, copies) : weft__posix_fail(ENOMEM);
 
-	if (!result && until > now()) {
+	if (!result && until > weft_now()) {
 		fds = polled(s, &count);
 		result = fds ? select_polled(s, fds, count, copies, until) : weft__posix_fail(ENOMEM);
 	}
@@ -277,11 +277,6 @@ static int select_until(const struct sets *s, uint64_t until, uint64_t (*now)(vo
 	free(fds);
 	free(copies);
 	return result;
-}
-
-static uint64_t now_of_tasks(void)
-{
-	return weft_now();
 }
 
 int weft_posix_select(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout)
@@ -294,7 +289,7 @@ int weft_posix_select(int count, fd_set *in, fd_set *out, fd_set *except, struct
 	    !weft__posix_may_wait())
 		return weft__libc.select(count, in, out, except, timeout);
 	until = timeout ? weft__posix_after(timeout->tv_sec, (int64_t)timeout->tv_usec * 1000) : WEFT_NEVER;
-	result = select_until(&s, until, now_of_tasks);
+	result = select_until(&s, until);
 	if (timeout) {
 		left = left_until(until) / 1000;
 		*timeout = (struct timeval){(time_t)(left / 1000000), (suseconds_t)(left % 1000000)};
@@ -311,8 +306,7 @@ int weft_posix_pselect(int count, fd_set *in, fd_set *out, fd_set *except, const
 		return weft__libc.pselect(count, in, out, except, timeout, mask);
 	if (mask)
 		return (int)weft__posix_result(weft__posix_call(pselect_by_helper, &c));
-	return select_until(&c.s, timeout ? weft__posix_after(timeout->tv_sec, timeout->tv_nsec) : WEFT_NEVER,
-			    now_of_tasks);
+	return select_until(&c.s, timeout ? weft__posix_after(timeout->tv_sec, timeout->tv_nsec) : WEFT_NEVER);
 }
 
 /* ---- epoll ------------------------------------------------------------------------------------------------------- */
