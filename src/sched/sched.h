@@ -218,6 +218,7 @@ struct weft__worker {
 	unsigned look_every;
 	unsigned relieved;			/* counts, so that each look is at another worker */
 	uint64_t looked, unparked, took_oldest; /* when */
+	uint64_t took_in;			/* when it asked the source of events, or slept */
 	uint64_t random;
 	bool searching, helper, handed_on;
 	bool in_io; /* its task is in a function of src/io, or has one call the system */

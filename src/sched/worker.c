@@ -472,7 +472,14 @@ static void relieve(struct weft__worker *w)
 		add(w, task);
 }
 
-/* `idle`: if this finds nothing the worker parks, and takes in what has happened there. */
+/* Is it time to take in what has happened? A worker that is about to park takes it in there; but if its look finds tasks
+ * whose time has come, each time again, it never parks. */
+static bool must_take_in(const struct weft__worker *w, bool idle, uint64_t now)
+{
+	return !idle || (now - w->took_in > LOOK_WITHIN && !WEFT_CANARY(idle_looks_take_in_nothing));
+}
+
+/* `idle`: if this finds nothing the worker parks. */
 static struct weft__task *look(struct weft__worker *w, bool idle)
 {
 	uint64_t now = weft__clock();
@@ -480,8 +487,10 @@ static struct weft__task *look(struct weft__worker *w, bool idle)
 
 	adapt(w, now);
 	turn_wheels(w, now);
-	if (!idle)
+	if (must_take_in(w, idle, now)) {
+		w->took_in = now;
 		take_in(w);
+	}
 	take_spawned(w);
 	if (w->rt->workers > 1)
 		relieve(w);
@@ -679,7 +688,7 @@ void weft__worker_get_up(struct weft__worker *w)
 	weft__spin_unlock(&rt->park_lock);
 	atomic_store_explicit(&w->token, 0, memory_order_relaxed);
 	weft__probe1(worker_unpark, w);
-	w->unparked = w->looked = weft__clock();
+	w->unparked = w->looked = w->took_in = weft__clock();
 }
 
 uint64_t weft__worker_lie_down(struct weft__worker *w)

@@ -911,6 +911,59 @@ static void *nobody_starves(void *pass)
 	return pass;
 }
 
+/* A task whose waits are over when they begin never lets its worker sleep. What others wait for comes in all the same:
+ * within some hundreds of such waits, where a look follows 0.1 ms after the last one. */
+struct vain {
+	int silent, fd;
+	bool over;
+};
+
+static void *waits_in_vain(void *argument)
+{
+	struct vain *v = argument;
+	unsigned long count;
+	char byte;
+
+	for (count = 0; !v->over; count++) {
+		CHECK(weft_read_until(v->silent, &byte, 1, in(0)) == -ETIMEDOUT);
+		CHECK(count < 200000);
+	}
+	return NULL;
+}
+
+static void *reads_once(void *argument)
+{
+	struct vain *v = argument;
+	char byte;
+
+	CHECK(weft_read(v->fd, &byte, 1) == 1);
+	v->over = true;
+	return NULL;
+}
+
+static void *vain_waits_hold_up_nobody(void *pass)
+{
+	int silent[2], fds[2], turn;
+
+	if (workers != 1)
+		return pass;
+	connect_pair(silent);
+	connect_pair(fds);
+	for (turn = 0; turn < 10; turn++) {
+		struct vain v = {silent[0], fds[0], false};
+
+		WEFT_SCOPE(scope);
+		CHECK(weft_scope_spawn(&scope, reads_once, &v) == 0);
+		weft_sleep(MS);
+		CHECK(weft_scope_spawn(&scope, waits_in_vain, &v) == 0);
+		CHECK(weft_write(fds[1], "x", 1) == 1);
+		CHECK(weft_scope_wait(&scope) == 0);
+	}
+	CHECK(weft_close(silent[0]) == 0 && weft_close(silent[1]) == 0);
+	CHECK(weft_close(fds[0]) == 0 && weft_close(fds[1]) == 0);
+	return pass;
+}
+
 static unsigned seen_operations;
 
 /* A world in which every read says "yes", and nothing else is changed. */
@@ -991,6 +1044,7 @@ static const struct {
     {"names_and_calls", names_and_calls, THREADS_TOO},
     {"a_held_worker", a_held_worker, false},
     {"nobody_starves", nobody_starves, false},
+    {"vain_waits_hold_up_nobody", vain_waits_hold_up_nobody, false},
     {"a_world_in_between", a_world_in_between, false},
 };
 
