@@ -172,7 +172,7 @@ def library_folder(source, progress):
     if given and not configured:
         return folder
     progress(0, "building the library")
-    wanted = ["weft_instrumentation"] if given else ["weft", "weft_rt", "weft_instrumentation"]
+    wanted = ["weft_instrumentation", "weft_posix"] if given else ["weft", "weft_rt", "weft_instrumentation", "weft_posix"]
     if not configured:
         _call(["cmake", "--preset", "release"], source)
     _call(["cmake", "--build", str(folder), "--target", *wanted], source)

@@ -5,6 +5,7 @@
  *   case=pipe, tcp   n round trips of a byte between two tasks
  *   case=echo, accept, idle_memory, late   a server, a task per connection: io_server.h; late: beside a task that
  *                    computes for 10 ms again and again
+ *   case=udp         a server of datagrams, one task, `batch` by each call at most
  *   case=file        n reads of 4 KiB of a file of `blocks` by `depth` tasks; of `share` reads only the first is done
  *   case=cancel      n reads of an empty pipe that are cancelled
  */
@@ -16,7 +17,7 @@
 struct run {
 	int argc;
 	char **argv;
-	int64_t n, depth, blocks, share, result;
+	int64_t n, depth, blocks, share, batch, result;
 	uint64_t ops;
 };
 
@@ -113,6 +114,53 @@ static void server(struct run *r)
 	while ((fd = weft_accept(door, NULL, NULL, 0)) >= 0)
 		start(&scope, serves, (void *)(intptr_t)fd);
 	must(fd, "accept");
+}
+
+/* ---- datagrams --------------------------------------------------------------------------------------------------- */
+
+static void one_by_one(int fd)
+{
+	struct sockaddr_storage from;
+	char text[IO_BUFFER];
+	socklen_t size;
+	ssize_t n;
+
+	for (;;) {
+		size = sizeof(from);
+		n = weft_recvfrom(fd, text, sizeof(text), 0, (struct sockaddr *)&from, &size);
+		must(n, "recvfrom");
+		must(weft_sendto(fd, text, (size_t)n, 0, (struct sockaddr *)&from, size), "sendto");
+	}
+}
+
+static void in_batches(int fd, unsigned most)
+{
+	struct io_batch b;
+	int count;
+
+	io_make_batch(&b, most);
+	for (;;) {
+		count = weft_recvmmsg(fd, b.messages, most, 0);
+		must(count, "recvmmsg");
+		io_turn_round(&b, count);
+		for (int sent = 0, n; sent < count; sent += n) {
+			n = weft_sendmmsg(fd, b.messages + sent, (unsigned)(count - sent), 0);
+			must(n, "sendmmsg");
+		}
+		io_make_batch(&b, most);
+	}
+}
+
+static void datagrams(struct run *r)
+{
+	int fd = weft_listen("127.0.0.1", 0, 0, WEFT_LISTEN_UDP);
+
+	must(fd, "listen");
+	io_start_load(r->argc, r->argv, weft_port(fd));
+	if (r->batch > 1)
+		in_batches(fd, (unsigned)r->batch);
+	else
+		one_by_one(fd);
 }
 
 static void *computes(void *unused)
@@ -213,8 +261,8 @@ static void cancel(struct run *r)
 static const struct {
 	const char *name;
 	void (*run)(struct run *r);
-} cases[] = {{"pipe", by_pipe}, {"tcp", by_tcp},    {"echo", server},	     {"accept", server},
-	     {"file", file},	{"cancel", cancel}, {"idle_memory", server}, {"late", late}};
+} cases[] = {{"pipe", by_pipe},	 {"tcp", by_tcp},	  {"echo", server}, {"accept", server}, {"file", file},
+	     {"cancel", cancel}, {"idle_memory", server}, {"late", late},   {"udp", datagrams}};
 
 static void *first(void *argument)
 {
@@ -239,7 +287,8 @@ int main(int argc, char **argv)
 			.n = lab_number(argc, argv, "n", 1000),
 			.depth = lab_number(argc, argv, "depth", 1),
 			.blocks = lab_number(argc, argv, "blocks", 16),
-			.share = lab_number(argc, argv, "share", 1)};
+			.share = lab_number(argc, argv, "share", 1),
+			.batch = lab_number(argc, argv, "batch", 1)};
 	weft_rt_config_t config = {.workers = (unsigned)lab_number(argc, argv, "workers", 1)};
 
 	config.task.stack_size = (size_t)lab_number(argc, argv, "stack", 0);

@@ -4,6 +4,7 @@
  * cost it.
  *
  *   case=echo    n requests over `connections`, of which `active` send, each its next one when it has its reply
+ *   case=udp     the same by datagrams
  *   case=accept  n connections, `active` at a time: connect, one request, close
  *   case=idle_memory  what `connections` that wait take of the server's memory
  *   case=late    n requests over `connections`, one each `us` microseconds: the time that all but one of 1000 keep to
@@ -29,7 +30,7 @@ struct connection {
 struct load {
 	int64_t n, connections, active, us;
 	uint64_t sent, got;
-	int port, set;
+	int port, set, type;
 	clockid_t server; /* its CPU time */
 	pid_t parent;
 	struct connection *all;
@@ -68,11 +69,12 @@ static int open_socket(const struct load *l)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)l->port)};
 	struct linger now = {1, 0}; /* close leaves nothing behind */
-	int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int one = 1, fd = socket(AF_INET, l->type | SOCK_CLOEXEC, 0);
 
 	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	must(fd >= 0, "socket");
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (l->type == SOCK_STREAM)
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 	must(!connect(fd, (struct sockaddr *)&to, sizeof(to)), "connect");
 	return fd;
@@ -289,6 +291,7 @@ int main(int argc, char **argv)
 			 .connections = lab_number(argc, argv, "connections", 1),
 			 .us = lab_number(argc, argv, "us", 100),
 			 .port = (int)lab_number(argc, argv, "port", 0),
+			 .type = lab_is(argc, argv, "case", "udp") ? SOCK_DGRAM : SOCK_STREAM,
 			 .parent = getppid()};
 	struct rlimit limit;
 
@@ -300,7 +303,7 @@ int main(int argc, char **argv)
 	l.active = lab_number(argc, argv, "active", l.connections);
 	l.set = epoll_create1(EPOLL_CLOEXEC);
 	must(!clock_getcpuclockid(l.parent, &l.server), "clock_getcpuclockid");
-	if (lab_is(argc, argv, "case", "echo"))
+	if (lab_is(argc, argv, "case", "echo") || l.type == SOCK_DGRAM)
 		echo(&l);
 	else if (lab_is(argc, argv, "case", "accept"))
 		accept_rate(&l);

@@ -6,6 +6,7 @@
  *
  *   case=pipe, tcp   n round trips of a byte between two ends in this process
  *   case=echo, accept, idle_memory, late   a server: io_server.h; late: beside a thread that computes
+ *   case=udp         a server of datagrams, `batch` by each call at most (with a ring: one)
  *   case=file        n reads of 4 KiB of a file of `blocks`, `depth` at a time; by plain pread without a ring
  *   case=cancel      n reads of an empty pipe that are withdrawn; without a ring: n reads that say that it is empty
  */
@@ -44,14 +45,15 @@ static struct end *make_end(int in, int out)
 	return e;
 }
 
-static int listen_here(int *port)
+static int listen_here(int *port, int type)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET};
 	socklen_t size = sizeof(at);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
 
 	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	must(fd >= 0 && !bind(fd, (struct sockaddr *)&at, size) && !listen(fd, SOMAXCONN), "listen");
+	must(fd >= 0 && !bind(fd, (struct sockaddr *)&at, size), "bind");
+	must(type == SOCK_DGRAM || !listen(fd, SOMAXCONN), "listen");
 	getsockname(fd, (struct sockaddr *)&at, &size);
 	*port = ntohs(at.sin_port);
 	return fd;
@@ -66,7 +68,7 @@ static void make_pair(bool tcp, int to[2], int back[2], int mode)
 		must(!pipe2(to, O_CLOEXEC | mode) && !pipe2(back, O_CLOEXEC | mode), "pipe2");
 		return;
 	}
-	door = listen_here(&port);
+	door = listen_here(&port, SOCK_STREAM);
 	at.sin_port = htons((uint16_t)port);
 	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	here = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -152,6 +154,49 @@ static void begin_server(void)
 static void first_ping(struct end *e)
 {
 	must(write(e->out, "", 1) == 1, "write");
+}
+
+/* Until the socket is empty. */
+static void send_back_one_by_one(int fd)
+{
+	struct sockaddr_in from;
+	char text[IO_BUFFER];
+	socklen_t size = sizeof(from);
+	ssize_t n;
+
+	while ((n = recvfrom(fd, text, sizeof(text), 0, (struct sockaddr *)&from, &size)) >= 0)
+		must(sendto(fd, text, (size_t)n, 0, (struct sockaddr *)&from, size) == n, "sendto");
+}
+
+static void send_back_in_batches(int fd, unsigned most)
+{
+	static struct io_batch b;
+	int count;
+
+	do {
+		io_make_batch(&b, most);
+		count = recvmmsg(fd, b.messages, most, 0, NULL);
+		if (count > 0) {
+			io_turn_round(&b, count);
+			must(sendmmsg(fd, b.messages, (unsigned)count, 0) == count, "sendmmsg");
+		}
+	} while (count == (int)most);
+}
+
+static void serve_datagrams(int fd, unsigned most)
+{
+	struct epoll_event event;
+
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	watch(fd, NULL);
+	for (;;) {
+		if (epoll_wait(set, &event, 1, -1) < 1)
+			continue;
+		if (most > 1)
+			send_back_in_batches(fd, most);
+		else
+			send_back_one_by_one(fd);
+	}
 }
 
 static int64_t read_file(int fd, int64_t n, int64_t depth, int64_t blocks)
@@ -289,6 +334,32 @@ static void first_ping(struct end *e)
 	next_step(e, 1);
 }
 
+static int wait_for_one(void)
+{
+	struct io_uring_cqe *cqe;
+	int result;
+
+	io_uring_submit_and_wait(&ring, 1);
+	must(!io_uring_wait_cqe(&ring, &cqe) && cqe->res >= 0, "a datagram");
+	result = cqe->res;
+	io_uring_cqe_seen(&ring, cqe);
+	return result;
+}
+
+static void serve_datagrams(int fd, unsigned most)
+{
+	static struct io_batch b;
+	struct msghdr *message = &b.messages[0].msg_hdr;
+
+	for (;; (void)most) {
+		io_make_batch(&b, 1);
+		io_uring_prep_recvmsg(entry(NULL), fd, message, 0);
+		b.parts[0].iov_len = (size_t)wait_for_one();
+		io_uring_prep_sendmsg(entry(NULL), fd, message, 0);
+		(void)wait_for_one();
+	}
+}
+
 struct slot {
 	int64_t wanted;
 	int64_t block[IO_BLOCK / sizeof(int64_t)];
@@ -396,13 +467,22 @@ static int serve(int argc, char **argv)
 	int port;
 
 	io_raise_limit();
-	listener = listen_here(&port);
+	listener = listen_here(&port, SOCK_STREAM);
 	trips = -1;
 	if (lab_is(argc, argv, "case", "late"))
 		must(!pthread_create(&thread, NULL, computes, NULL), "pthread_create");
 	begin_server();
 	io_start_load(argc, argv, port);
 	run();
+	return 2;
+}
+
+static int datagrams(int argc, char **argv)
+{
+	int port, fd = listen_here(&port, SOCK_DGRAM);
+
+	io_start_load(argc, argv, port);
+	serve_datagrams(fd, (unsigned)lab_number(argc, argv, "batch", 1));
 	return 2;
 }
 
@@ -425,6 +505,8 @@ int main(int argc, char **argv)
 	open_loop();
 	if (lab_is(argc, argv, "case", "pipe") || lab_is(argc, argv, "case", "tcp"))
 		return ping_pong(lab_is(argc, argv, "case", "tcp"), n);
+	if (lab_is(argc, argv, "case", "udp"))
+		return datagrams(argc, argv);
 	if (lab_is(argc, argv, "case", "file"))
 		return files(n, lab_number(argc, argv, "depth", 1), lab_number(argc, argv, "blocks", 16));
 	if (!lab_is(argc, argv, "case", "cancel"))

@@ -8,8 +8,10 @@
 #define IO_SERVER_H
 
 #include "lab.h"
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -65,6 +67,37 @@ static inline void io_compute(void)
 
 	while (lab_now(CLOCK_MONOTONIC) < end)
 		;
+}
+
+/* ---- datagrams --------------------------------------------------------------------------------------------------- */
+
+enum { IO_BATCH = 32 };
+
+/* Datagrams that are received, and sent back, by one call. */
+struct io_batch {
+	struct mmsghdr messages[IO_BATCH];
+	struct iovec parts[IO_BATCH];
+	struct sockaddr_in from[IO_BATCH];
+	char text[IO_BATCH][IO_BUFFER];
+};
+
+/* To be received into; again after each batch, because the kernel has written lengths. */
+static inline void io_make_batch(struct io_batch *b, unsigned count)
+{
+	for (unsigned i = 0; i < count && i < IO_BATCH; i++) {
+		b->parts[i] = (struct iovec){b->text[i], IO_BUFFER};
+		b->messages[i].msg_hdr = (struct msghdr){.msg_name = &b->from[i],
+							 .msg_namelen = sizeof(b->from[i]),
+							 .msg_iov = &b->parts[i],
+							 .msg_iovlen = 1};
+	}
+}
+
+/* To be sent to where they came from. */
+static inline void io_turn_round(struct io_batch *b, int count)
+{
+	for (int i = 0; i < count; i++)
+		b->parts[i].iov_len = b->messages[i].msg_len;
 }
 
 /* ---- a file in the page cache ------------------------------------------------------------------------------------ */

@@ -14,6 +14,7 @@ namespace asio = boost::asio;
 using asio::awaitable;
 using asio::use_awaitable;
 using asio::ip::tcp;
+using asio::ip::udp;
 
 namespace
 {
@@ -126,6 +127,27 @@ int server(asio::io_context &loop, int argc, char **argv)
 	return 2;
 }
 
+awaitable<void> send_back(udp::socket &door)
+{
+	char text[IO_BUFFER];
+	udp::endpoint from;
+
+	for (;;) {
+		std::size_t n = co_await door.async_receive_from(asio::buffer(text), from, use_awaitable);
+		co_await door.async_send_to(asio::buffer(text, n), from, use_awaitable);
+	}
+}
+
+int datagrams(asio::io_context &loop, int argc, char **argv)
+{
+	udp::socket door(loop, udp::endpoint(asio::ip::address_v4::loopback(), 0));
+
+	io_start_load(argc, argv, door.local_endpoint().port());
+	asio::co_spawn(loop, send_back(door), asio::detached);
+	loop.run();
+	return 2;
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -137,6 +159,8 @@ int main(int argc, char **argv)
 		by_pipe(loop, n);
 	else if (lab_is(argc, argv, "case", "tcp"))
 		by_tcp(loop, n);
+	else if (lab_is(argc, argv, "case", "udp"))
+		return datagrams(loop, argc, argv);
 	else
 		return server(loop, argc, argv);
 	return lab_report((uint64_t)n, n);

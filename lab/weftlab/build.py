@@ -32,6 +32,7 @@ class Builder:
         self.source = Path(source)
         self.lab = self.source / "lab"
         self.libraries = [Path(library_folder, "libweft-rt.a"), Path(library_folder, "libweft.a")]
+        self.posix = Path(library_folder, "libweft-posix.so")
         self.libexec = Path(library_folder, "libexec", "weft")
         self.folder = Path(folder)
         self.roots = [self.lab, *map(Path, extra_folders)]
@@ -91,6 +92,8 @@ class Builder:
         if not cxx:
             linking += [*map(str, self.libraries), "-pthread", "-Wl,--export-dynamic-symbol=weft.effect.*"]
         linking += [f"-l{name}" for name in contender.libraries]
+        if contender.posix:
+            linking += ["-Wl,--push-state,--no-as-needed", str(self.posix), "-Wl,--pop-state", f"-Wl,-rpath,{self.posix.parent}"]
         if self._up_to_date(output, compiling + linking, [source, *tools, *([] if cxx else self.libraries)]):
             return output
         output.parent.mkdir(parents=True, exist_ok=True)

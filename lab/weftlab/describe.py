@@ -22,12 +22,12 @@ NOT_EXPERIMENTS = ("contenders.toml", "findings.toml", "targets.toml")
 
 INHERITED = ("program", "peer", "contenders", "policies", "baseline", "unit", "figure", "per", "published",
              "published_unit", "published_baseline", "published_title", "published_sizes", "reference", "reference_unit",
-             "reference_ops", "helper")
+             "reference_ops", "helper", "rate")
 CASE_KEYS = set(INHERITED) | {"id", "name", "title", "about", "expect", "needs_memory", "policy_memory",
                                "rounds", "sizes", "x"} | set(SIZES)
 EXPERIMENT_KEYS = set(INHERITED) | {"id", "order", "title", "source", "about", "case", "contender", "plot", "x",
                                     "x_title"}
-CONTENDER_KEYS = {"title", "kind", "program", "args", "defines", "libraries", "get", "policies", "instrumentation", "env"}
+CONTENDER_KEYS = {"title", "kind", "program", "args", "defines", "libraries", "get", "policies", "instrumentation", "env", "posix"}
 
 
 class DescriptionError(Exception):
@@ -49,6 +49,7 @@ class Contender:
     libraries: list = field(default_factory=list)
     get: str = ""
     env: dict = field(default_factory=dict)
+    posix: bool = False  # linked with libweft-posix.so: other libraries' calls suspend tasks
     helper: "Contender | None" = None  # a program that it starts: it gets the path as helper=PATH
 
 
@@ -73,6 +74,7 @@ class Case:
     yardstick: Contender | None  # what that is scaled by; bytes are not
     x: float | None
     rounds: int | None  # at most, for a case that mostly waits, which no budget of CPU time ends
+    rate: bool  # tables also say how many operations a second of CPU time is enough for
 
 
 @dataclass
@@ -167,7 +169,8 @@ def _case(path, experiment, case, contenders, size, policies):
                 chosen, case.get("needs_memory", {}).get(size, 0),
                 {p: sizes.get(size, 0) for p, sizes in case.get("policy_memory", {}).items()},
                 _published(case, size), reference, _yardstick(contenders) if reference and case["unit"] != "B" else None,
-                params.get(axis) if axis else None, case.get("rounds"))
+                params.get(axis) if axis else None, case.get("rounds"),
+                bool(case.get("rate")) and case["unit"] != "B" and not case.get("figure"))
 
 
 def _yardstick(contenders):
@@ -186,6 +189,7 @@ def _contenders(name, table, case, policies):
         "libraries": table.get("libraries", []),
         "get": table.get("get", ""),
         "env": table.get("env", {}),
+        "posix": table.get("posix", False),
         "helper": _helper(case),
     }
     if not table.get("policies"):

@@ -343,7 +343,7 @@ def _entry(series, pair):
         r["ratio"] = r["stats"]["median"] / base["stats"]["median"] if base["stats"]["median"] else None
     reference = _elsewhere(case, pair)
     return {"id": case.id, "title": case.title, "about": case.about, "unit": case.unit, "per": case.per,
-            "params": case.params, "x": case.x, "expect": case.expect, "baseline": base["contender"] if base else None,
+            "params": case.params, "rate": case.rate, "x": case.x, "expect": case.expect, "baseline": base["contender"] if base else None,
             "published": _published(case.published, measured, base, reference), "reference": reference, "rows": rows}
 
 

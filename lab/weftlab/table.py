@@ -4,6 +4,8 @@ ask for them, or for few cases."""
 import os
 import sys
 
+from .describe import UNITS
+
 MARKS = {"wrong": "WRONG", "broken": "BROKEN", "did not run": "–", "skipped": "–"}
 
 
@@ -170,9 +172,10 @@ def print_experiment(entry, out=sys.stdout):
 def _print_case(case, style, out):
     print(f"\n  {case['title']}: {case['unit']} per {case['per']}", file=out)
     published = (case["published"] or {}).get("values", {})
-    head = ["", "memory" if case["unit"] == "B" else "CPU", "", "wall", "ratio", *(["published"] if published else []), "check"]
+    extra = ["published"] if published else ["per CPU second"] if case.get("rate") else []
+    head = ["", "memory" if case["unit"] == "B" else "CPU", "", "wall", "ratio", *extra, "check"]
     body = [head, *_measured_rows(case, published), *_published_rows(case, published), *_reference_rows(case, published)]
-    for line in lay_out(body, "<>>>>" + (">" if published else "") + "<"):
+    for line in lay_out(body, "<>>>>" + ">" * len(extra) + "<"):
         line = line.replace("PASS", style.good("PASS"))
         print("    " + (style.bad(line) if "FAIL" in line else line), file=out)
 
@@ -183,6 +186,8 @@ def _measured_rows(case, published):
         cells = [r["title"], number(stats.get("median")), spread(stats), number(stats.get("wall")), ratio(r["ratio"])]
         if published:
             cells.append(ratio(published.get(r["contender"], {}).get("to_base")))
+        elif case.get("rate"):
+            cells.append(number(UNITS[case["unit"]] / stats["median"]) if stats.get("median") else "–")
         yield cells + [_verdict(r)]
 
 

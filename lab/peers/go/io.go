@@ -87,12 +87,8 @@ func serve(c net.Conn) {
 	}
 }
 
-// server ends with the load generator, which prints the figures.
-func server(int64) answer {
-	workers()
-	door, err := net.Listen("tcp4", "127.0.0.1:0")
-	must(err)
-	port := door.Addr().(*net.TCPAddr).Port
+// startLoad starts the load generator, which prints the figures; the program ends with it.
+func startLoad(port int) {
 	load := exec.Command(text("helper"), append(os.Args[1:], fmt.Sprintf("port=%d", port))...)
 	load.Stdout, load.Stderr = os.Stdout, os.Stderr
 	must(load.Start())
@@ -100,10 +96,31 @@ func server(int64) answer {
 		load.Wait()
 		os.Exit(load.ProcessState.ExitCode())
 	}()
+}
+
+func server(int64) answer {
+	workers()
+	door, err := net.Listen("tcp4", "127.0.0.1:0")
+	must(err)
+	startLoad(door.Addr().(*net.TCPAddr).Port)
 	for {
 		c, err := door.Accept()
 		must(err)
 		go serve(c)
+	}
+}
+
+func datagrams(int64) answer {
+	workers()
+	door, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	must(err)
+	startLoad(door.LocalAddr().(*net.UDPAddr).Port)
+	text := make([]byte, ioBuffer)
+	for {
+		n, from, err := door.ReadFromUDPAddrPort(text)
+		must(err)
+		_, err = door.WriteToUDPAddrPort(text[:n], from)
+		must(err)
 	}
 }
 

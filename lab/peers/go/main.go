@@ -779,7 +779,7 @@ func main() {
 		"spawn_join": spawnJoin, "yield": yieldAmongTen, "hop": hop, "skynet": skynet,
 		"mutex": mutex, "select": selectOfEight, "ring": ring, "fan": fan, "chain": chain,
 		"timers_fire": timersFire, "timers_cancel": timersCancel, "long_task": longTask, "idle": idle,
-		"pipe": byPipe, "tcp": byTCP, "echo": server, "accept": server, "idle_memory": server, "late": late,
+		"pipe": byPipe, "tcp": byTCP, "echo": server, "accept": server, "idle_memory": server, "late": late, "udp": datagrams,
 		"file": readFile, "cancel": cancelRead,
 		"c1":   func(n int64) answer { return c1(n, number("laps", 1)) },
 		"c10m": func(n int64) answer { return c10m(n, number("live", 10000)) },

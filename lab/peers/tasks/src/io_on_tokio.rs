@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{unix::pipe, TcpListener, TcpStream};
+use tokio::net::{unix::pipe, TcpListener, TcpStream, UdpSocket};
 use tokio::sync::Notify;
 use tokio::task::{spawn, spawn_blocking, yield_now};
 
@@ -23,6 +23,7 @@ pub fn run(case: &str, p: Params) -> Option<Answer> {
         "tcp" => runtime.spawn(by_tcp(p.n)),
         "echo" | "accept" | "idle_memory" => runtime.spawn(server()),
         "late" => runtime.spawn(late()),
+        "udp" => runtime.spawn(datagrams()),
         "file" => runtime.spawn(read_file(p)),
         "cancel" => runtime.spawn(cancel(p.n)),
         _ => return None,
@@ -89,20 +90,33 @@ fn raise_limit() {
     }
 }
 
-/// Ends with the load generator, which prints the figures, and knows the server as its parent.
-async fn server() -> Answer {
-    raise_limit();
-    let door = TcpListener::bind("127.0.0.1:0").await.expect("a listener");
-    let port = door.local_addr().expect("an address").port();
+/// The program ends with the load generator, which prints the figures, and knows the server as its parent.
+fn start_load(port: u16) {
     let mut load = Command::new(parameter("helper").expect("helper=PATH"))
         .args(std::env::args().skip(1))
         .arg(format!("port={port}"))
         .spawn()
         .expect("the load generator");
     std::thread::spawn(move || exit(load.wait().ok().and_then(|status| status.code()).unwrap_or(2)));
+}
+
+async fn server() -> Answer {
+    raise_limit();
+    let door = TcpListener::bind("127.0.0.1:0").await.expect("a listener");
+    start_load(door.local_addr().expect("an address").port());
     loop {
         let (connection, _) = door.accept().await.expect("a connection");
         spawn(serve(connection));
+    }
+}
+
+async fn datagrams() -> Answer {
+    let door = UdpSocket::bind("127.0.0.1:0").await.expect("a socket");
+    start_load(door.local_addr().expect("an address").port());
+    let mut text = [0; BUFFER];
+    loop {
+        let (n, from) = door.recv_from(&mut text).await.expect("a datagram");
+        door.send_to(&text[..n], from).await.expect("a datagram");
     }
 }
 
