@@ -9,7 +9,7 @@ set(weft_package ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 
 install(DIRECTORY include/weft/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(DIRECTORY include/compat/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/compat FILES_MATCHING PATTERN "*.h")
-install(TARGETS weft weft_shared weft_rt weft_rt_shared weft_posix weft_headers EXPORT weft)
+install(TARGETS weft weft_shared weft_rt weft_rt_shared weft_activity weft_activity_shared weft_posix weft_headers EXPORT weft)
 
 # The CMake package.
 install(EXPORT weft NAMESPACE weft:: FILE weftTargets.cmake DESTINATION ${weft_package})

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * weft/activity.h: activities. An activity is a cooperative thread whose yields the compiler inserts, and whose caller
+ * decides what is atomic. Compiled with `weft cc --activities` (clang and our pass; see docs/activities.md):
+ *
+ *   static void count(long *shared)
+ *   {
+ *           for (int i = 0; i < 1000; i++)
+ *                   ++*shared;                  no other activity runs within this statement
+ *   }
+ *
+ *   int activity_main(void)                     with weft/charcoal.h
+ *   {
+ *           long shared = 0;
+ *           activity_t a, b;
+ *
+ *           activate(&a) { count(&shared); }
+ *           activate(&b) { count(&shared); }
+ *           activity_wait(&a), activity_wait(&b);
+ *           no_yield { count(&shared); }        nothing else runs until this block ends
+ *           return shared != 3000;
+ *   }
+ *
+ * Design
+ *  1. Activities of a group take turns on one stack, the *hot stack*. Only one of a group runs at a time, and a switch
+ *     happens only at a yield: between two yields code is atomic.
+ *  2. Each function f that may yield is compiled twice. `f` is plain C. Its *twin* `f.yielding` has a check at its
+ *     entry and on each back-edge, and calls twins. A check is a load and a branch: the group's timer sets a flag.
+ *  3. Code in `no_yield` calls f, not its twin: it runs at the speed of plain C, and no callee can switch. A pointer to
+ *     a function is a pointer to f; in front of f stands where its twin is, and only twins look there.
+ *  4. A parked activity is a copy of its frames, made when it parks; they come back at the same addresses. Twins keep
+ *     nothing for this: a call costs what a call in C costs. (Rejected: frames on the heap, made by LLVM's coroutines:
+ *     a call 4.4 times plain C's, code 9 to 13 times, an order of magnitude more compile time.)
+ *  5. Only twins have frames on the hot stack at a switch. Variables whose address may be known to others are kept in
+ *     blocks of the heap by the pass, so that pointers to them are good while their owner is parked.
+ *  6. A deep recursion goes on in a stack of the activity's own, which is not copied.
+ *  7. WEFT_ACTIVITIES=stackful runs the same program with a coroutine of any policy for each activity.
+ * To reach: a yielding call 3 times plain C's; a parked activity in 80 bytes; a switch in a ring of semaphores in 10
+ * ns.
+ *
+ * Thread-safety: an activity, and what activities of a group share, belongs to the thread that runs the group.
+ * Functions are for activities of the running group unless they say otherwise. None may be called in a signal handler.
+ * Source of the ideas: Charcoal (Bart, 2014): the language, hot stacking; Loom: frames that are copied.
+ */
+#ifndef WEFT_ACTIVITY_H
+#define WEFT_ACTIVITY_H
+
+#include <errno.h>
+#include <weft/coro.h>
+
+WEFT_EXTERN_C_BEGIN
+
+typedef struct weft_activity weft_activity_t;
+
+/**
+ * An activity. The caller provides it, and keeps it in place until the activity has ended. Private.
+ * state:     READY    in the group's run queue                 may be left to RUNNING by the group
+ *            RUNNING  the one that executes                    to READY, WAITING, ENDED by itself
+ *            WAITING  in the queue of `object`                 to READY by who wakes it
+ *            ENDED    `frames` is its result, nobody's         to NONE by weft_activity_init
+ */
+struct weft_activity {
+	weft_activity_t *next;		 /* in the run queue, or the queue of what it waits for */
+	void *frames;			 /* their copy; NULL while it runs; its result when it has ended */
+	weft_activity_t *waiters;	 /* who waits for its end */
+	struct weft__activity_var *vars; /* variables of its frames that others may know */
+	void *object;			 /* what it waits for */
+	uint32_t size;			 /* of `frames`, in bytes */
+	uint8_t state, flags, what;
+	uint8_t error; /* errno that it ended with */
+};
+
+/* What twins look at, of the group that runs on this thread. Offsets are known to the pass and to assembly. */
+struct weft__activity_hot {
+	uintptr_t limit;    /* a stack pointer below it must be looked at: UINTPTR_MAX when the timer has rung */
+	uint32_t flag;	    /* the timer has rung: written by another thread */
+	uint32_t arguments; /* for weft__activity_fresh: bytes of arguments on the stack */
+	void *target;	    /* for weft__activity_fresh: what to call */
+	weft_activity_t *self;
+	struct weft__activity_group *group;
+	uintptr_t full; /* what `limit` is when the timer has not rung: below it the stack is nearly full */
+};
+WEFT_API extern __thread struct weft__activity_hot weft__activity_hot __attribute__((tls_model("initial-exec")));
+
+/* ---- running ---------------------------------------------------------------------------------------------------- */
+
+/** How a group is to be. Zero-initialised: all defaults. Only read during the call. */
+typedef struct weft_activity_config {
+	uint64_t period;   /**< nanoseconds between two rings of the timer; 0: 5 ms; WEFT_ACTIVITY_NO_TIMER;
+			      WEFT_ACTIVITY_EVERY_YIELD. The environment's WEFT_ACTIVITY_PERIOD (ns, off, every)
+			      overrides it */
+	size_t stack_size; /**< of the hot stack, in bytes; 0: 1 MiB of address space */
+	unsigned flags;	   /**< WEFT_ACTIVITY_STACKFUL */
+} weft_activity_config_t;
+
+#define WEFT_ACTIVITY_NO_TIMER UINT64_MAX
+/** Each yield that the compiler has inserted switches: for tests. */
+#define WEFT_ACTIVITY_EVERY_YIELD 1
+enum { WEFT_ACTIVITY_STACKFUL = 1u << 0 /**< a coroutine for each activity, of the policy WEFT_STACK */ };
+
+/**
+ * Run fn(arg) as the first activity of a new group on the calling thread, until all activities of the group have ended.
+ * In a task the group is part of the task, which waits while no activity can run; elsewhere a runtime is made for it.
+ * @param fn      runs in yielding mode if it was compiled with the pass; else as plain C, atomic as a whole
+ * @param result  what fn returned; may be NULL
+ * @return 0; -ENOMEM; -EINVAL: fn is NULL, unknown flags; -EDEADLK: all activities wait, and nothing can wake one: a
+ *   report on standard error names each, and what it waits for; they were cancelled
+ */
+WEFT_API int weft_activity_run(const weft_activity_config_t *config, weft_fn_t *fn, void *arg, void **result);
+
+/* ---- waiting ---------------------------------------------------------------------------------------------------- */
+
+/* The running activity has been put where its waker will find it: others run. The pass makes it a switch in yielding
+ * mode; in plain mode, where it must not switch, it is an error that ends the process with a line. */
+WEFT_API void weft__activity_park(void);
+
+/** The running activity, or NULL outside of any. */
+WEFT__INLINE weft_activity_t *weft_activity_self(void)
+{
+	return weft__activity_hot.self;
+}
+
+/** Let others run: a yield that always switches if another activity is ready. In no_yield, and outside of activities,
+ * nothing. */
+WEFT_API void weft_activity_yield(void);
+
+/** A counting semaphore. WEFT_ACTIVITY_SEM(n) initialises it. Private. */
+typedef struct weft_activity_sem {
+	long count;
+	weft_activity_t *first, *last;
+} weft_activity_sem_t;
+#define WEFT_ACTIVITY_SEM(n)                                                                                           \
+	{                                                                                                              \
+		(n), NULL, NULL                                                                                        \
+	}
+
+WEFT__INLINE void weft_activity_sem_init(weft_activity_sem_t *s, long count)
+{
+	s->count = count;
+	s->first = s->last = NULL;
+}
+
+WEFT_API bool weft__activity_sem_begin(weft_activity_sem_t *s);
+WEFT_API void weft__activity_sem_wake(weft_activity_sem_t *s);
+
+/** Wait until the count is positive, and take one. First come, first served. */
+WEFT__INLINE void weft_activity_sem_wait(weft_activity_sem_t *s)
+{
+	if (s->count > 0)
+		s->count--;
+	else if (weft__activity_sem_begin(s))
+		weft__activity_park();
+}
+
+/** Give one: to who waits longest, else to the count. Never switches. */
+WEFT__INLINE void weft_activity_sem_post(weft_activity_sem_t *s)
+{
+	if (s->first)
+		weft__activity_sem_wake(s);
+	else
+		s->count++;
+}
+
+WEFT_API bool weft__activity_wait_begin(weft_activity_t *a);
+
+/** Wait until `a` has ended. Its result is weft_activity_result's. @return 0, or the negative errno it ended with. */
+WEFT__INLINE int weft_activity_wait(weft_activity_t *a)
+{
+	if (weft__activity_wait_begin(a))
+		weft__activity_park();
+	return -a->error;
+}
+
+/* ---- activating (see the macros' ends in docs/activities.md) ---------------------------------------------------- */
+
+/* Markers. The pass takes them away; a program that was compiled without it does not link, and the name says why. */
+int weft__activate(void *handle, int count, ...) __asm__("weft_needs_cc_--activities__activate");
+int weft__activated(int *mark) __asm__("weft_needs_cc_--activities__activated");
+int weft__no_yield_begin(void) __asm__("weft_needs_cc_--activities__no_yield");
+void weft__no_yield_end(int *mark) __asm__("weft_needs_cc_--activities__no_yield_end");
+int weft__no_implicit_begin(void) __asm__("weft_needs_cc_--activities__no_implicit");
+void weft__no_implicit_end(int *mark) __asm__("weft_needs_cc_--activities__no_implicit_end");
+
+#define WEFT__A_CAT_(a, b) a##b
+#define WEFT__A_CAT(a, b) WEFT__A_CAT_(a, b)
+#define WEFT__A_COUNT_(z, a, b, c, d, e, f, g, h, n, ...) n
+#define WEFT__A_COUNT(...) WEFT__A_COUNT_(0, ##__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define WEFT__A_0()
+#define WEFT__A_1(a) , &(a)
+#define WEFT__A_2(a, ...) , &(a)WEFT__A_1(__VA_ARGS__)
+#define WEFT__A_3(a, ...) , &(a)WEFT__A_2(__VA_ARGS__)
+#define WEFT__A_4(a, ...) , &(a)WEFT__A_3(__VA_ARGS__)
+#define WEFT__A_5(a, ...) , &(a)WEFT__A_4(__VA_ARGS__)
+#define WEFT__A_6(a, ...) , &(a)WEFT__A_5(__VA_ARGS__)
+#define WEFT__A_7(a, ...) , &(a)WEFT__A_6(__VA_ARGS__)
+#define WEFT__A_8(a, ...) , &(a)WEFT__A_7(__VA_ARGS__)
+#define WEFT__ACTIVATE(mark, handle, n, ...)                                                                           \
+	for (int mark = weft__activate((handle), n WEFT__A_CAT(WEFT__A_, n)(__VA_ARGS__)); mark;                       \
+	     mark = weft__activated(&mark))
+#define WEFT__SCOPE_MARK(mark, begin, end) for (int mark __attribute__((cleanup(end))) = begin(); mark; mark = 0)
+
+/**
+ * weft_activate(handle, variables…) { … }: a new activity runs the block; the activating one goes on. Variables of the
+ * enclosing function are shared, but for those listed (at most 8), whose values are copied now.
+ */
+#define weft_activate(handle, ...)                                                                                     \
+	WEFT__ACTIVATE(WEFT__A_CAT(weft__activate_, __COUNTER__), handle, WEFT__A_COUNT(__VA_ARGS__), ##__VA_ARGS__)
+/** The same without a handle: nobody can wait for it. */
+#define weft_activate_detached(...)                                                                                    \
+	WEFT__ACTIVATE(WEFT__A_CAT(weft__activate_, __COUNTER__), (void *)0, WEFT__A_COUNT(__VA_ARGS__), ##__VA_ARGS__)
+/** weft_no_yield { … }: in the block, and in whatever it calls, no yield switches. */
+#define weft_no_yield                                                                                                  \
+	WEFT__SCOPE_MARK(WEFT__A_CAT(weft__no_yield_, __COUNTER__), weft__no_yield_begin, weft__no_yield_end)
+/** The same for an expression. */
+#define weft_no_yield_expr(e)                                                                                          \
+	__extension__({                                                                                                \
+		int weft__mark __attribute__((cleanup(weft__no_yield_end), unused)) = weft__no_yield_begin();          \
+		(e);                                                                                                   \
+	})
+/** weft_no_implicit_yield { … }: the compiler inserts no yields in the block; in what it calls there are some. */
+#define weft_no_implicit_yield                                                                                         \
+	WEFT__SCOPE_MARK(WEFT__A_CAT(weft__no_implicit_, __COUNTER__), weft__no_implicit_begin, weft__no_implicit_end)
+/** Of a function: it has no twin; wherever it is called, it is atomic. */
+#define WEFT_NO_YIELD __attribute__((annotate("weft.no_yield")))
+/** Of a function: no yields are inserted into it. */
+#define WEFT_NO_IMPLICIT_YIELD __attribute__((annotate("weft.no_implicit_yield")))
+
+WEFT_EXTERN_C_END
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* weft/charcoal.h: weft/activity.h under short names, those of Charcoal where it has them. */
+#ifndef WEFT_CHARCOAL_H
+#define WEFT_CHARCOAL_H
+
+#include <weft/activity.h>
+
+typedef weft_activity_t activity_t;
+typedef weft_activity_sem_t activity_sem_t;
+
+#define activate(handle, ...) weft_activate(handle, ##__VA_ARGS__)
+#define activate_detached(...) weft_activate_detached(__VA_ARGS__)
+#define no_yield weft_no_yield
+#define no_yield_expr(e) weft_no_yield_expr(e)
+#define NO_YIELD WEFT_NO_YIELD
+#define no_implicit_yield weft_no_implicit_yield
+#define yield() weft_activity_yield()
+#define activity_self() weft_activity_self()
+#define activity_wait(a) weft_activity_wait(a)
+#define activity_sem_init(s, n) weft_activity_sem_init(s, n)
+#define activity_sem_wait(s) weft_activity_sem_wait(s)
+#define activity_sem_post(s) weft_activity_sem_post(s)
+
+/* A program that defines `int activity_main(…)` in place of main gets a main that runs it as the first activity. */
+WEFT_API int weft_activity_main(int (*first)(void), int argc, char **argv);
+#define activity_main(...)                                                                                             \
+	weft__first_activity(__VA_ARGS__);                                                                             \
+	int main(int argc, char **argv)                                                                                \
+	{                                                                                                              \
+		return weft_activity_main((int (*)(void))weft__first_activity, argc, argv);                            \
+	}                                                                                                              \
+	int weft__first_activity(__VA_ARGS__)
+
+#endif

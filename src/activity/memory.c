@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Memory of a group: copies of frames, variables, detached activities. Blocks of up to LARGEST_BLOCK bytes are cut from
+ * spans and kept in a list for each size, last in, first out; larger ones are malloc's. No block is given back to the
+ * system before the group ends. One thread at a time uses a group, so there is no lock.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "activity/activity.h"
+
+enum { SPAN = 1 << 20 };
+
+struct weft__span {
+	struct weft__span *next;
+	size_t bytes;
+};
+
+/* Spans grow with the group, so that few activities are few pages, and many are few mappings. */
+static bool span_add(struct weft__activity_group *g)
+{
+	size_t bytes = g->spans ? g->spans->bytes : SPAN / 2;
+	struct weft__span *span;
+
+	bytes = bytes < (size_t)64 * SPAN ? 2 * bytes : bytes;
+	span = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (span == MAP_FAILED)
+		return false;
+	span->next = g->spans;
+	span->bytes = bytes;
+	g->spans = span;
+	g->fresh = (char *)(span + 1);
+	g->fresh_end = (char *)span + bytes;
+	return true;
+}
+
+static void *cut(struct weft__activity_group *g, size_t bytes)
+{
+	void *block;
+
+	if ((size_t)(g->fresh_end - g->fresh) < bytes && !span_add(g))
+		return NULL;
+	block = g->fresh;
+	g->fresh += bytes;
+	return block;
+}
+
+void *weft__piece_take(struct weft__activity_group *g, size_t bytes)
+{
+	void **list, *block;
+
+	if (bytes > LARGEST_BLOCK)
+		return malloc(bytes);
+	list = &g->blocks[bytes / 16];
+	block = *list;
+	if (!block)
+		return cut(g, bytes);
+	*list = *(void **)block;
+	return block;
+}
+
+void weft__piece_give(struct weft__activity_group *g, void *block, size_t bytes)
+{
+	void **list = &g->blocks[bytes / 16];
+
+	if (bytes > LARGEST_BLOCK) {
+		free(block);
+		return;
+	}
+	*(void **)block = *list;
+	*list = block;
+}
+
+void weft__garbage_give(struct weft__activity_group *g)
+{
+	while (g->garbage) {
+		void *block = g->garbage;
+
+		g->garbage = *(void **)block;
+		free(block);
+	}
+}
+
+void weft__pieces_unmap(struct weft__activity_group *g)
+{
+	weft__garbage_give(g);
+	while (g->spans) {
+		struct weft__span *span = g->spans;
+
+		g->spans = span->next;
+		munmap(span, span->bytes);
+	}
+}
+
+static size_t rounded(size_t bytes)
+{
+	return (bytes + 15) & ~(size_t)15;
+}
+
+/* ---- for code made by the pass ---------------------------------------------------------------------------------- */
+
+WEFT_API void *weft__activity_push(size_t bytes);
+WEFT_API void weft__activity_pop(void *memory);
+WEFT_API void *weft__activity_newest(void);
+WEFT_API void weft__activity_pop_to(struct weft__activity_var *until);
+WEFT_API void *weft__activity_block(size_t bytes);
+WEFT_API void weft__activity_unblock(void *memory);
+
+void *weft__activity_push(size_t bytes)
+{
+	struct weft__activity_group *g = weft__activity_hot.group;
+	weft_activity_t *self = weft__activity_hot.self;
+	struct weft__activity_var *v;
+
+	bytes = rounded(bytes + sizeof *v);
+	v = weft__piece_take(g, bytes);
+	if (weft__unlikely(!v))
+		weft__activity_fail(ENOMEM);
+	v->bytes = bytes;
+	v->next = self->vars;
+	self->vars = v;
+	return v->memory;
+}
+
+void weft__vars_free(struct weft__activity_group *g, struct weft__activity_var *until)
+{
+	weft_activity_t *self = weft__activity_hot.self;
+
+	while (self->vars != until) {
+		struct weft__activity_var *v = self->vars;
+
+		self->vars = v->next;
+		weft__piece_give(g, v, v->bytes);
+	}
+}
+
+/* Those above it are of functions that longjmp or an exception left. */
+void weft__activity_pop(void *memory)
+{
+	struct weft__activity_var *v = (struct weft__activity_var *)((char *)memory - sizeof *v);
+
+	weft__vars_free(weft__activity_hot.group, v->next);
+}
+
+void *weft__activity_newest(void)
+{
+	return weft__activity_hot.self->vars;
+}
+
+void weft__activity_pop_to(struct weft__activity_var *until)
+{
+	weft__vars_free(weft__activity_hot.group, until);
+}
+
+/* What is copied into a new activity: not of the one that makes it. */
+void *weft__activity_block(size_t bytes)
+{
+	struct weft__activity_group *g = weft__activity_hot.group;
+	struct weft__activity_var *v;
+
+	bytes = rounded(bytes + sizeof *v);
+	v = weft__piece_take(g, bytes);
+	if (weft__unlikely(!v))
+		weft__activity_fail(ENOMEM);
+	v->bytes = bytes;
+	return v->memory;
+}
+
+void weft__activity_unblock(void *memory)
+{
+	struct weft__activity_var *v = (struct weft__activity_var *)((char *)memory - sizeof *v);
+
+	weft__piece_give(weft__activity_hot.group, v, v->bytes);
+}

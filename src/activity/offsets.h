@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Offsets that switches of activities share with C, where each is asserted. */
+#ifndef WEFT_SRC_ACTIVITY_OFFSETS_H
+#define WEFT_SRC_ACTIVITY_OFFSETS_H
+
+/* struct weft__activity_hot */
+#define HOT_FLAG 8
+#define HOT_TARGET 16
+#define HOT_GROUP 32
+#define HOT_FULL 40
+/* struct weft_activity */
+#define ACTIVITY_FRAMES 8
+#define ACTIVITY_SIZE 40
+/* struct weft__activity_group */
+#define GROUP_BASE 0
+#define GROUP_DRIVER 8
+#define GROUP_GARBAGE 16
+#define GROUP_BLOCKS 24
+/* Blocks up to so many bytes are kept in lists, one for each multiple of 16. */
+#define LARGEST_BLOCK 512
+
+#endif

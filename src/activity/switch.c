@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What a switch decides, on the hot stack of the group: is there another activity to go to, and where are the frames of
+ * this one kept? Assembly calls these functions (x86_64.S), and carries the decision out.
+ */
+#include <string.h>
+
+#include "activity/activity.h"
+#include "internal/line.h"
+
+#define OFFSET_IS(type, field, offset) _Static_assert(offsetof(type, field) == (offset), #field)
+OFFSET_IS(struct weft__activity_hot, flag, HOT_FLAG);
+OFFSET_IS(struct weft__activity_hot, target, HOT_TARGET);
+OFFSET_IS(struct weft__activity_hot, group, HOT_GROUP);
+OFFSET_IS(struct weft__activity_hot, full, HOT_FULL);
+OFFSET_IS(struct weft_activity, frames, ACTIVITY_FRAMES);
+OFFSET_IS(struct weft_activity, size, ACTIVITY_SIZE);
+OFFSET_IS(struct weft__activity_group, base, GROUP_BASE);
+OFFSET_IS(struct weft__activity_group, driver, GROUP_DRIVER);
+OFFSET_IS(struct weft__activity_group, garbage, GROUP_GARBAGE);
+OFFSET_IS(struct weft__activity_group, blocks, GROUP_BLOCKS);
+
+__thread struct weft__activity_hot weft__activity_hot __attribute__((tls_model("initial-exec")));
+
+enum { GO_ON = 0, TO_DRIVER = 1 };
+
+/* Frames of a switch are few words: a call of memcpy would take longer. */
+static inline void copy(char *to, const char *from, size_t bytes)
+{
+	typedef long long words __attribute__((vector_size(16), may_alias));
+
+	for (size_t i = 0; i < bytes; i += 16)
+		*(words *)(to + i) = *(const words *)(from + i);
+}
+
+static bool keep_deep(struct weft__activity_group *g, weft_activity_t *self, char *sp)
+{
+	struct weft__activity_stack *oldest;
+	struct weft__deep *deep;
+	char *low;
+
+	for (oldest = g->stack; oldest->outer; oldest = oldest->outer)
+		continue;
+	low = (char *)((uintptr_t)oldest->came_from & ~(uintptr_t)15);
+	deep = weft__piece_take(g, sizeof *deep + (size_t)(g->base - low));
+	if (!deep)
+		return false;
+	deep->stack = g->stack;
+	deep->sp = sp;
+	deep->bytes = (size_t)(g->base - low);
+	memcpy(deep->window, low, deep->bytes);
+	self->frames = deep;
+	self->size = 0;
+	self->flags |= WEFT__DEEP;
+	g->stack = NULL;
+	return true;
+}
+
+/* Copy the frames of the running activity, from sp on. False: no memory. */
+static inline bool keep(struct weft__activity_group *g, weft_activity_t *self, char *sp)
+{
+	size_t bytes = (size_t)(g->base - sp);
+	char *block;
+
+	if (weft__unlikely(g->stack)) {
+		weft__stacks_settle(g, sp);
+		if (g->stack)
+			return keep_deep(g, self, sp);
+	}
+	block = bytes <= LARGEST_BLOCK ? g->blocks[bytes / 16] : NULL;
+	if (weft__likely(block))
+		g->blocks[bytes / 16] = *(void **)block;
+	else if (!(block = weft__piece_take(g, bytes)))
+		return false;
+	copy(block, sp, bytes);
+	self->frames = block;
+	self->size = (uint32_t)bytes;
+	return true;
+}
+
+static inline uintptr_t to(struct weft__activity_group *g, weft_activity_t *next)
+{
+	if (weft__unlikely(g->garbage))
+		weft__garbage_give(g);
+	if (!next) {
+		g->hot->self = NULL;
+		return TO_DRIVER;
+	}
+	next->state = WEFT__RUNNING;
+	g->hot->self = next;
+	return (uintptr_t)next;
+}
+
+static uintptr_t parked_stackful(struct weft__activity_group *g, weft_activity_t *self);
+
+uintptr_t weft__activity_parked(char *sp)
+{
+	struct weft__activity_group *g = weft__activity_hot.group;
+	weft_activity_t *self = weft__activity_hot.self;
+
+	if (weft__unlikely(g->stackful))
+		return parked_stackful(g, self);
+	if (weft__unlikely(!keep(g, self, sp)))
+		weft__activity_fail(ENOMEM);
+	return to(g, weft__pick(g));
+}
+
+static uintptr_t parked_stackful(struct weft__activity_group *g, weft_activity_t *self)
+{
+	(void)g;
+	g->hot->self = self;
+	self->state = WEFT__RUNNING;
+	return GO_ON;
+}
+
+static void unset(struct weft__activity_group *g)
+{
+	if (g->every_yield)
+		return;
+	__atomic_store_n(&g->hot->flag, 0, __ATOMIC_RELAXED);
+	g->hot->limit = g->hot->full;
+}
+
+uintptr_t weft__activity_yielded(char *sp)
+{
+	struct weft__activity_group *g = weft__activity_hot.group;
+	weft_activity_t *self = weft__activity_hot.self;
+
+	unset(g);
+	if (!g->first)
+		return GO_ON;
+	if (g->stackful) {
+		weft__ready(g, self);
+		return parked_stackful(g, self);
+	}
+	/* Without memory for a copy it goes on: others wait a little longer. */
+	if (weft__unlikely(!keep(g, self, sp)))
+		return GO_ON;
+	weft__ready(g, self);
+	return to(g, weft__pick(g));
+}
+
+/* The timer has rung: a time to look at what comes from outside, too. */
+uintptr_t weft__activity_rang(char *sp)
+{
+	struct weft__activity_group *g = weft__activity_hot.group;
+
+	weft__take_in(g);
+	return weft__activity_yielded(sp);
+}
+
+uintptr_t weft__activity_ended(void *result)
+{
+	struct weft__activity_group *g = weft__activity_hot.group;
+
+	weft__activity_finish(g, weft__activity_hot.self, result, 0);
+	return to(g, weft__pick(g));
+}
+
+char *weft__activity_deep(weft_activity_t *a)
+{
+	struct weft__activity_group *g = weft__activity_hot.group;
+	struct weft__deep *deep = a->frames;
+	char *sp = deep->sp;
+
+	memcpy(g->base - deep->bytes, deep->window, deep->bytes);
+	g->stack = deep->stack;
+	weft__piece_give(g, deep, sizeof *deep + deep->bytes);
+	weft__limits(g, g->stack->full);
+	return sp;
+}

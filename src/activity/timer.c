@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The timer: one thread for all groups of the process. It sets a group's flag when the group's period has passed, by
+ * two plain stores to memory of the group's thread; no signal interrupts a system call. It sleeps while no group runs
+ * activities, and so does a process that is idle.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#include "activity/activity.h"
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct weft__activity_group *groups;
+	bool runs;
+} timer = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* The group's thread may be writing `limit` at this moment, and undo this; `flag` stays set. */
+static void ring(struct weft__activity_group *g)
+{
+	__atomic_store_n(&g->hot->flag, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&g->hot->limit, UINTPTR_MAX, __ATOMIC_RELAXED);
+}
+
+/* Ring where it is time; when is the next? */
+static uint64_t ring_due(uint64_t time)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (struct weft__activity_group *g = timer.groups; g; g = g->older) {
+		if (g->next_ring <= time) {
+			ring(g);
+			g->next_ring = time + g->period;
+		}
+		next = g->next_ring < next ? g->next_ring : next;
+	}
+	return next;
+}
+
+static void *serve(void *unused)
+{
+	pthread_mutex_lock(&timer.lock);
+	for (;;) {
+		uint64_t next = ring_due(now());
+		struct timespec until = {(time_t)(next / 1000000000), (long)(next % 1000000000)};
+
+		if (next == UINT64_MAX)
+			pthread_cond_wait(&timer.changed, &timer.lock);
+		else
+			pthread_cond_clockwait(&timer.changed, &timer.lock, CLOCK_MONOTONIC, &until);
+	}
+	return unused;
+}
+
+/* Signals are for the program's threads. */
+static bool start(void)
+{
+	sigset_t all, old;
+	pthread_t thread;
+	int error;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	error = pthread_create(&thread, NULL, serve, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (error)
+		return false;
+	pthread_detach(thread);
+	return true;
+}
+
+/* Without a thread yields that are inserted do not switch; a program that waits works all the same. */
+void weft__timer_add(struct weft__activity_group *g)
+{
+	if (g->period == WEFT_ACTIVITY_NO_TIMER || g->every_yield)
+		return;
+	pthread_mutex_lock(&timer.lock);
+	if (!timer.runs)
+		timer.runs = start();
+	g->next_ring = now() + g->period;
+	g->older = timer.groups;
+	timer.groups = g;
+	pthread_cond_signal(&timer.changed);
+	pthread_mutex_unlock(&timer.lock);
+}
+
+void weft__timer_remove(struct weft__activity_group *g)
+{
+	if (g->period == WEFT_ACTIVITY_NO_TIMER || g->every_yield)
+		return;
+	pthread_mutex_lock(&timer.lock);
+	for (struct weft__activity_group **at = &timer.groups; *at; at = &(*at)->older)
+		if (*at == g) {
+			*at = g->older;
+			break;
+		}
+	pthread_mutex_unlock(&timer.lock);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Switches of activities, on x86-64 System V. A parked activity's frames are copied from the hot stack to a block, and
+ * back to the same place. The block begins with what the stack pointer pointed at:
+ *
+ *   block + 0    rbp                         popped by weft__activity_go
+ *         + 8    where to go on              its return address
+ *         + 16   the frames above            up to `base`
+ *
+ * All that a twin needs after a switch lies in its frame: it calls weft__activity_park_now and weft__activity_yield_now
+ * by a convention (preserve_none) that keeps rsp and rbp only; weft__activity_tick keeps registers by pushing them.
+ *
+ * The functions of C that are called here decide: they return 0, go on; 1, nothing is ready, leave to the group's
+ * driver; else the activity to switch to, whose block is in `frames` and `size`.
+ */
+#include "activity/offsets.h"
+
+#define FUNCTION(name) \
+	.text; .p2align 4; .globl name; .hidden name; .type name, @function; name: .cfi_startproc
+#define PUBLIC(name) \
+	.text; .p2align 4; .globl name; .type name, @function; name: .cfi_startproc
+#define END(name) \
+	.cfi_endproc; .size name, . - name
+#define PUSH(reg) push reg; .cfi_adjust_cfa_offset 8; .cfi_rel_offset reg, 0
+#define POP(reg) pop reg; .cfi_adjust_cfa_offset -8; .cfi_restore reg
+
+.intel_syntax noprefix
+
+/* weft__activity_enter(struct weft__activity_group *group, weft_activity_t *first): run activities until none is ready. */
+FUNCTION(weft__activity_enter)
+	PUSH(rbp)
+	PUSH(rbx)
+	PUSH(r12)
+	PUSH(r13)
+	PUSH(r14)
+	PUSH(r15)
+	sub	rsp, 8
+	.cfi_adjust_cfa_offset 8
+	mov	[rdi + GROUP_DRIVER], rsp
+	mov	rax, rsi
+	mov	rdx, rdi
+	jmp	.Lgo
+	/* With rsp in the hot stack, rax from one of C's functions, not 0. */
+.Lswitch:
+	mov	rdx, weft__activity_hot@gottpoff[rip]
+	mov	rdx, fs:[rdx + HOT_GROUP]
+	cmp	rax, 1
+	je	.Ldriver
+	/* To rax of group rdx. A block is never empty; an activity with stacks of its own has `size` 0. */
+.Lgo:
+	mov	ecx, [rax + ACTIVITY_SIZE]
+	mov	rsi, [rax + ACTIVITY_FRAMES]
+	test	ecx, ecx
+	jz	.Ldeep
+	mov	rdi, [rdx + GROUP_BASE]
+	sub	rdi, rcx
+	mov	rsp, rdi
+	mov	r8, rcx
+1:	movaps	xmm0, [rsi + r8 - 16]
+	movaps	[rdi + r8 - 16], xmm0
+	sub	r8, 16
+	jnz	1b
+	/* The block is free: into the list of its size, or for the driver to give back. */
+	lea	rdi, [rdx + GROUP_GARBAGE]
+	cmp	ecx, LARGEST_BLOCK
+	ja	2f
+	shr	ecx, 1
+	lea	rdi, [rdx + rcx + GROUP_BLOCKS]
+2:	mov	rcx, [rdi]
+	mov	[rsi], rcx
+	mov	[rdi], rsi
+	pop	rbp
+	ret
+	/* C restores what it has in the hot stack, meanwhile on the driver's. */
+.Ldeep:
+	mov	rsp, [rdx + GROUP_DRIVER]
+	mov	rdi, rax
+	call	weft__activity_deep
+	mov	rsp, rax
+	pop	rbp
+	ret
+.Ldriver:
+	mov	rsp, [rdx + GROUP_DRIVER]
+	add	rsp, 8
+	pop	r15
+	pop	r14
+	pop	r13
+	pop	r12
+	pop	rbx
+	pop	rbp
+	ret
+END(weft__activity_enter)
+
+/* The running activity is in a queue: switch. Keeps rsp and rbp. */
+PUBLIC(weft__activity_park_now)
+	PUSH(rbp)
+	mov	rdi, rsp
+	call	weft__activity_parked
+	test	rax, rax
+	jnz	.Lswitch
+	POP(rbp)
+	ret
+END(weft__activity_park_now)
+
+/* Switch if another one is ready. Keeps rsp and rbp. */
+PUBLIC(weft__activity_yield_now)
+	PUSH(rbp)
+	mov	rdi, rsp
+	call	weft__activity_yielded
+	test	rax, rax
+	jnz	.Lswitch
+	POP(rbp)
+	ret
+END(weft__activity_yield_now)
+
+/* The flag is set: the same, but keeps all registers except r11 and vectors. */
+PUBLIC(weft__activity_tick)
+	PUSH(rax)
+	PUSH(rcx)
+	PUSH(rdx)
+	PUSH(rsi)
+	PUSH(rdi)
+	PUSH(r8)
+	PUSH(r9)
+	PUSH(r10)
+	PUSH(rbx)
+	PUSH(r12)
+	PUSH(r13)
+	PUSH(r14)
+	PUSH(r15)
+	call	.Lticked
+	POP(r15)
+	POP(r14)
+	POP(r13)
+	POP(r12)
+	POP(rbx)
+	POP(r10)
+	POP(r9)
+	POP(r8)
+	POP(rdi)
+	POP(rsi)
+	POP(rdx)
+	POP(rcx)
+	POP(rax)
+	ret
+END(weft__activity_tick)
+
+FUNCTION(weft__activity_ticked)
+.Lticked:
+	PUSH(rbp)
+	mov	rdi, rsp
+	call	weft__activity_rang
+	test	rax, rax
+	jnz	.Lswitch
+	POP(rbp)
+	ret
+END(weft__activity_ticked)
+
+/* rsp is below hot.limit at a twin's entry, for one of two reasons. Returns in eax: is the stack nearly full? Keeps what
+ * weft__activity_tick does, and the vectors that arguments are in. */
+PUBLIC(weft__activity_entered)
+	mov	r11, weft__activity_hot@gottpoff[rip]
+	cmp	dword ptr fs:[r11 + HOT_FLAG], 0
+	je	1f
+	sub	rsp, 136
+	.cfi_adjust_cfa_offset 136
+	movups	[rsp], xmm0
+	movups	[rsp + 16], xmm1
+	movups	[rsp + 32], xmm2
+	movups	[rsp + 48], xmm3
+	movups	[rsp + 64], xmm4
+	movups	[rsp + 80], xmm5
+	movups	[rsp + 96], xmm6
+	movups	[rsp + 112], xmm7
+	call	weft__activity_tick
+	movups	xmm0, [rsp]
+	movups	xmm1, [rsp + 16]
+	movups	xmm2, [rsp + 32]
+	movups	xmm3, [rsp + 48]
+	movups	xmm4, [rsp + 64]
+	movups	xmm5, [rsp + 80]
+	movups	xmm6, [rsp + 96]
+	movups	xmm7, [rsp + 112]
+	add	rsp, 136
+	.cfi_adjust_cfa_offset -136
+	mov	r11, weft__activity_hot@gottpoff[rip]
+1:	xor	eax, eax
+	cmp	rsp, fs:[r11 + HOT_FULL]
+	setb	al
+	ret
+END(weft__activity_entered)
+
+/* Where an activity begins. The block holds, above: the function, and six arguments. */
+FUNCTION(weft__activity_start)
+	.cfi_undefined rip
+	pop	rax
+	pop	rdi
+	pop	rsi
+	pop	rdx
+	pop	rcx
+	pop	r8
+	pop	r9
+	add	rsp, 8
+	xor	ebp, ebp
+	call	rax
+	mov	rdi, rax
+	.globl	weft__activity_end
+	.hidden	weft__activity_end
+weft__activity_end:
+	call	weft__activity_ended
+	jmp	.Lswitch
+END(weft__activity_start)
+
+/* weft__activity_leave(group): end the running activity without its frames. On the driver's stack. */
+FUNCTION(weft__activity_leave)
+	.cfi_undefined rip
+	mov	rsp, [rdi + GROUP_DRIVER]
+	xor	edi, edi
+	jmp	weft__activity_end
+END(weft__activity_leave)
+
+/*
+ * Jumped to by a twin in place of its body, with its arguments: call hot.target with them in another stack, with
+ * hot.arguments bytes of those that lie on this one.
+ */
+PUBLIC(weft__activity_fresh)
+	push	rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset rbp, 0
+	mov	rbp, rsp
+	.cfi_def_cfa_register rbp
+	push	rdi
+	push	rsi
+	push	rdx
+	push	rcx
+	push	r8
+	push	r9
+	push	rax
+	push	r10
+	sub	rsp, 128
+	movups	[rsp], xmm0
+	movups	[rsp + 16], xmm1
+	movups	[rsp + 32], xmm2
+	movups	[rsp + 48], xmm3
+	movups	[rsp + 64], xmm4
+	movups	[rsp + 80], xmm5
+	movups	[rsp + 96], xmm6
+	movups	[rsp + 112], xmm7
+	lea	rdi, [rbp + 8]
+	call	weft__activity_grow
+	/* rax: where the arguments that lie on the stack are now, below the new stack's record. */
+	mov	r11, weft__activity_hot@gottpoff[rip]
+	mov	r11, fs:[r11 + HOT_TARGET]
+	lea	rcx, weft__activity_returned[rip]
+	mov	[rax - 8], rcx
+	lea	rcx, [rax - 8]
+	mov	[rbp - 56], rcx /* in place of rax, which only says how many vectors there are: r10 takes its part */
+	mov	r10, [rbp - 64]
+	movups	xmm0, [rsp]
+	movups	xmm1, [rsp + 16]
+	movups	xmm2, [rsp + 32]
+	movups	xmm3, [rsp + 48]
+	movups	xmm4, [rsp + 64]
+	movups	xmm5, [rsp + 80]
+	movups	xmm6, [rsp + 96]
+	movups	xmm7, [rsp + 112]
+	mov	eax, 8
+	mov	rdi, [rbp - 8]
+	mov	rsi, [rbp - 16]
+	mov	rdx, [rbp - 24]
+	mov	rcx, [rbp - 32]
+	mov	r8, [rbp - 40]
+	mov	r9, [rbp - 48]
+	mov	rsp, [rbp - 56]
+	mov	rbp, [rbp]
+	jmp	r11
+END(weft__activity_fresh)
+
+/* What hot.target returns to: back to the stack that the call came from, with the results. */
+FUNCTION(weft__activity_returned)
+	.cfi_undefined rip
+	sub	rsp, 48
+	mov	[rsp], rax
+	mov	[rsp + 8], rdx
+	movups	[rsp + 16], xmm0
+	movups	[rsp + 32], xmm1
+	call	weft__activity_shrink
+	mov	r11, rax
+	mov	rax, [rsp]
+	mov	rdx, [rsp + 8]
+	movups	xmm0, [rsp + 16]
+	movups	xmm1, [rsp + 32]
+	mov	rsp, r11
+	ret
+END(weft__activity_returned)
+
+	.section .note.GNU-stack, "", @progbits

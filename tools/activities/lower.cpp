@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The end of a twin's way through the optimizer.
+ *
+ * Markers become checks. At the entry of a twin that calls twins:
+ *
+ *   if (rsp < hot.limit)                     the timer has rung, or the stack is nearly full
+ *           if (weft__activity_entered())    switches if the timer has rung; true: the stack is nearly full
+ *                   return weft__activity_fresh(the same arguments)     calls the twin again, in another stack
+ *
+ * On a back-edge that is still one:
+ *
+ *   if (hot.flag)
+ *           weft__activity_tick()
+ *
+ * Variables whose address others may know move into a block of the heap, which weft__activity_push takes at the entry
+ * and weft__activity_pop gives back at each exit: a parked activity's frames are a copy, and others' pointers must not
+ * lead to where the frames of another activity are now. Others are: whatever the address was stored for, code that may
+ * keep it, and twins, which may go on in another stack while this frame's place serves another activity.
+ */
+#include "pass.h"
+
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/DIBuilder.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/MDBuilder.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "llvm/Transforms/Utils/Local.h"
+
+#include <set>
+
+using namespace llvm;
+
+namespace weft
+{
+namespace
+{
+class Lowering
+{
+      public:
+	explicit Lowering(Function &F)
+	    : F(F), M(*F.getParent()), C(F.getContext()), P(PointerType::get(C, 0)), DL(M.getDataLayout())
+	{
+	}
+	void run();
+
+      private:
+	Function &F;
+	Module &M;
+	LLVMContext &C;
+	PointerType *P;
+	const DataLayout &DL;
+
+	DebugLoc line() const;
+	MDNode *seldom();
+	Value *field(IRBuilder<> &IR, unsigned Offset);
+	CallInst *slowly(IRBuilder<> &IR, StringRef Name, Type *Result);
+	void loopCheck(CallInst *Mark);
+	void markers();
+	bool callsTwins();
+	uint32_t argumentBytes();
+	void entryCheck();
+	bool othersKnow(Value *Address);
+	bool known(Use &U, std::vector<Value *> &Work);
+	bool knownByCall(CallBase &Call, Use &U);
+	void variables();
+	void moveFixed(std::vector<AllocaInst *> &Variables);
+	void moveSized(std::vector<AllocaInst *> &Variables);
+	void moveTo(AllocaInst *A, Value *To, Value *Slot);
+	void atExits(function_ref<void(IRBuilder<> &)> Do);
+};
+
+DebugLoc Lowering::line() const
+{
+	DISubprogram *S = F.getSubprogram();
+
+	return S ? DebugLoc(DILocation::get(C, S->getLine(), 0, S)) : DebugLoc();
+}
+
+MDNode *Lowering::seldom()
+{
+	return MDBuilder(C).createBranchWeights(1, 10000);
+}
+
+Value *Lowering::field(IRBuilder<> &IR, unsigned Offset)
+{
+	return IR.CreateConstGEP1_64(IR.getInt8Ty(), IR.CreateThreadLocalAddress(hot(M)), Offset);
+}
+
+CallInst *Lowering::slowly(IRBuilder<> &IR, StringRef Name, Type *Result)
+{
+	FunctionCallee Callee = runtime(M, Name, Result, {});
+	CallInst *Call = IR.CreateCall(Callee);
+
+	cast<Function>(Callee.getCallee())->setCallingConv(CallingConv::PreserveMost);
+	Call->setCallingConv(CallingConv::PreserveMost);
+	Call->addFnAttr(Attribute::Cold);
+	return Call;
+}
+
+void Lowering::loopCheck(CallInst *Mark)
+{
+	IRBuilder<> IR(Mark);
+	auto *Flag = IR.CreateAlignedLoad(IR.getInt32Ty(), field(IR, HotFlag), Align(4));
+
+	Flag->setAtomic(AtomicOrdering::Monotonic);
+	Instruction *Then =
+	    SplitBlockAndInsertIfThen(IR.CreateICmpNE(Flag, IR.getInt32(0)), Mark->getIterator(), false, seldom());
+	IR.SetInsertPoint(Then);
+	IR.SetCurrentDebugLocation(Mark->getDebugLoc() ? Mark->getDebugLoc() : line());
+	slowly(IR, Tick, IR.getVoidTy());
+}
+
+void Lowering::markers()
+{
+	DominatorTree Tree(F);
+	LoopInfo Loops(Tree);
+	std::vector<CallInst *> Marks;
+	std::vector<bool> InLoop;
+
+	for (Instruction &I : instructions(F))
+		if (calls(I, LoopMark) || calls(I, EntryMark)) {
+			Marks.push_back(cast<CallInst>(&I));
+			InLoop.push_back(calls(I, LoopMark) && Loops.getLoopFor(I.getParent()));
+		}
+	for (size_t I = 0; I < Marks.size(); I++) {
+		if (InLoop[I])
+			loopCheck(Marks[I]);
+		Marks[I]->eraseFromParent();
+	}
+}
+
+bool Lowering::callsTwins()
+{
+	for (Instruction &I : instructions(F))
+		if (auto *Call = dyn_cast<CallBase>(&I))
+			if (Call->hasFnAttr(YieldsAttribute) && Call->getCallingConv() != CallingConv::PreserveNone)
+				return true;
+	return false;
+}
+
+/* At most so many bytes of arguments lie on the stack. To copy more than there are is harmless. */
+uint32_t Lowering::argumentBytes()
+{
+	uint64_t Words = 0, Bytes = 0;
+
+	for (Argument &A : F.args())
+		if (A.hasByValAttr())
+			Bytes += alignTo(DL.getTypeAllocSize(A.getParamByValType()), 8) +
+				 A.getParamAlign().valueOrOne().value();
+		else
+			Words += std::max<uint64_t>(1, divideCeil(DL.getTypeAllocSize(A.getType()), 8));
+	if (F.isVarArg())
+		Bytes += 1024;
+	return Bytes + (Words > 6 ? 8 * Words : 0);
+}
+
+void Lowering::entryCheck()
+{
+	if (!callsTwins())
+		return;
+	BasicBlock &Entry = F.getEntryBlock();
+	Instruction *At = &*Entry.getFirstNonPHIOrDbgOrAlloca();
+	IRBuilder<> IR(At);
+	IR.SetCurrentDebugLocation(line());
+	auto *Name = MDNode::get(C, {MDString::get(C, "rsp")});
+	Type *I64 = IR.getInt64Ty();
+	Value *Sp = IR.CreateIntrinsic(Intrinsic::read_register, {I64}, {MetadataAsValue::get(C, Name)});
+	auto *Limit = IR.CreateAlignedLoad(I64, field(IR, HotLimit), Align(8));
+	Limit->setAtomic(AtomicOrdering::Monotonic);
+	Instruction *Then = SplitBlockAndInsertIfThen(IR.CreateICmpULT(Sp, Limit), At->getIterator(), false, seldom());
+	IR.SetInsertPoint(Then);
+	IR.SetCurrentDebugLocation(line());
+	CallInst *Full = slowly(IR, Entered, IR.getInt32Ty());
+	Then = SplitBlockAndInsertIfThen(IR.CreateICmpNE(Full, IR.getInt32(0)), Then->getIterator(), true, seldom());
+	IR.SetInsertPoint(Then);
+	IR.SetCurrentDebugLocation(line());
+	IR.CreateStore(&F, field(IR, HotTarget));
+	IR.CreateStore(IR.getInt32(argumentBytes()), field(IR, HotArguments));
+	std::vector<Value *> Arguments;
+	for (Argument &A : F.args())
+		Arguments.push_back(&A);
+	FunctionCallee Again = M.getOrInsertFunction(Fresh, FunctionType::get(IR.getVoidTy(), false));
+	CallInst *Call = IR.CreateCall(F.getFunctionType(), Again.getCallee(), Arguments);
+	Call->setCallingConv(F.getCallingConv());
+	Call->setTailCallKind(CallInst::TCK_MustTail);
+	AttributeList As = F.getAttributes();
+	std::vector<AttributeSet> Parameters;
+	for (size_t I = 0; I < F.arg_size(); I++)
+		Parameters.push_back(As.getParamAttrs(I));
+	Call->setAttributes(AttributeList::get(C, AttributeSet(), As.getRetAttrs(), Parameters));
+	if (F.getReturnType()->isVoidTy())
+		IR.CreateRetVoid();
+	else
+		IR.CreateRet(Call);
+	Then->eraseFromParent();
+}
+
+bool Lowering::knownByCall(CallBase &Call, Use &U)
+{
+	if (isa<MemIntrinsic>(Call))
+		return false;
+	if (auto *I = dyn_cast<IntrinsicInst>(&Call))
+		return !I->isLifetimeStartOrEnd() && !I->isAssumeLikeIntrinsic() &&
+		       I->getIntrinsicID() != Intrinsic::vastart && I->getIntrinsicID() != Intrinsic::vaend &&
+		       I->getIntrinsicID() != Intrinsic::vacopy;
+	if (!Call.isArgOperand(&U))
+		return true;
+	unsigned N = Call.getArgOperandNo(&U);
+	if (Call.isByValArgument(N))
+		return false;
+	return Call.hasFnAttr(YieldsAttribute) || !Call.doesNotCapture(N);
+}
+
+/* Does this use tell others the address? What it leads to is added to the work. */
+bool Lowering::known(Use &U, std::vector<Value *> &Work)
+{
+	auto *I = cast<Instruction>(U.getUser());
+
+	if (isa<LoadInst>(I) || isa<ICmpInst>(I))
+		return false;
+	if (isa<StoreInst>(I) || isa<AtomicRMWInst>(I) || isa<AtomicCmpXchgInst>(I))
+		return U.getOperandNo() != (isa<StoreInst>(I) ? 1u : 0u);
+	if (isa<GetElementPtrInst>(I) || isa<BitCastInst>(I) || isa<PHINode>(I) || isa<SelectInst>(I)) {
+		Work.push_back(I);
+		return false;
+	}
+	if (auto *Call = dyn_cast<CallBase>(I))
+		return knownByCall(*Call, U);
+	return true;
+}
+
+bool Lowering::othersKnow(Value *Address)
+{
+	std::vector<Value *> Work{Address};
+	std::set<Value *> Seen{Address};
+
+	while (!Work.empty()) {
+		Value *V = Work.back();
+
+		Work.pop_back();
+		for (Use &U : V->uses()) {
+			size_t Before = Work.size();
+
+			if (known(U, Work))
+				return true;
+			if (Work.size() > Before && !Seen.insert(Work.back()).second)
+				Work.pop_back();
+		}
+	}
+	return false;
+}
+
+void Lowering::atExits(function_ref<void(IRBuilder<> &)> Do)
+{
+	for (BasicBlock &B : F) {
+		Instruction *End = B.getTerminator();
+
+		if (!isa<ReturnInst>(End) && !isa<ResumeInst>(End))
+			continue;
+		if (CallInst *Last = B.getTerminatingMustTailCall())
+			End = Last;
+		IRBuilder<> IR(End);
+		IR.SetCurrentDebugLocation(End->getDebugLoc() ? End->getDebugLoc() : line());
+		Do(IR);
+	}
+}
+
+static void forgetLifetime(AllocaInst *A)
+{
+	for (User *U : make_early_inc_range(A->users()))
+		if (auto *I = dyn_cast<Instruction>(U); I && I->isLifetimeStartOrEnd())
+			I->eraseFromParent();
+}
+
+/* The debugger finds the variable through a slot of the frame. */
+void Lowering::moveTo(AllocaInst *A, Value *To, Value *Slot)
+{
+	DIBuilder Info(M, false);
+
+	replaceDbgDeclare(A, Slot, Info, DIExpression::DerefBefore, 0);
+	To->takeName(A);
+	A->replaceAllUsesWith(To);
+	A->eraseFromParent();
+}
+
+/* All of them in one block. */
+void Lowering::moveFixed(std::vector<AllocaInst *> &Variables)
+{
+	Type *I64 = Type::getInt64Ty(C);
+	uint64_t Bytes = 0;
+	Align Most(16);
+	std::vector<uint64_t> Offsets;
+
+	for (AllocaInst *A : Variables) {
+		Most = std::max(Most, A->getAlign());
+		Bytes = alignTo(Bytes, A->getAlign());
+		Offsets.push_back(Bytes);
+		Bytes += *A->getAllocationSize(DL);
+	}
+	uint64_t Extra = Most > Align(16) ? Most.value() : 0;
+	IRBuilder<> IR(&*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+	IR.SetCurrentDebugLocation(line());
+	auto *Slot = new AllocaInst(P, 0, "variables", F.getEntryBlock().getFirstInsertionPt());
+	Value *Given = IR.CreateCall(runtime(M, Push, P, {I64}), {IR.getInt64(Bytes + Extra)});
+	Value *Start = Given;
+	if (Extra)
+		Start = IR.CreateIntrinsic(Intrinsic::ptrmask, {P, I64},
+					   {IR.CreateConstGEP1_64(IR.getInt8Ty(), Given, Extra - 1),
+					    IR.getInt64(-Most.value())});
+	bool Debug = F.getSubprogram();
+	for (size_t I = 0; I < Variables.size(); I++) {
+		Value *To = IR.CreateConstGEP1_64(IR.getInt8Ty(), Start, Offsets[I]);
+		Value *There = Slot;
+
+		if (Debug) {
+			auto *Own = new AllocaInst(P, 0, Variables[I]->getName() + ".at",
+						   F.getEntryBlock().getFirstInsertionPt());
+			IR.CreateStore(To, Own);
+			There = Own;
+		}
+		moveTo(Variables[I], To, There);
+	}
+	if (Slot->use_empty())
+		Slot->eraseFromParent();
+	atExits([&](IRBuilder<> &B) { B.CreateCall(runtime(M, Pop, Type::getVoidTy(C), {P}), {Given}); });
+}
+
+/* Arrays of variable length, alloca: each in a block of its own, until their scope ends or the function does. */
+void Lowering::moveSized(std::vector<AllocaInst *> &Variables)
+{
+	Type *I64 = Type::getInt64Ty(C);
+	FunctionCallee Newest = runtime(M, "weft__activity_newest", P, {});
+	FunctionCallee Down = runtime(M, "weft__activity_pop_to", Type::getVoidTy(C), {P});
+	std::vector<IntrinsicInst *> Restores;
+
+	for (Instruction &I : instructions(F))
+		if (auto *R = dyn_cast<IntrinsicInst>(&I); R && R->getIntrinsicID() == Intrinsic::stackrestore)
+			Restores.push_back(R);
+	for (IntrinsicInst *R : Restores) {
+		auto *Save = dyn_cast<IntrinsicInst>(R->getArgOperand(0));
+
+		if (!Save || Save->getIntrinsicID() != Intrinsic::stacksave)
+			continue;
+		IRBuilder<> AtSave(Save), AtRestore(R);
+		AtSave.SetCurrentDebugLocation(line());
+		AtRestore.SetCurrentDebugLocation(line());
+		AtRestore.CreateCall(Down, {AtSave.CreateCall(Newest)});
+	}
+	IRBuilder<> Entry(&*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+	Entry.SetCurrentDebugLocation(line());
+	Value *Before = Entry.CreateCall(Newest);
+	for (AllocaInst *A : Variables) {
+		IRBuilder<> IR(A);
+		IR.SetCurrentDebugLocation(line());
+		uint64_t Over = A->getAlign().value() > 16 ? A->getAlign().value() : 0;
+		Value *Bytes = IR.CreateMul(IR.CreateZExtOrTrunc(A->getArraySize(), I64),
+					    IR.getInt64(DL.getTypeAllocSize(A->getAllocatedType())));
+		Value *To = IR.CreateCall(runtime(M, Push, P, {I64}), {IR.CreateAdd(Bytes, IR.getInt64(Over))});
+		if (Over)
+			To = IR.CreateIntrinsic(Intrinsic::ptrmask, {P, I64},
+						{IR.CreateConstGEP1_64(IR.getInt8Ty(), To, Over - 1),
+						 IR.getInt64(-Over)});
+		auto *Slot = new AllocaInst(P, 0, A->getName() + ".at", F.getEntryBlock().getFirstInsertionPt());
+		IR.CreateStore(To, Slot);
+		moveTo(A, To, Slot);
+	}
+	atExits([&](IRBuilder<> &B) { B.CreateCall(Down, {Before}); });
+}
+
+/* An argument by value lies in the caller's frame: if others know its address, a variable takes its place. */
+static void copyByValue(Function &F, Argument &A)
+{
+	Type *T = A.getParamByValType();
+	IRBuilder<> IR(&*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+	auto *Copy = new AllocaInst(T, 0, A.getName() + ".own", F.getEntryBlock().getFirstInsertionPt());
+	Align At = A.getParamAlign().valueOrOne();
+
+	Copy->setAlignment(std::max(At, Align(8)));
+	A.replaceAllUsesWith(Copy);
+	IR.CreateMemCpy(Copy, Copy->getAlign(), &A, At, F.getParent()->getDataLayout().getTypeAllocSize(T));
+}
+
+void Lowering::variables()
+{
+	std::vector<AllocaInst *> Fixed, Sized;
+
+	for (Argument &A : F.args())
+		if (A.hasByValAttr() && othersKnow(&A))
+			copyByValue(F, A);
+	for (Instruction &I : instructions(F))
+		if (auto *A = dyn_cast<AllocaInst>(&I); A && othersKnow(A))
+			(A->isStaticAlloca() ? Fixed : Sized).push_back(A);
+	for (auto *List : {&Fixed, &Sized})
+		for (AllocaInst *A : *List)
+			forgetLifetime(A);
+	if (!Sized.empty())
+		moveSized(Sized);
+	if (!Fixed.empty())
+		moveFixed(Fixed);
+}
+
+/* So that code can be put behind them all. */
+static void variablesFirst(BasicBlock &Entry)
+{
+	std::vector<AllocaInst *> Variables;
+	auto First = Entry.getFirstNonPHIOrDbgOrAlloca();
+
+	for (Instruction &I : make_range(First, Entry.end()))
+		if (auto *A = dyn_cast<AllocaInst>(&I); A && isa<ConstantInt>(A->getArraySize()))
+			Variables.push_back(A);
+	for (AllocaInst *A : Variables)
+		A->moveBefore(Entry, First);
+}
+
+void Lowering::run()
+{
+	variablesFirst(F.getEntryBlock());
+	markers();
+	variables();
+	entryCheck();
+}
+} // namespace
+
+PreservedAnalyses Lower::run(Module &M, ModuleAnalysisManager &)
+{
+	bool Changed = false;
+
+	for (Function &F : M)
+		if (!F.isDeclaration() && F.hasFnAttribute(TwinAttribute)) {
+			Lowering(F).run();
+			Changed = true;
+		}
+	for (StringRef Name : {LoopMark, EntryMark})
+		if (Function *F = M.getFunction(Name); F && F->use_empty())
+			F->eraseFromParent();
+	return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
+}
+} // namespace weft

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * A block of `activate` becomes a function. The header's macro is a loop that runs once:
+ *
+ *   for (int mark = weft__activate(handle, count, &variable…); mark; mark = weft__activated(&mark)) { block }
+ *
+ * The region from the loop's body up to the call of weft__activated is taken out by LLVM's CodeExtractor. Variables of
+ * the block alone move with it; those listed are copied before it, and the copies move with it; the others are passed
+ * by address. The outermost block is taken first, and those within it from its function.
+ */
+#include "pass.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/IR/CFG.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "llvm/Transforms/Utils/CodeExtractor.h"
+
+using namespace llvm;
+
+namespace weft
+{
+namespace
+{
+class Outliner
+{
+      public:
+	Outliner(Function &F, CallInst *Begin) : F(F), M(*F.getParent()), C(F.getContext()), Begin(Begin)
+	{
+	}
+	bool run(Body &Result);
+
+      private:
+	Function &F;
+	Module &M;
+	LLVMContext &C;
+	CallInst *Begin, *End = nullptr;
+	BasicBlock *First = nullptr, *Exit = nullptr;
+	SetVector<BasicBlock *> Region;
+
+	bool fail(const Twine &Message)
+	{
+		error(*Begin, Message);
+		return false;
+	}
+	bool findLoop();
+	bool collect();
+	void enterByOneBlock();
+	bool copyListed();
+	void copySmall(AllocaInst *A, IRBuilder<> &Inside);
+	void moveOwn();
+	AllocaInst *inside(Type *T, Align A, const Twine &Name);
+	void useInside(AllocaInst *A, AllocaInst *Copy, Instruction *But);
+};
+
+/* The loop's variable tells its blocks: a store of the call's result, a load, a comparison, a branch. */
+bool Outliner::findLoop()
+{
+	auto *Store = Begin->hasOneUse() ? dyn_cast<StoreInst>(*Begin->user_begin()) : nullptr;
+	auto *Mark = Store ? dyn_cast<AllocaInst>(Store->getPointerOperand()) : nullptr;
+
+	if (!Mark)
+		return fail("activate is used in a way that is not the macro's");
+	for (User *U : Mark->users()) {
+		if (auto *Call = dyn_cast<CallInst>(U); Call && calls(*Call, Activated))
+			End = Call;
+		if (!isa<LoadInst>(U))
+			continue;
+		for (User *Compare : U->users())
+			for (User *Branch : Compare->users())
+				if (auto *B = dyn_cast<BranchInst>(Branch); B && B->isConditional()) {
+					First = B->getSuccessor(0);
+					Exit = B->getSuccessor(1);
+				}
+	}
+	if (!First)
+		return fail("activate is used in a way that is not the macro's");
+	if (!End)
+		return fail("the block of activate never ends: leave it at its end, so that the activity can end");
+	return true;
+}
+
+bool Outliner::collect()
+{
+	std::vector<BasicBlock *> Work{First};
+	BasicBlock *Last = End->getParent();
+
+	if (&Last->front() != End)
+		Last = SplitBlock(Last, End);
+	while (!Work.empty()) {
+		BasicBlock *B = Work.back();
+
+		Work.pop_back();
+		if (B == Last || !Region.insert(B))
+			continue;
+		if (B == Exit)
+			return fail(
+			    "'break' or 'goto' leaves the block of activate: an activity cannot continue there; use "
+			    "'continue' to end the activity");
+		if (isa<ReturnInst>(B->getTerminator()))
+			return fail(
+			    "'return' or 'goto' leaves the block of activate: an activity cannot continue there; use "
+			    "'continue' to end the activity");
+		for (BasicBlock *S : successors(B))
+			Work.push_back(S);
+	}
+	return true;
+}
+
+void Outliner::enterByOneBlock()
+{
+	auto *Entry = BasicBlock::Create(C, "activity", &F, First);
+	std::vector<BasicBlock *> Before(pred_begin(First), pred_end(First));
+	SetVector<BasicBlock *> All;
+
+	BranchInst::Create(First, Entry);
+	for (BasicBlock *P : Before)
+		if (!Region.count(P))
+			P->getTerminator()->replaceSuccessorWith(First, Entry);
+	All.insert(Entry);
+	All.insert(Region.begin(), Region.end());
+	Region = All;
+	First = Entry;
+}
+
+AllocaInst *Outliner::inside(Type *T, Align A, const Twine &Name)
+{
+	auto *Copy = new AllocaInst(T, 0, Name, F.getEntryBlock().getFirstInsertionPt());
+
+	Copy->setAlignment(A);
+	return Copy;
+}
+
+void Outliner::useInside(AllocaInst *A, AllocaInst *Copy, Instruction *But)
+{
+	A->replaceUsesWithIf(Copy, [&](Use &U) {
+		auto *I = dyn_cast<Instruction>(U.getUser());
+		return I && I != But && Region.count(I->getParent());
+	});
+}
+
+/* A scalar travels as a value; what is larger, or has parts, in a block that the activity gives back. */
+bool Outliner::copyListed()
+{
+	const DataLayout &DL = M.getDataLayout();
+	IRBuilder<> Before(Begin), Inside(First->getTerminator());
+	unsigned Count = cast<ConstantInt>(Begin->getArgOperand(1))->getZExtValue();
+
+	for (unsigned I = 0; I < Count; I++) {
+		auto *A = dyn_cast<AllocaInst>(Begin->getArgOperand(2 + I)->stripPointerCasts());
+
+		if (!A || A->isArrayAllocation())
+			return fail("only a local variable of fixed size can be copied into an activity: copy it into "
+				    "one first");
+		Type *T = A->getAllocatedType();
+		uint64_t Bytes = DL.getTypeAllocSize(T);
+		AllocaInst *Copy = inside(T, A->getAlign(), A->getName() + ".copy");
+
+		if (T->isSingleValueType() && !T->isVectorTy() && Bytes <= 8) {
+			Value *V = Before.CreateLoad(T, A, A->getName() + ".now");
+			useInside(A, Copy, Inside.CreateStore(V, Copy));
+			continue;
+		}
+		auto *P = PointerType::get(C, 0);
+		Value *Size = Before.getInt64(Bytes);
+		Value *Shipped = Before.CreateCall(runtime(M, Block, P, {Type::getInt64Ty(C)}), {Size});
+		Before.CreateMemCpy(Shipped, Align(16), A, A->getAlign(), Size);
+		useInside(A, Copy, Inside.CreateMemCpy(Copy, A->getAlign(), Shipped, Align(16), Size));
+		Inside.CreateCall(runtime(M, Unblock, Type::getVoidTy(C), {P}), {Shipped});
+	}
+	return true;
+}
+
+/* Variables that only the block uses. At -O0 there are no markers of lifetimes that would tell CodeExtractor. */
+void Outliner::moveOwn()
+{
+	std::vector<AllocaInst *> Variables;
+
+	for (Instruction &I : F.getEntryBlock())
+		if (auto *A = dyn_cast<AllocaInst>(&I))
+			Variables.push_back(A);
+	for (AllocaInst *A : Variables) {
+		bool Any = false, All = true;
+
+		for (User *U : A->users()) {
+			auto *I = cast<Instruction>(U);
+			if (Region.count(I->getParent()))
+				Any = true;
+			else if (!I->isLifetimeStartOrEnd())
+				All = false;
+		}
+		if (!Any || !All)
+			continue;
+		for (User *U : make_early_inc_range(A->users()))
+			if (auto *I = cast<Instruction>(U); I->isLifetimeStartOrEnd())
+				I->eraseFromParent();
+		A->moveBefore(*First, First->getFirstInsertionPt());
+	}
+}
+
+bool Outliner::run(Body &Result)
+{
+	SplitBlock(Begin->getParent(), Begin->getNextNode());
+	if (!findLoop() || !collect())
+		return false;
+	enterByOneBlock();
+	if (!copyListed())
+		return false;
+	moveOwn();
+
+	CodeExtractorAnalysisCache Cache(F);
+	CodeExtractor Extractor(Region.getArrayRef(), nullptr, false, nullptr, nullptr, nullptr, false, true, nullptr,
+				"activity");
+	Function *B = Extractor.isEligible() ? Extractor.extractCodeRegion(Cache) : nullptr;
+
+	if (!B)
+		return fail(
+		    "the block of activate cannot be a function of its own: it contains an alloca, or a label whose "
+		    "address is taken");
+	for (Instruction &I : make_early_inc_range(instructions(*B)))
+		if (auto *A = dyn_cast<AllocaInst>(&I); A && isa<ConstantInt>(A->getArraySize()))
+			A->moveBefore(B->getEntryBlock(), B->getEntryBlock().getFirstInsertionPt());
+	Result = {B, cast<CallInst>(*B->user_begin()), Begin->getArgOperand(0)};
+	Begin->replaceAllUsesWith(ConstantInt::get(Begin->getType(), 1));
+	Begin->eraseFromParent();
+	End->replaceAllUsesWith(ConstantInt::get(End->getType(), 0));
+	End->eraseFromParent();
+	return true;
+}
+
+/* The first in layout is not within another. */
+CallInst *firstActivate(Function &F)
+{
+	for (Instruction &I : instructions(F))
+		if (calls(I, Activate))
+			return cast<CallInst>(&I);
+	return nullptr;
+}
+} // namespace
+
+bool outlineActivities(Module &M, std::vector<Body> &Bodies)
+{
+	std::vector<Function *> Work;
+
+	if (!M.getFunction(Activate))
+		return true;
+	for (Function &F : M)
+		if (!F.isDeclaration())
+			Work.push_back(&F);
+	for (size_t I = 0; I < Work.size(); I++)
+		while (CallInst *Begin = firstActivate(*Work[I])) {
+			Body B;
+
+			if (!Outliner(*Work[I], Begin).run(B))
+				return false;
+			B.F->setName(Work[I]->getName() + ".activity");
+			Bodies.push_back(B);
+			Work.push_back(B.F);
+		}
+	return true;
+}
+} // namespace weft

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What the parts of the pass share. The order of work:
+ *
+ *   at the start of the pipeline     outline.cpp  a block of `activate` becomes a function
+ *                                    twins.cpp    each function that may yield gets a twin, with markers where it
+ *                                                 yields
+ *   before loops are vectorized      strips.cpp   a counted loop becomes strips, with a marker between them
+ *   at the end                       lower.cpp    markers become checks; variables that others may know move to the
+ *                                                 heap
+ *
+ * A marker is a call of an undefined function that may read and write memory. So the optimizer keeps nothing in a
+ * register across a yield that another activity could change. Markers are taken away at the end, and what is left of
+ * them is a load and a branch.
+ */
+#ifndef WEFT_ACTIVITIES_PASS_H
+#define WEFT_ACTIVITIES_PASS_H
+
+#include "llvm/IR/Function.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/PassManager.h"
+
+#include <string>
+#include <vector>
+
+namespace weft
+{
+using namespace llvm;
+
+/* What the header calls (include/weft/activity.h), by the names that a linker sees. */
+inline constexpr char Activate[] = "weft_needs_cc_--activities__activate";
+inline constexpr char Activated[] = "weft_needs_cc_--activities__activated";
+inline constexpr char NoYieldBegin[] = "weft_needs_cc_--activities__no_yield";
+inline constexpr char NoYieldEnd[] = "weft_needs_cc_--activities__no_yield_end";
+inline constexpr char NoImplicitBegin[] = "weft_needs_cc_--activities__no_implicit";
+inline constexpr char NoImplicitEnd[] = "weft_needs_cc_--activities__no_implicit_end";
+inline constexpr char Park[] = "weft__activity_park";
+inline constexpr char Yield[] = "weft_activity_yield";
+
+/* Markers of the pass's own. */
+inline constexpr char EntryMark[] = "weft.entry.mark";
+inline constexpr char LoopMark[] = "weft.loop.mark";
+
+/* What lowered code calls (src/activity/x86_64.S). */
+inline constexpr char ParkNow[] = "weft__activity_park_now";   /* keeps no register */
+inline constexpr char YieldNow[] = "weft__activity_yield_now"; /* keeps no register */
+inline constexpr char Tick[] = "weft__activity_tick";	       /* keeps all but r11 and vectors */
+inline constexpr char Entered[] = "weft__activity_entered";    /* the same; must the call go on in another stack? */
+inline constexpr char Fresh[] = "weft__activity_fresh";
+inline constexpr char Spawn[] = "weft__activity_spawn";
+inline constexpr char Block[] = "weft__activity_block";
+inline constexpr char Unblock[] = "weft__activity_unblock";
+inline constexpr char Push[] = "weft__activity_push";
+inline constexpr char Pop[] = "weft__activity_pop";
+inline constexpr char Hot[] = "weft__activity_hot";
+
+/* Offsets in struct weft__activity_hot. */
+enum { HotLimit = 0, HotFlag = 8, HotArguments = 12, HotTarget = 16, HotBytes = 48 };
+
+/* In front of a function that has a twin: 8 bytes of this number, 4 of the twin's distance, 4 of 0. */
+inline constexpr uint64_t Magic = 0x7461706e66746577;
+
+inline constexpr char TwinAttribute[] = "weft-twin";
+/* Of a call: it may yield, and needs room for frames of twins. */
+inline constexpr char YieldsAttribute[] = "weft-yields";
+inline constexpr char Suffix[] = ".yielding";
+
+inline bool calls(const Instruction &I, StringRef Name)
+{
+	auto *Call = dyn_cast<CallBase>(&I);
+	auto *Callee = Call ? Call->getCalledFunction() : nullptr;
+
+	return Callee && Callee->getName() == Name;
+}
+
+/* What a module's functions say of themselves by annotations. */
+enum { SaysNoYield = 1, SaysNoImplicit = 2 };
+
+/* An error at an instruction; code generation stops after it. */
+void error(const Instruction &At, const Twine &Message);
+/* A declaration of what the runtime provides. */
+FunctionCallee runtime(Module &M, StringRef Name, Type *Result, ArrayRef<Type *> Parameters);
+/* weft__activity_hot, and a field of it. */
+GlobalVariable *hot(Module &M);
+
+struct Body {
+	Function *F;
+	CallInst
+	    *Spawn; /* its call where it is activated, whose arguments are what it shares; the handle comes before */
+	Value *Handle;
+};
+
+/* Each block of `activate` as a function. False: there was an error, and the module is not to be used. */
+bool outlineActivities(Module &M, std::vector<Body> &Bodies);
+/* True: the module has changed. */
+bool makeTwins(Module &M, FunctionAnalysisManager &FAM);
+
+struct Strips : PassInfoMixin<Strips> {
+	PreservedAnalyses run(Function &F, FunctionAnalysisManager &FAM);
+};
+struct Lower : PassInfoMixin<Lower> {
+	PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM);
+	static bool isRequired()
+	{
+		return true;
+	}
+};
+} // namespace weft
+
+#endif

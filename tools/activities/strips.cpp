@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Counted loops in strips. A marker in a loop's body keeps the loop from being vectorized. An innermost loop with one
+ * marker, no other call, and a number of iterations that is known when it begins
+ *
+ *   do { body; mark(); } while (--n);
+ *
+ * becomes
+ *
+ *   do { strip = min(n, 1024); n -= strip; do { body; } while (--strip); mark(); } while (n);
+ *
+ * and the inner loop is what it was without yields. One that runs at most 1024 times loses its marker: a stretch of
+ * code without calls that is so short counts as atomic.
+ */
+#include "pass.h"
+
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
+#include "llvm/Transforms/Utils/ScalarEvolutionExpander.h"
+
+using namespace llvm;
+
+namespace weft
+{
+namespace
+{
+constexpr uint64_t Strip = 1024;
+
+/* The loop's only call, if it is a marker that runs in each iteration. */
+CallInst *onlyMark(Loop &L, DominatorTree &Tree)
+{
+	CallInst *Mark = nullptr;
+
+	for (BasicBlock *B : L.blocks())
+		for (Instruction &I : *B) {
+			auto *Call = dyn_cast<CallBase>(&I);
+
+			if (!Call || isa<IntrinsicInst>(Call))
+				continue;
+			if (Mark || !calls(I, LoopMark) || !Tree.dominates(B, L.getLoopLatch()))
+				return nullptr;
+			Mark = cast<CallInst>(Call);
+		}
+	return Mark;
+}
+
+/*
+ *   preheader -> header … latch -> exit         becomes
+ *   preheader -> outer -> header … latch -> next -> outer | exit
+ */
+class Mining
+{
+      public:
+	Mining(Function &F, Loop &L, ScalarEvolution &SE, CallInst *Mark)
+	    : F(F), L(L), SE(SE), Mark(Mark), Header(L.getHeader()), Latch(L.getLoopLatch()),
+	      Before(L.getLoopPreheader()), Exit(L.getExitBlock())
+	{
+	}
+	bool run();
+
+      private:
+	Function &F;
+	Loop &L;
+	ScalarEvolution &SE;
+	CallInst *Mark;
+	BasicBlock *Header, *Latch, *Before, *Exit;
+
+	void split(Value *Count, BranchInst *Back);
+};
+
+void Mining::split(Value *Count, BranchInst *Back)
+{
+	LLVMContext &C = F.getContext();
+	Type *T = Count->getType();
+	auto *Outer = BasicBlock::Create(C, "strips", &F, Header);
+	auto *Next = BasicBlock::Create(C, "strip.end", &F, Exit);
+	IRBuilder<> IR(Outer);
+	PHINode *Left = IR.CreatePHI(T, 2, "left");
+
+	/* The values that the loop carries go through the outer loop, too. */
+	std::vector<std::pair<PHINode *, PHINode *>> Carried;
+	for (PHINode &Phi : Header->phis()) {
+		PHINode *O = IR.CreatePHI(Phi.getType(), 2, Phi.getName() + ".strip");
+		O->addIncoming(Phi.getIncomingValueForBlock(Before), Before);
+		Carried.push_back({&Phi, O});
+	}
+	Value *Now = IR.CreateBinaryIntrinsic(Intrinsic::umin, Left, ConstantInt::get(T, Strip));
+	IR.CreateBr(Header);
+
+	IRBuilder<> AtHeader(Header, Header->begin());
+	PHINode *Done = AtHeader.CreatePHI(T, 2, "done");
+	IRBuilder<> AtLatch(Back);
+	Value *More = AtLatch.CreateNUWAdd(Done, ConstantInt::get(T, 1));
+	Done->addIncoming(ConstantInt::get(T, 0), Outer);
+	Done->addIncoming(More, Latch);
+	Value *Over = AtLatch.CreateICmpEQ(More, Now);
+
+	IR.SetInsertPoint(Next);
+	for (auto &[Phi, O] : Carried) {
+		Value *V = Phi->getIncomingValueForBlock(Latch);
+		PHINode *Out = IR.CreatePHI(V->getType(), 1, Phi->getName() + ".out");
+		Out->addIncoming(V, Latch);
+		O->addIncoming(Out, Next);
+		Phi->setIncomingBlock(Phi->getBasicBlockIndex(Before), Outer);
+		Phi->setIncomingValueForBlock(Outer, O);
+	}
+	for (PHINode &Phi : Exit->phis()) {
+		int I = Phi.getBasicBlockIndex(Latch);
+		PHINode *Out = IR.CreatePHI(Phi.getType(), 1);
+		Out->addIncoming(Phi.getIncomingValue(I), Latch);
+		Phi.setIncomingValue(I, Out);
+		Phi.setIncomingBlock(I, Next);
+	}
+	Value *Rest = IR.CreateSub(Left, Now);
+	Left->addIncoming(Count, Before);
+	Left->addIncoming(Rest, Next);
+	auto *Copy = cast<CallInst>(Mark->clone());
+	IR.Insert(Copy);
+	IR.CreateCondBr(IR.CreateICmpEQ(Rest, ConstantInt::get(T, 0)), Exit, Outer);
+
+	Mark->eraseFromParent();
+	Before->getTerminator()->replaceSuccessorWith(Header, Outer);
+	BranchInst *New = AtLatch.CreateCondBr(Over, Next, Header);
+	New->setMetadata(LLVMContext::MD_loop, Back->getMetadata(LLVMContext::MD_loop));
+	Back->eraseFromParent();
+}
+
+bool Mining::run()
+{
+	auto *Back = dyn_cast<BranchInst>(Latch->getTerminator());
+	unsigned Most = SE.getSmallConstantMaxTripCount(&L);
+
+	if (Most && Most <= Strip) {
+		Mark->eraseFromParent();
+		return true;
+	}
+	if (!Before || !Exit || L.getExitingBlock() != Latch || !Back || !Back->isConditional())
+		return false;
+	const SCEV *Taken = SE.getBackedgeTakenCount(&L);
+	if (isa<SCEVCouldNotCompute>(Taken) || Taken->getType()->isPointerTy())
+		return false;
+	/* One more than a number of 64 bits may be 2^64. Such a loop does not end; but let it do what it does. */
+	Type *I64 = Type::getInt64Ty(F.getContext());
+	if (SE.getTypeSizeInBits(Taken->getType()) > 64)
+		return false;
+	const SCEV *Trips = SE.getAddExpr(SE.getNoopOrZeroExtend(Taken, I64), SE.getOne(I64));
+#if LLVM_VERSION_MAJOR >= 22
+	SCEVExpander Expander(SE, "weft");
+#else
+	SCEVExpander Expander(SE, F.getParent()->getDataLayout(), "weft");
+#endif
+	if (!Expander.isSafeToExpand(Trips))
+		return false;
+	Value *Count = Expander.expandCodeFor(Trips, I64, Before->getTerminator());
+	split(Count, Back);
+	return true;
+}
+} // namespace
+
+PreservedAnalyses Strips::run(Function &F, FunctionAnalysisManager &FAM)
+{
+	if (!F.hasFnAttribute(TwinAttribute))
+		return PreservedAnalyses::all();
+	bool Changed = false;
+	auto &Loops = FAM.getResult<LoopAnalysis>(F);
+	auto &Tree = FAM.getResult<DominatorTreeAnalysis>(F);
+	auto &SE = FAM.getResult<ScalarEvolutionAnalysis>(F);
+	std::vector<std::pair<Loop *, CallInst *>> Work;
+
+	for (Loop *L : Loops.getLoopsInPreorder()) {
+		CallInst *Mark = L->isInnermost() && L->getLoopLatch() ? onlyMark(*L, Tree) : nullptr;
+
+		if (Mark)
+			Work.push_back({L, Mark});
+	}
+	/* What is known of loops is asked before the first is changed. */
+	for (auto &[L, Mark] : Work)
+		Changed |= Mining(F, *L, SE, Mark).run();
+	return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
+}
+} // namespace weft

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Which functions may yield, and the twins of those that may: copies that call twins, and have markers where they
+ * yield.
+ *
+ * A function may yield if it has a loop, or calls what may yield: a function of this file that may, one of another file,
+ * or one by a pointer. Code in no_yield does not count. Functions of libc do not yield, but for those that wait, which
+ * the runtime has twins of. A function that never yields needs no twin: it is its own.
+ *
+ *   call of                      in a twin becomes a call of
+ *   a function of this file      its twin
+ *   one of another file          its twin, if the linker found one (a weak symbol), else the function
+ *   a pointer                    the twin that stands in front of the function, if there is one, else the function
+ *   weft__activity_park          weft__activity_park_now, after which no register is as it was: all that lives is in
+ *                                the frame, which is what is copied
+ */
+#include "pass.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Analysis/CFG.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/AttributeMask.h"
+#include "llvm/IR/CFG.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+#include "llvm/Transforms/Utils/ModuleUtils.h"
+
+#include <map>
+#include <set>
+
+using namespace llvm;
+
+namespace weft
+{
+namespace
+{
+/* Functions of libc that wait, and that libweft-activity has twins of (src/activity/calls.c). */
+const StringSet<> Waits = {"read",	  "write",	 "readv",	    "writev",  "pread",
+			   "pwrite",	  "recv",	 "recvfrom",	    "send",    "sendto",
+			   "recvmsg",	  "sendmsg",	 "accept",	    "accept4", "connect",
+			   "poll",	  "select",	 "sleep",	    "usleep",  "nanosleep",
+			   "waitpid",	  "wait",	 "fsync",	    "open",    "openat",
+			   "getaddrinfo", "getnameinfo", "clock_nanosleep", "pause",   "fdatasync",
+			   "flock"};
+
+/* Inside how many no_yield and no_implicit_yield blocks. */
+struct Depth {
+	int NoYield = 0, NoImplicit = 0;
+
+	bool step(const Instruction &I)
+	{
+		if (calls(I, NoYieldBegin))
+			return NoYield++, true;
+		if (calls(I, NoYieldEnd))
+			return NoYield--, true;
+		if (calls(I, NoImplicitBegin))
+			return NoImplicit++, true;
+		if (calls(I, NoImplicitEnd))
+			return NoImplicit--, true;
+		return false;
+	}
+};
+
+/* A call that may yield, or a back-edge, of a function. */
+struct Points {
+	std::vector<CallBase *> Calls, Parks, Yields, Atomic; /* Atomic: explicit yields that must not switch */
+	std::vector<BasicBlock *> BackEdges;
+};
+
+class TwinMaker
+{
+      public:
+	TwinMaker(Module &M, FunctionAnalysisManager &FAM)
+	    : M(M), C(M.getContext()), FAM(FAM), P(PointerType::get(C, 0))
+	{
+	}
+	bool run();
+
+      private:
+	Module &M;
+	LLVMContext &C;
+	FunctionAnalysisManager &FAM;
+	PointerType *P;
+	std::map<Function *, unsigned> Says;
+	/* In the module's order, so that the same source gives the same object. */
+	MapVector<Function *, Points> Of; /* of each function that may have a twin */
+	MapVector<Function *, Function *> Twin;
+	SetVector<Function *> MayYield;
+
+	void readAnnotations();
+	void spawn(Body &B);
+	Function *enter(Function *B);
+	bool mayHaveTwin(Function &F);
+	bool isPlain(Function &F);
+	Points points(Function &F);
+	void whoMayYield();
+	void clone(Function &F);
+	bool cloneTables(Function &F, ValueToValueMapTy &Map,
+			 std::vector<std::pair<GlobalVariable *, GlobalVariable *>> &Tables);
+	void fill(Function &F);
+	void call(CallBase *Call);
+	Value *byPointer(CallBase *Call);
+	Value *byName(CallBase *Call, Function *Callee);
+	void announce(Function &F);
+	void callsKeepNothing(std::vector<CallBase *> &Calls, StringRef Name);
+	void dropMarkers();
+};
+
+void TwinMaker::readAnnotations()
+{
+	auto *List = M.getGlobalVariable("llvm.global.annotations");
+	auto *Array = List && List->hasInitializer() ? dyn_cast<ConstantArray>(List->getInitializer()) : nullptr;
+
+	if (!Array)
+		return;
+	for (Use &Entry : Array->operands()) {
+		auto *Fields = dyn_cast<ConstantStruct>(Entry);
+		auto *F = Fields ? dyn_cast<Function>(Fields->getOperand(0)->stripPointerCasts()) : nullptr;
+		auto *Text = Fields ? dyn_cast<GlobalVariable>(Fields->getOperand(1)->stripPointerCasts()) : nullptr;
+		auto *Bytes = Text ? dyn_cast<ConstantDataArray>(Text->getInitializer()) : nullptr;
+
+		if (!F || !Bytes || !Bytes->isCString())
+			continue;
+		if (Bytes->getAsCString() == "weft.no_yield")
+			Says[F] |= SaysNoYield;
+		if (Bytes->getAsCString() == "weft.no_implicit_yield")
+			Says[F] |= SaysNoImplicit;
+	}
+}
+
+/* weft__activity_spawn gets six words, which become B's arguments. If there are more, or others than integers and
+ * pointers, B is called by a function that takes them out of a block. */
+void TwinMaker::spawn(Body &B)
+{
+	Type *I64 = Type::getInt64Ty(C);
+	IRBuilder<> IR(B.Spawn);
+	std::vector<Value *> Arguments(B.Spawn->arg_begin(), B.Spawn->arg_end()), Words;
+	bool Boxed = Arguments.size() > 6;
+	Function *Entry = B.F;
+
+	for (Value *V : Arguments)
+		Boxed |= !V->getType()->isPointerTy() && !V->getType()->isIntegerTy();
+	if (Boxed) {
+		Entry = enter(B.F);
+		auto *Box = IR.CreateCall(runtime(M, Block, P, {I64}), {IR.getInt64(8 * Arguments.size())});
+		for (size_t I = 0; I < Arguments.size(); I++)
+			IR.CreateAlignedStore(Arguments[I], IR.CreateConstGEP1_64(I64, Box, I), Align(8));
+		Words.push_back(IR.CreatePtrToInt(Box, I64));
+	} else
+		for (Value *V : Arguments)
+			Words.push_back(V->getType()->isPointerTy() ? IR.CreatePtrToInt(V, I64)
+								    : IR.CreateZExt(V, I64));
+	Words.resize(6, IR.getInt64(0));
+	std::vector<Value *> Operands{B.Handle, Entry};
+	Operands.insert(Operands.end(), Words.begin(), Words.end());
+	IR.CreateCall(runtime(M, Spawn, Type::getVoidTy(C), {P, P, I64, I64, I64, I64, I64, I64}), Operands);
+	B.Spawn->eraseFromParent();
+}
+
+Function *TwinMaker::enter(Function *B)
+{
+	Type *I64 = Type::getInt64Ty(C);
+	auto *F = Function::Create(FunctionType::get(Type::getVoidTy(C), {P}, false), GlobalValue::InternalLinkage,
+				   B->getName() + ".enter", &M);
+	IRBuilder<> IR(BasicBlock::Create(C, "", F));
+	std::vector<Value *> Arguments;
+
+	F->copyAttributesFrom(B);
+	F->setAttributes(AttributeList::get(C, B->getAttributes().getFnAttrs(), {}, {}));
+	for (size_t I = 0; I < B->arg_size(); I++)
+		Arguments.push_back(IR.CreateAlignedLoad(B->getArg(I)->getType(),
+							 IR.CreateConstGEP1_64(I64, F->getArg(0), I), Align(8)));
+	IR.CreateCall(runtime(M, Unblock, Type::getVoidTy(C), {P}), {F->getArg(0)});
+	auto *Call = IR.CreateCall(B, Arguments);
+	if (auto *S = B->getSubprogram())
+		Call->setDebugLoc(DILocation::get(C, S->getLine(), 0, S));
+	IR.CreateRetVoid();
+	return F;
+}
+
+bool TwinMaker::mayHaveTwin(Function &F)
+{
+	return !F.isDeclaration() && !F.hasAvailableExternallyLinkage() && !(Says[&F] & SaysNoYield) &&
+	       !F.hasFnAttribute(Attribute::Naked);
+}
+
+/* Is it certain that no twin of it exists? */
+bool TwinMaker::isPlain(Function &F)
+{
+	LibFunc Known;
+
+	if (F.isIntrinsic() || Says[&F] & SaysNoYield)
+		return true;
+	if (!F.isDeclaration())
+		return false;
+	if (F.getName().starts_with("weft_"))
+		return true;
+	if (F.hasFnAttribute("llvm.assume") &&
+	    F.getFnAttribute("llvm.assume").getValueAsString().contains("weft_plain"))
+		return true;
+	if (Waits.contains(F.getName()))
+		return false;
+	return FAM.getResult<TargetLibraryAnalysis>(F).getLibFunc(F.getName(), Known) || F.getName().starts_with("__");
+}
+
+Points TwinMaker::points(Function &F)
+{
+	SmallVector<std::pair<const BasicBlock *, const BasicBlock *>, 8> Edges;
+	std::set<const BasicBlock *> Sources;
+	std::map<BasicBlock *, Depth> Before;
+	std::vector<BasicBlock *> Work{&F.getEntryBlock()};
+	Points Result;
+
+	FindFunctionBackedges(F, Edges);
+	for (auto &E : Edges)
+		Sources.insert(E.first);
+	Before[Work[0]].NoImplicit = !!(Says[&F] & SaysNoImplicit);
+	while (!Work.empty()) {
+		BasicBlock *B = Work.back();
+		Depth D = Before[B];
+
+		Work.pop_back();
+		for (Instruction &I : *B) {
+			auto *Call = dyn_cast<CallBase>(&I);
+
+			if (D.step(I) || !Call || Call->isInlineAsm() || isa<IntrinsicInst>(I))
+				continue;
+			if (calls(I, Yield))
+				(D.NoYield ? Result.Atomic : Result.Yields).push_back(Call);
+			else if (D.NoYield)
+				continue;
+			else if (calls(I, Park))
+				Result.Parks.push_back(Call);
+			else if (Function *Callee = Call->getCalledFunction(); !Callee || !isPlain(*Callee))
+				Result.Calls.push_back(Call);
+		}
+		if (Sources.count(B) && !D.NoYield && !D.NoImplicit)
+			Result.BackEdges.push_back(B);
+		for (BasicBlock *S : successors(B))
+			if (Before.emplace(S, D).second)
+				Work.push_back(S);
+	}
+	return Result;
+}
+
+void TwinMaker::whoMayYield()
+{
+	bool Changed = true;
+
+	for (Function &F : M)
+		if (mayHaveTwin(F))
+			Of[&F] = points(F);
+	while (Changed) {
+		Changed = false;
+		for (auto &[F, Where] : Of) {
+			if (MayYield.count(F))
+				continue;
+			bool May = !Where.BackEdges.empty() || !Where.Parks.empty() || !Where.Yields.empty();
+
+			for (CallBase *Call : Where.Calls) {
+				Function *Callee = Call->getCalledFunction();
+
+				May |= !Callee || MayYield.count(Callee) || (!Of.count(Callee) && !isPlain(*Callee));
+			}
+			if (May)
+				MayYield.insert(F), Changed = true;
+		}
+	}
+}
+
+/* Tables of labels, for computed goto: the twin's copy has the twin's labels. */
+bool TwinMaker::cloneTables(Function &F, ValueToValueMapTy &Map,
+			    std::vector<std::pair<GlobalVariable *, GlobalVariable *>> &Tables)
+{
+	std::vector<Constant *> Work;
+	std::set<GlobalVariable *> Seen;
+
+	for (BasicBlock &B : F)
+		if (B.hasAddressTaken())
+			Work.push_back(BlockAddress::get(&F, &B));
+	while (!Work.empty()) {
+		Constant *Used = Work.back();
+
+		Work.pop_back();
+		for (User *U : Used->users()) {
+			if (auto *G = dyn_cast<GlobalVariable>(U)) {
+				if (!G->hasLocalLinkage())
+					return false;
+				if (!Seen.insert(G).second)
+					continue;
+				auto *Copy = new GlobalVariable(M, G->getValueType(), G->isConstant(), G->getLinkage(),
+								nullptr, G->getName() + Suffix, G);
+				Copy->copyAttributesFrom(G);
+				Map[G] = Copy;
+				Tables.push_back({G, Copy});
+			} else if (auto *K = dyn_cast<Constant>(U))
+				Work.push_back(K);
+		}
+	}
+	return true;
+}
+
+void TwinMaker::clone(Function &F)
+{
+	ValueToValueMapTy Map;
+	SmallVector<ReturnInst *, 8> Returns;
+	std::vector<std::pair<GlobalVariable *, GlobalVariable *>> Tables;
+
+	if (!cloneTables(F, Map, Tables)) {
+		error(F.getEntryBlock().front(), "a table of labels that other files can see: make it static, so that "
+						 "the yielding function has its own");
+		return;
+	}
+	auto *T = Function::Create(F.getFunctionType(), F.getLinkage(), F.getAddressSpace(), F.getName() + Suffix, &M);
+	for (size_t I = 0; I < F.arg_size(); I++) {
+		T->getArg(I)->setName(F.getArg(I)->getName());
+		Map[F.getArg(I)] = T->getArg(I);
+	}
+	CloneFunctionInto(T, &F, Map, CloneFunctionChangeType::LocalChangesOnly, Returns);
+	for (auto &[Old, New] : Tables)
+		New->setInitializer(MapValue(Old->getInitializer(), Map));
+	T->setVisibility(F.getVisibility());
+	T->setDSOLocal(F.isDSOLocal());
+	T->setComdat(F.getComdat());
+	for (auto K : {Attribute::Memory, Attribute::WillReturn, Attribute::NoRecurse, Attribute::NoSync,
+		       Attribute::NoFree, Attribute::Speculatable})
+		T->removeFnAttr(K);
+	T->addFnAttr(TwinAttribute);
+	Twin[&F] = T;
+}
+
+Value *TwinMaker::byName(CallBase *Call, Function *Callee)
+{
+	IRBuilder<> IR(Call);
+	auto *Weak = M.getFunction((Callee->getName() + Suffix).str());
+
+	if (!Weak) {
+		Weak = Function::Create(Callee->getFunctionType(), GlobalValue::ExternalWeakLinkage,
+					Callee->getName() + Suffix, &M);
+		Weak->setAttributes(Callee->getAttributes());
+		Weak->removeFnAttr(Attribute::Memory);
+	}
+	return IR.CreateSelect(IR.CreateICmpNE(Weak, ConstantPointerNull::get(P)), Weak, Callee);
+}
+
+Value *TwinMaker::byPointer(CallBase *Call)
+{
+	IRBuilder<> IR(Call);
+	Type *I8 = IR.getInt8Ty(), *I32 = IR.getInt32Ty(), *I64 = IR.getInt64Ty();
+	Value *Callee = Call->getCalledOperand();
+	Value *Number = IR.CreateAlignedLoad(I64, IR.CreateConstGEP1_64(I8, Callee, -16), Align(1));
+	Value *Has = IR.CreateICmpEQ(Number, IR.getInt64(Magic));
+	/* What stands there is read whether it is a twin's distance or not: a select is smaller than a branch. */
+	Value *Far = IR.CreateAlignedLoad(I32, IR.CreateConstGEP1_64(I8, Callee, -8), Align(1));
+
+	Far = IR.CreateSelect(Has, IR.CreateSExt(Far, I64), IR.getInt64(0));
+	return IR.CreateGEP(I8, Callee, Far);
+}
+
+void TwinMaker::call(CallBase *Call)
+{
+	Function *Callee = Call->getCalledFunction();
+	Value *To;
+
+	if (Callee && Of.count(Callee) && !MayYield.count(Callee))
+		return;
+	if (!Callee)
+		To = byPointer(Call);
+	else if (auto T = Twin.find(Callee); T != Twin.end())
+		To = T->second;
+	else
+		To = byName(Call, Callee);
+	Call->setCalledOperand(To);
+	Call->removeFnAttr(Attribute::Memory);
+	Call->removeFnAttr(Attribute::WillReturn);
+	Call->addFnAttr(Attribute::get(C, YieldsAttribute));
+}
+
+void TwinMaker::callsKeepNothing(std::vector<CallBase *> &Calls, StringRef Name)
+{
+	FunctionCallee Callee = runtime(M, Name, Type::getVoidTy(C), {});
+
+	cast<Function>(Callee.getCallee())->setCallingConv(CallingConv::PreserveNone);
+	for (CallBase *Call : Calls) {
+		Call->setCalledFunction(Callee);
+		Call->setCallingConv(CallingConv::PreserveNone);
+		Call->addFnAttr(Attribute::get(C, YieldsAttribute));
+	}
+}
+
+/* The twin of F, which is a copy of it until now. */
+void TwinMaker::fill(Function &F)
+{
+	Function &T = *Twin[&F];
+
+	Says[&T] = Says[&F];
+	Points Where = points(T);
+	FunctionCallee Mark = runtime(M, LoopMark, Type::getVoidTy(C), {});
+
+	for (BasicBlock *B : Where.BackEdges)
+		CallInst::Create(Mark, "", B->getTerminator()->getIterator());
+	for (CallBase *Call : Where.Calls)
+		call(Call);
+	callsKeepNothing(Where.Parks, ParkNow);
+	callsKeepNothing(Where.Yields, YieldNow);
+	for (CallBase *Call : Where.Atomic)
+		Call->eraseFromParent();
+	if (!Where.Calls.empty()) {
+		auto At = T.getEntryBlock().getFirstNonPHIOrDbgOrAlloca();
+		CallInst::Create(runtime(M, EntryMark, Type::getVoidTy(C), {}), "", At);
+	}
+	for (Instruction &I : instructions(T))
+		if (auto *Call = dyn_cast<CallInst>(&I); Call && !Call->getDebugLoc() && T.getSubprogram())
+			Call->setDebugLoc(DILocation::get(C, T.getSubprogram()->getLine(), 0, T.getSubprogram()));
+}
+
+/* In front of the function: where its twin is, for calls by pointer. */
+void TwinMaker::announce(Function &F)
+{
+	Function *T = Twin[&F];
+	Type *I64 = Type::getInt64Ty(C), *I32 = Type::getInt32Ty(C);
+
+	if (F.hasLocalLinkage() && !F.hasAddressTaken())
+		return;
+	/* By a name that the linker does not replace. */
+	Constant *Here = T;
+	if (!T->hasLocalLinkage())
+		Here = GlobalAlias::create(T->getValueType(), 0, GlobalValue::PrivateLinkage, T->getName() + ".here", T,
+					   &M);
+	else
+		appendToCompilerUsed(M, {T}); /* what a prefix refers to is not seen as used */
+	Constant *Far = ConstantExpr::getTrunc(ConstantExpr::getSub(ConstantExpr::getPtrToInt(Here, I64),
+								    ConstantExpr::getPtrToInt(&F, I64)),
+					       I32);
+	F.setPrefixData(ConstantStruct::getAnon({ConstantInt::get(I64, Magic), Far, ConstantInt::get(I32, 0)}, true));
+}
+
+/* What plain code need not know. */
+void TwinMaker::dropMarkers()
+{
+	for (StringRef Name : {NoYieldBegin, NoImplicitBegin, NoYieldEnd, NoImplicitEnd}) {
+		Function *F = M.getFunction(Name);
+
+		if (!F)
+			continue;
+		for (User *U : make_early_inc_range(F->users()))
+			if (auto *Call = dyn_cast<CallBase>(U)) {
+				if (!Call->getType()->isVoidTy())
+					Call->replaceAllUsesWith(ConstantInt::get(Call->getType(), 1));
+				if (auto *Invoke = dyn_cast<InvokeInst>(Call))
+					BranchInst::Create(Invoke->getNormalDest(), Invoke->getIterator());
+				Call->eraseFromParent();
+			}
+	}
+}
+
+bool TwinMaker::run()
+{
+	std::vector<Body> Bodies;
+
+	readAnnotations();
+	if (!outlineActivities(M, Bodies))
+		return true; /* there was an error: nothing is generated */
+	for (Body &B : Bodies)
+		spawn(B);
+	whoMayYield();
+	for (Function *F : MayYield)
+		clone(*F);
+	for (auto &[F, T] : Twin)
+		fill(*F);
+	if (Function *F = M.getFunction(Spawn))
+		for (User *U : F->users())
+			if (auto *Call = dyn_cast<CallBase>(U))
+				if (auto *B = dyn_cast<Function>(Call->getArgOperand(1)); B && Twin.count(B))
+					Call->setArgOperand(1, Twin[B]);
+	for (auto &[F, T] : Twin)
+		announce(*F);
+	dropMarkers();
+	return !Twin.empty() || !Bodies.empty();
+}
+} // namespace
+
+bool makeTwins(Module &M, FunctionAnalysisManager &FAM)
+{
+	return TwinMaker(M, FAM).run();
+}
+} // namespace weft
