@@ -24,6 +24,7 @@
 #include "llvm/IR/DIBuilder.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
@@ -100,16 +101,22 @@ CallInst *Lowering::slowly(IRBuilder<> &IR, StringRef Name, Type *Result)
 	return Call;
 }
 
+/* Another thread sets the flag. The comparison is assembly, because the compiler would load the flag first. */
 void Lowering::loopCheck(CallInst *Mark)
 {
 	IRBuilder<> IR(Mark);
-	auto *Flag = IR.CreateAlignedLoad(IR.getInt32Ty(), field(IR, HotFlag), Align(4));
+	auto *Compare = InlineAsm::get(FunctionType::get(IR.getInt32Ty(), {P}, false), "cmpl $$0, $1",
+				       "={@ccne},*m,~{dirflag},~{fpsr},~{flags}", true);
+	CallInst *Set = IR.CreateCall(Compare, {field(IR, HotFlag)});
 
-	Flag->setAtomic(AtomicOrdering::Monotonic);
+	Set->addParamAttr(0, Attribute::get(C, Attribute::ElementType, IR.getInt32Ty()));
+	Set->setDebugLoc(Mark->getDebugLoc() ? Mark->getDebugLoc() : line());
+	Set->setMemoryEffects(MemoryEffects::readOnly());
+	Set->setDoesNotThrow();
 	Instruction *Then =
-	    SplitBlockAndInsertIfThen(IR.CreateICmpNE(Flag, IR.getInt32(0)), Mark->getIterator(), false, seldom());
+		SplitBlockAndInsertIfThen(IR.CreateICmpNE(Set, IR.getInt32(0)), Mark->getIterator(), false, seldom());
 	IR.SetInsertPoint(Then);
-	IR.SetCurrentDebugLocation(Mark->getDebugLoc() ? Mark->getDebugLoc() : line());
+	IR.SetCurrentDebugLocation(Set->getDebugLoc());
 	slowly(IR, Tick, IR.getVoidTy());
 }
 

@@ -18,6 +18,13 @@
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Transforms/Scalar/IndVarSimplify.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopDeletion.h"
+#include "llvm/Transforms/Scalar/LoopIdiomRecognize.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/LoopRotation.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
 #include "llvm/Transforms/Utils/ScalarEvolutionExpander.h"
 
@@ -160,10 +167,36 @@ bool Mining::run()
 }
 } // namespace
 
+/* The vectorizer's own preparation, which comes after this pass. */
+static void prepare(Function &F, FunctionAnalysisManager &FAM)
+{
+	FunctionPassManager Passes;
+
+	Passes.addPass(createFunctionToLoopPassAdaptor(LoopRotatePass()));
+	FAM.invalidate(F, Passes.run(F, FAM));
+}
+
+/* What could not leave a loop with a marker can leave its strips. */
+static void tidy(Function &F, FunctionAnalysisManager &FAM)
+{
+	FunctionPassManager Passes;
+	LoopPassManager OfLoop;
+
+	FAM.invalidate(F, PreservedAnalyses::none());
+	Passes.addPass(createFunctionToLoopPassAdaptor(LICMPass(LICMOptions()), true));
+	OfLoop.addPass(LoopIdiomRecognizePass());
+	OfLoop.addPass(IndVarSimplifyPass());
+	OfLoop.addPass(LoopDeletionPass());
+	Passes.addPass(createFunctionToLoopPassAdaptor(std::move(OfLoop)));
+	Passes.run(F, FAM);
+}
+
 PreservedAnalyses Strips::run(Function &F, FunctionAnalysisManager &FAM)
 {
-	if (!F.hasFnAttribute(TwinAttribute))
+	if (!F.hasFnAttribute(TwinAttribute) || FAM.getResult<LoopAnalysis>(F).empty())
 		return PreservedAnalyses::all();
+	prepare(F, FAM);
+
 	bool Changed = false;
 	auto &Loops = FAM.getResult<LoopAnalysis>(F);
 	auto &Tree = FAM.getResult<DominatorTreeAnalysis>(F);
@@ -179,6 +212,8 @@ PreservedAnalyses Strips::run(Function &F, FunctionAnalysisManager &FAM)
 	/* What is known of loops is asked before the first is changed. */
 	for (auto &[L, Mark] : Work)
 		Changed |= Mining(F, *L, SE, Mark).run();
-	return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
+	if (Changed)
+		tidy(F, FAM);
+	return PreservedAnalyses::none();
 }
 } // namespace weft
