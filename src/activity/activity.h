@@ -106,6 +106,16 @@ struct weft__activity_group {
 /* A block of a multiple of 16 bytes, or NULL. */
 void *weft__piece_take(struct weft__activity_group *g, size_t bytes);
 void weft__piece_give(struct weft__activity_group *g, void *block, size_t bytes);
+/* The same for a size that is known, inline. */
+static inline void *weft__piece(struct weft__activity_group *g, size_t bytes)
+{
+	void **list = &g->blocks[bytes / 16], *block = *list;
+
+	if (weft__unlikely(!block))
+		return weft__piece_take(g, bytes);
+	*list = *(void **)block;
+	return block;
+}
 void weft__garbage_give(struct weft__activity_group *g);
 void weft__vars_free(struct weft__activity_group *g, struct weft__activity_var *until);
 void weft__pieces_unmap(struct weft__activity_group *g);
@@ -145,6 +155,8 @@ char *weft__activity_shrink(void);
 void weft__activity_enter(struct weft__activity_group *g, weft_activity_t *first);
 _Noreturn void weft__activity_leave(struct weft__activity_group *g);
 extern char weft__activity_start[];
+/* Stackful: call an activity's function with its six words. */
+void weft__activity_call(void *entry, const uint64_t words[6]);
 
 /* ---- stacks.c --------------------------------------------------------------------------------------------------- */
 /* Stacks newer than the one that `sp` lies in were left by longjmp. */

@@ -36,11 +36,11 @@ struct first_frame {
 };
 _Static_assert(sizeof(struct first_frame) % 16 == 0, "blocks are multiples of 16");
 
-static bool begin(struct weft__activity_group *g, weft_activity_t *a, void *entry, const uint64_t words[6])
+static inline bool begin(struct weft__activity_group *g, weft_activity_t *a, void *entry, const uint64_t words[6])
 {
-	struct first_frame *f = weft__piece_take(g, sizeof *f);
+	struct first_frame *f = weft__piece(g, sizeof *f);
 
-	if (!f)
+	if (weft__unlikely(!f))
 		return false;
 	f->rbp = 0;
 	f->start = weft__activity_start;
@@ -65,7 +65,7 @@ void weft__activity_spawn(weft_activity_t *handle, void *entry, uint64_t w0, uin
 {
 	struct weft__activity_group *g = weft__activity_hot.group;
 	uint64_t words[6] = {w0, w1, w2, w3, w4, w5};
-	weft_activity_t *a = handle ? handle : weft__piece_take(g, sizeof *a);
+	weft_activity_t *a = handle ? handle : weft__piece(g, sizeof *a);
 
 	if (!a || !begin(g, a, entry, words))
 		weft__activity_fail(ENOMEM);
@@ -73,14 +73,21 @@ void weft__activity_spawn(weft_activity_t *handle, void *entry, uint64_t w0, uin
 		a->flags = WEFT__DETACHED;
 }
 
-void weft__activity_finish(struct weft__activity_group *g, weft_activity_t *a, void *result, int error)
+/* What a cancelled activity, or one that longjmp left, had. */
+static WEFT__COLD void give_back(struct weft__activity_group *g)
 {
-	weft_activity_t *w;
-
 	weft__vars_free(g, NULL);
 	weft__stacks_free(g, g->stack);
 	g->stack = NULL;
 	weft__limits(g, g->base - WEFT__WINDOW);
+}
+
+void weft__activity_finish(struct weft__activity_group *g, weft_activity_t *a, void *result, int error)
+{
+	weft_activity_t *w;
+
+	if (weft__unlikely(a->vars || g->stack))
+		give_back(g);
 	a->state = WEFT__ENDED;
 	a->frames = result;
 	a->error = (uint8_t)error;
@@ -123,7 +130,7 @@ static void *first(void *group)
 
 static bool start(struct weft__activity_group *g)
 {
-	uint64_t words[6] = {(uintptr_t)g};
+	uint64_t words[6] = {[4] = (uintptr_t)g}; /* the first argument of a function of C */
 
 	return begin(g, &g->root, (void *)(uintptr_t)first, words);
 }

@@ -67,10 +67,8 @@ static inline bool keep(struct weft__activity_group *g, weft_activity_t *self, c
 		if (g->stack)
 			return keep_deep(g, self, sp);
 	}
-	block = bytes <= LARGEST_BLOCK ? g->blocks[bytes / 16] : NULL;
-	if (weft__likely(block))
-		g->blocks[bytes / 16] = *(void **)block;
-	else if (!(block = weft__piece_take(g, bytes)))
+	block = weft__likely(bytes <= LARGEST_BLOCK) ? weft__piece(g, bytes) : weft__piece_take(g, bytes);
+	if (weft__unlikely(!block))
 		return false;
 	copy(block, sp, bytes);
 	self->frames = block;

@@ -190,16 +190,17 @@ PUBLIC(weft__activity_entered)
 	ret
 END(weft__activity_entered)
 
-/* Where an activity begins. The block holds, above: the function, and six arguments. */
+/* Where an activity begins. The block holds, above: the function, and six arguments, which go where a function that keeps
+ * no register (preserve_none) expects them. Of a function of C the last two are the first. */
 FUNCTION(weft__activity_start)
 	.cfi_undefined rip
 	pop	rax
+	pop	r12
+	pop	r13
+	pop	r14
+	pop	r15
 	pop	rdi
 	pop	rsi
-	pop	rdx
-	pop	rcx
-	pop	r8
-	pop	r9
 	add	rsp, 8
 	xor	ebp, ebp
 	call	rax
@@ -210,6 +211,35 @@ weft__activity_end:
 	call	weft__activity_ended
 	jmp	.Lswitch
 END(weft__activity_start)
+
+/* weft__activity_call(entry, words): the same on a stack of the activity's own. */
+FUNCTION(weft__activity_call)
+	PUSH(rbp)
+	PUSH(rbx)
+	PUSH(r12)
+	PUSH(r13)
+	PUSH(r14)
+	PUSH(r15)
+	sub	rsp, 8
+	.cfi_adjust_cfa_offset 8
+	mov	rax, rdi
+	mov	r12, [rsi]
+	mov	r13, [rsi + 8]
+	mov	r14, [rsi + 16]
+	mov	r15, [rsi + 24]
+	mov	rdi, [rsi + 32]
+	mov	rsi, [rsi + 40]
+	call	rax
+	add	rsp, 8
+	.cfi_adjust_cfa_offset -8
+	POP(r15)
+	POP(r14)
+	POP(r13)
+	POP(r12)
+	POP(rbx)
+	POP(rbp)
+	ret
+END(weft__activity_call)
 
 /* weft__activity_leave(group): end the running activity without its frames. On the driver's stack. */
 FUNCTION(weft__activity_leave)

@@ -114,7 +114,7 @@ void Lowering::loopCheck(CallInst *Mark)
 	Set->setMemoryEffects(MemoryEffects::readOnly());
 	Set->setDoesNotThrow();
 	Instruction *Then =
-		SplitBlockAndInsertIfThen(IR.CreateICmpNE(Set, IR.getInt32(0)), Mark->getIterator(), false, seldom());
+	    SplitBlockAndInsertIfThen(IR.CreateICmpNE(Set, IR.getInt32(0)), Mark->getIterator(), false, seldom());
 	IR.SetInsertPoint(Then);
 	IR.SetCurrentDebugLocation(Set->getDebugLoc());
 	slowly(IR, Tick, IR.getVoidTy());

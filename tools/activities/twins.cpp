@@ -155,6 +155,8 @@ void TwinMaker::spawn(Body &B)
 			Words.push_back(V->getType()->isPointerTy() ? IR.CreatePtrToInt(V, I64)
 								    : IR.CreateZExt(V, I64));
 	Words.resize(6, IR.getInt64(0));
+	/* Nobody needs the registers that are there when an activity begins, so it saves none of them in its frame. */
+	Entry->setCallingConv(CallingConv::PreserveNone);
 	std::vector<Value *> Operands{B.Handle, Entry};
 	Operands.insert(Operands.end(), Words.begin(), Words.end());
 	IR.CreateCall(runtime(M, Spawn, Type::getVoidTy(C), {P, P, I64, I64, I64, I64, I64, I64}), Operands);
@@ -323,6 +325,7 @@ void TwinMaker::clone(Function &F)
 	CloneFunctionInto(T, &F, Map, CloneFunctionChangeType::LocalChangesOnly, Returns);
 	for (auto &[Old, New] : Tables)
 		New->setInitializer(MapValue(Old->getInitializer(), Map));
+	T->setCallingConv(F.getCallingConv());
 	T->setVisibility(F.getVisibility());
 	T->setDSOLocal(F.isDSOLocal());
 	T->setComdat(F.getComdat());
