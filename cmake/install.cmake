@@ -2,7 +2,6 @@
 #
 # What `cmake --install` copies. The result may be moved: everything in it finds the rest relative to itself.
 include(CMakePackageConfigHelpers)
-include(cmake/instrument.cmake)
 
 set(weft_share ${CMAKE_INSTALL_DATADIR}/weft)
 set(weft_package ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
@@ -18,10 +17,10 @@ configure_package_config_file(cmake/weftConfig.cmake.in weftConfig.cmake INSTALL
 			      PATH_VARS weft_package_libexec)
 write_basic_package_version_file(weftConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/weftConfig.cmake ${PROJECT_BINARY_DIR}/weftConfigVersion.cmake cmake/stack.cmake
-	DESTINATION ${weft_package})
+		cmake/target_activities.cmake DESTINATION ${weft_package})
 
 # pkg-config: weft (the shared library where there is one), weft-static; weft-rt, weft-rt-static: that and tasks; weft-posix: what
-# stands before libc, to be linked beside one of them.
+# stands before libc, to be linked beside one of them; weft-activity, weft-activity-static: tasks and activities.
 function(weft_relative_path from to result)
 	cmake_path(RELATIVE_PATH to BASE_DIRECTORY "${from}" OUTPUT_VARIABLE relative)
 	set(${result} "${relative}" PARENT_SCOPE)
@@ -31,7 +30,7 @@ set(weft_pc_dir ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig)
 weft_relative_path(${weft_pc_dir} ${CMAKE_INSTALL_FULL_LIBDIR} weft_pc_to_lib)
 weft_relative_path(${weft_pc_dir} ${CMAKE_INSTALL_FULL_INCLUDEDIR} weft_pc_to_include)
 weft_relative_path(${weft_pc_dir} ${CMAKE_INSTALL_FULL_LIBEXECDIR}/weft weft_pc_to_libexec)
-foreach(package weft weft-static weft-rt weft-rt-static weft-posix)
+foreach(package weft weft-static weft-rt weft-rt-static weft-activity weft-activity-static weft-posix)
 	string(REPLACE -static "" library ${package})
 	set(weft_pc_library -l${library})
 	set(weft_pc_requires)
@@ -42,6 +41,8 @@ foreach(package weft weft-static weft-rt weft-rt-static weft-posix)
 		set(weft_pc_library "-Wl,--push-state,--no-as-needed -lweft-posix -Wl,--pop-state")
 	elseif(package MATCHES rt)
 		string(REPLACE -rt "" weft_pc_requires ${package})
+	elseif(package MATCHES activity)
+		string(REPLACE -activity -rt weft_pc_requires ${package})
 	endif()
 	configure_file(cmake/weft.pc.in ${package}.pc @ONLY)
 	install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
@@ -50,6 +51,13 @@ endforeach()
 foreach(kind ${weft_instrumentations})
 	configure_file(cmake/weft-instrumented.pc.in weft-${kind}.pc @ONLY)
 	install(FILES ${PROJECT_BINARY_DIR}/weft-${kind}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
+
+# weft-activities-VERSION: what that clang needs to compile activities.
+foreach(version IN LISTS weft_activities_versions)
+	configure_file(cmake/weft-activities.pc.in weft-activities-${version}.pc @ONLY)
+	install(FILES ${PROJECT_BINARY_DIR}/weft-activities-${version}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+	install(TARGETS weft_activities_${version} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/weft)
 endforeach()
 
 # What makes instrumented code. An `as` in a directory of its kind, for compilers to find by -B.

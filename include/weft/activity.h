@@ -174,12 +174,12 @@ WEFT__INLINE int weft_activity_wait(weft_activity_t *a)
 /* ---- activating (see the macros' ends in docs/activities.md) ---------------------------------------------------- */
 
 /* Markers. The pass takes them away; a program that was compiled without it does not link, and the name says why. */
-int weft__activate(void *handle, int count, ...) __asm__("weft_needs_cc_--activities__activate");
-int weft__activated(int *mark) __asm__("weft_needs_cc_--activities__activated");
-int weft__no_yield_begin(void) __asm__("weft_needs_cc_--activities__no_yield");
-void weft__no_yield_end(int *mark) __asm__("weft_needs_cc_--activities__no_yield_end");
-int weft__no_implicit_begin(void) __asm__("weft_needs_cc_--activities__no_implicit");
-void weft__no_implicit_end(int *mark) __asm__("weft_needs_cc_--activities__no_implicit_end");
+int weft__activate(void *handle, int count, ...) __asm__("weft_needs_cc_with_activities__activate");
+int weft__activated(int *mark) __asm__("weft_needs_cc_with_activities__activated");
+int weft__no_yield_begin(void) __asm__("weft_needs_cc_with_activities__no_yield");
+void weft__no_yield_end(int *mark) __asm__("weft_needs_cc_with_activities__no_yield_end");
+int weft__no_implicit_begin(void) __asm__("weft_needs_cc_with_activities__no_implicit");
+void weft__no_implicit_end(int *mark) __asm__("weft_needs_cc_with_activities__no_implicit_end");
 
 #define WEFT__A_CAT_(a, b) a##b
 #define WEFT__A_CAT(a, b) WEFT__A_CAT_(a, b)

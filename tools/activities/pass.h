@@ -31,12 +31,12 @@ namespace weft
 using namespace llvm;
 
 /* What the header calls (include/weft/activity.h), by the names that a linker sees. */
-inline constexpr char Activate[] = "weft_needs_cc_--activities__activate";
-inline constexpr char Activated[] = "weft_needs_cc_--activities__activated";
-inline constexpr char NoYieldBegin[] = "weft_needs_cc_--activities__no_yield";
-inline constexpr char NoYieldEnd[] = "weft_needs_cc_--activities__no_yield_end";
-inline constexpr char NoImplicitBegin[] = "weft_needs_cc_--activities__no_implicit";
-inline constexpr char NoImplicitEnd[] = "weft_needs_cc_--activities__no_implicit_end";
+inline constexpr char Activate[] = "weft_needs_cc_with_activities__activate";
+inline constexpr char Activated[] = "weft_needs_cc_with_activities__activated";
+inline constexpr char NoYieldBegin[] = "weft_needs_cc_with_activities__no_yield";
+inline constexpr char NoYieldEnd[] = "weft_needs_cc_with_activities__no_yield_end";
+inline constexpr char NoImplicitBegin[] = "weft_needs_cc_with_activities__no_implicit";
+inline constexpr char NoImplicitEnd[] = "weft_needs_cc_with_activities__no_implicit_end";
 inline constexpr char Park[] = "weft__activity_park";
 inline constexpr char Yield[] = "weft_activity_yield";
 

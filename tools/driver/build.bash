@@ -10,19 +10,20 @@ is_current()
 
 	[[ -e $1 ]] || return 1
 	for file in "$root"/{CMakeLists.txt,CMakePresets.json,cmake/*,src,src/*,src/*/*} \
-		"$root"/include/weft{,/*,/*/*} "$root"/tools/{as,posix,driver/launch}{,/*}; do
+		"$root"/include/weft{,/*,/*/*} "$root"/tools/{activities,as,posix,driver/launch}{,/*}; do
 		[[ ! $file -nt $1 ]] || return 1
 	done
 }
 
-# A tree that was configured somewhere else (the sources moved) starts afresh.
+# A tree that was configured somewhere else (the sources moved) starts afresh. One that was configured before an LLVM was
+# installed does not know its target.
 configure()
 {
-	local tree=$1 preset=$2 fresh=()
+	local targets=$1 tree=$2 preset=$3 fresh=()
 
 	if [[ -e $tree/CMakeCache.txt ]]; then
 		grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$tree/CMakeCache.txt" || fresh=(--fresh)
-		[[ ! -e $tree/build.ninja || ${fresh[*]-} ]] || return 0
+		[[ ! -e $tree/build.ninja || ${fresh[*]-} ]] || ! grep -q "^build ${targets##* }:" "$tree/build.ninja" || return 0
 	fi
 	cd "$root" && cmake --preset "$preset" -B "$tree" "${fresh[@]}"
 }
@@ -33,11 +34,10 @@ configure_and_build()
 (
 	local targets=$1
 
-	shift
 	unset CC CXX CFLAGS CXXFLAGS CPPFLAGS LDFLAGS ASMFLAGS CPATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH MAKEFLAGS MFLAGS
 	unset CMAKE_GENERATOR CMAKE_BUILD_TYPE CMAKE_TOOLCHAIN_FILE DESTDIR NINJA_STATUS
 	# shellcheck disable=SC2086 # several words
-	configure "$@" && cmake --build "$1" --target $targets
+	configure "$@" && cmake --build "$2" --target $targets
 )
 
 # build_library TARGET PRESET: up to date when it returns. Sets `library_dir`.
@@ -52,6 +52,9 @@ build_library()
 	weft) product=libweft-rt.a targets='weft weft_rt' ;;
 	weft_shared) product=libweft-rt.so targets='weft_shared weft_rt_shared' ;;
 	weft_posix) product=libweft-posix.so targets=$target ;;
+	weft_activities_*)
+		product=libexec/weft/libweft-activities-${target##*_}.so targets="weft_activity weft_activity_shared $target"
+		;;
 	weft_instrumentation) product=libexec/weft/weft-launch targets=$target ;;
 	esac
 	[[ ! -e $tree/$product ]] || ! is_current "$stamp" || return 0

@@ -67,6 +67,8 @@ check_instrumentation()
 	[[ ! $needed || ! $instrument || $needed == "$instrument" ]] ||
 		die 2 "--policy ${policy%%:*} runs code made by --instrument $needed, not $instrument"
 	instrument=${instrument:-$needed}
+	[[ ! $activities || ! $instrument ]] ||
+		die 2 "--activities: their code runs on contiguous stacks, it cannot be made with --instrument $instrument, too"
 }
 
 # The compilers' options whose argument is a word of its own.
@@ -77,12 +79,13 @@ with_argument=' -o -I -D -U -L -l -A -B -F -G -T -u -z -e -x -arch -target -incl
 	--serialize-diagnostics '
 with_argument=${with_argument//[$'\n\t']/ }
 
-# Our options, wherever they stand before a "--". Sets `policy`, `instrument`, and `arguments`: all that is not ours.
+# Our options, wherever they stand before a "--". Sets `policy`, `instrument`, `activities`, and
+# `arguments`: all that is not ours.
 own_options()
 {
 	arguments=("$@")
 	# Builds say thousands of other words.
-	[[ " $*" == *\ --@(policy|instrument|no-install|help)* ]] || return 0
+	[[ " $*" == *\ --@(policy|instrument|activities|no-install|help)* ]] || return 0
 	arguments=()
 	while (($#)) && [[ $1 != -- ]]; do
 		case $1 in
@@ -99,6 +102,7 @@ own_options()
 			if [[ $1 == --policy ]]; then policy=$2; else instrument=$2; fi
 			shift
 			;;
+		--activities) activities=yes ;;
 		--no-install) may_install=no ;;
 		*)
 			arguments+=("$1")
@@ -263,7 +267,7 @@ policy_object()
 surround()
 {
 	local inputs='' sources='' headers='' links=yes shared='' library=weft language='' exports='' target=() object
-	local library_dir
+	local library_dir plugin
 
 	before=() after=() launch=()
 	read_arguments "$@"
@@ -273,6 +277,10 @@ surround()
 	[[ $include == /usr/include || $include == /usr/local/include ]] || before=(-isystem "$include")
 	before+=(-isystem "$compat" -pthread)
 	[[ $instrument || ! $sources ]] || before+=(-fstack-clash-protection)
+	if [[ $activities ]]; then
+		find_activities_plugin
+		[[ ! $sources ]] || before+=("-fpass-plugin=$plugin")
+	fi
 	[[ $links && $inputs && $language != *-header ]] || return 0
 
 	find_library
@@ -285,6 +293,9 @@ surround()
 		policy_object
 		after+=("$object")
 	fi
+	if [[ $activities ]]; then
+		if [[ $library == weft ]]; then after+=("$library_dir/libweft-activity.a"); else after+=(-lweft-activity -lweft-rt); fi
+	fi
 	if [[ $exports ]]; then
 		after+=("-Wl,--whole-archive" "$library_dir/libweft-rt.a" "$library_dir/libweft.a" "-Wl,--no-whole-archive")
 	else
@@ -295,7 +306,11 @@ surround()
 # Sets `compiler` for a subcommand's name.
 choose_compiler()
 {
-	if [[ $1 == c++ ]]; then
+	if [[ $activities ]]; then
+		# shellcheck source=tools/driver/activities.bash
+		. "$driver/activities.bash" || exit 70
+		choose_activities_compiler "$1"
+	elif [[ $1 == c++ ]]; then
 		find_compiler "${WEFT_CXX-}" c++ g++ clang++ clang++-16
 	else
 		find_compiler "${WEFT_CC-}" cc gcc clang clang-16
@@ -304,7 +319,7 @@ choose_compiler()
 
 weft_cc()
 {
-	local policy='' instrument='' arguments compiler before after launch
+	local policy='' instrument='' activities='' clang='' arguments compiler before after launch
 
 	quiet=yes
 	own_options "$@"

@@ -153,6 +153,7 @@ stack_policies()
 	fi
 	probe policies || healthy=''
 	instrumentation
+	activities_line
 }
 
 # instruments COMPILER KIND OBJECT: does it? What went wrong is on standard error.
@@ -182,6 +183,28 @@ instrumentation()
 		done
 		line "$name" "${kinds[*]}${why:+ (no: $why)}"
 	done
+}
+
+# Which compilers make activities; nothing is built to tell.
+activities_line()
+{
+	local version found=''
+
+	# shellcheck source=tools/driver/activities.bash
+	. "$driver/activities.bash" || exit 70
+	heading 'Activities (weft cc --activities)'
+	for version in "${activities_versions[@]}"; do
+		have "clang-$version" || continue
+		found=yes
+		if plugin_is_there "$version"; then
+			line "clang-$version" yes
+		elif [[ $root ]]; then
+			line "clang-$version" "no: apt-get install llvm-$version-dev libclang-$version-dev"
+		else
+			line "clang-$version" "no: this installation was built without llvm-$version-dev"
+		fi
+	done
+	[[ $found ]] || line none 'apt-get install clang-22 lld-22 llvm-22-dev libclang-22-dev'
 }
 
 # tool COMMAND WHAT-FOR HOW-TO-GET-IT
@@ -231,7 +254,7 @@ tools()
 
 weft_doctor()
 {
-	local healthy=yes policy='' instrument='' compiler missing
+	local healthy=yes policy='' instrument='' activities='' clang='' compiler missing
 
 	while (($#)); do
 		case $1 in

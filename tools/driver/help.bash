@@ -9,6 +9,7 @@ weft: effect handlers and coroutines for C, with the stack as a policy
   weft run [--policy P] FILE.c… [-- ARGS]   compile and run in one step
   weft run --posix PROGRAM ARGS…            libraries that it uses suspend tasks, not threads
   weft cc [--policy P] ARGS…                a C compiler for any build (weft c++: C++)
+  weft run|cc|c++ --activities …            code that yields by itself: activities
   weft simulate [--seeds N] FILE.c…         run its tasks in many orders, and say which fails
   weft lookahead --explain PROGRAM…         what look-ahead decided for a program
   weft doctor                               what this machine offers, and what is missing
@@ -34,7 +35,7 @@ END
 help_run()
 {
 	cat <<'END'
-weft run [--policy P[:SIZE]] [--instrument KIND] [FLAGS] FILE… [-- ARGS]
+weft run [--policy P[:SIZE]] [--instrument KIND] [--activities] [FLAGS] FILE… [-- ARGS]
 
 Compiles the files (C, C++ by their endings, or objects) with -O2 -g and whatever FLAGS that begin with one
 dash are given, in a temporary directory, and becomes the program: its exit code and its signals are what
@@ -68,7 +69,7 @@ END
 help_cc()
 {
 	cat <<'END'
-weft cc [--policy P[:SIZE]] [--instrument KIND] [--no-install] ARGS…        weft c++ …
+weft cc [--policy P[:SIZE]] [--instrument KIND] [--activities] [--no-install] ARGS…        weft c++ …
 
 Runs the compiler with ARGS untouched, adding
   to compile   the include directories (also of the compatibility headers: seff.h, fiber.h), -pthread
@@ -78,7 +79,7 @@ Runs the compiler with ARGS untouched, adding
 Its own options may stand anywhere; --help is one of them ('cc --help' prints the compiler's). With a build system:
   make CC="weft cc"        ./configure CC="weft cc"        CC=weft-cc cmake … (installed)
 
-WEFT_CC, WEFT_CXX   the compiler (default: cc, c++)
+WEFT_CC, WEFT_CXX   the compiler (default: cc, c++; with --activities the newest clang of 19 to 22)
 In the source tree the library is built when it is missing or older than its sources.
 
 Code for stacks of linked chunks. --policy says how the program's coroutines and threads run by default, and
@@ -97,6 +98,12 @@ clang (-BDIR/ -fsplit-stack -fno-integrated-as -fno-stack-clash-protection) comp
 This does, and refuses with either compiler what is unsafe:
   libexec/weft/weft-launch --instrument KIND clang -c …
 For CMake: find_package(weft), weft_target_stack(TARGET POLICY[:SIZE]).
+
+Activities. --activities compiles so that functions may yield (weft/activity.h, docs/activities.md), and links
+libweft-activity.a. By clang 19 to 22: WEFT_CC, or CC, or the newest that is there. Files compiled without may be linked
+to it, by any compiler: what they do is atomic. The same without this command, where it is installed:
+  clang-22 $(pkg-config --cflags weft-activities-22) -c …        … $(pkg-config --libs weft-activity)
+For CMake: find_package(weft), weft_target_activities(TARGET).
 END
 }
 

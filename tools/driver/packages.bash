@@ -37,6 +37,17 @@ libhiredis-dev header:hiredis/hiredis.h
 redis-server cmd:redis-server
 libcurl4-openssl-dev header:curl/curl.h
 '
+# What `weft cc --activities` needs, and to build what it makes clang load, which an installation has.
+packages_clang='
+clang-22 cmd:clang-22
+lld-22 cmd:ld.lld-22
+'
+packages_activities='
+clang-22 cmd:clang-22
+lld-22 cmd:ld.lld-22
+llvm-22-dev file:/usr/lib/llvm-22/include/llvm/Passes/PassBuilder.h
+libclang-22-dev file:/usr/lib/llvm-22/include/clang/AST/ASTConsumer.h
+'
 # matplotlib's fonts need either python3-munkres or scipy, which brings 350 MB with it.
 packages_lab='
 git cmd:git

@@ -137,7 +137,7 @@ weft_run()
 
 compile_and_run()
 {
-	local policy='' instrument='' arguments sources=() flags=() rest=() program language=cc source objects=()
+	local policy='' instrument='' activities='' clang='' arguments sources=() flags=() rest=() program language=cc source objects=()
 
 	own_options "$@"
 	read_run_arguments "${arguments[@]}"
