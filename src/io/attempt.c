@@ -76,8 +76,12 @@ short weft__io_events(const weft_io_t *io)
 static int poll_one(int fd, short events, int timeout)
 {
 	struct pollfd p = {fd, events, 0};
-	int result = poll(&p, 1, timeout);
+	int result;
 
+	/* wait_for has a deadline to look at in between. */
+	do
+		result = poll(&p, 1, timeout);
+	while (result < 0 && errno == EINTR && !timeout);
 	if (result < 0)
 		return -errno;
 	return p.revents & POLLNVAL ? -EBADF : p.revents;

@@ -312,17 +312,22 @@ static int begin_waiting(struct weft__loop *loop, weft_io_t *io, struct weft__fd
 static int64_t attempt(weft_io_t *io, struct weft__fd *fd, int nature)
 {
 	const uint8_t ends = ends_of(io->way);
+	uint8_t gone;
 	int64_t result;
 
 	/* Nobody says when it is ready before it is registered; who does not wait wants to know it now. */
 	if (!claim_readiness(fd, io->way) && io->deadline && __atomic_load_n(&fd->registered, __ATOMIC_RELAXED))
 		return -EAGAIN;
 	result = weft__io_attempt(io, nature);
-	if (result == -EAGAIN && __atomic_load_n(&fd->ready, __ATOMIC_RELAXED) & ends) {
+	gone = __atomic_load_n(&fd->ready, __ATOMIC_RELAXED) & ends;
+	if (result == -EAGAIN && gone) {
 		/* The other side is not gone any more: the socket has begun to connect. Cleared before it is tried,
 		 * or an event in between would be lost. */
 		__atomic_fetch_and(&fd->ready, (uint8_t) ~(ends | io->way), __ATOMIC_RELAXED);
 		result = weft__io_attempt(io, nature);
+		/* It is gone all the same, and nothing will say so once more. */
+		if (result != -EAGAIN)
+			__atomic_fetch_or(&fd->ready, gone, __ATOMIC_RELAXED);
 	}
 	return result;
 }

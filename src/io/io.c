@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -52,75 +53,115 @@ static void close_loop(struct weft__source *source)
 	free(loop);
 }
 
-static int choose(struct weft__loop *loop)
+/* WEFT_IO asks for something that there is not. Once, and then the program goes on. */
+static void complain(const char *name, const char *why, int error)
 {
-	const char *name = wanted();
-	int error = -ENOSYS;
+	static _Atomic bool said;
 
-	if (strcmp(name, "epoll") != 0)
-		error = weft__uring_open(loop);
-	if (error && strcmp(name, "io_uring") != 0)
-		error = weft__epoll_open(loop);
-	return error;
+	if (!atomic_exchange(&said, true))
+		dprintf(STDERR_FILENO, "weft: WEFT_IO=%s: %s%s%s; epoll does it\n", name, why, error ? ": " : "",
+			error ? strerror(-error) : "");
 }
 
-static struct weft__loop *open_loop(struct weft__rt *rt)
+/* 0 or a negative errno. */
+static int choose(struct weft__loop *loop)
+{
+	const char *name = wanted(), *why = NULL;
+	int error;
+
+	if (*name && strcmp(name, "epoll") != 0 && strcmp(name, "io_uring") != 0)
+		complain(name, "there is only epoll and io_uring", 0);
+	if (strcmp(name, "epoll") != 0) {
+		error = weft__uring_open(loop, &why);
+		if (!why)
+			return 0;
+		if (!strcmp(name, "io_uring"))
+			complain(name, why, error);
+	}
+	return weft__epoll_open(loop);
+}
+
+static void free_loop(struct weft__loop *loop)
+{
+	free((void *)loop->blocks);
+	free(loop);
+}
+
+static int open_loop(struct weft__rt *rt, struct weft__loop **made)
 {
 	struct weft__loop *loop = calloc(1, sizeof *loop);
+	int error;
 
 	if (!loop)
-		return NULL;
+		return -ENOMEM;
 	loop->rt = rt;
 	loop->blocks = calloc(WEFT__BLOCKS, sizeof *loop->blocks);
 	loop->spare = -1;
 	loop->source.free = close_loop;
-	if (!loop->blocks || choose(loop)) {
-		free((void *)loop->blocks);
-		free(loop);
-		return NULL;
+	error = loop->blocks ? choose(loop) : -ENOMEM;
+	if (error) {
+		if (!WEFT_CANARY(failed_loops_stay))
+			free_loop(loop);
+		return error;
 	}
 	loop->spare = open("/", O_PATH | O_CLOEXEC);
 	loop->next = loops;
 	loops = loop;
-	return loop;
+	*made = loop;
+	return 0;
 }
 
-static __attribute__((noinline)) struct weft__loop *make_loop(struct weft__rt *rt)
+static __attribute__((noinline)) int make_loop(struct weft__rt *rt, struct weft__loop **made)
 {
 	struct weft__worker *w = weft__worker();
-	struct weft__source *source;
 	bool in_io = w->in_io;
+	int error = 0;
 
 	w->in_io = true;
 	pthread_mutex_lock(&opening);
-	source = atomic_load(&rt->source);
-	if (!source) {
-		source = (struct weft__source *)open_loop(rt);
+	*made = (struct weft__loop *)atomic_load(&rt->source);
+	if (!*made) {
+		error = open_loop(rt, made);
 		/* Release: workers that sleep or look read it. (ThreadSanitizer watches descriptors, too.) */
-		weft__seen_release(source);
-		atomic_store(&rt->source, source);
+		weft__seen_release(*made);
+		atomic_store(&rt->source, (struct weft__source *)*made);
 		/* Those that are parked know nothing of it. */
 		w->handed_on = false;
-		if (source && rt->embedded)
-			weft__embedded_add(rt, source->descriptor);
+		if (*made && rt->embedded)
+			weft__embedded_add(rt, (*made)->source.descriptor);
 	}
 	pthread_mutex_unlock(&opening);
 	w->in_io = in_io;
-	return (struct weft__loop *)source;
+	return error;
 }
 
-/* Helpers may block: that is what they are for. */
-static struct weft__loop *loop_of(struct weft__worker *w)
+/* 0: the worker's loop, or NULL where there is none: helpers may block, that is what they are for. A negative errno: it
+ * could not be made; the next operation tries again. */
+static int find_loop(struct weft__worker *w, struct weft__loop **loop)
 {
 	struct weft__source *source;
 
+	*loop = NULL;
 	if (!w || !w->current || w->helper || w->rt->sim)
-		return NULL;
+		return 0;
 	source = atomic_load_explicit(&w->rt->source, memory_order_acquire);
 	if (__builtin_expect(!source, 0))
-		return make_loop(w->rt);
+		return make_loop(w->rt, loop);
 	weft__seen_acquire(source);
-	return (struct weft__loop *)source;
+	*loop = (struct weft__loop *)source;
+	return 0;
+}
+
+static struct weft__loop *loop_of(struct weft__worker *w)
+{
+	struct weft__loop *loop;
+
+	return find_loop(w, &loop) ? NULL : loop;
+}
+
+int weft__loop_find(struct weft__loop **loop)
+{
+	return find_loop(weft__worker(), loop);
 }
 
 struct weft__loop *weft__loop(void)
@@ -229,19 +270,25 @@ void weft__fd_left(struct weft__fd *fd, int number)
 	close(number);
 }
 
-/* Its operations end, each by its own task, and the last of them lets go of the number: until then something that can
- * neither be read nor written has it. */
-static int close_used(struct weft__loop *loop, struct weft__fd *fd, int number)
+/* Linux has closed it also where a signal came in between. */
+static int close_now(int number)
+{
+	return close(number) && errno != EINTR ? -errno : 0;
+}
+
+/* Operations that wait for the descriptor end, each by its own task, and the last of them lets go of the number. Until
+ * then something that can neither be read nor written has the number, so that the other side sees the end at once; if
+ * that fails, the other side sees it when the last operation has ended. */
+static void close_used(struct weft__loop *loop, struct weft__fd *fd, int number)
 {
 	weft_io_t *io;
 
-	if (loop->spare < 0 || dup3(loop->spare, number, O_CLOEXEC) < 0)
-		return -EBADF;
+	if (loop->spare >= 0)
+		(void)dup3(loop->spare, number, O_CLOEXEC);
 	fd->closing = true;
 	for (io = fd->first; io; io = io->next)
 		if (weft_waiter_claim(&io->waiter, -ECANCELED))
 			weft_waiter_complete(&io->waiter);
-	return 0;
 }
 
 static int close_known(struct weft__loop *loop, struct weft__fd *fd, int number)
@@ -255,7 +302,10 @@ static int close_known(struct weft__loop *loop, struct weft__fd *fd, int number)
 		loop->backend->forget(loop, number, fd);
 		fd->nature = WEFT__UNKNOWN;
 		fd->ready = 0;
-		error = fd->first ? close_used(loop, fd, number) : close(number) ? -errno : 0;
+		if (fd->first)
+			close_used(loop, fd, number);
+		else
+			error = close_now(number);
 	}
 	weft__task_unlock(&fd->lock);
 	return error;
@@ -307,7 +357,7 @@ static int close_in(struct weft__source *source, int number)
 
 	if (fd)
 		return close_known((struct weft__loop *)source, fd, number);
-	return close(number) ? -errno : 0;
+	return close_now(number);
 }
 
 int weft_close(int number)
@@ -337,7 +387,7 @@ static void shed(struct weft__loop *loop, int listener)
 		close(loop->spare);
 		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0)
-			close(fd);
+			(void)WEFT_CANARY_OR(shed_connections_stay, shutdown(fd, SHUT_RDWR), close(fd));
 		loop->spare = open("/", O_PATH | O_CLOEXEC);
 	}
 	weft__spin_unlock(&loop->spare_lock);
@@ -363,8 +413,12 @@ static int done(struct weft__worker *w, weft_io_t *io, int next)
 
 static int begin_in(struct weft__worker *w, weft_io_t *io)
 {
-	struct weft__loop *loop = loop_of(w);
+	struct weft__loop *loop;
+	int error = find_loop(w, &loop);
 
+	/* To block the worker instead could make it wait for ever: for another task of its own. */
+	if (error)
+		return weft__io_done(io, error);
 	if (!loop) {
 		if (weft__simulated())
 			return weft__sim_begin(io);

@@ -68,7 +68,7 @@ struct weft__loop {
 	struct weft__source source; /* first: the scheduler's view of it */
 	const struct weft__backend *backend;
 	struct weft__rt *rt;
-	bool nonblocking;		  /* descriptors made here are: see weft__loop_mode */
+	bool nonblocking;		  /* descriptors made here are: see mode, net.c */
 	struct weft__fd *_Atomic *blocks; /* WEFT__BLOCKS of WEFT__BLOCK descriptors */
 	struct weft__loop *next;	  /* of all loops of the process */
 	int spare;			  /* kept for when no other is left */
@@ -86,6 +86,8 @@ bool weft__loop_knows(int number) WEFT__HIDDEN;
 
 /* The caller's loop; NULL: none, or none could be made, or the world is simulated. */
 struct weft__loop *weft__loop(void) WEFT__HIDDEN;
+/* The same, and why none could be made: a negative errno. */
+int weft__loop_find(struct weft__loop **loop) WEFT__HIDDEN;
 
 /* NULL: no memory, or no such number. */
 struct weft__fd *weft__fd(struct weft__loop *loop, int number) WEFT__HIDDEN;
@@ -140,11 +142,12 @@ static inline int weft__io_done(weft_io_t *io, int64_t result)
 	return WEFT_IO_DONE;
 }
 
-/* 0, or a negative errno, and then nothing is left of it. */
 /* What is the same for both: an accept that failed for want of a descriptor pauses; what was accepted is known. */
 int weft__io_accepted(struct weft__loop *loop, weft_io_t *io, int nature) WEFT__HIDDEN;
 
+/* 0, or a negative errno, and then nothing is left of it. */
 int weft__epoll_open(struct weft__loop *loop) WEFT__HIDDEN;
-int weft__uring_open(struct weft__loop *loop) WEFT__HIDDEN;
+/* The same; `why` is written if it does not work. The errno may be 0: there is nothing to add. */
+int weft__uring_open(struct weft__loop *loop, const char **why) WEFT__HIDDEN;
 
 #endif

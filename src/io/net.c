@@ -13,12 +13,14 @@
 
 #include "io/sim.h"
 
-/* How the caller's back end likes descriptors: epoll's calls must not block, io_uring waits only for those that do. */
-static bool nonblocking(void)
+/* How the caller's back end likes descriptors: epoll's calls must not block, io_uring waits only for those that do. The
+ * flag, O_NONBLOCK or SOCK_NONBLOCK; or a negative errno: there is no back end, and none could be made. */
+static int mode(int flag)
 {
-	struct weft__loop *loop = weft__loop();
+	struct weft__loop *loop;
+	int error = weft__loop_find(&loop);
 
-	return loop && loop->nonblocking;
+	return error ? error : loop && loop->nonblocking ? flag : 0;
 }
 
 static enum weft__nature nature_of(int type)
@@ -28,11 +30,13 @@ static enum weft__nature nature_of(int type)
 
 int weft_socket(int domain, int type, int protocol)
 {
-	int fd;
+	int fd, flag = mode(SOCK_NONBLOCK);
 
 	if (weft__simulated())
 		return weft__sim_socket(domain, type);
-	fd = socket(domain, type | SOCK_CLOEXEC | (nonblocking() ? SOCK_NONBLOCK : 0), protocol);
+	if (flag < 0)
+		return flag;
+	fd = socket(domain, type | SOCK_CLOEXEC | flag, protocol);
 	if (fd < 0)
 		return -errno;
 	weft__fd_made(fd, nature_of(type));
@@ -41,9 +45,13 @@ int weft_socket(int domain, int type, int protocol)
 
 int weft_socketpair(int domain, int type, int protocol, int fds[2])
 {
+	int flag = mode(SOCK_NONBLOCK);
+
 	if (weft__simulated())
 		return weft__sim_socketpair(domain, type, fds);
-	if (socketpair(domain, type | SOCK_CLOEXEC | (nonblocking() ? SOCK_NONBLOCK : 0), protocol, fds))
+	if (flag < 0)
+		return flag;
+	if (socketpair(domain, type | SOCK_CLOEXEC | flag, protocol, fds))
 		return -errno;
 	weft__fd_made(fds[0], nature_of(type));
 	weft__fd_made(fds[1], nature_of(type));
@@ -52,14 +60,16 @@ int weft_socketpair(int domain, int type, int protocol, int fds[2])
 
 int weft_pipe(int fds[2])
 {
-	bool never_blocks = nonblocking();
+	int flag = mode(O_NONBLOCK);
 
 	if (weft__simulated())
 		return weft__sim_pipe(fds);
-	if (pipe2(fds, O_CLOEXEC | (never_blocks ? O_NONBLOCK : 0)))
+	if (flag < 0)
+		return flag;
+	if (pipe2(fds, O_CLOEXEC | flag))
 		return -errno;
-	weft__fd_made(fds[0], never_blocks ? WEFT__PIPE : WEFT__BLOCKING_PIPE);
-	weft__fd_made(fds[1], never_blocks ? WEFT__PIPE : WEFT__BLOCKING_PIPE);
+	weft__fd_made(fds[0], flag ? WEFT__PIPE : WEFT__BLOCKING_PIPE);
+	weft__fd_made(fds[1], flag ? WEFT__PIPE : WEFT__BLOCKING_PIPE);
 	return 0;
 }
 
@@ -130,11 +140,10 @@ static int bind_to(int fd, const weft_address_t *address)
 {
 	const struct sockaddr *a = (const struct sockaddr *)&address->address;
 	const struct sockaddr_un *un = (const struct sockaddr_un *)a;
+	int error = bind(fd, a, address->size) ? errno : 0;
 
-	if (!bind(fd, a, address->size))
-		return 0;
-	if (errno != EADDRINUSE || a->sa_family != AF_UNIX || !un->sun_path[0] || !is_stale(address))
-		return -errno;
+	if (error != EADDRINUSE || a->sa_family != AF_UNIX || !un->sun_path[0] || !is_stale(address))
+		return -error;
 	unlink(un->sun_path);
 	return bind(fd, a, address->size) ? -errno : 0;
 }

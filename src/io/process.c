@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Child processes and signals, as descriptors that can be waited for. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <string.h>
@@ -105,8 +106,11 @@ int weft__signal_fd(const sigset_t *signals)
 int weft__signal_read(int fd, siginfo_t *info)
 {
 	struct signalfd_siginfo got;
-	ssize_t size = read(fd, &got, sizeof got);
+	ssize_t size;
 
+	do
+		size = read(fd, &got, sizeof got);
+	while (size < 0 && errno == EINTR);
 	if (size < 0)
 		return -errno;
 	if (info) {

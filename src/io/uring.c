@@ -109,11 +109,13 @@ static bool try_lock(struct ring *r)
 static unsigned publish(struct ring *r)
 {
 	struct io_uring_sq *sq = &r->ring.sq;
+	unsigned fresh = sq->sqe_tail - sq->sqe_head;
 
 	sq->sqe_head = r->waiting = sq->sqe_tail;
 	__atomic_store_n(&r->quick, false, __ATOMIC_RELAXED);
 	io_uring_smp_store_release(sq->ktail, sq->sqe_tail);
-	return sq->sqe_tail - __atomic_load_n(sq->khead, __ATOMIC_ACQUIRE);
+	return WEFT_CANARY_OR(ring_forgets_what_was_not_taken, fresh,
+			      sq->sqe_tail - __atomic_load_n(sq->khead, __ATOMIC_ACQUIRE));
 }
 
 /* By its owner only. */
@@ -210,53 +212,65 @@ static void arm_wake(struct ring *r)
 	r->wakes = true;
 }
 
-static bool make_queues(struct ring *r, unsigned flags)
+/* 0 or a negative errno. */
+static int make_queues(struct ring *r, unsigned flags)
 {
 	struct io_uring_params p = {.flags = flags | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP,
 				    .cq_entries = COMPLETIONS};
 	const unsigned needed = IORING_FEAT_EXT_ARG | IORING_FEAT_NODROP | IORING_FEAT_FAST_POLL;
+	int error = lib.init(SUBMISSIONS, &r->ring, &p);
 
-	if (lib.init(SUBMISSIONS, &r->ring, &p))
-		return false;
+	if (error)
+		return error;
 	if (p.features & IORING_FEAT_CQE_SKIP)
 		r->silent_cancel = IOSQE_CQE_SKIP_SUCCESS;
 	if ((p.features & needed) == needed)
-		return true;
+		return 0;
 	lib.exit(&r->ring);
-	return false;
+	return -EOPNOTSUPP;
 }
 
 /* The newest features that this kernel has. */
-static bool make_ring(struct ring *r, bool one_thread)
+static int make_ring(struct ring *r, bool one_thread)
 {
 	const unsigned newest = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG;
+	int error;
 
-	if (one_thread && make_queues(r, newest)) {
+	if (one_thread && make_queues(r, newest) == 0) {
 		(void)lib.register_ring(&r->ring);
-		return true;
+		return 0;
 	}
-	return make_queues(r, IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG) || make_queues(r, 0);
+	error = make_queues(r, IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG);
+	return error ? make_queues(r, 0) : 0;
 }
 
-static struct ring *open_ring(struct weft__loop *loop, struct weft__worker *w)
+static void free_ring(struct ring *r)
+{
+	if (r->wake >= 0)
+		close(r->wake);
+	free(r);
+}
+
+/* The worker's. 0 or a negative errno. */
+static int open_ring(struct weft__loop *loop, struct weft__worker *w)
 {
 	struct ring *r = calloc(1, sizeof *r);
+	int error;
 
 	if (!r)
-		return NULL;
+		return -ENOMEM;
 	r->thread = gettid();
 	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (r->wake < 0 || !make_ring(r, !loop->rt->embedded)) {
-		if (r->wake >= 0)
-			close(r->wake);
-		free(r);
-		return NULL;
+	error = r->wake < 0 ? -errno : make_ring(r, !loop->rt->embedded);
+	if (error) {
+		free_ring(r);
+		return error;
 	}
 	mine = r;
 	/* Release: others look for it. */
 	weft__seen_release(r);
 	__atomic_store_n(&w->io_ring, r, __ATOMIC_RELEASE);
-	return r;
+	return 0;
 }
 
 static struct ring *ring_of(const struct weft__worker *w)
@@ -274,8 +288,7 @@ static void close_rings(struct weft__loop *loop)
 		if (!r)
 			continue;
 		lib.exit(&r->ring);
-		close(r->wake);
-		free(r);
+		free_ring(r);
 	}
 }
 
@@ -285,8 +298,8 @@ static struct ring *ring_for(struct weft__loop *loop, struct weft__worker *w)
 	struct ring *r = ring_of(w);
 	unsigned i;
 
-	if (__builtin_expect(!r, 0))
-		r = open_ring(loop, w);
+	if (__builtin_expect(!r, 0) && !open_ring(loop, w))
+		r = ring_of(w);
 	for (i = 0; !r; i++)
 		r = ring_of(&loop->rt->worker[i]);
 	/* A runtime without threads: whoever steps it. */
@@ -323,7 +336,8 @@ static void attend(struct weft__source *source, struct weft__worker *w, struct w
 	if (!r || atomic_load_explicit(&held->in_source, memory_order_relaxed) || !try_lock(r))
 		return;
 	(void)reap(r);
-	wanted = has_work(r) || r->ring.sq.sqe_tail != r->ring.sq.sqe_head;
+	/* Also what the kernel has been shown, and did not take. */
+	wanted = has_work(r) || r->ring.sq.sqe_tail != __atomic_load_n(r->ring.sq.khead, __ATOMIC_RELAXED);
 	weft__spin_unlock(&r->lock);
 	/* By number, because the thread may have ended, with its runtime: then it is nobody's. */
 	if (wanted)
@@ -723,31 +737,42 @@ static void forget(struct weft__loop *loop, int number, struct weft__fd *fd)
 
 static const struct weft__backend backend = {"io_uring", begin, go_on, forget, close_rings};
 
-int weft__uring_open(struct weft__loop *loop)
+static const char *unusable(void)
+{
+	if (RUNNING_ON_VALGRIND)
+		return "valgrind does not see what the kernel writes for a ring";
+	return load() ? NULL : "liburing.so.2 is missing";
+}
+
+int weft__uring_open(struct weft__loop *loop, const char **why)
 {
 	struct weft__worker *w = weft__worker();
-	struct ring *r;
+	int error = 0;
 
-	/* Valgrind does not see what the kernel writes for a ring. */
-	if (RUNNING_ON_VALGRIND || !load())
-		return -ENOSYS;
-	r = open_ring(loop, w);
-	if (!r)
-		return -ENOSYS;
+	*why = unusable();
+	if (*why)
+		return 0;
+	error = open_ring(loop, w);
+	if (error) {
+		*why = "no ring can be made";
+		return error;
+	}
 	if (loop->rt->workers > 1)
 		handle_signal();
 	loop->backend = &backend;
-	loop->source = (struct weft__source){take_in, attend,	  enter_sleep, sleep_in,	  leave_sleep,
-					     wake,    unattended, expects,     loop->source.free, r->ring.ring_fd};
+	loop->source =
+	    (struct weft__source){take_in, attend,     enter_sleep, sleep_in,	       leave_sleep,
+				  wake,	   unattended, expects,	    loop->source.free, ring_of(w)->ring.ring_fd};
 	return 0;
 }
 
 #else
 
-int weft__uring_open(struct weft__loop *loop)
+int weft__uring_open(struct weft__loop *loop, const char **why)
 {
 	(void)loop;
-	return -ENOSYS;
+	*why = "Weft was built without liburing.h";
+	return 0;
 }
 
 #endif

@@ -472,7 +472,7 @@ static void relieve(struct weft__worker *w)
 		add(w, task);
 }
 
-/* Is it time to take in what has happened? A worker that is about to park takes it in there; but if its look finds tasks
+/* Is it time to take in what has happened? A worker that is about to park does so there; but if its look finds tasks
  * whose time has come, each time again, it never parks. */
 static bool must_take_in(const struct weft__worker *w, bool idle, uint64_t now)
 {

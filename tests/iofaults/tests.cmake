@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Every system call and every ring operation fails in turn, on both back ends: the first calls of each kind, and some later ones.
+# All of them, some minutes: iofaults.gcc WORKERS whole, with 1, 2 and 4 workers, and WEFT_IO.
+weft_part(iofaults io QUICK)
+
+set(iofaults_back_ends epoll)
+if(EXISTS /usr/include/liburing.h)
+	list(APPEND iofaults_back_ends io_uring)
+endif()
+
+# shim.c defines __wrap_NAME for what shim.h lists.
+file(READ iofaults/shim.h text)
+string(REGEX MATCHALL "X[(][a-z0-9_]+[)]" names "${text}")
+list(TRANSFORM names REPLACE "X[(](.*)[)]" "\\1")
+list(FILTER names EXCLUDE REGEX "^(ring_.*|op_.*|pthread_create|pidfd_open|wake)$")
+set(wraps dlsym free realloc syscall ${names})
+list(TRANSFORM wraps PREPEND -Wl,--wrap=)
+
+weft_program(iofaults gcc SOURCES iofaults.c shim.c FLAGS -Wall -Wextra LINK ${wraps})
+foreach(back_end IN LISTS iofaults_back_ends)
+	foreach(workers 1 2)
+		weft_test(${back_end}.${workers} COMMAND @iofaults.gcc ${workers} quick ENV WEFT_IO=${back_end} SECONDS 120)
+	endforeach()
+endforeach()
+
+# iofaults_canary(NAME BACK_END SCENARIO CALL SAYS): what the harness must see.
+function(iofaults_canary name back_end scenario call says)
+	weft_program(${name} gcc SOURCES iofaults.c shim.c CANARY ${name} FLAGS -DPATIENCE=3 LINK ${wraps})
+	weft_test(canary.${name} COMMAND @${name}.gcc 1 quick ${scenario} ${call} ENV WEFT_IO=${back_end} FAILS SAYS "${says}")
+endfunction()
+iofaults_canary(shed_connections_stay epoll tcp accept4 "EMFILE: descriptors left: 1")
+iofaults_canary(failed_loops_stay epoll pipes epoll_create1 "blocks of memory left:")
+if(io_uring IN_LIST iofaults_back_ends)
+	iofaults_canary(ring_forgets_what_was_not_taken io_uring tcp ring_enter "hangs")
+endif()
