@@ -109,7 +109,7 @@ static bool try_lock(struct ring *r)
 static unsigned publish(struct ring *r)
 {
 	struct io_uring_sq *sq = &r->ring.sq;
-	unsigned fresh = sq->sqe_tail - sq->sqe_head;
+	const unsigned fresh __attribute__((unused)) = sq->sqe_tail - sq->sqe_head;
 
 	sq->sqe_head = r->waiting = sq->sqe_tail;
 	__atomic_store_n(&r->quick, false, __ATOMIC_RELAXED);

@@ -2,11 +2,11 @@
 /*
  * Every system call and every ring operation fails in turn: iofaults WORKERS quick|whole [SCENARIO [CALL]].
  *
- * Each scenario runs with a fault planned (shim.h), and once more in the same runtime without. The first run ends right,
- * or with the planned errno as the first error; the second one ends right; then no descriptor, block of memory, child or
- * task is left. A run that takes longer than its time limit hangs.
+ * Each scenario runs with a fault planned (shim.h), and once more in the same runtime without. The first run ends
+ * right, or with the planned errno as the first error; the second one ends right; then no descriptor, block of memory
+ * or child is left. A run that takes longer than its time limit hangs.
  *
- * tests/README.md says how to run the whole form; the quick one takes the first calls of each kind, and some later ones.
+ * The quick form takes the first calls of each kind, and some later ones; the whole form takes all.
  */
 #define _GNU_SOURCE
 #include "shim.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Making system calls and ring operations fail. The program is linked with -Wl,--wrap=NAME for each call below, so that
- * the calls of src/io, and of the test, come to shim.c. liburing is reached by dlsym, which is wrapped too: the shim
- * changes entries of the submission queue before the kernel takes them.
+ * Making system calls and ring operations fail. The program is linked with -Wl,--wrap=NAME for each call below, so
+ * that the calls of src/io, and of the test, come to shim.c. liburing is reached by dlsym, which is wrapped too: the
+ * shim changes entries of the submission queue before the kernel takes them.
  *
- * One fault is planned at a time: the n-th call of a kind fails once, with an errno, or does less than it was asked for.
+ * One fault is planned at a time: the n-th call of a kind fails once, with an errno, or does less than it was asked.
  */
 #ifndef WEFT_TESTS_IOFAULTS_SHIM_H
 #define WEFT_TESTS_IOFAULTS_SHIM_H
@@ -64,7 +64,8 @@
 	X(waitpid)                                                                                                     \
 	X(write)
 
-/* Defined in place of libc's; by `syscall`: what becomes a pidfd, and wake-ups by eventfds. Of a ring: making it, registering its descriptor, entering the kernel; operations by what they are. */
+/* In place of libc's. By `syscall`: what becomes a pidfd, and wake-ups by eventfds. Of a ring: making it, registering
+ * its descriptor, entering the kernel; operations by what they are. */
 #define OTHER_CALLS(X)                                                                                                 \
 	X(pthread_create)                                                                                              \
 	X(pidfd_open)                                                                                                  \
