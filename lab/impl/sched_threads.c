@@ -10,6 +10,7 @@
 #include "lab.h"
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 
 struct run {
 	int64_t n, share, result;
@@ -181,10 +182,70 @@ static void mutex(struct run *r)
 	r->ops = (uint64_t)r->n;
 }
 
+/* ---- a chain of threads, a ring ----------------------------------------------------------------------------------- */
+
+static void *after(void *before)
+{
+	if (before)
+		pthread_join(*(pthread_t *)before, NULL);
+	return NULL;
+}
+
+/* Each waits for the one before it. A share of them, a hundred alive at a time. */
+static void chain(struct run *r)
+{
+	enum { ALIVE = 100 };
+	pthread_t all[ALIVE];
+
+	for (int64_t n = r->n / r->share; n > 0; n -= ALIVE) {
+		int count = n < ALIVE ? (int)n : ALIVE;
+
+		for (int i = 0; i < count; i++)
+			all[i] = start(after, i ? &all[i - 1] : NULL);
+		pthread_join(all[count - 1], NULL);
+		r->ops += (uint64_t)count;
+	}
+	r->result = r->n;
+}
+
+static struct ring {
+	sem_t sems[10];
+	int64_t rounds;
+} ring;
+
+static void *turns(void *which)
+{
+	intptr_t i = (intptr_t)which;
+
+	for (int64_t k = 0; k < ring.rounds; k++) {
+		sem_wait(&ring.sems[i]);
+		sem_post(&ring.sems[(i + 1) % 10]);
+	}
+	return NULL;
+}
+
+static void sem_ring(struct run *r)
+{
+	pthread_t ten[10];
+
+	on_one_core();
+	ring.rounds = r->n / 10 / r->share;
+	for (int i = 0; i < 10; i++)
+		sem_init(&ring.sems[i], 0, 0);
+	for (intptr_t i = 0; i < 10; i++)
+		ten[i] = start(turns, (void *)i);
+	sem_post(&ring.sems[0]);
+	for (int i = 0; i < 10; i++)
+		pthread_join(ten[i], NULL);
+	r->ops = (uint64_t)ring.rounds * 10;
+	r->result = r->n;
+}
+
 static const struct {
 	const char *name;
 	void (*run)(struct run *r);
-} cases[] = {{"spawn_join", spawn_join}, {"yield", yield}, {"hop", hop_on_one_core}, {"hop2", hop}, {"mutex", mutex}};
+} cases[] = {{"spawn_join", spawn_join}, {"yield", yield}, {"hop", hop_on_one_core}, {"hop2", hop},
+	     {"mutex", mutex},		 {"chain", chain}, {"ring", sem_ring}};
 
 int main(int argc, char **argv)
 {

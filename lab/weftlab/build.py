@@ -33,6 +33,7 @@ class Builder:
         self.lab = self.source / "lab"
         self.libraries = [Path(library_folder, "libweft-rt.a"), Path(library_folder, "libweft.a")]
         self.posix = Path(library_folder, "libweft-posix.so")
+        self.activity = Path(library_folder, "libweft-activity.a")
         self.libexec = Path(library_folder, "libexec", "weft")
         self.folder = Path(folder)
         self.roots = [self.lab, *map(Path, extra_folders)]
@@ -65,7 +66,7 @@ class Builder:
 
     @staticmethod
     def key(contender):
-        return " ".join([contender.program, *contender.defines, contender.instrumentation or ""])
+        return " ".join([contender.program, *contender.defines, *contender.flags, contender.instrumentation or ""])
 
     def build(self, contender):
         source = next((r / contender.program for r in self.roots if (r / contender.program).exists()), None)
@@ -80,15 +81,23 @@ class Builder:
     def _compile(self, source, contender):
         cxx = source.suffix == ".cpp"
         compiler = self.cxx if cxx else self.cc
+        activity = []
+        if contender.activities:
+            compiler, plugin = self._activities()
+            activity = [f"-fpass-plugin={plugin}"]
         if not find_tool(compiler[0]):
             raise Unavailable(contender.get or f"{compiler[0]} is not installed: apt-get install gcc g++")
         launch, tools = self._instrument(contender.instrumentation)
         tag = hashlib.sha256(" ".join([self.key(contender), str(source), *compiler]).encode()).hexdigest()[:8]
         output = self.folder / "bin" / f"{source.stem}-{tag}"
         object_file = f"{output}.o"
-        compiling = [*launch, *compiler, *(self.cxxflags if cxx else self.cflags), *(f"-D{d}" for d in contender.defines),
+        flags = [*(self.cxxflags if cxx else self.cflags), *contender.flags, *activity]
+        compiling = [*launch, *compiler, *flags, *(f"-D{d}" for d in contender.defines),
                      f"-I{self.lab / 'impl'}", f"-I{self.source / 'include'}", "-c", str(source), "-o", object_file]
-        linking = [*compiler, object_file, "-o", str(output)]
+        linking = [*compiler, *contender.flags, object_file, "-o", str(output)]
+        if contender.activities:
+            linking.append(str(self.activity))
+            tools = [*tools, plugin, self.activity]
         if not cxx:
             linking += [*map(str, self.libraries), "-pthread", "-Wl,--export-dynamic-symbol=weft.effect.*"]
         linking += [f"-l{name}" for name in contender.libraries]
@@ -101,6 +110,15 @@ class Builder:
             self._call(command, source, contender)
         Path(f"{output}.command").write_text(shlex.join(compiling + linking))
         return output
+
+    def _activities(self):
+        """A clang, and the plugin of the same version."""
+        for plugin in sorted(self.libexec.glob("libweft-activities-*.so"), reverse=True):
+            clang = find_tool(f"clang-{plugin.stem.rsplit('-', 1)[1]}")
+            if clang and self.activity.exists():
+                return [clang], plugin
+        raise Unavailable("needs clang and its headers for plugins: apt-get install clang-22 llvm-22-dev libclang-22-dev, then "
+                          "run this again")
 
     @staticmethod
     def _call(command, source, contender):

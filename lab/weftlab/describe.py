@@ -27,7 +27,8 @@ CASE_KEYS = set(INHERITED) | {"id", "name", "title", "about", "expect", "needs_m
                                "rounds", "sizes", "x"} | set(SIZES)
 EXPERIMENT_KEYS = set(INHERITED) | {"id", "order", "title", "source", "about", "case", "contender", "plot", "x",
                                     "x_title"}
-CONTENDER_KEYS = {"title", "kind", "program", "args", "defines", "libraries", "get", "policies", "instrumentation", "env", "posix"}
+CONTENDER_KEYS = {"title", "kind", "program", "args", "defines", "libraries", "get", "policies", "instrumentation", "env", "posix",
+                  "activities", "flags"}
 
 
 class DescriptionError(Exception):
@@ -49,6 +50,8 @@ class Contender:
     libraries: list = field(default_factory=list)
     get: str = ""
     env: dict = field(default_factory=dict)
+    activities: bool = False  # compiled by clang with the pass of tools/activities
+    flags: list = field(default_factory=list)  # more for the compiler and the linker
     posix: bool = False  # linked with libweft-posix.so: other libraries' calls suspend tasks
     helper: "Contender | None" = None  # a program that it starts: it gets the path as helper=PATH
 
@@ -190,6 +193,8 @@ def _contenders(name, table, case, policies):
         "get": table.get("get", ""),
         "env": table.get("env", {}),
         "posix": table.get("posix", False),
+        "activities": table.get("activities", False),
+        "flags": table.get("flags", []),
         "helper": _helper(case),
     }
     if not table.get("policies"):

@@ -348,6 +348,74 @@ func spawnJoin(n int64) answer {
 	return answer{ops: n, result: done}
 }
 
+// Each waits for the one before it.
+func spawnChain(n int64) answer {
+	workers()
+	ended := int64(0)
+	start()
+	var before chan struct{}
+	for i := int64(0); i < n; i++ {
+		self := make(chan struct{})
+		go func(before, self chan struct{}) {
+			if before != nil {
+				<-before
+			}
+			ended++
+			close(self)
+		}(before, self)
+		before = self
+	}
+	<-before
+	stop()
+	return answer{ops: n, result: ended}
+}
+
+// Ten tasks in a ring, each with a semaphore.
+func semRing(n int64) answer {
+	workers()
+	const size = 10
+	var sems [size]chan struct{}
+	for i := range sems {
+		sems[i] = make(chan struct{}, 1)
+	}
+	turns := int64(0)
+	var group sync.WaitGroup
+	group.Add(size)
+	start()
+	for i := range sems {
+		go func() {
+			for k := int64(0); k < n/size; k++ {
+				<-sems[i]
+				turns++
+				sems[(i+1)%size] <- struct{}{}
+			}
+			group.Done()
+		}()
+	}
+	sems[0] <- struct{}{}
+	group.Wait()
+	stop()
+	return answer{ops: turns, result: turns}
+}
+
+var callTable = [9]int{4, 8, 3, 5, 6, 7, 2, 1, 0}
+
+//go:noinline
+func callTree(n, x int) int {
+	if n < 2 {
+		return callTable[x]
+	}
+	half := n / 2
+	return callTree(half, callTree(n-half, x))
+}
+
+func calls(n int64) answer {
+	start()
+	result := callTree(int(n), 1)
+	stop()
+	return answer{ops: 2*n - 1, result: int64(result)}
+}
+
 func yieldAmongTen(n int64) answer {
 	workers()
 	var group sync.WaitGroup
@@ -778,6 +846,7 @@ func main() {
 		"life_warm": lifeWarm, "memory": memory, "task_memory": memory,
 		"spawn_join": spawnJoin, "yield": yieldAmongTen, "hop": hop, "skynet": skynet,
 		"mutex": mutex, "select": selectOfEight, "ring": ring, "fan": fan, "chain": chain,
+		"spawn_chain": spawnChain, "sem_ring": semRing, "calls": calls,
 		"timers_fire": timersFire, "timers_cancel": timersCancel, "long_task": longTask, "idle": idle,
 		"pipe": byPipe, "tcp": byTCP, "echo": server, "accept": server, "idle_memory": server, "late": late, "udp": datagrams,
 		"file": readFile, "cancel": cancelRead,

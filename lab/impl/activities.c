@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * E: activities, and the same code as plain C.
+ *
+ *   ./program case=NAME n=COUNT [plain=1]
+ *
+ * With WEFT_ACTIVITIES=stackful each activity has a whole stack, of the policy in WEFT_STACK.
+ */
+#include <weft/charcoal.h>
+
+#define LAB_ATOMIC NO_YIELD
+#include "activities.h"
+
+struct run {
+	int64_t n, result;
+	uint64_t ops;
+	int level; /* calls with n below it are atomic; strcmp yields every 2^level characters */
+	bool plain;
+};
+
+/* ---- tasks ------------------------------------------------------------------------------------------------------ */
+
+/* Each waits for the one before it. */
+static void chain(struct run *r)
+{
+	activity_t *all = calloc((size_t)r->n, sizeof(*all)), *before = NULL;
+	int64_t ended = 0;
+
+	if (!all)
+		lab_die("calloc");
+	lab_start();
+	for (int64_t i = 0; i < r->n; i++) {
+		activity_t *self = &all[i];
+		activate(self, before)
+		{
+			if (before)
+				activity_wait(before);
+			ended++;
+		}
+		before = self;
+	}
+	activity_wait(before);
+	lab_stop();
+	free(all);
+	r->result = ended;
+	r->ops = (uint64_t)r->n;
+}
+
+enum { RING = 10 };
+
+static void ring(struct run *r)
+{
+	activity_sem_t sems[RING];
+	activity_t all[RING];
+	int64_t rounds = r->n / RING, turns = 0;
+
+	for (int i = 0; i < RING; i++)
+		activity_sem_init(&sems[i], 0);
+	lab_start();
+	for (int i = 0; i < RING; i++)
+		activate(&all[i], i, rounds)
+		{
+			activity_sem_t *mine = &sems[i], *next = &sems[(i + 1) % RING];
+
+			for (int64_t k = 0; k < rounds; k++) {
+				activity_sem_wait(mine);
+				turns++;
+				activity_sem_post(next);
+			}
+		}
+	activity_sem_post(&sems[0]);
+	for (int i = 0; i < RING; i++)
+		activity_wait(&all[i]);
+	lab_stop();
+	r->result = turns;
+	r->ops = (uint64_t)turns;
+}
+
+static int alive(struct run *r)
+{
+	uint64_t resident = lab_resident(), tables = lab_page_tables();
+	activity_sem_t gate;
+	int64_t waiting = 0, n = r->n;
+	int code;
+
+	activity_sem_init(&gate, 0);
+	lab_start();
+	for (int64_t i = 0; i < n; i++) {
+		activate_detached()
+		{
+			waiting++;
+			activity_sem_wait(&gate);
+			waiting--;
+		}
+		if (i % 64 == 63)
+			yield();
+	}
+	while (waiting < n)
+		yield();
+	lab_stop();
+	code = lab_report_memory((uint64_t)n, resident, tables, waiting);
+	for (int64_t i = 0; i < n; i++)
+		activity_sem_post(&gate);
+	while (waiting)
+		yield();
+	return code;
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
+
+static int level;
+
+LAB_NOINLINE static int call_hot(int n, int x)
+{
+	int half = n / 2, y;
+
+	if (n < 2)
+		return lab_table[x];
+	if (n >= level)
+		return call_hot(half, call_hot(n - half, x));
+	no_yield y = call_plain(half, call_plain(n - half, x));
+	return y;
+}
+
+static void calls(struct run *r)
+{
+	int n = (int)r->n;
+
+	level = r->level;
+	lab_start();
+	r->result = r->plain ? call_plain(n, 1) : level ? call_hot(n, 1) : call(n, 1);
+	lab_stop();
+	r->ops = 2 * (uint64_t)r->n - 1;
+}
+
+/* ---- loops ------------------------------------------------------------------------------------------------------- */
+
+/* Yields after each `count` characters; the stretches between are as a programmer would write them for speed. */
+#define COMPARE(name, count)                                                                                           \
+	LAB_NOINLINE static int name(const char *a, const char *b)                                                     \
+	{                                                                                                              \
+		for (;; a += (count), b += (count))                                                                    \
+			no_implicit_yield                                                                              \
+			{                                                                                              \
+				_Pragma("clang loop unroll_count(8)") for (int i = 0; i < (count);                     \
+									   i++) if (!a[i] ||                           \
+										    a[i] != b[i]) return a[i] -        \
+				    b[i];                                                                              \
+			}                                                                                              \
+	}
+COMPARE(compare_4, 1 << 4)
+COMPARE(compare_8, 1 << 8)
+COMPARE(compare_12, 1 << 12)
+
+enum { STRING = 1 << 20 };
+
+static char *string(void)
+{
+	char *s = malloc(STRING);
+
+	if (!s)
+		lab_die("malloc");
+	memset(s, 'x', STRING);
+	s[STRING - 1] = '\0';
+	return s;
+}
+
+static void compare(struct run *r)
+{
+	int (*with)(const char *, const char *) = r->plain	  ? compare_plain
+						  : r->level == 4 ? compare_4
+						  : r->level == 8 ? compare_8
+								  : compare_12;
+	char *a = string(), *b = string();
+
+	lab_start();
+	for (int64_t i = 0; i < r->n; i++) {
+		LAB_KEEP(a);
+		r->result += with(a, b) == 0;
+	}
+	lab_stop();
+	r->ops = (uint64_t)r->n;
+	free(a);
+	free(b);
+}
+
+static void sums(struct run *r)
+{
+	enum { MANY = 1 << 16 };
+	int *a = calloc(MANY, sizeof(*a));
+
+	if (!a)
+		lab_die("calloc");
+	a[MANY / 2] = 1;
+	lab_start();
+	for (int64_t i = 0; i < r->n; i++) {
+		LAB_KEEP(a);
+		r->result += r->plain ? sum_plain(a, MANY) : sum(a, MANY);
+	}
+	lab_stop();
+	r->ops = (uint64_t)r->n;
+	free(a);
+}
+
+static void matmuls(struct run *r)
+{
+	enum { SIDE = 192 };
+	double *a = calloc(3 * SIDE * SIDE, sizeof(*a)), *b = a + SIDE * SIDE, *c = b + SIDE * SIDE;
+
+	if (!a)
+		lab_die("calloc");
+	for (int i = 0; i < SIDE * SIDE; i++)
+		a[i] = b[i] = 1;
+	lab_start();
+	for (int64_t i = 0; i < r->n; i++)
+		(r->plain ? matmul_plain : matmul)(c, a, b, SIDE);
+	lab_stop();
+	r->result = (int64_t)c[SIDE + 1] / SIDE;
+	r->ops = (uint64_t)r->n;
+	free(a);
+}
+
+static void sorts(struct run *r)
+{
+	enum { MANY = 1 << 14 };
+	int *a = malloc(2 * MANY * sizeof(*a)), *b = a + MANY;
+	uint32_t x = 1;
+
+	if (!a)
+		lab_die("malloc");
+	for (int i = 0; i < MANY; i++)
+		a[i] = (int)((x = x * 1664525 + 1013904223) >> 8);
+	for (int64_t i = 0; i < r->n; i++) {
+		memcpy(b, a, MANY * sizeof(*a));
+		lab_start();
+		(r->plain ? sort_plain : sort)(b, MANY);
+		lab_stop();
+		r->result += b[0] <= b[1] && b[MANY - 2] <= b[MANY - 1];
+	}
+	r->ops = (uint64_t)r->n;
+	free(a);
+}
+
+static void hashes(struct run *r)
+{
+	enum { SLOTS = 1 << 16 };
+	uint32_t *table = calloc(SLOTS, sizeof(*table));
+
+	if (!table)
+		lab_die("calloc");
+	lab_start();
+	r->result = (r->plain ? hash_plain : hash)(table, SLOTS - 1, r->n) > 0;
+	lab_stop();
+	r->ops = (uint64_t)r->n;
+	free(table);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(struct run *);
+} cases[] = {{"chain", chain}, {"ring", ring},	    {"calls", calls}, {"strcmp", compare},
+	     {"sum", sums},    {"matmul", matmuls}, {"sort", sorts},  {"hash", hashes}};
+
+int activity_main(int argc, char **argv)
+{
+	struct run r = {.n = lab_number(argc, argv, "n", 10),
+			.level = (int)lab_number(argc, argv, "level", 0),
+			.plain = lab_number(argc, argv, "plain", 0)};
+
+	if (lab_is(argc, argv, "case", "alive"))
+		return alive(&r);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		if (lab_is(argc, argv, "case", cases[i].name)) {
+			cases[i].run(&r);
+			return lab_report(r.ops, r.result);
+		}
+	fprintf(stderr, "usage: case=NAME n=COUNT [level=L] [plain=1]\n");
+	return 2;
+}
