@@ -124,13 +124,14 @@ def _size(target, case):
 
 
 def _weft(case, target):
-    """Weft's own rows of a case (not its variants, unless they are asked for), for the policies asked for: a row each."""
+    """Weft's own rows of a case (not its variants, unless they are asked for): one for each policy asked for, or for none
+    where the contender has none."""
     if not case:
         return []
     wanted = [target["policy"]] if "policy" in target else target.get("policies", EVERY_CODE)
     forms = target.get("contender", "weft")
     rows = [r for r in case["rows"] if r["contender"].split("/")[0] in ([forms] if isinstance(forms, str) else forms)
-            and r["stats"] and r["status"] == "ok" and r["policy"] in wanted]
+            and r["stats"] and r["status"] == "ok" and (not r["policy"] or r["policy"] in wanted)]
     best = {}
     for row in sorted(rows, key=lambda r: _least(r["stats"])):
         best.setdefault(row["policy"], row)

@@ -57,6 +57,21 @@ weft_test()
 	WEFT_SOURCE=$root WEFT_BUILD_ROOT=$root/build become "$(system_python)" "$root/tests/run.py" "${rest[@]}"
 }
 
+# What compiles activities, for the newest clang that is here. Without one their experiment is skipped, which the lab says.
+build_activities()
+{
+	local version
+
+	# shellcheck source=tools/driver/activities.bash
+	. "$driver/activities.bash" || exit 70
+	for version in "${activities_versions[@]}"; do
+		if have "clang-$version" && plugin_is_there "$version"; then
+			build_library "weft_activities_$version" release
+			return
+		fi
+	done
+}
+
 weft_lab()
 {
 	local rest library_dir python
@@ -74,5 +89,6 @@ weft_lab()
 	# shellcheck source=tools/driver/build.bash
 	. "$driver/build.bash" || exit 70
 	build_library weft release
+	build_activities
 	WEFT_SOURCE=$root WEFT_BUILD=$library_dir become "$(system_python)" "$root/lab/run.py" "${rest[@]}"
 }
