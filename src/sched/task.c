@@ -2,6 +2,8 @@
 /* Tasks: making, running and ending them; what they ask of their worker. */
 #include "sched/sched.h"
 
+#include "sched/hold.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -641,4 +643,24 @@ int weft_rt_spawn(weft_rt_t *rt, weft_fn_t *fn, void *arg, const weft_task_attr_
 	atomic_fetch_add_explicit(&rt->elsewhere, 1, memory_order_relaxed);
 	weft__ready(task, false);
 	return 0;
+}
+
+/* ---- held at a worker -------------------------------------------------------------------------------------------- */
+
+void *weft__task_hold(void)
+{
+	struct weft__task *task = weft__task();
+	void *before = task ? task->pinned : NULL;
+
+	if (task)
+		task->pinned = weft__worker();
+	return before;
+}
+
+void weft__task_let_go(void *before)
+{
+	struct weft__task *task = weft__task();
+
+	if (task)
+		task->pinned = before;
 }

@@ -620,15 +620,15 @@ static bool wants_deadlock_look(struct weft__rt *rt)
 	       !weft__waiting_for_io(rt);
 }
 
-/* Until when to sleep. One worker watches. The wheels are read after `watch` is written: whoever arms a timer writes
- * its wheel first, and reads `watch` then. */
+/* Until when to sleep. One worker watches, or one more, which has armed an earlier timer since. The wheels are read
+ * after `watch` is written: whoever arms a timer writes its wheel first, and reads `watch` then. */
 static uint64_t watch(struct weft__worker *w)
 {
 	struct weft__rt *rt = w->rt;
 	uint64_t next;
 
 	weft__spin_lock(&rt->park_lock);
-	if (w->is_parked && atomic_load(&rt->watch) == WEFT_NEVER) {
+	if (w->is_parked && (atomic_load(&rt->watch) == WEFT_NEVER || earliest(rt) < atomic_load(&rt->watch))) {
 		w->watching = true;
 		do {
 			next = earliest(rt);
