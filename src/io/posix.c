@@ -37,11 +37,18 @@ static struct weft__worker *worker(void)
 	return w && w->current && !w->helper && !w->in_io ? w : NULL;
 }
 
+static __thread const struct weft__posix_waits *waits;
+
+void weft__posix_set_waits(const struct weft__posix_waits *how)
+{
+	waits = how;
+}
+
 bool weft__posix_in_task(void)
 {
 	struct weft__worker *w = worker();
 
-	return w && !w->rt->sim;
+	return waits || (w && !w->rt->sim);
 }
 
 bool weft__posix_simulated(void)
@@ -91,6 +98,8 @@ int weft__posix_wait(int fd, int events, uint64_t deadline)
 	weft_io_t io = {.kind = WEFT_IO_POLL, .fd = fd, .flags = events, .deadline = deadline};
 	struct hold h;
 
+	if (waits)
+		return waits->wait(fd, events, deadline);
 	hold(&h);
 	atomic_fetch_add(&waiting, 1);
 	(void)weft__io_run(&io);
@@ -105,6 +114,8 @@ int64_t weft__posix_call(weft_io_call_t *fn, void *argument)
 	weft_io_t io = {.kind = WEFT_IO_CALL, .fd = -1, .data = (void *)(uintptr_t)fn, .more = argument};
 	struct hold h;
 
+	if (waits)
+		return waits->call(fn, argument);
 	io.deadline = WEFT_NEVER;
 	hold(&h);
 	(void)weft__io_run(&io);
@@ -117,6 +128,8 @@ int weft__posix_sleep(uint64_t until)
 	weft_waiter_t w;
 	struct hold h;
 
+	if (waits)
+		return waits->sleep(until);
 	hold(&h);
 	weft_waiter_init(&w, "sleep", NULL, until);
 	(void)weft_wait(&w);
@@ -128,6 +141,10 @@ void weft__posix_yield(void)
 {
 	struct hold h;
 
+	if (waits) {
+		waits->yield();
+		return;
+	}
 	hold(&h);
 	(void)weft_op_yield();
 	let_go(&h);

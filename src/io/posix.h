@@ -9,6 +9,7 @@
 
 #include "io/posix_calls.h"
 #include "io/sim.h"
+#include "io/waits.h"
 
 /* libc's functions. What libweft-posix.so stands before, if it is there: a call by name would come back here. */
 extern struct weft__calls weft__libc WEFT__HIDDEN;
