@@ -46,7 +46,7 @@
 #define WEFT_ACTIVITY_H
 
 #include <errno.h>
-#include <weft/coro.h>
+#include <weft/sched.h>
 
 WEFT_EXTERN_C_BEGIN
 
@@ -54,20 +54,23 @@ typedef struct weft_activity weft_activity_t;
 
 /**
  * An activity. The caller provides it, and keeps it in place until the activity has ended. Private.
- * state:     READY    in the group's run queue                 may be left to RUNNING by the group
- *            RUNNING  the one that executes                    to READY, WAITING, ENDED by itself
- *            WAITING  in the queue of `object`                 to READY by who wakes it
- *            ENDED    `frames` is its result, nobody's         to NONE by weft_activity_init
+ * state:     READY    in the group's run queue             may be left to RUNNING by the group
+ *            RUNNING  the one that executes                to READY, WAITING, ENDED by itself
+ *            WAITING  for `object`; the state says what    to READY by who wakes it, or cancels it
+ *            ENDED    `frames` is its result, nobody's     to READY by the next activate
  */
 struct weft_activity {
 	weft_activity_t *next;		 /* in the run queue, or the queue of what it waits for */
-	void *frames;			 /* their copy; NULL while it runs; its result when it has ended */
+	void *frames;			 /* their copy, while it is parked; its result when it has ended */
 	weft_activity_t *waiters;	 /* who waits for its end */
 	struct weft__activity_var *vars; /* variables of its frames that others may know */
 	void *object;			 /* what it waits for */
-	uint32_t size;			 /* of `frames`, in bytes */
-	uint8_t state, flags, what;
-	uint8_t error; /* errno that it ended with */
+	uint32_t number;		 /* its place in the group's table */
+	union {
+		uint16_t size;	/* of `frames`, in units of 16 bytes; 0: `frames` says more */
+		uint16_t error; /* when it has ended: its errno */
+	};
+	uint8_t state, flags;
 };
 
 /* What twins look at, of the group that runs on this thread. Offsets are known to the pass and to assembly. */
@@ -163,13 +166,166 @@ WEFT__INLINE void weft_activity_sem_post(weft_activity_sem_t *s)
 
 WEFT_API bool weft__activity_wait_begin(weft_activity_t *a);
 
-/** Wait until `a` has ended. Its result is weft_activity_result's. @return 0, or the negative errno it ended with. */
+/**
+ * Wait until `a` has ended. @return 0, or the negative errno it ended with: -ECANCELED, -ENOMEM (it could not get
+ * memory)
+ */
 WEFT__INLINE int weft_activity_wait(weft_activity_t *a)
 {
 	if (weft__activity_wait_begin(a))
 		weft__activity_park();
 	return -a->error;
 }
+
+/** What an activity that has ended said by weft_activity_set_result; NULL if it said nothing. */
+WEFT__INLINE void *weft_activity_result(const weft_activity_t *a)
+{
+	return a->frames;
+}
+
+/** What weft_activity_result is to say of the running activity. May be called again. */
+WEFT_API void weft_activity_set_result(void *result);
+
+/**
+ * Cancel an activity: where it waits, or yields, next, it ends with -ECANCELED. What it has deferred (weft/defer.h)
+ * runs first, and may wait. A call such as read that it waits in is withdrawn; what a helper thread does (getaddrinfo)
+ * is waited for. An activity that has not begun never runs. One that has ended: nothing.
+ * For activities of the same group; also for the caller itself. Never switches.
+ */
+WEFT_API void weft_activity_cancel(weft_activity_t *a);
+
+/**
+ * A handle from the heap, for one activate. It is given back when its activity has ended and it has been detached.
+ * NULL: no memory.
+ */
+WEFT_API weft_activity_t *weft_activity_new(void);
+
+/** Nobody will wait for `a`. A handle of weft_activity_new is not to be used any more; any other must stay in place
+ * until the activity has ended. */
+WEFT_API void weft_activity_detach(weft_activity_t *a);
+
+WEFT_API bool weft__activity_sleep_begin(uint64_t when);
+
+/** Wait until a time of weft_now(), or for some nanoseconds. Never shorter. */
+WEFT__INLINE void weft_activity_sleep_until(uint64_t when)
+{
+	if (weft__activity_sleep_begin(when))
+		weft__activity_park();
+}
+
+WEFT__INLINE void weft_activity_sleep(uint64_t nanoseconds)
+{
+	uint64_t now = weft_now();
+
+	weft_activity_sleep_until(nanoseconds < WEFT_NEVER - now ? now + nanoseconds : WEFT_NEVER - 1);
+}
+
+/* ---- objects of your own ---------------------------------------------------------------------------------------- */
+
+/**
+ * What objects of your own are made of: an activity parks at a waker, and whoever has the waker wakes it, from the
+ * group or from any other thread. A wake that comes first is remembered, once. One activity at a time.
+ * Zero-initialised memory is ready for use. It must stay in place until a weft_activity_wake that ends a park has
+ * returned. Private.
+ */
+typedef struct weft_activity_waker {
+	struct weft_activity_waker *next;
+	weft_activity_t *activity;
+	struct weft__activity_group *group;
+	uint32_t state; /* atomic */
+	bool local;	/* only its own group wakes it: if nothing else happens either, that is a deadlock */
+} weft_activity_waker_t;
+
+WEFT_API bool weft__activity_park_begin(weft_activity_waker_t *w);
+
+/** Wait until somebody has called weft_activity_wake since the last park at this waker. */
+WEFT__INLINE void weft_activity_park(weft_activity_waker_t *w)
+{
+	if (weft__activity_park_begin(w))
+		weft__activity_park();
+}
+
+/** End a park, or the next one. By any thread; never switches. */
+WEFT_API void weft_activity_wake(weft_activity_waker_t *w);
+
+/* ---- messages --------------------------------------------------------------------------------------------------- */
+
+/** A queue of pointers between activities: of one group, or of groups on several threads. Private. */
+typedef struct weft_activity_mail {
+	uint32_t lock, flags;
+	bool closed;
+	size_t count, capacity, room, head;
+	void **ring;
+	struct weft__mail_turn *receivers, *senders;
+} weft_activity_mail_t;
+
+enum {
+	/** Activities of several groups, or threads, use it. (If not, waiting for it can be a deadlock.) */
+	WEFT_ACTIVITY_SHARED = 1u << 0,
+};
+
+/** @param capacity  messages that can wait in it; WEFT_ACTIVITY_UNBOUNDED: senders never wait. At least 1 */
+WEFT_API void weft_activity_mail_init(weft_activity_mail_t *m, size_t capacity, unsigned flags);
+#define WEFT_ACTIVITY_UNBOUNDED SIZE_MAX
+/** Give back its memory; nobody may wait for it. */
+WEFT_API void weft_activity_mail_end(weft_activity_mail_t *m);
+/** No more messages: senders get -EPIPE, also those that wait; receivers what is there, then -EPIPE. */
+WEFT_API void weft_activity_mail_close(weft_activity_mail_t *m);
+/** Without waiting, and by any thread: 0; -EAGAIN: it is full, or empty; -EPIPE; -ENOMEM. */
+WEFT_API int weft_activity_try_send(weft_activity_mail_t *m, void *message);
+WEFT_API int weft_activity_try_receive(weft_activity_mail_t *m, void **message);
+
+/* -EINPROGRESS: park; then the second. */
+WEFT_API int weft__activity_send_begin(weft_activity_mail_t *m, void *message);
+WEFT_API int weft__activity_receive_begin(weft_activity_mail_t *m, void **message);
+WEFT_API int weft__activity_send_end(void);
+WEFT_API int weft__activity_receive_end(void **message);
+
+/** Send a message; wait while the mailbox is full. 0; -EPIPE: it is closed; -ENOMEM. */
+WEFT__INLINE int weft_activity_send(weft_activity_mail_t *m, void *message)
+{
+	int result = weft__activity_send_begin(m, message);
+
+	if (result != -EINPROGRESS)
+		return result;
+	weft__activity_park();
+	return weft__activity_send_end();
+}
+
+/** Wait for a message. 0; -EPIPE: the mailbox is closed, and empty. */
+WEFT__INLINE int weft_activity_receive(weft_activity_mail_t *m, void **message)
+{
+	int result = weft__activity_receive_begin(m, message);
+
+	if (result != -EINPROGRESS)
+		return result;
+	weft__activity_park();
+	return weft__activity_receive_end(message);
+}
+
+/* ---- groups ----------------------------------------------------------------------------------------------------- */
+
+typedef struct weft__activity_group weft_activity_group_t;
+
+/**
+ * The running activity's group, for other threads. It stays, though it may have no activity, until
+ * weft_activity_group_release has been called as often as this. NULL outside of any activity.
+ */
+WEFT_API weft_activity_group_t *weft_activity_group(void);
+/** By any thread. NULL: nothing. */
+WEFT_API void weft_activity_group_release(weft_activity_group_t *group);
+
+/**
+ * Start an activity in a group, by any thread that holds it (see above): it runs fn(arg), in yielding mode if fn was
+ * compiled with the pass. 0; -ENOMEM.
+ */
+WEFT_API int weft_activity_post(weft_activity_group_t *group, weft_fn_t *fn, void *arg);
+
+/**
+ * Write to a file descriptor what each activity of the calling thread's group does: its state, what it waits for, and
+ * the calls in which it waits. 0; -EPERM: no group runs here; what write says.
+ */
+WEFT_API int weft_activity_dump(int fd);
 
 /* ---- activating (see the macros' ends in docs/activities.md) ---------------------------------------------------- */
 

@@ -7,6 +7,7 @@
 
 typedef weft_activity_t activity_t;
 typedef weft_activity_sem_t activity_sem_t;
+typedef weft_activity_mail_t activity_mail_t;
 
 #define activate(handle, ...) weft_activate(handle, ##__VA_ARGS__)
 #define activate_detached(...) weft_activate_detached(__VA_ARGS__)
@@ -17,6 +18,14 @@ typedef weft_activity_sem_t activity_sem_t;
 #define yield() weft_activity_yield()
 #define activity_self() weft_activity_self()
 #define activity_wait(a) weft_activity_wait(a)
+#define activity_cancel(a) weft_activity_cancel(a)
+#define activity_detach(a) weft_activity_detach(a)
+#define activity_result(a) weft_activity_result(a)
+#define activity_set_result(r) weft_activity_set_result(r)
+#define activity_sleep_ns(n) weft_activity_sleep(n)
+#define activity_mail_init(m, n) weft_activity_mail_init(m, n, 0)
+#define activity_send(m, p) weft_activity_send(m, p)
+#define activity_receive(m, p) weft_activity_receive(m, p)
 #define activity_sem_init(s, n) weft_activity_sem_init(s, n)
 #define activity_sem_wait(s) weft_activity_sem_wait(s)
 #define activity_sem_post(s) weft_activity_sem_post(s)

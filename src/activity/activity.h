@@ -16,6 +16,11 @@
  *
  * An activity in a stack of its own (stacks.c) has part of its frames in the window all the same: those it had when it
  * went there.
+ *
+ * Frames of the library may be parked too (calls.c), if no address in them is known to others: they come back to the
+ * same place.
+ *
+ * A stackful group has a coroutine for each activity, which the driver resumes (stackful.c); nothing is copied.
  */
 #ifndef WEFT_SRC_ACTIVITY_ACTIVITY_H
 #define WEFT_SRC_ACTIVITY_ACTIVITY_H
@@ -23,27 +28,51 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <weft/activity.h>
+#include <weft/io.h>
 #include <weft/sync.h>
 
 #include "activity/offsets.h"
 
 enum { WEFT__DRIVER_ROOM = 32 << 10, WEFT__WINDOW = 64 << 10, WEFT__HOT_STACK = 1 << 20 };
 
-/* States of an activity: who may leave them is said in weft/activity.h. */
-enum { WEFT__NEW, WEFT__READY, WEFT__RUNNING, WEFT__WAITING, WEFT__ENDED };
-/* What one waits for: `what`. */
-enum { WEFT__FOR_NOTHING, WEFT__FOR_SEM, WEFT__FOR_END, WEFT__FOR_TIME, WEFT__FOR_OUTSIDE, WEFT__FOR_MAIL };
+/* States of an activity: who may leave them is said in weft/activity.h. Those from WEFT__WAITS on say what it waits for
+ * and what `object` is. */
+enum {
+	WEFT__NONE,
+	WEFT__NEW, /* of weft_activity_new, not activated */
+	WEFT__READY,
+	WEFT__RUNNING,
+	WEFT__ENDED,
+	WEFT__WAITS,
+	WEFT__FOR_SEM = WEFT__WAITS, /* the semaphore */
+	WEFT__FOR_END,		     /* the activity */
+	WEFT__FOR_TIME,		     /* its index in the group's heap */
+	WEFT__FOR_WAKER,	     /* the waker */
+	WEFT__FOR_MAIL,		     /* a struct weft__mail_turn */
+	WEFT__FOR_CALL,		     /* a struct weft__call */
+};
+
 /* Flags. */
 enum {
-	WEFT__DETACHED = 1, /* the group allocated it, and frees it when it has ended */
-	WEFT__DEEP = 2,	    /* has stacks of its own: `frames` is a struct weft__deep while it is parked */
-	WEFT__CANCELLED = 4,
+	WEFT__DETACHED = 1,    /* nobody waits for it */
+	WEFT__MADE = 2,	       /* a handle of weft_activity_new */
+	WEFT__CANCELLED = 4,   /* is to end, or is ending */
+	WEFT__CLEANS_UP = 8,   /* runs what it has deferred */
+	WEFT__IN_CALL = 16,    /* frames of calls.c are its newest: what cancels it does so by the call's result */
+	WEFT__HAS_RESULT = 32, /* its oldest variable is its result */
+	WEFT__SLAB = 64,       /* has no handle: lies in a slab */
+	WEFT__DIVERTED = 128,  /* stackful: ends as soon as it is resumed */
 };
+
+static inline bool weft__is_to_end(const weft_activity_t *a)
+{
+	return (a->flags & (WEFT__CANCELLED | WEFT__CLEANS_UP | WEFT__IN_CALL)) == WEFT__CANCELLED;
+}
 
 /* A variable, or several of one function, that others may know. The function's frame has its address. */
 struct weft__activity_var {
 	struct weft__activity_var *next; /* older */
-	size_t bytes;			 /* with this */
+	size_t bytes;			 /* with this; odd: an activity's result */
 	char memory[];
 };
 
@@ -56,12 +85,22 @@ struct weft__activity_stack {
 	size_t unused;
 };
 
-/* What is kept of an activity that has stacks of its own, while it is parked. */
+/* What is kept of a parked activity of which a copy of frames is not all: it has stacks of its own, or something
+ * deferred. */
 struct weft__deep {
-	struct weft__activity_stack *stack; /* the newest */
+	struct weft__activity_stack *stack; /* the newest; NULL: none */
 	char *sp;
+	struct weft__deferred *deferred;
 	size_t bytes; /* in the window */
 	_Alignas(16) char window[];
+};
+
+/* Stackful: what `frames` of an activity that has not ended is. */
+struct weft__own {
+	weft_coro_t *k;
+	uint64_t entry, words[6];
+	int error;
+	bool begun;
 };
 
 struct weft__activity_group {
@@ -71,12 +110,27 @@ struct weft__activity_group {
 	void *blocks[LARGEST_BLOCK / 16 + 1];
 
 	char *low;			    /* of the hot stack */
+	weft_coro_t *coro;		    /* the driver */
 	struct weft__activity_stack *stack; /* the newest of the running activity; NULL: it is in the window */
 	struct weft__activity_stack *spare;
 	weft_activity_t *first, *last; /* ready */
-	size_t live;		       /* activities that have not ended */
-	char *fresh, *fresh_end;       /* memory that blocks are cut from */
+	bool every_yield, stackful, in_task;
+	unsigned turns;	     /* until the next look at what comes from outside */
+	int ending;	     /* errno of the activity that ends */
+	size_t live;	     /* activities that have not ended */
+	size_t outside;	     /* activities that wait for what is not of this group */
+	_Atomic size_t held; /* weft_activity_group without weft_activity_group_release */
+
+	char *fresh, *fresh_end; /* memory that blocks are cut from */
 	struct weft__span *spans;
+	struct weft__activity_var *shipped; /* blocks for the activity that is started next */
+	/* Every activity that has not ended is in a slab, or in the table. */
+	struct weft__slab *slabs;
+	weft_activity_t *free; /* in slabs */
+	weft_activity_t *made; /* by weft_activity_new, not activated */
+	weft_activity_t **table;
+	size_t count, room;
+
 	struct weft__sleepers {
 		struct weft__sleeper {
 			uint64_t when;
@@ -84,20 +138,26 @@ struct weft__activity_group {
 		} *heap;
 		size_t count, room;
 	} sleepers;
-	/* Activities that other threads have woken; a stack. */
-	_Atomic(weft_activity_t *) woken;
-	_Atomic(weft_waiter_t *) idle; /* the driver's, while it waits */
-	size_t outside;		       /* activities that wait for what is not of this group */
 
-	struct weft__activity_hot *hot;	    /* of the group's thread */
+	/* By other threads. `wakers`: how many of them look at the group, which does not end meanwhile. */
+	_Atomic(weft_activity_waker_t *) woken; /* a stack */
+	_Atomic(struct weft__post *) posted;	/* a stack */
+	_Atomic(weft_waiter_t *) idle;		/* whoever takes it completes it */
+	_Atomic unsigned wakers;
+	weft_waiter_t waiter; /* the driver's */
+	struct weft__server *server;
+	weft_scope_t scope; /* in a task: of the server */
+
+	struct weft__activity_hot *hot; /* of the group's thread */
+	struct weft__activity_hot kept, outer;
 	struct weft__activity_group *older; /* of those whose timer runs: timer.c */
 	uint64_t period, next_ring;
-	bool every_yield, stackful;
-	weft_coro_t *coro; /* the driver */
-	weft_attr_t attr;  /* stackful: of the activities' coroutines */
+	_Atomic bool rests; /* none of it runs: the timer need not ring */
+	weft_attr_t attr;   /* stackful: of the activities' coroutines */
 	weft_fn_t *fn;
 	void *arg;
 	void *result;
+	void *pinned;
 	weft_activity_t root;
 	int error;
 };
@@ -118,9 +178,20 @@ static inline void *weft__piece(struct weft__activity_group *g, size_t bytes)
 }
 void weft__garbage_give(struct weft__activity_group *g);
 void weft__vars_free(struct weft__activity_group *g, struct weft__activity_var *until);
+/* Of an activity that ends. */
+void weft__vars_free_all(struct weft__activity_group *g, weft_activity_t *a);
+/* A record of the running activity that ends with it; NULL: no memory. */
+void *weft__record_take(struct weft__activity_group *g, size_t bytes);
 void weft__pieces_unmap(struct weft__activity_group *g);
 
-/* ---- queue.c ---------------------------------------------------------------------------------------------------- */
+/* ---- table.c: all activities ------------------------------------------------------------------------------------- */
+weft_activity_t *weft__slab_take(struct weft__activity_group *g);
+bool weft__table_add(struct weft__activity_group *g, weft_activity_t *a);
+/* It has ended. */
+void weft__table_forget(struct weft__activity_group *g, weft_activity_t *a);
+void weft__each_activity(struct weft__activity_group *g, void (*fn)(weft_activity_t *a, void *arg), void *arg);
+
+/* ---- queue ------------------------------------------------------------------------------------------------------- */
 static inline void weft__ready(struct weft__activity_group *g, weft_activity_t *a)
 {
 	a->state = WEFT__READY;
@@ -150,11 +221,17 @@ uintptr_t weft__activity_ended(void *result);
 char *weft__activity_deep(weft_activity_t *a);
 char *weft__activity_grow(char *sp);
 char *weft__activity_shrink(void);
+/* Let a parked activity go on at weft__activity_cancelled. */
+void weft__divert(struct weft__activity_group *g, weft_activity_t *a);
 
 /* ---- x86_64.S --------------------------------------------------------------------------------------------------- */
 void weft__activity_enter(struct weft__activity_group *g, weft_activity_t *first);
 _Noreturn void weft__activity_leave(struct weft__activity_group *g);
-extern char weft__activity_start[];
+/* For C: what weft__activity_park does in twins. */
+void weft__activity_park_in_c(void);
+void weft__activity_aside(char *top, void (*fn)(void *), void *arg);
+void weft__activity_walk(void *const words[3], void (*fn)(void *), void *arg);
+extern char weft__activity_start[], weft__activity_cancelled[];
 /* Stackful: call an activity's function with its six words. */
 void weft__activity_call(void *entry, const uint64_t words[6]);
 
@@ -163,15 +240,102 @@ void weft__activity_call(void *entry, const uint64_t words[6]);
 void weft__stacks_settle(struct weft__activity_group *g, char *sp);
 void weft__stacks_free(struct weft__activity_group *g, struct weft__activity_stack *stack);
 
+/* ---- stackful.c -------------------------------------------------------------------------------------------------- */
+bool weft__own_begin(struct weft__activity_group *g, weft_activity_t *a, void *entry, const uint64_t words[6]);
+void weft__own_run(struct weft__activity_group *g, weft_activity_t *a);
+void weft__own_suspend(weft_activity_t *self);
+_Noreturn void weft__own_end(weft_activity_t *self, int error);
+/* Must this program's activities have stacks of their own? */
+bool weft__own_wanted(unsigned flags);
+
 /* ---- timer.c ---------------------------------------------------------------------------------------------------- */
 void weft__timer_add(struct weft__activity_group *g);
 void weft__timer_remove(struct weft__activity_group *g);
+/* Around a sleep of the driver. */
+void weft__timer_rest(struct weft__activity_group *g);
+void weft__timer_go_on(struct weft__activity_group *g);
 
 /* ---- group.c ---------------------------------------------------------------------------------------------------- */
+/* The twin of a function that may have one, else itself. */
+void *weft__activity_twin(const void *fn);
+bool weft__activity_begin(struct weft__activity_group *g, weft_activity_t *a, void *entry, const uint64_t words[6]);
+void weft__activity_finish(struct weft__activity_group *g, weft_activity_t *a, void *result, int error);
+/* End the running activity, after what it has deferred. */
+_Noreturn void weft__activity_fail(int error);
+
+/* ---- cancel.c ---------------------------------------------------------------------------------------------------- */
+void weft__activity_cancel_all(struct weft__activity_group *g);
+/* The running activity was cancelled, and is to wait or yield. */
+_Noreturn void weft__activity_ends_cancelled(void);
+
+/* ---- wait.c ------------------------------------------------------------------------------------------------------ */
+static inline void weft__wait_for(weft_activity_t *self, void *object, unsigned state)
+{
+	self->state = (uint8_t)state;
+	self->object = object;
+	self->next = NULL;
+}
+/* Take a waiting activity out of what it waits in, before it has been woken. False: it is being woken. */
+bool weft__unqueue(struct weft__activity_group *g, weft_activity_t *a);
+
+/* ---- sleep.c ----------------------------------------------------------------------------------------------------- */
+bool weft__sleeper_add(struct weft__activity_group *g, weft_activity_t *a, uint64_t when);
+void weft__sleeper_remove(struct weft__activity_group *g, weft_activity_t *a);
+void weft__sleepers_wake(struct weft__activity_group *g);
+
+/* ---- outside.c --------------------------------------------------------------------------------------------------- */
+enum { WEFT__TURNS = 256 };
 /* Make ready what other threads have woken, and whose time has come. */
 void weft__take_in(struct weft__activity_group *g);
-void weft__activity_finish(struct weft__activity_group *g, weft_activity_t *a, void *result, int error);
-_Noreturn void weft__activity_fail(int error);
+/* Nothing is ready: wait. 0; -EDEADLK: nothing can happen; -ECANCELED: the group's task was cancelled. */
+int weft__group_wait(struct weft__activity_group *g);
+/* The group's task lets others run. -ECANCELED. */
+int weft__group_yield(struct weft__activity_group *g);
+/* From any thread: the group has something to take in. Between both the group does not end. */
+void weft__tell_begin(struct weft__activity_group *g);
+void weft__tell(struct weft__activity_group *g);
+void weft__tell_end(struct weft__activity_group *g);
+bool weft__waker_withdraw(weft_activity_waker_t *w);
+void weft__outside_end(struct weft__activity_group *g);
+
+/* ---- mail.c ------------------------------------------------------------------------------------------------------ */
+bool weft__mail_leave(struct weft__mail_turn *turn);
+const weft_activity_mail_t *weft__mail_of(const struct weft__mail_turn *turn);
+
+/* ---- server.c, calls.c ------------------------------------------------------------------------------------------- */
+/* What an activity asks of the runtime's I/O. */
+struct weft__call {
+	weft_activity_waker_t waker;
+	const char *name; /* "read" */
+	struct weft__server *server;
+	struct weft__call *next;	  /* in the server's inbox */
+	void (*fn)(struct weft__call *c); /* in a task of its own; NULL: `io` is to be done */
+	uint8_t stage;
+	_Atomic bool cancelled, begun, withdrawn; /* begun: `task`, or `io`, can be withdrawn, once */
+	int error;
+	int64_t result;
+	uint64_t words[6], more;
+	union {
+		weft_io_t io;
+		weft_task_t task;
+	};
+};
+/* Hand it to the server, which wakes the call's waker when it is done. False: there is none, and can be none. */
+/* Sleep until its waker is woken, although there is no memory for its frames. */
+void weft__wait_in_place(struct weft__activity_group *g, weft_activity_t *self);
+bool weft__server_ask(struct weft__activity_group *g, struct weft__call *c);
+void weft__server_cancel(struct weft__call *c);
+/* Of the group's own runtime: run what can run. */
+void weft__server_step(struct weft__activity_group *g);
+void weft__server_sleep(struct weft__activity_group *g, uint64_t until);
+/* Has the group's thread a runtime of the group's own? */
+bool weft__server_is_here(const struct weft__activity_group *g);
+void weft__server_end(struct weft__activity_group *g);
+
+/* ---- walk.c, report.c -------------------------------------------------------------------------------------------- */
+/* Where a parked activity waits, innermost first; how many. */
+size_t weft__activity_backtrace(struct weft__activity_group *g, const weft_activity_t *a, void **places, size_t most);
+void weft__report_deadlock(struct weft__activity_group *g);
 
 static inline void weft__limits(struct weft__activity_group *g, char *full)
 {

@@ -6,24 +6,28 @@
 
 #include "activity/activity.h"
 #include "internal/line.h"
+#include "sched/hold.h"
 
 enum { DEFAULT_PERIOD = 5000000 };
 static const uint64_t magic = 0x7461706e66746577; /* see tools/activities/pass.h */
 
-WEFT_EFFECT(void, weft__activity_switch);
-
 /* The twin of a function that may have one. */
-static weft_fn_t *twin(weft_fn_t *fn)
+void *weft__activity_twin(const void *fn)
 {
-	const char *at = (const char *)(uintptr_t)fn;
+	const char *at = fn;
 	uint64_t number;
 	int32_t far;
 
 	memcpy(&number, at - 16, sizeof number);
 	if (number != magic)
-		return fn;
+		return (void *)(uintptr_t)fn;
 	memcpy(&far, at - 8, sizeof far);
-	return (weft_fn_t *)(uintptr_t)(at + far);
+	return (void *)(uintptr_t)(at + far);
+}
+
+static weft_fn_t *twin(weft_fn_t *fn)
+{
+	return (weft_fn_t *)(uintptr_t)weft__activity_twin((void *)(uintptr_t)fn);
 }
 
 /* ---- activities begin and end ----------------------------------------------------------------------------------- */
@@ -36,7 +40,8 @@ struct first_frame {
 };
 _Static_assert(sizeof(struct first_frame) % 16 == 0, "blocks are multiples of 16");
 
-static inline bool begin(struct weft__activity_group *g, weft_activity_t *a, void *entry, const uint64_t words[6])
+static inline bool first_frames(struct weft__activity_group *g, weft_activity_t *a, void *entry,
+				const uint64_t words[6])
 {
 	struct first_frame *f = weft__piece(g, sizeof *f);
 
@@ -47,14 +52,66 @@ static inline bool begin(struct weft__activity_group *g, weft_activity_t *a, voi
 	f->entry = (uintptr_t)entry;
 	memcpy(f->words, words, sizeof f->words);
 	a->frames = f;
-	a->size = sizeof *f;
+	a->size = sizeof *f / 16;
+	return true;
+}
+
+/* `flags` are set. */
+bool weft__activity_begin(struct weft__activity_group *g, weft_activity_t *a, void *entry, const uint64_t words[6])
+{
 	a->waiters = NULL;
 	a->vars = NULL;
-	a->flags = 0;
-	a->error = 0;
+	a->object = NULL;
+	if (weft__unlikely(g->stackful)) {
+		if (!weft__own_begin(g, a, entry, words))
+			return false;
+	} else if (weft__unlikely(!first_frames(g, a, entry, words))) {
+		return false;
+	}
 	g->live++;
 	weft__ready(g, a);
 	return true;
+}
+
+static void unmake(struct weft__activity_group *g, weft_activity_t *a)
+{
+	bool owned = a->flags & WEFT__MADE;
+
+	weft__table_forget(g, a);
+	if (owned)
+		weft__piece_give(g, a, sizeof *a);
+}
+
+/* Of weft_activity_new? */
+static bool is_made(struct weft__activity_group *g, const weft_activity_t *handle)
+{
+	weft_activity_t **at = &g->made;
+
+	while (*at && *at != handle)
+		at = &(*at)->next;
+	if (!*at)
+		return false;
+	*at = handle->next;
+	return true;
+}
+
+/* The activity for a handle, in the table; NULL: no memory. */
+static weft_activity_t *take_handle(struct weft__activity_group *g, weft_activity_t *handle)
+{
+	weft_activity_t *a = handle;
+
+	if (!handle) {
+		a = weft__slab_take(g);
+		if (a)
+			a->flags = WEFT__DETACHED | WEFT__SLAB;
+		return a;
+	}
+	if (weft__unlikely(g->made) && is_made(g, handle)) {
+		a->flags = WEFT__MADE | (a->flags & WEFT__DETACHED);
+		return a;
+	}
+	a->flags = 0;
+	return weft__table_add(g, a) ? a : NULL;
 }
 
 WEFT_API void weft__activity_spawn(weft_activity_t *handle, void *entry, uint64_t w0, uint64_t w1, uint64_t w2,
@@ -65,61 +122,99 @@ void weft__activity_spawn(weft_activity_t *handle, void *entry, uint64_t w0, uin
 {
 	struct weft__activity_group *g = weft__activity_hot.group;
 	uint64_t words[6] = {w0, w1, w2, w3, w4, w5};
-	weft_activity_t *a = handle ? handle : weft__piece(g, sizeof *a);
+	weft_activity_t *a = take_handle(g, handle);
 
-	if (!a || !begin(g, a, entry, words))
+	if (weft__unlikely(!a) || !weft__activity_begin(g, a, entry, words)) {
+		if (a)
+			unmake(g, a);
+		if (handle) { /* who waits for it is told */
+			handle->state = WEFT__ENDED;
+			handle->error = ENOMEM;
+			handle->frames = NULL;
+		}
 		weft__activity_fail(ENOMEM);
-	if (!handle)
-		a->flags = WEFT__DETACHED;
+	}
+	a->vars = g->shipped;
+	g->shipped = NULL;
 }
 
-/* What a cancelled activity, or one that longjmp left, had. */
-static WEFT__COLD void give_back(struct weft__activity_group *g)
+static void *result_of(const weft_activity_t *a)
 {
-	weft__vars_free(g, NULL);
-	weft__stacks_free(g, g->stack);
-	g->stack = NULL;
-	weft__limits(g, g->base - WEFT__WINDOW);
+	struct weft__activity_var *v = a->vars;
+	void *result;
+
+	while (v->next)
+		v = v->next;
+	memcpy(&result, v->memory, sizeof result);
+	return result;
 }
 
-void weft__activity_finish(struct weft__activity_group *g, weft_activity_t *a, void *result, int error)
+static void wake_waiters(struct weft__activity_group *g, weft_activity_t *a)
 {
 	weft_activity_t *w;
 
-	if (weft__unlikely(a->vars || g->stack))
-		give_back(g);
-	a->state = WEFT__ENDED;
-	a->frames = result;
-	a->error = (uint8_t)error;
-	g->live--;
 	while ((w = a->waiters)) {
 		a->waiters = w->next;
 		weft__ready(g, w);
 	}
-	if (a->flags & WEFT__DETACHED)
-		weft__piece_give(g, a, (sizeof *a + 15) & ~(size_t)15);
 }
 
-void weft__activity_fail(int error)
+void weft__activity_finish(struct weft__activity_group *g, weft_activity_t *a, void *result, int error)
+{
+	bool give = (a->flags & (WEFT__MADE | WEFT__DETACHED)) == (WEFT__MADE | WEFT__DETACHED);
+
+	if (a != &g->root)
+		result = a->flags & WEFT__HAS_RESULT ? result_of(a) : NULL;
+	if (a->vars)
+		weft__vars_free_all(g, a);
+	if (weft__unlikely(g->stack)) {
+		weft__stacks_free(g, g->stack);
+		g->stack = NULL;
+		weft__limits(g, g->base - WEFT__WINDOW);
+	}
+	a->state = WEFT__ENDED;
+	a->frames = result;
+	a->error = (uint16_t)error;
+	g->live--;
+	if (a->waiters)
+		wake_waiters(g, a);
+	weft__table_forget(g, a);
+	if (give)
+		weft__piece_give(g, a, sizeof *a);
+}
+
+weft_activity_t *weft_activity_new(void)
+{
+	struct weft__activity_group *g = weft__activity_hot.group;
+	weft_activity_t *a = g ? weft__piece_take(g, sizeof *a) : NULL;
+
+	if (!a)
+		return NULL;
+	if (!weft__table_add(g, a)) {
+		weft__piece_give(g, a, sizeof *a);
+		return NULL;
+	}
+	a->state = WEFT__NEW;
+	a->flags = WEFT__MADE;
+	a->next = g->made;
+	g->made = a;
+	return a;
+}
+
+void weft_activity_detach(weft_activity_t *a)
 {
 	struct weft__activity_group *g = weft__activity_hot.group;
 
-	(void)error;
-	weft__activity_leave(g);
+	a->flags |= WEFT__DETACHED;
+	if (!(a->flags & WEFT__MADE))
+		return;
+	if (a->state == WEFT__ENDED)
+		weft__piece_give(g, a, sizeof *a);
+	else if (a->state == WEFT__NEW && is_made(g, a))
+		unmake(g, a);
 }
 
 /* ---- the driver ------------------------------------------------------------------------------------------------- */
-
-void weft__take_in(struct weft__activity_group *g)
-{
-	(void)g;
-}
-
-static bool idle(struct weft__activity_group *g)
-{
-	(void)g;
-	return false;
-}
 
 static void *first(void *group)
 {
@@ -132,7 +227,43 @@ static bool start(struct weft__activity_group *g)
 {
 	uint64_t words[6] = {[4] = (uintptr_t)g}; /* the first argument of a function of C */
 
-	return begin(g, &g->root, (void *)(uintptr_t)first, words);
+	g->root.flags = 0;
+	if (!weft__table_add(g, &g->root))
+		return false;
+	return weft__activity_begin(g, &g->root, (void *)(uintptr_t)first, words);
+}
+
+static void run_ready(struct weft__activity_group *g)
+{
+	weft_activity_t *a;
+
+	while ((a = weft__pick(g))) {
+		a->state = WEFT__RUNNING;
+		g->hot->self = a;
+		if (g->stackful)
+			weft__own_run(g, a);
+		else
+			weft__activity_enter(g, a);
+		g->hot->self = NULL;
+		weft__garbage_give(g);
+	}
+}
+
+/* Nothing is ready. Can something be still? */
+static bool wait(struct weft__activity_group *g)
+{
+	int error = weft__group_wait(g);
+
+	if (!error)
+		return true;
+	if (error == -EDEADLK && !g->error)
+		weft__report_deadlock(g);
+	if (error == -ECANCELED && !g->error)
+		weft_shield_begin();
+	if (!g->error)
+		g->error = -error;
+	weft__activity_cancel_all(g);
+	return g->first || g->outside;
 }
 
 static void *drive(void *group)
@@ -141,27 +272,21 @@ static void *drive(void *group)
 	char here;
 
 	g->base = (char *)((uintptr_t)&here & ~(uintptr_t)4095) - WEFT__DRIVER_ROOM;
-	weft__limits(g, g->base - WEFT__WINDOW);
+	weft__limits(g, g->stackful ? NULL : g->base - WEFT__WINDOW);
 	if (!start(g))
 		return g->error = ENOMEM, NULL;
-	do {
-		weft_activity_t *a;
-
-		while ((a = weft__pick(g))) {
-			a->state = WEFT__RUNNING;
-			g->hot->self = a;
-			weft__activity_enter(g, a);
-		}
-	} while (g->live && idle(g));
-	if (g->live)
-		g->error = EDEADLK;
+	do
+		run_ready(g);
+	while ((g->live || atomic_load(&g->held) || atomic_load(&g->posted)) && wait(g));
+	if (g->root.error && !g->error)
+		g->error = g->root.error;
 	return NULL;
 }
 
 static uint64_t period(const weft_activity_config_t *config)
 {
 	const char *said = getenv("WEFT_ACTIVITY_PERIOD");
-	uint64_t given = config && config->period ? config->period : DEFAULT_PERIOD;
+	uint64_t given = config->period ? config->period : DEFAULT_PERIOD;
 
 	if (!said)
 		return given;
@@ -172,45 +297,111 @@ static uint64_t period(const weft_activity_config_t *config)
 	return strtoull(said, NULL, 10);
 }
 
-int weft_activity_run(const weft_activity_config_t *config, weft_fn_t *fn, void *arg, void **result)
+/* ---- making a group ---------------------------------------------------------------------------------------------- */
+
+static struct weft__activity_group *make(const weft_activity_config_t *config, weft_fn_t *fn, void *arg)
 {
+	static const weft_activity_config_t defaults;
 	struct weft__activity_group *g = calloc(1, sizeof *g);
-	struct weft__activity_hot saved = weft__activity_hot;
 	weft_attr_t attr = {.name = "activities",
 			    .policy = weft_policy_named("overcommit"),
 			    .stack_size = WEFT__HOT_STACK};
 
-	if (!fn)
-		return -EINVAL;
 	if (!g)
-		return -ENOMEM;
+		return NULL;
+	config = config ? config : &defaults;
 	g->fn = fn;
 	g->arg = arg;
 	g->hot = &weft__activity_hot;
 	g->period = period(config);
 	g->every_yield = g->period == WEFT_ACTIVITY_EVERY_YIELD;
-	if (config && config->stack_size)
+	g->stackful = weft__own_wanted(config->flags);
+	g->turns = WEFT__TURNS;
+	if (config->stack_size && !g->stackful)
 		attr.stack_size = config->stack_size;
+	if (config->stack_size)
+		g->attr.stack_size = config->stack_size;
+	g->attr.name = "activity";
 	g->coro = weft_create_with(drive, g, &attr);
 	if (!g->coro) {
 		free(g);
-		return -errno;
+		return NULL;
 	}
-	g->hot->group = g;
-	g->hot->self = NULL;
-	g->hot->flag = g->every_yield;
-	weft__timer_add(g);
-	(void)weft_resume(g->coro, g, weft_handles());
+	return g;
+}
+
+/* The thread's hot words are of this group while its coroutine runs, and only then. */
+static void come_in(struct weft__activity_group *g)
+{
+	g->outer = weft__activity_hot;
+	weft__activity_hot = g->kept;
+}
+
+static void go_out(struct weft__activity_group *g)
+{
+	g->kept = weft__activity_hot;
+	weft__activity_hot = g->outer;
+}
+
+/* Also where an exception effect leaves the group. */
+static void unmake_group(void *group)
+{
+	struct weft__activity_group *g = group;
+
+	if (weft__activity_hot.group == g)
+		go_out(g);
 	weft__timer_remove(g);
-	weft__activity_hot = saved;
 	weft_delete(g->coro);
-	if (result)
-		*result = g->result;
-	int error = g->error;
+	weft__server_end(g);
+	weft__outside_end(g);
+	weft__task_let_go(g->pinned);
 	weft__pieces_unmap(g);
 	weft__stacks_free(g, g->spare);
+	free(g->table);
+	free(g->sleepers.heap);
 	free(g);
-	return -error;
+}
+
+/* Tasks that wait or yield in plain code suspend the group: others may run groups on this thread meanwhile. */
+static weft_request_t run(struct weft__activity_group *g)
+{
+	weft_request_t r;
+
+	for (;;) {
+		come_in(g);
+		r = weft_resume(g->coro, g, weft_handles(weft_op_wait, weft_op_yield));
+		go_out(g);
+		if (weft_is(weft_op_wait, r))
+			weft_op_wait(weft_args(weft_op_wait, r)->waiter);
+		else if (weft_is(weft_op_yield, r))
+			weft_reply(weft_op_yield, r, weft_op_yield());
+		else
+			return r;
+	}
+}
+
+int weft_activity_run(const weft_activity_config_t *config, weft_fn_t *fn, void *arg, void **result)
+{
+	struct weft__activity_group *g;
+	weft_request_t r;
+
+	if (!fn || (config && config->flags & ~(unsigned)WEFT_ACTIVITY_STACKFUL))
+		return -EINVAL;
+	g = make(config, fn, arg);
+	if (!g)
+		return -ENOMEM;
+	g->pinned = weft__task_hold();
+	g->in_task = weft_rt_current();
+	if (g->in_task)
+		weft_scope_open(&g->scope, WEFT_NEVER);
+	g->kept.group = g;
+	g->kept.flag = g->every_yield;
+	weft__timer_add(g);
+	weft_defer(unmake_group, g);
+	r = run(g);
+	if (result)
+		*result = g->result;
+	return weft_returned(r) ? -g->error : -ENOMEM;
 }
 
 struct main_call {

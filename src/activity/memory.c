@@ -100,38 +100,49 @@ static size_t rounded(size_t bytes)
 
 /* ---- for code made by the pass ---------------------------------------------------------------------------------- */
 
-WEFT_API void *weft__activity_push(size_t bytes);
-WEFT_API void weft__activity_pop(void *memory);
-WEFT_API void *weft__activity_newest(void);
-WEFT_API void weft__activity_pop_to(struct weft__activity_var *until);
-WEFT_API void *weft__activity_block(size_t bytes);
-WEFT_API void weft__activity_unblock(void *memory);
-
-void *weft__activity_push(size_t bytes)
+WEFT_API void *weft__record_take(struct weft__activity_group *g, size_t bytes)
 {
-	struct weft__activity_group *g = weft__activity_hot.group;
-	weft_activity_t *self = weft__activity_hot.self;
+	weft_activity_t *self = g->hot->self;
 	struct weft__activity_var *v;
 
 	bytes = rounded(bytes + sizeof *v);
 	v = weft__piece_take(g, bytes);
 	if (weft__unlikely(!v))
-		weft__activity_fail(ENOMEM);
+		return NULL;
 	v->bytes = bytes;
 	v->next = self->vars;
 	self->vars = v;
 	return v->memory;
 }
 
+void *weft__activity_push(size_t bytes)
+{
+	void *memory = weft__record_take(weft__activity_hot.group, bytes);
+
+	if (weft__unlikely(!memory))
+		weft__activity_fail(ENOMEM);
+	return memory;
+}
+
 void weft__vars_free(struct weft__activity_group *g, struct weft__activity_var *until)
 {
 	weft_activity_t *self = weft__activity_hot.self;
 
-	while (self->vars != until) {
+	while (self->vars != until && !(self->vars->bytes & 1)) {
 		struct weft__activity_var *v = self->vars;
 
 		self->vars = v->next;
 		weft__piece_give(g, v, v->bytes);
+	}
+}
+
+void weft__vars_free_all(struct weft__activity_group *g, weft_activity_t *a)
+{
+	while (a->vars) {
+		struct weft__activity_var *v = a->vars;
+
+		a->vars = v->next;
+		weft__piece_give(g, v, v->bytes & ~(size_t)1);
 	}
 }
 
@@ -153,7 +164,7 @@ void weft__activity_pop_to(struct weft__activity_var *until)
 	weft__vars_free(weft__activity_hot.group, until);
 }
 
-/* What is copied into a new activity: not of the one that makes it. */
+/* What is copied into a new activity, which gets it when it is started. */
 void *weft__activity_block(size_t bytes)
 {
 	struct weft__activity_group *g = weft__activity_hot.group;
@@ -164,12 +175,41 @@ void *weft__activity_block(size_t bytes)
 	if (weft__unlikely(!v))
 		weft__activity_fail(ENOMEM);
 	v->bytes = bytes;
+	v->next = g->shipped;
+	g->shipped = v;
 	return v->memory;
 }
 
 void weft__activity_unblock(void *memory)
 {
-	struct weft__activity_var *v = (struct weft__activity_var *)((char *)memory - sizeof *v);
+	struct weft__activity_var *v = (struct weft__activity_var *)((char *)memory - sizeof *v), **at;
 
+	for (at = &weft__activity_hot.self->vars; *at != v; at = &(*at)->next)
+		continue;
+	*at = v->next;
 	weft__piece_give(weft__activity_hot.group, v, v->bytes);
+}
+
+/* ---- results ----------------------------------------------------------------------------------------------------- */
+
+/* The oldest variable, so that no function's end takes it away. */
+void weft_activity_set_result(void *result)
+{
+	struct weft__activity_group *g = weft__activity_hot.group;
+	weft_activity_t *self = weft__activity_hot.self;
+	struct weft__activity_var **at = &self->vars, *v;
+	size_t bytes = rounded(sizeof *v + sizeof result);
+
+	while (*at && (*at)->next)
+		at = &(*at)->next;
+	if (!(self->flags & WEFT__HAS_RESULT)) {
+		v = weft__piece_take(g, bytes);
+		if (!v)
+			weft__activity_fail(ENOMEM);
+		*v = (struct weft__activity_var){NULL, bytes | 1};
+		self->flags |= WEFT__HAS_RESULT;
+		*(*at ? &(*at)->next : at) = v;
+		at = *at == v ? at : &(*at)->next;
+	}
+	memcpy((*at)->memory, &result, sizeof result);
 }

@@ -10,7 +10,7 @@
 #define HOT_FULL 40
 /* struct weft_activity */
 #define ACTIVITY_FRAMES 8
-#define ACTIVITY_SIZE 40
+#define ACTIVITY_SIZE 44
 /* struct weft__activity_group */
 #define GROUP_BASE 0
 #define GROUP_DRIVER 8

@@ -33,27 +33,39 @@ static inline void copy(char *to, const char *from, size_t bytes)
 		*(words *)(to + i) = *(const words *)(from + i);
 }
 
-static bool keep_deep(struct weft__activity_group *g, weft_activity_t *self, char *sp)
+/* `low`: where the part in the window begins. */
+static bool keep_deep(struct weft__activity_group *g, weft_activity_t *self, char *sp, char *low)
 {
-	struct weft__activity_stack *oldest;
-	struct weft__deep *deep;
-	char *low;
+	size_t bytes = (size_t)(g->base - low);
+	struct weft__deep *deep = weft__piece_take(g, sizeof *deep + bytes);
 
-	for (oldest = g->stack; oldest->outer; oldest = oldest->outer)
-		continue;
-	low = (char *)((uintptr_t)oldest->came_from & ~(uintptr_t)15);
-	deep = weft__piece_take(g, sizeof *deep + (size_t)(g->base - low));
 	if (!deep)
 		return false;
 	deep->stack = g->stack;
 	deep->sp = sp;
-	deep->bytes = (size_t)(g->base - low);
-	memcpy(deep->window, low, deep->bytes);
+	deep->deferred = g->coro->deferred;
+	deep->bytes = bytes;
+	memcpy(deep->window, low, bytes);
 	self->frames = deep;
 	self->size = 0;
-	self->flags |= WEFT__DEEP;
-	g->stack = NULL;
+	if (g->stack) {
+		g->stack = NULL;
+		weft__limits(g, g->base - WEFT__WINDOW);
+	}
+	g->coro->deferred = NULL;
 	return true;
+}
+
+static bool keep_unusual(struct weft__activity_group *g, weft_activity_t *self, char *sp)
+{
+	struct weft__activity_stack *oldest;
+
+	weft__stacks_settle(g, sp);
+	if (!g->stack)
+		return keep_deep(g, self, sp, sp);
+	for (oldest = g->stack; oldest->outer; oldest = oldest->outer)
+		continue;
+	return keep_deep(g, self, sp, (char *)((uintptr_t)oldest->came_from & ~(uintptr_t)15));
 }
 
 /* Copy the frames of the running activity, from sp on. False: no memory. */
@@ -62,17 +74,16 @@ static inline bool keep(struct weft__activity_group *g, weft_activity_t *self, c
 	size_t bytes = (size_t)(g->base - sp);
 	char *block;
 
-	if (weft__unlikely(g->stack)) {
-		weft__stacks_settle(g, sp);
-		if (g->stack)
-			return keep_deep(g, self, sp);
-	}
+	if (weft__unlikely((uintptr_t)g->stack | (uintptr_t)g->coro->deferred))
+		return keep_unusual(g, self, sp);
+	if (weft__unlikely(bytes / 16 > UINT16_MAX))
+		return keep_unusual(g, self, sp);
 	block = weft__likely(bytes <= LARGEST_BLOCK) ? weft__piece(g, bytes) : weft__piece_take(g, bytes);
 	if (weft__unlikely(!block))
 		return false;
 	copy(block, sp, bytes);
 	self->frames = block;
-	self->size = (uint32_t)bytes;
+	self->size = (uint16_t)(bytes / 16);
 	return true;
 }
 
@@ -89,26 +100,32 @@ static inline uintptr_t to(struct weft__activity_group *g, weft_activity_t *next
 	return (uintptr_t)next;
 }
 
-static uintptr_t parked_stackful(struct weft__activity_group *g, weft_activity_t *self);
+/* Now and then, also where nothing rings. */
+static inline void look(struct weft__activity_group *g)
+{
+	if (weft__unlikely(!--g->turns))
+		weft__take_in(g);
+}
 
 uintptr_t weft__activity_parked(char *sp)
 {
 	struct weft__activity_group *g = weft__activity_hot.group;
 	weft_activity_t *self = weft__activity_hot.self;
 
-	if (weft__unlikely(g->stackful))
-		return parked_stackful(g, self);
-	if (weft__unlikely(!keep(g, self, sp)))
-		weft__activity_fail(ENOMEM);
+	if (weft__unlikely(weft__is_to_end(self)))
+		weft__activity_ends_cancelled();
+	look(g);
+	if (weft__unlikely(g->stackful)) {
+		weft__own_suspend(self);
+		return GO_ON;
+	}
+	if (weft__unlikely(!keep(g, self, sp))) {
+		if (!(self->flags & WEFT__IN_CALL))
+			weft__activity_fail(ENOMEM);
+		weft__wait_in_place(g, self);
+		return GO_ON;
+	}
 	return to(g, weft__pick(g));
-}
-
-static uintptr_t parked_stackful(struct weft__activity_group *g, weft_activity_t *self)
-{
-	(void)g;
-	g->hot->self = self;
-	self->state = WEFT__RUNNING;
-	return GO_ON;
 }
 
 static void unset(struct weft__activity_group *g)
@@ -125,11 +142,16 @@ uintptr_t weft__activity_yielded(char *sp)
 	weft_activity_t *self = weft__activity_hot.self;
 
 	unset(g);
+	if (weft__unlikely(weft__is_to_end(self)))
+		weft__activity_ends_cancelled();
+	look(g);
 	if (!g->first)
 		return GO_ON;
-	if (g->stackful) {
+	self->object = NULL;
+	if (weft__unlikely(g->stackful)) {
 		weft__ready(g, self);
-		return parked_stackful(g, self);
+		weft__own_suspend(self);
+		return GO_ON;
 	}
 	/* Without memory for a copy it goes on: others wait a little longer. */
 	if (weft__unlikely(!keep(g, self, sp)))
@@ -138,20 +160,25 @@ uintptr_t weft__activity_yielded(char *sp)
 	return to(g, weft__pick(g));
 }
 
-/* The timer has rung: a time to look at what comes from outside, too. */
+/* The timer has rung: a time to look at what comes from outside, and to let other tasks run, too. */
 uintptr_t weft__activity_rang(char *sp)
 {
 	struct weft__activity_group *g = weft__activity_hot.group;
 
-	weft__take_in(g);
+	if (!g->every_yield)
+		g->turns = 1;
+	if (g->turns == 1 && g->in_task && weft__group_yield(g))
+		weft__activity_cancel_all(g);
 	return weft__activity_yielded(sp);
 }
 
 uintptr_t weft__activity_ended(void *result)
 {
 	struct weft__activity_group *g = weft__activity_hot.group;
+	int error = g->ending;
 
-	weft__activity_finish(g, weft__activity_hot.self, result, 0);
+	g->ending = 0;
+	weft__activity_finish(g, weft__activity_hot.self, result, error);
 	return to(g, weft__pick(g));
 }
 
@@ -163,7 +190,25 @@ char *weft__activity_deep(weft_activity_t *a)
 
 	memcpy(g->base - deep->bytes, deep->window, deep->bytes);
 	g->stack = deep->stack;
+	g->coro->deferred = deep->deferred;
 	weft__piece_give(g, deep, sizeof *deep + deep->bytes);
-	weft__limits(g, g->stack->full);
+	weft__limits(g, g->stack ? g->stack->full : g->base - WEFT__WINDOW);
 	return sp;
+}
+
+void weft__divert(struct weft__activity_group *g, weft_activity_t *a)
+{
+	char *at = a->frames;
+
+	if (g->stackful) {
+		a->flags |= WEFT__DIVERTED;
+		return;
+	}
+	if (!a->size) {
+		struct weft__deep *deep = a->frames;
+
+		at = deep->stack ? deep->sp : deep->window + (deep->sp - (g->base - deep->bytes));
+	}
+	/* Above rbp: see x86_64.S. */
+	((void **)(void *)at)[1] = weft__activity_cancelled;
 }

@@ -15,7 +15,8 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct weft__activity_group *groups;
-	bool runs;
+	bool runs, told_of_fork;
+	_Atomic bool sleeps; /* the thread, until a group goes on */
 } timer = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static uint64_t now(void)
@@ -39,6 +40,8 @@ static uint64_t ring_due(uint64_t time)
 	uint64_t next = UINT64_MAX;
 
 	for (struct weft__activity_group *g = timer.groups; g; g = g->older) {
+		if (atomic_load(&g->rests))
+			continue;
 		if (g->next_ring <= time) {
 			ring(g);
 			g->next_ring = time + g->period;
@@ -48,19 +51,60 @@ static uint64_t ring_due(uint64_t time)
 	return next;
 }
 
+static bool all_rest(void)
+{
+	for (struct weft__activity_group *g = timer.groups; g; g = g->older)
+		if (!atomic_load(&g->rests))
+			return false;
+	return true;
+}
+
+/* `sleeps` is set before the groups are looked at, and a group that goes on looks at it after it has said so. */
+static void sleep_until(uint64_t next)
+{
+	struct timespec until = {(time_t)(next / 1000000000), (long)(next % 1000000000)};
+
+	if (next != UINT64_MAX) {
+		pthread_cond_clockwait(&timer.changed, &timer.lock, CLOCK_MONOTONIC, &until);
+		return;
+	}
+	atomic_store(&timer.sleeps, true);
+	if (all_rest())
+		pthread_cond_wait(&timer.changed, &timer.lock);
+	atomic_store(&timer.sleeps, false);
+}
+
 static void *serve(void *unused)
 {
 	pthread_mutex_lock(&timer.lock);
-	for (;;) {
-		uint64_t next = ring_due(now());
-		struct timespec until = {(time_t)(next / 1000000000), (long)(next % 1000000000)};
+	for (;;)
+		sleep_until(ring_due(now()));
+	return unused; /* never */
+}
 
-		if (next == UINT64_MAX)
-			pthread_cond_wait(&timer.changed, &timer.lock);
-		else
-			pthread_cond_clockwait(&timer.changed, &timer.lock, CLOCK_MONOTONIC, &until);
-	}
-	return unused;
+void weft__timer_rest(struct weft__activity_group *g)
+{
+	atomic_store(&g->rests, true);
+}
+
+void weft__timer_go_on(struct weft__activity_group *g)
+{
+	atomic_store(&g->rests, false);
+	if (!atomic_load(&timer.sleeps))
+		return;
+	pthread_mutex_lock(&timer.lock);
+	pthread_cond_signal(&timer.changed);
+	pthread_mutex_unlock(&timer.lock);
+}
+
+/* A child of fork has no such thread; it gets one when it makes a group. Groups of its parent that go on in the child
+ * have no timer. */
+static void forked(void)
+{
+	pthread_mutex_init(&timer.lock, NULL);
+	pthread_cond_init(&timer.changed, NULL);
+	timer.runs = false;
+	atomic_store(&timer.sleeps, false);
 }
 
 /* Signals are for the program's threads. */
@@ -77,6 +121,8 @@ static bool start(void)
 	if (error)
 		return false;
 	pthread_detach(thread);
+	if (!timer.told_of_fork)
+		timer.told_of_fork = !pthread_atfork(NULL, NULL, forked);
 	return true;
 }
 

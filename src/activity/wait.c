@@ -6,19 +6,13 @@
 #include "activity/activity.h"
 #include "internal/line.h"
 
-static void wait_for(weft_activity_t *self, void *object, unsigned what)
-{
-	self->state = WEFT__WAITING;
-	self->object = object;
-	self->what = (uint8_t)what;
-	self->next = NULL;
-}
-
 bool weft__activity_sem_begin(weft_activity_sem_t *s)
 {
 	weft_activity_t *self = weft__activity_hot.self;
 
-	wait_for(self, s, WEFT__FOR_SEM);
+	if (weft__unlikely(!self))
+		return true; /* weft__activity_park says why that cannot be */
+	weft__wait_for(self, s, WEFT__FOR_SEM);
 	if (s->first)
 		s->last->next = self;
 	else
@@ -41,10 +35,60 @@ bool weft__activity_wait_begin(weft_activity_t *a)
 
 	if (a->state == WEFT__ENDED)
 		return false;
-	wait_for(self, a, WEFT__FOR_END);
+	if (weft__unlikely(!self))
+		return true;
+	weft__wait_for(self, a, WEFT__FOR_END);
 	self->next = a->waiters;
 	a->waiters = self;
 	return true;
+}
+
+/* ---- a wait that ends early -------------------------------------------------------------------------------------- */
+
+static void leave_sem(weft_activity_sem_t *s, weft_activity_t *a)
+{
+	weft_activity_t **at = &s->first, *before = NULL;
+
+	for (; *at != a; at = &before->next)
+		before = *at;
+	*at = a->next;
+	if (s->last == a)
+		s->last = before;
+}
+
+static void leave_end(weft_activity_t *of, const weft_activity_t *a)
+{
+	weft_activity_t **at = &of->waiters;
+
+	while (*at != a)
+		at = &(*at)->next;
+	*at = a->next;
+}
+
+static bool leave_waker(struct weft__activity_group *g, weft_activity_waker_t *w)
+{
+	if (!weft__waker_withdraw(w))
+		return false;
+	g->outside -= !w->local;
+	return true;
+}
+
+bool weft__unqueue(struct weft__activity_group *g, weft_activity_t *a)
+{
+	switch (a->state) {
+	case WEFT__FOR_SEM:
+		return leave_sem(a->object, a), true;
+	case WEFT__FOR_END:
+		return leave_end(a->object, a), true;
+	case WEFT__FOR_TIME:
+		return weft__sleeper_remove(g, a), true;
+	case WEFT__FOR_WAKER:
+		return leave_waker(g, a->object);
+	case WEFT__FOR_MAIL:
+		return weft__mail_leave(a->object);
+	default:
+		return false;
+	}
 }
 
 /* ---- plain code, where no yield switches ------------------------------------------------------------------------ */

@@ -46,11 +46,11 @@ FUNCTION(weft__activity_enter)
 	mov	rdx, fs:[rdx + HOT_GROUP]
 	cmp	rax, 1
 	je	.Ldriver
-	/* To rax of group rdx. A block is never empty; an activity with stacks of its own has `size` 0. */
+	/* To rax of group rdx. A block is never empty; `size` 0 says that C knows more. */
 .Lgo:
-	mov	ecx, [rax + ACTIVITY_SIZE]
+	movzx	ecx, word ptr [rax + ACTIVITY_SIZE]
 	mov	rsi, [rax + ACTIVITY_FRAMES]
-	test	ecx, ecx
+	shl	ecx, 4
 	jz	.Ldeep
 	mov	rdi, [rdx + GROUP_BASE]
 	sub	rdi, rcx
@@ -102,6 +102,22 @@ PUBLIC(weft__activity_park_now)
 	ret
 END(weft__activity_park_now)
 
+/* The same for C, which keeps some registers. */
+FUNCTION(weft__activity_park_in_c)
+	PUSH(rbx)
+	PUSH(r12)
+	PUSH(r13)
+	PUSH(r14)
+	PUSH(r15)
+	call	weft__activity_park_now
+	POP(r15)
+	POP(r14)
+	POP(r13)
+	POP(r12)
+	POP(rbx)
+	ret
+END(weft__activity_park_in_c)
+
 /* Switch if another one is ready. Keeps rsp and rbp. */
 PUBLIC(weft__activity_yield_now)
 	PUSH(rbp)
@@ -113,7 +129,7 @@ PUBLIC(weft__activity_yield_now)
 	ret
 END(weft__activity_yield_now)
 
-/* The flag is set: the same, but keeps all registers except r11 and vectors. */
+/* The flag is set: the same, but keeps all registers except r11 and vectors, and errno. */
 PUBLIC(weft__activity_tick)
 	PUSH(rax)
 	PUSH(rcx)
@@ -128,7 +144,20 @@ PUBLIC(weft__activity_tick)
 	PUSH(r13)
 	PUSH(r14)
 	PUSH(r15)
+	call	__errno_location@PLT
+	mov	eax, [rax]
+	push	rax
+	.cfi_adjust_cfa_offset 8
+	push	rax
+	.cfi_adjust_cfa_offset 8
 	call	.Lticked
+	call	__errno_location@PLT
+	mov	rdx, rax
+	pop	rax
+	.cfi_adjust_cfa_offset -8
+	mov	[rdx], eax
+	pop	rax
+	.cfi_adjust_cfa_offset -8
 	POP(r15)
 	POP(r14)
 	POP(r13)
@@ -241,6 +270,13 @@ FUNCTION(weft__activity_call)
 	ret
 END(weft__activity_call)
 
+/* A parked activity that was cancelled goes on here, in place of where it parked. */
+FUNCTION(weft__activity_cancelled)
+	.cfi_undefined rip
+	call	weft__activity_ends_cancelled
+	ud2
+END(weft__activity_cancelled)
+
 /* weft__activity_leave(group): end the running activity without its frames. On the driver's stack. */
 FUNCTION(weft__activity_leave)
 	.cfi_undefined rip
@@ -248,6 +284,37 @@ FUNCTION(weft__activity_leave)
 	xor	edi, edi
 	jmp	weft__activity_end
 END(weft__activity_leave)
+
+/* weft__activity_aside(char *top, void (*fn)(void *), void *arg): call fn on another stack. */
+FUNCTION(weft__activity_aside)
+	PUSH(rbp)
+	mov	rbp, rsp
+	.cfi_def_cfa_register rbp
+	mov	rsp, rdi
+	mov	rdi, rdx
+	call	rsi
+	mov	rsp, rbp
+	.cfi_def_cfa_register rsp
+	POP(rbp)
+	ret
+END(weft__activity_aside)
+
+/* weft__activity_walk(void *const words[3], void (*fn)(void *), void *arg): call fn, whose unwinder sees this called by
+ * the frame whose stack pointer, return address and rbp are in `words`. */
+FUNCTION(weft__activity_walk)
+	.cfi_signal_frame
+	PUSH(rbp)
+	mov	rbp, rdi
+	.cfi_remember_state
+	.cfi_escape 0x0f, 3, 0x76, 0, 0x06  /* CFA: the word at rbp */
+	.cfi_escape 0x10, 16, 2, 0x76, 8    /* rip: at rbp + 8 */
+	.cfi_escape 0x10, 6, 2, 0x76, 16    /* rbp: at rbp + 16 */
+	mov	rdi, rdx
+	call	rsi
+	.cfi_restore_state
+	POP(rbp)
+	ret
+END(weft__activity_walk)
 
 /*
  * Jumped to by a twin in place of its body, with its arguments: call hot.target with them in another stack, with

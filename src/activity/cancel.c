@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Activities that end before their function does: cancelled, or without memory. What such an activity has deferred runs
+ * first, in its own frames, where it waited; then its frames are forgotten.
+ *
+ * A parked activity that is cancelled gets another return address (weft__divert), so that a switch need not look.
+ */
+#include "activity/activity.h"
+
+static _Noreturn void end_with(struct weft__activity_group *g, weft_activity_t *self, int error)
+{
+	weft_coro_t *k = g->stackful ? ((struct weft__own *)self->frames)->k : g->coro;
+
+	if (self->state >= WEFT__WAITS)
+		(void)weft__unqueue(g, self);
+	self->state = WEFT__RUNNING;
+	self->flags |= WEFT__CANCELLED | WEFT__CLEANS_UP;
+	while (k->deferred) {
+		struct weft__deferred *d = k->deferred;
+		void (*fn)(void *) = (void (*)(void *))(uintptr_t)weft__activity_twin((void *)(uintptr_t)d->fn);
+
+		k->deferred = d->next;
+		fn(d->arg);
+	}
+	if (g->stackful)
+		weft__own_end(self, error);
+	g->ending = error;
+	weft__activity_leave(g);
+}
+
+void weft__activity_fail(int error)
+{
+	struct weft__activity_group *g = weft__activity_hot.group;
+
+	end_with(g, weft__activity_hot.self, error);
+}
+
+void weft__activity_ends_cancelled(void)
+{
+	weft__activity_fail(ECANCELED);
+}
+
+/* What has been handed to an activity must not be lost: so one that was woken goes on to its next wait. */
+static void interrupt(struct weft__activity_group *g, weft_activity_t *a)
+{
+	a->flags |= WEFT__CANCELLED;
+	if (a->state == WEFT__FOR_CALL) {
+		weft__server_cancel(a->object);
+	} else if (a->state >= WEFT__WAITS) {
+		if (!weft__unqueue(g, a))
+			return;
+		weft__ready(g, a);
+		if (!(a->flags & WEFT__IN_CALL))
+			weft__divert(g, a);
+	} else if (a->state == WEFT__READY && !a->object) {
+		weft__divert(g, a);
+	}
+}
+
+void weft_activity_cancel(weft_activity_t *a)
+{
+	struct weft__activity_group *g = weft__activity_hot.group;
+
+	if (!g || a->state <= WEFT__NEW || a->state == WEFT__ENDED || a->flags & WEFT__CANCELLED)
+		return;
+	interrupt(g, a);
+}
+
+/* Also those that wait while they end: they go on with what else they have deferred. */
+static void interrupt_any(weft_activity_t *a, void *g)
+{
+	if (a->state >= WEFT__READY && a->state != WEFT__ENDED)
+		if (!(a->flags & WEFT__CANCELLED) || a->state >= WEFT__WAITS)
+			interrupt(g, a);
+}
+
+void weft__activity_cancel_all(struct weft__activity_group *g)
+{
+	weft__each_activity(g, interrupt_any, g);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What activities do, for people: in reports of a deadlock, and by weft_activity_dump. */
+#include <string.h>
+#include <unistd.h>
+
+#include "activity/activity.h"
+#include "internal/line.h"
+
+enum { FRAMES = 16 };
+
+static void describe(struct weft__line *line, const weft_activity_t *a)
+{
+	static const char *const states[] = {
+	    [WEFT__NEW] = "is not activated", [WEFT__READY] = "is ready", [WEFT__RUNNING] = "runs"};
+
+	weft__line_text(line, "activity ");
+	weft__line_address(line, (uintptr_t)a);
+	weft__line_text(line, a->flags & WEFT__CLEANS_UP   ? " (ends) "
+			      : a->flags & WEFT__CANCELLED ? " (cancelled) "
+							   : " ");
+	if (a->state < WEFT__WAITS) {
+		weft__line_text(line, states[a->state] ? states[a->state] : "has ended");
+		return;
+	}
+	weft__line_text(line, "waits for ");
+	if (a->state == WEFT__FOR_SEM)
+		weft__line_text(line, "semaphore ");
+	else if (a->state == WEFT__FOR_END)
+		weft__line_text(line, "the end of activity ");
+	else if (a->state == WEFT__FOR_WAKER)
+		weft__line_text(line, "waker ");
+	else if (a->state == WEFT__FOR_MAIL)
+		weft__line_text(line, "mailbox ");
+	else if (a->state == WEFT__FOR_TIME)
+		weft__line_text(line, "a time");
+	else if (a->state == WEFT__FOR_CALL)
+		weft__line_text(line, ((struct weft__call *)a->object)->name);
+	if (a->state == WEFT__FOR_MAIL)
+		weft__line_address(line, (uintptr_t)weft__mail_of(a->object));
+	else if (a->state < WEFT__FOR_CALL && a->state != WEFT__FOR_TIME)
+		weft__line_address(line, (uintptr_t)a->object);
+}
+
+static void report(weft_activity_t *a, void *unused)
+{
+	struct weft__line line;
+
+	(void)unused;
+	weft__line_begin(&line);
+	describe(&line, a);
+	weft__line_write(&line);
+}
+
+void weft__report_deadlock(struct weft__activity_group *g)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, "deadlock: all activities of a group wait, and nothing can wake one of them");
+	weft__line_write(&line);
+	weft__each_activity(g, report, NULL);
+}
+
+/* ---- dumps ------------------------------------------------------------------------------------------------------- */
+
+struct dump {
+	struct weft__activity_group *group;
+	int fd, error;
+};
+
+static void write_line(struct dump *d, struct weft__line *line)
+{
+	static const size_t begins = sizeof "weft: " - 1;
+
+	line->text[line->length++] = '\n';
+	if (!d->error && write(d->fd, line->text + begins, line->length - begins) < 0)
+		d->error = -errno;
+}
+
+static void dump_one(weft_activity_t *a, void *dump)
+{
+	struct dump *d = dump;
+	void *places[FRAMES];
+	struct weft__line line;
+	size_t count, i;
+
+	weft__line_begin(&line);
+	describe(&line, a);
+	write_line(d, &line);
+	if (a->state <= WEFT__NEW || a->state == WEFT__RUNNING || a->state == WEFT__ENDED)
+		return;
+	count = weft__activity_backtrace(d->group, a, places, FRAMES);
+	for (i = 0; i < count; i++) {
+		weft__line_begin(&line);
+		weft__line_text(&line, "   ");
+		weft__line_place(&line, "", places[i]);
+		write_line(d, &line);
+	}
+}
+
+int weft_activity_dump(int fd)
+{
+	struct dump d = {weft__activity_hot.group, fd, 0};
+
+	if (!d.group)
+		return -EPERM;
+	weft__each_activity(d.group, dump_one, &d);
+	return d.error;
+}

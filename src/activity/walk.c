@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Where a parked activity waits. Its frames are put back to where they belong, while this thread is on another stack,
+ * and the unwinder starts there (weft__activity_walk); then what was there before comes back.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unwind.h>
+
+#include "activity/activity.h"
+
+enum { ASIDE = 128 << 10 };
+
+struct walk {
+	void *words[3]; /* see x86_64.S */
+	char *window;
+	const char *frames;
+	char *before; /* what is in the window, meanwhile */
+	size_t bytes;
+	void **places;
+	size_t most, count;
+	bool begun;
+};
+
+static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *walk)
+{
+	_Unwind_Ptr function = _Unwind_GetRegionStart(context);
+	struct walk *w = walk;
+
+	if (!w->begun) {
+		w->begun = function == (_Unwind_Ptr)weft__activity_walk;
+		return _URC_NO_REASON;
+	}
+	if (w->count == w->most || function == (_Unwind_Ptr)weft__activity_start)
+		return _URC_END_OF_STACK;
+	w->places[w->count++] = (void *)_Unwind_GetIP(context);
+	return _URC_NO_REASON;
+}
+
+static void unwind(void *walk)
+{
+	_Unwind_Backtrace(step, walk);
+}
+
+static void swap_and_unwind(void *walk)
+{
+	struct walk *w = walk;
+
+	memcpy(w->before, w->window, w->bytes);
+	memcpy(w->window, w->frames, w->bytes);
+	weft__activity_walk(w->words, unwind, w);
+	memcpy(w->window, w->before, w->bytes);
+}
+
+/* Both in one block: a stack to stand on, and what is in the window. */
+static size_t walk_frames(struct walk *w)
+{
+	char *aside = malloc(ASIDE + w->bytes);
+
+	if (!aside)
+		return 0;
+	w->before = aside + ASIDE;
+	weft__activity_aside((char *)((uintptr_t)(aside + ASIDE) & ~(uintptr_t)15), swap_and_unwind, w);
+	free(aside);
+	return w->count;
+}
+
+size_t weft__activity_backtrace(struct weft__activity_group *g, const weft_activity_t *a, void **places, size_t most)
+{
+	struct walk w = {.frames = a->frames, .bytes = (size_t)a->size * 16, .places = places, .most = most};
+	const struct weft__deep *deep = a->frames;
+	char *sp;
+
+	if (g->stackful)
+		return weft_backtrace(((const struct weft__own *)a->frames)->k, places, most);
+	if (!a->size) {
+		w.frames = deep->window;
+		w.bytes = deep->bytes;
+	}
+	w.window = g->base - w.bytes;
+	sp = a->size ? w.window : deep->sp;
+	/* At sp lie rbp and a return address: in a stack of its own they are there, in the window they will be. */
+	const char *at = !a->size && deep->stack ? sp : w.frames + (sp - w.window);
+	memcpy(&w.words[2], at, sizeof(void *));
+	memcpy(&w.words[1], at + sizeof(void *), sizeof(void *));
+	w.words[0] = sp + 2 * sizeof(void *);
+	return walk_frames(&w);
+}
