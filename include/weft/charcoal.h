@@ -36,7 +36,7 @@ WEFT_API int weft_activity_main(int (*first)(void), int argc, char **argv);
 	weft__first_activity(__VA_ARGS__);                                                                             \
 	int main(int argc, char **argv)                                                                                \
 	{                                                                                                              \
-		return weft_activity_main((int (*)(void))(void (*)(void))weft__first_activity, argc, argv);                            \
+		return weft_activity_main((int (*)(void))(void (*)(void))weft__first_activity, argc, argv);            \
 	}                                                                                                              \
 	int weft__first_activity(__VA_ARGS__)
 

@@ -182,7 +182,7 @@ static void mutex(struct run *r)
 	r->ops = (uint64_t)r->n;
 }
 
-/* ---- a chain of threads, a ring ----------------------------------------------------------------------------------- */
+/* ---- a chain of threads, a ring --------------------------------------------------------------------------------- */
 
 static void *after(void *before)
 {

@@ -3,8 +3,8 @@
  * Which functions may yield, and the twins of those that may: copies that call twins, and have markers where they
  * yield.
  *
- * A function may yield if it has a loop, or calls what may yield: a function of this file that may, one of another file,
- * or one by a pointer. Code in no_yield does not count. Functions of libc do not yield, but for those that wait, which
+ * A function may yield if it has a loop, or calls what may yield: a function of this file that may, one of another
+ * file, or one by a pointer. Code in no_yield does not count. Functions of libc do not yield, but for those that wait, which
  * the runtime has twins of. A function that never yields needs no twin: it is its own.
  *
  *   call of                      in a twin becomes a call of
