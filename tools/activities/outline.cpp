@@ -49,6 +49,7 @@ class Outliner
 	void enterByOneBlock();
 	bool copyListed();
 	void copySmall(AllocaInst *A, IRBuilder<> &Inside);
+	void goOnAfter(CallInst *Call, Function *B);
 	void moveOwn();
 	AllocaInst *inside(Type *T, Align A, const Twine &Name);
 	void useInside(AllocaInst *A, AllocaInst *Copy, Instruction *But);
@@ -199,6 +200,21 @@ void Outliner::moveOwn()
 	}
 }
 
+/* A block that never ends (for (;;), abort) must not stop who activates it. */
+void Outliner::goOnAfter(CallInst *Call, Function *B)
+{
+	Instruction *End = Call->getParent()->getTerminator();
+
+	B->removeFnAttr(Attribute::NoReturn);
+	Call->removeFnAttr(Attribute::NoReturn);
+	if (!isa<UnreachableInst>(End))
+		return;
+	for (PHINode &P : Exit->phis())
+		P.addIncoming(PoisonValue::get(P.getType()), Call->getParent());
+	BranchInst::Create(Exit, End->getIterator());
+	End->eraseFromParent();
+}
+
 bool Outliner::run(Body &Result)
 {
 	SplitBlock(Begin->getParent(), Begin->getNextNode());
@@ -222,6 +238,7 @@ bool Outliner::run(Body &Result)
 		if (auto *A = dyn_cast<AllocaInst>(&I); A && isa<ConstantInt>(A->getArraySize()))
 			A->moveBefore(B->getEntryBlock(), B->getEntryBlock().getFirstInsertionPt());
 	Result = {B, cast<CallInst>(*B->user_begin()), Begin->getArgOperand(0)};
+	goOnAfter(Result.Spawn, B);
 	Begin->replaceAllUsesWith(ConstantInt::get(Begin->getType(), 1));
 	Begin->eraseFromParent();
 	End->replaceAllUsesWith(ConstantInt::get(End->getType(), 0));
