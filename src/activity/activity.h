@@ -115,6 +115,8 @@ struct weft__activity_group {
 	struct weft__activity_stack *spare;
 	weft_activity_t *first, *last; /* ready */
 	bool every_yield, stackful, in_task;
+	bool shielded;	     /* its task was cancelled, and its activities end */
+	bool over;	     /* all activities have ended */
 	unsigned turns;	     /* until the next look at what comes from outside */
 	int ending;	     /* errno of the activity that ends */
 	size_t live;	     /* activities that have not ended */
@@ -180,9 +182,11 @@ void weft__garbage_give(struct weft__activity_group *g);
 void weft__vars_free(struct weft__activity_group *g, struct weft__activity_var *until);
 /* Of an activity that ends. */
 void weft__vars_free_all(struct weft__activity_group *g, weft_activity_t *a);
-/* A record of the running activity that ends with it; NULL: no memory. */
+/* A record of the running activity that ends with it, or is given to weft__activity_pop; NULL: no memory. */
 void *weft__record_take(struct weft__activity_group *g, size_t bytes);
-void weft__pieces_unmap(struct weft__activity_group *g);
+WEFT_API void weft__activity_pop(void *memory);
+/* `was_left`: the memory stays until the thread's next group ends. */
+void weft__pieces_unmap(struct weft__activity_group *g, bool was_left);
 
 /* ---- table.c: all activities ------------------------------------------------------------------------------------- */
 weft_activity_t *weft__slab_take(struct weft__activity_group *g);
@@ -222,6 +226,8 @@ char *weft__activity_deep(weft_activity_t *a);
 char *weft__activity_grow(char *sp);
 char *weft__activity_shrink(void);
 /* Let a parked activity go on at weft__activity_cancelled. */
+/* Give back the frames of an activity that is parked, and never goes on. */
+void weft__frames_free(struct weft__activity_group *g, weft_activity_t *a);
 void weft__divert(struct weft__activity_group *g, weft_activity_t *a);
 
 /* ---- x86_64.S --------------------------------------------------------------------------------------------------- */
@@ -245,6 +251,7 @@ bool weft__own_begin(struct weft__activity_group *g, weft_activity_t *a, void *e
 void weft__own_run(struct weft__activity_group *g, weft_activity_t *a);
 void weft__own_suspend(weft_activity_t *self);
 _Noreturn void weft__own_end(weft_activity_t *self, int error);
+void weft__own_delete(struct weft__activity_group *g, weft_activity_t *a);
 /* Must this program's activities have stacks of their own? */
 bool weft__own_wanted(unsigned flags);
 

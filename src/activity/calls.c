@@ -23,8 +23,6 @@
 /* errno of a call that is to be made again in a task. No call of those below returns it. */
 enum { AGAIN_IN_A_TASK = ERESTART };
 
-WEFT_API void weft__activity_pop(void *memory);
-
 static __thread const char *current; /* the call's name */
 static const struct weft__posix_waits by_activity;
 

@@ -258,8 +258,10 @@ static bool wait(struct weft__activity_group *g)
 		return true;
 	if (error == -EDEADLK && !g->error)
 		weft__report_deadlock(g);
-	if (error == -ECANCELED && !g->error)
+	if (error == -ECANCELED && !g->shielded) {
 		weft_shield_begin();
+		g->shielded = true;
+	}
 	if (!g->error)
 		g->error = -error;
 	weft__activity_cancel_all(g);
@@ -343,7 +345,17 @@ static void go_out(struct weft__activity_group *g)
 	weft__activity_hot = g->outer;
 }
 
-/* Also where an exception effect leaves the group. */
+/* The group was left by an exception effect, which ran what the running activity had deferred. */
+static void abandon(weft_activity_t *a, void *group)
+{
+	struct weft__activity_group *g = group;
+
+	if (a->state == WEFT__RUNNING || a->state <= WEFT__NEW)
+		return;
+	weft__frames_free(g, a);
+	weft__vars_free_all(g, a);
+}
+
 static void unmake_group(void *group)
 {
 	struct weft__activity_group *g = group;
@@ -351,11 +363,15 @@ static void unmake_group(void *group)
 	if (weft__activity_hot.group == g)
 		go_out(g);
 	weft__timer_remove(g);
+	if (!g->over)
+		weft__each_activity(g, abandon, g);
 	weft_delete(g->coro);
 	weft__server_end(g);
 	weft__outside_end(g);
+	if (g->shielded)
+		weft_shield_end();
 	weft__task_let_go(g->pinned);
-	weft__pieces_unmap(g);
+	weft__pieces_unmap(g, !g->over);
 	weft__stacks_free(g, g->spare);
 	free(g->table);
 	free(g->sleepers.heap);
@@ -399,6 +415,7 @@ int weft_activity_run(const weft_activity_config_t *config, weft_fn_t *fn, void 
 	weft__timer_add(g);
 	weft_defer(unmake_group, g);
 	r = run(g);
+	g->over = weft_returned(r);
 	if (result)
 		*result = g->result;
 	return weft_returned(r) ? -g->error : -ENOMEM;

@@ -187,8 +187,6 @@ static struct weft__mail_turn *new_turn(bool sends, void *message)
 	return turn;
 }
 
-WEFT_API void weft__activity_pop(void *memory);
-
 int weft__activity_send_begin(weft_activity_mail_t *m, void *message)
 {
 	struct weft__mail_turn *turn;

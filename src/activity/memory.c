@@ -82,15 +82,26 @@ void weft__garbage_give(struct weft__activity_group *g)
 	}
 }
 
-void weft__pieces_unmap(struct weft__activity_group *g)
+static void unmap(struct weft__span *span)
+{
+	while (span) {
+		struct weft__span *next = span->next;
+
+		munmap(span, span->bytes);
+		span = next;
+	}
+}
+
+/* Of a group that an exception effect has left: what the exception says may lie there. */
+static __thread struct weft__span *left;
+
+void weft__pieces_unmap(struct weft__activity_group *g, bool was_left)
 {
 	weft__garbage_give(g);
-	while (g->spans) {
-		struct weft__span *span = g->spans;
-
-		g->spans = span->next;
-		munmap(span, span->bytes);
-	}
+	unmap(left);
+	left = was_left ? g->spans : NULL;
+	if (!was_left)
+		unmap(g->spans);
 }
 
 static size_t rounded(size_t bytes)
@@ -100,7 +111,13 @@ static size_t rounded(size_t bytes)
 
 /* ---- for code made by the pass ---------------------------------------------------------------------------------- */
 
-WEFT_API void *weft__record_take(struct weft__activity_group *g, size_t bytes)
+WEFT_API void *weft__activity_push(size_t bytes);
+WEFT_API void *weft__activity_newest(void);
+WEFT_API void weft__activity_pop_to(struct weft__activity_var *until);
+WEFT_API void *weft__activity_block(size_t bytes);
+WEFT_API void weft__activity_unblock(void *memory);
+
+void *weft__record_take(struct weft__activity_group *g, size_t bytes)
 {
 	weft_activity_t *self = g->hot->self;
 	struct weft__activity_var *v;

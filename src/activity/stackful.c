@@ -55,12 +55,17 @@ bool weft__own_begin(struct weft__activity_group *g, weft_activity_t *a, void *e
 	return true;
 }
 
-static void over(struct weft__activity_group *g, weft_activity_t *a, void *result, int error)
+void weft__own_delete(struct weft__activity_group *g, weft_activity_t *a)
 {
 	struct weft__own *own = a->frames;
 
 	weft_delete(own->k);
 	weft__piece_give(g, own, bytes_of_own());
+}
+
+static void over(struct weft__activity_group *g, weft_activity_t *a, void *result, int error)
+{
+	weft__own_delete(g, a);
 	weft__activity_finish(g, a, result, error);
 }
 

@@ -196,6 +196,22 @@ char *weft__activity_deep(weft_activity_t *a)
 	return sp;
 }
 
+void weft__frames_free(struct weft__activity_group *g, weft_activity_t *a)
+{
+	struct weft__deep *deep = a->frames;
+
+	if (g->stackful) {
+		weft__own_delete(g, a);
+		return;
+	}
+	if (!a->size) {
+		weft__stacks_free(g, deep->stack);
+		weft__piece_give(g, deep, sizeof *deep + deep->bytes);
+	} else {
+		weft__piece_give(g, a->frames, (size_t)a->size * 16);
+	}
+}
+
 void weft__divert(struct weft__activity_group *g, weft_activity_t *a)
 {
 	char *at = a->frames;
