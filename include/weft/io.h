@@ -28,7 +28,8 @@
  *     while the call lasts.
  *  5. One system call for what is ready, and none to find out that nothing is: a read that was short has emptied its
  *     descriptor, and the next one waits at once.
- *  6. What can only block (files without io_uring, names) runs on a helper thread.
+ *  6. What can only block (files without io_uring) runs on a helper thread. c-ares looks up names if libcares is there,
+ *     else getaddrinfo on a helper thread does; WEFT_DNS=ares or WEFT_DNS=libc in the environment forces one.
  *  7. Outside of tasks every call blocks its thread, with the same results.
  * To reach: an echo server's requests per second of CPU time in 0.93 of a raw loop of the same back end.
  *
@@ -170,7 +171,7 @@ WEFT__INLINE int64_t weft_io_do(weft_io_t *io)
 }
 
 /* The operands that most kinds have. */
-__attribute__((noinline, unused)) static int64_t weft__io(weft_io_kind_t kind, int fd, const void *data, size_t length,
+__attribute__((noinline, unused)) static int64_t weft__io(weft_io_kind_t kind, int fd, void *data, size_t length,
 							  int64_t offset, int flags, uint64_t deadline)
 {
 	weft_io_t io;
@@ -178,7 +179,7 @@ __attribute__((noinline, unused)) static int64_t weft__io(weft_io_kind_t kind, i
 	io.kind = (uint16_t)kind;
 	io.fd = fd;
 	io.flags = flags;
-	io.data = (void *)(uintptr_t)data;
+	io.data = data;
 	io.length = length;
 	io.offset = offset;
 	io.deadline = deadline;
@@ -280,7 +281,7 @@ WEFT__INLINE ssize_t weft_read(int fd, void *data, size_t length)
 
 WEFT__INLINE ssize_t weft_write_until(int fd, const void *data, size_t length, uint64_t deadline)
 {
-	return (ssize_t)weft__io(WEFT_IO_WRITE, fd, data, length, -1, 0, deadline);
+	return (ssize_t)weft__io(WEFT_IO_WRITE, fd, (void *)(uintptr_t)data, length, -1, 0, deadline);
 }
 
 WEFT__INLINE ssize_t weft_write(int fd, const void *data, size_t length)
@@ -301,7 +302,7 @@ WEFT__INLINE ssize_t weft_pread(int fd, void *data, size_t length, int64_t offse
 
 WEFT__INLINE ssize_t weft_pwrite_until(int fd, const void *data, size_t length, int64_t offset, uint64_t deadline)
 {
-	return (ssize_t)weft__io(WEFT_IO_WRITE, fd, data, length, offset, 0, deadline);
+	return (ssize_t)weft__io(WEFT_IO_WRITE, fd, (void *)(uintptr_t)data, length, offset, 0, deadline);
 }
 
 WEFT__INLINE ssize_t weft_pwrite(int fd, const void *data, size_t length, int64_t offset)
@@ -312,7 +313,7 @@ WEFT__INLINE ssize_t weft_pwrite(int fd, const void *data, size_t length, int64_
 /** Into, or out of, several buffers. `offset` -1: where the descriptor is. */
 WEFT__INLINE ssize_t weft_preadv_until(int fd, const struct iovec *parts, int count, int64_t offset, uint64_t deadline)
 {
-	return (ssize_t)weft__io(WEFT_IO_READV, fd, parts, (size_t)count, offset, 0, deadline);
+	return (ssize_t)weft__io(WEFT_IO_READV, fd, (void *)(uintptr_t)parts, (size_t)count, offset, 0, deadline);
 }
 
 WEFT__INLINE ssize_t weft_preadv(int fd, const struct iovec *parts, int count, int64_t offset)
@@ -322,7 +323,7 @@ WEFT__INLINE ssize_t weft_preadv(int fd, const struct iovec *parts, int count, i
 
 WEFT__INLINE ssize_t weft_pwritev_until(int fd, const struct iovec *parts, int count, int64_t offset, uint64_t deadline)
 {
-	return (ssize_t)weft__io(WEFT_IO_WRITEV, fd, parts, (size_t)count, offset, 0, deadline);
+	return (ssize_t)weft__io(WEFT_IO_WRITEV, fd, (void *)(uintptr_t)parts, (size_t)count, offset, 0, deadline);
 }
 
 WEFT__INLINE ssize_t weft_pwritev(int fd, const struct iovec *parts, int count, int64_t offset)
@@ -406,7 +407,7 @@ WEFT__INLINE ssize_t weft_recv(int fd, void *data, size_t length, int flags)
 
 WEFT__INLINE ssize_t weft_send_until(int fd, const void *data, size_t length, int flags, uint64_t deadline)
 {
-	return (ssize_t)weft__io(WEFT_IO_SEND, fd, data, length, 0, flags, deadline);
+	return (ssize_t)weft__io(WEFT_IO_SEND, fd, (void *)(uintptr_t)data, length, 0, flags, deadline);
 }
 
 WEFT__INLINE ssize_t weft_send(int fd, const void *data, size_t length, int flags)
@@ -427,7 +428,7 @@ WEFT__INLINE ssize_t weft_recvmsg(int fd, struct msghdr *message, int flags)
 
 WEFT__INLINE ssize_t weft_sendmsg_until(int fd, const struct msghdr *message, int flags, uint64_t deadline)
 {
-	return (ssize_t)weft__io(WEFT_IO_SENDMSG, fd, message, 0, 0, flags, deadline);
+	return (ssize_t)weft__io(WEFT_IO_SENDMSG, fd, (void *)(uintptr_t)message, 0, 0, flags, deadline);
 }
 
 WEFT__INLINE ssize_t weft_sendmsg(int fd, const struct msghdr *message, int flags)
@@ -500,7 +501,7 @@ WEFT__INLINE int weft_accept(int fd, struct sockaddr *address, socklen_t *size, 
 /** As connect; a call that ends early leaves a socket that can only be closed. */
 WEFT__INLINE int weft_connect_until(int fd, const struct sockaddr *address, socklen_t size, uint64_t deadline)
 {
-	return (int)weft__io(WEFT_IO_CONNECT, fd, address, size, 0, 0, deadline);
+	return (int)weft__io(WEFT_IO_CONNECT, fd, (void *)(uintptr_t)address, size, 0, 0, deadline);
 }
 
 WEFT__INLINE int weft_connect(int fd, const struct sockaddr *address, socklen_t size)
@@ -565,14 +566,21 @@ typedef struct weft_address {
 	struct sockaddr_storage address;
 } weft_address_t;
 
-/* For the functions below: what a helper thread does. */
+/* A look-up. weft__resolve begins it, on a helper thread. It returns -EINPROGRESS while the look-up goes on: then the
+ * task waits for `fd` until `until`, and weft__resolve_go_on, on a system stack, does what is to be done next. */
 struct weft__resolve {
 	const char *name, *service;
 	int type;
 	weft_address_t *addresses;
 	unsigned most;
+	uint64_t deadline;
+	void *lookup;	/* NULL: it is over */
+	int fd, events; /* to wait for; for weft__resolve_go_on: what the wait returned */
+	uint64_t until;
+	int64_t result;
 };
 WEFT_API int64_t weft__resolve(void *what);
+WEFT_API void *weft__resolve_go_on(void *what);
 
 /** Call a function that blocks, on a helper thread; what it returns. The deadline is looked at only before it begins.
  */
@@ -587,19 +595,29 @@ WEFT__INLINE int64_t weft_call(weft_io_call_t *fn, void *argument)
 }
 
 /**
- * The addresses of a name, by getaddrinfo.
+ * The addresses of a name, by the hosts file and DNS.
  * @param service  "80", "http"; NULL: none
  * @param type     SOCK_STREAM, SOCK_DGRAM
  * @param addresses, most  written; how many fit
- * @return how many there are, at most `most`; -ENOENT: the name is not known; -EAGAIN: nobody could say now; -ENOMEM
- * A lookup that has begun is waited for, also past the deadline, because it writes into the caller's memory.
+ * @return how many there are, at most `most`; -ENOENT: the name is not known; -EAGAIN: nobody could say now; -ENOMEM;
+ *   -EINVAL: no such service or type; -ENOSYS: WEFT_DNS=ares, and there is no libcares
+ * With c-ares a look-up has a socket of its own, and ends at its deadline or when its task is cancelled; without a
+ * deadline after 14 seconds of silence. WEFT_DNS_SERVERS in the environment, "127.0.0.1:5353,…", takes the place of the
+ * servers in resolv.conf; RES_OPTIONS="retrans:5000 retry:4" asks four times, after 5, 10 and 20 seconds.
+ * With getaddrinfo a look-up that has begun is waited for, also past the deadline, because it writes into the caller's
+ * memory. An address in digits needs neither.
  */
-WEFT__INLINE int weft_resolve_until(const char *name, const char *service, int type, weft_address_t *addresses,
-				    unsigned most, uint64_t deadline)
+__attribute__((unused)) static int weft_resolve_until(const char *name, const char *service, int type,
+						      weft_address_t *addresses, unsigned most, uint64_t deadline)
 {
-	struct weft__resolve what = {name, service, type, addresses, most};
+	struct weft__resolve what = {name, service, type, addresses, most, deadline, NULL, -1, 0, 0, 0};
 
-	return (int)weft_call_until(weft__resolve, &what, deadline);
+	what.result = weft_call_until(weft__resolve, &what, deadline);
+	while (what.lookup) {
+		what.events = weft__io_quietly(WEFT_IO_POLL, what.fd, NULL, 0, what.events, what.until);
+		(void)weft_ffi_on_system_stack(weft__resolve_go_on, &what);
+	}
+	return weft__waited((int)what.result);
 }
 
 WEFT__INLINE int weft_resolve(const char *name, const char *service, int type, weft_address_t *addresses, unsigned most)
@@ -648,7 +666,7 @@ __attribute__((unused)) static int weft_dial_until(const char *name, const char 
 /** As openat, close-on-exec always. A path is relative to `directory`, or AT_FDCWD. */
 WEFT__INLINE int weft_openat_until(int directory, const char *path, int flags, unsigned mode, uint64_t deadline)
 {
-	return (int)weft__io(WEFT_IO_OPEN, directory, path, mode, 0, flags, deadline);
+	return (int)weft__io(WEFT_IO_OPEN, directory, (void *)(uintptr_t)path, mode, 0, flags, deadline);
 }
 
 WEFT__INLINE int weft_openat(int directory, const char *path, int flags, unsigned mode)
@@ -699,7 +717,8 @@ WEFT__INLINE int weft_fstatat(int directory, const char *path, struct stat *stat
  * Start a program.
  * @param argv  its name, looked for in PATH, and arguments; NULL ends them
  * @param envp  NULL: the caller's environment
- * @param fds   its descriptors 0, 1 and 2; -1: as the caller's. It has no others that are close-on-exec
+ * @param fds   its descriptors 0, 1 and 2; -1: as the caller's. It has no others that are close-on-exec. Pipes and
+ *              sockets block there, as programs expect, also if they do not here; sockets that listen stay as they are
  * @return its process, to be waited for by weft_waitpid; -ENOENT, -EACCES, -EAGAIN, -ENOMEM. Does not wait
  */
 WEFT_API pid_t weft_spawn_process(char *const argv[], char *const envp[], const int fds[3]);
@@ -714,7 +733,8 @@ WEFT_API int weft__process_status(pid_t process, int *status);
  * Wait until a child process has ended.
  * @param process  one child; 0 and below are not for this
  * @param status  as of waitpid: WIFEXITED …; may be NULL
- * @return the process; -ECHILD: it is no child of this process, or has been waited for; -EINVAL: process < 1
+ * @return the process; -ECHILD: it is no child of this process, or has been waited for; -EINVAL: process < 1; -EMFILE;
+ *   -EAGAIN: no thread for it, which only kernels without pidfd_open need
  */
 WEFT__INLINE pid_t weft_waitpid_until(pid_t process, int *status, uint64_t deadline)
 {

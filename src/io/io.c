@@ -411,6 +411,18 @@ static int done(struct weft__worker *w, weft_io_t *io, int next)
 	return WEFT_IO_YIELDS;
 }
 
+static int begin_call(weft_io_t *io)
+{
+	bool is_lookup = io->data == (void *)(uintptr_t)weft__resolve;
+	int64_t result = -EAGAIN;
+
+	if (io->deadline && io->deadline <= weft_now())
+		result = -ETIMEDOUT;
+	else if (is_lookup)
+		result = weft__resolve_digits(io->more);
+	return result == -EAGAIN ? WEFT_IO_BLOCKS : weft__io_done(io, result);
+}
+
 static int begin_in(struct weft__worker *w, weft_io_t *io)
 {
 	struct weft__loop *loop;
@@ -427,7 +439,7 @@ static int begin_in(struct weft__worker *w, weft_io_t *io)
 	}
 	io->way = weft__io_way(io);
 	if (io->kind == WEFT_IO_CALL)
-		return io->deadline && io->deadline <= weft_now() ? weft__io_done(io, -ETIMEDOUT) : WEFT_IO_BLOCKS;
+		return begin_call(io);
 	return done(w, io, loop->backend->begin(loop, w, io));
 }
 

@@ -142,6 +142,11 @@ static inline int weft__io_done(weft_io_t *io, int64_t result)
 	return WEFT_IO_DONE;
 }
 
+/* An address in digits; NULL: any. */
+bool weft__number_address(const char *name, unsigned port, weft_address_t *address) WEFT__HIDDEN;
+/* The answer of a look-up for which nobody need be asked; -EAGAIN: somebody must. */
+int64_t weft__resolve_digits(const struct weft__resolve *what) WEFT__HIDDEN;
+
 /* What is the same for both: an accept that failed for want of a descriptor pauses; what was accepted is known. */
 int weft__io_accepted(struct weft__loop *loop, weft_io_t *io, int nature) WEFT__HIDDEN;
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Making descriptors: sockets, listeners, pipes; addresses and names. Nothing here waits. */
+/* Making descriptors: sockets, listeners, pipes; addresses. Nothing here waits. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -100,7 +98,7 @@ bool weft__unix_address(const char *name, weft_address_t *address)
 	return true;
 }
 
-static bool number_address(const char *name, unsigned port, weft_address_t *address)
+bool weft__number_address(const char *name, unsigned port, weft_address_t *address)
 {
 	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&address->address;
 	struct sockaddr_in *v4 = (struct sockaddr_in *)&address->address;
@@ -179,7 +177,7 @@ int weft_listen(const char *address, unsigned port, int backlog, unsigned flags)
 
 	if (port > UINT16_MAX || flags & ~(unsigned)(WEFT_LISTEN_SHARED | WEFT_LISTEN_UDP | WEFT_LISTEN_V6ONLY))
 		return -EINVAL;
-	if (!weft__unix_address(address, &at) && !number_address(address, port, &at))
+	if (!weft__unix_address(address, &at) && !weft__number_address(address, port, &at))
 		return -EINVAL;
 	if (weft__simulated())
 		return weft__sim_listen(&at, backlog, flags);
@@ -187,7 +185,7 @@ int weft_listen(const char *address, unsigned port, int backlog, unsigned flags)
 	if (address || (fd != -EAFNOSUPPORT && fd != -EADDRNOTAVAIL))
 		return fd;
 	/* Without IPv6. */
-	(void)number_address("0.0.0.0", port, &at);
+	(void)weft__number_address("0.0.0.0", port, &at);
 	return listen_at(&at, backlog, flags);
 }
 
@@ -205,46 +203,4 @@ int weft_port(int fd)
 	if (address.ss_family == AF_INET6)
 		return ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
 	return -EAFNOSUPPORT;
-}
-
-/* ---- names ------------------------------------------------------------------------------------------------------- */
-
-static int error_of(int code)
-{
-	switch (code) {
-	case EAI_AGAIN:
-		return -EAGAIN;
-	case EAI_MEMORY:
-		return -ENOMEM;
-	case EAI_SYSTEM:
-		return errno ? -errno : -EIO;
-	case EAI_SERVICE:
-	case EAI_SOCKTYPE:
-	case EAI_BADFLAGS:
-		return -EINVAL;
-	default:
-		return -ENOENT;
-	}
-}
-
-int64_t weft__resolve(void *argument)
-{
-	const struct weft__resolve *what = argument;
-	struct addrinfo wanted = {.ai_socktype = what->type, .ai_flags = AI_ADDRCONFIG}, *list, *a;
-	unsigned count = 0;
-	int code = getaddrinfo(what->name, what->service, &wanted, &list);
-
-	/* AI_ADDRCONFIG finds nothing for "::1" where only the loopback has IPv6. */
-	if (code == EAI_NONAME || code == EAI_ADDRFAMILY) {
-		wanted.ai_flags = 0;
-		code = getaddrinfo(what->name, what->service, &wanted, &list);
-	}
-	if (code)
-		return error_of(code);
-	for (a = list; a && count < what->most; a = a->ai_next) {
-		what->addresses[count].size = a->ai_addrlen;
-		memcpy(&what->addresses[count++].address, a->ai_addr, a->ai_addrlen);
-	}
-	freeaddrinfo(list);
-	return count;
 }

@@ -12,6 +12,7 @@ ninja-build cmd:ninja
 python3 cmd:python3
 pkg-config cmd:pkg-config
 liburing-dev header:liburing.h
+libc-ares-dev header:ares.h
 '
 packages_test='
 make cmd:make

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Names. With c-ares each look-up is a channel of its own, which one thread at a time uses:
+ *
+ *   where            what                                                          function
+ *   a helper thread  reads resolv.conf and the hosts file, sends the questions     weft__resolve
+ *   the task         waits for the channel's sockets, its next time-out, and the   weft_resolve_until
+ *                    task's own deadline
+ *   a system stack   reads an answer, or asks again, or asks another server; the   weft__resolve_go_on
+ *                    same ends the channel
+ *
+ * A look-up that ends early closes its sockets, and nothing is left that could write into its caller's memory. No
+ * thread is held while servers are slow: a thousand look-ups wait in one worker.
+ *
+ * Rejected: one channel for all look-ups. c-ares reads the hosts file inside of each call, so a lock around the channel
+ * would be held during reads of files; and a single question of a channel cannot be withdrawn.
+ *
+ * libcares is used if it is there at the first look-up (dlopen), so that programs need not be linked with it; its
+ * header only when this is compiled. Without either, getaddrinfo does the whole look-up on the helper thread.
+ */
+#define _GNU_SOURCE
+#include "io/io.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_port(const char *service, unsigned *port)
+{
+	char *end;
+	unsigned long number = 0;
+
+	if (service) {
+		number = strtoul(service, &end, 10);
+		if (*service < '0' || *service > '9' || *end || number > UINT16_MAX)
+			return false;
+	}
+	*port = (unsigned)number;
+	return true;
+}
+
+/* ---- getaddrinfo ------------------------------------------------------------------------------------------------- */
+
+static int error_of(int code)
+{
+	switch (code) {
+	case EAI_AGAIN:
+		return -EAGAIN;
+	case EAI_MEMORY:
+		return -ENOMEM;
+	case EAI_SYSTEM:
+		return errno ? -errno : -EIO;
+	case EAI_SERVICE:
+	case EAI_SOCKTYPE:
+	case EAI_BADFLAGS:
+		return -EINVAL;
+	default:
+		return -ENOENT;
+	}
+}
+
+static int64_t ask_libc(const struct weft__resolve *what)
+{
+	struct addrinfo wanted = {.ai_socktype = what->type, .ai_flags = AI_ADDRCONFIG}, *list, *a;
+	unsigned count = 0;
+	int code = getaddrinfo(what->name, what->service, &wanted, &list);
+
+	/* AI_ADDRCONFIG finds nothing for "::1" where only the loopback has IPv6. */
+	if (code == EAI_NONAME || code == EAI_ADDRFAMILY) {
+		wanted.ai_flags = 0;
+		code = getaddrinfo(what->name, what->service, &wanted, &list);
+	}
+	if (code)
+		return error_of(code);
+	for (a = list; a && count < what->most; a = a->ai_next) {
+		what->addresses[count].size = a->ai_addrlen;
+		memcpy(&what->addresses[count++].address, a->ai_addr, a->ai_addrlen);
+	}
+	freeaddrinfo(list);
+	return count;
+}
+
+/* ---- c-ares ------------------------------------------------------------------------------------------------------ */
+
+#if __has_include(<ares.h>)
+#include <ares.h>
+#include <dlfcn.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+/* A channel, and the one question that it has. */
+struct lookup {
+	ares_channel channel;
+	struct weft__resolve *what; /* NULL: the caller has got its result; see weft__resolve_go_on */
+	unsigned port;		    /* of the service; 0: c-ares looks it up, or there is none */
+	int set;		    /* an epoll set of the channel's sockets, if it has several; else -1 */
+	bool answered;
+	int64_t result; /* if it is answered */
+};
+
+static struct {
+	bool is_there;
+	__typeof__(ares_library_init) *library_init;
+	__typeof__(ares_init_options) *init_options;
+	__typeof__(ares_set_servers_ports_csv) *set_servers;
+	__typeof__(ares_getaddrinfo) *getaddrinfo;
+	__typeof__(ares_freeaddrinfo) *freeaddrinfo;
+	__typeof__(ares_getsock) *getsock;
+	__typeof__(ares_timeout) *timeout;
+	__typeof__(ares_process_fd) *process_fd;
+	__typeof__(ares_destroy) *destroy;
+} ares;
+
+static void load(void)
+{
+	void *library = dlopen("libcares.so.2", RTLD_NOW | RTLD_LOCAL);
+	bool all = library != NULL;
+
+#define FIND(name)                                                                                                     \
+	if (all)                                                                                                       \
+		all = (ares.name = (__typeof__(ares.name))dlsym(library, "ares_" #name)) != NULL;
+	FIND(library_init)
+	FIND(init_options)
+	FIND(getaddrinfo)
+	FIND(freeaddrinfo)
+	FIND(getsock)
+	FIND(timeout)
+	FIND(process_fd)
+	FIND(destroy)
+#undef FIND
+	if (all)
+		ares.set_servers = (__typeof__(ares.set_servers))dlsym(library, "ares_set_servers_ports_csv");
+	ares.is_there = ares.set_servers && !ares.library_init(ARES_LIB_INIT_ALL);
+}
+
+static bool has_ares(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, load);
+	return ares.is_there;
+}
+
+static int64_t error_of_ares(int status)
+{
+	switch (status) {
+	case ARES_ENOMEM:
+		return -ENOMEM;
+	case ARES_ESERVICE:
+	case ARES_EBADHINTS:
+	case ARES_EBADFLAGS:
+	case ARES_EBADFAMILY:
+		return -EINVAL;
+	case ARES_ESERVFAIL:
+	case ARES_EREFUSED:
+	case ARES_ENOTIMP:
+	case ARES_ECONNREFUSED:
+	case ARES_ETIMEOUT:
+	case ARES_EBADRESP:
+	case ARES_EFORMERR:
+	case ARES_EFILE:
+	case ARES_EOF:
+		return -EAGAIN;
+	default:
+		return -ENOENT;
+	}
+}
+
+static void set_port(weft_address_t *address, unsigned port)
+{
+	if (address->address.ss_family == AF_INET6)
+		((struct sockaddr_in6 *)&address->address)->sin6_port = htons((uint16_t)port);
+	else
+		((struct sockaddr_in *)&address->address)->sin_port = htons((uint16_t)port);
+}
+
+static int64_t copy_addresses(const struct lookup *l, const struct ares_addrinfo *found)
+{
+	weft_address_t *to = l->what->addresses, *end = to + l->what->most;
+	const struct ares_addrinfo_node *a;
+
+	for (a = found->nodes; a && to < end; a = a->ai_next, to++) {
+		to->size = a->ai_addrlen;
+		memcpy(&to->address, a->ai_addr, a->ai_addrlen);
+		if (l->port)
+			set_port(to, l->port);
+	}
+	return to - l->what->addresses;
+}
+
+/* Called by c-ares, once: also when the channel ends before the answer, or between addresses of IPv4 and of IPv6. */
+static void answer(void *argument, int status, int timeouts, struct ares_addrinfo *found)
+{
+	struct lookup *l = argument;
+
+	(void)timeouts;
+	if (l->what) {
+		l->answered = true;
+		l->result = status ? error_of_ares(status) : copy_addresses(l, found);
+	}
+	if (found)
+		ares.freeaddrinfo(found);
+}
+
+/* The patience of newer versions of c-ares, 14 seconds in all, since that of the older ones is 75. RES_OPTIONS says
+ * something else, "retrans:5000 retry:4". */
+static int64_t open_channel(struct lookup *l)
+{
+	const int mask = getenv("RES_OPTIONS") ? 0 : ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES;
+	const char *servers = getenv("WEFT_DNS_SERVERS");
+	struct ares_options patience = {.timeout = 2000, .tries = 3};
+	int status = ares.init_options(&l->channel, &patience, mask);
+
+	if (!status && servers && ares.set_servers(l->channel, servers)) {
+		ares.destroy(l->channel);
+		return -EINVAL;
+	}
+	return status ? error_of_ares(status) : 0;
+}
+
+static void close_set(struct lookup *l)
+{
+	if (l->set >= 0)
+		close(l->set);
+	l->set = -1;
+}
+
+static void end(struct weft__resolve *what, int64_t result)
+{
+	struct lookup *l = what->lookup;
+
+	what->result = result;
+	what->lookup = NULL;
+	l->what = NULL;
+	close_set(l);
+	if (!WEFT_CANARY(resolve_keeps_sockets))
+		ares.destroy(l->channel);
+	free(l);
+}
+
+/* ARES_GETSOCK_READABLE and its kin shift an int into its sign. */
+static uint32_t events_of(unsigned bits, unsigned i)
+{
+	return (bits >> i & 1 ? POLLIN : 0) | (bits >> (i + ARES_GETSOCK_MAXNUM) & 1 ? POLLOUT : 0);
+}
+
+/* Several sockets: a second server was asked, or a long answer comes by TCP. */
+static int gather(struct lookup *l, const ares_socket_t *sockets, unsigned bits)
+{
+	struct epoll_event event;
+	unsigned i;
+
+	l->set = epoll_create1(EPOLL_CLOEXEC);
+	for (i = 0; l->set >= 0 && i < ARES_GETSOCK_MAXNUM; i++) {
+		event = (struct epoll_event){events_of(bits, i), {.fd = sockets[i]}};
+		if (event.events && epoll_ctl(l->set, EPOLL_CTL_ADD, sockets[i], &event))
+			close_set(l);
+	}
+	return l->set >= 0 ? l->set : -errno;
+}
+
+/* What the task is to wait for; a negative errno: there is nothing. */
+static int socket_of(struct lookup *l, int *events)
+{
+	ares_socket_t sockets[ARES_GETSOCK_MAXNUM];
+	unsigned bits = (unsigned)ares.getsock(l->channel, sockets, ARES_GETSOCK_MAXNUM), i;
+	int only = -EAGAIN;
+
+	for (i = 0; i < ARES_GETSOCK_MAXNUM; i++) {
+		if (!events_of(bits, i))
+			continue;
+		if (only >= 0) {
+			*events = POLLIN;
+			return gather(l, sockets, bits);
+		}
+		only = sockets[i];
+		*events = (int)events_of(bits, i);
+	}
+	return only;
+}
+
+/* When c-ares wants to be asked again, or the deadline. A microsecond later: its clock may be coarser. */
+static uint64_t wait_until(struct lookup *l, uint64_t deadline)
+{
+	struct timeval time, *left = ares.timeout(l->channel, NULL, &time);
+	uint64_t until;
+
+	if (!left || WEFT_CANARY(resolve_waits_for_ever))
+		return deadline;
+	until = weft__clock() + (uint64_t)left->tv_sec * WEFT__NANOSECONDS + (uint64_t)left->tv_usec * 1000 + 1000;
+	return until < deadline ? until : deadline;
+}
+
+/* The end, or the next wait. */
+static void prepare_wait(struct weft__resolve *what)
+{
+	struct lookup *l = what->lookup;
+
+	if (l->answered) {
+		end(what, l->result);
+		return;
+	}
+	what->fd = socket_of(l, &what->events);
+	what->until = wait_until(l, what->deadline);
+	if (what->fd < 0)
+		end(what, what->fd);
+}
+
+static int64_t ask_ares(struct weft__resolve *what)
+{
+	const struct ares_addrinfo_hints wanted = {.ai_socktype = what->type, .ai_flags = ARES_AI_ENVHOSTS};
+	struct lookup *l = calloc(1, sizeof *l);
+	int64_t error = l ? 0 : -ENOMEM;
+
+	if (!error)
+		error = open_channel(l);
+	if (error) {
+		free(l);
+		return error;
+	}
+	l->set = -1;
+	l->what = what;
+	what->lookup = l;
+	what->result = -EINPROGRESS;
+	/* c-ares refuses the port 0. */
+	ares.getaddrinfo(l->channel, what->name, is_port(what->service, &l->port) ? NULL : what->service, &wanted,
+			 answer, l);
+	prepare_wait(what);
+	return what->result;
+}
+
+static void process(struct lookup *l, int fd, int events)
+{
+	const int ends = POLLERR | POLLHUP | POLLNVAL;
+
+	ares.process_fd(l->channel, events & (POLLIN | ends) ? fd : ARES_SOCKET_BAD,
+			events & (POLLOUT | ends) ? fd : ARES_SOCKET_BAD);
+}
+
+static void process_set(struct lookup *l)
+{
+	struct epoll_event events[ARES_GETSOCK_MAXNUM];
+	int i, count = epoll_wait(l->set, events, ARES_GETSOCK_MAXNUM, 0);
+
+	for (i = 0; i < count; i++)
+		process(l, events[i].data.fd, (int)events[i].events);
+	if (count <= 0)
+		process(l, ARES_SOCKET_BAD, 0);
+	close_set(l);
+}
+
+/* What the wait returned: events, or why there are none. Also then an answer may have come by now, which counts. */
+static void process_wait(struct weft__resolve *what)
+{
+	struct lookup *l = what->lookup;
+
+	if (l->set >= 0)
+		process_set(l);
+	else
+		process(l, what->fd, what->events > 0 ? what->events : POLLIN);
+}
+
+static bool is_too_late(const struct weft__resolve *what)
+{
+	if (what->events != -ETIMEDOUT)
+		return what->events < 0;
+	return what->deadline != WEFT_NEVER && weft__clock() >= what->deadline;
+}
+
+void *weft__resolve_go_on(void *argument)
+{
+	struct weft__resolve *what = argument;
+	struct weft__worker *w = weft__worker();
+	struct lookup *l = what->lookup;
+	bool in_io = w && w->in_io;
+
+	/* What c-ares calls is libc's, also where weft/posix.h's functions stand before them. */
+	if (w)
+		w->in_io = true;
+	l->what = what; /* the task's frame, wherever that is now */
+	process_wait(what);
+	if (!l->answered && is_too_late(what))
+		end(what, what->events);
+	else
+		prepare_wait(what);
+	if (w)
+		w->in_io = in_io;
+	return NULL;
+}
+
+#else
+
+static bool has_ares(void)
+{
+	return false;
+}
+
+static int64_t ask_ares(struct weft__resolve *what)
+{
+	(void)what;
+	return -ENOSYS;
+}
+
+void *weft__resolve_go_on(void *argument)
+{
+	(void)argument;
+	return NULL;
+}
+#endif
+
+/* ---- which ------------------------------------------------------------------------------------------------------- */
+
+int64_t weft__resolve_digits(const struct weft__resolve *what)
+{
+	weft_address_t address;
+	unsigned port;
+
+	if ((what->type != SOCK_STREAM && what->type != SOCK_DGRAM) || !what->name || !is_port(what->service, &port) ||
+	    !weft__number_address(what->name, port, &address))
+		return -EAGAIN;
+	if (what->most)
+		what->addresses[0] = address;
+	return what->most > 0;
+}
+
+static bool is_forced(const char *which)
+{
+	const char *name = getenv("WEFT_DNS");
+
+	return name && !strcmp(name, which);
+}
+
+int64_t weft__resolve(void *argument)
+{
+	struct weft__resolve *what = argument;
+	int64_t result = weft__resolve_digits(what);
+
+	if (result != -EAGAIN)
+		return result;
+	/* Without a name getaddrinfo finds the addresses to listen at, or of this machine: it asks nobody. */
+	if (!what->name || is_forced("libc"))
+		return ask_libc(what);
+	if (has_ares())
+		return ask_ares(what);
+	return is_forced("ares") ? -ENOSYS : ask_libc(what);
+}
