@@ -3,13 +3,10 @@
  * processes.c: pipelines of child processes, each run by a task, all at the same time. A pipeline has a deadline; when
  * it ends early, whatever the reason, its processes are killed and waited for, so that none is left behind.
  */
-#define _GNU_SOURCE /* pipe2 */
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #include <weft/io.h>
 
 #define MS 1000000ull
@@ -48,17 +45,17 @@ static void end_all(struct pipeline **pipeline)
 	weft_shield_end();
 }
 
-/* Each command reads what the one before writes. `from` is what the last writes. The pipes are not weft_pipe's, which
- * may be non-blocking: most programs cannot read those. Close-on-exec from the beginning: if a process that another
- * task starts got a writing end, readers would wait for its end too. */
+/* Each command reads what the one before writes. `from` is what the last writes. */
 static int start_all(struct pipeline *p, int *from)
 {
 	int ends[2];
 	pid_t process;
+	int error;
 
 	for (; p->commands[p->started]; p->started++) {
-		if (pipe2(ends, O_CLOEXEC))
-			return -errno;
+		error = weft_pipe(ends);
+		if (error)
+			return error;
 		process = weft_spawn_process(p->commands[p->started], NULL, (int[3]){*from, ends[1], -1});
 		close_fd(from);
 		weft_close(ends[1]);

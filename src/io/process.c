@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -14,19 +17,78 @@
 
 extern char **environ;
 
-/* Descriptors 0, 1 and 2. One that has its number already must lose its close-on-exec flag, which dup2 of a descriptor
- * onto itself does here; one of another's number would be overwritten before it is copied, so all go up first. */
+/* ---- a program's descriptors ------------------------------------------------------------------------------------- */
+
+/* The same pipe, opened once more: the new descriptor has flags of its own. Negative: that cannot be done here. */
+static int open_again(int fd, int flags)
+{
+	char path[32];
+	int other;
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	/* O_NONBLOCK: a named pipe would wait for somebody at its other end. */
+	other = open(path, (flags & (O_ACCMODE | O_DIRECT)) | O_NONBLOCK | O_CLOEXEC);
+	if (other >= 0)
+		(void)fcntl(other, F_SETFL, flags & O_DIRECT);
+	return other;
+}
+
+static bool listens(int fd)
+{
+	int yes = 0;
+	socklen_t size = sizeof yes;
+
+	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, &size) && yes;
+}
+
+/*
+ * What a child gets in place of this descriptor: most programs take EAGAIN for an error. O_NONBLOCK belongs to what all
+ * copies of a descriptor share, so it cannot be taken from the child's copy alone. A pipe is opened once more. A socket
+ * cannot be; it loses the flag, which only accept, connect, sendfile and splice need: the others have MSG_DONTWAIT. A
+ * listener keeps it.
+ */
+static int blocking_copy(int fd)
+{
+	int flags = fcntl(fd, F_GETFL), other = -1;
+	struct stat status;
+
+	if (flags < 0 || !(flags & O_NONBLOCK) || fstat(fd, &status) || WEFT_CANARY(children_get_nonblocking))
+		return fd;
+	if (S_ISFIFO(status.st_mode))
+		other = open_again(fd, flags);
+	else if (!S_ISSOCK(status.st_mode) || listens(fd))
+		return fd;
+	if (other >= 0)
+		return other;
+	(void)fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+	if (S_ISFIFO(status.st_mode))
+		weft__fd_made(fd, WEFT__BLOCKING_PIPE);
+	return fd;
+}
+
+/* One that has its number already must lose its close-on-exec flag, which dup2 of a descriptor onto itself does in the
+ * child; one of another's number would be overwritten before it is copied, so it goes up first. */
+static int out_of_the_way(int given, int number)
+{
+	int fd = blocking_copy(given), up = fd;
+
+	if (fd < 3 && fd != number) {
+		up = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+		if (fd != given)
+			close(fd);
+	}
+	return up < 0 ? -errno : up;
+}
+
+/* Descriptors 0, 1 and 2. */
 static int place(posix_spawn_file_actions_t *actions, const int fds[3], int up[3])
 {
 	int i, error = 0;
 
-	for (i = 0; i < 3 && !error; i++) {
-		up[i] = fds[i];
-		if (fds[i] >= 0 && fds[i] < 3 && fds[i] != i) {
-			up[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 3);
-			if (up[i] < 0)
-				return errno;
-		}
+	for (i = 0; i < 3; i++) {
+		up[i] = fds[i] < 0 ? -1 : out_of_the_way(fds[i], i);
+		if (fds[i] >= 0 && up[i] < 0)
+			return -up[i];
 	}
 	for (i = 0; i < 3 && !error; i++)
 		if (fds[i] >= 0)
@@ -66,15 +128,115 @@ pid_t weft_spawn_process(char *const argv[], char *const envp[], const int fds[3
 	return error ? -error : process;
 }
 
+/* ---- its end ----------------------------------------------------------------------------------------------------- */
+
+/*
+ * Where the kernel has no pidfd_open (before 5.3, in valgrind 3.19, or by seccomp), a thread waits until the process
+ * has ended, without taking its status, and then makes a descriptor readable. Whoever waits for the same process has a
+ * copy of this descriptor, and may give up before: there is one thread for a process, however often it is waited for.
+ */
+struct watch {
+	struct watch *next;
+	pid_t process, owner; /* a child of fork has none of its parent's threads */
+	int fd;		      /* an eventfd that nobody reads */
+};
+
+static pthread_mutex_t watches_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct watch *watches; /* of processes that have not ended */
+
+static void *watch(void *argument)
+{
+	struct watch *w = argument, **link = &watches;
+	static const uint64_t one = 1;
+	siginfo_t info;
+
+	while (waitid(P_PID, (id_t)w->process, &info, WEXITED | WNOWAIT) && errno == EINTR)
+		;
+	/* Taken out first: when it is readable, the process may be waited for, and its number used again. */
+	pthread_mutex_lock(&watches_lock);
+	while (*link != w)
+		link = &(*link)->next;
+	*link = w->next;
+	pthread_mutex_unlock(&watches_lock);
+	(void)!write(w->fd, &one, sizeof one);
+	close(w->fd);
+	free(w);
+	return NULL;
+}
+
+/* Signals are for other threads. */
+static int start_thread(struct watch *w)
+{
+	pthread_attr_t attr;
+	sigset_t all, before;
+	pthread_t thread;
+	int error;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, 65536);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = pthread_create(&thread, &attr, watch, w);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	return error;
+}
+
+/* Under the lock. NULL: there is no memory, descriptor or thread. */
+static struct watch *add_watch(pid_t process)
+{
+	struct watch *w = malloc(sizeof *w);
+
+	if (!w)
+		return NULL;
+	*w = (struct watch){watches, process, getpid(), eventfd(0, EFD_CLOEXEC)};
+	if (w->fd < 0 || start_thread(w)) {
+		if (w->fd >= 0)
+			close(w->fd);
+		free(w);
+		return NULL;
+	}
+	watches = w;
+	return w;
+}
+
+/* A descriptor that is readable when the process has ended, for the caller to close. */
+static int watch_fd(pid_t process)
+{
+	struct watch *w;
+	int fd = -EAGAIN;
+
+	pthread_mutex_lock(&watches_lock);
+	for (w = watches; w && (w->process != process || w->owner != getpid()); w = w->next)
+		;
+	if (!w)
+		w = add_watch(process);
+	if (w) {
+		fd = fcntl(w->fd, F_DUPFD_CLOEXEC, 3);
+		fd = fd < 0 ? -errno : fd;
+	}
+	pthread_mutex_unlock(&watches_lock);
+	return fd;
+}
+
 int weft__process_fd(pid_t process)
 {
-	int fd = process > 0 ? (int)syscall(SYS_pidfd_open, process, 0) : -1;
+	siginfo_t info;
+	int fd;
 
 	if (process < 1)
 		return -EINVAL;
-	if (fd < 0)
-		return errno == ESRCH ? -ECHILD : -errno;
-	return fd;
+	/* pidfd_open takes any process, whose end would be waited for in vain. */
+	if (waitid(P_PID, (id_t)process, &info, WEXITED | WNOHANG | WNOWAIT))
+		return -errno;
+	fd = (int)syscall(SYS_pidfd_open, process, 0);
+	if (fd >= 0)
+		return fd;
+	/* EPERM: older filters refuse what they do not know. */
+	if ((errno == ENOSYS || errno == EPERM) && !WEFT_CANARY(nothing_but_pidfd))
+		return watch_fd(process);
+	return errno == ESRCH ? -ECHILD : -errno;
 }
 
 int weft__process_status(pid_t process, int *status)
@@ -93,6 +255,8 @@ int weft__process_status(pid_t process, int *status)
 		*status = code;
 	return process;
 }
+
+/* ---- signals ----------------------------------------------------------------------------------------------------- */
 
 int weft__signal_fd(const sigset_t *signals)
 {
