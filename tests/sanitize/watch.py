@@ -31,7 +31,7 @@ class Run:
     """What a program printed, how it ended, what the tool said, and whether that is a report."""
 
     def __init__(self, memcheck, command, source=None, **environment):
-        is_example = source is not None and source.parent == EXAMPLES
+        is_example = source is not None and source.parent in (EXAMPLES, EXAMPLES / "libraries")
         given = EXAMPLES / f"input/{source.stem}.in" if is_example else None
         with tempfile.NamedTemporaryFile("r", errors="replace") as log:
             command = (VALGRIND + [f"--log-file={log.name}"] if memcheck else []) + command

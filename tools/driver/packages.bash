@@ -37,6 +37,7 @@ postgresql file:/usr/lib/postgresql
 libhiredis-dev header:hiredis/hiredis.h
 redis-server cmd:redis-server
 libcurl4-openssl-dev header:curl/curl.h
+libssl-dev header:openssl/ssl.h
 '
 # What `weft cc --activities` needs, and to build what it makes clang load, which an installation has.
 packages_clang='
