@@ -38,7 +38,7 @@ foreach(package weft weft-static weft-rt weft-rt-static weft-activity weft-activ
 		set(weft_pc_library -l:lib${library}.a)
 	endif()
 	if(package STREQUAL weft-posix)
-		set(weft_pc_library "-Wl,--push-state,--no-as-needed -lweft-posix -Wl,--pop-state")
+		set(weft_pc_library "-Wl,-u,weft__posix_begin -Wl,--push-state,--no-as-needed -lweft-posix -Wl,--pop-state")
 	elseif(package MATCHES rt)
 		string(REPLACE -rt "" weft_pc_requires ${package})
 	elseif(package MATCHES activity)

@@ -239,8 +239,15 @@ static bool in_task(void)
 	return worker();
 }
 
+static bool begun; /* atomic: a runtime has */
+
+static bool was_used(void)
+{
+	return __atomic_load_n(&begun, __ATOMIC_RELAXED);
+}
+
 static const struct weft__posix posix = {
-    WEFT__POSIX_VERSION, sizeof(struct weft__calls), in_task, weft__posix_closing, &mine, &weft__libc};
+    WEFT__POSIX_VERSION, sizeof(struct weft__calls), in_task, was_used, weft__posix_closing, &mine, &weft__libc};
 
 static void note_process(void)
 {
@@ -260,5 +267,6 @@ __attribute__((constructor)) static void meet(void)
 
 void weft__posix_begin(void)
 {
+	__atomic_store_n(&begun, true, __ATOMIC_RELAXED);
 	note_process();
 }

@@ -99,12 +99,13 @@ struct weft__calls {
 #undef WEFT__POINTER
 };
 
-enum { WEFT__POSIX_VERSION = 1 };
+enum { WEFT__POSIX_VERSION = 2 };
 
 /* What a copy of the runtime hands to libweft-posix.so. Valid until the process ends. */
 struct weft__posix {
 	unsigned version, bytes; /* WEFT__POSIX_VERSION; of struct weft__calls */
 	bool (*in_task)(void);	 /* is the caller a task of this copy? */
+	bool (*was_used)(void);	 /* has it had tasks? */
 	/* The number is about to mean another file, or none: -EBADF; it does: -EAGAIN. Ends tasks' waits for it. */
 	void (*closing)(int fd, int reason);
 	const struct weft__calls *mine; /* for tasks */

@@ -71,7 +71,8 @@ struct weft__rt *weft__rt_allocate(const weft_rt_config_t *config, unsigned work
 
 	if (rt)
 		set_up(rt, config ? config : &defaults, sim);
-	weft__posix_begin();
+	if (weft__posix_begin)
+		weft__posix_begin();
 	return rt;
 }
 

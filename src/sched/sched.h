@@ -320,8 +320,10 @@ struct weft__rt {
 	unsigned deadlocks; /* that were found */
 };
 
-/* io/posix.c: a runtime begins. From here, so that programs whose tasks use only other libraries have src/io, too. */
-void weft__posix_begin(void) WEFT__HIDDEN;
+/* io/posix.c: a runtime begins. Weak: the linker takes src/io from a static library only for a program that calls
+ * something of it, or asks for this name (-u), as those do that are linked with weft-posix. Not WEFT__HIDDEN: then
+ * compilers may compute the address without the linker, and it would not be NULL where there is no such function. */
+void weft__posix_begin(void) __attribute__((weak));
 
 /* Only the worker counts; others may read it meanwhile. */
 static inline void weft__count(uint64_t *counter, uint64_t more)

@@ -50,6 +50,19 @@ foreach(program pipes sockets)
 endforeach()
 weft_test(canary.nothing_but_pidfd COMMAND @nothing_but_pidfd.gcc 2 old ends ENDS 77|134 SAYS "skip - |not ok - ")
 
+# A static library gives src/io only to programs that want it: by a call, or for libweft-posix.so.
+weft_archive(weft gcc)
+set(archive ${CMAKE_CURRENT_BINARY_DIR}/io/weft.gcc.a)
+set(link ${weft_gcc} -std=gnu11 -I${weft_root}/include ${weft_tests}/io/tasks_only.c)
+foreach(kind "out 0" "call 1 -DWITH_IO" "asked 1 -Wl,-u,weft__posix_begin")
+	separate_arguments(kind)
+	list(POP_FRONT kind name has)
+	set(program ${CMAKE_CURRENT_BINARY_DIR}/io/tasks_only.${name})
+	weft_test(left.${name} COMMAND sh -c
+		  "\"$@\" && \"$0\" && nm \"$0\" >\"$0.names\" && echo $(grep -c weft__sim_begin \"$0.names\") in it" ${program} ${link} ${kind} ${archive} -pthread
+		  -o ${program} ENDS 0 SAYS "^${has} in it" NEEDS ${archive})
+endforeach()
+
 # A program for libseff's sockets; in C++ too.
 weft_program(net gcc SOURCES net.c FLAGS -Wall -Wextra -Werror -I${weft_root}/include/compat)
 weft_object(object gcc net.c -Wall -Wextra -Werror -I${weft_root}/include/compat -x c++ -std=gnu++17)

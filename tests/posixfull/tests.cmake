@@ -60,5 +60,9 @@ weft_test(ping COMMAND ${weft_root}/weft run ${weft_root}/examples/libraries/pin
 file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/posixfull/without.c "int main(void) { return 3; }\n")
 weft_test(useless COMMAND ${weft_root}/weft run --posix ${CMAKE_CURRENT_BINARY_DIR}/posixfull/without.c ENDS 3 SAYS "has no tasks of Weft" NEEDS
 	  ${weft_cc})
+# One with tasks, and nothing in it that could meet the shared object.
+set(unlinked ${CMAKE_CURRENT_BINARY_DIR}/posixfull/unlinked)
+weft_test(unlinked COMMAND sh -c "\"$@\" && exec \"${weft_root}/weft\" run --posix \"$0\"" ${unlinked} ${link} ${archive} -pthread -o ${unlinked}
+	  SAYS "was linked without weft-posix" NEEDS ${archive} ${weft_cc})
 weft_program(static gcc SOURCES ${CMAKE_CURRENT_BINARY_DIR}/posixfull/without.c LINK -static BARE)
 weft_test(static COMMAND ${weft_root}/weft run --posix @static.gcc ENDS 2 SAYS "is linked statically")

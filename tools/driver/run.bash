@@ -159,6 +159,8 @@ compile_and_run()
 	program=${sources[0]##*/}
 	program=${program%.*}
 	program=$scratch/${program:-program}
+	# Programs whose tasks do no I/O of their own have nothing in them that could meet libweft-posix.so.
+	[[ ! $posix ]] || flags+=('-Wl,-u,weft__posix_begin')
 	compile "$language" -O2 -g "${objects[@]}" -o "$program" "${flags[@]}" || exit 1
 	[[ -f $program && -x $program ]] ||
 		die 1 "no program came of ${sources[*]}, or it may not be executed in ${TMPDIR:-/tmp} (then set TMPDIR)"

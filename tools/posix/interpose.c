@@ -185,12 +185,24 @@ __attribute__((constructor)) static void begin(void)
 		find_libc();
 }
 
+static bool was_used(void)
+{
+	unsigned i;
+
+	for (i = 0; i < met; i++)
+		if (runtimes[i]->was_used())
+			return true;
+	return false;
+}
+
 /* `weft run --posix` wants to know; a process that this one starts is not the one that it asked about. */
 __attribute__((destructor)) static void tell(void)
 {
 	const char *asked = getenv("WEFT_POSIX_TELL");
 
-	if (asked && !met && strtol(asked, NULL, 10) == (long)getpid())
-		fprintf(stderr, "weft: %s has no tasks of Weft, so --posix has changed nothing\n",
-			program_invocation_short_name);
+	if (asked && !was_used() && strtol(asked, NULL, 10) == (long)getpid())
+		fprintf(
+		    stderr,
+		    "weft: %s has no tasks of Weft, or was linked without weft-posix, so --posix has changed nothing\n",
+		    program_invocation_short_name);
 }
