@@ -330,12 +330,14 @@ WEFT_API int weft_activity_dump(int fd);
 /* ---- activating (see the macros' ends in docs/activities.md) ---------------------------------------------------- */
 
 /* Markers. The pass takes them away; a program that was compiled without it does not link, and the name says why. */
-int weft__activate(void *handle, int count, ...) __asm__("weft_needs_cc_with_activities__activate");
-int weft__activated(int *mark) __asm__("weft_needs_cc_with_activities__activated");
-int weft__no_yield_begin(void) __asm__("weft_needs_cc_with_activities__no_yield");
-void weft__no_yield_end(int *mark) __asm__("weft_needs_cc_with_activities__no_yield_end");
-int weft__no_implicit_begin(void) __asm__("weft_needs_cc_with_activities__no_implicit");
-void weft__no_implicit_end(int *mark) __asm__("weft_needs_cc_with_activities__no_implicit_end");
+int weft__activate(void *handle, int count, ...) __asm__("weft_needs_cc_with_activities__activate")
+    __attribute__((nothrow));
+int weft__activated(int *mark) __asm__("weft_needs_cc_with_activities__activated") __attribute__((nothrow));
+int weft__no_yield_begin(void) __asm__("weft_needs_cc_with_activities__no_yield") __attribute__((nothrow));
+void weft__no_yield_end(int *mark) __asm__("weft_needs_cc_with_activities__no_yield_end") __attribute__((nothrow));
+int weft__no_implicit_begin(void) __asm__("weft_needs_cc_with_activities__no_implicit") __attribute__((nothrow));
+void weft__no_implicit_end(int *mark) __asm__("weft_needs_cc_with_activities__no_implicit_end")
+    __attribute__((nothrow));
 
 #define WEFT__A_CAT_(a, b) a##b
 #define WEFT__A_CAT(a, b) WEFT__A_CAT_(a, b)

@@ -31,7 +31,9 @@ typedef weft_activity_mail_t activity_mail_t;
 #define activity_sem_post(s) weft_activity_sem_post(s)
 
 /* A program that defines `int activity_main(…)` in place of main gets a main that runs it as the first activity. */
+WEFT_EXTERN_C_BEGIN
 WEFT_API int weft_activity_main(int (*first)(void), int argc, char **argv);
+WEFT_EXTERN_C_END
 #define activity_main(...)                                                                                             \
 	weft__first_activity(__VA_ARGS__);                                                                             \
 	int main(int argc, char **argv)                                                                                \

@@ -219,6 +219,16 @@ PUBLIC(weft__activity_entered)
 	ret
 END(weft__activity_entered)
 
+/* A twin calls what r10 points to. In front of a function that has a twin there is a number, and the twin's distance. */
+PUBLIC(weft__activity_pointer)
+	movabs	r11, 0x7461706e66746577
+	cmp	r11, [r10 - 16]
+	jne	1f
+	movsxd	r11, dword ptr [r10 - 8]
+	add	r10, r11
+1:	jmp	r10
+END(weft__activity_pointer)
+
 /* Where an activity begins. The block holds, above: the function, and six arguments, which go where a function that keeps
  * no register (preserve_none) expects them. Of a function of C the last two are the first. */
 FUNCTION(weft__activity_start)

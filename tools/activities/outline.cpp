@@ -16,6 +16,9 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/CodeExtractor.h"
+#include "llvm/Transforms/Utils/Local.h"
+
+#include <set>
 
 using namespace llvm;
 
@@ -46,6 +49,7 @@ class Outliner
 	}
 	bool findLoop();
 	bool collect();
+	void keepExceptions(BasicBlock *Last);
 	void enterByOneBlock();
 	bool copyListed();
 	void copySmall(AllocaInst *A, IRBuilder<> &Inside);
@@ -82,6 +86,57 @@ bool Outliner::findLoop()
 	return true;
 }
 
+/* What can be reached from a block without entering another, with or without the ways of exceptions. */
+static std::set<BasicBlock *> reach(BasicBlock *From, BasicBlock *Without, bool Exceptions)
+{
+	std::vector<BasicBlock *> Work{From};
+	std::set<BasicBlock *> Seen;
+
+	while (!Work.empty()) {
+		BasicBlock *B = Work.back();
+
+		Work.pop_back();
+		if (B == Without || !Seen.insert(B).second)
+			continue;
+		for (BasicBlock *S : successors(B))
+			if (Exceptions || !S->isLandingPad())
+				Work.push_back(S);
+	}
+	return Seen;
+}
+
+/*
+ * An exception cannot leave an activity: what it would reach is the activating function. C++ ends the program then
+ * (std::terminate), because it finds no frame that would catch it. So a call that only the enclosing function has
+ * something to clean up after becomes one without; and from the block's own cleanups no way leads on to the function's.
+ */
+void Outliner::keepExceptions(BasicBlock *Last)
+{
+	std::set<BasicBlock *> Others = reach(&F.getEntryBlock(), First, true), Own = reach(First, Last, true);
+	std::set<BasicBlock *> Usual = reach(First, Last, false);
+
+	for (BasicBlock *B : Own) {
+		if (auto *Invoke = dyn_cast<InvokeInst>(B->getTerminator()); Invoke && !Others.count(B))
+			if (Others.count(Invoke->getUnwindDest())) {
+				changeToCall(Invoke);
+				continue;
+			}
+		if (Usual.count(B) || Others.count(B))
+			continue;
+		for (BasicBlock *S : successors(B))
+			if (Others.count(S)) {
+				auto *Ends = BasicBlock::Create(C, "terminate", &F);
+				IRBuilder<> IR(Ends);
+				CallInst *Call = IR.CreateCall(
+				    M.getOrInsertFunction("_ZSt9terminatev", FunctionType::get(IR.getVoidTy(), false)));
+				Call->setDebugLoc(Begin->getDebugLoc());
+				IR.CreateUnreachable();
+				S->removePredecessor(B);
+				B->getTerminator()->replaceSuccessorWith(S, Ends);
+			}
+	}
+}
+
 bool Outliner::collect()
 {
 	std::vector<BasicBlock *> Work{First};
@@ -89,6 +144,8 @@ bool Outliner::collect()
 
 	if (&Last->front() != End)
 		Last = SplitBlock(Last, End);
+	if (F.hasPersonalityFn())
+		keepExceptions(Last);
 	while (!Work.empty()) {
 		BasicBlock *B = Work.back();
 
@@ -230,6 +287,9 @@ bool Outliner::run(Body &Result)
 				"activity");
 	Function *B = Extractor.isEligible() ? Extractor.extractCodeRegion(Cache) : nullptr;
 
+	if (!B && any_of(Region, [](BasicBlock *R) { return R->isLandingPad(); }))
+		return fail("the block of activate has destructors, or catches exceptions: move it into a function, "
+			    "and call that");
 	if (!B)
 		return fail(
 		    "the block of activate cannot be a function of its own: it contains an alloca, or a label whose "

@@ -49,6 +49,8 @@ inline constexpr char ParkNow[] = "weft__activity_park_now";   /* keeps no regis
 inline constexpr char YieldNow[] = "weft__activity_yield_now"; /* keeps no register */
 inline constexpr char Tick[] = "weft__activity_tick";	       /* keeps all but r11 and vectors */
 inline constexpr char Entered[] = "weft__activity_entered";    /* the same; must the call go on in another stack? */
+/* Calls what the register of nested functions points to: its twin, if it has one. */
+inline constexpr char Pointer[] = "weft__activity_pointer";
 inline constexpr char Fresh[] = "weft__activity_fresh";
 inline constexpr char Spawn[] = "weft__activity_spawn";
 inline constexpr char Block[] = "weft__activity_block";

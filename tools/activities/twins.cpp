@@ -103,8 +103,10 @@ class TwinMaker
 			 std::vector<std::pair<GlobalVariable *, GlobalVariable *>> &Tables);
 	void fill(Function &F);
 	void call(CallBase *Call);
-	Value *byPointer(CallBase *Call);
-	Value *byName(CallBase *Call, Function *Callee);
+	void byPointer(CallBase *Call);
+	Value *pointed(CallBase *Call);
+	Function *either(Function *Callee);
+	void forget(CallBase *Call);
 	void announce(Function &F);
 	void callsKeepNothing(std::vector<CallBase *> &Calls, StringRef Name);
 	void dropMarkers();
@@ -336,51 +338,132 @@ void TwinMaker::clone(Function &F)
 	Twin[&F] = T;
 }
 
-Value *TwinMaker::byName(CallBase *Call, Function *Callee)
+/*
+ * A function that jumps to the twin or, if there is none, to the function: one for each name, whichever file it comes
+ * from. A choice at each call would be three times as long.
+ */
+Function *TwinMaker::either(Function *Callee)
 {
-	IRBuilder<> IR(Call);
-	auto *Weak = M.getFunction((Callee->getName() + Suffix).str());
+	std::string Name = (Callee->getName() + ".either").str();
+	FunctionType *T = Callee->getFunctionType();
 
-	if (!Weak) {
-		Weak = Function::Create(Callee->getFunctionType(), GlobalValue::ExternalWeakLinkage,
-					Callee->getName() + Suffix, &M);
-		Weak->setAttributes(Callee->getAttributes());
-		Weak->removeFnAttr(Attribute::Memory);
+	if (Function *F = M.getFunction(Name))
+		return F;
+	auto *Weak = Function::Create(T, GlobalValue::ExternalWeakLinkage, Callee->getName() + Suffix, &M);
+	auto *F = Function::Create(T, GlobalValue::LinkOnceODRLinkage, Name, &M);
+	std::vector<Value *> Arguments;
+	std::vector<AttributeSet> Parameters;
+	AttributeList As = Callee->getAttributes();
+
+	F->copyAttributesFrom(Callee);
+	F->setLinkage(GlobalValue::LinkOnceODRLinkage);
+	F->setVisibility(GlobalValue::HiddenVisibility);
+	F->setDSOLocal(true);
+	F->setComdat(M.getOrInsertComdat(Name));
+	for (auto K :
+	     {Attribute::Memory, Attribute::WillReturn, Attribute::NoRecurse, Attribute::NoSync, Attribute::NoFree,
+	      Attribute::Speculatable, Attribute::NoReturn, Attribute::AlwaysInline, Attribute::InlineHint})
+		F->removeFnAttr(K);
+	F->addFnAttr(Attribute::NoInline);
+	F->addFnAttr("thunk");
+	F->setUWTableKind(UWTableKind::None); /* has no frame: an unwinder meets what it jumps to */
+	for (Argument &A : F->args()) {
+		Arguments.push_back(&A);
+		Parameters.push_back(As.getParamAttrs(A.getArgNo()));
 	}
-	return IR.CreateSelect(IR.CreateICmpNE(Weak, ConstantPointerNull::get(P)), Weak, Callee);
+	IRBuilder<> IR(BasicBlock::Create(C, "", F));
+	Value *To = IR.CreateSelect(IR.CreateICmpNE(Weak, ConstantPointerNull::get(P)), Weak, Callee);
+	CallInst *Call = IR.CreateCall(T, To, Arguments);
+	Call->setTailCallKind(CallInst::TCK_MustTail);
+	Call->setCallingConv(F->getCallingConv());
+	Call->setAttributes(AttributeList::get(C, AttributeSet(), As.getRetAttrs(), Parameters));
+	if (T->getReturnType()->isVoidTy())
+		IR.CreateRetVoid();
+	else
+		IR.CreateRet(Call);
+	return F;
 }
 
-Value *TwinMaker::byPointer(CallBase *Call)
+/* By a function of the runtime, which gets the pointer in the register of a nested function's frame, and jumps. */
+void TwinMaker::byPointer(CallBase *Call)
+{
+	std::vector<Value *> Arguments{Call->getCalledOperand()};
+	std::vector<Type *> Types{P};
+	std::vector<AttributeSet> Parameters{AttributeSet::get(C, {Attribute::get(C, Attribute::Nest)})};
+	FunctionType *T = Call->getFunctionType();
+	AttributeList As = Call->getAttributes();
+	SmallVector<OperandBundleDef, 1> Bundles;
+	IRBuilder<> IR(Call);
+	CallBase *New;
+
+	for (Use &A : Call->args()) {
+		Parameters.push_back(As.getParamAttrs(Call->getArgOperandNo(&A)));
+		Arguments.push_back(A);
+	}
+	Types.insert(Types.end(), T->param_begin(), T->param_end());
+	T = FunctionType::get(T->getReturnType(), Types, T->isVarArg());
+	Call->getOperandBundlesAsDefs(Bundles);
+	Value *Callee = M.getOrInsertFunction(Pointer, FunctionType::get(IR.getVoidTy(), false)).getCallee();
+	if (auto *I = dyn_cast<InvokeInst>(Call))
+		New = IR.CreateInvoke(T, Callee, I->getNormalDest(), I->getUnwindDest(), Arguments, Bundles);
+	else
+		New = IR.CreateCall(T, Callee, Arguments, Bundles);
+	New->setAttributes(AttributeList::get(C, As.getFnAttrs(), As.getRetAttrs(), Parameters));
+	New->setDebugLoc(Call->getDebugLoc());
+	New->takeName(Call);
+	forget(New);
+	Call->replaceAllUsesWith(New);
+	Call->eraseFromParent();
+}
+
+/* The pointer's register is in use, or the caller must be gone before the call. */
+static bool canJump(CallBase *Call)
+{
+	return !Call->isMustTailCall() && Call->getCallingConv() == CallingConv::C && !isa<CallBrInst>(Call) &&
+	       !Call->hasInAllocaArgument() && none_of(Call->args(), [&](Use &A) {
+		       return Call->paramHasAttr(Call->getArgOperandNo(&A), Attribute::Nest);
+	       });
+}
+
+/* The same in place. */
+Value *TwinMaker::pointed(CallBase *Call)
 {
 	IRBuilder<> IR(Call);
 	Type *I8 = IR.getInt8Ty(), *I32 = IR.getInt32Ty(), *I64 = IR.getInt64Ty();
 	Value *Callee = Call->getCalledOperand();
 	Value *Number = IR.CreateAlignedLoad(I64, IR.CreateConstGEP1_64(I8, Callee, -16), Align(1));
 	Value *Has = IR.CreateICmpEQ(Number, IR.getInt64(Magic));
-	/* What stands there is read whether it is a twin's distance or not: a select is smaller than a branch. */
 	Value *Far = IR.CreateAlignedLoad(I32, IR.CreateConstGEP1_64(I8, Callee, -8), Align(1));
 
 	Far = IR.CreateSelect(Has, IR.CreateSExt(Far, I64), IR.getInt64(0));
 	return IR.CreateGEP(I8, Callee, Far);
 }
 
-void TwinMaker::call(CallBase *Call)
+/* What is not true of a call that may switch. */
+void TwinMaker::forget(CallBase *Call)
 {
-	Function *Callee = Call->getCalledFunction();
-	Value *To;
-
-	if (Callee && Of.count(Callee) && !MayYield.count(Callee))
-		return;
-	if (!Callee)
-		To = byPointer(Call);
-	else if (auto T = Twin.find(Callee); T != Twin.end())
-		To = T->second;
-	else
-		To = byName(Call, Callee);
-	Call->setCalledOperand(To);
 	Call->removeFnAttr(Attribute::Memory);
 	Call->removeFnAttr(Attribute::WillReturn);
 	Call->addFnAttr(Attribute::get(C, YieldsAttribute));
+}
+
+void TwinMaker::call(CallBase *Call)
+{
+	Function *Callee = Call->getCalledFunction();
+
+	if (Callee && Of.count(Callee) && !MayYield.count(Callee))
+		return;
+	if (!Callee && canJump(Call)) {
+		byPointer(Call);
+		return;
+	}
+	if (!Callee)
+		Call->setCalledOperand(pointed(Call));
+	else if (auto T = Twin.find(Callee); T != Twin.end())
+		Call->setCalledOperand(T->second);
+	else
+		Call->setCalledOperand(either(Callee));
+	forget(Call);
 }
 
 void TwinMaker::callsKeepNothing(std::vector<CallBase *> &Calls, StringRef Name)
