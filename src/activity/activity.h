@@ -167,6 +167,8 @@ struct weft__activity_group {
 /* ---- memory.c --------------------------------------------------------------------------------------------------- */
 /* A block of a multiple of 16 bytes, or NULL. */
 void *weft__piece_take(struct weft__activity_group *g, size_t bytes);
+/* The same, never given back before the group ends. */
+void *weft__piece_cut(struct weft__activity_group *g, size_t bytes);
 void weft__piece_give(struct weft__activity_group *g, void *block, size_t bytes);
 /* The same for a size that is known, inline. */
 static inline void *weft__piece(struct weft__activity_group *g, size_t bytes)

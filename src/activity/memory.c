@@ -35,7 +35,7 @@ static bool span_add(struct weft__activity_group *g)
 	return true;
 }
 
-static void *cut(struct weft__activity_group *g, size_t bytes)
+void *weft__piece_cut(struct weft__activity_group *g, size_t bytes)
 {
 	void *block;
 
@@ -55,7 +55,7 @@ void *weft__piece_take(struct weft__activity_group *g, size_t bytes)
 	list = &g->blocks[bytes / 16];
 	block = *list;
 	if (!block)
-		return cut(g, bytes);
+		return weft__piece_cut(g, bytes);
 	*list = *(void **)block;
 	return block;
 }

@@ -17,7 +17,7 @@ struct weft__slab {
 
 static bool add_slab(struct weft__activity_group *g)
 {
-	struct weft__slab *slab = weft__piece_take(g, (sizeof *slab + 15) & ~(size_t)15);
+	struct weft__slab *slab = weft__piece_cut(g, (sizeof *slab + 15) & ~(size_t)15);
 	int i;
 
 	if (!slab)

@@ -52,17 +52,25 @@ static void swap_and_unwind(void *walk)
 	memcpy(w->window, w->before, w->bytes);
 }
 
-/* Both in one block: a stack to stand on, and what is in the window. */
-static size_t walk_frames(struct walk *w)
+/* All in one block, because what lies in the window is not there meanwhile: this walk itself, a stack to stand on, the
+ * result, and what is in the window. */
+static size_t walk_frames(const struct walk *from)
 {
-	char *aside = malloc(ASIDE + w->bytes);
+	size_t results = from->most * sizeof *from->places;
+	struct walk *w = malloc(sizeof *w + ASIDE + results + from->bytes);
+	char *aside = (char *)(w + 1);
+	size_t count;
 
-	if (!aside)
+	if (!w)
 		return 0;
-	w->before = aside + ASIDE;
+	*w = *from;
+	w->places = (void **)(void *)(aside + ASIDE);
+	w->before = aside + ASIDE + results;
 	weft__activity_aside((char *)((uintptr_t)(aside + ASIDE) & ~(uintptr_t)15), swap_and_unwind, w);
-	free(aside);
-	return w->count;
+	count = w->count;
+	memcpy(from->places, w->places, count * sizeof *w->places);
+	free(w);
+	return count;
 }
 
 size_t weft__activity_backtrace(struct weft__activity_group *g, const weft_activity_t *a, void **places, size_t most)
