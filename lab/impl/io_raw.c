@@ -7,14 +7,18 @@
  *   case=pipe, tcp   n round trips of a byte between two ends in this process
  *   case=echo, accept, idle_memory, late   a server: io_server.h; late: beside a thread that computes
  *   case=udp         a server of datagrams, `batch` by each call at most (with a ring: one)
+ *   case=send        n sends of `size` bytes to a thread that reads them; zerocopy=1: by MSG_ZEROCOPY, or the ring's
+ *                    SEND_ZC, and each is waited for until the kernel gives the buffer back
  *   case=file        n reads of 4 KiB of a file of `blocks`, `depth` at a time; by plain pread without a ring
  *   case=cancel      n reads of an empty pipe that are withdrawn; without a ring: n reads that say that it is empty
  */
 #define _GNU_SOURCE
 #include "io_server.h"
 #include <fcntl.h>
+#include <linux/errqueue.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -28,6 +32,7 @@ struct end {
 
 static int64_t trips; /* that are still to come */
 static int listener = -1;
+static bool many; /* accept=multishot */
 
 static void must(bool well, const char *what)
 {
@@ -199,6 +204,29 @@ static void serve_datagrams(int fd, unsigned most)
 	}
 }
 
+/* Until the kernel has done with one buffer. */
+static void wait_for_buffer(int fd)
+{
+	struct pollfd ready = {fd, 0, 0};
+	struct msghdr message = {0};
+	char control[128];
+
+	do {
+		must(poll(&ready, 1, -1) == 1, "poll");
+		message.msg_control = control;
+		message.msg_controllen = sizeof(control);
+	} while (recvmsg(fd, &message, MSG_ERRQUEUE) < 0 && errno == EAGAIN);
+}
+
+static ssize_t send_some(int fd, const char *data, size_t length, bool zerocopy)
+{
+	ssize_t n = send(fd, data, length, zerocopy ? MSG_ZEROCOPY : 0);
+
+	if (n > 0 && zerocopy)
+		wait_for_buffer(fd);
+	return n;
+}
+
 static int64_t read_file(int fd, int64_t n, int64_t depth, int64_t blocks)
 {
 	int64_t block[IO_BLOCK / sizeof(int64_t)], right = 0;
@@ -278,14 +306,18 @@ static void begin_end(struct end *e)
 
 static void wait_for_client(void)
 {
-	io_uring_prep_accept(entry(NULL), listener, NULL, NULL, SOCK_CLOEXEC);
+	if (many)
+		io_uring_prep_multishot_accept(entry(NULL), listener, NULL, NULL, SOCK_CLOEXEC);
+	else
+		io_uring_prep_accept(entry(NULL), listener, NULL, NULL, SOCK_CLOEXEC);
 }
 
-static void let_in(int fd)
+static void let_in(int fd, bool more)
 {
 	must(fd >= 0, "accept");
 	begin_end(make_end(fd, fd));
-	wait_for_client();
+	if (!more)
+		wait_for_client();
 }
 
 static void go_on(struct end *e, int result)
@@ -317,7 +349,7 @@ static void run(void)
 			if (e)
 				go_on(e, cqe->res);
 			else
-				let_in(cqe->res);
+				let_in(cqe->res, cqe->flags & IORING_CQE_F_MORE);
 		}
 		io_uring_cq_advance(&ring, count);
 	}
@@ -344,6 +376,28 @@ static int wait_for_one(void)
 	result = cqe->res;
 	io_uring_cqe_seen(&ring, cqe);
 	return result;
+}
+
+/* With SEND_ZC a second completion says that the kernel has done with the buffer. */
+static ssize_t send_some(int fd, const char *data, size_t length, bool zerocopy)
+{
+	struct io_uring_cqe *cqe;
+	ssize_t sent = -1;
+	bool more = true;
+
+	if (zerocopy)
+		io_uring_prep_send_zc(entry(NULL), fd, data, length, 0, 0);
+	else
+		io_uring_prep_send(entry(NULL), fd, data, length, 0);
+	while (more) {
+		io_uring_submit_and_wait(&ring, 1);
+		must(!io_uring_wait_cqe(&ring, &cqe), "io_uring_wait_cqe");
+		if (!(cqe->flags & IORING_CQE_F_NOTIF))
+			sent = cqe->res;
+		more = cqe->flags & IORING_CQE_F_MORE;
+		io_uring_cqe_seen(&ring, cqe);
+	}
+	return sent;
 }
 
 static void serve_datagrams(int fd, unsigned most)
@@ -486,6 +540,51 @@ static int datagrams(int argc, char **argv)
 	return 2;
 }
 
+struct receiver {
+	int fd;
+	int64_t left;
+};
+
+static void *takes_all(void *argument)
+{
+	enum { PART = 1 << 18 };
+	struct receiver *r = argument;
+	char *part = malloc(PART);
+	ssize_t got;
+
+	must(part, "malloc");
+	while (r->left && (got = read(r->fd, part, PART)) > 0)
+		r->left -= got;
+	free(part);
+	return NULL;
+}
+
+static int sends(int64_t n, int64_t size, int zerocopy)
+{
+	int to[2], back[2];
+	struct receiver r = {.left = n * size};
+	char *data = malloc((size_t)size);
+	pthread_t thread;
+	ssize_t sent;
+
+	must(data, "malloc");
+	memset(data, 1, (size_t)size);
+	make_pair(true, to, back, 0);
+	r.fd = to[0];
+	must(!zerocopy || !setsockopt(to[1], SOL_SOCKET, SO_ZEROCOPY, &zerocopy, sizeof(zerocopy)), "SO_ZEROCOPY");
+	must(!pthread_create(&thread, NULL, takes_all, &r), "pthread_create");
+	lab_start();
+	for (int64_t i = 0; i < n; i++)
+		for (int64_t at = 0; at < size; at += sent) {
+			sent = send_some(to[1], data + at, (size_t)(size - at), zerocopy);
+			must(sent > 0, "send");
+		}
+	pthread_join(thread, NULL);
+	lab_stop();
+	free(data);
+	return lab_report((uint64_t)n, n - r.left);
+}
+
 static int files(int64_t n, int64_t depth, int64_t blocks)
 {
 	int fd = io_make_file(blocks);
@@ -502,11 +601,14 @@ int main(int argc, char **argv)
 	int64_t n = lab_number(argc, argv, "n", 1000);
 
 	signal(SIGPIPE, SIG_IGN);
+	many = lab_is(argc, argv, "accept", "multishot");
 	open_loop();
 	if (lab_is(argc, argv, "case", "pipe") || lab_is(argc, argv, "case", "tcp"))
 		return ping_pong(lab_is(argc, argv, "case", "tcp"), n);
 	if (lab_is(argc, argv, "case", "udp"))
 		return datagrams(argc, argv);
+	if (lab_is(argc, argv, "case", "send"))
+		return sends(n, lab_number(argc, argv, "size", 4096), (int)lab_number(argc, argv, "zerocopy", 0));
 	if (lab_is(argc, argv, "case", "file"))
 		return files(n, lab_number(argc, argv, "depth", 1), lab_number(argc, argv, "blocks", 16));
 	if (!lab_is(argc, argv, "case", "cancel"))
