@@ -140,13 +140,24 @@ WEFT_EFFECT_AS(weft_op_io, int, io, weft_io_t *, io);
 
 WEFT_EXTERN_C_BEGIN
 
+/* Performs `io`. Mostly nothing lies between a task and its runtime: then there is no need to search. */
+WEFT__INLINE int weft__io_begin(weft_io_t *io)
+{
+	const weft_coro_t *self = weft__self();
+
+	if (self && self->handled == weft_handles(weft_op_sched).word && !weft__masked(self->view) &&
+	    !self->parent->parent)
+		return ((int (*)(weft_io_t *))weft__default_of(&weft_effect_weft_op_io))(io);
+	return weft_op_io(io);
+}
+
 /* The same as weft_io_do, but a cancelled task is told by the result alone. */
 __attribute__((noinline, unused)) static int64_t weft__io_run(weft_io_t *io)
 {
 	int next;
 
 	io->step = 0;
-	for (next = weft_op_io(io); next != WEFT_IO_DONE; next = weft__io_step(io)) {
+	for (next = weft__io_begin(io); next != WEFT_IO_DONE; next = weft__io_step(io)) {
 		if (weft__likely(next == WEFT_IO_WAITS)) {
 			weft_op_wait(&io->waiter);
 		} else if (next == WEFT_IO_YIELDS) {

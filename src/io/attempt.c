@@ -21,48 +21,36 @@ static bool is_socket(int nature)
 	return nature == WEFT__STREAM || nature == WEFT__MESSAGES;
 }
 
-const char *weft__io_what(const weft_io_t *io)
-{
-	static const char *const names[] = {"",		"read",	   "write",    "readv",	   "writev", "recv",	"send",
-					    "recvmsg",	"sendmsg", "recvmmsg", "sendmmsg", "accept", "connect", "poll",
-					    "sendfile", "splice",  "open",     "sync",	   "stat",   "call"};
-
-	return io->kind < sizeof names / sizeof *names ? names[io->kind] : "";
-}
+const struct weft__kind weft__kinds[] = {
+    [0] = {"", 0},
+    [WEFT_IO_READ] = {"read", WEFT__IN},
+    [WEFT_IO_WRITE] = {"write", WEFT__OUT},
+    [WEFT_IO_READV] = {"readv", WEFT__IN},
+    [WEFT_IO_WRITEV] = {"writev", WEFT__OUT},
+    [WEFT_IO_RECV] = {"recv", WEFT__IN},
+    [WEFT_IO_SEND] = {"send", WEFT__OUT},
+    [WEFT_IO_RECVMSG] = {"recvmsg", WEFT__IN},
+    [WEFT_IO_SENDMSG] = {"sendmsg", WEFT__OUT},
+    [WEFT_IO_RECVMMSG] = {"recvmmsg", WEFT__IN},
+    [WEFT_IO_SENDMMSG] = {"sendmmsg", WEFT__OUT},
+    [WEFT_IO_ACCEPT] = {"accept", WEFT__IN},
+    [WEFT_IO_CONNECT] = {"connect", WEFT__OUT},
+    [WEFT_IO_POLL] = {"poll", WEFT__IN | WEFT__OUT},
+    [WEFT_IO_SENDFILE] = {"sendfile", WEFT__OUT},
+    [WEFT_IO_SPLICE] = {"splice", WEFT__IN},
+    [WEFT_IO_OPEN] = {"open", 0},
+    [WEFT_IO_SYNC] = {"sync", 0},
+    [WEFT_IO_STAT] = {"stat", 0},
+    [WEFT_IO_CALL] = {"call", 0},
+};
 
 /* An error, or the other side's end, comes in both. */
-static uint8_t polled_way(int events)
+uint8_t weft__polled_way(int events)
 {
 	uint8_t in = events & (POLLIN | POLLPRI | POLLRDHUP | POLLRDNORM | POLLRDBAND) ? WEFT__IN : 0;
 	uint8_t out = events & (POLLOUT | POLLWRNORM | POLLWRBAND) ? WEFT__OUT : 0;
 
 	return in | out && !WEFT_CANARY(polls_wake_for_anything) ? in | out : WEFT__IN | WEFT__OUT;
-}
-
-uint8_t weft__io_way(const weft_io_t *io)
-{
-	switch (io->kind) {
-	case WEFT_IO_READ:
-	case WEFT_IO_READV:
-	case WEFT_IO_RECV:
-	case WEFT_IO_RECVMSG:
-	case WEFT_IO_RECVMMSG:
-	case WEFT_IO_ACCEPT:
-	case WEFT_IO_SPLICE:
-		return WEFT__IN;
-	case WEFT_IO_WRITE:
-	case WEFT_IO_WRITEV:
-	case WEFT_IO_SEND:
-	case WEFT_IO_SENDMSG:
-	case WEFT_IO_SENDMMSG:
-	case WEFT_IO_CONNECT:
-	case WEFT_IO_SENDFILE:
-		return WEFT__OUT;
-	case WEFT_IO_POLL:
-		return polled_way(io->flags);
-	default:
-		return 0;
-	}
 }
 
 short weft__io_events(const weft_io_t *io)

@@ -137,7 +137,7 @@ static __attribute__((noinline)) int make_loop(struct weft__rt *rt, struct weft_
 
 /* 0: the worker's loop, or NULL where there is none: helpers may block, that is what they are for. A negative errno: it
  * could not be made; the next operation tries again. */
-static int find_loop(struct weft__worker *w, struct weft__loop **loop)
+static inline __attribute__((always_inline)) int find_loop(struct weft__worker *w, struct weft__loop **loop)
 {
 	struct weft__source *source;
 
@@ -181,25 +181,17 @@ const char *weft_io_backend(void)
 
 /* ---- descriptors ------------------------------------------------------------------------------------------------- */
 
-struct weft__fd *weft__fd(struct weft__loop *loop, int number)
+struct weft__fd *weft__fd_make_block(struct weft__loop *loop, int number)
 {
-	struct weft__fd *_Atomic *at, *block, *other = NULL;
+	struct weft__fd *_Atomic *at = &loop->blocks[number / WEFT__BLOCK];
+	struct weft__fd *block = calloc(WEFT__BLOCK, sizeof *block), *other = NULL;
 
-	if (number < 0 || number >= WEFT__BLOCKS * WEFT__BLOCK)
-		return NULL;
-	at = &loop->blocks[number / WEFT__BLOCK];
-	block = atomic_load_explicit(at, memory_order_acquire);
-	if (__builtin_expect(!block, 0)) {
-		block = calloc(WEFT__BLOCK, sizeof *block);
-		if (!block)
-			return NULL;
-		/* Another worker may be as fast. */
-		if (!atomic_compare_exchange_strong(at, &other, block)) {
-			free(block);
-			block = other;
-		}
+	/* Another worker may be as fast. */
+	if (block && !atomic_compare_exchange_strong(at, &other, block)) {
+		free(block);
+		block = other;
 	}
-	return &block[number % WEFT__BLOCK];
+	return block;
 }
 
 static enum weft__nature nature_of_socket(int number)
@@ -229,7 +221,7 @@ static int find_nature(struct weft__loop *loop, int number)
 	return nature_of_socket(number);
 }
 
-static __attribute__((noinline)) int learn_nature(struct weft__loop *loop, struct weft__fd *fd, int number)
+int weft__fd_learn(struct weft__loop *loop, struct weft__fd *fd, int number)
 {
 	int nature = find_nature(loop, number);
 
@@ -238,13 +230,6 @@ static __attribute__((noinline)) int learn_nature(struct weft__loop *loop, struc
 		__atomic_store_n(&fd->nature, (uint8_t)nature, __ATOMIC_RELEASE);
 	}
 	return nature;
-}
-
-int weft__fd_nature(struct weft__loop *loop, struct weft__fd *fd, int number)
-{
-	int nature = __atomic_load_n(&fd->nature, __ATOMIC_ACQUIRE);
-
-	return __builtin_expect(nature != WEFT__UNKNOWN, 1) ? nature : learn_nature(loop, fd, number);
 }
 
 void weft__fd_made(int number, enum weft__nature nature)
@@ -262,10 +247,8 @@ void weft__fd_made(int number, enum weft__nature nature)
 	weft__task_unlock(&fd->lock);
 }
 
-void weft__fd_left(struct weft__fd *fd, int number)
+void weft__fd_end(struct weft__fd *fd, int number)
 {
-	if (fd->first || !fd->closing)
-		return;
 	fd->closing = false;
 	close(number);
 }
@@ -423,7 +406,7 @@ static int begin_call(weft_io_t *io)
 	return result == -EAGAIN ? WEFT_IO_BLOCKS : weft__io_done(io, result);
 }
 
-static int begin_in(struct weft__worker *w, weft_io_t *io)
+static inline __attribute__((always_inline)) int begin_in(struct weft__worker *w, weft_io_t *io)
 {
 	struct weft__loop *loop;
 	int error = find_loop(w, &loop);
@@ -449,15 +432,15 @@ static int begin(weft_io_t *io)
 	struct weft__worker *w = weft__worker();
 	int next;
 
-	if (!w)
-		return begin_in(NULL, io);
-	w->in_io = true;
+	if (w)
+		w->in_io = true;
 	next = begin_in(w, io);
-	w->in_io = false;
+	if (w)
+		w->in_io = false;
 	return next;
 }
 
-static int go_on(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
+static inline int go_on(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 {
 	int next;
 

@@ -89,12 +89,34 @@ struct weft__loop *weft__loop(void) WEFT__HIDDEN;
 /* The same, and why none could be made: a negative errno. */
 int weft__loop_find(struct weft__loop **loop) WEFT__HIDDEN;
 
+/* The block of a descriptor's record, made at its first use. NULL: no memory. */
+struct weft__fd *weft__fd_make_block(struct weft__loop *loop, int number) WEFT__HIDDEN;
+
 /* NULL: no memory, or no such number. */
-struct weft__fd *weft__fd(struct weft__loop *loop, int number) WEFT__HIDDEN;
+static inline struct weft__fd *weft__fd(struct weft__loop *loop, int number)
+{
+	struct weft__fd *block;
+
+	if ((unsigned)number >= WEFT__BLOCKS * WEFT__BLOCK)
+		return NULL;
+	/* Acquire: pairs with weft__fd_make_block. */
+	block = atomic_load_explicit(&loop->blocks[number / WEFT__BLOCK], memory_order_acquire);
+	if (__builtin_expect(!block, 0))
+		block = weft__fd_make_block(loop, number);
+	return block ? &block[number % WEFT__BLOCK] : NULL;
+}
+
 /* A new descriptor of this nature: what was known of an earlier one of this number is wrong. */
 void weft__fd_made(int number, enum weft__nature nature) WEFT__HIDDEN;
+int weft__fd_learn(struct weft__loop *loop, struct weft__fd *fd, int number) WEFT__HIDDEN;
+
 /* What it is; asks the system at its first use. Negative errno: -EBADF. */
-int weft__fd_nature(struct weft__loop *loop, struct weft__fd *fd, int number) WEFT__HIDDEN;
+static inline int weft__fd_nature(struct weft__loop *loop, struct weft__fd *fd, int number)
+{
+	int nature = __atomic_load_n(&fd->nature, __ATOMIC_ACQUIRE);
+
+	return __builtin_expect(nature != WEFT__UNKNOWN, 1) ? nature : weft__fd_learn(loop, fd, number);
+}
 
 static inline void weft__fd_add(struct weft__fd *fd, weft_io_t *io)
 {
@@ -115,8 +137,14 @@ static inline void weft__fd_take_out(struct weft__fd *fd, weft_io_t *io)
 		fd->end = io->link;
 }
 
+void weft__fd_end(struct weft__fd *fd, int number) WEFT__HIDDEN;
+
 /* Under its lock, after an operation was taken out: the last one of a closed descriptor frees its number. */
-void weft__fd_left(struct weft__fd *fd, int number) WEFT__HIDDEN;
+static inline void weft__fd_left(struct weft__fd *fd, int number)
+{
+	if (__builtin_expect(fd->closing, 0) && !fd->first)
+		weft__fd_end(fd, number);
+}
 
 /* Do it if that does not block: its result, or -EAGAIN. */
 int64_t weft__io_attempt(weft_io_t *io, int nature) WEFT__HIDDEN;
@@ -124,10 +152,31 @@ int64_t weft__io_attempt(weft_io_t *io, int nature) WEFT__HIDDEN;
 int64_t weft__io_read_cached(const weft_io_t *io) WEFT__HIDDEN;
 /* Has a successful attempt shown that the next one would fail? */
 bool weft__io_exhausts(const weft_io_t *io, int nature) WEFT__HIDDEN;
-/* Directions that an operation waits for; 0: it does not wait, it blocks. */
-uint8_t weft__io_way(const weft_io_t *io) WEFT__HIDDEN;
-/* For weft_dump: "read". */
-const char *weft__io_what(const weft_io_t *io) WEFT__HIDDEN;
+/* What is known of each kind. */
+extern const struct weft__kind {
+	const char *what; /* for weft_dump: "read" */
+	uint8_t way;	  /* directions that an operation waits for; 0: it does not wait, it blocks */
+} weft__kinds[WEFT_IO_CALL + 1] WEFT__HIDDEN;
+
+/* The kind's; an unknown kind is none. */
+static inline const struct weft__kind *weft__kind(const weft_io_t *io)
+{
+	return &weft__kinds[io->kind <= WEFT_IO_CALL ? io->kind : 0];
+}
+
+uint8_t weft__polled_way(int events) WEFT__HIDDEN;
+
+/* Directions that this operation waits for. */
+static inline uint8_t weft__io_way(const weft_io_t *io)
+{
+	return io->kind == WEFT_IO_POLL ? weft__polled_way(io->flags) : weft__kind(io)->way;
+}
+
+static inline const char *weft__io_what(const weft_io_t *io)
+{
+	return weft__kind(io)->what;
+}
+
 /* The same as events of poll. */
 short weft__io_events(const weft_io_t *io) WEFT__HIDDEN;
 /* It is to begin again after some nanoseconds. */
