@@ -29,6 +29,11 @@
  *     these are lost to whatever else reads the descriptor: another library, a child process
  *   - multishot polls, and receives by system calls: 1.02 to 1.04; a cancel would need no kernel, as with epoll
  *   - IORING_RECVSEND_POLL_FIRST: 0.98 to 1.01, within the noise
+ *   - multishot accept: 0.7 (one client at a time) to 0.9 (1000) of a connection with one request; but it accepts what
+ *     no task has asked for, and a server that has enough to do must leave that to others
+ *   - IORING_OP_SEND_ZC: 5 times a send of 4 KiB, 1.0 of 64 KiB, 0.9 of 1 MiB over the loopback, which copies all the
+ *     same; and a task would wait for a round trip of the network before it has its buffer back
+ *     (the last two: docs/io.md, by `./weft lab --only io/accept,io/storm,io/send64k,io/send1m`)
  *
  * liburing is used if it is there when the runtime does its first operation (dlopen), so that programs need not be
  * linked with it; its header only when this is compiled. Without either, or if the kernel refuses, epoll does it all.
