@@ -102,7 +102,8 @@ class Builder:
             linking += [*map(str, self.libraries), "-pthread", "-Wl,--export-dynamic-symbol=weft.effect.*"]
         linking += [f"-l{name}" for name in contender.libraries]
         if contender.posix:
-            linking += ["-Wl,--push-state,--no-as-needed", str(self.posix), "-Wl,--pop-state", f"-Wl,-rpath,{self.posix.parent}"]
+            linking += ["-Wl,-u,weft__posix_begin", "-Wl,--push-state,--no-as-needed", str(self.posix), "-Wl,--pop-state",
+                        f"-Wl,-rpath,{self.posix.parent}"]
         if self._up_to_date(output, compiling + linking, [source, *tools, *([] if cxx else self.libraries)]):
             return output
         output.parent.mkdir(parents=True, exist_ok=True)
