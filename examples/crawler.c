@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * crawler.c: fetches each page of a site that it can reach from the first one, four at a time, and waits for none
- * longer than a second. The site is a task of the same program. One page does not exist, and one never comes.
+ * longer than two seconds. The site is a task of the same program. One page does not exist, and one never comes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #define MS 1000000ull
 
-enum { AT_ONCE = 4, PATIENCE = 1000 /* milliseconds */, PAGES = 32, PATH = 32, TEXT = 1024 };
+enum { AT_ONCE = 4, PATIENCE = 2000 /* milliseconds */, PAGES = 32, PATH = 32, TEXT = 1024 };
 
 static void close_fd(int *fd)
 {
