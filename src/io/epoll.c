@@ -121,7 +121,8 @@ static bool ask(struct weft__loop *loop, uint64_t until, bool sleeps)
 	int i, count;
 
 	count = epoll_pwait2(loop->set, events, EVENTS, until == WEFT_NEVER ? NULL : &time, NULL);
-	if (count < 0 && errno == ENOSYS)
+	/* EPERM: a filter of system calls that is older than this one. */
+	if (count < 0 && (errno == ENOSYS || errno == EPERM))
 		count = ask_coarsely(loop, events, until);
 	(void)atomic_load_explicit(&loop->registrations, memory_order_acquire);
 	for (i = 0; i < count; i++)

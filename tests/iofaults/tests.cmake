@@ -34,3 +34,32 @@ iofaults_canary(failed_loops_stay epoll pipes epoll_create1 "blocks of memory le
 if(io_uring IN_LIST iofaults_back_ends)
 	iofaults_canary(ring_forgets_what_was_not_taken io_uring tcp ring_enter "hangs")
 endif()
+
+# ---- a kernel that refuses system calls ----
+
+weft_program(refuse gcc SOURCES refuse.c FLAGS -Wall -Wextra BARE)
+weft_program(backend gcc SOURCES backend.c)
+weft_program(io gcc SOURCES ../io/io.c)
+# refused(CALL ERRNO BACK_END): the program gets along with this back end; if it wants io_uring it is told why not, once.
+function(refused call error back_end)
+	weft_test(refused.${call}.${error} COMMAND @refuse.gcc ${call} ${error} @backend.gcc SAYS "^back end ${back_end}.?$" ENDS 0|77)
+	weft_test(refused.${call}.${error}.io COMMAND @refuse.gcc ${call} ${error} @io.gcc 2 ENDS 0|77 SECONDS 120)
+	if(call MATCHES "^io_uring_(setup|enter)$")
+		weft_test(refused.${call}.${error}.wanted COMMAND @refuse.gcc ${call} ${error} @backend.gcc ENV WEFT_IO=io_uring ENDS 0|77
+			  SAYS "^weft: WEFT_IO=io_uring: no ring can be made: [^\n]*. epoll does it\nback end epoll.?$")
+	endif()
+endfunction()
+foreach(error EPERM ENOSYS)
+	if(io_uring IN_LIST iofaults_back_ends)
+		refused(io_uring_setup ${error} epoll)
+		refused(io_uring_enter ${error} epoll)
+		refused(io_uring_register ${error} io_uring)
+	endif()
+	weft_test(refused.epoll_pwait2.${error} COMMAND @refuse.gcc epoll_pwait2 ${error} @io.gcc 2 ENV WEFT_IO=epoll ENDS 0|77 SECONDS 120)
+	weft_test(refused.preadv2.${error} COMMAND @refuse.gcc preadv2 ${error} @io.gcc 2 files ENV WEFT_IO=epoll ENDS 0|77)
+endforeach()
+weft_test(wrong-name COMMAND @backend.gcc ENV WEFT_IO=kqueue SAYS "WEFT_IO=kqueue: there is only epoll and io_uring. .*back end ")
+if(io_uring IN_LIST iofaults_back_ends)
+	weft_program(rings_are_not_tried gcc SOURCES backend.c CANARY rings_are_not_tried)
+	weft_test(canary.rings_are_not_tried COMMAND timeout 5 @refuse.gcc io_uring_enter EPERM @rings_are_not_tried.gcc ENDS 124|77)
+endif()
