@@ -935,5 +935,11 @@ int main(int argc, char **argv)
 	for (i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
 		if (argc <= 3 || !strcmp(argv[3], scenarios[i].name))
 			failed += try_scenario(&scenarios[i], workers, whole, argc > 4 ? argv[4] : NULL);
+#ifdef WEFT_TINY
+	if (argc <= 3 && !strcmp(getenv("WEFT_IO") ? getenv("WEFT_IO") : "", "io_uring") && !shim_overflows()) {
+		printf("not ok - no completion queue has overflown, though they have room for two\n");
+		return 1;
+	}
+#endif
 	return failed != 0;
 }

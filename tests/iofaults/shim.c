@@ -389,10 +389,15 @@ void *__wrap_dlopen(const char *name, int flags)
 	return fault_of(call_dlopen) ? NULL : __real_dlopen(name, flags);
 }
 
-void (*shim_on_cancel)(int fd);
-
 #if __has_include(<liburing.h>)
 #include <liburing.h>
+
+static unsigned overflows; /* atomic */
+
+unsigned shim_overflows(void)
+{
+	return __atomic_load_n(&overflows, __ATOMIC_RELAXED);
+}
 
 static __typeof__(io_uring_queue_init_params) *real_init;
 static __typeof__(io_uring_enter2) *real_enter;
@@ -469,8 +474,6 @@ static void look_at(struct io_uring_sqe *sqe)
 	enum call call = call_of(sqe);
 	int error = call == CALLS_END ? 0 : fault_of(call);
 
-	if (sqe->opcode == IORING_OP_ASYNC_CANCEL && shim_on_cancel)
-		shim_on_cancel(-1);
 	if (error == LESS && sqe->opcode != IORING_OP_RECVMSG && sqe->opcode != IORING_OP_SENDMSG)
 		sqe->len = (sqe->len + 1) / 2;
 	if (!error || error == LESS)
@@ -510,6 +513,8 @@ static int enter(unsigned fd, unsigned submit, unsigned wait, unsigned flags, si
 {
 	int error = fault_of(call_ring_enter), result;
 
+	if (__atomic_load_n(own.ring->sq.kflags, __ATOMIC_RELAXED) & IORING_SQ_CQ_OVERFLOW)
+		__atomic_add_fetch(&overflows, 1, __ATOMIC_RELAXED);
 	look_at_all();
 	if (error && error != LESS)
 		return -error;
@@ -542,6 +547,11 @@ static void *instead_of(const char *name, void *real)
 	return real;
 }
 #else
+unsigned shim_overflows(void)
+{
+	return 0;
+}
+
 static void *instead_of(const char *name, void *real)
 {
 	(void)name;

@@ -110,7 +110,7 @@ const char *shim_name(enum call call);
 /* Blocks of memory that the program has. */
 long shim_blocks(void);
 
-/* How the ring's cancels are made to race: called before the kernel gets one, with the operation's descriptor. */
-extern void (*shim_on_cancel)(int fd);
+/* How often a ring was entered while its completion queue had overflown. */
+unsigned shim_overflows(void);
 
 #endif

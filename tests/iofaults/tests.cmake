@@ -24,6 +24,14 @@ foreach(back_end IN LISTS iofaults_back_ends)
 	endforeach()
 endforeach()
 
+# Rings of two entries: full, and overflown.
+if(io_uring IN_LIST iofaults_back_ends)
+	weft_program(iofaults gcc-tiny SOURCES iofaults.c shim.c LINK ${wraps})
+	foreach(workers 1 2)
+		weft_test(tiny.${workers} COMMAND @iofaults.gcc-tiny ${workers} quick ENV WEFT_IO=io_uring SECONDS 120)
+	endforeach()
+endif()
+
 # iofaults_canary(NAME BACK_END SCENARIO CALL SAYS): what the harness must see.
 function(iofaults_canary name back_end scenario call says)
 	weft_program(${name} gcc SOURCES iofaults.c shim.c CANARY ${name} FLAGS -DPATIENCE=3 LINK ${wraps})
