@@ -103,6 +103,21 @@ static int ask_coarsely(struct weft__loop *loop, struct epoll_event *events, uin
 	return epoll_wait(loop->set, events, EVENTS, until == WEFT_NEVER ? -1 : left < INT_MAX ? (int)left : INT_MAX);
 }
 
+static int ask_finely(struct weft__loop *loop, struct epoll_event *events, uint64_t until)
+{
+	struct timespec time;
+	int count;
+
+	if (__atomic_load_n(&loop->coarse, __ATOMIC_RELAXED))
+		return -1;
+	time = weft__timespec(until == WEFT_NEVER ? 0 : time_left(until));
+	count = epoll_pwait2(loop->set, events, EVENTS, until == WEFT_NEVER ? NULL : &time, NULL);
+	/* EPERM: a filter of system calls that is older than this one. */
+	if (count < 0 && (errno == ENOSYS || errno == EPERM))
+		__atomic_store_n(&loop->coarse, true, __ATOMIC_RELAXED);
+	return count;
+}
+
 /* By the worker that sleeps here: who only looks must not take its wake-up away. It may have been for another one, who
  * had left before it came. */
 static void read_wake(struct weft__loop *loop)
@@ -116,13 +131,10 @@ static void read_wake(struct weft__loop *loop)
 /* The kernel's answer. True: there may be more. */
 static bool ask(struct weft__loop *loop, uint64_t until, bool sleeps)
 {
-	struct timespec time = weft__timespec(until == WEFT_NEVER ? 0 : time_left(until));
 	struct epoll_event events[EVENTS];
-	int i, count;
+	int i, count = ask_finely(loop, events, until);
 
-	count = epoll_pwait2(loop->set, events, EVENTS, until == WEFT_NEVER ? NULL : &time, NULL);
-	/* EPERM: a filter of system calls that is older than this one. */
-	if (count < 0 && (errno == ENOSYS || errno == EPERM))
+	if (count < 0 && __atomic_load_n(&loop->coarse, __ATOMIC_RELAXED))
 		count = ask_coarsely(loop, events, until);
 	(void)atomic_load_explicit(&loop->registrations, memory_order_acquire);
 	for (i = 0; i < count; i++)

@@ -75,6 +75,7 @@ struct weft__loop {
 	uint32_t spare_lock;
 	/* epoll.c */
 	int set, wake;
+	bool coarse; /* atomic: there is no epoll_pwait2 */
 	struct weft__worker *_Atomic sleeper;
 	_Atomic uint32_t registrations; /* orders a record's making before the events of its descriptor */
 };

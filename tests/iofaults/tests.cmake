@@ -71,3 +71,12 @@ if(io_uring IN_LIST iofaults_back_ends)
 	weft_program(rings_are_not_tried gcc SOURCES backend.c CANARY rings_are_not_tried)
 	weft_test(canary.rings_are_not_tried COMMAND timeout 5 @refuse.gcc io_uring_enter EPERM @rings_are_not_tried.gcc ENDS 124|77)
 endif()
+
+# Valgrind does not see what a ring writes, and 3.19 hangs in it: also a program that was built without valgrind's header does without.
+if(WEFT_VALGRIND)
+	weft_test(valgrind COMMAND timeout -s KILL 100 ${WEFT_VALGRIND} -q @backend.gcc SAYS "back end epoll" SECONDS 120)
+	weft_test(valgrind.wanted COMMAND timeout -s KILL 100 ${WEFT_VALGRIND} -q @backend.gcc ENV WEFT_IO=io_uring
+		  SAYS "weft: WEFT_IO=io_uring: valgrind does not see[^\n]*. epoll does it" SECONDS 120)
+else()
+	weft_skip(valgrind "not installed: apt-get install valgrind")
+endif()
