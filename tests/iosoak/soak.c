@@ -24,7 +24,7 @@ enum {
 	PROXY_PEERS = 24,
 	CHAT_PEERS = 10,
 	ROUND = 3,     /* seconds */
-	PATIENCE = 60, /* seconds, for the end of a round */
+	PATIENCE = 60, /* seconds, for each operation of a good peer; for the end of a round two thirds more */
 	SETTLED = 3,   /* rounds until memory is compared */
 	MARGIN = 4096, /* kilobytes of resident memory that may come and go */
 };
@@ -304,8 +304,8 @@ static int name_of(const struct chatter *c, char name[16])
 			'a' + v / 26 % 26, 'a' + v % 26);
 }
 
-/* "NAME: NUMBER CHECK". A stranger's line is garbage, and no error. What a peer says during one visit is heard without a
- * gap, from the line on that was said when the listener came. */
+/* "NAME: NUMBER CHECK". A stranger's line is garbage, and no error. What a peer says during one visit is heard without
+ * a gap, from the line on that was said when the listener came. */
 static void hears(struct chatter *c, const char *line)
 {
 	unsigned long check;
@@ -434,6 +434,8 @@ static void hangs(int signal)
 {
 	(void)signal;
 	dprintf(1, "not ok - a round does not end\n");
+	kill(getpid(), SIGQUIT); /* what each task waits for */
+	sleep(3);
 	_exit(1);
 }
 
@@ -451,7 +453,7 @@ static void one_round(unsigned number)
 {
 	uintptr_t i;
 
-	alarm(ROUND + PATIENCE);
+	alarm(ROUND + PATIENCE + 40);
 	round_ends = in(ROUND * SECOND);
 	WEFT_SCOPE(scope);
 	for (i = 0; i < PROXY_PEERS; i++)
@@ -522,7 +524,7 @@ static void *run(void *argument)
 int main(int argc, char **argv)
 {
 	unsigned seconds = argc > 1 ? (unsigned)atoi(argv[1]) : 12;
-	weft_rt_config_t config = {.workers = argc > 2 ? (unsigned)atoi(argv[2]) : 2};
+	weft_rt_config_t config = {.workers = argc > 2 ? (unsigned)atoi(argv[2]) : 2, .dump_signal = SIGQUIT};
 	void *result;
 
 	signal(SIGPIPE, SIG_IGN);
