@@ -554,8 +554,11 @@ static void *locals(void *pass)
 	return pass;
 }
 
-static const struct test scenarios[] = {T(tcp),	       T(pipes),   T(vectors), T(datagrams), T(files),
-					T(ends_early), T(closing), T(polling), T(processes), T(locals)};
+void *posix_names(void *pass); /* posix.c */
+
+static const struct test scenarios[] = {T(tcp),	      T(pipes),	     T(vectors),    T(datagrams),
+					T(files),     T(ends_early), T(closing),    T(polling),
+					T(processes), T(locals),     T(posix_names)};
 
 /* ---- faults ------------------------------------------------------------------------------------------------------ */
 

@@ -17,7 +17,7 @@ list(FILTER names EXCLUDE REGEX "^(ring_.*|op_.*|pthread_create|pidfd_open|wake)
 set(wraps dlsym free realloc syscall ${names})
 list(TRANSFORM wraps PREPEND -Wl,--wrap=)
 
-weft_program(iofaults gcc SOURCES iofaults.c shim.c FLAGS -Wall -Wextra LINK ${wraps})
+weft_program(iofaults gcc SOURCES iofaults.c posix.c shim.c FLAGS -Wall -Wextra LINK ${wraps})
 foreach(back_end IN LISTS iofaults_back_ends)
 	foreach(workers 1 2)
 		weft_test(${back_end}.${workers} COMMAND @iofaults.gcc ${workers} quick ENV WEFT_IO=${back_end} SECONDS 120)
@@ -26,7 +26,7 @@ endforeach()
 
 # Rings of two entries: full, and overflown.
 if(io_uring IN_LIST iofaults_back_ends)
-	weft_program(iofaults gcc-tiny SOURCES iofaults.c shim.c LINK ${wraps})
+	weft_program(iofaults gcc-tiny SOURCES iofaults.c posix.c shim.c LINK ${wraps})
 	foreach(workers 1 2)
 		weft_test(tiny.${workers} COMMAND @iofaults.gcc-tiny ${workers} quick ENV WEFT_IO=io_uring SECONDS 120)
 	endforeach()
@@ -34,7 +34,7 @@ endif()
 
 # iofaults_canary(NAME BACK_END SCENARIO CALL SAYS): what the harness must see.
 function(iofaults_canary name back_end scenario call says)
-	weft_program(${name} gcc SOURCES iofaults.c shim.c CANARY ${name} FLAGS -DPATIENCE=3 LINK ${wraps})
+	weft_program(${name} gcc SOURCES iofaults.c posix.c shim.c CANARY ${name} FLAGS -DPATIENCE=3 LINK ${wraps})
 	weft_test(canary.${name} COMMAND @${name}.gcc 1 quick ${scenario} ${call} ENV WEFT_IO=${back_end} FAILS SAYS "${says}")
 endfunction()
 iofaults_canary(shed_connections_stay epoll tcp accept4 "EMFILE: descriptors left: 1")

@@ -415,6 +415,49 @@ static void *wait_masked(void *argument)
 	return NULL;
 }
 
+static volatile sig_atomic_t let_through;
+
+static void counts_signal(int number)
+{
+	(void)number;
+	let_through++;
+}
+
+/* A signal that all threads block, and the mask does not: it ends the call, and is handled once. */
+static void *wait_for_signal(void *argument)
+{
+	struct pollfd p = {*(const int *)argument, POLLIN, 0};
+	struct timespec limit = {20, 0};
+	sigset_t mask;
+
+	sigfillset(&mask);
+	sigdelset(&mask, SIGUSR2);
+	errno = 0;
+	CHECK(ppoll(&p, 1, &limit, &mask) == -1 && errno == EINTR);
+	CHECK(let_through == 1);
+	return NULL;
+}
+
+static void *send_signal(void *argument)
+{
+	(void)argument;
+	CHECK(usleep(2000) == 0);
+	CHECK(kill(getpid(), SIGUSR2) == 0);
+	return NULL;
+}
+
+static void *signals_let_through(void *pass)
+{
+	int fds[2];
+
+	pair(fds);
+	let_through = 0;
+	signal(SIGUSR2, counts_signal);
+	both(wait_for_signal, fds, send_signal, NULL);
+	close_both(fds);
+	return pass;
+}
+
 static void *readiness(void *pass)
 {
 	struct pollfd closed = {1000000, POLLIN, 0};
@@ -733,6 +776,7 @@ static const struct {
     {"time_limits", time_limits, THREADS_TOO},
     {"connections", connections, false},
     {"readiness", readiness, THREADS_TOO},
+    {"signals_let_through", signals_let_through, false},
     {"idle", idle, false},
     {"closing", closing, false},
     {"cancelling", cancelling, false},
@@ -759,8 +803,12 @@ int main(int argc, char **argv)
 {
 	weft_rt_config_t config = {.workers = workers = argc > 1 ? (unsigned)atoi(argv[1]) : 1};
 	void *result;
+	sigset_t set;
 	int error;
 
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGALRM, too_late);
 	alarm(PATIENCE);
