@@ -22,7 +22,8 @@
  *     and its runtime can count, limit, record or replace it; without one the runtime does it.
  *  3. Two back ends under one contract: io_uring, where operations are handed to the kernel and end there; epoll, where
  *     they are tried, and tried again when the kernel says that they can be done. The runtime chooses when it does its
- *     first operation; WEFT_IO=epoll or WEFT_IO=io_uring in the environment forces one.
+ *     first operation; WEFT_IO=epoll or WEFT_IO=io_uring in the environment forces one. If io_uring cannot be had a
+ *     line on standard error says why, and epoll does it.
  *  4. Nothing is lost. An operation that is to end early, by its deadline or because its task was cancelled, is
  *     withdrawn first; if it had been done by then, the call returns what it did. The kernel writes into a buffer only
  *     while the call lasts.
@@ -42,6 +43,7 @@
  *               weft_close meanwhile; if the task itself was cancelled, the exception weft_cancelled is performed in
  *               place of a return
  *   -ENOMEM     no memory for what the runtime must know of a descriptor; nothing was done
+ *   -EMFILE, -ENFILE  the runtime's first operation needs descriptors of its own; nothing was done
  * Descriptors that are used here must be closed by weft_close: the runtime knows them by their numbers. Those that
  * others may close are waited for by weft_poll.
  *

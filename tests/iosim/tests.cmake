@@ -14,6 +14,12 @@ else()
 	weft_skip(sim.asan "gcc has no such run time here: apt-get install libasan8")
 endif()
 
+# Examples with I/O, as they are, in a thousand worlds each. By hand 10^5: WEFT_SIMULATE=0+100000.
+foreach(example echo proxy chat)
+	weft_program(${example} gcc SOURCES ${weft_root}/examples/${example}.c)
+	weft_test(${example} COMMAND @${example}.gcc ENV WEFT_SIMULATE=0+1000 SECONDS 120)
+endforeach()
+
 # A program's mistakes are found by the default number of seeds, and none where there is none.
 weft_program(kv gcc SOURCES ${weft_root}/examples/kv.c FLAGS -Wall -Wextra)
 weft_test(kv.right COMMAND @kv.gcc right SECONDS 120)
