@@ -876,6 +876,7 @@ int weft__uring_open(struct weft__loop *loop, const char **why)
 	if (loop->rt->workers > 1)
 		handle_signal();
 	loop->backend = &backend;
+	ring = ring_of(w)->ring.ring_fd;
 	loop->source = (struct weft__source){take_in, attend,	  enter_sleep, sleep_in,	  leave_sleep,
 					     wake,    unattended, expects,     loop->source.free, ring};
 	return 0;
