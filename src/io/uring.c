@@ -128,7 +128,7 @@ static inline void unlock_own(struct ring *r)
 		weft__spin_unlock(&r->lock);
 }
 
-/* The same as weft__touch_stack, for the locks below, whose work takes a few hundred bytes where the compiler optimizes.
+/* The same as weft__touch_stack, for the locks below, whose work takes a few hundred bytes where compilers optimize.
  * Mostly these bytes are in the page in which the task is. To touch another page for each of a thousand tasks costs a
  * miss in the TLB each. */
 static inline __attribute__((always_inline)) void touch_stack(void)
