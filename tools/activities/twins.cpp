@@ -3,9 +3,9 @@
  * Which functions may yield, and the twins of those that may: copies that call twins, and have markers where they
  * yield.
  *
- * A function may yield if it has a loop, or calls what may yield: a function of this file that may, one of another
- * file, or one by a pointer. Code in no_yield does not count. Functions of libc do not yield, but for those that wait, which
- * the runtime has twins of. A function that never yields needs no twin: it is its own.
+ * A function may yield if it has a loop, calls itself, however indirectly, or calls what may yield: a function of this
+ * file that may, one of another file, or one by a pointer. Code in no_yield does not count. Functions of libc do not
+ * yield, but for those that wait, which the runtime has twins of. A function that never yields needs no twin: it is its own.
  *
  *   call of                      in a twin becomes a call of
  *   a function of this file      its twin
@@ -97,6 +97,8 @@ class TwinMaker
 	bool mayHaveTwin(Function &F);
 	bool isPlain(Function &F);
 	Points points(Function &F);
+	bool recursive(Function *F);
+	void spread();
 	void whoMayYield();
 	void clone(Function &F);
 	bool cloneTables(Function &F, ValueToValueMapTy &Map,
@@ -251,29 +253,57 @@ Points TwinMaker::points(Function &F)
 	return Result;
 }
 
+/* Recursion is a loop, too, and needs the check at the entry, which finds the stack nearly full. */
+bool TwinMaker::recursive(Function *F)
+{
+	std::vector<Function *> Work{F};
+	std::set<Function *> Seen;
+
+	while (!Work.empty()) {
+		Function *Caller = Work.back();
+
+		Work.pop_back();
+		for (CallBase *Call : Of[Caller].Calls) {
+			Function *Callee = Call->getCalledFunction();
+
+			if (Callee == F)
+				return true;
+			if (Callee && Of.count(Callee) && Seen.insert(Callee).second)
+				Work.push_back(Callee);
+		}
+	}
+	return false;
+}
+
+/* Add those that call what may yield. */
+void TwinMaker::spread()
+{
+	for (bool Changed = true; Changed;) {
+		Changed = false;
+		for (auto &[F, Where] : Of)
+			Changed |= any_of(Where.Calls,
+					  [&](CallBase *Call) {
+						  Function *Callee = Call->getCalledFunction();
+						  return !Callee || MayYield.count(Callee) ||
+							 (!Of.count(Callee) && !isPlain(*Callee));
+					  }) &&
+				   MayYield.insert(F);
+	}
+}
+
 void TwinMaker::whoMayYield()
 {
-	bool Changed = true;
-
 	for (Function &F : M)
 		if (mayHaveTwin(F))
 			Of[&F] = points(F);
-	while (Changed) {
-		Changed = false;
-		for (auto &[F, Where] : Of) {
-			if (MayYield.count(F))
-				continue;
-			bool May = !Where.BackEdges.empty() || !Where.Parks.empty() || !Where.Yields.empty();
-
-			for (CallBase *Call : Where.Calls) {
-				Function *Callee = Call->getCalledFunction();
-
-				May |= !Callee || MayYield.count(Callee) || (!Of.count(Callee) && !isPlain(*Callee));
-			}
-			if (May)
-				MayYield.insert(F), Changed = true;
-		}
-	}
+	for (auto &[F, Where] : Of)
+		if (!Where.BackEdges.empty() || !Where.Parks.empty() || !Where.Yields.empty())
+			MayYield.insert(F);
+	spread();
+	for (auto &[F, Where] : Of)
+		if (!MayYield.count(F) && recursive(F))
+			MayYield.insert(F);
+	spread();
 }
 
 /* Tables of labels, for computed goto: the twin's copy has the twin's labels. */
