@@ -476,7 +476,7 @@ static void relieve(struct weft__worker *w)
  * whose time has come, each time again, it never parks. */
 static bool must_take_in(const struct weft__worker *w, bool idle, uint64_t now)
 {
-	return !idle || (now - w->took_in > LOOK_WITHIN && !WEFT_CANARY(idle_looks_take_in_nothing));
+	return !idle || now - w->took_in > LOOK_WITHIN;
 }
 
 /* `idle`: if this finds nothing the worker parks. */

@@ -5,7 +5,8 @@
  *
  * A function may yield if it has a loop, calls itself, however indirectly, or calls what may yield: a function of this
  * file that may, one of another file, or one by a pointer. Code in no_yield does not count. Functions of libc do not
- * yield, but for those that wait, which the runtime has twins of. A function that never yields needs no twin: it is its own.
+ * yield, but for those that wait, which the runtime has twins of. A function that never yields needs no twin: it is its
+ * own.
  *
  *   call of                      in a twin becomes a call of
  *   a function of this file      its twin
