@@ -33,7 +33,13 @@
 
 #include "activity/offsets.h"
 
-enum { WEFT__DRIVER_ROOM = 32 << 10, WEFT__WINDOW = 64 << 10, WEFT__HOT_STACK = 1 << 20 };
+/* Under WEFT_TINY nearly every call goes on in another stack. */
+#ifdef WEFT_TINY
+enum { WEFT__WINDOW = 1 << 10 };
+#else
+enum { WEFT__WINDOW = 64 << 10 };
+#endif
+enum { WEFT__DRIVER_ROOM = 32 << 10, WEFT__HOT_STACK = 1 << 20 };
 
 /* States of an activity: who may leave them is said in weft/activity.h. Those from WEFT__WAITS on say what it waits for
  * and what `object` is. */

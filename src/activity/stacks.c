@@ -26,15 +26,41 @@ static struct weft__activity_stack *stack_map(size_t bytes)
 	}
 	stack = (struct weft__activity_stack *)(low + bytes) - 1;
 	stack->low = low;
-	stack->full = low + STACK_ROOM;
 	stack->bytes = bytes;
 	return stack;
 }
 
+#ifdef WEFT_TINY
+/* Test builds: there is room for one small frame, then for a larger one, so that any frame fits at last. */
+static size_t next_bytes(const struct weft__activity_stack *stack)
+{
+	return stack->bytes;
+}
+
+static char *full_at(const struct weft__activity_stack *stack, const struct weft__activity_stack *outer)
+{
+	static const size_t most = FIRST_STACK - STACK_ROOM;
+	size_t room = outer ? (size_t)((char *)outer - outer->full) : 256;
+
+	return (char *)stack - (room < most / 2 ? 2 * room : 512);
+}
+#else
+static size_t next_bytes(const struct weft__activity_stack *stack)
+{
+	return 2 * stack->bytes;
+}
+
+static char *full_at(const struct weft__activity_stack *stack, const struct weft__activity_stack *outer)
+{
+	(void)outer;
+	return stack->low + STACK_ROOM;
+}
+#endif
+
 static struct weft__activity_stack *stack_take(struct weft__activity_group *g)
 {
 	struct weft__activity_stack *stack = g->spare;
-	size_t bytes = g->stack ? 2 * g->stack->bytes : FIRST_STACK;
+	size_t bytes = g->stack ? next_bytes(g->stack) : FIRST_STACK;
 
 	if (stack && stack->bytes >= bytes) {
 		g->spare = NULL;
@@ -50,6 +76,7 @@ static void stack_give(struct weft__activity_group *g, struct weft__activity_sta
 	if (!g->spare || g->spare->bytes < stack->bytes) {
 		worse = g->spare;
 		g->spare = stack;
+		stack->outer = NULL;
 	}
 	if (worse)
 		munmap(worse->low, worse->bytes);
@@ -75,6 +102,7 @@ char *weft__activity_grow(char *sp)
 	__builtin_memcpy(to, sp + 8, arguments);
 	stack->outer = g->stack;
 	stack->came_from = sp;
+	stack->full = full_at(stack, g->stack);
 	g->stack = stack;
 	weft__limits(g, stack->full);
 	return to;

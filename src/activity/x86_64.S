@@ -93,6 +93,7 @@ END(weft__activity_enter)
 
 /* The running activity is in a queue: switch. Keeps rsp and rbp. */
 PUBLIC(weft__activity_park_now)
+.Lpark_now:
 	PUSH(rbp)
 	mov	rdi, rsp
 	call	weft__activity_parked
@@ -120,6 +121,7 @@ END(weft__activity_park_in_c)
 
 /* Switch if another one is ready. Keeps rsp and rbp. */
 PUBLIC(weft__activity_yield_now)
+.Lyield_now:
 	PUSH(rbp)
 	mov	rdi, rsp
 	call	weft__activity_yielded
@@ -129,21 +131,18 @@ PUBLIC(weft__activity_yield_now)
 	ret
 END(weft__activity_yield_now)
 
+/* Push and pop all registers but rsp, rbp, r11 and vectors. */
+#define KEEP \
+	PUSH(rax); PUSH(rcx); PUSH(rdx); PUSH(rsi); PUSH(rdi); PUSH(r8); PUSH(r9); PUSH(r10); \
+	PUSH(rbx); PUSH(r12); PUSH(r13); PUSH(r14); PUSH(r15)
+#define RESTORE \
+	POP(r15); POP(r14); POP(r13); POP(r12); POP(rbx); \
+	POP(r10); POP(r9); POP(r8); POP(rdi); POP(rsi); POP(rdx); POP(rcx); POP(rax)
+
 /* The flag is set: the same, but keeps all registers except r11 and vectors, and errno. */
 PUBLIC(weft__activity_tick)
-	PUSH(rax)
-	PUSH(rcx)
-	PUSH(rdx)
-	PUSH(rsi)
-	PUSH(rdi)
-	PUSH(r8)
-	PUSH(r9)
-	PUSH(r10)
-	PUSH(rbx)
-	PUSH(r12)
-	PUSH(r13)
-	PUSH(r14)
-	PUSH(r15)
+.Ltick: /* called by this name here: the dynamic linker, which may come between, keeps less */
+	KEEP
 	call	__errno_location@PLT
 	mov	eax, [rax]
 	push	rax
@@ -158,21 +157,24 @@ PUBLIC(weft__activity_tick)
 	mov	[rdx], eax
 	pop	rax
 	.cfi_adjust_cfa_offset -8
-	POP(r15)
-	POP(r14)
-	POP(r13)
-	POP(r12)
-	POP(rbx)
-	POP(r10)
-	POP(r9)
-	POP(r8)
-	POP(rdi)
-	POP(rsi)
-	POP(rdx)
-	POP(rcx)
-	POP(rax)
+	RESTORE
 	ret
 END(weft__activity_tick)
+
+/* The two above for functions whose frame has a base pointer, which preserve_none does not keep. */
+PUBLIC(weft__activity_park_kept)
+	KEEP
+	call	.Lpark_now
+	RESTORE
+	ret
+END(weft__activity_park_kept)
+
+PUBLIC(weft__activity_yield_kept)
+	KEEP
+	call	.Lyield_now
+	RESTORE
+	ret
+END(weft__activity_yield_kept)
 
 FUNCTION(weft__activity_ticked)
 .Lticked:
@@ -201,7 +203,7 @@ PUBLIC(weft__activity_entered)
 	movups	[rsp + 80], xmm5
 	movups	[rsp + 96], xmm6
 	movups	[rsp + 112], xmm7
-	call	weft__activity_tick
+	call	.Ltick
 	movups	xmm0, [rsp]
 	movups	xmm1, [rsp + 16]
 	movups	xmm2, [rsp + 32]

@@ -38,6 +38,8 @@ namespace weft
 {
 namespace
 {
+constexpr uint32_t Dots = 64 << 10; /* bytes of arguments of variable number, at most */
+
 class Lowering
 {
       public:
@@ -67,6 +69,7 @@ class Lowering
 	bool known(Use &U, std::vector<Value *> &Work);
 	bool knownByCall(CallBase &Call, Use &U);
 	void variables();
+	void keepBasePointer();
 	void moveFixed(std::vector<AllocaInst *> &Variables);
 	void moveSized(std::vector<AllocaInst *> &Variables);
 	void moveTo(AllocaInst *A, Value *To, Value *Slot);
@@ -90,12 +93,20 @@ Value *Lowering::field(IRBuilder<> &IR, unsigned Offset)
 	return IR.CreateConstGEP1_64(IR.getInt8Ty(), IR.CreateThreadLocalAddress(hot(M)), Offset);
 }
 
-CallInst *Lowering::slowly(IRBuilder<> &IR, StringRef Name, Type *Result)
+/* A function that keeps most registers. The dynamic linker, were it asked at the first call, would keep less. */
+static FunctionCallee keeping(Module &M, StringRef Name, Type *Result)
 {
 	FunctionCallee Callee = runtime(M, Name, Result, {});
-	CallInst *Call = IR.CreateCall(Callee);
 
 	cast<Function>(Callee.getCallee())->setCallingConv(CallingConv::PreserveMost);
+	cast<Function>(Callee.getCallee())->addFnAttr(Attribute::NonLazyBind);
+	return Callee;
+}
+
+CallInst *Lowering::slowly(IRBuilder<> &IR, StringRef Name, Type *Result)
+{
+	CallInst *Call = IR.CreateCall(keeping(M, Name, Result));
+
 	Call->setCallingConv(CallingConv::PreserveMost);
 	Call->addFnAttr(Attribute::Cold);
 	return Call;
@@ -143,7 +154,8 @@ bool Lowering::callsTwins()
 {
 	for (Instruction &I : instructions(F))
 		if (auto *Call = dyn_cast<CallBase>(&I))
-			if (Call->hasFnAttr(YieldsAttribute) && Call->getCallingConv() != CallingConv::PreserveNone)
+			if (Call->hasFnAttr(YieldsAttribute) && Call->getCallingConv() != CallingConv::PreserveNone &&
+			    Call->getCallingConv() != CallingConv::PreserveMost)
 				return true;
 	return false;
 }
@@ -152,21 +164,32 @@ bool Lowering::callsTwins()
 uint32_t Lowering::argumentBytes()
 {
 	uint64_t Words = 0, Bytes = 0;
+	bool Any = F.isVarArg();
 
-	for (Argument &A : F.args())
-		if (A.hasByValAttr())
-			Bytes += alignTo(DL.getTypeAllocSize(A.getParamByValType()), 8) +
-				 A.getParamAlign().valueOrOne().value();
-		else
-			Words += std::max<uint64_t>(1, divideCeil(DL.getTypeAllocSize(A.getType()), 8));
-	if (F.isVarArg())
-		Bytes += 1024;
-	return Bytes + (Words > 6 ? 8 * Words : 0);
+	for (Argument &A : F.args()) {
+		bool ByValue = A.hasByValAttr();
+		Type *T = ByValue ? A.getParamByValType() : A.getType();
+		uint64_t Aligned = std::max<uint64_t>(8, ByValue ? A.getParamAlign().valueOrOne().value()
+								 : DL.getABITypeAlign(T).value());
+
+		Words += divideCeil(DL.getTypeAllocSize(T), 8);
+		Bytes += alignTo(DL.getTypeAllocSize(T), Aligned) + Aligned;
+		Any |= ByValue || T->isX86_FP80Ty() || T->isFP128Ty();
+	}
+	/* Six words are in registers. Nobody knows how many there are behind the dots. */
+	return (Any || Words > 6 ? Bytes : 0) + (F.isVarArg() ? Dots : 0);
+}
+
+/* LLVM 19 copies arguments by value over what a function has saved, if it jumps with them: such a call is no jump. */
+static bool copiesArguments(Function &F)
+{
+	return any_of(F.args(), [](Argument &A) { return A.hasByValAttr(); });
 }
 
 void Lowering::entryCheck()
 {
-	if (!callsTwins())
+	/* Only a jump hands on what is behind the dots. What such a function calls looks at the stack itself. */
+	if (!callsTwins() || (F.isVarArg() && copiesArguments(F)))
 		return;
 	BasicBlock &Entry = F.getEntryBlock();
 	Instruction *At = &*Entry.getFirstNonPHIOrDbgOrAlloca();
@@ -192,7 +215,7 @@ void Lowering::entryCheck()
 	FunctionCallee Again = M.getOrInsertFunction(Fresh, FunctionType::get(IR.getVoidTy(), false));
 	CallInst *Call = IR.CreateCall(F.getFunctionType(), Again.getCallee(), Arguments);
 	Call->setCallingConv(F.getCallingConv());
-	Call->setTailCallKind(CallInst::TCK_MustTail);
+	Call->setTailCallKind(copiesArguments(F) ? CallInst::TCK_NoTail : CallInst::TCK_MustTail);
 	AttributeList As = F.getAttributes();
 	std::vector<AttributeSet> Parameters;
 	for (size_t I = 0; I < F.arg_size(); I++)
@@ -241,6 +264,9 @@ bool Lowering::known(Use &U, std::vector<Value *> &Work)
 
 bool Lowering::othersKnow(Value *Address)
 {
+#ifdef WEFT_CANARY_variables_stay
+	return false;
+#endif
 	std::vector<Value *> Work{Address};
 	std::set<Value *> Seen{Address};
 
@@ -409,6 +435,35 @@ void Lowering::variables()
 		moveFixed(Fixed);
 }
 
+/* May the frame have a base pointer? It has, if its size varies and a variable in it is aligned by more than 16. */
+static bool mayHaveBasePointer(Function &F)
+{
+	for (Instruction &I : instructions(F)) {
+		auto *A = dyn_cast<AllocaInst>(&I);
+		auto *Call = dyn_cast<CallBase>(&I);
+		auto *Text = Call ? dyn_cast<InlineAsm>(Call->getCalledOperand()) : nullptr;
+
+		if ((A && !A->isStaticAlloca()) ||
+		    (Text && Text->getConstraintString().find("sp}") != std::string::npos))
+			return true;
+	}
+	return false;
+}
+
+/* LLVM 19 does not save it around a call that keeps no register: these calls keep all. */
+void Lowering::keepBasePointer()
+{
+	if (!mayHaveBasePointer(F))
+		return;
+	for (Instruction &I : instructions(F))
+		for (auto [From, To] : {std::pair(ParkNow, ParkKept), std::pair(YieldNow, YieldKept)})
+			if (calls(I, From)) {
+				cast<CallBase>(I).setCalledFunction(keeping(M, To, Type::getVoidTy(C)));
+				cast<CallBase>(I).setCallingConv(CallingConv::PreserveMost);
+				break;
+			}
+}
+
 /* So that code can be put behind them all. */
 static void variablesFirst(BasicBlock &Entry)
 {
@@ -427,6 +482,7 @@ void Lowering::run()
 	variablesFirst(F.getEntryBlock());
 	markers();
 	variables();
+	keepBasePointer();
 	entryCheck();
 }
 } // namespace

@@ -47,8 +47,10 @@ inline constexpr char LoopMark[] = "weft.loop.mark";
 /* What lowered code calls (src/activity/x86_64.S). */
 inline constexpr char ParkNow[] = "weft__activity_park_now";   /* keeps no register */
 inline constexpr char YieldNow[] = "weft__activity_yield_now"; /* keeps no register */
-inline constexpr char Tick[] = "weft__activity_tick";	       /* keeps all but r11 and vectors */
-inline constexpr char Entered[] = "weft__activity_entered";    /* the same; must the call go on in another stack? */
+inline constexpr char ParkKept[] = "weft__activity_park_kept"; /* keep what weft__activity_tick does */
+inline constexpr char YieldKept[] = "weft__activity_yield_kept";
+inline constexpr char Tick[] = "weft__activity_tick";	    /* keeps all but r11 and vectors */
+inline constexpr char Entered[] = "weft__activity_entered"; /* the same; must the call go on in another stack? */
 /* Calls what the register of nested functions points to: its twin, if it has one. */
 inline constexpr char Pointer[] = "weft__activity_pointer";
 inline constexpr char Fresh[] = "weft__activity_fresh";

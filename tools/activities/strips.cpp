@@ -198,20 +198,23 @@ PreservedAnalyses Strips::run(Function &F, FunctionAnalysisManager &FAM)
 	prepare(F, FAM);
 
 	bool Changed = false;
-	auto &Loops = FAM.getResult<LoopAnalysis>(F);
-	auto &Tree = FAM.getResult<DominatorTreeAnalysis>(F);
-	auto &SE = FAM.getResult<ScalarEvolutionAnalysis>(F);
-	std::vector<std::pair<Loop *, CallInst *>> Work;
+	std::vector<CallInst *> Marks;
 
-	for (Loop *L : Loops.getLoopsInPreorder()) {
-		CallInst *Mark = L->isInnermost() && L->getLoopLatch() ? onlyMark(*L, Tree) : nullptr;
+	for (Instruction &I : instructions(F))
+		if (calls(I, LoopMark))
+			Marks.push_back(cast<CallInst>(&I));
+	for (CallInst *Mark : Marks) {
+		Loop *L = FAM.getResult<LoopAnalysis>(F).getLoopFor(Mark->getParent());
 
-		if (Mark)
-			Work.push_back({L, Mark});
+		if (!L || !L->isInnermost() || !L->getLoopLatch() ||
+		    onlyMark(*L, FAM.getResult<DominatorTreeAnalysis>(F)) != Mark)
+			continue;
+		/* What is known of one loop may depend on another: it is asked anew after each change. */
+		if (Mining(F, *L, FAM.getResult<ScalarEvolutionAnalysis>(F), Mark).run()) {
+			FAM.invalidate(F, PreservedAnalyses::none());
+			Changed = true;
+		}
 	}
-	/* What is known of loops is asked before the first is changed. */
-	for (auto &[L, Mark] : Work)
-		Changed |= Mining(F, *L, SE, Mark).run();
 	if (Changed)
 		tidy(F, FAM);
 	return PreservedAnalyses::none();

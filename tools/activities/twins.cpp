@@ -148,12 +148,13 @@ void TwinMaker::spawn(Body &B)
 	Function *Entry = B.F;
 
 	for (Value *V : Arguments)
-		Boxed |= !V->getType()->isPointerTy() && !V->getType()->isIntegerTy();
+		Boxed |= !V->getType()->isPointerTy() && !V->getType()->isIntegerTy(32) &&
+			 !V->getType()->isIntegerTy(64); /* preserve_none passes narrower ones elsewhere */
 	if (Boxed) {
 		Entry = enter(B.F);
-		auto *Box = IR.CreateCall(runtime(M, Block, P, {I64}), {IR.getInt64(8 * Arguments.size())});
+		auto *Box = IR.CreateCall(runtime(M, Block, P, {I64}), {IR.getInt64(16 * Arguments.size())});
 		for (size_t I = 0; I < Arguments.size(); I++)
-			IR.CreateAlignedStore(Arguments[I], IR.CreateConstGEP1_64(I64, Box, I), Align(8));
+			IR.CreateAlignedStore(Arguments[I], IR.CreateConstGEP1_64(I64, Box, 2 * I), Align(8));
 		Words.push_back(IR.CreatePtrToInt(Box, I64));
 	} else
 		for (Value *V : Arguments)
@@ -180,7 +181,7 @@ Function *TwinMaker::enter(Function *B)
 	F->setAttributes(AttributeList::get(C, B->getAttributes().getFnAttrs(), {}, {}));
 	for (size_t I = 0; I < B->arg_size(); I++)
 		Arguments.push_back(IR.CreateAlignedLoad(B->getArg(I)->getType(),
-							 IR.CreateConstGEP1_64(I64, F->getArg(0), I), Align(8)));
+							 IR.CreateConstGEP1_64(I64, F->getArg(0), 2 * I), Align(8)));
 	IR.CreateCall(runtime(M, Unblock, Type::getVoidTy(C), {P}), {F->getArg(0)});
 	auto *Call = IR.CreateCall(B, Arguments);
 	if (auto *S = B->getSubprogram())
@@ -238,8 +239,10 @@ Points TwinMaker::points(Function &F)
 				continue;
 			if (calls(I, Yield))
 				(D.NoYield ? Result.Atomic : Result.Yields).push_back(Call);
+#ifndef WEFT_CANARY_no_yield_yields
 			else if (D.NoYield)
 				continue;
+#endif
 			else if (calls(I, Park))
 				Result.Parks.push_back(Call);
 			else if (Function *Callee = Call->getCalledFunction(); !Callee || !isPlain(*Callee))
@@ -435,6 +438,9 @@ void TwinMaker::byPointer(CallBase *Call)
 	T = FunctionType::get(T->getReturnType(), Types, T->isVarArg());
 	Call->getOperandBundlesAsDefs(Bundles);
 	Value *Callee = M.getOrInsertFunction(Pointer, FunctionType::get(IR.getVoidTy(), false)).getCallee();
+	/* The dynamic linker, were it asked at the first call, would not keep r10. */
+	if (auto *F = dyn_cast<Function>(Callee))
+		F->addFnAttr(Attribute::NonLazyBind);
 	if (auto *I = dyn_cast<InvokeInst>(Call))
 		New = IR.CreateInvoke(T, Callee, I->getNormalDest(), I->getUnwindDest(), Arguments, Bundles);
 	else
