@@ -307,9 +307,9 @@ int weft__group_wait(struct weft__activity_group *g);
 /* The group's task lets others run. -ECANCELED. */
 int weft__group_yield(struct weft__activity_group *g);
 /* From any thread: the group has something to take in. Between both the group does not end. */
-void weft__tell_begin(struct weft__activity_group *g);
-void weft__tell(struct weft__activity_group *g);
-void weft__tell_end(struct weft__activity_group *g);
+void weft__group_tell_begin(struct weft__activity_group *g);
+void weft__group_tell(struct weft__activity_group *g);
+void weft__group_tell_end(struct weft__activity_group *g);
 bool weft__waker_withdraw(weft_activity_waker_t *w);
 void weft__outside_end(struct weft__activity_group *g);
 

@@ -80,29 +80,29 @@ void weft_activity_wake(weft_activity_waker_t *w)
 		woken(g, w);
 		return;
 	}
-	weft__tell_begin(g);
+	weft__group_tell_begin(g);
 	w->next = atomic_load_explicit(&g->woken, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak(&g->woken, &w->next, w))
 		continue;
-	weft__tell(g);
-	weft__tell_end(g);
+	weft__group_tell(g);
+	weft__group_tell_end(g);
 }
 
 /* ---- telling a group --------------------------------------------------------------------------------------------- */
 
-void weft__tell_begin(struct weft__activity_group *g)
+void weft__group_tell_begin(struct weft__activity_group *g)
 {
 	atomic_fetch_add(&g->wakers, 1);
 }
 
-void weft__tell_end(struct weft__activity_group *g)
+void weft__group_tell_end(struct weft__activity_group *g)
 {
 	/* Release: pairs with weft__outside_end. */
 	atomic_fetch_sub_explicit(&g->wakers, 1, memory_order_release);
 }
 
 /* Sequentially consistent, as the driver's side: it sees what was added before, or this sees its waiter. */
-void weft__tell(struct weft__activity_group *g)
+void weft__group_tell(struct weft__activity_group *g)
 {
 	weft_waiter_t *w = atomic_exchange(&g->idle, NULL);
 
@@ -131,10 +131,10 @@ void weft_activity_group_release(weft_activity_group_t *g)
 {
 	if (!g)
 		return;
-	weft__tell_begin(g);
+	weft__group_tell_begin(g);
 	atomic_fetch_sub(&g->held, 1);
-	weft__tell(g);
-	weft__tell_end(g);
+	weft__group_tell(g);
+	weft__group_tell_end(g);
 }
 
 int weft_activity_post(weft_activity_group_t *g, weft_fn_t *fn, void *arg)
@@ -144,11 +144,11 @@ int weft_activity_post(weft_activity_group_t *g, weft_fn_t *fn, void *arg)
 	if (!post)
 		return -ENOMEM;
 	*post = (struct weft__post){atomic_load_explicit(&g->posted, memory_order_relaxed), fn, arg};
-	weft__tell_begin(g);
+	weft__group_tell_begin(g);
 	while (!atomic_compare_exchange_weak(&g->posted, &post->next, post))
 		continue;
-	weft__tell(g);
-	weft__tell_end(g);
+	weft__group_tell(g);
+	weft__group_tell_end(g);
 	return 0;
 }
 

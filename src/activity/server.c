@@ -49,12 +49,12 @@ static void put(struct weft__call *c, unsigned stage)
 	struct weft__activity_group *g = s->group;
 
 	c->stage = (uint8_t)stage;
-	weft__tell_begin(g);
+	weft__group_tell_begin(g);
 	c->next = atomic_load_explicit(&s->inbox, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak(&s->inbox, &c->next, c))
 		continue;
 	tell(s);
-	weft__tell_end(g);
+	weft__group_tell_end(g);
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
  *
  * The region from the loop's body up to the call of weft__activated is taken out by LLVM's CodeExtractor. Variables of
  * the block alone move with it; those listed are copied before it, and the copies move with it; the others are passed
- * by address. The outermost block is taken first, and those within it from its function.
+ * by address. The innermost block is taken first, while the variables that it copies are still variables.
  */
 #include "pass.h"
 
@@ -306,17 +306,19 @@ bool Outliner::run(Body &Result)
 	return true;
 }
 
-/* The first in layout is not within another. */
-CallInst *firstActivate(Function &F)
+/* The last in layout has no other within it. */
+CallInst *lastActivate(Function &F)
 {
+	CallInst *Last = nullptr;
+
 	for (Instruction &I : instructions(F))
 		if (calls(I, Activate))
-			return cast<CallInst>(&I);
-	return nullptr;
+			Last = cast<CallInst>(&I);
+	return Last;
 }
 } // namespace
 
-bool outlineActivities(Module &M, std::vector<Body> &Bodies)
+bool outlineActivities(Module &M, function_ref<void(Body &)> Made)
 {
 	std::vector<Function *> Work;
 
@@ -325,15 +327,14 @@ bool outlineActivities(Module &M, std::vector<Body> &Bodies)
 	for (Function &F : M)
 		if (!F.isDeclaration())
 			Work.push_back(&F);
-	for (size_t I = 0; I < Work.size(); I++)
-		while (CallInst *Begin = firstActivate(*Work[I])) {
+	for (Function *F : Work)
+		while (CallInst *Begin = lastActivate(*F)) {
 			Body B;
 
-			if (!Outliner(*Work[I], Begin).run(B))
+			if (!Outliner(*F, Begin).run(B))
 				return false;
-			B.F->setName(Work[I]->getName() + ".activity");
-			Bodies.push_back(B);
-			Work.push_back(B.F);
+			B.F->setName(F->getName() + ".activity");
+			Made(B);
 		}
 	return true;
 }

@@ -98,7 +98,7 @@ struct Body {
 };
 
 /* Each block of `activate` as a function. False: there was an error, and the module is not to be used. */
-bool outlineActivities(Module &M, std::vector<Body> &Bodies);
+bool outlineActivities(Module &M, function_ref<void(Body &)> Made);
 /* True: the module has changed. */
 bool makeTwins(Module &M, FunctionAnalysisManager &FAM);
 

@@ -585,13 +585,14 @@ void TwinMaker::dropMarkers()
 
 bool TwinMaker::run()
 {
-	std::vector<Body> Bodies;
+	bool Any = false;
 
 	readAnnotations();
-	if (!outlineActivities(M, Bodies))
+	if (!outlineActivities(M, [&](Body &B) {
+		    spawn(B);
+		    Any = true;
+	    }))
 		return true; /* there was an error: nothing is generated */
-	for (Body &B : Bodies)
-		spawn(B);
 	whoMayYield();
 	for (Function *F : MayYield)
 		clone(*F);
@@ -605,7 +606,7 @@ bool TwinMaker::run()
 	for (auto &[F, T] : Twin)
 		announce(*F);
 	dropMarkers();
-	return !Twin.empty() || !Bodies.empty();
+	return !Twin.empty() || Any;
 }
 } // namespace
 

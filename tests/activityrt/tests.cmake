@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# The run time of activities: each program on each kind of timer, with frames that are copied and with stacks of their own.
+if(NOT weft_activities_versions)
+	return()
+endif()
+weft_part(activityrt activity)
+
+foreach(name waits calls groups refused dump deadlock)
+	weft_test(${name} COMMAND ${weft_tests}/activityrt/run ${name} SECONDS 300)
+endforeach()
+weft_test(calls.task COMMAND ${weft_tests}/activityrt/run calls task 1 SECONDS 300)
+weft_test(calls.tasks COMMAND ${weft_tests}/activityrt/run calls task 2 SECONDS 300)
+# A program that fails is seen.
+weft_test(canary.calls COMMAND ${weft_tests}/activityrt/run dump fail FAILS SAYS "not ok - dump, copied, timer off")
