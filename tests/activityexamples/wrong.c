@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* A canary: map.c, whose function does not yield, so that with the timer off nobody sees the work half done. */
+#include <weft/charcoal.h>
+
+#undef yield
+#define yield() (void)0
+#include "../../examples/activities/map.c"
