@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * counter.c: two activities add to one counter and lose no addition, without a lock. Then they pay into one account by
- * a function that reads, waits, and writes: deposits are lost unless the caller makes the function atomic. With the word
- * "threads" two threads add to the counter, and you see what they lose.
+ * counter.c: two activities add to one counter and lose no addition, without a lock. Then they pay into one account
+ * by a function that reads, waits, and writes: deposits are lost unless the caller makes the function atomic. With the
+ * word "threads" two threads add to the counter, and you see what they lose.
  */
 #include <pthread.h>
 #include <stdio.h>

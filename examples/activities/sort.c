@@ -137,6 +137,7 @@ static void keep_sorting(void)
 	}
 }
 
+/* What happens otherwise. */
 #ifdef FROZEN
 #define keep_sorting() no_yield_expr(keep_sorting())
 #endif
@@ -166,10 +167,6 @@ static void interact(void)
 	activity_t sorting, drawing, reading;
 
 	open_screen();
-	activate(&sorting)
-	{
-		keep_sorting();
-	}
 	activate(&drawing)
 	{
 		keep_drawing();
@@ -177,6 +174,10 @@ static void interact(void)
 	activate(&reading)
 	{
 		read_keys();
+	}
+	activate(&sorting)
+	{
+		keep_sorting();
 	}
 	activity_wait(&reading);
 	activity_cancel(&sorting);
