@@ -464,6 +464,32 @@ void Lowering::keepBasePointer()
 			}
 }
 
+/* An activity begins by a convention under which LLVM refuses frames with a base pointer: a function between. */
+static bool enterByConvention(Function &F)
+{
+	if (F.isDeclaration() || F.getCallingConv() != CallingConv::PreserveNone || !mayHaveBasePointer(F))
+		return false;
+	LLVMContext &C = F.getContext();
+	auto *Begin =
+	    Function::Create(F.getFunctionType(), GlobalValue::InternalLinkage, F.getName() + ".begin", F.getParent());
+	IRBuilder<> IR(BasicBlock::Create(C, "", Begin));
+	std::vector<Value *> Arguments;
+
+	for (Argument &A : Begin->args())
+		Arguments.push_back(&A);
+	Begin->setCallingConv(CallingConv::PreserveNone);
+	Begin->setAttributes(AttributeList::get(C, F.getAttributes().getFnAttrs(), {}, {}));
+	Begin->removeFnAttr(TwinAttribute);
+	F.replaceAllUsesWith(Begin);
+	F.setCallingConv(CallingConv::C);
+	CallInst *Call = IR.CreateCall(&F, Arguments);
+	if (F.getReturnType()->isVoidTy())
+		IR.CreateRetVoid();
+	else
+		IR.CreateRet(Call);
+	return true;
+}
+
 /* So that code can be put behind them all. */
 static void variablesFirst(BasicBlock &Entry)
 {
@@ -496,6 +522,8 @@ PreservedAnalyses Lower::run(Module &M, ModuleAnalysisManager &)
 			Lowering(F).run();
 			Changed = true;
 		}
+	for (Function &F : M)
+		Changed |= enterByConvention(F);
 	for (StringRef Name : {LoopMark, EntryMark})
 		if (Function *F = M.getFunction(Name); F && F->use_empty())
 			F->eraseFromParent();
