@@ -113,6 +113,7 @@ class Function:
     def __init__(self, maker, name, kind, top):
         self.maker, self.r, self.name, self.kind, self.top = maker, maker.r, name, kind, top
         self.variables, self.used, self.depth, self.atomic, self.handles = ["a", "b"], 0, 0, 0, 0
+        self.jumps = False
         self.lines = []
 
     def new(self, prefix="t"):
@@ -310,9 +311,10 @@ class Function:
         self.put(f"mix(c, {f}[{self.value()} % {len(words) + 1}](c, {self.value()}, {self.value()}));")
 
     def computed(self):
-        """Labels as values: a little interpreter. Not in functions that have activities: the outlined block cannot jump out."""
-        if self.top or self.kind == "variadic" and self.r.random() < 0.5:
+        """Labels as values: a little interpreter. Once in a function, and in no scope that a jump must not enter."""
+        if self.top or self.atomic or self.jumps:
             return self.simple()
+        self.jumps = True
         t, x, l = self.new("table"), self.new("x"), self.new("l")
         self.put(f"static const void *const {t}[] = {{&&{l}_0, &&{l}_1, &&{l}_2, &&{l}_3}};")
         self.put(f"u64 {x} = {self.value()} & 0xfff;")
