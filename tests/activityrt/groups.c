@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Several groups: in tasks, nested, in threads; effects that cross them, exceptions that leave them, fork, deep stacks. */
+/* Several groups: in tasks, nested, in threads; effects that cross them, exceptions that leave them; fork. */
 #define _GNU_SOURCE
 #include <weft/charcoal.h>
 #include <weft/handler.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What activities wait for: time, wakers, cancellation, results, mailboxes, other groups. Idle costs no processor time. */
+/* What activities wait for: time, wakers, cancellation, results, mailboxes, other groups. Idle costs no time. */
 #include <weft/charcoal.h>
 #include <assert.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Runs a program's main, which is compiled under the name fuzz_main, as an activity beside noise: activities which check
- * that nothing of their own changes while the others run, and which leave other bytes wherever they were on the hot
- * stack. Without the pass (FUZZ_PLAIN) fuzz_main is called, and no more.
+ * Runs a program's main, which is compiled under the name fuzz_main, as an activity beside noise: activities which
+ * check that nothing of their own changes while the others run, and which leave other bytes wherever they were on the
+ * hot stack. Without the pass (FUZZ_PLAIN) fuzz_main is called, and no more.
  *
  *   WEFT_FUZZ_NOISE=N     so many activities of noise; default 2
  *   WEFT_FUZZ_COPIES=N    so many activities which run fuzz_main; default 1
