@@ -114,6 +114,7 @@ static size_t rounded(size_t bytes)
 WEFT_API void *weft__activity_push(size_t bytes);
 WEFT_API void *weft__activity_newest(void);
 WEFT_API void weft__activity_pop_to(struct weft__activity_var *until);
+WEFT_API void weft__activity_landed(struct weft__activity_var *until);
 WEFT_API void *weft__activity_block(size_t bytes);
 WEFT_API void weft__activity_unblock(void *memory);
 
@@ -179,6 +180,15 @@ void *weft__activity_newest(void)
 void weft__activity_pop_to(struct weft__activity_var *until)
 {
 	weft__vars_free(weft__activity_hot.group, until);
+}
+
+/* setjmp has returned, perhaps by longjmp: what is newer belongs to functions that were left, and so do the stacks. */
+void weft__activity_landed(struct weft__activity_var *until)
+{
+	struct weft__activity_group *g = weft__activity_hot.group;
+
+	weft__stacks_settle(g, __builtin_frame_address(0));
+	weft__vars_free(g, until);
 }
 
 /* What is copied into a new activity, which gets it when it is started. */

@@ -70,6 +70,7 @@ class Lowering
 	bool knownByCall(CallBase &Call, Use &U);
 	void variables();
 	void keepBasePointer();
+	void landings();
 	void moveFixed(std::vector<AllocaInst *> &Variables);
 	void moveSized(std::vector<AllocaInst *> &Variables);
 	void moveTo(AllocaInst *A, Value *To, Value *Slot);
@@ -464,6 +465,26 @@ void Lowering::keepBasePointer()
 			}
 }
 
+/* Behind each setjmp: functions that longjmp left have not given back their variables and stacks. */
+void Lowering::landings()
+{
+	std::vector<CallInst *> Calls;
+
+	for (Instruction &I : instructions(F))
+		if (auto *Call = dyn_cast<CallInst>(&I); Call && Call->canReturnTwice())
+			Calls.push_back(Call);
+	for (CallInst *Call : Calls) {
+		IRBuilder<> Before(Call), After(Call->getNextNode());
+		auto *Slot = new AllocaInst(P, 0, "newest", F.getEntryBlock().getFirstInsertionPt());
+
+		Before.SetCurrentDebugLocation(line());
+		After.SetCurrentDebugLocation(line());
+		Before.CreateStore(Before.CreateCall(runtime(M, "weft__activity_newest", P, {})), Slot, true);
+		After.CreateCall(runtime(M, "weft__activity_landed", Type::getVoidTy(C), {P}),
+				 {After.CreateLoad(P, Slot, true)});
+	}
+}
+
 /* An activity begins by a convention under which LLVM refuses frames with a base pointer: a function between. */
 static bool enterByConvention(Function &F)
 {
@@ -508,6 +529,7 @@ void Lowering::run()
 	variablesFirst(F.getEntryBlock());
 	markers();
 	variables();
+	landings();
 	keepBasePointer();
 	entryCheck();
 }
