@@ -58,6 +58,13 @@ foreach(version IN LISTS WEFT_LLVM_VERSIONS)
 		enable_language(CXX)
 		weft_compiler_plugin(weft_activities_${version} ${version} ${includes} ${weft_activities_sources})
 		set_target_properties(weft_activities_${version} PROPERTIES OUTPUT_NAME weft-activities-${version})
+		# What looks at the source's blocks needs clang's own headers, too.
+		if(EXISTS ${includes}/clang/Frontend/FrontendPluginRegistry.h)
+			weft_compiler_plugin(weft_check_activities_${version} ${version} ${includes}
+					     ${PROJECT_SOURCE_DIR}/tools/activities/check/check.cpp)
+			set_target_properties(weft_check_activities_${version} PROPERTIES OUTPUT_NAME weft-check-activities-${version})
+			add_dependencies(weft_activities_${version} weft_check_activities_${version})
+		endif()
 		list(APPEND weft_activities_versions ${version})
 	endif()
 endforeach()

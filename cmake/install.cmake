@@ -58,6 +58,9 @@ foreach(version IN LISTS weft_activities_versions)
 	configure_file(cmake/weft-activities.pc.in weft-activities-${version}.pc @ONLY)
 	install(FILES ${PROJECT_BINARY_DIR}/weft-activities-${version}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 	install(TARGETS weft_activities_${version} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/weft)
+	if(TARGET weft_check_activities_${version})
+		install(TARGETS weft_check_activities_${version} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/weft)
+	endif()
 endforeach()
 
 # What makes instrumented code. An `as` in a directory of its kind, for compilers to find by -B.

@@ -33,7 +33,7 @@ KNOWN = {"countdown": "0", "fibonacci_recursive": "5", "product_early": "0", "it
          "parsing_dollars": "55", "resume_nontail": "37", "handler_sieve": "17"}
 MULTI_SHOT = {"nqueens": "10", "tree_explore": "946", "triples": "779312"}  # on copied stacks only
 EXPERIMENTS = {"micro", "A1", "A2", "A3", "A4", "A5", "B1", "B2", "B4", "B5", "B6", "io", "sched", "throw", "C1", "C2", "C3",
-               "c10m", "D1", "D1t", "D2", "D2t", "D3", "D3t"}
+               "c10m", "D1", "D1t", "D2", "D2t", "D3", "D3t", "E"}
 # The policies that the header names: each must take part.
 POLICIES = set(re.findall(r'/\*\*< "([a-z]+)":', (SOURCE / "include/weft/stack.h").read_text()))
 INSTRUMENTED = {"segmented", "heap", "lookahead", "mmu"}

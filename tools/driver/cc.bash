@@ -267,7 +267,7 @@ policy_object()
 surround()
 {
 	local inputs='' sources='' headers='' links=yes shared='' library=weft language='' exports='' target=() object
-	local library_dir plugin
+	local library_dir plugin checker
 
 	before=() after=() launch=()
 	read_arguments "$@"
@@ -280,6 +280,9 @@ surround()
 	if [[ $activities ]]; then
 		find_activities_plugin
 		[[ ! $sources ]] || before+=("-fpass-plugin=$plugin")
+		# Where clang's headers were not there only the pass says what is wrong.
+		checker=${plugin%/*}/libweft-check-activities-$clang.so
+		[[ ! $sources || ! -e $checker ]] || before+=("-fplugin=$checker")
 	fi
 	[[ $links && $inputs && $language != *-header ]] || return 0
 

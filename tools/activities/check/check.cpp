@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What a compiler does not see in the blocks of weft/activity.h: they are loops that run once, so a `break` or
+ * `continue` in one is legal C that does not do what it says. A plugin of clang that looks at the syntax tree, and reports
+ *
+ *   break, continue           in a block of no_yield or no_implicit_yield: they leave the block, not the loop
+ *   break, return, goto       out of a block of activate: the activity has no function to go on in
+ *   a variable by reference   whose scope ends without a wait, while the activity may still use it (a warning)
+ *
+ * The pass finds most of the second kind, too; here the words and the place are the source's.
+ */
+#include "clang/AST/ASTConsumer.h"
+#include "clang/AST/ASTContext.h"
+#include "clang/AST/RecursiveASTVisitor.h"
+#include "clang/Frontend/CompilerInstance.h"
+#include "clang/Frontend/FrontendPluginRegistry.h"
+
+#include <set>
+#include <string>
+
+using namespace clang;
+
+namespace
+{
+enum Kind { None, Activate, NoYield, NoImplicit };
+
+/* The macros' loops are known by their variables' names. */
+Kind kindOf(const Stmt *S)
+{
+	auto *Loop = dyn_cast_or_null<ForStmt>(S);
+	auto *Declaration = Loop ? dyn_cast_or_null<DeclStmt>(Loop->getInit()) : nullptr;
+	auto *Mark =
+	    Declaration && Declaration->isSingleDecl() ? dyn_cast<VarDecl>(Declaration->getSingleDecl()) : nullptr;
+	StringRef Name = Mark && Mark->getIdentifier() ? Mark->getName() : "";
+
+	return Name.starts_with("weft__activate_")	? Activate
+	       : Name.starts_with("weft__no_yield_")	? NoYield
+	       : Name.starts_with("weft__no_implicit_") ? NoImplicit
+							: None;
+}
+
+const char *nameOf(Kind K)
+{
+	return K == Activate ? "activate" : K == NoYield ? "no_yield" : "no_implicit_yield";
+}
+
+class Checker : public RecursiveASTVisitor<Checker>
+{
+      public:
+	explicit Checker(CompilerInstance &CI) : D(CI.getDiagnostics()), SM(CI.getSourceManager())
+	{
+	}
+
+	bool TraverseDecl(Decl *What)
+	{
+		if (What && SM.isInSystemHeader(What->getLocation()))
+			return true;
+		return RecursiveASTVisitor::TraverseDecl(What);
+	}
+
+	bool VisitForStmt(ForStmt *Loop)
+	{
+		Kind K = kindOf(Loop);
+
+		if (K != None) {
+			std::set<const LabelDecl *> Own;
+			labels(Loop->getBody(), Own);
+			leaves(Loop->getBody(), K, true, true, Own);
+		}
+		return true;
+	}
+
+	bool VisitCompoundStmt(CompoundStmt *Block)
+	{
+		for (auto I = Block->body_begin(); I != Block->body_end(); ++I)
+			if (kindOf(*I) == Activate)
+				outlives(Block, I);
+		return true;
+	}
+
+      private:
+	DiagnosticsEngine &D;
+	SourceManager &SM;
+
+	void say(DiagnosticsEngine::Level Level, SourceLocation At, const std::string &Text)
+	{
+		unsigned ID = D.getDiagnosticIDs()->getCustomDiagID((DiagnosticIDs::Level)Level, Text);
+
+		D.Report(SM.getFileLoc(At), ID);
+	}
+
+	static void labels(const Stmt *S, std::set<const LabelDecl *> &Own)
+	{
+		if (!S)
+			return;
+		if (auto *L = dyn_cast<LabelStmt>(S))
+			Own.insert(L->getDecl());
+		for (const Stmt *C : S->children())
+			labels(C, Own);
+	}
+
+	/* Would a break, or a continue, at S belong to the macro's loop? */
+	void leaves(const Stmt *S, Kind K, bool Break, bool Continue, const std::set<const LabelDecl *> &Own)
+	{
+		if (!S || isa<Expr>(S))
+			return inExpression(S, K, Own);
+		if (isa<BreakStmt>(S) && Break)
+			return K == Activate ? left(S, "break") : once(S, K, "break");
+		if (isa<ContinueStmt>(S) && Continue && K != Activate)
+			return once(S, K, "continue");
+		if (isa<ReturnStmt>(S) && K == Activate)
+			return left(S, "return");
+		if (auto *G = dyn_cast<GotoStmt>(S); G && K == Activate && !Own.count(G->getLabel()))
+			return left(S, "goto");
+		if (isa<IndirectGotoStmt>(S) && K == Activate)
+			return left(S, "a computed goto");
+		/* A block within has its own say about break; what leaves this one by return is seen here. */
+		bool Loop = isa<ForStmt>(S) || isa<WhileStmt>(S) || isa<DoStmt>(S);
+		if (kindOf(S) == Activate)
+			return;
+		for (const Stmt *C : S->children())
+			leaves(C, K, Break && !Loop && !isa<SwitchStmt>(S), Continue && !Loop, Own);
+	}
+
+	/* Statements in expressions of gcc; not functions within (blocks, lambdas), which are their own. */
+	void inExpression(const Stmt *S, Kind K, const std::set<const LabelDecl *> &Own)
+	{
+		if (!S || isa<BlockExpr>(S) || isa<LambdaExpr>(S))
+			return;
+		if (auto *E = dyn_cast<StmtExpr>(S))
+			return leaves(E->getSubStmt(), K, false, false, Own);
+		for (const Stmt *C : S->children())
+			leaves(C, K, false, false, Own);
+	}
+
+	void left(const Stmt *S, const char *Word)
+	{
+		say(DiagnosticsEngine::Error, S->getBeginLoc(),
+		    std::string(Word) +
+			" leaves the block of activate, where the activity cannot go on: use continue to end the "
+			"activity");
+	}
+
+	void once(const Stmt *S, Kind K, const char *Word)
+	{
+		say(DiagnosticsEngine::Error, S->getBeginLoc(),
+		    std::string(Word) + " ends only the block of " + nameOf(K) +
+			", not the loop around it: use goto, or a variable "
+			"that is asked behind the block");
+	}
+
+	/* ---- variables that end before the activity ---- */
+
+	/* Does S call a function whose name begins so? */
+	static bool callsLike(const Stmt *S, StringRef Start)
+	{
+		if (!S)
+			return false;
+		if (auto *Call = dyn_cast<CallExpr>(S))
+			if (auto *F = Call->getDirectCallee();
+			    F && F->getIdentifier() && F->getName().starts_with(Start))
+				return true;
+		return llvm::any_of(S->children(), [&](const Stmt *C) { return callsLike(C, Start); });
+	}
+
+	static void uses(const Stmt *S, std::set<const VarDecl *> &Used)
+	{
+		if (!S)
+			return;
+		if (auto *R = dyn_cast<DeclRefExpr>(S))
+			if (auto *V = dyn_cast<VarDecl>(R->getDecl()); V && V->hasLocalStorage())
+				Used.insert(V);
+		for (const Stmt *C : S->children())
+			uses(C, Used);
+	}
+
+	/* Whatever waits behind the block, in the scope of the variable, may wait for the activity. */
+	void outlives(CompoundStmt *Block, CompoundStmt::body_iterator At)
+	{
+		auto *Loop = cast<ForStmt>(*At);
+		std::set<const VarDecl *> Used, Listed;
+
+		for (auto I = At + 1; I != Block->body_end(); ++I)
+			if (callsLike(*I, "weft_activity_") || callsLike(*I, "weft__activity_"))
+				return;
+		uses(Loop->getBody(), Used);
+		uses(Loop->getInit(), Listed);
+		for (Stmt *S : Block->body()) {
+			auto *Declaration = dyn_cast<DeclStmt>(S);
+
+			if (S == Loop || !Declaration)
+				continue;
+			for (Decl *One : Declaration->decls())
+				if (auto *V = dyn_cast<VarDecl>(One); V && Used.count(V) && !Listed.count(V))
+					say(DiagnosticsEngine::Warning, Loop->getBeginLoc(),
+					    "the activity shares '" + V->getNameAsString() +
+						"', whose scope may end before the activity does: list it, wait before "
+						"the scope ends, or declare it further out");
+		}
+	}
+};
+
+class Consumer : public ASTConsumer
+{
+      public:
+	explicit Consumer(CompilerInstance &CI) : CI(CI)
+	{
+	}
+	void HandleTranslationUnit(ASTContext &Context) override
+	{
+		Checker(CI).TraverseDecl(Context.getTranslationUnitDecl());
+	}
+
+      private:
+	CompilerInstance &CI;
+};
+
+class Action : public PluginASTAction
+{
+      protected:
+	std::unique_ptr<ASTConsumer> CreateASTConsumer(CompilerInstance &CI, llvm::StringRef) override
+	{
+		return std::make_unique<Consumer>(CI);
+	}
+	bool ParseArgs(const CompilerInstance &, const std::vector<std::string> &) override
+	{
+		return true;
+	}
+	ActionType getActionType() override
+	{
+		return AddBeforeMainAction;
+	}
+};
+} // namespace
+
+static FrontendPluginRegistry::Add<Action> Registered("weft-activities", "checks the blocks of weft/activity.h");
