@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft/charcoal.h: weft/activity.h under short names, those of Charcoal where it has them. None of these functions may be
- * called in a signal handler.
+ * weft/charcoal.h: weft/activity.h under short names, those of Charcoal where it has them. None of these functions may
+ * be called in a signal handler.
  */
 #ifndef WEFT_CHARCOAL_H
 #define WEFT_CHARCOAL_H

@@ -12,7 +12,7 @@ endif()
 
 # lab(NAME SETS_UP NEEDS): two labs at once would build the same programs.
 function(lab name sets_up needs)
-	weft_test(${name} COMMAND ${python} ${weft_tests}/lab/lab.py ${name} SECONDS 300)
+	weft_test(${name} COMMAND ${python} ${weft_tests}/lab/lab.py ${name} SECONDS 600)
 	set_tests_properties(lab.${name} PROPERTIES RESOURCE_LOCK lab FIXTURES_REQUIRED "${needs}")
 	if(sets_up)
 		set_tests_properties(lab.${name} PROPERTIES FIXTURES_SETUP ${sets_up})

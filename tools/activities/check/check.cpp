@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * What a compiler does not see in the blocks of weft/activity.h: they are loops that run once, so a `break` or
- * `continue` in one is legal C that does not do what it says. A plugin of clang that looks at the syntax tree, and reports
+ * `continue` in one is legal C that does not do what it says. A plugin of clang that looks at the syntax tree, and
+ * reports
  *
  *   break, continue           in a block of no_yield or no_implicit_yield: they leave the block, not the loop
  *   break, return, goto       out of a block of activate: the activity has no function to go on in
