@@ -27,9 +27,12 @@
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Verifier.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
+#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -101,6 +104,8 @@ class TwinMaker
 	bool recursive(Function *F);
 	void spread();
 	void whoMayYield();
+	std::string why(Function *F);
+	void report(const char *Path);
 	void clone(Function &F);
 	bool cloneTables(Function &F, ValueToValueMapTy &Map,
 			 std::vector<std::pair<GlobalVariable *, GlobalVariable *>> &Tables);
@@ -203,7 +208,8 @@ bool TwinMaker::isPlain(Function &F)
 
 	if (F.isIntrinsic() || Says[&F] & SaysNoYield)
 		return true;
-	if (!F.isDeclaration())
+	/* A body that the compiler may look into, but that is elsewhere: headers of libc have such, atol for one. */
+	if (!F.isDeclaration() && !F.hasAvailableExternallyLinkage())
 		return false;
 	if (F.getName().starts_with("weft_"))
 		return true;
@@ -308,6 +314,48 @@ void TwinMaker::whoMayYield()
 		if (!MayYield.count(F) && recursive(F))
 			MayYield.insert(F);
 	spread();
+}
+
+/* Why F may yield, in the words of `weft cc --activities-report`: the reason that its author can do something about. */
+std::string TwinMaker::why(Function *F)
+{
+	const Points &Where = Of[F];
+	std::string Called;
+
+	if (!Where.Parks.empty() || !Where.Yields.empty())
+		return "yields or waits by itself";
+	if (!Where.BackEdges.empty())
+		return "has a loop";
+	for (CallBase *Call : Where.Calls) {
+		Function *Callee = Call->getCalledFunction();
+
+		if (!Callee)
+			return "calls by a pointer";
+		if (Waits.contains(Callee->getName()))
+			return ("calls " + Callee->getName() + ", which waits").str();
+		if (!Of.count(Callee) && !isPlain(*Callee))
+			return ("calls " + Callee->getName() + ", which is in another file").str();
+		if (Called.empty() && Callee != F && MayYield.count(Callee))
+			Called = Callee->getName();
+	}
+	return Called.empty() || recursive(F) ? "calls itself" : "calls " + Called + ", which may yield";
+}
+
+/* A line for each twin. Several compilers may write at once: each appends all of its lines by one write. */
+void TwinMaker::report(const char *Path)
+{
+	std::error_code Failed;
+	std::string Lines;
+
+	for (Function *F : MayYield)
+		Lines += (F->getName() + "\t" + why(F) + "\n").str();
+	raw_fd_ostream Out(Path, Failed, sys::fs::OF_Append);
+	if (Failed) {
+		C.emitError("cannot write the report of activities to " + Twine(Path) + ": " + Failed.message());
+		return;
+	}
+	Out.SetBufferSize(Lines.size() + 1);
+	Out << Lines;
 }
 
 /* Tables of labels, for computed goto: the twin's copy has the twin's labels. */
@@ -594,6 +642,8 @@ bool TwinMaker::run()
 	    }))
 		return true; /* there was an error: nothing is generated */
 	whoMayYield();
+	if (const char *Path = getenv("WEFT_ACTIVITIES_REPORT"))
+		report(Path);
 	for (Function *F : MayYield)
 		clone(*F);
 	for (auto &[F, T] : Twin)

@@ -79,7 +79,7 @@ with_argument=' -o -I -D -U -L -l -A -B -F -G -T -u -z -e -x -arch -target -incl
 	--serialize-diagnostics '
 with_argument=${with_argument//[$'\n\t']/ }
 
-# Our options, wherever they stand before a "--". Sets `policy`, `instrument`, `activities`, and
+# Our options, wherever they stand before a "--". Sets `policy`, `instrument`, `activities`, `report`, and
 # `arguments`: all that is not ours.
 own_options()
 {
@@ -103,6 +103,7 @@ own_options()
 			shift
 			;;
 		--activities) activities=yes ;;
+		--activities-report) activities=yes report=yes ;;
 		--no-install) may_install=no ;;
 		*)
 			arguments+=("$1")
@@ -320,15 +321,64 @@ choose_compiler()
 	fi
 }
 
+# output_of ARG…: what the compiler writes. Sets `output`; empty if that is several files, or none.
+output_of()
+{
+	local sources=()
+
+	output=a.out
+	while (($#)); do
+		case $1 in
+		-o) output=${2-} && return ;;
+		-o?*) output=${1#-o} && return ;;
+		-E | -S | -M | -MM | -fsyntax-only) output='' && return ;;
+		-c) output=object ;;
+		*.c | *.cc | *.cpp | *.cxx | *.C) sources+=("${1##*/}") ;;
+		-?*) [[ $# == 1 || $with_argument != *" $1 "* ]] || shift ;;
+		esac
+		shift
+	done
+	[[ $output == object ]] || return 0
+	output=
+	((${#sources[@]} != 1)) || output=${sources[0]%.*}.o
+}
+
+# report_twins COMPILER ARG…: compiles, then tells of each twin its size, that of the plain function, and why it exists. The
+# largest come first. What is kept in the function that calls it has no size.
+report_twins()
+{
+	local output
+
+	make_scratch
+	WEFT_ACTIVITIES_REPORT=$scratch/twins "$@" || exit
+	output_of "${arguments[@]}"
+	{ [[ ! $output || ! -e $output ]] || nm -S -t d --defined-only -- "$output" 2>/dev/null; } >"$scratch/sizes"
+	touch "$scratch/twins"
+	printf '%8s %8s  %-32s %s\n' yielding plain function 'why it may yield'
+	awk -v twins="$scratch/twins" '
+		NF == 4 { size[$4] = $2 + 0 }
+		END {
+			for (FS = "\t"; (getline < twins) > 0;) {
+				if (seen[$1]++) continue
+				twin = $1 ".yielding"
+				printf "%8s %8s  %-32s %s\n", twin in size ? size[twin] : "-", $1 in size ? size[$1] : "-", $1, $2
+			}
+		}' "$scratch/sizes" | sort -s -k1,1nr >"$scratch/lines"
+	cat "$scratch/lines"
+	awk '{ twin += $1; plain += $2 } END { printf "%8d %8d  bytes in %d functions\n", twin, plain, NR }' "$scratch/lines"
+	exit
+}
+
 weft_cc()
 {
-	local policy='' instrument='' activities='' clang='' arguments compiler before after launch
+	local policy='' instrument='' activities='' report='' clang='' arguments compiler before after launch
 
 	quiet=yes
 	own_options "$@"
 	choose_compiler "$command"
 	surround "${arguments[@]}"
 	set -- "${launch[@]}" "${compiler[@]}" "${before[@]}" "${arguments[@]}" "${after[@]}"
+	[[ ! $report ]] || report_twins "$@"
 	# The linker wants the object that was made for this call.
 	[[ ! $scratch || ! -e $scratch/policy.o ]] || { "$@"; exit; }
 	become "$@"

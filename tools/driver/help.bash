@@ -69,7 +69,7 @@ END
 help_cc()
 {
 	cat <<'END'
-weft cc [--policy P[:SIZE]] [--instrument KIND] [--activities] [--no-install] ARGS…        weft c++ …
+weft cc [--policy P[:SIZE]] [--instrument KIND] [--activities | --activities-report] [--no-install] ARGS…    weft c++ …
 
 Runs the compiler with ARGS untouched, adding
   to compile   the include directories (also of the compatibility headers: seff.h, fiber.h), -pthread
@@ -104,6 +104,8 @@ libweft-activity.a. By clang 19 to 22: WEFT_CC, or CC, or the newest that is the
 to it, by any compiler: what they do is atomic. The same without this command, where it is installed:
   clang-22 $(pkg-config --cflags weft-activities-22) -c …        … $(pkg-config --libs weft-activity)
 For CMake: find_package(weft), weft_target_activities(TARGET).
+--activities-report does the same, and prints of each function that may yield how many bytes its yielding and its plain copy
+are, and why there are two. A file compiled without optimization tells the most: nothing has been inlined.
 END
 }
 
