@@ -88,6 +88,7 @@ layout_version='@PROJECT_VERSION@'
 install(PROGRAMS ${PROJECT_BINARY_DIR}/command/weft TYPE BIN)
 install(FILES ${PROJECT_BINARY_DIR}/command/layout.bash DESTINATION ${weft_share})
 install(DIRECTORY tools/driver DESTINATION ${weft_share} PATTERN launch EXCLUDE)
+install(FILES tools/gdb/weft.py DESTINATION ${weft_share}/gdb)
 # One word each, for builds that want CC and CXX to be one word.
 foreach(alias weft-cc weft-c++)
 	install(CODE "file(CREATE_LINK weft \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/${alias}\" SYMBOLIC)")

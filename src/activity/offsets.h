@@ -5,6 +5,7 @@
 
 /* struct weft__activity_hot */
 #define HOT_FLAG 8
+#define HOT_ARGUMENTS 12
 #define HOT_TARGET 16
 #define HOT_GROUP 32
 #define HOT_FULL 40
@@ -16,6 +17,10 @@
 #define GROUP_DRIVER 8
 #define GROUP_GARBAGE 16
 #define GROUP_BLOCKS 24
+/* struct weft__activity_stack, which ends where its mapping does */
+#define STACK_CAME_FROM 8
+#define STACK_RECORD 48
+#define PAGE 4096
 /* Blocks up to so many bytes are kept in lists, one for each multiple of 16. */
 #define LARGEST_BLOCK 512
 

@@ -10,6 +10,7 @@
 
 #define OFFSET_IS(type, field, offset) _Static_assert(offsetof(type, field) == (offset), #field)
 OFFSET_IS(struct weft__activity_hot, flag, HOT_FLAG);
+OFFSET_IS(struct weft__activity_hot, arguments, HOT_ARGUMENTS);
 OFFSET_IS(struct weft__activity_hot, target, HOT_TARGET);
 OFFSET_IS(struct weft__activity_hot, group, HOT_GROUP);
 OFFSET_IS(struct weft__activity_hot, full, HOT_FULL);
@@ -19,6 +20,8 @@ OFFSET_IS(struct weft__activity_group, base, GROUP_BASE);
 OFFSET_IS(struct weft__activity_group, driver, GROUP_DRIVER);
 OFFSET_IS(struct weft__activity_group, garbage, GROUP_GARBAGE);
 OFFSET_IS(struct weft__activity_group, blocks, GROUP_BLOCKS);
+OFFSET_IS(struct weft__activity_stack, came_from, STACK_CAME_FROM);
+_Static_assert(sizeof(struct weft__activity_stack) == STACK_RECORD, "unwinders find it so");
 
 __thread struct weft__activity_hot weft__activity_hot __attribute__((tls_model("initial-exec")));
 

@@ -359,8 +359,11 @@ PUBLIC(weft__activity_fresh)
 	call	weft__activity_grow
 	/* rax: where the arguments that lie on the stack are now, below the new stack's record. */
 	mov	r11, weft__activity_hot@gottpoff[rip]
+	lea	rcx, .Lreturned[rip]
+	lea	rdx, .Lreturned_far[rip]
+	cmp	dword ptr fs:[r11 + HOT_ARGUMENTS], PAGE - STACK_RECORD
+	cmova	rcx, rdx
 	mov	r11, fs:[r11 + HOT_TARGET]
-	lea	rcx, weft__activity_returned[rip]
 	mov	[rax - 8], rcx
 	lea	rcx, [rax - 8]
 	mov	[rbp - 56], rcx /* in place of rax, which only says how many vectors there are: r10 takes its part */
@@ -385,9 +388,25 @@ PUBLIC(weft__activity_fresh)
 	jmp	r11
 END(weft__activity_fresh)
 
-/* What hot.target returns to: back to the stack that the call came from, with the results. */
-FUNCTION(weft__activity_returned)
+/*
+ * What hot.target returns to: back to the stack that the call came from, with the results. Unwinders find that stack by
+ * the record at the end of this one, if that is in the page of the stack pointer: it is not where the arguments fill a
+ * page. gdb believes that a caller's frame may be further in only where the function is called __morestack.
+ */
+	.text
+	.p2align 4
+	.type __morestack, @function
+__morestack:
+	.cfi_startproc
 	.cfi_undefined rip
+	nop /* unwinders look for the function at one byte before a return address */
+.Lreturned_far:
+	jmp	.Lreturned
+	.cfi_offset rip, -8 /* .cfi_restore would mean the same, but not to libgcc */
+	/* CFA: the word at (rsp | PAGE - 1) + 1 - STACK_RECORD + STACK_CAME_FROM, and 8 */
+	.cfi_escape 0x0f, 12, 0x77, 0, 0x0a, 0xff, 0x0f, 0x21, 0x08, STACK_RECORD - STACK_CAME_FROM - 1, 0x1c, 0x06, 0x23, 8
+	nop
+.Lreturned:
 	sub	rsp, 48
 	mov	[rsp], rax
 	mov	[rsp + 8], rdx
@@ -400,7 +419,8 @@ FUNCTION(weft__activity_returned)
 	movups	xmm0, [rsp + 16]
 	movups	xmm1, [rsp + 32]
 	mov	rsp, r11
+	.cfi_def_cfa rsp, 8
 	ret
-END(weft__activity_returned)
+END(__morestack)
 
 	.section .note.GNU-stack, "", @progbits

@@ -13,3 +13,12 @@ weft_test(calls.task COMMAND ${weft_tests}/activityrt/run calls task 1 SECONDS 3
 weft_test(calls.tasks COMMAND ${weft_tests}/activityrt/run calls task 2 SECONDS 300)
 # A program that fails is seen.
 weft_test(canary.calls COMMAND ${weft_tests}/activityrt/run dump fail FAILS SAYS "not ok - dump, copied, timer off")
+
+# What gdb shows of parked activities and coroutines.
+find_program(WEFT_GDB gdb)
+if(WEFT_GDB)
+	weft_test(gdb COMMAND ${weft_tests}/activityrt/gdb.py SECONDS 120)
+	weft_test(canary.gdb COMMAND ${weft_tests}/activityrt/gdb.py "10 0 20 30" FAILS SAYS "not ok - -O0: locals of parked calls" SECONDS 120)
+else()
+	weft_skip(gdb "not installed: apt-get install gdb")
+endif()

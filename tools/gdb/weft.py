@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Commands for gdb: what is parked, and in which calls.
+
+    source weft.py                  (or gdb -x weft.py …)
+    weft activities                 the activities of the selected thread's group: what each does, and in which function
+    weft activity N [COMMAND]       COMMAND as if activity N stood where it goes on; backtrace if there is none
+    weft coroutine K [COMMAND]      the same for a suspended coroutine; K: an expression of type weft_coro_t *
+
+COMMAND may be any that looks: "backtrace full", "frame apply all info locals", "up 2". It can use frames and variables,
+but it must not let the program run.
+
+Parked frames of an activity lie in a block of the heap. For COMMAND they are put where they belong on the group's stack, and registers are
+set; afterwards all is as it was. In a core file nothing can be changed: there a copy of the file is, which gdb reads meanwhile.
+"""
+import os
+import re
+import struct
+import subprocess
+import tempfile
+
+import gdb
+
+ENDED, RUNNING, WAITS = 4, 3, 5
+STATES = {1: "not activated", 2: "ready", RUNNING: "runs", 5: "waits for a semaphore", 6: "waits for an end", 7: "waits for a time",
+          8: "waits for a waker", 9: "waits for mail", 10: "waits for a call"}
+IN_SLAB = 84  # src/activity/table.c
+REGISTERS = ("rsp", "rip", "rbp", "rbx")
+# As struct user_regs_struct has them, which core files hold.
+SAVED = ("r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi", "rdi", "orig_rax", "rip", "cs",
+         "eflags", "rsp")
+
+
+def word(address):
+    return int.from_bytes(gdb.selected_inferior().read_memory(address, 8).tobytes(), "little")
+
+
+def evaluate(text):
+    try:
+        return gdb.parse_and_eval(text)
+    except gdb.error as error:
+        raise gdb.GdbError(f"{text}: {error}") from None
+
+
+class Live:
+    """The memory and the registers of the selected thread are changed, and restored."""
+
+    def __init__(self, where, frames, registers):
+        self.where, self.frames, self.registers = where, frames, registers
+
+    def __enter__(self):
+        self.selected = gdb.selected_frame().level()
+        gdb.newest_frame().select()
+        self.before = {name: int(gdb.parse_and_eval(f"(unsigned long)${name}")) for name in (*REGISTERS, "orig_rax")}
+        self.there = gdb.selected_inferior().read_memory(self.where, len(self.frames)).tobytes() if self.frames else b""
+        self.set(self.frames, self.registers)
+
+    def set(self, memory, registers):
+        if memory:
+            gdb.selected_inferior().write_memory(self.where, memory)
+        for name, value in registers.items():
+            gdb.execute(f"set ${name} = {value}", to_string=True)
+
+    def __exit__(self, *error):
+        gdb.newest_frame().select()
+        self.set(self.there, self.before)
+        gdb.execute(f"frame {self.selected}", to_string=True)
+
+
+class Core:
+    """gdb reads a copy of the core file, in which they are changed."""
+
+    def __init__(self, path, where, frames, registers):
+        self.path, self.where, self.frames, self.registers = path, where, frames, registers
+
+    def __enter__(self):
+        self.thread = gdb.selected_thread().num
+        file, self.copy = tempfile.mkstemp(prefix="weft-core.")
+        os.close(file)
+        try:
+            subprocess.run(["cp", "--sparse=always", "--reflink=auto", self.path, self.copy], check=True)
+            with open(self.copy, "r+b") as core:
+                self.change(core, gdb.selected_thread().ptid[1])
+        except BaseException:
+            os.unlink(self.copy)
+            raise
+        self.read(self.copy)
+
+    def change(self, core, thread):
+        begin = core.read(64)
+        at, size, count = *struct.unpack_from("<Q", begin, 32), *struct.unpack_from("<HH", begin, 54)
+        left = len(self.frames)
+        for i in range(count):
+            core.seek(at + i * size)
+            kind, _, offset, address, _, in_file = struct.unpack_from("<IIQQQQ", core.read(size))
+            if kind == 4:
+                self.change_notes(core, offset, in_file, thread)
+            elif kind == 1 and address <= self.where and self.where + len(self.frames) <= address + in_file:
+                core.seek(offset + self.where - address)
+                core.write(self.frames)
+                left = 0
+        if left:
+            raise gdb.GdbError("the core file does not hold the group's stack: see core(5), coredump_filter")
+
+    def change_notes(self, core, offset, bytes_, thread):
+        core.seek(offset)
+        notes, at = core.read(bytes_), 0
+        while at + 12 <= len(notes):
+            name, content, kind = struct.unpack_from("<III", notes, at)
+            status = at + 12 + (name + 3) // 4 * 4
+            # struct elf_prstatus: pr_pid is at 32, pr_reg at 112.
+            if kind == 1 and struct.unpack_from("<i", notes, status + 32)[0] == thread:
+                for register, value in self.registers.items():
+                    core.seek(offset + status + 112 + 8 * SAVED.index(register))
+                    core.write(struct.pack("<Q", value))
+            at = status + (content + 3) // 4 * 4
+
+    def read(self, path):
+        gdb.execute("set pagination off", to_string=True)
+        gdb.execute(f"core-file {path}", to_string=True)
+        gdb.execute(f"thread {self.thread}", to_string=True)
+
+    def __exit__(self, *error):
+        self.read(self.path)
+        os.unlink(self.copy)
+
+
+def core_file():
+    """What gdb reads in place of a process, or None."""
+    said = re.search(r"^Local core dump file:\n\s*`(.*)', file type", gdb.execute("info target", to_string=True), re.M)
+    return said and said[1]
+
+
+def standing(where, frames, registers):
+    core = core_file()
+    return Core(core, where, frames, registers) if core else Live(where, frames, registers)
+
+
+class Activity:
+    def __init__(self, group, at):
+        self.group, self.at = group, at
+        self.state = int(at["state"])
+
+    def stands(self):
+        """Where its frames belong, the frames, and the registers with which it goes on."""
+        frames, size = int(self.at["frames"]), int(self.at["size"]) * 16
+        base = int(self.group["base"])
+        if self.group["stackful"]:
+            own = self.at["frames"].cast(gdb.lookup_type("struct weft__own").pointer())
+            return coroutine_stands(own["k"])
+        if size:
+            sp, block = base - size, frames
+            low = sp
+        else:
+            deep = self.at["frames"].cast(gdb.lookup_type("struct weft__deep").pointer())
+            size, sp, block = int(deep["bytes"]), int(deep["sp"]), int(deep["window"].address)
+            low = base - size
+        held = gdb.selected_inferior().read_memory(block, size).tobytes() if size else b""
+        # At sp lie rbp and where it goes on: in a stack of its own they are there, in the window they will be.
+        rbp, rip = (word(sp), word(sp + 8)) if not low <= sp < base else struct.unpack_from("<QQ", held, sp - low)
+        return low, held, {"rsp": sp + 16, "rip": rip, "rbp": rbp}
+
+    def function(self):
+        """The one that waits; not the library's, on whose behalf it does."""
+        where, frames, registers = self.stands()
+        if self.group["stackful"] and not core_file():
+            with Live(where, frames, registers):
+                frame = gdb.newest_frame()
+                while frame and str(frame.name()).startswith("weft_"):
+                    frame = frame.older()
+                return frame.name() if frame else "?"
+        block, name = gdb.block_for_pc(registers["rip"] - 1), hex(registers["rip"])
+        while block:  # what was inlined is inside of what called it
+            name = block.function.print_name if block.function else name
+            block = block.superblock
+        return name
+
+
+def coroutine_stands(k):
+    """The same for a coroutine: its frames are where they belong."""
+    link = k.dereference()["link"]
+    pc, name = int(link["pc"]), symbol(int(link["pc"]))
+    if name in ("weft__land_saving", "weft__land_copying"):
+        pc = int(k.dereference()["inner_pc"])
+    if name in ("weft__in_running", "weft__in_finished", "weft__in_deleted") or not pc:
+        raise gdb.GdbError("this coroutine is not suspended: " + (name or "weft__in_deleted").removeprefix("weft__in_"))
+    if symbol(pc) in ("weft__entry", "weft__entry_saving"):
+        raise gdb.GdbError("this coroutine has not been resumed yet")
+    if name == "weft__land_copying":
+        raise gdb.GdbError("this coroutine's frames were copied away by its policy: run the program with WEFT_STACK=overcommit")
+    return 0, b"", {"rsp": int(link["sp"]), "rip": pc, "rbp": int(link["fp"]), "rbx": int(link["bx"])}
+
+
+def symbol(address):
+    """The name of the function that begins there."""
+    name, _, offset = gdb.execute(f"info symbol {address:#x}", to_string=True).partition(" ")
+    return name if not offset.startswith("+") else ""
+
+
+def activities():
+    """Those of the selected thread's group, in an order that stays."""
+    group = evaluate("weft__activity_hot.group")
+    if not group:
+        raise gdb.GdbError("no group of activities runs on this thread: see 'info threads'")
+    group = group.dereference()
+    found = [group["table"][i] for i in range(int(group["count"]))]
+    slab = group["slabs"]
+    while slab:
+        found += [each.address for each in (slab["activities"][i] for i in range(IN_SLAB)) if each["state"]]
+        slab = slab["next"]
+    return [Activity(group, at) for at in found]
+
+
+class Weft(gdb.Command):
+    """What is parked in a program of Weft: weft activities, weft activity N [COMMAND], weft coroutine K [COMMAND]."""
+
+    def __init__(self):
+        super().__init__("weft", gdb.COMMAND_STACK, prefix=True)
+
+
+class Activities(gdb.Command):
+    """weft activities: what each activity of the selected thread's group does, and in which function it goes on."""
+
+    def __init__(self):
+        super().__init__("weft activities", gdb.COMMAND_STACK)
+
+    def invoke(self, argument, from_tty):
+        for i, each in enumerate(activities()):
+            what = STATES.get(each.state, "has ended")
+            parked = each.state == 2 or each.state >= WAITS
+            print(f"{i:>4}  {int(each.at):#x}  {what}" + (f", in {each.function()}" if parked and int(each.at["frames"]) else ""))
+
+
+class OneActivity(gdb.Command):
+    """weft activity N [COMMAND]: COMMAND (backtrace) as if activity N of 'weft activities' stood where it goes on."""
+
+    def __init__(self):
+        super().__init__("weft activity", gdb.COMMAND_STACK)
+
+    def invoke(self, argument, from_tty):
+        number, _, command = argument.strip().partition(" ")
+        known = activities()
+        if not number.isdigit() or int(number) >= len(known):
+            raise gdb.GdbError(f"weft activity wants a number below {len(known)}: 'weft activities' lists them")
+        each = known[int(number)]
+        if each.state == RUNNING:
+            gdb.execute(command or "backtrace")
+        elif each.state < 2 or each.state == ENDED:
+            raise gdb.GdbError(f"activity {number} has no frames: it {STATES.get(each.state, 'has ended')}")
+        else:
+            with standing(*each.stands()):
+                gdb.execute(command or "backtrace")
+
+
+class OneCoroutine(gdb.Command):
+    """weft coroutine K [COMMAND]: COMMAND (backtrace) as if the suspended coroutine K were resumed."""
+
+    def __init__(self):
+        super().__init__("weft coroutine", gdb.COMMAND_STACK, gdb.COMPLETE_SYMBOL)
+
+    def invoke(self, argument, from_tty):
+        words = gdb.string_to_argv(argument)
+        if not words:
+            raise gdb.GdbError("weft coroutine wants an expression of type weft_coro_t *")
+        command = argument.strip()[len(words[0]):].strip()
+        with standing(*coroutine_stands(evaluate(words[0]))):
+            gdb.execute(command or "backtrace")
+
+
+Weft()
+Activities()
+OneActivity()
+OneCoroutine()
