@@ -24,7 +24,7 @@ import time
 
 SOURCE = pathlib.Path(os.environ.get("WEFT_SOURCE") or pathlib.Path(__file__).resolve().parent.parent)
 BUILD = pathlib.Path(os.environ.get("WEFT_BUILD_ROOT") or SOURCE / "build")
-ENDED = re.compile(r" *(\d+)/(\d+) Test +#\d+: (.*?) \.* *(\**)([A-Za-z].*?) +([\d.]+) sec(.*)$")
+ENDED = re.compile(r" *(\d+)/(\d+) Test +#\d+: (.*?) \.* *(\**)([A-Za-z].*?) *([\d.]+) sec(.*)$")
 BETWEEN = re.compile(r" *Start +\d+: |\d+% tests passed, ")
 TAIL = 25  # lines of a failed test's output that are shown: its end,
 BEFORE, PLACES = 12, 6  # and so many before each of its first failures

@@ -53,7 +53,7 @@ weft_test()
 	suite_arguments "$@"
 	in_sources test tests/run.py
 	check_patterns "${rest[@]}"
-	need_packages "'weft test'" core test lab
+	need_packages "'weft test'" core test lab activities
 	WEFT_SOURCE=$root WEFT_BUILD_ROOT=$root/build become "$(system_python)" "$root/tests/run.py" "${rest[@]}"
 }
 
