@@ -4,7 +4,7 @@
 
     suites.py fetch DIRECTORY               downloads both, installs neither
     suites.py gcc DIRECTORY COMPILER        runs a part of the torture suite by torture.py, with WEFT_TORTURE=1 all of it
-    suites.py csmith DIRECTORY COMPILER     runs 100 programs of csmith
+    suites.py csmith DIRECTORY COMPILER     runs 50 programs of csmith, with WEFT_TORTURE=1 100
     suites.py arguments DIRECTORY ARCHIVE   runs those that pass many arguments, with ARCHIVE for Weft's library
 """
 import os
@@ -69,13 +69,13 @@ def torture(work, compiler, *words):
 
 
 def gcc(where, compiler):
-    """Every twelfth program, and of those that are about stacks every second."""
-    every = int(os.environ.get("WEFT_TORTURE", 12))
+    """Every 24th program, and of those that are about stacks every fourth."""
+    every = int(os.environ.get("WEFT_TORTURE", 24))
     programs = sorted((where / "execute").glob("*.c"))
     if not programs:
         skip("gcc's torture suite", "apt-get update, with a mirror that has gcc-12-source")
     telling = [path for path in programs if TELLING.search(path.read_text(errors="replace"))]
-    chosen = sorted({*(programs + sorted((where / "execute/ieee").glob("*.c")))[::every], *telling[::2]})
+    chosen = sorted({*(programs + sorted((where / "execute/ieee").glob("*.c")))[::every], *telling[::4 if every > 1 else 1]})
     assert len(chosen) > 80
     torture(f"suite.{pathlib.Path(compiler).name}", compiler, "--old", *chosen)
 
@@ -86,7 +86,9 @@ def csmith(where, compiler):
         skip("csmith", "apt-get install csmith libcsmith-dev")
     work = pathlib.Path(f"csmith.{pathlib.Path(compiler).name}")
     work.mkdir(exist_ok=True)
-    programs = [work / f"{seed}.c" for seed in sorted(SEEDS)]
+    # Of the 100 programs every second for each compiler.
+    every = 1 if "WEFT_TORTURE" in os.environ else 2
+    programs = [work / f"{seed}.c" for seed in sorted(SEEDS)[every == 2 and "clang" in compiler::every]]
     for program in programs:
         subprocess.run([tool, "--seed", program.stem, "--max-funcs", "6", "--max-block-size", "3", "-o", program], check=True,
                        timeout=20, stdout=subprocess.DEVNULL)

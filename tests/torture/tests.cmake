@@ -2,7 +2,7 @@
 #
 # Programs that nobody here wrote, on stacks of chunks: a part of gcc's torture suite, and programs of csmith (suites.py). Both
 # compilers, each optimization level in turn, all four policies, `main` on a first chunk of 1 KiB: as plain builds, or refused in one
-# line. WEFT_TORTURE=1 ./weft test torture: the whole suite, not every twelfth program of it. The whole was last run with clang 16
+# line. WEFT_TORTURE=1 ./weft test torture: the whole suite, not every 24th program of it. The whole was last run with clang 16
 # on mmu and lookahead, the suite being gcc 11's: of 1637 programs 1560 agree on each policy, none differs but the known one, two are
 # refused (a goto out of a nested function, __builtin_longjmp), and 74 say nothing, because plain clang does not build or pass them.
 weft_part(torture tools SLOW)
