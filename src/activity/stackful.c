@@ -2,12 +2,18 @@
 /*
  * Stackful groups: each activity is a coroutine, of the policy that WEFT_STACK names, which the driver resumes. The
  * program is the same, with the same yields; a yield that switches suspends the coroutine. For comparison, and for
- * AddressSanitizer and ThreadSanitizer, which take frames that are copied for errors.
+ * AddressSanitizer, ThreadSanitizer and valgrind, which take frames that are copied for errors.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "activity/activity.h"
+
+#ifdef WEFT_HAVE_VALGRIND
+#include <valgrind/valgrind.h>
+#else
+#define RUNNING_ON_VALGRIND 0
+#endif
 
 WEFT_EFFECT(void, weft__activity_switch);
 
@@ -19,7 +25,8 @@ bool weft__own_wanted(unsigned flags)
 {
 	const char *said = getenv("WEFT_ACTIVITIES");
 
-	return flags & WEFT_ACTIVITY_STACKFUL || __asan_init || __tsan_init || (said && !strcmp(said, "stackful"));
+	return flags & WEFT_ACTIVITY_STACKFUL || __asan_init || __tsan_init || RUNNING_ON_VALGRIND ||
+	       (said && !strcmp(said, "stackful"));
 }
 
 static void *body(void *activity)

@@ -361,7 +361,7 @@ PUBLIC(weft__activity_fresh)
 	mov	r11, weft__activity_hot@gottpoff[rip]
 	lea	rcx, .Lreturned[rip]
 	lea	rdx, .Lreturned_far[rip]
-	cmp	dword ptr fs:[r11 + HOT_ARGUMENTS], PAGE - STACK_RECORD
+	cmp	dword ptr fs:[r11 + HOT_ARGUMENTS], PAGE - STACK_RECORD - 48
 	cmova	rcx, rdx
 	mov	r11, fs:[r11 + HOT_TARGET]
 	mov	[rax - 8], rcx
@@ -395,6 +395,7 @@ END(weft__activity_fresh)
  */
 	.text
 	.p2align 4
+	.set IN_PAGE, PAGE - STACK_RECORD + STACK_CAME_FROM
 	.type __morestack, @function
 __morestack:
 	.cfi_startproc
@@ -403,8 +404,8 @@ __morestack:
 .Lreturned_far:
 	jmp	.Lreturned
 	.cfi_offset rip, -8 /* .cfi_restore would mean the same, but not to libgcc */
-	/* CFA: the word at (rsp | PAGE - 1) + 1 - STACK_RECORD + STACK_CAME_FROM, and 8 */
-	.cfi_escape 0x0f, 12, 0x77, 0, 0x0a, 0xff, 0x0f, 0x21, 0x08, STACK_RECORD - STACK_CAME_FROM - 1, 0x1c, 0x06, 0x23, 8
+	/* CFA: the word at (rsp & -PAGE) + PAGE - STACK_RECORD + STACK_CAME_FROM, and 8. By operations that valgrind knows. */
+	.cfi_escape 0x0f, 12, 0x77, 0, 0x0b, 0, 0xf0, 0x1a, 0x23, 0x80 | (IN_PAGE & 127), IN_PAGE >> 7, 0x06, 0x23, 8
 	nop
 .Lreturned:
 	sub	rsp, 48

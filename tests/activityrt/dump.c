@@ -31,9 +31,28 @@ static int deep(int n)
 	pad[0] = 1;
 	return n ? deep(n - 1) + pad[0] : waits_here(n);
 }
+#ifdef READS_FREED
+__attribute__((noinline)) static int reads_freed(void)
+{
+	volatile int *x = malloc(sizeof *x);
+	free((void *)x);
+	return *x;
+}
+#else
+static int reads_freed(void)
+{
+	return 0;
+}
+#endif
 int activity_main(int argc, char **argv)
 {
 	(void)argv;
+	activity_t mistaken;
+	activate(&mistaken)
+	{
+		reads_freed();
+	}
+	activity_wait(&mistaken);
 	activity_t a[5];
 	activity_sem_init(&s, 0);
 	(void)!pipe(p);

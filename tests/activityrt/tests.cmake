@@ -22,3 +22,11 @@ if(WEFT_GDB)
 else()
 	weft_skip(gdb "not installed: apt-get install gdb")
 endif()
+
+# Memcheck finds nothing in them, and finds a mistake in one.
+if(WEFT_VALGRIND)
+	weft_test(memcheck COMMAND ${weft_tests}/activityrt/memcheck SECONDS 200)
+	weft_test(canary.memcheck COMMAND ${weft_tests}/activityrt/memcheck -DREADS_FREED FAILS SAYS "Invalid read of size.*reads_freed" SECONDS 200)
+else()
+	weft_skip(memcheck "valgrind is not installed: apt-get install valgrind")
+endif()
