@@ -237,6 +237,51 @@ static void nesting(void)
 	expect(nested_sum == 603, "detached ones, within");
 }
 
+static int ended;
+static void *volatile known;
+
+/* Returns before its activity runs, whose scopes end all the same. */
+__attribute__((noinline)) static void start_and_return(void)
+{
+	activate_detached()
+	{
+		yield();
+		for (int i = 0; i < 2; i++)
+			activate_detached()
+			{
+				yield();
+				ended++;
+			}
+		no_yield
+		{
+			ended++;
+		}
+	}
+}
+
+/* Its variable may lie where those of start_and_return were. */
+__attribute__((noinline)) static bool keeps_variable(void)
+{
+	int v = 77;
+
+	known = &v;
+	for (int i = 0; i < 20; i++)
+		yield();
+	return v == 77;
+}
+
+static void returned(void)
+{
+	bool kept;
+
+	ended = 0;
+	start_and_return();
+	kept = keeps_variable();
+	while (ended < 3)
+		yield();
+	expect(kept, "a block needs nothing of a function that has returned");
+}
+
 /* ---- control flow ----------------------------------------------------------------------------------------------- */
 
 static int body(int kind)
@@ -852,6 +897,7 @@ int activity_main(void)
 	no_implicit();
 	captures();
 	nesting();
+	returned();
 	bodies();
 	gotos();
 	long_jumps();

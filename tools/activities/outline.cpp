@@ -52,7 +52,9 @@ class Outliner
 	void keepExceptions(BasicBlock *Last);
 	void enterByOneBlock();
 	bool copyListed();
-	void copySmall(AllocaInst *A, IRBuilder<> &Inside);
+	void ownWaysOut();
+	bool isWayOut(AllocaInst *A);
+	bool crosses(LoadInst *L);
 	void goOnAfter(CallInst *Call, Function *B);
 	void moveOwn();
 	AllocaInst *inside(Type *T, Align A, const Twine &Name);
@@ -152,14 +154,9 @@ bool Outliner::collect()
 		Work.pop_back();
 		if (B == Last || !Region.insert(B))
 			continue;
-		if (B == Exit)
-			return fail(
-			    "'break' or 'goto' leaves the block of activate: an activity cannot continue there; use "
-			    "'continue' to end the activity");
-		if (isa<ReturnInst>(B->getTerminator()))
-			return fail(
-			    "'return' or 'goto' leaves the block of activate: an activity cannot continue there; use "
-			    "'continue' to end the activity");
+		if (B == Exit || isa<ReturnInst>(B->getTerminator()))
+			return fail("'return', 'break' or 'goto' leaves the block of activate: an activity cannot "
+				    "continue there; use 'continue' to end the activity");
 		for (BasicBlock *S : successors(B))
 			Work.push_back(S);
 	}
@@ -230,6 +227,65 @@ bool Outliner::copyListed()
 	return true;
 }
 
+/* Is there a way from a store on the block's other side to this load? */
+bool Outliner::crosses(LoadInst *L)
+{
+	bool Inside = Region.count(L->getParent());
+	std::vector<Instruction *> Work{L};
+	std::set<BasicBlock *> Seen;
+
+	while (!Work.empty()) {
+		Instruction *I = Work.back();
+
+		Work.pop_back();
+		BasicBlock *B = I->getParent();
+		for (I = I->getPrevNode(); I; I = I->getPrevNode())
+			if (auto *S = dyn_cast<StoreInst>(I); S && S->getPointerOperand() == L->getPointerOperand())
+				break;
+		if (I && Region.count(B) != Inside)
+			return true;
+		if (I)
+			continue;
+		for (BasicBlock *Before : predecessors(B))
+			if (Seen.insert(Before).second)
+				Work.push_back(Before->getTerminator());
+	}
+	return false;
+}
+
+/*
+ * Clang has one variable in a function (cleanup.dest.slot) for all scopes at whose end there is something to do: it
+ * tells where to go on after that. Only numbers are stored, and only a switch looks at them.
+ */
+bool Outliner::isWayOut(AllocaInst *A)
+{
+	auto IsSwitch = [](User *U) { return isa<SwitchInst>(U); };
+
+	for (User *U : A->users()) {
+		auto *Store = dyn_cast<StoreInst>(U);
+		auto *Load = dyn_cast<LoadInst>(U);
+
+		if (Store && Store->getPointerOperand() == A && isa<ConstantInt>(Store->getValueOperand()))
+			continue;
+		if (!Load || !all_of(Load->users(), IsSwitch) || crosses(Load))
+			return false;
+	}
+	return A->getAllocatedType()->isIntegerTy(32);
+}
+
+/* The block needs one of its own: the function may have returned while the activity runs. */
+void Outliner::ownWaysOut()
+{
+	auto InBlock = [&](User *U) { return Region.count(cast<Instruction>(U)->getParent()); };
+	std::vector<AllocaInst *> Shared;
+
+	for (Instruction &I : F.getEntryBlock())
+		if (auto *A = dyn_cast<AllocaInst>(&I); A && any_of(A->users(), InBlock) && isWayOut(A))
+			Shared.push_back(A);
+	for (AllocaInst *A : Shared)
+		useInside(A, inside(A->getAllocatedType(), A->getAlign(), A->getName() + ".own"), nullptr);
+}
+
 /* Variables that only the block uses. At -O0 there are no markers of lifetimes that would tell CodeExtractor. */
 void Outliner::moveOwn()
 {
@@ -280,6 +336,7 @@ bool Outliner::run(Body &Result)
 	enterByOneBlock();
 	if (!copyListed())
 		return false;
+	ownWaysOut();
 	moveOwn();
 
 	CodeExtractorAnalysisCache Cache(F);
