@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # The language of activities: the same programs by each clang that is here, at each level, on each kind of timer, with frames that are
-# copied and with stacks of their own. What the checker says of blocks that are left the wrong way.
+# copied and with stacks of their own. What the checker says of blocks that are left the wrong way. What the pass makes of small functions.
+weft_part(activity activity)
 if(NOT weft_activities_versions)
+	weft_skip(language "${weft_without_activities}")
 	return()
 endif()
-weft_part(activity activity)
 
 foreach(version IN LISTS weft_activities_versions)
 	find_program(WEFT_CLANG_${version} clang-${version})
 	if(NOT WEFT_CLANG_${version})
+		weft_skip(language.${version} "LLVM ${version} is here, and its clang is not: apt-get install clang-${version} lld-${version}")
 		continue()
 	endif()
 	weft_test(check.${version} COMMAND ${weft_tests}/activity/check clang-${version} SECONDS 400)
@@ -17,3 +19,11 @@ foreach(version IN LISTS weft_activities_versions)
 		weft_test(language.${version}.${level} COMMAND ${weft_tests}/activity/run clang-${version} -${level} SECONDS 400)
 	endforeach()
 endforeach()
+
+# Compared as text, by one version only: others write the same in other words.
+find_program(WEFT_FILECHECK FileCheck-22)
+if(WEFT_CLANG_22 AND WEFT_FILECHECK)
+	weft_test(ir COMMAND ${weft_tests}/activity/ir/run SECONDS 300)
+else()
+	weft_skip(ir "clang 22 and LLVM's tools for tests are needed: apt-get install clang-22 lld-22 llvm-22-dev llvm-22-tools")
+endif()

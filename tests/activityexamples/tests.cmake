@@ -5,7 +5,7 @@
 # the sort answers each key while it sorts.
 weft_part(activityexamples activity)
 if(NOT weft_activities_versions)
-	weft_skip(programs "no clang here compiles activities: apt-get install clang-22 lld-22 llvm-22-dev libclang-22-dev")
+	weft_skip(programs "${weft_without_activities}")
 	return()
 endif()
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # The run time of activities: each program on each kind of timer, with frames that are copied and with stacks of their own.
+weft_part(activityrt activity)
 if(NOT weft_activities_versions)
+	weft_skip(programs "${weft_without_activities}")
 	return()
 endif()
-weft_part(activityrt activity)
 
 foreach(name waits calls groups refused dump deadlock)
 	weft_test(${name} COMMAND ${weft_tests}/activityrt/run ${name} SECONDS 300)

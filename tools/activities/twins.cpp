@@ -206,7 +206,7 @@ bool TwinMaker::isPlain(Function &F)
 {
 	LibFunc Known;
 
-	if (F.isIntrinsic() || Says[&F] & SaysNoYield)
+	if (F.isIntrinsic() || Says[&F] & SaysNoYield || F.hasFnAttribute(Attribute::ReturnsTwice))
 		return true;
 	/* A body that the compiler may look into, but that is elsewhere: headers of libc have such, atol for one. */
 	if (!F.isDeclaration() && !F.hasAvailableExternallyLinkage())
@@ -644,8 +644,9 @@ bool TwinMaker::run()
 	whoMayYield();
 	if (const char *Path = getenv("WEFT_ACTIVITIES_REPORT"))
 		report(Path);
-	for (Function *F : MayYield)
-		clone(*F);
+	for (auto &[F, Where] : Of)
+		if (MayYield.count(F))
+			clone(*F);
 	for (auto &[F, T] : Twin)
 		fill(*F);
 	if (Function *F = M.getFunction(Spawn))

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* At the end markers are checks, and nothing is left of the pass's own words: without and with the optimizer. */
+// RUN: %lower && %see=TWIN && %see=NONE
+// RUN: %optimized && %see=NONE
+// NONE-NOT: weft.loop.mark
+// NONE-NOT: weft.entry.mark
+// NONE-NOT: call {{.*}}weft_needs_cc_with_activities
+#include <setjmp.h>
+#include <weft/charcoal.h>
+int other(int);
+
+/* On a back-edge: one comparison of the flag in memory. */
+// TWIN-LABEL: define {{.*}}@loops.yielding(
+// TWIN: %[[HOT:.*]] = call ptr @llvm.threadlocal.address.p0(ptr @weft__activity_hot)
+// TWIN-NEXT: %[[FLAG:.*]] = getelementptr i8, ptr %[[HOT]], i64 8
+// TWIN-NEXT: %[[SET:.*]] = call i32 asm sideeffect "cmpl $$0, $1", {{.*}}(ptr elementtype(i32) %[[FLAG]])
+// TWIN-NEXT: %[[RUNG:.*]] = icmp ne i32 %[[SET]], 0
+// TWIN-NEXT: br i1 %[[RUNG]],
+// TWIN: call preserve_mostcc void @weft__activity_tick()
+void loops(volatile int *p)
+{
+	while (*p)
+		no_yield
+		{
+			*p = 1;
+		}
+}
+
+/* Behind setjmp, what the functions that longjmp left had in the heap is given back. */
+// TWIN-LABEL: define {{.*}}@lands.yielding(
+// TWIN: %[[NEWEST:.*]] = call ptr @weft__activity_newest()
+// TWIN-NEXT: store volatile ptr %[[NEWEST]], ptr %[[SLOT:.*]],
+// TWIN-NEXT: call i32 @_setjmp(
+// TWIN-NEXT: %[[THEN:.*]] = load volatile ptr, ptr %[[SLOT]]
+// TWIN-NEXT: call void @weft__activity_landed(ptr %[[THEN]])
+int lands(jmp_buf back)
+{
+	if (setjmp(back))
+		return 1;
+	return other(2);
+}
+
+/* Where the frame may have a base pointer, a wait keeps all registers. */
+// TWIN-LABEL: define {{.*}}@fixed_frame.yielding(
+// TWIN: call preserve_nonecc void @weft__activity_yield_now()
+// TWIN-LABEL: define {{.*}}@sized_frame.yielding(
+// TWIN: call preserve_mostcc void @weft__activity_yield_kept()
+void fixed_frame(void)
+{
+	yield();
+}
+
+int sized_frame(int n)
+{
+	volatile int a[n];
+
+	a[0] = n;
+	yield();
+	return a[n - 1];
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* A counted loop runs in strips of 1024 iterations, with a yield between them, and is vectorized as without yields. */
+// RUN: %optimized && %see=TWIN
+int other(int);
+
+// TWIN-LABEL: define {{.*}}@vectors.yielding(
+// TWIN: {{^}}strip.end:
+// TWIN: asm sideeffect "cmpl $$0, $1"
+// TWIN: weft__activity_tick
+// TWIN: {{^}}strips:
+// TWIN: call i64 @llvm.umin.i64(i64 %{{.*}}, i64 1024)
+// TWIN: {{^}}vector.body:
+// TWIN-NOT: weft__activity
+// TWIN: add <4 x i32>
+// TWIN-NOT: weft__activity
+int vectors(const int *from, int n)
+{
+	int sum = 0;
+
+	for (int i = 0; i < n; i++)
+		sum += from[i];
+	return sum;
+}
+
+/* At most 1024 iterations: atomic. */
+// TWIN-LABEL: define {{.*}}@is_short.yielding(
+// TWIN-NOT: weft__activity_tick
+// TWIN: ret i32
+int is_short(const int *from)
+{
+	int sum = 0;
+
+	for (int i = 0; i < 1024; i++)
+		sum += from[i];
+	return sum;
+}
+
+/* Nobody knows how often this runs: a check in each iteration. */
+// TWIN-LABEL: define {{.*}}@uncounted.yielding(
+// TWIN-NOT: 1024
+// TWIN: asm sideeffect "cmpl $$0, $1"
+// TWIN: weft__activity_tick
+// TWIN-NOT: 1024
+int uncounted(const char *text)
+{
+	int length = 0;
+
+	while (text[length])
+		length++;
+	return length;
+}
+
+/* One with calls is not cut. */
+// TWIN-LABEL: define {{.*}}@calls.yielding(
+// TWIN-NOT: i64 1024
+// TWIN: call i32 @other.either(
+// TWIN-NOT: i64 1024
+// TWIN: weft__activity_tick
+int calls(int n)
+{
+	int sum = 0;
+
+	for (int i = 0; i < n; i++)
+		sum += other(i);
+	return sum;
+}
+
+// TWIN-LABEL: define {{.*}}@other.either(

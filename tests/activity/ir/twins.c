@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Only what may yield has a twin. */
+// RUN: %twins && %see=TWIN && %see=NONE
+#include <stdlib.h>
+#include <string.h>
+
+/* No loop and no call; a call of functions that never yield. */
+// NONE-NOT: @leaf.yielding
+// NONE-NOT: @calls_leaf.yielding
+__attribute__((noinline)) int leaf(int a)
+{
+	return a * 3;
+}
+
+int calls_leaf(int a)
+{
+	return leaf(a) + leaf(a + 1);
+}
+
+/* libc's functions are plain; so are those whose body its headers have, as atoi's. */
+// NONE-NOT: @calls_libc.yielding
+// NONE-NOT: @strlen.either
+// NONE-NOT: @atoi.yielding
+// NONE-NOT: @atoi.either
+// NONE-NOT: @qsort.either
+size_t calls_libc(const char *text)
+{
+	return strlen(text) + (size_t)atoi(text);
+}
+
+/* Something may yield if it loops, */
+// TWIN-LABEL: define {{.*}}@loops.yielding(
+void loops(volatile int *p)
+{
+	while (*p)
+		;
+}
+
+/* calls itself, */
+// TWIN-LABEL: define {{.*}}@recursive.yielding(
+// TWIN: call i32 @recursive.yielding(
+int recursive(int n)
+{
+	return n ? recursive(n - 1) * n : 1;
+}
+
+/* or by way of others, */
+// TWIN-LABEL: define {{.*}}@even.yielding(
+// TWIN: call i32 @odd.yielding(
+// TWIN-LABEL: define {{.*}}@odd.yielding(
+// TWIN: call i32 @even.yielding(
+int odd(int n);
+int even(int n)
+{
+	return n ? odd(n - 1) : 1;
+}
+
+int odd(int n)
+{
+	return n ? even(n - 1) : 0;
+}
+
+/* or calls what may. Its calls of what never does are as they were. */
+// TWIN-LABEL: define {{.*}}@calls_both.yielding(
+// TWIN: call i32 @leaf(
+// TWIN: call i32 @recursive.yielding(
+int calls_both(int n)
+{
+	return leaf(n) + recursive(n);
+}
+
+/* The twin of a static function is static. */
+// TWIN-LABEL: define internal i32 @of_this_file.yielding(
+static __attribute__((noinline)) int of_this_file(int n)
+{
+	return recursive(n + 1);
+}
+
+int calls_static(int n)
+{
+	return of_this_file(n);
+}
