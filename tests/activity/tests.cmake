@@ -2,6 +2,7 @@
 #
 # The language of activities: the same programs by each clang that is here, at each level, on each kind of timer, with frames that are
 # copied and with stacks of their own. What the checker says of blocks that are left the wrong way. What the pass makes of small functions.
+# Flags that change what code looks like, C++, shared libraries.
 weft_part(activity activity)
 if(NOT weft_activities_versions)
 	weft_skip(language "${weft_without_activities}")
@@ -19,6 +20,12 @@ foreach(version IN LISTS weft_activities_versions)
 		weft_test(language.${version}.${level} COMMAND ${weft_tests}/activity/run clang-${version} -${level} SECONDS 400)
 	endforeach()
 endforeach()
+
+# Other flags, by one clang.
+list(GET weft_activities_versions 0 version)
+if(WEFT_CLANG_${version})
+	weft_test(flags COMMAND ${weft_tests}/activity/flags/run clang-${version} SECONDS 300)
+endif()
 
 # Compared as text, by one version only: others write the same in other words.
 find_program(WEFT_FILECHECK FileCheck-22)

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* C++17 in activities: what the language makes of functions, while others run in the middle. */
+#include <functional>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "../cases.h"
+#include "both.hpp"
+
+namespace
+{
+struct shape {
+	virtual ~shape() = default;
+	virtual int area(int times) const = 0;
+};
+
+struct square : shape {
+	explicit square(int side) : side(side)
+	{
+	}
+	int area(int times) const override
+	{
+		int sum = 0;
+
+		for (int i = 0; i < times; i++) {
+			sum += side * side;
+			yield();
+		}
+		return sum;
+	}
+	int side;
+};
+
+struct strip : square {
+	strip(int side, int length) : square(side), length(length)
+	{
+	}
+	int area(int times) const override
+	{
+		return square::area(times) / side * length;
+	}
+	int length;
+};
+
+int alive;
+
+/* Its constructor and destructor yield. */
+struct counted {
+	counted()
+	{
+		alive++;
+		yield();
+	}
+	counted(const counted &) = delete;
+	~counted()
+	{
+		yield();
+		alive--;
+	}
+	int value = 7;
+};
+
+template <typename T> T sum_of(const std::vector<T> &all)
+{
+	T sum{};
+
+	for (const T &each : all) {
+		sum += each;
+		yield();
+	}
+	return sum;
+}
+
+int by_virtual(int n)
+{
+	std::unique_ptr<shape> all[] = {std::make_unique<square>(n), std::make_unique<strip>(n, 2 * n)};
+	int sum = 0;
+
+	for (auto &each : all)
+		sum += each->area(3);
+	return sum;
+}
+
+int by_lambda(int n)
+{
+	int calls = 0;
+	auto each = [&, n](int k) {
+		calls++;
+		yield();
+		return n * k;
+	};
+	std::function<int(int)> again = each;
+	int (square::*member)(int) const = &square::area;
+
+	return each(1) + again(2) + (square(n).*member)(2) + calls;
+}
+
+int by_container(int n)
+{
+	std::map<std::string, std::vector<int>> all;
+	int sum = 0;
+
+	for (int i = 0; i < 5; i++) {
+		all["name " + std::to_string(i % 3)].push_back(n + i);
+		yield();
+	}
+	for (const auto &[name, values] : all)
+		sum += sum_of(values) + (int)name.size();
+	return sum;
+}
+
+/* Thrown and caught between two yields. */
+int by_exception(int n)
+{
+	int sum = 0;
+
+	for (int i = 0; i < 4; i++) {
+		counted each;
+
+		try {
+			if (i % 2)
+				throw n + i;
+			sum += each.value;
+		} catch (int thrown) {
+			sum += thrown;
+		}
+		yield();
+	}
+	return sum;
+}
+
+int by_static(int n)
+{
+	static const std::vector<int> made = [] {
+		std::vector<int> all(10);
+
+		std::iota(all.begin(), all.end(), 1);
+		return all;
+	}();
+
+	return n + sum_of(made);
+}
+
+int by_inline(int n)
+{
+	return counter{}.add(n).add(2 * n).value + counted_twice(n);
+}
+
+int (*const volatile functions[])(int) = {by_virtual, by_lambda, by_container, by_exception, by_static, by_inline};
+const char *const names[] = {"virtual functions", "lambdas and members", "containers",
+			     "exceptions",	  "static variables",	 "inline functions"};
+
+void *all_at_once(void *)
+{
+	enum { EACH = 3 };
+
+	for (int i = 0; i < 6; i++) {
+		activity_t all[EACH];
+		int is[EACH] = {};
+
+		for (int k = 0; k < EACH; k++)
+			activate(&all[k], k)
+			{
+				is[k] = functions[i](4);
+			}
+		wait_all(all, EACH);
+		int should = no_yield_expr(functions[i](4));
+		expect(is[0] == should && is[1] == should && is[2] == should, names[i]);
+	}
+	expect(alive == 0, "destructors");
+	return nullptr;
+}
+} // namespace
+
+int main()
+{
+	expect(weft_activity_run(nullptr, all_at_once, nullptr, nullptr) == 0, "a group");
+	expect(in_plain_file(3) == 15, "the same functions in a file without twins");
+	return cases_failed != 0;
+}
