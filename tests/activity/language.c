@@ -120,6 +120,103 @@ static void yields(void)
 	expect(intruders == 1, "an explicit yield switches");
 }
 
+/* The way out of a loop is not a way back: what the last iteration has read is still so behind the loop. */
+static void take(volatile long *shared, long times)
+{
+	for (long i = 0; i < times; i++) {
+		long had;
+
+		do {
+			had = *shared;
+		} while (!had);
+		*shared = had - 1;
+	}
+}
+
+/* The same, of a loop that is long enough to be made of strips, and can be. */
+static long look(const long *shared, long *sum, long times)
+{
+	long had, i = 0;
+
+	do {
+		had = *shared;
+		*sum += i;
+	} while (++i < times);
+	return had;
+}
+
+/* As a condition that moves to the end of the loop. */
+static void put(long *shared, long times)
+{
+	long had, i = 0;
+
+	while (had = *shared, i++ < times)
+		*shared = had + 1;
+}
+
+static void ends_of_loops(void)
+{
+	activity_t all[3];
+	long shared = 3000;
+	long *sums = calloc(3, sizeof *sums);
+
+	for (int i = 0; i < 3; i++)
+		activate(&all[i])
+		{
+			take(&shared, 1000);
+		}
+	wait_all(all, 3);
+	expect(shared == 0, "no yield where a loop ends");
+	for (int i = 0; i < 3; i++)
+		activate(&all[i], i)
+		{
+			for (int k = 0; k < 20; k++)
+				shared = look(&shared, &sums[i], 1500 + k) + 1;
+		}
+	wait_all(all, 3);
+	expect(shared == 60, "no yield where a loop in strips ends");
+	for (int i = 0; i < 3; i++)
+		activate(&all[i], i)
+		{
+			put(&shared, 2000 + i);
+		}
+	wait_all(all, 3);
+	expect(shared == 60 + 6003, "no yield between a loop's condition and its body");
+	free(sums);
+}
+
+/* Two ways lead into this loop. */
+static void wait_by_goto(const bool *flag, int way, long *rounds)
+{
+	if (way & 1)
+		goto in;
+out:
+	++*rounds;
+in:
+	*rounds += 2;
+	if (!*flag)
+		goto out;
+}
+
+static void gotos_into_loops(void)
+{
+	activity_t all[2];
+	bool flag = false;
+	long rounds = 0;
+
+	/* With the timer off they would wait for ever. */
+	flag = timer_is("off");
+	for (int i = 0; i < 2; i++)
+		activate(&all[i], i)
+		{
+			wait_by_goto(&flag, i, &rounds);
+		}
+	yield();
+	flag = true;
+	wait_all(all, 2);
+	expect(rounds > 3, "a loop with two ways in yields");
+}
+
 static void no_implicit(void)
 {
 	activity_t all[2];
@@ -894,6 +991,8 @@ int activity_main(void)
 	counters();
 	atomicity();
 	yields();
+	ends_of_loops();
+	gotos_into_loops();
 	no_implicit();
 	captures();
 	nesting();

@@ -7,10 +7,12 @@
  *
  * becomes
  *
- *   do { strip = min(n, 1024); n -= strip; do { body; } while (--strip); mark(); } while (n);
+ *   do { strip = min(n, 1024); n -= strip; do { body; } while (--strip); } while (n && (mark(), true));
  *
- * and the inner loop is what it was without yields. One that runs at most 1024 times loses its marker: a stretch of
- * code without calls that is so short counts as atomic.
+ * and the inner loop is what it was without yields. There is no marker on the way out: what the last iteration has
+ * read and what follows the loop are one atomic piece of code. For the same reason a loop that reads or writes memory
+ * on both sides of its marker (a condition that was moved there) stays as it is. One that runs at most 1024 times loses
+ * its marker: a stretch of code without calls that is so short counts as atomic.
  */
 #include "pass.h"
 
@@ -27,6 +29,8 @@
 #include "llvm/Transforms/Scalar/LoopRotation.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
 #include "llvm/Transforms/Utils/ScalarEvolutionExpander.h"
+
+#include <set>
 
 using namespace llvm;
 
@@ -54,9 +58,40 @@ CallInst *onlyMark(Loop &L, DominatorTree &Tree)
 	return Mark;
 }
 
+bool touchesMemory(BasicBlock::iterator From, BasicBlock::iterator To)
+{
+	return any_of(make_range(From, To), [](Instruction &I) { return I.mayReadOrWriteMemory(); });
+}
+
+/* Is nothing read or written from the beginning of the iteration to the marker, or from there to the end? */
+bool isBetween(CallInst *Mark, Loop &L)
+{
+	std::vector<BasicBlock *> Work{Mark->getParent()};
+	std::set<BasicBlock *> Seen;
+
+	if (Mark->getParent() == L.getHeader() && !touchesMemory(L.getHeader()->begin(), Mark->getIterator()))
+		return true;
+	if (touchesMemory(std::next(Mark->getIterator()), Mark->getParent()->end()))
+		return false;
+	while (!Work.empty()) {
+		BasicBlock *B = Work.back();
+
+		Work.pop_back();
+		for (BasicBlock *S : successors(B)) {
+			if (S == L.getHeader() || !L.contains(S) || !Seen.insert(S).second)
+				continue;
+			if (touchesMemory(S->begin(), S->end()))
+				return false;
+			Work.push_back(S);
+		}
+	}
+	return true;
+}
+
 /*
  *   preheader -> header … latch -> exit         becomes
- *   preheader -> outer -> header … latch -> next -> outer | exit
+ *   preheader -> outer -> header … latch -> next -> again -> outer
+ *                                                \-> exit
  */
 class Mining
 {
@@ -84,6 +119,7 @@ void Mining::split(Value *Count, BranchInst *Back)
 	Type *T = Count->getType();
 	auto *Outer = BasicBlock::Create(C, "strips", &F, Header);
 	auto *Next = BasicBlock::Create(C, "strip.end", &F, Exit);
+	auto *Again = BasicBlock::Create(C, "strip.next", &F, Exit);
 	IRBuilder<> IR(Outer);
 	PHINode *Left = IR.CreatePHI(T, 2, "left");
 
@@ -110,7 +146,7 @@ void Mining::split(Value *Count, BranchInst *Back)
 		Value *V = Phi->getIncomingValueForBlock(Latch);
 		PHINode *Out = IR.CreatePHI(V->getType(), 1, Phi->getName() + ".out");
 		Out->addIncoming(V, Latch);
-		O->addIncoming(Out, Next);
+		O->addIncoming(Out, Again);
 		Phi->setIncomingBlock(Phi->getBasicBlockIndex(Before), Outer);
 		Phi->setIncomingValueForBlock(Outer, O);
 	}
@@ -123,12 +159,11 @@ void Mining::split(Value *Count, BranchInst *Back)
 	}
 	Value *Rest = IR.CreateSub(Left, Now);
 	Left->addIncoming(Count, Before);
-	Left->addIncoming(Rest, Next);
-	auto *Copy = cast<CallInst>(Mark->clone());
-	IR.Insert(Copy);
-	IR.CreateCondBr(IR.CreateICmpEQ(Rest, ConstantInt::get(T, 0)), Exit, Outer);
+	Left->addIncoming(Rest, Again);
+	IR.CreateCondBr(IR.CreateICmpEQ(Rest, ConstantInt::get(T, 0)), Exit, Again);
+	IR.SetInsertPoint(Again);
+	Mark->moveBefore(*Again, IR.CreateBr(Outer)->getIterator());
 
-	Mark->eraseFromParent();
 	Before->getTerminator()->replaceSuccessorWith(Header, Outer);
 	BranchInst *New = AtLatch.CreateCondBr(Over, Next, Header);
 	New->setMetadata(LLVMContext::MD_loop, Back->getMetadata(LLVMContext::MD_loop));
@@ -144,7 +179,7 @@ bool Mining::run()
 		Mark->eraseFromParent();
 		return true;
 	}
-	if (!Before || !Exit || L.getExitingBlock() != Latch || !Back || !Back->isConditional())
+	if (!Before || !Exit || L.getExitingBlock() != Latch || !Back || !Back->isConditional() || !isBetween(Mark, L))
 		return false;
 	const SCEV *Taken = SE.getBackedgeTakenCount(&L);
 	if (isa<SCEVCouldNotCompute>(Taken) || Taken->getType()->isPointerTy())

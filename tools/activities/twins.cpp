@@ -29,6 +29,7 @@
 #include "llvm/IR/Verifier.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
@@ -51,14 +52,6 @@ const StringSet<> Waits = {"read",	  "write",	 "readv",	    "writev",  "pread",
 			   "getaddrinfo", "getnameinfo", "clock_nanosleep", "pause",   "fdatasync",
 			   "flock"};
 
-/*
- * What C++ calls around the first initialization of a function's static variable, which is as in no_yield: another
- * activity of the thread must not find it half done. The first returns 0 if there is nothing to do.
- */
-constexpr char GuardAcquire[] = "__cxa_guard_acquire";
-constexpr char GuardRelease[] = "__cxa_guard_release";
-constexpr char GuardAbort[] = "__cxa_guard_abort";
-
 /* Inside how many no_yield and no_implicit_yield blocks. */
 struct Depth {
 	int NoYield = 0, NoImplicit = 0;
@@ -67,7 +60,7 @@ struct Depth {
 	{
 		if (calls(I, NoYieldBegin))
 			return NoYield++, true;
-		if (calls(I, NoYieldEnd) || calls(I, GuardRelease) || calls(I, GuardAbort))
+		if (calls(I, NoYieldEnd))
 			return NoYield--, true;
 		if (calls(I, NoImplicitBegin))
 			return NoImplicit++, true;
@@ -77,10 +70,10 @@ struct Depth {
 	}
 };
 
-/* A call that may yield, or a back-edge, of a function. */
+/* The calls of a function that may yield, and its back-edges. */
 struct Points {
 	std::vector<CallBase *> Calls, Parks, Yields, Atomic; /* Atomic: explicit yields that must not switch */
-	std::vector<BasicBlock *> BackEdges;
+	std::vector<std::pair<BasicBlock *, BasicBlock *>> BackEdges;
 };
 
 class TwinMaker
@@ -232,25 +225,22 @@ bool TwinMaker::isPlain(Function &F)
 Points TwinMaker::points(Function &F)
 {
 	SmallVector<std::pair<const BasicBlock *, const BasicBlock *>, 8> Edges;
-	std::set<const BasicBlock *> Sources;
+	std::map<const BasicBlock *, SmallSetVector<const BasicBlock *, 2>> Backward;
 	std::map<BasicBlock *, Depth> Before;
 	std::vector<BasicBlock *> Work{&F.getEntryBlock()};
 	Points Result;
 
 	FindFunctionBackedges(F, Edges);
 	for (auto &E : Edges)
-		Sources.insert(E.first);
+		Backward[E.first].insert(E.second);
 	Before[Work[0]].NoImplicit = !!(Says[&F] & SaysNoImplicit);
 	while (!Work.empty()) {
 		BasicBlock *B = Work.back();
 		Depth D = Before[B];
-		bool Guards = false;
 
 		Work.pop_back();
 		for (Instruction &I : *B) {
 			auto *Call = dyn_cast<CallBase>(&I);
-
-			Guards |= calls(I, GuardAcquire);
 
 			if (D.step(I) || !Call || Call->isInlineAsm() || isa<IntrinsicInst>(I))
 				continue;
@@ -265,15 +255,12 @@ Points TwinMaker::points(Function &F)
 			else if (Function *Callee = Call->getCalledFunction(); !Callee || !isPlain(*Callee))
 				Result.Calls.push_back(Call);
 		}
-		if (Sources.count(B) && !D.NoYield && !D.NoImplicit)
-			Result.BackEdges.push_back(B);
-		for (BasicBlock *S : successors(B)) {
-			Depth There = D;
-
-			There.NoYield += Guards && S == *succ_begin(B);
-			if (Before.emplace(S, There).second)
+		if (!D.NoYield && !D.NoImplicit)
+			for (const BasicBlock *To : Backward[B])
+				Result.BackEdges.push_back({B, const_cast<BasicBlock *>(To)});
+		for (BasicBlock *S : successors(B))
+			if (Before.emplace(S, D).second)
 				Work.push_back(S);
-		}
 	}
 	return Result;
 }
@@ -427,12 +414,7 @@ void TwinMaker::clone(Function &F)
 	T->setCallingConv(F.getCallingConv());
 	T->setVisibility(F.getVisibility());
 	T->setDSOLocal(F.isDSOLocal());
-	/* A group of its own: the linker may take F from a file that was compiled without the pass. */
 	T->setComdat(F.getComdat());
-	if (F.hasComdat() && !F.hasLocalLinkage()) {
-		T->setComdat(M.getOrInsertComdat(T->getName()));
-		T->getComdat()->setSelectionKind(F.getComdat()->getSelectionKind());
-	}
 	for (auto K : {Attribute::Memory, Attribute::WillReturn, Attribute::NoRecurse, Attribute::NoSync,
 		       Attribute::NoFree, Attribute::Speculatable})
 		T->removeFnAttr(K);
@@ -583,6 +565,22 @@ void TwinMaker::callsKeepNothing(std::vector<CallBase *> &Calls, StringRef Name)
 	}
 }
 
+/*
+ * A block that is on the way back and, if there can be one, on no other: where a loop ends there is no yield, so that
+ * what its last condition has read and what follows are one atomic piece of code. A computed goto has no way of its
+ * own.
+ */
+static BasicBlock *wayBack(BasicBlock *From, BasicBlock *To)
+{
+	Instruction *Jump = From->getTerminator();
+	BasicBlock *Between = nullptr;
+
+	if (isa<BranchInst, SwitchInst>(Jump))
+		Between = SplitCriticalEdge(Jump, GetSuccessorNumber(From, To),
+					    CriticalEdgeSplittingOptions().setMergeIdenticalEdges());
+	return Between ? Between : From;
+}
+
 /* The twin of F, which is a copy of it until now. */
 void TwinMaker::fill(Function &F)
 {
@@ -592,8 +590,8 @@ void TwinMaker::fill(Function &F)
 	Points Where = points(T);
 	FunctionCallee Mark = runtime(M, LoopMark, Type::getVoidTy(C), {});
 
-	for (BasicBlock *B : Where.BackEdges)
-		CallInst::Create(Mark, "", B->getTerminator()->getIterator());
+	for (auto [From, To] : Where.BackEdges)
+		CallInst::Create(Mark, "", wayBack(From, To)->getTerminator()->getIterator());
 	for (CallBase *Call : Where.Calls)
 		call(Call);
 	callsKeepNothing(Where.Parks, ParkNow);
@@ -617,18 +615,13 @@ void TwinMaker::announce(Function &F)
 
 	if (F.hasLocalLinkage() && !F.hasAddressTaken())
 		return;
-	/* By a name that the dynamic linker does not replace. The linker may take the twin from another file. */
+	/* By a name that the linker does not replace. */
 	Constant *Here = T;
-	if (T->hasLocalLinkage())
+	if (!T->hasLocalLinkage())
+		Here = GlobalAlias::create(T->getValueType(), 0, GlobalValue::PrivateLinkage, T->getName() + ".here", T,
+					   &M);
+	else
 		appendToCompilerUsed(M, {T}); /* what a prefix refers to is not seen as used */
-	else {
-		auto Linkage = T->hasComdat() ? T->getLinkage() : GlobalValue::PrivateLinkage;
-		auto *Alias = GlobalAlias::create(T->getValueType(), 0, Linkage, T->getName() + ".here", T, &M);
-
-		if (T->hasComdat())
-			Alias->setVisibility(GlobalValue::HiddenVisibility);
-		Here = Alias;
-	}
 	Constant *Far = ConstantExpr::getTrunc(ConstantExpr::getSub(ConstantExpr::getPtrToInt(Here, I64),
 								    ConstantExpr::getPtrToInt(&F, I64)),
 					       I32);

@@ -26,6 +26,21 @@ void loops(volatile int *p)
 		}
 }
 
+/* In a loop with two ways in, too. */
+// TWIN-LABEL: define {{.*}}@entered_twice.yielding(
+// TWIN: asm sideeffect "cmpl $$0, $1"
+// TWIN: call preserve_mostcc void @weft__activity_tick()
+void entered_twice(volatile int *p)
+{
+	if (*p)
+		goto in;
+out:
+	*p = 1;
+in:
+	if (*p != 2)
+		goto out;
+}
+
 /* Behind setjmp, what the functions that longjmp left had in the heap is given back. */
 // TWIN-LABEL: define {{.*}}@lands.yielding(
 // TWIN: %[[NEWEST:.*]] = call ptr @weft__activity_newest()

@@ -4,7 +4,8 @@
 int other(int);
 
 // TWIN-LABEL: define {{.*}}@vectors.yielding(
-// TWIN: {{^}}strip.end:
+// TWIN: br i1 %{{.*}}, label %{{.*}}, label %strip.next
+// TWIN: {{^}}strip.next:
 // TWIN: asm sideeffect "cmpl $$0, $1"
 // TWIN: weft__activity_tick
 // TWIN: {{^}}strips:
@@ -63,6 +64,20 @@ int calls(int n)
 	for (int i = 0; i < n; i++)
 		sum += other(i);
 	return sum;
+}
+
+/* Nor is one that would read in one strip what it uses in the next. */
+// TWIN-LABEL: define {{.*}}@parted.yielding(
+// TWIN-NOT: i64 1024
+// TWIN: weft__activity_tick
+// TWIN-NOT: i64 1024
+int parted(int *p, int n)
+{
+	int had;
+
+	while (had = *p, n-- > 0)
+		*p = had + 1;
+	return had;
 }
 
 // TWIN-LABEL: define {{.*}}@other.either(

@@ -34,9 +34,13 @@ int loop_while(volatile int *p)
 	return times;
 }
 
+/* On the way back, and not on the way out. */
 // TWIN-LABEL: define {{.*}}@loop_do.yielding(
-// TWIN: call void @weft.loop.mark()
-// TWIN-NEXT: br i1 %{{.*}}, label %do.body
+// TWIN-NOT: weft.loop.mark
+// TWIN: br i1 %{{.*}}, label %[[BACK:.*]], label %do.end
+// TWIN: {{^}}[[BACK]]:
+// TWIN-NEXT: call void @weft.loop.mark()
+// TWIN-NEXT: br label %do.body
 // TWIN-NOT: weft.loop.mark
 void loop_do(volatile int *p)
 {
