@@ -8,6 +8,8 @@
  *   interleaved  in five coroutines, which take turns at their pauses
  *   threads      in eight threads made by weft_thread_create
  *   migrating    in six coroutines that four threads hand on to each other at their pauses
+ *   activities   in three activities, which take turns at whatever yields: all is compiled so, and REAL_ACTIVITIES defined
+ *   activity     in one, beside one that only keeps the group busy: for engines whose mutexes know threads
  *
  * Where stacks come from is WEFT_STACK's business.
  */
@@ -23,9 +25,12 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef REAL_ACTIVITIES
+#include <weft/activity.h>
+#endif
 #include <weft/weft.h>
 
-enum { MOST_RUNS = 8, INTERLEAVED = 5, THREADS = 8, MIGRATING = 6, MIGRATING_THREADS = 4 };
+enum { MOST_RUNS = 8, INTERLEAVED = 5, ACTIVITIES = 3, THREADS = 8, MIGRATING = 6, MIGRATING_THREADS = 4 };
 
 static char scratch[200];
 
@@ -71,8 +76,12 @@ void run_printf(struct run *run, const char *format, ...)
 void run_pause(struct run *run)
 {
 	run->pauses++;
+#ifdef REAL_ACTIVITIES
+	weft_activity_yield();
+#else
 	if (weft_current())
 		(void)weft_suspend(run);
+#endif
 }
 
 /* ---- the ways ---- */
@@ -214,6 +223,53 @@ static void in_migrating_coroutines(struct run *runs, int count)
 		pthread_join(threads[i], NULL);
 }
 
+#ifdef REAL_ACTIVITIES
+struct part {
+	struct run *runs;
+	int count;
+};
+
+static bool running;
+
+/* Its frames, of several sizes, are where the runs' are. */
+static __attribute__((noinline)) unsigned keeps_busy(unsigned depth)
+{
+	volatile unsigned own[8] = {depth};
+
+	for (unsigned i = 0; i < 100 && running; i++)
+		own[i % 8] += i;
+	if (depth)
+		own[0] += keeps_busy(depth - 1);
+	return own[0];
+}
+
+static void *first_activity(void *arg)
+{
+	struct part *part = (struct part *)arg;
+	weft_activity_t handles[MOST_RUNS], busy;
+
+	running = true;
+	weft_activate(&busy) for (unsigned i = 0; running; i++) keeps_busy(i % 20);
+
+	for (int i = 0; i < part->count; i++)
+		weft_activate(&handles[i], i) engine_run(&part->runs[i]);
+	for (int i = 0; i < part->count; i++)
+		weft_activity_wait(&handles[i]);
+	running = false;
+	weft_activity_wait(&busy);
+	return NULL;
+}
+
+static void in_activities(struct run *runs, int count)
+{
+	weft_activity_config_t config = {.stack_size = 16 << 20};
+	struct part part = {runs, count};
+
+	if (weft_activity_run(&config, first_activity, &part, NULL))
+		die("weft_activity_run");
+}
+#endif
+
 static const struct way {
 	const char *name;
 	int runs;
@@ -224,6 +280,10 @@ static const struct way {
     {"interleaved", INTERLEAVED, in_coroutines},
     {"threads", THREADS, in_threads},
     {"migrating", MIGRATING, in_migrating_coroutines},
+#ifdef REAL_ACTIVITIES
+    {"activities", ACTIVITIES, in_activities},
+    {"activity", 1, in_activities},
+#endif
 };
 
 /* ---- scripts ---- */

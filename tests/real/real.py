@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Real programs on stacks of chunks: Lua as C and as C++ (luaxx), SQLite, and a program in C++ of our own with a JSON library. They are
-built as a user would, by `weft cc`, in the current directory, and only if what they are made of has changed. KIND is plain, or an
-instrumentation.
+built as a user would, by `weft cc`, in the current directory, and only if what they are made of has changed. KIND is plain, an
+instrumentation, or activities.
 
     real.py fetch                                          the sources, as package registries carry them
     real.py reference PROGRAM COMPILER                     a plain build; gcc's says what is expected
     real.py runs PROGRAM KIND COMPILER LEVEL WAYS POLICIES
                                                            each script, in each way (plain,coro,…) and on each policy
+    real.py in_activities PROGRAM COMPILER LEVEL PERIODS   each script, in activities, with each timer (off,20000,…)
     real.py count PROGRAM COMPILER                         the plain build's instructions
     real.py cost PROGRAM KIND COMPILER MOST                instructions as per cent of those
     real.py without_checks WEFT_AS                         Lua, instrumented by another weft-as
@@ -112,7 +113,7 @@ def fetch():
 # ---- programs --------------------------------------------------------------------------------------------------------
 
 def weft_cc(kind, compiler, *words):
-    instrument = [] if kind == "plain" else ["--instrument", kind]
+    instrument = {"plain": [], "activities": ["--activities", "-DREAL_ACTIVITIES"]}.get(kind, ["--instrument", kind])
     run(SOURCE / "weft", "cc", "--no-install", *instrument, *words, env=dict(os.environ, WEFT_CC=compiler))
 
 
@@ -139,7 +140,7 @@ def scripts_of(program):
 
 def key_of(words, sources):
     """What decides whether a program must be made anew: all that goes into it, and the flags."""
-    ours = [path for pattern in ("include/weft/**/*.h", "src/*/*", "tools/as/*", "tools/driver/launch/*", "tests/real/**/*.[ch]*")
+    ours = [path for pattern in ("include/weft/**/*.h", "src/*/*", "tools/as/*", "tools/activities/*", "tools/driver/launch/*", "tests/real/**/*.[ch]*")
             for path in sorted(SOURCE.glob(pattern)) if path.is_file()]
     key = hashlib.sha256(repr(words).encode())
     for path in [*sources, *ours]:
@@ -192,6 +193,19 @@ def reference(program, compiler):
         for script in scripts_of(program):
             done = run(built, "plain", script, timeout=120, stdout=subprocess.PIPE)
             expected(program, script).write_bytes(done.stdout)
+
+
+def in_activities(program, compiler, level, periods):
+    """Wholly yielding; against the same build's plain functions, since another compiler's may print other things."""
+    activities = "activity" if program == "sqlite" else "activities"
+    built = build(program, "activities", compiler, level)
+    for script in scripts_of(program):
+        said = {}
+        for way, period in [("plain", "off"), *((activities, period) for period in periods.split(","))]:
+            done = run(built, way, script, timeout=200, stdout=subprocess.PIPE, check=False, env=dict(os.environ, WEFT_ACTIVITY_PERIOD=period))
+            said[way] = done.stdout
+            print(f"{built.name}: {way}, timer {period}, {script}: exit code {done.returncode}")
+            assert done.returncode == 0 and done.stdout == said["plain"], f"exit code {done.returncode}, or it prints something else than plain code"
 
 
 def runs(program, kind, compiler, level, ways, policies):

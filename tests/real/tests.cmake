@@ -2,7 +2,7 @@
 #
 # Programs that nobody here wrote (Lua as C and as C++, SQLite, a JSON library) and one in C++ of our own, compiled for linked stacks by
 # `weft cc`: in main, in coroutines, in threads, migrating, on first chunks of 16 KB. What they print must be what plain builds print.
-# And how many instructions it costs.
+# And how many instructions it costs. Lua and SQLite wholly yielding, in activities.
 weft_part(real tools SLOW)
 
 set(real ${weft_tests}/real/real.py)
@@ -70,6 +70,17 @@ if(WEFT_CLANG)
 		combination(lua mmu clang O3 ${some} mmu:16K)
 	endif()
 	real_test(lua.plain.clang "" real.sources "" reference lua ${weft_clang})
+endif()
+
+# Wholly yielding, in activities.
+if(weft_activities_versions)
+	list(GET weft_activities_versions 0 newest)
+	real_test(lua.activities "" real.sources "" in_activities lua clang-${newest} -O2 20000)
+	if(weft_exhaustive)
+		real_test(sqlite.activities "" real.sources "" in_activities sqlite clang-${newest} -O1 20000)
+	endif()
+else()
+	weft_skip(activities "no clang of 19 to 22 with LLVM's headers: apt-get install clang-22 llvm-22-dev libclang-22-dev")
 endif()
 
 # At most so many per cent of the plain build's instructions.
