@@ -55,6 +55,8 @@ class Lowering
 	LLVMContext &C;
 	PointerType *P;
 	const DataLayout &DL;
+	Instruction *Pushed = nullptr; /* where the frame's variables are; NULL: they are all in the frame */
+	bool Sized = false;
 
 	DebugLoc line() const;
 	MDNode *seldom();
@@ -71,6 +73,7 @@ class Lowering
 	void variables();
 	void keepBasePointer();
 	void landings();
+	void catches();
 	void moveFixed(std::vector<AllocaInst *> &Variables);
 	void moveSized(std::vector<AllocaInst *> &Variables);
 	void moveTo(AllocaInst *A, Value *To, Value *Slot);
@@ -338,8 +341,9 @@ void Lowering::moveFixed(std::vector<AllocaInst *> &Variables)
 	IRBuilder<> IR(&*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
 	IR.SetCurrentDebugLocation(line());
 	auto *Slot = new AllocaInst(P, 0, "variables", F.getEntryBlock().getFirstInsertionPt());
-	Value *Given = IR.CreateCall(runtime(M, Push, P, {I64}), {IR.getInt64(Bytes + Extra)});
+	CallInst *Given = IR.CreateCall(runtime(M, Push, P, {I64}), {IR.getInt64(Bytes + Extra)});
 	Value *Start = Given;
+	Pushed = Given;
 	if (Extra)
 		Start = IR.CreateIntrinsic(Intrinsic::ptrmask, {P, I64},
 					   {IR.CreateConstGEP1_64(IR.getInt8Ty(), Given, Extra - 1),
@@ -419,21 +423,22 @@ static void copyByValue(Function &F, Argument &A)
 
 void Lowering::variables()
 {
-	std::vector<AllocaInst *> Fixed, Sized;
+	std::vector<AllocaInst *> OfFixed, OfAnySize;
 
 	for (Argument &A : F.args())
 		if (A.hasByValAttr() && othersKnow(&A))
 			copyByValue(F, A);
 	for (Instruction &I : instructions(F))
 		if (auto *A = dyn_cast<AllocaInst>(&I); A && othersKnow(A))
-			(A->isStaticAlloca() ? Fixed : Sized).push_back(A);
-	for (auto *List : {&Fixed, &Sized})
+			(A->isStaticAlloca() ? OfFixed : OfAnySize).push_back(A);
+	for (auto *List : {&OfFixed, &OfAnySize})
 		for (AllocaInst *A : *List)
 			forgetLifetime(A);
-	if (!Sized.empty())
-		moveSized(Sized);
-	if (!Fixed.empty())
-		moveFixed(Fixed);
+	Sized = !OfAnySize.empty();
+	if (Sized)
+		moveSized(OfAnySize);
+	if (!OfFixed.empty())
+		moveFixed(OfFixed);
 }
 
 /* May the frame have a base pointer? It has, if its size varies and a variable in it is aligned by more than 16. */
@@ -485,6 +490,26 @@ void Lowering::landings()
 	}
 }
 
+/* The same where an exception is caught. Functions that only run destructors leave this to the one that catches it. */
+void Lowering::catches()
+{
+	std::vector<LandingPadInst *> Pads;
+
+	for (Instruction &I : instructions(F))
+		if (auto *Pad = dyn_cast<LandingPadInst>(&I); Pad && Pad->getNumClauses() > 0)
+			Pads.push_back(Pad);
+	if (Pads.empty() || Sized)
+		return;
+	IRBuilder<> IR(Pushed ? Pushed->getNextNode() : &*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+	IR.SetCurrentDebugLocation(line());
+	Value *Newest = IR.CreateCall(runtime(M, "weft__activity_newest", P, {}));
+	for (LandingPadInst *Pad : Pads) {
+		IR.SetInsertPoint(Pad->getParent(), Pad->getParent()->getFirstInsertionPt());
+		IR.SetCurrentDebugLocation(line());
+		IR.CreateCall(runtime(M, "weft__activity_landed", Type::getVoidTy(C), {P}), {Newest});
+	}
+}
+
 /* An activity begins by a convention under which LLVM refuses frames with a base pointer: a function between. */
 static bool enterByConvention(Function &F)
 {
@@ -530,6 +555,7 @@ void Lowering::run()
 	markers();
 	variables();
 	landings();
+	catches();
 	keepBasePointer();
 	entryCheck();
 }

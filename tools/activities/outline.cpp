@@ -15,6 +15,7 @@
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/Transforms/Utils/CodeExtractor.h"
 #include "llvm/Transforms/Utils/Local.h"
 
@@ -51,6 +52,7 @@ class Outliner
 	bool collect();
 	void keepExceptions(BasicBlock *Last);
 	void enterByOneBlock();
+	void ownDeadEnds();
 	bool copyListed();
 	void ownWaysOut();
 	bool isWayOut(AllocaInst *A);
@@ -177,6 +179,29 @@ void Outliner::enterByOneBlock()
 	All.insert(Region.begin(), Region.end());
 	Region = All;
 	First = Entry;
+}
+
+/* Block and function may share code that ends the program: all failed checks of -fsanitize-trap come to one place. */
+void Outliner::ownDeadEnds()
+{
+	auto InRegion = [&](BasicBlock *B) { return Region.count(B); };
+	std::vector<BasicBlock *> Shared;
+
+	for (BasicBlock *B : Region)
+		if (succ_empty(B) && !all_of(predecessors(B), InRegion))
+			Shared.push_back(B);
+	for (BasicBlock *B : Shared) {
+		ValueToValueMapTy Map;
+		BasicBlock *Own = CloneBasicBlock(B, Map, ".own", &F);
+		std::vector<BasicBlock *> Before(pred_begin(B), pred_end(B));
+
+		remapInstructionsInBlocks({Own}, Map);
+		for (BasicBlock *P : Before)
+			if (InRegion(P))
+				P->getTerminator()->replaceSuccessorWith(B, Own);
+		Region.remove(B);
+		Region.insert(Own);
+	}
 }
 
 AllocaInst *Outliner::inside(Type *T, Align A, const Twine &Name)
@@ -334,6 +359,7 @@ bool Outliner::run(Body &Result)
 	if (!findLoop() || !collect())
 		return false;
 	enterByOneBlock();
+	ownDeadEnds();
 	if (!copyListed())
 		return false;
 	ownWaysOut();

@@ -52,6 +52,14 @@ const StringSet<> Waits = {"read",	  "write",	 "readv",	    "writev",  "pread",
 			   "getaddrinfo", "getnameinfo", "clock_nanosleep", "pause",   "fdatasync",
 			   "flock"};
 
+/*
+ * What C++ calls around the first initialization of a function's static variable, which is as in no_yield: another
+ * activity of the thread must not find it half done. The first returns 0 if there is nothing to do.
+ */
+constexpr char GuardAcquire[] = "__cxa_guard_acquire";
+constexpr char GuardRelease[] = "__cxa_guard_release";
+constexpr char GuardAbort[] = "__cxa_guard_abort";
+
 /* Inside how many no_yield and no_implicit_yield blocks. */
 struct Depth {
 	int NoYield = 0, NoImplicit = 0;
@@ -60,7 +68,7 @@ struct Depth {
 	{
 		if (calls(I, NoYieldBegin))
 			return NoYield++, true;
-		if (calls(I, NoYieldEnd))
+		if (calls(I, NoYieldEnd) || calls(I, GuardRelease) || calls(I, GuardAbort))
 			return NoYield--, true;
 		if (calls(I, NoImplicitBegin))
 			return NoImplicit++, true;
@@ -237,10 +245,13 @@ Points TwinMaker::points(Function &F)
 	while (!Work.empty()) {
 		BasicBlock *B = Work.back();
 		Depth D = Before[B];
+		bool Guards = false;
 
 		Work.pop_back();
 		for (Instruction &I : *B) {
 			auto *Call = dyn_cast<CallBase>(&I);
+
+			Guards |= calls(I, GuardAcquire);
 
 			if (D.step(I) || !Call || Call->isInlineAsm() || isa<IntrinsicInst>(I))
 				continue;
@@ -258,9 +269,13 @@ Points TwinMaker::points(Function &F)
 		if (!D.NoYield && !D.NoImplicit)
 			for (const BasicBlock *To : Backward[B])
 				Result.BackEdges.push_back({B, const_cast<BasicBlock *>(To)});
-		for (BasicBlock *S : successors(B))
-			if (Before.emplace(S, D).second)
+		for (BasicBlock *S : successors(B)) {
+			Depth There = D;
+
+			There.NoYield += Guards && S == *succ_begin(B);
+			if (Before.emplace(S, There).second)
 				Work.push_back(S);
+		}
 	}
 	return Result;
 }
@@ -414,7 +429,12 @@ void TwinMaker::clone(Function &F)
 	T->setCallingConv(F.getCallingConv());
 	T->setVisibility(F.getVisibility());
 	T->setDSOLocal(F.isDSOLocal());
+	/* A group of its own: the linker may take F from a file that was compiled without the pass. */
 	T->setComdat(F.getComdat());
+	if (F.hasComdat() && !F.hasLocalLinkage()) {
+		T->setComdat(M.getOrInsertComdat(T->getName()));
+		T->getComdat()->setSelectionKind(F.getComdat()->getSelectionKind());
+	}
 	for (auto K : {Attribute::Memory, Attribute::WillReturn, Attribute::NoRecurse, Attribute::NoSync,
 		       Attribute::NoFree, Attribute::Speculatable})
 		T->removeFnAttr(K);
@@ -615,13 +635,18 @@ void TwinMaker::announce(Function &F)
 
 	if (F.hasLocalLinkage() && !F.hasAddressTaken())
 		return;
-	/* By a name that the linker does not replace. */
+	/* By a name that the dynamic linker does not replace. The linker may take the twin from another file. */
 	Constant *Here = T;
-	if (!T->hasLocalLinkage())
-		Here = GlobalAlias::create(T->getValueType(), 0, GlobalValue::PrivateLinkage, T->getName() + ".here", T,
-					   &M);
-	else
+	if (T->hasLocalLinkage())
 		appendToCompilerUsed(M, {T}); /* what a prefix refers to is not seen as used */
+	else {
+		auto Linkage = T->hasComdat() ? T->getLinkage() : GlobalValue::PrivateLinkage;
+		auto *Alias = GlobalAlias::create(T->getValueType(), 0, Linkage, T->getName() + ".here", T, &M);
+
+		if (T->hasComdat())
+			Alias->setVisibility(GlobalValue::HiddenVisibility);
+		Here = Alias;
+	}
 	Constant *Far = ConstantExpr::getTrunc(ConstantExpr::getSub(ConstantExpr::getPtrToInt(Here, I64),
 								    ConstantExpr::getPtrToInt(&F, I64)),
 					       I32);

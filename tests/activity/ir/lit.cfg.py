@@ -19,7 +19,7 @@ config.test_format = lit.formats.ShTest(False)
 config.suffixes = [".c", ".cpp"]
 config.test_source_root = HERE
 config.test_exec_root = lit_config.params["work"]
-config.environment["FILECHECK_OPTS"] = "--dump-input=fail --dump-input-context=8"
+config.environment["FILECHECK_OPTS"] = "--dump-input=never"
 config.substitutions += [
     # What twins.cpp and outline.cpp make.
     ("%twins", f"{FRESH} && {OPT} -passes=weft-twins"),
