@@ -8,7 +8,7 @@
  *   interleaved  in five coroutines, which take turns at their pauses
  *   threads      in eight threads made by weft_thread_create
  *   migrating    in six coroutines that four threads hand on to each other at their pauses
- *   activities   in three activities, which take turns at whatever yields: all is compiled so, and REAL_ACTIVITIES defined
+ *   activities   in three activities, which take turns wherever the compiler has put a yield (REAL_ACTIVITIES)
  *   activity     in one, beside one that only keeps the group busy: for engines whose mutexes know threads
  *
  * Where stacks come from is WEFT_STACK's business.
