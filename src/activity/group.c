@@ -9,6 +9,11 @@
 #include "sched/hold.h"
 
 enum { DEFAULT_PERIOD = 5000000 };
+
+/* What code of the pass needs: see tools/activities/pass.h, which has the same number. */
+extern const char weft_activities_version_1__compile_again_with_the_weft_you_link;
+WEFT_API const char weft_activities_version_1__compile_again_with_the_weft_you_link = 1;
+
 static const uint64_t magic = 0x7461706e66746577; /* see tools/activities/pass.h */
 
 /* The twin of a function that may have one. */

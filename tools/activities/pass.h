@@ -61,6 +61,13 @@ inline constexpr char Push[] = "weft__activity_push";
 inline constexpr char Pop[] = "weft__activity_pop";
 inline constexpr char Hot[] = "weft__activity_hot";
 
+/*
+ * Each object with code of the pass needs this symbol of the runtime (src/activity/group.c). Give it another number, in
+ * both places, whenever code and runtime expect other things of each other than before: functions, registers, offsets,
+ * what stands in front of a function. Then what was compiled before does not link, or start, and the name says why.
+ */
+inline constexpr char Version[] = "weft_activities_version_1__compile_again_with_the_weft_you_link";
+
 /* Offsets in struct weft__activity_hot. */
 enum { HotLimit = 0, HotFlag = 8, HotArguments = 12, HotTarget = 16, HotBytes = 48 };
 

@@ -127,6 +127,7 @@ class TwinMaker
 	void announce(Function &F);
 	void callsKeepNothing(std::vector<CallBase *> &Calls, StringRef Name);
 	void dropMarkers();
+	void needVersion();
 };
 
 void TwinMaker::readAnnotations()
@@ -674,6 +675,21 @@ void TwinMaker::dropMarkers()
 	}
 }
 
+/* Four bytes: how far it is to the place where the linker puts the symbol's address, whichever library has it. */
+void TwinMaker::needVersion()
+{
+	Type *I64 = Type::getInt64Ty(C), *I32 = Type::getInt32Ty(C);
+	Constant *Symbol = M.getOrInsertGlobal(Version, Type::getInt8Ty(C));
+	auto *Place = new GlobalVariable(M, P, true, GlobalValue::PrivateLinkage, Symbol, "weft.version.place");
+	auto *Far = new GlobalVariable(M, I32, true, GlobalValue::PrivateLinkage, nullptr, "weft.version");
+
+	Place->setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
+	Far->setInitializer(ConstantExpr::getTrunc(ConstantExpr::getSub(ConstantExpr::getPtrToInt(Place, I64),
+									ConstantExpr::getPtrToInt(Far, I64)),
+						   I32));
+	appendToUsed(M, {Far});
+}
+
 bool TwinMaker::run()
 {
 	bool Any = false;
@@ -700,6 +716,8 @@ bool TwinMaker::run()
 	for (auto &[F, T] : Twin)
 		announce(*F);
 	dropMarkers();
+	if (!Twin.empty() || Any)
+		needVersion();
 	return !Twin.empty() || Any;
 }
 } // namespace

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Only what may yield has a twin. */
-// RUN: %twins && %see=TWIN && %see=NONE
+// RUN: %twins && %see=TWIN && %see=NONE && %see=NEEDS
+// The file needs a symbol of the runtime that names the version of both.
+// NEEDS: @weft.version.place = private unnamed_addr constant ptr @weft_activities_version_{{[0-9]+}}__compile_again
+// NEEDS: @weft.version = private constant i32 trunc (i64 sub (i64 ptrtoint (ptr @weft.version.place
+// NEEDS: @llvm.used = {{.*}}@weft.version
 #include <stdlib.h>
 #include <string.h>
 
