@@ -416,12 +416,35 @@ static int body(int kind)
 	return did;
 }
 
+/* Nothing reaches what follows a `break`, and an array of variable length ends behind it. */
+static int dead_code(int n)
+{
+	activity_t a;
+	int did = 0;
+
+	activate(&a)
+	{
+		for (int i = 0; i < 3; i++) {
+			char sized[n];
+
+			memset(sized, 1, (size_t)n);
+			did += sized[n - 1] + i;
+			if (4 % 2 == 0)
+				break;
+			did += sized[0];
+		}
+	}
+	activity_wait(&a);
+	return did;
+}
+
 static void bodies(void)
 {
 	expect(body(0) == 11001, "switch in a body");
 	expect(body(1) == 11012, "a loop with break and continue in a body");
 	expect(body(2) == 7, "continue ends the activity");
 	expect(body(3) == 10100, "goto within a body");
+	expect(dead_code(9) == 1, "dead code in a body");
 }
 
 enum { PUSH, ADD, MULTIPLY, JUMP, STOP };

@@ -51,6 +51,7 @@ class Outliner
 	bool findLoop();
 	bool collect();
 	void keepExceptions(BasicBlock *Last);
+	void noDeadWaysIn();
 	void enterByOneBlock();
 	void ownDeadEnds();
 	bool copyListed();
@@ -163,6 +164,16 @@ bool Outliner::collect()
 			Work.push_back(S);
 	}
 	return true;
+}
+
+/* Code that nothing reaches, behind a `break` say, may lead into the block: that would be a second entry. */
+void Outliner::noDeadWaysIn()
+{
+	std::set<BasicBlock *> Reached = reach(&F.getEntryBlock(), nullptr, true);
+
+	for (BasicBlock &B : F)
+		if (!Reached.count(&B) && any_of(successors(&B), [&](BasicBlock *S) { return Region.count(S); }))
+			changeToUnreachable(B.getTerminator());
 }
 
 void Outliner::enterByOneBlock()
@@ -358,6 +369,7 @@ bool Outliner::run(Body &Result)
 	SplitBlock(Begin->getParent(), Begin->getNextNode());
 	if (!findLoop() || !collect())
 		return false;
+	noDeadWaysIn();
 	enterByOneBlock();
 	ownDeadEnds();
 	if (!copyListed())
