@@ -2,7 +2,7 @@
 #
 # The language of activities: the same programs by each clang that is here, at each level, on each kind of timer, with frames that are
 # copied and with stacks of their own. What the checker says of blocks that are left the wrong way. What the pass makes of small functions.
-# Flags that change what code looks like, C++, shared libraries.
+# Flags that change what code looks like, C++, shared libraries. Random programs.
 weft_part(activity activity)
 if(NOT weft_activities_versions)
 	weft_skip(language "${weft_without_activities}")
@@ -21,16 +21,24 @@ foreach(version IN LISTS weft_activities_versions)
 	endforeach()
 endforeach()
 
-# Other flags, by one clang.
+# Other flags, by one clang. Random programs print what they print without the pass; bugs built into it are found.
 list(GET weft_activities_versions 0 version)
+set(canary ${CMAKE_CURRENT_BINARY_DIR}/activity)
 if(WEFT_CLANG_${version})
 	weft_test(flags COMMAND ${weft_tests}/activity/flags/run clang-${version} SECONDS 300)
+	set(fuzz ${weft_tests}/activity/fuzz/fuzz.py --compiler clang-${version} --work)
+	weft_test(fuzz.ours COMMAND ${fuzz} fuzz.ours ours 1-1000 SECONDS 400)
+	weft_test(fuzz.csmith COMMAND ${fuzz} fuzz.csmith csmith 1-300 SECONDS 200)
+	foreach(bug no_yield_yields variables_stay)
+		weft_test(canary.${bug} COMMAND ${fuzz} canary.${bug} --canary ${canary} ${bug} --ways normal:every --size 50 --most 1 ours 1-200
+			  SECONDS 200)
+	endforeach()
 endif()
 
 # Compared as text, by one version only: others write the same in other words.
 find_program(WEFT_FILECHECK FileCheck-22)
 if(WEFT_CLANG_22 AND WEFT_FILECHECK)
-	weft_test(ir COMMAND ${weft_tests}/activity/ir/run SECONDS 300)
+	weft_test(ir COMMAND ${weft_tests}/activity/ir/run ${canary} SECONDS 300)
 else()
 	weft_skip(ir "clang 22 and LLVM's tools for tests are needed: apt-get install clang-22 lld-22 llvm-22-dev llvm-22-tools")
 endif()

@@ -1,241 +1,308 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Differential tests of the pass for activities: a program's main, compiled with the pass, runs as an activity beside noise (host.c) and
-must print what the plain build prints, and end as it ends.
+"""Differential tests of the pass for activities: random programs, compiled with the pass, run as activities beside noise (host.c) and must
+print what plain builds print, and end as they end.
 
-    fuzz.py --rt DIRECTORY prepare           build what the others need: the pass, host.c, the library with both windows
-    fuzz.py [options] csmith                 programs that csmith makes, one for each seed
-    fuzz.py [options] ours                   programs of programs.py, one for each seed
-    fuzz.py [options] PROGRAM.c…             these
+    fuzz.py [options] ours SEEDS             programs of programs.py, one for each seed: 7, or 1-1000
+    fuzz.py [options] csmith SEEDS           programs that csmith makes
+    fuzz.py [options] PROGRAM.c…             these, one by one
 
-Each program is compiled with the pass once per compiler, at a level that its number chooses; each build runs with the timer off, ringing
-often, and at each yield, on a usual and on a tiny window (where nearly every call goes on in a stack of its own). A program which plain
-builds refuse, which fails there or takes too long says nothing. Ends with 1 if a program differs; the program and the command are kept.
+Many programs are compiled as one file, without optimization and the pass, which says what each must print, and with the pass at a level
+that the file's number chooses. That build runs in each WAY: the timer off, ringing often, and at each yield, on a usual and on a tiny window
+(where nearly every call goes on in a stack of its own). A program that differs is made again, alone, with its plain build at the same level:
+then it is kept, and the command that repeats it is printed. A program which plain builds refuse, which fails there or takes long says nothing.
 """
 import argparse
 import collections
-import concurrent.futures
 import os
 import pathlib
 import re
+import resource
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import time
 
+import programs
+
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parents[2]
 LEVELS = ["-O1", "-O2", "-O0", "-O3", "-Os"]
-PERIODS = ["every", "20000", "off"]
-WARNINGS = re.compile(r'dg-(?:additional-)?options\s+{?\s*"([^"]*)"([^\n]*)')
+WAYS = ["normal:every", "tiny:every", "normal:20000", "tiny:20000", "normal:off", "tiny:off"]
+CSMITH = [pathlib.Path("/usr/include/csmith"), SOURCE / "build/torture/libcsmith-dev/files/usr/include/csmith"]
+TOO_LONG = (-signal.SIGXCPU, -signal.SIGKILL)
+OPTIONS = re.compile(r'dg-(?:additional-)?options\s+{?\s*"([^"]*)"([^\n]*)')
+LINE = re.compile(r"^(\d+): (.+)$", re.M)
 
 
 def options_of(text):
     """What a program of gcc's test suite wants to be compiled with on x86-64."""
     found = []
-    for options, condition in WARNINGS.findall(text):
+    for options, condition in OPTIONS.findall(text):
         if "target" not in condition or re.search(r"target\s*{?\s*x86_64", condition):
             found += [o for o in options.split() if not o.startswith("-Wl,")]
     return found
 
 
 def run(command, seconds, **more):
-    """Exit code and output; 124 if it takes too long. What it has started ends with it."""
+    """Exit code and output. It gets so many seconds of processor time, and much more of the clock's; what it has started ends with it."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 1))
     with subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          start_new_session=True, **more) as process:
+                          start_new_session=True, preexec_fn=limit, **more) as process:
         try:
-            output, _ = process.communicate(timeout=seconds)
-            return process.returncode, output
+            output, _ = process.communicate(timeout=60 + 10 * seconds)
+            return process.returncode, output.decode(errors="replace")
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            return 124, b"takes too long: " + process.communicate()[0]
+            return -signal.SIGKILL, process.communicate()[0].decode(errors="replace")
 
 
-class Program:
-    """One program, its plain build, and its builds with the pass."""
+def csmith(seed):
+    """Its program, whose names are made its own."""
+    size = ["--max-funcs", 2 + seed % 3, "--max-block-size", 2, "--max-block-depth", 2 + seed % 2, "--max-expr-complexity", 3 + seed % 3,
+            "--max-array-len-per-dim", 5, "--max-array-dim", 2, "--max-struct-fields", 4]
+    command = ["csmith", "--seed", seed, "--quiet", "--concise", *size]
+    text = subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True, timeout=60).stdout
+    text = re.sub(r"\b(main|g_\d+|func_\d+|[SU]\d+)\b", rf"\1_{seed}", text.replace('#include "csmith.h"', ""))
+    return text + f"""
+static void program_{seed}(void)
+{{
+	char *none[] = {{"", NULL}};
+	crc32_context = 0xFFFFFFFFUL;
+	main_{seed}(1, none);
+}}
+"""
 
-    def __init__(self, args, what, number):
-        self.args, self.number = args, number
-        self.name = what.name if isinstance(what, pathlib.Path) else f"{what}-{number}.c"
-        self.what = what
-        self.directory = args.work / self.name
-        self.levels = [LEVELS[(number + i) % len(LEVELS)] for i in range(args.levels)]
-        self.counts, self.said = collections.Counter(), []
 
-    def __call__(self):
-        if time.monotonic() > self.args.until:
-            return self
+class Batch:
+    """Programs in one file, its plain build and its build with the pass."""
+
+    def __init__(self, tool, what, seeds, level):
+        self.tool, self.args, self.what, self.seeds, self.level = tool, tool.args, what, seeds, level
+        self.name = what.name if isinstance(what, pathlib.Path) else f"{what}.{seeds[0]}" + (f"-{seeds[-1]}" if len(seeds) > 1 else "")
+        self.directory = self.args.work / f"{self.name}{level}"
         self.directory.mkdir(parents=True, exist_ok=True)
-        self.source = self.make()
-        if self.source:
-            self.compare()
-        if not self.said:
-            shutil.rmtree(self.directory, ignore_errors=True)
-        return self
-
-    def make(self):
-        path = self.directory / "program.c"
-        if isinstance(self.what, pathlib.Path):
-            return self.what
-        if self.what == "csmith":
-            command = ["csmith", "--seed", self.number, "--max-funcs", 4 + self.number % 9, "--max-block-size", 3 + self.number % 2, "-o", path]
+        self.source, self.options, self.environment = self.directory / "programs.c", [], {**os.environ, "LC_ALL": "C"}
+        if isinstance(what, pathlib.Path):
+            self.source = what
+            self.options = options_of(what.read_text(errors="replace"))
         else:
-            command = [sys.executable, HERE / "programs.py", self.number, path]
-        code, said = run(command, 60)
-        if code:
-            self.counts["not made"] += 1
-            return None
-        return path
+            self.source.write_text(self.text())
 
-    def flags(self, level):
-        found = ["-w", level, "-std=gnu17" if not self.args.old else "-std=gnu89", "-Dmain=fuzz_main", "-Wno-error", "-Wno-return-type",
-                 f"-I{SOURCE}/include", "-I/usr/include/csmith", *self.args.flags]
-        return found + options_of(self.source.read_text(errors="replace"))
+    def text(self):
+        if self.what == "ours":
+            text = programs.text_of(self.seeds)
+        else:
+            text = '#include "csmith.h"\n#include <stdio.h>\n#include <stdlib.h>\n' + "".join(map(csmith, self.seeds))
+        table = "".join(f"\t{{{seed}, program_{seed}}},\n" for seed in self.seeds)
+        return f"{text}\nstatic const struct {{ unsigned number; void (*run)(void); }} programs[] = {{\n{table}}};\n#include \"many.h\"\n"
 
-    def build(self, compiler, level, *more):
-        """The program, or None."""
-        name = f"{compiler}{level}{'.pass' if more else ''}"
-        version = compiler.rpartition("-")[2]
-        host = self.args.rt / (f"host{version}.o" if more else "hostp.o")
-        flags = [*self.flags(level), *more]
-        code, said = run([compiler, *flags, "-c", self.source, "-o", f"{name}.o"], 120, cwd=self.directory)
+    def remove(self):
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def build(self, level, with_pass):
+        """The program, or None; what the compiler says."""
+        name = f"{'pass' if with_pass else 'plain'}{level}"
+        more = ["-DFUZZ_PASS", f"-fpass-plugin={self.tool.plugin}"] if with_pass else []
+        flags = ["-w", level, "-std=gnu89" if self.args.old else "-std=gnu17", "-Dmain=fuzz_main", "-Wno-error", "-Wno-return-type",
+                 f"-I{SOURCE}/include", f"-I{HERE}", *(f"-I{place}" for place in CSMITH), *self.args.flags, *self.options, *more]
+        link = ["-Wl,-rpath-link", self.tool.libraries, "-L", self.tool.libraries, "-lweft-activity", "-lweft-rt", "-lweft"] if with_pass else []
+        code, said = run([self.args.compiler, *flags, "-c", self.source, "-o", f"{name}.o"], 600, cwd=self.directory)
         if code == 0:
-            link = ["-L", self.args.rt / "normal", "-lact"] if more else []
-            code, said = run([compiler, f"{name}.o", host, "-o", name, *link, "-lm"], 60, cwd=self.directory)
+            code, said = run([self.args.compiler, f"{name}.o", self.tool.hosts[with_pass], "-o", name, *link, "-lm"], 600, cwd=self.directory)
         (self.directory / f"{name}.o").unlink(missing_ok=True)
         return (self.directory / name if code == 0 else None), said
 
-    def execute(self, program, seconds, **environment):
-        return run([program], seconds, cwd=self.directory, env={**os.environ, "LC_ALL": "C", **environment})
+    def execute(self, program, seeds, seconds, **environment):
+        """Exit code, what each program printed, all that was printed."""
+        code, output = run([program, *seeds], seconds, cwd=self.directory, env={**self.environment, **environment})
+        if isinstance(self.what, pathlib.Path):
+            return code, {} if code in TOO_LONG else {0: f"{output}exit code {code}"}, output
+        return code, {int(number): line for number, line in LINE.findall(output)}, output
+
+    def numbers(self, seeds):
+        return [] if isinstance(self.what, pathlib.Path) else seeds
+
+    def measure(self, level):
+        """What each program must print, and the seconds of processor time that it takes."""
+        program, _ = self.build(level, False)
+        if not program:
+            return {}, 0
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        code, lines, _ = self.execute(program, [], 10)
+        took = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+        program.unlink()
+        return ({} if code else lines), took
 
     def compare(self):
-        for i, level in enumerate(self.levels):
-            compilers = self.args.compilers
-            for compiler in [compilers[(self.number + i) % len(compilers)]] if self.args.alternate else compilers:
-                self.compare_build(compiler, level)
+        """Reports what differs; returns whether anything does."""
+        counts = self.tool.counts
+        wanted, took = self.measure("-O0")
+        counts["programs that say nothing"] += len(self.seeds) - len(wanted)
+        program, said = self.build(self.level, True) if wanted else (None, "")
+        if wanted and not program:
+            if self.refused(said):
+                return
+        elif program:
+            failed = set()
+            for way in self.args.ways:
+                failed |= self.compare_way(program, way, {n: line for n, line in wanted.items() if n not in failed}, took)
+            if failed:
+                return
+            counts["agree"] += len(wanted)
+        self.remove()
 
-    def compare_build(self, compiler, level):
-        plain, _ = self.build(compiler, level)
-        if not plain:
-            self.counts["not compiled plain"] += 1
-            return
-        started = time.monotonic()
-        expected = self.execute(plain, self.args.seconds)
-        took = time.monotonic() - started
-        if expected[0]:
-            self.counts["fails plain"] += 1
-            return
-        program, said = self.build(compiler, level, "-DFUZZ_PASS", f"-fpass-plugin={self.args.rt}/Weft{compiler.rpartition('-')[2]}.so")
-        self.counts["builds"] += 1
-        if not program:
-            refused = any(reason in said.decode(errors="replace") for reason in self.args.refusals)
-            self.counts["refused" if refused else "not compiled"] += 1
-            if not refused:
-                self.report(compiler, level, "compiling", said)
-            return
-        for kind in ["normal", "tiny"]:
-            for period in PERIODS if self.args.all else [PERIODS[0], PERIODS[1 + self.number % 2]]:
-                self.compare_run(compiler, level, program, kind, period, expected, took)
-        if not self.said:
-            program.unlink()
-            plain.unlink()
-
-    def compare_run(self, compiler, level, program, kind, period, expected, took):
-        noise = str(self.number % 3 + 1)
-        limit = 20 + 30 * took
-        got = self.execute(program, limit, WEFT_ACTIVITY_PERIOD=period, WEFT_FUZZ_NOISE=noise, LD_LIBRARY_PATH=str(self.args.rt / kind))
-        self.counts["runs"] += 1
-        if got == expected:
-            self.counts["agree"] += 1
-        elif got[0] == 124 and period == "every":
-            self.counts["too slow"] += 1
+    def refused(self, said):
+        """The compiler did not take it. Is that one to be kept?"""
+        if len(self.seeds) > 1:
+            middle = len(self.seeds) // 2
+            for seeds in (self.seeds[:middle], self.seeds[middle:]):
+                Batch(self.tool, self.what, seeds, self.level).compare()
+        elif any(reason in said for reason in self.args.refusals):
+            self.tool.counts["refused"] += 1
         else:
-            self.counts["differ"] += 1
-            how = f"WEFT_ACTIVITY_PERIOD={period} WEFT_FUZZ_NOISE={noise} LD_LIBRARY_PATH={self.args.rt}/{kind} {program}"
-            self.report(compiler, level, how, b"exit code %d: %s\n  expected %s" % (got[0], got[1][-300:], expected[1][-300:]))
+            self.tool.counts["not compiled"] += 1
+            self.tool.report(self, self.args.ways[0], "is not compiled", said[-1500:])
+            return True
+        return False
 
-    def report(self, compiler, level, how, detail):
-        self.said.append(f"# {self.name}: {compiler} {' '.join(self.flags(level))}: {how}: {detail.decode(errors='replace')[-1500:]}")
+    def compare_way(self, program, way, wanted, took):
+        """The programs that differ. After one that ends all the next go on."""
+        left, differ = sorted(wanted), set()
+        window, period = way.split(":")
+        path = f"{self.tool.tiny}:{self.tool.libraries}" if window == "tiny" else str(self.tool.libraries)
+        while left and not self.tool.enough():
+            code, lines, output = self.execute(program, self.numbers(left), 20 + 50 * took, WEFT_ACTIVITY_PERIOD=period, LD_LIBRARY_PATH=path,
+                                               WEFT_FUZZ_NOISE=str(1 + self.seeds[0] // 100 % 3))
+            self.tool.counts["runs"] += len(lines)
+            bad = [n for n in left if n in lines and lines[n] != wanted[n]]
+            missing = [n for n in left if n not in lines][:1]
+            if missing and code in TOO_LONG and period == "every":
+                self.tool.counts["too slow"] += 1
+                left = [n for n in left if n > missing[0]]
+                continue
+            if not missing and code and not bad:
+                self.tool.report(self, way, f"ends with {code}", output[-300:])
+                self.tool.counts["differ"] += 1
+                differ.add(left[0])
+            for n in bad[:self.args.most] + missing:
+                found = lines.get(n, f"ends with {code}: {output[-300:]}")
+                if self.confirm(n, way, wanted[n], found):
+                    differ.add(n)
+            left = [n for n in left if missing and n > missing[0]]
+        return differ
+
+    def confirm(self, n, way, wanted, found):
+        """Does it differ alone, and plain builds at this level do not?"""
+        detail = f"found {found}; wanted {wanted}"
+        if len(self.seeds) == 1:
+            lines, _ = self.measure(self.level)
+            if lines.get(n) != wanted:
+                self.tool.counts["levels differ without the pass"] += 1
+                return False
+            self.tool.report(self, way, "differs", detail)
+            self.tool.counts["differ"] += 1
+            return True
+        alone = Batch(self.tool, self.what, [n], self.level)
+        lines, took = alone.measure("-O0")
+        program, _ = alone.build(self.level, True)
+        if program and alone.compare_way(program, way, lines, took):
+            return True
+        levels = alone.measure(self.level)[0].get(n) != wanted
+        alone.remove()
+        if levels:
+            self.tool.counts["levels differ without the pass"] += 1
+            return False
+        self.tool.report(self, way, f"{n} differs, but not alone", detail)
+        self.tool.counts["differ"] += 1
+        return True
+
+
+class Tool:
+    """What all need: the pass, the library with both windows, host.c."""
+
+    def __init__(self, args):
+        self.args, self.counts, self.hosts = args, collections.Counter(), {}
+        script, version = HERE.parent / "pass", args.compiler.rpartition("-")[2]
+        self.plugin = subprocess.run([script, version], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+        self.libraries, self.tiny = pathlib.Path(self.plugin).parents[2], args.work / "tiny"
+        for with_pass in (False, True):
+            more = [f"-fpass-plugin={self.plugin}"] if with_pass else ["-DFUZZ_PLAIN"]
+            self.hosts[with_pass] = target = args.work / f"host.{'pass' if with_pass else 'plain'}.o"
+            subprocess.run([args.compiler, "-O1", *more, f"-I{SOURCE}/include", "-c", HERE / "host.c", "-o", target], check=True)
+        if any(way.startswith("tiny") for way in args.ways):
+            self.build_tiny()
+        if args.canary:
+            self.plugin = subprocess.run([script, version, *args.canary], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+    def build_tiny(self):
+        """Only the layer of activities is built with a tiny window; the others as they are."""
+        self.tiny.mkdir(exist_ok=True)
+        sources = [*sorted((SOURCE / "src/activity").glob("*.[cS]")), SOURCE / "src/internal/line.c", SOURCE / "src/internal/place.c"]
+        name = os.readlink(self.libraries / "libweft-activity.so")
+        subprocess.run(["gcc", "-std=gnu11", "-O1", "-g", "-fPIC", "-fvisibility=hidden", "-DWEFT_TINY", f"-I{SOURCE}/include",
+                        f"-I{SOURCE}/src", *sources, "-shared", f"-Wl,-soname,{name}", "-L", self.libraries, "-lweft-rt", "-lweft", "-o",
+                        self.tiny / name], check=True)
+
+    def enough(self):
+        return self.counts["differ"] + self.counts["not compiled"] >= self.args.most
+
+    def report(self, batch, way, what, detail):
+        command = [HERE / "fuzz.py", "--compiler", batch.args.compiler, f"--level={batch.level}", "--ways", way,
+                   *(["--canary", *self.args.canary] if self.args.canary else []), *(["--old"] if self.args.old else []),
+                   *([batch.what] if isinstance(batch.what, pathlib.Path) else [batch.what, f"{batch.seeds[0]}-{batch.seeds[-1]}"])]
+        detail = detail.replace("\n", "\n# ")
+        print(f"{'# canary:' if self.args.canary else 'not ok -'} {batch.name} {batch.level} {way} {what}: {detail}\n"
+              f"# kept: {batch.source}; again: {shlex.join(map(str, command))}", flush=True)
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="+")
-    parser.add_argument("--rt", type=pathlib.Path, required=True, help="Weft*.so, host*.o, {normal,tiny}/libact.so")
     parser.add_argument("--work", type=pathlib.Path, default="fuzz.work")
-    parser.add_argument("--canary", help="prepare: a bug to build into the pass: variables_stay, no_yield_yields")
-    parser.add_argument("--compilers", type=str.split, default=["clang-22", "clang-19"])
-    parser.add_argument("--alternate", action="store_true", help="one compiler for each program")
-    parser.add_argument("--seeds", default="1-100")
-    parser.add_argument("--levels", type=int, default=1, help="how many levels for each program")
-    parser.add_argument("--all", action="store_true", help="all periods")
+    parser.add_argument("--canary", nargs=2, metavar=("DIRECTORY", "BUG"), help="with a pass that has a bug, which must be found; see ../pass")
+    parser.add_argument("--compiler", default="clang-22")
+    parser.add_argument("--size", type=int, default=100, help="so many programs in a file")
+    parser.add_argument("--level", help="for all, as --level=-O2")
+    parser.add_argument("--ways", type=str.split, default=WAYS)
     parser.add_argument("--old", action="store_true", help="programs in the C of 1989")
     parser.add_argument("--flags", type=str.split, default=[])
-    parser.add_argument("--seconds", type=float, default=3, help="for each plain run")
-    parser.add_argument("--time", type=float, default=1e9, help="begin no program after so many seconds")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--refusals", action="append", default=[])
+    parser.add_argument("--most", type=int, default=10, help="no more after so many that differ")
+    parser.add_argument("--refusals", action="append", default=[], help="what the pass may say of a program")
+    parser.add_argument("--time", type=float, default=1e9, help="begin no file after so many seconds")
     args = parser.parse_args()
-    args.work, args.rt = args.work.resolve(), args.rt.resolve()
+    args.work = args.work.resolve()
+    args.work.mkdir(parents=True, exist_ok=True)
     args.until = time.monotonic() + args.time
     return args
 
 
-def prepare_pass(args, compiler):
-    version = compiler.rpartition("-")[2]
-    words = subprocess.run([f"llvm-config-{version}", "--cxxflags"], check=True, capture_output=True, text=True).stdout.split()
-    canary = [f"-DWEFT_CANARY_{args.canary}"] if args.canary else []
-    plugin = args.rt / f"Weft{version}.so"
-    subprocess.run([f"clang++-{version}", *words, "-std=c++17", "-fno-rtti", "-O1", "-fPIC", "-shared", *canary,
-                    *sorted((SOURCE / "tools/activities").glob("*.cpp")), "-o", plugin], check=True)
-    subprocess.run([compiler, "-std=gnu11", "-O1", f"-I{SOURCE}/include", f"-fpass-plugin={plugin}", "-c", HERE / "host.c", "-o",
-                    args.rt / f"host{version}.o"], check=True)
-
-
-def compile_library(args, source, kind):
-    target = args.rt / kind / f"{source.parent.name}.{source.name}.o"
-    subprocess.run(["gcc", "-std=gnu11", "-O2", "-g", "-fPIC", "-fvisibility=hidden", f"-I{SOURCE}/include", f"-I{SOURCE}/src",
-                    *(["-DWEFT_TINY"] if kind == "tiny" and source.parent.name == "activity" else []), "-c", source, "-o", target], check=True)
-    return target
-
-
-def prepare(args):
-    """Only the layer of activities is built with a tiny window; the others as they are."""
-    sources = [s for s in sorted((SOURCE / "src").glob("*/*.[cS]")) if s.parent.name != "activity"]
-    own = sorted((SOURCE / "src/activity").glob("*.[cS]"))
-    for kind in ("normal", "tiny"):
-        (args.rt / kind).mkdir(parents=True, exist_ok=True)
-    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        passes = [pool.submit(prepare_pass, args, compiler) for compiler in args.compilers]
-        common = list(pool.map(lambda s: compile_library(args, s, "normal"), sources))
-        for kind in ("normal", "tiny"):
-            objects = list(pool.map(lambda s: compile_library(args, s, kind), own))
-            subprocess.run(["gcc", "-shared", "-o", args.rt / kind / "libact.so", *objects, *common, "-lpthread", "-ldl", "-lm"], check=True)
-        for each in passes:
-            each.result()
-    subprocess.run([args.compilers[0], "-DFUZZ_PLAIN", "-O1", "-c", HERE / "host.c", "-o", args.rt / "hostp.o"], check=True)
-
-
 def main():
     args = arguments()
-    if args.what == ["prepare"]:
-        prepare(args)
-        return 0
-    if args.what[0] in ("csmith", "ours"):
-        first, last = map(int, args.seeds.split("-"))
-        jobs = [Program(args, args.what[0], n) for n in range(first, last + 1)]
+    if args.what[0] == "csmith" and not (shutil.which("csmith") and any(place.exists() for place in CSMITH)):
+        print("skip - csmith: it is not to be had: apt-get install csmith libcsmith-dev")
+        return 77
+    tool = Tool(args)
+    if args.what[0] in ("ours", "csmith"):
+        first, _, last = args.what[1].partition("-")
+        seeds = list(range(int(first), int(last or first) + 1))
+        batches = [(args.what[0], seeds[i:i + args.size]) for i in range(0, len(seeds), args.size)]
     else:
-        jobs = [Program(args, pathlib.Path(p).resolve(), n) for n, p in enumerate(args.what)]
-    counts = collections.Counter()
-    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        for job in pool.map(lambda j: j(), jobs):
-            counts.update(job.counts)
-            counts["programs"] += bool(job.counts)
-            for line in job.said:
-                print(line, flush=True)
-    print("; ".join(f"{n} {what}" for what, n in sorted(counts.items())))
-    return int(counts["differ"] + counts["not compiled"] > 0 or not counts["agree"])
+        batches = [(pathlib.Path(p).resolve(), [0]) for p in args.what]
+    for i, (what, seeds) in enumerate(batches):
+        if time.monotonic() < args.until and not tool.enough():
+            Batch(tool, what, seeds, args.level or LEVELS[(seeds[0] // args.size + i * (seeds == [0])) % len(LEVELS)]).compare()
+    print("# " + "; ".join(f"{n} {what}" for what, n in sorted(tool.counts.items())))
+    if args.canary:
+        good = tool.counts["differ"]
+        print(f"{'ok' if good else 'not ok'} - canary: {args.canary[1]} is found")
+    else:
+        good = tool.counts["agree"] and not tool.counts["differ"] and not tool.counts["not compiled"]
+        print(f"{'ok' if good else 'not ok'} - {args.what[0]}: programs are the same with the pass")
+    return not good
 
 
 if __name__ == "__main__":

@@ -1,16 +1,19 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Random C programs of what csmith has not: pointers to functions, variable arguments, arrays of variable length and alloca in loops,
 structures, vectors, long double, complex numbers and __int128 by value, recursion, goto, labels as values, setjmp, long loops, callbacks of
 libc, addresses of variables that other activities get, activities within functions, and blocks of no_yield that notice a switch.
 
-    programs.py SEED FILE [CASES]
-
-Without the pass (FUZZ_PASS is not defined) a block of `activate` runs at once. All is defined by C, or by clang, so both builds print the
-same; what the pass's build alone can see (a switch inside of no_yield) it prints in addition.
+Most programs are small, some are large: the compiler's time is what counts, and there are more ways for few things to meet in many small
+programs than in a large one. A file holds many of them, which share what they begin with. Without the pass (FUZZ_PASS is not defined) a block
+of `activate` runs at once. All is defined by C, or by clang, so both builds print the same; what the pass's build alone can see (a switch
+inside of no_yield) it prints in addition.
 """
+import collections
 import random
-import sys
+
+Size = collections.namedtuple("Size", "kinds cases lines statements depth")
+# How many kinds of functions beside `word`, how many cases, lines, statements at the top, and blocks within blocks, at most.
+SIZES = {"tiny": Size(0, 1, 3, 1, 1), "small": Size(1, 1, 5, 2, 2), "middle": Size(3, 2, 20, 4, 3), "large": Size(8, 3, 90, 5, 4)}
 
 HEAD = r"""
 #include <alloca.h>
@@ -177,11 +180,11 @@ class Function:
         self.put("}")
 
     def statement(self):
-        if len(self.lines) > 90 or self.depth > 4:
+        if len(self.lines) > self.maker.size.lines or self.depth > self.maker.size.depth:
             return self.simple()
         choices = [self.simple] * 5 + [self.called] * 4 + [self.loop] * 3 + [self.branch, self.switch, self.array, self.sized, self.alloca,
                   self.address, self.address, self.pointer, self.computed, self.jump, self.irreducible, self.long_loop, self.long_loop, self.sort,
-                  self.no_yield, self.no_yield, self.straight, self.calm, self.explicit, self.vectors, self.wide, self.bits, self.structure,
+                  self.no_yield, self.no_yield, self.straight, self.last, self.calm, self.explicit, self.vectors, self.wide, self.bits, self.structure,
                   self.text, self.longs, self.over, self.handed]
         if self.top and not self.atomic and self.handles < 4:
             choices += [self.activate] * 5 + [self.counter] * 2
@@ -408,6 +411,17 @@ class Function:
         self.put(f"c->hash += {self.value()}; {self.assignable()} ^= {self.value()};")
         self.put(f"broken |= {t} != fuzz_turns; }}")
 
+    def last(self):
+        """A loop's end is no yield: what the last iteration, or its condition, has read is still so behind the loop."""
+        t, i, n = self.new("turns"), self.new("i"), self.r.choice([3, 7, f"1 + {self.variable()} % 50", "c->fuel > 20 ? 1500 : 5"])
+        work = self.r.choice([f"c->hash += {self.value()};", f"c->hash = c->hash * 3 + {i};", f"{self.assignable()} ^= {self.value()};"])
+        self.put(f"unsigned long {t}; u64 {i} = 0, {i}_n = {n};")
+        self.put(self.r.choice([f"do {{ {t} = fuzz_turns; {work} }} while (++{i} < {i}_n);",
+                                f"while ({t} = fuzz_turns, {i}++ < {i}_n) {{ {work} broken |= {t} != fuzz_turns; }}",
+                                f"for (;;) {{ {t} = fuzz_turns; {work} if ({i}++ >= {i}_n) break; c->hash++; }}",
+                                f"{t}_again: {t} = fuzz_turns; {work} if (++{i} < {i}_n) goto {t}_again;"]))
+        self.put(f"broken |= {t} != fuzz_turns;")
+
     def calm(self):
         """No yields within the block; those of callees are allowed, so it has none."""
         t = self.new("turns")
@@ -442,7 +456,7 @@ class Function:
         """A variable of large alignment, known or not; with arrays of variable length the frame needs a base pointer."""
         x = self.new("x")
         self.put(f"struct over {x} = {{{{{self.value()}, {self.value()}, 3}}}};")
-        self.put(f"broken |= (uintptr_t)&{x} % 64 != 0;" if self.r.random() < 0.5 else "YIELD();")
+        self.put(f"broken |= 2 * ((uintptr_t)&{x} % 64 != 0);" if self.r.random() < 0.5 else "YIELD();")
         if self.r.random() < 0.5:
             self.put(f"mix(c, sum(c, {x}.w, 3));")
         self.called()
@@ -562,11 +576,11 @@ class Function:
         if self.kind in ("word", "many", "variadic", "big", "ldbl") and not self.top and self.r.random() < 0.3:
             self.back()
         self.depth = 0
-        for _ in range(self.r.randrange(2, 6)):
+        for _ in range(self.r.randrange(1, self.maker.size.statements + 1)):
             self.statement()
         self.put(RESULTS[self.kind].format(e=self.call() if self.r.random() < 0.3 else self.value()))
         head = KINDS[self.kind][0].format(n=self.name)
-        attribute = self.r.choice(["", "", "", "__attribute__((noinline)) ", "__attribute__((always_inline)) inline " if False else ""])
+        attribute = self.r.choice(["", "__attribute__((noinline)) "])
         return f"static {attribute}{head}\n{{\n" + "\n".join(self.lines) + "\n}\n"
 
 
@@ -618,70 +632,67 @@ static __attribute__((noinline)) void throw_from(struct ctx *c, jmp_buf j, int d
 
 
 class Maker:
-    def __init__(self, seed, cases):
-        self.r = random.Random(seed)
-        self.constant, self.pointers, self.tops, self.functions = set(), set(), set(), []
-        kinds = ["word", "word", *self.r.sample(list(KINDS), self.r.randrange(4, 9))]
-        self.functions = [(f"f{i}_{k}", k) for i, k in enumerate(kinds)]
-        tops = [(f"case{i}", "word") for i in range(cases)]
-        texts = [Function(self, n, k, False).text_of() for n, k in self.functions]
-        self.texts = texts
-        self.tops = {n for n, _ in tops}
-        for n, k in tops:
-            texts.append(Function(self, n, k, True).text_of())
-        self.cases = [n for n, _ in tops]
+    """One program: some functions, and cases that call them."""
+
+    def __init__(self, seed):
+        self.r = r = random.Random(seed)
+        self.size = SIZES[r.choices(list(SIZES), [850, 120, 25, 5])[0]]
+        self.seed, self.constant, self.pointers, self.tops = seed, set(), set(), set()
+        kinds = ["word", *r.sample(list(KINDS), r.randrange(self.size.kinds // 2, self.size.kinds + 1))]
+        self.functions = [(f"p{seed}_f{i}_{k}", k) for i, k in enumerate(kinds)]
+        self.cases = [f"p{seed}_case{i}" for i in range(r.randrange(1, self.size.cases + 1))]
+        self.texts = [Function(self, n, k, False).text_of() for n, k in self.functions]
+        self.tops = set(self.cases)
+        self.texts += [Function(self, n, "word", True).text_of() for n in self.cases]
 
     def text(self):
         declared = "".join("static " + KINDS[k][0].format(n=n) + ";\n" for n, k in self.functions)
         pointers = "".join("static " + KINDS[k][0].format(n=f"(*volatile pointer_{n})") + f" = {n};\n" for n, k in self.functions if n in self.pointers)
-        calls = ", ".join(self.cases)
-        return HEAD + HELPERS + declared + pointers + "\n" + "\n".join(self.texts) + MAIN % {
-            "cases": calls, "words": ", ".join(n for n, k in self.functions if k == "word"), "fuel": self.r.choice([15, 30, 60])}
+        words = [n for n, k in self.functions if k == "word"]
+        return declared + pointers + "\n" + "\n".join(self.texts) + PROGRAM.format(
+            seed=self.seed, all=", ".join(self.cases + words), words=len(words), fuel=self.r.choice([15, 30, 60]))
 
 
-MAIN = r"""
-static u64 (*const cases[])(struct ctx *, u64, u64) = {%(cases)s};
-static u64 (*const words[])(struct ctx *, u64, u64) = {%(words)s};
-enum { CASES = sizeof cases / sizeof *cases, WORDS = sizeof words / sizeof *words };
+PROGRAM = r"""
+static void program_{seed}(void)
+{{
+	static u64 (*const all[])(struct ctx *, u64, u64) = {{{all}}};
+	run(all, sizeof all / sizeof *all, {words}, {fuel});
+}}
+"""
 
-static u64 once(u64 (*f)(struct ctx *, u64, u64), u64 seed)
+RUN = r"""
+static u64 once(u64 (*f)(struct ctx *, u64, u64), u64 seed, int fuel)
 {
-	struct ctx c = {seed, %(fuel)d};
+	struct ctx c = {seed, fuel};
 	u64 r = f(&c, seed * 77 + 5, seed + 9);
 	return r ^ c.hash;
 }
 
-int main(void)
+/* All at once, the last of them in no_yield, too. */
+static __attribute__((noinline)) void run(u64 (*const *all)(struct ctx *, u64, u64), unsigned count, unsigned words, int fuel)
 {
-	u64 results[CASES + 2 * WORDS];
+	u64 results[count + words], sum = 0;
+	broken = 0;
 #ifdef FUZZ_PASS
-	weft_activity_t as[CASES + WORDS];
-	for (unsigned i = 0; i < CASES + WORDS; i++)
-		weft_activate(&as[i], i) results[i] = once(i < CASES ? cases[i] : words[i - CASES], i + 1);
-	for (unsigned i = 0; i < WORDS; i++)
-		weft_no_yield results[CASES + WORDS + i] = once(words[i], CASES + i + 1);
-	for (unsigned i = 0; i < CASES + WORDS; i++)
+	weft_activity_t as[count];
+	for (unsigned i = 0; i < count; i++)
+		weft_activate(&as[i], i) results[i] = once(all[i], i + 1, fuel);
+	for (unsigned i = count; i < count + words; i++)
+		weft_no_yield results[i] = once(all[i - words], i + 1, fuel);
+	for (unsigned i = 0; i < count; i++)
 		(void)weft_activity_wait(&as[i]);
 #else
-	for (unsigned i = 0; i < CASES + WORDS; i++)
-		results[i] = once(i < CASES ? cases[i] : words[i - CASES], i + 1);
-	for (unsigned i = 0; i < WORDS; i++)
-		results[CASES + WORDS + i] = once(words[i], CASES + i + 1);
+	for (unsigned i = 0; i < count + words; i++)
+		results[i] = once(all[i < count ? i : i - words], i + 1, fuel);
 #endif
-	for (unsigned i = 0; i < CASES + 2 * WORDS; i++)
-		printf("%%u: %%llx\n", i, (unsigned long long)results[i]);
-	if (broken)
-		printf("a switch where there must be none\n");
-	return 0;
+	for (unsigned i = 0; i < count + words; i++)
+		sum = sum * 0x9E3779B97F4A7C15u + results[i];
+	printf("%llx%s\n", (unsigned long long)sum, (const char *const[]){"", ", a switch where there must be none", ", badly aligned", ", a switch, badly aligned"}[broken]);
 }
 """
 
 
-def main():
-    seed, path = int(sys.argv[1]), sys.argv[2]
-    with open(path, "w", encoding="ascii") as out:
-        out.write(Maker(seed, int(sys.argv[3]) if len(sys.argv) > 3 else 3).text())
-
-
-if __name__ == "__main__":
-    main()
+def text_of(seeds):
+    """A file of these programs, without what runs them (many.h)."""
+    return HEAD + HELPERS + RUN + "\n".join(Maker(seed).text() for seed in seeds)
