@@ -205,10 +205,22 @@ Function *TwinMaker::enter(Function *B)
 	return F;
 }
 
+/*
+ * Functions of clang's own for C++: they initialize variables of files before main, and those of threads at their first
+ * use (_ZTH, _ZTW), where another activity of the thread must not find them half done.
+ */
+static bool initializes(Function &F)
+{
+	StringRef Name = F.getName();
+
+	return any_of(ArrayRef<StringRef>{"__cxx_global_", "_GLOBAL__", "__tls_init", "_ZTH", "_ZTW"},
+		      [&](StringRef Start) { return Name.starts_with(Start); });
+}
+
 bool TwinMaker::mayHaveTwin(Function &F)
 {
-	return !F.isDeclaration() && !F.hasAvailableExternallyLinkage() && !(Says[&F] & SaysNoYield) &&
-	       !F.hasFnAttribute(Attribute::Naked);
+	return !initializes(F) && !F.isDeclaration() && !F.hasAvailableExternallyLinkage() &&
+	       !(Says[&F] & SaysNoYield) && !F.hasFnAttribute(Attribute::Naked);
 }
 
 /* Is it certain that no twin of it exists? */
@@ -216,11 +228,14 @@ bool TwinMaker::isPlain(Function &F)
 {
 	LibFunc Known;
 
-	if (F.isIntrinsic() || Says[&F] & SaysNoYield || F.hasFnAttribute(Attribute::ReturnsTwice))
+	if (F.isIntrinsic() || initializes(F) || Says[&F] & SaysNoYield || F.hasFnAttribute(Attribute::ReturnsTwice))
 		return true;
 	/* A body that the compiler may look into, but that is elsewhere: headers of libc have such, atol for one. */
 	if (!F.isDeclaration() && !F.hasAvailableExternallyLinkage())
 		return false;
+	/* It need not be anywhere else. */
+	if (F.hasFnAttribute(Attribute::AlwaysInline))
+		return true;
 	if (F.getName().starts_with("weft_"))
 		return true;
 	if (F.hasFnAttribute("llvm.assume") &&

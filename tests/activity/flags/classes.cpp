@@ -100,6 +100,7 @@ int by_lambda(int n)
 
 int by_container(int n)
 {
+	std::string longer = "longer than what lies in the object itself";
 	std::map<std::string, std::vector<int>> all;
 	int sum = 0;
 
@@ -109,7 +110,7 @@ int by_container(int n)
 	}
 	for (const auto &[name, values] : all)
 		sum += sum_of(values) + (int)name.size();
-	return sum;
+	return sum + (int)(longer + longer).size();
 }
 
 /* Thrown and caught between two yields. */
@@ -138,10 +139,27 @@ int by_static(int n)
 		std::vector<int> all(10);
 
 		std::iota(all.begin(), all.end(), 1);
+		yield();
 		return all;
 	}();
 
 	return n + sum_of(made);
+}
+
+/* Made at the first use in each thread, while others must not see it half made. */
+thread_local std::vector<int> of_thread = [] {
+	std::vector<int> all(10);
+
+	for (int &each : all) {
+		each = 3;
+		yield();
+	}
+	return all;
+}();
+
+int by_thread_local(int n)
+{
+	return n + sum_of(of_thread);
 }
 
 int by_inline(int n)
@@ -149,15 +167,16 @@ int by_inline(int n)
 	return counter{}.add(n).add(2 * n).value + counted_twice(n);
 }
 
-int (*const volatile functions[])(int) = {by_virtual, by_lambda, by_container, by_exception, by_static, by_inline};
-const char *const names[] = {"virtual functions", "lambdas and members", "containers",
-			     "exceptions",	  "static variables",	 "inline functions"};
+int (*const volatile functions[])(int) = {by_virtual, by_lambda,       by_container, by_exception,
+					  by_static,  by_thread_local, by_inline};
+const char *const names[] = {"virtual functions", "lambdas and members",  "containers",	     "exceptions",
+			     "static variables",  "variables of threads", "inline functions"};
 
 void *all_at_once(void *)
 {
 	enum { EACH = 3 };
 
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 7; i++) {
 		activity_t all[EACH];
 		int is[EACH] = {};
 

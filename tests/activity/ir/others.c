@@ -32,6 +32,18 @@ int calls_inline(int n)
 	return seen_but_elsewhere(n);
 }
 
+/* One that is always inlined need not be anywhere else. */
+// NONE-NOT: @always_inlined.either
+extern inline __attribute__((gnu_inline, always_inline)) int always_inlined(int a)
+{
+	return a + 1;
+}
+
+int calls_always_inlined(int n)
+{
+	return always_inlined(n);
+}
+
 /* Functions of libc that wait: the runtime has twins of them. */
 // TWIN-LABEL: define {{.*}}@reads.yielding(
 // TWIN: call i64 @read.either(
