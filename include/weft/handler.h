@@ -252,18 +252,18 @@ typedef void *weft__on_failure_t(void *state, int error);
 
 /* "case weft__FAMILY__clause_for__OP:" for each clause, made of its text: what stands beside ## is not expanded, and so
  * weft_tail(op, fn) becomes WEFT__CASE_weft_tail(op, fn). */
-#define WEFT__CASE_weft_tail(op, fn) FOR, op
-#define WEFT__CASE_weft_abort(op, fn) FOR, op
-#define WEFT__CASE_weft_general(op, fn) FOR, op
-#define WEFT__CASE_weft_multi(op, fn) FOR, op
-#define WEFT__CASE_weft_requested(op) FOR, op
-#define WEFT__CASE_weft_on_return(fn) NONE,
-#define WEFT__CASE_weft_on_failure(fn) NONE,
-#define WEFT__CASE_weft_also(...) NONE,
+#define WEFT__CASE_weft_tail(op, fn) weft__for, op
+#define WEFT__CASE_weft_abort(op, fn) weft__for, op
+#define WEFT__CASE_weft_general(op, fn) weft__for, op
+#define WEFT__CASE_weft_multi(op, fn) weft__for, op
+#define WEFT__CASE_weft_requested(op) weft__for, op
+#define WEFT__CASE_weft_on_return(fn) weft__none,
+#define WEFT__CASE_weft_on_failure(fn) weft__none,
+#define WEFT__CASE_weft_also(...) weft__none,
 #define WEFT__CASE(...) WEFT__CASE_AS(__VA_ARGS__)
 #define WEFT__CASE_AS(family, how, op) WEFT__CASE_##how(family, op)
-#define WEFT__CASE_FOR(family, op) case weft__##family##__clause_for__##op:
-#define WEFT__CASE_NONE(family, op)
+#define WEFT__CASE_weft__for(family, op) case weft__##family##__clause_for__##op:
+#define WEFT__CASE_weft__none(family, op)
 #define WEFT__CASES_1(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_2(f, WEFT__CASE_##__VA_ARGS__))
 #define WEFT__CASES_2(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_3(f, WEFT__CASE_##__VA_ARGS__))
 #define WEFT__CASES_3(f, x, ...) WEFT__CASE(f, x) __VA_OPT__(WEFT__CASES_4(f, WEFT__CASE_##__VA_ARGS__))

@@ -4,6 +4,12 @@
 
 #include <errno.h>
 
+/* Words that programs define: no macro of ours uses them. */
+#define NONE (+)
+#define FOR (+)
+#define CASE (+)
+#define ALL (+)
+
 WEFT_FAMILY(state, (int, get), (void, put, int, value));
 WEFT_EFFECT(int, flip);
 WEFT_EFFECT(int, choose);
