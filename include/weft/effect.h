@@ -557,9 +557,9 @@ WEFT_EXTERN_C_END
 #define WEFT__MEMBER_IDENTITY_(...) WEFT__MEMBER_IDENTITY__(__VA_ARGS__)
 #define WEFT__MEMBER_IDENTITY__(result, name, ...)                                                                     \
 	WEFT__CAT(WEFT__IDENTITY_, WEFT__SHAPE(__VA_ARGS__))(#name, result, __VA_ARGS__)
-#define WEFT__IDENTITY_EVEN WEFT__IDENTITY
-#define WEFT__IDENTITY_ODD(...) ""
-#define WEFT__IDENTITY_MANY(...) ""
+#define WEFT__IDENTITY_weft__even WEFT__IDENTITY
+#define WEFT__IDENTITY_weft__odd(...) ""
+#define WEFT__IDENTITY_weft__many(...) ""
 
 /* `identity`: the text of the family in symbols. */
 #define WEFT__FAMILY(identity, prefix, family, ...)                                                                    \
@@ -666,12 +666,12 @@ extern struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions
 	WEFT__CHECK_TYPES(text, identity)
 
 /* By the shape of the list of parameters. */
-#define WEFT__EFFECT_EVEN(text, name, result, ...)                                                                     \
+#define WEFT__EFFECT_weft__even(text, name, result, ...)                                                               \
 	WEFT__CHECK_DECLARED(name, name, text, WEFT__IDENTITY(text, result, __VA_ARGS__))                              \
 	enum { weft__##name##__index };                                                                                \
 	WEFT__OPERATION(text, WEFT__IDENTITY(text, result, __VA_ARGS__), name, result, name, __VA_ARGS__)              \
 	WEFT__END
-#define WEFT__EXCEPTION_EVEN(text, name, ...)                                                                          \
+#define WEFT__EXCEPTION_weft__even(text, name, ...)                                                                    \
 	WEFT__CHECK_DECLARED(name, name, text, WEFT__IDENTITY(text, exception, __VA_ARGS__))                           \
 	enum { weft__##name##__index };                                                                                \
 	WEFT__FRAME(void, name, __VA_ARGS__)                                                                           \
@@ -683,13 +683,13 @@ extern struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions
 	WEFT__EXCEPTION_CLAUSES(name, __VA_ARGS__)                                                                     \
 	WEFT__LEAVE(void, name, __VA_ARGS__)                                                                           \
 	WEFT__END
-#define WEFT__MEMBER_EVEN WEFT__OPERATION
-#define WEFT__EFFECT_ODD(text, name, ...) WEFT__NO_COMMA(text, name)
-#define WEFT__EXCEPTION_ODD WEFT__EFFECT_ODD
-#define WEFT__MEMBER_ODD(text, identity, family, result, name, ...) WEFT__NO_COMMA(text, name);
-#define WEFT__EFFECT_MANY(text, name, ...) WEFT__TOO_MANY(text, name)
-#define WEFT__EXCEPTION_MANY WEFT__EFFECT_MANY
-#define WEFT__MEMBER_MANY(text, identity, family, result, name, ...) WEFT__TOO_MANY(text, name);
+#define WEFT__MEMBER_weft__even WEFT__OPERATION
+#define WEFT__EFFECT_weft__odd(text, name, ...) WEFT__NO_COMMA(text, name)
+#define WEFT__EXCEPTION_weft__odd WEFT__EFFECT_weft__odd
+#define WEFT__MEMBER_weft__odd(text, identity, family, result, name, ...) WEFT__NO_COMMA(text, name);
+#define WEFT__EFFECT_weft__many(text, name, ...) WEFT__TOO_MANY(text, name)
+#define WEFT__EXCEPTION_weft__many WEFT__EFFECT_weft__many
+#define WEFT__MEMBER_weft__many(text, identity, family, result, name, ...) WEFT__TOO_MANY(text, name);
 #define WEFT__NO_COMMA(text, name)                                                                                     \
 	WEFT__WRONG(name, "effect " text ": each parameter is a type, a comma and a name, as in: int, count; of a "    \
 			  "type with a comma in it make a typedef")

@@ -4,11 +4,15 @@
 
 #include <errno.h>
 
-/* Words that programs define: no macro of ours uses them. */
+/* Words that programs define too: no macro of ours uses them. */
 #define NONE (+)
+#define SOME (+)
 #define FOR (+)
-#define CASE (+)
-#define ALL (+)
+#define YES (+)
+#define NO (+)
+#define EVEN (+)
+#define ODD (+)
+#define MANY (+)
 
 WEFT_FAMILY(state, (int, get), (void, put, int, value));
 WEFT_EFFECT(int, flip);

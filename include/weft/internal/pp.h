@@ -20,18 +20,21 @@
 
 /* WEFT__IF_VOID(type)(then)(else). A type that merely starts with void, such as `void *`, leaves the probe unexpanded,
  * because a function-like macro needs its parenthesis next. */
-#define WEFT__PROBE_void() ~, YES
-#define WEFT__IF_VOID(type) WEFT__CAT(WEFT__IF_, WEFT__SECOND_OF(WEFT__PROBE_##type(), NO, ))
+#define WEFT__PROBE_void() ~, weft__yes
+#define WEFT__IF_VOID(type) WEFT__CAT(WEFT__IF_, WEFT__SECOND_OF(WEFT__PROBE_##type(), weft__no, ))
 #define WEFT__SECOND_OF(...) WEFT__SECOND(__VA_ARGS__)
-#define WEFT__IF_YES(then) then WEFT__SKIP
-#define WEFT__IF_NO(then) WEFT__UNWRAP
+#define WEFT__IF_weft__yes(then) then WEFT__SKIP
+#define WEFT__IF_weft__no(then) WEFT__UNWRAP
 #define WEFT__SKIP(...)
 
-/* What can be made of a list of pairs: EVEN; ODD, a comma is missing; MANY, more than eight pairs (up to eleven). */
+/* What can be made of a list of pairs: weft__even; weft__odd, a comma is missing; weft__many, more than eight pairs (up
+ * to eleven). The words are ours, since a program may have macros of its own called EVEN or MANY. */
 #define WEFT__SHAPE(...)                                                                                               \
-	WEFT__FIRST(__VA_OPT__(WEFT__SHAPE_OF(__VA_ARGS__, MANY, MANY, MANY, MANY, MANY, MANY, EVEN, ODD, EVEN, ODD,   \
-					      EVEN, ODD, EVEN, ODD, EVEN, ODD, EVEN, ODD, EVEN, ODD, EVEN, ODD, ), )   \
-			EVEN, )
+	WEFT__FIRST(__VA_OPT__(WEFT__SHAPE_OF(__VA_ARGS__, weft__many, weft__many, weft__many, weft__many, weft__many, \
+					      weft__many, weft__even, weft__odd, weft__even, weft__odd, weft__even,    \
+					      weft__odd, weft__even, weft__odd, weft__even, weft__odd, weft__even,     \
+					      weft__odd, weft__even, weft__odd, weft__even, weft__odd, ), )            \
+			weft__even, )
 #define WEFT__SHAPE_OF(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, a21, \
 		       a22, shape, ...)                                                                                \
 	shape
@@ -89,9 +92,10 @@ template <typename T> struct weft__field<T[]> {
 #define WEFT__STORE(type, name) .name = name
 
 /* "(T a, U b)", "(void)" where there are none; "a, b"; ", T a, U b". */
-#define WEFT__PARAMETERS(...) WEFT__CAT(WEFT__PARAMETERS_, WEFT__FIRST(__VA_OPT__(SOME, ) NONE, ))(__VA_ARGS__)
-#define WEFT__PARAMETERS_NONE() (void)
-#define WEFT__PARAMETERS_SOME(...) (WEFT__PAIRS_1(WEFT__PARAMETER, WEFT__COMMA, __VA_ARGS__))
+#define WEFT__PARAMETERS(...)                                                                                          \
+	WEFT__CAT(WEFT__PARAMETERS_, WEFT__FIRST(__VA_OPT__(weft__some, ) weft__none, ))(__VA_ARGS__)
+#define WEFT__PARAMETERS_weft__none() (void)
+#define WEFT__PARAMETERS_weft__some(...) (WEFT__PAIRS_1(WEFT__PARAMETER, WEFT__COMMA, __VA_ARGS__))
 #define WEFT__MORE_PARAMETERS(...) __VA_OPT__(, WEFT__PAIRS_1(WEFT__PARAMETER, WEFT__COMMA, __VA_ARGS__))
 #define WEFT__NAMES(...) WEFT__PAIRS(WEFT__NAME, WEFT__COMMA, __VA_ARGS__)
 
