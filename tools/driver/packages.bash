@@ -30,6 +30,8 @@ systemtap-sdt-dev header:sys/sdt.h
 libcmocka-dev header:cmocka.h
 chromium cmd:chromium
 shellcheck cmd:shellcheck
+csmith cmd:csmith
+libcsmith-dev header:csmith/csmith.h
 libboost-context-dev header:boost/context/fiber.hpp
 libboost-fiber-dev header:boost/fiber/all.hpp
 libpq-dev header:postgresql/libpq-fe.h
