@@ -260,8 +260,8 @@ void weft__own_run(struct weft__activity_group *g, weft_activity_t *a);
 void weft__own_suspend(weft_activity_t *self);
 _Noreturn void weft__own_end(weft_activity_t *self, int error);
 void weft__own_delete(struct weft__activity_group *g, weft_activity_t *a);
-/* Must this program's activities have stacks of their own? */
-bool weft__own_wanted(unsigned flags);
+/* Is a group of this kind to be stackful? Then sets how its stacks are to be. */
+bool weft__own_wanted(const weft_activity_config_t *config, weft_attr_t *attr);
 
 /* ---- timer.c ---------------------------------------------------------------------------------------------------- */
 void weft__timer_add(struct weft__activity_group *g);

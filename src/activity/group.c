@@ -322,13 +322,10 @@ static struct weft__activity_group *make(const weft_activity_config_t *config, w
 	g->hot = &weft__activity_hot;
 	g->period = period(config);
 	g->every_yield = g->period == WEFT_ACTIVITY_EVERY_YIELD;
-	g->stackful = weft__own_wanted(config->flags);
+	g->stackful = weft__own_wanted(config, &g->attr);
 	g->turns = WEFT__TURNS;
 	if (config->stack_size && !g->stackful)
 		attr.stack_size = config->stack_size;
-	if (config->stack_size)
-		g->attr.stack_size = config->stack_size;
-	g->attr.name = "activity";
 	g->coro = weft_create_with(drive, g, &attr);
 	if (!g->coro) {
 		free(g);

@@ -21,12 +21,22 @@ WEFT_EFFECT(void, weft__activity_switch);
 extern void __asan_init(void) __attribute__((weak));
 extern void __tsan_init(void) __attribute__((weak));
 
-bool weft__own_wanted(unsigned flags)
+/* As deep as the main thread's, where nobody has chosen this form: the program may recurse as it does when it is not
+ * under such a tool. Memory is taken as it is used. */
+enum { ROOM = 8 << 20 };
+
+bool weft__own_wanted(const weft_activity_config_t *config, weft_attr_t *attr)
 {
 	const char *said = getenv("WEFT_ACTIVITIES");
+	bool asked = config->flags & WEFT_ACTIVITY_STACKFUL || (said && !strcmp(said, "stackful"));
 
-	return flags & WEFT_ACTIVITY_STACKFUL || __asan_init || __tsan_init || RUNNING_ON_VALGRIND ||
-	       (said && !strcmp(said, "stackful"));
+	if (!asked && !__asan_init && !__tsan_init && !RUNNING_ON_VALGRIND)
+		return false;
+	attr->name = "activity";
+	attr->stack_size = config->stack_size;
+	if (!asked && !attr->stack_size && !getenv("WEFT_STACK"))
+		attr->stack_size = ROOM;
+	return true;
 }
 
 static void *body(void *activity)
