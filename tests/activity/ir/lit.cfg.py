@@ -8,11 +8,11 @@ import lit.formats
 HERE = os.path.dirname(os.path.abspath(__file__))
 INCLUDE = os.path.join(HERE, "..", "..", "..", "include")
 PLUGIN, LLVM = (shlex.quote(lit_config.params[name]) for name in ("plugin", "llvm"))
-CLANG = f"clang-{LLVM} -isystem {shlex.quote(INCLUDE)} -Wall -S -emit-llvm -fno-discard-value-names %s"
+CLANG = f"clang-{LLVM} -isystem {shlex.quote(INCLUDE)} -Wall -S -emit-llvm -fno-discard-value-names '%s'"
 # As clang's front end makes it: not optimized, but ready for it.
-FRESH = f"{CLANG} -O1 -Xclang -disable-llvm-passes -o %t.ll"
-OPT = f"opt-{LLVM} -load-pass-plugin={PLUGIN} -S %t.ll -o %t"
-FILECHECK = f"FileCheck-{LLVM} %s"
+FRESH = f"{CLANG} -O1 -Xclang -disable-llvm-passes -o '%t.ll'"
+OPT = f"opt-{LLVM} -load-pass-plugin={PLUGIN} -S '%t.ll' -o '%t'"
+FILECHECK = f"FileCheck-{LLVM} '%s'"
 
 config.name = "activities"
 config.test_format = lit.formats.ShTest(False)
@@ -26,9 +26,9 @@ config.substitutions += [
     # The same, and lower.cpp.
     ("%lower", f"{FRESH} && {OPT} -passes=weft-twins,weft-lower"),
     # All of the pass, in the compiler, and the optimizer around it.
-    ("%optimized", f"{CLANG} -O2 -fpass-plugin={PLUGIN} -o %t"),
+    ("%optimized", f"{CLANG} -O2 -fpass-plugin={PLUGIN} -o '%t'"),
     # Compare what was made with the lines of a prefix: %see=PREFIX.
-    ("%see=", f"{FILECHECK} --input-file=%t --check-prefix="),
+    ("%see=", f"{FILECHECK} --input-file='%t' --check-prefix="),
     # Compare the pass's errors, after %fresh OPTION: %refused=PREFIX.
     ("%fresh", FRESH),
     ("%refused=", f"not {OPT} -passes=weft-twins 2>&1 | {FILECHECK} --check-prefix="),
