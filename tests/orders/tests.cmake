@@ -51,7 +51,7 @@ endfunction()
 
 orders(orders)
 foreach(which ring fresh spin mutex cond rwlock sem event group barrier once future chan select rt_ drawn_)
-	weft_test(${which} COMMAND @orders.gcc ${which} 1000)
+	weft_test(${which} COMMAND @orders.gcc ${which} 1000 SECONDS 200)
 endforeach()
 
 # canary(NAME SCENARIO WHAT-IT-SAYS)
