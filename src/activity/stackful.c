@@ -8,12 +8,7 @@
 #include <string.h>
 
 #include "activity/activity.h"
-
-#ifdef WEFT_HAVE_VALGRIND
-#include <valgrind/valgrind.h>
-#else
-#define RUNNING_ON_VALGRIND 0
-#endif
+#include "internal/valgrind.h"
 
 WEFT_EFFECT(void, weft__activity_switch);
 

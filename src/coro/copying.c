@@ -19,14 +19,7 @@
 #include <string.h>
 
 #include "arch/vectors.h"
-
-#ifdef WEFT_HAVE_VALGRIND
-#include <valgrind/memcheck.h>
-#else
-#define VALGRIND_MAKE_MEM_NOACCESS(start, bytes) ((void)0)
-#define VALGRIND_MAKE_MEM_DEFINED_IF_ADDRESSABLE(start, bytes) ((void)0)
-#define VALGRIND_MAKE_MEM_UNDEFINED(start, bytes) ((void)0)
-#endif
+#include "internal/valgrind.h"
 
 unsigned char weft__unusual;
 

@@ -7,6 +7,7 @@
  */
 #include "coro/copying.h"
 #include "coro/ends.h"
+#include "internal/valgrind.h"
 
 #include <errno.h>
 #include <string.h>
@@ -129,14 +130,6 @@ static inline void check_no_handler(void)
 }
 
 /* ---- making --------------------------------------------------------------------------------------------------- */
-
-#ifdef WEFT_HAVE_VALGRIND
-#include <valgrind/memcheck.h>
-#else
-#define VALGRIND_MAKE_MEM_DEFINED(start, bytes) ((void)0)
-#define VALGRIND_MAKE_MEM_NOACCESS(start, bytes) ((void)0)
-#define VALGRIND_MAKE_MEM_UNDEFINED(start, bytes) ((void)0)
-#endif
 
 /* Memcheck follows the stack pointer from the slot's record down, its red zone ahead. */
 static WEFT__COLD void tell_memcheck(const struct weft__slot *slot)

@@ -4,14 +4,9 @@
  * given, and a block of memory costs more than making the coroutine does.
  */
 #include "coro/copying.h"
+#include "internal/valgrind.h"
 
 #include <stdlib.h>
-
-#ifdef WEFT_HAVE_VALGRIND
-#include <valgrind/memcheck.h>
-#else
-#define VALGRIND_MAKE_MEM_UNDEFINED(start, bytes) ((void)0)
-#endif
 
 enum {
 	LARGEST = 4096, /* open from the start under every policy */

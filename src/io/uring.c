@@ -39,6 +39,7 @@
  * linked with it; its header only when this is compiled. Without either, or if the kernel refuses, epoll does it all.
  */
 #define _GNU_SOURCE
+#include "internal/valgrind.h"
 #include "io/io.h"
 
 #if __has_include(<liburing.h>)
@@ -51,12 +52,6 @@
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#ifdef WEFT_HAVE_VALGRIND
-#include <valgrind/valgrind.h>
-#else
-#define RUNNING_ON_VALGRIND 0
-#endif
 
 enum {
 #ifdef WEFT_TINY

@@ -12,16 +12,11 @@
  * above `open` meanwhile just tries again. The child of a fork may have a slot that a thread of the parent was opening:
  * there whoever faults opens what should be open.
  */
+#include "internal/valgrind.h"
 #include "stack/config.h"
 #include "stack/policy.h"
 
 #include <errno.h>
-
-#ifdef WEFT_HAVE_VALGRIND
-#include <valgrind/valgrind.h>
-#else
-#define RUNNING_ON_VALGRIND 0
-#endif
 
 enum {
 	FIRST = 2 * WEFT__PAGE,	   /* open from the start */

@@ -8,13 +8,8 @@
 
 #include "internal/faults.h"
 #include "internal/once.h"
+#include "internal/valgrind.h"
 #include "stack/contiguous.h"
-
-#ifdef WEFT_HAVE_VALGRIND
-#include <valgrind/valgrind.h>
-#else
-#define VALGRIND_STACK_REGISTER(start, end) 0u
-#endif
 
 _Static_assert(sizeof(struct weft__region) <= WEFT__OBJECT_BYTES, "the slot's room for what a region is");
 

@@ -23,13 +23,8 @@
 
 #include "arch/signal.h"
 #include "internal/line.h"
+#include "internal/valgrind.h"
 #include "stack/policy.h"
-
-#ifdef WEFT_HAVE_VALGRIND
-#include <valgrind/memcheck.h>
-#else
-#define VALGRIND_MAKE_MEM_UNDEFINED(start, bytes) ((void)0)
-#endif
 
 static atomic_size_t faults, failures, probes;
 

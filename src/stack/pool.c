@@ -17,18 +17,11 @@
 #include "arch/vectors.h"
 #include "internal/once.h"
 #include "internal/unseen.h"
+#include "internal/valgrind.h"
 #include "stack/buffers.h"
 #include "stack/config.h"
 #include "stack/copy.h"
 #include "stack/pages.h"
-
-#ifdef WEFT_HAVE_VALGRIND
-#include <valgrind/memcheck.h>
-#else
-#define VALGRIND_GET_VBITS(from, to, bytes) 0
-#define VALGRIND_STACK_REGISTER(start, end) 0u
-#define VALGRIND_STACK_DEREGISTER(id) ((void)(id))
-#endif
 
 bool weft__on_memcheck;
 __thread struct weft__thread *weft__tls_thread __attribute__((tls_model("initial-exec")));
