@@ -147,7 +147,7 @@ split_response_file()
 }
 
 # Learn from a link's or compilation's arguments. Sets inputs, sources, headers, links, shared, library, language, exports,
-# target.
+# target, output.
 read_arguments()
 {
 	local words
@@ -161,6 +161,11 @@ read_arguments()
 		-shared | --shared) shared=yes ;;
 		-rdynamic | -Wl,-E | -Wl,--export-dynamic) exports=yes ;;
 		-lweft) library=weft_shared ;;
+		-o)
+			output=${2-}
+			shift
+			;;
+		-o?*) output=${1#-o} ;;
 		-x)
 			language=${2-}
 			shift
@@ -182,7 +187,7 @@ read_arguments()
 		-?*) [[ $# == 1 || $with_argument != *" $1 "* ]] || shift ;;
 		*.h | *.hh | *.hpp | *.hxx | *.h++ | *.H | *.tcc) headers=yes ;;
 		*.o | *.lo | *.a | *.so | *.so.* | *.s) inputs=yes ;;
-		*) inputs=yes sources=yes ;;
+		*) inputs=yes sources+=("$1") ;;
 		esac
 		(($# == 0)) || shift
 	done
@@ -264,26 +269,35 @@ policy_object()
 	mv -f -- "$object.$$" "$object"
 }
 
-# Sets `before` and `after`, what goes around the arguments, and `launch`, what goes before the compiler.
+# Sets `before` and `after`, what goes around the arguments, `launch`, what goes before the compiler, and `outputs`, the files that
+# it writes.
 surround()
 {
-	local inputs='' sources='' headers='' links=yes shared='' library=weft language='' exports='' target=() object
+	local inputs='' sources=() headers='' links=yes shared='' library=weft language='' exports='' target=() output='' object
 	local library_dir plugin checker
 
 	before=() after=() launch=()
 	read_arguments "$@"
+	outputs=("${output:-a.out}")
+	if [[ ! $links && ! $output ]]; then
+		outputs=("${sources[@]##*/}")
+		outputs=("${outputs[@]%.*}")
+		outputs=("${outputs[@]/%/.o}")
+	fi
 	# Nothing to compile: a question about the compiler.
 	[[ $inputs || $headers ]] || return 0
 	find_launcher
 	[[ $include == /usr/include || $include == /usr/local/include ]] || before=(-isystem "$include")
 	before+=(-isystem "$compat" -pthread)
-	[[ $instrument || ! $sources ]] || before+=(-fstack-clash-protection)
+	[[ $instrument ]] || ((!${#sources[@]})) || before+=(-fstack-clash-protection)
 	if [[ $activities ]]; then
 		find_activities_plugin
-		[[ ! $sources ]] || before+=("-fpass-plugin=$plugin")
 		# Where clang's headers were not there only the pass says what is wrong.
 		checker=${plugin%/*}/libweft-check-activities-$clang.so
-		[[ ! $sources || ! -e $checker ]] || before+=("-fplugin=$checker")
+		if ((${#sources[@]})); then
+			before+=("-fpass-plugin=$plugin")
+			[[ ! -e $checker ]] || before+=("-fplugin=$checker")
+		fi
 	fi
 	[[ $links && $inputs && $language != *-header ]] || return 0
 
@@ -321,38 +335,13 @@ choose_compiler()
 	fi
 }
 
-# output_of ARG…: what the compiler writes. Sets `output`; empty if that is several files, or none.
-output_of()
-{
-	local sources=()
-
-	output=a.out
-	while (($#)); do
-		case $1 in
-		-o) output=${2-} && return ;;
-		-o?*) output=${1#-o} && return ;;
-		-E | -S | -M | -MM | -fsyntax-only) output='' && return ;;
-		-c) output=object ;;
-		*.c | *.cc | *.cpp | *.cxx | *.C) sources+=("${1##*/}") ;;
-		-?*) [[ $# == 1 || $with_argument != *" $1 "* ]] || shift ;;
-		esac
-		shift
-	done
-	[[ $output == object ]] || return 0
-	output=
-	((${#sources[@]} != 1)) || output=${sources[0]%.*}.o
-}
-
 # report_twins COMPILER ARG…: compiles, then tells of each twin its size, that of the plain function, and why it exists. The
 # largest come first. What is kept in the function that calls it has no size.
 report_twins()
 {
-	local output
-
 	make_scratch
 	WEFT_ACTIVITIES_REPORT=$scratch/twins "$@" || exit
-	output_of "${arguments[@]}"
-	{ [[ ! $output || ! -e $output ]] || nm -S -t d --defined-only -- "$output" 2>/dev/null; } >"$scratch/sizes"
+	nm -S -t d --defined-only -- "${outputs[@]}" >"$scratch/sizes" 2>/dev/null
 	touch "$scratch/twins"
 	printf '%8s %8s  %-32s %s\n' yielding plain function 'why it may yield'
 	awk -v twins="$scratch/twins" '
@@ -371,7 +360,7 @@ report_twins()
 
 weft_cc()
 {
-	local policy='' instrument='' activities='' report='' clang='' arguments compiler before after launch
+	local policy='' instrument='' activities='' report='' clang='' arguments compiler before after launch outputs
 
 	quiet=yes
 	own_options "$@"

@@ -10,7 +10,7 @@
 # compile LANGUAGE ARGS…
 compile()
 {
-	local compiler before after launch
+	local compiler before after launch outputs
 
 	choose_compiler "$1"
 	shift
@@ -137,7 +137,7 @@ weft_run()
 
 compile_and_run()
 {
-	local policy='' instrument='' activities='' clang='' arguments sources=() flags=() rest=() program language=cc source objects=()
+	local policy='' instrument='' activities='' report='' clang='' arguments sources=() flags=() rest=() program language=cc source objects=()
 
 	own_options "$@"
 	read_run_arguments "${arguments[@]}"
