@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Activities for gdb to look at (tests/activityrt/gdb): one that waits four calls deep with locals that others know,
+ * Activities for gdb to look at (gdb.py): one that waits four calls deep with locals that others know,
  * one so deep that it went on in other stacks, and a coroutine that is suspended.
  */
 #include <stdlib.h>

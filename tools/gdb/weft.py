@@ -20,10 +20,11 @@ import tempfile
 
 import gdb
 
-ENDED, RUNNING, WAITS = 4, 3, 5
-STATES = {1: "not activated", 2: "ready", RUNNING: "runs", 5: "waits for a semaphore", 6: "waits for an end", 7: "waits for a time",
-          8: "waits for a waker", 9: "waits for mail", 10: "waits for a call"}
-IN_SLAB = 84  # src/activity/table.c
+# Of src/activity/activity.h. Those that are not here have ended.
+STATES = {"WEFT__NEW": "is not activated", "WEFT__READY": "is ready", "WEFT__RUNNING": "runs", "WEFT__FOR_SEM": "waits for a semaphore",
+          "WEFT__FOR_END": "waits for an end", "WEFT__FOR_TIME": "waits for a time", "WEFT__FOR_WAKER": "waits for a waker",
+          "WEFT__FOR_MAIL": "waits for mail", "WEFT__FOR_CALL": "waits for a call"}
+HAVE_NO_FRAMES = (None, "WEFT__NEW")
 REGISTERS = ("rsp", "rip", "rbp", "rbx")
 # As struct user_regs_struct has them, which core files hold.
 SAVED = ("r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi", "rdi", "orig_rax", "rip", "cs",
@@ -115,7 +116,6 @@ class Core:
             at = status + (content + 3) // 4 * 4
 
     def read(self, path):
-        gdb.execute("set pagination off", to_string=True)
         gdb.execute(f"core-file {path}", to_string=True)
         gdb.execute(f"thread {self.thread}", to_string=True)
 
@@ -138,7 +138,8 @@ def standing(where, frames, registers):
 class Activity:
     def __init__(self, group, at):
         self.group, self.at = group, at
-        self.state = int(at["state"])
+        self.state = next((name for name in STATES if int(evaluate(f"(int){name}")) == int(at["state"])), None)
+        self.does = STATES.get(self.state, "has ended")
 
     def stands(self):
         """Where its frames belong, the frames, and the registers with which it goes on."""
@@ -205,7 +206,8 @@ def activities():
     found = [group["table"][i] for i in range(int(group["count"]))]
     slab = group["slabs"]
     while slab:
-        found += [each.address for each in (slab["activities"][i] for i in range(IN_SLAB)) if each["state"]]
+        each_of = range(slab["activities"].type.range()[1] + 1)
+        found += [each.address for each in (slab["activities"][i] for i in each_of) if each["state"]]
         slab = slab["next"]
     return [Activity(group, at) for at in found]
 
@@ -225,9 +227,8 @@ class Activities(gdb.Command):
 
     def invoke(self, argument, from_tty):
         for i, each in enumerate(activities()):
-            what = STATES.get(each.state, "has ended")
-            parked = each.state == 2 or each.state >= WAITS
-            print(f"{i:>4}  {int(each.at):#x}  {what}" + (f", in {each.function()}" if parked and int(each.at["frames"]) else ""))
+            parked = each.state not in (*HAVE_NO_FRAMES, "WEFT__RUNNING") and each.at["frames"]
+            print(f"{i:>4}  {int(each.at):#x}  {each.does}" + (f", in {each.function()}" if parked else ""))
 
 
 class OneActivity(gdb.Command):
@@ -242,10 +243,10 @@ class OneActivity(gdb.Command):
         if not number.isdigit() or int(number) >= len(known):
             raise gdb.GdbError(f"weft activity wants a number below {len(known)}: 'weft activities' lists them")
         each = known[int(number)]
-        if each.state == RUNNING:
+        if each.state == "WEFT__RUNNING":
             gdb.execute(command or "backtrace")
-        elif each.state < 2 or each.state == ENDED:
-            raise gdb.GdbError(f"activity {number} has no frames: it {STATES.get(each.state, 'has ended')}")
+        elif each.state in HAVE_NO_FRAMES:
+            raise gdb.GdbError(f"activity {number} has no frames: it {each.does}")
         else:
             with standing(*each.stands()):
                 gdb.execute(command or "backtrace")
