@@ -56,7 +56,7 @@ class Lowering
 	PointerType *P;
 	const DataLayout &DL;
 	Instruction *Pushed = nullptr; /* where the frame's variables are; NULL: they are all in the frame */
-	bool Sized = false;
+	bool HasSized = false;	       /* are some of any size? */
 
 	DebugLoc line() const;
 	MDNode *seldom();
@@ -72,6 +72,8 @@ class Lowering
 	bool knownByCall(CallBase &Call, Use &U);
 	void variables();
 	void keepBasePointer();
+	Value *newest(IRBuilder<> &IR);
+	void landed(IRBuilder<> &IR, Value *Newest);
 	void landings();
 	void catches();
 	void moveFixed(std::vector<AllocaInst *> &Variables);
@@ -370,7 +372,6 @@ void Lowering::moveFixed(std::vector<AllocaInst *> &Variables)
 void Lowering::moveSized(std::vector<AllocaInst *> &Variables)
 {
 	Type *I64 = Type::getInt64Ty(C);
-	FunctionCallee Newest = runtime(M, "weft__activity_newest", P, {});
 	FunctionCallee Down = runtime(M, "weft__activity_pop_to", Type::getVoidTy(C), {P});
 	std::vector<IntrinsicInst *> Restores;
 
@@ -385,11 +386,11 @@ void Lowering::moveSized(std::vector<AllocaInst *> &Variables)
 		IRBuilder<> AtSave(Save), AtRestore(R);
 		AtSave.SetCurrentDebugLocation(line());
 		AtRestore.SetCurrentDebugLocation(line());
-		AtRestore.CreateCall(Down, {AtSave.CreateCall(Newest)});
+		AtRestore.CreateCall(Down, {newest(AtSave)});
 	}
 	IRBuilder<> Entry(&*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
 	Entry.SetCurrentDebugLocation(line());
-	Value *Before = Entry.CreateCall(Newest);
+	Value *Before = newest(Entry);
 	for (AllocaInst *A : Variables) {
 		IRBuilder<> IR(A);
 		IR.SetCurrentDebugLocation(line());
@@ -423,22 +424,22 @@ static void copyByValue(Function &F, Argument &A)
 
 void Lowering::variables()
 {
-	std::vector<AllocaInst *> OfFixed, OfAnySize;
+	std::vector<AllocaInst *> Fixed, Sized;
 
 	for (Argument &A : F.args())
 		if (A.hasByValAttr() && othersKnow(&A))
 			copyByValue(F, A);
 	for (Instruction &I : instructions(F))
 		if (auto *A = dyn_cast<AllocaInst>(&I); A && othersKnow(A))
-			(A->isStaticAlloca() ? OfFixed : OfAnySize).push_back(A);
-	for (auto *List : {&OfFixed, &OfAnySize})
+			(A->isStaticAlloca() ? Fixed : Sized).push_back(A);
+	for (auto *List : {&Fixed, &Sized})
 		for (AllocaInst *A : *List)
 			forgetLifetime(A);
-	Sized = !OfAnySize.empty();
-	if (Sized)
-		moveSized(OfAnySize);
-	if (!OfFixed.empty())
-		moveFixed(OfFixed);
+	HasSized = !Sized.empty();
+	if (HasSized)
+		moveSized(Sized);
+	if (!Fixed.empty())
+		moveFixed(Fixed);
 }
 
 /* May the frame have a base pointer? It has, if its size varies and a variable in it is aligned by more than 16. */
@@ -470,6 +471,17 @@ void Lowering::keepBasePointer()
 			}
 }
 
+/* The variable that was the newest one of the activity; all that are newer are given back. */
+Value *Lowering::newest(IRBuilder<> &IR)
+{
+	return IR.CreateCall(runtime(M, "weft__activity_newest", P, {}));
+}
+
+void Lowering::landed(IRBuilder<> &IR, Value *Newest)
+{
+	IR.CreateCall(runtime(M, "weft__activity_landed", Type::getVoidTy(C), {P}), {Newest});
+}
+
 /* Behind each setjmp: functions that longjmp left have not given back their variables and stacks. */
 void Lowering::landings()
 {
@@ -484,13 +496,15 @@ void Lowering::landings()
 
 		Before.SetCurrentDebugLocation(line());
 		After.SetCurrentDebugLocation(line());
-		Before.CreateStore(Before.CreateCall(runtime(M, "weft__activity_newest", P, {})), Slot, true);
-		After.CreateCall(runtime(M, "weft__activity_landed", Type::getVoidTy(C), {P}),
-				 {After.CreateLoad(P, Slot, true)});
+		Before.CreateStore(newest(Before), Slot, true);
+		landed(After, After.CreateLoad(P, Slot, true));
 	}
 }
 
-/* The same where an exception is caught. Functions that only run destructors leave this to the one that catches it. */
+/*
+ * The same where an exception is caught. Functions that only run destructors leave this to the one that catches it.
+ * Where variables are of any size the newest one at the beginning is not the one to return to.
+ */
 void Lowering::catches()
 {
 	std::vector<LandingPadInst *> Pads;
@@ -498,15 +512,15 @@ void Lowering::catches()
 	for (Instruction &I : instructions(F))
 		if (auto *Pad = dyn_cast<LandingPadInst>(&I); Pad && Pad->getNumClauses() > 0)
 			Pads.push_back(Pad);
-	if (Pads.empty() || Sized)
+	if (Pads.empty() || HasSized)
 		return;
 	IRBuilder<> IR(Pushed ? Pushed->getNextNode() : &*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
 	IR.SetCurrentDebugLocation(line());
-	Value *Newest = IR.CreateCall(runtime(M, "weft__activity_newest", P, {}));
+	Value *Newest = newest(IR);
 	for (LandingPadInst *Pad : Pads) {
 		IR.SetInsertPoint(Pad->getParent(), Pad->getParent()->getFirstInsertionPt());
 		IR.SetCurrentDebugLocation(line());
-		IR.CreateCall(runtime(M, "weft__activity_landed", Type::getVoidTy(C), {P}), {Newest});
+		landed(IR, Newest);
 	}
 }
 

@@ -268,7 +268,6 @@ Points TwinMaker::points(Function &F)
 			auto *Call = dyn_cast<CallBase>(&I);
 
 			Guards |= calls(I, GuardAcquire);
-
 			if (D.step(I) || !Call || Call->isInlineAsm() || isa<IntrinsicInst>(I))
 				continue;
 			if (calls(I, Yield))

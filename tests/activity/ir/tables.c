@@ -11,7 +11,10 @@
 // TABLE: getelementptr {{.*}}@interpret.labels.yielding
 // TABLE-NOT: @interpret.labels,
 // TABLE: indirectbr
-int interpret(const int *code)
+#ifndef LINKAGE
+#define LINKAGE
+#endif
+LINKAGE int interpret(const int *code)
 {
 	static const void *const labels[] = {&&add, &&end};
 	int sum = 0;

@@ -3,18 +3,8 @@
 // RUN: %fresh
 // RUN: %refused=REFUSED
 // REFUSED: in function {{.*}}interpret{{.*}}: a table of labels that other files can see: make it static
-inline int interpret(const int *code)
-{
-	static const void *const labels[] = {&&add, &&end};
-	int sum = 0;
-
-	goto *labels[*code++];
-add:
-	sum += *code++;
-	goto *labels[*code++];
-end:
-	return sum;
-}
+#define LINKAGE inline
+#include "tables.c"
 
 int calls(const int *code)
 {
