@@ -113,9 +113,9 @@ def _dots(entry, cases, columns=2, width=11.5):
 
 
 def _panel(axis, case, marks, axis_title, relative):
-    values = [v for m in marks for v in (m["value"], m["published"], m["reference"]) if v]
+    values = [v for m in marks for v in (m["value"], m["published"], m["reference"]) if v and v > 0]
     low, high = min(values, default=1), max(values, default=1)
-    nothing = low / 1.35  # where a logarithmic axis shows a zero
+    nothing = low / 1.35  # where a logarithmic axis shows a zero, and memory that became less
     for y, m in enumerate(marks):
         if m["value"] is not None:
             at = {k: max(m[k], nothing) for k in ("low", "value", "high")}
