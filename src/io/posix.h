@@ -43,6 +43,16 @@ static inline int64_t weft__posix_result(int64_t result)
 	return result < 0 ? weft__posix_fail((int)-result) : result;
 }
 
+/*
+ * libc's poll, without waiting. Also then it may end with EINTR, if a signal comes: one of the program's, or the one
+ * by which the runtime makes a held worker ask its ring. Nobody was waiting, so that is no answer, and it asks again.
+ */
+int weft__posix_poll_now(struct pollfd *fds, nfds_t count) WEFT__HIDDEN;
+static inline bool weft__posix_interrupted(int result)
+{
+	return result < 0 && errno == EINTR && !WEFT_CANARY(posix_looks_once);
+}
+
 /* A time that is this far from now. WEFT_NEVER if that is out of range. */
 uint64_t weft__posix_after(int64_t seconds, int64_t nanoseconds) WEFT__HIDDEN;
 /* Does the descriptor block? -1 and errno are not changed. */

@@ -345,7 +345,7 @@ static ssize_t when_ready(const struct plain *p)
 	ssize_t result;
 
 	weft__posix_turn_begin();
-	if (weft__libc.poll(&ready, 1, 0) == 1) {
+	if (weft__posix_poll_now(&ready, 1) == 1) {
 		part = p->parts[0];
 		if (p->writes && part.iov_len > PIPE_BUF)
 			part.iov_len = PIPE_BUF;
@@ -538,7 +538,7 @@ static int accept_when_ready(int fd, struct sockaddr *from, socklen_t *size, int
 	int result;
 
 	weft__posix_turn_begin();
-	if (weft__libc.poll(&ready, 1, 0))
+	if (weft__posix_poll_now(&ready, 1))
 		result = weft__libc.accept4(fd, from, size, flags);
 	else
 		result = weft__posix_fail(EAGAIN);

@@ -57,6 +57,16 @@ BY_HELPER(int, ppoll, struct pollfd *fds; nfds_t count; const struct timespec *t
 	return weft__libc.ppoll(c->fds, c->count, c->timeout, c->mask);
 }
 
+int weft__posix_poll_now(struct pollfd *fds, nfds_t count)
+{
+	int result;
+
+	do
+		result = weft__libc.poll(fds, count, 0);
+	while (weft__posix_interrupted(result));
+	return result;
+}
+
 /* What all entries of a descriptor ask for. */
 static uint32_t events_of(const struct pollfd *fds, nfds_t count, int fd)
 {
@@ -107,12 +117,12 @@ static int poll_many(struct pollfd *fds, nfds_t count, uint64_t until)
 	int set = make_set(fds, count), ready, result;
 
 	if (set == -EBADF || set == -EPERM)
-		return weft__libc.poll(fds, count, 0);
+		return weft__posix_poll_now(fds, count);
 	if (set < 0)
 		return poll_by_helper(fds, count, until);
 	do {
 		ready = weft__posix_wait(set, POLLIN, until);
-		result = ready < 0 && !is_over(ready) ? weft__posix_fail(-ready) : weft__libc.poll(fds, count, 0);
+		result = ready < 0 && !is_over(ready) ? weft__posix_fail(-ready) : weft__posix_poll_now(fds, count);
 	} while (!result && !is_over(ready));
 	ready = errno;
 	weft__libc.close(set);
@@ -141,7 +151,7 @@ static int poll_until(struct pollfd *fds, nfds_t count, uint64_t until)
 		/* Closed meanwhile: a thread's poll would not notice it. This one says that it is. */
 		if (ready < 0 && ready != -EBADF && !is_over(ready))
 			return weft__posix_fail(-ready);
-		result = weft__libc.poll(fds, 1, 0);
+		result = weft__posix_poll_now(fds, 1);
 	} while (!result && !is_over(ready) && ready != -EBADF);
 	if (ready == -EBADF && !result) {
 		fds[0].revents = POLLNVAL;
@@ -154,10 +164,10 @@ int weft_posix_poll(struct pollfd *fds, nfds_t count, int timeout)
 {
 	int result;
 
-	if (!timeout || !weft__posix_in_task())
+	if (!weft__posix_in_task())
 		return weft__libc.poll(fds, count, timeout);
-	result = weft__libc.poll(fds, count, 0);
-	if (result)
+	result = weft__posix_poll_now(fds, count);
+	if (result || !timeout)
 		return result;
 	if (!weft__posix_may_wait())
 		return weft__libc.poll(fds, count, timeout);
@@ -172,7 +182,7 @@ int weft_posix_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *ti
 
 	if ((timeout && !is_valid(timeout)) || !weft__posix_in_task() || !weft__posix_may_wait())
 		return weft__libc.ppoll(fds, count, timeout, mask);
-	result = weft__libc.ppoll(fds, count, &zero, mask);
+	result = mask ? weft__libc.ppoll(fds, count, &zero, mask) : weft__posix_poll_now(fds, count);
 	if (result || (timeout && !timeout->tv_sec && !timeout->tv_nsec))
 		return result;
 	if (mask)
@@ -233,7 +243,9 @@ static int select_now(const struct sets *s, unsigned long *copies)
 		if (sets[i])
 			memcpy(copy[i], sets[i], words * sizeof *copies);
 	}
-	result = weft__libc.select(s->count, copy[0], copy[1], copy[2], &zero);
+	do
+		result = weft__libc.select(s->count, copy[0], copy[1], copy[2], &zero);
+	while (weft__posix_interrupted(result)); /* which changes no set */
 	for (i = 0; i < 3 && result > 0; i++)
 		if (sets[i])
 			memcpy(sets[i], copy[i], words * sizeof *copies);
@@ -316,6 +328,16 @@ BY_HELPER(int, epoll, int fd; struct epoll_event * events; int most; int timeout
 	return weft__libc.epoll_pwait(c->fd, c->events, c->most, c->timeout, c->mask);
 }
 
+static int epoll_now(int fd, struct epoll_event *events, int most)
+{
+	int result;
+
+	do
+		result = weft__libc.epoll_wait(fd, events, most, 0);
+	while (weft__posix_interrupted(result));
+	return result;
+}
+
 static int epoll_until(int fd, struct epoll_event *events, int most, uint64_t until)
 {
 	int ready, result;
@@ -324,7 +346,7 @@ static int epoll_until(int fd, struct epoll_event *events, int most, uint64_t un
 		ready = weft__posix_wait(fd, POLLIN, until);
 		if (ready < 0 && !is_over(ready))
 			return weft__posix_fail(-ready);
-		result = weft__libc.epoll_wait(fd, events, most, 0);
+		result = epoll_now(fd, events, most);
 	} while (!result && !is_over(ready));
 	return result;
 }
@@ -333,10 +355,10 @@ int weft_posix_epoll_wait(int fd, struct epoll_event *events, int most, int time
 {
 	int result;
 
-	if (!timeout || !weft__posix_in_task() || !weft__posix_may_wait())
+	if (!weft__posix_in_task() || !weft__posix_may_wait())
 		return weft__libc.epoll_wait(fd, events, most, timeout);
-	result = weft__libc.epoll_wait(fd, events, most, 0);
-	return result ? result : epoll_until(fd, events, most, after_milliseconds(timeout));
+	result = epoll_now(fd, events, most);
+	return result || !timeout ? result : epoll_until(fd, events, most, after_milliseconds(timeout));
 }
 
 int weft_posix_epoll_pwait(int fd, struct epoll_event *events, int most, int timeout, const sigset_t *mask)
@@ -358,7 +380,7 @@ int weft_posix_epoll_pwait2(int fd, struct epoll_event *events, int most, const 
 	/* With a mask it holds up the worker: helpers know only milliseconds. */
 	if (mask || (timeout && !is_valid(timeout)) || !weft__posix_in_task() || !weft__posix_may_wait())
 		return weft__libc.epoll_pwait2(fd, events, most, timeout, mask);
-	result = weft__libc.epoll_wait(fd, events, most, 0);
+	result = epoll_now(fd, events, most);
 	if (result || (timeout && !timeout->tv_sec && !timeout->tv_nsec))
 		return result;
 	return epoll_until(fd, events, most,

@@ -458,6 +458,56 @@ static void *signals_let_through(void *pass)
 	return pass;
 }
 
+/* Signals, one after the other, whose handler does not ask for calls to be begun again. */
+static volatile bool calm;
+
+static void *send_signals(void *argument)
+{
+	while (!calm)
+		CHECK(kill(getpid(), SIGUSR1) == 0);
+	return argument;
+}
+
+static void *wait_among_signals(void *fd)
+{
+	struct pollfd p[] = {{*(int *)fd, POLLIN, 0}, {*(int *)fd, POLLPRI, 0}};
+	struct epoll_event event = {EPOLLIN, {.u64 = 7}};
+	int set = epoll_create1(EPOLL_CLOEXEC), i;
+	struct timeval limit;
+	fd_set in;
+
+	CHECK(set >= 0 && epoll_ctl(set, EPOLL_CTL_ADD, p[0].fd, &event) == 0);
+	for (i = 0; i < 100; i++) {
+		CHECK(poll(p, 1, i % 2) == 0 && poll(p, 2, i % 2) == 0);
+		FD_ZERO(&in);
+		FD_SET(p[0].fd, &in);
+		limit = (struct timeval){0, i % 2 * 100};
+		CHECK(select(p[0].fd + 1, &in, NULL, NULL, &limit) == 0);
+		CHECK(epoll_wait(set, &event, 1, i % 2) == 0);
+	}
+	CHECK(close(set) == 0);
+	return NULL;
+}
+
+/* No call of a task ends because of a signal. */
+static void *interruptions(void *pass)
+{
+	struct sigaction action = {.sa_handler = counts_signal};
+	pthread_t thread;
+	int fds[2];
+
+	pair(fds);
+	calm = false;
+	CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+	CHECK(pthread_create(&thread, NULL, send_signals, NULL) == 0);
+	both(wait_among_signals, &fds[0], wait_among_signals, &fds[1]);
+	calm = true;
+	CHECK(pthread_join(thread, NULL) == 0);
+	CHECK(signal(SIGUSR1, SIG_IGN) != SIG_ERR);
+	close_both(fds);
+	return pass;
+}
+
 static void *readiness(void *pass)
 {
 	struct pollfd closed = {1000000, POLLIN, 0};
@@ -777,6 +827,7 @@ static const struct {
     {"connections", connections, false},
     {"readiness", readiness, THREADS_TOO},
     {"signals_let_through", signals_let_through, false},
+    {"interruptions", interruptions, false},
     {"idle", idle, false},
     {"closing", closing, false},
     {"cancelling", cancelling, false},

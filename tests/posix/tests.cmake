@@ -27,6 +27,8 @@ weft_test(fortified COMMAND @fortified.gcc 2)
 
 weft_program(moves gcc-migrate SOURCES posix.c CANARY posix_moves)
 weft_test(canary.moves COMMAND @moves.gcc-migrate 8 closing FAILS SAYS "errno is")
+weft_program(looks_once gcc SOURCES posix.c CANARY posix_looks_once)
+weft_test(canary.looks_once COMMAND @looks_once.gcc 1 interruptions FAILS SAYS "poll|select|epoll")
 weft_program(forgets gcc SOURCES posix.c CANARY posix_forgets_waiters FLAGS -DPATIENCE=3)
 weft_test(canary.forgets COMMAND @forgets.gcc 2 closing FAILS SAYS "waits for ever" ENV WEFT_IO=epoll)
 # A socket can always be written to: who waits for something to read must not be woken by that again and again.
