@@ -168,11 +168,18 @@ WEFT__INLINE seff_request_t seff_resume(seff_coroutine_t *k, void *arg, effect_s
 
 	k->state = RUNNING;
 	weft__retag(coro, handled);
-	r = weft__resume(&coro, arg, word);
-	if (weft__unlikely(r.effect == &weft_failed))
-		seff__die_failed(coro);
-	k->state = !r.effect || weft_state(seff__core(k)) == WEFT_FINISHED ? FINISHED : PAUSED;
+	r = weft__resume_caught(&coro, arg, word);
 	request.effect = (effect_id)(uintptr_t)r.effect - 1;
+	k->state = seff__core(k)->link.pc == (void *)weft__in_finished ? FINISHED : PAUSED;
+	/* One question for all that is no effect in a set. */
+	if (weft__unlikely(request.effect >= MAX_EFFECTS)) {
+		if (!r.effect)
+			k->state = FINISHED;
+		else if (r.effect == WEFT__THROWN)
+			weft__rethrow(r.payload);
+		else if (r.effect == &weft_failed)
+			seff__die_failed(coro);
+	}
 	request.payload = r.payload;
 	return request;
 }
