@@ -480,6 +480,10 @@ WEFT__INLINE weft_handler_t weft_labelled(const weft_handler_t *handler, const w
 
 /* `error` is that of the reply. */
 WEFT_API void *weft__continue(weft_resumption_t *k, int error);
+/* The same if `k` is checked and nothing is special about it. The next general clause gets `next`, and is called in
+ * place of this: where next->payload is not its own address afterwards, weft__settle has to see what became of it. */
+WEFT_API void *weft__continue_plainly(weft_resumption_t *k, weft_resumption_t *next);
+WEFT_API void *weft__settle(weft_resumption_t *next, void *answer);
 WEFT_API void *weft__tail_continue_specially(weft_resumption_t *k, int error);
 /* How weft_run resumes, if not as compiled in. Called before main. */
 typedef weft_request_t weft__resume_t(weft_coro_t **k, void *value, uintptr_t handled);
@@ -617,6 +621,18 @@ WEFT__INLINE void *weft__tail_continue(weft_resumption_t *k, int error)
 	return weft__tail_continued(k, k->k);
 }
 
+/* `k` is checked. */
+WEFT__INLINE void *weft__continue_checked(weft_resumption_t *k, int error)
+{
+	weft_resumption_t next;
+	void *answer;
+
+	if (weft__unlikely(error || k->again | k->kept))
+		return weft__continue(k, error);
+	answer = weft__continue_plainly(k, &next);
+	return weft__likely(next.payload == &next) ? answer : weft__settle(&next, answer);
+}
+
 /* `value`: in C, where the result lies and what the performer's frame has before it; in C++ the value itself. */
 #ifdef __cplusplus
 #define WEFT__AS(type, value) static_cast<type>(value)
@@ -664,7 +680,7 @@ template <typename Frame, typename R> WEFT__HELPER void weft__answer_fresh(void 
 template <typename Frame, typename R>
 WEFT__HELPER void *weft__continue_with(weft_resumption_t *k, const struct weft_effect *effect, R &&value)
 {
-	return weft__continue(k, weft__answer<Frame>(k, effect, static_cast<R &&>(value)));
+	return weft__continue_checked(k, weft__answer<Frame>(k, effect, static_cast<R &&>(value)));
 }
 
 template <typename Frame, typename R>
@@ -713,7 +729,7 @@ WEFT__HOT int weft__answer(weft_resumption_t *k, const struct weft_effect *effec
 
 WEFT__HOT void *weft__continue_with(weft_resumption_t *k, const struct weft_effect *effect, struct weft__given given)
 {
-	return weft__continue(k, weft__answer(k, effect, given));
+	return weft__continue_checked(k, weft__answer(k, effect, given));
 }
 
 __attribute__((warn_unused_result)) WEFT__HOT void *weft__tail_continue_with(weft_resumption_t *k,

@@ -35,6 +35,18 @@ static WEFT__NORETURN WEFT__COLD void die_clause(const weft_handler_t *handler, 
 	weft__line_die(&line);
 }
 
+static WEFT__NORETURN WEFT__COLD void die_continued(const weft_handler_t *handler, const weft_effect_t *effect)
+{
+	die_clause(handler, effect, "\": its clause did not return what weft_tail_continue returned: return it");
+}
+
+static WEFT__NORETURN WEFT__COLD void die_undecided(const weft_handler_t *handler, const weft_effect_t *effect)
+{
+	die_clause(handler, effect,
+		   "\": its general clause returned without a decision: call weft_tail_continue, weft_continue, "
+		   "weft_keep or weft_drop, once");
+}
+
 static WEFT__NORETURN WEFT__COLD void die_resumption(const weft_resumption_t *k, const weft_effect_t *effect)
 {
 	struct weft__line line;
@@ -73,9 +85,9 @@ static const weft_clause_t *clause_of_kind(const weft_handler_t *handler, int ki
 /* The first clause of an effect that is a tail clause, or that is none; NULL if there is none. */
 static inline const weft_clause_t *clause_for(const weft_handler_t *handler, const weft_effect_t *effect, bool tail)
 {
-	const weft_clause_t *clause = handler->clauses, *end = clause + handler->count;
+	const weft_clause_t *clause = handler->clauses;
 
-	for (; clause < end; clause++)
+	for (unsigned left = handler->count; left; left--, clause++)
 		if (clause->effect == effect && (clause->kind == WEFT__TAIL) == tail)
 			return clause;
 	return NULL;
@@ -167,16 +179,13 @@ WEFT__INLINE bool decide(const weft_handler_t *handler, const weft_clause_t *cla
 	*result = clause->call(k->state, &resumption, r.payload, clause->clause);
 	if (weft__likely(!resumption.payload)) {
 		if (weft__unlikely(*result != &resumption))
-			die_clause(handler, r.effect,
-				   "\": its clause did not return what weft_tail_continue returned: return it");
+			die_continued(handler, r.effect);
 		return true;
 	}
 	if (resumption.again == WEFT__CHECKPOINTED)
 		(void)weft_cut(k);
 	else if (weft__unlikely(resumption.again == WEFT__ONCE && weft_is_valid(&resumption)))
-		die_clause(handler, r.effect,
-			   "\": its general clause returned without a decision: call weft_tail_continue, "
-			   "weft_continue, weft_keep or weft_drop, once");
+		die_undecided(handler, r.effect);
 	return false;
 }
 
@@ -270,29 +279,39 @@ static struct decided decide_otherwise(const weft_handler_t *handler, const weft
 	return d;
 }
 
-/* Resume k until it has a result, or a clause has. No charge: it is another's. */
+/* What a request of k means. No charge: it is another's. */
+WEFT__INLINE struct decided decide_about(const weft_handler_t *handler, weft_coro_t *k, struct charge *charge,
+					 weft_request_t r)
+{
+	struct decided d = {NULL, false};
+	const weft_clause_t *clause;
+
+	if (weft__likely(!r.effect)) {
+		void *state = k->state;
+
+		give_up(charge); /* before the clause, which may need one like it */
+		d.answer = returned(handler, state, r.payload);
+		return d;
+	}
+	clause = clause_for(handler, r.effect, false);
+	if (weft__unlikely(!clause || clause->kind != WEFT__GENERAL))
+		return decide_otherwise(handler, clause, k, charge, r);
+	d.goes_on = decide(handler, clause, k, r, WEFT__ONCE, &d.answer);
+	return d;
+}
+
+/* Resume k until it has a result, or a clause has. */
 WEFT__INLINE void *drive_by(const weft_handler_t *handler, weft_coro_t *k, struct charge *charge, bool as_compiled)
 {
 	for (;;) {
 		/* Hidden, or gcc keeps handler and word on the stack, of which there are many in a recursion. */
 		const weft_handler_t *same = handler;
-		const weft_clause_t *clause;
 		struct decided d;
 		weft_request_t r;
 
 		__asm__("" : "+r"(same));
 		r = resume(&k, word_of(same), as_compiled);
-		if (weft__likely(!r.effect)) {
-			void *state = k->state;
-
-			give_up(charge); /* before the clause, which may need one like it */
-			return returned(handler, state, r.payload);
-		}
-		clause = clause_for(handler, r.effect, false);
-		if (weft__likely(clause && clause->kind == WEFT__GENERAL))
-			d.goes_on = decide(handler, clause, k, r, WEFT__ONCE, &d.answer);
-		else
-			d = decide_otherwise(handler, clause, k, charge, r);
+		d = decide_about(handler, k, charge, r);
 		if (weft__unlikely(!d.goes_on))
 			return d.answer;
 	}
@@ -377,6 +396,66 @@ static __attribute__((noinline)) void *answer_kept(const weft_handler_t *handler
 static void *answer_another(const weft_handler_t *handler, weft_coro_t *k)
 {
 	return answer(handler, k, NULL);
+}
+
+/* The rest of weft__continue_plainly where that is more than a clause: k has made a request. */
+static __attribute__((noinline)) void *answer_request(const weft_handler_t *handler, weft_coro_t *k, weft_request_t r)
+{
+	struct answering a __attribute__((cleanup(forget))) = {NULL, true};
+	void *state = k->state, *result;
+	struct decided d = decide_about(handler, k, NULL, r);
+
+	result = d.goes_on ? answer_another(handler, k) : d.answer;
+	if (weft__unlikely(weft__self()->flags & WEFT__THENS))
+		result = pass_through(a.since, state, result);
+	a.left = false;
+	return result;
+}
+
+/*
+ * A recursion of clauses and weft_continue would return to two addresses in turns. Processors keep the last few dozen
+ * return addresses, and predict wrongly where older ones alternate. So this function does not wait for the clause: the
+ * compiler makes a jump of the call, and the clause returns to the clause before it. That clause's frame has `next`,
+ * and weft__settle does what is left to do.
+ */
+void *weft__continue_plainly(weft_resumption_t *resumption, weft_resumption_t *next)
+{
+	weft_coro_t *k = resumption->k;
+	const weft_handler_t *handler = weft__handler_of(k->handled);
+	const weft_clause_t *clause;
+	weft_request_t r;
+
+	resumption->payload = resumption;
+	next->payload = next;
+	consume(k);
+	/* What tail clauses have left for an outer call's answer is not for this one's. */
+	if (weft__unlikely(resume_by || weft__top_of_thens(weft__self())))
+		return answer_another(handler, k);
+	r = weft__resume_caught(&k, NULL, word_of(handler));
+	if (weft__unlikely(weft__self()->flags & WEFT__THENS))
+		return answer_request(handler, k, r);
+	if (weft__likely(!r.effect))
+		return returned(handler, k->state, r.payload);
+	clause = clause_for(handler, r.effect, false);
+	if (weft__unlikely(!clause || clause->kind != WEFT__GENERAL))
+		return answer_request(handler, k, r);
+	capture(next, k, r, WEFT__ONCE);
+	return clause->call(k->state, next, r.payload, clause->clause);
+}
+
+void *weft__settle(weft_resumption_t *next, void *answer)
+{
+	weft_coro_t *k = next->k;
+
+	if (!next->payload && WEFT_NO_CANARY(tail_within_ends_the_body)) {
+		if (weft__unlikely(answer != next))
+			die_continued(weft__handler_of(k->handled), next->effect);
+		next->payload = next;
+		return answer_another(weft__handler_of(k->handled), k);
+	}
+	if (weft__unlikely(weft_is_valid(next)))
+		die_undecided(weft__handler_of(k->handled), next->effect);
+	return answer;
 }
 
 /* ---- running ----------------------------------------------------------------------------------------------- */

@@ -116,6 +116,93 @@ static void kept_ones(void **state)
 	assert_false(weft_is_valid(&kept));
 }
 
+/* A clause that waits in weft_continue for what another clause decides. */
+struct within {
+	enum { TAIL, CONTINUE, KEEP, DROP, ABORT, NOTHING, IGNORE } how;
+	int waiting;
+};
+
+static void *waits(void *within, weft_resumption_t *k)
+{
+	struct within *w = within;
+	intptr_t answer;
+
+	w->waiting++;
+	answer = (intptr_t)weft_continue(flip, k, 1);
+	assert_false(weft_is_valid(k));
+	return (void *)(answer * 10 + w->waiting--);
+}
+
+static void *decides(void *within, weft_resumption_t *k)
+{
+	switch (((struct within *)within)->how) {
+	case TAIL:
+		return weft_tail_continue(choose, k, 2);
+	case CONTINUE:
+		return (char *)weft_continue(choose, k, 3) + 50;
+	case KEEP:
+		kept = weft_keep(k);
+		return (void *)4;
+	case DROP:
+		weft_drop(k);
+		return (void *)5;
+	case ABORT:
+		oops(6);
+		break;
+	case NOTHING:
+		break;
+	case IGNORE:
+		return (char *)weft_tail_continue(choose, k, 7) + 1;
+	}
+	return NULL;
+}
+
+WEFT_HANDLER(waiting, weft_general(flip, waits), weft_general(choose, decides), weft_abort(oops, on_oops));
+
+static void *performs_within(void *aborts)
+{
+	int sum = flip() * 100;
+
+	sum += choose();
+	sum += flip() * 100;
+	sum += choose();
+	if (aborts)
+		oops(8);
+	return (void *)(intptr_t)sum;
+}
+
+static intptr_t run_within(struct within *w, void *aborts)
+{
+	intptr_t answer = (intptr_t)weft_run(&waiting, w, performs_within, aborts);
+
+	assert_int_equal(w->waiting, 0);
+	return answer;
+}
+
+/* The clause performs an exception, for a handler around all of this. */
+static void *runs_within(void *w)
+{
+	return (void *)run_within(w, NULL);
+}
+
+static void decided_within(void **state)
+{
+	struct within w = {TAIL, 0}, left = {ABORT, 0};
+
+	(void)state;
+	assert_int_equal(run_within(&w, NULL), 20421);
+	assert_int_equal(run_within(&w, &w), 821);
+	w.how = CONTINUE;
+	assert_int_equal(run_within(&w, NULL), 26121);
+	w.how = KEEP;
+	assert_int_equal(run_within(&w, NULL), 41);
+	w.how = TAIL;
+	assert_int_equal((intptr_t)weft_continue(choose, &kept, 9), 2111);
+	w.how = DROP;
+	assert_int_equal(run_within(&w, NULL), 51);
+	assert_int_equal((intptr_t)weft_run(&flipping, NULL, runs_within, &left), 6);
+}
+
 static void *tries_both(void *state, weft_resumption_t *k)
 {
 	intptr_t first = (intptr_t)weft_continue(flip, k, 1), second = (intptr_t)weft_continue(flip, k, 2);
@@ -367,6 +454,23 @@ CASE(tail_continue_not_returned, "weft: handler \"ignoring\", effect \"flip\": i
 	weft_run(&ignoring, NULL, flips, NULL);
 }
 
+CASE(no_decision_within,
+     "weft: handler \"waiting\", effect \"choose\": its general clause returned without a decision: call "
+     "weft_tail_continue, weft_continue, weft_keep or weft_drop, once")
+{
+	struct within w = {NOTHING, 0};
+
+	run_within(&w, NULL);
+}
+
+CASE(tail_continue_not_returned_within, "weft: handler \"waiting\", effect \"choose\": its clause did not return what "
+					"weft_tail_continue returned: return it")
+{
+	struct within w = {IGNORE, 0};
+
+	run_within(&w, NULL);
+}
+
 WEFT_HANDLER(only_tail, weft_tail(flip, generalizes));
 
 CASE(nothing_general, "weft: handler \"only_tail\", effect \"flip\": weft_generalize needs a general, multi or abort "
@@ -503,6 +607,7 @@ int main(void)
 	    T(general_clauses),
 	    T(abort_clauses),
 	    T(kept_ones),
+	    T(decided_within),
 	    T(multi_clauses),
 	    T(thrown_into),
 	    T(labels),
@@ -514,6 +619,8 @@ int main(void)
 	    C(continued_after_drop),
 	    C(no_decision),
 	    C(tail_continue_not_returned),
+	    C(no_decision_within),
+	    C(tail_continue_not_returned_within),
 	    C(nothing_general),
 	    C(generalize_outside),
 	    C(requested_under_run),

@@ -30,5 +30,7 @@ endforeach()
 weft_program(canary gcc SOURCES canary.c unit.c LINK -lcmocka)
 weft_test(canary.fails COMMAND @canary.gcc ENDS 1 SAYS "not ok 1 - fails")
 weft_test(canary.crashes COMMAND @canary.gcc crash ENDS 139)
+weft_program(unsettled gcc SOURCES handler.c unit.c FLAGS ${weft_strict} LINK -lcmocka CANARY tail_within_ends_the_body)
+weft_test(canary.unsettled COMMAND @unsettled.gcc FAILS SAYS "not ok [0-9]+ - decided_within")
 
 weft_test(runner COMMAND ${weft_tests}/unit/runner SECONDS 120)

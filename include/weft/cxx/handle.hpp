@@ -364,7 +364,7 @@ template <typename R, typename Answer> class resumption : public detail::resumpt
       private:
 	Answer finish(weft_resumption_t *k, int error)
 	{
-		return finish_by(k, [error](weft_resumption_t *r) { return weft__continue(r, error); });
+		return finish_by(k, [error](weft_resumption_t *r) { return weft__continue_checked(r, error); });
 	}
 	template <typename Continue> Answer finish_by(weft_resumption_t *k, Continue go_on)
 	{
