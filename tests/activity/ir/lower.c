@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* At the end markers are checks, and nothing is left of the pass's own words: without and with the optimizer. */
 // RUN: %lower && %see=TWIN && %see=NONE
-// RUN: %optimized && %see=NONE
+// RUN: %optimized && %see=NONE && %see=OPTIMIZED
 // NONE-NOT: weft.loop.mark
 // NONE-NOT: weft.entry.mark
 // NONE-NOT: call {{.*}}weft_needs_cc_with_activities
@@ -72,4 +72,19 @@ int sized_frame(int n)
 	a[0] = n;
 	yield();
 	return a[n - 1];
+}
+
+/* A check makes the condition of a loop be there twice. Behind the loop is one comparison all the same. */
+// OPTIMIZED-LABEL: define {{.*}}@look_up.yielding(
+// OPTIMIZED: weft__activity_tick
+// OPTIMIZED: %[[FOUND:.*]] = phi i32
+// OPTIMIZED-NEXT: %[[BIT:.*]] = icmp eq i32 %[[FOUND]], 0
+// OPTIMIZED-NEXT: zext i1 %[[BIT]] to i32
+int look_up(const int *table, unsigned mask, int key)
+{
+	unsigned at = (unsigned)key & mask;
+
+	while (table[at] && table[at] != key)
+		at = (at + 1) & mask;
+	return !table[at];
 }
