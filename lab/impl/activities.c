@@ -142,7 +142,7 @@ static void calls(struct run *r)
 		for (;; a += (count), b += (count))                                                                    \
 			no_implicit_yield                                                                              \
 			{                                                                                              \
-				_Pragma("clang loop unroll_count(16)") for (int i = 0; i < (count);                    \
+				_Pragma("clang loop unroll_count(32)") for (int i = 0; i < (count);                    \
 									    i++) if (!a[i] ||                          \
 										     a[i] != b[i]) return a[i] -       \
 				    b[i];                                                                              \
