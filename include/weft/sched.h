@@ -252,6 +252,18 @@ WEFT__INLINE void weft_waiter_init(weft_waiter_t *w, const char *what, void *obj
 	w->place.status = 0;
 }
 
+/* Not 0: several threads use tasks, or what they wait for. See src/sched/alone.h. */
+extern WEFT_API unsigned char weft__crowd;
+WEFT_API uint32_t weft__waiter_add(weft_waiter_t *w, uint32_t bits);
+
+/* Add to a waiter's state, atomically. What it was before. */
+WEFT__INLINE uint32_t weft__waiter_become(weft_waiter_t *w, uint32_t bits)
+{
+	if (__atomic_load_n(&weft__crowd, __ATOMIC_ACQUIRE))
+		return __atomic_fetch_or(&w->state, bits, __ATOMIC_ACQ_REL);
+	return weft__waiter_add(w, bits);
+}
+
 /**
  * Claim the right to end a wait.
  * @param result  what weft_wait is to return: 0 or a negative errno
@@ -260,14 +272,10 @@ WEFT__INLINE void weft_waiter_init(weft_waiter_t *w, const char *what, void *obj
  */
 WEFT__INLINE bool weft_waiter_claim(weft_waiter_t *w, int result)
 {
-	uint32_t state = __atomic_load_n(&w->state, __ATOMIC_RELAXED);
-
-	do
-		if (state & WEFT__CLAIMED)
-			return false;
 	/* Acquire: pairs with the release of weft_waiter_park, whose `wake` the claimer calls. */
-	while (!__atomic_compare_exchange_n(&w->state, &state, state | WEFT__CLAIMED, true, __ATOMIC_ACQ_REL,
-					    __ATOMIC_RELAXED));
+	if (__atomic_load_n(&w->state, __ATOMIC_RELAXED) & WEFT__CLAIMED ||
+	    weft__waiter_become(w, WEFT__CLAIMED) & WEFT__CLAIMED)
+		return false;
 	w->result = result;
 	return true;
 }
@@ -277,7 +285,7 @@ WEFT__INLINE void weft_waiter_complete(weft_waiter_t *w)
 {
 	/* Once it is parked only this call lets it go, so that no second atomic operation is needed. */
 	if (__atomic_load_n(&w->state, __ATOMIC_ACQUIRE) & WEFT__PARKED ||
-	    __atomic_fetch_or(&w->state, WEFT__DONE, __ATOMIC_ACQ_REL) & WEFT__PARKED)
+	    weft__waiter_become(w, WEFT__DONE) & WEFT__PARKED)
 		w->wake(w);
 }
 
@@ -285,7 +293,7 @@ WEFT__INLINE void weft_waiter_complete(weft_waiter_t *w)
  * on with the performer. True: `wake` will be called, or is being called. */
 WEFT__INLINE bool weft_waiter_park(weft_waiter_t *w)
 {
-	return !(__atomic_fetch_or(&w->state, WEFT__PARKED, __ATOMIC_ACQ_REL) & WEFT__DONE);
+	return !(weft__waiter_become(w, WEFT__PARKED) & WEFT__DONE);
 }
 
 /** What is to be spawned: the argument of `spawn`, for its handlers, which may change it. */

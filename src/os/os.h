@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <weft/base.h>
 
 enum { WEFT__PAGE = 4096 }; /* of x86-64; an architecture with others defines its own */
 
@@ -57,7 +58,7 @@ int weft__os_make_stack(void *start, size_t bytes);
 void weft__os_prefer_huge(void *start, size_t bytes);
 
 /* Each running thread of the process executes a full memory barrier before this returns. */
-void weft__os_barrier(void);
+WEFT_API void weft__os_barrier(void);
 
 /*
  * Alternate signal stacks. enter: give the calling thread one, with a guard below, unless the thread has any that is

@@ -141,7 +141,7 @@ static void run(struct weft__worker *w, uint64_t budget)
 int weft_rt_step(weft_rt_t *rt, uint64_t budget)
 {
 	struct weft__worker *w, *outer;
-	bool more;
+	bool more, alone;
 
 	if (!rt || !rt->embedded)
 		return -EINVAL;
@@ -153,11 +153,13 @@ int weft_rt_step(weft_rt_t *rt, uint64_t budget)
 	w = &rt->worker[0];
 	outer = weft__worker();
 	weft__set_worker(w);
+	alone = weft__alone_begin();
 	weft__worker_get_up(w);
 	take_in(rt);
 	run(w, budget);
 	weft__set_worker(outer);
 	more = lie_down(rt);
+	weft__alone_end(alone);
 	atomic_store(&rt->stepping, false);
 	return more;
 }

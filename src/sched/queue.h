@@ -9,7 +9,7 @@
  *
  * Taking is: read the place, then move the head by compare-and-exchange. If the head has moved in between, what was
  * read may be another lap's task, and is thrown away. So places are atomic, relaxed: the head's exchange says whether
- * what they held was meant.
+ * what they held was meant. The only worker of a runtime (no_thieves) takes without an exchange.
  *
  * Rejected: the deque of Chase and Lev. Its owner takes what was added last; a task that yields would run again at
  * once, and others would never. Its advantage, an owner that takes without an atomic exchange, needs a full fence.
@@ -54,6 +54,12 @@ static inline struct weft__task *weft__ring_take(struct weft__ring *r)
 	uint32_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
 	struct weft__task *task;
 
+	if (r->no_thieves) {
+		if (head == tail)
+			return NULL;
+		atomic_store_explicit(&r->head, head + 1, memory_order_relaxed);
+		return weft__ring_at(r, head);
+	}
 	do {
 		if (head == tail)
 			return NULL;
@@ -154,7 +160,16 @@ static inline struct weft__task *weft__fresh_at(struct weft__fresh *f, uint64_t 
 	return atomic_load_explicit(&f->tasks[i % WEFT__RING], memory_order_relaxed);
 }
 
-/* Owner only. How many there are then; 0: full, and nothing was added. A full fence. */
+static inline bool weft__fresh_become(struct weft__fresh *f, uint64_t *word, uint64_t next)
+{
+	if (!f->no_thieves)
+		return atomic_compare_exchange_weak(&f->word, word, next);
+	atomic_store_explicit(&f->word, next, memory_order_relaxed);
+	return true;
+}
+
+/* Owner only. How many there are then; 0: full, and nothing was added. A full fence, where there
+ * are others. */
 static inline uint32_t weft__fresh_add(struct weft__fresh *f, struct weft__task *task)
 {
 	uint64_t word = atomic_load_explicit(&f->word, memory_order_relaxed), more;
@@ -165,11 +180,11 @@ static inline uint32_t weft__fresh_add(struct weft__fresh *f, struct weft__task 
 		atomic_store_explicit(&f->tasks[(word >> 16) % WEFT__RING], task, memory_order_relaxed);
 		more = weft__fresh_word(word >> 32, (word >> 16) + 1, word);
 		/* Release: pairs with the acquire of thieves. */
-	} while (!atomic_compare_exchange_weak(&f->word, &word, more));
+	} while (!weft__fresh_become(f, &word, more));
 	return weft__fresh_count(more);
 }
 
-/* Owner only: the newest; NULL: empty. A full fence. */
+/* Owner only: the newest; NULL: empty. A full fence, where there are others. */
 static inline struct weft__task *weft__fresh_take(struct weft__fresh *f)
 {
 	uint64_t word = atomic_load_explicit(&f->word, memory_order_relaxed), less;
@@ -180,7 +195,7 @@ static inline struct weft__task *weft__fresh_take(struct weft__fresh *f)
 			return NULL;
 		task = weft__fresh_at(f, (word >> 16) - 1);
 		less = weft__fresh_word((word >> 32) + WEFT_NO_CANARY(fresh_has_no_version), (word >> 16) - 1, word);
-	} while (!atomic_compare_exchange_weak(&f->word, &word, less));
+	} while (!weft__fresh_become(f, &word, less));
 	return task;
 }
 

@@ -121,15 +121,11 @@ static void count(struct weft__rt *rt, weft_rt_stats_t *stats)
 		stats->live = 0;
 }
 
-int weft_rt_run(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result)
+static int run(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result)
 {
 	struct weft__rt *rt;
 	int error;
 
-	if (!fn || (config && config->workers > WEFT_WORKERS_MOST))
-		return -EINVAL;
-	if (weft__sim_asked(config, fn, arg, result, &error))
-		return error;
 	rt = weft__rt_make(config, config && config->workers ? config->workers : processors(), NULL, fn, arg, &error);
 	if (!rt)
 		return error;
@@ -151,6 +147,20 @@ int weft_rt_run(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void *
 			count(rt, config->stats);
 	}
 	weft__rt_free(rt);
+	return error;
+}
+
+int weft_rt_run(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result)
+{
+	int error;
+
+	if (!fn || (config && config->workers > WEFT_WORKERS_MOST))
+		return -EINVAL;
+	if (weft__sim_asked(config, fn, arg, result, &error))
+		return error;
+	weft__here.making++;
+	error = run(config, fn, arg, result);
+	weft__here.making--;
 	return error;
 }
 

@@ -19,9 +19,8 @@
 #include <weft/sched.h>
 
 #include "internal/once.h"
+#include "sched/alone.h"
 #include "sched/source.h"
-
-#define WEFT__HIDDEN __attribute__((visibility("hidden")))
 
 struct weft__worker;
 struct weft__sim;
@@ -34,10 +33,18 @@ void weft__pause(unsigned *turns) WEFT__HIDDEN;
 
 static inline void weft__spin_lock(uint32_t *lock)
 {
-	/* Acquire: pairs with the release of weft__spin_unlock. */
-	if (__builtin_expect(
-		__atomic_exchange_n(lock, 1, WEFT_CANARY(locks_order_nothing) ? __ATOMIC_RELAXED : __ATOMIC_ACQUIRE),
-		0))
+	uint32_t locked;
+
+	if (weft__step_in()) {
+		locked = __atomic_load_n(lock, __ATOMIC_RELAXED);
+		__atomic_store_n(lock, 1, __ATOMIC_RELAXED);
+		weft__step_out();
+	} else {
+		/* Acquire: pairs with the release of weft__spin_unlock. */
+		locked = __atomic_exchange_n(lock, 1,
+					     WEFT_CANARY(locks_order_nothing) ? __ATOMIC_RELAXED : __ATOMIC_ACQUIRE);
+	}
+	if (__builtin_expect(locked, 0))
 		weft__spin_wait(lock);
 }
 
@@ -189,7 +196,8 @@ enum {
 /* A worker's run queue: see queue.h. */
 struct weft__ring {
 	_Atomic uint32_t head; /* of the next to be taken, by its owner or a thief */
-	uint32_t pad[15];
+	bool no_thieves;       /* it is the only worker's */
+	uint32_t pad[14];
 	_Atomic uint32_t tail; /* behind the last; only its owner writes it */
 	struct weft__task *_Atomic tasks[WEFT__RING];
 };
@@ -197,6 +205,7 @@ struct weft__ring {
 /* Tasks that a worker has spawned and nobody has run: see queue.h. */
 struct weft__fresh {
 	_Atomic uint64_t word; /* version, tail, head: 32, 16 and 16 bits */
+	bool no_thieves;
 	struct weft__task *_Atomic tasks[WEFT__RING];
 };
 

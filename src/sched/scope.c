@@ -146,13 +146,17 @@ static bool is_asked_to_end(const struct weft__task *task)
 /* The scope's cancellation no longer counts for its owner. */
 static void forget(struct weft__task *owner)
 {
+	uintptr_t before = 0;
+
 	if (!(__atomic_load_n(&owner->cancel, __ATOMIC_RELAXED) & WEFT__CANCELLED))
 		return;
 	/* Sequentially consistent: who cancels says so in a flag first, and in `cancel` then. */
 	__atomic_store_n(&owner->cancel, 0, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (is_asked_to_end(owner))
-		__atomic_fetch_or(&owner->cancel, WEFT__CANCELLED, __ATOMIC_ACQ_REL);
+	if (!is_asked_to_end(owner))
+		return;
+	while (!weft__exchange_if(&owner->cancel, &before, before | WEFT__CANCELLED))
+		;
 }
 
 int weft__scope_close(weft_scope_t *s)

@@ -192,6 +192,7 @@ static int run_in(struct weft__sim *sim, const weft_rt_config_t *config, weft_fn
 {
 	struct weft__worker *outer = weft__worker();
 	struct weft__rt *rt;
+	bool alone;
 	int error;
 
 	rt = weft__rt_make(config, 1, sim, fn, arg, &error);
@@ -200,7 +201,9 @@ static int run_in(struct weft__sim *sim, const weft_rt_config_t *config, weft_fn
 	sim->worker = &rt->worker[0];
 	sim->worker->rt = rt;
 	weft__set_worker(sim->worker);
+	alone = weft__alone_begin();
 	error = loop(rt);
+	weft__alone_end(alone);
 	weft__set_worker(outer);
 	if (error)
 		return error; /* tasks that wait for ever are left where they are, and the runtime with them */

@@ -320,13 +320,7 @@ static void wake(weft_waiter_t *w)
 	weft__ready(w->owner, true);
 }
 
-/*
- * From now on the wait can be cancelled. False: it already is.
- *
- * Rejected: a plain store here and in end_wait, and a fence of all threads (membarrier) by whoever cancels; and the
- * same for a worker's slot. Four of eight atomic operations of an item's way through a channel went, and no time: those
- * that stay wait for the same stores to drain.
- */
+/* From now on the wait can be cancelled. False: it already is. */
 static bool allow_cancelling(struct weft__task *task, weft_waiter_t *w)
 {
 	uintptr_t free = 0;
@@ -334,7 +328,7 @@ static bool allow_cancelling(struct weft__task *task, weft_waiter_t *w)
 	if (task->shields)
 		return true;
 	/* Release: pairs with weft__task_cancel, which looks at the waiter. */
-	if (__atomic_compare_exchange_n(&task->cancel, &free, (uintptr_t)w, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	if (weft__exchange_if(&task->cancel, &free, (uintptr_t)w))
 		return true;
 	return !weft_waiter_claim(w, -ECANCELED);
 }
@@ -342,7 +336,7 @@ static bool allow_cancelling(struct weft__task *task, weft_waiter_t *w)
 /* Acquire: pairs with the end of weft__task_cancel, and of weft__task_backtrace. */
 static inline bool take_back(struct weft__task *task, uintptr_t *published)
 {
-	return __atomic_compare_exchange_n(&task->cancel, published, 0, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
+	return weft__exchange_if(&task->cancel, published, 0);
 }
 
 /* Somebody else is at it. */
@@ -420,9 +414,7 @@ void weft__task_cancel(struct weft__task *task)
 	weft_waiter_t *w;
 	bool claimed;
 
-	while (before & WEFT__LOOKED_AT ||
-	       !__atomic_compare_exchange_n(&task->cancel, &before, before | WEFT__CANCELLED, true, __ATOMIC_ACQ_REL,
-					    __ATOMIC_RELAXED)) {
+	while (before & WEFT__LOOKED_AT || !weft__exchange_if(&task->cancel, &before, before | WEFT__CANCELLED)) {
 		if (before & WEFT__LOOKED_AT) {
 			weft__pause(&turns);
 			before = __atomic_load_n(&task->cancel, __ATOMIC_RELAXED);
@@ -446,8 +438,7 @@ size_t weft__task_backtrace(struct weft__task *task, void **places, size_t most)
 	if (!waiter || waiter & (WEFT__CANCELLED | WEFT__LOOKED_AT))
 		return 0;
 	/* Acquire: pairs with the release of allow_cancelling, before which the task was suspended. */
-	if (!__atomic_compare_exchange_n(&task->cancel, &waiter, waiter | WEFT__LOOKED_AT, false, __ATOMIC_ACQUIRE,
-					 __ATOMIC_RELAXED))
+	if (!weft__exchange_if(&task->cancel, &waiter, waiter | WEFT__LOOKED_AT))
 		return 0;
 	count = weft_backtrace(task->k, places, most);
 	__atomic_store_n(&task->cancel, waiter, __ATOMIC_RELEASE);

@@ -255,10 +255,21 @@ static void want_watcher(struct weft__worker *w)
 		notify(rt);
 }
 
+/* A full fence: see above. */
+static struct weft__task *exchange_slot(struct weft__worker *w, struct weft__task *task)
+{
+	struct weft__task *other;
+
+	if (!w->ring.no_thieves)
+		return atomic_exchange(&w->slot, task);
+	other = atomic_load_explicit(&w->slot, memory_order_relaxed);
+	atomic_store_explicit(&w->slot, task, memory_order_relaxed);
+	return other;
+}
+
 static void ready_next(struct weft__worker *w, struct weft__task *task)
 {
-	/* A full fence: see above. */
-	struct weft__task *other = atomic_exchange(&w->slot, task);
+	struct weft__task *other = exchange_slot(w, task);
 
 	if (other) {
 		add(w, other);
@@ -442,7 +453,7 @@ static struct weft__task *take_slot(struct weft__worker *w)
 {
 	if (!atomic_load_explicit(&w->slot, memory_order_relaxed))
 		return NULL;
-	return atomic_exchange(&w->slot, NULL);
+	return exchange_slot(w, NULL);
 }
 
 /* True: it has been in one task since this was asked last. */
@@ -859,6 +870,7 @@ static void *work(void *argument)
 {
 	struct weft__worker *w = argument;
 	struct weft__task *task;
+	bool alone = false;
 
 	attach(w->rt);
 	while (!atomic_load(&w->rt->gate))
@@ -868,11 +880,14 @@ static void *work(void *argument)
 	weft__set_worker(w);
 	/* Timers are as exact as the kernel's allow: by default they may be 50 microseconds late. */
 	prctl(PR_SET_TIMERSLACK, 1ul);
+	if (w->rt->workers == 1)
+		alone = weft__alone_begin();
 	w->looked = w->unparked = weft__clock();
 	while ((task = pick(w)))
 		run_task(w, task);
 	if (w->searching)
 		stop_searching(w);
+	weft__alone_end(alone);
 	return NULL;
 }
 
@@ -896,6 +911,7 @@ void weft__worker_init(struct weft__rt *rt, struct weft__worker *w, unsigned num
 	w->random = number * 0x9e3779b97f4a7c15u + 1;
 	w->pins_end = &w->pins;
 	w->handed_on = true;
+	w->ring.no_thieves = w->fresh.no_thieves = rt->workers == 1;
 	weft__wheel_init(&w->wheel, weft__clock());
 }
 

@@ -12,6 +12,8 @@
 #include <time.h>
 #include <weft/weft.h>
 
+#include "sched/alone.h"
+
 enum {
 	THREADS = ORDERS_THREADS,
 	MAIN = 0,	   /* the thread of begin and end */
@@ -91,6 +93,7 @@ struct thread {
 	struct step *pending; /* NULL: it has ended, or never began */
 	bool ended, woken, timed_out;
 	void *worker;
+	struct weft__here here;
 	struct clock now;			/* what happened before */
 	struct clock seen;			/* what must be visible: now, and what fences make so */
 	uint32_t fence;				/* sequentially consistent steps up to this one are visible */
@@ -143,6 +146,8 @@ static unsigned places_used;
 /* Of the library, if a scenario links it. */
 void *weft__worker(void) __attribute__((weak, visibility("hidden")));
 void weft__set_worker(void *worker) __attribute__((weak, visibility("hidden")));
+struct weft__here *weft__where(void) __attribute__((weak));
+extern unsigned char weft__crowd __attribute__((weak));
 
 /* ---- failing ---------------------------------------------------------------------------------------------------- */
 
@@ -837,6 +842,8 @@ static void run_thread(struct thread *t)
 	o.inside = true;
 	if (weft__set_worker)
 		weft__set_worker(t->worker);
+	if (weft__where)
+		*weft__where() = t->here;
 	t->pending = NULL;
 	weft_handle (r, t->k, orders_step) {
 		t->pending = weft_args(orders_step, r)->s;
@@ -844,6 +851,8 @@ static void run_thread(struct thread *t)
 	}
 	if (weft__worker)
 		t->worker = weft__worker();
+	if (weft__where)
+		t->here = *weft__where();
 	o.inside = false;
 	t->ended = !t->pending;
 	t->now.of[t - o.threads] += t->ended;
@@ -917,12 +926,15 @@ static void start_thread(struct thread *t)
 	unsigned parent = o.running;
 	bool inside = o.inside;
 	void *worker = weft__worker ? weft__worker() : NULL;
+	struct weft__here here = weft__where ? *weft__where() : (struct weft__here){0};
 
 	run_thread(t);
 	o.running = parent;
 	o.inside = inside;
 	if (weft__set_worker)
 		weft__set_worker(worker);
+	if (weft__where)
+		*weft__where() = here;
 }
 
 static void begin(void)
@@ -938,6 +950,8 @@ static void begin(void)
 	o.now = 1000000000;
 	o.sc_seen = (struct clock){{0}};
 	o.threads[MAIN] = (struct thread){.now = {{1}}, .seen = {{1}}};
+	if (&weft__crowd)
+		weft__crowd = !o.what->no_crowd;
 	if (o.what->begin)
 		o.what->begin();
 	for (unsigned i = 0; i < THREADS - 1 && o.what->thread[i]; i++)
@@ -1162,6 +1176,8 @@ long orders_syscall(long number, uint32_t *word, int operation, uint32_t value, 
 int orders_clock_gettime(clockid_t id, struct timespec *now);
 int orders_sched_yield(void);
 int orders_prctl(int option, ...);
+void orders_fence(void);
+extern char orders_single_threaded;
 int orders_create(pthread_t *thread, const pthread_attr_t *attr, void *(*entry)(void *), void *argument);
 int orders_join(pthread_t thread, void **result);
 void orders_delete(weft_coro_t *k);
@@ -1271,6 +1287,13 @@ int orders_clock_gettime(clockid_t id, struct timespec *now)
 int orders_sched_yield(void)
 {
 	return 0;
+}
+
+char orders_single_threaded;
+
+void orders_fence(void)
+{
+	__tsan_atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 int orders_prctl(int option, ...)

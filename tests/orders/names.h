@@ -18,6 +18,12 @@
 #define pthread_create orders_create
 #define pthread_join orders_join
 #define weft_delete orders_delete
+#define __libc_single_threaded orders_single_threaded
+/* A barrier in all threads is a fence in each: see sched/alone.h. */
+#define weft__os_barrier orders_fence
+#define weft__light_fence orders_fence
+
+void orders_fence(void);
 
 /* Defined once more in checker.c; that one counts. */
 void weft__pause(unsigned *turns) __attribute__((weak));

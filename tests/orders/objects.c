@@ -376,6 +376,93 @@ static void takes_or_gives(void)
 	select_one(cases, item, WEFT_NEVER);
 }
 
+/* ---- one thread is alone at first -------------------------------------------------------------------------------- */
+
+static weft_waiter_t waiter;
+static uintptr_t word;
+static int claims, woken, parked;
+
+static void begin_alone(void)
+{
+	fresh_objects();
+	memset(&weft__alone, 0, sizeof weft__alone);
+	memset(&waiter, 0, sizeof waiter);
+	word = 0;
+	claims = woken = parked = 0;
+}
+
+static void spins_alone(void)
+{
+	bool began = weft__alone_begin();
+
+	orders_saw(began);
+	spins();
+	spins();
+	weft__alone_end(began);
+}
+
+static void spins_twice(void)
+{
+	spins();
+	spins();
+}
+
+static void four_counted(void)
+{
+	HOLDS(counter == 4 && !spin);
+}
+
+static void adds(void)
+{
+	uintptr_t before = 0;
+
+	while (!weft__exchange_if(&word, &before, before + 1))
+		;
+}
+
+static void adds_alone(void)
+{
+	bool began = weft__alone_begin();
+
+	adds();
+	adds();
+	weft__alone_end(began);
+}
+
+static void three_added(void)
+{
+	HOLDS(word == 3);
+}
+
+static void wakes(weft_waiter_t *w)
+{
+	HOLDS(w == &waiter && w->result == 1);
+	count(&woken);
+}
+
+static void parks_alone(void)
+{
+	bool began = weft__alone_begin();
+
+	waiter.wake = wakes;
+	parked = weft_waiter_park(&waiter);
+	orders_saw((unsigned)parked);
+	weft__alone_end(began);
+}
+
+static void ends_wait(void)
+{
+	if (!weft_waiter_claim(&waiter, 1))
+		return;
+	count(&claims);
+	weft_waiter_complete(&waiter);
+}
+
+static void woken_once(void)
+{
+	HOLDS(claims == 1 && woken == parked);
+}
+
 #define OF(begins, ends, ...) .begin = begins, .end = ends, .thread = {__VA_ARGS__}
 
 const struct scenario object_scenarios[] = {
@@ -429,5 +516,13 @@ const struct scenario object_scenarios[] = {
      .stale = 2},
     {.name = "select_late", OF(rendezvous, nothing_is_lost, sends_for_a_while, selects_for_a_while), .time_runs = true},
     {.name = "select_of_selects", OF(rendezvous, nothing_is_lost, gives_or_takes, takes_or_gives)},
+    {.name = "alone_spin", OF(begin_alone, four_counted, spins_alone, spins_twice), .no_crowd = true, .stale = 3},
+    {.name = "alone_both", OF(begin_alone, four_counted, spins_alone, spins_alone), .no_crowd = true, .stale = 2},
+    {.name = "alone_adds", OF(begin_alone, three_added, adds_alone, adds), .no_crowd = true},
+    {.name = "alone_wait",
+     OF(begin_alone, woken_once, parks_alone, ends_wait, ends_wait),
+     .no_crowd = true,
+     .preemptions = 3,
+     .stale = 2},
     {.name = NULL},
 };

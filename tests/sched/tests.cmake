@@ -12,6 +12,9 @@ foreach(program tasks sync)
 	weft_test(${program}.simulated COMMAND @${program}.gcc simulate 100)
 endforeach()
 
+weft_program(alone gcc SOURCES alone.c FLAGS -Wall -Wextra)
+weft_test(alone COMMAND @alone.gcc 30 SECONDS 60)
+
 # None (0) of the workers: simulated.
 weft_program(random gcc SOURCES random.c FLAGS -Wall -Wextra)
 foreach(workers 0 1 2 8)

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* See alone.h: who is alone, and the end of that. */
+#define _GNU_SOURCE
+#include "sched/alone.h"
+
+#include <pthread.h>
+
+#include "internal/unseen.h"
+#include "os/os.h"
+#include "sched/sched.h"
+
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#else
+enum { __libc_single_threaded = 0 };
+#endif
+
+unsigned char weft__crowd;
+__thread struct weft__here weft__here __attribute__((tls_model("initial-exec")));
+struct weft__alone weft__alone;
+
+struct weft__here *weft__where(void)
+{
+	return &weft__here;
+}
+
+static void lock(void)
+{
+	/* Acquire: pairs with unlock. */
+	if (__atomic_exchange_n(&weft__alone.lock, 1, __ATOMIC_ACQUIRE))
+		weft__spin_wait(&weft__alone.lock);
+}
+
+static void unlock(void)
+{
+	weft__spin_unlock(&weft__alone.lock);
+}
+
+/* Under the lock. */
+static void make_crowd(void)
+{
+	unsigned turns = 0;
+
+	if (atomic_load_explicit(&weft__alone.allowed, memory_order_relaxed)) {
+		atomic_store_explicit(&weft__alone.allowed, false, memory_order_release);
+		if (!WEFT_CANARY(crowd_has_no_barrier))
+			weft__os_barrier();
+		/* Acquire: pairs with weft__step_out. */
+		while (atomic_load_explicit(&weft__alone.inside, memory_order_acquire) &&
+		       !WEFT_CANARY(crowd_comes_in_between))
+			weft__pause(&turns);
+	}
+	/* Release: pairs with weft__step_in. */
+	__atomic_store_n(&weft__crowd, 1, __ATOMIC_RELEASE);
+}
+
+void weft__crowd_join(void)
+{
+	if (weft__here.making || __libc_single_threaded)
+		return;
+	lock();
+	make_crowd();
+	unlock();
+}
+
+bool weft__alone_begin(void)
+{
+	bool begins = false;
+
+	if (__atomic_load_n(&weft__crowd, __ATOMIC_RELAXED) || weft__here.alone)
+		return false;
+	lock();
+	/* A second thread that would be alone; and ThreadSanitizer knows nothing of the barrier. */
+	if (atomic_load_explicit(&weft__alone.allowed, memory_order_relaxed) || weft__on_tsan())
+		make_crowd();
+	else if (!__atomic_load_n(&weft__crowd, __ATOMIC_RELAXED))
+		begins = true;
+	if (begins) {
+		weft__here.alone = true;
+		atomic_store_explicit(&weft__alone.allowed, true, memory_order_relaxed);
+	}
+	unlock();
+	return begins;
+}
+
+void weft__alone_end(bool began)
+{
+	if (!began)
+		return;
+	lock();
+	weft__here.alone = false;
+	atomic_store_explicit(&weft__alone.allowed, false, memory_order_relaxed);
+	unlock();
+}
+
+/* A child of fork has one thread. Another one may have been alone, or have held the lock. */
+static void begin_as_child(void)
+{
+	weft__alone.lock = 0;
+	atomic_store_explicit(&weft__alone.inside, 0, memory_order_relaxed);
+	atomic_store_explicit(&weft__alone.allowed, weft__here.alone, memory_order_relaxed);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, begin_as_child);
+}
+
+uint32_t weft__waiter_add(weft_waiter_t *w, uint32_t bits)
+{
+	uint32_t before;
+
+	if (!weft__step_in())
+		return __atomic_fetch_or(&w->state, bits, __ATOMIC_ACQ_REL);
+	before = __atomic_load_n(&w->state, __ATOMIC_RELAXED);
+	__atomic_store_n(&w->state, before | bits, __ATOMIC_RELAXED);
+	weft__step_out();
+	return before;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * A thread that is alone needs no atomic instructions. An item's way through a channel has eight, and they take longer
+ * than all else together: without them it takes 0.4 of the time.
+ *
+ * Alone is the worker of a runtime that has one, while no other thread of the process touches tasks or what they wait
+ * for. Three kinds of words are then read and written back by plain instructions: spin locks, the states of waiters,
+ * and the words by which tasks are cancelled (weft__task.cancel). Other threads may read such a word at any time. The
+ * first that is to change one makes a crowd of the two, and from then on, until the process ends, all are atomic:
+ *
+ *	the worker:      inside = 1;  alone?  then read and write the word;   inside = 0
+ *	another thread:  alone = 0;   a barrier in all threads (membarrier);  wait until inside == 0;   crowd = 1
+ *
+ * Each writes first, and then reads what the other writes. The barrier stands for a fence in both, so one of them sees
+ * what the other wrote: the worker that it is not alone any more, or the other thread that the worker is inside, for
+ * which it waits. Who reads that there is a crowd goes on at once.
+ *
+ * Who makes a runtime and waits for its end (weft_rt_run) is no crowd: it does nothing to tasks meanwhile. Nor is the
+ * only thread of a process. A thread that steps an embedded runtime, or simulates, is alone while it does.
+ *
+ * Nothing here is for signal handlers: one in the middle would not be seen. What is inside never suspends.
+ *
+ * After biased locks (Kawachiya et al., "Lock reservation", 2002), where one thread has an object; here it has all of
+ * them, so that objects need not say whose they are. Rejected: plain instructions for some words of the eight only,
+ * because the atomic ones that stay wait for the same stores.
+ */
+#ifndef WEFT_SRC_SCHED_ALONE_H
+#define WEFT_SRC_SCHED_ALONE_H
+
+#include <stdatomic.h>
+#include <weft/sched.h>
+
+#define WEFT__HIDDEN __attribute__((visibility("hidden")))
+
+struct weft__here {
+	bool alone;	 /* this thread is */
+	unsigned making; /* depth of weft_rt_run */
+};
+
+extern __thread struct weft__here weft__here WEFT__HIDDEN __attribute__((tls_model("initial-exec")));
+
+extern struct weft__alone {
+	_Atomic uint32_t inside;
+	_Atomic bool allowed; /* some thread is alone */
+	uint32_t lock;	      /* of changes */
+} weft__alone WEFT__HIDDEN __attribute__((aligned(64)));
+
+/* The calling thread is about to change a word, and is not alone. */
+void weft__crowd_join(void) WEFT__HIDDEN;
+
+/* The calling thread resumes tasks, and no other thread does for this runtime. True: until weft__alone_end it is alone,
+ * unless others come. */
+bool weft__alone_begin(void) WEFT__HIDDEN;
+void weft__alone_end(bool began) WEFT__HIDDEN;
+
+/* For tests/orders, whose threads are all in one. */
+struct weft__here *weft__where(void) WEFT__HIDDEN;
+
+#ifndef weft__light_fence
+#define weft__light_fence() atomic_signal_fence(memory_order_seq_cst)
+#endif
+
+/* True: until weft__step_out a word may be read and written back by plain instructions. False: atomic ones. */
+static inline __attribute__((always_inline)) bool weft__step_in(void)
+{
+	if (__atomic_load_n(&weft__crowd, __ATOMIC_ACQUIRE))
+		return false;
+	if (__builtin_expect(!weft__here.alone, 0)) {
+		weft__crowd_join();
+		return false;
+	}
+	atomic_store_explicit(&weft__alone.inside, 1, memory_order_relaxed);
+	weft__light_fence();
+	if (__builtin_expect(atomic_load_explicit(&weft__alone.allowed, memory_order_acquire), 1))
+		return true;
+	atomic_store_explicit(&weft__alone.inside, 0, memory_order_relaxed);
+	return false;
+}
+
+static inline void weft__step_out(void)
+{
+	/* Release: pairs with who waits for it. */
+	atomic_store_explicit(&weft__alone.inside, 0, memory_order_release);
+}
+
+/* A compare-and-exchange of such a word. */
+static inline bool weft__exchange_if(uintptr_t *word, uintptr_t *expected, uintptr_t desired)
+{
+	uintptr_t now;
+
+	if (!weft__step_in())
+		return __atomic_compare_exchange_n(word, expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+	now = __atomic_load_n(word, __ATOMIC_RELAXED);
+	if (now == *expected)
+		__atomic_store_n(word, desired, __ATOMIC_RELAXED);
+	weft__step_out();
+	if (now == *expected)
+		return true;
+	*expected = now;
+	return false;
+}
+
+#endif
