@@ -461,11 +461,11 @@ static void *signals_let_through(void *pass)
 /* Signals, one after the other, whose handler does not ask for calls to be begun again. */
 static volatile bool calm;
 
-static void *send_signals(void *argument)
+static void *send_signals(void *worker)
 {
 	while (!calm)
-		CHECK(kill(getpid(), SIGUSR1) == 0);
-	return argument;
+		CHECK(pthread_kill(*(pthread_t *)worker, SIGUSR1) == 0);
+	return NULL;
 }
 
 static void *wait_among_signals(void *fd)
@@ -477,13 +477,15 @@ static void *wait_among_signals(void *fd)
 	fd_set in;
 
 	CHECK(set >= 0 && epoll_ctl(set, EPOLL_CTL_ADD, p[0].fd, &event) == 0);
-	for (i = 0; i < 100; i++) {
-		CHECK(poll(p, 1, i % 2) == 0 && poll(p, 2, i % 2) == 0);
+	for (i = 0; i < 1000; i++) {
+		bool waits = i % 100 == 0;
+
+		CHECK(poll(p, 1, waits) == 0 && poll(p, 2, waits) == 0);
 		FD_ZERO(&in);
 		FD_SET(p[0].fd, &in);
-		limit = (struct timeval){0, i % 2 * 100};
+		limit = (struct timeval){0, waits * 100};
 		CHECK(select(p[0].fd + 1, &in, NULL, NULL, &limit) == 0);
-		CHECK(epoll_wait(set, &event, 1, i % 2) == 0);
+		CHECK(epoll_wait(set, &event, 1, waits) == 0);
 	}
 	CHECK(close(set) == 0);
 	return NULL;
@@ -493,13 +495,13 @@ static void *wait_among_signals(void *fd)
 static void *interruptions(void *pass)
 {
 	struct sigaction action = {.sa_handler = counts_signal};
-	pthread_t thread;
+	pthread_t thread, worker = pthread_self();
 	int fds[2];
 
 	pair(fds);
 	calm = false;
 	CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
-	CHECK(pthread_create(&thread, NULL, send_signals, NULL) == 0);
+	CHECK(pthread_create(&thread, NULL, send_signals, &worker) == 0);
 	both(wait_among_signals, &fds[0], wait_among_signals, &fds[1]);
 	calm = true;
 	CHECK(pthread_join(thread, NULL) == 0);
