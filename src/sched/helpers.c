@@ -37,10 +37,13 @@ static void give_back(struct weft__task *task)
 	}
 }
 
-/* The runtime stays until the helper is not counted any more. */
+/* The runtime stays until the helper is not counted any more. Each that leaves joins the one that left before it, and
+ * the runtime's end joins the last. */
 static void leave(struct weft__rt *rt)
 {
 	struct weft__task *left;
+	pthread_t earlier;
+	bool others_left;
 
 	pthread_mutex_lock(&rt->helpers_lock);
 	while (rt->helpers == 1 && (left = rt->blocking)) {
@@ -51,8 +54,14 @@ static void leave(struct weft__rt *rt)
 		pthread_mutex_lock(&rt->helpers_lock);
 	}
 	rt->helpers--;
+	others_left = rt->helpers_left;
+	earlier = rt->left_last;
+	rt->helpers_left = true;
+	rt->left_last = pthread_self();
 	pthread_cond_broadcast(&rt->helpers_wanted);
 	pthread_mutex_unlock(&rt->helpers_lock);
+	if (others_left)
+		pthread_join(earlier, NULL);
 }
 
 static void *help(void *argument)
@@ -85,7 +94,6 @@ static bool make_helper(struct weft__rt *rt)
 		return true;
 	if (pthread_create(&thread, NULL, help, rt))
 		return rt->helpers;
-	pthread_detach(thread);
 	rt->helpers++;
 	return true;
 }
@@ -117,6 +125,8 @@ void weft__helpers_stop(struct weft__rt *rt)
 	while (rt->helpers)
 		pthread_cond_wait(&rt->helpers_wanted, &rt->helpers_lock);
 	pthread_mutex_unlock(&rt->helpers_lock);
+	if (rt->helpers_left)
+		pthread_join(rt->left_last, NULL);
 }
 
 bool weft__blocking(bool begin)

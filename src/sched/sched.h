@@ -322,6 +322,8 @@ struct weft__rt {
 	pthread_cond_t helpers_wanted;
 	struct weft__task *blocking, **blocking_end;
 	unsigned helpers, helpers_idle, helpers_most, blocked;
+	bool helpers_left;
+	pthread_t left_last;
 
 	struct weft__attendant attendant;
 	unsigned forks;	    /* of the process when the runtime was made: a child of fork has more */
