@@ -159,8 +159,8 @@ void Lowering::markers()
 /*
  * A check in a loop's middle makes the optimizer rotate the loop, so that the condition is there twice. If both results
  * meet in a phi behind the loop, each iteration sets a register to the result. Let what was compared meet there
- * instead, and compare it once, as code without checks does. A hash table's look-up takes 0.99 of plain
- * C's time, in place of 1.07.
+ * instead, and compare it once, as code without checks does. A hash table's look-up takes 0.99 of plain C's time, in
+ * place of 1.07.
  */
 static bool compareBehind(PHINode &Bits)
 {
