@@ -65,22 +65,17 @@ void weft__crowd_join(void)
 
 bool weft__alone_begin(void)
 {
-	bool begins = false;
-
 	if (__atomic_load_n(&weft__crowd, __ATOMIC_RELAXED) || weft__here.alone)
 		return false;
 	lock();
 	/* A second thread that would be alone; and ThreadSanitizer knows nothing of the barrier. */
 	if (atomic_load_explicit(&weft__alone.allowed, memory_order_relaxed) || weft__on_tsan())
 		make_crowd();
-	else if (!__atomic_load_n(&weft__crowd, __ATOMIC_RELAXED))
-		begins = true;
-	if (begins) {
-		weft__here.alone = true;
+	weft__here.alone = !__atomic_load_n(&weft__crowd, __ATOMIC_RELAXED);
+	if (weft__here.alone)
 		atomic_store_explicit(&weft__alone.allowed, true, memory_order_relaxed);
-	}
 	unlock();
-	return begins;
+	return weft__here.alone;
 }
 
 void weft__alone_end(bool began)

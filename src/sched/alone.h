@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * A thread that is alone needs no atomic instructions. An item's way through a channel has eight, and they take longer
- * than all else together: without them it takes 0.45 of the time.
+ * than all else together: without them it takes 0.45 of the time. Where there are several workers, the question whether
+ * there are costs such an item 3 of 56 ns.
  *
  * Alone is the worker of a runtime that has one, while no other thread of the process touches tasks or what they wait
  * for. Three kinds of words are then read and written back by plain instructions: spin locks, the states of waiters,

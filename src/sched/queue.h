@@ -160,6 +160,7 @@ static inline struct weft__task *weft__fresh_at(struct weft__fresh *f, uint64_t 
 	return atomic_load_explicit(&f->tasks[i % WEFT__RING], memory_order_relaxed);
 }
 
+/* Owner only. False: a thief has taken some meanwhile; *word is what there is now. */
 static inline bool weft__fresh_become(struct weft__fresh *f, uint64_t *word, uint64_t next)
 {
 	if (!f->no_thieves)
@@ -168,8 +169,7 @@ static inline bool weft__fresh_become(struct weft__fresh *f, uint64_t *word, uin
 	return true;
 }
 
-/* Owner only. How many there are then; 0: full, and nothing was added. A full fence, where there
- * are others. */
+/* Owner only. How many there are then; 0: full, and nothing was added. A full fence, if there are thieves. */
 static inline uint32_t weft__fresh_add(struct weft__fresh *f, struct weft__task *task)
 {
 	uint64_t word = atomic_load_explicit(&f->word, memory_order_relaxed), more;
@@ -184,7 +184,7 @@ static inline uint32_t weft__fresh_add(struct weft__fresh *f, struct weft__task 
 	return weft__fresh_count(more);
 }
 
-/* Owner only: the newest; NULL: empty. A full fence, where there are others. */
+/* Owner only: the newest; NULL: empty. A full fence, if there are thieves. */
 static inline struct weft__task *weft__fresh_take(struct weft__fresh *f)
 {
 	uint64_t word = atomic_load_explicit(&f->word, memory_order_relaxed), less;

@@ -205,7 +205,7 @@ struct weft__ring {
 /* Tasks that a worker has spawned and nobody has run: see queue.h. */
 struct weft__fresh {
 	_Atomic uint64_t word; /* version, tail, head: 32, 16 and 16 bits */
-	bool no_thieves;
+	bool no_thieves;       /* it is the only worker's */
 	struct weft__task *_Atomic tasks[WEFT__RING];
 };
 
@@ -322,8 +322,8 @@ struct weft__rt {
 	pthread_cond_t helpers_wanted;
 	struct weft__task *blocking, **blocking_end;
 	unsigned helpers, helpers_idle, helpers_most, blocked;
-	bool helpers_left;
-	pthread_t left_last;
+	bool helpers_left;   /* some helper has ended, and */
+	pthread_t left_last; /* this is the last, which joins those before it */
 
 	struct weft__attendant attendant;
 	unsigned forks;	    /* of the process when the runtime was made: a child of fork has more */

@@ -20,6 +20,7 @@
  *   What lies in a worker's own queues is not lost even where an atomic exchange is less than a full fence, as on
  *   arm64: the worker looks there before it parks. tests/orders tries all this as C's memory model has it, not as this
  *   processor does.
+ *   A runtime's only worker needs no fence where it adds to its own queues: nobody else looks there, or parks.
  *   A slot, or a single spawned task, wakes nobody: its owner is about to take it, and another worker would only snatch
  *   it away.
  *
@@ -255,7 +256,7 @@ static void want_watcher(struct weft__worker *w)
 		notify(rt);
 }
 
-/* A full fence: see above. */
+/* A full fence, if there are other workers: see "No wake-up is lost". */
 static struct weft__task *exchange_slot(struct weft__worker *w, struct weft__task *task)
 {
 	struct weft__task *other;

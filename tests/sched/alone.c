@@ -13,7 +13,7 @@ enum { ITEMS = 5000, FOREIGN = 1000 };
 
 static weft_chan_t *chan;
 static weft_sem_t done;
-static volatile bool crowd_seen;
+static bool crowd_seen;
 static unsigned patience; /* how many items the tasks exchange before the thread begins */
 
 static bool is_crowd(void)
