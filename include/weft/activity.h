@@ -114,7 +114,7 @@ WEFT_API int weft_activity_run(const weft_activity_config_t *config, weft_fn_t *
 /* ---- waiting ---------------------------------------------------------------------------------------------------- */
 
 /* The running activity has been put where its waker will find it: others run. The pass makes it a switch in yielding
- * mode; in plain mode, where it must not switch, it is an error that ends the process with a line. */
+ * mode; in plain mode, where it must not switch, and outside of activities it ends the process with a line. */
 WEFT_API void weft__activity_park(void);
 
 /** The running activity, or NULL outside of any. */
@@ -196,7 +196,7 @@ WEFT_API void weft_activity_cancel(weft_activity_t *a);
 
 /**
  * A handle from the heap, for one activate. It is given back when its activity has ended and it has been detached.
- * NULL: no memory.
+ * NULL: no memory, or outside of activities.
  */
 WEFT_API weft_activity_t *weft_activity_new(void);
 
@@ -317,7 +317,7 @@ WEFT_API void weft_activity_group_release(weft_activity_group_t *group);
 
 /**
  * Start an activity in a group, by any thread that holds it (see above): it runs fn(arg), in yielding mode if fn was
- * compiled with the pass. 0; -ENOMEM.
+ * compiled with the pass. 0; -ENOMEM; -EINVAL: one of the first two is NULL.
  */
 WEFT_API int weft_activity_post(weft_activity_group_t *group, weft_fn_t *fn, void *arg);
 

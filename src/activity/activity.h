@@ -277,6 +277,8 @@ bool weft__activity_begin(struct weft__activity_group *g, weft_activity_t *a, vo
 void weft__activity_finish(struct weft__activity_group *g, weft_activity_t *a, void *result, int error);
 /* End the running activity, after what it has deferred. */
 _Noreturn void weft__activity_fail(int error);
+/* Ends the process with a line: only an activity can do that. */
+_Noreturn void weft__activity_outside(const char *what);
 
 /* ---- cancel.c ---------------------------------------------------------------------------------------------------- */
 void weft__activity_cancel_all(struct weft__activity_group *g);

@@ -127,8 +127,11 @@ void weft__activity_spawn(weft_activity_t *handle, void *entry, uint64_t w0, uin
 {
 	struct weft__activity_group *g = weft__activity_hot.group;
 	uint64_t words[6] = {w0, w1, w2, w3, w4, w5};
-	weft_activity_t *a = take_handle(g, handle);
+	weft_activity_t *a;
 
+	if (weft__unlikely(!g))
+		weft__activity_outside("activate");
+	a = take_handle(g, handle);
 	if (weft__unlikely(!a) || !weft__activity_begin(g, a, entry, words)) {
 		if (a)
 			unmake(g, a);

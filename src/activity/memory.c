@@ -224,9 +224,12 @@ void weft_activity_set_result(void *result)
 {
 	struct weft__activity_group *g = weft__activity_hot.group;
 	weft_activity_t *self = weft__activity_hot.self;
-	struct weft__activity_var **at = &self->vars, *v;
+	struct weft__activity_var **at, *v;
 	size_t bytes = rounded(sizeof *v + sizeof result);
 
+	if (weft__unlikely(!self))
+		weft__activity_outside("weft_activity_set_result");
+	at = &self->vars;
 	while (*at && (*at)->next)
 		at = &(*at)->next;
 	if (!(self->flags & WEFT__HAS_RESULT)) {

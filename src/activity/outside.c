@@ -139,8 +139,11 @@ void weft_activity_group_release(weft_activity_group_t *g)
 
 int weft_activity_post(weft_activity_group_t *g, weft_fn_t *fn, void *arg)
 {
-	struct weft__post *post = malloc(sizeof *post);
+	struct weft__post *post;
 
+	if (!g || !fn)
+		return -EINVAL;
+	post = malloc(sizeof *post);
 	if (!post)
 		return -ENOMEM;
 	*post = (struct weft__post){atomic_load_explicit(&g->posted, memory_order_relaxed), fn, arg};

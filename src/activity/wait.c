@@ -97,10 +97,24 @@ void weft_activity_yield(void)
 {
 }
 
+void weft__activity_outside(const char *what)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, what);
+	weft__line_text(&line,
+			" outside of activities: define activity_main in place of main (weft/charcoal.h), or run "
+			"this code by weft_activity_run");
+	weft__line_die(&line);
+}
+
 void weft__activity_park(void)
 {
 	struct weft__line line;
 
+	if (!weft__activity_hot.self)
+		weft__activity_outside("a wait");
 	weft__line_begin(&line);
 	weft__line_text(&line,
 			"an activity would have to wait inside no_yield, or in code compiled without --activities: ");
