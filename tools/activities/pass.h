@@ -8,6 +8,8 @@
  *   before loops are vectorized      strips.cpp   a counted loop becomes strips, with a marker between them
  *   at the end                       lower.cpp    markers become checks; variables that others may know move to the
  *                                                 heap
+ *   when linked with -flto           prune.cpp    twins call those of other files directly; what no activity can reach
+ *                                                 loses its twin
  *
  * A marker is a call of an undefined function that may read and write memory. So the optimizer keeps nothing in a
  * register across a yield that another activity could change. Markers are taken away at the end, and what is left of
@@ -78,6 +80,8 @@ inline constexpr char TwinAttribute[] = "weft-twin";
 /* Of a call: it may yield, and needs room for frames of twins. */
 inline constexpr char YieldsAttribute[] = "weft-yields";
 inline constexpr char Suffix[] = ".yielding";
+/* Of a function that jumps to the twin of another file's function or, if there is none, to the function. */
+inline constexpr char EitherSuffix[] = ".either";
 
 inline bool calls(const Instruction &I, StringRef Name)
 {
@@ -118,6 +122,16 @@ struct Lower : PassInfoMixin<Lower> {
 	{
 		return true;
 	}
+};
+struct Join : PassInfoMixin<Join> {
+	PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM);
+	static bool isRequired()
+	{
+		return true;
+	}
+};
+struct Prune : PassInfoMixin<Prune> {
+	PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM);
 };
 } // namespace weft
 

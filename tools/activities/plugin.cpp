@@ -4,6 +4,7 @@
 
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Transforms/IPO/GlobalDCE.h"
 #if LLVM_VERSION_MAJOR >= 22
 #include "llvm/Plugins/PassPlugin.h"
 #else
@@ -63,10 +64,20 @@ static void registerPasses(PassBuilder &PB)
 #else
 	PB.registerOptimizerLastEPCallback([](ModulePassManager &MPM, OptimizationLevel) { MPM.addPass(Lower()); });
 #endif
+	PB.registerFullLinkTimeOptimizationEarlyEPCallback(
+	    [](ModulePassManager &MPM, OptimizationLevel) { MPM.addPass(Join()); });
+	PB.registerFullLinkTimeOptimizationLastEPCallback([](ModulePassManager &MPM, OptimizationLevel) {
+		MPM.addPass(Prune());
+		MPM.addPass(GlobalDCEPass());
+	});
 	PB.registerPipelineParsingCallback(
 	    [](StringRef Name, ModulePassManager &MPM, ArrayRef<PassBuilder::PipelineElement>) {
 		    if (Name == "weft-twins")
 			    return MPM.addPass(Twins()), true;
+		    if (Name == "weft-join")
+			    return MPM.addPass(Join()), true;
+		    if (Name == "weft-prune")
+			    return MPM.addPass(Prune()), true;
 		    if (Name == "weft-lower")
 			    return MPM.addPass(Lower()), true;
 		    return false;

@@ -463,7 +463,7 @@ void TwinMaker::clone(Function &F)
  */
 Function *TwinMaker::either(Function *Callee)
 {
-	std::string Name = (Callee->getName() + ".either").str();
+	std::string Name = (Callee->getName() + EitherSuffix).str();
 	FunctionType *T = Callee->getFunctionType();
 
 	if (Function *F = M.getFunction(Name))
@@ -648,7 +648,8 @@ void TwinMaker::announce(Function &F)
 	Function *T = Twin[&F];
 	Type *I64 = Type::getInt64Ty(C), *I32 = Type::getInt32Ty(C);
 
-	if (F.hasLocalLinkage() && !F.hasAddressTaken())
+	/* Other files do not point to `main`, which calls most of a program. */
+	if ((F.hasLocalLinkage() || F.getName() == "main") && !F.hasAddressTaken())
 		return;
 	/* By a name that the dynamic linker does not replace. The linker may take the twin from another file. */
 	Constant *Here = T;

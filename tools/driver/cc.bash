@@ -161,6 +161,9 @@ read_arguments()
 		-shared | --shared) shared=yes ;;
 		-rdynamic | -Wl,-E | -Wl,--export-dynamic) exports=yes ;;
 		-lweft) library=weft_shared ;;
+		-flto | -flto=full) lto=yes ;;
+		-flto=* | -fno-lto) lto='' ;;
+		-fuse-ld=*) linker=${1#*=} ;;
 		-o)
 			output=${2-}
 			shift
@@ -274,7 +277,7 @@ policy_object()
 surround()
 {
 	local inputs='' sources=() headers='' links=yes shared='' library=weft language='' exports='' target=() output='' object
-	local library_dir plugin checker
+	local library_dir plugin checker lto='' linker=''
 
 	before=() after=() launch=()
 	read_arguments "$@"
@@ -301,6 +304,10 @@ surround()
 	fi
 	[[ $links && $inputs && $language != *-header ]] || return 0
 
+	# The linker that compiles can drop what no activity reaches, if it is of the plugin's LLVM, as clang's own lld is.
+	if [[ $activities && $lto && (! $linker || $linker == lld) && $("${compiler[@]}" -print-prog-name=ld.lld) == */* ]]; then
+		before+=(-fuse-ld=lld "-Wl,--load-pass-plugin=$plugin")
+	fi
 	find_library
 	[[ $language == '' || $language == none ]] || after=(-x none)
 	after+=("-L$library_dir")

@@ -27,6 +27,8 @@ config.substitutions += [
     ("%lower", f"{FRESH} && {OPT} -passes=weft-twins,weft-lower"),
     # All of the pass, in the compiler, and the optimizer around it.
     ("%optimized", f"{CLANG} -O2 -fpass-plugin={PLUGIN} -o '%t'"),
+    # After %fresh OPTION: as if the file were a whole program, linked with -flto.
+    ("%whole", f"{OPT} -passes=weft-twins,weft-lower,internalize,weft-join,weft-prune,globaldce -internalize-public-api-list=main"),
     # Compare what was made with the lines of a prefix: %see=PREFIX.
     ("%see=", f"{FILECHECK} --input-file='%t' --check-prefix="),
     # Compare the pass's errors, after %fresh OPTION: %refused=PREFIX.

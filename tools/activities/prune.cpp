@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * With -flto, when the whole program is known. Twins call those of other files directly, and twins that no activity can
+ * reach are dropped.
+ *
+ * When a file is compiled, each function that others can see says in front of itself where its twin is: any file
+ * may call it by a pointer. So its twin stays as long as the function does, though most functions are called by name
+ * only, and most programs run few of them in activities.
+ *
+ * A twin is reached if plain code refers to it (the block of `activate`), or another twin that is reached does, by
+ * name; and once one of them calls by a pointer, each is that some pointer leads to. The words in front of the others
+ * are taken away. What other libraries, or objects that were not compiled with -flto, can see stays as it is.
+ */
+#include "pass.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Transforms/Utils/ModuleUtils.h"
+
+using namespace llvm;
+
+namespace weft
+{
+/* The twin that the words in front of F tell of, or null. */
+static Function *announced(Function &F)
+{
+	auto *Words = F.hasPrefixData() ? dyn_cast<ConstantStruct>(F.getPrefixData()) : nullptr;
+	auto *First = Words && Words->getNumOperands() == 3 ? dyn_cast<ConstantInt>(Words->getOperand(0)) : nullptr;
+
+	if (!First || First->getValue() != Magic)
+		return nullptr;
+	/* trunc (sub (ptrtoint twin, ptrtoint F)) */
+	auto *Distance = dyn_cast<ConstantExpr>(Words->getOperand(1));
+	auto *Difference = Distance ? dyn_cast<ConstantExpr>(Distance->getOperand(0)) : nullptr;
+	auto *Address = Difference ? dyn_cast<ConstantExpr>(Difference->getOperand(0)) : nullptr;
+	return Address ? dyn_cast<Function>(Address->getOperand(0)->stripPointerCastsAndAliases()) : nullptr;
+}
+
+/* Is C needed for the words in front of F only, or for nothing? */
+static bool inFrontOnly(Constant &C, Function &F)
+{
+	return all_of(C.users(), [&](User *U) {
+		auto *Part = dyn_cast<Constant>(U);
+
+		return U == &F || (Part && !isa<GlobalValue>(Part) && inFrontOnly(*Part, F));
+	});
+}
+
+/* May there be a pointer to F? Calls by name, and the words in front of it, make none. */
+static bool pointedTo(Function &F)
+{
+	return any_of(F.uses(), [&](Use &U) {
+		auto *Call = dyn_cast<CallBase>(U.getUser());
+		auto *Part = dyn_cast<Constant>(U.getUser());
+
+		if (Call)
+			return !Call->isCallee(&U);
+		return !Part || isa<GlobalValue>(Part) || !inFrontOnly(*Part, F);
+	});
+}
+
+class Reach
+{
+      public:
+	explicit Reach(Module &M);
+	bool has(Function *Twin) const
+	{
+		return Twins.contains(Twin);
+	}
+
+      private:
+	SetVector<Function *> Twins; /* and functions that jump to one */
+	SmallPtrSet<Constant *, 32> Seen;
+	bool ByPointer = false;
+
+	void constant(Constant *C, bool ByTwin);
+	void body(Function &F);
+	void given(Function *F, unsigned N);
+};
+
+static bool isTwin(Function &F)
+{
+	return F.hasFnAttribute(TwinAttribute) || F.getName().ends_with(EitherSuffix);
+}
+
+/* C is read or called. A twin may hand a pointer to the runtime, which calls what it points to in an activity. */
+void Reach::constant(Constant *C, bool ByTwin)
+{
+	if (auto *A = dyn_cast<GlobalAlias>(C))
+		C = A->getAliaseeObject();
+	if (auto *F = dyn_cast_or_null<Function>(C)) {
+		if (Function *Twin = isTwin(*F) ? F : ByTwin ? announced(*F) : nullptr)
+			Twins.insert(Twin);
+	} else if (C && !isa<GlobalVariable>(C) && Seen.insert(C).second) {
+		for (Value *Part : C->operand_values())
+			if (auto *Operand = dyn_cast<Constant>(Part))
+				constant(Operand, ByTwin);
+	}
+}
+
+void Reach::body(Function &F)
+{
+	bool ByTwin = F.hasFnAttribute(TwinAttribute);
+
+	for (Instruction &I : instructions(F)) {
+		auto *Call = dyn_cast<CallBase>(&I);
+
+		/* weft__activity_pointer is called with the arguments of what the pointer leads to. */
+		if (ByTwin && Call && (Call->isIndirectCall() || Call->getCalledOperand()->getName() == Pointer))
+			ByPointer = true;
+		for (Use &U : I.operands())
+			if (auto *C = dyn_cast<Constant>(&U))
+				constant(C, ByTwin && !(Call && Call->isCallee(&U)));
+	}
+}
+
+/* The runtime calls in an activity what this function of it gets as argument number N. */
+void Reach::given(Function *F, unsigned N)
+{
+	if (!F)
+		return;
+	for (User *U : F->users()) {
+		auto *Call = dyn_cast<CallBase>(U);
+		auto *C = Call && Call->getCalledFunction() == F ? dyn_cast<Constant>(Call->getArgOperand(N)) : nullptr;
+
+		if (C)
+			constant(C, true);
+		else
+			ByPointer = true;
+	}
+}
+
+Reach::Reach(Module &M)
+{
+	/* Lists of what is to be kept say nothing of who calls it. */
+	for (GlobalVariable &G : M.globals())
+		if (G.hasInitializer() && !G.getName().starts_with("llvm."))
+			constant(G.getInitializer(), false);
+	for (Function &F : M)
+		if (!isTwin(F))
+			body(F);
+		else if (!F.isDeclaration() && !F.hasLocalLinkage())
+			Twins.insert(&F);
+	Seen.clear();
+	given(M.getFunction("weft_activity_main"), 0);
+	given(M.getFunction("weft_activity_run"), 1);
+	given(M.getFunction("weft_activity_post"), 1);
+	for (size_t Done = 0; Done < Twins.size();) {
+		while (Done < Twins.size())
+			body(*Twins[Done++]);
+		for (Function &F : M)
+			if (Function *Twin = announced(F))
+				if (!F.hasLocalLinkage() || (ByPointer && pointedTo(F)))
+					Twins.insert(Twin);
+	}
+}
+
+PreservedAnalyses Prune::run(Module &M, ModuleAnalysisManager &)
+{
+	SmallPtrSet<Constant *, 32> Free;
+	Reach Reached(M);
+
+	for (Function &F : M)
+		if (Function *Twin = announced(F); Twin && !Reached.has(Twin)) {
+			F.setPrefixData(nullptr);
+			Free.insert(Twin);
+		}
+	if (Free.empty())
+		return PreservedAnalyses::all();
+	removeFromUsedLists(M, [&](Constant *C) { return Free.contains(C->stripPointerCasts()); });
+	return PreservedAnalyses::none();
+}
+
+/* What twins call of other files, now that these are here. Calls that are not inlined, as they were before. */
+PreservedAnalyses Join::run(Module &M, ModuleAnalysisManager &)
+{
+	bool Changed = false;
+
+	for (Function &F : M) {
+		StringRef Name = F.getName();
+		Function *Twin = Name.consume_back(EitherSuffix) ? M.getFunction((Name + Suffix).str()) : nullptr;
+
+		if (!Twin || Twin->isDeclaration() || Twin->getFunctionType() != F.getFunctionType())
+			continue;
+		for (User *U : F.users())
+			if (auto *Call = dyn_cast<CallBase>(U))
+				Call->setIsNoInline();
+		F.replaceAllUsesWith(Twin);
+		Changed = true;
+	}
+	return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
+}
+} // namespace weft
