@@ -150,7 +150,8 @@ struct weft__activity_group {
 	/* By other threads. `wakers`: how many of them look at the group, which does not end meanwhile. */
 	_Atomic(weft_activity_waker_t *) woken; /* a stack */
 	_Atomic(struct weft__post *) posted;	/* a stack */
-	_Atomic(weft_waiter_t *) idle;		/* whoever takes it completes it */
+	struct weft__post *unstarted;  /* the group's own: posts that have got no memory yet; the oldest first */
+	_Atomic(weft_waiter_t *) idle; /* whoever takes it completes it */
 	_Atomic unsigned wakers;
 	weft_waiter_t waiter; /* the driver's */
 	struct weft__server *server;

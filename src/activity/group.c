@@ -287,7 +287,7 @@ static void *drive(void *group)
 		return g->error = ENOMEM, NULL;
 	do
 		run_ready(g);
-	while ((g->live || atomic_load(&g->held) || atomic_load(&g->posted)) && wait(g));
+	while ((g->live || atomic_load(&g->held) || atomic_load(&g->posted) || g->unstarted) && wait(g));
 	if (g->root.error && !g->error)
 		g->error = g->root.error;
 	return NULL;

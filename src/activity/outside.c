@@ -17,6 +17,7 @@
 #include "activity/activity.h"
 
 enum { WOKEN = 1, PARKED = 2 };
+enum { TRY_AGAIN = 1000000 }; /* nanoseconds */
 
 struct weft__post {
 	struct weft__post *next;
@@ -155,32 +156,37 @@ int weft_activity_post(weft_activity_group_t *g, weft_fn_t *fn, void *arg)
 	return 0;
 }
 
-static void start(struct weft__activity_group *g, const struct weft__post *post)
+/* False: no memory. */
+static bool start(struct weft__activity_group *g, const struct weft__post *post)
 {
 	uint64_t words[6] = {[4] = (uintptr_t)post->arg}; /* the first argument of a function of C */
 	weft_activity_t *a = weft__slab_take(g);
 
 	if (!a)
-		return;
+		return false;
 	a->flags = WEFT__DETACHED | WEFT__SLAB;
-	if (!weft__activity_begin(g, a, weft__activity_twin((void *)(uintptr_t)post->fn), words))
-		weft__table_forget(g, a);
+	if (weft__activity_begin(g, a, weft__activity_twin((void *)(uintptr_t)post->fn), words))
+		return true;
+	weft__table_forget(g, a);
+	return false;
 }
 
-/* The oldest first. */
+/* The oldest first. Whom weft_activity_post has told 0 must not be lost for want of memory: it is tried again later. */
 static void take_posts(struct weft__activity_group *g)
 {
-	struct weft__post *post = atomic_exchange(&g->posted, NULL), *older = NULL, *next;
+	struct weft__post *post = atomic_exchange(&g->posted, NULL), *older = NULL, *next, **last = &g->unstarted;
 
 	for (; post; post = next) {
 		next = post->next;
 		post->next = older;
 		older = post;
 	}
-	for (; older; older = next) {
-		next = older->next;
-		start(g, older);
-		free(older);
+	while (*last)
+		last = &(*last)->next;
+	*last = older;
+	while ((post = g->unstarted) && start(g, post)) {
+		g->unstarted = post->next;
+		free(post);
 	}
 }
 
@@ -208,7 +214,7 @@ static void take(struct weft__activity_group *g)
 {
 	if (atomic_load_explicit(&g->woken, memory_order_relaxed))
 		take_woken(g);
-	if (atomic_load_explicit(&g->posted, memory_order_relaxed))
+	if (g->unstarted || atomic_load_explicit(&g->posted, memory_order_relaxed))
 		take_posts(g);
 	weft__sleepers_wake(g);
 }
@@ -249,6 +255,8 @@ int weft__group_wait(struct weft__activity_group *g)
 	uint64_t until = g->sleepers.count ? g->sleepers.heap[0].when : WEFT_NEVER;
 	int result = 0;
 
+	if (g->unstarted && until > weft_now() + TRY_AGAIN)
+		until = weft_now() + TRY_AGAIN;
 	if (until == WEFT_NEVER && !g->outside && !atomic_load(&g->held) && !has_come(g))
 		return -EDEADLK;
 	weft__timer_rest(g);
@@ -261,8 +269,20 @@ int weft__group_wait(struct weft__activity_group *g)
 	return result;
 }
 
+static void forget(struct weft__post *post)
+{
+	struct weft__post *next;
+
+	for (; post; post = next) {
+		next = post->next;
+		free(post);
+	}
+}
+
 void weft__outside_end(struct weft__activity_group *g)
 {
 	wait_for_wakers(g);
-	take_posts(g);
+	forget(atomic_exchange(&g->posted, NULL));
+	forget(g->unstarted);
+	g->unstarted = NULL;
 }

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 static long count, fail_at, live;
+static int refused_maps; /* how many requests for whole pages are still refused */
 static volatile int always = 1;
 static int on;
 static int refuse(void)
@@ -63,7 +64,7 @@ void __wrap_free(void *p)
 }
 void *__wrap_mmap(void *a, size_t n, int x, int f, int d, off_t o)
 {
-	if (refuse())
+	if (refuse() || (refused_maps && refused_maps--))
 		return errno = ENOMEM, MAP_FAILED;
 	return __real_mmap(a, n, x, f, d, o);
 }
@@ -166,8 +167,33 @@ static void *first(void *x)
 		activity_wait(&a[i]);
 	return x;
 }
+/* What weft_activity_post has accepted runs, though there is no memory for a while. */
+static int posted;
+static void *post_runs(void *n)
+{
+	yield();
+	posted += *(int *)n;
+	return NULL;
+}
+static void *posts(void *many)
+{
+	weft_activity_group_t *group = weft_activity_group();
+	no_yield
+	{
+		for (int i = 0; i < *(int *)many; i++)
+			if (weft_activity_post(group, post_runs, &one))
+				abort();
+		refused_maps = 5;
+	}
+	weft_activity_group_release(group);
+	return NULL;
+}
 int main(int argc, char **argv)
 {
+	int many = 20000;
+	if (weft_activity_run(NULL, posts, &many, NULL) || posted != many || refused_maps)
+		return printf("%d of %d posts ran, %d requests were not made\n", posted, many, refused_maps), 6;
+
 	long most = argc > 1 ? atol(argv[1]) : 0, from = argc > 2 ? atol(argv[2]) : 1;
 	fail_at = 0;
 	on = 1;
