@@ -116,8 +116,9 @@ void weft__activity_park(void)
 	if (!weft__activity_hot.self)
 		weft__activity_outside("a wait");
 	weft__line_begin(&line);
-	weft__line_text(&line,
-			"an activity would have to wait inside no_yield, or in code compiled without --activities: ");
+	weft__line_text(
+	    &line, "an activity would have to wait inside no_yield, in code compiled without --activities, or in a "
+		   "coroutine or weft_run of its own: ");
 	weft__line_text(
 	    &line, "nothing else can run there; wait outside of it, or compile that file with `weft cc --activities`");
 	weft__line_die(&line);
