@@ -123,6 +123,7 @@ struct weft__activity_group {
 	bool every_yield, stackful, in_task;
 	bool shielded;	     /* its task was cancelled, and its activities end */
 	bool over;	     /* all activities have ended */
+	bool is_child;	     /* this process was forked off by one of its activities, which is alone now */
 	unsigned turns;	     /* until the next look at what comes from outside */
 	int ending;	     /* errno of the activity that ends */
 	size_t live;	     /* activities that have not ended */
@@ -203,6 +204,7 @@ bool weft__table_add(struct weft__activity_group *g, weft_activity_t *a);
 /* It has ended. */
 void weft__table_forget(struct weft__activity_group *g, weft_activity_t *a);
 void weft__each_activity(struct weft__activity_group *g, void (*fn)(weft_activity_t *a, void *arg), void *arg);
+void weft__table_keep(struct weft__activity_group *g, bool (*stays)(weft_activity_t *a, void *arg), void *arg);
 
 /* ---- queue ------------------------------------------------------------------------------------------------------- */
 static inline void weft__ready(struct weft__activity_group *g, weft_activity_t *a)
@@ -270,6 +272,12 @@ void weft__timer_remove(struct weft__activity_group *g);
 /* Around a sleep of the driver. */
 void weft__timer_rest(struct weft__activity_group *g);
 void weft__timer_go_on(struct weft__activity_group *g);
+/* In a child of fork. */
+void weft__timer_forked(void);
+
+/* ---- fork.c ----------------------------------------------------------------------------------------------------- */
+/* From now on children of fork know what they have not. */
+void weft__fork_watch(void);
 
 /* ---- group.c ---------------------------------------------------------------------------------------------------- */
 /* The twin of a function that may have one, else itself. */
@@ -319,6 +327,7 @@ void weft__outside_end(struct weft__activity_group *g);
 /* ---- mail.c ------------------------------------------------------------------------------------------------------ */
 bool weft__mail_leave(struct weft__mail_turn *turn);
 const weft_activity_mail_t *weft__mail_of(const struct weft__mail_turn *turn);
+void weft__mail_forked(struct weft__mail_turn *turn);
 
 /* ---- server.c, calls.c ------------------------------------------------------------------------------------------- */
 /* What an activity asks of the runtime's I/O. */

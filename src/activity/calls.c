@@ -145,7 +145,7 @@ static void begin(const char *name)
 {
 	current = name;
 	weft__activity_hot.self->flags |= WEFT__IN_CALL;
-	weft__posix_set_waits(&by_activity);
+	weft__posix_set_waits(weft__activity_hot.group->is_child ? NULL : &by_activity);
 }
 
 /* A cancelled activity ends here; but not with a result that would be lost. */
@@ -171,12 +171,15 @@ static void call_function(struct weft__call *c)
 	c->error = errno;
 }
 
-/* The same call, in a task. Its result and errno; -1. */
+/* The same call, in a task; in a child of fork, here. Its result and errno; -1. */
 static int64_t in_task(void *fn, const uint64_t words[6])
 {
-	struct weft__call *c = new_call();
+	struct weft__call *c;
 	int64_t result;
 
+	if (weft__activity_hot.group->is_child)
+		return ((function_t *)(uintptr_t)fn)(words[0], words[1], words[2], words[3], words[4], words[5]);
+	c = new_call();
 	if (!c)
 		return errno = ENOMEM, -1;
 	c->fn = call_function;

@@ -329,6 +329,7 @@ static struct weft__activity_group *make(const weft_activity_config_t *config, w
 	g->turns = WEFT__TURNS;
 	if (config->stack_size && !g->stackful)
 		attr.stack_size = config->stack_size;
+	weft__fork_watch();
 	g->coro = weft_create_with(drive, g, &attr);
 	if (!g->coro) {
 		free(g);

@@ -265,3 +265,9 @@ bool weft__mail_leave(struct weft__mail_turn *turn)
 	unlock(m);
 	return there;
 }
+
+/* In a child of fork, which has none of those that wait. */
+void weft__mail_forked(struct weft__mail_turn *turn)
+{
+	turn->mail->senders = turn->mail->receivers = NULL;
+}

@@ -88,3 +88,21 @@ void weft__each_activity(struct weft__activity_group *g, void (*fn)(weft_activit
 			if (slab->activities[i].state != WEFT__NONE)
 				fn(&slab->activities[i], arg);
 }
+
+/* Forget the activities that do not stay. In slabs they are free afterwards. */
+void weft__table_keep(struct weft__activity_group *g, bool (*stays)(weft_activity_t *a, void *arg), void *arg)
+{
+	size_t count = 0, i;
+	struct weft__slab *slab;
+
+	for (i = 0; i < g->count; i++)
+		if (stays(g->table[i], arg)) {
+			g->table[i]->number = (uint32_t)count;
+			g->table[count++] = g->table[i];
+		}
+	g->count = count;
+	for (slab = g->slabs; slab; slab = slab->next)
+		for (i = 0; i < SLAB; i++)
+			if (slab->activities[i].state != WEFT__NONE && !stays(&slab->activities[i], arg))
+				weft__table_forget(g, &slab->activities[i]);
+}

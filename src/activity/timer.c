@@ -15,7 +15,7 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct weft__activity_group *groups;
-	bool runs, told_of_fork;
+	bool runs;
 	_Atomic bool sleeps; /* the thread, until a group goes on */
 } timer = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -97,12 +97,12 @@ void weft__timer_go_on(struct weft__activity_group *g)
 	pthread_mutex_unlock(&timer.lock);
 }
 
-/* A child of fork has no such thread; it gets one when it makes a group. Groups of its parent that go on in the child
- * have no timer. */
-static void forked(void)
+/* A child of fork has no such thread; it gets one when it makes a group. */
+void weft__timer_forked(void)
 {
 	pthread_mutex_init(&timer.lock, NULL);
 	pthread_cond_init(&timer.changed, NULL);
+	timer.groups = NULL;
 	timer.runs = false;
 	atomic_store(&timer.sleeps, false);
 }
@@ -121,8 +121,6 @@ static bool start(void)
 	if (error)
 		return false;
 	pthread_detach(thread);
-	if (!timer.told_of_fork)
-		timer.told_of_fork = !pthread_atfork(NULL, NULL, forked);
 	return true;
 }
 

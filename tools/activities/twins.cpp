@@ -616,6 +616,18 @@ static BasicBlock *wayBack(BasicBlock *From, BasicBlock *To)
 	return Between ? Between : From;
 }
 
+/* A child of vfork would switch activities in its parent's memory. POSIX lets vfork be fork. */
+static void makeVforkFork(Function &T)
+{
+	for (Instruction &I : instructions(T))
+		if (calls(I, "vfork")) {
+			auto *Call = cast<CallBase>(&I);
+
+			Call->setCalledFunction(runtime(*T.getParent(), "fork", Call->getType(), {}));
+			Call->removeFnAttr(Attribute::ReturnsTwice);
+		}
+}
+
 /* The twin of F, which is a copy of it until now. */
 void TwinMaker::fill(Function &F)
 {
@@ -633,6 +645,7 @@ void TwinMaker::fill(Function &F)
 	callsKeepNothing(Where.Yields, YieldNow);
 	for (CallBase *Call : Where.Atomic)
 		Call->eraseFromParent();
+	makeVforkFork(T);
 	if (!Where.Calls.empty()) {
 		auto At = T.getEntryBlock().getFirstNonPHIOrDbgOrAlloca();
 		CallInst::Create(runtime(M, EntryMark, Type::getVoidTy(C), {}), "", At);

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * A child of fork has the thread that called fork, and no other thread. So the child's group has the activity that
+ * called fork, and no other activity: what the others are about to do, the parent does. In the child the others count
+ * as cancelled, without what they have deferred. The child has no timer: its inserted yields switch only to activities
+ * that it makes, at explicit yields and waits. Its system calls are libc's, because the group's server and its helpers
+ * stay in the parent.
+ */
+#include <pthread.h>
+
+#include "activity/activity.h"
+
+/* Empty the queue of what an activity waits in. All who wait there are other activities. */
+static void leave_queue(weft_activity_t *a)
+{
+	if (a->state == WEFT__FOR_SEM)
+		((weft_activity_sem_t *)a->object)->first = NULL;
+	else if (a->state == WEFT__FOR_MAIL)
+		weft__mail_forked(a->object);
+}
+
+static bool stays(weft_activity_t *a, void *self)
+{
+	if (a == self || a->state <= WEFT__NEW)
+		return true;
+	leave_queue(a);
+	a->state = WEFT__ENDED;
+	a->error = ECANCELED;
+	a->frames = NULL;
+	return false;
+}
+
+static void leave_others(struct weft__activity_group *g, weft_activity_t *self)
+{
+	g->is_child = true;
+	weft__table_keep(g, stays, self);
+	self->waiters = NULL;
+	g->first = NULL;
+	g->sleepers.count = 0;
+	g->live = 1;
+	g->outside = 0;
+	atomic_store(&g->held, 0);
+	atomic_store(&g->woken, NULL);
+	atomic_store(&g->posted, NULL);
+	atomic_store(&g->idle, NULL);
+	atomic_store(&g->wakers, 0);
+	g->server = NULL;
+	g->period = WEFT_ACTIVITY_NO_TIMER;
+	g->every_yield = false;
+}
+
+/* The group that runs, and those in whose activities it was made. */
+static void forked(void)
+{
+	struct weft__activity_hot *hot = &weft__activity_hot;
+
+	weft__timer_forked();
+	for (; hot->group; hot = &hot->group->outer) {
+		if (hot->self)
+			leave_others(hot->group, hot->self);
+		hot->flag = 0;
+		hot->limit = hot->full;
+	}
+}
+
+static void watch(void)
+{
+	(void)pthread_atfork(NULL, NULL, forked);
+}
+
+void weft__fork_watch(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	(void)pthread_once(&once, watch);
+}
