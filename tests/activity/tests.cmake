@@ -33,6 +33,10 @@ if(WEFT_CLANG_${version})
 		weft_test(canary.${bug} COMMAND ${fuzz} canary.${bug} --canary ${canary} ${bug} --ways normal:every --size 50 --most 1 ours 1-200
 			  SECONDS 200)
 	endforeach()
+else()
+	foreach(name flags fuzz)
+		weft_skip(${name} "LLVM ${version} is here, and its clang is not: apt-get install clang-${version} lld-${version}")
+	endforeach()
 endif()
 
 # Compared as text, by one version only: others write the same in other words.

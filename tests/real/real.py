@@ -12,7 +12,8 @@ instrumentation, or activities.
     real.py count PROGRAM COMPILER                         the plain build's instructions
     real.py cost PROGRAM KIND COMPILER MOST                instructions as per cent of those
     real.py without_checks WEFT_AS                         Lua, instrumented by another weft-as
-    real.py wrong_output | different_runs                  canaries: the checks, where they must fail
+    real.py wrong_output | different_runs | observed COMPILER LEVEL
+                                                           canaries: the checks, where they must fail
 """
 import hashlib
 import os
@@ -275,6 +276,20 @@ def different_runs():
     script = WORK / "differs.lua"
     script.write_text('print(io.open(scratch .. "/../1") and 1 or 2, scratch:sub(-1))\n')
     run(build("lua", "plain", "gcc", "-O2"), "interleaved", script, timeout=120)
+
+
+def observed(compiler, level):
+    """A script that prints what it prints beside others only, and all three activities the same: so they take turns."""
+    global scripts_of
+    script = WORK / "observes.lua"
+    script.write_text("""io.open(scratch .. "/begun", "w"):close()
+for i = 1, 10000000 do end
+local all = true
+for run = 0, 2 do all = all and io.open(scratch .. "/../" .. run .. "/begun") ~= nil end
+print(all)
+""")
+    scripts_of = lambda program: [script]
+    in_activities("lua", compiler, level, "20000")
 
 
 def main():

@@ -80,6 +80,10 @@ endif()
 if(weft_activities_versions)
 	list(GET weft_activities_versions 0 newest)
 	real_test(lua.activities "" real.sources "" in_activities lua clang-${newest} -O2 20000)
+	# Activities that do not take turns, or a check that sees no difference, are found.
+	weft_test(canary.activities COMMAND ${real} observed clang-${newest} -O2 NEEDS ${weft_cc} FAILS SAYS "exit code 0, or it prints something else"
+		  SECONDS 1000)
+	set_tests_properties(real.canary.activities PROPERTIES FIXTURES_REQUIRED real.sources DEPENDS real.lua.activities)
 	if(weft_exhaustive)
 		real_test(sqlite.activities "" real.sources "" in_activities sqlite clang-${newest} -O1 20000)
 	endif()
