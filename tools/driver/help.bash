@@ -105,7 +105,7 @@ to it, by any compiler: what they do is atomic. The same without this command, w
   clang-22 $(pkg-config --cflags weft-activities-22) -c …        … $(pkg-config --libs weft-activity)
 For CMake: find_package(weft), weft_target_activities(TARGET).
 --activities-report does the same, and prints of each function that may yield how many bytes its yielding and its plain copy
-are, and why there are two. A file compiled without optimization tells the most: nothing has been inlined.
+are, and why there are two ('run' refuses it). A file compiled without optimization tells the most: nothing has been inlined.
 END
 }
 

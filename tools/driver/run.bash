@@ -140,6 +140,7 @@ compile_and_run()
 	local policy='' instrument='' activities='' report='' clang='' arguments sources=() flags=() rest=() program language=cc source objects=()
 
 	own_options "$@"
+	[[ ! $report ]] || die 2 "'--activities-report' runs nothing: use 'weft cc --activities-report'"
 	read_run_arguments "${arguments[@]}"
 	((${#sources[@]})) || die 2 "nothing to run: weft run [--policy P] FILE.c… [-- ARGS]"
 	make_scratch
