@@ -40,7 +40,10 @@ FUNCTION(weft__activity_enter)
 	mov	rax, rsi
 	mov	rdx, rdi
 	jmp	.Lgo
-	/* With rsp in the hot stack, rax from one of C's functions, not 0. */
+	/* With rsp in the hot stack, rax from one of C's functions, not 0. While frames are copied nobody called this: an
+	 * unwinder, in a signal handler, ends here. */
+	.cfi_remember_state
+	.cfi_undefined rip
 .Lswitch:
 	mov	rdx, weft__activity_hot@gottpoff[rip]
 	mov	rdx, fs:[rdx + HOT_GROUP]
@@ -81,13 +84,15 @@ FUNCTION(weft__activity_enter)
 	ret
 .Ldriver:
 	mov	rsp, [rdx + GROUP_DRIVER]
+	.cfi_restore_state
 	add	rsp, 8
-	pop	r15
-	pop	r14
-	pop	r13
-	pop	r12
-	pop	rbx
-	pop	rbp
+	.cfi_adjust_cfa_offset -8
+	POP(r15)
+	POP(r14)
+	POP(r13)
+	POP(r12)
+	POP(rbx)
+	POP(rbp)
 	ret
 END(weft__activity_enter)
 
@@ -385,6 +390,8 @@ PUBLIC(weft__activity_fresh)
 	mov	r9, [rbp - 48]
 	mov	rsp, [rbp - 56]
 	mov	rbp, [rbp]
+	.cfi_def_cfa rsp, 8
+	.cfi_restore rbp
 	jmp	r11
 END(weft__activity_fresh)
 
