@@ -209,17 +209,6 @@ enum {
 	WEFT__WOKEN = 8,   /* of a thread that waits: `wake` was called, and does not touch the waiter any more */
 };
 
-/* A waiter's place in an object's queue. One that waits for several objects has a place for each. */
-struct weft__place {
-	/* Under the object's lock. */
-	struct weft__place *next, *prev;
-	bool queued, sends;
-	weft_waiter_t *waiter;
-	void *value; /* what is handed over, or where to */
-	int index;   /* of the case: what `result` will be */
-	int status;  /* written by who claims the waiter for this place */
-};
-
 /**
  * One wait. In the frame of whoever waits, from weft_waiter_init until weft_wait returns. A program that makes its own
  * objects to wait for puts waiters into its queues; a program that is a scheduler gets them as the argument of `wait`,
@@ -234,7 +223,6 @@ struct weft_waiter {
 	const char *what; /**< it waits for: "mutex" */
 	void *object;
 	struct weft__timer timer;
-	struct weft__place place;
 };
 
 WEFT__INLINE void weft_waiter_init(weft_waiter_t *w, const char *what, void *object, uint64_t deadline)
@@ -246,10 +234,6 @@ WEFT__INLINE void weft_waiter_init(weft_waiter_t *w, const char *what, void *obj
 	w->timer.at = deadline;
 	w->timer.wheel = NULL;
 	w->timer.is_scope = 0;
-	w->place.queued = false;
-	w->place.waiter = w;
-	w->place.index = 0;
-	w->place.status = 0;
 }
 
 /* Not 0: several threads use tasks, or what they wait for. See src/sched/alone.h. */

@@ -39,6 +39,32 @@ WEFT_EXTERN_C_BEGIN
 /* Of a function whose first argument is an object, and not NULL. */
 #define WEFT__NOT_NULL __attribute__((nonnull(1)))
 
+/* A waiter's place in an object's queue. One that waits for several objects has a place for each. */
+struct weft__place {
+	/* Under the object's lock. */
+	struct weft__place *next, *prev;
+	bool queued, sends;
+	weft_waiter_t *waiter;
+	void *value; /* what is handed over, or where to */
+	int index;   /* of the case: what `result` will be */
+	int status;  /* written by who claims the waiter for this place */
+};
+
+/* A wait in one queue. */
+struct weft__queued {
+	weft_waiter_t waiter;
+	struct weft__place place;
+};
+
+WEFT__INLINE void weft__queued_init(struct weft__queued *w, const char *what, void *object, uint64_t deadline)
+{
+	weft_waiter_init(&w->waiter, what, object, deadline);
+	w->place.queued = false;
+	w->place.waiter = &w->waiter;
+	w->place.index = 0;
+	w->place.status = 0;
+}
+
 /* Those who wait, under `lock`. Zero: none. */
 struct weft__queue {
 	uint32_t lock;
@@ -60,7 +86,7 @@ typedef struct weft_mutex {
 } weft_mutex_t;
 
 /* True: it is the caller's already. Else `w` is in the queue. */
-WEFT_API bool weft__mutex_enter(weft_mutex_t *m, weft_waiter_t *w);
+WEFT_API bool weft__mutex_enter(weft_mutex_t *m, struct weft__queued *w);
 WEFT_API int weft__mutex_release(weft_mutex_t *m);
 
 WEFT__INLINE weft_coro_t *weft__owner(void)
@@ -84,16 +110,16 @@ WEFT__INLINE WEFT__NOT_NULL bool weft_mutex_try_lock(weft_mutex_t *m)
 
 __attribute__((noinline, unused)) static int weft__mutex_wait(weft_mutex_t *m, uint64_t deadline)
 {
-	weft_waiter_t w;
+	struct weft__queued w;
 	int result;
 
 	if (!deadline)
 		return -ETIMEDOUT;
-	weft_waiter_init(&w, "mutex", m, deadline);
+	weft__queued_init(&w, "mutex", m, deadline);
 	w.place.value = weft__owner();
 	if (weft__mutex_enter(m, &w))
 		return 0;
-	result = weft_wait(&w);
+	result = weft_wait(&w.waiter);
 	if (result)
 		weft__queue_leave(&m->queue, &w.place);
 	return result;
@@ -135,7 +161,7 @@ typedef struct weft_cond {
 	struct weft__queue queue;
 } weft_cond_t;
 
-WEFT_API void weft__queue_enter(struct weft__queue *q, weft_waiter_t *w);
+WEFT_API void weft__queue_enter(struct weft__queue *q, struct weft__queued *w);
 
 /**
  * Unlock the mutex, wait for a signal, lock the mutex again. Never returns without a reason, but what the signaller saw
@@ -145,15 +171,15 @@ WEFT_API void weft__queue_enter(struct weft__queue *q, weft_waiter_t *w);
 __attribute__((noinline, unused)) WEFT__NOT_NULL static int weft_cond_wait_until(weft_cond_t *c, weft_mutex_t *m,
 										 uint64_t deadline)
 {
-	weft_waiter_t w;
+	struct weft__queued w;
 	int result;
 
 	if (__atomic_load_n(&m->owner, __ATOMIC_RELAXED) != weft__owner())
 		return -EPERM;
-	weft_waiter_init(&w, "condition", c, deadline);
+	weft__queued_init(&w, "condition", c, deadline);
 	weft__queue_enter(&c->queue, &w);
 	weft_mutex_unlock(m);
-	result = weft_wait(&w);
+	result = weft_wait(&w.waiter);
 	if (result)
 		weft__queue_leave(&c->queue, &w.place);
 	weft_shield_begin();
@@ -183,23 +209,23 @@ typedef struct weft_rwlock {
 } weft_rwlock_t;
 
 /* 1: entered. 0: not yet. -EDEADLK: the caller is the writer. `w` NULL: do not wait. */
-WEFT_API int weft__rwlock_enter(weft_rwlock_t *l, weft_waiter_t *w, weft_coro_t *writer);
+WEFT_API int weft__rwlock_enter(weft_rwlock_t *l, struct weft__queued *w, weft_coro_t *writer);
 /* After a wait that ended early: the next in the queue may be able to go on. */
 WEFT_API void weft__rwlock_leave(weft_rwlock_t *l, struct weft__place *place);
 
 __attribute__((noinline, unused)) static int weft__rwlock_wait(weft_rwlock_t *l, bool writes, uint64_t deadline)
 {
-	weft_waiter_t w;
+	struct weft__queued w;
 	int result;
 
-	weft_waiter_init(&w, writes ? "lock for writing" : "lock for reading", l, deadline);
+	weft__queued_init(&w, writes ? "lock for writing" : "lock for reading", l, deadline);
 	w.place.value = writes ? weft__owner() : NULL;
 	result = weft__rwlock_enter(l, deadline ? &w : NULL, (weft_coro_t *)w.place.value);
 	if (result)
 		return result < 0 ? result : 0;
 	if (!deadline)
 		return -ETIMEDOUT;
-	result = weft_wait(&w);
+	result = weft_wait(&w.waiter);
 	if (result)
 		weft__rwlock_leave(l, &w.place);
 	return weft__waited(result);
@@ -244,20 +270,20 @@ typedef struct weft_sem {
 	}
 
 /* True: there was one. `w` NULL: do not wait. */
-WEFT_API bool weft__sem_enter(weft_sem_t *s, weft_waiter_t *w);
+WEFT_API bool weft__sem_enter(weft_sem_t *s, struct weft__queued *w);
 
 /** Take a permit. */
 WEFT__INLINE WEFT__NOT_NULL int weft_sem_take_until(weft_sem_t *s, uint64_t deadline)
 {
-	weft_waiter_t w;
+	struct weft__queued w;
 	int result;
 
 	if (!deadline)
 		return weft__sem_enter(s, NULL) ? 0 : -ETIMEDOUT;
-	weft_waiter_init(&w, "semaphore", s, deadline);
+	weft__queued_init(&w, "semaphore", s, deadline);
 	if (weft__sem_enter(s, &w))
 		return 0;
-	result = weft_wait(&w);
+	result = weft_wait(&w.waiter);
 	if (result)
 		weft__queue_leave(&s->queue, &w.place);
 	return weft__waited(result);
@@ -280,7 +306,7 @@ typedef struct weft_event {
 } weft_event_t;
 
 /* True: `w` is in the queue. */
-WEFT_API bool weft__event_enter(weft_event_t *e, weft_waiter_t *w);
+WEFT_API bool weft__event_enter(weft_event_t *e, struct weft__queued *w);
 
 /** It has happened: all that wait go on, and whoever comes. Again: nothing. */
 WEFT_API WEFT__NOT_NULL void weft_event_set(weft_event_t *e);
@@ -295,15 +321,15 @@ WEFT__INLINE WEFT__NOT_NULL bool weft_event_is_set(const weft_event_t *e)
 
 __attribute__((noinline, unused)) static int weft__event_wait(weft_event_t *e, const char *what, uint64_t deadline)
 {
-	weft_waiter_t w;
+	struct weft__queued w;
 	int result;
 
 	if (!deadline)
 		return -ETIMEDOUT;
-	weft_waiter_init(&w, what, e, deadline);
+	weft__queued_init(&w, what, e, deadline);
 	if (!weft__event_enter(e, &w))
 		return 0;
-	result = weft_wait(&w);
+	result = weft_wait(&w.waiter);
 	if (result)
 		weft__queue_leave(&e->queue, &w.place);
 	return weft__waited(result);
@@ -395,22 +421,22 @@ typedef struct weft_barrier {
 	}
 
 /* True: the last to arrive, and the others go on. */
-WEFT_API bool weft__barrier_enter(weft_barrier_t *b, weft_waiter_t *w);
+WEFT_API bool weft__barrier_enter(weft_barrier_t *b, struct weft__queued *w);
 WEFT_API void weft__barrier_leave(weft_barrier_t *b, struct weft__place *place);
 
 /** Wait for the others. 1 for the last to arrive, 0 for others; one whose wait ends early has not arrived. -EINVAL: the
  * barrier is for no parties. */
 WEFT__INLINE WEFT__NOT_NULL int weft_barrier_wait(weft_barrier_t *b)
 {
-	weft_waiter_t w;
+	struct weft__queued w;
 	int result;
 
 	if (!b->parties)
 		return -EINVAL;
-	weft_waiter_init(&w, "barrier", b, WEFT_NEVER);
+	weft__queued_init(&w, "barrier", b, WEFT_NEVER);
 	if (weft__barrier_enter(b, &w))
 		return 1;
-	result = weft_wait(&w);
+	result = weft_wait(&w.waiter);
 	if (result)
 		weft__barrier_leave(b, &w.place);
 	return weft__waited(result);
@@ -473,8 +499,8 @@ WEFT_API int weft_chan_close(weft_chan_t *c);
 WEFT_API size_t weft_chan_count(weft_chan_t *c);
 
 /* 1: done, or -EPIPE, -ENOMEM, -EINVAL. 0: `w` was initialised and is in the queue, unless the deadline is 0. */
-WEFT_API int weft__chan_send(weft_chan_t *c, const void *item, weft_waiter_t *w, uint64_t deadline);
-WEFT_API int weft__chan_receive(weft_chan_t *c, void *item, weft_waiter_t *w, uint64_t deadline);
+WEFT_API int weft__chan_send(weft_chan_t *c, const void *item, struct weft__queued *w, uint64_t deadline);
+WEFT_API int weft__chan_receive(weft_chan_t *c, void *item, struct weft__queued *w, uint64_t deadline);
 WEFT_API void weft__chan_leave(weft_chan_t *c, struct weft__place *place);
 
 /* Is there none although the channel's items have bytes? Compilers know that the address of a variable is not NULL. */
@@ -484,7 +510,7 @@ WEFT_API bool weft__chan_wants_item(const weft_chan_t *c);
  * item. */
 WEFT__INLINE int weft_chan_send_until(weft_chan_t *c, const void *item, uint64_t deadline)
 {
-	weft_waiter_t w;
+	struct weft__queued w;
 	int result;
 
 	if (weft__unlikely(!item) && weft__chan_wants_item(c))
@@ -494,7 +520,7 @@ WEFT__INLINE int weft_chan_send_until(weft_chan_t *c, const void *item, uint64_t
 		return result < 0 ? result : 0;
 	if (!deadline)
 		return -ETIMEDOUT;
-	result = weft_wait(&w);
+	result = weft_wait(&w.waiter);
 	if (!result)
 		return w.place.status;
 	weft__chan_leave(c, &w.place);
@@ -509,7 +535,7 @@ WEFT__INLINE int weft_chan_send(weft_chan_t *c, const void *item)
 /** Receive into *item. 0; -EPIPE: the channel is closed, and empty; -EINVAL: nowhere to receive into. */
 WEFT__INLINE int weft_chan_receive_until(weft_chan_t *c, void *item, uint64_t deadline)
 {
-	weft_waiter_t w;
+	struct weft__queued w;
 	int result;
 
 	if (weft__unlikely(!item) && weft__chan_wants_item(c))
@@ -519,7 +545,7 @@ WEFT__INLINE int weft_chan_receive_until(weft_chan_t *c, void *item, uint64_t de
 		return result < 0 ? result : 0;
 	if (!deadline)
 		return -ETIMEDOUT;
-	result = weft_wait(&w);
+	result = weft_wait(&w.waiter);
 	if (!result)
 		return w.place.status;
 	weft__chan_leave(c, &w.place);

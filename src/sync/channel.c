@@ -168,7 +168,7 @@ static inline __attribute__((always_inline)) int receive(weft_chan_t *c, void *i
 	return c->closed ? -EPIPE : 0;
 }
 
-int weft__chan_send(weft_chan_t *c, const void *item, weft_waiter_t *w, uint64_t deadline)
+int weft__chan_send(weft_chan_t *c, const void *item, struct weft__queued *w, uint64_t deadline)
 {
 	struct weft__place *completed;
 	int result;
@@ -179,7 +179,7 @@ int weft__chan_send(weft_chan_t *c, const void *item, weft_waiter_t *w, uint64_t
 	result = send(c, item, &completed);
 	if (!result && deadline) {
 		lose_the_lock(&c->receivers, WEFT_CANARY(channel_waits_too_late));
-		weft_waiter_init(w, "channel, to send", c, deadline);
+		weft__queued_init(w, "channel, to send", c, deadline);
 		w->place.value = (void *)(uintptr_t)item;
 		w->place.sends = true;
 		add(&c->senders, &w->place);
@@ -189,7 +189,7 @@ int weft__chan_send(weft_chan_t *c, const void *item, weft_waiter_t *w, uint64_t
 	return result;
 }
 
-int weft__chan_receive(weft_chan_t *c, void *item, weft_waiter_t *w, uint64_t deadline)
+int weft__chan_receive(weft_chan_t *c, void *item, struct weft__queued *w, uint64_t deadline)
 {
 	struct weft__place *completed;
 	int result;
@@ -200,7 +200,7 @@ int weft__chan_receive(weft_chan_t *c, void *item, weft_waiter_t *w, uint64_t de
 	result = receive(c, item, &completed);
 	if (!result && deadline) {
 		lose_the_lock(&c->receivers, WEFT_CANARY(channel_waits_too_late));
-		weft_waiter_init(w, "channel, to receive", c, deadline);
+		weft__queued_init(w, "channel, to receive", c, deadline);
 		w->place.value = item;
 		w->place.sends = false;
 		add(&c->receivers, &w->place);

@@ -5,7 +5,7 @@
 /* ---- semaphore ------------------------------------------------------------------------------------------------- */
 
 /* Invariant: somebody waits only if there is no permit. */
-bool weft__sem_enter(weft_sem_t *s, weft_waiter_t *w)
+bool weft__sem_enter(weft_sem_t *s, struct weft__queued *w)
 {
 	bool has;
 
@@ -42,7 +42,7 @@ int weft_sem_give(weft_sem_t *s, size_t permits)
 
 /* ---- event ----------------------------------------------------------------------------------------------------- */
 
-bool weft__event_enter(weft_event_t *e, weft_waiter_t *w)
+bool weft__event_enter(weft_event_t *e, struct weft__queued *w)
 {
 	bool waits;
 
@@ -122,7 +122,7 @@ bool weft__group_is_done(weft_group_t *g)
 
 /* ---- barrier --------------------------------------------------------------------------------------------------- */
 
-bool weft__barrier_enter(weft_barrier_t *b, weft_waiter_t *w)
+bool weft__barrier_enter(weft_barrier_t *b, struct weft__queued *w)
 {
 	struct weft__place *all = NULL;
 	bool last;

@@ -7,7 +7,7 @@
  */
 #include "sync/queue.h"
 
-bool weft__mutex_enter(weft_mutex_t *m, weft_waiter_t *w)
+bool weft__mutex_enter(weft_mutex_t *m, struct weft__queued *w)
 {
 	bool free;
 
@@ -40,7 +40,7 @@ int weft__mutex_release(weft_mutex_t *m)
 	return 0;
 }
 
-void weft__queue_enter(struct weft__queue *q, weft_waiter_t *w)
+void weft__queue_enter(struct weft__queue *q, struct weft__queued *w)
 {
 	lock(q);
 	add(q, &w->place);

@@ -16,7 +16,7 @@ static void count(weft_rwlock_t *l, weft_coro_t *writer)
 		l->readers++;
 }
 
-int weft__rwlock_enter(weft_rwlock_t *l, weft_waiter_t *w, weft_coro_t *writer)
+int weft__rwlock_enter(weft_rwlock_t *l, struct weft__queued *w, weft_coro_t *writer)
 {
 	int enters;
 

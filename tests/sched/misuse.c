@@ -404,7 +404,7 @@ static void *only_once(void *argument)
 /* One that waits, without a task. */
 static void busy(weft_chan_t *chan)
 {
-	weft_waiter_t w;
+	struct weft__queued w;
 	int item;
 
 	CHECK(weft__chan_receive(chan, &item, &w, WEFT_NEVER) == 0);
