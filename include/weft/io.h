@@ -142,37 +142,84 @@ WEFT_EFFECT_AS(weft_op_io, int, io, weft_io_t *, io);
 
 WEFT_EXTERN_C_BEGIN
 
-/* Performs `io`. Mostly nothing lies between a task and its runtime: then there is no need to search. */
-WEFT__INLINE int weft__io_begin(weft_io_t *io)
+/* Mostly nothing lies between a task and its runtime: then there is no need to search. */
+WEFT__INLINE bool weft__io_is_near(const weft_coro_t *self)
 {
-	const weft_coro_t *self = weft__self();
+	return self && self->handled == weft_handles(weft_op_sched).word && !weft__masked(self->view) &&
+	       !self->parent->parent;
+}
 
-	if (self && self->handled == weft_handles(weft_op_sched).word && !weft__masked(self->view) &&
-	    !self->parent->parent)
-		return ((int (*)(weft_io_t *))weft__default_of(&weft_effect_weft_op_io))(io);
+/* By a search. */
+__attribute__((noinline, cold, unused)) static int weft__io_begin_far(weft_io_t *io)
+{
 	return weft_op_io(io);
 }
 
+__attribute__((noinline, cold, unused)) static void weft__io_wait_far(weft_waiter_t *w)
+{
+	weft_op_wait(w);
+}
+
+/* The argument of `wait`. */
+typedef weft_args_t(weft_op_wait) weft__asked_t;
+
+WEFT__INLINE int weft__io_begin(weft_io_t *io)
+{
+	if (weft__likely(weft__io_is_near(weft__self())))
+		return ((int (*)(weft_io_t *))weft__default_of(&weft_effect_weft_op_io))(io);
+	return weft__io_begin_far(io);
+}
+
+WEFT__INLINE void weft__io_wait(weft__asked_t *asked)
+{
+	weft_coro_t *self = weft__self();
+
+	if (weft__likely(weft__io_is_near(self)))
+		(void)weft__yield_near(self, self, &weft_effect_weft_op_wait, weft__address_of(asked));
+	else
+		weft__io_wait_far(asked->waiter);
+}
+
+/* Lets others run, or does it on a helper thread. */
+__attribute__((noinline, cold, unused)) static void weft__io_pass(weft_io_t *io, int next)
+{
+	if (next == WEFT_IO_YIELDS) {
+		(void)weft_op_yield();
+		return;
+	}
+	/* What libc does there must not run out of stack in the middle, with a lock of its own. */
+	weft_blocking
+	{
+		(void)weft_ffi_on_system_stack(weft__io_block, io);
+	}
+}
+
 /* The same as weft_io_do, but a cancelled task is told by the result alone. */
-__attribute__((noinline, unused)) static int64_t weft__io_run(weft_io_t *io)
+WEFT__INLINE int64_t weft__io_loop(weft_io_t *io, weft__asked_t *asked)
 {
 	int next;
 
+	asked->waiter = &io->waiter;
 	io->step = 0;
 	for (next = weft__io_begin(io); next != WEFT_IO_DONE; next = weft__io_step(io)) {
-		if (weft__likely(next == WEFT_IO_WAITS)) {
-			weft_op_wait(&io->waiter);
-		} else if (next == WEFT_IO_YIELDS) {
-			(void)weft_op_yield();
-		} else {
-			/* What libc does there must not run out of stack in the middle, with a lock of its own. */
-			weft_blocking
-			{
-				(void)weft_ffi_on_system_stack(weft__io_block, io);
-			}
-		}
+		if (weft__likely(next == WEFT_IO_WAITS))
+			weft__io_wait(asked);
+		else
+			weft__io_pass(io, next);
 	}
 	return io->result;
+}
+
+__attribute__((noinline, unused)) static int64_t weft__io_run(weft_io_t *io)
+{
+	weft__asked_t asked;
+
+	return weft__io_loop(io, &asked);
+}
+
+__attribute__((noinline, cold, unused)) static int weft__io_cancelled(void)
+{
+	return weft__waited(-ECANCELED);
 }
 
 /** Do the operation, whose fields up to `deadline` are set as its kind wants. Its result. */
@@ -183,20 +230,29 @@ WEFT__INLINE int64_t weft_io_do(weft_io_t *io)
 	return weft__unlikely(result == -ECANCELED) ? weft__waited(-ECANCELED) : result;
 }
 
-/* The operands that most kinds have. */
+/*
+ * The operands that most kinds have. On a roomy stack (docs/stacks.md) a task that waits here needs no second chunk,
+ * because this frame is smaller than 256 bytes, and nothing below it waits. So what is seldom needed is not inlined,
+ * and the two records are one: each alone would be aligned to 16 bytes.
+ */
 __attribute__((noinline, unused)) static int64_t weft__io(weft_io_kind_t kind, int fd, void *data, size_t length,
 							  int64_t offset, int flags, uint64_t deadline)
 {
-	weft_io_t io;
+	struct {
+		weft__asked_t asked;
+		weft_io_t io;
+	} call;
+	int64_t result;
 
-	io.kind = (uint16_t)kind;
-	io.fd = fd;
-	io.flags = flags;
-	io.data = data;
-	io.length = length;
-	io.offset = offset;
-	io.deadline = deadline;
-	return weft_io_do(&io);
+	call.io.kind = (uint16_t)kind;
+	call.io.fd = fd;
+	call.io.flags = flags;
+	call.io.data = data;
+	call.io.length = length;
+	call.io.offset = offset;
+	call.io.deadline = deadline;
+	result = weft__io_loop(&call.io, &call.asked);
+	return weft__unlikely(result == -ECANCELED) ? weft__io_cancelled() : result;
 }
 
 /* For who has something to give back first. */

@@ -20,6 +20,13 @@ else()
 	weft_skip(io.io_uring "liburing.h is missing: apt-get install liburing-dev")
 endif()
 
+# A task on a small stack that waits has one chunk.
+weft_linked(shallow segmented gcc SOURCES shallow.c FLAGS -O2)
+weft_test(shallow.epoll COMMAND @shallow.segmented.gcc 1 ENV WEFT_IO=epoll)
+if(EXISTS /usr/include/liburing.h)
+	weft_test(shallow.io_uring COMMAND @shallow.segmented.gcc 1 ENV WEFT_IO=io_uring)
+endif()
+
 # Names: by c-ares of a server that the test starts; by getaddrinfo; and where libcares cannot be loaded.
 weft_program(dns gcc SOURCES dns.c FLAGS -Wall -Wextra)
 file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/io/absent/libcares.so.2 "")
