@@ -168,7 +168,8 @@ typedef struct weft__rt weft_rt_t;
 WEFT_API int weft_rt_open(const weft_rt_config_t *config, weft_rt_t **rt);
 
 /** Readable (for poll, select, epoll with or without EPOLLET) when a task can run; never to be read from. Valid until
- * weft_rt_close, which closes it. -EINVAL: the runtime is not of weft_rt_open, or NULL. */
+ * weft_rt_close, which closes it. With WEFT_IO=io_uring the kernel may end an epoll_wait for it by EINTR, without any
+ * signal. -EINVAL: the runtime is not of weft_rt_open, or NULL. */
 WEFT_API int weft_rt_fd(const weft_rt_t *rt);
 
 /**

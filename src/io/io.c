@@ -71,6 +71,10 @@ static int choose(struct weft__loop *loop)
 
 	if (*name && strcmp(name, "epoll") != 0 && strcmp(name, "io_uring") != 0)
 		complain(name, "there is only epoll and io_uring", 0);
+	/* Where a ring completes something for a thread that sleeps in epoll_wait, the kernel ends that sleep by EINTR.
+	 * A loop of the program's own need not expect this of us. */
+	if (loop->rt->embedded && !*name && !WEFT_CANARY(a_ring_may_interrupt))
+		name = "epoll";
 	if (strcmp(name, "epoll") != 0) {
 		error = weft__uring_open(loop, &why);
 		if (!why)

@@ -27,6 +27,15 @@ if(EXISTS /usr/include/liburing.h)
 	weft_test(shallow.io_uring COMMAND @shallow.segmented.gcc 1 ENV WEFT_IO=io_uring)
 endif()
 
+# Runtimes of weft_rt_open.
+weft_program(embedded gcc SOURCES embedded.c FLAGS -Wall -Wextra)
+weft_test(embedded COMMAND @embedded.gcc)
+if(EXISTS /usr/include/liburing.h)
+	weft_test(embedded.io_uring COMMAND @embedded.gcc ENV WEFT_IO=io_uring)
+	weft_program(a_ring_may_interrupt gcc SOURCES embedded.c CANARY a_ring_may_interrupt)
+	weft_test(canary.a_ring_may_interrupt COMMAND @a_ring_may_interrupt.gcc FAILS SAYS "not ok - .*(weft_io_backend|readable)")
+endif()
+
 # Names: by c-ares of a server that the test starts; by getaddrinfo; and where libcares cannot be loaded.
 weft_program(dns gcc SOURCES dns.c FLAGS -Wall -Wextra)
 file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/io/absent/libcares.so.2 "")

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Input and output of a runtime that is stepped by the program's own loop, by poll and by EPOLLET. */
+#define _GNU_SOURCE
+#include "../sched/check.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <weft/io.h>
+
+enum { PATIENCE = 10000 /* milliseconds */, ROUNDS = 2000, TASKS = 50 };
+
+struct loop {
+	weft_rt_t *rt;
+	int epoll; /* -1: poll */
+};
+
+static struct loop open_loop(bool by_epoll)
+{
+	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+	struct loop l = {.epoll = -1};
+
+	CHECK(weft_rt_open(NULL, &l.rt) == 0);
+	if (by_epoll) {
+		l.epoll = epoll_create1(EPOLL_CLOEXEC);
+		CHECK(epoll_ctl(l.epoll, EPOLL_CTL_ADD, weft_rt_fd(l.rt), &event) == 0);
+	}
+	return l;
+}
+
+static void close_loop(struct loop *l)
+{
+	while (weft_rt_close(l->rt) == -EBUSY)
+		weft_rt_step(l->rt, 0);
+	if (l->epoll >= 0)
+		close(l->epoll);
+}
+
+static const char *wanted_back_end(void)
+{
+	const char *name = getenv("WEFT_IO");
+
+	return name ? name : "epoll";
+}
+
+/* A ring interrupts epoll_wait: so it must be asked for. */
+static bool readable(struct loop *l, int timeout)
+{
+	struct pollfd fd = {weft_rt_fd(l->rt), POLLIN, 0};
+	struct epoll_event event;
+	int count;
+
+	do
+		count = l->epoll < 0 ? poll(&fd, 1, timeout) : epoll_wait(l->epoll, &event, 1, timeout);
+	while (count < 0 && errno == EINTR && !strcmp(wanted_back_end(), "io_uring"));
+	return count == 1;
+}
+
+static void step_once(struct loop *l)
+{
+	CHECK(readable(l, PATIENCE));
+	while (weft_rt_step(l->rt, MS) == 1)
+		;
+}
+
+/* Until *done; whoever changes it is a task. */
+static void turn(struct loop *l, const int *done)
+{
+	while (!__atomic_load_n(done, __ATOMIC_ACQUIRE))
+		step_once(l);
+}
+
+static void set(int *flag)
+{
+	__atomic_store_n(flag, 1, __ATOMIC_RELEASE);
+}
+
+struct talk {
+	struct loop loop;
+	int fds[2];
+	int done;
+};
+
+static void *answers(void *argument)
+{
+	struct talk *t = argument;
+	int i, number;
+
+	CHECK(!strcmp(weft_io_backend(), wanted_back_end()));
+	for (i = 0; i < ROUNDS; i++) {
+		CHECK(weft_read_all(t->fds[0], &number, sizeof number) == sizeof number && number == i);
+		CHECK(weft_write_all(t->fds[0], &number, sizeof number) == sizeof number);
+	}
+	set(&t->done);
+	return NULL;
+}
+
+/* A thread, whose calls block. */
+static void *asks(void *argument)
+{
+	struct talk *t = argument;
+	int i, number;
+
+	for (i = 0; i < ROUNDS; i++) {
+		CHECK(write(t->fds[1], &i, sizeof i) == sizeof i);
+		CHECK(read(t->fds[1], &number, sizeof number) == sizeof number && number == i);
+	}
+	return NULL;
+}
+
+/* Each request comes while the loop sleeps in its poll, or is about to. */
+static void a_thread_asks(bool by_epoll)
+{
+	struct talk t = {.loop = open_loop(by_epoll)};
+	pthread_t thread;
+
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, t.fds) == 0);
+	CHECK(weft_rt_spawn(t.loop.rt, answers, &t, NULL) == 0);
+	CHECK(pthread_create(&thread, NULL, asks, &t) == 0);
+	turn(&t.loop, &t.done);
+	CHECK(pthread_join(thread, NULL) == 0);
+	close_loop(&t.loop);
+	close(t.fds[0]);
+	close(t.fds[1]);
+}
+
+static void *steps(void *argument)
+{
+	step_once(argument);
+	return NULL;
+}
+
+/* A ring that the next thread goes on with. */
+static void threads_take_turns(bool by_epoll)
+{
+	struct talk t = {.loop = open_loop(by_epoll)};
+	pthread_t asking, stepping;
+
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, t.fds) == 0);
+	CHECK(weft_rt_spawn(t.loop.rt, answers, &t, NULL) == 0);
+	CHECK(pthread_create(&asking, NULL, asks, &t) == 0);
+	while (!t.done) {
+		CHECK(pthread_create(&stepping, NULL, steps, &t.loop) == 0);
+		CHECK(pthread_join(stepping, NULL) == 0);
+	}
+	CHECK(pthread_join(asking, NULL) == 0);
+	close_loop(&t.loop);
+	close(t.fds[0]);
+	close(t.fds[1]);
+}
+
+struct ends {
+	int fds[2];
+	int begun, timed_out, ended;
+};
+
+static void ended(struct ends *e)
+{
+	__atomic_fetch_add(&e->ended, 1, __ATOMIC_RELEASE);
+}
+
+/* Nobody writes: a deadline, and then the end of all tasks. */
+static void *waits(void *argument)
+{
+	struct ends *e = argument;
+	char byte;
+
+	weft_defer(ended, e);
+	CHECK(weft_read_until(e->fds[0], &byte, 1, weft_now() + 5 * MS) == -ETIMEDOUT);
+	e->timed_out++;
+	e->begun += e->timed_out == TASKS;
+	(void)weft_read(e->fds[0], &byte, 1);
+	CHECK(false);
+	return NULL;
+}
+
+static void deadlines_and_the_end(bool by_epoll)
+{
+	struct loop l = open_loop(by_epoll);
+	struct ends e = {.begun = 0};
+	int i;
+
+	CHECK(pipe(e.fds) == 0);
+	for (i = 0; i < TASKS; i++)
+		CHECK(weft_rt_spawn(l.rt, waits, &e, NULL) == 0);
+	turn(&l, &e.begun);
+	weft_rt_cancel(l.rt);
+	while (e.ended < TASKS)
+		step_once(&l);
+	close_loop(&l);
+	/* The byte is there still: no read that was withdrawn has taken it. */
+	CHECK(write(e.fds[1], "x", 1) == 1 && read(e.fds[0], &(char){0}, 1) == 1);
+	close(e.fds[0]);
+	close(e.fds[1]);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(bool by_epoll);
+	} tests[] = {
+	    {"a_thread_asks", a_thread_asks},
+	    {"threads_take_turns", threads_take_turns},
+	    {"deadlines_and_the_end", deadlines_and_the_end},
+	};
+
+	for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+		if (argc > 1 && strcmp(argv[1], tests[i].name))
+			continue;
+		tests[i].run(false);
+		tests[i].run(true);
+		printf("ok - %s\n", tests[i].name);
+	}
+	return 0;
+}
