@@ -783,7 +783,7 @@ WEFT__INLINE int weft_fstatat(int directory, const char *path, struct stat *stat
 /* ---- processes and signals --------------------------------------------------------------------------------------- */
 
 /**
- * Start a program.
+ * Start a program. In a simulation it is a real one, unless weft_world_program (weft/world.h) has named it.
  * @param argv  its name, looked for in PATH, and arguments; NULL ends them
  * @param envp  NULL: the caller's environment
  * @param fds   its descriptors 0, 1 and 2; -1: as the caller's. It has no others that are close-on-exec. Pipes and

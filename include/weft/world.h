@@ -25,7 +25,8 @@
  *
  * Hosts have names, which weft_resolve and weft_dial know, and addresses from 10.0.0.1 on. "localhost", 127.0.0.1 and
  * ::1 are the caller's own host. Ports, Unix sockets and files belong to a host. Descriptors begin at a number that
- * no real one has; smaller ones are real, and block the simulation. Child processes and signals are real, too.
+ * no real one has; smaller ones are real, and block the simulation. Child processes are real, but those whose programs
+ * have been named by weft_world_program. Signals that weft_sigwait waits for are real.
  *
  * The functions here are for tasks of a simulation; elsewhere they do nothing and return -EPERM. None of them waits,
  * and none is for a signal handler; any stack will do.
@@ -88,6 +89,61 @@ WEFT_API int weft_world_mend(const char *a, const char *b);
  * @return 0; -EPERM; -ENOENT: there is no such host
  */
 WEFT_API int weft_world_crash(const char *host);
+
+/** What a program of the world does. Its descriptors 0, 1 and 2 have the numbers `fds`: copies, which are closed when
+ * it ends, or -1. Returns the exit status. It runs as a task on the host of its parent. */
+typedef int weft_world_main_t(char *const argv[], const int fds[3]);
+
+/* A process, in its tasks: see weft__world_keep. */
+struct weft__process;
+WEFT_API int weft__world_program(const char *name, weft_world_main_t *main, weft_fn_t *keeper);
+WEFT_API bool weft__process_begins(struct weft__process *p, weft_scope_t *scope);
+WEFT_API void weft__process_run(struct weft__process *p, weft_world_main_t **main, char *const **argv, const int **fds);
+WEFT_API void weft__process_exits(struct weft__process *p, int status);
+WEFT_API void weft__process_ends(struct weft__process *p);
+
+__attribute__((unused)) static void *weft__world_run(void *process)
+{
+	struct weft__process *p = (struct weft__process *)process;
+	weft_world_main_t *main;
+	char *const *argv;
+	const int *fds;
+
+	weft__process_run(p, &main, &argv, &fds);
+	weft__process_exits(p, main(argv, fds));
+	return process;
+}
+
+/* Its scope is what weft_world_kill cancels. */
+__attribute__((unused)) static void *weft__world_keep(void *process)
+{
+	struct weft__process *p = (struct weft__process *)process;
+
+	weft_defer(weft__process_ends, p);
+	WEFT_SCOPE(scope);
+	if (weft__process_begins(p, &scope) && !weft_scope_spawn(&scope, weft__world_run, process))
+		(void)weft_scope_wait(&scope);
+	return NULL;
+}
+
+/**
+ * From now on weft_spawn_process of this name (argv[0]) starts the function, in place of a real program; weft_waitpid
+ * waits for its end. NULL: the name means the real program again. A function that neither returns nor is killed (a
+ * weft_task_fail) ends as by SIGABRT. The simulation ends when its processes have ended, too.
+ * @return 0; -EPERM; -ENOMEM; -EINVAL: the name is NULL or ""
+ */
+WEFT__INLINE int weft_world_program(const char *name, weft_world_main_t *main)
+{
+	return weft__world_program(name, main, weft__world_keep);
+}
+
+/**
+ * End such a process, as kill: whatever the signal, its tasks are cancelled, which runs what they have deferred, and
+ * its parent is told the signal. weft_world_crash of its host does the same, by SIGKILL.
+ * @param signal  0: nothing is done but the look whether there is such a process
+ * @return 0, also if it has ended but has not been waited for; -EPERM; -ESRCH; -EINVAL: no signal; -ENOMEM
+ */
+WEFT_API int weft_world_kill(pid_t process, int signal);
 
 /** A random number of the seed's; 0 outside of a simulation. */
 WEFT_API uint64_t weft_world_random(void);

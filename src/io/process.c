@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "io/io.h"
+#include "io/sim.h"
 
 extern char **environ;
 
@@ -106,6 +106,8 @@ pid_t weft_spawn_process(char *const argv[], char *const envp[], const int fds[3
 
 	if (!argv || !argv[0])
 		return -EINVAL;
+	if (weft__simulated() && (process = weft__sim_spawn(argv, fds)) != 0)
+		return process;
 	error = posix_spawn_file_actions_init(&actions);
 	if (error)
 		return -error;
@@ -227,6 +229,8 @@ int weft__process_fd(pid_t process)
 
 	if (process < 1)
 		return -EINVAL;
+	if (weft__sim_has_process(process))
+		return weft__sim_process_fd(process);
 	/* pidfd_open takes any process, whose end would be waited for in vain. */
 	if (waitid(P_PID, (id_t)process, &info, WEXITED | WNOHANG | WNOWAIT))
 		return -errno;
@@ -244,6 +248,8 @@ int weft__process_status(pid_t process, int *status)
 	int code;
 	pid_t ended;
 
+	if (weft__sim_has_process(process))
+		return weft__sim_process_status(process, status);
 	do
 		ended = waitpid(process, &code, WNOHANG);
 	while (ended < 0 && errno == EINTR);

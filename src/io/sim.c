@@ -59,6 +59,7 @@ static void close_world(struct weft__source *source)
 		weft__node_drop(world->nodes);
 	}
 	weft__sim_files_free(world);
+	weft__sim_processes_free(world);
 	for (i = 0; i < world->host_count; i++)
 		free(world->hosts[i]);
 	free(world->hosts);
@@ -522,6 +523,7 @@ int weft_world_crash(const char *name)
 			weft__sim_end(world, world->entries[i].node, true);
 		}
 	weft__sim_files_crash(world, (unsigned)host);
+	weft__sim_processes_crash(world, (unsigned)host);
 	return 0;
 }
 

@@ -14,7 +14,8 @@
 #include "io/io.h"
 
 enum {
-	WEFT__SIM_BASE = 1 << 20, /* the first descriptor */
+	WEFT__SIM_BASE = 1 << 20,    /* the first descriptor */
+	WEFT__SIM_PROCESS = 1 << 22, /* the first process: Linux has none with this number */
 	WEFT__MILLION = 1000000,
 };
 
@@ -111,6 +112,9 @@ struct weft__world {
 	size_t cut_count;
 	struct weft__inode *inodes;
 	uint64_t inode_number;
+	struct weft__program *programs;
+	struct weft__process *processes;
+	unsigned process_number;
 };
 
 /* ---- sim.c ---- */
@@ -211,5 +215,19 @@ int64_t weft__sim_file_bytes(const struct weft__node *node, int64_t offset, size
 			     const char **bytes) WEFT__HIDDEN;
 void weft__sim_files_crash(struct weft__world *world, unsigned host) WEFT__HIDDEN;
 void weft__sim_files_free(struct weft__world *world) WEFT__HIDDEN;
+
+/* ---- sim_process.c: for process.c ---- */
+
+/* A process of the world, a negative errno, or 0: the name is none of the world's. */
+pid_t weft__sim_spawn(char *const argv[], const int fds[3]) WEFT__HIDDEN;
+int weft__sim_process_fd(pid_t number) WEFT__HIDDEN;
+int weft__sim_process_status(pid_t number, int *status) WEFT__HIDDEN;
+void weft__sim_processes_crash(struct weft__world *world, unsigned host) WEFT__HIDDEN;
+void weft__sim_processes_free(struct weft__world *world) WEFT__HIDDEN;
+
+static inline bool weft__sim_has_process(pid_t number)
+{
+	return number >= WEFT__SIM_PROCESS && weft__simulated();
+}
 
 #endif

@@ -4,9 +4,12 @@
 #include "../sched/check.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <weft/world.h>
 
 #define MINUTE (60 * SECOND)
@@ -758,13 +761,128 @@ static void *crashes_connected(void *result)
 	return result;
 }
 
+/* ---- processes --------------------------------------------------------------------------------------------------- */
+
+/* Its input in capitals. Returns how many of its arguments there are. */
+static int capitals(char *const argv[], const int fds[3])
+{
+	char part[8];
+	ssize_t n;
+	int count;
+
+	for (count = 0; argv[count]; count++)
+		;
+	while ((n = weft_read(fds[0], part, sizeof part)) > 0) {
+		for (ssize_t i = 0; i < n; i++)
+			part[i] = (char)toupper(part[i]);
+		CHECK(weft_write_all(fds[1], part, (size_t)n) == n);
+	}
+	return count;
+}
+
+static int tidied;
+
+static void tidies(int *count)
+{
+	++*count;
+}
+
+static int sleeps_on(char *const argv[], const int fds[3])
+{
+	(void)argv, (void)fds;
+	weft_defer(tidies, &tidied);
+	weft_sleep(3600 * SECOND);
+	return 0;
+}
+
+static int fails(char *const argv[], const int fds[3])
+{
+	(void)argv, (void)fds;
+	weft_task_fail(-EIO);
+}
+
+static pid_t spawn(const char *name, int in, int out)
+{
+	char *argv[] = {(char *)(uintptr_t)name, "-x", NULL};
+
+	return weft_spawn_process(argv, NULL, (int[]){in, out, -1});
+}
+
+static int how_it_ended(pid_t process)
+{
+	int status = -1;
+
+	CHECK(weft_waitpid(process, &status) == process);
+	CHECK(weft_waitpid(process, &status) == -ECHILD);
+	return status;
+}
+
+/* The child has copies of the pipes' ends: each reader sees the end when both sides have closed theirs. */
+static void *a_filter(void *result)
+{
+	char text[] = "one process after the other", back[sizeof text];
+	int to[2], from[2], status;
+	pid_t child;
+
+	CHECK(!weft_world_program("capitals", capitals));
+	CHECK(!weft_pipe(to) && !weft_pipe(from));
+	child = spawn("capitals", to[0], from[1]);
+	CHECK(child > 0 && !weft_close(to[0]) && !weft_close(from[1]));
+	CHECK(weft_waitpid_until(child, NULL, weft_now() + MS) == -ETIMEDOUT);
+	CHECK(weft_write_all(to[1], text, sizeof text) == sizeof text && !weft_close(to[1]));
+	CHECK(weft_read_all(from[0], back, sizeof back) == sizeof back && !strcmp(back, "ONE PROCESS AFTER THE OTHER"));
+	CHECK(weft_read(from[0], back, 1) == 0 && !weft_close(from[0]));
+	status = how_it_ended(child);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 2);
+	CHECK(!weft_world_program("capitals", NULL));
+	return result;
+}
+
+static void *starts_far(void *child)
+{
+	CHECK(!weft_world_host("far"));
+	*(pid_t *)child = spawn("sleeper", -1, -1);
+	return NULL;
+}
+
+static void *killed(void *result)
+{
+	weft_scope_t scope;
+	pid_t child;
+	int status;
+
+	tidied = 0;
+	CHECK(!weft_world_program("sleeper", sleeps_on) && !weft_world_program("failing", fails));
+	for (int wait = 0; wait < 2; wait++) {
+		child = spawn("sleeper", -1, -1);
+		if (wait)
+			weft_sleep(MS);
+		CHECK(!weft_world_kill(child, 0) && !weft_world_kill(child, SIGTERM) &&
+		      !weft_world_kill(child, SIGKILL));
+		status = how_it_ended(child);
+		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+		CHECK(weft_world_kill(child, SIGTERM) == -ESRCH && tidied == wait);
+	}
+	weft_scope_open(&scope, WEFT_NEVER);
+	CHECK(!weft_scope_spawn(&scope, starts_far, &child) && !weft_scope_wait(&scope));
+	weft_sleep(MS);
+	CHECK(!weft_world_crash("far"));
+	CHECK(WTERMSIG(how_it_ended(child)) == SIGKILL && tidied == 2);
+	CHECK(WTERMSIG(how_it_ended(spawn("failing", -1, -1))) == SIGABRT);
+	CHECK(weft_world_kill(child, 65) == -EINVAL && weft_world_program("", sleeps_on) == -EINVAL);
+	CHECK(spawn("failing", 1 << 21, -1) == -EBADF);
+	CHECK(spawn("weft-has-no-such-program", -1, -1) == -ENOENT); /* a real one */
+	return result;
+}
+
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
-static const struct test tests[] = {T(echo_server), T(proxy),	T(half_close),	     T(deadlines),
-				    T(cancelled),   T(closing), T(backlog),	     T(errors),
-				    T(partition),   T(resets),	T(datagrams),	     T(pipes),
-				    T(copies),	    T(names),	T(local_sockets),    T(passing),
-				    T(files),	    T(crashes), T(crashes_connected)};
+static const struct test tests[] = {T(echo_server), T(proxy),	T(half_close),	      T(deadlines),
+				    T(cancelled),   T(closing), T(backlog),	      T(errors),
+				    T(partition),   T(resets),	T(datagrams),	      T(pipes),
+				    T(copies),	    T(names),	T(local_sockets),     T(passing),
+				    T(files),	    T(crashes), T(crashes_connected), T(a_filter),
+				    T(killed)};
 
 /* What the seed decides about must have been seen both ways. */
 static int check_seen(unsigned long seeds)
@@ -799,6 +917,7 @@ int main(int argc, char **argv)
 	unsigned long seed, seeds = argc > 1 ? strtoul(argv[1], NULL, 10) : 1;
 	uint64_t first, second;
 
+	CHECK(weft_world_program("a", fails) == -EPERM && weft_world_kill(1, SIGKILL) == -EPERM);
 	CHECK(weft_world_host("a") == -EPERM && weft_world_set(NULL) == -EPERM && !weft_world_random());
 	for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
 		if (argc > 2 && strcmp(argv[2], tests[i].name) != 0)
