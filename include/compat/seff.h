@@ -14,6 +14,9 @@
  *     any number of handlers of something else. A resume with another set than the last time forgets it.
  *  5. Sizes of stacks are hints: real code fits, whatever a program asks for. Where stacks can be tiny and grow, one of
  *     which at most 1 KiB is asked begins tiny; one of which nothing is asked begins tiny, with room for a few calls.
+ *  6. PERFORM is inlined, so under gcc a recursive function that performs saves every register at each level.
+ *     Rejected: a call of a function that performs. libseff's product_early then took 0.8 of the time with gcc, but
+ *     resume_nontail 2.6 times as long, and countdown, iterator and parsing_dollars 1.2 times.
  *
  * Differences that are improvements: effects 31…63 work; an unhandled effect, resuming a finished coroutine and running
  * out of stack are reported in one line; coroutines abandoned inside another are reclaimed with it; initialising an
