@@ -75,7 +75,8 @@ struct ring {
 	pid_t thread; /* its owner */
 	int wake;     /* an eventfd, polled by the ring */
 	bool wakes, alone;
-	bool quick;	       /* atomic: what waits to be submitted will end at once, or some of it */
+	bool quick;		/* atomic: what waits to be submitted will end at once, or some of it */
+	struct ring *attendant; /* atomic: of who has sent the owner a signal, and is told what came of it */
 	unsigned waiting;      /* number of the first entry not submitted yet that others may overtake: see put_first */
 	uint8_t silent_cancel; /* IOSQE_CQE_SKIP_SUCCESS, if this kernel has it */
 };
@@ -404,8 +405,11 @@ static void attend(struct weft__source *source, struct weft__worker *w, struct w
 	wanted = has_work(r) || r->ring.sq.sqe_tail != __atomic_load_n(r->ring.sq.khead, __ATOMIC_RELAXED);
 	weft__spin_unlock(&r->lock);
 	/* By number, because the thread may have ended, with its runtime: then it is nobody's. */
-	if (wanted)
-		(void)tgkill(getpid(), r->thread, SIGURG);
+	if (!wanted)
+		return;
+	/* Release: pairs with on_signal. */
+	__atomic_store_n(&r->attendant, ring_of(w), __ATOMIC_RELEASE);
+	(void)tgkill(getpid(), r->thread, SIGURG);
 }
 
 static bool enter_sleep(struct weft__source *source, struct weft__worker *w)
@@ -475,17 +479,21 @@ static bool expects(struct weft__source *source, struct weft__worker *w)
 	return r && __atomic_load_n(&r->quick, __ATOMIC_RELAXED);
 }
 
-/* In a thread that is held inside a long task: what it should have asked for. */
+/* In a thread that is held inside a long task: what it should have asked for. The worker that sent the signal takes out
+ * what has ended. It may sleep by now, and would look only a millisecond later. */
 static struct sigaction before;
 
 static void on_signal(int number, siginfo_t *info, void *context)
 {
-	struct ring *r = mine;
+	struct ring *r = mine, *attendant;
 	int saved = errno;
 
 	if (r && try_lock(r)) {
 		submit(r);
 		weft__spin_unlock(&r->lock);
+		attendant = __atomic_exchange_n(&r->attendant, NULL, __ATOMIC_ACQUIRE);
+		if (attendant && io_uring_cq_ready(&r->ring))
+			wake_ring(attendant);
 	}
 	if (before.sa_flags & SA_SIGINFO)
 		before.sa_sigaction(number, info, context);
