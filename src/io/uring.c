@@ -487,12 +487,14 @@ static void on_signal(int number, siginfo_t *info, void *context)
 {
 	struct ring *r = mine, *attendant;
 	int saved = errno;
+	bool some;
 
 	if (r && try_lock(r)) {
 		submit(r);
+		some = io_uring_cq_ready(&r->ring);
 		weft__spin_unlock(&r->lock);
 		attendant = __atomic_exchange_n(&r->attendant, NULL, __ATOMIC_ACQUIRE);
-		if (attendant && io_uring_cq_ready(&r->ring))
+		if (attendant && some)
 			wake_ring(attendant);
 	}
 	if (before.sa_flags & SA_SIGINFO)
