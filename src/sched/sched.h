@@ -86,40 +86,67 @@ static inline struct timespec weft__timespec(uint64_t nanoseconds)
 
 enum { WEFT__CODES = 1, WEFT__BLOCKING = 2, WEFT__UNWINDING = 4, WEFT__ON_MALLOC = 8, WEFT__ABANDONED = 16 };
 
-/* On its own coroutine's stack, above the first frame. */
+/* On its own coroutine's stack, between the coroutine's object, which begins a cache line, and the first frame. A wait
+ * and a resume touch the last of its three lines, beside the object, and what is from `shields` on in the second. */
 struct weft__task {
-	struct weft__task *next; /* in the shared queue, or a list of those to be woken */
-	weft_coro_t *k;
+	weft_task_t *handle;
+	weft_scope_t *open; /* the innermost that it opened */
+	struct weft__task *scope_next, **scope_link;
+	struct weft__detached *home; /* if it has no scope */
+	void *locals[WEFT_LOCAL_KEYS];
+	void *more_locals;   /* sched.hpp's */
+	const void *made_at; /* where its parent asked for it; NULL: a thread did */
+	uint32_t open_lock;  /* of the list `open`, against weft_dump */
+	unsigned host;	     /* the machine of a simulated world that the task is on */
+	int error;	     /* of weft_task_fail */
+	uint32_t blocks;     /* depth of weft_blocking */
+	uint32_t shields;    /* depth of weft_shield_begin */
+	uint8_t flags;	     /* WEFT__CODES, …; only the task itself writes it, or whoever ends it */
+	uint8_t asked;	     /* atomic: to end, itself; written under its scope's lock */
+	struct weft__worker *pinned;
+	weft_scope_t *scope; /* that it belongs to; NULL: detached */
 	struct weft__rt *rt;
-	weft_waiter_t *wait; /* what it waits for, or did; valid while it waits */
+	weft_coro_t *k;
+	struct weft__task *next; /* in the shared queue, or a list of those to be woken */
+	weft_waiter_t *wait;	 /* what it waits for, or did; valid while it waits */
 	/* Atomic: how its wait can be cancelled. 0: not now; a waiter: claim that; WEFT__CANCELLED alone: it runs, and
 	 * its next wait fails; both: somebody is claiming, and the waiter stays until the bit is alone; a waiter and
 	 * WEFT__LOOKED_AT: its frames are being looked at, and it does not go on until that bit is gone. */
 	uintptr_t cancel;
-	weft_task_t *handle;
-	weft_scope_t *scope; /* that it belongs to; NULL: detached */
-	weft_scope_t *open;  /* the innermost that it opened */
-	uint32_t open_lock;  /* of that list, against weft_dump */
-	struct weft__task *scope_next, **scope_link;
-	struct weft__detached *home; /* if it has no scope */
-	struct weft__worker *pinned;
-	uint32_t shields, blocks; /* depth of weft_shield_begin, weft_blocking */
-	int error;		  /* of weft_task_fail */
-	uint8_t flags;		  /* WEFT__CODES, …; only the task itself writes it, or whoever ends it */
-	uint8_t asked;		  /* atomic: to end, itself; written under its scope's lock */
-	unsigned host;		  /* the machine of a simulated world that the task is on */
-	void *locals[WEFT_LOCAL_KEYS];
-	void *more_locals;   /* sched.hpp's */
-	const void *made_at; /* where its parent asked for it; NULL: a thread did */
 	/* For weft_dump; atomic. */
 	const char *what;
 	void *object;
 	uint64_t since; /* about when the wait began */
 };
 
+_Static_assert(offsetof(struct weft__task, rt) % 64 == 0 &&
+		   sizeof(struct weft__task) == offsetof(struct weft__task, rt) + 64,
+	       "a task that is resumed touches more lines than it need");
+
 enum { WEFT__CANCELLED = 1, WEFT__LOOKED_AT = 2 };
 
 #define WEFT__OF_TIMER(t) ((weft_waiter_t *)((char *)(t)-offsetof(weft_waiter_t, timer)))
+
+/* Fetch what a wait's end and a resume touch: the task's last lines, and the coroutine's first, which lie above. */
+static inline void weft__prefetch_task(const void *task)
+{
+	const char *bytes = (const char *)task;
+
+	__builtin_prefetch(bytes + offsetof(struct weft__task, shields), 1);
+	__builtin_prefetch(bytes + offsetof(struct weft__task, rt), 1);
+	__builtin_prefetch(bytes + sizeof(struct weft__task), 1);
+	__builtin_prefetch(bytes + sizeof(struct weft__task) + 64, 1);
+}
+
+/* The frame of the function that waits begins somewhat below its waiter. */
+static inline void weft__prefetch_waiter(const weft_waiter_t *waiter)
+{
+	const char *bytes = (const char *)waiter;
+
+	__builtin_prefetch(bytes - 48, 1);
+	__builtin_prefetch(bytes + 16, 1);
+	__builtin_prefetch(bytes + 80, 1);
+}
 
 /* ---- timers ----------------------------------------------------------------------------------------------------- */
 
@@ -180,8 +207,8 @@ static inline void weft__timer_disarm(struct weft__timer *t)
 		weft__timer_take_out(t);
 }
 
-/* End what is due; returns how many. */
-unsigned weft__wheel_turn(struct weft__wheel *wheel, uint64_t now) WEFT__HIDDEN;
+/* End what is due, about `most` of it; returns how many. The next turn ends the rest. */
+unsigned weft__wheel_turn(struct weft__wheel *wheel, uint64_t now, unsigned most) WEFT__HIDDEN;
 
 /* ---- workers ---------------------------------------------------------------------------------------------------- */
 

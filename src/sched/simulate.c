@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 enum {
+	TURN = 128, /* timers that end before the next choice */
 	STEPS = 1000000,
 	CHOICES = 1 << 20, /* that are recorded for shrinking */
 	SHRINKS = 400,	   /* runs that shrinking may take */
@@ -130,7 +131,7 @@ static bool pass_time(struct weft__sim *sim)
 			return false;
 		if (sim->wheel.next > sim->now)
 			sim->now = sim->wheel.next;
-		sim->worker->timers += weft__wheel_turn(&sim->wheel, sim->now);
+		sim->worker->timers += weft__wheel_turn(&sim->wheel, sim->now, TURN);
 	}
 	sim->steps = 0;
 	return true;

@@ -380,10 +380,16 @@ static _Noreturn void die_copied(const struct weft__task *task, const weft_waite
 	weft__line_die(&line);
 }
 
+/* The first question, which the second could do without, keeps the line of `flags` out of the cache. */
+static bool is_copied(const struct weft__task *task)
+{
+	return __atomic_load_n(&weft__unusual, __ATOMIC_RELAXED) & WEFT__COPYING_USED && task->k->flags & WEFT__THROUGH;
+}
+
 /* True: the task waits, and may run elsewhere by now. */
 static bool park(struct weft__worker *w, struct weft__task *task, weft_waiter_t *waiter)
 {
-	if (__builtin_expect(task->k->flags & WEFT__THROUGH, 0))
+	if (__builtin_expect(is_copied(task), 0))
 		die_copied(task, waiter);
 	waiter->wake = wake;
 	waiter->owner = task;

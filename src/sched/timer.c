@@ -18,9 +18,6 @@
 #include "sched/sched.h"
 
 enum {
-	/* Of one turn: who is woken has room in a worker's ring, and runs while it is in the cache. The rest is for the
-	 * next look, which comes at once. */
-	ENOUGH = 128,
 #ifdef WEFT_TINY
 	SLAB = 4,
 #else
@@ -259,8 +256,8 @@ static bool take_due(struct weft__timer *t, struct weft__timer **due)
 		t->firing = 1;
 		t->entry = NULL;
 	} else if (weft_waiter_claim(WEFT__OF_TIMER(t), -ETIMEDOUT)) {
-		t->wheel = NULL;			      /* the wait that ends need not lock the wheel for that */
-		__builtin_prefetch(WEFT__OF_TIMER(t)->owner); /* a task, which finish() makes ready */
+		t->wheel = NULL; /* the wait that ends need not lock the wheel for that */
+		weft__prefetch_task(WEFT__OF_TIMER(t)->owner);
 	} else {
 		t->entry = NULL;
 		return false;
@@ -286,14 +283,31 @@ static uint64_t earliest_list(const struct weft__wheel *wheel, unsigned *number)
 	return WEFT_NEVER;
 }
 
-/* All at once, so that the processor waits for many of them at a time. */
-static void prefetch_due(const struct weft__piece *piece, uint64_t due_until)
+/* Returns how many are due. */
+static unsigned prefetch_due(const struct weft__piece *piece, uint64_t now)
 {
-	for (size_t i = 0; i < piece->count; i++) {
-		if (piece->entries[i].at >= due_until)
-			continue;
-		__builtin_prefetch(WEFT__OF_TIMER(piece->entries[i].timer), 1);
-		__builtin_prefetch(piece->entries[i].timer, 1);
+	unsigned count = 0;
+
+	for (; piece; piece = piece->next)
+		for (size_t i = 0; i < piece->count; i++)
+			if (piece->entries[i].at <= now) {
+				weft__prefetch_waiter(WEFT__OF_TIMER(piece->entries[i].timer));
+				count++;
+			}
+	return count;
+}
+
+/* What a turn is about to end, all at once: the processor waits for many timers at a time, and once for each page. */
+static void prefetch_turn(const struct weft__wheel *wheel, uint64_t now, unsigned most)
+{
+	uint64_t used = wheel->used[0];
+	unsigned count = 0, place;
+
+	for (; used && count < most; used &= used - 1) {
+		place = (unsigned)__builtin_ctzll(used);
+		if ((wheel->tick & ~(uint64_t)63) + place > now >> WEFT__TICK)
+			break;
+		count += prefetch_due(wheel->lists[place], now);
 	}
 }
 
@@ -304,7 +318,6 @@ static unsigned empty_piece(struct weft__wheel *wheel, struct weft__piece *piece
 {
 	unsigned count = 0;
 
-	prefetch_due(piece, due_until);
 	while (piece->count) {
 		struct weft__entry entry = piece->entries[--piece->count];
 
@@ -406,23 +419,40 @@ static struct weft__timer *merge(struct weft__timer *a, struct weft__timer *b)
 	return merged;
 }
 
-/* By time: what a tick's list has is in any order. Merges lists of 2^i timers, as a binary counter carries. */
+/* By time. Merges lists of 2^i timers, as a binary counter carries. */
 static struct weft__timer *sorted(struct weft__timer *list)
 {
-	struct weft__timer *runs[48] = {NULL}, *next, *all = NULL;
-	unsigned i;
+	struct weft__timer *runs[48], *next, *all = NULL;
+	unsigned used = 0, i;
 
 	for (; list; list = next) {
 		next = list->next;
 		list->next = NULL;
-		for (i = 0; runs[i]; i++) {
+		for (i = 0; i < used && runs[i]; i++) {
 			list = merge(runs[i], list);
 			runs[i] = NULL;
 		}
+		if (i == used)
+			used++;
 		runs[i] = list;
 	}
-	for (i = 0; i < 48; i++)
+	for (i = 0; i < used; i++)
 		all = merge(runs[i], all);
+	return all;
+}
+
+/* By time: later ticks come first, mostly, and what a tick's list had is in any order. */
+static struct weft__timer *sorted_ticks(struct weft__timer *due)
+{
+	struct weft__timer *all = NULL, *next, **end;
+
+	for (; due; due = next) {
+		for (end = &due->next; *end && (*end)->at >> WEFT__TICK == due->at >> WEFT__TICK;)
+			end = &(*end)->next;
+		next = *end;
+		*end = NULL;
+		all = merge(sorted(due), all);
+	}
 	return all;
 }
 
@@ -439,26 +469,29 @@ static void finish(struct weft__timer *due)
 	}
 }
 
-unsigned weft__wheel_turn(struct weft__wheel *wheel, uint64_t now)
+unsigned weft__wheel_turn(struct weft__wheel *wheel, uint64_t now, unsigned most)
 {
 	struct weft__timer *due = NULL;
-	unsigned number, count = 0;
+	unsigned number, count = 0, prefetched = 0;
 	uint64_t start;
 
 	lock_with_room(wheel);
 	if (weft__unlikely(wheel->loose != NULL))
 		count += empty_loose(wheel, now, &due);
-	while ((start = earliest_list(wheel, &number)) != WEFT_NEVER && start <= now >> WEFT__TICK && count < ENOUGH) {
+	while ((start = earliest_list(wheel, &number)) != WEFT_NEVER && start <= now >> WEFT__TICK && count < most) {
+		if (number < 64 && !prefetched++)
+			prefetch_turn(wheel, now, most);
 		if (start > wheel->tick)
 			wheel->tick = start;
 		count += empty(wheel, number, now, &due);
 		if (number < 64 && wheel->lists[number])
 			break; /* later in this very tick */
 	}
-	if (count < ENOUGH && now >> WEFT__TICK > wheel->tick)
+	if (count < most && now >> WEFT__TICK > wheel->tick)
 		wheel->tick = now >> WEFT__TICK;
-	__atomic_store_n(&wheel->next, next_of(wheel), __ATOMIC_RELAXED);
+	/* If more may be due, the next look finds that out. */
+	__atomic_store_n(&wheel->next, count < most ? next_of(wheel) : now, __ATOMIC_RELAXED);
 	weft__spin_unlock(&wheel->lock);
-	finish(sorted(due));
+	finish(sorted_ticks(due));
 	return count;
 }

@@ -53,6 +53,7 @@ enum {
 	STREAK = 16,
 	LOOK_EVERY = 61,
 	LOOK_WITHIN = 100000,	   /* nanoseconds: what look_every adapts to */
+	TURN_LEAST = 16,	   /* timers that a turn of a wheel ends, if so many are due */
 	OLDEST_EVERY = 10000000,   /* nanoseconds: see "Who runs next" */
 	STUCK_AFTER = 1000000,	   /* nanoseconds between two looks at a busy worker's slot */
 	QUIET = 100000000,	   /* nanoseconds in which nothing has happened, before watch.c is asked why */
@@ -66,6 +67,14 @@ enum {
 
 /* ---- the shared queues ----------------------------------------------------------------------------------------- */
 
+/* Under the lock. */
+static void change_count(struct weft__shared *queue, uint32_t more)
+{
+	uint32_t count = atomic_load_explicit(&queue->count, memory_order_relaxed);
+
+	atomic_store_explicit(&queue->count, count + more, memory_order_relaxed);
+}
+
 static void share(struct weft__shared *queue, struct weft__task *task)
 {
 	unsigned lane;
@@ -78,26 +87,36 @@ static void share(struct weft__shared *queue, struct weft__task *task)
 	else
 		queue->lanes[lane].first = task;
 	queue->lanes[lane].end = &task->next;
-	atomic_fetch_add_explicit(&queue->count, 1, memory_order_relaxed);
+	change_count(queue, 1);
 	weft__spin_unlock(&queue->lock);
+}
+
+/* Under the lock. NULL: empty. */
+static struct weft__task *take_locked(struct weft__shared *queue)
+{
+	unsigned lane = queue->taken % WEFT__LANES;
+	struct weft__task *task = queue->lanes[lane].first;
+
+	if (!task)
+		return NULL;
+	queue->taken++;
+	queue->lanes[lane].first = task->next;
+	__builtin_prefetch(task->next, 1);
+	change_count(queue, -1u);
+	weft__prefetch_task(task);
+	if (task->wait)
+		weft__prefetch_waiter(task->wait);
+	return task;
 }
 
 static struct weft__task *take_shared(struct weft__shared *queue)
 {
 	struct weft__task *task;
-	unsigned lane;
 
 	if (!atomic_load_explicit(&queue->count, memory_order_relaxed))
 		return NULL;
 	weft__spin_lock(&queue->lock);
-	lane = queue->taken % WEFT__LANES;
-	task = queue->lanes[lane].first;
-	if (task) {
-		queue->taken++;
-		queue->lanes[lane].first = task->next;
-		__builtin_prefetch(task->next, 1);
-		atomic_fetch_sub_explicit(&queue->count, 1, memory_order_relaxed);
-	}
+	task = take_locked(queue);
 	weft__spin_unlock(&queue->lock);
 	return task;
 }
@@ -368,6 +387,17 @@ void weft__ready(struct weft__task *task, bool next)
 
 /* ---- picking --------------------------------------------------------------------------------------------------- */
 
+/* A turn of a wheel wakes as many as soon run: then the ring has room for them, and what was fetched of them is still
+ * in the cache. Some at least, because a ring full of tasks that yield never has room. */
+static unsigned enough(struct weft__worker *w)
+{
+	uint32_t waiting = weft__ring_count(&w->ring);
+
+	if (waiting + TURN_LEAST < WEFT__RING / 2)
+		return WEFT__RING / 2 - waiting;
+	return WEFT_CANARY(full_rings_stop_timers) ? 0 : TURN_LEAST;
+}
+
 /* End what is due in any wheel. */
 static void turn_wheels(struct weft__worker *w, uint64_t now)
 {
@@ -376,7 +406,7 @@ static void turn_wheels(struct weft__worker *w, uint64_t now)
 
 	for (i = 0; i < rt->workers; i++)
 		if (__atomic_load_n(&rt->worker[i].wheel.next, __ATOMIC_RELAXED) <= now)
-			weft__count(&w->timers, weft__wheel_turn(&rt->worker[i].wheel, now));
+			weft__count(&w->timers, weft__wheel_turn(&rt->worker[i].wheel, now, enough(w)));
 }
 
 uint64_t weft__waiting_for_io(const struct weft__rt *rt)
@@ -491,6 +521,21 @@ static bool must_take_in(const struct weft__worker *w, bool idle, uint64_t now)
 	return !idle || now - w->took_in > LOOK_WITHIN;
 }
 
+/* A worker that has no other task takes its share of many at once. They are fetched into the cache together, and a look
+ * serves them all. */
+static void take_share(struct weft__worker *w)
+{
+	struct weft__shared *queue = &w->rt->shared;
+	uint32_t room = (WEFT__RING - weft__ring_count(&w->ring)) / 4, count;
+	struct weft__task *task;
+
+	weft__spin_lock(&queue->lock);
+	count = atomic_load_explicit(&queue->count, memory_order_relaxed) / w->rt->workers;
+	for (count = count < room ? count : room; count && (task = take_locked(queue)); count--)
+		(void)weft__ring_add(&w->ring, task);
+	weft__spin_unlock(&queue->lock);
+}
+
 /* `idle`: if this finds nothing the worker parks. */
 static struct weft__task *look(struct weft__worker *w, bool idle)
 {
@@ -507,6 +552,8 @@ static struct weft__task *look(struct weft__worker *w, bool idle)
 	if (w->rt->workers > 1)
 		relieve(w);
 	task = take_shared(&w->rt->shared);
+	if (task && idle)
+		take_share(w);
 	if (task || now - w->took_oldest < OLDEST_EVERY)
 		return task;
 	w->took_oldest = now;

@@ -735,11 +735,58 @@ static void *yielding_lets_a_crowd_run(void *pass)
 	return pass;
 }
 
+struct awake {
+	uint64_t begin;
+	int slept; /* atomic */
+};
+
+enum { SLEEPERS = 100, YIELDERS = 600 /* more than a worker has room for */ };
+
+static void *sleeps_once(void *argument)
+{
+	struct awake *a = argument;
+
+	weft_sleep(MS);
+	__atomic_fetch_add(&a->slept, 1, __ATOMIC_RELAXED);
+	return a;
+}
+
+/* Simulated time stands still meanwhile. */
+static void *yields_until_all_slept(void *argument)
+{
+	struct awake *a = argument;
+	uint64_t passed = 0;
+
+	for (int turns = 0; __atomic_load_n(&a->slept, __ATOMIC_RELAXED) < SLEEPERS; turns++) {
+		if (turns >= 2 && ((passed = weft_now() - a->begin) == 0 || passed > 10000 * MS))
+			break;
+		weft_task_yield();
+	}
+	CHECK(passed <= 10000 * MS);
+	return a;
+}
+
+/* A worker always has a task to run that is ready, and ends timers all the same. */
+static void *yielding_lets_timers_end(void *pass)
+{
+	struct awake a = {.begin = weft_now()};
+
+	WEFT_SCOPE(scope);
+	for (int i = 0; i < SLEEPERS; i++)
+		CHECK(weft_scope_spawn(&scope, sleeps_once, &a) == 0);
+	for (int i = 0; i < YIELDERS; i++)
+		CHECK(weft_scope_spawn(&scope, yields_until_all_slept, &a) == 0);
+	CHECK(weft_scope_wait(&scope) == 0);
+	CHECK(a.slept == SLEEPERS);
+	return pass;
+}
+
 static const struct test tests[] = {
     T(a_scope_waits),
     T(a_join_gets_the_result),
     T(a_tree_of_scopes),
     T(yielding_lets_a_crowd_run),
+    T(yielding_lets_timers_end),
     T(sleeping_is_never_shorter),
     T(many_timers),
     T(timers_of_one_tick),
