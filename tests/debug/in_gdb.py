@@ -90,8 +90,9 @@ def step():
         if not good:
             where = name_of(frame)
             what = gdb.execute("x/i $pc", to_string=True).split("\t", 1)[-1].strip()
-            # Between the loads of rsp and rbp and the jump, only the far end's frame could be described.
-            last = where.startswith("weft_arch_") and re.match(r"jmp +\*|mov +0x[0-9a-f]+\(%rdi\),%rbp", what)
+            # Between the loads of rsp and rbp and the jump, only the far end's frame could be described: the walk ends, or
+            # sees those that are inlined in one.
+            last = where.startswith("weft_arch_") and re.match(r"jmp +\*|mov +0x[0-9a-f]+\(%rdi\),%rbp", what) and len(names) < 2 and not trouble
             (bad if last else outside)[frame.pc()] = f"{where}: {what}: {' '.join(names)} {trouble}"
         gdb.execute("stepi", to_string=True)
         if total > 20000:

@@ -5,7 +5,7 @@
     walk.py WAY PROGRAM [WORD…]
 
 A stack can be walked from inside coroutines to main: by gdb, backtrace(), _Unwind_Backtrace, libunwind, perf and in core dumps; at
-every instruction but the last two of an inlined switch; likewise stacks of chunks, in threads too.
+every instruction but the last two of an inlined switch, where the walk ends; likewise stacks of chunks, in threads too.
 """
 import itertools
 import os

@@ -18,6 +18,19 @@
 /* "offset(%rdi)": a field of the coroutine in rdi, in a template with operands. */
 #define WEFT__K(field) WEFT__STR(field) "(%%rdi)"
 
+/*
+ * Around the instructions between a change of stacks and the jump. There an unwinder, in a signal handler, looks for
+ * the caller on the wrong stack; so it is told that there is none. A byte after the jump belongs to what follows, because
+ * unwinders look for a caller one byte before the address that it returns to.
+ */
+#ifdef __GCC_HAVE_DWARF2_CFI_ASM
+#define WEFT__AWAY ".cfi_remember_state\n\t.cfi_undefined 16\n\t" /* rip */
+#define WEFT__BACK ".cfi_restore_state\n\t.byte 0xcc\n\t"
+#else
+#define WEFT__AWAY
+#define WEFT__BACK
+#endif
+
 /* A landing pad. Nobody falls into it, so aligning it costs no instruction, and a loop that switches does not depend on
  * where the compiler put it (25 % between best and worst otherwise). */
 #if defined(__CET__) && (__CET__ & 1)
@@ -107,8 +120,10 @@ WEFT__INLINE weft_request_t weft_arch_resume(struct weft_link **k, void *value)
 	    "movq %%rcx, " WEFT__K(WEFT_LINK_PARENT_PC) "\n\t"
 	    WEFT__SAVE_BX(WEFT_LINK_PARENT_BX)
 	    "movq " WEFT__K(WEFT_LINK_SP) ", %%rsp\n\t"
+	    WEFT__AWAY
 	    "movq " WEFT__K(WEFT_LINK_FP) ", %%rbp\n\t"
-	    "jmp *%%rdx\n"
+	    "jmp *%%rdx\n\t"
+	    WEFT__BACK
 	    WEFT__PAD
 	    WEFT__LOAD_BX(WEFT_LINK_PARENT_BX)
 	    : "+D"(*k), "+S"(value), "=a"(request.effect), "=d"(request.payload), "+c"(busy)
@@ -129,8 +144,10 @@ WEFT__INLINE void *weft_arch_yield(struct weft_link *k, const void *effect, void
 	    "movq %%rcx, " WEFT__K(WEFT_LINK_PC) "\n\t"
 	    WEFT__SAVE_BX(WEFT_LINK_BX)
 	    "movq " WEFT__K(WEFT_LINK_PARENT_SP) ", %%rsp\n\t"
+	    WEFT__AWAY
 	    WEFT_CANARY_OR(frame_pointer_is_lost, "", "movq " WEFT__K(WEFT_LINK_PARENT_FP) ", %%rbp\n\t")
-	    "jmp *" WEFT__K(WEFT_LINK_PARENT_PC) "\n"
+	    "jmp *" WEFT__K(WEFT_LINK_PARENT_PC) "\n\t"
+	    WEFT__BACK
 	    WEFT__WAIT_PAD
 	    WEFT__LOAD_BX(WEFT_LINK_BX)
 	    : "+D"(k), "=S"(value), "+a"(effect), "+d"(payload)
@@ -160,8 +177,10 @@ WEFT__INLINE void *weft_arch_transfer(struct weft_link *from, struct weft_link *
 	    "movq " WEFT__K(WEFT_LINK_PC) ", %%rdx\n\t"
 	    "movq %%rcx, " WEFT__K(WEFT_LINK_PC) "\n\t"
 	    "movq " WEFT__K(WEFT_LINK_SP) ", %%rsp\n\t"
+	    WEFT__AWAY
 	    "movq " WEFT__K(WEFT_LINK_FP) ", %%rbp\n\t"
-	    "jmp *%%rdx\n"
+	    "jmp *%%rdx\n\t"
+	    WEFT__BACK
 	    WEFT__WAIT_PAD
 	    WEFT__LOAD_BX(WEFT_LINK_BX)
 	    : "+D"(*to), "+S"(value), "+a"(from), "+c"(busy)
