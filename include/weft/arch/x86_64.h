@@ -20,8 +20,8 @@
 
 /*
  * Around the instructions between a change of stacks and the jump. There an unwinder, in a signal handler, looks for
- * the caller on the wrong stack; so it is told that there is none. A byte after the jump belongs to what follows, because
- * unwinders look for a caller one byte before the address that it returns to.
+ * the caller on the wrong stack; so it is told that there is none. A byte after the jump belongs to what follows,
+ * because unwinders look for a caller one byte before the address that it returns to.
  */
 #ifdef __GCC_HAVE_DWARF2_CFI_ASM
 #define WEFT__AWAY ".cfi_remember_state\n\t.cfi_undefined 16\n\t" /* rip */
