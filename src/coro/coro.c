@@ -208,7 +208,7 @@ static __attribute__((noinline)) weft_coro_t *create_in(struct weft__slot *slot,
 	return k;
 }
 
-static __attribute__((noinline)) weft_coro_t *create_with_care(weft_fn_t *fn, void *arg)
+__attribute__((noinline)) weft_coro_t *weft__create_with_care(weft_fn_t *fn, void *arg)
 {
 	struct weft__thread *thread = weft__thread();
 	struct weft__slot *slot;
@@ -234,7 +234,7 @@ weft_coro_t *weft_create(weft_fn_t *fn, void *arg)
 	weft_coro_t *k;
 
 	if (weft__unlikely(!slot))
-		return create_with_care(fn, arg);
+		return weft__create_with_care(fn, arg);
 	k = (weft_coro_t *)slot->object;
 	if (weft__unlikely(!thread->default_is_plain || k->marks || weft__notes_sites ||
 			   thread->next_id == thread->last_id))

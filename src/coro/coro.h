@@ -69,6 +69,8 @@ struct weft__found *weft__found_table(void);
 /* sites.c: is it noted where coroutines are made? Then k was, by the code that called the function which calls this. */
 extern WEFT__HIDDEN bool weft__notes_sites;
 WEFT__COLD void weft__note_site(weft_coro_t *k);
+/* The rest of weft_create where that takes a call. Has a name because weft__note_site looks past its frame. */
+WEFT__HIDDEN weft_coro_t *weft__create_with_care(weft_fn_t *fn, void *arg);
 
 /* Asked of the layer above: are these tables (see weft_handles_t) the same clauses, for the same label? */
 bool weft__same_handler(uintptr_t handled, uintptr_t other);

@@ -41,13 +41,20 @@ struct search {
 	void *at;
 };
 
-/* Past this file's frame and the maker's, of which a part may stand elsewhere, and those of the layer above. */
+/* Functions of the library that make a coroutine for their caller. Some have a frame only in some builds. */
+static bool makes_for_its_caller(const void *function)
+{
+	return function == (void *)weft_create || function == (void *)weft__create_with_care ||
+	       function == (void *)weft_run || function == (void *)weft_run_with;
+}
+
+/* Past this file's frame and the maker's, of which a part may stand elsewhere, and those that make for a caller. */
 static _Unwind_Reason_Code look(struct _Unwind_Context *context, void *argument)
 {
 	void *pc = (void *)_Unwind_GetIP(context), *function = _Unwind_FindEnclosingFunction(pc);
 	struct search *search = argument;
 
-	if (++search->frames <= 2 || (function && (function == (void *)weft_run || function == (void *)weft_run_with)))
+	if (++search->frames <= 2 || makes_for_its_caller(function))
 		return _URC_NO_REASON;
 	search->at = pc;
 	return _URC_END_OF_STACK;
