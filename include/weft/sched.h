@@ -531,6 +531,7 @@ struct weft_scope {
 	int error;     /* the first */
 	uint32_t count;
 	uint8_t cancelled, closed; /* a closed scope counts as cancelled, too */
+	uint8_t inside;		   /* more than tasks runs in it: src/sched/hold.h */
 	struct weft__task *tasks;  /* those that have not ended */
 	weft_waiter_t *waiter;	   /* the owner's, waiting for the last */
 	struct weft__task *owner;  /* NULL: a thread */

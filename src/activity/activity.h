@@ -32,6 +32,7 @@
 #include <weft/sync.h>
 
 #include "activity/offsets.h"
+#include "sched/hold.h"
 
 /* Under WEFT_TINY nearly every call goes on in another stack. */
 #ifdef WEFT_TINY
@@ -156,7 +157,7 @@ struct weft__activity_group {
 	_Atomic unsigned wakers;
 	weft_waiter_t waiter; /* the driver's */
 	struct weft__server *server;
-	weft_scope_t scope; /* in a task: of the server */
+	struct weft__inside inside; /* in a task: the scope of the server */
 
 	struct weft__activity_hot *hot; /* of the group's thread */
 	struct weft__activity_hot kept, outer;
@@ -363,6 +364,9 @@ void weft__server_end(struct weft__activity_group *g);
 /* Where a parked activity waits, innermost first; how many. */
 size_t weft__activity_backtrace(struct weft__activity_group *g, const weft_activity_t *a, void **places, size_t most);
 void weft__report_deadlock(struct weft__activity_group *g);
+/* For dumps of tasks. */
+void weft__report_inside(const struct weft__inside *inside, void (*line)(const struct weft__line *line, void *arg),
+			 void *arg);
 
 static inline void weft__limits(struct weft__activity_group *g, char *full)
 {

@@ -6,7 +6,6 @@
 
 #include "activity/activity.h"
 #include "internal/line.h"
-#include "sched/hold.h"
 
 enum { DEFAULT_PERIOD = 5000000 };
 
@@ -368,6 +367,7 @@ static void unmake_group(void *group)
 
 	if (weft__activity_hot.group == g)
 		go_out(g);
+	weft__inside_leave(&g->inside);
 	weft__timer_remove(g);
 	if (!g->over)
 		weft__each_activity(g, abandon, g);
@@ -414,8 +414,9 @@ int weft_activity_run(const weft_activity_config_t *config, weft_fn_t *fn, void 
 		return -ENOMEM;
 	g->pinned = weft__task_hold();
 	g->in_task = weft_rt_current();
+	g->inside.tell = weft__report_inside;
 	if (g->in_task)
-		weft_scope_open(&g->scope, WEFT_NEVER);
+		weft__inside_open(&g->inside);
 	g->kept.group = g;
 	g->kept.flag = g->every_yield;
 	weft__timer_add(g);

@@ -98,6 +98,32 @@ static void dump_one(weft_activity_t *a, void *dump)
 	}
 }
 
+/* ---- in dumps of tasks ------------------------------------------------------------------------------------------- */
+
+struct telling {
+	void (*line)(const struct weft__line *line, void *arg);
+	void *arg;
+};
+
+static void tell_one(weft_activity_t *a, void *telling)
+{
+	const struct telling *t = telling;
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	describe(&line, a);
+	t->line(&line, t->arg);
+}
+
+void weft__report_inside(const struct weft__inside *inside, void (*line)(const struct weft__line *line, void *arg),
+			 void *arg)
+{
+	size_t at = offsetof(struct weft__activity_group, inside);
+	struct telling t = {line, arg};
+
+	weft__each_activity((struct weft__activity_group *)(uintptr_t)((const char *)inside - at), tell_one, &t);
+}
+
 int weft_activity_dump(int fd)
 {
 	struct dump d = {weft__activity_hot.group, fd, 0};

@@ -206,7 +206,7 @@ static int start(struct weft__server *s)
 	if (!s->group->in_task)
 		return start_here(s);
 	s->idle = &s->sleeps;
-	return weft_scope_spawn(&s->group->scope, serve, s);
+	return weft_scope_spawn(&s->group->inside.scope, serve, s);
 }
 
 static struct weft__server *server(struct weft__activity_group *g)
@@ -303,7 +303,7 @@ void weft__server_end(struct weft__activity_group *g)
 			end_here(s);
 	}
 	if (g->in_task)
-		(void)weft_scope_wait(&g->scope);
+		(void)weft_scope_wait(&g->inside.scope);
 	g->server = NULL;
 	/* Others may be about to return from `put`. */
 	weft__outside_end(g);

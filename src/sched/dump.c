@@ -91,6 +91,20 @@ static void gather_task(struct dump *d, struct weft__task *task, unsigned depth)
 		dump_place(d, at_making, task->made_at);
 }
 
+struct inside {
+	struct dump *dump;
+	unsigned depth;
+};
+
+static void write_inside(const struct weft__line *line, void *inside)
+{
+	static const int begins = sizeof "weft: " - 1;
+	const struct inside *i = inside;
+
+	fprintf(i->dump->out, "%*s%.*s\n", (int)(2 * i->depth + 2), "", (int)line->length - begins,
+		line->text + begins);
+}
+
 static void write_task(struct dump *d, struct weft__task *task, unsigned depth)
 {
 	const char *what = __atomic_load_n(&task->what, __ATOMIC_RELAXED);
@@ -121,6 +135,7 @@ static void write_task(struct dump *d, struct weft__task *task, unsigned depth)
 		dump_place(d, at_call, frames[i]);
 		fputc('\n', d->out);
 	}
+	weft__task_inside(task, write_inside, &(struct inside){d, depth});
 }
 
 /* ---- all tasks, from the runtime's list through their scopes ----------------------------------------------------- */

@@ -438,6 +438,9 @@ enum weft__outcome { WEFT__YIELDED, WEFT__WAITS, WEFT__ENDED };
 enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *task) WEFT__HIDDEN;
 /* Where it waits, as weft_backtrace, if it can be held there. */
 size_t weft__task_backtrace(struct weft__task *task, void **places, size_t most) WEFT__HIDDEN;
+/* What runs in it but tasks (see hold.h), if it waits and can be held. */
+void weft__task_inside(struct weft__task *task, void (*line)(const struct weft__line *line, void *arg),
+		       void *arg) WEFT__HIDDEN;
 /* Somebody asks the task to end. */
 void weft__task_cancel(struct weft__task *task) WEFT__HIDDEN;
 

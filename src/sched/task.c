@@ -436,19 +436,49 @@ void weft__task_cancel(struct weft__task *task)
 		weft_waiter_complete(w);
 }
 
-size_t weft__task_backtrace(struct weft__task *task, void **places, size_t most)
+/* Keep a task where it waits. 0: it cannot be kept; else what look_away is to be given. */
+static uintptr_t look_at(struct weft__task *task)
 {
 	uintptr_t waiter = __atomic_load_n(&task->cancel, __ATOMIC_RELAXED);
-	size_t count;
 
 	if (!waiter || waiter & (WEFT__CANCELLED | WEFT__LOOKED_AT))
 		return 0;
 	/* Acquire: pairs with the release of allow_cancelling, before which the task was suspended. */
-	if (!weft__exchange_if(&task->cancel, &waiter, waiter | WEFT__LOOKED_AT))
+	return weft__exchange_if(&task->cancel, &waiter, waiter | WEFT__LOOKED_AT) ? waiter : 0;
+}
+
+/* Release: pairs with take_back. */
+static void look_away(struct weft__task *task, uintptr_t waiter)
+{
+	__atomic_store_n(&task->cancel, waiter, __ATOMIC_RELEASE);
+}
+
+size_t weft__task_backtrace(struct weft__task *task, void **places, size_t most)
+{
+	uintptr_t waiter = look_at(task);
+	size_t count;
+
+	if (!waiter)
 		return 0;
 	count = weft_backtrace(task->k, places, most);
-	__atomic_store_n(&task->cancel, waiter, __ATOMIC_RELEASE);
+	look_away(task, waiter);
 	return count;
+}
+
+void weft__task_inside(struct weft__task *task, void (*line)(const struct weft__line *line, void *arg), void *arg)
+{
+	uintptr_t waiter = look_at(task);
+	const weft_scope_t *s;
+
+	if (!waiter)
+		return;
+	for (s = task->open; s; s = s->outer)
+		if (s->inside) {
+			const struct weft__inside *inside = (const struct weft__inside *)s;
+
+			inside->tell(inside, line, arg);
+		}
+	look_away(task, waiter);
 }
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
@@ -660,4 +690,15 @@ void weft__task_let_go(void *before)
 
 	if (task)
 		task->pinned = before;
+}
+
+void weft__inside_open(struct weft__inside *inside)
+{
+	weft_scope_open(&inside->scope, WEFT_NEVER);
+	inside->scope.inside = 1;
+}
+
+void weft__inside_leave(struct weft__inside *inside)
+{
+	inside->scope.inside = 0;
 }

@@ -7,13 +7,15 @@ if(NOT weft_activities_versions)
 	return()
 endif()
 
-foreach(name waits calls groups refused dump deadlock outside profile forks)
+foreach(name waits calls groups refused dump deadlock outside profile forks taskdump)
 	weft_test(${name} COMMAND ${weft_tests}/activityrt/run ${name} SECONDS 300)
 endforeach()
 weft_test(calls.task COMMAND ${weft_tests}/activityrt/run calls task 1 SECONDS 300)
 weft_test(calls.tasks COMMAND ${weft_tests}/activityrt/run calls task 2 SECONDS 300)
 # With the kernel's fork, which nobody is told of, other activities go on in the child.
 weft_test(canary.forks COMMAND ${weft_tests}/activityrt/run forks raw FAILS SAYS "not ok - forks, copied, timer off" SECONDS 100)
+# A group that no task runs is in no dump of tasks.
+weft_test(canary.taskdump COMMAND ${weft_tests}/activityrt/run taskdump outside FAILS SAYS "not ok - taskdump, copied, timer off" SECONDS 100)
 # A program that fails is seen.
 weft_test(canary.calls COMMAND ${weft_tests}/activityrt/run dump fail FAILS SAYS "not ok - dump, copied, timer off")
 
