@@ -321,13 +321,17 @@ static void join_chat(struct client *c)
 		weft_task_fail(c->in.fd);
 }
 
+static void tell_name(struct client *c)
+{
+	check(write_line(c->in.fd, names[c->number]));
+}
+
 /* Until all are here. Nobody says anything before. */
 static void wait_for_others(struct client *c)
 {
 	struct line line;
 	unsigned count = 0;
 
-	check(write_line(c->in.fd, names[c->number]));
 	while (count != TALKERS + 1) {
 		check(read_line(&c->in, &line, WEFT_NEVER));
 		if (sscanf(line.text, "* %u here", &count) != 1)
@@ -377,6 +381,7 @@ static void *talk(void *argument)
 
 	join_chat(c);
 	weft_defer(close_fd, &c->in.fd);
+	tell_name(c);
 	wait_for_others(c);
 	while (!c->over) {
 		if (c->heard % TALKERS == c->number)
@@ -387,14 +392,15 @@ static void *talk(void *argument)
 	return NULL;
 }
 
-/* What was on the way is still there when the server has hung up: the beginning of the conversation. */
+/* What was on the way is still there when the server has hung up: the beginning of the conversation. None of it, if the
+ * task that writes to this client got no processor meanwhile. */
 static void *read_nothing(void *argument)
 {
 	struct client *c = argument;
 
 	join_chat(c);
 	weft_defer(close_fd, &c->in.fd);
-	wait_for_others(c);
+	tell_name(c);
 	check(weft_event_wait(&c->world->dropped));
 	while (!c->over && hear(c) == 0)
 		;
