@@ -41,11 +41,12 @@ struct search {
 	void *at;
 };
 
-/* Functions of the library that make a coroutine for their caller. Some have a frame only in some builds. */
+/* Functions of the library that make a coroutine for their caller. Some have a frame only in some builds; those of the
+ * layer above are null where a program does without it, as `function` is where there are no unwind tables. */
 static bool makes_for_its_caller(const void *function)
 {
-	return function == (void *)weft_create || function == (void *)weft__create_with_care ||
-	       function == (void *)weft_run || function == (void *)weft_run_with;
+	return function && (function == (void *)weft_create || function == (void *)weft__create_with_care ||
+			    function == (void *)weft_run || function == (void *)weft_run_with);
 }
 
 /* Past this file's frame and the maker's, of which a part may stand elsewhere, and those that make for a caller. */
