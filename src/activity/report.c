@@ -70,10 +70,8 @@ struct dump {
 
 static void write_line(struct dump *d, struct weft__line *line)
 {
-	static const size_t begins = sizeof "weft: " - 1;
-
 	line->text[line->length++] = '\n';
-	if (!d->error && write(d->fd, line->text + begins, line->length - begins) < 0)
+	if (!d->error && write(d->fd, line->text + WEFT__LINE_BODY, line->length - WEFT__LINE_BODY) < 0)
 		d->error = -errno;
 }
 

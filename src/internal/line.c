@@ -36,7 +36,7 @@ void weft__line_text(struct weft__line *line, const char *text)
 void weft__line_begin(struct weft__line *line)
 {
 	line->length = 0;
-	weft__line_text(line, "weft: ");
+	weft__line_text(line, WEFT__LINE_BEGINS);
 }
 
 void weft__line_number(struct weft__line *line, uint64_t number)

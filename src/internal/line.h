@@ -14,7 +14,10 @@ struct weft__line {
 	char text[384];
 };
 
-/* Starts with "weft: ". */
+#define WEFT__LINE_BEGINS "weft: "
+enum { WEFT__LINE_BODY = sizeof WEFT__LINE_BEGINS - 1 }; /* where the text after that begins */
+
+/* Starts with WEFT__LINE_BEGINS. */
 void weft__line_begin(struct weft__line *line);
 void weft__line_text(struct weft__line *line, const char *text);
 void weft__line_number(struct weft__line *line, uint64_t number);

@@ -98,11 +98,10 @@ struct inside {
 
 static void write_inside(const struct weft__line *line, void *inside)
 {
-	static const int begins = sizeof "weft: " - 1;
 	const struct inside *i = inside;
 
-	fprintf(i->dump->out, "%*s%.*s\n", (int)(2 * i->depth + 2), "", (int)line->length - begins,
-		line->text + begins);
+	fprintf(i->dump->out, "%*s%.*s\n", (int)(2 * i->depth + 2), "", (int)line->length - WEFT__LINE_BODY,
+		line->text + WEFT__LINE_BODY);
 }
 
 static void write_task(struct dump *d, struct weft__task *task, unsigned depth)
