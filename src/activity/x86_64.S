@@ -23,19 +23,17 @@
 	.cfi_endproc; .size name, . - name
 #define PUSH(reg) push reg; .cfi_adjust_cfa_offset 8; .cfi_rel_offset reg, 0
 #define POP(reg) pop reg; .cfi_adjust_cfa_offset -8; .cfi_restore reg
+/* What functions of C keep, and 8 bytes, so that the stack is aligned for a call. */
+#define PUSH_KEPT \
+	PUSH(rbp); PUSH(rbx); PUSH(r12); PUSH(r13); PUSH(r14); PUSH(r15); sub rsp, 8; .cfi_adjust_cfa_offset 8
+#define POP_KEPT \
+	add rsp, 8; .cfi_adjust_cfa_offset -8; POP(r15); POP(r14); POP(r13); POP(r12); POP(rbx); POP(rbp)
 
 .intel_syntax noprefix
 
 /* weft__activity_enter(struct weft__activity_group *group, weft_activity_t *first): run activities until none is ready. */
 FUNCTION(weft__activity_enter)
-	PUSH(rbp)
-	PUSH(rbx)
-	PUSH(r12)
-	PUSH(r13)
-	PUSH(r14)
-	PUSH(r15)
-	sub	rsp, 8
-	.cfi_adjust_cfa_offset 8
+	PUSH_KEPT
 	mov	[rdi + GROUP_DRIVER], rsp
 	mov	rax, rsi
 	mov	rdx, rdi
@@ -85,14 +83,7 @@ FUNCTION(weft__activity_enter)
 .Ldriver:
 	mov	rsp, [rdx + GROUP_DRIVER]
 	.cfi_restore_state
-	add	rsp, 8
-	.cfi_adjust_cfa_offset -8
-	POP(r15)
-	POP(r14)
-	POP(r13)
-	POP(r12)
-	POP(rbx)
-	POP(rbp)
+	POP_KEPT
 	ret
 END(weft__activity_enter)
 
@@ -260,14 +251,7 @@ END(weft__activity_start)
 
 /* weft__activity_call(entry, words): the same on a stack of the activity's own. */
 FUNCTION(weft__activity_call)
-	PUSH(rbp)
-	PUSH(rbx)
-	PUSH(r12)
-	PUSH(r13)
-	PUSH(r14)
-	PUSH(r15)
-	sub	rsp, 8
-	.cfi_adjust_cfa_offset 8
+	PUSH_KEPT
 	mov	rax, rdi
 	mov	r12, [rsi]
 	mov	r13, [rsi + 8]
@@ -276,14 +260,7 @@ FUNCTION(weft__activity_call)
 	mov	rdi, [rsi + 32]
 	mov	rsi, [rsi + 40]
 	call	rax
-	add	rsp, 8
-	.cfi_adjust_cfa_offset -8
-	POP(r15)
-	POP(r14)
-	POP(r13)
-	POP(r12)
-	POP(rbx)
-	POP(rbp)
+	POP_KEPT
 	ret
 END(weft__activity_call)
 
