@@ -319,7 +319,8 @@ WEFT_API void weft_activity_group_release(weft_activity_group_t *group);
 
 /**
  * Start an activity in a group, by any thread that holds it (see above): it runs fn(arg), in yielding mode if fn was
- * compiled with the pass. 0; -ENOMEM; -EINVAL: one of the first two is NULL.
+ * compiled with the pass. 0: it does, as soon as there is memory for it; -ENOMEM; -EINVAL: one of the first two is
+ * NULL.
  */
 WEFT_API int weft_activity_post(weft_activity_group_t *group, weft_fn_t *fn, void *arg);
 
