@@ -1,41 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Input and output of a runtime that is stepped by the program's own loop, by poll and by EPOLLET. */
 #define _GNU_SOURCE
-#include "../sched/check.h"
+#include "../sched/loop.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <pthread.h>
-#include <sys/epoll.h>
 #include <weft/io.h>
 
-enum { PATIENCE = 10000 /* milliseconds */, ROUNDS = 2000, TASKS = 50 };
-
-struct loop {
-	weft_rt_t *rt;
-	int epoll; /* -1: poll */
-};
-
-static struct loop open_loop(bool by_epoll)
-{
-	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
-	struct loop l = {.epoll = -1};
-
-	CHECK(weft_rt_open(NULL, &l.rt) == 0);
-	if (by_epoll) {
-		l.epoll = epoll_create1(EPOLL_CLOEXEC);
-		CHECK(epoll_ctl(l.epoll, EPOLL_CTL_ADD, weft_rt_fd(l.rt), &event) == 0);
-	}
-	return l;
-}
-
-static void close_loop(struct loop *l)
-{
-	while (weft_rt_close(l->rt) == -EBUSY)
-		weft_rt_step(l->rt, 0);
-	if (l->epoll >= 0)
-		close(l->epoll);
-}
+enum { ROUNDS = 2000, TASKS = 50 };
 
 static const char *wanted_back_end(void)
 {
@@ -47,12 +18,10 @@ static const char *wanted_back_end(void)
 /* A ring interrupts epoll_wait: so it must be asked for. */
 static bool readable(struct loop *l, int timeout)
 {
-	struct pollfd fd = {weft_rt_fd(l->rt), POLLIN, 0};
-	struct epoll_event event;
 	int count;
 
 	do
-		count = l->epoll < 0 ? poll(&fd, 1, timeout) : epoll_wait(l->epoll, &event, 1, timeout);
+		count = look(l, timeout);
 	while (count < 0 && errno == EINTR && !strcmp(wanted_back_end(), "io_uring"));
 	return count == 1;
 }
@@ -197,21 +166,12 @@ static void deadlines_and_the_end(bool by_epoll)
 
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(bool by_epoll);
-	} tests[] = {
+	static const struct loop_test tests[] = {
 	    {"a_thread_asks", a_thread_asks},
 	    {"threads_take_turns", threads_take_turns},
 	    {"deadlines_and_the_end", deadlines_and_the_end},
+	    {NULL, NULL},
 	};
 
-	for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-		if (argc > 1 && strcmp(argv[1], tests[i].name))
-			continue;
-		tests[i].run(false);
-		tests[i].run(true);
-		printf("ok - %s\n", tests[i].name);
-	}
-	return 0;
+	return run_loop_tests(tests, argc, argv);
 }

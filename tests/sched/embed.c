@@ -1,39 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Runtimes in a loop of the program's own, by poll and by epoll that reports changes only. */
-#include "check.h"
+#include "loop.h"
 
-#include <poll.h>
 #include <pthread.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
-
-enum { PATIENCE = 10000 /* milliseconds: until then the descriptor was not told */ };
-
-struct loop {
-	weft_rt_t *rt;
-	int epoll; /* -1: poll */
-	long steps;
-};
-
-static struct loop open_loop(bool by_epoll)
-{
-	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
-	struct loop l = {.epoll = -1};
-
-	CHECK(weft_rt_open(NULL, &l.rt) == 0);
-	if (by_epoll) {
-		l.epoll = epoll_create1(EPOLL_CLOEXEC);
-		CHECK(epoll_ctl(l.epoll, EPOLL_CTL_ADD, weft_rt_fd(l.rt), &event) == 0);
-	}
-	return l;
-}
 
 static bool readable(struct loop *l, int timeout)
 {
-	struct pollfd fd = {weft_rt_fd(l->rt), POLLIN, 0};
-	struct epoll_event event;
-
-	return (l->epoll < 0 ? poll(&fd, 1, timeout) : epoll_wait(l->epoll, &event, 1, timeout)) == 1;
+	return look(l, timeout) == 1;
 }
 
 /* Until *done; whoever changes it is a task. */
@@ -45,14 +19,6 @@ static void turn(struct loop *l, const bool *done)
 		while (weft_rt_step(l->rt, MS) == 1)
 			;
 	}
-}
-
-static void close_loop(struct loop *l)
-{
-	while (weft_rt_close(l->rt) == -EBUSY)
-		weft_rt_step(l->rt, 0);
-	if (l->epoll >= 0)
-		close(l->epoll);
 }
 
 static void *sets(void *flag)
@@ -297,10 +263,7 @@ static void mistakes(bool by_epoll)
 
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(bool by_epoll);
-	} tests[] = {
+	static const struct loop_test tests[] = {
 	    {"nothing_to_do", nothing_to_do},
 	    {"timers", timers},
 	    {"a_budget", a_budget},
@@ -308,14 +271,8 @@ int main(int argc, char **argv)
 	    {"helpers", helpers},
 	    {"everything_is_cancelled", everything_is_cancelled},
 	    {"mistakes", mistakes},
+	    {NULL, NULL},
 	};
 
-	for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-		if (argc > 1 && strcmp(argv[1], tests[i].name))
-			continue;
-		tests[i].run(false);
-		tests[i].run(true);
-		printf("ok - %s\n", tests[i].name);
-	}
-	return 0;
+	return run_loop_tests(tests, argc, argv);
 }
