@@ -777,8 +777,8 @@ __attribute__((constructor)) static void weft__tell(void)
 	WEFT__FIRST(__VA_OPT__(struct weft__##name##__frame *frame = WEFT__FRAME_AS(name, weft__f);, )(void) weft__f;, )
 
 #define WEFT__CLAUSES(result, name, ...)                                                                               \
-	typedef void *weft__##name##__abort(void * WEFT__MORE_PARAMETERS(__VA_ARGS__));                                \
-	typedef void *weft__##name##__general(void *, weft_resumption_t * WEFT__MORE_PARAMETERS(__VA_ARGS__));         \
+	typedef void *weft__##name##__abort(void * WEFT__MORE_TYPES(__VA_ARGS__)),                                     \
+		*weft__##name##__general(void *, weft_resumption_t * WEFT__MORE_TYPES(__VA_ARGS__));                   \
 	WEFT__HELPER void *weft__##name##__call(void *weft__s, weft_resumption_t *weft__k, void *weft__f,              \
 						void (*weft__fn)(void))                                                \
 	{                                                                                                              \
@@ -789,7 +789,7 @@ __attribute__((constructor)) static void weft__tell(void)
 	}
 
 #define WEFT__EXCEPTION_CLAUSES(name, ...)                                                                             \
-	typedef void *weft__##name##__abort(void * WEFT__MORE_PARAMETERS(__VA_ARGS__));                                \
+	typedef void *weft__##name##__abort(void * WEFT__MORE_TYPES(__VA_ARGS__));                                     \
 	WEFT__HELPER void *weft__##name##__call(void *weft__s, weft_resumption_t *weft__k, void *weft__f,              \
 						void (*weft__fn)(void))                                                \
 	{                                                                                                              \

@@ -88,15 +88,17 @@ template <typename T> struct weft__field<T[]> {
 #else
 #define WEFT__FIELD(type, name) __typeof__(((void)0, *(__typeof__(type) *)0)) name;
 #endif
+#define WEFT__TYPE(type, name) type
 #define WEFT__NAME(type, name) name
 #define WEFT__STORE(type, name) .name = name
 
-/* "(T a, U b)", "(void)" where there are none; "a, b"; ", T a, U b". */
+/* "(T a, U b)", "(void)" where there are none; ", T a, U b". WEFT__TYPES and WEFT__MORE_TYPES: without the names, for a
+ * declaration, whose text is shorter so. WEFT__NAMES: "a, b". */
 #define WEFT__PARAMETERS(...)                                                                                          \
-	WEFT__CAT(WEFT__PARAMETERS_, WEFT__FIRST(__VA_OPT__(weft__some, ) weft__none, ))(__VA_ARGS__)
-#define WEFT__PARAMETERS_weft__none() (void)
-#define WEFT__PARAMETERS_weft__some(...) (WEFT__PAIRS_1(WEFT__PARAMETER, WEFT__COMMA, __VA_ARGS__))
+	(WEFT__FIRST(__VA_OPT__(WEFT__PAIRS_1(WEFT__PARAMETER, WEFT__COMMA, __VA_ARGS__), ) void, ))
 #define WEFT__MORE_PARAMETERS(...) __VA_OPT__(, WEFT__PAIRS_1(WEFT__PARAMETER, WEFT__COMMA, __VA_ARGS__))
+#define WEFT__TYPES(...) (WEFT__FIRST(__VA_OPT__(WEFT__PAIRS_1(WEFT__TYPE, WEFT__COMMA, __VA_ARGS__), ) void, ))
+#define WEFT__MORE_TYPES(...) __VA_OPT__(, WEFT__PAIRS_1(WEFT__TYPE, WEFT__COMMA, __VA_ARGS__))
 #define WEFT__NAMES(...) WEFT__PAIRS(WEFT__NAME, WEFT__COMMA, __VA_ARGS__)
 
 #endif /* WEFT_INTERNAL_PP_H */
