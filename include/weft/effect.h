@@ -598,11 +598,13 @@ typedef void *weft__call_t(void *state, struct weft_resumption *k, void *frame, 
 	(#name, identity "." #name, prefix##family, result, prefix##name, __VA_ARGS__)
 
 /* A declaration inside of a function, or a second one in the same file, is an error for each function of the effect.
- * gcc reports them all; its first error says what is wrong. clang stops at the first error, because a warning can be
- * made fatal for clang. The warning used here is for a member of variable size that is not the last of its struct. The
- * member has the name that the user wrote, so that clang lists no macros, and the name of its type says what is wrong.
- * The member's size varies unless `seen` is an array of arrays of one byte, and of unknown length: inside of a function
- * the inner length is another, and after the first declaration the outer length is known.
+ * gcc reports them all; its first error says what is wrong. Nothing in a header stops gcc: a pragma with -Wfatal-errors
+ * is refused ("not an option that controls warnings"), and #pragma GCC dependency, whose missing file is fatal, cannot
+ * depend on what was declared. clang stops at the first error, because a warning can be made fatal for clang. The
+ * warning used here is for a member of variable size that is not the last of its struct. The member has the name that
+ * the user wrote, so that clang lists no macros, and the name of its type says what is wrong. The member's size varies
+ * unless `seen` is an array of arrays of one byte, and of unknown length: inside of a function the inner length is
+ * another, and after the first declaration the outer length is known.
  * The name of no function is "", but in g++ "top level". */
 #if !defined(__clang__)
 #ifdef __cplusplus
