@@ -510,10 +510,6 @@ WEFT__INLINE weft_coro_t *weft__whom(int how, weft__hint_t hint, const weft_effe
 WEFT__HELPER weft_request_t weft__resume_throwing(weft_coro_t *k, weft_handles_t handles, weft__thrower_t *throws,
 						  void *argument)
 {
-#if WEFT_DEBUG
-	if (weft__unlikely(!k))
-		weft__die_null("weft_resume_throw");
-#endif
 	weft__throw_into(k, throws, argument);
 	return weft__resume(&k, NULL, handles.word);
 }

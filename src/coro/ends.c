@@ -479,6 +479,8 @@ static void **landing_pad_of(weft_coro_t *k)
 /* A coroutine that cannot be resumed is left alone: the resume reports it. */
 void weft__throw_into(weft_coro_t *k, weft__thrower_t *throws, void *argument)
 {
+	if (!k)
+		weft__die_null("weft_resume_throw");
 	if (weft_state(k) != WEFT_SUSPENDED)
 		return;
 	if (!weft__has_started(k))

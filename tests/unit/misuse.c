@@ -530,13 +530,11 @@ CASE(throw_after_deletion,
 	throw_into(the);
 }
 
-#if WEFT_DEBUG
 CASE(throw_null, "weft: weft_resume_throw(NULL): there is no coroutine; weft_create returns NULL when it fails, and "
 		 "errno says why")
 {
 	throw_into(NULL);
 }
-#endif
 
 /* ---- longjmp out of a coroutine ---------------------------------------------------------------------------------- */
 
@@ -585,8 +583,8 @@ int main(void)
 		C(switch_to_never_made),
 #if WEFT_DEBUG
 		C(resume_null),
-		C(throw_null),
 #endif
+		C(throw_null),
 		C(throw_unhandled),
 		C(throw_before_begun),
 		C(throw_after_end),
