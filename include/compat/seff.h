@@ -92,7 +92,7 @@ WEFT__HELPER seff_coroutine_t *seff_coroutine_new(seff_start_fun_t *fn, void *ar
 	return seff_coroutine_new_sized(fn, arg, 0);
 }
 
-/** Frees object and stack, in whatever state but RUNNING. */
+/** Frees object and stack; not while the coroutine runs. */
 WEFT__HELPER void seff_coroutine_delete(seff_coroutine_t *k)
 {
 	weft_delete(seff__core(k));
@@ -169,11 +169,11 @@ WEFT__INLINE seff_request_t seff_resume(seff_coroutine_t *k, void *arg, effect_s
 	weft_request_t r;
 	seff_request_t request;
 
-	k->state = RUNNING;
 	weft__retag(coro, handled);
 	r = weft__resume_caught(&coro, arg, word);
 	request.effect = (effect_id)(uintptr_t)r.effect - 1;
-	k->state = seff__core(k)->link.pc == (void *)weft__in_finished ? FINISHED : PAUSED;
+	if (weft__unlikely(seff__core(k)->link.pc == (void *)weft__in_finished))
+		k->state = FINISHED;
 	/* One question for all that is no effect in a set. */
 	if (weft__unlikely(request.effect >= MAX_EFFECTS)) {
 		if (!r.effect)

@@ -39,7 +39,8 @@ typedef weft_coro_t seff__coro_t __attribute__((aligned(16)));
 
 /**
  * A coroutine, usable by value: in arrays, in structs, on the stack; not to be moved while in use.
- * Only `state` is for programs, and only to be read. PAUSED until its first resume.
+ * Only `state` is for programs, and only to be read: PAUSED until the coroutine has finished, also while it runs, as in
+ * libseff. To say more would cost a cache line in each switch.
  */
 typedef union seff_coroutine_t {
 	seff__coro_t seff__coro;

@@ -13,6 +13,8 @@ static const effect_set state_effects = HANDLES(get) | HANDLES(put);
 
 static void *searching(void *arg)
 {
+	/* As in libseff, which never says RUNNING. */
+	assert(seff_current_coroutine()->state == PAUSED);
 	for (int i = 0; i < 1000; i++)
 		PERFORM(put, PERFORM(get) + 1);
 	return arg;
