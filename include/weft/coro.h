@@ -117,7 +117,7 @@ struct __attribute__((aligned(16))) weft_coro {
 	uint64_t fpu;
 	void *caught;
 	uint32_t uncaught;
-	uint32_t turn;		   /* how often a general clause got it */
+	uint32_t turn;		   /* how often a resumption of it was used up: see src/effect/handler.c */
 	void *inner_pc, *outer_pc; /* what link.pc and link.parent_pc would be without */
 
 	/* Only code built with a sanitizer uses these, but for `arrays`. */

@@ -51,7 +51,7 @@ typedef struct weft_resumption {
 	weft_coro_t *k;
 	uint64_t id; /* the coroutine's */
 	/* One word, see weft__use_of: `turn`, where the others are 0. */
-	uint32_t turn; /* which of its captures it is */
+	uint32_t turn; /* the coroutine's, when it was captured */
 	uint8_t kept;  /* by a copy that owns the coroutine, which the loop owns else */
 	uint8_t again; /* WEFT__ONCE, … */
 	int16_t error; /* why it is stranded, as errno */

@@ -4,6 +4,9 @@
  *
  * A resumption is good for one decision. Continuing counts the coroutine's `turn` up, and deleting takes its number
  * away, so that copies of it are stale from then on. Objects of the arena can be read for ever: looking is safe.
+ *
+ * Rejected: a function that calls general and multi clauses only, and a search that tests for general clauses first. Of
+ * 140 instructions of an operation, gcc saved 3 and clang 6, but resume_nontail by a table took 1.08 of the time.
  */
 #include "coro/thens.h"
 #include "effect/effect.h"
@@ -160,7 +163,7 @@ typedef uint64_t __attribute__((may_alias)) use_word;
  */
 static inline void capture(weft_resumption_t *resumption, weft_coro_t *k, weft_request_t r, uint64_t again)
 {
-	uint64_t use = again << AGAIN_SHIFT | ++k->turn;
+	uint64_t use = again << AGAIN_SHIFT | k->turn;
 
 	resumption->k = k;
 	resumption->id = k->id;
