@@ -158,6 +158,18 @@ __attribute__((unused, cold, noreturn)) static void seff__die_failed(const weft_
 	abort();
 }
 
+/* What `k` requested is in no set: an exception that left it, its failure, or an effect of weft/effect.h. */
+__attribute__((unused, cold, noinline)) static void seff__ended(seff_coroutine_t *k, const struct weft_effect *effect,
+								void *payload)
+{
+	if (seff__core(k)->link.pc == (void *)weft__in_finished)
+		k->state = FINISHED;
+	if (effect == WEFT__THROWN)
+		weft__rethrow(payload);
+	if (effect == &weft_failed)
+		seff__die_failed((weft_coro_t *)payload);
+}
+
 /**
  * Starts or continues `k`, handling the effects of the set for this run. The first resume ignores `arg`; later ones
  * make it the result of the pending perform.
@@ -172,16 +184,12 @@ WEFT__INLINE seff_request_t seff_resume(seff_coroutine_t *k, void *arg, effect_s
 	weft__retag(coro, handled);
 	r = weft__resume_caught(&coro, arg, word);
 	request.effect = (effect_id)(uintptr_t)r.effect - 1;
-	if (weft__unlikely(seff__core(k)->link.pc == (void *)weft__in_finished))
-		k->state = FINISHED;
 	/* One question for all that is no effect in a set. */
 	if (weft__unlikely(request.effect >= MAX_EFFECTS)) {
 		if (!r.effect)
 			k->state = FINISHED;
-		else if (r.effect == WEFT__THROWN)
-			weft__rethrow(r.payload);
-		else if (r.effect == &weft_failed)
-			seff__die_failed(coro);
+		else
+			seff__ended(k, r.effect, r.payload);
 	}
 	request.payload = r.payload;
 	return request;
@@ -287,9 +295,10 @@ WEFT__INLINE void *seff_yield(seff_coroutine_t *k, effect_id effect, void *paylo
 	return weft_yield(seff__core(k), (const struct weft_effect *)(uintptr_t)(effect + 1), payload);
 }
 
-/** As seff_yield, but `k` is finished: nothing is saved. */
+/** As seff_yield, but `k` is finished: nothing is saved. `state` says so while what is deferred in it runs. */
 WEFT__INLINE WEFT__NORETURN void seff_exit(seff_coroutine_t *k, effect_id effect, void *payload)
 {
+	k->state = FINISHED;
 	weft_exit(seff__core(k), (const struct weft_effect *)(uintptr_t)(effect + 1), payload);
 }
 

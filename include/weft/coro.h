@@ -511,6 +511,21 @@ WEFT__INLINE void weft__retag(weft_coro_t *k, uint64_t tags)
 	k->tags = tags;
 }
 
+/* `self` is to resume `k`, and something is not as it was the last time. Apart from the usual way: else compilers keep
+ * values in registers for this, and inline fewer functions that resume. */
+__attribute__((unused, cold, noinline)) static void weft__resume_anew(weft_coro_t *self, weft_coro_t *k,
+								      uintptr_t handled)
+{
+	if (!self)
+		self = weft__attach_thread();
+	if (k->parent != self)
+		weft__adopt(self, k);
+	if (k->handled != handled)
+		weft__rehandle(k, handled);
+	if (weft__masked(self->view) && WEFT_NO_CANARY(resuming_in_a_clause_forgets_nothing))
+		weft__forget_found();
+}
+
 /* Continue *k. On return *k is who suspended: another one if it switched sideways meanwhile. */
 WEFT__INLINE weft_request_t weft__resume_caught(weft_coro_t **k, void *value, uintptr_t handled)
 {
@@ -518,15 +533,9 @@ WEFT__INLINE weft_request_t weft__resume_caught(weft_coro_t **k, void *value, ui
 	weft_request_t request;
 	struct weft_link *link = &(*k)->link;
 
-	if (weft__unlikely(!self))
-		self = weft__attach_thread();
 	/* These seldom change, and a compare costs less than a store: the store ports are what a switch waits for. */
-	if (weft__unlikely((*k)->parent != self))
-		weft__adopt(self, *k);
-	if (weft__unlikely((*k)->handled != handled))
-		weft__rehandle(*k, handled);
-	if (weft__unlikely(weft__masked(self->view)) && WEFT_NO_CANARY(resuming_in_a_clause_forgets_nothing))
-		weft__forget_found();
+	if (weft__unlikely(!self || (*k)->parent != self || (*k)->handled != handled || weft__masked(self->view)))
+		weft__resume_anew(self, *k, handled);
 	if (WEFT_NO_CANARY(resumed_coroutine_stays_in_its_group))
 		(*k)->group = (uintptr_t)*k;
 	weft__become((*k)->leaf); /* who will land */
