@@ -170,6 +170,24 @@ __attribute__((unused, cold, noinline)) static void seff__ended(seff_coroutine_t
 		seff__die_failed((weft_coro_t *)payload);
 }
 
+__attribute__((unused, cold, noinline)) static void seff__enter_anew(weft_coro_t *k, effect_set handled)
+{
+	weft__retag(k, handled);
+	weft__enter_anew(k, handled == ~(effect_set)0 ? ~(uintptr_t)0 : (uintptr_t)WEFT__HANDLES_TAGS);
+}
+
+WEFT__INLINE void seff__enter(weft_coro_t *k, effect_set handled)
+{
+	bool all = handled == ~(effect_set)0;
+	enum weft__entered how = all ? weft__enter(&k->link, ~(uintptr_t)0) : weft__enter_tagged(&k->link, handled);
+
+	if (weft__unlikely(how != WEFT__ENTERED)) {
+		if (how == WEFT__NOT_ENTERED)
+			seff__enter_anew(k, handled);
+		weft__become_leaf(&k->link);
+	}
+}
+
 /**
  * Starts or continues `k`, handling the effects of the set for this run. The first resume ignores `arg`; later ones
  * make it the result of the pending perform.
@@ -177,12 +195,11 @@ __attribute__((unused, cold, noinline)) static void seff__ended(seff_coroutine_t
 WEFT__INLINE seff_request_t seff_resume(seff_coroutine_t *k, void *arg, effect_set handled)
 {
 	weft_coro_t *coro = seff__core(k);
-	uintptr_t word = handled == ~(effect_set)0 ? ~(uintptr_t)0 : (uintptr_t)WEFT__HANDLES_TAGS;
 	weft_request_t r;
 	seff_request_t request;
 
-	weft__retag(coro, handled);
-	r = weft__resume_caught(&coro, arg, word);
+	seff__enter(coro, handled);
+	r = weft__resume_entered(&coro, arg);
 	request.effect = (effect_id)(uintptr_t)r.effect - 1;
 	/* One question for all that is no effect in a set. */
 	if (weft__unlikely(request.effect >= MAX_EFFECTS)) {

@@ -22,6 +22,9 @@
  *   weft_arch_resume        suspend the caller, continue `*k`; `*k` comes back as whoever suspended
  *   weft_arch_yield         suspend into `k`, continue its resumer; returns what the next resume passes
  *   weft_arch_transfer      suspend into `from`, continue `*to`; `*to` comes back as `from`
+ *   weft__enter, weft__enter_tagged, weft__become_leaf   what comes before a resume, if all is as it was when that
+ *                           coroutine was resumed the last time; the last part of it alone
+ *   weft__become_parent     what comes behind it: the parent of who suspended is the current coroutine
  *   weft__set_limit         make a stack's limit the thread's: code compiled for linked stacks reads it there
  *   weft__self, weft__performer, weft__set_self   the thread's current coroutine; read anew each time, never cached by
  *                           the compiler across a switch: a coroutine may have moved to another thread

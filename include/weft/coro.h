@@ -138,8 +138,11 @@ struct __attribute__((aligned(16))) weft_coro {
 	};
 };
 
+WEFT__OFFSET_IS(struct weft_coro, group, WEFT_CORO_GROUP);
 WEFT__OFFSET_IS(struct weft_coro, parent, WEFT_CORO_PARENT);
+WEFT__OFFSET_IS(struct weft_coro, handled, WEFT_CORO_HANDLED);
 WEFT__OFFSET_IS(struct weft_coro, leaf, WEFT_CORO_LEAF);
+WEFT__OFFSET_IS(struct weft_coro, tags, WEFT_CORO_TAGS);
 WEFT__OFFSET_IS(struct weft_coro, fn, WEFT_CORO_FN);
 WEFT__OFFSET_IS(struct weft_coro, view, WEFT_CORO_VIEW);
 WEFT__OFFSET_IS(struct weft_coro, id, WEFT_CORO_ID);
@@ -181,9 +184,9 @@ enum {
 };
 
 enum {
-	WEFT__HANDLES_TAGS = 2,	 /* for compatibility headers: see `tags` of the coroutine */
-	WEFT__HANDLES_TABLE = 4, /* added to the address of a weft_handler_t */
-	WEFT__HANDLES_RUN = 5,	 /* the same, by weft_run or weft_continue */
+	WEFT__HANDLES_TAGS = WEFT_HANDLES_TAGS, /* for compatibility headers: see `tags` of the coroutine */
+	WEFT__HANDLES_TABLE = 4,		/* added to the address of a weft_handler_t */
+	WEFT__HANDLES_RUN = 5,			/* the same, by weft_run or weft_continue */
 };
 
 /* For compatibility headers, whose effects are numbers from 0 to 63: does k's resumer handle this one? */
@@ -511,11 +514,15 @@ WEFT__INLINE void weft__retag(weft_coro_t *k, uint64_t tags)
 	k->tags = tags;
 }
 
-/* `self` is to resume `k`, and something is not as it was the last time. Apart from the usual way: else compilers keep
- * values in registers for this, and inline fewer functions that resume. */
-__attribute__((unused, cold, noinline)) static void weft__resume_anew(weft_coro_t *self, weft_coro_t *k,
-								      uintptr_t handled)
+/*
+ * What comes before a resume where weft__enter has done nothing, but for weft__become_leaf: a function on linked stacks
+ * returns by the current coroutine and its limit. Apart from the usual way, else compilers keep values in registers for
+ * this, and inline fewer functions that resume.
+ */
+__attribute__((unused, cold, noinline)) static void weft__enter_anew(weft_coro_t *k, uintptr_t handled)
 {
+	weft_coro_t *self = weft__self();
+
 	if (!self)
 		self = weft__attach_thread();
 	if (k->parent != self)
@@ -524,25 +531,32 @@ __attribute__((unused, cold, noinline)) static void weft__resume_anew(weft_coro_
 		weft__rehandle(k, handled);
 	if (weft__masked(self->view) && WEFT_NO_CANARY(resuming_in_a_clause_forgets_nothing))
 		weft__forget_found();
+	if (WEFT_NO_CANARY(resumed_coroutine_stays_in_its_group))
+		k->group = (uintptr_t)k;
+}
+
+/* Continue *k, which was entered. */
+WEFT__INLINE weft_request_t weft__resume_entered(weft_coro_t **k, void *value)
+{
+	struct weft_link *link = &(*k)->link;
+	weft_request_t request = weft__resume_hooked(&link, value);
+
+	*k = (weft_coro_t *)link;
+	weft__become_parent(link);
+	return request;
 }
 
 /* Continue *k. On return *k is who suspended: another one if it switched sideways meanwhile. */
 WEFT__INLINE weft_request_t weft__resume_caught(weft_coro_t **k, void *value, uintptr_t handled)
 {
-	weft_coro_t *self = weft__self();
-	weft_request_t request;
-	struct weft_link *link = &(*k)->link;
+	enum weft__entered how = weft__enter(&(*k)->link, handled);
 
-	/* These seldom change, and a compare costs less than a store: the store ports are what a switch waits for. */
-	if (weft__unlikely(!self || (*k)->parent != self || (*k)->handled != handled || weft__masked(self->view)))
-		weft__resume_anew(self, *k, handled);
-	if (WEFT_NO_CANARY(resumed_coroutine_stays_in_its_group))
-		(*k)->group = (uintptr_t)*k;
-	weft__become((*k)->leaf); /* who will land */
-	request = weft__resume_hooked(&link, value);
-	*k = (weft_coro_t *)link;
-	weft__again((*k)->parent);
-	return request;
+	if (weft__unlikely(how != WEFT__ENTERED)) {
+		if (how == WEFT__NOT_ENTERED)
+			weft__enter_anew(*k, handled);
+		weft__become_leaf(&(*k)->link); /* who will land */
+	}
+	return weft__resume_entered(k, value);
 }
 
 /* The same; an exception that left the coroutine goes on here, and so does the end of one further out. */

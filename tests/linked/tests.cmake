@@ -46,6 +46,12 @@ add_custom_command(
 weft_linked(foreign segmented gcc SOURCES asks_foreign.c OBJECTS ${foreign} FLAGS -O1 -fno-builtin)
 weft_test(foreign COMMAND @foreign.segmented.gcc ON segmented:1K heap SAYS "^77416$")
 
+# First resumes, at each distance from the end of a chunk.
+foreach(compiler IN LISTS weft_compilers)
+	weft_linked(resumes segmented ${compiler} SOURCES resumes.c FLAGS -O2)
+	weft_test(resumes.${compiler} COMMAND @resumes.segmented.${compiler} ON segmented:1K segmented heap SAYS "^80200$")
+endforeach()
+
 # Nested functions by pointer: code is on the stack, on every policy.
 foreach(kind segmented mmu lookahead)
 	weft_linked(nested ${kind} gcc SOURCES nested.c FLAGS ${flags} -O1)

@@ -17,11 +17,15 @@
 #define WEFT_LINK_LIMIT 64
 #define WEFT_LINK_CHUNK 72
 
+#define WEFT_CORO_GROUP 80
 #define WEFT_CORO_PARENT 88
+#define WEFT_CORO_HANDLED 96
 #define WEFT_CORO_LEAF 104
+#define WEFT_CORO_TAGS 112
 #define WEFT_CORO_VIEW 120 /* until it starts, its function's argument */
 #define WEFT_CORO_FN 128
 #define WEFT_CORO_DEFERRED 128 /* once it has started */
+#define WEFT_HANDLES_TAGS 2    /* as `handled`: what is handled are the bits of `tags` */
 #define WEFT_VIEW_SHIFT 5
 
 /* What a thread keeps behind weft__tls_self, and the fields of an entry: see weft/found.h. */

@@ -351,4 +351,126 @@ other:
 			 : "cc", "memory");
 }
 
+/*
+ * What surrounds a switch, in as few statements as possible: clang counts them when it decides what to inline. Where a
+ * function that resumes is not inlined, returns are mispredicted: libseff's generator then takes three times as long.
+ * Rejected: a function that is called before the switch. Its calls take places among the processor's return addresses,
+ * and a recursion of functions that resume took 1.3 of its time.
+ */
+/* clang-format off */
+/* rcx: the coroutine of which `field` has the address is the current one, and becomes its limit. */
+#define WEFT__BECOME(field, scratch) \
+	"movq " WEFT__STR(field) "(%0), %%rcx\n\t" \
+	"movq %%rcx, %%fs:(%%" scratch ")\n\t" \
+	"movq " WEFT__STR(WEFT_LINK_LIMIT) "(%%rcx), %%rcx\n\t" \
+	"cmpq %%rcx, %%fs:0x70\n\t" \
+	"jne %l[other]"
+#define WEFT__LIMIT_OF(field) \
+	"movq " WEFT__STR(field) "(%0), %%rcx\n\t" \
+	"movq " WEFT__STR(WEFT_LINK_LIMIT) "(%%rcx), %%rcx\n\t"
+
+/* These words seldom change, and a compare costs less than a store: the store ports are what a switch waits for. */
+#define WEFT__ENTER(handled, compare_tags) \
+	"movq weft__tls_self@gottpoff(%%rip), %%rdx\n\t" \
+	"movq %%fs:(%%rdx), %%rcx\n\t" \
+	"testq %%rcx, %%rcx\n\t" \
+	"je %l[anew]\n\t" \
+	"cmpq %%rcx, " WEFT__STR(WEFT_CORO_PARENT) "(%0)\n\t" \
+	"jne %l[anew]\n\t" \
+	"cmpq " handled ", " WEFT__STR(WEFT_CORO_HANDLED) "(%0)\n\t" \
+	"jne %l[anew]\n\t" \
+	compare_tags \
+	"testb $1, " WEFT__STR(WEFT_CORO_VIEW) "(%%rcx)\n\t" \
+	"jne %l[anew]\n\t" \
+	WEFT_CANARY_OR(resumed_coroutine_stays_in_its_group, "", "movq %0, " WEFT__STR(WEFT_CORO_GROUP) "(%0)\n\t") \
+	WEFT__BECOME(WEFT_CORO_LEAF, "rdx")
+
+/* More inputs: gcc keeps in registers what is named often, and these statements use `k` more often than name it. */
+#if defined(__clang__)
+#define WEFT__USED_OFTEN(k)
+#else
+#define WEFT__USED_OFTEN(k) , "r"(k), "r"(k), "r"(k)
+#endif
+
+enum weft__entered { WEFT__ENTERED, WEFT__ENTERED_BUT_LIMIT, WEFT__NOT_ENTERED };
+
+/* If `k` is resumed by the same coroutine as the last time, which executes no tail clause, and with the same set: make
+ * its leaf the current coroutine. If its limit is another one, weft__become_leaf has to follow. */
+WEFT__INLINE enum weft__entered weft__enter(struct weft_link *k, uintptr_t handled)
+{
+	__asm__ goto(
+	    WEFT__ENTER("%1", "")
+	    :
+	    : "r"(k), "re"(handled) WEFT__USED_OFTEN(k)
+	    : "rcx", "rdx", "cc", "memory"
+	    : anew, other);
+	return WEFT__ENTERED;
+other:
+	WEFT__COLD_LABEL;
+	return WEFT__ENTERED_BUT_LIMIT;
+anew:
+	WEFT__COLD_LABEL;
+	return WEFT__NOT_ENTERED;
+}
+
+/* The same where the set is one of tags. */
+WEFT__INLINE enum weft__entered weft__enter_tagged(struct weft_link *k, uint64_t tags)
+{
+	__asm__ goto(
+	    WEFT__ENTER("$" WEFT__STR(WEFT_HANDLES_TAGS),
+	    "cmpq %1, " WEFT__STR(WEFT_CORO_TAGS) "(%0)\n\t"
+	    "jne %l[anew]\n\t")
+	    :
+	    : "r"(k), "re"(tags) WEFT__USED_OFTEN(k)
+	    : "rcx", "rdx", "cc", "memory"
+	    : anew, other);
+	return WEFT__ENTERED;
+other:
+	WEFT__COLD_LABEL;
+	return WEFT__ENTERED_BUT_LIMIT;
+anew:
+	WEFT__COLD_LABEL;
+	return WEFT__NOT_ENTERED;
+}
+
+WEFT__INLINE void weft__become_leaf(struct weft_link *k)
+{
+	__asm__ volatile(
+	    "movq weft__tls_self@gottpoff(%%rip), %%rdx\n\t"
+	    "movq " WEFT__STR(WEFT_CORO_LEAF) "(%0), %%rcx\n\t"
+	    "movq %%rcx, %%fs:(%%rdx)\n\t"
+	    "movq " WEFT__STR(WEFT_LINK_LIMIT) "(%%rcx), %%rcx\n\t"
+	    "movq %%rcx, %%fs:0x70"
+	    :
+	    : "r"(k)
+	    : "rcx", "rdx", "memory");
+}
+
+/* Behind a switch: see weft__regain_limit. The request is in rax and rdx. */
+WEFT__INLINE void weft__become_parent(const struct weft_link *k)
+{
+	__asm__ goto(
+	    "movq weft__tls_self@gottpoff(%%rip), %%rsi\n\t"
+	    WEFT__BECOME(WEFT_CORO_PARENT, "rsi")
+	    :
+	    : "r"(k)
+	    : "rcx", "rsi", "cc", "memory"
+	    : other);
+	return;
+other:
+	WEFT__COLD_LABEL;
+	__asm__ volatile(
+	    WEFT__LIMIT_OF(WEFT_CORO_PARENT)
+	    "testq %%rcx, %%rcx\n\t"
+	    "jne 2f\n\t"
+	    "cmpq %%rsp, %%fs:0x70\n\t"
+	    "jb 1f\n"
+	    "2:\tmovq %%rcx, %%fs:0x70\n"
+	    "1:"
+	    :
+	    : "r"(k)
+	    : "rcx", "cc", "memory");
+}
+/* clang-format on */
+
 #endif /* WEFT_ARCH_X86_64_H */
