@@ -226,6 +226,8 @@ __attribute__((noinline)) weft_coro_t *weft__create_with_care(weft_fn_t *fn, voi
 /*
  * The usual case, without a call: the thread keeps a slot whose last coroutine no search has come to. The object that
  * is left of that coroutine can then start over as after a reset.
+ * Rejected: to clear name, user data and flags only if they are set, and to leave slot and owner in place. Eight of
+ * some 45 stores from creation to deletion were saved, and 4 % of the time.
  */
 weft_coro_t *weft_create(weft_fn_t *fn, void *arg)
 {
