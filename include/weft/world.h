@@ -86,7 +86,7 @@ WEFT_API int weft_world_mend(const char *a, const char *b);
  * its descriptors are -EBADF from then on (but must be closed), and its files have what was synced; of each later write
  * the seed decides whether nothing, all or a part is there. Its tasks go on: the program cancels them, by a scope, and
  * starts new ones.
- * @return 0; -EPERM; -ENOENT: there is no such host
+ * @return 0; -EPERM; -ENOENT: there is no such host; -ENOMEM
  */
 WEFT_API int weft_world_crash(const char *host);
 

@@ -78,7 +78,8 @@ static struct weft__world *open_world(struct weft__rt *rt)
 	world->source.free = close_world;
 	world->source.descriptor = -1;
 	if (add_host(world, "main") < 0) {
-		free(world);
+		if (!WEFT_CANARY(failed_worlds_leak))
+			close_world(&world->source);
 		return NULL;
 	}
 	atomic_store_explicit(&rt->source, &world->source, memory_order_relaxed); /* one thread */

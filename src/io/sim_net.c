@@ -516,14 +516,14 @@ static void insert(struct weft__flow *flow, struct weft__segment *s)
 	flow->held += s->length;
 }
 
-/* A datagram that no memory is left for is lost. */
-static void send_copy(struct weft__world *world, struct weft__node *from, struct weft__node *to,
+/* False: there is no memory for it. */
+static bool send_copy(struct weft__world *world, struct weft__node *from, struct weft__node *to,
 		      const struct iovec *parts, size_t length, struct passed *along)
 {
 	struct weft__segment *s = new_segment(length);
 
 	if (!s)
-		return;
+		return false;
 	take_along(s, along);
 	s->from = from->spot;
 	s->from.is_any = false;
@@ -532,6 +532,7 @@ static void send_copy(struct weft__world *world, struct weft__node *from, struct
 	copy(parts, 0, s->data, length, false);
 	insert(&to->in, s);
 	weft__node_stir(to, WEFT__IN);
+	return true;
 }
 
 static bool takes_from(const struct weft__node *to, const struct weft__node *from)
@@ -546,9 +547,9 @@ static void send_far(struct weft__world *world, struct weft__node *from, struct 
 	if (!to || !takes_from(to, from) || to->in.held + length > to->in.capacity ||
 	    weft__world_is_cut(world, from->host, to->host) || weft__world_happens(world, world->profile.loss))
 		return;
-	send_copy(world, from, to, parts, length, NULL);
+	(void)send_copy(world, from, to, parts, length, NULL);
 	if (weft__world_happens(world, world->profile.twice))
-		send_copy(world, from, to, parts, length, NULL);
+		(void)send_copy(world, from, to, parts, length, NULL);
 }
 
 static int64_t send_one(struct weft__world *world, struct weft__node *node, const struct msghdr *m,
@@ -581,8 +582,7 @@ static int64_t send_one(struct weft__world *world, struct weft__node *node, cons
 		return -ECONNREFUSED;
 	if (to->in.held && to->in.held + length > to->in.capacity)
 		return -EAGAIN;
-	send_copy(world, node, to, m->msg_iov, length, along);
-	return (int64_t)length;
+	return send_copy(world, node, to, m->msg_iov, length, along) ? (int64_t)length : -ENOBUFS;
 }
 
 static int64_t many(struct weft__world *world, struct weft__node *node, weft_io_t *io, uint64_t *when)

@@ -14,6 +14,16 @@ else()
 	weft_skip(sim.asan "gcc has no such run time here: apt-get install libasan8")
 endif()
 
+# Requests for memory that are refused.
+set(refusing -ldl)
+foreach(name malloc calloc realloc aligned_alloc free mmap mprotect open_memstream timerfd_create)
+	list(APPEND refusing -Wl,--wrap=${name})
+endforeach()
+weft_program(refuse gcc SOURCES refuse.c FLAGS -Wall -Wextra LINK ${refusing})
+weft_test(refuse COMMAND @refuse.gcc SECONDS 200)
+weft_program(failed_worlds_leak gcc SOURCES refuse.c LINK ${refusing} CANARY failed_worlds_leak)
+weft_test(canary.failed_worlds_leak COMMAND @failed_worlds_leak.gcc FAILS SAYS "not ok - .*blocks")
+
 # Examples with I/O, as they are, in a thousand worlds each. By hand 10^5: WEFT_SIMULATE=0+100000.
 foreach(example echo proxy chat)
 	weft_program(${example} gcc SOURCES ${weft_root}/examples/${example}.c)
