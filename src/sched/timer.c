@@ -25,10 +25,10 @@ enum {
 #endif
 	SPARE = SLAB / 2, /* pieces that a turn has at least: a list may be spread over 64 */
 	/* A worker that sleeps until a timer, and wakes, spends ten to twenty microseconds on that, as much as on fifty
-	 * timers. So where timers come more often than that they are waited for together, and are late by 164
-	 * microseconds at most. With three ticks in place of ten, 30 000 sleepers' sleeps took nearly twice as long. */
-	TOGETHER = 10,
-	CROWD = 12,
+	 * timers. So where timers come more often than that they are waited for together, and are late by half a
+	 * millisecond at most. A sleep of 30 000 sleepers takes two thirds of its time with 10 ticks. */
+	TOGETHER = 32,
+	CROWD = 32,
 };
 
 struct weft__slab {
