@@ -160,6 +160,15 @@ static void attend(struct weft__source *source, struct weft__worker *w, struct w
 	(void)held;
 }
 
+/* The set is everybody's. */
+static bool watch(struct weft__source *source, struct weft__worker *w, struct weft__worker *held)
+{
+	(void)source;
+	(void)w;
+	(void)held;
+	return true;
+}
+
 static bool enter_sleep(struct weft__source *source, struct weft__worker *w)
 {
 	struct weft__loop *loop = (struct weft__loop *)source;
@@ -439,7 +448,7 @@ int weft__epoll_open(struct weft__loop *loop)
 	}
 	loop->backend = &backend;
 	loop->nonblocking = true;
-	loop->source = (struct weft__source){take_in, attend,	  enter_sleep, sleep_in,	  leave_sleep,
-					     wake,    unattended, expects,     loop->source.free, loop->set};
+	loop->source = (struct weft__source){take_in, attend,	  watch,   enter_sleep,	      sleep_in, leave_sleep,
+					     wake,    unattended, expects, loop->source.free, loop->set};
 	return 0;
 }

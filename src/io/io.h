@@ -78,6 +78,8 @@ struct weft__loop {
 	bool coarse; /* atomic: there is no epoll_pwait2 */
 	struct weft__worker *_Atomic sleeper;
 	_Atomic uint32_t registrations; /* orders a record's making before the events of its descriptor */
+	/* uring.c */
+	int tells; /* an eventfd: the ring of a worker that is held has work for it */
 };
 
 /* End weft_poll's waits for a descriptor, in all runtimes: its number is to mean another file. From any thread. */

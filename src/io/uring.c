@@ -8,7 +8,9 @@
  * thirds of the work per second of CPU time), and only this thread enters the kernel for it. Others may, under a lock,
  *   put an operation in, to withdraw one of a task that goes on elsewhere, and wake the owner;
  *   take out what has ended, if the owner is held inside a long task. The kernel says what has ended only to the owner:
- *   a signal (SIGURG, ignored by default; Go uses it likewise) makes it enter the kernel for a moment.
+ *   a signal (SIGURG, ignored by default; Go uses it likewise) makes it enter the kernel for a moment. That there is
+ *   something to say is told by an eventfd, which is silent while the owner is not held; the worker that watches polls
+ *   it in a ring of its own.
  * Rejected: rings that every thread may enter, for their price; moving the long task away, because that needs a thread
  * more for each, and its frames may hold what belongs to a thread.
  *
@@ -67,7 +69,7 @@ enum {
 };
 
 /* user_data of what is no operation. */
-enum { IGNORED, WOKEN };
+enum { IGNORED, WOKEN, TOLD };
 
 struct ring {
 	struct io_uring ring;
@@ -75,6 +77,9 @@ struct ring {
 	pid_t thread; /* its owner */
 	int wake;     /* an eventfd, polled by the ring */
 	bool wakes, alone;
+	int tells;		/* loop->tells */
+	bool loud;		/* `tells` is written when there is work for the owner */
+	bool polls;		/* polls `tells` */
 	bool quick;		/* atomic: what waits to be submitted will end at once, or some of it */
 	struct ring *attendant; /* atomic: of who has sent the owner a signal, and is told what came of it */
 	unsigned waiting;      /* number of the first entry not submitted yet that others may overtake: see put_first */
@@ -86,6 +91,7 @@ static struct {
 	__typeof__(io_uring_queue_exit) *exit;
 	__typeof__(io_uring_enter2) *enter;
 	__typeof__(io_uring_register_ring_fd) *register_ring;
+	__typeof__(io_uring_register_eventfd) *register_eventfd;
 } lib;
 
 static __thread __attribute__((tls_model("initial-exec"))) struct ring *mine;
@@ -98,7 +104,8 @@ static bool load(void)
 		lib.exit = (__typeof__(lib.exit))dlsym(library, "io_uring_queue_exit");
 		lib.enter = (__typeof__(lib.enter))dlsym(library, "io_uring_enter2");
 		lib.register_ring = (__typeof__(lib.register_ring))dlsym(library, "io_uring_register_ring_fd");
-		if (lib.exit && lib.enter && lib.register_ring)
+		lib.register_eventfd = (__typeof__(lib.register_eventfd))dlsym(library, "io_uring_register_eventfd");
+		if (lib.exit && lib.enter && lib.register_ring && lib.register_eventfd)
 			lib.init = (__typeof__(lib.init))dlsym(library, "io_uring_queue_init_params");
 	}
 	return lib.init;
@@ -217,14 +224,29 @@ static void wake_ring(struct ring *r)
 	while (written < 0 && errno == EINTR);
 }
 
+/* The ring has been told, or cannot be. Until it polls again it is not. */
+static void hear(struct ring *r, bool told)
+{
+	uint64_t count;
+	ssize_t got;
+
+	r->polls = !told;
+	do
+		got = syscall(SYS_read, r->tells, &count, sizeof count); /* never posix.c's */
+	while (got < 0 && errno == EINTR);
+}
+
 static void completed(struct ring *r, const struct io_uring_cqe *cqe)
 {
 	weft_io_t *io = (weft_io_t *)(uintptr_t)cqe->user_data;
 
 	if (cqe->user_data == IGNORED)
 		return;
-	if (cqe->user_data == WOKEN) {
-		r->wakes = cqe->flags & IORING_CQE_F_MORE;
+	if (cqe->user_data <= TOLD) {
+		if (cqe->user_data == WOKEN)
+			r->wakes = cqe->flags & IORING_CQE_F_MORE;
+		else
+			hear(r, cqe->res >= 0);
 		/* It was for the owner, who may be about to sleep, and must not miss it. */
 		if (r != mine)
 			wake_ring(r);
@@ -324,6 +346,9 @@ static int open_ring(struct weft__loop *loop, struct weft__worker *w)
 		free_ring(r);
 		return error;
 	}
+	r->tells = loop->tells;
+	if (r->tells >= 0 && !io_uring_cq_eventfd_toggle(&r->ring, false))
+		(void)lib.register_eventfd(&r->ring, r->tells);
 	mine = r;
 	/* Release: others look for it. */
 	weft__seen_release(r);
@@ -348,6 +373,8 @@ static void close_rings(struct weft__loop *loop)
 		lib.exit(&r->ring);
 		free_ring(r);
 	}
+	if (loop->tells >= 0)
+		close(loop->tells);
 }
 
 /* The worker's ring. If it cannot have one, another's: its owner is woken to hand on what is put in. */
@@ -375,6 +402,15 @@ static inline struct ring *ring_for(struct weft__loop *loop, struct weft__worker
 
 /* ---- the scheduler's side ---------------------------------------------------------------------------------------- */
 
+/* By its owner, under the lock, when it attends to itself. */
+static void be_silent(struct ring *r)
+{
+	if (__builtin_expect(r->loud, 0)) {
+		r->loud = false;
+		(void)io_uring_cq_eventfd_toggle(&r->ring, false);
+	}
+}
+
 static void take_in(struct weft__source *source, struct weft__worker *w)
 {
 	struct ring *r = ring_of(w);
@@ -385,38 +421,75 @@ static void take_in(struct weft__source *source, struct weft__worker *w)
 	if (w->rt->embedded)
 		mine = r;
 	lock_own(r);
+	be_silent(r);
 	submit(r);
 	(void)reap(r);
 	unlock_own(r);
 }
 
-static void attend(struct weft__source *source, struct weft__worker *w, struct weft__worker *held)
+/* Take out what has ended in the ring of a worker that is held, and make it ask for more. True: there was something. */
+static bool attend_to(struct ring *r, struct ring *attendant, bool loud)
 {
-	struct ring *r = ring_of(held);
-	bool wanted;
+	bool some, wanted;
 
-	(void)source;
-	(void)w;
-	/* One that sleeps attends to itself. */
-	if (!r || atomic_load_explicit(&held->in_source, memory_order_relaxed) || !try_lock(r))
-		return;
-	(void)reap(r);
+	if (!try_lock(r))
+		return false;
+	if (loud && !r->loud) {
+		r->loud = true;
+		if (!WEFT_CANARY(nobody_looks_or_tells))
+			(void)io_uring_cq_eventfd_toggle(&r->ring, true);
+		/* It is loud, or what came before is seen below. */
+		atomic_thread_fence(memory_order_seq_cst);
+	}
+	some = reap(r);
 	/* Also what the kernel has been shown, and did not take. */
 	wanted = has_work(r) || r->ring.sq.sqe_tail != __atomic_load_n(r->ring.sq.khead, __ATOMIC_RELAXED);
 	weft__spin_unlock(&r->lock);
-	/* By number, because the thread may have ended, with its runtime: then it is nobody's. */
-	if (!wanted)
-		return;
-	/* Release: pairs with on_signal. */
-	__atomic_store_n(&r->attendant, ring_of(w), __ATOMIC_RELEASE);
-	(void)tgkill(getpid(), r->thread, SIGURG);
+	if (wanted) {
+		/* Release: pairs with on_signal. */
+		__atomic_store_n(&r->attendant, attendant, __ATOMIC_RELEASE);
+		/* By number, because the thread may have ended, with its runtime: then it is nobody's. */
+		(void)tgkill(getpid(), r->thread, SIGURG);
+	}
+	return some;
+}
+
+static void attend(struct weft__source *source, struct weft__worker *w, struct weft__worker *held)
+{
+	struct ring *r = ring_of(held);
+
+	(void)source;
+	/* One that sleeps attends to itself. */
+	if (r && !atomic_load_explicit(&held->in_source, memory_order_relaxed))
+		(void)attend_to(r, ring_of(w), false);
+}
+
+static bool watch(struct weft__source *source, struct weft__worker *w, struct weft__worker *held)
+{
+	struct weft__loop *loop = (struct weft__loop *)source;
+	struct ring *r = ring_of(w), *its = ring_of(held);
+	struct io_uring_sqe *sqe;
+
+	if (loop->tells < 0 || !its || atomic_load_explicit(&held->in_source, memory_order_relaxed))
+		return true;
+	lock_own(r);
+	sqe = r->polls ? NULL : entry(r);
+	if (sqe) {
+		io_uring_prep_poll_add(sqe, loop->tells, POLLIN);
+		sqe->user_data = TOLD;
+		r->polls = true;
+	}
+	unlock_own(r);
+	return !attend_to(its, r, true);
 }
 
 static bool enter_sleep(struct weft__source *source, struct weft__worker *w)
 {
 	struct ring *r = ring_of(w);
 
-	(void)source;
+	/* One that watches is told by its ring. */
+	if (!r && w->watching && !open_ring((struct weft__loop *)source, w))
+		r = ring_of(w);
 	if (!r)
 		return false;
 	lock_own(r);
@@ -436,6 +509,7 @@ static void sleep_in(struct weft__source *source, struct weft__worker *w, uint64
 
 	(void)source;
 	lock_own(r);
+	be_silent(r);
 	some = reap(r);
 	count = some ? 0 : publish(r);
 	unlock_own(r);
@@ -602,7 +676,7 @@ static void put_first(struct ring *r)
 		*newest = *first;
 		*first = quick;
 		((weft_io_t *)(uintptr_t)quick.user_data)->entry = r->waiting;
-		if (newest->user_data > WOKEN)
+		if (newest->user_data > TOLD)
 			((weft_io_t *)(uintptr_t)newest->user_data)->entry = sq->sqe_tail - 1;
 	}
 	r->waiting++;
@@ -873,8 +947,11 @@ int weft__uring_open(struct weft__loop *loop, const char **why)
 	*why = unusable();
 	if (*why)
 		return 0;
+	loop->tells = loop->rt->workers > 1 ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
 	error = open_ring(loop, w);
 	if (error) {
+		if (loop->tells >= 0)
+			close(loop->tells);
 		*why = "no ring can be made";
 		return error;
 	}
@@ -882,8 +959,8 @@ int weft__uring_open(struct weft__loop *loop, const char **why)
 		handle_signal();
 	loop->backend = &backend;
 	ring = ring_of(w)->ring.ring_fd;
-	loop->source = (struct weft__source){take_in, attend,	  enter_sleep, sleep_in,	  leave_sleep,
-					     wake,    unattended, expects,     loop->source.free, ring};
+	loop->source = (struct weft__source){take_in, attend,	  watch,   enter_sleep,	      sleep_in, leave_sleep,
+					     wake,    unattended, expects, loop->source.free, ring};
 	return 0;
 }
 

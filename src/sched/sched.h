@@ -249,11 +249,11 @@ struct weft__worker {
 	struct weft__task *_Atomic slot; /* to run next: woken by what runs now */
 	struct weft__rt *rt;
 	unsigned number;
-	unsigned streak;     /* how often in a row the slot went first */
-	unsigned until_look; /* picks until timers and the shared queue are looked at */
-	unsigned look_every;
+	unsigned streak;			/* how often in a row the slot went first */
+	unsigned until_look;			/* picks until timers and the shared queue are looked at */
+	unsigned look_every;			/* others read it */
 	unsigned relieved;			/* counts, so that each look is at another worker */
-	uint64_t looked, unparked, took_oldest; /* when */
+	uint64_t looked, unparked, took_oldest; /* when; others read the first */
 	uint64_t took_in;			/* when it asked the source of events, or slept */
 	uint64_t random;
 	bool searching, helper, handed_on;

@@ -8,7 +8,8 @@
  *   picks tasks, and looks at its timers         take_in, every 0.1 ms about, and more seldom if tasks run long
  *   finds another one held inside a long task    attend, for that one: before it steals, as it watches, as it looks
  *   has nothing to do                            expects, and if that is true take_in and a look at its queues;
- *                                                enter_sleep; if that is true: sleep, leave_sleep
+ *                                                enter_sleep; if that is true: watch for each worker that is held, if
+ *                                                this one watches; sleep, leave_sleep
  *   gets a task, and nobody sleeps there         unattended; then it wakes another worker, which will sleep there
  *   any thread that wakes it                     wake, if it sleeps in the source; else its futex
  *
@@ -35,6 +36,8 @@ struct weft__source {
 	void (*take_in)(struct weft__source *source, struct weft__worker *w);
 	/* The same for what belongs to `held`, which has been in one task for a while. */
 	void (*attend)(struct weft__source *source, struct weft__worker *w, struct weft__worker *held);
+	/* What happens to what belongs to `held` is to end the sleep of `w` that comes. False: there is something. */
+	bool (*watch)(struct weft__source *source, struct weft__worker *w, struct weft__worker *held);
 	/* Is the worker to sleep in it? Then leave_sleep follows; until then `wake` ends a sleep, also one to come. */
 	bool (*enter_sleep)(struct weft__source *source, struct weft__worker *w);
 	/* Until something has happened, `wake` is called, or that time of weft__clock() comes. */

@@ -35,8 +35,8 @@
  *   A worker sleeps in one place, sleep_until, and is woken in one, wake_worker, by any thread. Once a runtime has done
  *   I/O that sleep may be in its source of events (source.h), which `wake` ends. What has happened is taken
  *   in by whoever sleeps there, and where wheels are turned. Whoever finds another worker held inside a long task, as
- *   it looks or watches, attends to what belongs to that one. If the source is slept in by one worker for all, and that
- *   one gets work, it wakes another to sleep there.
+ *   it looks or watches, attends to what belongs to that one; if there is more, that ends the watcher's sleep. If the
+ *   source is slept in by one worker for all, and that one gets work, it wakes another to sleep there.
  *
  * Rejected: threads that spin for a while before they park (Go, Tokio): what they gain in latency others pay for, on
  * machines that are shared. A thread for timers alone: each timer would be two switches of threads.
@@ -55,7 +55,10 @@ enum {
 	LOOK_WITHIN = 100000,	   /* nanoseconds: what look_every adapts to */
 	TURN_LEAST = 16,	   /* timers that a turn of a wheel ends, if so many are due */
 	OLDEST_EVERY = 10000000,   /* nanoseconds: see "Who runs next" */
-	STUCK_AFTER = 1000000,	   /* nanoseconds between two looks at a busy worker's slot */
+	HELD_AFTER = 200000,	   /* nanoseconds: a worker that has not looked for so long is in a long task */
+	FIRST_LOOK = 250000,	   /* nanoseconds until a worker that has nothing more to do looks at busy ones, ... */
+	LOOK_AGAIN = 1000000,	   /* ... and after that */
+	LONG_TASKS = 30,	   /* look_every is less: the worker has had long tasks */
 	QUIET = 100000000,	   /* nanoseconds in which nothing has happened, before watch.c is asked why */
 	WATCH_SLOT_AFTER = 200000, /* a worker that has been busy for so long is worth a watcher */
 #ifdef WEFT_MIGRATE
@@ -188,7 +191,7 @@ static inline void notify(struct weft__rt *rt)
 		wake_one(rt);
 }
 
-static void wake_pinned(struct weft__worker *w)
+static void wake_parked(struct weft__worker *w)
 {
 	bool was_parked;
 
@@ -244,7 +247,7 @@ static void pin(struct weft__worker *w, struct weft__task *task)
 	/* Sequentially consistent: it has been added, or the worker sees it before it parks. */
 	atomic_fetch_add(&w->pinned, 1);
 	if (w != weft__worker())
-		wake_pinned(w);
+		wake_parked(w);
 }
 
 static struct weft__task *take_pin(struct weft__worker *w)
@@ -398,6 +401,11 @@ static unsigned enough(struct weft__worker *w)
 	return WEFT_CANARY(full_rings_stop_timers) ? 0 : TURN_LEAST;
 }
 
+static uint64_t next_timer(const struct weft__worker *owner)
+{
+	return __atomic_load_n(&owner->wheel.next, __ATOMIC_RELAXED);
+}
+
 /* End what is due in any wheel. */
 static void turn_wheels(struct weft__worker *w, uint64_t now)
 {
@@ -405,7 +413,7 @@ static void turn_wheels(struct weft__worker *w, uint64_t now)
 	unsigned i;
 
 	for (i = 0; i < rt->workers; i++)
-		if (__atomic_load_n(&rt->worker[i].wheel.next, __ATOMIC_RELAXED) <= now)
+		if (next_timer(&rt->worker[i]) <= now)
 			weft__count(&w->timers, weft__wheel_turn(&rt->worker[i].wheel, now, enough(w)));
 }
 
@@ -443,7 +451,7 @@ static uint64_t earliest(struct weft__rt *rt)
 	unsigned i;
 
 	for (i = 0; i < rt->workers; i++) {
-		of_worker = __atomic_load_n(&rt->worker[i].wheel.next, __ATOMIC_RELAXED);
+		of_worker = next_timer(&rt->worker[i]);
 		if (of_worker < next)
 			next = of_worker;
 	}
@@ -454,14 +462,15 @@ static uint64_t earliest(struct weft__rt *rt)
 static void adapt(struct weft__worker *w, uint64_t now)
 {
 	uint64_t took = now - w->looked;
+	unsigned every = w->look_every;
 
-	w->looked = now;
 	if (took > LOOK_WITHIN)
-		w->look_every =
-		    took / LOOK_WITHIN >= w->look_every ? 1 : w->look_every / (unsigned)(took / LOOK_WITHIN);
-	else if (took < LOOK_WITHIN / 2 && w->look_every < LOOK_EVERY)
-		w->look_every++;
-	w->until_look = w->look_every;
+		every = took / LOOK_WITHIN >= every ? 1 : every / (unsigned)(took / LOOK_WITHIN);
+	else if (took < LOOK_WITHIN / 2 && every < LOOK_EVERY)
+		every++;
+	__atomic_store_n(&w->looked, now, __ATOMIC_RELAXED);
+	__atomic_store_n(&w->look_every, every, __ATOMIC_RELAXED);
+	w->until_look = every;
 }
 
 /* Those for which no stack had room, once this worker has run what it spawned itself. */
@@ -679,12 +688,20 @@ static bool wants_deadlock_look(struct weft__rt *rt)
 	       !weft__waiting_for_io(rt);
 }
 
+/* When to look at workers that are busy: soon, if this one has just had a task. */
+static uint64_t next_look(const struct weft__worker *w)
+{
+	if (!w->handed_on && (WEFT_CANARY(nobody_looks_again) || WEFT_CANARY(nobody_looks_or_tells)))
+		return weft__clock() + (uint64_t)3 * WEFT__NANOSECONDS;
+	return weft__clock() + (w->handed_on ? FIRST_LOOK : LOOK_AGAIN);
+}
+
 /* Until when to sleep. One worker watches, or one more, which has armed an earlier timer since. The wheels are read
  * after `watch` is written: whoever arms a timer writes its wheel first, and reads `watch` then. */
 static uint64_t watch(struct weft__worker *w)
 {
 	struct weft__rt *rt = w->rt;
-	uint64_t next;
+	uint64_t next, look;
 
 	weft__spin_lock(&rt->park_lock);
 	if (w->is_parked && (atomic_load(&rt->watch) == WEFT_NEVER || earliest(rt) < atomic_load(&rt->watch))) {
@@ -693,8 +710,9 @@ static uint64_t watch(struct weft__worker *w)
 			next = earliest(rt);
 			if (next == WEFT_NEVER && wants_deadlock_look(rt))
 				next = weft__clock() + QUIET;
-			if (atomic_load(&rt->idle) < rt->workers && next > weft__clock() + STUCK_AFTER)
-				next = weft__clock() + STUCK_AFTER;
+			look = atomic_load(&rt->idle) < rt->workers ? next_look(w) : WEFT_NEVER;
+			if (next > look)
+				next = look;
 			atomic_store(&rt->watch, next);
 			atomic_thread_fence(memory_order_seq_cst);
 		} while (earliest(rt) < next);
@@ -705,6 +723,23 @@ static uint64_t watch(struct weft__worker *w)
 	return next;
 }
 
+/* Ends the coming sleep when there is something for a worker that is held by a task. False: there is. */
+static bool watch_held(struct weft__worker *w, struct weft__source *source)
+{
+	const uint64_t now = weft__clock();
+	struct weft__rt *rt = w->rt;
+	struct weft__worker *other;
+	bool nothing = true;
+	unsigned i;
+
+	for (i = 0; i < rt->workers; i++) {
+		other = &rt->worker[i];
+		if (other != w && now - __atomic_load_n(&other->looked, __ATOMIC_RELAXED) > HELD_AFTER)
+			nothing &= source->watch(source, w, other);
+	}
+	return nothing;
+}
+
 static bool sleep_in_source(struct weft__worker *w, uint64_t when)
 {
 	struct weft__source *source = source_of(w->rt);
@@ -712,7 +747,7 @@ static bool sleep_in_source(struct weft__worker *w, uint64_t when)
 	if (!source || !source->enter_sleep(source, w))
 		return false;
 	atomic_store(&w->in_source, true);
-	if (!atomic_load(&w->token))
+	if (!atomic_load(&w->token) && (!w->watching || watch_held(w, source)))
 		source->sleep(source, w, when);
 	atomic_store(&w->in_source, false);
 	source->leave_sleep(source, w);
@@ -747,7 +782,8 @@ void weft__worker_get_up(struct weft__worker *w)
 	weft__spin_unlock(&rt->park_lock);
 	atomic_store_explicit(&w->token, 0, memory_order_relaxed);
 	weft__probe1(worker_unpark, w);
-	w->unparked = w->looked = w->took_in = weft__clock();
+	w->unparked = w->took_in = weft__clock();
+	__atomic_store_n(&w->looked, w->unparked, __ATOMIC_RELAXED);
 }
 
 uint64_t weft__worker_lie_down(struct weft__worker *w)
@@ -811,8 +847,7 @@ static inline __attribute__((always_inline)) void found(struct weft__worker *w)
 		notify(rt);
 	} else if (__builtin_expect(atomic_load_explicit(&rt->idle, memory_order_relaxed), 0)) {
 		if (weft__ring_count(&w->ring) || weft__fresh_now(&w->fresh) || !w->handed_on ||
-		    __atomic_load_n(&w->wheel.next, __ATOMIC_RELAXED) <
-			atomic_load_explicit(&rt->watch, memory_order_relaxed))
+		    next_timer(w) < atomic_load_explicit(&rt->watch, memory_order_relaxed))
 			notify(rt);
 	}
 	w->handed_on = true;
@@ -930,7 +965,8 @@ static void *work(void *argument)
 	prctl(PR_SET_TIMERSLACK, 1ul);
 	if (w->rt->workers == 1)
 		alone = weft__alone_begin();
-	w->looked = w->unparked = weft__clock();
+	w->unparked = weft__clock();
+	__atomic_store_n(&w->looked, w->unparked, __ATOMIC_RELAXED);
 	while ((task = pick(w)))
 		run_task(w, task);
 	if (w->searching)
@@ -948,7 +984,7 @@ void weft__rt_left(struct weft__rt *rt)
 	weft__check_fork(rt);
 	atomic_store(&rt->stop, true);
 	for (i = 0; i < rt->workers; i++)
-		wake_pinned(&rt->worker[i]);
+		wake_parked(&rt->worker[i]);
 }
 
 void weft__worker_init(struct weft__rt *rt, struct weft__worker *w, unsigned number)

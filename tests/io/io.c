@@ -884,6 +884,86 @@ static void *a_held_worker(void *pass)
 	return pass;
 }
 
+enum { HEARERS = 20 };
+
+struct hearer {
+	int fds[2];
+	pid_t *thread; /* where it began to wait */
+	uint64_t until;
+};
+
+static void *hears_a_byte(void *argument)
+{
+	struct hearer *r = argument;
+	char byte;
+
+	*r->thread = gettid();
+	CHECK(weft_read_until(r->fds[0], &byte, 1, r->until) == 1);
+	CHECK(weft_write(r->fds[0], &byte, 1) == 1);
+	return NULL;
+}
+
+/* Each byte comes when the other worker has long had nothing to do. */
+static void *writes_slowly(void *hearers)
+{
+	struct hearer *r = hearers;
+	char byte;
+
+	for (int i = 0; i < HEARERS; i++) {
+		usleep(5000);
+		CHECK(weft_write(r[i].fds[1], "b", 1) == 1 && weft_read(r[i].fds[1], &byte, 1) == 1);
+	}
+	return NULL;
+}
+
+static void *asks_where(void *thread)
+{
+	*(pid_t *)thread = gettid();
+	return NULL;
+}
+
+/* One worker is held while most reads wait in its ring, and the other one sleeps: it must be told. By its looks alone,
+ * of which a canary makes one in three seconds, the deadline would pass. */
+static void *a_held_worker_is_heard(void *pass)
+{
+	struct hearer hearers[HEARERS];
+	pid_t threads[HEARERS], first;
+	weft_task_attr_t attr = {.worker = 1};
+	struct held h = {0};
+	weft_task_t asker, holder;
+	pthread_t thread;
+	unsigned there = 0;
+	int i;
+
+#ifdef WEFT_MIGRATE
+	return pass;
+#endif
+	if (workers != 2)
+		return pass;
+	WEFT_SCOPE(scope);
+	WEFT_SCOPE(reads);
+	CHECK(weft_scope_spawn_with(&scope, &asker, asks_where, &first, &attr) == 0 && weft_join(&asker, NULL) == 0);
+	for (i = 0; i < HEARERS; i++) {
+		connect_pair(hearers[i].fds);
+		hearers[i].thread = &threads[i];
+		hearers[i].until = in(12 * SECOND);
+		CHECK(weft_scope_spawn(&reads, hears_a_byte, &hearers[i]) == 0);
+	}
+	weft_sleep(10 * MS);
+	for (i = 0; i < HEARERS; i++)
+		there += threads[i] == first;
+	attr.worker = there >= HEARERS / 2 ? 1 : 2;
+	CHECK(weft_scope_spawn_with(&scope, &holder, holds, &h, &attr) == 0);
+	CHECK(pthread_create(&thread, NULL, writes_slowly, hearers) == 0);
+	CHECK(weft_scope_wait(&reads) == 0);
+	__atomic_store_n(&h.over, true, __ATOMIC_RELEASE);
+	CHECK(pthread_join(thread, NULL) == 0);
+	CHECK(weft_scope_wait(&scope) == 0);
+	for (i = 0; i < HEARERS; i++)
+		CHECK(weft_close(hearers[i].fds[0]) == 0 && weft_close(hearers[i].fds[1]) == 0);
+	return pass;
+}
+
 /* Others get their turn while something can always be read. */
 static void *reads_for_ever(void *over)
 {
@@ -1043,6 +1123,7 @@ static const struct {
     {"signals", signals, THREADS_TOO},
     {"names_and_calls", names_and_calls, THREADS_TOO},
     {"a_held_worker", a_held_worker, false},
+    {"a_held_worker_is_heard", a_held_worker_is_heard, false},
     {"nobody_starves", nobody_starves, false},
     {"vain_waits_hold_up_nobody", vain_waits_hold_up_nobody, false},
     {"a_world_in_between", a_world_in_between, false},

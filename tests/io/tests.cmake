@@ -16,6 +16,12 @@ if(EXISTS /usr/include/liburing.h)
 	weft_program(takes_back_what_the_kernel_has gcc SOURCES io.c CANARY takes_back_what_the_kernel_has)
 	weft_test(canary.takes_back_what_the_kernel_has COMMAND @takes_back_what_the_kernel_has.gcc 1 every_byte_arrives
 		  ENV WEFT_IO=io_uring FAILS SAYS "number == n->received")
+	# Whoever sleeps is told that a ring has work for a worker that is held, and does not only look now and then.
+	weft_program(nobody_looks_again gcc SOURCES io.c CANARY nobody_looks_again)
+	weft_program(nobody_looks_or_tells gcc SOURCES io.c CANARY nobody_looks_or_tells)
+	weft_test(heard COMMAND @nobody_looks_again.gcc 2 a_held_worker_is_heard ENV WEFT_IO=io_uring)
+	weft_test(canary.nobody_looks_or_tells COMMAND @nobody_looks_or_tells.gcc 2 a_held_worker_is_heard
+		  ENV WEFT_IO=io_uring FAILS SAYS "not ok - .*weft_read_until")
 else()
 	weft_skip(io.io_uring "liburing.h is missing: apt-get install liburing-dev")
 endif()
