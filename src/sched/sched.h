@@ -269,7 +269,8 @@ struct weft__worker {
 	_Atomic bool in_source;				     /* it sleeps there, or is about to */
 	struct weft__worker *parked;			     /* next in the runtime's list */
 	bool is_parked, watching;
-	uint64_t seen; /* atomic: `switches` when somebody last looked at the slot */
+	uint64_t called; /* atomic: when it was left to turn its own wheel */
+	uint64_t seen;	 /* atomic: `switches` when somebody last looked at the slot */
 	uint32_t pins_lock;
 	struct weft__task *pins, **pins_end; /* ready, and only this worker may run them */
 	_Atomic uint32_t pinned;
