@@ -350,7 +350,7 @@ WEFT__INLINE int weft_task_yield(void)
 
 /**
  * Wait until a time of weft_now(), or for some nanoseconds. Never shorter. Longer by some ten microseconds; where more
- * than 60 000 waits of a worker end in a second, many are ended together, half a millisecond late at most. A time that
+ * than 40 000 waits of a worker end in a second, many are ended together, half a millisecond late at most. A time that
  * has passed: others run first.
  * @return 0; -ECANCELED: a scope that the task opened was cancelled, by its deadline, a failed task, or a call; what
  *   weft_scope_wait returns says which. If the task itself was cancelled, the exception weft_cancelled is performed in
