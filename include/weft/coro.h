@@ -426,6 +426,7 @@ WEFT_API WEFT__NORETURN void weft__leave_to(weft_coro_t *k, const void *effect, 
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_not_ancestor(const weft_coro_t *k);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_no_coroutine(const char *what);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_null(const char *what);
+WEFT_API WEFT__COLD void weft__owner_report_null(void); /* a line about weft_resume(NULL) */
 /* `self` is NULL, or its view is bound: returns if it may be suspended all the same. */
 WEFT_API WEFT__COLD void weft__check_bound(const weft_coro_t *self, const char *what);
 /* For debug builds: may `self` suspend k? */
@@ -523,6 +524,10 @@ __attribute__((unused, cold, noinline)) static void weft__enter_anew(weft_coro_t
 {
 	weft_coro_t *self = weft__self();
 
+	/* The read below faults then; the library knows such a fault only where it stands in the resume itself. */
+	__asm__("" : "+r"(k)); /* a constant may be NULL, and compilers know too much of it */
+	if (!k)
+		weft__owner_report_null();
 	if (!self)
 		self = weft__attach_thread();
 	if (k->parent != self)
