@@ -916,8 +916,13 @@ static void *writes_slowly(void *hearers)
 	return NULL;
 }
 
+/* By then the worker has a ring. */
 static void *asks_where(void *thread)
 {
+	int fds[2];
+
+	connect_pair(fds);
+	CHECK(weft_close(fds[0]) == 0 && weft_close(fds[1]) == 0);
 	*(pid_t *)thread = gettid();
 	return NULL;
 }
@@ -942,7 +947,9 @@ static void *a_held_worker_is_heard(void *pass)
 		return pass;
 	WEFT_SCOPE(scope);
 	WEFT_SCOPE(reads);
-	CHECK(weft_scope_spawn_with(&scope, &asker, asks_where, &first, &attr) == 0 && weft_join(&asker, NULL) == 0);
+	for (attr.worker = 2; attr.worker; attr.worker--)
+		CHECK(weft_scope_spawn_with(&scope, &asker, asks_where, &first, &attr) == 0 &&
+		      weft_join(&asker, NULL) == 0);
 	for (i = 0; i < HEARERS; i++) {
 		connect_pair(hearers[i].fds);
 		hearers[i].thread = &threads[i];
