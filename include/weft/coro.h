@@ -524,8 +524,9 @@ __attribute__((unused, cold, noinline)) static void weft__enter_anew(weft_coro_t
 {
 	weft_coro_t *self = weft__self();
 
-	/* The read below faults then; the library knows such a fault only where it stands in the resume itself. */
-	__asm__("" : "+r"(k)); /* a constant may be NULL, and compilers know too much of it */
+	/* Compilers trap at an address of their own where they know that a resume is one of NULL. */
+	__asm__("" : "+r"(k));
+	/* Then the read below faults. In the resume itself the library knows such a fault by the code around it. */
 	if (!k)
 		weft__owner_report_null();
 	if (!self)

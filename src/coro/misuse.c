@@ -95,7 +95,7 @@ void weft__die_null(const char *what)
 	weft__line_die(&line);
 }
 
-/* weft__enter reads this field first, or else weft__enter_anew does. */
+/* weft__enter reads this field first. */
 const size_t weft__owner_read_first = offsetof(weft_coro_t, parent);
 
 void weft__owner_report_null(void)

@@ -394,43 +394,36 @@ other:
 
 enum weft__entered { WEFT__ENTERED, WEFT__ENTERED_BUT_LIMIT, WEFT__NOT_ENTERED };
 
+/* The body of both functions below; `word` is what the statement compares. */
+#define WEFT__ENTER_BY(k, handled, compare_tags, word) \
+	__asm__ goto( \
+	    WEFT__ENTER(handled, compare_tags) \
+	    : \
+	    : "r"(k), "re"(word) WEFT__USED_OFTEN(k) \
+	    : "rcx", "rdx", "cc", "memory" \
+	    : anew, other); \
+	return WEFT__ENTERED; \
+other: \
+	WEFT__COLD_LABEL; \
+	return WEFT__ENTERED_BUT_LIMIT; \
+anew: \
+	WEFT__COLD_LABEL; \
+	return WEFT__NOT_ENTERED
+
 /* If `k` is resumed by the same coroutine as the last time, which executes no tail clause, and with the same set: make
  * its leaf the current coroutine. If its limit is another one, weft__become_leaf has to follow. */
 WEFT__INLINE enum weft__entered weft__enter(struct weft_link *k, uintptr_t handled)
 {
-	__asm__ goto(
-	    WEFT__ENTER("%1", "")
-	    :
-	    : "r"(k), "re"(handled) WEFT__USED_OFTEN(k)
-	    : "rcx", "rdx", "cc", "memory"
-	    : anew, other);
-	return WEFT__ENTERED;
-other:
-	WEFT__COLD_LABEL;
-	return WEFT__ENTERED_BUT_LIMIT;
-anew:
-	WEFT__COLD_LABEL;
-	return WEFT__NOT_ENTERED;
+	WEFT__ENTER_BY(k, "%1", "", handled);
 }
 
 /* The same where the set is one of tags. */
 WEFT__INLINE enum weft__entered weft__enter_tagged(struct weft_link *k, uint64_t tags)
 {
-	__asm__ goto(
-	    WEFT__ENTER("$" WEFT__STR(WEFT_HANDLES_TAGS),
-	    "cmpq %1, " WEFT__STR(WEFT_CORO_TAGS) "(%0)\n\t"
-	    "jne %l[anew]\n\t")
-	    :
-	    : "r"(k), "re"(tags) WEFT__USED_OFTEN(k)
-	    : "rcx", "rdx", "cc", "memory"
-	    : anew, other);
-	return WEFT__ENTERED;
-other:
-	WEFT__COLD_LABEL;
-	return WEFT__ENTERED_BUT_LIMIT;
-anew:
-	WEFT__COLD_LABEL;
-	return WEFT__NOT_ENTERED;
+	WEFT__ENTER_BY(k, "$" WEFT__STR(WEFT_HANDLES_TAGS),
+		       "cmpq %1, " WEFT__STR(WEFT_CORO_TAGS) "(%0)\n\t"
+		       "jne %l[anew]\n\t",
+		       tags);
 }
 
 WEFT__INLINE void weft__become_leaf(struct weft_link *k)
