@@ -424,13 +424,19 @@ static uint64_t due(const struct weft__worker *owner)
 	return next < called + HELD_AFTER ? called + HELD_AFTER : next;
 }
 
+/* It may have looked after `now` was read. */
+static bool has_long_not_looked(const struct weft__worker *w, uint64_t now)
+{
+	return __atomic_load_n(&w->looked, __ATOMIC_RELAXED) + HELD_AFTER < now;
+}
+
 /* True: it is left to a worker that has had long tasks to turn its own wheel. See "Long tasks stay". */
 static bool call_owner(struct weft__worker *owner, uint64_t now)
 {
 	if (__atomic_load_n(&owner->look_every, __ATOMIC_RELAXED) >= LONG_TASKS)
 		return false;
 	if (!wake_parked(owner) && (now - __atomic_load_n(&owner->called, __ATOMIC_RELAXED) < 2 * HELD_AFTER ||
-				    now - __atomic_load_n(&owner->looked, __ATOMIC_RELAXED) > HELD_AFTER))
+				    has_long_not_looked(owner, now)))
 		return false;
 	__atomic_store_n(&owner->called, now, __ATOMIC_RELAXED);
 	return true;
@@ -767,7 +773,7 @@ static bool watch_held(struct weft__worker *w, struct weft__source *source)
 
 	for (i = 0; i < rt->workers; i++) {
 		other = &rt->worker[i];
-		if (other != w && now - __atomic_load_n(&other->looked, __ATOMIC_RELAXED) > HELD_AFTER)
+		if (other != w && has_long_not_looked(other, now))
 			nothing &= source->watch(source, w, other);
 	}
 	return nothing;
