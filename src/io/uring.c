@@ -9,8 +9,9 @@
  *   put an operation in, to withdraw one of a task that goes on elsewhere, and wake the owner;
  *   take out what has ended, if the owner is held inside a long task. The kernel says what has ended only to the owner:
  *   a signal (SIGURG, ignored by default; Go uses it likewise) makes it enter the kernel for a moment. That there is
- *   something to say is told by an eventfd, which is silent while the owner is not held; the worker that watches polls
- *   it in a ring of its own.
+ *   something to say is told by an eventfd, which is silent while the owner is not held. The worker that watches polls
+ *   it in its ring. One that has done no I/O has none, and looks now and then: a ring that it opened by itself would
+ *   take the number of a descriptor that the program has just closed.
  * Rejected: rings that every thread may enter, for their price; moving the long task away, because that needs a thread
  * more for each, and its frames may hold what belongs to a thread.
  *
@@ -466,16 +467,16 @@ static void attend(struct weft__source *source, struct weft__worker *w, struct w
 
 static bool watch(struct weft__source *source, struct weft__worker *w, struct weft__worker *held)
 {
-	struct weft__loop *loop = (struct weft__loop *)source;
 	struct ring *r = ring_of(w), *its = ring_of(held);
 	struct io_uring_sqe *sqe;
 
-	if (loop->tells < 0 || !its || atomic_load_explicit(&held->in_source, memory_order_relaxed))
+	(void)source;
+	if (r->tells < 0 || !its || atomic_load_explicit(&held->in_source, memory_order_relaxed))
 		return true;
 	lock_own(r);
 	sqe = r->polls ? NULL : entry(r);
 	if (sqe) {
-		io_uring_prep_poll_add(sqe, loop->tells, POLLIN);
+		io_uring_prep_poll_add(sqe, r->tells, POLLIN);
 		sqe->user_data = TOLD;
 		r->polls = true;
 	}

@@ -26,8 +26,8 @@ enum {
 	SPARE = SLAB / 2, /* pieces that a turn has at least: a list may be spread over 64 */
 	/* A worker that sleeps until a timer, and wakes, spends ten to twenty microseconds on that, as much as on fifty
 	 * timers. So where timers come more often than that they are waited for together, and are late by half a
-	 * millisecond at most. A sleep of 30 000 sleepers takes two thirds to three quarters of
-	 * its time with 10 ticks. */
+	 * millisecond at most. A sleep of 30 000 sleepers takes two thirds to three quarters of its time with 10
+	 * ticks. */
 	TOGETHER = 32,
 	CROWD = 20,
 };
