@@ -26,7 +26,8 @@
  * Hosts have names, which weft_resolve and weft_dial know, and addresses from 10.0.0.1 on. "localhost", 127.0.0.1 and
  * ::1 are the caller's own host. Ports, Unix sockets and files belong to a host. Descriptors begin at a number that
  * no real one has; smaller ones are real, and block the simulation. Child processes are real, but those whose programs
- * have been named by weft_world_program. Signals that weft_sigwait waits for are real.
+ * have been named by weft_world_program. Signals come from weft_world_kill and weft_world_signal, and as SIGCHLD from
+ * such a process that ends; weft_sigwait takes them. All processes have blocked what the simulating thread has.
  *
  * The functions here are for tasks of a simulation; elsewhere they do nothing and return -EPERM. None of them waits,
  * and none is for a signal handler; any stack will do.
@@ -138,12 +139,24 @@ WEFT__INLINE int weft_world_program(const char *name, weft_world_main_t *main)
 }
 
 /**
- * End such a process, as kill: whatever the signal, its tasks are cancelled, which runs what they have deferred, and
- * its parent is told the signal. weft_world_crash of its host does the same, by SIGKILL.
+ * Send such a process a signal, as kill. One that is blocked (pthread_sigmask, before the simulation began) is for
+ * weft_sigwait in a task of the process, now or later. Of the others SIGCHLD, SIGCONT, SIGURG and SIGWINCH do nothing;
+ * any other, and SIGKILL, ends the process: its tasks are cancelled, which runs what they have deferred, and its parent
+ * is told the signal. weft_world_crash of its host does the same, by SIGKILL.
  * @param signal  0: nothing is done but the look whether there is such a process
- * @return 0, also if it has ended but has not been waited for; -EPERM; -ESRCH; -EINVAL: no signal; -ENOMEM
+ * @return 0, also if it has ended but has not been waited for; -EPERM; -ESRCH; -EINVAL: no signal, or one that stops
+ *   processes, which none of the world does; -ENOMEM
  */
 WEFT_API int weft_world_kill(pid_t process, int signal);
+
+/**
+ * Send a signal to the program of a host: weft_sigwait takes it in any task there that belongs to no such process. It
+ * waits until then, but not beyond a crash of the host.
+ * @param signal  0: nothing is done but the look whether there is such a host
+ * @return 0; -EPERM: outside of a simulation, or the signal is not blocked, and would end the program; -ENOENT: there
+ *   is no such host; -EINVAL: no signal; -ENOMEM
+ */
+WEFT_API int weft_world_signal(const char *host, int signal);
 
 /** A random number of the seed's; 0 outside of a simulation. */
 WEFT_API uint64_t weft_world_random(void);

@@ -266,10 +266,13 @@ int weft__process_status(pid_t process, int *status)
 
 int weft__signal_fd(const sigset_t *signals)
 {
-	int fd = signals ? signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
+	int fd;
 
 	if (!signals)
 		return -EINVAL;
+	if (weft__simulated())
+		return weft__sim_signal_fd(signals);
+	fd = signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -278,6 +281,8 @@ int weft__signal_read(int fd, siginfo_t *info)
 	struct signalfd_siginfo got;
 	ssize_t size;
 
+	if (weft__sim_has(fd))
+		return weft__sim_signal_read(fd, info);
 	do
 		size = read(fd, &got, sizeof got);
 	while (size < 0 && errno == EINTR);

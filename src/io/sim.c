@@ -60,8 +60,10 @@ static void close_world(struct weft__source *source)
 	}
 	weft__sim_files_free(world);
 	weft__sim_processes_free(world);
-	for (i = 0; i < world->host_count; i++)
+	for (i = 0; i < world->host_count; i++) {
+		weft__sim_forget(&world->hosts[i]->sent);
 		free(world->hosts[i]);
+	}
 	free(world->hosts);
 	free(world->entries);
 	free(world->cuts);
@@ -408,6 +410,13 @@ static int find_world(struct weft__world **world)
 	return *world ? 0 : -ENOMEM;
 }
 
+int weft__world_host_named(const char *name, struct weft__world **world)
+{
+	int error = find_world(world);
+
+	return error ? error : host_named(*world, name);
+}
+
 int weft_world_set(const weft_world_t *profile)
 {
 	struct weft__world *world;
@@ -510,12 +519,9 @@ int weft_world_mend(const char *a, const char *b)
 int weft_world_crash(const char *name)
 {
 	struct weft__world *world;
-	int host, error = find_world(&world);
+	int host = weft__world_host_named(name, &world);
 	size_t i;
 
-	if (error)
-		return error;
-	host = host_named(world, name);
 	if (host < 0)
 		return host;
 	for (i = 0; i < world->count; i++)
@@ -523,6 +529,7 @@ int weft_world_crash(const char *name)
 			end_waits(world, WEFT__SIM_BASE + (int)i);
 			weft__sim_end(world, world->entries[i].node, true);
 		}
+	weft__sim_forget(&world->hosts[host]->sent);
 	weft__sim_files_crash(world, (unsigned)host);
 	weft__sim_processes_crash(world, (unsigned)host);
 	return 0;

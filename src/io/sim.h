@@ -26,6 +26,13 @@ enum weft__node_kind {
 	WEFT__LISTENER,
 	WEFT__DATAGRAMS,
 	WEFT__OPEN_FILE,
+	WEFT__SIGNALS, /* a task waits for some */
+};
+
+/* Signals that a process has been sent and has not taken, in the order in which they came. */
+struct weft__sent {
+	struct weft__sent *next;
+	siginfo_t info;
 };
 
 struct weft__host {
@@ -33,6 +40,7 @@ struct weft__host {
 	unsigned number;
 	uint16_t port;	/* that was chosen last */
 	uint64_t bytes; /* of its files */
+	struct weft__sent *sent;
 };
 
 /* Where a socket is: a port of a host, or a name of a Unix socket. */
@@ -90,6 +98,9 @@ struct weft__node {
 	struct weft__inode *inode;
 	int64_t offset;
 	int flags;
+	/* Of a wait for signals. */
+	uint64_t wanted;
+	uint16_t process;
 };
 
 struct weft__sim_fd {
@@ -113,7 +124,7 @@ struct weft__world {
 	struct weft__inode *inodes;
 	uint64_t inode_number;
 	struct weft__program *programs;
-	struct weft__process *processes;
+	struct weft__process *processes; /* until they have been waited for */
 	unsigned process_number;
 };
 
@@ -130,6 +141,8 @@ bool weft__world_happens(struct weft__world *world, uint32_t of_a_million) WEFT_
 size_t weft__world_shorten(struct weft__world *world, size_t length) WEFT__HIDDEN;
 uint64_t weft__world_latency(struct weft__world *world) WEFT__HIDDEN;
 bool weft__world_is_cut(const struct weft__world *world, unsigned a, unsigned b) WEFT__HIDDEN;
+/* By its name: 0 or more, and *world is set; -EPERM, -ENOMEM, -ENOENT. */
+int weft__world_host_named(const char *name, struct weft__world **world) WEFT__HIDDEN;
 /* The host of the calling task. */
 unsigned weft__world_here(void) WEFT__HIDDEN;
 
@@ -224,6 +237,24 @@ int weft__sim_process_fd(pid_t number) WEFT__HIDDEN;
 int weft__sim_process_status(pid_t number, int *status) WEFT__HIDDEN;
 void weft__sim_processes_crash(struct weft__world *world, unsigned host) WEFT__HIDDEN;
 void weft__sim_processes_free(struct weft__world *world) WEFT__HIDDEN;
+/* The calling task's; 0: it belongs to its host's own program. */
+pid_t weft__sim_process_here(struct weft__world *world) WEFT__HIDDEN;
+/* The list of what a process has been sent; 0: a host's own. NULL: it has ended. */
+struct weft__sent **weft__sim_sent(struct weft__world *world, unsigned host, uint16_t process) WEFT__HIDDEN;
+
+/* ---- sim_signal.c ---- */
+
+/* For process.c, as signalfd and reading from it. */
+int weft__sim_signal_fd(const sigset_t *signals) WEFT__HIDDEN;
+int weft__sim_signal_read(int number, siginfo_t *info) WEFT__HIDDEN;
+bool weft__sim_has_signal(struct weft__world *world, const struct weft__node *node) WEFT__HIDDEN;
+/* Has the thread that simulates blocked it? Then so have all processes of the world. */
+bool weft__sim_blocks(int signal) WEFT__HIDDEN;
+/* `sent` becomes the world's. */
+void weft__sim_send(struct weft__world *world, unsigned host, uint16_t process, struct weft__sent *sent) WEFT__HIDDEN;
+/* By the calling task's process. 0, -ENOMEM. */
+int weft__sim_send_new(struct weft__world *world, unsigned host, uint16_t process, int signal) WEFT__HIDDEN;
+void weft__sim_forget(struct weft__sent **sent) WEFT__HIDDEN;
 
 static inline bool weft__sim_has_process(pid_t number)
 {

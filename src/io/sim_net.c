@@ -638,6 +638,8 @@ static int events_of(struct weft__world *world, struct weft__node *node, uint64_
 		return POLLOUT | (first_datagram(world, node, when) || node->in.end_at ? POLLIN : 0);
 	case WEFT__OPEN_FILE:
 		return POLLIN | POLLOUT;
+	case WEFT__SIGNALS:
+		return weft__sim_has_signal(world, node) ? POLLIN : 0;
 	default:
 		return POLLOUT | POLLHUP; /* as of a socket that is not connected */
 	}

@@ -3,7 +3,8 @@
  * Child processes of the simulated world: functions of the program, each run by a task of its own.
  *
  * A process holds one end of a pipe, and closes it when it ends; weft_waitpid waits at the other end, as it does at a
- * descriptor of a real process. To kill a process is to cancel the scope that its function runs in.
+ * descriptor of a real process. To kill a process is to cancel the scope that its function runs in. Its tasks know it
+ * by an index, which they inherit from each other; 0 is their host's own program.
  */
 #define _GNU_SOURCE
 #include "io/sim.h"
@@ -25,8 +26,11 @@ struct weft__process {
 	struct weft__world *world;
 	weft_world_main_t *main;
 	pid_t number;
-	unsigned host;
-	int status, signal;	    /* signal: that it was killed by; 0: none */
+	unsigned host, parents_host;
+	uint16_t index, parent;
+	int status, signal; /* signal: that it was killed by; 0: none */
+	struct weft__sent *sent;
+	struct weft__sent *end;	    /* a SIGCHLD for its parent */
 	weft_scope_t *scope;	    /* its function's; NULL: that has not begun, or has ended */
 	struct weft__node *lives;   /* the end of the pipe that it holds; NULL: it has ended */
 	struct weft__node *watched; /* the other end */
@@ -150,7 +154,31 @@ static void unmake(struct weft__process *p)
 		weft__node_release(p->world, p->lives);
 	if (p->watched)
 		weft__node_release(p->world, p->watched);
+	weft__sim_forget(&p->sent);
+	weft__sim_forget(&p->end);
 	free(p);
+}
+
+static struct weft__process *with_index(struct weft__world *world, uint16_t index)
+{
+	struct weft__process *p = world->processes;
+
+	while (p && p->index != index)
+		p = p->next;
+	return p;
+}
+
+/* Of those that have not been waited for no two have one. 0 or a negative errno. */
+static int give_index(struct weft__world *world, struct weft__process *p)
+{
+	unsigned number = world->process_number;
+
+	p->index = (uint16_t)(number % UINT16_MAX + 1);
+	if (with_index(world, p->index))
+		return -EAGAIN;
+	p->number = WEFT__SIM_PROCESS + (pid_t)number;
+	world->process_number++;
+	return 0;
 }
 
 pid_t weft__sim_spawn(char *const argv[], const int fds[3])
@@ -169,9 +197,14 @@ pid_t weft__sim_spawn(char *const argv[], const int fds[3])
 	p->main = program->main;
 	p->status = W_EXITCODE(0, SIGABRT); /* if its function does not return */
 	p->host = weft__world_here();
+	p->parents_host = p->host;
+	p->parent = weft__task()->process;
+	p->end = calloc(1, sizeof *p->end);
 	error = copy_descriptors(world, p, fds);
 	if (!error)
-		error = open_ends(world, p);
+		error = p->end ? open_ends(world, p) : -ENOMEM;
+	if (!error)
+		error = give_index(world, p);
 	if (!error)
 		error = weft_rt_spawn(world->rt, program->keeper, p, NULL);
 	if (error) {
@@ -179,7 +212,6 @@ pid_t weft__sim_spawn(char *const argv[], const int fds[3])
 		unmake(p);
 		return error;
 	}
-	p->number = WEFT__SIM_PROCESS + (pid_t)world->process_number++;
 	p->next = world->processes;
 	world->processes = p;
 	return p->number;
@@ -189,6 +221,7 @@ pid_t weft__sim_spawn(char *const argv[], const int fds[3])
 
 bool weft__process_begins(struct weft__process *p, weft_scope_t *scope)
 {
+	weft__task()->process = p->index;
 	p->scope = scope;
 	return !p->signal;
 }
@@ -205,6 +238,21 @@ void weft__process_exits(struct weft__process *p, int status)
 	p->status = W_EXITCODE(status & 255, 0);
 }
 
+static void tell_parent(struct weft__process *p)
+{
+	struct weft__sent *end = p->end;
+	siginfo_t *info = &end->info;
+
+	if (!weft__sim_blocks(SIGCHLD))
+		return;
+	info->si_signo = SIGCHLD;
+	info->si_pid = p->number;
+	info->si_code = WIFEXITED(p->status) ? CLD_EXITED : CLD_KILLED;
+	info->si_status = WIFEXITED(p->status) ? WEXITSTATUS(p->status) : WTERMSIG(p->status);
+	p->end = NULL;
+	weft__sim_send(p->world, p->parents_host, p->parent, end);
+}
+
 void weft__process_ends(struct weft__process *p)
 {
 	p->scope = NULL;
@@ -213,6 +261,25 @@ void weft__process_ends(struct weft__process *p)
 	close_descriptors(p);
 	weft__node_release(p->world, p->lives);
 	p->lives = NULL;
+	tell_parent(p);
+}
+
+struct weft__sent **weft__sim_sent(struct weft__world *world, unsigned host, uint16_t process)
+{
+	struct weft__process *p;
+
+	if (!process)
+		return &world->hosts[host]->sent;
+	p = with_index(world, process);
+	return p && p->lives ? &p->sent : NULL;
+}
+
+pid_t weft__sim_process_here(struct weft__world *world)
+{
+	uint16_t process = weft__task()->process;
+	struct weft__process *p = process ? with_index(world, process) : NULL;
+
+	return p ? p->number : 0;
 }
 
 /* ---- its parent -------------------------------------------------------------------------------------------------- */
@@ -261,6 +328,16 @@ static void kill_one(struct weft__process *p, int signal)
 		weft_scope_cancel(p->scope, -ECANCELED);
 }
 
+static bool is_ignored(int signal)
+{
+	return signal == SIGCHLD || signal == SIGURG || signal == SIGWINCH || signal == SIGCONT;
+}
+
+static bool stops(int signal)
+{
+	return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+}
+
 int weft_world_kill(pid_t number, int signal)
 {
 	struct weft__world *world = weft__world();
@@ -268,12 +345,16 @@ int weft_world_kill(pid_t number, int signal)
 
 	if (!world)
 		return weft__simulated() ? -ENOMEM : -EPERM;
-	if (signal < 0 || signal > 64)
+	if (signal < 0 || signal > 64 || stops(signal))
 		return -EINVAL;
 	p = *find(world, number);
 	if (!p)
 		return -ESRCH;
-	if (signal)
+	if (!signal || !p->lives)
+		return 0;
+	if (signal != SIGKILL && weft__sim_blocks(signal))
+		return weft__sim_send_new(world, p->host, p->index, signal);
+	if (!is_ignored(signal))
 		kill_one(p, signal);
 	return 0;
 }
@@ -295,6 +376,8 @@ void weft__sim_processes_free(struct weft__world *world)
 
 	while ((p = world->processes)) {
 		world->processes = p->next;
+		weft__sim_forget(&p->sent);
+		weft__sim_forget(&p->end);
 		free(p);
 	}
 	while ((program = world->programs)) {

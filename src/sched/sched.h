@@ -103,6 +103,7 @@ struct weft__task {
 	uint32_t shields;    /* depth of weft_shield_begin */
 	uint8_t flags;	     /* WEFT__CODES, …; only the task itself writes it, or whoever ends it */
 	uint8_t asked;	     /* atomic: to end, itself; written under its scope's lock */
+	uint16_t process;    /* of a simulated world; 0: its host's own */
 	struct weft__worker *pinned;
 	weft_scope_t *scope; /* that it belongs to; NULL: detached */
 	struct weft__rt *rt;

@@ -106,8 +106,10 @@ static void configure(struct weft__task *task, const struct weft_spawn *what)
 	struct weft__rt *rt = task->rt;
 	struct weft__task *parent = rt->sim ? weft__task() : NULL;
 
-	if (parent && parent->rt == rt)
+	if (parent && parent->rt == rt) {
 		task->host = parent->host;
+		task->process = parent->process;
+	}
 	task->handle = what->handle;
 	if (what->handle)
 		*what->handle = (weft_task_t){.task = task, .scope = what->scope};

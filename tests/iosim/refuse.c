@@ -113,6 +113,35 @@ static void *kills(void *unused)
 	return unused;
 }
 
+/* A process that is told to end, and tells its parent so. */
+static int waits_for_word(char *const argv[], const int fds[3])
+{
+	sigset_t set;
+
+	(void)argv, (void)fds;
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	return weft_sigwait(&set, NULL) != SIGUSR1;
+}
+
+static void *sends_word(void *unused)
+{
+	sigset_t set;
+	int status;
+	pid_t child;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	or_fail(weft_world_program("waiter", waits_for_word));
+	child = (pid_t)or_fail(spawn("waiter", -1, -1));
+	weft_defer(reap, &child);
+	or_fail(weft_world_kill(child, SIGUSR1));
+	CHECK(or_fail(weft_sigwait(&set, NULL)) == SIGCHLD);
+	or_fail(weft_waitpid(child, &status));
+	CHECK(WIFEXITED(status));
+	return unused;
+}
+
 static void *echoes(void *listener)
 {
 	struct owned peer = {-1};
@@ -216,7 +245,7 @@ static void *travels(void *unused)
 /* Each part fails by itself. */
 static void *parts(void *result)
 {
-	weft_fn_t *const all[] = {filters, kills, talks, stores, passes, travels};
+	weft_fn_t *const all[] = {filters, kills, sends_word, talks, stores, passes, travels};
 	int error = 0, e;
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -241,5 +270,11 @@ static int program(void)
 
 int main(int argc, char **argv)
 {
+	sigset_t blocked;
+
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGUSR1);
+	sigaddset(&blocked, SIGCHLD);
+	CHECK(!pthread_sigmask(SIG_BLOCK, &blocked, NULL));
 	return argc > 2 ? refuse((unsigned)atoi(argv[1]), (unsigned)atoi(argv[2])) : refuse_all();
 }

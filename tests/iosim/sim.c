@@ -875,6 +875,92 @@ static void *killed(void *result)
 	return result;
 }
 
+/* ---- signals ----------------------------------------------------------------------------------------------------- */
+
+static sigset_t set_of(int first, int second)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, first);
+	sigaddset(&set, second);
+	return set;
+}
+
+/* Counts SIGUSR1 until SIGUSR2. */
+static int counts_signals(char *const argv[], const int fds[3])
+{
+	sigset_t set = set_of(SIGUSR1, SIGUSR2);
+	siginfo_t info;
+	int count = 0;
+
+	(void)argv, (void)fds;
+	while (weft_sigwait(&set, &info) == SIGUSR1)
+		count++;
+	return info.si_signo == SIGUSR2 && info.si_code == SI_USER ? count : 99;
+}
+
+static void *signals(void *result)
+{
+	sigset_t set = set_of(SIGCHLD, SIGCHLD);
+	siginfo_t info;
+	pid_t child;
+
+	CHECK(!weft_world_program("counter", counts_signals));
+	child = spawn("counter", -1, -1);
+	/* Two are one, until it is taken. */
+	CHECK(!weft_world_kill(child, SIGUSR1) && !weft_world_kill(child, SIGUSR1));
+	weft_sleep(MS);
+	CHECK(!weft_world_kill(child, SIGUSR1) && !weft_world_kill(child, SIGURG));
+	weft_sleep(MS);
+	CHECK(weft_sigwait_until(&set, NULL, weft_now() + MS) == -ETIMEDOUT);
+	CHECK(!weft_world_kill(child, SIGUSR2));
+	CHECK(weft_sigwait(&set, &info) == SIGCHLD && info.si_pid == child && info.si_code == CLD_EXITED);
+	CHECK(info.si_status == 2 && WEXITSTATUS(how_it_ended(child)) == 2);
+	/* What is not blocked ends it. */
+	child = spawn("counter", -1, -1);
+	weft_sleep(MS);
+	CHECK(!weft_world_kill(child, SIGTERM) && weft_sigwait(&set, &info) == SIGCHLD);
+	CHECK(info.si_pid == child && info.si_code == CLD_KILLED && info.si_status == SIGTERM);
+	CHECK(WTERMSIG(how_it_ended(child)) == SIGTERM && weft_world_kill(child, SIGSTOP) == -EINVAL);
+	return result;
+}
+
+static void *takes_one(void *got)
+{
+	sigset_t set = set_of(SIGUSR1, SIGRTMIN);
+
+	*(int *)got = weft_sigwait(&set, NULL);
+	return got;
+}
+
+/* A host's own program; real-time signals are kept each, and lower numbers come first. */
+static void *own_signals(void *result)
+{
+	sigset_t lost = set_of(SIGUSR1, SIGUSR1);
+	int got[4] = {0};
+	weft_scope_t scope;
+
+	CHECK(!weft_world_signal("main", SIGRTMIN) && !weft_world_signal("main", SIGRTMIN));
+	CHECK(!weft_world_signal("main", SIGUSR1));
+	takes_one(&got[0]);
+	takes_one(&got[1]);
+	takes_one(&got[2]);
+	CHECK(got[0] == SIGUSR1 && got[1] == SIGRTMIN && got[2] == SIGRTMIN);
+	weft_scope_open(&scope, WEFT_NEVER);
+	for (int i = 0; i < 4; i++)
+		CHECK(!weft_scope_spawn(&scope, takes_one, &got[i]));
+	weft_sleep(MS);
+	for (int i = 0; i < 4; i++)
+		CHECK(!weft_world_signal("main", SIGRTMIN));
+	CHECK(!weft_scope_wait(&scope) && got[0] == SIGRTMIN && got[3] == SIGRTMIN);
+	CHECK(weft_world_signal("main", SIGTERM) == -EPERM && !weft_world_signal("main", 0));
+	CHECK(weft_world_signal("nowhere", SIGUSR1) == -ENOENT && weft_world_signal("main", 65) == -EINVAL);
+	CHECK(!weft_world_signal("main", SIGUSR1) && !weft_world_crash("main"));
+	CHECK(weft_sigwait_until(&lost, NULL, weft_now() + MS) == -ETIMEDOUT);
+	return result;
+}
+
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
 static const struct test tests[] = {T(echo_server), T(proxy),	T(half_close),	      T(deadlines),
@@ -882,7 +968,7 @@ static const struct test tests[] = {T(echo_server), T(proxy),	T(half_close),	   
 				    T(partition),   T(resets),	T(datagrams),	      T(pipes),
 				    T(copies),	    T(names),	T(local_sockets),     T(passing),
 				    T(files),	    T(crashes), T(crashes_connected), T(a_filter),
-				    T(killed)};
+				    T(killed),	    T(signals), T(own_signals)};
 
 /* What the seed decides about must have been seen both ways. */
 static int check_seen(unsigned long seeds)
@@ -916,8 +1002,13 @@ int main(int argc, char **argv)
 {
 	unsigned long seed, seeds = argc > 1 ? strtoul(argv[1], NULL, 10) : 1;
 	uint64_t first, second;
+	sigset_t blocked = set_of(SIGUSR1, SIGUSR2);
 
+	sigaddset(&blocked, SIGCHLD);
+	sigaddset(&blocked, SIGRTMIN);
+	CHECK(!pthread_sigmask(SIG_BLOCK, &blocked, NULL));
 	CHECK(weft_world_program("a", fails) == -EPERM && weft_world_kill(1, SIGKILL) == -EPERM);
+	CHECK(weft_world_signal("main", SIGUSR1) == -EPERM);
 	CHECK(weft_world_host("a") == -EPERM && weft_world_set(NULL) == -EPERM && !weft_world_random());
 	for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
 		if (argc > 2 && strcmp(argv[2], tests[i].name) != 0)

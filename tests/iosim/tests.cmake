@@ -40,7 +40,8 @@ foreach(bug "lost-write wrote [0-9] and read [0-9]" "split-brain wrote [0-9] and
 endforeach()
 
 # Bugs of the world itself.
-foreach(canary_and_test "sim_short_write_is_whole echo_server" "sim_sync_keeps_nothing crashes" "killed_processes_exit killed")
+foreach(canary_and_test "sim_short_write_is_whole echo_server" "sim_sync_keeps_nothing crashes" "killed_processes_exit killed"
+					   "signals_wake_nobody own_signals")
 	separate_arguments(words UNIX_COMMAND ${canary_and_test})
 	list(GET words 0 canary)
 	list(GET words 1 test)
