@@ -11,10 +11,10 @@
  * The driver sleeps by a waiter, as tasks and threads do, whose address is in `idle`. Whoever has put something into
  * `woken` or `posted` takes that address, if there is one, and completes the waiter.
  */
-#include <sched.h>
 #include <stdlib.h>
 
 #include "activity/activity.h"
+#include "os/os.h"
 
 enum { WOKEN = 1, PARKED = 2 };
 enum { TRY_AGAIN = 1000000 }; /* nanoseconds */
@@ -114,7 +114,7 @@ void weft__group_tell(struct weft__activity_group *g)
 static void wait_for_wakers(struct weft__activity_group *g)
 {
 	while (atomic_load_explicit(&g->wakers, memory_order_acquire))
-		sched_yield();
+		weft__os_yield();
 }
 
 /* ---- posts and holds --------------------------------------------------------------------------------------------- */

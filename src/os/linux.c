@@ -261,6 +261,11 @@ void weft__os_free(void *start, size_t bytes)
 	munmap(start, bytes);
 }
 
+void weft__os_yield(void)
+{
+	syscall(SYS_sched_yield);
+}
+
 /* Taking rights away from a page that is in use interrupts all processors that run the process. */
 static void barrier_by_protection(void)
 {

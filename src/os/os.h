@@ -57,6 +57,10 @@ int weft__os_make_stack(void *start, size_t bytes);
 /* All of it will soon be in use: huge pages, where it has room for them. */
 void weft__os_prefer_huge(void *start, size_t bytes);
 
+/* Another thread may run. By the system call's number: where libweft-posix is preloaded, sched_yield is a function of
+ * ours, which asks for a task's yield. */
+WEFT_API void weft__os_yield(void);
+
 /* Each running thread of the process executes a full memory barrier before this returns. */
 WEFT_API void weft__os_barrier(void);
 

@@ -7,17 +7,17 @@
 #include "sched/sched.h"
 
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "internal/line.h"
+#include "os/os.h"
 
 void weft__pause(unsigned *turns)
 {
 	/* The thread that is waited for may not be running. */
 	if (++*turns % 64 == 0)
-		sched_yield();
+		weft__os_yield();
 #if defined(__x86_64__) || defined(__i386__)
 	else
 		__builtin_ia32_pause();
@@ -87,7 +87,7 @@ static void wait_in_thread(weft_waiter_t *w)
 
 static int yield_thread(void)
 {
-	sched_yield();
+	weft__os_yield();
 	return 0;
 }
 

@@ -4,11 +4,11 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 
 #include "internal/faults.h"
 #include "internal/once.h"
 #include "internal/valgrind.h"
+#include "os/os.h"
 #include "stack/contiguous.h"
 
 _Static_assert(sizeof(struct weft__region) <= WEFT__OBJECT_BYTES, "the slot's room for what a region is");
@@ -210,7 +210,7 @@ static void claim(struct weft__region *region, struct weft__thread *me)
 	/* Acquire: pairs with the release in weft__count_entering. */
 	while (WEFT_NO_CANARY(a_region_is_given_away_while_taken) && other && other != me &&
 	       atomic_load_explicit(&other->entering, memory_order_acquire))
-		sched_yield();
+		weft__os_yield();
 }
 
 static void end_claim(struct weft__region *region)
@@ -248,7 +248,7 @@ static int wait_until_idle(struct weft__region *region, struct weft__thread *me,
 			return WEFT__REGION_IDLE;
 		case WEFT__REGION_CHANGING: /* for some dozens of nanoseconds */
 			unlock();
-			sched_yield();
+			weft__os_yield();
 			lock();
 			break;
 		default:

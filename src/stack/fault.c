@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -24,6 +23,7 @@
 #include "arch/signal.h"
 #include "internal/line.h"
 #include "internal/valgrind.h"
+#include "os/os.h"
 #include "stack/policy.h"
 
 static atomic_size_t faults, failures, probes;
@@ -292,7 +292,7 @@ static bool lost_a_race(struct weft__slot *slot, void *address)
 {
 	/* Pairs with the counting in commit_fault, where a thread that was lost in a fork is counted for ever. */
 	if (atomic_load(&slot->opening) && !weft__os_lost_threads()) {
-		sched_yield();
+		weft__os_yield();
 		return true;
 	}
 	if (raced.address != address) {

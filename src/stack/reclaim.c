@@ -19,12 +19,12 @@
  * Rejected: locks in bins (an atomic instruction for each creation); not to count kept slots (the budget bounds memory,
  * and theirs is some); to keep nothing when the budget is short (threads that sleep keep what they have).
  */
-#define _GNU_SOURCE /* sched_yield, pthread_sigmask */
+#define _GNU_SOURCE /* pthread_sigmask */
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 
+#include "os/os.h"
 #include "stack/policy.h"
 
 enum { CLAIMS = 64 };
@@ -54,7 +54,7 @@ static void lock(void)
 	while (!atomic_compare_exchange_weak_explicit(&holder, &nobody, me(), memory_order_acquire,
 						      memory_order_relaxed)) {
 		nobody = NULL;
-		sched_yield();
+		weft__os_yield();
 	}
 }
 
@@ -81,12 +81,12 @@ bool weft__slot_settle(struct weft__slot *slot)
 {
 	/* Acquire: pairs with the release in end_claim. */
 	while (atomic_load_explicit(&slot->memory, memory_order_acquire) == WEFT__RECLAIMED)
-		sched_yield();
+		weft__os_yield();
 	if (atomic_load_explicit(&slot->memory, memory_order_acquire) == WEFT__INTACT)
 		return true;
 	/* Acquire: pairs with the release in drop. */
 	while (atomic_load_explicit(&dropping, memory_order_acquire) == slot)
-		sched_yield();
+		weft__os_yield();
 	return false;
 }
 

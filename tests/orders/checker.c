@@ -1180,7 +1180,7 @@ void *orders_memmove(void *to, const void *from, size_t size);
 long orders_syscall(long number, uint32_t *word, int operation, uint32_t value, const struct timespec *deadline,
 		    void *more, int mask);
 int orders_clock_gettime(clockid_t id, struct timespec *now);
-int orders_sched_yield(void);
+void orders_yield(void);
 int orders_prctl(int option, ...);
 void orders_fence(void);
 extern char orders_single_threaded;
@@ -1290,9 +1290,8 @@ int orders_clock_gettime(clockid_t id, struct timespec *now)
 	return 0;
 }
 
-int orders_sched_yield(void)
+void orders_yield(void)
 {
-	return 0;
 }
 
 char orders_single_threaded;

@@ -13,7 +13,6 @@
 #define memmove orders_memmove
 #define syscall orders_syscall
 #define clock_gettime orders_clock_gettime
-#define sched_yield orders_sched_yield
 #define prctl orders_prctl
 #define pthread_create orders_create
 #define pthread_join orders_join
@@ -21,9 +20,11 @@
 #define __libc_single_threaded orders_single_threaded
 /* A barrier in all threads is a fence in each: see sched/alone.h. */
 #define weft__os_barrier orders_fence
+#define weft__os_yield orders_yield
 #define weft__light_fence orders_fence
 
 void orders_fence(void);
+void orders_yield(void);
 
 /* Defined once more in checker.c; that one counts. */
 void weft__pause(unsigned *turns) __attribute__((weak));
