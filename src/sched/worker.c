@@ -997,6 +997,7 @@ static void *work(void *argument)
 	attach(w->rt);
 	while (!atomic_load(&w->rt->gate))
 		weft__futex_wait((uint32_t *)&w->rt->gate, CLOSED, WEFT_NEVER);
+	weft__futex_wake((uint32_t *)&w->rt->gate);
 	if (atomic_load(&w->rt->gate) == ABANDONED)
 		return NULL;
 	weft__set_worker(w);
@@ -1038,14 +1039,13 @@ void weft__worker_init(struct weft__rt *rt, struct weft__worker *w, unsigned num
 	weft__wheel_init(&w->wheel, weft__clock());
 }
 
-/* Workers begin together, or not at all: they find each other's records in the runtime's. */
+/* Workers begin together, or not at all: they find each other's records in the runtime's. Each wakes the next. If this
+ * thread woke all of them, on a processor of its own that it is about to leave, the kernel could put two on one, and
+ * would leave them there for some 10 ms. */
 static void open_gate(struct weft__rt *rt, uint32_t how)
 {
-	unsigned i;
-
 	atomic_store(&rt->gate, how);
-	for (i = 0; i < rt->workers; i++)
-		weft__futex_wake((uint32_t *)&rt->gate);
+	weft__futex_wake((uint32_t *)&rt->gate);
 }
 
 int weft__workers_run(struct weft__rt *rt)
