@@ -534,6 +534,8 @@ struct weft_scope {
 	uint32_t count;
 	uint8_t cancelled, closed; /* a closed scope counts as cancelled, too */
 	uint8_t inside;		   /* more than tasks runs in it: src/sched/hold.h */
+	uint8_t reserved;	   /* it was, when it was opened: src/sched/reserve.h */
+	struct weft__worker *home; /* atomic: it has reserved the lock */
 	struct weft__task *tasks;  /* those that have not ended */
 	weft_waiter_t *waiter;	   /* the owner's, waiting for the last */
 	struct weft__task *owner;  /* NULL: a thread */

@@ -96,9 +96,11 @@ static void begin_as_child(void)
 	atomic_store_explicit(&weft__alone.allowed, weft__here.alone, memory_order_relaxed);
 }
 
-__attribute__((constructor)) static void watch_forks(void)
+__attribute__((constructor)) static void begin(void)
 {
 	(void)pthread_atfork(NULL, NULL, begin_as_child);
+	/* The process's first barrier takes many milliseconds if there are other threads by then. */
+	weft__os_barrier();
 }
 
 uint32_t weft__waiter_add(weft_waiter_t *w, uint32_t bits)

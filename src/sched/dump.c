@@ -4,7 +4,7 @@
  * the locks on the way down stay held, so that neither a scope nor a task on the way ends. Text is gathered in memory,
  * and written when no lock is held: a pipe may be full, and who reads it may need one of them.
  */
-#include "sched/sched.h"
+#include "sched/reserve.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -152,9 +152,9 @@ static void visit_list(struct dump *d, visit_t *visit, struct weft__task *task, 
 static void visit_scopes(struct dump *d, visit_t *visit, weft_scope_t *s, unsigned depth)
 {
 	for (; s; s = s->outer) {
-		weft__spin_lock(&s->lock);
+		weft__scope_lock(s);
 		visit_list(d, visit, s->tasks, depth);
-		weft__spin_unlock(&s->lock);
+		weft__scope_unlock(s);
 	}
 }
 

@@ -259,6 +259,10 @@ struct weft__worker {
 	uint64_t random;
 	bool searching, helper, handed_on;
 	bool in_io; /* its task is in a function of src/io, or has one call the system */
+	/* See reserve.h. */
+	bool reserves;
+	unsigned unreserved, pause; /* how many scopes it is still to open so; how many after the next is shared */
+	_Atomic uint32_t inside, asked, answered;
 	uint64_t switches, spawned, ended, steals, parks, wakes, timers;
 	uint64_t io_began, io_ended; /* waits for I/O */
 	unsigned io_streak;	     /* operations in a row that did not wait */

@@ -4,7 +4,87 @@
  * because the task needs the lock to end. Locks are taken from a scope to run queues, never the other way round, and
  * never from one scope to another: a task that is cancelled cancels its own scopes itself, when it goes on.
  */
-#include "sched/sched.h"
+#include "sched/reserve.h"
+
+#include "os/os.h"
+
+/* ---- who may take a scope's lock by plain instructions: see reserve.h ------------------------------------------- */
+
+/* In place of a home: somebody waits for the home's answer. */
+#define SHARING ((struct weft__worker *)1)
+
+enum {
+#ifdef WEFT_TINY
+	PATIENCE = 0,
+#else
+	PATIENCE = 120, /* turns of a loop */
+#endif
+};
+
+static struct weft__worker *home_of_new(struct weft__worker *w)
+{
+	if (!w->reserves)
+		return NULL;
+	weft__home_answers(w);
+	if (!w->unreserved)
+		return w;
+	w->unreserved--;
+	return NULL;
+}
+
+/* Until the worker knows what this thread wrote before. */
+static void ask(struct weft__worker *home)
+{
+	/* Release: pairs with weft__home_answers. */
+	uint32_t mine = atomic_fetch_add_explicit(&home->asked, 1, memory_order_acq_rel) + 1;
+	unsigned turns = 0;
+
+	/* Acquire: pairs with weft__home_answers. */
+	while ((int32_t)(atomic_load_explicit(&home->answered, memory_order_acquire) - mine) < 0) {
+		if (turns < PATIENCE) {
+			weft__pause(&turns);
+			continue;
+		}
+		if (!WEFT_CANARY(home_sees_no_barrier))
+			weft__os_barrier();
+		/* Acquire: pairs with weft__reserved_lock. */
+		while (atomic_load_explicit(&home->inside, memory_order_acquire) && !WEFT_CANARY(home_is_interrupted))
+			weft__pause(&turns);
+		return;
+	}
+}
+
+WEFT__COLD void weft__scope_share(weft_scope_t *s)
+{
+	struct weft__worker *home = __atomic_load_n(&s->home, __ATOMIC_ACQUIRE);
+	unsigned turns = 0;
+
+	while (home) {
+		if (home == SHARING) {
+			weft__pause(&turns);
+			home = __atomic_load_n(&s->home, __ATOMIC_ACQUIRE);
+		} else if (__atomic_compare_exchange_n(&s->home, &home, SHARING, false, __ATOMIC_ACQUIRE,
+						       __ATOMIC_ACQUIRE)) {
+			ask(home);
+			/* Release: pairs with weft__scope_lock. */
+			__atomic_store_n(&s->home, NULL, __ATOMIC_RELEASE);
+			return;
+		}
+	}
+}
+
+/* At the end of a scope that was reserved. */
+static void learn(const weft_scope_t *s)
+{
+	struct weft__worker *w = weft__worker();
+
+	if (__atomic_load_n(&s->home, __ATOMIC_RELAXED) == w) {
+		w->pause -= w->pause > WEFT__PAUSE_LEAST;
+		return;
+	}
+	w->unreserved = w->pause;
+	w->pause = w->pause < WEFT__PAUSE_MOST ? 2 * w->pause : w->pause;
+}
 
 /* Under the lock of the list that the task is in. */
 static void ask_to_end(struct weft__task *task)
@@ -33,9 +113,9 @@ void weft_scope_cancel(weft_scope_t *s, int error)
 {
 	if (!s)
 		weft__misused("weft_scope_cancel", "was called with NULL: there is no scope to cancel");
-	weft__task_lock(&s->lock);
+	weft__scope_lock(s);
 	weft__scope_cancel_locked(s, error < 0 ? error : -ECANCELED);
-	weft__task_unlock(&s->lock);
+	weft__scope_unlock(s);
 }
 
 /* ---- scopes of a task that has failed ---------------------------------------------------------------------------
@@ -51,9 +131,9 @@ static bool have_tasks(weft_scope_t *s)
 	uint32_t count = 0;
 
 	for (; s && !count; s = s->outer) {
-		weft__spin_lock(&s->lock);
+		weft__scope_lock(s);
 		count = s->count;
-		weft__spin_unlock(&s->lock);
+		weft__scope_unlock(s);
 	}
 	return count;
 }
@@ -124,6 +204,8 @@ void weft_scope_open(weft_scope_t *s, uint64_t deadline)
 	*s = (weft_scope_t){.owner = w ? w->current : NULL, .timer = {.at = deadline, .is_scope = 1}};
 	if (!s->owner)
 		return;
+	s->home = home_of_new(w);
+	s->reserved = s->home != NULL;
 	s->outer = s->owner->open;
 	set_open(s->owner, s);
 	if (deadline != WEFT_NEVER)
@@ -162,9 +244,11 @@ static void forget(struct weft__task *owner)
 int weft__scope_close(weft_scope_t *s)
 {
 	weft__timer_disarm(&s->timer);
-	weft__task_lock(&s->lock);
+	weft__scope_lock(s);
 	s->closed = s->cancelled = 1;
-	weft__task_unlock(&s->lock);
+	weft__scope_unlock(s);
+	if (s->reserved)
+		learn(s);
 	if (s->owner) {
 		remove_open(s->owner, s);
 		forget(s->owner);
@@ -181,10 +265,10 @@ bool weft__scope_begin(weft_scope_t *s, weft_waiter_t *w)
 {
 	bool waits;
 
-	weft__task_lock(&s->lock);
+	weft__scope_lock(s);
 	waits = s->count;
 	s->waiter = waits ? w : NULL;
-	weft__task_unlock(&s->lock);
+	weft__scope_unlock(s);
 	return waits;
 }
 
@@ -193,10 +277,10 @@ bool weft__scope_end(weft_scope_t *s, weft_waiter_t *w)
 	bool ended;
 
 	(void)w;
-	weft__task_lock(&s->lock);
+	weft__scope_lock(s);
 	s->waiter = NULL;
 	ended = !s->count;
-	weft__task_unlock(&s->lock);
+	weft__scope_unlock(s);
 	return ended;
 }
 
@@ -225,14 +309,14 @@ bool weft__join_begin(weft_task_t *t, weft_waiter_t *w)
 		ended_before(t);
 		return false;
 	}
-	weft__task_lock(&t->scope->lock);
+	weft__scope_lock(t->scope);
 	task = t->task;
 	if (task) {
 		if (weft__unlikely(t->joiner || task->k == weft__self()))
 			die_joined(t);
 		t->joiner = w;
 	}
-	weft__task_unlock(&t->scope->lock);
+	weft__scope_unlock(t->scope);
 	return task;
 }
 
@@ -241,10 +325,10 @@ bool weft__join_end(weft_task_t *t, weft_waiter_t *w)
 	bool ended;
 
 	(void)w;
-	weft__task_lock(&t->scope->lock);
+	weft__scope_lock(t->scope);
 	t->joiner = NULL;
 	ended = !t->task;
-	weft__task_unlock(&t->scope->lock);
+	weft__scope_unlock(t->scope);
 	return ended;
 }
 
@@ -273,8 +357,8 @@ void weft_task_cancel(weft_task_t *t)
 	/* It has ended, and its scope may have. */
 	if (!__atomic_load_n(&t->task, __ATOMIC_RELAXED))
 		return;
-	weft__task_lock(&t->scope->lock);
+	weft__scope_lock(t->scope);
 	if (t->task)
 		ask_to_end(t->task);
-	weft__task_unlock(&t->scope->lock);
+	weft__scope_unlock(t->scope);
 }

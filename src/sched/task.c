@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Tasks: making, running and ending them; what they ask of their worker. */
-#include "sched/sched.h"
+#include "sched/reserve.h"
 
 #include "sched/hold.h"
 
@@ -142,14 +142,14 @@ static bool join_scope(weft_scope_t *s, struct weft__task *task)
 {
 	bool open;
 
-	weft__task_lock(&s->lock);
+	weft__scope_lock(s);
 	open = !s->cancelled;
 	if (open) {
 		task->scope = s;
 		link_to(&s->tasks, task);
 		s->count++;
 	}
-	weft__task_unlock(&s->lock);
+	weft__scope_unlock(s);
 	return open;
 }
 
@@ -254,13 +254,13 @@ static inline __attribute__((always_inline)) void leave_scope(struct weft__task 
 	weft_scope_t *s = task->scope;
 	weft_waiter_t *joiner, *owner;
 
-	weft__task_lock(&s->lock);
+	weft__scope_lock(s);
 	unlink_task(task);
 	joiner = tell_handle(task->handle, result, error);
 	if (__builtin_expect(error && !s->cancelled, 0) && !task->asked)
 		weft__scope_cancel_locked(s, error);
 	owner = --s->count == 0 && s->waiter && weft_waiter_claim(s->waiter, 0) ? s->waiter : NULL;
-	weft__task_unlock(&s->lock);
+	weft__scope_unlock(s);
 	unmake(task);
 	if (joiner)
 		weft_waiter_complete(joiner);

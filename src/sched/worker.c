@@ -54,7 +54,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "internal/unseen.h"
 #include "sched/probe.h"
+#include "sched/reserve.h"
 
 enum {
 	STREAK = 16,
@@ -591,6 +593,7 @@ static struct weft__task *look(struct weft__worker *w, bool idle)
 	struct weft__task *task;
 
 	adapt(w, now);
+	weft__home_answers(w);
 	turn_wheels(w, now);
 	if (must_take_in(w, idle, now)) {
 		w->took_in = now;
@@ -1035,6 +1038,8 @@ void weft__worker_init(struct weft__rt *rt, struct weft__worker *w, unsigned num
 	w->random = number * 0x9e3779b97f4a7c15u + 1;
 	w->pins_end = &w->pins;
 	w->handed_on = true;
+	w->reserves = rt->workers > 1 && !weft__on_tsan();
+	w->pause = WEFT__PAUSE_LEAST;
 	w->ring.no_thieves = w->fresh.no_thieves = rt->workers == 1;
 	weft__wheel_init(&w->wheel, weft__clock());
 }

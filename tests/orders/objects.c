@@ -6,7 +6,7 @@
 #include <string.h>
 #include <weft/sync.h>
 
-#include "sched/sched.h"
+#include "sched/reserve.h"
 
 enum { SOON = 1001000000 }; /* a deadline; the checker's clock begins at 1 s */
 
@@ -463,6 +463,50 @@ static void woken_once(void)
 	HOLDS(claims == 1 && woken == parked);
 }
 
+/* ---- a worker has reserved a scope's lock ----------------------------------------------------------------------- */
+
+static struct weft__worker home;
+static weft_scope_t scope;
+
+static void begin_at_home(void)
+{
+	fresh_objects();
+	home = (struct weft__worker){.reserves = true};
+	scope = (weft_scope_t){.home = &home, .reserved = 1};
+}
+
+static void locks_scope(void)
+{
+	weft__scope_lock(&scope);
+	counter++;
+	weft__scope_unlock(&scope);
+}
+
+static void locks_at_home(void)
+{
+	weft__set_worker(&home);
+	locks_scope();
+	locks_scope();
+}
+
+static void locks_and_answers(void)
+{
+	weft__set_worker(&home);
+	locks_scope();
+	weft__home_answers(&home);
+	locks_scope();
+}
+
+static void three_counted_in_scope(void)
+{
+	HOLDS(counter == 3 && !scope.lock);
+}
+
+static void four_counted_in_scope(void)
+{
+	HOLDS(counter == 4 && !scope.lock && !scope.home);
+}
+
 #define OF(begins, ends, ...) .begin = begins, .end = ends, .thread = {__VA_ARGS__}
 
 const struct scenario object_scenarios[] = {
@@ -516,6 +560,12 @@ const struct scenario object_scenarios[] = {
      .stale = 2},
     {.name = "select_late", OF(rendezvous, nothing_is_lost, sends_for_a_while, selects_for_a_while), .time_runs = true},
     {.name = "select_of_selects", OF(rendezvous, nothing_is_lost, gives_or_takes, takes_or_gives)},
+    {.name = "home", OF(begin_at_home, three_counted_in_scope, locks_at_home, locks_scope)},
+    {.name = "home_answers", OF(begin_at_home, three_counted_in_scope, locks_and_answers, locks_scope)},
+    {.name = "home_of_three",
+     OF(begin_at_home, four_counted_in_scope, locks_and_answers, locks_scope, locks_scope),
+     .preemptions = 3,
+     .stale = 2},
     {.name = "alone_spin", OF(begin_alone, four_counted, spins_alone, spins_twice), .no_crowd = true, .stale = 3},
     {.name = "alone_both", OF(begin_alone, four_counted, spins_alone, spins_alone), .no_crowd = true, .stale = 2},
     {.name = "alone_adds", OF(begin_alone, three_added, adds_alone, adds), .no_crowd = true},
