@@ -274,6 +274,7 @@ struct weft__worker {
 	_Atomic bool in_source;				     /* it sleeps there, or is about to */
 	struct weft__worker *parked;			     /* next in the runtime's list */
 	bool is_parked, watching;
+	bool rests;	 /* until its own next timer: see worker.c */
 	uint64_t called; /* atomic: when it was left to turn its own wheel */
 	uint64_t seen;	 /* atomic: `switches` when somebody last looked at the slot */
 	uint32_t pins_lock;

@@ -37,6 +37,8 @@
  *   change their roles at every second turn, and the kernel, which has just placed them on processors, lets the short
  *   tasks wait for a time slice of the long one (4 ms). Beside a task that computes for 10 ms and naps for 1 ms, the
  *   change came in 20 of 40 turns, and comes in 1.
+ *   For the same reason a worker that has had long tasks, and whose own next timer ends within REST, rests until then:
+ *   it neither takes tasks from others nor is woken for them. Nor is it woken to watch, for it soon wakes up by itself.
  *
  * Events from outside (sockets, files: src/io)
  *   A worker sleeps in one place, sleep_until, and is woken in one, wake_worker, by any thread. Once a runtime has done
@@ -61,13 +63,14 @@
 enum {
 	STREAK = 16,
 	LOOK_EVERY = 61,
-	LOOK_WITHIN = 100000,	   /* nanoseconds: what look_every adapts to */
-	TURN_LEAST = 16,	   /* timers that a turn of a wheel ends, if so many are due */
-	OLDEST_EVERY = 10000000,   /* nanoseconds: see "Who runs next" */
-	HELD_AFTER = 200000,	   /* nanoseconds: a worker that has not looked for so long is in a long task */
-	FIRST_LOOK = 250000,	   /* nanoseconds until a worker that has nothing more to do looks at busy ones, ... */
-	LOOK_AGAIN = 1000000,	   /* ... and after that */
-	LONG_TASKS = 30,	   /* look_every is less: the worker has had long tasks */
+	LOOK_WITHIN = 100000,	 /* nanoseconds: what look_every adapts to */
+	TURN_LEAST = 16,	 /* timers that a turn of a wheel ends, if so many are due */
+	OLDEST_EVERY = 10000000, /* nanoseconds: see "Who runs next" */
+	HELD_AFTER = 200000,	 /* nanoseconds: a worker that has not looked for so long is in a long task */
+	FIRST_LOOK = 250000,	 /* nanoseconds until a worker that has nothing more to do looks at busy ones, ... */
+	LOOK_AGAIN = 1000000,	 /* ... and after that */
+	LONG_TASKS = 30,	 /* look_every is less: the worker has had long tasks */
+	REST = LOOK_AGAIN,
 	QUIET = 100000000,	   /* nanoseconds in which nothing has happened, before watch.c is asked why */
 	WATCH_SLOT_AFTER = 200000, /* a worker that has been busy for so long is worth a watcher */
 #ifdef WEFT_MIGRATE
@@ -181,7 +184,8 @@ static void wake_one(struct weft__rt *rt)
 	struct weft__worker *w;
 
 	weft__spin_lock(&rt->park_lock);
-	w = rt->parked;
+	for (w = rt->parked; w && w->rests;)
+		w = w->parked;
 	if (w) {
 		unlink_parked(w);
 		w->searching = true;
@@ -432,10 +436,20 @@ static bool has_long_not_looked(const struct weft__worker *w, uint64_t now)
 	return __atomic_load_n(&w->looked, __ATOMIC_RELAXED) + HELD_AFTER < now;
 }
 
+static bool has_long_tasks(const struct weft__worker *w)
+{
+	return __atomic_load_n(&w->look_every, __ATOMIC_RELAXED) < LONG_TASKS;
+}
+
+static bool is_to_rest(const struct weft__worker *w)
+{
+	return has_long_tasks(w) && next_timer(w) < weft__clock() + REST;
+}
+
 /* True: it is left to a worker that has had long tasks to turn its own wheel. See "Long tasks stay". */
 static bool call_owner(struct weft__worker *owner, uint64_t now)
 {
-	if (__atomic_load_n(&owner->look_every, __ATOMIC_RELAXED) >= LONG_TASKS)
+	if (!has_long_tasks(owner))
 		return false;
 	if (!wake_parked(owner) && (now - __atomic_load_n(&owner->called, __ATOMIC_RELAXED) < 2 * HELD_AFTER ||
 				    has_long_not_looked(owner, now)))
@@ -665,7 +679,16 @@ static uint64_t random_of(struct weft__worker *w)
 	return w->random ^= w->random << 17;
 }
 
-static struct weft__task *steal(struct weft__worker *w)
+static struct weft__task *steal_ready(struct weft__worker *from, struct weft__worker *w)
+{
+	struct weft__task *task = weft__ring_steal(&from->ring, &w->ring);
+
+	return task ? task : steal_fresh(from, w, 2);
+}
+
+/* From any other worker, by `how`. */
+static struct weft__task *steal(struct weft__worker *w,
+				struct weft__task *(*how)(struct weft__worker *from, struct weft__worker *w))
 {
 	struct weft__rt *rt = w->rt;
 	unsigned i, start = (unsigned)(random_of(w) % rt->workers);
@@ -674,20 +697,26 @@ static struct weft__task *steal(struct weft__worker *w)
 
 	for (i = 0; i < rt->workers; i++) {
 		from = &rt->worker[(start + i) % rt->workers];
-		if (from != w &&
-		    ((task = weft__ring_steal(&from->ring, &w->ring)) || (task = steal_fresh(from, w, 2)))) {
-			weft__count(&w->steals, 1);
-			return task;
-		}
-	}
-	for (i = 0; i < rt->workers; i++) {
-		from = &rt->worker[(start + i) % rt->workers];
-		if (from != w && (task = steal_stuck(from, w))) {
+		if (from != w && (task = how(from, w))) {
 			weft__count(&w->steals, 1);
 			return task;
 		}
 	}
 	return NULL;
+}
+
+static struct weft__task *search(struct weft__worker *w)
+{
+	struct weft__task *task = NULL;
+
+	if (!is_to_rest(w) || WEFT_CANARY(resting_workers_steal)) {
+		if (!w->searching) {
+			w->searching = true;
+			atomic_fetch_add(&w->rt->searching, 1);
+		}
+		task = steal(w, steal_ready);
+	}
+	return task ? task : steal(w, steal_stuck);
 }
 
 /* Anywhere but in others' slots, or a single spawned task. */
@@ -699,7 +728,7 @@ static bool anything(struct weft__worker *w)
 	if (atomic_load(&rt->shared.count) || atomic_load(&rt->spawned.count) || atomic_load(&w->pinned) ||
 	    atomic_load(&rt->stop))
 		return true;
-	for (i = 0; i < rt->workers; i++)
+	for (i = 0; i < rt->workers && !w->rests; i++)
 		if (weft__ring_count(&rt->worker[i].ring) || weft__fresh_now(&rt->worker[i].fresh) > 1)
 			return true;
 	return false;
@@ -759,7 +788,7 @@ static uint64_t watch(struct weft__worker *w)
 			atomic_thread_fence(memory_order_seq_cst);
 		} while (earliest(rt) < next);
 	} else {
-		next = WEFT_NEVER;
+		next = w->rests ? next_timer(w) : WEFT_NEVER;
 	}
 	weft__spin_unlock(&rt->park_lock);
 	return next;
@@ -831,18 +860,22 @@ void weft__worker_get_up(struct weft__worker *w)
 uint64_t weft__worker_lie_down(struct weft__worker *w)
 {
 	struct weft__rt *rt = w->rt;
+	bool searched = w->searching;
 
 	weft__check_fork(rt);
 	/* Before it can be found: whoever wakes it makes it search again. */
-	if (w->searching)
+	if (searched)
 		stop_searching(w);
 	weft__spin_lock(&rt->park_lock);
 	w->parked = rt->parked;
 	rt->parked = w;
 	w->is_parked = true;
+	w->rests = is_to_rest(w);
 	atomic_fetch_add(&rt->idle, 1);
 	weft__spin_unlock(&rt->park_lock);
 	atomic_thread_fence(memory_order_seq_cst);
+	if (w->rests && searched)
+		notify(rt); /* it may not have looked everywhere */
 	if (!WEFT_CANARY(worker_sleeps_without_a_look) && anything(w))
 		return 0;
 	weft__count(&w->parks, 1);
@@ -922,13 +955,8 @@ static inline __attribute__((always_inline)) struct weft__task *pick_now(struct 
 		task = look(w, true);
 	if (!task)
 		task = pick_own(w);
-	if (!task) {
-		if (!w->searching) {
-			w->searching = true;
-			atomic_fetch_add(&w->rt->searching, 1);
-		}
-		task = steal(w);
-	}
+	if (!task)
+		task = search(w);
 	if (task)
 		found(w);
 	return task;

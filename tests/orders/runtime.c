@@ -128,6 +128,46 @@ static void scope_begins(void)
 	begin_with(spawns_and_waits);
 }
 
+/* ---- a worker between two long tasks ---------------------------------------------------------------------------- */
+
+static void *nothing(void *unused)
+{
+	return unused;
+}
+
+static void nothing_begins(void)
+{
+	begin_with(nothing);
+}
+
+/* It takes nothing from another one, and what the other has is still there when it has rested. */
+static void rests(void)
+{
+	struct weft__worker *w = &rt->worker[0], *other = &rt->worker[1];
+	struct weft_spawn what = {runs, NULL, NULL, NULL, NULL};
+	struct weft__task *task;
+
+	weft__set_worker(other);
+	HOLDS(weft__task_spawn(rt, &what, &task) == 0);
+	weft__ready(task, false);
+	weft__set_worker(w);
+	w->look_every = 1;
+	w->wheel.next = weft__clock() + REST / 2;
+	HOLDS(!search(w) && !w->searching);
+	w->wheel.next = weft__clock() + 2 * REST;
+	HOLDS(search(w) == task && w->searching);
+	stop_searching(w);
+	w->wheel.next = WEFT_NEVER;
+	add(w, task);
+	work(w);
+}
+
+static void rest_ends(void)
+{
+	HOLDS(ran == 1);
+	ends();
+}
+
 /* ---- timers, and a task that only one worker may run ------------------------------------------------------------ */
 
 static void *sleeps(void *unused)
@@ -225,6 +265,7 @@ const struct scenario runtime_scenarios[] = {
     {.name = "rt_event", OF(event_begins, event_ends, TWO_WORKERS, sets_event)},
     {.name = "rt_spawn", OF(spawn_begins, spawn_ends, TWO_WORKERS)},
     {.name = "rt_scope", OF(scope_begins, spawn_ends, TWO_WORKERS)},
+    {.name = "rt_rest", OF(nothing_begins, rest_ends, rests)},
     {.name = "rt_sleep", OF(sleep_begins, spawn_ends, TWO_WORKERS)},
     {.name = "rt_pin", OF(pin_begins, spawn_ends, TWO_WORKERS)},
     {.name = "rt_cancel", OF(cancel_begins, cancel_ends, TWO_WORKERS, sends)},
