@@ -416,7 +416,7 @@ static void skynet(struct run *r)
 
 /* ---- timers ----------------------------------------------------------------------------------------------------- */
 
-enum { NAPS = 4 };
+enum { NAPS = 16 }; /* so many that the start of each, which is in it, counts little */
 
 struct sleepers {
 	weft_event_t begin, end;

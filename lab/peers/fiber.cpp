@@ -114,7 +114,7 @@ void mutex(run &r)
 
 /* ---- timers -------------------------------------------------------------------------------------------------- */
 
-constexpr uint32_t naps = 4;
+constexpr uint32_t naps = 16;
 
 /* A share of `longest`, evenly spread, the same in each program: Knuth's multiplier. */
 std::chrono::nanoseconds drawn(uint32_t number, int64_t longest)

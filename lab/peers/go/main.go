@@ -614,7 +614,7 @@ func chain(n int64) answer {
 
 // ---- timers ------------------------------------------------------------------------------------------------------
 
-const naps = 4
+const naps = 16
 
 // drawn is a share of `longest`, evenly spread, the same in each program: Knuth's multiplier.
 func drawn(number uint32, longest time.Duration) time.Duration {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 pub const HOUR: Duration = Duration::from_secs(3600);
-pub const NAPS: u32 = 4;
+pub const NAPS: u32 = 16;
 pub const NAPPERS: u32 = 1000;
 pub const RING: usize = 503;
 const LATEST: usize = 1_000_000;
