@@ -76,7 +76,8 @@ class Case:
     reference: dict | None  # {name: figure in the case's unit, where it was measured}
     yardstick: Contender | None  # what that is scaled by; bytes are not
     x: float | None
-    rounds: int | None  # at most, for a case that mostly waits, which no budget of CPU time ends
+    # Of a case that mostly waits, which no budget of CPU time ends: at most. With a figure of its own: so many.
+    rounds: int | None
     rate: bool  # tables also say how many operations a second of CPU time is enough for
 
 

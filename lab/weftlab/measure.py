@@ -228,6 +228,8 @@ class Laboratory:
             return True
         if not series.alive() or series.rounds == series.case.rounds:
             return False
+        if series.case.rounds and series.case.figure:  # no CPU time, which the budget is of
+            return True
         if series.case.unit == "B":
             return series.rounds < self.plan.weighings
         if series.rounds < self.plan.least:
