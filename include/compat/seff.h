@@ -183,11 +183,10 @@ __attribute__((unused, cold, noinline)) static void seff__enter_anew(weft_coro_t
 WEFT__INLINE void seff__enter(weft_coro_t *k, effect_set handled)
 {
 	bool all = handled == ~(effect_set)0;
-	enum weft__entered how = all ? weft__enter(&k->link, ~(uintptr_t)0) : weft__enter_tagged(&k->link, handled);
+	bool entered = all ? weft__enter(&k->link, ~(uintptr_t)0) : weft__enter_tagged(&k->link, handled);
 
-	if (weft__unlikely(how != WEFT__ENTERED)) {
-		if (how == WEFT__NOT_ENTERED)
-			seff__enter_anew(k, handled);
+	if (weft__unlikely(!entered)) {
+		seff__enter_anew(k, handled);
 		weft__become_leaf(&k->link);
 	}
 }

@@ -467,12 +467,6 @@ WEFT__INLINE void weft__become(weft_coro_t *k)
 	weft__set_limit(k->link.limit);
 }
 
-WEFT__INLINE void weft__again(weft_coro_t *k)
-{
-	weft__set_self(k);
-	weft__regain_limit(k->link.limit);
-}
-
 /* `self` is to resume `k`, which it did not resume the last time. */
 WEFT__INLINE void weft__adopt(weft_coro_t *self, weft_coro_t *k)
 {
@@ -555,11 +549,8 @@ WEFT__INLINE weft_request_t weft__resume_entered(weft_coro_t **k, void *value)
 /* Continue *k. On return *k is who suspended: another one if it switched sideways meanwhile. */
 WEFT__INLINE weft_request_t weft__resume_caught(weft_coro_t **k, void *value, uintptr_t handled)
 {
-	enum weft__entered how = weft__enter(&(*k)->link, handled);
-
-	if (weft__unlikely(how != WEFT__ENTERED)) {
-		if (how == WEFT__NOT_ENTERED)
-			weft__enter_anew(*k, handled);
+	if (weft__unlikely(!weft__enter(&(*k)->link, handled))) {
+		weft__enter_anew(*k, handled);
 		weft__become_leaf(&(*k)->link); /* who will land */
 	}
 	return weft__resume_entered(k, value);

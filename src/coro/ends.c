@@ -390,7 +390,7 @@ bool weft__must_end(const weft_coro_t *k)
 static WEFT__LEAVES_STACK _Noreturn void throw_here(weft__thrower_t *throws)
 {
 	coming.throws = NULL;
-	weft__again(WEFT_CANARY(exception_arrives_further_out) ? (weft_coro_t *)coming.k : coming.k->leaf);
+	weft__become(WEFT_CANARY(exception_arrives_further_out) ? (weft_coro_t *)coming.k : coming.k->leaf);
 	throws(coming.argument);
 	__builtin_unreachable();
 }
@@ -404,7 +404,7 @@ WEFT__LEAVES_STACK void weft__end_here(void)
 	if (coming.throws)
 		throw_here(coming.throws);
 	self = e->target->leaf;
-	weft__again(self);
+	weft__become(self);
 	finish(self, e);
 }
 

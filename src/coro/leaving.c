@@ -208,7 +208,7 @@ void *weft__yield_through(weft_coro_t *k, weft_coro_t *self, const void *effect,
 		weft__before_through(k, self);
 	value = weft_arch_yield(&k->link, effect, payload);
 	k->leaf = k;
-	weft__again(self);
+	weft__become(self);
 	return value;
 }
 

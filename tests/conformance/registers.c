@@ -229,7 +229,7 @@ static __attribute__((noinline)) uint64_t red_zone(weft_coro_t *k, weft_coro_t *
 		low[i] = seed * (uint64_t)(i + 1);
 	weft__become(k);
 	weft_arch_resume(&link, NULL);
-	weft__again(self);
+	weft__become(self);
 	for (int i = 0; i < 15; i++)
 		sum += low[i];
 	return sum;

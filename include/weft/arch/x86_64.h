@@ -320,35 +320,12 @@ WEFT__INLINE void *weft__address_of(void *object)
 }
 
 /*
- * The word that -fsplit-stack prologues compare the stack pointer with. Contiguous stacks all have 0 there, so between
- * them nothing is stored. The usual way falls through: a taken branch here costs a cycle of each switch.
+ * The word that -fsplit-stack prologues compare the stack pointer with. Rejected: to store only another value. Contiguous
+ * stacks all have 0 there, but the question takes as long as the store, and between linked stacks it costs a jump.
  */
 WEFT__INLINE void weft__set_limit(char *limit)
 {
-	__asm__ goto("cmpq %0, %%fs:0x70\n\tjne %l[other]" : : "r"(limit) : "cc" : other);
-	return;
-other:
-	WEFT__COLD_LABEL;
 	__asm__ volatile("movq %0, %%fs:0x70" : : "r"(limit) : "memory");
-}
-
-/*
- * The same for the running stack. If that is contiguous, a limit of a stack below it never fires, and may stay: a
- * loop that resumes the same coroutine then stores nothing either. Who meets it where it matters (weft__ext) puts it
- * right.
- */
-WEFT__INLINE void weft__regain_limit(char *limit)
-{
-	__asm__ goto("cmpq %0, %%fs:0x70\n\tjne %l[other]" : : "r"(limit) : "cc" : other);
-	return;
-other:
-	WEFT__COLD_LABEL;
-	__asm__ volatile("testq %0, %0\n\tjne 2f\n\t"
-			 "cmpq %%rsp, %%fs:0x70\n\tjb 1f\n"
-			 "2:\tmovq %0, %%fs:0x70\n1:"
-			 :
-			 : "r"(limit)
-			 : "cc", "memory");
 }
 
 /*
@@ -358,16 +335,12 @@ other:
  * and a recursion of functions that resume took 1.3 of its time.
  */
 /* clang-format off */
-/* rcx: the coroutine of which `field` has the address is the current one, and becomes its limit. */
+/* The coroutine of which `field` has the address is the current one, and its limit the thread's. Uses rcx. */
 #define WEFT__BECOME(field, scratch) \
 	"movq " WEFT__STR(field) "(%0), %%rcx\n\t" \
 	"movq %%rcx, %%fs:(%%" scratch ")\n\t" \
 	"movq " WEFT__STR(WEFT_LINK_LIMIT) "(%%rcx), %%rcx\n\t" \
-	"cmpq %%rcx, %%fs:0x70\n\t" \
-	"jne %l[other]"
-#define WEFT__LIMIT_OF(field) \
-	"movq " WEFT__STR(field) "(%0), %%rcx\n\t" \
-	"movq " WEFT__STR(WEFT_LINK_LIMIT) "(%%rcx), %%rcx\n\t"
+	"movq %%rcx, %%fs:0x70"
 
 /* These words seldom change, and a compare costs less than a store: the store ports are what a switch waits for. */
 #define WEFT__ENTER(handled, compare_tags) \
@@ -392,8 +365,6 @@ other:
 #define WEFT__USED_OFTEN(k) , "r"(k), "r"(k), "r"(k)
 #endif
 
-enum weft__entered { WEFT__ENTERED, WEFT__ENTERED_BUT_LIMIT, WEFT__NOT_ENTERED };
-
 /* The body of both functions below; `word` is what the statement compares. */
 #define WEFT__ENTER_BY(k, handled, compare_tags, word) \
 	__asm__ goto( \
@@ -401,24 +372,21 @@ enum weft__entered { WEFT__ENTERED, WEFT__ENTERED_BUT_LIMIT, WEFT__NOT_ENTERED }
 	    : \
 	    : "r"(k), "re"(word) WEFT__USED_OFTEN(k) \
 	    : "rcx", "rdx", "cc", "memory" \
-	    : anew, other); \
-	return WEFT__ENTERED; \
-other: \
-	WEFT__COLD_LABEL; \
-	return WEFT__ENTERED_BUT_LIMIT; \
+	    : anew); \
+	return true; \
 anew: \
 	WEFT__COLD_LABEL; \
-	return WEFT__NOT_ENTERED
+	return false
 
 /* If `k` is resumed by the same coroutine as the last time, which executes no tail clause, and with the same set: make
- * its leaf the current coroutine. If its limit is another one, weft__become_leaf has to follow. */
-WEFT__INLINE enum weft__entered weft__enter(struct weft_link *k, uintptr_t handled)
+ * its leaf the current coroutine. Else false, and nothing is done. */
+WEFT__INLINE bool weft__enter(struct weft_link *k, uintptr_t handled)
 {
 	WEFT__ENTER_BY(k, "%1", "", handled);
 }
 
 /* The same where the set is one of tags. */
-WEFT__INLINE enum weft__entered weft__enter_tagged(struct weft_link *k, uint64_t tags)
+WEFT__INLINE bool weft__enter_tagged(struct weft_link *k, uint64_t tags)
 {
 	WEFT__ENTER_BY(k, "$" WEFT__STR(WEFT_HANDLES_TAGS),
 		       "cmpq %1, " WEFT__STR(WEFT_CORO_TAGS) "(%0)\n\t"
@@ -430,39 +398,21 @@ WEFT__INLINE void weft__become_leaf(struct weft_link *k)
 {
 	__asm__ volatile(
 	    "movq weft__tls_self@gottpoff(%%rip), %%rdx\n\t"
-	    "movq " WEFT__STR(WEFT_CORO_LEAF) "(%0), %%rcx\n\t"
-	    "movq %%rcx, %%fs:(%%rdx)\n\t"
-	    "movq " WEFT__STR(WEFT_LINK_LIMIT) "(%%rcx), %%rcx\n\t"
-	    "movq %%rcx, %%fs:0x70"
+	    WEFT__BECOME(WEFT_CORO_LEAF, "rdx")
 	    :
 	    : "r"(k)
 	    : "rcx", "rdx", "memory");
 }
 
-/* Behind a switch: see weft__regain_limit. The request is in rax and rdx. */
+/* Behind a switch. The request is in rax and rdx. */
 WEFT__INLINE void weft__become_parent(const struct weft_link *k)
 {
-	__asm__ goto(
+	__asm__ volatile(
 	    "movq weft__tls_self@gottpoff(%%rip), %%rsi\n\t"
 	    WEFT__BECOME(WEFT_CORO_PARENT, "rsi")
 	    :
 	    : "r"(k)
-	    : "rcx", "rsi", "cc", "memory"
-	    : other);
-	return;
-other:
-	WEFT__COLD_LABEL;
-	__asm__ volatile(
-	    WEFT__LIMIT_OF(WEFT_CORO_PARENT)
-	    "testq %%rcx, %%rcx\n\t"
-	    "jne 2f\n\t"
-	    "cmpq %%rsp, %%fs:0x70\n\t"
-	    "jb 1f\n"
-	    "2:\tmovq %%rcx, %%fs:0x70\n"
-	    "1:"
-	    :
-	    : "r"(k)
-	    : "rcx", "cc", "memory");
+	    : "rcx", "rsi", "memory");
 }
 /* clang-format on */
 
