@@ -63,6 +63,8 @@
 #else
 #include <weft/arch.h>
 
+#include "internal/part.h"
+
 struct weft__chunk {
 	struct weft__chunk *below; /* the chunk of older frames */
 	union {
@@ -107,7 +109,7 @@ struct weft__block *weft__block_take(struct weft_link *self, size_t bytes);
 void weft__block_give(struct weft__block *block);
 /* A system stack. Does not return if there is no memory. */
 struct weft__chunk *weft__system_take(struct weft_link *self);
-void weft__system_give(struct weft__chunk *chunk);
+WEFT__OF_LINKED void weft__system_give(struct weft__chunk *chunk);
 /* After a longjmp to the frame at `sp`: leave the chunks that were newer. */
 void weft__chunks_cut(struct weft_link *self, char *sp);
 /* Room for an array. NULL never: it does not return if there is no memory. */

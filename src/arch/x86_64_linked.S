@@ -627,25 +627,6 @@ on_system:
 	ud2
 	.cfi_endproc
 
-/* weft__enter_chunk */
-	.p2align 4
-.Lenter_chunk:
-	.cfi_startproc
-	pushq	%rbp
-	.cfi_def_cfa_offset 16
-	.cfi_offset %rbp, -16
-	movq	%rsp, %rbp
-	.cfi_def_cfa_register %rbp
-	movq	%rdi, %r11
-	movq	%rsi, %rdi
-	movq	%rdx, %rsp
-	xorl	%r10d, %r10d
-	call	weft__icall
-	leave
-	.cfi_def_cfa %rsp, 8
-	.cfi_restore %rbp
-	ret
-	.cfi_endproc
 	.size	__morestack, . - __morestack
 
 	.section .gcc_except_table, "a", @progbits
@@ -760,11 +741,6 @@ END(weft__system_entry)
 	.size	weft__system_stack, 8
 weft__system_stack:
 	.quad	weft__system_entry
-
-/* void *weft__enter_chunk(void *(*fn)(void *), void *arg, char *top) */
-FUNCTION(weft__enter_chunk)
-	jmp	.Lenter_chunk
-END(weft__enter_chunk)
 
 /*
  * weft__after_setjmp: called where a function of the setjmp family has returned. When that was a longjmp, the frames between

@@ -4,6 +4,7 @@
  * that a clone costs an object, and its first resume what any resume costs that finds another's frames in the region.
  * And reading and writing the frames of a suspended one wherever they are.
  */
+#define WEFT__PART_COPY
 #include "coro/copying.h"
 
 #include <errno.h>
@@ -166,7 +167,7 @@ static char *find(struct weft__thread *me, struct weft__copied *c, char *at, int
 	return c->image->frames + (c->image->bytes - below_top);
 }
 
-static int move(weft_coro_t *k, char *at, void *here, size_t bytes, bool writes)
+int weft__move_copied(weft_coro_t *k, char *at, void *here, size_t bytes, bool writes)
 {
 	struct weft__thread *me = weft__thread();
 	struct weft__copied *c;
@@ -194,14 +195,4 @@ static int move(weft_coro_t *k, char *at, void *here, size_t bytes, bool writes)
 	if (before != WEFT__REGION_OTHERS)
 		weft__region_leave(c->region, me, before);
 	return place ? 0 : -ENOMEM;
-}
-
-int weft_peek(weft_coro_t *k, const void *at, void *to, size_t bytes)
-{
-	return move(k, (char *)at, to, bytes, false);
-}
-
-int weft_poke(weft_coro_t *k, void *at, const void *from, size_t bytes)
-{
-	return move(k, at, (void *)from, bytes, true);
 }

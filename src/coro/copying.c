@@ -12,6 +12,7 @@
  * A chain that is suspended from below may have such coroutines inside: then its outermost one takes part, whatever its
  * own policy is, until it is resumed (WEFT__THROUGH).
  */
+#define WEFT__PART_COPY
 #include "coro/copying.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@
 #include "arch/vectors.h"
 #include "internal/valgrind.h"
 
-unsigned char weft__unusual;
+const char weft__with_copy;
 
 enum { BY_LINES = 2048 }; /* more than that memcpy moves faster */
 
@@ -419,11 +420,4 @@ bool weft__overwrite(struct weft__thread *me, struct weft__region *region, struc
 	load(me, region, to);
 	to->image = NULL;
 	return true;
-}
-
-const struct weft__slot *weft__stack_of(const weft_coro_t *k)
-{
-	if (!(k->flags & WEFT__COPIED))
-		return k->slot;
-	return weft__copied_of(k)->region ? weft__region_slot(weft__copied_of(k)->region) : NULL;
 }

@@ -94,12 +94,15 @@ WEFT__COLD _Noreturn void weft__die_occupied(const weft_coro_t *k, const struct 
 WEFT__COLD _Noreturn void weft__die_deadlock(const weft_coro_t *k);
 
 /* Start over at the entry, with no frames. */
-void weft__arm_copying(weft_coro_t *k);
+WEFT__OF_COPY void weft__arm_copying(weft_coro_t *k);
 /* It has come to its end. */
-void weft__abandon_copied(weft_coro_t *k);
+WEFT__OF_COPY void weft__abandon_copied(weft_coro_t *k);
 /* It is deleted or starts over. */
-void weft__forget_copied(weft_coro_t *k);
-void weft__before_through(weft_coro_t *k, weft_coro_t *self);
+WEFT__OF_COPY void weft__forget_copied(weft_coro_t *k);
+/* weft_peek, weft_poke. */
+WEFT__OF_COPY int weft__move_copied(weft_coro_t *k, char *at, void *here, size_t bytes, bool writes);
+WEFT__OF_COPY void weft__park_switched(weft_coro_t *from);
+WEFT__OF_COPY void weft__before_through(weft_coro_t *k, weft_coro_t *self);
 
 /* With the region held. An image of the frames of c, parked, as they are now: kept by c as well. NULL: no memory. */
 struct weft__image *weft__image_of(struct weft__thread *me, struct weft__region *region, struct weft__copied *c);

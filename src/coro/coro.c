@@ -14,6 +14,8 @@
 
 _Static_assert(sizeof(weft_coro_t) <= WEFT__OBJECT_BYTES, "the slot's room for a coroutine");
 
+unsigned char weft__unusual;
+
 static struct weft__found found_nothing[WEFT__FOUND_ENTRIES]; /* stays so: neither views nor keys are zero */
 
 /* Used: by inline assembly only, which link-time optimization does not see. */

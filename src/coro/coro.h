@@ -38,9 +38,8 @@ void weft__drop_inside(weft_coro_t *k);
 WEFT__HIDDEN _Noreturn void weft__leave(weft_coro_t *k, const void *effect, void *payload);
 WEFT__HIDDEN void weft__land_saving(void);
 WEFT__HIDDEN void weft__return_saving(void);
-WEFT__HIDDEN void weft__land_copying(void);
-WEFT__HIDDEN void weft__land_parked(void);
-
+WEFT__HIDDEN WEFT__OF_COPY void weft__land_copying(void);
+WEFT__HIDDEN WEFT__OF_COPY void weft__land_parked(void);
 WEFT__HIDDEN void weft__land_switched(void);
 
 /* What weft__land_saving and weft__return_saving call. */

@@ -73,7 +73,7 @@ void weft__call_first(weft_coro_t *self);
 /* A finished coroutine's payload is not needed any more. */
 WEFT__COLD void weft__give_payload(weft_coro_t *k);
 /* What tail clauses left it to do since then (NULL: ever), while it has the flag for that, is not done: see thens.h. */
-WEFT__COLD void weft__drop_thens(weft_coro_t *k, const char *since);
+WEFT__COLD WEFT__OF_THENS void weft__drop_thens(weft_coro_t *k, const char *since);
 static inline void weft__drop_all_thens(weft_coro_t *k)
 {
 	if (weft__unlikely(k->flags & WEFT__THENS))

@@ -47,8 +47,10 @@ __attribute__((destructor)) static void add_roots(void)
 	if (!__lsan_register_root_region)
 		return;
 	weft__arena_each(add_root);
-	weft__buffers_each(add_memory);
-	weft__copied_each(add_memory);
+	if (weft__buffers_each)
+		weft__buffers_each(add_memory);
+	if (weft__copied_each)
+		weft__copied_each(add_memory);
 	while (k && k->parent && k->parent->parent)
 		k = k->parent;
 	if (k && k->parent && k->asan_parent_stack) {

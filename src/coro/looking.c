@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Looking at coroutines, and the inline functions of weft/coro.h for languages that cannot inline C. */
 #include <errno.h>
+#include <string.h>
 
 #include "coro/copying.h"
 
@@ -37,6 +38,13 @@ weft_policy_t weft_policy(const weft_coro_t *k)
 	return k->slot ? (weft_policy_t)k->slot->policy : WEFT_DEFAULT_POLICY;
 }
 
+const struct weft__slot *weft__stack_of(const weft_coro_t *k)
+{
+	if (!(k->flags & WEFT__COPIED))
+		return k->slot;
+	return weft__copied_of(k)->region ? weft__region_slot(weft__copied_of(k)->region) : NULL;
+}
+
 size_t weft_stack_usable(const weft_coro_t *k)
 {
 	const struct weft__slot *slot = weft__stack_of(k);
@@ -54,7 +62,28 @@ bool weft_on_stack(const weft_coro_t *k, const void *address)
 
 	if (slot && at < (const char *)slot && at >= weft__slot_start(slot))
 		return true;
-	return weft__chunks_have(&k->link, at);
+	return k->link.chunk && weft__chunks_have(&k->link, at);
+}
+
+/* Where no coroutine is copied, frames are where they belong. */
+static int move(weft_coro_t *k, char *at, void *here, size_t bytes, bool writes)
+{
+	if (weft__move_copied)
+		return weft__move_copied(k, at, here, bytes, writes);
+	if (weft_state(k) != WEFT_SUSPENDED)
+		return -EINVAL;
+	memcpy(writes ? at : here, writes ? here : at, bytes);
+	return 0;
+}
+
+int weft_peek(weft_coro_t *k, const void *at, void *to, size_t bytes)
+{
+	return move(k, (char *)at, to, bytes, false);
+}
+
+int weft_poke(weft_coro_t *k, void *at, const void *from, size_t bytes)
+{
+	return move(k, at, (void *)from, bytes, true);
 }
 
 bool weft_coro_is_valid(const weft_coro_t *k)

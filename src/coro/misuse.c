@@ -18,7 +18,7 @@ bool weft__was_jumped_out_of(const weft_coro_t *self, const void *sp)
 {
 	/* A root has its thread's stack, which nobody knows the ends of. Copied frames may lie elsewhere. */
 	return self && self->parent && !(self->flags & WEFT__COPYING) && !weft_on_stack(self, sp) &&
-	       !weft__chunks_have(&self->link, sp);
+	       !(self->link.chunk && weft__chunks_have(&self->link, sp));
 }
 
 void weft__die_running(const weft_coro_t *k, const char *what)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Coroutines whose frames are copied leave their region, for a while or for ever: the other half of copying.c. */
+#define WEFT__PART_COPY
 #include "coro/copying.h"
 
 char *weft__landing_spare;
@@ -122,15 +123,10 @@ void weft__before_through(weft_coro_t *k, weft_coro_t *self)
 	}
 }
 
-/* `from` has been suspended by a switch sideways; its landing pad is the plain one. */
-void weft__switched(weft_coro_t *from)
+/* `from`, one of ours, has been suspended by a switch sideways. */
+void weft__park_switched(weft_coro_t *from)
 {
-	from->inner_pc = from->link.pc;
-	if (from->flags & WEFT__COPYING) {
-		from->link.pc = (void *)weft__land_copying;
-		park(from, from->link.sp);
-		from->link.sp = weft__landing();
-	} else {
-		from->link.pc = (void *)weft__land_saving;
-	}
+	from->link.pc = (void *)weft__land_copying;
+	park(from, from->link.sp);
+	from->link.sp = weft__landing();
 }

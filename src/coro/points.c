@@ -15,6 +15,7 @@
  * Rejected: a second coroutine object for each choice (what weft_clone_into needs: two headers, two states and the
  * region's state to look at, where here is one); saving what changed only (nobody knows what did).
  */
+#define WEFT__PART_COPY
 #include "coro/copying.h"
 
 #include <errno.h>

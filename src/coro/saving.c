@@ -5,7 +5,7 @@
  * pad nor return of the coroutine it leaves: it does the one by hand, and puts weft__land_switched before the landing.
  */
 #include "arch/fpu.h"
-#include "coro/coro.h"
+#include "coro/copying.h"
 
 /* The C++ run time's record of a thread: exceptions caught, number of those in flight. Its layout is the ABI's. */
 struct exception_globals {
@@ -78,6 +78,16 @@ void weft__before_switch(weft_coro_t *from, weft_coro_t *to)
 		return; /* which is about to be reported */
 	from->outer_pc = to->link.pc;
 	to->link.pc = (void *)weft__land_switched;
+}
+
+/* `from` has been suspended by a switch sideways; its landing pad is the plain one. */
+void weft__switched(weft_coro_t *from)
+{
+	from->inner_pc = from->link.pc;
+	if (from->flags & WEFT__COPYING)
+		weft__park_switched(from);
+	else
+		from->link.pc = (void *)weft__land_saving;
 }
 
 /* An exception leaves k: it counts where it goes. */

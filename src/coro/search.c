@@ -5,6 +5,7 @@
  *   keep  how k, which lies in the region, stands goes to an image that c has already
  *   try   c, which lies in the region or ended there, starts from k's image again
  */
+#define WEFT__PART_COPY
 #include "coro/copying.h"
 
 #include <errno.h>

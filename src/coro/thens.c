@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#define WEFT__PART_THENS
 #include "coro/thens.h"
 
 #include "stack/buffers.h"

@@ -6,6 +6,7 @@
 #include <weft/effect.h>
 
 #include "coro/coro.h"
+#include "internal/part.h"
 
 /* Small numbers are effects of other interfaces. */
 static inline const struct weft__group *weft__group_of(const weft_effect_t *effect)
@@ -32,6 +33,14 @@ static inline const weft_handler_t *weft__handler_of(uintptr_t handled)
 
 /* An effect of the same name, but not the same one, that a handler of k or further out handles; NULL: none. */
 const weft_effect_t *weft__namesake(const weft_coro_t *k, const weft_effect_t *effect);
+/* One line about a handler and, unless NULL, an effect; abort(). */
+WEFT__COLD WEFT__NORETURN void weft__die_clause(const weft_handler_t *handler, const weft_effect_t *effect,
+						const char *why);
+
+/* then.c: give the answer of a run to what tail clauses left to be done with it since then, the newest first. Where
+ * something was left: the running coroutine has WEFT__THENS. */
+WEFT__OF_THENS void *weft__pass_through(const char *since, void *state, void *answer);
+
 struct weft__line;
 void weft__line_declaration(struct weft__line *line, const weft_effect_t *effect);
 

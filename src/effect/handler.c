@@ -16,6 +16,12 @@
 #include <string.h>
 #include <weft/defer.h>
 
+/* Of the part copy (stack/policies.c): resumptions that can be used again are those of copied coroutines. */
+#pragma weak weft_clone
+#pragma weak weft_checkpoint
+#pragma weak weft_backtrack
+#pragma weak weft_cut
+
 static inline uintptr_t word_of(const weft_handler_t *handler)
 {
 	return (uintptr_t)handler + WEFT__HANDLES_RUN;
@@ -23,8 +29,7 @@ static inline uintptr_t word_of(const weft_handler_t *handler)
 
 /* ---- messages ---------------------------------------------------------------------------------------------- */
 
-static WEFT__NORETURN WEFT__COLD void die_clause(const weft_handler_t *handler, const weft_effect_t *effect,
-						 const char *why)
+void weft__die_clause(const weft_handler_t *handler, const weft_effect_t *effect, const char *why)
 {
 	struct weft__line line;
 
@@ -41,14 +46,14 @@ static WEFT__NORETURN WEFT__COLD void die_clause(const weft_handler_t *handler, 
 
 static WEFT__NORETURN WEFT__COLD void die_continued(const weft_handler_t *handler, const weft_effect_t *effect)
 {
-	die_clause(handler, effect, "\": its clause did not return what weft_tail_continue returned: return it");
+	weft__die_clause(handler, effect, "\": its clause did not return what weft_tail_continue returned: return it");
 }
 
 static WEFT__NORETURN WEFT__COLD void die_undecided(const weft_handler_t *handler, const weft_effect_t *effect)
 {
-	die_clause(handler, effect,
-		   "\": its general clause returned without a decision: call weft_tail_continue, weft_continue, "
-		   "weft_keep or weft_drop, once");
+	weft__die_clause(handler, effect,
+			 "\": its general clause returned without a decision: call weft_tail_continue, weft_continue, "
+			 "weft_keep or weft_drop, once");
 }
 
 static WEFT__NORETURN WEFT__COLD void die_resumption(const weft_resumption_t *k, const weft_effect_t *effect)
@@ -212,7 +217,7 @@ static WEFT__COLD WEFT__NORETURN void die_request(const weft_handler_t *handler,
 		why = "\": its clause is weft_requested, which needs a loop around weft_resume_under";
 	else if (clause_for(handler, effect, true))
 		why = "\": weft_generalize needs a general, multi or abort clause beside the tail clause";
-	die_clause(handler, effect, why);
+	weft__die_clause(handler, effect, why);
 }
 
 static weft__resume_t *resume_by;
@@ -333,27 +338,6 @@ WEFT__INLINE void *drive(const weft_handler_t *handler, weft_coro_t *k, struct c
 	return drive_by(handler, k, charge, true);
 }
 
-/* The newest first. */
-static __attribute__((noinline)) void *pass_through(const char *since, void *state, void *answer)
-{
-	weft_coro_t *self = weft__self();
-	struct weft__thens *t;
-	char *bottom;
-
-	while ((t = weft__newest_thens(self, since, &bottom))) {
-		char *top = t->top;
-
-		do {
-			const struct weft__then *then = (struct weft__then *)(void *)top - 1;
-
-			top = (char *)then - then->bytes;
-			answer = then->fn(state, answer, top);
-			t->top = top; /* not before: it may run something itself */
-		} while (top != bottom);
-	}
-	return answer;
-}
-
 /* A call that waits for its answer. */
 struct answering {
 	char *since;
@@ -374,7 +358,7 @@ WEFT__INLINE void *answer(const weft_handler_t *handler, weft_coro_t *k, struct 
 	void *state = k->state, *result = drive(handler, k, charge);
 
 	if (weft__unlikely(weft__self()->flags & WEFT__THENS))
-		result = pass_through(a.since, state, result);
+		result = weft__pass_through(a.since, state, result);
 	a.left = false;
 	return result;
 }
@@ -411,7 +395,7 @@ static __attribute__((noinline)) void *answer_request(const weft_handler_t *hand
 
 	result = d.goes_on ? answer_another(handler, k) : d.answer;
 	if (weft__unlikely(weft__self()->flags & WEFT__THENS))
-		result = pass_through(a.since, state, result);
+		result = weft__pass_through(a.since, state, result);
 	a.left = false;
 	return result;
 }
@@ -504,35 +488,6 @@ void *weft_run(const weft_handler_t *handler, void *state, weft_fn_t *body, void
 }
 
 /* ---- deciding ---------------------------------------------------------------------------------------------- */
-
-/* The run that would have the answer is another handler's, whose state is of another type. */
-static WEFT__NORETURN WEFT__COLD void die_moved(void)
-{
-	struct weft__line line;
-
-	weft__line_coro(&line, "weft_then in", weft__self());
-	weft__line_text(&line, ": the coroutine was resumed under another handler while it executed the tail clause; "
-			       "call weft_then before the clause suspends");
-	weft__line_die(&line);
-}
-
-int weft__then_slowly(weft__then_t *fn, const void *record, size_t bytes)
-{
-	weft_coro_t *k = weft__clause_owner("weft_then");
-	struct weft__thens *t;
-
-	if (weft__was_moved(weft__self()->view))
-		die_moved();
-	if ((k->handled & 7) != WEFT__HANDLES_RUN)
-		die_clause(weft__handler_of(k->handled), NULL,
-			   "\": weft_then under weft_resume_under, which returns requests and no answer: run the body "
-			   "by weft_run");
-	t = weft__more_thens(k->parent, weft__room_for_record(bytes) + sizeof(struct weft__then));
-	if (!t)
-		return -ENOMEM;
-	weft__push_then(t, fn, record, bytes);
-	return 0;
-}
 
 static inline void check(const weft_resumption_t *k)
 {

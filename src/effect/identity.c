@@ -48,7 +48,7 @@ static uint64_t hash_bytes(uint64_t hash, const char *bytes, size_t n)
 }
 
 /* Words, and what is between them but white space. */
-static uint64_t hash_text(uint64_t hash, const char *text)
+static WEFT__COLD uint64_t hash_text(uint64_t hash, const char *text)
 {
 	bool after_word = false;
 	size_t n;
@@ -211,7 +211,7 @@ static const struct weft__declared *record_of(const weft_effect_t *effect, const
 	return d;
 }
 
-void weft__declare(const struct weft__declared *first, const struct weft__declared *end)
+WEFT__COLD void weft__declare(const struct weft__declared *first, const struct weft__declared *end)
 {
 	const struct weft__declared *d, *family;
 
@@ -241,7 +241,7 @@ static void leave_group(weft_effect_t *effect)
 }
 
 /* A shared object is unloaded, or the process ends. What stands in the objects stays, for who performs even now. */
-void weft__undeclare(const struct weft__declared *first, const struct weft__declared *end)
+WEFT__COLD void weft__undeclare(const struct weft__declared *first, const struct weft__declared *end)
 {
 	weft_effect_t **link;
 
@@ -380,7 +380,7 @@ static void line_space(struct weft__line *line, const char *space)
 }
 
 /* "int get() of net.state{int get(); void put(int)}", or "int get() of net" of an effect that is in no family. */
-void weft__line_declaration(struct weft__line *line, const weft_effect_t *effect)
+WEFT__COLD void weft__line_declaration(struct weft__line *line, const weft_effect_t *effect)
 {
 	const struct weft__declared *family = effect->family->declared;
 

@@ -51,13 +51,6 @@ static struct {
 	atomic_bool is_open; /* what is above is there; written under the lock */
 } arena = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-const struct weft__policy *const weft__policies[WEFT_POLICY_COUNT] = {
-    [WEFT_FIXED] = &weft__fixed,   [WEFT_OVERCOMMIT] = &weft__overcommit,
-    [WEFT_COMMIT] = &weft__commit, [WEFT_SEGMENTED] = &weft__segmented,
-    [WEFT_HEAP] = &weft__heap,	   [WEFT_LOOKAHEAD] = &weft__lookahead,
-    [WEFT_MMU] = &weft__mmu,	   [WEFT_COPY] = &weft__copy,
-};
-
 /* ---- reserving ----------------------------------------------------------------------------------------- */
 
 /* As much as there is, up to 4 TiB: halve until the system agrees. An address limit leaves the program most of it. */
@@ -133,7 +126,7 @@ static bool is_open(void)
 	return atomic_load_explicit(&arena.is_open, memory_order_acquire);
 }
 
-const char *weft__arena_open(void)
+WEFT__COLD const char *weft__arena_open(void)
 {
 	if (is_open())
 		return NULL;
@@ -307,7 +300,7 @@ static int map_span(weft_policy_t policy, unsigned number, struct size_class *cl
 	return 0;
 }
 
-char *weft__arena_take_span(enum weft__span_use use, size_t *bytes)
+WEFT__COLD char *weft__arena_take_span(enum weft__span_use use, size_t *bytes)
 {
 	char *start = NULL;
 	size_t i;
@@ -427,7 +420,7 @@ int weft__arena_cut(weft_policy_t policy, unsigned number, unsigned count, struc
 	return made ? made : error;
 }
 
-bool weft__arena_chill(struct weft__slot *slot, weft_policy_t policy, unsigned number)
+WEFT__COLD bool weft__arena_chill(struct weft__slot *slot, weft_policy_t policy, unsigned number)
 {
 	struct size_class *class = &arena.classes[policy][number];
 	const struct weft__policy *how = weft__policies[policy];
@@ -454,7 +447,7 @@ bool weft__arena_chill(struct weft__slot *slot, weft_policy_t policy, unsigned n
 	return done;
 }
 
-int weft__arena_revive(struct weft__slot *slot, weft_policy_t policy, unsigned class)
+WEFT__COLD int weft__arena_revive(struct weft__slot *slot, weft_policy_t policy, unsigned class)
 {
 	struct weft__slot *same;
 
@@ -531,7 +524,7 @@ static bool walks(size_t i, weft_policy_t policy, unsigned *class)
 	return found && !weft__class_shares_pages(*class) && arena.span[i].policy == policy && arena.span[i].head == i;
 }
 
-void weft__arena_walk(weft_policy_t policy, bool (*visit)(struct weft__slot *slot))
+WEFT__COLD void weft__arena_walk(weft_policy_t policy, bool (*visit)(struct weft__slot *slot))
 {
 	static size_t next_span[WEFT_POLICY_COUNT], next_place[WEFT_POLICY_COUNT];
 	size_t spans = atomic_load_explicit(&arena.used_spans, memory_order_acquire);

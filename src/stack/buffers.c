@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#define WEFT__PART_BUFFERS
 #include "stack/buffers.h"
 
 #include <errno.h>

@@ -67,11 +67,11 @@ static inline void weft__buffer_give(struct weft__thread *thread, void *memory, 
 }
 
 /* At thread exit, and when memory should go back: the thread's lists to the process. */
-void weft__buffers_drain(struct weft__thread *thread);
+WEFT__OF_BUFFERS void weft__buffers_drain(struct weft__thread *thread);
 /* Pages inside of free buffers that the process keeps go back to the kernel. Returns how many bytes. */
-size_t weft__buffers_trim(void);
+WEFT__OF_BUFFERS size_t weft__buffers_trim(void);
 
 /* Visit the memory that buffers come from, in use or not. */
-void weft__buffers_each(void (*visit)(char *start, size_t bytes));
+WEFT__OF_BUFFERS void weft__buffers_each(void (*visit)(char *start, size_t bytes));
 
 #endif

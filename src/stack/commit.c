@@ -241,6 +241,8 @@ static enum weft__fault commit_fault(struct weft__slot *slot, char *address)
 	return result;
 }
 
+const char weft__with_commit;
+
 const struct weft__policy weft__commit = {
     .name = "commit",
     .default_size = 256 * 1024,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* copy: regions, and records of coroutines. What moves between them is coro/copying.c. */
+#define WEFT__PART_COPY
 #include "stack/copy.h"
 
 #include <errno.h>
@@ -14,7 +15,6 @@
 _Static_assert(sizeof(struct weft__region) <= WEFT__OBJECT_BYTES, "the slot's room for what a region is");
 
 /* Used: by assembly too, which link-time optimization does not see. */
-__attribute__((used)) __thread char *weft__tls_landing __attribute__((visibility("hidden"), tls_model("initial-exec")));
 
 static struct {
 	pthread_mutex_t lock;

@@ -193,16 +193,16 @@ static inline void weft__region_leave(struct weft__region *region, struct weft__
 /* Records. */
 int weft__copied_cut(weft_policy_t policy, unsigned class, unsigned count, struct weft__slot **list);
 /* The record at an address in a span of records; NULL if there is none. */
-struct weft__slot *weft__copied_find(char *span, const void *address);
+WEFT__OF_COPY struct weft__slot *weft__copied_find(char *span, const void *address);
 
 /* Visit the memory that records come from, in use or not. */
-void weft__copied_each(void (*visit)(char *start, size_t bytes));
+WEFT__OF_COPY void weft__copied_each(void (*visit)(char *start, size_t bytes));
 
 /* Drop what regions hold where nobody belongs. Bytes. */
-size_t weft__regions_trim(struct weft__thread *me);
+WEFT__OF_COPY size_t weft__regions_trim(struct weft__thread *me);
 
 /* The thread ends: its regions are anybody's. */
-void weft__regions_leave(struct weft__thread *thread);
+WEFT__OF_COPY void weft__regions_leave(struct weft__thread *thread);
 
 /* The end of the calling thread's landing; see coro/copying.c. NULL until there is one. */
 extern __thread char *weft__tls_landing __attribute__((visibility("hidden"), tls_model("initial-exec")));

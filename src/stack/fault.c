@@ -326,7 +326,7 @@ enum answer { DONE, REPORTED, NOT_OURS };
 
 static bool probe(ucontext_t *context)
 {
-	void *slow = weft__probe_at(weft__context_pc(context));
+	void *slow = weft__has_probes() ? weft__probe_at(weft__context_pc(context)) : NULL;
 
 	if (!slow)
 		return false;

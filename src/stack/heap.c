@@ -8,6 +8,7 @@
  * thread's, whatever thread a block comes from; what a thread leaves behind at its end the next ones take. Slabs, which
  * blocks are cut from, lie in spans of the arena.
  */
+#define WEFT__PART_LINKED
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -346,6 +347,8 @@ static int heap_prepare(const struct weft__policy *self, struct weft__slot *slot
 		slot->chunk.limit = WEFT__HEAP_LIMIT;
 	return error;
 }
+
+const char weft__with_heap;
 
 const struct weft__policy weft__heap = {
     .name = "heap",

@@ -17,6 +17,7 @@
  *
  * Memory is taken as it is needed and not against a budget; when the system has none the coroutine fails.
  */
+#define WEFT__PART_LINKED
 #include <errno.h>
 #include <stdlib.h>
 
@@ -31,8 +32,9 @@ enum {
 	FRAME = 256,			/* __morestack's own */
 };
 
-__thread struct weft__chunk *weft__tls_system __attribute__((tls_model("initial-exec")));
-__thread char *weft__tls_growth __attribute__((tls_model("initial-exec")));
+/* The assembly of this part (arch/x86_64_linked.S): that of every program names it by a weak reference. */
+void weft__icall(void);
+__attribute__((used)) static void (*const assembly)(void) = weft__icall;
 
 /* Relaxed: statistics. */
 static atomic_size_t growths[WEFT_POLICY_COUNT], splits[WEFT_POLICY_COUNT];
@@ -385,22 +387,12 @@ size_t weft__linked_trim(struct weft__slot *slot, char *to)
 	return bytes;
 }
 
-size_t weft__stack_trim(struct weft_link *link, struct weft__slot *slot, char *sp)
+struct weft__slot *weft__chunks_trim(struct weft_link *link, struct weft__slot *slot)
 {
-	/* What a frame without a check may use below its end: more than that stays. */
-	char *to = (char *)((uintptr_t)(sp - 2 * WEFT_SLACK) & ~(uintptr_t)(WEFT__PAGE - 1));
-	size_t bytes;
-
-	if (link->chunk && !is_block(link->chunk) && link->chunk->limit) {
-		give_kept(link->chunk, NULL);
-		slot = weft__slot_of(link->chunk);
-	}
-	if (!weft__policies[slot->policy]->trim || to <= slot->chunk.low || to >= (char *)slot)
-		return 0;
-	bytes = weft__policies[slot->policy]->trim(slot, to);
-	if (link->chunk == &slot->chunk)
-		link->limit = slot->chunk.limit;
-	return bytes;
+	if (is_block(link->chunk) || !link->chunk->limit)
+		return slot;
+	give_kept(link->chunk, NULL);
+	return weft__slot_of(link->chunk);
 }
 
 /* ---- system stacks ------------------------------------------------------------------------------------------------
@@ -509,12 +501,6 @@ void *weft__array_take(struct weft_link *self, size_t bytes, char *sp)
 /* ---- threads ------------------------------------------------------------------------------------------------------
  * */
 
-void weft__linked_attach(struct weft__thread *thread)
-{
-	weft__tls_growth = thread->small_stack + sizeof thread->small_stack;
-	thread->system = &weft__tls_system;
-}
-
 void weft__system_trim(void)
 {
 	struct weft__chunk *idle = weft__tls_system;
@@ -526,7 +512,6 @@ void weft__system_trim(void)
 
 void weft__linked_detach(struct weft__thread *thread)
 {
-	weft__tls_growth = NULL;
 	weft__system_trim();
 	weft__blocks_detach(thread);
 	weft__set_limit(NULL); /* a later thread may find what this one leaves there */

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* lookahead: what does not fit is checked for at the checkpoints of a call graph, for all that is called up to the
  * next. The rest is in linked.c. */
+#define WEFT__PART_LINKED
 #include "stack/policy.h"
 
 static atomic_size_t committed;
+
+const char weft__with_lookahead;
 
 const struct weft__policy weft__lookahead = {
     .name = "lookahead",

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* mmu: a store in each prologue faults where a frame does not fit, and the handler sends it to __morestack. The rest
  * is in linked.c. */
+#define WEFT__PART_LINKED
 #include "stack/policy.h"
 
 static atomic_size_t committed;
+
+const char weft__with_mmu;
 
 const struct weft__policy weft__mmu = {
     .name = "mmu",

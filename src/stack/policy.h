@@ -25,6 +25,7 @@
 #include <weft/stack.h>
 
 #include "arch/chunk.h"
+#include "internal/part.h"
 #include "os/os.h"
 #include "stack/owner.h"
 
@@ -127,6 +128,7 @@ struct weft__policy {
 	enum weft__fault (*fault)(struct weft__slot *slot, char *address);
 };
 
+/* Stand-ins for those that the program is linked without: policies.c. */
 extern const struct weft__policy weft__fixed, weft__overcommit, weft__commit;
 extern const struct weft__policy weft__segmented, weft__heap, weft__lookahead, weft__mmu;
 extern const struct weft__policy weft__copy;
@@ -397,6 +399,9 @@ size_t weft__reclaim(weft_policy_t policy, size_t bytes);
 /* Wait until nobody claims the slot's memory, which the calling thread owns. Is it there? */
 bool weft__slot_settle(struct weft__slot *slot);
 
+/* Give back what a suspended stack, whose frames end at `sp`, does not use. Bytes. */
+size_t weft__stack_trim(struct weft_link *link, struct weft__slot *slot, char *sp);
+
 uint64_t weft__more_ids(struct weft__thread *thread);
 
 static inline uint64_t weft__new_id(struct weft__thread *thread)
@@ -407,13 +412,14 @@ static inline uint64_t weft__new_id(struct weft__thread *thread)
 /* ---- linked.c, heap.c, probes.c: stacks of chunks -------------------------------------------------------------- */
 
 /* The stack in a slot that was just taken starts, with no frames. For slots of linked policies. */
-void weft__chunks_begin(struct weft_link *link, struct weft__slot *slot);
+WEFT__OF_LINKED void weft__chunks_begin(struct weft_link *link, struct weft__slot *slot);
 /* Give back every chunk but the first, `slot` (NULL: that too), and the system stacks and arrays that frames had. */
-void weft__chunks_end(struct weft_link *link, struct weft__slot *slot);
-/* Give back what a suspended stack, whose frames end at `sp`, does not use. Bytes. */
-size_t weft__stack_trim(struct weft_link *link, struct weft__slot *slot, char *sp);
+WEFT__OF_LINKED void weft__chunks_end(struct weft_link *link, struct weft__slot *slot);
+/* Give back the chunks that a suspended stack keeps for the next time. The slot that its newest frame is in: `slot`
+ * where that is no chunk. */
+WEFT__OF_LINKED struct weft__slot *weft__chunks_trim(struct weft_link *link, struct weft__slot *slot);
 /* Is it an address of this stack's chunks? */
-bool weft__chunks_have(const struct weft_link *link, const void *address);
+WEFT__OF_LINKED bool weft__chunks_have(const struct weft_link *link, const void *address);
 
 /* What prepare, discard and fault of linked policies share. */
 int weft__linked_prepare(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low);
@@ -421,19 +427,18 @@ size_t weft__linked_discard(const struct weft__policy *self, struct weft__slot *
 size_t weft__linked_trim(struct weft__slot *slot, char *to);
 enum weft__fault weft__linked_fault(struct weft__slot *slot, char *address);
 
-/* The thread begins, ends: its system stack and free blocks. */
-void weft__linked_attach(struct weft__thread *thread);
-void weft__linked_detach(struct weft__thread *thread);
-void weft__blocks_detach(struct weft__thread *thread);
+/* The thread ends: its system stack and free blocks. */
+WEFT__OF_LINKED void weft__linked_detach(struct weft__thread *thread);
+WEFT__OF_LINKED void weft__blocks_detach(struct weft__thread *thread);
 /* Give the idle system stack back. */
-void weft__system_trim(void);
+WEFT__OF_LINKED void weft__system_trim(void);
 /* Drop pages of heap frames' free blocks, of this thread and of ended ones. Bytes. */
-size_t weft__blocks_trim(void);
+WEFT__OF_LINKED size_t weft__blocks_trim(void);
 /* A slot that is kept, several to a page: its bytes. */
 size_t weft__shared_slot(struct weft__slot *slot, weft_policy_t policy, unsigned class, char **start);
 
 /* Where a store that asks for more stack continues; NULL if pc is none. Async-signal-safe. */
-void *weft__probe_at(const void *pc);
+WEFT__OF_LINKED void *weft__probe_at(const void *pc);
 extern struct weft__module *_Atomic weft__modules; /* that have such stores */
 
 static inline bool weft__has_probes(void)
@@ -444,7 +449,7 @@ static inline bool weft__has_probes(void)
 /* For a constructor that weft-as writes into each module compiled for "mmu": the module's table of probes. */
 WEFT_API void weft__register_probes(const void *begin, const void *end);
 
-void weft__linked_stats(weft_policy_t policy, weft_stack_stats_t *stats);
+WEFT__OF_LINKED void weft__linked_stats(weft_policy_t policy, weft_stack_stats_t *stats);
 void weft__count_split(weft_policy_t policy);
 
 /* ---- fault.c -------------------------------------------------------------------------------------------------- */

@@ -163,7 +163,7 @@ static bool is_hollow(const struct weft__slot *slot)
 }
 
 /* A slot that the calling thread alone knows gets cold. Outside of the lock: a system call. */
-static bool chill(struct weft__slot *slot, weft_policy_t policy, unsigned class)
+static WEFT__COLD bool chill(struct weft__slot *slot, weft_policy_t policy, unsigned class)
 {
 	struct warm *warm = &pool.warm[policy][class];
 	/* A store into a slot without memory would give it a page. */
@@ -190,7 +190,7 @@ static bool chill(struct weft__slot *slot, weft_policy_t policy, unsigned class)
 enum { AT_A_TIME = 64 };
 
 /* What the list has beyond `keep` slots. Bytes that got cold. */
-static size_t chill_excess(weft_policy_t policy, unsigned class, size_t keep)
+static WEFT__COLD size_t chill_excess(weft_policy_t policy, unsigned class, size_t keep)
 {
 	struct weft__slot *excess[AT_A_TIME];
 	struct warm *warm = &pool.warm[policy][class];
@@ -277,7 +277,7 @@ static void settle_in(struct weft__bin *bin, struct weft__slot *list)
 	received(bin, count, count);
 }
 
-static bool cut(struct weft__bin *bin, int *error)
+static WEFT__COLD bool cut(struct weft__bin *bin, int *error)
 {
 	struct weft__slot *list = NULL;
 	struct warm *warm = &pool.warm[bin->policy][bin->class];
@@ -310,7 +310,7 @@ static bool cut(struct weft__bin *bin, int *error)
 }
 
 /* The top slot of a bin came out, but not as it was given: put it right, or give it back. */
-static struct weft__slot *recover(struct weft__bin *bin, struct weft__slot *slot, int *error)
+static WEFT__COLD struct weft__slot *recover(struct weft__bin *bin, struct weft__slot *slot, int *error)
 {
 	weft_policy_t policy = (weft_policy_t)bin->policy;
 	uint64_t tally;
@@ -443,7 +443,7 @@ uint64_t weft__pool_came(weft_policy_t policy)
 
 /* ---- threads --------------------------------------------------------------------------------------------------- */
 
-static void drain_bins(struct weft__thread *thread)
+static WEFT__COLD void drain_bins(struct weft__thread *thread)
 {
 	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)
 		for (int c = 0; c < WEFT__CLASSES; c++) {
@@ -455,7 +455,7 @@ static void drain_bins(struct weft__thread *thread)
 }
 
 /* The record serves no thread. But for its bins, which are empty, it is as when it was new. */
-static void end_record(struct weft__thread *thread)
+static WEFT__COLD void end_record(struct weft__thread *thread)
 {
 	char *page = (char *)(((uintptr_t)thread->small_stack + WEFT__PAGE - 1) & ~(uintptr_t)(WEFT__PAGE - 1));
 
@@ -471,16 +471,20 @@ static void end_record(struct weft__thread *thread)
 }
 
 /* At thread exit. Destructors that run later may attach the thread again; then this runs again. */
-static void detach(void *argument)
+static WEFT__COLD void detach(void *argument)
 {
 	struct weft__thread *thread = argument;
 
-	weft__linked_detach(thread);
+	weft__tls_growth = NULL;
+	if (weft__linked_detach)
+		weft__linked_detach(thread);
 	weft__owner_detach();
 	VALGRIND_STACK_DEREGISTER(thread->valgrind_id);
 	drain_bins(thread);
-	weft__regions_leave(thread);
-	weft__buffers_drain(thread);
+	if (weft__regions_leave)
+		weft__regions_leave(thread);
+	if (weft__buffers_drain)
+		weft__buffers_drain(thread);
 	weft__tls_thread = NULL;
 	lock();
 	if (thread->next)
@@ -583,14 +587,15 @@ WEFT__COLD struct weft__thread *weft__thread_attach(void)
 	pool.threads = thread;
 	unlock();
 	weft__tls_thread = thread;
-	weft__linked_attach(thread);
+	weft__tls_growth = thread->small_stack + sizeof thread->small_stack;
+	thread->system = &weft__tls_system;
 	weft__fault_ready(thread);
 	thread->valgrind_id =
 	    VALGRIND_STACK_REGISTER(thread->small_stack, thread->small_stack + sizeof thread->small_stack);
 	return thread;
 }
 
-uint64_t weft__more_ids(struct weft__thread *thread)
+WEFT__COLD uint64_t weft__more_ids(struct weft__thread *thread)
 {
 	uint64_t more = thread->last_id ? 1024 : 16; /* small numbers where there are few */
 
@@ -664,12 +669,13 @@ static size_t trim_shared(void)
 }
 
 /* The calling thread's slots with pages of their own, and those that no thread keeps. */
-static size_t trim_slots(void)
+static WEFT__COLD size_t trim_slots(void)
 {
 	size_t bytes = 0;
 
 	if (weft__tls_thread) {
-		weft__system_trim();
+		if (weft__system_trim)
+			weft__system_trim();
 		drain_bins(weft__tls_thread);
 	}
 	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)
@@ -678,16 +684,33 @@ static size_t trim_slots(void)
 	return bytes;
 }
 
+size_t weft__stack_trim(struct weft_link *link, struct weft__slot *slot, char *sp)
+{
+	/* What a frame without a check may use below its end: more than that stays. */
+	char *to = (char *)((uintptr_t)(sp - 2 * WEFT_SLACK) & ~(uintptr_t)(WEFT__PAGE - 1));
+	size_t bytes;
+
+	if (link->chunk)
+		slot = weft__chunks_trim(link, slot);
+	if (!weft__policies[slot->policy]->trim || to <= slot->chunk.low || to >= (char *)slot)
+		return 0;
+	bytes = weft__policies[slot->policy]->trim(slot, to);
+	if (link->chunk == &slot->chunk)
+		link->limit = slot->chunk.limit;
+	return bytes;
+}
+
 size_t weft_stack_trim(void)
 {
 	size_t bytes = trim_slots();
 
 	if (weft__tls_thread) {
-		weft__buffers_drain(weft__tls_thread);
-		bytes += weft__blocks_trim();
-		bytes += weft__regions_trim(weft__tls_thread);
+		if (weft__buffers_drain)
+			weft__buffers_drain(weft__tls_thread);
+		bytes += weft__blocks_trim ? weft__blocks_trim() : 0;
+		bytes += weft__regions_trim ? weft__regions_trim(weft__tls_thread) : 0;
 	}
-	bytes += weft__buffers_trim();
+	bytes += weft__buffers_trim ? weft__buffers_trim() : 0;
 	bytes += trim_shared();
 	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)
 		if (!weft__policies[policy]->cut)
@@ -756,6 +779,7 @@ int weft_stack_stats(weft_policy_t policy, weft_stack_stats_t *stats)
 		stats->copied = count_copied();
 	stats->committed = atomic_load_explicit(weft__policies[policy]->committed, memory_order_relaxed);
 	weft__fault_stats(policy, stats);
-	weft__linked_stats(policy, stats);
+	if (weft__linked_stats)
+		weft__linked_stats(policy, stats);
 	return 0;
 }

@@ -3,6 +3,7 @@
  * mmu: where in the code stores are that ask for more stack, and where each continues when it faults. Each module
  * (program or shared library) registers its table when it is loaded; the fault handler looks in all of them.
  */
+#define WEFT__PART_LINKED
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +26,6 @@ struct weft__module {
 	size_t count;
 	struct place place[]; /* by pc */
 };
-
-struct weft__module *_Atomic weft__modules;
 
 static int by_pc(const void *a, const void *b)
 {

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* segmented: what does not fit is checked for in each prologue. The rest is in linked.c. */
+#define WEFT__PART_LINKED
 #include "stack/policy.h"
 
 static atomic_size_t committed;
+
+const char weft__with_segmented;
 
 const struct weft__policy weft__segmented = {
     .name = "segmented",

@@ -6,6 +6,8 @@
 #ifndef WEFT_INTERNAL_PP_H
 #define WEFT_INTERNAL_PP_H
 
+#include <stddef.h>
+
 #if !defined(__clang__)
 #pragma GCC system_header /* see weft/effect.h */
 #endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * weft/policies.h: which stack policies a program is linked with.
+ *
+ *   WEFT_POLICIES();                  only fixed and overcommit
+ *   WEFT_POLICIES(segmented, copy);   these as well
+ *
+ * The static library has all policies in every program, because WEFT_STACK may choose any. A program that says which
+ * ones it uses, in one of its files and at file scope, is linked without the others; docs/guide.md says what each part
+ * costs. An attribute that asks for another policy is refused with ENOTSUP; a WEFT_STACK that does is ignored, and a
+ * line says so.
+ *
+ * Some come without being named. segmented, lookahead and mmu bring heap; code compiled for them brings what it needs,
+ * but runs on contiguous stacks unless they are named. weft_clone, weft_checkpoint and the like bring copy, and
+ * weft_set_budget brings commit. Handlers with multi clauses do not: name copy.
+ *
+ * With the shared library all this changes nothing. Nothing here is called, in a signal handler or elsewhere.
+ */
+#ifndef WEFT_POLICIES_H
+#define WEFT_POLICIES_H
+
+#include <weft/internal/pp.h>
+#include <weft/stack.h>
+
+/* pp.h about variadic macros. */
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wgnu-zero-variadic-macro-arguments"
+#else
+#pragma GCC system_header
+#endif
+
+WEFT_EXTERN_C_BEGIN
+/* Each lies in the file of its policy: who takes the address is linked with the policy. */
+extern WEFT_API const char weft__with_fixed, weft__with_overcommit, weft__with_commit, weft__with_segmented;
+extern WEFT_API const char weft__with_heap, weft__with_lookahead, weft__with_mmu, weft__with_copy;
+WEFT_EXTERN_C_END
+
+/** WEFT_POLICIES(policies…); The program is linked with these, fixed and overcommit. Once, at file scope, followed by a
+ * semicolon. A name that is no policy does not compile. */
+#define WEFT_POLICIES(...)                                                                                             \
+	WEFT_EXTERN_C_BEGIN                                                                                            \
+	extern __attribute__((visibility("hidden"))) const char *const weft__every_policy[];                           \
+	const char *const weft__every_policy[] = {WEFT__EACH(WEFT__POLICY_WANTED, , __VA_ARGS__) NULL};                \
+	WEFT_EXTERN_C_END                                                                                              \
+	WEFT__STATIC_ASSERT(1, "")
+
+#define WEFT__POLICY_WANTED(unused, policy) &weft__with_##policy,
+
+#endif /* WEFT_POLICIES_H */

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* For x86_64.S and x86_64_copying.S: functions, how unwinders leave a coroutine, stacks for C code. */
+#ifndef WEFT_SRC_ARCH_FRAMES_X86_64_H
+#define WEFT_SRC_ARCH_FRAMES_X86_64_H
+
+/* clang-format off */
+#include <weft/arch/offsets.h>
+
+#include "arch/chunk.h"
+#include "arch/region.h"
+
+#if defined(__CET__) && (__CET__ & 1)
+#define PAD endbr64
+#else
+#define PAD
+#endif
+
+/* A section each: the linker can leave out what a program does not reach. */
+#define FUNCTION(name) \
+	.section .text.name, "ax", @progbits; .p2align 4; .globl name; .type name, @function; name: .cfi_startproc
+
+#define END(name) \
+	.cfi_endproc; .size name, . - name
+
+/*
+ * How an unwinder leaves a coroutine's first frame. While the coroutine runs, [rsp] holds the address of the coroutine,
+ * and the caller is the resume site:
+ *   CFA (the caller's rsp)   = coroutine->parent_sp      breg7 0; deref; plus_uconst PARENT_SP; deref
+ *   its pc                   at &coroutine->parent_pc    breg7 0; deref; plus_uconst PARENT_PC
+ *   its rbp, rbx             at &coroutine->parent_fp, parent_bx
+ * r12 to r15 were declared lost at the resume site: their values are where that function saved them.
+ * The frame is marked as a signal frame, for two reasons that are true of it: the caller's pc is the next instruction
+ * to run there and not one after a call, and the caller's stack need not lie above this one's (debuggers take that for
+ * corruption otherwise). A parent_pc of zero (never resumed) ends the walk.
+ */
+#define DW_CFA_def_cfa_expression 0x0f
+#define DW_CFA_expression 0x10
+#define DW_OP_breg5 0x75
+#define DW_OP_breg7 0x77
+#define DW_OP_breg12 0x7c
+#define DW_OP_deref 0x06
+#define DW_OP_const1u 0x08
+#define DW_OP_and 0x1a
+#define DW_OP_minus 0x1c
+#define DW_OP_mul 0x1e
+#define DW_OP_plus_uconst 0x23
+#define DW_OP_shr 0x25
+#define DW_OP_lit1 0x31
+#define DWARF_RBX 3
+#define DWARF_RBP 6
+#define DWARF_RIP 16
+
+/* A field's offset in two bytes. */
+#define LEB128(offset) ((offset) & 127) | 128, (offset) >> 7
+#ifdef WEFT_CANARY_first_frame_without_caller
+#define UNWIND_TO_PARENT(pc) .cfi_undefined %rip
+#else
+#define UNWIND_TO_PARENT(pc) \
+	UNWIND_BUT_PC; \
+	.cfi_escape DW_CFA_expression, DWARF_RIP, 6, DW_OP_breg7, 0, DW_OP_deref, DW_OP_plus_uconst, LEB128(pc)
+#endif
+
+/* Its pc is outer_pc, but that of a secluded one parent_pc: at coroutine + OUTER_PC - secluded * (OUTER_PC -
+ * PARENT_PC). */
+#ifdef WEFT_CANARY_an_old_way_to_the_resumer
+#define SECLUDED_BIT 31
+#else
+#define SECLUDED_BIT WEFT_SECLUDED_BIT
+#endif
+#define UNWIND_TO_OUTER \
+	UNWIND_BUT_PC; \
+	.cfi_escape DW_CFA_expression, DWARF_RIP, 22, DW_OP_breg7, 0, DW_OP_deref, \
+		DW_OP_plus_uconst, LEB128(WEFT_CORO_OUTER_PC), \
+		DW_OP_breg7, 0, DW_OP_deref, DW_OP_plus_uconst, LEB128(WEFT_CORO_FLAGS), DW_OP_deref, \
+		DW_OP_const1u, SECLUDED_BIT, DW_OP_shr, DW_OP_lit1, DW_OP_and, \
+		DW_OP_const1u, WEFT_CORO_OUTER_PC - WEFT_LINK_PARENT_PC, DW_OP_mul, DW_OP_minus
+
+#define UNWIND_BUT_PC \
+	.cfi_signal_frame; \
+	.cfi_escape DW_CFA_def_cfa_expression, 7, DW_OP_breg7, 0, DW_OP_deref, \
+		DW_OP_plus_uconst, LEB128(WEFT_LINK_PARENT_SP), DW_OP_deref; \
+	.cfi_escape DW_CFA_expression, DWARF_RBP, 6, DW_OP_breg7, 0, DW_OP_deref, \
+		DW_OP_plus_uconst, LEB128(WEFT_LINK_PARENT_FP); \
+	.cfi_escape DW_CFA_expression, DWARF_RBX, 6, DW_OP_breg7, 0, DW_OP_deref, \
+		DW_OP_plus_uconst, LEB128(WEFT_LINK_PARENT_BX)
+
+/* The same where a register holds the address of the coroutine, before there is a frame or after it. */
+#define UNWIND_BY(register, pc) \
+	.cfi_signal_frame; \
+	.cfi_escape DW_CFA_def_cfa_expression, 4, register, LEB128(WEFT_LINK_PARENT_SP), DW_OP_deref; \
+	.cfi_escape DW_CFA_expression, DWARF_RIP, 3, register, LEB128(pc); \
+	.cfi_escape DW_CFA_expression, DWARF_RBP, 3, register, LEB128(WEFT_LINK_PARENT_FP); \
+	.cfi_escape DW_CFA_expression, DWARF_RBX, 3, register, LEB128(WEFT_LINK_PARENT_BX)
+
+/*
+ * A stack with room for C, because a linked one may have none: the thread's small stack, or if there was no memory for
+ * one the nearest contiguous one above k. Clobbers rax, r10.
+ */
+#define ROOMY_STACK(k) \
+	movq	weft__tls_growth@gottpoff(%rip), %rax; \
+	movq	%fs:(%rax), %rax; \
+	testq	%rax, %rax; \
+	jnz	11f; \
+	CONTIGUOUS_ABOVE(k); \
+11:	ON_STACK_OF_RAX
+
+#define ON_STACK_OF_RAX \
+	movq	%rax, %rsp; \
+	testq	%rax, %rax; \
+	js	13f; /* never; it lets Memcheck see the stack pointer change before the push */ \
+13:	leaq	-128(%rsp), %rsp; \
+	andq	$-16, %rsp
+
+/*
+ * The thread's landing, for coroutines whose frames are moved in and out of a region (coro/copying.c): their saved
+ * stack pointer is of no use, and what lies below the resumer's is another policy's affair. A thread that has no
+ * landing yet does with its small stack.
+ */
+#define ON_LANDING(k) \
+	movq	weft__tls_landing@gottpoff(%rip), %rax; \
+	movq	%fs:(%rax), %rax; \
+	testq	%rax, %rax; \
+	jnz	12f; \
+	STACK_WITHOUT_LANDING(k); \
+	jmp	14f; \
+12:	ON_STACK_OF_RAX; \
+14:
+#ifdef WEFT_CANARY_c_code_on_a_heap_frame
+#define STACK_WITHOUT_LANDING(k) movq WEFT_LINK_PARENT_SP(k), %rax; ON_STACK_OF_RAX
+#else
+#define STACK_WITHOUT_LANDING(k) ROOMY_STACK(k)
+#endif
+
+#endif

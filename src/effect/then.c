@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* weft_then: what tail clauses leave to be done with the answer of weft_run. Programs without do without this file. */
+#define WEFT__PART_THENS
+#include "coro/thens.h"
+#include "effect/effect.h"
+
+#include <errno.h>
+
+/* The newest first. */
+void *weft__pass_through(const char *since, void *state, void *answer)
+{
+	weft_coro_t *self = weft__self();
+	struct weft__thens *t;
+	char *bottom;
+
+	while ((t = weft__newest_thens(self, since, &bottom))) {
+		char *top = t->top;
+
+		do {
+			const struct weft__then *then = (struct weft__then *)(void *)top - 1;
+
+			top = (char *)then - then->bytes;
+			answer = then->fn(state, answer, top);
+			t->top = top; /* not before: it may run something itself */
+		} while (top != bottom);
+	}
+	return answer;
+}
+
+/* The run that would have the answer is another handler's, whose state is of another type. */
+static WEFT__NORETURN WEFT__COLD void die_moved(void)
+{
+	struct weft__line line;
+
+	weft__line_coro(&line, "weft_then in", weft__self());
+	weft__line_text(&line, ": the coroutine was resumed under another handler while it executed the tail clause; "
+			       "call weft_then before the clause suspends");
+	weft__line_die(&line);
+}
+
+int weft__then_slowly(weft__then_t *fn, const void *record, size_t bytes)
+{
+	weft_coro_t *k = weft__clause_owner("weft_then");
+	struct weft__thens *t;
+
+	if (weft__was_moved(weft__self()->view))
+		die_moved();
+	if ((k->handled & 7) != WEFT__HANDLES_RUN)
+		weft__die_clause(
+		    weft__handler_of(k->handled), NULL,
+		    "\": weft_then under weft_resume_under, which returns requests and no answer: run the body "
+		    "by weft_run");
+	t = weft__more_thens(k->parent, weft__room_for_record(bytes) + sizeof(struct weft__then));
+	if (!t)
+		return -ENOMEM;
+	weft__push_then(t, fn, record, bytes);
+	return 0;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Parts of the library that a program may be linked without: stack/policies.c says how.
+ *
+ * Functions of a part that files outside of it call are declared with WEFT__OF_ and the part's name. For those files
+ * the reference is weak: it does not bring the part in, and is NULL without it. Files of the part define WEFT__PART_
+ * and its name before they include anything, and see plain declarations.
+ */
+#ifndef WEFT_SRC_INTERNAL_PART_H
+#define WEFT_SRC_INTERNAL_PART_H
+
+#ifdef WEFT_CANARY_every_reference_brings_its_part_in
+#define WEFT__MAY_BE_ABSENT
+#else
+#define WEFT__MAY_BE_ABSENT __attribute__((weak, visibility("hidden")))
+#endif
+
+#ifdef WEFT__PART_COPY
+#define WEFT__OF_COPY
+#else
+#define WEFT__OF_COPY WEFT__MAY_BE_ABSENT
+#endif
+
+#ifdef WEFT__PART_LINKED
+#define WEFT__OF_LINKED
+#else
+#define WEFT__OF_LINKED WEFT__MAY_BE_ABSENT
+#endif
+
+/* weft_then: coro/thens.c, effect/then.c. */
+#ifdef WEFT__PART_THENS
+#define WEFT__OF_THENS
+#else
+#define WEFT__OF_THENS WEFT__MAY_BE_ABSENT
+#endif
+
+/* stack/buffers.c, for the parts that need buffers. */
+#ifdef WEFT__PART_BUFFERS
+#define WEFT__OF_BUFFERS
+#else
+#define WEFT__OF_BUFFERS WEFT__MAY_BE_ABSENT
+#endif
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The table of policies, and what stands in it for policies that a program was linked without.
+ *
+ * The static library is a set of parts. A part is a few files: commit; linked, which segmented, heap, lookahead and
+ * mmu share; copy. A part comes into a program with the first function of it that something calls. Files outside the
+ * part name its functions by weak references (internal/part.h), which bring nothing in, and follow them only for stacks
+ * of that part. The table names policies by weak definitions, which those of the parts replace.
+ *
+ * Every program refers to weft__every_policy. Unless the program defines it, by WEFT_POLICIES, the library does, in
+ * every.c, and that brings all parts in: WEFT_STACK may choose any of them.
+ *
+ * Rejected: to tell from a program's own calls which policies it uses. WEFT_STACK is for programs that name none.
+ */
+#include <errno.h>
+#include <weft/policies.h>
+
+#include "stack/copy.h"
+
+extern const char *const weft__every_policy[];
+/* Only so that the linker looks for it. */
+__attribute__((used)) static const char *const *const every = weft__every_policy;
+
+static const char *why_left_out(void)
+{
+	return "the program was linked without this policy; name it in WEFT_POLICIES (weft/policies.h)";
+}
+
+static int cut_none(weft_policy_t policy, unsigned class, unsigned count, struct weft__slot **list)
+{
+	(void)policy, (void)class, (void)count;
+	*list = NULL;
+	return -ENOTSUP;
+}
+
+static atomic_size_t committed;
+
+#define LEFT_OUT(policy)                                                                                               \
+	__attribute__((weak)) const struct weft__policy weft__##policy = {.name = #policy,                             \
+									  .default_size = 256 * 1024,                  \
+									  .committed = &committed,                     \
+									  .cut = cut_none,                             \
+									  .unavailable = why_left_out}
+LEFT_OUT(commit);
+LEFT_OUT(segmented);
+LEFT_OUT(heap);
+LEFT_OUT(lookahead);
+LEFT_OUT(mmu);
+LEFT_OUT(copy);
+
+/* Always there. */
+const char weft__with_fixed, weft__with_overcommit;
+
+const struct weft__policy *const weft__policies[WEFT_POLICY_COUNT] = {
+    [WEFT_FIXED] = &weft__fixed,   [WEFT_OVERCOMMIT] = &weft__overcommit,
+    [WEFT_COMMIT] = &weft__commit, [WEFT_SEGMENTED] = &weft__segmented,
+    [WEFT_HEAP] = &weft__heap,	   [WEFT_LOOKAHEAD] = &weft__lookahead,
+    [WEFT_MMU] = &weft__mmu,	   [WEFT_COPY] = &weft__copy,
+};
+
+/* ---- what files outside of a part look at ------------------------------------------------------------------------ */
+
+__thread struct weft__chunk *weft__tls_system __attribute__((tls_model("initial-exec")));
+__thread char *weft__tls_growth __attribute__((tls_model("initial-exec")));
+__attribute__((used)) __thread char *weft__tls_landing __attribute__((visibility("hidden"), tls_model("initial-exec")));
+struct weft__module *_Atomic weft__modules;

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Programs linked with the static library and some of its policies: what is named works, the rest is refused in a line, and no part
+# comes in pieces or unasked. tests/lanes/install says how large such a program may be.
+weft_part(policies effect QUICK)
+
+set(parts ${weft_tests}/policies/parts)
+set(all commit linked segmented lookahead mmu heap copy)
+foreach(compiler IN LISTS weft_compilers)
+	# Among the objects, so that it is made first, and after them, where the linker looks into it.
+	weft_archive(weft ${compiler})
+	set(archive ${CMAKE_CURRENT_BINARY_DIR}/policies/weft.${compiler}.a)
+	foreach(chosen "" commit segmented lookahead mmu heap copy "commit,copy" "heap,mmu")
+		weft_named(name chosen ${chosen})
+		string(REPLACE "," "." name ${name})
+		string(REPLACE "," ";" has "${chosen}")
+		if(has MATCHES "segmented|lookahead|mmu|heap")
+			list(APPEND has linked heap)
+		endif()
+		weft_program(${name} ${compiler} BARE SOURCES chosen.c FLAGS -Wall -Wextra "-DCHOSEN=${chosen}" OBJECTS ${archive} LINK ${archive} -pie)
+		weft_test(${name}.${compiler} COMMAND @${name}.${compiler})
+		# weft_set_budget and the like are not called.
+		weft_test(parts.${name}.${compiler} COMMAND ${parts} @${name}.${compiler} ${has})
+	endforeach()
+	weft_program(every ${compiler} BARE SOURCES chosen.c FLAGS -Wall -Wextra OBJECTS ${archive} LINK ${archive} -no-pie)
+	weft_test(every.${compiler} COMMAND @every.${compiler})
+	weft_test(parts.every.${compiler} COMMAND ${parts} @every.${compiler} ${all})
+	weft_program(clones ${compiler} BARE SOURCES clones.c FLAGS -Wall -Wextra OBJECTS ${archive} LINK ${archive})
+	weft_test(clones.${compiler} COMMAND @clones.${compiler})
+	weft_test(parts.clones.${compiler} COMMAND ${parts} @clones.${compiler} copy)
+
+	weft_program(tail ${compiler} BARE SOURCES overflows.c FLAGS -Wall -Wextra -O1 OBJECTS ${archive} LINK ${archive} -Wl,--gc-sections)
+	weft_test(tail.${compiler} COMMAND @tail.${compiler})
+	weft_test(overflow.${compiler} COMMAND @tail.${compiler} overflow ENDS 139
+		SAYS "^weft: stack overflow in coroutine #1: overcommit, 256 KiB reserved. fault at [^\n]*WEFT_STACK=overcommit:512K$")
+	weft_test(unhandled.${compiler} COMMAND @tail.${compiler} unhandled ENDS 134 SAYS "^weft: unhandled effect \"other\"")
+	weft_test(null.${compiler} COMMAND @tail.${compiler} null ENDS 139 SAYS "^weft: weft_resume.NULL.: there is no coroutine")
+	foreach(policy commit:1M segmented copy)
+		string(REPLACE ":" "." name ${policy})
+		weft_test(refused.${name}.${compiler} COMMAND @tail.${compiler} ENV WEFT_STACK=${policy} ENDS 0 SAYS
+			"^weft: WEFT_STACK=${policy} is ignored: the program was linked without this policy. name it in WEFT_POLICIES .weft/policies.h.$")
+	endforeach()
+endforeach()
+
+# The same source may be linked with the shared library, where the choice means nothing.
+weft_shared(weft gcc WEFT)
+weft_program(shared gcc SOURCES clones.c FLAGS -Wall -Wextra SHARED weft.gcc)
+weft_test(shared COMMAND @shared.gcc)
+
+weft_archive(heavy gcc CANARY every_reference_brings_its_part_in)
+set(heavy ${CMAKE_CURRENT_BINARY_DIR}/policies/heavy.gcc.a)
+weft_program(canary gcc BARE SOURCES overflows.c FLAGS -O1 OBJECTS ${heavy} LINK ${heavy})
+weft_test(canary.every_reference_brings_its_part_in COMMAND ${parts} @canary.gcc FAILS SAYS "of [0-9]+ files, wanted 0")
