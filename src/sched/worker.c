@@ -48,7 +48,8 @@
  *   source is slept in by one worker for all, and that one gets work, it wakes another to sleep there.
  *
  * Rejected: threads that spin for a while before they park (Go, Tokio): what they gain in latency others pay for, on
- * machines that are shared. A thread for timers alone: each timer would be two switches of threads.
+ * machines that are shared. A thread for timers alone: each timer would be two switches of threads. Workers with long
+ * tasks under SCHED_BATCH, or with a longer time slice: short tasks of others waited for the kernel's tick as often.
  */
 #define _GNU_SOURCE
 #include "sched/queue.h"
