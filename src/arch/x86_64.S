@@ -111,6 +111,7 @@ END(weft__walk_from)
  * one, fn may still be code that does not check.
  */
 FUNCTION(weft__enter_chunk)
+	.cfi_signal_frame /* its caller's stack may lie anywhere: gdb would take that for corruption */
 	PAD
 	pushq	%rbp
 	.cfi_def_cfa_offset 16

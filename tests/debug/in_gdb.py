@@ -11,7 +11,7 @@ OURS = set(
     "stop leaf branch innermost middle outermost run foster run_fostered sibling switches run_sideways on_signal "
     "run_finished misuses deep overflows spin spins main weft__entry weft__entry_saving weft__die_misuse "
     "step_main step_inner step_outer pairs "
-    "bottom descend compares sorts body resumes threaded steps weft__enter_chunk".split()
+    "bottom descend compares sorts body resumes threaded steps".split()
 )
 
 
