@@ -86,8 +86,11 @@ static inline void fetch_waiters_ahead(const struct weft__place *place)
 	fetch_ahead(place, waiter);
 	/* Acquire: pairs with weft_waiter_park. Before that the owner is still to be written. */
 	if (__atomic_load_n(&waiter->state, __ATOMIC_ACQUIRE) & WEFT__PARKED) {
-		fetch_ahead(place, (const char *)waiter->owner + offsetof(struct weft__task, shields));
-		fetch_ahead(place, (const char *)waiter->owner + offsetof(struct weft__task, rt));
+		/* By numbers: a thread's waiter has no owner. */
+		uintptr_t owner = (uintptr_t)waiter->owner;
+
+		fetch_ahead(place, (const void *)(owner + offsetof(struct weft__task, shields)));
+		fetch_ahead(place, (const void *)(owner + offsetof(struct weft__task, rt)));
 	}
 }
 
