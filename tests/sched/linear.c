@@ -401,7 +401,8 @@ int main(int argc, char **argv)
 		give_to_thread(i, NULL);
 		CHECK(!pthread_join(thread[i], NULL));
 	}
-	if (!r.failed && (r.went_well < r.ops / 4 || r.overlapped < r.ops / 100)) {
+	/* A thread beside two workers on two idle processors overlaps with few. */
+	if (!r.failed && (r.went_well < r.ops / 10 || r.overlapped < r.ops / 1000)) {
 		printf("not ok - too little happens: ");
 		r.failed = true;
 	}
