@@ -119,12 +119,12 @@ static void play_op(struct history *h, struct op *o)
 	o->ended = now(h);
 }
 
-/* Tasks of several workers would else play one after the other, because starting one takes longer than playing. */
-static void wait_for_others(struct history *h)
-{
-	unsigned turns = 0;
+enum { TURNS = 100 };
 
-	while (h->together && turns++ < 100 && __atomic_load_n(&h->begun, __ATOMIC_RELAXED) < h->players)
+/* Tasks of several workers would else play one after the other, because starting one takes longer than playing. */
+static void wait_for_others(struct history *h, unsigned turns)
+{
+	for (; turns && __atomic_load_n(&h->begun, __ATOMIC_RELAXED) < h->players; turns--)
 		weft_task_yield();
 }
 
@@ -133,7 +133,7 @@ static void *plays(void *argument)
 	struct player *p = argument;
 
 	__atomic_fetch_add(&p->of->begun, 1, __ATOMIC_RELAXED);
-	wait_for_others(p->of);
+	wait_for_others(p->of, p->of->together ? TURNS : 0);
 	for (unsigned i = 0; i < p->count; i++)
 		play_op(p->of, &p->ops[i]);
 	__atomic_fetch_add(&p->of->done, 1, __ATOMIC_RELEASE);
@@ -165,12 +165,12 @@ static void give_to_thread(unsigned slot, struct player *p)
 	weft_sem_give(&slots[slot].wanted, 1);
 }
 
-/* Whoever still waits after a while is told by closing. */
+/* Whoever still waits after a while is told by closing. A thread takes long to wake up, and would find it closed. */
 static void close_in_time(struct history *h)
 {
 	unsigned patience = 1u << draw(h, 8);
 
-	wait_for_others(h);
+	wait_for_others(h, threads ? 10 * TURNS : h->together ? TURNS : 0);
 	while (patience-- && __atomic_load_n(&h->done, __ATOMIC_ACQUIRE) < h->players)
 		weft_task_yield();
 	play_op(h, &h->end);
@@ -401,8 +401,7 @@ int main(int argc, char **argv)
 		give_to_thread(i, NULL);
 		CHECK(!pthread_join(thread[i], NULL));
 	}
-	/* A thread beside two workers on two idle processors overlaps with few. */
-	if (!r.failed && (r.went_well < r.ops / 10 || r.overlapped < r.ops / 1000)) {
+	if (!r.failed && (r.went_well < r.ops / 4 || r.overlapped < r.ops / 100)) {
 		printf("not ok - too little happens: ");
 		r.failed = true;
 	}
