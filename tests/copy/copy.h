@@ -3,19 +3,10 @@
 #ifndef WEFT_TESTS_COPY_H
 #define WEFT_TESTS_COPY_H
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <weft/weft.h>
 
-/* Ends the program: later checks mean nothing. */
-#define REQUIRE(condition)                                                                                             \
-	do {                                                                                                           \
-		if (!(condition)) {                                                                                    \
-			fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition);                 \
-			exit(1);                                                                                       \
-		}                                                                                                      \
-	} while (0)
+#include "../require.h"
 
 static inline uint64_t next(uint64_t *state)
 {

@@ -7,6 +7,8 @@
 #include <weft/policies.h>
 #include <weft/weft.h>
 
+#include "../require.h"
+
 #ifdef CHOSEN
 WEFT_POLICIES(CHOSEN);
 #else
@@ -15,14 +17,6 @@ WEFT_POLICIES(CHOSEN);
 
 #define TEXT_OF(...) #__VA_ARGS__
 #define TEXT(...) TEXT_OF(__VA_ARGS__)
-
-#define REQUIRE(condition)                                                                                             \
-	do {                                                                                                           \
-		if (!(condition)) {                                                                                    \
-			fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition);                 \
-			exit(1);                                                                                       \
-		}                                                                                                      \
-	} while (0)
 
 static bool chosen(weft_policy_t policy)
 {
