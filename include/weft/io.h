@@ -824,7 +824,7 @@ WEFT__INLINE pid_t weft_waitpid(pid_t process, int *status)
 /**
  * Wait for one of these signals, which every thread of the program must have blocked (pthread_sigmask before
  * weft_rt_run), or it is handled as usual. In a simulation they are those of the simulated world (weft/world.h).
- * @return its number; -EINVAL
+ * @return its number; -EINVAL: `signals` is NULL; -EMFILE, -ENFILE, -ENOMEM
  */
 WEFT__INLINE int weft_sigwait_until(const sigset_t *signals, siginfo_t *info, uint64_t deadline)
 {

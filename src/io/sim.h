@@ -17,6 +17,7 @@ enum {
 	WEFT__SIM_BASE = 1 << 20,    /* the first descriptor */
 	WEFT__SIM_PROCESS = 1 << 22, /* the first process: Linux has none with this number */
 	WEFT__MILLION = 1000000,
+	WEFT__SIGNALS_MOST = 64,
 };
 
 enum weft__node_kind {

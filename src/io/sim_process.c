@@ -26,7 +26,7 @@ struct weft__process {
 	struct weft__world *world;
 	weft_world_main_t *main;
 	pid_t number;
-	unsigned host, parents_host;
+	unsigned host; /* and its parent's */
 	uint16_t index, parent;
 	int status, signal; /* signal: that it was killed by; 0: none */
 	struct weft__sent *sent;
@@ -197,7 +197,6 @@ pid_t weft__sim_spawn(char *const argv[], const int fds[3])
 	p->main = program->main;
 	p->status = W_EXITCODE(0, SIGABRT); /* if its function does not return */
 	p->host = weft__world_here();
-	p->parents_host = p->host;
 	p->parent = weft__task()->process;
 	p->end = calloc(1, sizeof *p->end);
 	error = copy_descriptors(world, p, fds);
@@ -250,7 +249,7 @@ static void tell_parent(struct weft__process *p)
 	info->si_code = WIFEXITED(p->status) ? CLD_EXITED : CLD_KILLED;
 	info->si_status = WIFEXITED(p->status) ? WEXITSTATUS(p->status) : WTERMSIG(p->status);
 	p->end = NULL;
-	weft__sim_send(p->world, p->parents_host, p->parent, end);
+	weft__sim_send(p->world, p->host, p->parent, end);
 }
 
 void weft__process_ends(struct weft__process *p)
@@ -345,7 +344,7 @@ int weft_world_kill(pid_t number, int signal)
 
 	if (!world)
 		return weft__simulated() ? -ENOMEM : -EPERM;
-	if (signal < 0 || signal > 64 || stops(signal))
+	if (signal < 0 || signal > WEFT__SIGNALS_MOST || stops(signal))
 		return -EINVAL;
 	p = *find(world, number);
 	if (!p)

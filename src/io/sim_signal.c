@@ -9,8 +9,6 @@
 #include <signal.h>
 #include <stdlib.h>
 
-enum { SIGNALS_MOST = 64 };
-
 static uint64_t bit(int signal)
 {
 	return (uint64_t)1 << (signal - 1);
@@ -83,7 +81,7 @@ int weft_world_signal(const char *host, int signal)
 
 	if (number < 0)
 		return number;
-	if (signal < 0 || signal > SIGNALS_MOST)
+	if (signal < 0 || signal > WEFT__SIGNALS_MOST)
 		return -EINVAL;
 	if (!signal)
 		return 0;
@@ -103,7 +101,7 @@ int weft__sim_signal_fd(const sigset_t *signals)
 	if (!node)
 		return -ENOMEM;
 	node->process = weft__task()->process;
-	for (signal = 1; signal <= SIGNALS_MOST; signal++)
+	for (signal = 1; signal <= WEFT__SIGNALS_MOST; signal++)
 		if (sigismember(signals, signal) == 1)
 			node->wanted |= bit(signal);
 	return weft__node_describe(world, node);
