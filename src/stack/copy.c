@@ -14,8 +14,6 @@
 
 _Static_assert(sizeof(struct weft__region) <= WEFT__OBJECT_BYTES, "the slot's room for what a region is");
 
-/* Used: by assembly too, which link-time optimization does not see. */
-
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t idle; /* a region became idle, or is no longer claimed */

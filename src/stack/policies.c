@@ -62,5 +62,6 @@ const struct weft__policy *const weft__policies[WEFT_POLICY_COUNT] = {
 
 __thread struct weft__chunk *weft__tls_system __attribute__((tls_model("initial-exec")));
 __thread char *weft__tls_growth __attribute__((tls_model("initial-exec")));
+/* Used: by assembly too, which link-time optimization does not see. */
 __attribute__((used)) __thread char *weft__tls_landing __attribute__((visibility("hidden"), tls_model("initial-exec")));
 struct weft__module *_Atomic weft__modules;
