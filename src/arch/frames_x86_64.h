@@ -92,14 +92,18 @@
 	.cfi_escape DW_CFA_expression, DWARF_RBP, 3, register, LEB128(WEFT_LINK_PARENT_FP); \
 	.cfi_escape DW_CFA_expression, DWARF_RBX, 3, register, LEB128(WEFT_LINK_PARENT_BX)
 
+/* A variable of the thread's, an address; ZF: it is NULL. */
+#define TO_RAX_OF_THREAD(variable) \
+	movq	variable@gottpoff(%rip), %rax; \
+	movq	%fs:(%rax), %rax; \
+	testq	%rax, %rax
+
 /*
  * A stack with room for C, because a linked one may have none: the thread's small stack, or if there was no memory for
  * one the nearest contiguous one above k. Clobbers rax, r10.
  */
 #define ROOMY_STACK(k) \
-	movq	weft__tls_growth@gottpoff(%rip), %rax; \
-	movq	%fs:(%rax), %rax; \
-	testq	%rax, %rax; \
+	TO_RAX_OF_THREAD(weft__tls_growth); \
 	jnz	11f; \
 	CONTIGUOUS_ABOVE(k); \
 11:	ON_STACK_OF_RAX
@@ -117,9 +121,7 @@
  * landing yet does with its small stack.
  */
 #define ON_LANDING(k) \
-	movq	weft__tls_landing@gottpoff(%rip), %rax; \
-	movq	%fs:(%rax), %rax; \
-	testq	%rax, %rax; \
+	TO_RAX_OF_THREAD(weft__tls_landing); \
 	jnz	12f; \
 	STACK_WITHOUT_LANDING(k); \
 	jmp	14f; \
