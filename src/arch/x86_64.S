@@ -109,10 +109,28 @@ END(weft__walk_from)
 /*
  * void *weft__enter_chunk(void *(*fn)(void *), void *arg, char *top): call fn(arg) on another stack; where that is a linked
  * one, fn may still be code that does not check.
+ *
+ * Two frames, because unwinders ask two things. The frame that leaves the other stack is a signal's: gdb takes a caller
+ * whose stack lies elsewhere for corruption otherwise. But the caller of a signal's frame is looked up by its next
+ * instruction and not by its call, and after a call of C or C++ may be the end of what has a cleanup. So that caller is here.
  */
 FUNCTION(weft__enter_chunk)
-	.cfi_signal_frame /* its caller's stack may lie anywhere: gdb would take that for corruption */
 	PAD
+	pushq	%rbp
+	.cfi_def_cfa_offset 16
+	.cfi_offset %rbp, -16
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	call	weft__on_chunk
+	popq	%rbp
+	.cfi_def_cfa %rsp, 8
+	.cfi_restore %rbp
+	ret
+END(weft__enter_chunk)
+
+	.hidden weft__on_chunk
+FUNCTION(weft__on_chunk)
+	.cfi_signal_frame
 	pushq	%rbp
 	.cfi_def_cfa_offset 16
 	.cfi_offset %rbp, -16
@@ -133,7 +151,7 @@ FUNCTION(weft__enter_chunk)
 2:	xorl	%r10d, %r10d
 	call	weft__icall
 	jmp	1b
-END(weft__enter_chunk)
+END(weft__on_chunk)
 
 /*
  * Misuse. The resume is undone as far as the stack goes (what rsp came with may be in use or gone), then reported;
