@@ -146,10 +146,34 @@ struct watch {
 static pthread_mutex_t watches_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct watch *watches; /* of processes that have not ended */
 
+/*
+ * Each thread joins the one that left before it, and who learns that a process has ended joins the last: a program that
+ * returns from main then has none of them any more, of which memcheck says that its memory may be lost.
+ */
+static pthread_t last;		 /* changed under the lock */
+static _Atomic pid_t last_owner; /* the process that it is of; 0: it was joined */
+
+static void join_last(void)
+{
+	pthread_t thread;
+	pid_t owner;
+
+	if (!atomic_load_explicit(&last_owner, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&watches_lock);
+	thread = last;
+	owner = atomic_exchange(&last_owner, 0);
+	pthread_mutex_unlock(&watches_lock);
+	if (owner == getpid())
+		pthread_join(thread, NULL);
+}
+
 static void *watch(void *argument)
 {
 	struct watch *w = argument, **link = &watches;
 	static const uint64_t one = 1;
+	pthread_t earlier;
+	pid_t owner;
 	siginfo_t info;
 
 	while (waitid(P_PID, (id_t)w->process, &info, WEXITED | WNOWAIT) && errno == EINTR)
@@ -159,9 +183,14 @@ static void *watch(void *argument)
 	while (*link != w)
 		link = &(*link)->next;
 	*link = w->next;
+	earlier = last;
+	last = pthread_self();
+	owner = atomic_exchange(&last_owner, w->owner);
 	pthread_mutex_unlock(&watches_lock);
 	(void)!write(w->fd, &one, sizeof one);
 	close(w->fd);
+	if (owner == w->owner)
+		pthread_join(earlier, NULL);
 	free(w);
 	return NULL;
 }
@@ -175,7 +204,6 @@ static int start_thread(struct watch *w)
 	int error;
 
 	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, 65536);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -250,6 +278,7 @@ int weft__process_status(pid_t process, int *status)
 
 	if (weft__sim_has_process(process))
 		return weft__sim_process_status(process, status);
+	join_last();
 	do
 		ended = waitpid(process, &code, WNOHANG);
 	while (ended < 0 && errno == EINTR);
