@@ -322,6 +322,8 @@ int weft__group_yield(struct weft__activity_group *g);
 void weft__group_tell_begin(struct weft__activity_group *g);
 void weft__group_tell(struct weft__activity_group *g);
 void weft__group_tell_end(struct weft__activity_group *g);
+/* What was posted and has not begun is not to. */
+void weft__posts_forget(struct weft__activity_group *g);
 bool weft__waker_withdraw(weft_activity_waker_t *w);
 void weft__outside_end(struct weft__activity_group *g);
 

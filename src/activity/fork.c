@@ -41,8 +41,7 @@ static void leave_others(struct weft__activity_group *g, weft_activity_t *self)
 	g->outside = 0;
 	atomic_store(&g->held, 0);
 	atomic_store(&g->woken, NULL);
-	atomic_store(&g->posted, NULL);
-	g->unstarted = NULL;
+	weft__posts_forget(g);
 	atomic_store(&g->idle, NULL);
 	atomic_store(&g->wakers, 0);
 	g->server = NULL;

@@ -279,10 +279,15 @@ static void forget(struct weft__post *post)
 	}
 }
 
-void weft__outside_end(struct weft__activity_group *g)
+void weft__posts_forget(struct weft__activity_group *g)
 {
-	wait_for_wakers(g);
 	forget(atomic_exchange(&g->posted, NULL));
 	forget(g->unstarted);
 	g->unstarted = NULL;
+}
+
+void weft__outside_end(struct weft__activity_group *g)
+{
+	wait_for_wakers(g);
+	weft__posts_forget(g);
 }
