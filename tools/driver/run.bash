@@ -36,6 +36,21 @@ remove_later()
 	)
 }
 
+# is_elf FILE
+is_elf()
+{
+	local magic=''
+
+	IFS= read -r -n 4 magic <"$1" 2>/dev/null || [[ $magic ]]
+	[[ $magic == $'\x7fELF' ]]
+}
+
+# Something to compile, or a flag of the compiler?
+is_source()
+{
+	[[ $1 == -* || $1 == *.@(c|cc|cp|cpp|cxx|c++|C|CPP|i|ii|o|a|s|S|so|so.*) ]]
+}
+
 # Sets sources, flags and rest (what follows "--").
 read_run_arguments()
 {
@@ -60,6 +75,8 @@ read_run_arguments()
 			[[ -e $1 ]] || die 2 "there is no file '$1' (what the program gets follows '--')"
 			[[ ! -d $1 ]] || die 2 "'$1' is a directory"
 			[[ -r $1 ]] || die 2 "cannot read '$1'"
+			is_source "$1" || [[ ! -x $1 ]] || ! is_elf "$1" ||
+				die 2 "'$1' is a program already: start it yourself, or by 'weft run --posix'"
 			sources+=("$1")
 			;;
 		esac
@@ -91,15 +108,6 @@ put_before_libc()
 	export LD_PRELOAD=$preload${LD_PRELOAD:+:$LD_PRELOAD} WEFT_POSIX_TELL=$$
 }
 
-# is_elf FILE
-is_elf()
-{
-	local magic=''
-
-	IFS= read -r -n 4 magic <"$1" 2>/dev/null || [[ $magic ]]
-	[[ $magic == $'\x7fELF' ]]
-}
-
 # run_built PROGRAM ARGS…: one that has been compiled, or a script.
 run_built()
 {
@@ -114,12 +122,6 @@ run_built()
 	fi
 	put_before_libc
 	exec "$program" "$@"
-}
-
-# Something to compile, or a flag of the compiler?
-is_source()
-{
-	[[ $1 == -* || $1 == *.@(c|cc|cp|cpp|cxx|c++|C|CPP|i|ii|o|a|s|S|so) ]]
 }
 
 weft_run()
