@@ -41,7 +41,8 @@ function(weft_activities_option language out)
 		message(
 			FATAL_ERROR
 				"weft_target_activities: the ${language} compiler is ${compiler} ${version}, and activities need clang 19 to 22: "
-				"cmake -DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22 (Debian: apt-get install clang-22)")
+				"cmake -DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22 "
+				"(Debian: apt-get install --no-install-recommends clang-22)")
 	endif()
 	if(NOT EXISTS ${plugin} AND NOT TARGET weft_activities_${version})
 		message(FATAL_ERROR "weft_target_activities: there is no ${plugin}: "

@@ -183,7 +183,7 @@ def _call(command, source):
     try:
         run = subprocess.run(command, cwd=source, capture_output=True, text=True)
     except FileNotFoundError as error:
-        raise Stop("cmake is not installed: apt-get install cmake ninja-build, or call ./weft lab") from error
+        raise Stop("cmake is not installed: apt-get install --no-install-recommends cmake ninja-build, or call ./weft lab") from error
     if run.returncode:
         raise Stop(f"{' '.join(command)} failed: {(run.stderr or run.stdout).strip()[-400:]}")
 
@@ -215,7 +215,7 @@ def write_report(results, path):
     try:
         from weftlab import report
     except ImportError as error:
-        print(f"no report: {error}; apt-get install python3-matplotlib python3-jinja2, then --replot", file=sys.stderr)
+        print(f"no report: {error}; apt-get install --no-install-recommends python3-matplotlib python3-jinja2, then --replot", file=sys.stderr)
         return False
     report.write(results, path)
     return True

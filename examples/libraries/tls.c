@@ -336,7 +336,8 @@ int main(void)
 #else
 int main(void)
 {
-	fprintf(stderr, "tls: skipped, because openssl/ssl.h is missing: apt-get install libssl-dev\n");
+	fputs("tls: skipped, because openssl/ssl.h is missing: apt-get install --no-install-recommends libssl-dev\n",
+	      stderr);
 	return 77;
 }
 #endif

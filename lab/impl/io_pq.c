@@ -54,11 +54,11 @@ static const char *find(const char *program)
 	glob_t found;
 
 	if (glob("/usr/lib/postgresql/*/bin", 0, NULL, &found) || !found.gl_pathc)
-		lab_cannot("PostgreSQL is missing: apt-get install postgresql");
+		lab_cannot("PostgreSQL is missing: apt-get install --no-install-recommends postgresql");
 	snprintf(path, sizeof(path), "%s/%s", found.gl_pathv[found.gl_pathc - 1], program);
 	globfree(&found);
 	if (access(path, X_OK))
-		lab_cannot("%s is missing: apt-get install postgresql", path);
+		lab_cannot("%s is missing: apt-get install --no-install-recommends postgresql", path);
 	return path;
 }
 

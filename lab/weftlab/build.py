@@ -86,7 +86,7 @@ class Builder:
             compiler, plugin = self._activities()
             activity = [f"-fpass-plugin={plugin}"]
         if not find_tool(compiler[0]):
-            raise Unavailable(contender.get or f"{compiler[0]} is not installed: apt-get install gcc g++")
+            raise Unavailable(contender.get or f"{compiler[0]} is not installed: apt-get install --no-install-recommends gcc g++")
         launch, tools = self._instrument(contender.instrumentation)
         tag = hashlib.sha256(" ".join([self.key(contender), str(source), *compiler]).encode()).hexdigest()[:8]
         output = self.folder / "bin" / f"{source.stem}-{tag}"
@@ -118,8 +118,8 @@ class Builder:
             clang = find_tool(f"clang-{plugin.stem.rsplit('-', 1)[1]}")
             if clang and self.activity.exists():
                 return [clang], plugin
-        raise Unavailable("needs clang and its headers for plugins: apt-get install clang-22 llvm-22-dev libclang-22-dev, then "
-                          "run this again")
+        raise Unavailable("needs clang and its headers for plugins: apt-get install --no-install-recommends clang-22 llvm-22-dev "
+                          "libclang-22-dev, then run this again")
 
     @staticmethod
     def _call(command, source, contender):
@@ -175,7 +175,7 @@ class Builder:
     def _cargo(self, source):
         cargo = find_tool("cargo")
         if not cargo:
-            raise Unavailable("needs Rust: apt-get install cargo, or rustup; then the crate comes from the registry")
+            raise Unavailable("needs Rust: apt-get install --no-install-recommends cargo, or rustup; then the crate comes from the registry")
         target = self.folder / "cargo"
         self._run_tool([cargo, "build", "--release", "--locked", "--target-dir", str(target)], source, {})
         return target / "release" / f"lab-{source.name}"
@@ -183,7 +183,7 @@ class Builder:
     def _go(self, source):
         go = find_tool("go")
         if not go:
-            raise Unavailable("needs Go 1.23 or later: apt-get install golang from backports, or the official archive")
+            raise Unavailable("needs Go 1.23 or later: apt-get install --no-install-recommends golang-go from backports, or the official archive")
         output = self.folder / "bin" / f"lab-{source.name}"
         output.parent.mkdir(parents=True, exist_ok=True)
         self._run_tool([go, "build", "-o", str(output), "."], source, {"GOTOOLCHAIN": "local", "GOWORK": "off"})

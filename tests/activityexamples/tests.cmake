@@ -27,7 +27,7 @@ find_path(WEFT_NCURSES_H ncurses.h)
 if(WEFT_NCURSES_H)
 	weft_test(sort.curses COMMAND ${run} terminal ${examples}/sort.c -O2 -DCURSES -lncurses SECONDS 120)
 else()
-	weft_skip(sort.curses "there is no ncurses: apt-get install libncurses-dev")
+	weft_skip(sort.curses "there is no ncurses: apt-get install --no-install-recommends libncurses-dev")
 endif()
 
 # A map that does not yield prints something else; a sort that is atomic freezes the terminal.

@@ -8,7 +8,7 @@ set(walk ${weft_tests}/debug/walk.py)
 # A program of its own: libunwind replaces backtrace() by one that does not cross stacks.
 find_library(WEFT_LIBUNWIND unwind)
 if(NOT WEFT_LIBUNWIND)
-	weft_skip(libunwind "not installed: apt-get install libunwind-dev")
+	weft_skip(libunwind "not installed: apt-get install --no-install-recommends libunwind-dev")
 endif()
 
 foreach(compiler IN LISTS weft_compilers)

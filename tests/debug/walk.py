@@ -48,7 +48,7 @@ def run(*command, timeout=120, **more):
 
 def gdb(task, program, *args):
     if not shutil.which("gdb"):
-        skip("gdb", "not installed: apt-get install gdb")
+        skip("gdb", "not installed: apt-get install --no-install-recommends gdb")
     return run("gdb", "-nx", "-batch", "-ex", f'set $_weft_task = "{task}"', "-x", TESTS / "in_gdb.py", "--args", program, *args).stdout
 
 
@@ -143,7 +143,7 @@ def by_perf(program, by, expected):
     and comes to who resumed it."""
     perf, name = shutil.which("perf"), f"perf --call-graph {by}"
     if not perf:
-        skip(name, "not installed: apt-get install linux-perf")
+        skip(name, "not installed: apt-get install --no-install-recommends linux-perf")
     with tempfile.TemporaryDirectory() as where:
         data = pathlib.Path(where) / "perf.data"
         done = run(perf, "record", "-q", "-e", "cpu-clock", "-F", "500", "--call-graph", by, "-o", data, program, "spin")

@@ -10,7 +10,7 @@ set(leftovers ${weft_tests}/compat/leftovers.c)
 file(GLOB sources CONFIGURE_DEPENDS ${weft_root}/examples/*.c ${weft_root}/examples/*.cpp)
 weft_sanitizer_works(leaks_are_found gcc leak)
 if(NOT leaks_are_found)
-	weft_skip(leaks "gcc -fsanitize=leak does not work here: apt-get install liblsan0, and allow ptrace")
+	weft_skip(leaks "gcc -fsanitize=leak does not work here: apt-get install --no-install-recommends liblsan0, and allow ptrace")
 endif()
 
 set(turn 0)
@@ -86,7 +86,7 @@ if(weft_openssl_h)
 	weft_program(tls-trusts gcc SOURCES ${tls} FLAGS -DSTRANGERS=SSL_VERIFY_NONE LINK -lssl -lcrypto)
 	weft_test(canary.tls COMMAND ${watch} peace ${tls} @tls-trusts.gcc FAILS SAYS "printed that, and not")
 else()
-	weft_skip(tls "openssl/ssl.h is missing: apt-get install libssl-dev")
+	weft_skip(tls "openssl/ssl.h is missing: apt-get install --no-install-recommends libssl-dev")
 endif()
 
 # Other output, a coroutine that is not given back, and a crash after the right output are noticed.

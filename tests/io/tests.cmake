@@ -23,7 +23,7 @@ if(EXISTS /usr/include/liburing.h)
 	weft_test(canary.nobody_looks_or_tells COMMAND @nobody_looks_or_tells.gcc 2 a_held_worker_is_heard
 		  ENV WEFT_IO=io_uring FAILS SAYS "not ok - .*weft_read_until")
 else()
-	weft_skip(io.io_uring "liburing.h is missing: apt-get install liburing-dev")
+	weft_skip(io.io_uring "liburing.h is missing: apt-get install --no-install-recommends liburing-dev")
 endif()
 
 # A task on a small stack that waits has one chunk.
@@ -57,7 +57,7 @@ if(WEFT_ARES_H)
 	weft_test(canary.resolve_waits_for_ever COMMAND timeout 5 @resolve_waits_for_ever.gcc 2 a_lost_packet FAILS SAYS "^$")
 	weft_test(canary.resolve_keeps_sockets COMMAND @resolve_keeps_sockets.gcc 2 cancelled ENDS 0 SAYS "not ok - cancelled: descriptors are left")
 else()
-	weft_skip(dns.ares "ares.h is missing: apt-get install libc-ares-dev")
+	weft_skip(dns.ares "ares.h is missing: apt-get install --no-install-recommends libc-ares-dev")
 endif()
 
 # Child processes; "old": on a kernel without pidfd_open.

@@ -78,5 +78,5 @@ if(WEFT_VALGRIND)
 	weft_test(valgrind.wanted COMMAND timeout -s KILL 100 ${WEFT_VALGRIND} -q @backend.gcc ENV WEFT_IO=io_uring
 		  SAYS "weft: WEFT_IO=io_uring: valgrind does not see[^\n]*. epoll does it" SECONDS 120)
 else()
-	weft_skip(valgrind "not installed: apt-get install valgrind")
+	weft_skip(valgrind "not installed: apt-get install --no-install-recommends valgrind")
 endif()

@@ -11,7 +11,7 @@ if(works)
 	weft_program(sim gcc-asan SOURCES sim.c)
 	weft_test(sim.asan COMMAND @sim.gcc-asan 20 SECONDS 120)
 else()
-	weft_skip(sim.asan "gcc has no such run time here: apt-get install libasan8")
+	weft_skip(sim.asan "gcc has no such run time here: apt-get install --no-install-recommends libasan8")
 endif()
 
 # Requests for memory that are refused.

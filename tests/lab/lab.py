@@ -239,7 +239,7 @@ def page(folder):
     check("the report needs nothing else", outside(text))
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if not browser:
-        skip("the report in a browser", "no headless Chromium: apt-get install chromium")
+        skip("the report in a browser", "no headless Chromium: apt-get install --no-install-recommends chromium")
         return
     dom = browse(browser, folder / "report.html")
     check("the report shows a section with a plot per experiment", (EXPERIMENTS | {"summary"}) - sections(dom))
@@ -315,7 +315,7 @@ title = "absent"
 kind = "peer"
 program = "canary.c"
 libraries = ["there-is-no-such-library"]
-get = "apt-get install nothing"
+get = "apt-get install --no-install-recommends nothing"
 [[case]]
 id = "one"
 test = {{ n = 1 }}
@@ -357,7 +357,7 @@ def canaries(env):
     told = "unable: no such thing here" in run.stdout
     check("what the system cannot run is skipped with a line that says why", (run.returncode or not told) and run.stdout[-300:])
     run = canary(env, ["right", "absent"])
-    told = "skipped: absent: apt-get install nothing" in run.stdout
+    told = "skipped: absent: apt-get install --no-install-recommends nothing" in run.stdout
     check("a missing peer is skipped with a line that says how to get it",
           (run.returncode or not told) and run.stdout[-300:])
 

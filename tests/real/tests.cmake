@@ -88,7 +88,7 @@ if(weft_activities_versions)
 		real_test(sqlite.activities "" real.sources "" in_activities sqlite clang-${newest} -O1 20000)
 	endif()
 else()
-	weft_skip(activities "no clang of 19 to 22 with LLVM's headers: apt-get install clang-22 llvm-22-dev libclang-22-dev")
+	weft_skip(activities "no clang of 19 to 22 with LLVM's headers: apt-get install --no-install-recommends clang-22 llvm-22-dev libclang-22-dev")
 endif()
 
 # At most so many per cent of the plain build's instructions.
@@ -109,7 +109,7 @@ if(WEFT_VALGRIND)
 		endforeach()
 	endforeach()
 else()
-	weft_skip(cost "valgrind is not installed: apt-get install valgrind")
+	weft_skip(cost "valgrind is not installed: apt-get install --no-install-recommends valgrind")
 endif()
 
 # A build whose checks look at a word that is 0, output that differs, runs that differ among themselves are found.

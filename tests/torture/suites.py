@@ -83,7 +83,7 @@ def gcc(where, compiler):
 def csmith(where, compiler):
     tool, headers = shutil.which("csmith"), where / "libcsmith-dev/files/usr/include/csmith"
     if not tool or not headers.exists():
-        skip("csmith", "apt-get install csmith libcsmith-dev")
+        skip("csmith", "apt-get install --no-install-recommends csmith libcsmith-dev")
     work = pathlib.Path(f"csmith.{pathlib.Path(compiler).name}")
     work.mkdir(exist_ok=True)
     seeds = sorted(SEEDS)

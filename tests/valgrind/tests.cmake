@@ -7,7 +7,7 @@ weft_part(valgrind all SLOW)
 
 set(watch ${weft_tests}/sanitize/watch.py --memcheck)
 if(NOT WEFT_VALGRIND)
-	weft_skip(memcheck "not installed: apt-get install valgrind")
+	weft_skip(memcheck "not installed: apt-get install --no-install-recommends valgrind")
 	return()
 endif()
 

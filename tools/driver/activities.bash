@@ -36,10 +36,10 @@ check_activities_compiler()
 	clang=$(clang_version "${compiler[@]}")
 	what=${clang:+clang $clang}
 	[[ $clang && " ${activities_versions[*]} " == *" $clang "* ]] ||
-		die 69 "--activities needs clang 19 to 22, and $1=${compiler[*]} is ${what:-another compiler}: apt-get install clang-22, and unset $1"
+		die 69 "--activities needs clang 19 to 22, and $1=${compiler[*]} is ${what:-another compiler}: $get clang-22, and unset $1"
 	! plugin_is_there "$clang" || return 0
 	[[ $root ]] || die 69 "this installation does not know clang $clang: it was built without LLVM $clang's headers (llvm-$clang-dev)"
-	die 69 "--activities by clang $clang needs LLVM $clang's headers: apt-get install llvm-$clang-dev libclang-$clang-dev"
+	die 69 "--activities by clang $clang needs LLVM $clang's headers: $get llvm-$clang-dev libclang-$clang-dev"
 }
 
 # choose_activities_compiler cc|c++: WEFT_CC (WEFT_CXX), CC (CXX) if it is a clang that will do, else the newest that is here.

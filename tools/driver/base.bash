@@ -18,6 +18,9 @@ die()
 	exit "$code"
 }
 
+# How to get Debian's packages, in what is said: without what they merely recommend, which can be large.
+get='apt-get install --no-install-recommends'
+
 have()
 {
 	type -P "$1" >/dev/null

@@ -72,7 +72,7 @@ compilers()
 	done
 	[[ ${WEFT_CC-} ]] && line "WEFT_CC=$WEFT_CC" "used by 'weft cc'"
 	[[ ${WEFT_CXX-} ]] && line "WEFT_CXX=$WEFT_CXX" "used by 'weft c++'"
-	[[ $found ]] || line none "apt-get install gcc g++; any ./weft run does it"
+	[[ $found ]] || line none "$get gcc g++; any ./weft run does it"
 }
 
 # probe SOURCE: build and run it, its lines to the report; fails if it does not build or says that something is amiss.
@@ -144,10 +144,10 @@ stack_policies()
 	if [[ $root ]]; then
 		missing_packages core
 	elif ! can_compile; then
-		missing=(gcc)
+		missing=(gcc libc6-dev)
 	fi
 	if ((${#missing[@]})); then
-		line unknown "the library cannot be built before: apt-get install ${missing[*]}"
+		line unknown "the library cannot be built before: $get ${missing[*]}"
 		healthy=''
 		return
 	fi
@@ -199,33 +199,35 @@ activities_line()
 		if plugin_is_there "$version"; then
 			line "clang-$version" yes
 		elif [[ $root ]]; then
-			line "clang-$version" "no: apt-get install llvm-$version-dev libclang-$version-dev"
+			line "clang-$version" "no: $get llvm-$version-dev libclang-$version-dev"
 		else
 			line "clang-$version" "no: this installation was built without llvm-$version-dev"
 		fi
 	done
-	[[ $found ]] || line none 'apt-get install clang-22 lld-22 llvm-22-dev libclang-22-dev'
+	[[ $found ]] || line none "$get clang-22 lld-22 llvm-22-dev libclang-22-dev"
 }
 
-# tool COMMAND WHAT-FOR HOW-TO-GET-IT
+# tool COMMAND WHAT-FOR PACKAGE
 tool()
 {
 	if have "$1"; then
 		line "$1" "$(version_line "$1" --version)"
 	else
-		line "$1" "missing ($2): $3"
+		line "$1" "missing ($2): $get $3"
 	fi
 }
 
 go_tool()
 {
-	if have go; then line go "$(version_line go version)"; else line go 'missing (a peer in the lab): apt-get install golang-go'; fi
+	local needs='missing (a peer in the lab, from 1.23 on)'
+
+	if have go; then line go "$(version_line go version)"; else line go "$needs: $get golang-go from backports, or the official archive"; fi
 }
 
 boost()
 {
-	[[ -e /usr/include/boost/context/fiber.hpp ]] || line Boost.Context 'missing (a peer in the lab): apt-get install libboost-context-dev'
-	[[ -e /usr/include/boost/fiber/all.hpp ]] || line Boost.Fiber 'missing (a peer in the lab): apt-get install libboost-fiber-dev'
+	[[ -e /usr/include/boost/context/fiber.hpp ]] || line Boost.Context "missing (a peer in the lab): $get libboost-context-dev"
+	[[ -e /usr/include/boost/fiber/all.hpp ]] || line Boost.Fiber "missing (a peer in the lab): $get libboost-fiber-dev"
 }
 
 tools()
@@ -233,16 +235,16 @@ tools()
 	local group
 
 	heading Tools
-	tool cmake 'builds the library' 'apt-get install cmake'
-	tool ninja 'builds the library' 'apt-get install ninja-build'
-	tool python3 'weft test, weft lab' 'apt-get install python3'
-	tool pkg-config 'weft test' 'apt-get install pkg-config'
-	tool gdb 'weft test; debugging' 'apt-get install gdb'
-	tool valgrind 'weft test' 'apt-get install valgrind'
-	tool chromium 'weft test: looks at the report' 'apt-get install chromium'
-	tool clang-format-16 'weft test: lint' 'apt-get install clang-format-16'
-	tool shellcheck 'weft test: lint' 'apt-get install shellcheck'
-	tool cargo 'peers in the lab: corosensei, tokio, may' 'apt-get install cargo'
+	tool cmake 'builds the library' cmake
+	tool ninja 'builds the library' ninja-build
+	tool python3 'weft test, weft lab' python3
+	tool pkg-config 'weft test' pkg-config
+	tool gdb 'weft test; debugging' gdb
+	tool valgrind 'weft test' valgrind
+	tool chromium 'weft test: looks at the report' chromium
+	tool clang-format-16 'weft test: lint' clang-format-16
+	tool shellcheck 'weft test: lint' shellcheck
+	tool cargo 'peers in the lab: corosensei, tokio, may' cargo
 	go_tool
 	boost
 	heading Packages

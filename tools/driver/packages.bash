@@ -125,7 +125,7 @@ need_packages()
 	names=${missing[*]}
 	have apt-get || die 69 "$why needs $names, and this system has no apt-get to install them"
 	[[ $may_install != no ]] || die 69 "$why needs packages that are missing: $names (left alone: --no-install)"
-	((EUID == 0)) || die 69 "$why needs packages that are missing; run: sudo apt-get install -y --no-install-recommends $names"
+	((EUID == 0)) || die 69 "$why needs packages that are missing; run: sudo $get -y $names"
 	say "$why needs packages that are missing; installing with apt-get: $names"
 	progress "installing packages" apt_install "${missing[@]}" ||
 		die 69 "could not install $names: $(apt_reason); with these packages, by network or otherwise, run this again"

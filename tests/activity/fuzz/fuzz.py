@@ -283,7 +283,7 @@ def arguments():
 def main():
     args = arguments()
     if args.what[0] == "csmith" and not (shutil.which("csmith") and any(place.exists() for place in CSMITH)):
-        print("skip - csmith: it is not to be had: apt-get install csmith libcsmith-dev")
+        print("skip - csmith: it is not to be had: apt-get install --no-install-recommends csmith libcsmith-dev")
         return 77
     tool = Tool(args)
     if args.what[0] in ("ours", "csmith"):
