@@ -45,10 +45,27 @@ is_elf()
 	[[ $magic == $'\x7fELF' ]]
 }
 
-# Something to compile, or a flag of the compiler?
+# Something to compile or to link by its name, or a flag of the compiler?
 is_source()
 {
-	[[ $1 == -* || $1 == *.@(c|cc|cp|cpp|cxx|c++|C|CPP|i|ii|o|a|s|S|so|so.*) ]]
+	[[ $1 == -* || $1 == *.@(c|cc|cp|cpp|cxx|c++|C|CPP|i|ii|m|mm|f|F|f90|F90|d|go|ll|bc|o|lo|a|s|S|sx|so|so.*) ]]
+}
+
+# check_unnamed FILE: a file with another ending goes to the linker. The linker cannot take a program, and takes text for a linker
+# script: what it says then helps nobody who wrote no such script.
+check_unnamed()
+{
+	local magic=''
+
+	IFS= read -r -n 4 magic <"$1" 2>/dev/null
+	case $magic in
+	$'\x7fELF')
+		[[ ! -x $1 ]] ||
+			die 2 "'$1' is a program already: start it yourself, or by 'weft run --posix'"
+		;;
+	'!<ar' | '!<th' | BC*) ;;
+	*) die 2 "'$1' is neither a source, by the ending of its name, nor an object; the names of sources in C end in .c" ;;
+	esac
 }
 
 # Sets sources, flags and rest (what follows "--").
@@ -75,8 +92,7 @@ read_run_arguments()
 			[[ -e $1 ]] || die 2 "there is no file '$1' (what the program gets follows '--')"
 			[[ ! -d $1 ]] || die 2 "'$1' is a directory"
 			[[ -r $1 ]] || die 2 "cannot read '$1'"
-			is_source "$1" || [[ ! -x $1 ]] || ! is_elf "$1" ||
-				die 2 "'$1' is a program already: start it yourself, or by 'weft run --posix'"
+			is_source "$1" || check_unnamed "$1"
 			sources+=("$1")
 			;;
 		esac
