@@ -289,7 +289,7 @@ def run(options, source):
     }
     laboratory = measure.Laboratory(binaries, unable, measure.Plan.of(options.size), progress)
     try:
-        laboratory.run(experiments, _undecided(results) if options.targets else None)
+        laboratory.run(experiments, _unsure(results) if options.targets else None)
         results["complete"] = True
     except KeyboardInterrupt:
         progress.clear()
@@ -298,15 +298,15 @@ def run(options, source):
     results["experiments"] = laboratory.entries()
     results["skipped"] += laboratory.lacking
     results["seconds"] = round(time.monotonic() - progress.began, 1)
-    results["load"]["after"] = machine.load()
+    results["load"].update(after=machine.load(), others=laboratory.others())
     results["checks"] = laboratory.checks()
     return finish(results, out, options, old)
 
 
-def _undecided(results):
+def _unsure(results):
     """Which cases need more rounds."""
     wanted = describe.targets(HERE / "descriptions")
-    return lambda entries: targets.undecided(wanted, entries, results["size"], results["machine"]["page"])
+    return lambda entries: targets.unsure(wanted, entries, results["size"], results["machine"]["page"])
 
 
 def judge(results, options):
@@ -371,7 +371,8 @@ def say(results, options):
     short = text.getvalue().count("\n") <= FEW
     if not short or options.tables:
         wanted = describe.findings(HERE / "descriptions")
-        table.print_findings(findings.of(wanted, results["experiments"], results["size"]), findings.footnote(results))
+        table.print_findings(findings.of(wanted, results["experiments"], results["size"]), findings.beside(results),
+                             findings.footnote(results))
     if options.tables or short:
         for entry in results["experiments"]:
             table.print_experiment(entry)

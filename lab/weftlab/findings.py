@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What a reader wants to know first: a sentence for each finding, and ratios within this run, of the best runs: other work on the
 machine disturbs these least."""
+from . import machine
 
 SHORT = {"limit-jmp": "hand-written switch", "limit-callret": "hand-written, call/ret", "cxx20": "C++20",
          "boost": "Boost.Context", "go": "Go", "c": "plain C", "longjmp": "setjmp and longjmp", "ring": "C++20, in turns",
@@ -56,6 +57,15 @@ def _value(case, name):
         return (row["stats"]["min"], False) if row["stats"] and row["status"] == "ok" else (None, False)
     value = (case["reference"] or {"values": {}})["values"].get(name)
     return (value["here"], True) if value else (None, False)
+
+
+def beside(results):
+    """What else the machine did meanwhile; "" if that was little."""
+    others = results["load"].get("others") or 0
+    if others <= machine.QUIET:
+        return ""
+    return (f"Other programs kept {others:.1f} of {results['machine']['cpus']} CPUs busy meanwhile: how late something is, which the clock "
+            "tells, says little of Weft here.")
 
 
 def footnote(results):

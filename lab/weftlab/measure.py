@@ -23,14 +23,15 @@ from .describe import UNITS
 @dataclass
 class Plan:
     """How often, how long. Rounds beyond `least` must fit into both limits of time; a case that spends twice its budget ends before
-    that, and on a machine that is very busy each case has two rounds."""
+    that. On a machine that is very busy a second round of what takes longest may not fit into 1.4 times the patience; further ones of
+    what is near a bar end after 1.65 times."""
     rounds: int
     least: int
     budget: float  # CPU seconds for a case
     patience: float  # seconds for all of them
     timeout: float  # seconds for one run
     weighings: int = 1  # rounds where memory is measured, which hardly varies
-    more: int = 0  # further rounds for what is undecided
+    more: int = 0  # further rounds for what is near a bar
 
     @staticmethod
     def of(size):
@@ -56,6 +57,7 @@ def run_once(binary, contender, params, timeout, helper=None):
     """One process; its figures as a dict."""
     command = [str(binary), *(f"{k}={v}" for k, v in params.items()), *contender.args]
     command += [f"helper={helper}"] if helper else []
+    began, busy, own = time.monotonic(), machine.busy(), _cpu_of_programs()
     env = {**os.environ, **contender.env}
     if contender.policy:
         env["WEFT_STACK"] = contender.stack or contender.policy
@@ -70,9 +72,12 @@ def run_once(binary, contender, params, timeout, helper=None):
         how = f"signal {-run.returncode}" if run.returncode < 0 else f"exit code {run.returncode}"
         raise Failed(f"{how}: {said}" if said else how)
     try:
-        return json.loads(run.stdout)
+        sample = json.loads(run.stdout)
     except ValueError as error:
         raise Failed(f"printed no figures: {run.stdout.strip()[:80]!r}") from error
+    others = machine.busy() - busy - (_cpu_of_programs() - own)
+    sample["others"] = round(max(0, others) / (time.monotonic() - began), 2)
+    return sample
 
 
 def value_of(sample, unit, figure=None):
@@ -130,6 +135,7 @@ class Series:
     rounds: int = 0
     spent: float = 0.0  # CPU seconds of all rounds
     last: float = 0.0  # of the last one
+    took: float = 0.0  # seconds by the clock of the last one
 
     @property
     def label(self):
@@ -165,6 +171,17 @@ class Binaries:
         self.folder = None
 
 
+def _fitting(all_series, end):
+    """Those whose next round is over by then, if it takes as long as the last: as many as can be, in their order."""
+    rest = end - time.monotonic()
+    chosen = set()
+    for series in sorted(all_series, key=lambda s: s.took):
+        rest -= series.took
+        if rest > 0 or not series.rounds:
+            chosen.add(id(series))
+    return [s for s in all_series if id(s) in chosen]
+
+
 def _cpu_of_programs():
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
@@ -180,25 +197,26 @@ class Laboratory:
         self.pairs = []  # ns of the hand-written pair, now and then: what figures of another machine are scaled by
         self.began = time.monotonic()
 
-    def run(self, experiments, undecided=None):
-        """Everything. `undecided`: a function from entries to the ids of cases that need more rounds, or None."""
+    def run(self, experiments, unsure=None):
+        """Everything. `unsure`: a function from entries to the ids of cases that need more rounds, or None."""
         self.series = [Series(e, c, [Row(k) for k in c.contenders]) for e in experiments for c in e.cases]
         try:
             for number in range(max(self.plan.rounds, self.plan.weighings)):
-                self._round([s for s in self.series if self._goes_on(s)], f"round {number + 1} of {self.plan.rounds}")
-            if undecided:
-                self._decide(undecided)
+                wanted = [s for s in self.series if self._goes_on(s)]
+                self._round(_fitting(wanted, self.began + 1.4 * self.plan.patience), f"round {number + 1} of {self.plan.rounds}")
+            if unsure:
+                self._decide(unsure)
         finally:
             self.binaries.remove()
 
-    def _decide(self, undecided):
-        """More rounds of the cases that are near a bar."""
-        end = time.monotonic() + self.plan.patience / 2
+    def _decide(self, unsure):
+        """More rounds of the cases that are near a bar: each has its share of the time, and those that take long what is left of it."""
+        end = self.began + 1.65 * self.plan.patience
         for number in range(self.plan.more):
-            ids = undecided(self.entries())
-            if not ids or time.monotonic() > end:
-                break
-            again = [s for s in self.series if f"{s.experiment.id}/{s.case.id}" in ids and s.rounds]
+            ids = unsure(self.entries())
+            near = [s for s in self.series if f"{s.experiment.id}/{s.case.id}" in ids and s.rounds]
+            now = time.monotonic()
+            again = _fitting(near, now + (end - now) / (self.plan.more - number))
             self._round(again, f"{len(again)} cases near a bar, round {number + 1} more")
 
     def _elapsed(self):
@@ -214,6 +232,12 @@ class Laboratory:
                                               "plot": e.plot, "x_title": e.x_title, "cases": []})
             entry["cases"].append(_entry(s, pair))
         return list(entries.values())
+
+    def others(self):
+        """How many CPUs other programs kept busy meanwhile, on average; None if nothing was measured."""
+        shares = [(sample["others"], sample["wall"]) for s in self.series for r in s.rows for sample in r.samples]
+        time_in_all = sum(wall for _, wall in shares)
+        return round(sum(share * wall for share, wall in shares) / time_in_all, 2) if time_in_all else None
 
     def checks(self):
         """How many answers are right, how many are not."""
@@ -233,8 +257,7 @@ class Laboratory:
         if series.case.unit == "B":
             return series.rounds < self.plan.weighings
         if series.rounds < self.plan.least:
-            late = series.rounds > 1 and self._elapsed() > 1.5 * self.plan.patience
-            return series.spent <= 2 * self.plan.budget and not late
+            return series.spent <= 2 * self.plan.budget
         return series.spent + series.last <= self.plan.budget and self._elapsed() < self.plan.patience
 
     def _round(self, all_series, what):
@@ -247,7 +270,7 @@ class Laboratory:
 
     def _turns(self, series):
         """Each contender once, another one first in each round."""
-        before = _cpu_of_programs()
+        before, began = _cpu_of_programs(), time.monotonic()
         alive = series.alive()
         shift = series.rounds % len(alive) if alive else 0
         if alive and series.case.yardstick:
@@ -257,6 +280,7 @@ class Laboratory:
         series.rounds += 1
         series.last = _cpu_of_programs() - before
         series.spent += series.last
+        series.took = time.monotonic() - began
         self._judge(series)
 
     def _turn(self, series, row):
@@ -344,7 +368,7 @@ def _entry(series, pair):
     for r in measured:
         r["ratio"] = r["stats"]["median"] / base["stats"]["median"] if base["stats"]["median"] else None
     reference = _elsewhere(case, pair)
-    return {"id": case.id, "title": case.title, "about": case.about, "unit": case.unit, "per": case.per,
+    return {"id": case.id, "title": case.title, "about": case.about, "unit": case.unit, "figure": case.figure, "per": case.per,
             "params": case.params, "rate": case.rate, "x": case.x, "expect": case.expect, "baseline": base["contender"] if base else None,
             "published": _published(case.published, measured, base, reference), "reference": reference, "rows": rows}
 

@@ -73,13 +73,14 @@ def lay_out(rows, align):
 # ---- findings, failures, targets --------------------------------------------------------------------------------
 
 
-def print_findings(groups, note, out=sys.stdout):
-    """A sentence and its ratios each."""
+def print_findings(groups, beside, note, out=sys.stdout):
+    """A sentence and its ratios each. `beside`: what disturbed the run, or ""."""
     style = Style(out)
     if not groups:
         return
     print(f"\n{style.bold('Findings')}  1.5 × is one and a half times the time (or memory) of what follows it; less is better.\n"
-          f"Weft on its default policy, overcommit, unless another is named. CPU time, the best of several runs in turns.", file=out)
+          f"Weft on its default policy, overcommit, unless another is named. CPU time, the best of several runs in turns."
+          f"{chr(10) if beside else ''}{beside}", file=out)
     for group, findings in groups:
         print(f"\n{style.bold(group)}", file=out)
         for f in findings:

@@ -4,28 +4,55 @@
 Ratios are of the best runs, which other work on the machine disturbs least. How far they can be trusted is told by the second best:
 a ratio lies between best / second best and second best / best. A bar above that is met, one below it is missed, and one within
 is undecided on this machine. More rounds bring the second best nearer to the best.
+
+Few runs may agree by chance, on a figure that some of many would be well below. How far it may fall still is told by how widely the
+runs of a case spread, over all policies, and by how many there are. Cases near a bar get more rounds before anything is said.
+
+What the clock tells (how late something is, how long it takes) grows by what other programs do meanwhile. Such a figure says that a bar
+is met; that it is missed it says only if the machine had nothing else to do in at least one of the runs.
 """
 
+import statistics
+
+from . import machine
 from .findings import command
 
 # A target that names no policy is about those that any code runs on.
 EVERY_CODE = ("fixed", "overcommit", "commit")
 MARGIN = 0.01  # nothing nearer to a bar is decided, however well runs agree
+ALONE = 0.25  # the share that a single run may be above the best of many
+NEAR = 1.25  # further from a bar than by this factor few rounds are enough
+ENOUGH = 12  # runs, after which what they say is believed; memory hardly varies, and one run of it is enough
+BY_THE_CLOCK = ("wall", "late")  # figures that other programs add to
 
 
 def evaluate(table, entries, size, page):
     """One entry per target, with the ratio (the worst policy's) and a verdict. `page`: bytes, the limit of memory."""
-    cases = {f"{e['id']}/{c['id']}": c for e in entries for c in e["cases"]}
+    cases = {f"{e['id']}/{c['id']}": _weighed(c) if c["unit"] == "B" else c for e in entries for c in e["cases"]}
     return [_one(t, cases, size, page) for t in table]
 
 
-def undecided(table, entries, size, page):
-    """The cases that more rounds might decide."""
+def _weighed(case):
+    return {**case, "rows": [{**r, "stats": r["stats"] and {**r["stats"], "n": ENOUGH}} for r in case["rows"]]}
+
+
+def unsure(table, entries, size, page):
+    """The cases that more rounds might decide, or decide otherwise."""
     ids = set()
     for target, entry in zip(table, evaluate(table, entries, size, page)):
-        if entry["verdict"] == "undecided":
+        if entry["verdict"] == "undecided" or _is_near(entry):
             ids.update(_values(target), filter(None, [target.get("otherwise"), target.get("divisor")]))
-    return ids
+    return ids - _known(entries)
+
+
+def _is_near(entry):
+    return entry["measured"] is not None and entry["must"] / NEAR < entry["measured"] < entry["must"] * NEAR
+
+
+def _known(entries):
+    """Cases that had rounds enough, and those in bytes, which hardly vary."""
+    return {f"{e['id']}/{c['id']}" for e in entries for c in e["cases"]
+            if c["unit"] == "B" or all(len(r["samples"]) >= ENOUGH for r in c["rows"] if r["samples"])}
 
 
 def _values(target):
@@ -66,12 +93,20 @@ def _measured(target, cases, size, page):
     if not _weft(case, target):
         case = cases.get(target.get("otherwise"))
         note = f"at {case['params']['n']:,}".replace(",", " ") if case else ""
-    ratios = [(ratio, row["policy"]) for row in _weft(case, target)
-              if (ratio := _ratio(row, target, cases.get(target.get("divisor"), case), page))]
+    rows = _weft(case, target)
+    fall = max((_fall(row["stats"]) for row in rows), default=0)
+    ratios = [(ratio, row) for row in rows if (ratio := _ratio(row, fall, target, cases.get(target.get("divisor"), case), page))]
     if not ratios:
         return None, ""
-    worst, policy = max(ratios, key=lambda pair: pair[0][1])
-    return worst, ", ".join(filter(None, [policy, note, _size(target, case)]))
+    (low, best, high), row = max(ratios, key=lambda pair: pair[0][1])
+    disturbed = target.get("figure", case.get("figure")) in BY_THE_CLOCK and not _had_the_machine(row)
+    beside = "by the clock, beside other programs" if disturbed else ""
+    return (0.0 if disturbed else low, best, high), ", ".join(filter(None, [row["policy"], note, _size(target, case), beside]))
+
+
+def _had_the_machine(row):
+    """In at least one run for itself."""
+    return any(s.get("others", 0) <= machine.QUIET for s in row["samples"])
 
 
 def _by_figure(cases, target):
@@ -84,20 +119,29 @@ def _by_figure(cases, target):
 
 def _best_two(samples, figure):
     values = sorted(s[figure] / (max(1, s["ops"]) if figure == "wall" else 1) for s in samples if figure in s)
-    return {"min": values[0], "second": values[min(1, len(values) - 1)]} if values else None
+    if not values:
+        return None
+    return {"min": values[0], "second": values[min(1, len(values) - 1)], "median": statistics.median(values), "n": len(values)}
 
 
-def _ratio(row, target, divisor, page):
+def _ratio(row, fall, target, divisor, page):
     """To a limit, to the best of those named by best_of, else to the same contender in the case that divides."""
     if "limit" in target:
         limit = page if target["limit"] == "page" else target["limit"]
-        return _between(row["stats"], {"min": limit, "second": limit})
+        return _between(row["stats"], fall, {"min": limit, "second": limit, "median": limit, "n": ENOUGH})
     bases = _stats(divisor, target.get("best_of", [row["contender"]]))
-    return _between(row["stats"], min(bases, key=_least)) if bases else None
+    return _between(row["stats"], fall, min(bases, key=_least)) if bases else None
 
 
-def _between(own, base):
-    return own["min"] / base["second"], own["min"] / base["min"], own["second"] / base["min"]
+def _between(own, fall, base):
+    return own["min"] / base["second"] / (1 + fall), own["min"] / base["min"], own["second"] / base["min"] * (1 + _fall(base))
+
+
+def _fall(stats):
+    """The share by which the best may fall in more runs."""
+    if stats["n"] == 1:
+        return ALONE
+    return (stats["median"] / stats["min"] - 1) / (stats["n"] - 1) if stats["min"] > 0 else 0
 
 
 def _least(stats):
@@ -111,7 +155,7 @@ def _best_over_cases(target, cases):
     if not own or not bases:
         return None, ""
     stats, policy, where = min(own, key=lambda o: _least(o[0]))
-    return _between(stats, min(bases, key=_least)), f"{policy}, at {where}"
+    return _between(stats, _fall(stats), min(bases, key=_least)), f"{policy}, at {where}"
 
 
 def _stats(case, names):

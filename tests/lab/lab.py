@@ -20,13 +20,14 @@ import sys
 import tempfile
 import textwrap
 import threading
+import time
 
 SOURCE = pathlib.Path(os.environ.get("WEFT_SOURCE") or pathlib.Path(__file__).resolve().parents[2])
 BUILD = pathlib.Path(os.environ.get("WEFT_BUILD_ROOT") or SOURCE / "build")
 WORK = BUILD / "tests" / "lab"
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 sys.path.insert(0, str(SOURCE / "lab"))
-from weftlab import describe, measure, plot, schema, targets  # noqa: E402
+from weftlab import describe, machine, measure, plot, schema, targets  # noqa: E402
 
 # The suite's answers at its test sizes.
 KNOWN = {"countdown": "0", "fibonacci_recursive": "5", "product_early": "0", "iterator": "15", "generator": "57",
@@ -369,8 +370,9 @@ def rewritten(folder, name, change):
     """A folder with the results of a run, as if it had been a quick one, changed."""
     results = results_of(folder)
     results["size"] = "quick"
+    results["load"]["others"] = 0.0
     for row in schema.rows(results):
-        row["stats"] and row["stats"].update(dict.fromkeys(("min", "second"), row["stats"]["median"]))
+        row["stats"] and row["stats"].update(dict.fromkeys(("min", "second"), row["stats"]["median"]), n=targets.ENOUGH)
     change(results)
     out = WORK / name
     out.mkdir(exist_ok=True)
@@ -414,6 +416,10 @@ def findings_of(run):
 def reader(env, folder):
     usual = lab(env, "--replot", rewritten(folder, "usual", lambda results: None) / "results.json")
     lines = usual.stdout.strip().split("\n")
+    disturbed = lab(env, "--no-report", "--replot", rewritten(folder, "disturbed", lambda r: r["load"].update(others=1.3)) / "results.json")
+    check("that other programs disturbed the run is said before them", not re.search(
+        r"^Other programs kept 1.3 of \d+ CPUs busy.*^Switching", disturbed.stdout, flags=re.S | re.M) and disturbed.stdout[:400])
+    check("and only then", "Other programs" in usual.stdout)
     check("findings come first", not lines[0].startswith("Findings") and lines[0])
     check("all of a quick run fits on two screens", len(lines_of(usual)) > SCREENS and len(lines_of(usual)))
     check("no line is wider than a terminal", [line for line in lines if len(line) > 160])
@@ -441,6 +447,53 @@ def judging(env, folder):
     check("a bar within what the best runs say is undecided", said != expected and said)
     check("every target is a ratio to something", [t["title"] for t in describe.targets(SOURCE / "lab/descriptions")
                                                    if not t.get("against") or "ns" in t["against"].split()])
+
+
+def judged(n=3, others=0.0, median=1.31, **about):
+    """The verdict on a case whose best runs say 1.3, where 1.1 is asked for; and whether the case is to have more runs."""
+    case = {"id": "one", "unit": "ns", "figure": None, "params": {}, **about}
+    stats = {"min": 1.3, "second": 1.31, "median": median, "n": n}
+    samples = [{"cpu": 1.0, "wall": 1.0, "ops": 1, "late": 1.3, "others": others}] * n
+    case["rows"] = [{"contender": "weft/fixed", "policy": "fixed", "status": "ok", "stats": stats, "samples": samples}]
+    target = {"title": "", "against": "", "must": about.get("must", 1.1), "value": "x/one", "limit": 1.0}
+    entries = [{"id": "x", "cases": [case]}]
+    return (targets.evaluate([target], entries, "quick", 4096)[0]["verdict"], bool(targets.unsure([target], entries, "quick", 4096)))
+
+
+def trusted():
+    """What few runs, or runs beside other programs, may say."""
+    for what, got, expected in (
+            ("runs that agree, near a bar", judged(), ("missed", True)),
+            ("as many as are enough", judged(n=targets.ENOUGH), ("missed", False)),
+            ("few that spread, of which two agree", judged(median=1.8), ("undecided", True)),
+            ("many that spread", judged(median=1.8, n=targets.ENOUGH), ("missed", False)),
+            ("one run", judged(n=1), ("undecided", True)),
+            ("one run, far from a bar", judged(n=1, must=1.0), ("missed", False)),
+            ("one weighing", judged(n=1, unit="B"), ("missed", False)),
+            ("CPU time beside other programs", judged(others=1.3), ("missed", True)),
+            ("what the clock tells", judged(figure="late", must=1.0), ("missed", False)),
+            ("what the clock tells beside other programs", judged(figure="late", must=1.0, others=1.3), ("undecided", True)),
+            ("the same, which is met nevertheless", judged(figure="late", must=2.0, others=1.3), ("met", False))):
+        check(what, got != expected and got)
+    rounds_and_seconds = ((1, 50.0), (0, 0.0), (1, 3.0), (1, 4.0), (1, 9.0))
+    series = [measure.Series(None, None, [], rounds=rounds, took=took) for rounds, took in rounds_and_seconds]
+    fitting = [series.index(s) for s in measure._fitting(series, time.monotonic() + 10)]
+    check("when time is short, what takes least has another round", fitting != [1, 2, 3] and fitting)
+    check("first rounds are never left out", measure._fitting(series, 0) != [series[1]] and "they are")
+    check("what other programs take is seen", busy_beside(1) < 0.5 and busy_beside(1))
+
+
+def busy_beside(loops):
+    """How many CPUs the lab says that others keep busy, while so many loops run."""
+    began = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(loops)]
+    try:
+        before, start = machine.busy(), time.monotonic()
+        time.sleep(0.5)
+        return (machine.busy() - before) / (time.monotonic() - start)
+    finally:
+        for one in began:
+            one.kill()
+            one.wait()
 
 
 def elsewhere(results):
@@ -524,7 +577,8 @@ def library(env):
 
 # Each is a test. Those of the second kind look at what `everything` measured.
 MEASURING = {"library": library, "everything": everything, "one_policy": one_policy, "canaries": canaries, "uninstrumented": uninstrumented,
-             "mistakes": mistakes, "interruption": interruption, "counted": lambda env: counted()}
+             "mistakes": mistakes, "interruption": interruption, "counted": lambda env: counted(),
+             "trusted": lambda env: trusted()}
 READING = {"page": lambda env, folder: page(folder), "which_policy": lambda env, folder: which_policy(folder), "afterwards": afterwards,
            "reader": reader, "judging": judging, "elsewhere": lambda env, folder: elsewhere(results_of(folder))}
 
