@@ -163,19 +163,17 @@ def list_all(experiments):
 
 
 def library_folder(source, progress):
-    """Where libweft.a is, built if nobody said; and what makes instrumented code."""
+    """Where libweft.a is, and what makes instrumented code; built if nobody said where."""
     given = os.environ.get("WEFT_BUILD")
     folder = Path(given) if given else source / "build" / "release"
-    if given and not (folder / "libweft.a").exists():
-        raise Stop(f"{folder} has no libweft.a: build it first (./weft lab does)")
-    configured = (folder / "CMakeCache.txt").exists()
-    if given and not configured:
+    if given:
+        if not (folder / "libweft.a").exists():
+            raise Stop(f"{folder} has no libweft.a: build it first (./weft lab does)")
         return folder
     progress(0, "building the library")
-    wanted = ["weft_instrumentation", "weft_posix"] if given else ["weft", "weft_rt", "weft_instrumentation", "weft_posix"]
-    if not configured:
+    if not (folder / "CMakeCache.txt").exists():
         _call(["cmake", "--preset", "release"], source)
-    _call(["cmake", "--build", str(folder), "--target", *wanted], source)
+    _call(["cmake", "--build", str(folder), "--target", "weft", "weft_rt", "weft_instrumentation", "weft_posix"], source)
     return folder
 
 

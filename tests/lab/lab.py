@@ -80,7 +80,8 @@ def lab(env, *arguments):
 def build_library():
     """The library as `./weft lab` builds it, and what compiles activities."""
     folder = BUILD / "release"
-    wanted = ["weft", "weft_rt", *(["weft_activity", f"weft_activities_{ACTIVITIES}"] if ACTIVITIES else [])]
+    wanted = ["weft", "weft_rt", "weft_instrumentation", "weft_posix"]
+    wanted += ["weft_activity", f"weft_activities_{ACTIVITIES}"] if ACTIVITIES else []
     commands = [["cmake", "--build", str(folder), "--target", *wanted]]
     if not (folder / "CMakeCache.txt").exists():
         commands.insert(0, ["cmake", "--preset", "release", "-B", str(folder)])
@@ -573,6 +574,13 @@ def library(env):
     check("the library builds", not build_library() and "see the log")
     run = lab(env, "--list")
     check("--list names every experiment", run.returncode or [e for e in EXPERIMENTS if e not in run.stdout])
+    none = WORK / "no-cmake"
+    none.mkdir(exist_ok=True)
+    (none / "cmake").write_text("#!/bin/sh\nexit 1\n")
+    (none / "cmake").chmod(0o755)
+    run = lab({**env, "PATH": f"{none}:{env['PATH']}"}, "--no-report", "--size", "test", "--only", "A1", "--policy", "fixed,segmented",
+              "--out", WORK / "built")
+    check("what is built is not built again", run.returncode and run.stderr[-300:])
 
 
 # Each is a test. Those of the second kind look at what `everything` measured.

@@ -91,6 +91,8 @@ weft_lab()
 	# shellcheck source=tools/driver/build.bash
 	. "$driver/build.bash" || exit 70
 	build_library weft release
+	build_library weft_instrumentation release
+	build_library weft_posix release
 	build_activities
 	WEFT_SOURCE=$root WEFT_BUILD=$library_dir become "$(system_python)" "$root/lab/run.py" "${rest[@]}"
 }
