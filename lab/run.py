@@ -221,8 +221,9 @@ def write_report(results, path):
 
 def check_output(folder):
     """Can results be written there? Asked first: nobody wants to measure for minutes and lose it all."""
-    made = [f for f in (folder, *folder.parents) if not f.exists()]
+    made = []
     try:
+        made = [f for f in (folder, *folder.parents) if not f.exists()]
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass

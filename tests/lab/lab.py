@@ -524,6 +524,21 @@ def mistakes(env):
         check(f"{what} is reported in one line", (run.returncode != 2 or "Traceback" in run.stderr) and run.stderr)
 
 
+def closed(env):
+    """A directory below one that this user may not look into."""
+    folder = WORK / "closed"
+    folder.mkdir(exist_ok=True)
+    folder.chmod(0)
+    nobody = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+    try:
+        run = subprocess.run([PYTHON, str(SOURCE / "lab" / "run.py"), "--check", "--out", str(folder / "x" / "y")], env=env,
+                             capture_output=True, text=True, **nobody)
+    finally:
+        folder.chmod(0o700)
+    line = f"lab: cannot write to {folder}/x/y: Permission denied\n"
+    check("a directory that cannot be seen is told in one line", (run.returncode != 2 or run.stderr != line) and run.stderr)
+
+
 def restore_interrupts():
     """Whoever runs tests in the background has them ignored."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -585,7 +600,7 @@ def library(env):
 
 # Each is a test. Those of the second kind look at what `everything` measured.
 MEASURING = {"library": library, "everything": everything, "one_policy": one_policy, "canaries": canaries, "uninstrumented": uninstrumented,
-             "mistakes": mistakes, "interruption": interruption, "counted": lambda env: counted(),
+             "mistakes": mistakes, "closed": closed, "interruption": interruption, "counted": lambda env: counted(),
              "trusted": lambda env: trusted()}
 READING = {"page": lambda env, folder: page(folder), "which_policy": lambda env, folder: which_policy(folder), "afterwards": afterwards,
            "reader": reader, "judging": judging, "elsewhere": lambda env, folder: elsewhere(results_of(folder))}
