@@ -203,7 +203,8 @@ class Laboratory:
         try:
             for number in range(max(self.plan.rounds, self.plan.weighings)):
                 wanted = [s for s in self.series if self._goes_on(s)]
-                self._round(_fitting(wanted, self.began + 1.4 * self.plan.patience), f"round {number + 1} of {self.plan.rounds}")
+                end = self._until(1.4) if number < 2 else self.began + 1.4 * self.plan.patience
+                self._round(_fitting(wanted, end), f"round {number + 1} of {self.plan.rounds}")
             if unsure:
                 self._decide(unsure)
         finally:
@@ -211,13 +212,17 @@ class Laboratory:
 
     def _decide(self, unsure):
         """More rounds of the cases that are near a bar: each has its share of the time, and those that take long what is left of it."""
-        end = self.began + 1.65 * self.plan.patience
+        end = self._until(1.65)
         for number in range(self.plan.more):
             ids = unsure(self.entries())
             near = [s for s in self.series if f"{s.experiment.id}/{s.case.id}" in ids and s.rounds]
             now = time.monotonic()
             again = _fitting(near, now + (end - now) / (self.plan.more - number))
             self._round(again, f"{len(again)} cases near a bar, round {number + 1} more")
+
+    def _until(self, patiences):
+        """When to be over; however late it is, what is quick has a little time."""
+        return max(self.began + patiences * self.plan.patience, time.monotonic() + self.plan.patience / 8)
 
     def _elapsed(self):
         return time.monotonic() - self.began
