@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -169,6 +170,9 @@ class Builder:
         run = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
         if run.returncode:
             lines = [line for line in run.stderr.splitlines() if line.strip()]
+            unreachable = re.search(r"[Cc]ould not resolve host: [\w.-]+|[Ff]ailed to connect to [\w.-]+|dial tcp[^\n]*", run.stderr)
+            if unreachable:
+                raise Unavailable(f"{Path(command[0]).name} needs the network: {unreachable[0]}")
             why = next((line for line in lines if "error" in line), lines[-1] if lines else "failed")
             raise Unavailable(f"{Path(command[0]).name} could not build it: {why.strip()[:160]}")
 
