@@ -18,6 +18,7 @@ import argparse  # noqa: E402
 import io  # noqa: E402
 import json  # noqa: E402
 import re  # noqa: E402
+import shlex  # noqa: E402
 import subprocess  # noqa: E402
 import tempfile  # noqa: E402
 import time  # noqa: E402
@@ -331,11 +332,15 @@ def finish(results, out, options, old):
     write_results(results, out)
     if not options.out:
         point_latest(out)
-    code = show(results, out, options)
-    if old:
-        compare.print_comparison(old, results, compare.compare(old, results))
-        print(f"\n{table.last_line(results)[0]}")
-    return code
+    try:
+        code = show(results, out, options)
+        if old:
+            compare.print_comparison(old, results, compare.compare(old, results))
+            print(f"\n{table.last_line(results)[0]}")
+        return code
+    except KeyboardInterrupt:
+        print(f"\nlab: interrupted: results.json is kept, and --replot {shlex.quote(str(out / 'results.json'))} shows it", file=sys.stderr)
+        return 130
 
 
 def show(results, out, options):

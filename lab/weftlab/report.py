@@ -5,6 +5,7 @@ import base64
 import json
 import multiprocessing
 import os
+import signal
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -45,8 +46,9 @@ def write(results, path):
 
 
 def _plots(experiments):
-    """On all processors: this is what a report takes its time for."""
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=multiprocessing.get_context("fork")) as pool:
+    """On all processors: this is what a report takes its time for. Ctrl-C is for this process to tell of."""
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=multiprocessing.get_context("fork"),
+                             initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
         return dict(zip([e["id"] for e in experiments], pool.map(plot.experiment, experiments)))
 
 

@@ -27,7 +27,7 @@ BUILD = pathlib.Path(os.environ.get("WEFT_BUILD_ROOT") or SOURCE / "build")
 WORK = BUILD / "tests" / "lab"
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 sys.path.insert(0, str(SOURCE / "lab"))
-from weftlab import describe, machine, measure, plot, schema, targets  # noqa: E402
+from weftlab import build, describe, machine, measure, plot, schema, targets  # noqa: E402
 
 # The suite's answers at its test sizes.
 KNOWN = {"countdown": "0", "fibonacci_recursive": "5", "product_early": "0", "iterator": "15", "generator": "57",
@@ -539,6 +539,21 @@ def closed(env):
     check("a directory that cannot be seen is told in one line", (run.returncode != 2 or run.stderr != line) and run.stderr)
 
 
+def offline():
+    """What cargo says without network."""
+    tool = WORK / "cargo"
+    tool.write_text("#!/bin/sh\ncat >&2 <<'END'\n    Updating crates.io index\nwarning: spurious network error (3 tries remaining): [6] "
+                    "Could not resolve hostname (Could not resolve host: index.crates.io)\nerror: failed to get `corosensei` as a "
+                    "dependency of package `lab-corosensei v0.1.0`\nEND\nexit 101\n")
+    tool.chmod(0o755)
+    try:
+        build.Builder._run_tool(None, [str(tool)], WORK, {})
+        said = "nothing"
+    except build.Unavailable as error:
+        said = str(error)
+    check("a peer that cannot be fetched says so", said != "cargo needs the network: Could not resolve host: index.crates.io" and said)
+
+
 def restore_interrupts():
     """Whoever runs tests in the background has them ignored."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -568,6 +583,27 @@ def interruption(env):
     check("its last line says so", not output.rstrip().split("\n")[-1].startswith("INTERRUPTED") and output[-200:])
     check("on a terminal, progress is one line", seen.count(b"\n") > 3 and seen.count(b"\n"))
     check("no copies of programs are left behind", list((SOURCE / "build" / "lab" / "bin").glob("round-*")))
+
+
+def report_interrupted(env):
+    """Ctrl-C, which all processes of a terminal get, while the report is drawn."""
+    out = WORK / "unfinished"
+    shutil.rmtree(out, ignore_errors=True)
+    process = subprocess.Popen([PYTHON, str(SOURCE / "lab" / "run.py"), "--size", "test", "--only", "A1,A2,A3,B1", "--out", str(out)],
+                               env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
+                               preexec_fn=restore_interrupts)
+    while process.poll() is None and not (out / "results.json").exists():
+        time.sleep(0.01)
+    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    while process.poll() is None and not children.read_text():
+        time.sleep(0.01)
+    time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGINT)
+    said = process.communicate()[1]
+    note(said)
+    last = said.rstrip().split("\n")[-1]
+    check("a report that is interrupted says what is kept", (process.returncode != 130 or "Traceback" in said or
+                                                            not last.startswith("lab: interrupted: results.json is kept")) and said[-300:])
 
 
 def until(terminal, text):
@@ -601,7 +637,8 @@ def library(env):
 # Each is a test. Those of the second kind look at what `everything` measured.
 MEASURING = {"library": library, "everything": everything, "one_policy": one_policy, "canaries": canaries, "uninstrumented": uninstrumented,
              "mistakes": mistakes, "closed": closed, "interruption": interruption, "counted": lambda env: counted(),
-             "trusted": lambda env: trusted()}
+             "trusted": lambda env: trusted(), "report_interrupted": report_interrupted,
+             "offline": lambda env: offline()}
 READING = {"page": lambda env, folder: page(folder), "which_policy": lambda env, folder: which_policy(folder), "afterwards": afterwards,
            "reader": reader, "judging": judging, "elsewhere": lambda env, folder: elsewhere(results_of(folder))}
 
