@@ -749,6 +749,15 @@ __attribute__((warn_unused_result)) WEFT__HOT void *weft__tail_continue_with(wef
 #define WEFT__THROWN_AS(exception, ...)                                                                                \
 	WEFT__TEMPORARY(struct weft__##exception##__frame, (weft__##exception##__filled)(__VA_ARGS__))
 
+/*
+ * Clauses that are no tail clauses need a file which the static library gives only to programs that name a function of
+ * it (src/effect/run.c). The name stands behind the function that calls the clause, where nobody executes it.
+ */
+WEFT__INLINE void weft__decides(void)
+{
+	__asm__ volatile(".subsection 1\n\t.long weft_run_with@PLT\n\t.subsection 0");
+}
+
 WEFT_EXTERN_C_END
 
 #if WEFT__SANITIZED
@@ -783,6 +792,7 @@ __attribute__((constructor)) static void weft__tell(void)
 						void (*weft__fn)(void))                                                \
 	{                                                                                                              \
 		WEFT__FRAME_HERE(name, __VA_ARGS__)                                                                    \
+		weft__decides();                                                                                       \
 		return weft__k ? ((weft__##name##__general *)weft__fn)(weft__s,                                        \
 									   weft__k WEFT__AND_FIELDS(__VA_ARGS__))      \
 			       : ((weft__##name##__abort *)weft__fn)(weft__s WEFT__AND_FIELDS(__VA_ARGS__));           \
@@ -794,6 +804,7 @@ __attribute__((constructor)) static void weft__tell(void)
 						void (*weft__fn)(void))                                                \
 	{                                                                                                              \
 		WEFT__FRAME_HERE(name, __VA_ARGS__)                                                                    \
+		weft__decides();                                                                                       \
 		(void)weft__k;                                                                                         \
 		return ((weft__##name##__abort *)weft__fn)(weft__s WEFT__AND_FIELDS(__VA_ARGS__));                     \
 	}

@@ -93,7 +93,7 @@ void weft__move_clauses(weft_coro_t *k, uintptr_t handled)
 	}
 }
 
-void weft__owner_detach(void)
+WEFT__COLD void weft__owner_detach(void)
 {
 	weft__forget_found();
 	if (weft__tls_self.found != found_nothing)
@@ -488,7 +488,7 @@ static WEFT__COLD void end_and_bury(weft_coro_t *k)
 	drop_frames(k);
 	bury(k);
 	if (thrown)
-		weft__rethrow(thrown);
+		weft__raise(thrown);
 }
 
 static inline void drop_and_bury(weft_coro_t *k)
@@ -537,7 +537,7 @@ void weft__end_frames(weft_coro_t *k)
 		return;
 	thrown = weft__end_suspended(k);
 	if (thrown)
-		weft__rethrow(thrown);
+		weft__raise(thrown);
 }
 
 static __attribute__((noinline)) void reset_with_care(weft_coro_t *k, weft_fn_t *fn, void *arg)

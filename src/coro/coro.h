@@ -27,8 +27,8 @@ struct weft__slot *weft__take_slot(const weft_attr_t *attr, int *error);
 /* What marks, in `handled`, a coroutine that ran inside another one which was left: see leaving.c. */
 enum { WEFT__ORPHAN = 4 };
 
-/* Nothing of k's chain from `leaf` up is to be called any more. */
-void weft__abandon(weft_coro_t *k, weft_coro_t *leaf);
+/* orphans.c, which comes with ends.c or failing.c: nothing of k's chain from `leaf` up is to be called any more. */
+WEFT__OF_ENDS void weft__abandon(weft_coro_t *k, weft_coro_t *leaf);
 /* The same, but for k's own part: what was made within `home` goes to its list. */
 void weft__abandon_inside(weft_coro_t *k, weft_coro_t *leaf, weft_coro_t **orphans, weft_coro_t *home);
 /* Coroutines that run inside k, if it is suspended from below, or did when it ended: see weft_reset. */

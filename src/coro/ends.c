@@ -17,6 +17,7 @@
  *     if its own frames or coroutines may be gone before the request arrives; with the request's arguments.
  * Where nothing is to be called none of this happens: coro.c looks at the lists and flags only.
  */
+#define WEFT__PART_ENDS
 #include "coro/ends.h"
 
 #include <stdatomic.h>
@@ -25,22 +26,6 @@
 #include <weft/defer.h>
 
 #include "coro/copying.h"
-
-static _Noreturn void die(const weft_coro_t *k, const char *what, const char *why, const struct weft_effect *effect,
-			  const char *advice)
-{
-	struct weft__line line;
-
-	weft__line_coro(&line, what, k);
-	weft__line_text(&line, why);
-	if (effect) {
-		weft__line_text(&line, " \"");
-		weft__line_text(&line, weft__effect_name(effect));
-		weft__line_text(&line, "\"");
-	}
-	weft__line_text(&line, advice);
-	weft__line_die(&line);
-}
 
 /* ---- storage ---------------------------------------------------------------------------------------------------- */
 
@@ -209,28 +194,19 @@ static struct weft__ending *make(weft_coro_t *k, weft_coro_t *self, const struct
 
 /* ---- one coroutine ---------------------------------------------------------------------------------------------- */
 
-void weft__call_first(weft_coro_t *self)
-{
-	struct weft__deferred *d = self->deferred;
-
-	uintptr_t moved = (uintptr_t)self->view & WEFT__MOVED;
-
-	self->deferred = d->next;
-	self->view = weft__masked(d->view) ? (const struct weft__view *)((uintptr_t)d->view | moved) : d->view;
-	d->fn(d->arg);
-}
-
 /* It was ending already, and does so in another way now: something that it called does not come to its end. */
 static void supersede(weft_coro_t *self, struct weft__ending *e)
 {
 	struct weft__ending *old = self->ending;
 
 	if (old->deletes && old->target == e->target)
-		die(self, "cannot end", ": something deferred in it left it, which is being deleted already", NULL,
-		    "; return from there instead");
+		weft__die_ending(self, "cannot end",
+				 ": something deferred in it left it, which is being deleted already", NULL,
+				 "; return from there instead");
 	if (old->target != e->target && !weft__is_ancestor(e->target, old->target))
-		die(self, "cannot stop", " from ending: something deferred in it left for a handler further in", NULL,
-		    "; handle that effect inside of what is deferred");
+		weft__die_ending(self, "cannot stop",
+				 " from ending: something deferred in it left for a handler further in", NULL,
+				 "; handle that effect inside of what is deferred");
 	weft__hand_on_orphans(old, &e->orphans, e->target);
 	weft__forget_ending(self);
 }
@@ -336,6 +312,12 @@ WEFT__LEAVES_STACK void weft__end_next(void *thrown)
 	finish(weft__self(), e);
 }
 
+/* In the resumer of a coroutine that an exception left, or one of these ends. */
+void weft__rethrow(void *exception)
+{
+	weft__raise(exception);
+}
+
 /* ---- leaving ---------------------------------------------------------------------------------------------------- */
 
 /* Are the frames and the coroutine, from which it leaves k, there until the request arrives? */
@@ -373,19 +355,17 @@ WEFT__LEAVES_STACK void weft__end_up_to(weft_coro_t *k, weft_coro_t *self, const
 	leave(k, self, e);
 }
 
-/* ---- deleting --------------------------------------------------------------------------------------------------- */
-
-bool weft__must_end(const weft_coro_t *k)
+WEFT__LEAVES_STACK void weft__leave_to(weft_coro_t *k, const void *effect, void *payload)
 {
-	if (!weft__has_started(k))
-		return false;
-	for (const weft_coro_t *c = k->leaf;; c = c->parent) {
-		if (c->deferred || c->flags & (WEFT_UNWIND | WEFT__ENDING | WEFT__THENS))
-			return true;
-		if (c == k)
-			return false;
-	}
+	weft_coro_t *self = weft__self();
+
+	if (weft__unlikely(weft__leaves_something(k, self)))
+		weft__end_up_to(k, self, effect, payload);
+	weft__abandon(k, self);
+	weft__leave(k, effect, payload);
 }
+
+/* ---- deleting --------------------------------------------------------------------------------------------------- */
 
 static WEFT__LEAVES_STACK _Noreturn void throw_here(weft__thrower_t *throws)
 {
@@ -396,7 +376,7 @@ static WEFT__LEAVES_STACK _Noreturn void throw_here(weft__thrower_t *throws)
 }
 
 /* Where a suspended coroutine landed. The first call in the frame that waited. */
-WEFT__LEAVES_STACK void weft__end_here(void)
+WEFT__LEAVES_STACK void weft__end_where_it_waits(void)
 {
 	struct weft__ending *e = coming.end;
 	weft_coro_t *self;
@@ -484,8 +464,8 @@ void weft__throw_into(weft_coro_t *k, weft__thrower_t *throws, void *argument)
 	if (weft_state(k) != WEFT_SUSPENDED)
 		return;
 	if (!weft__has_started(k))
-		die(k, "cannot throw into", ": it has not begun, and waits nowhere yet", NULL,
-		    "; resume it first, or delete it");
+		weft__die_ending(k, "cannot throw into", ": it has not begun, and waits nowhere yet", NULL,
+				 "; resume it first, or delete it");
 	coming.k = k;
 	coming.argument = argument;
 	coming.pad = landing_pad_of(k);
@@ -533,9 +513,9 @@ void *weft__end_suspended(weft_coro_t *k)
 	request = resume_to_end(&from);
 	coming.end = NULL;
 	if (request.effect != WEFT__THROWN)
-		die(k, "cannot end", ": something deferred in it suspended it, to who is deleting it:",
-		    request.effect ? request.effect : &weft_suspended,
-		    "; it must come to its end, or be handled around weft_delete");
+		weft__die_ending(k, "cannot end", ": something deferred in it suspended it, to who is deleting it:",
+				 request.effect ? request.effect : &weft_suspended,
+				 "; it must come to its end, or be handled around weft_delete");
 	if (request.payload == (char *)&e + 1)
 		return NULL;
 	if (weft__is_ending(request.payload)) { /* something deferred left further: k ended on that way */
@@ -544,23 +524,4 @@ void *weft__end_suspended(weft_coro_t *k)
 		comes(other, weft__self());
 	}
 	return request.payload;
-}
-
-/* ---- scopes ----------------------------------------------------------------------------------------------------- */
-
-void weft__scope_skipped(weft_coro_t *self, struct weft__deferred *d)
-{
-	struct weft__deferred *inner;
-
-	while ((inner = self->deferred) && inner != d) {
-		if (inner->check != weft__deferred_check(inner))
-			die(self, "in",
-			    ": a scope with weft_defer was left by longjmp, or by an exception that its code", NULL,
-			    " was not compiled for; use -fexceptions");
-		self->deferred = inner->next;
-		inner->fn(inner->arg);
-	}
-	if (!inner)
-		die(self, "in", ": a scope with weft_defer ends in another coroutine than it began in", NULL,
-		    "; keep the scope within one");
 }

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Ends of coroutines that do not come by returning. */
+/*
+ * Ends of coroutines that do not come by returning.
+ *
+ * ends.c is a part (stack/policies.c). It comes with whatever can suspend a coroutine for longer than a request takes,
+ * or leave one: weft_resume (by weft__rethrow), weft_exit, clauses that are no tail clauses. Without it no coroutine is
+ * suspended when it is deleted, and no flag and no request says that there is an end on its way; so nobody calls what
+ * is declared with WEFT__OF_ENDS. failing.c is another one, for policies whose stacks grow.
+ */
 #ifndef WEFT_SRC_CORO_ENDS_H
 #define WEFT_SRC_CORO_ENDS_H
 
@@ -50,28 +57,35 @@ static inline bool weft__leaves_something(const weft_coro_t *k, const weft_coro_
 /* Is there anything to call in a suspended coroutine, or those suspended with it, before it is forgotten? */
 bool weft__must_end(const weft_coro_t *k);
 /* End it, at the places where they wait. NULL, or what is to be passed to weft__rethrow. */
-WEFT__COLD void *weft__end_suspended(weft_coro_t *k);
+WEFT__COLD WEFT__OF_ENDS void *weft__end_suspended(weft_coro_t *k);
 /* End everybody from the running coroutine up to k. */
 WEFT__COLD _Noreturn void weft__end_up_to(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload);
 /* What was to be thrown is not: a coroutine fails before it lands. */
-WEFT__COLD void weft__throw_no_more(void);
+WEFT__COLD WEFT__OF_ENDS void weft__throw_no_more(void);
+/* In the resumer: what left a coroutine goes on. exceptions.c; weft__rethrow is the same, and brings ends.c in. */
+WEFT__COLD _Noreturn void weft__raise(void *exception);
 /* The coroutine that ended has told the running one, its resumer. */
-WEFT__COLD _Noreturn void weft__end_next(void *thrown);
+WEFT__COLD WEFT__OF_ENDS _Noreturn void weft__end_next(void *thrown);
 /* The end that k is in the middle of, or is about to take part in; else NULL. Async-signal-safe. */
-struct weft__ending *weft__ending_of(const weft_coro_t *k);
+WEFT__OF_ENDS struct weft__ending *weft__ending_of(const weft_coro_t *k);
 /* There is no memory for what k calls on its way to this end. The rest of that is given up, and the end goes on. Those
  * inside k are to be abandoned; `orphans` and `bodies` are lists for e's target. */
-WEFT__COLD _Noreturn void weft__give_up_ending(weft_coro_t *k, struct weft__ending *e, weft_coro_t *orphans,
-					       weft_coro_t *bodies);
-/* leaving.c: bodies that frames of failing coroutines ran go to a list of k's. */
+WEFT__COLD WEFT__OF_ENDS _Noreturn void weft__give_up_ending(weft_coro_t *k, struct weft__ending *e,
+							     weft_coro_t *orphans, weft_coro_t *bodies);
+/* failing.c: bodies that frames of failing coroutines ran go to a list of k's. */
 void weft__keep_bodies(weft_coro_t *bodies, weft_coro_t **list, weft_coro_t *k);
 /* The running one has been unwound. */
-_Noreturn void weft__ended(weft_coro_t *self, struct weft__ending *e);
-/* Call what is deferred first, that is innermost. */
+WEFT__OF_ENDS _Noreturn void weft__ended(weft_coro_t *self, struct weft__ending *e);
+/* A suspended coroutine landed where weft__end_here was called. */
+WEFT__OF_ENDS _Noreturn void weft__end_where_it_waits(void);
+/* scopes.c: call what is deferred first, that is innermost. */
 void weft__call_first(weft_coro_t *self);
+/* One line about k, and an effect unless it is NULL; abort(). */
+WEFT__COLD _Noreturn void weft__die_ending(const weft_coro_t *k, const char *what, const char *why,
+					   const struct weft_effect *effect, const char *advice);
 
 /* A finished coroutine's payload is not needed any more. */
-WEFT__COLD void weft__give_payload(weft_coro_t *k);
+WEFT__COLD WEFT__OF_ENDS void weft__give_payload(weft_coro_t *k);
 /* What tail clauses left it to do since then (NULL: ever), while it has the flag for that, is not done: see thens.h. */
 WEFT__COLD WEFT__OF_THENS void weft__drop_thens(weft_coro_t *k, const char *since);
 static inline void weft__drop_all_thens(weft_coro_t *k)
@@ -80,7 +94,7 @@ static inline void weft__drop_all_thens(weft_coro_t *k)
 		weft__drop_thens(k, NULL);
 }
 /* What c was in the middle of will not go on. */
-WEFT__COLD void weft__forget_ending(weft_coro_t *c);
+WEFT__COLD WEFT__OF_ENDS void weft__forget_ending(weft_coro_t *c);
 
 /* What this layer asks of the one above: an effect's name, and bytes of arguments and result, 0 if nobody knows. */
 const char *weft__effect_name(const struct weft_effect *effect);
@@ -91,16 +105,25 @@ size_t weft__effect_size(const struct weft_effect *effect);
 bool weft__is_charge(const struct weft__deferred *d);
 weft_coro_t *weft__charged(const void *arg);
 
-/* leaving.c: note which of those from `leaf` up to k, without k, were made by others of these or by k; c was, and the
+/* orphans.c: note which of those from `leaf` up to k, without k, were made by others of these or by k; c was, and the
  * note is not needed any more. Such go to a list; k takes the list over. */
 void weft__note_owned(weft_coro_t *k, weft_coro_t *leaf);
-bool weft__take_owned(weft_coro_t *c);
+static inline bool weft__take_owned(weft_coro_t *c)
+{
+	bool owned = c->flags & WEFT__OWNED;
+
+	c->flags &= ~(uint32_t)WEFT__OWNED;
+	return owned;
+}
 void weft__orphan(weft_coro_t *c, weft_coro_t **list, weft_coro_t *k);
 void weft__adopt_orphans(weft_coro_t *k, weft_coro_t *list);
 /* A list of k's goes on at that word. */
 void weft__name_orphan(weft_coro_t **place, const weft_coro_t *k);
 /* The list of an end that does not get to its target goes to another list, of k. */
-void weft__hand_on_orphans(const struct weft__ending *e, weft_coro_t **list, const weft_coro_t *k);
+WEFT__OF_ENDS void weft__hand_on_orphans(const struct weft__ending *e, weft_coro_t **list, const weft_coro_t *k);
+
+/* leaving.c: the coroutine that runs at `sp`, NULL outside of any. */
+weft_coro_t *weft__runner_at(const char *sp);
 
 /* exceptions.c: unwind the running coroutine's frames. It returns only if that is impossible. */
 void weft__unwind(weft_coro_t *self, struct weft__ending *e);

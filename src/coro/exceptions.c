@@ -166,7 +166,7 @@ extern void weft__cxx_begin_catch(void *) __asm__("__cxa_begin_catch") __attribu
 extern void weft__cxx_terminate(void) __asm__("_ZSt9terminatev") __attribute__((weak, noreturn));
 
 /* In the resumer. Both kinds go on as they were; the unwinder returns if no frame catches the exception. */
-void weft__rethrow(void *exception)
+void weft__raise(void *exception)
 {
 	struct weft__line line;
 

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What a switch sideways does where it is not between members of a group: see "Sideways" in arch/README.md. */
+#define WEFT__PART_ENDS
 #include "coro/copying.h"
+#include "coro/ends.h"
+
+/* What switched away stays suspended, and may be deleted. */
+WEFT__BRINGS(weft__end_suspended);
 
 /*
  * `to` has what `from` has of its parent, and so has whoever else is in that group: a switch between them need look at

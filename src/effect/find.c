@@ -379,18 +379,15 @@ static __attribute__((noinline)) struct weft__next find_outside(weft_coro_t *sel
 	return (struct weft__next){NULL, NULL};
 }
 
-/* The coroutine was resumed under another handler while it executed the clause. */
-static WEFT__COLD struct weft__next generalize_moved(weft_coro_t *self, const weft_effect_t *effect)
+/* The coroutine was resumed under another handler while it executed the clause: does that one handle the effect? */
+static WEFT__COLD bool handles_now(weft_coro_t *self, const weft_effect_t *effect)
 {
-	weft_coro_t *k = weft__owner_of(self->view);
 	struct search s;
 
 	if ((uintptr_t)self->view & WEFT__LABELLED)
 		die_label_lost(effect);
 	begin(&s, effect, NULL, 0);
-	if (!handles(&s, k) && WEFT_NO_CANARY(generalize_asks_the_resumer))
-		return find_outside(self, effect, NULL);
-	return (struct weft__next){k, enter_general(k, effect)};
+	return handles(&s, weft__owner_of(self->view)) || WEFT_CANARY(generalize_asks_the_resumer);
 }
 
 static struct weft__next generalize(weft_coro_t *self, const weft_effect_t *effect)
@@ -399,8 +396,8 @@ static struct weft__next generalize(weft_coro_t *self, const weft_effect_t *effe
 
 	if (weft__unlikely(!self || !weft__masked(self->view)))
 		(void)weft__clause_owner("weft_generalize");
-	if (weft__unlikely(weft__was_moved(self->view)))
-		return generalize_moved(self, effect);
+	if (weft__unlikely(weft__was_moved(self->view)) && !handles_now(self, effect))
+		return find_outside(self, effect, NULL);
 	k = weft__owner_of(self->view);
 	return (struct weft__next){k, enter_general(k, effect)};
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Deep handlers: a coroutine, and the loop that runs it and asks the clauses what to do.
+ * Deep handlers: a coroutine, and the loop that runs it and asks the clauses what to do. Programs whose clauses are all
+ * tail clauses do without this file: see run.c.
  *
  * A resumption is good for one decision. Continuing counts the coroutine's `turn` up, and deleting takes its number
  * away, so that copies of it are stale from then on. Objects of the arena can be read for ever: looking is safe.
@@ -9,8 +10,10 @@
  * 140 instructions of an operation, gcc saved 3 and clang 6, but resume_nontail by a table took 1.08 of the time.
  * And weft__fresh in weft_continue, as in weft_tail_continue: 5 instructions of 186 less, with gcc 1.1 of the time.
  */
+#define WEFT__PART_DECIDING
+#define WEFT__PART_ENDS
 #include "coro/thens.h"
-#include "effect/effect.h"
+#include "effect/run.h"
 
 #include <errno.h>
 #include <string.h>
@@ -22,27 +25,7 @@
 #pragma weak weft_backtrack
 #pragma weak weft_cut
 
-static inline uintptr_t word_of(const weft_handler_t *handler)
-{
-	return (uintptr_t)handler + WEFT__HANDLES_RUN;
-}
-
 /* ---- messages ---------------------------------------------------------------------------------------------- */
-
-void weft__die_clause(const weft_handler_t *handler, const weft_effect_t *effect, const char *why)
-{
-	struct weft__line line;
-
-	weft__line_begin(&line);
-	weft__line_text(&line, "handler \"");
-	weft__line_text(&line, handler ? handler->name : "?");
-	if (effect) {
-		weft__line_text(&line, "\", effect \"");
-		weft__line_text(&line, effect->name);
-	}
-	weft__line_text(&line, why);
-	weft__line_die(&line);
-}
 
 static WEFT__NORETURN WEFT__COLD void die_continued(const weft_handler_t *handler, const weft_effect_t *effect)
 {
@@ -81,80 +64,7 @@ void weft__check_resumption(const weft_resumption_t *k, const weft_effect_t *eff
 		die_resumption(k, effect);
 }
 
-/* ---- clauses ----------------------------------------------------------------------------------------------- */
-
-static const weft_clause_t *clause_of_kind(const weft_handler_t *handler, int kind)
-{
-	for (unsigned i = 0; i < handler->count; i++)
-		if (handler->clauses[i].kind == kind)
-			return &handler->clauses[i];
-	return NULL;
-}
-
-/* The first clause of an effect that is a tail clause, or that is none; NULL if there is none. */
-static inline const weft_clause_t *clause_for(const weft_handler_t *handler, const weft_effect_t *effect, bool tail)
-{
-	const weft_clause_t *clause = handler->clauses;
-
-	for (unsigned left = handler->count; left; left--, clause++)
-		if (clause->effect == effect && (clause->kind == WEFT__TAIL) == tail)
-			return clause;
-	return NULL;
-}
-
-static void *returned(const weft_handler_t *handler, void *state, void *result)
-{
-	const weft_clause_t *clause = clause_of_kind(handler, WEFT__ON_RETURN);
-
-	return clause ? ((weft__on_return_t *)clause->clause)(state, result) : result;
-}
-
-static WEFT__COLD void *failed(const weft_handler_t *handler, void *state, int error)
-{
-	const weft_clause_t *clause = clause_of_kind(handler, WEFT__ON_FAILURE);
-
-	if (clause)
-		return ((weft__on_failure_t *)clause->clause)(state, error);
-	errno = error;
-	return NULL;
-}
-
 /* ---- the loop ---------------------------------------------------------------------------------------------- */
-
-/* The coroutine that a frame of ours has to delete, by whatever way it is left, unless somebody keeps it: also when the
- * coroutine that executes it is deleted while a clause waits for something. */
-struct charge {
-	weft_coro_t *k;
-	uint64_t id;
-	uint16_t keeps; /* so often it had been kept: once more, and it is another's */
-};
-
-/* Of a charge that has no coroutine yet. */
-static weft_coro_t nobody;
-static const struct charge no_charge = {&nobody, 1, 0};
-
-static inline bool is_in_charge(const struct charge *charge)
-{
-	return charge->k->id == charge->id && charge->k->keeps == charge->keeps;
-}
-
-static inline void give_up(struct charge *charge)
-{
-	if (charge && is_in_charge(charge))
-		weft_delete(charge->k);
-}
-
-bool weft__is_charge(const struct weft__deferred *d)
-{
-	return d->fn == (void (*)(void *))(void (*)(void))give_up;
-}
-
-weft_coro_t *weft__charged(const void *arg)
-{
-	const struct charge *charge = arg;
-
-	return is_in_charge(charge) ? charge->k : NULL;
-}
 
 enum { AGAIN_SHIFT = 40 };
 _Static_assert(offsetof(weft_resumption_t, again) == offsetof(weft_resumption_t, turn) + AGAIN_SHIFT / 8 &&
@@ -198,28 +108,6 @@ WEFT__INLINE bool decide(const weft_handler_t *handler, const weft_clause_t *cla
 	return false;
 }
 
-static WEFT__COLD void *ended_by_runtime(const weft_handler_t *handler, const weft_coro_t *k)
-{
-	static const int errors[] = {[WEFT_NO_FAILURE] = ENOMEM,
-				     [WEFT_BUDGET_SPENT] = EDQUOT,
-				     [WEFT_RESERVATION_SPENT] = EOVERFLOW,
-				     [WEFT_MEMORY_SPENT] = ENOMEM};
-
-	return failed(handler, k->state, errors[weft_failure(k)]);
-}
-
-static WEFT__COLD WEFT__NORETURN void die_request(const weft_handler_t *handler, const weft_effect_t *effect)
-{
-	const char *why = "\": the body was suspended by weft_suspend or weft_yield, and nobody would resume it: "
-			  "resume a coroutine of your own by weft_resume_under instead";
-
-	if (clause_for(handler, effect, false))
-		why = "\": its clause is weft_requested, which needs a loop around weft_resume_under";
-	else if (clause_for(handler, effect, true))
-		why = "\": weft_generalize needs a general, multi or abort clause beside the tail clause";
-	weft__die_clause(handler, effect, why);
-}
-
 static weft__resume_t *resume_by;
 
 void weft__set_resume(weft__resume_t *by)
@@ -232,7 +120,7 @@ weft__resume_t *weft__told_resume(void)
 	return resume_by;
 }
 
-/* What left it may be an exception still: see no_clause(). */
+/* What left it may be an exception still: see weft__no_clause(). */
 WEFT__INLINE weft_request_t resume(weft_coro_t **k, uintptr_t handled, bool as_compiled)
 {
 	weft_coro_t *in_memory = *k;
@@ -245,24 +133,14 @@ WEFT__INLINE weft_request_t resume(weft_coro_t **k, uintptr_t handled, bool as_c
 	return r;
 }
 
-/* It was no operation of the handler. */
-static WEFT__COLD void *no_clause(const weft_handler_t *handler, const weft_coro_t *k, weft_request_t r)
-{
-	if (r.effect == WEFT__THROWN)
-		weft__rethrow(r.payload);
-	if (r.effect != &weft_failed)
-		die_request(handler, r.effect);
-	return ended_by_runtime(handler, k);
-}
-
 /* Its arguments lie in a frame that is gone when k is deleted. After weft_generalize, k has not even ended. */
-static void *abort_clause(const weft_clause_t *clause, struct charge *charge, weft_coro_t *k, weft_request_t r)
+static void *abort_clause(const weft_clause_t *clause, struct weft__charge *charge, weft_coro_t *k, weft_request_t r)
 {
 	void *state = k->state;
 
 	if (weft__unlikely(weft_state(k) == WEFT_SUSPENDED)) {
 		r.payload = memcpy(__builtin_alloca(r.effect->size), r.payload, r.effect->size);
-		give_up(charge);
+		weft__end_charge(charge);
 	}
 	return clause->call(state, NULL, r.payload, clause->clause);
 }
@@ -275,7 +153,7 @@ struct decided {
 
 /* A request that no general clause is for. If the coroutine goes on, then a multi clause has continued it. */
 static struct decided decide_otherwise(const weft_handler_t *handler, const weft_clause_t *clause, weft_coro_t *k,
-				       struct charge *charge, weft_request_t r)
+				       struct weft__charge *charge, weft_request_t r)
 {
 	struct decided d = {NULL, false};
 
@@ -284,12 +162,12 @@ static struct decided decide_otherwise(const weft_handler_t *handler, const weft
 	else if (clause && clause->kind == WEFT__ABORT)
 		d.answer = abort_clause(clause, charge, k, r);
 	else
-		d.answer = no_clause(handler, k, r);
+		d.answer = weft__no_clause(handler, k, r);
 	return d;
 }
 
 /* What a request of k means. No charge: it is another's. */
-WEFT__INLINE struct decided decide_about(const weft_handler_t *handler, weft_coro_t *k, struct charge *charge,
+WEFT__INLINE struct decided decide_about(const weft_handler_t *handler, weft_coro_t *k, struct weft__charge *charge,
 					 weft_request_t r)
 {
 	struct decided d = {NULL, false};
@@ -298,11 +176,11 @@ WEFT__INLINE struct decided decide_about(const weft_handler_t *handler, weft_cor
 	if (weft__likely(!r.effect)) {
 		void *state = k->state;
 
-		give_up(charge); /* before the clause, which may need one like it */
-		d.answer = returned(handler, state, r.payload);
+		weft__end_charge(charge); /* before the clause, which may need one like it */
+		d.answer = weft__returned(handler, state, r.payload);
 		return d;
 	}
-	clause = clause_for(handler, r.effect, false);
+	clause = weft__clause_for(handler, r.effect, false);
 	if (weft__unlikely(!clause || clause->kind != WEFT__GENERAL))
 		return decide_otherwise(handler, clause, k, charge, r);
 	d.goes_on = decide(handler, clause, k, r, WEFT__ONCE, &d.answer);
@@ -310,7 +188,8 @@ WEFT__INLINE struct decided decide_about(const weft_handler_t *handler, weft_cor
 }
 
 /* Resume k until it has a result, or a clause has. */
-WEFT__INLINE void *drive_by(const weft_handler_t *handler, weft_coro_t *k, struct charge *charge, bool as_compiled)
+WEFT__INLINE void *drive_by(const weft_handler_t *handler, weft_coro_t *k, struct weft__charge *charge,
+			    bool as_compiled)
 {
 	for (;;) {
 		/* Hidden, or gcc keeps handler and word on the stack, of which there are many in a recursion. */
@@ -319,19 +198,19 @@ WEFT__INLINE void *drive_by(const weft_handler_t *handler, weft_coro_t *k, struc
 		weft_request_t r;
 
 		__asm__("" : "+r"(same));
-		r = resume(&k, word_of(same), as_compiled);
+		r = resume(&k, weft__word_of(same), as_compiled);
 		d = decide_about(handler, k, charge, r);
 		if (weft__unlikely(!d.goes_on))
 			return d.answer;
 	}
 }
 
-static WEFT__COLD void *drive_otherwise(const weft_handler_t *handler, weft_coro_t *k, struct charge *charge)
+static WEFT__COLD void *drive_otherwise(const weft_handler_t *handler, weft_coro_t *k, struct weft__charge *charge)
 {
 	return drive_by(handler, k, charge, false);
 }
 
-WEFT__INLINE void *drive(const weft_handler_t *handler, weft_coro_t *k, struct charge *charge)
+WEFT__INLINE void *drive(const weft_handler_t *handler, weft_coro_t *k, struct weft__charge *charge)
 {
 	if (weft__unlikely(resume_by))
 		return drive_otherwise(handler, k, charge);
@@ -351,7 +230,7 @@ WEFT__INLINE void forget(struct answering *a)
 }
 
 /* Drive it, then do what tail clauses meanwhile left to be done with the answer. */
-WEFT__INLINE void *answer(const weft_handler_t *handler, weft_coro_t *k, struct charge *charge)
+WEFT__INLINE void *answer(const weft_handler_t *handler, weft_coro_t *k, struct weft__charge *charge)
 {
 	struct answering a __attribute__((
 	    cleanup(forget))) = {WEFT_CANARY(thens_of_outer_runs_too) ? NULL : weft__top_of_thens(weft__self()), true};
@@ -373,9 +252,9 @@ static inline void consume(weft_coro_t *k)
 /* The coroutine of a kept resumption. If the stack has no room for this frame, the resumption is still kept. */
 static __attribute__((noinline)) void *answer_kept(const weft_handler_t *handler, weft_coro_t *k)
 {
-	struct charge charge = {k, k->id, k->keeps};
+	struct weft__charge charge = {k, k->id, k->keeps};
 
-	weft_defer(give_up, &charge);
+	weft_defer(weft__give_up, &charge);
 	consume(k);
 	return answer(handler, k, &charge);
 }
@@ -419,12 +298,12 @@ void *weft__continue_plainly(weft_resumption_t *resumption, weft_resumption_t *n
 	/* What tail clauses have left for an outer call's answer is not for this one's. */
 	if (weft__unlikely(resume_by || weft__top_of_thens(weft__self())))
 		return answer_another(handler, k);
-	r = weft__resume_caught(&k, NULL, word_of(handler));
+	r = weft__resume_caught(&k, NULL, weft__word_of(handler));
 	if (weft__unlikely(weft__self()->flags & WEFT__THENS))
 		return answer_request(handler, k, r);
 	if (weft__likely(!r.effect))
-		return returned(handler, k->state, r.payload);
-	clause = clause_for(handler, r.effect, false);
+		return weft__returned(handler, k->state, r.payload);
+	clause = weft__clause_for(handler, r.effect, false);
 	if (weft__unlikely(!clause || clause->kind != WEFT__GENERAL))
 		return answer_request(handler, k, r);
 	capture(next, k, r, WEFT__ONCE);
@@ -451,14 +330,14 @@ void *weft__settle(weft_resumption_t *next, void *answer)
 /* The charge comes first: the stack may be full in any of the calls that follow. */
 static void *run(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg, const weft_attr_t *attr)
 {
-	struct charge charge = no_charge;
+	struct weft__charge charge = weft__no_charge;
 	weft_coro_t *k;
 
-	weft_defer(give_up, &charge);
+	weft_defer(weft__give_up, &charge);
 	k = attr ? weft_create_with(body, arg, attr) : weft_create(body, arg);
 	if (weft__unlikely(!k))
-		return failed(handler, state, errno);
-	charge = (struct charge){k, k->id, k->keeps};
+		return weft__failed(handler, state, errno);
+	charge = (struct weft__charge){k, k->id, k->keeps};
 	k->state = state;
 	return answer(handler, k, &charge);
 }
@@ -470,21 +349,22 @@ static void *run_copied(const weft_handler_t *handler, void *state, weft_fn_t *b
 	if (attr)
 		copying = *attr;
 	if (copying.policy && copying.policy != weft__policy_that_clones)
-		return failed(handler, state, EINVAL);
+		return weft__failed(handler, state, EINVAL);
 	copying.policy = weft__policy_that_clones;
 	return run(handler, state, body, arg, &copying);
 }
 
-void *weft_run_with(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg, const weft_attr_t *attr)
+void *weft__run_deciding(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg,
+			 const weft_attr_t *attr)
 {
-	if (clause_of_kind(handler, WEFT__MULTI))
+	if (weft__clause_of_kind(handler, WEFT__MULTI))
 		return run_copied(handler, state, body, arg, attr);
 	return run(handler, state, body, arg, attr);
 }
 
-void *weft_run(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg)
+void *weft_run_with(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg, const weft_attr_t *attr)
 {
-	return weft_run_with(handler, state, body, arg, NULL);
+	return weft__run_deciding(handler, state, body, arg, attr);
 }
 
 /* ---- deciding ---------------------------------------------------------------------------------------------- */
@@ -516,7 +396,7 @@ void *weft__continue(weft_resumption_t *k, int error)
 		void *state = k->k->state;
 
 		weft_drop(k);
-		return failed(handler, state, error);
+		return weft__failed(handler, state, error);
 	}
 	if (k->kept && !k->again)
 		return answer_kept(handler, k->k);

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* weft_then: what tail clauses leave to be done with the answer of weft_run. Programs without do without this file. */
 #define WEFT__PART_THENS
+#define WEFT__PART_DECIDING
 #include "coro/thens.h"
-#include "effect/effect.h"
+#include "effect/run.h"
 
 #include <errno.h>
+
+/* Which sees what is left to be done with an answer. */
+WEFT__BRINGS(weft__run_deciding);
 
 /* The newest first. */
 void *weft__pass_through(const char *since, void *state, void *answer)

@@ -15,6 +15,10 @@
 #define WEFT__MAY_BE_ABSENT __attribute__((weak, visibility("hidden")))
 #endif
 
+/* A file that needs a part which others than its functions call: the linker looks for the function. */
+#define WEFT__BRINGS(function)                                                                                         \
+	__attribute__((used)) static __typeof__(function) *const weft__brings_##function = function
+
 #ifdef WEFT__PART_COPY
 #define WEFT__OF_COPY
 #else
@@ -32,6 +36,27 @@
 #define WEFT__OF_THENS
 #else
 #define WEFT__OF_THENS WEFT__MAY_BE_ABSENT
+#endif
+
+/* What decides about requests: effect/handler.c. */
+#ifdef WEFT__PART_DECIDING
+#define WEFT__OF_DECIDING
+#else
+#define WEFT__OF_DECIDING WEFT__MAY_BE_ABSENT
+#endif
+
+/* Ends of suspended coroutines, and of those that are left: coro/ends.c. */
+#ifdef WEFT__PART_ENDS
+#define WEFT__OF_ENDS
+#else
+#define WEFT__OF_ENDS WEFT__MAY_BE_ABSENT
+#endif
+
+/* Coroutines whose stacks cannot grow: coro/failing.c, stack/spent.c. For commit, linked and copy. */
+#ifdef WEFT__PART_FAILING
+#define WEFT__OF_FAILING
+#else
+#define WEFT__OF_FAILING WEFT__MAY_BE_ABSENT
 #endif
 
 /* stack/buffers.c, for the parts that need buffers. */

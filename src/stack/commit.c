@@ -12,9 +12,10 @@
  * above `open` meanwhile just tries again. The child of a fork may have a slot that a thread of the parent was opening:
  * there whoever faults opens what should be open.
  */
+#define WEFT__PART_FAILING
 #include "internal/valgrind.h"
 #include "stack/config.h"
-#include "stack/policy.h"
+#include "stack/fault.h"
 
 #include <errno.h>
 
@@ -203,6 +204,8 @@ static enum weft__fault open_in_its_place(struct weft__slot *slot)
 
 	return weft__unguard(open, (size_t)(weft__slot_end(slot) - open)) ? WEFT__FAULT_MEMORY : WEFT__FAULT_RACED;
 }
+
+WEFT__BRINGS(weft__fault_spent);
 
 static enum weft__fault commit_fault(struct weft__slot *slot, char *address)
 {

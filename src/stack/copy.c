@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* copy: regions, and records of coroutines. What moves between them is coro/copying.c. */
 #define WEFT__PART_COPY
+#define WEFT__PART_FAILING
 #include "stack/copy.h"
 
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include "internal/valgrind.h"
 #include "os/os.h"
 #include "stack/contiguous.h"
+#include "stack/fault.h"
 
 _Static_assert(sizeof(struct weft__region) <= WEFT__OBJECT_BYTES, "the slot's room for what a region is");
 
@@ -576,6 +578,8 @@ static const char *copy_unavailable(void)
 		       "serves many coroutines: build without it, or use another policy";
 	return NULL;
 }
+
+WEFT__BRINGS(weft__fault_spent);
 
 static enum weft__fault copy_fault(struct weft__slot *slot, char *address)
 {

@@ -24,9 +24,9 @@
 #include "internal/line.h"
 #include "internal/valgrind.h"
 #include "os/os.h"
-#include "stack/policy.h"
+#include "stack/fault.h"
 
-static atomic_size_t faults, failures, probes;
+static atomic_size_t faults, probes;
 
 /* A fault above `open` with nobody opening is one that lost a race, at most a few times in a row. */
 static __thread struct {
@@ -131,7 +131,7 @@ static void hand_on(int level, int signal, siginfo_t *info, void *context)
 
 /* ---- overflow ----------------------------------------------------------------------------------------------- */
 
-static void line_owner(struct weft__line *line, const char *what, const void *owner)
+void weft__line_owner(struct weft__line *line, const char *what, const void *owner)
 {
 	const char *name;
 	uint64_t id;
@@ -141,7 +141,7 @@ static void line_owner(struct weft__line *line, const char *what, const void *ow
 	weft__line_coroutine(line, name, id);
 }
 
-static void line_stack(struct weft__line *line, const struct weft__slot *slot, const char *address)
+void weft__line_stack(struct weft__line *line, const struct weft__slot *slot, const char *address)
 {
 	weft__line_text(line, ": ");
 	weft__line_text(line, weft__policies[slot->policy]->name);
@@ -173,39 +173,24 @@ static bool is_system_stack(const struct weft__slot *slot, const void *owner)
 	return link->chunk == &slot->chunk && !slot->chunk.limit;
 }
 
-/* Memory for the stack is refused, and no resumer can be told. */
-static void report_spent(const struct weft__slot *slot, const void *owner, const char *address, enum weft__spent why)
-{
-	struct weft__line line;
-
-	weft__line_begin(&line);
-	weft__line_text(&line, why == WEFT__SPENT_BUDGET ? "stack budget spent" : "no memory for a stack");
-	line_owner(&line, " in ", owner);
-	line_stack(&line, slot, address);
-	weft__line_text(&line, why == WEFT__SPENT_BUDGET
-				   ? "; raise the budget by WEFT_BUDGET or weft_set_budget"
-				   : "; let the system have more, or raise its limits (ulimit -v, vm.max_map_count)");
-	weft__line_write(&line);
-}
-
-static void report_overflow(const struct weft__slot *slot, const void *owner, const char *address)
+void weft__report_overflow(const struct weft__slot *slot, const void *owner, const char *address)
 {
 	bool beyond = address < weft__slot_start(slot);
 	struct weft__line line;
 
 	weft__line_begin(&line);
 	weft__line_text(&line, "stack overflow");
-	line_owner(&line, " in ", owner);
+	weft__line_owner(&line, " in ", owner);
 	if (is_system_stack(slot, owner)) {
 		weft__line_text(&line, ", on a system stack");
-		line_stack(&line, slot, address);
+		weft__line_stack(&line, slot, address);
 		weft__line_text(&line,
 				"; code runs there that is not compiled for linked stacks, and what that code calls "
 				"back: compile it by weft cc --policy, or let what goes deep be a coroutine");
 		weft__line_write(&line);
 		return;
 	}
-	line_stack(&line, slot, address);
+	weft__line_stack(&line, slot, address);
 	if (beyond) {
 		weft__line_text(&line, ", beyond the guard of ");
 		weft__line_bytes(&line, weft__guard_size(slot->class));
@@ -225,15 +210,15 @@ static void report_stray(const struct weft__slot *slot, const void *owner, const
 	weft__line_begin(&line);
 	weft__line_text(&line, "stray pointer: ");
 	if (running)
-		line_owner(&line, "", running);
+		weft__line_owner(&line, "", running);
 	else
 		weft__line_text(&line, "code outside of any coroutine");
 	weft__line_text(&line, " touched the guard of ");
 	if (running == owner)
 		weft__line_text(&line, "its own stack");
 	else
-		line_owner(&line, "", owner);
-	line_stack(&line, slot, address);
+		weft__line_owner(&line, "", owner);
+	weft__line_stack(&line, slot, address);
 	weft__line_text(&line, "; no stack has overflowed: look for a bad pointer or index there");
 	weft__line_write(&line);
 }
@@ -244,7 +229,7 @@ static void report_no_room(const struct weft__slot *slot, const void *running)
 	struct weft__line line;
 
 	weft__line_begin(&line);
-	line_owner(&line, "a signal came in ", running);
+	weft__line_owner(&line, "a signal came in ", running);
 	weft__line_text(&line, ", and its stack had no room for the handler: ");
 	weft__line_text(&line, weft__policies[slot->policy]->name);
 	weft__line_text(&line, ", ");
@@ -302,26 +287,6 @@ static bool lost_a_race(struct weft__slot *slot, void *address)
 	return ++raced.count < 4;
 }
 
-static bool fail(const struct weft__slot *slot, void *owner, char *address, enum weft__spent why, ucontext_t *context)
-{
-	char *sp = weft__context_sp(context);
-	void *fp, *victim = weft__owner_choose(owner, address, why, &sp, &fp);
-
-	if (!victim) {
-		if (why == WEFT__SPENT_RESERVATION)
-			report_overflow(slot, owner, address);
-		else
-			report_spent(slot, owner, address, why);
-		return false;
-	}
-	if (weft__tls_growth) /* the resumer's stack may be a linked one, without room */
-		sp = weft__tls_growth;
-	atomic_fetch_add_explicit(&failures, 1, memory_order_relaxed); /* a statistic */
-	weft__context_call(context, weft__owner_fail, victim, sp, fp);
-	VALGRIND_MAKE_MEM_UNDEFINED(sp - 512, 512 - 128); /* it does not see the stack pointer move */
-	return true;
-}
-
 enum answer { DONE, REPORTED, NOT_OURS };
 
 static bool probe(ucontext_t *context)
@@ -358,14 +323,14 @@ static enum answer answer(struct weft__slot *slot, char *address, ucontext_t *co
 	case WEFT__FAULT_RACED:
 		return lost_a_race(slot, address) ? DONE : NOT_OURS;
 	case WEFT__FAULT_OVERFLOW:
-		report_overflow(slot, owner, address);
+		weft__report_overflow(slot, owner, address);
 		return REPORTED;
 	case WEFT__FAULT_BUDGET:
-		return fail(slot, owner, address, WEFT__SPENT_BUDGET, context) ? DONE : REPORTED;
+		return weft__fault_spent(slot, owner, address, WEFT__SPENT_BUDGET, context) ? DONE : REPORTED;
 	case WEFT__FAULT_MEMORY:
-		return fail(slot, owner, address, WEFT__SPENT_MEMORY, context) ? DONE : REPORTED;
+		return weft__fault_spent(slot, owner, address, WEFT__SPENT_MEMORY, context) ? DONE : REPORTED;
 	case WEFT__FAULT_RESERVATION:
-		return fail(slot, owner, address, WEFT__SPENT_RESERVATION, context) ? DONE : REPORTED;
+		return weft__fault_spent(slot, owner, address, WEFT__SPENT_RESERVATION, context) ? DONE : REPORTED;
 	case WEFT__FAULT_FOREIGN:
 		break;
 	}
@@ -417,7 +382,7 @@ static enum answer decide(siginfo_t *info, void *context)
 	const void *running = weft__owner_running(weft__context_sp(context), &frames);
 
 	if (info->si_code > 0 && frames != slot && stepped_over(frames, info->si_addr, context)) {
-		report_overflow(frames, running, info->si_addr);
+		weft__report_overflow(frames, running, info->si_addr);
 		return REPORTED;
 	}
 	if (lacked_room(info, frames, context)) {
@@ -631,5 +596,6 @@ void weft__fault_stats(weft_policy_t policy, weft_stack_stats_t *stats)
 	if (!weft__policies[policy]->closed || weft__policies[policy]->linked)
 		return;
 	stats->faults = atomic_load_explicit(&faults, memory_order_relaxed);
-	stats->failures = atomic_load_explicit(&failures, memory_order_relaxed);
+	if (weft__fault_failures)
+		stats->failures = weft__fault_failures();
 }

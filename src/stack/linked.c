@@ -18,10 +18,11 @@
  * Memory is taken as it is needed and not against a budget; when the system has none the coroutine fails.
  */
 #define WEFT__PART_LINKED
+#define WEFT__PART_FAILING
 #include <errno.h>
 #include <stdlib.h>
 
-#include "stack/policy.h"
+#include "stack/fault.h"
 
 enum {
 	FIRST = 2 * WEFT__PAGE,		/* open from the start */
@@ -142,6 +143,8 @@ static bool open_for(struct weft__slot *slot, char *lowest)
 	to = (size_t)(open - slot->chunk.low) > step ? open - step : slot->chunk.low;
 	return (to < page && open_down(slot, to)) || open_down(slot, page);
 }
+
+WEFT__BRINGS(weft__fault_spent);
 
 /*
  * A fault here is nothing that instrumented code does: a frame larger than the slack in code without checks, a signal

@@ -5,7 +5,7 @@
 weft_part(policies effect QUICK)
 
 set(parts ${weft_tests}/policies/parts)
-set(all commit linked segmented lookahead mmu heap copy)
+set(all deciding ends spent commit linked segmented lookahead mmu heap copy)
 foreach(compiler IN LISTS weft_compilers)
 	# Among the objects, so that it is made first, and after them, where the linker looks into it.
 	weft_archive(weft ${compiler})
@@ -17,6 +17,10 @@ foreach(compiler IN LISTS weft_compilers)
 		if(has MATCHES "segmented|lookahead|mmu|heap")
 			list(APPEND has linked heap)
 		endif()
+		if(has)
+			list(APPEND has spent)
+		endif()
+		list(APPEND has deciding ends)
 		weft_program(${name} ${compiler} BARE SOURCES chosen.c FLAGS -Wall -Wextra "-DCHOSEN=${chosen}" OBJECTS ${policies_archive} LINK ${policies_archive} -pie)
 		weft_test(${name}.${compiler} COMMAND @${name}.${compiler})
 		# weft_set_budget and the like are not called.
@@ -27,7 +31,7 @@ foreach(compiler IN LISTS weft_compilers)
 	weft_test(parts.every.${compiler} COMMAND ${parts} @every.${compiler} ${all})
 	weft_program(clones ${compiler} BARE SOURCES clones.c FLAGS -Wall -Wextra OBJECTS ${policies_archive} LINK ${policies_archive})
 	weft_test(clones.${compiler} COMMAND @clones.${compiler})
-	weft_test(parts.clones.${compiler} COMMAND ${parts} @clones.${compiler} copy)
+	weft_test(parts.clones.${compiler} COMMAND ${parts} @clones.${compiler} copy ends spent)
 
 	weft_program(tail ${compiler} BARE SOURCES overflows.c FLAGS -Wall -Wextra -O1 OBJECTS ${policies_archive} LINK ${policies_archive} -Wl,--gc-sections)
 	weft_test(tail.${compiler} COMMAND @tail.${compiler})
@@ -40,6 +44,22 @@ foreach(compiler IN LISTS weft_compilers)
 		weft_test(refused.${name}.${compiler} COMMAND @tail.${compiler} ENV WEFT_STACK=${policy} ENDS 0 SAYS
 			"^weft: WEFT_STACK=${policy} is ignored: the program was linked without this policy. name it in WEFT_POLICIES .weft/policies.h.$")
 	endforeach()
+
+	foreach(clause tail general abort)
+		string(TOUPPER ${clause} CLAUSE)
+		weft_program(clause.${clause} ${compiler} BARE SOURCES clauses.c FLAGS -Wall -Wextra -DWITH_${CLAUSE} OBJECTS ${policies_archive} LINK ${policies_archive} -Wl,--gc-sections)
+		set(has)
+		if(NOT clause STREQUAL tail)
+			set(has deciding ends)
+		endif()
+		weft_test(parts.clause.${clause}.${compiler} COMMAND ${parts} @clause.${clause}.${compiler} ${has})
+	endforeach()
+	weft_program(switches ${compiler} BARE SOURCES switches.c FLAGS -Wall -Wextra OBJECTS ${policies_archive} LINK ${policies_archive} -Wl,--gc-sections)
+	weft_test(switches.${compiler} COMMAND @switches.${compiler})
+	weft_test(clause.tail.${compiler} COMMAND @clause.tail.${compiler})
+	weft_test(clause.abort.${compiler} COMMAND @clause.abort.${compiler})
+	weft_test(clause.general.${compiler} COMMAND @clause.general.${compiler} ENDS 134
+		SAYS "^weft: handler \"handler\", effect \"next\": its general clause returned without a decision")
 endforeach()
 
 # The same source may be linked with the shared library, where the choice means nothing.

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Coroutines that the runtime ends, because their stacks cannot grow. Only policies whose stacks grow, and ends without
+ * memory (ends.c), need this: it is a part (stack/policies.c).
+ */
+#define WEFT__PART_FAILING
+#include <weft/defer.h>
+
+#include "coro/copying.h"
+#include "coro/ends.h"
+
+/*
+ * The bodies that frames of weft_run had on coroutines that fail: nobody else will delete them. k keeps them, as it
+ * keeps the others, because this is no moment for what they have deferred. Those that wait come first in the list, and
+ * their `leaf` is their own.
+ */
+void weft__keep_bodies(weft_coro_t *bodies, weft_coro_t **list, weft_coro_t *k)
+{
+	weft_coro_t *next;
+
+	for (; bodies; bodies = next) {
+		next = bodies->parent;
+		if (bodies->link.pc == (void *)weft__in_finished) {
+			weft__orphan(bodies, list, k);
+			continue;
+		}
+		bodies->parent = *list;
+		weft__name_orphan(&bodies->parent, k);
+		*list = bodies;
+	}
+}
+
+/* What frames of a failing coroutine hold at `at`. NULL: it cannot be read. */
+static const void *in_frames(const weft_coro_t *c, const void *at)
+{
+	const struct weft__copied *copied = weft__copied_of(c);
+
+	if (!weft_on_stack(c, at) || (uintptr_t)at % sizeof(void *))
+		return NULL;
+	if (!(c->flags & WEFT__COPYING) || copied->region->occupant == copied)
+		return at;
+	return copied->image ? copied->image->frames + copied->image->bytes -
+				   (weft__region_top(copied->region) - (const char *)at)
+			     : NULL;
+}
+
+static void collect_bodies(const weft_coro_t *c, weft_coro_t **bodies)
+{
+	const struct weft__deferred *d = c->deferred;
+	const void *charge;
+	weft_coro_t *body;
+
+	for (; d && (d = in_frames(c, d)); d = d->next) {
+		if (!weft__is_charge(d) || !(charge = in_frames(c, d->arg)))
+			continue;
+		body = weft__charged(charge);
+		if (!body || weft_state(body) == WEFT_RUNNING)
+			continue;
+		body->parent = *bodies;
+		*bodies = body;
+	}
+}
+
+static struct weft__ending *ending_of(const weft_coro_t *k)
+{
+	return weft__ending_of ? weft__ending_of(k) : NULL;
+}
+
+/* Leave for the resumer of k at a moment when nothing of the coroutines can be called: their stacks are full, or were
+ * interrupted in the middle of anything. */
+static WEFT__LEAVES_STACK _Noreturn void fail(weft_coro_t *k)
+{
+	struct weft__ending *ending = ending_of(k);
+	weft_coro_t *self = weft__self(), *home = ending ? ending->target : k, *orphans = home, *bodies = NULL, *up;
+
+	for (weft_coro_t *c = self;; c = c->parent) {
+		weft__drop_all_thens(c);
+		if (weft__unlikely(c->flags & WEFT__ENDING) && c != k) {
+			weft__hand_on_orphans(c->ending, &orphans, home);
+			weft__forget_ending(c);
+		}
+		collect_bodies(c, &bodies);
+		if (c == k)
+			break;
+	}
+	if (ending)
+		weft__give_up_ending(k, ending, orphans, bodies);
+	weft__abandon(k, self);
+	for (; orphans != k; orphans = up) {
+		up = orphans->parent;
+		weft__orphan(orphans, &k->leaf, k);
+	}
+	weft__keep_bodies(bodies, &k->leaf, k);
+
+	k->deferred = NULL;
+	weft__leave(k, &weft_failed, k);
+}
+
+static weft_failure_hook_t *_Atomic failure_hook;
+
+weft_failure_hook_t *weft_set_failure_hook(weft_failure_hook_t *hook)
+{
+	return atomic_exchange(&failure_hook, hook);
+}
+
+static const weft_failure_t failures[] = {[WEFT__SPENT_BUDGET] = WEFT_BUDGET_SPENT,
+					  [WEFT__SPENT_RESERVATION] = WEFT_RESERVATION_SPENT,
+					  [WEFT__SPENT_MEMORY] = WEFT_MEMORY_SPENT};
+
+bool weft__owner_ends(const void *owner)
+{
+	return ending_of(owner) != NULL;
+}
+
+void *weft__owner_choose(void *owner, const char *address, enum weft__spent why, char **sp, void **fp)
+{
+	weft_coro_t *self = weft__runner_at(*sp), *victim = owner;
+
+	if (!self)
+		return NULL;
+	weft__set_self(self); /* what it was about to resume, or has resumed, stays suspended */
+	/* Normally the thread runs on the stack that cannot grow, or on one further in; else it is the one to go. */
+	if (!weft__is_ancestor(victim, self))
+		victim = self;
+	victim->failure = (uint8_t)failures[why];
+	(void)address;
+	*sp = victim->link.parent_sp;
+	*fp = victim->link.parent_fp;
+	return victim;
+}
+
+/* On a contiguous stack for whatever it does. Not for failures that it causes itself. */
+WEFT__LEAVES_STACK static void *call_hook(void *victim)
+{
+	weft_failure_hook_t *hook = atomic_load(&failure_hook);
+	weft_coro_t *k = victim;
+
+	weft__tls_thread->in_hook = true;
+	if (hook)
+		hook(k, (weft_failure_t)k->failure);
+	weft__tls_thread->in_hook = false;
+	fail(k);
+}
+
+/* On the thread's small stack if it has one. */
+WEFT__LEAVES_STACK void weft__owner_fail(void *victim)
+{
+	struct weft__thread *thread = weft__tls_thread;
+	weft_coro_t *k = victim;
+
+	if (weft__throw_no_more)
+		weft__throw_no_more();
+	if (atomic_load(&failure_hook) && thread && !thread->in_hook) {
+		weft__set_limit(NULL);
+		weft__self()->link.limit = NULL; /* its frames are lost */
+		weft__enter_chunk(call_hook, k, thread->small_stack + WEFT_HOOK_STACK);
+	}
+	fail(k);
+}
+
+/* Called on the thread's small stack, which is left here. */
+WEFT__LEAVES_STACK void weft__owner_spent(struct weft_link *self, const char *address)
+{
+	weft_coro_t *k = (weft_coro_t *)(void *)self;
+
+	(void)address;
+	if (!k->parent) {
+		struct weft__line line;
+
+		weft__line_begin(&line);
+		weft__line_text(&line, "stack overflow in a thread: no memory for another chunk; ");
+		weft__line_text(&line, "free some, or raise the limit on memory (ulimit -v)");
+		weft__line_die(&line);
+	}
+	k->failure = WEFT_MEMORY_SPENT;
+	weft__owner_fail(k);
+	__builtin_unreachable();
+}

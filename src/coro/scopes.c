@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What is deferred, where nothing but scopes ends: all that a program has of ends.c which neither suspends a coroutine
+ * nor leaves one.
+ */
+#include <weft/defer.h>
+
+#include "coro/ends.h"
+
+_Noreturn void weft__die_ending(const weft_coro_t *k, const char *what, const char *why,
+				const struct weft_effect *effect, const char *advice)
+{
+	struct weft__line line;
+
+	weft__line_coro(&line, what, k);
+	weft__line_text(&line, why);
+	if (effect) {
+		weft__line_text(&line, " \"");
+		weft__line_text(&line, weft__effect_name(effect));
+		weft__line_text(&line, "\"");
+	}
+	weft__line_text(&line, advice);
+	weft__line_die(&line);
+}
+
+void weft__call_first(weft_coro_t *self)
+{
+	struct weft__deferred *d = self->deferred;
+
+	uintptr_t moved = (uintptr_t)self->view & WEFT__MOVED;
+
+	self->deferred = d->next;
+	self->view = weft__masked(d->view) ? (const struct weft__view *)((uintptr_t)d->view | moved) : d->view;
+	d->fn(d->arg);
+}
+
+bool weft__must_end(const weft_coro_t *k)
+{
+	if (!weft__has_started(k))
+		return false;
+	for (const weft_coro_t *c = k->leaf;; c = c->parent) {
+		if (c->deferred || c->flags & (WEFT_UNWIND | WEFT__ENDING | WEFT__THENS))
+			return true;
+		if (c == k)
+			return false;
+	}
+}
+
+/* The first call in a frame that waited, where its coroutine is resumed for something else than to go on. */
+WEFT__LEAVES_STACK void weft__end_here(void)
+{
+	weft__end_where_it_waits();
+}
+
+void weft__scope_skipped(weft_coro_t *self, struct weft__deferred *d)
+{
+	struct weft__deferred *inner;
+
+	while ((inner = self->deferred) && inner != d) {
+		if (inner->check != weft__deferred_check(inner))
+			weft__die_ending(
+			    self, "in",
+			    ": a scope with weft_defer was left by longjmp, or by an exception that its code", NULL,
+			    " was not compiled for; use -fexceptions");
+		self->deferred = inner->next;
+		inner->fn(inner->arg);
+	}
+	if (!inner)
+		weft__die_ending(self, "in", ": a scope with weft_defer ends in another coroutine than it began in",
+				 NULL, "; keep the scope within one");
+}

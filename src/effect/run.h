@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the two kinds of weft_run share: see run.c. */
+#ifndef WEFT_SRC_EFFECT_RUN_H
+#define WEFT_SRC_EFFECT_RUN_H
+
+#include "effect/effect.h"
+
+/* ---- clauses ----------------------------------------------------------------------------------------------- */
+
+static inline const weft_clause_t *weft__clause_of_kind(const weft_handler_t *handler, int kind)
+{
+	for (unsigned i = 0; i < handler->count; i++)
+		if (handler->clauses[i].kind == kind)
+			return &handler->clauses[i];
+	return NULL;
+}
+
+/* The first clause of an effect that is a tail clause, or that is none; NULL if there is none. */
+static inline const weft_clause_t *weft__clause_for(const weft_handler_t *handler, const weft_effect_t *effect,
+						    bool tail)
+{
+	const weft_clause_t *clause = handler->clauses;
+
+	for (unsigned left = handler->count; left; left--, clause++)
+		if (clause->effect == effect && (clause->kind == WEFT__TAIL) == tail)
+			return clause;
+	return NULL;
+}
+
+static inline void *weft__returned(const weft_handler_t *handler, void *state, void *result)
+{
+	const weft_clause_t *clause = weft__clause_of_kind(handler, WEFT__ON_RETURN);
+
+	return clause ? ((weft__on_return_t *)clause->clause)(state, result) : result;
+}
+
+/* What the failure clause says, or NULL and errno. */
+WEFT__COLD void *weft__failed(const weft_handler_t *handler, void *state, int error);
+/* k has made a request for which the handler has no clause: an exception goes on, a failure is an answer. */
+WEFT__COLD void *weft__no_clause(const weft_handler_t *handler, const weft_coro_t *k, weft_request_t r);
+
+/* ---- who deletes the body's coroutine ---------------------------------------------------------------------- */
+
+/* The coroutine that a frame of ours has to delete, by whatever way it is left, unless somebody keeps it: also when the
+ * coroutine that executes it is deleted while a clause waits for something. */
+struct weft__charge {
+	weft_coro_t *k;
+	uint64_t id;
+	uint16_t keeps; /* so often it had been kept: once more, and it is another's */
+};
+
+/* Of a charge that has no coroutine yet. */
+static weft_coro_t weft__nobody;
+static const struct weft__charge weft__no_charge = {&weft__nobody, 1, 0};
+
+static inline bool weft__is_in_charge(const struct weft__charge *charge)
+{
+	return charge->k->id == charge->id && charge->k->keeps == charge->keeps;
+}
+
+static inline void weft__end_charge(struct weft__charge *charge)
+{
+	if (charge && weft__is_in_charge(charge))
+		weft_delete(charge->k);
+}
+
+/* The same, for weft_defer: weft__is_charge knows this function. */
+void weft__give_up(struct weft__charge *charge);
+
+static inline uintptr_t weft__word_of(const weft_handler_t *handler)
+{
+	return (uintptr_t)handler + WEFT__HANDLES_RUN;
+}
+
+/* handler.c: weft_run for tables with any clauses. */
+WEFT__OF_DECIDING void *weft__run_deciding(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg,
+					   const weft_attr_t *attr);
+
+#endif

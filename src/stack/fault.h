@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What fault.c and spent.c share. Async-signal-safe, all of it. */
+#ifndef WEFT_SRC_STACK_FAULT_H
+#define WEFT_SRC_STACK_FAULT_H
+
+#include "internal/part.h"
+#include "stack/policy.h"
+
+struct weft__line;
+
+/* "WHAT coroutine …"; ": POLICY, SIZE reserved; fault at ADDRESS" */
+void weft__line_owner(struct weft__line *line, const char *what, const void *owner);
+void weft__line_stack(struct weft__line *line, const struct weft__slot *slot, const char *address);
+/* The line that says what overflowed, and what to do. */
+void weft__report_overflow(const struct weft__slot *slot, const void *owner, const char *address);
+
+/* spent.c: the stack cannot grow. True: a coroutine fails, once the handler has returned. False: that was reported, the
+ * process is to end. */
+WEFT__OF_FAILING bool weft__fault_spent(const struct weft__slot *slot, void *owner, char *address, enum weft__spent why,
+					void *context);
+/* How many coroutines have failed. */
+WEFT__OF_FAILING size_t weft__fault_failures(void);
+
+#endif
