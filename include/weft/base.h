@@ -45,7 +45,12 @@
 #define WEFT__HOT WEFT__HELPER
 #endif
 #define WEFT__NORETURN __attribute__((noreturn))
+/* Compiled for its size: by gcc because it is cold, by clang because of minsize. */
+#ifdef __clang__
+#define WEFT__COLD __attribute__((cold, noinline, minsize))
+#else
 #define WEFT__COLD __attribute__((cold, noinline))
+#endif
 #define weft__likely(x) __builtin_expect(!!(x), 1)
 #define weft__unlikely(x) __builtin_expect(!!(x), 0)
 

@@ -30,7 +30,7 @@ bool weft__is_ancestor(const weft_coro_t *k, const weft_coro_t *of)
 }
 
 /* The coroutine that runs. Just before and just after a switch that is not yet, or no more, the current one. */
-weft_coro_t *weft__runner_at(const char *sp)
+WEFT__COLD weft_coro_t *weft__runner_at(const char *sp)
 {
 	for (weft_coro_t *c = weft__self(); c && c->parent; c = c->parent)
 		if (weft_on_stack(c, sp))
@@ -38,7 +38,7 @@ weft_coro_t *weft__runner_at(const char *sp)
 	return NULL;
 }
 
-const void *weft__owner_running(const char *sp, const struct weft__slot **slot)
+WEFT__COLD const void *weft__owner_running(const char *sp, const struct weft__slot **slot)
 {
 	const weft_coro_t *runner = weft__runner_at(sp), *self = runner ? runner : weft__self();
 	const struct weft__chunk *chunk = self ? self->link.chunk : NULL;

@@ -33,6 +33,8 @@ static inline const weft_handler_t *weft__handler_of(uintptr_t handled)
 
 /* An effect of the same name, but not the same one, that a handler of k or further out handles; NULL: none. */
 const weft_effect_t *weft__namesake(const weft_coro_t *k, const weft_effect_t *effect);
+/* Does the resumer of k handle the effect, performed without a label? */
+bool weft__resumer_handles(const weft_coro_t *k, const weft_effect_t *effect);
 /* One line about a handler and, unless NULL, an effect; abort(). */
 WEFT__COLD WEFT__NORETURN void weft__die_clause(const weft_handler_t *handler, const weft_effect_t *effect,
 						const char *why);

@@ -382,12 +382,9 @@ static __attribute__((noinline)) struct weft__next find_outside(weft_coro_t *sel
 /* The coroutine was resumed under another handler while it executed the clause: does that one handle the effect? */
 static WEFT__COLD bool handles_now(weft_coro_t *self, const weft_effect_t *effect)
 {
-	struct search s;
-
 	if ((uintptr_t)self->view & WEFT__LABELLED)
 		die_label_lost(effect);
-	begin(&s, effect, NULL, 0);
-	return handles(&s, weft__owner_of(self->view)) || WEFT_CANARY(generalize_asks_the_resumer);
+	return weft__resumer_handles(weft__owner_of(self->view), effect) || WEFT_CANARY(generalize_asks_the_resumer);
 }
 
 static struct weft__next generalize(weft_coro_t *self, const weft_effect_t *effect)

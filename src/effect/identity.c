@@ -317,6 +317,15 @@ static const weft_effect_t *among_handled(const weft_coro_t *k, const weft_effec
 	return e;
 }
 
+bool weft__resumer_handles(const weft_coro_t *k, const weft_effect_t *effect)
+{
+	const weft_handler_t *handler = weft__handler_of(k->handled);
+
+	if (handler && handler->label)
+		return false;
+	return k->handled == ~(uintptr_t)0 || among_handled(k, effect, within);
+}
+
 const weft_effect_t *weft__known_as(const weft_coro_t *k, const weft_effect_t *effect)
 {
 	const struct weft__group *group = weft__group_of(effect);

@@ -111,8 +111,8 @@ static void *run_once(const weft_handler_t *handler, void *state, weft_fn_t *bod
 	r = weft__resume_caught(&k, NULL, weft__word_of(handler));
 	if (weft__unlikely(r.effect != NULL))
 		return weft__no_clause(handler, k, r);
-	state = k->state;	   /* k may be a coroutine that the body switched to */
-	weft__end_charge(&charge); /* before the clause, which may need one like it */
+	state = k->state;	/* k may be a coroutine that the body switched to */
+	weft__give_up(&charge); /* before the clause, which may need one like it */
 	return weft__returned(handler, state, r.payload);
 }
 

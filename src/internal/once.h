@@ -49,18 +49,20 @@ static inline void weft__end(bool *inside)
 #define WEFT__LOCK_OF_FILE(mutex)                                                                                      \
 	WEFT__FLAG_OF_THREAD weft__locked;                                                                             \
                                                                                                                        \
-	static void lock(void)                                                                                         \
+	static __attribute__((noinline)) void lock(void)                                                               \
 	{                                                                                                              \
-		weft__begin(&weft__locked);                                                                            \
-		weft__lock_unseen(&(mutex));                                                                           \
+		weft__lock_file(&weft__locked, &(mutex));                                                              \
 	}                                                                                                              \
                                                                                                                        \
-	static void unlock(void)                                                                                       \
+	static __attribute__((noinline)) void unlock(void)                                                             \
 	{                                                                                                              \
-		weft__unlock_unseen(&(mutex));                                                                         \
-		weft__end(&weft__locked);                                                                              \
+		weft__unlock_file(&weft__locked, &(mutex));                                                            \
 	}                                                                                                              \
 	_Static_assert(1, "a semicolon follows")
+
+/* once.c. `inside`: has the thread this file's lock? */
+void weft__lock_file(bool *inside, pthread_mutex_t *mutex);
+void weft__unlock_file(bool *inside, pthread_mutex_t *mutex);
 
 /* pthread_once for one place in the source. */
 #define WEFT__ONCE(function)                                                                                           \

@@ -72,7 +72,7 @@ static size_t reserve_most(char **start)
 }
 
 /* Tables for the spans of a reservation. Without memory there are none, and `base` stays NULL. */
-static bool describe(char *start, size_t bytes)
+static WEFT__COLD bool describe(char *start, size_t bytes)
 {
 	char *end = start + bytes;
 	size_t readable;
@@ -188,19 +188,22 @@ static inline uint32_t number_of(const char *start, unsigned class)
 	return (uint32_t)(i * (SPAN_BYTES / GRANULE_BYTES) + place);
 }
 
-static char *start_of(uint32_t number, unsigned class)
+static WEFT__COLD char *start_of(uint32_t number, unsigned class)
 {
 	size_t most = SPAN_BYTES / GRANULE_BYTES;
 
 	return span_start(number / most) + number % most * stride_of(class);
 }
 
-/* The number of the slot that holds the address, in a span of slots of this class. */
-static uint32_t number_of_holder(const void *address, unsigned class)
+/* The start of the slot that holds the address, in a span of slots of this class, and its number. */
+static char *holder(const void *address, unsigned class, uint32_t *number)
 {
-	char *span = span_start(arena.span[(size_t)((const char *)address - arena.base) >> arena.span_shift].head);
+	size_t head = arena.span[(size_t)((const char *)address - arena.base) >> arena.span_shift].head;
+	char *span = span_start(head);
+	size_t stride = stride_of(class), place = (size_t)((const char *)address - span) / stride;
 
-	return number_of(span, class) + (uint32_t)((size_t)((const char *)address - span) / stride_of(class));
+	*number = (uint32_t)(head * (SPAN_BYTES / GRANULE_BYTES) + place);
+	return span + place * stride;
 }
 
 /* For slots that share pages. */
@@ -209,29 +212,39 @@ static char *start_of_shared(struct weft__slot *slot, unsigned class)
 	return (char *)slot + RECORD_BYTES - weft__class_bytes(class);
 }
 
-static inline struct weft__slot *slot_at(char *start, unsigned class)
+/* `number`: the slot's, 0 if it shares pages. */
+static inline struct weft__slot *slot_numbered(uint32_t number, char *start, unsigned class)
 {
-	size_t colour = weft__class_shares_pages(class) ? 0 : number_of(start, class) % COLOURS;
 	char *end = start + weft__class_bytes(class);
 
-	return (struct weft__slot *)(end - colour * COLOUR_BYTES - RECORD_BYTES);
+	return (struct weft__slot *)(end - number % COLOURS * COLOUR_BYTES - RECORD_BYTES);
+}
+
+static inline struct weft__slot *slot_at(char *start, unsigned class)
+{
+	return slot_numbered(weft__class_shares_pages(class) ? 0 : number_of(start, class), start, class);
 }
 
 _Static_assert(RECORD_BYTES + (COLOURS - 1) * COLOUR_BYTES <= WEFT__PAGE - 1024,
 	       "object and colour leave room for the first frames in the slot's last page");
 
-bool weft__arena_has(const void *address)
+WEFT__INLINE bool has(const void *address)
 {
 	const char *at = address;
 
-	return arena.base && at >= arena.base && (size_t)(at - arena.base) < arena.spans * SPAN_BYTES;
+	return at >= arena.base && arena.base && (size_t)(at - arena.base) < arena.spans * SPAN_BYTES;
+}
+
+bool weft__arena_has(const void *address)
+{
+	return has(address);
 }
 
 /* A slot that shares pages, and was handed out once, knows its class; before, its memory reads as zeros. */
 static struct weft__slot *shared_slot(char *span, unsigned class, size_t place)
 {
 	size_t bytes = weft__class_bytes(class);
-	struct weft__slot *slot = slot_at(span + place * bytes, class);
+	struct weft__slot *slot = slot_numbered(0, span + place * bytes, class);
 
 	return (place + 1) * bytes <= SPAN_BYTES && slot->class == class ? slot : NULL;
 }
@@ -245,14 +258,13 @@ static size_t shared_place(size_t offset, unsigned class)
 	return class == WEFT__ROOMY_CLASS ? offset / WEFT__ROOMY_BYTES : offset / WEFT__SMALL_BYTES;
 }
 
-struct weft__slot *weft__arena_find(const void *address)
+static __attribute__((noinline)) struct weft__slot *find_in_span(const void *address)
 {
 	size_t i = (size_t)((const char *)address - arena.base) >> arena.span_shift;
 	unsigned class;
 	uint32_t number;
+	char *start;
 
-	if (!weft__arena_has(address))
-		return NULL;
 	/* Acquire: pairs with the releases in map_span and weft__arena_take_span. */
 	class = atomic_load_explicit(&arena.span[i].class_plus_1, memory_order_acquire);
 	if (class == WEFT__SPAN_OF_RECORDS)
@@ -263,16 +275,21 @@ struct weft__slot *weft__arena_find(const void *address)
 	if (weft__class_shares_pages(class))
 		return shared_slot(span_start(i), class,
 				   shared_place((size_t)((const char *)address - span_start(i)), class));
-	number = number_of_holder(address, class);
+	start = holder(address, class, &number);
 	/* Acquire: pairs with the release in bring_up; the object can be read. */
 	if (!atomic_load_explicit(&arena.readable[number], memory_order_acquire))
 		return NULL;
-	return slot_at(start_of(number, class), class);
+	return slot_numbered(number, start, class);
+}
+
+struct weft__slot *weft__arena_find(const void *address)
+{
+	return has(address) ? find_in_span(address) : NULL;
 }
 
 /* ---- cutting ---------------------------------------------------------------------------------------------- */
 
-static int map_span(weft_policy_t policy, unsigned number, struct size_class *class)
+static WEFT__COLD int map_span(weft_policy_t policy, unsigned number, struct size_class *class)
 {
 	const struct weft__policy *how = weft__policies[policy];
 	bool open = arena.by_madvise || !how->closed || weft__class_shares_pages(number);
@@ -373,7 +390,8 @@ static void start_used(weft_policy_t policy, unsigned number, struct size_class 
 static int bring_up(weft_policy_t policy, unsigned number, char *start, struct weft__slot **made)
 {
 	const struct weft__policy *how = weft__policies[policy];
-	struct weft__slot *slot = slot_at(start, number);
+	uint32_t place = weft__class_shares_pages(number) ? 0 : number_of(start, number);
+	struct weft__slot *slot = slot_numbered(place, start, number);
 	int error = how->prepare(how, slot, start, start + weft__guard_size(number));
 
 	if (error)
@@ -385,7 +403,7 @@ static int bring_up(weft_policy_t policy, unsigned number, char *start, struct w
 	/* Release: pairs with the acquire in weft__slot_own. */
 	atomic_store_explicit(&slot->memory, WEFT__INTACT, memory_order_release);
 	if (!weft__class_shares_pages(number)) /* release: pairs with the acquire in weft__arena_find */
-		atomic_store_explicit(&arena.readable[number_of(start, number)], 1, memory_order_release);
+		atomic_store_explicit(&arena.readable[place], 1, memory_order_release);
 	*made = slot;
 	return 0;
 }
@@ -426,10 +444,11 @@ WEFT__COLD bool weft__arena_chill(struct weft__slot *slot, weft_policy_t policy,
 	const struct weft__policy *how = weft__policies[policy];
 	bool done = false;
 	uint32_t place;
+	char *start;
 
 	if (weft__class_shares_pages(number) || how->cut) /* no pages of its own */
 		return false;
-	place = number_of_holder(slot, number);
+	start = holder(slot, number, &place);
 	lock();
 	if (!class->cold)
 		class->cold = weft__os_alloc(arena.spans * SPAN_BYTES / stride_of(number) * sizeof *class->cold);
@@ -437,7 +456,7 @@ WEFT__COLD bool weft__arena_chill(struct weft__slot *slot, weft_policy_t policy,
 		/* Relaxed: the slot is free; a fault in it now is somebody's use after free either way. */
 		atomic_store_explicit(&arena.readable[place], 0, memory_order_relaxed);
 		if (!arena.by_madvise) /* else a mapping each stays taken */
-			(void)weft__os_protect(start_of(place, number), weft__class_bytes(number), true);
+			(void)weft__os_protect(start, weft__class_bytes(number), true);
 		if (atomic_load_explicit(&slot->memory, memory_order_relaxed) != WEFT__DROPPED)
 			how->discard(how, slot);
 		class->cold[class->cold_count++] = place;
@@ -450,14 +469,14 @@ WEFT__COLD bool weft__arena_chill(struct weft__slot *slot, weft_policy_t policy,
 WEFT__COLD int weft__arena_revive(struct weft__slot *slot, weft_policy_t policy, unsigned class)
 {
 	struct weft__slot *same;
+	uint32_t number;
 
 	if (weft__policies[policy]->cut) {
 		weft__policies[policy]->renew(policy, class, slot);
 		return 0;
 	}
 	return bring_up(policy, class,
-			weft__class_shares_pages(class) ? start_of_shared(slot, class)
-							: start_of(number_of_holder(slot, class), class),
+			weft__class_shares_pages(class) ? start_of_shared(slot, class) : holder(slot, class, &number),
 			&same);
 }
 

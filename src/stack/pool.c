@@ -56,6 +56,7 @@ unsigned weft__class(weft_policy_t policy, size_t size, bool guard)
 {
 	/* The smallest size has no room for a guard and for what a call of printf needs. */
 	unsigned c = guard ? 1 : 0;
+	size_t bytes;
 
 	if (!size)
 		size = weft__config_size(policy);
@@ -63,7 +64,7 @@ unsigned weft__class(weft_policy_t policy, size_t size, bool guard)
 		return WEFT__TINY_CLASS + (size > WEFT__TINY_LARGEST);
 	if (weft__policies[policy]->linked)
 		guard = true; /* what is not open yet is closed anyway */
-	while (c < WEFT__SIZES && weft__class_bytes(c) < size)
+	for (bytes = weft__class_bytes(c); c < WEFT__SIZES && bytes < size; bytes *= 2)
 		c++;
 	if (c == WEFT__SIZES)
 		return WEFT__CLASSES;
@@ -331,7 +332,7 @@ static WEFT__COLD struct weft__slot *recover(struct weft__bin *bin, struct weft_
 	return NULL;
 }
 
-struct weft__slot *weft__slot_take_slow(struct weft__bin *bin, int *error)
+WEFT__COLD struct weft__slot *weft__slot_take_slow(struct weft__bin *bin, int *error)
 {
 	uint64_t tally = weft__bin_tally(bin);
 
@@ -346,7 +347,7 @@ struct weft__slot *weft__slot_take_slow(struct weft__bin *bin, int *error)
 
 /* Move `count` slots, those that were longest in the bin, to the warm list. Not inlined, so that giving a slot needs no
  * frame. */
-static __attribute__((noinline)) void give_batch(struct weft__bin *bin, uint32_t count)
+static WEFT__COLD void give_batch(struct weft__bin *bin, uint32_t count)
 {
 	struct warm *warm = &pool.warm[bin->policy][bin->class];
 	uint64_t tally = weft__bin_tally(bin);
@@ -497,7 +498,7 @@ static WEFT__COLD void detach(void *argument)
 }
 
 /* Begun anew by the child of a fork in the middle of it. */
-static void open_pool(void)
+static WEFT__COLD void open_pool(void)
 {
 	char known = 0, bits;
 
@@ -513,7 +514,7 @@ __attribute__((constructor(102))) static void survive_fork(void)
 	(void)pthread_atfork(lock, unlock, unlock);
 }
 
-static void set_up_bins(struct weft__thread *thread)
+static WEFT__COLD void set_up_bins(struct weft__thread *thread)
 {
 	for (int p = 1; p < WEFT_POLICY_COUNT; p++) {
 		struct weft__slot **slots = thread->slots[p];

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Locks of files: see once.h. */
+#include "internal/once.h"
+
+void weft__lock_file(bool *inside, pthread_mutex_t *mutex)
+{
+	weft__begin(inside);
+	weft__lock_unseen(mutex);
+}
+
+void weft__unlock_file(bool *inside, pthread_mutex_t *mutex)
+{
+	weft__unlock_unseen(mutex);
+	weft__end(inside);
+}
