@@ -108,6 +108,7 @@ class Builder:
         if self._up_to_date(output, compiling + linking, [source, *tools, *([] if cxx else self.libraries)]):
             return output
         output.parent.mkdir(parents=True, exist_ok=True)
+        Path(f"{output}.command").unlink(missing_ok=True)  # what an interrupted linker leaves is no program
         for command in (compiling, linking):
             self._call(command, source, contender)
         Path(f"{output}.command").write_text(shlex.join(compiling + linking))

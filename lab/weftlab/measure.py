@@ -65,6 +65,8 @@ def run_once(binary, contender, params, timeout, helper=None):
         run = subprocess.run(command, env=env, capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired as error:
         raise Failed(f"no answer after {timeout:.0f} s") from error
+    except OSError as error:
+        raise Failed(f"does not start: {error.strerror}") from error
     if run.returncode:
         said = (run.stderr.strip().splitlines() or [""])[-1]
         if run.returncode == CANNOT:

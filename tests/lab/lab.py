@@ -346,7 +346,35 @@ def canary(env, contenders):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "canary.toml").write_text(CANARY.format(contenders=json.dumps(contenders)))
     (folder / "canary.c").write_text(CANARY_PROGRAM)
+    return run_canary(env)
+
+
+def run_canary(env):
+    folder = WORK / "canary"
     return lab(env, "--no-report", "--size", "test", "--descriptions", folder, "--only", "canary", "--out", WORK / "canary-out")
+
+
+UNRELIABLE = """#!/bin/sh
+case "$BREAK $*" in
+"yes "*" -c "*) ;;
+yes*) while [ "$1" != -o ]; do shift; done; rm -f "$2"; : >"$2"; exit 1 ;;
+esac
+exec gcc "$@"
+"""
+
+
+def half_built(env):
+    """A linker that is interrupted leaves a file, which is newer than its source."""
+    compiler = WORK / "unreliable"
+    compiler.write_text(UNRELIABLE)
+    compiler.chmod(0o755)
+    env = {**env, "CC": str(compiler)}
+    run = canary(env, ["right"])
+    check("a compiler that fails now and then does well", run.returncode and run.stderr)
+    run = canary({**env, "BREAK": "yes"}, ["right"])
+    check("then it fails", run.returncode == 0 and run.stdout)
+    run = run_canary(env)
+    check("what it left is built anew", run.returncode and run.stderr + run.stdout)
 
 
 def canaries(env):
@@ -638,7 +666,7 @@ def library(env):
 MEASURING = {"library": library, "everything": everything, "one_policy": one_policy, "canaries": canaries, "uninstrumented": uninstrumented,
              "mistakes": mistakes, "closed": closed, "interruption": interruption, "counted": lambda env: counted(),
              "trusted": lambda env: trusted(), "report_interrupted": report_interrupted,
-             "offline": lambda env: offline()}
+             "offline": lambda env: offline(), "half_built": half_built}
 READING = {"page": lambda env, folder: page(folder), "which_policy": lambda env, folder: which_policy(folder), "afterwards": afterwards,
            "reader": reader, "judging": judging, "elsewhere": lambda env, folder: elsewhere(results_of(folder))}
 
