@@ -131,3 +131,11 @@ foreach(compiler IN LISTS weft_compilers)
 	weft_test(identity.plugin.${compiler} COMMAND @exporting.${compiler} @lib12.${compiler}.so)
 	weft_test(canary.identity.${compiler} COMMAND @keeping.${compiler} @lib12.${compiler}.so FAILS SAYS "an effect of its own")
 endforeach()
+
+# Frames of code for linked stacks stay small: nine calls and a yield fit a stack of which nothing was asked.
+foreach(compiler IN LISTS weft_compilers)
+	weft_linked(deep segmented ${compiler} SOURCES deep.c FLAGS -O3 ${flags})
+	weft_test(deep.${compiler} COMMAND @deep.segmented.${compiler} ENV WEFT_STACK=segmented)
+	weft_linked(wide segmented ${compiler} SOURCES deep.c FLAGS -O3 ${flags} -UWEFT_SMALL_FRAMES)
+	weft_test(canary.deep.${compiler} COMMAND @wide.segmented.${compiler} ENV WEFT_STACK=segmented FAILS SAYS "chunks were linked")
+endforeach()

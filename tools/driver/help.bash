@@ -92,9 +92,9 @@ library: what they do runs on a large stack of its own. gcc and clang for x86-64
 instrumented (-m32, -flto, -fsanitize=address, -pg, …) is refused, with the reason.
 
 The same without this command, for gcc. DIR is where the installation has libexec/weft/KIND:
-  cc -BDIR/ -fsplit-stack -fno-ipa-ra -dp -fno-stack-clash-protection -c …
+  cc -BDIR/ -fsplit-stack -fno-ipa-ra -dp -fno-stack-clash-protection -DWEFT_SMALL_FRAMES -c …
   pkg-config --cflags weft-segmented (weft-mmu, weft-lookahead)
-clang (-BDIR/ -fsplit-stack -fno-integrated-as -fno-stack-clash-protection) compiles no variadic functions so.
+clang (-BDIR/ -fsplit-stack -fno-integrated-as -fno-stack-clash-protection -DWEFT_SMALL_FRAMES) compiles no variadic functions so.
 This does, and refuses with either compiler what is unsafe:
   libexec/weft/weft-launch --instrument KIND clang -c …
 For CMake: find_package(weft), weft_target_stack(TARGET POLICY[:SIZE]).

@@ -45,6 +45,7 @@ static void command_line(struct words *w, const char *command, char *const *args
 		words_add(w, "-fsplit-stack");
 		words_add(w, "-fno-integrated-as");
 		words_add(w, "-fno-stack-clash-protection");
+		words_add(w, "-DWEFT_SMALL_FRAMES");
 		words_add(w, "--end-no-unused-arguments");
 	}
 	words_add_all(w, args);

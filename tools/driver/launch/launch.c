@@ -96,6 +96,7 @@ static _Noreturn void become_gcc(char *const *command, size_t words, const struc
 		words_add(&w, "-fno-ipa-ra");
 		words_add(&w, "-dp");
 		words_add(&w, "-fno-stack-clash-protection");
+		words_add(&w, "-DWEFT_SMALL_FRAMES");
 		depend_on_assembler(assemblers(kind));
 	}
 	if (r->links)
