@@ -287,7 +287,7 @@ def run(options, source):
         "load": {"before": machine.load(), "after": []}, "checks": {"passed": 0, "failed": 0},
         "skipped": _skipped(contenders, policies, unable), "targets": [], "experiments": [],
     }
-    laboratory = measure.Laboratory(binaries, unable, measure.Plan.of(options.size), progress)
+    laboratory = measure.Laboratory(binaries, unable, measure.Plan.of(options.size), progress, findings.cases(_findings()))
     try:
         laboratory.run(experiments, _unsure(results) if options.targets else None)
         results["complete"] = True
@@ -301,6 +301,10 @@ def run(options, source):
     results["load"].update(after=machine.load(), others=laboratory.others())
     results["checks"] = laboratory.checks()
     return finish(results, out, options, old)
+
+
+def _findings():
+    return describe.findings(HERE / "descriptions")
 
 
 def _unsure(results):
@@ -374,8 +378,7 @@ def say(results, options):
         table.print_experiment(entry, text)
     short = text.getvalue().count("\n") <= FEW
     if not short or options.tables:
-        wanted = describe.findings(HERE / "descriptions")
-        table.print_findings(findings.of(wanted, results["experiments"], results["size"]), findings.beside(results),
+        table.print_findings(findings.of(_findings(), results["experiments"], results["size"]), findings.beside(results),
                              findings.footnote(results))
     if options.tables or short:
         for entry in results["experiments"]:

@@ -19,6 +19,11 @@ def of(table, entries, size):
     return list(groups.items())
 
 
+def cases(table):
+    """The ids of the cases that findings rest on."""
+    return {entry[key] for entry in table for key in ("case", "over") if key in entry}
+
+
 def command(wanted, size):
     """What measures these cases, or experiments, again."""
     return f"./weft lab {'--full ' if size == 'full' else ''}--only {','.join(wanted)}"

@@ -140,6 +140,10 @@ class Series:
     took: float = 0.0  # seconds by the clock of the last one
 
     @property
+    def id(self):
+        return f"{self.experiment.id}/{self.case.id}"
+
+    @property
     def label(self):
         return f"{self.experiment.id} {self.case.title}"
 
@@ -173,13 +177,14 @@ class Binaries:
         self.folder = None
 
 
-def _fitting(all_series, end):
-    """Those whose next round is over by then, if it takes as long as the last: as many as can be, in their order."""
+def _fitting(all_series, end, first=frozenset()):
+    """Those whose next round is over by then, if it takes as long as the last: as many as can be, in their order; the ids in `first`
+    are chosen first."""
     rest = end - time.monotonic()
     chosen = set()
-    for series in sorted(all_series, key=lambda s: s.took):
-        rest -= series.took
-        if rest > 0 or not series.rounds:
+    for series in sorted(all_series, key=lambda s: (s.id not in first, s.took)):
+        if series.took < rest or not series.rounds:
+            rest -= series.took
             chosen.add(id(series))
     return [s for s in all_series if id(s) in chosen]
 
@@ -190,9 +195,11 @@ def _cpu_of_programs():
 
 
 class Laboratory:
-    """`binaries`: {key: path}; `unable`: a function that says why a contender cannot take part, or None."""
+    """`binaries`: {key: path}; `unable`: a function that says why a contender cannot take part, or None; `told`: ids of the cases that
+    a reader is told of first, which have a second round before others where time is short."""
 
-    def __init__(self, binaries, unable, plan, progress):
+    def __init__(self, binaries, unable, plan, progress, told=frozenset()):
+        self.told = told
         self.binaries, self.unable, self.plan, self.progress = Binaries(binaries), unable, plan, progress
         self.lacking = []  # what the system has too little for, a line each
         self.series = []
@@ -206,7 +213,7 @@ class Laboratory:
             for number in range(max(self.plan.rounds, self.plan.weighings)):
                 wanted = [s for s in self.series if self._goes_on(s)]
                 end = self._until(1.4) if number < 2 else self.began + 1.4 * self.plan.patience
-                self._round(_fitting(wanted, end), f"round {number + 1} of {self.plan.rounds}")
+                self._round(_fitting(wanted, end, self.told), f"round {number + 1} of {self.plan.rounds}")
             if unsure:
                 self._decide(unsure)
         finally:
@@ -217,7 +224,7 @@ class Laboratory:
         end = self._until(1.65)
         for number in range(self.plan.more):
             ids = unsure(self.entries())
-            near = [s for s in self.series if f"{s.experiment.id}/{s.case.id}" in ids and s.rounds]
+            near = [s for s in self.series if s.id in ids and s.rounds]
             now = time.monotonic()
             again = _fitting(near, now + (end - now) / (self.plan.more - number))
             self._round(again, f"{len(again)} cases near a bar, round {number + 1} more")

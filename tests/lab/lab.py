@@ -21,6 +21,7 @@ import tempfile
 import textwrap
 import threading
 import time
+import types
 
 SOURCE = pathlib.Path(os.environ.get("WEFT_SOURCE") or pathlib.Path(__file__).resolve().parents[2])
 BUILD = pathlib.Path(os.environ.get("WEFT_BUILD_ROOT") or SOURCE / "build")
@@ -505,9 +506,13 @@ def trusted():
             ("the same, which is met nevertheless", judged(figure="late", must=2.0, others=1.3), ("met", False))):
         check(what, got != expected and got)
     rounds_and_seconds = ((1, 50.0), (0, 0.0), (1, 3.0), (1, 4.0), (1, 9.0))
-    series = [measure.Series(None, None, [], rounds=rounds, took=took) for rounds, took in rounds_and_seconds]
+    x = types.SimpleNamespace(id="x")
+    series = [measure.Series(x, types.SimpleNamespace(id=i), [], rounds=rounds, took=took)
+              for i, (rounds, took) in enumerate(rounds_and_seconds)]
     fitting = [series.index(s) for s in measure._fitting(series, time.monotonic() + 10)]
     check("when time is short, what takes least has another round", fitting != [1, 2, 3] and fitting)
+    fitting = [series.index(s) for s in measure._fitting(series, time.monotonic() + 13, {"x/4", "x/0"})]
+    check("but what is told first goes before", fitting != [1, 2, 4] and fitting)
     check("first rounds are never left out", measure._fitting(series, 0) != [series[1]] and "they are")
     check("what other programs take is seen", busy_beside(1) < 0.5 and busy_beside(1))
 
