@@ -48,8 +48,8 @@ foreach(compiler IN LISTS weft_compilers)
 	set(cxx ${weft_${compiler}_cxx} -x c++ -std=c++17)
 	weft_test(inlined-clause.${compiler} COMMAND ${judge} looks ${c})
 	# In C++ each argument is moved.
-	weft_test(text.c.${compiler} COMMAND ${judge} text 3072 ${c})
-	weft_test(text.cxx.${compiler} COMMAND ${judge} text 4128 ${cxx})
+	weft_test(text.c.${compiler} COMMAND ${judge} text 3088 ${c})
+	weft_test(text.cxx.${compiler} COMMAND ${judge} text 4144 ${cxx})
 	weft_test(canary.text.${compiler} COMMAND ${judge} text 1000 ${c} FAILS SAYS "bytes, more than 1000")
 
 	# Names that are taken in C, and C++ beside C.

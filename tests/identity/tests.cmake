@@ -8,6 +8,7 @@ set(cxx ${warn} -x c++ -std=c++14)
 weft_shared(weft gcc WEFT)
 set(with SHARED weft.gcc LINK -ldl)
 
+find_program(WEFT_LLD NAMES ld.lld-16 ld.lld)
 foreach(compiler IN LISTS weft_compilers)
 	# What performs is in a shared object, linked with these flags: does the program handle it?
 	foreach(how "" -Wl,-Bsymbolic -Wl,-Bsymbolic-functions -fvisibility=hidden "-Wl,-Bsymbolic -O2 -flto"
@@ -31,7 +32,11 @@ foreach(compiler IN LISTS weft_compilers)
 		weft_test(${name}.${compiler} COMMAND @loads.${compiler} @libone.${name}.${compiler}.so @libother.${name}.${compiler}.so)
 	endforeach()
 
-	foreach(how -O0 -O2 "-O2 -fPIC" "-O2 -fdata-sections -Wl,--gc-sections" "-O2 -flto")
+	set(hows -O0 -O2 "-O2 -fPIC" "-O2 -fdata-sections -Wl,--gc-sections" "-O2 -flto")
+	if(WEFT_LLD AND compiler STREQUAL "clang")
+		list(APPEND hows "-O2 -Wl,--gc-sections -fuse-ld=lld")
+	endif()
+	foreach(how IN LISTS hows)
 		separate_arguments(flags UNIX_COMMAND "${how}")
 		weft_named(name ${flags})
 		# Both in one program, what performs compiled as C++.

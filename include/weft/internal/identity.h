@@ -97,10 +97,18 @@ WEFT_EXTERN_C_END
 	__asm__(".comm \"weft.effect." WEFT__SPACE text "\", 88, 8");
 WEFT__STATIC_ASSERT(sizeof(weft_effect_t) == 88, "the directive .comm above says so");
 
+/* No code refers to the records: compilers keep what is used, linkers with --gc-sections what is to be retained (GNU ld
+ * keeps these anyway). */
+#if __has_attribute(retain)
+#define WEFT__KEPT used, retain
+#else
+#define WEFT__KEPT used
+#endif
+
 /* `identity`: as in the symbol. */
 #define WEFT__DESCRIBE(identity, effect, name, text, family, index, size)                                              \
 	WEFT__STANDS_FOR(effect, identity)                                                                             \
-	__attribute__((used, section("weft_effects"),                                                                  \
+	__attribute__((WEFT__KEPT, section("weft_effects"),                                                            \
 		       aligned(8))) static struct weft__declared weft__##effect##__declared = {                        \
 	    &weft_effect_##effect, &weft_effect_##family, name, text, WEFT__SPACE_SEEN(effect), index, size};
 
