@@ -13,6 +13,7 @@ import pathlib
 import platform
 import pty
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -369,7 +370,7 @@ def half_built(env):
     compiler = WORK / "unreliable"
     compiler.write_text(UNRELIABLE)
     compiler.chmod(0o755)
-    env = {**env, "CC": str(compiler)}
+    env = {**env, "CC": shlex.quote(str(compiler))}
     run = canary(env, ["right"])
     check("a compiler that fails now and then does well", run.returncode and run.stderr)
     run = canary({**env, "BREAK": "yes"}, ["right"])
