@@ -754,7 +754,7 @@ __attribute__((warn_unused_result)) WEFT__HOT void *weft__tail_continue_with(wef
  * it (src/effect/run.c). This names one, where it costs least: before an abort clause. None is null, but no compiler
  * knows. Rejected: the name in a directive for the assembler, which a linker that optimises does not see.
  */
-WEFT__INLINE void *weft__decides(void)
+WEFT__INLINE void *weft__null(void)
 {
 	return weft_run_with(NULL, NULL, NULL, NULL, NULL);
 }
@@ -797,7 +797,7 @@ __attribute__((constructor)) static void weft__tell(void)
 									   weft__k WEFT__AND_FIELDS(__VA_ARGS__))      \
 		       : weft__fn                                                                                      \
 			   ? ((weft__##name##__abort *)weft__fn)(weft__s WEFT__AND_FIELDS(__VA_ARGS__))                \
-			   : weft__decides();                                                                          \
+			   : weft__null();                                                                             \
 	}
 
 #define WEFT__EXCEPTION_CLAUSES(name, ...)                                                                             \
@@ -808,7 +808,7 @@ __attribute__((constructor)) static void weft__tell(void)
 		WEFT__FRAME_HERE(name, __VA_ARGS__)                                                                    \
 		(void)weft__k;                                                                                         \
 		return weft__fn ? ((weft__##name##__abort *)weft__fn)(weft__s WEFT__AND_FIELDS(__VA_ARGS__))           \
-				: weft__decides();                                                                     \
+				: weft__null();                                                                        \
 	}
 
 /* ", frame->a, frame->b" */
