@@ -22,7 +22,7 @@ static struct weft__found found_nothing[WEFT__FOUND_ENTRIES]; /* stays so: neith
 __attribute__((used)) __thread struct weft__tls weft__tls_self = {.found = found_nothing};
 static __thread weft_coro_t root __attribute__((tls_model("initial-exec")));
 
-weft_coro_t *weft__attach_thread(void)
+WEFT__COLD weft_coro_t *weft__attach_thread(void)
 {
 	(void)weft__thread(); /* alternate signal stack; without memory it is tried again at the next creation */
 	root.link.pc = (void *)weft__in_running;

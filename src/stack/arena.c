@@ -387,7 +387,7 @@ static void start_used(weft_policy_t policy, unsigned number, struct size_class 
 	atomic_fetch_add_explicit(&arena.reserved[policy], stride_of(number), memory_order_relaxed); /* a statistic */
 }
 
-static int bring_up(weft_policy_t policy, unsigned number, char *start, struct weft__slot **made)
+static WEFT__COLD int bring_up(weft_policy_t policy, unsigned number, char *start, struct weft__slot **made)
 {
 	const struct weft__policy *how = weft__policies[policy];
 	uint32_t place = weft__class_shares_pages(number) ? 0 : number_of(start, number);
