@@ -79,17 +79,21 @@ typedef struct weft_clause {
 	void *(*call)(void *state, weft_resumption_t *k, void *frame, void (*clause)(void));
 } weft_clause_t;
 
+/* Resume *k until something comes up that no general clause is for, or that one has decided: see weft__drive. */
+typedef weft_request_t weft__drive_t(weft_coro_t **k, uintptr_t handled);
+
 /** What to do about many. Made by WEFT_HANDLER; constant; must outlive whatever runs under it. */
 typedef struct weft_handler {
 	const char *name;
 	const weft_clause_t *clauses;
 	unsigned count;
 	const weft_label_t *label;
+	weft__drive_t *drive; /* or NULL: see weft__drive */
 } weft_handler_t;
 
 /**
- * WEFT_HANDLER(name, clause, …): define `static const weft_handler_t name`, of up to sixteen of these. `params…` are
- * the operation's parameters; `state` is what was given to weft_run.
+ * WEFT_HANDLER(name, clause, …): define `static const weft_handler_t name`, of up to sixteen of these, at file scope.
+ * `params…` are the operation's parameters; `state` is what was given to weft_run.
  *   weft_tail(op, fn)        R fn(void *state, params…)
  *   weft_abort(op, fn)       void *fn(void *state, params…)
  *   weft_general(op, fn)     void *fn(void *state, weft_resumption_t *k, params…)
@@ -102,8 +106,10 @@ typedef struct weft_handler {
  */
 #define WEFT_HANDLER(handler_, ...)                                                                                    \
 	static const weft_clause_t weft__##handler_##__clauses[] = {__VA_ARGS__};                                      \
+	WEFT__DRIVE(weft__##handler_##__drive, weft__##handler_##__clauses)                                            \
 	static const weft_handler_t handler_ = {#handler_, weft__##handler_##__clauses,                                \
-						WEFT__COUNT_OF(weft__##handler_##__clauses), NULL}
+						WEFT__COUNT_OF(weft__##handler_##__clauses), NULL,                     \
+						WEFT__IF_DRIVEN(weft__##handler_##__drive)}
 
 /**
  * WEFT_HANDLER_OF(name, family, clause, …): the same, and each effect of the family must have one clause in the list.
@@ -125,6 +131,22 @@ typedef struct weft_handler {
 #define weft_also(...) __VA_ARGS__
 
 enum { WEFT__TAIL, WEFT__ABORT, WEFT__GENERAL, WEFT__MULTI, WEFT__REQUESTED, WEFT__ON_RETURN, WEFT__ON_FAILURE };
+
+/*
+ * The loop of weft_run, compiled where the table is: there the compiler knows the clauses, and need not call them by
+ * pointers. Not where compilers would not make use of that, nor where the library has to resume: see weft__set_resume.
+ */
+#if defined(__OPTIMIZE__) && !WEFT__SANITIZED
+#define WEFT__DRIVE(drive, clauses)                                                                                    \
+	__attribute__((unused)) static weft_request_t drive(weft_coro_t **k, uintptr_t handled)                        \
+	{                                                                                                              \
+		return weft__drive(clauses, WEFT__COUNT_OF(clauses), k, handled);                                      \
+	}
+#define WEFT__IF_DRIVEN(drive) drive
+#else
+#define WEFT__DRIVE(drive, clauses)
+#define WEFT__IF_DRIVEN(drive) NULL
+#endif
 
 /*
  * A clause of another type does not compile. In C "incompatible types" says the type that is expected. No macro is used
@@ -605,13 +627,17 @@ WEFT__INLINE weft_coro_t *weft__fresh(const weft_resumption_t *r, const struct w
 		   : NULL;
 }
 
-/* It can be used, as weft__frame_under has seen. Its own address tells weft_run that it has been continued, and so does
+/* What weft_tail_continue returns. Not the resumption's address: compilers keep a resumption in memory whose address
+ * goes somewhere. */
+#define WEFT__CONTINUED ((void *)-48)
+
+/* It can be used, as weft__frame_under has seen. What is returned tells weft_run that it has been continued, and so does
  * the payload that it has not any more: a clause has to return this. */
 WEFT__INLINE void *weft__tail_continued(weft_resumption_t *r, weft_coro_t *k)
 {
 	k->turn++;
 	r->payload = NULL;
-	return r;
+	return WEFT__CONTINUED;
 }
 
 WEFT__INLINE void *weft__tail_continue(weft_resumption_t *k, int error)
@@ -620,6 +646,10 @@ WEFT__INLINE void *weft__tail_continue(weft_resumption_t *k, int error)
 		return weft__tail_continue_specially(k, error);
 	return weft__tail_continued(k, k->k);
 }
+
+/* weft_tail_continue for any resumption. The value has so many bytes, and goes into the performer's frame. */
+WEFT_API WEFT__COLD void *weft__tail_continue_slowly(weft_resumption_t *k, const struct weft_effect *effect,
+						     const void *value, size_t offset, size_t bytes);
 
 /* `k` is checked. */
 WEFT__INLINE void *weft__continue_checked(weft_resumption_t *k, int error)
@@ -632,6 +662,79 @@ WEFT__INLINE void *weft__continue_checked(weft_resumption_t *k, int error)
 	answer = weft__continue_plainly(k, &next);
 	return weft__likely(next.payload == &next) ? answer : weft__settle(&next, answer);
 }
+
+/* What weft__use_of will load is stored as one word: the processor would wait for the parts. */
+WEFT__INLINE void weft__capture(weft_resumption_t *resumption, weft_coro_t *k, weft_request_t r)
+{
+	uint64_t use = k->turn;
+
+	resumption->k = k;
+	resumption->id = k->id;
+	__builtin_memcpy((char *)resumption + offsetof(weft_resumption_t, turn), &use, sizeof use);
+	resumption->effect = r.effect;
+	resumption->payload = r.payload;
+}
+
+/* In the place of an effect: no request. WEFT__DECIDED: the payload is the answer of weft_run. */
+#define WEFT__UNDRIVEN ((const struct weft_effect *)-32)
+#define WEFT__DECIDED ((const struct weft_effect *)-64)
+
+/* A general clause returned `result`, but not by weft_tail_continue: the answer. */
+WEFT_API WEFT__COLD void *weft__decided(const weft_resumption_t *k, uintptr_t handled, void *result);
+
+/* Ask a general clause about k's request. False: it did not continue k, and *r is changed. */
+WEFT__INLINE bool weft__ask(const weft_clause_t *clause, weft_coro_t *k, uintptr_t handled, weft_request_t *r)
+{
+	weft_resumption_t resumption, copy;
+	void *result;
+
+	weft__capture(&resumption, k, *r);
+	result = clause->call(k->state, &resumption, r->payload, clause->clause);
+	if (weft__likely(!resumption.payload) && weft__likely(result == WEFT__CONTINUED))
+		return true;
+	copy = resumption; /* see WEFT__CONTINUED */
+	*r = (weft_request_t){WEFT__DECIDED, weft__decided(&copy, handled, result)};
+	return false;
+}
+
+/*
+ * The loop of weft_run, compiled where the table is. There the compiler knows the clauses, and a small one becomes part
+ * of the loop: it must be declared inline for gcc -O2. Without a loop in the search, because gcc inlines before it
+ * unrolls. Returns the first request that is not for a general clause
+ * among the first six of the table.
+ * Rejected: to do so in the functions that continue by weft_continue; clauses call them, and do not know their table.
+ */
+#define WEFT__IS(i, what) (i < count && clauses[i].kind == what)
+#define WEFT__ASK(i)                                                                                                   \
+	if (i < count && clauses[i].effect && r.effect == clauses[i].effect && !WEFT__IS(i, WEFT__TAIL)) {             \
+		if (WEFT__IS(i, WEFT__GENERAL) && weft__ask(&clauses[i], k, handled, &r))                              \
+			continue;                                                                                      \
+		break;                                                                                                 \
+	}
+WEFT__INLINE weft_request_t weft__drive(const weft_clause_t *clauses, unsigned count, weft_coro_t **at,
+					uintptr_t handled)
+{
+	weft_request_t r = {WEFT__UNDRIVEN, NULL};
+	weft_coro_t *k = *at;
+
+	if (!(WEFT__IS(0, WEFT__GENERAL) || WEFT__IS(1, WEFT__GENERAL) || WEFT__IS(2, WEFT__GENERAL) ||
+	      WEFT__IS(3, WEFT__GENERAL) || WEFT__IS(4, WEFT__GENERAL) || WEFT__IS(5, WEFT__GENERAL)))
+		return r;
+	for (;;) {
+		r = weft__resume_caught(&k, NULL, handled);
+		WEFT__ASK(0)
+		WEFT__ASK(1)
+		WEFT__ASK(2)
+		WEFT__ASK(3)
+		WEFT__ASK(4)
+		WEFT__ASK(5)
+		break;
+	}
+	*at = k;
+	return r;
+}
+#undef WEFT__ASK
+#undef WEFT__IS
 
 /* `value`: in C, where the result lies and what the performer's frame has before it; in C++ the value itself. */
 #ifdef __cplusplus
@@ -738,8 +841,13 @@ __attribute__((warn_unused_result)) WEFT__HOT void *weft__tail_continue_with(wef
 {
 	weft_coro_t *fresh = weft__fresh(k, effect);
 
-	if (weft__unlikely(!fresh))
-		return weft__tail_continue(k, weft__answer(k, effect, given));
+	if (weft__unlikely(!fresh)) {
+		weft_resumption_t copy = *k;
+		void *answer = weft__tail_continue_slowly(&copy, effect, given.value, given.offset, given.size);
+
+		*k = copy;
+		return answer;
+	}
 	if (given.size)
 		__builtin_memcpy((char *)k->payload + given.offset, given.value, given.size);
 	return weft__tail_continued(k, fresh);

@@ -26,12 +26,12 @@ static void on_put(void *state, int64_t value)
 	*(int64_t *)state = value;
 }
 
-static void *on_get_general(void *state, weft_resumption_t *k)
+static inline void *on_get_general(void *state, weft_resumption_t *k)
 {
 	return weft_tail_continue(get, k, *(int64_t *)state);
 }
 
-static void *on_put_general(void *state, weft_resumption_t *k, int64_t value)
+static inline void *on_put_general(void *state, weft_resumption_t *k, int64_t value)
 {
 	*(int64_t *)state = value;
 	return weft_tail_continue(put, k);

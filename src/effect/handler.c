@@ -74,8 +74,8 @@ _Static_assert(offsetof(weft_resumption_t, again) == offsetof(weft_resumption_t,
 typedef uint64_t __attribute__((may_alias)) use_word;
 
 /*
- * What weft__use_of will load is stored as one word: the processor would wait for the parts. Volatile, because gcc
- * would put this word and its neighbour into a vector register first, which takes longer than two stores.
+ * As weft__capture. Volatile, because gcc would put this word and its neighbour into a vector register first, which
+ * takes longer than two stores.
  */
 static inline void capture(weft_resumption_t *resumption, weft_coro_t *k, weft_request_t r, uint64_t again)
 {
@@ -88,6 +88,18 @@ static inline void capture(weft_resumption_t *resumption, weft_coro_t *k, weft_r
 	resumption->payload = r.payload;
 }
 
+/* A general clause has returned `result`, and not continued the coroutine in our stead. */
+void *weft__decided(const weft_resumption_t *k, uintptr_t handled, void *result)
+{
+	const weft_handler_t *handler = weft__handler_of(handled);
+
+	if (weft__unlikely(!k->payload))
+		die_continued(handler, k->effect);
+	if (weft__unlikely(k->again == WEFT__ONCE && weft_is_valid(k)))
+		die_undecided(handler, k->effect);
+	return result;
+}
+
 /* A general clause. True: it has continued the coroutine in our stead. */
 WEFT__INLINE bool decide(const weft_handler_t *handler, const weft_clause_t *clause, weft_coro_t *k, weft_request_t r,
 			 uint64_t again, void **result)
@@ -97,14 +109,14 @@ WEFT__INLINE bool decide(const weft_handler_t *handler, const weft_clause_t *cla
 	capture(&resumption, k, r, again);
 	*result = clause->call(k->state, &resumption, r.payload, clause->clause);
 	if (weft__likely(!resumption.payload)) {
-		if (weft__unlikely(*result != &resumption))
+		if (weft__unlikely(*result != WEFT__CONTINUED))
 			die_continued(handler, r.effect);
 		return true;
 	}
 	if (resumption.again == WEFT__CHECKPOINTED)
 		(void)weft_cut(k);
-	else if (weft__unlikely(resumption.again == WEFT__ONCE && weft_is_valid(&resumption)))
-		die_undecided(handler, r.effect);
+	else
+		(void)weft__decided(&resumption, weft__word_of(handler), NULL);
 	return false;
 }
 
@@ -120,15 +132,23 @@ weft__resume_t *weft__told_resume(void)
 	return resume_by;
 }
 
-/* What left it may be an exception still: see weft__no_clause(). */
-WEFT__INLINE weft_request_t resume(weft_coro_t **k, uintptr_t handled, bool as_compiled)
+/* To the next request that the table's own loop has not answered. What left it may be an exception still: see
+ * weft__no_clause(). */
+WEFT__INLINE weft_request_t resume(const weft_handler_t *handler, weft_coro_t **k, bool as_compiled)
 {
+	uintptr_t handled = weft__word_of(handler);
 	weft_coro_t *in_memory = *k;
 	weft_request_t r;
 
-	if (weft__likely(as_compiled))
-		return weft__resume_caught(k, NULL, handled);
-	r = resume_by(&in_memory, NULL, handled);
+	if (weft__unlikely(!as_compiled)) {
+		r = resume_by(&in_memory, NULL, handled);
+	} else {
+		r.effect = WEFT__UNDRIVEN;
+		if (handler->drive)
+			r = handler->drive(&in_memory, handled);
+		if (r.effect == WEFT__UNDRIVEN)
+			return weft__resume_caught(k, NULL, handled);
+	}
 	*k = in_memory;
 	return r;
 }
@@ -151,13 +171,16 @@ struct decided {
 	bool goes_on;
 };
 
-/* A request that no general clause is for. If the coroutine goes on, then a multi clause has continued it. */
+/* A request that no general clause is for, or none: WEFT__DECIDED. If the coroutine goes on, then a multi clause has
+ * continued it. */
 static struct decided decide_otherwise(const weft_handler_t *handler, const weft_clause_t *clause, weft_coro_t *k,
 				       struct weft__charge *charge, weft_request_t r)
 {
 	struct decided d = {NULL, false};
 
-	if (clause && clause->kind == WEFT__MULTI)
+	if (r.effect == WEFT__DECIDED)
+		d.answer = r.payload;
+	else if (clause && clause->kind == WEFT__MULTI)
 		d.goes_on = decide(handler, clause, k, r, WEFT__UNUSED, &d.answer);
 	else if (clause && clause->kind == WEFT__ABORT)
 		d.answer = abort_clause(clause, charge, k, r);
@@ -198,7 +221,7 @@ WEFT__INLINE void *drive_by(const weft_handler_t *handler, weft_coro_t *k, struc
 		weft_request_t r;
 
 		__asm__("" : "+r"(same));
-		r = resume(&k, weft__word_of(same), as_compiled);
+		r = resume(same, &k, as_compiled);
 		d = decide_about(handler, k, charge, r);
 		if (weft__unlikely(!d.goes_on))
 			return d.answer;
@@ -315,7 +338,7 @@ void *weft__settle(weft_resumption_t *next, void *answer)
 	weft_coro_t *k = next->k;
 
 	if (!next->payload && WEFT_NO_CANARY(tail_within_ends_the_body)) {
-		if (weft__unlikely(answer != next))
+		if (weft__unlikely(answer != WEFT__CONTINUED))
 			die_continued(weft__handler_of(k->handled), next->effect);
 		next->payload = next;
 		return answer_another(weft__handler_of(k->handled), k);
@@ -423,6 +446,12 @@ void *weft__tail_continue_specially(weft_resumption_t *k, int error)
 	(void)weft_cut(k->k);
 	k->again = WEFT__ONCE;
 	return weft__tail_continue(k, 0);
+}
+
+void *weft__tail_continue_slowly(weft_resumption_t *k, const weft_effect_t *effect, const void *value, size_t offset,
+				 size_t bytes)
+{
+	return weft__tail_continue(k, weft__answer(k, effect, (struct weft__given){value, offset, bytes}));
 }
 
 static weft_resumption_t keep_clone(weft_resumption_t *k)

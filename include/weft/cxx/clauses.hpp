@@ -464,7 +464,8 @@ template <typename Answer, typename Body, typename... Clauses> struct run : run_
 		    {nullptr, WEFT__ON_RETURN, untyped(default_return()), nullptr, nullptr},
 		    {nullptr, WEFT__ON_FAILURE, untyped(failed), nullptr, nullptr},
 		};
-		static const weft_handler_t h = {name_of_run<Body>::text.chars, table, sizeof...(I) + 2, nullptr};
+		static const weft_handler_t h = {name_of_run<Body>::text.chars, table, sizeof...(I) + 2, nullptr,
+						 nullptr};
 
 		return &h;
 	}
