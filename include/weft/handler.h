@@ -679,8 +679,8 @@ WEFT__INLINE void weft__capture(weft_resumption_t *resumption, weft_coro_t *k, w
 #define WEFT__UNDRIVEN ((const struct weft_effect *)-32)
 #define WEFT__DECIDED ((const struct weft_effect *)-64)
 
-/* A general clause returned `result`, but not by weft_tail_continue: the answer. */
-WEFT_API WEFT__COLD void *weft__decided(const weft_resumption_t *k, uintptr_t handled, void *result);
+/* A general clause has not decided; or it has continued the body, and returned something else. */
+WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_returned(const weft_resumption_t *k, uintptr_t handled);
 
 /* Ask a general clause about k's request. False: it did not continue k, and *r is changed. */
 WEFT__INLINE bool weft__ask(const weft_clause_t *clause, weft_coro_t *k, uintptr_t handled, weft_request_t *r)
@@ -692,8 +692,12 @@ WEFT__INLINE bool weft__ask(const weft_clause_t *clause, weft_coro_t *k, uintptr
 	result = clause->call(k->state, &resumption, r->payload, clause->clause);
 	if (weft__likely(!resumption.payload) && weft__likely(result == WEFT__CONTINUED))
 		return true;
-	copy = resumption; /* see WEFT__CONTINUED */
-	*r = (weft_request_t){WEFT__DECIDED, weft__decided(&copy, handled, result)};
+	if (weft__unlikely(!resumption.payload || weft_is_valid(&resumption))) {
+		copy = resumption; /* see WEFT__CONTINUED */
+		weft__die_returned(&copy, handled);
+	}
+	r->effect = WEFT__DECIDED;
+	r->payload = result;
 	return false;
 }
 
@@ -842,7 +846,7 @@ __attribute__((warn_unused_result)) WEFT__HOT void *weft__tail_continue_with(wef
 	weft_coro_t *fresh = weft__fresh(k, effect);
 
 	if (weft__unlikely(!fresh)) {
-		weft_resumption_t copy = *k;
+		weft_resumption_t copy = *k; /* see WEFT__CONTINUED */
 		void *answer = weft__tail_continue_slowly(&copy, effect, given.value, given.offset, given.size);
 
 		*k = copy;

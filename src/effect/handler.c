@@ -88,16 +88,11 @@ static inline void capture(weft_resumption_t *resumption, weft_coro_t *k, weft_r
 	resumption->payload = r.payload;
 }
 
-/* A general clause has returned `result`, and not continued the coroutine in our stead. */
-void *weft__decided(const weft_resumption_t *k, uintptr_t handled, void *result)
+void weft__die_returned(const weft_resumption_t *k, uintptr_t handled)
 {
-	const weft_handler_t *handler = weft__handler_of(handled);
-
-	if (weft__unlikely(!k->payload))
-		die_continued(handler, k->effect);
-	if (weft__unlikely(k->again == WEFT__ONCE && weft_is_valid(k)))
-		die_undecided(handler, k->effect);
-	return result;
+	if (!k->payload)
+		die_continued(weft__handler_of(handled), k->effect);
+	die_undecided(weft__handler_of(handled), k->effect);
 }
 
 /* A general clause. True: it has continued the coroutine in our stead. */
@@ -115,8 +110,8 @@ WEFT__INLINE bool decide(const weft_handler_t *handler, const weft_clause_t *cla
 	}
 	if (resumption.again == WEFT__CHECKPOINTED)
 		(void)weft_cut(k);
-	else
-		(void)weft__decided(&resumption, weft__word_of(handler), NULL);
+	else if (weft__unlikely(resumption.again == WEFT__ONCE && weft_is_valid(&resumption)))
+		die_undecided(handler, r.effect);
 	return false;
 }
 
@@ -171,16 +166,13 @@ struct decided {
 	bool goes_on;
 };
 
-/* A request that no general clause is for, or none: WEFT__DECIDED. If the coroutine goes on, then a multi clause has
- * continued it. */
+/* A request that no general clause is for. If the coroutine goes on, then a multi clause has continued it. */
 static struct decided decide_otherwise(const weft_handler_t *handler, const weft_clause_t *clause, weft_coro_t *k,
 				       struct weft__charge *charge, weft_request_t r)
 {
 	struct decided d = {NULL, false};
 
-	if (r.effect == WEFT__DECIDED)
-		d.answer = r.payload;
-	else if (clause && clause->kind == WEFT__MULTI)
+	if (clause && clause->kind == WEFT__MULTI)
 		d.goes_on = decide(handler, clause, k, r, WEFT__UNUSED, &d.answer);
 	else if (clause && clause->kind == WEFT__ABORT)
 		d.answer = abort_clause(clause, charge, k, r);
@@ -201,6 +193,10 @@ WEFT__INLINE struct decided decide_about(const weft_handler_t *handler, weft_cor
 
 		weft__end_charge(charge); /* before the clause, which may need one like it */
 		d.answer = weft__returned(handler, state, r.payload);
+		return d;
+	}
+	if (r.effect == WEFT__DECIDED) {
+		d.answer = r.payload;
 		return d;
 	}
 	clause = weft__clause_for(handler, r.effect, false);

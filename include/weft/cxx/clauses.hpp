@@ -456,6 +456,17 @@ template <typename Answer, typename Body, typename... Clauses> struct run : run_
 			return returns_result::template returned<run>;
 	}
 
+	// The same clauses where the compiler sees that they are constant: see weft__drive.
+	template <std::size_t... I> static weft_request_t drive(weft_coro_t **k, std::uintptr_t handled)
+	{
+		const weft_clause_t table[] = {
+		    Clauses::template entry<run, I>()...,
+		    {nullptr, WEFT__ON_FAILURE, nullptr, nullptr, nullptr},
+		};
+
+		return weft__drive(table, sizeof...(I), k, handled);
+	}
+
 	// The user's clauses come first, and count.
 	template <std::size_t... I> static const weft_handler_t *handler(std::index_sequence<I...>) noexcept
 	{
@@ -465,7 +476,7 @@ template <typename Answer, typename Body, typename... Clauses> struct run : run_
 		    {nullptr, WEFT__ON_FAILURE, untyped(failed), nullptr, nullptr},
 		};
 		static const weft_handler_t h = {name_of_run<Body>::text.chars, table, sizeof...(I) + 2, nullptr,
-						 nullptr};
+						 WEFT__IF_DRIVEN(drive<I...>)};
 
 		return &h;
 	}
