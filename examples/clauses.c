@@ -59,7 +59,7 @@ static void *ask_located(void *unused)
 
 /* ---- handlers ---------------------------------------------------------------------------------------------- */
 
-static void *next_by_reply(void *state, weft_resumption_t *k, int after)
+static inline void *next_by_reply(void *state, weft_resumption_t *k, int after)
 {
 	*(long *)state += 1;
 	return weft_tail_continue(next, k, after + 1);

@@ -96,7 +96,7 @@ typedef struct weft_handler {
  * `params…` are the operation's parameters; `state` is what was given to weft_run.
  *   weft_tail(op, fn)        R fn(void *state, params…)
  *   weft_abort(op, fn)       void *fn(void *state, params…)
- *   weft_general(op, fn)     void *fn(void *state, weft_resumption_t *k, params…)
+ *   weft_general(op, fn)     void *fn(void *state, weft_resumption_t *k, params…); quickest if declared inline
  *   weft_multi(op, fn)       the same; the handler's bodies run under the policy "copy"
  *   weft_requested(op)       none: the request goes to a loop around weft_resume_under
  *   weft_on_return(fn)       void *fn(void *state, void *result): makes the result of weft_run of the body's
@@ -631,8 +631,8 @@ WEFT__INLINE weft_coro_t *weft__fresh(const weft_resumption_t *r, const struct w
  * goes somewhere. */
 #define WEFT__CONTINUED ((void *)-48)
 
-/* It can be used, as weft__frame_under has seen. What is returned tells weft_run that it has been continued, and so does
- * the payload that it has not any more: a clause has to return this. */
+/* It can be used, as weft__frame_under has seen. A clause has to return this: it tells weft_run that the resumption has
+ * been continued, and so does the payload that it has not any more. */
 WEFT__INLINE void *weft__tail_continued(weft_resumption_t *r, weft_coro_t *k)
 {
 	k->turn++;
@@ -703,10 +703,10 @@ WEFT__INLINE bool weft__ask(const weft_clause_t *clause, weft_coro_t *k, uintptr
 
 /*
  * The loop of weft_run, compiled where the table is. There the compiler knows the clauses, and a small one becomes part
- * of the loop: it must be declared inline for gcc -O2. Without a loop in the search, because gcc inlines before it
- * unrolls. Returns the first request that is not for a general clause
- * among the first six of the table.
- * Rejected: to do so in the functions that continue by weft_continue; clauses call them, and do not know their table.
+ * of the loop: it must be declared inline for gcc -O2. The search is no loop, because gcc inlines before it unrolls.
+ * Returns the first request that is not for a general clause among the first six of the table.
+ * Rejected: a function for weft_continue that does the same. Where gcc did not inline the clause, there would be two
+ * return addresses in turns: see weft__continue_plainly.
  */
 #define WEFT__IS(i, what) (i < count && clauses[i].kind == what)
 #define WEFT__ASK(i)                                                                                                   \

@@ -93,6 +93,83 @@ static void abort_clauses(void **state)
 	assert_int_equal((intptr_t)weft_run(&flipping, NULL, flips, &x), 10);
 }
 
+/* More than the table's own loop looks at, of several kinds. Each clause notes its name. */
+WEFT_FAMILY(letters, (int, a), (int, b), (int, c), (int, d), (int, e), (int, f), (int, g), (int, h));
+
+#define ON(letter, number)                                                                                             \
+	static inline void *on_##letter(void *state, weft_resumption_t *k)                                             \
+	{                                                                                                              \
+		strcat((char *)state, #letter);                                                                        \
+		return weft_tail_continue(letter, k, number);                                                          \
+	}                                                                                                              \
+	static void *stop_##letter(void *state)                                                                        \
+	{                                                                                                              \
+		strcat((char *)state, "!");                                                                            \
+		return state;                                                                                          \
+	}
+ON(a, 1)
+ON(b, 2)
+ON(c, 3)
+ON(d, 4)
+ON(e, 5)
+ON(f, 6)
+ON(g, 7)
+ON(h, 8)
+
+static int a_at_once(void *state)
+{
+	strcat((char *)state, "A");
+	return 1;
+}
+
+static void *b_waits(void *state, weft_resumption_t *k)
+{
+	void *rest;
+
+	strcat((char *)state, "(");
+	rest = weft_continue(b, k, 2);
+	strcat((char *)state, ")");
+	return rest;
+}
+
+WEFT_HANDLER(spelling, weft_on_return(on_result), weft_tail(a, a_at_once), weft_general(a, on_a),
+	     weft_general(b, b_waits), weft_general(b, on_b), weft_general(c, on_c), weft_abort(d, stop_d),
+	     weft_general(d, on_d), weft_general(e, on_e), weft_general(f, on_f), weft_general(g, on_g),
+	     weft_general(h, on_h));
+WEFT_HANDLER(spelling_on, weft_general(d, on_d), weft_abort(d, stop_d), weft_abort(a, stop_a), weft_abort(b, stop_b),
+	     weft_abort(c, stop_c), weft_abort(e, stop_e), weft_abort(f, stop_f), weft_abort(g, stop_g),
+	     weft_general(h, on_h), weft_abort(h, stop_h));
+
+static void *spells(void *ends)
+{
+	int sum = a() + b() + h() + c() + b() + e() + f() + g() + h();
+
+	return (void *)(intptr_t)(ends ? sum + d() : sum);
+}
+
+static void *spells_on(void *unused)
+{
+	return (void *)(intptr_t)(d() + h() + d() + (unused ? g() : 0));
+}
+
+static void many_clauses(void **state)
+{
+	char text[32] = "";
+
+	(void)state;
+	assert_int_equal((intptr_t)weft_run(&spelling, text, spells, NULL), 1000 + 1 + 2 + 8 + 3 + 2 + 5 + 6 + 7 + 8);
+	assert_string_equal(text, "A(hc(efgh))");
+	*text = '\0';
+	assert_ptr_equal(weft_run(&spelling, text, spells, text), text);
+	assert_string_equal(text, "A(hc(efgh!))");
+	*text = '\0';
+	assert_int_equal((intptr_t)weft_run(&spelling_on, text, spells_on, NULL), 4 + 8 + 4);
+	assert_string_equal(text, "dhd");
+	*text = '\0';
+	assert_ptr_equal(weft_run(&spelling_on, text, spells_on, text), text);
+	assert_string_equal(text, "dhd!");
+}
+
 static void *keeps(void *state, weft_resumption_t *k)
 {
 	(void)state;
@@ -606,6 +683,7 @@ int main(void)
 	    T(tail_clauses),
 	    T(general_clauses),
 	    T(abort_clauses),
+	    T(many_clauses),
 	    T(kept_ones),
 	    T(decided_within),
 	    T(multi_clauses),
