@@ -24,22 +24,26 @@ in_sources()
 }
 
 # What cannot be is told before anything is installed: a pattern that is neither in the name of a part of the tests, with which
-# their names begin, nor in what declares them.
+# their names begin, nor in what declares them, nor in the name of a lane, which is one test.
 check_patterns()
 {
-	local file parts=()
+	local file parts=() lanes=()
 
-	for file in "$root"/tests/*/tests.cmake "$root"/tests/lanes/*; do
+	for file in "$root"/tests/*/tests.cmake; do
 		file=${file%/tests.cmake}
-		[[ ! -x $file ]] || parts+=("${file##*/}")
+		parts+=("${file##*/}")
+	done
+	for file in "$root"/tests/lanes/*; do
+		[[ ! -x $file ]] || lanes+=("${file##*/}")
 	done
 	while (($#)); do
 		case $1 in
 		--patience | --tree | --junit) shift ;;
 		-*) ;;
 		*)
-			[[ " build ${parts[*]} " == *"${1%%.*}"* ]] || grep -qsF -e "$1" "$root"/tests/*/tests.cmake ||
-				die 2 "no test's name contains '$1': names begin with ${parts[*]}"
+			[[ " build ${parts[*]} " == *"${1%%.*}"* || " ${lanes[*]} " == *"$1"* ]] ||
+				grep -qsF -e "$1" "$root"/tests/*/tests.cmake ||
+				die 2 "no test's name contains '$1': names begin with ${parts[*]}${lanes:+, or are ${lanes[*]}}"
 			;;
 		esac
 		(($# == 0)) || shift
