@@ -57,7 +57,7 @@ static void ask(char *const *argv, char *answer, size_t room)
 static char *first_of_program(char *answer)
 {
 	static const char inlined_by[] = " (inlined by) ";
-	char *line, *of_program = NULL, *rest;
+	char *line, *of_program = NULL, *rest, *piece;
 
 	for (line = strtok_r(answer, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		if (!strncmp(line, inlined_by, sizeof inlined_by - 1))
@@ -66,6 +66,10 @@ static char *first_of_program(char *answer)
 		if (strncmp(line, "weft_", 5) != 0 && strncmp(line, "weft::", 6) != 0)
 			break;
 	}
+	/* Which of the line's basic blocks it is tells the reader nothing. */
+	piece = of_program ? strstr(of_program, " (discriminator ") : NULL;
+	if (piece)
+		*piece = 0;
 	return of_program;
 }
 
