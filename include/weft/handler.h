@@ -647,9 +647,11 @@ WEFT__INLINE void *weft__tail_continue(weft_resumption_t *k, int error)
 	return weft__tail_continued(k, k->k);
 }
 
-/* weft_tail_continue for any resumption. The value has so many bytes, and goes into the performer's frame. */
-WEFT_API WEFT__COLD void *weft__tail_continue_slowly(weft_resumption_t *k, const struct weft_effect *effect,
-						     const void *value, size_t offset, size_t bytes);
+/* The two halves of weft_tail_continue for any resumption. The value has so many bytes, and its place in the frame of
+ * the performer; `error` is what the first half returned. */
+WEFT_API WEFT__COLD int weft__answer_slowly(weft_resumption_t *k, const struct weft_effect *effect, const void *value,
+					    size_t offset, size_t bytes);
+WEFT_API WEFT__COLD void *weft__tail_continue_slowly(weft_resumption_t *k, int error);
 
 /* `k` is checked. */
 WEFT__INLINE void *weft__continue_checked(weft_resumption_t *k, int error)
@@ -847,9 +849,13 @@ __attribute__((warn_unused_result)) WEFT__HOT void *weft__tail_continue_with(wef
 
 	if (weft__unlikely(!fresh)) {
 		weft_resumption_t copy = *k; /* see WEFT__CONTINUED */
-		void *answer = weft__tail_continue_slowly(&copy, effect, given.value, given.offset, given.size);
+		int error = weft__answer_slowly(&copy, effect, given.value, given.offset, given.size);
+		void *answer;
 
 		*k = copy;
+		answer = weft__tail_continue_slowly(&copy, error);
+		if (!copy.kept) /* else the body has run, and may have given the place of *k to something else */
+			*k = copy;
 		return answer;
 	}
 	if (given.size)

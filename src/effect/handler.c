@@ -444,10 +444,15 @@ void *weft__tail_continue_specially(weft_resumption_t *k, int error)
 	return weft__tail_continue(k, 0);
 }
 
-void *weft__tail_continue_slowly(weft_resumption_t *k, const weft_effect_t *effect, const void *value, size_t offset,
-				 size_t bytes)
+int weft__answer_slowly(weft_resumption_t *k, const weft_effect_t *effect, const void *value, size_t offset,
+			size_t bytes)
 {
-	return weft__tail_continue(k, weft__answer(k, effect, (struct weft__given){value, offset, bytes}));
+	return weft__answer(k, effect, (struct weft__given){value, offset, bytes});
+}
+
+void *weft__tail_continue_slowly(weft_resumption_t *k, int error)
+{
+	return weft__tail_continue(k, error);
 }
 
 static weft_resumption_t keep_clone(weft_resumption_t *k)

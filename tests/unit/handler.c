@@ -193,6 +193,24 @@ static void kept_ones(void **state)
 	assert_false(weft_is_valid(&kept));
 }
 
+/* The body gives the place of the kept resumption that it is continued by to something else. */
+static void *flips_and_clears(void *unused)
+{
+	int sum = flip();
+
+	memset(&kept, 0x5a, sizeof kept);
+	return (char *)unused + sum;
+}
+
+static void kept_place_is_reused(void **state)
+{
+	(void)state;
+	assert_null(weft_run(&keeping, NULL, flips_and_clears, NULL));
+	assert_int_equal((intptr_t)weft_tail_continue(flip, &kept, 7), 7);
+	for (size_t i = 0; i < sizeof kept; i++)
+		assert_int_equal(((unsigned char *)&kept)[i], 0x5a);
+}
+
 /* A clause that waits in weft_continue for what another clause decides. */
 struct within {
 	enum { TAIL, CONTINUE, KEEP, DROP, ABORT, NOTHING, IGNORE } how;
@@ -685,6 +703,7 @@ int main(void)
 	    T(abort_clauses),
 	    T(many_clauses),
 	    T(kept_ones),
+	    T(kept_place_is_reused),
 	    T(decided_within),
 	    T(multi_clauses),
 	    T(thrown_into),
