@@ -608,10 +608,12 @@ typedef void *weft__call_t(void *state, struct weft_resumption *k, void *frame, 
 #else
 #define WEFT__NO_FUNCTION ""
 #endif
+#define WEFT__OUTSIDE_OF_FUNCTIONS(message)                                                                            \
+	__extension__ WEFT__STATIC_ASSERT(sizeof(__FUNCTION__) == sizeof(WEFT__NO_FUNCTION), message);
 #define WEFT__CHECK_PLACE(seen, name, text)                                                                            \
-	WEFT__STATIC_ASSERT(sizeof(__FUNCTION__) == sizeof(WEFT__NO_FUNCTION),                                         \
-			    "effect " text ": declare effects outside of functions");
+	WEFT__OUTSIDE_OF_FUNCTIONS("effect " text ": declare effects outside of functions")
 #else
+#define WEFT__OUTSIDE_OF_FUNCTIONS(message) /* clang says it of any function that is defined there */
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wc99-extensions"
 struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions {

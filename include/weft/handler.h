@@ -88,7 +88,7 @@ typedef struct weft_handler {
 	const weft_clause_t *clauses;
 	unsigned count;
 	const weft_label_t *label;
-	weft__drive_t *drive; /* or NULL: see weft__drive */
+	weft__drive_t *drive; /* see there */
 } weft_handler_t;
 
 /**
@@ -105,11 +105,12 @@ typedef struct weft_handler {
  * first counts. Of an exception (WEFT_EXCEPTION) the clause is abort or requested.
  */
 #define WEFT_HANDLER(handler_, ...)                                                                                    \
+	WEFT__OUTSIDE_OF_FUNCTIONS("handler " #handler_ ": define handlers outside of functions")                      \
 	static const weft_clause_t weft__##handler_##__clauses[] = {__VA_ARGS__};                                      \
 	WEFT__DRIVE(weft__##handler_##__drive, weft__##handler_##__clauses)                                            \
 	static const weft_handler_t handler_ = {#handler_, weft__##handler_##__clauses,                                \
 						WEFT__COUNT_OF(weft__##handler_##__clauses), NULL,                     \
-						WEFT__IF_DRIVEN(weft__##handler_##__drive)}
+						weft__##handler_##__drive}
 
 /**
  * WEFT_HANDLER_OF(name, family, clause, …): the same, and each effect of the family must have one clause in the list.
@@ -132,21 +133,11 @@ typedef struct weft_handler {
 
 enum { WEFT__TAIL, WEFT__ABORT, WEFT__GENERAL, WEFT__MULTI, WEFT__REQUESTED, WEFT__ON_RETURN, WEFT__ON_FAILURE };
 
-/*
- * The loop of weft_run, compiled where the table is: there the compiler knows the clauses, and need not call them by
- * pointers. Not where compilers would not make use of that, nor where the library has to resume: see weft__set_resume.
- */
-#if defined(__OPTIMIZE__) && !WEFT__SANITIZED
 #define WEFT__DRIVE(drive, clauses)                                                                                    \
 	__attribute__((unused)) static weft_request_t drive(weft_coro_t **k, uintptr_t handled)                        \
 	{                                                                                                              \
 		return weft__drive(clauses, WEFT__COUNT_OF(clauses), k, handled);                                      \
 	}
-#define WEFT__IF_DRIVEN(drive) drive
-#else
-#define WEFT__DRIVE(drive, clauses)
-#define WEFT__IF_DRIVEN(drive) NULL
-#endif
 
 /*
  * A clause of another type does not compile. In C "incompatible types" says the type that is expected. No macro is used
@@ -647,12 +638,6 @@ WEFT__INLINE void *weft__tail_continue(weft_resumption_t *k, int error)
 	return weft__tail_continued(k, k->k);
 }
 
-/* The two halves of weft_tail_continue for any resumption. The value has so many bytes, and its place in the frame of
- * the performer; `error` is what the first half returned. */
-WEFT_API WEFT__COLD int weft__answer_slowly(weft_resumption_t *k, const struct weft_effect *effect, const void *value,
-					    size_t offset, size_t bytes);
-WEFT_API WEFT__COLD void *weft__tail_continue_slowly(weft_resumption_t *k, int error);
-
 /* `k` is checked. */
 WEFT__INLINE void *weft__continue_checked(weft_resumption_t *k, int error)
 {
@@ -703,13 +688,23 @@ WEFT__INLINE bool weft__ask(const weft_clause_t *clause, weft_coro_t *k, uintptr
 	return false;
 }
 
+WEFT__INLINE weft_request_t weft__undriven(void)
+{
+	weft_request_t r = {WEFT__UNDRIVEN, NULL};
+
+	return r;
+}
+
 /*
  * The loop of weft_run, compiled where the table is. There the compiler knows the clauses, and a small one becomes part
  * of the loop: it must be declared inline for gcc -O2. The search is no loop, because gcc inlines before it unrolls.
  * Returns the first request that is not for a general clause among the first six of the table.
  * Rejected: a function for weft_continue that does the same. Where gcc did not inline the clause, there would be two
  * return addresses in turns: see weft__continue_plainly.
+ *
+ * Not where compilers do not look at the table, nor where the library has to resume: see weft__set_resume.
  */
+#if defined(__OPTIMIZE__) && !WEFT__SANITIZED
 #define WEFT__IS(i, what) (i < count && clauses[i].kind == what)
 #define WEFT__ASK(i)                                                                                                   \
 	if (i < count && clauses[i].effect && r.effect == clauses[i].effect && !WEFT__IS(i, WEFT__TAIL)) {             \
@@ -720,7 +715,7 @@ WEFT__INLINE bool weft__ask(const weft_clause_t *clause, weft_coro_t *k, uintptr
 WEFT__INLINE weft_request_t weft__drive(const weft_clause_t *clauses, unsigned count, weft_coro_t **at,
 					uintptr_t handled)
 {
-	weft_request_t r = {WEFT__UNDRIVEN, NULL};
+	weft_request_t r = weft__undriven();
 	weft_coro_t *k = *at;
 
 	if (!(WEFT__IS(0, WEFT__GENERAL) || WEFT__IS(1, WEFT__GENERAL) || WEFT__IS(2, WEFT__GENERAL) ||
@@ -741,6 +736,9 @@ WEFT__INLINE weft_request_t weft__drive(const weft_clause_t *clauses, unsigned c
 }
 #undef WEFT__ASK
 #undef WEFT__IS
+#else
+#define weft__drive(clauses, count, at, handled) ((void)(clauses), (void)(at), (void)(handled), weft__undriven())
+#endif
 
 /* `value`: in C, where the result lies and what the performer's frame has before it; in C++ the value itself. */
 #ifdef __cplusplus
@@ -836,6 +834,10 @@ WEFT__HOT int weft__answer(weft_resumption_t *k, const struct weft_effect *effec
 	return 0;
 }
 
+/* The same, for where it is seldom needed. */
+WEFT_API WEFT__COLD int weft__answer_slowly(weft_resumption_t *k, const struct weft_effect *effect, const void *value,
+					    size_t offset, size_t size);
+
 WEFT__HOT void *weft__continue_with(weft_resumption_t *k, const struct weft_effect *effect, struct weft__given given)
 {
 	return weft__continue_checked(k, weft__answer(k, effect, given));
@@ -853,7 +855,7 @@ __attribute__((warn_unused_result)) WEFT__HOT void *weft__tail_continue_with(wef
 		void *answer;
 
 		*k = copy;
-		answer = weft__tail_continue_slowly(&copy, error);
+		answer = weft__tail_continue(&copy, error);
 		if (!copy.kept) /* else the body has run, and may have given the place of *k to something else */
 			*k = copy;
 		return answer;

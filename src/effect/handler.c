@@ -135,15 +135,9 @@ WEFT__INLINE weft_request_t resume(const weft_handler_t *handler, weft_coro_t **
 	weft_coro_t *in_memory = *k;
 	weft_request_t r;
 
-	if (weft__unlikely(!as_compiled)) {
-		r = resume_by(&in_memory, NULL, handled);
-	} else {
-		r.effect = WEFT__UNDRIVEN;
-		if (handler->drive)
-			r = handler->drive(&in_memory, handled);
-		if (r.effect == WEFT__UNDRIVEN)
-			return weft__resume_caught(k, NULL, handled);
-	}
+	r = as_compiled ? handler->drive(&in_memory, handled) : resume_by(&in_memory, NULL, handled);
+	if (r.effect == WEFT__UNDRIVEN)
+		return weft__resume_caught(k, NULL, handled);
 	*k = in_memory;
 	return r;
 }
@@ -195,10 +189,6 @@ WEFT__INLINE struct decided decide_about(const weft_handler_t *handler, weft_cor
 		d.answer = weft__returned(handler, state, r.payload);
 		return d;
 	}
-	if (r.effect == WEFT__DECIDED) {
-		d.answer = r.payload;
-		return d;
-	}
 	clause = weft__clause_for(handler, r.effect, false);
 	if (weft__unlikely(!clause || clause->kind != WEFT__GENERAL))
 		return decide_otherwise(handler, clause, k, charge, r);
@@ -218,6 +208,8 @@ WEFT__INLINE void *drive_by(const weft_handler_t *handler, weft_coro_t *k, struc
 
 		__asm__("" : "+r"(same));
 		r = resume(same, &k, as_compiled);
+		if (r.effect == WEFT__DECIDED)
+			return r.payload;
 		d = decide_about(handler, k, charge, r);
 		if (weft__unlikely(!d.goes_on))
 			return d.answer;
@@ -445,14 +437,9 @@ void *weft__tail_continue_specially(weft_resumption_t *k, int error)
 }
 
 int weft__answer_slowly(weft_resumption_t *k, const weft_effect_t *effect, const void *value, size_t offset,
-			size_t bytes)
+			size_t size)
 {
-	return weft__answer(k, effect, (struct weft__given){value, offset, bytes});
-}
-
-void *weft__tail_continue_slowly(weft_resumption_t *k, int error)
-{
-	return weft__tail_continue(k, error);
+	return weft__answer(k, effect, weft__given(value, offset, size));
 }
 
 static weft_resumption_t keep_clone(weft_resumption_t *k)

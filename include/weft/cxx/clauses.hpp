@@ -476,7 +476,7 @@ template <typename Answer, typename Body, typename... Clauses> struct run : run_
 		    {nullptr, WEFT__ON_FAILURE, untyped(failed), nullptr, nullptr},
 		};
 		static const weft_handler_t h = {name_of_run<Body>::text.chars, table, sizeof...(I) + 2, nullptr,
-						 WEFT__IF_DRIVEN(drive<I...>)};
+						 drive<I...>};
 
 		return &h;
 	}
