@@ -83,7 +83,7 @@ foreach(canary
 	resumed_coroutine_stays_in_its_group thens_of_outer_runs_too forwards_to_a_moved_clause forwards_by_the_label_of_now
 	no_clause_is_moved generalize_asks_the_resumer abort_clause_only_suspends made_further_inside_is_nobodys
 	exception_becomes_an_answer exception_arrives_further_out labels_are_not_looked_at)
-	weft_program(${canary} gcc SOURCES ${sources} CANARY ${canary})
+	weft_program(${canary} gcc SOURCES ${sources} FLAGS ${warn} CANARY ${canary})
 	set(seen FAILS SAYS "does not hold")
 	if(canary STREQUAL "used_storage_is_as_new")
 		set(seen ENDS 139)

@@ -74,7 +74,7 @@ def environment(library):
 
 def lab(env, *arguments):
     run = subprocess.run([PYTHON, str(SOURCE / "lab" / "run.py"), *map(str, arguments)], env=env, capture_output=True,
-                         text=True, timeout=280)
+                         text=True)  # ctest has a limit, for slower machines a longer one
     note(f"== lab {' '.join(map(str, arguments))}: exit code {run.returncode}\n{run.stdout}\n{run.stderr}")
     return run
 
