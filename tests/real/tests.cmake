@@ -30,8 +30,13 @@ endforeach()
 
 # combination(PROGRAM KIND COMPILER LEVEL WAYS POLICIES)
 function(combination program kind compiler level ways policies)
-	real_test(${program}.${kind}.${level}.${compiler} "" "real.sources;real.${program}" "" runs ${program} ${kind} ${weft_${compiler}} -${level}
-		${ways} ${policies})
+	# The first makes what all instrumentations begin with.
+	get_property(first GLOBAL PROPERTY weft_real_${program}.${level}.${compiler})
+	if(NOT first)
+		set_property(GLOBAL PROPERTY weft_real_${program}.${level}.${compiler} real.${program}.${kind}.${level}.${compiler})
+	endif()
+	real_test(${program}.${kind}.${level}.${compiler} "" "real.sources;real.${program}" "${first}" runs ${program} ${kind} ${weft_${compiler}}
+		-${level} ${ways} ${policies})
 endfunction()
 
 # Every way where that says something new, as it all has to be compiled.
