@@ -344,7 +344,10 @@ WEFT__INLINE void weft__set_limit(char *limit)
 
 /* These words seldom change, and a compare costs less than a store: the store ports are what a switch waits for.
  * Rejected: to compare `group` too, which gained nothing; and to compare `leaf` with k in place of reading it, which
- * took 0.97 of the time, but each resume of a coroutine that was suspended from further inside went to `anew`. */
+ * took 0.97 of the time, but each resume of a coroutine that was suspended from further inside went to `anew`; and one
+ * word that says that parent and group are as they were and that no stack is linked, compared in place of these: two
+ * instructions of 54 and three stores less, and on Zen 3 1.87 of the hand-written pair's time by gcc in place of 1.66,
+ * 1.97 by clang in place of 2.05. */
 #define WEFT__ENTER(handled, compare_tags) \
 	"movq weft__tls_self@gottpoff(%%rip), %%rdx\n\t" \
 	"movq %%fs:(%%rdx), %%rcx\n\t" \
