@@ -7,8 +7,7 @@ instrumentation, or activities.
     real.py fetch                                          the sources, as package registries carry them
     real.py reference PROGRAM COMPILER                     a plain build; gcc's says what is expected
     real.py runs PROGRAM KIND COMPILER LEVEL WAYS POLICIES
-                                                           each script, in each way (plain,coro,…) and on each policy,
-                                                           on those after the first in the ways that need stacks most
+                                                           each script, in each way (plain,coro,…) and on each policy
     real.py in_activities PROGRAM COMPILER LEVEL PERIODS   each script, in activities, with each timer (off,20000,…)
     real.py count PROGRAM COMPILER                         the plain build's instructions
     real.py cost PROGRAM KIND COMPILER MOST                instructions as per cent of those
@@ -166,6 +165,7 @@ def assembly(program, compiler, level):
     with open(WORK / f"{name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (key.exists() and key.read_text() == wanted):
+            key.unlink(missing_ok=True)  # what an interrupted compiler leaves is no assembly
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
             for source, text in zip(sources, texts):
@@ -240,10 +240,8 @@ def in_activities(program, compiler, level, periods):
 
 def runs(program, kind, compiler, level, ways, policies):
     built = build(program, kind, compiler, level)
-    for i, policy in enumerate(policies.split(",")):
+    for policy in policies.split(","):
         for way in ways.split(","):
-            if i and way not in ("coro", "migrating"):  # the code is the same: what is left is where its stacks lie
-                continue
             said = execute(program, built, way, policy)
             if way != "plain" and not policy.endswith(":64M"):
                 assert re.search("(grown|linked)=[1-9]", said), "no stack grew"
