@@ -95,19 +95,13 @@ struct __attribute__((aligned(16))) weft_coro {
 		uint64_t tags; /* if `handled` is WEFT__HANDLES_TAGS: a set of effects that are small numbers */
 		void *state;   /* if it is a handler's: what its clauses get */
 	};
-	/* See weft/found.h; until its first resume the argument of its function. In no union, or a store through any
-	 * pointer could be one to it. */
-	const struct weft__view *view;
+	const struct weft__view *view; /* see weft/found.h; in no union, or any store could be one to it */
 
-	/* Until its first resume, and from then on. */
-	__extension__ union {
-		weft_fn_t *fn;
-		struct weft__deferred
-		    *deferred; /* what is to be called if its frames are left early; innermost first */
-	};
+	struct weft__deferred *deferred; /* what is to be called if its frames are left early; innermost first */
+	/* Eight bytes: all zero in a coroutine with nothing unusual about it. */
 	uint32_t flags;
 	uint8_t failure; /* weft_failure_t */
-	uint8_t marks;	 /* WEFT__SEEN, WEFT__PASSED */
+	uint8_t marks;	 /* WEFT__SEEN, WEFT__PASSED, WEFT__APART */
 	uint16_t keeps;	 /* how often weft_keep made somebody else its owner */
 	uint64_t id;	 /* unique in the process, never reused; 0 in an object not in use */
 	const char *name;
@@ -143,9 +137,7 @@ WEFT__OFFSET_IS(struct weft_coro, parent, WEFT_CORO_PARENT);
 WEFT__OFFSET_IS(struct weft_coro, handled, WEFT_CORO_HANDLED);
 WEFT__OFFSET_IS(struct weft_coro, leaf, WEFT_CORO_LEAF);
 WEFT__OFFSET_IS(struct weft_coro, tags, WEFT_CORO_TAGS);
-WEFT__OFFSET_IS(struct weft_coro, fn, WEFT_CORO_FN);
 WEFT__OFFSET_IS(struct weft_coro, view, WEFT_CORO_VIEW);
-WEFT__OFFSET_IS(struct weft_coro, id, WEFT_CORO_ID);
 WEFT__OFFSET_IS(struct weft_coro, slot, WEFT_CORO_SLOT);
 WEFT__OFFSET_IS(struct weft_coro, arrays, WEFT_CORO_ARRAYS);
 WEFT__OFFSET_IS(struct weft_coro, flags, WEFT_CORO_FLAGS);
@@ -166,21 +158,17 @@ typedef struct weft_handles {
 	uintptr_t word;
 } weft_handles_t;
 
-/* Of one that has not been resumed. */
+/* One that has not been resumed has its function and the argument of that where others keep registers. */
 WEFT__INLINE void weft__set_argument(weft_coro_t *k, void *argument)
 {
-	k->view = (const struct weft__view *)argument;
+	k->link.bx = argument;
 }
 
-WEFT__INLINE void *weft__argument(const weft_coro_t *k)
-{
-	return (void *)(uintptr_t)k->view;
-}
-
-/* Marks of a coroutine; see weft/found.h. */
+/* Marks of a coroutine. The first two: see weft/found.h. */
 enum {
 	WEFT__SEEN = 1,
 	WEFT__PASSED = 2,
+	WEFT__APART = 4, /* weft_create makes others: another kind of stack, or the object not in its slot */
 };
 
 enum {

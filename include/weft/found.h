@@ -66,12 +66,13 @@ WEFT__OFFSET_IS(struct weft__newest, who, WEFT_NEWEST_WHO);
 WEFT__OFFSET_IS(struct weft__newest, enter, WEFT_NEWEST_ENTER);
 
 enum {
+	WEFT__VIEW_SHIFT = 5, /* a coroutine's number, so far up, is its view */
 	WEFT__FOUND_BYTES = 64 * sizeof(struct weft__found),
 	WEFT__FOUND_PLACES = 8, /* effects of a family lie side by side */
 	WEFT__FOUND_ENTRIES = 64 + WEFT__FOUND_PLACES - 1,
 	WEFT__FOUND_MASK = WEFT__FOUND_BYTES - sizeof(struct weft__found),
 };
-WEFT__STATIC_ASSERT(sizeof(struct weft__found) == 1 << WEFT_VIEW_SHIFT, "a view's low bits are the place of an entry");
+WEFT__STATIC_ASSERT(sizeof(struct weft__found) == 1 << WEFT__VIEW_SHIFT, "a view's low bits are the place of an entry");
 
 WEFT__INLINE bool weft__masked(const struct weft__view *view)
 {

@@ -12,8 +12,7 @@
 
 /*
  * First landing pad. In: rsp = top of the stack, 16-aligned.
- * Calls fn(arg); its result becomes the request {NULL, result}. The jump at the end keeps weft__leave, which has no caller to
- * describe, out of this frame's description.
+ * Calls fn(arg), fn from rbp and arg from bx of the link; the result becomes the request {NULL, result}.
  */
 #define ENTRY(name, unwind) \
 FUNCTION(name); \
@@ -23,23 +22,30 @@ FUNCTION(name); \
 	subq	$16, %rsp; \
 	movq	%rdi, (%rsp); \
 	unwind; \
+	movq	%rbp, %r11; \
 	leaq	WEFT_LINK_PARENT_FP(%rdi), %rbp; /* with parent_pc a frame record: for profilers that follow rbp */ \
-	movq	WEFT_CORO_FN(%rdi), %r11; \
-	movq	WEFT_CORO_ID(%rdi), %rax; \
-	movq	WEFT_CORO_VIEW(%rdi), %rdx; \
-	shlq	$WEFT_VIEW_SHIFT, %rax; \
-	movq	$0, WEFT_CORO_DEFERRED(%rdi); \
-	movq	%rax, WEFT_CORO_VIEW(%rdi); \
-	movq	%rdx, %rdi; \
+	movq	WEFT_LINK_BX(%rdi), %rdi; \
 	cmpq	$0, %fs:0x70; /* a linked stack? Then fn may be code that does not check */ \
 	jne	2f; \
 	call	*%r11; \
 1: ; \
-	movq	(%rsp), %rdi; \
+	movq	(%rsp), %rdi; /* and not by rbp: a clone's may have been saved by the original */ \
 	movq	%rax, %rdx; \
-	xorl	%esi, %esi; \
+	cmpq	%rdi, WEFT_CORO_LEAF(%rdi); \
+	jne	4f; \
+3: ; \
+	movq	weft__in_finished@GOTPCREL(%rip), %rcx; \
+	xorl	%eax, %eax; \
+	movq	%rcx, WEFT_LINK_PC(%rdi); \
+	.cfi_remember_state; \
+	UNWIND_BY(DW_OP_breg5, WEFT_LINK_PARENT_PC); \
+	movq	WEFT_LINK_PARENT_SP(%rdi), %rsp; \
+	movq	WEFT_LINK_PARENT_FP(%rdi), %rbp; \
+	jmp	*WEFT_LINK_PARENT_PC(%rdi); \
+	.cfi_restore_state; \
+4: ; \
 	movq	%rdi, WEFT_CORO_LEAF(%rdi); \
-	jmp	weft__leave; \
+	jmp	3b; \
 2: ; \
 	xorl	%r10d, %r10d; \
 	call	weft__icall; \
@@ -50,11 +56,11 @@ name##_catch: /* weft__exception_left sends an exception here, in rax, all frame
 	movq	(%rsp), %rdi; \
 	movq	%rax, %rsi; \
 	cmpq	$0, %fs:0x70; \
-	je	3f; \
+	je	5f; \
 	ROOMY_STACK(%rdi); /* nothing of the user's is called any more */ \
 	pushq	%rdi; \
 	pushq	%rdi; /* where the description above looks for it */ \
-3:	call	weft__thrown; \
+5:	call	weft__thrown; \
 	ud2; \
 END(name)
 

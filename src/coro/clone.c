@@ -86,7 +86,7 @@ weft_coro_t *weft_clone(weft_coro_t *k)
 		if (slot) {
 			c = (weft_coro_t *)slot->object;
 			c->flags = 0;
-			weft__set_up(c, slot, me, k->fn, weft__argument(k)); /* if they are: see weft__imitate */
+			weft__set_up(c, slot, me, NULL, NULL);
 			weft__imitate(c, k);
 			if (weft__likely(share(me, weft__copied_of(k), weft__copied_of(c))))
 				return c;
@@ -111,7 +111,7 @@ int weft__clone_into(weft_coro_t *c, weft_coro_t *k)
 	weft__end_seclusion(me, k);
 	if (weft__clone_in_place(c, k, &error))
 		return error;
-	weft_reset(c, k->fn, weft__argument(k));
+	weft_reset(c, NULL, NULL);
 	weft__imitate(c, k);
 	if (weft__likely(share(me, weft__copied_of(k), weft__copied_of(c))))
 		return 0;

@@ -86,10 +86,16 @@ static inline bool weft__has_started(const weft_coro_t *k)
 	return pc != (void *)weft__entry && pc != (void *)weft__entry_saving;
 }
 
-/* What it sees outside of clauses. Its entry does the same. */
+/* Of one that has not been resumed: a resume loads the frame pointer, and the entry finds it there. */
+static inline void weft__set_function(weft_coro_t *k, weft_fn_t *fn)
+{
+	k->link.fp = (void *)fn;
+}
+
+/* What it sees outside of clauses. */
 static inline const struct weft__view *weft__view_of(const weft_coro_t *k)
 {
-	return (const struct weft__view *)((uintptr_t)k->id << WEFT_VIEW_SHIFT);
+	return (const struct weft__view *)((uintptr_t)k->id << WEFT__VIEW_SHIFT);
 }
 
 enum { WEFT__SAVING = WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS };

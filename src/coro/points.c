@@ -27,7 +27,7 @@
 struct weft__point {
 	char *sp; /* NULL: it had no region yet */
 	void *pc, *fp, *bx;
-	weft_fn_t *fn; /* or what it became: see the object */
+	struct weft__deferred *deferred;
 	const struct weft__view *view;
 	size_t bytes; /* of the frames */
 	uint64_t fpu;
@@ -234,7 +234,7 @@ static void fill(struct weft__thread *me, weft_coro_t *k, struct weft__point *po
 	point->pc = k->flags & WEFT__SECLUDED ? k->link.pc : k->inner_pc;
 	point->fp = k->link.fp;
 	point->bx = k->link.bx;
-	point->fn = k->fn;
+	point->deferred = k->deferred;
 	point->view = k->view;
 	point->fpu = k->fpu;
 	if (point->bytes)
@@ -323,7 +323,7 @@ static void write_words(weft_coro_t *k, const struct weft__point *point)
 	}
 	k->link.fp = point->fp;
 	k->link.bx = point->bx;
-	k->fn = point->fn;
+	k->deferred = point->deferred;
 	k->view = point->view;
 	k->fpu = point->fpu;
 	k->caught = NULL;
@@ -414,7 +414,7 @@ __attribute__((target("avx"))) int weft_checkpoint(weft_coro_t *k)
 	move_word(&point->pc, &k->link.pc);
 	move_word(&point->fp, &k->link.fp);
 	move_word(&point->bx, &k->link.bx);
-	move_word(&point->fn, &k->fn);
+	move_word(&point->deferred, &k->deferred);
 	move_word(&point->view, &k->view);
 	weft__move_lines(point->frames, low, bytes - WEFT_CANARY_OR(a_checkpoint_lacks_a_line, 64, 0));
 	return 0;
@@ -436,7 +436,7 @@ __attribute__((target("avx"), always_inline)) static inline int go_back(weft_cor
 		move_word(&k->link.pc, &point->pc);
 	move_word(&k->link.fp, &point->fp);
 	move_word(&k->link.bx, &point->bx);
-	move_word(&k->fn, &point->fn);
+	move_word(&k->deferred, &point->deferred);
 	move_word(&k->view, &point->view);
 	k->failure = WEFT_NO_FAILURE;
 	if (drop)

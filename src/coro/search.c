@@ -27,10 +27,6 @@ void weft__imitate(weft_coro_t *c, const weft_coro_t *k)
 	c->link.pc = (void *)weft__land_copying;
 	c->link.sp = weft__landing();
 	imitate_frames(c, k);
-	if (!weft__has_started(k)) { /* else they are something else */
-		c->fn = k->fn;
-		c->view = k->view;
-	}
 	c->flags = k->flags;
 	c->failure = WEFT_NO_FAILURE;
 	c->fpu = k->fpu;

@@ -119,7 +119,8 @@ static bool is_lost(const struct site *site)
 	       weft__has_started(site->k);
 }
 
-__attribute__((constructor)) static void begin(void)
+/* Before other constructors make coroutines. */
+__attribute__((constructor(103))) static void begin(void)
 {
 	const char *wanted = getenv("WEFT_LEAKS");
 

@@ -290,8 +290,8 @@ struct weft__thread {
 	_Atomic uint32_t entering;     /* copy: a region may be about to be this thread's; see copy.h */
 	struct weft__bin *default_bin; /* weft_create's: the default policy and size */
 	bool default_is_plain;	       /* are its stacks one piece each, and does nobody watch them? */
-	uint64_t next_id, last_id;
-	_Atomic uint64_t copied; /* copy: bytes that it has copied */
+	const struct weft__hand *hand; /* the thread's */
+	_Atomic uint64_t copied;       /* copy: bytes that it has copied */
 	struct weft__region *waits_for;
 	struct weft__region *regions[WEFT__CLASSES]; /* its own by size, lowest first */
 	struct weft__region_counts {
@@ -316,6 +316,15 @@ struct weft__thread {
 	/* Where failure hooks run; above that: where linked stacks grow. */
 	char small_stack[WEFT_HOOK_STACK + WEFT_SMALL_STACK] __attribute__((aligned(64)));
 };
+
+/* What most creations need of the thread. */
+struct weft__hand {
+	_Atomic uintptr_t slot; /* of the default bin, out of it, for whoever asks next. Other threads count it */
+	uint64_t next_id, last_id;
+};
+/* In place of a slot: none is to be there; there is none. */
+enum { WEFT__HAND_CLOSED, WEFT__HAND_EMPTY };
+extern __thread struct weft__hand weft__tls_hand __attribute__((tls_model("initial-exec")));
 
 /* Is Memcheck to be told about frames? To ask costs less than to tell. Constant once a thread is attached. */
 extern bool weft__on_memcheck;
@@ -376,6 +385,28 @@ static inline struct weft__slot *weft__slot_take_kept(struct weft__bin *bin)
 	return slot;
 }
 
+static inline uintptr_t weft__at_hand(const struct weft__hand *hand)
+{
+	return atomic_load_explicit(&hand->slot, memory_order_relaxed);
+}
+
+static inline void weft__put_at_hand(uintptr_t what)
+{
+	atomic_store_explicit(&weft__tls_hand.slot, what, memory_order_relaxed);
+}
+
+/* The slot at hand, or NULL. No reclaimer ever looked at it, for it is not kept; no bin's count says that it came. */
+static inline struct weft__slot *weft__slot_at_hand(void)
+{
+	uintptr_t slot = weft__at_hand(&weft__tls_hand);
+
+	if (weft__unlikely(slot <= WEFT__HAND_EMPTY))
+		return NULL;
+	weft__put_at_hand(WEFT__HAND_EMPTY);
+	atomic_store_explicit(&((struct weft__slot *)slot)->owner, NULL, memory_order_relaxed);
+	return (struct weft__slot *)slot;
+}
+
 /* A free slot, prepared, its owner not set. */
 static inline struct weft__slot *weft__slot_take(struct weft__bin *bin, int *error)
 {
@@ -402,11 +433,16 @@ bool weft__slot_settle(struct weft__slot *slot);
 /* Give back what a suspended stack, whose frames end at `sp`, does not use. Bytes. */
 size_t weft__stack_trim(struct weft_link *link, struct weft__slot *slot, char *sp);
 
-uint64_t weft__more_ids(struct weft__thread *thread);
+uint64_t weft__more_ids(void);
 
-static inline uint64_t weft__new_id(struct weft__thread *thread)
+static inline bool weft__has_id(void)
 {
-	return weft__likely(thread->next_id < thread->last_id) ? thread->next_id++ : weft__more_ids(thread);
+	return weft__tls_hand.next_id != weft__tls_hand.last_id;
+}
+
+static inline uint64_t weft__new_id(void)
+{
+	return weft__likely(weft__has_id()) ? weft__tls_hand.next_id++ : weft__more_ids();
 }
 
 /* ---- linked.c, heap.c, probes.c: stacks of chunks -------------------------------------------------------------- */

@@ -25,6 +25,7 @@
 
 bool weft__on_memcheck;
 __thread struct weft__thread *weft__tls_thread __attribute__((tls_model("initial-exec")));
+__thread struct weft__hand weft__tls_hand __attribute__((tls_model("initial-exec")));
 
 /*
  * Slots that no thread keeps. There is room for all slots of the class that are not cold, so that giving one never
@@ -446,6 +447,10 @@ uint64_t weft__pool_came(weft_policy_t policy)
 
 static WEFT__COLD void drain_bins(struct weft__thread *thread)
 {
+	struct weft__slot *slot = weft__slot_at_hand();
+
+	if (slot && WEFT_NO_CANARY(slot_at_hand_is_lost))
+		weft__slot_give(slot);
 	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)
 		for (int c = 0; c < WEFT__CLASSES; c++) {
 			struct weft__bin *bin = &thread->bins[policy][c];
@@ -487,6 +492,7 @@ static WEFT__COLD void detach(void *argument)
 	if (weft__buffers_drain)
 		weft__buffers_drain(thread);
 	weft__tls_thread = NULL;
+	weft__tls_hand = (struct weft__hand){WEFT__HAND_CLOSED, 0, 0};
 	lock();
 	if (thread->next)
 		thread->next->previous = thread->previous;
@@ -574,6 +580,7 @@ WEFT__COLD struct weft__thread *weft__thread_attach(void)
 	thread = begin_record();
 	if (!thread)
 		return NULL;
+	thread->hand = &weft__tls_hand;
 	/* Without it overflows end in a bare SIGSEGV and `commit` cannot grow: no thread without. */
 	if (weft__os_alt_stack_enter(&thread->alt_stack) || !pool.has_key ||
 	    pthread_setspecific(pool.at_exit, thread)) {
@@ -596,17 +603,18 @@ WEFT__COLD struct weft__thread *weft__thread_attach(void)
 	return thread;
 }
 
-WEFT__COLD uint64_t weft__more_ids(struct weft__thread *thread)
+WEFT__COLD uint64_t weft__more_ids(void)
 {
-	uint64_t more = thread->last_id ? 1024 : 16; /* small numbers where there are few */
+	struct weft__hand *hand = &weft__tls_hand;
+	uint64_t more = hand->last_id ? 1024 : 16; /* small numbers where there are few */
 
-	weft__fault_ready(thread);
+	weft__fault_ready(weft__tls_thread);
 	lock();
-	thread->next_id = pool.ids + 1;
+	hand->next_id = pool.ids + 1;
 	pool.ids += more;
 	unlock();
-	thread->last_id = thread->next_id + more;
-	return thread->next_id++;
+	hand->last_id = hand->next_id + more;
+	return hand->next_id++;
 }
 
 /* ---- public ------------------------------------------------------------------------------------------------------ */
@@ -742,6 +750,9 @@ static size_t count_binned(weft_policy_t policy)
 	for (struct weft__thread *thread = pool.threads; thread; thread = thread->next)
 		for (int c = 0; c < WEFT__CLASSES; c++)
 			n += (uint32_t)weft__bin_tally(&thread->bins[policy][c]);
+	if (policy == weft_default_policy())
+		for (struct weft__thread *thread = pool.threads; thread; thread = thread->next)
+			n += weft__at_hand(thread->hand) > WEFT__HAND_EMPTY;
 	if (policy == WEFT_OVERCOMMIT)
 		for (struct weft__thread *thread = pool.threads; thread; thread = thread->next)
 			n += __atomic_load_n(thread->system, __ATOMIC_RELAXED) != NULL;

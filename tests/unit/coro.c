@@ -254,6 +254,70 @@ static size_t live(void)
 	return stats.live;
 }
 
+/* ---- what was deleted last, at hand for the next creation -------------------------------------------------------- */
+
+static void run_and_delete(weft_coro_t *k)
+{
+	assert_non_null(k);
+	assert_true(weft_returned(resume(k, NULL)));
+	weft_delete(k);
+}
+
+static weft_coro_t *like_new(size_t usable)
+{
+	weft_coro_t *k = weft_create(once, NULL);
+
+	assert_in_range(weft_stack_usable(k), usable - 4096, usable + 4096); /* neighbours are shifted by some lines */
+	assert_string_equal(weft_name(k), "");
+	assert_null(weft_user_data(k));
+	assert_null(weft_parent(k));
+	return k;
+}
+
+static void *deletes_one(void *usable)
+{
+	run_and_delete(weft_create(once, NULL));
+	run_and_delete(like_new((size_t)usable));
+	return NULL;
+}
+
+static void at_hand(void **state)
+{
+	const weft_attr_t differ[] = {
+	    {.stack_size = 1 << 20}, {.policy = WEFT_FIXED},   {.flags = WEFT_SAVE_FPU}, {.flags = WEFT_UNWIND},
+	    {.name = "named"},	     {.flags = WEFT_NO_GUARD}, {.user_data = &state},
+	};
+	weft_coro_t *k = weft_create(once, NULL), *beside;
+	size_t usable = weft_stack_usable(k), start = live();
+	weft_stack_stats_t stats;
+	pthread_t thread;
+
+	run_and_delete(k);
+	assert_int_equal(live(), start - 1);
+	for (size_t i = 0; i < sizeof differ / sizeof *differ; i++) {
+		run_and_delete(like_new(usable));
+		run_and_delete(weft_create_with(once, NULL, &differ[i]));
+		k = like_new(usable);
+		beside = like_new(usable);
+		run_and_delete(weft_create_with(once, NULL, &differ[i]));
+		run_and_delete(k);
+		run_and_delete(beside);
+		assert_int_equal(live(), start - 1);
+	}
+	k = weft_create(once, NULL);
+	weft_set_user_data(k, &k);
+	run_and_delete(k);
+	k = like_new(usable);
+	assert_int_equal(pthread_create(&thread, NULL, deletes_one, (void *)usable), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	run_and_delete(k);
+	assert_int_equal(live(), start - 1);
+	weft_stack_trim();
+	assert_int_equal(weft_stack_stats(WEFT_DEFAULT_POLICY, &stats), 0);
+	assert_int_equal(stats.live, start - 1);
+	run_and_delete(like_new(usable));
+}
+
 static void embedded(void **state)
 {
 	struct {
@@ -1009,6 +1073,7 @@ int main(void)
 	    T(attributes),
 	    T(invalid_attributes),
 	    T(all_sizes),
+	    T(at_hand),
 	    T(embedded),
 	    T(deleting_a_chain),
 	    T(made_further_inside),

@@ -22,11 +22,8 @@
 #define WEFT_CORO_HANDLED 96
 #define WEFT_CORO_LEAF 104
 #define WEFT_CORO_TAGS 112
-#define WEFT_CORO_VIEW 120 /* until it starts, its function's argument */
-#define WEFT_CORO_FN 128
-#define WEFT_CORO_DEFERRED 128 /* once it has started */
-#define WEFT_HANDLES_TAGS 2    /* as `handled`: what is handled are the bits of `tags` */
-#define WEFT_VIEW_SHIFT 5
+#define WEFT_CORO_VIEW 120
+#define WEFT_HANDLES_TAGS 2 /* as `handled`: what is handled are the bits of `tags` */
 
 /* What a thread keeps behind weft__tls_self, and the fields of an entry: see weft/found.h. */
 #define WEFT_TLS_FOUND 8
@@ -37,7 +34,6 @@
 #define WEFT_NEWEST_ENTER 24
 
 #define WEFT_CORO_FLAGS 136
-#define WEFT_CORO_ID 144
 #define WEFT_CORO_SLOT 160
 #define WEFT_CORO_ARRAYS 224
 
