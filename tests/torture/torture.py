@@ -70,27 +70,33 @@ class Job:
             shutil.rmtree(self.directory, ignore_errors=True)
         return self
 
-    def build(self, command, sources):
-        return run([*command, *self.flags, *sources, "-o", "program", "-lm"], 120, cwd=self.directory,
+    def build(self, command, files, output):
+        return run([*command, *self.flags, *files, "-o", output], 120, cwd=self.directory,
                    env={**os.environ, "WEFT_CC": self.compiler, "LC_ALL": "C"})
 
     def execute(self, **environment):
         return run(["./program"], self.args.seconds, cwd=self.directory, env={**os.environ, **environment})
 
+    def instrument(self, kind):
+        return [str(SOURCE / "weft"), "cc", "--no-install", "--instrument", kind]
+
     def try_all(self):
-        code, _ = self.build([self.compiler], [str(self.path)])
+        code, _ = self.build([self.compiler], [str(self.path), "-lm"], "program")
         plain = self.execute() if code == 0 else (1, b"")
         if plain[0] != 0:
             return
+        # The compiler's assembly is the same for each instrumentation, whose work begins with the assembler.
+        compiled = self.build([*self.instrument(self.args.kinds[0]), "-S"], [str(self.path)], "program.s")
         for kind in self.args.kinds:
-            self.try_kind(kind, plain)
+            self.try_kind(kind, plain, compiled)
 
-    def try_kind(self, kind, plain):
-        if self.args.link:
+    def try_kind(self, kind, plain, compiled):
+        code, said = compiled
+        if code == 0 and self.args.link:
             code, said = self.build_against(self.args.link, kind)
-        else:
-            command = [str(SOURCE / "weft"), "cc", "--instrument", kind, "-Wl,--wrap=main"]
-            code, said = self.build(command, [str(self.path), str(self.args.work / f"host.{kind}.o")])
+        elif code == 0:
+            command = [*self.instrument(kind), "-Wl,--wrap=main"]
+            code, said = self.build(command, ["program.s", str(self.args.work / f"host.{kind}.o"), "-lm"], "program")
         for policy in POLICIES[kind]:
             if code:
                 known = any(r in said.decode(errors="replace") for r in REFUSALS)
@@ -102,9 +108,7 @@ class Job:
 
     def build_against(self, library, kind):
         """With another archive in place of the library: for a run time that is wrong."""
-        command = [str(SOURCE / "weft"), "cc", "--instrument", kind, "-c"]
-        code, said = run([*command, *self.flags, str(self.path), "-o", "program.o"], 120, cwd=self.directory,
-                         env={**os.environ, "WEFT_CC": self.compiler})
+        code, said = self.build([*self.instrument(kind), "-c"], ["program.s"], "program.o")
         if code:
             return code, said
         return run(["gcc", "program.o", str(self.args.work / f"host.{kind}.o"), str(library), "-pthread", "-lm", "-Wl,--wrap=main",
