@@ -11,8 +11,9 @@
 #  5. Nothing is built that no test asks for: the test build.PART builds what the tests of that directory need, and ctest runs it
 #     before them (a fixture).
 #
-#   weft_part(NAME LAYER [QUICK] [FIRST] [SLOW])     what follows belongs to this part, and tests this layer (ARCHITECTURE.md; "tools",
-#                                           "all"); QUICK: ./weft test runs it; FIRST: before others; SLOW: it takes minutes
+#   weft_part(NAME LAYER [QUICK] [FIRST] [SLOW] [DEBUGGED])   what follows belongs to this part, and tests this layer (ARCHITECTURE.md;
+#                                           "tools", "all"); QUICK: ./weft test runs it; FIRST: before others; SLOW: it takes minutes;
+#                                           DEBUGGED: debuggers look at variables and types, so everything is compiled with -g
 #   weft_library(NAME COMPILER FLAG…)       gcc, clang and others, below
 #   weft_named(OUT FLAG…)                   sets OUT to these flags as part of a name
 #   weft_library_needs(NAME FILE…)          what must be built before anything is compiled with its flags
@@ -75,7 +76,7 @@ set(weft_strict ${weft_warnings})
 list(TRANSFORM weft_strict REPLACE ".*:(-W[^>]*)>" "\\1")
 
 function(weft_part name layer)
-	cmake_parse_arguments(PARSE_ARGV 2 the "QUICK;FIRST;SLOW" "" "")
+	cmake_parse_arguments(PARSE_ARGV 2 the "QUICK;FIRST;SLOW;DEBUGGED" "" "")
 	set(labels ${name} ${layer} full)
 	if(the_QUICK)
 		list(APPEND labels quick)
@@ -85,6 +86,12 @@ function(weft_part name layer)
 	endif()
 	# The layers below tasks are tested without them.
 	set(weft_sources weft_library_sources)
+	# Names of functions and lines are enough for reports. Debuggers want types, too.
+	set(symbols -g1)
+	if(the_DEBUGGED)
+		set(symbols -g)
+	endif()
+	set(weft_symbols ${symbols} PARENT_SCOPE)
 	if(layer MATCHES "^(stack|coro|effect|compat|tools)$")
 		set(weft_sources weft_core_sources)
 	endif()
@@ -165,7 +172,7 @@ function(weft_compile out library place kind file)
 	if("${ARGN}" MATCHES "-std=")
 		set(standard)
 	endif()
-	string(MD5 which "${ARGN}")
+	string(MD5 which "${weft_symbols} ${ARGN}")
 	string(SUBSTRING "${which}" 0 8 which)
 	file(RELATIVE_PATH short ${weft_root} ${file})
 	string(MAKE_C_IDENTIFIER "${short}" short)
@@ -185,14 +192,9 @@ function(weft_compile out library place kind file)
 		set(command ${CMAKE_COMMAND} -E env WEFT_CC=${driver} ${weft_root}/weft cc --instrument ${kind})
 		list(APPEND needed ${weft_cc})
 	endif()
-	# Names of functions and lines are enough for reports. Debuggers want types, too.
-	set(symbols -g1)
-	if((place AND library IN_LIST weft_compilers) OR weft_part STREQUAL "debug")
-		set(symbols -g)
-	endif()
 	add_custom_command(
 		OUTPUT ${object}
-		COMMAND ${command} ${standard} ${symbols} -I${weft_root}/src -I${weft_tests} ${flags} ${ARGN} -MD -MF ${object}.d -c ${file} -o ${object}
+		COMMAND ${command} ${standard} ${weft_symbols} -I${weft_root}/src -I${weft_tests} ${flags} ${ARGN} -MD -MF ${object}.d -c ${file} -o ${object}
 		DEPENDS ${needed}
 		DEPFILE ${object}.d
 		COMMENT "${library} ${kind}: ${short} ${ARGN}"
@@ -296,7 +298,7 @@ endfunction()
 
 # objects(OUT LIBRARY [CANARY]): those of Weft. With a canary, the sources that have it are compiled with it, or include what has it.
 function(weft_objects out library canary)
-	get_property(known GLOBAL PROPERTY ${weft_sources}_${library})
+	get_property(known GLOBAL PROPERTY ${weft_sources}_${library}_${weft_symbols})
 	if(known AND NOT canary)
 		set(${out} ${known} PARENT_SCOPE)
 		return()
@@ -308,7 +310,7 @@ function(weft_objects out library canary)
 		list(APPEND objects ${object})
 	endforeach()
 	if(NOT canary)
-		set_property(GLOBAL PROPERTY ${weft_sources}_${library} ${objects})
+		set_property(GLOBAL PROPERTY ${weft_sources}_${library}_${weft_symbols} ${objects})
 	endif()
 	set(${out} ${objects} PARENT_SCOPE)
 endfunction()

@@ -2,7 +2,7 @@
 #
 # Stacks can be walked from inside coroutines to main: walk.py says in which ways. By gcc's and clang's code, with and without frame
 # pointers, on stacks of chunks too.
-weft_part(debug coro SLOW)
+weft_part(debug coro SLOW DEBUGGED)
 
 set(walk ${weft_tests}/debug/walk.py)
 # A program of its own: libunwind replaces backtrace() by one that does not cross stacks.
