@@ -21,7 +21,9 @@
 #                [BARE] [UNEXPORTED])       BARE: without Weft; UNEXPORTED: what it loads does not see its effects
 #   weft_shared(NAME LIBRARY [WEFT] [SOURCES FILE…] [FLAGS FLAG…] [LINK ARG…] [OBJECTS FILE…] [SHARED NAME…])
 #   weft_archive(NAME LIBRARY [CANARY NAME])            Weft alone: NAME.LIBRARY.a
-#   weft_linked(NAME KIND COMPILER SOURCES FILE… [FLAGS FLAG…] [OBJECTS FILE…] [LINK ARG…])   by `weft cc --instrument KIND`, KIND none: without
+#   weft_linked(NAME KIND COMPILER SOURCES FILE… [FLAGS FLAG…] [OBJECTS FILE…] [LINK ARG…] [ASSEMBLED])   by `weft cc --instrument KIND`,
+#                                           KIND none: without; ASSEMBLED: from assembly that all kinds share
+#   weft_assembled(OUT PLACE COMPILE ASSEMBLE NEEDED FILE FLAG…)   sets OUT to the path of an object, made from assembly that all share
 #   weft_object(OUT LIBRARY FILE [FLAG…])   sets OUT to the path of an object
 #   weft_linked_object(OUT KIND LIBRARY FILE [FLAG…])   likewise an object, for OBJECTS of a program
 #   weft_test(NAME COMMAND WORD… [ON POLICY…] [GUARDS GUARD…] [ENV NAME=VALUE…] [SECONDS N] [ALONE]
@@ -84,14 +86,14 @@ function(weft_part name layer)
 	if(the_SLOW)
 		list(APPEND labels slow)
 	endif()
-	# The layers below tasks are tested without them.
-	set(weft_sources weft_library_sources)
 	# Names of functions and lines are enough for reports. Debuggers want types, too.
 	set(symbols -g1)
 	if(the_DEBUGGED)
 		set(symbols -g)
 	endif()
 	set(weft_symbols ${symbols} PARENT_SCOPE)
+	# The layers below tasks are tested without them.
+	set(weft_sources weft_library_sources)
 	if(layer MATCHES "^(stack|coro|effect|compat|tools)$")
 		set(weft_sources weft_core_sources)
 	endif()
@@ -163,15 +165,7 @@ function(weft_compile out library place kind file)
 		message(FATAL_ERROR "no library is called '${library}': see tests/CMakeLists.txt")
 	endif()
 	get_filename_component(file ${file} ABSOLUTE BASE_DIR ${weft_tests}/${weft_part})
-	set(driver ${weft_${compiler}})
-	set(standard -std=gnu11)
-	if(file MATCHES "[.](cc|cpp)$")
-		set(driver ${weft_${compiler}_cxx})
-		set(standard -std=c++17)
-	endif()
-	if("${ARGN}" MATCHES "-std=")
-		set(standard)
-	endif()
+	weft_language(driver standard ${compiler} ${file} ${ARGN})
 	string(MD5 which "${weft_symbols} ${ARGN}")
 	string(SUBSTRING "${which}" 0 8 which)
 	file(RELATIVE_PATH short ${weft_root} ${file})
@@ -209,6 +203,60 @@ endfunction()
 function(weft_linked_object out kind library file)
 	weft_compile(object ${library} "" ${kind} ${file} ${ARGN})
 	set(${out} ${object} PARENT_SCOPE)
+endfunction()
+
+# language(DRIVER STANDARD COMPILER FILE FLAG…): sets DRIVER to the compiler for this file, and STANDARD to the flag for its language.
+function(weft_language driver standard compiler file)
+	set(${driver} ${weft_${compiler}} PARENT_SCOPE)
+	set(flag -std=gnu11)
+	if(file MATCHES "[.](cc|cpp)$")
+		set(${driver} ${weft_${compiler}_cxx} PARENT_SCOPE)
+		set(flag -std=c++17)
+	endif()
+	if("${ARGN}" MATCHES "-std=")
+		set(flag)
+	endif()
+	set(${standard} ${flag} PARENT_SCOPE)
+endfunction()
+
+# assembled(OUT PLACE COMPILE ASSEMBLE NEEDED FILE FLAG…): what the compiler makes of a file is the same for each instrumentation, whose
+# work begins with the assembler, and takes most of the time. COMPILE makes it once, ASSEMBLE an object of it, for whose PLACE NEEDED
+# files must be there.
+function(weft_assembled out place compile assemble needed file)
+	get_filename_component(file ${file} ABSOLUTE BASE_DIR ${weft_tests}/${weft_part})
+	string(MD5 which "${weft_symbols} ${compile} ${ARGN}")
+	string(SUBSTRING "${which}" 0 8 which)
+	file(RELATIVE_PATH short ${weft_root} ${file})
+	string(MAKE_C_IDENTIFIER "${short}" short)
+	set(directory ${CMAKE_CURRENT_BINARY_DIR}/objects/assembly/${which})
+	set(text ${directory}/${short}.s)
+	set(object ${directory}/${place}.${short}.o)
+	set(${out} ${object} PARENT_SCOPE)
+	file(MAKE_DIRECTORY ${directory})
+	get_property(known GLOBAL PROPERTY "weft_object_${text}")
+	if(NOT known)
+		set_property(GLOBAL PROPERTY "weft_object_${text}" 1)
+		add_custom_command(
+			OUTPUT ${text}
+			COMMAND ${compile} ${weft_symbols} -I${weft_root}/src -I${weft_tests} ${ARGN} -MD -MF ${text}.d -MT ${text} -S ${file} -o ${text}
+			DEPENDS ${file} ${needed}
+			DEPFILE ${text}.d
+			COMMENT "assembly: ${short} ${ARGN}"
+			VERBATIM COMMAND_EXPAND_LISTS)
+	endif()
+	get_property(known GLOBAL PROPERTY "weft_object_${object}")
+	if(NOT known)
+		set_property(GLOBAL PROPERTY "weft_object_${object}" 1)
+		# The compiler's assembly says which lines it is from; the assembler would say which lines it has.
+		set(flags ${ARGN})
+		list(FILTER flags EXCLUDE REGEX "^-g")
+		add_custom_command(
+			OUTPUT ${object}
+			COMMAND ${assemble} ${flags} -c ${text} -o ${object}
+			DEPENDS ${text} ${needed}
+			COMMENT "${place}: ${short} ${ARGN}"
+			VERBATIM COMMAND_EXPAND_LISTS)
+	endif()
 endfunction()
 
 # canaries(OUT FILE): which bugs can be built into this file.
@@ -422,26 +470,34 @@ add_custom_command(
 	VERBATIM)
 
 function(weft_linked name kind compiler)
-	cmake_parse_arguments(PARSE_ARGV 3 the "" "" "SOURCES;FLAGS;OBJECTS;LINK")
+	cmake_parse_arguments(PARSE_ARGV 3 the "ASSEMBLED" "" "SOURCES;FLAGS;OBJECTS;LINK")
 	set(sources)
 	foreach(source IN LISTS the_SOURCES)
 		get_filename_component(source ${source} ABSOLUTE BASE_DIR ${weft_tests}/${weft_part})
+		if(the_ASSEMBLED)
+			weft_language(driver standard ${compiler} ${source} ${the_FLAGS})
+			set(command ${CMAKE_COMMAND} -E env WEFT_CC=${driver} ${weft_root}/weft cc --instrument)
+			weft_assembled(source ${kind} "${command};segmented;${standard}" "${command};${kind}" ${weft_cc} ${source} ${the_FLAGS})
+		endif()
 		list(APPEND sources ${source})
 	endforeach()
 	file(GLOB headers CONFIGURE_DEPENDS ${weft_tests}/*/*.h)
-	set(standard -std=gnu11)
-	if("${the_FLAGS}" MATCHES "-std=")
-		set(standard)
-	endif()
+	weft_language(driver standard ${compiler} "" ${the_FLAGS})
 	set(instrument --instrument ${kind})
+	set(place -I${weft_root}/src -I${weft_tests})
+	if(the_ASSEMBLED)
+		set(headers)
+		set(standard)
+		set(place)
+	endif()
 	if(kind STREQUAL none)
 		set(instrument)
 	endif()
 	set(program ${CMAKE_CURRENT_BINARY_DIR}/${weft_part}/${name}.${kind}.${compiler})
 	add_custom_command(
 		OUTPUT ${program}
-		COMMAND ${CMAKE_COMMAND} -E env WEFT_CC=${weft_${compiler}} ${weft_root}/weft cc ${instrument} ${standard} -g
-			-I${weft_root}/src -I${weft_tests} ${the_FLAGS} ${sources} ${the_OBJECTS} ${the_LINK} -o ${program}
+		COMMAND ${CMAKE_COMMAND} -E env WEFT_CC=${weft_${compiler}} ${weft_root}/weft cc ${instrument} ${standard} ${weft_symbols}
+			${place} ${the_FLAGS} ${sources} ${the_OBJECTS} ${the_LINK} -o ${program}
 		DEPENDS ${sources} ${headers} ${the_OBJECTS} ${weft_cc}
 		COMMENT "${weft_part}: ${name}.${kind}.${compiler}"
 		VERBATIM COMMAND_EXPAND_LISTS)

@@ -61,12 +61,20 @@ set(link_gc-sections -Wl,--gc-sections)
 set(how_no-ident -O2 -g0 -fno-ident)
 set(how_hidden -O2 -g0 -fvisibility=hidden -fPIC)
 
-# as_program(NAME COMPILER LIBRARY SOURCES FLAGS ARGUMENT LINK…): linked without the library's flags, with which the linker would take
-# the compiler's run time for such stacks.
-function(as_program name compiler library sources flags argument)
+# as_object(OUT KIND COMPILER FILE FLAG…)
+function(as_object out kind compiler file)
+	weft_language(driver standard ${compiler} ${file})
+	weft_assembled(object as-${kind} "${driver};-I${weft_root}/include;${standard};${instrument}" "${driver};${instrument};-B${bin}/${kind}/"
+		       "${assemblers}" ${file} ${ARGN})
+	set(${out} ${object} PARENT_SCOPE)
+endfunction()
+
+# as_program(NAME COMPILER KIND SOURCES FLAGS ARGUMENT LINK…): linked without the flags for instrumentation, with which the linker would
+# take the compiler's run time for such stacks.
+function(as_program name compiler kind sources flags argument)
 	set(objects)
 	foreach(source IN LISTS sources)
-		weft_object(object ${library} ${source} ${flags})
+		as_object(object ${kind} ${compiler} ${source} ${flags})
 		list(APPEND objects ${object})
 	endforeach()
 	weft_program(${name} ${compiler} BARE OBJECTS ${objects} ${plain} LINK ${ARGN} -lm)
@@ -79,10 +87,6 @@ foreach(compiler IN LISTS weft_compilers)
 		set(instrument -w -fsplit-stack -dp -fno-ipa-ra -fno-stack-clash-protection)
 	endif()
 	foreach(kind segmented mmu lookahead)
-		set(library ${kind}-as.${compiler})
-		weft_library(${library} ${compiler} ${instrument} "-B${bin}/${kind}/")
-		weft_library_needs(${library} ${assemblers})
-
 		# Once with nothing split, and where the run time can, once with everything.
 		set(word)
 		set(how ${levels} ${models})
@@ -96,16 +100,16 @@ foreach(compiler IN LISTS weft_compilers)
 				if(program STREQUAL "names")
 					list(APPEND sources names2.c)
 				endif()
-				as_program(${program}.${name}.${kind} ${compiler} ${library} "${sources}" "${how_${name}}" "${word}" ${link_${name}})
+				as_program(${program}.${name}.${kind} ${compiler} ${kind} "${sources}" "${how_${name}}" "${word}" ${link_${name}})
 			endforeach()
 		endforeach()
 		foreach(level O0 O2 Os)
-			as_program(cxx.${level}.${kind} ${compiler} ${library} "cxx.cc;cxx2.cc" -${level} " (nothing splits)" -lstdc++)
+			as_program(cxx.${level}.${kind} ${compiler} ${kind} "cxx.cc;cxx2.cc" -${level} " (nothing splits)" -lstdc++)
 		endforeach()
 	endforeach()
 
 	# One unit is instrumented, the other not: the linker takes inline functions from either.
-	weft_object(instrumented mmu-as.${compiler} cxx.cc -O2 -g0)
+	as_object(instrumented mmu ${compiler} cxx.cc -O2 -g0)
 	weft_object(not ${compiler} cxx2.cc -g0)
 	weft_program(mixed1 ${compiler} BARE OBJECTS ${instrumented} ${not} ${strict} ${switch} LINK -lstdc++)
 	weft_program(mixed2 ${compiler} BARE OBJECTS ${not} ${instrumented} ${strict} ${switch} LINK -lstdc++)
