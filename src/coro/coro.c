@@ -214,24 +214,30 @@ void weft__set_up(weft_coro_t *k, struct weft__slot *slot, struct weft__thread *
 	set_up(k, slot, thread, fn, arg);
 }
 
-/* From here on what is deleted may be at hand: not where its site is noted, or where a sanitizer follows it. */
-static WEFT__COLD void open_hand(void)
+/* What is deleted may be at hand from here on: not where its site is noted, or where a sanitizer follows it. */
+static WEFT__COLD void open_hand(const struct weft__thread *thread)
 {
 	if (weft__notes_sites || __tsan_destroy_fiber || __sanitizer_start_switch_fiber)
 		return;
 	if (!weft__self())
 		weft__attach_thread();
-	weft__put_at_hand(WEFT__HAND_EMPTY);
+	weft__set_hand(thread->default_hand);
 }
 
 static inline struct weft__slot *take_usual(struct weft__thread *thread, int *error)
 {
-	struct weft__slot *slot = weft__slot_at_hand();
+	uintptr_t at_hand = weft__at_hand(&weft__tls_hand);
+	struct weft__slot *slot = (struct weft__slot *)at_hand;
 
-	if (slot)
-		return slot;
-	if (weft__at_hand(&weft__tls_hand) == WEFT__HAND_CLOSED && thread->default_is_plain)
-		open_hand();
+	if (at_hand == WEFT__HAND_CLOSED && thread->default_is_plain)
+		open_hand(thread);
+	if (weft__likely(at_hand > WEFT__HAND_EMPTY)) {
+		if (weft__likely(weft__slot_own(slot))) {
+			weft__set_hand(WEFT__HAND_EMPTY);
+			return slot;
+		}
+		weft__give_at_hand();
+	}
 	return weft__slot_take(thread->default_bin, error);
 }
 
@@ -278,7 +284,7 @@ static inline weft_coro_t *bring_to_life(struct weft__slot *slot, weft_fn_t *fn,
 	return k;
 }
 
-/* The hand is open, so the thread has bins. */
+/* The hand is not closed, so the thread has bins. */
 static __attribute__((noinline)) weft_coro_t *create_from_bin(weft_fn_t *fn, void *arg)
 {
 	struct weft__slot *slot = NULL;
@@ -301,11 +307,15 @@ weft_coro_t *weft_create(weft_fn_t *fn, void *arg)
 {
 	uintptr_t slot = weft__at_hand(&weft__tls_hand);
 
-	if (weft__unlikely(slot <= WEFT__HAND_EMPTY) || weft__unlikely(!weft__has_id()))
-		return slot == WEFT__HAND_EMPTY ? create_from_bin(fn, arg) : weft__create_with_care(fn, arg);
-	check_no_handler();
-	weft__put_at_hand(WEFT__HAND_EMPTY);
-	return bring_to_life((struct weft__slot *)slot, fn, arg);
+	if (weft__likely(slot > WEFT__HAND_EMPTY) && weft__likely(weft__has_id()) &&
+	    weft__likely(weft__slot_own((struct weft__slot *)slot))) {
+		check_no_handler();
+		weft__set_hand(WEFT__HAND_EMPTY);
+		return bring_to_life((struct weft__slot *)slot, fn, arg);
+	}
+	if (slot == WEFT__HAND_CLOSED || slot > WEFT__HAND_EMPTY)
+		return weft__create_with_care(fn, arg);
+	return create_from_bin(fn, arg);
 }
 
 static const weft_attr_t no_attr;
@@ -437,7 +447,7 @@ static inline void lay_down(weft_coro_t *k)
 	k->marks &= WEFT__PASSED;
 	k->keeps = 0;
 	if (weft__at_hand(&weft__tls_hand) == WEFT__HAND_EMPTY)
-		weft__put_at_hand((uintptr_t)k->slot);
+		weft__put_at_hand(k->slot);
 	else
 		give_back(k);
 }
@@ -624,8 +634,8 @@ void weft_delete(weft_coro_t *k)
 {
 	if (weft__likely(k) && ended_plainly(k) && weft__likely(weft__at_hand(&weft__tls_hand) == WEFT__HAND_EMPTY)) {
 		check_no_handler();
-		weft__put_at_hand((uintptr_t)k);
 		die(k);
+		weft__put_at_hand((struct weft__slot *)(void *)k);
 		return;
 	}
 	delete_with_care(k);

@@ -290,6 +290,7 @@ struct weft__thread {
 	_Atomic uint32_t entering;     /* copy: a region may be about to be this thread's; see copy.h */
 	struct weft__bin *default_bin; /* weft_create's: the default policy and size */
 	bool default_is_plain;	       /* are its stacks one piece each, and does nobody watch them? */
+	uint8_t default_hand;	       /* as struct weft__hand says, for such stacks */
 	const struct weft__hand *hand; /* the thread's */
 	_Atomic uint64_t copied;       /* copy: bytes that it has copied */
 	struct weft__region *waits_for;
@@ -322,8 +323,9 @@ struct weft__hand {
 	_Atomic uintptr_t slot; /* of the default bin, out of it, for whoever asks next. Other threads count it */
 	uint64_t next_id, last_id;
 };
-/* In place of a slot: none is to be there; there is none. */
-enum { WEFT__HAND_CLOSED, WEFT__HAND_EMPTY };
+/* In place of a slot. SHUT: there will be none, because a reclaimer might miss it. CLOSED: nor may weft_create take one
+ * out of the bin by itself; perhaps there are no bins yet. */
+enum weft__hand_state { WEFT__HAND_CLOSED, WEFT__HAND_SHUT, WEFT__HAND_EMPTY };
 extern __thread struct weft__hand weft__tls_hand __attribute__((tls_model("initial-exec")));
 
 /* Is Memcheck to be told about frames? To ask costs less than to tell. Constant once a thread is attached. */
@@ -390,22 +392,21 @@ static inline uintptr_t weft__at_hand(const struct weft__hand *hand)
 	return atomic_load_explicit(&hand->slot, memory_order_relaxed);
 }
 
-static inline void weft__put_at_hand(uintptr_t what)
+static inline void weft__set_hand(enum weft__hand_state state)
 {
-	atomic_store_explicit(&weft__tls_hand.slot, what, memory_order_relaxed);
+	atomic_store_explicit(&weft__tls_hand.slot, state, memory_order_relaxed);
 }
 
-/* The slot at hand, or NULL. No reclaimer ever looked at it, for it is not kept; no bin's count says that it came. */
-static inline struct weft__slot *weft__slot_at_hand(void)
+/* The hand is empty. The slot's owner is dead, but not forgotten. */
+static inline void weft__put_at_hand(struct weft__slot *slot)
 {
-	uintptr_t slot = weft__at_hand(&weft__tls_hand);
-
-	if (weft__unlikely(slot <= WEFT__HAND_EMPTY))
-		return NULL;
-	weft__put_at_hand(WEFT__HAND_EMPTY);
-	atomic_store_explicit(&((struct weft__slot *)slot)->owner, NULL, memory_order_relaxed);
-	return (struct weft__slot *)slot;
+	/* From here on a reclaimer may have its memory. Release: and sees what the slot is. */
+	atomic_store_explicit(&slot->kept, WEFT_NO_CANARY(slot_at_hand_keeps_its_memory), memory_order_release);
+	atomic_store_explicit(&weft__tls_hand.slot, (uintptr_t)slot, memory_order_relaxed);
 }
+
+/* What is at hand, if anything, goes to its bin. */
+void weft__give_at_hand(void);
 
 /* A free slot, prepared, its owner not set. */
 static inline struct weft__slot *weft__slot_take(struct weft__bin *bin, int *error)

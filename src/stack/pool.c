@@ -408,11 +408,20 @@ static inline struct weft__bin *bin_of(struct weft__thread *thread, const struct
 	return weft__likely(here == usual) ? thread->default_bin : &thread->bins[slot->policy][slot->class];
 }
 
+static inline void push(struct weft__bin *bin, struct weft__slot *slot)
+{
+	uint64_t tally = weft__bin_tally(bin) + 1 + weft__bin_came;
+
+	bin->slots[(uint32_t)tally - 1] = slot;
+	weft__bin_set_tally(bin, tally);
+	if (weft__unlikely((uint32_t)tally > bin->limit))
+		give_batch(bin, bin->limit / 2);
+}
+
 void weft__slot_give(struct weft__slot *slot)
 {
 	struct weft__thread *thread = weft__tls_thread;
 	struct weft__bin *bin;
-	uint64_t tally;
 
 	if (weft__unlikely(!thread)) {
 		give_without_bins(slot);
@@ -424,11 +433,25 @@ void weft__slot_give(struct weft__slot *slot)
 #endif
 	/* From here on a reclaimer may have its memory. Release: and sees what the slot is. */
 	atomic_store_explicit(&slot->kept, true, memory_order_release);
-	tally = weft__bin_tally(bin) + 1 + weft__bin_came;
-	bin->slots[(uint32_t)tally - 1] = slot;
-	weft__bin_set_tally(bin, tally);
-	if (weft__unlikely((uint32_t)tally > bin->limit))
-		give_batch(bin, bin->limit / 2);
+	push(bin, slot);
+}
+
+void weft__give_at_hand(void)
+{
+	uintptr_t at_hand = weft__at_hand(&weft__tls_hand);
+	struct weft__slot *slot = (struct weft__slot *)at_hand;
+
+	if (at_hand <= WEFT__HAND_EMPTY)
+		return;
+	weft__set_hand(WEFT__HAND_EMPTY);
+	if (WEFT_CANARY(slot_at_hand_is_lost))
+		return;
+	if (weft__slot_own(slot)) {
+		atomic_store_explicit(&slot->owner, NULL, memory_order_relaxed);
+		weft__slot_give(slot);
+	} else { /* whoever takes it out waits for its memory, or prepares it */
+		push(weft__tls_thread->default_bin, slot);
+	}
 }
 
 uint64_t weft__pool_came(weft_policy_t policy)
@@ -447,10 +470,7 @@ uint64_t weft__pool_came(weft_policy_t policy)
 
 static WEFT__COLD void drain_bins(struct weft__thread *thread)
 {
-	struct weft__slot *slot = weft__slot_at_hand();
-
-	if (slot && WEFT_NO_CANARY(slot_at_hand_is_lost))
-		weft__slot_give(slot);
+	weft__give_at_hand();
 	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)
 		for (int c = 0; c < WEFT__CLASSES; c++) {
 			struct weft__bin *bin = &thread->bins[policy][c];
@@ -566,6 +586,8 @@ static struct weft__thread *begin_record(void)
 		thread->default_bin = &thread->bins[policy][weft__class(policy, 0, true)];
 		thread->default_is_plain =
 		    !weft__policies[policy]->linked && !weft__policies[policy]->shared && !weft__on_memcheck;
+		/* Under a budget stacks grow by what others keep. */
+		thread->default_hand = policy == WEFT_COMMIT ? WEFT__HAND_SHUT : WEFT__HAND_EMPTY;
 	}
 	return thread;
 }

@@ -143,7 +143,8 @@ static size_t reclaim(weft_policy_t policy, size_t bytes)
 	uint64_t came = weft__pool_came(policy) + 1;
 	size_t found = 0;
 
-	if (came == claims.in_vain[policy])
+	/* Who wants all of it wants what is at hand, too, which nobody counts. */
+	if (came == claims.in_vain[policy] && bytes != SIZE_MAX)
 		return 0;
 	while (found < bytes) {
 		claims.count = 0;

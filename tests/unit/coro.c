@@ -318,6 +318,53 @@ static void at_hand(void **state)
 	run_and_delete(like_new(usable));
 }
 
+static pthread_barrier_t barrier;
+
+static void *touches(void *argument)
+{
+	volatile char frame[32 << 10];
+
+	for (size_t i = 0; i < sizeof frame; i += 1024)
+		frame[i] = 1;
+	return argument;
+}
+
+static void *keeps_one_at_hand(void *usable)
+{
+	run_and_delete(weft_create(touches, NULL));
+	run_and_delete(weft_create(touches, NULL));
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	run_and_delete(like_new((size_t)usable));
+	return NULL;
+}
+
+/* Whoever trims gets the memory of what another thread has at hand; that thread goes on as if nothing had been. */
+static void trimmed_at_hand(void **state)
+{
+	weft_coro_t *k = weft_create(once, NULL);
+	size_t usable = weft_stack_usable(k), resident;
+	pthread_t thread;
+
+	(void)state;
+	weft_delete(k);
+	if (weft_default_policy() > WEFT_COMMIT)
+		return; /* nothing is at hand */
+	pthread_barrier_init(&barrier, NULL, 2);
+	for (int i = 0; i < 3; i++) { /* the second time nothing has come to bins since */
+		weft_stack_trim();
+		resident = weft_stack_resident(WEFT_DEFAULT_POLICY);
+		assert_int_equal(pthread_create(&thread, NULL, keeps_one_at_hand, (void *)usable), 0);
+		pthread_barrier_wait(&barrier);
+		assert_true(weft_stack_resident(WEFT_DEFAULT_POLICY) > resident + (28 << 10));
+		weft_stack_trim();
+		assert_true(weft_stack_resident(WEFT_DEFAULT_POLICY) < resident + (28 << 10));
+		pthread_barrier_wait(&barrier);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+	}
+	pthread_barrier_destroy(&barrier);
+}
+
 static void embedded(void **state)
 {
 	struct {
@@ -1074,6 +1121,7 @@ int main(void)
 	    T(invalid_attributes),
 	    T(all_sizes),
 	    T(at_hand),
+	    T(trimmed_at_hand),
 	    T(embedded),
 	    T(deleting_a_chain),
 	    T(made_further_inside),
