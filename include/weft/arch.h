@@ -101,7 +101,6 @@ WEFT__OFFSET_IS(struct weft_link, chunk, WEFT_LINK_CHUNK);
 
 /* Not to be called: landing pads. */
 WEFT_API void weft__entry(void);
-WEFT_API void weft__entry_saving(void);
 WEFT_API void weft__in_running(void);
 WEFT_API void weft__in_finished(void);
 WEFT_API void weft__in_deleted(void);

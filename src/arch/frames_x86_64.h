@@ -133,4 +133,69 @@
 #define STACK_WITHOUT_LANDING(k) ROOMY_STACK(k)
 #endif
 
+/*
+ * First landing pad. In: rsp = top of the stack, 16-aligned.
+ * Calls fn(arg), fn from rbp and arg from bx of the link; the result becomes the request {NULL, result}.
+ */
+#define ENTRY(name, unwind) \
+FUNCTION(name); \
+	.cfi_personality 0x9b, .Lpersonality; \
+	UNWIND_BY(DW_OP_breg5, WEFT_LINK_PARENT_PC); \
+	PAD; \
+	subq	$16, %rsp; \
+	movq	%rdi, (%rsp); \
+	unwind; \
+	movq	%rbp, %r11; \
+	leaq	WEFT_LINK_PARENT_FP(%rdi), %rbp; /* with parent_pc a frame record: for profilers that follow rbp */ \
+	movq	WEFT_LINK_BX(%rdi), %rdi; \
+	cmpq	$0, %fs:0x70; /* a linked stack? Then fn may be code that does not check */ \
+	jne	2f; \
+	call	*%r11; \
+1: ; \
+	movq	(%rsp), %rdi; /* and not by rbp: a clone's may have been saved by the original */ \
+	movq	%rax, %rdx; \
+	cmpq	%rdi, WEFT_CORO_LEAF(%rdi); \
+	jne	4f; \
+3: ; \
+	movq	weft__in_finished@GOTPCREL(%rip), %rcx; \
+	xorl	%eax, %eax; \
+	movq	%rcx, WEFT_LINK_PC(%rdi); \
+	.cfi_remember_state; \
+	UNWIND_BY(DW_OP_breg5, WEFT_LINK_PARENT_PC); \
+	movq	WEFT_LINK_PARENT_SP(%rdi), %rsp; \
+	movq	WEFT_LINK_PARENT_FP(%rdi), %rbp; \
+	jmp	*WEFT_LINK_PARENT_PC(%rdi); \
+	.cfi_restore_state; \
+4: ; \
+	movq	%rdi, WEFT_CORO_LEAF(%rdi); \
+	jmp	3b; \
+2: ; \
+	xorl	%r10d, %r10d; \
+	call	weft__icall; \
+	jmp	1b; \
+	.globl	name##_catch; \
+	.hidden	name##_catch; \
+name##_catch: /* weft__exception_left sends an exception here, in rax, all frames above unwound */ \
+	movq	(%rsp), %rdi; \
+	movq	%rax, %rsi; \
+	cmpq	$0, %fs:0x70; \
+	je	5f; \
+	ROOMY_STACK(%rdi); /* nothing of the user's is called any more */ \
+	pushq	%rdi; \
+	pushq	%rdi; /* where the description above looks for it */ \
+5:	call	weft__thrown; \
+	ud2; \
+END(name)
+
+
+	.hidden weft__exception_left, weft__thrown, weft__tls_growth
+	.weak	weft__icall /* of a part: see stack/policies.c */
+
+/* Where the unwinder finds what to do with an exception that leaves a coroutine. */
+#define PERSONALITY \
+	.section .data.rel.ro.local, "aw", @progbits; \
+	.p2align 3; \
+.Lpersonality: \
+	.quad	weft__exception_left
+
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * What of a switch cannot be inlined, on x86-64 System V: a coroutine's first frame, its end, the landing pads that
- * report misuse, and the switches of coroutines that keep more state. README.md here draws the stacks.
+ * report misuse. README.md here draws the stacks.
  *
  * All landing pads are jumped to by weft_arch_resume or weft_arch_transfer with
  *   rdi = the coroutine, rsi = the value passed, rsp = its saved stack pointer, rbp = its saved frame pointer,
@@ -10,65 +10,7 @@
  */
 #include "arch/frames_x86_64.h"
 
-/*
- * First landing pad. In: rsp = top of the stack, 16-aligned.
- * Calls fn(arg), fn from rbp and arg from bx of the link; the result becomes the request {NULL, result}.
- */
-#define ENTRY(name, unwind) \
-FUNCTION(name); \
-	.cfi_personality 0x9b, .Lpersonality; \
-	UNWIND_BY(DW_OP_breg5, WEFT_LINK_PARENT_PC); \
-	PAD; \
-	subq	$16, %rsp; \
-	movq	%rdi, (%rsp); \
-	unwind; \
-	movq	%rbp, %r11; \
-	leaq	WEFT_LINK_PARENT_FP(%rdi), %rbp; /* with parent_pc a frame record: for profilers that follow rbp */ \
-	movq	WEFT_LINK_BX(%rdi), %rdi; \
-	cmpq	$0, %fs:0x70; /* a linked stack? Then fn may be code that does not check */ \
-	jne	2f; \
-	call	*%r11; \
-1: ; \
-	movq	(%rsp), %rdi; /* and not by rbp: a clone's may have been saved by the original */ \
-	movq	%rax, %rdx; \
-	cmpq	%rdi, WEFT_CORO_LEAF(%rdi); \
-	jne	4f; \
-3: ; \
-	movq	weft__in_finished@GOTPCREL(%rip), %rcx; \
-	xorl	%eax, %eax; \
-	movq	%rcx, WEFT_LINK_PC(%rdi); \
-	.cfi_remember_state; \
-	UNWIND_BY(DW_OP_breg5, WEFT_LINK_PARENT_PC); \
-	movq	WEFT_LINK_PARENT_SP(%rdi), %rsp; \
-	movq	WEFT_LINK_PARENT_FP(%rdi), %rbp; \
-	jmp	*WEFT_LINK_PARENT_PC(%rdi); \
-	.cfi_restore_state; \
-4: ; \
-	movq	%rdi, WEFT_CORO_LEAF(%rdi); \
-	jmp	3b; \
-2: ; \
-	xorl	%r10d, %r10d; \
-	call	weft__icall; \
-	jmp	1b; \
-	.globl	name##_catch; \
-	.hidden	name##_catch; \
-name##_catch: /* weft__exception_left sends an exception here, in rax, all frames above unwound */ \
-	movq	(%rsp), %rdi; \
-	movq	%rax, %rsi; \
-	cmpq	$0, %fs:0x70; \
-	je	5f; \
-	ROOMY_STACK(%rdi); /* nothing of the user's is called any more */ \
-	pushq	%rdi; \
-	pushq	%rdi; /* where the description above looks for it */ \
-5:	call	weft__thrown; \
-	ud2; \
-END(name)
-
-	.hidden weft__exception_left, weft__thrown, weft__tls_growth
-	.weak	weft__icall /* of a part: see stack/policies.c */
 ENTRY(weft__entry, UNWIND_TO_PARENT(WEFT_LINK_PARENT_PC))
-/* For coroutines that keep more state or are copied (below). */
-ENTRY(weft__entry_saving, UNWIND_TO_OUTER)
 
 /*
  * Finish a coroutine and hand its resumer a request, saving nothing.
@@ -185,78 +127,6 @@ MISUSE(weft__in_running, 1)
 MISUSE(weft__in_finished, 2)
 MISUSE(weft__in_deleted, 3)
 
-/*
- * WEFT_SAVE_FPU, WEFT_SAVE_EXCEPTIONS. Such a coroutine is never resumed at its landing pad but at weft__land_saving, and its
- * parent_pc is weft__return_saving; the C functions they call exchange the state. The real addresses are in inner_pc and
- * outer_pc. Everybody else's switches do not change. Registers that a switch loses anyway keep ours across the calls; the
- * red zone of whoever's stack it is stays untouched.
- *
- * In: as any landing pad.
- */
-	.hidden weft__land_saving
-	.hidden weft__enter_saving
-FUNCTION(weft__land_saving)
-	UNWIND_BY(DW_OP_breg5, WEFT_LINK_PARENT_PC)
-	PAD
-	movq	WEFT_LINK_PARENT_PC(%rdi), %rax
-	movq	%rax, WEFT_CORO_OUTER_PC(%rdi) /* before the C function replaces it */
-	movq	%rdi, %r12
-	UNWIND_BY(DW_OP_breg12, WEFT_CORO_OUTER_PC)
-	movq	%rsi, %r13
-	movq	%rsp, %rbx
-	ROOMY_STACK(%r12)
-	call	weft__enter_saving
-	movq	%rbx, %rsp
-	movq	%r13, %rsi
-	movq	%r12, %rdi
-	jmp	*WEFT_CORO_INNER_PC(%rdi)
-END(weft__land_saving)
-
-/* In: as any exit. */
-	.hidden weft__return_saving
-	.hidden weft__leave_saving
-FUNCTION(weft__return_saving)
-	UNWIND_BY(DW_OP_breg5, WEFT_CORO_OUTER_PC)
-	PAD
-	movq	%rdi, %r12
-	UNWIND_BY(DW_OP_breg12, WEFT_CORO_OUTER_PC)
-	movq	%rax, %r13
-	movq	%rdx, %r14
-	movq	%rsp, %rbx
-	ROOMY_STACK(%r12)
-	call	weft__leave_saving
-	movq	%rbx, %rsp
-	movq	%r14, %rdx
-	movq	%r13, %rax
-	movq	%r12, %rdi
-	jmp	*WEFT_CORO_OUTER_PC(%rdi)
-END(weft__return_saving)
-
-/*
- * First landing pad of a switch sideways whose sender, in rax, needs more than the plain landing pad that the switch
- * stored. The sender's outer_pc is where `to` really lands.
- */
-	.hidden weft__land_switched, weft__switched
-FUNCTION(weft__land_switched)
-	UNWIND_BY(DW_OP_breg5, WEFT_LINK_PARENT_PC)
-	PAD
-	movq	%rdi, %r12
-	UNWIND_BY(DW_OP_breg12, WEFT_LINK_PARENT_PC)
-	movq	%rsi, %r13
-	movq	%rax, %r14
-	movq	%rax, %rdi
-	ON_LANDING(%r12)
-	call	weft__switched
-	movq	WEFT_LINK_SP(%r12), %rsp
-	movq	%r13, %rsi
-	movq	%r12, %rdi
-	jmp	*WEFT_CORO_OUTER_PC(%r14)
-END(weft__land_switched)
-
-/* Where the unwinder finds what to do with an exception that leaves a coroutine. */
-	.section .data.rel.ro.local, "aw", @progbits
-	.p2align 3
-.Lpersonality:
-	.quad	weft__exception_left
+PERSONALITY
 
 	.section .note.GNU-stack, "", @progbits

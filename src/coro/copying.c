@@ -13,6 +13,7 @@
  * own policy is, until it is resumed (WEFT__THROUGH).
  */
 #define WEFT__PART_COPY
+#define WEFT__PART_SAVING
 #include "coro/copying.h"
 
 #include <errno.h>

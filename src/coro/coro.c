@@ -120,18 +120,6 @@ void weft__owner_describe(const void *owner, const char **name, uint64_t *id)
 	*id = k->id;
 }
 
-/* ---- signal handlers ------------------------------------------------------------------------------------------ */
-
-/* A handler may have interrupted anything here. A debug build sees a handler on the alternate stack, every build one
- * that would wait for its own thread: internal/once.h. */
-static inline void check_no_handler(void)
-{
-#if WEFT_DEBUG
-	if (weft__os_on_alt_stack())
-		weft__die_in_handler();
-#endif
-}
-
 /* Present if the program is built with a sanitizer, whether or not the library is. */
 void __tsan_destroy_fiber(void *fiber) __attribute__((weak));
 void __sanitizer_start_switch_fiber(void **keep, const void *low, size_t bytes) __attribute__((weak));
@@ -191,8 +179,8 @@ static inline bool is_apart(const weft_coro_t *k, const struct weft__slot *slot,
 	       slot->class != thread->default_bin->class || (const char *)k != slot->object;
 }
 
-static inline void set_up(weft_coro_t *k, struct weft__slot *slot, struct weft__thread *thread, weft_fn_t *fn,
-			  void *arg)
+__attribute__((noinline)) void weft__set_up(weft_coro_t *k, struct weft__slot *slot, struct weft__thread *thread,
+					    weft_fn_t *fn, void *arg)
 {
 	const weft_coro_t *creator = weft__self();
 
@@ -209,11 +197,6 @@ static inline void set_up(weft_coro_t *k, struct weft__slot *slot, struct weft__
 	atomic_store_explicit(&slot->owner, k, memory_order_release);
 }
 
-void weft__set_up(weft_coro_t *k, struct weft__slot *slot, struct weft__thread *thread, weft_fn_t *fn, void *arg)
-{
-	set_up(k, slot, thread, fn, arg);
-}
-
 /* What is deleted may be at hand from here on: not where its site is noted, or where a sanitizer follows it. */
 static WEFT__COLD void open_hand(const struct weft__thread *thread)
 {
@@ -224,7 +207,7 @@ static WEFT__COLD void open_hand(const struct weft__thread *thread)
 	weft__set_hand(thread->default_hand);
 }
 
-static inline struct weft__slot *take_usual(struct weft__thread *thread, int *error)
+struct weft__slot *weft__take_usual(struct weft__thread *thread, int *error)
 {
 	uintptr_t at_hand = weft__at_hand(&weft__tls_hand);
 	struct weft__slot *slot = (struct weft__slot *)at_hand;
@@ -248,8 +231,8 @@ __attribute__((noinline)) weft_coro_t *weft__create_with_care(weft_fn_t *fn, voi
 	weft_coro_t *k;
 	int error = -ENOMEM;
 
-	check_no_handler();
-	slot = thread ? take_usual(thread, &error) : NULL;
+	weft__check_no_handler();
+	slot = thread ? weft__take_usual(thread, &error) : NULL;
 	if (weft__unlikely(!slot)) {
 		errno = -error;
 		return NULL;
@@ -258,14 +241,14 @@ __attribute__((noinline)) weft_coro_t *weft__create_with_care(weft_fn_t *fn, voi
 	k->name = NULL;
 	k->user_data = NULL;
 	k->flags = 0;
-	set_up(k, slot, thread, fn, arg);
+	weft__set_up(k, slot, thread, fn, arg);
 	if (weft__unlikely(weft__notes_sites))
 		weft__note_site(k);
 	return k;
 }
 
 /* The object of a free slot of the default bin: of a coroutine that ended plainly, or put right by lay_down(). */
-static inline weft_coro_t *bring_to_life(struct weft__slot *slot, weft_fn_t *fn, void *arg)
+static __attribute__((noinline)) weft_coro_t *bring_to_life(weft_fn_t *fn, void *arg, struct weft__slot *slot)
 {
 	weft_coro_t *k = (weft_coro_t *)slot->object;
 	uint64_t id = weft__tls_hand.next_id, creator = weft__self()->id;
@@ -294,8 +277,8 @@ static __attribute__((noinline)) weft_coro_t *create_from_bin(weft_fn_t *fn, voi
 		slot = weft__slot_take_kept(weft__tls_thread->default_bin);
 	if (weft__unlikely(!slot))
 		return weft__create_with_care(fn, arg);
-	check_no_handler();
-	k = bring_to_life(slot, fn, arg);
+	weft__check_no_handler();
+	k = bring_to_life(fn, arg, slot);
 	k->slot = slot;
 	/* Release: the fault handler reads the name and number of an owner that it sees. */
 	atomic_store_explicit(&slot->owner, k, memory_order_release);
@@ -309,84 +292,13 @@ weft_coro_t *weft_create(weft_fn_t *fn, void *arg)
 
 	if (weft__likely(slot > WEFT__HAND_EMPTY) && weft__likely(weft__has_id()) &&
 	    weft__likely(weft__slot_own((struct weft__slot *)slot))) {
-		check_no_handler();
+		weft__check_no_handler();
 		weft__set_hand(WEFT__HAND_EMPTY);
-		return bring_to_life((struct weft__slot *)slot, fn, arg);
+		return bring_to_life(fn, arg, (struct weft__slot *)slot);
 	}
 	if (slot == WEFT__HAND_CLOSED || slot > WEFT__HAND_EMPTY)
 		return weft__create_with_care(fn, arg);
 	return create_from_bin(fn, arg);
-}
-
-static const weft_attr_t no_attr;
-
-static WEFT__COLD unsigned class_with_guard(weft_policy_t policy, const weft_attr_t *attr)
-{
-	if (attr->flags & WEFT_NO_GUARD)
-		return WEFT__CLASSES;
-	return weft__class_with_guard(policy, attr->stack_size, attr->guard_size);
-}
-
-struct weft__slot *weft__take_slot(const weft_attr_t *attr, int *error)
-{
-	struct weft__thread *thread = weft__thread();
-	weft_policy_t policy = attr->policy;
-	unsigned class;
-
-	check_no_handler();
-	*error = -EINVAL;
-	if ((unsigned)policy >= WEFT_POLICY_COUNT ||
-	    attr->flags & ~(unsigned)(WEFT__SAVING | WEFT_NO_GUARD | WEFT_UNWIND))
-		return NULL;
-	/* One question about four fields. */
-	if (weft__likely(thread) &&
-	    weft__likely(!(policy | attr->stack_size | attr->guard_size | (attr->flags & WEFT_NO_GUARD)))) {
-		*error = -ENOMEM;
-		return take_usual(thread, error);
-	}
-	if (!policy)
-		policy = weft_default_policy();
-	if (weft__unlikely(attr->guard_size))
-		class = class_with_guard(policy, attr);
-	else
-		class = weft__class(policy, attr->stack_size, !(attr->flags & WEFT_NO_GUARD));
-	if (class == WEFT__CLASSES)
-		return NULL;
-	*error = -ENOMEM;
-	if (!thread)
-		return NULL;
-	return weft__slot_take(&thread->bins[policy][class], error);
-}
-
-static void apply(weft_coro_t *k, const weft_attr_t *attr)
-{
-	k->name = attr->name;
-	k->user_data = attr->user_data;
-	k->flags |= attr->flags;
-	if (k->flags & WEFT__SAVING)
-		weft__arm_saving(k);
-}
-
-weft_coro_t *weft_create_with(weft_fn_t *fn, void *arg, const weft_attr_t *attr)
-{
-	struct weft__slot *slot;
-	weft_coro_t *k;
-	int error;
-
-	if (!attr)
-		attr = &no_attr;
-	slot = weft__take_slot(attr, &error);
-	if (!slot) {
-		errno = -error;
-		return NULL;
-	}
-	k = (weft_coro_t *)slot->object;
-	k->flags = 0;
-	set_up(k, slot, weft__tls_thread, fn, arg);
-	apply(k, attr);
-	if (weft__unlikely(weft__notes_sites))
-		weft__note_site(k);
-	return k;
 }
 
 /* ---- ending --------------------------------------------------------------------------------------------------- */
@@ -421,7 +333,7 @@ static inline void die(weft_coro_t *k)
 	k->id = 0;
 }
 
-static inline void give_back(weft_coro_t *k)
+static __attribute__((noinline)) void give_back(weft_coro_t *k)
 {
 	struct weft__slot *slot = k->slot;
 
@@ -432,24 +344,23 @@ static inline void give_back(weft_coro_t *k)
 }
 
 /* It has no frames and no chunks but the first. Its object becomes one that weft_create may find in a slot. */
-static inline void lay_down(weft_coro_t *k)
+static __attribute__((noinline)) void lay_down(weft_coro_t *k)
 {
 	die(k);
-	if (weft__unlikely(k->marks & WEFT__APART)) {
-		give_back(k);
-		return;
+	if (weft__likely(!(k->marks & WEFT__APART))) {
+		k->parent = NULL;
+		k->leaf = k;
+		k->deferred = NULL;
+		k->flags = 0;
+		k->failure = WEFT_NO_FAILURE;
+		k->marks &= WEFT__PASSED;
+		k->keeps = 0;
+		if (weft__at_hand(&weft__tls_hand) == WEFT__HAND_EMPTY) {
+			weft__put_at_hand(k->slot);
+			return;
+		}
 	}
-	k->parent = NULL;
-	k->leaf = k;
-	k->deferred = NULL;
-	k->flags = 0;
-	k->failure = WEFT_NO_FAILURE;
-	k->marks &= WEFT__PASSED;
-	k->keeps = 0;
-	if (weft__at_hand(&weft__tls_hand) == WEFT__HAND_EMPTY)
-		weft__put_at_hand(k->slot);
-	else
-		give_back(k);
+	give_back(k);
 }
 
 static void bury(weft_coro_t *k)
@@ -483,7 +394,7 @@ void weft__name_orphan(weft_coro_t **place, const weft_coro_t *k)
 		(*place)->leaf = (weft_coro_t *)place;
 }
 
-static inline void drop_and_bury(weft_coro_t *k);
+static void drop_and_bury(weft_coro_t *k);
 
 /* Its owner was not lost after all, and gives it back or uses it again. */
 static void leave_orphans(weft_coro_t *c)
@@ -560,7 +471,7 @@ static inline void check_ending(const weft_coro_t *k, const char *what)
 {
 	weft_state_t state = weft_state(k);
 
-	check_no_handler();
+	weft__check_no_handler();
 	if (weft__unlikely(state == WEFT_RUNNING))
 		weft__die_running(k, what);
 	if (weft__unlikely(state == WEFT_DELETED))
@@ -577,7 +488,7 @@ static WEFT__COLD void end_and_bury(weft_coro_t *k)
 		weft__raise(thrown);
 }
 
-static inline void drop_and_bury(weft_coro_t *k)
+static __attribute__((noinline)) void drop_and_bury(weft_coro_t *k)
 {
 	if (weft__unlikely(must_end(k))) {
 		end_and_bury(k);
@@ -617,7 +528,7 @@ static __attribute__((noinline)) void delete_with_care(weft_coro_t *k)
 	if (!k)
 		return;
 	if (ended_in_one_piece(k) && embedded(k) && !k->tsan_fiber && !k->asan_fake) {
-		check_no_handler();
+		weft__check_no_handler();
 		lay_down(k);
 		return;
 	}
@@ -632,11 +543,20 @@ _Static_assert(offsetof(struct weft__slot, object) == 0, "weft_delete takes the 
 /* One that is at hand keeps its slot; its number and pc say that it is dead. */
 void weft_delete(weft_coro_t *k)
 {
-	if (weft__likely(k) && ended_plainly(k) && weft__likely(weft__at_hand(&weft__tls_hand) == WEFT__HAND_EMPTY)) {
-		check_no_handler();
-		die(k);
-		weft__put_at_hand((struct weft__slot *)(void *)k);
-		return;
+	uintptr_t at_hand = weft__at_hand(&weft__tls_hand);
+
+	if (weft__likely(k) && ended_plainly(k)) {
+		weft__check_no_handler();
+		if (weft__likely(at_hand == WEFT__HAND_EMPTY)) {
+			die(k);
+			weft__put_at_hand((struct weft__slot *)(void *)k);
+			return;
+		}
+		if (at_hand != WEFT__HAND_CLOSED) {
+			die(k);
+			give_back(k);
+			return;
+		}
 	}
 	delete_with_care(k);
 }
@@ -655,7 +575,7 @@ void weft__end_frames(weft_coro_t *k)
 static __attribute__((noinline)) void reset_with_care(weft_coro_t *k, weft_fn_t *fn, void *arg)
 {
 	if (weft__likely(ended_in_one_piece(k)) && !weft__on_memcheck) {
-		check_no_handler();
+		weft__check_no_handler();
 		k->failure = WEFT_NO_FAILURE;
 		k->deferred = NULL;
 		start_over(k, k->slot, fn, arg);
@@ -678,7 +598,7 @@ static __attribute__((noinline)) void reset_with_care(weft_coro_t *k, weft_fn_t 
 void weft_reset(weft_coro_t *k, weft_fn_t *fn, void *arg)
 {
 	if (ended_plainly(k)) {
-		check_no_handler();
+		weft__check_no_handler();
 		start_over(k, k->slot, fn, arg);
 		return;
 	}
@@ -704,47 +624,4 @@ size_t weft_trim(weft_coro_t *k)
 	if ((k->link.chunk && !k->link.limit) || !weft_on_stack(k, sp - 1))
 		return 0;
 	return weft__stack_trim(&k->link, k->slot, sp);
-}
-
-/* Does the storage hold a coroutine made by weft_init? It may hold anything; the arena knows what it gave out. */
-static bool in_use(weft_coro_t *k)
-{
-	struct weft__slot *slot;
-
-	if (!weft__thread() && weft__arena_open())
-		return false;
-	if (weft__unlikely(weft__on_memcheck))
-		VALGRIND_MAKE_MEM_DEFINED(k, sizeof *k);
-	slot = weft__arena_find(k->slot);
-	return slot && slot == k->slot && atomic_load_explicit(&slot->owner, memory_order_relaxed) == k;
-}
-
-/* As memset does; but compilers make of that one instruction which takes longer than all the rest of weft_init. */
-static inline void clear(weft_coro_t *k)
-{
-	typedef long long word_t __attribute__((vector_size(16), may_alias));
-
-	for (word_t *to = (word_t *)k; to < (word_t *)(k + 1); to++) {
-		*to = (word_t){0};
-		__asm__ volatile("" : : : "memory");
-	}
-}
-
-int weft_init(weft_coro_t *k, weft_fn_t *fn, void *arg, const weft_attr_t *attr)
-{
-	struct weft__slot *slot;
-	int error;
-
-	if (in_use(k))
-		weft_release(k);
-	clear(k);
-	weft__object_clear(k);
-	if (!attr)
-		attr = &no_attr;
-	slot = weft__take_slot(attr, &error);
-	if (!slot)
-		return error;
-	set_up(k, slot, weft__tls_thread, fn, arg);
-	apply(k, attr);
-	return 0;
 }

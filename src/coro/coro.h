@@ -21,8 +21,20 @@ bool weft__was_jumped_out_of(const weft_coro_t *self, const void *sp);
 /* "weft: WHAT coroutine "NAME" (#ID)" */
 void weft__line_coro(struct weft__line *line, const char *what, const weft_coro_t *k);
 
-/* A slot as the attributes want it, of the calling thread's; or NULL and a negative errno. */
+/* A slot as weft_create wants it, of the calling thread's; or NULL and a negative errno. */
+struct weft__slot *weft__take_usual(struct weft__thread *thread, int *error);
+/* The same as the attributes want it. */
 struct weft__slot *weft__take_slot(const weft_attr_t *attr, int *error);
+
+/* A signal handler may have interrupted anything here. A debug build sees a handler on the alternate stack, every build
+ * one that would wait for its own thread: internal/once.h. */
+static inline void weft__check_no_handler(void)
+{
+#if WEFT_DEBUG
+	if (weft__os_on_alt_stack())
+		weft__die_in_handler();
+#endif
+}
 
 /* What marks, in `handled`, a coroutine that ran inside another one which was left: see leaving.c. */
 enum { WEFT__ORPHAN = 4 };
@@ -36,11 +48,12 @@ void weft__drop_inside(weft_coro_t *k);
 
 /* Assembly. */
 WEFT__HIDDEN _Noreturn void weft__leave(weft_coro_t *k, const void *effect, void *payload);
-WEFT__HIDDEN void weft__land_saving(void);
-WEFT__HIDDEN void weft__return_saving(void);
+WEFT__HIDDEN WEFT__OF_SAVING void weft__entry_saving(void);
+WEFT__HIDDEN WEFT__OF_SAVING void weft__land_saving(void);
+WEFT__HIDDEN WEFT__OF_SAVING void weft__return_saving(void);
 WEFT__HIDDEN WEFT__OF_COPY void weft__land_copying(void);
 WEFT__HIDDEN WEFT__OF_COPY void weft__land_parked(void);
-WEFT__HIDDEN void weft__land_switched(void);
+WEFT__HIDDEN WEFT__OF_SAVING void weft__land_switched(void);
 
 /* What weft__land_saving and weft__return_saving call. */
 WEFT__HIDDEN void weft__enter_saving(weft_coro_t *k);
@@ -49,7 +62,7 @@ WEFT__HIDDEN void weft__leave_saving(weft_coro_t *k);
 WEFT__HIDDEN void weft__switched(weft_coro_t *from);
 
 /* For an exception that leaves such a coroutine. */
-void weft__carry_exception(weft_coro_t *k);
+WEFT__OF_SAVING void weft__carry_exception(weft_coro_t *k);
 
 /* What a thread's code needs at hand. Compilers keep its address, so only functions that do not suspend name it: others
  * ask weft/arch.h. */
@@ -100,10 +113,10 @@ static inline const struct weft__view *weft__view_of(const weft_coro_t *k)
 
 enum { WEFT__SAVING = WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS };
 /* Exchange what such a coroutine keeps with the thread's. */
-void weft__exchange_saved(weft_coro_t *k);
+WEFT__OF_SAVING void weft__exchange_saved(weft_coro_t *k);
 /* `from`, which has one of WEFT__HOOKED, is about to switch to `to`. */
-void weft__before_switch(weft_coro_t *from, weft_coro_t *to);
+WEFT__OF_SAVING void weft__before_switch(weft_coro_t *from, weft_coro_t *to);
 /* Start over at the entry of such a coroutine, with fresh state. */
-void weft__arm_saving(weft_coro_t *k);
+WEFT__OF_SAVING void weft__arm_saving(weft_coro_t *k);
 
 #endif

@@ -15,7 +15,8 @@
 #define ENDING_CLASS (((uint64_t)'W' << 56) | ((uint64_t)'E' << 48) | ((uint64_t)'F' << 40) | ((uint64_t)'T' << 32))
 
 /* Labels in assembly, where weft__entry and weft__entry_saving catch. */
-WEFT__HIDDEN extern const char weft__entry_catch[], weft__entry_saving_catch[];
+WEFT__HIDDEN extern const char weft__entry_catch[];
+WEFT__HIDDEN WEFT__OF_SAVING extern const char weft__entry_saving_catch[];
 
 enum { DWARF_RAX = 0 };
 
@@ -130,7 +131,8 @@ _Noreturn void weft__thrown(weft_coro_t *k, struct _Unwind_Exception *exception)
 		weft__ended(k, (struct weft__ending *)exception);
 	if (exception->private_1 == (uintptr_t)before_frame)
 		exception->private_1 = 0; /* it goes on as what it was */
-	weft__carry_exception(k);
+	if (k->flags & WEFT_SAVE_EXCEPTIONS)
+		weft__carry_exception(k);
 	k->leaf = k;
 	(void)weft__take_owned(k); /* an exception is its resumer's affair */
 	if (k->flags & WEFT__ENDING) {

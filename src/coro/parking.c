@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Coroutines whose frames are copied leave their region, for a while or for ever: the other half of copying.c. */
 #define WEFT__PART_COPY
+#define WEFT__PART_SAVING
 #include "coro/copying.h"
 
 char *weft__landing_spare;

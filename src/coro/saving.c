@@ -4,6 +4,7 @@
  * of the state; entering and leaving exchange it with the thread's. A switch sideways passes through neither landing
  * pad nor return of the coroutine it leaves: it does the one by hand, and puts weft__land_switched before the landing.
  */
+#define WEFT__PART_SAVING
 #include "arch/fpu.h"
 #include "coro/copying.h"
 
@@ -93,7 +94,7 @@ void weft__switched(weft_coro_t *from)
 /* An exception leaves k: it counts where it goes. */
 void weft__carry_exception(weft_coro_t *k)
 {
-	if (!(k->flags & WEFT_SAVE_EXCEPTIONS) || !__cxa_get_globals || !__cxa_get_globals()->uncaught)
+	if (!__cxa_get_globals || !__cxa_get_globals()->uncaught)
 		return;
 	__cxa_get_globals()->uncaught--;
 	k->uncaught++;

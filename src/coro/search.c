@@ -6,6 +6,7 @@
  *   try   c, which lies in the region or ended there, starts from k's image again
  */
 #define WEFT__PART_COPY
+#define WEFT__PART_SAVING
 #include "coro/copying.h"
 
 #include <errno.h>

@@ -87,7 +87,7 @@ static const void *key_of_renamed(const struct search *s)
 }
 
 /* Does what handles the effect name it by the address that was performed? No need to be sure of it. */
-static bool has_own_address(const struct search *s)
+static WEFT__COLD bool has_own_address(const struct search *s)
 {
 	uintptr_t handled = s->result.k->handled;
 	const weft_effect_t *const *member = (const weft_effect_t *const *)(handled - 1);

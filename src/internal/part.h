@@ -52,6 +52,13 @@
 #define WEFT__OF_ENDS WEFT__MAY_BE_ABSENT
 #endif
 
+/* Coroutines that keep more than registers: coro/saving.c. For those with attributes, and copy. */
+#ifdef WEFT__PART_SAVING
+#define WEFT__OF_SAVING
+#else
+#define WEFT__OF_SAVING WEFT__MAY_BE_ABSENT
+#endif
+
 /* Coroutines whose stacks cannot grow: coro/failing.c, stack/spent.c. For commit, linked and copy. */
 #ifdef WEFT__PART_FAILING
 #define WEFT__OF_FAILING

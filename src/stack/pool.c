@@ -408,7 +408,7 @@ static inline struct weft__bin *bin_of(struct weft__thread *thread, const struct
 	return weft__likely(here == usual) ? thread->default_bin : &thread->bins[slot->policy][slot->class];
 }
 
-static inline void push(struct weft__bin *bin, struct weft__slot *slot)
+static void push(struct weft__bin *bin, struct weft__slot *slot)
 {
 	uint64_t tally = weft__bin_tally(bin) + 1 + weft__bin_came;
 
@@ -446,12 +446,11 @@ void weft__give_at_hand(void)
 	weft__set_hand(WEFT__HAND_EMPTY);
 	if (WEFT_CANARY(slot_at_hand_is_lost))
 		return;
-	if (weft__slot_own(slot)) {
+	if (weft__slot_own(slot)) { /* else whoever takes it out waits for its memory, or prepares it */
 		atomic_store_explicit(&slot->owner, NULL, memory_order_relaxed);
-		weft__slot_give(slot);
-	} else { /* whoever takes it out waits for its memory, or prepares it */
-		push(weft__tls_thread->default_bin, slot);
+		atomic_store_explicit(&slot->kept, true, memory_order_release);
 	}
+	push(weft__tls_thread->default_bin, slot);
 }
 
 uint64_t weft__pool_came(weft_policy_t policy)
