@@ -175,8 +175,7 @@ static inline void arm(weft_coro_t *k, weft_fn_t *fn, void *arg)
 
 static inline bool is_apart(const weft_coro_t *k, const struct weft__slot *slot, const struct weft__thread *thread)
 {
-	return !thread->default_is_plain || slot->policy != thread->default_bin->policy ||
-	       slot->class != thread->default_bin->class || (const char *)k != slot->object;
+	return !thread->default_is_plain || !weft__is_default(slot, thread) || (const char *)k != slot->object;
 }
 
 __attribute__((noinline)) void weft__set_up(weft_coro_t *k, struct weft__slot *slot, struct weft__thread *thread,
@@ -185,7 +184,6 @@ __attribute__((noinline)) void weft__set_up(weft_coro_t *k, struct weft__slot *s
 	const weft_coro_t *creator = weft__self();
 
 	k->slot = slot;
-	k->keeps = 0;
 	k->marks &= WEFT_CANARY(who_passed_before_is_forgotten) ? 0 : WEFT__PASSED;
 	if (is_apart(k, slot, thread) && WEFT_NO_CANARY(another_kind_is_at_hand))
 		k->marks |= WEFT__APART;
@@ -346,15 +344,16 @@ static __attribute__((noinline)) void give_back(weft_coro_t *k)
 /* It has no frames and no chunks but the first. Its object becomes one that weft_create may find in a slot. */
 static __attribute__((noinline)) void lay_down(weft_coro_t *k)
 {
+	uint8_t marks;
+
 	die(k);
 	if (weft__likely(!(k->marks & WEFT__APART))) {
 		k->parent = NULL;
 		k->leaf = k;
 		k->deferred = NULL;
-		k->flags = 0;
-		k->failure = WEFT_NO_FAILURE;
-		k->marks &= WEFT__PASSED;
-		k->keeps = 0;
+		marks = k->marks & WEFT__PASSED;
+		memset((char *)k + offsetof(weft_coro_t, flags), 0, sizeof(uint64_t)); /* see unusual() */
+		k->marks = marks;
 		if (weft__at_hand(&weft__tls_hand) == WEFT__HAND_EMPTY) {
 			weft__put_at_hand(k->slot);
 			return;
@@ -545,18 +544,14 @@ void weft_delete(weft_coro_t *k)
 {
 	uintptr_t at_hand = weft__at_hand(&weft__tls_hand);
 
-	if (weft__likely(k) && ended_plainly(k)) {
+	if (weft__likely(k) && ended_plainly(k) && weft__likely(at_hand != WEFT__HAND_CLOSED)) {
 		weft__check_no_handler();
-		if (weft__likely(at_hand == WEFT__HAND_EMPTY)) {
-			die(k);
+		die(k);
+		if (weft__likely(at_hand == WEFT__HAND_EMPTY))
 			weft__put_at_hand((struct weft__slot *)(void *)k);
-			return;
-		}
-		if (at_hand != WEFT__HAND_CLOSED) {
-			die(k);
+		else
 			give_back(k);
-			return;
-		}
+		return;
 	}
 	delete_with_care(k);
 }

@@ -22,6 +22,7 @@
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <weft/stack.h>
 
 #include "arch/chunk.h"
@@ -327,6 +328,20 @@ struct weft__hand {
  * out of the bin by itself; perhaps there are no bins yet. */
 enum weft__hand_state { WEFT__HAND_CLOSED, WEFT__HAND_SHUT, WEFT__HAND_EMPTY };
 extern __thread struct weft__hand weft__tls_hand __attribute__((tls_model("initial-exec")));
+
+_Static_assert(offsetof(struct weft__slot, class) == offsetof(struct weft__slot, policy) + 1 &&
+		   offsetof(struct weft__bin, class) == offsetof(struct weft__bin, policy) + 1,
+	       "policy and class are compared together");
+
+/* Does the slot belong into the default bin? */
+static inline bool weft__is_default(const struct weft__slot *slot, const struct weft__thread *thread)
+{
+	uint16_t usual, here;
+
+	memcpy(&usual, &thread->default_bin->policy, sizeof usual);
+	memcpy(&here, &slot->policy, sizeof here);
+	return here == usual;
+}
 
 /* Is Memcheck to be told about frames? To ask costs less than to tell. Constant once a thread is attached. */
 extern bool weft__on_memcheck;

@@ -394,18 +394,11 @@ static WEFT__COLD void give_without_bins(struct weft__slot *slot)
 	chill(slot, (weft_policy_t)slot->policy, slot->class);
 }
 
-_Static_assert(offsetof(struct weft__slot, class) == offsetof(struct weft__slot, policy) + 1 &&
-		   offsetof(struct weft__bin, class) == offsetof(struct weft__bin, policy) + 1,
-	       "policy and class are compared together");
-
 /* Most slots are of the default bin, and to see that takes less time than to compute where a bin is. */
 static inline struct weft__bin *bin_of(struct weft__thread *thread, const struct weft__slot *slot)
 {
-	uint16_t usual, here;
-
-	memcpy(&usual, &thread->default_bin->policy, sizeof usual);
-	memcpy(&here, &slot->policy, sizeof here);
-	return weft__likely(here == usual) ? thread->default_bin : &thread->bins[slot->policy][slot->class];
+	return weft__likely(weft__is_default(slot, thread)) ? thread->default_bin
+							    : &thread->bins[slot->policy][slot->class];
 }
 
 static void push(struct weft__bin *bin, struct weft__slot *slot)
@@ -511,7 +504,7 @@ static WEFT__COLD void detach(void *argument)
 	if (weft__buffers_drain)
 		weft__buffers_drain(thread);
 	weft__tls_thread = NULL;
-	weft__tls_hand = (struct weft__hand){WEFT__HAND_CLOSED, 0, 0};
+	weft__set_hand(WEFT__HAND_CLOSED);
 	lock();
 	if (thread->next)
 		thread->next->previous = thread->previous;
