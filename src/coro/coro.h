@@ -48,7 +48,11 @@ void weft__drop_inside(weft_coro_t *k);
 
 /* Assembly. */
 WEFT__HIDDEN _Noreturn void weft__leave(weft_coro_t *k, const void *effect, void *payload);
-WEFT__HIDDEN WEFT__OF_SAVING void weft__entry_saving(void);
+#ifdef WEFT__PART_SAVING
+WEFT_API void weft__entry_saving(void);
+#else
+WEFT_API __attribute__((weak)) void weft__entry_saving(void); /* not hidden: backtraces name it */
+#endif
 WEFT__HIDDEN WEFT__OF_SAVING void weft__land_saving(void);
 WEFT__HIDDEN WEFT__OF_SAVING void weft__return_saving(void);
 WEFT__HIDDEN WEFT__OF_COPY void weft__land_copying(void);
