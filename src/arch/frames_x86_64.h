@@ -187,7 +187,6 @@ name##_catch: /* weft__exception_left sends an exception here, in rax, all frame
 	ud2; \
 END(name)
 
-
 	.hidden weft__exception_left, weft__thrown, weft__tls_growth
 	.weak	weft__icall /* of a part: see stack/policies.c */
 

@@ -173,9 +173,16 @@ static inline void arm(weft_coro_t *k, weft_fn_t *fn, void *arg)
 		weft__chunks_begin(&k->link, slot);
 }
 
+/* Release: the fault handler reads the name and number of an owner that it sees. */
+static inline void become_owner(weft_coro_t *k, struct weft__slot *slot)
+{
+	atomic_store_explicit(&slot->owner, k, memory_order_release);
+}
+
 static inline bool is_apart(const weft_coro_t *k, const struct weft__slot *slot, const struct weft__thread *thread)
 {
-	return !thread->default_is_plain || !weft__is_default(slot, thread) || (const char *)k != slot->object;
+	return thread->default_hand == WEFT__HAND_CLOSED || !weft__is_default(slot, thread) ||
+	       (const char *)k != slot->object;
 }
 
 __attribute__((noinline)) void weft__set_up(weft_coro_t *k, struct weft__slot *slot, struct weft__thread *thread,
@@ -191,8 +198,7 @@ __attribute__((noinline)) void weft__set_up(weft_coro_t *k, struct weft__slot *s
 	k->id = weft__new_id();
 	k->view = weft__view_of(k);
 	k->creator = creator ? creator->id : 0;
-	/* Release: the fault handler reads the name and number of an owner that it sees. */
-	atomic_store_explicit(&slot->owner, k, memory_order_release);
+	become_owner(k, slot);
 }
 
 /* What is deleted may be at hand from here on: not where its site is noted, or where a sanitizer follows it. */
@@ -210,7 +216,7 @@ struct weft__slot *weft__take_usual(struct weft__thread *thread, int *error)
 	uintptr_t at_hand = weft__at_hand(&weft__tls_hand);
 	struct weft__slot *slot = (struct weft__slot *)at_hand;
 
-	if (at_hand == WEFT__HAND_CLOSED && thread->default_is_plain)
+	if (at_hand == WEFT__HAND_CLOSED && thread->default_hand != WEFT__HAND_CLOSED)
 		open_hand(thread);
 	if (weft__likely(at_hand > WEFT__HAND_EMPTY)) {
 		if (weft__likely(weft__slot_own(slot))) {
@@ -278,8 +284,7 @@ static __attribute__((noinline)) weft_coro_t *create_from_bin(weft_fn_t *fn, voi
 	weft__check_no_handler();
 	k = bring_to_life(fn, arg, slot);
 	k->slot = slot;
-	/* Release: the fault handler reads the name and number of an owner that it sees. */
-	atomic_store_explicit(&slot->owner, k, memory_order_release);
+	become_owner(k, slot);
 	return k;
 }
 

@@ -290,8 +290,7 @@ struct weft__region;
 struct weft__thread {
 	_Atomic uint32_t entering;     /* copy: a region may be about to be this thread's; see copy.h */
 	struct weft__bin *default_bin; /* weft_create's: the default policy and size */
-	bool default_is_plain;	       /* are its stacks one piece each, and does nobody watch them? */
-	uint8_t default_hand;	       /* as struct weft__hand says, for such stacks */
+	uint8_t default_hand; /* as struct weft__hand says; CLOSED: its stacks are no one piece each, or are watched */
 	const struct weft__hand *hand; /* the thread's */
 	_Atomic uint64_t copied;       /* copy: bytes that it has copied */
 	struct weft__region *waits_for;

@@ -576,10 +576,9 @@ static struct weft__thread *begin_record(void)
 		thread = new_record();
 	if (thread) {
 		thread->default_bin = &thread->bins[policy][weft__class(policy, 0, true)];
-		thread->default_is_plain =
-		    !weft__policies[policy]->linked && !weft__policies[policy]->shared && !weft__on_memcheck;
-		/* Under a budget stacks grow by what others keep. */
-		thread->default_hand = policy == WEFT_COMMIT ? WEFT__HAND_SHUT : WEFT__HAND_EMPTY;
+		if (!weft__policies[policy]->linked && !weft__policies[policy]->shared && !weft__on_memcheck)
+			/* Under a budget stacks grow by what others keep. */
+			thread->default_hand = policy == WEFT_COMMIT ? WEFT__HAND_SHUT : WEFT__HAND_EMPTY;
 	}
 	return thread;
 }

@@ -54,47 +54,6 @@ static void *on_result(void *state, void *result)
 WEFT_HANDLER(counter, weft_tail(get, on_get), weft_tail(put, on_put));
 WEFT_HANDLER(flipping, weft_general(flip, on_flip), weft_abort(oops, on_oops), weft_on_return(on_result));
 
-WEFT_EFFECT(int, quit);
-
-static int on_quit(void *state)
-{
-	weft_exit(weft_current(), &weft_suspended, state);
-}
-
-WEFT_HANDLER(quitting, weft_tail(quit, on_quit), weft_tail(get, on_get));
-
-static void *quits(void *unused)
-{
-	quit();
-	return unused;
-}
-
-static void *gets_first(void *unused)
-{
-	(void)unused;
-	return (void *)(intptr_t)get();
-}
-
-static void *starts_over(void *unused)
-{
-	weft_coro_t *k = weft_create(quits, unused);
-
-	weft_resume(k, NULL, WEFT_HANDLE_NONE);
-	weft_reset(k, gets_first, NULL);
-	unused = weft_resume(k, NULL, WEFT_HANDLE_NONE).payload;
-	weft_delete(k);
-	return unused;
-}
-
-/* One that ended in a tail clause is outside of it when it starts over. */
-static void ended_in_a_clause(void **state)
-{
-	int value = 7;
-
-	(void)state;
-	assert_int_equal((intptr_t)weft_run(&quitting, &value, starts_over, NULL), 7);
-}
-
 static void *counts(void *unused)
 {
 	while (get() > 0)
@@ -466,6 +425,41 @@ static void *gets(void *unused)
 {
 	(void)unused;
 	return (void *)(intptr_t)get();
+}
+
+WEFT_EFFECT(int, quit);
+
+static int on_quit(void *state)
+{
+	weft_exit(weft_current(), &weft_suspended, state);
+}
+
+WEFT_HANDLER(quitting, weft_tail(quit, on_quit), weft_tail(get, on_get));
+
+static void *quits(void *unused)
+{
+	quit();
+	return unused;
+}
+
+static void *starts_over(void *unused)
+{
+	weft_coro_t *k = weft_create(quits, unused);
+
+	weft_resume(k, NULL, WEFT_HANDLE_NONE);
+	weft_reset(k, gets, NULL);
+	unused = weft_resume(k, NULL, WEFT_HANDLE_NONE).payload;
+	weft_delete(k);
+	return unused;
+}
+
+/* One that ended in a tail clause is outside of it when it starts over. */
+static void ended_in_a_clause(void **state)
+{
+	int value = 7;
+
+	(void)state;
+	assert_int_equal((intptr_t)weft_run(&quitting, &value, starts_over, NULL), 7);
 }
 
 static void *runs_forwarding(void *unused)
