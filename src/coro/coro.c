@@ -79,7 +79,7 @@ void weft__forget_found(void)
  */
 void weft__move_clauses(weft_coro_t *k, uintptr_t handled)
 {
-	if (weft_state(k) != WEFT_SUSPENDED || !weft__has_started(k))
+	if (weft_state(k) != WEFT_SUSPENDED || !weft__was_resumed(k))
 		return;
 	for (weft_coro_t *c = k->leaf;; c = c->parent) {
 		uintptr_t view = (uintptr_t)c->view;

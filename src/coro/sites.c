@@ -116,7 +116,7 @@ static void report(const struct site *site)
 static bool is_lost(const struct site *site)
 {
 	return site->k && site->k->id == site->id && weft_state(site->k) == WEFT_SUSPENDED &&
-	       weft__has_started(site->k);
+	       weft__was_resumed(site->k);
 }
 
 /* Before other constructors make coroutines. */

@@ -159,6 +159,11 @@ static int commit_fill(struct weft__slot *slot)
 	return 0;
 }
 
+static void wait_for_reclaimers(void)
+{
+	(void)weft__reclaim(WEFT_COMMIT, 0);
+}
+
 /* Where `open` should be for `address` to be usable: at least there, at most at `low`. */
 static char *next_open(const struct weft__slot *slot, char *open, char *address)
 {
@@ -257,5 +262,6 @@ const struct weft__policy weft__commit = {
     .trim = commit_trim,
     .tight = is_tight,
     .fill = commit_fill,
+    .wait_for_lookers = wait_for_reclaimers,
     .fault = commit_fault,
 };

@@ -119,6 +119,8 @@ struct weft__policy {
 	int (*cut)(weft_policy_t policy, unsigned class, unsigned count, struct weft__slot **list);
 	/* Make one of those again whose memory was dropped. Only with `cut`. */
 	void (*renew)(weft_policy_t policy, unsigned class, struct weft__slot *slot);
+	/* A thread's hand is NULL now: return when nobody looks at what it was. May be absent: nobody looks. */
+	void (*wait_for_lookers)(void);
 	/* Is memory so short that no slot should be prepared ahead of need? May be absent. */
 	bool (*tight)(void);
 	/* Open all of a slot, for a thread. 0 or a negative errno. May be absent. */
@@ -291,8 +293,8 @@ struct weft__thread {
 	_Atomic uint32_t entering;     /* copy: a region may be about to be this thread's; see copy.h */
 	struct weft__bin *default_bin; /* weft_create's: the default policy and size */
 	uint8_t default_hand; /* as struct weft__hand says; CLOSED: its stacks are no one piece each, or are watched */
-	const struct weft__hand *hand; /* the thread's */
-	_Atomic uint64_t copied;       /* copy: bytes that it has copied */
+	const struct weft__hand *_Atomic hand; /* the thread's. NULL: it ended, or a fork left it behind */
+	_Atomic uint64_t copied;	       /* copy: bytes that it has copied */
 	struct weft__region *waits_for;
 	struct weft__region *regions[WEFT__CLASSES]; /* its own by size, lowest first */
 	struct weft__region_counts {
@@ -323,9 +325,9 @@ struct weft__hand {
 	_Atomic uintptr_t slot; /* of the default bin, out of it, for whoever asks next. Other threads count it */
 	uint64_t next_id, last_id;
 };
-/* In place of a slot. SHUT: there will be none, because a reclaimer might miss it. CLOSED: nor may weft_create take one
- * out of the bin by itself; perhaps there are no bins yet. */
-enum weft__hand_state { WEFT__HAND_CLOSED, WEFT__HAND_SHUT, WEFT__HAND_EMPTY };
+/* In place of a slot. CLOSED: there will be none, nor may weft_create take one out of the bin by itself; perhaps there
+ * are no bins yet. */
+enum weft__hand_state { WEFT__HAND_CLOSED, WEFT__HAND_EMPTY };
 extern __thread struct weft__hand weft__tls_hand __attribute__((tls_model("initial-exec")));
 
 _Static_assert(offsetof(struct weft__slot, class) == offsetof(struct weft__slot, policy) + 1 &&
@@ -433,13 +435,15 @@ static inline struct weft__slot *weft__slot_take(struct weft__bin *bin, int *err
 /* Keep a slot whose owner is gone. */
 void weft__slot_give(struct weft__slot *slot);
 
-/* Async-signal-safe. How many slots ever came into threads' bins of a policy: as long as it is the same, none did. */
+/* Async-signal-safe, only under reclaim.c's lock. As long as it is the same, no slot of the policy came to be kept.
+ * 0: a thread has one at hand that has memory. */
 uint64_t weft__pool_came(weft_policy_t policy);
 
 /* ---- reclaim.c: memory of slots that are kept ------------------------------------------------------------------ */
 
 /* Async-signal-safe, takes no lock of another file. Take the memory of kept slots of a policy away, wherever they are
- * kept, until that is so many bytes. How many it was; 0: no kept slot has memory. */
+ * kept, until that is so many bytes. How many it was; 0: no kept slot has memory. Wanting 0 bytes waits until whoever
+ * was here before is through. */
 size_t weft__reclaim(weft_policy_t policy, size_t bytes);
 
 /* Wait until nobody claims the slot's memory, which the calling thread owns. Is it there? */

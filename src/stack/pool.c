@@ -446,15 +446,33 @@ void weft__give_at_hand(void)
 	push(weft__tls_thread->default_bin, slot);
 }
 
+/* What the thread has at hand, if it is of the policy. Nothing else of the thread is looked at: it may be ending, and
+ * waits for us only if this is the default policy. */
+static const struct weft__slot *at_hand_of(const struct weft__thread *thread, weft_policy_t policy)
+{
+	const struct weft__hand *hand = NULL;
+	uintptr_t at_hand;
+
+	if (policy == weft_default_policy())
+		hand = atomic_load_explicit(&thread->hand, memory_order_acquire);
+	at_hand = hand ? weft__at_hand(hand) : WEFT__HAND_EMPTY;
+	return at_hand > WEFT__HAND_EMPTY ? (const struct weft__slot *)at_hand : NULL;
+}
+
 uint64_t weft__pool_came(weft_policy_t policy)
 {
-	uint64_t came = 0;
+	const struct weft__slot *at_hand;
+	uint64_t came = 1;
 
 	/* Acquire: pairs with the release in new_record. */
-	for (struct weft__thread *t = atomic_load_explicit(&pool.records, memory_order_acquire); t; t = t->record)
+	for (struct weft__thread *t = atomic_load_explicit(&pool.records, memory_order_acquire); t; t = t->record) {
+		at_hand = at_hand_of(t, policy);
+		if (at_hand && !is_hollow(at_hand) && WEFT_NO_CANARY(hands_are_overlooked))
+			return 0;
 		for (int c = 0; c < WEFT__CLASSES; c++)
 			/* Acquire: pairs with the release in weft__bin_set_tally; who came is `kept`. */
 			came += atomic_load_explicit(&t->bins[policy][c].tally, memory_order_acquire) >> 32;
+	}
 	return came;
 }
 
@@ -488,6 +506,16 @@ static WEFT__COLD void end_record(struct weft__thread *thread)
 	unlock();
 }
 
+/* The hand goes with the thread's other thread-local memory. */
+static void leave_hand(struct weft__thread *thread)
+{
+	void (*wait)(void) = weft__policies[weft_default_policy()]->wait_for_lookers;
+
+	atomic_store_explicit(&thread->hand, NULL, memory_order_relaxed);
+	if (wait)
+		wait();
+}
+
 /* At thread exit. Destructors that run later may attach the thread again; then this runs again. */
 static WEFT__COLD void detach(void *argument)
 {
@@ -505,6 +533,7 @@ static WEFT__COLD void detach(void *argument)
 		weft__buffers_drain(thread);
 	weft__tls_thread = NULL;
 	weft__set_hand(WEFT__HAND_CLOSED);
+	leave_hand(thread);
 	lock();
 	if (thread->next)
 		thread->next->previous = thread->previous;
@@ -526,10 +555,21 @@ static WEFT__COLD void open_pool(void)
 	weft__fault_install();
 }
 
+/* Other threads' memory, of which their hands are, is the C library's to use again. */
+static void unlock_in_child(void)
+{
+	for (struct weft__thread *t = atomic_load_explicit(&pool.records, memory_order_relaxed); t; t = t->record)
+		if (t != weft__tls_thread && WEFT_NO_CANARY(looks_at_lost_hands)) {
+			atomic_store_explicit(&t->hand, NULL, memory_order_relaxed);
+			t->system = NULL;
+		}
+	unlock();
+}
+
 /* A fork must not leave the child with a lock that nobody holds. Before the first use, as the arena's. */
 __attribute__((constructor(102))) static void survive_fork(void)
 {
-	(void)pthread_atfork(lock, unlock, unlock);
+	(void)pthread_atfork(lock, unlock, unlock_in_child);
 }
 
 static WEFT__COLD void set_up_bins(struct weft__thread *thread)
@@ -577,8 +617,7 @@ static struct weft__thread *begin_record(void)
 	if (thread) {
 		thread->default_bin = &thread->bins[policy][weft__class(policy, 0, true)];
 		if (!weft__policies[policy]->linked && !weft__policies[policy]->shared && !weft__on_memcheck)
-			/* Under a budget stacks grow by what others keep. */
-			thread->default_hand = policy == WEFT_COMMIT ? WEFT__HAND_SHUT : WEFT__HAND_EMPTY;
+			thread->default_hand = WEFT__HAND_EMPTY;
 	}
 	return thread;
 }
@@ -593,7 +632,6 @@ WEFT__COLD struct weft__thread *weft__thread_attach(void)
 	thread = begin_record();
 	if (!thread)
 		return NULL;
-	thread->hand = &weft__tls_hand;
 	/* Without it overflows end in a bare SIGSEGV and `commit` cannot grow: no thread without. */
 	if (weft__os_alt_stack_enter(&thread->alt_stack) || !pool.has_key ||
 	    pthread_setspecific(pool.at_exit, thread)) {
@@ -601,6 +639,8 @@ WEFT__COLD struct weft__thread *weft__thread_attach(void)
 		end_record(thread);
 		return NULL;
 	}
+	/* Release: pairs with the acquire in at_hand_of. */
+	atomic_store_explicit(&thread->hand, &weft__tls_hand, memory_order_release);
 	lock();
 	thread->next = pool.threads;
 	if (pool.threads)
@@ -760,15 +800,14 @@ static size_t count_binned(weft_policy_t policy)
 {
 	size_t n = 0;
 
-	for (struct weft__thread *thread = pool.threads; thread; thread = thread->next)
+	for (struct weft__thread *thread = pool.threads; thread; thread = thread->next) {
 		for (int c = 0; c < WEFT__CLASSES; c++)
 			n += (uint32_t)weft__bin_tally(&thread->bins[policy][c]);
-	if (policy == weft_default_policy())
-		for (struct weft__thread *thread = pool.threads; thread; thread = thread->next)
-			n += weft__at_hand(thread->hand) > WEFT__HAND_EMPTY;
+		n += at_hand_of(thread, policy) != NULL;
+	}
 	if (policy == WEFT_OVERCOMMIT)
 		for (struct weft__thread *thread = pool.threads; thread; thread = thread->next)
-			n += __atomic_load_n(thread->system, __ATOMIC_RELAXED) != NULL;
+			n += thread->system && __atomic_load_n(thread->system, __ATOMIC_RELAXED);
 	return n;
 }
 

@@ -35,7 +35,7 @@ static char *_Atomic holder; /* an address of the thread's own */
 static struct {
 	struct weft__slot *slot[CLAIMS];
 	unsigned count;
-	/* Per policy: what weft__pool_came said before the last walk that found nothing, plus 1. */
+	/* Per policy: what weft__pool_came said before the last walk that found nothing. */
 	uint64_t in_vain[WEFT_POLICY_COUNT];
 } claims;
 
@@ -140,17 +140,19 @@ static size_t take_memory(struct weft__slot *slot)
 
 static size_t reclaim(weft_policy_t policy, size_t bytes)
 {
-	uint64_t came = weft__pool_came(policy) + 1;
+	/* Who wants all of it comes seldom, and for policies whose threads do not wait for who looks at their hands. */
+	uint64_t came = bytes == SIZE_MAX ? 0 : weft__pool_came(policy);
 	size_t found = 0;
 
-	/* Who wants all of it wants what is at hand, too, which nobody counts. */
-	if (came == claims.in_vain[policy] && bytes != SIZE_MAX)
+	if (came && came == claims.in_vain[policy])
 		return 0;
 	while (found < bytes) {
 		claims.count = 0;
 		weft__arena_walk(policy, claim);
-		if (!claims.count)
+		if (!claims.count) {
+			claims.in_vain[policy] = came;
 			break;
+		}
 		weft__os_barrier();
 		for (unsigned i = 0; i < claims.count; i++)
 			if (found < bytes)
@@ -158,8 +160,6 @@ static size_t reclaim(weft_policy_t policy, size_t bytes)
 			else
 				end_claim(claims.slot[i], WEFT__INTACT);
 	}
-	if (!found)
-		claims.in_vain[policy] = came;
 	return found;
 }
 

@@ -694,6 +694,86 @@ static void threads_take_from_each_other(void)
 	REQUIRE(stats_of(WEFT_COMMIT).committed == 0);
 }
 
+struct growth {
+	size_t before, after; /* what it uses until it suspends, and then */
+};
+
+static void *grows_twice(void *argument)
+{
+	const struct growth *growth = argument;
+
+	use_stack(growth->before);
+	weft_suspend(NULL);
+	use_stack(growth->after);
+	return NULL;
+}
+
+/* Once deleted it is at hand, if this is the default policy and weft_create was called before. */
+static weft_coro_t *begun(struct growth *growth)
+{
+	weft_coro_t *k = make_on(WEFT_COMMIT, 0, grows_twice, growth);
+
+	weft_delete(weft_create(grows_twice, growth));
+	REQUIRE(!weft_returned(resume(k)));
+	return k;
+}
+
+static void end_large(weft_coro_t *k)
+{
+	REQUIRE(weft_returned(resume(k)));
+	weft_delete(k);
+}
+
+static struct growth large = {100 * KB, 1 * KB};
+
+static void *ends_one(void *argument)
+{
+	weft_coro_t *k = begun(&large);
+
+	pthread_barrier_wait(&kept);
+	pthread_barrier_wait(&kept);
+	end_large(k);
+	pthread_barrier_wait(&kept);
+	pthread_barrier_wait(&kept);
+	return argument;
+}
+
+/* One cannot grow, as nothing kept has memory. Then one is deleted, by the thread or another, and the next one can. */
+static void the_next_one_grows(weft_coro_t *mine)
+{
+	struct growth much = {1 * KB, 200 * KB}, little = {1 * KB, 30 * KB};
+	weft_coro_t *first = begun(&much), *next = begun(&little);
+
+	weft_stack_trim();
+	weft_set_budget(stats_of(WEFT_COMMIT).committed);
+	expect_failure(first, resume(first), WEFT_BUDGET_SPENT);
+	if (mine) {
+		end_large(mine);
+	} else {
+		pthread_barrier_wait(&kept);
+		pthread_barrier_wait(&kept);
+	}
+	end_large(next);
+	weft_set_budget(SIZE_MAX);
+	weft_delete(first);
+}
+
+static void what_is_at_hand_gives_way(void)
+{
+	pthread_t thread;
+
+	pthread_barrier_init(&kept, NULL, 2);
+	for (int i = 0; i < 3; i++) {
+		the_next_one_grows(begun(&large));
+		REQUIRE(!pthread_create(&thread, NULL, ends_one, NULL));
+		pthread_barrier_wait(&kept);
+		the_next_one_grows(NULL);
+		pthread_barrier_wait(&kept);
+		REQUIRE(!pthread_join(thread, NULL));
+	}
+	REQUIRE(stats_of(WEFT_COMMIT).live == 0);
+}
+
 /* ---- cleanups without memory ------------------------------------------------------------------------------------- */
 
 static int cleanups, hooks;
@@ -1373,6 +1453,7 @@ static const struct scenario scenarios[] = {
     {"kept stacks give way to one that grows", kept_stacks_give_way, 0, NULL},
     {"kept stacks give way to a creation", creating_takes_from_kept_stacks, 0, NULL},
     {"stacks kept by sleeping threads give way", sleeping_threads_give_way, 0, NULL},
+    {"what is at hand gives way to a growing stack", what_is_at_hand_gives_way, 0, NULL},
     {"threads take kept stacks from each other", threads_take_from_each_other, 0, NULL},
     {"a stack grows in a switch", grows_in_the_middle_of_a_switch, 0, NULL},
     {"the budget is spent in a switch", budget_spent_in_a_switch, 0, NULL},

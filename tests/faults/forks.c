@@ -194,11 +194,60 @@ static void putting_back(void)
 	in_child_of_fork(grows_twice);
 }
 
+/* ---- what was thread-local ------------------------------------------------------------------------------------- */
+
+static void *returns(void *argument)
+{
+	return argument;
+}
+
+/* Its thread-local memory is in a stack too large for the C library to keep. */
+static void in_large_thread(void *(*run)(void *))
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	REQUIRE(!pthread_attr_init(&attr) && !pthread_attr_setstacksize(&attr, 128ul << 20));
+	REQUIRE(!pthread_create(&thread, &attr, run, NULL));
+	if (run == returns)
+		REQUIRE(!pthread_join(thread, NULL));
+}
+
+static void *keeps_one_at_hand(void *argument)
+{
+	for (int i = 0; i < 2; i++)
+		resume_to_the_end(weft_create(returns, NULL));
+	atomic_store(&stopped, 1);
+	for (;;)
+		nanosleep(&(struct timespec){1, 0}, NULL);
+	return argument;
+}
+
+static void looks_at_hands(void)
+{
+	in_large_thread(returns);
+	in_large_thread(returns);
+	REQUIRE(stats_of(WEFT_DEFAULT_POLICY).cached > 0);
+	weft_set_budget(1);
+	REQUIRE(!weft_create_with(returns, NULL, &(weft_attr_t){.policy = WEFT_COMMIT, .stack_size = 1024 * KB}));
+}
+
+static void lost_hand(void)
+{
+	grow();
+	in_large_thread(keeps_one_at_hand);
+	while (!atomic_load(&stopped))
+		nanosleep(&(struct timespec){0, 1000000}, NULL);
+	resume_to_the_end(weft_create(returns, NULL));
+	in_child_of_fork(looks_at_hands);
+}
+
 static const struct scenario scenarios[] = {
     {"a stack is being opened, the child resumes its coroutine", opening_and_resumed, 0, NULL},
     {"a stack is being opened, the child writes to it", opening_and_written_to, 0, NULL},
     {"a stack is being opened, the child forks", opening_and_two_forks, 0, NULL},
     {"the handler of faults is being put back", putting_back, 0, NULL},
+    {"another thread has a stack at hand", lost_hand, 0, NULL},
 };
 
 int main(int count, char **arguments)
