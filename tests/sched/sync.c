@@ -390,10 +390,14 @@ static void *channels(void *pass)
 	return pass;
 }
 
+enum { RECEIVERS = 20 };
+static int begun;
+
 static void *receives_one(void *chan)
 {
 	int item;
 
+	__atomic_fetch_add(&begun, 1, __ATOMIC_RELAXED);
 	CHECK(weft_chan_receive(chan, &item) == -EPIPE);
 	return chan;
 }
@@ -403,14 +407,17 @@ static void *closing_wakes(void *pass)
 	weft_chan_t *c = weft_chan_make(sizeof(int), 2), *full = weft_chan_make(0, 1);
 	int item = 1;
 
+	begun = 0;
 	CHECK(weft_chan_receive_until(c, &item, 0) == -ETIMEDOUT);
 	CHECK(weft_chan_receive_until(c, &item, weft_now() + MS) == -ETIMEDOUT);
 	CHECK(weft_chan_send(full, NULL) == 0 && weft_chan_send_until(full, NULL, weft_now() + MS) == -ETIMEDOUT);
 	CHECK(weft_chan_count(full) == 1);
 	WEFT_SCOPE(scope);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < RECEIVERS; i++)
 		CHECK(weft_scope_spawn(&scope, receives_one, c) == 0);
-	weft_sleep(MS);
+	/* More than workers: when all have begun, some wait. */
+	while (__atomic_load_n(&begun, __ATOMIC_RELAXED) < RECEIVERS)
+		CHECK(weft_task_yield() == 0);
 	CHECK(weft_chan_free(c) == -EBUSY);
 	CHECK(weft_chan_close(c) == 0);
 	CHECK(weft_scope_wait(&scope) == 0);
