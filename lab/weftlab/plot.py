@@ -103,18 +103,19 @@ def _dots(entry, cases, columns=2, width=11.5):
     rows = [panels[i:i + columns] for i in range(0, len(panels), columns)]
     heights = [max(len(p[0]) for p in row) * LINE for row in rows]
     figure = pyplot.figure(figsize=(width, sum(heights) + len(rows) * (ABOVE + BELOW)))
-    labels = [_width(m["label"] for marks, *_ in panels[c::columns] for m in marks) for c in range(columns)]
+    room = width / columns
+    labels = [_width((m["label"] for marks, *_ in panels[c::columns] for m in marks), room) for c in range(columns)]
     for i, panel in enumerate(panels):
         row, column = divmod(i, columns)
-        left = column * width / columns + labels[column]
+        left = column * room + labels[column]
         top = sum(heights[:row]) + row * (ABOVE + BELOW) + ABOVE
-        _panel(_axes(figure, left, top, (column + 1) * width / columns - 0.3 - left, heights[row]), cases[i], *panel)
+        _panel(_axes(figure, left, top, (column + 1) * room - 0.3 - left, heights[row]), cases[i], *panel)
     return finish(figure, entry["id"])
 
 
-def _width(labels):
-    """Inches that they take; the page's own font decides, so that to measure ours would say no more."""
-    return min(max(map(len, labels), default=0) * 0.07 + 0.15, 3.8)
+def _width(labels, room):
+    """Inches of the room that they take; the page's own font decides, so that to measure ours would say no more."""
+    return min(max(map(len, labels), default=0) * 0.07 + 0.15, 0.66 * room)
 
 
 def _axes(figure, left, top, width, height):

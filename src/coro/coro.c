@@ -181,8 +181,7 @@ static inline void become_owner(weft_coro_t *k, struct weft__slot *slot)
 
 static inline bool is_apart(const weft_coro_t *k, const struct weft__slot *slot, const struct weft__thread *thread)
 {
-	return thread->default_hand == WEFT__HAND_CLOSED || !weft__is_default(slot, thread) ||
-	       (const char *)k != slot->object;
+	return !thread->has_hand || !weft__is_default(slot, thread) || (const char *)k != slot->object;
 }
 
 __attribute__((noinline)) void weft__set_up(weft_coro_t *k, struct weft__slot *slot, struct weft__thread *thread,
@@ -202,13 +201,13 @@ __attribute__((noinline)) void weft__set_up(weft_coro_t *k, struct weft__slot *s
 }
 
 /* What is deleted may be at hand from here on: not where its site is noted, or where a sanitizer follows it. */
-static WEFT__COLD void open_hand(const struct weft__thread *thread)
+static WEFT__COLD void open_hand(void)
 {
 	if (weft__notes_sites || __tsan_destroy_fiber || __sanitizer_start_switch_fiber)
 		return;
 	if (!weft__self())
 		weft__attach_thread();
-	weft__set_hand(thread->default_hand);
+	weft__set_hand(WEFT__HAND_EMPTY);
 }
 
 struct weft__slot *weft__take_usual(struct weft__thread *thread, int *error)
@@ -216,8 +215,8 @@ struct weft__slot *weft__take_usual(struct weft__thread *thread, int *error)
 	uintptr_t at_hand = weft__at_hand(&weft__tls_hand);
 	struct weft__slot *slot = (struct weft__slot *)at_hand;
 
-	if (at_hand == WEFT__HAND_CLOSED && thread->default_hand != WEFT__HAND_CLOSED)
-		open_hand(thread);
+	if (at_hand == WEFT__HAND_CLOSED && thread->has_hand)
+		open_hand();
 	if (weft__likely(at_hand > WEFT__HAND_EMPTY)) {
 		if (weft__likely(weft__slot_own(slot))) {
 			weft__set_hand(WEFT__HAND_EMPTY);
@@ -271,7 +270,7 @@ static __attribute__((noinline)) weft_coro_t *bring_to_life(weft_fn_t *fn, void 
 	return k;
 }
 
-/* The hand is not closed, so the thread has bins. */
+/* The hand is empty, not closed, so the thread has bins. */
 static __attribute__((noinline)) weft_coro_t *create_from_bin(weft_fn_t *fn, void *arg)
 {
 	struct weft__slot *slot = NULL;
@@ -299,7 +298,7 @@ weft_coro_t *weft_create(weft_fn_t *fn, void *arg)
 		weft__set_hand(WEFT__HAND_EMPTY);
 		return bring_to_life(fn, arg, (struct weft__slot *)slot);
 	}
-	if (slot == WEFT__HAND_CLOSED || slot > WEFT__HAND_EMPTY)
+	if (slot != WEFT__HAND_EMPTY)
 		return weft__create_with_care(fn, arg);
 	return create_from_bin(fn, arg);
 }

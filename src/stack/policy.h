@@ -290,9 +290,9 @@ struct weft__region;
  * handler of any thread may read its tallies: it then serves another thread. Bins and their tallies stay as they are.
  */
 struct weft__thread {
-	_Atomic uint32_t entering;     /* copy: a region may be about to be this thread's; see copy.h */
-	struct weft__bin *default_bin; /* weft_create's: the default policy and size */
-	uint8_t default_hand; /* as struct weft__hand says; CLOSED: its stacks are no one piece each, or are watched */
+	_Atomic uint32_t entering;	       /* copy: a region may be about to be this thread's; see copy.h */
+	struct weft__bin *default_bin;	       /* weft_create's: the default policy and size */
+	bool has_hand;			       /* not if its stacks are no one piece each, or are watched */
 	const struct weft__hand *_Atomic hand; /* the thread's. NULL: it ended, or a fork left it behind */
 	_Atomic uint64_t copied;	       /* copy: bytes that it has copied */
 	struct weft__region *waits_for;
@@ -413,9 +413,20 @@ static inline void weft__set_hand(enum weft__hand_state state)
 	atomic_store_explicit(&weft__tls_hand.slot, state, memory_order_relaxed);
 }
 
+/* Frames of the dead are to be seen as such in tests. */
+#ifdef WEFT_TINY
+void weft__poison(struct weft__slot *slot);
+#else
+static inline void weft__poison(struct weft__slot *slot)
+{
+	(void)slot;
+}
+#endif
+
 /* The hand is empty. The slot's owner is dead, but not forgotten. */
 static inline void weft__put_at_hand(struct weft__slot *slot)
 {
+	weft__poison(slot);
 	/* From here on a reclaimer may have its memory. Release: and sees what the slot is. */
 	atomic_store_explicit(&slot->kept, WEFT_NO_CANARY(slot_at_hand_keeps_its_memory), memory_order_release);
 	atomic_store_explicit(&weft__tls_hand.slot, (uintptr_t)slot, memory_order_relaxed);

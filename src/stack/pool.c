@@ -369,7 +369,7 @@ static WEFT__COLD void give_batch(struct weft__bin *bin, uint32_t count)
 
 #ifdef WEFT_TINY
 /* The end where frames are, as far as it is open. */
-static void poison(struct weft__slot *slot)
+void weft__poison(struct weft__slot *slot)
 {
 	size_t bytes = (size_t)((char *)slot - atomic_load(&slot->open));
 
@@ -421,9 +421,7 @@ void weft__slot_give(struct weft__slot *slot)
 		return;
 	}
 	bin = bin_of(thread, slot);
-#ifdef WEFT_TINY
-	poison(slot);
-#endif
+	weft__poison(slot);
 	/* From here on a reclaimer may have its memory. Release: and sees what the slot is. */
 	atomic_store_explicit(&slot->kept, true, memory_order_release);
 	push(bin, slot);
@@ -616,8 +614,8 @@ static struct weft__thread *begin_record(void)
 		thread = new_record();
 	if (thread) {
 		thread->default_bin = &thread->bins[policy][weft__class(policy, 0, true)];
-		if (!weft__policies[policy]->linked && !weft__policies[policy]->shared && !weft__on_memcheck)
-			thread->default_hand = WEFT__HAND_EMPTY;
+		thread->has_hand =
+		    !weft__policies[policy]->linked && !weft__policies[policy]->shared && !weft__on_memcheck;
 	}
 	return thread;
 }

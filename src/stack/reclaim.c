@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The memory of slots that are kept for reuse is taken away where somebody needs it more. The slots stay where they are
- * kept, in bins of any thread and in warm lists; who takes one out finds that it has no memory, and prepares it again.
+ * kept, in bins of any thread, at its hand, and in warm lists; who takes one out finds that it has no memory, and
+ * prepares it again.
  *
  * The fault handler must be able to do this, so nothing here takes a lock that ordinary code holds. And taking a slot
  * out of a bin must stay as cheap as it is, without an atomic instruction. So the two sides settle whose the slot is by

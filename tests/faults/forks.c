@@ -202,15 +202,14 @@ static void *returns(void *argument)
 }
 
 /* Its thread-local memory is in a stack too large for the C library to keep. */
-static void in_large_thread(void *(*run)(void *))
+static pthread_t begin_large_thread(void *(*run)(void *))
 {
 	pthread_attr_t attr;
 	pthread_t thread;
 
 	REQUIRE(!pthread_attr_init(&attr) && !pthread_attr_setstacksize(&attr, 128ul << 20));
 	REQUIRE(!pthread_create(&thread, &attr, run, NULL));
-	if (run == returns)
-		REQUIRE(!pthread_join(thread, NULL));
+	return thread;
 }
 
 static void *keeps_one_at_hand(void *argument)
@@ -225,8 +224,8 @@ static void *keeps_one_at_hand(void *argument)
 
 static void looks_at_hands(void)
 {
-	in_large_thread(returns);
-	in_large_thread(returns);
+	for (int i = 0; i < 2; i++)
+		REQUIRE(!pthread_join(begin_large_thread(returns), NULL));
 	REQUIRE(stats_of(WEFT_DEFAULT_POLICY).cached > 0);
 	weft_set_budget(1);
 	REQUIRE(!weft_create_with(returns, NULL, &(weft_attr_t){.policy = WEFT_COMMIT, .stack_size = 1024 * KB}));
@@ -235,7 +234,7 @@ static void looks_at_hands(void)
 static void lost_hand(void)
 {
 	grow();
-	in_large_thread(keeps_one_at_hand);
+	begin_large_thread(keeps_one_at_hand);
 	while (!atomic_load(&stopped))
 		nanosleep(&(struct timespec){0, 1000000}, NULL);
 	resume_to_the_end(weft_create(returns, NULL));
