@@ -28,12 +28,19 @@ static void spin(uint64_t nanoseconds)
 
 struct locks {
 	weft_mutex_t a, b;
-	int cleanups;
+	int held, cleanups; /* atomic */
 };
 
 static void counts(struct locks *l)
 {
-	l->cleanups++;
+	__atomic_fetch_add(&l->cleanups, 1, __ATOMIC_RELAXED);
+}
+
+static void wait_until_both_are_held(struct locks *l)
+{
+	__atomic_fetch_add(&l->held, 1, __ATOMIC_RELAXED);
+	while (__atomic_load_n(&l->held, __ATOMIC_RELAXED) < 2)
+		weft_sleep(MS);
 }
 
 static void *takes_a_then_b(void *argument)
@@ -42,7 +49,7 @@ static void *takes_a_then_b(void *argument)
 
 	weft_defer(counts, l);
 	CHECK(weft_mutex_lock(&l->a) == 0);
-	weft_sleep(MS);
+	wait_until_both_are_held(l);
 	(void)weft_mutex_lock(&l->b);
 	CHECK(!"reached");
 	return NULL;
@@ -54,7 +61,7 @@ static void *takes_b_then_a(void *argument)
 
 	weft_defer(counts, l);
 	CHECK(weft_mutex_lock(&l->b) == 0);
-	weft_sleep(MS);
+	wait_until_both_are_held(l);
 	(void)weft_mutex_lock(&l->a);
 	CHECK(!"reached");
 	return NULL;
