@@ -28,11 +28,12 @@
 #define WEFT_HEAP_LIMIT 0x7fffffffffffffff
 
 /*
- * What lies below a chunk's limit. Compilers check nothing for a frame under 256 bytes that starts above the limit;
- * calls of small leaf functions follow without a check, with their red zone; then __morestack's own frame.
+ * What lies below a chunk's limit. A frame under 64 bytes is checked by where it starts, and may end below; then there
+ * is a return address, and 200 bytes for a small leaf function without a check, with its red zone, or for __morestack's
+ * own frame. tools/as/README.md reckons it up. Chunks with pages of their own have room for more than that.
  */
 #define WEFT_SLACK 1024
-#define WEFT_TINY_SLACK 464 /* of chunks smaller than a page: tiny and small ones */
+#define WEFT_TINY_SLACK 272 /* of chunks smaller than a page: tiny and small ones */
 /* The same for a heap frame, which starts exactly where it is. */
 #define WEFT_HEAP_SLACK 264
 

@@ -7,7 +7,7 @@
  *     opening more of the slot, as much again as is open; then nothing is linked, and the next call finds room. So
  *     there is no depth at which a call in a loop is slow (hot split).
  *  2. When the slot is spent, a chunk twice as large is linked, and kept when its frames return. Then assembly alone
- *     goes there and back. Behind a tiny chunk the first one is small: frames of a few calls do not take a page.
+ *     goes there and back. Behind a tiny chunk the first two are small: frames of a few calls do not take a page.
  *  3. Code that does not check is called on a system stack: a large contiguous slot, which each thread keeps one of.
  *  4. Functions here run on the thread's own small stack, so that a chunk needs to hold no more than what one frame
  *     without a check uses: WEFT_SLACK. A tiny chunk is 832 or 1216 bytes, its coroutine included. Nothing lies between
@@ -81,7 +81,7 @@ static inline int prepare_whole(const struct weft__policy *self, struct weft__sl
 {
 	slot->chunk.low = start;
 	atomic_store_explicit(&slot->open, start, memory_order_relaxed);
-	slot->chunk.limit = start + WEFT_CANARY_OR(frames_go_below_small_chunks, 0, WEFT_TINY_SLACK);
+	slot->chunk.limit = start + WEFT_CANARY_OR(frames_go_below_small_chunks, WEFT_TINY_SLACK - 96, WEFT_TINY_SLACK);
 	atomic_fetch_add_explicit(self->committed, (size_t)((char *)(slot + 1) - start), memory_order_relaxed);
 	return 0;
 }
@@ -279,13 +279,18 @@ static bool enlarge(struct weft__chunk *chunk, const char *from, size_t bytes)
 	return !is_whole(slot) && room > bytes && open_for(slot, chunk->low + (room - bytes));
 }
 
+/* The second of them follows the first. */
+static bool is_last_small(const struct weft__slot *slot)
+{
+	return slot->class == WEFT__SMALL_CLASS && weft__slot_of(slot->chunk.below)->class == WEFT__SMALL_CLASS;
+}
+
 /* Is a small chunk to follow, and does it have room? Stores of `mmu` would find no end of it. */
 static bool is_small_next(const struct weft__slot *slot, size_t need, size_t args)
 {
 	size_t lost = args ? WEFT_ARGUMENT_ALIGNMENT : 0; /* where their copy is aligned */
 
-	return is_whole(slot) && slot->class != WEFT__SMALL_CLASS && need + args + lost <= WEFT__SMALL_ROOM &&
-	       !weft__has_probes();
+	return is_whole(slot) && !is_last_small(slot) && need + args + lost <= WEFT__SMALL_ROOM && !weft__has_probes();
 }
 
 /* The size of the chunk after this one, if that is to be larger than a page; 0 if there is none so large. */

@@ -36,7 +36,7 @@ enum {
 	WEFT__WIDE_CLASS = 2 * WEFT__SIZES, /* guarded by size, unguarded by size, half of it guard by size, and: */
 	WEFT__TINY_CLASS = 3 * WEFT__SIZES, /* several to a page: first chunks */
 	WEFT__ROOMY_CLASS,		    /* the same, with room for a few calls */
-	WEFT__SMALL_CLASS,		    /* several to a page: chunks linked behind these */
+	WEFT__SMALL_CLASS,		    /* several to a page: two chunks linked behind these */
 	WEFT__CLASSES,
 	WEFT__TINY_BYTES = 832,
 	WEFT__ROOMY_BYTES = 1216,

@@ -639,7 +639,10 @@ static __attribute__((noinline)) long rest(long seed)
 		return wrong + leaf(n);                                                                                \
 	}
 
+FILLED(1)
 FILLED(2)
+FILLED(3)
+FILLED(4)
 FILLED(9)
 FILLED(26)
 
@@ -648,7 +651,10 @@ static void *fills(void *argument)
 	long seed = (long)argument, wrong = 0;
 
 	for (long round = 0; round < 4; round++) {
+		wrong += filled1(seed * (round + 1) % 24, seed);
 		wrong += filled2(seed * (round + 3) % 20, seed);
+		wrong += filled3(seed * (round + 5) % 18, seed);
+		wrong += filled4(seed * (round + 7) % 16, seed);
 		wrong += filled9((seed + round) % 9, seed);
 		wrong += filled26((seed + round) % 5, seed);
 	}
@@ -684,44 +690,55 @@ static void small_chunks(void)
 	REQUIRE(live() == 0);
 }
 
-/* What a coroutine takes that waits one call deep. */
-static size_t one_call_deep(size_t size)
+/* What a coroutine takes that waits so many calls deep, and how many chunks are linked for it. */
+struct taken {
+	size_t bytes, chunks;
+};
+
+static struct taken calls_deep(long calls, size_t size)
 {
 	enum { COUNT = 5000 };
 	weft_attr_t attr = {.policy = weft_default_policy(), .stack_size = size};
 	weft_coro_t **k = malloc(COUNT * sizeof *k);
-	size_t bytes;
+	size_t bytes, splits = stats_of(attr.policy).splits;
 
 	REQUIRE(k);
 	for (long i = 0; i < COUNT; i++) {
-		k[i] = weft_create_with(waits, (void *)1L, &attr);
+		k[i] = weft_create_with(waits, (void *)calls, &attr);
 		REQUIRE(k[i] && resume(k[i]).effect == &weft_suspended);
 	}
 	bytes = weft_stack_resident(attr.policy);
+	splits = stats_of(attr.policy).splits - splits;
 	for (long i = 0; i < COUNT; i++) {
 		weft_request_t r = resume(k[i]);
 
-		REQUIRE(weft_returned(r) && (long)r.payload == 1);
+		REQUIRE(weft_returned(r) && (long)r.payload == calls * (calls + 1) / 2);
 		weft_delete(k[i]);
 	}
 	free(k);
 	REQUIRE(weft_stack_trim() >= (size_t)COUNT * 100 && weft_stack_trim() == 0);
-	return bytes / COUNT;
+	return (struct taken){bytes / COUNT, splits / COUNT};
 }
 
-/* A call or two do not take a page each. */
+/* A call or two find room in a tiny chunk. What does not fit into the first takes two small ones, and then a page. */
 static void small_chunks_are_small(void)
 {
-	size_t tiny = one_call_deep(1024), splits = stats_of(weft_default_policy()).splits, roomy = one_call_deep(2048);
+	struct taken taken = calls_deep(1, 1024);
+	bool seen[3] = {false};
 
-#ifdef __OPTIMIZE__ /* else frames take more */
 	if (weft_default_policy() != WEFT_SEGMENTED && weft_default_policy() != WEFT_LOOKAHEAD)
 		return;
-	REQUIRE(tiny < 2500 && roomy < 1700);
-	REQUIRE(splits >= 5000 && stats_of(weft_default_policy()).splits == splits);
-#else
-	(void)tiny, (void)splits, (void)roomy;
+#ifdef __OPTIMIZE__ /* else frames take more */
+	REQUIRE(taken.bytes < 900 && taken.chunks == 0);
 #endif
+	for (long calls = 1; taken.chunks < 3; calls++) {
+		taken = calls_deep(calls, 2048);
+		if (taken.chunks < 3) {
+			REQUIRE(taken.bytes < 1300 + 1100 * taken.chunks);
+			seen[taken.chunks] = true;
+		}
+	}
+	REQUIRE(seen[0] && seen[1] && seen[2]);
 }
 
 /* ---- trimming */

@@ -650,7 +650,9 @@ static void links(weft_policy_t policy, size_t need, size_t args, bool small)
 /* Up to the last byte that fits, and no further. */
 static void small_chunks(void **state)
 {
-	static const size_t args[] = {0, 8, 16, 56, 64, 200, 256, 303, 304};
+	enum { MOST_ARGS = WEFT__SMALL_ROOM - WEFT_ARGUMENT_ALIGNMENT };
+
+	static const size_t args[] = {0, 8, 16, 56, 64, 200, 256, MOST_ARGS - 1, MOST_ARGS};
 	size_t live = stats_of(WEFT_SEGMENTED).live + stats_of(WEFT_LOOKAHEAD).live;
 
 	(void)state;
@@ -665,14 +667,14 @@ static void small_chunks(void **state)
 	assert_int_equal(stats_of(WEFT_SEGMENTED).live + stats_of(WEFT_LOOKAHEAD).live, live);
 }
 
-/* A frame that is too large for the small chunk that is kept gets another chunk, and the small one goes. Behind a small
- * one, and behind one with pages of its own, no small one comes. */
+/* A frame that is too large for the small chunk that is kept gets another chunk, and the small one goes. Behind two
+ * small ones, and behind one with pages of its own, no small one comes. */
 static void after_small_chunks(void **state)
 {
 	struct weft__slot *first = take(WEFT_SEGMENTED, WEFT__TINY_CLASS), *next;
 	struct weft_link *link = begin_on(first);
 	size_t live = stats_of(WEFT_SEGMENTED).live;
-	struct weft__chunk *small = weft__chunk_grow(link, 100, 0, first->chunk.limit), *large;
+	struct weft__chunk *small = weft__chunk_grow(link, 100, 0, first->chunk.limit), *second, *large;
 
 	(void)state;
 	assert_int_equal(weft__slot_of(small)->class, WEFT__SMALL_CLASS);
@@ -682,7 +684,13 @@ static void after_small_chunks(void **state)
 	assert_int_equal(stats_of(WEFT_SEGMENTED).live, live + 1);
 	small = weft__chunk_grow(link, 100, 0, first->chunk.limit);
 	link->chunk = small; /* as __morestack does */
-	large = weft__chunk_grow(link, 100, 0, small->limit);
+	large = weft__chunk_grow(link, 1000, 0, small->limit);
+	assert_int_equal(weft__slot_of(large)->class, weft__class(WEFT_SEGMENTED, 32 << 10, true));
+	second = weft__chunk_grow(link, 100, 0, small->limit);
+	assert_int_equal(weft__slot_of(second)->class, WEFT__SMALL_CLASS);
+	assert_int_equal(stats_of(WEFT_SEGMENTED).live, live + 2);
+	link->chunk = second;
+	large = weft__chunk_grow(link, 100, 0, second->limit);
 	next = weft__slot_of(large);
 	assert_int_equal(next->class, weft__class(WEFT_SEGMENTED, 32 << 10, true));
 	link->chunk = large;
@@ -690,11 +698,17 @@ static void after_small_chunks(void **state)
 	large = weft__chunk_grow(link, 40000, 0, large->low + WEFT_SLACK);
 	assert_true(weft__class_bytes(weft__slot_of(large)->class) >= 64 << 10);
 	/* A small chunk is open from end to end: nothing of it is given back while it is used. */
+	link->chunk = second;
+	link->limit = second->limit;
+	assert_int_equal(weft__stack_trim(link, first, second->limit), 0);
+	assert_null(second->above);
+	assert_true(writable(second->low));
 	link->chunk = small;
 	link->limit = small->limit;
 	assert_int_equal(weft__stack_trim(link, first, small->limit), 0);
 	assert_null(small->above);
 	assert_true(writable(small->low));
+	assert_int_equal(stats_of(WEFT_SEGMENTED).live, live + 1);
 	weft__chunks_end(link, first);
 	weft__slot_give(first);
 }

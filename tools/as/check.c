@@ -15,12 +15,12 @@
  *	jmp   body                             or a copy of the beginning of the body
  *
  * Compilers ask for too little: gcc leaves out arguments that it pushes, neither counts what inline assembly
- * pushes and calls, nor what the TLS resolver needs. A check by bare rsp is enough below 256 bytes, since the
- * limit is 1024 bytes above the end.
+ * pushes and calls, nor what the TLS resolver needs. They compare bare rsp for frames below 256 bytes; here that is
+ * done below 64, because what such a frame may need below the limit is kept free in every chunk, however small.
  */
 #include "unit.h"
 
-#define SMALL 256      /* needs no subtraction */
+#define SMALL 64       /* needs no subtraction */
 #define LEAF 64	       /* and 128 of red zone: needs no check */
 #define USER_CALLS 512 /* what inline assembly may push */
 #define TLS_CALL 4096  /* __tls_get_addr, lazily bound, allocating */
@@ -282,8 +282,8 @@ int64_t frame_of(const struct unit *u, const struct function *f)
 }
 
 /*
- * A function that calls nothing, and has a small frame, lives on the slack that its caller's check has left: 256
- * bytes of it may be the caller's, 8 are the return address; the run time keeps 464 at least. A tail jump happens
+ * A function that calls nothing, and has a small frame, lives on the slack that its caller's check has left: 64
+ * bytes of it may be the caller's, 8 are the return address; the run time keeps 272 at least. A tail jump happens
  * where the caller's call was; look-ahead has to see what it jumps to.
  */
 bool is_leaf(const struct unit *u, const struct function *f)
