@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Coroutines that wait nine calls deep on linked stacks: none needs a second chunk. */
+/* Coroutines that wait seventeen calls deep on linked stacks: none needs a second chunk. */
 #include <stdio.h>
 #include <weft/stack.h>
 
@@ -27,7 +27,7 @@ int main(void)
 	weft_stack_stats_t stats;
 
 	for (int i = 0; i < COROUTINES; i++) {
-		k[i] = seff_coroutine_new(deep, (void *)8);
+		k[i] = seff_coroutine_new(deep, (void *)16);
 		if (!k[i])
 			return 1;
 		seff_resume_handling_all(k[i], NULL);
