@@ -13,18 +13,19 @@ int checks(void);
 
 enum { STEP = 208, DEPTHS = 40 };
 
-/* Starts the checks with that many bytes on the stack already. */
-static int from_depth(int bytes)
+/* Starts the checks with that many frames on the stack already. Frames, and not one array: an array that does not fit
+ * goes to the heap, and one that fits has asked for what is called behind it, too. */
+static __attribute__((noinline)) int from_depth(intptr_t frames)
 {
-	volatile char below[bytes + 1];
+	char frame[STEP] = {1};
 
-	below[bytes] = 1;
-	return checks() * below[bytes];
+	__asm__ volatile("" : : "r"(frame) : "memory"); /* all of it is there */
+	return (frames ? from_depth(frames - 1) : checks()) * frame[0];
 }
 
 static void *body(void *depth)
 {
-	return (void *)(intptr_t)from_depth((int)(intptr_t)depth);
+	return (void *)(intptr_t)from_depth((intptr_t)depth);
 }
 
 /* Twice: what was grown the first time is there the second time. */
@@ -68,7 +69,7 @@ int main(void)
 	int failures = checks();
 
 	for (intptr_t i = 0; i < DEPTHS; i++)
-		failures += in_coroutine(i * STEP) + in_thread(i * STEP);
+		failures += in_coroutine(i) + in_thread(i);
 	weft_stack_stats(policy, &s);
 	printf("%s: %d failures; %zu growths, %zu splits, %zu probes\n", weft_policy_name(policy), failures, s.growths,
 	       s.splits, s.probes);
