@@ -323,7 +323,7 @@ WEFT__INLINE void *weft__address_of(void *object)
  * The word that -fsplit-stack prologues compare the stack pointer with. Rejected: to store only another value. Those of
  * contiguous stacks are all 0, but the question takes as long as the store, and between linked stacks it costs a jump.
  * (On Zen 3 a resume and a yield took 0.99 of the time by gcc 12, 0.86 by clang 16, 1.01 by clang 22; whole programs
- * 0.97 to 1.04.)
+ * 0.95 to 1.04.)
  */
 WEFT__INLINE void weft__set_limit(char *limit)
 {
