@@ -4,7 +4,9 @@
 
     suites.py fetch DIRECTORY               downloads both, installs neither
     suites.py gcc DIRECTORY COMPILER        runs a part of the torture suite by torture.py, with WEFT_TORTURE=1 all of it
-    suites.py csmith DIRECTORY COMPILER     runs 50 programs of csmith, with WEFT_TORTURE=1 100
+    suites.py csmith DIRECTORY COMPILER     runs 34 programs of csmith, with WEFT_TORTURE=1 100
+    suites.py paths DIRECTORY COMPILER [WEFT_AS]
+                                            runs 100 programs of paths.py, from WEFT_SEED on (1), by another weft-as if one is given
     suites.py arguments DIRECTORY ARCHIVE   runs those that pass many arguments, with ARCHIVE for Weft's library
 """
 import os
@@ -13,6 +15,8 @@ import re
 import shutil
 import subprocess
 import sys
+
+import paths as path_programs
 
 HERE = pathlib.Path(__file__).resolve().parent
 SEEDS = set(range(1, 109)) - {15, 20, 60, 67, 78, 85, 91, 98}  # of csmith 2.3: without those that do not end
@@ -88,12 +92,21 @@ def csmith(where, compiler):
     work.mkdir(exist_ok=True)
     seeds = sorted(SEEDS)
     if "WEFT_TORTURE" not in os.environ:
-        seeds = seeds[1::2] if "clang" in compiler else seeds[::2]  # each compiler has its half
+        seeds = seeds[1::3] if "clang" in compiler else seeds[::3]  # each compiler has its part
     programs = [work / f"{seed}.c" for seed in seeds]
     for program in programs:
         subprocess.run([tool, "--seed", program.stem, "--max-funcs", "6", "--max-block-size", "3", "-o", program], check=True,
                        timeout=20, stdout=subprocess.DEVNULL)
     torture(f"random.{pathlib.Path(compiler).name}", compiler, f"--include={headers}", *programs)
+
+
+def paths(_, compiler, *weft_as):
+    name = f"paths.{pathlib.Path(compiler).name}{'.other' if weft_as else ''}"
+    work = pathlib.Path(name)
+    work.mkdir(exist_ok=True)
+    # At one level a mistake shows in few programs, which is enough for a canary.
+    programs = path_programs.write(work, int(os.environ.get("WEFT_SEED", 1)), 60 if weft_as else 100)
+    torture(f"run.{name}", compiler, *(("--assembler", weft_as[0], "--level=-O1", "--kinds", "segmented") if weft_as else ()), *programs)
 
 
 def arguments(where, archive):
@@ -103,4 +116,4 @@ def arguments(where, archive):
     torture(f"arguments.{pathlib.Path(archive).name}", "gcc", "--old", "--kinds", "segmented", f"--link={archive}", *programs)
 
 
-{each.__name__: each for each in (fetch, gcc, csmith, arguments)}[sys.argv[1]](pathlib.Path(sys.argv[2]), *sys.argv[3:])
+{each.__name__: each for each in (fetch, gcc, csmith, paths, arguments)}[sys.argv[1]](pathlib.Path(sys.argv[2]), *sys.argv[3:])

@@ -58,7 +58,8 @@ class Job:
         text = path.read_text(errors="replace")
         level = args.level or LEVELS[number % len(LEVELS)]
         self.flags = ["-w", level, *([f"-I{args.include}"] if args.include else []), *options_of(text)]
-        if "clang" in compiler:
+        self.is_cxx = path.suffix == ".cc"
+        if "clang" in compiler and not self.is_cxx:
             self.flags += ["-std=gnu89" if args.old else "-std=gnu17", "-Wno-error", "-Wno-return-type"]
         self.directory = args.work / f"{number}.{compiler}"
 
@@ -72,16 +73,21 @@ class Job:
 
     def build(self, command, files, output):
         return run([*command, *self.flags, *files, "-o", output], 120, cwd=self.directory,
-                   env={**os.environ, "WEFT_CC": self.compiler, "LC_ALL": "C"})
+                   env={**os.environ, "WEFT_CC": self.driver(), "WEFT_CXX": self.driver(), "LC_ALL": "C"})
 
     def execute(self, **environment):
         return run(["./program"], self.args.seconds, cwd=self.directory, env={**os.environ, **environment})
 
+    def driver(self):
+        """The compiler of the program's language: g++ for gcc, clang++-16 for clang-16."""
+        return re.sub("gcc|clang", lambda c: {"gcc": "g++", "clang": "clang++"}[c[0]], self.compiler) if self.is_cxx else self.compiler
+
     def instrument(self, kind):
-        return [str(SOURCE / "weft"), "cc", "--no-install", "--instrument", kind]
+        words = [] if kind == "none" else ["--instrument", kind]
+        return [str(SOURCE / "weft"), "c++" if self.is_cxx else "cc", "--no-install", *words]
 
     def try_all(self):
-        code, _ = self.build([self.compiler], [str(self.path), "-lm"], "program")
+        code, _ = self.build([self.driver()], [str(self.path), "-lm"], "program")
         plain = self.execute() if code == 0 else (1, b"")
         if plain[0] != 0:
             return
@@ -95,8 +101,12 @@ class Job:
         if code == 0 and self.args.link:
             code, said = self.build_against(self.args.link, kind)
         elif code == 0:
-            command = [*self.instrument(kind), "-Wl,--wrap=main"]
-            code, said = self.build(command, ["program.s", str(self.args.work / f"host.{kind}.o"), "-lm"], "program")
+            command, text = [*self.instrument(kind), "-Wl,--wrap=main"], "program.s"
+            if self.args.assembler:
+                text = f"{kind}.s"
+                code, said = run([str(self.args.assembler), kind, "program.s", "-o", text], 60, cwd=self.directory)
+                command = [*self.instrument("none"), "-Wl,--wrap=main"]
+            code, said = self.build(command, [text, str(self.args.work / f"host.{kind}.o"), "-lm"], "program")
         for policy in POLICIES[kind]:
             if code:
                 known = any(r in said.decode(errors="replace") for r in REFUSALS)
@@ -127,6 +137,7 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=30, help="for each run")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--known", type=pathlib.Path)
+    parser.add_argument("--assembler", type=pathlib.Path, help="a weft-as in place of the one that is installed")
     parser.add_argument("--link", type=pathlib.Path, help="an archive in place of the library")
     args = parser.parse_args()
     args.work = args.work.resolve()

@@ -47,7 +47,7 @@ static void rewrite_indirect(struct unit *u, struct line *l)
 }
 
 /* Jump tables and computed gotos stay inside; the compilers' comments tell them from tail calls. */
-static bool is_tail_call(struct unit *u, struct function *f, const struct line *l)
+bool is_tail_call(struct unit *u, struct function *f, const struct line *l)
 {
 	struct view comment = l->text;
 
@@ -100,8 +100,9 @@ static enum way way_of(struct unit *u, const struct function *f, struct symbol *
 		       SHOW(s->name));
 	if (!is_own(s) && !s->is_ifunc)
 		return way_of_unknown(s);
-	/* Binds to what is here. */
-	if (function_of(s) && ((!s->is_global && !s->is_weak) || !memchr(l->operands.at, '@', l->operands.n)) &&
+	/* Binds to what is here. A register may hold another module's function of that name. */
+	if (function_of(s) && l->operands.at[0] != '*' &&
+	    ((!s->is_global && !s->is_weak) || !memchr(l->operands.at, '@', l->operands.n)) &&
 	    !(s->is_weak && !s->is_hidden))
 		return LEAVE;
 	return ENTRY;
@@ -176,7 +177,7 @@ static void rewrite_one(struct unit *u, struct function *f, struct line *l)
 	const char *other;
 
 	if (!s) {
-		if (l->op == OP_CALL || is_tail_call(u, f, l))
+		if (l->op == OP_CALL || l->is_tail_call)
 			rewrite_indirect(u, l);
 		return;
 	}
@@ -186,7 +187,8 @@ static void rewrite_one(struct unit *u, struct function *f, struct line *l)
 	if (other)
 		s = symbol(u, (struct view){other, strlen(other)});
 	if (l->function)
-		change(l, say("\t%.*s\t%s\n", SHOW(l->word), body_name(l->function)));
+		change(l, l->op == OP_BRANCH ? say("\t%.*s\t%s\n", SHOW(l->word), body_name(l->function))
+					     : transfer(l, body_name(l->function)));
 	else if (l->op == OP_BRANCH)
 		rewrite_branch(u, f, l, s);
 	else

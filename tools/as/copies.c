@@ -11,9 +11,7 @@
  * label it lives if it is a copy on every way to the label, and then points to the greatest of their depths. What is
  * not known to be a copy is none: then the depth stays as it was, which is never too little.
  *
- * A register is written by an instruction whose last operand it is. Some instructions write to registers that they do
- * not name (mul, rdtsc). None of these registers is kept by calls, so that after such an instruction only those which
- * calls keep hold copies.
+ * decode.c says which registers an instruction may write.
  *
  * Slots are named by a base register and a number. A compiler gives a slot that it made for itself no second name and
  * no address, so that no other store can reach it.
@@ -40,7 +38,7 @@ static struct copy moved(struct copy c, int64_t by)
 
 static struct copy *of_register(struct copies *all, unsigned reg)
 {
-	return reg && !(reg & OTHER_REG) ? &all->reg[__builtin_ctz(reg)] : NULL;
+	return reg && !(reg & (REG_10 | REG_11 | OTHER_REG)) ? &all->reg[__builtin_ctz(reg)] : NULL;
 }
 
 /* Relative to the frame: to its pointer, or to a copy of the stack pointer. Elsewhere may be the buffer of a setjmp. */
@@ -175,50 +173,25 @@ static bool has_any(const struct copies *all)
 	return memcmp(all, &none, sizeof none) != 0;
 }
 
-/* Does it write to no register but those that it names? The list has what compilers write mostly. */
-static bool is_explicit(const struct line *l)
-{
-	static const char *const words[] = {"mov", "lea", "add", "sub", "and", "or",  "xor",  "neg", "not",
-					    "inc", "dec", "shl", "shr", "sal", "sar", "cmov", "set", "nop"};
-
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (starts(l->word, (struct view){words[i], strlen(words[i])}))
-			return !is_string_op(l);
-	return (STARTS(l->word, "cmp") && !STARTS(l->word, "cmpxchg")) || STARTS(l->word, "test");
-}
-
 void follow_copies(struct copies *all, const struct state *now, const struct line *l)
 {
+	struct view to = l->op == OP_POP ? l->operands : last_operand(l);
 	struct copy c;
 
 	if (!l->names_sp && !has_any(all))
 		return;
-	switch (l->op) {
-	case OP_CALL:
-		forget_registers(all, ~CALLEE_SAVED);
+	if (l->op == OP_CALL) {
+		forget_registers(all, ~(unsigned)CALLEE_SAVED);
 		return;
-	case OP_POP:
-		write_copy(all, l, l->operands, (struct copy){0});
-		return;
-	case OP_LEAVE:
-		set_register(all, REG_BP, (struct copy){0});
-		return;
-	case OP_JUMP:
-	case OP_BRANCH:
-	case OP_RETURN:
-	case OP_PUSH:
-		return;
-	default:
-		break;
 	}
-	if (!is_explicit(l))
-		forget_registers(all, ~CALLEE_SAVED);
-	if (only_reads(l->word))
-		return;
 	c = result(all, now, l);
-	if (STARTS(l->word, "xchg"))
-		write_copy(all, l, operand(l, 0), c);
-	write_copy(all, l, last_operand(l), c);
+	forget_registers(all, written_by(l));
+	if (l->op == OP_LEAVE || l->op == OP_JUMP || l->op == OP_BRANCH || l->op == OP_RETURN || l->op == OP_PUSH ||
+	    only_reads(l->word))
+		return;
+	write_copy(all, l, to, l->op == OP_POP ? (struct copy){0} : c);
+	if (STARTS(l->word, "xchg") || STARTS(l->word, "xadd"))
+		write_copy(all, l, operand(l, 0), (struct copy){0});
 }
 
 void forget_copies(struct copies *all)

@@ -5,15 +5,36 @@
  */
 #include "unit.h"
 
+enum { PARTS = 5 };
+
+/* A register's names: of 64, 32, 16 bits, of the low and of the high eight. */
 static const struct {
-	struct view wide, narrow;
+	struct view part[PARTS];
 	unsigned reg;
 } registers[] = {
-    {VIEW("%rbx"), VIEW("%ebx"), REG_BX},  {VIEW("%rbp"), VIEW("%ebp"), REG_BP},  {VIEW("%r12"), VIEW("%r12d"), REG_12},
-    {VIEW("%r13"), VIEW("%r13d"), REG_13}, {VIEW("%r14"), VIEW("%r14d"), REG_14}, {VIEW("%r15"), VIEW("%r15d"), REG_15},
-    {VIEW("%rdi"), VIEW("%edi"), REG_DI},  {VIEW("%rsi"), VIEW("%esi"), REG_SI},  {VIEW("%rdx"), VIEW("%edx"), REG_DX},
-    {VIEW("%rcx"), VIEW("%ecx"), REG_CX},  {VIEW("%r8"), VIEW("%r8d"), REG_8},	  {VIEW("%r9"), VIEW("%r9d"), REG_9},
-    {VIEW("%rax"), VIEW("%eax"), REG_AX},
+#define LEGACY(x, low, high, reg)                                                                                      \
+	{                                                                                                              \
+		{VIEW("%r" x), VIEW("%e" x), VIEW("%" x), VIEW("%" low), VIEW("%" high)}, reg                          \
+	}
+#define NUMBERED(n, reg)                                                                                               \
+	{                                                                                                              \
+		{VIEW("%r" n), VIEW("%r" n "d"), VIEW("%r" n "w"), VIEW("%r" n "b"), VIEW("%r" n "l")}, reg            \
+	}
+    LEGACY("bx", "bl", "bh", REG_BX),
+    LEGACY("bp", "bpl", "bpl", REG_BP),
+    NUMBERED("12", REG_12),
+    NUMBERED("13", REG_13),
+    NUMBERED("14", REG_14),
+    NUMBERED("15", REG_15),
+    LEGACY("di", "dil", "dil", REG_DI),
+    LEGACY("si", "sil", "sil", REG_SI),
+    LEGACY("dx", "dl", "dh", REG_DX),
+    LEGACY("cx", "cl", "ch", REG_CX),
+    NUMBERED("8", REG_8),
+    NUMBERED("9", REG_9),
+    LEGACY("ax", "al", "ah", REG_AX),
+    NUMBERED("10", REG_10),
+    NUMBERED("11", REG_11),
 };
 
 #define REGISTERS (sizeof registers / sizeof *registers)
@@ -21,29 +42,54 @@ static const struct {
 unsigned reg_of(struct view operand)
 {
 	for (size_t i = 0; i < REGISTERS; i++)
-		if (same(operand, registers[i].wide))
+		if (same(operand, registers[i].part[0]))
 			return registers[i].reg;
 	return operand.n && operand.at[0] == '%' ? OTHER_REG : NO_REG;
 }
 
-bool mentions(const struct line *l, unsigned regs)
+/* The register that an operand is, or is a part of. */
+static unsigned whole_reg_of(struct view operand)
 {
-	for (size_t i = 0; i < REGISTERS; i++) {
-		struct view o = l->operands;
-
-		if ((registers[i].reg & regs) && (memmem(o.at, o.n, registers[i].wide.at, registers[i].wide.n) ||
-						  memmem(o.at, o.n, registers[i].narrow.at, registers[i].narrow.n)))
-			return true;
-	}
-	return false;
+	for (size_t i = 0; i < REGISTERS; i++)
+		for (int part = 0; part < PARTS; part++)
+			if (same(operand, registers[i].part[part]))
+				return registers[i].reg;
+	return NO_REG;
 }
 
-/* Those write through rdi without saying so. */
+static unsigned all_mentioned(const struct line *l)
+{
+	struct view left = l->operands;
+	unsigned regs = 0;
+
+	while (left.n) {
+		size_t n = 1;
+
+		if (left.at[0] == '%') {
+			n += symbol_prefix(skip(left, 1)).n;
+			regs |= whole_reg_of((struct view){left.at, n});
+		}
+		left = skip(left, n);
+	}
+	return regs;
+}
+
+bool mentions(const struct line *l, unsigned regs)
+{
+	return (all_mentioned(l) & regs) != 0;
+}
+
 bool is_string_op(const struct line *l)
 {
-	bool plain = l->word.n == 5 && (STARTS(l->word, "movs") || STARTS(l->word, "stos"));
+	static const char *const words[] = {"movs", "stos", "lods", "scas", "cmps", "ins", "outs"};
 
-	return IS(l->word, "rep") || (plain && (!l->operands.n || contains(l->operands, "%es:")));
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		size_t n = strlen(words[i]);
+
+		if (l->word.n == n + 1 && memcmp(l->word.at, words[i], n) == 0)
+			return !l->operands.n || contains(l->operands, "%es:") || contains(l->operands, "%ds:");
+	}
+	return STARTS(l->word, "rep");
 }
 
 bool is(struct view word, const char *mnemonic)
@@ -143,8 +189,64 @@ static void decode_to_sp(struct line *l)
 
 bool only_reads(struct view word)
 {
-	return STARTS(word, "cmp") || STARTS(word, "test") || STARTS(word, "fld") || STARTS(word, "fild") ||
-	       STARTS(word, "prefetch") || STARTS(word, "bt");
+	bool compares = STARTS(word, "cmp") && !STARTS(word, "cmpxchg") && !STARTS(word, "cmps");
+	bool tests_bit = IS(word, "btl") || IS(word, "bt") || IS(word, "btw") || IS(word, "btq");
+
+	return compares || tests_bit || STARTS(word, "test") || STARTS(word, "fld") || STARTS(word, "fild") ||
+	       STARTS(word, "prefetch");
+}
+
+/* Vector instructions that write rcx without naming it. */
+static bool is_string_compare(struct view word)
+{
+	return contains(word, "cmpestr") || contains(word, "cmpistr");
+}
+
+/* Does the instruction write to no general register but its last operand? The list has what compilers write mostly. */
+static bool writes_last_alone(const struct line *l)
+{
+	static const char *const words[] = {"mov", "lea", "add", "sub", "and", "or",  "xor",  "neg", "not",
+					    "inc", "dec", "shl", "shr", "sal", "sar", "cmov", "set", "nop"};
+
+	if (is_string_op(l))
+		return false;
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (starts(l->word, (struct view){words[i], strlen(words[i])}))
+			return true;
+	if (only_reads(l->word))
+		return true;
+	return contains(l->operands, "mm") && !is_string_compare(l->word); /* %xmm0, %ymm0, %zmm0 */
+}
+
+/* Addresses aside. */
+static unsigned operand_registers(const struct line *l)
+{
+	unsigned regs = 0;
+	struct view o;
+
+	for (unsigned i = 0; (o = operand(l, i)).n; i++)
+		regs |= whole_reg_of(o);
+	return regs;
+}
+
+unsigned written_by(const struct line *l)
+{
+	switch (l->op) {
+	case OP_POP:
+		return whole_reg_of(l->operands);
+	case OP_LEAVE:
+		return REG_BP;
+	case OP_JUMP:
+	case OP_BRANCH:
+	case OP_RETURN:
+	case OP_PUSH:
+		return 0;
+	default:
+		break;
+	}
+	if (!writes_last_alone(l))
+		return operand_registers(l) | ~(unsigned)CALLEE_SAVED;
+	return only_reads(l->word) ? 0 : whole_reg_of(last_operand(l));
 }
 
 /* The address of the stack's bottom goes into a register, or somewhere else. */
@@ -245,44 +347,12 @@ static void decode_line(struct unit *u, struct line *l)
 	}
 }
 
-/*
- * clang without PLT: movq f@GOTPCREL(%rip), %rax; …; callq *%rax. The load is a little above, or the call stays
- * one through a pointer, which is all right for every function but setjmp.
- */
-static void name_loaded_target(struct unit *u, struct line *call)
+/* Through the GOT, to be called later. */
+static bool loads_memory_function(const struct line *l)
 {
-	struct view reg = skip(call->operands, 1), name;
-	unsigned bit = reg_of(reg);
-	struct line *l = call;
+	struct view from = operand(l, 0), name = symbol_prefix(from);
 
-	if (!bit || (bit & OTHER_REG))
-		return;
-	while (l-- > u->lines) {
-		if (l->from_user || (l->kind == LABEL && l->symbol && (l->symbol->is_target || l->symbol->is_table)))
-			return;
-		if (l->kind != CODE)
-			continue;
-		if (same(last_operand(l), reg))
-			break;
-		if (l->op == OP_CALL || l->op == OP_JUMP || l->op == OP_RETURN || mentions(l, bit))
-			return;
-	}
-	name = symbol_prefix(operand(l, 0));
-	if (l >= u->lines && is(l->word, "mov") && name.n && STARTS(skip(operand(l, 0), name.n), "@GOTPCREL(%rip)")) {
-		call->symbol = symbol(u, name);
-		l->feeds_call = true;
-	}
-}
-
-static void expect_no_pointer_to_setjmp(const struct unit *u)
-{
-	for (size_t i = 0; i < u->count; i++) {
-		const struct line *l = &u->lines[i];
-		struct view name = l->kind == CODE && l->op == OP_OTHER ? symbol_prefix(operand(l, 0)) : VIEW("");
-
-		if (name.n && known(name) == KNOWN_SETJMP && !l->feeds_call)
-			refuse(u, NULL, "calls %.*s through a pointer: compile without -fno-plt", SHOW(name));
-	}
+	return l->op == OP_OTHER && name.n && STARTS(skip(from, name.n), "@GOTPCREL") && known(name) == KNOWN_MEM;
 }
 
 void decode(struct unit *u)
@@ -293,8 +363,6 @@ void decode(struct unit *u)
 		if (l->kind != CODE || l->from_user)
 			continue;
 		decode_line(u, l);
-		if ((l->op == OP_CALL || l->op == OP_JUMP) && !l->symbol && STARTS(l->operands, "*%"))
-			name_loaded_target(u, l);
+		u->loads_memory_function |= loads_memory_function(l);
 	}
-	expect_no_pointer_to_setjmp(u);
 }

@@ -3,8 +3,8 @@
  * How deep the stack of a function is, at each call and at most; and how many bytes at a call's 0(%rsp) may be
  * arguments.
  *
- * A forward analysis: lines are walked in order, what is known at a label is the union of what is known at the
- * jumps to it, and this is repeated until nothing changes. Depth counts from the function's caller: 8, the return
+ * A forward data-flow analysis: blocks of graph.c are walked in order; on entry to a block is known what holds on
+ * every edge to it; this is repeated until nothing changes. Depth counts from the function's caller: 8, the return
  * address, on entry.
  *
  * The bound on arguments is upper by construction. The first argument on the stack is at 0(%rsp) when the call is
@@ -16,8 +16,8 @@
  * for.
  *
  * Control does not come back from some calls, and never enters a block that the compiler found impossible and left
- * empty; what follows them belongs to some other place. Such an arrival at a label counts only if there is no
- * other way to it.
+ * empty; the code below them is part of something else. So an edge from such a block is in doubt. The depth that
+ * it brings counts only if no other edge leads to its block; what it makes unknown counts always.
  */
 #include "unit.h"
 
@@ -27,16 +27,16 @@
 struct walk {
 	struct unit *u;
 	struct function *f;
-	struct state now, indirect;
-	bool is_reached, has_indirect;
-	bool in_doubt; /* nothing shows that control gets from here to the next line */
+	struct graph *g;
+	struct state now;
+	struct state indirect, calls; /* at all indirect jumps, at all calls */
+	bool has_indirect, has_calls;
 	bool changed;
 	bool bottom_escapes;
 	bool only_look;	  /* the last time: note what is known at the calls */
 	int64_t compared; /* depth that the limit has just been compared with; 0: none */
 	bool is_limit_first;
 	int phase;
-	int64_t at_calls; /* greatest depth of a call */
 };
 
 /* Phases: what to make of labels that nothing is known to reach. */
@@ -97,6 +97,7 @@ static bool join(struct state *to, const struct state *from, bool weakly)
 
 	/* Of these, doubtful ways count as well: to know too little does no harm. */
 	changes |= join_copies(&to->copies, &from->copies);
+	changes |= join_targets(&to->targets, &from->targets);
 	changes |= set_number(&to->checked, smaller(to->checked, from->checked));
 	if (!weakly && to->is_doubtful) {
 		struct state before = *to;
@@ -104,6 +105,7 @@ static bool join(struct state *to, const struct state *from, bool weakly)
 		*to = *from;
 		to->is_dynamic = before.is_dynamic;
 		to->copies = before.copies;
+		to->targets = before.targets;
 		to->checked = before.checked;
 		to->is_doubtful = false;
 		return true;
@@ -116,61 +118,52 @@ static bool join(struct state *to, const struct state *from, bool weakly)
 	return changes;
 }
 
-static void arrive(struct walk *w, struct symbol *s, const struct state *from, bool weakly)
+static void arrive(struct walk *w, struct block *b, const struct state *from, bool weakly)
 {
-	bool is_new = !s->state;
+	bool only_unwound = b->is_pad && !b->is_target && !b->is_table;
 
-	if (w->only_look || (is_new && weakly && w->phase < BEHIND_CALLS))
+	if (w->only_look || (!b->is_reached && weakly && (w->phase < BEHIND_CALLS || only_unwound)))
 		return;
-	if (is_new) {
-		s->state = keep(sizeof *s->state);
-		*s->state = *from;
-		s->state->is_doubtful = weakly;
+	if (!b->is_reached) {
+		b->is_reached = true;
+		b->state = *from;
+		b->state.is_doubtful = weakly;
 		w->changed = true;
-	} else if (join(s->state, from, weakly)) {
+	} else if (join(&b->state, from, weakly)) {
 		w->changed = true;
 	}
 }
 
-/* Exceptions go to labels that nothing else leads to. The stack is there at most as deep as at some call. */
-static void seed(struct walk *w, struct symbol *s)
+/*
+ * Exceptions arrive, from any call. The stack is at most as deep as there. Once is enough, so that code behind a
+ * pad, which may call as well, does not deepen it again and again.
+ */
+static void seed(struct walk *w, struct block *b)
 {
-	struct state start = w->now;
+	struct state start = w->calls;
 
-	start.depth = w->at_calls > RETURN_ADDRESS ? w->at_calls : RETURN_ADDRESS;
+	if (!w->has_calls) /* -fnon-call-exceptions */
+		start.depth = w->f->depth + RETURN_ADDRESS;
 	start.saved = CALLEE_SAVED;
 	start.saved_bytes = 0;
 	start.is_dynamic = w->f->has_dynamic;
-	start.is_stored = false;
+	start.is_stored = start.in_prologue = false;
 	start.bottoms = 0;
-	start.is_frozen = true;
-	start.in_prologue = false;
+	start.is_frozen = !b->is_reached;
 	start.checked = 0;
 	forget_copies(&start.copies);
-	arrive(w, s, &start, false);
+	lose_targets(&start.targets);
+	arrive(w, b, &start, false);
+	b->is_seeded = true;
 }
 
-static void at_label(struct walk *w, struct symbol *s)
+static void enter(struct walk *w, struct block *b)
 {
+	if (b->is_table && w->has_indirect)
+		arrive(w, b, &w->indirect, false);
+	if (b->is_pad && !b->is_seeded && w->phase == ANY && !w->only_look)
+		seed(w, b);
 	w->compared = 0;
-	if (!s)
-		return;
-	if (s->is_table && w->has_indirect)
-		arrive(w, s, &w->indirect, false);
-	if (w->is_reached && (s->is_target || s->is_table))
-		arrive(w, s, &w->now, w->in_doubt);
-	else if (!w->is_reached && !s->state && s->is_pad && w->phase == ANY)
-		seed(w, s);
-	if (s->state && (!w->is_reached || s->is_target || s->is_table)) {
-		w->now = *s->state;
-		w->is_reached = true;
-		w->in_doubt = true;
-	}
-}
-
-static bool is_inside(const struct function *f, const struct symbol *s)
-{
-	return s->line > f->first && s->line <= f->last;
 }
 
 static void at_push(struct walk *w, const struct line *l)
@@ -253,14 +246,33 @@ static void set_frame_pointer(struct walk *w, int64_t amount)
 	w->now.frame_pointer = w->now.depth - amount;
 }
 
-static void at_call(struct walk *w, struct line *l)
+/* Joins what holds now to what is known at all places of a kind. */
+static void gather(struct walk *w, struct state *all, bool *has_any)
+{
+	if (!*has_any)
+		*all = w->now;
+	w->changed |= !*has_any;
+	w->changed |= join(all, &w->now, false);
+	*has_any = true;
+}
+
+/* The function that a call, or a jump in its place, goes to, or NULL. */
+static struct symbol *callee_of(const struct walk *w, const struct line *l)
+{
+	if (l->symbol || (l->op != OP_CALL && !l->is_tail_call))
+		return l->symbol;
+	return target_in(&w->now.targets, l);
+}
+
+static void at_call(struct walk *w, struct line *l, const struct symbol *callee)
 {
 	struct function *f = w->f;
 	struct state *now = &w->now;
-	bool is_memory = l->symbol && known(l->symbol->name) == KNOWN_MEM;
+	/* A pointer that is not known may hold any function whose address the unit loads. */
+	bool is_memory = callee ? known(callee->name) == KNOWN_MEM : w->u->loads_memory_function;
 
 	f->makes_calls = true;
-	f->has_tls_calls |= l->symbol && IS(l->symbol->name, "__tls_get_addr");
+	f->has_tls_calls |= callee && IS(callee->name, "__tls_get_addr");
 	if (is_memory && (now->bottoms & REG_DI))
 		w->bottom_escapes = true;
 	if (w->only_look) {
@@ -270,13 +282,11 @@ static void at_call(struct walk *w, struct line *l)
 			   : now->is_dynamic ? UNKNOWN
 					     : (int32_t)(now->depth - RETURN_ADDRESS - now->saved_bytes);
 	}
-	if (now->depth > w->at_calls)
-		w->at_calls = now->depth;
+	gather(w, &w->calls, &w->has_calls);
 	now->bottoms = 0;
 	now->in_prologue = false;
 	if (!is_memory)
 		now->is_stored = false;
-	w->in_doubt = true;
 }
 
 /* What the limit is compared with, if that is near the stack pointer. */
@@ -305,18 +315,11 @@ static bool fits_if_not_taken(const struct walk *w, struct view word)
 
 static void at_jump(struct walk *w, struct line *l)
 {
-	if (!l->symbol) {
-		if (!w->has_indirect)
-			w->indirect = w->now;
-		else
-			join(&w->indirect, &w->now, false);
-		w->has_indirect = true;
-	} else if (is_inside(w->f, l->symbol)) {
-		arrive(w, l->symbol, &w->now, false);
-	}
-	l->bound = w->f->check.arguments;
-	if (l->op == OP_JUMP)
-		w->is_reached = false;
+	if (l->symbol && is_inside(w->f, l->symbol))
+		arrive(w, &w->g->blocks[l->symbol->block], &w->now, false);
+	else if (!l->symbol && !l->is_tail_call)
+		gather(w, &w->indirect, &w->has_indirect);
+	l->bound = (int32_t)w->f->check.arguments;
 }
 
 static void at_branch(struct walk *w, struct line *l)
@@ -341,8 +344,8 @@ static void note_depth(struct walk *w)
 }
 
 /*
- * Is it a slot in which this function keeps its stack pointer, and nothing else? Where exceptions arrive no copies are
- * known.
+ * Is it a slot in which this function keeps its stack pointer, and nothing else? Where exceptions arrive no copies
+ * are known.
  */
 static bool is_own_slot(const struct walk *w, struct view slot)
 {
@@ -416,19 +419,21 @@ static void at_instruction(struct walk *w, struct line *l, int line)
 {
 	const struct check *c = &w->f->check;
 
-	if (line == c->lea || line == c->call || line == c->resume || line == c->compare)
+	if (l->dropped || line == c->lea || line == c->call || line == c->resume || line == c->compare)
 		return;
 	if (w->now.bottoms && l->op != OP_CALL &&
 	    (mentions(l, w->now.bottoms) || ((w->now.bottoms & REG_DI) && is_string_op(l))))
 		w->bottom_escapes = true;
 	if (line != c->branch && !is_prologue_op(l))
 		w->now.in_prologue = false;
-	if (l->op != OP_CALL)
-		w->in_doubt = false;
+	if (w->only_look) {
+		expect_no_lost_setjmp(w->u, w->f, &w->now.targets, l);
+		l->symbol = callee_of(w, l);
+	}
 	l->keeps_sp = keeps_copy(&w->now.copies, &w->now, l);
 	switch (l->op) {
 	case OP_CALL:
-		at_call(w, l);
+		at_call(w, l, callee_of(w, l));
 		break;
 	case OP_JUMP:
 		at_jump(w, l);
@@ -440,7 +445,6 @@ static void at_instruction(struct walk *w, struct line *l, int line)
 		at_compare(w, l);
 		break;
 	case OP_RETURN:
-		w->is_reached = false;
 		break;
 	case OP_STORE_BOTTOM:
 		w->now.is_stored = true;
@@ -458,64 +462,80 @@ static void at_instruction(struct walk *w, struct line *l, int line)
 	if (l->op != OP_LIMIT_COMPARE && !leaves_flags(l))
 		w->compared = 0;
 	follow_copies(&w->now.copies, &w->now, l);
+	follow_targets(w->u, &w->now.targets, l);
 }
 
-/* "asm goto" names labels. */
-static void at_user_code(struct walk *w, struct line *l)
+/* Does a statement of user code take stack? */
+static bool needs_stack(const struct line *l)
+{
+	bool enters_kernel = STARTS(l->word, "sys") || STARTS(l->word, "vm");
+	bool calls = contains(l->word, "call") && !enters_kernel;
+	bool moves = (IS(last_operand(l), "%rsp") || IS(last_operand(l), "%esp")) && !only_reads(l->word);
+
+	return calls || moves || STARTS(l->word, "push") || STARTS(l->word, "enter");
+}
+
+/* What user code writes is not known. "asm goto" names labels. */
+static void at_user_code(struct walk *w, struct line *l, bool is_reached)
 {
 	struct view left = l->operands;
+	struct symbol *s;
 
-	if ((contains(l->text, "call") && !contains(l->text, "syscall")) || contains(l->text, "push") ||
-	    ((STARTS(l->word, "sub") || STARTS(l->word, "lea")) && IS(last_operand(l), "%rsp")))
-		w->f->has_user_calls = true;
-	while (w->is_reached && left.n) {
-		struct view name = symbol_prefix(left);
-		struct symbol *s = STARTS(name, ".L") ? find_symbol(w->u, name) : NULL;
-
-		if (s && is_inside(w->f, s))
-			arrive(w, s, &w->now, false);
-		left = skip(left, name.n ? name.n : 1);
-	}
+	forget_copies(&w->now.copies);
+	forget_targets(&w->now.targets);
+	w->now.checked = w->compared = 0;
+	w->f->has_user_calls |= l->kind == CODE && needs_stack(l);
+	while (is_reached && (s = next_named_label(w->u, w->f, &left)))
+		if (s->block != NONE)
+			arrive(w, &w->g->blocks[s->block], &w->now, false);
 }
 
 /* Code that nothing known leads to: nothing is known about it. */
 static void at_unreached(struct walk *w, struct line *l, int line)
 {
 	w->f->makes_calls |= w->only_look && l->op == OP_CALL && line != w->f->check.call;
-	l->bound = l->op == OP_CALL ? UNKNOWN : w->f->check.arguments;
+	l->bound = l->op == OP_CALL ? UNKNOWN : (int32_t)w->f->check.arguments;
+}
+
+static void walk_block(struct walk *w, struct block *b)
+{
+	for (int i = b->first; i <= b->last; i++) {
+		struct line *l = &w->u->lines[i];
+
+		if (l->from_user && l->kind != BLANK)
+			at_user_code(w, l, b->is_reached);
+		else if (l->kind != CODE)
+			continue;
+		else if (b->is_reached)
+			at_instruction(w, l, i);
+		else
+			at_unreached(w, l, i);
+	}
 }
 
 static void walk_once(struct walk *w)
 {
-	struct function *f = w->f;
-
-	w->now = (struct state){.depth = RETURN_ADDRESS, .in_prologue = true};
-	w->is_reached = true;
-	w->in_doubt = false;
 	w->changed = false;
-	for (int i = f->first + 1; i <= f->last; i++) {
-		struct line *l = &w->u->lines[i];
+	for (size_t i = 0; i < w->g->count; i++) {
+		struct block *b = &w->g->blocks[i];
 
-		if (l->kind == LABEL && w->u->sections[l->section].code) {
-			at_label(w, l->symbol);
-		} else if (l->from_user && l->kind != BLANK) {
-			at_user_code(w, l);
-			forget_copies(&w->now.copies);
-			w->now.checked = w->compared = 0;
-		} else if (l->kind == CODE) {
-			if (w->is_reached)
-				at_instruction(w, l, i);
-			else
-				at_unreached(w, l, i);
-		}
+		enter(w, b);
+		if (b->is_reached)
+			w->now = b->state;
+		walk_block(w, b);
+		if (b->is_reached && b->next != NONE)
+			arrive(w, &w->g->blocks[b->next], &w->now, b->next_in_doubt);
 	}
 }
 
-void follow(struct unit *u, struct function *f)
+void follow(struct unit *u, struct function *f, struct graph *g)
 {
-	struct walk w = {.u = u, .f = f};
+	struct walk w = {.u = u, .f = f, .g = g};
 	int deeper = 0;
 
+	build_graph(u, f, g);
+	w.now = (struct state){.depth = RETURN_ADDRESS, .in_prologue = true};
+	arrive(&w, &g->blocks[0], &w.now, false);
 	for (w.phase = CERTAIN; w.phase <= ANY; w.phase++) {
 		do {
 			int64_t before = f->depth;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Lines of assembly, split into word, operands and comment. What compilers write is simple: one statement per line, a
- * label stands alone. User code (inline and file-scope assembly) may be anything, and is only looked through.
+ * Lines of assembly, split into word, operands and comment. What compilers write is simple: one statement per
+ * line, a label stands alone. User code (inline and file-scope assembly) may be anything: it is written as it is,
+ * and looked through statement by statement.
  */
 #include "unit.h"
 
@@ -44,7 +45,7 @@ static struct line *new_line(struct unit *u)
 /* Prefixes that stand before the mnemonic on the same line and do not matter. */
 static bool is_prefix(struct view word)
 {
-	return IS(word, "notrack") || IS(word, "bnd") || IS(word, "rep") || IS(word, "repz") || IS(word, "data16") ||
+	return IS(word, "notrack") || IS(word, "bnd") || STARTS(word, "rep") || IS(word, "data16") ||
 	       IS(word, "addr32") || IS(word, "rex64") || IS(word, "lock");
 }
 
@@ -56,7 +57,7 @@ static void split_statement(struct line *l, struct view text)
 	while (text.n && is_prefix(l->word)) {
 		struct view next = first_word(text);
 
-		if (!next.n || (IS(l->word, "rep") && !STARTS(next, "ret")))
+		if (!next.n || (STARTS(l->word, "rep") && !STARTS(next, "ret")))
 			break;
 		l->word = next;
 		text = trim(skip(text, l->word.n));
@@ -65,13 +66,12 @@ static void split_statement(struct line *l, struct view text)
 	l->kind = l->word.at[0] == '.' ? DIRECTIVE : CODE;
 }
 
-static void add_line(struct unit *u, struct view text, bool from_user)
+static void add_line(struct unit *u, struct view text)
 {
 	struct line *l = new_line(u);
 	struct view rest = without_comment(text), label;
 
 	l->text = text;
-	l->from_user = from_user;
 	if (!rest.n)
 		return;
 	label = first_word(rest);
@@ -82,7 +82,7 @@ static void add_line(struct unit *u, struct view text, bool from_user)
 	l->kind = LABEL;
 	l->word = (struct view){label.at, label.n - 1};
 	rest = trim(skip(rest, label.n));
-	if (rest.n && !from_user) {
+	if (rest.n) {
 		/* Two lines of it, so that each line is one thing. */
 		l->text.n = (size_t)(label.at + label.n - text.at);
 		l = new_line(u);
@@ -91,10 +91,85 @@ static void add_line(struct unit *u, struct view text, bool from_user)
 	}
 }
 
+/* ---- user code ---- */
+
+/* A line of it may hold several statements. The first is written with the line's text, the others are only read. */
+static void add_statement(struct unit *u, struct view text, struct view whole)
+{
+	struct line *l = new_line(u);
+
+	l->from_user = true;
+	l->text = whole;
+	l->dropped = !whole.at;
+	if (!text.n)
+		return;
+	l->word = first_word(text);
+	if (l->word.at[l->word.n - 1] != ':') {
+		split_statement(l, text);
+		return;
+	}
+	l->kind = LABEL;
+	l->word.n--;
+	text = trim(skip(text, l->word.n + 1));
+	if (text.n)
+		add_statement(u, text, (struct view){NULL, 0});
+}
+
+/* Where a statement ends: at a semicolon that stands in no string. */
+static size_t statement_length(struct view text)
+{
+	bool quoted = false;
+	size_t i;
+
+	for (i = 0; i < text.n && (quoted || text.at[i] != ';'); i++) {
+		if (text.at[i] == '\\' && quoted)
+			i++;
+		else if (text.at[i] == '"')
+			quoted = !quoted;
+	}
+	return i < text.n ? i : text.n;
+}
+
+/* With blanks in the place of comments as C has them, which may go on over several lines. */
+static struct view without_c_comments(struct view text, bool *inside)
+{
+	char *copy;
+
+	if (!*inside && !contains(text, "/*"))
+		return text;
+	copy = say("%.*s", SHOW(text));
+	for (size_t i = 0; i < text.n; i++) {
+		bool begins = !*inside && STARTS(skip(text, i), "/*"), ends = *inside && STARTS(skip(text, i), "*/");
+
+		*inside |= begins;
+		if (*inside)
+			copy[i] = ' ';
+		if (begins || ends)
+			copy[++i] = ' ';
+		*inside &= !ends;
+	}
+	return (struct view){copy, text.n};
+}
+
+static void add_user_line(struct unit *u, struct view text, bool *in_comment)
+{
+	struct view left = without_comment(without_c_comments(text, in_comment)), whole = text;
+
+	if (left.n && left.at[0] == '/')
+		left.n = 0;
+	do {
+		size_t n = statement_length(left);
+
+		add_statement(u, trim((struct view){left.at, n}), whole);
+		whole = (struct view){NULL, 0};
+		left = skip(left, n < left.n ? n + 1 : n);
+	} while (left.n);
+}
+
 void read_lines(struct unit *u)
 {
 	struct view left = u->text;
-	bool from_user = false;
+	bool from_user = false, in_comment = false;
 
 	while (left.n) {
 		struct view text = cut(&left, '\n'), bare = trim(text);
@@ -109,8 +184,10 @@ void read_lines(struct unit *u)
 		}
 		if (is_mark)
 			new_line(u)->text = text;
+		else if (from_user)
+			add_user_line(u, text, &in_comment);
 		else
-			add_line(u, text, from_user);
+			add_line(u, text);
 	}
 }
 

@@ -88,6 +88,8 @@ static bool section_directive(struct scanner *s, struct line *l)
 			enter_section(s, s->stack[--s->depth]);
 	} else if (IS(l->word, ".previous")) {
 		enter_section(s, s->previous);
+	} else if (IS(l->word, ".subsection")) {
+		enter_section(s, s->current);
 	} else if (IS(l->word, ".text") || IS(l->word, ".data") || IS(l->word, ".bss")) {
 		enter_section(s, section(s->u, l->word, NULL));
 	} else {
@@ -317,20 +319,35 @@ static void uses_in(struct unit *u, const struct line *l)
 	}
 }
 
-/* An entry of an exception table: from, how many bytes, where to go; each a difference of labels. */
-static void find_pads(struct unit *u, const struct line *l)
-{
-	struct view name = symbol_prefix(l->operands);
-	struct symbol *s = name.n ? find_symbol(u, name) : NULL;
-
-	if (s)
-		s->is_pad = true;
-}
-
 static bool is_data(struct view word)
 {
 	return IS(word, ".quad") || IS(word, ".long") || IS(word, ".8byte") || IS(word, ".4byte") || IS(word, ".int") ||
 	       IS(word, ".value") || IS(word, ".short") || IS(word, ".2byte") || IS(word, ".byte") || IS(word, ".dc.a");
+}
+
+/*
+ * Exception tables: for each range of calls its start, its length, the place where exceptions go, each a
+ * difference of labels, and an action. A difference to the label of the line before is a length. Any other label
+ * may be a place, unless a length follows.
+ */
+struct ranges {
+	struct symbol *start;
+	bool is_new; /* only the line before made it a place */
+};
+
+static void find_pad(struct unit *u, const struct line *l, struct ranges *r)
+{
+	struct view name = symbol_prefix(l->operands), rest = skip(l->operands, name.n);
+	struct symbol *s = name.n ? find_symbol(u, name) : NULL, *start = r->start;
+	struct view from = rest.n && rest.at[0] == '-' ? symbol_prefix(skip(rest, 1)) : (struct view){"", 0};
+
+	r->start = NULL;
+	if (start && same(from, start->name)) {
+		start->is_pad &= !r->is_new;
+	} else if (s) {
+		*r = (struct ranges){s, !s->is_pad};
+		s->is_pad = true;
+	}
 }
 
 static bool is_transfer(struct view word)
@@ -346,6 +363,8 @@ static bool is_named(struct view target)
 
 static void find_uses(struct unit *u)
 {
+	struct ranges ranges = {0};
+
 	for (size_t i = 0; i < u->count; i++) {
 		const struct line *l = &u->lines[i];
 		bool debug = u->sections[l->section].debug;
@@ -357,7 +376,7 @@ static void find_uses(struct unit *u)
 		else if (l->kind == DIRECTIVE && !debug && is_data(l->word))
 			uses_in(u, l);
 		else if (l->kind == DIRECTIVE && debug && STARTS(u->sections[l->section].name, ".gcc_except_table"))
-			find_pads(u, l);
+			find_pad(u, l, &ranges);
 	}
 }
 

@@ -44,7 +44,7 @@ struct symbol *symbol(struct unit *u, struct view name)
 		rehash(u);
 	s = keep(sizeof *s);
 	s->name = name;
-	s->line = NONE;
+	s->line = s->block = NONE;
 	bucket = &u->buckets[hash(name) & (u->bucket_count - 1)];
 	s->next_in_bucket = *bucket;
 	*bucket = s;

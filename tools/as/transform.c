@@ -54,6 +54,8 @@ static bool is_for_us(struct unit *u)
 
 bool analyse(struct unit *u)
 {
+	static struct graph graph; /* its memory serves every function */
+
 	read_lines(u);
 	scan(u);
 	if (!is_for_us(u))
@@ -61,7 +63,7 @@ bool analyse(struct unit *u)
 	decode(u);
 	for (size_t i = 0; i < u->function_count; i++) {
 		find_check(u, u->functions[i]);
-		follow(u, u->functions[i]);
+		follow(u, u->functions[i], &graph);
 	}
 	expect_checks(u);
 	return true;

@@ -6,7 +6,9 @@
  *   scan.c       sections, symbols, functions, whose address is taken
  *   decode.c     what each instruction does to the stack pointer and to the flow of control
  *   check.c      the prologue checks that the compiler made
- *   flow.c       how deep the stack is at each call and how much of it may be arguments; copies.c is a part of it
+ *   graph.c      basic blocks and every edge between them
+ *   flow.c       a data-flow analysis over that graph: how deep the stack is at each call, how much of it may be
+ *                arguments, and which function a called pointer holds; copies.c and targets.c are parts of it
  *   calls.c      calls go where the policy wants them
  *   lookahead.c  (look-ahead only) which checks are needed, and how much each must find
  *   check.c      the checks as the policy wants them; mmu.c its probes
@@ -65,7 +67,9 @@ enum reg {
 	REG_9 = 2048,
 	ARGUMENTS = 4032,
 	REG_AX = 4096,
-	OTHER_REG = 8192,
+	REG_10 = 8192,
+	REG_11 = 16384,
+	OTHER_REG = 32768,
 };
 
 struct symbol;
@@ -79,10 +83,10 @@ struct line {
 	uint8_t op;	      /* enum op */
 	bool from_user;	      /* inline assembly: not ours to change */
 	bool dropped;
-	bool feeds_call; /* loads the address that a call goes to, and nothing else uses */
-	bool names_sp;	 /* among its operands */
-	bool keeps_sp;	 /* copies the stack pointer to memory */
-	uint16_t reg;	 /* enum reg */
+	bool is_tail_call; /* a jump through a pointer that leaves the function */
+	bool names_sp;	   /* among its operands */
+	bool keeps_sp;	   /* copies the stack pointer to memory */
+	uint16_t reg;	   /* enum reg */
 	uint16_t section;
 	int32_t amount;
 	int32_t bound;		   /* calls: bytes of stack arguments at most; UNKNOWN */
@@ -114,14 +118,17 @@ struct slot {
 	uint16_t base; /* enum reg */
 };
 
-enum { COPY_REGISTERS = 13, SLOTS = 4 };
+enum { COPY_REGISTERS = 13, TARGET_REGISTERS = 15, SLOTS = 4 };
 
 struct copies {
 	struct copy reg[COPY_REGISTERS]; /* by the number of the register's bit */
 	struct slot slot[SLOTS];
 };
 
-struct state;
+/* The function whose address each register holds; NULL: something else. */
+struct targets {
+	struct symbol *reg[TARGET_REGISTERS]; /* by the number of the register's bit */
+};
 
 struct symbol {
 	struct view name;
@@ -130,9 +137,9 @@ struct symbol {
 	struct line *alias_line;   /* that says so; NULL: a second label */
 	struct function *function; /* that begins here */
 	struct function *part_of;  /* a cold part */
-	struct state *state;	   /* flow: at this label */
 	struct thunk *thunk;
 	int line;	  /* where the label is, or NONE */
+	int block;	  /* that begins at this label, in the graph of its function */
 	bool is_function; /* .type @function */
 	bool is_ifunc, is_global, is_weak, is_hidden, is_defined, is_weakref;
 	bool is_taken;	/* its address is used */
@@ -199,6 +206,7 @@ struct unit {
 	int64_t bound;
 	unsigned labels; /* that we made */
 	bool is_clang, is_gcc, is_annotated, has_split_note, has_checks, has_lto, is_intel, has_probes;
+	bool loads_memory_function; /* the address of memcpy or its like, so that a called pointer may hold it */
 	struct buffer report, end;
 };
 
@@ -231,9 +239,11 @@ struct memory {
 
 void decode(struct unit *u);
 bool mentions(const struct line *l, unsigned regs);
+/* The registers that an instruction writes, or may write. Calls and user code are not asked for. */
+unsigned written_by(const struct line *l);
 bool is_string_op(const struct line *l);
 struct memory memory_of(struct view operand);
-/* By its name of 64 or 32 bits; NO_REG if it is none. */
+/* By its 64-bit name; OTHER_REG for another register or a part of one; NO_REG if it is none. */
 unsigned reg_of(struct view operand);
 /* Is it that mnemonic, with or without the suffix for 64 bits? */
 bool is(struct view word, const char *mnemonic);
@@ -255,7 +265,7 @@ void widen_alloca(struct unit *u, struct function *f);
 void emit_probe(struct unit *u, struct function *f, const char *slow, struct buffer *text);
 void finish_probes(struct unit *u);
 
-/* ---- flow.c */
+/* What flow.c knows at a place. */
 struct state {
 	int64_t depth;
 	int64_t frame_pointer; /* depth that it points to; 0: it is no frame pointer */
@@ -268,9 +278,46 @@ struct state {
 	bool is_dynamic, is_stored, in_prologue, is_frozen;
 	bool is_doubtful; /* nothing certain has led here */
 	struct copies copies;
+	struct targets targets;
 };
 
-void follow(struct unit *u, struct function *f);
+/* ---- graph.c */
+/*
+ * A basic block: lines that control enters at the first and leaves behind the last. Every edge of the graph begins at a
+ * last line: to the block that follows, to each label that the line names, and, if it is an indirect jump, to every
+ * block whose label's address is taken. Exceptions go from any call to any pad.
+ */
+struct block {
+	int first, last;
+	unsigned section;
+	int next;	    /* the block that control falls into, or NONE */
+	bool next_in_doubt; /* the block is empty, or ends in a call, which may not return */
+	bool is_closed;	    /* ends in an instruction that control does not pass */
+	bool goes_to_table; /* ends in an indirect jump */
+	bool is_target, is_table, is_pad;
+	bool is_reached; /* flow: `state` is what is known on entry */
+	bool is_seeded;	 /* flow: exceptions have arrived */
+	struct state state;
+};
+
+struct graph {
+	struct block *blocks; /* in the order of the text; the first one is the function's entry */
+	size_t count, room;
+};
+
+/* Whether it is a label within the function. */
+static inline bool is_inside(const struct function *f, const struct symbol *s)
+{
+	return s->line > f->first && s->line <= f->last;
+}
+
+/* The graph of f replaces what *g held; symbols name their blocks. */
+void build_graph(struct unit *u, struct function *f, struct graph *g);
+/* Goes through the function's labels that user code names; `left` begins as its operands. NULL: no more. */
+struct symbol *next_named_label(struct unit *u, const struct function *f, struct view *left);
+
+/* ---- flow.c */
+void follow(struct unit *u, struct function *f, struct graph *g);
 
 /* ---- copies.c */
 /* The copy of the stack pointer that an operand is, if it is one. */
@@ -285,6 +332,18 @@ void forget_deeper(struct copies *all, int64_t depth);
 /* What is known where both may come from. True if that is less than before. */
 bool join_copies(struct copies *to, const struct copies *from);
 
+/* ---- targets.c */
+/* The function that a call or jump through a pointer goes to, or NULL. */
+struct symbol *target_in(const struct targets *all, const struct line *l);
+void follow_targets(struct unit *u, struct targets *all, const struct line *l);
+void forget_targets(struct targets *all);
+/* Where exceptions arrive: registers hold what they held at some call. */
+void lose_targets(struct targets *all);
+bool join_targets(struct targets *to, const struct targets *from);
+/* Refuses code that may call setjmp through a pointer that is not known to hold it. */
+void expect_no_lost_setjmp(const struct unit *u, const struct function *f, const struct targets *all,
+			   const struct line *l);
+
 /* ---- known.c */
 enum known { NOT_KNOWN, KNOWN_SMALL, KNOWN_ROOM, KNOWN_LOCK, KNOWN_SETJMP, KNOWN_MEM, KNOWN_UNTOUCHED };
 enum known known(struct view name);
@@ -292,6 +351,8 @@ enum known known(struct view name);
 const char *renamed(struct view name);
 
 /* ---- calls.c */
+/* Whether a jump through a pointer is a call in tail position; compilers' comments say so. */
+bool is_tail_call(struct unit *u, struct function *f, const struct line *l);
 void rewrite_calls(struct unit *u, struct function *f);
 
 /* ---- thunks.c */

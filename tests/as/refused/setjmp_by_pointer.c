@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* clang -fsplit-stack -O2 -fPIC -fno-plt: calls _setjmp through a pointer */
+/* gcc -fsplit-stack -dp -O2 -fPIC: calls setjmp through a pointer */
+/* gcc -fsplit-stack -dp -O2 -fno-pic: calls setjmp through a pointer */
+/* clang -fsplit-stack -O2 -fPIC -fno-plt: calls setjmp through a pointer */
+/* clang -fsplit-stack -O0: calls setjmp through a pointer */
 #include <setjmp.h>
 
 jmp_buf a;
-int g(int x);
+int other(struct __jmp_buf_tag *);
 
 int f(int n)
 {
-	for (int i = 0; i < n; i++) {
-		if (_setjmp(a))
-			return 1;
-		g(i);
-	}
-	return 0;
+	int (*enter)(struct __jmp_buf_tag *) = n > 3 ? _setjmp : other;
+
+	return enter(a) + 1;
 }
