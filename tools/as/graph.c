@@ -105,7 +105,6 @@ static void add_instruction(struct builder *b, int line)
 		expect_inside(b, l->symbol);
 	else
 		l->is_tail_call = is_tail_call(b->u, b->f, l);
-	block->goes_to_table = !l->symbol && !l->is_tail_call;
 }
 
 static void add_user_code(struct builder *b, int line)

@@ -293,7 +293,6 @@ struct block {
 	int next;	    /* the block that control falls into, or NONE */
 	bool next_in_doubt; /* the block is empty, or ends in a call, which may not return */
 	bool is_closed;	    /* ends in an instruction that control does not pass */
-	bool goes_to_table; /* ends in an indirect jump */
 	bool is_target, is_table, is_pad;
 	bool is_reached; /* flow: `state` is what is known on entry */
 	bool is_seeded;	 /* flow: exceptions have arrived */
