@@ -199,6 +199,9 @@ WEFT__INLINE unsigned weft__place_of_tag(unsigned number)
 /* The innermost coroutine, from the running one outwards, whose resumer handles this effect. NULL: none. */
 WEFT_API weft_coro_t *weft__find_tag(unsigned number);
 
+/* Is `address` in the same shared object as `place`? False in the program, which is never unloaded. */
+WEFT_API bool weft__is_unloaded_with(const void *place, const void *address);
+
 WEFT__INLINE bool weft__handles_table(uintptr_t handled)
 {
 	return (handled & 6) == WEFT__HANDLES_TABLE;

@@ -236,7 +236,7 @@ WEFT_API const char *weft_request_name(weft_request_t r);
 /**
  * Set the default handler of an effect: a function of the same type as the one that performs it, which runs in place,
  * on the performer's stack, where no handler is in scope. NULL removes it. Thread-safe; process-wide. Not in a signal
- * handler: the call takes a lock.
+ * handler: the call takes a lock. Unloading the shared object that the function is part of removes it, too.
  */
 #define weft_set_default(name, function)                                                                               \
 	do {                                                                                                           \

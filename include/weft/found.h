@@ -19,6 +19,8 @@
  *     Each empties the table of the thread that it happens on. That is enough although coroutines migrate: whatever
  *     changed elsewhere comes here by a resume that weft__adopt notices, because the topmost coroutine that was
  *     elsewhere had a parent there.
+ *     Effects, labels, tables and code that are unloaded (dlclose) leave addresses that others may get. So unloading an
+ *     object that includes weft/effect.h clears the tables of all threads: weft__forget_found_everywhere.
  *  4. Where an entry lies depends on the view, but for the newest of each place, which are looked at first: then the
  *     processor need not know who performs to go on, it only has to find out later that it guessed right. They lie
  *     beside the current coroutine, in thread-local storage, and who yields loads three words of one: what a perform

@@ -54,6 +54,8 @@ struct weft__found *weft__found_table(void)
 	if (!thread)
 		return NULL;
 	atomic_fetch_add_explicit(&tables, 1, memory_order_relaxed);
+	/* Relaxed: a thread that unloads an object has synchronized with every thread that performed its effects. */
+	atomic_store_explicit(&thread->owner_local, &weft__tls_self, memory_order_relaxed);
 	return weft__tls_self.found = (struct weft__found *)thread->owner;
 }
 
@@ -70,6 +72,30 @@ void weft__forget_found(void)
 		memset(weft__tls_self.newest, 0, sizeof weft__tls_self.newest);
 		weft__tls_thread->owner_used = false;
 	}
+}
+
+/*
+ * Clear the views of a thread's entries, so that no entry is found. The thread may execute a perform now, and may write
+ * an entry: then one of the two stores wins, and either result is correct, because no thread performs an effect that is
+ * being unloaded. ThreadSanitizer cannot know that.
+ */
+static __attribute__((no_sanitize("thread"))) void forget_entries(struct weft__thread *thread)
+{
+	struct weft__tls *local = atomic_load_explicit(&thread->owner_local, memory_order_relaxed);
+	struct weft__found *table = (struct weft__found *)thread->owner;
+
+	if (!local || (WEFT_CANARY(unloading_forgets_only_here) && local != &weft__tls_self))
+		return;
+	for (int i = 0; i < WEFT__FOUND_ENTRIES; i++)
+		*(const struct weft__view *volatile *)&table[i].view = NULL;
+	for (int i = 0; i < WEFT__FOUND_PLACES; i++)
+		*(const struct weft__view *volatile *)&local->newest[i].view = NULL;
+}
+
+WEFT__COLD void weft__forget_found_everywhere(void)
+{
+	if (WEFT_NO_CANARY(unloading_forgets_nothing))
+		weft__each_thread(forget_entries);
 }
 
 /*

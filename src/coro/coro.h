@@ -81,6 +81,8 @@ extern __thread __attribute__((visibility("default"), tls_model("initial-exec"))
 
 /* The calling thread's table, NULL if there is no memory; `owner_used` of its record says if there is an entry. */
 struct weft__found *weft__found_table(void);
+/* Empty the tables of all threads, because the addresses in them may soon belong to other objects. */
+void weft__forget_found_everywhere(void);
 
 /* sites.c: is it noted where coroutines are made? Then k was, by the code that called the function which calls this. */
 extern WEFT__HIDDEN bool weft__notes_sites;

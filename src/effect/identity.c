@@ -5,6 +5,9 @@
  *
  * All effects are in lists by a hash of their identity, which is compared together with name, place and size. White
  * space does not count in it, `_Bool` is `bool`, and "a::b" the same namespace as "a.b".
+ *
+ * Unloading an object must leave no address of it behind: weft__undeclare. The effects in the object leave their lists
+ * and groups; default handlers in its code are removed from all effects; what describes effects that stay is replaced.
  */
 #define _GNU_SOURCE /* dl_iterate_phdr */
 #include "effect/effect.h"
@@ -23,6 +26,7 @@ struct weft__group {
 enum { LISTS = 256 };
 
 static weft_effect_t *lists[LISTS];
+static struct weft__records *all_records; /* of the program and the shared objects that are loaded */
 /* For all but reading `group`, `members` and defaults. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 WEFT__LOCK_OF_FILE(mutex);
@@ -113,27 +117,56 @@ static WEFT__NORETURN WEFT__COLD void die_sizes_differ(const struct weft__declar
 	weft__line_die(&line);
 }
 
-/* Of the objects in memory the program itself is told first. */
-static int compare_with_program(struct dl_phdr_info *program, size_t size, void *where)
+/* A loaded object: the program, or a shared one. */
+struct object {
+	const void *address; /* one that lies in the object */
+	size_t before;	     /* the number of objects that the loader lists before it; the program is the first */
+	struct dl_phdr_info info;
+};
+
+static bool contains(const struct dl_phdr_info *object, const void *address)
 {
-	const void **address = where;
+	for (int i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+
+		if (part->p_type == PT_LOAD && (uintptr_t)address - object->dlpi_addr - part->p_vaddr < part->p_memsz)
+			return true;
+	}
+	return false;
+}
+
+static int compare_object(struct dl_phdr_info *info, size_t size, void *where)
+{
+	struct object *object = where;
 
 	(void)size;
-	for (int i = 0; i < program->dlpi_phnum; i++) {
-		const ElfW(Phdr) *part = &program->dlpi_phdr[i];
-
-		if (part->p_type == PT_LOAD && (uintptr_t)*address - program->dlpi_addr - part->p_vaddr < part->p_memsz)
-			*address = NULL;
+	if (!contains(info, object->address)) {
+		object->before++;
+		return 0;
 	}
+	object->info = *info;
 	return 1;
 }
 
-static bool is_in_program(const weft_effect_t *effect)
+/* The object that an address lies in. False: it lies in none. */
+static bool find_object(const void *address, struct object *object)
 {
-	const void *address = effect;
+	*object = (struct object){.address = address};
+	return dl_iterate_phdr(compare_object, object);
+}
 
-	dl_iterate_phdr(compare_with_program, &address);
-	return !address;
+static bool is_in_program(const void *address)
+{
+	struct object object;
+
+	return find_object(address, &object) && !object.before;
+}
+
+bool weft__is_unloaded_with(const void *place, const void *address)
+{
+	struct object object;
+
+	return find_object(place, &object) && object.before && contains(&object.info, address);
 }
 
 /* No memory: the two stay different, and who performs the one under a handler of the other is told so. */
@@ -178,7 +211,7 @@ static void describe(const struct weft__declared *d, const struct weft__declared
 {
 	weft_effect_t *effect = d->effect;
 
-	if (effect->name) {
+	if (effect->declared) {
 		if (effect->size != d->size)
 			die_sizes_differ(d);
 		return;
@@ -193,9 +226,8 @@ static void describe(const struct weft__declared *d, const struct weft__declared
 		effect->sibling = d->family->members;
 		__atomic_store_n(&d->family->members, effect, __ATOMIC_RELEASE); /* weft__known_as reads */
 	}
-	if (is_of_one_file(d))
-		return;
-	effect->hash = hash_of(family, d);
+	/* An effect of one file is in a list because its default handler may be unloaded. It equals no other effect. */
+	effect->hash = is_of_one_file(d) ? (uintptr_t)effect : hash_of(family, d);
 	enlist(effect);
 }
 
@@ -211,18 +243,22 @@ static const struct weft__declared *record_of(const weft_effect_t *effect, const
 	return d;
 }
 
-WEFT__COLD void weft__declare(const struct weft__declared *first, const struct weft__declared *end)
+WEFT__COLD void weft__declare(struct weft__records *records)
 {
 	const struct weft__declared *d, *family;
 
 	lock();
-	for (d = first; d < end; d++) {
-		family = record_of(d->family, first, end);
+	records->next = all_records;
+	all_records = records;
+	for (d = records->first; d < records->end; d++) {
+		family = record_of(d->family, records->first, records->end);
 		if (family)
 			describe(d, family);
 	}
 	unlock();
 }
+
+/* ---- unloading --------------------------------------------------------------------------------------------------- */
 
 static void leave_group(weft_effect_t *effect)
 {
@@ -240,25 +276,108 @@ static void leave_group(weft_effect_t *effect)
 	group->chosen = e;
 }
 
-/* A shared object is unloaded, or the process ends. What stands in the objects stays, for who performs even now. */
-WEFT__COLD void weft__undeclare(const struct weft__declared *first, const struct weft__declared *end)
+static void delist(weft_effect_t *effect)
 {
-	weft_effect_t **link;
+	weft_effect_t **link = &lists[effect->hash % LISTS];
+
+	while (*link && *link != effect)
+		link = &(*link)->next;
+	if (!*link)
+		return;
+	*link = effect->next;
+	if (effect->group)
+		leave_group(effect);
+}
+
+static void leave_family(weft_effect_t *effect)
+{
+	weft_effect_t **link = &effect->declared->family->members;
+
+	while (*link && *link != effect)
+		link = &(*link)->sibling;
+	if (*link)
+		__atomic_store_n(link, effect->sibling, __ATOMIC_RELEASE);
+}
+
+static const struct weft__declared *other_record_of(const weft_effect_t *effect)
+{
+	const struct weft__records *records = all_records;
+	const struct weft__declared *d;
+
+	for (; records; records = records->next)
+		for (d = records->first; d < records->end; d++)
+			if (d->effect == effect)
+				return d;
+	return NULL;
+}
+
+/* The effect's object stays, and the record that describes the effect is being unloaded. */
+static WEFT__COLD void redescribe(weft_effect_t *effect)
+{
+	const struct weft__declared *other = other_record_of(effect);
+
+	if (other) {
+		effect->signature = is_of_family(other) ? "" : other->text;
+		effect->name = other->name;
+		effect->declared = other;
+		return;
+	}
+	delist(effect);
+	leave_family(effect);
+	effect->group = NULL;
+	effect->declared = NULL;
+	__atomic_store_n(&effect->default_handler, NULL, __ATOMIC_RELEASE);
+}
+
+/* Remove the default handlers whose code is in a shared object that is being unloaded. */
+static void forget_defaults(const struct object *object)
+{
+	weft_effect_t *e;
+
+	if (WEFT_CANARY(defaults_outlive_their_code))
+		return;
+	for (int i = 0; i < LISTS; i++)
+		for (e = lists[i]; e; e = e->next)
+			if (contains(&object->info, (void *)(uintptr_t)e->default_handler))
+				__atomic_store_n(&e->default_handler, NULL, __ATOMIC_RELEASE);
+}
+
+static void forget_records(struct weft__records *records)
+{
+	struct weft__records **link = &all_records;
+
+	while (*link && *link != records)
+		link = &(*link)->next;
+	if (*link)
+		*link = records->next;
+}
+
+/* A shared object is being unloaded, or the process ends. The effects in the object keep their descriptions, because
+ * destructors may still perform them; and the program's code stays until the end. */
+WEFT__COLD void weft__undeclare(struct weft__records *records)
+{
+	const struct weft__declared *d;
+	struct object object;
+	bool is_unloaded;
 
 	lock();
-	for (; first < end; first++) {
-		if (first->effect->declared != first || is_of_one_file(first))
+	is_unloaded = find_object(records, &object) && object.before;
+	forget_records(records);
+	for (d = records->first; d < records->end; d++) {
+		if (d->effect->declared != d)
 			continue;
-		for (link = &lists[first->effect->hash % LISTS]; *link && *link != first->effect;)
-			link = &(*link)->next;
-		if (!*link)
-			continue;
-		*link = first->effect->next;
-		if (first->effect->group)
-			leave_group(first->effect);
+		if (is_unloaded && !contains(&object.info, d->effect) && WEFT_NO_CANARY(descriptions_are_left_behind))
+			redescribe(d->effect);
+		else
+			delist(d->effect);
 	}
+	if (is_unloaded)
+		forget_defaults(&object);
 	unlock();
+	weft__forget_found_everywhere();
 }
+
+/* ---- default handlers -------------------------------------------------------------------------------------------- */
 
 void weft__set_default(weft_effect_t *effect, void (*handler)(void))
 {

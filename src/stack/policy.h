@@ -308,6 +308,7 @@ struct weft__thread {
 	void *alt_stack;
 	struct weft__slot *root; /* that its function runs on: see weft_thread_create */
 	bool owner_used;
+	void *_Atomic owner_local; /* thread-local memory of the layer above's; NULL: none, or a fork left it behind */
 	uint32_t valgrind_id;
 	bool in_hook;
 	/* From here on it stays as it is when the record serves another thread. */
@@ -351,6 +352,9 @@ extern __thread struct weft__thread *weft__tls_thread __attribute__((tls_model("
 
 /* Make the calling thread's; NULL if there is no memory. */
 struct weft__thread *weft__thread_attach(void);
+
+/* Call fn for each attached thread's record. No thread detaches meanwhile, so thread-local memory stays readable. */
+WEFT__COLD void weft__each_thread(void (*fn)(struct weft__thread *thread));
 
 static inline struct weft__thread *weft__thread(void)
 {

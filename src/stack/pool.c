@@ -559,6 +559,7 @@ static void unlock_in_child(void)
 	for (struct weft__thread *t = atomic_load_explicit(&pool.records, memory_order_relaxed); t; t = t->record)
 		if (t != weft__tls_thread && WEFT_NO_CANARY(looks_at_lost_hands)) {
 			atomic_store_explicit(&t->hand, NULL, memory_order_relaxed);
+			atomic_store_explicit(&t->owner_local, NULL, memory_order_relaxed);
 			t->system = NULL;
 		}
 	unlock();
@@ -652,6 +653,14 @@ WEFT__COLD struct weft__thread *weft__thread_attach(void)
 	thread->valgrind_id =
 	    VALGRIND_STACK_REGISTER(thread->small_stack, thread->small_stack + sizeof thread->small_stack);
 	return thread;
+}
+
+WEFT__COLD void weft__each_thread(void (*fn)(struct weft__thread *thread))
+{
+	lock();
+	for (struct weft__thread *thread = pool.threads; thread; thread = thread->next)
+		fn(thread);
+	unlock();
 }
 
 WEFT__COLD uint64_t weft__more_ids(void)

@@ -5,6 +5,7 @@ weft_part(identity effect QUICK)
 
 set(warn -Wall -Wextra)
 set(cxx ${warn} -x c++ -std=c++14)
+list(JOIN cxx " " cxx_flags)
 weft_shared(weft gcc WEFT)
 set(with SHARED weft.gcc LINK -ldl)
 
@@ -31,6 +32,33 @@ foreach(compiler IN LISTS weft_compilers)
 		endforeach()
 		weft_test(${name}.${compiler} COMMAND @loads.${compiler} @libone.${name}.${compiler}.so @libother.${name}.${compiler}.so)
 	endforeach()
+
+	# Plugins that are loaded and unloaded in any order. The library is in the program, or shared.
+	set(plugins)
+	foreach(plugin "1 -DNAME=alpha -DTYPE=int" "2 -DNAME=bravo -DTYPE=int" "3 -DNAME=alpha -DTYPE=long"
+			"4 -DNAME=alpha -DTYPE=int ${cxx_flags}" "5 -DNAME=bravo -DTYPE=int ${cxx_flags}" "6 -DNAME=alpha -DTYPE=int -DSPACE=plug ${cxx_flags}"
+			"7 -DNAME=alpha -DTYPE=int -DSPACE=plug" "8 -DNAME=alpha -DTYPE=long ${cxx_flags}" 9 10 11 12)
+		separate_arguments(flags UNIX_COMMAND "${plugin}")
+		list(POP_FRONT flags id)
+		weft_object(object ${compiler} unloads_plugin.c ${warn} -O1 -fPIC -DID=${id} ${flags})
+		weft_shared(plugin${id} ${compiler} OBJECTS ${object} LINK -lstdc++)
+		list(APPEND plugins @libplugin${id}.${compiler}.so)
+	endforeach()
+	weft_program(unloads.static ${compiler} SOURCES unloads.c FLAGS ${warn} LINK -rdynamic -ldl)
+	weft_program(unloads.shared ${compiler} SOURCES unloads.c FLAGS ${warn} -O2 ${with})
+	foreach(kind static shared)
+		weft_test(unloads.${kind}.${compiler} COMMAND @unloads.${kind}.${compiler} 1 ${plugins})
+	endforeach()
+	if(compiler STREQUAL gcc)
+		foreach(canary unloading_forgets_nothing unloading_forgets_only_here defaults_outlive_their_code descriptions_are_left_behind)
+			weft_program(${canary} gcc SOURCES unloads.c FLAGS ${warn} CANARY ${canary} LINK -rdynamic -ldl)
+			set(seen FAILS SAYS "does not hold")
+			if(canary STREQUAL descriptions_are_left_behind)
+				set(seen ENDS 139) # it reads a name in the unloaded plugin
+			endif()
+			weft_test(canary.${canary} COMMAND @${canary}.gcc 1 ${plugins} ${seen})
+		endforeach()
+	endif()
 
 	set(hows -O0 -O2 "-O2 -fPIC" "-O2 -fdata-sections -Wl,--gc-sections" "-O2 -flto")
 	if(WEFT_LLD AND compiler STREQUAL "clang")

@@ -16,6 +16,10 @@
  *     of C++, or in shared objects which do not share symbols (-Bsymbolic, RTLD_LOCAL, hidden symbols). These are put
  *     into one group. The search compares groups where there are any, and hands a handler the address that the handler
  *     knows: src/effect/identity.c, find.c.
+ *  4. When a shared object is unloaded, weft__undeclare removes its effects from these groups, and its functions from
+ *     the default handlers of other objects' effects. Other effects, tables and labels may be loaded at the addresses
+ *     that become free, so all threads forget what searches found (weft/found.h). An effect's object may be in another
+ *     shared object than the record that describes the effect, and stay: then a record that stays describes the effect.
  *
  * Rejected: a hash of the signature in the symbols of C (neither preprocessor nor compiler can make one); an object for
  * each file (each comparison would have to load what is a constant now); comparing groups in weft_is (two instructions
@@ -45,30 +49,38 @@ struct weft__declared {
 #define WEFT__OF_FAMILY 0xffffffffu
 extern __attribute__((weak, visibility("hidden"))) const struct weft__declared __start_weft_effects[],
     __stop_weft_effects[];
+/* All records of a program or shared object; the library links those that are loaded. */
+struct weft__records {
+	const struct weft__declared *first, *end;
+	struct weft__records *next;
+	bool are_declared;
+};
 /* Weak: a file that performs nothing can be linked without the library. */
-WEFT_API __attribute__((weak)) void weft__declare(const struct weft__declared *first, const struct weft__declared *end);
-WEFT_API __attribute__((weak)) void weft__undeclare(const struct weft__declared *first,
-						    const struct weft__declared *end);
+WEFT_API __attribute__((weak)) void weft__declare(struct weft__records *records);
+WEFT_API __attribute__((weak)) void weft__undeclare(struct weft__records *records);
 
-/* All files of a program or shared object have these two functions in common. The first constructor calls weft__declare
- * for all of them, before other constructors, which may perform. */
-extern __attribute__((visibility("hidden"))) bool weft__has_declared;
-__attribute__((weak)) bool weft__has_declared;
+/* All files of a program or shared object have these in common. The first constructor calls weft__declare for all of
+ * them, before other constructors, which may perform. */
+extern __attribute__((visibility("hidden"))) struct weft__records weft__records_here;
+__attribute__((weak)) struct weft__records weft__records_here;
 
 __attribute__((weak, constructor(101), visibility("hidden"))) void weft__declare_here(void);
 __attribute__((weak, constructor(101), visibility("hidden"))) void weft__declare_here(void)
 {
-	if (!weft__has_declared && weft__declare)
-		weft__declare(__start_weft_effects, __stop_weft_effects);
-	weft__has_declared = true;
+	if (weft__records_here.are_declared || !weft__declare)
+		return;
+	weft__records_here.first = __start_weft_effects;
+	weft__records_here.end = __stop_weft_effects;
+	weft__records_here.are_declared = true;
+	weft__declare(&weft__records_here);
 }
 
 __attribute__((weak, destructor(101), visibility("hidden"))) void weft__undeclare_here(void);
 __attribute__((weak, destructor(101), visibility("hidden"))) void weft__undeclare_here(void)
 {
-	if (weft__has_declared && weft__undeclare)
-		weft__undeclare(__start_weft_effects, __stop_weft_effects);
-	weft__has_declared = false;
+	if (weft__records_here.are_declared && weft__undeclare)
+		weft__undeclare(&weft__records_here);
+	weft__records_here.are_declared = false;
 }
 
 WEFT_EXTERN_C_END
