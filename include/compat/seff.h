@@ -240,6 +240,22 @@ WEFT__INLINE bool seff_finished(seff_request_t request)
 extern WEFT_API default_handler_t *seff__default_handlers[MAX_EFFECTS];
 __attribute__((weak)) default_handler_t *seff__default_handlers[MAX_EFFECTS];
 
+/* A shared object is being unloaded: the default handlers whose code is in it are removed. */
+__attribute__((weak, destructor(101), visibility("hidden"))) void seff__forget_defaults_here(void);
+__attribute__((weak, destructor(101), visibility("hidden"))) void seff__forget_defaults_here(void)
+{
+	const void *here = (const void *)(uintptr_t)seff__forget_defaults_here;
+	int i;
+
+	for (i = 0; i < MAX_EFFECTS; i++) {
+		default_handler_t *handler = __atomic_load_n(&seff__default_handlers[i], __ATOMIC_ACQUIRE);
+
+		if (handler && weft__is_unloaded_with(here, (const void *)(uintptr_t)handler))
+			(void)__atomic_compare_exchange_n(&seff__default_handlers[i], &handler, NULL, false,
+							  __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	}
+}
+
 WEFT__HELPER char *seff__append(char *end, const char *limit, const char *text)
 {
 	while (end < limit && *text)
@@ -284,7 +300,8 @@ WEFT__HELPER default_handler_t *seff_get_default_handler(effect_id effect)
 	return effect < MAX_EFFECTS ? __atomic_load_n(&seff__default_handlers[effect], __ATOMIC_ACQUIRE) : NULL;
 }
 
-/** Sets what runs in place where no handler is in scope, for the whole process; returns what did before. */
+/** Sets what runs in place where no handler is in scope, for the whole process; returns what did before. A handler that
+ * is part of a shared object is removed when the object is unloaded. */
 WEFT__HELPER default_handler_t *seff_set_default_handler(effect_id effect, default_handler_t *handler)
 {
 	if (effect >= MAX_EFFECTS)

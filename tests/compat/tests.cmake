@@ -129,6 +129,10 @@ foreach(compiler IN LISTS weft_compilers)
 	weft_program(exporting ${compiler} SOURCES ${sources} FLAGS ${part} ${linked} SHARED weft.${compiler})
 	weft_program(keeping ${compiler} SOURCES ${sources} FLAGS ${part} ${linked} SHARED weft.${compiler} UNEXPORTED)
 	weft_test(identity.plugin.${compiler} COMMAND @exporting.${compiler} @lib12.${compiler}.so)
+	# Default handlers go with the shared object that they are part of.
+	weft_shared(unloads ${compiler} SOURCES seff_unloads.c FLAGS ${part} -DPLUGIN SHARED weft.${compiler})
+	weft_program(unloads ${compiler} SOURCES seff_unloads.c FLAGS ${part} SHARED weft.${compiler} LINK -rdynamic -ldl)
+	weft_test(unloads.${compiler} COMMAND @unloads.${compiler} @libunloads.${compiler}.so)
 	weft_test(canary.identity.${compiler} COMMAND @keeping.${compiler} @lib12.${compiler}.so FAILS SAYS "an effect of its own")
 endforeach()
 
