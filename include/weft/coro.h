@@ -280,8 +280,9 @@ WEFT_API void weft__end_frames(weft_coro_t *k);
 
 /**
  * End a coroutine made by weft_create, whatever its state but RUNNING (reported), and keep its stack for reuse. NULL
- * is allowed. Its frames, and coroutines that were running inside it: as in weft_reset. Under "copy", with something
- * deferred, it must be one that could be resumed here.
+ * is allowed. Its frames, and coroutines that were running inside it: as in weft_reset. Under "copy" a coroutine with
+ * something deferred must be one that could be resumed here; this is true of weft_reset and weft_release, too. Frames
+ * that wait in weft_run need no such care, unless the body has something deferred.
  */
 WEFT_API void weft_delete(weft_coro_t *k);
 

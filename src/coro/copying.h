@@ -99,6 +99,9 @@ WEFT__OF_COPY void weft__arm_copying(weft_coro_t *k);
 WEFT__OF_COPY void weft__abandon_copied(weft_coro_t *k);
 /* It is deleted or starts over. */
 WEFT__OF_COPY void weft__forget_copied(weft_coro_t *k);
+/* End k, suspended, without resuming it, if nothing is deferred in its chain except the bodies of weft_run, and these
+ * bodies can be ended in the same way. The regions of the chain may be occupied. False: nothing happened. */
+WEFT__OF_COPY bool weft__end_in_place(weft_coro_t *k);
 /* weft_peek, weft_poke. */
 WEFT__OF_COPY int weft__move_copied(weft_coro_t *k, char *at, void *here, size_t bytes, bool writes);
 WEFT__OF_COPY void weft__park_switched(weft_coro_t *from);

@@ -517,9 +517,16 @@ static WEFT__COLD void end_and_bury(weft_coro_t *k)
 		weft__raise(thrown);
 }
 
+/* A coroutine whose frames are copied may be ended while others run where its frames belong. */
+static WEFT__COLD bool ends_in_place(weft_coro_t *k)
+{
+	return __atomic_load_n(&weft__unusual, __ATOMIC_RELAXED) & WEFT__COPYING_USED &&
+	       WEFT_NO_CANARY(bodies_end_by_a_resume) && weft__end_in_place(k);
+}
+
 static __attribute__((noinline)) void drop_and_bury(weft_coro_t *k)
 {
-	if (weft__unlikely(must_end(k))) {
+	if (weft__unlikely(must_end(k)) && !ends_in_place(k)) {
 		end_and_bury(k);
 		return;
 	}
@@ -590,7 +597,7 @@ void weft__end_frames(weft_coro_t *k)
 {
 	void *thrown;
 
-	if (weft__likely(!must_end(k)))
+	if (weft__likely(!must_end(k)) || ends_in_place(k))
 		return;
 	thrown = weft__end_suspended(k);
 	if (thrown)

@@ -104,6 +104,7 @@ size_t weft__effect_size(const struct weft_effect *effect);
  * the coroutine is somebody else's by now, or nobody's. */
 bool weft__is_charge(const struct weft__deferred *d);
 weft_coro_t *weft__charged(const void *arg);
+enum { WEFT__CHARGE_BYTES = 24 }; /* what `arg` points to */
 
 /* orphans.c: note which of those from `leaf` up to k, without k, were made by others of these or by k; c was, and the
  * note is not needed any more. Such go to a list; k takes the list over. */

@@ -4,6 +4,10 @@
 #define WEFT__PART_SAVING
 #include "coro/copying.h"
 
+#include <weft/defer.h>
+
+#include "coro/ends.h"
+
 char *weft__landing_spare;
 
 char *weft__landing(void)
@@ -130,4 +134,71 @@ void weft__park_switched(weft_coro_t *from)
 	from->link.pc = (void *)weft__land_copying;
 	park(from, from->link.sp);
 	from->link.sp = weft__landing();
+}
+
+/* ---- ending without a resume ------------------------------------------------------------------------------------- */
+
+/* To take part in an end without being resumed, c, of k's chain, must have nothing to call. */
+static bool has_only_bodies(weft_coro_t *k, const weft_coro_t *c, weft_coro_t **bodies);
+
+static bool all_have_only_bodies(weft_coro_t *k, weft_coro_t **bodies)
+{
+	bool copying = false;
+
+	for (const weft_coro_t *c = k->leaf;; c = c->parent) {
+		copying |= (c->flags & WEFT__COPYING) != 0;
+		if (c->flags & (WEFT_UNWIND | WEFT__ENDING) || !has_only_bodies(k, c, bodies))
+			return false;
+		if (c == k)
+			return copying;
+	}
+}
+
+static bool ends_silently(weft_coro_t *body)
+{
+	return weft_state(body) == WEFT_FINISHED || !weft__must_end(body) || all_have_only_bodies(body, NULL);
+}
+
+static bool has_only_bodies(weft_coro_t *k, const weft_coro_t *c, weft_coro_t **bodies)
+{
+	char charge[WEFT__CHARGE_BYTES] __attribute__((aligned(8)));
+	struct weft__deferred *at, d;
+	weft_coro_t *body;
+
+	for (at = c->deferred; at; at = d.next) {
+		if (weft_peek(k, at, &d, sizeof d) || !weft__is_charge(&d) ||
+		    weft_peek(k, d.arg, charge, sizeof charge))
+			return false;
+		body = weft__charged(charge);
+		/* A running one is part of the chain, and is given up with that. */
+		if (!body || weft_state(body) == WEFT_RUNNING)
+			continue;
+		if (!bodies && !ends_silently(body))
+			return false;
+		if (bodies) {
+			body->parent = *bodies;
+			*bodies = body;
+		}
+	}
+	return true;
+}
+
+bool weft__end_in_place(weft_coro_t *k)
+{
+	weft_coro_t *bodies = NULL, *next;
+
+	if (!all_have_only_bodies(k, NULL))
+		return false;
+	(void)all_have_only_bodies(k, &bodies);
+	weft__abandon(k, k->leaf);
+	if (k->flags & WEFT__COPYING)
+		weft__abandon_copied(k);
+	weft__drop_all_thens(k);
+	k->link.pc = (void *)weft__in_finished;
+	k->deferred = NULL;
+	for (; bodies; bodies = next) {
+		next = bodies->parent;
+		weft_delete(bodies);
+	}
+	return true;
 }

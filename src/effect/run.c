@@ -86,6 +86,8 @@ bool weft__is_charge(const struct weft__deferred *d)
 	return d->fn == (void (*)(void *))(void (*)(void))weft__give_up;
 }
 
+_Static_assert(sizeof(struct weft__charge) == WEFT__CHARGE_BYTES, "edit coro/ends.h");
+
 weft_coro_t *weft__charged(const void *arg)
 {
 	const struct weft__charge *charge = arg;

@@ -622,6 +622,117 @@ static void inside(void)
 	resume(make_copied(resumes_another, inner, "outer"), 0);
 }
 
+/* ---- ending one whose region another one occupies --------------------------------------------------------------- */
+
+static uint64_t on_pick(void *state, int choices)
+{
+	(void)state;
+	return ask((uint64_t)choices);
+}
+
+static int tail_pick(void *state, int choices)
+{
+	return (int)on_pick(state, choices);
+}
+
+static void *general_pick(void *state, weft_resumption_t *k, int choices)
+{
+	return weft_continue(pick, k, (int)on_pick(state, choices));
+}
+
+static void *adds_one(void *state, void *answer, char *record)
+{
+	(void)state;
+	(void)record;
+	return (char *)answer + 1;
+}
+
+static int leaves_work(void *state, int choices)
+{
+	char record = 0;
+
+	REQUIRE(!weft_then(adds_one, &record));
+	return tail_pick(state, choices);
+}
+
+WEFT_HANDLER(tails, weft_tail(pick, tail_pick));
+WEFT_HANDLER(generals, weft_general(pick, general_pick));
+WEFT_HANDLER(leaving, weft_tail(pick, leaves_work));
+WEFT_HANDLER(multis, weft_multi(pick, general_pick));
+static const weft_handler_t *const handlers[] = {&tails, &generals, &leaving, &multis};
+
+static void *run_copied(const weft_handler_t *handler, weft_fn_t *body, void *arg)
+{
+	weft_attr_t attr = {.policy = WEFT_COPY};
+
+	return weft_run_with(handler, NULL, body, arg, &attr);
+}
+
+/* As many bodies one inside the other as the tens say, under the handler that the ones say. */
+static void *waits_in_bodies(void *how)
+{
+	size_t n = (size_t)how;
+
+	if (n < 10)
+		return (void *)(uintptr_t)pick((int)n);
+	return run_copied(handlers[n % 10], waits_in_bodies, (void *)(n - 10));
+}
+
+static weft_coro_t *waiting(weft_coro_t *k, size_t how)
+{
+	weft_attr_t attr = {.policy = WEFT_COPY, .name = "waits"};
+	weft_request_t r;
+
+	if (k)
+		REQUIRE(!weft_init(k, waits_in_bodies, (void *)how, &attr));
+	else
+		k = make_copied(waits_in_bodies, (void *)how, "waits");
+	r = weft_resume(k, NULL, weft_handles(ask));
+	REQUIRE(weft_is(ask, r));
+	return k;
+}
+
+static size_t live(void)
+{
+	weft_stack_stats_t stats;
+
+	REQUIRE(!weft_stack_stats(WEFT_COPY, &stats));
+	return stats.live;
+}
+
+/* Run where those lie that it ends. */
+static void *ends_them(void *how)
+{
+	weft_coro_t **k = how, *fresh = make_copied(counts_to_three, NULL, NULL);
+
+	weft_delete(k[0]);
+	weft_reset(k[1], counts_to_three, NULL);
+	REQUIRE(!weft_clone_into(k[2], fresh));
+	weft_release(k[3]);
+	weft_delete(fresh);
+	return NULL;
+}
+
+static void occupied(void)
+{
+	for (size_t depth = 1; depth <= 3; depth++)
+		for (size_t handler = 0; handler < 4; handler++) {
+			size_t how = 10 * depth + handler, before = live();
+			weft_coro_t embedded = {0},
+				    *k[4] = {waiting(NULL, how), waiting(NULL, how), waiting(NULL, how),
+					     waiting(&embedded, how)},
+				    *ends = make_copied(ends_them, k, "ends");
+
+			REQUIRE(weft_returned(resume(ends, 0)));
+			weft_delete(ends);
+			REQUIRE(resume(k[1], 0).effect == &weft_suspended);
+			weft_delete(k[1]);
+			REQUIRE(resume(k[2], 0).effect == &weft_suspended);
+			weft_delete(k[2]);
+			REQUIRE(live() == before);
+		}
+}
+
 static sem_t both_run;
 static weft_coro_t *one_of[2];
 static pthread_barrier_t barrier;
@@ -703,6 +814,7 @@ static const struct {
 	     {"exclusion", exclusion, true},
 	     {"small_ones", small_ones, true},
 	     {"lazily", lazily, true},
+	     {"occupied", occupied, true},
 	     {"inside", inside, false},
 	     {"deadlock", deadlock, false},
 	     {"overflow", overflow, false},

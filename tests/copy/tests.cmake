@@ -22,7 +22,8 @@ set(returning
     handed_over
     exclusion
     small_ones
-    lazily)
+    lazily
+    occupied)
 set(points
     all_choices
     nested
@@ -121,6 +122,7 @@ function(copy_canary name program)
 	weft_test(canary.${name} COMMAND timeout 60 @${name}.gcc ${ARGN})
 endfunction()
 copy_canary(a_clone_takes_itself_for_the_original contract identity ENDS 139)
+copy_canary(bodies_end_by_a_resume contract occupied ENDS 134 SAYS "cannot resume or clean up coroutine .waits.")
 copy_canary(a_late_reply_is_lost contract reply_after_clone FAILS SAYS "does not hold")
 copy_canary(signals_arrive_on_frames_of_others contract under_signals FAILS SAYS "does not hold")
 copy_canary(a_region_is_taken_while_it_runs contract exclusion ENDS "1|134|139")
