@@ -40,6 +40,7 @@ __attribute__((noinline)) void operator delete(void *memory, std::size_t) noexce
 typedef std::unique_ptr<int> box;
 
 WEFT_EFFECT(box, exchange, box, mine);
+WEFT_EXCEPTION(give_up, int, code);
 WEFT_EFFECT(std::size_t, append, std::string &, to, const std::string &, what);
 
 namespace
@@ -286,6 +287,45 @@ void thrown_in()
 	passed("an exception goes into a body: it is caught there, or comes out again, or there is no body yet");
 }
 
+// An exception as it is, and an exception effect: what the resume_throwing of a resumption takes, too.
+void thrown_in_as_is()
+{
+	auto body = [] {
+		try {
+			weft::suspend();
+		} catch (const std::runtime_error &error) {
+			return std::string(error.what());
+		}
+		return std::string();
+	};
+	const std::runtime_error error("as is");
+	weft::coroutine catches(body), copies(body), gives_up(body);
+	weft::coroutine unstarted([] {}), gives_up_at_once([] {});
+
+	CHECK(catches.resume() && !catches.resume_throwing(std::runtime_error("moved")) && catches.result() == "moved");
+	CHECK(copies.resume());
+	CHECK(weft_returned(copies.resume_throwing(error, WEFT_HANDLE_NONE)) && copies.result() == "as is");
+	try {
+		unstarted.resume_throwing(5);
+		CHECK(false);
+	} catch (int thrown) {
+		CHECK(thrown == 5 && unstarted.done());
+	}
+	for (int started = 0; started < 2; started++) {
+		int left = weft::handle(
+		    [&, started] {
+			    if (started && gives_up.resume())
+				    gives_up.resume_throwing(give_up, 3);
+			    gives_up_at_once.resume_throwing(give_up, 3);
+			    return 0;
+		    },
+		    weft_on_exception(give_up).abort([](int code) { return code; }));
+
+		CHECK(left == 3);
+	}
+	passed("resume_throwing takes any exception, and exception effects");
+}
+
 // What a body that suspends in `waits` catches there.
 template <typename Waits> int caught_in(Waits waits)
 {
@@ -458,6 +498,7 @@ int main()
 	ended_early();
 	thrown_out();
 	thrown_in();
+	thrown_in_as_is();
 	thrown_in_anywhere();
 	effects();
 	attributes();

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -277,26 +278,52 @@ template <> struct result<void> {
 	}
 };
 
+// An exception, or a performed WEFT_EXCEPTION, that leaves the call which a body waits in: here(this) is called there.
 #if WEFT__EXCEPTIONS
-// Called where a coroutine waits: see weft__throw_into.
-[[noreturn]] inline void throw_here(void *error)
+struct thrown {
+	std::exception_ptr exception;
+
+	[[noreturn]] static void here(void *self)
+	{
+		std::rethrow_exception(std::exchange(static_cast<thrown *>(self)->exception, nullptr));
+	}
+};
+template <typename E> thrown thrown_by(E &&exception)
 {
-	std::rethrow_exception(std::exchange(*static_cast<std::exception_ptr *>(error), nullptr));
+	if constexpr (std::is_convertible<E &&, std::exception_ptr>::value)
+		return {std::forward<E>(exception)};
+	else
+		return {std::make_exception_ptr(std::forward<E>(exception))};
 }
 #endif
+template <typename... Params> struct performed {
+	void (*exception)(Params...);
+	std::tuple<Params...> args;
+
+	[[noreturn]] static void here(void *self)
+	{
+		std::apply(static_cast<performed *>(self)->exception, std::move(static_cast<performed *>(self)->args));
+		__builtin_unreachable();
+	}
+};
+template <typename... Params, typename... Args>
+performed<Params...> thrown_by(void (*exception)(Params...), Args &&...args)
+{
+	return {exception, std::tuple<Params...>(std::forward<Args>(args)...)};
+}
 
 template <typename Result> struct task : block {
 	result<Result> made;
-	void *injected = nullptr; // a std::exception_ptr, thrown in place of the body
+	// Called with `injected` in place of the body.
+	weft__thrower_t *inject = nullptr;
+	void *injected = nullptr;
 	bool started = false;
 
 	template <typename Body> void run(Body &body)
 	{
 		started = true;
-#if WEFT__EXCEPTIONS
-		if (weft__unlikely(injected != nullptr))
-			throw_here(injected);
-#endif
+		if (weft__unlikely(inject != nullptr))
+			inject(injected);
 		made.set(body);
 	}
 };
@@ -361,25 +388,21 @@ template <typename Result = void> class coroutine
 		return weft_resume(task_->k, nullptr, handles);
 	}
 
-#if WEFT__EXCEPTIONS
-	/** As resume, but the call that the body waits in throws `error`: a suspend(), an operation, a yield, or where
-	 * the body resumed another coroutine that waits with it, what that one waits in. If the body has not started,
-	 * the coroutine ends by `error`. */
-	bool resume_throwing(std::exception_ptr error)
+	/** As resume, but the call that the body waits in throws: a suspend(), an operation, a yield, or where the body
+	 * resumed another coroutine that waits with it, the call that this coroutine waits in. It throws an exception,
+	 * or what an exception_ptr holds. With a WEFT_EXCEPTION and its arguments, resume_throwing(give_up, 3), the
+	 * call performs that instead. If the body has not started, the coroutine ends by it. */
+	template <typename E, typename... Args> bool resume_throwing(E &&exception, Args &&...args)
 	{
-		return suspended(resume_throwing(std::move(error), WEFT_HANDLE_NONE));
+		return suspended(throwing(detail::thrown_by(std::forward<E>(exception), std::forward<Args>(args)...),
+					  WEFT_HANDLE_NONE));
 	}
 
-	/** The same for who handles its effects. */
-	weft_request_t resume_throwing(std::exception_ptr error, weft_handles_t handles)
+	/** The same with an exception or exception_ptr, for who handles its effects. */
+	template <typename E> weft_request_t resume_throwing(E &&exception, weft_handles_t handles)
 	{
-		if (task_->started)
-			weft__throw_into(task_->k, detail::throw_here, &error);
-		else
-			task_->injected = &error;
-		return resume(handles);
+		return throwing(detail::thrown_by(std::forward<E>(exception)), handles);
 	}
-#endif
 
 	/** Has it ended: returned, thrown, or been ended? */
 	bool done() const
@@ -412,6 +435,16 @@ template <typename Result = void> class coroutine
 	}
 
       private:
+	template <typename Thrown> weft_request_t throwing(Thrown thrown, weft_handles_t handles)
+	{
+		if (task_->started) {
+			weft__throw_into(task_->k, thrown.here, &thrown);
+		} else {
+			task_->inject = thrown.here;
+			task_->injected = &thrown;
+		}
+		return resume(handles);
+	}
 	bool suspended(weft_request_t r)
 	{
 		if (weft__unlikely(r.effect == &weft_failed))

@@ -12,7 +12,6 @@
 #include <weft/cxx/coroutine.hpp>
 
 #include <atomic>
-#include <tuple>
 
 namespace weft
 {
@@ -81,40 +80,6 @@ template <typename R> struct replies {
 template <> struct replies<void> {
 	using type = int (*)(weft_resumption_t *);
 };
-
-// What is to be thrown where a body waits: here(this) is called there.
-#if WEFT__EXCEPTIONS
-struct thrown {
-	std::exception_ptr exception;
-
-	[[noreturn]] static void here(void *self)
-	{
-		std::rethrow_exception(std::exchange(static_cast<thrown *>(self)->exception, nullptr));
-	}
-};
-template <typename E> thrown thrown_by(E &&exception)
-{
-	if constexpr (std::is_convertible<E &&, std::exception_ptr>::value)
-		return {std::forward<E>(exception)};
-	else
-		return {std::make_exception_ptr(std::forward<E>(exception))};
-}
-#endif
-template <typename... Params> struct performed {
-	void (*exception)(Params...);
-	std::tuple<Params...> args;
-
-	[[noreturn]] static void here(void *self)
-	{
-		std::apply(static_cast<performed *>(self)->exception, std::move(static_cast<performed *>(self)->args));
-		__builtin_unreachable();
-	}
-};
-template <typename... Params, typename... Args>
-performed<Params...> thrown_by(void (*exception)(Params...), Args &&...args)
-{
-	return {exception, std::tuple<Params...>(std::forward<Args>(args)...)};
-}
 
 // What the two kinds of resumptions share. In the clause that gets one, it is the one in weft_run's frame; moving it
 // makes it one that lasts.
