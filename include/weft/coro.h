@@ -512,9 +512,13 @@ __attribute__((unused, cold, noinline)) static void weft__enter_anew(weft_coro_t
 
 	/* Compilers trap at an address of their own where they know that a resume is one of NULL. */
 	__asm__("" : "+r"(k));
-	/* Then the read below faults. In the resume itself the library knows such a fault by the code around it. */
-	if (!k)
+	/* In the resume itself the library recognizes the fault by the code around it and the field that is read. This
+	 * code reads another field, or the library would report the fault a second time. */
+	if (weft__unlikely(!k)) {
 		weft__owner_report_null();
+		__asm__("" : "+r"(k));
+		(void)*(const volatile uint64_t *)&k->id;
+	}
 	if (!self)
 		self = weft__attach_thread();
 	if (k->parent != self)
@@ -553,6 +557,22 @@ WEFT__INLINE weft_request_t weft__resume(weft_coro_t **k, void *value, uintptr_t
 {
 	weft_request_t request = weft__resume_caught(k, value, handled);
 
+	if (weft__unlikely(request.effect == WEFT__THROWN))
+		weft__rethrow(request.payload);
+	return request;
+}
+
+/* Like weft__resume, with the state of a handler. weft__enter comes first, because it notices that *k is NULL. */
+WEFT__INLINE weft_request_t weft__resume_stateful(weft_coro_t **k, void *value, uintptr_t handled, void *state)
+{
+	weft_request_t request;
+
+	if (weft__unlikely(!weft__enter(&(*k)->link, handled))) {
+		weft__enter_anew(*k, handled);
+		weft__become_leaf(&(*k)->link);
+	}
+	(*k)->state = state;
+	request = weft__resume_entered(k, value);
 	if (weft__unlikely(request.effect == WEFT__THROWN))
 		weft__rethrow(request.payload);
 	return request;

@@ -168,12 +168,8 @@ typedef struct weft_effect {
 
 /** weft_resume_throw_under(k, handler, state, exception, args…): the same, as weft_resume_under. */
 #define weft_resume_throw_under(k, handler, state_, exception, ...)                                                    \
-	(__extension__({                                                                                               \
-		weft_coro_t *weft__into = (k);                                                                         \
-		weft__into->state = (state_);                                                                          \
-		weft_resume_throw(weft__into, weft__handles((uintptr_t)(handler) + WEFT__HANDLES_TABLE),               \
-				  exception __VA_OPT__(, ) __VA_ARGS__);                                               \
-	}))
+	(weft__resume_throwing_under((k), (handler), (state_), weft__##exception##__throw,                             \
+				     WEFT__THROWN_AS(exception, __VA_ARGS__)))
 
 /** Has the coroutine's function returned? Its result is `r.payload`. */
 WEFT__INLINE bool weft_returned(weft_request_t r)
@@ -512,6 +508,13 @@ WEFT__HELPER weft_request_t weft__resume_throwing(weft_coro_t *k, weft_handles_t
 {
 	weft__throw_into(k, throws, argument);
 	return weft__resume(&k, NULL, handles.word);
+}
+
+WEFT__HELPER weft_request_t weft__resume_throwing_under(weft_coro_t *k, const weft_handler_t *handler, void *state,
+							weft__thrower_t *throws, void *argument)
+{
+	weft__throw_into(k, throws, argument);
+	return weft__resume_stateful(&k, NULL, (uintptr_t)handler + WEFT__HANDLES_TABLE, state);
 }
 
 WEFT__INLINE void *weft__frame_of(weft_request_t r, const weft_effect_t *effect)

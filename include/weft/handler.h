@@ -340,8 +340,7 @@ WEFT_API void *weft_run_with(const weft_handler_t *handler, void *state, weft_fn
  */
 WEFT__INLINE weft_request_t weft_resume_under(weft_coro_t *k, void *value, const weft_handler_t *handler, void *state)
 {
-	k->state = state;
-	return weft__resume(&k, value, (uintptr_t)handler + WEFT__HANDLES_TABLE);
+	return weft__resume_stateful(&k, value, (uintptr_t)handler + WEFT__HANDLES_TABLE, state);
 }
 
 /* ---- deciding, in a general clause ------------------------------------------------------------------------- */

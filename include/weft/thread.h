@@ -27,7 +27,7 @@ WEFT_EXTERN_C_BEGIN
  *                coroutines only: overcommit takes its place.
  * @param fn      may suspend nothing, because no coroutine runs it; pthread_exit and cancellation are fine
  * @return 0, or an error number as pthread_create's (not negated, as is the custom there): EAGAIN no more threads,
- *   ENOMEM no memory for the stack, EINVAL an unknown policy or flag
+ *   ENOMEM no memory for the stack, EINVAL an unknown policy or flag, or no function
  * Thread-safe, any stack. The stack is kept for reuse when the thread ends.
  */
 WEFT_API int weft_thread_create(pthread_t *thread, const weft_attr_t *attr, void *(*fn)(void *), void *arg);

@@ -107,6 +107,7 @@ int weft_init(weft_coro_t *k, weft_fn_t *fn, void *arg, const weft_attr_t *attr)
 	struct weft__slot *slot;
 	int error;
 
+	weft__require(k, "weft_init");
 	if (in_use(k))
 		weft_release(k);
 	clear(k);

@@ -76,8 +76,10 @@ weft_coro_t *weft_clone(weft_coro_t *k)
 	struct weft__thread *me = weft__thread();
 	struct weft__slot *slot;
 	weft_coro_t *c;
-	int error = clone_refusal(k);
+	int error;
 
+	weft__require(k, "weft_clone");
+	error = clone_refusal(k);
 	if (!error) {
 		error = -ENOMEM;
 		if (me)

@@ -606,6 +606,7 @@ void weft__end_frames(weft_coro_t *k)
 
 static __attribute__((noinline)) void reset_with_care(weft_coro_t *k, weft_fn_t *fn, void *arg)
 {
+	weft__require(k, "weft_reset");
 	if (weft__likely(ended_in_one_piece(k)) && !weft__on_memcheck) {
 		weft__check_no_handler();
 		k->failure = WEFT_NO_FAILURE;
@@ -629,7 +630,7 @@ static __attribute__((noinline)) void reset_with_care(weft_coro_t *k, weft_fn_t 
 
 void weft_reset(weft_coro_t *k, weft_fn_t *fn, void *arg)
 {
-	if (ended_plainly(k)) {
+	if (weft__likely(k) && ended_plainly(k)) {
 		weft__check_no_handler();
 		start_over(k, k->slot, fn, arg);
 		return;
@@ -639,14 +640,17 @@ void weft_reset(weft_coro_t *k, weft_fn_t *fn, void *arg)
 
 void weft_release(weft_coro_t *k)
 {
+	weft__require(k, "weft_release");
 	check_ending(k, "cannot release");
 	drop_and_bury(k);
 }
 
 size_t weft_trim(weft_coro_t *k)
 {
-	char *sp = k->link.sp;
+	char *sp;
 
+	weft__require(k, "weft_trim");
+	sp = k->link.sp;
 	if (weft_state(k) != WEFT_SUSPENDED || weft__slot_is_record(k->slot))
 		return 0;
 	/* Suspended from below: its own frames end where it resumed the next one. */

@@ -18,6 +18,12 @@ WEFT__HIDDEN _Noreturn void weft__die_misuse(const weft_coro_t *k, enum weft__mi
 WEFT__COLD _Noreturn void weft__die_running(const weft_coro_t *k, const char *what);
 /* Does the code at `sp` not run on the stack of the coroutine that the thread takes for current? */
 bool weft__was_jumped_out_of(const weft_coro_t *self, const void *sp);
+/* FUNCTION was called with NULL in place of a coroutine: reported. */
+static inline void weft__require(const weft_coro_t *k, const char *function)
+{
+	if (weft__unlikely(!k))
+		weft__die_null(function);
+}
 /* "weft: WHAT coroutine "NAME" (#ID)" */
 void weft__line_coro(struct weft__line *line, const char *what, const weft_coro_t *k);
 

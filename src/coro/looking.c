@@ -19,11 +19,13 @@ int weft_errno(void)
 
 weft_coro_t *weft_parent(const weft_coro_t *k)
 {
+	weft__require(k, "weft_parent");
 	return weft__was_resumed(k) && k->parent->parent ? k->parent : NULL;
 }
 
 const char *weft_name(const weft_coro_t *k)
 {
+	weft__require(k, "weft_name");
 	return k->name ? k->name : "";
 }
 
@@ -35,6 +37,7 @@ bool weft__is_fresh(const weft_coro_t *k)
 
 weft_policy_t weft_policy(const weft_coro_t *k)
 {
+	weft__require(k, "weft_policy");
 	return k->slot ? (weft_policy_t)k->slot->policy : WEFT_DEFAULT_POLICY;
 }
 
@@ -47,8 +50,10 @@ const struct weft__slot *weft__stack_of(const weft_coro_t *k)
 
 size_t weft_stack_usable(const weft_coro_t *k)
 {
-	const struct weft__slot *slot = weft__stack_of(k);
+	const struct weft__slot *slot;
 
+	weft__require(k, "weft_stack_usable");
+	slot = weft__stack_of(k);
 	if (slot)
 		return (size_t)((char *)slot - slot->chunk.low);
 	/* Of a region that it will belong to: at least. */
@@ -57,9 +62,11 @@ size_t weft_stack_usable(const weft_coro_t *k)
 
 bool weft_on_stack(const weft_coro_t *k, const void *address)
 {
-	const struct weft__slot *slot = weft__stack_of(k);
+	const struct weft__slot *slot;
 	const char *at = address;
 
+	weft__require(k, "weft_on_stack");
+	slot = weft__stack_of(k);
 	if (slot && at < (const char *)slot && at >= weft__slot_start(slot))
 		return true;
 	return k->link.chunk && weft__chunks_have(&k->link, at);
@@ -78,16 +85,20 @@ static int move(weft_coro_t *k, char *at, void *here, size_t bytes, bool writes)
 
 int weft_peek(weft_coro_t *k, const void *at, void *to, size_t bytes)
 {
+	weft__require(k, "weft_peek");
 	return move(k, (char *)at, to, bytes, false);
 }
 
 int weft_poke(weft_coro_t *k, void *at, const void *from, size_t bytes)
 {
+	weft__require(k, "weft_poke");
 	return move(k, at, (void *)from, bytes, true);
 }
 
 bool weft_coro_is_valid(const weft_coro_t *k)
 {
+	if (!k)
+		return false;
 	switch (weft_state(k)) {
 	case WEFT_DELETED:
 		return !k->id;

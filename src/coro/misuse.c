@@ -64,6 +64,7 @@ void weft__die_not_ancestor(const weft_coro_t *k)
 {
 	struct weft__line line;
 
+	weft__require(k, "weft_exit or weft_yield");
 	weft__line_coro(&line, "cannot suspend or leave", k);
 	weft__line_text(&line, ": the current code does not run inside it; pass weft_current() or an ancestor of it");
 	weft__line_die(&line);

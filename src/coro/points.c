@@ -373,9 +373,11 @@ static NOINLINE int backtrack(weft_coro_t *k, bool drop)
 
 int weft_cut(weft_coro_t *k)
 {
+	struct weft__point *point;
 	int error;
-	struct weft__point *point = newest_of(weft__thread(), k, &error);
 
+	weft__require(k, "weft_cut");
+	point = newest_of(weft__thread(), k, &error);
 	if (point)
 		weft__copied_of(k)->point = older(point);
 	return error;

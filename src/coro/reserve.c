@@ -16,8 +16,10 @@ enum {
 
 void *weft_reserve(weft_coro_t *k, size_t bytes)
 {
-	char *sp = k->link.sp;
+	char *sp;
 
+	weft__require(k, "weft_reserve");
+	sp = k->link.sp;
 	/* A copied stack is nowhere yet. Nor must frames start outside of a linked stack's first chunk. */
 	if (weft_state(k) != WEFT_SUSPENDED || weft__has_started(k) || k->flags & WEFT__COPYING ||
 	    bytes > LARGEST - ALIGNMENT || bytes > weft_stack_usable(k) / SHARE)

@@ -109,6 +109,8 @@ int weft_thread_create(pthread_t *thread, const weft_attr_t *attr, void *(*fn)(v
 {
 	weft_attr_t wanted = attr ? *attr : (weft_attr_t){0};
 
+	if (!thread || !fn)
+		return EINVAL;
 	wanted.policy = weft__policy_for_thread(wanted.policy);
 	return create_on(thread, NULL, &wanted, (struct start){fn, arg, wanted.name});
 }

@@ -44,9 +44,11 @@ static void walk(void *argument)
 
 size_t weft_backtrace(const weft_coro_t *k, void **places, size_t most)
 {
+	struct walk w = {.k = k, .places = places, .most = most};
+
+	weft__require(k, "weft_backtrace");
 	bool saves = k->link.pc == (void *)weft__land_saving;
 	void *const words[] = {k->link.sp, saves ? k->inner_pc : k->link.pc, k->link.fp, k->link.bx};
-	struct walk w = {.k = k, .places = places, .most = most};
 
 	if (!most || weft_state(k) != WEFT_SUSPENDED || !weft__has_started(k))
 		return 0;

@@ -44,6 +44,11 @@ static WEFT__NORETURN WEFT__COLD void die_resumption(const weft_resumption_t *k,
 	struct weft__line line;
 
 	weft__line_begin(&line);
+	if (!k) {
+		weft__line_text(&line,
+				"a resumption is NULL: pass the one that the clause got, or that weft_keep returned");
+		weft__line_die(&line);
+	}
 	weft__line_text(&line, "resumption of effect \"");
 	weft__line_text(&line, k->effect ? k->effect->name : "?");
 	if (weft_is_valid(k) && effect) {
@@ -382,7 +387,7 @@ void *weft_run_with(const weft_handler_t *handler, void *state, weft_fn_t *body,
 
 static inline void check(const weft_resumption_t *k)
 {
-	if (weft__unlikely(!weft_is_valid(k)))
+	if (weft__unlikely(!k || !weft_is_valid(k)))
 		die_resumption(k, NULL);
 }
 
@@ -399,9 +404,10 @@ void weft__rewind(weft_resumption_t *k)
 
 void *weft__continue(weft_resumption_t *k, int error)
 {
-	const weft_handler_t *handler = weft__handler_of(k->k->handled);
+	const weft_handler_t *handler;
 
 	check(k);
+	handler = weft__handler_of(k->k->handled);
 	error = k->again == WEFT__STRANDED ? k->error : -error;
 	if (weft__unlikely(error)) {
 		void *state = k->k->state;

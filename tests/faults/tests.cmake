@@ -33,6 +33,15 @@ foreach(compiler IN LISTS weft_compilers)
 	weft_program(forks ${compiler} SOURCES forks.c scenario.c FLAGS ${warnings})
 	weft_test(forks.${compiler} COMMAND @forks.${compiler} ON commit overcommit GUARDS ${guards})
 
+	# Resuming NULL is reported once.
+	foreach(level O0 O1 O2 O3)
+		weft_program(null.${level} ${compiler} SOURCES null.c FLAGS -${level} ${warnings})
+		foreach(how first plain under any loop late late-under)
+			weft_test(null.${level}.${how}.${compiler} COMMAND @null.${level}.${compiler} ${how} ENDS 134|139
+				SAYS "^weft: weft_resume.NULL.: there is no coroutine. [^\n]*$")
+		endforeach()
+	endforeach()
+
 	# Frames larger than a guard: in code that probes its pages, in code that does not, on system stacks beside linked ones.
 	weft_program(guards ${compiler} SOURCES guards.c scenario.c FLAGS -fno-stack-clash-protection ${warnings})
 	weft_test(guards.${compiler} COMMAND @guards.${compiler} ON ${weft_policies} GUARDS ${guards})

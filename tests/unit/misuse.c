@@ -478,6 +478,53 @@ CASE(resume_null,
 }
 #endif
 
+/* Functions of coro.h and copy.h that look at the coroutine. */
+#define NULL_CASE(function, call)                                                                                      \
+	CASE(function##_of_null,                                                                                       \
+	     "weft: weft_" #function                                                                                   \
+	     "(NULL): there is no coroutine; weft_create returns NULL when it fails, and errno says why")              \
+	{                                                                                                              \
+		weft_coro_t *k = NULL;                                                                                 \
+		char bytes[8];                                                                                         \
+		void *place;                                                                                           \
+                                                                                                                       \
+		(void)bytes, (void)place;                                                                              \
+		__asm__("" : "+r"(k));                                                                                 \
+		(void)call;                                                                                            \
+	}
+
+NULL_CASE(reset, (weft_reset(k, once, NULL), 0))
+NULL_CASE(release, (weft_release(k), 0))
+NULL_CASE(init, weft_init(k, once, NULL, NULL))
+NULL_CASE(reserve, weft_reserve(k, 8))
+NULL_CASE(trim, weft_trim(k))
+NULL_CASE(parent, weft_parent(k))
+NULL_CASE(name, weft_name(k))
+NULL_CASE(policy, weft_policy(k))
+NULL_CASE(stack_usable, weft_stack_usable(k))
+NULL_CASE(on_stack, weft_on_stack(k, &k))
+NULL_CASE(backtrace, weft_backtrace(k, &place, 1))
+NULL_CASE(clone, weft_clone(k))
+NULL_CASE(cut, weft_cut(k))
+NULL_CASE(peek, weft_peek(k, bytes, bytes, 1))
+NULL_CASE(poke, weft_poke(k, bytes, bytes, 1))
+
+CASE(exit_null, "weft: weft_exit or weft_yield(NULL): there is no coroutine; weft_create returns NULL when it fails, "
+		"and errno says why")
+{
+	weft_exit(NULL, &weft_suspended, NULL);
+}
+
+CASE(drop_null, "weft: a resumption is NULL: pass the one that the clause got, or that weft_keep returned")
+{
+	weft_drop(NULL);
+}
+
+CASE(keep_null, "weft: a resumption is NULL: pass the one that the clause got, or that weft_keep returned")
+{
+	(void)weft_keep(NULL);
+}
+
 /* ---- throwing into what waits ------------------------------------------------------------------------------------ */
 
 static void throw_into(weft_coro_t *k)
@@ -536,6 +583,13 @@ CASE(throw_null, "weft: weft_resume_throw(NULL): there is no coroutine; weft_cre
 	throw_into(NULL);
 }
 
+CASE(throw_under_null,
+     "weft: weft_resume_throw(NULL): there is no coroutine; weft_create returns NULL when it fails, and "
+     "errno says why")
+{
+	weft_resume_throw_under(NULL, NULL, NULL, oops, 1);
+}
+
 /* ---- longjmp out of a coroutine ---------------------------------------------------------------------------------- */
 
 #define JUMPED                                                                                                         \
@@ -580,11 +634,30 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		C(resume_never_made),
+		C(reset_of_null),
+		C(release_of_null),
+		C(init_of_null),
+		C(reserve_of_null),
+		C(trim_of_null),
+		C(parent_of_null),
+		C(name_of_null),
+		C(policy_of_null),
+		C(stack_usable_of_null),
+		C(on_stack_of_null),
+		C(backtrace_of_null),
+		C(clone_of_null),
+		C(cut_of_null),
+		C(peek_of_null),
+		C(poke_of_null),
+		C(exit_null),
+		C(drop_null),
+		C(keep_null),
 		C(switch_to_never_made),
 #if WEFT_DEBUG
 		C(resume_null),
 #endif
 		C(throw_null),
+		C(throw_under_null),
 		C(throw_unhandled),
 		C(throw_before_begun),
 		C(throw_after_end),
