@@ -10,8 +10,8 @@
  * costs. An attribute that asks for another policy is refused with ENOTSUP; a WEFT_STACK that does is ignored, and a
  * line says so.
  *
- * Some come without being named. segmented, lookahead and mmu bring heap; code compiled for them brings what it needs,
- * but runs on contiguous stacks unless they are named. weft_clone, weft_checkpoint and the like bring copy, and
+ * Some come without being named. Code compiled for segmented, lookahead, mmu or heap brings what it needs, but runs on
+ * contiguous stacks unless they are named. weft_clone, weft_checkpoint and the like bring copy, and
  * weft_set_budget brings commit. Handlers with multi clauses do not: name copy.
  *
  * With the shared library all this changes nothing. Nothing here is called, in a signal handler or elsewhere.

@@ -100,14 +100,14 @@ WEFT__STATIC_ASSERT(sizeof(struct weft__block) == WEFT_BLOCK_BYTES, "the record 
 /* Call fn(arg) on the chunk `top` belongs to, through the mark's check; fn may be anything. Returns its result. */
 void *weft__enter_chunk(void *(*fn)(void *), void *arg, char *top);
 
-/* ---- what assembly calls, on the thread's own small stack, with limit 0 (stack/linked.c, heap.c) ------------- */
+/* ---- what assembly calls, on the thread's own small stack, with limit 0 (stack/linked.c) --------------------- */
 
 /* Make room for a frame of `need` bytes and `args` bytes of arguments at `sp`. The chunk to use: the current one,
  * which was enlarged, or a new one, already `above` the current one. Does not return if there is no memory. */
 struct weft__chunk *weft__chunk_grow(struct weft_link *self, size_t need, size_t args, char *sp);
 /* A block of so many bytes, at least, for a heap frame. Does not return if there is no memory. */
-struct weft__block *weft__block_take(struct weft_link *self, size_t bytes);
-void weft__block_give(struct weft__block *block);
+struct weft__block *weft__take_block(struct weft_link *self, size_t bytes);
+void weft__give_block(struct weft__block *block);
 /* A system stack. Does not return if there is no memory. */
 struct weft__chunk *weft__system_take(struct weft_link *self);
 WEFT__OF_LINKED void weft__system_give(struct weft__chunk *chunk);

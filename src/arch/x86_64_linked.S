@@ -360,14 +360,14 @@ FUNCTION(__morestack)
 	movq	%rax, %rdi
 	movq	%r10, %rsi
 	shlq	$6, %rsi
-	ON_SMALL_STACK(weft__block_take)
+	ON_SMALL_STACK(weft__take_block)
 	movq	%r10, %rdi
 	jmp	.Lblock_taken
 
 .Lgive_large: /* not from the stack that is given */
 	leaq	KEPT_RSI, %rsp
 	movq	%r10, %rdi
-	ON_SMALL_STACK(weft__block_give)
+	ON_SMALL_STACK(weft__give_block)
 	jmp	.Lback
 
 /* ---- an exception passes; rax is its object ---- */
@@ -383,7 +383,7 @@ FUNCTION(__morestack)
 .Lpass_large:
 	leaq	KEPT_RSI, %rsp
 	movq	%r10, %rdi
-	ON_SMALL_STACK(weft__block_give)
+	ON_SMALL_STACK(weft__give_block)
 /* What continues the search needs a stack; below this frame there may be none. An idle system stack stays idle: nobody
  * else of this thread takes it before the search has left it. */
 .Lpass:

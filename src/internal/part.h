@@ -31,6 +31,12 @@
 #define WEFT__OF_LINKED WEFT__MAY_BE_ABSENT
 #endif
 
+#ifdef WEFT__PART_HEAP
+#define WEFT__OF_HEAP
+#else
+#define WEFT__OF_HEAP WEFT__MAY_BE_ABSENT
+#endif
+
 /* weft_then: coro/thens.c, effect/then.c. */
 #ifdef WEFT__PART_THENS
 #define WEFT__OF_THENS

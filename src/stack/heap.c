@@ -9,6 +9,7 @@
  * blocks are cut from, lie in spans of the arena.
  */
 #define WEFT__PART_LINKED
+#define WEFT__PART_HEAP
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -23,8 +24,6 @@ enum {
 	BATCH = 16,
 	LARGE = WEFT_BLOCK_CLASSES,
 };
-
-__thread struct weft__block *weft__tls_blocks[WEFT_BLOCK_CLASSES] __attribute__((tls_model("initial-exec")));
 
 /* What ended threads left, and what trimming took: lists, pieces of slabs that nothing was cut from yet, blocks that
  * have no memory, and what is left of the newest span. */

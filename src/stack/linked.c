@@ -216,6 +216,19 @@ static void give_above(struct weft__chunk *chunk)
 	}
 }
 
+/* Of "heap", a part of its own. */
+__thread struct weft__block *weft__tls_blocks[WEFT_BLOCK_CLASSES] __attribute__((tls_model("initial-exec")));
+
+struct weft__block *weft__take_block(struct weft_link *self, size_t bytes)
+{
+	return weft__block_take(self, bytes);
+}
+
+void weft__give_block(struct weft__block *block)
+{
+	weft__block_give(block);
+}
+
 /* `newer`: the chunk in use above this one, which is dealt with. */
 static void give_kept(struct weft__chunk *chunk, const struct weft__chunk *newer)
 {
@@ -521,6 +534,7 @@ void weft__system_trim(void)
 void weft__linked_detach(struct weft__thread *thread)
 {
 	weft__system_trim();
-	weft__blocks_detach(thread);
+	if (weft__blocks_detach)
+		weft__blocks_detach(thread);
 	weft__set_limit(NULL); /* a later thread may find what this one leaves there */
 }

@@ -2,12 +2,12 @@
 /*
  * The table of policies, and what stands in it for policies that a program was linked without.
  *
- * The static library is a set of parts. A part is a few files: commit; linked, which segmented, heap, lookahead and
- * mmu share; copy. A part comes into a program with the first function of it that something calls. Files outside the
- * part name its functions by weak references (internal/part.h), which bring nothing in, and follow them only for stacks
- * of that part. The table names policies by weak definitions, which those of the parts replace. Some parts are no
- * policies: what decides about requests (effect/run.c), ends of suspended coroutines and of those that are left
- * (coro/ends.h), coroutines that fail, which the growing policies bring in (stack/spent.c).
+ * The static library is a set of parts. A part is a few files: commit; linked, which segmented, heap, lookahead, mmu
+ * and weft_on_system_stack share; heap; copy. A part comes into a program with the first function of it that something
+ * calls. Files outside the part name its functions by weak references (internal/part.h), which bring nothing in, and
+ * follow them only for stacks of that part. The table names policies by weak definitions, which those of the parts
+ * replace. Some parts are no policies: what decides about requests (effect/run.c), ends of suspended coroutines and of
+ * those that are left (coro/ends.h), coroutines that fail, which the growing policies bring in (stack/spent.c).
  *
  * Every program refers to weft__every_policy. Unless the program defines it, by WEFT_POLICIES, the library does, in
  * every.c, and that brings all parts in: WEFT_STACK may choose any of them.

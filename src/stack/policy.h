@@ -499,11 +499,15 @@ enum weft__fault weft__linked_fault(struct weft__slot *slot, char *address);
 
 /* The thread ends: its system stack and free blocks. */
 WEFT__OF_LINKED void weft__linked_detach(struct weft__thread *thread);
-WEFT__OF_LINKED void weft__blocks_detach(struct weft__thread *thread);
+WEFT__OF_HEAP void weft__blocks_detach(struct weft__thread *thread);
+/* As weft__take_block and weft__give_block. Only stacks of "heap" have blocks, and these come from heap.c. */
+struct weft__block;
+WEFT__OF_HEAP struct weft__block *weft__block_take(struct weft_link *self, size_t bytes);
+WEFT__OF_HEAP void weft__block_give(struct weft__block *block);
 /* Give the idle system stack back. */
 WEFT__OF_LINKED void weft__system_trim(void);
 /* Drop pages of heap frames' free blocks, of this thread and of ended ones. Bytes. */
-WEFT__OF_LINKED size_t weft__blocks_trim(void);
+WEFT__OF_HEAP size_t weft__blocks_trim(void);
 /* A slot that is kept, several to a page: its bytes. */
 size_t weft__shared_slot(struct weft__slot *slot, weft_policy_t policy, unsigned class, char **start);
 

@@ -22,9 +22,6 @@ static bool chosen(weft_policy_t policy)
 {
 	static const char names[] = TEXT(CHOSEN);
 
-	/* The three share a part with heap, which is never without it. */
-	if (policy == WEFT_HEAP && (strstr(names, "segmented") || strstr(names, "lookahead") || strstr(names, "mmu")))
-		return true;
 	return policy <= WEFT_OVERCOMMIT || strstr(names, weft_policy_name(policy));
 }
 

@@ -15,7 +15,7 @@ foreach(compiler IN LISTS weft_compilers)
 		string(REPLACE "," "." name ${name})
 		string(REPLACE "," ";" has "${chosen}")
 		if(has MATCHES "segmented|lookahead|mmu|heap")
-			list(APPEND has linked heap)
+			list(APPEND has linked)
 		endif()
 		if(has)
 			list(APPEND has spent)
@@ -44,6 +44,11 @@ foreach(compiler IN LISTS weft_compilers)
 		weft_test(refused.${name}.${compiler} COMMAND @tail.${compiler} ENV WEFT_STACK=${policy} ENDS 0 SAYS
 			"^weft: WEFT_STACK=${policy} is ignored: the program was linked without this policy. name it in WEFT_POLICIES .weft/policies.h.$")
 	endforeach()
+
+	# A system stack is a linked one, and takes no policy's part.
+	weft_program(system ${compiler} BARE SOURCES system.c FLAGS -Wall -Wextra -O1 OBJECTS ${policies_archive} LINK ${policies_archive})
+	weft_test(system.${compiler} COMMAND @system.${compiler})
+	weft_test(parts.system.${compiler} COMMAND ${parts} @system.${compiler} linked ends spent)
 
 	foreach(clause tail general abort)
 		string(TOUPPER ${clause} CLAUSE)
