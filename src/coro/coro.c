@@ -79,7 +79,7 @@ void weft__forget_found(void)
  * an entry: then one of the two stores wins, and either result is correct, because no thread performs an effect that is
  * being unloaded. ThreadSanitizer cannot know that.
  */
-static __attribute__((no_sanitize("thread"))) void forget_entries(struct weft__thread *thread)
+static WEFT__COLD __attribute__((no_sanitize("thread"))) void forget_entries(struct weft__thread *thread)
 {
 	struct weft__tls *local = atomic_load_explicit(&thread->owner_local, memory_order_relaxed);
 	struct weft__found *table = (struct weft__found *)thread->owner;

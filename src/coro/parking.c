@@ -4,6 +4,7 @@
 #define WEFT__PART_SAVING
 #include "coro/copying.h"
 
+#include <string.h>
 #include <weft/defer.h>
 
 #include "coro/ends.h"
@@ -138,39 +139,63 @@ void weft__park_switched(weft_coro_t *from)
 
 /* ---- ending without a resume ------------------------------------------------------------------------------------- */
 
-/* To take part in an end without being resumed, c, of k's chain, must have nothing to call. */
-static bool has_only_bodies(weft_coro_t *k, const weft_coro_t *c, weft_coro_t **bodies);
+/* Copy bytes of the frames of c, which waits. False: no memory for the thread's record. */
+static bool read_frames(const weft_coro_t *c, const void *at, void *to, size_t bytes)
+{
+	const struct weft__copied *copied = weft__copied_of(c);
+	struct weft__thread *me = weft__thread();
+	int before;
 
-static bool all_have_only_bodies(weft_coro_t *k, weft_coro_t **bodies)
+	if (!(c->flags & WEFT__COPYING) || !weft_on_stack(c, at)) {
+		memcpy(to, at, bytes);
+		return true;
+	}
+	if (!me)
+		return false;
+	before = weft__region_hold(copied->region, me, false);
+	if (before == WEFT__REGION_OTHERS || copied->region->occupant != copied)
+		at = copied->image->frames + copied->image->bytes -
+		     (weft__region_top(copied->region) - (const char *)at);
+	memcpy(to, at, bytes);
+	if (before != WEFT__REGION_OTHERS)
+		weft__region_leave(copied->region, me, before);
+	return true;
+}
+
+static bool has_only_bodies(const weft_coro_t *c, weft_coro_t **bodies);
+
+/* Has nobody in k's chain anything to call, except for bodies that can be ended in the same way? If `bodies` is not
+ * NULL, this is known, and the bodies are added to a list. */
+static bool all_have_only_bodies(const weft_coro_t *k, weft_coro_t **bodies)
 {
 	bool copying = false;
 
 	for (const weft_coro_t *c = k->leaf;; c = c->parent) {
 		copying |= (c->flags & WEFT__COPYING) != 0;
-		if (c->flags & (WEFT_UNWIND | WEFT__ENDING) || !has_only_bodies(k, c, bodies))
+		if (c->flags & (WEFT_UNWIND | WEFT__ENDING) || !has_only_bodies(c, bodies))
 			return false;
 		if (c == k)
 			return copying;
 	}
 }
 
-static bool ends_silently(weft_coro_t *body)
+static bool ends_silently(const weft_coro_t *body)
 {
 	return weft_state(body) == WEFT_FINISHED || !weft__must_end(body) || all_have_only_bodies(body, NULL);
 }
 
-static bool has_only_bodies(weft_coro_t *k, const weft_coro_t *c, weft_coro_t **bodies)
+static bool has_only_bodies(const weft_coro_t *c, weft_coro_t **bodies)
 {
 	char charge[WEFT__CHARGE_BYTES] __attribute__((aligned(8)));
 	struct weft__deferred *at, d;
 	weft_coro_t *body;
 
 	for (at = c->deferred; at; at = d.next) {
-		if (weft_peek(k, at, &d, sizeof d) || !weft__is_charge(&d) ||
-		    weft_peek(k, d.arg, charge, sizeof charge))
+		if (!read_frames(c, at, &d, sizeof d) || !weft__is_charge(&d) ||
+		    !read_frames(c, d.arg, charge, sizeof charge))
 			return false;
 		body = weft__charged(charge);
-		/* A running one is part of the chain, and is given up with that. */
+		/* A running body is part of the chain, and is given up with the chain. */
 		if (!body || weft_state(body) == WEFT_RUNNING)
 			continue;
 		if (!bodies && !ends_silently(body))
@@ -183,12 +208,11 @@ static bool has_only_bodies(weft_coro_t *k, const weft_coro_t *c, weft_coro_t **
 	return true;
 }
 
-bool weft__end_in_place(weft_coro_t *k)
+/* Nobody in the chain, and in the bodies, has anything to call. */
+static void end_silently(weft_coro_t *k)
 {
 	weft_coro_t *bodies = NULL, *next;
 
-	if (!all_have_only_bodies(k, NULL))
-		return false;
 	(void)all_have_only_bodies(k, &bodies);
 	weft__abandon(k, k->leaf);
 	if (k->flags & WEFT__COPYING)
@@ -198,7 +222,16 @@ bool weft__end_in_place(weft_coro_t *k)
 	k->deferred = NULL;
 	for (; bodies; bodies = next) {
 		next = bodies->parent;
+		if (weft_state(bodies) == WEFT_SUSPENDED && weft__must_end(bodies))
+			end_silently(bodies);
 		weft_delete(bodies);
 	}
+}
+
+bool weft__end_in_place(weft_coro_t *k)
+{
+	if (!all_have_only_bodies(k, NULL))
+		return false;
+	end_silently(k);
 	return true;
 }
