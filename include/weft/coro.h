@@ -152,8 +152,9 @@ struct weft__thens {
 	struct weft__ending *ending; /* of the oldest: the coroutine's */
 };
 
-/** What a resumer handles: nothing, everything, one effect or family, or a set of them. Made by weft_handles(…). */
-typedef struct weft_handles {
+/** What a resumer handles: nothing, everything, one effect or family, or a set of them. Made by weft_handles(…). (The
+ * structure's name is for the messages of compilers: an effect in its place is a mistake that is easily made.) */
+typedef struct weft__write_weft_handles_of_the_effect {
 	/* 0; ~0; WEFT__HANDLES_TAGS; address of an effect; of a list of effects, plus 1; of a handler, plus 4 or 5 */
 	uintptr_t word;
 } weft_handles_t;

@@ -528,8 +528,8 @@ WEFT_EXTERN_C_END
 
 #include <weft/internal/identity.h>
 
-/* Swallows the semicolon after a declaring macro. */
-#define WEFT__END struct weft_effect
+/* Takes the semicolon after a declaring macro. Without one compilers say that it is missing. */
+#define WEFT__END WEFT__STATIC_ASSERT(1, "")
 
 #define WEFT__HANDLES_SOME(name, ...)                                                                                  \
 	WEFT__FIRST(__VA_OPT__(WEFT__HANDLES_SET(name, __VA_ARGS__), ) weft__handles((uintptr_t)&weft_effect_##name), )

@@ -106,7 +106,8 @@ typedef struct weft_handler {
  */
 #define WEFT_HANDLER(handler_, ...)                                                                                    \
 	WEFT__OUTSIDE_OF_FUNCTIONS("handler " #handler_ ": define handlers outside of functions")                      \
-	static const weft_clause_t weft__##handler_##__clauses[] = {__VA_ARGS__};                                      \
+	WEFT__KNOW static const weft_clause_t weft__##handler_##__clauses[] = {__VA_ARGS__};                           \
+	WEFT__KNOW_NO_MORE                                                                                             \
 	WEFT__DRIVE(weft__##handler_##__drive, weft__##handler_##__clauses)                                            \
 	static const weft_handler_t handler_ = {#handler_, weft__##handler_##__clauses,                                \
 						WEFT__COUNT_OF(weft__##handler_##__clauses), NULL,                     \
@@ -131,6 +132,23 @@ typedef struct weft_handler {
 	WEFT_HANDLER(handler_, __VA_ARGS__)
 #define weft_also(...) __VA_ARGS__
 
+/* In a table clang stops at the first effect that is not declared; and a function of another type is an error. */
+#if !defined(__clang__)
+#define WEFT__KNOW
+#define WEFT__KNOW_NO_MORE
+#else
+#ifdef __cplusplus
+#define WEFT__KNOW _Pragma("clang diagnostic push") _Pragma("clang diagnostic fatal \"-Wdelete-incomplete\"")
+#else
+#define WEFT__KNOW                                                                                                     \
+	_Pragma("clang diagnostic push") _Pragma("clang diagnostic fatal \"-Wimplicit-function-declaration\"")         \
+	    _Pragma("clang diagnostic error \"-Wincompatible-pointer-types\"")                                         \
+		_Pragma("clang diagnostic error \"-Wincompatible-function-pointer-types\"")                            \
+		    _Pragma("clang diagnostic error \"-Wint-conversion\"")
+#endif
+#define WEFT__KNOW_NO_MORE _Pragma("clang diagnostic pop")
+#endif
+
 enum { WEFT__TAIL, WEFT__ABORT, WEFT__GENERAL, WEFT__MULTI, WEFT__REQUESTED, WEFT__ON_RETURN, WEFT__ON_FAILURE };
 
 #define WEFT__DRIVE(drive, clauses)                                                                                    \
@@ -143,26 +161,40 @@ enum { WEFT__TAIL, WEFT__ABORT, WEFT__GENERAL, WEFT__MULTI, WEFT__REQUESTED, WEF
  * A clause of another type does not compile. In C "incompatible types" says the type that is expected. No macro is used
  * in these, because clang shows each one that a mistake lies in.
  */
+/* A clause for an effect that is not declared is one error in clang, because WEFT__KNOW makes a warning fatal. gcc
+ * reports each name that the clause consists of. */
+#if !defined(__clang__)
+#define WEFT__DECLARED(op)
+#elif defined(__cplusplus)
+#define WEFT__DECLARED(op) 0 * sizeof((delete (struct weft__##op##__effect_declaration *)0, 0)) +
+#else
+#define WEFT__DECLARED(op) 0 * sizeof(weft__##op##__call(NULL, NULL, NULL, NULL)) +
+#endif
 #ifdef __cplusplus
+extern "C++" {
+/* With an unknown type this is an error. A cast to "type *" would be a series of syntax errors. */
+template <typename Type> using weft__pointer = Type *;
+}
 #define weft_tail(op, fn)                                                                                              \
 	{                                                                                                              \
-		&weft_effect_##op, WEFT__TAIL, (void (*)(void)) static_cast<weft__##op##__tail *>(fn),                 \
-		    (void (*)(void))(fn), NULL                                                                         \
+		WEFT__DECLARED(op) & weft_effect_##op, WEFT__TAIL,                                                     \
+		    (void (*)(void)) static_cast<weft__pointer<weft__##op##__tail>>(fn), (void (*)(void))(fn), NULL    \
 	}
 #define weft_abort(op, fn)                                                                                             \
 	{                                                                                                              \
-		&weft_effect_##op, WEFT__ABORT, (void (*)(void)) static_cast<weft__##op##__abort *>(fn),               \
+		WEFT__DECLARED(op) & weft_effect_##op, WEFT__ABORT,                                                    \
+		    (void (*)(void)) static_cast<weft__pointer<weft__##op##__abort>>(fn),                              \
 		    (void (*)(void))weft__##op##__leave, weft__##op##__call                                            \
 	}
 #define weft_general(op, fn)                                                                                           \
 	{                                                                                                              \
-		&weft_effect_##op, WEFT__GENERAL, (void (*)(void)) static_cast<weft__##op##__general *>(fn), NULL,     \
-		    weft__##op##__call                                                                                 \
+		WEFT__DECLARED(op) & weft_effect_##op, WEFT__GENERAL,                                                  \
+		    (void (*)(void)) static_cast<weft__pointer<weft__##op##__general>>(fn), NULL, weft__##op##__call   \
 	}
 #define weft_multi(op, fn)                                                                                             \
 	{                                                                                                              \
-		&weft_effect_##op, WEFT__MULTI, (void (*)(void)) static_cast<weft__##op##__general *>(fn), NULL,       \
-		    weft__##op##__call                                                                                 \
+		WEFT__DECLARED(op) & weft_effect_##op, WEFT__MULTI,                                                    \
+		    (void (*)(void)) static_cast<weft__pointer<weft__##op##__general>>(fn), NULL, weft__##op##__call   \
 	}
 #define weft_on_return(fn)                                                                                             \
 	{                                                                                                              \
@@ -175,48 +207,59 @@ enum { WEFT__TAIL, WEFT__ABORT, WEFT__GENERAL, WEFT__MULTI, WEFT__REQUESTED, WEF
 #else
 #define weft_tail(op, fn)                                                                                              \
 	{                                                                                                              \
-		&weft_effect_##op,                                                                                     \
-		    WEFT__TAIL + 0 * sizeof(*(weft__##op##__tail **)0 =                                                \
-						_Generic(fn, weft__##op##__tail *: NULL, default: weft__misfit)),      \
+		WEFT__DECLARED(op) & weft_effect_##op,                                                                 \
+		    WEFT__TAIL + 0 * sizeof(*(__typeof__(weft__##op##__tail) **)0 =                                    \
+						WEFT__CLAUSE(__typeof__(weft__##op##__tail), fn))                      \
+					 WEFT__NAMED(__typeof__(weft__##op##__tail), fn),                              \
 		    (void (*)(void))(fn), (void (*)(void))(fn), NULL                                                   \
 	}
 #define weft_abort(op, fn)                                                                                             \
 	{                                                                                                              \
-		&weft_effect_##op,                                                                                     \
-		    WEFT__ABORT + 0 * sizeof(*(weft__##op##__abort **)0 =                                              \
-						 _Generic(fn, weft__##op##__abort *: NULL, default: weft__misfit)),    \
+		WEFT__DECLARED(op) & weft_effect_##op,                                                                 \
+		    WEFT__ABORT + 0 * sizeof(*(__typeof__(weft__##op##__abort) **)0 =                                  \
+						 WEFT__CLAUSE(__typeof__(weft__##op##__abort), fn))                    \
+					  WEFT__NAMED(__typeof__(weft__##op##__abort), fn),                            \
 		    (void (*)(void))(fn), (void (*)(void))weft__##op##__leave, weft__##op##__call                      \
 	}
 #define weft_general(op, fn)                                                                                           \
 	{                                                                                                              \
-		&weft_effect_##op,                                                                                     \
-		    WEFT__GENERAL +                                                                                    \
-			0 * sizeof(*(weft__##op##__general **)0 =                                                      \
-				       _Generic(fn, weft__##op##__general *: NULL, default: weft__misfit)),            \
+		WEFT__DECLARED(op) & weft_effect_##op,                                                                 \
+		    WEFT__GENERAL + 0 * sizeof(*(__typeof__(weft__##op##__general) **)0 =                              \
+						   WEFT__CLAUSE(__typeof__(weft__##op##__general), fn))                \
+					    WEFT__NAMED(__typeof__(weft__##op##__general), fn),                        \
 		    (void (*)(void))(fn), NULL, weft__##op##__call                                                     \
 	}
 #define weft_multi(op, fn)                                                                                             \
 	{                                                                                                              \
-		&weft_effect_##op,                                                                                     \
-		    WEFT__MULTI + 0 * sizeof(*(weft__##op##__general **)0 =                                            \
-						 _Generic(fn, weft__##op##__general *: NULL, default: weft__misfit)),  \
+		WEFT__DECLARED(op) & weft_effect_##op,                                                                 \
+		    WEFT__MULTI + 0 * sizeof(*(__typeof__(weft__##op##__general) **)0 =                                \
+						 WEFT__CLAUSE(__typeof__(weft__##op##__general), fn))                  \
+					  WEFT__NAMED(__typeof__(weft__##op##__general), fn),                          \
 		    (void (*)(void))(fn), NULL, weft__##op##__call                                                     \
 	}
 #define weft_on_return(fn)                                                                                             \
 	{                                                                                                              \
 		NULL,                                                                                                  \
-		    WEFT__ON_RETURN + 0 * sizeof(*(weft__on_return_t **)0 =                                            \
-						     _Generic(fn, weft__on_return_t *: NULL, default: weft__misfit)),  \
+		    WEFT__ON_RETURN + 0 * sizeof(*(weft__on_return_t **)0 = WEFT__CLAUSE(weft__on_return_t, fn))       \
+					      WEFT__NAMED(weft__on_return_t, fn),                                      \
 		    (void (*)(void))(fn), NULL, NULL                                                                   \
 	}
 #define weft_on_failure(fn)                                                                                            \
 	{                                                                                                              \
 		NULL,                                                                                                  \
-		    WEFT__ON_FAILURE +                                                                                 \
-			0 * sizeof(*(weft__on_failure_t **)0 =                                                         \
-				       _Generic(fn, weft__on_failure_t *: NULL, default: weft__misfit)),               \
+		    WEFT__ON_FAILURE + 0 * sizeof(*(weft__on_failure_t **)0 = WEFT__CLAUSE(weft__on_failure_t, fn))    \
+					       WEFT__NAMED(weft__on_failure_t, fn),                                    \
 		    (void (*)(void))(fn), NULL, NULL                                                                   \
 	}
+/* The value that is assigned to a pointer to a function of the clause's type. gcc only warns of a function of another
+ * type. So an object takes the function's place, and a second error names the function's type. */
+#ifdef __clang__
+#define WEFT__CLAUSE(type, fn) fn
+#define WEFT__NAMED(type, fn)
+#else
+#define WEFT__CLAUSE(type, fn) _Generic(fn, type *: NULL, default: weft__misfit)
+#define WEFT__NAMED(type, fn) +0 * _Generic(fn, type *: 0)
+#endif
 struct weft__function_of_another_type {
 	char none;
 };
@@ -226,16 +269,20 @@ extern struct weft__function_of_another_type weft__misfit; /* defined nowhere */
 #ifdef __cplusplus
 #define weft_requested(op)                                                                                             \
 	{                                                                                                              \
-		&weft_effect_##op, WEFT__REQUESTED + 0 * (int)sizeof(struct weft__##op##__frame), NULL, NULL, NULL     \
+		WEFT__DECLARED(op) & weft_effect_##op, WEFT__REQUESTED + 0 * (int)sizeof(struct weft__##op##__frame),  \
+		    NULL, NULL, NULL                                                                                   \
 	}
 #else
 #define weft_requested(op)                                                                                             \
 	{                                                                                                              \
-		&weft_effect_##op,                                                                                     \
+		WEFT__DECLARED(op) & weft_effect_##op,                                                                 \
 		    WEFT__REQUESTED +                                                                                  \
-			0 * sizeof(weft__misfit = _Generic((weft__##op##__abort *)0,                                   \
-				   struct weft__clauses_are_for_the_effects_of_a_family *: (weft__##op##__abort *)0,   \
-				   default: weft__misfit)),                                                            \
+			0 * sizeof(                                                                                    \
+				weft__misfit = _Generic((__typeof__(weft__##op##__abort) *)0,                          \
+				struct                                                                                 \
+				    weft__clauses_are_for_the_effects_of_a_family *: (__typeof__(weft__##op##__abort)  \
+											  *)0,                         \
+				default: weft__misfit)),                                                               \
 		    NULL, NULL, NULL                                                                                   \
 	}
 struct weft__clauses_are_for_the_effects_of_a_family;

@@ -177,7 +177,7 @@ template <typename Tag, typename Text> struct weft__space_kept {
 };
 template <typename Tag, typename Text> constexpr Text weft__space_kept<Tag, Text>::value;
 
-template <bool Global, typename Tag, uint64_t Hash> struct WEFT_API weft__home {
+template <typename Tag, uint64_t Hash, bool Global = weft__space<Tag>::is_global()> struct WEFT_API weft__home {
 	static weft_effect_t object;
 	static constexpr weft_effect_t &choose(weft_effect_t &)
 	{
@@ -188,8 +188,8 @@ template <bool Global, typename Tag, uint64_t Hash> struct WEFT_API weft__home {
 		return weft__space_kept<Tag, decltype(weft__space<Tag>::make())>::value.text;
 	}
 };
-template <bool Global, typename Tag, uint64_t Hash> weft_effect_t weft__home<Global, Tag, Hash>::object;
-template <typename Tag, uint64_t Hash> struct weft__home<true, Tag, Hash> {
+template <typename Tag, uint64_t Hash, bool Global> weft_effect_t weft__home<Tag, Hash, Global>::object;
+template <typename Tag, uint64_t Hash> struct weft__home<Tag, Hash, true> {
 	static constexpr weft_effect_t &choose(weft_effect_t &global)
 	{
 		return global;
@@ -202,13 +202,12 @@ template <typename Tag, uint64_t Hash> struct weft__home<true, Tag, Hash> {
 }
 
 #define WEFT__STANDS_FOR(effect, text)                                                                                 \
-	struct WEFT_API weft__##effect##__id {                                                                         \
+	struct WEFT_API weft__##effect##__effect_declaration {                                                         \
 	};                                                                                                             \
 	extern "C++" {                                                                                                 \
 	WEFT__OBJECT(weft__##effect##__global, text)                                                                   \
 	}                                                                                                              \
-	using weft__##effect##__home =                                                                                 \
-	    weft__home<weft__space<weft__##effect##__id>::is_global(), weft__##effect##__id, weft__hash(text)>;        \
+	using weft__##effect##__home = weft__home<weft__##effect##__effect_declaration, weft__hash(text)>;             \
 	__attribute__((unused)) static constexpr weft_effect_t &weft_effect_##effect =                                 \
 	    weft__##effect##__home::choose(weft__##effect##__global);
 #define WEFT__SPACE_SEEN(effect) weft__##effect##__home::space(WEFT__SPACE)

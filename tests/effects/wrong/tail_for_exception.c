@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* says: weft__an_exception_has_abort_clauses_only */
+/* gcc-errors: 2 */
 #include <weft/weft.h>
 
 WEFT_EXCEPTION(fail, const char *, why);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* gcc: assigning to type 'int (*)(void *, int)' from type 'struct weft__function_of_another_type' */
-/* clang: assigning to 'weft__foo__tail *' (aka 'int (*)(void *, int)') from incompatible type */
-/* g++: from type 'int(void*)' to type 'int (*)(void*, int)' */
-/* clang++: from 'int (*)(void *)' to 'weft__foo__tail *' (aka 'int (*)(void *, int)') */
+/* gcc-errors: 2 */
+/* gcc-names: selector of type 'int (*)(void *)' */
+/* clang: (aka 'int (*)(void *, int)') from 'int (void *)' */
+/* g++: from type 'int(void*)' to type 'weft__pointer<int(void*, int)>' */
+/* clang++: from 'int (*)(void *)' to 'weft__pointer<weft__foo__tail>' (aka 'int (*)(void *, int)') */
 #include <weft/weft.h>
 
 WEFT_EFFECT(int, foo, int, a);
