@@ -88,9 +88,7 @@ WEFT__HELPER bool scheff_schedule(scheff_t *self, seff_start_fun_t *fn, void *ar
 
 WEFT__HELPER void scheff__die(const char *what, int error)
 {
-	fprintf(stderr, "weft: %s: %s\n", what,
-		error == -EPERM ? "was called outside of a task of scheff_run" : strerror(-error));
-	abort();
+	weft__die_saying(what, ": ", error == -EPERM ? "was called outside of a task of scheff_run" : strerror(-error));
 }
 
 /** In a task: start another, which tends to run next, and the caller after it. No memory: reported, and the process

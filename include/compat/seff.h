@@ -149,20 +149,16 @@ WEFT__HELPER seff_coroutine_t *seff_current_coroutine(void)
 
 /* ---- resuming -------------------------------------------------------------------------------------------------- */
 
-/* Not <unistd.h>: programs of this kind like to call their own functions `read` and `write`. */
-extern long seff__write(int fd, const void *bytes, size_t count) __asm__("write");
-
 __attribute__((unused, cold, noreturn)) static void seff__die_failed(const weft_coro_t *k)
 {
-	const char *why = "weft: a coroutine's stack cannot grow: the system has no memory\n";
+	const char *why = "a coroutine's stack cannot grow: the system has no memory";
 
 	if (weft_failure(k) == WEFT_BUDGET_SPENT)
-		why = "weft: a coroutine's stack cannot grow: the budget for stacks is spent; raise WEFT_BUDGET\n";
+		why = "a coroutine's stack cannot grow: the budget for stacks is spent; raise WEFT_BUDGET";
 	else if (weft_failure(k) == WEFT_RESERVATION_SPENT)
-		why = "weft: stack overflow in a coroutine: ask for a larger stack by seff_coroutine_new_sized or "
-		      "WEFT_STACK=policy:size\n";
-	(void)!seff__write(2, why, __builtin_strlen(why));
-	abort();
+		why = "stack overflow in a coroutine: ask for a larger stack by seff_coroutine_new_sized or "
+		      "WEFT_STACK=policy:size";
+	weft__die_saying(why, "", "");
 }
 
 /* What `k` requested is in no set: an exception that left it, its failure, or an effect of weft/effect.h. */
@@ -274,8 +270,6 @@ __attribute__((unused, cold, noreturn)) static void seff__die(const char *what, 
 	do
 		*--digit = (char)('0' + effect % 10);
 	while (effect /= 10);
-	end = seff__append(end, limit, "weft: ");
-	end = seff__append(end, limit, what);
 	end = seff__append(end, limit, name ? " \"" : " ");
 	end = seff__append(end, limit, name ? name : "");
 	end = seff__append(end, limit, name ? "\" (#" : "#");
@@ -290,9 +284,8 @@ __attribute__((unused, cold, noreturn)) static void seff__die(const char *what, 
 		end = seff__append(end, limit, weft_name(self));
 		end = seff__append(end, limit, "\"");
 	}
-	*end++ = '\n';
-	(void)!seff__write(2, line, (size_t)(end - line));
-	abort();
+	*end = '\0';
+	weft__die_saying(what, line, "");
 }
 
 WEFT__HELPER default_handler_t *seff_get_default_handler(effect_id effect)

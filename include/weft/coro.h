@@ -419,6 +419,8 @@ WEFT_API WEFT__NORETURN void weft__leave_to(weft_coro_t *k, const void *effect, 
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_not_ancestor(const weft_coro_t *k);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_no_coroutine(const char *what);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_null(const char *what);
+/* "weft: ", the three texts and a newline on standard error; abort(). Needs no stack. */
+WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_saying(const char *what, const char *more, const char *why);
 WEFT_API WEFT__COLD void weft__owner_report_null(void); /* a line about weft_resume(NULL) */
 /* `self` is NULL, or its view is bound: returns if it may be suspended all the same. */
 WEFT_API WEFT__COLD void weft__check_bound(const weft_coro_t *self, const char *what);

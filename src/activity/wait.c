@@ -97,7 +97,7 @@ void weft_activity_yield(void)
 {
 }
 
-void weft__activity_outside(const char *what)
+WEFT__LAST_WORDS(, weft__activity_outside, (const char *what), what)
 {
 	struct weft__line line;
 
@@ -109,12 +109,10 @@ void weft__activity_outside(const char *what)
 	weft__line_die(&line);
 }
 
-void weft__activity_park(void)
+WEFT__LAST_WORDS(static, die_parked, (void), 0)
 {
 	struct weft__line line;
 
-	if (!weft__activity_hot.self)
-		weft__activity_outside("a wait");
 	weft__line_begin(&line);
 	weft__line_text(
 	    &line, "an activity would have to wait inside no_yield, in code compiled without --activities, or in a "
@@ -122,4 +120,11 @@ void weft__activity_park(void)
 	weft__line_text(
 	    &line, "nothing else can run there; wait outside of it, or compile that file with `weft cc --activities`");
 	weft__line_die(&line);
+}
+
+void weft__activity_park(void)
+{
+	if (!weft__activity_hot.self)
+		weft__activity_outside("a wait");
+	die_parked();
 }

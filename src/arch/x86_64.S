@@ -102,27 +102,116 @@ FUNCTION(weft__on_chunk)
 END(weft__on_chunk)
 
 /*
- * Misuse. The resume is undone as far as the stack goes (what rsp came with may be in use or gone), then reported;
- * the routine does not return, and a backtrace from it shows the resume site.
+ * The last stack: messages that end the process are written there, because a chunk or a stack may have no room for them.
+ * It is part of the library's data, so that it is there when no memory is, and on threads that Weft has never seen.
+ * `owner` is the number of the thread that uses it. Its user does not come back, except by a longjmp out of a handler of
+ * SIGABRT; then that thread begins at the top again, and another thread takes the stack over after WAITS hundredths of a
+ * second. A thread that dies a second time while it is there continues below its frames.
+ *
+ * CLAIM: to rax the place where a frame may begin. Uses no stack. Clobbers rcx, rdi, rsi, r8, r9, r11.
+ */
+#define LAST_STACK_BYTES 16384
+#define WAITS 100
+#define SYS_NANOSLEEP 35
+#define SYS_GETTID 186
+
+#define CLAIM \
+	movl	$SYS_GETTID, %eax; \
+	syscall; \
+	movl	%eax, %r8d; \
+	movl	$WAITS, %r9d; \
+21:	xorl	%eax, %eax; \
+	lock cmpxchgl %r8d, .Lowner(%rip); \
+	je	24f; \
+	cmpl	%r8d, %eax; \
+	je	23f; \
+	decl	%r9d; \
+	jz	22f; \
+	movl	$SYS_NANOSLEEP, %eax; \
+	leaq	.Lhundredth(%rip), %rdi; \
+	xorl	%esi, %esi; \
+	syscall; \
+	jmp	21b; \
+22:	movl	%r8d, .Lowner(%rip); \
+	jmp	24f; \
+23:	leaq	.Llast_stack(%rip), %rcx; \
+	movq	%rsp, %rax; \
+	subq	%rcx, %rax; \
+	cmpq	$LAST_STACK_BYTES, %rax; \
+	leaq	-128(%rsp), %rax; \
+	jb	25f; \
+24:	leaq	.Llast_stack + LAST_STACK_BYTES(%rip), %rax; \
+25:	andq	$-16, %rax
+
+#ifdef WEFT_CANARY_messages_stay_where_they_are
+#undef CLAIM
+#define CLAIM leaq -128(%rsp), %rax; andq $-16, %rax
+#endif
+
+	.local	.Lowner
+	.comm	.Lowner, 4, 4
+	.local	.Llast_stack
+	.comm	.Llast_stack, LAST_STACK_BYTES, 64
+	.section .rodata.weft__last_words, "a", @progbits
+	.p2align 3
+.Lhundredth:
+	.quad	0, 10000000
+
+/*
+ * Call say(a, b, c, d, e), which does not return, on the last stack.
+ * In: rdi = say; rsi, rdx, rcx, r8, r9 = a to e. The caller's frame is where it was, for backtraces.
+ */
+FUNCTION(weft__last_words)
+	.cfi_signal_frame
+	PAD
+	movq	%rdi, %xmm0
+	movq	%rsi, %xmm1
+	movq	%rcx, %xmm2
+	movq	%r8, %xmm3
+	movq	%r9, %xmm4
+	CLAIM
+	movq	%rbx, -16(%rax)
+	movq	%rsp, %rbx
+	.cfi_def_cfa %rbx, 8
+	leaq	-16(%rax), %rsp
+	.cfi_escape DW_CFA_expression, DWARF_RBX, 2, DW_OP_breg7, 0
+	movq	%xmm0, %rax
+	movq	%xmm1, %rdi
+	movq	%rdx, %rsi
+	movq	%xmm2, %rdx
+	movq	%xmm3, %rcx
+	movq	%xmm4, %r8
+	call	*%rax
+	ud2
+END(weft__last_words)
+
+/*
+ * Misuse. The resume is undone as far as the frame pointer goes, then reported on the last stack: what rsp came with may
+ * be in use or gone, and the resumer's stack may have no room. A backtrace shows the resume site.
  */
 #define MISUSE(name, code) \
 FUNCTION(name); \
-	.cfi_signal_frame; \
+	UNWIND_BY(DW_OP_breg5, WEFT_LINK_PARENT_PC); \
 	PAD; \
-	movq	WEFT_LINK_PARENT_SP(%rdi), %rbx; \
-	movq	WEFT_LINK_PARENT_FP(%rdi), %rbp; \
-	movq	WEFT_LINK_PARENT_PC(%rdi), %rax; \
-	leaq	-144(%rbx), %rsp; /* past the red zone */ \
-	movq	%rax, -136(%rbx); \
-	.cfi_def_cfa %rbx, 0; \
-	.cfi_offset %rip, -136; \
-	andq	$-16, %rsp; \
-	movl	$code, %esi; \
-	call	weft__die_misuse; \
-	ud2; \
+	movl	$code, %edx; \
+	jmp	weft__misused_resume; \
 END(name)
 
 	.hidden weft__die_misuse
+FUNCTION(weft__misused_resume)
+	UNWIND_BY(DW_OP_breg5, WEFT_LINK_PARENT_PC)
+	movq	%rdi, %r12
+	UNWIND_BY(DW_OP_breg12, WEFT_LINK_PARENT_PC)
+	movq	WEFT_LINK_PARENT_SP(%rdi), %rsp
+	movq	WEFT_LINK_PARENT_FP(%rdi), %rbp
+	CLAIM
+	movq	%rax, %rsp
+	movq	%r12, %rdi
+	movl	%edx, %esi
+	call	weft__die_misuse
+	ud2
+END(weft__misused_resume)
+
 MISUSE(weft__in_running, 1)
 MISUSE(weft__in_finished, 2)
 MISUSE(weft__in_deleted, 3)

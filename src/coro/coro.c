@@ -487,7 +487,7 @@ void weft__drop_inside(weft_coro_t *k)
 		weft__forget_ending(k);
 }
 
-static WEFT__COLD _Noreturn void die_ending(const weft_coro_t *k, const char *what, const char *why)
+WEFT__LAST_WORDS(static, die_ending, (const weft_coro_t *k, const char *what, const char *why), k, what, why)
 {
 	struct weft__line line;
 

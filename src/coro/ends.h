@@ -14,9 +14,6 @@
 
 #include "coro/coro.h"
 
-/* Where AddressSanitizer believes another stack to be current, it must not hear that a function does not return. */
-#define WEFT__LEAVES_STACK __attribute__((no_sanitize_address))
-
 /*
  * An end on its way: from the innermost coroutine of a chain up to `target`. Whoever ends tells its resumer so, which
  * ends too: a request WEFT__THROWN whose payload is this, plus 1.

@@ -83,19 +83,22 @@ static bool deferred_without_pad(const weft_coro_t *self)
 	return false;
 }
 
-/* Whoever unwound did not ask us. */
-static void call_what_is_left(weft_coro_t *self)
+WEFT__LAST_WORDS(static, die_unwound, (const weft_coro_t *self), self)
 {
 	struct weft__line line;
 
+	weft__line_coro(&line, "in", self);
+	weft__line_text(&line, ": a scope with weft_defer was unwound by an exception that its code was not compiled "
+			       "for; use -fexceptions");
+	weft__line_die(&line);
+}
+
+/* Whoever unwound did not ask us. */
+static void call_what_is_left(weft_coro_t *self)
+{
 	while (self->deferred) {
-		if (self->deferred->check != weft__deferred_check(self->deferred)) {
-			weft__line_coro(&line, "in", self);
-			weft__line_text(&line,
-					": a scope with weft_defer was unwound by an exception that its code was "
-					"not compiled for; use -fexceptions");
-			weft__line_die(&line);
-		}
+		if (self->deferred->check != weft__deferred_check(self->deferred))
+			die_unwound(self);
 		call_first(self);
 	}
 }
@@ -143,18 +146,23 @@ _Noreturn void weft__thrown(weft_coro_t *k, struct _Unwind_Exception *exception)
 	weft__leave(k, WEFT__THROWN, exception);
 }
 
-/* A catch block that ends. */
-static void caught(_Unwind_Reason_Code reason, struct _Unwind_Exception *exception)
+WEFT__LAST_WORDS(static, die_caught, (const weft_coro_t *self), self)
 {
 	struct weft__line line;
 
-	(void)reason;
-	(void)exception;
-	weft__line_coro(&line, "cannot stop", weft__self());
+	weft__line_coro(&line, "cannot stop", self);
 	weft__line_text(&line,
 			" from ending: a catch (...) in it kept what unwinds it; rethrow there (throw;), or catch "
 			"std::exception only");
 	weft__line_die(&line);
+}
+
+/* A catch block that ends. */
+static void caught(_Unwind_Reason_Code reason, struct _Unwind_Exception *exception)
+{
+	(void)reason;
+	(void)exception;
+	die_caught(weft__self());
 }
 
 void weft__unwind(weft_coro_t *self, struct weft__ending *e)

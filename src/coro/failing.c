@@ -158,20 +158,24 @@ WEFT__LEAVES_STACK void weft__owner_fail(void *victim)
 	fail(k);
 }
 
+WEFT__LAST_WORDS(static, die_in_thread, (void), 0)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, "stack overflow in a thread: no memory for another chunk; ");
+	weft__line_text(&line, "free some, or raise the limit on memory (ulimit -v)");
+	weft__line_die(&line);
+}
+
 /* Called on the thread's small stack, which is left here. */
 WEFT__LEAVES_STACK void weft__owner_spent(struct weft_link *self, const char *address)
 {
 	weft_coro_t *k = (weft_coro_t *)(void *)self;
 
 	(void)address;
-	if (!k->parent) {
-		struct weft__line line;
-
-		weft__line_begin(&line);
-		weft__line_text(&line, "stack overflow in a thread: no memory for another chunk; ");
-		weft__line_text(&line, "free some, or raise the limit on memory (ulimit -v)");
-		weft__line_die(&line);
-	}
+	if (!k->parent)
+		die_in_thread();
 	k->failure = WEFT_MEMORY_SPENT;
 	weft__owner_fail(k);
 	__builtin_unreachable();

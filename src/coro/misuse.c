@@ -21,18 +21,24 @@ bool weft__was_jumped_out_of(const weft_coro_t *self, const void *sp)
 	       !(self->link.chunk && weft__chunks_have(&self->link, sp));
 }
 
-void weft__die_running(const weft_coro_t *k, const char *what)
+WEFT__LAST_WORDS(static, die_running, (const weft_coro_t *k, const char *what, const void *sp), k, what, sp)
 {
 	struct weft__line line;
 
 	weft__line_coro(&line, what, k);
-	weft__line_text(&line, weft__was_jumped_out_of(weft__self(), __builtin_frame_address(0))
+	weft__line_text(&line, weft__was_jumped_out_of(weft__self(), sp)
 				   ? JUMPED_OUT
 				   : ": it is running; let it yield or exit first");
 	weft__line_die(&line);
 }
 
-void weft__die_misuse(const weft_coro_t *k, enum weft__misuse what)
+WEFT__LEAVES_STACK void weft__die_running(const weft_coro_t *k, const char *what)
+{
+	die_running(k, what, __builtin_frame_address(0));
+}
+
+/* Assembly calls it on the last stack. */
+WEFT__LEAVES_STACK void weft__die_misuse(const weft_coro_t *k, enum weft__misuse what)
 {
 	struct weft__line line;
 
@@ -60,7 +66,7 @@ void weft__die_misuse(const weft_coro_t *k, enum weft__misuse what)
 	weft__line_die(&line);
 }
 
-void weft__die_not_ancestor(const weft_coro_t *k)
+WEFT__LAST_WORDS(, weft__die_not_ancestor, (const weft_coro_t *k), k)
 {
 	struct weft__line line;
 
@@ -70,13 +76,24 @@ void weft__die_not_ancestor(const weft_coro_t *k)
 	weft__line_die(&line);
 }
 
-void weft__die_no_coroutine(const char *what)
+WEFT__LAST_WORDS(, weft__die_no_coroutine, (const char *what), what)
 {
 	struct weft__line line;
 
 	weft__line_begin(&line);
 	weft__line_text(&line, what);
 	weft__line_text(&line, " called outside of any coroutine: only code that weft_resume runs can call it");
+	weft__line_die(&line);
+}
+
+WEFT__LAST_WORDS(, weft__die_saying, (const char *what, const char *more, const char *why), what, more, why)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, what);
+	weft__line_text(&line, more);
+	weft__line_text(&line, why);
 	weft__line_die(&line);
 }
 
@@ -88,7 +105,7 @@ static void line_null(struct weft__line *line, const char *what)
 			"(NULL): there is no coroutine; weft_create returns NULL when it fails, and errno says why");
 }
 
-void weft__die_null(const char *what)
+WEFT__LAST_WORDS(, weft__die_null, (const char *what), what)
 {
 	struct weft__line line;
 
@@ -107,7 +124,7 @@ void weft__owner_report_null(void)
 	weft__line_write(&line);
 }
 
-static _Noreturn void die_bound(const weft_coro_t *k)
+WEFT__LAST_WORDS(static, die_bound, (const weft_coro_t *k), k)
 {
 	struct weft__line line;
 
@@ -138,20 +155,23 @@ void weft__check_yield(const weft_coro_t *k, const weft_coro_t *self)
 	}
 }
 
-void weft__check_self(const weft_coro_t *self)
+WEFT__LAST_WORDS(static, die_not_self, (const weft_coro_t *self), self)
 {
 	struct weft__line line;
 
-	if (self == weft__self()) {
-		weft__check_bound(self, "weft_switch_from");
-		return;
-	}
 	weft__line_coro(&line, "cannot switch from", self);
 	weft__line_text(&line, ": it is not the current coroutine; pass what weft_current() said in this function");
 	weft__line_die(&line);
 }
 
-void weft__die_occupied(const weft_coro_t *k, const struct weft__region *region)
+void weft__check_self(const weft_coro_t *self)
+{
+	if (self != weft__self())
+		die_not_self(self);
+	weft__check_bound(self, "weft_switch_from");
+}
+
+WEFT__LAST_WORDS(, weft__die_occupied, (const weft_coro_t *k, const struct weft__region *region), k, region)
 {
 	const weft_coro_t *running = region->occupant->slot.owner;
 	struct weft__line line;
@@ -163,7 +183,7 @@ void weft__die_occupied(const weft_coro_t *k, const struct weft__region *region)
 	weft__line_die(&line);
 }
 
-void weft__die_deadlock(const weft_coro_t *k)
+WEFT__LAST_WORDS(, weft__die_deadlock, (const weft_coro_t *k), k)
 {
 	struct weft__line line;
 

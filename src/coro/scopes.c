@@ -7,8 +7,10 @@
 
 #include "coro/ends.h"
 
-_Noreturn void weft__die_ending(const weft_coro_t *k, const char *what, const char *why,
-				const struct weft_effect *effect, const char *advice)
+WEFT__LAST_WORDS(, weft__die_ending,
+		 (const weft_coro_t *k, const char *what, const char *why, const struct weft_effect *effect,
+		  const char *advice),
+		 k, what, why, effect, advice)
 {
 	struct weft__line line;
 

@@ -38,7 +38,7 @@ const char *weft_request_name(weft_request_t r)
 	return r.effect ? r.effect->name : "return";
 }
 
-void weft__die_wrong_request(weft_request_t r, const weft_effect_t *expected)
+WEFT__LAST_WORDS(, weft__die_wrong_request, (weft_request_t r, const weft_effect_t *expected), r, expected)
 {
 	struct weft__line line;
 
@@ -55,7 +55,7 @@ void weft__die_wrong_request(weft_request_t r, const weft_effect_t *expected)
 	weft__line_die(&line);
 }
 
-void weft__die_forward(const weft_effect_t *effect)
+WEFT__LAST_WORDS(, weft__die_forward, (const weft_effect_t *effect), effect)
 {
 	struct weft__line line;
 
@@ -66,7 +66,7 @@ void weft__die_forward(const weft_effect_t *effect)
 	weft__line_die(&line);
 }
 
-void weft__die_default_returned(const weft_effect_t *effect)
+WEFT__LAST_WORDS(, weft__die_default_returned, (const weft_effect_t *effect), effect)
 {
 	struct weft__line line;
 

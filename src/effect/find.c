@@ -188,7 +188,7 @@ static bool search(struct search *s)
 	return true;
 }
 
-static WEFT__NORETURN WEFT__COLD void die_unhandled(const struct search *s)
+WEFT__LAST_WORDS(static, die_unhandled, (const struct search *s), s)
 {
 	const weft_coro_t *self = weft_current();
 	const weft_effect_t *other = weft__namesake(self, s->effect);
@@ -226,7 +226,7 @@ static WEFT__NORETURN WEFT__COLD void die_unhandled(const struct search *s)
 	weft__line_die(&line);
 }
 
-static WEFT__NORETURN WEFT__COLD void die_label(const weft_effect_t *effect, const weft_label_t *label)
+WEFT__LAST_WORDS(static, die_label, (const weft_effect_t *effect, const weft_label_t *label), effect, label)
 {
 	struct weft__line line;
 
@@ -293,18 +293,10 @@ weft_coro_t *weft__find_tag(unsigned number)
 	return search(&s) ? s.result.k : NULL;
 }
 
-void weft__check_located(weft_coro_t *k, const weft_effect_t *effect)
+WEFT__LAST_WORDS(static, die_not_located, (const weft_coro_t *k, const weft_effect_t *effect), k, effect)
 {
-	struct search s;
 	struct weft__line line;
 
-	begin(&s, effect, NULL, 0);
-	if (!k)
-		die_unhandled(&s);
-	if (!weft__is_ancestor(k, weft__self()))
-		weft__die_not_ancestor(k);
-	if (handles(&s, k))
-		return;
 	weft__line_begin(&line);
 	weft__line_text(&line, "cannot perform \"");
 	weft__line_text(&line, effect->name);
@@ -312,6 +304,19 @@ void weft__check_located(weft_coro_t *k, const weft_effect_t *effect)
 	weft__line_coroutine(&line, weft_name(k), weft_id(k));
 	weft__line_text(&line, ": its resumer does not handle the effect; call weft_locate after each suspension");
 	weft__line_die(&line);
+}
+
+void weft__check_located(weft_coro_t *k, const weft_effect_t *effect)
+{
+	struct search s;
+
+	begin(&s, effect, NULL, 0);
+	if (!k)
+		die_unhandled(&s);
+	if (!weft__is_ancestor(k, weft__self()))
+		weft__die_not_ancestor(k);
+	if (!handles(&s, k))
+		die_not_located(k, effect);
 }
 
 void (*weft__enter_of(const weft_coro_t *k, const weft_effect_t *effect))(void)
@@ -329,7 +334,7 @@ bool weft__same_handler(uintptr_t handled, uintptr_t other)
 	return a && b && a->clauses == b->clauses && a->count == b->count && a->label == b->label;
 }
 
-static WEFT__NORETURN WEFT__COLD void die_label_lost(const weft_effect_t *effect)
+WEFT__LAST_WORDS(static, die_label_lost, (const weft_effect_t *effect), effect)
 {
 	const weft_coro_t *self = weft__self();
 	struct weft__line line;
@@ -434,15 +439,21 @@ struct weft__next weft__find_next(weft_coro_t *self, void (*last)(void), const w
 	return last == WEFT__GUESSED_WRONG ? find_again(self, effect, place) : find_outside(self, effect, label);
 }
 
-weft_coro_t *weft__clause_owner(const char *what)
+WEFT__LAST_WORDS(static, die_no_clause, (const char *what), what)
 {
-	weft_coro_t *self = weft__self();
 	struct weft__line line;
 
-	if (weft__likely(self && weft__masked(self->view)))
-		return weft__owner_of(self->view);
 	weft__line_begin(&line);
 	weft__line_text(&line, what);
 	weft__line_text(&line, ": called outside of a tail clause, which it has to be part of");
 	weft__line_die(&line);
+}
+
+weft_coro_t *weft__clause_owner(const char *what)
+{
+	weft_coro_t *self = weft__self();
+
+	if (weft__likely(self && weft__masked(self->view)))
+		return weft__owner_of(self->view);
+	die_no_clause(what);
 }

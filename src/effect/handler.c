@@ -39,7 +39,7 @@ static WEFT__NORETURN WEFT__COLD void die_undecided(const weft_handler_t *handle
 			 "weft_keep or weft_drop, once");
 }
 
-static WEFT__NORETURN WEFT__COLD void die_resumption(const weft_resumption_t *k, const weft_effect_t *effect)
+WEFT__LAST_WORDS(static, die_resumption, (const weft_resumption_t *k, const weft_effect_t *effect), k, effect)
 {
 	struct weft__line line;
 

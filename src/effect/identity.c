@@ -102,7 +102,7 @@ bool weft_same_effect(const weft_effect_t *a, const weft_effect_t *b)
 
 /* ---- declaring --------------------------------------------------------------------------------------------------- */
 
-static WEFT__NORETURN WEFT__COLD void die_sizes_differ(const struct weft__declared *d)
+WEFT__LAST_WORDS(static, die_sizes_differ, (const struct weft__declared *d), d)
 {
 	struct weft__line line;
 

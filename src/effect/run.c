@@ -16,7 +16,8 @@
 
 /* ---- messages ---------------------------------------------------------------------------------------------- */
 
-void weft__die_clause(const weft_handler_t *handler, const weft_effect_t *effect, const char *why)
+WEFT__LAST_WORDS(, weft__die_clause, (const weft_handler_t *handler, const weft_effect_t *effect, const char *why),
+		 handler, effect, why)
 {
 	struct weft__line line;
 

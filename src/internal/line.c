@@ -89,13 +89,13 @@ void weft__line_write(struct weft__line *line)
 	errno = saved;
 }
 
-void weft__line_die(struct weft__line *line)
+WEFT__LEAVES_STACK void weft__line_die(struct weft__line *line)
 {
 	weft__line_write(line);
 	abort();
 }
 
-void weft__die_in_handler(void)
+WEFT__LAST_WORDS(, weft__die_in_handler, (void), 0)
 {
 	struct weft__line line;
 

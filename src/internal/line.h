@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <weft/base.h>
 
 struct weft__line {
 	size_t length;
@@ -33,8 +34,33 @@ void weft__line_place(struct weft__line *line, const char *what, const void *at)
 /* Adds the newline, writes it in one call, keeps errno. */
 void weft__line_write(struct weft__line *line);
 
-/* A broken rule of the interface: the line, then abort(). */
+/* A broken rule of the interface: the line, then abort(). Only functions that WEFT__LAST_WORDS defines call it. */
 _Noreturn void weft__line_die(struct weft__line *line);
+
+/* Where AddressSanitizer believes another stack to be current, it must not hear that a function does not return. */
+#define WEFT__LEAVES_STACK __attribute__((no_sanitize_address))
+
+/*
+ * Calls say(a, b, c, d, e), integers and pointers, on the process's last stack (arch/x86_64.S). The caller's stack may
+ * end anywhere below its frame: on a tiny chunk, or close to a guard, whose fault would be reported in place of the
+ * message. Any thread may call it, in signal handlers too.
+ */
+WEFT_API _Noreturn void weft__last_words(void (*say)(void), ...);
+
+/*
+ * Defines the function `name`, which ends the process: the block that follows runs on the last stack, with the same
+ * parameters. Each message that ends the process is such a function.
+ *
+ *	WEFT__LAST_WORDS(static, die_of, (const weft_coro_t *k), k)
+ *	{
+ */
+#define WEFT__LAST_WORDS(storage, name, parameters, ...)                                                               \
+	WEFT__COLD WEFT__LEAVES_STACK static WEFT__NORETURN void name##_there parameters;                              \
+	storage WEFT__COLD WEFT__LEAVES_STACK WEFT__NORETURN void name parameters                                      \
+	{                                                                                                              \
+		weft__last_words((void (*)(void))name##_there, __VA_ARGS__);                                           \
+	}                                                                                                              \
+	static void name##_there parameters
 
 /* Something that makes or ends coroutines was called in a signal handler. */
 _Noreturn void weft__die_in_handler(void);

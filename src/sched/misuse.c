@@ -4,7 +4,7 @@
 
 #include "internal/line.h"
 
-void weft__misused(const char *function, const char *rule)
+WEFT__LAST_WORDS(, weft__misused, (const char *function, const char *rule), function, rule)
 {
 	struct weft__task *task = weft__task();
 	struct weft__line line;
@@ -27,7 +27,7 @@ void weft__misused(const char *function, const char *rule)
  */
 static unsigned forks;
 
-static _Noreturn void die_forked(void)
+WEFT__LAST_WORDS(static, die_forked, (void), 0)
 {
 	struct weft__line line;
 

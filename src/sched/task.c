@@ -268,7 +268,7 @@ static inline __attribute__((always_inline)) void leave_scope(struct weft__task 
 		weft_waiter_complete(owner);
 }
 
-static _Noreturn WEFT__COLD void die_open(const struct weft__task *task)
+WEFT__LAST_WORDS(static, die_open, (const struct weft__task *task), task)
 {
 	struct weft__line line;
 
@@ -368,7 +368,7 @@ static void end_wait(struct weft__task *task)
 	task->wait = NULL;
 }
 
-static _Noreturn void die_copied(const struct weft__task *task, const weft_waiter_t *waiter)
+WEFT__LAST_WORDS(static, die_copied, (const struct weft__task *task, const weft_waiter_t *waiter), task, waiter)
 {
 	struct weft__line line;
 

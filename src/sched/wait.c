@@ -98,16 +98,22 @@ static int spawn_nowhere(struct weft_spawn *what)
 	return -EPERM;
 }
 
-static void end_cancelled(void)
+WEFT__LAST_WORDS(static, die_cancelled, (void), 0)
 {
-	struct weft__task *task = weft__task();
 	struct weft__line line;
 
-	if (task)
-		weft_exit(task->k, &weft_effect_weft_cancelled, NULL);
 	weft__line_begin(&line);
 	weft__line_text(&line, "weft_cancelled was performed outside of a task, where nothing handles it");
 	weft__line_die(&line);
+}
+
+static void end_cancelled(void)
+{
+	struct weft__task *task = weft__task();
+
+	if (task)
+		weft_exit(task->k, &weft_effect_weft_cancelled, NULL);
+	die_cancelled();
 }
 
 __attribute__((constructor)) static void set_defaults(void)

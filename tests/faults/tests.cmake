@@ -61,6 +61,23 @@ weft_test(canary.signals COMMAND @untold.gcc room ON commit FAILS SAYS "not ok [
 weft_program(canary gcc SOURCES canary.c scenario.c)
 weft_test(canary.scenarios COMMAND @canary.gcc ENDS 1 SAYS "not ok 1 .*not ok 2 .*not ok 3 ")
 
+# ---- messages that end the process, with as little stack as there can be ----
+
+foreach(compiler IN LISTS weft_compilers)
+	foreach(level O0 O1 O2 O3)
+		foreach(kind segmented lookahead mmu)
+			weft_linked(words.${level} ${kind} ${compiler} SOURCES words.c FLAGS ${warnings} -DINSTRUMENTED -${level} ASSEMBLED)
+			weft_test(words.${level}.${compiler} COMMAND @words.${level}.${kind}.${compiler} ON ${kind}:1K)
+		endforeach()
+		weft_test(words.${level}.${compiler} COMMAND @words.${level}.segmented.${compiler} ON heap copy)
+		weft_program(words.${level} ${compiler} SOURCES words.c FLAGS ${warnings} -${level})
+		weft_test(words.plain.${level}.${compiler} COMMAND @words.${level}.${compiler} ON fixed:16K commit overcommit copy)
+	endforeach()
+endforeach()
+weft_linked_object(object segmented gcc words.c ${warnings} -DINSTRUMENTED -O2)
+weft_program(words.stay gcc OBJECTS ${object} CANARY messages_stay_where_they_are)
+weft_test(canary.words COMMAND @words.stay.gcc "resumes its resumer" ON segmented:1K FAILS SAYS "not ok - resumes its resumer")
+
 # ---- every n-th request for memory fails ----
 
 function(inject name program)

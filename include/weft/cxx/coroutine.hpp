@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <optional>
@@ -58,8 +59,7 @@ enum : unsigned { FLAGS = WEFT_UNWIND };
 
 [[noreturn, gnu::cold]] inline void misuse(const char *text)
 {
-	std::fprintf(stderr, "weft: %s\n", text);
-	std::abort();
+	weft__die_saying(text, "", "");
 }
 
 [[noreturn, gnu::cold]] inline void no_coroutine(int error)
@@ -72,8 +72,7 @@ enum : unsigned { FLAGS = WEFT_UNWIND };
 	throw std::system_error(error, std::generic_category(),
 				std::string("weft: cannot make a coroutine") + (why ? ": " : "") + (why ? why : ""));
 #else
-	std::fprintf(stderr, "weft: cannot make a coroutine, error %d%s%s\n", error, why ? ": " : "", why ? why : "");
-	std::abort();
+	weft__die_saying("cannot make a coroutine: ", why ? why : std::strerror(error), "");
 #endif
 }
 
