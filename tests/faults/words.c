@@ -6,6 +6,7 @@
  * overflow before the message begins: then the overflow is reported, once.
  */
 #include <alloca.h>
+#include <pthread.h>
 
 #include "unit/child.h"
 #include <weft/weft.h>
@@ -107,6 +108,7 @@ static const struct mistake {
 	void (*make)(void);
 	const char *says;
 	bool nested, deleted; /* `the`: the resumer, or deleted before */
+	bool starved, thread; /* the system has no memory; made in a thread that Weft has not seen */
 	bool jumps;	      /* no C code of the library runs before the message */
 } mistakes[] = {
     {"resumes itself", resumes, "cannot resume coroutine \"worker\" (#", .jumps = true},
@@ -114,6 +116,10 @@ static const struct mistake {
     {"resumes a deleted one", resumes, "cannot resume coroutine \"worker\" (#0): it was del", .deleted = true,
      .jumps = true},
     {"resumes a finished one", resumes_finished, "cannot resume coroutine #1: it is finished", .jumps = true},
+    {"resumes a finished one without memory", resumes_finished, "cannot resume coroutine #1: it is finished",
+     .starved = true},
+    {"resumes a finished one in a thread", resumes_finished, "cannot resume coroutine #1: it is finished",
+     .thread = true},
     {"throws into itself", throws_into, "cannot resume coroutine \"worker\" (#"},
     {"switches to a finished one", switches, "cannot resume coroutine #1: it is finished"},
     {"deletes itself", deletes, "cannot delete coroutine \"worker\" (#"},
@@ -178,6 +184,8 @@ static void *make(void *argument)
 {
 	const struct trial *t = argument;
 
+	if (t->mistake->starved)
+		setrlimit(RLIMIT_AS, &(struct rlimit){0, 0});
 	if (linked)
 		pads[t->place](t->mistake->make);
 	else
@@ -192,6 +200,23 @@ static void *nests(void *argument)
 	return argument;
 }
 
+static void *make_at_once(void *argument)
+{
+	((const struct trial *)argument)->mistake->make();
+	return argument;
+}
+
+static void in_thread(const struct trial *t)
+{
+	pthread_attr_t smallest;
+	pthread_t thread;
+
+	pthread_attr_init(&smallest);
+	pthread_attr_setstacksize(&smallest, (size_t)sysconf(_SC_THREAD_STACK_MIN));
+	pthread_create(&thread, &smallest, make_at_once, (void *)t);
+	pthread_join(thread, NULL);
+}
+
 static void try(const void *trial)
 {
 	const struct trial *t = trial;
@@ -199,6 +224,8 @@ static void try(const void *trial)
 
 	finished = weft_create(once, NULL);
 	weft_resume(finished, NULL, WEFT_HANDLE_NONE);
+	if (t->mistake->thread)
+		in_thread(t);
 	k = the = weft_create_with(t->mistake->nested ? nests : make, (void *)t, &(weft_attr_t){.name = "worker"});
 	if (t->mistake->deleted) {
 		k = weft_create(make, (void *)t);
@@ -225,7 +252,7 @@ static bool is_right(const struct trial *t, const struct outcome *o)
 		return is_line(o->text, t->mistake->says);
 	if (o->signal == SIGSEGV)
 		return may_overflow && is_line(o->text, "stack overflow in coroutine");
-	return o->code == FAILED && may_overflow && grows && !*o->text;
+	return o->code == FAILED && (t->mistake->starved || (may_overflow && grows)) && !*o->text;
 }
 
 static bool holds(const struct mistake *m)
