@@ -194,7 +194,7 @@ WEFT__INLINE void seff__enter(weft_coro_t *k, effect_set handled)
  * Starts or continues `k`, handling the effects of the set for this run. The first resume ignores `arg`; later ones
  * make it the result of the pending perform.
  */
-WEFT__INLINE seff_request_t seff_resume(seff_coroutine_t *k, void *arg, effect_set handled)
+WEFT__HOT seff_request_t seff_resume(seff_coroutine_t *k, void *arg, effect_set handled)
 {
 	weft_coro_t *coro = seff__core(k);
 	weft_request_t r;
@@ -225,7 +225,7 @@ WEFT__INLINE seff_request_t seff_handle(seff_coroutine_t *k, void *arg, effect_s
 	return seff_resume(k, arg, handled);
 }
 
-WEFT__INLINE bool seff_finished(seff_request_t request)
+WEFT__HOT bool seff_finished(seff_request_t request)
 {
 	return request.effect == RETURN_EFFECT_ID;
 }
@@ -317,12 +317,12 @@ __attribute__((unused, cold)) static seff_coroutine_t *seff__locate_large(void)
 }
 
 /** The coroutine whose suspension hands the effect to its handler; NULL if nobody handles it. */
-WEFT__INLINE seff_coroutine_t *seff_locate_handler(effect_id effect)
+WEFT__HOT seff_coroutine_t *seff_locate_handler(effect_id effect)
 {
 	return effect < MAX_EFFECTS ? seff__of(weft__find_tag((unsigned)effect)) : seff__locate_large();
 }
 
-WEFT__INLINE void *seff__yield(seff_coroutine_t *k, effect_id effect, void *payload)
+WEFT__HOT void *seff__yield(seff_coroutine_t *k, effect_id effect, void *payload)
 {
 	return weft_yield(seff__core(k), (const struct weft_effect *)(uintptr_t)(effect + 1), payload);
 }
@@ -338,14 +338,14 @@ WEFT__INLINE void *seff_yield(seff_coroutine_t *k, effect_id effect, void *paylo
 }
 
 /** As seff_yield, but `k` is finished: nothing is saved. `state` says so while what is deferred in it runs. */
-WEFT__INLINE WEFT__NORETURN void seff_exit(seff_coroutine_t *k, effect_id effect, void *payload)
+WEFT__HOT WEFT__NORETURN void seff_exit(seff_coroutine_t *k, effect_id effect, void *payload)
 {
 	k->state = FINISHED;
 	weft_exit(seff__core(k), (const struct weft_effect *)(uintptr_t)(effect + 1), payload);
 }
 
 /* Where an earlier search found that the effect is handled; NULL if a search has to say. */
-WEFT__INLINE weft_coro_t *seff__found(weft_coro_t *self, effect_id effect)
+WEFT__HOT weft_coro_t *seff__found(weft_coro_t *self, effect_id effect)
 {
 	unsigned number = (unsigned)effect;
 	struct weft__found found;
@@ -373,7 +373,7 @@ __attribute__((unused, cold, noinline)) static void *seff__perform_far(effect_id
 	return in_place(payload);
 }
 
-WEFT__INLINE void *seff__perform(effect_id effect, void *payload, const char *name)
+WEFT__HOT void *seff__perform(effect_id effect, void *payload, const char *name)
 {
 	weft_coro_t *self = weft__self(), *k = seff__found(self, effect);
 
@@ -401,7 +401,7 @@ WEFT__HELPER WEFT__NORETURN void seff__throw(effect_id effect, void *payload, co
 }
 
 /** Hands the effect to its innermost handler, else to its default handler, else ends the process with a message. */
-WEFT__INLINE void *seff_perform(effect_id effect, void *payload)
+WEFT__HOT void *seff_perform(effect_id effect, void *payload)
 {
 	return seff__perform(effect, payload, NULL);
 }

@@ -38,8 +38,13 @@
 #define WEFT_API __attribute__((visibility("default")))
 #define WEFT__INLINE static inline __attribute__((always_inline, unused))
 #define WEFT__HELPER static inline __attribute__((unused))
-/* Inlined where code is optimized at all. Else its variables would enlarge the caller's frame for nothing. */
-#if defined(__OPTIMIZE__)
+/*
+ * Inlined wherever code is optimized at all. Elsewhere each of these functions has a frame of its own: inlined without
+ * optimization, all their variables would enlarge the caller's frame. Functions that run while the current coroutine is
+ * already another than the one whose stack they run on are WEFT__INLINE all the same: in a function of its own, a check
+ * of the stack would compare with the other stack's limit.
+ */
+#if defined(__OPTIMIZE__) || defined(WEFT_CANARY_inlines_without_optimization)
 #define WEFT__HOT WEFT__INLINE
 #else
 #define WEFT__HOT WEFT__HELPER
@@ -105,5 +110,16 @@
 #define WEFT__TSAN 0
 #endif
 #define WEFT__SANITIZED (WEFT__ASAN || WEFT__TSAN)
+
+/*
+ * Code that is not optimized calls the library's functions for what suspends and resumes: they are optimized, and their
+ * frames are a quarter of what the compiler would make here. Not under a sanitizer, which has to see each switch, and
+ * not on linked stacks, where a function of the library would occupy a system stack while it is suspended.
+ */
+#if defined(__OPTIMIZE__) || WEFT__SANITIZED || defined(WEFT_SMALL_FRAMES) || defined(WEFT__DEFINES_TWINS)
+#define WEFT__CALLS_TWINS 0
+#else
+#define WEFT__CALLS_TWINS 1
+#endif
 
 #endif /* WEFT_BASE_H */

@@ -213,7 +213,7 @@ WEFT__INLINE bool weft__handles_table(uintptr_t handled)
 /** Handle whatever the coroutine performs. */
 #define WEFT_HANDLE_ALL (weft__handles(~(uintptr_t)0))
 
-WEFT__INLINE weft_handles_t weft__handles(uintptr_t word)
+WEFT__HOT weft_handles_t weft__handles(uintptr_t word)
 {
 	weft_handles_t handles = {word};
 
@@ -609,6 +609,15 @@ WEFT__INLINE void *weft__yield_near(weft_coro_t *k, weft_coro_t *self, const voi
 	return weft_arch_yield(&k->link, effect, payload);
 }
 
+/* The inline functions below, out of line: the same contracts. For languages that cannot inline C, and for code that is
+ * not optimized (WEFT__CALLS_TWINS). */
+WEFT_API weft_request_t weft_ffi_resume(weft_coro_t *k, void *value, weft_handles_t handles);
+WEFT_API void *weft_ffi_yield(weft_coro_t *k, const struct weft_effect *effect, void *payload);
+WEFT_API void *weft_ffi_suspend(void *payload);
+WEFT_API WEFT__NORETURN void weft_ffi_exit(weft_coro_t *k, const struct weft_effect *effect, void *payload);
+WEFT_API void *weft_ffi_switch(weft_coro_t *to, void *value);
+WEFT_API weft_state_t weft_ffi_state(const weft_coro_t *k);
+
 /* Where a search that has come to k goes on: if k executes a tail clause, outside of the clause's handler. */
 WEFT__INLINE weft_coro_t *weft__unmasked(weft_coro_t *k)
 {
@@ -631,17 +640,21 @@ WEFT__INLINE weft_coro_t *weft__unmasked(weft_coro_t *k)
  * caller's own chain if an effect is handled further out. An exception that nobody inside catches finishes the
  * coroutine and leaves this call; so does the unwinding of pthread_exit and cancellation.
  */
-WEFT__INLINE weft_request_t weft_resume(weft_coro_t *k, void *value, weft_handles_t handles)
+WEFT__HOT weft_request_t weft_resume(weft_coro_t *k, void *value, weft_handles_t handles)
 {
 #if WEFT_DEBUG
 	if (weft__unlikely(!k))
 		weft__die_null("weft_resume");
 #endif
+#if WEFT__CALLS_TWINS
+	return weft_ffi_resume(k, value, handles);
+#else
 	return weft__resume(&k, value, handles.word);
+#endif
 }
 
 /** As weft_resume for chains that use weft_switch: `*k` becomes the coroutine that the request comes from. */
-WEFT__INLINE weft_request_t weft_resume_any(weft_coro_t **k, void *value, weft_handles_t handles)
+WEFT__HOT weft_request_t weft_resume_any(weft_coro_t **k, void *value, weft_handles_t handles)
 {
 	return weft__resume(k, value, handles.word);
 }
@@ -655,25 +668,31 @@ WEFT__INLINE weft_request_t weft_resume_any(weft_coro_t **k, void *value, weft_h
  * @param payload  anything; usually points to this stack
  * @return the value that the next resume of `k` passes
  */
-WEFT__INLINE void *weft_yield(weft_coro_t *k, const struct weft_effect *effect, void *payload)
+WEFT__HOT void *weft_yield(weft_coro_t *k, const struct weft_effect *effect, void *payload)
 {
-	weft_coro_t *self = weft__self();
-
 #if WEFT_DEBUG
-	weft__check_yield(k, self);
+	weft__check_yield(k, weft__self());
 #endif
-	return weft__yield(k, self, effect, payload);
+#if WEFT__CALLS_TWINS
+	return weft_ffi_yield(k, effect, payload);
+#else
+	return weft__yield(k, weft__self(), effect, payload);
+#endif
 }
 
 /** Suspend the current coroutine: its resumer gets {&weft_suspended, payload}. Reported outside of any, and in a tail
  * clause whose handler is further out than the resumer: whoever resumes it next need not be within that handler. */
-WEFT__INLINE void *weft_suspend(void *payload)
+WEFT__HOT void *weft_suspend(void *payload)
 {
+#if WEFT__CALLS_TWINS
+	return weft_ffi_suspend(payload);
+#else
 	weft_coro_t *self = weft__self();
 
 	if (weft__unlikely(!self || weft__is_bound(self->view)))
 		weft__check_bound(self, "weft_suspend");
 	return weft__yield_near(self, self, &weft_suspended, payload);
+#endif
 }
 
 /**
@@ -687,7 +706,7 @@ WEFT__INLINE void *weft_suspend(void *payload)
  * one `k` fails: its resumer gets &weft_failed, weft_failure(k) is WEFT_MEMORY_SPENT, and what is deferred in `k` and
  * in the coroutines below is given up.
  */
-WEFT__INLINE WEFT__NORETURN void weft_exit(weft_coro_t *k, const struct weft_effect *effect, void *payload)
+WEFT__HOT WEFT__NORETURN void weft_exit(weft_coro_t *k, const struct weft_effect *effect, void *payload)
 {
 	weft__leave_to(k, effect, payload);
 }
@@ -723,11 +742,15 @@ WEFT__INLINE void *weft__switch_by(weft_coro_t **self, weft_coro_t *to, void *va
  * @param value  what the pending switch or yield of `to` returns
  * @return the value passed by whoever continues the current coroutine
  */
-WEFT__INLINE void *weft_switch(weft_coro_t *to, void *value)
+WEFT__HOT void *weft_switch(weft_coro_t *to, void *value)
 {
+#if WEFT__CALLS_TWINS
+	return weft_ffi_switch(to, value);
+#else
 	weft_coro_t *self = weft__self();
 
 	return weft__switch_by(&self, to, value, weft__likely(self) && weft__likely(!weft__is_bound(self->view)));
+#endif
 }
 
 /**
@@ -737,7 +760,7 @@ WEFT__INLINE void *weft_switch(weft_coro_t *to, void *value)
  *              clone it is the clone), but in a register: code that keeps it in a variable, and what it switches to
  *              in the coroutine (weft_user_data), need not wait for its stack to know where to go next.
  */
-WEFT__INLINE void *weft_switch_from(weft_coro_t **self, weft_coro_t *to, void *value)
+WEFT__HOT void *weft_switch_from(weft_coro_t **self, weft_coro_t *to, void *value)
 {
 #if WEFT_DEBUG
 	if (*self && weft__unlikely(*self != weft__self() || weft__is_bound((*self)->view)))
@@ -745,13 +768,6 @@ WEFT__INLINE void *weft_switch_from(weft_coro_t **self, weft_coro_t *to, void *v
 #endif
 	return weft__switch_by(self, to, value, weft__likely(*self));
 }
-
-/* Out-of-line twins, for languages that cannot inline C: the same contracts. */
-WEFT_API weft_request_t weft_ffi_resume(weft_coro_t *k, void *value, weft_handles_t handles);
-WEFT_API void *weft_ffi_yield(weft_coro_t *k, const struct weft_effect *effect, void *payload);
-WEFT_API WEFT__NORETURN void weft_ffi_exit(weft_coro_t *k, const struct weft_effect *effect, void *payload);
-WEFT_API void *weft_ffi_switch(weft_coro_t *to, void *value);
-WEFT_API weft_state_t weft_ffi_state(const weft_coro_t *k);
 
 /** Is the object consistent? For assertions and debuggers; reads only. */
 WEFT_API bool weft_coro_is_valid(const weft_coro_t *k);

@@ -172,7 +172,7 @@ typedef struct weft_effect {
 				     WEFT__THROWN_AS(exception, __VA_ARGS__)))
 
 /** Has the coroutine's function returned? Its result is `r.payload`. */
-WEFT__INLINE bool weft_returned(weft_request_t r)
+WEFT__HOT bool weft_returned(weft_request_t r)
 {
 	return !r.effect;
 }
@@ -411,7 +411,7 @@ WEFT__INLINE bool weft__sees(struct weft__way *way, int how, weft__hint_t hint, 
 	return true;
 }
 
-WEFT__INLINE struct weft__way weft__way(int how, weft__hint_t hint)
+WEFT__HOT struct weft__way weft__way(int how, weft__hint_t hint)
 {
 	struct weft__way way;
 
@@ -425,8 +425,8 @@ WEFT__INLINE struct weft__way weft__way(int how, weft__hint_t hint)
 
 /* The handler that the perform goes to, and the performer's view from inside of its clause. False: none was found by
  * these means. `can`: are the arguments that were given to one clause still there for the next? */
-WEFT__INLINE bool weft__finds(struct weft__way *way, int how, weft__hint_t hint, const weft_effect_t *effect,
-			      const weft_effect_t *family, unsigned index, unsigned size, bool can)
+WEFT__HOT bool weft__finds(struct weft__way *way, int how, weft__hint_t hint, const weft_effect_t *effect,
+			   const weft_effect_t *family, unsigned index, unsigned size, bool can)
 {
 	if (how == WEFT__SEARCH) {
 		if (!can && (uintptr_t)way->enter > (uintptr_t)WEFT__GUESSED_WRONG)
@@ -448,35 +448,48 @@ WEFT__INLINE bool weft__finds(struct weft__way *way, int how, weft__hint_t hint,
 	return true;
 }
 
+/* Out of line (WEFT__CALLS_TWINS). Where the quick ways find nothing a search follows, and `*how` says so. */
+WEFT_API bool weft__finds_there(struct weft__way *way, int *how, weft__hint_t hint, const weft_effect_t *effect,
+				const weft_effect_t *family, unsigned index, unsigned size, bool can);
+WEFT_API void weft__perform_there(struct weft__way *way, int how, const weft_effect_t *effect, void *frame);
+#if WEFT__CALLS_TWINS
+#define WEFT__FINDS(way, how, ...) weft__finds_there(way, &(how), __VA_ARGS__)
+#else
+#define WEFT__FINDS(way, how, ...) weft__finds(way, how, __VA_ARGS__)
+#endif
+
 /* The performer's view is restored, also when an exception leaves the clause. */
-WEFT__INLINE void weft__way_ends(struct weft__way *way)
+WEFT__HOT void weft__way_ends(struct weft__way *way)
 {
 	if (way->masked)
 		way->me->view = way->before;
 }
 
 /* Has the clause answered the perform, and not left it to handlers further out? */
-WEFT__INLINE bool weft__done(const struct weft__way *way)
+WEFT__HOT bool weft__done(const struct weft__way *way)
 {
 	return weft__likely(!weft__was_forwarded(way->me->view));
 }
 
 /* What a search has to know if the quick ways fail. */
-WEFT__INLINE weft__hint_t weft__so_far(const struct weft__way *way)
+WEFT__HOT weft__hint_t weft__so_far(const struct weft__way *way)
 {
 	return weft__hint(way->enter, way->label);
 }
 
 /* Yield to way->k. A search, or the user, may have led there: then nobody has looked yet what lies between, and what
  * address the handler knows the effect by. */
-WEFT__INLINE void weft__perform(struct weft__way *way, int how, const weft_effect_t *effect, void *frame)
+WEFT__HOT void weft__perform(struct weft__way *way, int how, const weft_effect_t *effect, void *frame)
 {
-	unsigned char unusual = how >= WEFT__BY_PLACE ? __atomic_load_n(&weft__unusual, __ATOMIC_RELAXED) : 0;
-
 #if WEFT_DEBUG
 	if (weft__unlikely(!weft__is_ancestor(way->k, way->me)))
 		weft__die_not_ancestor(way->k);
 #endif
+#if WEFT__CALLS_TWINS
+	weft__perform_there(way, how, effect, frame);
+#else
+	unsigned char unusual = how >= WEFT__BY_PLACE ? __atomic_load_n(&weft__unusual, __ATOMIC_RELAXED) : 0;
+
 	if (weft__unlikely(unusual)) {
 		effect = weft__known_as(way->k, effect);
 		if (unusual & WEFT__COPYING_USED && way->k != way->me) {
@@ -485,16 +498,17 @@ WEFT__INLINE void weft__perform(struct weft__way *way, int how, const weft_effec
 		}
 	}
 	(void)weft__yield_near(way->k, way->me, effect, weft__address_of(frame));
+#endif
 }
 
-WEFT__INLINE WEFT__NORETURN void weft__leave_clause(void *state, const weft_effect_t *effect, void *frame)
+WEFT__HOT WEFT__NORETURN void weft__leave_clause(void *state, const weft_effect_t *effect, void *frame)
 {
 	(void)state;
 	weft_exit(weft__clause_owner(effect->name), effect, frame);
 }
 
 /* Whom an exception ends. NULL: nobody, and there is a default handler. */
-WEFT__INLINE weft_coro_t *weft__whom(int how, weft__hint_t hint, const weft_effect_t *effect, unsigned place)
+WEFT__HOT weft_coro_t *weft__whom(int how, weft__hint_t hint, const weft_effect_t *effect, unsigned place)
 {
 	weft_coro_t *self = weft__self();
 
@@ -517,7 +531,7 @@ WEFT__HELPER weft_request_t weft__resume_throwing_under(weft_coro_t *k, const we
 	return weft__resume_stateful(&k, NULL, (uintptr_t)handler + WEFT__HANDLES_TABLE, state);
 }
 
-WEFT__INLINE void *weft__frame_of(weft_request_t r, const weft_effect_t *effect)
+WEFT__HOT void *weft__frame_of(weft_request_t r, const weft_effect_t *effect)
 {
 	if (weft__unlikely(r.effect != effect))
 		weft__die_wrong_request(r, effect);
@@ -774,7 +788,7 @@ extern struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions
 	{                                                                                                              \
 		struct weft__way weft__ __attribute__((cleanup(weft__way_ends))) = weft__way(weft__by, weft__h);       \
                                                                                                                        \
-		while (weft__finds(&weft__, weft__by, weft__h, &weft_effect_##name, &weft_effect_##family,             \
+		while (WEFT__FINDS(&weft__, weft__by, weft__h, &weft_effect_##name, &weft_effect_##family,             \
 				   weft__##name##__index, sizeof(#name), WEFT__CAN_FORWARD(__VA_ARGS__))) {            \
 			if (!weft__.enter) {                                                                           \
 				WEFT__FILL(result, name, __VA_ARGS__)                                                  \

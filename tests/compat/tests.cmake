@@ -23,8 +23,8 @@ function(compat_as compiler standard)
 	endif()
 	foreach(source IN LISTS programs)
 		get_filename_component(name ${source} NAME_WE)
-		# Two declare effects of weft/effect.h, which asks for C++14.
-		if((standard STREQUAL "gnu++11" AND name MATCHES "two_files|clauses") OR (name STREQUAL "seff_cxx" AND NOT language))
+		# Three declare effects of weft/effect.h, which asks for C++14.
+		if((standard STREQUAL "gnu++11" AND name MATCHES "two_files|clauses|frames") OR (name STREQUAL "seff_cxx" AND NOT language))
 			continue()
 		endif()
 		# Programs for seff.h resume coroutines at other depths than before, which copied frames cannot be.
@@ -68,6 +68,10 @@ endif()
 weft_test(canary.output COMMAND @seff_state.gnu11.O2.gcc.gcc PRINTS expected/seff_sets.txt FAILS SAYS "[-+][0-9]")
 weft_program(leaks gcc SOURCES seff_state.c leftovers.c FLAGS ${flags} -DWEFT_CANARY_not_given_back)
 weft_test(canary.leftovers COMMAND @leaks.gcc ENDS 99 SAYS "coroutines were not given back")
+weft_program(inlined gcc SOURCES seff_frames.c FLAGS ${flags} -O0 -DWEFT_CANARY_inlines_without_optimization)
+weft_test(canary.frames COMMAND @inlined.gcc PRINTS expected/seff_frames.txt FAILS SAYS "PERFORM: [0-9]+ bytes")
+weft_program(frames.O3 gcc SOURCES seff_frames.c FLAGS ${flags} -O3)
+weft_test(frames.O3 COMMAND @frames.O3.gcc PRINTS expected/seff_frames.txt)
 weft_program(stale gcc SOURCES seff_remembered.c FLAGS ${flags} -DWEFT_CANARY_a_new_set_forgets_nothing)
 weft_test(canary.remembered COMMAND @stale.gcc ENDS 1 SAYS "went elsewhere$")
 

@@ -1040,37 +1040,45 @@ static bool is_in(const void *place, void *function)
 	return _Unwind_FindEnclosingFunction((char *)place - 1) == function;
 }
 
+/* The places are in these functions, in this order. The library's own may be before each: where nothing is optimized,
+ * what suspends and resumes is not inlined. */
+static void require_places(void **places, size_t count, void *const *functions, size_t wanted)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < count && found < wanted; i++)
+		found += is_in(places[i], functions[found]);
+	assert_int_equal(found, wanted);
+#ifdef __OPTIMIZE__
+	assert_in_range(count, wanted, wanted + 1);
+#endif
+}
+
 static void backtrace_of(unsigned flags)
 {
+	void *const within[] = {(void *)waits_deeper, (void *)passes, (void *)waits_in_places};
+	void *const without[] = {(void *)waits_inside, (void *)passes, (void *)waits_in_places};
 	weft_attr_t attr = {.flags = flags};
 	weft_coro_t *k = weft_create_with(waits_in_places, NULL, &attr);
-	void *places[8] = {NULL};
+	void *places[16] = {NULL};
 
 	REQUIRE(k);
 	weft_reset(k, waits_in_places, k);
-	assert_int_equal(weft_backtrace(k, places, 8), 0); /* has not begun */
+	assert_int_equal(weft_backtrace(k, places, 16), 0); /* has not begun */
 	weft_resume(k, NULL, WEFT_HANDLE_NONE);
 	assert_int_equal(weft_backtrace(k, places, 0), 0);
 	if (weft_policy(k) == WEFT_COPY) {
-		assert_int_equal(weft_backtrace(k, places, 8), 1);
+		assert_int_equal(weft_backtrace(k, places, 16), 1);
 	} else {
 		/* Once within the other coroutine, once without. */
-		size_t count = weft_backtrace(k, places, 8);
-
-		/* The first may be the library's, which suspends both. */
-		assert_in_range(count, 3, 4);
-		assert_true(is_in(places[count - 3], (void *)waits_deeper));
-		assert_true(is_in(places[count - 2], (void *)passes));
-		assert_true(is_in(places[count - 1], (void *)waits_in_places));
+		require_places(places, weft_backtrace(k, places, 16), within, 3);
 		assert_int_equal(weft_backtrace(k, places, 1), 1);
 		weft_resume(k, NULL, WEFT_HANDLE_NONE);
-		assert_int_equal(weft_backtrace(k, places, 8), 3);
-		assert_true(is_in(places[0], (void *)waits_inside));
-		assert_true(is_in(places[2], (void *)waits_in_places));
+		require_places(places, weft_backtrace(k, places, 16), without, 3);
 	}
 	while (weft_state(k) == WEFT_SUSPENDED)
 		weft_resume(k, NULL, WEFT_HANDLE_NONE);
-	assert_int_equal(weft_backtrace(k, places, 8), 0);
+	assert_int_equal(weft_backtrace(k, places, 16), 0);
 	weft_delete(k);
 }
 
