@@ -30,10 +30,13 @@
 /* ---- storage ---------------------------------------------------------------------------------------------------- */
 
 /* For times without memory: as many ends may be under way then, nested or suspended in what they call. A further end
- * makes its target fail. The array has no pages until it is used. */
+ * makes its target fail. They lie in the reserve, which is there when the first coroutine is. */
 enum { SPARES = 4096, IN_A_WORD = 64 };
-static struct weft__ending spare[SPARES];
-static _Atomic uint64_t spare_used[SPARES / IN_A_WORD];
+struct spares {
+	struct weft__ending ending[SPARES];
+	_Atomic uint64_t used[SPARES / IN_A_WORD];
+};
+_Static_assert(sizeof(struct spares) <= WEFT__OWNER_RESERVE, "the reserve has room");
 
 /* A place in the word that was free; -1 if there is none. */
 static int take_place(_Atomic uint64_t *word)
@@ -48,25 +51,30 @@ static int take_place(_Atomic uint64_t *word)
 
 static struct weft__ending *take_spare(void)
 {
+	struct spares *spares = weft__owner_reserve();
+	struct weft__ending *e;
 	int place;
 
 	for (size_t i = 0; i < SPARES / IN_A_WORD; i++) {
-		place = take_place(&spare_used[i]);
+		place = take_place(&spares->used[i]);
 		if (place < 0)
 			continue;
-		spare[i * IN_A_WORD + (size_t)place].storage = WEFT__ENDING_SPARE;
-		return &spare[i * IN_A_WORD + (size_t)place];
+		e = &spares->ending[i * IN_A_WORD + (size_t)place];
+		e->storage = WEFT__ENDING_SPARE;
+		return e;
 	}
 	return NULL;
 }
 
 static void give(struct weft__ending *e)
 {
+	struct spares *spares;
 	size_t i;
 
 	if (e->storage == WEFT__ENDING_SPARE) {
-		i = (size_t)(e - spare);
-		atomic_fetch_and(&spare_used[i / IN_A_WORD], ~((uint64_t)1 << i % IN_A_WORD));
+		spares = weft__owner_reserve();
+		i = (size_t)(e - spares->ending);
+		atomic_fetch_and(&spares->used[i / IN_A_WORD], ~((uint64_t)1 << i % IN_A_WORD));
 	} else if (e->storage == WEFT__ENDING_ALLOCATED) {
 		free(e);
 	}

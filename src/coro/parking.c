@@ -41,8 +41,10 @@ static WEFT__COLD void park_chain(weft_coro_t *k)
 		k->link.sp = weft__landing();
 }
 
-/* Stands for a thread that there is no memory for. Nothing that it lets go is used again. */
-static struct weft__thread nobody;
+/* Stands for a thread that there is no memory for. Nothing that it lets go is used again. Regions and images look at no
+ * more of a thread than this. */
+static char nobody_bytes[offsetof(struct weft__thread, bins)] __attribute__((aligned(_Alignof(struct weft__thread))));
+#define NOBODY ((struct weft__thread *)(void *)nobody_bytes)
 
 static void abandon(weft_coro_t *k, bool leaves)
 {
@@ -52,17 +54,17 @@ static void abandon(weft_coro_t *k, bool leaves)
 	int before;
 
 	if (weft__unlikely(!me))
-		me = &nobody;
+		me = NOBODY;
 	else if (leaves)
 		weft__drop_points(me, c);
 	if (!region)
 		return;
 	weft__end_seclusion(me, k);
 	/* Whoever is moving its frames has done so then. */
-	before = weft__likely(me != &nobody) ? weft__region_hold(region, me, false)
-					     : weft__region_hold_slow(region, me, false);
+	before = weft__likely(me != NOBODY) ? weft__region_hold(region, me, false)
+					    : weft__region_hold_slow(region, me, false);
 	c->sp = NULL;
-	if (weft__likely(me != &nobody) || before == WEFT__REGION_OTHERS)
+	if (weft__likely(me != NOBODY) || before == WEFT__REGION_OTHERS)
 		weft__image_let_go(me, c, before);
 	c->image = NULL;
 	if (weft__unlikely(before == WEFT__REGION_OTHERS)) { /* it is not this one that another thread runs there */

@@ -269,13 +269,12 @@ void weft__os_yield(void)
 /* Taking rights away from a page that is in use interrupts all processors that run the process. */
 static void barrier_by_protection(void)
 {
-	static char page[2 * WEFT__PAGE];
-	char *start = (char *)(((uintptr_t)page + WEFT__PAGE - 1) & ~(uintptr_t)(WEFT__PAGE - 1));
+	static char page[WEFT__PAGE] __attribute__((aligned(WEFT__PAGE)));
 
-	(void)mprotect(start, WEFT__PAGE, PROT_READ | PROT_WRITE);
-	__atomic_fetch_add(start, 1, __ATOMIC_SEQ_CST);
-	(void)mprotect(start, WEFT__PAGE, PROT_READ);
-	(void)mprotect(start, WEFT__PAGE, PROT_READ | PROT_WRITE);
+	(void)mprotect(page, sizeof page, PROT_READ | PROT_WRITE);
+	__atomic_fetch_add(page, 1, __ATOMIC_SEQ_CST);
+	(void)mprotect(page, sizeof page, PROT_READ);
+	(void)mprotect(page, sizeof page, PROT_READ | PROT_WRITE);
 }
 
 void weft__os_barrier(void)

@@ -11,7 +11,11 @@
 #include <stdint.h>
 #include <weft/stack.h>
 
-enum { WEFT__OBJECT_BYTES = 256, WEFT__OWNER_BYTES = 2560 };
+enum { WEFT__OBJECT_BYTES = 256, WEFT__OWNER_BYTES = 2560, WEFT__OWNER_RESERVE = 4096 * 80 + 512 };
+
+/* WEFT__OWNER_RESERVE bytes for the layer above, zero at first and the same for all threads: for when the system has no
+ * memory. NULL only while there is no slot. */
+void *weft__owner_reserve(void);
 
 /* Mark the object of a fresh slot, all zero, as in use by nobody. */
 void weft__object_clear(void *object);

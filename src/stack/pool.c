@@ -37,9 +37,19 @@ struct warm {
 	time_t checked;
 };
 
+/*
+ * One mapping for the process, made when the first thread attaches and never unmapped. It has no pages until it is
+ * used. If the system refuses it, that thread gets no record, so no coroutine exists that would need the reserve; the
+ * next creation asks again.
+ */
+struct reserve {
+	struct warm warm[WEFT_POLICY_COUNT][WEFT__CLASSES];
+	char owner[WEFT__OWNER_RESERVE] __attribute__((aligned(64)));
+};
+
 static struct {
 	pthread_mutex_t lock;
-	struct warm warm[WEFT_POLICY_COUNT][WEFT__CLASSES];
+	struct reserve *_Atomic reserve;
 	size_t out[WEFT_POLICY_COUNT], high_water[WEFT_POLICY_COUNT]; /* slots that threads have, in use or in bins */
 	struct weft__thread *threads, *spare;			      /* attached; records that serve no thread */
 	struct weft__thread *_Atomic records;			      /* all there ever were */
@@ -47,9 +57,43 @@ static struct {
 	uint64_t ids;						      /* that threads have been given */
 	pthread_key_t at_exit;
 	bool has_key;
-} pool = {.lock = PTHREAD_MUTEX_INITIALIZER}; /* zeros: 24 KiB that no file has to hold */
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 WEFT__LOCK_OF_FILE(pool.lock);
+
+/* Before the reserve exists no slot does, and all lists are as this one. */
+static struct warm *warm_of(unsigned policy, unsigned class)
+{
+	static struct warm none;
+	/* Acquire: pairs with the release in have_reserve. */
+	struct reserve *reserve = atomic_load_explicit(&pool.reserve, memory_order_acquire);
+
+	return weft__likely(reserve) ? &reserve->warm[policy][class] : &none;
+}
+
+void *weft__owner_reserve(void)
+{
+	struct reserve *reserve = atomic_load_explicit(&pool.reserve, memory_order_acquire);
+
+	return reserve ? reserve->owner : NULL;
+}
+
+static bool have_reserve(void)
+{
+	struct reserve *reserve;
+
+	if (atomic_load_explicit(&pool.reserve, memory_order_relaxed))
+		return true;
+	lock();
+	reserve = atomic_load_explicit(&pool.reserve, memory_order_relaxed);
+	if (!reserve) {
+		reserve = weft__os_alloc(sizeof *reserve);
+		/* Release: the memory is zero. */
+		atomic_store_explicit(&pool.reserve, reserve, memory_order_release);
+	}
+	unlock();
+	return reserve;
+}
 
 /* ---- sizes and limits ------------------------------------------------------------------------------------ */
 
@@ -167,7 +211,7 @@ static bool is_hollow(const struct weft__slot *slot)
 /* A slot that the calling thread alone knows gets cold. Outside of the lock: a system call. */
 static WEFT__COLD bool chill(struct weft__slot *slot, weft_policy_t policy, unsigned class)
 {
-	struct warm *warm = &pool.warm[policy][class];
+	struct warm *warm = warm_of(policy, class);
 	/* A store into a slot without memory would give it a page. */
 	bool intact = !is_hollow(slot) && weft__slot_own(slot);
 	bool cold;
@@ -195,7 +239,7 @@ enum { AT_A_TIME = 64 };
 static WEFT__COLD size_t chill_excess(weft_policy_t policy, unsigned class, size_t keep)
 {
 	struct weft__slot *excess[AT_A_TIME];
-	struct warm *warm = &pool.warm[policy][class];
+	struct warm *warm = warm_of(policy, class);
 	size_t bytes = 0, before;
 	uint32_t count;
 
@@ -255,7 +299,7 @@ static bool take_warm(struct weft__bin *bin)
 	uint32_t count;
 
 	lock();
-	count = warm_pop(&pool.warm[bin->policy][bin->class], bin->slots, bin->limit / 2);
+	count = warm_pop(warm_of(bin->policy, bin->class), bin->slots, bin->limit / 2);
 	note_out((weft_policy_t)bin->policy, count);
 	unlock();
 	if (weft__unlikely(weft__on_tsan()))
@@ -282,7 +326,7 @@ static void settle_in(struct weft__bin *bin, struct weft__slot *list)
 static WEFT__COLD bool cut(struct weft__bin *bin, int *error)
 {
 	struct weft__slot *list = NULL;
-	struct warm *warm = &pool.warm[bin->policy][bin->class];
+	struct warm *warm = warm_of(bin->policy, bin->class);
 	unsigned most = bin->limit / 2 < 32 ? bin->limit / 2 : 32;
 	const struct weft__policy *how = weft__policies[bin->policy];
 	int made = -ENOMEM;
@@ -350,7 +394,7 @@ WEFT__COLD struct weft__slot *weft__slot_take_slow(struct weft__bin *bin, int *e
  * frame. */
 static WEFT__COLD void give_batch(struct weft__bin *bin, uint32_t count)
 {
-	struct warm *warm = &pool.warm[bin->policy][bin->class];
+	struct warm *warm = warm_of(bin->policy, bin->class);
 	uint64_t tally = weft__bin_tally(bin);
 	size_t keep;
 
@@ -628,7 +672,7 @@ WEFT__COLD struct weft__thread *weft__thread_attach(void)
 	if (weft__arena_open())
 		return NULL;
 	WEFT__ONCE(open_pool);
-	thread = begin_record();
+	thread = have_reserve() ? begin_record() : NULL;
 	if (!thread)
 		return NULL;
 	/* Without it overflows end in a bare SIGSEGV and `commit` cannot grow: no thread without. */
@@ -687,7 +731,7 @@ static bool shares_pages(weft_policy_t policy, unsigned class)
 
 static void add_shared(struct weft__pages *pages, weft_policy_t policy, unsigned class)
 {
-	const struct warm *warm = &pool.warm[policy][class];
+	const struct warm *warm = warm_of(policy, class);
 	char *start;
 
 	for (size_t i = 0; i < warm->count; i++) {
@@ -699,7 +743,7 @@ static void add_shared(struct weft__pages *pages, weft_policy_t policy, unsigned
 
 static void hollow_shared(struct weft__pages *pages, weft_policy_t policy, unsigned class)
 {
-	const struct warm *warm = &pool.warm[policy][class];
+	const struct warm *warm = warm_of(policy, class);
 	char *start;
 
 	for (size_t i = 0; i < warm->count; i++) {
@@ -799,7 +843,7 @@ static size_t count_warm(weft_policy_t policy)
 	size_t n = 0;
 
 	for (int c = 0; c < WEFT__CLASSES; c++)
-		n += pool.warm[policy][c].count;
+		n += warm_of(policy, c)->count;
 	return n;
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Programs linked with the static library and some of its policies: what is named works, the rest is refused in a line, and no part
-# comes in pieces or unasked. tests/lanes/install says how large such a program may be.
+# comes in pieces or unasked. The library's zeroed data stays below 64 KiB. tests/lanes/install says how large such a program may be.
 weft_part(policies effect QUICK)
 
 set(parts ${weft_tests}/policies/parts)
@@ -10,6 +10,10 @@ foreach(compiler IN LISTS weft_compilers)
 	# Among the objects, so that it is made first, and after them, where the linker looks into it.
 	weft_archive(weft ${compiler})
 	set(policies_archive ${CMAKE_CURRENT_BINARY_DIR}/policies/weft.${compiler}.a)
+	# Besides the last stack, and tables by policy and size. Reserves for times without memory are mapped.
+	weft_test(zeros.${compiler} COMMAND ${weft_tests}/policies/zeros ${policies_archive} 65536 NEEDS ${policies_archive})
+	weft_test(canary.zeros.${compiler} COMMAND ${weft_tests}/policies/zeros ${policies_archive} 20000 NEEDS ${policies_archive}
+		FAILS SAYS "bytes of zeroed data, more than 20000")
 	foreach(chosen "" commit segmented lookahead mmu heap copy "commit,copy" "heap,mmu")
 		weft_named(name chosen ${chosen})
 		string(REPLACE "," "." name ${name})
