@@ -385,7 +385,7 @@ WEFT_API void *weft_run_with(const weft_handler_t *handler, void *state, weft_fn
  * deleted; until then the handler must not change, because searches remember what they found in it. A tail clause in
  * which `k` waits goes on with the state that it was called with, whatever `k` is resumed under.
  */
-WEFT__INLINE weft_request_t weft_resume_under(weft_coro_t *k, void *value, const weft_handler_t *handler, void *state)
+WEFT__HOT weft_request_t weft_resume_under(weft_coro_t *k, void *value, const weft_handler_t *handler, void *state)
 {
 	return weft__resume_stateful(&k, value, (uintptr_t)handler + WEFT__HANDLES_TABLE, state);
 }
