@@ -36,19 +36,37 @@ foreach(build WEFT_INJECT_FAULTS WEFT_TINY)
 	endif()
 endforeach()
 
-# Valgrind's header is only macros: with it the library tells valgrind which memory is a stack, at no cost elsewhere.
-find_path(VALGRIND_INCLUDE_DIR valgrind/valgrind.h)
-mark_as_advanced(VALGRIND_INCLUDE_DIR)
-if(VALGRIND_INCLUDE_DIR)
+# weft_optional(NAME HEADER PACKAGE PURPOSE): declares the option WEFT_WITH_NAME. AUTO uses the header if it is installed, ON requires it,
+# OFF builds without it. Sets WEFT_HAS_NAME. Only headers are used: the libraries are opened at run time, or are macros alone.
+function(weft_optional name header package purpose)
+	set(WEFT_WITH_${name} AUTO CACHE STRING "${purpose}: ON, OFF or AUTO")
+	set_property(CACHE WEFT_WITH_${name} PROPERTY STRINGS AUTO ON OFF)
+	find_path(WEFT_${name}_INCLUDE_DIR ${header})
+	mark_as_advanced(WEFT_${name}_INCLUDE_DIR)
+	set(has OFF)
+	if(WEFT_WITH_${name} AND WEFT_${name}_INCLUDE_DIR)
+		set(has ON)
+	elseif(WEFT_WITH_${name} AND NOT WEFT_WITH_${name} STREQUAL AUTO)
+		message(FATAL_ERROR "WEFT_WITH_${name}=${WEFT_WITH_${name}}, but <${header}> is not installed: install it (Debian: ${package}), "
+				    "or configure with -DWEFT_WITH_${name}=AUTO or OFF")
+	endif()
+	set(WEFT_HAS_${name} ${has} PARENT_SCOPE)
+	message(STATUS "${purpose}: ${has}")
+endfunction()
+
+weft_optional(LIBURING liburing.h liburing-dev "io_uring, by liburing")
+weft_optional(CARES ares.h libc-ares-dev "Names without a thread for each, by c-ares")
+weft_optional(VALGRIND valgrind/valgrind.h valgrind "Stacks that valgrind knows")
+weft_optional(SDT sys/sdt.h systemtap-sdt-dev "Probes for perf and bpftrace")
+if(WEFT_HAS_VALGRIND)
 	list(APPEND weft_definitions WEFT_HAVE_VALGRIND)
 endif()
-
-# Of liburing only the header: the library is looked for at run time (src/io/uring.c).
-find_path(LIBURING_INCLUDE_DIR liburing.h)
-mark_as_advanced(LIBURING_INCLUDE_DIR)
-if(LIBURING_INCLUDE_DIR)
-	list(APPEND weft_definitions WEFT_HAVE_LIBURING)
-endif()
+# The sources find these headers themselves; tests compile them without CMake's definitions.
+foreach(name LIBURING CARES SDT)
+	if(NOT WEFT_HAS_${name})
+		list(APPEND weft_definitions WEFT_WITHOUT_${name})
+	endif()
+endforeach()
 
 # Library and programs alike: a sanitizer sees only what it was compiled into.
 if(WEFT_SANITIZE)

@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # What `cmake --install` copies. The result may be moved: everything in it finds the rest relative to itself.
+#
+# Components, for packages: weft-runtime, the shared libraries; weft-development, headers, static libraries, the CMake package and
+# pkg-config (it needs weft-runtime); weft-tools, the command and what it calls (it needs weft-development); weft-documentation.
 include(CMakePackageConfigHelpers)
 
 set(weft_share ${CMAKE_INSTALL_DATADIR}/weft)
 set(weft_package ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME weft-development)
 install(DIRECTORY include/weft/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(DIRECTORY include/compat/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/compat FILES_MATCHING PATTERN "*.h")
-install(TARGETS weft weft_shared weft_rt weft_rt_shared weft_activity weft_activity_shared weft_posix weft_headers EXPORT weft)
+install(
+	TARGETS weft weft_shared weft_rt weft_rt_shared weft_activity weft_activity_shared weft_posix weft_headers weft_compat
+	EXPORT weft
+	LIBRARY COMPONENT weft-runtime NAMELINK_COMPONENT weft-development)
 
 # The CMake package.
 install(EXPORT weft NAMESPACE weft:: FILE weftTargets.cmake DESTINATION ${weft_package})
@@ -47,12 +54,15 @@ foreach(package weft weft-static weft-rt weft-rt-static weft-activity weft-activ
 	configure_file(cmake/weft.pc.in ${package}.pc @ONLY)
 	install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
+configure_file(cmake/weft-compat.pc.in weft-compat.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/weft-compat.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 # weft-segmented, weft-mmu, weft-lookahead: the flags that make such code.
 foreach(kind ${weft_instrumentations})
 	configure_file(cmake/weft-instrumented.pc.in weft-${kind}.pc @ONLY)
 	install(FILES ${PROJECT_BINARY_DIR}/weft-${kind}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
 
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME weft-tools)
 # weft-activities-VERSION: what that clang needs to compile activities.
 foreach(version IN LISTS weft_activities_versions)
 	configure_file(cmake/weft-activities.pc.in weft-activities-${version}.pc @ONLY)
@@ -68,6 +78,15 @@ install(TARGETS weft_launch weft_as RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECD
 foreach(kind ${weft_instrumentations})
 	install(DIRECTORY ${weft_libexec}/${kind} DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/weft)
 endforeach()
+
+# weft_install_link(TARGET PATH COMPONENT): a symbolic link, which the manifest lists so that `uninstall` removes it.
+function(weft_install_link target path component)
+	install(
+		CODE "set(link \${CMAKE_INSTALL_PREFIX}/${path})
+file(CREATE_LINK ${target} \"\$ENV{DESTDIR}\${link}\" SYMBOLIC)
+list(APPEND CMAKE_INSTALL_MANIFEST_FILES \${link})"
+		COMPONENT ${component})
+endfunction()
 
 # The command: the same script, told where its parts went.
 weft_relative_path(${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_DATADIR}/weft weft_bin_to_share)
@@ -91,18 +110,30 @@ install(DIRECTORY tools/driver DESTINATION ${weft_share} PATTERN launch EXCLUDE)
 install(FILES tools/gdb/weft.py DESTINATION ${weft_share}/gdb)
 # One word each, for builds that want CC and CXX to be one word.
 foreach(alias weft-cc weft-c++)
-	install(CODE "file(CREATE_LINK weft \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/${alias}\" SYMBOLIC)")
+	weft_install_link(weft ${CMAKE_INSTALL_BINDIR}/${alias} weft-tools)
 endforeach()
 
 # What is to be read, where its links lead somewhere.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME weft-documentation)
 install(FILES LICENSE-MIT LICENSE-APACHE README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md TYPE DOC)
 install(DIRECTORY docs examples TYPE DOC)
 weft_relative_path(${CMAKE_INSTALL_FULL_DOCDIR} ${CMAKE_INSTALL_FULL_INCLUDEDIR} weft_doc_to_include)
-install(CODE "file(CREATE_LINK ${weft_doc_to_include} \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DOCDIR}/include\" SYMBOLIC)")
+weft_install_link(${weft_doc_to_include} ${CMAKE_INSTALL_DOCDIR}/include weft-documentation)
 
 # The dynamic linker does not look where packages are not put, or only after ldconfig. Packages (DESTDIR) see to that.
 install(CODE "if(\"\$ENV{DESTDIR}\" STREQUAL \"\")
 	cmake_path(APPEND where \${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_LIBDIR})
 	message(STATUS \"For programs that use libweft.so: run ldconfig (as root) if it knows \${where}, \"
 		\"else link them with -Wl,-rpath,\${where}. libweft.a needs nothing.\")
-endif()")
+endif()" COMPONENT weft-runtime)
+
+# `cmake --build DIR --target uninstall` removes what the last `cmake --install` of that directory installed.
+set(weft_uninstall uninstall)
+if(TARGET uninstall OR NOT PROJECT_IS_TOP_LEVEL)
+	set(weft_uninstall weft_uninstall)
+endif()
+add_custom_target(
+	${weft_uninstall}
+	COMMAND ${CMAKE_COMMAND} -D MANIFEST=${CMAKE_BINARY_DIR}/install_manifest -P ${PROJECT_SOURCE_DIR}/cmake/uninstall.cmake
+	COMMENT "Removing what was installed"
+	VERBATIM)

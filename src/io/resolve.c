@@ -85,7 +85,7 @@ static int64_t ask_libc(const struct weft__resolve *what)
 
 /* ---- c-ares ------------------------------------------------------------------------------------------------------ */
 
-#if __has_include(<ares.h>)
+#if !defined(WEFT_WITHOUT_CARES) && __has_include(<ares.h>)
 #include <ares.h>
 #include <dlfcn.h>
 #include <sys/epoll.h>

@@ -45,7 +45,7 @@
 #include "internal/valgrind.h"
 #include "io/io.h"
 
-#if __has_include(<liburing.h>)
+#if !defined(WEFT_WITHOUT_LIBURING) && __has_include(<liburing.h>)
 #include <dlfcn.h>
 #include <liburing.h>
 #include <poll.h>

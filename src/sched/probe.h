@@ -12,7 +12,7 @@
 #ifndef WEFT_SRC_SCHED_PROBE_H
 #define WEFT_SRC_SCHED_PROBE_H
 
-#if defined(__has_include)
+#if defined(__has_include) && !defined(WEFT_WITHOUT_SDT)
 #if __has_include(<sys/sdt.h>)
 #include <sys/sdt.h>
 #define WEFT__PROBES 1

@@ -41,6 +41,16 @@ skip()
 	printf 'skip - %s: %s\n' "$1" "$2"
 }
 
+# needs COMMAND…: a check whose commands are not installed is skipped by its name: `needs make || return`.
+needs()
+{
+	local command
+
+	for command; do
+		type -P "$command" >/dev/null || { note "$command is not installed: ./weft test --full installs it"; return 77; }
+	done
+}
+
 # check WHAT COMMAND…: ok if the command succeeds. What it prints is a detail.
 check()
 {
