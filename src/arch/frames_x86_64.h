@@ -190,9 +190,10 @@ END(name)
 	.hidden weft__exception_left, weft__thrown, weft__tls_growth
 	.weak	weft__icall /* of a part: see stack/policies.c */
 
-/* Where the unwinder finds what to do with an exception that leaves a coroutine. */
+/* Where the unwinder finds what to do with an exception that leaves a coroutine. Only .eh_frame refers to it: with
+ * --gc-sections gold keeps such data if the section's name contains "personality". */
 #define PERSONALITY \
-	.section .data.rel.ro.local, "aw", @progbits; \
+	.section .data.rel.ro.local.personality, "aw", @progbits; \
 	.p2align 3; \
 .Lpersonality: \
 	.quad	weft__exception_left

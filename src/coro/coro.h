@@ -59,11 +59,11 @@ WEFT_API void weft__entry_saving(void);
 #else
 WEFT_API __attribute__((weak)) void weft__entry_saving(void); /* not hidden: backtraces name it */
 #endif
-WEFT__HIDDEN WEFT__OF_SAVING void weft__land_saving(void);
-WEFT__HIDDEN WEFT__OF_SAVING void weft__return_saving(void);
-WEFT__HIDDEN WEFT__OF_COPY void weft__land_copying(void);
-WEFT__HIDDEN WEFT__OF_COPY void weft__land_parked(void);
-WEFT__HIDDEN WEFT__OF_SAVING void weft__land_switched(void);
+WEFT__OF_SAVING void weft__land_saving(void);
+WEFT__OF_SAVING void weft__return_saving(void);
+WEFT__OF_COPY void weft__land_copying(void);
+WEFT__OF_COPY void weft__land_parked(void);
+WEFT__OF_SAVING void weft__land_switched(void);
 
 /* What weft__land_saving and weft__return_saving call. */
 WEFT__HIDDEN void weft__enter_saving(weft_coro_t *k);

@@ -16,7 +16,7 @@
 
 /* Labels in assembly, where weft__entry and weft__entry_saving catch. */
 WEFT__HIDDEN extern const char weft__entry_catch[];
-WEFT__HIDDEN WEFT__OF_SAVING extern const char weft__entry_saving_catch[];
+WEFT__OF_SAVING extern const char weft__entry_saving_catch[];
 
 enum { DWARF_RAX = 0 };
 

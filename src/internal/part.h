@@ -9,10 +9,14 @@
 #ifndef WEFT_SRC_INTERNAL_PART_H
 #define WEFT_SRC_INTERNAL_PART_H
 
+#include <weft/base.h>
+
 #ifdef WEFT_CANARY_every_reference_brings_its_part_in
 #define WEFT__MAY_BE_ABSENT
 #else
-#define WEFT__MAY_BE_ABSENT __attribute__((weak, visibility("hidden")))
+/* The visibility is the default: gold exports an undefined weak symbol that is hidden, and the dynamic linker resolves
+ * such a symbol to the address of the program's ELF header, not to NULL. */
+#define WEFT__MAY_BE_ABSENT __attribute__((weak, visibility("default")))
 #endif
 
 /* A file that needs a part which others than its functions call: the linker looks for the function. */
@@ -20,7 +24,7 @@
 	__attribute__((used)) static __typeof__(function) *const weft__brings_##function = function
 
 #ifdef WEFT__PART_COPY
-#define WEFT__OF_COPY
+#define WEFT__OF_COPY __attribute__((visibility("hidden")))
 #else
 #define WEFT__OF_COPY WEFT__MAY_BE_ABSENT
 #endif
@@ -60,7 +64,7 @@
 
 /* Coroutines that keep more than registers: coro/saving.c. For those with attributes, and copy. */
 #ifdef WEFT__PART_SAVING
-#define WEFT__OF_SAVING
+#define WEFT__OF_SAVING __attribute__((visibility("hidden")))
 #else
 #define WEFT__OF_SAVING WEFT__MAY_BE_ABSENT
 #endif
