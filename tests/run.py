@@ -181,7 +181,8 @@ def select(options, tests, memory, report):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="weft test", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="weft test", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+                                     allow_abbrev=False)
     parser.add_argument("patterns", metavar="PATTERN", nargs="*")
     parser.add_argument("--list", action="store_true", help="print the tests' names and run nothing")
     parser.add_argument("--full", action="store_true", help="run all tests, not only the quick ones")

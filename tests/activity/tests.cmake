@@ -41,8 +41,9 @@ endif()
 
 # Compared as text, by one version only: others write the same in other words.
 find_program(WEFT_FILECHECK FileCheck-22)
-if(WEFT_CLANG_22 AND WEFT_FILECHECK)
+find_program(WEFT_OPT opt-22)
+if(WEFT_CLANG_22 AND WEFT_FILECHECK AND WEFT_OPT)
 	weft_test(ir COMMAND ${weft_tests}/activity/ir/run ${canary} SECONDS 300)
 else()
-	weft_skip(ir "clang 22 and LLVM's tools for tests are needed: apt-get install --no-install-recommends clang-22 lld-22 llvm-22-dev llvm-22-tools")
+	weft_skip(ir "clang 22 and LLVM's opt and FileCheck are needed: ./weft test --full fetches them")
 endif()

@@ -43,7 +43,8 @@ INSTRUMENTED = {"segmented", "heap", "lookahead", "mmu"}
 INSTRUMENTS = platform.machine() == "x86_64" and any((SOURCE / "tools/as").glob("*.c"))
 # The newest version of clang that compiles activities here, or None.
 ACTIVITIES = next((version for version in (22, 21, 20, 19) if shutil.which(f"clang-{version}") and
-                   pathlib.Path(f"/usr/lib/llvm-{version}/include/llvm/Passes/PassBuilder.h").exists()), None)
+                   any((root / f"usr/lib/llvm-{version}/include/llvm/Passes/PassBuilder.h").exists()
+                       for root in (pathlib.Path("/"), SOURCE / f"build/packages/llvm-{version}"))), None)
 SCREENS = 120  # lines that a run may print
 failures = 0
 
@@ -241,9 +242,9 @@ def page(folder):
     check("memory that became less is drawn", "<svg" not in plot.experiment(idle) and "no plot")
     text = (folder / "report.html").read_text()
     check("the report needs nothing else", outside(text))
-    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    browser = find_browser()
     if not browser:
-        skip("the report in a browser", "no headless Chromium: apt-get install --no-install-recommends chromium")
+        skip("the report in a browser", "no headless Chromium: ./weft test --full fetches one")
         return
     dom = browse(browser, folder / "report.html")
     check("the report shows a section with a plot per experiment", (EXPERIMENTS | {"summary"}) - sections(dom))
@@ -252,9 +253,19 @@ def page(folder):
     check("canary: a section without its plot is noticed", not (EXPERIMENTS | {"summary"}) - sections(dom) and "it was not")
 
 
+def find_browser():
+    """An installed one, or the one that `./weft test --full` unpacks."""
+    unpacked = SOURCE / "build/packages/browser"
+    for place in sorted(unpacked.glob("usr/lib/chromium*/chromium-headless-shell")) + sorted(unpacked.glob("usr/lib/chromium*/headless_shell")):
+        libraries = sorted({str(file.parent) for file in unpacked.glob("**/*-linux-gnu/**/*.so*")})
+        return ["env", f"LD_LIBRARY_PATH={':'.join(libraries)}", str(place)]
+    names = "chromium", "chromium-browser", "google-chrome", "chromium-headless-shell"
+    return next(([found] for found in map(shutil.which, names) if found), None)
+
+
 def browse(browser, path):
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+        command = [*browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
                    "--disable-background-networking", "--disable-component-update", "--disable-sync",
                    f"--user-data-dir={profile}", "--dump-dom", path.resolve().as_uri()]
         try:

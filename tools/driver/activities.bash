@@ -10,7 +10,8 @@ plugin_is_there()
 {
 	if [[ ! $root ]]; then
 		[[ -e $share/$layout_libexec/libweft-activities-$1.so ]]
-	elif [[ ! -e /usr/lib/llvm-$1/include/llvm/Passes/PassBuilder.h ]]; then
+	elif [[ ! -e /usr/lib/llvm-$1/include/llvm/Passes/PassBuilder.h &&
+		! -e $root/build/packages/llvm-$1/usr/lib/llvm-$1/include/llvm/Passes/PassBuilder.h ]]; then
 		have "llvm-config-$1" && [[ -e $("llvm-config-$1" --includedir 2>/dev/null)/llvm/Passes/PassBuilder.h ]]
 	fi
 }
@@ -71,7 +72,8 @@ choose_activities_compiler()
 	# shellcheck source=tools/driver/packages.bash
 	. "$driver/packages.bash" || exit 70
 	if [[ $root ]]; then
-		need_packages "compiling activities" core activities
+		need_packages "compiling activities" core clang
+		want_unpacked llvm-22 || die 69 "compiling activities needs LLVM's headers: $get llvm-22-dev libclang-22-dev"
 	else
 		plugin_is_there 22 || die 69 "this installation cannot compile activities: it was built without LLVM's headers (llvm-22-dev)"
 		need_packages "compiling activities" clang

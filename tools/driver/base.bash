@@ -18,6 +18,31 @@ die()
 	exit "$code"
 }
 
+# unknown_option WORD COMMAND OPTION…: end with what is wrong, and the option that was probably meant.
+unknown_option()
+{
+	local word=$1 command=$2 option
+	shift 2
+	for option; do
+		! is_similar "$word" "$option" || die 2 "unknown option '$word': did you mean '$option'?"
+	done
+	die 2 "unknown option '$word': see 'weft help $command'"
+}
+
+# is_similar WORD OPTION: equal but for the dashes in front, or for one letter that is missing, added, changed, or exchanged with the next.
+is_similar()
+{
+	local a=${1#-} b=${2#--} i=0
+
+	a=${a#-} a=${a%%=*}
+	((${#a} > 2)) || [[ $a == "$b" ]] || return 1
+	while ((i < ${#a} && i < ${#b})) && [[ ${a:i:1} == "${b:i:1}" ]]; do
+		((i++))
+	done
+	[[ ${a:i} == "${b:i}" || ${a:i+1} == "${b:i+1}" || ${a:i+1} == "${b:i}" || ${a:i} == "${b:i+1}" ||
+		(${a:i:2} == "${b:i+1:1}${b:i:1}" && ${a:i+2} == "${b:i+2}") ]]
+}
+
 # How to get Debian's packages, in what is said: without what they merely recommend, which can be large.
 get='apt-get install --no-install-recommends'
 

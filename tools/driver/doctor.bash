@@ -238,17 +238,16 @@ tools()
 	tool cmake 'builds the library' cmake
 	tool ninja 'builds the library' ninja-build
 	tool python3 'weft test, weft lab' python3
-	tool pkg-config 'weft test' pkg-config
-	tool gdb 'weft test; debugging' gdb
-	tool valgrind 'weft test' valgrind
-	tool chromium 'weft test: looks at the report' chromium
+	tool pkg-config 'weft test --full' pkg-config
+	tool gdb 'weft test --full; debugging' gdb
+	tool valgrind 'weft test --full' valgrind
 	tool clang-format-16 'weft test: lint' clang-format-16
 	tool shellcheck 'weft test: lint' shellcheck
 	tool cargo 'peers in the lab: corosensei, tokio, may' cargo
 	go_tool
 	boost
 	heading Packages
-	for group in core test lab; do
+	for group in core python test lab full clang; do
 		missing_packages "$group"
 		line "group $group" "${missing[*]:-complete}"
 	done

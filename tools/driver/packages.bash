@@ -2,59 +2,64 @@
 # shellcheck shell=bash disable=SC2154
 #
 # Debian packages: which are missing, and installing them. One line per package: name, then how to see that it (or
-# something as good) is there: a command, a file, a header, or a module of the system's Python.
+# something as good) is there: a command, a file, a header, or a module of the system's Python. Names with a "|" between them are
+# alternatives: the first one that this release has is installed.
 
+# Without these nothing is built.
 packages_core='
 gcc cmd:gcc
 g++ cmd:g++
 cmake cmd:cmake
 ninja-build cmd:ninja
+'
+packages_python='
 python3 cmd:python3
-pkg-config cmd:pkg-config
+'
+# Optional: `weft test` installs the first list, and `weft test --full` the second list too. Tests that miss a package are skipped by name.
+packages_test='
 liburing-dev header:liburing.h
 libc-ares-dev header:ares.h
+libcmocka-dev header:cmocka.h
+clang-16|clang cmd:clang-16|clang
+clang-format-16|clang-format cmd:clang-format-16|clang-format
+shellcheck cmd:shellcheck
 '
-packages_test='
+packages_full='
 make cmd:make
 git cmd:git
-clang-16 cmd:clang-16
-lld-16 cmd:ld.lld-16
-libclang-rt-16-dev file:/usr/lib/llvm-16/lib/clang/16/lib/linux/libclang_rt.tsan-x86_64.a
-llvm-16 cmd:llvm-symbolizer-16
-clang-format-16 cmd:clang-format-16
+pkg-config cmd:pkg-config
+lld-16|lld cmd:ld.lld-16|ld.lld
+libclang-rt-16-dev|libclang-rt-dev file:/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.tsan-x86_64.a
+llvm-16|llvm cmd:llvm-symbolizer-16|llvm-symbolizer
 gdb cmd:gdb
 valgrind header:valgrind/valgrind.h
-linux-perf cmd:perf
+linux-perf|linux-tools-generic cmd:perf
 libunwind-dev header:libunwind.h
 systemtap-sdt-dev header:sys/sdt.h
-libcmocka-dev header:cmocka.h
-chromium cmd:chromium
-shellcheck cmd:shellcheck
 csmith cmd:csmith
 libcsmith-dev header:csmith/csmith.h
 libboost-context-dev header:boost/context/fiber.hpp
 libboost-fiber-dev header:boost/fiber/all.hpp
 libpq-dev header:postgresql/libpq-fe.h
-postgresql file:/usr/lib/postgresql
 libhiredis-dev header:hiredis/hiredis.h
-redis-server cmd:redis-server
 libcurl4-openssl-dev header:curl/curl.h
 libssl-dev header:openssl/ssl.h
+musl-tools cmd:musl-gcc
+llvm-22 cmd:opt-22
+llvm-22-tools cmd:FileCheck-22
+mold cmd:mold
 '
-# What `weft cc --activities` needs, and to build what it makes clang load, which an installation has.
+# `weft cc --activities` needs these. The source tree builds clang's plugin too, for which unpack_package fetches LLVM's headers.
 packages_clang='
 clang-22 cmd:clang-22
 lld-22 cmd:ld.lld-22
 '
-packages_activities='
-clang-22 cmd:clang-22
-lld-22 cmd:ld.lld-22
-llvm-22-dev file:/usr/lib/llvm-22/include/llvm/Passes/PassBuilder.h
-libclang-22-dev file:/usr/lib/llvm-22/include/clang/AST/ASTConsumer.h
-'
 # matplotlib's fonts need either python3-munkres or scipy, which brings 350 MB with it.
 packages_lab='
 git cmd:git
+liburing-dev header:liburing.h
+pkg-config cmd:pkg-config
+python3 cmd:python3
 python3-munkres python:matplotlib
 python3-matplotlib python:matplotlib
 python3-jinja2 python:jinja2
@@ -69,6 +74,24 @@ has_module()
 	python=$(system_python) && "$python" -c "import sys, importlib.util as u; sys.exit(not u.find_spec('$1'))" 2>/dev/null
 }
 
+# is_there PROBE
+is_there()
+{
+	local name
+
+	case $1 in
+	cmd:*)
+		for name in ${1//[:|]/ }; do
+			[[ $name == cmd ]] || ! have "$name" || return 0
+		done
+		return 1
+		;;
+	file:*) compgen -G "${1#*:}" >/dev/null ;;
+	header:*) [[ -e /usr/include/${1#*:} || -e /usr/include/$HOSTTYPE-linux-gnu/${1#*:} ]] ;;
+	python:*) has_module "${1#*:}" ;;
+	esac
+}
+
 # missing_packages GROUP…: sets the array `missing`.
 missing_packages()
 {
@@ -78,12 +101,7 @@ missing_packages()
 	for group; do
 		list=packages_$group
 		while read -r package probe; do
-			case $probe in
-			cmd:*) have "${probe#*:}" ;;
-			file:*) [[ -e ${probe#*:} ]] ;;
-			header:*) [[ -e /usr/include/${probe#*:} || -e /usr/include/$HOSTTYPE-linux-gnu/${probe#*:} ]] ;;
-			python:*) has_module "${probe#*:}" ;;
-			esac || [[ ! $package || " ${missing[*]-} " == *" $package "* ]] || missing+=("$package")
+			[[ ! $package || " ${missing[*]-} " == *" $package "* ]] || is_there "$probe" || missing+=("$package")
 		done <<<"${!list}"
 	done
 }
@@ -93,16 +111,39 @@ apt()
 	env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=600 "$@"
 }
 
+# update_lists PACKAGE…: if the package lists do not have these, they are empty or old. Only root can fetch new ones.
+update_lists()
+{
+	apt-cache show "$@" >/dev/null 2>&1 || ((EUID != 0)) || apt update
+}
+
 # apt_install PACKAGE…: the lists of a fresh machine are empty, those of an old one stale: then fetch them and try again.
 apt_install()
 {
 	apt install --no-install-recommends "$@" || { apt update && apt install --no-install-recommends "$@"; }
 }
 
+# apt_install_known PACKAGE…: of each, the first alternative that this release has; a package that it does not have is left out.
+apt_install_known()
+{
+	local each name known=()
+
+	update_lists "${@%%|*}"
+	for each; do
+		for name in ${each//|/ }; do
+			if apt-cache show "$name" >/dev/null 2>&1; then
+				known+=("$name")
+				break
+			fi
+		done
+	done
+	((${#known[@]} == 0)) || apt_install "${known[@]}"
+}
+
 # Why apt-get failed: what it could not fetch, else its last error. Reads what it printed.
 apt_reason()
 {
-	local line why='see above'
+	local line why='apt-get failed'
 
 	while read -r line; do
 		[[ $line != E:* ]] || why=${line#E: }
@@ -132,4 +173,91 @@ need_packages()
 	hash -r
 	missing_packages "$@"
 	((${#missing[@]} == 0)) || die 69 "installed, but still not there: ${missing[*]}"
+}
+
+# want_packages WHY GROUP…: install the packages that only some tests need. A package that cannot be installed is named and left out.
+want_packages()
+{
+	local why=$1 left='apt-get goes on from there when it is called again' reason='this release does not have them'
+
+	shift
+	missing_packages "$@"
+	((${#missing[@]})) || return 0
+	if ! have apt-get; then
+		reason='this system has no apt-get'
+	elif [[ $may_install == no ]]; then
+		reason='left alone: --no-install'
+	elif ((EUID != 0)); then
+		reason="root can install them: $get -y ${missing[*]%%|*}"
+	else
+		say "$why uses packages that are missing; installing with apt-get: ${missing[*]%%|*}"
+		progress "installing packages" apt_install_known "${missing[@]}" || reason=$(apt_reason)
+		hash -r
+		missing_packages "$@"
+	fi
+	((${#missing[@]} == 0)) || say "skipping the tests that need ${missing[*]%%|*} ($reason)"
+}
+
+# Packages that are unpacked below build/packages, not installed: servers, which an installation would enable and start, a browser,
+# which brings a desktop's libraries, and LLVM's headers, whose packages have 600 MB of libraries that nothing here links.
+# describe_unpacked NAME sets `probe`, `packages`, `closure` (also unpack what they depend on, except packages that match `leave`),
+# and `keep`, the paths that stay.
+describe_unpacked()
+{
+	local libraries=('./usr/lib/*-linux-gnu/*.so*' './lib/*-linux-gnu/*.so*')
+
+	closure=yes leave='^(libllvm|libgl1-mesa|mesa-|locales|libc-l10n|systemd|perl)'
+	case $1 in
+	postgres)
+		probe='file:/usr/lib/postgresql/*/bin/initdb' packages=(postgresql)
+		keep=(./usr/lib/postgresql ./usr/share/postgresql "${libraries[@]}")
+		;;
+	redis) probe=cmd:redis-server packages=(redis-server) keep=('./usr/bin/redis-*' "${libraries[@]}") ;;
+	browser)
+		probe='cmd:chromium|chromium-browser|google-chrome|chromium-headless-shell' packages=(chromium-headless-shell)
+		keep=(./usr/bin/chromium-headless-shell './usr/lib/chromium*' ./usr/share/fonts ./etc/fonts "${libraries[@]}")
+		;;
+	llvm-*)
+		probe=file:/usr/lib/$1/include/clang/AST/ASTConsumer.h packages=("$1-dev" "lib${1/llvm/clang}-dev") closure=''
+		keep=("./usr/lib/$1/include" "./usr/include/$1" "./usr/include/${1/llvm/llvm-c}"
+			"./usr/lib/$1/lib/cmake/llvm/LLVMConfig.cmake")
+		;;
+	esac
+}
+
+# unpack DIRECTORY: download the packages and keep the wanted paths of them there.
+unpack()
+(
+	local names=("${packages[@]}") archive
+
+	rm -rf -- "$1" "$1.new" && mkdir -p "$1.new/archives" && cd "$1.new/archives" || exit 1
+	trap 'rm -rf -- "$1.new"' EXIT
+	update_lists "${packages[@]}"
+	if [[ $closure ]]; then
+		mapfile -t names < <(apt-get -s -o Debug::NoLocking=1 install --no-install-recommends "${packages[@]}" |
+			sed -n 's/^Inst \([^ ]*\).*/\1/p' | grep -Ev "$leave")
+	fi
+	apt-get -q -o APT::Sandbox::User=root download "${names[@]}" || exit 1
+	for archive in *.deb; do
+		# tar fails for a package that has none of the paths.
+		dpkg-deb --fsys-tarfile "$archive" | tar -x -C .. --wildcards "${keep[@]}" 2>/dev/null
+	done
+	rm -rf -- "$1.new/archives" && cd .. && mv -- "$1.new" "$1"
+)
+
+# want_unpacked NAME: no root is needed. Fails, and says so, if the packages cannot be had.
+want_unpacked()
+{
+	local probe packages closure leave keep where=$root/build/packages/$1 reason='left alone: --no-install'
+
+	describe_unpacked "$1"
+	! is_there "$probe" && [[ ! -d $where ]] || return 0
+	if ! have apt-get || ! have dpkg-deb; then
+		reason='this system has no apt-get'
+	elif [[ $may_install != no ]]; then
+		progress "unpacking ${packages[*]} below build/packages" unpack "$where" && return
+		reason=$(apt_reason)
+	fi
+	say "not here: ${packages[*]} ($reason)"
+	return 1
 }

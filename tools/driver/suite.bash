@@ -23,12 +23,12 @@ in_sources()
 	[[ -e $root/$2 ]] || die 70 "$root/$2 is not there"
 }
 
-# What cannot be is told before anything is installed: a pattern that is neither in the name of a part of the tests, with which
-# their names begin, nor in what declares them, nor in the name of a lane, which is one test.
-check_patterns()
+# Sets `parts`, with which tests' names begin, and `lanes`, each of which is one test.
+find_parts()
 {
-	local file parts=() lanes=()
+	local file
 
+	parts=() lanes=()
 	for file in "$root"/tests/*/tests.cmake; do
 		file=${file%/tests.cmake}
 		parts+=("${file##*/}")
@@ -36,31 +36,79 @@ check_patterns()
 	for file in "$root"/tests/lanes/*; do
 		[[ ! -x $file ]] || lanes+=("${file##*/}")
 	done
+}
+
+# Mistakes are reported before anything is installed: an option that does not exist, and a pattern that is neither in the name of a
+# part or a lane, nor in a file that declares tests. Sets `patterns`, `list` and `full`.
+check_test_arguments()
+{
+	patterns=() list='' full=''
 	while (($#)); do
 		case $1 in
-		--patience | --tree | --junit) shift ;;
-		-*) ;;
+		--list) list=yes ;;
+		--full) full=yes ;;
+		--rerun-failed | --junit=* | --patience=* | --tree=*) ;;
+		--junit | --patience | --tree) shift ;;
+		-*) unknown_option "$1" test --list --full --rerun-failed --junit --patience --no-install ;;
 		*)
 			[[ " build ${parts[*]} " == *"${1%%.*}"* || " ${lanes[*]} " == *"$1"* ]] ||
 				grep -qsF -e "$1" "$root"/tests/*/tests.cmake ||
 				die 2 "no test's name contains '$1': names begin with ${parts[*]}${lanes:+, or are ${lanes[*]}}"
+			patterns+=("$1")
 			;;
 		esac
 		(($# == 0)) || shift
 	done
 }
 
+# list_parts: without CMake nobody knows each test's name.
+list_parts()
+{
+	local name pattern
+
+	for name in "${parts[@]/%/.…}" "${lanes[@]}"; do
+		for pattern in "${patterns[@]-}"; do
+			[[ $name != *"${pattern%%.*}"* ]] || { printf '%s\n' "$name"; break; }
+		done
+	done
+	say "these are the parts of the tests: $1, so the single tests are not listed"
+}
+
+# list_tests ARGS…: installs nothing.
+list_tests()
+{
+	local missing
+
+	missing_packages core python
+	((${#missing[@]} == 0)) || { list_parts "${missing[*]} is not installed"; exit 0; }
+	mkdir -p "$root/build" 2>/dev/null && [[ -w $root/build ]] || { list_parts "$root/build cannot be written to"; exit 0; }
+	run_tests "$@"
+}
+
+run_tests()
+{
+	WEFT_SOURCE=$root WEFT_BUILD_ROOT=$root/build become "$(system_python)" "$root/tests/run.py" "$@"
+}
+
 weft_test()
 {
-	local rest
+	local rest parts lanes patterns list full name
 
 	suite_arguments "$@"
 	in_sources test tests/run.py
-	check_patterns "${rest[@]}"
-	need_packages "'weft test'" core test lab
-	# Without these the tests of activities are skipped, which they say.
-	(need_packages "compiling activities" activities) || say "the tests of activities are skipped"
-	WEFT_SOURCE=$root WEFT_BUILD_ROOT=$root/build become "$(system_python)" "$root/tests/run.py" "${rest[@]}"
+	find_parts
+	check_test_arguments "${rest[@]}"
+	[[ ! $list ]] || list_tests "${rest[@]}"
+	mkdir -p "$root/build" 2>/dev/null && [[ -w $root/build ]] || die 2 "cannot write to $root/build: the tests are built there"
+	need_packages "'weft test'" core python
+	want_packages "'weft test'" test
+	if [[ $full ]]; then
+		want_packages "'weft test --full'" full lab clang
+		for name in postgres redis browser llvm-22; do
+			want_unpacked "$name"
+		done
+	fi
+	run_tests "${rest[@]}"
 }
 
 # What compiles activities, for the newest clang that is here. Without one their experiment is skipped, which the lab says.
