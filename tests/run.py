@@ -1,22 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Runs the tests: those whose name contains one of the PATTERNs; without a PATTERN those that are quick, with --full all.
-`ctest --preset quick` and `ctest --preset full` run the same tests, after `cmake --preset tests`.
+"""Runs the tests: those whose name contains one of the PATTERNs; without a PATTERN those that are
+quick, with --full all. `ctest --preset quick` and `ctest --preset full` run the same tests, after
+`cmake --preset tests`.
 
-Each test is shown when it ends, with how many are left and for how long, from what the tests took last time. A failure is
-shown with the end of its output, the lines before what failed, and the command that repeats it; at the end all failures are
-shown once more: where the beginning of a long output is lost, the failures are not. What a test printed is in
-build/test-logs/TEST.log if it failed, and in build/tests/Testing/Temporary/LastTest.log.
+Each test is shown when it ends, with how many are left and for how long, from what the tests took
+last time. A failure is shown with the end of its output, the lines before what failed, and the
+command that repeats it; at the end all failures are shown once more: where the beginning of a long
+output is lost, the failures are not. What a test printed is in build/test-logs/TEST.log if it
+failed, and in build/tests/Testing/Temporary/LastTest.log.
 
-The last line is "N passed, N failed", with ", N skipped" if any: results, of which a test may print several as lines
-"ok - what", "not ok - what: why" and "skip - what: why"; a test that prints none is one result. Exit code: 0; 1 if anything
-failed; 2 if the command line is wrong; 130 if interrupted.
+The last line is "N passed, N failed", with ", N skipped" if any: results, of which a test may print
+several as lines "ok - what", "not ok - what: why" and "skip - what: why"; a test that prints none
+is one result. Exit code: 0; 1 if anything failed; 2 if the command line is wrong; 130 if
+interrupted.
 """
 import argparse
 import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -180,8 +184,12 @@ def select(options, tests, memory, report):
     return chosen
 
 
+def _narrow(prog):
+    return argparse.RawDescriptionHelpFormatter(prog, width=min(100, shutil.get_terminal_size().columns))
+
+
 def main():
-    parser = argparse.ArgumentParser(prog="weft test", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = argparse.ArgumentParser(prog="weft test", description=__doc__, formatter_class=_narrow,
                                      allow_abbrev=False)
     parser.add_argument("patterns", metavar="PATTERN", nargs="*")
     parser.add_argument("--list", action="store_true", help="print the tests' names and run nothing")

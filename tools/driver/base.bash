@@ -73,7 +73,7 @@ interrupted()
 {
 	trap '' INT
 	exec 2>&"$stderr"
-	[[ ! $ticker ]] || kill "$ticker" 2>/dev/null
+	[[ ! $ticker ]] || { kill "$ticker"; wait "$ticker"; } 2>/dev/null
 	[[ ! -t 2 ]] || printf '\r\033[K' >&2
 	die 130 "interrupted${doing:+ while $doing}: $left"
 }
@@ -118,9 +118,12 @@ tick()
 	[[ -t 2 || ! $quiet ]] || return 0
 	while kill -0 $$ 2>/dev/null; do
 		sleep 1 >/dev/null 2>&1
+		kill -0 $$ 2>/dev/null || return
 		((seconds++))
 		((seconds >= 2)) || continue
 		line=$(tail -n 1 -- "$log" 2>/dev/null | tr -cd '[:print:]')
+		[[ $line != *ock*'held by process '* ]] ||
+			line="waiting for process ${line##*held by process }" line="${line%%...*}, which installs packages"
 		if [[ -t 2 ]]; then
 			printf '\r\033[Kweft: %s … %d s: %.60s' "$what" "$seconds" "$line" >&2
 		elif ((seconds == 2 || seconds % 10 == 0)); then

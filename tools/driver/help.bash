@@ -13,22 +13,26 @@ weft: effect handlers and coroutines for C, with the stack as a policy
   weft simulate [--seeds N] FILE.c…         run its tasks in many orders, and say which fails
   weft lookahead --explain PROGRAM…         what look-ahead decided for a program
   weft doctor                               what this machine offers, and what is missing
+END
+	[[ ! $root ]] || cat <<'END'
   weft lab [--quick|--full] [--only A1,…]   run the experiments and write the report
   weft test [PATTERN]                       run the quick tests, or those that match
+END
+	cat <<'END'
   weft help [COMMAND]                       this, or more about one command
   weft version
 
 --no-install (or WEFT_NO_INSTALL=1) forbids installing packages that are missing.
 
-Policies for any code: fixed, overcommit (the default), commit, copy; for code that was compiled for them:
-segmented, heap, mmu, lookahead, see 'weft help cc'. ":SIZE" sets the bytes reserved per stack ("commit:1M"),
-or of the first chunk ("segmented:8K"). Chosen by, in this order: a coroutine's attributes,
-WEFT_STACK=P[:SIZE] when a program runs, --policy P[:SIZE] when it was linked. SIZE is bytes, with K, M or G
-if you like (65536, 64k, 64K), up to 1G.
+Policies for any code: fixed, overcommit (the default), commit, copy; for code that was compiled for
+them: segmented, heap, mmu, lookahead, see 'weft help cc'. ":SIZE" sets the bytes reserved per stack
+("commit:1M"), or of the first chunk ("segmented:8K"). Chosen by, in this order: a coroutine's
+attributes, WEFT_STACK=P[:SIZE] when a program runs, --policy P[:SIZE] when it was linked. SIZE is
+bytes, with K, M or G if you like (65536, 64k, 64K), up to 1G.
 
-Exit codes: 0 done; 1 the work failed (a compilation, a test); 2 the command line is wrong; 69 something
-needed is missing and was not installed; 70 a bug in weft; 130 interrupted. cc: the compiler's. run: the
-program's.
+Exit codes: 0 done; 1 the work failed (a compilation, a test); 2 the command line is wrong; 69
+something needed is missing and was not installed; 70 a bug in weft; 130 interrupted. cc: the
+compiler's. run: the program's.
 END
 }
 
@@ -37,18 +41,19 @@ help_run()
 	cat <<'END'
 weft run [--policy P[:SIZE]] [--instrument KIND] [--activities] [FLAGS] FILE… [-- ARGS]
 
-Compiles the files (C, C++ by their endings, or objects) with -O2 -g and whatever FLAGS that begin with one
-dash are given, in a temporary directory, and becomes the program: its exit code and its signals are what
-the caller sees. A compilation that fails ends with 1. With WEFT_LEAKS=1, coroutines that are lost are told with the
-function and line that made them.
+Compiles the files (C, C++ by their endings, or objects) with -O2 -g and whatever FLAGS that begin
+with one dash are given, in a temporary directory, and becomes the program: its exit code and its
+signals are what the caller sees. A compilation that fails ends with 1. With WEFT_LEAKS=1,
+coroutines that are lost are told with the function and line that made them.
 
 weft run --posix PROGRAM ARGS…
 weft run --posix [--policy P[:SIZE]] [FLAGS] FILE… [-- ARGS]
 
-Runs a program that was built before, or compiles one, with libweft-posix.so in LD_PRELOAD: where a task of Weft calls a
-library (libpq, hiredis, libcurl, …) and that would block in read, poll, nanosleep and their kin, the task waits and
-others run. Threads of the program's own are left alone, and so is a program without tasks: then a line says so at its
-end. Refused for programs that are linked statically, or set-user-ID.
+Runs a program that was built before, or compiles one, with libweft-posix.so in LD_PRELOAD: where a
+task of Weft calls a library (libpq, hiredis, libcurl, …) and that would block in read, poll,
+nanosleep and their kin, the task waits and others run. Threads of the program's own are left alone,
+and so is a program without tasks: then a line says so at its end. Refused for programs that are
+linked statically, or set-user-ID.
 END
 }
 
@@ -57,11 +62,11 @@ help_simulate()
 	cat <<'END'
 weft simulate [--seeds N] [--first SEED] [--policy P[:SIZE]] [FLAGS] FILE… [-- ARGS]
 
-Compiles and runs a program as 'weft run' does, but its weft_rt_run is simulated: on one thread, with time that jumps
-to the next timer, and an order of tasks that a seed decides. N seeds are tried (1000) from SEED (0) on, each in a
-process of its own. A run fails by a deadlock, a livelock, a signal (assert), or an error of the first task; then the
-schedule is made as plain as possible, what repeats it is printed, and the exit code is 1. If none fails the program
-goes on with SEED.
+Compiles and runs a program as 'weft run' does, but its weft_rt_run is simulated: on one thread,
+with time that jumps to the next timer, and an order of tasks that a seed decides. N seeds are tried
+(1000) from SEED (0) on, each in a process of its own. A run fails by a deadlock, a livelock, a
+signal (assert), or an error of the first task; then the schedule is made as plain as possible, what
+repeats it is printed, and the exit code is 1. If none fails the program goes on with SEED.
   WEFT_SIMULATE=SEED ./program         one seed again, under a debugger for example
 END
 }
@@ -69,43 +74,49 @@ END
 help_cc()
 {
 	cat <<'END'
-weft cc [--policy P[:SIZE]] [--instrument KIND] [--activities | --activities-report] [--no-install] ARGS…    weft c++ …
+weft cc [--policy P[:SIZE]] [--instrument KIND] [--activities | --activities-report] [--no-install]
+        ARGS…                    weft c++ …
 
 Runs the compiler with ARGS untouched, adding
-  to compile   the include directories (also of the compatibility headers: seff.h, fiber.h), -pthread
+  to compile   the include directories (also of the compatibility headers: seff.h, fiber.h),
+               -pthread
   to link      a program: libweft.a, -pthread, the export of effects to shared libraries
                a shared library: nothing, it uses the program's copy; -lweft gives it the shared one
                a program with -rdynamic: all of libweft.a, for plugins
-Its own options may stand anywhere; --help is one of them ('cc --help' prints the compiler's). With a build system:
+Its own options may stand anywhere; --help is one of them ('cc --help' prints the compiler's). With
+a build system:
   make CC="weft cc"        ./configure CC="weft cc"        CC=weft-cc cmake … (installed)
 
 WEFT_CC, WEFT_CXX   the compiler (default: cc, c++; with --activities the newest clang of 19 to 22)
 In the source tree the library is built when it is missing or older than its sources.
 
-Code for stacks of linked chunks. --policy says how the program's coroutines and threads run by default, and
-compiles for it; --instrument compiles, and leaves the default alone:
+Code for stacks of linked chunks. --policy says how the program's coroutines and threads run by
+default, and compiles for it; --instrument compiles, and leaves the default alone:
   --policy segmented, heap   --instrument segmented   a compare in each function's beginning
-  --policy mmu               --instrument mmu         a store instead, and a fault when a chunk is spent
+  --policy mmu               --instrument mmu         a store, and a fault when a chunk is spent
   --policy lookahead         --instrument lookahead   a compare only where the call graph needs one
-Code of each kind also runs on every contiguous policy. Files compiled without may be linked to it, and any
-library: what they do runs on a large stack of its own. gcc and clang for x86-64 Linux; what cannot be
-instrumented (-m32, -flto, -fsanitize=address, -pg, …) is refused, with the reason.
+Code of each kind also runs on every contiguous policy. Files compiled without may be linked to it,
+and any library: what they do runs on a large stack of its own. gcc and clang for x86-64 Linux; what
+cannot be instrumented (-m32, -flto, -fsanitize=address, -pg, …) is refused, with the reason.
 
 The same without this command, for gcc. DIR is where the installation has libexec/weft/KIND:
   cc -BDIR/ -fsplit-stack -fno-ipa-ra -dp -fno-stack-clash-protection -DWEFT_SMALL_FRAMES -c …
   pkg-config --cflags weft-segmented (weft-mmu, weft-lookahead)
-clang (-BDIR/ -fsplit-stack -fno-integrated-as -fno-stack-clash-protection -DWEFT_SMALL_FRAMES) compiles no variadic functions so.
-This does, and refuses with either compiler what is unsafe:
+clang (-BDIR/ -fsplit-stack -fno-integrated-as -fno-stack-clash-protection -DWEFT_SMALL_FRAMES)
+compiles no variadic functions so. This does, and refuses with either compiler what is unsafe:
   libexec/weft/weft-launch --instrument KIND clang -c …
 For CMake: find_package(weft), weft_target_stack(TARGET POLICY[:SIZE]).
 
-Activities. --activities compiles so that functions may yield (weft/activity.h, docs/activities.md), and links
-libweft-activity.a. By clang 19 to 22: WEFT_CC, or CC, or the newest that is there. Files compiled without may be linked
-to it, by any compiler: what they do is atomic. The same without this command, where it is installed:
-  clang-22 $(pkg-config --cflags weft-activities-22) -c …        … $(pkg-config --libs weft-activity)
+Activities. --activities compiles so that functions may yield (weft/activity.h, docs/activities.md),
+and links libweft-activity.a. By clang 19 to 22: WEFT_CC, or CC, or the newest that is there. Files
+compiled without may be linked to it, by any compiler: what they do is atomic. The same without this
+command, where it is installed:
+  clang-22 $(pkg-config --cflags weft-activities-22) -c …
+  … $(pkg-config --libs weft-activity)
 For CMake: find_package(weft), weft_target_activities(TARGET).
---activities-report does the same, and prints of each function that may yield how many bytes its yielding and its plain copy
-are, and why there are two ('run' refuses it). A file compiled without optimization tells the most: nothing has been inlined.
+--activities-report does the same, and prints of each function that may yield how many bytes its
+yielding and its plain copy are, and why there are two ('run' refuses it). A file compiled without
+optimization tells the most: nothing has been inlined.
 END
 }
 
@@ -114,10 +125,10 @@ help_lookahead()
 	cat <<'END'
 weft lookahead --explain PROGRAM|OBJECT|ARCHIVE…
 
-Prints, for each translation unit that was compiled with --policy (or --instrument) lookahead, the checkpoints:
-functions at whose entry the stack is checked, why there, and how many bytes each reserves for the calls that
-follow; then the sums. Linking by `weft cc --policy lookahead` analyses all of a program's objects together;
-members of archives keep what was decided for each by itself.
+Prints, for each translation unit that was compiled with --policy (or --instrument) lookahead, the
+checkpoints: functions at whose entry the stack is checked, why there, and how many bytes each
+reserves for the calls that follow; then the sums. Linking by `weft cc --policy lookahead` analyses
+all of a program's objects together; members of archives keep what was decided for each by itself.
 END
 }
 
@@ -126,8 +137,9 @@ help_doctor()
 	cat <<'END'
 weft doctor
 
-Lists the machine, compilers, kernel features, limits, stack policies and tools, says what each missing one
-is for and how to get it. Installs nothing. Ends with 0 if programs can be built and run, else with 1.
+Lists the machine, compilers, kernel features, limits, stack policies and tools, says what each
+missing one is for and how to get it. Installs nothing. Ends with 0 if programs can be built and
+run, else with 1.
 END
 }
 
@@ -138,9 +150,9 @@ help_test()
 	cat <<'END'
 weft test [--no-install] [--full | --rerun-failed | PATTERN]
 
-Builds and runs the quick tests, all of them (--full), those that failed in the last run (--rerun-failed), or those
-whose name contains PATTERN. One line per test, then "N passed, N failed". Ends with 0 if nothing failed, with 2 if
-no test has that name.
+Builds and runs the quick tests, all of them (--full), those that failed in the last run
+(--rerun-failed), or those whose name contains PATTERN. One line per test, then "N passed, N
+failed". Ends with 0 if nothing failed, with 2 if no test has that name.
 END
 }
 
@@ -150,7 +162,8 @@ help_lab()
 	cat <<'END'
 weft lab [--quick|--full] [--only A1,B5…] [--policy P…] [--targets] [--out DIR]
 
-Builds the library and runs the experiments. DIR is made if it is not there. `weft lab --help` lists all options.
+Builds the library and runs the experiments. DIR is made if it is not there. `weft lab --help` lists
+all options.
 END
 }
 
@@ -165,7 +178,11 @@ weft_help()
 	case ${1-} in
 	'') help_overview ;;
 	c++) help_cc ;;
-	run | cc | simulate | lookahead | doctor | test | lab) "help_$1" ;;
+	test | lab)
+		[[ $root ]] || die 69 "'weft $1' runs in the source tree: use ./weft there"
+		"help_$1"
+		;;
+	run | cc | simulate | lookahead | doctor) "help_$1" ;;
 	*) die 2 "no help for '$1': see 'weft help'" ;;
 	esac
 }

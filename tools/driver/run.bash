@@ -68,6 +68,20 @@ check_unnamed()
 	esac
 }
 
+# is_library FILE…: objects, archives and shared objects, and none of them defines main. A file that nm cannot read may define it.
+is_library()
+{
+	local file symbols
+
+	for file; do
+		[[ $file == *.@(a|o|lo|so|so.*) ]] && symbols=$(nm -D --defined-only -- "$file" 2>/dev/null && nm --defined-only -- "$file" 2>&1) &&
+			[[ ! $symbols =~ (' main'($'\n'|$)|lto|plugin) ]] || return 1
+	done
+}
+
+# With these the caller's options are compared. simulate adds its own.
+run_options=(--policy --instrument --activities --posix --no-install --help)
+
 # Sets sources, flags and rest (what follows "--").
 read_run_arguments()
 {
@@ -79,7 +93,7 @@ read_run_arguments()
 			return
 			;;
 		-o | -c | -S | -E | -shared) die 2 "'$1' makes no program to run: use 'weft cc'" ;;
-		--*) die 2 "unknown option '$1': see 'weft help run'" ;;
+		--* | -policy* | -instrument* | -activities | -posix) unknown_option "$1" "$command" "${run_options[@]}" ;;
 		-?*)
 			flags+=("$1")
 			if [[ $with_argument == *" $1 "* ]]; then
@@ -161,6 +175,8 @@ compile_and_run()
 	[[ ! $report ]] || die 2 "'--activities-report' runs nothing: use 'weft cc --activities-report'"
 	read_run_arguments "${arguments[@]}"
 	((${#sources[@]})) || die 2 "nothing to run: weft run [--policy P] FILE.c… [-- ARGS]"
+	! is_library "${sources[@]}" ||
+		die 2 "'${sources[0]}' has no main(): it is a library, and 'weft run' needs the program that uses it, too"
 	make_scratch
 	doing=compiling
 	for source in "${sources[@]}"; do

@@ -15,6 +15,7 @@ read_number()
 
 weft_simulate()
 {
+	run_options+=(--seeds --first)
 	local seeds=1000 first=0 value others=()
 
 	while (($#)) && [[ $1 != -- ]]; do
