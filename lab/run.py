@@ -15,10 +15,12 @@ INTERRUPTED = "\nlab: interrupted before anything was measured"
 signal.signal(signal.SIGINT, lambda *_: (print(INTERRUPTED, file=sys.stderr), os._exit(130)))
 
 import argparse  # noqa: E402
+import difflib  # noqa: E402
 import io  # noqa: E402
 import json  # noqa: E402
 import re  # noqa: E402
 import shlex  # noqa: E402
+import shutil  # noqa: E402
 import subprocess  # noqa: E402
 import tempfile  # noqa: E402
 import time  # noqa: E402
@@ -36,10 +38,22 @@ class Stop(Exception):
     """Something that ends the run with one line."""
 
 
+def _meant(text, parser):
+    """The option that a wrong one probably stands for."""
+    wrong = re.match(r"unrecognized arguments: (\S+)", text)
+    near = difflib.get_close_matches(wrong[1], parser._option_string_actions, 1) if wrong else []
+    return f": did you mean '{near[0]}'?" if near else ""
+
+
+def _narrow(prog):
+    return argparse.HelpFormatter(prog, width=min(100, shutil.get_terminal_size().columns))
+
+
 def arguments(argv):
     names = ", ".join(describe.POLICIES)
     parser = argparse.ArgumentParser(prog="weft lab", description=__doc__.split("\n\n")[0],
-                                     epilog=__doc__.split("\n\n")[1])
+                                     epilog=__doc__.split("\n\n")[1], formatter_class=_narrow)
+    parser.error = lambda text: parser.exit(2, f"lab: {text}{_meant(text, parser)}; see 'weft lab --help'\n")
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", dest="size", action="store_const", const="quick",
                       help="small sizes: all of it in two to four minutes (the default)")
@@ -63,7 +77,6 @@ def arguments(argv):
     parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # only what is said here
     parser.add_argument("--descriptions", metavar="DIR", type=Path, action="append", default=[],
                         help="also read experiments from here (programs are looked for there too)")
-    parser.error = lambda text: parser.exit(2, f"lab: {text}; see 'weft lab --help'\n")
     options = parser.parse_args(argv)
     options.size = options.size or "quick"
     options.stacks = {stack.partition(":")[0]: stack for stack in options.policy}
@@ -105,14 +118,19 @@ class Progress:
 
     SELDOM = 30  # seconds between two lines of a log
     BAR = 20
+    BUILDING = 0.2  # of all the time, roughly
 
     def __init__(self):
         self.live = sys.stderr.isatty()
         self.began = time.monotonic()
         self.last = self.began - self.SELDOM
+        self.phase = 0, self.BUILDING
+        self.done = 0  # of everything; it never decreases
 
     def __call__(self, done, what, who=""):
-        """`done`: the share of `what` that is."""
+        """`done`: how much of the phase is complete."""
+        begin, end = self.phase
+        done = self.done = max(self.done, begin + done * (end - begin))
         now = time.monotonic()
         if self.live:
             filled = round(done * self.BAR)
@@ -288,6 +306,7 @@ def run(options, source):
         "skipped": _skipped(contenders, policies, unable), "targets": [], "experiments": [],
     }
     laboratory = measure.Laboratory(binaries, unable, measure.Plan.of(options.size), progress, findings.cases(_findings()))
+    progress.phase = progress.BUILDING, 1
     try:
         laboratory.run(experiments, _unsure(results) if options.targets else None)
         results["complete"] = True
@@ -351,8 +370,11 @@ def show(results, out, options):
     """What was found, where the report is, and in the last line what the exit code means."""
     say(results, options)
     sys.stdout.flush()
-    reported = not options.no_report and write_report(results, out / "report.html")
+    # Plots take seconds, which nobody waits for after Ctrl-C.
+    reported = (results["complete"] or options.replot) and not options.no_report and write_report(results, out / "report.html")
     print(f"\n{'report:' if reported else 'results:'} {out / ('report.html' if reported else 'results.json')}")
+    if not reported and not results["complete"]:
+        print(f"the report of these: ./weft lab --replot {shlex.quote(str(out / 'results.json'))}")
     text, good = table.last_line(results)
     print(text)
     return 130 if not results["complete"] else 0 if good else 1

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Building the programs: C and C++ by a compiler, folders by cargo or go. What cannot be built is skipped, with a line
 that says how to get it; what is up to date is left alone."""
+import contextlib
 import hashlib
 import json
 import os
@@ -8,6 +9,7 @@ import platform
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,6 +26,14 @@ class Unavailable(Exception):
 def find_tool(name):
     path = os.pathsep.join([os.environ.get("PATH", "")] + [os.path.expanduser(f) for f in TOOL_FOLDERS])
     return shutil.which(name, path=path)
+
+
+def end_children():
+    """Of this process: compilers that its threads wait for."""
+    for listed in Path("/proc/self/task").glob("*/children"):
+        for pid in listed.read_text().split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGTERM)
 
 
 class Builder:
@@ -58,12 +68,16 @@ class Builder:
                 return key, None, str(why)
 
         with ThreadPoolExecutor(max_workers=max(1, os.cpu_count() or 1)) as pool:
-            for done, (key, path, why) in enumerate(pool.map(one, jobs.items()), 1):
-                progress(done / len(jobs), f"building {done} of {len(jobs)} programs")
-                if path:
-                    ready[key] = path
-                else:
-                    missing[key] = why
+            try:
+                for done, (key, path, why) in enumerate(pool.map(one, jobs.items()), 1):
+                    progress(done / len(jobs), f"building {done} of {len(jobs)} programs")
+                    if path:
+                        ready[key] = path
+                    else:
+                        missing[key] = why
+            except KeyboardInterrupt:
+                end_children()  # the pool waits for its threads, and these wait for compilers
+                raise
         return ready, missing
 
     @staticmethod

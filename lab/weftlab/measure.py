@@ -211,10 +211,11 @@ class Laboratory:
         """Everything. `unsure`: a function from entries to the ids of cases that need more rounds, or None."""
         self.series = [Series(e, c, [Row(k) for k in c.contenders]) for e in experiments for c in e.cases]
         try:
-            for number in range(max(self.plan.rounds, self.plan.weighings)):
+            rounds = max(self.plan.rounds, self.plan.weighings)
+            for number in range(rounds):
                 wanted = [s for s in self.series if self._goes_on(s)]
                 end = self._until(1.4) if number < 2 else self.began + 1.4 * self.plan.patience
-                self._round(_fitting(wanted, end, self.told), f"round {number + 1} of {self.plan.rounds}")
+                self._round(_fitting(wanted, end, self.told), f"round {number + 1} of {self.plan.rounds}", number, rounds)
             if unsure:
                 self._decide(unsure)
         finally:
@@ -275,10 +276,11 @@ class Laboratory:
             return series.spent <= 2 * self.plan.budget
         return series.spent + series.last <= self.plan.budget and self._elapsed() < self.plan.patience
 
-    def _round(self, all_series, what):
+    def _round(self, all_series, what, number=0, rounds=1):
+        """Round `number`, from 0, of `rounds`."""
         self.binaries.renew()
         for done, series in enumerate(all_series):
-            self.now = (done / len(all_series), f"{what}: {series.label}")
+            self.now = ((number + done / len(all_series)) / rounds, f"{what}: {series.label}")
             if not series.rounds:
                 self._begin(series)
             self._turns(series)

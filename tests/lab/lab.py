@@ -627,6 +627,10 @@ def interruption(env):
     check("an interruption keeps what was measured", (bad or not kept) and f"exit {process.returncode}: {output[-200:]}")
     check("its last line says so", not output.rstrip().split("\n")[-1].startswith("INTERRUPTED") and output[-200:])
     check("on a terminal, progress is one line", seen.count(b"\n") > 3 and seen.count(b"\n"))
+    filled = [line.count("█") for line in seen.decode(errors="replace").split("\r") if "▕" in line]
+    check("the bar never becomes shorter", filled != sorted(filled) and filled)
+    check("no report is drawn, and how to have it is said",
+          ((out / "report.html").exists() or "lab --replot" not in output) and output[-300:])
     check("no copies of programs are left behind", list((SOURCE / "build" / "lab" / "bin").glob("round-*")))
 
 
