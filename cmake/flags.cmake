@@ -38,13 +38,17 @@ endforeach()
 
 # weft_optional(NAME HEADER PACKAGE PURPOSE): declares the option WEFT_WITH_NAME. AUTO uses the header if it is installed, ON requires it,
 # OFF builds without it. Sets WEFT_HAS_NAME. Only headers are used: the libraries are opened at run time, or are macros alone.
+include(CheckIncludeFile)
 function(weft_optional name header package purpose)
 	set(WEFT_WITH_${name} AUTO CACHE STRING "${purpose}: ON, OFF or AUTO")
 	set_property(CACHE WEFT_WITH_${name} PROPERTY STRINGS AUTO ON OFF)
-	find_path(WEFT_${name}_INCLUDE_DIR ${header})
-	mark_as_advanced(WEFT_${name}_INCLUDE_DIR)
+	# By the compiler: one for another C library does not find every header that is installed.
+	if(NOT WEFT_FOUND_${name})
+		unset(WEFT_FOUND_${name} CACHE)
+	endif()
+	check_include_file(${header} WEFT_FOUND_${name})
 	set(has OFF)
-	if(WEFT_WITH_${name} AND WEFT_${name}_INCLUDE_DIR)
+	if(WEFT_WITH_${name} AND WEFT_FOUND_${name})
 		set(has ON)
 	elseif(WEFT_WITH_${name} AND NOT WEFT_WITH_${name} STREQUAL AUTO)
 		message(FATAL_ERROR "WEFT_WITH_${name}=${WEFT_WITH_${name}}, but <${header}> is not installed: install it (Debian: ${package}), "

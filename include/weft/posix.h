@@ -84,7 +84,6 @@
 	CALL(select)                                                                                                   \
 	CALL(epoll_wait)                                                                                               \
 	CALL(epoll_pwait)                                                                                              \
-	CALL(epoll_pwait2)                                                                                             \
 	CALL(sleep)                                                                                                    \
 	CALL(sched_yield)                                                                                              \
 	CALL(wait)                                                                                                     \
@@ -97,7 +96,8 @@
 	CALL(recv)                                                                                                     \
 	CALL(recvfrom)                                                                                                 \
 	CALL(poll)
-#ifdef __USE_GNU
+/* Which of them these are: glibc says it so, other C libraries look at the macros of the program. */
+#if defined(__USE_GNU) || (!defined(__GLIBC__) && defined(_GNU_SOURCE))
 #define WEFT__POSIX_GNU(CALL)                                                                                          \
 	CALL(recvmmsg)                                                                                                 \
 	CALL(sendmmsg)                                                                                                 \
@@ -108,7 +108,7 @@
 #define WEFT__POSIX_GNU(CALL)
 #define WEFT__POSIX_PPOLL(CALL)
 #endif
-#ifdef __USE_MISC
+#if defined(__USE_MISC) || (!defined(__GLIBC__) && (defined(_GNU_SOURCE) || defined(_BSD_SOURCE)))
 #define WEFT__POSIX_MISC(CALL)                                                                                         \
 	CALL(fsync)                                                                                                    \
 	CALL(fdatasync)                                                                                                \
@@ -119,7 +119,7 @@
 #else
 #define WEFT__POSIX_MISC(CALL)
 #endif
-#ifdef __USE_XOPEN2K
+#if defined(__USE_XOPEN2K) || !defined(__GLIBC__)
 #define WEFT__POSIX_2001(CALL)                                                                                         \
 	CALL(pselect)                                                                                                  \
 	CALL(nanosleep)                                                                                                \
@@ -130,9 +130,14 @@
 #else
 #define WEFT__POSIX_2001(CALL)
 #endif
+#ifdef __GLIBC__
+#define WEFT__POSIX_PWAIT2(CALL) CALL(epoll_pwait2)
+#else
+#define WEFT__POSIX_PWAIT2(CALL)
+#endif
 #define WEFT__POSIX_PLAIN(CALL)                                                                                        \
 	WEFT__POSIX_ALWAYS(CALL)                                                                                       \
-	WEFT__POSIX_GNU(CALL) WEFT__POSIX_MISC(CALL) WEFT__POSIX_2001(CALL)
+	WEFT__POSIX_PWAIT2(CALL) WEFT__POSIX_GNU(CALL) WEFT__POSIX_MISC(CALL) WEFT__POSIX_2001(CALL)
 
 WEFT_EXTERN_C_BEGIN
 

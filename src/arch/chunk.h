@@ -108,6 +108,15 @@ struct weft__chunk *weft__chunk_grow(struct weft_link *self, size_t need, size_t
 /* A block of so many bytes, at least, for a heap frame. Does not return if there is no memory. */
 struct weft__block *weft__take_block(struct weft_link *self, size_t bytes);
 void weft__give_block(struct weft__block *block);
+/* A thread that ends has no limit. musl keeps a thread's result in that word from pthread_exit on: there it must not be
+ * written then. */
+static inline void weft__limit_ends(void)
+{
+#ifdef __GLIBC__
+	weft__set_limit(NULL);
+#endif
+}
+
 /* A system stack. Does not return if there is no memory. */
 struct weft__chunk *weft__system_take(struct weft_link *self);
 WEFT__OF_LINKED void weft__system_give(struct weft__chunk *chunk);

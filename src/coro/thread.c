@@ -41,7 +41,7 @@ static void leave(void *argument)
 
 	if (root->link.chunk)
 		weft__chunks_end(&root->link, argument);
-	weft__set_limit(NULL);
+	weft__limit_ends();
 	if (weft__tls_thread)
 		weft__tls_thread->root = NULL;
 	give(argument);

@@ -94,21 +94,39 @@ static bool line_source(struct weft__line *line, const char *what, const char *f
 	return true;
 }
 
+/* Sets *base to the address that the offsets in the object's file are relative to. musl has no dladdr1; there a program
+ * that is not a PIE is described by offsets from its first page. */
+static bool object_of(const void *at, Dl_info *info, uintptr_t *base)
+{
+#ifdef __GLIBC__
+	struct link_map *map = NULL;
+
+	if (!dladdr1(at, info, (void **)&map, RTLD_DL_LINKMAP) || !map)
+		return false;
+	*base = map->l_addr;
+	return true;
+#else
+	if (!dladdr(at, info))
+		return false;
+	*base = (uintptr_t)info->dli_fbase;
+	return true;
+#endif
+}
+
 void weft__line_place(struct weft__line *line, const char *what, const void *at)
 {
-	struct link_map *map = NULL;
 	const char *file;
-	uintptr_t offset;
+	uintptr_t offset, base;
 	Dl_info info;
 
-	if (!dladdr1(at, &info, (void **)&map, RTLD_DL_LINKMAP) || !info.dli_fname || !map) {
+	if (!object_of(at, &info, &base) || !info.dli_fname) {
 		weft__line_text(line, what);
 		weft__line_text(line, " at ");
 		weft__line_address(line, (uintptr_t)at);
 		return;
 	}
 	/* Of the call, so that addr2line says its line. */
-	offset = (uintptr_t)at - 1 - map->l_addr;
+	offset = (uintptr_t)at - 1 - base;
 	if (line_source(line, what, info.dli_fname, offset))
 		return;
 	weft__line_text(line, what);

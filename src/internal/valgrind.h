@@ -12,11 +12,11 @@
 #define RUNNING_ON_VALGRIND 0
 #define VALGRIND_STACK_REGISTER(start, end) 0u
 #define VALGRIND_STACK_DEREGISTER(id) ((void)(id))
-#define VALGRIND_GET_VBITS(from, to, bytes) 0
-#define VALGRIND_MAKE_MEM_DEFINED(start, bytes) ((void)0)
-#define VALGRIND_MAKE_MEM_DEFINED_IF_ADDRESSABLE(start, bytes) ((void)0)
-#define VALGRIND_MAKE_MEM_NOACCESS(start, bytes) ((void)0)
-#define VALGRIND_MAKE_MEM_UNDEFINED(start, bytes) ((void)0)
+#define VALGRIND_GET_VBITS(from, to, bytes) ((void)(from), (void)(to), 0)
+#define VALGRIND_MAKE_MEM_DEFINED(start, bytes) ((void)(start), (void)(bytes))
+#define VALGRIND_MAKE_MEM_DEFINED_IF_ADDRESSABLE(start, bytes) ((void)(start), (void)(bytes))
+#define VALGRIND_MAKE_MEM_NOACCESS(start, bytes) ((void)(start), (void)(bytes))
+#define VALGRIND_MAKE_MEM_UNDEFINED(start, bytes) ((void)(start), (void)(bytes))
 #endif
 
 #endif

@@ -11,6 +11,8 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
+#include "internal/libc.h"
+
 static int64_t result_of(int64_t result)
 {
 	return result < 0 ? -errno : result;

@@ -26,6 +26,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "internal/libc.h"
 #include "io/io.h"
 
 enum { EVENTS = 128 };

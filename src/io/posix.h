@@ -7,9 +7,16 @@
 #include <errno.h>
 #include <weft/posix.h>
 
+#include "internal/libc.h"
+
 #include "io/posix_calls.h"
 #include "io/sim.h"
 #include "io/waits.h"
+
+#ifdef WEFT__NO_EPOLL_PWAIT2
+int weft_posix_epoll_pwait2(int fd, struct epoll_event *events, int most, const struct timespec *timeout,
+			    const sigset_t *mask);
+#endif
 
 /* libc's functions. What libweft-posix.so stands before, if it is there: a call by name would come back here. */
 extern struct weft__calls weft__libc WEFT__HIDDEN;

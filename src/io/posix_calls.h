@@ -20,6 +20,13 @@
 #include <sys/wait.h>
 #include <time.h>
 
+/* As the C library declares it for recvmmsg and sendmmsg. */
+#ifdef __GLIBC__
+typedef int weft__mmsg_flags;
+#else
+typedef unsigned weft__mmsg_flags;
+#endif
+
 /* CALL(result, name, parameters, arguments). */
 #define WEFT__POSIX_WAITING(CALL)                                                                                      \
 	CALL(ssize_t, read, (int fd, void *data, size_t length), (fd, data, length))                                   \
@@ -36,9 +43,10 @@
 	     (fd, data, length, flags, to, size))                                                                      \
 	CALL(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags))                      \
 	CALL(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags))                \
-	CALL(int, recvmmsg, (int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *timeout),   \
+	CALL(int, recvmmsg,                                                                                            \
+	     (int fd, struct mmsghdr *messages, unsigned count, weft__mmsg_flags flags, struct timespec *timeout),     \
 	     (fd, messages, count, flags, timeout))                                                                    \
-	CALL(int, sendmmsg, (int fd, struct mmsghdr *messages, unsigned count, int flags),                             \
+	CALL(int, sendmmsg, (int fd, struct mmsghdr *messages, unsigned count, weft__mmsg_flags flags),                \
 	     (fd, messages, count, flags))                                                                             \
 	CALL(int, connect, (int fd, const struct sockaddr *to, socklen_t size), (fd, to, size))                        \
 	CALL(int, accept, (int fd, struct sockaddr *from, socklen_t *size), (fd, from, size))                          \

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "internal/libc.h"
+
 /* ---- waiting for a socket ---------------------------------------------------------------------------------------- */
 
 /* A call that would have blocked. */
@@ -183,7 +185,10 @@ ssize_t weft_posix_sendmsg(int fd, const struct msghdr *message, int flags)
 ssize_t weft_posix_sendto(int fd, const void *data, size_t length, int flags, const struct sockaddr *to, socklen_t size)
 {
 	struct iovec part = {(void *)(uintptr_t)data, length};
-	struct msghdr message = {(void *)(uintptr_t)to, size, &part, 1, NULL, 0, 0};
+	struct msghdr message = {.msg_name = (void *)(uintptr_t)to,
+				 .msg_namelen = size,
+				 .msg_iov = &part,
+				 .msg_iovlen = 1};
 	ssize_t result;
 
 	if (done_by_libc(flags))
@@ -203,7 +208,7 @@ ssize_t weft_posix_send(int fd, const void *data, size_t length, int flags)
 	return weft_posix_sendto(fd, data, length, flags, NULL, 0);
 }
 
-int weft_posix_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
+int weft_posix_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, weft__mmsg_flags flags)
 {
 	unsigned done;
 	ssize_t result;
@@ -268,7 +273,10 @@ ssize_t weft_posix_recvmsg(int fd, struct msghdr *message, int flags)
 ssize_t weft_posix_recvfrom(int fd, void *data, size_t length, int flags, struct sockaddr *from, socklen_t *size)
 {
 	struct iovec part = {data, length};
-	struct msghdr message = {from, from && size ? *size : 0, &part, 1, NULL, 0, 0};
+	struct msghdr message = {.msg_name = from,
+				 .msg_namelen = from && size ? *size : 0,
+				 .msg_iov = &part,
+				 .msg_iovlen = 1};
 	ssize_t result;
 
 	if (done_by_libc(flags))
@@ -291,7 +299,8 @@ ssize_t weft_posix_recv(int fd, void *data, size_t length, int flags)
 	return weft_posix_recvfrom(fd, data, length, flags, NULL, NULL);
 }
 
-int weft_posix_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *timeout)
+int weft_posix_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, weft__mmsg_flags flags,
+			struct timespec *timeout)
 {
 	uint64_t until = WEFT_NEVER;
 	unsigned done;

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "internal/libc.h"
+
 /* A name that weft_spawn_process knows. */
 struct weft__program {
 	struct weft__program *next;

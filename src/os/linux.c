@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <link.h>
-#include <linux/membarrier.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -22,6 +21,7 @@
 #include <weft/base.h>
 
 #include "internal/faults.h"
+#include "internal/libc.h"
 
 /* Kernel 6.13; the C library's header may be older. */
 #ifndef MADV_GUARD_INSTALL
@@ -345,3 +345,14 @@ void weft__os_unblock_faults(void)
 
 	(void)syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &faults, NULL, sizeof faults);
 }
+
+#ifndef __GLIBC__
+/* A libgcc that was built for glibc, as musl-gcc links it, calls this for the description of a frame. After -1 it asks
+ * dl_iterate_phdr. */
+int _dl_find_object(void *address, void *result);
+__attribute__((weak)) int _dl_find_object(void *address, void *result)
+{
+	(void)address, (void)result;
+	return -1;
+}
+#endif

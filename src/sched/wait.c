@@ -6,10 +6,10 @@
 #define _GNU_SOURCE
 #include "sched/sched.h"
 
-#include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "internal/libc.h"
 #include "internal/line.h"
 #include "os/os.h"
 

@@ -14,7 +14,6 @@
 #include "sched/queue.h"
 
 #include <limits.h>
-#include <linux/futex.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "internal/libc.h"
 #include "internal/line.h"
 
 /* ---- a dump upon a signal --------------------------------------------------------------------------------------- */

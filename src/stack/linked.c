@@ -536,5 +536,5 @@ void weft__linked_detach(struct weft__thread *thread)
 	weft__system_trim();
 	if (weft__blocks_detach)
 		weft__blocks_detach(thread);
-	weft__set_limit(NULL); /* a later thread may find what this one leaves there */
+	weft__limit_ends(); /* a later thread may find what this one leaves there */
 }
