@@ -37,6 +37,8 @@ def write(results, path):
         raw="data:application/json;base64," + base64.b64encode(raw).decode(),
         samples=_samples,
         to_base=table.to_base,
+        noise=table.noise,
+        missing=table.missing(results["skipped"]),
     )
     path.write_text(page)
     page = environment.get_template("policies.html").render(

@@ -2,6 +2,7 @@
 """Figures as text: for the terminal. What a reader wants to know comes first, and fits on two screens; tables are for those who
 ask for them, or for few cases."""
 import os
+import re
 import sys
 
 from .describe import UNITS
@@ -78,14 +79,14 @@ def print_findings(groups, beside, note, out=sys.stdout):
     style = Style(out)
     if not groups:
         return
-    print(f"\n{style.bold('Findings')}  1.5 × is one and a half times the time (or memory) of what follows it; less is better.\n"
+    print(f"\n{style.bold('Findings')}  1.5 × is one and a half times the time (or memory) of what the line above names; less is better.\n"
           f"Weft on its default policy, overcommit, unless another is named. CPU time, the best of several runs in turns."
           f"{chr(10) if beside else ''}{beside}", file=out)
     for group, findings in groups:
         print(f"\n{style.bold(group)}", file=out)
         for f in findings:
-            print(f"  {f['text']}  {style.dim(f['where'])}", file=out)
-            print(f"      {style.bold(_own(f))} {f['than']}{_beside(f)}", file=out)
+            print(f"  {f['text']}, against {f['than']}  {style.dim(f['where'])}", file=out)
+            print(f"      {style.bold(_own(f))}{_beside(f)}", file=out)
     if note:
         print(f"\n* {note.replace('. ', '.' + chr(10) + '  ')}", file=out)
 
@@ -137,7 +138,28 @@ def print_targets(targets, out=sys.stdout):
         print("\n  undecided: the bar lies within what the best and the second best runs say on this machine", file=out)
 
 
+# The packages of a remedy: its words up to a remark.
+INSTALL = re.compile(r"apt-get install --no-install-recommends ((?:[a-z0-9][a-z0-9.+-]*(?: |$)(?!from |or ))+[a-z0-9.+-]*)")
+
+
+def missing(lines):
+    """Lines about absent contenders, folded: the packages that bring some of them, who these are, and the lines about the others."""
+    packages, brought, others = set(), [], []
+    for line in lines:
+        found = INSTALL.search(line)
+        if found:
+            packages.update(found[1].split())
+            brought.append(line.split(": ")[0])
+        else:
+            others.append(line)
+    return {"packages": sorted(packages), "brought": brought, "others": others}
+
+
 def print_skipped(lines, limit=8, out=sys.stdout):
+    folded = missing(lines)
+    if folded["packages"]:
+        print(f"skipped: {', '.join(folded['brought'])}; apt-get install --no-install-recommends {' '.join(folded['packages'])}", file=out)
+    lines = folded["others"]
     for line in lines[:limit]:
         print(f"skipped: {line}", file=out)
     if len(lines) > limit:
@@ -181,6 +203,22 @@ def _print_case(case, style, out):
         print("    " + (style.bad(line) if "FAIL" in line else line), file=out)
 
 
+def quicker_than_limit(case):
+    """The contender that takes less than the case's best limit, and that limit, or None: nothing can, so the difference is noise."""
+    measured = [r for r in case["rows"] if r["status"] == "ok" and r["stats"] and r["stats"]["median"]]
+    limits = [r for r in measured if r["kind"] == "limit"]
+    best = min(measured, key=lambda r: r["stats"]["median"], default=None)
+    if not limits or best["kind"] in ("limit", "c"):
+        return None
+    return best["contender"], min(limits, key=lambda r: r["stats"]["median"])["contender"]
+
+
+def noise(case, row):
+    """A remark beside a limit, or ""."""
+    found = quicker_than_limit(case)
+    return f"noise: {plain_name(found[0])} took less" if found and row["contender"] == found[1] else ""
+
+
 def _measured_rows(case, published):
     for r in (r for r in case["rows"] if r["status"] != "skipped"):
         stats = r["stats"] or {}
@@ -189,7 +227,7 @@ def _measured_rows(case, published):
             cells.append(ratio(published.get(r["contender"], {}).get("to_base")))
         elif case.get("rate"):
             cells.append(number(UNITS[case["unit"]] / stats["median"]) if stats.get("median") else "–")
-        yield cells + [_verdict(r)]
+        yield cells + [f"{_verdict(r)} {noise(case, r)}".strip()]
 
 
 def _published_rows(case, published):
