@@ -113,10 +113,17 @@
 
 /*
  * Code that is not optimized calls the library's functions for what suspends and resumes: they are optimized, and their
- * frames are a quarter of what the compiler would make here. Not under a sanitizer, which has to see each switch, and
- * not on linked stacks, where a function of the library would occupy a system stack while it is suspended.
+ * frames are a quarter of what the compiler would make here. Not under a sanitizer, which has to see each switch; not on
+ * linked stacks, where a function of the library would occupy a system stack while it is suspended; and not in shared
+ * objects: a program with the static library that loads them may be linked without these functions.
  */
-#if defined(__OPTIMIZE__) || WEFT__SANITIZED || defined(WEFT_SMALL_FRAMES) || defined(WEFT__DEFINES_TWINS)
+#if defined(__PIC__) && !defined(__PIE__)
+#define WEFT__FOR_SHARED_OBJECTS 1
+#else
+#define WEFT__FOR_SHARED_OBJECTS 0
+#endif
+#if defined(__OPTIMIZE__) || WEFT__SANITIZED || defined(WEFT_SMALL_FRAMES) || WEFT__FOR_SHARED_OBJECTS ||              \
+    defined(WEFT__DEFINES_TWINS)
 #define WEFT__CALLS_TWINS 0
 #else
 #define WEFT__CALLS_TWINS 1
