@@ -51,7 +51,7 @@ def checks(name, where, what, stackful=False):
     check(f"{name}: locals of parked calls", found == expected, f"{inner}\n(found: {found})")
     check(f"{name}: out of the stacks in which a deep recursion went on", re.search(r"^#\d+ .* deep \(n=", deep, re.M)
           and (stackful or re.search(r"^#2\d\d\d .*weft__activity_start", deep, re.M)), deep)
-    check(f"{name}: a suspended coroutine", re.search(r"^#3 .*\bsuspends \(", coroutine, re.M), coroutine)
+    check(f"{name}: a suspended coroutine", re.search(r"^#[23] .*\bsuspends \(", coroutine, re.M), coroutine)
     check(f"{name}: afterwards all is as before", len(before) > 1 and frames(after) == before, f"{before}\n{after}")
     check(f"{name}: another command", re.search(r"^#1 ", up, re.M), up)
     check(f"{name}: mistakes", "wants a number below 3" in unknown and re.search(r"no member|not a|cannot|Attempt", number, re.I), unknown + number)
