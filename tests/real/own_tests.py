@@ -16,12 +16,12 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 WEFT = HERE.parents[1] / "weft"
 HOST = HERE.parent / "torture/host.c"
 FETCHED = pathlib.Path(os.environ.get("WEFT_BUILD_ROOT") or HERE.parents[1] / "build") / "own_tests"
-WORK = pathlib.Path.cwd()
 POLICIES = {"segmented": ("segmented:4K", "heap:4K"), "mmu": ("mmu:4K",), "lookahead": ("lookahead:4K",)}
 LEVELS = ("-O1", "-O2", "-O3", "-Os")
 PACKAGES = {"zstd": "libzstd", "xz": "xz-utils", "tcc": "tcc"}
@@ -86,17 +86,20 @@ def fetch():
 # ---- building and running --------------------------------------------------------------------------------------------
 
 class Build:
-    """A copy of a program's sources, to be compiled by `weft cc`."""
+    """A copy of a program's sources, to be compiled by `weft cc`. The programs' makefiles stand no blank in a path, ours may have some: the
+    copy is in a temporary directory, and a script there leads to `weft`."""
 
-    def __init__(self, program, kind, compiler, level):
-        self.directory = WORK / f"own.{program}.{kind}.{pathlib.Path(compiler).name}"
+    def __init__(self, program, kind, compiler, level, where):
+        self.directory = pathlib.Path(where) / program
         self.environment = {**os.environ, "WEFT_CC": compiler, "LC_ALL": "C"}
-        self.cc = [WEFT, "cc", "--no-install", "--instrument", kind, level, "-w"]
+        weft = pathlib.Path(where) / "weft"
+        weft.write_text(f'#!/bin/sh\nexec "{WEFT}" "$@"\n')
+        weft.chmod(0o755)
+        self.cc = [weft, "cc", "--no-install", "--instrument", kind, level, "-w"]
         self.host = self.directory / "weft-host.o"
         if not (FETCHED / program).exists():
             print(f"skip - {program}: its sources are not here: see the output of real.own.fetch")
             sys.exit(77)
-        shutil.rmtree(self.directory, ignore_errors=True)
         shutil.copytree(FETCHED / program, self.directory, symlinks=True)
         self.run(*self.cc, "-c", HOST, "-o", self.host)
 
@@ -155,13 +158,13 @@ def kinds_of(program, compiler):
 def runs(program, compiler):
     level = LEVELS[(ROTA + sorted(PACKAGES).index(program)) % len(LEVELS)]
     for kind in kinds_of(program, compiler):
-        build = Build(program, kind, compiler, level)
-        commands = {"zstd": zstd, "xz": xz, "tcc": tcc}[program](build)
-        for policy in POLICIES[kind]:
-            for command in commands:
-                build.run(*command, policy=policy)
-            print(f"ok - {program} {level}: its own tests on {policy}")
-        shutil.rmtree(build.directory)
+        with tempfile.TemporaryDirectory(prefix="weft-own-tests-") as where:
+            build = Build(program, kind, compiler, level, where)
+            commands = {"zstd": zstd, "xz": xz, "tcc": tcc}[program](build)
+            for policy in POLICIES[kind]:
+                for command in commands:
+                    build.run(*command, policy=policy)
+                print(f"ok - {program} {level}: its own tests on {policy}")
 
 
 {each.__name__: each for each in (fetch, runs)}[sys.argv[1]](*sys.argv[2:])
