@@ -465,12 +465,13 @@ static void at_instruction(struct walk *w, struct line *l, int line)
 	follow_targets(w->u, &w->now.targets, l);
 }
 
-/* Does a statement of user code take stack? */
+/* Does a statement of user code take stack? A switch, which loads the stack pointer, takes none of this stack. */
 static bool needs_stack(const struct line *l)
 {
+	bool loads = STARTS(l->word, "mov") || STARTS(l->word, "xchg");
 	bool enters_kernel = STARTS(l->word, "sys") || STARTS(l->word, "vm");
 	bool calls = contains(l->word, "call") && !enters_kernel;
-	bool moves = (IS(last_operand(l), "%rsp") || IS(last_operand(l), "%esp")) && !only_reads(l->word);
+	bool moves = (IS(last_operand(l), "%rsp") || IS(last_operand(l), "%esp")) && !loads && !only_reads(l->word);
 
 	return calls || moves || STARTS(l->word, "push") || STARTS(l->word, "enter");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* seff_unloads PLUGIN: a default handler is gone with the shared object that it is part of (-DPLUGIN); others stay. */
+/* unloads PLUGIN: a default handler is gone with the shared object that it is part of (-DPLUGIN); others stay. */
 #include "seff.h"
 
 #ifdef PLUGIN
