@@ -112,10 +112,10 @@
 #define WEFT__SANITIZED (WEFT__ASAN || WEFT__TSAN)
 
 /*
- * Code that is not optimized calls the library's functions for what suspends and resumes: they are optimized, and their
- * frames are a quarter of what the compiler would make here. Not under a sanitizer, which has to see each switch; not on
- * linked stacks, where a function of the library would occupy a system stack while it is suspended; and not in shared
- * objects: a program with the static library that loads them may be linked without these functions.
+ * Code that is not optimized calls functions of the library that suspend and resume: these are optimized, and their
+ * frames are a quarter of the frames that the compiler would make here. There are three exceptions. A sanitizer has to
+ * see each switch. On linked stacks a function of the library would occupy a system stack while it is suspended. And a
+ * program with the static library that loads shared objects may be linked without these functions.
  */
 #if defined(__PIC__) && !defined(__PIE__)
 #define WEFT__FOR_SHARED_OBJECTS 1

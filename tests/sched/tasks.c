@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <time.h>
 
 /* Compilers take pthread_self() for constant in a function, but a task moves between threads. */
@@ -336,11 +337,20 @@ static void *cancellation_goes_down(void *pass)
 	return pass;
 }
 
-static void *shielded(void *done)
+struct shield {
+	atomic_int cancelled;
+	int done;
+};
+
+static void *shielded(void *state)
 {
+	struct shield *s = state;
+
 	weft_shield_begin();
-	CHECK(weft_sleep(5 * MS) == 0);
-	*(int *)done = 1;
+	while (!atomic_load(&s->cancelled))
+		CHECK(weft_sleep(MS) == 0);
+	CHECK(weft_sleep(MS) == 0);
+	s->done = 1;
 	weft_shield_end();
 	weft_sleep(1);
 	CHECK(!"cancelled when the shield ended");
@@ -350,13 +360,14 @@ static void *shielded(void *done)
 static void *a_shield_holds(void *pass)
 {
 	weft_task_t task;
-	int done = 0;
+	struct shield s = {0};
 
 	WEFT_SCOPE(scope);
-	CHECK(weft_scope_spawn_with(&scope, &task, shielded, &done, NULL) == 0);
+	CHECK(weft_scope_spawn_with(&scope, &task, shielded, &s, NULL) == 0);
 	weft_sleep(MS);
 	weft_task_cancel(&task);
-	CHECK(weft_join(&task, NULL) == -ECANCELED && done);
+	atomic_store(&s.cancelled, 1);
+	CHECK(weft_join(&task, NULL) == -ECANCELED && s.done);
 	return pass;
 }
 
