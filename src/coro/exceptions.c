@@ -93,7 +93,7 @@ WEFT__LAST_WORDS(static, die_unwound, (const weft_coro_t *self), self)
 	weft__line_die(&line);
 }
 
-/* Whoever unwound did not ask us. */
+/* A foreign unwinder destroyed these frames without calling our personality routine. */
 static void call_what_is_left(weft_coro_t *self)
 {
 	while (self->deferred) {

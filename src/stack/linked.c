@@ -216,7 +216,7 @@ static void give_above(struct weft__chunk *chunk)
 	}
 }
 
-/* Of "heap", a part of its own. */
+/* These belong to "heap", a part of its own. */
 __thread struct weft__block *weft__tls_blocks[WEFT_BLOCK_CLASSES] __attribute__((tls_model("initial-exec")));
 
 struct weft__block *weft__take_block(struct weft_link *self, size_t bytes)

@@ -476,7 +476,7 @@ static bool needs_stack(const struct line *l)
 	return calls || moves || STARTS(l->word, "push") || STARTS(l->word, "enter");
 }
 
-/* What user code writes is not known. "asm goto" names labels. */
+/* User code may write any register, so nothing is known behind it. "asm goto" names labels. */
 static void at_user_code(struct walk *w, struct line *l, bool is_reached)
 {
 	struct view left = l->operands;

@@ -265,7 +265,7 @@ void widen_alloca(struct unit *u, struct function *f);
 void emit_probe(struct unit *u, struct function *f, const char *slow, struct buffer *text);
 void finish_probes(struct unit *u);
 
-/* What flow.c knows at a place. */
+/* The facts that flow.c holds at a place. */
 struct state {
 	int64_t depth;
 	int64_t frame_pointer; /* depth that it points to; 0: it is no frame pointer */
