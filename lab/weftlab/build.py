@@ -82,7 +82,8 @@ class Builder:
 
     @staticmethod
     def key(contender):
-        return " ".join([contender.program, *contender.defines, *contender.flags, contender.instrumentation or ""])
+        return " ".join([contender.program, *contender.defines, *contender.flags, *contender.libraries,
+                         contender.instrumentation or ""])
 
     def build(self, contender):
         source = next((r / contender.program for r in self.roots if (r / contender.program).exists()), None)

@@ -763,7 +763,7 @@ static bool wants_deadlock_look(struct weft__rt *rt)
 /* When to look at workers that are busy: soon, if this one has just had a task. */
 static uint64_t next_look(const struct weft__worker *w)
 {
-	if (!w->handed_on && (WEFT_CANARY(nobody_looks_again) || WEFT_CANARY(nobody_looks_or_tells)))
+	if (WEFT_CANARY(nobody_looks_or_tells) || (WEFT_CANARY(nobody_looks_again) && !w->handed_on))
 		return weft__clock() + (uint64_t)3 * WEFT__NANOSECONDS;
 	return weft__clock() + (w->handed_on ? FIRST_LOOK : LOOK_AGAIN);
 }

@@ -400,7 +400,7 @@ def canaries(env):
     told = "unable: no such thing here" in run.stdout
     check("what the system cannot run is skipped with a line that says why", (run.returncode or not told) and run.stdout[-300:])
     run = canary(env, ["right", "absent"])
-    told = "skipped: absent: apt-get install --no-install-recommends nothing" in run.stdout
+    told = "skipped: absent; apt-get install --no-install-recommends nothing" in run.stdout
     check("a missing peer is skipped with a line that says how to get it",
           (run.returncode or not told) and run.stdout[-300:])
 

@@ -38,15 +38,26 @@ static void *a_scope_waits(void *pass)
 	return pass;
 }
 
+static _Atomic bool may_double;
+
+static void *doubles_when_told(void *number)
+{
+	while (!may_double)
+		weft_sleep(MS / 10);
+	return doubles(number);
+}
+
 static void *a_join_gets_the_result(void *pass)
 {
 	int number = 21;
 	weft_task_t task;
 	void *result;
 
+	may_double = false;
 	WEFT_SCOPE(scope);
-	CHECK(weft_scope_spawn_with(&scope, &task, doubles, &number, NULL) == 0);
+	CHECK(weft_scope_spawn_with(&scope, &task, doubles_when_told, &number, NULL) == 0);
 	CHECK(weft_join_until(&task, NULL, 1) == -ETIMEDOUT);
+	may_double = true;
 	CHECK(weft_join(&task, &result) == 0);
 	CHECK(result == &number && number == 42);
 	CHECK(weft_join(&task, &result) == 0);
