@@ -186,7 +186,7 @@ WEFT__INLINE void seff__enter(weft_coro_t *k, effect_set handled)
 
 	if (weft__unlikely(!entered)) {
 		seff__enter_anew(k, handled);
-		weft__become_leaf(&k->link);
+		weft__set_self(k->leaf);
 	}
 }
 

@@ -15,16 +15,17 @@
  *  5. Nothing is pushed on either stack: the red zone of the resumer is left alone. Who suspends has none, because
  *     compilers give one only to functions without calls, and here is one, to weft__end_here.
  * In a signal handler only weft__self, weft__performer and weft__address_of may be called.
- * To reach: a raw pair within 1.2 of the hand-written limit, resume + yield with every check within 1.8.
+ * To reach: a raw pair within 1.2 of the hand-written limit, resume + yield with every check within 1.5.
  *
  * What an architecture provides
  *   struct weft_link        the words a switch saves, both sides; first member of a coroutine
  *   weft_arch_resume        suspend the caller, continue `*k`; `*k` comes back as whoever suspended
  *   weft_arch_yield         suspend into `k`, continue its resumer; returns what the next resume passes
  *   weft_arch_transfer      suspend into `from`, continue `*to`; `*to` comes back as `from`
- *   weft__enter, weft__enter_tagged, weft__become_leaf   what comes before a resume, if all is as it was when that
- *                           coroutine was resumed the last time; the last part of it alone
- *   weft__become_parent     what comes behind it: the parent of who suspended is the current coroutine
+ *   weft_arch_run           the same for a coroutine that weft__enter has agreed to: with its limit; behind it the
+ *                           parent of who suspended is the current coroutine, with its limit
+ *   weft__enter, weft__enter_tagged   what comes before: is all as it was when that coroutine was resumed the last
+ *                           time? Then who will land is the current coroutine
  *   weft__set_limit         make a stack's limit the thread's: code compiled for linked stacks reads it there
  *   weft__self, weft__performer, weft__set_self   the thread's current coroutine; read anew each time, never cached by
  *                           the compiler across a switch: a coroutine may have moved to another thread

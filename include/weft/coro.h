@@ -442,25 +442,25 @@ extern WEFT_API unsigned char weft__unusual;
 /* For sanitizers. It is suspended: has it never run since it was made or reset? Then its stack has no frames. */
 WEFT_API bool weft__is_fresh(const weft_coro_t *k);
 
-#if WEFT__SANITIZED
-WEFT_EXTERN_C_END
-#include <weft/sanitizer.h>
-WEFT_EXTERN_C_BEGIN
-#else
-#define weft__resume_hooked weft_arch_resume
-#define weft__transfer_hooked weft_arch_transfer
-#endif
-
-/* The effect of a request by which a coroutine ends whose exception nobody inside caught, or (src/coro/ends.c) on the
- * way to another one's end. Not an address, because comparing with a constant is cheaper. */
-#define WEFT__THROWN ((const struct weft_effect *)-16)
-
 /* From here on the thread executes k's code: soon, or already. */
 WEFT__INLINE void weft__become(weft_coro_t *k)
 {
 	weft__set_self(k);
 	weft__set_limit(k->link.limit);
 }
+
+#if WEFT__SANITIZED
+WEFT_EXTERN_C_END
+#include <weft/sanitizer.h>
+WEFT_EXTERN_C_BEGIN
+#else
+#define weft__run_hooked weft_arch_run
+#define weft__transfer_hooked weft_arch_transfer
+#endif
+
+/* The effect of a request by which a coroutine ends whose exception nobody inside caught, or (src/coro/ends.c) on the
+ * way to another one's end. Not an address, because comparing with a constant is cheaper. */
+#define WEFT__THROWN ((const struct weft_effect *)-16)
 
 /* `self` is to resume `k`, which it did not resume the last time. */
 WEFT__INLINE void weft__adopt(weft_coro_t *self, weft_coro_t *k)
@@ -505,9 +505,8 @@ WEFT__INLINE void weft__retag(weft_coro_t *k, uint64_t tags)
 }
 
 /*
- * What comes before a resume where weft__enter has done nothing, but for weft__become_leaf: a function on linked stacks
- * returns by the current coroutine and its limit. Apart from the usual way, else compilers keep values in registers for
- * this, and inline fewer functions that resume.
+ * What comes before a resume where weft__enter has done nothing, but for who will land. Apart from the usual way, else
+ * compilers keep values in registers for this, and inline fewer functions that resume.
  */
 __attribute__((unused, cold, noinline)) static void weft__enter_anew(weft_coro_t *k, uintptr_t handled)
 {
@@ -538,10 +537,9 @@ __attribute__((unused, cold, noinline)) static void weft__enter_anew(weft_coro_t
 WEFT__INLINE weft_request_t weft__resume_entered(weft_coro_t **k, void *value)
 {
 	struct weft_link *link = &(*k)->link;
-	weft_request_t request = weft__resume_hooked(&link, value);
+	weft_request_t request = weft__run_hooked(&link, value);
 
 	*k = (weft_coro_t *)link;
-	weft__become_parent(link);
 	return request;
 }
 
@@ -550,7 +548,7 @@ WEFT__INLINE weft_request_t weft__resume_caught(weft_coro_t **k, void *value, ui
 {
 	if (weft__unlikely(!weft__enter(&(*k)->link, handled))) {
 		weft__enter_anew(*k, handled);
-		weft__become_leaf(&(*k)->link); /* who will land */
+		weft__set_self((*k)->leaf);
 	}
 	return weft__resume_entered(k, value);
 }
@@ -572,7 +570,7 @@ WEFT__INLINE weft_request_t weft__resume_stateful(weft_coro_t **k, void *value, 
 
 	if (weft__unlikely(!weft__enter(&(*k)->link, handled))) {
 		weft__enter_anew(*k, handled);
-		weft__become_leaf(&(*k)->link);
+		weft__set_self((*k)->leaf);
 	}
 	(*k)->state = state;
 	request = weft__resume_entered(k, value);

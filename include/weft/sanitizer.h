@@ -82,12 +82,13 @@ WEFT__BETWEEN void weft__asan_forget_frames(weft_coro_t *k)
 	__asan_unpoison_memory_region(own.low, own.size);
 }
 
-WEFT__INLINE weft_request_t weft__resume_hooked(struct weft_link **link, void *value)
+WEFT__INLINE weft_request_t weft__run_hooked(struct weft_link **link, void *value)
 {
 	weft_coro_t *k = (weft_coro_t *)*link, *self = k->parent, *next = k->leaf, *last;
 	struct weft__bounds mine;
 	weft_request_t request;
 
+	weft__set_limit(k->leaf->link.limit);
 	if (weft_state(k) != WEFT_SUSPENDED)
 		return weft_arch_resume(link, value); /* which reports it */
 	if (weft__is_fresh(k))
@@ -100,6 +101,7 @@ WEFT__INLINE weft_request_t weft__resume_hooked(struct weft_link **link, void *v
 	last = weft__self();
 	(void)weft__asan_switch(request.effect ? &last->asan_fake : NULL, mine, self->asan_fake);
 	self->asan_fake = NULL;
+	weft__become(((weft_coro_t *)*link)->parent);
 	return request;
 }
 
@@ -146,17 +148,19 @@ WEFT__HELPER void *weft__tsan_fiber(weft_coro_t *k)
 	return leaf->tsan_fiber;
 }
 
-WEFT__INLINE weft_request_t weft__resume_hooked(struct weft_link **link, void *value)
+WEFT__INLINE weft_request_t weft__run_hooked(struct weft_link **link, void *value)
 {
 	weft_coro_t *k = (weft_coro_t *)*link;
 	void *mine = __tsan_get_current_fiber();
 	weft_request_t request;
 
+	weft__set_limit(k->leaf->link.limit);
 	if (weft_state(k) != WEFT_SUSPENDED)
 		return weft_arch_resume(link, value); /* which reports it */
 	weft__tsan_switch(weft__tsan_fiber(k), &mine);
 	request = weft_arch_resume(link, value);
 	weft__tsan_switch(mine, &mine);
+	weft__become(((weft_coro_t *)*link)->parent);
 	return request;
 }
 

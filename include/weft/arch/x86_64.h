@@ -102,34 +102,91 @@
 /* One instruction a line. */
 /* clang-format off */
 
+/*
+ * Suspend the caller and continue k, by the words of its link. `before` comes first and may use rdx; only jumps from
+ * the other two reach `apart`, in bytes that the pad's alignment leaves; `after` finds the request in rax and rdx.
+ */
+#define WEFT__RESUME(k, value, before, apart, after) \
+	weft_request_t request; \
+	void (*busy)(void) = weft__in_running; \
+\
+	__asm__ volatile( \
+	    WEFT_CANARY_OR(red_zone_is_written, "pushq %%rax\n\tpopq %%rax\n\t", "") \
+	    WEFT_CANARY_OR(value_is_lost, "xorl %%esi, %%esi\n\t", "") \
+	    before \
+	    "movq " WEFT__K(WEFT_LINK_PC) ", %%rdx\n\t" \
+	    "movq %%rcx, " WEFT__K(WEFT_LINK_PC) "\n\t" \
+	    "leaq 1f(%%rip), %%rcx\n\t" \
+	    "movq %%rsp, " WEFT__K(WEFT_LINK_PARENT_SP) "\n\t" \
+	    "movq %%rbp, " WEFT__K(WEFT_LINK_PARENT_FP) "\n\t" \
+	    "movq %%rcx, " WEFT__K(WEFT_LINK_PARENT_PC) "\n\t" \
+	    WEFT__SAVE_BX(WEFT_LINK_PARENT_BX) \
+	    "movq " WEFT__K(WEFT_LINK_SP) ", %%rsp\n\t" \
+	    WEFT__AWAY \
+	    "movq " WEFT__K(WEFT_LINK_FP) ", %%rbp\n\t" \
+	    "jmp *%%rdx\n\t" \
+	    WEFT__BACK \
+	    apart \
+	    WEFT__PAD \
+	    WEFT__LOAD_BX(WEFT_LINK_PARENT_BX) \
+	    after \
+	    : "+D"(*k), "+S"(value), "=a"(request.effect), "=d"(request.payload), "+c"(busy) \
+	    : \
+	    : WEFT__LOST); \
+	return request
+
 /* Suspend the caller and continue *k, which must not be running or finished: then control goes to the
  * routine that *k's pc names, and does not come back. */
 WEFT__INLINE weft_request_t weft_arch_resume(struct weft_link **k, void *value)
 {
-	weft_request_t request;
-	void (*busy)(void) = weft__in_running;
+	WEFT__RESUME(k, value, "", "", "");
+}
 
-	__asm__ volatile(
-	    WEFT_CANARY_OR(red_zone_is_written, "pushq %%rax\n\tpopq %%rax\n\t", "")
-	    WEFT_CANARY_OR(value_is_lost, "xorl %%esi, %%esi\n\t", "")
-	    "movq " WEFT__K(WEFT_LINK_PC) ", %%rdx\n\t"
-	    "movq %%rcx, " WEFT__K(WEFT_LINK_PC) "\n\t"
-	    "leaq 1f(%%rip), %%rcx\n\t"
-	    "movq %%rsp, " WEFT__K(WEFT_LINK_PARENT_SP) "\n\t"
-	    "movq %%rbp, " WEFT__K(WEFT_LINK_PARENT_FP) "\n\t"
-	    "movq %%rcx, " WEFT__K(WEFT_LINK_PARENT_PC) "\n\t"
-	    WEFT__SAVE_BX(WEFT_LINK_PARENT_BX)
-	    "movq " WEFT__K(WEFT_LINK_SP) ", %%rsp\n\t"
-	    WEFT__AWAY
-	    "movq " WEFT__K(WEFT_LINK_FP) ", %%rbp\n\t"
-	    "jmp *%%rdx\n\t"
-	    WEFT__BACK
-	    WEFT__PAD
-	    WEFT__LOAD_BX(WEFT_LINK_PARENT_BX)
-	    : "+D"(*k), "+S"(value), "=a"(request.effect), "=d"(request.payload), "+c"(busy)
-	    :
-	    : WEFT__LOST);
-	return request;
+/*
+ * The thread's limit is to be that of the link in the register `link`, which is lost.
+ * What is compiled for contiguous stacks asks, because their limits are all 0, and stores apart: two stores to a line
+ * that is only the limit's took an eighth of a resume and a yield (`./weft lab --full --only micro/resume_yield`; on
+ * Golden Cove 1.67 of the hand-written pair's time with them, 1.42 without, 1.33 without the question). Between
+ * linked stacks the limit is always another one, and going apart took longer than the stores do (1.86, and 1.71).
+ */
+#ifdef WEFT_SMALL_FRAMES
+#define WEFT__LIMIT_OF(link, to_apart, back) \
+	"movq " WEFT__STR(WEFT_LINK_LIMIT) "(%%" link "), %%" link "\n\t" \
+	"movq %%" link ", %%fs:0x70\n\t"
+#define WEFT__LIMIT_APART(link, apart, to_back) ""
+#else
+#define WEFT__LIMIT_OF(link, to_apart, back) \
+	"movq " WEFT__STR(WEFT_LINK_LIMIT) "(%%" link "), %%" link "\n\t" \
+	"cmpq %%" link ", %%fs:0x70\n\t" \
+	"jne " to_apart "\n" \
+	back ":\t"
+#define WEFT__LIMIT_APART(link, apart, to_back) \
+	apart ":\tmovq %%" link ", %%fs:0x70\n\t" \
+	"jmp " to_back "\n\t"
+#endif
+
+/*
+ * The same for *k whose leaf is the current coroutine already: with the leaf's limit; and behind it the parent of who
+ * suspended is the current coroutine, with its limit.
+ * Few statements: clang counts them when it decides what to inline. Where a function that resumes is not inlined,
+ * returns are mispredicted: libseff's generator then takes three times as long.
+ * Rejected: a function that is called before the switch. Its calls take places among the processor's return addresses,
+ * and a recursion of functions that resume took 1.3 of its time. And to make the leaf current here: that took 1.5 times
+ * as long where two coroutines take turns.
+ */
+WEFT__INLINE weft_request_t weft_arch_run(struct weft_link **k, void *value)
+{
+	WEFT__RESUME(k, value,
+	    "movq " WEFT__K(WEFT_CORO_LEAF) ", %%rdx\n\t"
+	    WEFT__LIMIT_OF("rdx", "3f", "4"),
+
+	    WEFT__LIMIT_APART("rdx", "3", "4b")
+	    WEFT__LIMIT_APART("rcx", "5", "6f"),
+
+	    "movq weft__tls_self@gottpoff(%%rip), %%rsi\n\t"
+	    "movq " WEFT__K(WEFT_CORO_PARENT) ", %%rcx\n\t"
+	    "movq %%rcx, %%fs:(%%rsi)\n\t"
+	    WEFT__LIMIT_OF("rcx", "5b", "6"));
 }
 
 /* Suspend into k, which must be running and above the caller; continue its resumer. */
@@ -330,20 +387,7 @@ WEFT__INLINE void weft__set_limit(char *limit)
 	__asm__ volatile("movq %0, %%fs:0x70" : : "r"(limit) : "memory");
 }
 
-/*
- * What surrounds a switch, in as few statements as possible: clang counts them when it decides what to inline. Where a
- * function that resumes is not inlined, returns are mispredicted: libseff's generator then takes three times as long.
- * Rejected: a function that is called before the switch. Its calls take places among the processor's return addresses,
- * and a recursion of functions that resume took 1.3 of its time.
- */
 /* clang-format off */
-/* The coroutine of which `field` has the address is the current one, and its limit the thread's. Uses rcx. */
-#define WEFT__BECOME(field, scratch) \
-	"movq " WEFT__STR(field) "(%0), %%rcx\n\t" \
-	"movq %%rcx, %%fs:(%%" scratch ")\n\t" \
-	"movq " WEFT__STR(WEFT_LINK_LIMIT) "(%%rcx), %%rcx\n\t" \
-	"movq %%rcx, %%fs:0x70"
-
 /* These words seldom change, and a compare costs less than a store: the store ports are what a switch waits for.
  * Rejected: to compare `group` too, which gained nothing; and to compare `leaf` with k in place of reading it, which
  * took 0.97 of the time, but each resume of a coroutine that was suspended from further inside went to `anew`; and one
@@ -363,7 +407,8 @@ WEFT__INLINE void weft__set_limit(char *limit)
 	"testb $1, " WEFT__STR(WEFT_CORO_VIEW) "(%%rcx)\n\t" \
 	"jne %l[anew]\n\t" \
 	WEFT_CANARY_OR(resumed_coroutine_stays_in_its_group, "", "movq %0, " WEFT__STR(WEFT_CORO_GROUP) "(%0)\n\t") \
-	WEFT__BECOME(WEFT_CORO_LEAF, "rdx")
+	"movq " WEFT__STR(WEFT_CORO_LEAF) "(%0), %%rcx\n\t" \
+	"movq %%rcx, %%fs:(%%rdx)"
 
 /* More inputs: gcc keeps in registers what is named often, and these statements use `k` more often than name it. */
 #if defined(__clang__)
@@ -399,27 +444,6 @@ WEFT__INLINE bool weft__enter_tagged(struct weft_link *k, uint64_t tags)
 		       "cmpq %1, " WEFT__STR(WEFT_CORO_TAGS) "(%0)\n\t"
 		       "jne %l[anew]\n\t",
 		       tags);
-}
-
-WEFT__INLINE void weft__become_leaf(struct weft_link *k)
-{
-	__asm__ volatile(
-	    "movq weft__tls_self@gottpoff(%%rip), %%rdx\n\t"
-	    WEFT__BECOME(WEFT_CORO_LEAF, "rdx")
-	    :
-	    : "r"(k)
-	    : "rcx", "rdx", "memory");
-}
-
-/* Behind a switch. The request is in rax and rdx. */
-WEFT__INLINE void weft__become_parent(const struct weft_link *k)
-{
-	__asm__ volatile(
-	    "movq weft__tls_self@gottpoff(%%rip), %%rsi\n\t"
-	    WEFT__BECOME(WEFT_CORO_PARENT, "rsi")
-	    :
-	    : "r"(k)
-	    : "rcx", "rsi", "memory");
 }
 /* clang-format on */
 
