@@ -314,6 +314,20 @@ WEFT_EXTERN_C_BEGIN
 /* The calling task was cancelled as a whole: should it be unwound, not told by a code? */
 WEFT_API bool weft__unwinds(void);
 
+WEFT_API WEFT__COLD weft_coro_t *weft__owner_above(void);
+
+/* What stands for the caller's task, whichever coroutine of the task runs, or else for its thread: the first coroutine.
+ * It owns what the caller locks. */
+WEFT__INLINE weft_coro_t *weft__owner(void)
+{
+	weft_coro_t *self = weft__self();
+
+	if (weft__likely(self && self->handled == weft_handles(weft_op_sched).word) ||
+	    WEFT_CANARY(coroutines_own_locks))
+		return self;
+	return weft__owner_above();
+}
+
 /* What a wait's result means for the caller. */
 WEFT__INLINE int weft__waited(int result)
 {

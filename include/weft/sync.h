@@ -77,24 +77,16 @@ WEFT_API void weft__queue_leave(struct weft__queue *q, struct weft__place *place
 
 /* ---- mutex ----------------------------------------------------------------------------------------------------- */
 
-/** A lock with one owner, a task or a thread. Not recursive. */
+/** A lock with one owner: a task or a thread, whichever of its coroutines locks and unlocks. Not recursive. */
 typedef struct weft_mutex {
 	uint32_t state; /* atomic; 0: free, 1: owned, 2: owned, and somebody waits */
 	struct weft__queue queue;
-	weft_coro_t
-	    *owner; /* atomic, relaxed: only its owner compares it with itself; a coroutine or a thread's root */
+	weft_coro_t *owner; /* atomic, relaxed: only its owner compares it with itself; see weft__owner */
 } weft_mutex_t;
 
 /* True: it is the caller's already. Else `w` is in the queue. */
 WEFT_API bool weft__mutex_enter(weft_mutex_t *m, struct weft__queued *w);
 WEFT_API int weft__mutex_release(weft_mutex_t *m);
-
-WEFT__INLINE weft_coro_t *weft__owner(void)
-{
-	weft_coro_t *self = weft__self();
-
-	return weft__likely(self) ? self : weft__attach_thread();
-}
 
 /** Lock it unless it is locked. True: locked. */
 WEFT__INLINE WEFT__NOT_NULL bool weft_mutex_try_lock(weft_mutex_t *m)
@@ -205,7 +197,7 @@ WEFT_API WEFT__NOT_NULL void weft_cond_broadcast(weft_cond_t *c);
 typedef struct weft_rwlock {
 	struct weft__queue queue;
 	uint32_t readers;    /* under the queue's lock */
-	weft_coro_t *writer; /* under the queue's lock; a coroutine or a thread's root */
+	weft_coro_t *writer; /* under the queue's lock; see weft__owner */
 } weft_rwlock_t;
 
 /* 1: entered. 0: not yet. -EDEADLK: the caller is the writer. `w` NULL: do not wait. */

@@ -312,7 +312,7 @@ bool weft__join_begin(weft_task_t *t, weft_waiter_t *w)
 	weft__scope_lock(t->scope);
 	task = t->task;
 	if (task) {
-		if (weft__unlikely(t->joiner || task->k == weft__self()))
+		if (weft__unlikely(t->joiner || task->k == weft__owner()))
 			die_joined(t);
 		t->joiner = w;
 	}

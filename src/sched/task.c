@@ -30,6 +30,18 @@ void weft__set_worker(struct weft__worker *w)
 	this_worker = w;
 }
 
+/* Inside of a task, or outside of all. */
+weft_coro_t *weft__owner_above(void)
+{
+	weft_coro_t *k = weft__self();
+
+	if (!k)
+		return weft__attach_thread();
+	while (k->handled != weft_handles(weft_op_sched).word && k->parent)
+		k = k->parent;
+	return k;
+}
+
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
 static weft_attr_t merged(const weft_attr_t *defaults, const weft_attr_t *wanted)

@@ -17,6 +17,12 @@ weft_test(alone COMMAND @alone.gcc 30 SECONDS 60)
 
 # None (0) of the workers: simulated.
 weft_program(random gcc SOURCES random.c FLAGS -Wall -Wextra)
+weft_program(owners gcc SOURCES owners.c FLAGS -Wall -Wextra)
+foreach(workers 1 8)
+	weft_test(owners.${workers} COMMAND @owners.gcc ${workers})
+endforeach()
+weft_program(coroutines_own_locks gcc SOURCES owners.c CANARY coroutines_own_locks)
+weft_test(canary.coroutines_own_locks COMMAND @coroutines_own_locks.gcc 2 locks_belong_to_tasks FAILS SAYS "POSIX says")
 foreach(workers 0 1 2 8)
 	weft_test(random.${workers} COMMAND @random.gcc ${workers} 0 1000 SECONDS 120)
 endforeach()
