@@ -84,14 +84,23 @@ inline void check(int error)
 		throw std::system_error(-error, std::generic_category(), "weft");
 }
 
+// Never shorter. What does not fit into 64 bits of nanoseconds never passes; what is not a number has passed.
 template <typename Rep, typename Period> uint64_t deadline_of(std::chrono::duration<Rep, Period> from_now)
 {
-	auto wait = std::chrono::duration_cast<std::chrono::nanoseconds>(from_now).count();
+	using std::chrono::nanoseconds;
+
 	uint64_t now = weft_now();
 
-	if (wait <= 0)
+	if (!(from_now > std::chrono::duration<Rep, Period>::zero()))
 		return now;
-	return static_cast<uint64_t>(wait) < WEFT_NEVER - now ? now + static_cast<uint64_t>(wait) : WEFT_NEVER - 1;
+	// Asked before the cast, which may overflow.
+	if (std::chrono::duration<long double, std::nano>(from_now).count() >=
+	    static_cast<long double>(nanoseconds::max().count()))
+		return WEFT_NEVER - 1;
+
+	uint64_t wait = static_cast<uint64_t>(std::chrono::ceil<nanoseconds>(from_now).count());
+
+	return wait < WEFT_NEVER - now ? now + wait : WEFT_NEVER - 1;
 }
 
 // The values of weft::local that a task (or thread) has. In the frame that the task's function is called from.
@@ -924,6 +933,7 @@ namespace detail
 template <typename T> struct promised {
 	weft_event_t known{};
 	bool is_set = false; // atomic
+	bool broken = false; // its promise ended without; told by who asks, because a destructor may lack the memory to
 	outcome<T> result;
 };
 
@@ -965,7 +975,12 @@ template <typename T> class [[nodiscard]] future
 	T get()
 	{
 		wait();
-		return std::exchange(state_, nullptr)->result.take();
+
+		auto known = std::exchange(state_, nullptr);
+
+		if (known->broken)
+			throw std::future_error(std::future_errc::broken_promise);
+		return known->result.take();
 	}
 
 #if defined(__cpp_impl_coroutine)
@@ -1071,9 +1086,11 @@ template <typename T> class promise
 	}
 	void abandon() noexcept
 	{
-		if (state_ && !__atomic_load_n(&state_->is_set, __ATOMIC_ACQUIRE) &&
-		    WEFT_NO_CANARY(promise_is_forgotten))
-			set_exception(std::make_exception_ptr(std::future_error(std::future_errc::broken_promise)));
+		if (!state_ || __atomic_exchange_n(&state_->is_set, true, __ATOMIC_ACQ_REL) ||
+		    WEFT_CANARY(promise_is_forgotten))
+			return;
+		state_->broken = true;
+		weft_event_set(&state_->known);
 	}
 
 	std::shared_ptr<detail::promised<T>> state_;

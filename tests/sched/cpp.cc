@@ -5,7 +5,9 @@
 
 #include <atomic>
 #include <cstring>
+#include <limits>
 #include <mutex>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -14,6 +16,28 @@
 #include <weft/weft.hpp> // no name stands in both
 
 using namespace std::chrono_literals;
+
+static bool refuses_new;
+
+#if !WEFT__SANITIZED // which have their own
+// Not inlined: gcc would find that malloc and delete do not match.
+__attribute__((noinline)) void *operator new(std::size_t bytes)
+{
+	if (void *memory = refuses_new ? nullptr : std::malloc(bytes))
+		return memory;
+	throw std::bad_alloc();
+}
+
+__attribute__((noinline)) void operator delete(void *memory) noexcept
+{
+	std::free(memory);
+}
+
+__attribute__((noinline)) void operator delete(void *memory, std::size_t) noexcept
+{
+	std::free(memory);
+}
+#endif
 
 namespace
 {
@@ -366,6 +390,78 @@ void broken_promises()
 }
 
 // A thread says what a task waits for, and the reverse.
+// A thread may end for lack of memory, and its promises with it.
+void broken_without_memory()
+{
+	CHECK(code_of_future([] {
+		      weft::future<int> broken;
+		      {
+			      weft::promise<int> promise;
+			      broken = promise.get_future();
+			      refuses_new = true;
+		      }
+		      refuses_new = false;
+		      broken.get();
+	      }) == static_cast<int>(std::future_errc::broken_promise));
+}
+
+// Each of these is later than any program ends.
+template <typename Duration> void lasts(Duration time)
+{
+	weft::scope scope(time);
+	weft::promise<int> promise;
+	auto future = promise.get_future();
+	auto sleeps = scope.spawn([time] { weft::this_task::sleep_for(time); });
+	auto waits = scope.spawn([&future, time] { return future.wait_for(time); });
+	bool early = false;
+
+	CHECK(weft::select(weft::after(time, [&early] { early = true; }), weft::after(2ms, [] {})) == 1 && !early);
+	CHECK(!weft::this_task::is_cancelled());
+	promise.set_value(1);
+	CHECK(waits.join());
+	sleeps.cancel();
+	CHECK(error_of([&] { sleeps.join(); }) == ECANCELED);
+	scope.wait();
+}
+
+template <typename Duration> void is_over(Duration time)
+{
+	weft::promise<int> promise;
+
+	weft::this_task::sleep_for(time);
+	CHECK(!promise.get_future().wait_for(time));
+	CHECK(error_of([time] {
+		      weft::scope scope(time);
+
+		      scope.start([] { weft::this_task::sleep_for(1h); });
+		      scope.wait();
+	      }) == ETIMEDOUT);
+}
+
+void long_and_short_times()
+{
+	using std::chrono::duration;
+
+	lasts(std::chrono::hours::max());
+	lasts(std::chrono::minutes::max());
+	lasts(std::chrono::seconds::max());
+	lasts(std::chrono::milliseconds::max());
+	lasts(std::chrono::nanoseconds::max());
+	lasts(duration<unsigned long long>::max());
+	lasts(duration<float>::max());
+	lasts(duration<double>(1e300));
+	lasts(duration<double>(std::numeric_limits<double>::infinity()));
+	lasts(duration<long long, std::giga>(300)); // cut to 64 bits, these nanoseconds are soon over
+	is_over(std::chrono::hours::min());
+	is_over(duration<double>(-1e300));
+	is_over(duration<double>(std::numeric_limits<double>::quiet_NaN()));
+
+	auto before = weft_now();
+	weft::this_task::sleep_for(duration<long long, std::pico>(1));
+	weft::this_task::sleep_for(duration<double>(1e-10));
+	CHECK(weft_now() - before >= 2); // never shorter
+}
+
 void futures_of_threads()
 {
 	weft::promise<int> up, down;
@@ -670,6 +766,8 @@ struct test {
     {"selects_that_send", selects_that_send, true},
     {"futures", futures, true},
     {"broken_promises", broken_promises, true},
+    {"broken_without_memory", broken_without_memory, true},
+    {"long_and_short_times", long_and_short_times, true},
     {"futures_of_threads", futures_of_threads, false},
     {"locals", in_scope<locals>, true},
     {"locals_elsewhere", locals_elsewhere, false},
