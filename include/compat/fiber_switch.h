@@ -163,7 +163,7 @@ struct fiber__program {
 	char **argv;
 };
 
-WEFT__HELPER void *fiber__program(void *program_, fiber_t from)
+WEFT__HELPER void *fiber__run_program(void *program_, fiber_t from)
 {
 	struct fiber__program *program = (struct fiber__program *)program_;
 
@@ -175,7 +175,7 @@ WEFT__HELPER void *fiber__main(void *(*main)(int, char **), int argc, char **arg
 {
 	struct fiber__program program = {main, argc, argv};
 
-	return fiber__run(fiber__program, &program);
+	return fiber__run(fiber__run_program, &program);
 }
 
 WEFT_EXTERN_C_END

@@ -58,8 +58,13 @@ WEFT__HELPER int seff_net__listen_at(const weft_address_t *at, bool non_blocking
 		return fd;
 	if (reuse_address)
 		seff_net__option(fd, SO_REUSEADDR);
+#ifdef SO_REUSEPORT /* not by -std=c11 and the like */
 	if (reuse_port)
 		seff_net__option(fd, SO_REUSEPORT);
+#else
+	if (reuse_port && !weft_close(fd))
+		return -ENOPROTOOPT;
+#endif
 	if (!bind(fd, (const struct sockaddr *)&at->address, at->size) && !listen(fd, queue))
 		return fd;
 	error = -errno;
@@ -127,7 +132,7 @@ WEFT__HELPER int await_send_all(int conn_fd, const char *buffer, size_t bufsz)
 
 	if (bufsz > INT_MAX)
 		return seff_net__fail(-EINVAL);
-	while (done < bufsz && !(WEFT_CANARY(net_sends_a_part) && done)) {
+	while (done < bufsz && WEFT_CANARY_OR(net_sends_a_part, !done, true)) {
 		sent = weft_send(conn_fd, buffer + done, bufsz - done, 0);
 		if (sent < 0)
 			return seff_net__fail(sent);

@@ -165,7 +165,7 @@ __attribute__((unused, cold, noreturn)) static void seff__die_failed(const weft_
 __attribute__((unused, cold, noinline)) static void seff__ended(seff_coroutine_t *k, const struct weft_effect *effect,
 								void *payload)
 {
-	if (seff__core(k)->link.pc == (void *)weft__in_finished)
+	if (seff__core(k)->link.pc == __extension__(void *) weft__in_finished)
 		k->state = FINISHED;
 	if (effect == WEFT__THROWN)
 		weft__rethrow(payload);

@@ -18,7 +18,7 @@ typedef uint64_t effect_id;
 typedef uint64_t effect_set;
 
 /** The effect of a request that says the coroutine's function returned. */
-#define RETURN_EFFECT_ID (~(effect_id)0)
+#define RETURN_EFFECT_ID UINT64_MAX
 /** Effects that can be handled by number. */
 #define MAX_EFFECTS 64
 

@@ -113,12 +113,12 @@ WEFT_API WEFT__NORETURN WEFT__COLD void weft__end_here(void);
 #define weft__end_here() __builtin_unreachable()
 #endif
 
-WEFT_EXTERN_C_END
-
 #if defined(__x86_64__) && !defined(__ILP32__)
 #include <weft/arch/x86_64.h>
 #else
 #error "weft has no switch for this architecture yet: write include/weft/arch/ARCH.h and src/arch/ARCH.S"
 #endif
+
+WEFT_EXTERN_C_END
 
 #endif /* WEFT_ARCH_H */

@@ -22,12 +22,34 @@
 #error "weft runs on Linux only"
 #endif
 
+/* __COUNTER__, which macros expand to in users' code, is standard in the C after C23, and old in every compiler. */
+#if defined(__clang__)
+#if __has_warning("-Wc2y-extensions")
+#pragma clang diagnostic ignored "-Wc2y-extensions"
+#endif
+#endif
+
 #ifdef __cplusplus
-#define WEFT_EXTERN_C_BEGIN extern "C" {
-#define WEFT_EXTERN_C_END }
+/* What stands between these is C: casts are of the old style, and there are compound literals. */
+#if defined(__clang__)
+#define WEFT__C_BEGIN                                                                                                  \
+	_Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wold-style-cast\"")                          \
+	    _Pragma("GCC diagnostic ignored \"-Wc99-extensions\"")
+#else
+#define WEFT__C_BEGIN _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wold-style-cast\"")
+#endif
+#define WEFT__C_END _Pragma("GCC diagnostic pop")
+#define WEFT_EXTERN_C_BEGIN                                                                                            \
+	WEFT__C_BEGIN extern "C"                                                                                       \
+	{
+#define WEFT_EXTERN_C_END                                                                                              \
+	}                                                                                                              \
+	WEFT__C_END
 #define WEFT__ALIGNAS(n) alignas(n)
 #define WEFT__STATIC_ASSERT static_assert
 #else
+#define WEFT__C_BEGIN
+#define WEFT__C_END
 #define WEFT_EXTERN_C_BEGIN
 #define WEFT_EXTERN_C_END
 #define WEFT__ALIGNAS(n) _Alignas(n)

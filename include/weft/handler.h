@@ -38,6 +38,10 @@
 #ifndef WEFT_HANDLER_H
 #define WEFT_HANDLER_H
 
+#ifndef __clang__
+#pragma GCC system_header /* see weft/effect.h, which is how it is included */
+#endif
+
 #include <weft/copy.h>
 #include <weft/internal/pp.h>
 

@@ -135,9 +135,11 @@ WEFT_EXTERN_C_END
 #pragma push_macro("WEFT_NAMESPACE")
 #undef WEFT_NAMESPACE
 #define WEFT_NAMESPACE weft
+WEFT__C_BEGIN
 /** Do an operation, or begin it. A handler that does it itself writes `result` and replies WEFT_IO_DONE; one that lets
  * it happen performs it again, by weft_op_io, from outside of the task's handlers: weft_forward does both. */
 WEFT_EFFECT_AS(weft_op_io, int, io, weft_io_t *, io);
+WEFT__C_END
 #pragma pop_macro("WEFT_NAMESPACE")
 
 WEFT_EXTERN_C_BEGIN
@@ -792,10 +794,8 @@ WEFT__INLINE int weft_fstatat(int directory, const char *path, struct stat *stat
  */
 WEFT_API pid_t weft_spawn_process(char *const argv[], char *const envp[], const int fds[3]);
 
-/* A descriptor of a process; of a set of signals. */
+/* A descriptor of a process. */
 WEFT_API int weft__process_fd(pid_t process);
-WEFT_API int weft__signal_fd(const sigset_t *signals);
-WEFT_API int weft__signal_read(int fd, siginfo_t *info);
 WEFT_API int weft__process_status(pid_t process, int *status);
 
 /**
@@ -821,6 +821,12 @@ WEFT__INLINE pid_t weft_waitpid(pid_t process, int *status)
 	return weft_waitpid_until(process, status, WEFT_NEVER);
 }
 
+/* What POSIX has in <signal.h>. It is not there by -std=c11 and the like, unless _POSIX_C_SOURCE is defined. */
+#ifdef SA_SIGINFO
+/* A descriptor of a set of signals. */
+WEFT_API int weft__signal_fd(const sigset_t *signals);
+WEFT_API int weft__signal_read(int fd, siginfo_t *info);
+
 /**
  * Wait for one of these signals, which every thread of the program must have blocked (pthread_sigmask before
  * weft_rt_run), or it is handled as usual. In a simulation they are those of the simulated world (weft/world.h).
@@ -845,6 +851,7 @@ WEFT__INLINE int weft_sigwait(const sigset_t *signals, siginfo_t *info)
 {
 	return weft_sigwait_until(signals, info, WEFT_NEVER);
 }
+#endif
 
 /* ---- looking ----------------------------------------------------------------------------------------------------- */
 

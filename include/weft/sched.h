@@ -295,6 +295,7 @@ WEFT_EXTERN_C_END
 #pragma push_macro("WEFT_NAMESPACE")
 #undef WEFT_NAMESPACE
 #define WEFT_NAMESPACE weft
+WEFT__C_BEGIN
 /**
  * What tasks ask for; a handler calls them weft_op_spawn, weft_op_yield, weft_op_wait, weft_op_now, and weft_op_sched
  * for all.
@@ -307,6 +308,7 @@ WEFT_FAMILY_AS(weft_op_, sched, (int, spawn, struct weft_spawn *, what), (int, y
 	       (void, wait, weft_waiter_t *, waiter), (uint64_t, now));
 /** A cancelled task goes on with this where it waits. Whoever handles it must end soon: later waits fail at once. */
 WEFT_EXCEPTION_AS(weft_cancelled, cancelled);
+WEFT__C_END
 #pragma pop_macro("WEFT_NAMESPACE")
 
 WEFT_EXTERN_C_BEGIN
@@ -587,8 +589,10 @@ WEFT__INLINE int weft_scope_spawn_with(weft_scope_t *s, weft_task_t *handle, wef
 				       const weft_task_attr_t *attr)
 {
 	if (weft__unlikely(!s)) {
-		if (handle)
-			*handle = (weft_task_t){.error = -EINVAL};
+		if (handle) {
+			__builtin_memset(handle, 0, sizeof *handle);
+			handle->error = -EINVAL;
+		}
 		return -EINVAL;
 	}
 	return weft__spawn(s, handle, fn, arg, attr);

@@ -25,6 +25,7 @@ namespace detail
 
 struct waiting;
 
+WEFT__C_BEGIN // the macros of effect.h are C
 WEFT_EFFECT(void, weft__await, waiting *, what);
 
 // Who runs a coroutine of ours while a C++20 one waits.
@@ -124,6 +125,7 @@ struct awaits {
 		return !d.run();
 	}
 };
+WEFT__C_END
 
 struct access {
 	template <typename T> static source<T> *of(generator<T> &g)

@@ -136,7 +136,7 @@ constexpr uint64_t weft__hash(const char *text)
 	uint64_t hash = 14695981039346656037u;
 
 	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 1099511628211u;
+		hash = (hash ^ static_cast<unsigned char>(*text)) * 1099511628211u;
 	return hash;
 }
 
