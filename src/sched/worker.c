@@ -442,9 +442,10 @@ static bool has_long_tasks(const struct weft__worker *w)
 	return __atomic_load_n(&w->look_every, __ATOMIC_RELAXED) < LONG_TASKS;
 }
 
+/* An only worker never rests: no other worker would run what is added meanwhile. */
 static bool is_to_rest(const struct weft__worker *w)
 {
-	return has_long_tasks(w) && next_timer(w) < weft__clock() + REST;
+	return w->rt->workers > 1 && has_long_tasks(w) && next_timer(w) < weft__clock() + REST;
 }
 
 /* True: it is left to a worker that has had long tasks to turn its own wheel. See "Long tasks stay". */
@@ -720,13 +721,32 @@ static struct weft__task *search(struct weft__worker *w)
 	return task ? task : steal(w, steal_stuck);
 }
 
-/* Anywhere but in others' slots, or a single spawned task. */
+/* In the worker's own queues. Its thread parks only when these are empty, but a step of a runtime without threads also
+ * ends when its budget is spent: then any of them may hold tasks, and only the next step runs them. */
+static bool own_anything(struct weft__worker *w)
+{
+	if (WEFT_CANARY(steps_forget_their_own))
+		return false;
+	return atomic_load_explicit(&w->slot, memory_order_relaxed) || weft__fresh_now(&w->fresh) ||
+	       weft__ring_count(&w->ring) || atomic_load(&w->pinned);
+}
+
+/*
+ * Must the worker run, instead of sleeping? A ready task is in one of these places:
+ *   its own slot, stack of spawned tasks, ring, pins   own_anything
+ *   the runtime's queues `shared` and `spawned`        here
+ *   another worker's ring, or its stack if it has two  here, unless this worker rests
+ *   another worker's slot, or its only spawned task    nowhere: its owner is about to run it (see "No wake-up is lost")
+ *   the pins of another worker                         nowhere: only that worker may run them, and it is woken for them
+ *   the queue of the helpers                           nowhere: only helpers may run them
+ * A timer that is due, or an event of the source, ends the sleep at once, and is not looked for here.
+ */
 static bool anything(struct weft__worker *w)
 {
 	struct weft__rt *rt = w->rt;
 	unsigned i;
 
-	if (atomic_load(&rt->shared.count) || atomic_load(&rt->spawned.count) || atomic_load(&w->pinned) ||
+	if (atomic_load(&rt->shared.count) || atomic_load(&rt->spawned.count) || own_anything(w) ||
 	    atomic_load(&rt->stop))
 		return true;
 	for (i = 0; i < rt->workers && !w->rests; i++)

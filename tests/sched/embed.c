@@ -90,6 +90,103 @@ static void a_budget(bool by_epoll)
 	close_loop(&l);
 }
 
+static void *waits_for(void *event)
+{
+	CHECK(weft_event_wait(event) == 0);
+	return NULL;
+}
+
+static void *happens(void *event)
+{
+	weft_event_set(event);
+	return NULL;
+}
+
+/* The budget ends when the only task that can run was just woken. */
+static void a_budget_before_the_woken(bool by_epoll)
+{
+	struct loop l = open_loop(by_epoll);
+	weft_event_t event = {0};
+
+	CHECK(weft_rt_spawn(l.rt, waits_for, &event, NULL) == 0);
+	CHECK(weft_rt_step(l.rt, 0) == 0);
+	CHECK(weft_rt_spawn(l.rt, happens, &event, NULL) == 0);
+	CHECK(weft_rt_step(l.rt, 0) == 1);
+	CHECK(readable(&l, PATIENCE));
+	CHECK(weft_rt_step(l.rt, 0) == 0);
+	close_loop(&l);
+}
+
+static void *spawns_one(void *done)
+{
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn(&scope, sets, done) == 0);
+	CHECK(weft_scope_wait(&scope) == 0);
+	return NULL;
+}
+
+/* … was just spawned. */
+static void a_budget_before_the_spawned(bool by_epoll)
+{
+	struct loop l = open_loop(by_epoll);
+	bool done = false;
+
+	CHECK(weft_rt_spawn(l.rt, spawns_one, &done, NULL) == 0);
+	CHECK(weft_rt_step(l.rt, 0) == 1 && !done);
+	CHECK(readable(&l, PATIENCE));
+	CHECK(weft_rt_step(l.rt, 0) == 1 && done);
+	close_loop(&l);
+}
+
+struct pace {
+	weft_event_t go;
+	bool looked, napping;
+};
+
+static void *naps(void *argument)
+{
+	struct pace *p = argument;
+
+	p->napping = true;
+	CHECK(weft_sleep(MS * 9 / 10) == 0);
+	return NULL;
+}
+
+static void *computes_and_yields(void *argument)
+{
+	struct pace *p = argument;
+	const uint64_t until = weft_now() + 3 * MS;
+
+	while (weft_now() < until)
+		;
+	weft_sleep(1); /* the worker looks how long that took */
+	p->looked = true;
+	CHECK(weft_event_wait(&p->go) == 0);
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn(&scope, naps, p) == 0);
+	weft_task_yield();
+	CHECK(weft_scope_wait(&scope) == 0);
+	return NULL;
+}
+
+/* … has yielded, and a timer is about to end. A worker that has had long tasks rests until its next timer, but not if
+ * no other worker can run its tasks. */
+static void a_budget_after_long_tasks(bool by_epoll)
+{
+	struct loop l = open_loop(by_epoll);
+	struct pace p = {0};
+
+	CHECK(weft_rt_spawn(l.rt, computes_and_yields, &p, NULL) == 0);
+	do
+		CHECK(readable(&l, PATIENCE) && weft_rt_step(l.rt, WEFT_NEVER) == 0);
+	while (!p.looked);
+	weft_event_set(&p.go);
+	CHECK(weft_rt_step(l.rt, 0) == 1 && !p.napping);
+	CHECK(weft_rt_step(l.rt, 0) == 1 && p.napping);
+	CHECK(readable(&l, PATIENCE));
+	close_loop(&l);
+}
+
 /* ---- other threads ---------------------------------------------------------------------------------------------- */
 
 enum { THREADS = 4, PER_THREAD = 25000 };
@@ -267,6 +364,9 @@ int main(int argc, char **argv)
 	    {"nothing_to_do", nothing_to_do},
 	    {"timers", timers},
 	    {"a_budget", a_budget},
+	    {"a_budget_before_the_woken", a_budget_before_the_woken},
+	    {"a_budget_before_the_spawned", a_budget_before_the_spawned},
+	    {"a_budget_after_long_tasks", a_budget_after_long_tasks},
 	    {"threads_wake_it", threads_wake_it},
 	    {"helpers", helpers},
 	    {"everything_is_cancelled", everything_is_cancelled},

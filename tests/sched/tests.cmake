@@ -95,6 +95,16 @@ endforeach()
 # A program's own loop.
 weft_program(embed gcc SOURCES embed.c FLAGS -Wall -Wextra)
 weft_test(embed COMMAND @embed.gcc)
+weft_program(steps gcc SOURCES steps.c FLAGS -Wall -Wextra)
+set(back_ends epoll)
+if(EXISTS /usr/include/liburing.h)
+	list(APPEND back_ends io_uring)
+endif()
+foreach(back_end IN LISTS back_ends)
+	weft_test(steps.${back_end} COMMAND @steps.gcc 0 300 ENV WEFT_IO=${back_end})
+endforeach()
+weft_program(steps_forget_their_own gcc SOURCES steps.c CANARY steps_forget_their_own)
+weft_test(canary.steps_forget_their_own COMMAND @steps_forget_their_own.gcc 9 1 FAILS SAYS "not ok - .*more .. w->ended")
 
 # Programs for libseff's scheduler.
 set(scheff_flags -Wall -Wextra -Werror -I${weft_root}/include/compat)
