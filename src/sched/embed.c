@@ -47,7 +47,9 @@ static void take_in(struct weft__rt *rt)
 		source->take_in(source, &rt->worker[0]);
 }
 
-/* True: there is more to run. */
+/* True: there is more to run, or a timer is due. The step may have ended before it looked at the timers, and a poll
+ * that reports changes only (EPOLLET) has seen the descriptor's timer expire already: `arm` would not set it to the
+ * same time again. */
 static bool lie_down(struct weft__rt *rt)
 {
 	struct weft__worker *w = &rt->worker[0];
@@ -57,7 +59,7 @@ static bool lie_down(struct weft__rt *rt)
 	take_in(rt);
 	when = weft__worker_lie_down(w);
 	weft__spin_lock(&rt->park_lock);
-	sleeps = when && w->is_parked;
+	sleeps = when > weft__clock() && w->is_parked;
 	arm(rt, sleeps ? when : NOW);
 	weft__spin_unlock(&rt->park_lock);
 	return !sleeps;

@@ -164,12 +164,53 @@ static void deadlines_and_the_end(bool by_epoll)
 	close(e.fds[1]);
 }
 
+static void *naps(void *argument)
+{
+	struct talk *t = argument;
+
+	CHECK(weft_sleep(MS) == 0);
+	set(&t->done);
+	return NULL;
+}
+
+static void *reads(void *argument)
+{
+	const struct talk *t = argument;
+	char byte;
+
+	CHECK(weft_read(t->fds[0], &byte, 1) == 1);
+	return NULL;
+}
+
+/* One poll reports a byte and a timer. The budget ends after the byte was read: the descriptor must report the timer,
+ * which has expired already, once more. */
+static void a_budget_before_a_timer(bool by_epoll)
+{
+	struct talk t = {.loop = open_loop(by_epoll)};
+	uint64_t until;
+
+	CHECK(pipe(t.fds) == 0);
+	CHECK(weft_rt_spawn(t.loop.rt, reads, &t, NULL) == 0 && weft_rt_spawn(t.loop.rt, naps, &t, NULL) == 0);
+	while (weft_rt_step(t.loop.rt, WEFT_NEVER) == 1)
+		;
+	until = weft_now() + 2 * MS;
+	CHECK(write(t.fds[1], "", 1) == 1);
+	while (weft_now() < until)
+		;
+	CHECK(readable(&t.loop, PATIENCE));
+	(void)weft_rt_step(t.loop.rt, 0);
+	turn(&t.loop, &t.done);
+	close_loop(&t.loop);
+	CHECK(close(t.fds[0]) == 0 && close(t.fds[1]) == 0);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct loop_test tests[] = {
 	    {"a_thread_asks", a_thread_asks},
 	    {"threads_take_turns", threads_take_turns},
 	    {"deadlines_and_the_end", deadlines_and_the_end},
+	    {"a_budget_before_a_timer", a_budget_before_a_timer},
 	    {NULL, NULL},
 	};
 
