@@ -412,26 +412,39 @@ typedef struct weft_barrier {
 		{0, NULL, NULL}, (parties), 0                                                                          \
 	}
 
-/* True: the last to arrive, and the others go on. */
+/* True: the last to arrive, and the others go on. `w` NULL: do not wait. */
 WEFT_API bool weft__barrier_enter(weft_barrier_t *b, struct weft__queued *w);
 WEFT_API void weft__barrier_leave(weft_barrier_t *b, struct weft__place *place);
 
-/** Wait for the others. 1 for the last to arrive, 0 for others; one whose wait ends early has not arrived. -EINVAL: the
- * barrier is for no parties. */
-WEFT__INLINE WEFT__NOT_NULL int weft_barrier_wait(weft_barrier_t *b)
+/**
+ * Wait for the others. A wait that ends early has not arrived: the others wait for another party in its place.
+ * @param deadline  0: succeed only as the last to arrive
+ * @return 1 for the last to arrive, 0 for others; -EINVAL: the barrier is for no parties; -ETIMEDOUT, -ECANCELED
+ */
+__attribute__((noinline, unused)) WEFT__NOT_NULL static int weft_barrier_wait_until(weft_barrier_t *b,
+										    uint64_t deadline)
 {
 	struct weft__queued w;
 	int result;
 
 	if (!b->parties)
 		return -EINVAL;
-	weft__queued_init(&w, "barrier", b, WEFT_NEVER);
-	if (weft__barrier_enter(b, &w))
-		return 1;
-	result = weft_wait(&w.waiter);
+	do {
+		weft__queued_init(&w, "barrier", b, deadline);
+		if (weft__barrier_enter(b, deadline ? &w : NULL))
+			return 1;
+		if (!deadline)
+			return -ETIMEDOUT;
+		result = weft_wait(&w.waiter);
+	} while (!result && w.place.status == -EAGAIN);
 	if (result)
 		weft__barrier_leave(b, &w.place);
 	return weft__waited(result);
+}
+
+WEFT__INLINE WEFT__NOT_NULL int weft_barrier_wait(weft_barrier_t *b)
+{
+	return weft_barrier_wait_until(b, WEFT_NEVER);
 }
 
 /* ---- future ---------------------------------------------------------------------------------------------------- */

@@ -122,25 +122,67 @@ bool weft__group_is_done(weft_group_t *g)
 
 /* ---- barrier --------------------------------------------------------------------------------------------------- */
 
+/*
+ * Invariant: `arrived` is the number of places in the queue. A party whose wait a cancellation or a deadline has ended
+ * leaves the queue when it runs again. It is not to be counted before that: its wait will return that it has not
+ * arrived.
+ */
+static void drop_ended(weft_barrier_t *b)
+{
+	struct weft__place *place, *next;
+
+	for (place = b->queue.first; place; place = next) {
+		next = place->next;
+		if (has_ended(place)) {
+			take_out(&b->queue, place);
+			b->arrived--;
+		}
+	}
+}
+
+/*
+ * Claim all parties that wait. If a wait ends while they are claimed, fewer have arrived than were in the queue, and
+ * the barrier stays closed. A claim cannot be undone: the claimed parties get -EAGAIN, and enter the barrier again.
+ */
+static struct weft__place *claim_parties(weft_barrier_t *b, bool *opens)
+{
+	struct weft__place *all = claim_all(&b->queue), *place;
+	uint32_t claimed = 0;
+
+	for (place = all; place; place = place->next)
+		claimed++;
+	*opens = claimed + 1 >= b->parties || WEFT_CANARY(barrier_counts_ended_waits);
+	for (place = all; place; place = place->next)
+		place->status = *opens ? 0 : -EAGAIN;
+	b->arrived = 0;
+	return all;
+}
+
+static bool is_last(const weft_barrier_t *b)
+{
+	return b->arrived + 1 >= b->parties;
+}
+
 bool weft__barrier_enter(weft_barrier_t *b, struct weft__queued *w)
 {
 	struct weft__place *all = NULL;
-	bool last;
+	bool opens = false;
 
 	lock(&b->queue);
-	last = ++b->arrived >= b->parties;
-	if (last) {
-		b->arrived = 0;
-		all = claim_all(&b->queue);
-	} else {
+	if (is_last(b) && WEFT_NO_CANARY(barrier_counts_ended_waits))
+		drop_ended(b);
+	if (is_last(b))
+		all = claim_parties(b, &opens);
+	if (!opens && w) {
+		b->arrived++;
 		add(&b->queue, &w->place);
 	}
 	unlock(&b->queue);
 	complete_all(all);
-	return last;
+	return opens;
 }
 
-/* Still in the queue: it counts no more. Else the others have met, without it. */
+/* After a wait that ended early. A party that is not in the queue any more is not counted any more. */
 void weft__barrier_leave(weft_barrier_t *b, struct weft__place *place)
 {
 	lock(&b->queue);

@@ -51,6 +51,14 @@ static inline void take_out(struct weft__queue *q, struct weft__place *place)
 	place->queued = false;
 }
 
+/* Has something else ended the wait, a cancellation or a deadline? Its place stays in the queue until the waiter runs
+ * again. False: not yet, but it may at any time: only a claim tells. */
+static inline bool has_ended(const struct weft__place *place)
+{
+	/* Relaxed: the caller only wants to see claims that happened before its own call. */
+	return __atomic_load_n(&place->waiter->state, __ATOMIC_RELAXED) & WEFT__CLAIMED;
+}
+
 /* Take the first whose wait nobody else ends; NULL: there is none. The caller completes place->waiter, at best when the
  * lock is released. */
 static inline struct weft__place *claim_first(struct weft__queue *q)

@@ -202,6 +202,31 @@ static void meets(void)
 	HOLDS(sent == 1 && received == 1);
 }
 
+static void three_parties(void)
+{
+	fresh_objects();
+	barrier.parties = 3;
+}
+
+static void meets_for_a_while(void)
+{
+	int last = weft_barrier_wait_until(&barrier, SOON);
+
+	HOLDS(last >= 0 || last == -ETIMEDOUT);
+	if (last < 0)
+		orders_saw(0);
+	else
+		count(&received);
+	if (last == 1)
+		count(&sent);
+}
+
+static void all_met_or_nobody(void)
+{
+	HOLDS(received == 3 * sent && sent <= 1);
+	HOLDS(barrier.arrived == 0);
+}
+
 static void makes(void *unused)
 {
 	(void)unused;
@@ -537,6 +562,11 @@ const struct scenario object_scenarios[] = {
      .stale = 2},
     {.name = "group", OF(group_of_two, NULL, works, works, waits_for_group), .preemptions = 2, .stale = 2},
     {.name = "barrier", OF(fresh_objects, NULL, meets, meets)},
+    {.name = "barrier_late",
+     OF(three_parties, all_met_or_nobody, meets_for_a_while, meets_for_a_while, meets_for_a_while),
+     .time_runs = true,
+     .preemptions = 2,
+     .stale = 1},
     {.name = "once", OF(fresh_objects, NULL, first_makes, first_makes, first_makes), .preemptions = 2, .stale = 2},
     {.name = "future", OF(fresh_objects, NULL, foretells, sees_future, sees_future), .preemptions = 2, .stale = 2},
     {.name = "chan", OF(rendezvous, nothing_is_lost, sends_one, receives_one)},
