@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Reader-writer locks. Invariant: whoever is first in the queue cannot enter now. */
+/* Reader-writer locks. Invariant: the first in the queue whose wait has not ended cannot enter now. */
 #include "sync/queue.h"
 
 static bool may_enter(const weft_rwlock_t *l, const void *writes)
@@ -16,20 +16,13 @@ static void count(weft_rwlock_t *l, weft_coro_t *writer)
 		l->readers++;
 }
 
-int weft__rwlock_enter(weft_rwlock_t *l, struct weft__queued *w, weft_coro_t *writer)
+/* The first whose wait has not ended. Those before it are taken out: a writer whose wait was cancelled must not keep
+ * readers out until it runs again. If a thread that steps the writer's runtime reads, that would be for ever. */
+static struct weft__place *first_waiting(struct weft__queue *q)
 {
-	int enters;
-
-	lock(&l->queue);
-	enters = !l->queue.first && may_enter(l, writer);
-	if (enters)
-		count(l, writer);
-	else if (l->writer && l->writer == weft__owner())
-		enters = -EDEADLK;
-	else if (w)
-		add(&l->queue, &w->place);
-	unlock(&l->queue);
-	return enters;
+	while (q->first && has_ended(q->first) && WEFT_NO_CANARY(ended_writers_keep_readers_out))
+		take_out(q, q->first);
+	return q->first;
 }
 
 /* Let in whoever can enter now, in order: a writer, or all readers up to the next writer. */
@@ -37,7 +30,7 @@ static struct weft__place *let_in(weft_rwlock_t *l)
 {
 	struct weft__place *all = NULL, **end = &all, *place;
 
-	while ((place = l->queue.first) && may_enter(l, place->value)) {
+	while ((place = first_waiting(&l->queue)) && may_enter(l, place->value)) {
 		take_out(&l->queue, place);
 		if (!weft_waiter_claim(place->waiter, 0))
 			continue;
@@ -47,6 +40,26 @@ static struct weft__place *let_in(weft_rwlock_t *l)
 	}
 	*end = NULL;
 	return all;
+}
+
+int weft__rwlock_enter(weft_rwlock_t *l, struct weft__queued *w, weft_coro_t *writer)
+{
+	struct weft__place *others = NULL;
+	int enters;
+
+	lock(&l->queue);
+	if (l->queue.first && has_ended(l->queue.first))
+		others = let_in(l);
+	enters = !l->queue.first && may_enter(l, writer);
+	if (enters)
+		count(l, writer);
+	else if (l->writer && l->writer == weft__owner())
+		enters = -EDEADLK;
+	else if (w)
+		add(&l->queue, &w->place);
+	unlock(&l->queue);
+	complete_all(others);
+	return enters;
 }
 
 void weft__rwlock_leave(weft_rwlock_t *l, struct weft__place *place)

@@ -27,6 +27,17 @@ foreach(workers 0 1 2 8)
 	weft_test(random.${workers} COMMAND @random.gcc ${workers} 0 1000 SECONDS 120)
 endforeach()
 
+# Waits that are cancelled or time out, against a model (simulated and with one worker), and in a crowd.
+weft_program(early gcc SOURCES early.c FLAGS -Wall -Wextra)
+foreach(workers 0 1 2 8)
+	weft_test(early.${workers} COMMAND @early.gcc ${workers} 0 500 SECONDS 60)
+endforeach()
+foreach(canary barrier_counts_ended_waits ended_writers_keep_readers_out)
+	weft_program(${canary} gcc SOURCES early.c CANARY ${canary})
+	weft_test(canary.${canary} COMMAND @${canary}.gcc 0 0 500 FAILS SAYS "not ok - .*early.c:[0-9]+: ")
+endforeach()
+weft_test(canary.barrier_counts_ended_waits.8 COMMAND @barrier_counts_ended_waits.gcc 8 0 500 FAILS SAYS "PARTIES . c->opened")
+
 # Wrong uses: an error code, or one line and the end. misuse_line(NAME WHAT-IT-SAYS [NAME-OF-THE-MODE…])
 weft_program(misuse gcc SOURCES misuse.c FLAGS -Wall -Wextra)
 foreach(workers 1 2 8)
