@@ -293,12 +293,16 @@ WEFT_API WEFT__NOT_NULL int weft_sem_give(weft_sem_t *s, size_t permits);
 
 /** Something that has happened, or not yet. */
 typedef struct weft_event {
-	struct weft__queue queue;
-	uint32_t set; /* atomic; written under the queue's lock */
+	struct weft__queue queue; /* under the lock in `state`; its own lock is not used */
+	uint32_t state;		  /* atomic: WEFT__SET, and WEFT__LOCKED while the queue is locked */
 } weft_event_t;
+
+enum { WEFT__LOCKED = 1, WEFT__SET = 2 };
 
 /* True: `w` is in the queue. */
 WEFT_API bool weft__event_enter(weft_event_t *e, struct weft__queued *w);
+/* Like weft__queue_leave. */
+WEFT_API void weft__event_leave(weft_event_t *e, struct weft__place *place);
 
 /** It has happened: all that wait go on, and whoever comes. Again: nothing. */
 WEFT_API WEFT__NOT_NULL void weft_event_set(weft_event_t *e);
@@ -308,7 +312,7 @@ WEFT_API WEFT__NOT_NULL void weft_event_reset(weft_event_t *e);
 WEFT__INLINE WEFT__NOT_NULL bool weft_event_is_set(const weft_event_t *e)
 {
 	/* Acquire: pairs with weft_event_set. */
-	return __atomic_load_n(&e->set, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) & WEFT__SET;
 }
 
 __attribute__((noinline, unused)) static int weft__event_wait(weft_event_t *e, const char *what, uint64_t deadline)
@@ -323,7 +327,7 @@ __attribute__((noinline, unused)) static int weft__event_wait(weft_event_t *e, c
 		return 0;
 	result = weft_wait(&w.waiter);
 	if (result)
-		weft__queue_leave(&e->queue, &w.place);
+		weft__event_leave(e, &w.place);
 	return weft__waited(result);
 }
 
@@ -340,8 +344,8 @@ WEFT__INLINE WEFT__NOT_NULL int weft_event_wait(weft_event_t *e)
 
 /** A number of things to be done. */
 typedef struct weft_group {
-	weft_event_t done; /* set while `count` is 0, or before the first; written under its queue's lock */
-	size_t count;
+	weft_event_t done; /* set while `count` is 0, except before the first call */
+	size_t count;	   /* under the lock of `done` */
 } weft_group_t;
 
 /** So many more, or fewer, are to be done. 0; -EINVAL: there are not so many; -EOVERFLOW: they would be more than

@@ -48,6 +48,24 @@ static inline void weft__spin_lock(uint32_t *lock)
 		weft__spin_wait(lock);
 }
 
+/* Like weft__spin_lock, but the lock is bit 0 of a word. The other bits are the owner's to change: the store that
+ * releases the lock changes them in the same instruction. */
+static inline void weft__spin_lock_bit(uint32_t *word)
+{
+	uint32_t before;
+
+	if (weft__step_in()) {
+		before = __atomic_load_n(word, __ATOMIC_RELAXED);
+		__atomic_store_n(word, before | 1, __ATOMIC_RELAXED);
+		weft__step_out();
+	} else {
+		/* Acquire: pairs with the store that releases the lock. */
+		before = __atomic_fetch_or(word, 1, __ATOMIC_ACQUIRE);
+	}
+	if (__builtin_expect(before & 1, 0))
+		weft__spin_wait(word);
+}
+
 /* The same for what tasks call: a stack that cannot grow must fail before the lock is taken, not under it. */
 static inline void weft__task_lock(uint32_t *lock)
 {

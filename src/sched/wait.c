@@ -30,8 +30,8 @@ void weft__spin_wait(uint32_t *lock)
 
 	do
 		weft__pause(&turns);
-	/* Acquire: pairs with weft__spin_unlock. */
-	while (__atomic_load_n(lock, __ATOMIC_RELAXED) || __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE));
+	/* Acquire: pairs with weft__spin_unlock. Bit 0 alone is the lock: see weft__spin_lock_bit. */
+	while (__atomic_load_n(lock, __ATOMIC_RELAXED) & 1 || __atomic_fetch_or(lock, 1, __ATOMIC_ACQUIRE) & 1);
 }
 
 void weft__futex_wait(uint32_t *word, uint32_t value, uint64_t deadline)

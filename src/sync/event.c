@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Semaphores, events, wait groups, barriers, futures. */
+#include "os/os.h"
 #include "sync/queue.h"
 
 /* ---- semaphore ------------------------------------------------------------------------------------------------- */
@@ -42,43 +43,73 @@ int weft_sem_give(weft_sem_t *s, size_t permits)
 
 /* ---- event ----------------------------------------------------------------------------------------------------- */
 
+/*
+ * A thread that sees the event set does not take the lock, and may then free the event. So the store that sets the event
+ * is the one that releases the lock of its queue, and the last access to the event: both are bits of `state`. The
+ * waiters are claimed before that store, and completed after it.
+ */
+static inline __attribute__((always_inline)) void lock_event(weft_event_t *e)
+{
+	weft__touch_stack();
+	weft__spin_lock_bit(&e->state);
+	weft__seen_acquire(&e->state);
+}
+
+/* Release the lock; the event is set, or is not, from then on. */
+static inline __attribute__((always_inline)) void unlock_event(weft_event_t *e, bool set)
+{
+	weft__seen_release(&e->state);
+	if (WEFT_CANARY(event_is_set_too_early) && set) {
+		__atomic_store_n(&e->state, WEFT__SET | WEFT__LOCKED, __ATOMIC_RELEASE);
+		weft__os_yield();
+	}
+	/* Release: pairs with lock_event and weft_event_is_set. */
+	__atomic_store_n(&e->state, set ? WEFT__SET : 0, __ATOMIC_RELEASE);
+}
+
+static bool is_set(const weft_event_t *e)
+{
+	return __atomic_load_n(&e->state, __ATOMIC_RELAXED) & WEFT__SET;
+}
+
 bool weft__event_enter(weft_event_t *e, struct weft__queued *w)
 {
 	bool waits;
 
-	lock(&e->queue);
-	waits = !e->set;
-	lose_the_lock(&e->queue, WEFT_CANARY(event_waits_too_late));
+	lock_event(e);
+	waits = !is_set(e);
+	if (WEFT_CANARY(event_waits_too_late)) {
+		unlock_event(e, !waits);
+		lock_event(e);
+	}
 	if (waits)
 		add(&e->queue, &w->place);
-	unlock(&e->queue);
+	unlock_event(e, !waits);
 	return waits;
 }
 
-/* Under the lock. Returns who waited. */
-static struct weft__place *set(weft_event_t *e)
+void weft__event_leave(weft_event_t *e, struct weft__place *place)
 {
-	weft__seen_release(&e->set);
-	/* Release: pairs with weft_event_is_set. */
-	__atomic_store_n(&e->set, 1, __ATOMIC_RELEASE);
-	return claim_all(&e->queue);
+	lock_event(e);
+	if (place->queued)
+		take_out(&e->queue, place);
+	unlock_event(e, is_set(e));
 }
 
 void weft_event_set(weft_event_t *e)
 {
 	struct weft__place *all;
 
-	lock(&e->queue);
-	all = set(e);
-	unlock(&e->queue);
+	lock_event(e);
+	all = claim_all(&e->queue);
+	unlock_event(e, true);
 	complete_all(all);
 }
 
 void weft_event_reset(weft_event_t *e)
 {
-	lock(&e->queue);
-	__atomic_store_n(&e->set, 0, __ATOMIC_RELAXED);
-	unlock(&e->queue);
+	lock_event(e);
+	unlock_event(e, false);
 }
 
 /* ---- wait group ------------------------------------------------------------------------------------------------ */
@@ -100,12 +131,11 @@ int weft_group_add(weft_group_t *g, ptrdiff_t more)
 	struct weft__place *all = NULL;
 	int error;
 
-	lock(&g->done.queue);
+	lock_event(&g->done);
 	error = change(&g->count, more);
-	__atomic_store_n(&g->done.set, 0, __ATOMIC_RELAXED);
 	if (!g->count)
-		all = set(&g->done);
-	unlock(&g->done.queue);
+		all = claim_all(&g->done.queue);
+	unlock_event(&g->done, !g->count);
 	complete_all(all);
 	return error;
 }
@@ -114,9 +144,9 @@ bool weft__group_is_done(weft_group_t *g)
 {
 	bool done;
 
-	lock(&g->done.queue);
+	lock_event(&g->done);
 	done = !g->count;
-	unlock(&g->done.queue);
+	unlock_event(&g->done, is_set(&g->done));
 	return done;
 }
 
@@ -200,14 +230,14 @@ int weft_future_set(weft_future_t *f, void *value, int error)
 	struct weft__place *all = NULL;
 	bool known;
 
-	lock(&f->known.queue);
-	known = f->known.set;
+	lock_event(&f->known);
+	known = is_set(&f->known);
 	if (!known) {
 		f->value = value;
 		f->error = error;
-		all = set(&f->known);
+		all = claim_all(&f->known.queue);
 	}
-	unlock(&f->known.queue);
+	unlock_event(&f->known, true);
 	complete_all(all);
 	return known ? -EALREADY : 0;
 }
