@@ -4,7 +4,13 @@
  *
  * `state` leaves 0 by compare-and-exchange alone, and 1 in two ways: to 0 by its owner, or to 2 under the queue's lock,
  * by who is about to wait. With 2 its owner takes the slow way, under that lock; so whoever waits is seen.
+ *
+ * The compare-and-exchange that makes `state` 0 is the last access of an unlock to the mutex, because the next owner may
+ * be the last user and free the memory. So the slow way never stores 0 under the queue's lock, which it would have to
+ * release afterwards: if the queue is empty it stores 1, releases that lock, and then frees the mutex as the fast way
+ * does. If a waiter came in between, `state` is 2, and the slow way begins again.
  */
+#include "os/os.h"
 #include "sync/queue.h"
 
 bool weft__mutex_enter(weft_mutex_t *m, struct weft__queued *w)
@@ -25,17 +31,27 @@ bool weft__mutex_enter(weft_mutex_t *m, struct weft__queued *w)
 
 int weft__mutex_release(weft_mutex_t *m)
 {
+	bool two_owners = WEFT_CANARY(mutex_has_two_owners), early = WEFT_CANARY(mutex_is_free_too_early);
 	struct weft__place *next;
+	uint32_t owned;
 
-	lock(&m->queue);
-	next = claim_first(&m->queue);
 	weft__seen_release(&m->state);
-	if (next)
-		__atomic_store_n(&m->owner, next->value, __ATOMIC_RELAXED);
-	/* Release: pairs with who locks it next. With 1 the next unlock need not look here. */
-	if (!m->queue.first || WEFT_CANARY(mutex_has_two_owners))
-		__atomic_store_n(&m->state, next && WEFT_NO_CANARY(mutex_has_two_owners) ? 1 : 0, __ATOMIC_RELEASE);
-	unlock(&m->queue);
+	do {
+		lock(&m->queue);
+		next = claim_first(&m->queue);
+		if (next)
+			__atomic_store_n(&m->owner, next->value, __ATOMIC_RELAXED);
+		/* With 1 the next unlock need not look here. Relaxed: nobody gets the mutex by it. */
+		if (!m->queue.first || (next && two_owners))
+			__atomic_store_n(&m->state, (next && two_owners) || (!next && early) ? 0 : 1, __ATOMIC_RELAXED);
+		if (early)
+			weft__os_yield();
+		unlock(&m->queue);
+		if (next || early)
+			break;
+		owned = 1;
+		/* Release: pairs with who locks it next. */
+	} while (!__atomic_compare_exchange_n(&m->state, &owned, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 	complete(next);
 	return 0;
 }
