@@ -497,7 +497,9 @@ typedef struct weft_chan weft_chan_t;
  */
 WEFT_API weft_chan_t *weft_chan_make(size_t bytes, size_t capacity);
 
-/** Free a channel that nobody waits for (-EBUSY else, and nothing is done), with the items in it. NULL is allowed. */
+/** Free a channel with the items in it. NULL is allowed. 0; -EBUSY: somebody waits for it, or did, and has not left its
+ * queue yet: a wait that a deadline, a cancellation or another case of a select has ended uses the channel until it
+ * returns. Nothing is done then. A wait that a send, a receive or weft_chan_close has ended does not use the channel. */
 WEFT_API int weft_chan_free(weft_chan_t *c);
 
 /** No more items: senders get -EPIPE at once, those that wait too; receivers get what is in the channel, then -EPIPE.
@@ -579,7 +581,8 @@ enum { WEFT_CASES = 64 };
 
 /* >= 0: that case is done. -EAGAIN: `w` is in all queues; w NULL: in none. -EINVAL. */
 WEFT_API int weft__select_enter(weft_case_t *cases, unsigned count, weft_waiter_t *w);
-WEFT_API void weft__select_leave(weft_case_t *cases, unsigned count);
+/* After the wait. `done`: the case whose channel ended it, which is not touched again; negative: none. */
+WEFT_API void weft__select_leave(weft_case_t *cases, unsigned count, int done);
 
 /**
  * Do one of the cases, the first of those that can be done at once, or whichever can be done first.
@@ -602,7 +605,7 @@ WEFT__INLINE int weft_select_until(weft_case_t *cases, unsigned count, uint64_t 
 	if (!deadline)
 		return -ETIMEDOUT;
 	result = weft_wait(&w);
-	weft__select_leave(cases, count);
+	weft__select_leave(cases, count, result);
 	if (result < 0)
 		return weft__waited(result);
 	cases[result].status = cases[result].place.status;

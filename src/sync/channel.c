@@ -9,6 +9,11 @@
  * A select takes the locks of all its channels, in the order of their addresses, then looks for a case that can be
  * done, and only if there is none puts its places into the queues. So it is never in one queue while it does another
  * case, and two selects that are each other's partners need not undo a claim: whoever comes second does the exchange.
+ *
+ * A wait that the channel ends does not touch the channel again. A wait that ends otherwise, by its deadline, by a
+ * cancellation, or by another case of its select, locks the channel once more to leave its queue. Until then its place
+ * is in a queue, or counted in `leaving` if a sender, a receiver or weft_chan_close met it first and took it out. So a
+ * channel with empty queues and `leaving` 0 can be freed.
  */
 #include "sync/queue.h"
 
@@ -19,7 +24,8 @@ struct weft_chan {
 	struct weft__queue receivers; /* its lock is the channel's */
 	struct weft__queue senders;   /* its lock is not used */
 	size_t bytes, capacity, count, first, room;
-	char *items; /* a ring of `room` items, the oldest at `first` */
+	size_t leaving; /* places in no queue whose owners still lock the channel */
+	char *items;	/* a ring of `room` items, the oldest at `first` */
 	bool closed;
 };
 
@@ -49,7 +55,8 @@ int weft_chan_free(weft_chan_t *c)
 	if (!c)
 		return 0;
 	lock(&c->receivers);
-	waited_for = c->receivers.first || c->senders.first;
+	waited_for =
+	    c->receivers.first || c->senders.first || (c->leaving && WEFT_NO_CANARY(channel_forgets_who_leaves));
 	unlock(&c->receivers);
 	if (waited_for)
 		return -EBUSY;
@@ -124,7 +131,7 @@ static inline __attribute__((always_inline)) int send(weft_chan_t *c, const void
 		return -EPIPE;
 	if (WEFT_CANARY(channel_loses_items) && c->count == 5)
 		return 1;
-	receiver = claim_first(&c->receivers);
+	receiver = claim_first_counting(&c->receivers, &c->leaving);
 	if (receiver) {
 		copy(c, receiver->value, item);
 		done(receiver, completed);
@@ -158,7 +165,7 @@ static inline __attribute__((always_inline)) int receive(weft_chan_t *c, void *i
 		copy(c, item, item_at(c, 0));
 		drop_first(c);
 	}
-	sender = claim_first(&c->senders);
+	sender = claim_first_counting(&c->senders, &c->leaving);
 	if (sender) {
 		copy(c, had ? item_at(c, c->count++) : item, sender->value);
 		done(sender, completed);
@@ -210,17 +217,14 @@ int weft__chan_receive(weft_chan_t *c, void *item, struct weft__queued *w, uint6
 	return result;
 }
 
-/* It is in one of the two, or in none. */
-static void leave(weft_chan_t *c, struct weft__place *place)
-{
-	if (place->queued)
-		take_out(place->sends ? &c->senders : &c->receivers, place);
-}
-
+/* The place is in one of the two queues, or counted in `leaving`. */
 void weft__chan_leave(weft_chan_t *c, struct weft__place *place)
 {
 	lock(&c->receivers);
-	leave(c, place);
+	if (place->queued)
+		take_out(place->sends ? &c->senders : &c->receivers, place);
+	else
+		c->leaving--;
 	unlock(&c->receivers);
 }
 
@@ -237,8 +241,8 @@ int weft_chan_close(weft_chan_t *c)
 	if (WEFT_CANARY(channel_close_loses_an_item) && c->count > 1)
 		c->count--;
 	if (!closed) {
-		receivers = claim_all(&c->receivers);
-		senders = claim_all(&c->senders);
+		receivers = claim_all_counting(&c->receivers, &c->leaving);
+		senders = claim_all_counting(&c->senders, &c->leaving);
 	}
 	for (place = receivers; place; place = place->next)
 		place->status = -EPIPE;
@@ -349,11 +353,11 @@ int weft__select_enter(weft_case_t *cases, unsigned count, weft_waiter_t *w)
 	return result;
 }
 
-void weft__select_leave(weft_case_t *cases, unsigned count)
+void weft__select_leave(weft_case_t *cases, unsigned count, int done)
 {
 	unsigned i;
 
 	for (i = 0; i < count; i++)
-		if (cases[i].chan)
+		if (cases[i].chan && (int)i != done)
 			weft__chan_leave(cases[i].chan, &cases[i].place);
 }

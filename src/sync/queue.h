@@ -59,9 +59,9 @@ static inline bool has_ended(const struct weft__place *place)
 	return __atomic_load_n(&place->waiter->state, __ATOMIC_RELAXED) & WEFT__CLAIMED;
 }
 
-/* Take the first whose wait nobody else ends; NULL: there is none. The caller completes place->waiter, at best when the
- * lock is released. */
-static inline struct weft__place *claim_first(struct weft__queue *q)
+/* Like claim_first. Adds to *leaving the number of places that are taken out although their waits end otherwise, by a
+ * deadline, a cancellation or another case of a select: their owners still lock the object to leave the queue. */
+static inline struct weft__place *claim_first_counting(struct weft__queue *q, size_t *leaving)
 {
 	struct weft__place *place;
 
@@ -71,8 +71,18 @@ static inline struct weft__place *claim_first(struct weft__queue *q)
 			weft__seen_release(place->waiter);
 			return place;
 		}
+		++*leaving;
 	}
 	return NULL;
+}
+
+/* Take the first whose wait nobody else ends; NULL: there is none. The caller completes place->waiter, at best when the
+ * lock is released. */
+static inline struct weft__place *claim_first(struct weft__queue *q)
+{
+	size_t ignored = 0;
+
+	return claim_first_counting(q, &ignored);
 }
 
 /* The waiters of a crowd of tasks lie at equal distances, if the tasks were made, and began to wait, one after the
@@ -102,15 +112,15 @@ static inline void fetch_waiters_ahead(const struct weft__place *place)
 	}
 }
 
-/* Take all whose waits nobody else ends: a list by `next`. */
-static inline struct weft__place *claim_all(struct weft__queue *q)
+/* Take all whose waits nobody else ends: a list by `next`. Counts as claim_first_counting does. */
+static inline struct weft__place *claim_all_counting(struct weft__queue *q, size_t *leaving)
 {
 	struct weft__place *all = NULL, **end = &all, *place;
 
 	while (q->first) {
 		fetch_ahead(q->first, q->first);
 		fetch_ahead(q->first, q->first->waiter);
-		place = claim_first(q);
+		place = claim_first_counting(q, leaving);
 		if (!place)
 			break;
 		*end = place;
@@ -118,6 +128,13 @@ static inline struct weft__place *claim_all(struct weft__queue *q)
 	}
 	*end = NULL;
 	return all;
+}
+
+static inline struct weft__place *claim_all(struct weft__queue *q)
+{
+	size_t ignored = 0;
+
+	return claim_all_counting(q, &ignored);
 }
 
 /* NULL is allowed. */
