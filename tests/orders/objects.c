@@ -3,6 +3,7 @@
 #include "checker.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <weft/sync.h>
 
@@ -401,6 +402,163 @@ static void takes_or_gives(void)
 	select_one(cases, item, WEFT_NEVER);
 }
 
+/* ---- the last user frees the object, as soon as its own call has returned ----------------------------------------- */
+
+static struct counted {
+	weft_mutex_t mutex;
+	weft_rwlock_t rwlock;
+	weft_sem_t sem;
+	weft_event_t event;
+	weft_group_t group;
+	weft_barrier_t barrier;
+	weft_future_t future;
+	int users;
+} *counted;
+
+static void counted_by_three(void)
+{
+	fresh_objects();
+	counted = calloc(1, sizeof *counted);
+	counted->barrier.parties = 2;
+	counted->users = 3;
+	HOLDS(weft_group_add(&counted->group, 1) == 0);
+}
+
+static void counted_by_two(void)
+{
+	counted_by_three();
+	counted->users = 2;
+}
+
+static void drops_by_mutex(void)
+{
+	int left;
+
+	HOLDS(weft_mutex_lock(&counted->mutex) == 0);
+	left = --counted->users;
+	HOLDS(weft_mutex_unlock(&counted->mutex) == 0);
+	if (!left)
+		free(counted);
+}
+
+static void locks_for_a_while_and_drops(void)
+{
+	int error = weft_mutex_lock_until(&counted->mutex, SOON);
+
+	HOLDS(!error || error == -ETIMEDOUT);
+	if (!error)
+		HOLDS(weft_mutex_unlock(&counted->mutex) == 0);
+	drops_by_mutex();
+}
+
+static void drops_by_rwlock(void)
+{
+	int left;
+
+	HOLDS(weft_rwlock_write(&counted->rwlock) == 0);
+	left = --counted->users;
+	HOLDS(weft_rwlock_unlock(&counted->rwlock) == 0);
+	if (!left)
+		free(counted);
+}
+
+static void meets_and_drops(void)
+{
+	HOLDS(weft_barrier_wait(&counted->barrier) >= 0);
+	if (!__atomic_sub_fetch(&counted->users, 1, __ATOMIC_ACQ_REL))
+		free(counted);
+}
+
+static void lets_go_on_by_sem(void)
+{
+	HOLDS(weft_sem_give(&counted->sem, 1) == 0);
+}
+
+static void lets_go_on_by_event(void)
+{
+	weft_event_set(&counted->event);
+}
+
+static void lets_go_on_by_group(void)
+{
+	HOLDS(weft_group_done(&counted->group) == 0);
+}
+
+static void lets_go_on_by_future(void)
+{
+	HOLDS(weft_future_set(&counted->future, NULL, 0) == 0);
+}
+
+static void takes_and_frees(void)
+{
+	HOLDS(weft_sem_take(&counted->sem) == 0);
+	free(counted);
+}
+
+static void sees_event_and_frees(void)
+{
+	HOLDS(weft_event_wait(&counted->event) == 0);
+	free(counted);
+}
+
+static void sees_event_later_and_frees(void)
+{
+	if (weft_event_wait_until(&counted->event, SOON))
+		HOLDS(weft_event_wait(&counted->event) == 0);
+	free(counted);
+}
+
+static void sees_group_and_frees(void)
+{
+	HOLDS(weft_group_wait(&counted->group) == 0);
+	free(counted);
+}
+
+static void sees_future_and_frees(void)
+{
+	HOLDS(weft_future_get(&counted->future, NULL) == 0);
+	free(counted);
+}
+
+/* A channel is freed by whoever closes it, if nobody uses it. */
+static void tries_to_free(weft_chan_t **chan)
+{
+	int error = weft_chan_free(*chan);
+
+	HOLDS(!error || error == -EBUSY);
+	orders_saw(4 + !error);
+	if (!error)
+		*chan = NULL;
+}
+
+/* Time passes only when the receiver waits too. */
+static void closes_later_and_frees(void)
+{
+	HOLDS(weft_sleep_until(SOON) == 0);
+	closes();
+	tries_to_free(&chans[0]);
+}
+
+static void sends_and_frees(void)
+{
+	sends_one();
+	tries_to_free(&chans[0]);
+}
+
+static void closes_second_and_frees(void)
+{
+	sends_one();
+	HOLDS(weft_chan_close(chans[1]) == 0);
+	tries_to_free(&chans[1]);
+	tries_to_free(&chans[0]);
+}
+
+static void all_can_be_freed(void)
+{
+	HOLDS(sent == received);
+	HOLDS(weft_chan_free(chans[0]) == 0 && weft_chan_free(chans[1]) == 0);
+}
+
 /* ---- one thread is alone at first -------------------------------------------------------------------------------- */
 
 static weft_waiter_t waiter;
@@ -590,6 +748,23 @@ const struct scenario object_scenarios[] = {
      .stale = 2},
     {.name = "select_late", OF(rendezvous, nothing_is_lost, sends_for_a_while, selects_for_a_while), .time_runs = true},
     {.name = "select_of_selects", OF(rendezvous, nothing_is_lost, gives_or_takes, takes_or_gives)},
+    {.name = "freed_mutex",
+     OF(counted_by_three, NULL, drops_by_mutex, drops_by_mutex, locks_for_a_while_and_drops),
+     .time_runs = true,
+     .preemptions = 2,
+     .stale = 2},
+    {.name = "freed_rwlock", OF(counted_by_two, NULL, drops_by_rwlock, drops_by_rwlock)},
+    {.name = "freed_barrier", OF(counted_by_two, NULL, meets_and_drops, meets_and_drops)},
+    {.name = "freed_sem", OF(counted_by_two, NULL, lets_go_on_by_sem, takes_and_frees)},
+    {.name = "freed_event", OF(counted_by_two, NULL, lets_go_on_by_event, sees_event_and_frees)},
+    {.name = "freed_event_late",
+     OF(counted_by_two, NULL, lets_go_on_by_event, sees_event_later_and_frees),
+     .time_runs = true},
+    {.name = "freed_group", OF(counted_by_two, NULL, lets_go_on_by_group, sees_group_and_frees)},
+    {.name = "freed_future", OF(counted_by_two, NULL, lets_go_on_by_future, sees_future_and_frees)},
+    {.name = "freed_chan", OF(rendezvous, all_can_be_freed, sends_and_frees, receives_one)},
+    {.name = "freed_chan_late", OF(rendezvous, all_can_be_freed, closes_later_and_frees, receives_for_a_while)},
+    {.name = "freed_select", OF(rendezvous, all_can_be_freed, closes_second_and_frees, selects_from_both)},
     {.name = "home", OF(begin_at_home, three_counted_in_scope, locks_at_home, locks_scope)},
     {.name = "home_answers", OF(begin_at_home, three_counted_in_scope, locks_and_answers, locks_scope)},
     {.name = "home_of_three",

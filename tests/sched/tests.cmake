@@ -103,6 +103,16 @@ foreach(canary channel_item_overtakes channel_close_loses_an_item)
 	weft_test(canary.${canary}.2 COMMAND @${canary}.gcc 2 0 10000 FAILS SAYS "# seed [0-9]+, capacity .*not ok - ")
 endforeach()
 
+# Objects that are freed by their last user. The canaries wait where the bug is, and so need no luck.
+weft_program(freed gcc SOURCES freed.c FLAGS -Wall -Wextra LINK -Wl,--wrap=calloc,--wrap=free)
+foreach(workers 1 2 8)
+	weft_test(freed.${workers} COMMAND @freed.gcc ${workers})
+endforeach()
+foreach(canary event_is_set_too_early mutex_is_free_too_early channel_forgets_who_leaves)
+	weft_program(${canary} gcc SOURCES freed.c CANARY ${canary} LINK -Wl,--wrap=calloc,--wrap=free)
+	weft_test(canary.${canary} COMMAND @${canary}.gcc 8 FAILS)
+endforeach()
+
 # A program's own loop.
 weft_program(embed gcc SOURCES embed.c FLAGS -Wall -Wextra)
 weft_test(embed COMMAND @embed.gcc)

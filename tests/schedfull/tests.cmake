@@ -79,6 +79,13 @@ weft_program(linear gcc-tiny SOURCES ../sched/linear.c)
 weft_test(linear.gcc-tiny COMMAND @linear.gcc-tiny 4 1000000 100000)
 schedfull_sanitized(linear.c 2 2000000 10000 1)
 
+# Objects that are freed by their last user. Sanitizers have an oracle of their own.
+foreach(library gcc-tiny gcc-debug gcc-migrate)
+	weft_program(freed ${library} SOURCES ../sched/freed.c LINK -Wl,--wrap=calloc,--wrap=free)
+	weft_test(freed.${library} COMMAND @freed.${library} 8)
+endforeach()
+schedfull_sanitized(freed.c 2)
+
 # misuse.c and refuse.c: wrong uses, and requests that are refused.
 set(refusing -ldl)
 foreach(name malloc calloc realloc aligned_alloc free mmap mprotect open_memstream timerfd_create)
@@ -138,6 +145,8 @@ function(schedfull_canary name kind source says)
 endfunction()
 schedfull_canary(runtime_ends_early asan tasks.c "heap-use-after-free" 2 a_thread_wakes_the_last)
 schedfull_canary(locks_order_nothing tsan sync.c "data race" 2)
+schedfull_canary(event_is_set_too_early tsan freed.c "data race" 2)
+schedfull_canary(channel_forgets_who_leaves asan freed.c "heap-use-after-free" 2)
 
 foreach(compiler IN LISTS weft_compilers)
 	foreach(standard 17 20)
