@@ -406,8 +406,9 @@ enum {
 };
 
 /**
- * A task's handle: lies with whoever will join it, and must stay in place until then. Once the task has ended the
- * handle needs its scope no more. Private.
+ * A task's handle: lies with whoever will join it, and must stay in place until then. A join that begins after the task
+ * has ended does not use its scope. A join that began before does until it returns: only a task of the same scope, or
+ * its owner, can be sure that the scope stays that long. Private.
  */
 typedef struct weft_task {
 	/* Under the scope's lock, until the task has ended. */

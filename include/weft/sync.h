@@ -4,7 +4,9 @@
  *
  * Design
  *  1. Zero-initialised memory is an object that is ready for use, but for channels; none needs to be destroyed. An
- *     object must not be moved, nor end, while anybody waits for it.
+ *     object must not be moved, nor end, before all calls that wait for it have returned. It may end as soon as they
+ *     have, even if the call that let the last of them go on has not: that call does not touch the object any more. So
+ *     an event may lie in the frame that waits for it, and the last owner of a mutex may free it after its unlock.
  *  2. An object is a word for the case that nobody waits, and a queue of those who do, first come, first served, under
  *     a spin lock that is held for a few instructions.
  *  3. Whoever lets somebody go on hands over what was waited for: a mutex goes from one owner to the next without being
