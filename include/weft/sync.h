@@ -499,9 +499,9 @@ typedef struct weft_chan weft_chan_t;
  */
 WEFT_API weft_chan_t *weft_chan_make(size_t bytes, size_t capacity);
 
-/** Free a channel with the items in it. NULL is allowed. 0; -EBUSY: somebody waits for it, or did, and has not left its
- * queue yet: a wait that a deadline, a cancellation or another case of a select has ended uses the channel until it
- * returns. Nothing is done then. A wait that a send, a receive or weft_chan_close has ended does not use the channel. */
+/** Free a channel with the items in it. NULL is allowed. 0; -EBUSY, and nothing is done: somebody waits for it, or did,
+ * and has not left its queue yet. A wait that a deadline, a cancellation or another case of a select has ended uses the
+ * channel until it returns. A wait that a send, a receive or weft_chan_close has ended does not. */
 WEFT_API int weft_chan_free(weft_chan_t *c);
 
 /** No more items: senders get -EPIPE at once, those that wait too; receivers get what is in the channel, then -EPIPE.

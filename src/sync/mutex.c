@@ -5,10 +5,10 @@
  * `state` leaves 0 by compare-and-exchange alone, and 1 in two ways: to 0 by its owner, or to 2 under the queue's lock,
  * by who is about to wait. With 2 its owner takes the slow way, under that lock; so whoever waits is seen.
  *
- * The compare-and-exchange that makes `state` 0 is the last access of an unlock to the mutex, because the next owner may
- * be the last user and free the memory. So the slow way never stores 0 under the queue's lock, which it would have to
- * release afterwards: if the queue is empty it stores 1, releases that lock, and then frees the mutex as the fast way
- * does. If a waiter came in between, `state` is 2, and the slow way begins again.
+ * The compare-and-exchange that makes `state` 0 is the last access of an unlock to the mutex, because the next owner
+ * may be the last user and free the memory. So the slow way never stores 0 under the queue's lock, which it would have
+ * to release afterwards: if the queue is empty it stores 1, releases that lock, and then frees the mutex as the fast
+ * way does. If a waiter came in between, `state` is 2, and the slow way begins again.
  */
 #include "os/os.h"
 #include "sync/queue.h"

@@ -402,7 +402,7 @@ static void takes_or_gives(void)
 	select_one(cases, item, WEFT_NEVER);
 }
 
-/* ---- the last user frees the object, as soon as its own call has returned ----------------------------------------- */
+/* ---- the last user frees the object, as soon as its own call has returned ---------------------------------------- */
 
 static struct counted {
 	weft_mutex_t mutex;
