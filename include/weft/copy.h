@@ -13,7 +13,7 @@
  * coroutine and those that it resumes have different ones. Where two share one, they never run at the same time:
  *  - resuming one inside the other is reported, and ends the process: resume it first where it will be used;
  *  - resuming it on another thread waits until the other has suspended; if that can never be, it is reported.
- * Nothing here may be called in a signal handler.
+ * Nothing here may be called in a signal handler. A coroutine that is NULL is reported, and ends the process.
  */
 #ifndef WEFT_COPY_H
 #define WEFT_COPY_H

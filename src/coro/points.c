@@ -396,11 +396,13 @@ static inline void move_word(void *to, const void *from)
 
 __attribute__((target("avx"))) int weft_checkpoint(weft_coro_t *k)
 {
-	struct weft__copied *c = weft__copied_of(k);
+	struct weft__copied *c;
 	struct weft__point *point;
 	char *sp, *low;
 	size_t bytes;
 
+	weft__require(k, "weft_checkpoint");
+	c = weft__copied_of(k);
 	if (weft__unlikely(k->flags != WEFT__SECLUDED || k->leaf != k || k->link.pc == (void *)weft__in_running ||
 			   k->link.pc == (void *)weft__in_finished))
 		return checkpoint(k);
@@ -422,12 +424,14 @@ __attribute__((target("avx"))) int weft_checkpoint(weft_coro_t *k)
 	return 0;
 }
 
-__attribute__((target("avx"), always_inline)) static inline int go_back(weft_coro_t *k, bool drop)
+__attribute__((target("avx"), always_inline)) static inline int go_back(weft_coro_t *k, bool drop, const char *name)
 {
-	struct weft__copied *c = weft__copied_of(k);
+	struct weft__copied *c;
 	struct weft__point *point;
 	size_t bytes;
 
+	weft__require(k, name);
+	c = weft__copied_of(k);
 	if (weft__unlikely(k->flags != WEFT__SECLUDED || k->leaf != k || k->link.pc == (void *)weft__in_running ||
 			   c->point == c->points_end))
 		return backtrack(k, drop);
@@ -449,10 +453,10 @@ __attribute__((target("avx"), always_inline)) static inline int go_back(weft_cor
 
 __attribute__((target("avx"))) int weft_backtrack(weft_coro_t *k)
 {
-	return go_back(k, false);
+	return go_back(k, false, "weft_backtrack");
 }
 
 __attribute__((target("avx"))) int weft_backtrack_last(weft_coro_t *k)
 {
-	return go_back(k, true);
+	return go_back(k, true, "weft_backtrack_last");
 }

@@ -119,5 +119,7 @@ __attribute__((target("avx"))) static int try_fast(weft_coro_t *c, weft_coro_t *
 
 int weft_clone_into(weft_coro_t *c, weft_coro_t *k)
 {
+	weft__require(c, "weft_clone_into");
+	weft__require(k, "weft_clone_into");
 	return weft__likely(weft__tries_fast) ? try_fast(c, k) : weft__clone_into(c, k);
 }

@@ -505,6 +505,10 @@ NULL_CASE(stack_usable, weft_stack_usable(k))
 NULL_CASE(on_stack, weft_on_stack(k, &k))
 NULL_CASE(backtrace, weft_backtrace(k, &place, 1))
 NULL_CASE(clone, weft_clone(k))
+NULL_CASE(clone_into, weft_clone_into(k, NULL))
+NULL_CASE(checkpoint, weft_checkpoint(k))
+NULL_CASE(backtrack, weft_backtrack(k))
+NULL_CASE(backtrack_last, weft_backtrack_last(k))
 NULL_CASE(cut, weft_cut(k))
 NULL_CASE(peek, weft_peek(k, bytes, bytes, 1))
 NULL_CASE(poke, weft_poke(k, bytes, bytes, 1))
@@ -646,6 +650,10 @@ int main(void)
 		C(on_stack_of_null),
 		C(backtrace_of_null),
 		C(clone_of_null),
+		C(clone_into_of_null),
+		C(checkpoint_of_null),
+		C(backtrack_of_null),
+		C(backtrack_last_of_null),
 		C(cut_of_null),
 		C(peek_of_null),
 		C(poke_of_null),
