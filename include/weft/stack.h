@@ -50,7 +50,7 @@ typedef struct weft__stack_stats {
  * Read the counters of a policy.
  * @param policy  a policy; WEFT_DEFAULT_POLICY means the one in force
  * @param stats   where to write them; owned by the caller
- * @return 0, or -EINVAL for a number that is no policy (nothing is written)
+ * @return 0, or -EINVAL for a number that is no policy (nothing is written) or if `stats` is NULL
  * Thread-safe; takes a lock; may be called on any stack; does not suspend. Counters of running threads are
  * read without stopping them: a total may be off by what is in flight.
  */
@@ -93,7 +93,7 @@ WEFT_API weft_policy_t weft_default_policy(void);
 /** "fixed", "overcommit", …; "default" for 0 and NULL for a number that is no policy. Static storage. */
 WEFT_API const char *weft_policy_name(weft_policy_t policy);
 
-/** The policy of that name, WEFT_DEFAULT_POLICY if there is none. */
+/** The policy of that name, WEFT_DEFAULT_POLICY if there is none, or `name` is NULL. */
 WEFT_API weft_policy_t weft_policy_named(const char *name);
 
 /**

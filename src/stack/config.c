@@ -35,7 +35,7 @@ static weft_policy_t policy_named(const char *name, size_t length)
 
 weft_policy_t weft_policy_named(const char *name)
 {
-	return policy_named(name, strlen(name));
+	return name ? policy_named(name, strlen(name)) : WEFT_DEFAULT_POLICY;
 }
 
 /* "65536", "64K", "1M", "2G"; 0 if it is none of these. */

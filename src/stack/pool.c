@@ -880,7 +880,7 @@ int weft_stack_stats(weft_policy_t policy, weft_stack_stats_t *stats)
 
 	if (policy == WEFT_DEFAULT_POLICY)
 		policy = weft_default_policy();
-	if ((unsigned)policy >= WEFT_POLICY_COUNT)
+	if ((unsigned)policy >= WEFT_POLICY_COUNT || !stats)
 		return -EINVAL;
 	memset(stats, 0, sizeof *stats);
 	lock();
