@@ -229,6 +229,7 @@ extern WEFT_API struct weft_effect weft_suspended;
 
 /**
  * Make a suspended coroutine with default attributes; its first resume calls fn(arg).
+ * @param fn  not NULL: the first resume of a coroutine without a function reports that, and ends the process
  * @return the coroutine, owned by the caller, to be given to weft_delete; or NULL with errno
  *   ENOMEM  no memory or address space
  *   EDQUOT  under commit: it would pass weft_set_budget
@@ -742,6 +743,10 @@ WEFT__INLINE void *weft__switch_by(weft_coro_t **self, weft_coro_t *to, void *va
  */
 WEFT__HOT void *weft_switch(weft_coro_t *to, void *value)
 {
+#if WEFT_DEBUG
+	if (weft__unlikely(!to))
+		weft__die_null("weft_switch");
+#endif
 #if WEFT__CALLS_TWINS
 	return weft_ffi_switch(to, value);
 #else
@@ -761,6 +766,8 @@ WEFT__HOT void *weft_switch(weft_coro_t *to, void *value)
 WEFT__HOT void *weft_switch_from(weft_coro_t **self, weft_coro_t *to, void *value)
 {
 #if WEFT_DEBUG
+	if (weft__unlikely(!to))
+		weft__die_null("weft_switch_from");
 	if (*self && weft__unlikely(*self != weft__self() || weft__is_bound((*self)->view)))
 		weft__check_self(*self);
 #endif

@@ -365,8 +365,9 @@ typedef void *weft__on_failure_t(void *state, int error);
 
 /**
  * Run body(arg) in a new coroutine, with the handler's clauses in force, to its end.
- * @param handler  borrowed until no coroutine runs under it any more, kept resumptions included
+ * @param handler  borrowed until no coroutine runs under it any more, kept resumptions included; NULL is reported
  * @param state    passed to every clause; borrowed for as long
+ * @param body     NULL is reported
  * @return what the body returns (through the return clause, if there is one), or an abort clause, or a general clause
  *   that does not continue. Without a result the failure clause is asked, or NULL is returned with errno
  *     ENOMEM     the system has no memory for the coroutine, or for its stack to grow
@@ -433,10 +434,22 @@ WEFT_API weft_resumption_t weft_keep(weft_resumption_t *k);
  * the caller, if a cleanup performs what is handled further out. Used up already: reported. */
 WEFT_API void weft_drop(weft_resumption_t *k);
 
+/* Returns if all that is wrong is the effect's address. */
+WEFT_API WEFT__COLD void weft__check_resumption(const weft_resumption_t *k, const struct weft_effect *effect);
+
+/* Debug builds ask whether it is NULL. Other code is recognized by the fault (src/stack/fault.c), except where the
+ * compiler sees NULL: then it makes no such code. */
+#define WEFT__REQUIRE_RESUMPTION(k, known)                                                                             \
+	do {                                                                                                           \
+		if ((WEFT_DEBUG || (known)) && weft__unlikely(!(k)))                                                   \
+			weft__check_resumption((k), NULL);                                                             \
+	} while (0)
+
 /** Can it still be used? False once continued or dropped, by whatever copy of it. For who might use it: another thread
  * that does so meanwhile is not seen. */
 WEFT__INLINE bool weft_is_valid(const weft_resumption_t *k)
 {
+	WEFT__REQUIRE_RESUMPTION(k, false);
 	return k->k && k->k->id == k->id && (k->k->turn == k->turn || k->again);
 }
 
@@ -634,9 +647,6 @@ __attribute__((warn_unused_result)) WEFT__INLINE int weft__then_as(Fn *fn, Recor
 
 /* As weft__continue, and where the body waits throws(argument) is called, which does not return. */
 WEFT_API void *weft__continue_throwing(weft_resumption_t *k, weft__thrower_t *throws, void *argument);
-
-/* Returns if all that is wrong is the effect's address. */
-WEFT_API WEFT__COLD void weft__check_resumption(const weft_resumption_t *k, const struct weft_effect *effect);
 
 /* The performer's frame of a resumption that can be used, of this effect; else reported. */
 WEFT__INLINE void *weft__frame_under(weft_resumption_t *k, const struct weft_effect *effect)
@@ -837,6 +847,7 @@ template <typename Frame, typename R> WEFT__HELPER void weft__answer_fresh(void 
 template <typename Frame, typename R>
 WEFT__HELPER void *weft__continue_with(weft_resumption_t *k, const struct weft_effect *effect, R &&value)
 {
+	WEFT__REQUIRE_RESUMPTION(k, __builtin_constant_p(!k));
 	return weft__continue_checked(k, weft__answer<Frame>(k, effect, static_cast<R &&>(value)));
 }
 
@@ -845,8 +856,10 @@ __attribute__((warn_unused_result)) WEFT__HELPER void *weft__tail_continue_with(
 										const struct weft_effect *effect,
 										R &&value)
 {
-	weft_coro_t *fresh = weft__fresh(k, effect);
+	weft_coro_t *fresh;
 
+	WEFT__REQUIRE_RESUMPTION(k, __builtin_constant_p(!k));
+	fresh = weft__fresh(k, effect);
 	if (weft__unlikely(!fresh))
 		return weft__tail_continue(k, weft__answer<Frame>(k, effect, static_cast<R &&>(value)));
 	weft__answer_fresh<Frame>(k->payload, static_cast<R &&>(value));
@@ -890,6 +903,7 @@ WEFT_API WEFT__COLD int weft__answer_slowly(weft_resumption_t *k, const struct w
 
 WEFT__HOT void *weft__continue_with(weft_resumption_t *k, const struct weft_effect *effect, struct weft__given given)
 {
+	WEFT__REQUIRE_RESUMPTION(k, __builtin_constant_p(!k));
 	return weft__continue_checked(k, weft__answer(k, effect, given));
 }
 
@@ -897,8 +911,10 @@ __attribute__((warn_unused_result)) WEFT__HOT void *weft__tail_continue_with(wef
 									     const struct weft_effect *effect,
 									     struct weft__given given)
 {
-	weft_coro_t *fresh = weft__fresh(k, effect);
+	weft_coro_t *fresh;
 
+	WEFT__REQUIRE_RESUMPTION(k, __builtin_constant_p(!k));
+	fresh = weft__fresh(k, effect);
 	if (weft__unlikely(!fresh)) {
 		weft_resumption_t copy = *k; /* see WEFT__CONTINUED */
 		int error = weft__answer_slowly(&copy, effect, given.value, given.offset, given.size);

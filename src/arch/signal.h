@@ -66,6 +66,39 @@ static inline bool weft__is_resume(const unsigned char *code, size_t bytes)
 	return false;
 }
 
+/* Is there an instruction in the code that loads or compares what lies `offset` bytes behind a pointer? */
+static inline bool weft__reads_field(const unsigned char *code, size_t bytes, size_t offset)
+{
+	enum { LOAD = 0x8b, COMPARE = 0x39, COMPARE_BACK = 0x3b, MOD_SHIFT = 6, RM = 7, RM_SIB = 4, MOST_BYTE = 127 };
+	size_t width = offset <= MOST_BYTE ? 1 : 4, at;
+	uint32_t word = (uint32_t)offset;
+
+	for (size_t i = 0; i + 3 + width <= bytes; i++) {
+		at = (code[i + 1] & RM) == RM_SIB ? i + 3 : i + 2;
+		if ((code[i] == LOAD || code[i] == COMPARE || code[i] == COMPARE_BACK) &&
+		    code[i + 1] >> MOD_SHIFT == (width == 1 ? 1 : 2) && !memcmp(code + at, &word, width))
+			return true;
+	}
+	return false;
+}
+
+/* weft__is_use gets so many bytes of code from the interrupted instruction on. */
+enum { WEFT__CODE_OF_USE = 80 };
+
+/*
+ * Is the interrupted instruction the first of weft_continue, weft_tail_continue or weft_is_valid that looks at the
+ * resumption? It loads the resumption's first word, the coroutine. Close behind it the second word is compared with the
+ * coroutine's field at `id`, and another word with the field at `turn`.
+ */
+static inline bool weft__is_use(const unsigned char *code, size_t bytes, size_t id, size_t turn)
+{
+	enum { WIDE_MASK = 0xf8, WIDE = 0x48, LOAD = 0x8b };
+
+	return bytes > 2 && (code[0] & WIDE_MASK) == WIDE && code[1] == LOAD &&
+	       weft__reads_field(code, bytes, sizeof(void *)) && weft__reads_field(code, bytes, id) &&
+	       weft__reads_field(code, bytes, turn);
+}
+
 static inline void weft__context_jump(ucontext_t *context, const void *to)
 {
 	context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)to;

@@ -714,6 +714,8 @@ weft__system_entry:
 	PAD
 	movq	(%r10), %r11
 	movq	8(%r10), %r10
+	testq	%r11, %r11
+	jz	3f
 	pushq	%rax
 	.cfi_adjust_cfa_offset 8
 	SELF(%rax)
@@ -733,6 +735,8 @@ weft__system_entry:
 2:	popq	%rax
 	.cfi_adjust_cfa_offset -8
 	jmp	.Lon_system
+	.hidden	weft__die_on_system_stack
+3:	jmp	weft__die_on_system_stack
 END(weft__system_entry)
 	.section .data.rel.ro, "aw", @progbits
 	.p2align 3

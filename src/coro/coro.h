@@ -52,7 +52,12 @@ void weft__abandon_inside(weft_coro_t *k, weft_coro_t *leaf, weft_coro_t **orpha
 /* Coroutines that run inside k, if it is suspended from below, or did when it ended: see weft_reset. */
 void weft__drop_inside(weft_coro_t *k);
 
-/* Assembly. */
+/* Assembly calls it. */
+WEFT__HIDDEN _Noreturn void weft__die_on_system_stack(void);
+
+/* Assembly. Not to be called: where a coroutine's function returns to. */
+WEFT__HIDDEN void weft__entry_called(void);
+WEFT__OF_SAVING void weft__entry_saving_called(void);
 WEFT__HIDDEN _Noreturn void weft__leave(weft_coro_t *k, const void *effect, void *payload);
 #ifdef WEFT__PART_SAVING
 WEFT_API void weft__entry_saving(void);

@@ -38,6 +38,19 @@ WEFT__COLD weft_coro_t *weft__runner_at(const char *sp)
 	return NULL;
 }
 
+/*
+ * The entry calls the function itself, or on a linked stack by weft__icall, which calls NULL on a system stack. There
+ * the words of the link tell: a resume leaves them as they are, and the first suspension replaces the function and the
+ * stack pointer.
+ */
+WEFT__COLD bool weft__owner_lacks_function(const void *owner, const void *from)
+{
+	const weft_coro_t *k = owner;
+
+	return from == (void *)weft__entry_called || (from && from == (void *)weft__entry_saving_called) ||
+	       (k->slot->chunk.limit && !k->link.fp && k->link.sp == (void *)k->slot);
+}
+
 WEFT__COLD const void *weft__owner_running(const char *sp, const struct weft__slot **slot)
 {
 	const weft_coro_t *runner = weft__runner_at(sp), *self = runner ? runner : weft__self();

@@ -124,6 +124,34 @@ void weft__owner_report_null(void)
 	weft__line_write(&line);
 }
 
+const size_t weft__owner_id_at = offsetof(weft_coro_t, id), weft__owner_turn_at = offsetof(weft_coro_t, turn);
+
+void weft__owner_die_no_resumption(void *unused)
+{
+	(void)unused;
+	weft__die_saying("a resumption is NULL: ",
+			 "pass weft_continue, weft_keep or weft_drop the one that the clause got, ",
+			 "or that weft_keep returned");
+}
+
+WEFT__LAST_WORDS(, weft__owner_die_no_function, (void *owner), owner)
+{
+	struct weft__line line;
+
+	weft__line_coro(&line, "cannot run", owner);
+	weft__line_text(&line, ": its function is NULL; pass one to weft_create, weft_init, weft_reset or weft_run");
+	weft__line_die(&line);
+}
+
+WEFT__LAST_WORDS(, weft__die_on_system_stack, (void), 0)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, "weft_on_system_stack(NULL): there is no function; pass the one to be called");
+	weft__line_die(&line);
+}
+
 WEFT__LAST_WORDS(static, die_bound, (const weft_coro_t *k), k)
 {
 	struct weft__line line;

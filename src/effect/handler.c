@@ -44,11 +44,6 @@ WEFT__LAST_WORDS(static, die_resumption, (const weft_resumption_t *k, const weft
 	struct weft__line line;
 
 	weft__line_begin(&line);
-	if (!k) {
-		weft__line_text(&line,
-				"a resumption is NULL: pass the one that the clause got, or that weft_keep returned");
-		weft__line_die(&line);
-	}
 	weft__line_text(&line, "resumption of effect \"");
 	weft__line_text(&line, k->effect ? k->effect->name : "?");
 	if (weft_is_valid(k) && effect) {
@@ -63,8 +58,15 @@ WEFT__LAST_WORDS(static, die_resumption, (const weft_resumption_t *k, const weft
 	weft__line_die(&line);
 }
 
+static void require(const weft_resumption_t *k)
+{
+	if (weft__unlikely(!k))
+		weft__owner_die_no_resumption(NULL);
+}
+
 void weft__check_resumption(const weft_resumption_t *k, const weft_effect_t *effect)
 {
+	require(k);
 	if (!weft_is_valid(k) || !weft__same(k->effect, effect))
 		die_resumption(k, effect);
 }
@@ -380,6 +382,8 @@ void *weft__run_deciding(const weft_handler_t *handler, void *state, weft_fn_t *
 
 void *weft_run_with(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg, const weft_attr_t *attr)
 {
+	if (weft__unlikely(!handler))
+		weft__die_no_handler("weft_run_with");
 	return weft__run_deciding(handler, state, body, arg, attr);
 }
 
@@ -387,7 +391,8 @@ void *weft_run_with(const weft_handler_t *handler, void *state, weft_fn_t *body,
 
 static inline void check(const weft_resumption_t *k)
 {
-	if (weft__unlikely(!k || !weft_is_valid(k)))
+	require(k);
+	if (weft__unlikely(!weft_is_valid(k)))
 		die_resumption(k, NULL);
 }
 

@@ -98,8 +98,14 @@ weft_coro_t *weft__charged(const void *arg)
 
 /* ---- running ----------------------------------------------------------------------------------------------- */
 
+void weft__die_no_handler(const char *function)
+{
+	weft__die_saying(function, "(NULL): there is no handler; ",
+			 "pass the address of one that WEFT_HANDLER defines");
+}
+
 /* The charge comes first: the stack may be full in any of the calls that follow. */
-static void *run_once(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg)
+static __attribute__((noinline)) void *run_once(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg)
 {
 	struct weft__charge charge = weft__no_charge;
 	weft_request_t r;
@@ -121,6 +127,8 @@ static void *run_once(const weft_handler_t *handler, void *state, weft_fn_t *bod
 
 void *weft_run(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg)
 {
+	if (weft__unlikely(!handler))
+		weft__die_no_handler("weft_run");
 	if (weft__likely(weft__run_deciding))
 		return weft__run_deciding(handler, state, body, arg, NULL);
 	return run_once(handler, state, body, arg);

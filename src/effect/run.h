@@ -67,6 +67,9 @@ static inline void weft__end_charge(struct weft__charge *charge)
 /* The same, for weft_defer: weft__is_charge knows this function. */
 void weft__give_up(struct weft__charge *charge);
 
+/* FUNCTION was called with NULL in place of a handler: reported. */
+WEFT__COLD _Noreturn void weft__die_no_handler(const char *function);
+
 static inline uintptr_t weft__word_of(const weft_handler_t *handler)
 {
 	return (uintptr_t)handler + WEFT__HANDLES_RUN;

@@ -349,6 +349,20 @@ static bool resumed_deleted(const siginfo_t *info, ucontext_t *context)
 	return true;
 }
 
+/* A coroutine whose function is NULL jumps to address 0 when it is first resumed. A creation does not ask. */
+static bool called_null(const siginfo_t *info, ucontext_t *context, const void *running)
+{
+	char *sp = weft__context_sp(context);
+	const void *from = NULL;
+
+	if (info->si_code <= 0 || info->si_addr || weft__context_pc(context) || !running ||
+	    weft__os_read(&from, sp, sizeof from) < sizeof from || !weft__owner_lacks_function(running, from) ||
+	    WEFT_CANARY(calls_of_null_are_foreign))
+		return false;
+	weft__context_call(context, weft__owner_die_no_function, (void *)running, sp, NULL);
+	return true;
+}
+
 /* Debug builds look at the pointer. Here the code around the fault tells a resume from other uses of NULL. */
 static bool resumed_null(const siginfo_t *info, const ucontext_t *context)
 {
@@ -357,6 +371,19 @@ static bool resumed_null(const siginfo_t *info, const ucontext_t *context)
 
 	return info->si_code > 0 && (uintptr_t)info->si_addr == weft__owner_read_first &&
 	       weft__is_resume(code, weft__os_read(code, pc - WEFT__CODE_AROUND, sizeof code));
+}
+
+/* The same for a resumption that is NULL. */
+static bool used_null(const siginfo_t *info, ucontext_t *context)
+{
+	unsigned char code[WEFT__CODE_OF_USE];
+
+	if (info->si_code <= 0 || info->si_addr ||
+	    !weft__is_use(code, weft__os_read(code, weft__context_pc(context), sizeof code), weft__owner_id_at,
+			  weft__owner_turn_at))
+		return false;
+	weft__context_call(context, weft__owner_die_no_resumption, NULL, weft__context_sp(context), NULL);
+	return true;
 }
 
 static bool overflowed_alt_stack(const siginfo_t *info)
@@ -391,7 +418,7 @@ static enum answer decide(siginfo_t *info, void *context)
 	}
 	if (slot)
 		return answer(slot, info->si_addr, context);
-	if (resumed_deleted(info, context))
+	if (resumed_deleted(info, context) || called_null(info, context, running) || used_null(info, context))
 		return DONE;
 	if (resumed_null(info, context)) /* a handler of the program's may know what to do */
 		weft__owner_report_null();

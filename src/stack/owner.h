@@ -35,6 +35,16 @@ void weft__owner_describe(const void *owner, const char **name, uint64_t *id);
 extern const size_t weft__owner_read_first;
 void weft__owner_report_null(void);
 
+/* * The offsets in an owner that a use of a resumption reads, as it does two words of the resumption. And the report of
+ * a resumption that is NULL: does not return. */
+extern const size_t weft__owner_id_at, weft__owner_turn_at;
+void weft__owner_die_no_resumption(void *unused);
+
+/* * The running owner's code called NULL, and would have returned to `from`. Is NULL what the owner was made to run? */
+bool weft__owner_lacks_function(const void *owner, const void *from);
+/* Report that. Does not return. */
+void weft__owner_die_no_function(void *owner);
+
 /* * Is the owner calling what is to be called at its end, so that it may have what is reserved for that? */
 bool weft__owner_ends(const void *owner);
 

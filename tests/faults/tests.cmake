@@ -42,6 +42,39 @@ foreach(compiler IN LISTS weft_compilers)
 		endforeach()
 	endforeach()
 
+	# NULL in the place of a function, a handler or a resumption, and of a coroutine for what copies stacks. A fault tells of
+	# the resumption, once the thread has coroutines.
+	set(no_function "cannot run coroutine #[0-9]+: its function is NULL. [^\n]*$")
+	set(no_coroutine ".NULL.: there is no coroutine. [^\n]*$")
+	set(no_handler ".NULL.: there is no handler. [^\n]*$")
+	set(no_resumption "a resumption is NULL: pass weft_continue[^\n]*$")
+	set(no_system "weft_on_system_stack.NULL.: there is no function. [^\n]*$")
+	foreach(level O0 O1 O2 O3)
+		weft_program(null_arguments.${level} ${compiler} SOURCES null_arguments.c FLAGS -${level} ${warnings})
+		foreach(how_and_says
+				"checkpoint weft_checkpoint${no_coroutine}" "late-checkpoint weft_checkpoint${no_coroutine}"
+				"backtrack weft_backtrack${no_coroutine}" "late-backtrack weft_backtrack${no_coroutine}"
+				"backtrack_last weft_backtrack_last${no_coroutine}" "clone_into_null weft_clone_into${no_coroutine}"
+				"clone_null_into weft_clone_into${no_coroutine}" "run weft_run${no_handler}" "late-run weft_run${no_handler}"
+				"run_with weft_run_with${no_handler}" "run_nothing ${no_function}" "run_nothing_by_clauses ${no_function}"
+				"create ${no_function}" "late-create ${no_function}" "create_with ${no_function}" "create_saving ${no_function}"
+				"create_inside ${no_function}" "init ${no_function}" "reset ${no_function}" "late-continues ${no_resumption}"
+				"late-tail_continues ${no_resumption}" "late-asks_valid ${no_resumption}" "continues_known ${no_resumption}"
+				"continues_throwing ${no_resumption}" "on_system_stack ${no_system}" "on_system_stack_inside ${no_system}")
+			string(FIND ${how_and_says} " " space)
+			string(SUBSTRING ${how_and_says} 0 ${space} how)
+			string(SUBSTRING ${how_and_says} ${space} -1 says)
+			weft_test(null.${level}.${how}.${compiler} COMMAND @null_arguments.${level}.${compiler} ${how} ENDS 134 SAYS "^weft:${says}")
+		endforeach()
+	endforeach()
+	weft_linked(null_arguments segmented ${compiler} SOURCES null_arguments.c FLAGS -O2 ${warnings})
+	foreach(how_and_says "create ${no_function}" "run_nothing ${no_function}" "on_system_stack_inside ${no_system}" "late-continues ${no_resumption}")
+		string(FIND ${how_and_says} " " space)
+		string(SUBSTRING ${how_and_says} 0 ${space} how)
+		string(SUBSTRING ${how_and_says} ${space} -1 says)
+		weft_test(null.linked.${how}.${compiler} COMMAND @null_arguments.segmented.${compiler} ${how} ON segmented heap copy ENDS 134 SAYS "^weft:${says}")
+	endforeach()
+
 	# Frames larger than a guard: in code that probes its pages, in code that does not, on system stacks beside linked ones.
 	weft_program(guards ${compiler} SOURCES guards.c scenario.c FLAGS -fno-stack-clash-protection ${warnings})
 	weft_test(guards.${compiler} COMMAND @guards.${compiler} ON ${weft_policies} GUARDS ${guards})
@@ -51,6 +84,8 @@ foreach(compiler IN LISTS weft_compilers)
 	weft_linked(guards segmented ${compiler} SOURCES guards.c scenario.c FLAGS -O2 -DLINKED ${warnings})
 	weft_test(guards.segmented.${compiler} COMMAND @guards.segmented.${compiler} ON segmented heap)
 endforeach()
+weft_program(foreign_null gcc SOURCES null_arguments.c CANARY calls_of_null_are_foreign)
+weft_test(canary.null COMMAND @foreign_null.gcc create ENDS 139)
 weft_program(lost gcc SOURCES forks.c scenario.c CANARY waits_for_lost_threads)
 weft_test(canary.forks COMMAND @lost.gcc FAILS SAYS "not ok 1 .*not ok 2 .*not ok 3 .*not ok 4 ")
 weft_program(dangling gcc SOURCES forks.c scenario.c CANARY looks_at_lost_hands)

@@ -478,6 +478,20 @@ CASE(resume_null,
 }
 #endif
 
+#if WEFT_DEBUG
+static void *switches_to_null(void *argument)
+{
+	weft_switch(NULL, argument);
+	return argument;
+}
+
+CASE(switch_to_null,
+     "weft: weft_switch(NULL): there is no coroutine; weft_create returns NULL when it fails, and errno says why")
+{
+	resume(weft_create(switches_to_null, NULL));
+}
+#endif
+
 /* Functions of coro.h and copy.h that look at the coroutine. */
 #define NULL_CASE(function, call)                                                                                      \
 	CASE(function##_of_null,                                                                                       \
@@ -519,12 +533,15 @@ CASE(exit_null, "weft: weft_exit or weft_yield(NULL): there is no coroutine; wef
 	weft_exit(NULL, &weft_suspended, NULL);
 }
 
-CASE(drop_null, "weft: a resumption is NULL: pass the one that the clause got, or that weft_keep returned")
+#define NO_RESUMPTION                                                                                                  \
+	"pass weft_continue, weft_keep or weft_drop the one that the clause got, or that weft_keep returned"
+
+CASE(drop_null, "weft: a resumption is NULL: " NO_RESUMPTION)
 {
 	weft_drop(NULL);
 }
 
-CASE(keep_null, "weft: a resumption is NULL: pass the one that the clause got, or that weft_keep returned")
+CASE(keep_null, "weft: a resumption is NULL: " NO_RESUMPTION)
 {
 	(void)weft_keep(NULL);
 }
@@ -663,6 +680,7 @@ int main(void)
 		C(switch_to_never_made),
 #if WEFT_DEBUG
 		C(resume_null),
+		C(switch_to_null),
 #endif
 		C(throw_null),
 		C(throw_under_null),
