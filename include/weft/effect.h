@@ -546,14 +546,18 @@ WEFT_EXTERN_C_END
 #define WEFT__END WEFT__STATIC_ASSERT(1, "")
 
 #define WEFT__HANDLES_SOME(name, ...)                                                                                  \
-	WEFT__FIRST(__VA_OPT__(WEFT__HANDLES_SET(name, __VA_ARGS__), ) weft__handles((uintptr_t)&weft_effect_##name), )
+	WEFT__FIRST(__VA_OPT__(WEFT__HANDLES_SET(name, __VA_ARGS__), ) WEFT__HANDLES_ONE(name), )
+#define WEFT__HANDLES_ONE(name)                                                                                        \
+	(WEFT__STOP_AT_UNDECLARED weft__handles(WEFT__DECLARED(name)(uintptr_t) & weft_effect_##name)                  \
+	     WEFT__STOP_NO_MORE)
 /* A set is a static list that ends with NULL; the odd address tells it from an effect's. */
 #define WEFT__HANDLES_SET(...)                                                                                         \
 	(__extension__({                                                                                               \
-		static const weft_effect_t *const weft__set[] = {WEFT__EACH(WEFT__SET_MEMBER, , __VA_ARGS__) NULL};    \
-		weft__handles((uintptr_t)weft__set + 1);                                                               \
+		WEFT__STOP_AT_UNDECLARED static const weft_effect_t *const weft__set[] = {                             \
+		    WEFT__EACH(WEFT__SET_MEMBER, , __VA_ARGS__) NULL};                                                 \
+		WEFT__STOP_NO_MORE weft__handles((uintptr_t)weft__set + 1);                                            \
 	}))
-#define WEFT__SET_MEMBER(none, name) &weft_effect_##name,
+#define WEFT__SET_MEMBER(none, name) WEFT__DECLARED(name) & weft_effect_##name,
 
 #define WEFT__DESCRIBE_OPERATION(identity, text, family, result, name, ...)                                            \
 	WEFT__DESCRIBE(identity, name, text, WEFT__SIGNATURE(text, result, __VA_ARGS__), family,                       \
@@ -595,7 +599,9 @@ WEFT_EXTERN_C_END
 								     nullptr;
 #else
 typedef void *weft__call_t(void *state, struct weft_resumption *k, void *frame, void (*clause)(void));
-#define WEFT__NO_CLAUSE(name) weft__call_t weft__##name##__leave, weft__##name##__call;
+#define WEFT__NO_CLAUSE(name)                                                                                          \
+	weft__call_t weft__##name##__leave, weft__##name##__call;                                                      \
+	WEFT__IS_DECLARED(name)
 #endif
 #define WEFT__FAMILY_INDEX(prefix, effect) WEFT__INDEX_OF(prefix, WEFT__UNWRAP effect)
 #define WEFT__INDEX_OF(...) WEFT__INDEX_OF_(__VA_ARGS__)
@@ -745,7 +751,8 @@ extern struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions
 		WEFT__PAIRS(WEFT__FIELD, WEFT__NOTHING, __VA_ARGS__)                                                   \
 		WEFT__IF_VOID(result_)                                                                                 \
 		(WEFT__FIRST(__VA_OPT__(, ) char weft__none;, ))(result_ weft__result WEFT__ZEROED;)                   \
-	};
+	};                                                                                                             \
+	WEFT__IS_DECLARED(name)
 #ifdef __cplusplus
 #define WEFT__ZEROED                                                                                                   \
 	{                                                                                                              \

@@ -43,6 +43,7 @@
 #endif
 
 #include <weft/copy.h>
+#include <weft/internal/declared.h>
 #include <weft/internal/pp.h>
 
 WEFT_EXTERN_C_BEGIN
@@ -136,19 +137,19 @@ typedef struct weft_handler {
 	WEFT_HANDLER(handler_, __VA_ARGS__)
 #define weft_also(...) __VA_ARGS__
 
-/* In a table clang stops at the first effect that is not declared; and a function of another type is an error. */
+/* In a table clang stops at the first effect that is not declared (weft/internal/declared.h); and a function of another
+ * type is an error. */
 #if !defined(__clang__)
 #define WEFT__KNOW
 #define WEFT__KNOW_NO_MORE
 #else
 #ifdef __cplusplus
-#define WEFT__KNOW _Pragma("clang diagnostic push") _Pragma("clang diagnostic fatal \"-Wdelete-incomplete\"")
+#define WEFT__KNOW WEFT__STOP_AT_UNDECLARED
 #else
 #define WEFT__KNOW                                                                                                     \
-	_Pragma("clang diagnostic push") _Pragma("clang diagnostic fatal \"-Wimplicit-function-declaration\"")         \
-	    _Pragma("clang diagnostic error \"-Wincompatible-pointer-types\"")                                         \
-		_Pragma("clang diagnostic error \"-Wincompatible-function-pointer-types\"")                            \
-		    _Pragma("clang diagnostic error \"-Wint-conversion\"")
+	WEFT__STOP_AT_UNDECLARED _Pragma("clang diagnostic error \"-Wincompatible-pointer-types\"")                    \
+	    _Pragma("clang diagnostic error \"-Wincompatible-function-pointer-types\"")                                \
+		_Pragma("clang diagnostic error \"-Wint-conversion\"")
 #endif
 #define WEFT__KNOW_NO_MORE _Pragma("clang diagnostic pop")
 #endif
@@ -165,15 +166,6 @@ enum { WEFT__TAIL, WEFT__ABORT, WEFT__GENERAL, WEFT__MULTI, WEFT__REQUESTED, WEF
  * A clause of another type does not compile. In C "incompatible types" says the type that is expected. No macro is used
  * in these, because clang shows each one that a mistake lies in.
  */
-/* A clause for an effect that is not declared is one error in clang, because WEFT__KNOW makes a warning fatal. gcc
- * reports each name that the clause consists of. */
-#if !defined(__clang__)
-#define WEFT__DECLARED(op)
-#elif defined(__cplusplus)
-#define WEFT__DECLARED(op) 0 * sizeof((delete (struct weft__##op##__effect_declaration *)0, 0)) +
-#else
-#define WEFT__DECLARED(op) 0 * sizeof(weft__##op##__call(NULL, NULL, NULL, NULL)) +
-#endif
 #ifdef __cplusplus
 extern "C++" {
 /* With an unknown type this is an error. A cast to "type *" would be a series of syntax errors. */

@@ -73,6 +73,12 @@ foreach(compiler IN LISTS weft_compilers)
 		endif()
 		weft_test(wrong.${mistake}.cxx.${compiler} COMMAND ${weft_tests}/wrong.py ${name_cxx} ${file} ${cxx})
 	endforeach()
+	if(compiler STREQUAL clang)
+		# C23: a call of a function that is not declared is an error by itself.
+		foreach(mistake abort general multi requested tail handle in_set)
+			weft_test(wrong.unknown_${mistake}.c23.clang COMMAND ${weft_tests}/wrong.py clang ${weft_tests}/effects/wrong/unknown_${mistake}.c ${c} -std=c2x)
+		endforeach()
+	endif()
 	weft_test(canary.wrong.${compiler} COMMAND ${weft_tests}/wrong.py ${name_c} ${weft_tests}/effects/named/beside.c ${c} FAILS SAYS "it compiles")
 endforeach()
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* says: weft_effect_gte */
-/* clang: call to undeclared function 'weft__gte__call' */
-/* clang++: weft__gte__effect_declaration */
+/* clang: fatal error: field 'gte' with variable sized type */
+/* clang++: fatal error: field 'gte' with variable sized type */
+/* clang-names: weft__write_an_effect_that_WEFT_EFFECT_or_WEFT_FAMILY_declares */
+/* clang++-names: weft__write_an_effect_that_WEFT_EFFECT_or_WEFT_FAMILY_declares */
 /* gcc-errors: 3 */
 /* g++-errors: 4 */
 /* gcc-lines: 15 */
 /* g++-lines: 15 */
-/* clang-lines: 45 */
-/* clang++-lines: 25 */
+/* clang-lines: 4 */
+/* clang++-lines: 4 */
 #include <weft/weft.h>
 
 WEFT_EFFECT(int, get);
