@@ -1188,6 +1188,7 @@ int orders_create(pthread_t *thread, const pthread_attr_t *attr, void *(*entry)(
 int orders_join(pthread_t thread, void **result);
 void orders_delete(weft_coro_t *k);
 void weft__pause(unsigned *turns) __attribute__((visibility("hidden")));
+weft_coro_t *weft__owner_above(void);
 
 /* Blocks are not used twice in an order, so that each use of one that was given back is seen. */
 void *orders_calloc(size_t count, size_t size)
@@ -1347,6 +1348,12 @@ void weft__pause(unsigned *turns)
 
 	(void)turns;
 	do_step(&s);
+}
+
+/* What stands for the calling thread: its coroutine. */
+weft_coro_t *weft__owner_above(void)
+{
+	return self()->k;
 }
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */

@@ -28,5 +28,6 @@ void orders_yield(void);
 
 /* Defined once more in checker.c; that one counts. */
 void weft__pause(unsigned *turns) __attribute__((weak));
+struct weft_coro *weft__owner_above(void) __attribute__((weak));
 
 #endif
