@@ -318,8 +318,8 @@ WEFT_API bool weft__unwinds(void);
 
 WEFT_API WEFT__COLD weft_coro_t *weft__owner_above(void);
 
-/* What stands for the caller's task, whichever coroutine of the task runs, or else for its thread: the first coroutine.
- * It owns what the caller locks. */
+/* What stands for the caller's task, whichever coroutine of the task runs, or else for its thread: the first coroutine,
+ * which is the one that a wait suspends. It owns what the caller locks. */
 WEFT__INLINE weft_coro_t *weft__owner(void)
 {
 	weft_coro_t *self = weft__self();
@@ -601,7 +601,8 @@ WEFT__INLINE int weft_scope_spawn_with(weft_scope_t *s, weft_task_t *handle, wef
 
 /**
  * Cancel a scope: its tasks, and waits of its owner. Tasks that wait go on at once, others when they wait next, unless
- * they are shielded. A task is told once by the exception weft_cancelled; cleanups that wait do wait.
+ * they are shielded. A task is told by the exception weft_cancelled; if it catches that, again at each later wait.
+ * Cleanups that run because a coroutine ends early are not told: their waits go on to their end.
  * @param error  what weft_scope_wait is to return, if nothing failed before: a negative errno, usually -ECANCELED; and
  *               anything else counts as that
  * Thread-safe. A scope that is closed, or was cancelled before: nothing. NULL: reported. Does not wait.

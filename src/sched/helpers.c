@@ -32,7 +32,7 @@ static void give_back(struct weft__task *task)
 
 	for (; task; task = next) {
 		next = task->next;
-		task->flags &= (uint8_t)~WEFT__BLOCKING;
+		weft__task_set(task, WEFT__BLOCKING, false);
 		weft__ready(task, false);
 	}
 }
@@ -114,7 +114,7 @@ void weft__helpers_add(struct weft__rt *rt, struct weft__task *task)
 	if (helped)
 		return;
 	/* It blocks a worker. */
-	task->flags &= (uint8_t)~WEFT__BLOCKING;
+	weft__task_set(task, WEFT__BLOCKING, false);
 	weft__ready(task, false);
 }
 
@@ -139,11 +139,11 @@ bool weft__blocking(bool begin)
 		/* A block in a block: its end is not the outer one's. */
 		if (task->blocks++)
 			return false;
-		task->flags |= WEFT__BLOCKING;
+		weft__task_set(task, WEFT__BLOCKING, true);
 		return true;
 	}
 	if (--task->blocks)
 		return false;
-	task->flags &= (uint8_t)~WEFT__BLOCKING;
+	weft__task_set(task, WEFT__BLOCKING, false);
 	return true;
 }

@@ -102,7 +102,7 @@ static inline struct timespec weft__timespec(uint64_t nanoseconds)
 
 /* ---- tasks ------------------------------------------------------------------------------------------------------ */
 
-enum { WEFT__CODES = 1, WEFT__BLOCKING = 2, WEFT__UNWINDING = 4, WEFT__ON_MALLOC = 8, WEFT__ABANDONED = 16 };
+enum { WEFT__CODES = 1, WEFT__BLOCKING = 2, WEFT__ON_MALLOC = 8, WEFT__ABANDONED = 16 };
 
 /* On its own coroutine's stack, between the coroutine's object, which begins a cache line, and the first frame. A wait
  * and a resume touch the last of its three lines, beside the object, and what is from `shields` on in the second. */
@@ -119,7 +119,7 @@ struct weft__task {
 	int error;	     /* of weft_task_fail */
 	uint32_t blocks;     /* depth of weft_blocking */
 	uint32_t shields;    /* depth of weft_shield_begin */
-	uint8_t flags;	     /* WEFT__CODES, …; only the task itself writes it, or whoever ends it */
+	uint8_t flags;	     /* atomic: WEFT__CODES, …; only the task itself writes it, or whoever ends it */
 	uint8_t asked;	     /* atomic: to end, itself; written under its scope's lock */
 	uint16_t process;    /* of a simulated world; 0: its host's own */
 	struct weft__worker *pinned;
@@ -143,6 +143,19 @@ _Static_assert(offsetof(struct weft__task, rt) % 64 == 0 &&
 	       "a task that is resumed touches more lines than it need");
 
 enum { WEFT__CANCELLED = 1, WEFT__LOOKED_AT = 2 };
+
+/* Relaxed: others look while the task runs, and nothing else depends on what they see. */
+static inline bool weft__task_has(const struct weft__task *task, unsigned flag)
+{
+	return __atomic_load_n(&task->flags, __ATOMIC_RELAXED) & flag;
+}
+
+static inline void weft__task_set(struct weft__task *task, unsigned flag, bool on)
+{
+	unsigned flags = __atomic_load_n(&task->flags, __ATOMIC_RELAXED);
+
+	__atomic_store_n(&task->flags, (uint8_t)(on ? flags | flag : flags & ~flag), __ATOMIC_RELAXED);
+}
 
 #define WEFT__OF_TIMER(t) ((weft_waiter_t *)((char *)(t)-offsetof(weft_waiter_t, timer)))
 

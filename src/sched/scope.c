@@ -99,7 +99,7 @@ void weft__scope_cancel_locked(weft_scope_t *s, int error)
 
 	if (s->cancelled || s->closed)
 		return;
-	s->cancelled = 1;
+	__atomic_store_n(&s->cancelled, 1, __ATOMIC_RELAXED); /* is_asked_to_end reads it without the lock */
 	s->error = error;
 	if (WEFT_CANARY(scope_cancels_nobody))
 		return;
@@ -158,7 +158,7 @@ void weft__scopes_abandon(struct weft__task *owner)
 		weft__timer_disarm(&s->timer);
 		weft_scope_cancel(s, -ECANCELED);
 	}
-	owner->flags |= WEFT__ABANDONED;
+	weft__task_set(owner, WEFT__ABANDONED, true);
 	end_or_look_again(owner);
 }
 
@@ -166,7 +166,7 @@ void weft__scope_expired(struct weft__timer *t)
 {
 	weft_scope_t *s = (weft_scope_t *)((char *)t - offsetof(weft_scope_t, timer));
 
-	if (s->owner->flags & WEFT__ABANDONED) {
+	if (weft__task_has(s->owner, WEFT__ABANDONED)) {
 		end_or_look_again(s->owner);
 		return;
 	}
@@ -245,7 +245,8 @@ int weft__scope_close(weft_scope_t *s)
 {
 	weft__timer_disarm(&s->timer);
 	weft__scope_lock(s);
-	s->closed = s->cancelled = 1;
+	s->closed = 1;
+	__atomic_store_n(&s->cancelled, 1, __ATOMIC_RELAXED);
 	weft__scope_unlock(s);
 	if (s->reserved)
 		learn(s);

@@ -30,15 +30,18 @@ void weft__set_worker(struct weft__worker *w)
 	this_worker = w;
 }
 
-/* Inside of a task, or outside of all. */
+/*
+ * Inside of a task, or outside of all. A coroutine whose resumer handles waits in a loop of its own is a task, too: of
+ * that scheduler. One under a table of clauses is not: clauses see waits on their way to the scheduler.
+ */
 weft_coro_t *weft__owner_above(void)
 {
-	weft_coro_t *k = weft__self();
+	weft_coro_t *k = weft__self() ? weft_locate(weft_op_wait) : weft__attach_thread();
 
-	if (!k)
-		return weft__attach_thread();
-	while (k->handled != weft_handles(weft_op_sched).word && k->parent)
-		k = k->parent;
+	if (k && k->parent && !weft__handles_table(k->handled))
+		return k;
+	for (k = k ? k : weft__self(); k->parent && k->handled != weft_handles(weft_op_sched).word; k = k->parent)
+		;
 	return k;
 }
 
@@ -103,7 +106,7 @@ static void unmake(struct weft__task *task)
 {
 	weft_coro_t *k = task->k;
 
-	if (task->flags & WEFT__ON_MALLOC)
+	if (weft__task_has(task, WEFT__ON_MALLOC))
 		free(task);
 	weft_delete(k);
 }
@@ -128,7 +131,7 @@ static void configure(struct weft__task *task, const struct weft_spawn *what)
 	if (!what->attr)
 		return;
 	if (what->attr->flags & WEFT_TASK_CODES)
-		task->flags |= WEFT__CODES;
+		weft__task_set(task, WEFT__CODES, true);
 	if (what->attr->worker && !rt->sim)
 		task->pinned = &rt->worker[(what->attr->worker - 1) % rt->workers];
 }
@@ -334,6 +337,16 @@ static void wake(weft_waiter_t *w)
 	weft__ready(w->owner, true);
 }
 
+/* Does a cleanup run, in a coroutine of the task that ends early? It must get to its end, so its waits are not
+ * cancelled. `k` is the innermost coroutine. */
+static WEFT__COLD bool cleans_up(const struct weft__task *task, const weft_coro_t *k)
+{
+	for (; k && WEFT_NO_CANARY(cleanups_are_cut); k = k == task->k ? NULL : k->parent)
+		if (k->flags & WEFT__ENDING)
+			return true;
+	return false;
+}
+
 /* From now on the wait can be cancelled. False: it already is. */
 static bool allow_cancelling(struct weft__task *task, weft_waiter_t *w)
 {
@@ -344,7 +357,7 @@ static bool allow_cancelling(struct weft__task *task, weft_waiter_t *w)
 	/* Release: pairs with weft__task_cancel, which looks at the waiter. */
 	if (weft__exchange_if(&task->cancel, &free, (uintptr_t)w))
 		return true;
-	return !weft_waiter_claim(w, -ECANCELED);
+	return cleans_up(task, task->k->leaf) || !weft_waiter_claim(w, -ECANCELED);
 }
 
 /* Acquire: pairs with the end of weft__task_cancel, and of weft__task_backtrace. */
@@ -443,7 +456,8 @@ void weft__task_cancel(struct weft__task *task)
 	w = (weft_waiter_t *)before;
 	if (!w || before & WEFT__CANCELLED)
 		return;
-	claimed = weft_waiter_claim(w, -ECANCELED);
+	/* The task does not go on before the waiter is taken out of `cancel`, so its coroutines can be looked at. */
+	claimed = !cleans_up(task, task->k->leaf) && weft_waiter_claim(w, -ECANCELED);
 	/* Release: pairs with end_wait, after which the waiter is gone, unless it was claimed here. */
 	__atomic_store_n(&task->cancel, WEFT__CANCELLED, __ATOMIC_RELEASE);
 	if (claimed || WEFT_CANARY(cancelling_ends_any_wait))
@@ -519,7 +533,8 @@ static inline bool spawn(struct weft__worker *w, weft_request_t r)
 
 static bool is_cancelled(const struct weft__task *task)
 {
-	return !task->shields && __atomic_load_n(&task->cancel, __ATOMIC_RELAXED) & WEFT__CANCELLED;
+	return __builtin_expect(__atomic_load_n(&task->cancel, __ATOMIC_RELAXED) & WEFT__CANCELLED, 0) &&
+	       !task->shields && !cleans_up(task, task->k->leaf);
 }
 
 static inline weft_request_t resume(struct weft__rt *rt, weft_coro_t **k, uintptr_t handled)
@@ -588,7 +603,8 @@ void weft_task_fail(int error)
 
 	if (!task)
 		weft__misused("weft_task_fail", "was called outside of a task: only what weft_rt_run runs is one");
-	task->error = error < 0 ? error : -EINVAL;
+	if (!task->error) /* else a cleanup fails, too */
+		task->error = error < 0 ? error : -EINVAL;
 	task->shields++;
 	weft_exit(task->k, &weft_effect_task_fails, NULL);
 }
@@ -597,11 +613,8 @@ bool weft__unwinds(void)
 {
 	struct weft__task *task = weft__task();
 
-	if (!task || !__atomic_load_n(&task->asked, __ATOMIC_RELAXED) || task->flags & (WEFT__CODES | WEFT__UNWINDING))
-		return false;
-	task->flags |= WEFT__UNWINDING;
-	task->shields++;
-	return true;
+	return task && __atomic_load_n(&task->asked, __ATOMIC_RELAXED) && !weft__task_has(task, WEFT__CODES) &&
+	       !task->shields && !cleans_up(task, weft__self());
 }
 
 bool weft_task_is_cancelled(void)

@@ -342,7 +342,8 @@ void weft__ready_fresh(struct weft__worker *w, struct weft__task *task)
 
 bool weft__ready_first(struct weft__worker *w, struct weft__task *task, const struct weft__task *parent)
 {
-	if (w->helper || w->rt->sim || task->pinned || parent->pinned || parent->flags & WEFT__BLOCKING || MIGRATE)
+	if (w->helper || w->rt->sim || task->pinned || parent->pinned || weft__task_has(parent, WEFT__BLOCKING) ||
+	    MIGRATE)
 		return false;
 	weft__seen_release(task);
 	ready_next(w, task);
@@ -352,7 +353,7 @@ bool weft__ready_first(struct weft__worker *w, struct weft__task *task, const st
 /* Into no worker's own queue. */
 static void ready_elsewhere(struct weft__rt *rt, struct weft__task *task)
 {
-	if (task->flags & WEFT__BLOCKING) {
+	if (weft__task_has(task, WEFT__BLOCKING)) {
 		weft__helpers_add(rt, task);
 	} else if (task->pinned) {
 		pin(task->pinned, task);
@@ -388,7 +389,7 @@ void weft__ready(struct weft__task *task, bool next)
 		weft__sim_ready(rt, task);
 	} else if (__builtin_expect(!w || w->rt != rt, 0)) {
 		ready_from_outside(rt, task);
-	} else if (__builtin_expect(task->flags & WEFT__BLOCKING || task->pinned || w->helper, 0)) {
+	} else if (__builtin_expect(weft__task_has(task, WEFT__BLOCKING) || task->pinned || w->helper, 0)) {
 		ready_elsewhere(rt, task);
 	} else if (MIGRATE) {
 		pin(&rt->worker[(w->number + 1) % rt->workers], task);
@@ -1006,7 +1007,7 @@ static inline __attribute__((always_inline)) void run_task(struct weft__worker *
 	if (weft__task_run(w, task) != WEFT__YIELDED)
 		return;
 	weft__seen_release(task);
-	if (__builtin_expect(task->pinned || task->flags & WEFT__BLOCKING || MIGRATE, 0))
+	if (__builtin_expect(task->pinned || weft__task_has(task, WEFT__BLOCKING) || MIGRATE, 0))
 		weft__ready(task, false);
 	else if (__builtin_expect(!weft__ring_add(&w->ring, task), 0)) /* the frame of add() is large */
 		add(w, task);

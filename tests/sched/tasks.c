@@ -214,7 +214,7 @@ static void *timers_are_disarmed_where_they_moved(void *pass)
 {
 	enum { N = 400 };
 	static struct limited limited[N];
-	weft_event_t events[2] = {{0}};
+	weft_event_t events[2] = {0};
 	uint64_t begin = weft_now();
 	int i;
 
@@ -438,6 +438,103 @@ static void *a_handler_catches_cancellation(void *pass)
 	weft_sleep(MS);
 	weft_task_cancel(&task);
 	CHECK(weft_join(&task, NULL) == 0 && caught == 1);
+	return pass;
+}
+
+/* Who has caught it is told at each later wait, and what is cleaned up may wait all the same. */
+static void waits_to_clean(void *cleaned)
+{
+	CHECK(weft_sleep(MS) == 0 && weft_task_yield() == 0);
+	*(int *)cleaned += 1;
+}
+
+static void *sleeps_and_cleans(void *cleaned)
+{
+	weft_defer(waits_to_clean, cleaned);
+	return sleeps_long(cleaned);
+}
+
+static void *catches_again_and_again(void *numbers_)
+{
+	int *numbers = numbers_;
+
+	weft_run(&catches, &numbers[0], sleeps_long, NULL);
+	weft_run(&catches, &numbers[0], sleeps_long, NULL);
+	weft_run(&catches, &numbers[0], sleeps_and_cleans, &numbers[1]);
+	weft_run(&catches, &numbers[0], sleeps_and_cleans, &numbers[1]);
+	numbers[2] = 1;
+	weft_sleep(1000 * SECOND);
+	numbers[2] = 2;
+	return NULL;
+}
+
+static void *a_caught_cancellation_is_told_again(void *pass)
+{
+	weft_task_t task;
+	int numbers[3] = {0};
+
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn_with(&scope, &task, catches_again_and_again, numbers, NULL) == 0);
+	weft_sleep(MS);
+	weft_task_cancel(&task);
+	CHECK(weft_join(&task, NULL) == -ECANCELED);
+	CHECK(numbers[0] == 4 && numbers[1] == 2 && numbers[2] == 1);
+	return pass;
+}
+
+/* A coroutine that a task deletes cleans up to the end, though the task is cancelled meanwhile. */
+static void *suspends_with_cleanup(void *cleaned)
+{
+	weft_defer(waits_to_clean, cleaned);
+	weft_suspend(NULL);
+	return NULL;
+}
+
+static void *deletes_one(void *cleaned)
+{
+	weft_coro_t *k = weft_create(suspends_with_cleanup, cleaned);
+
+	CHECK(k);
+	weft_resume(k, NULL, weft_handles());
+	weft_delete(k);
+	*(int *)cleaned += 10;
+	weft_sleep(1000 * SECOND);
+	*(int *)cleaned += 100;
+	return NULL;
+}
+
+static void *deletions_clean_up_to_the_end(void *pass)
+{
+	weft_task_t task;
+	int cleaned = 0;
+
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn_with(&scope, &task, deletes_one, &cleaned, NULL) == 0);
+	weft_sleep(MS / 2);
+	weft_task_cancel(&task);
+	CHECK(weft_join(&task, NULL) == -ECANCELED && cleaned == 11);
+	return pass;
+}
+
+/* The first failure counts, not that of a cleanup. */
+static void fails_to_clean(void *unused)
+{
+	(void)unused;
+	weft_task_fail(-EPIPE);
+}
+
+static void *fails_twice(void *unused)
+{
+	weft_defer(fails_to_clean, unused);
+	weft_task_fail(-EIO);
+	return unused;
+}
+
+static void *the_first_failure_counts(void *pass)
+{
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn(&scope, fails_twice, NULL) == 0);
+	CHECK(weft_scope_wait(&scope) == -EIO);
 	return pass;
 }
 
@@ -824,6 +921,9 @@ static const struct test tests[] = {
     T(a_shield_holds),
     T(codes_instead_of_unwinding),
     T(a_handler_catches_cancellation),
+    T(a_caught_cancellation_is_told_again),
+    T(deletions_clean_up_to_the_end),
+    T(the_first_failure_counts),
     T(handlers_in_between),
     T(a_scheduler_of_ones_own),
     T(locals),
