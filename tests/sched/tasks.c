@@ -483,36 +483,50 @@ static void *a_caught_cancellation_is_told_again(void *pass)
 }
 
 /* A coroutine that a task deletes cleans up to the end, though the task is cancelled meanwhile. */
-static void *suspends_with_cleanup(void *cleaned)
+struct deletion {
+	weft_event_t cleans, goes_on;
+	int cleaned;
+};
+
+static void cleans_slowly(struct deletion *d)
 {
-	weft_defer(waits_to_clean, cleaned);
+	weft_event_set(&d->cleans);
+	CHECK(weft_event_wait(&d->goes_on) == 0);
+	d->cleaned++;
+}
+
+static void *suspends_with_cleanup(void *deletion)
+{
+	weft_defer(cleans_slowly, (struct deletion *)deletion);
 	weft_suspend(NULL);
 	return NULL;
 }
 
-static void *deletes_one(void *cleaned)
+static void *deletes_one(void *deletion)
 {
-	weft_coro_t *k = weft_create(suspends_with_cleanup, cleaned);
+	struct deletion *d = deletion;
+	weft_coro_t *k = weft_create(suspends_with_cleanup, d);
 
 	CHECK(k);
 	weft_resume(k, NULL, weft_handles());
 	weft_delete(k);
-	*(int *)cleaned += 10;
+	d->cleaned += 10;
 	weft_sleep(1000 * SECOND);
-	*(int *)cleaned += 100;
+	d->cleaned += 100;
 	return NULL;
 }
 
 static void *deletions_clean_up_to_the_end(void *pass)
 {
+	struct deletion d = {0};
 	weft_task_t task;
-	int cleaned = 0;
 
 	WEFT_SCOPE(scope);
-	CHECK(weft_scope_spawn_with(&scope, &task, deletes_one, &cleaned, NULL) == 0);
-	weft_sleep(MS / 2);
+	CHECK(weft_scope_spawn_with(&scope, &task, deletes_one, &d, NULL) == 0);
+	CHECK(weft_event_wait(&d.cleans) == 0);
 	weft_task_cancel(&task);
-	CHECK(weft_join(&task, NULL) == -ECANCELED && cleaned == 11);
+	weft_event_set(&d.goes_on);
+	CHECK(weft_join(&task, NULL) == -ECANCELED && d.cleaned == 11);
 	return pass;
 }
 

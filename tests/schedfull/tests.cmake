@@ -145,8 +145,6 @@ function(schedfull_canary name kind source says)
 endfunction()
 schedfull_canary(runtime_ends_early asan tasks.c "heap-use-after-free" 2 a_thread_wakes_the_last)
 schedfull_canary(locks_order_nothing tsan sync.c "data race" 2)
-schedfull_canary(event_is_set_too_early tsan freed.c "data race" 2)
-schedfull_canary(channel_forgets_who_leaves asan freed.c "heap-use-after-free" 2)
 
 foreach(compiler IN LISTS weft_compilers)
 	foreach(standard 17 20)
