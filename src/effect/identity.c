@@ -32,7 +32,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 WEFT__LOCK_OF_FILE(mutex);
 
 /* A fork beside another thread's dlopen or weft_set_default must not leave the child with a lock that nobody holds. */
-__attribute__((constructor)) static void survive_fork(void)
+__attribute__((constructor(104))) static void survive_fork(void)
 {
 	(void)pthread_atfork(lock, unlock, unlock);
 }

@@ -493,7 +493,7 @@ bool weft__io_ends_in_pause(weft_io_t *io)
 	return true;
 }
 
-__attribute__((constructor)) static void set_default(void)
+__attribute__((constructor(104))) static void set_default(void)
 {
 	weft_set_default(weft_op_io, begin);
 }

@@ -79,7 +79,7 @@ static void begin_as_child(void)
 	lost_threads |= parent_had_threads;
 }
 
-__attribute__((constructor)) static void look_at_modules(void)
+__attribute__((constructor(104))) static void look_at_modules(void)
 {
 	wanted_code_when_loaded = a_module_wants_code();
 	(void)pthread_atfork(look_for_threads, NULL, begin_as_child);

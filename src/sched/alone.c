@@ -96,7 +96,7 @@ static void begin_as_child(void)
 	atomic_store_explicit(&weft__alone.allowed, weft__here.alone, memory_order_relaxed);
 }
 
-__attribute__((constructor)) static void begin(void)
+__attribute__((constructor(104))) static void begin(void)
 {
 	(void)pthread_atfork(NULL, NULL, begin_as_child);
 	/* The process's first barrier takes many milliseconds if there are other threads by then. */

@@ -53,7 +53,7 @@ static void note_fork(void)
 		w->rt->resume = resume_in_child;
 }
 
-__attribute__((constructor)) static void watch_forks(void)
+__attribute__((constructor(104))) static void watch_forks(void)
 {
 	pthread_atfork(NULL, NULL, note_fork);
 }

@@ -116,7 +116,7 @@ static void end_cancelled(void)
 	die_cancelled();
 }
 
-__attribute__((constructor)) static void set_defaults(void)
+__attribute__((constructor(104))) static void set_defaults(void)
 {
 	weft_set_default(weft_op_wait, wait_in_thread);
 	weft_set_default(weft_op_yield, yield_thread);

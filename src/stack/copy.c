@@ -557,7 +557,7 @@ static void in_child(void)
 	unlock();
 }
 
-__attribute__((constructor)) static void survive_fork(void)
+__attribute__((constructor(104))) static void survive_fork(void)
 {
 	(void)pthread_atfork(lock, unlock, in_child);
 }

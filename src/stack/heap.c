@@ -41,7 +41,7 @@ static struct {
 WEFT__LOCK_OF_FILE(left.lock);
 
 /* A fork must not leave the child with a lock that nobody holds. */
-__attribute__((constructor)) static void survive_fork(void)
+__attribute__((constructor(104))) static void survive_fork(void)
 {
 	(void)pthread_atfork(lock, unlock, unlock);
 }

@@ -12,6 +12,12 @@ foreach(program tasks sync)
 	weft_test(${program}.simulated COMMAND @${program}.gcc simulate 100)
 endforeach()
 
+# By the static library, whose constructors are linked behind the program's.
+weft_program(before_main gcc SOURCES before_main.c FLAGS -Wall -Wextra)
+weft_program(before_main_cpp gcc SOURCES before_main.cc FLAGS -std=c++17 -Wall -Wextra)
+weft_test(before_main COMMAND @before_main.gcc)
+weft_test(before_main.cpp COMMAND @before_main_cpp.gcc)
+
 weft_program(alone gcc SOURCES alone.c FLAGS -Wall -Wextra)
 weft_test(alone COMMAND @alone.gcc 30 SECONDS 60)
 
