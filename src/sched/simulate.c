@@ -371,78 +371,91 @@ int weft_explore(uint64_t first, uint64_t count, const weft_rt_config_t *config,
 
 /* ---- by the environment ---------------------------------------------------------------------------------------- */
 
-/* "3=1,8=2," */
-static uint32_t *read_order(const char *text, size_t *choices)
+/* Digits, up to `most`. False: something else. */
+static bool read_number(const char **text, uint64_t most, uint64_t *number)
 {
-	uint32_t *order = NULL, *longer;
-	unsigned long place, choice;
 	char *end;
 
-	*choices = 0;
-	order = calloc(1, sizeof *order);
-	for (; order && *text; text = *end == ',' ? end + 1 : end) {
-		place = strtoul(text, &end, 10);
-		if (end == text || *end != '=' || place >= CHOICES)
-			break;
-		choice = strtoul(end + 1, &end, 10);
-		if (place >= *choices) {
-			longer = realloc(order, (place + 1) * sizeof *order);
-			if (!longer) {
-				free(order);
-				return NULL;
-			}
-			order = longer;
-			memset(order + *choices, 0, (place + 1 - *choices) * sizeof *order);
-			*choices = place + 1;
-		}
-		order[place] = (uint32_t)choice;
-	}
-	return order;
+	if (**text < '0' || **text > '9')
+		return false;
+	errno = 0;
+	*number = strtoull(*text, &end, 10);
+	*text = end;
+	return !errno && *number <= most;
 }
 
-static int simulate_order(const char *text, const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result)
+/* "3=1,8=2,", the last comma may be missing. 0; -EINVAL; -ENOMEM. */
+static int read_order(const char *text, uint32_t **order, size_t *choices)
+{
+	uint64_t place, choice;
+	uint32_t *longer;
+
+	*choices = 0;
+	*order = calloc(1, sizeof **order);
+	if (!*order)
+		return -ENOMEM;
+	while (*text) {
+		if (!read_number(&text, CHOICES - 1, &place) || *text++ != '=' ||
+		    !read_number(&text, UINT32_MAX, &choice) || (*text && *text++ != ','))
+			return -EINVAL;
+		if (place >= *choices) {
+			longer = realloc(*order, (place + 1) * sizeof *longer);
+			if (!longer)
+				return -ENOMEM;
+			*order = longer;
+			memset(longer + *choices, 0, (place + 1 - *choices) * sizeof *longer);
+			*choices = place + 1;
+		}
+		(*order)[place] = (uint32_t)choice;
+	}
+	return 0;
+}
+
+/* "seed=7,3=1,8=2,": the seed is the world's. As read_order. */
+static int simulate_order(const char *text, const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result,
+			  int *outcome)
 {
 	weft_rt_config_t ordered = config ? *config : (weft_rt_config_t){0};
 	uint64_t seed = 0;
-	uint32_t *order;
-	char *end;
-	int error;
+	uint32_t *order = NULL;
+	int error = 0;
 
-	/* "seed=7,3=1,8=2,": the seed is the world's. */
 	if (!strncmp(text, "seed=", 5)) {
-		seed = strtoull(text + 5, &end, 10);
-		text = *end == ',' ? end + 1 : end;
+		text += 5;
+		if (!read_number(&text, UINT64_MAX, &seed) || (*text && *text++ != ','))
+			return -EINVAL;
 	}
-	order = read_order(text, &ordered.choices);
-	if (!order)
-		return -ENOMEM;
-	ordered.order = order;
-	error = weft_simulate(seed, &ordered, fn, arg, result);
+	error = read_order(text, &order, &ordered.choices);
+	if (!error) {
+		ordered.order = order;
+		*outcome = weft_simulate(seed, &ordered, fn, arg, result);
+	}
 	free(order);
 	return error;
 }
 
 bool weft__sim_asked(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result, int *outcome)
 {
-	const char *text = getenv("WEFT_SIMULATE");
-	uint64_t seed, count;
-	char *end;
+	const char *asked = getenv("WEFT_SIMULATE"), *text = asked;
+	uint64_t seed, count = 0;
+	int error;
 
 	if (!text || !*text || weft_current())
 		return false;
 	if (!strncmp(text, "order:", 6)) {
-		*outcome = simulate_order(text + 6, config, fn, arg, result);
+		error = simulate_order(text + 6, config, fn, arg, result, outcome);
+		if (error == -ENOMEM)
+			*outcome = error;
+		if (error != -EINVAL)
+			return true;
+	} else if (read_number(&text, UINT64_MAX, &seed) &&
+		   (!*text || (*text++ == '+' && read_number(&text, UINT64_MAX, &count) && count && !*text))) {
+		if (count && weft_explore(seed, count, config, fn, arg, NULL))
+			_exit(1);
+		*outcome = weft_simulate(seed, config, fn, arg, result);
 		return true;
 	}
-	seed = strtoull(text, &end, 10);
-	count = *end == '+' ? strtoull(end + 1, &end, 10) : 0;
-	if (*end) {
-		dprintf(STDERR_FILENO,
-			"weft: WEFT_SIMULATE=%s is ignored: say SEED, SEED+COUNT or order:PLACE=CHOICE,…\n", text);
-		return false;
-	}
-	if (count && weft_explore(seed, count, config, fn, arg, NULL))
-		_exit(1);
-	*outcome = weft_simulate(seed, config, fn, arg, result);
-	return true;
+	dprintf(STDERR_FILENO, "weft: WEFT_SIMULATE=%s is ignored: say SEED, SEED+COUNT or order:PLACE=CHOICE,…\n",
+		asked);
+	return false;
 }

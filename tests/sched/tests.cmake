@@ -198,6 +198,17 @@ foreach(bug lost_update lost_wakeup lock_order forgotten_join aba livelock lost_
 	weft_test(right.${bug} COMMAND @bugs.gcc ${bug} 200 right)
 endforeach()
 
+# What WEFT_SIMULATE may say, and must not; before_main simulates nothing else by the environment.
+set(number 0)
+foreach(asked IN ITEMS 5+ 5+0 +5 5x 99999999999999999999 order:1 order:3=99999999999 order:3=1,, order:99999999999=1 order:seed=x)
+	math(EXPR number "${number} + 1")
+	weft_test(says.ignored.${number} COMMAND @before_main.gcc ENV WEFT_SIMULATE=${asked} ENDS 0 SAYS "^weft: WEFT_SIMULATE=.* is ignored: say SEED, ")
+endforeach()
+foreach(asked IN ITEMS 5 5+3 order: order:3=1 order:3=1, order:seed=2,3=1)
+	math(EXPR number "${number} + 1")
+	weft_test(says.simulated.${number} COMMAND @before_main.gcc ENV WEFT_SIMULATE=${asked} ENDS 0 SAYS "^$")
+endforeach()
+
 weft_test(says.lost_task COMMAND @bugs.gcc lost_task 1000 ENDS 0 SAYS "weft: tasks are lost, which the first task has left behind, simulated with seed")
 weft_test(says.lock_order COMMAND @bugs.gcc lock_order 1000 ENDS 0 SAYS "weft: deadlock, simulated with seed")
 
