@@ -151,9 +151,6 @@ FUNCTION(name); \
 	cmpq	$0, %fs:0x70; /* a linked stack? Then fn may be code that does not check */ \
 	jne	2f; \
 	call	*%r11; \
-	.globl	name##_called; \
-	.hidden	name##_called; \
-name##_called: /* the fault handler knows by this address that fn is NULL */ \
 1: ; \
 	movq	(%rsp), %rdi; /* and not by rbp: a clone's may have been saved by the original */ \
 	movq	%rax, %rdx; \

@@ -55,9 +55,11 @@ void weft__drop_inside(weft_coro_t *k);
 /* Assembly calls it. */
 WEFT__HIDDEN _Noreturn void weft__die_on_system_stack(void);
 
-/* Assembly. Not to be called: where a coroutine's function returns to. */
-WEFT__HIDDEN void weft__entry_called(void);
-WEFT__OF_SAVING void weft__entry_saving_called(void);
+/* Labels in assembly, where weft__entry and weft__entry_saving catch. */
+WEFT__HIDDEN extern const char weft__entry_catch[];
+WEFT__OF_SAVING extern const char weft__entry_saving_catch[];
+
+/* Assembly. */
 WEFT__HIDDEN _Noreturn void weft__leave(weft_coro_t *k, const void *effect, void *payload);
 #ifdef WEFT__PART_SAVING
 WEFT_API void weft__entry_saving(void);

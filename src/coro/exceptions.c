@@ -14,10 +14,6 @@
 /* What the frames of a coroutine that ends by other means (ends.c) are unwound with. */
 #define ENDING_CLASS (((uint64_t)'W' << 56) | ((uint64_t)'E' << 48) | ((uint64_t)'F' << 40) | ((uint64_t)'T' << 32))
 
-/* Labels in assembly, where weft__entry and weft__entry_saving catch. */
-WEFT__HIDDEN extern const char weft__entry_catch[];
-WEFT__OF_SAVING extern const char weft__entry_saving_catch[];
-
 enum { DWARF_RAX = 0 };
 
 /* It may be another thread by now, which has one at hand. */

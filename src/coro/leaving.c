@@ -38,16 +38,22 @@ WEFT__COLD weft_coro_t *weft__runner_at(const char *sp)
 	return NULL;
 }
 
+static bool is_between(const void *place, const void *begin, const void *end)
+{
+	return (uintptr_t)place - (uintptr_t)begin < (uintptr_t)end - (uintptr_t)begin;
+}
+
 /*
- * The entry calls the function itself, or on a linked stack by weft__icall, which calls NULL on a system stack. There
- * the words of the link tell: a resume leaves them as they are, and the first suspension replaces the function and the
- * stack pointer.
+ * The entry calls the function itself, and nothing else before the place where it catches exceptions; or on a linked
+ * stack by weft__icall, which calls NULL on a system stack. There the words of the link tell: a resume leaves them as
+ * they are, and the first suspension replaces the function and the stack pointer.
  */
 WEFT__COLD bool weft__owner_lacks_function(const void *owner, const void *from)
 {
 	const weft_coro_t *k = owner;
 
-	return from == (void *)weft__entry_called || (from && from == (void *)weft__entry_saving_called) ||
+	return is_between(from, (void *)weft__entry, weft__entry_catch) ||
+	       is_between(from, (void *)weft__entry_saving, weft__entry_saving_catch) ||
 	       (k->slot->chunk.limit && !k->link.fp && k->link.sp == (void *)k->slot);
 }
 
