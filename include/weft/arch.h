@@ -20,10 +20,11 @@
  * What an architecture provides
  *   struct weft_link        the words a switch saves, both sides; first member of a coroutine
  *   weft_arch_resume        suspend the caller, continue `*k`; `*k` comes back as whoever suspended
+ *   weft_arch_run           the same, and the thread's limit becomes that of k's leaf, which is the current coroutine
+ *                           already; behind the switch the parent of who suspended is the current coroutine, with its
+ *                           limit
  *   weft_arch_yield         suspend into `k`, continue its resumer; returns what the next resume passes
  *   weft_arch_transfer      suspend into `from`, continue `*to`; `*to` comes back as `from`
- *   weft_arch_run           the same for a coroutine that weft__enter has agreed to: with its limit; behind it the
- *                           parent of who suspended is the current coroutine, with its limit
  *   weft__enter, weft__enter_tagged   what comes before: is all as it was when that coroutine was resumed the last
  *                           time? Then who will land is the current coroutine
  *   weft__set_limit         make a stack's limit the thread's: code compiled for linked stacks reads it there

@@ -30,7 +30,7 @@
 #endif
 
 #ifdef __cplusplus
-/* What stands between these is C: casts are of the old style, and there are compound literals. */
+/* The code between these macros is C: it has casts of the old style, and compound literals. */
 #if defined(__clang__)
 #define WEFT__C_BEGIN                                                                                                  \
 	_Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wold-style-cast\"")                          \

@@ -506,8 +506,9 @@ WEFT__INLINE void weft__retag(weft_coro_t *k, uint64_t tags)
 }
 
 /*
- * What comes before a resume where weft__enter has done nothing, but for who will land. Apart from the usual way, else
- * compilers keep values in registers for this, and inline fewer functions that resume.
+ * weft__enter has done nothing: this function does all but one part, to make the leaf the current coroutine. The caller
+ * does that part, because a function on linked stacks returns by the current coroutine and its limit. It is a function
+ * of its own, else compilers keep values in registers for it, and inline fewer functions that resume.
  */
 __attribute__((unused, cold, noinline)) static void weft__enter_anew(weft_coro_t *k, uintptr_t handled)
 {

@@ -821,7 +821,8 @@ WEFT__INLINE pid_t weft_waitpid(pid_t process, int *status)
 	return weft_waitpid_until(process, status, WEFT_NEVER);
 }
 
-/* What POSIX has in <signal.h>. It is not there by -std=c11 and the like, unless _POSIX_C_SOURCE is defined. */
+/* These functions need types that <signal.h> declares for POSIX only: by -std=c11 and the like the types are missing,
+ * unless _POSIX_C_SOURCE is defined. */
 #ifdef SA_SIGINFO
 /* A descriptor of a set of signals. */
 WEFT_API int weft__signal_fd(const sigset_t *signals);

@@ -318,8 +318,8 @@ WEFT_API bool weft__unwinds(void);
 
 WEFT_API WEFT__COLD weft_coro_t *weft__owner_above(void);
 
-/* What stands for the caller's task, whichever coroutine of the task runs, or else for its thread: the first coroutine,
- * which is the one that a wait suspends. It owns what the caller locks. */
+/* The first coroutine of the caller's task, whichever coroutine of the task runs, or else of its thread: the coroutine
+ * that a wait suspends. It owns what the caller locks. */
 WEFT__INLINE weft_coro_t *weft__owner(void)
 {
 	weft_coro_t *self = weft__self();

@@ -13,29 +13,7 @@
 
 #include "check.h"
 #include "counted.h"
-
-static int allocations;
-
-#if !WEFT__SANITIZED // which have their own
-// Not inlined: gcc would find that malloc and delete do not match.
-__attribute__((noinline)) void *operator new(std::size_t bytes)
-{
-	allocations++;
-	if (void *memory = std::malloc(bytes))
-		return memory;
-	throw std::bad_alloc();
-}
-
-__attribute__((noinline)) void operator delete(void *memory) noexcept
-{
-	std::free(memory);
-}
-
-__attribute__((noinline)) void operator delete(void *memory, std::size_t) noexcept
-{
-	std::free(memory);
-}
-#endif
+#include "counted_new.h"
 
 typedef std::unique_ptr<int> box;
 

@@ -29,7 +29,7 @@ static void *body(void *argument)
 	return argument ? argument : (void *)(uintptr_t)get();
 }
 
-/* What no compiler knows. */
+/* The compiler does not know that the result is NULL. */
 static void *nothing(void)
 {
 	void *null = NULL;

@@ -1350,7 +1350,7 @@ void weft__pause(unsigned *turns)
 	do_step(&s);
 }
 
-/* What stands for the calling thread: its coroutine. */
+/* The coroutine of the calling thread owns what the thread locks. */
 weft_coro_t *weft__owner_above(void)
 {
 	return self()->k;

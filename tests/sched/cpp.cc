@@ -15,29 +15,9 @@
 #include <weft/sched.hpp>
 #include <weft/weft.hpp> // no name stands in both
 
+#include "counted_new.h"
+
 using namespace std::chrono_literals;
-
-static bool refuses_new;
-
-#if !WEFT__SANITIZED // which have their own
-// Not inlined: gcc would find that malloc and delete do not match.
-__attribute__((noinline)) void *operator new(std::size_t bytes)
-{
-	if (void *memory = refuses_new ? nullptr : std::malloc(bytes))
-		return memory;
-	throw std::bad_alloc();
-}
-
-__attribute__((noinline)) void operator delete(void *memory) noexcept
-{
-	std::free(memory);
-}
-
-__attribute__((noinline)) void operator delete(void *memory, std::size_t) noexcept
-{
-	std::free(memory);
-}
-#endif
 
 namespace
 {

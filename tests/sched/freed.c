@@ -341,7 +341,7 @@ static void *learns(void *argument)
 	return NULL;
 }
 
-/* Of a channel that nobody will use any more: those that still leave its queue are waited for. */
+/* Nobody will begin to use the channel any more. The loop waits for those that still leave its queue. */
 static void free_chan(weft_chan_t *c)
 {
 	int error;

@@ -441,7 +441,7 @@ static void *a_handler_catches_cancellation(void *pass)
 	return pass;
 }
 
-/* Who has caught it is told at each later wait, and what is cleaned up may wait all the same. */
+/* A task that has caught its cancellation is told again at each later wait. Its cleanups may wait all the same. */
 static void waits_to_clean(void *cleaned)
 {
 	CHECK(weft_sleep(MS) == 0 && weft_task_yield() == 0);

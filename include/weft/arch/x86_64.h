@@ -144,10 +144,11 @@ WEFT__INLINE weft_request_t weft_arch_resume(struct weft_link **k, void *value)
 
 /*
  * The thread's limit is to be that of the link in the register `link`, which is lost.
- * What is compiled for contiguous stacks asks, because their limits are all 0, and stores apart: two stores to a line
- * that is only the limit's took an eighth of a resume and a yield (`./weft lab --full --only micro/resume_yield`; on
- * Golden Cove 1.67 of the hand-written pair's time with them, 1.42 without, 1.33 without the question). Between
- * linked stacks the limit is always another one, and going apart took longer than the stores do (1.86, and 1.71).
+ * Code for contiguous stacks compares first, because their limits are all 0, and stores out of line. The two stores go
+ * to a cache line that holds only the limit, and took an eighth of a resume and a yield: on Golden Cove 1.67 of the
+ * hand-written pair's time with the stores, 1.42 with the compares, 1.33 without either (`./weft lab --full --only
+ * micro/resume_yield`). Between linked stacks the limits differ, and the code out of line took longer than the stores
+ * do (1.86, and 1.71).
  */
 #ifdef WEFT_SMALL_FRAMES
 #define WEFT__LIMIT_OF(link, to_apart, back) \
