@@ -188,7 +188,8 @@ WEFT_API int weft_rt_step(weft_rt_t *rt, uint64_t budget);
 WEFT_API int weft_rt_close(weft_rt_t *rt);
 
 /** Cancel all tasks that belong to no scope (the first, and detached ones), and by that all others. From any thread,
- * also several times, while the runtime has a task. Does not wait. NULL is allowed. */
+ * also several times, while the runtime has a task. The last task may end by this call: then weft_rt_close, or the end
+ * of weft_rt_run, waits until the call returns. Does not wait itself. NULL is allowed. */
 WEFT_API void weft_rt_cancel(weft_rt_t *rt);
 
 /* ---- waiting ---------------------------------------------------------------------------------------------------- */

@@ -51,7 +51,7 @@ void weft__rt_free(struct weft__rt *rt)
 	struct weft__source *source = atomic_load(&rt->source);
 	unsigned turns = 0, i;
 
-	/* Acquire: pairs with the end of ready_from_outside. */
+	/* Acquire: pairs with weft__outside_end. */
 	while (atomic_load_explicit(&rt->outside, memory_order_acquire))
 		weft__pause(&turns);
 	if (source)

@@ -378,7 +378,7 @@ struct weft__rt {
 
 	_Atomic size_t live __attribute__((aligned(64))); /* lists of tasks without a scope that are not empty */
 	_Atomic int64_t elsewhere; /* tasks spawned less those ended, where no worker counts them */
-	_Atomic uint32_t outside;  /* threads that are not its own, and make a task of it ready */
+	_Atomic uint32_t outside;  /* see weft__outside_begin */
 	weft_task_t main;
 	struct weft__detached detached; /* those that no worker started */
 
@@ -405,6 +405,24 @@ void weft__posix_begin(void) __attribute__((weak));
 static inline void weft__count(uint64_t *counter, uint64_t more)
 {
 	__atomic_store_n(counter, *counter + more, __ATOMIC_RELAXED);
+}
+
+/*
+ * A thread that is not the runtime's makes a task of it ready, or cancels tasks. The last task may end by that; then
+ * weft__rt_free waits until the thread has left.
+ */
+static inline void weft__outside_begin(struct weft__rt *rt)
+{
+	/* Relaxed: the queue or the list that the thread then changes orders this before the end of the task. */
+	if (!WEFT_CANARY(runtime_ends_early))
+		atomic_fetch_add_explicit(&rt->outside, 1, memory_order_relaxed);
+}
+
+static inline void weft__outside_end(struct weft__rt *rt)
+{
+	/* Release: pairs with weft__rt_free. */
+	if (!WEFT_CANARY(runtime_ends_early))
+		atomic_fetch_sub_explicit(&rt->outside, 1, memory_order_release);
 }
 
 /* List number i of `workers` + 1. */

@@ -341,6 +341,7 @@ void weft_rt_cancel(weft_rt_t *rt)
 
 	if (!rt)
 		return;
+	weft__outside_begin(rt);
 	for (i = 0; i <= rt->workers; i++) {
 		list = weft__detached(rt, i);
 		weft__spin_lock(&list->lock);
@@ -348,6 +349,7 @@ void weft_rt_cancel(weft_rt_t *rt)
 			ask_to_end(task);
 		weft__spin_unlock(&list->lock);
 	}
+	weft__outside_end(rt);
 }
 
 void weft_task_cancel(weft_task_t *t)

@@ -367,16 +367,11 @@ static void ready_elsewhere(struct weft__rt *rt, struct weft__task *task)
 	}
 }
 
-/* By a thread that is not the runtime's. Once the task is in a queue it may run, and be the last: the runtime stays
- * until this thread, too, has done with it. */
 static void ready_from_outside(struct weft__rt *rt, struct weft__task *task)
 {
-	if (!WEFT_CANARY(runtime_ends_early))
-		atomic_fetch_add_explicit(&rt->outside, 1, memory_order_relaxed);
+	weft__outside_begin(rt);
 	ready_elsewhere(rt, task);
-	/* Release: pairs with weft__rt_free. */
-	if (!WEFT_CANARY(runtime_ends_early))
-		atomic_fetch_sub_explicit(&rt->outside, 1, memory_order_release);
+	weft__outside_end(rt);
 }
 
 void weft__ready(struct weft__task *task, bool next)

@@ -3,6 +3,7 @@
 #include "loop.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 
 static bool readable(struct loop *l, int timeout)
@@ -315,6 +316,48 @@ static void everything_is_cancelled(bool by_epoll)
 	close_loop(&l);
 }
 
+enum { CANCELS = 1000 };
+
+static void *waits_for_ever(void *unused)
+{
+	weft_event_t never = {0};
+
+	weft_event_wait(&never);
+	return unused;
+}
+
+static void *cancels_each(void *runtime)
+{
+	weft_rt_t *_Atomic *shared = runtime, *rt;
+
+	for (int i = 0; i < CANCELS; i++) {
+		while (!(rt = atomic_exchange(shared, NULL)))
+			sched_yield();
+		weft_rt_cancel(rt);
+	}
+	return NULL;
+}
+
+/* The cancelled task is the last one: the runtime may be closed before weft_rt_cancel returns. */
+static void cancelled_and_closed(bool by_epoll)
+{
+	weft_rt_t *_Atomic shared = NULL;
+	pthread_t thread;
+	weft_rt_t *rt;
+
+	(void)by_epoll;
+	CHECK(pthread_create(&thread, NULL, cancels_each, &shared) == 0);
+	for (int i = 0; i < CANCELS; i++) {
+		CHECK(weft_rt_open(NULL, &rt) == 0);
+		CHECK(weft_rt_spawn(rt, waits_for_ever, NULL, NULL) == 0);
+		CHECK(weft_rt_step(rt, WEFT_NEVER) == 0 && weft_rt_close(rt) == -EBUSY);
+		atomic_store(&shared, rt);
+		while (weft_rt_close(rt) == -EBUSY)
+			CHECK(weft_rt_step(rt, WEFT_NEVER) >= 0);
+	}
+	CHECK(pthread_join(thread, NULL) == 0);
+}
+
 static void *steps(void *argument)
 {
 	struct loop *l = argument;
@@ -370,6 +413,7 @@ int main(int argc, char **argv)
 	    {"threads_wake_it", threads_wake_it},
 	    {"helpers", helpers},
 	    {"everything_is_cancelled", everything_is_cancelled},
+	    {"cancelled_and_closed", cancelled_and_closed},
 	    {"mistakes", mistakes},
 	    {NULL, NULL},
 	};
