@@ -89,6 +89,7 @@ void weft__give_payload(weft_coro_t *k)
 void weft__forget_ending(weft_coro_t *c)
 {
 	c->flags &= ~(uint32_t)WEFT__ENDING;
+	weft__superseded(c->ending);
 	give(c->ending);
 }
 
@@ -260,6 +261,7 @@ static WEFT__LEAVES_STACK _Noreturn void finish(weft_coro_t *self, struct weft__
 	self->flags |= WEFT__ENDING;
 	self->ending = e;
 	coming.end = NULL;
+	e->in_flight = false;
 	if (self->flags & WEFT_UNWIND)
 		weft__unwind(self, e);
 	weft__ended(self, e);
@@ -270,8 +272,10 @@ WEFT__LEAVES_STACK void weft__ended(weft_coro_t *self, struct weft__ending *e)
 	const struct weft_effect *effect = WEFT__THROWN;
 	void *payload = (char *)e + 1;
 
-	while (self->deferred)
+	weft__unwound(e);
+	while (weft__deferred_of(self->deferred))
 		weft__call_first(self);
+	self->deferred = NULL;
 	self->flags &= ~(uint32_t)(WEFT__ENDING | WEFT__THROUGH);
 	self->leaf = self;
 	if (self != e->target) {

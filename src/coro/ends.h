@@ -25,9 +25,11 @@ struct weft__ending {
 	void *payload;
 	weft_coro_t *last;    /* the one that has ended, until the next one begins to; NULL if it is deleted */
 	weft_coro_t *orphans; /* as in leaving.c; target if there is none */
-	enum { WEFT__ENDING_IN_FRAME, WEFT__ENDING_ALLOCATED, WEFT__ENDING_SPARE } storage;
-	bool deletes; /* its target was suspended, and is being deleted, released or reset */
-	bool keeps;   /* the payload is kept here */
+	enum { WEFT__ENDING_IN_FRAME, WEFT__ENDING_ALLOCATED, WEFT__ENDING_SPARE } storage : 8;
+	bool deletes;	/* its target was suspended, and is being deleted, released or reset */
+	bool keeps;	/* the payload is kept here */
+	bool in_flight; /* it is unwinding frames, and counts as an uncaught exception */
+	unsigned uncaught_before;
 	WEFT__ALIGNAS(16) char kept[];
 };
 
@@ -125,6 +127,9 @@ weft_coro_t *weft__runner_at(const char *sp);
 
 /* exceptions.c: unwind the running coroutine's frames. It returns only if that is impossible. */
 void weft__unwind(weft_coro_t *self, struct weft__ending *e);
+/* The frames have been unwound; or another end, or an exception, has taken the place of `e` meanwhile. */
+void weft__unwound(struct weft__ending *e);
+void weft__superseded(struct weft__ending *e);
 /* exceptions.c, for assembly: the personality of first frames; what the first frame of k calls with what it caught. */
 WEFT__HIDDEN _Unwind_Reason_Code weft__exception_left(int version, _Unwind_Action actions,
 						      _Unwind_Exception_Class language,

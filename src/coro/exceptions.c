@@ -9,6 +9,7 @@
 #include <unwind.h>
 #include <weft/defer.h>
 
+#include "coro/cxxabi.h"
 #include "coro/ends.h"
 
 /* What the frames of a coroutine that ends by other means (ends.c) are unwound with. */
@@ -66,14 +67,18 @@ static _Unwind_Reason_Code before_frame(int version, _Unwind_Action actions, _Un
 	(void)actions;
 	(void)language;
 	(void)exception;
-	while (self->deferred && self->deferred->check && self->deferred->frame == left)
+	const struct weft__deferred *d;
+
+	while ((d = weft__deferred_of(self->deferred)) && d->check && d->frame == left)
 		call_first(self);
 	return _URC_NO_REASON;
 }
 
 static bool deferred_without_pad(const weft_coro_t *self)
 {
-	for (const struct weft__deferred *d = self->deferred; d; d = d->next)
+	const struct weft__deferred *d;
+
+	for (d = weft__deferred_of(self->deferred); d; d = weft__deferred_of(d->next))
 		if (d->check)
 			return true;
 	return false;
@@ -92,8 +97,10 @@ WEFT__LAST_WORDS(static, die_unwound, (const weft_coro_t *self), self)
 /* A foreign unwinder destroyed these frames without calling our personality routine. */
 static void call_what_is_left(weft_coro_t *self)
 {
-	while (self->deferred) {
-		if (self->deferred->check != weft__deferred_check(self->deferred))
+	const struct weft__deferred *d;
+
+	while ((d = weft__deferred_of(self->deferred))) {
+		if (d->check != weft__deferred_check(d))
 			die_unwound(self);
 		call_first(self);
 	}
@@ -161,10 +168,39 @@ static void caught(_Unwind_Reason_Code reason, struct _Unwind_Exception *excepti
 	die_caught(weft__self());
 }
 
+/* Destructors see the end as one more uncaught exception. */
+static void count_uncaught(struct weft__ending *e)
+{
+	struct weft__cxa_globals *globals = weft__cxa_globals ? weft__cxa_globals() : NULL;
+
+	if (!globals)
+		return;
+	e->in_flight = true;
+	e->uncaught_before = globals->uncaught++;
+}
+
+/* Restores the count, in place of decrementing it: libstdc++ counts a foreign exception at `throw;` and not at the
+ * catch, and a coroutine without WEFT_SAVE_EXCEPTIONS may have suspended in a destructor, to resume in another thread.
+ */
+void weft__unwound(struct weft__ending *e)
+{
+	if (!e->in_flight)
+		return;
+	e->in_flight = false;
+	weft__cxa_globals()->uncaught = e->uncaught_before;
+}
+
+void weft__superseded(struct weft__ending *e)
+{
+	if (e->in_flight && weft__cxa_globals()->uncaught > e->uncaught_before)
+		weft__cxa_globals()->uncaught--;
+}
+
 void weft__unwind(weft_coro_t *self, struct weft__ending *e)
 {
 	e->exception.exception_class = ENDING_CLASS;
 	e->exception.exception_cleanup = caught;
+	count_uncaught(e);
 	_Unwind_ForcedUnwind(&e->exception, before_frame, self);
 }
 

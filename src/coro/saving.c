@@ -7,21 +7,15 @@
 #define WEFT__PART_SAVING
 #include "arch/fpu.h"
 #include "coro/copying.h"
-
-/* The C++ run time's record of a thread: exceptions caught, number of those in flight. Its layout is the ABI's. */
-struct exception_globals {
-	void *caught;
-	unsigned int uncaught;
-};
-struct exception_globals *__cxa_get_globals(void) __attribute__((weak));
+#include "coro/cxxabi.h"
 
 static void exchange_exceptions(weft_coro_t *k)
 {
-	struct exception_globals *globals, ours;
+	struct weft__cxa_globals *globals, ours;
 
-	if (!__cxa_get_globals) /* no C++ in this program */
+	if (!weft__cxa_globals)
 		return;
-	globals = __cxa_get_globals();
+	globals = weft__cxa_globals();
 	ours = *globals;
 	globals->caught = k->caught;
 	globals->uncaught = k->uncaught;
@@ -94,8 +88,8 @@ void weft__switched(weft_coro_t *from)
 /* An exception leaves k: it counts where it goes. */
 void weft__carry_exception(weft_coro_t *k)
 {
-	if (!__cxa_get_globals || !__cxa_get_globals()->uncaught)
+	if (!weft__cxa_globals || !weft__cxa_globals()->uncaught)
 		return;
-	__cxa_get_globals()->uncaught--;
+	weft__cxa_globals()->uncaught--;
 	k->uncaught++;
 }

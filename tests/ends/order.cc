@@ -2,6 +2,7 @@
 // In which order what is owned is given back, for each way to end: one line that says so, and one of ours that agrees.
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <pthread.h>
 #include <string>
 #include <weft/weft.h>
@@ -17,6 +18,7 @@ namespace
 
 std::string trace;
 int failures;
+bool thread_exits; // which is no C++ exception, and is not counted
 
 void note(const char *what)
 {
@@ -36,11 +38,25 @@ void give_back(void *name)
 	note(static_cast<char *>(name));
 }
 
+// No scope here ends in the ordinary way. A guard that commits unless an exception passes must see that.
 struct Noted {
 	const char *name;
+	int before = std::uncaught_exceptions();
 	~Noted()
 	{
 		note(name);
+		if (std::uncaught_exceptions() <= before && !thread_exits)
+			trace += "uncaught:" + std::to_string(std::uncaught_exceptions()) + ' ';
+	}
+};
+
+// While one coroutine is being unwound, another one is deleted.
+struct Deletes {
+	weft_coro_t *k;
+	Noted noted;
+	~Deletes()
+	{
+		weft_delete(k);
 	}
 };
 
@@ -135,6 +151,14 @@ template <weft_fn_t *inner> void *resumes(void *)
 void *asks_late(void *)
 {
 	Asks late;
+
+	weft_suspend(nullptr);
+	return nullptr;
+}
+
+void *deletes_another(void *)
+{
+	Deletes another{start(make(body<suspends>)), {"another"}};
 
 	weft_suspend(nullptr);
 	return nullptr;
@@ -242,6 +266,8 @@ void one_coroutine()
 	weft_delete(k);
 	weft_delete(start(make(catches)));
 	check("through a catch (...) that rethrows", "caught ");
+	weft_delete(start(make(deletes_another)));
+	check("deleted by a destructor of a deleted one", ALL "another ");
 }
 
 void several_coroutines()
@@ -301,7 +327,10 @@ int main()
 #else
 	(void)handlers;
 #endif
+	note(std::uncaught_exceptions() ? "uncaught" : "none");
+	check("no exception is left", "none ");
 #if defined(C_FRAMES_UNWIND) && !WEFT__SANITIZED
+	thread_exits = true;
 	if (pthread_create(&thread, nullptr, exits_from_thread, nullptr) || pthread_join(thread, nullptr))
 		return 1;
 	check("a thread that exits", ALL "resumer thread ");

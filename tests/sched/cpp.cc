@@ -184,6 +184,55 @@ void deadlines_and_cancelling()
 	      }) == EIO);
 }
 
+// A guard that commits unless an exception passes.
+struct transaction {
+	std::atomic<int> &committed;
+	bool waits = false;
+	int before = std::uncaught_exceptions();
+	~transaction()
+	{
+		if (waits)
+			weft::this_task::sleep_for(1ms);
+		committed += std::uncaught_exceptions() <= before;
+	}
+};
+
+// Each way to end a task early, while tasks around it commit.
+void ends_are_exceptions()
+{
+	std::atomic<int> undone{0}, done{0};
+
+	for (int way = 0; way < 4; way++) {
+		weft::scope around;
+		std::atomic<bool> over{false};
+		for (int i = 0; i < 3; i++)
+			around.start([&] {
+				while (!over) {
+					transaction t{done};
+					weft::this_task::sleep_for(100us);
+				}
+			});
+		(void)error_of([&] {
+			weft::scope scope(way == 0 ? std::chrono::microseconds(1ms) : std::chrono::microseconds(1h));
+			auto task = scope.spawn([&] {
+				transaction outer{undone, true}, inner{undone};
+				weft::this_task::sleep_for(1h);
+			});
+			weft::this_task::sleep_for(way == 0 ? 2ms : 500us);
+			if (way == 1)
+				task.cancel();
+			else if (way == 2)
+				scope.start([] { weft_task_fail(-EIO); });
+			else if (way == 3)
+				scope.cancel();
+			scope.wait();
+		});
+		over = true;
+		around.wait();
+	}
+	CHECK(undone == 0 && done >= 12 && std::uncaught_exceptions() == 0);
+}
+
 void channels()
 {
 	weft::channel<std::unique_ptr<int>> some(2);
@@ -741,6 +790,7 @@ struct test {
     {"the_first_exception_cancels", the_first_exception_cancels, true},
     {"left_early", left_early, true},
     {"deadlines_and_cancelling", deadlines_and_cancelling, true},
+    {"ends_are_exceptions", ends_are_exceptions, true},
     {"channels", channels, true},
     {"selects", selects, true},
     {"selects_that_send", selects_that_send, true},
