@@ -18,9 +18,10 @@
  *  - when it is left by weft_exit, an exception effect or an abort clause, through however many coroutines, before the
  *    request arrives;
  *  - when a C++ exception, pthread_exit or cancellation unwinds it.
- * It runs on the coroutine's own stack and may do what any code may, perform effects for example. A cleanup must get
- * to its end: one that suspends the coroutine to a resumer that does not resume it is reported, and so is an exit to
- * somewhere further in than where the coroutine was leaving to.
+ * It runs on the coroutine's own stack and may do what any code may, perform effects for example. A task that waits in
+ * a cleanup is not cancelled there, but at its next wait after the cleanup. A cleanup must get to its end: one that
+ * suspends the coroutine to a resumer that does not resume it is reported, and so is an exit to somewhere further in
+ * than where the coroutine was leaving to.
  *
  * Handlers that a cleanup sees:
  *    the scope ends                 those that the scope sees
@@ -138,13 +139,41 @@ WEFT__INLINE struct weft__deferred *weft__defer(struct weft__deferred *d, void (
 	return d;
 }
 
+/*
+ * While a cleanup runs at the ordinary end of its scope, bit 0 is set in the list that the cleanup began with: in
+ * `deferred` of its coroutine, or, if the cleanup defers something itself, in `next` of that. A cancellation finds it
+ * there. A cleanup that is left by longjmp leaves the bit behind; the end of the next scope clears it.
+ */
+enum { WEFT__CLEANING = 1 };
+
+WEFT__INLINE struct weft__deferred *weft__deferred_of(const struct weft__deferred *list)
+{
+	return (struct weft__deferred *)((uintptr_t)list & ~(uintptr_t)WEFT__CLEANING);
+}
+
+WEFT__INLINE struct weft__deferred *weft__cleaning(const struct weft__deferred *list)
+{
+	return (struct weft__deferred *)((uintptr_t)list | WEFT__CLEANING);
+}
+
+/* The cleanup has returned, or an exception leaves it. */
+WEFT__INLINE void weft__cleanup_ends(struct weft__deferred **d)
+{
+	weft_coro_t *self = weft__self();
+
+	if (weft__unlikely(self->deferred != weft__cleaning((*d)->next)))
+		weft__scope_skipped(self, weft__cleaning((*d)->next));
+	self->deferred = (*d)->next;
+}
+
 WEFT__INLINE void weft__scope_ends(struct weft__deferred *d)
 {
+	struct weft__deferred *running __attribute__((unused, cleanup(weft__cleanup_ends))) = d;
 	weft_coro_t *self = weft__self();
 
 	if (weft__unlikely(self->deferred != d))
 		weft__scope_skipped(self, d);
-	self->deferred = d->next;
+	self->deferred = weft__cleaning(d->next);
 	d->fn(d->arg);
 }
 

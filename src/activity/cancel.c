@@ -10,18 +10,19 @@
 static _Noreturn void end_with(struct weft__activity_group *g, weft_activity_t *self, int error)
 {
 	weft_coro_t *k = g->stackful ? ((struct weft__own *)self->frames)->k : g->coro;
+	struct weft__deferred *d;
 
 	if (self->state >= WEFT__WAITS)
 		(void)weft__unqueue(g, self);
 	self->state = WEFT__RUNNING;
 	self->flags |= WEFT__CANCELLED | WEFT__CLEANS_UP;
-	while (k->deferred) {
-		struct weft__deferred *d = k->deferred;
+	while ((d = weft__deferred_of(k->deferred))) {
 		void (*fn)(void *) = (void (*)(void *))(uintptr_t)weft__activity_twin((void *)(uintptr_t)d->fn);
 
 		k->deferred = d->next;
 		fn(d->arg);
 	}
+	k->deferred = NULL;
 	if (g->stackful)
 		weft__own_end(self, error);
 	g->ending = error;

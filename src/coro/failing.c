@@ -46,11 +46,11 @@ static const void *in_frames(const weft_coro_t *c, const void *at)
 
 static void collect_bodies(const weft_coro_t *c, weft_coro_t **bodies)
 {
-	const struct weft__deferred *d = c->deferred;
+	const struct weft__deferred *d = weft__deferred_of(c->deferred);
 	const void *charge;
 	weft_coro_t *body;
 
-	for (; d && (d = in_frames(c, d)); d = d->next) {
+	for (; d && (d = in_frames(c, d)); d = weft__deferred_of(d->next)) {
 		if (!weft__is_charge(d) || !(charge = in_frames(c, d->arg)))
 			continue;
 		body = weft__charged(charge);

@@ -192,7 +192,7 @@ static bool has_only_bodies(const weft_coro_t *c, weft_coro_t **bodies)
 	struct weft__deferred *at, d;
 	weft_coro_t *body;
 
-	for (at = c->deferred; at; at = d.next) {
+	for (at = weft__deferred_of(c->deferred); at; at = weft__deferred_of(d.next)) {
 		if (!read_frames(c, at, &d, sizeof d) || !weft__is_charge(&d) ||
 		    !read_frames(c, d.arg, charge, sizeof charge))
 			return false;

@@ -27,8 +27,7 @@ WEFT__LAST_WORDS(, weft__die_ending,
 
 void weft__call_first(weft_coro_t *self)
 {
-	struct weft__deferred *d = self->deferred;
-
+	struct weft__deferred *d = weft__deferred_of(self->deferred);
 	uintptr_t moved = (uintptr_t)self->view & WEFT__MOVED;
 
 	self->deferred = d->next;
@@ -41,7 +40,7 @@ bool weft__must_end(const weft_coro_t *k)
 	if (!weft__has_started(k))
 		return false;
 	for (const weft_coro_t *c = k->leaf;; c = c->parent) {
-		if (c->deferred || c->flags & (WEFT_UNWIND | WEFT__ENDING | WEFT__THENS))
+		if (weft__deferred_of(c->deferred) || c->flags & (WEFT_UNWIND | WEFT__ENDING | WEFT__THENS))
 			return true;
 		if (c == k)
 			return false;
@@ -58,7 +57,7 @@ void weft__scope_skipped(weft_coro_t *self, struct weft__deferred *d)
 {
 	struct weft__deferred *inner;
 
-	while ((inner = self->deferred) && inner != d) {
+	while ((inner = weft__deferred_of(self->deferred)) && inner != weft__deferred_of(d)) {
 		if (inner->check != weft__deferred_check(inner))
 			weft__die_ending(
 			    self, "in",
@@ -67,7 +66,7 @@ void weft__scope_skipped(weft_coro_t *self, struct weft__deferred *d)
 		self->deferred = inner->next;
 		inner->fn(inner->arg);
 	}
-	if (!inner)
+	if (inner != weft__deferred_of(d))
 		weft__die_ending(self, "in", ": a scope with weft_defer ends in another coroutine than it began in",
 				 NULL, "; keep the scope within one");
 }

@@ -337,12 +337,23 @@ static void wake(weft_waiter_t *w)
 	weft__ready(w->owner, true);
 }
 
-/* Does a cleanup run, in a coroutine of the task that ends early? It must get to its end, so its waits are not
- * cancelled. `k` is the innermost coroutine. */
+/* Is a cleanup running at the ordinary end of its scope? */
+static bool runs_cleanup(const weft_coro_t *k)
+{
+	const struct weft__deferred *list;
+
+	for (list = k->deferred; list; list = weft__deferred_of(list)->next)
+		if (list != weft__deferred_of(list))
+			return true;
+	return false;
+}
+
+/* Is a cleanup running in a coroutine of the task? A cleanup must get to its end, so its waits are not cancelled. `k`
+ * is the innermost coroutine. */
 static WEFT__COLD bool cleans_up(const struct weft__task *task, const weft_coro_t *k)
 {
 	for (; k && WEFT_NO_CANARY(cleanups_are_cut); k = k == task->k ? NULL : k->parent)
-		if (k->flags & WEFT__ENDING)
+		if (k->flags & WEFT__ENDING || runs_cleanup(k))
 			return true;
 	return false;
 }

@@ -530,6 +530,73 @@ static void *deletions_clean_up_to_the_end(void *pass)
 	return pass;
 }
 
+/* A cleanup at the ordinary end of its scope waits in each of these ways, and is not cancelled. The next wait after the
+ * cleanup is. */
+struct ending {
+	weft_event_t cleans, goes_on;
+	weft_mutex_t mutex;
+	bool in_body;
+	int cleaned, after;
+};
+
+static void cleans_last(struct ending *e)
+{
+	CHECK(weft_sleep(1000) == 0);
+	e->cleaned++;
+}
+
+static void cleans_first(struct ending *e)
+{
+	weft_defer(cleans_last, e);
+	weft_event_set(&e->cleans);
+	CHECK(weft_event_wait(&e->goes_on) == 0 && weft_sleep(1000) == 0);
+	CHECK(weft_task_yield() == 0 && weft_mutex_lock(&e->mutex) == 0);
+	e->cleaned++;
+}
+
+static void *cleans(void *ending)
+{
+	weft_defer(cleans_first, (struct ending *)ending);
+	return NULL;
+}
+
+static void *ends_in_order(void *ending)
+{
+	struct ending *e = ending;
+
+	if (e->in_body)
+		(void)weft_run(&catches, NULL, cleans, e);
+	else
+		(void)cleans(e);
+	e->after++;
+	weft_sleep(1000 * SECOND);
+	e->after++;
+	return NULL;
+}
+
+static void *scopes_clean_up_to_the_end(void *pass)
+{
+	for (int way = 0; way < 4; way++) {
+		struct ending e = {.in_body = way & 1};
+		weft_task_t task;
+
+		WEFT_SCOPE(scope);
+		CHECK(weft_mutex_lock(&e.mutex) == 0);
+		CHECK(weft_scope_spawn_with(&scope, &task, ends_in_order, &e, NULL) == 0);
+		CHECK(weft_event_wait(&e.cleans) == 0);
+		if (way & 2)
+			weft_task_cancel(&task);
+		else
+			weft_scope_cancel(&scope, -ECANCELED);
+		weft_event_set(&e.goes_on);
+		weft_shield_begin();
+		CHECK(weft_sleep(5000000) == 0 && weft_mutex_unlock(&e.mutex) == 0);
+		weft_shield_end();
+		CHECK(weft_join(&task, NULL) == -ECANCELED && e.cleaned == 2 && e.after == 1);
+	}
+	return pass;
+}
+
 /* The first failure counts, not that of a cleanup. */
 static void fails_to_clean(void *unused)
 {
@@ -937,6 +1004,7 @@ static const struct test tests[] = {
     T(a_handler_catches_cancellation),
     T(a_caught_cancellation_is_told_again),
     T(deletions_clean_up_to_the_end),
+    T(scopes_clean_up_to_the_end),
     T(the_first_failure_counts),
     T(handlers_in_between),
     T(a_scheduler_of_ones_own),
