@@ -86,7 +86,9 @@ WEFT_EXTERN_C_BEGIN
  * @param fn   a function with one parameter, a pointer; its result is ignored
  * @param arg  a pointer that fits, evaluated now
  */
-#define weft_defer(fn, arg) WEFT__DEFER(fn, arg, __COUNTER__)
+#define weft_defer(fn, arg) WEFT__DEFER(weft__scope_ends, fn, arg, __COUNTER__)
+/* For functions that never wait in a task. */
+#define weft__defer_quick(fn, arg) WEFT__DEFER(weft__quick_scope_ends, fn, arg, __COUNTER__)
 
 /* In the frame that it belongs to, on the list of the coroutine that runs. */
 struct weft__deferred {
@@ -100,8 +102,8 @@ struct weft__deferred {
 };
 
 #define WEFT__DEFER(...) WEFT__DEFER_(__VA_ARGS__)
-#define WEFT__DEFER_(fn_, arg_, number)                                                                                \
-	struct weft__deferred weft__deferred_##number __attribute__((cleanup(weft__scope_ends))),                      \
+#define WEFT__DEFER_(ends, fn_, arg_, number)                                                                          \
+	struct weft__deferred weft__deferred_##number __attribute__((cleanup(ends))),                                  \
 	    *weft__pushed_##number __attribute__((unused)) =                                                           \
 		weft__defer(&weft__deferred_##number,                                                                  \
 			    (void (*)(void *))(void (*)(void))(0 ? ((void)sizeof((fn_)(arg_), 0), (fn_)) : (fn_)),     \
@@ -164,6 +166,16 @@ WEFT__INLINE void weft__cleanup_ends(struct weft__deferred **d)
 	if (weft__unlikely(self->deferred != weft__cleaning((*d)->next)))
 		weft__scope_skipped(self, weft__cleaning((*d)->next));
 	self->deferred = (*d)->next;
+}
+
+WEFT__INLINE void weft__quick_scope_ends(struct weft__deferred *d)
+{
+	weft_coro_t *self = weft__self();
+
+	if (weft__unlikely(self->deferred != d))
+		weft__scope_skipped(self, d);
+	self->deferred = d->next;
+	d->fn(d->arg);
 }
 
 WEFT__INLINE void weft__scope_ends(struct weft__deferred *d)

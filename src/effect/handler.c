@@ -272,7 +272,7 @@ static __attribute__((noinline)) void *answer_kept(const weft_handler_t *handler
 {
 	struct weft__charge charge = {k, k->id, k->keeps};
 
-	weft_defer(weft__give_up, &charge);
+	weft__defer_quick(weft__give_up, &charge);
 	consume(k);
 	return answer(handler, k, &charge);
 }
@@ -351,7 +351,7 @@ static void *run(const weft_handler_t *handler, void *state, weft_fn_t *body, vo
 	struct weft__charge charge = weft__no_charge;
 	weft_coro_t *k;
 
-	weft_defer(weft__give_up, &charge);
+	weft__defer_quick(weft__give_up, &charge);
 	k = attr ? weft_create_with(body, arg, attr) : weft_create(body, arg);
 	if (weft__unlikely(!k))
 		return weft__failed(handler, state, errno);

@@ -111,7 +111,7 @@ static __attribute__((noinline)) void *run_once(const weft_handler_t *handler, v
 	weft_request_t r;
 	weft_coro_t *k;
 
-	weft_defer(weft__give_up, &charge);
+	weft__defer_quick(weft__give_up, &charge);
 	k = weft_create(body, arg);
 	if (weft__unlikely(!k))
 		return weft__failed(handler, state, errno);
