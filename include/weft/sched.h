@@ -99,7 +99,9 @@ typedef struct weft_rt_config {
  *   -EINVAL           an unknown policy, flag or signal; more than WEFT_WORKERS_MOST workers; fn is NULL
  *   -EDEADLK          every task waited, no timer was armed, and the process had no other thread that could have woken
  *                     one. A report on standard error names each task, what it waited for, where, and where it was
- *                     made; then all were cancelled. While a program has threads of its own nobody can tell
+ *                     made; then all were cancelled. If cancelled tasks wait on (their waits are shielded, or a
+ *                     cleanup waits), a second report says so, and they are abandoned: the runtime and their stacks
+ *                     stay allocated. While a program has threads of its own nobody can tell
  * `dump_signal` and `stuck_after` make a thread that sees to them; an earlier handler of the signal is called too.
  * Several runtimes may run at once, in several threads; a task may run another one, and blocks its worker by that.
  * With WEFT_SIMULATE=SEED in the environment it is weft_simulate(SEED, …); with WEFT_SIMULATE=SEED+COUNT weft_explore

@@ -146,7 +146,8 @@ static int run(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **
 		if (config && config->stats)
 			count(rt, config->stats);
 	}
-	weft__rt_free(rt);
+	if (rt->deadlocks < 2)
+		weft__rt_free(rt);
 	return error;
 }
 

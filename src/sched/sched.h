@@ -393,7 +393,7 @@ struct weft__rt {
 	struct weft__attendant attendant;
 	unsigned forks;	    /* of the process when the runtime was made: a child of fork has more */
 	uint64_t seen_idle; /* the workers' switches when somebody last looked for a deadlock */
-	unsigned deadlocks; /* that were found */
+	unsigned deadlocks; /* that were found; 2: the workers have stopped, and tasks are left where they wait */
 };
 
 /* io/posix.c: a runtime begins. Weak: the linker takes src/io from a static library only for a program that calls
@@ -464,6 +464,7 @@ bool weft__ready_first(struct weft__worker *w, struct weft__task *task, const st
 void weft__rt_left(struct weft__rt *rt) WEFT__HIDDEN;
 /* Threads that run tasks until the last has ended. 0 or a negative errno. */
 int weft__workers_run(struct weft__rt *rt) WEFT__HIDDEN;
+void weft__workers_stop(struct weft__rt *rt) WEFT__HIDDEN;
 
 /* worker.c: what a worker's life is made of. */
 void weft__worker_init(struct weft__rt *rt, struct weft__worker *w, unsigned number) WEFT__HIDDEN;

@@ -6,7 +6,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unwind.h>
 
+#include "coro/ends.h"
 #include "internal/line.h"
 #include "sched/probe.h"
 
@@ -555,6 +557,17 @@ static inline weft_request_t resume(struct weft__rt *rt, weft_coro_t **k, uintpt
 	return weft__resume_caught(k, NULL, handled);
 }
 
+/* An exception that leaves a task ends the process, in std::terminate. */
+static WEFT__COLD _Noreturn void throw_on(void *exception)
+{
+	const struct _Unwind_Exception *thrown = exception;
+
+	if (!weft__is_ending(exception) && thrown->private_1) /* unwound by force */
+		weft__misused("pthread_exit", "was called, or a thread was cancelled, in a task: it would end the "
+					      "thread for all tasks; return from the task, or use weft_task_fail");
+	weft__rethrow(exception);
+}
+
 static inline void runs_nothing(struct weft__worker *w)
 {
 	__atomic_store_n(&w->current, NULL, __ATOMIC_RELAXED); /* watch.c looks at it */
@@ -575,7 +588,7 @@ enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *tas
 	for (;;) {
 		r = resume(w->rt, &k, handled);
 		if (__builtin_expect(r.effect == WEFT__THROWN, 0))
-			weft__rethrow(r.payload);
+			throw_on(r.payload);
 		switch (weft_op(weft_op_sched, r)) {
 		case weft_case(weft_op_yield):
 			weft_reply(weft_op_yield, r, is_cancelled(task) ? -ECANCELED : 0);

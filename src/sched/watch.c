@@ -263,9 +263,11 @@ void weft__look_for_deadlock(struct weft__rt *rt)
 	if (rt->deadlocks > 1 || !is_deadlocked(rt))
 		return;
 	say(rt->deadlocks++
-		? "deadlock again, of tasks that were cancelled and wait on; the tasks:"
+		? "deadlock again, of tasks that were cancelled and wait on. They are abandoned. The tasks:"
 		: "deadlock: every task waits, and no thread is left to wake one. All are cancelled. The tasks:");
 	(void)weft_rt_dump(rt, STDERR_FILENO);
 	if (rt->deadlocks == 1)
 		weft_rt_cancel(rt);
+	else if (!rt->embedded)
+		weft__workers_stop(rt);
 }

@@ -1063,16 +1063,21 @@ static void *work(void *argument)
 	return NULL;
 }
 
-void weft__rt_left(struct weft__rt *rt)
+void weft__workers_stop(struct weft__rt *rt)
 {
 	unsigned i;
 
-	if (atomic_fetch_sub(&rt->live, 1) != 1 || rt->sim || rt->embedded)
-		return;
-	weft__check_fork(rt);
 	atomic_store(&rt->stop, true);
 	for (i = 0; i < rt->workers; i++)
 		(void)wake_parked(&rt->worker[i]);
+}
+
+void weft__rt_left(struct weft__rt *rt)
+{
+	if (atomic_fetch_sub(&rt->live, 1) != 1 || rt->sim || rt->embedded)
+		return;
+	weft__check_fork(rt);
+	weft__workers_stop(rt);
 }
 
 void weft__worker_init(struct weft__rt *rt, struct weft__worker *w, unsigned number)

@@ -750,13 +750,28 @@ static int fork_and_step(void)
 	return weft_rt_close(rt);
 }
 
+static void *thread_exit(void *unused)
+{
+	pthread_exit(unused);
+}
+
+static void *thread_exit_in_helper(void *unused)
+{
+	weft_blocking
+	{
+		pthread_exit(unused);
+	}
+	return unused;
+}
+
 static int line(const char *name)
 {
-	static const struct test lines[] = {T(shield_end),	   T(join_itself),	T(join_by_two),
-					    T(join_null),	   T(cancel_null),	T(scope_cancel_null),
-					    T(scope_open_null),	   T(scope_open_twice), T(ends_with_a_scope),
-					    T(fails_with_a_scope), T(fork_and_wait),	T(fork_and_yield),
-					    T(fork_and_return),	   T(fork_and_block),	T(fork_and_exit)};
+	static const struct test lines[] = {T(shield_end),	   T(join_itself),	    T(join_by_two),
+					    T(join_null),	   T(cancel_null),	    T(scope_cancel_null),
+					    T(scope_open_null),	   T(scope_open_twice),	    T(ends_with_a_scope),
+					    T(fails_with_a_scope), T(fork_and_wait),	    T(fork_and_yield),
+					    T(fork_and_return),	   T(fork_and_block),	    T(fork_and_exit),
+					    T(thread_exit),	   T(thread_exit_in_helper)};
 	weft_rt_config_t two = {.workers = 2, .task = {.name = "wrong"}};
 
 	if (!strcmp(name, "fail_outside"))
