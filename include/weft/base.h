@@ -72,6 +72,8 @@
 #define WEFT__HOT WEFT__HELPER
 #endif
 #define WEFT__NORETURN __attribute__((noreturn))
+/* A caller that ignores the result goes on as if the call had succeeded. */
+#define WEFT__USE_RESULT __attribute__((warn_unused_result))
 /* Compiled for its size: by gcc because it is cold, by clang because of minsize. */
 #ifdef __clang__
 #define WEFT__COLD __attribute__((cold, noinline, minsize))

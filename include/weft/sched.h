@@ -109,7 +109,7 @@ typedef struct weft_rt_config {
  * A task may call fork, but the child has no workers: it must call exec or _exit there. A child that goes on with tasks
  * is reported, and ends.
  */
-WEFT_API int weft_rt_run(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result);
+WEFT_API WEFT__USE_RESULT int weft_rt_run(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result);
 
 /**
  * The same, simulated: one thread, time that stands still while any task can run and jumps to the next timer when none
@@ -120,7 +120,8 @@ WEFT_API int weft_rt_run(const weft_rt_config_t *config, weft_fn_t *fn, void *ar
  *   -ELOOP    a livelock: see `steps`
  * Tasks must not wait for other threads, because simulated time does not wait for them.
  */
-WEFT_API int weft_simulate(uint64_t seed, const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result);
+WEFT_API WEFT__USE_RESULT int weft_simulate(uint64_t seed, const weft_rt_config_t *config, weft_fn_t *fn, void *arg,
+					    void **result);
 
 /** What weft_explore found. */
 typedef struct weft_finding {
@@ -140,8 +141,8 @@ typedef struct weft_finding {
  *   -EINVAL: fn is NULL
  * Must be called where no other threads run.
  */
-WEFT_API int weft_explore(uint64_t first, uint64_t count, const weft_rt_config_t *config, weft_fn_t *fn, void *arg,
-			  weft_finding_t *found);
+WEFT_API WEFT__USE_RESULT int weft_explore(uint64_t first, uint64_t count, const weft_rt_config_t *config,
+					   weft_fn_t *fn, void *arg, weft_finding_t *found);
 
 /* ---- in a loop of one's own ------------------------------------------------------------------------------------- */
 
@@ -167,7 +168,7 @@ typedef struct weft__rt weft_rt_t;
  * weft_rt_spawn starts tasks of it, from any thread. Nothing of it may be used by a child of fork: a step there is
  * reported, and ends the child.
  */
-WEFT_API int weft_rt_open(const weft_rt_config_t *config, weft_rt_t **rt);
+WEFT_API WEFT__USE_RESULT int weft_rt_open(const weft_rt_config_t *config, weft_rt_t **rt);
 
 /** Readable (for poll, select, epoll with or without EPOLLET) when a task can run; never to be read from. Valid until
  * weft_rt_close, which closes it. With WEFT_IO=io_uring the kernel may end an epoll_wait for it by EINTR, without any
@@ -436,7 +437,7 @@ WEFT__INLINE int weft__spawn(weft_scope_t *scope, weft_task_t *handle, weft_fn_t
  * @return 0; -ENOMEM, -EDQUOT, -EAGAIN, -EINVAL, -ENOTSUP as weft_create_with; -EINVAL also if fn is NULL or a flag of
  *   the attributes is unknown; -EPERM: the caller is no task
  */
-WEFT__INLINE int weft_spawn_detached(weft_fn_t *fn, void *arg, const weft_task_attr_t *attr)
+WEFT__INLINE WEFT__USE_RESULT int weft_spawn_detached(weft_fn_t *fn, void *arg, const weft_task_attr_t *attr)
 {
 	return weft__spawn(NULL, NULL, fn, arg, attr);
 }
@@ -503,7 +504,7 @@ WEFT_API weft_rt_t *weft_rt_current(void);
 
 /** As weft_spawn_detached, from any thread; a runtime of weft_rt_run must have a task then, which somebody has to see
  * to. -EINVAL: also if there is no runtime. */
-WEFT_API int weft_rt_spawn(weft_rt_t *rt, weft_fn_t *fn, void *arg, const weft_task_attr_t *attr);
+WEFT_API WEFT__USE_RESULT int weft_rt_spawn(weft_rt_t *rt, weft_fn_t *fn, void *arg, const weft_task_attr_t *attr);
 
 /** Has the calling task been cancelled, itself or by a scope that it opened? False in a thread. */
 WEFT_API bool weft_task_is_cancelled(void);
@@ -582,15 +583,15 @@ WEFT_API void weft_scope_open(weft_scope_t *s, uint64_t deadline);
 
 /** Start a task of this scope, by any task. 0 or a negative errno, as weft_spawn_detached; -ECANCELED: the scope was
  * cancelled; -EINVAL: it is closed, or NULL. */
-WEFT__INLINE int weft_scope_spawn(weft_scope_t *s, weft_fn_t *fn, void *arg)
+WEFT__INLINE WEFT__USE_RESULT int weft_scope_spawn(weft_scope_t *s, weft_fn_t *fn, void *arg)
 {
 	return weft__unlikely(!s) ? -EINVAL : weft__spawn(s, NULL, fn, arg, NULL);
 }
 
 /** The same with attributes (may be NULL), and a handle (may be NULL) by which the task can be joined, and which must
  * stay until it has been, or the scope is closed. If this fails, a join returns the same error. */
-WEFT__INLINE int weft_scope_spawn_with(weft_scope_t *s, weft_task_t *handle, weft_fn_t *fn, void *arg,
-				       const weft_task_attr_t *attr)
+WEFT__INLINE WEFT__USE_RESULT int weft_scope_spawn_with(weft_scope_t *s, weft_task_t *handle, weft_fn_t *fn, void *arg,
+							const weft_task_attr_t *attr)
 {
 	if (weft__unlikely(!s)) {
 		if (handle) {

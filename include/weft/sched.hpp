@@ -657,7 +657,7 @@ class mutex
 	{
 		detail::check(weft_mutex_lock(&mutex_));
 	}
-	bool try_lock() noexcept
+	[[nodiscard]] bool try_lock() noexcept
 	{
 		return weft_mutex_try_lock(&mutex_);
 	}
@@ -716,7 +716,7 @@ template <typename T> class channel
 	}
 
 	/** The next; nothing: it is closed, and empty. */
-	std::optional<T> receive()
+	[[nodiscard]] std::optional<T> receive()
 	{
 		T *item;
 		int error = weft_chan_receive(chan_, &item);

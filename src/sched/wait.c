@@ -91,8 +91,23 @@ static int yield_thread(void)
 	return 0;
 }
 
+static void say_nowhere(void)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, "a task was started outside of weft_rt_run, where no runtime would run it: start it "
+			       "in the function that weft_rt_run runs, or by weft_rt_spawn");
+	weft__line_write(&line);
+}
+
+/* The first time also says so: programs that ignore the result would end in silence. */
 static int spawn_nowhere(struct weft_spawn *what)
 {
+	static bool said;
+
+	if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
+		say_nowhere();
 	if (what->handle)
 		*what->handle = (weft_task_t){.scope = what->scope, .error = -EPERM};
 	return -EPERM;
