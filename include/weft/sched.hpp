@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// weft/sched.hpp: tasks for C++17 and later. Header only, over libweft-rt; weft/sched.h and weft/sync.h come with it.
+// weft/sched.hpp: tasks for C++17 and later. Header only, over libweft-rt; weft/sync.hpp comes with it.
 //
 //	int sum = weft::run([] {
 //		weft::scope scope;
@@ -12,9 +12,9 @@
 //   weft::run(f)          run f() as the first task, by workers of the runtime's own; its result or exception comes out
 //   weft::scope           tasks that end before it does; the first exception cancels the others
 //   weft::task<T>         one of them, to be joined
-//   weft::this_task::…    sleep_for, yield, blocking, await
+//   weft::this_task::…    sleep_for, sleep_until, yield, blocking, await
 //   weft::shield          while it lives the task's waits are not cancelled
-//   weft::mutex           for std::lock_guard, std::unique_lock and std::scoped_lock
+//   weft::mutex, …        the objects of weft/sync.hpp
 //   weft::channel<T>      for any T that can be moved
 //   weft::select(…)       whichever of some channels can first: weft::on_receive, on_send; weft::after, weft::otherwise
 //   weft::future<T>       a value, or an exception, that comes later; weft::promise<T> says it
@@ -40,17 +40,8 @@
 #ifndef WEFT_SCHED_HPP
 #define WEFT_SCHED_HPP
 
-#if __cplusplus < 201703L
-#error "sched.hpp needs C++17: compile with -std=c++17 or later, or include weft/sched.h, which works from C++14 on"
-#endif
+#include <weft/sync.hpp>
 
-#if !defined(__cpp_exceptions)
-#error "sched.hpp needs exceptions: compile without -fno-exceptions, or include weft/sched.h, which works without"
-#endif
-
-#include <weft/sync.h>
-
-#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -58,7 +49,6 @@
 #include <memory>
 #include <new>
 #include <optional>
-#include <system_error>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -75,33 +65,6 @@ namespace detail
 
 // Tasks that suspend while they handle exceptions, and that are unwound.
 enum : unsigned { TASK_FLAGS = WEFT_UNWIND | WEFT_SAVE_EXCEPTIONS };
-
-inline void check(int error)
-{
-	if (error == -ENOMEM)
-		throw std::bad_alloc();
-	if (error < 0)
-		throw std::system_error(-error, std::generic_category(), "weft");
-}
-
-// Never shorter. What does not fit into 64 bits of nanoseconds never passes; what is not a number has passed.
-template <typename Rep, typename Period> uint64_t deadline_of(std::chrono::duration<Rep, Period> from_now)
-{
-	using std::chrono::nanoseconds;
-
-	uint64_t now = weft_now();
-
-	if (!(from_now > std::chrono::duration<Rep, Period>::zero()))
-		return now;
-	// Asked before the cast, which may overflow.
-	if (std::chrono::duration<long double, std::nano>(from_now).count() >=
-	    static_cast<long double>(nanoseconds::max().count()))
-		return WEFT_NEVER - 1;
-
-	uint64_t wait = static_cast<uint64_t>(std::chrono::ceil<nanoseconds>(from_now).count());
-
-	return wait < WEFT_NEVER - now ? now + wait : WEFT_NEVER - 1;
-}
 
 // The values of weft::local that a task (or thread) has. In the frame that the task's function is called from.
 class locals
@@ -569,6 +532,12 @@ template <typename Rep, typename Period> void sleep_for(std::chrono::duration<Re
 	detail::check(weft_sleep_until(detail::deadline_of(time)));
 }
 
+/** Not before that time, of weft::clock or any other clock. As sleep_for. */
+template <typename Clock, typename Duration> void sleep_until(const std::chrono::time_point<Clock, Duration> &when)
+{
+	detail::check(weft_sleep_until(detail::deadline_of(when)));
+}
+
 /** See weft_task_is_cancelled. */
 inline bool is_cancelled() noexcept
 {
@@ -645,37 +614,6 @@ template <typename Awaitable> auto await(Awaitable &&what)
 
 } // namespace this_task
 
-/** A mutex for std::lock_guard and the like. lock() throws when a scope that the task has open is cancelled, and when
- * the caller owns it already (EDEADLK). May suspend. */
-class mutex
-{
-      public:
-	mutex() = default;
-	mutex(const mutex &) = delete;
-	mutex &operator=(const mutex &) = delete;
-	void lock()
-	{
-		detail::check(weft_mutex_lock(&mutex_));
-	}
-	[[nodiscard]] bool try_lock() noexcept
-	{
-		return weft_mutex_try_lock(&mutex_);
-	}
-	/** By its owner; anybody else is reported. */
-	void unlock() noexcept
-	{
-		if (weft_mutex_unlock(&mutex_))
-			weft__misused("weft::mutex::unlock", "was called by a task that has not locked it");
-	}
-	weft_mutex_t *native_handle() noexcept
-	{
-		return &mutex_;
-	}
-
-      private:
-	weft_mutex_t mutex_{};
-};
-
 /** A channel of anything that can be moved, one allocation for each item. Every item is received once, or destroyed
  * with the channel, which must outlive those who use it. send and receive may suspend, and throw ECANCELED then. */
 template <typename T> class channel
@@ -704,27 +642,50 @@ template <typename T> class channel
 	/** False: it is closed, and the item is gone. @throws std::bad_alloc too. */
 	bool send(T item)
 	{
-		auto own = std::make_unique<T>(std::move(item));
-		T *pointer = own.get();
-		int error = weft_chan_send(chan_, &pointer);
+		return sent(send_to(item, WEFT_NEVER));
+	}
+	/** The item is moved from if it is sent, and only then. try_send does not wait: false if there is no room, or
+	 * if the channel is closed. The others throw ETIMEDOUT, and return false if it is closed. */
+	[[nodiscard]] bool try_send(T &&item)
+	{
+		int error = give_back(item, 0);
 
-		if (error && error != -EPIPE)
-			detail::check(error);
-		if (!error)
-			own.release();
-		return !error;
+		return error != -ETIMEDOUT && sent(error);
+	}
+	template <typename Rep, typename Period>
+	[[nodiscard]] bool send_for(T &&item, const std::chrono::duration<Rep, Period> &time)
+	{
+		return sent(give_back(item, detail::deadline_of(time)));
+	}
+	template <typename Clock, typename Duration>
+	[[nodiscard]] bool send_until(T &&item, const std::chrono::time_point<Clock, Duration> &when)
+	{
+		return sent(give_back(item, detail::deadline_of(when)));
 	}
 
 	/** The next; nothing: it is closed, and empty. */
 	[[nodiscard]] std::optional<T> receive()
 	{
+		return receive_to(WEFT_NEVER);
+	}
+	/** try_receive does not wait: nothing if no item is there. The others throw ETIMEDOUT, and return nothing if
+	 * the channel is closed, and empty. */
+	[[nodiscard]] std::optional<T> try_receive()
+	{
 		T *item;
-		int error = weft_chan_receive(chan_, &item);
+		int error = weft_chan_receive_until(chan_, &item, 0);
 
-		if (error == -EPIPE)
-			return std::nullopt;
-		detail::check(error);
-		return std::move(*std::unique_ptr<T>(item));
+		return error == -ETIMEDOUT ? std::nullopt : received(item, error);
+	}
+	template <typename Rep, typename Period>
+	[[nodiscard]] std::optional<T> receive_for(const std::chrono::duration<Rep, Period> &time)
+	{
+		return receive_to(detail::deadline_of(time));
+	}
+	template <typename Clock, typename Duration>
+	[[nodiscard]] std::optional<T> receive_until(const std::chrono::time_point<Clock, Duration> &when)
+	{
+		return receive_to(detail::deadline_of(when));
 	}
 
 	void close() noexcept
@@ -737,6 +698,54 @@ template <typename T> class channel
 	}
 
       private:
+	static bool sent(int error)
+	{
+		if (error != -EPIPE)
+			detail::check(error);
+		return !error;
+	}
+	static std::optional<T> received(std::add_pointer_t<T> item, int error)
+	{
+		if (error == -EPIPE)
+			return std::nullopt;
+		detail::check(error);
+		return std::move(*std::unique_ptr<T>(item));
+	}
+	std::optional<T> receive_to(uint64_t deadline)
+	{
+		T *item = nullptr;
+		int error = weft_chan_receive_until(chan_, &item, deadline);
+
+		return received(item, error);
+	}
+	int send_own(std::unique_ptr<T> &own, uint64_t deadline)
+	{
+		T *pointer = own.get();
+		int error = weft_chan_send_until(chan_, &pointer, deadline);
+
+		if (!error)
+			own.release();
+		return error;
+	}
+	int send_to(T &item, uint64_t deadline)
+	{
+		auto own = std::make_unique<T>(std::move(item));
+
+		return send_own(own, deadline);
+	}
+	// If a cancellation unwinds the wait, the item is lost.
+	int give_back(T &item, uint64_t deadline)
+	{
+		static_assert(std::is_move_assignable_v<T>,
+			      "weft::channel::try_send(item): an item that is not sent is moved back");
+		auto own = std::make_unique<T>(std::move(item));
+		int error = send_own(own, deadline);
+
+		if (error)
+			item = std::move(*own);
+		return error;
+	}
+
 	weft_chan_t *chan_;
 };
 
@@ -961,14 +970,15 @@ template <typename T> class [[nodiscard]] future
 	{
 		detail::check(weft_event_wait(&state().known));
 	}
-	/** At most so long. @return is it known? */
+	/** At most so long, or until then. @return is it known? */
 	template <typename Rep, typename Period> bool wait_for(std::chrono::duration<Rep, Period> time) const
 	{
-		int error = weft_event_wait_until(&state().known, detail::deadline_of(time));
-
-		if (error != -ETIMEDOUT)
-			detail::check(error);
-		return !error;
+		return detail::in_time(weft_event_wait_until(&state().known, detail::deadline_of(time)));
+	}
+	template <typename Clock, typename Duration>
+	bool wait_until(const std::chrono::time_point<Clock, Duration> &when) const
+	{
+		return detail::in_time(weft_event_wait_until(&state().known, detail::deadline_of(when)));
 	}
 	/** Wait for the value, and move it out; once. @throws the exception that was set; std::future_error,
 	 * broken_promise; as wait() does, and then the future stays valid. May suspend. */

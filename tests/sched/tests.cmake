@@ -177,6 +177,11 @@ foreach(arguments "1" "2" "8" "simulate 50")
 	weft_test(cpp.${name} COMMAND @cpp.gcc ${words})
 endforeach()
 
+# weft/sync.hpp, beside the standard library.
+weft_program(objects gcc SOURCES objects.cc FLAGS -std=c++17 -Wall -Wextra -Werror)
+weft_test(objects.2 COMMAND @objects.gcc 2)
+weft_test(objects.simulate COMMAND @objects.gcc simulate 20)
+
 # What does not compile is called what it is, by one error.
 file(GLOB mistakes CONFIGURE_DEPENDS ${weft_tests}/sched/wrong/*.cc)
 foreach(compiler IN LISTS weft_compilers)

@@ -125,6 +125,7 @@ schedfull_sanitized(scheff.c 2)
 weft_program(watch gcc SOURCES ../sched/watch.c)
 weft_test(watch COMMAND @watch.gcc dumped ON ${weft_policies})
 schedfull_sanitized(cpp.cc 2)
+schedfull_sanitized(objects.cc 2)
 
 # Programs for libseff's scheduler: on every policy, and as C++.
 weft_program(scheff gcc SOURCES ../sched/scheff.c FLAGS -I${weft_root}/include/compat)

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// weft/sync.hpp: the objects of weft/sync.h for C++17 and later, for tasks and threads. Header only, over libweft-rt.
+//
+//   weft::mutex           for std::lock_guard, std::unique_lock and std::scoped_lock
+//   weft::shared_mutex    for these and std::shared_lock
+//   weft::condition       waits for what a weft::mutex protects
+//   weft::semaphore       permits
+//   weft::event           has happened, or not yet
+//   weft::wait_group      a number of things to be done
+//   weft::barrier         a place where a number of tasks meet
+//   weft::clock           the clock of weft_now(), which simulated time moves
+//
+// The names of member functions are those of the standard library's classes; other semantics are those of weft/sync.h.
+// A wait throws std::system_error with ECANCELED when a scope that the task has open is cancelled. Members with …_for
+// take a duration, those with …_until a time of any clock; both return false when the time is over first. Objects
+// are neither copied nor moved, and need no member that destroys them: see weft/sync.h.
+#ifndef WEFT_SYNC_HPP
+#define WEFT_SYNC_HPP
+
+#if __cplusplus < 201703L
+#error "sync.hpp needs C++17: compile with -std=c++17 or later, or include weft/sync.h, which works from C++14 on"
+#endif
+
+#if !defined(__cpp_exceptions)
+#error "sync.hpp needs exceptions: compile without -fno-exceptions, or include weft/sync.h, which works without"
+#endif
+
+#include <weft/sync.h>
+
+#include <chrono>
+#include <condition_variable> // std::cv_status
+#include <cstdint>
+#include <mutex> // std::unique_lock
+#include <new>
+#include <optional>
+#include <system_error>
+
+namespace weft
+{
+
+/** Nanoseconds of weft_now(): CLOCK_MONOTONIC, or a simulator's time. */
+struct clock {
+	using duration = std::chrono::nanoseconds;
+	using rep = duration::rep;
+	using period = duration::period;
+	using time_point = std::chrono::time_point<clock>;
+	static constexpr bool is_steady = true;
+
+	static time_point now() noexcept
+	{
+		return time_point(duration(static_cast<rep>(weft_now())));
+	}
+};
+
+namespace detail
+{
+
+inline void check(int error)
+{
+	if (error == -ENOMEM)
+		throw std::bad_alloc();
+	if (error < 0)
+		throw std::system_error(-error, std::generic_category(), "weft");
+}
+
+// Never shorter. What does not fit into 64 bits of nanoseconds never passes; what is not a number has passed.
+template <typename Rep, typename Period> uint64_t deadline_of(std::chrono::duration<Rep, Period> from_now)
+{
+	using std::chrono::nanoseconds;
+
+	uint64_t now = weft_now();
+
+	if (!(from_now > std::chrono::duration<Rep, Period>::zero()))
+		return now;
+	// Asked before the cast, which may overflow.
+	if (std::chrono::duration<long double, std::nano>(from_now).count() >=
+	    static_cast<long double>(nanoseconds::max().count()))
+		return WEFT_NEVER - 1;
+
+	uint64_t wait = static_cast<uint64_t>(std::chrono::ceil<nanoseconds>(from_now).count());
+
+	return wait < WEFT_NEVER - now ? now + wait : WEFT_NEVER - 1;
+}
+
+template <typename Clock, typename Duration> uint64_t deadline_of(const std::chrono::time_point<Clock, Duration> &when)
+{
+	return deadline_of(when - Clock::now());
+}
+
+// False: the time was over. @throws for other errors
+inline bool in_time(int error)
+{
+	if (error == -ETIMEDOUT)
+		return false;
+	check(error);
+	return true;
+}
+
+struct stays {
+	stays() = default;
+	stays(const stays &) = delete;
+	stays &operator=(const stays &) = delete;
+};
+
+} // namespace detail
+
+/** A mutex for std::lock_guard and the like. Not recursive: lock() throws EDEADLK if the caller owns the mutex. Members
+ * that lock may suspend. */
+class mutex : detail::stays
+{
+      public:
+	void lock()
+	{
+		detail::check(weft_mutex_lock(&mutex_));
+	}
+	[[nodiscard]] bool try_lock() noexcept
+	{
+		return weft_mutex_try_lock(&mutex_);
+	}
+	template <typename Rep, typename Period>
+	[[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period> &time)
+	{
+		return try_lock() || detail::in_time(weft_mutex_lock_until(&mutex_, detail::deadline_of(time)));
+	}
+	template <typename Clock, typename Duration>
+	[[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration> &when)
+	{
+		return try_lock() || detail::in_time(weft_mutex_lock_until(&mutex_, detail::deadline_of(when)));
+	}
+	/** By its owner; anybody else is reported. */
+	void unlock() noexcept
+	{
+		if (weft_mutex_unlock(&mutex_))
+			weft__misused("weft::mutex::unlock", "was called by a task that has not locked it");
+	}
+	weft_mutex_t *native_handle() noexcept
+	{
+		return &mutex_;
+	}
+
+      private:
+	weft_mutex_t mutex_{};
+};
+
+/** Many readers or one writer, in the order of arrival: see weft_rwlock_t. lock() and lock_shared() throw EDEADLK if
+ * the caller is the writer. Members that lock may suspend. */
+class shared_mutex : detail::stays
+{
+      public:
+	void lock()
+	{
+		detail::check(weft_rwlock_write(&lock_));
+	}
+	[[nodiscard]] bool try_lock()
+	{
+		return taken(weft_rwlock_write_until(&lock_, 0));
+	}
+	template <typename Rep, typename Period>
+	[[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period> &time)
+	{
+		return detail::in_time(weft_rwlock_write_until(&lock_, detail::deadline_of(time)));
+	}
+	template <typename Clock, typename Duration>
+	[[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration> &when)
+	{
+		return detail::in_time(weft_rwlock_write_until(&lock_, detail::deadline_of(when)));
+	}
+	/** By the writer; anybody else is reported. */
+	void unlock() noexcept
+	{
+		leave("weft::shared_mutex::unlock");
+	}
+
+	void lock_shared()
+	{
+		detail::check(weft_rwlock_read(&lock_));
+	}
+	[[nodiscard]] bool try_lock_shared()
+	{
+		return taken(weft_rwlock_read_until(&lock_, 0));
+	}
+	template <typename Rep, typename Period>
+	[[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<Rep, Period> &time)
+	{
+		return detail::in_time(weft_rwlock_read_until(&lock_, detail::deadline_of(time)));
+	}
+	template <typename Clock, typename Duration>
+	[[nodiscard]] bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration> &when)
+	{
+		return detail::in_time(weft_rwlock_read_until(&lock_, detail::deadline_of(when)));
+	}
+	/** By a reader. */
+	void unlock_shared() noexcept
+	{
+		leave("weft::shared_mutex::unlock_shared");
+	}
+	weft_rwlock_t *native_handle() noexcept
+	{
+		return &lock_;
+	}
+
+      private:
+	// A try that the caller's own lock makes fail returns false.
+	static bool taken(int error)
+	{
+		return error != -EDEADLK && detail::in_time(error);
+	}
+	void leave(const char *member) noexcept
+	{
+		if (weft_rwlock_unlock(&lock_))
+			weft__misused(member, "was called by a task that has not locked it");
+	}
+
+	weft_rwlock_t lock_{};
+};
+
+/** A condition of what a weft::mutex protects. The lock is owned again when a wait returns or throws, except for EPERM:
+ * the caller did not own it. Waits may suspend; they are never spurious, but another task may come first. */
+class condition : detail::stays
+{
+      public:
+	void notify_one() noexcept
+	{
+		weft_cond_signal(&cond_);
+	}
+	void notify_all() noexcept
+	{
+		weft_cond_broadcast(&cond_);
+	}
+
+	void wait(std::unique_lock<mutex> &lock)
+	{
+		detail::check(weft_cond_wait(&cond_, lock.mutex()->native_handle()));
+	}
+	template <typename Predicate> void wait(std::unique_lock<mutex> &lock, Predicate holds)
+	{
+		while (!holds())
+			wait(lock);
+	}
+	template <typename Rep, typename Period>
+	std::cv_status wait_for(std::unique_lock<mutex> &lock, const std::chrono::duration<Rep, Period> &time)
+	{
+		return wait_to(lock, detail::deadline_of(time));
+	}
+	template <typename Clock, typename Duration>
+	std::cv_status wait_until(std::unique_lock<mutex> &lock, const std::chrono::time_point<Clock, Duration> &when)
+	{
+		return wait_to(lock, detail::deadline_of(when));
+	}
+	/** @return holds() at the end */
+	template <typename Rep, typename Period, typename Predicate>
+	bool wait_for(std::unique_lock<mutex> &lock, const std::chrono::duration<Rep, Period> &time, Predicate holds)
+	{
+		return wait_to(lock, detail::deadline_of(time), holds);
+	}
+	template <typename Clock, typename Duration, typename Predicate>
+	bool wait_until(std::unique_lock<mutex> &lock, const std::chrono::time_point<Clock, Duration> &when,
+			Predicate holds)
+	{
+		return wait_to(lock, detail::deadline_of(when), holds);
+	}
+	weft_cond_t *native_handle() noexcept
+	{
+		return &cond_;
+	}
+
+      private:
+	std::cv_status wait_to(std::unique_lock<mutex> &lock, uint64_t deadline)
+	{
+		int error = weft_cond_wait_until(&cond_, lock.mutex()->native_handle(), deadline);
+
+		return detail::in_time(error) ? std::cv_status::no_timeout : std::cv_status::timeout;
+	}
+	template <typename Predicate> bool wait_to(std::unique_lock<mutex> &lock, uint64_t deadline, Predicate &holds)
+	{
+		while (!holds())
+			if (wait_to(lock, deadline) == std::cv_status::timeout)
+				return holds();
+		return true;
+	}
+
+	weft_cond_t cond_{};
+};
+
+/** Permits, for those who wait in the order of arrival. acquire may suspend. */
+class semaphore : detail::stays
+{
+      public:
+	explicit semaphore(size_t permits) noexcept : sem_ WEFT_SEM(permits)
+	{
+	}
+	void acquire()
+	{
+		detail::check(weft_sem_take(&sem_));
+	}
+	[[nodiscard]] bool try_acquire()
+	{
+		return detail::in_time(weft_sem_take_until(&sem_, 0));
+	}
+	template <typename Rep, typename Period>
+	[[nodiscard]] bool try_acquire_for(const std::chrono::duration<Rep, Period> &time)
+	{
+		return detail::in_time(weft_sem_take_until(&sem_, detail::deadline_of(time)));
+	}
+	template <typename Clock, typename Duration>
+	[[nodiscard]] bool try_acquire_until(const std::chrono::time_point<Clock, Duration> &when)
+	{
+		return detail::in_time(weft_sem_take_until(&sem_, detail::deadline_of(when)));
+	}
+	/** @throws std::system_error, EOVERFLOW: more than SIZE_MAX permits, and nothing is done */
+	void release(size_t permits = 1)
+	{
+		detail::check(weft_sem_give(&sem_, permits));
+	}
+	weft_sem_t *native_handle() noexcept
+	{
+		return &sem_;
+	}
+
+      private:
+	weft_sem_t sem_;
+};
+
+/** Something that has happened, or not yet. wait may suspend. */
+class event : detail::stays
+{
+      public:
+	void set() noexcept
+	{
+		weft_event_set(&event_);
+	}
+	void reset() noexcept
+	{
+		weft_event_reset(&event_);
+	}
+	bool is_set() const noexcept
+	{
+		return weft_event_is_set(&event_);
+	}
+	void wait()
+	{
+		detail::check(weft_event_wait(&event_));
+	}
+	template <typename Rep, typename Period>
+	[[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period> &time)
+	{
+		return detail::in_time(weft_event_wait_until(&event_, detail::deadline_of(time)));
+	}
+	template <typename Clock, typename Duration>
+	[[nodiscard]] bool wait_until(const std::chrono::time_point<Clock, Duration> &when)
+	{
+		return detail::in_time(weft_event_wait_until(&event_, detail::deadline_of(when)));
+	}
+	weft_event_t *native_handle() noexcept
+	{
+		return &event_;
+	}
+
+      private:
+	weft_event_t event_{};
+};
+
+/** A number of things to be done, as Go's sync.WaitGroup. wait may suspend. */
+class wait_group : detail::stays
+{
+      public:
+	/** @throws std::system_error: EINVAL, fewer than none would be left; EOVERFLOW */
+	void add(ptrdiff_t more = 1)
+	{
+		detail::check(weft_group_add(&group_, more));
+	}
+	void done()
+	{
+		add(-1);
+	}
+	void wait()
+	{
+		detail::check(weft_group_wait(&group_));
+	}
+	template <typename Rep, typename Period>
+	[[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period> &time)
+	{
+		return detail::in_time(weft_group_wait_until(&group_, detail::deadline_of(time)));
+	}
+	template <typename Clock, typename Duration>
+	[[nodiscard]] bool wait_until(const std::chrono::time_point<Clock, Duration> &when)
+	{
+		return detail::in_time(weft_group_wait_until(&group_, detail::deadline_of(when)));
+	}
+	weft_group_t *native_handle() noexcept
+	{
+		return &group_;
+	}
+
+      private:
+	weft_group_t group_{};
+};
+
+/** A place where `parties` meet, again and again. A task that stops waiting, because it is cancelled or its time is
+ * over, has not arrived. Members may suspend. */
+class barrier : detail::stays
+{
+      public:
+	/** @param parties  at least 1 */
+	explicit barrier(uint32_t parties) noexcept : barrier_ WEFT_BARRIER(parties)
+	{
+	}
+	/** @return true for one of the parties. @throws std::system_error, EINVAL: there are no parties */
+	bool arrive_and_wait()
+	{
+		return arrived(weft_barrier_wait(&barrier_));
+	}
+	/** Nothing: the time is over. */
+	template <typename Rep, typename Period>
+	[[nodiscard]] std::optional<bool> arrive_and_wait_for(const std::chrono::duration<Rep, Period> &time)
+	{
+		return in_time(weft_barrier_wait_until(&barrier_, detail::deadline_of(time)));
+	}
+	template <typename Clock, typename Duration>
+	[[nodiscard]] std::optional<bool> arrive_and_wait_until(const std::chrono::time_point<Clock, Duration> &when)
+	{
+		return in_time(weft_barrier_wait_until(&barrier_, detail::deadline_of(when)));
+	}
+	weft_barrier_t *native_handle() noexcept
+	{
+		return &barrier_;
+	}
+
+      private:
+	static bool arrived(int result)
+	{
+		detail::check(result);
+		return result > 0;
+	}
+	static std::optional<bool> in_time(int result)
+	{
+		if (result == -ETIMEDOUT)
+			return std::nullopt;
+		return arrived(result);
+	}
+
+	weft_barrier_t barrier_;
+};
+
+} // namespace weft
+
+#endif // WEFT_SYNC_HPP

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// weft/sync.hpp beside the standard library: a program written for either, by a template parameter, gives equal results
+// with both. Then the objects that the standard library does not have.
+#include "check.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <thread>
+#include <vector>
+#include <weft/sched.hpp>
+
+#if defined(__SANITIZE_THREAD__)
+#define BY_TSAN true
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define BY_TSAN true
+#endif
+#endif
+#ifndef BY_TSAN
+#define BY_TSAN false
+#endif
+
+using namespace std::chrono_literals;
+
+namespace
+{
+
+struct threads {
+	using mutex = std::timed_mutex;
+	using plain_mutex = std::mutex;
+	using shared_mutex = std::shared_timed_mutex;
+	using condition = std::condition_variable;
+
+	template <typename F> static void each(int count, F f)
+	{
+		std::vector<std::thread> all;
+
+		for (int i = 0; i < count; i++)
+			all.emplace_back([&f, i] { f(i); });
+		for (auto &t : all)
+			t.join();
+	}
+	template <typename T> static void sleep_for(T time)
+	{
+		std::this_thread::sleep_for(time);
+	}
+};
+
+struct tasks {
+	using mutex = weft::mutex;
+	using plain_mutex = weft::mutex;
+	using shared_mutex = weft::shared_mutex;
+	using condition = weft::condition;
+
+	template <typename F> static void each(int count, F f)
+	{
+		weft::scope scope;
+
+		for (int i = 0; i < count; i++)
+			scope.start([&f, i] { f(i); });
+		scope.wait();
+	}
+	template <typename T> static void sleep_for(T time)
+	{
+		weft::this_task::sleep_for(time);
+	}
+};
+
+template <typename Of> long counts()
+{
+	typename Of::mutex mutex;
+	std::atomic<long> missed{0};
+	long count = 0;
+
+	Of::each(8, [&](int i) {
+		for (int turn = 0; turn < 200; turn++) {
+			std::unique_lock<typename Of::mutex> lock(mutex, std::defer_lock);
+			bool mine = i % 4 == 0	 ? (lock.lock(), true)
+				    : i % 4 == 1 ? lock.try_lock_for(1h)
+				    : i % 4 == 2 ? lock.try_lock_until(std::chrono::steady_clock::now() + 1h)
+						 : lock.try_lock();
+			if (mine)
+				count++;
+			else
+				missed += i % 4 == 3 ? 1 : 1000000; // only try_lock may miss
+		}
+	});
+	return count + missed;
+}
+
+template <typename Of> long times_out()
+{
+	typename Of::mutex mutex;
+	typename Of::shared_mutex shared;
+	long result = 0;
+
+	mutex.lock();
+	shared.lock();
+	Of::each(1, [&](int) {
+		result += mutex.try_lock() ? 1 : 0;
+		result += mutex.try_lock_for(1ms) ? 2 : 0;
+		result += mutex.try_lock_until(std::chrono::system_clock::now() + 1ms) ? 4 : 0;
+		result += mutex.try_lock_for(-1s) ? 8 : 0;
+		result += shared.try_lock_shared() ? 16 : 0;
+		result += shared.try_lock_shared_for(1ms) ? 32 : 0;
+		result += shared.try_lock_for(1ms) ? 64 : 0;
+	});
+	mutex.unlock();
+	shared.unlock();
+	shared.lock_shared();
+	Of::each(1, [&](int) {
+		result += shared.try_lock_shared() ? 128 : 0;
+		shared.unlock_shared();
+		result += shared.try_lock() ? 256 : 0;
+		result += shared.try_lock_until(std::chrono::steady_clock::now() + 1ms) ? 512 : 0;
+	});
+	shared.unlock_shared();
+	result += shared.try_lock() ? 1024 : 0;
+	shared.unlock();
+	return result;
+}
+
+template <typename Of> long reads_and_writes()
+{
+	typename Of::shared_mutex shared;
+	long value = 0;
+	std::atomic<long> sum{0};
+
+	Of::each(6, [&](int i) {
+		for (int turn = 0; turn < 100; turn++) {
+			if (i < 2) {
+				std::unique_lock<typename Of::shared_mutex> lock(shared);
+				value++;
+				Of::sleep_for(1us);
+				value++;
+			} else {
+				std::shared_lock<typename Of::shared_mutex> lock(shared);
+				sum += value & 1;
+			}
+		}
+	});
+	return value + sum;
+}
+
+template <typename Of> long hands_on()
+{
+	typename Of::plain_mutex mutex;
+	typename Of::condition filled;
+	std::deque<int> items;
+	long sum = 0, late = 0;
+
+	Of::each(5, [&](int i) {
+		std::unique_lock<typename Of::plain_mutex> lock(mutex, std::defer_lock);
+		for (int turn = 1; turn <= 100; turn++) {
+			lock.lock();
+			if (i == 0) {
+				for (int n = 0; n < 4; n++)
+					items.push_back(turn);
+				filled.notify_all();
+			} else {
+				if (i % 2)
+					filled.wait(lock, [&] { return !items.empty(); });
+				else
+					late += !filled.wait_for(lock, 1h, [&] { return !items.empty(); });
+				sum += items.front();
+				items.pop_front();
+			}
+			lock.unlock();
+		}
+	});
+	std::unique_lock<typename Of::plain_mutex> lock(mutex);
+	late += filled.wait_for(lock, 1ms, [] { return false; }) ? 0 : 100;
+	late += filled.wait_until(lock, std::chrono::steady_clock::now() + 1ms, [] { return true; }) ? 1000 : 0;
+	return sum * 10000 + late;
+}
+
+struct compared {
+	const char *name;
+	long (*by_threads)(), (*by_tasks)();
+} both[] = {
+    {"counts", counts<threads>, counts<tasks>},
+    {"times_out", times_out<threads>, times_out<tasks>},
+    {"reads_and_writes", reads_and_writes<threads>, reads_and_writes<tasks>},
+    {"hands_on", hands_on<threads>, hands_on<tasks>},
+};
+
+void semaphores()
+{
+	weft::semaphore s(2);
+	std::atomic<int> inside{0}, most{0};
+
+	tasks::each(8, [&](int) {
+		for (int turn = 0; turn < 20; turn++) {
+			s.acquire();
+			int now = ++inside;
+			for (int before = most; now > before && !most.compare_exchange_weak(before, now);)
+				;
+			weft::this_task::sleep_for(10us);
+			--inside;
+			s.release();
+		}
+	});
+	CHECK(most == 2);
+	CHECK(s.try_acquire() && s.try_acquire_for(1h) && !s.try_acquire() && !s.try_acquire_for(1ms));
+	CHECK(!s.try_acquire_until(weft::clock::now() + 1ms));
+	s.release(3);
+	CHECK(s.try_acquire_until(weft::clock::now()) && error_of([&] { s.release(SIZE_MAX); }) == EOVERFLOW);
+}
+
+void events_and_groups()
+{
+	weft::event e;
+	weft::wait_group g;
+
+	CHECK(!e.is_set() && !e.wait_for(1ms) && !e.wait_until(weft::clock::now() + 1ms));
+	g.add(3);
+	CHECK(!g.wait_for(1ms) && !g.wait_until(weft::clock::now()));
+	tasks::each(4, [&](int i) {
+		if (i < 3) {
+			e.wait();
+			g.done();
+		} else {
+			weft::this_task::sleep_until(weft::clock::now() + 1ms);
+			e.set();
+		}
+	});
+	g.wait();
+	CHECK(g.wait_for(1h) && e.is_set() && e.wait_for(1h));
+	CHECK(error_of([&] { g.done(); }) == EINVAL);
+	e.reset();
+	CHECK(!e.is_set());
+}
+
+void barriers()
+{
+	weft::barrier b(3), none(0);
+	std::atomic<int> leaders{0}, late{0}, phase{0};
+
+	CHECK(!b.arrive_and_wait_for(1ms) && error_of([&] { (void)none.arrive_and_wait(); }) == EINVAL);
+	tasks::each(3, [&](int i) {
+		for (int turn = 0; turn < 30; turn++) {
+			std::optional<bool> leads =
+			    i ? std::optional<bool>(b.arrive_and_wait()) : b.arrive_and_wait_for(1h);
+			late += !leads;
+			if (leads.value_or(false)) {
+				leaders++;
+				phase++;
+			}
+			b.arrive_and_wait();
+			CHECK(phase == turn + 1);
+			b.arrive_and_wait();
+		}
+	});
+	CHECK(leaders == 30 && late == 0);
+}
+
+void channels()
+{
+	weft::channel<std::unique_ptr<std::string>> c(1);
+	auto first = std::make_unique<std::string>("first"), second = std::make_unique<std::string>("second");
+
+	CHECK(!c.try_receive() && error_of([&] { (void)c.receive_for(1ms); }) == ETIMEDOUT);
+	CHECK(c.try_send(std::move(first)) && !first);
+	CHECK(!c.try_send(std::move(second)) && second);
+	CHECK(error_of([&] { (void)c.send_for(std::move(second), 1ms); }) == ETIMEDOUT && second);
+	CHECK(error_of([&] { (void)c.send_until(std::move(second), weft::clock::now()); }) == ETIMEDOUT && second);
+	CHECK(**c.receive_until(weft::clock::now() + 1h) == "first");
+	CHECK(c.send_for(std::move(second), 1h) && !second);
+	c.close();
+	CHECK(!c.try_send(std::make_unique<std::string>()) && **c.try_receive() == "second");
+	CHECK(!c.try_receive() && !c.receive_for(1h) && !c.receive());
+}
+
+// A wait by any object ends when its scope is cancelled.
+void cancelled()
+{
+	weft::mutex mutex;
+	weft::condition never;
+	weft::shared_mutex shared;
+	weft::semaphore none(0);
+	weft::event event;
+	weft::wait_group group;
+	weft::barrier barrier(2);
+	std::atomic<int> ended{0};
+
+	std::unique_lock<weft::mutex> owned(mutex);
+	shared.lock();
+	group.add();
+	(void)error_of([&] {
+		weft::scope scope(1ms);
+		struct counts {
+			std::atomic<int> &count;
+			~counts()
+			{
+				count++;
+			}
+		};
+		auto waits = [&](auto wait) {
+			scope.start([&ended, wait] {
+				counts c{ended};
+				wait();
+			});
+		};
+		waits([&] { mutex.lock(); });
+		waits([&] { (void)mutex.try_lock_for(1h); });
+		waits([&] { shared.lock_shared(); });
+		waits([&] { shared.lock(); });
+		waits([&] { none.acquire(); });
+		waits([&] { event.wait(); });
+		waits([&] { group.wait(); });
+		waits([&] { barrier.arrive_and_wait(); });
+		waits([&] {
+			weft::mutex own;
+			std::unique_lock<weft::mutex> lock(own);
+			never.wait(lock);
+		});
+		scope.wait();
+	});
+	CHECK(ended == 9);
+	shared.unlock();
+	CHECK(shared.try_lock());
+	shared.unlock();
+}
+
+struct own {
+	const char *name;
+	void (*run)();
+} owns[] = {
+    {"semaphores", semaphores}, {"events_and_groups", events_and_groups},
+    {"barriers", barriers},	{"channels", channels},
+    {"cancelled", cancelled},
+};
+
+void *compare(void *of)
+{
+	auto *test = static_cast<compared *>(of);
+	// ThreadSanitizer does not know how std::timed_mutex locks, and would report the program for threads.
+	long got = test->by_tasks(), expected = BY_TSAN ? got : test->by_threads();
+
+	if (expected != got)
+		std::printf("%s: %ld by threads, %ld by tasks\n", test->name, expected, got);
+	CHECK(expected == got);
+	return nullptr;
+}
+
+void *run_own(void *of)
+{
+	static_cast<own *>(of)->run();
+	return nullptr;
+}
+
+} // namespace
+
+// WORKERS | simulate SEEDS
+int main(int argc, char **argv)
+{
+	bool simulated = argc > 2;
+	weft_rt_config_t config{};
+
+	config.task.flags = WEFT_UNWIND | WEFT_SAVE_EXCEPTIONS;
+	config.workers = argc == 2 ? static_cast<unsigned>(std::atoi(argv[1])) : 1;
+	for (int seed = 0; seed < (simulated ? std::atoi(argv[2]) : 1); seed++) {
+		for (compared &c : both)
+			CHECK((simulated ? weft_simulate(static_cast<uint64_t>(seed), &config, compare, &c, nullptr)
+					 : weft_rt_run(&config, compare, &c, nullptr)) == 0);
+		for (own &o : owns)
+			CHECK((simulated ? weft_simulate(static_cast<uint64_t>(seed), &config, run_own, &o, nullptr)
+					 : weft_rt_run(&config, run_own, &o, nullptr)) == 0);
+	}
+	std::printf("ok\n");
+	return 0;
+}
