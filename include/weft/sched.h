@@ -460,9 +460,9 @@ WEFT_API bool weft__join_end(weft_task_t *t, weft_waiter_t *w);
  * joins again after the end gets the same result again. The caller may be a thread.
  * @param result  what its function returned; may be NULL
  * @param deadline  a time of weft_now(), or WEFT_NEVER
- * @return 0; what it failed with (weft_task_fail); -ECANCELED if it was cancelled; what starting it returned, if that
- *   failed; -EINVAL: nobody has started it; -ETIMEDOUT: it still runs, join it again. A caller
- *   that is cancelled itself is told so by its next wait: a join waits for the task's end first, because the handle
+ * @return 0; what it failed with (weft_task_fail); -ECANCELED if it was cancelled; -ETIMEDOUT if its scope's deadline
+ *   cancelled it; what starting it returned, if that failed; -EINVAL: nobody has started it. With a deadline also
+ *   -ETIMEDOUT: the task still runs, and `result` is not written; join it again. A caller that is cancelled itself is told so by its next wait: a join waits for the task's end first, because the handle
  *   may lie in the caller's frame; so it cancels the task.
  */
 WEFT__INLINE int weft_join_until(weft_task_t *t, void **result, uint64_t deadline)
@@ -508,6 +508,16 @@ WEFT_API WEFT__USE_RESULT int weft_rt_spawn(weft_rt_t *rt, weft_fn_t *fn, void *
 
 /** Has the calling task been cancelled, itself or by a scope that it opened? False in a thread. */
 WEFT_API bool weft_task_is_cancelled(void);
+
+WEFT_API int weft__check_cancelled(void);
+
+/** Look for a cancellation, and neither wait nor let others run: for long computations, as pthread_testcancel. Ends as
+ * a wait of the caller would: a task that was cancelled is unwound. In a shielded part, a cleanup and a thread: 0.
+ * @return 0; -ECANCELED: the task has WEFT_TASK_CODES, or a scope that it opened was cancelled */
+WEFT__INLINE int weft_task_check(void)
+{
+	return weft__waited(weft__check_cancelled());
+}
 
 /** A pointer of the calling task's own, for each key (below 4); NULL at first, and for a key that does not exist. In a
  * thread: the thread's. */
@@ -572,6 +582,14 @@ struct weft_scope {
  * A scope that the task has just opened, and not closed, is reported.
  */
 WEFT_API void weft_scope_open(weft_scope_t *s, uint64_t deadline);
+
+/**
+ * Set or move the deadline of an open scope, also to WEFT_NEVER. A time that is over cancels the scope at once. For its
+ * owner only. Does not wait.
+ * @return 0; the error that the scope was cancelled with before, and nothing is done; -EPERM: another task opened it, or
+ *   a thread; -EINVAL: it is closed, or NULL
+ */
+WEFT_API int weft_scope_set_deadline(weft_scope_t *s, uint64_t deadline);
 
 /** WEFT_SCOPE(name): declare a scope and open it. If the block is left before weft_scope_wait has returned (by return,
  * goto, an exception, cancellation), its tasks are cancelled, and the block ends after them. */

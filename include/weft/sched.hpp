@@ -425,6 +425,21 @@ class scope
 		detail::check(error);
 	}
 
+	/** Set or move the deadline. A time that is over cancels the scope at once. For the task that made the scope.
+	 * @throws std::system_error: as weft_scope_set_deadline; what the scope was cancelled with before */
+	template <typename Rep, typename Period> void expires_after(const std::chrono::duration<Rep, Period> &time)
+	{
+		detail::check(weft_scope_set_deadline(&scope_, detail::deadline_of(time)));
+	}
+	template <typename Clock, typename Duration>
+	void expires_at(const std::chrono::time_point<Clock, Duration> &when)
+	{
+		detail::check(weft_scope_set_deadline(&scope_, detail::deadline_of(when)));
+	}
+	void expires_never()
+	{
+		detail::check(weft_scope_set_deadline(&scope_, WEFT_NEVER));
+	}
 	/** Cancel all: see weft_scope_cancel. From any thread. */
 	void cancel() noexcept
 	{
@@ -536,6 +551,12 @@ template <typename Rep, typename Period> void sleep_for(std::chrono::duration<Re
 template <typename Clock, typename Duration> void sleep_until(const std::chrono::time_point<Clock, Duration> &when)
 {
 	detail::check(weft_sleep_until(detail::deadline_of(when)));
+}
+
+/** Look for a cancellation, and do not wait: see weft_task_check. @throws std::system_error, ECANCELED */
+inline void check()
+{
+	detail::check(weft_task_check());
 }
 
 /** See weft_task_is_cancelled. */

@@ -212,6 +212,26 @@ void weft_scope_open(weft_scope_t *s, uint64_t deadline)
 		weft__arm(w, &s->timer);
 }
 
+int weft_scope_set_deadline(weft_scope_t *s, uint64_t deadline)
+{
+	struct weft__worker *w = weft__worker();
+
+	if (!s || s->closed)
+		return -EINVAL;
+	if (!s->owner || !w || s->owner != w->current)
+		return -EPERM;
+	/* Afterwards the timer has not fired, or the scope is cancelled. */
+	weft__timer_disarm(&s->timer);
+	if (__atomic_load_n(&s->cancelled, __ATOMIC_RELAXED))
+		return s->error;
+	s->timer.at = deadline;
+	if (deadline <= weft__rt_now(w->rt))
+		weft_scope_cancel(s, -ETIMEDOUT);
+	else if (deadline != WEFT_NEVER)
+		weft__arm(w, &s->timer);
+	return 0;
+}
+
 /* Is it to be told of a cancellation, its own or that of a scope that it still has open? */
 static bool is_asked_to_end(const struct weft__task *task)
 {

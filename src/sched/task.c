@@ -265,6 +265,17 @@ static void leave_runtime(struct weft__task *task, void *result, int error)
 		weft__rt_left(rt);
 }
 
+/* The scope's lock is held. A task that was cancelled because the deadline has passed has timed out. The failure of a
+ * task that nobody cancelled cancels the scope. */
+static WEFT__COLD int error_in_scope(struct weft__task *task, int error)
+{
+	weft_scope_t *s = task->scope;
+
+	if (!s->cancelled && !task->asked)
+		weft__scope_cancel_locked(s, error);
+	return error == -ECANCELED && s->cancelled && s->error == -ETIMEDOUT ? -ETIMEDOUT : error;
+}
+
 /* The last that is done with a scope is to let go of its lock: then the owner may go on, and the scope is gone. */
 static inline __attribute__((always_inline)) void leave_scope(struct weft__task *task, void *result, int error)
 {
@@ -273,9 +284,9 @@ static inline __attribute__((always_inline)) void leave_scope(struct weft__task 
 
 	weft__scope_lock(s);
 	unlink_task(task);
+	if (__builtin_expect(error, 0))
+		error = error_in_scope(task, error);
 	joiner = tell_handle(task->handle, result, error);
-	if (__builtin_expect(error && !s->cancelled, 0) && !task->asked)
-		weft__scope_cancel_locked(s, error);
 	owner = --s->count == 0 && s->waiter && weft_waiter_claim(s->waiter, 0) ? s->waiter : NULL;
 	weft__scope_unlock(s);
 	unmake(task);
@@ -639,6 +650,14 @@ bool weft__unwinds(void)
 
 	return task && __atomic_load_n(&task->asked, __ATOMIC_RELAXED) && !weft__task_has(task, WEFT__CODES) &&
 	       !task->shields && !cleans_up(task, weft__self());
+}
+
+int weft__check_cancelled(void)
+{
+	struct weft__task *task = weft__task();
+	bool cancelled = task && __atomic_load_n(&task->cancel, __ATOMIC_RELAXED) & WEFT__CANCELLED;
+
+	return cancelled && !task->shields && !cleans_up(task, weft__self()) ? -ECANCELED : 0;
 }
 
 bool weft_task_is_cancelled(void)

@@ -179,6 +179,25 @@ void deadlines_and_cancelling()
 	      }) == ECANCELED);
 	CHECK(error_of([] {
 		      weft::scope scope;
+		      auto task = scope.spawn([] { weft::this_task::sleep_for(1h); });
+		      scope.expires_after(1h);
+		      scope.expires_at(weft::clock::now() + 1ms);
+		      task.join();
+	      }) == ETIMEDOUT);
+	CHECK(error_of([] {
+		      weft::scope scope(1ms);
+		      scope.expires_never();
+		      scope.start([] { weft::this_task::sleep_for(2ms); });
+		      scope.wait();
+		      weft::this_task::check();
+	      }) == 0);
+	CHECK(error_of([] {
+		      weft::scope scope;
+		      scope.expires_after(0s);
+		      weft::this_task::check();
+	      }) == ECANCELED);
+	CHECK(error_of([] {
+		      weft::scope scope;
 		      auto task = scope.spawn([] { weft_task_fail(-EIO); });
 		      task.join();
 	      }) == EIO);

@@ -597,6 +597,100 @@ static void *scopes_clean_up_to_the_end(void *pass)
 	return pass;
 }
 
+/* A deadline that is set, moved and taken away while tasks run. */
+static void *sleeps_3_ms(void *unused)
+{
+	CHECK(weft_sleep(3000000) == 0);
+	return unused;
+}
+
+static void *moves_anothers(void *scope)
+{
+	CHECK(weft_scope_set_deadline(scope, 1) == -EPERM);
+	return NULL;
+}
+
+static void deadline_is_set(void)
+{
+	weft_task_t task;
+
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn_with(&scope, &task, sleeps_long, NULL, NULL) == 0);
+	CHECK(weft_scope_set_deadline(&scope, weft_now() + 1000 * SECOND) == 0);
+	CHECK(weft_scope_set_deadline(&scope, weft_now() + 2000000) == 0);
+	CHECK(weft_scope_wait(&scope) == -ETIMEDOUT);
+	CHECK(weft_join(&task, NULL) == -ETIMEDOUT);
+	CHECK(weft_scope_set_deadline(&scope, WEFT_NEVER) == -EINVAL);
+}
+
+static void deadline_is_taken_away(void)
+{
+	WEFT_SCOPE_UNTIL(scope, weft_now() + 1000000);
+	CHECK(weft_scope_set_deadline(&scope, WEFT_NEVER) == 0);
+	CHECK(weft_scope_spawn(&scope, sleeps_3_ms, NULL) == 0);
+	CHECK(weft_scope_spawn(&scope, moves_anothers, &scope) == 0);
+	CHECK(weft_scope_wait(&scope) == 0);
+}
+
+static void deadline_is_over(void)
+{
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_set_deadline(&scope, weft_now()) == 0);
+	CHECK(weft_scope_spawn(&scope, sleeps_3_ms, NULL) == -ECANCELED);
+	CHECK(weft_task_check() == -ECANCELED && weft_sleep(1) == -ECANCELED);
+	CHECK(weft_scope_set_deadline(&scope, WEFT_NEVER) == -ETIMEDOUT);
+	CHECK(weft_scope_wait(&scope) == -ETIMEDOUT);
+	CHECK(weft_task_check() == 0);
+}
+
+static void *a_deadline_moves(void *pass)
+{
+	deadline_is_set();
+	deadline_is_taken_away();
+	deadline_is_over();
+	return pass;
+}
+
+/* A task that looks for its cancellation without waiting. */
+struct checking {
+	weft_task_t task;
+	int passed;
+};
+
+static void checks_nothing(struct checking *c)
+{
+	CHECK(weft_task_check() == 0);
+	c->passed += 100;
+}
+
+static void *checks(void *checking)
+{
+	struct checking *c = checking;
+
+	weft_defer(checks_nothing, c);
+	c->passed += weft_task_check() == 0;
+	weft_task_cancel(&c->task);
+	weft_shield_begin();
+	c->passed += weft_task_check() == 0;
+	weft_shield_end();
+	c->passed += weft_task_check() == -ECANCELED ? 10 : 0;
+	return NULL;
+}
+
+static void *a_check_ends_a_task(void *pass)
+{
+	static const weft_task_attr_t codes = {.flags = WEFT_TASK_CODES};
+	struct checking c = {.passed = 0};
+
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn_with(&scope, &c.task, checks, &c, NULL) == 0);
+	CHECK(weft_join(&c.task, NULL) == -ECANCELED && c.passed == 102);
+	c.passed = 0;
+	CHECK(weft_scope_spawn_with(&scope, &c.task, checks, &c, &codes) == 0);
+	CHECK(weft_join(&c.task, NULL) == 0 && c.passed == 112);
+	return pass;
+}
+
 /* The first failure counts, not that of a cleanup. */
 static void fails_to_clean(void *unused)
 {
@@ -1005,6 +1099,8 @@ static const struct test tests[] = {
     T(a_caught_cancellation_is_told_again),
     T(deletions_clean_up_to_the_end),
     T(scopes_clean_up_to_the_end),
+    T(a_deadline_moves),
+    T(a_check_ends_a_task),
     T(the_first_failure_counts),
     T(handlers_in_between),
     T(a_scheduler_of_ones_own),
