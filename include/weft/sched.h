@@ -73,7 +73,8 @@ enum { WEFT_WORKERS_MOST = 4096 };
 
 /** How a runtime is to be. Zero-initialised: all defaults. Only read during the call. */
 typedef struct weft_rt_config {
-	unsigned workers;     /**< threads that run tasks; 0: one for each processor that this thread may use */
+	unsigned workers;     /**< threads that run tasks; 0: one for each processor that this thread may
+				  use, or fewer by the quota of its control groups (cpu.max) */
 	unsigned helpers;     /**< threads for weft_blocking at most; 0: 64 */
 	weft_attr_t task;     /**< the default for tasks: policy, stack_size, flags. A policy that copies stacks serves
 				  coroutines only: overcommit takes its place */

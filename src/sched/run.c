@@ -3,16 +3,8 @@
 #define _GNU_SOURCE
 #include "sched/sched.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-
-static unsigned processors(void)
-{
-	cpu_set_t set;
-
-	return sched_getaffinity(0, sizeof set, &set) ? 1 : (unsigned)CPU_COUNT(&set);
-}
 
 static struct weft__rt *allocate(unsigned workers)
 {
@@ -126,7 +118,7 @@ static int run(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **
 	struct weft__rt *rt;
 	int error;
 
-	rt = weft__rt_make(config, config && config->workers ? config->workers : processors(), NULL, fn, arg, &error);
+	rt = weft__rt_make(config, config && config->workers ? config->workers : weft__processors(), NULL, fn, arg, &error);
 	if (!rt)
 		return error;
 	error = weft__attendant_start(rt, config);

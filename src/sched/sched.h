@@ -529,6 +529,11 @@ void weft__attendant_stop(struct weft__rt *rt) WEFT__HIDDEN;
 /* By a worker that nothing has woken for long. */
 void weft__look_for_deadlock(struct weft__rt *rt) WEFT__HIDDEN;
 
+/* processors.c: how many workers a runtime has by default; and the quota of the control groups, in processors, where
+ * `root` is put before all paths. UINT_MAX: there is none. */
+unsigned weft__processors(void) WEFT__HIDDEN;
+unsigned weft__quota(const char *root) WEFT__HIDDEN;
+
 /* run.c: add what a worker has counted. */
 void weft__worker_stats(const struct weft__worker *w, weft_rt_stats_t *stats) WEFT__HIDDEN;
 

@@ -123,6 +123,8 @@ weft_test(canary.channel_forgets_who_leaves COMMAND @channel_forgets_who_leaves.
 # A program's own loop.
 weft_program(embed gcc SOURCES embed.c FLAGS -Wall -Wextra)
 weft_test(embed COMMAND @embed.gcc)
+weft_program(quota gcc SOURCES quota.c FLAGS -Wall -Wextra)
+weft_test(quota COMMAND @quota.gcc)
 weft_program(steps gcc SOURCES steps.c FLAGS -Wall -Wextra)
 set(back_ends epoll)
 if(EXISTS /usr/include/liburing.h)
