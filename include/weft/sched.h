@@ -394,6 +394,49 @@ WEFT__INLINE int weft_sleep(uint64_t nanoseconds)
 	return weft_sleep_until(nanoseconds < WEFT_NEVER - now ? now + nanoseconds : WEFT_NEVER - 1);
 }
 
+/** What a ticker does with ticks whose time passed before anybody waited for them. */
+typedef enum {
+	WEFT_TICK_BURST, /**< they come at once, one after the other: as many ticks as periods */
+	WEFT_TICK_DELAY, /**< the late tick comes at once, and the next one a whole period after it */
+	WEFT_TICK_SKIP,	 /**< the late tick comes at once, and the next one at its time in the first rhythm */
+} weft_missed_t;
+
+/** Ticks, a period apart. For one task or thread at a time. Private. The idea is tokio's Interval. */
+typedef struct weft_ticker {
+	uint64_t next, period;
+	weft_missed_t missed;
+} weft_ticker_t;
+
+/** A ticker whose first tick comes after one period. It needs no call that ends it. May be used in an initializer.
+ * @param period  nanoseconds; 0 counts as 1 */
+WEFT__INLINE weft_ticker_t weft_ticker(uint64_t period, weft_missed_t missed)
+{
+	uint64_t now = weft_now();
+	weft_ticker_t t;
+
+	t.period = period ? period : 1;
+	t.next = t.period < WEFT_NEVER - now ? now + t.period : WEFT_NEVER - 1;
+	t.missed = missed;
+	return t;
+}
+
+/** Wait for the next tick; if its time has passed already, let others run first. May suspend.
+ * @return 0; -ECANCELED, as weft_sleep_until, and the tick has not come */
+WEFT__INLINE int weft_ticker_wait(weft_ticker_t *t)
+{
+	int error = weft_sleep_until(t->next);
+	uint64_t now, from;
+
+	if (error)
+		return error;
+	now = weft_now();
+	from = t->missed == WEFT_TICK_DELAY && now - t->next >= t->period ? now
+	       : t->missed == WEFT_TICK_SKIP ? t->next + (now - t->next) / t->period * t->period
+					     : t->next;
+	t->next = t->period < WEFT_NEVER - from ? from + t->period : WEFT_NEVER - 1;
+	return 0;
+}
+
 /* ---- tasks ------------------------------------------------------------------------------------------------------ */
 
 /** What a task should be like. Zero-initialised: as the runtime's configuration says. Only read during the call. */

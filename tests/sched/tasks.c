@@ -651,6 +651,59 @@ static void *a_deadline_moves(void *pass)
 	return pass;
 }
 
+/* Ticks every 10 ms of a clock that the handlers keep. The work after the second and the third tick takes 27 ms. When
+ * the ticks come, in ms. */
+static uint64_t reads_clock(void *now)
+{
+	return *(uint64_t *)now;
+}
+
+static void moves_clock(void *now, weft_waiter_t *w)
+{
+	if (w->timer.at > *(uint64_t *)now)
+		*(uint64_t *)now = w->timer.at;
+	CHECK(weft_waiter_claim(w, -ETIMEDOUT));
+}
+
+WEFT_HANDLER(keeps_clock, weft_tail(weft_op_now, reads_clock), weft_tail(weft_op_wait, moves_clock));
+
+static void *ticks(void *now)
+{
+	static const struct {
+		weft_missed_t missed;
+		unsigned at[8];
+	} cases[] = {
+	    {WEFT_TICK_BURST, {10, 20, 47, 74, 74, 74, 74, 80}},
+	    {WEFT_TICK_DELAY, {10, 20, 47, 74, 84, 94, 104, 114}},
+	    {WEFT_TICK_SKIP, {10, 20, 47, 74, 80, 90, 100, 110}},
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		*(uint64_t *)now = 1000 * MS;
+
+		weft_ticker_t ticker = weft_ticker(10 * MS, cases[i].missed);
+
+		for (unsigned tick = 0; tick < 8; tick++) {
+			CHECK(weft_ticker_wait(&ticker) == 0);
+			CHECK(weft_now() == (1000 + cases[i].at[tick]) * MS);
+			if (tick == 1 || tick == 2)
+				CHECK(weft_sleep(27 * MS) == 0);
+		}
+	}
+	return now;
+}
+
+static void *tickers_keep_their_rhythm(void *pass)
+{
+	weft_ticker_t ticker = weft_ticker(MS, WEFT_TICK_BURST);
+	uint64_t begun = weft_now(), now;
+
+	(void)weft_run(&keeps_clock, &now, ticks, &now);
+	CHECK(weft_ticker_wait(&ticker) == 0 && weft_ticker_wait(&ticker) == 0);
+	CHECK(weft_now() - begun >= 2 * MS - 1);
+	return pass;
+}
+
 /* A task that looks for its cancellation without waiting. */
 struct checking {
 	weft_task_t task;
@@ -1101,6 +1154,7 @@ static const struct test tests[] = {
     T(scopes_clean_up_to_the_end),
     T(a_deadline_moves),
     T(a_check_ends_a_task),
+    T(tickers_keep_their_rhythm),
     T(the_first_failure_counts),
     T(handlers_in_between),
     T(a_scheduler_of_ones_own),
