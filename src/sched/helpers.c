@@ -6,6 +6,8 @@
  */
 #include "sched/sched.h"
 
+#include <sys/prctl.h>
+
 static struct weft__task *next(struct weft__rt *rt)
 {
 	struct weft__task *task;
@@ -71,6 +73,7 @@ static void *help(void *argument)
 	struct weft__task *task;
 
 	weft__set_worker(&w);
+	prctl(PR_SET_NAME, "weft-blocking");
 	while (weft__prepare_thread()) { /* stacks could not grow else: see worker.c */
 		weft__check_fork(rt);
 		task = next(rt);

@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -127,6 +128,7 @@ static void *attend(void *argument)
 	uint32_t turn, asked, answered = a->asked_before;
 	unsigned i;
 
+	prctl(PR_SET_NAME, "weft-attendant");
 	for (;;) {
 		turn = atomic_load(&turns);
 		if (atomic_load(&a->over))

@@ -54,6 +54,7 @@
 #define _GNU_SOURCE
 #include "sched/queue.h"
 
+#include <stdio.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -1041,6 +1042,7 @@ static void *work(void *argument)
 	struct weft__worker *w = argument;
 	struct weft__task *task;
 	bool alone = false;
+	char name[16];
 
 	attach(w->rt);
 	while (!atomic_load(&w->rt->gate))
@@ -1049,6 +1051,8 @@ static void *work(void *argument)
 	if (atomic_load(&w->rt->gate) == ABANDONED)
 		return NULL;
 	weft__set_worker(w);
+	snprintf(name, sizeof name, "weft-%u", w->number); /* as weft_rt_dump says */
+	prctl(PR_SET_NAME, name);
 	/* Timers are as exact as the kernel's allow: by default they may be 50 microseconds late. */
 	prctl(PR_SET_TIMERSLACK, 1ul);
 	if (w->rt->workers == 1)

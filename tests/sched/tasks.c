@@ -951,6 +951,28 @@ static void *helpers_block(void *pass)
 	return pass;
 }
 
+/* For top, ps and debuggers. */
+static void name_is(const char *expected)
+{
+	char name[32] = "";
+	FILE *file = fopen("/proc/thread-self/comm", "r");
+
+	CHECK(file && fgets(name, sizeof name, file) && fclose(file) == 0);
+	CHECK(!strncmp(name, expected, strlen(expected)));
+}
+
+static void *threads_have_names(void *config)
+{
+	if (!((weft_rt_config_t *)config)->workers)
+		return config; /* simulated: by the program's own thread */
+	name_is("weft-");
+	weft_blocking
+	{
+		name_is("weft-blocking");
+	}
+	return config;
+}
+
 struct pinned {
 	unsigned worker;
 	pthread_t *threads;
@@ -1163,6 +1185,7 @@ static const struct test tests[] = {
     T(dumps),
     T(a_thread_wakes_the_last),
     T(helpers_block),
+    T(threads_have_names),
     T(detached_tasks_end),
 };
 
