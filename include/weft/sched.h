@@ -343,6 +343,56 @@ WEFT__INLINE int weft__waited(int result)
 	return result;
 }
 
+/* The answers of weft__turn_ends. */
+enum { WEFT__TURN_GOES_ON, WEFT__TURN_YIELDS, WEFT__TURN_LOOKS };
+
+/* The thread has spent its operations (src/sched/turn.c). WEFT__TURN_YIELDS: the caller must yield, and then look
+ * whether its task is cancelled; WEFT__TURN_LOOKS: it must only look. `after`: its operation has had its effect. */
+WEFT_API WEFT__COLD int weft__turn_ends(bool after);
+/* 0; -ECANCELED: a wait of the calling task would end so. */
+WEFT_API WEFT__COLD int weft__turn_result(void);
+
+__attribute__((cold, noinline, unused)) static int weft__give_way(bool waits)
+{
+	int end = weft__turn_ends(false);
+
+	if (end == WEFT__TURN_YIELDS)
+		(void)weft_op_yield();
+	return end != WEFT__TURN_GOES_ON && waits ? weft__waited(weft__turn_result()) : 0;
+}
+
+/*
+ * Begin an operation: the task gives way if its turn has been long enough. `waits`: the operation may wait, so that a
+ * cancellation ends it here as it would end its wait. Returns 0 or, if `waits`, -ECANCELED: the operation is not to be
+ * done. Called before the operation has any effect, and with no lock held.
+ */
+WEFT__INLINE int weft__begin_operation(bool waits)
+{
+	return weft__likely(!weft__spend_operation()) ? 0 : weft__give_way(waits);
+}
+
+/* The same for an operation that never waits, but may let others go on. Returns what weft__end is to be given. */
+WEFT__INLINE bool weft__begin_release(void)
+{
+	if (weft__likely(!weft__spend_operation()))
+		return false;
+	(void)weft__give_way(false);
+	return true;
+}
+
+/* Others can go on. In a simulation they may do so before the caller's next instruction. */
+__attribute__((cold, noinline, unused)) static void weft__let_others_run(void)
+{
+	if (weft__turn_ends(true) == WEFT__TURN_YIELDS)
+		(void)weft_op_yield();
+}
+
+WEFT__INLINE void weft__end_release(bool spent)
+{
+	if (weft__unlikely(spent))
+		weft__let_others_run();
+}
+
 /**
  * Wait until the waiter is completed, its deadline passes, or the task is cancelled. A waiter that is still in an
  * object's queue then must be taken out by the caller, who therefore gets all results and is never unwound.
@@ -473,6 +523,7 @@ WEFT__INLINE int weft__spawn(weft_scope_t *scope, weft_task_t *handle, weft_fn_t
 {
 	struct weft_spawn what = {fn, arg, attr, scope, handle};
 
+	(void)weft__begin_operation(false);
 	return weft_op_spawn(&what);
 }
 
@@ -486,8 +537,16 @@ WEFT__INLINE WEFT__USE_RESULT int weft_spawn_detached(weft_fn_t *fn, void *arg, 
 	return weft__spawn(NULL, NULL, fn, arg, attr);
 }
 
+WEFT_API void weft__cancel_task(weft_task_t *t);
+
 /** Cancel one task: see weft_scope_cancel. Any number of times, also after its end. Does not wait. NULL: reported. */
-WEFT_API void weft_task_cancel(weft_task_t *t);
+WEFT__INLINE void weft_task_cancel(weft_task_t *t)
+{
+	bool spent = weft__begin_release();
+
+	weft__cancel_task(t);
+	weft__end_release(spent);
+}
 
 /** From here until the matching weft_shield_end the calling task's waits are not cancelled. Pairs nest; an end without
  * a beginning is reported. In a thread: nothing. */
@@ -516,6 +575,7 @@ WEFT__INLINE int weft_join_until(weft_task_t *t, void **result, uint64_t deadlin
 
 	if (weft__unlikely(!t)) /* compilers know that the address of a variable is not */
 		weft__misused("weft_join", "was called with NULL: it needs a handle that a task was started with");
+	(void)weft__begin_operation(false);
 	weft_waiter_init(&w, "task", t, deadline);
 	while (weft__join_begin(t, &w)) {
 		if (weft_wait(&w) == 0 || weft__join_end(t, &w))
@@ -523,7 +583,7 @@ WEFT__INLINE int weft_join_until(weft_task_t *t, void **result, uint64_t deadlin
 		if (w.result == -ETIMEDOUT)
 			return -ETIMEDOUT;
 		told = true;
-		weft_task_cancel(t);
+		weft__cancel_task(t);
 		weft_shield_begin();
 		weft_waiter_init(&w, "cancelled task", t, WEFT_NEVER);
 	}
@@ -550,8 +610,14 @@ WEFT_API weft_rt_t *weft_rt_current(void);
  * to. -EINVAL: also if there is no runtime. */
 WEFT_API WEFT__USE_RESULT int weft_rt_spawn(weft_rt_t *rt, weft_fn_t *fn, void *arg, const weft_task_attr_t *attr);
 
+WEFT_API bool weft__task_is_cancelled(void);
+
 /** Has the calling task been cancelled, itself or by a scope that it opened? False in a thread. */
-WEFT_API bool weft_task_is_cancelled(void);
+WEFT__INLINE bool weft_task_is_cancelled(void)
+{
+	(void)weft__begin_operation(false);
+	return weft__task_is_cancelled();
+}
 
 WEFT_API int weft__check_cancelled(void);
 
@@ -665,6 +731,8 @@ WEFT__INLINE WEFT__USE_RESULT int weft_scope_spawn_with(weft_scope_t *s, weft_ta
 	return weft__spawn(s, handle, fn, arg, attr);
 }
 
+WEFT_API void weft__cancel_scope(weft_scope_t *s, int error);
+
 /**
  * Cancel a scope: its tasks, and waits of its owner. Tasks that wait go on at once, others when they wait next, unless
  * they are shielded. A task is told by the exception weft_cancelled; if it catches that, again at each later wait.
@@ -673,7 +741,13 @@ WEFT__INLINE WEFT__USE_RESULT int weft_scope_spawn_with(weft_scope_t *s, weft_ta
  *               anything else counts as that
  * Thread-safe. A scope that is closed, or was cancelled before: nothing. NULL: reported. Does not wait.
  */
-WEFT_API void weft_scope_cancel(weft_scope_t *s, int error);
+WEFT__INLINE void weft_scope_cancel(weft_scope_t *s, int error)
+{
+	bool spent = weft__begin_release();
+
+	weft__cancel_scope(s, error);
+	weft__end_release(spent);
+}
 
 /* Did the caller open it? */
 WEFT_API bool weft__scope_is_mine(const weft_scope_t *s);
@@ -696,7 +770,7 @@ WEFT__INLINE bool weft__scope_drain(weft_scope_t *s, bool told)
 		if (!told) {
 			told = true;
 			weft_shield_begin();
-			weft_scope_cancel(s, -ECANCELED);
+			weft__cancel_scope(s, -ECANCELED);
 		}
 		weft_waiter_init(&w, "cancelled tasks of a scope", s, WEFT_NEVER);
 	}
@@ -717,6 +791,7 @@ WEFT__INLINE int weft_scope_wait(weft_scope_t *s)
 	if (!s->closed) {
 		if (weft__unlikely(!weft__scope_is_mine(s)))
 			return -EPERM;
+		(void)weft__begin_operation(false);
 		(void)weft__scope_drain(s, false);
 		s->error = weft__scope_close(s);
 	}
@@ -728,7 +803,7 @@ __attribute__((unused)) static void weft__scope_leave(weft_scope_t *s)
 {
 	if (s->closed)
 		return;
-	weft_scope_cancel(s, -ECANCELED);
+	weft__cancel_scope(s, -ECANCELED);
 	(void)weft__scope_drain(s, true);
 	(void)weft__scope_close(s);
 }

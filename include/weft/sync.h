@@ -90,8 +90,7 @@ typedef struct weft_mutex {
 WEFT_API bool weft__mutex_enter(weft_mutex_t *m, struct weft__queued *w);
 WEFT_API int weft__mutex_release(weft_mutex_t *m);
 
-/** Lock it unless it is locked. True: locked. */
-WEFT__INLINE WEFT__NOT_NULL bool weft_mutex_try_lock(weft_mutex_t *m)
+WEFT__INLINE bool weft__mutex_try(weft_mutex_t *m)
 {
 	uint32_t free = 0;
 
@@ -100,6 +99,13 @@ WEFT__INLINE WEFT__NOT_NULL bool weft_mutex_try_lock(weft_mutex_t *m)
 		return false;
 	__atomic_store_n(&m->owner, weft__owner(), __ATOMIC_RELAXED);
 	return true;
+}
+
+/** Lock it unless it is locked. True: locked. */
+WEFT__INLINE WEFT__NOT_NULL bool weft_mutex_try_lock(weft_mutex_t *m)
+{
+	(void)weft__begin_operation(false);
+	return weft__mutex_try(m);
 }
 
 __attribute__((noinline, unused)) static int weft__mutex_wait(weft_mutex_t *m, uint64_t deadline)
@@ -122,7 +128,11 @@ __attribute__((noinline, unused)) static int weft__mutex_wait(weft_mutex_t *m, u
 /** Lock it; -EDEADLK: the caller has it already. */
 WEFT__INLINE WEFT__NOT_NULL int weft_mutex_lock_until(weft_mutex_t *m, uint64_t deadline)
 {
-	if (weft__likely(weft_mutex_try_lock(m)))
+	int error = weft__begin_operation(deadline != 0);
+
+	if (weft__unlikely(error))
+		return error;
+	if (weft__likely(weft__mutex_try(m)))
 		return 0;
 	if (weft__unlikely(__atomic_load_n(&m->owner, __ATOMIC_RELAXED) == weft__owner()))
 		return -EDEADLK;
@@ -134,8 +144,7 @@ WEFT__INLINE WEFT__NOT_NULL int weft_mutex_lock(weft_mutex_t *m)
 	return weft_mutex_lock_until(m, WEFT_NEVER);
 }
 
-/** Hand it to who has waited longest, or free it. 0; -EPERM: the caller does not own it, and nothing is done. */
-WEFT__INLINE WEFT__NOT_NULL int weft_mutex_unlock(weft_mutex_t *m)
+WEFT__INLINE int weft__mutex_unlock(weft_mutex_t *m)
 {
 	uint32_t owned = 1;
 
@@ -146,6 +155,24 @@ WEFT__INLINE WEFT__NOT_NULL int weft_mutex_unlock(weft_mutex_t *m)
 	if (weft__likely(__atomic_compare_exchange_n(&m->state, &owned, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)))
 		return 0;
 	return weft__mutex_release(m);
+}
+
+__attribute__((cold, noinline, unused)) static int weft__mutex_unlock_in_turn(weft_mutex_t *m)
+{
+	int error;
+
+	(void)weft__give_way(false);
+	error = weft__mutex_unlock(m);
+	weft__let_others_run();
+	return error;
+}
+
+/** Hand it to who has waited longest, or free it. 0; -EPERM: the caller does not own it, and nothing is done. */
+WEFT__INLINE WEFT__NOT_NULL int weft_mutex_unlock(weft_mutex_t *m)
+{
+	if (weft__unlikely(weft__spend_operation()))
+		return weft__mutex_unlock_in_turn(m);
+	return weft__mutex_unlock(m);
 }
 
 /* ---- condition ------------------------------------------------------------------------------------------------- */
@@ -170,14 +197,17 @@ __attribute__((noinline, unused)) WEFT__NOT_NULL static int weft_cond_wait_until
 
 	if (__atomic_load_n(&m->owner, __ATOMIC_RELAXED) != weft__owner())
 		return -EPERM;
+	result = weft__begin_operation(deadline != 0);
+	if (result)
+		return result;
 	weft__queued_init(&w, "condition", c, deadline);
 	weft__queue_enter(&c->queue, &w);
-	weft_mutex_unlock(m);
+	(void)weft__mutex_unlock(m);
 	result = weft_wait(&w.waiter);
 	if (result)
 		weft__queue_leave(&c->queue, &w.place);
 	weft_shield_begin();
-	if (!weft_mutex_try_lock(m))
+	if (!weft__mutex_try(m))
 		(void)weft__mutex_wait(m, WEFT_NEVER);
 	weft_shield_end();
 	return weft__waited(result);
@@ -188,9 +218,25 @@ WEFT__INLINE WEFT__NOT_NULL int weft_cond_wait(weft_cond_t *c, weft_mutex_t *m)
 	return weft_cond_wait_until(c, m, WEFT_NEVER);
 }
 
+WEFT_API void weft__cond_signal(weft_cond_t *c);
+WEFT_API void weft__cond_broadcast(weft_cond_t *c);
+
 /** Let one go on, or all that wait now. */
-WEFT_API WEFT__NOT_NULL void weft_cond_signal(weft_cond_t *c);
-WEFT_API WEFT__NOT_NULL void weft_cond_broadcast(weft_cond_t *c);
+WEFT__INLINE WEFT__NOT_NULL void weft_cond_signal(weft_cond_t *c)
+{
+	bool spent = weft__begin_release();
+
+	weft__cond_signal(c);
+	weft__end_release(spent);
+}
+
+WEFT__INLINE WEFT__NOT_NULL void weft_cond_broadcast(weft_cond_t *c)
+{
+	bool spent = weft__begin_release();
+
+	weft__cond_broadcast(c);
+	weft__end_release(spent);
+}
 
 /* ---- reader-writer lock ---------------------------------------------------------------------------------------- */
 
@@ -209,9 +255,11 @@ WEFT_API void weft__rwlock_leave(weft_rwlock_t *l, struct weft__place *place);
 
 __attribute__((noinline, unused)) static int weft__rwlock_wait(weft_rwlock_t *l, bool writes, uint64_t deadline)
 {
+	int result = weft__begin_operation(deadline != 0);
 	struct weft__queued w;
-	int result;
 
+	if (result)
+		return result;
 	weft__queued_init(&w, writes ? "lock for writing" : "lock for reading", l, deadline);
 	w.place.value = writes ? weft__owner() : NULL;
 	result = weft__rwlock_enter(l, deadline ? &w : NULL, (weft_coro_t *)w.place.value);
@@ -246,8 +294,17 @@ WEFT__INLINE WEFT__NOT_NULL int weft_rwlock_write(weft_rwlock_t *l)
 	return weft__rwlock_wait(l, true, WEFT_NEVER);
 }
 
+WEFT_API int weft__rwlock_unlock(weft_rwlock_t *l);
+
 /** Leave, as whatever it was entered. 0; -EPERM: nobody is inside, or another is the writer, and nothing is done. */
-WEFT_API WEFT__NOT_NULL int weft_rwlock_unlock(weft_rwlock_t *l);
+WEFT__INLINE WEFT__NOT_NULL int weft_rwlock_unlock(weft_rwlock_t *l)
+{
+	bool spent = weft__begin_release();
+	int error = weft__rwlock_unlock(l);
+
+	weft__end_release(spent);
+	return error;
+}
 
 /* ---- semaphore ------------------------------------------------------------------------------------------------- */
 
@@ -269,9 +326,11 @@ WEFT_API bool weft__sem_enter(weft_sem_t *s, struct weft__queued *w);
 /** Take a permit. */
 WEFT__INLINE WEFT__NOT_NULL int weft_sem_take_until(weft_sem_t *s, uint64_t deadline)
 {
+	int result = weft__begin_operation(deadline != 0);
 	struct weft__queued w;
-	int result;
 
+	if (weft__unlikely(result))
+		return result;
 	if (!deadline)
 		return weft__sem_enter(s, NULL) ? 0 : -ETIMEDOUT;
 	weft__queued_init(&w, "semaphore", s, deadline);
@@ -288,8 +347,17 @@ WEFT__INLINE WEFT__NOT_NULL int weft_sem_take(weft_sem_t *s)
 	return weft_sem_take_until(s, WEFT_NEVER);
 }
 
+WEFT_API int weft__sem_give(weft_sem_t *s, size_t permits);
+
 /** Give back permits, or more than there were. 0; -EOVERFLOW: more than SIZE_MAX, and nothing is done. */
-WEFT_API WEFT__NOT_NULL int weft_sem_give(weft_sem_t *s, size_t permits);
+WEFT__INLINE WEFT__NOT_NULL int weft_sem_give(weft_sem_t *s, size_t permits)
+{
+	bool spent = weft__begin_release();
+	int error = weft__sem_give(s, permits);
+
+	weft__end_release(spent);
+	return error;
+}
 
 /* ---- event, wait group, once, barrier -------------------------------------------------------------------------- */
 
@@ -306,15 +374,35 @@ WEFT_API bool weft__event_enter(weft_event_t *e, struct weft__queued *w);
 /* Like weft__queue_leave. */
 WEFT_API void weft__event_leave(weft_event_t *e, struct weft__place *place);
 
+WEFT_API void weft__event_set(weft_event_t *e);
+WEFT_API void weft__event_reset(weft_event_t *e);
+
 /** It has happened: all that wait go on, and whoever comes. Again: nothing. */
-WEFT_API WEFT__NOT_NULL void weft_event_set(weft_event_t *e);
+WEFT__INLINE WEFT__NOT_NULL void weft_event_set(weft_event_t *e)
+{
+	bool spent = weft__begin_release();
+
+	weft__event_set(e);
+	weft__end_release(spent);
+}
+
 /** It has not happened. */
-WEFT_API WEFT__NOT_NULL void weft_event_reset(weft_event_t *e);
+WEFT__INLINE WEFT__NOT_NULL void weft_event_reset(weft_event_t *e)
+{
+	(void)weft__begin_operation(false);
+	weft__event_reset(e);
+}
+
+WEFT__INLINE bool weft__event_is_set(const weft_event_t *e)
+{
+	/* Acquire: pairs with weft__event_set. */
+	return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) & WEFT__SET;
+}
 
 WEFT__INLINE WEFT__NOT_NULL bool weft_event_is_set(const weft_event_t *e)
 {
-	/* Acquire: pairs with weft_event_set. */
-	return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) & WEFT__SET;
+	(void)weft__begin_operation(false);
+	return weft__event_is_set(e);
 }
 
 __attribute__((noinline, unused)) static int weft__event_wait(weft_event_t *e, const char *what, uint64_t deadline)
@@ -336,7 +424,11 @@ __attribute__((noinline, unused)) static int weft__event_wait(weft_event_t *e, c
 /** Wait until it has happened. */
 WEFT__INLINE WEFT__NOT_NULL int weft_event_wait_until(weft_event_t *e, uint64_t deadline)
 {
-	return weft_event_is_set(e) ? 0 : weft__event_wait(e, "event", deadline);
+	int error = weft__begin_operation(deadline != 0);
+
+	if (weft__unlikely(error))
+		return error;
+	return weft__event_is_set(e) ? 0 : weft__event_wait(e, "event", deadline);
 }
 
 WEFT__INLINE WEFT__NOT_NULL int weft_event_wait(weft_event_t *e)
@@ -350,9 +442,18 @@ typedef struct weft_group {
 	size_t count;	   /* under the lock of `done` */
 } weft_group_t;
 
+WEFT_API int weft__group_add(weft_group_t *g, ptrdiff_t more);
+
 /** So many more, or fewer, are to be done. 0; -EINVAL: there are not so many; -EOVERFLOW: they would be more than
  * SIZE_MAX; and nothing is changed. */
-WEFT_API WEFT__NOT_NULL int weft_group_add(weft_group_t *g, ptrdiff_t more);
+WEFT__INLINE WEFT__NOT_NULL int weft_group_add(weft_group_t *g, ptrdiff_t more)
+{
+	bool spent = weft__begin_release();
+	int error = weft__group_add(g, more);
+
+	weft__end_release(spent);
+	return error;
+}
 
 WEFT__INLINE WEFT__NOT_NULL int weft_group_done(weft_group_t *g)
 {
@@ -364,6 +465,10 @@ WEFT_API bool weft__group_is_done(weft_group_t *g);
 /** Wait until all is done. */
 WEFT__INLINE WEFT__NOT_NULL int weft_group_wait_until(weft_group_t *g, uint64_t deadline)
 {
+	int error = weft__begin_operation(deadline != 0);
+
+	if (weft__unlikely(error))
+		return error;
 	return weft__group_is_done(g) ? 0 : weft__event_wait(&g->done, "wait group", deadline);
 }
 
@@ -397,7 +502,8 @@ __attribute__((noinline, unused)) static int weft__once_wait(weft_once_t *o)
  * @return also -EDEADLK: fn itself calls this, and nothing is done */
 WEFT__INLINE WEFT__NOT_NULL int weft_once(weft_once_t *o, void (*fn)(void *), void *arg)
 {
-	if (weft__likely(weft_event_is_set(&o->done)))
+	(void)weft__begin_operation(false);
+	if (weft__likely(weft__event_is_set(&o->done)))
 		return 0;
 	if (__atomic_exchange_n(&o->begun, 1, __ATOMIC_ACQ_REL))
 		return weft__once_wait(o);
@@ -430,15 +536,20 @@ WEFT_API void weft__barrier_leave(weft_barrier_t *b, struct weft__place *place);
 __attribute__((noinline, unused)) WEFT__NOT_NULL static int weft_barrier_wait_until(weft_barrier_t *b,
 										    uint64_t deadline)
 {
+	bool spent = weft__spend_operation();
+	int result = weft__unlikely(spent) ? weft__give_way(deadline != 0) : 0;
 	struct weft__queued w;
-	int result;
 
 	if (!b->parties)
 		return -EINVAL;
+	if (result)
+		return result;
 	do {
 		weft__queued_init(&w, "barrier", b, deadline);
-		if (weft__barrier_enter(b, deadline ? &w : NULL))
+		if (weft__barrier_enter(b, deadline ? &w : NULL)) {
+			weft__end_release(spent);
 			return 1;
+		}
 		if (!deadline)
 			return -ETIMEDOUT;
 		result = weft_wait(&w.waiter);
@@ -462,14 +573,25 @@ typedef struct weft_future {
 	int error;
 } weft_future_t;
 
+WEFT_API int weft__future_set(weft_future_t *f, void *value, int error);
+
 /** Say the value, and 0; or an error. 0; -EALREADY: it was known already, and stays. */
-WEFT_API WEFT__NOT_NULL int weft_future_set(weft_future_t *f, void *value, int error);
+WEFT__INLINE WEFT__NOT_NULL int weft_future_set(weft_future_t *f, void *value, int error)
+{
+	bool spent = weft__begin_release();
+	int result = weft__future_set(f, value, error);
+
+	weft__end_release(spent);
+	return result;
+}
 
 /** Wait for the value. @param value  where to put it, may be NULL. @return also the error that was set */
 WEFT__INLINE WEFT__NOT_NULL int weft_future_get_until(weft_future_t *f, void **value, uint64_t deadline)
 {
-	int error = weft_event_is_set(&f->known) ? 0 : weft__event_wait(&f->known, "future", deadline);
+	int error = weft__begin_operation(deadline != 0);
 
+	if (!error && !weft__event_is_set(&f->known))
+		error = weft__event_wait(&f->known, "future", deadline);
 	if (error)
 		return error;
 	if (value)
@@ -499,17 +621,36 @@ typedef struct weft_chan weft_chan_t;
  */
 WEFT_API weft_chan_t *weft_chan_make(size_t bytes, size_t capacity);
 
+WEFT_API int weft__chan_free(weft_chan_t *c);
+WEFT_API int weft__chan_close(weft_chan_t *c);
+WEFT_API size_t weft__chan_count(weft_chan_t *c);
+
 /** Free a channel with the items in it. NULL is allowed. 0; -EBUSY, and nothing is done: somebody waits for it, or did,
  * and has not left its queue yet. A wait that a deadline, a cancellation or another case of a select has ended uses the
  * channel until it returns. A wait that a send, a receive or weft_chan_close has ended does not. */
-WEFT_API int weft_chan_free(weft_chan_t *c);
+WEFT__INLINE int weft_chan_free(weft_chan_t *c)
+{
+	(void)weft__begin_operation(false);
+	return weft__chan_free(c);
+}
 
 /** No more items: senders get -EPIPE at once, those that wait too; receivers get what is in the channel, then -EPIPE.
  * 0; -EALREADY: it was closed, and nothing is done. */
-WEFT_API int weft_chan_close(weft_chan_t *c);
+WEFT__INLINE int weft_chan_close(weft_chan_t *c)
+{
+	bool spent = weft__begin_release();
+	int error = weft__chan_close(c);
+
+	weft__end_release(spent);
+	return error;
+}
 
 /** Items in it now; 0 with NULL. */
-WEFT_API size_t weft_chan_count(weft_chan_t *c);
+WEFT__INLINE size_t weft_chan_count(weft_chan_t *c)
+{
+	(void)weft__begin_operation(false);
+	return weft__chan_count(c);
+}
 
 /* 1: done, or -EPIPE, -ENOMEM, -EINVAL. 0: `w` was initialised and is in the queue, unless the deadline is 0. */
 WEFT_API int weft__chan_send(weft_chan_t *c, const void *item, struct weft__queued *w, uint64_t deadline);
@@ -519,9 +660,7 @@ WEFT_API void weft__chan_leave(weft_chan_t *c, struct weft__place *place);
 /* Is there none although the channel's items have bytes? Compilers know that the address of a variable is not NULL. */
 WEFT_API bool weft__chan_wants_item(const weft_chan_t *c);
 
-/** Send a copy of *item. 0; -EPIPE: the channel is closed; -ENOMEM: unbounded, and there is no memory; -EINVAL: no
- * item. */
-WEFT__INLINE int weft_chan_send_until(weft_chan_t *c, const void *item, uint64_t deadline)
+WEFT__INLINE int weft__chan_send_until(weft_chan_t *c, const void *item, uint64_t deadline)
 {
 	struct weft__queued w;
 	int result;
@@ -540,6 +679,27 @@ WEFT__INLINE int weft_chan_send_until(weft_chan_t *c, const void *item, uint64_t
 	return weft__waited(result);
 }
 
+__attribute__((cold, noinline, unused)) static int weft__chan_send_in_turn(weft_chan_t *c, const void *item,
+									   uint64_t deadline)
+{
+	int result = weft__give_way(deadline != 0);
+
+	if (result)
+		return result;
+	result = weft__chan_send_until(c, item, deadline);
+	weft__let_others_run();
+	return result;
+}
+
+/** Send a copy of *item. 0; -EPIPE: the channel is closed; -ENOMEM: unbounded, and there is no memory; -EINVAL: no
+ * item. */
+WEFT__INLINE int weft_chan_send_until(weft_chan_t *c, const void *item, uint64_t deadline)
+{
+	if (weft__unlikely(weft__spend_operation()))
+		return weft__chan_send_in_turn(c, item, deadline);
+	return weft__chan_send_until(c, item, deadline);
+}
+
 WEFT__INLINE int weft_chan_send(weft_chan_t *c, const void *item)
 {
 	return weft_chan_send_until(c, item, WEFT_NEVER);
@@ -553,6 +713,9 @@ WEFT__INLINE int weft_chan_receive_until(weft_chan_t *c, void *item, uint64_t de
 
 	if (weft__unlikely(!item) && weft__chan_wants_item(c))
 		return -EINVAL;
+	result = weft__begin_operation(deadline != 0);
+	if (weft__unlikely(result))
+		return result;
 	result = weft__chan_receive(c, item, &w, deadline);
 	if (result)
 		return result < 0 ? result : 0;
@@ -600,6 +763,9 @@ WEFT__INLINE int weft_select_until(weft_case_t *cases, unsigned count, uint64_t 
 
 	if (!cases || !count || count > WEFT_CASES)
 		return -EINVAL;
+	result = weft__begin_operation(deadline != 0);
+	if (weft__unlikely(result))
+		return result;
 	weft_waiter_init(&w, "select", cases, deadline);
 	result = weft__select_enter(cases, count, deadline ? &w : NULL);
 	if (result != -EAGAIN)

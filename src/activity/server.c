@@ -83,7 +83,7 @@ static void withdraw(struct weft__call *c)
 	if (atomic_exchange(&c->withdrawn, true))
 		return;
 	if (c->fn)
-		weft_task_cancel(&c->task);
+		weft__cancel_task(&c->task);
 	else if (weft_waiter_claim(&c->io.waiter, -ECANCELED))
 		weft_waiter_complete(&c->io.waiter);
 }

@@ -86,9 +86,11 @@ WEFT__OF_SAVING void weft__carry_exception(weft_coro_t *k);
 struct weft__tls {
 	weft_coro_t *self;
 	struct weft__found *found;
+	int32_t operations_left; /* see weft__spend_operation; 0 in a new thread */
 	struct weft__newest newest[WEFT__FOUND_PLACES] __attribute__((aligned(32))); /* an entry in one cache line */
 };
 WEFT__OFFSET_IS(struct weft__tls, found, WEFT_TLS_FOUND);
+WEFT__OFFSET_IS(struct weft__tls, operations_left, WEFT_TLS_OPERATIONS);
 WEFT__OFFSET_IS(struct weft__tls, newest, WEFT_TLS_NEWEST);
 extern __thread __attribute__((visibility("default"), tls_model("initial-exec"))) struct weft__tls weft__tls_self;
 

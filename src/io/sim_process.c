@@ -326,7 +326,7 @@ static void kill_one(struct weft__process *p, int signal)
 		return;
 	p->signal = signal;
 	if (p->scope)
-		weft_scope_cancel(p->scope, -ECANCELED);
+		weft__cancel_scope(p->scope, -ECANCELED);
 }
 
 static bool is_ignored(int signal)

@@ -295,6 +295,7 @@ struct weft__worker {
 	unsigned unreserved, pause; /* how many scopes it is still to open so; how many after the next is shared */
 	_Atomic uint32_t inside, asked, answered;
 	uint64_t switches, spawned, ended, steals, parks, wakes, timers;
+	uint64_t turn; /* `switches` when the operations of its task were last counted from 0 */
 	uint64_t io_began, io_ended; /* waits for I/O */
 	unsigned io_streak;	     /* operations in a row that did not wait */
 	void *io_ring;		     /* the source's */
@@ -445,6 +446,9 @@ static inline struct weft__task *weft__task(void)
 
 /* simulate.c: is there room for one more task? */
 bool weft__sim_has_room(struct weft__rt *rt) WEFT__HIDDEN;
+/* The running task begins an operation, or (`after`) has just let others go on. True: it must yield, and the simulator
+ * has chosen another task to run first. */
+bool weft__sim_switches(struct weft__rt *rt, bool after) WEFT__HIDDEN;
 void weft__sim_ready(struct weft__rt *rt, struct weft__task *task) WEFT__HIDDEN;
 uint64_t weft__sim_now(struct weft__rt *rt) WEFT__HIDDEN;
 /* For the simulated world: only the seed decides it. */
@@ -493,6 +497,8 @@ void weft__task_unmake(struct weft__task *task) WEFT__HIDDEN;
 /* Run it until it yields, waits or ends. */
 enum weft__outcome { WEFT__YIELDED, WEFT__WAITS, WEFT__ENDED };
 enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *task) WEFT__HIDDEN;
+/* Would the running task's wait be cancelled now? */
+bool weft__task_must_end(const struct weft__task *task) WEFT__HIDDEN;
 /* Where it waits, as weft_backtrace, if it can be held there. */
 size_t weft__task_backtrace(struct weft__task *task, void **places, size_t most) WEFT__HIDDEN;
 /* What runs in it but tasks (see hold.h), if it waits and can be held. */

@@ -109,7 +109,7 @@ void weft__scope_cancel_locked(weft_scope_t *s, int error)
 		weft__task_cancel(s->owner);
 }
 
-void weft_scope_cancel(weft_scope_t *s, int error)
+void weft__cancel_scope(weft_scope_t *s, int error)
 {
 	if (!s)
 		weft__misused("weft_scope_cancel", "was called with NULL: there is no scope to cancel");
@@ -156,7 +156,7 @@ void weft__scopes_abandon(struct weft__task *owner)
 
 	for (s = owner->open; s; s = s->outer) {
 		weft__timer_disarm(&s->timer);
-		weft_scope_cancel(s, -ECANCELED);
+		weft__cancel_scope(s, -ECANCELED);
 	}
 	weft__task_set(owner, WEFT__ABANDONED, true);
 	end_or_look_again(owner);
@@ -170,7 +170,7 @@ void weft__scope_expired(struct weft__timer *t)
 		end_or_look_again(s->owner);
 		return;
 	}
-	weft_scope_cancel(s, -ETIMEDOUT);
+	weft__cancel_scope(s, -ETIMEDOUT);
 	/* Release: pairs with weft__timer_disarm, after which the scope is gone. */
 	__atomic_store_n(&t->firing, 0, __ATOMIC_RELEASE);
 }
@@ -372,7 +372,7 @@ void weft_rt_cancel(weft_rt_t *rt)
 	weft__outside_end(rt);
 }
 
-void weft_task_cancel(weft_task_t *t)
+void weft__cancel_task(weft_task_t *t)
 {
 	if (!t)
 		weft__misused("weft_task_cancel",

@@ -38,6 +38,7 @@ struct weft__sim {
 	size_t order_count, choices;
 	struct weft__task **ready;
 	size_t count, room;
+	size_t next; /* chosen to run when the running task has yielded: its place in `ready`, plus 1; 0: nothing is */
 	struct record *record; /* NULL: nobody wants it */
 	struct weft__wheel wheel;
 	struct weft__worker *worker;
@@ -99,14 +100,14 @@ void weft__sim_ready(struct weft__rt *rt, struct weft__task *task)
 	sim->ready[sim->count++] = task;
 }
 
-static size_t choose(struct weft__sim *sim)
+static size_t choose(struct weft__sim *sim, size_t among)
 {
 	size_t i = sim->choices++, choice;
 
 	if (i < sim->order_count)
-		choice = sim->order[i] % sim->count;
+		choice = sim->order[i] % among;
 	else
-		choice = sim->order ? 0 : next_random(&sim->random) % sim->count;
+		choice = sim->order ? 0 : next_random(&sim->random) % among;
 	if (sim->record && i < CHOICES) {
 		sim->record->choice[i] = (uint32_t)choice;
 		sim->record->count = i + 1;
@@ -114,9 +115,31 @@ static size_t choose(struct weft__sim *sim)
 	return choice;
 }
 
+/* The running task comes first among the choices, so that the plainest schedule does not switch here. */
+bool weft__sim_switches(struct weft__rt *rt, bool after)
+{
+	struct weft__sim *sim = rt->sim;
+
+	(void)after;
+	if (!sim->count || WEFT_CANARY(simulator_has_no_choice))
+		return false;
+	sim->next = choose(sim, sim->count + 1);
+	return sim->next;
+}
+
+static size_t choose_next(struct weft__sim *sim)
+{
+	size_t next = sim->next;
+
+	sim->next = 0;
+	if (next)
+		return next - 1;
+	return sim->count > 1 && WEFT_NO_CANARY(simulator_has_no_choice) ? choose(sim, sim->count) : 0;
+}
+
 static struct weft__task *take(struct weft__sim *sim)
 {
-	size_t i = sim->count > 1 && WEFT_NO_CANARY(simulator_has_no_choice) ? choose(sim) : 0;
+	size_t i = choose_next(sim);
 	struct weft__task *task = sim->ready[i];
 
 	memmove(&sim->ready[i], &sim->ready[i + 1], (--sim->count - i) * sizeof *sim->ready);

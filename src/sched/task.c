@@ -29,6 +29,7 @@ __attribute__((noinline)) struct weft__worker *weft__worker(void)
 
 void weft__set_worker(struct weft__worker *w)
 {
+	weft__set_operations_left(0);
 	this_worker = w;
 }
 
@@ -555,10 +556,15 @@ static inline bool spawn(struct weft__worker *w, weft_request_t r)
 	return false;
 }
 
-static bool is_cancelled(const struct weft__task *task)
+static inline __attribute__((always_inline)) bool is_cancelled(const struct weft__task *task)
 {
 	return __builtin_expect(__atomic_load_n(&task->cancel, __ATOMIC_RELAXED) & WEFT__CANCELLED, 0) &&
 	       !task->shields && !cleans_up(task, task->k->leaf);
+}
+
+WEFT__COLD bool weft__task_must_end(const struct weft__task *task)
+{
+	return is_cancelled(task);
 }
 
 static inline weft_request_t resume(struct weft__rt *rt, weft_coro_t **k, uintptr_t handled)
@@ -660,7 +666,7 @@ int weft__check_cancelled(void)
 	return cancelled && !task->shields && !cleans_up(task, weft__self()) ? -ECANCELED : 0;
 }
 
-bool weft_task_is_cancelled(void)
+bool weft__task_is_cancelled(void)
 {
 	struct weft__task *task = weft__task();
 

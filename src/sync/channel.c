@@ -48,7 +48,7 @@ weft_chan_t *weft_chan_make(size_t bytes, size_t capacity)
 	return c;
 }
 
-int weft_chan_free(weft_chan_t *c)
+int weft__chan_free(weft_chan_t *c)
 {
 	bool waited_for;
 
@@ -65,7 +65,7 @@ int weft_chan_free(weft_chan_t *c)
 	return 0;
 }
 
-size_t weft_chan_count(weft_chan_t *c)
+size_t weft__chan_count(weft_chan_t *c)
 {
 	size_t count;
 
@@ -228,7 +228,7 @@ void weft__chan_leave(weft_chan_t *c, struct weft__place *place)
 	unlock(&c->receivers);
 }
 
-int weft_chan_close(weft_chan_t *c)
+int weft__chan_close(weft_chan_t *c)
 {
 	struct weft__place *receivers = NULL, *senders = NULL, *place;
 	bool closed;

@@ -21,7 +21,7 @@ bool weft__sem_enter(weft_sem_t *s, struct weft__queued *w)
 	return has;
 }
 
-int weft_sem_give(weft_sem_t *s, size_t permits)
+int weft__sem_give(weft_sem_t *s, size_t permits)
 {
 	struct weft__place *all = NULL, **end = &all, *place;
 	bool too_many;
@@ -96,7 +96,7 @@ void weft__event_leave(weft_event_t *e, struct weft__place *place)
 	unlock_event(e, is_set(e));
 }
 
-void weft_event_set(weft_event_t *e)
+void weft__event_set(weft_event_t *e)
 {
 	struct weft__place *all;
 
@@ -106,7 +106,7 @@ void weft_event_set(weft_event_t *e)
 	complete_all(all);
 }
 
-void weft_event_reset(weft_event_t *e)
+void weft__event_reset(weft_event_t *e)
 {
 	lock_event(e);
 	unlock_event(e, false);
@@ -126,7 +126,7 @@ static int change(size_t *count, ptrdiff_t more)
 	return 0;
 }
 
-int weft_group_add(weft_group_t *g, ptrdiff_t more)
+int weft__group_add(weft_group_t *g, ptrdiff_t more)
 {
 	struct weft__place *all = NULL;
 	int error;
@@ -225,7 +225,7 @@ void weft__barrier_leave(weft_barrier_t *b, struct weft__place *place)
 
 /* ---- future ---------------------------------------------------------------------------------------------------- */
 
-int weft_future_set(weft_future_t *f, void *value, int error)
+int weft__future_set(weft_future_t *f, void *value, int error)
 {
 	struct weft__place *all = NULL;
 	bool known;

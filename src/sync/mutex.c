@@ -71,7 +71,7 @@ void weft__queue_leave(struct weft__queue *q, struct weft__place *place)
 	unlock(q);
 }
 
-void weft_cond_signal(weft_cond_t *c)
+void weft__cond_signal(weft_cond_t *c)
 {
 	struct weft__place *next;
 
@@ -81,7 +81,7 @@ void weft_cond_signal(weft_cond_t *c)
 	complete(next);
 }
 
-void weft_cond_broadcast(weft_cond_t *c)
+void weft__cond_broadcast(weft_cond_t *c)
 {
 	struct weft__place *all;
 

@@ -74,7 +74,7 @@ void weft__rwlock_leave(weft_rwlock_t *l, struct weft__place *place)
 	complete_all(others);
 }
 
-int weft_rwlock_unlock(weft_rwlock_t *l)
+int weft__rwlock_unlock(weft_rwlock_t *l)
 {
 	struct weft__place *others = NULL;
 	int error = 0;

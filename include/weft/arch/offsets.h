@@ -27,6 +27,7 @@
 
 /* What a thread keeps behind weft__tls_self, and the fields of an entry: see weft/found.h. */
 #define WEFT_TLS_FOUND 8
+#define WEFT_TLS_OPERATIONS 16
 #define WEFT_TLS_NEWEST 32
 #define WEFT_NEWEST_VIEW 0
 #define WEFT_NEWEST_KEY 8

@@ -278,6 +278,31 @@ WEFT__INLINE struct weft_coro *weft__performer(void)
 	return self;
 }
 
+/*
+ * Count an operation of the thread's task. True: the thread has counted as many as weft__set_operations_left allowed.
+ * No memory is clobbered: nothing else reads the counter.
+ */
+WEFT__INLINE bool weft__spend_operation(void)
+{
+	void *offset;
+	bool spent;
+
+	__asm__ volatile("movq weft__tls_self@gottpoff(%%rip), %0\n\t"
+			 "subl $1, %%fs:" WEFT__STR(WEFT_TLS_OPERATIONS) "(%0)"
+			 : "=&r"(offset), "=@ccs"(spent));
+	return spent;
+}
+
+WEFT__INLINE void weft__set_operations_left(int32_t operations)
+{
+	void *offset;
+
+	__asm__ volatile("movq weft__tls_self@gottpoff(%%rip), %0\n\t"
+			 "movl %1, %%fs:" WEFT__STR(WEFT_TLS_OPERATIONS) "(%0)"
+			 : "=&r"(offset)
+			 : "r"(operations));
+}
+
 /* Behind it: the thread's table of what searches found, and the newest entries (weft/found.h). */
 struct weft__found;
 struct weft__view;

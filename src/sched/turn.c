@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Turns: a task that never waits lets others run, and learns of its cancellation, all the same.
+ *
+ * Every operation of weft/sync.h, and those of weft/sched.h that need not wait, counts down a word of the thread's
+ * (weft__spend_operation): one subtraction and one branch, without a call. A resume does not set the word, so that a
+ * switch costs nothing; it counts what all tasks of the worker do. When it has run out, the operation asks here, before
+ * it takes a lock or has any effect, whether its task has run since the count began: that is so if the worker's number
+ * of switches is the same as then. If it is not, the count begins again. If it is, the task has spent its turn, of PART
+ * operations at least and 2 * PART at most. Then it yields as weft_task_yield does, so that the worker looks at timers,
+ * at the shared queue and at I/O when it picks the next task. If the operation is one that may wait, and the task has
+ * been cancelled, the operation ends as its wait would.
+ *
+ * The task does not yield, and only looks whether it is cancelled,
+ *   where a handler other than the runtime would answer: a program's own scheduler decides who runs next, and a handler
+ *   that counts yields would count these;
+ *   within a tail clause, which runs in the middle of another function's operation;
+ *   where a coroutine that copies its stack is in between: its frames are in use by whoever wrote down their address;
+ *   on a helper thread, where the task is nobody's obstacle;
+ *   in a child of fork, which has no workers.
+ *
+ * In a simulation the word is always 0. So every operation comes here, where the simulator may run another task first;
+ * and an operation that lets others go on comes here once more when it has done so. Without the second question, what
+ * follows a send or an unlock up to the next operation would never be interleaved with the receiver or the next owner:
+ * a sender that still writes to what it has handed over would pass every seed. With both, a switch is tried on each
+ * side of every effect that other tasks can see, except right after an operation that only takes (a lock, a receive):
+ * no task can tell a switch there from one before the next operation of the section.
+ *
+ * Source of the ideas: budgets, tokio; the number of switches in place of a reset per resume is ours.
+ */
+#include "sched/sched.h"
+
+enum {
+	PART = 64,
+	UNLIMITED = INT32_MAX, /* in a thread that runs no tasks */
+};
+
+/* Does the runtime itself answer when the calling function yields? */
+static bool can_yield(const struct weft__worker *w, const struct weft__task *task)
+{
+	const weft_coro_t *self = weft__self(), *k;
+
+	if (w->helper || !self || weft__masked(self->view) || weft__forks() != w->rt->forks)
+		return false;
+	for (k = self; k && k != task->k; k = k->parent)
+		if (k->flags & WEFT__COPYING)
+			return false;
+	return k && (self == k || weft_locate(weft_op_yield) == k);
+}
+
+/* Has the same task run since the count began? The count begins again. */
+static bool is_spent(struct weft__worker *w)
+{
+	bool spent = w->turn == w->switches;
+
+	w->turn = w->switches;
+	weft__set_operations_left(PART);
+	return spent;
+}
+
+int weft__turn_ends(bool after)
+{
+	struct weft__worker *w = weft__worker();
+	bool yields;
+
+	if (!w || !w->current) {
+		weft__set_operations_left(w ? PART : UNLIMITED);
+		return WEFT__TURN_GOES_ON;
+	}
+	if (w->rt->sim) {
+		weft__set_operations_left(0);
+		yields = can_yield(w, w->current) && weft__sim_switches(w->rt, after);
+		return yields ? WEFT__TURN_YIELDS : WEFT__TURN_GOES_ON;
+	}
+	if (after || !is_spent(w))
+		return WEFT__TURN_GOES_ON;
+	return can_yield(w, w->current) ? WEFT__TURN_YIELDS : WEFT__TURN_LOOKS;
+}
+
+int weft__turn_result(void)
+{
+	struct weft__task *task = weft__task();
+
+	return task && weft__task_must_end(task) ? -ECANCELED : 0;
+}
