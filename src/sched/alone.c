@@ -105,12 +105,5 @@ __attribute__((constructor(104))) static void begin(void)
 
 uint32_t weft__waiter_add(weft_waiter_t *w, uint32_t bits)
 {
-	uint32_t before;
-
-	if (!weft__step_in())
-		return __atomic_fetch_or(&w->state, bits, __ATOMIC_ACQ_REL);
-	before = __atomic_load_n(&w->state, __ATOMIC_RELAXED);
-	__atomic_store_n(&w->state, before | bits, __ATOMIC_RELAXED);
-	weft__step_out();
-	return before;
+	return weft__waiter_become_here(w, bits);
 }

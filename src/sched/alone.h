@@ -84,6 +84,19 @@ static inline void weft__step_out(void)
 	atomic_store_explicit(&weft__alone.inside, 0, memory_order_release);
 }
 
+/* weft__waiter_become for the library's hot paths: without its call, and its second question whether there is a crowd. */
+static inline __attribute__((always_inline)) uint32_t weft__waiter_become_here(weft_waiter_t *w, uint32_t bits)
+{
+	uint32_t before;
+
+	if (!weft__step_in())
+		return __atomic_fetch_or(&w->state, bits, __ATOMIC_ACQ_REL);
+	before = __atomic_load_n(&w->state, __ATOMIC_RELAXED);
+	__atomic_store_n(&w->state, before | bits, __ATOMIC_RELAXED);
+	weft__step_out();
+	return before;
+}
+
 /* A compare-and-exchange of such a word. */
 static inline bool weft__exchange_if(uintptr_t *word, uintptr_t *expected, uintptr_t desired)
 {

@@ -31,7 +31,7 @@
 #include "sched/sched.h"
 
 enum {
-	PART = 64,
+	PART = 128,
 	UNLIMITED = INT32_MAX, /* in a thread that runs no tasks */
 };
 

@@ -7,12 +7,12 @@
 
 #include "sched/sched.h"
 
-static inline void lock(struct weft__queue *q)
+static inline __attribute__((always_inline)) void lock(struct weft__queue *q)
 {
 	weft__task_lock(&q->lock);
 }
 
-static inline void unlock(struct weft__queue *q)
+static inline __attribute__((always_inline)) void unlock(struct weft__queue *q)
 {
 	weft__task_unlock(&q->lock);
 }
@@ -59,15 +59,28 @@ static inline bool has_ended(const struct weft__place *place)
 	return __atomic_load_n(&place->waiter->state, __ATOMIC_RELAXED) & WEFT__CLAIMED;
 }
 
+/* As weft_waiter_claim. */
+static inline __attribute__((always_inline)) bool claim(const struct weft__place *place)
+{
+	weft_waiter_t *w = place->waiter;
+
+	/* Acquire: pairs with the release of weft_waiter_park, whose `wake` the claimer calls. */
+	if (has_ended(place) || weft__waiter_become_here(w, WEFT__CLAIMED) & WEFT__CLAIMED)
+		return false;
+	w->result = place->index;
+	return true;
+}
+
 /* Like claim_first. Adds to *leaving the number of places that are taken out although their waits end otherwise, by a
  * deadline, a cancellation or another case of a select: their owners still lock the object to leave the queue. */
-static inline struct weft__place *claim_first_counting(struct weft__queue *q, size_t *leaving)
+static inline __attribute__((always_inline)) struct weft__place *claim_first_counting(struct weft__queue *q,
+										      size_t *leaving)
 {
 	struct weft__place *place;
 
 	while ((place = q->first)) {
 		take_out(q, place);
-		if (weft_waiter_claim(place->waiter, place->index)) {
+		if (claim(place)) {
 			weft__seen_release(place->waiter);
 			return place;
 		}
