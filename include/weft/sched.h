@@ -349,8 +349,8 @@ enum { WEFT__TURN_GOES_ON, WEFT__TURN_YIELDS, WEFT__TURN_LOOKS };
 /* The thread has spent its operations (src/sched/turn.c). WEFT__TURN_YIELDS: the caller must yield, and then look
  * whether its task is cancelled; WEFT__TURN_LOOKS: it must only look. `after`: its operation has had its effect. */
 WEFT_API WEFT__COLD int weft__turn_ends(bool after);
-/* 0; -ECANCELED: a wait of the calling task would end so. */
-WEFT_API WEFT__COLD int weft__turn_result(void);
+/* -ECANCELED: the operation `waits`, and a wait of the calling task would end so. Else 0. */
+WEFT_API WEFT__COLD int weft__turn_result(bool waits);
 
 __attribute__((cold, noinline, unused)) static int weft__give_way(bool waits)
 {
@@ -358,7 +358,7 @@ __attribute__((cold, noinline, unused)) static int weft__give_way(bool waits)
 
 	if (end == WEFT__TURN_YIELDS)
 		(void)weft_op_yield();
-	return end != WEFT__TURN_GOES_ON && waits ? weft__waited(weft__turn_result()) : 0;
+	return end == WEFT__TURN_GOES_ON ? 0 : weft__waited(weft__turn_result(waits));
 }
 
 /*

@@ -54,32 +54,40 @@ static bool is_spent(struct weft__worker *w)
 	bool spent = w->turn == w->switches;
 
 	w->turn = w->switches;
-	weft__set_operations_left(PART);
+	weft__set_operations_left(PART - 1);
 	return spent;
 }
 
 int weft__turn_ends(bool after)
 {
 	struct weft__worker *w = weft__worker();
-	bool yields;
 
 	if (!w || !w->current) {
-		weft__set_operations_left(w ? PART : UNLIMITED);
+		weft__set_operations_left(w ? PART - 1 : UNLIMITED);
 		return WEFT__TURN_GOES_ON;
 	}
 	if (w->rt->sim) {
 		weft__set_operations_left(0);
-		yields = can_yield(w, w->current) && weft__sim_switches(w->rt, after);
-		return yields ? WEFT__TURN_YIELDS : WEFT__TURN_GOES_ON;
+		if (can_yield(w, w->current) && weft__sim_switches(w->rt, after))
+			return WEFT__TURN_YIELDS;
+		return ++w->turn % PART ? WEFT__TURN_GOES_ON : WEFT__TURN_LOOKS;
 	}
 	if (after || !is_spent(w))
 		return WEFT__TURN_GOES_ON;
 	return can_yield(w, w->current) ? WEFT__TURN_YIELDS : WEFT__TURN_LOOKS;
 }
 
-int weft__turn_result(void)
+/* If the operation cannot end early, the turn is over again with the next one, up to one that can. Otherwise a loop of
+ * a lock and an unlock could have each of its turns end at the unlock. */
+int weft__turn_result(bool waits)
 {
-	struct weft__task *task = weft__task();
+	struct weft__worker *w = weft__worker();
 
-	return task && weft__task_must_end(task) ? -ECANCELED : 0;
+	if (!w || !w->current || !weft__task_must_end(w->current))
+		return 0;
+	if (waits)
+		return -ECANCELED;
+	w->turn = w->switches;
+	weft__set_operations_left(0);
+	return 0;
 }

@@ -112,6 +112,12 @@ foreach(canary channel_item_overtakes channel_close_loses_an_item)
 	weft_test(canary.${canary}.2 COMMAND @${canary}.gcc 2 0 10000 FAILS SAYS "# seed [0-9]+, capacity .*not ok - ")
 endforeach()
 
+# Operations that need not wait.
+weft_program(fair gcc SOURCES fair.c FLAGS -Wall -Wextra)
+foreach(workers 1 2)
+	weft_test(fair.${workers} COMMAND @fair.gcc ${workers})
+endforeach()
+
 # Objects that are freed by their last user. tests/orders has the canaries that need luck here.
 weft_program(freed gcc SOURCES freed.c FLAGS -Wall -Wextra LINK -Wl,--wrap=calloc,--wrap=free)
 foreach(workers 1 2 8)
