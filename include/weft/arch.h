@@ -28,7 +28,8 @@
  *   weft__enter, weft__enter_tagged   what comes before: is all as it was when that coroutine was resumed the last
  *                           time? Then who will land is the current coroutine
  *   weft__set_limit         make a stack's limit the thread's: code compiled for linked stacks reads it there
- *   weft__spend_operation, weft__set_operations_left   a counter of the thread's: see src/sched/turn.c
+ *   weft__spend_operation, weft__operations_are_spent, weft__count_operation, weft__set_operations_left   a counter of
+ *                           the thread's: see src/sched/turn.c
  *   weft__self, weft__performer, weft__set_self   the thread's current coroutine; read anew each time, never cached by
  *                           the compiler across a switch: a coroutine may have moved to another thread
  *   weft__is_self           is a coroutine the current one? The compiler must not switch through the pointer compared

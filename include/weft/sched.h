@@ -346,51 +346,48 @@ WEFT__INLINE int weft__waited(int result)
 /* The answers of weft__turn_ends. */
 enum { WEFT__TURN_GOES_ON, WEFT__TURN_YIELDS, WEFT__TURN_LOOKS };
 
+/* Where an operation calls it: before its effect; the others are for operations that let others go on. At the second and
+ * the third only a simulation gives way. */
+enum { WEFT__BEFORE, WEFT__BEFORE_RELEASE, WEFT__AFTER_SEND, WEFT__AFTER_RELEASE };
+
 /* The thread has spent its operations (src/sched/turn.c). WEFT__TURN_YIELDS: the caller must yield, and then look
- * whether its task is cancelled; WEFT__TURN_LOOKS: it must only look. `after`: its operation has had its effect. */
-WEFT_API WEFT__COLD int weft__turn_ends(bool after);
+ * whether its task is cancelled; WEFT__TURN_LOOKS: it must only look. */
+WEFT_API WEFT__COLD int weft__turn_ends(int where);
 /* -ECANCELED: the operation `waits`, and a wait of the calling task would end so. Else 0. */
 WEFT_API WEFT__COLD int weft__turn_result(bool waits);
 
-__attribute__((cold, noinline, unused)) static int weft__give_way(bool waits)
+/* `waits`: the operation may wait, so that a cancellation ends it here as it would end its wait. Returns 0 or, if
+ * `waits`, -ECANCELED: the operation is not to be done. */
+__attribute__((cold, noinline, unused)) static int weft__give_way(int where, bool waits)
 {
-	int end = weft__turn_ends(false);
+	int end = weft__turn_ends(where);
 
 	if (end == WEFT__TURN_YIELDS)
 		(void)weft_op_yield();
 	return end == WEFT__TURN_GOES_ON ? 0 : weft__waited(weft__turn_result(waits));
 }
 
-/*
- * Begin an operation: the task gives way if its turn has been long enough. `waits`: the operation may wait, so that a
- * cancellation ends it here as it would end its wait. Returns 0 or, if `waits`, -ECANCELED: the operation is not to be
- * done. Called before the operation has any effect, and with no lock held.
- */
+/* Begin an operation, before it has any effect and with no lock held: the task gives way if its turn is over. Returns as
+ * weft__give_way. */
 WEFT__INLINE int weft__begin_operation(bool waits)
 {
-	return weft__likely(!weft__spend_operation()) ? 0 : weft__give_way(waits);
+	return weft__likely(!weft__spend_operation()) ? 0 : weft__give_way(WEFT__BEFORE, waits);
 }
 
-/* The same for an operation that never waits, but may let others go on. Returns what weft__end is to be given. */
+/* Begin an operation that never waits, but may let others go on. It gives way when they can. Returns what
+ * weft__end_release is to be given. */
 WEFT__INLINE bool weft__begin_release(void)
 {
 	if (weft__likely(!weft__spend_operation()))
 		return false;
-	(void)weft__give_way(false);
+	(void)weft__give_way(WEFT__BEFORE_RELEASE, false);
 	return true;
-}
-
-/* Others can go on. In a simulation they may do so before the caller's next instruction. */
-__attribute__((cold, noinline, unused)) static void weft__let_others_run(void)
-{
-	if (weft__turn_ends(true) == WEFT__TURN_YIELDS)
-		(void)weft_op_yield();
 }
 
 WEFT__INLINE void weft__end_release(bool spent)
 {
 	if (weft__unlikely(spent))
-		weft__let_others_run();
+		(void)weft__give_way(WEFT__AFTER_RELEASE, false);
 }
 
 /**

@@ -79,16 +79,32 @@ WEFT_API void weft__queue_leave(struct weft__queue *q, struct weft__place *place
 
 /* ---- mutex ----------------------------------------------------------------------------------------------------- */
 
-/** A lock with one owner: a task or a thread, whichever of its coroutines locks and unlocks. Not recursive. */
+/**
+ * A lock with one owner: a task or a thread, whichever of its coroutines locks and unlocks. Not recursive. An unlock
+ * wakes the task that has waited longest, but another task may lock the mutex first. A task that was woken, and found
+ * the mutex locked again, four times is handed the mutex by the next unlock.
+ */
 typedef struct weft_mutex {
-	uint32_t state; /* atomic; 0: free, 1: owned, 2: owned, and somebody waits */
+	uint32_t state; /* atomic; 0: free, 1: owned; more bits while somebody waits: see src/sync/mutex.c */
 	struct weft__queue queue;
 	weft_coro_t *owner; /* atomic, relaxed: only its owner compares it with itself; see weft__owner */
 } weft_mutex_t;
 
-/* True: it is the caller's already. Else `w` is in the queue. */
-WEFT_API bool weft__mutex_enter(weft_mutex_t *m, struct weft__queued *w);
+/* A bit of `state`. Set by the owner: its unlock is to ask whether the task gives way. */
+enum { WEFT__MUTEX_MARKED = 16 };
+
+/* Lock it if it is free although somebody waits. */
+WEFT_API bool weft__mutex_barge(weft_mutex_t *m, weft_coro_t *owner);
+/* True: it is the caller's already. Else `w` is in the queue. `lost`: how often the caller was woken and found it locked
+ * again. */
+WEFT_API bool weft__mutex_enter(weft_mutex_t *m, struct weft__queued *w, unsigned lost);
 WEFT_API int weft__mutex_release(weft_mutex_t *m);
+
+/* For the owner. The mark makes its unlock ask whether to give way, which costs an unlock nothing otherwise. */
+WEFT__INLINE void weft__mutex_mark(weft_mutex_t *m)
+{
+	__atomic_fetch_or(&m->state, WEFT__MUTEX_MARKED, __ATOMIC_RELAXED);
+}
 
 WEFT__INLINE bool weft__mutex_try(weft_mutex_t *m)
 {
@@ -104,34 +120,40 @@ WEFT__INLINE bool weft__mutex_try(weft_mutex_t *m)
 /** Lock it unless it is locked. True: locked. */
 WEFT__INLINE WEFT__NOT_NULL bool weft_mutex_try_lock(weft_mutex_t *m)
 {
-	(void)weft__begin_operation(false);
-	return weft__mutex_try(m);
+	bool spent = weft__spend_operation(), locked;
+
+	if (weft__unlikely(spent))
+		(void)weft__give_way(WEFT__BEFORE, false);
+	locked = weft__mutex_try(m) || weft__mutex_barge(m, weft__owner());
+	if (weft__unlikely(spent) && locked)
+		weft__mutex_mark(m);
+	return locked;
 }
 
 __attribute__((noinline, unused)) static int weft__mutex_wait(weft_mutex_t *m, uint64_t deadline)
 {
+	weft_coro_t *owner = weft__owner();
 	struct weft__queued w;
+	unsigned lost = 0;
 	int result;
 
 	if (!deadline)
-		return -ETIMEDOUT;
-	weft__queued_init(&w, "mutex", m, deadline);
-	w.place.value = weft__owner();
-	if (weft__mutex_enter(m, &w))
-		return 0;
-	result = weft_wait(&w.waiter);
+		return weft__mutex_barge(m, owner) ? 0 : -ETIMEDOUT;
+	do {
+		weft__queued_init(&w, "mutex", m, deadline);
+		w.place.value = owner;
+		w.place.status = -EAGAIN;
+		if (weft__mutex_enter(m, &w, lost++))
+			return 0;
+		result = weft_wait(&w.waiter);
+	} while (!result && w.place.status == -EAGAIN);
 	if (result)
 		weft__queue_leave(&m->queue, &w.place);
 	return result;
 }
 
-/** Lock it; -EDEADLK: the caller has it already. */
-WEFT__INLINE WEFT__NOT_NULL int weft_mutex_lock_until(weft_mutex_t *m, uint64_t deadline)
+WEFT__INLINE int weft__mutex_lock_until(weft_mutex_t *m, uint64_t deadline)
 {
-	int error = weft__begin_operation(deadline != 0);
-
-	if (weft__unlikely(error))
-		return error;
 	if (weft__likely(weft__mutex_try(m)))
 		return 0;
 	if (weft__unlikely(__atomic_load_n(&m->owner, __ATOMIC_RELAXED) == weft__owner()))
@@ -139,40 +161,57 @@ WEFT__INLINE WEFT__NOT_NULL int weft_mutex_lock_until(weft_mutex_t *m, uint64_t 
 	return weft__waited(weft__mutex_wait(m, deadline));
 }
 
+__attribute__((cold, noinline, unused)) static int weft__mutex_lock_in_turn(weft_mutex_t *m, uint64_t deadline)
+{
+	int error = weft__give_way(WEFT__BEFORE, deadline != 0);
+
+	if (!error)
+		error = weft__mutex_lock_until(m, deadline);
+	if (!error)
+		weft__mutex_mark(m);
+	return error;
+}
+
+/** Lock it; -EDEADLK: the caller has it already. */
+WEFT__INLINE WEFT__NOT_NULL int weft_mutex_lock_until(weft_mutex_t *m, uint64_t deadline)
+{
+	int error;
+
+	if (weft__unlikely(weft__operations_are_spent()))
+		return weft__mutex_lock_in_turn(m, deadline);
+	error = weft__mutex_lock_until(m, deadline);
+	weft__count_operation();
+	return error;
+}
+
 WEFT__INLINE WEFT__NOT_NULL int weft_mutex_lock(weft_mutex_t *m)
 {
 	return weft_mutex_lock_until(m, WEFT_NEVER);
-}
-
-WEFT__INLINE int weft__mutex_unlock(weft_mutex_t *m)
-{
-	uint32_t owned = 1;
-
-	if (weft__unlikely(__atomic_load_n(&m->owner, __ATOMIC_RELAXED) != weft__owner()))
-		return -EPERM;
-	__atomic_store_n(&m->owner, NULL, __ATOMIC_RELAXED);
-	/* Release: pairs with weft_mutex_try_lock. */
-	if (weft__likely(__atomic_compare_exchange_n(&m->state, &owned, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)))
-		return 0;
-	return weft__mutex_release(m);
 }
 
 __attribute__((cold, noinline, unused)) static int weft__mutex_unlock_in_turn(weft_mutex_t *m)
 {
 	int error;
 
-	(void)weft__give_way(false);
-	error = weft__mutex_unlock(m);
-	weft__let_others_run();
+	(void)weft__give_way(WEFT__BEFORE_RELEASE, false);
+	error = weft__mutex_release(m);
+	(void)weft__give_way(WEFT__AFTER_SEND, false);
 	return error;
 }
 
-/** Hand it to who has waited longest, or free it. 0; -EPERM: the caller does not own it, and nothing is done. */
+/** Free it, and wake the task that has waited longest, or hand it to that task (see above). 0; -EPERM: the caller does
+ * not own it, and nothing is done. */
 WEFT__INLINE WEFT__NOT_NULL int weft_mutex_unlock(weft_mutex_t *m)
 {
-	if (weft__unlikely(weft__spend_operation()))
-		return weft__mutex_unlock_in_turn(m);
-	return weft__mutex_unlock(m);
+	uint32_t state = 1;
+
+	if (weft__unlikely(__atomic_load_n(&m->owner, __ATOMIC_RELAXED) != weft__owner()))
+		return -EPERM;
+	__atomic_store_n(&m->owner, NULL, __ATOMIC_RELAXED);
+	/* Release: pairs with who locks it next. */
+	if (weft__likely(__atomic_compare_exchange_n(&m->state, &state, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)))
+		return 0;
+	return weft__unlikely(state & WEFT__MUTEX_MARKED) ? weft__mutex_unlock_in_turn(m) : weft__mutex_release(m);
 }
 
 /* ---- condition ------------------------------------------------------------------------------------------------- */
@@ -192,23 +231,27 @@ WEFT_API void weft__queue_enter(struct weft__queue *q, struct weft__queued *w);
 __attribute__((noinline, unused)) WEFT__NOT_NULL static int weft_cond_wait_until(weft_cond_t *c, weft_mutex_t *m,
 										 uint64_t deadline)
 {
+	bool spent = weft__spend_operation();
 	struct weft__queued w;
 	int result;
 
 	if (__atomic_load_n(&m->owner, __ATOMIC_RELAXED) != weft__owner())
 		return -EPERM;
-	result = weft__begin_operation(deadline != 0);
+	result = weft__unlikely(spent) ? weft__give_way(WEFT__BEFORE, deadline != 0) : 0;
 	if (result)
 		return result;
 	weft__queued_init(&w, "condition", c, deadline);
 	weft__queue_enter(&c->queue, &w);
-	(void)weft__mutex_unlock(m);
+	__atomic_store_n(&m->owner, NULL, __ATOMIC_RELAXED);
+	(void)weft__mutex_release(m);
 	result = weft_wait(&w.waiter);
 	if (result)
 		weft__queue_leave(&c->queue, &w.place);
 	weft_shield_begin();
 	if (!weft__mutex_try(m))
 		(void)weft__mutex_wait(m, WEFT_NEVER);
+	if (weft__unlikely(spent))
+		weft__mutex_mark(m);
 	weft_shield_end();
 	return weft__waited(result);
 }
@@ -537,7 +580,7 @@ __attribute__((noinline, unused)) WEFT__NOT_NULL static int weft_barrier_wait_un
 										    uint64_t deadline)
 {
 	bool spent = weft__spend_operation();
-	int result = weft__unlikely(spent) ? weft__give_way(deadline != 0) : 0;
+	int result = weft__unlikely(spent) ? weft__give_way(WEFT__BEFORE, deadline != 0) : 0;
 	struct weft__queued w;
 
 	if (!b->parties)
@@ -547,7 +590,8 @@ __attribute__((noinline, unused)) WEFT__NOT_NULL static int weft_barrier_wait_un
 	do {
 		weft__queued_init(&w, "barrier", b, deadline);
 		if (weft__barrier_enter(b, deadline ? &w : NULL)) {
-			weft__end_release(spent);
+			if (weft__unlikely(spent))
+				(void)weft__give_way(WEFT__AFTER_SEND, false);
 			return 1;
 		}
 		if (!deadline)
@@ -682,12 +726,12 @@ WEFT__INLINE int weft__chan_send_until(weft_chan_t *c, const void *item, uint64_
 __attribute__((cold, noinline, unused)) static int weft__chan_send_in_turn(weft_chan_t *c, const void *item,
 									   uint64_t deadline)
 {
-	int result = weft__give_way(deadline != 0);
+	int result = weft__give_way(WEFT__BEFORE, deadline != 0);
 
 	if (result)
 		return result;
 	result = weft__chan_send_until(c, item, deadline);
-	weft__let_others_run();
+	(void)weft__give_way(WEFT__AFTER_SEND, false);
 	return result;
 }
 

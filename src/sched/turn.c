@@ -4,9 +4,10 @@
  *
  * Every operation of weft/sync.h, and those of weft/sched.h that need not wait, counts down a word of the thread's
  * (weft__spend_operation): one subtraction and one branch, without a call. A resume does not set the word, so that a
- * switch costs nothing; it counts what all tasks of the worker do. When it has run out, the operation asks here, before
- * it takes a lock or has any effect, whether its task has run since the count began: that is so if the worker's number
- * of switches is the same as then. If it is not, the count begins again. If it is, the task has spent its turn, of PART
+ * switch costs nothing; it counts what all tasks of the worker do. When it has run out, the operation asks here whether
+ * its task has run since the count began: that is so if the worker's number of switches is the same as then. It asks
+ * before it takes a lock or has any effect; an unlock, a signal and their kin ask after their effect, for a task that
+ * gives way with a mutex locked makes others wait. If it is not, the count begins again. If it is, the task has spent its turn, of PART
  * operations at least and 2 * PART at most. Then it yields as weft_task_yield does, so that the worker looks at timers,
  * at the shared queue and at I/O when it picks the next task. If the operation is one that may wait, and the task has
  * been cancelled, the operation ends as its wait would.
@@ -58,7 +59,7 @@ static bool is_spent(struct weft__worker *w)
 	return spent;
 }
 
-int weft__turn_ends(bool after)
+int weft__turn_ends(int where)
 {
 	struct weft__worker *w = weft__worker();
 
@@ -68,11 +69,11 @@ int weft__turn_ends(bool after)
 	}
 	if (w->rt->sim) {
 		weft__set_operations_left(0);
-		if (can_yield(w, w->current) && weft__sim_switches(w->rt, after))
+		if (can_yield(w, w->current) && weft__sim_switches(w->rt, where >= WEFT__AFTER_SEND))
 			return WEFT__TURN_YIELDS;
 		return ++w->turn % PART ? WEFT__TURN_GOES_ON : WEFT__TURN_LOOKS;
 	}
-	if (after || !is_spent(w))
+	if (where == WEFT__BEFORE_RELEASE || where == WEFT__AFTER_SEND || !is_spent(w))
 		return WEFT__TURN_GOES_ON;
 	return can_yield(w, w->current) ? WEFT__TURN_YIELDS : WEFT__TURN_LOOKS;
 }

@@ -38,6 +38,18 @@ static inline void add(struct weft__queue *q, struct weft__place *place)
 	place->queued = true;
 }
 
+static inline void add_first(struct weft__queue *q, struct weft__place *place)
+{
+	place->prev = NULL;
+	place->next = q->first;
+	if (q->first)
+		q->first->prev = place;
+	else
+		q->last = place;
+	q->first = place;
+	place->queued = true;
+}
+
 static inline void take_out(struct weft__queue *q, struct weft__place *place)
 {
 	if (place->prev)

@@ -289,8 +289,34 @@ WEFT__INLINE bool weft__spend_operation(void)
 
 	__asm__ volatile("movq weft__tls_self@gottpoff(%%rip), %0\n\t"
 			 "subl $1, %%fs:" WEFT__STR(WEFT_TLS_OPERATIONS) "(%0)"
-			 : "=&r"(offset), "=@ccs"(spent));
+						    : "=&r"(offset), "=@ccs"(spent));
 	return spent;
+}
+
+/*
+ * The same in two steps, for a lock: the question before its atomic instruction, which would wait for the store, and the
+ * store after it.
+ */
+WEFT__INLINE bool weft__operations_are_spent(void)
+{
+	void *offset;
+	bool spent;
+
+	__asm__ volatile("movq weft__tls_self@gottpoff(%%rip), %0\n\t"
+			 "cmpl $0, %%fs:" WEFT__STR(WEFT_TLS_OPERATIONS) "(%0)"
+						    : "=&r"(offset), "=@ccle"(spent));
+	return spent;
+}
+
+WEFT__INLINE void weft__count_operation(void)
+{
+	void *offset;
+
+	__asm__ volatile("movq weft__tls_self@gottpoff(%%rip), %0\n\t"
+			 "subl $1, %%fs:" WEFT__STR(WEFT_TLS_OPERATIONS) "(%0)"
+						    : "=&r"(offset)
+						    :
+						    : "cc");
 }
 
 WEFT__INLINE void weft__set_operations_left(int32_t operations)
@@ -299,8 +325,8 @@ WEFT__INLINE void weft__set_operations_left(int32_t operations)
 
 	__asm__ volatile("movq weft__tls_self@gottpoff(%%rip), %0\n\t"
 			 "movl %1, %%fs:" WEFT__STR(WEFT_TLS_OPERATIONS) "(%0)"
-			 : "=&r"(offset)
-			 : "r"(operations));
+						    : "=&r"(offset)
+						    : "r"(operations));
 }
 
 /* Behind it: the thread's table of what searches found, and the newest entries (weft/found.h). */
