@@ -84,6 +84,7 @@ static void *help(void *argument)
 		atomic_fetch_add_explicit(&rt->elsewhere, (int64_t)(w.spawned - w.ended), memory_order_relaxed);
 		w.spawned = w.ended = 0;
 	}
+	weft__set_worker(NULL); /* destructors of the thread's variables may use objects */
 	leave(rt);
 	return NULL;
 }

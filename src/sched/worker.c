@@ -1064,6 +1064,7 @@ static void *work(void *argument)
 	if (w->searching)
 		stop_searching(w);
 	weft__alone_end(alone);
+	weft__set_worker(NULL); /* destructors of the thread's variables may use objects */
 	return NULL;
 }
 

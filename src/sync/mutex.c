@@ -66,7 +66,7 @@ static uint32_t entered(const weft_mutex_t *m, uint32_t state, unsigned lost)
 	if (lost)
 		state &= ~(uint32_t)WOKEN;
 	if (state & OWNED)
-		return state | WAITERS | (lost >= MOST_LOST ? STARVING : 0);
+		return state | WAITERS | (lost >= MOST_LOST && WEFT_NO_CANARY(mutex_never_hands_over) ? STARVING : 0);
 	return OWNED | (m->queue.first ? state : state & WOKEN);
 }
 

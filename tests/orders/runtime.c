@@ -37,7 +37,7 @@ static void ends(void)
 {
 	HOLDS(!rt->main.task && !atomic_load(&rt->live));
 	weft__rt_free(rt);
-	HOLDS(weft_chan_free(chan) == 0);
+	HOLDS(weft__chan_free(chan) == 0);
 }
 
 static void first_worker(void)

@@ -164,6 +164,43 @@ void left_early()
 	}
 }
 
+// Loops that never wait end by an exception. `late` counts operations, not time: with one worker 61 turns at most.
+void busy_loops_end()
+{
+	const uint64_t deadline = weft_now() + MS;
+	weft::channel<int> channel(1);
+	weft::mutex mutex;
+	bool unwound = false;
+	int late = 0;
+	auto locks = [&] {
+		for (; late<5000000; late += weft_now()> deadline)
+			std::lock_guard<weft::mutex> lock(mutex);
+	};
+
+	CHECK(error_of([&] {
+		      weft::scope scope(1ms);
+
+		      scope.start([&, c = counted(1)] {
+			      struct last {
+				      bool *unwound;
+				      ~last()
+				      {
+					      *unwound = true;
+				      }
+			      } last{&unwound};
+
+			      for (;;) {
+				      channel.send(1);
+				      CHECK(channel.receive() == 1);
+			      }
+		      });
+		      CHECK(error_of(locks) == ECANCELED);
+		      scope.wait();
+	      }) == ETIMEDOUT);
+	CHECK(unwound && late < 5000000 && mutex.try_lock());
+	mutex.unlock();
+}
+
 void deadlines_and_cancelling()
 {
 	CHECK(error_of([] {
@@ -826,6 +863,7 @@ struct test {
     {"both_kinds_of_coroutines", both_kinds_of_coroutines, false},
     {"cancelled_while_awaiting", cancelled_while_awaiting, true},
 #endif
+    {"busy_loops_end", busy_loops_end, false},
     {"by_run", by_run, false},
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * fair WORKERS: tasks whose operations never wait give way, and are cancelled.
+ * fair WORKERS | mistakes: tasks whose operations never wait give way, and are cancelled; the simulator switches tasks
+ * there.
  *
  * All bounds are numbers of operations, not times: how many a task does after its deadline has passed, or before another
  * task that is ready runs. With one worker they follow from the budget of a turn and from how often a worker looks at
@@ -350,6 +351,185 @@ static void *polling_lets_others_run(void *pass)
 	return pass;
 }
 
+/* ---- the first waiter of a mutex --------------------------------------------------------------------------------- */
+
+struct contest {
+	weft_mutex_t mutex;
+	int sections, passed_over;
+	bool waits, has_had_it;
+};
+
+/* Each section lets the waiter run, which finds the mutex locked. */
+static void *holds(void *argument)
+{
+	struct contest *c = argument;
+
+	while (!c->has_had_it && c->sections < 1000) {
+		CHECK(weft_mutex_lock(&c->mutex) == 0);
+		c->sections++;
+		CHECK(weft_task_yield() == 0);
+		CHECK(weft_mutex_unlock(&c->mutex) == 0);
+	}
+	return NULL;
+}
+
+static void *wants(void *argument)
+{
+	struct contest *c = argument;
+	int before = c->sections;
+
+	CHECK(weft_mutex_lock(&c->mutex) == 0);
+	c->passed_over = c->sections - before;
+	c->has_had_it = true;
+	CHECK(weft_mutex_unlock(&c->mutex) == 0);
+	return NULL;
+}
+
+/* With one worker, or as in the simulator's plainest order. The section that the waiter comes into is not counted. */
+static void *the_first_waiter_loses_four_times(void *pass)
+{
+	weft_task_attr_t same = {.worker = 1};
+	struct contest c = {0};
+
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn_with(&scope, NULL, holds, &c, &same) == 0);
+	while (!c.sections)
+		weft_sleep(1000);
+	CHECK(weft_scope_spawn_with(&scope, NULL, wants, &c, &same) == 0);
+	CHECK(weft_scope_wait(&scope) == 0);
+	CHECK(c.mutex.state == 0);
+	if (c.passed_over > 4)
+		dprintf(1, "# passed over by %d sections\n", c.passed_over);
+	CHECK(c.passed_over <= 4);
+	return pass;
+}
+
+/* ---- mistakes without a wait or a yield, for the simulator ------------------------------------------------------- */
+
+struct mistake {
+	bool right;
+	weft_mutex_t mutex;
+	weft_cond_t cond;
+	weft_chan_t *chan;
+	int count, freed;
+	bool ready;
+};
+
+static void *claims(void *argument)
+{
+	struct mistake *m = argument;
+	bool may;
+
+	CHECK(weft_mutex_lock(&m->mutex) == 0);
+	may = !m->count;
+	if (m->right)
+		m->count += may;
+	CHECK(weft_mutex_unlock(&m->mutex) == 0);
+	if (!may || m->right)
+		return NULL;
+	CHECK(weft_mutex_lock(&m->mutex) == 0);
+	m->count++;
+	CHECK(weft_mutex_unlock(&m->mutex) == 0);
+	return NULL;
+}
+
+static void *waits_until_ready(void *argument)
+{
+	struct mistake *m = argument;
+
+	if (!m->right && m->ready) /* without the mutex */
+		return NULL;
+	CHECK(weft_mutex_lock(&m->mutex) == 0);
+	while (!m->ready && (m->right || !m->count++))
+		CHECK(weft_cond_wait(&m->cond, &m->mutex) == 0);
+	return weft_mutex_unlock(&m->mutex) ? argument : NULL;
+}
+
+/* Not under the mutex: the signal can come between the waiter's look and its wait. */
+static void *makes_ready(void *argument)
+{
+	struct mistake *m = argument;
+
+	if (m->right)
+		CHECK(weft_mutex_lock(&m->mutex) == 0);
+	m->ready = true;
+	weft_cond_signal(&m->cond);
+	if (m->right)
+		CHECK(weft_mutex_unlock(&m->mutex) == 0);
+	return NULL;
+}
+
+static void *sends_and_writes(void *argument)
+{
+	struct mistake *m = argument;
+
+	if (m->right)
+		m->count = 1;
+	CHECK(weft_chan_send(m->chan, &m) == 0);
+	if (!m->right) {
+		CHECK(!m->freed);
+		m->count = 1;
+	}
+	return NULL;
+}
+
+static void *receives_and_frees(void *argument)
+{
+	struct mistake *m = argument, *received;
+
+	CHECK(weft_chan_receive(m->chan, &received) == 0);
+	received->freed = 1;
+	return NULL;
+}
+
+static void two(struct mistake *m, weft_fn_t *one, weft_fn_t *other)
+{
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn(&scope, one, m) == 0 && weft_scope_spawn(&scope, other, m) == 0);
+	CHECK(weft_scope_wait(&scope) == 0);
+}
+
+static void *checks_then_acts(void *right)
+{
+	struct mistake m = {.right = right};
+
+	two(&m, claims, claims);
+	CHECK(m.count == 1);
+	return NULL;
+}
+
+static void *loses_a_signal(void *right)
+{
+	struct mistake m = {.right = right};
+
+	two(&m, waits_until_ready, makes_ready);
+	return NULL;
+}
+
+static void *writes_to_what_it_sent(void *right)
+{
+	struct mistake m = {.right = right, .chan = weft_chan_make(sizeof(void *), 1)};
+
+	two(&m, sends_and_writes, receives_and_frees);
+	return NULL;
+}
+
+static int find(const char *name, weft_fn_t *fn)
+{
+	weft_finding_t found;
+	bool is_found = weft_explore(0, 500, NULL, fn, NULL, &found) == 1;
+	bool passes = weft_explore(0, 300, NULL, fn, "right", NULL) == 0;
+
+	printf("%s - %s: found after %d seeds\n", is_found && passes ? "ok" : "not ok", name, (int)found.tried);
+	return !(is_found && passes);
+}
+
+static int finds_mistakes(void)
+{
+	return find("checks_then_acts", checks_then_acts) + find("loses_a_signal", loses_a_signal) +
+	       find("writes_to_what_it_sent", writes_to_what_it_sent);
+}
+
 /* ---- where a task must not give way ------------------------------------------------------------------------------ */
 
 static void *many(void *argument)
@@ -438,11 +618,14 @@ int main(int argc, char **argv)
 	    T(a_sleep_ends_beside_a_busy_pair),
 	    T(turns_have_a_budget),
 	    T(polling_lets_others_run),
+	    T(the_first_waiter_loses_four_times),
 	    T(other_handlers_are_not_asked),
 	    T(other_stacks),
 	    T(a_child_of_fork),
 	};
 
+	if (argc > 1 && !strcmp(argv[1], "mistakes"))
+		return finds_mistakes();
 	workers = argc > 1 ? (unsigned)atoi(argv[1]) : 0;
 	return run_tests(tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -117,6 +117,9 @@ weft_program(fair gcc SOURCES fair.c FLAGS -Wall -Wextra)
 foreach(workers 1 2)
 	weft_test(fair.${workers} COMMAND @fair.gcc ${workers})
 endforeach()
+weft_test(fair.mistakes COMMAND @fair.gcc mistakes)
+weft_program(mutex_never_hands_over gcc SOURCES fair.c CANARY mutex_never_hands_over)
+weft_test(canary.mutex_never_hands_over COMMAND @mutex_never_hands_over.gcc 1 the_first_waiter_loses_four_times FAILS SAYS "passed_over <= 4")
 
 # Objects that are freed by their last user. tests/orders has the canaries that need luck here.
 weft_program(freed gcc SOURCES freed.c FLAGS -Wall -Wextra LINK -Wl,--wrap=calloc,--wrap=free)
