@@ -34,7 +34,9 @@
  *  5. A cancelled task goes on with the exception weft_cancelled where it waits: what it deferred runs, and in C++
  *     destructors do.
  *  6. The same program runs under weft_simulate: one thread, virtual time, an order of tasks drawn from a seed.
- *  7. Functions that may suspend are inline here, because they run on the task's own stack whatever the policy; what
+ *  7. Operations that need not wait give way after 128 to 256 of them, and look for cancellation: see weft/sync.h. Here
+ *     joining, weft_scope_wait and weft_task_is_cancelled do, which do not fail by it.
+ *  8. Functions that may suspend are inline here, because they run on the task's own stack whatever the policy; what
  *     they call in the library never suspends.
  * To reach (in one run): a yield through the scheduler in 4 bare resume+yield pairs, spawn and join in 0.12 of Go's,
  * a wait through the effect in 1.00 of a direct call.
@@ -346,48 +348,52 @@ WEFT__INLINE int weft__waited(int result)
 /* The answers of weft__turn_ends. */
 enum { WEFT__TURN_GOES_ON, WEFT__TURN_YIELDS, WEFT__TURN_LOOKS };
 
-/* Where an operation calls it: before its effect; the others are for operations that let others go on. At the second and
- * the third only a simulation gives way. */
-enum { WEFT__BEFORE, WEFT__BEFORE_RELEASE, WEFT__AFTER_SEND, WEFT__AFTER_RELEASE };
+/* Its questions. Before the effect of an operation: it may wait, and fails if its task is cancelled; it may wait, and does
+ * not fail; it never waits. After the effect: others can go on. At the last two only a simulation gives way. */
+enum { WEFT__MAY_WAIT, WEFT__MAY_CHECK, WEFT__NEVER_WAITS, WEFT__LETS_GO };
 
 /* The thread has spent its operations (src/sched/turn.c). WEFT__TURN_YIELDS: the caller must yield, and then look
  * whether its task is cancelled; WEFT__TURN_LOOKS: it must only look. */
-WEFT_API WEFT__COLD int weft__turn_ends(int where);
-/* -ECANCELED: the operation `waits`, and a wait of the calling task would end so. Else 0. */
-WEFT_API WEFT__COLD int weft__turn_result(bool waits);
+WEFT_API WEFT__COLD int weft__turn_ends(int when);
+/* -ECANCELED: the operation fails, and a wait of the calling task would end so. Else 0. */
+WEFT_API WEFT__COLD int weft__turn_result(bool fails);
 
-/* `waits`: the operation may wait, so that a cancellation ends it here as it would end its wait. Returns 0 or, if
- * `waits`, -ECANCELED: the operation is not to be done. */
-__attribute__((cold, noinline, unused)) static int weft__give_way(int where, bool waits)
+/* Returns 0 or, for WEFT__MAY_WAIT, -ECANCELED: the operation is not to be done. */
+__attribute__((cold, noinline, unused)) static int weft__give_way(int when)
 {
-	int end = weft__turn_ends(where);
+	int end = weft__turn_ends(when);
 
 	if (end == WEFT__TURN_YIELDS)
 		(void)weft_op_yield();
-	return end == WEFT__TURN_GOES_ON ? 0 : weft__waited(weft__turn_result(waits));
+	return end == WEFT__TURN_GOES_ON ? 0 : weft__waited(weft__turn_result(when == WEFT__MAY_WAIT));
 }
 
-/* Begin an operation, before it has any effect and with no lock held: the task gives way if its turn is over. Returns as
- * weft__give_way. */
+/* Begin an operation, before it has any effect and with no lock held: the task gives way if its turn is over. `waits`:
+ * with a deadline of 0 no operation does. Returns as weft__give_way. */
 WEFT__INLINE int weft__begin_operation(bool waits)
 {
-	return weft__likely(!weft__spend_operation()) ? 0 : weft__give_way(WEFT__BEFORE, waits);
+	return weft__likely(!weft__spend_operation()) ? 0 : weft__give_way(waits ? WEFT__MAY_WAIT : WEFT__NEVER_WAITS);
 }
 
-/* Begin an operation that never waits, but may let others go on. It gives way when they can. Returns what
- * weft__end_release is to be given. */
+WEFT__INLINE void weft__begin_check(void)
+{
+	if (weft__unlikely(weft__spend_operation()))
+		(void)weft__give_way(WEFT__MAY_CHECK);
+}
+
+/* Begin an operation that never waits, but may let others go on. Returns what weft__end_release is to be given. */
 WEFT__INLINE bool weft__begin_release(void)
 {
 	if (weft__likely(!weft__spend_operation()))
 		return false;
-	(void)weft__give_way(WEFT__BEFORE_RELEASE, false);
+	(void)weft__give_way(WEFT__NEVER_WAITS);
 	return true;
 }
 
 WEFT__INLINE void weft__end_release(bool spent)
 {
 	if (weft__unlikely(spent))
-		(void)weft__give_way(WEFT__AFTER_RELEASE, false);
+		(void)weft__give_way(WEFT__LETS_GO);
 }
 
 /**
@@ -572,7 +578,7 @@ WEFT__INLINE int weft_join_until(weft_task_t *t, void **result, uint64_t deadlin
 
 	if (weft__unlikely(!t)) /* compilers know that the address of a variable is not */
 		weft__misused("weft_join", "was called with NULL: it needs a handle that a task was started with");
-	(void)weft__begin_operation(false);
+	weft__begin_check();
 	weft_waiter_init(&w, "task", t, deadline);
 	while (weft__join_begin(t, &w)) {
 		if (weft_wait(&w) == 0 || weft__join_end(t, &w))
@@ -612,7 +618,7 @@ WEFT_API bool weft__task_is_cancelled(void);
 /** Has the calling task been cancelled, itself or by a scope that it opened? False in a thread. */
 WEFT__INLINE bool weft_task_is_cancelled(void)
 {
-	(void)weft__begin_operation(false);
+	weft__begin_check();
 	return weft__task_is_cancelled();
 }
 
@@ -788,7 +794,7 @@ WEFT__INLINE int weft_scope_wait(weft_scope_t *s)
 	if (!s->closed) {
 		if (weft__unlikely(!weft__scope_is_mine(s)))
 			return -EPERM;
-		(void)weft__begin_operation(false);
+		weft__begin_check();
 		(void)weft__scope_drain(s, false);
 		s->error = weft__scope_close(s);
 	}

@@ -9,12 +9,19 @@
  *     an event may lie in the frame that waits for it, and the last owner of a mutex may free it after its unlock.
  *  2. An object is a word for the case that nobody waits, and a queue of those who do, first come, first served, under
  *     a spin lock that is held for a few instructions.
- *  3. Whoever lets somebody go on hands over what was waited for: a mutex goes from one owner to the next without being
- *     free in between, a channel's item goes from the sender's variable to the receiver's. Nobody has to try again, and
- *     nobody can snatch it away.
+ *  3. A call that ends a wait hands over what was waited for: a channel's item goes from the sender's variable to the
+ *     receiver's, a permit from the giver to the taker. The waiter does not try again, and no other task can take it.
+ *     A mutex is the exception: see weft_mutex_t.
  *  4. What has been handed over is never lost: a wait that is cancelled, or whose deadline passes, either happened
  *     completely or not at all.
- *  5. Wrong use is an error code, and nothing is done. NULL in place of an object is one for channels, because
+ *  5. A task that never has to wait does not keep others waiting. Each call counts as an operation of the calling task.
+ *     After 128 operations at least, and 256 at most, without a switch, the next function that may wait gives way as
+ *     weft_task_yield does. If the task is cancelled by then, the function fails as a cancelled wait does, although it
+ *     need not wait; only weft_once does not fail by it. A function that never waits, and a call with the deadline 0,
+ *     do not suspend the task, so they may be called with a mutex of the system's locked. A task does not give way in a
+ *     tail clause, in a coroutine of the policy "copy", on a thread of weft_blocking, or if a handler other than the
+ *     runtime handles its yields. In a simulation a task may give way at every operation.
+ *  6. Wrong use is an error code, and nothing is done. NULL in place of an object is one for channels, because
  *     weft_chan_make may return it; for others compilers warn (-Wnonnull).
  *
  * All functions that wait return 0, or
@@ -123,7 +130,7 @@ WEFT__INLINE WEFT__NOT_NULL bool weft_mutex_try_lock(weft_mutex_t *m)
 	bool spent = weft__spend_operation(), locked;
 
 	if (weft__unlikely(spent))
-		(void)weft__give_way(WEFT__BEFORE, false);
+		(void)weft__give_way(WEFT__NEVER_WAITS);
 	locked = weft__mutex_try(m) || weft__mutex_barge(m, weft__owner());
 	if (weft__unlikely(spent) && locked)
 		weft__mutex_mark(m);
@@ -163,7 +170,7 @@ WEFT__INLINE int weft__mutex_lock_until(weft_mutex_t *m, uint64_t deadline)
 
 __attribute__((cold, noinline, unused)) static int weft__mutex_lock_in_turn(weft_mutex_t *m, uint64_t deadline)
 {
-	int error = weft__give_way(WEFT__BEFORE, deadline != 0);
+	int error = weft__give_way(deadline ? WEFT__MAY_WAIT : WEFT__NEVER_WAITS);
 
 	if (!error)
 		error = weft__mutex_lock_until(m, deadline);
@@ -193,9 +200,9 @@ __attribute__((cold, noinline, unused)) static int weft__mutex_unlock_in_turn(we
 {
 	int error;
 
-	(void)weft__give_way(WEFT__BEFORE_RELEASE, false);
+	(void)weft__give_way(WEFT__NEVER_WAITS);
 	error = weft__mutex_release(m);
-	(void)weft__give_way(WEFT__AFTER_SEND, false);
+	(void)weft__give_way(WEFT__LETS_GO);
 	return error;
 }
 
@@ -237,7 +244,7 @@ __attribute__((noinline, unused)) WEFT__NOT_NULL static int weft_cond_wait_until
 
 	if (__atomic_load_n(&m->owner, __ATOMIC_RELAXED) != weft__owner())
 		return -EPERM;
-	result = weft__unlikely(spent) ? weft__give_way(WEFT__BEFORE, deadline != 0) : 0;
+	result = weft__unlikely(spent) ? weft__give_way(deadline ? WEFT__MAY_WAIT : WEFT__NEVER_WAITS) : 0;
 	if (result)
 		return result;
 	weft__queued_init(&w, "condition", c, deadline);
@@ -545,7 +552,7 @@ __attribute__((noinline, unused)) static int weft__once_wait(weft_once_t *o)
  * @return also -EDEADLK: fn itself calls this, and nothing is done */
 WEFT__INLINE WEFT__NOT_NULL int weft_once(weft_once_t *o, void (*fn)(void *), void *arg)
 {
-	(void)weft__begin_operation(false);
+	weft__begin_check();
 	if (weft__likely(weft__event_is_set(&o->done)))
 		return 0;
 	if (__atomic_exchange_n(&o->begun, 1, __ATOMIC_ACQ_REL))
@@ -580,7 +587,7 @@ __attribute__((noinline, unused)) WEFT__NOT_NULL static int weft_barrier_wait_un
 										    uint64_t deadline)
 {
 	bool spent = weft__spend_operation();
-	int result = weft__unlikely(spent) ? weft__give_way(WEFT__BEFORE, deadline != 0) : 0;
+	int result = weft__unlikely(spent) ? weft__give_way(deadline ? WEFT__MAY_WAIT : WEFT__NEVER_WAITS) : 0;
 	struct weft__queued w;
 
 	if (!b->parties)
@@ -591,7 +598,7 @@ __attribute__((noinline, unused)) WEFT__NOT_NULL static int weft_barrier_wait_un
 		weft__queued_init(&w, "barrier", b, deadline);
 		if (weft__barrier_enter(b, deadline ? &w : NULL)) {
 			if (weft__unlikely(spent))
-				(void)weft__give_way(WEFT__AFTER_SEND, false);
+				(void)weft__give_way(WEFT__LETS_GO);
 			return 1;
 		}
 		if (!deadline)
@@ -726,12 +733,12 @@ WEFT__INLINE int weft__chan_send_until(weft_chan_t *c, const void *item, uint64_
 __attribute__((cold, noinline, unused)) static int weft__chan_send_in_turn(weft_chan_t *c, const void *item,
 									   uint64_t deadline)
 {
-	int result = weft__give_way(WEFT__BEFORE, deadline != 0);
+	int result = weft__give_way(deadline ? WEFT__MAY_WAIT : WEFT__NEVER_WAITS);
 
 	if (result)
 		return result;
 	result = weft__chan_send_until(c, item, deadline);
-	(void)weft__give_way(WEFT__AFTER_SEND, false);
+	(void)weft__give_way(WEFT__LETS_GO);
 	return result;
 }
 

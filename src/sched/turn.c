@@ -6,11 +6,15 @@
  * (weft__spend_operation): one subtraction and one branch, without a call. A resume does not set the word, so that a
  * switch costs nothing; it counts what all tasks of the worker do. When it has run out, the operation asks here whether
  * its task has run since the count began: that is so if the worker's number of switches is the same as then. It asks
- * before it takes a lock or has any effect; an unlock, a signal and their kin ask after their effect, for a task that
- * gives way with a mutex locked makes others wait. If it is not, the count begins again. If it is, the task has spent its turn, of PART
+ * before it takes a lock or has any effect. If it is not, the count begins again. If it is, the task has spent its turn, of PART
  * operations at least and 2 * PART at most. Then it yields as weft_task_yield does, so that the worker looks at timers,
  * at the shared queue and at I/O when it picks the next task. If the operation is one that may wait, and the task has
  * been cancelled, the operation ends as its wait would.
+ *
+ * Only operations that may wait give way: their callers must not hold a mutex of the system's (pthread_mutex_lock) anyway,
+ * for another task on the same thread could block on it. A call that never waits may be made with such a mutex locked,
+ * and does not suspend. So a loop of such calls alone, a poll of weft_event_is_set, keeps its worker; a loop with
+ * weft_task_is_cancelled in it does not.
  *
  * The task does not yield, and only looks whether it is cancelled,
  *   where a handler other than the runtime would answer: a program's own scheduler decides who runs next, and a handler
@@ -49,17 +53,23 @@ static bool can_yield(const struct weft__worker *w, const struct weft__task *tas
 	return k && (self == k || weft_locate(weft_op_yield) == k);
 }
 
-/* Has the same task run since the count began? The count begins again. */
-static bool is_spent(struct weft__worker *w)
+/* Has the same task run since the count began, and can it give way? The count begins again, unless the task must give way
+ * at its next operation that may wait: that asks again, and those before it do now and then. They leave out 0 to 7
+ * operations, a number that changes, so that no loop has an operation that never asks. */
+static bool is_spent(struct weft__worker *w, int when)
 {
 	bool spent = w->turn == w->switches;
 
+	if (spent && when != WEFT__MAY_WAIT && when != WEFT__MAY_CHECK) {
+		weft__set_operations_left((int32_t)(w->left_out++ % 8));
+		return false;
+	}
 	w->turn = w->switches;
 	weft__set_operations_left(PART - 1);
 	return spent;
 }
 
-int weft__turn_ends(int where)
+int weft__turn_ends(int when)
 {
 	struct weft__worker *w = weft__worker();
 
@@ -69,24 +79,24 @@ int weft__turn_ends(int where)
 	}
 	if (w->rt->sim) {
 		weft__set_operations_left(0);
-		if (can_yield(w, w->current) && weft__sim_switches(w->rt, where >= WEFT__AFTER_SEND))
+		if (can_yield(w, w->current) && weft__sim_switches(w->rt, when == WEFT__LETS_GO))
 			return WEFT__TURN_YIELDS;
 		return ++w->turn % PART ? WEFT__TURN_GOES_ON : WEFT__TURN_LOOKS;
 	}
-	if (where == WEFT__BEFORE_RELEASE || where == WEFT__AFTER_SEND || !is_spent(w))
+	if (when == WEFT__LETS_GO || !is_spent(w, when))
 		return WEFT__TURN_GOES_ON;
 	return can_yield(w, w->current) ? WEFT__TURN_YIELDS : WEFT__TURN_LOOKS;
 }
 
 /* If the operation cannot end early, the turn is over again with the next one, up to one that can. Otherwise a loop of
  * a lock and an unlock could have each of its turns end at the unlock. */
-int weft__turn_result(bool waits)
+int weft__turn_result(bool fails)
 {
 	struct weft__worker *w = weft__worker();
 
 	if (!w || !w->current || !weft__task_must_end(w->current))
 		return 0;
-	if (waits)
+	if (fails)
 		return -ECANCELED;
 	w->turn = w->switches;
 	weft__set_operations_left(0);

@@ -167,7 +167,7 @@ void left_early()
 // Loops that never wait end by an exception. `late` counts operations, not time: with one worker 61 turns at most.
 void busy_loops_end()
 {
-	const uint64_t deadline = weft_now() + MS;
+	const uint64_t deadline = weft_now() + 1000000;
 	weft::channel<int> channel(1);
 	weft::mutex mutex;
 	bool unwound = false;

@@ -9,6 +9,7 @@
  */
 #include "check.h"
 
+#include <pthread.h>
 #include <sys/wait.h>
 #include <weft/thread.h>
 
@@ -301,7 +302,7 @@ static void *counts_turns(void *argument)
 	struct turns *t = argument;
 
 	for (int i = 0; i < 100 * BUDGET; i++) {
-		(void)weft_event_is_set(&t->over); /* one operation */
+		CHECK(weft_event_wait(&t->over) == 0); /* one operation */
 		if (t->last != &i && t->last) {
 			t->longest = t->now > t->longest ? t->now : t->longest;
 			t->shortest = t->now < t->shortest ? t->now : t->shortest;
@@ -319,8 +320,10 @@ static void *counts_turns(void *argument)
 static void *turns_have_a_budget(void *pass)
 {
 	struct turns t = {.shortest = INT32_MAX};
+
 	weft_task_attr_t attr = {.worker = 1};
 
+	weft_event_set(&t.over);
 	WEFT_SCOPE(scope);
 	for (int i = 0; i < 2; i++)
 		CHECK(weft_scope_spawn_with(&scope, NULL, counts_turns, &t, &attr) == 0);
@@ -336,7 +339,7 @@ static void *sets(void *event)
 	return NULL;
 }
 
-/* A loop that only looks lets the other task run that it looks for. */
+/* A loop that only looks lets the other task run that it looks for, if it asks whether it is cancelled. */
 static void *polling_lets_others_run(void *pass)
 {
 	weft_event_t event = {0};
@@ -344,10 +347,59 @@ static void *polling_lets_others_run(void *pass)
 
 	WEFT_SCOPE(scope);
 	CHECK(weft_scope_spawn(&scope, sets, &event) == 0);
-	while (!weft_event_is_set(&event) && looks < ANY)
+	while (!weft_event_is_set(&event) && !weft_task_is_cancelled() && looks < ANY)
 		looks++;
 	CHECK(looks < (workers == 1 ? 2 * TURN : ANY));
 	CHECK(weft_scope_wait(&scope) == 0);
+	return pass;
+}
+
+/* What never waits may be called with a mutex of the system's locked, which another task of the thread wants. */
+struct system_lock {
+	pthread_mutex_t lock;
+	struct objects objects;
+	int begun, ended;
+};
+
+static void *works_with_system_lock(void *argument)
+{
+	struct system_lock *s = argument;
+
+	s->begun++;
+	while (s->begun < 2)
+		CHECK(weft_task_yield() == 0);
+	for (int i = 0; i < 20; i++) {
+		CHECK(pthread_mutex_lock(&s->lock) == 0);
+		for (int j = 0; j < 2 * TURN; j++) {
+			int item = j;
+
+			CHECK(weft_mutex_try_lock(&s->objects.mutex) && weft_mutex_unlock(&s->objects.mutex) == 0);
+			CHECK(weft_sem_give(&s->objects.sem, 1) == 0);
+			CHECK(weft_chan_send_until(s->objects.chan, &item, 0) == 0);
+			CHECK(weft_chan_receive_until(s->objects.chan, &item, 0) == 0);
+			weft_event_set(&s->objects.event);
+			weft_event_reset(&s->objects.event);
+			weft_cond_signal(&(weft_cond_t){{0, NULL, NULL}});
+			CHECK(!weft_event_is_set(&s->objects.event) && weft_chan_count(s->objects.chan) == 0);
+		}
+		CHECK(pthread_mutex_unlock(&s->lock) == 0);
+		CHECK(weft_task_yield() == 0);
+	}
+	s->ended++;
+	return NULL;
+}
+
+static void *a_system_lock_can_be_held(void *pass)
+{
+	struct system_lock s = {.lock = PTHREAD_MUTEX_INITIALIZER};
+	weft_task_attr_t same = {.worker = 1};
+
+	prepare(&s.objects);
+	WEFT_SCOPE(scope);
+	for (int i = 0; i < 2; i++)
+		CHECK(weft_scope_spawn_with(&scope, NULL, works_with_system_lock, &s, &same) == 0);
+	CHECK(weft_scope_wait(&scope) == 0);
+	CHECK(s.ended == 2 && weft_chan_free(s.objects.chan) == 0);
 	return pass;
 }
 
@@ -618,6 +670,7 @@ int main(int argc, char **argv)
 	    T(a_sleep_ends_beside_a_busy_pair),
 	    T(turns_have_a_budget),
 	    T(polling_lets_others_run),
+	    T(a_system_lock_can_be_held),
 	    T(the_first_waiter_loses_four_times),
 	    T(other_handlers_are_not_asked),
 	    T(other_stacks),
