@@ -348,8 +348,8 @@ WEFT__INLINE int weft__waited(int result)
 /* The answers of weft__turn_ends. */
 enum { WEFT__TURN_GOES_ON, WEFT__TURN_YIELDS, WEFT__TURN_LOOKS };
 
-/* Its questions. Before the effect of an operation: it may wait, and fails if its task is cancelled; it may wait, and does
- * not fail; it never waits. After the effect: others can go on. At the last two only a simulation gives way. */
+/* Its questions. Before the effect of an operation: it may wait, and fails if its task is cancelled; it may wait, and
+ * does not fail; it never waits. After the effect: others can go on. At the last two only a simulation gives way. */
 enum { WEFT__MAY_WAIT, WEFT__MAY_CHECK, WEFT__NEVER_WAITS, WEFT__LETS_GO };
 
 /* The thread has spent its operations (src/sched/turn.c). WEFT__TURN_YIELDS: the caller must yield, and then look

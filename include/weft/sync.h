@@ -102,8 +102,8 @@ enum { WEFT__MUTEX_MARKED = 16 };
 
 /* Lock it if it is free although somebody waits. */
 WEFT_API bool weft__mutex_barge(weft_mutex_t *m, weft_coro_t *owner);
-/* True: it is the caller's already. Else `w` is in the queue. `lost`: how often the caller was woken and found it locked
- * again. */
+/* True: it is the caller's already. Else `w` is in the queue. `lost`: how often the caller was woken and found it
+ * locked again. */
 WEFT_API bool weft__mutex_enter(weft_mutex_t *m, struct weft__queued *w, unsigned lost);
 WEFT_API int weft__mutex_release(weft_mutex_t *m);
 

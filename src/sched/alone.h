@@ -84,7 +84,7 @@ static inline void weft__step_out(void)
 	atomic_store_explicit(&weft__alone.inside, 0, memory_order_release);
 }
 
-/* weft__waiter_become for the library's hot paths: without its call, and its second question whether there is a crowd. */
+/* weft__waiter_become for the library's hot paths, without a call. */
 static inline __attribute__((always_inline)) uint32_t weft__waiter_become_here(weft_waiter_t *w, uint32_t bits)
 {
 	uint32_t before;

@@ -295,8 +295,8 @@ struct weft__worker {
 	unsigned unreserved, pause; /* how many scopes it is still to open so; how many after the next is shared */
 	_Atomic uint32_t inside, asked, answered;
 	uint64_t switches, spawned, ended, steals, parks, wakes, timers;
-	uint64_t turn; /* `switches` when operations were last counted from 0; simulated: their number */
-	unsigned left_out; /* see turn.c */
+	uint64_t turn;		     /* `switches` when operations were last counted from 0; simulated: their number */
+	unsigned left_out;	     /* see turn.c */
 	uint64_t io_began, io_ended; /* waits for I/O */
 	unsigned io_streak;	     /* operations in a row that did not wait */
 	void *io_ring;		     /* the source's */

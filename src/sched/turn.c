@@ -3,18 +3,19 @@
  * Turns: a task that never waits lets others run, and learns of its cancellation, all the same.
  *
  * Every operation of weft/sync.h, and those of weft/sched.h that need not wait, counts down a word of the thread's
- * (weft__spend_operation): one subtraction and one branch, without a call. A resume does not set the word, so that a
- * switch costs nothing; it counts what all tasks of the worker do. When it has run out, the operation asks here whether
- * its task has run since the count began: that is so if the worker's number of switches is the same as then. It asks
- * before it takes a lock or has any effect. If it is not, the count begins again. If it is, the task has spent its turn, of PART
- * operations at least and 2 * PART at most. Then it yields as weft_task_yield does, so that the worker looks at timers,
- * at the shared queue and at I/O when it picks the next task. If the operation is one that may wait, and the task has
- * been cancelled, the operation ends as its wait would.
+ * (weft__spend_operation): one subtraction and one branch, without a call. Only the unlock of a mutex does not, because
+ * its lock did; if the lock has come here, it marks the mutex, so that the unlock does in a simulation. A resume does
+ * not set the word, so that a switch costs nothing; it counts what all tasks of the worker do. When it has run out, the
+ * operation asks here whether its task has run since the count began: that is so if the worker's number of switches is
+ * the same as then. It asks before it takes a lock or has any effect. If it is not, the count begins again. If it is,
+ * the task has spent its turn, of PART operations at least and 2 * PART at most. Then it yields as weft_task_yield
+ * does, so that the worker looks at timers, at the shared queue and at I/O when it picks the next task. If the
+ * operation is one that may wait, and the task has been cancelled, the operation ends as its wait would.
  *
- * Only operations that may wait give way: their callers must not hold a mutex of the system's (pthread_mutex_lock) anyway,
- * for another task on the same thread could block on it. A call that never waits may be made with such a mutex locked,
- * and does not suspend. So a loop of such calls alone, a poll of weft_event_is_set, keeps its worker; a loop with
- * weft_task_is_cancelled in it does not.
+ * Only operations that may wait give way: their callers must not hold a mutex of the system's (pthread_mutex_lock)
+ * anyway, for another task on the same thread could block on it. A call that never waits may be made with such a mutex
+ * locked, and does not suspend. So a loop of such calls alone, a poll of weft_event_is_set, keeps its worker; a loop
+ * with weft_task_is_cancelled in it does not.
  *
  * The task does not yield, and only looks whether it is cancelled,
  *   where a handler other than the runtime would answer: a program's own scheduler decides who runs next, and a handler
@@ -53,15 +54,16 @@ static bool can_yield(const struct weft__worker *w, const struct weft__task *tas
 	return k && (self == k || weft_locate(weft_op_yield) == k);
 }
 
-/* Has the same task run since the count began, and can it give way? The count begins again, unless the task must give way
- * at its next operation that may wait: that asks again, and those before it do now and then. They leave out 0 to 7
- * operations, a number that changes, so that no loop has an operation that never asks. */
+/* Has the same task run since the count began, and can it give way? The count begins again, unless the task must give
+ * way at its next operation that may wait: that asks again, and those before it do now and then. They leave out 0 to 7
+ * operations, a random number, so that no loop has an operation that never asks. */
 static bool is_spent(struct weft__worker *w, int when)
 {
 	bool spent = w->turn == w->switches;
 
 	if (spent && when != WEFT__MAY_WAIT && when != WEFT__MAY_CHECK) {
-		weft__set_operations_left((int32_t)(w->left_out++ % 8));
+		w->left_out = w->left_out * 1103515245 + 12345;
+		weft__set_operations_left((int32_t)(w->left_out >> 16 & 7));
 		return false;
 	}
 	w->turn = w->switches;

@@ -10,28 +10,28 @@
  *   STARVING  the next unlock does not free the mutex but hands it to the first in the queue
  *   WEFT__MUTEX_MARKED   set and cleared by the owner: its unlock takes the slow way. See src/sched/turn.c
  *
- * An unlock frees the mutex before the task that it wakes can run. So tasks that use a mutex often do so many times in a
- * turn, with their data in the cache, in place of a switch for each section: with strict hand-over ten tasks with an
- * empty section take three times as long. The price is that another task may lock the mutex first, which is said to
- * barge. A waiter that is woken, and finds the mutex locked, waits again as the first of the queue. After MOST_LOST such
- * times it sets STARVING, and the next unlock makes it the owner. So the first in the queue is passed over in MOST_LOST
- * wake-ups at most. Counts in place of a time make the bound the same in a simulation. Rejected: a mode that lasts, as
- * Go's, in which the mutex is handed over until a wait was short; one hand-over was enough for the waiters behind, too.
+ * An unlock frees the mutex before the task that it wakes can run. So tasks that use a mutex often do so many times in
+ * a turn, with their data in the cache, in place of a switch for each section: with strict hand-over ten tasks with an
+ * empty section take four times as long. The price is that another task may lock the mutex first, which is said to
+ * barge. A waiter that is woken, and finds the mutex locked, waits again as the first of the queue. After MOST_LOST
+ * such times it sets STARVING, and the next unlock makes it the owner. So the first in the queue is passed over in
+ * MOST_LOST wake-ups at most. Counts in place of a time make the bound the same in a simulation. Rejected: a mode that
+ * lasts, as Go's, in which each unlock hands the mutex over until a wait was short: it would need the clock.
  *
  * No wake-up is lost
  *   While the mutex is owned, all bits but OWNED change under the queue's lock only; so does WAITERS at any time. While
  *   it is free, OWNED alone may be set by who barges. The owner frees the mutex if WAITERS is not set, or if WOKEN is,
- *   by a compare-and-exchange that sees all four bits; else it goes to the queue, wakes the first, and sets WOKEN.
- *   A woken waiter has been claimed, so nothing else ends its wait. It clears WOKEN in the same step in which it locks
- *   the mutex, or sees it owned and is back in the queue with WAITERS set: then the owner has not freed it, and looks at
- *   the queue when it does. If that wait ends by a cancellation or a deadline, there is nothing to pass on.
- *   STARVING with an empty queue, because the waiter's time was over, ends with the next unlock.
+ *   by a compare-and-exchange that sees all four bits; else it goes to the queue, wakes the first, and sets WOKEN. A
+ *   woken waiter has been claimed, so nothing else ends its wait. It clears WOKEN in the same step in which it locks
+ *   the mutex, or sees it owned and is back in the queue with WAITERS set: then the owner has not freed it, and looks
+ *   at the queue when it does. If that wait ends by a cancellation or a deadline, there is nothing to pass on. STARVING
+ *   with an empty queue, because the waiter's time was over, ends with the next unlock.
  *
  * Nothing is touched that may be gone
  *   The compare-and-exchange that clears OWNED is the last access of an unlock to the mutex, because the next owner may
  *   be the last user and free the memory. The slow way therefore never clears OWNED under the queue's lock, which it
- *   would have to release afterwards. The waiter that it wakes stays until weft_waiter_complete. An unlock that hands the
- *   mutex over has done with it before the new owner can run.
+ *   would have to release afterwards. The waiter that it wakes stays until weft_waiter_complete. An unlock that hands
+ *   the mutex over has done with it before the new owner can run.
  */
 #include "os/os.h"
 #include "sync/queue.h"
@@ -90,7 +90,7 @@ bool weft__mutex_enter(weft_mutex_t *m, struct weft__queued *w, unsigned lost)
 	return !(state & OWNED);
 }
 
-/* Wake the first in the queue. NULL: nobody waits. *state is the mutex's afterwards; 0: the mutex has been handed over. */
+/* Wake the first in the queue. NULL: nobody waits. *state becomes the mutex's, or 0 if the mutex was handed over. */
 static struct weft__place *wake_first(weft_mutex_t *m, uint32_t *state)
 {
 	struct weft__place *next;

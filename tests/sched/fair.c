@@ -3,9 +3,9 @@
  * fair WORKERS | mistakes: tasks whose operations never wait give way, and are cancelled; the simulator switches tasks
  * there.
  *
- * All bounds are numbers of operations, not times: how many a task does after its deadline has passed, or before another
- * task that is ready runs. With one worker they follow from the budget of a turn and from how often a worker looks at
- * its timers (61 picks). With more workers another thread may hold the timer while the kernel lets it wait.
+ * All bounds are numbers of operations, not times: how many a task does after its deadline has passed, or before
+ * another task that is ready runs. With one worker they follow from the budget of a turn and from how often a worker
+ * looks at its timers (61 picks). With more workers another thread may hold the timer while the kernel lets it wait.
  */
 #include "check.h"
 

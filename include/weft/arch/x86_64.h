@@ -294,8 +294,8 @@ WEFT__INLINE bool weft__spend_operation(void)
 }
 
 /*
- * The same in two steps, for a lock: the question before its atomic instruction, which would wait for the store, and the
- * store after it.
+ * The same in two steps, for a lock: the question before its atomic instruction, which would wait for the store, and
+ * the store after it.
  */
 WEFT__INLINE bool weft__operations_are_spent(void)
 {
