@@ -323,10 +323,10 @@ static void *turns_have_a_budget(void *pass)
 
 	weft_task_attr_t attr = {.worker = 1};
 
-	weft_event_set(&t.over);
 	WEFT_SCOPE(scope);
 	for (int i = 0; i < 2; i++)
 		CHECK(weft_scope_spawn_with(&scope, NULL, counts_turns, &t, &attr) == 0);
+	weft_event_set(&t.over);
 	CHECK(weft_scope_wait(&scope) == 0);
 	dprintf(1, "# turns of %d to %d operations\n", t.shortest, t.longest);
 	CHECK(t.longest >= BUDGET && t.longest <= TURN);
@@ -418,7 +418,7 @@ static void *holds(void *argument)
 
 	while (!c->has_had_it && c->sections < 1000) {
 		CHECK(weft_mutex_lock(&c->mutex) == 0);
-		c->sections++;
+		__atomic_fetch_add(&c->sections, 1, __ATOMIC_RELAXED); /* others look without the mutex */
 		CHECK(weft_task_yield() == 0);
 		CHECK(weft_mutex_unlock(&c->mutex) == 0);
 	}
@@ -445,7 +445,7 @@ static void *the_first_waiter_loses_four_times(void *pass)
 
 	WEFT_SCOPE(scope);
 	CHECK(weft_scope_spawn_with(&scope, NULL, holds, &c, &same) == 0);
-	while (!c.sections)
+	while (!__atomic_load_n(&c.sections, __ATOMIC_RELAXED))
 		weft_sleep(1000);
 	CHECK(weft_scope_spawn_with(&scope, NULL, wants, &c, &same) == 0);
 	CHECK(weft_scope_wait(&scope) == 0);
@@ -636,8 +636,9 @@ static void *other_stacks(void *pass)
 	weft_coro_t *k = weft_create_with(many, &o, &copied);
 
 	prepare(&o);
-	CHECK(k);
-	CHECK(weft_returned(weft_resume(k, NULL, (weft_handles_t){0})));
+	CHECK(k || errno == ENOTSUP); /* with ThreadSanitizer */
+	if (k)
+		CHECK(weft_returned(weft_resume(k, NULL, (weft_handles_t){0})));
 	weft_delete(k);
 	CHECK(weft_on_system_stack(many, &o) == &o);
 	CHECK(weft_chan_free(o.chan) == 0);
