@@ -118,7 +118,8 @@ static int run(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **
 	struct weft__rt *rt;
 	int error;
 
-	rt = weft__rt_make(config, config && config->workers ? config->workers : weft__processors(), NULL, fn, arg, &error);
+	rt = weft__rt_make(config, config && config->workers ? config->workers : weft__processors(), NULL, fn, arg,
+			   &error);
 	if (!rt)
 		return error;
 	error = weft__attendant_start(rt, config);

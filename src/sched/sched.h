@@ -498,8 +498,6 @@ void weft__task_unmake(struct weft__task *task) WEFT__HIDDEN;
 /* Run it until it yields, waits or ends. */
 enum weft__outcome { WEFT__YIELDED, WEFT__WAITS, WEFT__ENDED };
 enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *task) WEFT__HIDDEN;
-/* Would the running task's wait be cancelled now? */
-bool weft__task_must_end(const struct weft__task *task) WEFT__HIDDEN;
 /* Where it waits, as weft_backtrace, if it can be held there. */
 size_t weft__task_backtrace(struct weft__task *task, void **places, size_t most) WEFT__HIDDEN;
 /* What runs in it but tasks (see hold.h), if it waits and can be held. */

@@ -226,7 +226,7 @@ int weft_scope_set_deadline(weft_scope_t *s, uint64_t deadline)
 		return s->error;
 	s->timer.at = deadline;
 	if (deadline <= weft__rt_now(w->rt))
-		weft_scope_cancel(s, -ETIMEDOUT);
+		weft__cancel_scope(s, -ETIMEDOUT);
 	else if (deadline != WEFT_NEVER)
 		weft__arm(w, &s->timer);
 	return 0;

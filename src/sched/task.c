@@ -562,11 +562,6 @@ static inline __attribute__((always_inline)) bool is_cancelled(const struct weft
 	       !task->shields && !cleans_up(task, task->k->leaf);
 }
 
-WEFT__COLD bool weft__task_must_end(const struct weft__task *task)
-{
-	return is_cancelled(task);
-}
-
 static inline weft_request_t resume(struct weft__rt *rt, weft_coro_t **k, uintptr_t handled)
 {
 	if (__builtin_expect(rt->resume != NULL, 0))

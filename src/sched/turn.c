@@ -96,7 +96,7 @@ int weft__turn_result(bool fails)
 {
 	struct weft__worker *w = weft__worker();
 
-	if (!w || !w->current || !weft__task_must_end(w->current))
+	if (!w || !weft__check_cancelled())
 		return 0;
 	if (fails)
 		return -ECANCELED;
