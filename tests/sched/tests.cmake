@@ -143,7 +143,7 @@ foreach(back_end IN LISTS back_ends)
 	weft_test(steps.${back_end} COMMAND @steps.gcc 0 300 ENV WEFT_IO=${back_end})
 endforeach()
 weft_program(steps_forget_their_own gcc SOURCES steps.c CANARY steps_forget_their_own)
-weft_test(canary.steps_forget_their_own COMMAND @steps_forget_their_own.gcc 0 100 FAILS SAYS "not ok - .*more .. w->ended")
+weft_test(canary.steps_forget_their_own COMMAND @steps_forget_their_own.gcc 9 20 FAILS SAYS "not ok - .*(more .. w->ended|count == 1)")
 
 # Programs for libseff's scheduler.
 set(scheff_flags -Wall -Wextra -Werror -I${weft_root}/include/compat)
