@@ -86,10 +86,16 @@ typedef struct weft_rt_config {
 				  standard error, once; 0: never, or the milliseconds that the environment's WEFT_STUCK
 				  says */
 	struct weft_rt_stats *stats; /**< weft_rt_run: written when all tasks have ended; NULL: not wanted */
-	uint64_t steps;	       /**< weft_simulate: after so many switches without progress of time it is a livelock;
-				  0: a million */
+	uint64_t steps;	       /**< weft_simulate: a run is a livelock after so many turns without a moment at which
+				  every task waits; 0: a million */
 	const uint32_t *order; /**< weft_simulate: the choices to take, before the seed decides; NULL: none */
 	size_t choices;	       /**< their number */
+	uint64_t turns;	       /**< weft_simulate: a run is a livelock after so many turns; 0: a hundred million */
+	uint64_t time;	       /**< weft_simulate: a run is a livelock after so many nanoseconds of virtual time; 0:
+				  after an hour and a hundred thousand turns; WEFT_NEVER: no limit */
+	uint64_t turn_cost;    /**< weft_simulate: the virtual nanoseconds that each turn of a task takes; 0: as the
+				  seed decides, and none with `order`; WEFT_NEVER: none */
+	unsigned jobs;	       /**< weft_explore: processes that simulate at the same time; 0: one */
 } weft_rt_config_t;
 
 /**
@@ -115,12 +121,24 @@ typedef struct weft_rt_config {
 WEFT_API WEFT__USE_RESULT int weft_rt_run(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result);
 
 /**
- * The same, simulated: one thread, time that stands still while any task can run and jumps to the next timer when none
- * can, and an order of tasks that only depends on the seed. So a run can be repeated, in a debugger too.
+ * Run the tasks in a simulation: one thread, a virtual clock, and an order of tasks that only depends on the seed. So a
+ * run can be repeated, in a debugger too. Every operation of sched.h, sync.h and io.h is a place where the running task
+ * may be switched. The clock advances to the next timer when no task can run, and by `turn_cost` in each turn, so that
+ * under some seeds a time-out ends a wait while other tasks can run.
+ *   seed % 64 = 0    the plain order, in which one real worker runs the tasks: first come, first served. Turns take no
+ *                    time
+ *   seed % 64 = 1    the reverse: the newest task first. Turns take no time
+ *   2 to 5           a random order that rarely ends a task's turn before the task waits
+ *   others, even     by random priorities of the tasks, which change at up to four random choices: probabilistic
+ *                    concurrency testing (PCT). With n tasks and k choices a bug that d steps in some order bring about
+ *                    is found by a seed with probability 1/(176 n (2k)^(d-1)) at least, if d <= 5 and k <= 8192. No
+ *                    task is passed over more than 500 times
+ *   others, odd      a random order
  * @return as weft_rt_run; also, each with a report on standard error that says the seed
  *   -EDEADLK  tasks wait, and nothing can ever wake them: the report names each, and what it waits for. They are
  *             called lost if the first task has ended, and left them behind
- *   -ELOOP    a livelock: see `steps`
+ *   -ELOOP    a livelock: a limit of the configuration is exceeded (`steps`, `turns`, `time`). The report says which
+ *             tasks had the last turns
  * Tasks must not wait for other threads, because simulated time does not wait for them.
  */
 WEFT_API WEFT__USE_RESULT int weft_simulate(uint64_t seed, const weft_rt_config_t *config, weft_fn_t *fn, void *arg,
@@ -525,9 +543,11 @@ WEFT__INLINE int weft__spawn(weft_scope_t *scope, weft_task_t *handle, weft_fn_t
 			     const weft_task_attr_t *attr)
 {
 	struct weft_spawn what = {fn, arg, attr, scope, handle};
+	int error = weft_op_spawn(&what);
 
+	/* Behind the spawn: in a simulation the new task may run before the caller's next instruction. */
 	(void)weft__begin_operation(false);
-	return weft_op_spawn(&what);
+	return error;
 }
 
 /**

@@ -117,11 +117,14 @@ struct weft__task {
 	uint32_t open_lock;  /* of the list `open`, against weft_dump */
 	unsigned host;	     /* the machine of a simulated world that the task is on */
 	int error;	     /* of weft_task_fail */
-	uint32_t blocks;     /* depth of weft_blocking */
-	uint32_t shields;    /* depth of weft_shield_begin */
-	uint8_t flags;	     /* atomic: WEFT__CODES, …; only the task itself writes it, or whoever ends it */
-	uint8_t asked;	     /* atomic: to end, itself; written under its scope's lock */
-	uint16_t process;    /* of a simulated world; 0: its host's own */
+	union {
+		uint32_t blocks;   /* depth of weft_blocking */
+		uint32_t priority; /* in a simulation, where weft_blocking does nothing: see strategy.c */
+	};
+	uint32_t shields; /* depth of weft_shield_begin */
+	uint8_t flags;	  /* atomic: WEFT__CODES, …; only the task itself writes it, or whoever ends it */
+	uint8_t asked;	  /* atomic: to end, itself; written under its scope's lock */
+	uint16_t process; /* of a simulated world; 0: its host's own */
 	struct weft__worker *pinned;
 	weft_scope_t *scope; /* that it belongs to; NULL: detached */
 	struct weft__rt *rt;
@@ -447,9 +450,11 @@ static inline struct weft__task *weft__task(void)
 
 /* simulate.c: is there room for one more task? */
 bool weft__sim_has_room(struct weft__rt *rt) WEFT__HIDDEN;
-/* The running task begins an operation, or (`after`) has just let others go on. True: it must yield, and the simulator
- * has chosen another task to run first. */
+/* The running task begins an operation, or (`after`) has just let others go on. True: it must yield, because
+ * the simulator has chosen another task to run first, or the turn has been long. */
 bool weft__sim_switches(struct weft__rt *rt, bool after) WEFT__HIDDEN;
+/* The running task has read the clock, which is no choice, but counts as an operation. True: its turn is over. */
+bool weft__sim_spends(struct weft__rt *rt) WEFT__HIDDEN;
 void weft__sim_ready(struct weft__rt *rt, struct weft__task *task) WEFT__HIDDEN;
 uint64_t weft__sim_now(struct weft__rt *rt) WEFT__HIDDEN;
 /* For the simulated world: only the seed decides it. */

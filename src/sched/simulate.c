@@ -1,67 +1,73 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The simulator: one thread, a clock that only moves when no task can run, and a choice among the ready tasks wherever
- * there is one. A run is its list of choices: choice i says which of the n tasks that were ready then went on, counted
- * from the one that has been ready longest. Where a list ends the seed decides, or, for a list that is being shrunk,
- * the first in line goes on.
+ * The simulator: one thread, a virtual clock, and a choice among the ready tasks wherever there is one. A run is its
+ * list of choices and the time that each turn takes. Candidate 0 of a choice is the plain one: the running task
+ * continues, if it can, or the task runs that has been ready longest. Where a list of choices ends the seed's strategy
+ * decides, or, for a list that is being shrunk, candidate 0.
  *
- * Source of the ideas: FoundationDB's simulation; shrinking, QuickCheck.
+ * A turn is a task's time from its resume to its next wait, yield or end. The clock advances by the cost of a turn
+ * before each turn, and to the next timer when no task is ready. Operations that need not wait are choices as well,
+ * in which the running task is a candidate; after OPERATIONS of them in a turn the task yields, as a task of a real
+ * worker does.
+ *
+ * Source of the ideas: FoundationDB's simulation; shrinking, QuickCheck; strategies, see strategy.c.
  */
 #define _GNU_SOURCE
-#include "sched/sched.h"
+#include "sched/simulate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
-	TURN = 128, /* timers that end before the next choice */
+	TIMERS = 128, /* that end before the next choice */
+	OPERATIONS = 128,
 	STEPS = 1000000,
-	CHOICES = 1 << 20, /* that are recorded for shrinking */
-	SHRINKS = 400,	   /* runs that shrinking may take */
+	LATELY = 64,
 };
 
-/* What a run leaves to the process that started it. */
-struct record {
-	bool has_world; /* it drew random numbers beside its choices: a list of these does not repeat it alone */
-	size_t count;
-	uint32_t choice[CHOICES];
-};
+static const uint64_t BEGINNING = 1000000000; /* no time is 0 */
+
+/* The default limits of a run. A program may sleep for days; one that has had TURNS_BEFORE turns, too, polls. */
+static const uint64_t TURNS = 100000000, HOUR = 3600000000000u, TURNS_BEFORE = 100000;
 
 struct weft__sim {
-	uint64_t seed, random, now, steps, most_steps;
+	uint64_t seed, now, cost;
+	uint64_t steps, most_steps; /* turns since the clock advanced to a timer */
+	uint64_t turns, most_turns;
+	uint64_t end, turns_before_end; /* after that time and so many turns the run is a livelock */
 	uint64_t world; /* random numbers of the simulated world: not changed by how many choices the seed decides */
+	uint64_t operations; /* that need not wait, in this turn */
+	struct weft__strategy strategy;
 	const uint32_t *order;
 	size_t order_count, choices;
-	struct weft__task **ready;
+	struct weft__ready *ready;
 	size_t count, room;
-	size_t next; /* chosen to run when the running task has yielded: its place in `ready`, plus 1; 0: nothing is */
-	struct record *record; /* NULL: nobody wants it */
+	struct weft__task *next; /* has been chosen: the running task yields to it */
+	struct weft__task *last;
+	bool gives_way;		     /* the running task's next yield is not its own */
+	struct weft__record *record; /* NULL: the choices are not wanted */
+	uint64_t lately[LATELY];     /* the tasks of the last turns */
 	struct weft__wheel wheel;
 	struct weft__worker *worker;
 } __attribute__((aligned(64)));
 
-static struct record *recording; /* of the next simulation in this process */
-static bool quiet;		 /* it reports nothing */
+bool weft__has_simulated;
+static struct weft__record *recording; /* of the next simulation in this process */
+static bool quiet;
 
-static uint64_t next_random(uint64_t *state)
+void weft__simulate_for(struct weft__record *record, bool is_quiet)
 {
-	/* splitmix64, by Steele, Lea and Flood */
-	uint64_t z = *state += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
+	recording = record;
+	quiet = is_quiet;
 }
 
 uint64_t weft__sim_random(struct weft__rt *rt)
 {
 	if (rt->sim->record)
 		rt->sim->record->has_world = true;
-	return next_random(&rt->sim->world);
+	return weft__next_random(&rt->sim->world);
 }
 
 uint64_t weft__sim_now(struct weft__rt *rt)
@@ -78,7 +84,7 @@ bool weft__sim_has_room(struct weft__rt *rt)
 {
 	struct weft__worker *w = &rt->worker[0];
 	struct weft__sim *sim = rt->sim;
-	struct weft__task **ready;
+	struct weft__ready *ready;
 	size_t tasks;
 
 	tasks = w->spawned - w->ended + (size_t)atomic_load_explicit(&rt->elsewhere, memory_order_relaxed);
@@ -93,60 +99,87 @@ bool weft__sim_has_room(struct weft__rt *rt)
 }
 
 /* A task is in the list at most once, and had room there before it was made. */
-void weft__sim_ready(struct weft__rt *rt, struct weft__task *task)
+static void add_ready(struct weft__sim *sim, struct weft__task *task, bool yielded)
 {
-	struct weft__sim *sim = rt->sim;
-
-	sim->ready[sim->count++] = task;
+	weft__strategy_ready(&sim->strategy, task, yielded);
+	sim->ready[sim->count++] = (struct weft__ready){task, sim->choices};
 }
 
-static size_t choose(struct weft__sim *sim, size_t among)
+void weft__sim_ready(struct weft__rt *rt, struct weft__task *task)
 {
-	size_t i = sim->choices++, choice;
+	add_ready(rt->sim, task, false);
+}
+
+/* ---- choosing --------------------------------------------------------------------------------------------------- */
+
+/* As weft__strategy_choose. */
+static size_t choose(struct weft__sim *sim, struct weft__task *running)
+{
+	size_t i = sim->choices++, choice = 0;
 
 	if (i < sim->order_count)
-		choice = sim->order[i] % among;
-	else
-		choice = sim->order ? 0 : next_random(&sim->random) % among;
-	if (sim->record && i < CHOICES) {
+		choice = sim->order[i] % (sim->count + (running != NULL));
+	else if (!sim->order && WEFT_NO_CANARY(simulator_has_no_choice))
+		choice = weft__strategy_choose(&sim->strategy, sim->ready, sim->count, running, sim->last, i);
+	if (sim->record && i < WEFT__CHOICES) {
 		sim->record->choice[i] = (uint32_t)choice;
 		sim->record->count = i + 1;
 	}
 	return choice;
 }
 
-/* The running task comes first among the choices, so that the plainest schedule does not switch here. */
-bool weft__sim_switches(struct weft__rt *rt, bool after)
+bool weft__sim_spends(struct weft__rt *rt)
 {
 	struct weft__sim *sim = rt->sim;
 
-	(void)after;
-	if (!sim->count || WEFT_CANARY(simulator_has_no_choice))
+	if (++sim->operations < OPERATIONS)
 		return false;
-	sim->next = choose(sim, sim->count + 1);
-	return sim->next;
+	sim->gives_way = true;
+	return true;
 }
 
-static size_t choose_next(struct weft__sim *sim)
+bool weft__sim_switches(struct weft__rt *rt, bool after)
 {
-	size_t next = sim->next;
+	struct weft__sim *sim = rt->sim;
+	size_t choice;
 
-	sim->next = 0;
-	if (next)
-		return next - 1;
-	return sim->count > 1 && WEFT_NO_CANARY(simulator_has_no_choice) ? choose(sim, sim->count) : 0;
+	if (!after && weft__sim_spends(rt))
+		return true;
+	choice = sim->count ? choose(sim, sim->worker->current) : 0;
+	if (!choice)
+		return false;
+	sim->next = sim->ready[choice - 1].task;
+	sim->gives_way = true;
+	return true;
+}
+
+static size_t find_next(struct weft__sim *sim)
+{
+	size_t i = sim->count;
+
+	while (i && sim->ready[i - 1].task != sim->next)
+		i--;
+	sim->next = NULL;
+	return i ? i - 1 : 0;
 }
 
 static struct weft__task *take(struct weft__sim *sim)
 {
-	size_t i = choose_next(sim);
-	struct weft__task *task = sim->ready[i];
+	size_t i = sim->next ? find_next(sim) : sim->count > 1 ? choose(sim, NULL) : 0;
+	struct weft__task *task = sim->ready[i].task;
 
 	memmove(&sim->ready[i], &sim->ready[i + 1], (--sim->count - i) * sizeof *sim->ready);
 	return task;
 }
 
-/* False: there is no timer. */
+/* ---- time ------------------------------------------------------------------------------------------------------- */
+
+static void end_timers(struct weft__sim *sim)
+{
+	sim->worker->timers += weft__wheel_turn(&sim->wheel, sim->now, TIMERS);
+}
+
+/* To the next timer. False: there is none. */
 static bool pass_time(struct weft__sim *sim)
 {
 	while (!sim->count) {
@@ -154,42 +187,144 @@ static bool pass_time(struct weft__sim *sim)
 			return false;
 		if (sim->wheel.next > sim->now)
 			sim->now = sim->wheel.next;
-		sim->worker->timers += weft__wheel_turn(&sim->wheel, sim->now, TURN);
+		end_timers(sim);
 	}
 	sim->steps = 0;
 	return true;
 }
 
-static void report(struct weft__rt *rt, const char *what)
+static void spend_turn(struct weft__sim *sim)
 {
+	if (sim->cost >= WEFT_NEVER - sim->now)
+		return;
+	sim->now += sim->cost;
+	if (sim->wheel.next <= sim->now)
+		end_timers(sim);
+}
+
+/* ---- reports ---------------------------------------------------------------------------------------------------- */
+
+static void report(struct weft__rt *rt, const char *what, const char *more)
+{
+	unsigned long long seed = rt->sim->seed;
+
 	if (quiet)
 		return;
 	fflush(stderr);
-	dprintf(STDERR_FILENO, "weft: %s, simulated with seed %llu (WEFT_SIMULATE=%llu repeats it); the tasks:\n", what,
-		(unsigned long long)rt->sim->seed, (unsigned long long)rt->sim->seed);
+	if (rt->sim->order)
+		dprintf(STDERR_FILENO, "weft: %s, simulated with a list of choices%s; the tasks:\n", what, more);
+	else
+		dprintf(STDERR_FILENO,
+			"weft: %s, simulated with seed %llu (WEFT_SIMULATE=%llu repeats it)%s; the tasks:\n", what,
+			seed, seed, more);
 	(void)weft_rt_dump(rt, STDERR_FILENO);
+}
+
+/* "; 40 of the last 64 turns are of task #5, 24 of task #7" */
+static void write_lately(const struct weft__sim *sim, FILE *out)
+{
+	size_t turns = sim->turns < LATELY ? (size_t)sim->turns : LATELY, i, other, times;
+	bool is_first = true;
+
+	for (i = 0; i < turns; i++) {
+		for (other = 0; other < i && sim->lately[other] != sim->lately[i]; other++)
+			;
+		if (other < i)
+			continue;
+		for (times = 1; ++other < turns;)
+			times += sim->lately[other] == sim->lately[i];
+		if (is_first)
+			fprintf(out, "; of the last %zu turns", turns);
+		fprintf(out, "%s %zu %s of task #%llu", is_first ? "" : ",", times, times > 1 ? "are" : "is",
+			(unsigned long long)sim->lately[i]);
+		is_first = false;
+	}
+}
+
+/* Why the run is a livelock; NULL: it is none. */
+static const char *exceeds_a_limit(const struct weft__sim *sim)
+{
+	if (sim->steps > sim->most_steps)
+		return "turns without a moment at which every task waits";
+	if (sim->turns > sim->most_turns)
+		return "turns";
+	return sim->now > sim->end && sim->turns > sim->turns_before_end ? "seconds of virtual time" : NULL;
+}
+
+static void report_livelock(struct weft__rt *rt, const char *unit)
+{
+	struct weft__sim *sim = rt->sim;
+	uint64_t limit = *unit == 's'			? (sim->end - BEGINNING) / 1000000000
+			 : sim->steps > sim->most_steps ? sim->most_steps
+							: sim->most_turns;
+	char what[128], *more = NULL;
+	size_t size;
+	FILE *out;
+
+	snprintf(what, sizeof what, "livelock, more than %llu %s", (unsigned long long)limit, unit);
+	out = open_memstream(&more, &size);
+	if (out) {
+		write_lately(sim, out);
+		fclose(out);
+	}
+	report(rt, what, more ? more : "");
+	free(more);
+}
+
+/* ---- a run ------------------------------------------------------------------------------------------------------ */
+
+static void run_one(struct weft__sim *sim)
+{
+	struct weft__task *task;
+
+	spend_turn(sim);
+	task = take(sim);
+	sim->worker->looked = sim->now;
+	sim->operations = 0;
+	sim->gives_way = false;
+	sim->last = task;
+	sim->lately[sim->turns++ % LATELY] = weft_id(task->k);
+	sim->steps++;
+	if (weft__task_run(sim->worker, task) == WEFT__YIELDED)
+		add_ready(sim, task, !sim->gives_way);
 }
 
 static int loop(struct weft__rt *rt)
 {
 	struct weft__sim *sim = rt->sim;
-	struct weft__task *task;
+	const char *limit;
 
 	while (atomic_load_explicit(&rt->live, memory_order_relaxed)) {
 		if (!sim->count && !pass_time(sim)) {
-			report(rt, rt->main.task ? "deadlock" : "tasks are lost, which the first task has left behind");
+			report(rt, rt->main.task ? "deadlock" : "tasks are lost, which the first task has left behind",
+			       "");
 			return -EDEADLK;
 		}
-		if (++sim->steps > sim->most_steps) {
-			report(rt, "livelock");
+		run_one(sim);
+		limit = exceeds_a_limit(sim);
+		if (limit) {
+			report_livelock(rt, limit);
 			return -ELOOP;
 		}
-		task = take(sim);
-		sim->worker->looked = sim->now;
-		if (weft__task_run(sim->worker, task) == WEFT__YIELDED)
-			weft__ready(task, false);
 	}
 	return 0;
+}
+
+static void set_limits(struct weft__sim *sim, const weft_rt_config_t *config)
+{
+	uint64_t most = config->time ? config->time : HOUR;
+
+	sim->most_steps = config->steps ? config->steps : STEPS;
+	sim->most_turns = config->turns ? config->turns : TURNS;
+	sim->end = most < WEFT_NEVER - BEGINNING ? BEGINNING + most : WEFT_NEVER;
+	sim->turns_before_end = config->time ? 0 : TURNS_BEFORE;
+}
+
+static uint64_t cost_of(const struct weft__sim *sim, const weft_rt_config_t *config)
+{
+	if (config->turn_cost)
+		return config->turn_cost == WEFT_NEVER ? 0 : config->turn_cost;
+	return config->order ? 0 : sim->strategy.cost;
 }
 
 static struct weft__sim *make(uint64_t seed, const weft_rt_config_t *config)
@@ -199,13 +334,17 @@ static struct weft__sim *make(uint64_t seed, const weft_rt_config_t *config)
 	if (!sim)
 		return NULL;
 	memset(sim, 0, sizeof *sim);
-	sim->seed = sim->random = seed;
+	weft__strategy_draw(&sim->strategy, seed);
+	set_limits(sim, config);
+	sim->seed = seed;
 	sim->world = ~seed;
-	sim->now = 1000000000; /* no time is 0 */
-	sim->most_steps = config && config->steps ? config->steps : STEPS;
-	sim->order = config ? config->order : NULL;
-	sim->order_count = config && config->order ? config->choices : 0;
+	sim->now = BEGINNING;
+	sim->cost = cost_of(sim, config);
+	sim->order = config->order;
+	sim->order_count = config->order ? config->choices : 0;
 	sim->record = recording;
+	if (recording)
+		recording->cost = sim->cost;
 	weft__wheel_init(&sim->wheel, sim->now);
 	sim->wheel.exact = true;
 	return sim;
@@ -240,9 +379,11 @@ static int run_in(struct weft__sim *sim, const weft_rt_config_t *config, weft_fn
 
 int weft_simulate(uint64_t seed, const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result)
 {
-	struct weft__sim *sim = make(seed, config);
+	static const weft_rt_config_t defaults;
+	struct weft__sim *sim = make(seed, config ? config : &defaults);
 	int error;
 
+	weft__has_simulated = true;
 	if (!sim)
 		return -ENOMEM;
 	error = run_in(sim, config, fn, arg, result);
@@ -252,233 +393,4 @@ int weft_simulate(uint64_t seed, const weft_rt_config_t *config, weft_fn_t *fn, 
 		free(sim);
 	}
 	return error;
-}
-
-/* ---- many seeds ------------------------------------------------------------------------------------------------ */
-
-struct exploration {
-	const weft_rt_config_t *config;
-	weft_fn_t *fn;
-	void *arg;
-	struct record *record; /* shared with the processes that simulate */
-};
-
-/* In a process of its own; its exit code, or 128 and the signal; or a negative errno. */
-static int try(struct exploration *e, uint64_t seed, const uint32_t *order, size_t choices, bool shrinking)
-{
-	weft_rt_config_t config = e->config ? *e->config : (weft_rt_config_t){0};
-	int status, error;
-	pid_t child;
-
-	fflush(NULL);
-	e->record->count = 0;
-	e->record->has_world = false;
-	child = fork();
-	if (child < 0)
-		return -errno;
-	if (!child) {
-		quiet = shrinking;
-		if (quiet && (!freopen("/dev/null", "w", stderr) || !freopen("/dev/null", "w", stdout)))
-			_exit(71);
-		config.order = order;
-		config.choices = choices;
-		recording = e->record;
-		error = weft_simulate(seed, &config, e->fn, e->arg, NULL);
-		fflush(NULL);
-		_exit(error ? -error & 127 : 0);
-	}
-	while (waitpid(child, &status, 0) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-static size_t others(const uint32_t *order, size_t choices)
-{
-	size_t i, count = 0;
-
-	for (i = 0; i < choices; i++)
-		count += order[i] != 0;
-	return count;
-}
-
-/* Set parts of the list to the first in line, halves first, as long as the run fails in the same way. */
-static size_t shrink(struct exploration *e, uint64_t seed, uint32_t *order, size_t choices, int outcome)
-{
-	uint32_t *plainer = malloc((choices + 1) * sizeof *plainer);
-	size_t part, start, end;
-	unsigned runs = 0;
-
-	if (!plainer)
-		return choices;
-	for (part = choices; part; part /= 2)
-		for (start = 0; start < choices && runs < SHRINKS; start += part) {
-			end = start + part < choices ? start + part : choices;
-			if (!others(order + start, end - start))
-				continue;
-			memcpy(plainer, order, choices * sizeof *order);
-			memset(plainer + start, 0, (end - start) * sizeof *plainer);
-			runs++;
-			if (try(e, seed, plainer, choices, true) == outcome)
-				memcpy(order, plainer, choices * sizeof *order);
-		}
-	free(plainer);
-	while (choices && !order[choices - 1])
-		choices--;
-	return choices;
-}
-
-static const char *name_of(int outcome)
-{
-	return outcome == EDEADLK ? "deadlock" : outcome == ELOOP ? "livelock" : strerror(outcome);
-}
-
-static void tell(uint64_t seed, bool has_world, uint64_t tried, int outcome, const uint32_t *order, size_t choices)
-{
-	size_t i;
-
-	if (outcome > 128)
-		dprintf(STDERR_FILENO, "weft: seed %llu fails, by signal %d", (unsigned long long)seed, outcome - 128);
-	else
-		dprintf(STDERR_FILENO, "weft: seed %llu fails: %s", (unsigned long long)seed, name_of(outcome));
-	dprintf(STDERR_FILENO,
-		"; %llu seeds tried. WEFT_SIMULATE=%llu repeats it; the plainest schedule that fails is ",
-		(unsigned long long)tried, (unsigned long long)seed);
-	dprintf(STDERR_FILENO, "WEFT_SIMULATE=order:");
-	if (has_world)
-		dprintf(STDERR_FILENO, "seed=%llu,", (unsigned long long)seed);
-	for (i = 0; i < choices; i++)
-		if (order[i])
-			dprintf(STDERR_FILENO, "%zu=%u,", i, order[i]);
-	dprintf(STDERR_FILENO, "\n");
-}
-
-static void examine(struct exploration *e, uint64_t seed, uint64_t tried, int outcome, weft_finding_t *found)
-{
-	bool has_world = e->record->has_world;
-	size_t choices = e->record->count;
-	uint32_t *order = malloc((choices + 1) * sizeof *order);
-
-	if (order) {
-		memcpy(order, e->record->choice, choices * sizeof *order);
-		choices = shrink(e, seed, order, choices, outcome);
-		tell(seed, has_world, tried, outcome, order, choices);
-	}
-	if (found)
-		*found = (weft_finding_t){seed, tried, outcome > 128 ? outcome : -outcome,
-					  order ? others(order, choices) : choices};
-	free(order);
-}
-
-int weft_explore(uint64_t first, uint64_t count, const weft_rt_config_t *config, weft_fn_t *fn, void *arg,
-		 weft_finding_t *found)
-{
-	struct exploration e = {config, fn, arg, NULL};
-	uint64_t i;
-	int outcome = 0;
-
-	if (!fn)
-		return -EINVAL;
-	e.record = mmap(NULL, sizeof *e.record, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (e.record == MAP_FAILED)
-		return -errno;
-	for (i = 0; i < count && !outcome; i++)
-		outcome = try(&e, first + i, NULL, 0, false);
-	if (found)
-		*found = (weft_finding_t){.tried = i};
-	if (outcome > 0)
-		examine(&e, first + i - 1, i, outcome, found);
-	munmap(e.record, sizeof *e.record);
-	return outcome > 0 ? 1 : outcome;
-}
-
-/* ---- by the environment ---------------------------------------------------------------------------------------- */
-
-/* Digits, up to `most`. False: something else. */
-static bool read_number(const char **text, uint64_t most, uint64_t *number)
-{
-	char *end;
-
-	if (**text < '0' || **text > '9')
-		return false;
-	errno = 0;
-	*number = strtoull(*text, &end, 10);
-	*text = end;
-	return !errno && *number <= most;
-}
-
-/* "3=1,8=2,", the last comma may be missing. 0; -EINVAL; -ENOMEM. */
-static int read_order(const char *text, uint32_t **order, size_t *choices)
-{
-	uint64_t place, choice;
-	uint32_t *longer;
-
-	*choices = 0;
-	*order = calloc(1, sizeof **order);
-	if (!*order)
-		return -ENOMEM;
-	while (*text) {
-		if (!read_number(&text, CHOICES - 1, &place) || *text++ != '=' ||
-		    !read_number(&text, UINT32_MAX, &choice) || (*text && *text++ != ','))
-			return -EINVAL;
-		if (place >= *choices) {
-			longer = realloc(*order, (place + 1) * sizeof *longer);
-			if (!longer)
-				return -ENOMEM;
-			*order = longer;
-			memset(longer + *choices, 0, (place + 1 - *choices) * sizeof *longer);
-			*choices = place + 1;
-		}
-		(*order)[place] = (uint32_t)choice;
-	}
-	return 0;
-}
-
-/* "seed=7,3=1,8=2,": the seed is the world's. As read_order. */
-static int simulate_order(const char *text, const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result,
-			  int *outcome)
-{
-	weft_rt_config_t ordered = config ? *config : (weft_rt_config_t){0};
-	uint64_t seed = 0;
-	uint32_t *order = NULL;
-	int error = 0;
-
-	if (!strncmp(text, "seed=", 5)) {
-		text += 5;
-		if (!read_number(&text, UINT64_MAX, &seed) || (*text && *text++ != ','))
-			return -EINVAL;
-	}
-	error = read_order(text, &order, &ordered.choices);
-	if (!error) {
-		ordered.order = order;
-		*outcome = weft_simulate(seed, &ordered, fn, arg, result);
-	}
-	free(order);
-	return error;
-}
-
-bool weft__sim_asked(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result, int *outcome)
-{
-	const char *asked = getenv("WEFT_SIMULATE"), *text = asked;
-	uint64_t seed, count = 0;
-	int error;
-
-	if (!text || !*text || weft_current())
-		return false;
-	if (!strncmp(text, "order:", 6)) {
-		error = simulate_order(text + 6, config, fn, arg, result, outcome);
-		if (error == -ENOMEM)
-			*outcome = error;
-		if (error != -EINVAL)
-			return true;
-	} else if (read_number(&text, UINT64_MAX, &seed) &&
-		   (!*text || (*text++ == '+' && read_number(&text, UINT64_MAX, &count) && count && !*text))) {
-		if (count && weft_explore(seed, count, config, fn, arg, NULL))
-			_exit(1);
-		*outcome = weft_simulate(seed, config, fn, arg, result);
-		return true;
-	}
-	dprintf(STDERR_FILENO, "weft: WEFT_SIMULATE=%s is ignored: say SEED, SEED+COUNT or order:PLACE=CHOICE,…\n",
-		asked);
-	return false;
 }

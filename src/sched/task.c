@@ -585,6 +585,15 @@ static inline void runs_nothing(struct weft__worker *w)
 	__atomic_store_n(&w->current, NULL, __ATOMIC_RELAXED); /* watch.c looks at it */
 }
 
+/* In a simulation: the task has read the clock so often that its turn is over. */
+static WEFT__COLD bool time_is_spent(struct weft__worker *w, const struct weft__task *task)
+{
+	if (task->k->leaf != task->k || !weft__sim_spends(w->rt))
+		return false;
+	runs_nothing(w);
+	return true;
+}
+
 enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *task)
 {
 	const uintptr_t handled = weft_handles(weft_op_sched).word;
@@ -619,6 +628,8 @@ enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *tas
 			return WEFT__WAITS;
 		case weft_case(weft_op_now):
 			weft_reply(weft_op_now, r, weft__rt_now(w->rt));
+			if (weft__unlikely(w->rt->sim != NULL) && time_is_spent(w, task))
+				return WEFT__YIELDED;
 			continue;
 		default:
 			weft__count(&w->ended, 1);
