@@ -352,15 +352,19 @@ static bool is_real(const weft_io_t *io)
 								    : io->fd < WEFT__SIM_BASE;
 }
 
-int weft__sim_begin(weft_io_t *io)
+/* An operation is a choice of the simulator: what is done can be seen by others before the caller continues. */
+static int let_others_run(weft_io_t *io, int next)
 {
-	struct weft__world *world = weft__world();
+	if (next != WEFT_IO_DONE || weft__turn_ends(WEFT__LETS_GO) != WEFT__TURN_YIELDS)
+		return next;
+	io->step = WEFT__OVER;
+	return WEFT_IO_YIELDS;
+}
+
+static int begin(struct weft__world *world, weft_io_t *io)
+{
 	struct weft__node *node;
 
-	if (!world) {
-		io->result = -ENOMEM;
-		return WEFT_IO_DONE;
-	}
 	io->way = weft__io_way(io);
 	if (is_lookup(io) || ((io->kind == WEFT_IO_OPEN || io->kind == WEFT_IO_STAT) && !is_real(io)))
 		return delay(world, NULL, io);
@@ -371,6 +375,16 @@ int weft__sim_begin(weft_io_t *io)
 	node = weft__node_of(world, io->fd);
 	return node && node->kind == WEFT__OPEN_FILE && io->kind != WEFT_IO_POLL ? delay(world, node, io)
 										 : try(world, io);
+}
+
+int weft__sim_begin(weft_io_t *io)
+{
+	struct weft__world *world = weft__world();
+
+	if (world)
+		return let_others_run(io, begin(world, io));
+	io->result = -ENOMEM;
+	return WEFT_IO_DONE;
 }
 
 int weft__sim_go_on(weft_io_t *io)
@@ -386,7 +400,7 @@ int weft__sim_go_on(weft_io_t *io)
 		result = -ECANCELED; /* closed after it was woken */
 	if (result)
 		return done(world, io, result);
-	return io->step == WEFT__SUBMITTED ? do_it(world, io) : try(world, io);
+	return let_others_run(io, io->step == WEFT__SUBMITTED ? do_it(world, io) : try(world, io));
 }
 
 /* ---- for programs ------------------------------------------------------------------------------------------------ */
