@@ -60,13 +60,16 @@ END
 help_simulate()
 {
 	cat <<'END'
-weft simulate [--seeds N] [--first SEED] [--policy P[:SIZE]] [FLAGS] FILE… [-- ARGS]
+weft simulate [--seeds N] [--first SEED] [--jobs N] [--policy P[:SIZE]] [FLAGS] FILE… [-- ARGS]
 
 Compiles and runs a program as 'weft run' does, but its weft_rt_run is simulated: on one thread,
-with time that jumps to the next timer, and an order of tasks that a seed decides. N seeds are tried
-(1000) from SEED (0) on, each in a process of its own. A run fails by a deadlock, a livelock, a
-signal (assert), or an error of the first task; then the schedule is made as plain as possible, what
-repeats it is printed, and the exit code is 1. If none fails the program goes on with SEED.
+with a virtual clock, and an order of tasks that a seed decides. N seeds are tried (1000) from SEED
+(0) on, each in a process of its own, --jobs of them at the same time (as many as there are
+processors). The first seed is the plain order. A run fails by a deadlock, a livelock, a signal
+(assert), or an error of the first task; then the schedule is made as plain as possible, what
+repeats it is printed, also in a debugger, and the exit code is 1. The seed that is reported is the
+lowest that fails. If none fails the program goes on with SEED. With more than one job, only that
+run and a failing one show what the program writes.
   WEFT_SIMULATE=SEED ./program         one seed again, under a debugger for example
 END
 }

@@ -203,5 +203,6 @@ compile_and_run()
 	[[ ! ${WEFT_LEAKS-} ]] || export WEFT_ADDR2LINE=${WEFT_ADDR2LINE-$(type -P addr2line)}
 	remove_later $$ "$scratch"
 	[[ ! $posix ]] || put_before_libc
+	[[ ! ${simulates-} ]] || prepare_simulation
 	exec "$program" "${rest[@]}"
 }

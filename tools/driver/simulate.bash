@@ -13,17 +13,44 @@ read_number()
 	value=$2
 }
 
+# A program in which nothing calls weft_rt_run has no symbol of that name; one that was stripped has none at all.
+check_that_it_has_tasks()
+{
+	local symbols
+
+	symbols=$(nm -- "$program" 2>/dev/null) || return 0
+	[[ ! $symbols || $symbols == *weft_rt_run* ]] ||
+		die 2 "nothing to simulate: no part of the program calls weft_rt_run, so it has no tasks"
+}
+
+# With compile_and_run's variables. A program that fails is gone when somebody wants to debug it: says how to build it again.
+prepare_simulation()
+{
+	local build=() name=${program##*/}
+
+	check_that_it_has_tasks
+	build=("$0" "$language" -O2 -g)
+	[[ ! $policy ]] || build+=(--policy "$policy")
+	[[ ! $instrument || $policy ]] || build+=(--instrument "$instrument")
+	[[ ! $activities ]] || build+=(--activities)
+	build+=("${sources[@]}" "${flags[@]}" -o "$name")
+	printf -v WEFT_SIMULATE_BUILD '%q ' "${build[@]}"
+	export WEFT_SIMULATE_BUILD+='&& ' WEFT_SIMULATE_PROGRAM=./$name
+	# The process that tells of seeds is this one, by then the program.
+	export WEFT_SIMULATE_TELL=$$ WEFT_SIMULATE_JOBS=$jobs
+}
+
 weft_simulate()
 {
-	run_options+=(--seeds --first)
-	local seeds=1000 first=0 value others=()
+	run_options+=(--seeds --first --jobs)
+	local seeds=1000 first=0 jobs='' value others=() simulates=yes
 
 	while (($#)) && [[ $1 != -- ]]; do
 		case $1 in
-		--seeds | --first)
+		--seeds | --first | --jobs)
 			(($# >= 2)) || die 2 "$1 needs a number"
 			read_number "$1" "$2"
-			if [[ $1 == --seeds ]]; then seeds=$value; else first=$value; fi
+			printf -v "${1#--}" %s "$value"
 			shift
 			;;
 		*) others+=("$1") ;;
@@ -31,6 +58,8 @@ weft_simulate()
 		shift
 	done
 	((seeds > 0)) || die 2 "--seeds needs a number above 0"
+	[[ $jobs ]] || jobs=$(nproc 2>/dev/null) || jobs=1
+	((jobs > 0 && jobs <= 1024)) || die 2 "--jobs needs a number from 1 to 1024"
 	export WEFT_SIMULATE=$first+$seeds
 	posix='' compile_and_run "${others[@]}" "$@"
 }
