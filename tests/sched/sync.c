@@ -418,6 +418,7 @@ static void *closing_wakes(void *pass)
 	/* More than workers: when all have begun, some wait. */
 	while (__atomic_load_n(&begun, __ATOMIC_RELAXED) < RECEIVERS)
 		CHECK(weft_task_yield() == 0);
+	CHECK(weft_sleep(MS) == 0); /* a simulation may switch between the count and the wait */
 	CHECK(weft_chan_free(c) == -EBUSY);
 	CHECK(weft_chan_close(c) == 0);
 	CHECK(weft_scope_wait(&scope) == 0);
