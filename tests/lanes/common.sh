@@ -14,8 +14,9 @@ mkdir -p "$WORK" || exit 1
 unset WEFT_STACK WEFT_GUARD WEFT_BUDGET WEFT_FAIL_EVERY
 lane_failures=0
 
-CLANG=clang-16
-type -P clang-16 >/dev/null || CLANG=clang
+for CLANG in clang-16 clang clang-{17..22} clang; do
+	! type -P "$CLANG" >/dev/null || break
+done
 POLICIES='fixed overcommit commit'
 
 note()

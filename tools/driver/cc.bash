@@ -336,9 +336,9 @@ choose_compiler()
 		. "$driver/activities.bash" || exit 70
 		choose_activities_compiler "$1"
 	elif [[ $1 == c++ ]]; then
-		find_compiler "${WEFT_CXX-}" c++ g++ clang++ clang++-16
+		find_compiler "${WEFT_CXX-}" c++ g++ clang++ clang++-{16..22}
 	else
-		find_compiler "${WEFT_CC-}" cc gcc clang clang-16
+		find_compiler "${WEFT_CC-}" cc gcc clang clang-{16..22}
 	fi
 }
 

@@ -20,7 +20,7 @@ packages_test='
 liburing-dev header:liburing.h
 libc-ares-dev header:ares.h
 libcmocka-dev header:cmocka.h
-clang-16|clang cmd:clang-16|clang
+clang-16|clang cmd:clang-16|clang|clang-17|clang-18|clang-19|clang-20|clang-21|clang-22
 clang-format-16|clang-format cmd:clang-format-16|clang-format
 shellcheck cmd:shellcheck
 '
@@ -123,12 +123,13 @@ apt_install()
 	apt install --no-install-recommends "$@" || { apt update && apt install --no-install-recommends "$@"; }
 }
 
-# apt_install_known PACKAGE…: of each, the first alternative that this release has; a package that it does not have is left out.
-apt_install_known()
+# known_packages PACKAGE…: sets `known`: of each, the first alternative that this release has. A package that it does not have is left
+# out.
+known_packages()
 {
-	local each name known=()
+	local each name
 
-	update_lists "${@%%|*}"
+	known=()
 	for each; do
 		for name in ${each//|/ }; do
 			if apt-cache show "$name" >/dev/null 2>&1; then
@@ -137,7 +138,6 @@ apt_install_known()
 			fi
 		done
 	done
-	((${#known[@]} == 0)) || apt_install "${known[@]}"
 }
 
 # Why apt-get failed: what it could not fetch, else its last error. Reads what it printed.
@@ -178,7 +178,7 @@ need_packages()
 # want_packages WHY GROUP…: install the packages that only some tests need. A package that cannot be installed is named and left out.
 want_packages()
 {
-	local why=$1 left='apt-get goes on from there when it is called again' reason='this release does not have them'
+	local why=$1 known left='apt-get goes on from there when it is called again' reason='this release does not have them'
 
 	shift
 	missing_packages "$@"
@@ -190,8 +190,12 @@ want_packages()
 	elif ((EUID != 0)); then
 		reason="root can install them: $get -y ${missing[*]%%|*}"
 	else
-		say "$why uses packages that are missing; installing with apt-get: ${missing[*]%%|*}"
-		progress "installing packages" apt_install_known "${missing[@]}" || reason=$(apt_reason)
+		progress "fetching the lists of packages" update_lists "${missing[@]%%|*}"
+		known_packages "${missing[@]}"
+		if ((${#known[@]})); then
+			say "$why uses packages that are missing; installing with apt-get: ${known[*]}"
+			progress "installing packages" apt_install "${known[@]}" || reason=$(apt_reason)
+		fi
 		hash -r
 		missing_packages "$@"
 	fi
