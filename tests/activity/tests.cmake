@@ -41,9 +41,10 @@ endif()
 
 # Compared as text, by one version only: others write the same in other words.
 find_program(WEFT_FILECHECK FileCheck-22)
-find_program(WEFT_OPT opt-22)
+find_program(WEFT_OPT NAMES opt-22)
+find_program(WEFT_OPT NAMES opt PATHS ${weft_build_root}/packages/opt-22/usr/lib/llvm-22/bin NO_DEFAULT_PATH)
 if(WEFT_CLANG_22 AND WEFT_FILECHECK AND WEFT_OPT)
-	weft_test(ir COMMAND ${weft_tests}/activity/ir/run ${canary} SECONDS 300)
+	weft_test(ir COMMAND ${weft_tests}/activity/ir/run ${canary} ENV WEFT_OPT=${WEFT_OPT} SECONDS 300)
 else()
 	weft_skip(ir "clang 22 and LLVM's opt and FileCheck are needed: ./weft test --full fetches them")
 endif()

@@ -7,8 +7,11 @@ weft_part(sanitize all SLOW)
 set(watch ${weft_tests}/sanitize/watch.py)
 set(flags_asan -fsanitize=address,undefined -fno-sanitize-recover=undefined)
 set(flags_tsan -fsanitize=thread)
-set(run_asan ASAN_OPTIONS=detect_stack_use_after_return=1:detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1)
-set(run_tsan TSAN_OPTIONS=halt_on_error=1)
+# clang's run times ask a program for the names of functions: binutils' serves, in place of LLVM's.
+find_program(WEFT_ADDR2LINE addr2line REQUIRED)
+set(names external_symbolizer_path=${WEFT_ADDR2LINE})
+set(run_asan ASAN_OPTIONS=detect_stack_use_after_return=1:detect_leaks=1:${names} UBSAN_OPTIONS=print_stacktrace=1:${names})
+set(run_tsan TSAN_OPTIONS=halt_on_error=1:${names})
 set(warn -Wall -Wextra -Werror -fno-omit-frame-pointer)
 
 # caught(NAME MISTAKE REPORT [CALLER]): by the program @canary.NAME.

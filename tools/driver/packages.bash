@@ -21,16 +21,14 @@ liburing-dev header:liburing.h
 libc-ares-dev header:ares.h
 libcmocka-dev header:cmocka.h
 clang-16|clang cmd:clang-16|clang|clang-17|clang-18|clang-19|clang-20|clang-21|clang-22
-clang-format-16|clang-format cmd:clang-format-16|clang-format
+clang-format-16 cmd:clang-format-16
 shellcheck cmd:shellcheck
 '
 packages_full='
 make cmd:make
-git cmd:git
 pkg-config cmd:pkg-config
 lld-16|lld cmd:ld.lld-16|ld.lld
 libclang-rt-16-dev|libclang-rt-dev file:/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.tsan-x86_64.a
-llvm-16|llvm cmd:llvm-symbolizer-16|llvm-symbolizer
 gdb cmd:gdb
 valgrind header:valgrind/valgrind.h
 linux-perf|linux-tools-generic cmd:perf
@@ -45,9 +43,9 @@ libhiredis-dev header:hiredis/hiredis.h
 libcurl4-openssl-dev header:curl/curl.h
 libssl-dev header:openssl/ssl.h
 musl-tools cmd:musl-gcc
-llvm-22 cmd:opt-22
 llvm-22-tools cmd:FileCheck-22
 mold cmd:mold
+python3-jsonschema python:jsonschema
 '
 # `weft cc --activities` needs these. The source tree builds clang's plugin too, for which unpack_package fetches LLVM's headers.
 packages_clang='
@@ -56,14 +54,12 @@ lld-22 cmd:ld.lld-22
 '
 # matplotlib's fonts need either python3-munkres or scipy, which brings 350 MB with it.
 packages_lab='
-git cmd:git
 liburing-dev header:liburing.h
 pkg-config cmd:pkg-config
 python3 cmd:python3
 python3-munkres python:matplotlib
 python3-matplotlib python:matplotlib
 python3-jinja2 python:jinja2
-python3-jsonschema python:jsonschema
 '
 
 has_module()
@@ -203,7 +199,8 @@ want_packages()
 }
 
 # Packages that are unpacked below build/packages, not installed: servers, which an installation would enable and start, a browser,
-# which brings a desktop's libraries, and LLVM's headers, whose packages have 600 MB of libraries that nothing here links.
+# which brings a desktop's libraries, LLVM's headers, whose packages have 600 MB of libraries that nothing here links, and LLVM's
+# optimizer, one of 90 MB of programs.
 # describe_unpacked NAME sets `probe`, `packages`, `closure` (also unpack what they depend on, except packages that match `leave`),
 # and `keep`, the paths that stay.
 describe_unpacked()
@@ -220,6 +217,9 @@ describe_unpacked()
 	browser)
 		probe='cmd:chromium|chromium-browser|google-chrome|chromium-headless-shell' packages=(chromium-headless-shell)
 		keep=(./usr/bin/chromium-headless-shell './usr/lib/chromium*' ./usr/share/fonts ./etc/fonts "${libraries[@]}")
+		;;
+	opt-*)
+		probe=cmd:$1 packages=("${1/opt/llvm}") closure='' keep=("./usr/lib/${1/opt/llvm}/bin/opt")
 		;;
 	llvm-*)
 		probe=file:/usr/lib/$1/include/clang/AST/ASTConsumer.h packages=("$1-dev" "lib${1/llvm/clang}-dev") closure=''

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # What LLVM's lit needs to know of these tests. The script `run` says where the pass is: plugin=FILE, and which LLVM: llvm=NUMBER.
+# WEFT_OPT is LLVM's optimizer, where it is not opt-NUMBER in PATH.
 import os
 import shlex
 
@@ -11,7 +12,7 @@ PLUGIN, LLVM = (shlex.quote(lit_config.params[name]) for name in ("plugin", "llv
 CLANG = f"clang-{LLVM} -isystem {shlex.quote(INCLUDE)} -Wall -S -emit-llvm -fno-discard-value-names '%s'"
 # As clang's front end makes it: not optimized, but ready for it.
 FRESH = f"{CLANG} -O1 -Xclang -disable-llvm-passes -o '%t.ll'"
-OPT = f"opt-{LLVM} -load-pass-plugin={PLUGIN} -S '%t.ll' -o '%t'"
+OPT = f"{shlex.quote(os.environ.get('WEFT_OPT', f'opt-{LLVM}'))} -load-pass-plugin={PLUGIN} -S '%t.ll' -o '%t'"
 FILECHECK = f"FileCheck-{LLVM} '%s'"
 
 config.name = "activities"
