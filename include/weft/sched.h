@@ -588,8 +588,9 @@ WEFT_API bool weft__join_end(weft_task_t *t, weft_waiter_t *w);
  * @param deadline  a time of weft_now(), or WEFT_NEVER
  * @return 0; what it failed with (weft_task_fail); -ECANCELED if it was cancelled; -ETIMEDOUT if its scope's deadline
  *   cancelled it; what starting it returned, if that failed; -EINVAL: nobody has started it. With a deadline also
- *   -ETIMEDOUT: the task still runs, and `result` is not written; join it again. A caller that is cancelled itself is told so by its next wait: a join waits for the task's end first, because the handle
- *   may lie in the caller's frame; so it cancels the task.
+ *   -ETIMEDOUT: the task still runs, and `result` is not written; join it again. A caller that is cancelled itself is
+ *   told so by its next wait: a join waits for the task's end first, because the handle may lie in the caller's frame;
+ *   so it cancels the task.
  */
 WEFT__INLINE int weft_join_until(weft_task_t *t, void **result, uint64_t deadline)
 {
@@ -719,8 +720,8 @@ WEFT_API void weft_scope_open(weft_scope_t *s, uint64_t deadline);
 /**
  * Set or move the deadline of an open scope, also to WEFT_NEVER. A time that is over cancels the scope at once. For its
  * owner only. Does not wait.
- * @return 0; the error that the scope was cancelled with before, and nothing is done; -EPERM: another task opened it, or
- *   a thread; -EINVAL: it is closed, or NULL
+ * @return 0; the error that the scope was cancelled with before, and nothing is done; -EPERM: another task opened it,
+ *   or a thread; -EINVAL: it is closed, or NULL
  */
 WEFT_API int weft_scope_set_deadline(weft_scope_t *s, uint64_t deadline);
 

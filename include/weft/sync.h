@@ -125,7 +125,7 @@ WEFT__INLINE bool weft__mutex_try(weft_mutex_t *m)
 }
 
 /** Lock it unless it is locked. True: locked. */
-WEFT__INLINE WEFT__NOT_NULL bool weft_mutex_try_lock(weft_mutex_t *m)
+WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT bool weft_mutex_try_lock(weft_mutex_t *m)
 {
 	bool spent = weft__spend_operation(), locked;
 
@@ -180,7 +180,7 @@ __attribute__((cold, noinline, unused)) static int weft__mutex_lock_in_turn(weft
 }
 
 /** Lock it; -EDEADLK: the caller has it already. */
-WEFT__INLINE WEFT__NOT_NULL int weft_mutex_lock_until(weft_mutex_t *m, uint64_t deadline)
+WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_mutex_lock_until(weft_mutex_t *m, uint64_t deadline)
 {
 	int error;
 
@@ -324,12 +324,12 @@ __attribute__((noinline, unused)) static int weft__rwlock_wait(weft_rwlock_t *l,
 }
 
 /** Enter as a reader, or as the writer. -EDEADLK: the caller is the writer. */
-WEFT__INLINE WEFT__NOT_NULL int weft_rwlock_read_until(weft_rwlock_t *l, uint64_t deadline)
+WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_rwlock_read_until(weft_rwlock_t *l, uint64_t deadline)
 {
 	return weft__rwlock_wait(l, false, deadline);
 }
 
-WEFT__INLINE WEFT__NOT_NULL int weft_rwlock_write_until(weft_rwlock_t *l, uint64_t deadline)
+WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_rwlock_write_until(weft_rwlock_t *l, uint64_t deadline)
 {
 	return weft__rwlock_wait(l, true, deadline);
 }
@@ -374,7 +374,7 @@ typedef struct weft_sem {
 WEFT_API bool weft__sem_enter(weft_sem_t *s, struct weft__queued *w);
 
 /** Take a permit. */
-WEFT__INLINE WEFT__NOT_NULL int weft_sem_take_until(weft_sem_t *s, uint64_t deadline)
+WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_sem_take_until(weft_sem_t *s, uint64_t deadline)
 {
 	int result = weft__begin_operation(deadline != 0);
 	struct weft__queued w;
@@ -472,7 +472,7 @@ __attribute__((noinline, unused)) static int weft__event_wait(weft_event_t *e, c
 }
 
 /** Wait until it has happened. */
-WEFT__INLINE WEFT__NOT_NULL int weft_event_wait_until(weft_event_t *e, uint64_t deadline)
+WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_event_wait_until(weft_event_t *e, uint64_t deadline)
 {
 	int error = weft__begin_operation(deadline != 0);
 
@@ -513,7 +513,7 @@ WEFT__INLINE WEFT__NOT_NULL int weft_group_done(weft_group_t *g)
 WEFT_API bool weft__group_is_done(weft_group_t *g);
 
 /** Wait until all is done. */
-WEFT__INLINE WEFT__NOT_NULL int weft_group_wait_until(weft_group_t *g, uint64_t deadline)
+WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_group_wait_until(weft_group_t *g, uint64_t deadline)
 {
 	int error = weft__begin_operation(deadline != 0);
 
@@ -670,7 +670,7 @@ typedef struct weft_chan weft_chan_t;
  * @return the channel, owned by the caller, to be given to weft_chan_free; NULL: no memory. With NULL for a channel the
  *   functions below return -EINVAL, unless they say otherwise
  */
-WEFT_API weft_chan_t *weft_chan_make(size_t bytes, size_t capacity);
+WEFT_API WEFT__USE_RESULT weft_chan_t *weft_chan_make(size_t bytes, size_t capacity);
 
 WEFT_API int weft__chan_free(weft_chan_t *c);
 WEFT_API int weft__chan_close(weft_chan_t *c);
@@ -744,7 +744,7 @@ __attribute__((cold, noinline, unused)) static int weft__chan_send_in_turn(weft_
 
 /** Send a copy of *item. 0; -EPIPE: the channel is closed; -ENOMEM: unbounded, and there is no memory; -EINVAL: no
  * item. */
-WEFT__INLINE int weft_chan_send_until(weft_chan_t *c, const void *item, uint64_t deadline)
+WEFT__INLINE WEFT__USE_RESULT int weft_chan_send_until(weft_chan_t *c, const void *item, uint64_t deadline)
 {
 	if (weft__unlikely(weft__spend_operation()))
 		return weft__chan_send_in_turn(c, item, deadline);
@@ -757,7 +757,7 @@ WEFT__INLINE int weft_chan_send(weft_chan_t *c, const void *item)
 }
 
 /** Receive into *item. 0; -EPIPE: the channel is closed, and empty; -EINVAL: nowhere to receive into. */
-WEFT__INLINE int weft_chan_receive_until(weft_chan_t *c, void *item, uint64_t deadline)
+WEFT__INLINE WEFT__USE_RESULT int weft_chan_receive_until(weft_chan_t *c, void *item, uint64_t deadline)
 {
 	struct weft__queued w;
 	int result;
@@ -807,7 +807,7 @@ WEFT_API void weft__select_leave(weft_case_t *cases, unsigned count, int done);
  * @param count  1 to WEFT_CASES (-EINVAL else)
  * @return its index, and its `status` is set; or a negative error as above: then none was done
  */
-WEFT__INLINE int weft_select_until(weft_case_t *cases, unsigned count, uint64_t deadline)
+WEFT__INLINE WEFT__USE_RESULT int weft_select_until(weft_case_t *cases, unsigned count, uint64_t deadline)
 {
 	weft_waiter_t w;
 	int result;

@@ -28,7 +28,7 @@ static void *lost_update(void *unused)
 	balance = 0;
 	WEFT_SCOPE(scope);
 	for (int i = 0; i < 3; i++)
-		weft_scope_spawn(&scope, pays_in, NULL);
+		(void)!weft_scope_spawn(&scope, pays_in, NULL);
 	weft_scope_wait(&scope);
 	assert(balance == 3);
 	return unused;
@@ -71,8 +71,8 @@ static void *lost_wakeup(void *unused)
 {
 	memset(&box, 0, sizeof box);
 	WEFT_SCOPE(scope);
-	weft_scope_spawn(&scope, consumes, NULL);
-	weft_scope_spawn(&scope, produces, NULL);
+	(void)!weft_scope_spawn(&scope, consumes, NULL);
+	(void)!weft_scope_spawn(&scope, produces, NULL);
 	weft_scope_wait(&scope);
 	return unused;
 }
@@ -97,8 +97,8 @@ static void *lock_order(void *unused)
 {
 	memset(locks, 0, sizeof locks);
 	WEFT_SCOPE(scope);
-	weft_scope_spawn(&scope, locks_both, (void *)0);
-	weft_scope_spawn(&scope, locks_both, (void *)1);
+	(void)!weft_scope_spawn(&scope, locks_both, (void *)0);
+	(void)!weft_scope_spawn(&scope, locks_both, (void *)1);
 	weft_scope_wait(&scope);
 	return unused;
 }
@@ -119,7 +119,7 @@ static void *forgotten_join(void *unused)
 	WEFT_SCOPE(scope);
 	memset(squares, 0, sizeof squares);
 	for (intptr_t i = 0; i < 4; i++)
-		weft_scope_spawn(&scope, squares_one, (void *)i);
+		(void)!weft_scope_spawn(&scope, squares_one, (void *)i);
 	if (right)
 		weft_scope_wait(&scope);
 	for (int i = 0; i < 4; i++)
@@ -184,7 +184,7 @@ static void *aba(void *unused)
 		give(&nodes[i]);
 	WEFT_SCOPE(scope);
 	for (int i = 0; i < 3; i++)
-		weft_scope_spawn(&scope, takes_and_gives, NULL);
+		(void)!weft_scope_spawn(&scope, takes_and_gives, NULL);
 	weft_scope_wait(&scope);
 	return unused;
 }
@@ -203,8 +203,8 @@ static void *livelock(void *unused)
 	int turn = 1;
 
 	WEFT_SCOPE(scope);
-	weft_scope_spawn(&scope, politely, &turn);
-	weft_scope_spawn(&scope, politely, &turn);
+	(void)!weft_scope_spawn(&scope, politely, &turn);
+	(void)!weft_scope_spawn(&scope, politely, &turn);
 	weft_scope_wait(&scope);
 	return unused;
 }
@@ -225,7 +225,7 @@ static void *lost_task(void *unused)
 {
 	memset(&told, 0, sizeof told);
 	listens = false;
-	weft_spawn_detached(listener, NULL, NULL);
+	(void)!weft_spawn_detached(listener, NULL, NULL);
 	weft_task_yield();
 	if (listens || right)
 		weft_event_set(&told);

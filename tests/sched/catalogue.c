@@ -919,7 +919,7 @@ static void *asks_with_timeout(void *unused)
 {
 	long answer;
 
-	(void)weft_chan_receive_until(s.chan, &answer, weft_now() + 10 * MS);
+	(void)!weft_chan_receive_until(s.chan, &answer, weft_now() + 10 * MS);
 	return unused;
 }
 

@@ -383,7 +383,7 @@ static void *receives(void *argument)
 	int item;
 
 	__atomic_store_n(&r->begun, true, __ATOMIC_RELEASE);
-	weft_chan_receive_until(r->chans[0], &item, draw(r, 2) ? soon(r) : WEFT_NEVER);
+	(void)!weft_chan_receive_until(r->chans[0], &item, draw(r, 2) ? soon(r) : WEFT_NEVER);
 	return NULL;
 }
 

@@ -287,7 +287,7 @@ static void *deadlines(void *argument)
 		error = weft_scope_spawn_with(&scope, &t, waits_for, &never, NULL);
 		CHECK(!error || error == -ECANCELED);
 		CHECK(weft_scope_wait(&scope) == -ETIMEDOUT);
-		CHECK(weft_join(&t, NULL) == -ECANCELED);
+		CHECK(weft_join(&t, NULL) == (error ? -ECANCELED : -ETIMEDOUT));
 	}
 	WEFT_SCOPE_UNTIL(scope, WEFT_NEVER - 1);
 	CHECK(weft_scope_spawn_with(&scope, &t, sleeps, &ages, NULL) == 0);
