@@ -370,11 +370,18 @@ typedef struct weft_sem {
 		{0, NULL, NULL}, (permits)                                                                             \
 	}
 
-/* True: there was one. `w` NULL: do not wait. */
-WEFT_API bool weft__sem_enter(weft_sem_t *s, struct weft__queued *w);
+/* True: the caller has the permits. `w` NULL: do not wait. */
+WEFT_API bool weft__sem_enter(weft_sem_t *s, struct weft__queued *w, size_t permits);
+/* After a wait that ended early: the next in the queue may be able to have its permits. */
+WEFT_API void weft__sem_leave(weft_sem_t *s, struct weft__place *place);
 
-/** Take a permit. */
-WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_sem_take_until(weft_sem_t *s, uint64_t deadline)
+/**
+ * Take a number of permits, all at once, or none. First come, first served: a wait for many permits is not passed by
+ * later waits for fewer, nor by calls with the deadline 0.
+ * @return as all functions that wait
+ */
+WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_sem_take_many_until(weft_sem_t *s, size_t permits,
+									  uint64_t deadline)
 {
 	int result = weft__begin_operation(deadline != 0);
 	struct weft__queued w;
@@ -382,19 +389,31 @@ WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_sem_take_until(weft_sem_t 
 	if (weft__unlikely(result))
 		return result;
 	if (!deadline)
-		return weft__sem_enter(s, NULL) ? 0 : -ETIMEDOUT;
+		return weft__sem_enter(s, NULL, permits) ? 0 : -ETIMEDOUT;
 	weft__queued_init(&w, "semaphore", s, deadline);
-	if (weft__sem_enter(s, &w))
+	w.place.value = (void *)(uintptr_t)permits;
+	if (weft__sem_enter(s, &w, permits))
 		return 0;
 	result = weft_wait(&w.waiter);
 	if (result)
-		weft__queue_leave(&s->queue, &w.place);
+		weft__sem_leave(s, &w.place);
 	return weft__waited(result);
+}
+
+WEFT__INLINE WEFT__NOT_NULL int weft_sem_take_many(weft_sem_t *s, size_t permits)
+{
+	return weft_sem_take_many_until(s, permits, WEFT_NEVER);
+}
+
+/** Take a permit. */
+WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_sem_take_until(weft_sem_t *s, uint64_t deadline)
+{
+	return weft_sem_take_many_until(s, 1, deadline);
 }
 
 WEFT__INLINE WEFT__NOT_NULL int weft_sem_take(weft_sem_t *s)
 {
-	return weft_sem_take_until(s, WEFT_NEVER);
+	return weft_sem_take_many_until(s, 1, WEFT_NEVER);
 }
 
 WEFT_API int weft__sem_give(weft_sem_t *s, size_t permits);

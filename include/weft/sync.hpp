@@ -290,23 +290,24 @@ class semaphore : detail::stays
 	explicit semaphore(size_t permits) noexcept : sem_ WEFT_SEM(permits)
 	{
 	}
-	void acquire()
+	/** @param permits  taken all at once, or none: see weft_sem_take_many_until */
+	void acquire(size_t permits = 1)
 	{
-		detail::check(weft_sem_take(&sem_));
+		detail::check(weft_sem_take_many(&sem_, permits));
 	}
-	[[nodiscard]] bool try_acquire()
+	[[nodiscard]] bool try_acquire(size_t permits = 1)
 	{
-		return detail::in_time(weft_sem_take_until(&sem_, 0));
+		return detail::in_time(weft_sem_take_many_until(&sem_, permits, 0));
 	}
 	template <typename Rep, typename Period>
-	[[nodiscard]] bool try_acquire_for(const std::chrono::duration<Rep, Period> &time)
+	[[nodiscard]] bool try_acquire_for(const std::chrono::duration<Rep, Period> &time, size_t permits = 1)
 	{
-		return detail::in_time(weft_sem_take_until(&sem_, detail::deadline_of(time)));
+		return detail::in_time(weft_sem_take_many_until(&sem_, permits, detail::deadline_of(time)));
 	}
 	template <typename Clock, typename Duration>
-	[[nodiscard]] bool try_acquire_until(const std::chrono::time_point<Clock, Duration> &when)
+	[[nodiscard]] bool try_acquire_until(const std::chrono::time_point<Clock, Duration> &when, size_t permits = 1)
 	{
-		return detail::in_time(weft_sem_take_until(&sem_, detail::deadline_of(when)));
+		return detail::in_time(weft_sem_take_many_until(&sem_, permits, detail::deadline_of(when)));
 	}
 	/** @throws std::system_error, EOVERFLOW: more than SIZE_MAX permits, and nothing is done */
 	void release(size_t permits = 1)

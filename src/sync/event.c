@@ -5,39 +5,75 @@
 
 /* ---- semaphore ------------------------------------------------------------------------------------------------- */
 
-/* Invariant: somebody waits only if there is no permit. */
-bool weft__sem_enter(weft_sem_t *s, struct weft__queued *w)
-{
-	bool has;
-
-	lock(&s->queue);
-	has = s->permits;
-	if (has)
-		s->permits--;
-	lose_the_lock(&s->queue, WEFT_CANARY(semaphore_waits_too_late));
-	if (!has && w)
-		add(&s->queue, &w->place);
-	unlock(&s->queue);
-	return has;
-}
-
-int weft__sem_give(weft_sem_t *s, size_t permits)
+/*
+ * Invariant when the lock is free: the first in the queue whose wait has not ended needs more permits than there are.
+ * Everybody behind it waits, too, so that a wait for many permits ends although others take single ones.
+ *
+ * Give permits to those who can have them now: a list by `next`, to be completed when the lock is released.
+ */
+static struct weft__place *grant(weft_sem_t *s)
 {
 	struct weft__place *all = NULL, **end = &all, *place;
-	bool too_many;
 
-	lock(&s->queue);
-	too_many = permits > SIZE_MAX - s->permits;
-	if (too_many)
-		permits = 0;
-	for (; permits && (place = claim_first(&s->queue)); permits--) {
+	while ((place = s->queue.first)) {
+		size_t wanted = (size_t)(uintptr_t)place->value;
+
+		if (wanted > s->permits && !has_ended(place))
+			break;
+		take_out(&s->queue, place);
+		if (!claim(place))
+			continue;
+		weft__seen_release(place->waiter);
+		s->permits -= wanted;
 		*end = place;
 		end = &place->next;
 	}
 	*end = NULL;
-	s->permits += permits;
+	return all;
+}
+
+bool weft__sem_enter(weft_sem_t *s, struct weft__queued *w, size_t permits)
+{
+	struct weft__place *others;
+	bool has;
+
+	lock(&s->queue);
+	others = grant(s);
+	has = !s->queue.first && s->permits >= permits;
+	if (has)
+		s->permits -= permits;
+	lose_the_lock(&s->queue, WEFT_CANARY(semaphore_waits_too_late));
+	if (!has && w)
+		add(&s->queue, &w->place);
 	unlock(&s->queue);
-	complete_all(all);
+	complete_all(others);
+	return has;
+}
+
+void weft__sem_leave(weft_sem_t *s, struct weft__place *place)
+{
+	struct weft__place *others;
+
+	lock(&s->queue);
+	if (place->queued)
+		take_out(&s->queue, place);
+	others = grant(s);
+	unlock(&s->queue);
+	complete_all(others);
+}
+
+int weft__sem_give(weft_sem_t *s, size_t permits)
+{
+	struct weft__place *others;
+	bool too_many;
+
+	lock(&s->queue);
+	too_many = permits > SIZE_MAX - s->permits;
+	if (!too_many)
+		s->permits += permits;
+	others = grant(s);
+	unlock(&s->queue);
+	complete_all(others);
 	return too_many ? -EOVERFLOW : 0;
 }
 

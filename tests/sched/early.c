@@ -10,7 +10,7 @@
  */
 #include "check.h"
 
-enum { PARTIES = 3, PERMITS = 1, MOST = 40, COMMANDS = 120, CROWD = 8, OPERATIONS = 12 };
+enum { PARTIES = 3, PERMITS = 1, WANTED = 3, MOST = 40, COMMANDS = 120, CROWD = 8, OPERATIONS = 12 };
 
 enum kind { MEETS, READS, WRITES, TAKES, KINDS };
 
@@ -19,6 +19,7 @@ enum state { UNUSED, WAITS, PASSED, CANCELLED, LATE, GONE };
 struct party {
 	struct world *world;
 	enum kind kind;
+	int wanted; /* permits */
 	uint64_t deadline;
 	weft_event_t release;
 	weft_task_t handle;
@@ -98,33 +99,49 @@ static void let_in(struct world *w)
 	}
 }
 
+static void give(struct world *w, int permits)
+{
+	w->permits += permits;
+	for (int i = 0; i < w->count; i++) {
+		struct party *p = &w->parties[i];
+
+		if (p->state != WAITS || p->kind != TAKES)
+			continue;
+		if (p->wanted > w->permits)
+			return;
+		w->permits -= p->wanted;
+		pass(p, 0);
+	}
+}
+
 /* Before the party, or the driver, is counted as one that waits. */
-static bool can(struct world *w, enum kind kind)
+static bool can(struct world *w, enum kind kind, int wanted)
 {
 	if (kind == MEETS)
 		return opens(w);
-	if (kind == TAKES)
-		return w->permits && w->permits--;
+	if (kind == TAKES) {
+		if (waiting(w, TAKES, TAKES) || w->permits < wanted)
+			return false;
+		w->permits -= wanted;
+		return true;
+	}
 	if (waiting(w, READS, WRITES) || !may_enter(w, kind))
 		return false;
 	count(w, kind, 1);
 	return true;
 }
 
-static void give(struct world *w)
-{
-	for (int i = 0; i < w->count; i++)
-		if (w->parties[i].state == WAITS && w->parties[i].kind == TAKES) {
-			pass(&w->parties[i], 0);
-			return;
-		}
-	w->permits++;
-}
-
 static void end_early(struct party *p, enum state how)
 {
 	p->state = how;
 	p->expected = how == LATE ? -ETIMEDOUT : -ECANCELED;
+}
+
+/* Those behind a party that has gone may be able to go on. */
+static void go_on(struct world *w)
+{
+	let_in(w);
+	give(w, 0);
 }
 
 static uint64_t earliest(const struct world *w)
@@ -139,7 +156,7 @@ static uint64_t earliest(const struct world *w)
 
 /* ---- the objects ------------------------------------------------------------------------------------------------- */
 
-static int operate(struct world *w, enum kind kind, uint64_t deadline)
+static int operate(struct world *w, enum kind kind, int wanted, uint64_t deadline)
 {
 	switch (kind) {
 	case MEETS:
@@ -149,7 +166,7 @@ static int operate(struct world *w, enum kind kind, uint64_t deadline)
 	case WRITES:
 		return weft_rwlock_write_until(&w->lock, deadline);
 	default:
-		return weft_sem_take_until(&w->sem, deadline);
+		return weft_sem_take_many_until(&w->sem, (size_t)wanted, deadline);
 	}
 }
 
@@ -158,7 +175,7 @@ static void *party(void *argument)
 	struct party *p = argument;
 
 	p->begun = true;
-	p->result = operate(p->world, p->kind, p->deadline);
+	p->result = operate(p->world, p->kind, p->wanted, p->deadline);
 	p->returned = true;
 	if (!p->result && (p->kind == READS || p->kind == WRITES)) {
 		CHECK(weft_event_wait(&p->release) == 0);
@@ -174,13 +191,14 @@ static void start(struct world *w, weft_scope_t *scope, enum kind kind)
 	struct party *p = &w->parties[w->count];
 
 	*p = (struct party){.world = w, .kind = kind, .deadline = WEFT_NEVER};
+	p->wanted = 1 + (int)draw(&w->random, WANTED);
 	if (w->simulated && draw(&w->random, 2))
 		p->deadline = weft_now() + 1000 * (1 + draw(&w->random, 5));
 	CHECK(weft_scope_spawn_with(scope, &p->handle, party, p, &codes) == 0);
 	while (!p->begun)
 		weft_task_yield();
 	/* It has run until it had to wait, because there is one thread. */
-	if (can(w, kind))
+	if (can(w, kind, p->wanted))
 		pass(p, kind == MEETS);
 	else
 		p->state = WAITS;
@@ -189,15 +207,16 @@ static void start(struct world *w, weft_scope_t *scope, enum kind kind)
 
 static void try(struct world *w, enum kind kind)
 {
-	bool expected = can(w, kind);
-	int result = operate(w, kind, 0);
+	int wanted = 1 + (int)draw(&w->random, WANTED);
+	bool expected = can(w, kind, wanted);
+	int result = operate(w, kind, wanted, 0);
 
 	CHECK(result == (!expected ? -ETIMEDOUT : kind == MEETS));
 	if (!expected || kind == MEETS)
 		return;
 	if (kind == TAKES) {
-		CHECK(weft_sem_give(&w->sem, 1) == 0);
-		give(w);
+		CHECK(weft_sem_give(&w->sem, (size_t)wanted) == 0);
+		give(w, wanted);
 		return;
 	}
 	CHECK(weft_rwlock_unlock(&w->lock) == 0);
@@ -211,7 +230,7 @@ static void cancel(struct world *w, struct party *p)
 		return;
 	weft_task_cancel(&p->handle);
 	end_early(p, CANCELLED);
-	let_in(w);
+	go_on(w);
 }
 
 static void release(struct world *w, struct party *p)
@@ -237,7 +256,7 @@ static void let_time_pass(struct world *w, const struct party *until)
 		for (int i = 0; i < w->count; i++)
 			if (w->parties[i].state == WAITS && w->parties[i].deadline == now)
 				end_early(&w->parties[i], LATE);
-		let_in(w);
+		go_on(w);
 	}
 }
 
@@ -258,6 +277,7 @@ static void compare(struct world *w)
 static void command(struct world *w, weft_scope_t *scope)
 {
 	struct party *any = &w->parties[w->count ? draw(&w->random, (uint32_t)w->count) : 0];
+	int permits;
 
 	switch (draw(&w->random, 8)) {
 	case 0:
@@ -272,8 +292,9 @@ static void command(struct world *w, weft_scope_t *scope)
 		release(w, any);
 		break;
 	case 4:
-		CHECK(weft_sem_give(&w->sem, 1) == 0);
-		give(w);
+		permits = 1 + (int)draw(&w->random, WANTED);
+		CHECK(weft_sem_give(&w->sem, (size_t)permits) == 0);
+		give(w, permits);
 		break;
 	case 5:
 		let_time_pass(w, any);
@@ -348,7 +369,7 @@ static void *visits(void *argument)
 
 	for (int i = 0; i < OPERATIONS; i++) {
 		enum kind kind = draw(&g->random, 2) ? MEETS : draw(&g->random, KINDS);
-		int result = operate(&c->world, kind, weft_now() + draw(&g->random, 100000));
+		int result = operate(&c->world, kind, 1, weft_now() + draw(&g->random, 100000));
 
 		if (result == -ECANCELED)
 			return NULL;

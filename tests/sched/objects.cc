@@ -207,6 +207,8 @@ void semaphores()
 		}
 	});
 	CHECK(most == 2);
+	CHECK(!s.try_acquire(3) && s.try_acquire(2) && !s.try_acquire(1));
+	s.release(2);
 	CHECK(s.try_acquire() && s.try_acquire_for(1h) && !s.try_acquire() && !s.try_acquire_for(1ms));
 	CHECK(!s.try_acquire_until(weft::clock::now() + 1ms));
 	s.release(3);
