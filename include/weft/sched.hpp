@@ -16,7 +16,7 @@
 //   weft::shield          while it lives the task's waits are not cancelled
 //   weft::mutex, …        the objects of weft/sync.hpp
 //   weft::channel<T>      for any T that can be moved
-//   weft::select(…)       whichever of some channels can first: weft::on_receive, on_send; weft::after, weft::otherwise
+//   weft::select(…)       whichever of some channels can first: weft::on_receive, on_send, on_event, …
 //   weft::future<T>       a value, or an exception, that comes later; weft::promise<T> says it
 //   weft::local<T>        a variable of which each task has its own
 //   co_await task         with C++20: a coroutine that runs inside a task (or a thread) waits for another task
@@ -49,9 +49,11 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <stdexcept>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #if defined(__cpp_impl_coroutine)
 #include <weft/cxx/await.hpp>
@@ -847,6 +849,38 @@ template <typename T, typename F> class send_case : public select_case
 	F f_;
 };
 
+// An event or a semaphore.
+template <typename F> class object_case : public select_case
+{
+      public:
+	object_case(weft_event_t *event, weft_sem_t *sem, F f) : event_(event), sem_(sem), f_(std::move(f))
+	{
+	}
+	weft_case_t what() noexcept
+	{
+		weft_case_t c{};
+
+		c.event = event_;
+		c.sem = sem_;
+		return c;
+	}
+	void done(int)
+	{
+		f_();
+	}
+
+      private:
+	weft_event_t *event_;
+	weft_sem_t *sem_;
+	F f_;
+};
+
+template <typename F> auto object_case_of(weft_event_t *event, weft_sem_t *sem, F &&fn)
+{
+	static_assert(std::is_invocable_v<std::decay_t<F> &>, "weft::select: the function of this case takes nothing");
+	return object_case<std::decay_t<F>>(event, sem, std::forward<F>(fn));
+}
+
 template <typename F> class time_case : public select_case
 {
       public:
@@ -881,22 +915,44 @@ void done(std::index_sequence<Index...>, size_t which, int status, Cases &...cas
 	((Index == which ? cases.done(status) : void()), ...);
 }
 
-template <typename... Cases> size_t select_now(Cases &...cases)
+// The number of the case that is done, and its status.
+inline std::pair<size_t, int> wait_for_one(weft_case_t *all, const uint64_t *deadlines, size_t count, bool fair)
+{
+	size_t earliest = 0;
+	int result;
+
+	for (size_t i = 1; i < count; i++)
+		if (deadlines[i] < deadlines[earliest])
+			earliest = i;
+	result =
+	    (fair ? weft_select_fair_until : weft_select_until)(all, static_cast<unsigned>(count), deadlines[earliest]);
+	if (result == -ETIMEDOUT)
+		return {earliest, 0};
+	check(result);
+	return {static_cast<size_t>(result), all[result].status};
+}
+
+template <typename... Cases> size_t select_now(bool fair, Cases &...cases)
 {
 	weft_case_t all[] = {cases.what()...};
 	const uint64_t deadlines[] = {cases.deadline()...};
-	size_t earliest = 0, which;
-	int result;
+	auto [which, status] = wait_for_one(all, deadlines, sizeof...(Cases), fair);
 
-	for (size_t i = 1; i < sizeof...(Cases); i++)
-		if (deadlines[i] < deadlines[earliest])
-			earliest = i;
-	result = weft_select_until(all, sizeof...(Cases), deadlines[earliest]);
-	if (result != -ETIMEDOUT)
-		check(result);
-	which = result < 0 ? earliest : static_cast<size_t>(result);
-	done(std::index_sequence_for<Cases...>(), which, result < 0 ? 0 : all[which].status, cases...);
+	done(std::index_sequence_for<Cases...>(), which, status, cases...);
 	return which;
+}
+
+template <typename... Cases> constexpr size_t select_of(bool fair, Cases &...cases)
+{
+	constexpr bool fits = (std::is_base_of_v<select_case, std::decay_t<Cases>> && ...);
+	constexpr bool count_fits = sizeof...(Cases) > 0 && sizeof...(Cases) <= WEFT_CASES;
+
+	static_assert(count_fits, "weft::select takes 1 to 64 cases");
+	static_assert(fits, "weft::select takes what weft::on_receive, on_send, after and otherwise return");
+	if constexpr (fits && count_fits)
+		return select_now(fair, cases...);
+	else
+		return 0;
 }
 
 } // namespace detail
@@ -924,13 +980,23 @@ template <typename T, typename F> auto on_send(channel<T> &c, std::common_type_t
 	else
 		return detail::time_case<void (*)()>(0, nullptr);
 }
-/** fn() after that time, if no channel was ready before. */
+/** fn() when the event is set. */
+template <typename F> auto on_event(event &e, F &&fn)
+{
+	return detail::object_case_of(e.native_handle(), nullptr, std::forward<F>(fn));
+}
+/** fn() when the caller has a permit of the semaphore. */
+template <typename F> auto on_acquire(semaphore &s, F &&fn)
+{
+	return detail::object_case_of(nullptr, s.native_handle(), std::forward<F>(fn));
+}
+/** fn() after that time, if no other case was ready before. */
 template <typename Rep, typename Period, typename F> auto after(std::chrono::duration<Rep, Period> time, F &&fn)
 {
 	static_assert(std::is_invocable_v<std::decay_t<F> &>, "weft::after(time, fn): fn takes nothing");
 	return detail::time_case_of(detail::deadline_of(time), std::forward<F>(fn));
 }
-/** fn() at once, if no channel is ready now. */
+/** fn() at once, if no other case is ready now. */
 template <typename F> auto otherwise(F &&fn)
 {
 	static_assert(std::is_invocable_v<std::decay_t<F> &>, "weft::otherwise(fn): fn takes nothing");
@@ -944,16 +1010,95 @@ template <typename F> auto otherwise(F &&fn)
  */
 template <typename... Cases> size_t select(Cases &&...cases)
 {
-	constexpr bool fits = (std::is_base_of_v<detail::select_case, std::decay_t<Cases>> && ...);
-	constexpr bool count_fits = sizeof...(Cases) > 0 && sizeof...(Cases) <= WEFT_CASES;
-
-	static_assert(count_fits, "weft::select takes 1 to 64 cases");
-	static_assert(fits, "weft::select takes what weft::on_receive, on_send, after and otherwise return");
-	if constexpr (fits && count_fits)
-		return detail::select_now(cases...);
-	else
-		return 0;
+	return detail::select_of(false, cases...);
 }
+/** Like select, but of the cases that can be done at once one is drawn at random. */
+template <typename... Cases> size_t select_fair(Cases &&...cases)
+{
+	return detail::select_of(true, cases...);
+}
+
+/** Cases whose number is known at run time, up to WEFT_CASES; one task uses them at a time. Each select does one, which
+ * is then no longer in the list, and of which the number is that of its add. */
+class select_list
+{
+      public:
+	/** @return its number @throws std::length_error: there are WEFT_CASES already; std::bad_alloc */
+	template <typename Case> size_t add(Case &&one)
+	{
+		static_assert(
+		    std::is_base_of_v<detail::select_case, std::decay_t<Case>>,
+		    "weft::select_list::add takes what weft::on_receive, on_send, after and otherwise return");
+		if (cases_.size() == WEFT_CASES)
+			throw std::length_error("weft::select_list has 64 cases at most");
+		cases_.emplace_back(added_, std::make_unique<any_of<std::decay_t<Case>>>(std::forward<Case>(one)));
+		return added_++;
+	}
+	size_t size() const noexcept
+	{
+		return cases_.size();
+	}
+	bool empty() const noexcept
+	{
+		return cases_.empty();
+	}
+	/** As weft::select. @throws std::system_error, EINVAL: the list is empty */
+	size_t select()
+	{
+		return run(false);
+	}
+	size_t select_fair()
+	{
+		return run(true);
+	}
+
+      private:
+	struct any {
+		virtual ~any() = default;
+		virtual weft_case_t what() noexcept = 0;
+		virtual uint64_t deadline() const noexcept = 0;
+		virtual void done(int status) = 0;
+	};
+	template <typename Case> struct any_of final : any {
+		Case one;
+
+		explicit any_of(Case &&c) : one(std::move(c))
+		{
+		}
+		weft_case_t what() noexcept override
+		{
+			return one.what();
+		}
+		uint64_t deadline() const noexcept override
+		{
+			return one.deadline();
+		}
+		void done(int status) override
+		{
+			one.done(status);
+		}
+	};
+
+	size_t run(bool fair)
+	{
+		weft_case_t all[WEFT_CASES];
+		uint64_t deadlines[WEFT_CASES] = {WEFT_NEVER};
+
+		for (size_t i = 0; i < cases_.size(); i++) {
+			all[i] = cases_[i].second->what();
+			deadlines[i] = cases_[i].second->deadline();
+		}
+		auto [which, status] = detail::wait_for_one(all, deadlines, cases_.size(), fair);
+		auto one = std::move(cases_[which]);
+
+		cases_.erase(cases_.begin() + static_cast<std::ptrdiff_t>(which));
+		one.second->done(status);
+		return one.first;
+	}
+
+	std::vector<std::pair<size_t, std::unique_ptr<any>>> cases_;
+	size_t added_ = 0;
+};
 
 // ---- futures --------------------------------------------------------------------------------------------------------
 
@@ -984,6 +1129,11 @@ template <typename T> class [[nodiscard]] future
 	bool ready() const noexcept
 	{
 		return state_ && weft_event_is_set(&state_->known);
+	}
+	/** Set when the value is known. @throws std::system_error, EINVAL: the future is not valid */
+	weft_event_t *native_event() const
+	{
+		return &state().known;
 	}
 	/** Wait until it is known. @throws std::system_error: ECANCELED; EINVAL: the future is not valid. May suspend.
 	 */
@@ -1052,6 +1202,12 @@ template <typename T> class [[nodiscard]] future
 
 	std::shared_ptr<detail::promised<T>> state_;
 };
+
+/** A case of weft::select: fn() when the value of a future is known; get() does not wait then. The future is valid. */
+template <typename T, typename F> auto on_ready(const future<T> &f, F &&fn)
+{
+	return detail::object_case_of(f.native_event(), nullptr, std::forward<F>(fn));
+}
 
 /** Says a future's value, or an exception, once. One that ends without sets broken_promise. */
 template <typename T> class promise

@@ -370,8 +370,8 @@ typedef struct weft_sem {
 		{0, NULL, NULL}, (permits)                                                                             \
 	}
 
-/* True: the caller has the permits. `w` NULL: do not wait. */
-WEFT_API bool weft__sem_enter(weft_sem_t *s, struct weft__queued *w, size_t permits);
+/* True: the caller has the permits. `place` NULL: do not wait; else its `value` is their number. */
+WEFT_API bool weft__sem_enter(weft_sem_t *s, struct weft__place *place, size_t permits);
 /* After a wait that ended early: the next in the queue may be able to have its permits. */
 WEFT_API void weft__sem_leave(weft_sem_t *s, struct weft__place *place);
 
@@ -392,7 +392,7 @@ WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_sem_take_many_until(weft_s
 		return weft__sem_enter(s, NULL, permits) ? 0 : -ETIMEDOUT;
 	weft__queued_init(&w, "semaphore", s, deadline);
 	w.place.value = (void *)(uintptr_t)permits;
-	if (weft__sem_enter(s, &w, permits))
+	if (weft__sem_enter(s, &w.place, permits))
 		return 0;
 	result = weft_wait(&w.waiter);
 	if (result)
@@ -438,8 +438,8 @@ typedef struct weft_event {
 
 enum { WEFT__LOCKED = 1, WEFT__SET = 2 };
 
-/* True: `w` is in the queue. */
-WEFT_API bool weft__event_enter(weft_event_t *e, struct weft__queued *w);
+/* True: `place` is in the queue. */
+WEFT_API bool weft__event_enter(weft_event_t *e, struct weft__place *place);
 /* Like weft__queue_leave. */
 WEFT_API void weft__event_leave(weft_event_t *e, struct weft__place *place);
 
@@ -482,7 +482,7 @@ __attribute__((noinline, unused)) static int weft__event_wait(weft_event_t *e, c
 	if (!deadline)
 		return -ETIMEDOUT;
 	weft__queued_init(&w, what, e, deadline);
-	if (!weft__event_enter(e, &w))
+	if (!weft__event_enter(e, &w.place))
 		return 0;
 	result = weft_wait(&w.waiter);
 	if (result)
@@ -655,6 +655,12 @@ WEFT__INLINE WEFT__NOT_NULL int weft_future_set(weft_future_t *f, void *value, i
 	return result;
 }
 
+/** The event that is set when the value is known, for weft_select. After that weft_future_get does not wait. */
+WEFT__INLINE WEFT__NOT_NULL weft_event_t *weft_future_event(weft_future_t *f)
+{
+	return &f->known;
+}
+
 /** Wait for the value. @param value  where to put it, may be NULL. @return also the error that was set */
 WEFT__INLINE WEFT__NOT_NULL int weft_future_get_until(weft_future_t *f, void **value, uint64_t deadline)
 {
@@ -803,30 +809,26 @@ WEFT__INLINE int weft_chan_receive(weft_chan_t *c, void *item)
 	return weft_chan_receive_until(c, item, WEFT_NEVER);
 }
 
-/** One of several things to wait for. */
+/** One of several things to wait for: a channel, an event, or a semaphore, whichever is not NULL; all NULL: never. */
 typedef struct weft_case {
-	weft_chan_t *chan; /**< NULL: never */
-	const void *send;  /**< the item to send; NULL: receive */
-	void *receive;	   /**< where to */
-	int status;	   /**< written: 0, -EPIPE, -ENOMEM */
+	weft_chan_t *chan;
+	const void *send;    /**< the item to send; NULL: receive */
+	void *receive;	     /**< where to */
+	int status;	     /**< written: 0, -EPIPE, -ENOMEM */
+	weft_event_t *event; /**< until it is set; of a future: weft_future_event() */
+	weft_sem_t *sem;     /**< to take a permit */
 	struct weft__place place;
 } weft_case_t;
 
 enum { WEFT_CASES = 64 };
 
-/* >= 0: that case is done. -EAGAIN: `w` is in all queues; w NULL: in none. -EINVAL. */
-WEFT_API int weft__select_enter(weft_case_t *cases, unsigned count, weft_waiter_t *w);
-/* After the wait. `done`: the case whose channel ended it, which is not touched again; negative: none. */
+/* >= 0: that case is done. -EAGAIN: `w` is in all queues; w NULL: in none. -EINVAL. `first` is looked at first. */
+WEFT_API int weft__select_enter(weft_case_t *cases, unsigned count, weft_waiter_t *w, unsigned first);
+/* After the wait. `done`: the case whose object ended it, which is not touched again; negative: none. */
 WEFT_API void weft__select_leave(weft_case_t *cases, unsigned count, int done);
+WEFT_API unsigned weft__select_draw(unsigned count);
 
-/**
- * Do one of the cases, the first of those that can be done at once, or whichever can be done first.
- * @param cases  `chan`, and `send` or `receive`, filled in; the caller's; one channel may stand in several
- *   -EINVAL: NULL, or a case that receives into NULL
- * @param count  1 to WEFT_CASES (-EINVAL else)
- * @return its index, and its `status` is set; or a negative error as above: then none was done
- */
-WEFT__INLINE WEFT__USE_RESULT int weft_select_until(weft_case_t *cases, unsigned count, uint64_t deadline)
+WEFT__INLINE int weft__select(weft_case_t *cases, unsigned count, uint64_t deadline, unsigned first)
 {
 	weft_waiter_t w;
 	int result;
@@ -837,7 +839,7 @@ WEFT__INLINE WEFT__USE_RESULT int weft_select_until(weft_case_t *cases, unsigned
 	if (weft__unlikely(result))
 		return result;
 	weft_waiter_init(&w, "select", cases, deadline);
-	result = weft__select_enter(cases, count, deadline ? &w : NULL);
+	result = weft__select_enter(cases, count, deadline ? &w : NULL, first);
 	if (result != -EAGAIN)
 		return result;
 	if (!deadline)
@@ -848,6 +850,31 @@ WEFT__INLINE WEFT__USE_RESULT int weft_select_until(weft_case_t *cases, unsigned
 		return weft__waited(result);
 	cases[result].status = cases[result].place.status;
 	return result;
+}
+
+/**
+ * Do one of the cases, the first of those that can be done at once, or whichever can be done first. The others have no
+ * effect. Their objects must stay until the call returns.
+ * @param cases  filled in except for `status`; the caller's; one object may stand in several
+ *   -EINVAL: NULL, or a case that receives into NULL
+ * @param count  1 to WEFT_CASES (-EINVAL else)
+ * @return its index, and its `status` is set; or a negative error as above: then none was done
+ */
+WEFT__INLINE WEFT__USE_RESULT int weft_select_until(weft_case_t *cases, unsigned count, uint64_t deadline)
+{
+	return weft__select(cases, count, deadline, 0);
+}
+
+/** Like weft_select_until, but of the cases that can be done at once one is drawn at random: a case that always can
+ * does not keep later ones from their turn. */
+WEFT__INLINE WEFT__USE_RESULT int weft_select_fair_until(weft_case_t *cases, unsigned count, uint64_t deadline)
+{
+	return weft__select(cases, count, deadline, count ? weft__select_draw(count) : 0);
+}
+
+WEFT__INLINE int weft_select_fair(weft_case_t *cases, unsigned count)
+{
+	return weft_select_fair_until(cases, count, WEFT_NEVER);
 }
 
 WEFT__INLINE int weft_select(weft_case_t *cases, unsigned count)

@@ -289,21 +289,29 @@ static void unlock_all(weft_chan_t **chans, unsigned count)
 		unlock(&chans[--count]->receivers);
 }
 
-/* The first case that can be done, which is; -EAGAIN: none. */
-static int try_all(weft_case_t *cases, unsigned count, struct weft__place **completed)
+/* 1, -EPIPE, -ENOMEM, or 0 if it has to wait. */
+static int try(weft_case_t *c, struct weft__place **completed)
 {
-	unsigned i;
+	if (c->chan)
+		return c->send ? send(c->chan, c->send, completed) : receive(c->chan, c->receive, completed);
+	if (c->event)
+		return weft__event_is_set(c->event);
+	return c->sem && weft__sem_enter(c->sem, NULL, 1);
+}
+
+/* The first case from `first` on that can be done, which is; -EAGAIN: none. */
+static int try_all(weft_case_t *cases, unsigned count, unsigned first, struct weft__place **completed)
+{
+	unsigned i, at;
 	int result;
 
 	for (i = 0; i < count; i++) {
-		if (!cases[i].chan)
-			continue;
-		result = cases[i].send ? send(cases[i].chan, cases[i].send, completed)
-				       : receive(cases[i].chan, cases[i].receive, completed);
+		at = first + i < count ? first + i : first + i - count;
+		result = try(&cases[at], completed);
 		if (!result)
 			continue;
-		cases[i].status = result < 0 ? result : 0;
-		return (int)i;
+		cases[at].status = result < 0 ? result : 0;
+		return (int)at;
 	}
 	return -EAGAIN;
 }
@@ -317,9 +325,45 @@ static void add_all(weft_case_t *cases, unsigned count, weft_waiter_t *w)
 
 		c->place = (struct weft__place){.waiter = w, .index = (int)i, .sends = c->send != NULL};
 		c->place.value = c->send ? (void *)(uintptr_t)c->send : c->receive;
-		if (c->chan)
+		if (!c->chan)
+			c->place.value = (void *)1; /* permit */
+		else
 			add(c->send ? &c->chan->senders : &c->chan->receivers, &c->place);
 	}
+}
+
+/*
+ * Events and semaphores have locks of their own, and need not be looked at together with the channels: an exchange has
+ * one partner there. So their queues are entered one after the other, when the places are in the channels' queues. A
+ * case that can be done by then claims the waiter for itself. If another case has claimed it before, a permit goes
+ * back.
+ */
+static void enter_others(weft_case_t *cases, unsigned count, weft_waiter_t *w)
+{
+	unsigned i;
+
+	for (i = 0; i < count; i++) {
+		weft_case_t *c = &cases[i];
+
+		if (c->chan || !(c->event || c->sem) ||
+		    (c->event ? weft__event_enter(c->event, &c->place) : !weft__sem_enter(c->sem, &c->place, 1)))
+			continue;
+		if (weft_waiter_claim(w, (int)i))
+			weft_waiter_complete(w);
+		else if (!c->event && WEFT_NO_CANARY(select_keeps_a_permit))
+			(void)weft__sem_give(c->sem, 1);
+		return;
+	}
+}
+
+unsigned weft__select_draw(unsigned count)
+{
+	static __thread uint64_t of_thread;
+	struct weft__worker *w = weft__worker();
+	uint64_t *random = w ? &w->random : &of_thread;
+
+	*random = *random * 6364136223846793005u + 1442695040888963407u;
+	return (unsigned)((*random >> 33) % count);
 }
 
 /* Does a case receive into NULL? */
@@ -333,7 +377,7 @@ static bool is_wrong(const weft_case_t *cases, unsigned count)
 	return false;
 }
 
-int weft__select_enter(weft_case_t *cases, unsigned count, weft_waiter_t *w)
+int weft__select_enter(weft_case_t *cases, unsigned count, weft_waiter_t *w, unsigned first)
 {
 	weft_chan_t *chans[WEFT_CASES];
 	unsigned n = channels_of(cases, count, chans);
@@ -343,13 +387,15 @@ int weft__select_enter(weft_case_t *cases, unsigned count, weft_waiter_t *w)
 	if (is_wrong(cases, count))
 		return -EINVAL;
 	lock_all(chans, n);
-	result = try_all(cases, count, &completed);
+	result = try_all(cases, count, first, &completed);
 	if (n)
 		lose_the_lock(&chans[0]->receivers, WEFT_CANARY(select_waits_too_late));
 	if (result == -EAGAIN && w)
 		add_all(cases, count, w);
 	unlock_all(chans, n);
 	complete(completed);
+	if (result == -EAGAIN && w)
+		enter_others(cases, count, w);
 	return result;
 }
 
@@ -357,7 +403,16 @@ void weft__select_leave(weft_case_t *cases, unsigned count, int done)
 {
 	unsigned i;
 
-	for (i = 0; i < count; i++)
-		if (cases[i].chan && (int)i != done)
-			weft__chan_leave(cases[i].chan, &cases[i].place);
+	for (i = 0; i < count; i++) {
+		weft_case_t *c = &cases[i];
+
+		if ((int)i == done)
+			continue;
+		if (c->chan)
+			weft__chan_leave(c->chan, &c->place);
+		else if (c->event)
+			weft__event_leave(c->event, &c->place);
+		else if (c->sem)
+			weft__sem_leave(c->sem, &c->place);
+	}
 }

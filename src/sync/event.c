@@ -32,7 +32,7 @@ static struct weft__place *grant(weft_sem_t *s)
 	return all;
 }
 
-bool weft__sem_enter(weft_sem_t *s, struct weft__queued *w, size_t permits)
+bool weft__sem_enter(weft_sem_t *s, struct weft__place *place, size_t permits)
 {
 	struct weft__place *others;
 	bool has;
@@ -43,8 +43,8 @@ bool weft__sem_enter(weft_sem_t *s, struct weft__queued *w, size_t permits)
 	if (has)
 		s->permits -= permits;
 	lose_the_lock(&s->queue, WEFT_CANARY(semaphore_waits_too_late));
-	if (!has && w)
-		add(&s->queue, &w->place);
+	if (!has && place)
+		add(&s->queue, place);
 	unlock(&s->queue);
 	complete_all(others);
 	return has;
@@ -108,7 +108,7 @@ static bool is_set(const weft_event_t *e)
 	return __atomic_load_n(&e->state, __ATOMIC_RELAXED) & WEFT__SET;
 }
 
-bool weft__event_enter(weft_event_t *e, struct weft__queued *w)
+bool weft__event_enter(weft_event_t *e, struct weft__place *place)
 {
 	bool waits;
 
@@ -119,7 +119,7 @@ bool weft__event_enter(weft_event_t *e, struct weft__queued *w)
 		lock_event(e);
 	}
 	if (waits)
-		add(&e->queue, &w->place);
+		add(&e->queue, place);
 	unlock_event(e, !waits);
 	return waits;
 }

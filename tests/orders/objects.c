@@ -402,6 +402,36 @@ static void takes_or_gives(void)
 	select_one(cases, item, WEFT_NEVER);
 }
 
+/* One case after the other, until each has been done once. */
+static void selects_each(weft_case_t *cases)
+{
+	int i, which;
+
+	for (i = 0; i < 2; i++) {
+		which = weft_select(cases, 2);
+		HOLDS(which >= 0 && (cases[which].chan || cases[which].event || cases[which].sem));
+		cases[which] = (weft_case_t){0};
+	}
+}
+
+static void selects_item_and_permit(void)
+{
+	int item = 0;
+	weft_case_t cases[2] = {{.chan = chans[0], .receive = &item}, {.sem = &sem}};
+
+	selects_each(cases);
+	received = item;
+	HOLDS(weft_sem_take_until(&sem, 0) == -ETIMEDOUT);
+}
+
+static void selects_permit_and_event(void)
+{
+	weft_case_t cases[2] = {{.sem = &sem}, {.event = &event}};
+
+	selects_each(cases);
+	HOLDS(counter == 1 && weft_sem_take_until(&sem, 0) == -ETIMEDOUT);
+}
+
 /* ---- the last user frees the object, as soon as its own call has returned ---------------------------------------- */
 
 static struct counted {
@@ -744,6 +774,14 @@ const struct scenario object_scenarios[] = {
      .stale = 2},
     {.name = "select",
      OF(rendezvous, nothing_is_lost, sends_one, sends_on_second, selects_from_both_twice),
+     .preemptions = 2,
+     .stale = 2},
+    {.name = "select_sem",
+     OF(rendezvous, nothing_is_lost, sends_one, gives, selects_item_and_permit),
+     .preemptions = 2,
+     .stale = 2},
+    {.name = "select_event",
+     OF(fresh_objects, NULL, gives, sets_event, selects_permit_and_event),
      .preemptions = 2,
      .stale = 2},
     {.name = "select_late", OF(rendezvous, nothing_is_lost, sends_for_a_while, selects_for_a_while), .time_runs = true},

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -279,6 +280,67 @@ void channels()
 	CHECK(!c.try_receive() && !c.receive_for(1h) && !c.receive());
 }
 
+// Select over all kinds of objects, in order, fairly, and from a list.
+void selects()
+{
+	weft::channel<int> chan(10);
+	weft::semaphore sem(0);
+	weft::event event;
+	weft::promise<int> promise;
+	weft::future<int> future = promise.get_future();
+	std::vector<size_t> done;
+	int number = 0, first = 0;
+
+	auto once = [&](auto timeout) {
+		return weft::select(weft::on_event(event, [&] { number = 1; }),
+				    weft::on_acquire(sem, [&] { number = 2; }),
+				    weft::on_ready(future, [&] { number = 3; }),
+				    weft::on_receive(chan,
+						     [&](std::optional<int> item) { number = item.value_or(-1); }),
+				    std::move(timeout));
+	};
+	CHECK(once(weft::otherwise([&] { number = 5; })) == 4 && number == 5);
+	CHECK(once(weft::after(1ms, [&] { number = 6; })) == 4 && number == 6);
+	tasks::each(2, [&](int i) {
+		if (i == 0) {
+			CHECK(once(weft::after(1h, [] {})) == 1 && number == 2);
+		} else {
+			weft::this_task::sleep_for(1ms);
+			sem.release();
+		}
+	});
+	promise.set_value(7);
+	CHECK(once(weft::otherwise([] {})) == 2 && number == 3 && future.get() == 7);
+	event.set();
+	for (int i = 0; i < 200; i++) {
+		(void)chan.try_send(42); // there may be room
+		first += weft::select_fair(weft::on_event(event, [] {}),
+					   weft::on_receive(chan, [](std::optional<int>) {})) == 0;
+	}
+	CHECK(first > 50 && first < 150);
+
+	weft::select_list list;
+	CHECK(error_of([&] { (void)list.select(); }) == EINVAL);
+	sem.release(2);
+	list.add(weft::on_acquire(sem, [&] { done.push_back(0); }));
+	list.add(weft::after(1ms, [&] { done.push_back(1); }));
+	list.add(weft::on_acquire(sem, [&] { done.push_back(2); }));
+	list.add(weft::on_event(event, [&] { done.push_back(3); }));
+	while (!list.empty()) {
+		size_t which = list.size() % 2 ? list.select_fair() : list.select();
+
+		CHECK(which == done.back());
+	}
+	CHECK(done.size() == 4 && done.back() == 1);
+	for (size_t i = 0; i < WEFT_CASES; i++)
+		list.add(weft::on_event(event, [] {}));
+	try {
+		list.add(weft::on_event(event, [] {}));
+		CHECK(!"a full list takes one more");
+	} catch (const std::length_error &) {
+	}
+}
+
 // A wait by any object ends when its scope is cancelled.
 void cancelled()
 {
@@ -336,7 +398,7 @@ struct own {
 } owns[] = {
     {"semaphores", semaphores}, {"events_and_groups", events_and_groups},
     {"barriers", barriers},	{"channels", channels},
-    {"cancelled", cancelled},
+    {"selects", selects},	{"cancelled", cancelled},
 };
 
 void *compare(void *of)

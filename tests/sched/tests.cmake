@@ -188,6 +188,11 @@ foreach(arguments "1" "2" "8" "simulate 50")
 	weft_test(cpp.${name} COMMAND @cpp.gcc ${words})
 endforeach()
 
+weft_program(select gcc SOURCES select.c FLAGS -Wall -Wextra)
+foreach(workers 0 1 2)
+	weft_test(select.${workers} COMMAND @select.gcc ${workers} 0 100)
+endforeach()
+
 # weft/sync.hpp, beside the standard library.
 weft_program(objects gcc SOURCES objects.cc FLAGS -std=c++17 -Wall -Wextra -Werror)
 weft_test(objects.2 COMMAND @objects.gcc 2)
