@@ -560,26 +560,33 @@ WEFT__INLINE void weft__once_over(weft_once_t *o)
 }
 
 /* Somebody has begun. */
-__attribute__((noinline, unused)) static int weft__once_wait(weft_once_t *o)
+__attribute__((noinline, unused)) static int weft__once_wait(weft_once_t *o, uint64_t deadline)
 {
 	if (__atomic_load_n(&o->by, __ATOMIC_RELAXED) == weft__owner())
 		return -EDEADLK;
-	return weft__event_wait(&o->done, "once", WEFT_NEVER);
+	return weft__event_wait(&o->done, "once", deadline);
 }
 
-/** Call fn(arg), unless somebody did; wait until that has returned, or was left. A waiter may be cancelled.
+/** Call fn(arg), unless another caller did; then wait until that call has returned, or was left. A waiter may be
+ * cancelled.
+ * @param deadline  for the wait; the caller's own call of fn has none
  * @return also -EDEADLK: fn itself calls this, and nothing is done */
-WEFT__INLINE WEFT__NOT_NULL int weft_once(weft_once_t *o, void (*fn)(void *), void *arg)
+WEFT__INLINE WEFT__NOT_NULL int weft_once_until(weft_once_t *o, void (*fn)(void *), void *arg, uint64_t deadline)
 {
 	weft__begin_check();
 	if (weft__likely(weft__event_is_set(&o->done)))
 		return 0;
 	if (__atomic_exchange_n(&o->begun, 1, __ATOMIC_ACQ_REL))
-		return weft__once_wait(o);
+		return weft__once_wait(o, deadline);
 	__atomic_store_n(&o->by, weft__owner(), __ATOMIC_RELAXED);
 	weft_defer(weft__once_over, o);
 	fn(arg);
 	return 0;
+}
+
+WEFT__INLINE WEFT__NOT_NULL int weft_once(weft_once_t *o, void (*fn)(void *), void *arg)
+{
+	return weft_once_until(o, fn, arg, WEFT_NEVER);
 }
 
 /** A place where `parties` meet, again and again. */

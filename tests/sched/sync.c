@@ -280,6 +280,43 @@ static void *events_groups_once(void *pass)
 	return pass;
 }
 
+/* A caller of a once waits for another caller's call as long as it likes. */
+struct slow {
+	weft_once_t once;
+	weft_event_t begun, goes_on;
+	int called;
+};
+
+static void is_slow(void *slow)
+{
+	struct slow *s = slow;
+
+	weft_event_set(&s->begun);
+	CHECK(weft_event_wait(&s->goes_on) == 0);
+	s->called++;
+}
+
+static void *does_slowly(void *slow)
+{
+	CHECK(weft_once_until(&((struct slow *)slow)->once, is_slow, slow, 0) == 0);
+	return NULL;
+}
+
+static void *a_once_has_a_deadline(void *pass)
+{
+	struct slow s = {.called = 0};
+
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn(&scope, does_slowly, &s) == 0);
+	CHECK(weft_event_wait(&s.begun) == 0);
+	CHECK(weft_once_until(&s.once, is_slow, &s, 0) == -ETIMEDOUT);
+	CHECK(weft_once_until(&s.once, is_slow, &s, weft_now() + MS) == -ETIMEDOUT && !s.called);
+	weft_event_set(&s.goes_on);
+	CHECK(weft_once(&s.once, is_slow, &s) == 0 && s.called == 1);
+	CHECK(weft_scope_wait(&scope) == 0);
+	return pass;
+}
+
 struct meeting {
 	weft_barrier_t barrier;
 	int met, lasts;
@@ -613,20 +650,10 @@ static void *threads_take_part(void *pass)
 }
 
 static const struct test tests[] = {
-    T(a_mutex_excludes),
-    T(a_mutex_refuses),
-    T(conditions),
-    T(cancelled_waits_give_back),
-    T(readers_and_writers),
-    T(semaphores),
-    T(barriers),
-    T(events_groups_once),
-    T(futures),
-    T(channels),
-    T(closing_wakes),
-    T(nothing_is_lost),
-    T(selects_merge),
-    T(selects_meet),
+    T(a_mutex_excludes),      T(a_mutex_refuses), T(conditions),   T(cancelled_waits_give_back),
+    T(readers_and_writers),   T(semaphores),	  T(barriers),	   T(events_groups_once),
+    T(a_once_has_a_deadline), T(futures),	  T(channels),	   T(closing_wakes),
+    T(nothing_is_lost),	      T(selects_merge),	  T(selects_meet),
 };
 
 static const struct test with_threads[] = {T(threads_take_part)};
