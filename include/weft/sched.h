@@ -96,6 +96,11 @@ typedef struct weft_rt_config {
 	uint64_t turn_cost;    /**< weft_simulate: the virtual nanoseconds that each turn of a task takes; 0: as the
 				  seed decides, and none with `order`; WEFT_NEVER: none */
 	unsigned jobs;	       /**< weft_explore: processes that simulate at the same time; 0: one */
+	/** Called by each worker's thread before its first task, with the worker's number from 0 on and worker_arg: to
+	 * choose the thread's processor or priority, say. It must not wait as tasks do. NULL: nothing. Not called in a
+	 * simulation, nor for weft_rt_open and the threads of weft_blocking. */
+	void (*worker_begins)(unsigned worker, void *worker_arg);
+	void *worker_arg;
 } weft_rt_config_t;
 
 /**

@@ -641,6 +641,73 @@ WEFT__INLINE WEFT__NOT_NULL int weft_barrier_wait(weft_barrier_t *b)
 	return weft_barrier_wait_until(b, WEFT_NEVER);
 }
 
+/* ---- rate ------------------------------------------------------------------------------------------------------ */
+
+/**
+ * A limit on how often something is done: once each `interval` nanoseconds on average, and `burst` times in a row after
+ * a pause. The generic cell rate algorithm: a word holds the time at which the rate would be used up, so there is
+ * neither a timer nor a lock. weft_rate_t r = WEFT_RATE(1000000, 10);
+ */
+typedef struct weft_rate {
+	uint64_t interval, burst;
+	uint64_t next; /* atomic: when the next turn would begin without a burst */
+} weft_rate_t;
+
+#define WEFT_RATE(interval, burst)                                                                                     \
+	{                                                                                                              \
+		(interval), (burst), 0                                                                                 \
+	}
+
+/* When the caller's turn is; *end: what `next` is to be instead of `before`. */
+WEFT__INLINE uint64_t weft__rate_turn(const weft_rate_t *r, uint64_t now, uint64_t before, uint64_t *end)
+{
+	uint64_t begin = before > now ? before : now, slack;
+
+	if (!r->burst || __builtin_mul_overflow(r->interval, r->burst - 1, &slack))
+		slack = r->burst ? WEFT_NEVER : 0;
+	*end = r->interval < WEFT_NEVER - begin ? begin + r->interval : WEFT_NEVER - 1;
+	return begin > slack ? begin - slack : 0;
+}
+
+/* Wait until the turn comes. If the wait is cancelled, and nobody has taken the next turn, the turn is given back. */
+__attribute__((noinline, unused)) static int weft__rate_wait(weft_rate_t *r, uint64_t at, uint64_t before, uint64_t end)
+{
+	weft_waiter_t w;
+	int result;
+
+	weft_waiter_init(&w, "rate", r, at);
+	result = weft_wait(&w);
+	if (result == -ETIMEDOUT)
+		return 0;
+	/* Relaxed, here and below: the word orders nothing but turns. */
+	(void)__atomic_compare_exchange_n(&r->next, &end, before, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	return weft__waited(result);
+}
+
+/** Wait for the caller's turn. Turns come in the order of the calls.
+ * @return as all functions that wait; -ETIMEDOUT at once if the turn would come after the deadline, and none is used */
+WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_rate_wait_until(weft_rate_t *r, uint64_t deadline)
+{
+	int result = weft__begin_operation(deadline != 0);
+	uint64_t now, before, end, at;
+
+	if (weft__unlikely(result))
+		return result;
+	now = weft_now();
+	before = __atomic_load_n(&r->next, __ATOMIC_RELAXED);
+	do {
+		at = weft__rate_turn(r, now, before, &end);
+		if (at > now && at > deadline)
+			return -ETIMEDOUT;
+	} while (!__atomic_compare_exchange_n(&r->next, &before, end, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return at > now ? weft__rate_wait(r, at, before, end) : 0;
+}
+
+WEFT__INLINE WEFT__NOT_NULL int weft_rate_wait(weft_rate_t *r)
+{
+	return weft_rate_wait_until(r, WEFT_NEVER);
+}
+
 /* ---- future ---------------------------------------------------------------------------------------------------- */
 
 /** A value that comes later, once. */

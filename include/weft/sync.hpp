@@ -9,6 +9,7 @@
 //   weft::event           has happened, or not yet
 //   weft::wait_group      a number of things to be done
 //   weft::barrier         a place where a number of tasks meet
+//   weft::rate_limiter    so often on average, and so often in a row
 //   weft::clock           the clock of weft_now(), which simulated time moves
 //
 // The names of member functions are those of the standard library's classes; other semantics are those of weft/sync.h.
@@ -442,6 +443,45 @@ class barrier : detail::stays
 	}
 
 	weft_barrier_t barrier_;
+};
+
+/** A limit on how often something is done: see weft_rate_t. acquire may suspend. */
+class rate_limiter : detail::stays
+{
+      public:
+	/** Once each interval on average, and `burst` times in a row after a pause. */
+	template <typename Rep, typename Period>
+	explicit rate_limiter(const std::chrono::duration<Rep, Period> &interval, uint64_t burst = 1)
+	    : rate_ WEFT_RATE(static_cast<uint64_t>(std::chrono::ceil<std::chrono::nanoseconds>(interval).count()),
+			      burst)
+	{
+	}
+	void acquire()
+	{
+		detail::check(weft_rate_wait(&rate_));
+	}
+	[[nodiscard]] bool try_acquire()
+	{
+		return detail::in_time(weft_rate_wait_until(&rate_, 0));
+	}
+	/** False at once if the turn would come later. */
+	template <typename Rep, typename Period>
+	[[nodiscard]] bool try_acquire_for(const std::chrono::duration<Rep, Period> &time)
+	{
+		return detail::in_time(weft_rate_wait_until(&rate_, detail::deadline_of(time)));
+	}
+	template <typename Clock, typename Duration>
+	[[nodiscard]] bool try_acquire_until(const std::chrono::time_point<Clock, Duration> &when)
+	{
+		return detail::in_time(weft_rate_wait_until(&rate_, detail::deadline_of(when)));
+	}
+	weft_rate_t *native_handle() noexcept
+	{
+		return &rate_;
+	}
+
+      private:
+	weft_rate_t rate_;
 };
 
 } // namespace weft

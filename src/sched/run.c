@@ -31,6 +31,8 @@ static void set_up(struct weft__rt *rt, const weft_rt_config_t *config, struct w
 	rt->sim = sim;
 	rt->resume = weft__told_resume();
 	rt->blocking_end = &rt->blocking;
+	rt->worker_begins = config->worker_begins;
+	rt->worker_arg = config->worker_arg;
 	rt->helpers_most = config->helpers ? config->helpers : 64;
 	rt->forks = weft__forks();
 	atomic_init(&rt->watch, WEFT_NEVER);

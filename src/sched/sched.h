@@ -360,6 +360,8 @@ struct weft__rt {
 	struct weft__worker *worker; /* of these */
 	weft_attr_t attr;
 	struct weft__sim *sim;
+	void (*worker_begins)(unsigned worker, void *worker_arg); /* the program's; NULL: none */
+	void *worker_arg;
 	struct weft__source *_Atomic source;
 	weft__resume_t *resume; /* in a program with sanitizers: its own way to resume; else NULL */
 

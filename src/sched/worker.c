@@ -1055,6 +1055,8 @@ static void *work(void *argument)
 	prctl(PR_SET_NAME, name);
 	/* Timers are as exact as the kernel's allow: by default they may be 50 microseconds late. */
 	prctl(PR_SET_TIMERSLACK, 1ul);
+	if (w->rt->worker_begins)
+		w->rt->worker_begins(w->number, w->rt->worker_arg);
 	if (w->rt->workers == 1)
 		alone = weft__alone_begin();
 	w->unparked = weft__clock();

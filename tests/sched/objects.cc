@@ -216,6 +216,15 @@ void semaphores()
 	CHECK(s.try_acquire_until(weft::clock::now()) && error_of([&] { s.release(SIZE_MAX); }) == EOVERFLOW);
 }
 
+void rates()
+{
+	weft::rate_limiter often(1us, 2), seldom(1h, 2);
+
+	often.acquire();
+	CHECK(often.try_acquire_for(1h) && often.try_acquire_until(weft::clock::now() + 1h));
+	CHECK(seldom.try_acquire() && seldom.try_acquire() && !seldom.try_acquire() && !seldom.try_acquire_for(1s));
+}
+
 void events_and_groups()
 {
 	weft::event e;
@@ -396,9 +405,9 @@ struct own {
 	const char *name;
 	void (*run)();
 } owns[] = {
-    {"semaphores", semaphores}, {"events_and_groups", events_and_groups},
-    {"barriers", barriers},	{"channels", channels},
-    {"selects", selects},	{"cancelled", cancelled},
+    {"semaphores", semaphores}, {"rates", rates},	{"events_and_groups", events_and_groups},
+    {"barriers", barriers},	{"channels", channels}, {"selects", selects},
+    {"cancelled", cancelled},
 };
 
 void *compare(void *of)

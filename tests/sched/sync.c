@@ -317,6 +317,71 @@ static void *a_once_has_a_deadline(void *pass)
 	return pass;
 }
 
+/* A rate of one each millisecond, three in a row. When turn number i came. */
+struct limited {
+	weft_rate_t rate;
+	uint64_t begun, came[20];
+	unsigned count;
+};
+
+static void *keeps_to_rate(void *limited)
+{
+	struct limited *l = limited;
+
+	for (int i = 0; i < 4; i++) {
+		CHECK(weft_rate_wait(&l->rate) == 0);
+		l->came[__atomic_fetch_add(&l->count, 1, __ATOMIC_RELAXED)] = weft_now() - l->begun;
+	}
+	return NULL;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+
+	return (one > other) - (one < other);
+}
+
+static void *waits_for_turn(void *rate)
+{
+	(void)weft_rate_wait(rate);
+	CHECK(!"it was cancelled");
+	return NULL;
+}
+
+static void a_turn_is_given_back(void)
+{
+	weft_rate_t rate = WEFT_RATE(1000 * SECOND, 1);
+	weft_task_t task;
+	uint64_t next;
+
+	CHECK(weft_rate_wait(&rate) == 0 && weft_rate_wait_until(&rate, 0) == -ETIMEDOUT);
+	CHECK(weft_rate_wait_until(&rate, weft_now() + MS) == -ETIMEDOUT);
+	next = rate.next;
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn_with(&scope, &task, waits_for_turn, &rate, NULL) == 0);
+	while (__atomic_load_n(&rate.next, __ATOMIC_RELAXED) == next)
+		CHECK(weft_task_yield() == 0);
+	weft_task_cancel(&task);
+	CHECK(weft_scope_wait(&scope) == 0 && rate.next == next);
+}
+
+static void *rates(void *pass)
+{
+	struct limited l = {.rate = WEFT_RATE(MS, 3)};
+
+	l.begun = weft_now();
+	WEFT_SCOPE(scope);
+	for (int i = 0; i < 5; i++)
+		CHECK(weft_scope_spawn(&scope, keeps_to_rate, &l) == 0);
+	CHECK(weft_scope_wait(&scope) == 0 && l.count == 20);
+	qsort(l.came, 20, sizeof *l.came, by_time);
+	for (unsigned i = 0; i < 20; i++)
+		CHECK(l.came[i] >= (i < 3 ? 0 : i - 2) * MS);
+	a_turn_is_given_back();
+	return pass;
+}
+
 struct meeting {
 	weft_barrier_t barrier;
 	int met, lasts;
@@ -650,10 +715,10 @@ static void *threads_take_part(void *pass)
 }
 
 static const struct test tests[] = {
-    T(a_mutex_excludes),      T(a_mutex_refuses), T(conditions),   T(cancelled_waits_give_back),
-    T(readers_and_writers),   T(semaphores),	  T(barriers),	   T(events_groups_once),
-    T(a_once_has_a_deadline), T(futures),	  T(channels),	   T(closing_wakes),
-    T(nothing_is_lost),	      T(selects_merge),	  T(selects_meet),
+    T(a_mutex_excludes),      T(a_mutex_refuses), T(conditions),    T(cancelled_waits_give_back),
+    T(readers_and_writers),   T(semaphores),	  T(barriers),	    T(events_groups_once),
+    T(a_once_has_a_deadline), T(rates),		  T(futures),	    T(channels),
+    T(closing_wakes),	      T(nothing_is_lost), T(selects_merge), T(selects_meet),
 };
 
 static const struct test with_threads[] = {T(threads_take_part)};

@@ -973,6 +973,47 @@ static void *threads_have_names(void *config)
 	return config;
 }
 
+/* The program's own preparation of each worker's thread. */
+static __thread unsigned prepared;
+
+static void prepares(unsigned worker, void *count)
+{
+	prepared = worker + 1;
+	__atomic_add_fetch((unsigned *)count, 1, __ATOMIC_RELAXED);
+}
+
+static __attribute__((noinline)) unsigned preparation(void)
+{
+	return prepared;
+}
+
+static void *is_prepared(void *unused)
+{
+	for (int i = 0; i < 10; i++) {
+		CHECK(preparation());
+		weft_task_yield();
+	}
+	return unused;
+}
+
+static void *needs_preparation(void *pass)
+{
+	WEFT_SCOPE(scope);
+	for (int i = 0; i < 20; i++)
+		CHECK(weft_scope_spawn(&scope, is_prepared, NULL) == 0);
+	CHECK(weft_scope_wait(&scope) == 0);
+	return pass;
+}
+
+static void *workers_are_prepared(void *pass)
+{
+	unsigned count = 0;
+	weft_rt_config_t config = {.workers = 3, .worker_begins = prepares, .worker_arg = &count};
+
+	CHECK(weft_rt_run(&config, needs_preparation, pass, NULL) == 0 && count == 3);
+	return pass;
+}
+
 struct pinned {
 	unsigned worker;
 	pthread_t *threads;
@@ -1186,6 +1227,7 @@ static const struct test tests[] = {
     T(a_thread_wakes_the_last),
     T(helpers_block),
     T(threads_have_names),
+    T(workers_are_prepared),
     T(detached_tasks_end),
 };
 
