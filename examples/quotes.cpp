@@ -45,7 +45,7 @@ static void compare(const std::vector<shop> &shops)
 		} catch (const sold_out &e) {
 			std::cout << e.what() << '\n';
 		} catch (const std::system_error &e) {
-			if (e.code().value() != ECANCELED)
+			if (e.code().value() != ETIMEDOUT)
 				throw;
 			std::cout << "no answer in time\n";
 		}

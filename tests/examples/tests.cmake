@@ -96,7 +96,7 @@ weft_program(greedy gcc SOURCES ${weft_root}/examples/philosophers.c FLAGS -DGRE
 weft_program(patient gcc SOURCES ${weft_root}/examples/chat.c FLAGS -DPATIENCE=WEFT_NEVER)
 weft_program(forgets gcc SOURCES mistakes.c ${leftovers})
 weft_test(canary.output COMMAND ${watch} peace ${state} @tally.gcc FAILS SAYS "printed that, and not")
-weft_test(canary.simulated COMMAND ${watch} simulated 2 ${weft_root}/examples/philosophers.c @greedy.gcc FAILS SAYS "deadlock, simulated with seed")
+weft_test(canary.simulated COMMAND ${watch} simulated 4 ${weft_root}/examples/philosophers.c @greedy.gcc FAILS SAYS "deadlock, simulated with seed")
 weft_test(canary.slow-client COMMAND ${watch} simulated 2 ${weft_root}/examples/chat.c @patient.gcc FAILS SAYS "deadlock, simulated with seed")
 weft_test(canary.leftovers COMMAND ${watch} peace ${state} @forgets.gcc FAILS SAYS "coroutines were not given back.*ended with 99")
 weft_test(canary.crash COMMAND ${watch} peace ${state} @crashes.gcc FAILS SAYS "ended with -6")
