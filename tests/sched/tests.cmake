@@ -232,7 +232,7 @@ endforeach()
 weft_test(says.livelock COMMAND @limits.gcc time_and_turns run ENV WEFT_SIMULATE=0 ENDS 1
 	  SAYS "weft: livelock, more than 3600 seconds of virtual time, .* of the last 64 turns 64 are of task #2. the tasks:")
 weft_test(says.debugger COMMAND @limits.gcc late run ENV WEFT_SIMULATE=0+500 ENDS 1
-	  SAYS "WEFT_SIMULATE=order:cost=[0-9]+,\nweft: in a debugger: WEFT_SIMULATE=[0-9]+ gdb --args [^ ]*limits.gcc late run")
+	  SAYS "WEFT_SIMULATE=order:cost=[0-9]+,\nweft: in a debugger: WEFT_SIMULATE=[0-9]+ gdb --args .*limits.gcc'? late run")
 
 # What WEFT_SIMULATE may say, and must not; before_main simulates nothing else by the environment.
 set(number 0)
