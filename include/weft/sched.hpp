@@ -942,19 +942,6 @@ template <typename... Cases> size_t select_now(bool fair, Cases &...cases)
 	return which;
 }
 
-template <typename... Cases> constexpr size_t select_of(bool fair, Cases &...cases)
-{
-	constexpr bool fits = (std::is_base_of_v<select_case, std::decay_t<Cases>> && ...);
-	constexpr bool count_fits = sizeof...(Cases) > 0 && sizeof...(Cases) <= WEFT_CASES;
-
-	static_assert(count_fits, "weft::select takes 1 to 64 cases");
-	static_assert(fits, "weft::select takes what weft::on_receive, on_send, after and otherwise return");
-	if constexpr (fits && count_fits)
-		return select_now(fair, cases...);
-	else
-		return 0;
-}
-
 } // namespace detail
 
 /** Cases of weft::select: fn(std::optional<T>) with the item, empty if the channel is closed. */
@@ -1010,12 +997,28 @@ template <typename F> auto otherwise(F &&fn)
  */
 template <typename... Cases> size_t select(Cases &&...cases)
 {
-	return detail::select_of(false, cases...);
+	constexpr bool fits = (std::is_base_of_v<detail::select_case, std::decay_t<Cases>> && ...);
+	constexpr bool count_fits = sizeof...(Cases) > 0 && sizeof...(Cases) <= WEFT_CASES;
+
+	static_assert(count_fits, "weft::select takes 1 to 64 cases");
+	static_assert(fits, "weft::select takes what weft::on_receive, on_send, after and otherwise return");
+	if constexpr (fits && count_fits)
+		return detail::select_now(false, cases...);
+	else
+		return 0;
 }
 /** Like select, but of the cases that can be done at once one is drawn at random. */
 template <typename... Cases> size_t select_fair(Cases &&...cases)
 {
-	return detail::select_of(true, cases...);
+	constexpr bool fits = (std::is_base_of_v<detail::select_case, std::decay_t<Cases>> && ...);
+	constexpr bool count_fits = sizeof...(Cases) > 0 && sizeof...(Cases) <= WEFT_CASES;
+
+	static_assert(count_fits, "weft::select takes 1 to 64 cases");
+	static_assert(fits, "weft::select takes what weft::on_receive, on_send, after and otherwise return");
+	if constexpr (fits && count_fits)
+		return detail::select_now(true, cases...);
+	else
+		return 0;
 }
 
 /** Cases whose number is known at run time, up to WEFT_CASES; one task uses them at a time. Each select does one, which
