@@ -299,7 +299,6 @@ struct weft__worker {
 	_Atomic uint32_t inside, asked, answered;
 	uint64_t switches, spawned, ended, steals, parks, wakes, timers;
 	uint64_t turn;		     /* `switches` when operations were last counted from 0; simulated: their number */
-	unsigned left_out;	     /* see turn.c */
 	uint64_t io_began, io_ended; /* waits for I/O */
 	unsigned io_streak;	     /* operations in a row that did not wait */
 	void *io_ring;		     /* the source's */
@@ -441,6 +440,14 @@ static inline struct weft__detached *weft__detached(struct weft__rt *rt, unsigne
 /* The worker whose thread this is, NULL: none. Not for functions that suspend. */
 struct weft__worker *weft__worker(void) WEFT__HIDDEN;
 void weft__set_worker(struct weft__worker *w) WEFT__HIDDEN;
+
+/* Xorshift, by Marsaglia. The state is not 0, which would stay 0. */
+static inline uint64_t weft__xorshift(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	return *state ^= *state << 17;
+}
 
 /* The calling task; NULL in a thread. */
 static inline struct weft__task *weft__task(void)

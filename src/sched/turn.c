@@ -62,8 +62,7 @@ static bool is_spent(struct weft__worker *w, int when)
 	bool spent = w->turn == w->switches;
 
 	if (spent && when != WEFT__MAY_WAIT && when != WEFT__MAY_CHECK) {
-		w->left_out = w->left_out * 1103515245 + 12345;
-		weft__set_operations_left((int32_t)(w->left_out >> 16 & 7));
+		weft__set_operations_left((int32_t)(weft__xorshift(&w->random) & 7));
 		return false;
 	}
 	w->turn = w->switches;

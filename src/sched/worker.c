@@ -671,13 +671,6 @@ static struct weft__task *steal_stuck(struct weft__worker *from, struct weft__wo
 	return task ? task : steal_fresh(from, w, 1);
 }
 
-static uint64_t random_of(struct weft__worker *w)
-{
-	w->random ^= w->random << 13;
-	w->random ^= w->random >> 7;
-	return w->random ^= w->random << 17;
-}
-
 static struct weft__task *steal_ready(struct weft__worker *from, struct weft__worker *w)
 {
 	struct weft__task *task = weft__ring_steal(&from->ring, &w->ring);
@@ -690,7 +683,7 @@ static struct weft__task *steal(struct weft__worker *w,
 				struct weft__task *(*how)(struct weft__worker *from, struct weft__worker *w))
 {
 	struct weft__rt *rt = w->rt;
-	unsigned i, start = (unsigned)(random_of(w) % rt->workers);
+	unsigned i, start = (unsigned)(weft__xorshift(&w->random) % rt->workers);
 	struct weft__worker *from;
 	struct weft__task *task;
 

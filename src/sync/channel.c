@@ -356,14 +356,14 @@ static void enter_others(weft_case_t *cases, unsigned count, weft_waiter_t *w)
 	}
 }
 
+/* A simulation draws by its seed, so that its seeds try different cases first and an order of choices repeats them. */
 unsigned weft__select_draw(unsigned count)
 {
-	static __thread uint64_t of_thread;
+	static __thread uint64_t of_thread = 1;
 	struct weft__worker *w = weft__worker();
-	uint64_t *random = w ? &w->random : &of_thread;
+	uint64_t *state = w && w->random ? &w->random : &of_thread;
 
-	*random = *random * 6364136223846793005u + 1442695040888963407u;
-	return (unsigned)((*random >> 33) % count);
+	return (unsigned)((w && w->rt->sim ? weft__sim_random(w->rt) : weft__xorshift(state)) % count);
 }
 
 /* Does a case receive into NULL? */
