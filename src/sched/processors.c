@@ -120,9 +120,10 @@ unsigned weft__quota(const char *root)
 
 unsigned weft__processors(void)
 {
-	unsigned quota = weft__quota(""), count;
+	unsigned quota, count;
 	cpu_set_t set;
 
 	count = sched_getaffinity(0, sizeof set, &set) ? 1 : (unsigned)CPU_COUNT(&set);
+	quota = count > 1 ? weft__quota("") : 1;
 	return quota < count ? quota : count;
 }

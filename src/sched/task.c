@@ -556,10 +556,11 @@ static inline bool spawn(struct weft__worker *w, weft_request_t r)
 	return false;
 }
 
-static inline __attribute__((always_inline)) bool is_cancelled(const struct weft__task *task)
+/* `k` is the innermost coroutine: the leaf of a suspended task, the current one of a running task. */
+static inline __attribute__((always_inline)) bool is_cancelled(const struct weft__task *task, const weft_coro_t *k)
 {
 	return __builtin_expect(__atomic_load_n(&task->cancel, __ATOMIC_RELAXED) & WEFT__CANCELLED, 0) &&
-	       !task->shields && !cleans_up(task, task->k->leaf);
+	       !task->shields && !cleans_up(task, k);
 }
 
 static inline weft_request_t resume(struct weft__rt *rt, weft_coro_t **k, uintptr_t handled)
@@ -612,7 +613,7 @@ enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *tas
 			throw_on(r.payload);
 		switch (weft_op(weft_op_sched, r)) {
 		case weft_case(weft_op_yield):
-			weft_reply(weft_op_yield, r, is_cancelled(task) ? -ECANCELED : 0);
+			weft_reply(weft_op_yield, r, is_cancelled(task, task->k->leaf) ? -ECANCELED : 0);
 			runs_nothing(w);
 			return WEFT__YIELDED;
 		case weft_case(weft_op_wait):
@@ -667,9 +668,8 @@ bool weft__unwinds(void)
 int weft__check_cancelled(void)
 {
 	struct weft__task *task = weft__task();
-	bool cancelled = task && __atomic_load_n(&task->cancel, __ATOMIC_RELAXED) & WEFT__CANCELLED;
 
-	return cancelled && !task->shields && !cleans_up(task, weft__self()) ? -ECANCELED : 0;
+	return task && is_cancelled(task, weft__self()) ? -ECANCELED : 0;
 }
 
 bool weft__task_is_cancelled(void)

@@ -310,13 +310,7 @@ WEFT__INLINE bool weft__operations_are_spent(void)
 
 WEFT__INLINE void weft__count_operation(void)
 {
-	void *offset;
-
-	__asm__ volatile("movq weft__tls_self@gottpoff(%%rip), %0\n\t"
-			 "subl $1, %%fs:" WEFT__STR(WEFT_TLS_OPERATIONS) "(%0)"
-						    : "=&r"(offset)
-						    :
-						    : "cc");
+	(void)weft__spend_operation();
 }
 
 WEFT__INLINE void weft__set_operations_left(int32_t operations)
