@@ -470,7 +470,7 @@ WEFT__INLINE int weft_sleep(uint64_t nanoseconds)
 	return weft_sleep_until(nanoseconds < WEFT_NEVER - now ? now + nanoseconds : WEFT_NEVER - 1);
 }
 
-/** What a ticker does with ticks whose time passed before anybody waited for them. */
+/** A ticker's policy for ticks whose time passed before a caller waited for them. */
 typedef enum {
 	WEFT_TICK_BURST, /**< they come at once, one after the other: as many ticks as periods */
 	WEFT_TICK_DELAY, /**< the late tick comes at once, and the next one a whole period after it */

@@ -645,8 +645,8 @@ WEFT__INLINE WEFT__NOT_NULL int weft_barrier_wait(weft_barrier_t *b)
 
 /**
  * A limit on how often something is done: once each `interval` nanoseconds on average, and `burst` times in a row after
- * a pause. The generic cell rate algorithm: a word holds the time at which the rate would be used up, so there is
- * neither a timer nor a lock. weft_rate_t r = WEFT_RATE(1000000, 10);
+ * a pause; a burst of 0 counts as 1. The generic cell rate algorithm: a word holds the time at which the rate would be
+ * used up, so there is neither a timer nor a lock. weft_rate_t r = WEFT_RATE(1000000, 10);
  */
 typedef struct weft_rate {
 	uint64_t interval, burst;
@@ -729,7 +729,8 @@ WEFT__INLINE WEFT__NOT_NULL int weft_future_set(weft_future_t *f, void *value, i
 	return result;
 }
 
-/** The event that is set when the value is known, for weft_select. After that weft_future_get does not wait. */
+/** A future's event, for weft_select: it is set when the value is known, and weft_future_get does not wait then. It is
+ * part of the future, and ends with it. */
 WEFT__INLINE WEFT__NOT_NULL weft_event_t *weft_future_event(weft_future_t *f)
 {
 	return &f->known;
@@ -883,7 +884,8 @@ WEFT__INLINE int weft_chan_receive(weft_chan_t *c, void *item)
 	return weft_chan_receive_until(c, item, WEFT_NEVER);
 }
 
-/** One of several things to wait for: a channel, an event, or a semaphore, whichever is not NULL; all NULL: never. */
+/** A select waits for each of its cases: for the channel, the event or the semaphore that is not NULL. A case in which
+ * all three are NULL is never done. */
 typedef struct weft_case {
 	weft_chan_t *chan;
 	const void *send;    /**< the item to send; NULL: receive */

@@ -39,7 +39,7 @@ static void put(struct cell *c, long value)
 	c->value = value;
 }
 
-/* What it was. */
+/* Returns the value before. */
 static long add(struct cell *c, long more)
 {
 	operation();
@@ -56,7 +56,7 @@ static bool swap(struct cell *c, long expected, long value)
 	return true;
 }
 
-/* What entries share. Zero when an entry begins. */
+/* Entries share these objects, which are zero when an entry begins. */
 static struct {
 	struct cell a, b, c;
 	struct cell cells[2];

@@ -9,6 +9,7 @@
  * as it is for each time that it opens, and the others keep their limits.
  */
 #include "check.h"
+#include "draw.h"
 
 enum { PARTIES = 3, PERMITS = 1, WANTED = 3, MOST = 40, COMMANDS = 120, CROWD = 8, OPERATIONS = 12 };
 
@@ -41,12 +42,6 @@ struct world {
 	uint64_t random;
 	bool simulated;
 };
-
-static uint32_t draw(uint64_t *random, uint32_t below)
-{
-	*random = *random * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(*random >> 33) % below;
-}
 
 /* ---- the model: parties are in the order of arrival -------------------------------------------------------------- */
 

@@ -205,7 +205,7 @@ static void *cancelled_loops_are_unwound(void *pass)
 	return pass;
 }
 
-/* What cannot wait does not fail, nor does what must not wait. */
+/* Operations that cannot or must not wait do not fail by a cancellation. */
 static void *others_never_fail(void *pass)
 {
 	struct objects o;
@@ -354,7 +354,8 @@ static void *polling_lets_others_run(void *pass)
 	return pass;
 }
 
-/* What never waits may be called with a mutex of the system's locked, which another task of the thread wants. */
+/* Operations that never wait may be called while a mutex of the system is locked that another task of the thread
+ * needs. */
 struct system_lock {
 	pthread_mutex_t lock;
 	struct objects objects;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What bounds a simulation, the time that turns take, and the seed that several jobs find: PROGRAM NAME. With
- * PROGRAM NAME run it is the program of that test alone, by weft_rt_run.
+ * Limits of a simulation, the time that turns take, and the seed that several jobs find: PROGRAM NAME. PROGRAM NAME run
+ * runs the program of that test alone, by weft_rt_run.
  */
 #include "check.h"
 

@@ -16,17 +16,6 @@
 #include <vector>
 #include <weft/sched.hpp>
 
-#if defined(__SANITIZE_THREAD__)
-#define BY_TSAN true
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define BY_TSAN true
-#endif
-#endif
-#ifndef BY_TSAN
-#define BY_TSAN false
-#endif
-
 using namespace std::chrono_literals;
 
 namespace
@@ -414,7 +403,7 @@ void *compare(void *of)
 {
 	auto *test = static_cast<compared *>(of);
 	// ThreadSanitizer does not know how std::timed_mutex locks, and would report the program for threads.
-	long got = test->by_tasks(), expected = BY_TSAN ? got : test->by_threads();
+	long got = test->by_tasks(), expected = WEFT__TSAN ? got : test->by_threads();
 
 	if (expected != got)
 		std::printf("%s: %ld by threads, %ld by tasks\n", test->name, expected, got);

@@ -5,6 +5,7 @@
  * all tasks end, a lock has one owner, and every item that was sent was received once, or is still in its channel.
  */
 #include "check.h"
+#include "draw.h"
 
 enum { CHANS = 3, LOCKS = 2, DEPTH = 3 };
 
@@ -22,12 +23,6 @@ struct task {
 	uint64_t seed;
 	int depth;
 };
-
-static uint32_t draw(uint64_t *seed, uint32_t below)
-{
-	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(*seed >> 33) % below;
-}
 
 static void add(long *count, long more)
 {

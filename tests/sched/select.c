@@ -7,6 +7,7 @@
  * seen: a case that is not done has no effect, and one that can be done is not forgotten.
  */
 #include "check.h"
+#include "draw.h"
 
 enum { CHANNELS = 2, SEMAPHORES = 2, EVENTS = 4, PRODUCERS = 3, EACH = 24, CONSUMERS = 3, VICTIMS = 3 };
 
@@ -25,12 +26,6 @@ struct member {
 	unsigned number;
 	uint64_t random;
 };
-
-static uint32_t draw(uint64_t *random, uint32_t below)
-{
-	*random = *random * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(*random >> 33) % below;
-}
 
 static unsigned count(unsigned *what)
 {
@@ -197,7 +192,7 @@ static void *conserves(void *world)
 	return w;
 }
 
-/* Of cases that can all be done, the first; or each now and then. */
+/* All cases can be done: weft_select does the first one, weft_select_fair does each now and then. */
 static void *orders(void *pass)
 {
 	weft_chan_t *chan = weft_chan_make(0, 1000);
