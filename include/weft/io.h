@@ -44,8 +44,9 @@
  *               place of a return
  *   -ENOMEM     no memory for what the runtime must know of a descriptor; nothing was done
  *   -EMFILE, -ENFILE  the runtime's first operation needs descriptors of its own; nothing was done
- * Descriptors that are used here must be closed by weft_close: the runtime knows them by their numbers. Those that
- * others may close are waited for by weft_poll.
+ * Descriptors that are used here must be closed by weft_close (or by weft/posix.h's close): an operation holds what it
+ * names until it ends, and a number that is closed otherwise may mean another file by then. Those that others may close
+ * are waited for by weft_poll.
  *
  * Source of the ideas: results in place of errno, the Linux kernel's interface and liburing; readiness that is
  * remembered, Tokio; a deadline for each call, libdill; operations as an effect, OCaml's Eio.
@@ -111,9 +112,10 @@ typedef struct weft_io {
 	int64_t result; /**< or a negative errno */
 	/* Private. */
 	weft_waiter_t waiter;
-	void *place, *ring; /* where the runtime keeps it while it lasts */
-	int reason;	    /* of its withdrawal */
-	unsigned entry;	    /* its number in the ring's submission queue */
+	void *place, *ring;  /* where the runtime keeps it while it lasts */
+	int reason;	     /* of its withdrawal */
+	unsigned entry;	     /* its number in the ring's submission queue */
+	unsigned generation; /* of what it names, at its beginning */
 	struct weft_io *next, **link;
 } weft_io_t;
 
@@ -601,9 +603,10 @@ WEFT_API int weft_pipe(int fds[2]);
 WEFT_API int weft_shutdown(int fd, int how);
 
 /**
- * Close a descriptor. Operations that wait for it end with -ECANCELED, and until each has ended the number is not used
- * for another descriptor. Does not wait.
- * @return 0, or what close says: -EBADF, -EIO; the descriptor is closed in any case
+ * Close a descriptor; by any task of any runtime, or any thread. Operations that use it, also as their second one, end
+ * with -ECANCELED, unless they have been done. The other side sees the end at once, and the kernel gets the number back
+ * when the last of them has ended: no operation goes on with the next file of that number. Does not wait.
+ * @return 0, or what close says: -EBADF, also if it is being closed already; -EIO; the descriptor is closed in any case
  */
 WEFT_API int weft_close(int fd);
 

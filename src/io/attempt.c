@@ -8,10 +8,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
 
 #include "internal/libc.h"
+
+enum { SLICE = 5 }; /* milliseconds */
 
 static int64_t result_of(int64_t result)
 {
@@ -140,6 +143,49 @@ static int64_t readv_or_writev(weft_io_t *io, int nature)
 				: preadv2(io->fd, io->data, count, io->offset, 0));
 }
 
+/* A sendfile to a socket cannot be told not to block, if the socket is one that does. A copy can. */
+enum { COPIED = 65536 };
+
+static int64_t send_copy(const weft_io_t *io, char *copy, size_t most)
+{
+	int64_t *offset = io->data, at = offset ? *offset : -1;
+	size_t length = io->length < most ? io->length : most;
+	ssize_t n = offset ? pread(io->other, copy, length, at) : read(io->other, copy, length), sent;
+
+	if (n <= 0)
+		return result_of(n);
+	sent = send(io->fd, copy, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (sent < 0)
+		sent = -errno;
+	if (offset && sent > 0)
+		*offset += sent;
+	/* What was not sent is read again. */
+	if (!offset && sent < n && lseek(io->other, sent > 0 ? sent - n : -n, SEEK_CUR) < 0)
+		return -errno;
+	return sent;
+}
+
+static int64_t send_by_copy(const weft_io_t *io)
+{
+	char *copy = malloc(COPIED);
+	int64_t result;
+
+	if (!copy)
+		return -ENOMEM;
+	result = send_copy(io, copy, COPIED);
+	free(copy);
+	return result;
+}
+
+/* Apart: what is here would cost every attempt registers. */
+__attribute__((noinline)) static int64_t send_file(const weft_io_t *io, int nature)
+{
+	if (is_socket(nature) && !(weft__flags(io->fd) & O_NONBLOCK))
+		return send_by_copy(io);
+	return result_of(sendfile(io->fd, io->other, io->data,
+				  nature == WEFT__BLOCKING_PIPE && io->length > PIPE_BUF ? PIPE_BUF : io->length));
+}
+
 static int64_t open_or_stat(weft_io_t *io)
 {
 	if (io->kind == WEFT_IO_OPEN)
@@ -177,7 +223,7 @@ static int64_t attempt(weft_io_t *io, int nature)
 	case WEFT_IO_POLL:
 		return poll_now(io);
 	case WEFT_IO_SENDFILE:
-		return result_of(sendfile(io->fd, io->other, io->data, io->length));
+		return send_file(io, nature);
 	case WEFT_IO_SPLICE:
 		return result_of(
 		    splice(io->fd, NULL, io->other, NULL, io->length, (unsigned)io->flags | SPLICE_F_NONBLOCK));
@@ -220,6 +266,11 @@ int64_t weft__io_attempt(weft_io_t *io, int nature)
 	return result;
 }
 
+bool weft__io_output_is_full(const weft_io_t *io)
+{
+	return io->kind == WEFT_IO_SPLICE && poll_one(io->fd, POLLIN, 0) != 0;
+}
+
 int64_t weft__io_read_cached(const weft_io_t *io)
 {
 	struct iovec part = {io->data, io->length};
@@ -240,25 +291,40 @@ bool weft__io_exhausts(const weft_io_t *io, int nature)
 
 /* ---- in a thread ------------------------------------------------------------------------------------------------- */
 
-/* Until the descriptor is ready for it. 0, -ETIMEDOUT, -errno. */
-static int wait_for(const weft_io_t *io)
+/* Milliseconds, rounded up: not to spin for less than one. */
+static int milliseconds_until(uint64_t deadline)
 {
-	uint64_t now;
-	int ready, timeout = -1;
+	uint64_t now = deadline ? weft__clock() : 0, left = deadline > now ? deadline - now : 0;
 
+	if (deadline == WEFT_NEVER)
+		return -1;
+	return left / 1000000 < INT_MAX - 1 ? (int)(left / 1000000) + 1 : INT_MAX;
+}
+
+/* Until the descriptor is ready for it. 0, -ETIMEDOUT, -ECANCELED, -errno. The second descriptor, if there is one, says
+ * that some thread's descriptor has been closed: if it is another thread's, this one looks again a little later. */
+static int wait_for(struct weft__loop *loop, const weft_io_t *io)
+{
+	struct pollfd fds[2] = {{io->fd, weft__io_events(io), 0},
+				{loop == &weft__outside ? weft__outside_ends() : -1, POLLIN, 0}};
+	int ready, timeout, most = fds[1].fd < 0 ? SLICE : INT_MAX;
+
+	if (weft__io_output_is_full(io))
+		fds[0] = (struct pollfd){io->other, POLLOUT, 0};
 	do {
-		if (io->deadline != WEFT_NEVER) {
-			now = io->deadline ? weft__clock() : 0;
-			if (now >= io->deadline)
-				return -ETIMEDOUT;
-			/* Rounded up: not to spin for less than a millisecond. */
-			timeout = (io->deadline - now) / 1000000 < INT_MAX - 1
-				      ? (int)((io->deadline - now) / 1000000) + 1
-				      : INT_MAX;
-		}
-		ready = poll_one(io->fd, weft__io_events(io), timeout);
-	} while (!ready || ready == -EINTR);
-	return ready < 0 ? ready : 0;
+		if (io->deadline <= (io->deadline && io->deadline != WEFT_NEVER ? weft__clock() : 0))
+			return -ETIMEDOUT;
+		timeout = milliseconds_until(io->deadline);
+		if (most < INT_MAX && (timeout < 0 || timeout > most))
+			timeout = most;
+		ready = poll(fds, most == INT_MAX ? 2 : 1, timeout);
+		if (!weft__means_the_same(loop, io))
+			return -ECANCELED;
+		if (ready < 0 && errno != EINTR)
+			return -errno;
+		most = (ready > 0 && most == INT_MAX && fds[1].revents) || fds[1].fd < 0 ? SLICE : INT_MAX;
+	} while (ready <= 0 || !fds[0].revents);
+	return fds[0].revents & POLLNVAL ? -EBADF : 0;
 }
 
 static int thread_nature(int fd)
@@ -286,34 +352,25 @@ static int64_t attempt_in_thread(weft_io_t *io, int nature)
 	}
 	if (io->kind != WEFT_IO_CONNECT || !io->length)
 		return weft__io_attempt(io, nature);
-	flags = fcntl(io->fd, F_GETFL);
-	(void)fcntl(io->fd, F_SETFL, flags | O_NONBLOCK);
+	flags = weft__unblock(io->fd);
 	result = weft__io_attempt(io, nature);
-	(void)fcntl(io->fd, F_SETFL, flags);
+	weft__block_again(io->fd, flags);
 	return result;
 }
 
-static int64_t block(weft_io_t *io)
+int64_t weft__io_in_thread(struct weft__loop *loop, weft_io_t *io)
 {
-	int nature = io->way ? thread_nature(io->fd) : WEFT__FILE;
+	int nature;
 	int64_t result;
 
+	io->way = weft__io_way(io);
+	nature = io->way ? thread_nature(io->fd) : WEFT__FILE;
 	if (nature < 0)
 		return nature;
 	while ((result = attempt_in_thread(io, nature)) == -EAGAIN && io->way) {
-		result = wait_for(io);
+		result = wait_for(loop, io);
 		if (result)
 			break;
 	}
 	return result;
-}
-
-void *weft__io_block(void *operation)
-{
-	weft_io_t *io = operation;
-
-	io->way = weft__io_way(io);
-	io->step = WEFT__OVER;
-	io->result = block(io);
-	return NULL;
 }

@@ -17,6 +17,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -275,30 +276,40 @@ static void leave(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 {
 	weft__task_lock(&fd->lock);
 	take_out(fd, io);
-	if (fd->nature == WEFT__UNKNOWN && !fd->first && !fd->closing)
+	if (fd->nature == WEFT__UNKNOWN && !fd->first && !weft__is_closing(fd))
 		forget(loop, io->fd, fd);
-	weft__fd_left(fd, io->fd);
 	weft__task_unlock(&fd->lock);
+}
+
+/* Another may wait for the same, and was not woken while this one was at it. It is seen here, or it sees that the
+ * descriptor is ready: begin_waiting. */
+static inline __attribute__((always_inline)) void pass_on(struct weft__fd *fd, uint8_t way)
+{
+	__atomic_fetch_or(&fd->ready, way, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&fd->count, __ATOMIC_SEQ_CST)) {
+		weft__task_lock(&fd->lock);
+		wake_first(fd, way);
+		weft__task_unlock(&fd->lock);
+	}
+}
+
+static int finish_splice(weft_io_t *io, struct weft__fd *from, struct weft__fd *to, int64_t result)
+{
+	pass_on(from, WEFT__IN);
+	pass_on(to, WEFT__OUT);
+	return weft__io_done(io, result);
 }
 
 static int finish(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd, int nature, int64_t result)
 {
 	io->result = result;
-	if (nature != WEFT__UNKNOWN && !weft__io_exhausts(io, nature)) {
-		/* Another may wait for the same: it was not woken while this one was at it. It is seen here, or it
-		 * sees that the descriptor is ready: begin_waiting. */
-		__atomic_fetch_or(&fd->ready, io->way, __ATOMIC_SEQ_CST);
-		if (__atomic_load_n(&fd->count, __ATOMIC_SEQ_CST)) {
-			weft__task_lock(&fd->lock);
-			wake_first(fd, io->way);
-			weft__task_unlock(&fd->lock);
-		}
-	}
+	if (nature != WEFT__UNKNOWN && !weft__io_exhausts(io, nature))
+		pass_on(fd, io->way);
 	return io->kind == WEFT_IO_ACCEPT ? weft__io_accepted(loop, io, nature) : WEFT_IO_DONE;
 }
 
 /* Clears what the attempt is about to use, unless the other side is gone. True: it is worth an attempt. */
-static bool claim_readiness(struct weft__fd *fd, uint8_t way)
+static inline __attribute__((always_inline)) bool claim_readiness(struct weft__fd *fd, uint8_t way)
 {
 	uint8_t ready = __atomic_load_n(&fd->ready, __ATOMIC_RELAXED);
 
@@ -309,16 +320,21 @@ static bool claim_readiness(struct weft__fd *fd, uint8_t way)
 	return true;
 }
 
+/* Where it waits: mostly for the descriptor that it names first, but a splice for either. */
+static int number_of(const weft_io_t *io, const struct weft__fd *fd)
+{
+	return fd == io->place ? io->fd : io->other;
+}
+
 /* Into the descriptor's list. WEFT_IO_YIELDS: it is ready by now. */
 static int begin_waiting(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 {
 	int error, next = WEFT_IO_WAITS;
 
 	weft__task_lock(&fd->lock);
-	error = fd->closing ? -EBADF : register_fd(loop, fd, io->fd, io);
+	error = weft__begin_wait(loop, io) ? register_fd(loop, fd, number_of(io, fd), io) : -ECANCELED;
 	if (!error) {
-		weft_waiter_init(&io->waiter, weft__io_what(io), (void *)(intptr_t)io->fd, io->deadline);
-		io->place = fd;
+		io->ring = fd;
 		io->step = WEFT__TRIED;
 		put_in(fd, io);
 		if (io->kind != WEFT_IO_POLL &&
@@ -331,6 +347,27 @@ static int begin_waiting(struct weft__loop *loop, weft_io_t *io, struct weft__fd
 	return error ? weft__io_done(io, error) : next;
 }
 
+static bool blocks(const struct weft__fd *fd)
+{
+	return __builtin_expect(__atomic_load_n(&fd->blocks, __ATOMIC_RELAXED), 0);
+}
+
+__attribute__((noinline, cold)) static int64_t attempt_unblocked(weft_io_t *io, int number, int nature)
+{
+	int flags = weft__unblock(number);
+	int64_t result = weft__io_attempt(io, nature);
+
+	weft__block_again(number, flags);
+	return result;
+}
+
+static inline int64_t attempt_once(weft_io_t *io, struct weft__fd *fd, int nature)
+{
+	if (blocks(fd) && (io->kind == WEFT_IO_ACCEPT || io->kind == WEFT_IO_CONNECT))
+		return attempt_unblocked(io, io->fd, nature);
+	return weft__io_attempt(io, nature);
+}
+
 /* -EAGAIN: it is to wait. */
 static int64_t attempt(weft_io_t *io, struct weft__fd *fd, int nature)
 {
@@ -341,13 +378,13 @@ static int64_t attempt(weft_io_t *io, struct weft__fd *fd, int nature)
 	/* Nobody says when it is ready before it is registered; who does not wait wants to know it now. */
 	if (!claim_readiness(fd, io->way) && io->deadline && __atomic_load_n(&fd->registered, __ATOMIC_RELAXED))
 		return -EAGAIN;
-	result = weft__io_attempt(io, nature);
+	result = attempt_once(io, fd, nature);
 	gone = __atomic_load_n(&fd->ready, __ATOMIC_RELAXED) & ends;
 	if (result == -EAGAIN && gone) {
 		/* The other side is not gone any more: the socket has begun to connect. Cleared before it is tried,
 		 * or an event in between would be lost. */
 		__atomic_fetch_and(&fd->ready, (uint8_t) ~(ends | io->way), __ATOMIC_RELAXED);
-		result = weft__io_attempt(io, nature);
+		result = attempt_once(io, fd, nature);
 		/* It is gone all the same, and nothing will say so once more. */
 		if (result != -EAGAIN)
 			__atomic_fetch_or(&fd->ready, gone, __ATOMIC_RELAXED);
@@ -357,7 +394,7 @@ static int64_t attempt(weft_io_t *io, struct weft__fd *fd, int nature)
 
 static int try(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 {
-	int next, nature = weft__fd_nature(loop, fd, io->fd);
+	int next, nature = weft__fd_nature(fd, io->fd);
 	int64_t result;
 
 	if (nature < 0)
@@ -375,6 +412,51 @@ static int try(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 		next = begin_waiting(loop, io, fd);
 	} while (next == WEFT_IO_YIELDS);
 	return next;
+}
+
+static int64_t attempt_splice(weft_io_t *io, struct weft__fd *from, struct weft__fd *to)
+{
+	if (blocks(to))
+		return attempt_unblocked(io, io->other, WEFT__UNKNOWN);
+	if (blocks(from))
+		return attempt_unblocked(io, io->fd, WEFT__UNKNOWN);
+	return weft__io_attempt(io, WEFT__UNKNOWN);
+}
+
+/*
+ * A splice waits for its input, or for room in its output, whichever is missing. What is missing is known only after an
+ * attempt; a change that comes before the wait is seen, because the attempt before it has cleared the side's readiness.
+ */
+static int try_splice(struct weft__loop *loop, weft_io_t *io, struct weft__fd *from)
+{
+	struct weft__fd *to = weft__fd(loop, io->other), *side = from;
+	int next = WEFT_IO_YIELDS;
+	int64_t result;
+
+	do {
+		io->way = side == from ? WEFT__IN : WEFT__OUT;
+		(void)claim_readiness(side, io->way);
+		result = attempt_splice(io, from, to);
+		if (result != -EAGAIN)
+			return finish_splice(io, from, to, result);
+		if (!io->deadline)
+			return weft__io_done(io, -ETIMEDOUT);
+		if (weft__io_output_is_full(io) != (side == to))
+			side = side == to ? from : to;
+		else
+			next = begin_waiting(loop, io, side);
+	} while (next == WEFT_IO_YIELDS);
+	return next;
+}
+
+__attribute__((noinline, cold)) static int begin_splice(struct weft__loop *loop, weft_io_t *io, struct weft__fd *from)
+{
+	int nature = weft__fd_nature(from, io->fd);
+	int other = nature < 0 ? nature : weft__fd_nature(weft__fd(loop, io->other), io->other);
+
+	if (other < 0)
+		return weft__io_done(io, other);
+	return try_splice(loop, io, from);
 }
 
 /* weft_poll: asked after it is in the list, so that no change is missed. */
@@ -397,30 +479,33 @@ static int try_poll(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 	return weft__io_done(io, result);
 }
 
-static int begin(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
+/* What is not just tried. Never WEFT_IO_SENDFILE. */
+__attribute__((noinline)) static int begin_special(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 {
-	struct weft__fd *fd;
-
-	(void)w;
 	if (!io->way)
 		return WEFT_IO_BLOCKS;
+	return io->kind == WEFT_IO_POLL ? try_poll(loop, io, fd) : begin_splice(loop, io, fd);
+}
+
+static int begin(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
+{
+	struct weft__fd *fd = io->place;
+
+	(void)w;
+	if (__builtin_expect(io->kind >= WEFT_IO_POLL, 0) && io->kind != WEFT_IO_SENDFILE)
+		return begin_special(loop, io, fd);
 	if (io->kind == WEFT_IO_ACCEPT)
 		io->flags |= SOCK_NONBLOCK;
-	fd = io->fd < 0 ? NULL : weft__fd(loop, io->fd);
-	if (!fd)
-		return weft__io_done(io, io->fd < 0 ? -EBADF : -ENOMEM);
-	return io->kind == WEFT_IO_POLL ? try_poll(loop, io, fd) : try(loop, io, fd);
+	return try(loop, io, fd);
 }
 
 static int go_on(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 {
-	struct weft__fd *fd = io->place;
-
 	if (io->step == WEFT__PAUSED)
 		return weft__io_ends_in_pause(io) ? WEFT_IO_DONE : begin(loop, w, io);
-	leave(loop, io, fd);
-	if (io->waiter.result)
-		return weft__io_done(io, io->waiter.result);
+	leave(loop, io, io->ring);
+	if (io->waiter.result || !weft__means_the_same(loop, io))
+		return weft__io_done(io, io->waiter.result ? io->waiter.result : -ECANCELED);
 	return begin(loop, w, io);
 }
 

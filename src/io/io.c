@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/*
- * Operations: which back end does them, what a runtime knows of descriptors, and what happens outside of tasks.
- *
- * A descriptor's record is found by its number, in a table of blocks that are made when they are needed and stay until
- * the runtime ends: a pointer to a record stays good, and an event that comes late finds it.
- */
+/* Operations: which back end does them, and how they begin and end. */
 #define _GNU_SOURCE
 #include "io/sim.h"
 
@@ -24,7 +19,6 @@ enum {
 /* ---- a runtime's loop -------------------------------------------------------------------------------------------- */
 
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
-static struct weft__loop *loops; /* under it */
 
 static const char *wanted(void)
 {
@@ -36,14 +30,9 @@ static const char *wanted(void)
 static void close_loop(struct weft__source *source)
 {
 	struct weft__loop *loop = (struct weft__loop *)source;
-	struct weft__loop **link = &loops;
 	unsigned i;
 
-	pthread_mutex_lock(&opening);
-	while (*link != loop)
-		link = &(*link)->next;
-	*link = loop->next;
-	pthread_mutex_unlock(&opening);
+	weft__table_remove(loop);
 	loop->backend->close(loop);
 	for (i = 0; i < WEFT__BLOCKS; i++)
 		free((void *)atomic_load_explicit(&loop->blocks[i], memory_order_relaxed));
@@ -109,8 +98,7 @@ static int open_loop(struct weft__rt *rt, struct weft__loop **made)
 		return error;
 	}
 	loop->spare = open("/", O_PATH | O_CLOEXEC);
-	loop->next = loops;
-	loops = loop;
+	weft__table_add(loop);
 	*made = loop;
 	return 0;
 }
@@ -185,185 +173,6 @@ const char *weft_io_backend(void)
 
 /* ---- descriptors ------------------------------------------------------------------------------------------------- */
 
-struct weft__fd *weft__fd_make_block(struct weft__loop *loop, int number)
-{
-	struct weft__fd *_Atomic *at = &loop->blocks[number / WEFT__BLOCK];
-	struct weft__fd *block = calloc(WEFT__BLOCK, sizeof *block), *other = NULL;
-
-	/* Another worker may be as fast. */
-	if (block && !atomic_compare_exchange_strong(at, &other, block)) {
-		free(block);
-		block = other;
-	}
-	return block;
-}
-
-static enum weft__nature nature_of_socket(int number)
-{
-	int type = 0;
-	socklen_t size = sizeof type;
-
-	return !getsockopt(number, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_STREAM ? WEFT__STREAM
-											     : WEFT__MESSAGES;
-}
-
-static int find_nature(struct weft__loop *loop, int number)
-{
-	struct stat status;
-	int flags;
-
-	if (fstat(number, &status))
-		return -errno;
-	if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode) || S_ISBLK(status.st_mode))
-		return WEFT__FILE;
-	flags = fcntl(number, F_GETFL);
-	if (!S_ISSOCK(status.st_mode))
-		return flags & O_NONBLOCK ? WEFT__PIPE : WEFT__BLOCKING_PIPE;
-	/* Not every operation of a socket can be told not to block. */
-	if (loop->nonblocking && !(flags & O_NONBLOCK))
-		(void)fcntl(number, F_SETFL, flags | O_NONBLOCK);
-	return nature_of_socket(number);
-}
-
-int weft__fd_learn(struct weft__loop *loop, struct weft__fd *fd, int number)
-{
-	int nature = find_nature(loop, number);
-
-	if (nature > 0) {
-		__atomic_store_n(&fd->ready, WEFT__IN | WEFT__OUT, __ATOMIC_RELAXED);
-		__atomic_store_n(&fd->nature, (uint8_t)nature, __ATOMIC_RELEASE);
-	}
-	return nature;
-}
-
-void weft__fd_made(int number, enum weft__nature nature)
-{
-	struct weft__loop *loop = weft__loop();
-	struct weft__fd *fd = loop ? weft__fd(loop, number) : NULL;
-
-	if (!fd)
-		return;
-	weft__task_lock(&fd->lock);
-	/* Somebody closed an earlier one by close, which the kernel has forgotten, too. */
-	fd->registered = false;
-	__atomic_store_n(&fd->ready, WEFT__IN | WEFT__OUT, __ATOMIC_RELAXED);
-	__atomic_store_n(&fd->nature, (uint8_t)nature, __ATOMIC_RELEASE);
-	weft__task_unlock(&fd->lock);
-}
-
-void weft__fd_end(struct weft__fd *fd, int number)
-{
-	fd->closing = false;
-	close(number);
-}
-
-/* Linux has closed it also where a signal came in between. */
-static int close_now(int number)
-{
-	return close(number) && errno != EINTR ? -errno : 0;
-}
-
-/* Operations that wait for the descriptor end, each by its own task, and the last of them lets go of the number. Until
- * then something that can neither be read nor written has the number, so that the other side sees the end at once; if
- * that fails, the other side sees it when the last operation has ended. */
-static void close_used(struct weft__loop *loop, struct weft__fd *fd, int number)
-{
-	weft_io_t *io;
-
-	if (loop->spare >= 0)
-		(void)dup3(loop->spare, number, O_CLOEXEC);
-	fd->closing = true;
-	for (io = fd->first; io; io = io->next)
-		if (weft_waiter_claim(&io->waiter, -ECANCELED))
-			weft_waiter_complete(&io->waiter);
-}
-
-static int close_known(struct weft__loop *loop, struct weft__fd *fd, int number)
-{
-	int error = 0;
-
-	weft__task_lock(&fd->lock);
-	if (fd->closing) {
-		error = -EBADF;
-	} else {
-		loop->backend->forget(loop, number, fd);
-		fd->nature = WEFT__UNKNOWN;
-		fd->ready = 0;
-		if (fd->first)
-			close_used(loop, fd, number);
-		else
-			error = close_now(number);
-	}
-	weft__task_unlock(&fd->lock);
-	return error;
-}
-
-static void abandon(struct weft__loop *loop, int number, int reason)
-{
-	struct weft__fd *block = NULL, *fd;
-	weft_io_t *io;
-
-	if (number < WEFT__BLOCKS * WEFT__BLOCK)
-		block = atomic_load_explicit(&loop->blocks[number / WEFT__BLOCK], memory_order_acquire);
-	if (!block)
-		return;
-	fd = &block[number % WEFT__BLOCK];
-	weft__spin_lock(&fd->lock);
-	weft__seen_acquire(&fd->lock);
-	/* What weft/io.h uses is closed by weft_close. */
-	if (fd->nature == WEFT__UNKNOWN && fd->first && !fd->closing && !WEFT_CANARY(posix_forgets_waiters)) {
-		loop->backend->forget(loop, number, fd);
-		for (io = fd->first; io; io = io->next)
-			if (weft_waiter_claim(&io->waiter, reason))
-				weft_waiter_complete(&io->waiter);
-	}
-	weft__task_unlock(&fd->lock);
-}
-
-void weft__loops_abandon(int number, int reason)
-{
-	struct weft__loop *loop;
-
-	pthread_mutex_lock(&opening);
-	for (loop = loops; loop; loop = loop->next)
-		abandon(loop, number, reason);
-	pthread_mutex_unlock(&opening);
-}
-
-bool weft__loop_knows(int number)
-{
-	struct weft__loop *loop = weft__loop();
-	struct weft__fd *fd = loop ? weft__fd(loop, number) : NULL;
-
-	return fd && __atomic_load_n(&fd->nature, __ATOMIC_ACQUIRE) != WEFT__UNKNOWN;
-}
-
-static int close_in(struct weft__source *source, int number)
-{
-	struct weft__fd *fd = source ? weft__fd((struct weft__loop *)source, number) : NULL;
-
-	if (fd)
-		return close_known((struct weft__loop *)source, fd, number);
-	return close_now(number);
-}
-
-int weft_close(int number)
-{
-	struct weft__worker *w = weft__worker();
-	struct weft__source *source =
-	    w && !w->rt->sim ? atomic_load_explicit(&w->rt->source, memory_order_acquire) : NULL;
-	int result;
-
-	if (weft__sim_has(number))
-		return weft__sim_close(number);
-	if (w)
-		w->in_io = true;
-	result = close_in(source, number);
-	if (w)
-		w->in_io = false;
-	return result;
-}
-
 static void shed(struct weft__loop *loop, int listener)
 {
 	struct pollfd waiting = {listener, POLLIN, 0};
@@ -382,6 +191,12 @@ static void shed(struct weft__loop *loop, int listener)
 
 /* ---- a task's operations ----------------------------------------------------------------------------------------- */
 
+static int blocks(weft_io_t *io)
+{
+	io->step = WEFT__BLOCKED;
+	return WEFT_IO_BLOCKS;
+}
+
 /* Others get their turn also when nothing makes this task wait. */
 static int done(struct weft__worker *w, weft_io_t *io, int next)
 {
@@ -389,7 +204,7 @@ static int done(struct weft__worker *w, weft_io_t *io, int next)
 		w->io_streak = 0;
 		if (next == WEFT_IO_WAITS)
 			weft__count(&w->io_began, 1);
-		return next;
+		return next == WEFT_IO_BLOCKS ? blocks(io) : next;
 	}
 	if (++w->io_streak < STREAK)
 		return WEFT_IO_DONE;
@@ -403,17 +218,18 @@ static int begin_call(weft_io_t *io)
 	bool is_lookup = io->data == (void *)(uintptr_t)weft__resolve;
 	int64_t result = -EAGAIN;
 
+	io->place = NULL;
 	if (io->deadline && io->deadline <= weft_now())
 		result = -ETIMEDOUT;
 	else if (is_lookup)
 		result = weft__resolve_digits(io->more);
-	return result == -EAGAIN ? WEFT_IO_BLOCKS : weft__io_done(io, result);
+	return result == -EAGAIN ? blocks(io) : weft__io_done(io, result);
 }
 
 static inline __attribute__((always_inline)) int begin_in(struct weft__worker *w, weft_io_t *io)
 {
 	struct weft__loop *loop;
-	int error = find_loop(w, &loop);
+	int next, error = find_loop(w, &loop);
 
 	/* To block the worker instead could make it wait for ever: for another task of its own. */
 	if (error)
@@ -427,7 +243,38 @@ static inline __attribute__((always_inline)) int begin_in(struct weft__worker *w
 	io->way = weft__io_way(io);
 	if (io->kind == WEFT_IO_CALL)
 		return begin_call(io);
-	return done(w, io, loop->backend->begin(loop, w, io));
+	error = weft__hold(loop, io);
+	if (__builtin_expect(error, 0))
+		return weft__io_done(io, error);
+	next = loop->backend->begin(loop, w, io);
+	if (next == WEFT_IO_DONE)
+		weft__let_go(loop, io);
+	return done(w, io, next);
+}
+
+/* The whole of it, blocking: in a thread, or what a task has begun and a helper thread is to do. */
+void *weft__io_block(void *operation)
+{
+	weft_io_t *io = operation;
+	struct weft__loop *loop = &weft__outside;
+	int error = 0;
+
+	if (io->step == WEFT__BLOCKED) {
+		loop = (struct weft__loop *)atomic_load_explicit(&weft__worker()->rt->source, memory_order_acquire);
+	} else if (io->kind == WEFT_IO_CALL) {
+		io->place = NULL;
+	} else {
+		error = weft__hold(loop, io);
+	}
+	io->step = WEFT__OVER;
+	if (error) {
+		io->result = error;
+		return NULL;
+	}
+	/* A helper thread may come to it late. */
+	io->result = weft__means_the_same(loop, io) ? weft__io_in_thread(loop, io) : -ECANCELED;
+	weft__let_go(loop, io);
+	return NULL;
 }
 
 /* What is called here is not what the task calls: see posix.c. Nothing in between suspends. */
@@ -453,7 +300,9 @@ static inline int go_on(struct weft__loop *loop, struct weft__worker *w, weft_io
 	w->in_io = false;
 	if (next != WEFT_IO_WAITS)
 		weft__count(&w->io_ended, 1);
-	return next;
+	if (next == WEFT_IO_DONE)
+		weft__let_go(loop, io);
+	return next == WEFT_IO_BLOCKS ? blocks(io) : next;
 }
 
 int weft__io_step(weft_io_t *io)

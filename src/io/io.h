@@ -7,6 +7,7 @@
  *   in progress          also in its descriptor's list,     a result, or its wait's early end (deadline,
  *                        its waiter armed                   cancellation, weft_close), which withdraws it
  *   done                 its caller's frame alone           -
+ * From its beginning to its end it holds the descriptors that it names: see table.c.
  */
 #ifndef WEFT_SRC_IO_H
 #define WEFT_SRC_IO_H
@@ -33,20 +34,29 @@ enum {
 	WEFT__TRIED,	 /* epoll: in its descriptor's list, to be tried again when that is ready */
 	WEFT__SUBMITTED, /* io_uring: the kernel has it, or its ring */
 	WEFT__POLLING,	 /* io_uring: the kernel waits until it can be tried */
+	WEFT__CROWDED,	 /* io_uring: there was no room in a ring; it is to be tried again after a while */
 	WEFT__PAUSED,	 /* it is to be begun again after a while */
+	WEFT__BLOCKED,	 /* a helper thread is to do it */
 	WEFT__OVER,
 };
 
 /* Directions; and: the other side will send no more; it is gone, or there is an error. Then operations end at once. */
 enum { WEFT__IN = 1, WEFT__OUT = 2, WEFT__NO_MORE = 4, WEFT__HUNG_UP = 8 };
 
-/* A descriptor. */
+/* weft__fd.uses: it has been closed, and the kernel has not got its number back; one for each operation. */
+enum { WEFT__CLOSING = 1, WEFT__USER = 2 };
+
+/* What a runtime knows of a descriptor. */
 struct weft__fd {
 	uint32_t lock;
-	uint8_t nature; /* atomic: weft__nature */
-	uint8_t ready;	/* atomic, epoll: what an attempt may succeed in */
-	bool registered, closing;
+	uint8_t nature;		 /* atomic: weft__nature */
+	uint8_t ready;		 /* atomic, epoll: what an attempt may succeed in */
+	bool registered;	 /* epoll */
 	bool polled;		 /* epoll: registered for weft_poll alone */
+	bool blocks;		 /* epoll: a socket that others made, in blocking mode */
+	bool told;		 /* threads have been told that it is closed */
+	uint32_t uses;		 /* atomic: WEFT__USER for each operation that holds it, and WEFT__CLOSING */
+	uint32_t generation;	 /* atomic: of the file; weft_close and dup2 change it, under the lock */
 	uint32_t count;		 /* atomic, epoll: of those in the list */
 	weft_io_t *first, **end; /* under the lock: operations in progress, the oldest first */
 };
@@ -73,6 +83,8 @@ struct weft__loop {
 	struct weft__loop *next;	  /* of all loops of the process */
 	int spare;			  /* kept for when no other is left */
 	uint32_t spare_lock;
+	uint32_t pairs_lock;
+	weft_io_t *pairs; /* under it: operations in progress that name two descriptors */
 	/* epoll.c */
 	int set, wake;
 	bool coarse; /* atomic: there is no epoll_pwait2 */
@@ -82,11 +94,57 @@ struct weft__loop {
 	int tells; /* an eventfd: the ring of a worker that is held has work for it */
 };
 
-/* End weft_poll's waits for a descriptor, in all runtimes: its number is to mean another file. From any thread. */
-void weft__loops_abandon(int number, int reason) WEFT__HIDDEN;
-/* Has the calling task's runtime used the descriptor, but for waiting? */
-bool weft__loop_knows(int number) WEFT__HIDDEN;
+/* ---- table.c ----------------------------------------------------------------------------------------------------- */
 
+/* A loop that has just been made, or is about to be freed. */
+void weft__table_add(struct weft__loop *loop) WEFT__HIDDEN;
+void weft__table_remove(struct weft__loop *loop) WEFT__HIDDEN;
+
+/* Close a real descriptor, by a function that returns 0 or a negative errno. */
+int weft__table_close(int number, int (*close)(int number)) WEFT__HIDDEN;
+/* Does any operation hold it, or any runtime know what it is? Does not lock. */
+bool weft__table_knows(int number) WEFT__HIDDEN;
+void weft__table_end_waits(int number) WEFT__HIDDEN;
+
+/*
+ * Sockets that others made may be in blocking mode, and be used by others in that mode. Most operations can be told not
+ * to block; for the rest the mode is changed for a moment, by one thread of the process at a time. Returns the flags.
+ */
+int weft__unblock(int number) WEFT__HIDDEN;
+void weft__block_again(int number, int flags) WEFT__HIDDEN;
+/* As F_GETFL, but for such moments. */
+int weft__flags(int number) WEFT__HIDDEN;
+
+/* The number is to mean another file at once: `replace` makes it so. Ends waits for the file that it means now. */
+int weft__table_replace(int number, int (*replace)(void *argument), void *argument) WEFT__HIDDEN;
+
+/* Parts of weft__hold and weft__let_go, below. If they fail the operation holds nothing. */
+int weft__hold_closing(struct weft__fd *fd, int number) WEFT__HIDDEN;
+int weft__hold_other(struct weft__loop *loop, weft_io_t *io) WEFT__HIDDEN;
+void weft__let_go_of_other(struct weft__loop *loop, weft_io_t *io) WEFT__HIDDEN;
+/* `uses`: before. `io` NULL: no operation. */
+void weft__let_go_of_closed(weft_io_t *io, int number, uint32_t uses) WEFT__HIDDEN;
+/* Parts of weft__begin_wait and weft__means_the_same, below. */
+bool weft__begin_special_wait(struct weft__loop *loop, weft_io_t *io) WEFT__HIDDEN;
+bool weft__pair_means_the_same(struct weft__loop *loop, const weft_io_t *io) WEFT__HIDDEN;
+
+/* A use of a descriptor in several steps, by a task of the calling worker: see posix.c. */
+struct weft__use {
+	struct weft__fd *fd;
+	int number;
+	uint32_t generation;
+};
+int weft__use_begin(struct weft__use *use, int number) WEFT__HIDDEN;
+void weft__use_end(struct weft__use *use) WEFT__HIDDEN;
+bool weft__use_is_good(const struct weft__use *use) WEFT__HIDDEN;
+/* True: it is still the same file, and stays so until weft__use_unlock. */
+bool weft__use_lock(const struct weft__use *use) WEFT__HIDDEN;
+void weft__use_unlock(const struct weft__use *use) WEFT__HIDDEN;
+
+/* For operations of threads that are no tasks: their table, and a descriptor that is readable while one of these is
+ * being closed; negative: there is none. */
+extern struct weft__loop weft__outside WEFT__HIDDEN;
+int weft__outside_ends(void) WEFT__HIDDEN;
 /* The caller's loop; NULL: none, or none could be made, or the world is simulated. */
 struct weft__loop *weft__loop(void) WEFT__HIDDEN;
 /* The same, and why none could be made: a negative errno. */
@@ -111,14 +169,14 @@ static inline struct weft__fd *weft__fd(struct weft__loop *loop, int number)
 
 /* A new descriptor of this nature: what was known of an earlier one of this number is wrong. */
 void weft__fd_made(int number, enum weft__nature nature) WEFT__HIDDEN;
-int weft__fd_learn(struct weft__loop *loop, struct weft__fd *fd, int number) WEFT__HIDDEN;
+int weft__fd_learn(struct weft__fd *fd, int number) WEFT__HIDDEN;
 
 /* What it is; asks the system at its first use. Negative errno: -EBADF. */
-static inline int weft__fd_nature(struct weft__loop *loop, struct weft__fd *fd, int number)
+static inline int weft__fd_nature(struct weft__fd *fd, int number)
 {
 	int nature = __atomic_load_n(&fd->nature, __ATOMIC_ACQUIRE);
 
-	return __builtin_expect(nature != WEFT__UNKNOWN, 1) ? nature : weft__fd_learn(loop, fd, number);
+	return __builtin_expect(nature != WEFT__UNKNOWN, 1) ? nature : weft__fd_learn(fd, number);
 }
 
 static inline void weft__fd_add(struct weft__fd *fd, weft_io_t *io)
@@ -140,21 +198,6 @@ static inline void weft__fd_take_out(struct weft__fd *fd, weft_io_t *io)
 		fd->end = io->link;
 }
 
-void weft__fd_end(struct weft__fd *fd, int number) WEFT__HIDDEN;
-
-/* Under its lock, after an operation was taken out: the last one of a closed descriptor frees its number. */
-static inline void weft__fd_left(struct weft__fd *fd, int number)
-{
-	if (__builtin_expect(fd->closing, 0) && !fd->first)
-		weft__fd_end(fd, number);
-}
-
-/* Do it if that does not block: its result, or -EAGAIN. */
-int64_t weft__io_attempt(weft_io_t *io, int nature) WEFT__HIDDEN;
-/* What a file's page cache has of what is to be read; a negative errno: nothing, or it is no read. */
-int64_t weft__io_read_cached(const weft_io_t *io) WEFT__HIDDEN;
-/* Has a successful attempt shown that the next one would fail? */
-bool weft__io_exhausts(const weft_io_t *io, int nature) WEFT__HIDDEN;
 /* What is known of each kind. */
 extern const struct weft__kind {
 	const char *what; /* for weft_dump: "read" */
@@ -180,6 +223,104 @@ static inline const char *weft__io_what(const weft_io_t *io)
 	return weft__kind(io)->what;
 }
 
+/* ---- what an operation holds ------------------------------------------------------------------------------------- */
+
+static inline bool weft__is_closing(const struct weft__fd *fd)
+{
+	return __atomic_load_n(&fd->uses, __ATOMIC_RELAXED) & WEFT__CLOSING;
+}
+
+static inline uint32_t weft__generation(const struct weft__fd *fd)
+{
+	return __atomic_load_n(&fd->generation, __ATOMIC_ACQUIRE);
+}
+
+/* False: it has been closed. The generation is that of the file that it means then, or an earlier one. */
+static inline bool weft__fd_hold(struct weft__fd *fd, uint32_t *generation)
+{
+	*generation = weft__generation(fd);
+	return !(__atomic_fetch_add(&fd->uses, WEFT__USER, __ATOMIC_ACQUIRE) & WEFT__CLOSING);
+}
+
+/* What was before. */
+static inline uint32_t weft__fd_let_go(struct weft__fd *fd)
+{
+	return __atomic_fetch_sub(&fd->uses, WEFT__USER, __ATOMIC_ACQ_REL);
+}
+
+static inline bool weft__names_two(const weft_io_t *io)
+{
+	return __builtin_expect(io->kind >= WEFT_IO_SENDFILE, 0) && io->kind <= WEFT_IO_SPLICE;
+}
+
+/* The operation begins: it holds what it names. 0; -EBADF: that has been closed, or is no descriptor; -ENOMEM. */
+static inline int weft__hold(struct weft__loop *loop, weft_io_t *io)
+{
+	struct weft__fd *fd;
+	int error;
+
+	io->place = NULL;
+	if (__builtin_expect(io->fd < 0, 0)) /* AT_FDCWD, maybe */
+		return io->kind == WEFT_IO_OPEN || io->kind == WEFT_IO_STAT ? 0 : -EBADF;
+	fd = weft__fd(loop, io->fd);
+	if (__builtin_expect(!fd, 0))
+		return -ENOMEM;
+	if (__builtin_expect(!weft__fd_hold(fd, &io->generation), 0)) {
+		error = weft__hold_closing(fd, io->fd);
+		if (error)
+			return error;
+	}
+	io->place = fd;
+	return weft__names_two(io) ? weft__hold_other(loop, io) : 0;
+}
+
+/* It has ended, and its result is written. */
+static inline void weft__let_go(struct weft__loop *loop, weft_io_t *io)
+{
+	struct weft__fd *fd = io->place;
+	uint32_t uses;
+
+	if (__builtin_expect(!fd, 0))
+		return;
+	if (weft__names_two(io))
+		weft__let_go_of_other(loop, io);
+	uses = weft__fd_let_go(fd);
+	if (__builtin_expect(uses & WEFT__CLOSING, 0))
+		weft__let_go_of_closed(io, io->fd, uses);
+}
+
+/* Does what the operation names still mean the same files as at its beginning? */
+static inline bool weft__means_the_same(struct weft__loop *loop, const weft_io_t *io)
+{
+	const struct weft__fd *fd = io->place;
+
+	if (__builtin_expect(fd && weft__generation(fd) == io->generation, 1))
+		return true;
+	return !fd || (weft__names_two(io) && weft__pair_means_the_same(loop, io));
+}
+
+/* A wait begins. Under the lock of its descriptor, because weft_close ends waits that it finds. False: what the
+ * operation names has been closed or replaced, so that nobody would end this wait. */
+static inline bool weft__begin_wait(struct weft__loop *loop, weft_io_t *io)
+{
+	const struct weft__fd *fd = io->place;
+
+	if (__builtin_expect(io->kind >= WEFT_IO_POLL, 0))
+		return weft__begin_special_wait(loop, io);
+	weft_waiter_init(&io->waiter, weft__io_what(io), (void *)(intptr_t)io->fd, io->deadline);
+	return weft__generation(fd) == io->generation;
+}
+
+/* Do it if that does not block: its result, or -EAGAIN. */
+int64_t weft__io_attempt(weft_io_t *io, int nature) WEFT__HIDDEN;
+/* The same, blocking, by the calling thread: for itself (weft__outside), or as a helper of a runtime. */
+int64_t weft__io_in_thread(struct weft__loop *loop, weft_io_t *io) WEFT__HIDDEN;
+/* A splice that would block: is it the output that is not ready? */
+bool weft__io_output_is_full(const weft_io_t *io) WEFT__HIDDEN;
+/* What a file's page cache has of what is to be read; a negative errno: nothing, or it is no read. */
+int64_t weft__io_read_cached(const weft_io_t *io) WEFT__HIDDEN;
+/* Has a successful attempt shown that the next one would fail? */
+bool weft__io_exhausts(const weft_io_t *io, int nature) WEFT__HIDDEN;
 /* The same as events of poll. */
 short weft__io_events(const weft_io_t *io) WEFT__HIDDEN;
 /* It is to begin again after some nanoseconds. */

@@ -24,8 +24,7 @@ static const struct weft__calls mine = {
 #undef NAMED
 };
 
-static pid_t process;		 /* of which the runtimes are */
-static _Atomic uint32_t waiting; /* tasks that wait here for a descriptor */
+static pid_t process; /* of which the runtimes are */
 
 /* ---- who calls --------------------------------------------------------------------------------------------------- */
 
@@ -93,20 +92,36 @@ static __attribute__((noinline)) void let_go(const struct hold *h)
 	errno = h->error;
 }
 
-int weft__posix_wait(int fd, int events, uint64_t deadline)
+int weft__posix_use_begin(struct weft__use *use, int fd)
 {
-	weft_io_t io = {.kind = WEFT_IO_POLL, .fd = fd, .flags = events, .deadline = deadline};
+	*use = (struct weft__use){.number = fd};
+	return waits ? 0 : weft__use_begin(use, fd);
+}
+
+static int wait_for(int fd, int events, uint64_t deadline, struct weft__use *use)
+{
+	weft_io_t io = {.kind = WEFT_IO_POLL, .fd = fd, .flags = events, .data = use, .deadline = deadline};
 	struct hold h;
 
 	if (waits)
 		return waits->wait(fd, events, deadline);
 	hold(&h);
-	atomic_fetch_add(&waiting, 1);
 	(void)weft__io_run(&io);
-	atomic_fetch_sub(&waiting, 1);
 	let_go(&h);
-	/* -EAGAIN: the number may mean another file by now. */
-	return io.result == -EAGAIN ? 0 : (int)io.result;
+	return (int)io.result;
+}
+
+int weft__posix_wait_used(struct weft__use *use, int events, uint64_t deadline)
+{
+	int result = wait_for(use->number, events, deadline, use);
+
+	/* Not the task was cancelled. */
+	return weft__use_is_good(use) ? result : -EBADF;
+}
+
+int weft__posix_wait(int fd, int events, uint64_t deadline)
+{
+	return wait_for(fd, events, deadline, NULL);
 }
 
 int64_t weft__posix_call(weft_io_call_t *fn, void *argument)
@@ -167,7 +182,7 @@ uint64_t weft__posix_after(int64_t seconds, int64_t nanoseconds)
 
 bool weft__posix_blocks(int fd)
 {
-	int flags = fcntl(fd, F_GETFL);
+	int flags = weft__flags(fd);
 
 	return flags >= 0 && !(flags & O_NONBLOCK);
 }
@@ -186,50 +201,67 @@ void weft__posix_turn_end(void)
 
 /* ---- closing ----------------------------------------------------------------------------------------------------- */
 
-/* Almost always nobody waits, or nobody for this one. */
-void weft__posix_closing(int fd, int reason)
+/* In a signal handler that came while the runtime was at its tables, they are not to be touched. */
+static bool in_runtime(void)
 {
 	const struct weft__worker *w = weft__worker();
 
-	if (fd < 0 || (w && w->in_io) || !atomic_load(&waiting) ||
-	    getpid() != __atomic_load_n(&process, __ATOMIC_RELAXED))
-		return;
-	weft__loops_abandon(fd, reason);
+	return w && w->in_io;
 }
 
-/* A wait that begins between the first and the file's end is for nothing: so it is asked to look again. */
-static int closed(int fd, int result)
+static int libc_close(int fd)
+{
+	return weft__libc.close(fd) ? -errno : 0;
+}
+
+int weft_posix_close(int fd)
+{
+	int error = errno, result;
+
+	if (in_runtime() || !weft__table_knows(fd))
+		return weft__libc.close(fd);
+	result = weft__table_close(fd, libc_close);
+	errno = error;
+	return (int)weft__posix_result(result);
+}
+
+static void closing(int fd)
 {
 	int error = errno;
 
-	weft__posix_closing(fd, -EAGAIN);
+	if (!in_runtime() && weft__table_knows(fd))
+		weft__table_end_waits(fd);
 	errno = error;
-	return result;
 }
 
-/* By a task: what weft/io.h knows of the number ends, too. */
-int weft_posix_close(int fd)
+struct replacement {
+	int fd, number, flags;
+	bool flagged;
+};
+
+static int replace(void *argument)
 {
-	weft__posix_closing(fd, -EBADF);
-	if (!weft__posix_in_task() || !weft__loop_knows(fd))
-		return closed(fd, weft__libc.close(fd));
-	return (int)weft__posix_result(weft_close(fd));
+	const struct replacement *r = argument;
+
+	return r->flagged ? weft__libc.dup3(r->fd, r->number, r->flags) : weft__libc.dup2(r->fd, r->number);
+}
+
+/* errno is what libc made it. */
+static int replace_known(struct replacement *r)
+{
+	if (r->fd == r->number || in_runtime() || !weft__table_knows(r->number))
+		return replace(r);
+	return weft__table_replace(r->number, replace, r);
 }
 
 int weft_posix_dup2(int fd, int number)
 {
-	if (fd == number || fcntl(fd, F_GETFD) < 0)
-		return weft__libc.dup2(fd, number);
-	weft__posix_closing(number, -EBADF);
-	return closed(number, weft__libc.dup2(fd, number));
+	return replace_known(&(struct replacement){fd, number, 0, false});
 }
 
 int weft_posix_dup3(int fd, int number, int flags)
 {
-	if (fd == number || fcntl(fd, F_GETFD) < 0)
-		return weft__libc.dup3(fd, number, flags);
-	weft__posix_closing(number, -EBADF);
-	return closed(number, weft__libc.dup3(fd, number, flags));
+	return replace_known(&(struct replacement){fd, number, flags, true});
 }
 
 /* ---- meeting ----------------------------------------------------------------------------------------------------- */
@@ -247,7 +279,7 @@ static bool was_used(void)
 }
 
 static const struct weft__posix posix = {
-    WEFT__POSIX_VERSION, sizeof(struct weft__calls), in_task, was_used, weft__posix_closing, &mine, &weft__libc};
+    WEFT__POSIX_VERSION, sizeof(struct weft__calls), in_task, was_used, closing, &mine, &weft__libc};
 
 static void note_process(void)
 {

@@ -9,6 +9,7 @@
 
 #include "internal/libc.h"
 
+#include "io/io.h"
 #include "io/posix_calls.h"
 #include "io/sim.h"
 #include "io/waits.h"
@@ -33,14 +34,19 @@ bool weft__posix_may_wait(void) WEFT__HIDDEN;
  * Returns the events that are; -ETIMEDOUT, -ECANCELED, -EBADF (closed meanwhile), -ENOMEM.
  */
 int weft__posix_wait(int fd, int events, uint64_t deadline) WEFT__HIDDEN;
+/*
+ * A call of several steps holds its descriptor from the first wait to its end, so that it cannot go on with a file to
+ * which the number was given meanwhile. Begins: 0, -EBADF, -ENOMEM. -EBADF from the wait: it was closed, or dup2
+ * replaced its file. An attempt after a wait stands between weft__use_lock and weft__use_unlock.
+ */
+int weft__posix_use_begin(struct weft__use *use, int fd) WEFT__HIDDEN;
+int weft__posix_wait_used(struct weft__use *use, int events, uint64_t deadline) WEFT__HIDDEN;
 /* Call a function on a helper thread; what it returns. -ECANCELED: it was not called. */
 int64_t weft__posix_call(weft_io_call_t *fn, void *argument) WEFT__HIDDEN;
 /* Until a time of weft_now(). 0, -ECANCELED. */
 int weft__posix_sleep(uint64_t until) WEFT__HIDDEN;
 /* Let others run. */
 void weft__posix_yield(void) WEFT__HIDDEN;
-/* The number is about to mean another file, or none (-EBADF); it has come to (-EAGAIN: look again). */
-void weft__posix_closing(int fd, int reason) WEFT__HIDDEN;
 
 /* errno = error, and -1. Not inlined: errno's address is a thread's. */
 int weft__posix_fail(int error) WEFT__HIDDEN;

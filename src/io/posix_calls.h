@@ -107,16 +107,16 @@ struct weft__calls {
 #undef WEFT__POINTER
 };
 
-enum { WEFT__POSIX_VERSION = 2 };
+enum { WEFT__POSIX_VERSION = 3 };
 
 /* What a copy of the runtime hands to libweft-posix.so. Valid until the process ends. */
 struct weft__posix {
 	unsigned version, bytes; /* WEFT__POSIX_VERSION; of struct weft__calls */
 	bool (*in_task)(void);	 /* is the caller a task of this copy? */
 	bool (*was_used)(void);	 /* has it had tasks? */
-	/* The number is about to mean another file, or none: -EBADF; it does: -EAGAIN. Ends tasks' waits for it. */
-	void (*closing)(int fd, int reason);
-	const struct weft__calls *mine; /* for tasks */
+	/* Another copy is about to close the number, or to replace its file. Ends this copy's waits for it. */
+	void (*closing)(int fd);
+	const struct weft__calls *mine; /* for tasks; what closes, for any thread */
 	struct weft__calls *libc;	/* written by weft__posix_meet: what comes after libweft-posix.so */
 };
 

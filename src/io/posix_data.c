@@ -18,12 +18,14 @@
 
 /* ---- waiting for a socket ---------------------------------------------------------------------------------------- */
 
-/* A call that would have blocked. */
+/* A call that would have blocked. From its first wait until end_waiting it uses its descriptor. */
 struct blocked {
 	int fd;
 	short events;
 	bool asked; /* it is known to block, and `deadline` is set */
 	uint64_t deadline;
+	bool uses;
+	struct weft__use use;
 };
 
 /* SO_RCVTIMEO, SO_SNDTIMEO. */
@@ -51,10 +53,49 @@ static int wait_until_ready(struct blocked *b)
 		b->deadline = limit_of(b->fd, b->events);
 		b->asked = true;
 	}
-	result = weft__posix_wait(b->fd, b->events, b->deadline);
+	result = b->uses ? 0 : weft__posix_use_begin(&b->use, b->fd);
+	b->uses = true;
+	if (!result)
+		result = weft__posix_wait_used(&b->use, b->events, b->deadline);
 	if (result >= 0)
 		return 0;
 	return weft__posix_fail(result == -ETIMEDOUT ? EAGAIN : -result);
+}
+
+static void end_waiting(struct blocked *b)
+{
+	int error = errno;
+
+	if (b->uses)
+		weft__use_end(&b->use);
+	errno = error;
+}
+
+/* An attempt after a wait: what it does must be done to the same file. False, with errno: it has been closed. */
+static bool begin_attempt(const struct blocked *b)
+{
+	if (!b->uses || weft__use_lock(&b->use))
+		return true;
+	(void)weft__posix_fail(EBADF);
+	return false;
+}
+
+static void end_attempt(const struct blocked *b)
+{
+	if (b->uses)
+		weft__use_unlock(&b->use);
+}
+
+static ssize_t attempt_message(const struct blocked *b, struct msghdr *message, int flags)
+{
+	ssize_t result;
+
+	if (!begin_attempt(b))
+		return -1;
+	result = b->events == POLLOUT ? weft__libc.sendmsg(b->fd, message, flags | MSG_DONTWAIT)
+				      : weft__libc.recvmsg(b->fd, message, flags | MSG_DONTWAIT);
+	end_attempt(b);
+	return result;
 }
 
 static bool would_block(ssize_t result)
@@ -143,14 +184,14 @@ static ssize_t go_on(int fd, const struct msghdr *message, int flags, bool sends
 	do {
 		if (more < 0 && wait_until_ready(&b))
 			break;
-		more = sends ? weft__libc.sendmsg(fd, &r.message, flags | MSG_DONTWAIT)
-			     : weft__libc.recvmsg(fd, &r.message, flags | MSG_DONTWAIT);
+		more = attempt_message(&b, &r.message, flags);
 		if (more > 0) {
 			advance(&r, (size_t)more);
 			done += (size_t)more;
 			r.message.msg_control = NULL, r.message.msg_controllen = 0;
 		}
 	} while (more > 0 ? done < all : would_block(more));
+	end_waiting(&b);
 	end_rest(&r);
 	return done || more >= 0 ? (ssize_t)done : -1;
 }
@@ -239,10 +280,12 @@ static ssize_t receive_one(int fd, struct msghdr *message, int flags)
 	ssize_t result;
 
 	do {
+		result = -1;
 		if (wait_until_ready(&b))
-			return -1;
-		result = weft__libc.recvmsg(fd, message, flags | MSG_DONTWAIT);
+			break;
+		result = attempt_message(&b, message, flags);
 	} while (would_block(result));
+	end_waiting(&b);
 	return result;
 }
 
@@ -339,11 +382,30 @@ static ssize_t by_libc(const struct plain *p)
 	return p->writes ? weft__libc.writev(p->fd, p->parts, p->count) : weft__libc.readv(p->fd, p->parts, p->count);
 }
 
-static int64_t by_helper(void *plain)
+/* A helper thread may come to it late. */
+struct helped {
+	const struct plain *plain;
+	struct weft__use use;
+};
+
+static int64_t by_helper(void *helped)
 {
-	ssize_t result = by_libc(plain);
+	const struct helped *h = helped;
+	ssize_t result = weft__use_is_good(&h->use) ? by_libc(h->plain) : weft__posix_fail(EBADF);
 
 	return result < 0 ? -errno : result;
+}
+
+static ssize_t do_by_helper(const struct plain *p)
+{
+	struct helped h = {.plain = p};
+	int64_t result = weft__posix_use_begin(&h.use, p->fd);
+
+	if (result)
+		return weft__posix_fail((int)-result);
+	result = weft__posix_call(by_helper, &h);
+	weft__use_end(&h.use);
+	return (ssize_t)weft__posix_result(result);
 }
 
 /* No more than surely goes into a pipe that is ready. */
@@ -381,7 +443,7 @@ static ssize_t attempt(const struct plain *p)
 /* A pipe, a terminal, an eventfd …. A blocking write is a whole one. */
 static ssize_t wait_for_it(const struct plain *p)
 {
-	struct blocked b = {p->fd, p->writes ? POLLOUT : POLLIN, true, WEFT_NEVER};
+	struct blocked b = {.fd = p->fd, .events = p->writes ? POLLOUT : POLLIN, .asked = true, .deadline = WEFT_NEVER};
 	struct msghdr message = {.msg_iov = (void *)(uintptr_t)p->parts, .msg_iovlen = (size_t)p->count};
 	size_t all = bytes_of(p->parts, (size_t)p->count), done = 0;
 	struct plain left = *p;
@@ -393,12 +455,17 @@ static ssize_t wait_for_it(const struct plain *p)
 	do {
 		left.parts = r.message.msg_iov;
 		left.count = (int)r.message.msg_iovlen;
-		more = attempt(&left);
+		more = -1;
+		if (begin_attempt(&b)) {
+			more = attempt(&left);
+			end_attempt(&b);
+		}
 		if (more > 0) {
 			advance(&r, (size_t)more);
 			done += (size_t)more;
 		}
 	} while ((more > 0 && p->writes && done < all) || (would_block(more) && !wait_until_ready(&b)));
+	end_waiting(&b);
 	end_rest(&r);
 	return done || more >= 0 ? (ssize_t)done : -1;
 }
@@ -416,7 +483,7 @@ static ssize_t do_plain(const struct plain *p)
 
 		if (result >= 0 || p->writes || (errno != EAGAIN && errno != EOPNOTSUPP && errno != EINVAL))
 			return result;
-		return weft__posix_result(weft__posix_call(by_helper, (void *)(uintptr_t)p));
+		return do_by_helper(p);
 	}
 	return weft__posix_blocks(p->fd) ? wait_for_it(p) : by_libc(p);
 }
@@ -501,27 +568,29 @@ static int64_t connect_by_helper(void *argument)
 /* It has begun. */
 static int finish_connecting(struct connecting *c)
 {
-	int error = 0, ready;
+	struct blocked b = {.fd = c->fd, .events = POLLOUT, .asked = true};
+	int error = EBADF;
 	socklen_t size = sizeof error;
 
-	ready = weft__posix_wait(c->fd, POLLOUT, limit_of(c->fd, POLLOUT));
-	if (ready < 0)
-		return weft__posix_fail(ready == -ETIMEDOUT ? EINPROGRESS : -ready);
-	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &size))
-		return -1;
+	b.deadline = limit_of(c->fd, POLLOUT);
+	if (wait_until_ready(&b)) {
+		error = errno == EAGAIN ? EINPROGRESS : errno;
+	} else if (begin_attempt(&b)) {
+		error = getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &size) ? errno : error;
+		end_attempt(&b);
+	}
+	end_waiting(&b);
 	return error ? weft__posix_fail(error) : 0;
 }
 
 /* connect has no flag for it. */
 static int begin_connecting(const struct connecting *c)
 {
-	int flags = fcntl(c->fd, F_GETFL), result, error;
+	int flags = weft__unblock(c->fd), result, error;
 
-	if (flags < 0 || fcntl(c->fd, F_SETFL, flags | O_NONBLOCK))
-		return -1;
 	result = weft__libc.connect(c->fd, c->to, c->size);
 	error = errno;
-	(void)fcntl(c->fd, F_SETFL, flags);
+	weft__block_again(c->fd, flags);
 	errno = error;
 	return result;
 }
@@ -557,14 +626,19 @@ static int accept_when_ready(int fd, struct sockaddr *from, socklen_t *size, int
 
 int weft_posix_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
 {
-	struct blocked b = {fd, POLLIN, false, WEFT_NEVER};
+	struct blocked b = {.fd = fd, .events = POLLIN, .deadline = WEFT_NEVER};
 	int result;
 
 	if (!weft__posix_in_task() || !weft__posix_blocks(fd) || !weft__posix_may_wait())
 		return weft__libc.accept4(fd, from, size, flags);
-	do
+	do {
+		result = -1;
+		if (!begin_attempt(&b))
+			break;
 		result = accept_when_ready(fd, from, size, flags);
-	while (would_block(result) && !wait_until_ready(&b));
+		end_attempt(&b);
+	} while (would_block(result) && !wait_until_ready(&b));
+	end_waiting(&b);
 	return result;
 }
 

@@ -138,26 +138,38 @@ static int only_sleep(uint64_t until)
 	return result ? weft__posix_fail(-result) : 0;
 }
 
+/* Closed meanwhile: a thread's poll would not notice it. This one says that it is. */
+static int say_closed(struct pollfd *fds)
+{
+	fds[0].revents = POLLNVAL;
+	return 1;
+}
+
+static int poll_one(struct pollfd *fds, uint64_t until)
+{
+	struct weft__use use;
+	int ready = weft__posix_use_begin(&use, fds[0].fd), result;
+
+	if (ready)
+		return ready == -EBADF ? say_closed(fds) : weft__posix_fail(-ready);
+	do {
+		ready = weft__posix_wait_used(&use, (unsigned short)fds[0].events, until);
+		if (ready == -EBADF)
+			result = say_closed(fds);
+		else if (ready < 0 && !is_over(ready))
+			result = weft__posix_fail(-ready);
+		else
+			result = weft__posix_poll_now(fds, 1);
+	} while (!result && !is_over(ready));
+	weft__use_end(&use);
+	return result;
+}
+
 static int poll_until(struct pollfd *fds, nfds_t count, uint64_t until)
 {
-	int ready, result;
-
 	if (!count)
 		return only_sleep(until);
-	if (count > 1 || fds[0].fd < 0)
-		return poll_many(fds, count, until);
-	do {
-		ready = weft__posix_wait(fds[0].fd, (unsigned short)fds[0].events, until);
-		/* Closed meanwhile: a thread's poll would not notice it. This one says that it is. */
-		if (ready < 0 && ready != -EBADF && !is_over(ready))
-			return weft__posix_fail(-ready);
-		result = weft__posix_poll_now(fds, 1);
-	} while (!result && !is_over(ready) && ready != -EBADF);
-	if (ready == -EBADF && !result) {
-		fds[0].revents = POLLNVAL;
-		return 1;
-	}
-	return result;
+	return count > 1 || fds[0].fd < 0 ? poll_many(fds, count, until) : poll_one(fds, until);
 }
 
 int weft_posix_poll(struct pollfd *fds, nfds_t count, int timeout)

@@ -595,12 +595,14 @@ static bool is_direct(const weft_io_t *io, int nature)
 {
 	if (io->kind == WEFT_IO_READV || io->kind == WEFT_IO_WRITEV)
 		return nature == WEFT__STREAM || nature == WEFT__MESSAGES;
-	return io->kind == WEFT_IO_RECVMMSG || io->kind == WEFT_IO_SENDMMSG;
+	return io->kind == WEFT_IO_RECVMMSG || io->kind == WEFT_IO_SENDMMSG || io->kind == WEFT_IO_SENDFILE;
 }
 
+/* Only a helper thread can do it. */
 static bool is_blocking(const weft_io_t *io)
 {
-	return io->kind == WEFT_IO_SENDFILE || io->kind == WEFT_IO_STAT;
+	return io->kind == WEFT_IO_STAT ||
+	       (io->kind == WEFT_IO_SENDFILE && weft__fd_nature(io->place, io->fd) == WEFT__FILE);
 }
 
 /* Does the kernel do it while it takes it? Reads of files, which are mostly in the page cache, and what is sent. */
@@ -686,7 +688,7 @@ static int retry(weft_io_t *io)
 {
 	uint64_t until = weft__clock() + RETRY_AFTER;
 
-	io->step = WEFT__PAUSED;
+	io->step = WEFT__CROWDED;
 	if (until < io->waiter.timer.at)
 		io->waiter.timer.at = until;
 	return WEFT_IO_WAITS;
@@ -730,56 +732,39 @@ static int leave(weft_io_t *io, int64_t result)
 	if (fd) {
 		lock_fd(fd);
 		weft__fd_take_out(fd, io);
-		weft__fd_left(fd, io->fd);
 		weft__task_unlock(&fd->lock);
-		io->place = NULL;
 	}
 	return weft__io_done(io, result);
 }
 
-static inline void begin_wait(weft_io_t *io)
-{
-	weft_waiter_init(&io->waiter, weft__io_what(io), (void *)(intptr_t)io->fd, io->deadline);
-}
-
-/* A wait has ended, and another one begins. Under the lock, because weft_close ends waits that it finds. False: the
- * descriptor is being closed. */
-static bool wait_again(weft_io_t *io)
+static bool begin_wait(struct weft__loop *loop, weft_io_t *io, bool new)
 {
 	struct weft__fd *fd = io->place;
-	bool open = true;
+	bool open;
 
-	if (fd) {
-		lock_fd(fd);
-		open = !fd->closing;
+	if (!fd) {
+		weft_waiter_init(&io->waiter, weft__io_what(io), NULL, io->deadline);
+		return true;
 	}
-	begin_wait(io);
-	if (fd)
-		weft__task_unlock(&fd->lock);
+	lock_fd(fd);
+	open = weft__begin_wait(loop, io);
+	if (open && new)
+		weft__fd_add(fd, io);
+	weft__task_unlock(&fd->lock);
 	return open;
 }
 
-/* Known to weft_close while it lasts. False: it is being closed. */
-static bool join(struct weft__fd *fd, weft_io_t *io)
+/* A wait has ended, and another one begins. False: its descriptor is being closed. */
+static bool wait_again(struct weft__loop *loop, weft_io_t *io)
 {
-	bool open;
-
-	lock_fd(fd);
-	open = !fd->closing;
-	if (open) {
-		begin_wait(io);
-		weft__fd_add(fd, io);
-		io->place = fd;
-	}
-	weft__task_unlock(&fd->lock);
-	return open;
+	return begin_wait(loop, io, false);
 }
 
 static int try(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 {
 	/* Who only polls may not be the one who closes it: its nature is not to be remembered. */
-	bool asks = io->place && io->kind != WEFT_IO_POLL;
-	int nature = asks ? weft__fd_nature(loop, io->place, io->fd) : WEFT__FILE;
+	bool asks = io->way && io->kind != WEFT_IO_POLL;
+	int nature = asks ? weft__fd_nature(io->place, io->fd) : WEFT__FILE;
 	int64_t result;
 
 	if (nature < 0)
@@ -794,24 +779,14 @@ static int try(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 
 static int begin(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 {
-	struct weft__fd *fd;
-
 	touch_stack();
-	io->place = NULL;
 	io->reason = 0;
 	if (is_blocking(io))
 		return WEFT_IO_BLOCKS;
-	if (io->kind == WEFT_IO_OPEN) {
-		begin_wait(io);
-	} else {
-		fd = io->fd < 0 ? NULL : weft__fd(loop, io->fd);
-		if (!fd)
-			return weft__io_done(io, io->fd < 0 ? -EBADF : -ENOMEM);
-		if (io->kind == WEFT_IO_POLL && !(io->flags & ~(POLLERR | POLLHUP | POLLNVAL)))
-			io->flags |= POLLHUP;
-		if (!join(fd, io))
-			return weft__io_done(io, -EBADF);
-	}
+	if (io->kind == WEFT_IO_POLL && !(io->flags & ~(POLLERR | POLLHUP | POLLNVAL)))
+		io->flags |= POLLHUP;
+	if (!begin_wait(loop, io, true))
+		return weft__io_done(io, -ECANCELED);
 	return try(loop, w, io);
 }
 
@@ -840,7 +815,7 @@ static bool take_back(struct ring *r, weft_io_t *io)
 }
 
 /* The wait has ended before the operation. True: the operation has not, and is waited for again. */
-static bool withdraw(weft_io_t *io)
+static bool withdraw(struct weft__loop *loop, weft_io_t *io)
 {
 	struct ring *r = io->ring;
 	struct io_uring_sqe *sqe;
@@ -857,7 +832,7 @@ static bool withdraw(weft_io_t *io)
 	}
 	if (!finished) {
 		sqe = entry(r);
-		(void)wait_again(io);
+		(void)wait_again(loop, io);
 		io->waiter.what = "the end of what was withdrawn";
 		io->waiter.timer.at = sqe ? WEFT_NEVER : weft__clock() + RETRY_AFTER;
 		if (sqe) {
@@ -876,7 +851,8 @@ static bool withdraw(weft_io_t *io)
 
 static int ended(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 {
-	int64_t result = io->result;
+	/* ERESTARTSYS, which the kernel keeps for itself, comes out of a splice that is cancelled. */
+	int64_t result = io->result == -512 ? -EINTR : io->result;
 	bool polled = io->step == WEFT__POLLING;
 	struct weft__fd *fd = io->place;
 
@@ -887,10 +863,10 @@ static int ended(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 	}
 	/* The kernel cancels what belongs to a thread that ends; others need not know. */
 	if (result == -ECANCELED || result == -EINTR || (polled && result >= 0))
-		return wait_again(io) ? try(loop, w, io) : leave(io, -ECANCELED);
+		return wait_again(loop, io) ? try(loop, w, io) : leave(io, -ECANCELED);
 	/* A descriptor that does not block. */
 	if (result == -EAGAIN && io->way && io->kind != WEFT_IO_CONNECT && io->deadline)
-		return wait_again(io) ? hand_over(loop, w, io, WEFT__UNKNOWN, true) : leave(io, -ECANCELED);
+		return wait_again(loop, io) ? hand_over(loop, w, io, WEFT__UNKNOWN, true) : leave(io, -ECANCELED);
 	(void)leave(io, result == -EAGAIN && !io->deadline ? -ETIMEDOUT : result);
 	if (io->kind == WEFT_IO_ACCEPT)
 		return weft__io_accepted(loop, io, fd->nature);
@@ -900,14 +876,14 @@ static int ended(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 static int go_on(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 {
 	touch_stack();
-	if (io->step == WEFT__PAUSED) {
+	if (io->step == WEFT__PAUSED)
+		return weft__io_ends_in_pause(io) ? WEFT_IO_DONE : begin(loop, w, io);
+	if (io->step == WEFT__CROWDED) {
 		if (weft__io_ends_in_pause(io))
 			return leave(io, io->result);
-		if (!io->place)
-			return begin(loop, w, io);
-		return wait_again(io) ? try(loop, w, io) : leave(io, -ECANCELED);
+		return wait_again(loop, io) ? try(loop, w, io) : leave(io, -ECANCELED);
 	}
-	if (io->waiter.result && withdraw(io))
+	if (io->waiter.result && withdraw(loop, io))
 		return WEFT_IO_WAITS;
 	io->way &= (uint8_t)~FINISHED;
 	return ended(loop, w, io);

@@ -641,6 +641,8 @@ int main(int argc, char **argv)
 	CHECK(close(mkstemp(hosts)) == 0 && pipe2(server.stop, 0) == 0);
 	prepare_environment(hosts);
 	sigfillset(&all);
+	/* A thread that waits makes the descriptor by which it hears of what is closed. */
+	(void)weft_poll_until(server.stop[0], POLLIN, weft_now() + 1);
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	CHECK(pthread_create(&thread, NULL, serve, NULL) == 0);
 	pthread_sigmask(SIG_UNBLOCK, &all, NULL);

@@ -33,7 +33,7 @@ foreach(back_end IN LISTS posix_back_ends)
 	weft_test(interrupted.${back_end} COMMAND @interrupted.gcc ENV WEFT_IO=${back_end})
 	weft_test(canary.looks_once.${back_end} COMMAND @looks_once.gcc FAILS SAYS "not ok - .*poll" ENV WEFT_IO=${back_end})
 endforeach()
-weft_program(forgets gcc SOURCES posix.c CANARY posix_forgets_waiters FLAGS -DPATIENCE=3)
+weft_program(forgets gcc SOURCES posix.c CANARY closing_ends_no_waits FLAGS -DPATIENCE=3)
 weft_test(canary.forgets COMMAND @forgets.gcc 2 closing FAILS SAYS "waits for ever" ENV WEFT_IO=epoll)
 # A socket can always be written to: who waits for something to read must not be woken by that again and again.
 weft_program(spins gcc SOURCES posix.c CANARY polls_wake_for_anything)

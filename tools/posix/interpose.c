@@ -59,52 +59,42 @@ WEFT__POSIX_WAITING(DEFINE)
 
 /* ---- what ends waits, also those of tasks, by whichever thread --------------------------------------------------- */
 
-static void end_waits(int fd, int reason)
+/* Who closes it: one copy of the runtime, the caller's if it is a task; the others end what waits for it. */
+static const struct weft__calls *closer(int fd)
 {
 	unsigned i, known = __atomic_load_n(&met, __ATOMIC_ACQUIRE);
+	const struct weft__calls *by = calls();
 
+	if (by == &libc && known)
+		by = runtimes[0]->mine;
 	for (i = 0; i < known; i++)
-		runtimes[i]->closing(fd, reason);
-}
-
-static int closed(int fd, int result)
-{
-	int error = errno;
-
-	end_waits(fd, -EAGAIN);
-	errno = error;
-	return result;
+		if (runtimes[i]->mine != by)
+			runtimes[i]->closing(fd);
+	return by;
 }
 
 EXPORTED int close(int fd)
 {
-	end_waits(fd, -EBADF);
-	return closed(fd, calls()->close(fd));
+	return closer(fd)->close(fd);
 }
 
-static bool replaces(int fd, int number)
+static const struct weft__calls *replacer(int fd, int number)
 {
 	int error = errno;
 	bool does = fd != number && fcntl(fd, F_GETFD) >= 0;
 
 	errno = error;
-	return does;
+	return does ? closer(number) : calls();
 }
 
 EXPORTED int dup2(int fd, int number)
 {
-	if (!replaces(fd, number))
-		return calls()->dup2(fd, number);
-	end_waits(number, -EBADF);
-	return closed(number, calls()->dup2(fd, number));
+	return replacer(fd, number)->dup2(fd, number);
 }
 
 EXPORTED int dup3(int fd, int number, int flags)
 {
-	if (!replaces(fd, number))
-		return calls()->dup3(fd, number, flags);
-	end_waits(number, -EBADF);
-	return closed(number, calls()->dup3(fd, number, flags));
+	return replacer(fd, number)->dup3(fd, number, flags);
 }
 
 /* ---- what -D_FORTIFY_SOURCE makes of some: libraries of distributions are compiled with it ----------------------- */

@@ -1,0 +1,695 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Who uses a descriptor, and closing one that is in use.
+ *
+ * A descriptor's number is not an identity: once it is closed the kernel gives it to the next file. So an operation
+ * holds each descriptor that it names, from its beginning to its end, in whatever back end or thread it is done; and
+ * for each number that was used here
+ *
+ *     closed by weft_close, and not yet given back to the kernel  <=>  closed by weft_close, and operations hold it
+ *
+ * A runtime counts its operations in its own record of the descriptor (weft__fd.uses), found by the number, in a table
+ * of blocks that are made when they are needed and stay until the runtime ends: a pointer to a record stays good, and
+ * an event that comes late finds it. Threads that are no tasks have a table of their own, weft__outside.
+ *
+ *   weft_close   locks the record of the number in each table, marks it as closing, and ends the waits of its
+ *                operations. If there are none the number goes back to the kernel before the locks are released; else
+ *                something that can be neither read nor written gets the number (a placeholder), so that the other side
+ *                sees the end at once.
+ *   operations   look at the mark before they wait, under the lock. One that has met the placeholder ends with
+ *                -ECANCELED. The last to end gives the number back.
+ *   weft/posix.h does the same; but dup2 and dup3 replace the file at once, and what waits for the old one must not go
+ *                on with the new one: the record's generation tells.
+ *
+ * A child of fork has none of the tasks that its parent's tables count: there they are forgotten. A child of vfork uses
+ * its parent's memory, but has descriptors of its own: what it closes is no business of the tables.
+ */
+#define _GNU_SOURCE
+#include "io/sim.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static struct weft__fd *_Atomic outside_blocks[WEFT__BLOCKS];
+struct weft__loop weft__outside = {.blocks = outside_blocks, .spare = -1};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct weft__loop *loops = &weft__outside; /* under it: all tables */
+static _Atomic bool several;			  /* more than one of them has been used */
+static _Atomic bool made;			  /* one of them has been used */
+static _Atomic pid_t process;			  /* whose tables these are */
+static int ends;
+/* The calling thread closes one at this moment: libweft-posix.so stands before close, and would ask these tables. */
+static __thread __attribute__((tls_model("initial-exec"))) bool inside;
+
+/* No task is in the child. The tables' memory stays with those who might have been in the middle of it. */
+static void forget_parent(void)
+{
+	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+
+	lock = fresh;
+	memset((void *)outside_blocks, 0, sizeof outside_blocks);
+	weft__outside.next = NULL;
+	loops = &weft__outside;
+	if (ends >= 0)
+		(void)syscall(SYS_close, ends);
+	ends = -1;
+	atomic_store(&several, false);
+	atomic_store(&process, getpid());
+}
+
+__attribute__((constructor(104))) static void watch_forks(void)
+{
+	atomic_store(&process, getpid());
+	(void)pthread_atfork(NULL, NULL, forget_parent);
+}
+
+/* ---- threads that are no tasks ----------------------------------------------------------------------------------- */
+
+/* Threads wait in poll, beside their descriptor for this one: readable once for each number that is closed and held by
+ * a thread's operation. -1: not made yet, or it cannot be. */
+static int ends = -1; /* under the lock */
+
+int weft__outside_ends(void)
+{
+	int fd;
+
+	pthread_mutex_lock(&lock);
+	if (ends < 0)
+		ends = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
+	fd = ends;
+	pthread_mutex_unlock(&lock);
+	return fd;
+}
+
+/* Under the lock, and the record's. */
+static void tell_threads(struct weft__fd *fd)
+{
+	const uint64_t one = 1;
+
+	fd->told = ends >= 0 && syscall(SYS_write, ends, &one, sizeof one) == sizeof one;
+}
+
+static void hear_threads(struct weft__fd *fd)
+{
+	uint64_t one;
+
+	if (fd && fd->told)
+		(void)!syscall(SYS_read, ends, &one, sizeof one);
+	if (fd)
+		fd->told = false;
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
+
+void weft__table_add(struct weft__loop *loop)
+{
+	pthread_mutex_lock(&lock);
+	if (loops != &weft__outside)
+		atomic_store(&several, true);
+	loop->next = loops;
+	loops = loop;
+	pthread_mutex_unlock(&lock);
+}
+
+void weft__table_remove(struct weft__loop *loop)
+{
+	struct weft__loop **link = &loops;
+
+	pthread_mutex_lock(&lock);
+	while (*link && *link != loop)
+		link = &(*link)->next;
+	if (*link)
+		*link = loop->next;
+	pthread_mutex_unlock(&lock);
+}
+
+struct weft__fd *weft__fd_make_block(struct weft__loop *loop, int number)
+{
+	struct weft__fd *_Atomic *at = &loop->blocks[number / WEFT__BLOCK];
+	struct weft__fd *block = calloc(WEFT__BLOCK, sizeof *block), *other = NULL;
+
+	atomic_store(&made, true);
+	if (loop == &weft__outside)
+		atomic_store(&several, true);
+	/* Another worker may be as fast. */
+	if (block && !atomic_compare_exchange_strong(at, &other, block)) {
+		free(block);
+		block = other;
+	}
+	return block;
+}
+
+/* The record, if there is one. */
+static struct weft__fd *known(const struct weft__loop *loop, int number)
+{
+	struct weft__fd *block;
+
+	if ((unsigned)number >= WEFT__BLOCKS * WEFT__BLOCK)
+		return NULL;
+	block = atomic_load_explicit(&loop->blocks[number / WEFT__BLOCK], memory_order_acquire);
+	return block ? &block[number % WEFT__BLOCK] : NULL;
+}
+
+/* ---- what a descriptor is ---------------------------------------------------------------------------------------- */
+
+static enum weft__nature nature_of_socket(int number)
+{
+	int type = 0;
+	socklen_t size = sizeof type;
+
+	return !getsockopt(number, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_STREAM ? WEFT__STREAM
+											     : WEFT__MESSAGES;
+}
+
+static int find_nature(struct weft__fd *fd, int number)
+{
+	struct stat status;
+	int flags;
+
+	if (fstat(number, &status))
+		return -errno;
+	if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode) || S_ISBLK(status.st_mode))
+		return WEFT__FILE;
+	flags = weft__flags(number);
+	if (!S_ISSOCK(status.st_mode))
+		return flags & O_NONBLOCK ? WEFT__PIPE : WEFT__BLOCKING_PIPE;
+	/* Others may count on the mode: see attempt_unblocked, epoll.c. */
+	__atomic_store_n(&fd->blocks, !(flags & O_NONBLOCK), __ATOMIC_RELAXED);
+	return nature_of_socket(number);
+}
+
+int weft__fd_learn(struct weft__fd *fd, int number)
+{
+	int nature = find_nature(fd, number);
+
+	if (nature > 0) {
+		__atomic_store_n(&fd->ready, WEFT__IN | WEFT__OUT, __ATOMIC_RELAXED);
+		__atomic_store_n(&fd->nature, (uint8_t)nature, __ATOMIC_RELEASE);
+	}
+	return nature;
+}
+
+void weft__fd_made(int number, enum weft__nature nature)
+{
+	struct weft__loop *loop = weft__loop();
+	struct weft__fd *fd = loop ? weft__fd(loop, number) : NULL;
+
+	if (!fd)
+		return;
+	weft__task_lock(&fd->lock);
+	/* Somebody closed an earlier one by close, which the kernel has forgotten, too. */
+	__atomic_store_n(&fd->registered, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&fd->blocks, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&fd->ready, WEFT__IN | WEFT__OUT, __ATOMIC_RELAXED);
+	__atomic_store_n(&fd->nature, (uint8_t)nature, __ATOMIC_RELEASE);
+	weft__task_unlock(&fd->lock);
+}
+
+/* ---- what an operation holds ------------------------------------------------------------------------------------- */
+
+/* Operations that name two descriptors stand in the list of the first where they wait, and in this one, by which the
+ * end of the second finds them. These fields are of no use to them otherwise. */
+static weft_io_t *before(const weft_io_t *io)
+{
+	return (weft_io_t *)(intptr_t)io->offset;
+}
+
+static void add_pair(struct weft__loop *loop, weft_io_t *io)
+{
+	weft__task_lock(&loop->pairs_lock);
+	weft_waiter_init(&io->waiter, weft__io_what(io), (void *)(intptr_t)io->fd, io->deadline);
+	io->offset = 0;
+	io->more = loop->pairs;
+	if (loop->pairs)
+		loop->pairs->offset = (intptr_t)io;
+	loop->pairs = io;
+	weft__task_unlock(&loop->pairs_lock);
+}
+
+static void take_out_pair(struct weft__loop *loop, weft_io_t *io)
+{
+	weft_io_t *next;
+
+	weft__task_lock(&loop->pairs_lock);
+	next = io->more;
+	if (before(io))
+		before(io)->more = next;
+	else
+		loop->pairs = next;
+	if (next)
+		next->offset = io->offset;
+	weft__task_unlock(&loop->pairs_lock);
+}
+
+/* Such an operation's generation is this, which is no single descriptor's. */
+static uint32_t generation_of_pair(uint32_t one, uint32_t other)
+{
+	return (one + other) ^ 0x80000000;
+}
+
+bool weft__pair_means_the_same(struct weft__loop *loop, const weft_io_t *io)
+{
+	return generation_of_pair(weft__generation(io->place), weft__generation(known(loop, io->other))) ==
+	       io->generation;
+}
+
+static bool pair_waits(struct weft__loop *loop, weft_io_t *io)
+{
+	bool open;
+
+	weft__task_lock(&loop->pairs_lock);
+	open = weft__pair_means_the_same(loop, io);
+	weft_waiter_init(&io->waiter, weft__io_what(io), (void *)(intptr_t)io->fd, io->deadline);
+	weft__task_unlock(&loop->pairs_lock);
+	return open;
+}
+
+bool weft__begin_special_wait(struct weft__loop *loop, weft_io_t *io)
+{
+	if (weft__names_two(io))
+		return pair_waits(loop, io);
+	weft_waiter_init(&io->waiter, weft__io_what(io), (void *)(intptr_t)io->fd, io->deadline);
+	if (io->kind == WEFT_IO_POLL && io->data)
+		return weft__use_is_good(io->data);
+	return weft__means_the_same(loop, io);
+}
+
+/* It seems to be closed. Whoever closes it at this moment is waited for: the number may mean a new file then. */
+int weft__hold_closing(struct weft__fd *fd, int number)
+{
+	bool closing;
+
+	weft__task_lock(&fd->lock);
+	closing = weft__is_closing(fd);
+	weft__task_unlock(&fd->lock);
+	if (!closing)
+		return 0;
+	weft__let_go_of_closed(NULL, number, weft__fd_let_go(fd));
+	return -EBADF;
+}
+
+static int hold(struct weft__loop *loop, int number, struct weft__fd **fd, uint32_t *generation)
+{
+	*fd = number < 0 ? NULL : weft__fd(loop, number);
+	if (!*fd)
+		return number < 0 ? -EBADF : -ENOMEM;
+	return weft__fd_hold(*fd, generation) ? 0 : weft__hold_closing(*fd, number);
+}
+
+static void let_go(struct weft__fd *fd, weft_io_t *io, int number)
+{
+	uint32_t uses = weft__fd_let_go(fd);
+
+	if (uses & WEFT__CLOSING)
+		weft__let_go_of_closed(io, number, uses);
+}
+
+int weft__hold_other(struct weft__loop *loop, weft_io_t *io)
+{
+	struct weft__fd *other;
+	uint32_t generation;
+	int error = hold(loop, io->other, &other, &generation);
+
+	if (error) {
+		let_go(io->place, io, io->fd);
+		return error;
+	}
+	io->generation = generation_of_pair(io->generation, generation);
+	add_pair(loop, io);
+	return 0;
+}
+
+void weft__let_go_of_other(struct weft__loop *loop, weft_io_t *io)
+{
+	take_out_pair(loop, io);
+	let_go(known(loop, io->other), io, io->other);
+}
+
+int weft__use_begin(struct weft__use *use, int number)
+{
+	struct weft__loop *loop = weft__loop();
+	int error = 0;
+
+	*use = (struct weft__use){.number = number};
+	if (loop)
+		error = hold(loop, number, &use->fd, &use->generation);
+	if (error)
+		use->fd = NULL;
+	return error;
+}
+
+void weft__use_end(struct weft__use *use)
+{
+	if (use->fd)
+		let_go(use->fd, NULL, use->number);
+	use->fd = NULL;
+}
+
+bool weft__use_is_good(const struct weft__use *use)
+{
+	return !use->fd || weft__generation(use->fd) == use->generation;
+}
+
+bool weft__use_lock(const struct weft__use *use)
+{
+	if (!use->fd)
+		return true;
+	weft__task_lock(&use->fd->lock);
+	if (weft__use_is_good(use))
+		return true;
+	weft__task_unlock(&use->fd->lock);
+	return false;
+}
+
+void weft__use_unlock(const struct weft__use *use)
+{
+	if (use->fd)
+		weft__task_unlock(&use->fd->lock);
+}
+
+/* ---- modes ------------------------------------------------------------------------------------------------------- */
+
+static uint32_t changing; /* a lock: somebody changes a descriptor's mode for a moment */
+
+int weft__unblock(int number)
+{
+	int flags;
+
+	weft__task_lock(&changing);
+	flags = fcntl(number, F_GETFL);
+	(void)fcntl(number, F_SETFL, flags | O_NONBLOCK);
+	return flags;
+}
+
+void weft__block_again(int number, int flags)
+{
+	(void)fcntl(number, F_SETFL, flags);
+	weft__task_unlock(&changing);
+}
+
+int weft__flags(int number)
+{
+	int flags = fcntl(number, F_GETFL);
+
+	if (flags < 0 || !(flags & O_NONBLOCK) || !atomic_load(&made))
+		return flags;
+	weft__task_lock(&changing);
+	flags = fcntl(number, F_GETFL);
+	weft__task_unlock(&changing);
+	return flags;
+}
+
+/* ---- closing ----------------------------------------------------------------------------------------------------- */
+
+/* The record of a number in each table, or in `only`. */
+struct group {
+	struct weft__loop *only;
+	int number;
+};
+
+static struct weft__loop *first_of(const struct group *g)
+{
+	return g->only ? g->only : loops;
+}
+
+static struct weft__loop *after(const struct group *g, const struct weft__loop *loop)
+{
+	return g->only ? NULL : loop->next;
+}
+
+/* The calling worker's table, if it has one. A child of fork has not. */
+static struct weft__loop *own(void)
+{
+	struct weft__worker *w = weft__worker();
+
+	if (!w || !w->current || w->rt->sim || w->rt->forks != weft__forks())
+		return NULL;
+	return (struct weft__loop *)atomic_load_explicit(&w->rt->source, memory_order_acquire);
+}
+
+/* Mostly there is one runtime, and no thread has done any I/O beside it: then nobody need be kept out. */
+static void begin_group(struct group *g, int number)
+{
+	*g = (struct group){atomic_load(&several) ? NULL : own(), number};
+	if (!g->only)
+		pthread_mutex_lock(&lock);
+}
+
+static void end_group(const struct group *g)
+{
+	if (!g->only)
+		pthread_mutex_unlock(&lock);
+}
+
+static void forget(struct weft__loop *loop, struct weft__fd *fd, int number)
+{
+	if (loop->backend)
+		loop->backend->forget(loop, number, fd);
+	__atomic_store_n(&fd->nature, WEFT__UNKNOWN, __ATOMIC_RELAXED);
+	__atomic_store_n(&fd->ready, 0, __ATOMIC_RELAXED);
+}
+
+/* Those that mark_all has locked, in the tables before `end`. A block that was made meanwhile is not one of them. */
+static void unlock_all(const struct group *g, const struct weft__loop *end, bool open)
+{
+	struct weft__loop *loop;
+	struct weft__fd *fd;
+
+	for (loop = first_of(g); loop != end; loop = after(g, loop)) {
+		fd = known(loop, g->number);
+		if (!fd || !weft__is_closing(fd))
+			continue;
+		if (open)
+			__atomic_fetch_and(&fd->uses, ~(uint32_t)WEFT__CLOSING, __ATOMIC_RELEASE);
+		weft__task_unlock(&fd->lock);
+	}
+}
+
+/* Lock and mark. -EBADF: it is closing already. Else whether operations hold it. */
+static int mark_all(const struct group *g)
+{
+	struct weft__loop *loop;
+	struct weft__fd *fd;
+	int used = 0;
+	uint32_t uses;
+
+	for (loop = first_of(g); loop; loop = after(g, loop)) {
+		fd = known(loop, g->number);
+		if (!fd)
+			continue;
+		weft__task_lock(&fd->lock);
+		uses = __atomic_fetch_or(&fd->uses, WEFT__CLOSING, __ATOMIC_ACQ_REL);
+		if (uses & WEFT__CLOSING) {
+			weft__task_unlock(&fd->lock);
+			unlock_all(g, loop, true);
+			return -EBADF;
+		}
+		__atomic_store_n(&fd->generation, fd->generation + 1, __ATOMIC_RELEASE);
+		forget(loop, fd, g->number);
+		used |= uses >= WEFT__USER;
+	}
+	return used;
+}
+
+static void end_wait(weft_io_t *io)
+{
+	if (weft_waiter_claim(&io->waiter, -ECANCELED))
+		weft_waiter_complete(&io->waiter);
+}
+
+static void end_waits_in(struct weft__loop *loop, const struct weft__fd *fd, int number)
+{
+	weft_io_t *io;
+
+	for (io = fd->first; io; io = io->next)
+		end_wait(io);
+	weft__spin_lock(&loop->pairs_lock);
+	for (io = loop->pairs; io; io = io->more)
+		if (io->other == number)
+			end_wait(io);
+	weft__spin_unlock(&loop->pairs_lock);
+}
+
+static void end_waits(const struct group *g)
+{
+	struct weft__loop *loop;
+	struct weft__fd *fd;
+
+	for (loop = first_of(g); loop; loop = after(g, loop)) {
+		fd = known(loop, g->number);
+		if (!fd || !weft__is_closing(fd) || __atomic_load_n(&fd->uses, __ATOMIC_RELAXED) < WEFT__USER)
+			continue;
+		if (loop == &weft__outside)
+			tell_threads(fd);
+		else if (!WEFT_CANARY(closing_ends_no_waits))
+			end_waits_in(loop, fd, g->number);
+	}
+}
+
+/* If that fails, the other side sees the end when the last operation has ended. */
+static void put_placeholder(const struct group *g)
+{
+	struct weft__loop *loop;
+	bool put = false;
+
+	for (loop = first_of(g); loop && !put; loop = after(g, loop)) {
+		weft__spin_lock(&loop->spare_lock);
+		put = loop->spare >= 0 && syscall(SYS_dup3, loop->spare, g->number, O_CLOEXEC) >= 0;
+		weft__spin_unlock(&loop->spare_lock);
+	}
+}
+
+/* Linux has closed it also where a signal came in between. */
+static int close_now(int number)
+{
+	int error;
+
+	inside = true;
+	error = close(number) && errno != EINTR ? -errno : 0;
+	inside = false;
+	return error;
+}
+
+static bool is_registered(const struct weft__fd *fd)
+{
+	return __atomic_load_n(&fd->registered, __ATOMIC_RELAXED);
+}
+
+/* Is this a process in which the tables are not to be looked at? Only what is used in them need ask. */
+static bool is_child(int number)
+{
+	const struct weft__loop *loop = atomic_load(&several) ? NULL : own();
+	const struct weft__fd *fd = loop ? known(loop, number) : NULL;
+
+	if (loop && (!fd || (!is_registered(fd) && __atomic_load_n(&fd->uses, __ATOMIC_RELAXED) < WEFT__USER)))
+		return false;
+	return getpid() != atomic_load_explicit(&process, memory_order_relaxed);
+}
+
+bool weft__table_knows(int number)
+{
+	const struct weft__loop *loop = atomic_load(&several) ? NULL : own();
+	const struct weft__fd *fd = loop ? known(loop, number) : NULL;
+
+	if (inside || !loop)
+		return !inside && atomic_load(&made);
+	return fd && (is_registered(fd) || __atomic_load_n(&fd->nature, __ATOMIC_RELAXED) != WEFT__UNKNOWN ||
+		      __atomic_load_n(&fd->uses, __ATOMIC_RELAXED));
+}
+
+void weft__table_end_waits(int number)
+{
+	struct group g;
+	int used;
+
+	if (is_child(number))
+		return;
+	begin_group(&g, number);
+	used = mark_all(&g);
+	if (used > 0)
+		end_waits(&g);
+	if (used >= 0)
+		unlock_all(&g, NULL, true);
+	end_group(&g);
+}
+
+int weft__table_close(int number, int (*close)(int number))
+{
+	struct group g;
+	int used, error = 0;
+
+	if (number < 0 || is_child(number))
+		return close(number);
+	begin_group(&g, number);
+	used = mark_all(&g);
+	if (used > 0) {
+		put_placeholder(&g);
+		end_waits(&g);
+		unlock_all(&g, NULL, false);
+	} else if (!used) {
+		error = close(number);
+		unlock_all(&g, NULL, true);
+	}
+	end_group(&g);
+	return used < 0 ? used : error;
+}
+
+int weft__table_replace(int number, int (*replace)(void *argument), void *argument)
+{
+	struct group g;
+	int used, result;
+
+	if (is_child(number))
+		return replace(argument);
+	begin_group(&g, number);
+	used = mark_all(&g);
+	if (used > 0)
+		end_waits(&g);
+	result = replace(argument);
+	if (used >= 0)
+		unlock_all(&g, NULL, true);
+	end_group(&g);
+	return result;
+}
+
+/* Does nobody hold it, and is it to be given back? Locks what mark_all has marked. */
+static bool is_left(const struct group *g)
+{
+	struct weft__loop *loop;
+	struct weft__fd *fd;
+	bool closing = false, used = false;
+
+	for (loop = first_of(g); loop; loop = after(g, loop)) {
+		fd = known(loop, g->number);
+		if (!fd)
+			continue;
+		weft__task_lock(&fd->lock);
+		if (!weft__is_closing(fd)) {
+			weft__task_unlock(&fd->lock);
+			continue;
+		}
+		closing = true;
+		used |= __atomic_load_n(&fd->uses, __ATOMIC_ACQUIRE) >= WEFT__USER;
+		/* Who looked for its nature may have seen the placeholder's. */
+		forget(loop, fd, g->number);
+	}
+	return closing && !used;
+}
+
+/* The last operation of one table has ended. */
+static void give_back(int number)
+{
+	struct group g;
+	bool left;
+
+	begin_group(&g, number);
+	left = is_left(&g);
+	if (left) {
+		hear_threads(known(&weft__outside, number));
+		(void)close_now(number);
+	}
+	unlock_all(&g, NULL, left);
+	end_group(&g);
+}
+
+void weft__let_go_of_closed(weft_io_t *io, int number, uint32_t uses)
+{
+	/* It has met the placeholder. */
+	if (io && io->result == -EBADF)
+		io->result = -ECANCELED;
+	if (uses == (WEFT__USER | WEFT__CLOSING))
+		give_back(number);
+}
+
+int weft_close(int number)
+{
+	return weft__sim_has(number) ? weft__sim_close(number) : weft__table_close(number, close_now);
+}
