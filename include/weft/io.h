@@ -124,11 +124,13 @@ enum {
 	WEFT_IO_DONE,	/**< `result` is written */
 	WEFT_IO_WAITS,	/**< the runtime has begun; only it says so */
 	WEFT_IO_BLOCKS, /**< the same: it is to be done on a helper thread */
-	WEFT_IO_YIELDS, /**< the same: it is done, and others have waited for long */
+	WEFT_IO_YIELDS, /**< the same: others have waited for long, and get their turn before it begins, or is over */
 };
 
 /* What follows after the wait. */
 WEFT_API int weft__io_step(weft_io_t *io);
+/* It has not begun, and is not to. */
+WEFT_API void weft__io_drop(weft_io_t *io);
 /* The whole of it, blocking the calling thread. */
 WEFT_API void *weft__io_block(void *io);
 
@@ -188,7 +190,9 @@ WEFT__INLINE void weft__io_wait(weft__asked_t *asked)
 __attribute__((noinline, cold, unused)) static void weft__io_pass(weft_io_t *io, int next)
 {
 	if (next == WEFT_IO_YIELDS) {
-		(void)weft_op_yield();
+		/* Cancelled before it has begun: that step says so. */
+		if (weft_op_yield() == -ECANCELED && !io->step)
+			weft__io_drop(io);
 		return;
 	}
 	/* What libc does there must not run out of stack in the middle, with a lock of its own. */

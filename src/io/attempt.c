@@ -21,11 +21,6 @@ static int64_t result_of(int64_t result)
 	return result < 0 ? -errno : result;
 }
 
-static bool is_socket(int nature)
-{
-	return nature == WEFT__STREAM || nature == WEFT__MESSAGES;
-}
-
 const struct weft__kind weft__kinds[] = {
     [0] = {"", 0},
     [WEFT_IO_READ] = {"read", WEFT__IN},
@@ -115,11 +110,24 @@ static int64_t poll_now(weft_io_t *io)
 	return result ? result : -EAGAIN;
 }
 
+/* What travels with bytes, descriptors and credentials, ends a read that it comes with, though there is more. */
+static int64_t receive_unix(weft_io_t *io)
+{
+	struct iovec part = {io->data, io->length};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+	int64_t result = result_of(recvmsg(io->fd, &message, io->flags | MSG_DONTWAIT));
+
+	io->reason = message.msg_flags & (MSG_CTRUNC | MSG_OOB);
+	return result;
+}
+
 static int64_t read_or_write(weft_io_t *io, int nature)
 {
 	bool writes = io->kind == WEFT_IO_WRITE;
 
-	if (is_socket(nature) && io->offset == -1)
+	if (nature == WEFT__UNIX && !writes && io->offset == -1)
+		return receive_unix(io);
+	if (weft__is_socket(nature) && io->offset == -1)
 		return result_of(writes ? send(io->fd, io->data, io->length, MSG_DONTWAIT | MSG_NOSIGNAL)
 					: recv(io->fd, io->data, io->length, MSG_DONTWAIT));
 	if (io->offset == -1)
@@ -133,7 +141,7 @@ static int64_t readv_or_writev(weft_io_t *io, int nature)
 	bool writes = io->kind == WEFT_IO_WRITEV;
 	int count = io->length > INT_MAX ? INT_MAX : (int)io->length;
 
-	if (is_socket(nature) && io->offset == -1) {
+	if (weft__is_socket(nature) && io->offset == -1) {
 		struct msghdr message = {.msg_iov = io->data, .msg_iovlen = io->length};
 
 		return result_of(writes ? sendmsg(io->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL)
@@ -180,7 +188,7 @@ static int64_t send_by_copy(const weft_io_t *io)
 /* Apart: what is here would cost every attempt registers. */
 __attribute__((noinline)) static int64_t send_file(const weft_io_t *io, int nature)
 {
-	if (is_socket(nature) && !(weft__flags(io->fd) & O_NONBLOCK))
+	if (weft__is_socket(nature) && !(weft__flags(io->fd) & O_NONBLOCK))
 		return send_by_copy(io);
 	return result_of(sendfile(io->fd, io->other, io->data,
 				  nature == WEFT__BLOCKING_PIPE && io->length > PIPE_BUF ? PIPE_BUF : io->length));
@@ -205,6 +213,8 @@ static int64_t attempt(weft_io_t *io, int nature)
 	case WEFT_IO_WRITEV:
 		return readv_or_writev(io, nature);
 	case WEFT_IO_RECV:
+		if (nature == WEFT__UNIX)
+			return receive_unix(io);
 		return result_of(recv(io->fd, io->data, io->length, flags));
 	case WEFT_IO_SEND:
 		return result_of(send(io->fd, io->data, io->length, flags | MSG_NOSIGNAL));
@@ -280,13 +290,12 @@ int64_t weft__io_read_cached(const weft_io_t *io)
 
 bool weft__io_exhausts(const weft_io_t *io, int nature)
 {
-	if (io->result <= 0 || (nature != WEFT__STREAM && nature != WEFT__PIPE))
-		return (io->kind == WEFT_IO_RECVMMSG || io->kind == WEFT_IO_SENDMMSG) && io->result > 0 &&
-		       (size_t)io->result < io->length;
-	if (io->kind == WEFT_IO_READ || io->kind == WEFT_IO_WRITE || io->kind == WEFT_IO_SEND ||
-	    (io->kind == WEFT_IO_RECV && !io->flags))
-		return (size_t)io->result < io->length;
-	return false;
+	if (io->result <= 0 || (size_t)io->result >= io->length)
+		return false;
+	if (io->kind == WEFT_IO_READ || (io->kind == WEFT_IO_RECV && !io->flags))
+		return nature == WEFT__STREAM || nature == WEFT__PIPE || (nature == WEFT__UNIX && !io->reason);
+	return (io->kind == WEFT_IO_WRITE || io->kind == WEFT_IO_SEND) &&
+	       (nature == WEFT__STREAM || nature == WEFT__UNIX || nature == WEFT__PIPE);
 }
 
 /* ---- in a thread ------------------------------------------------------------------------------------------------- */

@@ -81,6 +81,8 @@ static void happened(struct weft__fd *fd, uint32_t events)
 {
 	uint8_t ready = ready_by(events);
 
+	if (__builtin_expect(events & EPOLLPRI, 0))
+		__atomic_store_n(&fd->marked, true, __ATOMIC_RELAXED);
 	weft__spin_lock(&fd->lock);
 	__atomic_fetch_or(&fd->ready, ready, __ATOMIC_RELAXED);
 	if (ready & WEFT__IN)
@@ -303,7 +305,8 @@ static int finish_splice(weft_io_t *io, struct weft__fd *from, struct weft__fd *
 static int finish(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd, int nature, int64_t result)
 {
 	io->result = result;
-	if (nature != WEFT__UNKNOWN && !weft__io_exhausts(io, nature))
+	if (nature != WEFT__UNKNOWN &&
+	    (!weft__io_exhausts(io, nature) || __atomic_load_n(&fd->marked, __ATOMIC_RELAXED)))
 		pass_on(fd, io->way);
 	return io->kind == WEFT_IO_ACCEPT ? weft__io_accepted(loop, io, nature) : WEFT_IO_DONE;
 }

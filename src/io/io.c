@@ -191,29 +191,19 @@ static void shed(struct weft__loop *loop, int listener)
 
 /* ---- a task's operations ----------------------------------------------------------------------------------------- */
 
-static int blocks(weft_io_t *io)
+/* It is for a helper thread. Nobody withdraws it from there, so it does not begin for a task that is cancelled. */
+static int blocks(struct weft__loop *loop, weft_io_t *io)
 {
-	io->step = WEFT__BLOCKED;
+	if (weft__check_cancelled()) {
+		io->result = -ECANCELED;
+		weft__let_go(loop, io);
+		return WEFT_IO_DONE;
+	}
+	io->step = io->deadline && io->deadline <= weft__clock() ? WEFT__BLOCKED_LATE : WEFT__BLOCKED;
 	return WEFT_IO_BLOCKS;
 }
 
-/* Others get their turn also when nothing makes this task wait. */
-static int done(struct weft__worker *w, weft_io_t *io, int next)
-{
-	if (next != WEFT_IO_DONE) {
-		w->io_streak = 0;
-		if (next == WEFT_IO_WAITS)
-			weft__count(&w->io_began, 1);
-		return next == WEFT_IO_BLOCKS ? blocks(io) : next;
-	}
-	if (++w->io_streak < STREAK)
-		return WEFT_IO_DONE;
-	w->io_streak = 0;
-	io->step = WEFT__OVER;
-	return WEFT_IO_YIELDS;
-}
-
-static int begin_call(weft_io_t *io)
+static int begin_call(struct weft__loop *loop, weft_io_t *io)
 {
 	bool is_lookup = io->data == (void *)(uintptr_t)weft__resolve;
 	int64_t result = -EAGAIN;
@@ -223,7 +213,7 @@ static int begin_call(weft_io_t *io)
 		result = -ETIMEDOUT;
 	else if (is_lookup)
 		result = weft__resolve_digits(io->more);
-	return result == -EAGAIN ? blocks(io) : weft__io_done(io, result);
+	return result == -EAGAIN ? blocks(loop, io) : weft__io_done(io, result);
 }
 
 static inline __attribute__((always_inline)) int begin_in(struct weft__worker *w, weft_io_t *io)
@@ -240,40 +230,71 @@ static inline __attribute__((always_inline)) int begin_in(struct weft__worker *w
 		weft__io_block(io);
 		return WEFT_IO_DONE;
 	}
+	if (__builtin_expect(++w->io_streak > STREAK, 0)) {
+		w->io_streak = 0;
+		return WEFT_IO_YIELDS;
+	}
 	io->way = weft__io_way(io);
 	if (io->kind == WEFT_IO_CALL)
-		return begin_call(io);
+		return begin_call(loop, io);
 	error = weft__hold(loop, io);
 	if (__builtin_expect(error, 0))
 		return weft__io_done(io, error);
 	next = loop->backend->begin(loop, w, io);
-	if (next == WEFT_IO_DONE)
+	if (next == WEFT_IO_DONE) {
 		weft__let_go(loop, io);
-	return done(w, io, next);
+		return WEFT_IO_DONE;
+	}
+	w->io_streak = 0;
+	if (next == WEFT_IO_BLOCKS)
+		return blocks(loop, io);
+	weft__count(&w->io_began, 1);
+	return next;
 }
 
-/* The whole of it, blocking: in a thread, or what a task has begun and a helper thread is to do. */
+/* A helper thread has come to what a task has begun. -EAGAIN: it is to be done. */
+static int64_t in_vain(struct weft__loop *loop, const weft_io_t *io)
+{
+	if (!weft__means_the_same(loop, io) || weft__check_cancelled())
+		return -ECANCELED;
+	if (io->step == WEFT__BLOCKED && io->deadline && io->deadline <= weft__clock())
+		return -ETIMEDOUT;
+	return -EAGAIN;
+}
+
+static void do_for_task(weft_io_t *io)
+{
+	struct weft__loop *loop =
+	    (struct weft__loop *)atomic_load_explicit(&weft__worker()->rt->source, memory_order_acquire);
+
+	io->result = in_vain(loop, io);
+	if (io->result == -EAGAIN)
+		io->result = weft__io_in_thread(loop, io);
+	weft__let_go(loop, io);
+}
+
+static void do_for_thread(weft_io_t *io)
+{
+	int error = 0;
+
+	io->place = NULL;
+	if (io->kind != WEFT_IO_CALL)
+		error = weft__hold(&weft__outside, io);
+	io->result = error ? error : weft__io_in_thread(&weft__outside, io);
+	if (!error)
+		weft__let_go(&weft__outside, io);
+}
+
+/* The whole of it, blocking: what a helper thread is to do, or in a thread that is no task. */
 void *weft__io_block(void *operation)
 {
 	weft_io_t *io = operation;
-	struct weft__loop *loop = &weft__outside;
-	int error = 0;
 
-	if (io->step == WEFT__BLOCKED) {
-		loop = (struct weft__loop *)atomic_load_explicit(&weft__worker()->rt->source, memory_order_acquire);
-	} else if (io->kind == WEFT_IO_CALL) {
-		io->place = NULL;
-	} else {
-		error = weft__hold(loop, io);
-	}
+	if (io->step == WEFT__BLOCKED || io->step == WEFT__BLOCKED_LATE)
+		do_for_task(io);
+	else
+		do_for_thread(io);
 	io->step = WEFT__OVER;
-	if (error) {
-		io->result = error;
-		return NULL;
-	}
-	/* A helper thread may come to it late. */
-	io->result = weft__means_the_same(loop, io) ? weft__io_in_thread(loop, io) : -ECANCELED;
-	weft__let_go(loop, io);
 	return NULL;
 }
 
@@ -302,7 +323,7 @@ static inline int go_on(struct weft__loop *loop, struct weft__worker *w, weft_io
 		weft__count(&w->io_ended, 1);
 	if (next == WEFT_IO_DONE)
 		weft__let_go(loop, io);
-	return next == WEFT_IO_BLOCKS ? blocks(io) : next;
+	return next == WEFT_IO_BLOCKS ? blocks(loop, io) : next;
 }
 
 int weft__io_step(weft_io_t *io)
@@ -312,7 +333,15 @@ int weft__io_step(weft_io_t *io)
 
 	if (io->step == WEFT__OVER)
 		return WEFT_IO_DONE;
+	if (io->step == WEFT__NEW)
+		return begin(io);
 	return loop ? go_on(loop, w, io) : weft__sim_go_on(io);
+}
+
+void weft__io_drop(weft_io_t *io)
+{
+	io->result = -ECANCELED;
+	io->step = WEFT__OVER;
 }
 
 int weft__io_pause(weft_io_t *io, uint64_t time)

@@ -18,25 +18,33 @@
 
 struct weft__loop;
 
-/* What can be done with a descriptor without blocking. */
+/* What can be done with a descriptor without blocking. A short read has emptied only what is known to be plain bytes. */
 enum weft__nature {
-	WEFT__UNKNOWN,	     /* not used yet, but by weft_poll */
-	WEFT__STREAM,	     /* a socket of bytes: a short read has emptied it */
-	WEFT__MESSAGES,	     /* any other socket */
-	WEFT__PIPE,	     /* not a socket, non-blocking */
-	WEFT__BLOCKING_PIPE, /* the same, and blocking: used only when it is ready */
+	WEFT__UNKNOWN,	/* not used yet, but by weft_poll */
+	WEFT__STREAM,	/* TCP: plain bytes, but for an urgent mark, of which an event tells */
+	WEFT__UNIX,	/* a Unix stream: the same, but for what recvmsg tells of */
+	WEFT__MESSAGES, /* any other socket */
+	WEFT__PIPE,	/* a non-blocking pipe, of plain bytes */
+	WEFT__DEVICE,	/* whatever else is non-blocking and can be waited for: other pipes, terminals */
+	WEFT__BLOCKING_PIPE, /* no socket, and blocking: used only when it is ready */
 	WEFT__FILE,	     /* cannot be waited for */
 };
+
+static inline bool weft__is_socket(int nature)
+{
+	return nature >= WEFT__STREAM && nature <= WEFT__MESSAGES;
+}
 
 /* weft_io_t.step: what has been done of an operation. */
 enum {
 	WEFT__NEW,
-	WEFT__TRIED,	 /* epoll: in its descriptor's list, to be tried again when that is ready */
-	WEFT__SUBMITTED, /* io_uring: the kernel has it, or its ring */
-	WEFT__POLLING,	 /* io_uring: the kernel waits until it can be tried */
-	WEFT__CROWDED,	 /* io_uring: there was no room in a ring; it is to be tried again after a while */
-	WEFT__PAUSED,	 /* it is to be begun again after a while */
-	WEFT__BLOCKED,	 /* a helper thread is to do it */
+	WEFT__TRIED,	    /* epoll: in its descriptor's list, to be tried again when that is ready */
+	WEFT__SUBMITTED,    /* io_uring: the kernel has it, or its ring */
+	WEFT__POLLING,	    /* io_uring: the kernel waits until it can be tried */
+	WEFT__CROWDED,	    /* io_uring: there was no room in a ring; it is to be tried again after a while */
+	WEFT__PAUSED,	    /* it is to be begun again after a while */
+	WEFT__BLOCKED,	    /* a helper thread is to do it */
+	WEFT__BLOCKED_LATE, /* the same, and its deadline had passed before: it is tried all the same */
 	WEFT__OVER,
 };
 
@@ -54,6 +62,7 @@ struct weft__fd {
 	bool registered;	 /* epoll */
 	bool polled;		 /* epoll: registered for weft_poll alone */
 	bool blocks;		 /* epoll: a socket that others made, in blocking mode */
+	bool marked;		 /* atomic, epoll: there has been an urgent mark in it */
 	bool told;		 /* threads have been told that it is closed */
 	uint32_t uses;		 /* atomic: WEFT__USER for each operation that holds it, and WEFT__CLOSING */
 	uint32_t generation;	 /* atomic: of the file; weft_close and dup2 change it, under the lock */
@@ -167,6 +176,7 @@ static inline struct weft__fd *weft__fd(struct weft__loop *loop, int number)
 	return block ? &block[number % WEFT__BLOCK] : NULL;
 }
 
+enum weft__nature weft__nature_of_socket(int domain, int type, int protocol) WEFT__HIDDEN;
 /* A new descriptor of this nature: what was known of an earlier one of this number is wrong. */
 void weft__fd_made(int number, enum weft__nature nature) WEFT__HIDDEN;
 int weft__fd_learn(struct weft__fd *fd, int number) WEFT__HIDDEN;

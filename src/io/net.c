@@ -21,11 +21,6 @@ static int mode(int flag)
 	return error ? error : loop && loop->nonblocking ? flag : 0;
 }
 
-static enum weft__nature nature_of(int type)
-{
-	return (type & 0xf) == SOCK_STREAM ? WEFT__STREAM : WEFT__MESSAGES;
-}
-
 int weft_socket(int domain, int type, int protocol)
 {
 	int fd, flag = mode(SOCK_NONBLOCK);
@@ -37,7 +32,7 @@ int weft_socket(int domain, int type, int protocol)
 	fd = socket(domain, type | SOCK_CLOEXEC | flag, protocol);
 	if (fd < 0)
 		return -errno;
-	weft__fd_made(fd, nature_of(type));
+	weft__fd_made(fd, weft__nature_of_socket(domain, type, protocol));
 	return fd;
 }
 
@@ -51,8 +46,8 @@ int weft_socketpair(int domain, int type, int protocol, int fds[2])
 		return flag;
 	if (socketpair(domain, type | SOCK_CLOEXEC | flag, protocol, fds))
 		return -errno;
-	weft__fd_made(fds[0], nature_of(type));
-	weft__fd_made(fds[1], nature_of(type));
+	weft__fd_made(fds[0], weft__nature_of_socket(domain, type, protocol));
+	weft__fd_made(fds[1], weft__nature_of_socket(domain, type, protocol));
 	return 0;
 }
 

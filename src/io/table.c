@@ -28,6 +28,7 @@
 #include "io/sim.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -160,13 +161,22 @@ static struct weft__fd *known(const struct weft__loop *loop, int number)
 
 /* ---- what a descriptor is ---------------------------------------------------------------------------------------- */
 
-static enum weft__nature nature_of_socket(int number)
+enum weft__nature weft__nature_of_socket(int domain, int type, int protocol)
 {
-	int type = 0;
-	socklen_t size = sizeof type;
+	if ((type & 0xf) != SOCK_STREAM)
+		return WEFT__MESSAGES;
+	if (domain == AF_UNIX)
+		return WEFT__UNIX;
+	return (domain == AF_INET || domain == AF_INET6) && (!protocol || protocol == IPPROTO_TCP) ? WEFT__STREAM
+												   : WEFT__MESSAGES;
+}
 
-	return !getsockopt(number, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_STREAM ? WEFT__STREAM
-											     : WEFT__MESSAGES;
+static int option(int number, int name)
+{
+	int value = -1;
+	socklen_t size = sizeof value;
+
+	return getsockopt(number, SOL_SOCKET, name, &value, &size) ? -1 : value;
 }
 
 static int find_nature(struct weft__fd *fd, int number)
@@ -179,11 +189,12 @@ static int find_nature(struct weft__fd *fd, int number)
 	if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode) || S_ISBLK(status.st_mode))
 		return WEFT__FILE;
 	flags = weft__flags(number);
+	/* Whoever writes into a pipe may have made it one of packets: that is not to be seen at this end. */
 	if (!S_ISSOCK(status.st_mode))
-		return flags & O_NONBLOCK ? WEFT__PIPE : WEFT__BLOCKING_PIPE;
+		return flags & O_NONBLOCK ? WEFT__DEVICE : WEFT__BLOCKING_PIPE;
 	/* Others may count on the mode: see attempt_unblocked, epoll.c. */
 	__atomic_store_n(&fd->blocks, !(flags & O_NONBLOCK), __ATOMIC_RELAXED);
-	return nature_of_socket(number);
+	return weft__nature_of_socket(option(number, SO_DOMAIN), option(number, SO_TYPE), option(number, SO_PROTOCOL));
 }
 
 int weft__fd_learn(struct weft__fd *fd, int number)
@@ -208,6 +219,7 @@ void weft__fd_made(int number, enum weft__nature nature)
 	/* Somebody closed an earlier one by close, which the kernel has forgotten, too. */
 	__atomic_store_n(&fd->registered, false, __ATOMIC_RELAXED);
 	__atomic_store_n(&fd->blocks, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&fd->marked, false, __ATOMIC_RELAXED);
 	__atomic_store_n(&fd->ready, WEFT__IN | WEFT__OUT, __ATOMIC_RELAXED);
 	__atomic_store_n(&fd->nature, (uint8_t)nature, __ATOMIC_RELEASE);
 	weft__task_unlock(&fd->lock);
@@ -454,6 +466,7 @@ static void forget(struct weft__loop *loop, struct weft__fd *fd, int number)
 	if (loop->backend)
 		loop->backend->forget(loop, number, fd);
 	__atomic_store_n(&fd->nature, WEFT__UNKNOWN, __ATOMIC_RELAXED);
+	__atomic_store_n(&fd->marked, false, __ATOMIC_RELAXED);
 	__atomic_store_n(&fd->ready, 0, __ATOMIC_RELAXED);
 }
 

@@ -594,7 +594,7 @@ static void handle_signal(void)
 static bool is_direct(const weft_io_t *io, int nature)
 {
 	if (io->kind == WEFT_IO_READV || io->kind == WEFT_IO_WRITEV)
-		return nature == WEFT__STREAM || nature == WEFT__MESSAGES;
+		return weft__is_socket(nature);
 	return io->kind == WEFT_IO_RECVMMSG || io->kind == WEFT_IO_SENDMMSG || io->kind == WEFT_IO_SENDFILE;
 }
 
@@ -615,7 +615,7 @@ static bool is_quick(const weft_io_t *io, int nature)
 static void prepare(struct io_uring_sqe *sqe, weft_io_t *io, int nature)
 {
 	unsigned length = io->length > 0x7ffff000 ? 0x7ffff000 : (unsigned)io->length;
-	bool socket = nature == WEFT__STREAM || nature == WEFT__MESSAGES;
+	bool socket = weft__is_socket(nature);
 
 	switch (io->kind) {
 	case WEFT_IO_READ:

@@ -301,6 +301,7 @@ struct weft__worker {
 	uint64_t turn;		     /* `switches` when operations were last counted from 0; simulated: their number */
 	uint64_t io_began, io_ended; /* waits for I/O */
 	unsigned io_streak;	     /* operations in a row that did not wait */
+	bool pins_next;		     /* the next of the pinned tasks, or of the others */
 	void *io_ring;		     /* the source's */
 	struct weft__fresh fresh __attribute__((aligned(64)));
 	struct weft__ring ring __attribute__((aligned(64)));

@@ -625,6 +625,20 @@ static struct weft__task *look(struct weft__worker *w, bool idle)
 	return task ? task : weft__fresh_take_oldest(&w->fresh);
 }
 
+/* Pinned tasks and others in turn: either kind may have some that only yield. */
+static inline struct weft__task *take_queued(struct weft__worker *w)
+{
+	struct weft__task *task;
+
+	if (__builtin_expect(!atomic_load_explicit(&w->pinned, memory_order_relaxed), 1))
+		return weft__ring_take(&w->ring);
+	w->pins_next = !w->pins_next;
+	task = w->pins_next ? take_pin(w) : weft__ring_take(&w->ring);
+	if (task)
+		return task;
+	return w->pins_next ? weft__ring_take(&w->ring) : take_pin(w);
+}
+
 static struct weft__task *pick_own(struct weft__worker *w)
 {
 	struct weft__task *task = NULL;
@@ -637,9 +651,7 @@ static struct weft__task *pick_own(struct weft__worker *w)
 	if (w->streak && (task = take_slot(w)))
 		add(w, task);
 	w->streak = 0;
-	task = take_pin(w);
-	if (!task)
-		task = weft__ring_take(&w->ring);
+	task = take_queued(w);
 	return task ? task : weft__fresh_take(&w->fresh);
 }
 
