@@ -116,6 +116,7 @@ typedef struct weft_io {
 	int reason;	     /* of its withdrawal */
 	unsigned entry;	     /* its number in the ring's submission queue */
 	unsigned generation; /* of what it names, at its beginning */
+	int watch;	     /* io_uring: see watch_exactly, uring.c; -1: none */
 	struct weft_io *next, **link;
 } weft_io_t;
 

@@ -88,11 +88,15 @@ static int64_t connected(int fd)
 
 static int64_t begin_to_connect(weft_io_t *io)
 {
-	int64_t result = result_of(connect(io->fd, io->data, (socklen_t)io->length));
+	int64_t result;
+
+	if (io->step != WEFT__NEW)
+		return connected(io->fd);
+	result = result_of(connect(io->fd, io->data, (socklen_t)io->length));
 
 	/* EAGAIN, of a Unix socket: its listener's queue is full; trying again would be a loop. */
 	if (result == -EINPROGRESS || result == -EINTR) {
-		io->length = 0;
+		io->step = WEFT__TRIED;
 		return -EAGAIN;
 	}
 	return result == -EAGAIN ? -ECONNREFUSED : result;
@@ -125,9 +129,9 @@ static int64_t read_or_write(weft_io_t *io, int nature)
 {
 	bool writes = io->kind == WEFT_IO_WRITE;
 
-	if (nature == WEFT__UNIX && !writes && io->offset == -1)
+	if (nature == WEFT__UNIX && !writes && io->offset == -1 && io->length)
 		return receive_unix(io);
-	if (weft__is_socket(nature) && io->offset == -1)
+	if (weft__is_socket(nature) && io->offset == -1 && (writes || io->length))
 		return result_of(writes ? send(io->fd, io->data, io->length, MSG_DONTWAIT | MSG_NOSIGNAL)
 					: recv(io->fd, io->data, io->length, MSG_DONTWAIT));
 	if (io->offset == -1)
@@ -141,7 +145,7 @@ static int64_t readv_or_writev(weft_io_t *io, int nature)
 	bool writes = io->kind == WEFT_IO_WRITEV;
 	int count = io->length > INT_MAX ? INT_MAX : (int)io->length;
 
-	if (weft__is_socket(nature) && io->offset == -1) {
+	if (weft__is_socket(nature) && io->offset == -1 && !weft__io_moves_nothing(io)) {
 		struct msghdr message = {.msg_iov = io->data, .msg_iovlen = io->length};
 
 		return result_of(writes ? sendmsg(io->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL)
@@ -229,7 +233,7 @@ static int64_t attempt(weft_io_t *io, int nature)
 	case WEFT_IO_ACCEPT:
 		return accept_one(io, 0);
 	case WEFT_IO_CONNECT:
-		return io->length ? begin_to_connect(io) : connected(io->fd);
+		return begin_to_connect(io);
 	case WEFT_IO_POLL:
 		return poll_now(io);
 	case WEFT_IO_SENDFILE:
@@ -249,6 +253,36 @@ static int64_t attempt(weft_io_t *io, int nature)
 	}
 }
 
+/* It is not ready. But a wrong use fails all the same, and a write may find room for a part. */
+static int64_t attempt_unready(const weft_io_t *io)
+{
+	struct iovec part = {io->data, io->length}, *parts = io->kind <= WEFT_IO_WRITE ? &part : io->data;
+	int count = parts == &part ? 1 : io->length > IOV_MAX ? IOV_MAX : (int)io->length;
+	int64_t result;
+
+	if (io->kind > WEFT_IO_WRITEV)
+		return -EAGAIN;
+	if (io->kind == WEFT_IO_READ || io->kind == WEFT_IO_READV)
+		result = result_of(preadv2(io->fd, parts, count, -1, RWF_NOWAIT));
+	else
+		result = result_of(pwritev2(io->fd, parts, count, -1, RWF_NOWAIT));
+	return result == -EOPNOTSUPP || result == -ENOSYS ? -EAGAIN : result;
+}
+
+/* It is ready. A device may be read part by part, and block at the second. */
+static int64_t read_first_part(const weft_io_t *io)
+{
+	const struct iovec *parts = io->data;
+	size_t i = 0;
+	int64_t result = attempt_unready(io);
+
+	if (result != -EAGAIN)
+		return result;
+	while (i + 1 < io->length && !parts[i].iov_len)
+		i++;
+	return result_of(readv(io->fd, &parts[i], io->length ? 1 : 0));
+}
+
 /* A blocking pipe or terminal: only when it is ready, and no more than surely goes into it. */
 static int64_t attempt_carefully(weft_io_t *io)
 {
@@ -257,7 +291,9 @@ static int64_t attempt_carefully(weft_io_t *io)
 	int ready = poll_one(io->fd, weft__io_events(io), 0);
 
 	if (ready <= 0)
-		return ready ? ready : -EAGAIN;
+		return ready ? ready : attempt_unready(io);
+	if (io->kind == WEFT_IO_READV)
+		return read_first_part(io);
 	if (io->kind == WEFT_IO_WRITE && length > PIPE_BUF)
 		io->length = PIPE_BUF;
 	result = attempt(io, WEFT__BLOCKING_PIPE);
@@ -265,13 +301,35 @@ static int64_t attempt_carefully(weft_io_t *io)
 	return result;
 }
 
+bool weft__io_moves_nothing(const weft_io_t *io)
+{
+	const struct iovec *parts = io->data;
+
+	if (io->kind == WEFT_IO_READ || io->kind == WEFT_IO_WRITE)
+		return !io->length;
+	for (size_t i = 0; i < io->length; i++)
+		if (parts[i].iov_len)
+			return false;
+	return true;
+}
+
+bool weft__io_must_ask(const weft_io_t *io, int nature)
+{
+	if (io->kind <= WEFT_IO_WRITEV)
+		return io->offset != -1 || (nature != WEFT__BLOCKING_PIPE && weft__io_moves_nothing(io));
+	if (io->kind > WEFT_IO_CONNECT)
+		return false;
+	return !weft__is_socket(nature) || weft__io_does_not_wait(io) || io->kind == WEFT_IO_ACCEPT ||
+	       (io->kind <= WEFT_IO_SENDMMSG && io->flags & MSG_OOB);
+}
+
 int64_t weft__io_attempt(weft_io_t *io, int nature)
 {
+	bool carefully = nature == WEFT__BLOCKING_PIPE && io->kind != WEFT_IO_POLL && !weft__io_must_ask(io, nature);
 	int64_t result;
 
 	do
-		result = nature == WEFT__BLOCKING_PIPE && io->kind != WEFT_IO_POLL ? attempt_carefully(io)
-										   : attempt(io, nature);
+		result = carefully ? attempt_carefully(io) : attempt(io, nature);
 	while (result == -EINTR && io->kind != WEFT_IO_CALL);
 	return result;
 }
@@ -348,18 +406,28 @@ static int thread_nature(int fd)
 											     : WEFT__BLOCKING_PIPE;
 }
 
+/* If it does not, accept says so, and does not wait. */
+static bool listens(int fd)
+{
+	int value = 0;
+	socklen_t size = sizeof value;
+
+	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &value, &size) && value;
+}
+
 /* What has no form that does not block is done only when the descriptor is ready. */
 static int64_t attempt_in_thread(weft_io_t *io, int nature)
 {
 	int flags, ready;
 	int64_t result;
 
-	if (io->kind == WEFT_IO_ACCEPT || io->kind == WEFT_IO_SENDFILE || io->kind == WEFT_IO_SPLICE) {
+	if ((io->kind == WEFT_IO_ACCEPT && listens(io->fd)) || io->kind == WEFT_IO_SENDFILE ||
+	    io->kind == WEFT_IO_SPLICE) {
 		ready = poll_one(io->fd, weft__io_events(io), 0);
 		if (ready <= 0)
 			return ready ? ready : -EAGAIN;
 	}
-	if (io->kind != WEFT_IO_CONNECT || !io->length)
+	if (io->kind != WEFT_IO_CONNECT || io->step != WEFT__NEW)
 		return weft__io_attempt(io, nature);
 	flags = weft__unblock(io->fd);
 	result = weft__io_attempt(io, nature);
@@ -376,7 +444,7 @@ int64_t weft__io_in_thread(struct weft__loop *loop, weft_io_t *io)
 	nature = io->way ? thread_nature(io->fd) : WEFT__FILE;
 	if (nature < 0)
 		return nature;
-	while ((result = attempt_in_thread(io, nature)) == -EAGAIN && io->way) {
+	while ((result = attempt_in_thread(io, nature)) == -EAGAIN && io->way && !weft__io_does_not_wait(io)) {
 		result = wait_for(loop, io);
 		if (result)
 			break;

@@ -266,6 +266,16 @@ static int register_fd(struct weft__loop *loop, struct weft__fd *fd, int number,
 	return 0;
 }
 
+/* A file has nothing to tell: who asks for nothing that it always is waits until the deadline, as for poll. */
+static int register_for(struct weft__loop *loop, struct weft__fd *fd, int number, const weft_io_t *io)
+{
+	int error = register_fd(loop, fd, number, io);
+
+	if (error == -EPERM && io->kind == WEFT_IO_POLL && !(io->flags & (POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM)))
+		return 0;
+	return error;
+}
+
 static void forget(struct weft__loop *loop, int number, struct weft__fd *fd)
 {
 	if (fd->registered)
@@ -335,7 +345,7 @@ static int begin_waiting(struct weft__loop *loop, weft_io_t *io, struct weft__fd
 	int error, next = WEFT_IO_WAITS;
 
 	weft__task_lock(&fd->lock);
-	error = weft__begin_wait(loop, io) ? register_fd(loop, fd, number_of(io, fd), io) : -ECANCELED;
+	error = weft__begin_wait(loop, io) ? register_for(loop, fd, number_of(io, fd), io) : -ECANCELED;
 	if (!error) {
 		io->ring = fd;
 		io->step = WEFT__TRIED;
@@ -371,6 +381,13 @@ static inline int64_t attempt_once(weft_io_t *io, struct weft__fd *fd, int natur
 	return weft__io_attempt(io, nature);
 }
 
+/* Bytes alone, of which nothing but their coming need be told. A listener and a device may have errors to tell. */
+static bool is_plain(const struct weft__fd *fd, int nature)
+{
+	return !__atomic_load_n(&fd->listens, __ATOMIC_RELAXED) &&
+	       (nature == WEFT__STREAM || nature == WEFT__UNIX || nature == WEFT__PIPE);
+}
+
 /* -EAGAIN: it is to wait. */
 static int64_t attempt(weft_io_t *io, struct weft__fd *fd, int nature)
 {
@@ -379,7 +396,8 @@ static int64_t attempt(weft_io_t *io, struct weft__fd *fd, int nature)
 	int64_t result;
 
 	/* Nobody says when it is ready before it is registered; who does not wait wants to know it now. */
-	if (!claim_readiness(fd, io->way) && io->deadline && __atomic_load_n(&fd->registered, __ATOMIC_RELAXED))
+	if (!claim_readiness(fd, io->way) && io->deadline && __atomic_load_n(&fd->registered, __ATOMIC_RELAXED) &&
+	    is_plain(fd, nature) && !weft__io_must_ask(io, nature))
 		return -EAGAIN;
 	result = attempt_once(io, fd, nature);
 	gone = __atomic_load_n(&fd->ready, __ATOMIC_RELAXED) & ends;
@@ -410,6 +428,8 @@ static int try(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 		result = attempt(io, fd, nature);
 		if (result != -EAGAIN)
 			return finish(loop, io, fd, nature, result);
+		if (__builtin_expect(weft__io_does_not_wait(io), 0))
+			return weft__io_done(io, -EAGAIN);
 		if (!io->deadline)
 			return weft__io_done(io, -ETIMEDOUT);
 		next = begin_waiting(loop, io, fd);
@@ -472,7 +492,7 @@ static int try_poll(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 		return weft__io_done(io, result == -EAGAIN ? -ETIMEDOUT : result);
 	next = begin_waiting(loop, io, fd);
 	if (next == WEFT_IO_DONE && io->result == -EPERM)
-		return weft__io_done(io, io->flags & (POLLIN | POLLOUT));
+		return weft__io_done(io, io->flags & (POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM));
 	if (next != WEFT_IO_WAITS)
 		return next;
 	result = weft__io_attempt(io, WEFT__UNKNOWN);
@@ -497,8 +517,10 @@ static int begin(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 	(void)w;
 	if (__builtin_expect(io->kind >= WEFT_IO_POLL, 0) && io->kind != WEFT_IO_SENDFILE)
 		return begin_special(loop, io, fd);
-	if (io->kind == WEFT_IO_ACCEPT)
+	if (io->kind == WEFT_IO_ACCEPT) {
 		io->flags |= SOCK_NONBLOCK;
+		__atomic_store_n(&fd->listens, true, __ATOMIC_RELAXED);
+	}
 	return try(loop, io, fd);
 }
 

@@ -20,12 +20,12 @@ struct weft__loop;
 
 /* What can be done with a descriptor without blocking. A short read has emptied only what is known to be plain bytes. */
 enum weft__nature {
-	WEFT__UNKNOWN,	/* not used yet, but by weft_poll */
-	WEFT__STREAM,	/* TCP: plain bytes, but for an urgent mark, of which an event tells */
-	WEFT__UNIX,	/* a Unix stream: the same, but for what recvmsg tells of */
-	WEFT__MESSAGES, /* any other socket */
-	WEFT__PIPE,	/* a non-blocking pipe, of plain bytes */
-	WEFT__DEVICE,	/* whatever else is non-blocking and can be waited for: other pipes, terminals */
+	WEFT__UNKNOWN,	     /* not used yet, but by weft_poll */
+	WEFT__STREAM,	     /* TCP: plain bytes, but for an urgent mark, of which an event tells */
+	WEFT__UNIX,	     /* a Unix stream: the same, but for what recvmsg tells of */
+	WEFT__MESSAGES,	     /* any other socket */
+	WEFT__PIPE,	     /* a non-blocking pipe, of plain bytes */
+	WEFT__DEVICE,	     /* whatever else is non-blocking and can be waited for: other pipes, terminals */
 	WEFT__BLOCKING_PIPE, /* no socket, and blocking: used only when it is ready */
 	WEFT__FILE,	     /* cannot be waited for */
 };
@@ -62,6 +62,7 @@ struct weft__fd {
 	bool registered;	 /* epoll */
 	bool polled;		 /* epoll: registered for weft_poll alone */
 	bool blocks;		 /* epoll: a socket that others made, in blocking mode */
+	bool listens;		 /* atomic, epoll: it has been asked for connections */
 	bool marked;		 /* atomic, epoll: there has been an urgent mark in it */
 	bool told;		 /* threads have been told that it is closed */
 	uint32_t uses;		 /* atomic: WEFT__USER for each operation that holds it, and WEFT__CLOSING */
@@ -319,6 +320,16 @@ static inline bool weft__begin_wait(struct weft__loop *loop, weft_io_t *io)
 		return weft__begin_special_wait(loop, io);
 	weft_waiter_init(&io->waiter, weft__io_what(io), (void *)(intptr_t)io->fd, io->deadline);
 	return weft__generation(fd) == io->generation;
+}
+
+/* Is the system to be asked even if the descriptor is not ready? For a wrong use, and for what never waits. */
+bool weft__io_must_ask(const weft_io_t *io, int nature) WEFT__HIDDEN;
+/* A read or write of no bytes: mostly it does not wait. */
+bool weft__io_moves_nothing(const weft_io_t *io) WEFT__HIDDEN;
+/* It is not to wait, by a flag: then the answer is -EAGAIN. */
+static inline bool weft__io_does_not_wait(const weft_io_t *io)
+{
+	return io->kind >= WEFT_IO_RECV && io->kind <= WEFT_IO_SENDMMSG && io->flags & (MSG_DONTWAIT | MSG_ERRQUEUE);
 }
 
 /* Do it if that does not block: its result, or -EAGAIN. */

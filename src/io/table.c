@@ -220,6 +220,7 @@ void weft__fd_made(int number, enum weft__nature nature)
 	__atomic_store_n(&fd->registered, false, __ATOMIC_RELAXED);
 	__atomic_store_n(&fd->blocks, false, __ATOMIC_RELAXED);
 	__atomic_store_n(&fd->marked, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&fd->listens, false, __ATOMIC_RELAXED);
 	__atomic_store_n(&fd->ready, WEFT__IN | WEFT__OUT, __ATOMIC_RELAXED);
 	__atomic_store_n(&fd->nature, (uint8_t)nature, __ATOMIC_RELEASE);
 	weft__task_unlock(&fd->lock);
@@ -467,6 +468,7 @@ static void forget(struct weft__loop *loop, struct weft__fd *fd, int number)
 		loop->backend->forget(loop, number, fd);
 	__atomic_store_n(&fd->nature, WEFT__UNKNOWN, __ATOMIC_RELAXED);
 	__atomic_store_n(&fd->marked, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&fd->listens, false, __ATOMIC_RELAXED);
 	__atomic_store_n(&fd->ready, 0, __ATOMIC_RELAXED);
 }
 

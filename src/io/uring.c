@@ -52,6 +52,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -593,6 +594,9 @@ static void handle_signal(void)
 /* Tried by a system call first: what the kernel has no operation for, or none that raises no SIGPIPE. */
 static bool is_direct(const weft_io_t *io, int nature)
 {
+	/* A ring would read from a pipe, whatever the position; and where nothing is to be moved files differ. */
+	if (nature != WEFT__FILE && io->kind <= WEFT_IO_WRITEV && (io->offset != -1 || weft__io_moves_nothing(io)))
+		return true;
 	if (io->kind == WEFT_IO_READV || io->kind == WEFT_IO_WRITEV)
 		return weft__is_socket(nature);
 	return io->kind == WEFT_IO_RECVMMSG || io->kind == WEFT_IO_SENDMMSG || io->kind == WEFT_IO_SENDFILE;
@@ -610,6 +614,15 @@ static bool is_quick(const weft_io_t *io, int nature)
 {
 	return nature == WEFT__FILE ? io->kind == WEFT_IO_READ || io->kind == WEFT_IO_READV
 				    : io->way == WEFT__OUT && io->kind != WEFT_IO_CONNECT;
+}
+
+/* What is waited for: `watch` is an epoll set of the descriptor. */
+static void prepare_poll(struct io_uring_sqe *sqe, const weft_io_t *io)
+{
+	if (io->watch >= 0)
+		io_uring_prep_poll_add(sqe, io->watch, POLLIN);
+	else
+		io_uring_prep_poll_add(sqe, io->fd, (unsigned short)weft__io_events(io));
 }
 
 static void prepare(struct io_uring_sqe *sqe, weft_io_t *io, int nature)
@@ -661,7 +674,7 @@ static void prepare(struct io_uring_sqe *sqe, weft_io_t *io, int nature)
 		io_uring_prep_fsync(sqe, io->fd, io->flags ? IORING_FSYNC_DATASYNC : 0);
 		break;
 	default:
-		io_uring_prep_poll_add(sqe, io->fd, (unsigned short)weft__io_events(io));
+		prepare_poll(sqe, io);
 	}
 }
 
@@ -706,7 +719,7 @@ static int hand_over(struct weft__loop *loop, struct weft__worker *w, weft_io_t 
 	sqe = entry(r);
 	if (sqe) {
 		if (polls)
-			io_uring_prep_poll_add(sqe, io->fd, (unsigned short)weft__io_events(io));
+			prepare_poll(sqe, io);
 		else
 			prepare(sqe, io, nature);
 		sqe->user_data = (uintptr_t)io;
@@ -734,6 +747,8 @@ static int leave(weft_io_t *io, int64_t result)
 		weft__fd_take_out(fd, io);
 		weft__task_unlock(&fd->lock);
 	}
+	if (__builtin_expect(io->watch >= 0, 0))
+		close(io->watch);
 	return weft__io_done(io, result);
 }
 
@@ -760,6 +775,20 @@ static bool wait_again(struct weft__loop *loop, weft_io_t *io)
 	return begin_wait(loop, io, false);
 }
 
+/* The kernel's rings do not lock a file's position: writes at it would overwrite each other. Its system calls do. */
+static bool is_at_position(const weft_io_t *io)
+{
+	return io->offset == -1 && io->kind <= WEFT_IO_WRITEV && !WEFT_CANARY(rings_share_positions);
+}
+
+static int move_position(weft_io_t *io)
+{
+	int64_t result = weft__io_read_cached(io);
+
+	(void)leave(io, result);
+	return result >= 0 ? WEFT_IO_DONE : WEFT_IO_BLOCKS;
+}
+
 static int try(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 {
 	/* Who only polls may not be the one who closes it: its nature is not to be remembered. */
@@ -769,10 +798,12 @@ static int try(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 
 	if (nature < 0)
 		return leave(io, nature);
+	if (nature == WEFT__FILE && is_at_position(io))
+		return move_position(io);
 	if (!is_direct(io, nature))
 		return hand_over(loop, w, io, nature, false);
 	result = weft__io_attempt(io, nature);
-	if (result != -EAGAIN)
+	if (result != -EAGAIN || weft__io_does_not_wait(io))
 		return leave(io, result);
 	return io->deadline ? hand_over(loop, w, io, nature, true) : leave(io, -ETIMEDOUT);
 }
@@ -780,6 +811,7 @@ static int try(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 static int begin(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 {
 	touch_stack();
+	io->watch = -1;
 	io->reason = 0;
 	if (is_blocking(io))
 		return WEFT_IO_BLOCKS;
@@ -849,6 +881,53 @@ static bool withdraw(struct weft__loop *loop, weft_io_t *io)
 	return !finished;
 }
 
+/*
+ * The kernel ends a wait in a ring when the other side has sent its end, asked for or not. Who waits for room to write
+ * then would be woken on and on. So from then on the ring waits for an epoll set, which is exact. Where there is no
+ * descriptor for that it looks again after a while.
+ */
+static int watch_exactly(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
+{
+	struct epoll_event event = {(unsigned short)weft__io_events(io), {0}};
+
+	if (!wait_again(loop, io))
+		return leave(io, -ECANCELED);
+	io->watch = epoll_create1(EPOLL_CLOEXEC);
+	if (io->watch >= 0 && !epoll_ctl(io->watch, EPOLL_CTL_ADD, io->fd, &event))
+		return hand_over(loop, w, io, WEFT__UNKNOWN, true);
+	if (io->watch >= 0)
+		close(io->watch);
+	io->watch = -1;
+	return retry(io);
+}
+
+/* What of a poll's answer was asked for, or always is. */
+static int64_t asked_for(const weft_io_t *io, int64_t answer)
+{
+	return answer & ((unsigned short)weft__io_events(io) | POLLERR | POLLHUP | POLLNVAL);
+}
+
+static int poll_ended(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io, int64_t result)
+{
+	if (io->watch >= 0) {
+		close(io->watch);
+		io->watch = -1;
+		result = weft__io_attempt(io, WEFT__UNKNOWN);
+		if (result == -EAGAIN)
+			return wait_again(loop, io) ? try(loop, w, io) : leave(io, -ECANCELED);
+	}
+	/* A file has nothing to tell a ring. */
+	if (result == -EINVAL)
+		result = weft__io_attempt(io, WEFT__UNKNOWN);
+	if (result == -EAGAIN) {
+		io->step = WEFT__CROWDED;
+		return wait_again(loop, io) ? WEFT_IO_WAITS : leave(io, -ECANCELED);
+	}
+	if (result <= 0 || asked_for(io, result))
+		return leave(io, result <= 0 ? result : asked_for(io, result));
+	return watch_exactly(loop, w, io);
+}
+
 static int ended(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 {
 	/* ERESTARTSYS, which the kernel keeps for itself, comes out of a splice that is cancelled. */
@@ -861,13 +940,21 @@ static int ended(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 		return leave(io, result == -ECANCELED || result == -EINTR || result == -EAGAIN || polled ? io->reason
 													 : result);
 	}
+	if (io->kind == WEFT_IO_POLL && (result >= 0 || result == -EINVAL))
+		return poll_ended(loop, w, io, result);
+	if (polled && result > 0 && io->watch < 0 && !asked_for(io, result))
+		return watch_exactly(loop, w, io);
+	if (__builtin_expect(io->watch >= 0, 0)) {
+		close(io->watch);
+		io->watch = -1;
+	}
 	/* The kernel cancels what belongs to a thread that ends; others need not know. */
 	if (result == -ECANCELED || result == -EINTR || (polled && result >= 0))
 		return wait_again(loop, io) ? try(loop, w, io) : leave(io, -ECANCELED);
 	/* A descriptor that does not block. */
-	if (result == -EAGAIN && io->way && io->kind != WEFT_IO_CONNECT && io->deadline)
+	if (result == -EAGAIN && io->way && io->kind != WEFT_IO_CONNECT && io->deadline && !weft__io_does_not_wait(io))
 		return wait_again(loop, io) ? hand_over(loop, w, io, WEFT__UNKNOWN, true) : leave(io, -ECANCELED);
-	(void)leave(io, result == -EAGAIN && !io->deadline ? -ETIMEDOUT : result);
+	(void)leave(io, result == -EAGAIN && !io->deadline && !weft__io_does_not_wait(io) ? -ETIMEDOUT : result);
 	if (io->kind == WEFT_IO_ACCEPT)
 		return weft__io_accepted(loop, io, fd->nature);
 	return WEFT_IO_DONE;
