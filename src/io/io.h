@@ -18,7 +18,7 @@
 
 struct weft__loop;
 
-/* What can be done with a descriptor without blocking. A short read has emptied only what is known to be plain bytes. */
+/* What can be done with a descriptor without blocking. A short read has emptied only what is known to be bytes. */
 enum weft__nature {
 	WEFT__UNKNOWN,	     /* not used yet, but by weft_poll */
 	WEFT__STREAM,	     /* TCP: plain bytes, but for an urgent mark, of which an event tells */

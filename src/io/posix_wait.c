@@ -79,7 +79,8 @@ static uint32_t events_of(const struct pollfd *fds, nfds_t count, int fd)
 	return events;
 }
 
-/* An epoll set of them; a negative errno. -EBADF, -EPERM: one is ready, since that is how poll calls it. */
+/* An epoll set of them; a negative errno. -EBADF: one is ready, since that is how poll calls it. A file, which is
+ * always ready for what it can, has nothing else to tell. */
 static int make_set(const struct pollfd *fds, nfds_t count)
 {
 	int set = epoll_create1(EPOLL_CLOEXEC), error = set < 0 ? errno : 0;
@@ -90,7 +91,7 @@ static int make_set(const struct pollfd *fds, nfds_t count)
 		if (fds[i].fd < 0)
 			continue;
 		event.events = (unsigned short)fds[i].events;
-		if (!epoll_ctl(set, EPOLL_CTL_ADD, fds[i].fd, &event))
+		if (!epoll_ctl(set, EPOLL_CTL_ADD, fds[i].fd, &event) || errno == EPERM)
 			continue;
 		event.events = events_of(fds, count, fds[i].fd);
 		if (errno != EEXIST || epoll_ctl(set, EPOLL_CTL_MOD, fds[i].fd, &event))
@@ -116,7 +117,7 @@ static int poll_many(struct pollfd *fds, nfds_t count, uint64_t until)
 {
 	int set = make_set(fds, count), ready, result;
 
-	if (set == -EBADF || set == -EPERM)
+	if (set == -EBADF)
 		return weft__posix_poll_now(fds, count);
 	if (set < 0)
 		return poll_by_helper(fds, count, until);
@@ -274,6 +275,15 @@ static void clear_sets(const struct sets *s)
 			memset(sets[i], 0, words_of(s->count) * sizeof(unsigned long));
 }
 
+/* select found nothing: what has hung up, and is asked for room to write, never has any for select. It is not to end the
+ * wait again and again. */
+static void drop_vain(struct pollfd *fds, nfds_t count)
+{
+	for (nfds_t i = 0; i < count; i++)
+		if (fds[i].revents && !(fds[i].revents & ~(POLLHUP | POLLERR)))
+			fds[i].fd = -1;
+}
+
 static int select_polled(const struct sets *s, struct pollfd *fds, nfds_t count, unsigned long *copies, uint64_t until)
 {
 	int ready, result;
@@ -281,6 +291,8 @@ static int select_polled(const struct sets *s, struct pollfd *fds, nfds_t count,
 	do {
 		ready = count ? poll_until(fds, count, until) : only_sleep(until);
 		result = ready < 0 ? -1 : select_now(s, copies);
+		if (!result && ready > 0)
+			drop_vain(fds, count);
 	} while (!result && ready > 0);
 	return result;
 }

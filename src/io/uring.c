@@ -778,7 +778,7 @@ static bool wait_again(struct weft__loop *loop, weft_io_t *io)
 /* The kernel's rings do not lock a file's position: writes at it would overwrite each other. Its system calls do. */
 static bool is_at_position(const weft_io_t *io)
 {
-	return io->offset == -1 && io->kind <= WEFT_IO_WRITEV && !WEFT_CANARY(rings_share_positions);
+	return io->offset == -1 && io->kind <= WEFT_IO_WRITEV;
 }
 
 static int move_position(weft_io_t *io)

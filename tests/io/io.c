@@ -744,6 +744,33 @@ static void *files(void *pass)
 	return pass;
 }
 
+enum { SHARERS = 4, SHARES = 30, SHARE = 65536 };
+
+static void *writes_shares(void *fd)
+{
+	static const char share[SHARE];
+
+	for (int i = 0; i < SHARES; i++)
+		CHECK(weft_write(*(int *)fd, share, SHARE) == SHARE);
+	return NULL;
+}
+
+/* As write's, of threads: none overwrites another's. */
+static void *one_position(void *pass)
+{
+	char name[] = "/tmp/weft-test-XXXXXX";
+	struct stat status;
+	int fd = mkostemp(name, O_CLOEXEC);
+
+	WEFT_SCOPE(scope);
+	CHECK(fd >= 0 && !unlink(name));
+	for (int i = 0; i < SHARERS; i++)
+		CHECK(!weft_scope_spawn(&scope, writes_shares, &fd));
+	CHECK(!weft_scope_wait(&scope) && !fstat(fd, &status) && status.st_size == SHARERS * SHARES * SHARE);
+	CHECK(weft_close(fd) == 0);
+	return pass;
+}
+
 static void *splicing(void *pass)
 {
 	int a[2], b[2];
@@ -1125,6 +1152,7 @@ static const struct {
     {"polling", polling, false},
     {"foreign", foreign, false},
     {"files", files, THREADS_TOO},
+    {"one_position", one_position, 0},
     {"splicing", splicing, THREADS_TOO},
     {"processes", processes, THREADS_TOO},
     {"signals", signals, THREADS_TOO},
