@@ -275,8 +275,8 @@ static void clear_sets(const struct sets *s)
 			memset(sets[i], 0, words_of(s->count) * sizeof(unsigned long));
 }
 
-/* select found nothing: what has hung up, and is asked for room to write, never has any for select. It is not to end the
- * wait again and again. */
+/* select found nothing: what has hung up, and is asked for room to write, never has any for select. It is not to end
+ * the wait again and again. */
 static void drop_vain(struct pollfd *fds, nfds_t count)
 {
 	for (nfds_t i = 0; i < count; i++)

@@ -744,6 +744,35 @@ static void *files(void *pass)
 	return pass;
 }
 
+static void *reads_later(void *fd)
+{
+	char byte;
+
+	CHECK(weft_read_until(*(int *)fd, &byte, 1, weft_now() + 5 * SECOND) == 1);
+	return NULL;
+}
+
+/* A child has descriptors of its own, and its parent's memory, or a copy: what it closes ends nothing of the parent. */
+static void *children_close(void *pass)
+{
+	int to[2], status;
+	pid_t child;
+
+	CHECK(weft_socketpair(AF_UNIX, SOCK_STREAM, 0, to) == 0);
+	for (int way = 0; way < 2; way++) {
+		WEFT_SCOPE(scope);
+		CHECK(!weft_scope_spawn(&scope, reads_later, &to[0]));
+		(void)weft_sleep(MS);
+		child = way ? vfork() : fork();
+		if (!child)
+			_exit(weft_close(to[0]));
+		CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+		CHECK(weft_write(to[1], "x", 1) == 1 && !weft_scope_wait(&scope));
+	}
+	CHECK(weft_close(to[0]) == 0 && weft_close(to[1]) == 0);
+	return pass;
+}
+
 enum { SHARERS = 4, SHARES = 30, SHARE = 65536 };
 
 static void *writes_shares(void *fd)
@@ -1153,6 +1182,7 @@ static const struct {
     {"foreign", foreign, false},
     {"files", files, THREADS_TOO},
     {"one_position", one_position, 0},
+    {"children_close", children_close, 0},
     {"splicing", splicing, THREADS_TOO},
     {"processes", processes, THREADS_TOO},
     {"signals", signals, THREADS_TOO},
