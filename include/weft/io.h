@@ -631,8 +631,10 @@ enum {
  * @param port     0: the system chooses; see weft_port
  * @param backlog  0: as many as the system allows
  * @return a descriptor; -EADDRINUSE, -EACCES, -EINVAL: it is no address, …
- * The address may be used again at once after the socket is closed (SO_REUSEADDR). A Unix socket's file that nobody
- * listens at is replaced. Does not wait.
+ * The address may be used again at once after the socket is closed (SO_REUSEADDR). A path is replaced only if it is a
+ * socket that no process has bound any more: a file, a symbolic link and the socket of a server that does not listen
+ * yet stay, and the call returns -EADDRINUSE. While a socket is replaced its directory is locked (flock). Does not wait
+ * for I/O.
  */
 WEFT_API int weft_listen(const char *address, unsigned port, int backlog, unsigned flags);
 

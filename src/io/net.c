@@ -5,11 +5,16 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "io/sim.h"
+
+enum { LOCK_TRIES = 100 }; /* milliseconds */
 
 /* How the caller's back end likes descriptors: epoll's calls must not block, io_uring waits only for those that do. The
  * flag, O_NONBLOCK or SOCK_NONBLOCK; or a negative errno: there is no back end, and none could be made. */
@@ -116,17 +121,88 @@ static void set_option(int fd, int level, int option, int value)
 	(void)setsockopt(fd, level, option, &value, sizeof value);
 }
 
-/* Is it a socket that nobody listens at? */
-static bool is_stale(const weft_address_t *address)
-{
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	bool stale;
+/* ---- a Unix socket's file ---------------------------------------------------------------------------------------- */
 
+/* The directory of a path, locked: processes that replace sockets in it exclude each other. *name: the path's last
+ * part. Negative: it cannot be locked soon. */
+static int lock_directory(const char *path, const char **name)
+{
+	const struct timespec pause = {0, 1000000};
+	const char *slash = strrchr(path, '/');
+	size_t length = slash ? (size_t)(slash - path) + 1 : 0;
+	char directory[sizeof(struct sockaddr_un)] = ".";
+	int fd, tries = 0;
+
+	memcpy(directory, path, length);
+	if (length)
+		directory[length] = '\0';
+	*name = path + length;
+	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
+		if (errno != EWOULDBLOCK || ++tries == LOCK_TRIES) {
+			close(fd);
+			return -1;
+		}
+		nanosleep(&pause, NULL);
+	}
+	return fd;
+}
+
+/*
+ * Is this file, an O_PATH descriptor, a socket that no process has? A datagram socket that connects to it tells, and no
+ * server notices: ECONNREFUSED means that no socket is bound there; a bound stream socket, whether or not it listens
+ * yet, gives EPROTOTYPE.
+ */
+static bool is_stale(int file, struct stat *status)
+{
+	struct sockaddr_un un = {.sun_family = AF_UNIX};
+	bool stale;
+	int fd;
+
+	if (fstat(file, status) || !S_ISSOCK(status->st_mode))
+		return false;
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return false;
-	stale = connect(fd, (const struct sockaddr *)&address->address, address->size) && errno == ECONNREFUSED;
+	snprintf(un.sun_path, sizeof un.sun_path, "/proc/self/fd/%d", file);
+	stale = connect(fd, (const struct sockaddr *)&un, sizeof un) && errno == ECONNREFUSED;
 	close(fd);
 	return stale;
+}
+
+/* A program that takes no lock may have put its own socket there meanwhile. So the file is renamed first; if it is not
+ * the one that was stale, it gets its name back. */
+static void remove_file(int directory, const char *name, const struct stat *stale)
+{
+	struct stat status;
+	char aside[48];
+
+	snprintf(aside, sizeof aside, ".weft-stale-%d", (int)gettid());
+	if (renameat(directory, name, directory, aside))
+		return;
+	if (!fstatat(directory, aside, &status, AT_SYMLINK_NOFOLLOW) && status.st_ino == stale->st_ino &&
+	    status.st_dev == stale->st_dev)
+		(void)unlinkat(directory, aside, 0);
+	else if (!linkat(directory, aside, directory, name, 0))
+		(void)unlinkat(directory, aside, 0);
+}
+
+static void remove_stale(const char *path)
+{
+	const char *name;
+	int directory = lock_directory(path, &name), file;
+	struct stat status;
+
+	if (directory < 0)
+		return;
+	/* While it is open no other file has its inode's number. */
+	file = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (file >= 0) {
+		if (is_stale(file, &status))
+			remove_file(directory, name, &status);
+		close(file);
+	}
+	close(directory);
 }
 
 static int bind_to(int fd, const weft_address_t *address)
@@ -135,11 +211,13 @@ static int bind_to(int fd, const weft_address_t *address)
 	const struct sockaddr_un *un = (const struct sockaddr_un *)a;
 	int error = bind(fd, a, address->size) ? errno : 0;
 
-	if (error != EADDRINUSE || a->sa_family != AF_UNIX || !un->sun_path[0] || !is_stale(address))
+	if (error != EADDRINUSE || a->sa_family != AF_UNIX || !un->sun_path[0])
 		return -error;
-	unlink(un->sun_path);
+	remove_stale(un->sun_path);
 	return bind(fd, a, address->size) ? -errno : 0;
 }
+
+/* ---- listening --------------------------------------------------------------------------------------------------- */
 
 static int listen_at(const weft_address_t *address, int backlog, unsigned flags)
 {

@@ -221,6 +221,8 @@ int weft__sim_go_on(weft_io_t *io) WEFT__HIDDEN;
 /* ---- sim_file.c ---- */
 
 int64_t weft__sim_open(struct weft__world *world, const char *path, int flags, unsigned mode) WEFT__HIDDEN;
+/* Has the calling task's host a file of this name? */
+bool weft__sim_has_file(struct weft__world *world, const char *path) WEFT__HIDDEN;
 int64_t weft__sim_stat(struct weft__world *world, const weft_io_t *io) WEFT__HIDDEN;
 /* Read, write or sync. */
 int64_t weft__sim_file(struct weft__world *world, struct weft__node *node, weft_io_t *io) WEFT__HIDDEN;

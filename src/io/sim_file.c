@@ -210,6 +210,11 @@ static struct weft__inode *find(struct weft__world *world, const char *name)
 	return NULL;
 }
 
+bool weft__sim_has_file(struct weft__world *world, const char *path)
+{
+	return find(world, path);
+}
+
 static struct weft__inode *create(struct weft__world *world, const char *name, unsigned mode)
 {
 	size_t length = strlen(name) + 1;

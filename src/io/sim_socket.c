@@ -479,6 +479,8 @@ int weft__sim_listen(const weft_address_t *address, int backlog, unsigned flags)
 	error = weft__sim_spot(world, &address->address, address->size, &spot);
 	if (error || spot.host != weft__world_here())
 		return error == -EINVAL ? error : -EADDRNOTAVAIL;
+	if (spot.is_unix && weft__sim_has_file(world, ((const struct sockaddr_un *)&address->address)->sun_path))
+		return -EADDRINUSE;
 	node = new_socket(world, address->address.ss_family, datagrams ? SOCK_DGRAM : SOCK_STREAM);
 	if (!node)
 		return -ENOMEM;

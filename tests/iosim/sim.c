@@ -690,6 +690,8 @@ static void *files(void *result)
 	CHECK(!weft_fstatat(AT_FDCWD, "a", &status, 0) && status.st_size == 13 && status.st_mode == (S_IFREG | 0640));
 	CHECK(!weft_fstatat(fd, "", &status, AT_EMPTY_PATH) && status.st_size == 13);
 	CHECK(!weft_close(fd));
+	fd = weft_open("./socket", O_WRONLY | O_CREAT, 0640);
+	CHECK(weft_listen("./socket", 0, 0, 0) == -EADDRINUSE && !weft_close(fd));
 	fd = weft_open("a", O_WRONLY | O_APPEND, 0);
 	CHECK(weft_write(fd, "y", 1) == 1 && weft_read(fd, data, 1) == -EBADF && !weft_close(fd));
 	CHECK(!weft_fstatat(AT_FDCWD, "a", &status, 0) && status.st_size == 14);
