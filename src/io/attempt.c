@@ -8,6 +8,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
@@ -177,7 +179,7 @@ static int64_t send_copy(const weft_io_t *io, char *copy, size_t most)
 	return sent;
 }
 
-static int64_t send_by_copy(const weft_io_t *io)
+__attribute__((noinline)) static int64_t send_by_copy(const weft_io_t *io)
 {
 	char *copy = malloc(COPIED);
 	int64_t result;
@@ -189,13 +191,32 @@ static int64_t send_by_copy(const weft_io_t *io)
 	return result;
 }
 
-/* Apart: what is here would cost every attempt registers. */
-__attribute__((noinline)) static int64_t send_file(const weft_io_t *io, int nature)
+/* A call that has no MSG_NOSIGNAL. A socket whose peer has gone raises no SIGPIPE: it would end the process. A call that
+ * moved a part before it failed returns that part, and has raised the signal all the same. */
+static __attribute__((noinline)) int64_t sendfile_or_splice(weft_io_t *io, size_t length)
 {
-	if (weft__is_socket(nature) && !(weft__flags(io->fd) & O_NONBLOCK))
-		return send_by_copy(io);
-	return result_of(sendfile(io->fd, io->other, io->data,
-				  nature == WEFT__BLOCKING_PIPE && io->length > PIPE_BUF ? PIPE_BUF : io->length));
+	const int to = io->kind == WEFT_IO_SENDFILE ? io->fd : io->other;
+	const struct timespec none = {0, 0};
+	sigset_t sigpipe, before, pending;
+	bool is_pending;
+	int64_t result;
+	int type;
+	socklen_t size = sizeof type;
+
+	sigemptyset(&sigpipe);
+	sigaddset(&sigpipe, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &sigpipe, &before);
+	is_pending = sigismember(&before, SIGPIPE) > 0 && !sigpending(&pending) && sigismember(&pending, SIGPIPE) > 0;
+	result = io->kind == WEFT_IO_SENDFILE
+		     ? sendfile(io->fd, io->other, io->data, length)
+		     : splice(io->fd, NULL, io->other, NULL, length, (unsigned)io->flags | SPLICE_F_NONBLOCK);
+	result = result_of(result);
+	/* A pipe raises it, as always. */
+	if ((result == -EPIPE || (result > 0 && (size_t)result < length)) && !is_pending &&
+	    sigtimedwait(&sigpipe, NULL, &none) == SIGPIPE && getsockopt(to, SOL_SOCKET, SO_TYPE, &type, &size))
+		(void)raise(SIGPIPE);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return result;
 }
 
 static int64_t open_or_stat(weft_io_t *io)
@@ -237,10 +258,12 @@ static int64_t attempt(weft_io_t *io, int nature)
 	case WEFT_IO_POLL:
 		return poll_now(io);
 	case WEFT_IO_SENDFILE:
-		return send_file(io, nature);
+		if (weft__is_socket(nature) && !(weft__flags(io->fd) & O_NONBLOCK))
+			return send_by_copy(io);
+		return sendfile_or_splice(io, nature == WEFT__BLOCKING_PIPE && io->length > PIPE_BUF ? PIPE_BUF
+												     : io->length);
 	case WEFT_IO_SPLICE:
-		return result_of(
-		    splice(io->fd, NULL, io->other, NULL, io->length, (unsigned)io->flags | SPLICE_F_NONBLOCK));
+		return sendfile_or_splice(io, io->length);
 	case WEFT_IO_OPEN:
 	case WEFT_IO_STAT:
 		return open_or_stat(io);

@@ -75,6 +75,10 @@ endif()
 weft_program(paths gcc SOURCES paths.c FLAGS -Wall -Wextra)
 weft_test(paths.0 COMMAND @paths.gcc 0)
 
+# Signals, descriptors and limits that the process and its children have.
+weft_program(surroundings gcc SOURCES surroundings.c FLAGS -Wall -Wextra)
+weft_test(surroundings.0 COMMAND @surroundings.gcc 0)
+
 # Child processes; "old": on a kernel without pidfd_open.
 weft_program(children gcc SOURCES children.c FLAGS -Wall -Wextra)
 weft_program(children_get_nonblocking gcc SOURCES children.c CANARY children_get_nonblocking)
@@ -116,6 +120,7 @@ foreach(back_end IN LISTS net_back_ends)
 		weft_test(net.${workers}.${back_end} COMMAND @net.gcc ${workers} ENV WEFT_IO=${back_end})
 	endforeach()
 	weft_test(paths.2.${back_end} COMMAND @paths.gcc 2 ENV WEFT_IO=${back_end})
+	weft_test(surroundings.2.${back_end} COMMAND @surroundings.gcc 2 ENV WEFT_IO=${back_end})
 	weft_test(net.cxx.${back_end} COMMAND @net.cxx.gcc 2 ENV WEFT_IO=${back_end})
 	weft_test(canary.net_sends_a_part.${back_end} COMMAND @net_sends_a_part.gcc 2 ENV WEFT_IO=${back_end} FAILS SAYS "not ok - ")
 endforeach()
