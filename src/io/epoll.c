@@ -550,8 +550,8 @@ int weft__epoll_open(struct weft__loop *loop)
 	struct epoll_event event = {EPOLLIN, {.ptr = NULL}};
 	int error;
 
-	loop->set = epoll_create1(EPOLL_CLOEXEC);
-	loop->wake = loop->set < 0 ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	loop->set = weft__own_fd(epoll_create1(EPOLL_CLOEXEC));
+	loop->wake = loop->set < 0 ? -1 : weft__own_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (loop->wake < 0 || epoll_ctl(loop->set, EPOLL_CTL_ADD, loop->wake, &event)) {
 		error = -errno;
 		close_sets(loop);

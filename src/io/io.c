@@ -97,7 +97,7 @@ static int open_loop(struct weft__rt *rt, struct weft__loop **made)
 			free_loop(loop);
 		return error;
 	}
-	loop->spare = open("/", O_PATH | O_CLOEXEC);
+	loop->spare = weft__own_fd(open("/", O_PATH | O_CLOEXEC));
 	weft__table_add(loop);
 	*made = loop;
 	return 0;
@@ -184,7 +184,7 @@ static void shed(struct weft__loop *loop, int listener)
 		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0)
 			(void)WEFT_CANARY_OR(shed_connections_stay, shutdown(fd, SHUT_RDWR), close(fd));
-		loop->spare = open("/", O_PATH | O_CLOEXEC);
+		loop->spare = weft__own_fd(open("/", O_PATH | O_CLOEXEC));
 	}
 	weft__spin_unlock(&loop->spare_lock);
 }

@@ -253,7 +253,7 @@ static int gather(struct lookup *l, const ares_socket_t *sockets, unsigned bits)
 	struct epoll_event event;
 	unsigned i;
 
-	l->set = epoll_create1(EPOLL_CLOEXEC);
+	l->set = weft__own_fd(epoll_create1(EPOLL_CLOEXEC));
 	for (i = 0; l->set >= 0 && i < ARES_GETSOCK_MAXNUM; i++) {
 		event = (struct epoll_event){events_of(bits, i), {.fd = sockets[i]}};
 		if (event.events && epoll_ctl(l->set, EPOLL_CTL_ADD, sockets[i], &event))

@@ -84,7 +84,7 @@ int weft__outside_ends(void)
 
 	pthread_mutex_lock(&lock);
 	if (ends < 0)
-		ends = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
+		ends = weft__own_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE));
 	fd = ends;
 	pthread_mutex_unlock(&lock);
 	return fd;

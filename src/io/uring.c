@@ -298,13 +298,14 @@ static int make_queues(struct ring *r, unsigned flags)
 
 	if (error)
 		return error;
+	r->ring.ring_fd = r->ring.enter_ring_fd = weft__own_fd(r->ring.ring_fd);
 	if (p.features & IORING_FEAT_CQE_SKIP)
 		r->silent_cancel = IOSQE_CQE_SKIP_SUCCESS;
-	error = (p.features & needed) == needed ? 0 : -EOPNOTSUPP;
+	error = r->ring.ring_fd < 0 ? -EMFILE : (p.features & needed) == needed ? 0 : -EOPNOTSUPP;
 	/* A filter of system calls may let rings be made, and not be used. */
 	if (!error && !WEFT_CANARY(rings_are_not_tried))
 		error = lib.enter((unsigned)r->ring.ring_fd, 0, 0, IORING_ENTER_GETEVENTS, NULL, _NSIG / 8);
-	if (error == -EPERM || error == -ENOSYS || error == -EOPNOTSUPP) {
+	if (error == -EPERM || error == -ENOSYS || error == -EOPNOTSUPP || error == -EMFILE) {
 		lib.exit(&r->ring);
 		return error;
 	}
@@ -342,7 +343,7 @@ static int open_ring(struct weft__loop *loop, struct weft__worker *w)
 		return -ENOMEM;
 	r->thread = gettid();
 	r->alone = loop->rt->workers == 1;
-	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r->wake = weft__own_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	error = r->wake < 0 ? -errno : make_ring(r, !loop->rt->embedded);
 	if (error) {
 		free_ring(r);
@@ -892,7 +893,7 @@ static int watch_exactly(struct weft__loop *loop, struct weft__worker *w, weft_i
 
 	if (!wait_again(loop, io))
 		return leave(io, -ECANCELED);
-	io->watch = epoll_create1(EPOLL_CLOEXEC);
+	io->watch = weft__own_fd(epoll_create1(EPOLL_CLOEXEC));
 	if (io->watch >= 0 && !epoll_ctl(io->watch, EPOLL_CTL_ADD, io->fd, &event))
 		return hand_over(loop, w, io, WEFT__UNKNOWN, true);
 	if (io->watch >= 0)
@@ -1009,7 +1010,7 @@ int weft__uring_open(struct weft__loop *loop, const char **why)
 	*why = unusable();
 	if (*why)
 		return 0;
-	loop->tells = loop->rt->workers > 1 ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
+	loop->tells = loop->rt->workers > 1 ? weft__own_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) : -1;
 	error = open_ring(loop, w);
 	if (error) {
 		if (loop->tells >= 0)

@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include "sched/sched.h"
 
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -80,14 +81,25 @@ static void close_descriptors(int descriptor, int timer)
 		close(timer);
 }
 
+int weft__own_fd(int fd)
+{
+	int up = fd;
+
+	if (fd >= 0 && fd <= STDERR_FILENO) {
+		up = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+		close(fd);
+	}
+	return up;
+}
+
 /* 0 or a negative errno. */
 static int open_descriptors(struct weft__rt *rt)
 {
 	struct epoll_event event = {EPOLLIN, {.fd = 0}};
 	int error;
 
-	rt->descriptor = epoll_create1(EPOLL_CLOEXEC);
-	rt->timer = rt->descriptor < 0 ? -1 : timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	rt->descriptor = weft__own_fd(epoll_create1(EPOLL_CLOEXEC));
+	rt->timer = rt->descriptor < 0 ? -1 : weft__own_fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
 	if (rt->timer >= 0 && !epoll_ctl(rt->descriptor, EPOLL_CTL_ADD, rt->timer, &event))
 		return 0;
 	error = -errno;

@@ -533,6 +533,14 @@ void weft__scope_cancel_locked(weft_scope_t *s, int error) WEFT__HIDDEN;
 
 /* misuse.c: how often this process is a child of fork; ends it if that was after the runtime was made. */
 unsigned weft__forks(void) WEFT__HIDDEN;
+
+/* slack.c: the calling thread's timer slack becomes the smallest; a worker's becomes the program's, for a child. */
+void weft__slack_exact(void) WEFT__HIDDEN;
+void weft__slack_usual(void) WEFT__HIDDEN;
+
+/* For a descriptor of the library's own, or -1 and errno: the descriptor, or a copy, whose number is above 2. A program
+ * that has closed its standard descriptors may open files there. */
+int weft__own_fd(int fd) WEFT__HIDDEN;
 void weft__check_fork(const struct weft__rt *rt) WEFT__HIDDEN;
 
 /* helpers.c */
