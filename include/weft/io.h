@@ -794,14 +794,38 @@ WEFT__INLINE int weft_fstatat(int directory, const char *path, struct stat *stat
 
 /* ---- processes and signals --------------------------------------------------------------------------------------- */
 
+enum {
+	WEFT_PROCESS_FDS = 64, /**< a child gets at most so many descriptors */
+	/* weft_process_t.flags */
+	WEFT_PROCESS_GROUP = 1,		  /**< it joins the process group `group`; 0: a new one, of its own */
+	WEFT_PROCESS_SESSION = 2,	  /**< it is the leader of a new session (setsid) */
+	WEFT_PROCESS_DEFAULT_SIGNALS = 4, /**< no signal is ignored there, whatever this program ignores */
+};
+
+/** A program to start. What is zero stays as the caller's. */
+typedef struct weft_process {
+	char *const *argv;     /**< its name, looked for in PATH, and arguments; NULL ends them */
+	char *const *envp;     /**< NULL: the caller's environment */
+	const int *fds;	       /**< its descriptors 0, 1, …; -1: as the caller's */
+	unsigned fd_count;     /**< of them; at most WEFT_PROCESS_FDS */
+	unsigned flags;	       /**< WEFT_PROCESS_… */
+	const char *directory; /**< its current directory; a relative `argv[0]` with a slash begins there */
+	pid_t group;	       /**< for WEFT_PROCESS_GROUP */
+} weft_process_t;
+
 /**
- * Start a program. In a simulation it is a real one, unless weft_world_program (weft/world.h) has named it.
- * @param argv  its name, looked for in PATH, and arguments; NULL ends them
- * @param envp  NULL: the caller's environment
- * @param fds   its descriptors 0, 1 and 2; -1: as the caller's. It has no others that are close-on-exec. Pipes and
- *              sockets block there, as programs expect, also if they do not here; sockets that listen stay as they are
- * @return its process, to be waited for by weft_waitpid; -ENOENT, -EACCES, -EAGAIN, -ENOMEM. Does not wait
+ * Start a program. It has no other descriptors that are close-on-exec. Pipes and sockets block there, as programs
+ * expect, also if they do not here; sockets that listen stay as they are. It has no signal blocked and SIGPIPE not
+ * ignored, and the timer slack that this program began with. In a simulation it is a real one, unless
+ * weft_world_program (weft/world.h) has named it: such a program has three descriptors, and no directory or group.
+ * @param what  copied
+ * @return its process, to be waited for by weft_waitpid; -ENOENT, -EACCES, -EAGAIN, -ENOMEM; -EINVAL: no argv, more
+ *   descriptors than WEFT_PROCESS_FDS, unknown flags. Does not wait
+ * Source of the idea: posix_spawn's attributes; libuv resets signals likewise.
  */
+WEFT_API pid_t weft_spawn_process_as(const weft_process_t *what);
+
+/** weft_spawn_process_as with the descriptors 0, 1 and 2; `fds` NULL: all as the caller's. */
 WEFT_API pid_t weft_spawn_process(char *const argv[], char *const envp[], const int fds[3]);
 
 /* A descriptor of a process. */

@@ -191,7 +191,7 @@ __attribute__((noinline)) static int64_t send_by_copy(const weft_io_t *io)
 	return result;
 }
 
-/* A call that has no MSG_NOSIGNAL. A socket whose peer has gone raises no SIGPIPE: it would end the process. A call that
+/* A call without MSG_NOSIGNAL. A socket whose peer has gone raises no SIGPIPE: that would end the process. A call that
  * moved a part before it failed returns that part, and has raised the signal all the same. */
 static __attribute__((noinline)) int64_t sendfile_or_splice(weft_io_t *io, size_t length)
 {

@@ -279,7 +279,7 @@ static bool was_used(void)
 }
 
 static const struct weft__posix posix = {
-    WEFT__POSIX_VERSION, sizeof(struct weft__calls), in_task, was_used, closing, &mine, &weft__libc};
+    WEFT__POSIX_VERSION, sizeof(struct weft__calls), in_task, was_used, closing, weft__slack_usual, &mine, &weft__libc};
 
 static void note_process(void)
 {

@@ -116,6 +116,7 @@ struct weft__posix {
 	bool (*was_used)(void);	 /* has it had tasks? */
 	/* Another copy is about to close the number, or to replace its file. Ends this copy's waits for it. */
 	void (*closing)(int fd);
+	void (*slack_usual)(void); /* see sched/slack.c: the calling thread makes a child, or becomes another program */
 	const struct weft__calls *mine; /* for tasks; what closes, for any thread */
 	struct weft__calls *libc;	/* written by weft__posix_meet: what comes after libweft-posix.so */
 };

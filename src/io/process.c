@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -67,67 +68,119 @@ static int blocking_copy(int fd)
 }
 
 /* One that has its number already must lose its close-on-exec flag, which dup2 of a descriptor onto itself does in the
- * child; one of another's number would be overwritten before it is copied, so it goes up first. */
-static int out_of_the_way(int given, int number)
+ * child; one of another's number would be overwritten before it is copied, so it goes above the `count` numbers. */
+static int out_of_the_way(int given, int number, int count)
 {
 	int fd = blocking_copy(given), up = fd;
 
-	if (fd < 3 && fd != number) {
-		up = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (fd < count && fd != number) {
+		up = fcntl(fd, F_DUPFD_CLOEXEC, count);
 		if (fd != given)
 			close(fd);
 	}
 	return up < 0 ? -errno : up;
 }
 
-/* Descriptors 0, 1 and 2. */
-static int place(posix_spawn_file_actions_t *actions, const int fds[3], int up[3])
+/* The descriptors 0, 1, …. */
+static int place(posix_spawn_file_actions_t *actions, const weft_process_t *what, int *up)
 {
-	int i, error = 0;
+	int i, error = 0, count = (int)what->fd_count;
 
-	for (i = 0; i < 3; i++) {
-		up[i] = fds[i] < 0 ? -1 : out_of_the_way(fds[i], i);
-		if (fds[i] >= 0 && up[i] < 0)
+	for (i = 0; i < count; i++) {
+		up[i] = what->fds[i] < 0 ? -1 : out_of_the_way(what->fds[i], i, count);
+		if (what->fds[i] >= 0 && up[i] < 0)
 			return -up[i];
 	}
-	for (i = 0; i < 3 && !error; i++)
-		if (fds[i] >= 0)
+	for (i = 0; i < count && !error; i++)
+		if (what->fds[i] >= 0)
 			error = posix_spawn_file_actions_adddup2(actions, up[i], i);
 	return error;
 }
 
-pid_t weft_spawn_process(char *const argv[], char *const envp[], const int fds[3])
+/* Signals that this program has blocked for weft_sigwait, or SIGPIPE that it ignores for its sockets, are not the
+ * child's concern. Others that are ignored stay so, as nohup wants. */
+static int set_attributes(posix_spawnattr_t *attr, const weft_process_t *what)
 {
+	short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+	sigset_t none, usual;
+
+	sigemptyset(&none);
+	sigemptyset(&usual);
+	sigaddset(&usual, SIGPIPE);
+	if (what->flags & WEFT_PROCESS_DEFAULT_SIGNALS)
+		sigfillset(&usual);
+	if (what->flags & WEFT_PROCESS_GROUP)
+		flags |= POSIX_SPAWN_SETPGROUP;
+	if (what->flags & WEFT_PROCESS_SESSION)
+		flags |= POSIX_SPAWN_SETSID;
+	posix_spawnattr_setsigmask(attr, &none);
+	posix_spawnattr_setsigdefault(attr, &usual);
+	posix_spawnattr_setpgroup(attr, what->group);
+	return posix_spawnattr_setflags(attr, flags);
+}
+
+static int spawn(const weft_process_t *what, posix_spawn_file_actions_t *actions, posix_spawnattr_t *attr,
+		 pid_t *process)
+{
+	int i, up[WEFT_PROCESS_FDS], error = set_attributes(attr, what), slack;
+
+	for (i = 0; i < WEFT_PROCESS_FDS; i++)
+		up[i] = -1;
+	if (!error)
+		error = place(actions, what, up);
+	if (!error && what->directory)
+		error = posix_spawn_file_actions_addchdir_np(actions, what->directory);
+	if (!error) {
+		slack = prctl(PR_GET_TIMERSLACK);
+		weft__slack_usual();
+		error =
+		    posix_spawnp(process, what->argv[0], actions, attr, what->argv, what->envp ? what->envp : environ);
+		prctl(PR_SET_TIMERSLACK, (unsigned long)slack);
+	}
+	for (i = 0; i < (int)what->fd_count; i++)
+		if (up[i] >= 0 && up[i] != what->fds[i])
+			close(up[i]);
+	return error;
+}
+
+/* Its first three descriptors. */
+static pid_t spawn_in_world(const weft_process_t *what)
+{
+	int i, fds[3];
+
+	for (i = 0; i < 3; i++)
+		fds[i] = i < (int)what->fd_count ? what->fds[i] : -1;
+	return weft__sim_spawn(what->argv, fds);
+}
+
+pid_t weft_spawn_process_as(const weft_process_t *what)
+{
+	const unsigned flags = WEFT_PROCESS_GROUP | WEFT_PROCESS_SESSION | WEFT_PROCESS_DEFAULT_SIGNALS;
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
-	int i, error, up[3] = {-1, -1, -1};
-	sigset_t none;
 	pid_t process = -1;
+	int error;
 
-	if (!argv || !argv[0])
+	if (!what || !what->argv || !what->argv[0] || what->fd_count > WEFT_PROCESS_FDS || what->flags & ~flags)
 		return -EINVAL;
-	if (weft__simulated() && (process = weft__sim_spawn(argv, fds)) != 0)
+	if (weft__simulated() && (process = spawn_in_world(what)) != 0)
 		return process;
 	error = posix_spawn_file_actions_init(&actions);
 	if (error)
 		return -error;
 	error = posix_spawnattr_init(&attr);
 	if (!error) {
-		/* What this program has blocked for weft_sigwait is not the other's concern. */
-		sigemptyset(&none);
-		posix_spawnattr_setsigmask(&attr, &none);
-		posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
-		if (fds)
-			error = place(&actions, fds, up);
-		if (!error)
-			error = posix_spawnp(&process, argv[0], &actions, &attr, argv, envp ? envp : environ);
+		error = spawn(what, &actions, &attr, &process);
 		posix_spawnattr_destroy(&attr);
 	}
 	posix_spawn_file_actions_destroy(&actions);
-	for (i = 0; fds && i < 3; i++)
-		if (up[i] >= 0 && up[i] != fds[i])
-			close(up[i]);
 	return error ? -error : process;
+}
+
+pid_t weft_spawn_process(char *const argv[], char *const envp[], const int fds[3])
+{
+	return weft_spawn_process_as(
+	    &(weft_process_t){.argv = argv, .envp = envp, .fds = fds, .fd_count = fds ? 3 : 0});
 }
 
 /* ---- its end ----------------------------------------------------------------------------------------------------- */
@@ -220,7 +273,7 @@ static struct watch *add_watch(pid_t process)
 
 	if (!w)
 		return NULL;
-	*w = (struct watch){watches, process, getpid(), eventfd(0, EFD_CLOEXEC)};
+	*w = (struct watch){watches, process, getpid(), weft__own_fd(eventfd(0, EFD_CLOEXEC))};
 	if (w->fd < 0 || start_thread(w)) {
 		if (w->fd >= 0)
 			close(w->fd);
@@ -262,7 +315,7 @@ int weft__process_fd(pid_t process)
 	/* pidfd_open takes any process, whose end would be waited for in vain. */
 	if (waitid(P_PID, (id_t)process, &info, WEXITED | WNOHANG | WNOWAIT))
 		return -errno;
-	fd = (int)syscall(SYS_pidfd_open, process, 0);
+	fd = weft__own_fd((int)syscall(SYS_pidfd_open, process, 0));
 	if (fd >= 0)
 		return fd;
 	/* EPERM: older filters refuse what they do not know. */
@@ -301,7 +354,7 @@ int weft__signal_fd(const sigset_t *signals)
 		return -EINVAL;
 	if (weft__simulated())
 		return weft__sim_signal_fd(signals);
-	fd = signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	fd = weft__own_fd(signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK));
 	return fd < 0 ? -errno : fd;
 }
 

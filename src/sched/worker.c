@@ -1058,8 +1058,7 @@ static void *work(void *argument)
 	weft__set_worker(w);
 	snprintf(name, sizeof name, "weft-%u", w->number); /* as weft_rt_dump says */
 	prctl(PR_SET_NAME, name);
-	/* Timers are as exact as the kernel's allow: by default they may be 50 microseconds late. */
-	prctl(PR_SET_TIMERSLACK, 1ul);
+	weft__slack_exact();
 	if (w->rt->worker_begins)
 		w->rt->worker_begins(w->number, w->rt->worker_arg);
 	if (w->rt->workers == 1)

@@ -684,6 +684,29 @@ static _Noreturn void be_child(int fd)
 	_exit(poll(&p, 1, -1) == 1 && read(fd, text, 4) == 2 && usleep(100) == 0 && close(fd) == 0 ? 7 : 8);
 }
 
+#ifdef PRELOADED
+/* A child's, and after exec. */
+static void slack_is_usual(void)
+{
+	char *const argv[] = {"cat", "/proc/self/timerslack_ns", NULL}, text[32] = "";
+	FILE *child = popen("cat /proc/self/timerslack_ns", "r");
+	int fds[2];
+	pid_t process;
+
+	CHECK(child && fgets(text, sizeof text, child) && atoi(text) > 1000 && pclose(child) == 0);
+	pair(fds);
+	process = vfork();
+	if (!process) {
+		(void)dup2(fds[1], 1);
+		execvp(argv[0], argv);
+		_exit(1);
+	}
+	CHECK(read(fds[0], text, sizeof text) > 0 && atoi(text) > 1000);
+	CHECK(waitpid(process, NULL, 0) == process);
+	close_both(fds);
+}
+#endif
+
 static void *processes(void *pass)
 {
 	int fds[2], status, i;
@@ -704,6 +727,11 @@ static void *processes(void *pass)
 	CHECK(waitpid(child, &status, 0) == -1 && errno == ECHILD);
 	status = system("exit 3");
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 3);
+	status = system("exit $(($(cat /proc/self/timerslack_ns) > 1000 ? 4 : 5))");
+	CHECK(WEXITSTATUS(status) == 4);
+#ifdef PRELOADED
+	slack_is_usual();
+#endif
 	return pass;
 }
 

@@ -12,18 +12,40 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define EXPORTED __attribute__((visibility("default")))
 
 enum { RUNTIMES = 8 };
 
+/* Calls that make a child process, or make another program of this one: CALL(result, name, parameters, arguments). */
+#define CALLS_FOR_CHILDREN(CALL)                                                                                       \
+	CALL(int, posix_spawn,                                                                                         \
+	     (pid_t * process, const char *path, const posix_spawn_file_actions_t *actions,                            \
+	      const posix_spawnattr_t *attr, char *const argv[], char *const envp[]),                                  \
+	     (process, path, actions, attr, argv, envp))                                                               \
+	CALL(int, posix_spawnp,                                                                                        \
+	     (pid_t * process, const char *file, const posix_spawn_file_actions_t *actions,                            \
+	      const posix_spawnattr_t *attr, char *const argv[], char *const envp[]),                                  \
+	     (process, file, actions, attr, argv, envp))                                                               \
+	CALL(FILE *, popen, (const char *command, const char *mode), (command, mode))                                  \
+	CALL(int, execv, (const char *path, char *const argv[]), (path, argv))                                         \
+	CALL(int, execve, (const char *path, char *const argv[], char *const envp[]), (path, argv, envp))              \
+	CALL(int, execvp, (const char *file, char *const argv[]), (file, argv))
+
 static struct weft__calls libc;
+static struct {
+#define POINTER(result, name, parameters, arguments) result(*name) parameters;
+	CALLS_FOR_CHILDREN(POINTER)
+#undef POINTER
+} libc_for_children;
 static const struct weft__posix *runtimes[RUNTIMES];
 static unsigned met; /* atomic: how many of them */
 static bool ready;
@@ -33,11 +55,16 @@ static void find_libc(void)
 #define FIND(result, name, parameters, arguments) libc.name = (__typeof__(libc.name))dlsym(RTLD_NEXT, #name);
 	WEFT__POSIX_CALLS(FIND)
 #undef FIND
+#define FIND(result, name, parameters, arguments)                                                                      \
+	libc_for_children.name = (__typeof__(libc_for_children.name))dlsym(RTLD_NEXT, #name);
+	CALLS_FOR_CHILDREN(FIND)
+#undef FIND
 	/* Release: pairs with `calls`. */
 	__atomic_store_n(&ready, true, __ATOMIC_RELEASE);
 }
 
-static const struct weft__calls *calls(void)
+/* The runtime whose task calls; NULL: it is no task. */
+static inline const struct weft__posix *runtime(void)
 {
 	unsigned i, known = __atomic_load_n(&met, __ATOMIC_ACQUIRE);
 
@@ -46,8 +73,15 @@ static const struct weft__calls *calls(void)
 		find_libc();
 	for (i = 0; i < known; i++)
 		if (runtimes[i]->in_task())
-			return runtimes[i]->mine;
-	return &libc;
+			return runtimes[i];
+	return NULL;
+}
+
+static const struct weft__calls *calls(void)
+{
+	const struct weft__posix *found = runtime();
+
+	return found ? found->mine : &libc;
 }
 
 #define DEFINE(result, name, parameters, arguments)                                                                    \
@@ -96,6 +130,31 @@ EXPORTED int dup3(int fd, int number, int flags)
 {
 	return replacer(fd, number)->dup3(fd, number, flags);
 }
+
+/* ---- children do not inherit a worker's timer slack -------------------------------------------------------------- */
+
+static unsigned long begin_child(void)
+{
+	const struct weft__posix *found = runtime();
+	int slack = prctl(PR_GET_TIMERSLACK);
+
+	if (found)
+		found->slack_usual();
+	return (unsigned long)slack;
+}
+
+#define DEFINE_FOR_CHILDREN(result, name, parameters, arguments)                                                       \
+	EXPORTED result name parameters                                                                                \
+	{                                                                                                              \
+		unsigned long slack = begin_child();                                                                   \
+		__typeof__(result) value = libc_for_children.name arguments;                                           \
+		int error = errno;                                                                                     \
+                                                                                                                       \
+		prctl(PR_SET_TIMERSLACK, slack);                                                                       \
+		errno = error;                                                                                         \
+		return value;                                                                                          \
+	}
+CALLS_FOR_CHILDREN(DEFINE_FOR_CHILDREN)
 
 /* ---- what -D_FORTIFY_SOURCE makes of some: libraries of distributions are compiled with it ----------------------- */
 
