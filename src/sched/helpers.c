@@ -74,7 +74,7 @@ static void *help(void *argument)
 
 	weft__set_worker(&w);
 	prctl(PR_SET_NAME, "weft-blocking");
-	weft__slack_usual(); /* for children that are made here */
+	weft__slack_usual();		 /* for children that are made here */
 	while (weft__prepare_thread()) { /* stacks could not grow else: see worker.c */
 		weft__check_fork(rt);
 		task = next(rt);
