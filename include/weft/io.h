@@ -23,7 +23,7 @@
  *  3. Two back ends under one contract: io_uring, where operations are handed to the kernel and end there; epoll, where
  *     they are tried, and tried again when the kernel says that they can be done. The runtime chooses when it does its
  *     first operation; WEFT_IO=epoll or WEFT_IO=io_uring in the environment forces one. If io_uring cannot be had a
- *     line on standard error says why, and epoll does it.
+ *     line on standard error says why, and the runtime uses epoll.
  *  4. Nothing is lost. An operation that is to end early, by its deadline or because its task was cancelled, is
  *     withdrawn first; if it had been done by then, the call returns what it did. The kernel writes into a buffer only
  *     while the call lasts.

@@ -43,35 +43,36 @@ static void close_loop(struct weft__source *source)
 }
 
 /* WEFT_IO asks for something that there is not. Once, and then the program goes on. */
-static void complain(const char *name, const char *why, int error)
+static void complain(const char *name, const char *why, int error, const char *used)
 {
 	static _Atomic bool said;
 
 	if (!atomic_exchange(&said, true))
-		dprintf(STDERR_FILENO, "weft: WEFT_IO=%s: %s%s%s; epoll does it\n", name, why, error ? ": " : "",
-			error ? strerror(-error) : "");
+		dprintf(STDERR_FILENO, "weft: WEFT_IO=%s: %s%s%s; using %s\n", name, why, error ? ": " : "",
+			error ? strerror(-error) : "", used);
 }
 
 /* 0 or a negative errno. */
 static int choose(struct weft__loop *loop)
 {
-	const char *name = wanted(), *why = NULL;
+	const char *name = wanted(), *why = NULL, *wrong = NULL;
 	int error;
 
 	if (*name && strcmp(name, "epoll") != 0 && strcmp(name, "io_uring") != 0)
-		complain(name, "there is only epoll and io_uring", 0);
+		wrong = name;
 	/* Where a ring completes something for a thread that sleeps in epoll_wait, the kernel ends that sleep by EINTR.
 	 * A loop of the program's own need not expect this of us. */
-	if (loop->rt->embedded && !*name && !WEFT_CANARY(a_ring_may_interrupt))
+	if (loop->rt->embedded && (!*name || wrong) && !WEFT_CANARY(a_ring_may_interrupt))
 		name = "epoll";
 	if (strcmp(name, "epoll") != 0) {
 		error = weft__uring_open(loop, &why);
-		if (!why)
-			return 0;
-		if (!strcmp(name, "io_uring"))
-			complain(name, why, error);
+		if (why && !strcmp(name, "io_uring"))
+			complain(name, why, error, "epoll");
 	}
-	return weft__epoll_open(loop);
+	error = loop->backend ? 0 : weft__epoll_open(loop);
+	if (wrong && !error)
+		complain(wrong, "there is only epoll and io_uring", 0, loop->backend->name);
+	return error;
 }
 
 static void free_loop(struct weft__loop *loop)
@@ -374,4 +375,5 @@ bool weft__io_ends_in_pause(weft_io_t *io)
 __attribute__((constructor(104))) static void set_default(void)
 {
 	weft_set_default(weft_op_io, begin);
+	weft__posix_meet_others();
 }

@@ -155,6 +155,10 @@ void weft__use_unlock(const struct weft__use *use) WEFT__HIDDEN;
  * being closed; negative: there is none. */
 extern struct weft__loop weft__outside WEFT__HIDDEN;
 int weft__outside_ends(void) WEFT__HIDDEN;
+/* posix.c: libweft-posix.so learns of this copy of the runtime. Called when src/io is loaded, so that each program that
+ * has src/io has posix.c, too. */
+void weft__posix_meet_others(void) WEFT__HIDDEN;
+
 /* The caller's loop; NULL: none, or none could be made, or the world is simulated. */
 struct weft__loop *weft__loop(void) WEFT__HIDDEN;
 /* The same, and why none could be made: a negative errno. */

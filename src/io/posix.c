@@ -288,7 +288,7 @@ static void note_process(void)
 
 /* Never by name: only the dynamic linker knows whether it is there. A child of fork goes on with libc, since the
  * runtimes are its parent's; it may begin others. */
-__attribute__((constructor)) static void meet(void)
+void weft__posix_meet_others(void)
 {
 	weft__posix_meet_t *other = (weft__posix_meet_t *)(uintptr_t)dlsym(RTLD_DEFAULT, "weft__posix_meet");
 

@@ -97,7 +97,7 @@ foreach(kind "out 0" "call 1 -DWITH_IO" "asked 1 -Wl,-u,weft__posix_begin")
 	list(POP_FRONT kind name has)
 	set(program ${CMAKE_CURRENT_BINARY_DIR}/io/tasks_only.${name})
 	weft_test(left.${name} COMMAND sh -c
-		  "\"$@\" && \"$0\" && nm \"$0\" >\"$0.names\" && echo $(grep -cx \".* weft__sim_begin\" \"$0.names\") in it" ${program} ${link} ${kind} ${archive} -pthread
+		  "\"$@\" && \"$0\" && nm \"$0\" >\"$0.names\" && echo $(grep -cx \".* [Tt] weft__posix_begin\" \"$0.names\") in it" ${program} ${link} ${kind} ${archive} -pthread
 		  -o ${program} ENDS 0 SAYS "^${has} in it" NEEDS ${archive})
 endforeach()
 
