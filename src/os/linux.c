@@ -232,13 +232,37 @@ size_t weft__os_memory(void)
 	return pages > 0 ? (size_t)pages * WEFT__PAGE : (size_t)1 << 30;
 }
 
-size_t weft__os_address_limit(void)
+static size_t limit_on(int resource)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
+	if (getrlimit(resource, &limit) || limit.rlim_cur == RLIM_INFINITY)
 		return SIZE_MAX;
 	return limit.rlim_cur;
+}
+
+/* After mlockall(MCL_FUTURE) the limit on locked memory counts every new mapping, also one that nobody touches. */
+static bool locks_mappings(size_t limit)
+{
+	size_t bytes = limit < SIZE_MAX / 2 ? (limit | (WEFT__PAGE - 1)) + 1 : SIZE_MAX;
+	void *start;
+
+	if (bytes == SIZE_MAX)
+		return false;
+	start = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (start == MAP_FAILED)
+		return errno == EAGAIN;
+	munmap(start, bytes);
+	return false;
+}
+
+size_t weft__os_address_limit(void)
+{
+	size_t limit = limit_on(RLIMIT_AS), data = limit_on(RLIMIT_DATA), locked = limit_on(RLIMIT_MEMLOCK);
+
+	/* Each private mapping that can be written counts as data, whether or not it is touched. */
+	limit = data < limit ? data : limit;
+	return locked < limit && locks_mappings(locked) ? locked : limit;
 }
 
 void *weft__os_alloc(size_t bytes)

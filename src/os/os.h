@@ -43,7 +43,7 @@ void weft__os_forget_accesses(void *start, size_t bytes);
 /* Bytes of the range that have memory behind them. */
 size_t weft__os_resident(void *start, size_t bytes);
 
-/* Bytes of main memory; the limit on address space (SIZE_MAX: none). */
+/* Bytes of main memory; the smallest limit on mappings (ulimit -v, -d; -l if they are locked; SIZE_MAX: none). */
 size_t weft__os_memory(void);
 size_t weft__os_address_limit(void);
 

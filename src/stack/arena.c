@@ -53,10 +53,11 @@ static struct {
 
 /* ---- reserving ----------------------------------------------------------------------------------------- */
 
-/* As much as there is, up to 4 TiB: halve until the system agrees. An address limit leaves the program most of it. */
+/* As much as there is, up to 4 TiB: halve until the system agrees. Half of a limit is left for the rest of the program,
+ * and for a span that is mapped, which counts twice for a moment. */
 static size_t reserve_most(char **start)
 {
-	enum { SMALLEST = 16 << 20 };
+	enum { SMALLEST = 2 << 20 };
 
 	size_t limit = weft__os_address_limit();
 	size_t bytes = (size_t)4 << 40;
@@ -134,7 +135,7 @@ WEFT__COLD const char *weft__arena_open(void)
 	if (!is_open())
 		reserve();
 	unlock();
-	return is_open() ? NULL : "no address space for stacks: raise the limit on it (ulimit -v)";
+	return is_open() ? NULL : "no address space for stacks: raise its limit (ulimit -v, -d, or -l after mlockall)";
 }
 
 bool weft__guards_by_madvise(void)

@@ -20,9 +20,10 @@ static void report_spent(const struct weft__slot *slot, const void *owner, const
 	weft__line_text(&line, why == WEFT__SPENT_BUDGET ? "stack budget spent" : "no memory for a stack");
 	weft__line_owner(&line, " in ", owner);
 	weft__line_stack(&line, slot, address);
-	weft__line_text(&line, why == WEFT__SPENT_BUDGET
-				   ? "; raise the budget by WEFT_BUDGET or weft_set_budget"
-				   : "; let the system have more, or raise its limits (ulimit -v, vm.max_map_count)");
+	weft__line_text(
+	    &line, why == WEFT__SPENT_BUDGET
+		       ? "; raise the budget by WEFT_BUDGET or weft_set_budget"
+		       : "; let the system have more, or raise its limits (ulimit -v, ulimit -d, vm.max_map_count)");
 	weft__line_write(&line);
 }
 

@@ -1358,13 +1358,38 @@ static void tiny_address_space(void)
 	REQUIRE(weft_policy_unavailable(WEFT_FIXED));
 }
 
+/* Mappings that can be written count, and those that are locked, before anybody touches them. */
+static void data_limit(void)
+{
+	struct rlimit limit = {(rlim_t)64 * MB, (rlim_t)64 * MB};
+	size_t first;
+
+	REQUIRE(!setrlimit(RLIMIT_DATA, &limit));
+	first = create_until(ENOMEM, 100000, MB / 4);
+	REQUIRE(first > 30 && first < 260);
+	free(malloc(1 * MB));
+}
+
+static void locked_memory(void)
+{
+	struct rlimit limit = {(rlim_t)8 * MB, (rlim_t)8 * MB};
+	size_t first;
+
+	REQUIRE(!setrlimit(RLIMIT_MEMLOCK, &limit));
+	/* The superuser has no limit. */
+	if ((!geteuid() && setuid(65534)) || mlockall(MCL_FUTURE | MCL_ONFAULT))
+		return;
+	first = create_until(ENOMEM, 100000, MB / 8);
+	REQUIRE(first >= 8 && first < 64);
+}
+
 /* Later coroutines get memory, if there is some by then, though the first ones got none. */
 static void address_space_later(void)
 {
 	struct rlimit limit;
 
 	REQUIRE(!getrlimit(RLIMIT_AS, &limit));
-	limit.rlim_cur = 12 * MB;
+	limit.rlim_cur = 1 * MB;
 	REQUIRE(!setrlimit(RLIMIT_AS, &limit));
 	for (int i = 0; i < 3; i++)
 		REQUIRE(!weft_create(once, NULL) && errno == ENOMEM);
@@ -1490,6 +1515,8 @@ static const struct scenario scenarios[] = {
     {"another's alternate stack on a thread", other_stack_on_thread, 0, NULL},
     {"limit on address space", address_space, 0, NULL},
     {"no address space", tiny_address_space, 0, NULL},
+    {"limit on data", data_limit, 0, NULL},
+    {"limit on locked memory", locked_memory, 0, NULL},
     {"no address space at first", address_space_later, 0, NULL},
     {"limit on mappings", map_limit, 0, NULL},
 };
