@@ -123,25 +123,37 @@ static void set_option(int fd, int level, int option, int value)
 
 /* ---- a Unix socket's file ---------------------------------------------------------------------------------------- */
 
+/* Or a negative errno. */
+static int open_in(int directory, const char *name, int flags)
+{
+	int fd;
+
+	do
+		fd = openat(directory, name, flags | O_CLOEXEC);
+	while (fd < 0 && errno == EINTR);
+	return fd < 0 ? -errno : fd;
+}
+
 /* The directory of a path, locked: processes that replace sockets in it exclude each other. *name: the path's last
- * part. Negative: it cannot be locked soon. */
+ * part. A negative errno: -EADDRINUSE if another holds the lock for long. */
 static int lock_directory(const char *path, const char **name)
 {
 	const struct timespec pause = {0, 1000000};
 	const char *slash = strrchr(path, '/');
 	size_t length = slash ? (size_t)(slash - path) + 1 : 0;
 	char directory[sizeof(struct sockaddr_un)] = ".";
-	int fd, tries = 0;
+	int fd, tries = 0, error = 0;
 
 	memcpy(directory, path, length);
 	if (length)
 		directory[length] = '\0';
 	*name = path + length;
-	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = open_in(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY);
 	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
-		if (errno != EWOULDBLOCK || ++tries == LOCK_TRIES) {
+		error = errno == EWOULDBLOCK ? -EADDRINUSE : -errno;
+		if ((errno != EWOULDBLOCK && errno != EINTR) || ++tries == LOCK_TRIES) {
 			close(fd);
-			return -1;
+			return error;
 		}
 		nanosleep(&pause, NULL);
 	}
@@ -151,69 +163,87 @@ static int lock_directory(const char *path, const char **name)
 /*
  * Is this file, an O_PATH descriptor, a socket that no process has? A datagram socket that connects to it tells, and no
  * server notices: ECONNREFUSED means that no socket is bound there; a bound stream socket, whether or not it listens
- * yet, gives EPROTOTYPE.
+ * yet, gives EPROTOTYPE. 0: it is stale.
  */
-static bool is_stale(int file, struct stat *status)
+static int check_stale(int file)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
-	bool stale;
-	int fd;
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), error;
 
-	if (fstat(file, status) || !S_ISSOCK(status->st_mode))
-		return false;
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return false;
+		return -errno;
 	snprintf(un.sun_path, sizeof un.sun_path, "/proc/self/fd/%d", file);
-	stale = connect(fd, (const struct sockaddr *)&un, sizeof un) && errno == ECONNREFUSED;
+	do
+		error = connect(fd, (const struct sockaddr *)&un, sizeof un) ? errno : 0;
+	while (error == EINTR);
 	close(fd);
-	return stale;
+	return error == ECONNREFUSED ? 0 : -EADDRINUSE;
+}
+
+static int status_of(int directory, const char *name, int flags, struct stat *status)
+{
+	int failed;
+
+	do
+		failed = fstatat(directory, name, status, flags);
+	while (failed && errno == EINTR);
+	return failed ? -errno : 0;
 }
 
 /* A program that takes no lock may have put its own socket there meanwhile. So the file is renamed first; if it is not
  * the one that was stale, it gets its name back. */
-static void remove_file(int directory, const char *name, const struct stat *stale)
+static int remove_file(int directory, const char *name, const struct stat *stale)
 {
 	struct stat status;
 	char aside[48];
+	int error;
 
 	snprintf(aside, sizeof aside, ".weft-stale-%d", (int)gettid());
 	if (renameat(directory, name, directory, aside))
-		return;
-	if (!fstatat(directory, aside, &status, AT_SYMLINK_NOFOLLOW) && status.st_ino == stale->st_ino &&
-	    status.st_dev == stale->st_dev)
+		return -EADDRINUSE;
+	error = status_of(directory, aside, AT_SYMLINK_NOFOLLOW, &status);
+	if (!error && (status.st_ino != stale->st_ino || status.st_dev != stale->st_dev))
+		error = -EADDRINUSE;
+	if (!error || !linkat(directory, aside, directory, name, 0))
 		(void)unlinkat(directory, aside, 0);
-	else if (!linkat(directory, aside, directory, name, 0))
-		(void)unlinkat(directory, aside, 0);
+	return error;
 }
 
-static void remove_stale(const char *path)
+/* 0: the name is free, or was for a moment. */
+static int remove_stale(const char *path)
 {
 	const char *name;
-	int directory = lock_directory(path, &name), file;
+	int directory = lock_directory(path, &name), file, error;
 	struct stat status;
 
 	if (directory < 0)
-		return;
+		return directory;
 	/* While it is open no other file has its inode's number. */
-	file = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	file = open_in(directory, name, O_PATH | O_NOFOLLOW);
+	error = file >= 0 || file == -ENOENT ? 0 : file;
 	if (file >= 0) {
-		if (is_stale(file, &status))
-			remove_file(directory, name, &status);
+		error = status_of(file, "", AT_EMPTY_PATH, &status);
+		if (!error)
+			error = S_ISSOCK(status.st_mode) ? check_stale(file) : -EADDRINUSE;
+		if (!error)
+			error = remove_file(directory, name, &status);
 		close(file);
 	}
 	close(directory);
+	return error;
 }
 
 static int bind_to(int fd, const weft_address_t *address)
 {
 	const struct sockaddr *a = (const struct sockaddr *)&address->address;
 	const struct sockaddr_un *un = (const struct sockaddr_un *)a;
-	int error = bind(fd, a, address->size) ? errno : 0;
+	int error = bind(fd, a, address->size) ? -errno : 0;
 
-	if (error != EADDRINUSE || a->sa_family != AF_UNIX || !un->sun_path[0])
-		return -error;
-	remove_stale(un->sun_path);
+	if (error != -EADDRINUSE || a->sa_family != AF_UNIX || !un->sun_path[0])
+		return error;
+	error = remove_stale(un->sun_path);
+	if (error)
+		return error;
 	return bind(fd, a, address->size) ? -errno : 0;
 }
 
