@@ -67,7 +67,7 @@ WEFT_API size_t weft_stack_resident(weft_policy_t policy);
 
 /**
  * Bound the bytes that all `commit` stacks together may have open. Initially WEFT_BUDGET=bytes[K|M|G], else half of
- * the machine's memory. Lowering it below what is open stops growth only.
+ * the machine's memory, or of its control group's if that is less. Lowering it below what is open stops growth only.
  * Stacks that are kept for reuse count, as the memory that they are. But no coroutine fails because of them: when the
  * budget is spent, kept stacks of all threads lose their memory before a coroutine does. Coroutines that are ending
  * may take 64 KiB each beyond it for what they have deferred, and 512 KiB together.

@@ -225,13 +225,6 @@ size_t weft__os_read(void *to, const void *from, size_t bytes)
 	return done > 0 ? (size_t)done : 0;
 }
 
-size_t weft__os_memory(void)
-{
-	long pages = sysconf(_SC_PHYS_PAGES);
-
-	return pages > 0 ? (size_t)pages * WEFT__PAGE : (size_t)1 << 30;
-}
-
 static size_t limit_on(int resource)
 {
 	struct rlimit limit;
@@ -265,14 +258,31 @@ size_t weft__os_address_limit(void)
 	return locked < limit && locks_mappings(locked) ? locked : limit;
 }
 
-void *weft__os_alloc(size_t bytes)
+static void *alloc(size_t bytes, int access)
 {
 	void *start;
 
 	if (WEFT__INJECT_FAULT())
 		return NULL;
-	start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	start = mmap(NULL, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	return start == MAP_FAILED ? NULL : start;
+}
+
+void *weft__os_alloc(size_t bytes)
+{
+	return alloc(bytes, PROT_READ | PROT_WRITE);
+}
+
+void *weft__os_alloc_closed(size_t bytes)
+{
+	return alloc(bytes, PROT_NONE);
+}
+
+int weft__os_open(void *start, size_t bytes)
+{
+	if (WEFT__INJECT_FAULT())
+		return -ENOMEM;
+	return result(mprotect(start, bytes, PROT_READ | PROT_WRITE));
 }
 
 void weft__os_prefer_huge(void *start, size_t bytes)

@@ -43,13 +43,25 @@ void weft__os_forget_accesses(void *start, size_t bytes);
 /* Bytes of the range that have memory behind them. */
 size_t weft__os_resident(void *start, size_t bytes);
 
-/* Bytes of main memory; the smallest limit on mappings (ulimit -v, -d; -l if they are locked; SIZE_MAX: none). */
+/* Control groups: for each group of the process that the controller's limits apply to, its directory. `root`: "", or a
+ * directory that looks like the system's, for tests. Needs 3 KiB of stack. */
+typedef void weft__visit_group_t(const char *directory, bool version_1, void *argument);
+WEFT_API void weft__os_each_group(const char *root, const char *controller, weft__visit_group_t *visit, void *argument);
+/* The beginning of a file, as a string. */
+WEFT_API bool weft__os_read_file(const char *path, char *text, size_t size);
+
+/* Bytes of main memory, or of the smallest control group that has less. */
+size_t weft__os_memory_in(const char *root);
+/* The same, of this system; the smallest limit on mappings (ulimit -v, -d; -l if they are locked; SIZE_MAX: none). */
 size_t weft__os_memory(void);
 size_t weft__os_address_limit(void);
 
 /* Zeroed memory for the library's own use, outside of the reservation; NULL if there is none. */
 void *weft__os_alloc(size_t bytes);
 void weft__os_free(void *start, size_t bytes);
+/* The same, and inaccessible until it is opened, in whole pages. */
+void *weft__os_alloc_closed(size_t bytes);
+int weft__os_open(void *start, size_t bytes);
 /* Whether stacks are executable; and memory outside of the reservation made so if they are. Valid after the first
  * reservation. */
 bool weft__os_executable_stacks(void);

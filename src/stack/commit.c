@@ -75,6 +75,8 @@ static void decide_budget(void)
 {
 	size_t undecided = 0;
 
+	if (atomic_load_explicit(&budget, memory_order_relaxed))
+		return;
 	atomic_compare_exchange_strong_explicit(&budget, &undecided, weft__config_budget(), memory_order_relaxed,
 						memory_order_relaxed);
 }

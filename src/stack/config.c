@@ -140,8 +140,6 @@ static void read_environment(void)
 	config.budget = budget ? parse_bytes(budget) : 0;
 	if (budget && !config.budget)
 		complain_of_budget(budget);
-	if (!config.budget)
-		config.budget = weft__os_memory() / 2;
 }
 
 static void read_once(void)
@@ -177,7 +175,7 @@ size_t weft__size_if_tiny(size_t size)
 size_t weft__config_budget(void)
 {
 	read_once();
-	return config.budget;
+	return config.budget ? config.budget : weft__os_memory() / 2;
 }
 
 weft_policy_t weft__policy_for_thread(weft_policy_t policy)

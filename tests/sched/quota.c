@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Quotas of control groups, of version 1 and 2, in a directory that looks like the system's. */
+/* Limits of control groups on time and memory, of version 1 and 2, in a directory that looks like the system's. */
 #include "check.h"
 
 #include <limits.h>
@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 unsigned weft__quota(const char *root);
+size_t weft__os_memory_in(const char *root);
 
 static char root[64];
 
@@ -38,7 +39,7 @@ static void quota_is(unsigned expected)
 
 static void begin(const char *groups)
 {
-	char command[128];
+	char command[160];
 
 	snprintf(command, sizeof command, "rm -rf %s/sys %s/proc", root, root);
 	CHECK(system(command) == 0);
@@ -47,6 +48,27 @@ static void begin(const char *groups)
 
 #define V2 "/sys/fs/cgroup"
 #define V1 "/sys/fs/cgroup/cpu,cpuacct"
+
+/* The limit of the group, of one above it, and none; the machine has more than 100 MB. */
+static void memory_is_limited(void)
+{
+	size_t all;
+
+	begin("0::/a/b\n");
+	all = weft__os_memory_in(root);
+	has(V2 "/a/b/memory.max", "max\n");
+	CHECK(all > 100000000 && weft__os_memory_in(root) == all);
+	has(V2 "/a/b/memory.max", "100000000\n");
+	CHECK(weft__os_memory_in(root) == 100000000);
+	has(V2 "/a/memory.max", "50000000\n");
+	CHECK(weft__os_memory_in(root) == 50000000);
+	begin("4:cpu,cpuacct:/d\n3:memory:/e\n");
+	has(V1 "/d/memory.limit_in_bytes", "1000\n");
+	has("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+	CHECK(weft__os_memory_in(root) == all);
+	has("/sys/fs/cgroup/memory/e/memory.limit_in_bytes", "60000000\n");
+	CHECK(weft__os_memory_in(root) == 60000000);
+}
 
 int main(void)
 {
@@ -90,6 +112,7 @@ int main(void)
 	has(V1 "/cpu.cfs_quota_us", "400000\n");
 	has(V1 "/cpu.cfs_period_us", "100000\n");
 	quota_is(4);
+	memory_is_limited();
 	begin("");
 	CHECK(weft__quota("") >= 1);
 	printf("ok\n");
