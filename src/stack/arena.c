@@ -45,6 +45,7 @@ static struct {
 	atomic_size_t used_spans; /* written under the lock */
 	struct span *span;
 	atomic_uchar *readable;
+	size_t readable_open; /* bytes of it that are accessible: for the spans up to the last one that was mapped */
 	struct size_class classes[WEFT_POLICY_COUNT][WEFT__CLASSES];
 	atomic_size_t reserved[WEFT_POLICY_COUNT];
 	bool by_madvise;
@@ -85,7 +86,8 @@ static WEFT__COLD bool describe(char *start, size_t bytes)
 	arena.spans = (size_t)(end - start) / SPAN_BYTES;
 	readable = arena.spans * SPAN_BYTES / GRANULE_BYTES;
 	arena.span = weft__os_alloc(arena.spans * sizeof *arena.span);
-	arena.readable = arena.span ? weft__os_alloc(readable) : NULL;
+	/* Up to half a GiB. If all of it was writable it would count as data, and mlockall would lock it. */
+	arena.readable = arena.span ? weft__os_alloc_closed(readable) : NULL;
 	if (!arena.readable) {
 		if (arena.span)
 			weft__os_free(arena.span, arena.spans * sizeof *arena.span);
@@ -290,6 +292,19 @@ struct weft__slot *weft__arena_find(const void *address)
 
 /* ---- cutting ---------------------------------------------------------------------------------------------- */
 
+/* The part of `readable` for the first so many spans. */
+static int open_readable(size_t spans)
+{
+	size_t end = (spans * (SPAN_BYTES / GRANULE_BYTES) + WEFT__PAGE - 1) & ~(size_t)(WEFT__PAGE - 1);
+	int error = 0;
+
+	if (end > arena.readable_open)
+		error = weft__os_open((char *)arena.readable + arena.readable_open, end - arena.readable_open);
+	if (!error && end > arena.readable_open)
+		arena.readable_open = end;
+	return error;
+}
+
 static WEFT__COLD int map_span(weft_policy_t policy, unsigned number, struct size_class *class)
 {
 	const struct weft__policy *how = weft__policies[policy];
@@ -303,7 +318,9 @@ static WEFT__COLD int map_span(weft_policy_t policy, unsigned number, struct siz
 
 	if (count > arena.spans - first)
 		return -ENOMEM;
-	error = weft__os_map(start, count * SPAN_BYTES, how->accounted, open, huge);
+	error = open_readable(first + count);
+	if (!error)
+		error = weft__os_map(start, count * SPAN_BYTES, how->accounted, open, huge);
 	if (error)
 		return error;
 	arena.used_spans += count;
