@@ -360,6 +360,8 @@ static inline int weft__io_done(weft_io_t *io, int64_t result)
 	return WEFT_IO_DONE;
 }
 
+/* A port in digits. NULL: 0. -EINVAL: it is no port; -EAGAIN: it may be a service's name. */
+int weft__port_of(const char *service, unsigned *port) WEFT__HIDDEN;
 /* An address in digits; NULL: any. */
 bool weft__number_address(const char *name, unsigned port, weft_address_t *address) WEFT__HIDDEN;
 /* The answer of a look-up for which nobody need be asked; -EAGAIN: somebody must. */

@@ -25,21 +25,40 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_port(const char *service, unsigned *port)
+int weft__port_of(const char *service, unsigned *port)
 {
-	char *end;
+	const char *at = service ? service : "";
 	unsigned long number = 0;
 
-	if (service) {
-		number = strtoul(service, &end, 10);
-		if (*service < '0' || *service > '9' || *end || number > UINT16_MAX)
-			return false;
-	}
+	if (*at == '-' || *at == '+')
+		return -EINVAL;
+	for (; *at >= '0' && *at <= '9'; at++)
+		number = number <= UINT16_MAX ? number * 10 + (unsigned long)(*at - '0') : number;
 	*port = (unsigned)number;
-	return true;
+	if (*at || (service && !*service))
+		return *service ? -EAGAIN : -EINVAL;
+	return number > UINT16_MAX ? -EINVAL : 0;
+}
+
+/* A port's number or a service's name. Libraries differ in what they make of "80x" and "99999". */
+static int find_port(const struct weft__resolve *what, unsigned *port)
+{
+	int error = weft__port_of(what->service, port);
+	struct servent entry, *found = NULL;
+	char text[1024];
+
+	if (error != -EAGAIN)
+		return error;
+	if (getservbyname_r(what->service, what->type == SOCK_DGRAM ? "udp" : "tcp", &entry, text, sizeof text,
+			    &found) ||
+	    !found)
+		return -EINVAL;
+	*port = ntohs((uint16_t)found->s_port);
+	return 0;
 }
 
 /* ---- getaddrinfo ------------------------------------------------------------------------------------------------- */
@@ -62,16 +81,20 @@ static int error_of(int code)
 	}
 }
 
-static int64_t ask_libc(const struct weft__resolve *what)
+static int64_t ask_libc(const struct weft__resolve *what, unsigned port)
 {
 	struct addrinfo wanted = {.ai_socktype = what->type, .ai_flags = AI_ADDRCONFIG}, *list, *a;
+	char number[16], *service = what->service ? number : NULL;
 	unsigned count = 0;
-	int code = getaddrinfo(what->name, what->service, &wanted, &list);
+	int code;
+
+	snprintf(number, sizeof number, "%u", port);
+	code = getaddrinfo(what->name, service, &wanted, &list);
 
 	/* AI_ADDRCONFIG finds nothing for "::1" where only the loopback has IPv6. */
 	if (code == EAI_NONAME || code == EAI_ADDRFAMILY) {
 		wanted.ai_flags = 0;
-		code = getaddrinfo(what->name, what->service, &wanted, &list);
+		code = getaddrinfo(what->name, service, &wanted, &list);
 	}
 	if (code)
 		return error_of(code);
@@ -95,7 +118,7 @@ static int64_t ask_libc(const struct weft__resolve *what)
 struct lookup {
 	ares_channel channel;
 	struct weft__resolve *what; /* NULL: the caller has got its result; see weft__resolve_go_on */
-	unsigned port;		    /* of the service; 0: c-ares looks it up, or there is none */
+	unsigned port;		    /* of the service */
 	int set;		    /* an epoll set of the channel's sockets, if it has several; else -1 */
 	bool answered;
 	int64_t result; /* if it is answered */
@@ -185,8 +208,7 @@ static int64_t copy_addresses(const struct lookup *l, const struct ares_addrinfo
 	for (a = found->nodes; a && to < end; a = a->ai_next, to++) {
 		to->size = a->ai_addrlen;
 		memcpy(&to->address, a->ai_addr, a->ai_addrlen);
-		if (l->port)
-			set_port(to, l->port);
+		set_port(to, l->port);
 	}
 	return to - l->what->addresses;
 }
@@ -309,7 +331,7 @@ static void prepare_wait(struct weft__resolve *what)
 		end(what, what->fd);
 }
 
-static int64_t ask_ares(struct weft__resolve *what)
+static int64_t ask_ares(struct weft__resolve *what, unsigned port)
 {
 	const struct ares_addrinfo_hints wanted = {.ai_socktype = what->type, .ai_flags = ARES_AI_ENVHOSTS};
 	struct lookup *l = calloc(1, sizeof *l);
@@ -323,11 +345,10 @@ static int64_t ask_ares(struct weft__resolve *what)
 	}
 	l->set = -1;
 	l->what = what;
+	l->port = port;
 	what->lookup = l;
 	what->result = -EINPROGRESS;
-	/* c-ares refuses the port 0. */
-	ares.getaddrinfo(l->channel, what->name, is_port(what->service, &l->port) ? NULL : what->service, &wanted,
-			 answer, l);
+	ares.getaddrinfo(l->channel, what->name, NULL, &wanted, answer, l);
 	prepare_wait(what);
 	return what->result;
 }
@@ -398,9 +419,9 @@ static bool has_ares(void)
 	return false;
 }
 
-static int64_t ask_ares(struct weft__resolve *what)
+static int64_t ask_ares(struct weft__resolve *what, unsigned port)
 {
-	(void)what;
+	(void)what, (void)port;
 	return -ENOSYS;
 }
 
@@ -413,17 +434,25 @@ void *weft__resolve_go_on(void *argument)
 
 /* ---- which ------------------------------------------------------------------------------------------------------- */
 
-int64_t weft__resolve_digits(const struct weft__resolve *what)
+/* An address in digits, or -EAGAIN. */
+static int64_t read_address(const struct weft__resolve *what, unsigned port)
 {
 	weft_address_t address;
-	unsigned port;
 
-	if ((what->type != SOCK_STREAM && what->type != SOCK_DGRAM) || !what->name || !is_port(what->service, &port) ||
+	if ((what->type != SOCK_STREAM && what->type != SOCK_DGRAM) || !what->name ||
 	    !weft__number_address(what->name, port, &address))
 		return -EAGAIN;
 	if (what->most)
 		what->addresses[0] = address;
 	return what->most > 0;
+}
+
+int64_t weft__resolve_digits(const struct weft__resolve *what)
+{
+	unsigned port;
+	int error = weft__port_of(what->service, &port);
+
+	return error ? error : read_address(what, port);
 }
 
 static bool is_forced(const char *which)
@@ -436,14 +465,17 @@ static bool is_forced(const char *which)
 int64_t weft__resolve(void *argument)
 {
 	struct weft__resolve *what = argument;
-	int64_t result = weft__resolve_digits(what);
+	unsigned port = 0;
+	int64_t result = find_port(what, &port);
 
+	if (!result)
+		result = read_address(what, port);
 	if (result != -EAGAIN)
 		return result;
 	/* Without a name getaddrinfo finds the addresses to listen at, or of this machine: it asks nobody. */
 	if (!what->name || is_forced("libc"))
-		return ask_libc(what);
+		return ask_libc(what, port);
 	if (has_ares())
-		return ask_ares(what);
-	return is_forced("ares") ? -ENOSYS : ask_libc(what);
+		return ask_ares(what, port);
+	return is_forced("ares") ? -ENOSYS : ask_libc(what, port);
 }

@@ -526,16 +526,15 @@ static int find_name(struct weft__world *world, const char *name, struct weft__s
 
 static int find_port(const char *service, struct weft__spot *spot)
 {
-	char *end;
-	unsigned long port = service ? strtoul(service, &end, 10) : 0;
+	unsigned port;
+	int error = weft__port_of(service, &port);
 
-	if (service && (*end || end == service)) {
-		if (strcmp(service, "http") != 0 && strcmp(service, "https") != 0)
-			return -EINVAL;
+	if (error == -EAGAIN && (!strcmp(service, "http") || !strcmp(service, "https"))) {
 		port = service[4] ? 443 : 80;
+		error = 0;
 	}
 	spot->port = (uint16_t)port;
-	return port > UINT16_MAX ? -EINVAL : 0;
+	return error == -EAGAIN ? -EINVAL : error;
 }
 
 int64_t weft__sim_resolve(struct weft__world *world, const struct weft__resolve *what)
