@@ -638,6 +638,15 @@ enum {
  */
 WEFT_API int weft_listen(const char *address, unsigned port, int backlog, unsigned flags);
 
+/**
+ * TCP_NODELAY: small writes are sent at once, and do not wait until the other side has acknowledged what was sent
+ * before. Sockets that weft_dial connects have it, and so do those that are accepted from a listener of weft_listen;
+ * those of weft_socket do not, as POSIX says. Without it many small writes make fewer packets.
+ * @return 0, or a negative errno: -EOPNOTSUPP: no TCP socket. Does not wait
+ * Source of the idea: Go's net.TCPConn.
+ */
+WEFT_API int weft_set_nodelay(int fd, bool on);
+
 /** The port that a socket is bound to, or a negative errno. Does not wait. */
 WEFT_API int weft_port(int fd);
 
@@ -681,12 +690,12 @@ WEFT__INLINE int64_t weft_call(weft_io_call_t *fn, void *argument)
  * @param type     SOCK_STREAM, SOCK_DGRAM
  * @param addresses, most  written; how many fit
  * @return how many there are, at most `most`; -ENOENT: the name is not known; -EAGAIN: nobody could say now; -ENOMEM;
- *   -EINVAL: no such service or type; -ENOSYS: WEFT_DNS=ares, and there is no libcares
+ *   -EINVAL: no such service ("80x", "-1", "99999") or type; -ENOSYS: WEFT_DNS=ares, and there is no libcares
  * With c-ares a look-up has a socket of its own, and ends at its deadline or when its task is cancelled; without a
  * deadline after 14 seconds of silence. WEFT_DNS_SERVERS in the environment, "127.0.0.1:5353,…", takes the place of the
  * servers in resolv.conf; RES_OPTIONS="retrans:5000 retry:4" asks four times, after 5, 10 and 20 seconds.
  * With getaddrinfo a look-up that has begun is waited for, also past the deadline, because it writes into the caller's
- * memory. An address in digits needs neither.
+ * memory. An address in digits, "127.0.0.1" or "fe80::1%eth0", needs neither.
  */
 __attribute__((unused)) static int weft_resolve_until(const char *name, const char *service, int type,
 						      weft_address_t *addresses, unsigned most, uint64_t deadline)
@@ -706,40 +715,87 @@ WEFT__INLINE int weft_resolve(const char *name, const char *service, int type, w
 	return weft_resolve_until(name, service, type, addresses, most, WEFT_NEVER);
 }
 
-/**
- * A connection to the first address of a name that takes it: a path or "@name", as for weft_listen, is a Unix socket.
- * @return a descriptor; -ENOENT, -EAGAIN, -ENOMEM from the lookup; else what the last address said
- */
-__attribute__((unused)) static int weft_dial_until(const char *name, const char *service, uint64_t deadline);
-WEFT__INLINE int weft_dial(const char *name, const char *service)
-{
-	return weft_dial_until(name, service, WEFT_NEVER);
-}
+/* Addresses that are raced. weft__dial_step says what to wait for, by -EINPROGRESS: `set` until `until`. */
+enum { WEFT__DIAL_MOST = 8 };
+struct weft__dial {
+	weft_address_t *addresses;
+	uint64_t deadline, until, next; /* of the next attempt */
+	int count, begun, open;		/* addresses; attempts that have begun, and those that go on */
+	int set, error, blocks;
+	int fds[WEFT__DIAL_MOST];
+};
+/* False: they are tried one after another. Reorders the addresses. */
+WEFT_API bool weft__dial_begin(struct weft__dial *d, weft_address_t *addresses, int count, uint64_t deadline);
+/* The descriptor, a negative errno, or -EINPROGRESS. `waited`: what the wait returned. */
+WEFT_API int weft__dial_step(struct weft__dial *d, int waited);
 /* A Unix socket's address. True if `name` is one. */
 WEFT_API bool weft__unix_address(const char *name, weft_address_t *address);
 
-__attribute__((unused)) static int weft_dial_until(const char *name, const char *service, uint64_t deadline)
+/* One address after another; each has its share of the time that is left. */
+__attribute__((noinline, unused)) static int weft__dial_in_turn(const weft_address_t *addresses, int count,
+								uint64_t deadline)
 {
-	enum { MOST = 8 };
-	weft_address_t addresses[MOST];
-	int i, fd, error = -ENOENT, count = 1;
+	int i, fd, error = -ENOENT;
+	uint64_t now, until;
 
-	if (!weft__unix_address(name, &addresses[0]))
-		count = weft_resolve_until(name, service, SOCK_STREAM, addresses, MOST, deadline);
-	if (count < 0)
-		return count;
 	for (i = 0; i < count; i++) {
 		fd = weft_socket(addresses[i].address.ss_family, SOCK_STREAM, 0);
 		if (fd < 0)
 			return fd;
-		error = weft__io_quietly(WEFT_IO_CONNECT, fd, &addresses[i].address, addresses[i].size, 0, deadline);
+		now = deadline == WEFT_NEVER || !deadline || i + 1 == count ? deadline : weft_now();
+		until = now < deadline ? now + (deadline - now) / (uint64_t)(count - i) : deadline;
+		error = weft__io_quietly(WEFT_IO_CONNECT, fd, &addresses[i].address, addresses[i].size, 0, until);
 		if (!error)
 			return fd;
 		(void)weft_close(fd);
-		if (error == -ECANCELED || error == -ETIMEDOUT)
+		if (error == -ECANCELED)
 			break;
 	}
-	return weft__waited(error);
+	return error;
+}
+
+__attribute__((noinline, unused)) static int weft__dial_race(weft_address_t *addresses, int count, uint64_t deadline)
+{
+	struct weft__dial d;
+	int result, waited = 0;
+
+	if (!weft__dial_begin(&d, addresses, count, deadline))
+		return weft__dial_in_turn(addresses, count, deadline);
+	while ((result = weft__dial_step(&d, waited)) == -EINPROGRESS)
+		waited = weft__io_quietly(WEFT_IO_POLL, d.set, NULL, 0, 1 /* POLLIN */, d.until);
+	return result;
+}
+
+/**
+ * A connection to an address of a name: a path or "@name", as for weft_listen, is a Unix socket. If there are several
+ * addresses they are raced (RFC 8305): families alternate, the next attempt begins after 250 ms or when one has failed,
+ * and the first that is connected wins. In a simulation, and where a handler may lie between the task and its runtime,
+ * the addresses are tried one after another, each with its share of the time. The socket has TCP_NODELAY: see
+ * weft_set_nodelay.
+ * @return a descriptor; -ENOENT, -EAGAIN, -ENOMEM, -EINVAL from the lookup; else why no address took it
+ * Source of the idea: RFC 8305 (Happy Eyeballs); Go's net.Dialer.
+ */
+__attribute__((unused)) static int weft_dial_until(const char *name, const char *service, uint64_t deadline)
+{
+	weft_address_t addresses[WEFT__DIAL_MOST];
+	weft_coro_t *self = weft__self();
+	int result, count = 1;
+
+	if (!weft__unix_address(name, &addresses[0]))
+		count = weft_resolve_until(name, service, SOCK_STREAM, addresses, WEFT__DIAL_MOST, deadline);
+	if (count < 0)
+		return count;
+	result = count > 1 && (!self || weft__io_is_near(self)) ? weft__dial_race(addresses, count, deadline)
+								: weft__dial_in_turn(addresses, count, deadline);
+	if (result < 0)
+		return weft__waited(result);
+	(void)weft_set_nodelay(result, true);
+	return result;
+}
+
+WEFT__INLINE int weft_dial(const char *name, const char *service)
+{
+	return weft_dial_until(name, service, WEFT_NEVER);
 }
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */

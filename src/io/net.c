@@ -3,9 +3,12 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/un.h>
@@ -98,6 +101,29 @@ bool weft__unix_address(const char *name, weft_address_t *address)
 	return true;
 }
 
+/* "fe80::1%eth0", or "%2" for the second interface. */
+static bool read_v6(const char *name, struct sockaddr_in6 *v6)
+{
+	char digits[INET6_ADDRSTRLEN], *end;
+	const char *scope = strchr(name, '%');
+	size_t length = scope ? (size_t)(scope - name) : strlen(name);
+
+	if (length >= sizeof digits)
+		return false;
+	memcpy(digits, name, length);
+	digits[length] = '\0';
+	if (inet_pton(AF_INET6, digits, &v6->sin6_addr) != 1)
+		return false;
+	if (!scope)
+		return true;
+	v6->sin6_scope_id = if_nametoindex(++scope);
+	if (!v6->sin6_scope_id && *scope >= '0' && *scope <= '9') {
+		v6->sin6_scope_id = (uint32_t)strtoul(scope, &end, 10);
+		return !*end;
+	}
+	return v6->sin6_scope_id;
+}
+
 bool weft__number_address(const char *name, unsigned port, weft_address_t *address)
 {
 	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&address->address;
@@ -113,7 +139,7 @@ bool weft__number_address(const char *name, unsigned port, weft_address_t *addre
 	v6->sin6_family = AF_INET6;
 	v6->sin6_port = htons((uint16_t)port);
 	address->size = sizeof *v6;
-	return !name || inet_pton(AF_INET6, name, &v6->sin6_addr) == 1;
+	return !name || read_v6(name, v6);
 }
 
 static void set_option(int fd, int level, int option, int value)
@@ -264,6 +290,8 @@ static int listen_at(const weft_address_t *address, int backlog, unsigned flags)
 	}
 	if (family == AF_INET6)
 		set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, !!(flags & WEFT_LISTEN_V6ONLY));
+	if (family != AF_UNIX && !datagrams)
+		set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1); /* the accepted sockets inherit it */
 	error = bind_to(fd, address);
 	if (!error && !datagrams)
 		error = listen(fd, backlog > 0 ? backlog : SOMAXCONN) ? -errno : 0;
@@ -290,6 +318,17 @@ int weft_listen(const char *address, unsigned port, int backlog, unsigned flags)
 	/* Without IPv6. */
 	(void)weft__number_address("0.0.0.0", port, &at);
 	return listen_at(&at, backlog, flags);
+}
+
+int weft_set_nodelay(int fd, bool on)
+{
+	int value = on, port;
+
+	if (weft__sim_has(fd)) {
+		port = weft__sim_port(fd);
+		return port == -EAFNOSUPPORT ? -EOPNOTSUPP : port < 0 ? port : 0;
+	}
+	return setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &value, sizeof value) ? -errno : 0;
 }
 
 int weft_port(int fd)

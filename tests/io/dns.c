@@ -13,6 +13,7 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -104,7 +105,7 @@ static void add_number(struct question *q, unsigned last)
 static bool is_known(const struct question *q)
 {
 	static const char *const names[] = {"quick.test", "both.test", "alias.test",	"lost.test", "late.test",
-					    "long.test",  "liar.test", "together.test", "loop.test"};
+					    "long.test",  "liar.test", "together.test", "loop.test", "race.test"};
 	size_t i;
 
 	for (i = 0; i < sizeof names / sizeof *names; i++)
@@ -115,7 +116,8 @@ static bool is_known(const struct question *q)
 
 static void answer_question(struct question *q, bool by_tcp)
 {
-	static const unsigned char quick[] = "\5quick\4test", loop[] = {127, 0, 0, 1}, six[16] = {0xfd, [15] = 6};
+	static const unsigned char quick[] = "\5quick\4test", loop[] = {127, 0, 0, 1}, second[] = {127, 0, 0, 2},
+				   six[16] = {0xfd, [15] = 6};
 	unsigned i;
 
 	if (!is_known(q)) {
@@ -134,6 +136,9 @@ static void answer_question(struct question *q, bool by_tcp)
 		add_number(q, 3);
 		q->text[q->end - 15] = (unsigned char)i;
 	} else if (is(q, "loop.test")) {
+		add_record(q, A, loop, sizeof loop);
+	} else if (is(q, "race.test")) {
+		add_record(q, A, second, sizeof second);
 		add_record(q, A, loop, sizeof loop);
 	} else {
 		for (i = 0; i < (is(q, "long.test") ? LONG_ANSWER : 1); i++)
@@ -335,6 +340,11 @@ static unsigned questions(void)
 	return __atomic_load_n(&server.asked, __ATOMIC_RELAXED);
 }
 
+static unsigned scope_of(const weft_address_t *a)
+{
+	return ((const struct sockaddr_in6 *)&a->address)->sin6_scope_id;
+}
+
 static void *digits(void *pass)
 {
 	unsigned before = questions();
@@ -342,6 +352,8 @@ static void *digits(void *pass)
 	CHECK(look_up("127.0.0.1") == 1 && is_number(found, "127.0.0.1", 80));
 	CHECK(look_up("::1") == 1 && found[0].size == sizeof(struct sockaddr_in6));
 	CHECK(weft_resolve("127.0.0.1", NULL, SOCK_DGRAM, found, 1) == 1 && is_number(found, "127.0.0.1", 0));
+	CHECK(look_up("fe80::1%lo") == 1 && scope_of(&found[0]) == 1 && look_up("fe80::1%3") == 1);
+	CHECK(scope_of(&found[0]) == 3);
 	CHECK(weft_resolve("127.0.0.1", "80", SOCK_STREAM, found, 0) == 0);
 	CHECK(weft_resolve_until("127.0.0.1", "80", SOCK_STREAM, found, 1, 1) == (workers ? -ETIMEDOUT : 1));
 	CHECK(questions() == before);
@@ -350,11 +362,17 @@ static void *digits(void *pass)
 
 static void *a_service(void *pass)
 {
+	static const char *const wrong[] = {"no-such-service", "80x", "-1", "+1", "65536", "99999", ""};
+	size_t i;
+
 	CHECK(weft_resolve("127.0.0.1", "http", SOCK_STREAM, found, 1) == 1 && is_number(found, "127.0.0.1", 80));
 	CHECK(weft_resolve("localhost", "http", SOCK_STREAM, found, MOST) > 0);
 	CHECK(weft_resolve("localhost", "0", SOCK_STREAM, found, MOST) > 0);
 	CHECK(weft_resolve("localhost", NULL, SOCK_STREAM, found, MOST) > 0);
-	CHECK(weft_resolve("localhost", "no-such-service", SOCK_STREAM, found, MOST) == -EINVAL);
+	for (i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		CHECK(weft_resolve("localhost", wrong[i], SOCK_STREAM, found, MOST) == -EINVAL);
+		CHECK(weft_resolve("127.0.0.1", wrong[i], SOCK_STREAM, found, MOST) == -EINVAL);
+	}
 	return pass;
 }
 
@@ -544,6 +562,39 @@ static void *dialling(void *pass)
 	return pass;
 }
 
+/* Nothing comes back from the first address. */
+static void *racing(void *pass)
+{
+	int full = weft_listen("127.0.0.1", 0, 1, 0), good, fd, i, fds[6], flags, none = fcntl(0, F_GETFD);
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof to;
+	uint64_t begin;
+	char port[8];
+
+	to.sin_port = htons((uint16_t)weft_port(full));
+	snprintf(port, sizeof port, "%d", weft_port(full));
+	good = weft_listen("127.0.0.2", (unsigned)weft_port(full), 0, 0);
+	CHECK(full >= 0 && good >= 0 && none >= 0);
+	for (i = 0; i < 6; i++) {
+		fds[i] = weft_socket(AF_INET, SOCK_STREAM, 0);
+		flags = weft_connect_until(fds[i], (struct sockaddr *)&to, sizeof to, weft_now() + 5 * MS);
+		CHECK(!flags || flags == -ETIMEDOUT);
+	}
+	begin = weft_now();
+	fd = weft_dial_until("race.test", port, begin + 3000 * MS);
+	CHECK(fd >= 0 && weft_now() - begin < 2000 * MS && !getpeername(fd, (struct sockaddr *)&to, &size));
+	CHECK(to.sin_addr.s_addr == htonl(INADDR_LOOPBACK + 1));
+	CHECK(weft_write(fd, "x", 1) == 1 && weft_close(fd) == 0);
+	CHECK(weft_close(good) == 0);
+	begin = weft_now();
+	CHECK(weft_dial_until("race.test", port, begin + 30 * MS) == -ETIMEDOUT && weft_now() - begin < 200 * MS);
+	for (i = 0; i < 6; i++)
+		CHECK(weft_close(fds[i]) == 0);
+	CHECK(weft_close(full) == 0);
+	CHECK(weft_dial("race.test", port) == -ECONNREFUSED);
+	return pass;
+}
+
 static void *absent(void *pass)
 {
 	CHECK(look_up("localhost") == -ENOSYS);
@@ -570,6 +621,7 @@ static const struct {
     {"cancelled", cancelled, 0},
     {"together", together, 0},
     {"dialling", dialling, IN_THREAD},
+    {"racing", racing, IN_THREAD},
     {"absent", absent, ALONE},
 };
 

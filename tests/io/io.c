@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -440,6 +441,15 @@ static void *many_wait_for_one(void *pass)
 
 /* ---- sockets ----------------------------------------------------------------------------------------------------- */
 
+static bool has_nodelay(int fd)
+{
+	int value = -1;
+	socklen_t size = sizeof value;
+
+	CHECK(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &value, &size) == 0);
+	return value;
+}
+
 static void *connecting(void *pass)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -457,6 +467,7 @@ static void *connecting(void *pass)
 	CHECK(fd >= 0);
 	other = weft_accept(listener, (struct sockaddr *)&from, &size, 0);
 	CHECK(other >= 0 && from.ss_family == AF_INET && size == sizeof to);
+	CHECK(has_nodelay(fd) && has_nodelay(other) && weft_set_nodelay(fd, false) == 0 && !has_nodelay(fd));
 	CHECK(weft_close(fd) == 0 && weft_close(other) == 0 && weft_close(listener) == 0);
 	fd = weft_socket(AF_INET, SOCK_STREAM, 0);
 	CHECK(weft_connect(fd, (struct sockaddr *)&to, sizeof to) == -ECONNREFUSED);
@@ -468,7 +479,7 @@ static void *connecting(void *pass)
 	listener = weft_listen(name, 0, 1, 0);
 	CHECK(listener >= 0 && weft_listen(name, 0, 0, 0) == -EADDRINUSE);
 	fd = weft_dial(name, NULL);
-	CHECK(fd >= 0);
+	CHECK(fd >= 0 && weft_set_nodelay(fd, true) == -EOPNOTSUPP);
 	CHECK(weft_close(fd) == 0 && weft_close(listener) == 0);
 	CHECK(weft_dial(name, NULL) == -ECONNREFUSED);
 
