@@ -31,7 +31,8 @@
  *     descriptor, and the next one waits at once.
  *  6. What can only block (files without io_uring) runs on a helper thread. c-ares looks up names if libcares is there,
  *     else getaddrinfo on a helper thread does; WEFT_DNS=ares or WEFT_DNS=libc in the environment forces one.
- *  7. Outside of tasks every call blocks its thread, with the same results.
+ *  7. Outside of tasks every call blocks its thread, with the same results. So it does in weft_blocking: neither
+ *     cancellation nor weft_close ends a weft_read there. Give it a deadline, or call it outside of weft_blocking.
  * To reach: an echo server's requests per second of CPU time in 0.93 of a raw loop of the same back end.
  *
  * Every function here may suspend its task, unless it says otherwise; may be called on any stack, by tasks and threads;
@@ -448,6 +449,46 @@ WEFT__INLINE ssize_t weft_write_all(int fd, const void *data, size_t length)
 	return weft_write_all_until(fd, data, length, WEFT_NEVER);
 }
 
+/* The buffers without their first `bytes`. */
+WEFT__INLINE void weft__advance(struct iovec **parts, int *count, size_t bytes)
+{
+	size_t part;
+
+	while (*count && (bytes || !(*parts)->iov_len)) {
+		part = bytes < (*parts)->iov_len ? bytes : (*parts)->iov_len;
+		(*parts)->iov_base = (char *)(*parts)->iov_base + part;
+		(*parts)->iov_len -= part;
+		bytes -= part;
+		if ((*parts)->iov_len)
+			break;
+		++*parts;
+		--*count;
+	}
+}
+
+/**
+ * As weft_write_all, from several buffers. `parts` is changed: what is left of it has not been written.
+ * Source of the idea: Rust's write_all_vectored.
+ */
+__attribute__((unused)) static ssize_t weft_writev_all_until(int fd, struct iovec *parts, int count, uint64_t deadline)
+{
+	size_t done = 0;
+	ssize_t more = 0;
+
+	for (weft__advance(&parts, &count, 0); count && more >= 0; weft__advance(&parts, &count, (size_t)more)) {
+		more = weft_pwritev_until(fd, parts, count > 1024 /* IOV_MAX */ ? 1024 : count, -1, deadline);
+		if (more <= 0)
+			break;
+		done += (size_t)more;
+	}
+	return done || more >= 0 ? (ssize_t)done : more;
+}
+
+WEFT__INLINE ssize_t weft_writev_all(int fd, struct iovec *parts, int count)
+{
+	return weft_writev_all_until(fd, parts, count, WEFT_NEVER);
+}
+
 /** As sendfile: from a file at *offset, which is moved on, to a socket. Bytes, at most `length`. */
 WEFT__INLINE ssize_t weft_sendfile_until(int to, int from, int64_t *offset, size_t length, uint64_t deadline)
 {
@@ -457,6 +498,25 @@ WEFT__INLINE ssize_t weft_sendfile_until(int to, int from, int64_t *offset, size
 WEFT__INLINE ssize_t weft_sendfile(int to, int from, int64_t *offset, size_t length)
 {
 	return weft_sendfile_until(to, from, offset, length, WEFT_NEVER);
+}
+
+/** Until `length` bytes are sent, the file ends, or an error comes: as weft_write_all. */
+__attribute__((unused)) static ssize_t weft_sendfile_all_until(int to, int from, int64_t *offset, size_t length,
+							       uint64_t deadline)
+{
+	size_t done = 0;
+	ssize_t more = 1;
+
+	while (done < length && more > 0) {
+		more = weft_sendfile_until(to, from, offset, length - done, deadline);
+		done += more > 0 ? (size_t)more : 0;
+	}
+	return done || more >= 0 ? (ssize_t)done : more;
+}
+
+WEFT__INLINE ssize_t weft_sendfile_all(int to, int from, int64_t *offset, size_t length)
+{
+	return weft_sendfile_all_until(to, from, offset, length, WEFT_NEVER);
 }
 
 /** As splice: one of both is a pipe, and none has an offset. */
@@ -563,7 +623,8 @@ WEFT__INLINE int weft_sendmmsg(int fd, struct mmsghdr *messages, unsigned count,
 /**
  * As accept4, close-on-exec always. Where the process, or the system, has no descriptor left (EMFILE, ENFILE), the
  * oldest connection in the queue is accepted into a reserve, and closed, so that its client need not wait; then the
- * call goes on after a pause.
+ * call goes on after a pause. So a loop around weft_accept survives EMFILE; -ECONNABORTED and -ENOMEM it should pass
+ * over as well.
  * @param address, size  may be NULL
  */
 WEFT__INLINE int weft_accept_until(int fd, struct sockaddr *address, socklen_t *size, int flags, uint64_t deadline)

@@ -811,6 +811,51 @@ static void *one_position(void *pass)
 	return pass;
 }
 
+/* More than the socket holds: in many parts, some of which are empty. */
+static void *sends_all(void *fd)
+{
+	enum { PARTS = 1500 };
+	static char data[LENGTH];
+	static struct iovec parts[PARTS];
+	char name[64];
+	int64_t offset = 1000;
+	int i, file;
+
+	for (i = 0; i < LENGTH; i++)
+		data[i] = (char)byte_at((uint64_t)i);
+	for (i = 0; i < PARTS; i++)
+		parts[i] = (struct iovec){data + i / 2 * 600, i % 2 ? 600 : 0};
+	parts[PARTS - 1].iov_len = LENGTH - (PARTS / 2 - 1) * 600;
+	CHECK(weft_writev_all(*(int *)fd, parts, PARTS) == LENGTH);
+	CHECK(weft_writev_all(*(int *)fd, parts, PARTS) == 0);
+	snprintf(name, sizeof name, "/tmp/weft-test-all-%d-%p", getpid(), (void *)name);
+	file = weft_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+	CHECK(unlink(name) == 0 && weft_write_all(file, data, 1000) == 1000);
+	CHECK(weft_write_all(file, data, LENGTH) == LENGTH);
+	CHECK(weft_sendfile_all(*(int *)fd, file, &offset, LENGTH) == LENGTH && offset == LENGTH + 1000);
+	CHECK(weft_sendfile_all(*(int *)fd, file, &offset, 1) == 0);
+	CHECK(weft_close(file) == 0 && weft_shutdown(*(int *)fd, SHUT_WR) == 0);
+	return NULL;
+}
+
+static void *all_of_it(void *pass)
+{
+	static unsigned char part[LENGTH];
+	int fds[2], turn, i;
+
+	CHECK(weft_socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn(&scope, sends_all, &fds[0]) == 0);
+	for (turn = 0; turn < 2; turn++) {
+		CHECK(weft_read_all(fds[1], part, LENGTH) == LENGTH);
+		for (i = 0; i < LENGTH; i++)
+			CHECK(part[i] == byte_at((uint64_t)i));
+	}
+	CHECK(weft_read(fds[1], part, 1) == 0 && weft_scope_wait(&scope) == 0);
+	CHECK(weft_close(fds[0]) == 0 && weft_close(fds[1]) == 0);
+	return pass;
+}
+
 static void *splicing(void *pass)
 {
 	int a[2], b[2];
@@ -1194,6 +1239,7 @@ static const struct {
     {"files", files, THREADS_TOO},
     {"one_position", one_position, 0},
     {"children_close", children_close, 0},
+    {"all_of_it", all_of_it, false},
     {"splicing", splicing, THREADS_TOO},
     {"processes", processes, THREADS_TOO},
     {"signals", signals, THREADS_TOO},
