@@ -94,6 +94,16 @@ typedef enum weft_io_kind {
 	WEFT_IO_SYNC,	  /**< fd, flags: 1 data only */
 	WEFT_IO_STAT,	  /**< fd: directory, data: path, flags, more: struct stat */
 	WEFT_IO_CALL,	  /**< data: weft_io_call_t, more: its argument: on a helper thread */
+	WEFT_IO_RENAME,	  /**< fd: directory, data: path, other: directory, more: new path, flags: of renameat2(2) */
+	WEFT_IO_UNLINK,	  /**< fd: directory, data: path, flags: of unlinkat(2) */
+	WEFT_IO_MKDIR,	  /**< fd: directory, data: path, length: mode */
+	WEFT_IO_SYMLINK,  /**< fd: directory, data: what the link says, more: path */
+	WEFT_IO_LINK,	  /**< as WEFT_IO_RENAME, flags: of linkat(2) */
+	WEFT_IO_TRUNCATE, /**< fd, offset: the new size */
+	WEFT_IO_ALLOCATE, /**< fd, flags: mode, offset, length: as fallocate(2) */
+	WEFT_IO_COPY,	  /**< fd: from, data: its offset, other: to, more: its offset, length: as copy_file_range(2) */
+	WEFT_IO_ENTRIES,  /**< fd: directory, data, length: as getdents64(2) */
+	WEFT_IO_KINDS,
 } weft_io_kind_t;
 
 /** For WEFT_IO_CALL: returns the result. */
@@ -907,6 +917,193 @@ WEFT__INLINE int weft_fstatat_until(int directory, const char *path, struct stat
 WEFT__INLINE int weft_fstatat(int directory, const char *path, struct stat *status, int flags)
 {
 	return weft_fstatat_until(directory, path, status, flags, WEFT_NEVER);
+}
+
+/*
+ * Names, directories and sizes of files. With io_uring the kernel does them, if it is new enough, else a helper thread.
+ * In a simulation they are the world's files, which have neither symbolic links nor second names (-EPERM there).
+ */
+
+/** As renameat2: the file has its new name at once, in place of another file of this name. `flags` 0, or
+ * RENAME_NOREPLACE and so on. */
+WEFT__INLINE int weft_renameat_until(int from, const char *path, int to, const char *other, unsigned flags,
+				     uint64_t deadline)
+{
+	return (int)weft__io_more(WEFT_IO_RENAME, from, to, path, (void *)(uintptr_t)other, (int)flags, deadline);
+}
+
+WEFT__INLINE int weft_renameat(int from, const char *path, int to, const char *other, unsigned flags)
+{
+	return weft_renameat_until(from, path, to, other, flags, WEFT_NEVER);
+}
+
+WEFT__INLINE int weft_rename(const char *path, const char *other)
+{
+	return weft_renameat(-100 /* AT_FDCWD */, path, -100, other, 0);
+}
+
+/** As unlinkat. `flags` 0, or AT_REMOVEDIR. */
+WEFT__INLINE int weft_unlinkat_until(int directory, const char *path, int flags, uint64_t deadline)
+{
+	return (int)weft__io(WEFT_IO_UNLINK, directory, (void *)(uintptr_t)path, 0, 0, flags, deadline);
+}
+
+WEFT__INLINE int weft_unlinkat(int directory, const char *path, int flags)
+{
+	return weft_unlinkat_until(directory, path, flags, WEFT_NEVER);
+}
+
+WEFT__INLINE int weft_unlink(const char *path)
+{
+	return weft_unlinkat(-100 /* AT_FDCWD */, path, 0);
+}
+
+WEFT__INLINE int weft_rmdir(const char *path)
+{
+	return weft_unlinkat(-100 /* AT_FDCWD */, path, 0x200 /* AT_REMOVEDIR */);
+}
+
+/** As mkdirat. */
+WEFT__INLINE int weft_mkdirat_until(int directory, const char *path, unsigned mode, uint64_t deadline)
+{
+	return (int)weft__io(WEFT_IO_MKDIR, directory, (void *)(uintptr_t)path, mode, 0, 0, deadline);
+}
+
+WEFT__INLINE int weft_mkdirat(int directory, const char *path, unsigned mode)
+{
+	return weft_mkdirat_until(directory, path, mode, WEFT_NEVER);
+}
+
+WEFT__INLINE int weft_mkdir(const char *path, unsigned mode)
+{
+	return weft_mkdirat(-100 /* AT_FDCWD */, path, mode);
+}
+
+/** As symlinkat: `path` becomes a link that says `target`. */
+WEFT__INLINE int weft_symlinkat_until(const char *target, int directory, const char *path, uint64_t deadline)
+{
+	return (int)weft__io_more(WEFT_IO_SYMLINK, directory, -1, target, (void *)(uintptr_t)path, 0, deadline);
+}
+
+WEFT__INLINE int weft_symlinkat(const char *target, int directory, const char *path)
+{
+	return weft_symlinkat_until(target, directory, path, WEFT_NEVER);
+}
+
+WEFT__INLINE int weft_symlink(const char *target, const char *path)
+{
+	return weft_symlinkat(target, -100 /* AT_FDCWD */, path);
+}
+
+/** As linkat: `other` becomes a second name. */
+WEFT__INLINE int weft_linkat_until(int from, const char *path, int to, const char *other, int flags, uint64_t deadline)
+{
+	return (int)weft__io_more(WEFT_IO_LINK, from, to, path, (void *)(uintptr_t)other, flags, deadline);
+}
+
+WEFT__INLINE int weft_linkat(int from, const char *path, int to, const char *other, int flags)
+{
+	return weft_linkat_until(from, path, to, other, flags, WEFT_NEVER);
+}
+
+WEFT__INLINE int weft_link(const char *path, const char *other)
+{
+	return weft_linkat(-100 /* AT_FDCWD */, path, -100, other, 0);
+}
+
+/** As ftruncate: the file has this size, by losing its end or by zeros. */
+WEFT__INLINE int weft_ftruncate_until(int fd, int64_t size, uint64_t deadline)
+{
+	return (int)weft__io(WEFT_IO_TRUNCATE, fd, NULL, 0, size, 0, deadline);
+}
+
+WEFT__INLINE int weft_ftruncate(int fd, int64_t size)
+{
+	return weft_ftruncate_until(fd, size, WEFT_NEVER);
+}
+
+/** As fallocate. `mode` 0, or FALLOC_FL_KEEP_SIZE and so on. */
+WEFT__INLINE int weft_fallocate_until(int fd, int mode, int64_t offset, int64_t length, uint64_t deadline)
+{
+	return (int)weft__io(WEFT_IO_ALLOCATE, fd, NULL, (size_t)length, offset, mode, deadline);
+}
+
+WEFT__INLINE int weft_fallocate(int fd, int mode, int64_t offset, int64_t length)
+{
+	return weft_fallocate_until(fd, mode, offset, length, WEFT_NEVER);
+}
+
+/** As copy_file_range: the kernel copies from one file to another. An offset is moved on; NULL: the descriptor's.
+ * Bytes, at most `length`; 0: the end. */
+__attribute__((unused)) static ssize_t weft_copy_file_range_until(int from, int64_t *offset, int to, int64_t *to_offset,
+								  size_t length, uint64_t deadline)
+{
+	weft_io_t io;
+
+	io.kind = WEFT_IO_COPY;
+	io.fd = from;
+	io.other = to;
+	io.flags = 0;
+	io.data = offset;
+	io.more = to_offset;
+	io.length = length;
+	io.deadline = deadline;
+	return (ssize_t)weft_io_do(&io);
+}
+
+WEFT__INLINE ssize_t weft_copy_file_range(int from, int64_t *offset, int to, int64_t *to_offset, size_t length)
+{
+	return weft_copy_file_range_until(from, offset, to, to_offset, length, WEFT_NEVER);
+}
+
+/** A directory that is being read, made by weft_dir. */
+typedef struct weft_dir {
+	int fd;
+	unsigned at, end;      /* Private. */
+	uint64_t entries[256]; /* Private. */
+} weft_dir_t;
+
+/** Read the directory of this descriptor, which was opened with O_DIRECTORY and stays the caller's. Does not wait. */
+WEFT__INLINE weft_dir_t weft_dir(int fd)
+{
+	weft_dir_t directory;
+
+	directory.fd = fd;
+	directory.at = directory.end = 0;
+	return directory;
+}
+
+/** An entry of a directory. */
+typedef struct weft_dirent {
+	uint64_t inode;
+	unsigned char type; /**< DT_REG and so on, of <dirent.h>; DT_UNKNOWN: ask weft_fstatat */
+	char name[256];
+} weft_dirent_t;
+
+/**
+ * The next entry of a directory, in no order, without "." and "..". Entries that come or go meanwhile may be missed.
+ * @return 1: there is one; 0: there are no more; or a negative errno
+ * Source of the idea: readdir without a hidden allocation.
+ */
+WEFT_API int weft__next_entry(weft_dir_t *directory, weft_dirent_t *entry);
+__attribute__((unused)) static int weft_readdir_until(weft_dir_t *directory, weft_dirent_t *entry, uint64_t deadline)
+{
+	int64_t bytes;
+
+	while (!weft__next_entry(directory, entry)) {
+		bytes = weft__io(WEFT_IO_ENTRIES, directory->fd, directory->entries, sizeof directory->entries, 0, 0,
+				 deadline);
+		if (bytes <= 0)
+			return (int)bytes;
+		directory->at = 0;
+		directory->end = (unsigned)bytes;
+	}
+	return 1;
+}
+
+WEFT__INLINE int weft_readdir(weft_dir_t *directory, weft_dirent_t *entry)
+{
+	return weft_readdir_until(directory, entry, WEFT_NEVER);
 }
 
 /* ---- processes and signals --------------------------------------------------------------------------------------- */

@@ -40,10 +40,19 @@ const struct weft__kind weft__kinds[] = {
     [WEFT_IO_POLL] = {"poll", WEFT__IN | WEFT__OUT},
     [WEFT_IO_SENDFILE] = {"sendfile", WEFT__OUT},
     [WEFT_IO_SPLICE] = {"splice", WEFT__IN},
-    [WEFT_IO_OPEN] = {"open", 0},
+    [WEFT_IO_OPEN] = {"open", 0, true},
     [WEFT_IO_SYNC] = {"sync", 0},
-    [WEFT_IO_STAT] = {"stat", 0},
+    [WEFT_IO_STAT] = {"stat", 0, true},
     [WEFT_IO_CALL] = {"call", 0},
+    [WEFT_IO_RENAME] = {"rename", 0, true},
+    [WEFT_IO_UNLINK] = {"unlink", 0, true},
+    [WEFT_IO_MKDIR] = {"mkdir", 0, true},
+    [WEFT_IO_SYMLINK] = {"symlink", 0, true},
+    [WEFT_IO_LINK] = {"link", 0, true},
+    [WEFT_IO_TRUNCATE] = {"truncate", 0},
+    [WEFT_IO_ALLOCATE] = {"fallocate", 0},
+    [WEFT_IO_COPY] = {"copy_file_range", 0},
+    [WEFT_IO_ENTRIES] = {"readdir", 0},
 };
 
 /* An error, or the other side's end, comes in both. */
@@ -272,7 +281,7 @@ static int64_t attempt(weft_io_t *io, int nature)
 	case WEFT_IO_CALL:
 		return ((weft_io_call_t *)(uintptr_t)io->data)(io->more);
 	default:
-		return -EINVAL;
+		return weft__io_file(io);
 	}
 }
 

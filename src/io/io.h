@@ -213,16 +213,28 @@ static inline void weft__fd_take_out(struct weft__fd *fd, weft_io_t *io)
 		fd->end = io->link;
 }
 
+/* What getdents64 writes. */
+struct weft__direntry {
+	uint64_t inode;
+	int64_t next;
+	uint16_t size; /* of the entry, a multiple of 8 */
+	uint8_t type;
+	char name[];
+};
+
+/* files.c: an operation on files that only blocks; -EINVAL: there is no such kind. */
+int64_t weft__io_file(const weft_io_t *io) WEFT__HIDDEN;
 /* What is known of each kind. */
 extern const struct weft__kind {
 	const char *what; /* for weft_dump: "read" */
 	uint8_t way;	  /* directions that an operation waits for; 0: it does not wait, it blocks */
-} weft__kinds[WEFT_IO_CALL + 1] WEFT__HIDDEN;
+	bool names;	  /* it is about a path, and `fd` is a directory, or AT_FDCWD */
+} weft__kinds[WEFT_IO_KINDS] WEFT__HIDDEN;
 
 /* The kind's; an unknown kind is none. */
 static inline const struct weft__kind *weft__kind(const weft_io_t *io)
 {
-	return &weft__kinds[io->kind <= WEFT_IO_CALL ? io->kind : 0];
+	return &weft__kinds[io->kind < WEFT_IO_KINDS ? io->kind : 0];
 }
 
 uint8_t weft__polled_way(int events) WEFT__HIDDEN;
@@ -263,6 +275,7 @@ static inline uint32_t weft__fd_let_go(struct weft__fd *fd)
 	return __atomic_fetch_sub(&fd->uses, WEFT__USER, __ATOMIC_ACQ_REL);
 }
 
+/* Can it wait for either of two? Others that name two are done by a helper thread, or in the ring. */
 static inline bool weft__names_two(const weft_io_t *io)
 {
 	return __builtin_expect(io->kind >= WEFT_IO_SENDFILE, 0) && io->kind <= WEFT_IO_SPLICE;
@@ -276,7 +289,7 @@ static inline int weft__hold(struct weft__loop *loop, weft_io_t *io)
 
 	io->place = NULL;
 	if (__builtin_expect(io->fd < 0, 0)) /* AT_FDCWD, maybe */
-		return io->kind == WEFT_IO_OPEN || io->kind == WEFT_IO_STAT ? 0 : -EBADF;
+		return weft__kind(io)->names ? 0 : -EBADF;
 	fd = weft__fd(loop, io->fd);
 	if (__builtin_expect(!fd, 0))
 		return -ENOMEM;
@@ -286,7 +299,7 @@ static inline int weft__hold(struct weft__loop *loop, weft_io_t *io)
 			return error;
 	}
 	io->place = fd;
-	return weft__names_two(io) ? weft__hold_other(loop, io) : 0;
+	return __builtin_expect(io->kind >= WEFT_IO_SENDFILE, 0) ? weft__hold_other(loop, io) : 0;
 }
 
 /* It has ended, and its result is written. */
@@ -297,7 +310,7 @@ static inline void weft__let_go(struct weft__loop *loop, weft_io_t *io)
 
 	if (__builtin_expect(!fd, 0))
 		return;
-	if (weft__names_two(io))
+	if (__builtin_expect(io->kind >= WEFT_IO_SENDFILE, 0))
 		weft__let_go_of_other(loop, io);
 	uses = weft__fd_let_go(fd);
 	if (__builtin_expect(uses & WEFT__CLOSING, 0))

@@ -332,6 +332,8 @@ static int do_it(struct weft__world *world, weft_io_t *io)
 		return done(world, io, weft__sim_open(world, io->data, io->flags, (unsigned)io->length));
 	if (io->kind == WEFT_IO_STAT)
 		return done(world, io, weft__sim_stat(world, io));
+	if (weft__kind(io)->names)
+		return done(world, io, weft__sim_names(world, io));
 	node = weft__node_of(world, io->fd);
 	return done(world, io, node && node->kind == WEFT__OPEN_FILE ? weft__sim_file(world, node, io) : -EBADF);
 }
@@ -348,8 +350,7 @@ static int delay(struct weft__world *world, struct weft__node *node, weft_io_t *
 /* By a path, or the descriptor of a directory, of which there are only real ones. */
 static bool is_real(const weft_io_t *io)
 {
-	return io->kind == WEFT_IO_OPEN || io->kind == WEFT_IO_STAT ? io->fd >= 0 && io->fd < WEFT__SIM_BASE
-								    : io->fd < WEFT__SIM_BASE;
+	return io->fd < WEFT__SIM_BASE && (io->fd >= 0 || !weft__kind(io)->names);
 }
 
 /* An operation is a choice of the simulator: what is done can be seen by others before the caller continues. */
@@ -366,7 +367,7 @@ static int begin(struct weft__world *world, weft_io_t *io)
 	struct weft__node *node;
 
 	io->way = weft__io_way(io);
-	if (is_lookup(io) || ((io->kind == WEFT_IO_OPEN || io->kind == WEFT_IO_STAT) && !is_real(io)))
+	if (is_lookup(io) || (weft__kind(io)->names && !is_real(io)))
 		return delay(world, NULL, io);
 	if (is_real(io)) {
 		weft__io_block(io);

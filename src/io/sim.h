@@ -110,6 +110,7 @@ struct weft__sim_fd {
 };
 
 struct weft__inode;
+struct weft__renaming;
 
 struct weft__world {
 	struct weft__source source; /* first: freed with the runtime */
@@ -124,6 +125,7 @@ struct weft__world {
 	size_t cut_count;
 	struct weft__inode *inodes;
 	uint64_t inode_number;
+	struct weft__renaming *renamings; /* that a crash may undo */
 	struct weft__program *programs;
 	struct weft__process *processes; /* until they have been waited for */
 	unsigned process_number;
@@ -223,6 +225,8 @@ int weft__sim_go_on(weft_io_t *io) WEFT__HIDDEN;
 int64_t weft__sim_open(struct weft__world *world, const char *path, int flags, unsigned mode) WEFT__HIDDEN;
 /* Has the calling task's host a file of this name? */
 bool weft__sim_has_file(struct weft__world *world, const char *path) WEFT__HIDDEN;
+/* Rename, unlink and their kin. */
+int64_t weft__sim_names(struct weft__world *world, const weft_io_t *io) WEFT__HIDDEN;
 int64_t weft__sim_stat(struct weft__world *world, const weft_io_t *io) WEFT__HIDDEN;
 /* Read, write or sync. */
 int64_t weft__sim_file(struct weft__world *world, struct weft__node *node, weft_io_t *io) WEFT__HIDDEN;

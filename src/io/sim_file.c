@@ -3,11 +3,16 @@
  * Files of the simulated world. A file is what programs see of it (`seen`), what the disk has (`kept`), and the changes
  * in between, in their order: a sync carries them out on `kept`. When its host crashes, `seen` becomes `kept` with
  * some of the changes, whole or in part. A new file is on the disk once it has been synced; before, the seed decides.
- * There are no directories: a path is a name.
+ * A path is a name, which need not be in a directory: a directory is a file that lists the names which begin with its
+ * own.
+ *
+ * Renamed and removed names are in a journal, as those of ext4: a sync of any file commits all of its host. A crash
+ * keeps the first of those that are not committed, however many the seed says, and undoes the others.
  */
 #define _GNU_SOURCE
 #include "io/sim.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,14 +33,21 @@ struct change {
 
 struct weft__inode {
 	struct weft__inode *next;
-	unsigned host, mode;
+	unsigned host, mode; /* with S_IFDIR, for a directory */
 	uint64_t number;
 	bool kept_name; /* a crash leaves the file, whatever is in it */
-	bool gone;	/* after a crash; descriptors of before may still name it */
+	bool gone;	/* after a crash, or removed; descriptors of before may still name it */
 	struct bytes seen, kept;
 	struct change *changes, **end;
 	size_t change_count;
-	char name[];
+	char *name;
+};
+
+/* A name that has changed. */
+struct weft__renaming {
+	struct weft__renaming *older;
+	struct weft__inode *inode, *replaced; /* NULL: no file had the new name */
+	char *before;			      /* the inode's name before; NULL: it was removed */
 };
 
 /* ---- bytes ------------------------------------------------------------------------------------------------------- */
@@ -106,6 +118,92 @@ static void add_change(struct weft__inode *inode, struct change *c)
 		drop_change(inode);
 }
 
+/* ---- names that have changed ------------------------------------------------------------------------------------- */
+
+static void drop_renaming(struct weft__renaming **link)
+{
+	struct weft__renaming *r = *link;
+
+	*link = r->older;
+	free(r->before);
+	free(r);
+}
+
+static void commit_names(struct weft__world *world, unsigned host)
+{
+	struct weft__renaming **link = &world->renamings;
+
+	while (*link)
+		if ((*link)->inode->host == host)
+			drop_renaming(link);
+		else
+			link = &(*link)->older;
+}
+
+static void undo(struct weft__renaming *r)
+{
+	char *name = r->inode->name;
+
+	if (r->before) {
+		r->inode->name = r->before;
+		r->before = name;
+	} else {
+		r->inode->gone = false;
+	}
+	if (r->replaced)
+		r->replaced->gone = false;
+}
+
+/* The newest is the first in the list. */
+static void crash_names(struct weft__world *world, unsigned host)
+{
+	struct weft__renaming *r, **link;
+	uint64_t count = 0, undone;
+
+	for (r = world->renamings; r; r = r->older)
+		count += r->inode->host == host;
+	undone = count ? weft__world_below(world, count + 1) : 0;
+	for (link = &world->renamings; *link;) {
+		r = *link;
+		if (r->inode->host != host) {
+			link = &r->older;
+			continue;
+		}
+		if (undone) {
+			undone--;
+			undo(r);
+		} else if (r->before) {
+			r->inode->kept_name = true; /* the journal has its creation, too */
+		}
+		drop_renaming(link);
+	}
+}
+
+/* Of one that has no memory left nothing has changed. */
+static int note_renaming(struct weft__world *world, struct weft__inode *inode, struct weft__inode *replaced,
+			 const char *name)
+{
+	struct weft__renaming *r = calloc(1, sizeof *r);
+	char *copy = name ? strdup(name) : NULL;
+
+	if (!r || (name && !copy)) {
+		free(r);
+		free(copy);
+		return -ENOMEM;
+	}
+	*r = (struct weft__renaming){world->renamings, inode, replaced, copy ? inode->name : NULL};
+	world->renamings = r;
+	if (copy)
+		inode->name = copy;
+	else
+		inode->gone = true;
+	if (replaced)
+		replaced->gone = true;
+	return 0;
+}
+
+/* ---- the disk ---------------------------------------------------------------------------------------------------- */
+
 /* A sync that fails leaves what programs see, and forgets that it is not on the disk: so Linux does. */
 static int sync_file(struct weft__world *world, struct weft__inode *inode)
 {
@@ -118,8 +216,10 @@ static int sync_file(struct weft__world *world, struct weft__inode *inode)
 			return -ENOMEM;
 		drop_change(inode);
 	}
-	if (!fails)
+	if (!fails) {
 		inode->kept_name = true;
+		commit_names(world, inode->host);
+	}
 	return fails ? -EIO : 0;
 }
 
@@ -170,7 +270,7 @@ static void count_bytes(struct weft__world *world, unsigned host)
 
 	world->hosts[host]->bytes = 0;
 	for (inode = world->inodes; inode; inode = inode->next)
-		if (inode->host == host)
+		if (inode->host == host && !inode->gone)
 			world->hosts[host]->bytes += inode->seen.size;
 }
 
@@ -178,6 +278,7 @@ void weft__sim_files_crash(struct weft__world *world, unsigned host)
 {
 	struct weft__inode *inode;
 
+	crash_names(world, host);
 	for (inode = world->inodes; inode; inode = inode->next)
 		if (inode->host == host && !inode->gone)
 			crash(world, inode);
@@ -188,10 +289,13 @@ void weft__sim_files_free(struct weft__world *world)
 {
 	struct weft__inode *inode;
 
+	while (world->renamings)
+		drop_renaming(&world->renamings);
 	while ((inode = world->inodes)) {
 		world->inodes = inode->next;
 		while (inode->changes)
 			drop_change(inode);
+		free(inode->name);
 		free(inode->seen.data);
 		free(inode->kept.data);
 		free(inode);
@@ -217,14 +321,16 @@ bool weft__sim_has_file(struct weft__world *world, const char *path)
 
 static struct weft__inode *create(struct weft__world *world, const char *name, unsigned mode)
 {
-	size_t length = strlen(name) + 1;
-	struct weft__inode *inode = calloc(1, sizeof *inode + length);
+	struct weft__inode *inode = calloc(1, sizeof *inode);
 
-	if (!inode)
+	if (inode)
+		inode->name = strdup(name);
+	if (!inode || !inode->name) {
+		free(inode);
 		return NULL;
-	memcpy(inode->name, name, length);
+	}
 	inode->host = weft__world_here();
-	inode->mode = mode & 07777;
+	inode->mode = mode & (S_IFDIR | 07777);
 	inode->number = ++world->inode_number;
 	inode->end = &inode->changes;
 	inode->next = world->inodes;
@@ -232,20 +338,32 @@ static struct weft__inode *create(struct weft__world *world, const char *name, u
 	return inode;
 }
 
-static int truncate_file(struct weft__world *world, struct weft__inode *inode)
+static int truncate_file(struct weft__world *world, struct weft__inode *inode, size_t size)
 {
 	struct change *c;
 
-	if (!inode->seen.size)
+	if (inode->seen.size == size)
 		return 0;
-	c = new_change(0, 0);
-	if (!c)
+	c = new_change(size, 0);
+	if (!c || resize(&inode->seen, size)) {
+		free(c);
 		return -ENOMEM;
+	}
 	c->truncates = true;
-	inode->seen.size = 0;
 	add_change(inode, c);
 	count_bytes(world, inode->host);
 	return 0;
+}
+
+static bool is_directory(const struct weft__inode *inode)
+{
+	return inode->mode & S_IFDIR;
+}
+
+/* They are always there. */
+static bool is_root(const char *path)
+{
+	return !strcmp(path, ".") || !strcmp(path, "/");
 }
 
 int64_t weft__sim_open(struct weft__world *world, const char *path, int flags, unsigned mode)
@@ -257,10 +375,14 @@ int64_t weft__sim_open(struct weft__world *world, const char *path, int flags, u
 	if (!path || !*path)
 		return path ? -ENOENT : -EFAULT;
 	inode = find(world, path);
+	if (!inode && flags & O_DIRECTORY && is_root(path))
+		inode = create(world, path, S_IFDIR | 0755);
 	if (inode && flags & O_CREAT && flags & O_EXCL)
 		return -EEXIST;
-	if (inode && flags & O_DIRECTORY)
+	if (inode && flags & O_DIRECTORY && !is_directory(inode))
 		return -ENOTDIR;
+	if (inode && is_directory(inode) && (flags & O_ACCMODE) != O_RDONLY)
+		return -EISDIR;
 	if (!inode && !(flags & O_CREAT))
 		return -ENOENT;
 	node = weft__node_new(world, WEFT__OPEN_FILE);
@@ -269,7 +391,7 @@ int64_t weft__sim_open(struct weft__world *world, const char *path, int flags, u
 	if (!inode)
 		inode = create(world, path, mode);
 	else if (flags & O_TRUNC && (flags & O_ACCMODE) != O_RDONLY)
-		error = truncate_file(world, inode);
+		error = truncate_file(world, inode, 0);
 	if (!inode || error) {
 		weft__node_drop(node);
 		return -ENOMEM;
@@ -298,7 +420,9 @@ int64_t weft__sim_stat(struct weft__world *world, const weft_io_t *io)
 		return -ENOENT;
 	memset(status, 0, sizeof *status);
 	status->st_nlink = 1;
-	status->st_mode = inode ? S_IFREG | inode->mode : node->is_pipe ? S_IFIFO | 0600 : S_IFSOCK | 0777;
+	status->st_mode = inode		  ? (is_directory(inode) ? 0 : S_IFREG) | inode->mode
+			  : node->is_pipe ? S_IFIFO | 0600
+					  : S_IFSOCK | 0777;
 	if (inode) {
 		status->st_ino = inode->number;
 		status->st_size = (off_t)inode->seen.size;
@@ -306,6 +430,117 @@ int64_t weft__sim_stat(struct weft__world *world, const weft_io_t *io)
 		status->st_blocks = (blkcnt_t)((inode->seen.size + SECTOR - 1) / SECTOR);
 	}
 	return 0;
+}
+
+/* ---- directories, and changes of names --------------------------------------------------------------------------- */
+
+/* What a name is called in a directory; NULL: it is not in it. */
+static const char *name_in(const char *directory, const char *name)
+{
+	size_t length = strlen(directory);
+	const char *rest = name;
+
+	if (!strcmp(directory, "/"))
+		rest = *name == '/' ? name + 1 : "";
+	else if (strcmp(directory, ".") != 0)
+		rest = !strncmp(directory, name, length) && name[length] == '/' ? name + length + 1 : "";
+	return *rest && !strchr(rest, '/') && !is_root(name) ? rest : NULL;
+}
+
+static bool has_entries(struct weft__world *world, const struct weft__inode *directory)
+{
+	const struct weft__inode *inode;
+
+	for (inode = world->inodes; inode; inode = inode->next)
+		if (inode->host == directory->host && !inode->gone && name_in(directory->name, inode->name))
+			return true;
+	return false;
+}
+
+static int rename_file(struct weft__world *world, struct weft__inode *inode, const char *name, unsigned flags)
+{
+	struct weft__inode *replaced = find(world, name);
+
+	if (flags & ~1u) /* RENAME_NOREPLACE */
+		return -EINVAL;
+	if (replaced && flags)
+		return -EEXIST;
+	if (replaced == inode)
+		return 0;
+	if (replaced && is_directory(replaced) != is_directory(inode))
+		return is_directory(replaced) ? -EISDIR : -ENOTDIR;
+	if (replaced && is_directory(replaced) && has_entries(world, replaced))
+		return -ENOTEMPTY;
+	if (is_directory(inode) && has_entries(world, inode))
+		return -EBUSY; /* the names in it would change, too */
+	return note_renaming(world, inode, replaced, name);
+}
+
+static int remove_name(struct weft__world *world, struct weft__inode *inode, bool directory)
+{
+	int error;
+
+	if (is_directory(inode) != directory)
+		return directory ? -ENOTDIR : -EISDIR;
+	if (directory && has_entries(world, inode))
+		return -ENOTEMPTY;
+	error = note_renaming(world, inode, NULL, NULL);
+	if (!error)
+		count_bytes(world, inode->host);
+	return error;
+}
+
+int64_t weft__sim_names(struct weft__world *world, const weft_io_t *io)
+{
+	const char *path = io->data, *other = io->more;
+	struct weft__inode *inode;
+
+	if (io->kind == WEFT_IO_SYMLINK || io->kind == WEFT_IO_LINK)
+		return -EPERM;
+	if (!path || (io->kind == WEFT_IO_RENAME && !other))
+		return -EFAULT;
+	inode = find(world, path);
+	if (io->kind == WEFT_IO_MKDIR) {
+		if (inode || is_root(path))
+			return -EEXIST;
+		return create(world, path, S_IFDIR | (io->length & 0777)) ? 0 : -ENOMEM;
+	}
+	if (!inode)
+		return -ENOENT;
+	return io->kind == WEFT_IO_RENAME ? rename_file(world, inode, other, (unsigned)io->flags)
+					  : remove_name(world, inode, io->flags & AT_REMOVEDIR);
+}
+
+/* In the order in which they were made: the node's offset is the number of the last one. */
+static int64_t read_entries(struct weft__world *world, struct weft__node *node, char *data, size_t length)
+{
+	const struct weft__inode *inode, *next;
+	size_t done = 0, size;
+	struct weft__direntry *entry;
+
+	if (!is_directory(node->inode))
+		return -ENOTDIR;
+	for (;;) {
+		next = NULL;
+		for (inode = world->inodes; inode; inode = inode->next)
+			if (inode->host == node->inode->host && !inode->gone &&
+			    inode->number > (uint64_t)node->offset && (!next || inode->number < next->number) &&
+			    name_in(node->inode->name, inode->name))
+				next = inode;
+		if (!next)
+			return (int64_t)done;
+		size = (sizeof *entry + strlen(name_in(node->inode->name, next->name)) + 1 + 7) & ~(size_t)7;
+		if (size > length - done)
+			return done ? (int64_t)done : -EINVAL;
+		entry = (struct weft__direntry *)(data + done);
+		*entry = (struct weft__direntry){.inode = next->number,
+						 .next = (int64_t)next->number,
+						 .size = (uint16_t)size,
+						 .type = (uint8_t)(is_directory(next) ? DT_DIR : DT_REG)};
+		strcpy(entry->name, name_in(node->inode->name, next->name));
+		node->offset = (int64_t)next->number;
+		done += size;
+	}
 }
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
@@ -397,6 +632,8 @@ static int64_t read_or_write(struct weft__world *world, struct weft__node *node,
 
 	for (i = 0; i < count; i++)
 		length += parts[i].iov_len;
+	if (is_directory(node->inode))
+		return -EISDIR;
 	if (offset < 0)
 		return -EINVAL;
 	/* As in Linux, also where an offset is given. */
@@ -406,6 +643,66 @@ static int64_t read_or_write(struct weft__world *world, struct weft__node *node,
 	    writes ? write_file(world, node, parts, length, offset) : read_file(world, node, parts, length, offset);
 	if (own && result > 0)
 		node->offset = offset + result;
+	return result;
+}
+
+/* A file of this size, at least: 0, -ENOSPC, -ENOMEM. */
+static int64_t set_size(struct weft__world *world, struct weft__node *node, int64_t size, bool grows)
+{
+	size_t now = node->inode->seen.size;
+
+	if (size < 0 || !node->writes || is_directory(node->inode))
+		return -EINVAL;
+	if (weft__world_happens(world, world->profile.disk_error))
+		return -EIO;
+	if ((uint64_t)size > SIZE_MAX / 4)
+		return -EFBIG;
+	if (grows && (size_t)size <= now)
+		return 0;
+	if ((size_t)size > now && fits(world, node->inode, now, (size_t)size - now) < (size_t)size - now)
+		return -ENOSPC;
+	return truncate_file(world, node->inode, (size_t)size);
+}
+
+/* fallocate: the room itself costs nothing. FALLOC_FL_KEEP_SIZE is 1. */
+static int64_t allocate(struct weft__world *world, struct weft__node *node, const weft_io_t *io)
+{
+	if (!node->writes)
+		return -EBADF;
+	if (io->offset < 0 || !io->length || io->length > SIZE_MAX / 4)
+		return -EINVAL;
+	if (io->flags & ~1)
+		return -EOPNOTSUPP;
+	return io->flags ? 0 : set_size(world, node, io->offset + (int64_t)io->length, true);
+}
+
+/* copy_file_range. */
+static int64_t copy(struct weft__world *world, struct weft__node *node, const weft_io_t *io)
+{
+	struct weft__node *to = weft__node_of(world, io->other);
+	int64_t *from_at = io->data ? io->data : &node->offset, *to_at, result;
+	const char *bytes = NULL;
+	struct iovec part;
+
+	if (!to || to->kind != WEFT__OPEN_FILE || !to->inode)
+		return to ? -EINVAL : -EBADF;
+	to_at = io->more ? io->more : &to->offset;
+	if (is_directory(node->inode) || is_directory(to->inode))
+		return -EISDIR;
+	if (to->flags & O_APPEND)
+		return -EBADF;
+	if (to->inode == node->inode && io->length && *from_at < *to_at + (int64_t)io->length &&
+	    *to_at < *from_at + (int64_t)io->length)
+		return -EINVAL;
+	result = weft__sim_file_bytes(node, *from_at, io->length, &bytes);
+	if (result <= 0)
+		return result;
+	part = (struct iovec){(void *)(uintptr_t)bytes, (size_t)result};
+	result = write_file(world, to, &part, (size_t)result, *to_at);
+	if (result > 0) {
+		*from_at += result;
+		*to_at += result;
+	}
 	return result;
 }
 
@@ -419,6 +716,14 @@ int64_t weft__sim_file(struct weft__world *world, struct weft__node *node, weft_
 		return read_or_write(world, node, io);
 	case WEFT_IO_SYNC:
 		return sync_file(world, node->inode);
+	case WEFT_IO_TRUNCATE:
+		return set_size(world, node, io->offset, false);
+	case WEFT_IO_ALLOCATE:
+		return allocate(world, node, io);
+	case WEFT_IO_COPY:
+		return copy(world, node, io);
+	case WEFT_IO_ENTRIES:
+		return read_entries(world, node, io->data, io->length);
 	default:
 		return io->kind == WEFT_IO_SPLICE ? -EINVAL : -ENOTSOCK;
 	}

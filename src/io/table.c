@@ -325,25 +325,35 @@ static void let_go(struct weft__fd *fd, weft_io_t *io, int number)
 		weft__let_go_of_closed(io, number, uses);
 }
 
+static bool has_other(const weft_io_t *io)
+{
+	return weft__names_two(io) || io->kind == WEFT_IO_COPY ||
+	       ((io->kind == WEFT_IO_RENAME || io->kind == WEFT_IO_LINK) && io->other >= 0);
+}
+
 int weft__hold_other(struct weft__loop *loop, weft_io_t *io)
 {
 	struct weft__fd *other;
 	uint32_t generation;
-	int error = hold(loop, io->other, &other, &generation);
+	int error = has_other(io) ? hold(loop, io->other, &other, &generation) : 0;
 
 	if (error) {
 		let_go(io->place, io, io->fd);
 		return error;
 	}
-	io->generation = generation_of_pair(io->generation, generation);
-	add_pair(loop, io);
+	if (weft__names_two(io)) {
+		io->generation = generation_of_pair(io->generation, generation);
+		add_pair(loop, io);
+	}
 	return 0;
 }
 
 void weft__let_go_of_other(struct weft__loop *loop, weft_io_t *io)
 {
-	take_out_pair(loop, io);
-	let_go(known(loop, io->other), io, io->other);
+	if (weft__names_two(io))
+		take_out_pair(loop, io);
+	if (has_other(io))
+		let_go(known(loop, io->other), io, io->other);
 }
 
 int weft__use_begin(struct weft__use *use, int number)

@@ -606,8 +606,42 @@ static bool is_direct(const weft_io_t *io, int nature)
 /* Only a helper thread can do it. */
 static bool is_blocking(const weft_io_t *io)
 {
-	return io->kind == WEFT_IO_STAT ||
+	return io->kind == WEFT_IO_STAT || io->kind == WEFT_IO_COPY || io->kind == WEFT_IO_ENTRIES ||
 	       (io->kind == WEFT_IO_SENDFILE && weft__fd_nature(io->place, io->fd) == WEFT__FILE);
+}
+
+/* Operations that newer kernels have; the header may be older than the kernel. 0: none. */
+static uint8_t file_operation(unsigned kind)
+{
+	static const uint8_t operations[] = {
+	    [WEFT_IO_RENAME] = 35, [WEFT_IO_UNLINK] = 36,   [WEFT_IO_MKDIR] = 37,    [WEFT_IO_SYMLINK] = 38,
+	    [WEFT_IO_LINK] = 39,   [WEFT_IO_ALLOCATE] = 17, [WEFT_IO_TRUNCATE] = 55,
+	};
+
+	return kind < sizeof operations ? operations[kind] : 0;
+}
+
+static void prepare_file(struct io_uring_sqe *sqe, const weft_io_t *io)
+{
+	uint64_t other = (uintptr_t)io->more;
+	unsigned length = (unsigned)io->other;
+	const void *address = io->data;
+
+	if (io->kind == WEFT_IO_TRUNCATE || io->kind == WEFT_IO_ALLOCATE) {
+		other = (uint64_t)io->offset;
+		address = (void *)(uintptr_t)io->length;
+		length = (unsigned)io->flags;
+	} else if (io->kind == WEFT_IO_UNLINK || io->kind == WEFT_IO_MKDIR) {
+		other = 0;
+		length = io->kind == WEFT_IO_MKDIR ? (unsigned)io->length : 0;
+	} else if (io->kind == WEFT_IO_SYMLINK) {
+		length = 0;
+	}
+	io_uring_prep_rw(file_operation(io->kind), sqe, io->fd, address, length, other);
+	if (io->kind == WEFT_IO_RENAME || io->kind == WEFT_IO_UNLINK || io->kind == WEFT_IO_LINK)
+		sqe->rw_flags = io->flags;
+	else if (io->kind == WEFT_IO_TRUNCATE)
+		sqe->addr = sqe->len = 0;
 }
 
 /* Does the kernel do it while it takes it? Reads of files, which are mostly in the page cache, and what is sent. */
@@ -675,7 +709,10 @@ static void prepare(struct io_uring_sqe *sqe, weft_io_t *io, int nature)
 		io_uring_prep_fsync(sqe, io->fd, io->flags ? IORING_FSYNC_DATASYNC : 0);
 		break;
 	default:
-		prepare_poll(sqe, io);
+		if (file_operation(io->kind))
+			prepare_file(sqe, io);
+		else
+			prepare_poll(sqe, io);
 	}
 }
 
@@ -952,6 +989,11 @@ static int ended(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 	/* The kernel cancels what belongs to a thread that ends; others need not know. */
 	if (result == -ECANCELED || result == -EINTR || (polled && result >= 0))
 		return wait_again(loop, io) ? try(loop, w, io) : leave(io, -ECANCELED);
+	/* The kernel may not have the operation. */
+	if (result == -EINVAL && file_operation(io->kind)) {
+		(void)leave(io, result);
+		return WEFT_IO_BLOCKS;
+	}
 	/* A descriptor that does not block. */
 	if (result == -EAGAIN && io->way && io->kind != WEFT_IO_CONNECT && io->deadline && !weft__io_does_not_wait(io))
 		return wait_again(loop, io) ? hand_over(loop, w, io, WEFT__UNKNOWN, true) : leave(io, -ECANCELED);

@@ -74,6 +74,7 @@ endif()
 # Paths, and which of them weft_listen replaces.
 weft_program(paths gcc SOURCES paths.c FLAGS -Wall -Wextra)
 weft_test(paths.0 COMMAND @paths.gcc 0)
+weft_test(paths.simulated COMMAND @paths.gcc simulate 20)
 
 # Signals, descriptors and limits that the process and its children have.
 weft_program(surroundings gcc SOURCES surroundings.c FLAGS -Wall -Wextra)

@@ -741,6 +741,47 @@ static void *crashes(void *result)
 	return result;
 }
 
+static int undone_seen;
+
+static int64_t size_of(const char *name)
+{
+	struct stat status;
+	int error = weft_fstatat(AT_FDCWD, name, &status, 0);
+
+	return error ? error : status.st_size;
+}
+
+static void write_synced(const char *name, const char *text)
+{
+	int fd = weft_open(name, O_CREAT | O_WRONLY, 0600);
+
+	CHECK(weft_write_all(fd, text, strlen(text)) == (ssize_t)strlen(text) && !weft_fsync(fd) && !weft_close(fd));
+}
+
+/* A file takes another's place. A crash keeps that or undoes it; after a sync it keeps it. No crash loses both. */
+static void *renamed(void *result)
+{
+	bool undone;
+	int fd;
+
+	write_synced("it", "old");
+	write_synced("next", "newer");
+	CHECK(!weft_rename("next", "it") && size_of("it") == 5 && size_of("next") == -ENOENT);
+	CHECK(!weft_world_crash("main"));
+	undone = size_of("it") == 3;
+	undone_seen += undone;
+	CHECK(undone ? size_of("next") == 5 : size_of("it") == 5 && size_of("next") == -ENOENT);
+	write_synced("next", "newest");
+	CHECK(!weft_rename("next", "it"));
+	fd = weft_open("it", O_RDONLY, 0);
+	CHECK(!weft_fsync(fd) && !weft_close(fd) && !weft_world_crash("main"));
+	CHECK(size_of("it") == 6 && size_of("next") == -ENOENT);
+	CHECK(!weft_unlink("it") && !weft_world_crash("main"));
+	CHECK(size_of("it") == 6 || size_of("it") == -ENOENT);
+	note(undone);
+	return result;
+}
+
 /* A crash resets the host's connections, and ends its listeners. */
 static void *crashes_connected(void *result)
 {
@@ -965,18 +1006,17 @@ static void *own_signals(void *result)
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
-static const struct test tests[] = {T(echo_server), T(proxy),	T(half_close),	      T(deadlines),
-				    T(cancelled),   T(closing), T(backlog),	      T(errors),
-				    T(partition),   T(resets),	T(datagrams),	      T(pipes),
-				    T(copies),	    T(names),	T(local_sockets),     T(passing),
-				    T(files),	    T(crashes), T(crashes_connected), T(a_filter),
-				    T(killed),	    T(signals), T(own_signals)};
+static const struct test tests[] = {T(echo_server), T(proxy),	T(half_close), T(deadlines),  T(cancelled),
+				    T(closing),	    T(backlog), T(errors),     T(partition),  T(resets),
+				    T(datagrams),   T(pipes),	T(copies),     T(names),      T(local_sockets),
+				    T(passing),	    T(files),	T(crashes),    T(renamed),    T(crashes_connected),
+				    T(a_filter),    T(killed),	T(signals),    T(own_signals)};
 
 /* What the seed decides about must have been seen both ways. */
 static int check_seen(unsigned long seeds)
 {
-	const int seen[] = {resets_seen, lost_seen, twice_seen,	  reordered_seen,
-			    torn_seen,	 kept_seen, missing_seen, vanished_seen};
+	const int seen[] = {resets_seen, lost_seen,    twice_seen,    reordered_seen, torn_seen,
+			    kept_seen,	 missing_seen, vanished_seen, undone_seen};
 
 	for (size_t i = 0; i < sizeof seen / sizeof *seen; i++)
 		if (!seen[i] || (i >= 4 && seen[i] == (int)seeds)) {
