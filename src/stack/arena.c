@@ -342,7 +342,7 @@ WEFT__COLD char *weft__arena_take_span(enum weft__span_use use, size_t *bytes)
 
 	lock();
 	i = arena.used_spans;
-	if (i < arena.spans && !weft__os_map(span_start(i), SPAN_BYTES, false, true, false)) {
+	if (i < arena.spans && !open_readable(i + 1) && !weft__os_map(span_start(i), SPAN_BYTES, false, true, false)) {
 		start = span_start(i);
 		*bytes = SPAN_BYTES;
 		arena.span[i].head = (uint32_t)i;
