@@ -621,7 +621,7 @@ static uint8_t file_operation(unsigned kind)
 	return kind < sizeof operations ? operations[kind] : 0;
 }
 
-static void prepare_file(struct io_uring_sqe *sqe, const weft_io_t *io)
+static __attribute__((noinline)) void prepare_file(struct io_uring_sqe *sqe, const weft_io_t *io)
 {
 	uint64_t other = (uintptr_t)io->more;
 	unsigned length = (unsigned)io->other;
