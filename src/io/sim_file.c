@@ -179,12 +179,20 @@ static void crash_names(struct weft__world *world, unsigned host)
 	}
 }
 
-/* Of one that has no memory left nothing has changed. */
+static char *copy_of(const char *name)
+{
+	size_t size = strlen(name) + 1;
+	char *copy = malloc(size);
+
+	return copy ? memcpy(copy, name, size) : NULL;
+}
+
+/* If there is no memory nothing has changed. */
 static int note_renaming(struct weft__world *world, struct weft__inode *inode, struct weft__inode *replaced,
 			 const char *name)
 {
 	struct weft__renaming *r = calloc(1, sizeof *r);
-	char *copy = name ? strdup(name) : NULL;
+	char *copy = name ? copy_of(name) : NULL;
 
 	if (!r || (name && !copy)) {
 		free(r);
@@ -324,7 +332,7 @@ static struct weft__inode *create(struct weft__world *world, const char *name, u
 	struct weft__inode *inode = calloc(1, sizeof *inode);
 
 	if (inode)
-		inode->name = strdup(name);
+		inode->name = copy_of(name);
 	if (!inode || !inode->name) {
 		free(inode);
 		return NULL;

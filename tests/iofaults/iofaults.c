@@ -351,6 +351,7 @@ static void *files(void *pass)
 	sent = need(weft_pread(fd, text, 5, 7));
 	CHECK(sent > 0 && !memcmp(text, "world", (size_t)sent));
 	CHECK(need(weft_read_all(fd, text, sizeof text)) == 12 && !memcmp(text, "hello, world", 12));
+	need(weft_fallocate(fd, 0, 4, 8));
 	need(weft_fsync(fd));
 	need(weft_fdatasync(fd));
 	need(weft_fstatat(AT_FDCWD, name, &status, 0));
@@ -756,6 +757,9 @@ static const struct kind kinds[] = {K(accept4, EINTR, RIGHT, 0),
 				    K(op_open, EINTR, RIGHT, 0),
 				    K(op_open, ECANCELED, RIGHT, 0),
 				    K(op_open, EMFILE, ERROR, 0),
+				    K(op_allocate, EINTR, RIGHT, 0),
+				    K(op_allocate, EINVAL, RIGHT, 0), /* an old kernel: a helper thread does it */
+				    K(op_allocate, ENOSPC, ERROR, 0),
 				    K(op_sync, EINTR, RIGHT, 0),
 				    K(op_sync, ECANCELED, RIGHT, 0),
 				    K(op_sync, EIO, ERROR, 0)};

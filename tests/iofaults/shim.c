@@ -461,6 +461,8 @@ static enum call call_of(const struct io_uring_sqe *sqe)
 		return call_op_splice;
 	case IORING_OP_OPENAT:
 		return call_op_open;
+	case IORING_OP_FALLOCATE:
+		return call_op_allocate;
 	case IORING_OP_FSYNC:
 		return call_op_sync;
 	default:

@@ -84,6 +84,7 @@
 	X(op_poll)                                                                                                     \
 	X(op_splice)                                                                                                   \
 	X(op_open)                                                                                                     \
+	X(op_allocate)                                                                                                 \
 	X(op_sync)
 
 enum call {

@@ -185,6 +185,10 @@ static void *stores(void *unused)
 	or_fail(weft_write_all(fd.fd, text, sizeof text));
 	or_fail(weft_fsync(fd.fd));
 	CHECK(or_fail(weft_pread(fd.fd, back, sizeof back, 0)) > 0 && back[0] == 'z');
+	or_fail(weft_mkdir("directory", 0700));
+	or_fail(weft_rename("file", "directory/file"));
+	or_fail(weft_ftruncate(fd.fd, 9000));
+	or_fail(weft_unlink("directory/file"));
 	return unused;
 }
 
