@@ -140,18 +140,28 @@ static void commit_names(struct weft__world *world, unsigned host)
 			link = &(*link)->older;
 }
 
-static void undo(struct weft__renaming *r)
+/* A file has its name again. One that has got the name since has never been committed. */
+static void restore(struct weft__world *world, struct weft__inode *inode)
+{
+	struct weft__inode *other;
+
+	for (other = world->inodes; other; other = other->next)
+		if (other->host == inode->host && !strcmp(other->name, inode->name))
+			other->gone = true;
+	inode->gone = false;
+}
+
+static void undo(struct weft__world *world, struct weft__renaming *r)
 {
 	char *name = r->inode->name;
 
 	if (r->before) {
 		r->inode->name = r->before;
 		r->before = name;
-	} else {
-		r->inode->gone = false;
 	}
+	restore(world, r->inode);
 	if (r->replaced)
-		r->replaced->gone = false;
+		restore(world, r->replaced);
 }
 
 /* The newest is the first in the list. */
@@ -171,7 +181,7 @@ static void crash_names(struct weft__world *world, unsigned host)
 		}
 		if (undone) {
 			undone--;
-			undo(r);
+			undo(world, r);
 		} else if (r->before) {
 			r->inode->kept_name = true; /* the journal has its creation, too */
 		}

@@ -778,6 +778,11 @@ static void *renamed(void *result)
 	CHECK(size_of("it") == 6 && size_of("next") == -ENOENT);
 	CHECK(!weft_unlink("it") && !weft_world_crash("main"));
 	CHECK(size_of("it") == 6 || size_of("it") == -ENOENT);
+	/* A name is one file's, whatever the crash undoes. */
+	(void)weft_unlink("it");
+	fd = weft_open("it", O_CREAT | O_WRONLY, 0600);
+	CHECK(fd >= 0 && !weft_world_crash("main") && !weft_close(fd));
+	CHECK((weft_unlink("it") || size_of("it") == -ENOENT) && weft_unlink("it") == -ENOENT);
 	note(undone);
 	return result;
 }
