@@ -87,7 +87,7 @@ typedef enum weft_io_kind {
 	WEFT_IO_SENDMMSG, /**< the same */
 	WEFT_IO_ACCEPT,	  /**< fd, data: address, more: its length, flags */
 	WEFT_IO_CONNECT,  /**< fd, data: address, length */
-	WEFT_IO_POLL,	  /**< fd, flags: events */
+	WEFT_IO_POLL, /**< fd, flags: events, length: not 0 if the caller waits for others, too: see WEFT_IO_BLOCKS */
 	WEFT_IO_SENDFILE, /**< fd: a socket, other: a file, data: its offset, length */
 	WEFT_IO_SPLICE,	  /**< fd: from, other: to, length, flags: of splice(2), without offsets */
 	WEFT_IO_OPEN,	  /**< fd: directory, data: path, flags, length: mode */
@@ -135,7 +135,8 @@ typedef struct weft_io {
 enum {
 	WEFT_IO_DONE,	/**< `result` is written */
 	WEFT_IO_WAITS,	/**< the runtime has begun; only it says so */
-	WEFT_IO_BLOCKS, /**< the same: it is to be done on a helper thread */
+	WEFT_IO_BLOCKS, /**< the same: it is to be done on a helper thread; or a WEFT_IO_POLL with a `length` was not
+			   begun, because it would block the thread */
 	WEFT_IO_YIELDS, /**< the same: others have waited for long, and get their turn before it begins, or is over */
 };
 
@@ -668,6 +669,159 @@ WEFT__INLINE int weft_poll_until(int fd, int events, uint64_t deadline)
 WEFT__INLINE int weft_poll(int fd, int events)
 {
 	return weft_poll_until(fd, events, WEFT_NEVER);
+}
+
+/* ---- readiness as a case of weft_select -------------------------------------------------------------------------- */
+
+/**
+ * Readiness of a descriptor: a case of weft_select that waits as weft_poll does.
+ *
+ *   weft_readiness_t input = weft_readiness(fd, POLLIN);
+ *   weft_case_t cases[] = {{.ready = &input}, {.event = &stop}};
+ *   if (weft_select(cases, 2) == 0 && cases[0].status > 0)
+ *           n = weft_read(fd, text, sizeof text);
+ *
+ * The case's `status` is what weft_poll would have returned: the events, never 0, or a negative errno; -ECANCELED:
+ * weft_close has closed the descriptor meanwhile. Nothing is read or written. A case that is not done leaves nothing
+ * behind in the loop or the kernel. For one select at a time; again afterwards, as it is. Each look is an operation of
+ * its own, as the effect `io` sees it: one when the select begins, and one when it has to wait. In a thread the call
+ * waits by poll, and an eventfd wakes it: also -EMFILE, -ENFILE. In a simulation a descriptor that is none of the
+ * world's is only looked at when the select begins.
+ */
+typedef struct weft_readiness {
+	struct weft__awaited base; /* private */
+	int fd, events;
+	/* Private. */
+	int begun; /* the reply to `io`, while it is waited for; else WEFT_IO_DONE */
+	weft_waiter_t *selects;
+	weft_io_t io;
+} weft_readiness_t;
+
+WEFT__INLINE void weft__readiness_begin(weft_readiness_t *r, uint64_t deadline)
+{
+	r->io.kind = WEFT_IO_POLL;
+	r->io.fd = r->fd;
+	r->io.flags = r->events;
+	r->io.data = NULL;
+	r->io.length = 1;
+	r->io.offset = 0;
+	r->io.deadline = deadline;
+}
+
+/* Of src/io/ready.c. The wait has begun: its end claims r->selects. */
+WEFT_API void weft__readiness_arm(weft_readiness_t *r);
+/* Afterwards its end does not, and r->io can go on. */
+WEFT_API void weft__readiness_disarm(weft_readiness_t *r);
+/* Waits in a thread, also for those that the runtime has not begun. False: the caller is a task, and is to wait. */
+WEFT_API bool weft__readiness_block(weft_readiness_t *list, weft_waiter_t *w);
+
+WEFT__INLINE weft_readiness_t *weft__readiness_next(const weft_readiness_t *r)
+{
+	return (weft_readiness_t *)r->base.next;
+}
+
+__attribute__((unused)) static void weft__readiness_look(struct weft__awaited *list)
+{
+	weft_readiness_t *r = (weft_readiness_t *)list;
+	int64_t result;
+
+	for (; r; r = weft__readiness_next(r)) {
+		weft__readiness_begin(r, 0);
+		result = weft__io_run(&r->io);
+		r->begun = WEFT_IO_DONE;
+		r->base.status = result == -ETIMEDOUT ? 0 : (int)result;
+	}
+}
+
+/* Until one is ready, or all are waited for. `blocks`: some by the thread. Returns when to begin again. */
+WEFT__INLINE uint64_t weft__readiness_enter(weft_readiness_t *r, weft_waiter_t *w, bool *blocks)
+{
+	uint64_t until = w->timer.at;
+	bool ready = false;
+
+	for (; r && !ready; r = weft__readiness_next(r)) {
+		weft__readiness_begin(r, WEFT_NEVER);
+		r->io.step = 0;
+		r->selects = w;
+		r->begun = weft__io_begin(&r->io);
+		if (r->begun == WEFT_IO_YIELDS && !r->io.step) /* not now: this call waits anyway */
+			r->begun = weft__io_begin(&r->io);
+		if (r->begun == WEFT_IO_WAITS) {
+			/* The back end may have to try again after a while. */
+			if (r->io.waiter.timer.at < until)
+				until = r->io.waiter.timer.at;
+			weft__readiness_arm(r);
+		} else if (r->begun == WEFT_IO_BLOCKS) {
+			*blocks = true;
+		} else {
+			r->begun = WEFT_IO_DONE;
+			r->base.status = (int)r->io.result;
+			ready = true;
+			if (weft_waiter_claim(w, r->base.index))
+				weft_waiter_complete(w);
+		}
+	}
+	return until;
+}
+
+WEFT__INLINE void weft__readiness_leave(weft_readiness_t *r)
+{
+	weft__asked_t asked;
+	int next;
+
+	for (; r; r = weft__readiness_next(r)) {
+		if (r->begun != WEFT_IO_WAITS)
+			continue;
+		weft__readiness_disarm(r);
+		r->io.deadline = 0;
+		asked.waiter = &r->io.waiter;
+		for (next = weft__io_step(&r->io); next != WEFT_IO_DONE; next = weft__io_step(&r->io)) {
+			if (next == WEFT_IO_WAITS)
+				weft__io_wait(&asked);
+			else
+				weft__io_pass(&r->io, next);
+		}
+		r->base.status = r->io.result == -ETIMEDOUT ? 0 : (int)r->io.result;
+	}
+}
+
+__attribute__((unused)) static int weft__readiness_wait(struct weft__awaited *first, weft_waiter_t *w)
+{
+	weft_readiness_t *list = (weft_readiness_t *)first, *r;
+	uint64_t until, deadline = w->timer.at;
+	bool blocks = false;
+	int result;
+
+	/* Handlers of `io` may wait, and must not be unwound: the select is in queues. */
+	weft_shield_begin();
+	until = weft__readiness_enter(list, w, &blocks);
+	weft_shield_end();
+	w->timer.at = until;
+	if (!blocks || !weft__readiness_block(list, w))
+		(void)weft_wait(w);
+	result = w->result;
+	weft_shield_begin();
+	weft__readiness_leave(list);
+	weft_shield_end();
+	if (result == -ETIMEDOUT && until < deadline)
+		return -EAGAIN;
+	for (r = list; r && result >= 0; r = weft__readiness_next(r))
+		if (r->base.index == result && !r->base.status)
+			return -EAGAIN; /* somebody else has used it up */
+	return result;
+}
+
+/** A readiness of a descriptor, for events of poll. May be used in an initializer. Does not suspend. */
+WEFT__INLINE weft_readiness_t weft_readiness(int fd, int events)
+{
+	weft_readiness_t r;
+
+	__builtin_memset(&r, 0, sizeof r);
+	r.base.look = weft__readiness_look;
+	r.base.wait = weft__readiness_wait;
+	r.fd = fd;
+	r.events = events;
+	return r;
 }
 
 /** As socket, socketpair and pipe2, close-on-exec always, in the mode that the back end likes. They do not wait. */

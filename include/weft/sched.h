@@ -311,6 +311,21 @@ WEFT__INLINE bool weft_waiter_park(weft_waiter_t *w)
 	return !(weft__waiter_become(w, WEFT__PARKED) & WEFT__DONE);
 }
 
+/** A select has so many cases at most: weft_select of weft/sync.h. */
+enum { WEFT_CASES = 64 };
+
+/* How weft/io.h lets a select wait for its objects. */
+struct weft__awaited {
+	/* Sets `status` of each object of the list. */
+	void (*look)(struct weft__awaited *list);
+	/* Like weft_wait, but the first object that has a status claims the waiter, too. When it returns no object will
+	 * do so. -EAGAIN: the select is to begin again. */
+	int (*wait)(struct weft__awaited *list, weft_waiter_t *w);
+	struct weft__awaited *next;
+	int index;  /* of its case */
+	int status; /* 0: not yet */
+};
+
 /** What is to be spawned: the argument of `spawn`, for its handlers, which may change it. */
 struct weft_spawn {
 	weft_fn_t *fn;
@@ -541,6 +556,7 @@ typedef struct weft_task {
 	weft_scope_t *scope;
 	void *result;
 	int error;
+	int index; /* of the joiner's case, if it selects: the result of its wait */
 } weft_task_t;
 
 /* For the functions below. -EPERM: no runtime resumes the caller. */
@@ -585,6 +601,10 @@ WEFT_API void weft_shield_end(void);
 WEFT_API bool weft__join_begin(weft_task_t *t, weft_waiter_t *w);
 /* The wait ended early. True: the task has ended all the same. */
 WEFT_API bool weft__join_end(weft_task_t *t, weft_waiter_t *w);
+/* For a case of weft_select. 1: `w` is claimed with `index` when the task ends. 0: it has ended. -EBUSY: somebody waits
+ * for its end already. -EDEADLK: it is the caller. */
+WEFT_API int weft__join_enter(weft_task_t *t, weft_waiter_t *w, int index);
+WEFT_API bool weft__has_ended(const weft_task_t *t);
 
 /**
  * Wait until a task has ended. One caller at a time: a second one is reported, and so is a task that joins itself. Who
@@ -673,6 +693,8 @@ WEFT_API const char *weft_task_name(void);
 
 /* Into the helpers' queue, and back: true if the caller must yield to get there. */
 WEFT_API bool weft__blocking(bool begin);
+/* Out of a weft_blocking for a wait, and into it again. True: a yield gets the caller there. */
+WEFT_API bool weft__blocking_pause(bool pause);
 WEFT__INLINE void weft__move(bool begin)
 {
 	if (weft__blocking(begin))

@@ -299,6 +299,14 @@ template <typename T> class [[nodiscard]] task
 		return s->result.take();
 	}
 
+	/** @throws std::system_error, EINVAL: it was joined, or moved from */
+	weft_task_t *native_handle() const
+	{
+		if (!state_)
+			detail::check(-EINVAL);
+		return &state_->task;
+	}
+
 	/** Ask it to end: see weft_task_cancel. Does not wait. */
 	void cancel() noexcept
 	{
@@ -849,36 +857,39 @@ template <typename T, typename F> class send_case : public select_case
 	F f_;
 };
 
-// An event or a semaphore.
-template <typename F> class object_case : public select_case
+// Any other object: `member` of the case.
+template <typename Object, typename F> class object_case : public select_case
 {
       public:
-	object_case(weft_event_t *event, weft_sem_t *sem, F f) : event_(event), sem_(sem), f_(std::move(f))
+	object_case(Object *weft_case_t::*member, Object *object, F f)
+	    : member_(member), object_(object), f_(std::move(f))
 	{
 	}
 	weft_case_t what() noexcept
 	{
 		weft_case_t c{};
 
-		c.event = event_;
-		c.sem = sem_;
+		c.*member_ = object_;
 		return c;
 	}
-	void done(int)
+	void done(int status)
 	{
-		f_();
+		if constexpr (std::is_invocable_v<F &, int>)
+			f_(status);
+		else
+			f_();
 	}
 
       private:
-	weft_event_t *event_;
-	weft_sem_t *sem_;
+	Object *weft_case_t::*member_;
+	Object *object_;
 	F f_;
 };
 
-template <typename F> auto object_case_of(weft_event_t *event, weft_sem_t *sem, F &&fn)
+template <typename Object, typename F> auto object_case_of(Object *weft_case_t::*member, Object *object, F &&fn)
 {
 	static_assert(std::is_invocable_v<std::decay_t<F> &>, "weft::select: the function of this case takes nothing");
-	return object_case<std::decay_t<F>>(event, sem, std::forward<F>(fn));
+	return object_case<Object, std::decay_t<F>>(member, object, std::forward<F>(fn));
 }
 
 template <typename F> class time_case : public select_case
@@ -970,12 +981,25 @@ template <typename T, typename F> auto on_send(channel<T> &c, std::common_type_t
 /** fn() when the event is set. */
 template <typename F> auto on_event(event &e, F &&fn)
 {
-	return detail::object_case_of(e.native_handle(), nullptr, std::forward<F>(fn));
+	return detail::object_case_of(&weft_case_t::event, e.native_handle(), std::forward<F>(fn));
 }
 /** fn() when the caller has a permit of the semaphore. */
 template <typename F> auto on_acquire(semaphore &s, F &&fn)
 {
-	return detail::object_case_of(nullptr, s.native_handle(), std::forward<F>(fn));
+	return detail::object_case_of(&weft_case_t::sem, s.native_handle(), std::forward<F>(fn));
+}
+/** fn() when the task has ended: join() does not wait then. The handle stays the caller's. @throws std::system_error,
+ * EINVAL: it was joined, or moved from; from the select EBUSY, EDEADLK: see weft_case_t */
+template <typename T, typename F> auto on_end(task<T> &t, F &&fn)
+{
+	return detail::object_case_of(&weft_case_t::task, t.native_handle(), std::forward<F>(fn));
+}
+/** fn(int) when a descriptor is ready: with the events, or a negative errno. See weft_readiness_t of weft/io.h. */
+template <typename F> auto on_readiness(struct weft_readiness &ready, F &&fn)
+{
+	static_assert(std::is_invocable_v<std::decay_t<F> &, int>, "weft::on_readiness(ready, fn): fn takes an int");
+	return detail::object_case<struct weft_readiness, std::decay_t<F>>(&weft_case_t::ready, &ready,
+									   std::forward<F>(fn));
 }
 /** fn() after that time, if no other case was ready before. */
 template <typename Rep, typename Period, typename F> auto after(std::chrono::duration<Rep, Period> time, F &&fn)
@@ -1209,7 +1233,7 @@ template <typename T> class [[nodiscard]] future
 /** A case of weft::select: fn() when the value of a future is known; get() does not wait then. The future is valid. */
 template <typename T, typename F> auto on_ready(const future<T> &f, F &&fn)
 {
-	return detail::object_case_of(f.native_event(), nullptr, std::forward<F>(fn));
+	return detail::object_case_of(&weft_case_t::event, f.native_event(), std::forward<F>(fn));
 }
 
 /** Says a future's value, or an exception, once. One that ends without sets broken_promise. */

@@ -884,25 +884,64 @@ WEFT__INLINE int weft_chan_receive(weft_chan_t *c, void *item)
 	return weft_chan_receive_until(c, item, WEFT_NEVER);
 }
 
-/** A select waits for each of its cases: for the channel, the event or the semaphore that is not NULL. A case in which
- * all three are NULL is never done. */
+/** A select waits for each of its cases: for the one object that is not NULL. A case in which all are NULL is never
+ * done. */
 typedef struct weft_case {
 	weft_chan_t *chan;
 	const void *send;    /**< the item to send; NULL: receive */
 	void *receive;	     /**< where to */
-	int status;	     /**< written: 0, -EPIPE, -ENOMEM */
+	int status;	     /**< written: 0, -EPIPE, -ENOMEM; of `ready`: the events, or a negative errno */
 	weft_event_t *event; /**< until it is set; of a future: weft_future_event() */
 	weft_sem_t *sem;     /**< to take a permit */
+	/** Until the task has ended. weft_join then does not wait. A select does not join: the handle must stay, and
+	 * the task's scope, which the select uses until it returns, unless the task had ended before. -EBUSY: somebody
+	 * else waits for this task, or another case does; -EDEADLK: it is the caller; and no case is done. */
+	weft_task_t *task;
+	struct weft_readiness *ready; /**< until a descriptor is ready: weft/io.h */
 	struct weft__place place;
 } weft_case_t;
 
-enum { WEFT_CASES = 64 };
+/* The objects of layers above, as a list; *wrong: one of them stands in two cases. */
+WEFT_API struct weft__awaited *weft__select_awaited(const weft_case_t *cases, unsigned count, bool *wrong);
 
-/* >= 0: that case is done. -EAGAIN: `w` is in all queues; w NULL: in none. -EINVAL. `first` is looked at first. */
-WEFT_API int weft__select_enter(weft_case_t *cases, unsigned count, weft_waiter_t *w, unsigned first);
-/* After the wait. `done`: the case whose object ended it, which is not touched again; negative: none. */
+/* >= 0: that case is done. -EAGAIN: `w` is in all queues; w NULL: in none. -EINVAL. -EINPROGRESS: there are objects of
+ * layers above, and `looked` is not set. `first` is looked at first. */
+WEFT_API int weft__select_enter(weft_case_t *cases, unsigned count, weft_waiter_t *w, unsigned first, bool looked);
+/* After the wait. `done`: the case whose object ended it, and is not touched again; its status is set; negative: none. */
 WEFT_API void weft__select_leave(weft_case_t *cases, unsigned count, int done);
 WEFT_API unsigned weft__select_draw(unsigned count);
+
+/* With objects of layers above. */
+__attribute__((cold, noinline, unused)) static int weft__select_above(weft_case_t *cases, unsigned count,
+								      uint64_t deadline, unsigned first)
+{
+	bool wrong = false, pauses = false;
+	struct weft__awaited *list = weft__select_awaited(cases, count, &wrong);
+	weft_waiter_t w;
+	int result;
+
+	if (wrong)
+		return -EINVAL;
+	/* A helper thread has no loop that could wait for these objects beside others. */
+	if (deadline && weft__blocking_pause(true)) {
+		pauses = true;
+		(void)weft_op_yield();
+	}
+	do {
+		list->look(list);
+		weft_waiter_init(&w, "select", cases, deadline);
+		result = weft__select_enter(cases, count, deadline ? &w : NULL, first, true);
+		if (result != -EAGAIN || !deadline)
+			break;
+		result = list->wait(list, &w);
+		weft__select_leave(cases, count, result);
+	} while (result == -EAGAIN);
+	if (pauses) {
+		(void)weft__blocking_pause(false);
+		(void)weft_op_yield();
+	}
+	return result == -EAGAIN ? -ETIMEDOUT : weft__waited(result);
+}
 
 WEFT__INLINE int weft__select(weft_case_t *cases, unsigned count, uint64_t deadline, unsigned first)
 {
@@ -915,24 +954,23 @@ WEFT__INLINE int weft__select(weft_case_t *cases, unsigned count, uint64_t deadl
 	if (weft__unlikely(result))
 		return result;
 	weft_waiter_init(&w, "select", cases, deadline);
-	result = weft__select_enter(cases, count, deadline ? &w : NULL, first);
+	result = weft__select_enter(cases, count, deadline ? &w : NULL, first, false);
+	if (weft__unlikely(result == -EINPROGRESS))
+		return weft__select_above(cases, count, deadline, first);
 	if (result != -EAGAIN)
 		return result;
 	if (!deadline)
 		return -ETIMEDOUT;
 	result = weft_wait(&w);
 	weft__select_leave(cases, count, result);
-	if (result < 0)
-		return weft__waited(result);
-	cases[result].status = cases[result].place.status;
-	return result;
+	return weft__waited(result);
 }
 
 /**
  * Do one of the cases, the first of those that can be done at once, or whichever can be done first. The others have no
  * effect. Their objects must stay until the call returns.
- * @param cases  filled in except for `status`; the caller's; one object may stand in several
- *   -EINVAL: NULL, or a case that receives into NULL
+ * @param cases  filled in except for `status`; the caller's; one object may stand in several, but a task or a
+ *   descriptor's readiness. -EINVAL: NULL, a case that receives into NULL, one readiness in two cases
  * @param count  1 to WEFT_CASES (-EINVAL else)
  * @return its index, and its `status` is set; or a negative error as above: then none was done
  */

@@ -483,3 +483,11 @@ int64_t weft__io_in_thread(struct weft__loop *loop, weft_io_t *io)
 	}
 	return result;
 }
+
+int weft__io_here(weft_io_t *io)
+{
+	if (io->kind == WEFT_IO_POLL && io->length && io->deadline)
+		return WEFT_IO_BLOCKS;
+	weft__io_block(io);
+	return WEFT_IO_DONE;
+}

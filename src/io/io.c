@@ -228,8 +228,7 @@ static inline __attribute__((always_inline)) int begin_in(struct weft__worker *w
 	if (!loop) {
 		if (weft__simulated())
 			return weft__sim_begin(io);
-		weft__io_block(io);
-		return WEFT_IO_DONE;
+		return weft__io_here(io);
 	}
 	if (__builtin_expect(++w->io_streak > STREAK, 0)) {
 		w->io_streak = 0;

@@ -224,6 +224,8 @@ struct weft__direntry {
 
 /* files.c: an operation on files that only blocks; -EINVAL: there is no such kind. */
 int64_t weft__io_file(const weft_io_t *io) WEFT__HIDDEN;
+/* Outside of a loop: WEFT_IO_DONE, or WEFT_IO_BLOCKS. */
+int weft__io_here(weft_io_t *io) WEFT__HIDDEN;
 /* What is known of each kind. */
 extern const struct weft__kind {
 	const char *what; /* for weft_dump: "read" */

@@ -369,10 +369,8 @@ static int begin(struct weft__world *world, weft_io_t *io)
 	io->way = weft__io_way(io);
 	if (is_lookup(io) || (weft__kind(io)->names && !is_real(io)))
 		return delay(world, NULL, io);
-	if (is_real(io)) {
-		weft__io_block(io);
-		return WEFT_IO_DONE;
-	}
+	if (is_real(io))
+		return weft__io_here(io);
 	node = weft__node_of(world, io->fd);
 	return node && node->kind == WEFT__OPEN_FILE && io->kind != WEFT_IO_POLL ? delay(world, node, io)
 										 : try(world, io);

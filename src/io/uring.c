@@ -592,12 +592,15 @@ static void handle_signal(void)
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
-/* Tried by a system call first: what the kernel has no operation for, or none that raises no SIGPIPE. */
+/* Tried by a system call first: what the kernel has no operation for, or none that raises no SIGPIPE; and a poll that
+ * does not wait. */
 static bool is_direct(const weft_io_t *io, int nature)
 {
 	/* A ring would read from a pipe, whatever the position; and where nothing is to be moved files differ. */
 	if (nature != WEFT__FILE && io->kind <= WEFT_IO_WRITEV && (io->offset != -1 || weft__io_moves_nothing(io)))
 		return true;
+	if (io->kind == WEFT_IO_POLL)
+		return !io->deadline;
 	if (io->kind == WEFT_IO_READV || io->kind == WEFT_IO_WRITEV)
 		return weft__is_socket(nature);
 	return io->kind == WEFT_IO_RECVMMSG || io->kind == WEFT_IO_SENDMMSG || io->kind == WEFT_IO_SENDFILE;

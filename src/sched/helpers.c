@@ -152,3 +152,13 @@ bool weft__blocking(bool begin)
 	weft__task_set(task, WEFT__BLOCKING, false);
 	return true;
 }
+
+bool weft__blocking_pause(bool pause)
+{
+	struct weft__task *task = weft__task();
+
+	if (!task || !task->blocks)
+		return false;
+	weft__task_set(task, WEFT__BLOCKING, !pause);
+	return true;
+}

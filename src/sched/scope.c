@@ -321,33 +321,55 @@ static WEFT__COLD void die_joined(const weft_task_t *t)
 					     : "was called by the task itself, which would wait for its own end");
 }
 
-bool weft__join_begin(weft_task_t *t, weft_waiter_t *w)
+bool weft__has_ended(const weft_task_t *t)
+{
+	/* Acquire: pairs with tell_handle. */
+	return !__atomic_load_n(&t->task, __ATOMIC_ACQUIRE);
+}
+
+static inline __attribute__((always_inline)) int enter(weft_task_t *t, weft_waiter_t *w, int index)
 {
 	struct weft__task *task;
+	int error = 0;
 
-	/* Acquire: pairs with tell_handle. */
-	if (!__atomic_load_n(&t->task, __ATOMIC_ACQUIRE)) {
+	if (weft__has_ended(t)) {
 		ended_before(t);
-		return false;
+		return 0;
 	}
 	weft__scope_lock(t->scope);
 	task = t->task;
 	if (task) {
 		if (weft__unlikely(t->joiner || task->k == weft__owner()))
-			die_joined(t);
-		t->joiner = w;
+			error = t->joiner ? -EBUSY : -EDEADLK;
+		else
+			t->joiner = w;
+		t->index = error ? t->index : index;
 	}
 	weft__scope_unlock(t->scope);
-	return task;
+	return error ? error : task != NULL;
+}
+
+int weft__join_enter(weft_task_t *t, weft_waiter_t *w, int index)
+{
+	return enter(t, w, index);
+}
+
+bool weft__join_begin(weft_task_t *t, weft_waiter_t *w)
+{
+	int waits = enter(t, w, 0);
+
+	if (weft__unlikely(waits < 0))
+		die_joined(t);
+	return waits;
 }
 
 bool weft__join_end(weft_task_t *t, weft_waiter_t *w)
 {
 	bool ended;
 
-	(void)w;
 	weft__scope_lock(t->scope);
-	t->joiner = NULL;
+	if (t->joiner == w)
+		t->joiner = NULL;
 	ended = !t->task;
 	weft__scope_unlock(t->scope);
 	return ended;

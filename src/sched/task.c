@@ -238,16 +238,18 @@ static int error_of(struct weft__task *task, weft_request_t r)
 static inline __attribute__((always_inline)) weft_waiter_t *tell_handle(weft_task_t *t, void *result, int error)
 {
 	weft_waiter_t *joiner;
+	int index;
 
 	if (!t)
 		return NULL;
 	joiner = t->joiner;
+	index = t->index;
 	t->result = result;
 	t->error = error;
 	weft__seen_release(t);
-	/* Release: pairs with weft__join_begin. */
+	/* Release: pairs with weft__has_ended. */
 	__atomic_store_n(&t->task, NULL, __ATOMIC_RELEASE);
-	return joiner && weft_waiter_claim(joiner, 0) ? joiner : NULL;
+	return joiner && weft_waiter_claim(joiner, index) ? joiner : NULL;
 }
 
 static void leave_runtime(struct weft__task *task, void *result, int error)

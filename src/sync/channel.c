@@ -289,6 +289,12 @@ static void unlock_all(weft_chan_t **chans, unsigned count)
 		unlock(&chans[--count]->receivers);
 }
 
+/* Its first field. */
+static struct weft__awaited *awaited_of(const weft_case_t *c)
+{
+	return (struct weft__awaited *)c->ready;
+}
+
 /* 1, -EPIPE, -ENOMEM, or 0 if it has to wait. */
 static int try(weft_case_t *c, struct weft__place **completed)
 {
@@ -296,7 +302,11 @@ static int try(weft_case_t *c, struct weft__place **completed)
 		return c->send ? send(c->chan, c->send, completed) : receive(c->chan, c->receive, completed);
 	if (c->event)
 		return weft__event_is_set(c->event);
-	return c->sem && weft__sem_enter(c->sem, NULL, 1);
+	if (c->sem)
+		return weft__sem_enter(c->sem, NULL, 1);
+	if (c->task)
+		return weft__has_ended(c->task);
+	return c->ready && awaited_of(c)->status;
 }
 
 /* The first case from `first` on that can be done, which is; -EAGAIN: none. */
@@ -310,7 +320,7 @@ static int try_all(weft_case_t *cases, unsigned count, unsigned first, struct we
 		result = try(&cases[at], completed);
 		if (!result)
 			continue;
-		cases[at].status = result < 0 ? result : 0;
+		cases[at].status = cases[at].ready ? awaited_of(&cases[at])->status : result < 0 ? result : 0;
 		return (int)at;
 	}
 	return -EAGAIN;
@@ -332,25 +342,40 @@ static void add_all(weft_case_t *cases, unsigned count, weft_waiter_t *w)
 	}
 }
 
+/* Into the queue of what is no channel. 1: it waits; 0: it can be done now; -EBUSY, -EDEADLK. */
+static int enter_other(weft_case_t *c, weft_waiter_t *w)
+{
+	int waits;
+
+	if (c->event)
+		return weft__event_enter(c->event, &c->place);
+	if (c->sem)
+		return !weft__sem_enter(c->sem, &c->place, 1);
+	waits = c->task ? weft__join_enter(c->task, w, c->place.index) : 1;
+	c->place.queued = c->task && waits > 0;
+	return waits;
+}
+
 /*
- * Events and semaphores have locks of their own, and need not be looked at together with the channels: an exchange has
- * one partner there. So their queues are entered one after the other, when the places are in the channels' queues. A
- * case that can be done by then claims the waiter for itself. If another case has claimed it before, a permit goes
- * back.
+ * Events, semaphores and tasks have locks of their own, and need not be looked at together with the channels: an
+ * exchange has one partner there. So their queues are entered one after the other, when the places are in the channels'
+ * queues. A case that can be done by then claims the waiter for itself. If another case has claimed it before, a permit
+ * goes back.
  */
 static void enter_others(weft_case_t *cases, unsigned count, weft_waiter_t *w)
 {
 	unsigned i;
+	int waits;
 
 	for (i = 0; i < count; i++) {
 		weft_case_t *c = &cases[i];
 
-		if (c->chan || !(c->event || c->sem) ||
-		    (c->event ? weft__event_enter(c->event, &c->place) : !weft__sem_enter(c->sem, &c->place, 1)))
+		waits = c->chan ? 1 : enter_other(c, w);
+		if (waits > 0)
 			continue;
-		if (weft_waiter_claim(w, (int)i))
+		if (weft_waiter_claim(w, waits < 0 ? waits : (int)i))
 			weft_waiter_complete(w);
-		else if (!c->event && WEFT_NO_CANARY(select_keeps_a_permit))
+		else if (c->sem && !c->event && WEFT_NO_CANARY(select_keeps_a_permit))
 			(void)weft__sem_give(c->sem, 1);
 		return;
 	}
@@ -366,26 +391,50 @@ unsigned weft__select_draw(unsigned count)
 	return (unsigned)((w && w->rt->sim ? weft__sim_random(w->rt) : weft__xorshift(state)) % count);
 }
 
-/* Does a case receive into NULL? */
-static bool is_wrong(const weft_case_t *cases, unsigned count)
+/* -EINVAL: a case receives into NULL. -EINPROGRESS: there are objects of layers above. */
+static int check(const weft_case_t *cases, unsigned count)
 {
+	int result = 0;
+	unsigned i;
+
+	for (i = 0; i < count; i++) {
+		if (!cases[i].send && !cases[i].receive && weft__chan_wants_item(cases[i].chan))
+			return -EINVAL;
+		if (cases[i].ready)
+			result = -EINPROGRESS;
+	}
+	return result;
+}
+
+struct weft__awaited *weft__select_awaited(const weft_case_t *cases, unsigned count, bool *wrong)
+{
+	struct weft__awaited *first = NULL, *a;
 	unsigned i;
 
 	for (i = 0; i < count; i++)
-		if (!cases[i].send && !cases[i].receive && weft__chan_wants_item(cases[i].chan))
-			return true;
-	return false;
+		if (cases[i].ready)
+			awaited_of(&cases[i])->index = -1;
+	for (i = 0; i < count; i++) {
+		a = cases[i].ready ? awaited_of(&cases[i]) : NULL;
+		if (!a)
+			continue;
+		*wrong |= a->index >= 0;
+		a->index = (int)i;
+		a->next = first;
+		first = a;
+	}
+	return first;
 }
 
-int weft__select_enter(weft_case_t *cases, unsigned count, weft_waiter_t *w, unsigned first)
+int weft__select_enter(weft_case_t *cases, unsigned count, weft_waiter_t *w, unsigned first, bool looked)
 {
 	weft_chan_t *chans[WEFT_CASES];
 	unsigned n = channels_of(cases, count, chans);
 	struct weft__place *completed = NULL;
-	int result;
+	int result = check(cases, count);
 
-	if (is_wrong(cases, count))
-		return -EINVAL;
+	if (result == -EINVAL || (result && !looked))
+		return result;
 	lock_all(chans, n);
 	result = try_all(cases, count, first, &completed);
 	if (n)
@@ -406,13 +455,17 @@ void weft__select_leave(weft_case_t *cases, unsigned count, int done)
 	for (i = 0; i < count; i++) {
 		weft_case_t *c = &cases[i];
 
-		if ((int)i == done)
+		if ((int)i == done) {
+			c->status = c->ready ? awaited_of(c)->status : c->place.status;
 			continue;
+		}
 		if (c->chan)
 			weft__chan_leave(c->chan, &c->place);
 		else if (c->event)
 			weft__event_leave(c->event, &c->place);
 		else if (c->sem)
 			weft__sem_leave(c->sem, &c->place);
+		else if (c->place.queued)
+			(void)weft__join_end(c->task, c->place.waiter);
 	}
 }

@@ -37,6 +37,16 @@ else()
 	weft_skip(io.io_uring "liburing.h is missing: apt-get install --no-install-recommends liburing-dev")
 endif()
 
+# Readiness and task ends as cases of weft_select.
+weft_program(select gcc SOURCES select.c FLAGS -Wall -Wextra)
+weft_test(select.simulated COMMAND @select.gcc 0 300)
+foreach(workers 1 2 8)
+	weft_test(select.${workers}.epoll COMMAND @select.gcc ${workers} 30 ENV WEFT_IO=epoll)
+	if(EXISTS /usr/include/liburing.h)
+		weft_test(select.${workers}.io_uring COMMAND @select.gcc ${workers} 30 ENV WEFT_IO=io_uring)
+	endif()
+endforeach()
+
 # A task on a small stack that waits has one chunk.
 weft_linked(shallow segmented gcc SOURCES shallow.c FLAGS -O2)
 weft_test(shallow.epoll COMMAND @shallow.segmented.gcc 1 ENV WEFT_IO=epoll)

@@ -9,11 +9,13 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <poll.h>
 #include <shared_mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
+#include <weft/io.h>
 #include <weft/sched.hpp>
 
 using namespace std::chrono_literals;
@@ -339,6 +341,32 @@ void selects()
 	}
 }
 
+void selects_ends_and_readiness()
+{
+	weft::scope scope;
+	weft::event go;
+	auto one = scope.spawn([&] {
+		go.wait();
+		return 7;
+	});
+	int fds[2], events = 0, ended = 0;
+
+	CHECK(weft_pipe(fds) == 0);
+	weft_readiness_t input = weft_readiness(fds[0], POLLIN);
+	auto once = [&](auto timeout) {
+		return weft::select(weft::on_end(one, [&] { ended++; }),
+				    weft::on_readiness(input, [&](int status) { events = status; }),
+				    std::move(timeout));
+	};
+	CHECK(once(weft::after(1ms, [] {})) == 2);
+	CHECK(weft_write(fds[1], "x", 1) == 1);
+	CHECK(once(weft::after(1h, [] {})) == 1 && events == POLLIN);
+	CHECK(weft_close(fds[0]) == 0 && weft_close(fds[1]) == 0);
+	go.set();
+	CHECK(weft::select(weft::on_end(one, [&] { ended++; })) == 0 && ended == 1 && one.join() == 7);
+	CHECK(error_of([&] { (void)weft::on_end(one, [] {}); }) == EINVAL);
+}
+
 // A wait by any object ends when its scope is cancelled.
 void cancelled()
 {
@@ -394,8 +422,13 @@ struct own {
 	const char *name;
 	void (*run)();
 } owns[] = {
-    {"semaphores", semaphores}, {"rates", rates},	{"events_and_groups", events_and_groups},
-    {"barriers", barriers},	{"channels", channels}, {"selects", selects},
+    {"semaphores", semaphores},
+    {"rates", rates},
+    {"events_and_groups", events_and_groups},
+    {"barriers", barriers},
+    {"channels", channels},
+    {"selects", selects},
+    {"ends", selects_ends_and_readiness},
     {"cancelled", cancelled},
 };
 
