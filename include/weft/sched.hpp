@@ -12,6 +12,7 @@
 //   weft::run(f)          run f() as the first task, by workers of the runtime's own; its result or exception comes out
 //   weft::scope           tasks that end before it does; the first exception cancels the others
 //   weft::task<T>         one of them, to be joined
+//   weft::join_set<T>     tasks whose results are got in the order of their ends, and a limit on how many run
 //   weft::this_task::…    sleep_for, sleep_until, yield, blocking, await
 //   weft::shield          while it lives the task's waits are not cancelled
 //   weft::mutex, …        the objects of weft/sync.hpp
@@ -501,6 +502,139 @@ class scope
 	std::exception_ptr thrown_; // written by a task, read when all have ended
 };
 
+/**
+ * Tasks with results of one type that are got one by one, in the order in which the tasks end, and a limit on how many
+ * run at a time: see weft_join_set_t. For the task that made it; stays where it is. At its end tasks that still run are
+ * cancelled, and waited for. An exception of a task leaves next(), and does not concern the other tasks.
+ */
+template <typename T> class join_set
+{
+      public:
+	/** @param limit  0: none */
+	explicit join_set(size_t limit = 0) : set_ WEFT_JOIN_SET(scope_.get(), limit)
+	{
+	}
+	join_set(const join_set &) = delete;
+	join_set &operator=(const join_set &) = delete;
+	~join_set()
+	{
+		weft_join_set_task_t *ended;
+
+		cancel();
+		weft_shield_begin();
+		try {
+			scope_.wait();
+		} catch (const std::system_error &) { // it was cancelled
+		}
+		while (weft_join_set_next_until(&set_, &ended, 0) == 0)
+			delete static_cast<member *>(ended->arg);
+		weft_shield_end();
+	}
+
+	/** Start f(args…), copies of them; wait for an end if as many as the limit run. May suspend.
+	 * @throws std::bad_alloc; std::system_error: as weft_join_set_spawn_until says */
+	template <typename F, typename... Args> void spawn(F &&f, Args &&...args)
+	{
+		(void)start(WEFT_NEVER, std::forward<F>(f), std::forward<Args>(args)...);
+	}
+	/** False: as many as the limit run. Does not wait. */
+	template <typename F, typename... Args> [[nodiscard]] bool try_spawn(F &&f, Args &&...args)
+	{
+		return start(0, std::forward<F>(f), std::forward<Args>(args)...);
+	}
+
+	/** Wait for the next end. Not if the set is empty(): @throws std::system_error, ENOENT. May suspend.
+	 * @return the task's result @throws its exception; std::system_error: what it failed with; ECANCELED */
+	T next()
+	{
+		return take(WEFT_NEVER);
+	}
+	/** Likewise; try_next does not wait. @throws std::system_error, ETIMEDOUT: no task has ended in time */
+	T try_next()
+	{
+		return take(0);
+	}
+	template <typename Rep, typename Period> T next_for(const std::chrono::duration<Rep, Period> &time)
+	{
+		return take(detail::deadline_of(time));
+	}
+	template <typename Clock, typename Duration> T next_until(const std::chrono::time_point<Clock, Duration> &when)
+	{
+		return take(detail::deadline_of(when));
+	}
+
+	/** Tasks whose results nobody has got. */
+	size_t size() noexcept
+	{
+		return weft_join_set_count(&set_);
+	}
+	bool empty() noexcept
+	{
+		return !size();
+	}
+	/** Cancel all: see weft_scope_cancel. From any thread. */
+	void cancel() noexcept
+	{
+		scope_.cancel();
+	}
+
+      private:
+	struct member {
+		weft_join_set_task_t task{};
+		detail::outcome<T> result;
+
+		virtual ~member() = default;
+	};
+	template <typename Call> struct member_with : member {
+		Call call;
+
+		explicit member_with(Call &&c) : call(std::move(c))
+		{
+		}
+		static void *run(void *self)
+		{
+			auto *m = static_cast<member_with *>(static_cast<member *>(self));
+			detail::locals values;
+
+			detail::run_into(m->result, m->call);
+			return nullptr;
+		}
+	};
+
+	template <typename F, typename... Args> bool start(uint64_t deadline, F &&f, Args &&...args)
+	{
+		constexpr bool fits = detail::is_callable<F, Args...>;
+
+		static_assert(
+		    fits,
+		    "weft: a task's function is called with copies of its arguments, as rvalues: it must take them so");
+		if constexpr (fits) {
+			auto call = detail::call_of(std::forward<F>(f), std::forward<Args>(args)...);
+			auto m = std::make_unique<member_with<decltype(call)>>(std::move(call));
+			weft_task_attr_t all = detail::attr_of(nullptr);
+			member *plain = m.get();
+
+			if (!detail::in_time(weft_join_set_spawn_until(&set_, &m->task, m->run, plain, &all, deadline)))
+				return false;
+			m.release(); // the set's
+		}
+		return true;
+	}
+	T take(uint64_t deadline)
+	{
+		weft_join_set_task_t *ended;
+
+		detail::check(weft_join_set_next_until(&set_, &ended, deadline));
+		std::unique_ptr<member> m(static_cast<member *>(ended->arg));
+		if (!m->result.thrown())
+			detail::check(ended->error);
+		return m->result.take();
+	}
+
+	scope scope_;
+	weft_join_set_t set_;
+};
+
 /** Run f() as the first task, with all that it starts, and wait. @return its result @throws its exception;
  * std::system_error, std::bad_alloc: as weft_rt_run says. */
 template <typename F> auto run(const weft_rt_config_t &config, F &&f)
@@ -857,6 +991,31 @@ template <typename T, typename F> class send_case : public select_case
 	F f_;
 };
 
+template <typename T, typename F> class broadcast_case : public select_case
+{
+      public:
+	broadcast_case(receiver<T> &r, F f) : from_(r.native_handle()), f_(std::move(f))
+	{
+	}
+	weft_case_t what() noexcept
+	{
+		weft_case_t c{};
+
+		c.from = from_;
+		c.receive = &item_;
+		return c;
+	}
+	void done(int status)
+	{
+		f_(status ? std::optional<T>() : std::optional<T>(item_));
+	}
+
+      private:
+	weft_receiver_t *from_;
+	T item_{};
+	F f_;
+};
+
 // Any other object: `member` of the case.
 template <typename Object, typename F> class object_case : public select_case
 {
@@ -982,6 +1141,17 @@ template <typename T, typename F> auto on_send(channel<T> &c, std::common_type_t
 template <typename F> auto on_event(event &e, F &&fn)
 {
 	return detail::object_case_of(&weft_case_t::event, e.native_handle(), std::forward<F>(fn));
+}
+/** fn(std::optional<T>) with the next item of a broadcast or watch; empty if it is closed. */
+template <typename T, typename F> auto on_receive(receiver<T> &r, F &&fn)
+{
+	constexpr bool fits = std::is_invocable_v<std::decay_t<F> &, std::optional<T>>;
+
+	static_assert(fits, "weft::on_receive(receiver, fn): fn takes a std::optional of its items");
+	if constexpr (fits)
+		return detail::broadcast_case<T, std::decay_t<F>>(r, std::forward<F>(fn));
+	else
+		return detail::time_case<void (*)()>(0, nullptr);
 }
 /** fn() when the caller has a permit of the semaphore. */
 template <typename F> auto on_acquire(semaphore &s, F &&fn)

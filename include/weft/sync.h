@@ -546,10 +546,12 @@ WEFT__INLINE WEFT__NOT_NULL int weft_group_wait(weft_group_t *g)
 	return weft_group_wait_until(g, WEFT_NEVER);
 }
 
-/** Something to be done once, by whoever comes first. */
+/** Something to be done once, by whoever comes first. For callers of weft_once, or of weft_once_retry, or of
+ * weft_once_tell. */
 typedef struct weft_once {
 	weft_event_t done;
 	uint32_t begun;	 /* atomic */
+	int error;	 /* of weft_once_tell */
 	weft_coro_t *by; /* atomic, relaxed: only whoever calls the function compares it with itself */
 } weft_once_t;
 
@@ -587,6 +589,98 @@ WEFT__INLINE WEFT__NOT_NULL int weft_once_until(weft_once_t *o, void (*fn)(void 
 WEFT__INLINE WEFT__NOT_NULL int weft_once(weft_once_t *o, void (*fn)(void *), void *arg)
 {
 	return weft_once_until(o, fn, arg, WEFT_NEVER);
+}
+
+/* 1: the caller is to call the function. 0: it is done. Else `place` is in the queue. */
+WEFT_API int weft__once_enter(weft_once_t *o, struct weft__place *place);
+/* The caller's call is over. `done`: for good; else a waiter calls the function next. */
+WEFT_API void weft__once_end(weft_once_t *o, bool done);
+
+/* A call of the function. */
+struct weft__once_call {
+	weft_once_t *once;
+	bool tells;
+	int error;
+};
+
+__attribute__((unused)) static void weft__once_call_over(struct weft__once_call *c)
+{
+	bool spent = weft__begin_release();
+
+	__atomic_store_n(&c->once->by, NULL, __ATOMIC_RELAXED);
+	c->once->error = c->tells ? c->error : 0;
+	weft__once_end(c->once, c->tells || !c->error);
+	weft__end_release(spent);
+}
+
+/* 0: the caller is to call the function. 1: it is done. */
+__attribute__((noinline, unused)) static int weft__once_wait_for_turn(weft_once_t *o, uint64_t deadline)
+{
+	struct weft__queued w;
+	int result;
+
+	if (__atomic_load_n(&o->by, __ATOMIC_RELAXED) == weft__owner())
+		return -EDEADLK;
+	weft__queued_init(&w, "once", o, deadline);
+	result = weft__once_enter(o, deadline ? &w.place : NULL);
+	if (result >= 0)
+		return !result;
+	if (!deadline)
+		return -ETIMEDOUT;
+	result = weft_wait(&w.waiter);
+	if (!result)
+		return w.place.status != -EAGAIN;
+	weft__event_leave(&o->done, &w.place);
+	return weft__waited(result);
+}
+
+__attribute__((unused)) static int weft__once_call(weft_once_t *o, int (*fn)(void *), void *arg, bool tells,
+						   uint64_t deadline)
+{
+	struct weft__once_call c = {o, tells, -ECANCELED};
+	int turn;
+
+	weft__begin_check();
+	if (weft__likely(weft__event_is_set(&o->done)))
+		return o->error;
+	turn = weft__once_wait_for_turn(o, deadline);
+	if (turn)
+		return turn < 0 ? turn : o->error;
+	__atomic_store_n(&o->by, weft__owner(), __ATOMIC_RELAXED);
+	weft_defer(weft__once_call_over, &c);
+	c.error = fn(arg);
+	return c.error;
+}
+
+/**
+ * Like weft_once_until, but fn(arg) may fail: then it is not done. The caller gets what fn returned, and the caller
+ * that has waited longest calls its own fn next. So does it if fn is left by an exception or a cancellation.
+ * @param fn        returns 0: it is done, for all; or another number, usually a negative errno
+ * @param deadline  for the wait; the caller's own call of fn has none. 0: call fn or return, and do not wait
+ * @return 0; what the caller's fn returned; as all functions that wait; -EDEADLK: fn itself calls this
+ */
+WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_once_retry_until(weft_once_t *o, int (*fn)(void *), void *arg,
+								       uint64_t deadline)
+{
+	return weft__once_call(o, fn, arg, false, deadline);
+}
+
+WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_once_retry(weft_once_t *o, int (*fn)(void *), void *arg)
+{
+	return weft__once_call(o, fn, arg, false, WEFT_NEVER);
+}
+
+/** Like weft_once_until, and all callers get what fn(arg) returned, those that come later, too. -ECANCELED: it was left
+ * by an exception or a cancellation. */
+WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_once_tell_until(weft_once_t *o, int (*fn)(void *), void *arg,
+								      uint64_t deadline)
+{
+	return weft__once_call(o, fn, arg, true, deadline);
+}
+
+WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_once_tell(weft_once_t *o, int (*fn)(void *), void *arg)
+{
+	return weft__once_call(o, fn, arg, true, WEFT_NEVER);
 }
 
 /** A place where `parties` meet, again and again. */
@@ -755,6 +849,264 @@ WEFT__INLINE WEFT__NOT_NULL int weft_future_get(weft_future_t *f, void **value)
 	return weft_future_get_until(f, value, WEFT_NEVER);
 }
 
+/* ---- join set -------------------------------------------------------------------------------------------------- */
+
+struct weft_join_set;
+
+/** A task of a join set. The caller's; from its spawn until weft_join_set_next has returned it, or the scope is closed,
+ * it must stay in place. Afterwards it can serve another spawn. */
+typedef struct weft_join_set_task {
+	void *result; /**< what its function returned, when weft_join_set_next has returned it */
+	int error;    /**< likewise: as weft_join returns */
+	/** For weft_task_cancel and weft_select; not to be joined. */
+	weft_task_t handle;
+	weft_fn_t *fn; /**< as they were given to the spawn */
+	void *arg;
+	/* Private. */
+	struct weft_join_set *set;
+	struct weft_join_set_task *next;
+} weft_join_set_task_t;
+
+/**
+ * Tasks of a scope whose ends are waited for one by one, in their order, and a limit on how many run at a time. As
+ * tokio's JoinSet, and errgroup's SetLimit. A task that fails (weft_task_fail) cancels its scope, as every task does;
+ * one that is to fail alone returns its error as its result.
+ */
+typedef struct weft_join_set {
+	struct weft__queue queue; /* those who wait for the next */
+	weft_scope_t *scope;
+	size_t limit;
+	weft_sem_t permits;
+	/* Under the queue's lock. */
+	size_t count;			    /* tasks that `next` has not returned */
+	weft_join_set_task_t *first, *last; /* of those, the ones whose functions are over */
+} weft_join_set_t;
+
+/** weft_join_set_t set = WEFT_JOIN_SET(&scope, 10): at most ten tasks run at a time; 0: no limit. */
+#define WEFT_JOIN_SET(scope, limit)                                                                                    \
+	{                                                                                                              \
+		{0, NULL, NULL}, (scope), (limit), WEFT_SEM(limit), 0, NULL, NULL                                      \
+	}
+
+WEFT_API void weft__join_set_add(weft_join_set_t *s);
+/* `m` NULL: a task that could not be started. */
+WEFT_API void weft__join_set_ended(weft_join_set_t *s, weft_join_set_task_t *m);
+/* 1: place->value is a task. 0: the place is in the queue, if `waits`. -ENOENT. */
+WEFT_API int weft__join_set_enter(weft_join_set_t *s, struct weft__place *place, bool waits);
+WEFT_API size_t weft__join_set_count(weft_join_set_t *s);
+
+__attribute__((unused)) static void weft__join_set_over(weft_join_set_task_t *m)
+{
+	bool spent = weft__begin_release();
+
+	weft__join_set_ended(m->set, m);
+	weft__end_release(spent);
+}
+
+__attribute__((unused)) static void *weft__join_set_run(void *member)
+{
+	weft_join_set_task_t *m = (weft_join_set_task_t *)member;
+
+	weft_defer(weft__join_set_over, m);
+	return m->fn(m->arg);
+}
+
+/**
+ * Start a task of the set's scope; if as many as the limit run, wait until one has ended. By any task.
+ * @param m         the caller's
+ * @param attr      as for weft_scope_spawn_with; may be NULL
+ * @param deadline  for the wait; 0: do not wait
+ * @return 0, and `m` is the set's; as all functions that wait, and as weft_scope_spawn: it is not
+ */
+__attribute__((unused)) WEFT__NOT_NULL WEFT__USE_RESULT static int weft_join_set_spawn_until(
+    weft_join_set_t *s, weft_join_set_task_t *m, weft_fn_t *fn, void *arg, const weft_task_attr_t *attr,
+    uint64_t deadline)
+{
+	int error;
+
+	if (!fn || !m)
+		return -EINVAL;
+	error = s->limit ? weft_sem_take_until(&s->permits, deadline) : 0;
+	if (error)
+		return error;
+	m->fn = fn;
+	m->arg = arg;
+	m->set = s;
+	weft__join_set_add(s);
+	error = weft_scope_spawn_with(s->scope, &m->handle, weft__join_set_run, m, attr);
+	if (error)
+		weft__join_set_ended(s, NULL);
+	return error;
+}
+
+WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_join_set_spawn(weft_join_set_t *s, weft_join_set_task_t *m,
+								     weft_fn_t *fn, void *arg)
+{
+	return weft_join_set_spawn_until(s, m, fn, arg, NULL, WEFT_NEVER);
+}
+
+/**
+ * Wait for the next task that ends.
+ * @param m  written: the task, with `result` and `error`, which is the caller's again
+ * @return 0; -ENOENT: the set has no task; as all functions that wait: -ECANCELED when the scope is the caller's and is
+ *   cancelled, because a task has failed, say. weft_scope_wait tells why
+ */
+__attribute__((unused)) WEFT__NOT_NULL WEFT__USE_RESULT static int weft_join_set_next_until(weft_join_set_t *s,
+											    weft_join_set_task_t **m,
+											    uint64_t deadline)
+{
+	int result = weft__begin_operation(deadline != 0);
+	struct weft__queued w;
+
+	if (result)
+		return result;
+	weft__queued_init(&w, "next task of a join set", s, deadline);
+	result = weft__join_set_enter(s, &w.place, deadline != 0);
+	if (result < 0)
+		return result;
+	if (!result && !deadline)
+		return -ETIMEDOUT;
+	if (!result) {
+		result = weft_wait(&w.waiter);
+		if (result) {
+			weft__queue_leave(&s->queue, &w.place);
+			return weft__waited(result);
+		}
+		if (w.place.status)
+			return w.place.status;
+	}
+	*m = (weft_join_set_task_t *)w.place.value;
+	(*m)->error = weft_join(&(*m)->handle, &(*m)->result);
+	return 0;
+}
+
+WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_join_set_next(weft_join_set_t *s, weft_join_set_task_t **m)
+{
+	return weft_join_set_next_until(s, m, WEFT_NEVER);
+}
+
+/** Tasks that weft_join_set_next has not returned yet. Does not wait. */
+WEFT__INLINE WEFT__NOT_NULL size_t weft_join_set_count(weft_join_set_t *s)
+{
+	(void)weft__begin_operation(false);
+	return weft__join_set_count(s);
+}
+
+/* ---- broadcast and watch --------------------------------------------------------------------------------------- */
+
+/**
+ * Items that each receiver sees, kept in an array of the caller's: as many as it has elements. A sender never waits: it
+ * replaces the oldest item. A receiver that is slower is told how many items it has missed. As tokio's broadcast; with
+ * one element, and a value from the beginning, its watch.
+ */
+typedef struct weft_broadcast {
+	struct weft__queue queue; /* of receivers that have seen all; the fields below are under its lock */
+	void *items;		  /* a ring: item n at n % capacity */
+	size_t bytes, capacity;
+	uint64_t sent;
+	bool closed, is_watch;
+} weft_broadcast_t;
+
+/** Without an item: struct news last[16]; weft_broadcast_t b = WEFT_BROADCAST(last). The array must not be used
+ * otherwise. */
+#define WEFT_BROADCAST(array)                                                                                          \
+	{                                                                                                              \
+		{0, NULL, NULL}, (array), sizeof(array)[0], sizeof(array) / sizeof(array)[0], 0, false, false          \
+	}
+
+/** A value that changes: struct settings now = {…}; weft_broadcast_t b = WEFT_WATCH(now). A sender changes it, a
+ * receiver waits for a change since its last receive, and gets the latest value. The first receive does not wait. The
+ * variable must not be used otherwise: weft_broadcast_latest reads it. */
+#define WEFT_WATCH(variable)                                                                                           \
+	{                                                                                                              \
+		{0, NULL, NULL}, &(variable), sizeof(variable), 1, 1, false, true                                      \
+	}
+
+/** A receiver: for one task or thread at a time. It needs no call that ends it. */
+typedef struct weft_receiver {
+	weft_broadcast_t *from;
+	uint64_t next;	 /* the number of the item that it receives next; while it waits: under the broadcast's lock */
+	uint64_t missed; /**< written: items that were replaced since the receive before */
+	void *item;	 /* where to, while it waits */
+} weft_receiver_t;
+
+WEFT_API uint64_t weft__broadcast_begin(weft_broadcast_t *b);
+WEFT_API int weft__broadcast_send(weft_broadcast_t *b, const void *item);
+WEFT_API void weft__broadcast_close(weft_broadcast_t *b);
+WEFT_API int weft__broadcast_latest(weft_broadcast_t *b, void *item);
+/* 1: received. -EPIPE. 0: there is none; the place is in the queue, unless it is NULL. */
+WEFT_API int weft__broadcast_receive(weft_receiver_t *r, void *item, struct weft__place *place);
+/* The same, and receives nothing. */
+WEFT_API int weft__broadcast_look(weft_receiver_t *r, void *item, struct weft__place *place);
+
+/** A receiver of what is sent from now on; of a watch, of the value as it is, and then of its changes. */
+WEFT__INLINE WEFT__NOT_NULL weft_receiver_t weft_broadcast_receiver(weft_broadcast_t *b)
+{
+	weft_receiver_t r;
+
+	(void)weft__begin_operation(false);
+	r.from = b;
+	r.next = weft__broadcast_begin(b);
+	r.missed = 0;
+	r.item = NULL;
+	return r;
+}
+
+/** Send a copy of *item to all receivers. Does not wait. 0; -EPIPE: it is closed. */
+WEFT__INLINE WEFT__NOT_NULL int weft_broadcast_send(weft_broadcast_t *b, const void *item)
+{
+	bool spent = weft__begin_release();
+	int error = weft__broadcast_send(b, item);
+
+	weft__end_release(spent);
+	return error;
+}
+
+/** No more items: receivers get those that are kept, then -EPIPE. Again: nothing. */
+WEFT__INLINE WEFT__NOT_NULL void weft_broadcast_close(weft_broadcast_t *b)
+{
+	bool spent = weft__begin_release();
+
+	weft__broadcast_close(b);
+	weft__end_release(spent);
+}
+
+/** The item that was sent last, also of a closed one: for the value of a watch. Does not wait. 0; -ENODATA: none was. */
+WEFT__INLINE WEFT__NOT_NULL int weft_broadcast_latest(weft_broadcast_t *b, void *item)
+{
+	(void)weft__begin_operation(false);
+	return weft__broadcast_latest(b, item);
+}
+
+/** Receive the next item that is kept, into *item, and set r->missed. @return 0; -EPIPE: it is closed, and the receiver
+ * has got the rest; as all functions that wait */
+__attribute__((unused)) WEFT__NOT_NULL WEFT__USE_RESULT static int weft_broadcast_receive_until(weft_receiver_t *r,
+												void *item,
+												uint64_t deadline)
+{
+	int result = weft__begin_operation(deadline != 0);
+	struct weft__queued w;
+
+	if (weft__unlikely(result))
+		return result;
+	weft__queued_init(&w, "broadcast", r->from, deadline);
+	result = weft__broadcast_receive(r, item, deadline ? &w.place : NULL);
+	if (result)
+		return result < 0 ? result : 0;
+	if (!deadline)
+		return -ETIMEDOUT;
+	result = weft_wait(&w.waiter);
+	if (!result)
+		return w.place.status;
+	weft__queue_leave(&r->from->queue, &w.place);
+	return weft__waited(result);
+}
+
+WEFT__INLINE WEFT__NOT_NULL int weft_broadcast_receive(weft_receiver_t *r, void *item)
+{
+	return weft_broadcast_receive_until(r, item, WEFT_NEVER);
+}
+
 /* ---- channel --------------------------------------------------------------------------------------------------- */
 
 /** A queue of items of one size, which are copied in and out. */
@@ -888,11 +1240,12 @@ WEFT__INLINE int weft_chan_receive(weft_chan_t *c, void *item)
  * done. */
 typedef struct weft_case {
 	weft_chan_t *chan;
-	const void *send;    /**< the item to send; NULL: receive */
-	void *receive;	     /**< where to */
-	int status;	     /**< written: 0, -EPIPE, -ENOMEM; of `ready`: the events, or a negative errno */
-	weft_event_t *event; /**< until it is set; of a future: weft_future_event() */
-	weft_sem_t *sem;     /**< to take a permit */
+	const void *send;      /**< the item to send; NULL: receive */
+	void *receive;	       /**< where to */
+	int status;	       /**< written: 0, -EPIPE, -ENOMEM; of `ready`: the events, or a negative errno */
+	weft_event_t *event;   /**< until it is set; of a future: weft_future_event() */
+	weft_sem_t *sem;       /**< to take a permit */
+	weft_receiver_t *from; /**< to receive from a broadcast into `receive` */
 	/** Until the task has ended. weft_join then does not wait. A select does not join: the handle must stay, and
 	 * the task's scope, which the select uses until it returns, unless the task had ended before. -EBUSY: somebody
 	 * else waits for this task, or another case does; -EDEADLK: it is the caller; and no case is done. */
@@ -907,7 +1260,7 @@ WEFT_API struct weft__awaited *weft__select_awaited(const weft_case_t *cases, un
 /* >= 0: that case is done. -EAGAIN: `w` is in all queues; w NULL: in none. -EINVAL. -EINPROGRESS: there are objects of
  * layers above, and `looked` is not set. `first` is looked at first. */
 WEFT_API int weft__select_enter(weft_case_t *cases, unsigned count, weft_waiter_t *w, unsigned first, bool looked);
-/* After the wait. `done`: the case whose object ended it, and is not touched again; its status is set; negative: none. */
+/* After the wait. `done`: the case whose object ended it, and is not touched again; its status is set. < 0: none. */
 WEFT_API void weft__select_leave(weft_case_t *cases, unsigned count, int done);
 WEFT_API unsigned weft__select_draw(unsigned count);
 

@@ -10,6 +10,9 @@
 //   weft::wait_group      a number of things to be done
 //   weft::barrier         a place where a number of tasks meet
 //   weft::rate_limiter    so often on average, and so often in a row
+//   weft::once            something to be done once; if it throws, the next caller tries
+//   weft::broadcast<T, N> items that each receiver sees, or is told that it has missed
+//   weft::watch<T>        a value whose changes are waited for
 //   weft::clock           the clock of weft_now(), which simulated time moves
 //
 // The names of member functions are those of the standard library's classes; other semantics are those of weft/sync.h.
@@ -32,10 +35,12 @@
 #include <chrono>
 #include <condition_variable> // std::cv_status
 #include <cstdint>
-#include <mutex> // std::unique_lock
+#include <memory> // std::addressof
+#include <mutex>  // std::unique_lock
 #include <new>
 #include <optional>
 #include <system_error>
+#include <type_traits>
 
 namespace weft
 {
@@ -482,6 +487,171 @@ class rate_limiter : detail::stays
 
       private:
 	weft_rate_t rate_;
+};
+
+/** Something to be done once, as by std::call_once: if it throws, the next caller tries. call may suspend. */
+class once : detail::stays
+{
+      public:
+	/** Call f(), unless a call has returned; wait for the call of another. @throws what f throws;
+	 * std::system_error, EDEADLK: f itself calls this; ECANCELED */
+	template <typename F> void call(F &&f)
+	{
+		using function = std::remove_reference_t<F>;
+
+		detail::check(weft_once_retry(&once_, run<function>, const_cast<void *>(address_of(f))));
+	}
+	weft_once_t *native_handle() noexcept
+	{
+		return &once_;
+	}
+
+      private:
+	template <typename F> static const void *address_of(F &f) noexcept
+	{
+		return static_cast<const void *>(std::addressof(f));
+	}
+	template <typename F> static int run(void *f)
+	{
+		(*static_cast<F *>(f))();
+		return 0;
+	}
+
+	weft_once_t once_{};
+};
+
+/** Receives what a weft::broadcast or a weft::watch sends. For one task at a time; copied and moved. receive may
+ * suspend. */
+template <typename T> class receiver
+{
+      public:
+	explicit receiver(weft_broadcast_t *from) noexcept : receiver_(weft_broadcast_receiver(from))
+	{
+	}
+	/** The next item that is kept; nothing: it is closed, and this receiver has got the rest. */
+	[[nodiscard]] std::optional<T> receive()
+	{
+		return received(WEFT_NEVER);
+	}
+	/** try_receive does not wait: nothing if there is no item. The others throw ETIMEDOUT. */
+	[[nodiscard]] std::optional<T> try_receive()
+	{
+		T item;
+		int error = weft_broadcast_receive_until(&receiver_, &item, 0);
+
+		return error == -ETIMEDOUT ? std::nullopt : result(item, error);
+	}
+	template <typename Rep, typename Period>
+	[[nodiscard]] std::optional<T> receive_for(const std::chrono::duration<Rep, Period> &time)
+	{
+		return received(detail::deadline_of(time));
+	}
+	template <typename Clock, typename Duration>
+	[[nodiscard]] std::optional<T> receive_until(const std::chrono::time_point<Clock, Duration> &when)
+	{
+		return received(detail::deadline_of(when));
+	}
+	/** Items that were replaced between the last two that were received. */
+	uint64_t missed() const noexcept
+	{
+		return receiver_.missed;
+	}
+	weft_receiver_t *native_handle() noexcept
+	{
+		return &receiver_;
+	}
+
+      private:
+	static std::optional<T> result(const T &item, int error)
+	{
+		if (error == -EPIPE)
+			return std::nullopt;
+		detail::check(error);
+		return item;
+	}
+	std::optional<T> received(uint64_t deadline)
+	{
+		T item;
+		int error = weft_broadcast_receive_until(&receiver_, &item, deadline);
+
+		return result(item, error);
+	}
+
+	weft_receiver_t receiver_;
+};
+
+/** The last N items, which each receiver sees, or is told that it has missed: see weft_broadcast_t. send does not
+ * wait. */
+template <typename T, size_t N> class broadcast : detail::stays
+{
+	static_assert(std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T>,
+		      "weft::broadcast<T, N>: T is copied as bytes; send a pointer to anything else");
+
+      public:
+	/** False: it is closed. */
+	bool send(const T &item) noexcept
+	{
+		return weft_broadcast_send(&broadcast_, &item) == 0;
+	}
+	void close() noexcept
+	{
+		weft_broadcast_close(&broadcast_);
+	}
+	/** Of what is sent from now on. */
+	[[nodiscard]] receiver<T> subscribe() noexcept
+	{
+		return receiver<T>(&broadcast_);
+	}
+	weft_broadcast_t *native_handle() noexcept
+	{
+		return &broadcast_;
+	}
+
+      private:
+	T items_[N]{};
+	weft_broadcast_t broadcast_ WEFT_BROADCAST(items_);
+};
+
+/** A value whose changes are waited for: see WEFT_WATCH. set and get do not wait. */
+template <typename T> class watch : detail::stays
+{
+	static_assert(std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T>,
+		      "weft::watch<T>: T is copied as bytes; watch a pointer to anything else");
+
+      public:
+	explicit watch(const T &value) noexcept : value_(value)
+	{
+	}
+	/** False: it is closed. */
+	bool set(const T &value) noexcept
+	{
+		return weft_broadcast_send(&broadcast_, &value) == 0;
+	}
+	T get() noexcept
+	{
+		T value;
+
+		(void)weft_broadcast_latest(&broadcast_, &value);
+		return value;
+	}
+	/** No more changes. */
+	void close() noexcept
+	{
+		weft_broadcast_close(&broadcast_);
+	}
+	/** Its first receive gets the value as it is; the next ones wait for changes. */
+	[[nodiscard]] receiver<T> subscribe() noexcept
+	{
+		return receiver<T>(&broadcast_);
+	}
+	weft_broadcast_t *native_handle() noexcept
+	{
+		return &broadcast_;
+	}
+
+      private:
+	T value_;
+	weft_broadcast_t broadcast_ WEFT_WATCH(value_);
 };
 
 } // namespace weft

@@ -304,9 +304,16 @@ static int try(weft_case_t *c, struct weft__place **completed)
 		return weft__event_is_set(c->event);
 	if (c->sem)
 		return weft__sem_enter(c->sem, NULL, 1);
+	if (c->from)
+		return weft__broadcast_receive(c->from, c->receive, NULL);
 	if (c->task)
 		return weft__has_ended(c->task);
 	return c->ready && awaited_of(c)->status;
+}
+
+static int status_of(int result)
+{
+	return result < 0 ? result : 0;
 }
 
 /* The first case from `first` on that can be done, which is; -EAGAIN: none. */
@@ -320,7 +327,7 @@ static int try_all(weft_case_t *cases, unsigned count, unsigned first, struct we
 		result = try(&cases[at], completed);
 		if (!result)
 			continue;
-		cases[at].status = cases[at].ready ? awaited_of(&cases[at])->status : result < 0 ? result : 0;
+		cases[at].status = cases[at].ready ? awaited_of(&cases[at])->status : status_of(result);
 		return (int)at;
 	}
 	return -EAGAIN;
@@ -351,6 +358,8 @@ static int enter_other(weft_case_t *c, weft_waiter_t *w)
 		return weft__event_enter(c->event, &c->place);
 	if (c->sem)
 		return !weft__sem_enter(c->sem, &c->place, 1);
+	if (c->from)
+		return !weft__broadcast_look(c->from, c->receive, &c->place);
 	waits = c->task ? weft__join_enter(c->task, w, c->place.index) : 1;
 	c->place.queued = c->task && waits > 0;
 	return waits;
@@ -373,9 +382,12 @@ static void enter_others(weft_case_t *cases, unsigned count, weft_waiter_t *w)
 		waits = c->chan ? 1 : enter_other(c, w);
 		if (waits > 0)
 			continue;
-		if (weft_waiter_claim(w, waits < 0 ? waits : (int)i))
+		if (weft_waiter_claim(w, waits < 0 ? waits : (int)i)) {
+			/* What the look has seen stays: nobody else uses the receiver. */
+			if (c->from && !c->event && !c->sem)
+				c->place.status = status_of(weft__broadcast_receive(c->from, c->receive, NULL));
 			weft_waiter_complete(w);
-		else if (c->sem && !c->event && WEFT_NO_CANARY(select_keeps_a_permit))
+		} else if (c->sem && !c->event && WEFT_NO_CANARY(select_keeps_a_permit))
 			(void)weft__sem_give(c->sem, 1);
 		return;
 	}
@@ -398,7 +410,7 @@ static int check(const weft_case_t *cases, unsigned count)
 	unsigned i;
 
 	for (i = 0; i < count; i++) {
-		if (!cases[i].send && !cases[i].receive && weft__chan_wants_item(cases[i].chan))
+		if (!cases[i].send && !cases[i].receive && (weft__chan_wants_item(cases[i].chan) || cases[i].from))
 			return -EINVAL;
 		if (cases[i].ready)
 			result = -EINPROGRESS;
@@ -465,6 +477,8 @@ void weft__select_leave(weft_case_t *cases, unsigned count, int done)
 			weft__event_leave(c->event, &c->place);
 		else if (c->sem)
 			weft__sem_leave(c->sem, &c->place);
+		else if (c->from)
+			weft__queue_leave(&c->from->from->queue, &c->place);
 		else if (c->place.queued)
 			(void)weft__join_end(c->task, c->place.waiter);
 	}

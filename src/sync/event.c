@@ -186,6 +186,47 @@ bool weft__group_is_done(weft_group_t *g)
 	return done;
 }
 
+/* ---- once ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * A once whose function may fail. Under the lock of `done`: a waiter is in the queue only while `begun` is set. A call
+ * that fails hands its turn to the first waiter, and `begun` stays set. The store that unlocks and sets the event is
+ * the last access to the once, as of every event.
+ */
+int weft__once_enter(weft_once_t *o, struct weft__place *place)
+{
+	bool done;
+	int result;
+
+	lock_event(&o->done);
+	done = is_set(&o->done);
+	result = done ? 0 : __atomic_load_n(&o->begun, __ATOMIC_RELAXED) ? -EAGAIN : 1;
+	if (result > 0)
+		__atomic_store_n(&o->begun, 1, __ATOMIC_RELAXED);
+	else if (result < 0 && place)
+		add(&o->done.queue, place);
+	unlock_event(&o->done, done);
+	return result;
+}
+
+void weft__once_end(weft_once_t *o, bool done)
+{
+	struct weft__place *others = NULL, *next = NULL;
+
+	lock_event(&o->done);
+	if (done)
+		others = claim_all(&o->done.queue);
+	else
+		next = claim_first(&o->done.queue);
+	if (next)
+		next->status = -EAGAIN;
+	else if (!done)
+		__atomic_store_n(&o->begun, 0, __ATOMIC_RELAXED);
+	unlock_event(&o->done, done);
+	complete_all(others);
+	complete(next);
+}
+
 /* ---- barrier --------------------------------------------------------------------------------------------------- */
 
 /*

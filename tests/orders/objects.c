@@ -21,6 +21,8 @@ static weft_group_t group;
 static weft_barrier_t barrier;
 static weft_once_t once;
 static weft_future_t future;
+static int kept[2];
+static weft_broadcast_t broadcast;
 static weft_chan_t *chans[2];
 static int counter, inside, late, sent, received, sum;
 
@@ -36,6 +38,7 @@ static void fresh_objects(void)
 	memset(&once, 0, sizeof once);
 	memset(&future, 0, sizeof future);
 	barrier = (weft_barrier_t){.parties = 2};
+	broadcast = (weft_broadcast_t)WEFT_BROADCAST(kept);
 	counter = inside = late = sent = received = sum = 0;
 }
 
@@ -240,6 +243,39 @@ static void first_makes(void)
 	HOLDS(counter == 1);
 }
 
+static int fails_at_first(void *unused)
+{
+	(void)unused;
+	return counter++ ? 0 : -EAGAIN;
+}
+
+static void tries_until_made(void)
+{
+	int result;
+
+	do
+		result = weft_once_retry(&once, fails_at_first, NULL);
+	while (result == -EAGAIN);
+	HOLDS(result == 0 && counter == 2);
+}
+
+static void broadcasts_two(void)
+{
+	for (int i = 1; i <= 2; i++)
+		HOLDS(weft_broadcast_send(&broadcast, &i) == 0);
+	weft_broadcast_close(&broadcast);
+}
+
+static void follows(void)
+{
+	weft_receiver_t r = {.from = &broadcast};
+	int item = 0, last = 0;
+
+	while (weft_broadcast_receive(&r, &item) == 0)
+		HOLDS(item == ++last && r.missed == 0);
+	HOLDS(last == 2);
+}
+
 static void foretells(void)
 {
 	counter = 7;
@@ -442,6 +478,7 @@ static struct counted {
 	weft_group_t group;
 	weft_barrier_t barrier;
 	weft_future_t future;
+	weft_once_t once;
 	int users;
 } *counted;
 
@@ -502,6 +539,19 @@ static void meets_and_drops(void)
 static void lets_go_on_by_sem(void)
 {
 	HOLDS(weft_sem_give(&counted->sem, 1) == 0);
+}
+
+static int makes_nothing(void *unused)
+{
+	(void)unused;
+	return 0;
+}
+
+static void makes_and_drops(void)
+{
+	HOLDS(weft_once_retry(&counted->once, makes_nothing, NULL) == 0);
+	if (!__atomic_sub_fetch(&counted->users, 1, __ATOMIC_ACQ_REL))
+		free(counted);
 }
 
 static void lets_go_on_by_event(void)
@@ -756,6 +806,11 @@ const struct scenario object_scenarios[] = {
      .preemptions = 2,
      .stale = 1},
     {.name = "once", OF(fresh_objects, NULL, first_makes, first_makes, first_makes), .preemptions = 2, .stale = 2},
+    {.name = "once_retry",
+     OF(fresh_objects, NULL, tries_until_made, tries_until_made, tries_until_made),
+     .preemptions = 1,
+     .stale = 1},
+    {.name = "broadcast", OF(fresh_objects, NULL, broadcasts_two, follows), .preemptions = 3, .stale = 2},
     {.name = "future", OF(fresh_objects, NULL, foretells, sees_future, sees_future), .preemptions = 2, .stale = 2},
     {.name = "chan", OF(rendezvous, nothing_is_lost, sends_one, receives_one)},
     {.name = "chan_of_three",
@@ -800,6 +855,7 @@ const struct scenario object_scenarios[] = {
      .time_runs = true},
     {.name = "freed_group", OF(counted_by_two, NULL, lets_go_on_by_group, sees_group_and_frees)},
     {.name = "freed_future", OF(counted_by_two, NULL, lets_go_on_by_future, sees_future_and_frees)},
+    {.name = "freed_once", OF(counted_by_two, NULL, makes_and_drops, makes_and_drops), .preemptions = 3, .stale = 2},
     {.name = "freed_chan", OF(rendezvous, all_can_be_freed, sends_and_frees, receives_one)},
     {.name = "freed_chan_late", OF(rendezvous, all_can_be_freed, closes_later_and_frees, receives_for_a_while)},
     {.name = "freed_select", OF(rendezvous, all_can_be_freed, closes_second_and_frees, selects_from_both)},

@@ -42,7 +42,7 @@ function(orders name)
 endfunction()
 
 orders(orders)
-foreach(which ring fresh home alone spin mutex cond rwlock sem event group barrier once future chan select freed rt_ drawn_)
+foreach(which ring fresh home alone spin mutex cond rwlock sem event group barrier once future broadcast chan select freed rt_ drawn_)
 	weft_test(${which} COMMAND @orders.gcc ${which} 1000 SECONDS 200)
 endforeach()
 

@@ -367,6 +367,98 @@ void selects_ends_and_readiness()
 	CHECK(error_of([&] { (void)weft::on_end(one, [] {}); }) == EINVAL);
 }
 
+void onces()
+{
+	weft::once once;
+	std::atomic<int> calls{0}, thrown{0};
+
+	tasks::each(6, [&](int) {
+		try {
+			once.call([&] {
+				weft::this_task::yield();
+				if (++calls < 3)
+					throw std::runtime_error("not yet");
+			});
+			CHECK(calls == 3);
+		} catch (const std::runtime_error &) {
+			thrown++;
+		}
+	});
+	CHECK(calls == 3 && thrown == 2);
+	once.call([&] { calls++; });
+	CHECK(calls == 3 && error_of([] {
+				    weft::once again;
+				    again.call([&] { again.call([] {}); });
+			    }) == EDEADLK);
+}
+
+void broadcasts()
+{
+	weft::broadcast<int, 4> b;
+	weft::watch<int> w(7);
+	weft::receiver<int> slow = b.subscribe(), changes = w.subscribe();
+	std::atomic<int> sum{0};
+	int got = 0;
+
+	CHECK(!slow.try_receive() && error_of([&] { (void)slow.receive_for(1ms); }) == ETIMEDOUT);
+	tasks::each(4, [&](int i) {
+		weft::receiver<int> r = b.subscribe();
+
+		if (i) {
+			while (std::optional<int> item = r.receive())
+				sum += *item + static_cast<int>(r.missed());
+		} else {
+			weft::this_task::sleep_for(1ms);
+			for (int n = 0; n < 10; n++)
+				CHECK(b.send(1));
+			b.close();
+		}
+	});
+	CHECK(sum == 30 && !b.send(1));
+	CHECK(slow.receive() == 1 && slow.missed() == 6 && slow.try_receive() && slow.missed() == 0);
+	CHECK(w.get() == 7 && changes.receive() == 7 && !changes.try_receive());
+	CHECK(w.set(8) && w.set(9) && w.get() == 9);
+	CHECK(weft::select(weft::on_receive(slow, [&](std::optional<int> item) { got = item.value_or(-1); })) == 0);
+	CHECK(got == 1 && changes.receive() == 9);
+	w.close();
+	CHECK(weft::select(weft::on_receive(changes, [&](std::optional<int> item) { got = item.value_or(-1); }),
+			   weft::after(1h, [] {})) == 0);
+	CHECK(got == -1 && !changes.receive() && w.get() == 9);
+}
+
+void join_sets()
+{
+	weft::join_set<std::unique_ptr<int>> set(2);
+	std::atomic<int> running{0};
+	int sum = 0, failed = 0;
+
+	CHECK(set.empty() && error_of([&] { (void)set.next(); }) == ENOENT);
+	for (int i = 0; i < 9; i++)
+		set.spawn([&running, i] {
+			CHECK(++running <= 2);
+			weft::this_task::sleep_for(std::chrono::microseconds(10 * (9 - i)));
+			running--;
+			if (i % 3 == 0)
+				throw std::runtime_error("no result");
+			return std::make_unique<int>(i);
+		});
+	CHECK(set.size() == 9);
+	while (!set.empty())
+		try {
+			sum += *set.next_for(1h);
+		} catch (const std::runtime_error &e) {
+			failed += std::string(e.what()) == "no result";
+		}
+	CHECK(sum == 1 + 2 + 4 + 5 + 7 + 8 && failed == 3);
+	for (int i = 0; i < 2; i++)
+		set.spawn([] {
+			weft::this_task::sleep_for(1h);
+			return nullptr;
+		});
+	CHECK(!set.try_spawn([] { return nullptr; }) && error_of([&] { (void)set.try_next(); }) == ETIMEDOUT);
+	CHECK(error_of([&] { (void)set.next_until(weft::clock::now() + 1ms); }) == ETIMEDOUT && set.size() == 2);
+}
+
 // A wait by any object ends when its scope is cancelled.
 void cancelled()
 {
@@ -428,6 +520,9 @@ struct own {
     {"barriers", barriers},
     {"channels", channels},
     {"selects", selects},
+    {"onces", onces},
+    {"broadcasts", broadcasts},
+    {"join_sets", join_sets},
     {"ends", selects_ends_and_readiness},
     {"cancelled", cancelled},
 };

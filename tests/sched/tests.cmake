@@ -193,6 +193,12 @@ foreach(workers 0 1 2)
 	weft_test(select.${workers} COMMAND @select.gcc ${workers} 0 100)
 endforeach()
 
+# Join sets, broadcasts, watches, a once that fails.
+weft_program(sets gcc SOURCES sets.c FLAGS -Wall -Wextra)
+foreach(workers 0 1 2)
+	weft_test(sets.${workers} COMMAND @sets.gcc ${workers} 0 200)
+endforeach()
+
 # weft/sync.hpp, beside the standard library.
 weft_program(objects gcc SOURCES objects.cc FLAGS -std=c++17 -Wall -Wextra -Werror)
 weft_test(objects.2 COMMAND @objects.gcc 2)
