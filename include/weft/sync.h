@@ -1265,8 +1265,8 @@ WEFT_API void weft__select_leave(weft_case_t *cases, unsigned count, int done);
 WEFT_API unsigned weft__select_draw(unsigned count);
 
 /* With objects of layers above. */
-__attribute__((cold, noinline, unused)) static int weft__select_above(weft_case_t *cases, unsigned count,
-								      uint64_t deadline, unsigned first)
+__attribute__((noinline, unused)) static int weft__select_above(weft_case_t *cases, unsigned count, uint64_t deadline,
+								unsigned first)
 {
 	bool wrong = false, pauses = false;
 	struct weft__awaited *list = weft__select_awaited(cases, count, &wrong);

@@ -330,7 +330,7 @@ bool weft__has_ended(const weft_task_t *t)
 static inline __attribute__((always_inline)) int enter(weft_task_t *t, weft_waiter_t *w, int index)
 {
 	struct weft__task *task;
-	int error = 0;
+	int error;
 
 	if (weft__has_ended(t)) {
 		ended_before(t);
@@ -338,15 +338,18 @@ static inline __attribute__((always_inline)) int enter(weft_task_t *t, weft_wait
 	}
 	weft__scope_lock(t->scope);
 	task = t->task;
+	if (task && weft__unlikely(t->joiner || task->k == weft__owner())) {
+		error = t->joiner ? -EBUSY : -EDEADLK;
+		weft__scope_unlock(t->scope);
+		return error;
+	}
 	if (task) {
-		if (weft__unlikely(t->joiner || task->k == weft__owner()))
-			error = t->joiner ? -EBUSY : -EDEADLK;
-		else
-			t->joiner = w;
-		t->index = error ? t->index : index;
+		t->joiner = w;
+		if (index) /* else it is 0: see weft__join_end */
+			t->index = index;
 	}
 	weft__scope_unlock(t->scope);
-	return error ? error : task != NULL;
+	return task != NULL;
 }
 
 int weft__join_enter(weft_task_t *t, weft_waiter_t *w, int index)
@@ -368,8 +371,10 @@ bool weft__join_end(weft_task_t *t, weft_waiter_t *w)
 	bool ended;
 
 	weft__scope_lock(t->scope);
-	if (t->joiner == w)
+	if (t->joiner == w) {
 		t->joiner = NULL;
+		t->index = 0;
+	}
 	ended = !t->task;
 	weft__scope_unlock(t->scope);
 	return ended;

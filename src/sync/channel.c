@@ -410,9 +410,11 @@ static int check(const weft_case_t *cases, unsigned count)
 	unsigned i;
 
 	for (i = 0; i < count; i++) {
-		if (!cases[i].send && !cases[i].receive && (weft__chan_wants_item(cases[i].chan) || cases[i].from))
+		const weft_case_t *c = &cases[i];
+
+		if (!c->receive && (c->chan ? !c->send && c->chan->bytes : c->from != NULL))
 			return -EINVAL;
-		if (cases[i].ready)
+		if (c->ready)
 			result = -EINPROGRESS;
 	}
 	return result;

@@ -127,6 +127,15 @@ weft_test(watch COMMAND @watch.gcc dumped ON ${weft_policies})
 schedfull_sanitized(cpp.cc 2)
 schedfull_sanitized(objects.cc 2)
 
+# Join sets, broadcasts, watches, a once that fails.
+foreach(library gcc-tiny gcc-migrate)
+	weft_program(sets ${library} SOURCES ../sched/sets.c)
+	weft_test(sets.${library} COMMAND @sets.${library} 8 0 100)
+endforeach()
+weft_linked(sets segmented gcc SOURCES ../sched/sets.c FLAGS -O2)
+weft_test(sets.segmented COMMAND @sets.segmented.gcc 2 0 100 ON segmented:1K)
+schedfull_sanitized(sets.c 2 0 50)
+
 # Programs for libseff's scheduler: on every policy, and as C++.
 weft_program(scheff gcc SOURCES ../sched/scheff.c FLAGS -I${weft_root}/include/compat)
 weft_test(scheff COMMAND @scheff.gcc 2 ON ${weft_policies})
