@@ -3,8 +3,8 @@
  * weft/sync.h: objects that tasks and threads wait for. Each serves tasks of any worker and plain threads alike.
  *
  * Design
- *  1. Zero-initialised memory is an object that is ready for use, but for channels; none needs to be destroyed. An
- *     object must not be moved, nor end, before all calls that wait for it have returned. It may end as soon as they
+ *  1. Zero-initialised memory is an object that is ready for use, except channels, join sets and broadcasts; only
+ *     channels need to be destroyed. An object must not be moved, nor end, before all calls that wait for it have returned. It may end as soon as they
  *     have, even if the call that let the last of them go on has not: that call does not touch the object any more. So
  *     an event may lie in the frame that waits for it, and the last owner of a mutex may free it after its unlock.
  *  2. An object is a word for the case that nobody waits, and a queue of those who do, first come, first served, under
@@ -32,7 +32,8 @@
  * all are thread-safe; none allocates but weft_chan_make and sending to an unbounded channel.
  * Waiting outside of tasks, in a coroutine that a plain thread resumes, blocks that thread.
  *
- * Source of the ideas: handing over, Concurrent ML and Go.
+ * Source of the ideas: handing over, Concurrent ML and Go; join sets, broadcasts and watches, tokio; a limit on tasks,
+ * Go's errgroup.
  */
 #ifndef WEFT_SYNC_H
 #define WEFT_SYNC_H
@@ -1071,7 +1072,7 @@ WEFT__INLINE WEFT__NOT_NULL void weft_broadcast_close(weft_broadcast_t *b)
 	weft__end_release(spent);
 }
 
-/** The item that was sent last, also of a closed one: for the value of a watch. Does not wait. 0; -ENODATA: none was. */
+/** The item that was sent last, also of a closed one: the value of a watch. Does not wait. 0; -ENODATA: none was. */
 WEFT__INLINE WEFT__NOT_NULL int weft_broadcast_latest(weft_broadcast_t *b, void *item)
 {
 	(void)weft__begin_operation(false);
