@@ -4,9 +4,10 @@
  *
  * Design
  *  1. Zero-initialised memory is an object that is ready for use, except channels, join sets and broadcasts; only
- *     channels need to be destroyed. An object must not be moved, nor end, before all calls that wait for it have returned. It may end as soon as they
- *     have, even if the call that let the last of them go on has not: that call does not touch the object any more. So
- *     an event may lie in the frame that waits for it, and the last owner of a mutex may free it after its unlock.
+ *     channels need to be destroyed. An object must not be moved, nor end, before all calls that wait for it have
+ *     returned. It may end as soon as they have, even if the call that let the last of them go on has not: that call
+ *     does not touch the object any more. So an event may lie in the frame that waits for it, and the last owner of a
+ *     mutex may free it after its unlock.
  *  2. An object is a word for the case that nobody waits, and a queue of those who do, first come, first served, under
  *     a spin lock that is held for a few instructions.
  *  3. A call that ends a wait hands over what was waited for: a channel's item goes from the sender's variable to the
@@ -14,13 +15,13 @@
  *     A mutex is the exception: see weft_mutex_t.
  *  4. What has been handed over is never lost: a wait that is cancelled, or whose deadline passes, either happened
  *     completely or not at all.
- *  5. A task that never has to wait does not keep others waiting. Each call counts as an operation of the calling task.
- *     After 128 operations at least, and 256 at most, without a switch, the next function that may wait gives way as
- *     weft_task_yield does. If the task is cancelled by then, the function fails as a cancelled wait does, although it
- *     need not wait; only weft_once does not fail by it. A function that never waits, and a call with the deadline 0,
- *     do not suspend the task, so they may be called with a mutex of the system's locked. A task does not give way in a
- *     tail clause, in a coroutine of the policy "copy", on a thread of weft_blocking, or if a handler other than the
- *     runtime handles its yields. In a simulation a task may give way at every operation.
+ *  5. A task that never has to wait does not keep others waiting. Each call counts as an operation of the calling
+ *     task. After 128 operations at least, and 256 at most, without a switch, the next function that may wait gives
+ *     way as weft_task_yield does. If the task is cancelled by then, the function fails as a cancelled wait does,
+ *     although it need not wait; only weft_once and its kind do not fail by it. A function that never waits, and a
+ *     call with the deadline 0, do not suspend the task, so they may be called with a mutex of the system's locked. A
+ *     task does not give way in a tail clause, in a coroutine of the policy "copy", on a thread of weft_blocking, or
+ *     if a handler other than the runtime handles its yields. In a simulation a task may give way at every operation.
  *  6. Wrong use is an error code, and nothing is done. NULL in place of an object is one for channels, because
  *     weft_chan_make may return it; for others compilers warn (-Wnonnull).
  *
@@ -950,7 +951,8 @@ WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_join_set_spawn(weft_join_s
  * Wait for the next task that ends.
  * @param m  written: the task, with `result` and `error`, which is the caller's again
  * @return 0; -ENOENT: the set has no task; as all functions that wait: -ECANCELED when the scope is the caller's and is
- *   cancelled, because a task has failed, say. weft_scope_wait tells why
+ *   cancelled, because a task has failed, say. weft_scope_wait tells why. A task for whose stack there is no memory has
+ *   never run its function: it cancels the scope, and is not returned
  */
 __attribute__((unused)) WEFT__NOT_NULL WEFT__USE_RESULT static int weft_join_set_next_until(weft_join_set_t *s,
 											    weft_join_set_task_t **m,

@@ -11,6 +11,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <weft/io.h>
 
 enum { PIPES = 2, WRITERS = 3, EACH = 20, READERS = 3, VICTIMS = 3, CASES = PIPES + 3 };
@@ -318,6 +319,18 @@ static void *sets_late(void *event)
 	return NULL;
 }
 
+/* An eventfd cannot be had. */
+static void has_no_descriptor(weft_case_t *cases)
+{
+	struct rlimit before, few;
+
+	CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
+	few = (struct rlimit){2, before.rlim_max};
+	CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+	CHECK(weft_select(cases, 2) == -EMFILE && weft_select_until(cases, 2, 0) == -ETIMEDOUT);
+	CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+}
+
 static void thread(void)
 {
 	weft_event_t event = {0};
@@ -333,6 +346,7 @@ static void thread(void)
 	CHECK(weft_select(cases, 2) == 1);
 	CHECK(pthread_join(other, NULL) == 0);
 	weft_event_reset(&event);
+	has_no_descriptor(cases);
 	CHECK(write(fds[1], "x", 1) == 1);
 	CHECK(weft_select(cases, 2) == 0 && cases[0].status == POLLIN);
 	CHECK(close(fds[0]) == 0 && close(fds[1]) == 0);
