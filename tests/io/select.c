@@ -275,6 +275,50 @@ static void leaves_nothing(void)
 	CHECK(close(fds[0]) == 0 && close(fds[1]) == 0);
 }
 
+/* A handler sees each look as an operation, may wait in it, and may answer it. */
+struct watcher {
+	unsigned polls;
+	int mocked;
+};
+
+static int watches(void *state, weft_io_t *io)
+{
+	struct watcher *w = state;
+
+	w->polls += io->kind == WEFT_IO_POLL;
+	if (io->fd == w->mocked) {
+		io->result = POLLPRI;
+		return WEFT_IO_DONE;
+	}
+	weft_task_yield();
+	return weft_op_io(io);
+}
+
+WEFT_HANDLER(watched, weft_tail(weft_op_io, watches));
+
+static void *selects_under_a_handler(void *pass)
+{
+	int *fds = pass;
+	weft_readiness_t in = weft_readiness(fds[0], POLLIN), mocked = weft_readiness(-7, POLLIN);
+	weft_case_t cases[] = {{.ready = &in}, {.ready = &mocked}};
+
+	CHECK(weft_select(cases, 1) == 0 && cases[0].status & POLLIN);
+	CHECK(weft_select(&cases[1], 1) == 0 && cases[1].status == POLLPRI);
+	return pass;
+}
+
+static void under_a_handler(int fds[2])
+{
+	struct watcher w = {.mocked = -7};
+	char byte;
+
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn(&scope, writes_late, &fds[1]) == 0);
+	CHECK(weft_run(&watched, &w, selects_under_a_handler, fds) == fds && w.polls >= 2);
+	CHECK(weft_read(fds[0], &byte, 1) == 1);
+	CHECK(weft_scope_wait(&scope) == 0);
+}
+
 static void task_ends(void)
 {
 	const weft_task_attr_t codes = {.flags = WEFT_TASK_CODES};
@@ -304,6 +348,7 @@ static void *singles(void *pass)
 	int fds[2];
 
 	CHECK(weft_pipe(fds) == 0);
+	under_a_handler(fds);
 	readiness(fds);
 	leaves_nothing();
 	task_ends();
