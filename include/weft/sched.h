@@ -679,11 +679,58 @@ WEFT__INLINE int weft_task_check(void)
 }
 
 /** A pointer of the calling task's own, for each key (below 4); NULL at first, and for a key that does not exist. In a
- * thread: the thread's. */
+ * thread: the thread's. Not inherited: see weft_bind. */
 enum { WEFT_LOCAL_KEYS = 4 };
 WEFT_API void *weft_task_local(unsigned key);
 /** 0; -EINVAL: there is no such key. */
 WEFT_API int weft_task_set_local(unsigned key, void *value);
+
+/* A value that is bound, in the frame of the block. */
+struct weft__binding {
+	const void *key;
+	void *value;
+	const struct weft__binding *outer; /* the innermost that was visible when this one was made */
+	unsigned depth;			   /* how many there are by `outer`, this one included */
+};
+
+WEFT_API void weft__bind(struct weft__binding *b, const void *key, void *value);
+WEFT_API void weft__unbind(void *binding);
+
+/**
+ * weft_bind(key, value): from here to the end of the enclosing block weft_bound(key) is `value`, in the calling task,
+ * in coroutines that it runs from here, and in the tasks of scopes that it opens from here. A statement.
+ *
+ *   static const char user;
+ *   …
+ *           weft_bind(&user, &alice);
+ *           WEFT_SCOPE(scope);
+ *           weft_scope_spawn(&scope, serve, NULL);	in serve: weft_bound(&user) == &alice
+ *
+ * @param key    any address, such as that of a static variable that only the users of the value know; not read
+ * @param value  a pointer, owned by the caller; what it points to must stay until the block ends
+ * The block may be left in any way, as that of weft_defer. Inner blocks may bind the same key to another value.
+ *
+ * A task has the values that were visible where its scope was opened, whoever starts it: they stay until it has ended.
+ * Values bound after the scope was opened are not visible in its tasks, and so WEFT_SCOPE belongs behind weft_bind. A
+ * task without a scope (weft_spawn_detached, weft_rt_spawn, the first one) begins without any.
+ *
+ * A coroutine that is suspended in the block takes its values with it: its resumer does not see them, and when it is
+ * resumed elsewhere, it sees those of its new resumer further out. In that case a scope that it opens in the block is
+ * reported, and so is a block that ends before a scope that was opened in it.
+ *
+ * Costs nothing where it is not used. May be called in threads, too. Does not suspend, needs no memory but the frame's.
+ * Source of the idea: Java's ScopedValue; a scope's values as in Kotlin's CoroutineScope.
+ */
+#define weft_bind(key, value) WEFT__BIND(weft__unbind, key, value, __COUNTER__)
+#define WEFT__BIND(...) WEFT__BIND_(__VA_ARGS__)
+#define WEFT__BIND_(unbind, key_, value_, number)                                                                      \
+	struct weft__binding weft__binding_##number;                                                                   \
+	weft__bind(&weft__binding_##number, (key_), (void *)(value_));                                                 \
+	WEFT__DEFER_(weft__quick_scope_ends, unbind, &weft__binding_##number, number)
+
+/** What the key is bound to; NULL: it is not. Takes a look at each value that is bound and each function that is
+ * deferred, from the caller's block outwards, until it is found. Does not suspend. */
+WEFT_API void *weft_bound(const void *key);
 
 /* Of sched.hpp: a place for a pointer of the calling task's; NULL in a thread. */
 WEFT_API void **weft__task_locals(void);
@@ -733,6 +780,7 @@ struct weft_scope {
 	struct weft__task *owner;  /* NULL: a thread */
 	weft_scope_t *outer;	   /* the owner's next */
 	struct weft__timer timer;
+	const struct weft__binding *values; /* what its tasks inherit: see weft_bind */
 };
 
 /**

@@ -1526,6 +1526,64 @@ template <typename T> class local
 	};
 };
 
+/**
+ * A value that tasks inherit: what weft::bind has bound it to further out, in this task or where the scope of this task
+ * was opened. A static object. May be used in threads, too. See weft_bind.
+ */
+template <typename T> class inherited
+{
+      public:
+	constexpr inherited() noexcept = default;
+	inherited(const inherited &) = delete;
+
+	/** nullptr: it is not bound. */
+	T *get() const noexcept
+	{
+		return static_cast<T *>(weft_bound(this));
+	}
+	/** It must be bound. */
+	T &operator*() const noexcept
+	{
+		return *get();
+	}
+	T *operator->() const noexcept
+	{
+		return get();
+	}
+	explicit operator bool() const noexcept
+	{
+		return get();
+	}
+
+      private:
+	char unused_ = 0; // an address of its own
+};
+
+/**
+ * Bind a value until the end of the block: `weft::bind as(user, alice);`. A local variable. The object is referred to,
+ * and must outlive the block; a weft::scope belongs behind it. See weft_bind.
+ */
+class [[nodiscard]] bind
+{
+      public:
+	template <typename T> bind(const inherited<T> &key, T &value) noexcept
+	{
+		weft__bind(&binding_, &key, const_cast<void *>(static_cast<const void *>(std::addressof(value))));
+		weft__defer(&deferred_, weft__unbind, &binding_);
+	}
+	template <typename T> bind(const inherited<T> &key, const T &&value) = delete; // it would be gone at once
+	bind(const bind &) = delete;
+	~bind()
+	{
+		weft__quick_scope_ends(&deferred_);
+	}
+	static void *operator new(std::size_t) = delete;
+
+      private:
+	struct weft__binding binding_;
+	struct weft__deferred deferred_;
+};
+
 } // namespace weft
 
 #endif // WEFT_SCHED_HPP

@@ -531,6 +531,10 @@ void weft__scope_expired(struct weft__timer *t) WEFT__HIDDEN;
 /* Under the scope's lock. */
 void weft__scope_cancel_locked(weft_scope_t *s, int error) WEFT__HIDDEN;
 
+/* values.c: has anything been bound in this process (atomic)? And what tasks of a scope inherit that is opened now. */
+extern unsigned char weft__values_used WEFT__HIDDEN;
+const struct weft__binding *weft__values_of_scope(const struct weft__task *owner) WEFT__HIDDEN;
+
 /* misuse.c: how often this process is a child of fork; ends it if that was after the runtime was made. */
 unsigned weft__forks(void) WEFT__HIDDEN;
 

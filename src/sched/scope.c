@@ -207,6 +207,9 @@ void weft_scope_open(weft_scope_t *s, uint64_t deadline)
 	s->home = home_of_new(w);
 	s->reserved = s->home != NULL;
 	s->outer = s->owner->open;
+	/* Relaxed: what is visible here was bound by this task, or before this task began. */
+	if (weft__unlikely(__atomic_load_n(&weft__values_used, __ATOMIC_RELAXED)))
+		s->values = weft__values_of_scope(s->owner);
 	set_open(s->owner, s);
 	if (deadline != WEFT_NEVER)
 		weft__arm(w, &s->timer);

@@ -627,6 +627,59 @@ void locals_elsewhere()
 	CHECK(weft_spawn_detached(has_no_locals, nullptr, nullptr) == 0);
 }
 
+weft::inherited<const std::string> user;
+weft::inherited<int> limit;
+
+int use_limit()
+{
+	CHECK(*user == "alice" && user->size() == 5);
+	weft::this_task::yield();
+	return (*limit)++;
+}
+
+void inherited_values()
+{
+	const std::string alice = "alice";
+	int ten = 10;
+
+	CHECK(!user && !limit.get());
+	{
+		weft::bind as(user, alice);
+		weft::bind at_most(limit, ten);
+		weft::scope scope;
+		int twenty = 20;
+		weft::bind later(limit, twenty); // not for tasks of the scope
+
+		CHECK(scope.spawn(use_limit).join() == 10);
+		CHECK(*limit == 20 && ten == 11);
+		try {
+			int thirty = 30;
+			weft::bind inner(limit, thirty);
+
+			CHECK(use_limit() == 30);
+			throw std::runtime_error("leaves the block");
+		} catch (const std::runtime_error &) {
+			CHECK(limit.get() == &twenty);
+		}
+		auto cancelled = scope.spawn([] {
+			weft::bind nobody(limit, *new int(0));
+			struct last {
+				~last()
+				{
+					CHECK(*limit == 0);
+					delete limit.get();
+				}
+			} in_block;
+			weft::this_task::sleep_for(1h);
+		});
+		weft::this_task::yield();
+		cancelled.cancel();
+		CHECK(error_of([&] { cancelled.join(); }) == ECANCELED);
+		scope.wait();
+	}
+	CHECK(!user && !limit);
+}
+
 // Each test's own task is one of C: C++ begins here.
 template <void test()> void in_scope()
 {
@@ -856,6 +909,7 @@ struct test {
     {"long_and_short_times", long_and_short_times, true},
     {"futures_of_threads", futures_of_threads, false},
     {"locals", in_scope<locals>, true},
+    {"inherited_values", in_scope<inherited_values>, true},
     {"locals_elsewhere", locals_elsewhere, false},
     {"mutexes", mutexes, true},
     {"blocking", blocking, true},

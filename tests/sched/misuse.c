@@ -764,14 +764,46 @@ static void *thread_exit_in_helper(void *unused)
 	return unused;
 }
 
+static const char key;
+
+static void *binding_too_short(void *unused)
+{
+	weft_scope_t scope;
+
+	{
+		weft_bind(&key, &scope);
+		weft_scope_open(&scope, WEFT_NEVER);
+	}
+	return unused;
+}
+
+static void *opens_in_its_block(void *unused)
+{
+	weft_bind(&key, &key);
+	weft_suspend(unused);
+	WEFT_SCOPE(scope);
+	return unused;
+}
+
+static void *binding_moved(void *unused)
+{
+	weft_coro_t *k = weft_create(opens_in_its_block, NULL);
+
+	(void)weft_resume(k, NULL, WEFT_HANDLE_NONE);
+	weft_bind(&key, k);
+	(void)weft_resume(k, NULL, WEFT_HANDLE_NONE);
+	return unused;
+}
+
 static int line(const char *name)
 {
-	static const struct test lines[] = {T(shield_end),	   T(join_itself),	    T(join_by_two),
-					    T(join_null),	   T(cancel_null),	    T(scope_cancel_null),
-					    T(scope_open_null),	   T(scope_open_twice),	    T(ends_with_a_scope),
-					    T(fails_with_a_scope), T(fork_and_wait),	    T(fork_and_yield),
-					    T(fork_and_return),	   T(fork_and_block),	    T(fork_and_exit),
-					    T(thread_exit),	   T(thread_exit_in_helper)};
+	static const struct test lines[] = {T(shield_end),	   T(join_itself),	     T(join_by_two),
+					    T(join_null),	   T(cancel_null),	     T(scope_cancel_null),
+					    T(scope_open_null),	   T(scope_open_twice),	     T(ends_with_a_scope),
+					    T(fails_with_a_scope), T(fork_and_wait),	     T(fork_and_yield),
+					    T(fork_and_return),	   T(fork_and_block),	     T(fork_and_exit),
+					    T(thread_exit),	   T(thread_exit_in_helper), T(binding_too_short),
+					    T(binding_moved)};
 	weft_rt_config_t two = {.workers = 2, .task = {.name = "wrong"}};
 
 	if (!strcmp(name, "fail_outside"))

@@ -35,6 +35,12 @@ foreach(workers 0 1 2 8)
 	weft_test(random.${workers} COMMAND @random.gcc ${workers} 0 1000 SECONDS 120)
 endforeach()
 
+# Values that tasks inherit, against a model.
+weft_program(values gcc SOURCES values.c FLAGS -Wall -Wextra)
+foreach(workers 0 1 8)
+	weft_test(values.${workers} COMMAND @values.gcc ${workers} 0 1000 SECONDS 60)
+endforeach()
+
 # Waits that are cancelled or time out, against a model (simulated and with one worker), and in a crowd.
 weft_program(early gcc SOURCES early.c FLAGS -Wall -Wextra)
 foreach(workers 0 1 2 8)
@@ -68,6 +74,8 @@ misuse_line("pthread_exit was called, or a thread was cancelled, in a task: .*us
 misuse_line("weft_join was called for a task that is being joined: a handle has one joiner${in_task}" join_by_two)
 misuse_line("weft_[a-z_]+ was called with NULL: [a-z ']+${in_task}" join_null cancel_null scope_cancel_null scope_open_null)
 misuse_line("weft_scope_open was called for a scope that is open: close it by weft_scope_wait${in_task}" scope_open_twice)
+misuse_line("weft_bind was called in a block that ends before a scope that was opened in it: close the scope first, by weft_scope_wait${in_task}" binding_too_short)
+misuse_line("weft_scope_open was called in a block of weft_bind that its coroutine was suspended in, .*: open the scope outside of the block${in_task}" binding_moved)
 misuse_line("the task of coroutine \"wrong\" \\(#[0-9]+\\) has ended with a scope open: weft_scope_wait closes it, and WEFT_SCOPE does when a block is left"
 	    ends_with_a_scope fails_with_a_scope)
 foreach(mode wait yield return block step)
