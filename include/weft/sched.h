@@ -153,7 +153,8 @@ WEFT_API WEFT__USE_RESULT int weft_simulate(uint64_t seed, const weft_rt_config_
 typedef struct weft_finding {
 	uint64_t seed;	/**< the first that failed */
 	uint64_t tried; /**< seeds, that one included */
-	int outcome;	/**< what weft_simulate returned; or 128 + the signal that ended the process */
+	int outcome;	/**< what weft_simulate returned, and -127 for less; or 128 + the signal that ended the
+			     process */
 	size_t choices; /**< switches of the failing run that are not the default choice, after shrinking */
 } weft_finding_t;
 

@@ -60,6 +60,9 @@ static void be_quiet(void)
 		_exit(71);
 }
 
+/* The exit code of a child whose error is no smaller number: an exit code has eight bits, and 128 is for signals. */
+enum { OTHER_ERROR = 127 };
+
 static void simulate(struct exploration *e, uint64_t seed, const struct schedule *schedule, bool quiet, bool recorded)
 {
 	weft_rt_config_t config = *e->config;
@@ -75,7 +78,7 @@ static void simulate(struct exploration *e, uint64_t seed, const struct schedule
 	weft__simulate_for(recorded ? &e->shared->record : NULL, quiet);
 	error = weft_simulate(seed, &config, e->fn, e->arg, NULL);
 	fflush(NULL);
-	_exit(error ? -error & 127 : 0);
+	_exit(error > -OTHER_ERROR ? -error : OTHER_ERROR);
 }
 
 /* The exit code of a child, or 128 and the signal; or a negative errno. */
@@ -359,7 +362,10 @@ static void find_plainer(struct exploration *e, uint64_t seed, int outcome, stru
 
 static const char *name_of(int outcome)
 {
-	return outcome == EDEADLK ? "deadlock" : outcome == ELOOP ? "livelock" : strerror(outcome);
+	return outcome == EDEADLK	? "deadlock"
+	       : outcome == ELOOP	? "livelock"
+	       : outcome == OTHER_ERROR ? "an error with the number 127 or more"
+					: strerror(outcome);
 }
 
 static void tell_seed(const struct exploration *e, uint64_t seed, uint64_t tried, int outcome)

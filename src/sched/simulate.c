@@ -350,6 +350,13 @@ static struct weft__sim *make(uint64_t seed, const weft_rt_config_t *config)
 	return sim;
 }
 
+static void unmake(struct weft__sim *sim)
+{
+	weft__wheel_free(&sim->wheel);
+	free(sim->ready);
+	free(sim);
+}
+
 /* The worker that this thread is, if a task of a real runtime simulates. */
 static int run_in(struct weft__sim *sim, const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result)
 {
@@ -359,8 +366,10 @@ static int run_in(struct weft__sim *sim, const weft_rt_config_t *config, weft_fn
 	int error;
 
 	rt = weft__rt_make(config, 1, sim, fn, arg, &error);
-	if (!rt)
+	if (!rt) {
+		unmake(sim);
 		return error;
+	}
 	sim->worker = &rt->worker[0];
 	sim->worker->rt = rt;
 	weft__set_worker(sim->worker);
@@ -369,11 +378,12 @@ static int run_in(struct weft__sim *sim, const weft_rt_config_t *config, weft_fn
 	weft__alone_end(alone);
 	weft__set_worker(outer);
 	if (error)
-		return error; /* tasks that wait for ever are left where they are, and the runtime with them */
+		return error; /* tasks that wait for ever are left where they are, and the simulation with them */
 	error = rt->main.error;
 	if (result)
 		*result = rt->main.result;
 	weft__rt_free(rt);
+	unmake(sim);
 	return error;
 }
 
@@ -381,16 +391,7 @@ int weft_simulate(uint64_t seed, const weft_rt_config_t *config, weft_fn_t *fn, 
 {
 	static const weft_rt_config_t defaults;
 	struct weft__sim *sim = make(seed, config ? config : &defaults);
-	int error;
 
 	weft__has_simulated = true;
-	if (!sim)
-		return -ENOMEM;
-	error = run_in(sim, config, fn, arg, result);
-	if (error != -EDEADLK && error != -ELOOP) {
-		weft__wheel_free(&sim->wheel);
-		free(sim->ready);
-		free(sim);
-	}
-	return error;
+	return sim ? run_in(sim, config, fn, arg, result) : -ENOMEM;
 }

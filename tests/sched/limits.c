@@ -6,6 +6,7 @@
 #include "check.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/mman.h>
 
@@ -222,6 +223,23 @@ static void unrepeatable(void)
 	CHECK(found.outcome == 0 && found.tried >= 1);
 }
 
+/* Errors that leave no bit in an exit code. */
+static void *fails_by(void *error)
+{
+	weft_task_fail(*(const int *)error);
+}
+
+static void large_errors(void)
+{
+	int errors[] = {-126, -128, -256, INT_MIN};
+	weft_finding_t found;
+
+	for (int i = 0; i < 4; i++) {
+		CHECK(weft_explore(0, 2, NULL, fails_by, &errors[i], &found) == 1);
+		CHECK(found.outcome == (i ? -127 : -126));
+	}
+}
+
 /* ---- which ------------------------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -234,6 +252,7 @@ static const struct {
     {"late", late, fails_if_late},
     {"jobs", jobs, fails_slowly},
     {"unrepeatable", unrepeatable, NULL},
+    {"large_errors", large_errors, NULL},
 };
 
 int main(int argc, char **argv)

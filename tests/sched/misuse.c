@@ -532,6 +532,8 @@ static void *has_no_loop(void *argument)
 
 static void configurations(void)
 {
+	/* The same numbers as for a deadlock and a livelock, of which the runtime would be left where it is. */
+	int errors[] = {-EDEADLK, -ELOOP};
 	weft_rt_config_t many = {.workers = 10000}, most = {.workers = UINT32_MAX}, policy = {.task = {.policy = 99}},
 			 flags = {.task = {.flags = 0x40000000}}, no_signal = {.dump_signal = 1000},
 			 negative = {.dump_signal = -1}, kill = {.dump_signal = 9}, some = {.workers = 100};
@@ -546,6 +548,8 @@ static void configurations(void)
 	CHECK(weft_rt_run(&negative, returns, NULL, NULL) == -EINVAL);
 	CHECK(weft_rt_run(&kill, returns, NULL, NULL) == -EINVAL);
 	CHECK(weft_rt_run(&some, has_no_loop, NULL, NULL) == 0);
+	for (int i = 0; i < 2; i++)
+		CHECK(weft_simulate(1, NULL, fails_with, &errors[i], NULL) == errors[i]);
 }
 
 static void *runs_another(void *argument)

@@ -240,7 +240,7 @@ weft_test(catalogue COMMAND @catalogue.gcc find 500 5 SECONDS 120)
 weft_test(catalogue.right COMMAND @catalogue.gcc right 200)
 weft_test(catalogue.plain_order COMMAND @catalogue.gcc find 1 1 plain_order)
 weft_program(limits gcc SOURCES limits.c FLAGS -Wall -Wextra)
-foreach(test time_and_turns turns_take_time late jobs unrepeatable)
+foreach(test time_and_turns turns_take_time late jobs unrepeatable large_errors)
 	weft_test(limits.${test} COMMAND @limits.gcc ${test} SECONDS 60)
 endforeach()
 weft_test(says.livelock COMMAND @limits.gcc time_and_turns run ENV WEFT_SIMULATE=0 ENDS 1
