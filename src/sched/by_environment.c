@@ -134,8 +134,6 @@ static char *debug_command(const char *program)
 
 /* ---- asked ------------------------------------------------------------------------------------------------------ */
 
-static bool was_called;
-
 static bool is_told(void)
 {
 	const char *who = getenv("WEFT_SIMULATE_TELL");
@@ -145,7 +143,7 @@ static bool is_told(void)
 
 __attribute__((destructor)) static void tell_that_nothing_was_simulated(void)
 {
-	if (!was_called && !weft__has_simulated && is_told())
+	if (!__atomic_load_n(&weft__has_run, __ATOMIC_RELAXED) && is_told())
 		dprintf(STDERR_FILENO, "weft: nothing was simulated: the program has not called weft_rt_run\n");
 }
 
@@ -172,7 +170,7 @@ bool weft__sim_asked(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, v
 	uint64_t seed, count = 0;
 	int error;
 
-	was_called = true;
+	weft__note_run();
 	if (!text || !*text || weft_current())
 		return false;
 	if (!strncmp(text, "order:", 6)) {

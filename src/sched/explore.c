@@ -465,7 +465,7 @@ int weft__explore(uint64_t first, uint64_t count, const weft_rt_config_t *config
 	if (e.shared == MAP_FAILED)
 		return -errno;
 	e.shared->lowest = UINT64_MAX;
-	weft__has_simulated = true;
+	weft__note_run();
 	result = explore(&e, found);
 	munmap(e.shared, sizeof *e.shared);
 	return result;

@@ -53,7 +53,7 @@ struct weft__sim {
 	struct weft__worker *worker;
 } __attribute__((aligned(64)));
 
-bool weft__has_simulated;
+bool weft__has_run;
 static struct weft__record *recording; /* of the next simulation in this process */
 static bool quiet;
 
@@ -392,6 +392,6 @@ int weft_simulate(uint64_t seed, const weft_rt_config_t *config, weft_fn_t *fn, 
 	static const weft_rt_config_t defaults;
 	struct weft__sim *sim = make(seed, config ? config : &defaults);
 
-	weft__has_simulated = true;
+	weft__note_run();
 	return sim ? run_in(sim, config, fn, arg, result) : -ENOMEM;
 }

@@ -70,8 +70,13 @@ struct weft__record {
 	uint32_t choice[WEFT__CHOICES];
 };
 
-/* This process, or a process that it started, has simulated. */
-extern bool weft__has_simulated WEFT__HIDDEN;
+/* This process has called weft_rt_run, weft_simulate or weft_explore. */
+extern bool weft__has_run WEFT__HIDDEN;
+static inline void weft__note_run(void)
+{
+	/* Atomic, relaxed: threads may run several at the same time, and only the end of the process reads it. */
+	__atomic_store_n(&weft__has_run, true, __ATOMIC_RELAXED);
+}
 
 /* The next simulation of this process writes its choices there (NULL: nowhere), and reports nothing if `quiet`. */
 void weft__simulate_for(struct weft__record *record, bool quiet) WEFT__HIDDEN;

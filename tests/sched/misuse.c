@@ -563,6 +563,25 @@ static void *runs_another(void *argument)
 	return argument;
 }
 
+static void *runs_both(void *unused)
+{
+	CHECK(weft_rt_run(NULL, returns, NULL, NULL) == 0);
+	CHECK(weft_simulate(1, NULL, returns, NULL, NULL) == 0);
+	return unused;
+}
+
+/* ThreadSanitizer sees whether they share something. */
+static void *runs_in_threads(void *argument)
+{
+	pthread_t threads[2];
+
+	for (int i = 0; i < 2; i++)
+		CHECK(pthread_create(&threads[i], NULL, runs_both, NULL) == 0);
+	for (int i = 0; i < 2; i++)
+		CHECK(pthread_join(threads[i], NULL) == 0);
+	return argument;
+}
+
 /* ---- outside of tasks ------------------------------------------------------------------------------------------- */
 
 static void *everything_outside(void *argument)
@@ -837,7 +856,8 @@ static const struct test tests[] = {T(spawning),
 				    T(only_once),
 				    T(channels),
 				    T(the_rest),
-				    T(runs_another)};
+				    T(runs_another),
+				    T(runs_in_threads)};
 
 int main(int argc, char **argv)
 {
