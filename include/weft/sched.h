@@ -611,7 +611,7 @@ WEFT_API bool weft__has_ended(const weft_task_t *t);
  * Wait until a task has ended. One caller at a time: a second one is reported, and so is a task that joins itself. Who
  * joins again after the end gets the same result again. The caller may be a thread.
  * @param result  what its function returned; may be NULL
- * @param deadline  a time of weft_now(), or WEFT_NEVER
+ * @param deadline  a time of weft_now(), or WEFT_NEVER; 0: do not wait at all
  * @return 0; what it failed with (weft_task_fail); -ECANCELED if it was cancelled; -ETIMEDOUT if its scope's deadline
  *   cancelled it; what starting it returned, if that failed; -EINVAL: nobody has started it. With a deadline also
  *   -ETIMEDOUT: the task still runs, and `result` is not written; join it again. A caller that is cancelled itself is
@@ -626,6 +626,9 @@ WEFT__INLINE int weft_join_until(weft_task_t *t, void **result, uint64_t deadlin
 	if (weft__unlikely(!t)) /* compilers know that the address of a variable is not */
 		weft__misused("weft_join", "was called with NULL: it needs a handle that a task was started with");
 	weft__begin_check();
+	/* Acquire: pairs with the end of the task. */
+	if (!deadline && __atomic_load_n(&t->task, __ATOMIC_ACQUIRE))
+		return -ETIMEDOUT;
 	weft_waiter_init(&w, "task", t, deadline);
 	while (weft__join_begin(t, &w)) {
 		if (weft_wait(&w) == 0 || weft__join_end(t, &w))

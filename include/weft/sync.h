@@ -234,7 +234,8 @@ WEFT_API void weft__queue_enter(struct weft__queue *q, struct weft__queued *w);
 
 /**
  * Unlock the mutex, wait for a signal, lock the mutex again. Never returns without a reason, but what the signaller saw
- * may have changed since: wait in a loop. The mutex is the caller's again whatever is returned, or performed.
+ * may have changed since: wait in a loop. The mutex is the caller's again whatever is returned, or performed. With the
+ * deadline 0 it is not unlocked.
  * @return also -EPERM: the mutex is not the caller's
  */
 __attribute__((noinline, unused)) WEFT__NOT_NULL static int weft_cond_wait_until(weft_cond_t *c, weft_mutex_t *m,
@@ -249,6 +250,8 @@ __attribute__((noinline, unused)) WEFT__NOT_NULL static int weft_cond_wait_until
 	result = weft__unlikely(spent) ? weft__give_way(deadline ? WEFT__MAY_WAIT : WEFT__NEVER_WAITS) : 0;
 	if (result)
 		return result;
+	if (!deadline)
+		return -ETIMEDOUT;
 	weft__queued_init(&w, "condition", c, deadline);
 	weft__queue_enter(&c->queue, &w);
 	__atomic_store_n(&m->owner, NULL, __ATOMIC_RELAXED);

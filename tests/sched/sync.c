@@ -714,11 +714,87 @@ static void *threads_take_part(void *pass)
 	return pass;
 }
 
+/* ---- the deadline 0 ---------------------------------------------------------------------------------------------- */
+
+static void *sleeps(void *unused)
+{
+	weft_sleep(SECOND);
+	return unused;
+}
+
+struct locks {
+	weft_mutex_t mutex;
+	weft_rwlock_t rwlock;
+};
+
+static void *locks_all(void *locks)
+{
+	struct locks *l = locks;
+
+	CHECK(weft_mutex_lock(&l->mutex) == 0 && weft_rwlock_write(&l->rwlock) == 0);
+	weft_sleep(SECOND);
+	CHECK(weft_mutex_unlock(&l->mutex) == 0 && weft_rwlock_unlock(&l->rwlock) == 0);
+	return NULL;
+}
+
+/* Such calls do not wait, and so a cancellation does not end them. */
+static void *nothing_waits_at_deadline_0(void *pass)
+{
+	struct locks locks = {0};
+	weft_sem_t sem = WEFT_SEM(0);
+	weft_barrier_t barrier = WEFT_BARRIER(2);
+	weft_rate_t rate = WEFT_RATE(SECOND, 1);
+	weft_group_t group = {0};
+	weft_future_t future = {0};
+	weft_event_t event = {0};
+	weft_cond_t cond = {0};
+	weft_mutex_t mine = {0};
+	weft_case_t cases[] = {{.event = &event}, {.sem = &sem}};
+	weft_task_t task;
+	uint64_t begun;
+
+	WEFT_SCOPE(others);
+	CHECK(weft_scope_spawn(&others, locks_all, &locks) == 0 &&
+	      weft_scope_spawn_with(&others, &task, sleeps, NULL, NULL) == 0);
+	weft_sleep(MS);
+	WEFT_SCOPE(cancelled);
+	weft_scope_cancel(&cancelled, -EIO);
+	begun = weft_now();
+	CHECK(weft_group_add(&group, 1) == 0 && weft_rate_wait_until(&rate, 0) == 0 && weft_mutex_try_lock(&mine));
+	CHECK(weft_mutex_lock_until(&locks.mutex, 0) == -ETIMEDOUT);
+	CHECK(weft_rwlock_read_until(&locks.rwlock, 0) == -ETIMEDOUT);
+	CHECK(weft_rwlock_write_until(&locks.rwlock, 0) == -ETIMEDOUT);
+	CHECK(weft_sem_take_until(&sem, 0) == -ETIMEDOUT && weft_barrier_wait_until(&barrier, 0) == -ETIMEDOUT);
+	CHECK(weft_rate_wait_until(&rate, 0) == -ETIMEDOUT && weft_group_wait_until(&group, 0) == -ETIMEDOUT);
+	CHECK(weft_future_get_until(&future, NULL, 0) == -ETIMEDOUT && weft_event_wait_until(&event, 0) == -ETIMEDOUT);
+	CHECK(weft_select_until(cases, 2, 0) == -ETIMEDOUT && weft_select_fair_until(cases, 2, 0) == -ETIMEDOUT);
+	CHECK(weft_cond_wait_until(&cond, &mine, 0) == -ETIMEDOUT && weft_mutex_unlock(&mine) == 0);
+	CHECK(weft_join_until(&task, NULL, 0) == -ETIMEDOUT);
+	CHECK(weft_now() - begun < SECOND && weft_scope_wait(&cancelled) == -EIO);
+	CHECK(weft_sleep(MS) == 0 && weft_join_until(&task, NULL, 0) == -ETIMEDOUT);
+	weft_task_cancel(&task);
+	CHECK(weft_join(&task, NULL) == -ECANCELED && weft_join_until(&task, NULL, 0) == -ECANCELED);
+	return pass;
+}
+
 static const struct test tests[] = {
-    T(a_mutex_excludes),      T(a_mutex_refuses), T(conditions),    T(cancelled_waits_give_back),
-    T(readers_and_writers),   T(semaphores),	  T(barriers),	    T(events_groups_once),
-    T(a_once_has_a_deadline), T(rates),		  T(futures),	    T(channels),
-    T(closing_wakes),	      T(nothing_is_lost), T(selects_merge), T(selects_meet),
+    T(a_mutex_excludes),
+    T(a_mutex_refuses),
+    T(conditions),
+    T(cancelled_waits_give_back),
+    T(readers_and_writers),
+    T(semaphores),
+    T(barriers),
+    T(events_groups_once),
+    T(a_once_has_a_deadline),
+    T(rates),
+    T(futures),
+    T(channels),
+    T(closing_wakes),
+    T(nothing_is_lost),
+    T(selects_merge),
+    T(selects_meet),
+    T(nothing_waits_at_deadline_0),
 };
 
 static const struct test with_threads[] = {T(threads_take_part)};
