@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "internal/line.h"
+#include "stack/policy.h"
 
 enum { PLACES = 128, FRAMES = 8 };
 
@@ -76,6 +77,20 @@ static bool is_ours(struct dump *d, const char *what, const void *at)
 	return p && !strncmp(p->text.text + strlen(what), begins, sizeof begins - 1);
 }
 
+static const void *made_at(const struct weft__task *task)
+{
+	return __atomic_load_n(&task->made_at, __ATOMIC_RELAXED);
+}
+
+/* As weft_stack_usable, which reads flags that the coroutine changes while it runs. They do not matter: the stack of a
+ * task is never one that is copied. */
+static size_t stack_bytes(const struct weft__task *task)
+{
+	const struct weft__slot *slot = task->k->slot;
+
+	return (size_t)((const char *)slot - slot->chunk.low);
+}
+
 static void gather_task(struct dump *d, struct weft__task *task, unsigned depth)
 {
 	void *frames[FRAMES];
@@ -87,8 +102,8 @@ static void gather_task(struct dump *d, struct weft__task *task, unsigned depth)
 		if (i)
 			dump_place(d, at_call, frames[i]);
 	}
-	if (task->made_at)
-		dump_place(d, at_making, task->made_at);
+	if (made_at(task))
+		dump_place(d, at_making, made_at(task));
 }
 
 struct inside {
@@ -124,11 +139,11 @@ static void write_task(struct dump *d, struct weft__task *task, unsigned depth)
 		fprintf(d->out, "runs, or is about to");
 	if (count)
 		dump_place(d, at_wait, frames[i]);
-	if (task->made_at)
-		dump_place(d, at_making, task->made_at);
+	if (made_at(task))
+		dump_place(d, at_making, made_at(task));
 	fprintf(d->out, "%s; %s, %zu bytes of stack\n",
 		__atomic_load_n(&task->cancel, __ATOMIC_RELAXED) & WEFT__CANCELLED ? ", cancelled" : "",
-		weft_policy_name(weft_policy(task->k)), weft_stack_usable(task->k));
+		weft_policy_name(weft_policy(task->k)), stack_bytes(task));
 	while (++i < count) {
 		fprintf(d->out, "%*s", (int)(2 * depth + 4), "");
 		dump_place(d, at_call, frames[i]);
@@ -267,7 +282,7 @@ static void name_task(struct dump *d, struct weft__task *task, unsigned depth)
 	if (task != s->task)
 		return;
 	s->found = true;
-	s->made_at = task->made_at;
+	s->made_at = made_at(task);
 	weft__line_text(s->line, "the task of ");
 	weft__line_coroutine(s->line, weft_name(task->k), weft_id(task->k));
 }

@@ -113,7 +113,7 @@ struct weft__task {
 	struct weft__detached *home; /* if it has no scope */
 	void *locals[WEFT_LOCAL_KEYS];
 	void *more_locals;   /* sched.hpp's */
-	const void *made_at; /* where its parent asked for it; NULL: a thread did */
+	const void *made_at; /* atomic: where its parent asked for it; NULL: a thread did */
 	uint32_t open_lock;  /* of the list `open`, against weft_dump */
 	unsigned host;	     /* the machine of a simulated world that the task is on */
 	int error;	     /* of weft_task_fail */

@@ -548,7 +548,8 @@ static inline bool spawn(struct weft__worker *w, weft_request_t r)
 	weft_reply(weft_op_spawn, r, error);
 	if (error)
 		return false;
-	task->made_at = w->current->k->link.pc;
+	/* Relaxed: weft_dump may look already, and nothing else depends on it. */
+	__atomic_store_n(&task->made_at, w->current->k->link.pc, __ATOMIC_RELAXED);
 	weft__probe1(task_spawn, task);
 	weft__count(&w->spawned, 1);
 	if (__builtin_expect(what->attr && what->attr->flags & WEFT_TASK_FIRST, 0) &&

@@ -437,6 +437,35 @@ static bool all_have_run(struct pairs *all)
 	return true;
 }
 
+static void naps(void *unused)
+{
+	(void)unused;
+	weft_sleep(MS);
+}
+
+static void *cleans_up(void *event)
+{
+	weft_defer(naps, NULL);
+	weft_event_wait(event);
+	return NULL;
+}
+
+/* Tasks that begin, and are ended early, while they are looked at. */
+static void *comes_and_goes(void *unused)
+{
+	weft_event_t never = {0};
+	weft_task_t task;
+
+	for (;;) {
+		WEFT_SCOPE(scope);
+		CHECK(weft_scope_spawn_with(&scope, &task, cleans_up, &never, NULL) == 0);
+		weft_task_yield();
+		weft_task_cancel(&task);
+		weft_join(&task, NULL);
+	}
+	return unused;
+}
+
 /* For a second, and until each pair has had its turn, which may be long where the machine is busy. */
 static void *dumps_often(void *argument)
 {
@@ -463,6 +492,7 @@ static void *are_dumped(void *unused)
 		CHECK(weft_scope_spawn(&scope, answers, p) == 0);
 		CHECK(weft_scope_spawn(&scope, asks, p) == 0);
 	}
+	CHECK(weft_scope_spawn(&scope, comes_and_goes, NULL) == 0);
 	CHECK(pthread_create(&thread, NULL, dumps_often, &all) == 0);
 	weft_blocking
 	{
