@@ -812,8 +812,8 @@ WEFT_API int weft_scope_set_deadline(weft_scope_t *s, uint64_t deadline);
 	weft_scope_open(&name, (deadline));                                                                            \
 	weft_defer(weft__scope_leave, &name)
 
-/** Start a task of this scope, by any task. 0 or a negative errno, as weft_spawn_detached; -ECANCELED: the scope was
- * cancelled; -EINVAL: it is closed, or NULL. */
+/** Start a task of this scope, by any task. 0 or a negative errno, as weft_spawn_detached; -ETIMEDOUT: the scope's
+ * deadline has passed; -ECANCELED: it was cancelled otherwise; -EINVAL: it is closed, or NULL. */
 WEFT__INLINE WEFT__USE_RESULT int weft_scope_spawn(weft_scope_t *s, weft_fn_t *fn, void *arg)
 {
 	return weft__unlikely(!s) ? -EINVAL : weft__spawn(s, NULL, fn, arg, NULL);

@@ -192,6 +192,12 @@ static WEFT__COLD int spawn_failed(const struct weft_spawn *what, int error)
 	return error;
 }
 
+/* The scope is cancelled, so its error does not change any more. */
+static int why_refused(const weft_scope_t *s)
+{
+	return s->closed ? -EINVAL : s->error == -ETIMEDOUT ? -ETIMEDOUT : -ECANCELED;
+}
+
 static bool is_wrong(const struct weft_spawn *what)
 {
 	return !what->fn || (what->attr && what->attr->flags & ~(unsigned)(WEFT_TASK_CODES | WEFT_TASK_FIRST));
@@ -214,7 +220,7 @@ int weft__task_spawn(struct weft__rt *rt, const struct weft_spawn *what, struct 
 		detach(rt, task);
 	} else if (!join_scope(what->scope, task)) {
 		unmake(task);
-		return spawn_failed(what, what->scope->closed ? -EINVAL : -ECANCELED);
+		return spawn_failed(what, why_refused(what->scope));
 	}
 	*made = task;
 	return 0;

@@ -285,10 +285,13 @@ static void *deadlines(void *argument)
 		CHECK(weft_event_wait_until(&never, past[i]) == -ETIMEDOUT);
 		WEFT_SCOPE_UNTIL(scope, past[i]);
 		error = weft_scope_spawn_with(&scope, &t, waits_for, &never, NULL);
-		CHECK(!error || error == -ECANCELED);
+		CHECK(!error || error == -ETIMEDOUT);
 		CHECK(weft_scope_wait(&scope) == -ETIMEDOUT);
-		CHECK(weft_join(&t, NULL) == (error ? -ECANCELED : -ETIMEDOUT));
+		CHECK(weft_join(&t, NULL) == -ETIMEDOUT);
 	}
+	WEFT_SCOPE(late);
+	CHECK(weft_scope_set_deadline(&late, 1) == 0 && weft_scope_spawn(&late, returns, NULL) == -ETIMEDOUT);
+	CHECK(weft_scope_wait(&late) == -ETIMEDOUT);
 	WEFT_SCOPE_UNTIL(scope, WEFT_NEVER - 1);
 	CHECK(weft_scope_spawn_with(&scope, &t, sleeps, &ages, NULL) == 0);
 	CHECK(weft_join_until(&t, NULL, 0) == -ETIMEDOUT);

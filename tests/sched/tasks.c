@@ -279,7 +279,7 @@ static void *a_deadline_cancels(void *pass)
 		CHECK(weft_sleep(1000 * SECOND) == -ECANCELED);
 		CHECK(weft_task_is_cancelled());
 		CHECK(weft_sleep(1) == -ECANCELED && weft_task_yield() == -ECANCELED);
-		CHECK(weft_scope_spawn(&scope, doubles, NULL) == -ECANCELED);
+		CHECK(weft_scope_spawn(&scope, doubles, NULL) == -ETIMEDOUT);
 		CHECK(weft_scope_wait(&scope) == -ETIMEDOUT);
 	}
 	CHECK(cleanups == 1);
@@ -636,7 +636,7 @@ static void deadline_is_over(void)
 {
 	WEFT_SCOPE(scope);
 	CHECK(weft_scope_set_deadline(&scope, weft_now()) == 0);
-	CHECK(weft_scope_spawn(&scope, sleeps_3_ms, NULL) == -ECANCELED);
+	CHECK(weft_scope_spawn(&scope, sleeps_3_ms, NULL) == -ETIMEDOUT);
 	CHECK(weft_task_check() == -ECANCELED && weft_sleep(1) == -ECANCELED);
 	CHECK(weft_scope_set_deadline(&scope, WEFT_NEVER) == -ETIMEDOUT);
 	CHECK(weft_scope_wait(&scope) == -ETIMEDOUT);
