@@ -156,7 +156,7 @@ static int64_t readv_or_writev(weft_io_t *io, int nature)
 	bool writes = io->kind == WEFT_IO_WRITEV;
 	int count = io->length > INT_MAX ? INT_MAX : (int)io->length;
 
-	if (weft__is_socket(nature) && io->offset == -1 && !weft__io_moves_nothing(io)) {
+	if (weft__is_socket(nature) && io->offset == -1 && !weft__io_vector_is_empty(io)) {
 		struct msghdr message = {.msg_iov = io->data, .msg_iovlen = io->length};
 
 		return result_of(writes ? sendmsg(io->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL)
@@ -333,12 +333,10 @@ static int64_t attempt_carefully(weft_io_t *io)
 	return result;
 }
 
-bool weft__io_moves_nothing(const weft_io_t *io)
+bool weft__io_vector_is_empty(const weft_io_t *io)
 {
 	const struct iovec *parts = io->data;
 
-	if (io->kind == WEFT_IO_READ || io->kind == WEFT_IO_WRITE)
-		return !io->length;
 	for (size_t i = 0; i < io->length; i++)
 		if (parts[i].iov_len)
 			return false;

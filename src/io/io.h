@@ -14,6 +14,7 @@
 
 #include <weft/io.h>
 
+#include "sched/alone.h"
 #include "sched/sched.h"
 
 struct weft__loop;
@@ -129,7 +130,7 @@ int weft__flags(int number) WEFT__HIDDEN;
 int weft__table_replace(int number, int (*replace)(void *argument), void *argument) WEFT__HIDDEN;
 
 /* Parts of weft__hold and weft__let_go, below. If they fail the operation holds nothing. */
-int weft__hold_closing(struct weft__fd *fd, int number) WEFT__HIDDEN;
+int weft__hold_closing(struct weft__loop *loop, struct weft__fd *fd, int number) WEFT__HIDDEN;
 int weft__hold_other(struct weft__loop *loop, weft_io_t *io) WEFT__HIDDEN;
 void weft__let_go_of_other(struct weft__loop *loop, weft_io_t *io) WEFT__HIDDEN;
 /* `uses`: before. `io` NULL: no operation. */
@@ -264,17 +265,31 @@ static inline uint32_t weft__generation(const struct weft__fd *fd)
 	return __atomic_load_n(&fd->generation, __ATOMIC_ACQUIRE);
 }
 
+/* A change of the count of operations, and what it was before. Atomic for threads that are no workers, and where there
+ * are several: see sched/alone.h. */
+static inline __attribute__((always_inline)) uint32_t weft__fd_count(struct weft__fd *fd, uint32_t change, bool worker)
+{
+	uint32_t uses;
+
+	if (!worker || !weft__step_in())
+		return __atomic_fetch_add(&fd->uses, change, __ATOMIC_ACQ_REL);
+	uses = __atomic_load_n(&fd->uses, __ATOMIC_RELAXED);
+	__atomic_store_n(&fd->uses, uses + change, __ATOMIC_RELAXED);
+	weft__step_out();
+	return uses;
+}
+
 /* False: it has been closed. The generation is that of the file that it means then, or an earlier one. */
-static inline bool weft__fd_hold(struct weft__fd *fd, uint32_t *generation)
+static inline __attribute__((always_inline)) bool weft__fd_hold(struct weft__fd *fd, uint32_t *generation, bool worker)
 {
 	*generation = weft__generation(fd);
-	return !(__atomic_fetch_add(&fd->uses, WEFT__USER, __ATOMIC_ACQUIRE) & WEFT__CLOSING);
+	return !(weft__fd_count(fd, WEFT__USER, worker) & WEFT__CLOSING);
 }
 
 /* What was before. */
-static inline uint32_t weft__fd_let_go(struct weft__fd *fd)
+static inline __attribute__((always_inline)) uint32_t weft__fd_let_go(struct weft__fd *fd, bool worker)
 {
-	return __atomic_fetch_sub(&fd->uses, WEFT__USER, __ATOMIC_ACQ_REL);
+	return weft__fd_count(fd, (uint32_t)-WEFT__USER, worker);
 }
 
 /* Can it wait for either of two? Others that name two are done by a helper thread, or in the ring. */
@@ -284,7 +299,7 @@ static inline bool weft__names_two(const weft_io_t *io)
 }
 
 /* The operation begins: it holds what it names. 0; -EBADF: that has been closed, or is no descriptor; -ENOMEM. */
-static inline int weft__hold(struct weft__loop *loop, weft_io_t *io)
+static inline __attribute__((always_inline)) int weft__hold(struct weft__loop *loop, weft_io_t *io)
 {
 	struct weft__fd *fd;
 	int error;
@@ -295,8 +310,8 @@ static inline int weft__hold(struct weft__loop *loop, weft_io_t *io)
 	fd = weft__fd(loop, io->fd);
 	if (__builtin_expect(!fd, 0))
 		return -ENOMEM;
-	if (__builtin_expect(!weft__fd_hold(fd, &io->generation), 0)) {
-		error = weft__hold_closing(fd, io->fd);
+	if (__builtin_expect(!weft__fd_hold(fd, &io->generation, loop != &weft__outside), 0)) {
+		error = weft__hold_closing(loop, fd, io->fd);
 		if (error)
 			return error;
 	}
@@ -305,7 +320,7 @@ static inline int weft__hold(struct weft__loop *loop, weft_io_t *io)
 }
 
 /* It has ended, and its result is written. */
-static inline void weft__let_go(struct weft__loop *loop, weft_io_t *io)
+static inline __attribute__((always_inline)) void weft__let_go(struct weft__loop *loop, weft_io_t *io)
 {
 	struct weft__fd *fd = io->place;
 	uint32_t uses;
@@ -314,7 +329,7 @@ static inline void weft__let_go(struct weft__loop *loop, weft_io_t *io)
 		return;
 	if (__builtin_expect(io->kind >= WEFT_IO_SENDFILE, 0))
 		weft__let_go_of_other(loop, io);
-	uses = weft__fd_let_go(fd);
+	uses = weft__fd_let_go(fd, loop != &weft__outside);
 	if (__builtin_expect(uses & WEFT__CLOSING, 0))
 		weft__let_go_of_closed(io, io->fd, uses);
 }
@@ -344,7 +359,12 @@ static inline bool weft__begin_wait(struct weft__loop *loop, weft_io_t *io)
 /* Is the system to be asked even if the descriptor is not ready? For a wrong use, and for what never waits. */
 bool weft__io_must_ask(const weft_io_t *io, int nature) WEFT__HIDDEN;
 /* A read or write of no bytes: mostly it does not wait. */
-bool weft__io_moves_nothing(const weft_io_t *io) WEFT__HIDDEN;
+bool weft__io_vector_is_empty(const weft_io_t *io) WEFT__HIDDEN;
+static inline bool weft__io_moves_nothing(const weft_io_t *io)
+{
+	return io->kind <= WEFT_IO_WRITE ? !io->length : weft__io_vector_is_empty(io);
+}
+
 /* It is not to wait, by a flag: then the answer is -EAGAIN. */
 static inline bool weft__io_does_not_wait(const weft_io_t *io)
 {

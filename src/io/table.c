@@ -295,8 +295,16 @@ bool weft__begin_special_wait(struct weft__loop *loop, weft_io_t *io)
 	return weft__means_the_same(loop, io);
 }
 
+static void let_go(struct weft__loop *loop, struct weft__fd *fd, weft_io_t *io, int number)
+{
+	uint32_t uses = weft__fd_let_go(fd, loop != &weft__outside);
+
+	if (uses & WEFT__CLOSING)
+		weft__let_go_of_closed(io, number, uses);
+}
+
 /* It seems to be closed. Whoever closes it at this moment is waited for: the number may mean a new file then. */
-int weft__hold_closing(struct weft__fd *fd, int number)
+int weft__hold_closing(struct weft__loop *loop, struct weft__fd *fd, int number)
 {
 	bool closing;
 
@@ -305,7 +313,7 @@ int weft__hold_closing(struct weft__fd *fd, int number)
 	weft__task_unlock(&fd->lock);
 	if (!closing)
 		return 0;
-	weft__let_go_of_closed(NULL, number, weft__fd_let_go(fd));
+	let_go(loop, fd, NULL, number);
 	return -EBADF;
 }
 
@@ -314,15 +322,7 @@ static int hold(struct weft__loop *loop, int number, struct weft__fd **fd, uint3
 	*fd = number < 0 ? NULL : weft__fd(loop, number);
 	if (!*fd)
 		return number < 0 ? -EBADF : -ENOMEM;
-	return weft__fd_hold(*fd, generation) ? 0 : weft__hold_closing(*fd, number);
-}
-
-static void let_go(struct weft__fd *fd, weft_io_t *io, int number)
-{
-	uint32_t uses = weft__fd_let_go(fd);
-
-	if (uses & WEFT__CLOSING)
-		weft__let_go_of_closed(io, number, uses);
+	return weft__fd_hold(*fd, generation, loop != &weft__outside) ? 0 : weft__hold_closing(loop, *fd, number);
 }
 
 static bool has_other(const weft_io_t *io)
@@ -338,7 +338,7 @@ int weft__hold_other(struct weft__loop *loop, weft_io_t *io)
 	int error = has_other(io) ? hold(loop, io->other, &other, &generation) : 0;
 
 	if (error) {
-		let_go(io->place, io, io->fd);
+		let_go(loop, io->place, io, io->fd);
 		return error;
 	}
 	if (weft__names_two(io)) {
@@ -353,7 +353,7 @@ void weft__let_go_of_other(struct weft__loop *loop, weft_io_t *io)
 	if (weft__names_two(io))
 		take_out_pair(loop, io);
 	if (has_other(io))
-		let_go(known(loop, io->other), io, io->other);
+		let_go(loop, known(loop, io->other), io, io->other);
 }
 
 int weft__use_begin(struct weft__use *use, int number)
@@ -372,7 +372,7 @@ int weft__use_begin(struct weft__use *use, int number)
 void weft__use_end(struct weft__use *use)
 {
 	if (use->fd)
-		let_go(use->fd, NULL, use->number);
+		let_go(NULL, use->fd, NULL, use->number);
 	use->fd = NULL;
 }
 
