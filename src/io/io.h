@@ -65,6 +65,7 @@ struct weft__fd {
 	bool blocks;		 /* epoll: a socket that others made, in blocking mode */
 	bool listens;		 /* atomic, epoll: it has been asked for connections */
 	bool marked;		 /* atomic, epoll: there has been an urgent mark in it */
+	bool placeholder;	 /* while it is being closed: the number means one */
 	bool told;		 /* threads have been told that it is closed */
 	uint32_t uses;		 /* atomic: WEFT__USER for each operation that holds it, and WEFT__CLOSING */
 	uint32_t generation;	 /* atomic: of the file; weft_close and dup2 change it, under the lock */

@@ -4,9 +4,9 @@
  *
  * A descriptor's number is not an identity: once it is closed the kernel gives it to the next file. So an operation
  * holds each descriptor that it names, from its beginning to its end, in whatever back end or thread it is done; and
- * for each number that was used here
+ * for each number that weft_close was called for
  *
- *     closed by weft_close, and not yet given back to the kernel  <=>  closed by weft_close, and operations hold it
+ *     the kernel has it back  <=>  no operation holds it
  *
  * A runtime counts its operations in its own record of the descriptor (weft__fd.uses), found by the number, in a table
  * of blocks that are made when they are needed and stay until the runtime ends: a pointer to a record stays good, and
@@ -47,6 +47,7 @@ static _Atomic bool several;			  /* more than one of them has been used */
 static _Atomic bool made;			  /* one of them has been used */
 static _Atomic pid_t process;			  /* whose tables these are */
 static int ends;
+static uint32_t changing; /* a lock: somebody changes a descriptor's mode for a moment */
 /* The calling thread closes one at this moment: libweft-posix.so stands before close, and would ask these tables. */
 static __thread __attribute__((tls_model("initial-exec"))) bool inside;
 
@@ -56,6 +57,7 @@ static void forget_parent(void)
 	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 
 	lock = fresh;
+	changing = 0;
 	memset((void *)outside_blocks, 0, sizeof outside_blocks);
 	weft__outside.next = NULL;
 	loops = &weft__outside;
@@ -113,6 +115,7 @@ static void hear_threads(struct weft__fd *fd)
 void weft__table_add(struct weft__loop *loop)
 {
 	pthread_mutex_lock(&lock);
+	atomic_store(&process, getpid());
 	if (loops != &weft__outside)
 		atomic_store(&several, true);
 	loop->next = loops;
@@ -400,8 +403,6 @@ void weft__use_unlock(const struct weft__use *use)
 
 /* ---- modes ------------------------------------------------------------------------------------------------------- */
 
-static uint32_t changing; /* a lock: somebody changes a descriptor's mode for a moment */
-
 int weft__unblock(int number)
 {
 	int flags;
@@ -560,7 +561,7 @@ static void end_waits(const struct group *g)
 }
 
 /* If that fails, the other side sees the end when the last operation has ended. */
-static void put_placeholder(const struct group *g)
+static bool put_placeholder(const struct group *g)
 {
 	struct weft__loop *loop;
 	bool put = false;
@@ -569,6 +570,19 @@ static void put_placeholder(const struct group *g)
 		weft__spin_lock(&loop->spare_lock);
 		put = loop->spare >= 0 && syscall(SYS_dup3, loop->spare, g->number, O_CLOEXEC) >= 0;
 		weft__spin_unlock(&loop->spare_lock);
+	}
+	return put;
+}
+
+static void note_placeholder(const struct group *g, bool put)
+{
+	struct weft__loop *loop;
+	struct weft__fd *fd;
+
+	for (loop = first_of(g); loop; loop = after(g, loop)) {
+		fd = known(loop, g->number);
+		if (fd && weft__is_closing(fd))
+			fd->placeholder = put;
 	}
 }
 
@@ -636,7 +650,7 @@ int weft__table_close(int number, int (*close)(int number))
 	begin_group(&g, number);
 	used = mark_all(&g);
 	if (used > 0) {
-		put_placeholder(&g);
+		note_placeholder(&g, put_placeholder(&g));
 		end_waits(&g);
 		unlock_all(&g, NULL, false);
 	} else if (!used) {
@@ -665,12 +679,15 @@ int weft__table_replace(int number, int (*replace)(void *argument), void *argume
 	return result;
 }
 
-/* Does nobody hold it, and is it to be given back? Locks what mark_all has marked. */
-static bool is_left(const struct group *g)
+/* The last operation of one table has ended. Are there others, or has the number been given back? */
+enum { GONE, HELD, LEFT, LEFT_PLACEHOLDER };
+
+/* Unless it is gone, locks what mark_all has marked. */
+static int lock_marked(const struct group *g)
 {
 	struct weft__loop *loop;
 	struct weft__fd *fd;
-	bool closing = false, used = false;
+	int state = GONE, mine;
 
 	for (loop = first_of(g); loop; loop = after(g, loop)) {
 		fd = known(loop, g->number);
@@ -681,27 +698,30 @@ static bool is_left(const struct group *g)
 			weft__task_unlock(&fd->lock);
 			continue;
 		}
-		closing = true;
-		used |= __atomic_load_n(&fd->uses, __ATOMIC_ACQUIRE) >= WEFT__USER;
+		mine = fd->placeholder ? LEFT_PLACEHOLDER : LEFT;
+		if (state == HELD || __atomic_load_n(&fd->uses, __ATOMIC_ACQUIRE) >= WEFT__USER)
+			mine = HELD;
+		state = mine;
 		/* Who looked for its nature may have seen the placeholder's. */
 		forget(loop, fd, g->number);
 	}
-	return closing && !used;
+	return state;
 }
 
-/* The last operation of one table has ended. */
 static void give_back(int number)
 {
 	struct group g;
-	bool left;
+	int state;
 
 	begin_group(&g, number);
-	left = is_left(&g);
-	if (left) {
+	state = lock_marked(&g);
+	if (state > HELD)
 		hear_threads(known(&weft__outside, number));
+	/* Or dup2 has given it to another file meanwhile, which is no business of ours. */
+	if (state == LEFT || (state == LEFT_PLACEHOLDER && fcntl(number, F_GETFL) & O_PATH))
 		(void)close_now(number);
-	}
-	unlock_all(&g, NULL, left);
+	if (state != GONE)
+		unlock_all(&g, NULL, state != HELD);
 	end_group(&g);
 }
 
