@@ -285,52 +285,63 @@ static int64_t attempt(weft_io_t *io, int nature)
 	}
 }
 
-/* It is not ready. But a wrong use fails all the same, and a write may find room for a part. */
-static int64_t attempt_unready(const weft_io_t *io)
+/* Where the file has such calls, as pipes have: -EOPNOTSUPP if not. Nobody can take what there is in between. */
+static int64_t attempt_without_waiting(const weft_io_t *io)
 {
 	struct iovec part = {io->data, io->length}, *parts = io->kind <= WEFT_IO_WRITE ? &part : io->data;
 	int count = parts == &part ? 1 : io->length > IOV_MAX ? IOV_MAX : (int)io->length;
 	int64_t result;
 
-	if (io->kind > WEFT_IO_WRITEV)
-		return -EAGAIN;
 	if (io->kind == WEFT_IO_READ || io->kind == WEFT_IO_READV)
 		result = result_of(preadv2(io->fd, parts, count, -1, RWF_NOWAIT));
 	else
 		result = result_of(pwritev2(io->fd, parts, count, -1, RWF_NOWAIT));
-	return result == -EOPNOTSUPP || result == -ENOSYS ? -EAGAIN : result;
+	return result == -ENOSYS ? -EOPNOTSUPP : result;
 }
 
-/* It is ready. A device may be read part by part, and block at the second. */
-static int64_t read_first_part(const weft_io_t *io)
+/* A device that is ready. It could block at more than surely goes into it. */
+static int64_t write_a_little(const weft_io_t *io, const struct iovec *parts, size_t count)
 {
-	const struct iovec *parts = io->data;
-	size_t i = 0;
-	int64_t result = attempt_unready(io);
+	size_t bytes = 0, some = 0;
 
-	if (result != -EAGAIN)
-		return result;
-	while (i + 1 < io->length && !parts[i].iov_len)
-		i++;
-	return result_of(readv(io->fd, &parts[i], io->length ? 1 : 0));
+	while (some < count && some < IOV_MAX && bytes + parts[some].iov_len <= PIPE_BUF)
+		bytes += parts[some++].iov_len;
+	if (some || !count)
+		return result_of(writev(io->fd, parts, (int)some));
+	return result_of(write(io->fd, parts[0].iov_base, PIPE_BUF));
 }
 
-/* A blocking pipe or terminal: only when it is ready, and no more than surely goes into it. */
+/* And at a second part. */
+static int64_t read_first_part(const weft_io_t *io, const struct iovec *parts, size_t count)
+{
+	size_t i = 0;
+
+	while (i + 1 < count && !parts[i].iov_len)
+		i++;
+	return result_of(readv(io->fd, &parts[i], count ? 1 : 0));
+}
+
+static int64_t move_a_little(const weft_io_t *io)
+{
+	const struct iovec part = {io->data, io->length}, *parts = io->kind <= WEFT_IO_WRITE ? &part : io->data;
+	size_t count = parts == &part ? 1 : io->length;
+
+	return io->kind == WEFT_IO_READ || io->kind == WEFT_IO_READV ? read_first_part(io, parts, count)
+								     : write_a_little(io, parts, count);
+}
+
+/* What is no socket, and blocks. */
 static int64_t attempt_carefully(weft_io_t *io)
 {
-	size_t length = io->length;
-	int64_t result;
-	int ready = poll_one(io->fd, weft__io_events(io), 0);
+	int64_t result = io->kind <= WEFT_IO_WRITEV ? attempt_without_waiting(io) : -EOPNOTSUPP;
+	int ready;
 
+	if (result != -EOPNOTSUPP)
+		return result;
+	ready = poll_one(io->fd, weft__io_events(io), 0);
 	if (ready <= 0)
-		return ready ? ready : attempt_unready(io);
-	if (io->kind == WEFT_IO_READV)
-		return read_first_part(io);
-	if (io->kind == WEFT_IO_WRITE && length > PIPE_BUF)
-		io->length = PIPE_BUF;
-	result = attempt(io, WEFT__BLOCKING_PIPE);
-	io->length = length;
-	return result;
+		return ready ? ready : -EAGAIN;
+	return io->kind <= WEFT_IO_WRITEV ? move_a_little(io) : attempt(io, WEFT__BLOCKING_PIPE);
 }
 
 bool weft__io_vector_is_empty(const weft_io_t *io)

@@ -32,7 +32,7 @@ static void close_loop(struct weft__source *source)
 	struct weft__loop *loop = (struct weft__loop *)source;
 	unsigned i;
 
-	weft__table_remove(loop);
+	weft__fds_remove(loop);
 	loop->backend->close(loop);
 	for (i = 0; i < WEFT__BLOCKS; i++)
 		free((void *)atomic_load_explicit(&loop->blocks[i], memory_order_relaxed));
@@ -99,7 +99,7 @@ static int open_loop(struct weft__rt *rt, struct weft__loop **made)
 		return error;
 	}
 	loop->spare = weft__own_fd(open("/", O_PATH | O_CLOEXEC));
-	weft__table_add(loop);
+	weft__fds_add(loop);
 	*made = loop;
 	return 0;
 }

@@ -109,14 +109,14 @@ struct weft__loop {
 /* ---- table.c ----------------------------------------------------------------------------------------------------- */
 
 /* A loop that has just been made, or is about to be freed. */
-void weft__table_add(struct weft__loop *loop) WEFT__HIDDEN;
-void weft__table_remove(struct weft__loop *loop) WEFT__HIDDEN;
+void weft__fds_add(struct weft__loop *loop) WEFT__HIDDEN;
+void weft__fds_remove(struct weft__loop *loop) WEFT__HIDDEN;
 
 /* Close a real descriptor, by a function that returns 0 or a negative errno. */
-int weft__table_close(int number, int (*close)(int number)) WEFT__HIDDEN;
+int weft__fds_close(int number, int (*close)(int number)) WEFT__HIDDEN;
 /* Does any operation hold it, or any runtime know what it is? Does not lock. */
-bool weft__table_knows(int number) WEFT__HIDDEN;
-void weft__table_end_waits(int number) WEFT__HIDDEN;
+bool weft__fds_knows(int number) WEFT__HIDDEN;
+void weft__fds_end_waits(int number) WEFT__HIDDEN;
 
 /*
  * Sockets that others made may be in blocking mode, and be used by others in that mode. Most operations can be told not
@@ -128,7 +128,7 @@ void weft__block_again(int number, int flags) WEFT__HIDDEN;
 int weft__flags(int number) WEFT__HIDDEN;
 
 /* The number is to mean another file at once: `replace` makes it so. Ends waits for the file that it means now. */
-int weft__table_replace(int number, int (*replace)(void *argument), void *argument) WEFT__HIDDEN;
+int weft__fds_replace(int number, int (*replace)(void *argument), void *argument) WEFT__HIDDEN;
 
 /* Parts of weft__hold and weft__let_go, below. If they fail the operation holds nothing. */
 int weft__hold_closing(struct weft__loop *loop, struct weft__fd *fd, int number) WEFT__HIDDEN;

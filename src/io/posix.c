@@ -218,9 +218,9 @@ int weft_posix_close(int fd)
 {
 	int error = errno, result;
 
-	if (in_runtime() || !weft__table_knows(fd))
+	if (in_runtime() || !weft__fds_knows(fd))
 		return weft__libc.close(fd);
-	result = weft__table_close(fd, libc_close);
+	result = weft__fds_close(fd, libc_close);
 	errno = error;
 	return (int)weft__posix_result(result);
 }
@@ -229,8 +229,8 @@ static void closing(int fd)
 {
 	int error = errno;
 
-	if (!in_runtime() && weft__table_knows(fd))
-		weft__table_end_waits(fd);
+	if (!in_runtime() && weft__fds_knows(fd))
+		weft__fds_end_waits(fd);
 	errno = error;
 }
 
@@ -249,9 +249,9 @@ static int replace(void *argument)
 /* errno is what libc made it. */
 static int replace_known(struct replacement *r)
 {
-	if (r->fd == r->number || in_runtime() || !weft__table_knows(r->number))
+	if (r->fd == r->number || in_runtime() || !weft__fds_knows(r->number))
 		return replace(r);
-	return weft__table_replace(r->number, replace, r);
+	return weft__fds_replace(r->number, replace, r);
 }
 
 int weft_posix_dup2(int fd, int number)

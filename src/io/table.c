@@ -112,7 +112,7 @@ static void hear_threads(struct weft__fd *fd)
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
 
-void weft__table_add(struct weft__loop *loop)
+void weft__fds_add(struct weft__loop *loop)
 {
 	pthread_mutex_lock(&lock);
 	atomic_store(&process, getpid());
@@ -123,7 +123,7 @@ void weft__table_add(struct weft__loop *loop)
 	pthread_mutex_unlock(&lock);
 }
 
-void weft__table_remove(struct weft__loop *loop)
+void weft__fds_remove(struct weft__loop *loop)
 {
 	struct weft__loop **link = &loops;
 
@@ -613,7 +613,7 @@ static bool is_child(int number)
 	return getpid() != atomic_load_explicit(&process, memory_order_relaxed);
 }
 
-bool weft__table_knows(int number)
+bool weft__fds_knows(int number)
 {
 	const struct weft__loop *loop = atomic_load(&several) ? NULL : own();
 	const struct weft__fd *fd = loop ? known(loop, number) : NULL;
@@ -624,7 +624,7 @@ bool weft__table_knows(int number)
 		      __atomic_load_n(&fd->uses, __ATOMIC_RELAXED));
 }
 
-void weft__table_end_waits(int number)
+void weft__fds_end_waits(int number)
 {
 	struct group g;
 	int used;
@@ -640,7 +640,7 @@ void weft__table_end_waits(int number)
 	end_group(&g);
 }
 
-int weft__table_close(int number, int (*close)(int number))
+int weft__fds_close(int number, int (*close)(int number))
 {
 	struct group g;
 	int used, error = 0;
@@ -661,7 +661,7 @@ int weft__table_close(int number, int (*close)(int number))
 	return used < 0 ? used : error;
 }
 
-int weft__table_replace(int number, int (*replace)(void *argument), void *argument)
+int weft__fds_replace(int number, int (*replace)(void *argument), void *argument)
 {
 	struct group g;
 	int used, result;
@@ -736,5 +736,5 @@ void weft__let_go_of_closed(weft_io_t *io, int number, uint32_t uses)
 
 int weft_close(int number)
 {
-	return weft__sim_has(number) ? weft__sim_close(number) : weft__table_close(number, close_now);
+	return weft__sim_has(number) ? weft__sim_close(number) : weft__fds_close(number, close_now);
 }
