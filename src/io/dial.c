@@ -56,20 +56,10 @@ static void note_error(struct weft__dial *d, int error)
 		d->error = error;
 }
 
-/* weft_close takes the mark of weft__dial_step away. */
-static void drop(int fd)
-{
-	struct weft__worker *w = weft__worker();
-
-	(void)weft_close(fd);
-	if (w)
-		w->in_io = true;
-}
-
 static void fail(struct weft__dial *d, int i, int error)
 {
 	note_error(d, error);
-	drop(d->fds[i]);
+	(void)weft_close(d->fds[i]);
 	d->fds[i] = -1;
 	d->open--;
 	d->next = 0;
@@ -133,7 +123,7 @@ static int end(struct weft__dial *d, int winner, int result)
 	}
 	for (i = 0; i < d->count; i++)
 		if (d->fds[i] >= 0)
-			drop(d->fds[i]);
+			(void)weft_close(d->fds[i]);
 	close(d->set);
 	return result;
 }

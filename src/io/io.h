@@ -96,7 +96,7 @@ struct weft__loop {
 	int spare;			  /* kept for when no other is left */
 	uint32_t spare_lock;
 	uint32_t pairs_lock;
-	weft_io_t *pairs; /* under it: operations in progress that name two descriptors */
+	weft_io_t *pairs; /* under it: operations in progress that wait for several descriptors */
 	/* epoll.c */
 	int set, wake;
 	bool coarse; /* atomic: there is no epoll_pwait2 */
@@ -130,7 +130,7 @@ int weft__flags(int number) WEFT__HIDDEN;
 /* The number is to mean another file at once: `replace` makes it so. Ends waits for the file that it means now. */
 int weft__fds_replace(int number, int (*replace)(void *argument), void *argument) WEFT__HIDDEN;
 
-/* Parts of weft__hold and weft__let_go, below. If they fail the operation holds nothing. */
+/* Parts of weft__hold and weft__let_go, below: for what may wait for several. If they fail it holds nothing. */
 int weft__hold_closing(struct weft__loop *loop, struct weft__fd *fd, int number) WEFT__HIDDEN;
 int weft__hold_other(struct weft__loop *loop, weft_io_t *io) WEFT__HIDDEN;
 void weft__let_go_of_other(struct weft__loop *loop, weft_io_t *io) WEFT__HIDDEN;
@@ -145,9 +145,11 @@ struct weft__use {
 	struct weft__fd *fd;
 	int number;
 	uint32_t generation;
+	size_t more; /* so many follow it, which a wait waits for, too */
 };
 int weft__use_begin(struct weft__use *use, int number) WEFT__HIDDEN;
 void weft__use_end(struct weft__use *use) WEFT__HIDDEN;
+/* Does it still mean the same file? With those that follow it. */
 bool weft__use_is_good(const struct weft__use *use) WEFT__HIDDEN;
 /* True: it is still the same file, and stays so until weft__use_unlock. */
 bool weft__use_lock(const struct weft__use *use) WEFT__HIDDEN;
@@ -317,7 +319,7 @@ static inline __attribute__((always_inline)) int weft__hold(struct weft__loop *l
 			return error;
 	}
 	io->place = fd;
-	return __builtin_expect(io->kind >= WEFT_IO_SENDFILE, 0) ? weft__hold_other(loop, io) : 0;
+	return __builtin_expect(io->kind >= WEFT_IO_POLL, 0) ? weft__hold_other(loop, io) : 0;
 }
 
 /* It has ended, and its result is written. */
@@ -328,7 +330,7 @@ static inline __attribute__((always_inline)) void weft__let_go(struct weft__loop
 
 	if (__builtin_expect(!fd, 0))
 		return;
-	if (__builtin_expect(io->kind >= WEFT_IO_SENDFILE, 0))
+	if (__builtin_expect(io->kind >= WEFT_IO_POLL, 0))
 		weft__let_go_of_other(loop, io);
 	uses = weft__fd_let_go(fd, loop != &weft__outside);
 	if (__builtin_expect(uses & WEFT__CLOSING, 0))

@@ -119,6 +119,13 @@ int weft__posix_wait_used(struct weft__use *use, int events, uint64_t deadline)
 	return weft__use_is_good(use) ? result : -EBADF;
 }
 
+int weft__posix_wait_set(int set, struct weft__use *uses, uint64_t deadline)
+{
+	int result = wait_for(set, POLLIN, deadline, uses);
+
+	return weft__use_is_good(uses) ? result : -EBADF;
+}
+
 int weft__posix_wait(int fd, int events, uint64_t deadline)
 {
 	return wait_for(fd, events, deadline, NULL);

@@ -41,6 +41,8 @@ int weft__posix_wait(int fd, int events, uint64_t deadline) WEFT__HIDDEN;
  */
 int weft__posix_use_begin(struct weft__use *use, int fd) WEFT__HIDDEN;
 int weft__posix_wait_used(struct weft__use *use, int events, uint64_t deadline) WEFT__HIDDEN;
+/* For an epoll set of the descriptors that are used: the first, and those that follow it. */
+int weft__posix_wait_set(int set, struct weft__use *uses, uint64_t deadline) WEFT__HIDDEN;
 /* Call a function on a helper thread; what it returns. -ECANCELED: it was not called. */
 int64_t weft__posix_call(weft_io_call_t *fn, void *argument) WEFT__HIDDEN;
 /* Until a time of weft_now(). 0, -ECANCELED. */

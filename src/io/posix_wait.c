@@ -113,21 +113,83 @@ static int poll_by_helper(struct pollfd *fds, nfds_t count, uint64_t until)
 	return (int)weft__posix_result(weft__posix_call(ppoll_by_helper, &c));
 }
 
-static int poll_many(struct pollfd *fds, nfds_t count, uint64_t until)
+static void end_uses(struct weft__use *uses, nfds_t count)
 {
-	int set = make_set(fds, count), ready, result;
+	int error = errno;
 
-	if (set == -EBADF)
-		return weft__posix_poll_now(fds, count);
-	if (set < 0)
-		return poll_by_helper(fds, count, until);
+	for (nfds_t i = 0; i < count; i++)
+		weft__use_end(&uses[i]);
+	errno = error;
+}
+
+/* 0, or a negative errno, and then none is used. */
+static int begin_uses(struct weft__use *uses, const struct pollfd *fds, nfds_t count)
+{
+	int error = 0;
+	nfds_t i;
+
+	for (i = 0; i < count && !error; i++) {
+		uses[i] = (struct weft__use){.number = -1};
+		if (fds[i].fd >= 0)
+			error = weft__posix_use_begin(&uses[i], fds[i].fd);
+	}
+	if (error)
+		end_uses(uses, i);
+	else
+		uses->more = count - 1;
+	return error;
+}
+
+/* Some have been closed, or replaced by dup2, which a thread's poll would not notice. */
+static int say_which_closed(struct pollfd *fds, struct weft__use *uses, nfds_t count)
+{
+	int result = weft__posix_poll_now(fds, count);
+
+	uses->more = 0;
+	for (nfds_t i = 0; i < count; i++)
+		if (!weft__use_is_good(&uses[i])) {
+			result += !fds[i].revents;
+			fds[i].revents = POLLNVAL;
+		}
+	return result;
+}
+
+static int poll_set(int set, struct pollfd *fds, struct weft__use *uses, nfds_t count, uint64_t until)
+{
+	int ready, result;
+
 	do {
-		ready = weft__posix_wait(set, POLLIN, until);
+		ready = weft__posix_wait_set(set, uses, until);
+		if (ready == -EBADF)
+			return say_which_closed(fds, uses, count);
 		result = ready < 0 && !is_over(ready) ? weft__posix_fail(-ready) : weft__posix_poll_now(fds, count);
 	} while (!result && !is_over(ready));
-	ready = errno;
-	weft__libc.close(set);
-	errno = ready;
+	return result;
+}
+
+static int poll_many(struct pollfd *fds, nfds_t count, uint64_t until)
+{
+	enum { FEW = 8 };
+	struct weft__use few[FEW], *uses = count <= FEW ? few : malloc(count * sizeof *uses);
+	int set, result = uses ? begin_uses(uses, fds, count) : -ENOMEM, error;
+
+	if (result) {
+		if (uses != few)
+			free(uses);
+		return result == -EBADF ? weft__posix_poll_now(fds, count) : poll_by_helper(fds, count, until);
+	}
+	set = make_set(fds, count);
+	if (set >= 0)
+		result = poll_set(set, fds, uses, count, until);
+	else
+		result = set == -EBADF ? weft__posix_poll_now(fds, count) : poll_by_helper(fds, count, until);
+	error = errno;
+	if (set >= 0)
+		weft__libc.close(set);
+	end_uses(uses, count);
+	if (uses != few)
+		free(uses);
+	errno = error;
 	return result;
 }
 

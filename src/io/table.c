@@ -231,8 +231,8 @@ void weft__fd_made(int number, enum weft__nature nature)
 
 /* ---- what an operation holds ------------------------------------------------------------------------------------- */
 
-/* Operations that name two descriptors stand in the list of the first where they wait, and in this one, by which the
- * end of the second finds them. These fields are of no use to them otherwise. */
+/* Operations that wait for several descriptors stand in the list of one of them, and in this one, by which the end of
+ * the others finds them: a splice, a sendfile, a poll for weft/posix.h's poll. These fields are of no use to them. */
 static weft_io_t *before(const weft_io_t *io)
 {
 	return (weft_io_t *)(intptr_t)io->offset;
@@ -265,6 +265,12 @@ static void take_out_pair(struct weft__loop *loop, weft_io_t *io)
 	weft__task_unlock(&loop->pairs_lock);
 }
 
+static bool is_pair(const weft_io_t *io)
+{
+	return weft__names_two(io) ||
+	       (io->kind == WEFT_IO_POLL && io->data && ((const struct weft__use *)io->data)->more);
+}
+
 /* Such an operation's generation is this, which is no single descriptor's. */
 static uint32_t generation_of_pair(uint32_t one, uint32_t other)
 {
@@ -282,7 +288,7 @@ static bool pair_waits(struct weft__loop *loop, weft_io_t *io)
 	bool open;
 
 	weft__task_lock(&loop->pairs_lock);
-	open = weft__pair_means_the_same(loop, io);
+	open = io->kind == WEFT_IO_POLL ? weft__use_is_good(io->data) : weft__pair_means_the_same(loop, io);
 	weft_waiter_init(&io->waiter, weft__io_what(io), (void *)(intptr_t)io->fd, io->deadline);
 	weft__task_unlock(&loop->pairs_lock);
 	return open;
@@ -290,7 +296,7 @@ static bool pair_waits(struct weft__loop *loop, weft_io_t *io)
 
 bool weft__begin_special_wait(struct weft__loop *loop, weft_io_t *io)
 {
-	if (weft__names_two(io))
+	if (is_pair(io))
 		return pair_waits(loop, io);
 	weft_waiter_init(&io->waiter, weft__io_what(io), (void *)(intptr_t)io->fd, io->deadline);
 	if (io->kind == WEFT_IO_POLL && io->data)
@@ -328,6 +334,19 @@ static int hold(struct weft__loop *loop, int number, struct weft__fd **fd, uint3
 	return weft__fd_hold(*fd, generation, loop != &weft__outside) ? 0 : weft__hold_closing(loop, *fd, number);
 }
 
+/* Does such an operation wait for this number, beside its first? */
+static bool waits_for(const weft_io_t *io, int number)
+{
+	const struct weft__use *uses = io->data;
+
+	if (io->kind != WEFT_IO_POLL)
+		return io->other == number;
+	for (size_t i = 0; i <= uses->more; i++)
+		if (uses[i].fd && uses[i].number == number)
+			return true;
+	return false;
+}
+
 static bool has_other(const weft_io_t *io)
 {
 	return weft__names_two(io) || io->kind == WEFT_IO_COPY ||
@@ -344,16 +363,16 @@ int weft__hold_other(struct weft__loop *loop, weft_io_t *io)
 		let_go(loop, io->place, io, io->fd);
 		return error;
 	}
-	if (weft__names_two(io)) {
+	if (weft__names_two(io))
 		io->generation = generation_of_pair(io->generation, generation);
+	if (is_pair(io))
 		add_pair(loop, io);
-	}
 	return 0;
 }
 
 void weft__let_go_of_other(struct weft__loop *loop, weft_io_t *io)
 {
-	if (weft__names_two(io))
+	if (is_pair(io))
 		take_out_pair(loop, io);
 	if (has_other(io))
 		let_go(loop, known(loop, io->other), io, io->other);
@@ -381,7 +400,10 @@ void weft__use_end(struct weft__use *use)
 
 bool weft__use_is_good(const struct weft__use *use)
 {
-	return !use->fd || weft__generation(use->fd) == use->generation;
+	for (size_t i = 0; i <= use->more; i++)
+		if (use[i].fd && weft__generation(use[i].fd) != use[i].generation)
+			return false;
+	return true;
 }
 
 bool weft__use_lock(const struct weft__use *use)
@@ -539,7 +561,7 @@ static void end_waits_in(struct weft__loop *loop, const struct weft__fd *fd, int
 		end_wait(io);
 	weft__spin_lock(&loop->pairs_lock);
 	for (io = loop->pairs; io; io = io->more)
-		if (io->other == number)
+		if (waits_for(io, number))
 			end_wait(io);
 	weft__spin_unlock(&loop->pairs_lock);
 }

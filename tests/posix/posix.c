@@ -572,6 +572,19 @@ static void *wait_to_the_end(void *argument)
 	return NULL;
 }
 
+/* The same of a poll of several. */
+static void *poll_to_the_end(void *argument)
+{
+	struct ending *e = argument;
+	struct pollfd fds[3] = {{e->others_end, POLLIN, 0}, {-1, POLLIN, 0}, {e->fds[0], POLLIN, 0}};
+
+	__atomic_store_n(&e->waits, 1, __ATOMIC_RELEASE);
+	CHECK(poll(fds, 3, -1) == 1 && !fds[0].revents && !fds[1].revents);
+	/* It may have begun after the number was another file's. */
+	CHECK(fds[2].revents == POLLNVAL || (e->how == 2 && fds[2].revents == POLLIN));
+	return NULL;
+}
+
 static void *close_in_thread(void *fd)
 {
 	CHECK(close(*(int *)fd) == 0);
@@ -604,11 +617,13 @@ static void *closing(void *pass)
 	char text[4];
 	int others[2];
 
-	for (int how = 0; how < 3; how++) {
+	for (int i = 0; i < 6; i++) {
+		int how = i % 3;
+
 		pair(others);
 		e = (struct ending){.other = others[0], .others_end = others[1], .how = how};
 		pair(e.fds);
-		both(wait_to_the_end, &e, end_it, &e);
+		both(i < 3 ? wait_to_the_end : poll_to_the_end, &e, end_it, &e);
 		if (how == 2) {
 			/* The number is another file's now, and that is not disturbed. */
 			CHECK(write(others[1], "new", 3) == 3 && read(e.fds[0], text, 4) >= 3);
