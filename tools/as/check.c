@@ -296,6 +296,19 @@ bool can_enter_body(const struct function *f)
 	return !f->is_split || !f->check.keeps_lea || f->check.lea == NONE;
 }
 
+/* The slow path comes right behind the branch. Does the body come right behind the slow path? gcc -Os may put another
+ * block of the function there, a loop's, with a label of its own. */
+static bool is_before_body(const struct unit *u, const struct check *c, int body)
+{
+	for (int i = c->resume + 1; i < body; i++) {
+		const struct line *l = &u->lines[i];
+
+		if (l->kind == LABEL && (!l->symbol || l->symbol->is_target || l->symbol->is_table))
+			return false;
+	}
+	return c->resume < body;
+}
+
 /* Nobody comes through the check: it goes, and so does its slow path, as far as nothing else can lead there. */
 static void remove_check(struct unit *u, struct function *f)
 {
@@ -307,13 +320,15 @@ static void remove_check(struct unit *u, struct function *f)
 		drop(&u->lines[c->lea]);
 	drop(&u->lines[c->compare]);
 	drop(branch);
-	if (c->is_inline && !c->slow_label) {
+	if (c->is_inline && !c->slow_label && is_before_body(u, c, branch->symbol->line)) {
 		from = c->branch;
 		to = branch->symbol->line;
 	} else {
 		int next = next_code(u, c->resume, (int)u->count - 1);
 
-		if (c->slow_label)
+		if (c->is_inline && !c->slow_label)
+			from = c->branch;
+		if (c->is_inline)
 			change(branch, say("\tjmp\t%.*s\n", SHOW(branch->symbol->name)));
 		/* A copy of the body's beginning, or what loads the variable arguments, may stay: it is never
 		 * reached. */
