@@ -560,8 +560,10 @@ typedef struct weft_once {
 	weft_coro_t *by; /* atomic, relaxed: only whoever calls the function compares it with itself */
 } weft_once_t;
 
-WEFT__INLINE void weft__once_over(weft_once_t *o)
+WEFT__INLINE void weft__once_over(void *once)
 {
+	weft_once_t *o = (weft_once_t *)once;
+
 	__atomic_store_n(&o->by, NULL, __ATOMIC_RELAXED);
 	weft_event_set(&o->done);
 }
@@ -608,8 +610,9 @@ struct weft__once_call {
 	int error;
 };
 
-__attribute__((unused)) static void weft__once_call_over(struct weft__once_call *c)
+__attribute__((unused)) static void weft__once_call_over(void *call)
 {
+	struct weft__once_call *c = (struct weft__once_call *)call;
 	bool spent = weft__begin_release();
 
 	__atomic_store_n(&c->once->by, NULL, __ATOMIC_RELAXED);
@@ -900,8 +903,9 @@ WEFT_API void weft__join_set_ended(weft_join_set_t *s, weft_join_set_task_t *m);
 WEFT_API int weft__join_set_enter(weft_join_set_t *s, struct weft__place *place, bool waits);
 WEFT_API size_t weft__join_set_count(weft_join_set_t *s);
 
-__attribute__((unused)) static void weft__join_set_over(weft_join_set_task_t *m)
+__attribute__((unused)) static void weft__join_set_over(void *task)
 {
+	weft_join_set_task_t *m = (weft_join_set_task_t *)task;
 	bool spent = weft__begin_release();
 
 	weft__join_set_ended(m->set, m);
