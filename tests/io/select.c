@@ -397,16 +397,6 @@ static void thread(void)
 	CHECK(close(fds[0]) == 0 && close(fds[1]) == 0);
 }
 
-static void run(unsigned workers, uint64_t seed, weft_fn_t *fn, void *argument)
-{
-	weft_rt_config_t config = {.workers = workers};
-	void *result = NULL;
-
-	CHECK((workers ? weft_rt_run(&config, fn, argument, &result)
-		       : weft_simulate(seed, NULL, fn, argument, &result)) == 0);
-	CHECK(result == argument);
-}
-
 int main(int argc, char **argv)
 {
 	unsigned workers = argc > 1 ? (unsigned)atoi(argv[1]) : 2;
@@ -418,8 +408,8 @@ int main(int argc, char **argv)
 
 		CHECK(w.chan);
 		if (seed < 20)
-			run(workers, seed, singles, &w);
-		run(workers, seed, conserves, &w);
+			run_task(workers, seed, singles, &w);
+		run_task(workers, seed, conserves, &w);
 		CHECK(weft_chan_free(w.chan) == 0);
 	}
 	printf("ok\n");

@@ -30,6 +30,17 @@ struct test {
 		#name, name                                                                                            \
 	}
 
+/* By real workers; 0 workers: simulated. The task returns its argument. */
+static inline void run_task(unsigned workers, uint64_t seed, weft_fn_t *fn, void *argument)
+{
+	weft_rt_config_t config = {.workers = workers};
+	void *result = NULL;
+
+	CHECK((workers ? weft_rt_run(&config, fn, argument, &result)
+		       : weft_simulate(seed, NULL, fn, argument, &result)) == 0);
+	CHECK(result == argument);
+}
+
 /* PROGRAM WORKERS | simulate SEEDS, [NAME] */
 static inline int run_tests(const struct test *tests, size_t count, int argc, char **argv)
 {

@@ -222,29 +222,19 @@ static void *orders(void *pass)
 	return pass;
 }
 
-static void run(unsigned workers, uint64_t seed, weft_fn_t *fn, void *argument)
-{
-	weft_rt_config_t config = {.workers = workers};
-	void *result = NULL;
-
-	CHECK((workers ? weft_rt_run(&config, fn, argument, &result)
-		       : weft_simulate(seed, NULL, fn, argument, &result)) == 0);
-	CHECK(result == argument);
-}
-
 int main(int argc, char **argv)
 {
 	unsigned workers = argc > 1 ? (unsigned)atoi(argv[1]) : 2;
 	uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 0,
 		 rounds = argc > 3 ? strtoull(argv[3], NULL, 10) : 100;
 
-	run(workers, 0, orders, &workers);
+	run_task(workers, 0, orders, &workers);
 	for (uint64_t seed = first; seed < first + rounds; seed++) {
 		struct world w = {.seed = seed};
 
 		for (unsigned i = 0; i < CHANNELS; i++)
 			CHECK((w.chans[i] = weft_chan_make(sizeof(unsigned), (seed + i) % 3)));
-		run(workers, seed, conserves, &w);
+		run_task(workers, seed, conserves, &w);
 		for (unsigned i = 0; i < CHANNELS; i++)
 			CHECK(weft_chan_free(w.chans[i]) == 0);
 	}
