@@ -16,7 +16,8 @@
 
 #include "internal/libc.h"
 
-enum { SLICE = 5 }; /* milliseconds */
+/* Milliseconds after which a thread looks whether its descriptor has been closed, if nobody can tell it. */
+enum { SLICE = 5 };
 
 static int64_t result_of(int64_t result)
 {
@@ -125,7 +126,7 @@ static int64_t poll_now(weft_io_t *io)
 	return result ? result : -EAGAIN;
 }
 
-/* What travels with bytes, descriptors and credentials, ends a read that it comes with, though there is more. */
+/* Descriptors and credentials that come with bytes end the read, though there are more bytes. recvmsg tells of them. */
 static int64_t receive_unix(weft_io_t *io)
 {
 	struct iovec part = {io->data, io->length};
@@ -182,7 +183,7 @@ static int64_t send_copy(const weft_io_t *io, char *copy, size_t most)
 		sent = -errno;
 	if (offset && sent > 0)
 		*offset += sent;
-	/* What was not sent is read again. */
+	/* The next call reads what was not sent again. */
 	if (!offset && sent < n && lseek(io->other, sent > 0 ? sent - n : -n, SEEK_CUR) < 0)
 		return -errno;
 	return sent;
@@ -285,7 +286,8 @@ static int64_t attempt(weft_io_t *io, int nature)
 	}
 }
 
-/* Where the file has such calls, as pipes have: -EOPNOTSUPP if not. Nobody can take what there is in between. */
+/* Some files, pipes among them, have a read and a write that do not wait; for the others the result is -EOPNOTSUPP. No
+ * other reader can take the bytes between a poll and this read. */
 static int64_t attempt_without_waiting(const weft_io_t *io)
 {
 	struct iovec part = {io->data, io->length}, *parts = io->kind <= WEFT_IO_WRITE ? &part : io->data;
@@ -299,7 +301,7 @@ static int64_t attempt_without_waiting(const weft_io_t *io)
 	return result == -ENOSYS ? -EOPNOTSUPP : result;
 }
 
-/* A device that is ready. It could block at more than surely goes into it. */
+/* A device that is ready may block at more bytes than surely go into it. */
 static int64_t write_a_little(const weft_io_t *io, const struct iovec *parts, size_t count)
 {
 	size_t bytes = 0, some = 0;
@@ -311,7 +313,7 @@ static int64_t write_a_little(const weft_io_t *io, const struct iovec *parts, si
 	return result_of(write(io->fd, parts[0].iov_base, PIPE_BUF));
 }
 
-/* And at a second part. */
+/* A device that is ready may block at the second part of a vector. */
 static int64_t read_first_part(const weft_io_t *io, const struct iovec *parts, size_t count)
 {
 	size_t i = 0;
@@ -330,7 +332,7 @@ static int64_t move_a_little(const weft_io_t *io)
 								     : write_a_little(io, parts, count);
 }
 
-/* What is no socket, and blocks. */
+/* An operation on a pipe or device that blocks. */
 static int64_t attempt_carefully(weft_io_t *io)
 {
 	int64_t result = io->kind <= WEFT_IO_WRITEV ? attempt_without_waiting(io) : -EOPNOTSUPP;
@@ -399,38 +401,41 @@ bool weft__io_exhausts(const weft_io_t *io, int nature)
 
 /* ---- in a thread ------------------------------------------------------------------------------------------------- */
 
-/* Milliseconds, rounded up: not to spin for less than one. */
+/* Milliseconds for poll, rounded up, because a wait of less than one would spin. 0: the deadline has passed. */
 static int milliseconds_until(uint64_t deadline)
 {
-	uint64_t now = deadline ? weft__clock() : 0, left = deadline > now ? deadline - now : 0;
+	uint64_t now = deadline && deadline != WEFT_NEVER ? weft__clock() : 0;
 
 	if (deadline == WEFT_NEVER)
 		return -1;
-	return left / 1000000 < INT_MAX - 1 ? (int)(left / 1000000) + 1 : INT_MAX;
+	if (deadline <= now)
+		return 0;
+	return (deadline - now) / 1000000 < INT_MAX - 1 ? (int)((deadline - now) / 1000000) + 1 : INT_MAX;
 }
 
 /* Until the descriptor is ready for it. 0, -ETIMEDOUT, -ECANCELED, -errno. The second descriptor, if there is one, says
  * that some thread's descriptor has been closed: if it is another thread's, this one looks again a little later. */
 static int wait_for(struct weft__loop *loop, const weft_io_t *io)
 {
-	struct pollfd fds[2] = {{io->fd, weft__io_events(io), 0},
-				{loop == &weft__outside ? weft__outside_ends() : -1, POLLIN, 0}};
-	int ready, timeout, most = fds[1].fd < 0 ? SLICE : INT_MAX;
+	const int ends = loop == &weft__outside ? weft__outside_ends() : -1;
+	struct pollfd fds[2] = {{io->fd, weft__io_events(io), 0}, {ends, POLLIN, 0}};
+	bool slices = ends < 0;
+	int ready, timeout;
 
 	if (weft__io_output_is_full(io))
 		fds[0] = (struct pollfd){io->other, POLLOUT, 0};
 	do {
-		if (io->deadline <= (io->deadline && io->deadline != WEFT_NEVER ? weft__clock() : 0))
-			return -ETIMEDOUT;
 		timeout = milliseconds_until(io->deadline);
-		if (most < INT_MAX && (timeout < 0 || timeout > most))
-			timeout = most;
-		ready = poll(fds, most == INT_MAX ? 2 : 1, timeout);
+		if (!timeout)
+			return -ETIMEDOUT;
+		if (slices && (timeout < 0 || timeout > SLICE))
+			timeout = SLICE;
+		ready = poll(fds, slices ? 1 : 2, timeout);
 		if (!weft__means_the_same(loop, io))
 			return -ECANCELED;
 		if (ready < 0 && errno != EINTR)
 			return -errno;
-		most = (ready > 0 && most == INT_MAX && fds[1].revents) || fds[1].fd < 0 ? SLICE : INT_MAX;
+		slices = ends < 0 || (!slices && ready > 0 && fds[1].revents);
 	} while (ready <= 0 || !fds[0].revents);
 	return fds[0].revents & POLLNVAL ? -EBADF : 0;
 }
@@ -447,7 +452,7 @@ static int thread_nature(int fd)
 											     : WEFT__BLOCKING_PIPE;
 }
 
-/* If it does not, accept says so, and does not wait. */
+/* Is it a listener? If it is not, accept says so at once. */
 static bool listens(int fd)
 {
 	int value = 0;

@@ -46,7 +46,9 @@ static struct weft__loop *loops = &weft__outside; /* under it: all tables */
 static _Atomic bool several;			  /* more than one of them has been used */
 static _Atomic bool made;			  /* one of them has been used */
 static _Atomic pid_t process;			  /* whose tables these are */
-static int ends;
+/* Threads wait in poll, beside their descriptor for this one: readable once for each number that is closed and held by
+ * a thread's operation. -1: not made yet, or it cannot be made. Under the lock. */
+static int ends = -1;
 static uint32_t changing; /* a lock: somebody changes a descriptor's mode for a moment */
 /* The calling thread closes one at this moment: libweft-posix.so stands before close, and would ask these tables. */
 static __thread __attribute__((tls_model("initial-exec"))) bool inside;
@@ -75,10 +77,6 @@ __attribute__((constructor(104))) static void watch_forks(void)
 }
 
 /* ---- threads that are no tasks ----------------------------------------------------------------------------------- */
-
-/* Threads wait in poll, beside their descriptor for this one: readable once for each number that is closed and held by
- * a thread's operation. -1: not made yet, or it cannot be. */
-static int ends = -1; /* under the lock */
 
 int weft__outside_ends(void)
 {

@@ -779,6 +779,15 @@ static int hand_over(struct weft__loop *loop, struct weft__worker *w, weft_io_t 
 	return sqe ? WEFT_IO_WAITS : retry(io);
 }
 
+/* See watch_exactly. */
+static inline void stop_watching(weft_io_t *io)
+{
+	if (__builtin_expect(io->watch < 0, 1))
+		return;
+	close(io->watch);
+	io->watch = -1;
+}
+
 static int leave(weft_io_t *io, int64_t result)
 {
 	struct weft__fd *fd = io->place;
@@ -788,8 +797,7 @@ static int leave(weft_io_t *io, int64_t result)
 		weft__fd_take_out(fd, io);
 		weft__task_unlock(&fd->lock);
 	}
-	if (__builtin_expect(io->watch >= 0, 0))
-		close(io->watch);
+	stop_watching(io);
 	return weft__io_done(io, result);
 }
 
@@ -936,9 +944,7 @@ static int watch_exactly(struct weft__loop *loop, struct weft__worker *w, weft_i
 	io->watch = weft__own_fd(epoll_create1(EPOLL_CLOEXEC));
 	if (io->watch >= 0 && !epoll_ctl(io->watch, EPOLL_CTL_ADD, io->fd, &event))
 		return hand_over(loop, w, io, WEFT__UNKNOWN, true);
-	if (io->watch >= 0)
-		close(io->watch);
-	io->watch = -1;
+	stop_watching(io);
 	return retry(io);
 }
 
@@ -951,8 +957,7 @@ static int64_t asked_for(const weft_io_t *io, int64_t answer)
 static int poll_ended(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io, int64_t result)
 {
 	if (io->watch >= 0) {
-		close(io->watch);
-		io->watch = -1;
+		stop_watching(io);
 		result = weft__io_attempt(io, WEFT__UNKNOWN);
 		if (result == -EAGAIN)
 			return wait_again(loop, io) ? try(loop, w, io) : leave(io, -ECANCELED);
@@ -985,10 +990,7 @@ static int ended(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 		return poll_ended(loop, w, io, result);
 	if (polled && result > 0 && io->watch < 0 && !asked_for(io, result))
 		return watch_exactly(loop, w, io);
-	if (__builtin_expect(io->watch >= 0, 0)) {
-		close(io->watch);
-		io->watch = -1;
-	}
+	stop_watching(io);
 	/* The kernel cancels what belongs to a thread that ends; others need not know. */
 	if (result == -ECANCELED || result == -EINTR || (polled && result >= 0))
 		return wait_again(loop, io) ? try(loop, w, io) : leave(io, -ECANCELED);
