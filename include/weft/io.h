@@ -708,11 +708,11 @@ WEFT__INLINE void weft__readiness_begin(weft_readiness_t *r, uint64_t deadline)
 	r->io.deadline = deadline;
 }
 
-/* Of src/io/ready.c. The wait has begun: its end claims r->selects. */
+/* These three are in src/io/ready.c. The poll of r->io has begun: from here on its end claims r->selects. */
 WEFT_API void weft__readiness_arm(weft_readiness_t *r);
-/* Afterwards its end does not, and r->io can go on. */
+/* From here on the end of the poll does not claim r->selects, and r->io can go on. */
 WEFT_API void weft__readiness_disarm(weft_readiness_t *r);
-/* Waits in a thread, also for those that the runtime has not begun. False: the caller is a task, and is to wait. */
+/* A thread waits here, also for polls that the runtime has not begun. False: the caller is a task, and is to wait. */
 WEFT_API bool weft__readiness_block(weft_readiness_t *list, weft_waiter_t *w);
 
 WEFT__INLINE weft_readiness_t *weft__readiness_next(const weft_readiness_t *r)

@@ -732,8 +732,8 @@ WEFT_API void weft__unbind(void *binding);
 	weft__bind(&weft__binding_##number, (key_), (void *)(value_));                                                 \
 	WEFT__DEFER_(weft__quick_scope_ends, unbind, &weft__binding_##number, number)
 
-/** What the key is bound to; NULL: it is not. Takes a look at each value that is bound and each function that is
- * deferred, from the caller's block outwards, until it is found. Does not suspend. */
+/** Returns the value that the key is bound to; NULL: the key is not bound. The call looks at each value that is bound
+ * and each function that is deferred, from the caller's block outwards, until it finds the key. It does not suspend. */
 WEFT_API void *weft_bound(const void *key);
 
 /* Of sched.hpp: a place for a pointer of the calling task's; NULL in a thread. */

@@ -597,7 +597,7 @@ template <typename T, size_t N> class broadcast : detail::stays
 	{
 		weft_broadcast_close(&broadcast_);
 	}
-	/** Of what is sent from now on. */
+	/** A receiver of what is sent from now on. */
 	[[nodiscard]] receiver<T> subscribe() noexcept
 	{
 		return receiver<T>(&broadcast_);

@@ -154,7 +154,7 @@ int weft__dial_step(struct weft__dial *d, int waited)
 	bool in_io = w && w->in_io;
 	int result;
 
-	/* What is called here is libc's, also where weft/posix.h's functions stand before them. */
+	/* The calls below are libc's, also where libweft-posix.so stands before libc. */
 	if (w)
 		w->in_io = true;
 	result = step(d, waited);

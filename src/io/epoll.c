@@ -333,7 +333,7 @@ static inline __attribute__((always_inline)) bool claim_readiness(struct weft__f
 	return true;
 }
 
-/* Where it waits: mostly for the descriptor that it names first, but a splice for either. */
+/* The number that an operation waits for: mostly the descriptor that it names first; a splice waits for either. */
 static int number_of(const weft_io_t *io, const struct weft__fd *fd)
 {
 	return fd == io->place ? io->fd : io->other;
@@ -502,7 +502,7 @@ static int try_poll(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 	return weft__io_done(io, result);
 }
 
-/* What is not just tried. Never WEFT_IO_SENDFILE. */
+/* Operations that are not just tried: polls, splices, and those for helper threads. */
 __attribute__((noinline)) static int begin_special(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 {
 	if (!io->way)

@@ -19,7 +19,7 @@
 
 struct weft__loop;
 
-/* What can be done with a descriptor without blocking. A short read has emptied only what is known to be bytes. */
+/* Kinds of descriptors, by how they are used without blocking. A short read has emptied only those of plain bytes. */
 enum weft__nature {
 	WEFT__UNKNOWN,	     /* not used yet, but by weft_poll */
 	WEFT__STREAM,	     /* TCP: plain bytes, but for an urgent mark, of which an event tells */
@@ -55,7 +55,7 @@ enum { WEFT__IN = 1, WEFT__OUT = 2, WEFT__NO_MORE = 4, WEFT__HUNG_UP = 8 };
 /* weft__fd.uses: it has been closed, and the kernel has not got its number back; one for each operation. */
 enum { WEFT__CLOSING = 1, WEFT__USER = 2 };
 
-/* What a runtime knows of a descriptor. */
+/* A runtime's record of a descriptor. */
 struct weft__fd {
 	uint32_t lock;
 	uint8_t nature;		 /* atomic: weft__nature */
