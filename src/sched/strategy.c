@@ -119,12 +119,15 @@ void weft__strategy_ready(struct weft__strategy *s, struct weft__task *task, boo
 /* The ready task of the highest priority, among the CROWD that have been ready longest, or for the shortest time. */
 static size_t find_first(const struct weft__strategy *s, const struct weft__ready *ready, size_t count)
 {
-	size_t i = s->kind == WEFT__REVERSE && count > CROWD ? count - CROWD : 0, best = i;
+	size_t begin = s->kind == WEFT__REVERSE && count > CROWD ? count - CROWD : 0, best = begin, i;
 	size_t end = s->kind != WEFT__REVERSE && count > CROWD ? CROWD : count;
+	uint32_t highest = ready[begin].task->priority;
 
-	for (; i < end; i++)
-		if (ready[i].task->priority > ready[best].task->priority)
+	for (i = begin + 1; i < end; i++)
+		if (ready[i].task->priority > highest) {
+			highest = ready[i].task->priority;
 			best = i;
+		}
 	return best;
 }
 
