@@ -30,9 +30,9 @@
  * To reach: 100 queries of 20 ms by libpq on one thread in 40 ms, at most 120; a call that does not wait in 1.1 of
  * libc's system call, a thread's call in 1.02.
  *
- * Not changed: stdio (fread, getline: libc calls its own read), open, fcntl, sendfile, splice, pthread_mutex_lock and
- * everything else that threads wait for each other by. A library that holds a lock while it waits for I/O blocks the
- * worker of a second task that wants the lock. In a simulation only sleeps and yields are simulated.
+ * Not changed: stdio (fread, getline: libc calls its own read), open, fcntl, sendfile, splice. Locks of pthread's are
+ * changed by libweft-posix.so, not by this header: without it a task that wants a lock of a suspended task blocks its
+ * worker. In a simulation only sleeps and yields are simulated.
  *
  * Every function may suspend its task; may be called on any stack and by any thread; and in a signal handler as far as
  * libc's may, if the handler runs on an alternate stack (weft_sigaction). A wait needs about 2 KiB

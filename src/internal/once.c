@@ -2,6 +2,8 @@
 /* Locks of files: see once.h. */
 #include "internal/once.h"
 
+struct weft__mutex_calls weft__mutex_calls = {pthread_mutex_lock, pthread_mutex_unlock};
+
 void weft__lock_file(bool *inside, pthread_mutex_t *mutex)
 {
 	weft__begin(inside);

@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <weft/base.h>
 
+#include "internal/mutex.h"
+
 #if !WEFT__TSAN
 /* Present if the program is built with ThreadSanitizer. */
 void AnnotateIgnoreSyncBegin(const char *file, int line) __attribute__((weak));
@@ -73,12 +75,12 @@ static inline void weft__seen_acquire(void *address)
 static inline void weft__lock_unseen(pthread_mutex_t *mutex)
 {
 	weft__unseen_begin();
-	pthread_mutex_lock(mutex);
+	weft__mutex_lock(mutex);
 }
 
 static inline void weft__unlock_unseen(pthread_mutex_t *mutex)
 {
-	pthread_mutex_unlock(mutex);
+	weft__mutex_unlock(mutex);
 	weft__unseen_end();
 }
 

@@ -111,7 +111,7 @@ static __attribute__((noinline)) int make_loop(struct weft__rt *rt, struct weft_
 	int error = 0;
 
 	w->in_io = true;
-	pthread_mutex_lock(&opening);
+	weft__mutex_lock(&opening);
 	*made = (struct weft__loop *)atomic_load(&rt->source);
 	if (!*made) {
 		error = open_loop(rt, made);
@@ -123,7 +123,7 @@ static __attribute__((noinline)) int make_loop(struct weft__rt *rt, struct weft_
 		if (*made && rt->embedded)
 			weft__embedded_add(rt, (*made)->source.descriptor);
 	}
-	pthread_mutex_unlock(&opening);
+	weft__mutex_unlock(&opening);
 	w->in_io = in_io;
 	return error;
 }

@@ -50,6 +50,13 @@ bool weft__posix_in_task(void)
 	return waits || (w && !w->rt->sim);
 }
 
+struct weft__task *weft__posix_task(void)
+{
+	struct weft__worker *w = worker();
+
+	return w && !w->rt->sim ? w->current : NULL;
+}
+
 bool weft__posix_simulated(void)
 {
 	struct weft__worker *w = worker();
@@ -75,6 +82,17 @@ struct hold {
 	int error;
 };
 
+/* Other tasks must not block their threads for a lock whose owner is suspended. */
+static void mark_locks(struct weft__task *task, bool is_suspended)
+{
+#ifdef __GLIBC__
+	if (!task->rt->sim && task->locks)
+		weft__posix_mark_locks(task, is_suspended);
+#else
+	(void)task, (void)is_suspended;
+#endif
+}
+
 static __attribute__((noinline)) void hold(struct hold *h)
 {
 	struct weft__worker *w = weft__worker();
@@ -84,10 +102,12 @@ static __attribute__((noinline)) void hold(struct hold *h)
 	h->pinned = h->task->pinned;
 	if (!WEFT_CANARY(posix_moves))
 		h->task->pinned = w;
+	mark_locks(h->task, true);
 }
 
 static __attribute__((noinline)) void let_go(const struct hold *h)
 {
+	mark_locks(h->task, false);
 	h->task->pinned = h->pinned;
 	errno = h->error;
 }
@@ -159,6 +179,17 @@ int weft__posix_sleep(uint64_t until)
 	return w.result == -ETIMEDOUT ? 0 : w.result;
 }
 
+void weft__posix_park(weft_waiter_t *w)
+{
+	struct hold h;
+
+	hold(&h);
+	weft_shield_begin();
+	(void)weft_wait(w);
+	weft_shield_end();
+	let_go(&h);
+}
+
 void weft__posix_yield(void)
 {
 	struct hold h;
@@ -198,12 +229,12 @@ static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
 void weft__posix_turn_begin(void)
 {
-	pthread_mutex_lock(&turn);
+	weft__mutex_lock(&turn);
 }
 
 void weft__posix_turn_end(void)
 {
-	pthread_mutex_unlock(&turn);
+	weft__mutex_unlock(&turn);
 }
 
 /* ---- closing ----------------------------------------------------------------------------------------------------- */
@@ -286,7 +317,20 @@ static bool was_used(void)
 }
 
 static const struct weft__posix posix = {
-    WEFT__POSIX_VERSION, sizeof(struct weft__calls), in_task, was_used, closing, weft__slack_usual, &mine, &weft__libc};
+    .version = WEFT__POSIX_VERSION,
+    .bytes = sizeof(struct weft__calls),
+    .in_task = in_task,
+    .was_used = was_used,
+    .closing = closing,
+#ifdef __GLIBC__
+    .unlocked = weft__posix_unlocked,
+    .guard_acquire = weft__posix_guard_acquire,
+    .guard_end = weft__posix_guard_end,
+#endif
+    .slack_usual = weft__slack_usual,
+    .mine = &mine,
+    .libc = &weft__libc,
+};
 
 static void note_process(void)
 {
@@ -300,8 +344,13 @@ void weft__posix_meet_others(void)
 	weft__posix_meet_t *other = (weft__posix_meet_t *)(uintptr_t)dlsym(RTLD_DEFAULT, "weft__posix_meet");
 
 	note_process();
-	if (other)
-		other(&posix);
+	if (!other)
+		return;
+	other(&posix);
+#ifdef __GLIBC__
+	weft__mutex_calls = (struct weft__mutex_calls){weft__libc.pthread_mutex_lock, weft__libc.pthread_mutex_unlock};
+	(void)pthread_atfork(NULL, NULL, weft__posix_forget_locks);
+#endif
 }
 
 void weft__posix_begin(void)

@@ -24,6 +24,8 @@ extern struct weft__calls weft__libc WEFT__HIDDEN;
 
 /* Is the caller a task that can wait? Then its calls are done here. */
 bool weft__posix_in_task(void) WEFT__HIDDEN;
+/* The task that calls, unless it is one of a simulation. */
+struct weft__task *weft__posix_task(void) WEFT__HIDDEN;
 /* Is it a task of a simulation? */
 bool weft__posix_simulated(void) WEFT__HIDDEN;
 /* Asked before a wait: not in a child of vfork, nor on a signal handler's stack. */
@@ -47,6 +49,8 @@ int weft__posix_wait_set(int set, struct weft__use *uses, uint64_t deadline) WEF
 int64_t weft__posix_call(weft_io_call_t *fn, void *argument) WEFT__HIDDEN;
 /* Until a time of weft_now(). 0, -ECANCELED. */
 int weft__posix_sleep(uint64_t until) WEFT__HIDDEN;
+/* Wait as weft_wait does, but not cancelled. */
+void weft__posix_park(weft_waiter_t *w) WEFT__HIDDEN;
 /* Let others run. */
 void weft__posix_yield(void) WEFT__HIDDEN;
 
@@ -72,6 +76,21 @@ static inline bool weft__posix_interrupted(int result)
 uint64_t weft__posix_after(int64_t seconds, int64_t nanoseconds) WEFT__HIDDEN;
 /* Does the descriptor block? -1 and errno are not changed. */
 bool weft__posix_blocks(int fd) WEFT__HIDDEN;
+
+#ifdef __GLIBC__
+/* posix_lock.c. The functions that libweft-posix.so calls in place of libc's: not in weft/posix.h. */
+#define WEFT__POSIX_DECLARE(result, name, parameters, arguments) result weft_posix_##name parameters WEFT__HIDDEN;
+WEFT__POSIX_LOCKING(WEFT__POSIX_DECLARE)
+WEFT__POSIX_UNLOCKING(WEFT__POSIX_DECLARE)
+#undef WEFT__POSIX_DECLARE
+void weft__posix_unlocked(void *lock) WEFT__HIDDEN;
+int weft__posix_guard_acquire(void *guard, int (*next)(void *)) WEFT__HIDDEN;
+void weft__posix_guard_end(void *guard, void (*next)(void *)) WEFT__HIDDEN;
+/* The task, which holds locks, begins or ends a wait. */
+void weft__posix_mark_locks(struct weft__task *task, bool is_suspended) WEFT__HIDDEN;
+/* In a child of fork: it has none of the tasks. */
+void weft__posix_forget_locks(void) WEFT__HIDDEN;
+#endif
 
 /* posix.c: what is done one at a time in this process, because it may block if another takes what was seen. */
 void weft__posix_turn_begin(void) WEFT__HIDDEN;

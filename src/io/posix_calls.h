@@ -11,7 +11,9 @@
 
 #include <netdb.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/select.h>
@@ -99,7 +101,46 @@ typedef unsigned weft__mmsg_flags;
 	CALL(int, close, (int fd), (fd))                                                                               \
 	CALL(int, dup2, (int fd, int number), (fd, number))                                                            \
 	CALL(int, dup3, (int fd, int number, int flags), (fd, number, flags))
-#define WEFT__POSIX_CALLS(CALL) WEFT__POSIX_WAITING(CALL) WEFT__POSIX_CLOSING(CALL)
+/* Locks, by libweft-posix.so only. */
+#ifdef __GLIBC__
+#define WEFT__POSIX_LOCKING(CALL)                                                                                      \
+	CALL(int, pthread_mutex_lock, (pthread_mutex_t * m), (m))                                                      \
+	CALL(int, pthread_mutex_trylock, (pthread_mutex_t * m), (m))                                                   \
+	CALL(int, pthread_mutex_timedlock, (pthread_mutex_t * m, const struct timespec *until), (m, until))            \
+	CALL(int, pthread_mutex_clocklock, (pthread_mutex_t * m, clockid_t clock, const struct timespec *until),       \
+	     (m, clock, until))                                                                                        \
+	CALL(int, pthread_rwlock_rdlock, (pthread_rwlock_t * l), (l))                                                  \
+	CALL(int, pthread_rwlock_wrlock, (pthread_rwlock_t * l), (l))                                                  \
+	CALL(int, pthread_rwlock_tryrdlock, (pthread_rwlock_t * l), (l))                                               \
+	CALL(int, pthread_rwlock_trywrlock, (pthread_rwlock_t * l), (l))                                               \
+	CALL(int, pthread_rwlock_timedrdlock, (pthread_rwlock_t * l, const struct timespec *until), (l, until))        \
+	CALL(int, pthread_rwlock_timedwrlock, (pthread_rwlock_t * l, const struct timespec *until), (l, until))        \
+	CALL(int, pthread_rwlock_clockrdlock, (pthread_rwlock_t * l, clockid_t clock, const struct timespec *until),   \
+	     (l, clock, until))                                                                                        \
+	CALL(int, pthread_rwlock_clockwrlock, (pthread_rwlock_t * l, clockid_t clock, const struct timespec *until),   \
+	     (l, clock, until))                                                                                        \
+	CALL(int, pthread_cond_wait, (pthread_cond_t * c, pthread_mutex_t * m), (c, m))                                \
+	CALL(int, pthread_cond_timedwait, (pthread_cond_t * c, pthread_mutex_t * m, const struct timespec *until),     \
+	     (c, m, until))                                                                                            \
+	CALL(int, pthread_cond_clockwait,                                                                              \
+	     (pthread_cond_t * c, pthread_mutex_t * m, clockid_t clock, const struct timespec *until),                 \
+	     (c, m, clock, until))                                                                                     \
+	CALL(int, pthread_once, (pthread_once_t * once, void (*function)(void)), (once, function))                     \
+	CALL(int, ftrylockfile, (FILE * f), (f))                                                                       \
+	CALL(void, flockfile, (FILE * f), (f))
+/* These end other tasks' waits, whoever calls. The first parameter is what they wait for. */
+#define WEFT__POSIX_UNLOCKING(CALL)                                                                                    \
+	CALL(int, pthread_mutex_unlock, (pthread_mutex_t * m), (m))                                                    \
+	CALL(int, pthread_rwlock_unlock, (pthread_rwlock_t * l), (l))                                                  \
+	CALL(int, pthread_cond_signal, (pthread_cond_t * c), (c))                                                      \
+	CALL(int, pthread_cond_broadcast, (pthread_cond_t * c), (c))                                                   \
+	CALL(void, funlockfile, (FILE * f), (f))
+#else
+#define WEFT__POSIX_LOCKING(CALL)
+#define WEFT__POSIX_UNLOCKING(CALL)
+#endif
+#define WEFT__POSIX_CALLS(CALL)                                                                                        \
+	WEFT__POSIX_WAITING(CALL) WEFT__POSIX_CLOSING(CALL) WEFT__POSIX_LOCKING(CALL) WEFT__POSIX_UNLOCKING(CALL)
 
 struct weft__calls {
 #define WEFT__POINTER(result, name, parameters, arguments) result(*name) parameters;
@@ -107,7 +148,7 @@ struct weft__calls {
 #undef WEFT__POINTER
 };
 
-enum { WEFT__POSIX_VERSION = 3 };
+enum { WEFT__POSIX_VERSION = 4 };
 
 /* What a copy of the runtime hands to libweft-posix.so. Valid until the process ends. */
 struct weft__posix {
@@ -116,6 +157,11 @@ struct weft__posix {
 	bool (*was_used)(void);	 /* has it had tasks? */
 	/* Another copy is about to close the number, or to replace its file. Ends this copy's waits for it. */
 	void (*closing)(int fd);
+	/* Another copy has unlocked `lock`, or signalled a condition: wakes the tasks of this copy that wait for it. */
+	void (*unlocked)(void *lock);
+	/* As the functions of C++'s ABI, for a task of this copy; `next` is the function behind libweft-posix.so. */
+	int (*guard_acquire)(void *guard, int (*next)(void *));
+	void (*guard_end)(void *guard, void (*next)(void *));
 	void (*slack_usual)(void); /* see sched/slack.c: the calling thread makes a child, or becomes another program */
 	const struct weft__calls *mine; /* for tasks; what closes, for any thread */
 	struct weft__calls *libc;	/* written by weft__posix_meet: what comes after libweft-posix.so */

@@ -213,10 +213,10 @@ static void join_last(void)
 
 	if (!atomic_load_explicit(&last_owner, memory_order_relaxed))
 		return;
-	pthread_mutex_lock(&watches_lock);
+	weft__mutex_lock(&watches_lock);
 	thread = last;
 	owner = atomic_exchange(&last_owner, 0);
-	pthread_mutex_unlock(&watches_lock);
+	weft__mutex_unlock(&watches_lock);
 	if (owner == getpid())
 		pthread_join(thread, NULL);
 }
@@ -232,14 +232,14 @@ static void *watch(void *argument)
 	while (waitid(P_PID, (id_t)w->process, &info, WEXITED | WNOWAIT) && errno == EINTR)
 		;
 	/* Taken out first: when it is readable, the process may be waited for, and its number used again. */
-	pthread_mutex_lock(&watches_lock);
+	weft__mutex_lock(&watches_lock);
 	while (*link != w)
 		link = &(*link)->next;
 	*link = w->next;
 	earlier = last;
 	last = pthread_self();
 	owner = atomic_exchange(&last_owner, w->owner);
-	pthread_mutex_unlock(&watches_lock);
+	weft__mutex_unlock(&watches_lock);
 	(void)!write(w->fd, &one, sizeof one);
 	close(w->fd);
 	if (owner == w->owner)
@@ -290,7 +290,7 @@ static int watch_fd(pid_t process)
 	struct watch *w;
 	int fd = -EAGAIN;
 
-	pthread_mutex_lock(&watches_lock);
+	weft__mutex_lock(&watches_lock);
 	for (w = watches; w && (w->process != process || w->owner != getpid()); w = w->next)
 		;
 	if (!w)
@@ -299,7 +299,7 @@ static int watch_fd(pid_t process)
 		fd = fcntl(w->fd, F_DUPFD_CLOEXEC, 3);
 		fd = fd < 0 ? -errno : fd;
 	}
-	pthread_mutex_unlock(&watches_lock);
+	weft__mutex_unlock(&watches_lock);
 	return fd;
 }
 

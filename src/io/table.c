@@ -82,11 +82,11 @@ int weft__outside_ends(void)
 {
 	int fd;
 
-	pthread_mutex_lock(&lock);
+	weft__mutex_lock(&lock);
 	if (ends < 0)
 		ends = weft__own_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE));
 	fd = ends;
-	pthread_mutex_unlock(&lock);
+	weft__mutex_unlock(&lock);
 	return fd;
 }
 
@@ -112,25 +112,25 @@ static void hear_threads(struct weft__fd *fd)
 
 void weft__fds_add(struct weft__loop *loop)
 {
-	pthread_mutex_lock(&lock);
+	weft__mutex_lock(&lock);
 	atomic_store(&process, getpid());
 	if (loops != &weft__outside)
 		atomic_store(&several, true);
 	loop->next = loops;
 	loops = loop;
-	pthread_mutex_unlock(&lock);
+	weft__mutex_unlock(&lock);
 }
 
 void weft__fds_remove(struct weft__loop *loop)
 {
 	struct weft__loop **link = &loops;
 
-	pthread_mutex_lock(&lock);
+	weft__mutex_lock(&lock);
 	while (*link && *link != loop)
 		link = &(*link)->next;
 	if (*link)
 		*link = loop->next;
-	pthread_mutex_unlock(&lock);
+	weft__mutex_unlock(&lock);
 }
 
 struct weft__fd *weft__fd_make_block(struct weft__loop *loop, int number)
@@ -484,13 +484,13 @@ static void begin_group(struct group *g, int number)
 {
 	*g = (struct group){atomic_load(&several) ? NULL : own(), number};
 	if (!g->only)
-		pthread_mutex_lock(&lock);
+		weft__mutex_lock(&lock);
 }
 
 static void end_group(const struct group *g)
 {
 	if (!g->only)
-		pthread_mutex_unlock(&lock);
+		weft__mutex_unlock(&lock);
 }
 
 static void forget(struct weft__loop *loop, struct weft__fd *fd, int number)

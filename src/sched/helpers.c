@@ -12,7 +12,7 @@ static struct weft__task *next(struct weft__rt *rt)
 {
 	struct weft__task *task;
 
-	pthread_mutex_lock(&rt->helpers_lock);
+	weft__mutex_lock(&rt->helpers_lock);
 	rt->helpers_idle++;
 	while (!rt->blocking && !atomic_load(&rt->stop))
 		pthread_cond_wait(&rt->helpers_wanted, &rt->helpers_lock);
@@ -23,7 +23,7 @@ static struct weft__task *next(struct weft__rt *rt)
 		if (!rt->blocking)
 			rt->blocking_end = &rt->blocking;
 	}
-	pthread_mutex_unlock(&rt->helpers_lock);
+	weft__mutex_unlock(&rt->helpers_lock);
 	return task;
 }
 
@@ -47,13 +47,13 @@ static void leave(struct weft__rt *rt)
 	pthread_t earlier;
 	bool others_left;
 
-	pthread_mutex_lock(&rt->helpers_lock);
+	weft__mutex_lock(&rt->helpers_lock);
 	while (rt->helpers == 1 && (left = rt->blocking)) {
 		rt->blocking = NULL;
 		rt->blocking_end = &rt->blocking;
-		pthread_mutex_unlock(&rt->helpers_lock);
+		weft__mutex_unlock(&rt->helpers_lock);
 		give_back(left);
-		pthread_mutex_lock(&rt->helpers_lock);
+		weft__mutex_lock(&rt->helpers_lock);
 	}
 	rt->helpers--;
 	others_left = rt->helpers_left;
@@ -61,7 +61,7 @@ static void leave(struct weft__rt *rt)
 	rt->helpers_left = true;
 	rt->left_last = pthread_self();
 	pthread_cond_broadcast(&rt->helpers_wanted);
-	pthread_mutex_unlock(&rt->helpers_lock);
+	weft__mutex_unlock(&rt->helpers_lock);
 	if (others_left)
 		pthread_join(earlier, NULL);
 }
@@ -108,14 +108,14 @@ void weft__helpers_add(struct weft__rt *rt, struct weft__task *task)
 	bool helped;
 
 	task->next = NULL;
-	pthread_mutex_lock(&rt->helpers_lock);
+	weft__mutex_lock(&rt->helpers_lock);
 	helped = make_helper(rt);
 	if (helped) {
 		*rt->blocking_end = task;
 		rt->blocking_end = &task->next;
 		pthread_cond_signal(&rt->helpers_wanted);
 	}
-	pthread_mutex_unlock(&rt->helpers_lock);
+	weft__mutex_unlock(&rt->helpers_lock);
 	if (helped)
 		return;
 	/* It blocks a worker. */
@@ -125,11 +125,11 @@ void weft__helpers_add(struct weft__rt *rt, struct weft__task *task)
 
 void weft__helpers_stop(struct weft__rt *rt)
 {
-	pthread_mutex_lock(&rt->helpers_lock);
+	weft__mutex_lock(&rt->helpers_lock);
 	pthread_cond_broadcast(&rt->helpers_wanted);
 	while (rt->helpers)
 		pthread_cond_wait(&rt->helpers_wanted, &rt->helpers_lock);
-	pthread_mutex_unlock(&rt->helpers_lock);
+	weft__mutex_unlock(&rt->helpers_lock);
 	if (rt->helpers_left)
 		pthread_join(rt->left_last, NULL);
 }

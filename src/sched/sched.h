@@ -118,8 +118,11 @@ struct weft__task {
 	unsigned host;	     /* the machine of a simulated world that the task is on */
 	int error;	     /* of weft_task_fail */
 	union {
-		uint32_t blocks;   /* depth of weft_blocking */
-		uint32_t priority; /* in a simulation, where weft_blocking does nothing: see strategy.c */
+		struct {
+			uint16_t blocks; /* depth of weft_blocking */
+			uint16_t locks;	 /* of the C library that it holds: see posix_lock.c */
+		};
+		uint32_t priority; /* in a simulation, which has neither: see strategy.c */
 	};
 	uint32_t shields; /* depth of weft_shield_begin */
 	uint8_t flags;	  /* atomic: WEFT__CODES, …; only the task itself writes it, or whoever ends it */

@@ -64,13 +64,13 @@ static int take_signal(int number)
 
 	if (number < 1 || number >= NSIG)
 		return -EINVAL;
-	pthread_mutex_lock(&signals_lock);
+	weft__mutex_lock(&signals_lock);
 	if (!signals[number].users &&
 	    (sigaction(number, NULL, &signals[number].before) || sigaction(number, &ours, NULL)))
 		error = -errno;
 	else
 		signals[number].users++;
-	pthread_mutex_unlock(&signals_lock);
+	weft__mutex_unlock(&signals_lock);
 	return error;
 }
 
@@ -79,11 +79,11 @@ static void give_signal_back(int number)
 {
 	struct sigaction now;
 
-	pthread_mutex_lock(&signals_lock);
+	weft__mutex_lock(&signals_lock);
 	if (--signals[number].users == 0 && !sigaction(number, NULL, &now) && now.sa_flags & SA_SIGINFO &&
 	    now.sa_sigaction == ask_for_dump)
 		sigaction(number, &signals[number].before, NULL);
-	pthread_mutex_unlock(&signals_lock);
+	weft__mutex_unlock(&signals_lock);
 }
 
 /* ---- tasks that do not let others run --------------------------------------------------------------------------- */
@@ -214,9 +214,9 @@ static int sleeping_helpers(struct weft__rt *rt)
 {
 	int helpers;
 
-	pthread_mutex_lock(&rt->helpers_lock);
+	weft__mutex_lock(&rt->helpers_lock);
 	helpers = rt->helpers == rt->helpers_idle && !rt->blocking ? (int)rt->helpers : -1;
-	pthread_mutex_unlock(&rt->helpers_lock);
+	weft__mutex_unlock(&rt->helpers_lock);
 	return helpers;
 }
 

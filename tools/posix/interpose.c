@@ -50,15 +50,28 @@ static const struct weft__posix *runtimes[RUNTIMES];
 static unsigned met; /* atomic: how many of them */
 static bool ready;
 
+/* dlsym may find the oldest version of a symbol. glibc has two of its conditions. */
+static void *next_function(const char *name)
+{
+	void *found = strncmp(name, "pthread_cond_", 13) ? NULL : dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
+
+	return found ? found : dlsym(RTLD_NEXT, name);
+}
+
+/* dlsym is at work, by this thread. An allocator's locks come here then, before any other thread exists. */
+static __thread __attribute__((tls_model("initial-exec"))) bool finding;
+
 static void find_libc(void)
 {
-#define FIND(result, name, parameters, arguments) libc.name = (__typeof__(libc.name))dlsym(RTLD_NEXT, #name);
+	finding = true;
+#define FIND(result, name, parameters, arguments) libc.name = (__typeof__(libc.name))next_function(#name);
 	WEFT__POSIX_CALLS(FIND)
 #undef FIND
 #define FIND(result, name, parameters, arguments)                                                                      \
 	libc_for_children.name = (__typeof__(libc_for_children.name))dlsym(RTLD_NEXT, #name);
 	CALLS_FOR_CHILDREN(FIND)
 #undef FIND
+	finding = false;
 	/* Release: pairs with `calls`. */
 	__atomic_store_n(&ready, true, __ATOMIC_RELEASE);
 }
@@ -130,6 +143,125 @@ EXPORTED int dup3(int fd, int number, int flags)
 {
 	return replacer(fd, number)->dup3(fd, number, flags);
 }
+
+/* ---- locks ------------------------------------------------------------------------------------------------------- */
+
+/* The functions of a copy of the runtime are right for callers that are none of its tasks, too. */
+static inline const struct weft__calls *locking_calls(void)
+{
+	return __builtin_expect(__atomic_load_n(&met, __ATOMIC_ACQUIRE) == 1, 1) ? runtimes[0]->mine : calls();
+}
+
+#define DEFINE_LOCKING(result, name, parameters, arguments)                                                            \
+	EXPORTED result name parameters                                                                                \
+	{                                                                                                              \
+		if (finding)                                                                                           \
+			return (result)0;                                                                              \
+		return locking_calls()->name arguments;                                                                \
+	}
+WEFT__POSIX_LOCKING(DEFINE_LOCKING)
+
+struct unlocking {
+	const struct weft__calls *by;
+	void *lock;
+};
+
+/* Tasks of each copy of the runtime may wait for it. */
+static struct unlocking begin_unlock(void *lock)
+{
+	struct unlocking u = {locking_calls(), lock};
+
+	if (u.by == &libc && __atomic_load_n(&met, __ATOMIC_ACQUIRE))
+		u.by = runtimes[0]->mine;
+	return u;
+}
+
+static void end_unlock(const struct unlocking *u)
+{
+	unsigned i, known = __atomic_load_n(&met, __ATOMIC_ACQUIRE);
+
+	if (known < 2)
+		return;
+	for (i = 0; i < known; i++)
+		if (runtimes[i]->mine != u->by && runtimes[i]->unlocked)
+			runtimes[i]->unlocked(u->lock);
+}
+
+#define ONLY(argument) argument
+#define DEFINE_UNLOCKING(result, name, parameters, arguments)                                                          \
+	EXPORTED result name parameters                                                                                \
+	{                                                                                                              \
+		if (finding)                                                                                           \
+			return (result)0;                                                                              \
+		__attribute__((cleanup(end_unlock))) const struct unlocking u = begin_unlock(ONLY arguments);          \
+		return u.by->name arguments;                                                                           \
+	}
+WEFT__POSIX_UNLOCKING(DEFINE_UNLOCKING)
+
+#ifdef __GLIBC__
+/* The C++ library may be one that a plugin has loaded for itself. */
+static void *next_in_cxx(const char *name)
+{
+	static const char *const libraries[] = {"libstdc++.so.6", "libc++abi.so.1"};
+	void *found = dlsym(RTLD_NEXT, name), *library;
+	size_t i;
+
+	for (i = 0; !found && i < sizeof libraries / sizeof *libraries; i++) {
+		library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+		found = library ? dlsym(library, name) : NULL;
+	}
+	if (!found) {
+		fprintf(stderr, "weft: no shared C++ library has %s; run the program without libweft-posix.so\n", name);
+		abort();
+	}
+	return found;
+}
+
+#define NEXT_IN_CXX(type, variable, name)                                                                              \
+	static type _Atomic cached;                                                                                    \
+	type variable = cached;                                                                                        \
+                                                                                                                       \
+	if (!variable)                                                                                                 \
+	cached = variable = (type)next_in_cxx(name)
+
+typedef int guard_begin_t(void *guard);
+typedef void guard_end_t(void *guard);
+int __cxa_guard_acquire(void *guard);
+void __cxa_guard_release(void *guard);
+void __cxa_guard_abort(void *guard);
+
+EXPORTED int __cxa_guard_acquire(void *guard)
+{
+	const struct weft__posix *found = runtime();
+	NEXT_IN_CXX(guard_begin_t *, next, "__cxa_guard_acquire");
+
+	return found ? found->guard_acquire(guard, next) : next(guard);
+}
+
+static void end_guard(void *guard, guard_end_t *next)
+{
+	const struct weft__posix *found = runtime();
+
+	if (found)
+		found->guard_end(guard, next);
+	else
+		next(guard);
+}
+
+EXPORTED void __cxa_guard_release(void *guard)
+{
+	NEXT_IN_CXX(guard_end_t *, next, "__cxa_guard_release");
+
+	end_guard(guard, next);
+}
+
+EXPORTED void __cxa_guard_abort(void *guard)
+{
+	NEXT_IN_CXX(guard_end_t *, next, "__cxa_guard_abort");
+
+	end_guard(guard, next);
+}
+#endif
 
 /* ---- children do not inherit a worker's timer slack -------------------------------------------------------------- */
 
