@@ -29,6 +29,12 @@ foreach(workers 0 1 2 4)
 		weft_test(locks.${workers}.${seed} COMMAND @locks.gcc ${workers} ${seed} 12 ENV ${preloaded} SECONDS 60)
 	endforeach()
 endforeach()
+weft_shared(allocator gcc SOURCES allocator.c)
+foreach(order "liballocator.gcc.so:libweft-posix.gcc.so" "libweft-posix.gcc.so:liballocator.gcc.so")
+	string(SUBSTRING ${order} 3 1 first)
+	weft_test(locks.allocator.${first} COMMAND @locks.gcc 2 1 12 ENV LD_LIBRARY_PATH=${CMAKE_CURRENT_BINARY_DIR}/posix LD_PRELOAD=${order}
+		  NEEDS ${posix_so} ${CMAKE_CURRENT_BINARY_DIR}/posix/liballocator.gcc.so SECONDS 60)
+endforeach()
 weft_program(unaware gcc SOURCES locks.cc FLAGS -std=c++17 -DPATIENCE=3)
 weft_test(canary.locks COMMAND @unaware.gcc 2 1 FAILS SAYS "not ok")
 # -D_FORTIFY_SOURCE has functions of its own for some names.

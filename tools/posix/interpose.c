@@ -50,11 +50,19 @@ static const struct weft__posix *runtimes[RUNTIMES];
 static unsigned met; /* atomic: how many of them */
 static bool ready;
 
-/* dlsym may find the oldest version of a symbol. glibc has two of its conditions. */
+/*
+ * Behind this library. dlsym may find the oldest version of a symbol, and glibc has two of the first conditions. A
+ * lookup that fails calls malloc, which may be an allocator that takes a lock before `ready`: so none may fail.
+ */
 static void *next_function(const char *name)
 {
-	void *found = strncmp(name, "pthread_cond_", 13) ? NULL : dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
+	static const char *const renewed[] = {"wait", "timedwait", "signal", "broadcast"};
+	size_t i, length = strlen("pthread_cond_");
+	void *found = NULL;
 
+	for (i = 0; !strncmp(name, "pthread_cond_", length) && !found && i < sizeof renewed / sizeof *renewed; i++)
+		if (!strcmp(name + length, renewed[i]))
+			found = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
 	return found ? found : dlsym(RTLD_NEXT, name);
 }
 
