@@ -42,7 +42,7 @@
  * Functions are for activities of the running group unless they say otherwise. None may be called in a signal handler.
  * Fork: a child of fork has the activity that called fork, and no other: in the child these count as cancelled, without
  * what they have deferred. No timer rings there, and system calls are libc's. A twin that calls vfork calls fork.
- * Source of the ideas: Charcoal (Bart, 2014): the language, hot stacking; Loom: frames that are copied.
+ * Source of the ideas: Charcoal (Ylvisaker, 2014): the language, hot stacking; Loom: frames that are copied.
  */
 #ifndef WEFT_ACTIVITY_H
 #define WEFT_ACTIVITY_H

@@ -10,18 +10,20 @@
 enum { DEFAULT_PERIOD = 5000000 };
 
 /* What code of the pass needs: see tools/activities/pass.h, which has the same number. */
-extern const char weft_activities_version_1__compile_again_with_the_weft_you_link;
-WEFT_API const char weft_activities_version_1__compile_again_with_the_weft_you_link = 1;
+extern const char weft_activities_version_2__compile_again_with_the_weft_you_link;
+WEFT_API const char weft_activities_version_2__compile_again_with_the_weft_you_link = 1;
 
 static const uint64_t magic = 0x7461706e66746577; /* see tools/activities/pass.h */
 
-/* The twin of a function that may have one. */
+/* The twin of a function that may have one: see weft__activity_pointer. */
 void *weft__activity_twin(const void *fn)
 {
 	const char *at = fn;
 	uint64_t number;
 	int32_t far;
 
+	if ((uintptr_t)fn % 32 != 16)
+		return (void *)(uintptr_t)fn;
 	memcpy(&number, at - 16, sizeof number);
 	if (number != magic)
 		return (void *)(uintptr_t)fn;

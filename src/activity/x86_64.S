@@ -217,8 +217,13 @@ PUBLIC(weft__activity_entered)
 	ret
 END(weft__activity_entered)
 
-/* A twin calls what r10 points to. In front of a function that has a twin there is a number, and the twin's distance. */
+/* A twin calls the function at r10. In front of a function that has a twin there are a number and the twin's distance.
+ * Such a function begins at an odd multiple of 16, so these words are on its own page. Other addresses are not read in
+ * front: a just-in-time compiler's code may begin where its mapping does. */
 PUBLIC(weft__activity_pointer)
+	lea	r11d, [r10 - 16]
+	test	r11b, 31
+	jne	1f
 	movabs	r11, 0x7461706e66746577
 	cmp	r11, [r10 - 16]
 	jne	1f

@@ -7,6 +7,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "cases.h"
 
@@ -919,6 +921,109 @@ static void addresses(void)
 	expect(met == 7, "a pointer to a parked activity's variable is good");
 }
 
+/* ---- calls that become loops, and code in front of which nothing lies -------------------------------------------- */
+
+enum { PATIENCE = 2000000000 };
+static int released;
+static long rounds;
+
+static void spin(void)
+{
+	if (!released && rounds++ < PATIENCE)
+		spin();
+}
+
+static void pong(void);
+
+static void ping(void)
+{
+	if (!released && rounds++ < PATIENCE)
+		pong();
+}
+
+static void pong(void)
+{
+	if (!released && rounds++ < PATIENCE)
+		ping();
+}
+
+struct link {
+	struct link *next;
+	int turns;
+};
+
+/* The loop inside may have no turn. */
+static int walk(const struct link *l)
+{
+	for (int i = 0; i < l->turns; i++)
+		rounds++;
+	if (released || rounds++ > PATIENCE)
+		return l->turns;
+	return walk(l->next);
+}
+
+static void release_while(void (*runs)(void))
+{
+	activity_t a, b;
+
+	released = 0;
+	rounds = 0;
+	activate(&a)
+	{
+		runs();
+	}
+	activate(&b)
+	{
+		released = 1;
+	}
+	activity_wait(&a), activity_wait(&b);
+	expect(rounds < PATIENCE, "a call at a function's end yields");
+}
+
+static void walks(void)
+{
+	struct link ring = {&ring, 0};
+
+	(void)walk(&ring);
+}
+
+static void tail_calls(void)
+{
+	if (timer_is("off"))
+		return;
+	release_while(spin);
+	release_while(ping);
+	release_while(walks);
+}
+
+/* UndefinedBehaviorSanitizer reads in front of a function by itself. */
+__attribute__((noinline, no_sanitize("function"))) static int call_made(int (*made)(void))
+{
+	return made();
+}
+
+/* As a just-in-time compiler makes it: a page of code, and no page in front of it. */
+static void page_starts(void)
+{
+	static const unsigned char code[] = {0xb8, 42, 0, 0, 0, 0xc3}; /* mov eax, 42; ret */
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *at = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int (*made)(void) = (int (*)(void))(at + page);
+	activity_t a;
+	int answer = 0;
+
+	memcpy(at + page, code, sizeof code);
+	mprotect(at + page, page, PROT_READ | PROT_EXEC);
+	mprotect(at, page, PROT_NONE);
+	activate(&a)
+	{
+		answer = call_made(made);
+	}
+	activity_wait(&a);
+	expect(answer == 42, "a call of code at the beginning of a mapping");
+	munmap(at, 2 * page);
+}
+
 static double floats(int n)
 {
 	double d = n;
@@ -1032,6 +1137,8 @@ int activity_main(void)
 	pointers();
 	recursion();
 	addresses();
+	tail_calls();
+	page_starts();
 	float_cases();
 	semaphores();
 	parked();

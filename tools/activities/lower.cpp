@@ -8,7 +8,7 @@
  *           if (weft__activity_entered())    switches if the timer has rung; true: the stack is nearly full
  *                   return weft__activity_fresh(the same arguments)     calls the twin again, in another stack
  *
- * On a back-edge that is still one:
+ * On a back-edge that is still one, and at the entry where calls of the function itself have become a loop:
  *
  *   if (hot.flag)
  *           weft__activity_tick()
@@ -137,6 +137,37 @@ void Lowering::loopCheck(CallInst *Mark)
 	slowly(IR, Tick, IR.getVoidTy());
 }
 
+static bool hasLoopMark(BasicBlock &B)
+{
+	return any_of(B, [](Instruction &I) { return calls(I, LoopMark); });
+}
+
+/*
+ * Is there a way from the mark of an entry back to it that passes no mark of a loop? The optimizer makes a loop of a
+ * function that calls itself at its end, and then the entry is where the loop begins.
+ */
+static bool isLoopOfCalls(CallInst *Mark)
+{
+	BasicBlock *Home = Mark->getParent();
+	std::vector<BasicBlock *> Work{Home};
+	std::set<BasicBlock *> Seen;
+
+	if (hasLoopMark(*Home))
+		return false;
+	while (!Work.empty()) {
+		BasicBlock *B = Work.back();
+
+		Work.pop_back();
+		for (BasicBlock *S : successors(B)) {
+			if (S == Home)
+				return true;
+			if (!hasLoopMark(*S) && Seen.insert(S).second)
+				Work.push_back(S);
+		}
+	}
+	return false;
+}
+
 void Lowering::markers()
 {
 	CycleInfo Cycles; /* loops, and those that goto has made, with several ways in */
@@ -147,7 +178,8 @@ void Lowering::markers()
 	for (Instruction &I : instructions(F))
 		if (calls(I, LoopMark) || calls(I, EntryMark)) {
 			Marks.push_back(cast<CallInst>(&I));
-			InLoop.push_back(calls(I, LoopMark) && Cycles.getCycle(I.getParent()));
+			InLoop.push_back(Cycles.getCycle(I.getParent()) &&
+					 (calls(I, LoopMark) || isLoopOfCalls(Marks.back())));
 		}
 	for (size_t I = 0; I < Marks.size(); I++) {
 		if (InLoop[I])

@@ -68,13 +68,15 @@ inline constexpr char Hot[] = "weft__activity_hot";
  * both places, whenever code and runtime expect other things of each other than before: functions, registers, offsets,
  * what stands in front of a function. Then what was compiled before does not link, or start, and the name says why.
  */
-inline constexpr char Version[] = "weft_activities_version_1__compile_again_with_the_weft_you_link";
+inline constexpr char Version[] = "weft_activities_version_2__compile_again_with_the_weft_you_link";
 
 /* Offsets in struct weft__activity_hot. */
 enum { HotLimit = 0, HotFlag = 8, HotArguments = 12, HotTarget = 16, HotBytes = 48 };
 
-/* In front of a function that has a twin: 8 bytes of this number, 4 of the twin's distance, 4 of 0. */
+/* In front of a function that has a twin: 8 bytes of this number, 4 of the twin's distance, 4 of 0. These 16 bytes are
+ * aligned to FrontAlignment, so the function begins at an odd multiple of 16, and the bytes are on its page. */
 inline constexpr uint64_t Magic = 0x7461706e66746577;
+inline constexpr uint64_t FrontBytes = 16, FrontAlignment = 32;
 
 inline constexpr char TwinAttribute[] = "weft-twin";
 /* Of a call: it may yield, and needs room for frames of twins. */

@@ -39,6 +39,16 @@ namespace weft
 namespace
 {
 constexpr uint64_t Strip = 1024;
+constexpr uint64_t ShortCopy = 256; /* bytes that memcpy or memset moves in about the time of a few instructions */
+
+/* memcpy, memmove or memset of many bytes, or of a number that is not known: in a strip its time would count 1024-fold. */
+bool isLong(const IntrinsicInst &I)
+{
+	auto *Moves = dyn_cast<AnyMemIntrinsic>(&I);
+	auto *Bytes = Moves ? dyn_cast<ConstantInt>(Moves->getLength()) : nullptr;
+
+	return Moves && (!Bytes || Bytes->getZExtValue() > ShortCopy);
+}
 
 /* The loop's only call, if it is a marker that runs in each iteration. */
 CallInst *onlyMark(Loop &L, DominatorTree &Tree)
@@ -48,8 +58,9 @@ CallInst *onlyMark(Loop &L, DominatorTree &Tree)
 	for (BasicBlock *B : L.blocks())
 		for (Instruction &I : *B) {
 			auto *Call = dyn_cast<CallBase>(&I);
+			auto *Intrinsic = dyn_cast<IntrinsicInst>(&I);
 
-			if (!Call || isa<IntrinsicInst>(Call))
+			if (!Call || (Intrinsic && !isLong(*Intrinsic)))
 				continue;
 			if (Mark || !calls(I, LoopMark) || !Tree.dominates(B, L.getLoopLatch()))
 				return nullptr;

@@ -31,6 +31,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Cloning.h"
+#include "llvm/Transforms/Utils/Local.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
 #include <cstdlib>
@@ -547,15 +548,24 @@ static bool canJump(CallBase *Call)
 	       });
 }
 
-/* The same in place. */
+/* As weft__activity_pointer does, in place. A function that cannot have a twin is looked up in words of zeros. */
 Value *TwinMaker::pointed(CallBase *Call)
 {
 	IRBuilder<> IR(Call);
 	Type *I8 = IR.getInt8Ty(), *I32 = IR.getInt32Ty(), *I64 = IR.getInt64Ty();
 	Value *Callee = Call->getCalledOperand();
-	Value *Number = IR.CreateAlignedLoad(I64, IR.CreateConstGEP1_64(I8, Callee, -16), Align(1));
+	Type *Words = ArrayType::get(I64, FrontBytes / 8);
+	auto *None = M.getNamedGlobal("weft.no.twin");
+
+	if (!None)
+		None = new GlobalVariable(M, Words, true, GlobalValue::PrivateLinkage, Constant::getNullValue(Words),
+					  "weft.no.twin");
+	Value *Front = IR.CreateConstGEP1_64(I8, Callee, -(int64_t)FrontBytes);
+	Value *Bits = IR.CreateAnd(IR.CreatePtrToInt(Front, I64), IR.getInt64(FrontAlignment - 1));
+	Front = IR.CreateSelect(IR.CreateICmpEQ(Bits, IR.getInt64(0)), Front, None);
+	Value *Number = IR.CreateAlignedLoad(I64, Front, Align(1));
 	Value *Has = IR.CreateICmpEQ(Number, IR.getInt64(Magic));
-	Value *Far = IR.CreateAlignedLoad(I32, IR.CreateConstGEP1_64(I8, Callee, -8), Align(1));
+	Value *Far = IR.CreateAlignedLoad(I32, IR.CreateConstGEP1_64(I8, Front, 8), Align(1));
 
 	Far = IR.CreateSelect(Has, IR.CreateSExt(Far, I64), IR.getInt64(0));
 	return IR.CreateGEP(I8, Callee, Far);
@@ -628,6 +638,14 @@ static void makeVforkFork(Function &T)
 		}
 }
 
+/* An invoke ends its block: a branch takes its place. */
+static void erase(CallBase *Call)
+{
+	if (auto *Invoke = dyn_cast<InvokeInst>(Call))
+		Call = changeToCall(Invoke);
+	Call->eraseFromParent();
+}
+
 /* The twin of F, which is a copy of it until now. */
 void TwinMaker::fill(Function &F)
 {
@@ -644,7 +662,7 @@ void TwinMaker::fill(Function &F)
 	callsKeepNothing(Where.Parks, ParkNow);
 	callsKeepNothing(Where.Yields, YieldNow);
 	for (CallBase *Call : Where.Atomic)
-		Call->eraseFromParent();
+		erase(Call);
 	makeVforkFork(T);
 	if (!Where.Calls.empty()) {
 		auto At = T.getEntryBlock().getFirstNonPHIOrDbgOrAlloca();
@@ -681,6 +699,7 @@ void TwinMaker::announce(Function &F)
 					       I32);
 	/* -fsanitize=function would put words of its own between. A function without them is not checked. */
 	F.setMetadata(LLVMContext::MD_func_sanitize, nullptr);
+	F.setAlignment(std::max(F.getAlign().valueOrOne(), Align(FrontAlignment)));
 	F.setPrefixData(ConstantStruct::getAnon({ConstantInt::get(I64, Magic), Far, ConstantInt::get(I32, 0)}, true));
 }
 
@@ -696,9 +715,7 @@ void TwinMaker::dropMarkers()
 			if (auto *Call = dyn_cast<CallBase>(U)) {
 				if (!Call->getType()->isVoidTy())
 					Call->replaceAllUsesWith(ConstantInt::get(Call->getType(), 1));
-				if (auto *Invoke = dyn_cast<InvokeInst>(Call))
-					BranchInst::Create(Invoke->getNormalDest(), Invoke->getIterator());
-				Call->eraseFromParent();
+				erase(Call);
 			}
 	}
 }

@@ -167,16 +167,36 @@ int by_inline(int n)
 	return counter{}.add(n).add(2 * n).value + counted_twice(n);
 }
 
+/* The yield in no_yield is none, and an invoke, because a destructor and a handler are in scope. */
+int by_guard(int n)
+{
+	counted guard;
+
+	try {
+		no_yield
+		{
+			yield();
+			n++;
+		}
+		for (int i = 0; i < n; i++)
+			yield();
+	} catch (int) {
+		n = 0;
+	}
+	return n;
+}
+
 int (*const volatile functions[])(int) = {by_virtual, by_lambda,       by_container, by_exception,
-					  by_static,  by_thread_local, by_inline};
-const char *const names[] = {"virtual functions", "lambdas and members",  "containers",	     "exceptions",
-			     "static variables",  "variables of threads", "inline functions"};
+					  by_static,  by_thread_local, by_inline,    by_guard};
+const char *const names[] = {"virtual functions", "lambdas and members",    "containers",
+			     "exceptions",	  "static variables",	    "variables of threads",
+			     "inline functions",  "no_yield in a try block"};
 
 void *all_at_once(void *)
 {
 	enum { EACH = 3 };
 
-	for (int i = 0; i < 7; i++) {
+	for (int i = 0; i < 8; i++) {
 		activity_t all[EACH];
 		int is[EACH] = {};
 

@@ -53,13 +53,17 @@ int calls(int (*f)(int, double), int n, double d)
 	return f(n, d);
 }
 
-/* A jump cannot go by way of the runtime: the twin is looked for in place. */
+/* A jump cannot go by way of the runtime: the twin is looked for in place, and only where its words do not begin on a
+ * page in front of the function's. */
 // TWIN-LABEL: define {{.*}}@jumps.yielding(
 // TWIN: %[[F:.*]] = load ptr, ptr %{{[0-9]}},
-// TWIN: getelementptr i8, ptr %[[F]], i64 -16
+// TWIN: %[[FRONT:.*]] = getelementptr i8, ptr %[[F]], i64 -16
+// TWIN: %[[BITS:.*]] = and i64 %{{.*}}, 31
+// TWIN: icmp eq i64 %[[BITS]], 0
+// TWIN: %[[WORDS:.*]] = select i1 %{{.*}}, ptr %[[FRONT]], ptr @weft.no.twin
 // TWIN: %[[NUMBER:.*]] = load i64,
 // TWIN: icmp eq i64 %[[NUMBER]], 8386107600608191863
-// TWIN: getelementptr i8, ptr %[[F]], i64 -8
+// TWIN: getelementptr i8, ptr %[[WORDS]], i64 8
 // TWIN: load i32,
 // TWIN: musttail call i32 %
 int jumps(int (*const *f)(void *, int), int n)

@@ -36,6 +36,22 @@ int is_short(const int *from)
 	return sum;
 }
 
+/* memset of any size in the body is not short. */
+// TWIN-LABEL: define {{.*}}@is_long.yielding(
+// TWIN: call void @llvm.memset
+// TWIN: weft__activity_tick
+// TWIN: {{^}}}
+int is_long(char *to, unsigned long bytes)
+{
+	int sum = 0;
+
+	for (int i = 0; i < 1000; i++) {
+		__builtin_memset(to, i, bytes);
+		sum += to[i];
+	}
+	return sum;
+}
+
 /* Nobody knows how often this runs: a check in each iteration. */
 // TWIN-LABEL: define {{.*}}@uncounted.yielding(
 // TWIN-NOT: 1024
