@@ -103,6 +103,7 @@ typedef enum weft_io_kind {
 	WEFT_IO_ALLOCATE, /**< fd, flags: mode, offset, length: as fallocate(2) */
 	WEFT_IO_COPY,	  /**< fd: from, data: its offset, other: to, more: its offset, length: as copy_file_range(2) */
 	WEFT_IO_ENTRIES,  /**< fd: directory, data, length: as getdents64(2) */
+	WEFT_IO_WATCH,	  /**< fd: of inotify, data: path, flags: events: as inotify_add_watch(2) */
 	WEFT_IO_KINDS,
 } weft_io_kind_t;
 
@@ -1258,6 +1259,84 @@ __attribute__((unused)) static int weft_readdir_until(weft_dir_t *directory, wef
 WEFT__INLINE int weft_readdir(weft_dir_t *directory, weft_dirent_t *entry)
 {
 	return weft_readdir_until(directory, entry, WEFT_NEVER);
+}
+
+/* ---- changes of files -------------------------------------------------------------------------------------------- */
+
+/** Reports changes of files and directories. Made by weft_file_watch_open; for one task at a time. */
+typedef struct weft_file_watch {
+	int fd;		      /**< of inotify; weft_close closes it */
+	unsigned at, end;     /* Private. */
+	uint64_t events[256]; /* Private. */
+} weft_file_watch_t;
+
+/** A change. `events` are IN_… of <sys/inotify.h>. */
+typedef struct weft_file_change {
+	int watch; /**< the number of weft_file_watch_add; -1: see IN_Q_OVERFLOW, at weft_file_watch_next_until */
+	uint32_t events;
+	uint32_t cookie; /**< equal in the IN_MOVED_FROM and the IN_MOVED_TO of one rename */
+	char name[256];	 /**< of an entry of a watched directory; "": the watched file itself. A longer name is cut */
+} weft_file_change_t;
+
+/**
+ * Open a watch, which watches nothing yet. Close `watch->fd` by weft_close. Does not wait.
+ * @return 0; -EMFILE, also if the user has too many (/proc/sys/fs/inotify/max_user_instances); -ENFILE; -ENOMEM;
+ *   -ENOSYS: in a simulation, whose files report no changes
+ */
+WEFT_API int weft_file_watch_open(weft_file_watch_t *watch);
+
+/**
+ * Watch a file, or the entries of a directory, but not those of directories inside it. The path of a file that is
+ * watched already replaces its events, unless `events` has IN_MASK_ADD.
+ * @param events  IN_CREATE | IN_MODIFY … of <sys/inotify.h>
+ * @return the number that the changes have, 1 or more; -ENOENT, -EACCES, -ENOTDIR (IN_ONLYDIR) …; -ENOSPC: the user
+ *   watches too many files (/proc/sys/fs/inotify/max_user_watches)
+ */
+WEFT__INLINE int weft_file_watch_add_until(weft_file_watch_t *watch, const char *path, uint32_t events,
+					   uint64_t deadline)
+{
+	return (int)weft__io(WEFT_IO_WATCH, watch->fd, (void *)(uintptr_t)path, 0, 0, (int)events, deadline);
+}
+
+WEFT__INLINE int weft_file_watch_add(weft_file_watch_t *watch, const char *path, uint32_t events)
+{
+	return weft_file_watch_add_until(watch, path, events, WEFT_NEVER);
+}
+
+/** Watch no more. Changes until then are still reported; the last one of this number is IN_IGNORED. Does not wait.
+ * @return 0; -EINVAL: there is no such number, because it has been removed or its file is gone */
+WEFT_API int weft_file_watch_remove(weft_file_watch_t *watch, int number);
+
+/* Takes the next of the changes that have been read. False: there are no more. */
+WEFT_API bool weft__next_change(weft_file_watch_t *watch, weft_file_change_t *change);
+
+/**
+ * Wait for the next change. The order is that of the changes. A change that has been reported once is not kept: two
+ * equal ones in a row may be reported as one.
+ *   IN_Q_OVERFLOW  changes are lost, because more than /proc/sys/fs/inotify/max_queued_events were waiting: scan the
+ *                  directories again; later changes follow
+ *   IN_IGNORED     the number is not watched any more: it was removed, or its file was deleted or its disk unmounted
+ * @return 0: `change` is written; or a negative errno, and then no change is lost
+ * Source of the idea: inotify; changes one by one, Go's fsnotify.
+ */
+__attribute__((unused)) static int weft_file_watch_next_until(weft_file_watch_t *watch, weft_file_change_t *change,
+							      uint64_t deadline)
+{
+	ssize_t bytes;
+
+	while (!weft__next_change(watch, change)) {
+		bytes = weft_read_until(watch->fd, watch->events, sizeof watch->events, deadline);
+		if (bytes <= 0)
+			return bytes ? (int)bytes : -EIO;
+		watch->at = 0;
+		watch->end = (unsigned)bytes;
+	}
+	return 0;
+}
+
+WEFT__INLINE int weft_file_watch_next(weft_file_watch_t *watch, weft_file_change_t *change)
+{
+	return weft_file_watch_next_until(watch, change, WEFT_NEVER);
 }
 
 /* ---- processes and signals --------------------------------------------------------------------------------------- */

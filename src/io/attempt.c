@@ -54,6 +54,7 @@ const struct weft__kind weft__kinds[] = {
     [WEFT_IO_ALLOCATE] = {"fallocate", 0},
     [WEFT_IO_COPY] = {"copy_file_range", 0},
     [WEFT_IO_ENTRIES] = {"readdir", 0},
+    [WEFT_IO_WATCH] = {"inotify_add_watch", 0},
 };
 
 /* An error, or the other side's end, comes in both. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Operations on files and directories that only block, by one system call each; entries of directories. */
+/* Operations on files and directories that only block, by one system call each; entries of directories; changes. */
 #define _GNU_SOURCE
 #include "io/io.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -32,6 +33,8 @@ static int64_t do_file(const weft_io_t *io)
 		return syscall(SYS_copy_file_range, io->fd, io->data, io->other, io->more, io->length, 0u);
 	case WEFT_IO_ENTRIES:
 		return syscall(SYS_getdents64, io->fd, io->data, io->length);
+	case WEFT_IO_WATCH:
+		return inotify_add_watch(io->fd, path, (uint32_t)io->flags);
 	default:
 		errno = EINVAL;
 		return -1;
@@ -62,4 +65,23 @@ int weft__next_entry(weft_dir_t *directory, weft_dirent_t *entry)
 		return 1;
 	}
 	return 0;
+}
+
+bool weft__next_change(weft_file_watch_t *watch, weft_file_change_t *change)
+{
+	const struct inotify_event *e = (const struct inotify_event *)((const char *)watch->events + watch->at);
+
+	if (watch->at >= watch->end)
+		return false;
+	watch->at = WEFT_CANARY(watch_drops_changes) ? watch->end : watch->at + (unsigned)sizeof *e + e->len;
+	change->watch = e->wd;
+	change->events = e->mask;
+	change->cookie = e->cookie;
+	snprintf(change->name, sizeof change->name, "%s", e->len ? e->name : "");
+	return true;
+}
+
+int weft_file_watch_remove(weft_file_watch_t *watch, int number)
+{
+	return inotify_rm_watch(watch->fd, number) ? -errno : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Making descriptors: sockets, listeners, pipes; addresses. Nothing here waits. */
+/* Making descriptors: sockets, listeners, pipes, watches; addresses. Nothing here waits. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -71,6 +72,22 @@ int weft_pipe(int fds[2])
 		return -errno;
 	weft__fd_made(fds[0], flag ? WEFT__PIPE : WEFT__BLOCKING_PIPE);
 	weft__fd_made(fds[1], flag ? WEFT__PIPE : WEFT__BLOCKING_PIPE);
+	return 0;
+}
+
+int weft_file_watch_open(weft_file_watch_t *watch)
+{
+	int flag = mode(IN_NONBLOCK);
+
+	if (weft__simulated())
+		return -ENOSYS;
+	if (flag < 0)
+		return flag;
+	watch->at = watch->end = 0;
+	watch->fd = inotify_init1(IN_CLOEXEC | flag);
+	if (watch->fd < 0)
+		return -errno;
+	weft__fd_made(watch->fd, flag ? WEFT__DEVICE : WEFT__BLOCKING_PIPE);
 	return 0;
 }
 

@@ -610,6 +610,7 @@ static bool is_direct(const weft_io_t *io, int nature)
 static bool is_blocking(const weft_io_t *io)
 {
 	return io->kind == WEFT_IO_STAT || io->kind == WEFT_IO_COPY || io->kind == WEFT_IO_ENTRIES ||
+	       io->kind == WEFT_IO_WATCH ||
 	       (io->kind == WEFT_IO_SENDFILE && weft__fd_nature(io->place, io->fd) == WEFT__FILE);
 }
 

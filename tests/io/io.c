@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <weft/io.h>
@@ -755,6 +756,133 @@ static void *files(void *pass)
 	return pass;
 }
 
+/* ---- changes of files -------------------------------------------------------------------------------------------- */
+
+static void makes(const char *directory, const char *name)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof path, "%s/%s", directory, name);
+	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	CHECK(fd >= 0 && close(fd) == 0);
+}
+
+/* The next change is this one. */
+static uint32_t expect_change(weft_file_watch_t *watch, int number, uint32_t events, const char *name)
+{
+	weft_file_change_t change;
+
+	CHECK(weft_file_watch_next_until(watch, &change, in(SECOND)) == 0);
+	CHECK(change.watch == number && (change.events & events) == events && !strcmp(change.name, name));
+	return change.cookie;
+}
+
+/* Changes that one read has got come one by one; also those of a directory that is gone. */
+static void *watching(void *pass)
+{
+	char directory[] = "/tmp/weft-watch-XXXXXX", name[256], path[400], other[400];
+	weft_file_watch_t watch;
+	weft_file_change_t change;
+	uint32_t cookie;
+	int number;
+
+	CHECK(mkdtemp(directory) && weft_file_watch_open(&watch) == 0);
+	CHECK(fcntl(watch.fd, F_GETFD) == FD_CLOEXEC);
+	CHECK(weft_file_watch_add(&watch, "/nowhere/at/all", IN_CREATE) == -ENOENT);
+	CHECK(weft_file_watch_next_until(&watch, &change, 0) == -ETIMEDOUT);
+	number = weft_file_watch_add(&watch, directory, IN_CREATE | IN_MOVE | IN_DELETE | IN_DELETE_SELF);
+	CHECK(number > 0);
+	CHECK(weft_file_watch_next_until(&watch, &change, in(20 * MS)) == -ETIMEDOUT);
+	memset(name, 'n', 255);
+	name[255] = '\0';
+	snprintf(path, sizeof path, "%s/%s", directory, name);
+	snprintf(other, sizeof other, "%s/other", directory);
+	for (int i = 0; i < 20; i++) {
+		makes(directory, "short");
+		CHECK(close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)) == 0);
+		CHECK(rename(path, other) == 0 && unlink(other) == 0);
+		snprintf(path, sizeof path, "%s/short", directory);
+		CHECK(unlink(path) == 0);
+		snprintf(path, sizeof path, "%s/%s", directory, name);
+	}
+	for (int i = 0; i < 20; i++) {
+		expect_change(&watch, number, IN_CREATE, "short");
+		expect_change(&watch, number, IN_CREATE, name);
+		cookie = expect_change(&watch, number, IN_MOVED_FROM, name);
+		CHECK(cookie && cookie == expect_change(&watch, number, IN_MOVED_TO, "other"));
+		expect_change(&watch, number, IN_DELETE, "other");
+		expect_change(&watch, number, IN_DELETE, "short");
+	}
+	CHECK(weft_file_watch_next_until(&watch, &change, 0) == -ETIMEDOUT);
+	CHECK(weft_file_watch_remove(&watch, number) == 0 && weft_file_watch_remove(&watch, number) == -EINVAL);
+	expect_change(&watch, number, IN_IGNORED, "");
+	number = weft_file_watch_add(&watch, directory, IN_CREATE | IN_DELETE_SELF);
+	CHECK(number > 0 && rmdir(directory) == 0);
+	expect_change(&watch, number, IN_DELETE_SELF, "");
+	expect_change(&watch, number, IN_IGNORED, "");
+	CHECK(weft_file_watch_remove(&watch, number) == -EINVAL);
+	CHECK(weft_close(watch.fd) == 0);
+	CHECK(weft_file_watch_add(&watch, "/tmp", IN_CREATE) == -EBADF);
+	CHECK(weft_file_watch_next(&watch, &change) == -EBADF);
+	return pass;
+}
+
+struct watches_in_vain {
+	weft_file_watch_t watch;
+	int result;
+};
+
+static void *watches_in_vain(void *argument)
+{
+	struct watches_in_vain *w = argument;
+	weft_file_change_t change;
+
+	w->result = weft_file_watch_next(&w->watch, &change);
+	return NULL;
+}
+
+/* A wait that ends early has taken nothing; weft_close ends it; a queue that is full says so. */
+static void *watches_end(void *pass)
+{
+	char directory[] = "/tmp/weft-watch-XXXXXX", path[64];
+	struct watches_in_vain w;
+	unsigned limit = 0, changes = 0;
+	weft_file_change_t change;
+	FILE *file;
+	int number;
+
+	CHECK(mkdtemp(directory) && weft_file_watch_open(&w.watch) == 0);
+	number = weft_file_watch_add(&w.watch, directory, IN_CREATE);
+	CHECK(number > 0);
+	{
+		WEFT_SCOPE_UNTIL(scope, in(20 * MS));
+		CHECK(weft_scope_spawn(&scope, watches_in_vain, &w) == 0);
+		CHECK(weft_scope_wait(&scope) == -ETIMEDOUT);
+	}
+	makes(directory, "after");
+	expect_change(&w.watch, number, IN_CREATE, "after");
+	file = fopen("/proc/sys/fs/inotify/max_queued_events", "r");
+	CHECK(file && fscanf(file, "%u", &limit) == 1 && fclose(file) == 0);
+	number = weft_file_watch_add(&w.watch, directory, IN_ATTRIB);
+	snprintf(path, sizeof path, "%s/after", directory);
+	for (unsigned i = 0; limit <= 100000 && i < limit + 10; i++)
+		/* The name differs, or equal changes are one. */
+		CHECK(chmod(i % 2 ? path : directory, 0700) == 0);
+	while (limit <= 100000 && (changes++, weft_file_watch_next_until(&w.watch, &change, in(SECOND)) == 0))
+		if (change.events & IN_Q_OVERFLOW)
+			break;
+	CHECK(limit > 100000 || (change.watch == -1 && !change.name[0] && changes == limit + 1));
+	{
+		WEFT_SCOPE(scope);
+		CHECK(weft_scope_spawn(&scope, watches_in_vain, &w) == 0);
+		CHECK(weft_sleep(20 * MS) == 0 && weft_close(w.watch.fd) == 0);
+		CHECK(weft_scope_wait(&scope) == 0 && w.result == -ECANCELED);
+	}
+	CHECK(unlink(path) == 0 && rmdir(directory) == 0);
+	return pass;
+}
+
 static void *reads_later(void *fd)
 {
 	char byte;
@@ -1237,6 +1365,8 @@ static const struct {
     {"polling", polling, false},
     {"foreign", foreign, false},
     {"files", files, THREADS_TOO},
+    {"watching", watching, THREADS_TOO},
+    {"watches_end", watches_end, false},
     {"one_position", one_position, 0},
     {"children_close", children_close, 0},
     {"all_of_it", all_of_it, false},
