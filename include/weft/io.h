@@ -876,11 +876,25 @@ WEFT_API int weft_set_nodelay(int fd, bool on);
 /** The port that a socket is bound to, or a negative errno. Does not wait. */
 WEFT_API int weft_port(int fd);
 
-/** One of the addresses that a name stands for. */
+/** An address of a socket, or one that a name stands for. */
 typedef struct weft_address {
 	socklen_t size;
 	struct sockaddr_storage address;
 } weft_address_t;
+
+/** As getsockname and getpeername: the address that a socket is bound to, and that of the other side. Do not wait.
+ * @return 0; -ENOTSOCK; -ENOTCONN: there is no other side; -EBADF */
+WEFT_API int weft_local_address(int fd, weft_address_t *address);
+WEFT_API int weft_peer_address(int fd, weft_address_t *address);
+
+enum { WEFT_ADDRESS_TEXT = 112 /**< every address has room, with the zero at its end */ };
+
+/**
+ * Write an address as text: "127.0.0.1:80", "[fe80::1%eth0]:80", a Unix socket's path, or "@name" (a zero in such a
+ * name becomes another '@'); "": it has no name. Does not wait.
+ * @return how long the text is; -EAFNOSUPPORT: of another family; -ENOSPC: it needs more than `size`
+ */
+WEFT_API int weft_address_text(const weft_address_t *address, char *text, size_t size);
 
 /* A look-up. weft__resolve begins it, on a helper thread. It returns -EINPROGRESS while the look-up goes on: then the
  * task waits for `fd` until `until`, and weft__resolve_go_on, on a system stack, does what is to be done next. */
@@ -1401,6 +1415,10 @@ WEFT__INLINE pid_t weft_waitpid(pid_t process, int *status)
 {
 	return weft_waitpid_until(process, status, WEFT_NEVER);
 }
+
+/** As kill, but a process of a simulated world gets weft_world_kill (weft/world.h). Does not wait.
+ * @return 0; -ESRCH; -EPERM; -EINVAL */
+WEFT_API int weft_kill_process(pid_t process, int signal);
 
 /* These functions need types that <signal.h> declares for POSIX only: by -std=c11 and the like the types are missing,
  * unless _POSIX_C_SOURCE is defined. */

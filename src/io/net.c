@@ -363,3 +363,69 @@ int weft_port(int fd)
 		return ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
 	return -EAFNOSUPPORT;
 }
+
+int weft_local_address(int fd, weft_address_t *address)
+{
+	address->size = sizeof address->address;
+	if (weft__sim_has(fd))
+		return weft__sim_name(fd, false, address);
+	return getsockname(fd, (struct sockaddr *)&address->address, &address->size) ? -errno : 0;
+}
+
+int weft_peer_address(int fd, weft_address_t *address)
+{
+	address->size = sizeof address->address;
+	if (weft__sim_has(fd))
+		return weft__sim_name(fd, true, address);
+	return getpeername(fd, (struct sockaddr *)&address->address, &address->size) ? -errno : 0;
+}
+
+static int unix_text(const struct sockaddr_un *un, size_t length, char *text, size_t size)
+{
+	size_t i;
+
+	length = length > offsetof(struct sockaddr_un, sun_path) ? length - offsetof(struct sockaddr_un, sun_path) : 0;
+	if (length && un->sun_path[0])
+		length = strnlen(un->sun_path, length);
+	if (length >= size)
+		return -ENOSPC;
+	for (i = 0; i < length; i++)
+		text[i] = un->sun_path[i] ? un->sun_path[i] : '@';
+	text[length] = '\0';
+	return (int)length;
+}
+
+/* ":80" behind the address. */
+static int internet_text(const struct sockaddr *address, char *text, size_t size)
+{
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
+	char digits[INET6_ADDRSTRLEN], scope[IF_NAMESIZE + 1] = "%";
+	int length;
+
+	if (address->sa_family == AF_INET) {
+		inet_ntop(AF_INET, &v4->sin_addr, digits, sizeof digits);
+		length = snprintf(text, size, "%s:%u", digits, ntohs(v4->sin_port));
+	} else {
+		inet_ntop(AF_INET6, &v6->sin6_addr, digits, sizeof digits);
+		if (!v6->sin6_scope_id)
+			scope[0] = '\0';
+		else if (!if_indextoname(v6->sin6_scope_id, scope + 1))
+			snprintf(scope, sizeof scope, "%%%u", v6->sin6_scope_id);
+		length = snprintf(text, size, "[%s%s]:%u", digits, scope, ntohs(v6->sin6_port));
+	}
+	return (size_t)length < size ? length : -ENOSPC;
+}
+
+int weft_address_text(const weft_address_t *address, char *text, size_t size)
+{
+	switch (address->address.ss_family) {
+	case AF_INET:
+	case AF_INET6:
+		return internet_text((const struct sockaddr *)&address->address, text, size);
+	case AF_UNIX:
+		return unix_text((const struct sockaddr_un *)&address->address, address->size, text, size);
+	default:
+		return -EAFNOSUPPORT;
+	}
+}

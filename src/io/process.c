@@ -183,6 +183,13 @@ pid_t weft_spawn_process(char *const argv[], char *const envp[], const int fds[3
 	    &(weft_process_t){.argv = argv, .envp = envp, .fds = fds, .fd_count = fds ? 3 : 0});
 }
 
+int weft_kill_process(pid_t process, int signal)
+{
+	if (weft__sim_has_process(process))
+		return weft_world_kill(process, signal);
+	return kill(process, signal) ? -errno : 0;
+}
+
 /* ---- its end ----------------------------------------------------------------------------------------------------- */
 
 /*

@@ -201,6 +201,8 @@ int weft__sim_pipe(int fds[2]) WEFT__HIDDEN;
 int weft__sim_listen(const weft_address_t *address, int backlog, unsigned flags) WEFT__HIDDEN;
 int weft__sim_shutdown(int number, int how) WEFT__HIDDEN;
 int weft__sim_port(int number) WEFT__HIDDEN;
+/* Like getsockname, or getpeername. */
+int weft__sim_name(int number, bool of_peer, weft_address_t *address) WEFT__HIDDEN;
 int weft__sim_close(int number) WEFT__HIDDEN;
 
 /* Does this task run in a simulation? */

@@ -508,6 +508,27 @@ int weft__sim_port(int number)
 	return node->is_local ? -EAFNOSUPPORT : node->spot.port;
 }
 
+int weft__sim_name(int number, bool of_peer, weft_address_t *address)
+{
+	struct weft__world *world = weft__world();
+	struct weft__node *node = world ? weft__node_of(world, number) : NULL;
+	struct weft__spot spot;
+
+	if (!node || node->kind == WEFT__DEAD)
+		return -EBADF;
+	if (node->is_pipe || node->kind == WEFT__OPEN_FILE)
+		return -ENOTSOCK;
+	if (of_peer && node->kind != WEFT__CONNECTED && !node->has_remote)
+		return -ENOTCONN;
+	spot = of_peer ? node->remote : node->spot;
+	if (spot.is_any && node->kind == WEFT__CONNECTED) {
+		spot.is_any = false;
+		spot.is_loopback = node->remote.is_loopback;
+	}
+	weft__sim_address(world, node->domain, &spot, &address->address, &address->size);
+	return 0;
+}
+
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
 static int find_name(struct weft__world *world, const char *name, struct weft__spot *spot)

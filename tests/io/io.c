@@ -883,6 +883,38 @@ static void *watches_end(void *pass)
 	return pass;
 }
 
+static void *addresses(void *pass)
+{
+	char text[WEFT_ADDRESS_TEXT], other[WEFT_ADDRESS_TEXT];
+	weft_address_t address, peer;
+	int fds[2], fd;
+
+	connect_pair(fds);
+	CHECK(weft_local_address(fds[0], &address) == 0 && weft_peer_address(fds[1], &peer) == 0);
+	CHECK(weft_address_text(&address, text, sizeof text) == (int)strlen(text));
+	CHECK(weft_address_text(&peer, other, sizeof other) > 0 && !strcmp(text, other));
+	snprintf(other, sizeof other, "127.0.0.1:%d", weft_port(fds[0]));
+	CHECK(!strcmp(text, other) && weft_address_text(&address, text, strlen(other)) == -ENOSPC);
+	CHECK(weft_close(fds[0]) == 0 && weft_close(fds[1]) == 0);
+	CHECK(weft_local_address(fds[0], &address) == -EBADF && weft_peer_address(fds[0], &address) == -EBADF);
+	fd = weft_listen("@weft-io-test", 0, 0, 0);
+	CHECK(fd >= 0 && weft_peer_address(fd, &address) == -ENOTCONN && weft_local_address(fd, &address) == 0);
+	CHECK(weft_address_text(&address, text, sizeof text) == 13 && !strcmp(text, "@weft-io-test"));
+	CHECK(weft_close(fd) == 0 && weft_socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
+	CHECK(weft_peer_address(fds[0], &address) == 0 && weft_address_text(&address, text, sizeof text) == 0 &&
+	      !*text);
+	CHECK(weft_close(fds[0]) == 0 && weft_close(fds[1]) == 0);
+	fd = weft_listen("::1", 0, 0, 0);
+	if (fd >= 0) { /* there is IPv6 */
+		snprintf(other, sizeof other, "[::1]:%d", weft_port(fd));
+		CHECK(weft_local_address(fd, &address) == 0 && weft_address_text(&address, text, sizeof text) > 0);
+		CHECK(!strcmp(text, other) && weft_close(fd) == 0);
+	}
+	address.address.ss_family = AF_UNSPEC;
+	CHECK(weft_address_text(&address, text, sizeof text) == -EAFNOSUPPORT);
+	return pass;
+}
+
 static void *reads_later(void *fd)
 {
 	char byte;
@@ -1367,6 +1399,7 @@ static const struct {
     {"files", files, THREADS_TOO},
     {"watching", watching, THREADS_TOO},
     {"watches_end", watches_end, false},
+    {"addresses", addresses, THREADS_TOO},
     {"one_position", one_position, 0},
     {"children_close", children_close, 0},
     {"all_of_it", all_of_it, false},
