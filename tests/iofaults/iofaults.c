@@ -21,6 +21,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/inotify.h>
 #include <sys/wait.h>
 #include <weft/io.h>
 
@@ -372,6 +373,27 @@ static void *files(void *pass)
 	return pass;
 }
 
+static void *watching(void *pass)
+{
+	char name_[64], *name = name_;
+	weft_file_watch_t watch;
+	weft_file_change_t change;
+	int64_t number;
+	int fd;
+
+	snprintf(name_, sizeof name_, "/tmp/weft-faults-watched-%d", getpid());
+	weft_defer(removes, &name);
+	fd = (int)need(weft_open(name, O_RDWR | O_CREAT, 0600));
+	weft_defer(close_fd, &fd);
+	need(weft_file_watch_open(&watch));
+	weft_defer(close_fd, &watch.fd);
+	number = need(weft_file_watch_add(&watch, name, IN_MODIFY | IN_CLOSE_WRITE));
+	put(fd, "change", 1);
+	need(weft_file_watch_next(&watch, &change));
+	CHECK(change.watch == number && change.events == IN_MODIFY && !change.name[0]);
+	return pass;
+}
+
 /* Bytes go where a reader is cancelled, or gives up, again and again: each arrives once, whoever gets it. */
 enum { NUMBERS = 120 };
 
@@ -557,9 +579,8 @@ static void *locals(void *pass)
 
 void *posix_names(void *pass); /* posix.c */
 
-static const struct test scenarios[] = {T(tcp),	      T(pipes),	     T(vectors),    T(datagrams),
-					T(files),     T(ends_early), T(closing),    T(polling),
-					T(processes), T(locals),     T(posix_names)};
+static const struct test scenarios[] = {T(tcp),	       T(pipes),   T(vectors), T(datagrams), T(files),	T(watching),
+					T(ends_early), T(closing), T(polling), T(processes), T(locals), T(posix_names)};
 
 /* ---- faults ------------------------------------------------------------------------------------------------------ */
 
@@ -616,6 +637,10 @@ static const struct kind kinds[] = {K(accept4, EINTR, RIGHT, 0),
 				    K(getaddrinfo, EAI_AGAIN, ERROR, EAGAIN),
 				    K(getsockname, ENOBUFS, ERROR, 0),
 				    K(getsockopt, ENOBUFS, ERROR, 0),
+				    K(inotify_add_watch, ENOSPC, ERROR, 0),
+				    K(inotify_add_watch, EINTR, RIGHT, 0),
+				    K(inotify_init1, EMFILE, ERROR, 0),
+				    K(inotify_init1, ENOMEM, ERROR, 0),
 				    K(listen, EADDRINUSE, ERROR, 0),
 				    K(malloc, ENOMEM, ERROR, 0),
 				    K(open, EMFILE, RIGHT, 0),

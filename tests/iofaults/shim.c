@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/sendfile.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -113,6 +114,8 @@ WRAP(int, fstatat, (int fd, const char *path, struct stat *s, int flags), (fd, p
 WRAP(int, fsync, (int fd), (fd), -1)
 WRAP(int, getsockname, (int fd, struct sockaddr *a, socklen_t *n), (fd, a, n), -1)
 WRAP(int, getsockopt, (int fd, int level, int name, void *v, socklen_t *n), (fd, level, name, v, n), -1)
+WRAP(int, inotify_add_watch, (int fd, const char *path, uint32_t events), (fd, path, events), -1)
+WRAP(int, inotify_init1, (int flags), (flags), -1)
 WRAP(int, listen, (int fd, int backlog), (fd, backlog), -1)
 WRAP(int, pipe2, (int fds[2], int flags), (fds, flags), -1)
 WRAP(int, poll, (struct pollfd * p, nfds_t n, int t), (p, n, t), -1)

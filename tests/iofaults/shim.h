@@ -33,6 +33,8 @@
 	X(getaddrinfo)                                                                                                 \
 	X(getsockname)                                                                                                 \
 	X(getsockopt)                                                                                                  \
+	X(inotify_add_watch)                                                                                           \
+	X(inotify_init1)                                                                                               \
 	X(listen)                                                                                                      \
 	X(malloc)                                                                                                      \
 	X(open)                                                                                                        \

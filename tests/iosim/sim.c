@@ -905,11 +905,12 @@ static void *killed(void *result)
 		child = spawn("sleeper", -1, -1);
 		if (wait)
 			weft_sleep(MS);
-		CHECK(!weft_world_kill(child, 0) && !weft_world_kill(child, SIGTERM) &&
+		CHECK(!weft_kill_process(child, 0) && !weft_kill_process(child, SIGTERM) &&
 		      !weft_world_kill(child, SIGKILL));
 		status = how_it_ended(child);
 		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 		CHECK(weft_world_kill(child, SIGTERM) == -ESRCH && tidied == wait);
+		CHECK(weft_kill_process(child, SIGTERM) == -ESRCH && !weft_kill_process(getpid(), 0));
 	}
 	weft_scope_open(&scope, WEFT_NEVER);
 	CHECK(!weft_scope_spawn(&scope, starts_far, &child) && !weft_scope_wait(&scope));
