@@ -882,7 +882,7 @@ typedef struct weft_address {
 	struct sockaddr_storage address;
 } weft_address_t;
 
-/** As getsockname and getpeername: the address that a socket is bound to, and that of the other side. Do not wait.
+/** Like getsockname and getpeername: the address that a socket is bound to, and that of the other side. Do not wait.
  * @return 0; -ENOTSOCK; -ENOTCONN: there is no other side; -EBADF */
 WEFT_API int weft_local_address(int fd, weft_address_t *address);
 WEFT_API int weft_peer_address(int fd, weft_address_t *address);
@@ -1325,8 +1325,8 @@ WEFT_API int weft_file_watch_remove(weft_file_watch_t *watch, int number);
 WEFT_API bool weft__next_change(weft_file_watch_t *watch, weft_file_change_t *change);
 
 /**
- * Wait for the next change. The order is that of the changes. A change that has been reported once is not kept: two
- * equal ones in a row may be reported as one.
+ * Wait for the next change. Changes come in the order in which they happen. The kernel merges two equal changes in a
+ * row if the first has not been read yet.
  *   IN_Q_OVERFLOW  changes are lost, because more than /proc/sys/fs/inotify/max_queued_events were waiting: scan the
  *                  directories again; later changes follow
  *   IN_IGNORED     the number is not watched any more: it was removed, or its file was deleted or its disk unmounted
@@ -1416,7 +1416,7 @@ WEFT__INLINE pid_t weft_waitpid(pid_t process, int *status)
 	return weft_waitpid_until(process, status, WEFT_NEVER);
 }
 
-/** As kill, but a process of a simulated world gets weft_world_kill (weft/world.h). Does not wait.
+/** Like kill, but a process of a simulated world gets weft_world_kill (weft/world.h). Does not wait.
  * @return 0; -ESRCH; -EPERM; -EINVAL */
 WEFT_API int weft_kill_process(pid_t process, int signal);
 

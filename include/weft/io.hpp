@@ -44,6 +44,14 @@
 #ifndef WEFT_IO_HPP
 #define WEFT_IO_HPP
 
+#if __cplusplus < 201703L
+#error "io.hpp needs C++17: compile with -std=c++17 or later, or include weft/io.h, which works from C++14 on"
+#endif
+
+#if !defined(__cpp_exceptions)
+#error "io.hpp needs exceptions: compile without -fno-exceptions, or include weft/io.h, which works without"
+#endif
+
 #include <weft/io.h>
 #include <weft/sync.hpp>
 
@@ -140,6 +148,24 @@ class address
       private:
 	weft_address_t address_{};
 };
+
+namespace detail
+{
+
+inline address local_address_of(int fd)
+{
+	address a;
+
+	check(weft_local_address(fd, a.native_handle()));
+	return a;
+}
+
+inline unsigned port_of(int fd)
+{
+	return static_cast<unsigned>(number_of(weft_port(fd)));
+}
+
+} // namespace detail
 
 /** The addresses of a name, eight at most. @param type  SOCK_STREAM or SOCK_DGRAM @throws as weft_resolve_until */
 inline std::vector<address> resolve(const std::string &name, const std::string &service = {}, int type = SOCK_STREAM)
@@ -421,10 +447,7 @@ class socket_stream : public stream
 	/** Do not wait. */
 	address local_address() const
 	{
-		address a;
-
-		detail::check(weft_local_address(native_handle(), a.native_handle()));
-		return a;
+		return detail::local_address_of(native_handle());
 	}
 	address peer_address() const
 	{
@@ -476,15 +499,12 @@ class listener : public descriptor
 	/** Its port. @throws std::system_error, EAFNOSUPPORT: a Unix socket has none. Does not wait. */
 	unsigned port() const
 	{
-		return static_cast<unsigned>(detail::number_of(weft_port(native_handle())));
+		return detail::port_of(native_handle());
 	}
 	/** Does not wait. */
 	address local_address() const
 	{
-		address a;
-
-		detail::check(weft_local_address(native_handle(), a.native_handle()));
-		return a;
+		return detail::local_address_of(native_handle());
 	}
 
       private:
@@ -542,17 +562,14 @@ class udp_socket : public descriptor
 		(void)detail::count_of(weft_sendto(native_handle(), data.data(), data.size(), 0, to.data(), to.size()));
 	}
 
-	/** As those of weft::listener. */
+	/** Like those of weft::listener. */
 	unsigned port() const
 	{
-		return static_cast<unsigned>(detail::number_of(weft_port(native_handle())));
+		return detail::port_of(native_handle());
 	}
 	address local_address() const
 	{
-		address a;
-
-		detail::check(weft_local_address(native_handle(), a.native_handle()));
-		return a;
+		return detail::local_address_of(native_handle());
 	}
 
       private:
@@ -643,7 +660,7 @@ class file : public stream
 	{
 		return status().st_size;
 	}
-	/** As ftruncate, fsync and fdatasync. */
+	/** Like ftruncate, fsync and fdatasync. */
 	void truncate(int64_t size)
 	{
 		detail::check(weft_ftruncate(native_handle(), size));
@@ -657,7 +674,7 @@ class file : public stream
 		detail::check(weft_fdatasync(native_handle()));
 	}
 
-	/** As rename, unlink, rmdir, mkdir, symlink and link. */
+	/** Like rename, unlink, rmdir, mkdir, symlink and link. */
 	static void rename(const std::string &from, const std::string &to)
 	{
 		detail::check(weft_rename(from.c_str(), to.c_str()));
@@ -682,7 +699,7 @@ class file : public stream
 	{
 		detail::check(weft_link(path.c_str(), other.c_str()));
 	}
-	/** As stat. */
+	/** Like stat. */
 	static struct stat status(const std::string &path)
 	{
 		return status_of(AT_FDCWD, path.c_str(), 0);
@@ -812,7 +829,7 @@ class exit_status
 	int status_;
 };
 
-/** What a process is started with, besides its arguments. */
+/** Options for starting a process. */
 struct process_options {
 	/** Its descriptors 0, 1 and 2: process::inherited, process::piped, or one that stays the caller's. */
 	int input = -1, output = -1, errors = -1;
@@ -905,7 +922,7 @@ class process
 		detail::check(id_ ? weft_kill_process(id_, signal) : -ESRCH);
 	}
 	/** Its number, which is the caller's from now on: weft_waitpid waits for it. 0: there is none. */
-	pid_t release() noexcept
+	[[nodiscard]] pid_t release() noexcept
 	{
 		return std::exchange(id_, 0);
 	}
@@ -966,7 +983,7 @@ template <typename Source> class buffered_reader;
 namespace detail
 {
 
-// What buffered_reader::lines returns.
+// The result of buffered_reader::lines.
 template <typename Reader> class line_range
 {
       public:
@@ -1055,7 +1072,7 @@ template <typename Source> class buffered_reader
 	{
 	}
 
-	/** Where the bytes come from. Those in the buffer have been taken from there. */
+	/** The source, from which the bytes in the buffer have been taken already. */
 	std::remove_reference_t<Source> &source() noexcept
 	{
 		return source_;
@@ -1122,7 +1139,7 @@ template <typename Source> class buffered_reader
 		return copy(text, find(delimiter, waits_until(when)));
 	}
 
-	/** A line, without its "\n". As read_delimited. */
+	/** A line, without its "\n". Like read_delimited. */
 	bool read_line(std::string &line)
 	{
 		return read_delimited(line, '\n');
@@ -1216,10 +1233,19 @@ template <typename Source> class buffered_reader
 		begin_ += length + delimiter;
 		return text;
 	}
-	static bool copy(std::string &text, const std::optional<std::string_view> &found)
+	// If there is no memory for the copy, the text goes back into the buffer.
+	bool copy(std::string &text, const std::optional<std::string_view> &found)
 	{
-		text.assign(found ? *found : std::string_view());
-		return found.has_value();
+		size_t after = begin_;
+
+		if (!found) {
+			text.clear();
+			return false;
+		}
+		begin_ = static_cast<size_t>(found->data() - buffer_.data());
+		text.assign(*found);
+		begin_ = after;
+		return true;
 	}
 	size_t take(void *data, size_t size) noexcept
 	{
@@ -1267,8 +1293,8 @@ template <typename Source> explicit buffered_reader(Source &&, size_t) -> buffer
 template <typename Source> explicit buffered_reader(Source &&, size_t, size_t) -> buffered_reader<Source>;
 
 /**
- * Collects small writes. It refers to its sink or owns it, as buffered_reader. The destructor writes nothing, because a
- * destructor must not wait: call flush at the end.
+ * Collects small writes. It refers to its sink or owns it, like buffered_reader. The destructor writes nothing, because
+ * a destructor must not wait: call flush at the end.
  * @tparam Sink  has `size_t write(const void *, size_t)`; for flush_for and flush_until also `write_until`
  */
 template <typename Sink> class buffered_writer
@@ -1280,7 +1306,7 @@ template <typename Sink> class buffered_writer
 	{
 	}
 
-	/** Where the bytes go. Those in the buffer have not been written there. */
+	/** The sink, to which the bytes in the buffer have not been written yet. */
 	std::remove_reference_t<Sink> &sink() noexcept
 	{
 		return sink_;
@@ -1303,7 +1329,7 @@ template <typename Sink> class buffered_writer
 	{
 		write(text.data(), text.size());
 	}
-	/** Write what is in the buffer. What has not been written when it throws stays there, for the next call. */
+	/** Write what is in the buffer. Bytes that are not written when it throws stay there, for the next call. */
 	void flush()
 	{
 		flush_by(waits());

@@ -20,6 +20,8 @@
 #include <weft/io.hpp>
 #include <weft/sched.hpp>
 
+#include "../counted_new.h"
+
 using namespace std::chrono_literals;
 
 namespace
@@ -386,6 +388,28 @@ void reading()
 	CHECK(!in.read_line(line) && line.empty() && in.read(text, 16) == 0 && !in.read_exactly(text, 1));
 }
 
+// A line that there is no memory for stays in the buffer.
+void reading_without_memory()
+{
+	auto [a, b] = weft::socket_stream::pair();
+	weft::buffered_reader in(a);
+	std::string line, text(1000, 'x');
+	char more[1002];
+	bool refused = false;
+
+	b.write_all(text + "\n");
+	while (in.buffered().size() <= text.size()) // it has no more than that
+		CHECK(error_of([&] { (void)in.read_exactly_for(more, sizeof more, 1ms); }) == ETIMEDOUT);
+	refuses_new = true;
+	try {
+		in.read_line(line);
+	} catch (const std::bad_alloc &) {
+		refused = true;
+	}
+	refuses_new = false;
+	CHECK((refused || WEFT__SANITIZED) && (line == text || (in.read_line_for(line, 1s) && line == text)));
+}
+
 void the_end_of_a_record()
 {
 	auto [a, b] = weft::socket_stream::pair();
@@ -624,6 +648,7 @@ struct test {
     {"cancelled", cancelled, TASKS | SIMULATED},
     {"late", late, TASKS | SIMULATED},
     {"reading", reading, ALL},
+    {"reading_without_memory", reading_without_memory, ALL},
     {"the_end_of_a_record", the_end_of_a_record, ALL},
     {"writing", writing, ALL},
     {"beside_getline", beside_getline, ALL},
