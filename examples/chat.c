@@ -147,12 +147,13 @@ static void *broadcast(void *argument)
 }
 /* doc: end */
 
-static void say(struct server *s, const char *who, const char *text)
+/* 0 or an error. A client that is dropped while its line waits for room has said its last line. */
+static int say(struct server *s, const char *who, const char *text)
 {
 	struct line line;
 
 	snprintf(line.text, sizeof line.text, "%.*s%.*s", NAME + 2, who, TEXT, text);
-	(void)weft_chan_send(s->said, &line);
+	return weft_chan_send(s->said, &line);
 }
 
 static void enter(struct member *m)
@@ -165,7 +166,7 @@ static void enter(struct member *m)
 	m->is_listed = true;
 	snprintf(notice, sizeof notice, "%u here", ++m->server->count);
 	weft_mutex_unlock(&m->server->lock);
-	say(m->server, "* ", notice);
+	(void)say(m->server, "* ", notice);
 }
 
 /* However the session ends: afterwards the broadcaster does not know the member. */
@@ -205,8 +206,8 @@ static void read_in(struct member *m, struct input *in)
 	struct line line;
 
 	snprintf(who, sizeof who, "%s: ", m->name);
-	while (read_line(in, &line, WEFT_NEVER) == 0)
-		say(m->server, who, line.text);
+	while (read_line(in, &line, WEFT_NEVER) == 0 && say(m->server, who, line.text) == 0)
+		;
 }
 
 /* A client that has closed its own direction still gets what was said before, if it reads that within a second. */
