@@ -126,7 +126,7 @@ typedef struct weft_io {
 	weft_waiter_t waiter;
 	void *place, *ring;  /* where the runtime keeps it while it lasts */
 	int reason;	     /* of its withdrawal */
-	unsigned entry;	     /* its number in the ring's submission queue */
+	unsigned entry;	     /* its number in the ring's submission queue; else how many pauses it has had */
 	unsigned generation; /* of what it names, at its beginning */
 	int watch;	     /* io_uring: see watch_exactly, uring.c; -1: none */
 	struct weft_io *next, **link;

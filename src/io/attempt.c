@@ -106,13 +106,10 @@ static int64_t begin_to_connect(weft_io_t *io)
 	if (io->step != WEFT__NEW)
 		return connected(io->fd);
 	result = result_of(connect(io->fd, io->data, (socklen_t)io->length));
-
-	/* EAGAIN, of a Unix socket: its listener's queue is full; trying again would be a loop. */
-	if (result == -EINPROGRESS || result == -EINTR) {
-		io->step = WEFT__TRIED;
-		return -EAGAIN;
-	}
-	return result == -EAGAIN ? -ECONNREFUSED : result;
+	if (result != -EINPROGRESS && result != -EINTR)
+		return result;
+	io->step = WEFT__TRIED;
+	return -EAGAIN;
 }
 
 static int64_t accept_one(weft_io_t *io, int flags)
@@ -367,6 +364,17 @@ bool weft__io_must_ask(const weft_io_t *io, int nature)
 	       (io->kind <= WEFT_IO_SENDMMSG && io->flags & MSG_OOB);
 }
 
+bool weft__io_has_no_event(const weft_io_t *io)
+{
+	const struct msghdr *m = io->data;
+
+	/* A connect that has begun is over when the socket is ready. */
+	if (io->kind == WEFT_IO_CONNECT)
+		return io->step == WEFT__NEW;
+	return (io->kind == WEFT_IO_SENDMSG || io->kind == WEFT_IO_SENDMMSG) && m->msg_name &&
+	       ((const struct sockaddr *)m->msg_name)->sa_family == AF_UNIX;
+}
+
 int64_t weft__io_attempt(weft_io_t *io, int nature)
 {
 	bool carefully = nature == WEFT__BLOCKING_PIPE && io->kind != WEFT_IO_POLL && !weft__io_must_ask(io, nature);
@@ -375,6 +383,15 @@ int64_t weft__io_attempt(weft_io_t *io, int nature)
 	do
 		result = carefully ? attempt_carefully(io) : attempt(io, nature);
 	while (result == -EINTR && io->kind != WEFT_IO_CALL);
+	return result;
+}
+
+int64_t weft__io_attempt_unblocked(weft_io_t *io, int number, int nature)
+{
+	int flags = weft__unblock(number);
+	int64_t result = weft__io_attempt(io, nature);
+
+	weft__block_again(number, flags);
 	return result;
 }
 
@@ -465,8 +482,7 @@ static bool listens(int fd)
 /* What has no form that does not block is done only when the descriptor is ready. */
 static int64_t attempt_in_thread(weft_io_t *io, int nature)
 {
-	int flags, ready;
-	int64_t result;
+	int ready;
 
 	if ((io->kind == WEFT_IO_ACCEPT && listens(io->fd)) || io->kind == WEFT_IO_SENDFILE ||
 	    io->kind == WEFT_IO_SPLICE) {
@@ -474,12 +490,23 @@ static int64_t attempt_in_thread(weft_io_t *io, int nature)
 		if (ready <= 0)
 			return ready ? ready : -EAGAIN;
 	}
-	if (io->kind != WEFT_IO_CONNECT || io->step != WEFT__NEW)
-		return weft__io_attempt(io, nature);
-	flags = weft__unblock(io->fd);
-	result = weft__io_attempt(io, nature);
-	weft__block_again(io->fd, flags);
-	return result;
+	if (io->kind == WEFT_IO_CONNECT && io->step == WEFT__NEW)
+		return weft__io_attempt_unblocked(io, io->fd, nature);
+	return weft__io_attempt(io, nature);
+}
+
+/* Between attempts of what no event announces. 0, -ETIMEDOUT, -ECANCELED. */
+static int pause_for(struct weft__loop *loop, weft_io_t *io)
+{
+	uint64_t until = weft__clock() + weft__io_next_pause(&io->entry);
+	struct timespec time;
+
+	if (io->deadline <= weft__clock())
+		return -ETIMEDOUT;
+	time = weft__timespec(until < io->deadline ? until : io->deadline);
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) == EINTR)
+		;
+	return weft__means_the_same(loop, io) ? 0 : -ECANCELED;
 }
 
 int64_t weft__io_in_thread(struct weft__loop *loop, weft_io_t *io)
@@ -492,7 +519,7 @@ int64_t weft__io_in_thread(struct weft__loop *loop, weft_io_t *io)
 	if (nature < 0)
 		return nature;
 	while ((result = attempt_in_thread(io, nature)) == -EAGAIN && io->way && !weft__io_does_not_wait(io)) {
-		result = wait_for(loop, io);
+		result = weft__io_has_no_event(io) ? pause_for(loop, io) : wait_for(loop, io);
 		if (result)
 			break;
 	}

@@ -365,19 +365,10 @@ static bool blocks(const struct weft__fd *fd)
 	return __builtin_expect(__atomic_load_n(&fd->blocks, __ATOMIC_RELAXED), 0);
 }
 
-__attribute__((noinline, cold)) static int64_t attempt_unblocked(weft_io_t *io, int number, int nature)
-{
-	int flags = weft__unblock(number);
-	int64_t result = weft__io_attempt(io, nature);
-
-	weft__block_again(number, flags);
-	return result;
-}
-
 static inline int64_t attempt_once(weft_io_t *io, struct weft__fd *fd, int nature)
 {
 	if (blocks(fd) && (io->kind == WEFT_IO_ACCEPT || io->kind == WEFT_IO_CONNECT))
-		return attempt_unblocked(io, io->fd, nature);
+		return weft__io_attempt_unblocked(io, io->fd, nature);
 	return weft__io_attempt(io, nature);
 }
 
@@ -432,6 +423,8 @@ static int try(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 			return weft__io_done(io, -EAGAIN);
 		if (!io->deadline)
 			return weft__io_done(io, -ETIMEDOUT);
+		if (__builtin_expect(weft__io_has_no_event(io), 0))
+			return weft__io_pause(io, weft__io_what(io), weft__io_next_pause(&io->entry));
 		next = begin_waiting(loop, io, fd);
 	} while (next == WEFT_IO_YIELDS);
 	return next;
@@ -440,9 +433,9 @@ static int try(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 static int64_t attempt_splice(weft_io_t *io, struct weft__fd *from, struct weft__fd *to)
 {
 	if (blocks(to))
-		return attempt_unblocked(io, io->other, WEFT__UNKNOWN);
+		return weft__io_attempt_unblocked(io, io->other, WEFT__UNKNOWN);
 	if (blocks(from))
-		return attempt_unblocked(io, io->fd, WEFT__UNKNOWN);
+		return weft__io_attempt_unblocked(io, io->fd, WEFT__UNKNOWN);
 	return weft__io_attempt(io, WEFT__UNKNOWN);
 }
 
@@ -527,7 +520,7 @@ static int begin(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 static int go_on(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 {
 	if (io->step == WEFT__PAUSED)
-		return weft__io_ends_in_pause(io) ? WEFT_IO_DONE : begin(loop, w, io);
+		return weft__io_ends_in_pause(loop, io) ? WEFT_IO_DONE : begin(loop, w, io);
 	leave(loop, io, io->ring);
 	if (io->waiter.result || !weft__means_the_same(loop, io))
 		return weft__io_done(io, io->waiter.result ? io->waiter.result : -ECANCELED);

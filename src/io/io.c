@@ -13,7 +13,8 @@
 
 enum {
 	STREAK = 64,	  /* operations in a row that did not wait, before others get their turn */
-	PAUSE = 10000000, /* nanoseconds: where no descriptor is left */
+	PAUSE = 10000000, /* nanoseconds between attempts that no event announces */
+	DOUBLINGS = 7,	  /* of the first pause, until it is that long */
 };
 
 /* ---- a runtime's loop -------------------------------------------------------------------------------------------- */
@@ -344,12 +345,19 @@ void weft__io_drop(weft_io_t *io)
 	io->step = WEFT__OVER;
 }
 
-int weft__io_pause(weft_io_t *io, uint64_t time)
+uint64_t weft__io_next_pause(unsigned *pauses)
+{
+	unsigned doublings = *pauses < DOUBLINGS ? (*pauses)++ : DOUBLINGS;
+
+	return PAUSE >> (DOUBLINGS - doublings);
+}
+
+int weft__io_pause(weft_io_t *io, const char *what, uint64_t time)
 {
 	uint64_t until = weft__clock() + time;
 
 	io->step = WEFT__PAUSED;
-	weft_waiter_init(&io->waiter, "a free descriptor", NULL, until < io->deadline ? until : io->deadline);
+	weft_waiter_init(&io->waiter, what, (void *)(intptr_t)io->fd, until < io->deadline ? until : io->deadline);
 	return WEFT_IO_WAITS;
 }
 
@@ -360,15 +368,16 @@ int weft__io_accepted(struct weft__loop *loop, weft_io_t *io, int nature)
 	if ((io->result != -EMFILE && io->result != -ENFILE) || !io->deadline)
 		return WEFT_IO_DONE;
 	shed(loop, io->fd);
-	return weft__io_pause(io, PAUSE);
+	return weft__io_pause(io, "a free descriptor", PAUSE);
 }
 
-bool weft__io_ends_in_pause(weft_io_t *io)
+bool weft__io_ends_in_pause(struct weft__loop *loop, weft_io_t *io)
 {
 	io->result = io->waiter.result;
 	if (io->result == -ETIMEDOUT && (io->deadline == WEFT_NEVER || weft__clock() < io->deadline))
-		return false;
-	return true;
+		io->result = weft__means_the_same(loop, io) ? 0 : -ECANCELED;
+	io->step = WEFT__NEW;
+	return io->result;
 }
 
 __attribute__((constructor(104))) static void set_default(void)

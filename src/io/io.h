@@ -24,6 +24,7 @@ enum weft__nature {
 	WEFT__UNKNOWN,	     /* not used yet, but by weft_poll */
 	WEFT__STREAM,	     /* TCP: plain bytes, but for an urgent mark, of which an event tells */
 	WEFT__UNIX,	     /* a Unix stream: the same, but for what recvmsg tells of */
+	WEFT__LOCAL,	     /* a Unix socket of datagrams or packets: see must_not_block, uring.c */
 	WEFT__MESSAGES,	     /* any other socket */
 	WEFT__PIPE,	     /* a non-blocking pipe, of plain bytes */
 	WEFT__DEVICE,	     /* whatever else is non-blocking and can be waited for: other pipes, terminals */
@@ -386,10 +387,17 @@ int64_t weft__io_read_cached(const weft_io_t *io) WEFT__HIDDEN;
 bool weft__io_exhausts(const weft_io_t *io, int nature) WEFT__HIDDEN;
 /* The same as events of poll. */
 short weft__io_events(const weft_io_t *io) WEFT__HIDDEN;
-/* It is to begin again after some nanoseconds. */
-int weft__io_pause(weft_io_t *io, uint64_t time) WEFT__HIDDEN;
-/* After a pause. True: it is over, its result is written. */
-bool weft__io_ends_in_pause(weft_io_t *io) WEFT__HIDDEN;
+/* The same for an accept or connect, which no flag tells not to block: for a moment the socket is non-blocking. */
+int64_t weft__io_attempt_unblocked(weft_io_t *io, int number, int nature) WEFT__HIDDEN;
+/* After -EAGAIN: must the operation be retried until it succeeds, because no event tells when it can? The other side is
+ * a Unix socket that has no room: a listener for a connection, a receiver for a datagram with an address. */
+bool weft__io_has_no_event(const weft_io_t *io) WEFT__HIDDEN;
+/* Nanoseconds until the next attempt of such an operation. Pauses double, up to 10 ms. */
+uint64_t weft__io_next_pause(unsigned *pauses) WEFT__HIDDEN;
+/* Begin the operation again after some nanoseconds. `what` is for weft_dump. */
+int weft__io_pause(weft_io_t *io, const char *what, uint64_t time) WEFT__HIDDEN;
+/* A pause has ended. True: so has the operation, and its result is written. */
+bool weft__io_ends_in_pause(struct weft__loop *loop, weft_io_t *io) WEFT__HIDDEN;
 
 /* Ends of an operation. */
 static inline int weft__io_done(weft_io_t *io, int64_t result)

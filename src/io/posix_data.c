@@ -22,7 +22,9 @@
 struct blocked {
 	int fd;
 	short events;
-	bool asked; /* it is known to block, and `deadline` is set */
+	bool asked;	    /* it is known to block, and `deadline` is set */
+	bool polls_in_vain; /* no event tells when it can be done: see weft__io_has_no_event */
+	unsigned pauses;
 	uint64_t deadline;
 	bool uses;
 	struct weft__use use;
@@ -42,6 +44,16 @@ static uint64_t limit_of(int fd, short events)
 	return weft__posix_after(limit.tv_sec, (int64_t)limit.tv_usec * 1000);
 }
 
+/* 0, -ETIMEDOUT, -ECANCELED. */
+static int pause_for(struct blocked *b)
+{
+	uint64_t now = weft_now(), until = now + weft__io_next_pause(&b->pauses);
+
+	if (b->deadline <= now)
+		return -ETIMEDOUT;
+	return weft__posix_sleep(until < b->deadline ? until : b->deadline);
+}
+
 /* 0: try again. Else what the call returns: -1, with errno. */
 static int wait_until_ready(struct blocked *b)
 {
@@ -56,7 +68,7 @@ static int wait_until_ready(struct blocked *b)
 	result = b->uses ? 0 : weft__posix_use_begin(&b->use, b->fd);
 	b->uses = true;
 	if (!result)
-		result = weft__posix_wait_used(&b->use, b->events, b->deadline);
+		result = b->polls_in_vain ? pause_for(b) : weft__posix_wait_used(&b->use, b->events, b->deadline);
 	if (result >= 0)
 		return 0;
 	return weft__posix_fail(result == -ETIMEDOUT ? EAGAIN : -result);
@@ -168,10 +180,20 @@ static void advance(struct rest *r, size_t bytes)
 	}
 }
 
+/* A datagram for a Unix socket that has no room for it. The kernel has read the address. */
+static bool has_no_event(const struct msghdr *message)
+{
+	const struct sockaddr *to = message->msg_name;
+
+	return to && message->msg_namelen >= sizeof to->sa_family && to->sa_family == AF_UNIX;
+}
+
 /* Until all of it is sent, or received: at least once, if `first` is what the first attempt returned. */
 static ssize_t go_on(int fd, const struct msghdr *message, int flags, bool sends, ssize_t first)
 {
-	struct blocked b = {.fd = fd, .events = sends ? POLLOUT : POLLIN};
+	struct blocked b = {.fd = fd,
+			    .events = sends ? POLLOUT : POLLIN,
+			    .polls_in_vain = sends && has_no_event(message)};
 	size_t all = bytes_of(message->msg_iov, message->msg_iovlen), done = first > 0 ? (size_t)first : 0;
 	ssize_t more = first;
 	struct rest r;
@@ -558,13 +580,6 @@ struct connecting {
 	socklen_t size;
 };
 
-static int64_t connect_by_helper(void *argument)
-{
-	const struct connecting *c = argument;
-
-	return weft__libc.connect(c->fd, c->to, c->size) ? -errno : 0;
-}
-
 /* It has begun. */
 static int finish_connecting(struct connecting *c)
 {
@@ -595,6 +610,23 @@ static int begin_connecting(const struct connecting *c)
 	return result;
 }
 
+/* A Unix socket's listener has no room. */
+static int connect_again(const struct connecting *c)
+{
+	struct blocked b = {.fd = c->fd, .events = POLLOUT, .polls_in_vain = true};
+	int result;
+
+	do {
+		result = -1;
+		if (wait_until_ready(&b) || !begin_attempt(&b))
+			break;
+		result = begin_connecting(c);
+		end_attempt(&b);
+	} while (would_block(result));
+	end_waiting(&b);
+	return result;
+}
+
 int weft_posix_connect(int fd, const struct sockaddr *to, socklen_t size)
 {
 	struct connecting c = {fd, to, size};
@@ -603,11 +635,9 @@ int weft_posix_connect(int fd, const struct sockaddr *to, socklen_t size)
 	if (!weft__posix_in_task() || !weft__posix_blocks(fd) || !weft__posix_may_wait())
 		return weft__libc.connect(fd, to, size);
 	result = begin_connecting(&c);
-	if (!result || (errno != EINPROGRESS && errno != EAGAIN))
-		return result;
-	/* EAGAIN: a Unix socket, whose listener's queue is full. Nobody says when it is not. */
-	return errno == EAGAIN ? (int)weft__posix_result(weft__posix_call(connect_by_helper, &c))
-			       : finish_connecting(&c);
+	if (would_block(result))
+		return connect_again(&c);
+	return result && errno == EINPROGRESS ? finish_connecting(&c) : result;
 }
 
 static int accept_when_ready(int fd, struct sockaddr *from, socklen_t *size, int flags)

@@ -165,7 +165,7 @@ static struct weft__fd *known(const struct weft__loop *loop, int number)
 enum weft__nature weft__nature_of_socket(int domain, int type, int protocol)
 {
 	if ((type & 0xf) != SOCK_STREAM)
-		return WEFT__MESSAGES;
+		return domain == AF_UNIX ? WEFT__LOCAL : WEFT__MESSAGES;
 	if (domain == AF_UNIX)
 		return WEFT__UNIX;
 	return (domain == AF_INET || domain == AF_INET6) && (!protocol || protocol == IPPROTO_TCP) ? WEFT__STREAM
@@ -193,7 +193,7 @@ static int find_nature(struct weft__fd *fd, int number)
 	/* Whoever writes into a pipe may have made it one of packets: that is not to be seen at this end. */
 	if (!S_ISSOCK(status.st_mode))
 		return flags & O_NONBLOCK ? WEFT__DEVICE : WEFT__BLOCKING_PIPE;
-	/* Others may count on the mode: see attempt_unblocked, epoll.c. */
+	/* Others may count on the mode: see attempt_once, epoll.c. */
 	__atomic_store_n(&fd->blocks, !(flags & O_NONBLOCK), __ATOMIC_RELAXED);
 	return weft__nature_of_socket(option(number, SO_DOMAIN), option(number, SO_TYPE), option(number, SO_PROTOCOL));
 }

@@ -592,6 +592,18 @@ static void handle_signal(void)
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
+/*
+ * Operations of Unix sockets that the kernel does wrongly in a ring if they cannot be done at once. On Linux 6.18 a
+ * datagram for which its receiver has no room is sent later without its bytes, because the first attempt has consumed
+ * them; and a connect to a listener whose queue is full cannot be cancelled.
+ */
+static bool must_not_block(const weft_io_t *io, int nature)
+{
+	if (io->kind == WEFT_IO_CONNECT)
+		return nature == WEFT__UNIX || nature == WEFT__LOCAL;
+	return nature == WEFT__LOCAL && io->way == WEFT__OUT;
+}
+
 /* Tried by a system call first: what the kernel has no operation for, or none that raises no SIGPIPE; and a poll that
  * does not wait. */
 static bool is_direct(const weft_io_t *io, int nature)
@@ -601,6 +613,8 @@ static bool is_direct(const weft_io_t *io, int nature)
 		return true;
 	if (io->kind == WEFT_IO_POLL)
 		return !io->deadline;
+	if (must_not_block(io, nature))
+		return true;
 	if (io->kind == WEFT_IO_READV || io->kind == WEFT_IO_WRITEV)
 		return weft__is_socket(nature);
 	return io->kind == WEFT_IO_RECVMMSG || io->kind == WEFT_IO_SENDMMSG || io->kind == WEFT_IO_SENDFILE;
@@ -852,10 +866,16 @@ static int try(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 		return move_position(io);
 	if (!is_direct(io, nature))
 		return hand_over(loop, w, io, nature, false);
-	result = weft__io_attempt(io, nature);
+	result =
+	    io->kind == WEFT_IO_CONNECT ? weft__io_attempt_unblocked(io, io->fd, nature) : weft__io_attempt(io, nature);
 	if (result != -EAGAIN || weft__io_does_not_wait(io))
 		return leave(io, result);
-	return io->deadline ? hand_over(loop, w, io, nature, true) : leave(io, -ETIMEDOUT);
+	if (!io->deadline)
+		return leave(io, -ETIMEDOUT);
+	if (!weft__io_has_no_event(io))
+		return hand_over(loop, w, io, nature, true);
+	(void)leave(io, result);
+	return weft__io_pause(io, weft__io_what(io), weft__io_next_pause(&io->entry));
 }
 
 static int begin(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
@@ -1013,9 +1033,9 @@ static int go_on(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 {
 	touch_stack();
 	if (io->step == WEFT__PAUSED)
-		return weft__io_ends_in_pause(io) ? WEFT_IO_DONE : begin(loop, w, io);
+		return weft__io_ends_in_pause(loop, io) ? WEFT_IO_DONE : begin(loop, w, io);
 	if (io->step == WEFT__CROWDED) {
-		if (weft__io_ends_in_pause(io))
+		if (weft__io_ends_in_pause(loop, io))
 			return leave(io, io->result);
 		return wait_again(loop, io) ? try(loop, w, io) : leave(io, -ECANCELED);
 	}

@@ -9,8 +9,10 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <sys/inotify.h>
 #include <sys/resource.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <weft/io.h>
 
@@ -514,6 +516,191 @@ static void *connecting_in_vain(void *pass)
 	for (i = 0; i < 8; i++)
 		CHECK(weft_close(fds[i]) == 0);
 	CHECK(weft_close(listener) == 0);
+	return pass;
+}
+
+/* ---- no room at the other side ----------------------------------------------------------------------------------- */
+
+/* A Unix socket's listener with a queue for two, or a receiver of datagrams, and who wants something of it. */
+struct crowd {
+	struct sockaddr_un to;
+	socklen_t size;
+	int other, fd;
+	bool by_address, begun; /* begun: atomic */
+};
+
+static void crowd_begin(struct crowd *c, int type)
+{
+	static _Atomic unsigned serial;
+
+	c->to = (struct sockaddr_un){.sun_family = AF_UNIX};
+	c->size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			      (size_t)snprintf(c->to.sun_path + 1, sizeof c->to.sun_path - 1, "weft-crowd-%d-%u",
+					       getpid(), serial++));
+	c->other = weft_socket(AF_UNIX, type, 0);
+	CHECK(c->other >= 0 && !bind(c->other, (struct sockaddr *)&c->to, c->size));
+	CHECK(type == SOCK_DGRAM || !listen(c->other, 1));
+}
+
+static int join(const struct crowd *c, uint64_t deadline)
+{
+	return weft_connect_until(c->fd, (const struct sockaddr *)&c->to, c->size, deadline);
+}
+
+static void begin(struct crowd *c)
+{
+	__atomic_store_n(&c->begun, true, __ATOMIC_RELAXED);
+}
+
+static void *joins(void *crowd)
+{
+	begin(crowd);
+	return (void *)(intptr_t)join(crowd, in(5 * SECOND));
+}
+
+/* A task, or a thread where there is no runtime, whose result is wanted. */
+struct other {
+	weft_task_t task;
+	pthread_t thread;
+};
+
+static void start(struct other *o, weft_scope_t *scope, weft_fn_t *fn, struct crowd *c)
+{
+	const weft_task_attr_t codes = {.flags = WEFT_TASK_CODES};
+
+	__atomic_store_n(&c->begun, false, __ATOMIC_RELAXED);
+	CHECK((workers ? weft_scope_spawn_with(scope, &o->task, fn, c, &codes)
+		       : pthread_create(&o->thread, NULL, fn, c)) == 0);
+	while (!__atomic_load_n(&c->begun, __ATOMIC_RELAXED))
+		weft_sleep(MS);
+	weft_sleep(20 * MS);
+}
+
+static int result_of(struct other *o)
+{
+	void *result;
+
+	CHECK((workers ? weft_join(&o->task, &result) : pthread_join(o->thread, &result)) == 0);
+	return (int)(intptr_t)result;
+}
+
+enum { OURS, BLOCKING, NON_BLOCKING };
+
+static int socket_of(int origin, int type)
+{
+	return origin == OURS ? weft_socket(AF_UNIX, type, 0)
+			      : socket(AF_UNIX, type | SOCK_CLOEXEC | (origin == BLOCKING ? 0 : SOCK_NONBLOCK), 0);
+}
+
+static void fill_listener(struct crowd *c, int fds[2], int type)
+{
+	for (int i = 0; i < 2; i++) {
+		c->fd = fds[i] = weft_socket(AF_UNIX, type, 0);
+		CHECK(join(c, WEFT_NEVER) == 0);
+	}
+}
+
+static void connect_late(int origin, int type)
+{
+	struct crowd c;
+	struct other o;
+	uint64_t begin;
+	int fds[2], fd;
+
+	WEFT_SCOPE(scope);
+	crowd_begin(&c, type);
+	fill_listener(&c, fds, type);
+	c.fd = socket_of(origin, type);
+	CHECK(join(&c, 0) == -ETIMEDOUT);
+	begin = weft_now();
+	CHECK(join(&c, in(30 * MS)) == -ETIMEDOUT && weft_now() - begin >= 30 * MS);
+	start(&o, &scope, joins, &c);
+	fd = weft_accept(c.other, NULL, NULL, 0);
+	CHECK(fd >= 0 && result_of(&o) == 0 && weft_close(fd) == 0 && weft_close(c.fd) == 0);
+	c.fd = socket_of(origin, type);
+	start(&o, &scope, joins, &c);
+	CHECK(weft_close(c.fd) == 0 && result_of(&o) == -ECANCELED);
+	c.fd = socket_of(origin, type);
+	start(&o, &scope, joins, &c);
+	CHECK(weft_close(c.other) == 0 && result_of(&o) == -ECONNREFUSED);
+	CHECK(weft_close(c.fd) == 0 && weft_close(fds[0]) == 0 && weft_close(fds[1]) == 0);
+}
+
+/* A Unix socket's connect waits until its listener has room. */
+static void *full_listeners(void *pass)
+{
+	for (int origin = OURS; origin <= NON_BLOCKING; origin++) {
+		connect_late(origin, SOCK_STREAM);
+		connect_late(origin, SOCK_SEQPACKET);
+	}
+	return pass;
+}
+
+static int post(const struct crowd *c, uint64_t deadline)
+{
+	const struct sockaddr *to = c->by_address ? (const struct sockaddr *)&c->to : NULL;
+
+	return (int)weft_sendto_until(c->fd, "hello", 5, 0, to, to ? c->size : 0, deadline);
+}
+
+static void *posts(void *crowd)
+{
+	begin(crowd);
+	return (void *)(intptr_t)post(crowd, in(5 * SECOND));
+}
+
+/* Another sender has filled the queue: the end of its datagrams is no event of this one's socket. */
+static int fill_receiver(struct crowd *c)
+{
+	int fd = c->fd, filler = c->fd = weft_socket(AF_UNIX, SOCK_DGRAM, 0), count = 0;
+
+	CHECK(join(c, WEFT_NEVER) == 0);
+	while (post(c, 0) == 5)
+		count++;
+	c->fd = fd;
+	CHECK(count > 0 && weft_close(filler) == 0);
+	return count;
+}
+
+static void expect_datagrams(struct crowd *c, int count)
+{
+	char text[8];
+
+	for (; count; count--)
+		CHECK(weft_recv_until(c->other, text, sizeof text, 0, in(SECOND)) == 5);
+	CHECK(weft_recv_until(c->other, text, sizeof text, 0, 0) == -ETIMEDOUT);
+}
+
+static void send_late(int origin, bool by_address)
+{
+	struct crowd c = {.by_address = by_address};
+	struct other o;
+	uint64_t begin;
+	int count;
+
+	WEFT_SCOPE(scope);
+	crowd_begin(&c, SOCK_DGRAM);
+	c.fd = socket_of(origin, SOCK_DGRAM);
+	CHECK(by_address || join(&c, WEFT_NEVER) == 0);
+	count = fill_receiver(&c);
+	CHECK(post(&c, 0) == -ETIMEDOUT);
+	begin = weft_now();
+	CHECK(post(&c, in(30 * MS)) == -ETIMEDOUT && weft_now() - begin >= 30 * MS);
+	start(&o, &scope, posts, &c);
+	CHECK(weft_recv(c.other, (char[8]){0}, 8, 0) == 5 && result_of(&o) == 5);
+	start(&o, &scope, posts, &c);
+	CHECK(weft_close(c.fd) == 0 && result_of(&o) == -ECANCELED);
+	expect_datagrams(&c, count);
+	CHECK(weft_close(c.other) == 0);
+}
+
+/* A datagram of a Unix socket waits until its receiver has room, and comes whole. */
+static void *full_receivers(void *pass)
+{
+	for (int origin = OURS; origin <= NON_BLOCKING; origin++) {
+		send_late(origin, false);
+		send_late(origin, true);
+	}
 	return pass;
 }
 
@@ -1389,6 +1576,8 @@ static const struct {
     {"many_wait_for_one", many_wait_for_one, false},
     {"connecting", connecting, THREADS_TOO},
     {"connecting_in_vain", connecting_in_vain, THREADS_TOO},
+    {"full_listeners", full_listeners, THREADS_TOO},
+    {"full_receivers", full_receivers, THREADS_TOO},
     {"datagrams", datagrams, THREADS_TOO},
     {"descriptors_travel", descriptors_travel, THREADS_TOO},
     {"peeking", peeking, THREADS_TOO},

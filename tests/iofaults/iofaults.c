@@ -613,7 +613,7 @@ static const struct kind kinds[] = {K(accept4, EINTR, RIGHT, 0),
 				    K(connect, EINTR, RIGHT, 0),
 				    K(connect, ECONNREFUSED, ERROR, 0),
 				    K(connect, ENETUNREACH, ERROR, 0),
-				    K(connect, EAGAIN, ERROR, ECONNREFUSED),
+				    K(connect, EAGAIN, ERROR, EADDRINUSE), /* asked by weft_listen */
 				    K(dlopen, ENOENT, RIGHT, 0),
 				    K(dup3, EBUSY, RIGHT, 0),
 				    K(dup3, EMFILE, RIGHT, 0),

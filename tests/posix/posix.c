@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/un.h>
 #include <weft/posix.h>
 #include <weft/sync.h>
 
@@ -340,6 +341,109 @@ static void *connections(void *pass)
 	fd = socket(AF_INET, SOCK_STREAM, 0);
 	CHECK(connect(fd, (struct sockaddr *)&server, sizeof server) == -1 && errno == ECONNREFUSED);
 	CHECK(close(fd) == 0);
+	return pass;
+}
+
+/* A Unix socket's listener with a queue for two, or a receiver of datagrams, without room. */
+struct crowd {
+	struct sockaddr_un to;
+	socklen_t size;
+	int other, fds[2], fd, error;
+	bool sends;
+};
+
+static void *come_late(void *crowd)
+{
+	struct crowd *c = crowd;
+	const struct sockaddr *to = (const struct sockaddr *)&c->to;
+
+	c->error =
+	    (c->sends ? sendto(c->fd, "late", 4, 0, to, c->size) == 4 : !connect(c->fd, to, c->size)) ? 0 : errno;
+	return NULL;
+}
+
+static void crowd_begin(struct crowd *c, bool sends)
+{
+	static unsigned serial;
+	int type = sends ? SOCK_DGRAM : SOCK_STREAM;
+
+	*c = (struct crowd){.to = {.sun_family = AF_UNIX}, .sends = sends};
+	c->size = (socklen_t)(3 + snprintf(c->to.sun_path + 1, 90, "weft-posix-%d-%u", getpid(), serial++));
+	c->other = socket(AF_UNIX, type, 0);
+	CHECK(!bind(c->other, (struct sockaddr *)&c->to, c->size) && (sends || !listen(c->other, 1)));
+	for (int i = 0; i < 2; i++) {
+		c->fds[i] = socket(AF_UNIX, type, 0);
+		CHECK(!connect(c->fds[i], (struct sockaddr *)&c->to, c->size));
+	}
+	while (sends && send(c->fds[0], "fill", 4, MSG_DONTWAIT) == 4)
+		;
+	c->fd = socket(AF_UNIX, type, 0);
+}
+
+static void crowd_end(struct crowd *c)
+{
+	CHECK(!close(c->fds[0]) && !close(c->fds[1]) && !close(c->fd) && !close(c->other));
+}
+
+static void *make_room(void *crowd)
+{
+	struct crowd *c = crowd;
+	int fd;
+
+	usleep(20000);
+	if (c->sends) {
+		CHECK(recv(c->other, (char[8]){0}, 8, 0) == 4);
+		return NULL;
+	}
+	fd = accept(c->other, NULL, NULL);
+	CHECK(fd >= 0 && !close(fd));
+	return NULL;
+}
+
+static void *close_it(void *crowd)
+{
+	struct crowd *c = crowd;
+
+	usleep(20000);
+	CHECK(!close(c->fd));
+	return NULL;
+}
+
+static void cancel_it(struct crowd *c)
+{
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn(&scope, come_late, c) == 0);
+	usleep(20000);
+	weft_scope_cancel(&scope, -ECANCELED);
+	CHECK(weft_scope_wait(&scope) == -ECANCELED);
+}
+
+static void *no_room(void *pass)
+{
+	const struct timeval limit = {0, 20000};
+	struct crowd c;
+
+	for (int i = 0; i < 2; i++) {
+		crowd_begin(&c, i);
+		CHECK(setsockopt(c.fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0);
+		come_late(&c);
+		CHECK(c.error == EAGAIN && !close(c.fd));
+		c.fd = socket(AF_UNIX, (i ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK, 0);
+		come_late(&c);
+		CHECK(c.error == EAGAIN && !close(c.fd));
+		c.fd = socket(AF_UNIX, i ? SOCK_DGRAM : SOCK_STREAM, 0);
+		both(come_late, &c, make_room, &c);
+		CHECK(!c.error && blocks(c.fd) && !close(c.fd));
+		c.fd = socket(AF_UNIX, i ? SOCK_DGRAM : SOCK_STREAM, 0);
+		if (workers) {
+			cancel_it(&c);
+			CHECK(c.error == ECANCELED);
+			both(come_late, &c, close_it, &c);
+			CHECK(c.error == EBADF);
+			c.fd = dup(c.other);
+		}
+		crowd_end(&c);
+	}
 	return pass;
 }
 
@@ -870,6 +974,7 @@ static const struct {
     {"datagrams", datagrams, THREADS_TOO},
     {"time_limits", time_limits, THREADS_TOO},
     {"connections", connections, false},
+    {"no_room", no_room, THREADS_TOO},
     {"readiness", readiness, THREADS_TOO},
     {"signals_let_through", signals_let_through, false},
     {"interruptions", interruptions, false},
