@@ -179,8 +179,9 @@ void weft__sim_cut_changed(struct weft__world *world, struct weft__node *node) W
 /* ---- sim_socket.c ---- */
 
 int64_t weft__sim_accept(struct weft__world *world, struct weft__node *node, weft_io_t *io) WEFT__HIDDEN;
-int64_t weft__sim_connect(struct weft__world *world, struct weft__node *node, weft_io_t *io,
-			  uint64_t *when) WEFT__HIDDEN;
+/* As weft__sim_attempt. */
+int64_t weft__sim_connect(struct weft__world *world, struct weft__node *node, weft_io_t *io, uint64_t *when,
+			  struct weft__node **waits_for) WEFT__HIDDEN;
 /* From an address: -EAFNOSUPPORT, -EINVAL, -EHOSTUNREACH. */
 int weft__sim_spot(struct weft__world *world, const void *address, size_t size, struct weft__spot *spot) WEFT__HIDDEN;
 /* And to one. *size: how much room there is, and then how much is needed. */

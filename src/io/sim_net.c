@@ -786,7 +786,7 @@ int64_t weft__sim_attempt(struct weft__world *world, struct weft__node *node, we
 	case WEFT_IO_ACCEPT:
 		return weft__sim_accept(world, node, io);
 	case WEFT_IO_CONNECT:
-		return weft__sim_connect(world, node, io, when);
+		return weft__sim_connect(world, node, io, when, waits_for);
 	case WEFT_IO_POLL:
 		return poll_node(world, node, io, when);
 	case WEFT_IO_SENDFILE:
@@ -835,12 +835,14 @@ void weft__sim_end(struct weft__world *world, struct weft__node *node, bool cras
 	struct weft__node *waiting;
 
 	node->references++; /* it may be among the descriptors that are on their way to it */
-	if (node->kind == WEFT__LISTENER)
+	if (node->kind == WEFT__LISTENER) {
 		while ((waiting = node->queue)) {
 			node->queue = waiting->queue_next;
 			weft__sim_end(world, waiting, true);
 			weft__node_drop(waiting);
 		}
+		weft__node_stir(node, WEFT__OUT); /* those that wait for room in the queue */
+	}
 	if (node->kind == WEFT__DATAGRAMS && node->peer) {
 		tell_end(world, node);
 		node->peer->peer = NULL;

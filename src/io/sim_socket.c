@@ -262,18 +262,20 @@ static void send_request(struct weft__world *world, struct weft__node *node)
 	node->retry_at = weft__world_now(world) + (REPEAT << node->tries++);
 }
 
-/* The request has arrived. A full queue drops it, and it will be sent again; a Unix socket refuses. */
-static void answer(struct weft__world *world, struct weft__node *node)
+/* The request has arrived. A full queue drops it, and it will be sent again; a Unix socket waits for room, which the
+ * next accept makes. */
+static void answer(struct weft__world *world, struct weft__node *node, struct weft__node **waits_for)
 {
 	struct weft__node *listener = weft__sim_find(world, &node->remote, WEFT__LISTENER);
+	bool listens = listener && listener->reads;
 
-	if (listener && listener->reads && listener->queued > listener->backlog && !node->is_local) {
+	if (listens && listener->queued > listener->backlog) {
 		node->request_at = WEFT_NEVER;
+		if (node->is_local)
+			*waits_for = listener;
 		return;
 	}
-	node->answer = !listener || !listener->reads || listener->queued > listener->backlog
-			   ? -ECONNREFUSED
-			   : admit(world, node, listener);
+	node->answer = listens ? admit(world, node, listener) : -ECONNREFUSED;
 	node->answer_at = way_to(world, node);
 }
 
@@ -309,7 +311,8 @@ static int64_t answered(struct weft__world *world, struct weft__node *node, uint
 	return node->answer;
 }
 
-int64_t weft__sim_connect(struct weft__world *world, struct weft__node *node, weft_io_t *io, uint64_t *when)
+int64_t weft__sim_connect(struct weft__world *world, struct weft__node *node, weft_io_t *io, uint64_t *when,
+			  struct weft__node **waits_for)
 {
 	uint64_t now = weft__world_now(world);
 	int64_t error;
@@ -329,6 +332,10 @@ int64_t weft__sim_connect(struct weft__world *world, struct weft__node *node, we
 		node->tries = 0;
 		send_request(world, node);
 	}
+	if (node->is_local) {
+		node->request_at = now;
+		node->retry_at = WEFT_NEVER;
+	}
 	if (node->request_at > now && node->retry_at <= now) {
 		if (node->tries > REPEATS) {
 			node->request_at = 0;
@@ -337,7 +344,7 @@ int64_t weft__sim_connect(struct weft__world *world, struct weft__node *node, we
 		send_request(world, node);
 	}
 	if (node->request_at <= now) {
-		answer(world, node);
+		answer(world, node, waits_for);
 		if (node->answer_at)
 			return answered(world, node, when);
 	}
@@ -357,6 +364,7 @@ int64_t weft__sim_accept(struct weft__world *world, struct weft__node *node, wef
 		return -EAGAIN;
 	node->queue = server->queue_next;
 	node->queued--;
+	weft__node_stir(node, WEFT__OUT);
 	fd = weft__node_describe(world, server);
 	if (fd >= 0 && io->data && io->more)
 		weft__sim_address(world, server->domain, &server->remote, io->data, io->more);

@@ -520,6 +520,44 @@ static void *local_sockets(void *result)
 	return result;
 }
 
+static void *dials_the_full(void *unused)
+{
+	(void)unused;
+	return (void *)(intptr_t)weft_dial_until("/run/full", NULL, weft_now() + SECOND);
+}
+
+/* A Unix socket's connect waits until its listener has room, or is gone. */
+static void *full_listener(void *result)
+{
+	int listener = weft_listen("/run/full", 0, 1, 0), fds[2], fd, i;
+	weft_task_attr_t codes = {.flags = WEFT_TASK_CODES};
+	weft_task_t dialers[2];
+	weft_scope_t scope;
+	uint64_t now;
+	void *got;
+
+	for (i = 0; i < 2; i++)
+		CHECK((fds[i] = weft_dial("/run/full", NULL)) >= 0);
+	CHECK(weft_dial_until("/run/full", NULL, 0) == -ETIMEDOUT);
+	now = weft_now();
+	CHECK(weft_dial_until("/run/full", NULL, now + MS) == -ETIMEDOUT && weft_now() == now + MS);
+	weft_scope_open(&scope, WEFT_NEVER);
+	for (i = 0; i < 2; i++)
+		CHECK(!weft_scope_spawn_with(&scope, &dialers[i], dials_the_full, NULL, &codes));
+	weft_sleep(MS);
+	fd = weft_accept(listener, NULL, NULL, 0);
+	CHECK(fd >= 0 && !weft_close(fd));
+	weft_sleep(MS);
+	CHECK(!weft_close(listener));
+	for (i = now = 0; i < 2; i++) {
+		CHECK(!weft_join(&dialers[i], &got));
+		now += (intptr_t)got >= 0;
+		CHECK((intptr_t)got == -ECONNREFUSED || !weft_close((int)(intptr_t)got));
+	}
+	CHECK(now == 1 && !weft_scope_wait(&scope) && !weft_close(fds[0]) && !weft_close(fds[1]));
+	return result;
+}
+
 /* A descriptor goes along with a byte; one that nobody takes is closed. */
 static void *passing(void *result)
 {
@@ -1012,11 +1050,11 @@ static void *own_signals(void *result)
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
-static const struct test tests[] = {T(echo_server), T(proxy),	T(half_close), T(deadlines),  T(cancelled),
-				    T(closing),	    T(backlog), T(errors),     T(partition),  T(resets),
-				    T(datagrams),   T(pipes),	T(copies),     T(names),      T(local_sockets),
-				    T(passing),	    T(files),	T(crashes),    T(renamed),    T(crashes_connected),
-				    T(a_filter),    T(killed),	T(signals),    T(own_signals)};
+static const struct test tests[] = {T(echo_server),	  T(proxy),    T(half_close), T(deadlines), T(cancelled),
+				    T(closing),		  T(backlog),  T(errors),     T(partition), T(resets),
+				    T(datagrams),	  T(pipes),    T(copies),     T(names),	    T(local_sockets),
+				    T(full_listener),	  T(passing),  T(files),      T(crashes),   T(renamed),
+				    T(crashes_connected), T(a_filter), T(killed),     T(signals),   T(own_signals)};
 
 /* What the seed decides about must have been seen both ways. */
 static int check_seen(unsigned long seeds)
