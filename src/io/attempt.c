@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 
 /* Milliseconds after which a thread looks whether its descriptor has been closed, if nobody can tell it. */
 enum { SLICE = 5 };
+enum { PARTS = 8 };
 
 static int64_t result_of(int64_t result)
 {
@@ -135,6 +137,110 @@ static int64_t receive_unix(weft_io_t *io)
 	return result;
 }
 
+/* ---- MSG_WAITALL ------------------------------------------------------------------------------------------------- */
+
+static bool is_stream(int fd)
+{
+	int type = 0;
+	socklen_t size = sizeof type;
+
+	return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_STREAM;
+}
+
+/* A receive that goes on after a part; io->offset is how much has come. */
+static bool wants_all(const weft_io_t *io, int nature)
+{
+	return io->flags & MSG_WAITALL && !(io->flags & (MSG_PEEK | MSG_OOB)) && !weft__io_does_not_wait(io) &&
+	       (nature == WEFT__STREAM || nature == WEFT__UNIX || (nature == WEFT__MESSAGES && is_stream(io->fd)));
+}
+
+/* The parts from io->offset on: into `parts`, whose number is returned. *left: their bytes. */
+static size_t parts_left(const weft_io_t *io, const struct msghdr *m, struct iovec *parts, size_t *left)
+{
+	size_t i, count = 0, skip = (size_t)io->offset;
+
+	*left = 0;
+	for (i = 0; i < m->msg_iovlen; i++) {
+		if (skip && skip >= m->msg_iov[i].iov_len) {
+			skip -= m->msg_iov[i].iov_len;
+			continue;
+		}
+		parts[count] = m->msg_iov[i];
+		parts[count].iov_base = (char *)parts[count].iov_base + skip;
+		parts[count].iov_len -= skip;
+		*left += parts[count++].iov_len;
+		skip = 0;
+	}
+	return count;
+}
+
+bool weft__is_at_mark(int fd)
+{
+	int at = 0;
+
+	return !ioctl(fd, SIOCATMARK, &at) && at;
+}
+
+/* The next part. *more: it does not end the receive. All bytes, the other side's end, descriptors, and an urgent byte
+ * that is next do. */
+static int64_t receive_part(weft_io_t *io, struct msghdr *m, struct iovec *parts, bool *more)
+{
+	struct msghdr rest = *m;
+	size_t left;
+	int64_t n;
+
+	rest.msg_iov = parts;
+	rest.msg_iovlen = parts_left(io, m, parts, &left);
+	n = result_of(recvmsg(io->fd, &rest, io->flags | MSG_DONTWAIT | MSG_CMSG_CLOEXEC));
+	*more = n > 0 && (size_t)n < left && !rest.msg_controllen && !(rest.msg_flags & MSG_CTRUNC) &&
+		!weft__is_at_mark(io->fd);
+	io->offset += n > 0 ? n : 0;
+	if (n < 0 || *more)
+		return n;
+	m->msg_namelen = rest.msg_namelen;
+	m->msg_controllen = rest.msg_controllen;
+	m->msg_flags = rest.msg_flags;
+	return io->offset;
+}
+
+static int64_t receive_all(weft_io_t *io)
+{
+	struct iovec one = {io->data, io->length}, few[PARTS], *parts = few;
+	struct msghdr plain = {.msg_iov = &one, .msg_iovlen = 1}, *m = io->kind == WEFT_IO_RECV ? &plain : io->data;
+	int64_t result;
+	bool more;
+
+	if (m->msg_iovlen > PARTS)
+		parts = malloc(m->msg_iovlen * sizeof *parts);
+	if (!parts)
+		return -ENOMEM;
+	do
+		result = receive_part(io, m, parts, &more);
+	while (more);
+	if (parts != few)
+		free(parts);
+	return result;
+}
+
+void weft__io_settle(weft_io_t *io)
+{
+	struct msghdr *m = io->data;
+
+	if (io->kind != WEFT_IO_RECV && io->kind != WEFT_IO_RECVMSG)
+		return;
+	if (io->result < 0 && io->offset > 0) {
+		io->result = io->offset;
+		if (io->kind == WEFT_IO_RECVMSG) {
+			m->msg_namelen = 0;
+			m->msg_controllen = 0;
+			m->msg_flags = 0;
+		}
+	}
+	io->offset = 0;
+}
+
+/* ---- one system call --------------------------------------------------------------------------------------------- */
+
 static int64_t read_or_write(weft_io_t *io, int nature)
 {
 	bool writes = io->kind == WEFT_IO_WRITE;
@@ -246,12 +352,16 @@ static int64_t attempt(weft_io_t *io, int nature)
 	case WEFT_IO_WRITEV:
 		return readv_or_writev(io, nature);
 	case WEFT_IO_RECV:
+		if (__builtin_expect(io->flags & MSG_WAITALL, 0) && wants_all(io, nature))
+			return receive_all(io);
 		if (nature == WEFT__UNIX)
 			return receive_unix(io);
 		return result_of(recv(io->fd, io->data, io->length, flags));
 	case WEFT_IO_SEND:
 		return result_of(send(io->fd, io->data, io->length, flags | MSG_NOSIGNAL));
 	case WEFT_IO_RECVMSG:
+		if (__builtin_expect(io->flags & MSG_WAITALL, 0) && wants_all(io, nature))
+			return receive_all(io);
 		return result_of(recvmsg(io->fd, io->data, flags | MSG_CMSG_CLOEXEC));
 	case WEFT_IO_SENDMSG:
 		return result_of(sendmsg(io->fd, io->data, flags | MSG_NOSIGNAL));
@@ -311,11 +421,14 @@ static int64_t write_a_little(const weft_io_t *io, const struct iovec *parts, si
 	return result_of(write(io->fd, parts[0].iov_base, PIPE_BUF));
 }
 
-/* A device that is ready may block at the second part of a vector. */
+/* A device that is ready may block at the second part of a vector. A FIFO does not. */
 static int64_t read_first_part(const weft_io_t *io, const struct iovec *parts, size_t count)
 {
+	struct stat status;
 	size_t i = 0;
 
+	if (count > 1 && !fstat(io->fd, &status) && S_ISFIFO(status.st_mode))
+		return result_of(readv(io->fd, parts, count < IOV_MAX ? (int)count : IOV_MAX));
 	while (i + 1 < count && !parts[i].iov_len)
 		i++;
 	return result_of(readv(io->fd, &parts[i], count ? 1 : 0));
@@ -360,8 +473,19 @@ bool weft__io_must_ask(const weft_io_t *io, int nature)
 		return io->offset != -1 || (nature != WEFT__BLOCKING_PIPE && weft__io_moves_nothing(io));
 	if (io->kind > WEFT_IO_CONNECT)
 		return false;
-	return !weft__is_socket(nature) || weft__io_does_not_wait(io) || io->kind == WEFT_IO_ACCEPT ||
+	return !weft__is_socket(nature) || weft__io_does_not_wait(io) || io->kind >= WEFT_IO_ACCEPT ||
 	       (io->kind <= WEFT_IO_SENDMMSG && io->flags & MSG_OOB);
+}
+
+bool weft__io_is_shut(const weft_io_t *io, int nature)
+{
+	int ready;
+
+	if ((nature != WEFT__LOCAL && nature != WEFT__MESSAGES) || io->way != WEFT__IN || io->kind == WEFT_IO_ACCEPT ||
+	    io->kind > WEFT_IO_RECVMMSG)
+		return false;
+	ready = poll_one(io->fd, POLLRDHUP, 0);
+	return ready > 0 && ready & POLLRDHUP;
 }
 
 bool weft__io_has_no_event(const weft_io_t *io)
@@ -404,7 +528,9 @@ int64_t weft__io_read_cached(const weft_io_t *io)
 {
 	struct iovec part = {io->data, io->length};
 
-	return io->kind == WEFT_IO_READ ? result_of(preadv2(io->fd, &part, 1, io->offset, RWF_NOWAIT)) : -EAGAIN;
+	/* Of nothing to read the cache does not tell that it is a directory. */
+	return io->kind == WEFT_IO_READ && io->length ? result_of(preadv2(io->fd, &part, 1, io->offset, RWF_NOWAIT))
+						      : -EAGAIN;
 }
 
 bool weft__io_exhausts(const weft_io_t *io, int nature)
@@ -519,6 +645,8 @@ int64_t weft__io_in_thread(struct weft__loop *loop, weft_io_t *io)
 	if (nature < 0)
 		return nature;
 	while ((result = attempt_in_thread(io, nature)) == -EAGAIN && io->way && !weft__io_does_not_wait(io)) {
+		if (weft__io_is_shut(io, nature))
+			return 0;
 		result = weft__io_has_no_event(io) ? pause_for(loop, io) : wait_for(loop, io);
 		if (result)
 			break;

@@ -392,6 +392,8 @@ static int64_t attempt(weft_io_t *io, struct weft__fd *fd, int nature)
 		return -EAGAIN;
 	result = attempt_once(io, fd, nature);
 	gone = __atomic_load_n(&fd->ready, __ATOMIC_RELAXED) & ends;
+	if (result == -EAGAIN && gone & WEFT__NO_MORE && weft__io_is_shut(io, nature))
+		return weft__io_does_not_wait(io) ? -EAGAIN : 0;
 	if (result == -EAGAIN && gone) {
 		/* The other side is not gone any more: the socket has begun to connect. Cleared before it is tried,
 		 * or an event in between would be lost. */
@@ -422,7 +424,7 @@ static int try(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 		if (__builtin_expect(weft__io_does_not_wait(io), 0))
 			return weft__io_done(io, -EAGAIN);
 		if (!io->deadline)
-			return weft__io_done(io, -ETIMEDOUT);
+			return weft__io_done(io, weft__io_is_shut(io, nature) ? 0 : -ETIMEDOUT);
 		if (__builtin_expect(weft__io_has_no_event(io), 0))
 			return weft__io_pause(io, weft__io_what(io), weft__io_next_pause(&io->entry));
 		next = begin_waiting(loop, io, fd);

@@ -193,6 +193,13 @@ static void shed(struct weft__loop *loop, int listener)
 
 /* ---- a task's operations ----------------------------------------------------------------------------------------- */
 
+static inline __attribute__((always_inline)) void let_go(struct weft__loop *loop, weft_io_t *io)
+{
+	weft__let_go(loop, io);
+	if (__builtin_expect(io->flags & MSG_WAITALL, 0))
+		weft__io_settle(io);
+}
+
 /* It is for a helper thread. Nobody withdraws it from there, so it does not begin for a task that is cancelled. */
 static int blocks(struct weft__loop *loop, weft_io_t *io)
 {
@@ -243,7 +250,7 @@ static inline __attribute__((always_inline)) int begin_in(struct weft__worker *w
 		return weft__io_done(io, error);
 	next = loop->backend->begin(loop, w, io);
 	if (next == WEFT_IO_DONE) {
-		weft__let_go(loop, io);
+		let_go(loop, io);
 		return WEFT_IO_DONE;
 	}
 	w->io_streak = 0;
@@ -271,7 +278,7 @@ static void do_for_task(weft_io_t *io)
 	io->result = in_vain(loop, io);
 	if (io->result == -EAGAIN)
 		io->result = weft__io_in_thread(loop, io);
-	weft__let_go(loop, io);
+	let_go(loop, io);
 }
 
 static void do_for_thread(weft_io_t *io)
@@ -283,7 +290,7 @@ static void do_for_thread(weft_io_t *io)
 		error = weft__hold(&weft__outside, io);
 	io->result = error ? error : weft__io_in_thread(&weft__outside, io);
 	if (!error)
-		weft__let_go(&weft__outside, io);
+		let_go(&weft__outside, io);
 }
 
 /* The whole of it, blocking: what a helper thread is to do, or in a thread that is no task. */
@@ -323,7 +330,7 @@ static inline int go_on(struct weft__loop *loop, struct weft__worker *w, weft_io
 	if (next != WEFT_IO_WAITS)
 		weft__count(&w->io_ended, 1);
 	if (next == WEFT_IO_DONE)
-		weft__let_go(loop, io);
+		let_go(loop, io);
 	return next == WEFT_IO_BLOCKS ? blocks(loop, io) : next;
 }
 

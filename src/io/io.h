@@ -389,6 +389,13 @@ bool weft__io_exhausts(const weft_io_t *io, int nature) WEFT__HIDDEN;
 short weft__io_events(const weft_io_t *io) WEFT__HIDDEN;
 /* The same for an accept or connect, which no flag tells not to block: for a moment the socket is non-blocking. */
 int64_t weft__io_attempt_unblocked(weft_io_t *io, int number, int nature) WEFT__HIDDEN;
+/* After a result: an unfinished MSG_WAITALL that an error, a deadline or a cancellation ends returns what has come. */
+void weft__io_settle(weft_io_t *io) WEFT__HIDDEN;
+/* Is an urgent byte next? A receive does not go on beyond that place. */
+bool weft__is_at_mark(int fd) WEFT__HIDDEN;
+/* After -EAGAIN: is it a socket of datagrams that is shut down for reading? Then a blocking receive returns 0, though a
+ * non-blocking one fails. Asks the system. */
+bool weft__io_is_shut(const weft_io_t *io, int nature) WEFT__HIDDEN;
 /* After -EAGAIN: must the operation be retried until it succeeds, because no event tells when it can? The other side is
  * a Unix socket that has no room: a listener for a connection, a receiver for a datagram with an address. */
 bool weft__io_has_no_event(const weft_io_t *io) WEFT__HIDDEN;

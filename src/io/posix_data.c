@@ -188,9 +188,20 @@ static bool has_no_event(const struct msghdr *message)
 	return to && message->msg_namelen >= sizeof to->sa_family && to->sa_family == AF_UNIX;
 }
 
-/* Until all of it is sent, or received: at least once, if `first` is what the first attempt returned. */
-static ssize_t go_on(int fd, const struct msghdr *message, int flags, bool sends, ssize_t first)
+/* What the caller is told of a part that was received. True: it came with descriptors, which end the receive. */
+static bool tells(struct msghdr *part, const struct msghdr *message, struct msghdr *told)
 {
+	told->msg_controllen = part->msg_controllen;
+	told->msg_flags = part->msg_flags;
+	part->msg_controllen = message->msg_controllen;
+	return told->msg_controllen || told->msg_flags & MSG_CTRUNC;
+}
+
+/* `told`, of a receive: the caller's message, of which `message` is a copy from before the call; NULL: a send.
+ * Until all of it is sent, or received: at least once, if `first` is what the first attempt returned. */
+static ssize_t go_on(int fd, const struct msghdr *message, int flags, struct msghdr *told, ssize_t first)
+{
+	const bool sends = !told;
 	struct blocked b = {.fd = fd,
 			    .events = sends ? POLLOUT : POLLIN,
 			    .polls_in_vain = sends && has_no_event(message)};
@@ -201,7 +212,7 @@ static ssize_t go_on(int fd, const struct msghdr *message, int flags, bool sends
 	if (!begin_rest(&r, message))
 		return done ? first : weft__posix_fail(ENOMEM);
 	advance(&r, done);
-	if (done)
+	if (done && sends)
 		r.message.msg_control = NULL, r.message.msg_controllen = 0;
 	do {
 		if (more < 0 && wait_until_ready(&b))
@@ -210,7 +221,10 @@ static ssize_t go_on(int fd, const struct msghdr *message, int flags, bool sends
 		if (more > 0) {
 			advance(&r, (size_t)more);
 			done += (size_t)more;
-			r.message.msg_control = NULL, r.message.msg_controllen = 0;
+			if (sends)
+				r.message.msg_control = NULL, r.message.msg_controllen = 0;
+			else if (tells(&r.message, message, told) || weft__is_at_mark(fd))
+				break;
 		}
 	} while (more > 0 ? done < all : would_block(more));
 	end_waiting(&b);
@@ -228,7 +242,7 @@ static bool is_sent(ssize_t result, size_t all)
 
 static bool done_by_libc(int flags)
 {
-	return flags & (MSG_DONTWAIT | MSG_ERRQUEUE) || !weft__posix_in_task();
+	return flags & MSG_DONTWAIT || !weft__posix_in_task();
 }
 
 ssize_t weft_posix_sendmsg(int fd, const struct msghdr *message, int flags)
@@ -242,7 +256,7 @@ ssize_t weft_posix_sendmsg(int fd, const struct msghdr *message, int flags)
 		return result;
 	if (!weft__posix_may_wait())
 		return weft__libc.sendmsg(fd, message, flags);
-	return go_on(fd, message, flags, true, result);
+	return go_on(fd, message, flags, NULL, result);
 }
 
 ssize_t weft_posix_sendto(int fd, const void *data, size_t length, int flags, const struct sockaddr *to, socklen_t size)
@@ -261,7 +275,7 @@ ssize_t weft_posix_sendto(int fd, const void *data, size_t length, int flags, co
 		return result;
 	if (!weft__posix_may_wait())
 		return weft__libc.sendto(fd, data, length, flags, to, size);
-	return go_on(fd, &message, flags, true, result);
+	return go_on(fd, &message, flags, NULL, result);
 }
 
 ssize_t weft_posix_send(int fd, const void *data, size_t length, int flags)
@@ -290,9 +304,24 @@ int weft_posix_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, weft__
 /* ---- receiving --------------------------------------------------------------------------------------------------- */
 
 /* MSG_WAITALL, of a stream: a part is not all of it. */
-static bool wants_more(int fd, int flags, ssize_t result, size_t all)
+static bool wants_more(int fd, const struct msghdr *told, int flags, ssize_t result, size_t all)
 {
-	return flags & MSG_WAITALL && !(flags & MSG_PEEK) && result > 0 && (size_t)result < all && is_stream(fd);
+	return flags & MSG_WAITALL && !(flags & (MSG_PEEK | MSG_OOB)) && result > 0 && (size_t)result < all &&
+	       !told->msg_controllen && !(told->msg_flags & MSG_CTRUNC) && is_stream(fd) && !weft__is_at_mark(fd);
+}
+
+/* Is the first attempt's result the answer? An error queue is never waited for. */
+static bool is_received(ssize_t result, int flags)
+{
+	return flags & MSG_ERRQUEUE || !(would_block(result) || flags & MSG_WAITALL);
+}
+
+/* A socket of datagrams that is shut down for reading: a blocking receive returns 0, a non-blocking one EAGAIN. */
+static bool is_shut(int fd)
+{
+	struct pollfd p = {fd, POLLRDHUP, 0};
+
+	return weft__posix_poll_now(&p, 1) == 1 && p.revents & POLLRDHUP && !is_stream(fd);
 }
 
 /* The first message, or part of a stream. */
@@ -306,33 +335,37 @@ static ssize_t receive_one(int fd, struct msghdr *message, int flags)
 		if (wait_until_ready(&b))
 			break;
 		result = attempt_message(&b, message, flags);
+		if (would_block(result) && is_shut(fd))
+			result = 0;
 	} while (would_block(result));
 	end_waiting(&b);
 	return result;
 }
 
-/* After a first attempt. */
-static ssize_t receive(int fd, struct msghdr *message, int flags, ssize_t result)
+/* After a first attempt. `before`: the message as it was then. */
+static ssize_t receive(int fd, struct msghdr *message, const struct msghdr *before, int flags, ssize_t result)
 {
 	size_t all = bytes_of(message->msg_iov, message->msg_iovlen);
 
 	if (would_block(result))
 		result = receive_one(fd, message, flags);
-	return wants_more(fd, flags, result, all) ? go_on(fd, message, flags, false, result) : result;
+	return wants_more(fd, message, flags, result, all) ? go_on(fd, before, flags, message, result) : result;
 }
 
 ssize_t weft_posix_recvmsg(int fd, struct msghdr *message, int flags)
 {
+	struct msghdr before;
 	ssize_t result;
 
 	if (done_by_libc(flags))
 		return weft__libc.recvmsg(fd, message, flags);
+	before = flags & MSG_WAITALL ? *message : (struct msghdr){0};
 	result = weft__libc.recvmsg(fd, message, flags | MSG_DONTWAIT);
-	if (!would_block(result) && !(flags & MSG_WAITALL))
+	if (is_received(result, flags))
 		return result;
 	if (!weft__posix_may_wait())
 		return would_block(result) ? weft__libc.recvmsg(fd, message, flags) : result;
-	return receive(fd, message, flags, result);
+	return receive(fd, message, &before, flags, result);
 }
 
 ssize_t weft_posix_recvfrom(int fd, void *data, size_t length, int flags, struct sockaddr *from, socklen_t *size)
@@ -346,12 +379,16 @@ ssize_t weft_posix_recvfrom(int fd, void *data, size_t length, int flags, struct
 
 	if (done_by_libc(flags))
 		return weft__libc.recvfrom(fd, data, length, flags, from, size);
-	result = weft__libc.recvfrom(fd, data, length, flags | MSG_DONTWAIT, from, size);
-	if (!would_block(result) && !(flags & MSG_WAITALL))
-		return result;
-	if (!weft__posix_may_wait())
-		return would_block(result) ? weft__libc.recvfrom(fd, data, length, flags, from, size) : result;
-	result = receive(fd, &message, flags, result);
+	if (flags & MSG_WAITALL) {
+		result = weft_posix_recvmsg(fd, &message, flags);
+	} else {
+		result = weft__libc.recvfrom(fd, data, length, flags | MSG_DONTWAIT, from, size);
+		if (is_received(result, flags))
+			return result;
+		if (!weft__posix_may_wait())
+			return weft__libc.recvfrom(fd, data, length, flags, from, size);
+		result = receive_one(fd, &message, flags);
+	}
 	if (result >= 0 && from && size)
 		*size = message.msg_namelen;
 	return result;
@@ -436,10 +473,13 @@ static ssize_t when_ready(const struct plain *p)
 	struct pollfd ready = {p->fd, p->writes ? POLLOUT : POLLIN, 0};
 	struct iovec part;
 	ssize_t result;
+	int i = 0;
 
 	weft__posix_turn_begin();
 	if (weft__posix_poll_now(&ready, 1) == 1) {
-		part = p->parts[0];
+		while (i + 1 < p->count && !p->parts[i].iov_len)
+			i++;
+		part = p->parts[i];
 		if (p->writes && part.iov_len > PIPE_BUF)
 			part.iov_len = PIPE_BUF;
 		result = p->writes ? weft__libc.write(p->fd, part.iov_base, part.iov_len)
@@ -457,7 +497,7 @@ static ssize_t attempt(const struct plain *p)
 	ssize_t result = p->writes ? pwritev2(p->fd, p->parts, p->count, -1, RWF_NOWAIT)
 				   : preadv2(p->fd, p->parts, p->count, -1, RWF_NOWAIT);
 
-	if (result >= 0 || (errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS))
+	if (result >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS))
 		return result;
 	return when_ready(p);
 }
@@ -640,13 +680,21 @@ int weft_posix_connect(int fd, const struct sockaddr *to, socklen_t size)
 	return result && errno == EINPROGRESS ? finish_connecting(&c) : result;
 }
 
+static bool listens(int fd)
+{
+	int value = 0;
+	socklen_t size = sizeof value;
+
+	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &value, &size) && value;
+}
+
 static int accept_when_ready(int fd, struct sockaddr *from, socklen_t *size, int flags)
 {
 	struct pollfd ready = {fd, POLLIN, 0};
 	int result;
 
 	weft__posix_turn_begin();
-	if (weft__posix_poll_now(&ready, 1))
+	if (weft__posix_poll_now(&ready, 1) || !listens(fd))
 		result = weft__libc.accept4(fd, from, size, flags);
 	else
 		result = weft__posix_fail(EAGAIN);

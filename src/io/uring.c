@@ -617,6 +617,9 @@ static bool is_direct(const weft_io_t *io, int nature)
 		return true;
 	if (io->kind == WEFT_IO_READV || io->kind == WEFT_IO_WRITEV)
 		return weft__is_socket(nature);
+	/* A ring waits for an error in the queue, and collects bytes beyond descriptors, packets and an urgent mark. */
+	if (io->kind == WEFT_IO_RECV || io->kind == WEFT_IO_RECVMSG)
+		return io->flags & (MSG_ERRQUEUE | MSG_WAITALL);
 	return io->kind == WEFT_IO_RECVMMSG || io->kind == WEFT_IO_SENDMMSG || io->kind == WEFT_IO_SENDFILE;
 }
 
@@ -839,13 +842,14 @@ static bool wait_again(struct weft__loop *loop, weft_io_t *io)
 	return begin_wait(loop, io, false);
 }
 
-/* The kernel's rings do not lock a file's position: writes at it would overwrite each other. Its system calls do. */
-static bool is_at_position(const weft_io_t *io)
+/* The kernel's rings do not lock a file's position: writes at it would overwrite each other. Its system calls do. And
+ * rings do not check an offset, or a read of nothing, as system calls do. */
+static bool is_for_system_call(const weft_io_t *io)
 {
-	return io->offset == -1 && io->kind <= WEFT_IO_WRITEV;
+	return io->kind <= WEFT_IO_WRITEV && (io->offset < 0 || weft__io_moves_nothing(io));
 }
 
-static int move_position(weft_io_t *io)
+static int do_by_system_call(weft_io_t *io)
 {
 	int64_t result = weft__io_read_cached(io);
 
@@ -862,14 +866,16 @@ static int try(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 
 	if (nature < 0)
 		return leave(io, nature);
-	if (nature == WEFT__FILE && is_at_position(io))
-		return move_position(io);
+	if (nature == WEFT__FILE && is_for_system_call(io))
+		return do_by_system_call(io);
 	if (!is_direct(io, nature))
 		return hand_over(loop, w, io, nature, false);
 	result =
 	    io->kind == WEFT_IO_CONNECT ? weft__io_attempt_unblocked(io, io->fd, nature) : weft__io_attempt(io, nature);
 	if (result != -EAGAIN || weft__io_does_not_wait(io))
 		return leave(io, result);
+	if (weft__io_is_shut(io, nature))
+		return leave(io, 0);
 	if (!io->deadline)
 		return leave(io, -ETIMEDOUT);
 	if (!weft__io_has_no_event(io))

@@ -519,6 +519,52 @@ static void *connecting_in_vain(void *pass)
 	return pass;
 }
 
+/* ---- MSG_WAITALL ------------------------------------------------------------------------------------------------- */
+
+static void *sends_in_two(void *fd)
+{
+	CHECK(weft_write(*(int *)fd, "abc", 3) == 3);
+	weft_sleep(10 * MS);
+	CHECK(weft_write(*(int *)fd, "def", 3) == 3);
+	return NULL;
+}
+
+static int receive_all(int fd, bool by_message, char *text, uint64_t deadline)
+{
+	struct iovec parts[2] = {{text, 2}, {text + 2, 4}};
+	struct msghdr m = {.msg_iov = parts, .msg_iovlen = 2};
+
+	memset(text, 0, 8);
+	return (int)(by_message ? weft_recvmsg_until(fd, &m, MSG_WAITALL, deadline)
+				: weft_recv_until(fd, text, 6, MSG_WAITALL, deadline));
+}
+
+static void *waiting_for_all(void *pass)
+{
+	pthread_t thread;
+	char text[8];
+	int fds[2];
+
+	for (int i = 0; i < 4; i++) {
+		WEFT_SCOPE(scope);
+		if (i & 1)
+			connect_pair(fds);
+		else
+			CHECK(weft_socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
+		CHECK((workers ? weft_scope_spawn(&scope, sends_in_two, &fds[1])
+			       : pthread_create(&thread, NULL, sends_in_two, &fds[1])) == 0);
+		CHECK(receive_all(fds[0], i & 2, text, in(5 * SECOND)) == 6 && !strcmp(text, "abcdef"));
+		CHECK(workers ? weft_scope_wait(&scope) == 0 : pthread_join(thread, NULL) == 0);
+		CHECK(receive_all(fds[0], i & 2, text, in(5 * MS)) == -ETIMEDOUT);
+		CHECK(weft_write(fds[1], "gh", 2) == 2);
+		CHECK(receive_all(fds[0], i & 2, text, in(20 * MS)) == 2 && !strcmp(text, "gh"));
+		CHECK(weft_write(fds[1], "ijk", 3) == 3 && weft_shutdown(fds[1], SHUT_WR) == 0);
+		CHECK(receive_all(fds[0], i & 2, text, in(5 * SECOND)) == 3 && !strcmp(text, "ijk"));
+		CHECK(weft_close(fds[0]) == 0 && weft_close(fds[1]) == 0);
+	}
+	return pass;
+}
+
 /* ---- no room at the other side ----------------------------------------------------------------------------------- */
 
 /* A Unix socket's listener with a queue for two, or a receiver of datagrams, and who wants something of it. */
@@ -1576,6 +1622,7 @@ static const struct {
     {"many_wait_for_one", many_wait_for_one, false},
     {"connecting", connecting, THREADS_TOO},
     {"connecting_in_vain", connecting_in_vain, THREADS_TOO},
+    {"waiting_for_all", waiting_for_all, THREADS_TOO},
     {"full_listeners", full_listeners, THREADS_TOO},
     {"full_receivers", full_receivers, THREADS_TOO},
     {"datagrams", datagrams, THREADS_TOO},
