@@ -261,6 +261,8 @@ int weft__sim_close(int number)
 static int done(struct weft__world *world, weft_io_t *io, int64_t result)
 {
 	io->result = result;
+	if (io->flags & MSG_WAITALL)
+		weft__io_settle(io);
 	if (weft__world_below(world, YIELDS))
 		return WEFT_IO_DONE;
 	io->step = WEFT__OVER;
@@ -309,7 +311,7 @@ static int try(struct weft__world *world, weft_io_t *io)
 	if (!node || node->kind == WEFT__DEAD)
 		return done(world, io, -EBADF);
 	result = weft__sim_attempt(world, node, io, &when, &waits_for);
-	if (result != -EAGAIN)
+	if (result != -EAGAIN || weft__io_does_not_wait(io))
 		return done(world, io, result);
 	if (!io->deadline)
 		return done(world, io, -ETIMEDOUT);

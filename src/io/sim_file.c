@@ -384,25 +384,49 @@ static bool is_root(const char *path)
 	return !strcmp(path, ".") || !strcmp(path, "/");
 }
 
+/* Why there is no file of this name: -ENOTDIR, because a file stands where a directory is named; -ENOENT. */
+static int why_missing(struct weft__world *world, const char *path)
+{
+	const struct weft__inode *inode;
+	size_t length;
+
+	for (inode = world->inodes; inode; inode = inode->next) {
+		length = strlen(inode->name);
+		if (inode->host == weft__world_here() && !inode->gone && !is_directory(inode) &&
+		    !strncmp(inode->name, path, length) && path[length] == '/')
+			return -ENOTDIR;
+	}
+	return -ENOENT;
+}
+
+/* May a file be opened this way? `inode` NULL: it is to be created. */
+static int check_open(struct weft__world *world, const struct weft__inode *inode, const char *path, int flags)
+{
+	int error = inode ? 0 : why_missing(world, path);
+
+	if (!inode)
+		return error == -ENOENT && flags & O_CREAT ? 0 : error;
+	if (flags & O_CREAT && flags & O_EXCL)
+		return -EEXIST;
+	if (!is_directory(inode))
+		return flags & O_DIRECTORY ? -ENOTDIR : 0;
+	return (flags & O_ACCMODE) != O_RDONLY || flags & (O_CREAT | O_TRUNC) ? -EISDIR : 0;
+}
+
 int64_t weft__sim_open(struct weft__world *world, const char *path, int flags, unsigned mode)
 {
 	struct weft__inode *inode;
 	struct weft__node *node;
-	int error = 0;
+	int error;
 
 	if (!path || !*path)
 		return path ? -ENOENT : -EFAULT;
 	inode = find(world, path);
-	if (!inode && flags & O_DIRECTORY && is_root(path))
+	if (!inode && is_root(path))
 		inode = create(world, path, S_IFDIR | 0755);
-	if (inode && flags & O_CREAT && flags & O_EXCL)
-		return -EEXIST;
-	if (inode && flags & O_DIRECTORY && !is_directory(inode))
-		return -ENOTDIR;
-	if (inode && is_directory(inode) && (flags & O_ACCMODE) != O_RDONLY)
-		return -EISDIR;
-	if (!inode && !(flags & O_CREAT))
-		return -ENOENT;
+	error = check_open(world, inode, path, flags);
+	if (error)
+		return error;
 	node = weft__node_new(world, WEFT__OPEN_FILE);
 	if (!node)
 		return -ENOMEM;
@@ -435,7 +459,7 @@ int64_t weft__sim_stat(struct weft__world *world, const weft_io_t *io)
 	else if (io->flags & AT_EMPTY_PATH && node)
 		inode = node->inode;
 	if (!inode && !(node && io->flags & AT_EMPTY_PATH))
-		return -ENOENT;
+		return path && *path ? why_missing(world, path) : -ENOENT;
 	memset(status, 0, sizeof *status);
 	status->st_nlink = 1;
 	status->st_mode = inode		  ? (is_directory(inode) ? 0 : S_IFREG) | inode->mode
@@ -483,6 +507,8 @@ static int rename_file(struct weft__world *world, struct weft__inode *inode, con
 		return -EINVAL;
 	if (replaced && flags)
 		return -EEXIST;
+	if (!replaced && why_missing(world, name) != -ENOENT)
+		return -ENOTDIR;
 	if (replaced == inode)
 		return 0;
 	if (replaced && is_directory(replaced) != is_directory(inode))
@@ -521,10 +547,12 @@ int64_t weft__sim_names(struct weft__world *world, const weft_io_t *io)
 	if (io->kind == WEFT_IO_MKDIR) {
 		if (inode || is_root(path))
 			return -EEXIST;
+		if (why_missing(world, path) != -ENOENT)
+			return -ENOTDIR;
 		return create(world, path, S_IFDIR | (io->length & 0777)) ? 0 : -ENOMEM;
 	}
 	if (!inode)
-		return -ENOENT;
+		return why_missing(world, path);
 	return io->kind == WEFT_IO_RENAME ? rename_file(world, inode, other, (unsigned)io->flags)
 					  : remove_name(world, inode, io->flags & AT_REMOVEDIR);
 }
@@ -650,10 +678,12 @@ static int64_t read_or_write(struct weft__world *world, struct weft__node *node,
 
 	for (i = 0; i < count; i++)
 		length += parts[i].iov_len;
-	if (is_directory(node->inode))
-		return -EISDIR;
 	if (offset < 0)
 		return -EINVAL;
+	if (writes && !node->writes)
+		return -EBADF;
+	if (is_directory(node->inode))
+		return several && !length ? 0 : -EISDIR;
 	/* As in Linux, also where an offset is given. */
 	if (writes && node->flags & O_APPEND)
 		offset = (int64_t)node->inode->seen.size;

@@ -126,6 +126,13 @@ static void drop_first(struct weft__world *world, struct weft__flow *flow)
 	discard(world, s);
 }
 
+static void drop_all(struct weft__world *world, struct weft__node *node)
+{
+	while (node->in.first)
+		drop_first(world, &node->in);
+	node->in.held = 0;
+}
+
 /* NULL: no memory. Its bytes are to be written. */
 static struct weft__segment *new_segment(size_t length)
 {
@@ -160,14 +167,17 @@ static void lose(struct weft__world *world, struct weft__flow *flow)
 	flow->last_at = flow->last ? flow->last->at : 0;
 }
 
-/* Up to the next that comes with descriptors. */
+/* To the end of the next that comes with descriptors. */
 static size_t arrived(const struct weft__flow *flow, uint64_t now, uint64_t *when)
 {
 	const struct weft__segment *s;
 	size_t bytes = 0;
 
-	for (s = flow->first; s && s->at <= now && !(bytes && s->passed); s = s->next)
+	for (s = flow->first; s && s->at <= now; s = s->next) {
 		bytes += s->length - s->taken;
+		if (s->passed)
+			return bytes;
+	}
 	if (s && s->at > now)
 		weft__sooner(when, s->at);
 	return bytes;
@@ -231,8 +241,18 @@ static void take_along(struct weft__segment *s, struct passed *p)
 	*p = (struct passed){NULL, 0};
 }
 
-/* As many as there is room for; the others are closed. */
-static void hand_over(struct weft__world *world, struct weft__segment *s, struct msghdr *m, size_t room)
+/* A descriptor for it; `peeks`: one more, or the one that it has on its way. */
+static int describe_passed(struct weft__world *world, struct weft__node *node, bool peeks)
+{
+	if (peeks)
+		node->references++;
+	else
+		node->descriptors--;
+	return weft__node_describe(world, node);
+}
+
+/* As many as there is room for; the others are closed, unless the message stays. */
+static void hand_over(struct weft__world *world, struct weft__segment *s, struct msghdr *m, size_t room, bool peeks)
 {
 	size_t most = room >= CMSG_LEN(0) ? (room - CMSG_LEN(0)) / sizeof(int) : 0, size;
 	struct cmsghdr *c = m->msg_control;
@@ -241,20 +261,20 @@ static void hand_over(struct weft__world *world, struct weft__segment *s, struct
 
 	for (i = 0; i < s->passed_count; i++) {
 		number = -1;
-		if (count < most) {
-			s->passed[i]->descriptors--;
-			number = weft__node_describe(world, s->passed[i]);
-		} else {
+		if (count < most)
+			number = describe_passed(world, s->passed[i], peeks);
+		else if (!peeks)
 			weft__node_release(world, s->passed[i]);
-		}
 		if (number >= 0)
 			memcpy(CMSG_DATA(c) + count++ * sizeof number, &number, sizeof number);
 	}
 	if (count < s->passed_count)
 		m->msg_flags |= MSG_CTRUNC;
-	free((void *)s->passed);
-	s->passed = NULL;
-	s->passed_count = 0;
+	if (!peeks) {
+		free((void *)s->passed);
+		s->passed = NULL;
+		s->passed_count = 0;
+	}
 	if (!count)
 		return;
 	c->cmsg_level = SOL_SOCKET;
@@ -281,7 +301,8 @@ static void send_reset(struct weft__world *world, struct weft__node *node)
 
 	if (!peer)
 		return;
-	peer->error = -ECONNRESET;
+	/* TCP: after the end a reset is a broken pipe. */
+	peer->error = peer->in.end_at && !peer->is_local ? -EPIPE : -ECONNRESET;
 	peer->reset_at = arrival(world, node, NULL);
 	peer->peer = NULL;
 	node->peer = NULL;
@@ -327,16 +348,31 @@ static void consume(struct weft__world *world, struct weft__node *node, size_t l
 		weft__node_stir(node->peer, WEFT__OUT);
 }
 
-static void look(const struct weft__node *node, const struct iovec *parts, size_t length)
+/* Copies to the place `at` of the buffers, and from the beginning of what is there. */
+static void look(const struct weft__node *node, const struct iovec *parts, size_t at, size_t length)
 {
 	struct weft__segment *s;
-	size_t at = 0, part;
+	size_t part;
 
-	for (s = node->in.first; at < length; s = s->next) {
-		part = s->length - s->taken < length - at ? s->length - s->taken : length - at;
+	for (s = node->in.first; length; s = s->next) {
+		part = s->length - s->taken < length ? s->length - s->taken : length;
 		copy(parts, at, s->data + s->taken, part, true);
 		at += part;
+		length -= part;
 	}
+}
+
+/* The descriptors that come with the next bytes; `m` NULL: they are closed. */
+static void take_passed(struct weft__world *world, struct weft__node *node, size_t length, struct msghdr *m,
+			size_t room, bool peeks)
+{
+	struct weft__segment *s;
+	struct msghdr nobody = {0};
+
+	for (s = node->in.first; s && !s->passed && s->length - s->taken < length; s = s->next)
+		length -= s->length - s->taken;
+	if (s && s->passed)
+		hand_over(world, s, m ? m : &nobody, m ? room : 0, peeks);
 }
 
 /* Nothing to read: is it the end? */
@@ -344,6 +380,9 @@ static int64_t end_of(struct weft__world *world, struct weft__node *node, int er
 {
 	uint64_t now = weft__world_now(world);
 
+	/* TCP: an error that comes after the end is told to writers alone. */
+	if (!node->is_local && node->in.end_at && node->in.end_at <= now)
+		return 0;
 	if (error) {
 		if (node->told)
 			return 0;
@@ -359,11 +398,11 @@ static int64_t end_of(struct weft__world *world, struct weft__node *node, int er
 	return -EAGAIN;
 }
 
-/* `m`: for descriptors, if they are wanted. */
+/* `done`: bytes of the buffers that are full. `m`: for descriptors, if they are wanted. */
 static int64_t take(struct weft__world *world, struct weft__node *node, const struct iovec *parts, size_t count,
-		    int flags, struct msghdr *m, uint64_t *when)
+		    size_t done, int flags, struct msghdr *m, uint64_t *when)
 {
-	size_t room = m ? m->msg_controllen : 0, there, wanted = total(parts, count);
+	size_t room = m ? m->msg_controllen : 0, there, wanted = total(parts, count) - done;
 	int error;
 
 	if (m) {
@@ -372,22 +411,40 @@ static int64_t take(struct weft__world *world, struct weft__node *node, const st
 	}
 	if (node->is_pipe && !node->reads)
 		return -EBADF;
-	if (!wanted)
+	if (node->is_pipe && !wanted)
 		return 0;
 	error = broken(world, node, when);
 	there = arrived(&node->in, weft__world_now(world), when);
 	if (!there)
 		return end_of(world, node, error, when);
 	wanted = weft__world_shorten(world, there < wanted ? there : wanted);
-	look(node, parts, wanted);
-	if (m) {
+	/* As TCP does. */
+	if (node->is_local || !(flags & MSG_TRUNC))
+		look(node, parts, done, wanted);
+	if (m)
 		m->msg_controllen = 0;
-		if (node->in.first->passed && !(flags & MSG_PEEK))
-			hand_over(world, node->in.first, m, room);
-	}
+	take_passed(world, node, wanted, m, room, flags & MSG_PEEK);
 	if (!(flags & MSG_PEEK))
 		consume(world, node, wanted);
 	return (int64_t)wanted;
+}
+
+/* MSG_WAITALL: io->offset is how much has come. Descriptors end the receive. */
+static int64_t take_all(struct weft__world *world, struct weft__node *node, weft_io_t *io, struct msghdr *m,
+			uint64_t *when)
+{
+	const size_t all = total(m->msg_iov, m->msg_iovlen), room = m->msg_controllen;
+	int64_t n;
+
+	for (;;) {
+		n = take(world, node, m->msg_iov, m->msg_iovlen, (size_t)io->offset, io->flags, m, when);
+		if (n < 0 && ((n == -EAGAIN && !weft__io_does_not_wait(io)) || !io->offset))
+			return n;
+		io->offset += n > 0 ? n : 0;
+		if (n <= 0 || (size_t)io->offset == all || m->msg_controllen || m->msg_flags & MSG_CTRUNC)
+			return io->offset;
+		m->msg_controllen = room;
+	}
 }
 
 /* To a side that has closed: over the network this is told only by an answer to what was sent. */
@@ -424,7 +481,7 @@ static int64_t put(struct weft__world *world, struct weft__node *node, const str
 	struct weft__segment *s;
 	int error;
 
-	if (!node->writes)
+	if (!node->writes || (node->is_local && !node->is_pipe && !node->peer))
 		return node->is_pipe ? -EBADF : -EPIPE;
 	error = broken(world, node, when);
 	if (error) {
@@ -451,6 +508,11 @@ static int64_t put(struct weft__world *world, struct weft__node *node, const str
 }
 
 /* ---- datagrams --------------------------------------------------------------------------------------------------- */
+
+static bool has_ended(struct weft__world *world, const struct weft__node *node)
+{
+	return !node->reads || (node->in.end_at && node->in.end_at <= weft__world_now(world));
+}
 
 static struct weft__segment *first_datagram(struct weft__world *world, struct weft__node *node, uint64_t *when)
 {
@@ -479,8 +541,13 @@ static int64_t receive(struct weft__world *world, struct weft__node *node, struc
 	struct weft__segment *s = first_datagram(world, node, when);
 	size_t size, length, room = m->msg_controllen;
 
-	if (!s && (!node->reads || (node->in.end_at && node->in.end_at <= weft__world_now(world))))
-		return 0;
+	if (node->error && !node->told) {
+		node->told = true;
+		return node->error;
+	}
+	/* Only packets tell their end to a call that does not wait. */
+	if (!s && has_ended(world, node))
+		return flags & MSG_DONTWAIT && node->type != SOCK_SEQPACKET ? -EAGAIN : 0;
 	if (!s)
 		return -EAGAIN;
 	size = total(m->msg_iov, m->msg_iovlen);
@@ -488,9 +555,11 @@ static int64_t receive(struct weft__world *world, struct weft__node *node, struc
 	copy(m->msg_iov, 0, s->data, length, true);
 	m->msg_flags = s->length > size ? MSG_TRUNC : 0;
 	m->msg_controllen = 0;
-	if (s->passed && !(flags & MSG_PEEK))
-		hand_over(world, s, m, room);
-	if (m->msg_name)
+	if (s->passed)
+		hand_over(world, s, m, room, flags & MSG_PEEK);
+	if (!m->msg_name || (s->from.is_unix && !s->from.length))
+		m->msg_namelen = 0;
+	else
 		weft__sim_address(world, node->domain, &s->from, m->msg_name, &m->msg_namelen);
 	if (flags & MSG_TRUNC)
 		length = s->length;
@@ -526,6 +595,7 @@ static bool send_copy(struct weft__world *world, struct weft__node *from, struct
 		return false;
 	take_along(s, along);
 	s->from = from->spot;
+	s->from.is_unix = from->is_local;
 	s->from.is_any = false;
 	s->from.is_loopback = from->host == to->host && (from->spot.is_any || from->spot.is_loopback);
 	s->at = weft__world_now(world) + (from->is_local ? 0 : weft__world_latency(world));
@@ -552,28 +622,56 @@ static void send_far(struct weft__world *world, struct weft__node *from, struct 
 		(void)send_copy(world, from, to, parts, length, NULL);
 }
 
+/* The receiver of a datagram, or NULL: nobody is there. 0, or a negative errno. */
+static int find_receiver(struct weft__world *world, struct weft__node *node, const struct msghdr *m,
+			 struct weft__node **to)
+{
+	struct weft__spot spot = node->remote;
+	int error = 0;
+
+	*to = node->peer;
+	if (node->type == SOCK_SEQPACKET)
+		return *to ? 0 : node->has_remote ? -EPIPE : -ENOTCONN;
+	if (m->msg_name) {
+		error = weft__sim_spot(world, m->msg_name, m->msg_namelen, &spot);
+		if (!error && spot.is_unix != node->is_local)
+			error = node->is_local ? -EINVAL : -EAFNOSUPPORT;
+	} else if (*to) {
+		return 0;
+	} else if (!node->has_remote) {
+		error = node->is_local ? -ENOTCONN : -EDESTADDRREQ;
+	}
+	if (!error && !node->is_local && !node->bound)
+		error = weft__sim_bind_any(world, node);
+	if (!error)
+		*to = weft__sim_find(world, &spot, WEFT__DATAGRAMS);
+	/* The receiver is gone, and so is what it has sent. The next datagram has no receiver. */
+	if (node->is_local && !m->msg_name && !error && !*to) {
+		node->has_remote = false;
+		drop_all(world, node);
+	}
+	return error;
+}
+
 static int64_t send_one(struct weft__world *world, struct weft__node *node, const struct msghdr *m,
 			struct passed *along)
 {
 	size_t length = total(m->msg_iov, m->msg_iovlen);
-	struct weft__node *to = node->peer;
-	struct weft__spot spot = node->remote;
-	int error;
+	struct weft__node *to;
+	int error = node->told ? 0 : node->error;
 
-	if (!node->writes)
-		return -EPIPE;
+	if (error)
+		node->told = true;
+	if (!error && node->is_local && node->type == SOCK_DGRAM && !node->writes)
+		error = -EPIPE;
+	if (!error)
+		error = find_receiver(world, node, m, &to);
+	if (error)
+		return error;
 	if (length > DATAGRAM_MOST)
 		return -EMSGSIZE;
-	if (!to) {
-		error = m->msg_name	   ? weft__sim_spot(world, m->msg_name, m->msg_namelen, &spot)
-			: node->has_remote ? 0
-					   : -EDESTADDRREQ;
-		if (!error && !node->is_local && !node->bound)
-			error = weft__sim_bind_any(world, node);
-		if (error)
-			return error;
-		to = weft__sim_find(world, &spot, WEFT__DATAGRAMS);
-	}
+	if (!node->writes || (node->is_local && to && !to->reads))
+		return -EPIPE;
 	if (!node->is_local) {
 		send_far(world, node, to, m->msg_iov, length);
 		return (int64_t)length;
@@ -608,23 +706,36 @@ static int stream_events(struct weft__world *world, struct weft__node *node, uin
 	uint64_t now = weft__world_now(world);
 	const struct weft__flow *to = node->peer ? &node->peer->in : NULL;
 	int error = broken(world, node, when), events = 0;
-	bool ended = !node->reads || (node->in.end_at && node->in.end_at <= now);
+	bool ended = has_ended(world, node), shut = !node->writes || (node->is_local && !node->peer);
 
 	if (node->in.end_at > now)
 		weft__sooner(when, node->in.end_at);
 	if (error)
 		return POLLIN | POLLOUT | POLLHUP | (node->told ? 0 : POLLERR) | POLLRDHUP;
-	if (arrived(&node->in, now, when) || (ended && !(node->is_pipe && node->writes)))
+	if (arrived(&node->in, now, when) || (ended && !node->is_pipe))
 		events |= POLLIN;
 	if (ended && !node->is_pipe)
 		events |= POLLRDHUP;
-	if (ended && ((node->is_pipe && !node->writes) || (!node->is_pipe && !node->writes)))
+	if (ended && shut && !(node->is_pipe && node->writes))
 		events |= POLLHUP;
 	if (!node->peer && node->is_pipe && node->writes)
 		events |= POLLERR;
+	if (!node->is_pipe && !node->writes)
+		events |= POLLOUT;
 	if (node->writes && (!to || to->held + (node->is_pipe ? PIPE_BUF : 1) <= to->capacity))
 		events |= POLLOUT;
 	return node->is_pipe && node->writes ? events & ~POLLIN : events;
+}
+
+static int datagram_events(struct weft__world *world, struct weft__node *node, uint64_t *when)
+{
+	bool ended = has_ended(world, node), shut = !node->writes || (node->type == SOCK_SEQPACKET && !node->peer);
+	int events = first_datagram(world, node, when) || ended ? POLLIN : 0;
+
+	if (!node->peer || node->peer->in.held < node->peer->in.capacity)
+		events |= POLLOUT;
+	return events | (ended ? POLLRDHUP : 0) | (ended && shut ? POLLHUP : 0) |
+	       (node->error && !node->told ? POLLERR : 0);
 }
 
 static int events_of(struct weft__world *world, struct weft__node *node, uint64_t *when)
@@ -633,22 +744,26 @@ static int events_of(struct weft__world *world, struct weft__node *node, uint64_
 	case WEFT__CONNECTED:
 		return stream_events(world, node, when);
 	case WEFT__LISTENER:
-		return node->queued ? POLLIN : 0;
+		if (node->reads)
+			return node->queued ? POLLIN : 0;
+		return POLLOUT | POLLHUP; /* shut down: it is not connected */
 	case WEFT__DATAGRAMS:
-		return POLLOUT | (first_datagram(world, node, when) || node->in.end_at ? POLLIN : 0);
+		return datagram_events(world, node, when);
 	case WEFT__OPEN_FILE:
 		return POLLIN | POLLOUT;
 	case WEFT__SIGNALS:
 		return weft__sim_has_signal(world, node) ? POLLIN : 0;
 	default:
-		return POLLOUT | POLLHUP; /* as of a socket that is not connected */
+		return POLLOUT | POLLHUP | (node->reads ? 0 : POLLIN | POLLRDHUP); /* a socket that is not connected */
 	}
 }
 
 static int64_t poll_node(struct weft__world *world, struct weft__node *node, const weft_io_t *io, uint64_t *when)
 {
-	int events = events_of(world, node, when) & (io->flags | POLLERR | POLLHUP);
+	int events = events_of(world, node, when);
 
+	events |= (events & POLLIN ? POLLRDNORM : 0) | (events & POLLOUT ? POLLWRNORM : 0);
+	events &= io->flags | POLLERR | POLLHUP;
 	return events ? events : -EAGAIN;
 }
 
@@ -692,7 +807,7 @@ static int64_t splice_nodes(struct weft__world *world, struct weft__node *node, 
 	if (!part.iov_base)
 		return -ENOMEM;
 	io->way = WEFT__IN;
-	result = take(world, node, &part, 1, MSG_PEEK, NULL, when);
+	result = take(world, node, &part, 1, 0, MSG_PEEK, NULL, when);
 	if (result > 0) {
 		part.iov_len = (size_t)result;
 		*when = WEFT_NEVER;
@@ -738,6 +853,8 @@ static int64_t send_message(struct weft__world *world, struct weft__node *node, 
 		return result;
 	if (node->kind == WEFT__DATAGRAMS)
 		result = send_one(world, node, m, &along);
+	else if (m->msg_namelen && node->domain == AF_UNIX)
+		result = node->kind == WEFT__CONNECTED ? -EISCONN : -EOPNOTSUPP;
 	else if (node->kind == WEFT__CONNECTED)
 		result = put(world, node, m->msg_iov, m->msg_iovlen, &along, when);
 	else
@@ -754,17 +871,22 @@ static int64_t transfer(struct weft__world *world, struct weft__node *node, weft
 	struct iovec part;
 
 	if (has_offset(io))
-		return -ESPIPE;
+		return io->offset < 0 ? -EINVAL : -ESPIPE;
 	if (node->is_pipe && !is_file_call)
 		return -ENOTSOCK;
+	/* But an empty datagram may be written. */
+	if (is_file_call && !node->is_pipe && weft__io_moves_nothing(io) && io->kind != WEFT_IO_WRITE)
+		return 0;
 	message = message_of(io, &m, &part);
 	if (io->way == WEFT__OUT)
 		return send_message(world, node, message, when);
 	if (node->kind == WEFT__DATAGRAMS)
 		return receive(world, node, message, flags, when);
 	if (node->kind != WEFT__CONNECTED)
-		return -ENOTCONN;
-	return take(world, node, message->msg_iov, message->msg_iovlen, flags, message == &m ? NULL : message, when);
+		return node->is_local ? -EINVAL : node->reads || node->kind == WEFT__LISTENER ? -ENOTCONN : 0;
+	if (flags & MSG_WAITALL && !(flags & MSG_PEEK))
+		return take_all(world, node, io, message, when);
+	return take(world, node, message->msg_iov, message->msg_iovlen, 0, flags, message == &m ? NULL : message, when);
 }
 
 int64_t weft__sim_attempt(struct weft__world *world, struct weft__node *node, weft_io_t *io, uint64_t *when,
@@ -845,23 +967,43 @@ void weft__sim_end(struct weft__world *world, struct weft__node *node, bool cras
 	}
 	if (node->kind == WEFT__DATAGRAMS && node->peer) {
 		tell_end(world, node);
+		if (node->type == SOCK_SEQPACKET && node->in.held)
+			node->peer->error = -ECONNRESET;
 		node->peer->peer = NULL;
+		weft__node_stir(node->peer, WEFT__OUT);
 	} else {
 		end_stream(world, node, crashed);
 	}
-	while (node->in.first)
-		drop_first(world, &node->in);
-	node->in.held = 0;
+	drop_all(world, node);
 	node->peer = NULL;
 	node->bound = false;
+	if (node->kind == WEFT__DATAGRAMS)
+		stir_senders(world, node);
 	node->kind = WEFT__DEAD;
 	weft__node_drop(node);
+}
+
+static bool is_reset(struct weft__world *world, const struct weft__node *node)
+{
+	return node->reset_at && node->reset_at <= weft__world_now(world);
+}
+
+/* The other end of a Unix socket, unless it is one of datagrams, can send no more then. */
+static void shut_in(struct weft__node *node)
+{
+	node->reads = false;
+	if (!node->is_local || !node->peer)
+		return;
+	if (node->type != SOCK_DGRAM)
+		node->peer->writes = false;
+	weft__node_stir(node->peer, WEFT__OUT);
 }
 
 int weft__sim_shutdown(int number, int how)
 {
 	struct weft__world *world = weft__world();
 	struct weft__node *node = world ? weft__node_of(world, number) : NULL;
+	bool connected;
 
 	if (!node || node->kind == WEFT__DEAD)
 		return -EBADF;
@@ -869,14 +1011,15 @@ int weft__sim_shutdown(int number, int how)
 		return -ENOTSOCK;
 	if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
 		return -EINVAL;
-	if (node->kind == WEFT__SOCKET || (node->kind == WEFT__DATAGRAMS && !node->peer && !node->has_remote))
-		return -ENOTCONN;
+	connected = node->is_local || (node->kind == WEFT__LISTENER && node->reads) ||
+		    (node->kind == WEFT__CONNECTED && !is_reset(world, node)) ||
+		    (node->kind == WEFT__DATAGRAMS && node->has_remote);
 	if (how != SHUT_WR)
-		node->reads = false;
+		shut_in(node);
 	if (how != SHUT_RD && node->writes) {
 		node->writes = false;
 		tell_end(world, node);
 	}
 	weft__node_stir(node, WEFT__IN | WEFT__OUT);
-	return 0;
+	return connected ? 0 : -ENOTCONN;
 }

@@ -317,10 +317,12 @@ int64_t weft__sim_connect(struct weft__world *world, struct weft__node *node, we
 	uint64_t now = weft__world_now(world);
 	int64_t error;
 
-	if (node->kind == WEFT__DATAGRAMS && !node->peer)
-		return begin_to_connect(world, node, io);
 	if (node->is_pipe || node->kind == WEFT__OPEN_FILE)
 		return -ENOTSOCK;
+	if (!io->data || io->length < sizeof(sa_family_t))
+		return -EINVAL;
+	if (node->kind == WEFT__DATAGRAMS && !node->peer)
+		return begin_to_connect(world, node, io);
 	if (node->answer_at)
 		return answered(world, node, when);
 	if (node->kind != WEFT__SOCKET)
@@ -358,6 +360,8 @@ int64_t weft__sim_accept(struct weft__world *world, struct weft__node *node, wef
 	struct weft__node *server = node->queue;
 	int fd;
 
+	if (node->kind == WEFT__DATAGRAMS && node->type == SOCK_DGRAM)
+		return -EOPNOTSUPP;
 	if (node->kind != WEFT__LISTENER || !node->reads)
 		return node->is_pipe || node->kind == WEFT__OPEN_FILE ? -ENOTSOCK : -EINVAL;
 	if (!server)
@@ -454,6 +458,7 @@ int weft__sim_socketpair(int domain, int type, int fds[2])
 	} else {
 		a->peer = b;
 		b->peer = a;
+		a->has_remote = b->has_remote = true;
 	}
 	return 0;
 }

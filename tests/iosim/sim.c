@@ -507,7 +507,9 @@ static void *local_sockets(void *result)
 	CHECK(weft_dial("/run/x", NULL) == -ECONNREFUSED);
 	CHECK(weft_write_all(fds[0], "abc", 3) == 3);
 	CHECK(weft_recv(fds[1], data, 1, MSG_PEEK) == 1 && *data == 'a');
-	CHECK(weft_read_all(fds[1], data, 3) == 3 && !memcmp(data, "abc", 3));
+	CHECK(weft_recv(fds[1], data, 3, MSG_WAITALL) == 3 && !memcmp(data, "abc", 3));
+	CHECK(weft_write_all(fds[0], "de", 2) == 2);
+	CHECK(weft_recv_until(fds[1], data, 3, MSG_WAITALL, weft_now() + MS) == 2 && !memcmp(data, "de", 2));
 	CHECK(!weft_close(fds[0]));
 	CHECK(weft_write(fds[1], "x", 1) == -EPIPE);
 	CHECK(weft_read(fds[1], data, 1) == 0 && !weft_close(fds[1]));
@@ -728,6 +730,15 @@ static void *files(void *result)
 	CHECK(!weft_fstatat(AT_FDCWD, "a", &status, 0) && status.st_size == 13 && status.st_mode == (S_IFREG | 0640));
 	CHECK(!weft_fstatat(fd, "", &status, AT_EMPTY_PATH) && status.st_size == 13);
 	CHECK(!weft_close(fd));
+	CHECK(weft_open("a/b", O_RDWR | O_CREAT, 0640) == -ENOTDIR && weft_mkdir("a/b", 0755) == -ENOTDIR);
+	CHECK(weft_open("a/b", O_RDONLY, 0) == -ENOTDIR && weft_unlink("a/b") == -ENOTDIR);
+	CHECK(weft_open("a", O_RDONLY | O_DIRECTORY, 0) == -ENOTDIR && weft_rename("a", "a/b") == -ENOTDIR);
+	CHECK(!weft_mkdir("d", 0755) && weft_open("d", O_RDONLY | O_CREAT, 0) == -EISDIR);
+	CHECK(weft_open("d", O_RDONLY | O_TRUNC, 0) == -EISDIR && weft_open("d", O_WRONLY, 0) == -EISDIR);
+	fd = weft_open("d", O_RDONLY, 0);
+	CHECK(weft_read(fd, data, 1) == -EISDIR && weft_write(fd, "x", 1) == -EBADF && !weft_close(fd));
+	fd = weft_open(".", O_RDONLY, 0);
+	CHECK(fd >= 0 && weft_read(fd, data, 1) == -EISDIR && !weft_close(fd));
 	fd = weft_open("./socket", O_WRONLY | O_CREAT, 0640);
 	CHECK(weft_listen("./socket", 0, 0, 0) == -EADDRINUSE && !weft_close(fd));
 	fd = weft_open("a", O_WRONLY | O_APPEND, 0);
