@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The same answers as the system's own calls: PROGRAM WORKERS FIRST-SEED COUNT; 0 workers: by a thread.
+ * The same answers as the system's own calls: PROGRAM WORKERS FIRST-SEED COUNT [posix | simulated].
+ *
+ * Calls are those of weft/io.h, by a task, or by a thread (0 workers); those of weft/posix.h, by a task; or those of
+ * weft/io.h in the simulated world.
  *
  * A round makes two descriptors of the same kind, one for Weft and one for the oracle, and does the same drawn things
  * with both: the other side sends, with descriptors or an urgent byte, ends or goes away; this side reads, receives,
  * writes, polls, and asks for what its kind cannot do. Weft's calls have a deadline; the oracle asks poll and then the
- * system's call. What comes out, number, error and bytes, must be the same.
+ * system's call. The results must be equal: number, error, bytes, and whether SIGPIPE was raised.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -14,11 +17,17 @@
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
+#include <stddef.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <weft/io.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+#define WEFT_POSIX_NO_NAMES
+#include <weft/posix.h>
+#include <weft/world.h>
 
 #include "../sched/check.h"
 #include "../sched/draw.h"
@@ -29,41 +38,89 @@ enum {
 	DATAGRAMS,
 	SEQPACKET,
 	UDP,
+	UDP_FREE, /* connected by its peer alone */
+	BOUND,	  /* the same, of Unix datagrams */
+	STREAM,	  /* TCP, not connected */
+	LOCAL,	  /* a Unix stream that is not connected */
+	LONELY,	  /* a Unix socket of datagrams without a name or a peer */
+	LISTENER,
 	PIPE,
+	PIPE_OUT, /* its writing end */
 	PACKETS,
+	FIFO,
 	TERMINAL,
 	EVENTS,
 	SEMAPHORE,
+	TIMER,
+	SIGNALS,
 	INOTIFY,
 	FILE_,
+	DIRECTORY,
 	NOTHING,
-	LISTENER,
 	KINDS
 };
-static const char *const kinds[] = {"tcp",	"unix",	   "datagrams", "seqpacket", "udp",  "pipe", "packets",
-				    "terminal", "eventfd", "semaphore", "inotify",   "file", "null", "listener"};
+#define B(kind) (1u << (kind))
+enum { SOCKETS = B(PIPE) - 1, COUNTERS = B(EVENTS) | B(SEMAPHORE) | B(TIMER) | B(SIGNALS) | B(INOTIFY) };
+
+/* By which the calls are made. */
+enum { CALLS_OF_WEFT, CALLS_OF_POSIX, SIMULATED };
+
+static const struct {
+	const char *name;
+	bool simulated;
+} kinds[] = {
+    [TCP] = {"tcp", true},
+    [UNIX] = {"unix", true},
+    [DATAGRAMS] = {"datagrams", true},
+    [SEQPACKET] = {"seqpacket", true},
+    [UDP] = {"udp", true},
+    [UDP_FREE] = {"udp, not connected", true},
+    [BOUND] = {"bound", true},
+    [STREAM] = {"stream", true},
+    [LOCAL] = {"local", true},
+    [LONELY] = {"lonely", true},
+    [LISTENER] = {"listener", true},
+    [PIPE] = {"pipe", true},
+    [PIPE_OUT] = {"pipe, out", true},
+    [PACKETS] = {"packets", false},
+    [FIFO] = {"fifo", false},
+    [TERMINAL] = {"terminal", false},
+    [EVENTS] = {"eventfd", false},
+    [SEMAPHORE] = {"semaphore", false},
+    [TIMER] = {"timerfd", false},
+    [SIGNALS] = {"signalfd", false},
+    [INOTIFY] = {"inotify", false},
+    [FILE_] = {"file", true},
+    [DIRECTORY] = {"directory", true},
+    [NOTHING] = {"null", false},
+};
 
 enum { MOST = 256, STEPS = 14, PATIENCE = 2, LONG = 2000 /* milliseconds */ };
+enum { QUEUE = 10 /* datagrams that a Unix socket of the system holds; a simulated one counts bytes */ };
 
 /* One of the two. */
 struct side {
 	int fd, peer; /* -1: none, or closed */
-	bool sockets;
+	int kind, signal, sent;
+	bool simulated;
 	char path[40];
 };
 
 struct answer {
 	int64_t result;
 	int extra; /* descriptors, or flags of a message */
+	int raised;
 	char data[MOST + 2];
 };
 
+static int way;
 static unsigned long seed;
 static uint64_t numbers;
+static int sigpipes; /* atomic */
 
 /* ---- making a pair ----------------------------------------------------------------------------------------------- */
 
-static void connect_pair(struct side *s, int type)
+static void connect_pair(struct side *s, int type, bool both)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}}, b;
 	socklen_t size = sizeof a;
@@ -75,43 +132,94 @@ static void connect_pair(struct side *s, int type)
 		CHECK(!listen(listener, 1) && !connect(s->peer, (struct sockaddr *)&a, sizeof a));
 		s->fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 		CHECK(s->fd >= 0 && !close(listener));
+		/* Else a short segment waits until the one before it is acknowledged. */
+		CHECK(!weft_set_nodelay(s->fd, true) && !weft_set_nodelay(s->peer, true));
 		return;
 	}
 	s->fd = listener;
 	b = a;
 	b.sin_port = 0;
 	CHECK(!bind(s->peer, (struct sockaddr *)&b, sizeof b) && !getsockname(s->peer, (struct sockaddr *)&b, &size));
-	CHECK(!connect(s->peer, (struct sockaddr *)&a, sizeof a) && !connect(s->fd, (struct sockaddr *)&b, sizeof b));
+	CHECK(!connect(s->peer, (struct sockaddr *)&a, sizeof a));
+	CHECK(!both || !connect(s->fd, (struct sockaddr *)&b, sizeof b));
 }
 
-static void make(struct side *s, int kind)
+static void bind_datagrams(struct side *s)
 {
-	static unsigned serial;
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+
+	strcpy(a.sun_path, s->path);
+	s->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	s->peer = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	CHECK(!bind(s->fd, (struct sockaddr *)&a, sizeof a) && !connect(s->peer, (struct sockaddr *)&a, sizeof a));
+}
+
+static void open_fifo(const char *path, int fds[2])
+{
+	CHECK(!mkfifo(path, 0600));
+	fds[0] = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	fds[1] = open(path, O_WRONLY | O_CLOEXEC);
+	CHECK(!fcntl(fds[0], F_SETFL, O_RDONLY));
+}
+
+static int signals_of(struct side *s, int which)
+{
+	sigset_t set;
+
+	s->signal = which ? SIGUSR1 : SIGUSR2;
+	sigemptyset(&set);
+	sigaddset(&set, s->signal);
+	return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+static void make_real(struct side *s, int which)
+{
 	int fds[2] = {-1, -1}, types[] = {[UNIX] = SOCK_STREAM, [DATAGRAMS] = SOCK_DGRAM, [SEQPACKET] = SOCK_SEQPACKET};
 
-	*s = (struct side){.sockets = kind <= UDP || kind == LISTENER};
-	snprintf(s->path, sizeof s->path, "/tmp/weft-differs-%d-%u", getpid(), serial++);
-	switch (kind) {
+	switch (s->kind) {
 	case TCP:
 	case UDP:
-		connect_pair(s, kind == TCP ? SOCK_STREAM : SOCK_DGRAM);
+	case UDP_FREE:
+		connect_pair(s, s->kind == TCP ? SOCK_STREAM : SOCK_DGRAM, s->kind != UDP_FREE);
+		return;
+	case BOUND:
+		bind_datagrams(s);
 		return;
 	case UNIX:
 	case DATAGRAMS:
 	case SEQPACKET:
-		CHECK(!socketpair(AF_UNIX, types[kind] | SOCK_CLOEXEC, 0, fds));
+		CHECK(!socketpair(AF_UNIX, types[s->kind] | SOCK_CLOEXEC, 0, fds));
+		break;
+	case STREAM:
+	case LOCAL:
+	case LONELY:
+		fds[0] = socket(s->kind == STREAM ? AF_INET : AF_UNIX,
+				(s->kind == LONELY ? SOCK_DGRAM : SOCK_STREAM) | SOCK_CLOEXEC, 0);
 		break;
 	case PIPE:
 	case PACKETS:
-		CHECK(!pipe2(fds, O_CLOEXEC | (kind == PACKETS ? O_DIRECT : 0)));
+		CHECK(!pipe2(fds, O_CLOEXEC | (s->kind == PACKETS ? O_DIRECT : 0)));
+		break;
+	case PIPE_OUT:
+		CHECK(!pipe2(fds, O_CLOEXEC));
+		fds[0] ^= fds[1], fds[1] ^= fds[0], fds[0] ^= fds[1];
+		break;
+	case FIFO:
+		open_fifo(s->path, fds);
 		break;
 	case TERMINAL:
 		CHECK(!openpty(&fds[1], &fds[0], NULL, NULL, NULL));
 		break;
 	case EVENTS:
 	case SEMAPHORE:
-		fds[0] = eventfd(0, EFD_CLOEXEC | (kind == SEMAPHORE ? EFD_SEMAPHORE : 0));
+		fds[0] = eventfd(0, EFD_CLOEXEC | (s->kind == SEMAPHORE ? EFD_SEMAPHORE : 0));
 		fds[1] = dup(fds[0]);
+		break;
+	case TIMER:
+		fds[0] = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+		break;
+	case SIGNALS:
+		fds[0] = signals_of(s, which);
 		break;
 	case INOTIFY:
 		CHECK(!mkdir(s->path, 0700));
@@ -121,6 +229,10 @@ static void make(struct side *s, int kind)
 	case FILE_:
 		fds[0] = open(s->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 		fds[1] = open(s->path, O_WRONLY | O_APPEND | O_CLOEXEC);
+		break;
+	case DIRECTORY:
+		CHECK(!mkdir(s->path, 0700));
+		fds[0] = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		break;
 	case NOTHING:
 		fds[0] = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -134,19 +246,194 @@ static void make(struct side *s, int kind)
 	CHECK(s->fd >= 0);
 }
 
+static int connect_simulated(int fd, int to)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+
+	a.sin_port = htons((uint16_t)weft_port(to));
+	return weft_connect(fd, (struct sockaddr *)&a, sizeof a);
+}
+
+static void connect_pair_simulated(struct side *s)
+{
+	unsigned flags = s->kind == TCP ? 0 : WEFT_LISTEN_UDP;
+	int listener = weft_listen("127.0.0.1", 0, 1, flags);
+
+	s->peer = s->kind == TCP ? weft_socket(AF_INET, SOCK_STREAM, 0) : weft_listen("127.0.0.1", 0, 1, flags);
+	CHECK(listener >= 0 && s->peer >= 0 && !connect_simulated(s->peer, listener));
+	s->fd = s->kind == TCP ? weft_accept(listener, NULL, NULL, 0) : listener;
+	CHECK(s->kind == TCP ? !weft_close(listener) : s->kind == UDP_FREE || !connect_simulated(s->fd, s->peer));
+}
+
+static void make_simulated(struct side *s)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	int fds[2] = {-1, -1}, types[] = {[UNIX] = SOCK_STREAM, [DATAGRAMS] = SOCK_DGRAM, [SEQPACKET] = SOCK_SEQPACKET};
+
+	switch (s->kind) {
+	case TCP:
+	case UDP:
+	case UDP_FREE:
+		connect_pair_simulated(s);
+		return;
+	case BOUND:
+		strcpy(a.sun_path, s->path);
+		fds[0] = weft_listen(s->path, 0, 0, WEFT_LISTEN_UDP);
+		fds[1] = weft_socket(AF_UNIX, SOCK_DGRAM, 0);
+		CHECK(!weft_connect(fds[1], (struct sockaddr *)&a, sizeof a));
+		break;
+	case UNIX:
+	case DATAGRAMS:
+	case SEQPACKET:
+		CHECK(!weft_socketpair(AF_UNIX, types[s->kind], 0, fds));
+		break;
+	case STREAM:
+	case LOCAL:
+	case LONELY:
+		fds[0] =
+		    weft_socket(s->kind == STREAM ? AF_INET : AF_UNIX, s->kind == LONELY ? SOCK_DGRAM : SOCK_STREAM, 0);
+		break;
+	case PIPE:
+	case PIPE_OUT:
+		CHECK(!weft_pipe(fds));
+		if (s->kind == PIPE_OUT)
+			fds[0] ^= fds[1], fds[1] ^= fds[0], fds[0] ^= fds[1];
+		break;
+	case FILE_:
+		fds[0] = weft_open(s->path, O_RDWR | O_CREAT, 0600);
+		fds[1] = weft_open(s->path, O_WRONLY | O_APPEND, 0);
+		break;
+	case DIRECTORY:
+		CHECK(!weft_mkdir(s->path, 0700));
+		fds[0] = weft_open(s->path, O_RDONLY | O_DIRECTORY, 0);
+		break;
+	default:
+		fds[0] = weft_listen("127.0.0.1", 0, 8, 0);
+	}
+	s->fd = fds[0];
+	s->peer = fds[1];
+	CHECK(s->fd >= 0);
+}
+
+static void make(struct side *s, int kind, int which)
+{
+	static unsigned serial;
+
+	*s = (struct side){.kind = kind, .simulated = way == SIMULATED && !which};
+	snprintf(s->path, sizeof s->path, "/tmp/weft-differs-%d-%u", getpid(), serial++);
+	if (s->simulated)
+		make_simulated(s);
+	else
+		make_real(s, which);
+}
+
+static void close_peer(struct side *s)
+{
+	CHECK(s->simulated ? weft_close(s->peer) == 0 : close(s->peer) == 0);
+	s->peer = -1;
+}
+
 static void unmake(struct side *s, bool weft)
 {
+	sigset_t set;
 	char name[60];
 
-	CHECK(weft ? weft_close(s->fd) == 0 : close(s->fd) == 0);
+	CHECK(!weft		      ? close(s->fd) == 0
+	      : way == CALLS_OF_POSIX ? weft_posix_close(s->fd) == 0
+				      : weft_close(s->fd) == 0);
 	if (s->peer >= 0)
-		CHECK(!close(s->peer));
-	for (int i = 0; i < STEPS; i++) {
+		close_peer(s);
+	for (int i = 0; s->kind == INOTIFY && i < STEPS; i++) {
 		snprintf(name, sizeof name, "%s/%d", s->path, i);
 		(void)unlink(name);
 	}
+	if (s->signal) {
+		sigemptyset(&set);
+		sigaddset(&set, s->signal);
+		(void)sigtimedwait(&set, NULL, &(struct timespec){0, 0});
+	}
 	(void)rmdir(s->path);
 	(void)unlink(s->path);
+}
+
+/* ---- what this side does ----------------------------------------------------------------------------------------- */
+
+enum {
+	READ,
+	READV,
+	PREAD,
+	RECV,
+	RECVMSG,
+	RECVFROM,
+	WRITE,
+	WRITEV,
+	PWRITE,
+	SEND,
+	SENDMSG,
+	SENDTO,
+	POLL,
+	ACCEPT,
+	CONNECT,
+	SYNC,
+	SHUTDOWN,
+	CALLS
+};
+static const char *const names[] = {"read",  "readv",  "pread",	  "recv",  "recvmsg", "recvfrom",
+				    "write", "writev", "pwrite",  "send",  "sendmsg", "sendto",
+				    "poll",  "accept", "connect", "fsync", "shutdown"};
+enum {
+	READS = B(READ) | B(READV) | B(PREAD),
+	RECEIVES = B(RECV) | B(RECVMSG) | B(RECVFROM),
+	WRITES = B(WRITE) | B(WRITEV) | B(PWRITE),
+	SENDS = B(SEND) | B(SENDMSG) | B(SENDTO),
+};
+
+/* What is odd about a call. */
+enum { NULL_DATA = 1, NEGATIVE = 2, EMPTY = 4, SHUTS_IN = 8 };
+
+struct call {
+	int what, flags, bytes, odd;
+};
+
+/*
+ * Calls that are not compared, and why: the differences that docs/io.md, docs/posix.md and docs/simulator.md name. A
+ * zero means any; `odd` and `flags` mean calls that have one of them.
+ */
+static const struct {
+	unsigned ways, kinds, calls;
+	int flags, odd;
+} differences[] = {
+    /* Of a vector only the first part is used, since a thread could block at the second. */
+    {0, B(INOTIFY) | B(TERMINAL), B(READV), 0, 0},
+    /* A read of nothing ends by EINVAL there, or blocks. */
+    {0, COUNTERS, READS | WRITES, 0, EMPTY},
+    /* The urgent byte, the error queue and socket options are not simulated; nor is memory that is not there. */
+    {B(SIMULATED), 0, RECEIVES | SENDS, MSG_OOB | MSG_ERRQUEUE, 0},
+    {B(SIMULATED), 0, 0, 0, NULL_DATA},
+    /* A peek of a Unix stream tells of descriptors that come behind the bytes that it returns. */
+    {B(SIMULATED), B(UNIX), B(RECVMSG), MSG_PEEK, 0},
+    /* TCP resets nothing for which its receiver has shut down reading; and a listener that is shut down stays one. */
+    {B(SIMULATED), B(TCP) | B(LISTENER), B(SHUTDOWN), 0, SHUTS_IN},
+    /* A Unix socket has no file there: -ECONNREFUSED, not -ENOENT. */
+    {B(SIMULATED), B(DATAGRAMS) | B(BOUND) | B(LONELY), B(SENDTO), 0, 0},
+};
+
+/* Nobody answers a datagram of UDP there: a port that is closed is not told. */
+static bool may_close_peer(int kind)
+{
+	return kind != TERMINAL && !(way == SIMULATED && (kind == UDP || kind == UDP_FREE));
+}
+
+static bool is_excepted(int kind, const struct call *c)
+{
+	for (size_t i = 0; i < sizeof differences / sizeof *differences; i++)
+		if ((!differences[i].ways || differences[i].ways & B(way)) &&
+		    (!differences[i].kinds || differences[i].kinds & B(kind)) &&
+		    (!differences[i].calls || differences[i].calls & B(c->what)) &&
+		    (!differences[i].flags || differences[i].flags & c->flags) &&
+		    (!differences[i].odd || differences[i].odd & c->odd))
+			return true;
+	return false;
 }
 
 /* ---- what the other side does ------------------------------------------------------------------------------------ */
@@ -155,7 +442,15 @@ struct act {
 	int what, bytes, step;
 };
 
-static void send_rights(int fd, const char *data, size_t bytes)
+static ssize_t send_by_peer(struct side *s, const char *data, size_t bytes, int flags)
+{
+	if (s->simulated)
+		return flags ? weft_send_until(s->peer, data, bytes, flags, 0)
+			     : weft_write_until(s->peer, data, bytes, 0);
+	return flags ? send(s->peer, data, bytes, flags | MSG_DONTWAIT | MSG_NOSIGNAL) : write(s->peer, data, bytes);
+}
+
+static void send_rights(struct side *s, const char *data, size_t bytes)
 {
 	union {
 		char space[CMSG_SPACE(sizeof(int))];
@@ -169,118 +464,166 @@ static void send_rights(int fd, const char *data, size_t bytes)
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 
 	*c = (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
-	memcpy(CMSG_DATA(c), &fd, sizeof fd);
-	(void)!sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+	memcpy(CMSG_DATA(c), &s->peer, sizeof(int));
+	if (s->simulated)
+		(void)weft_sendmsg_until(s->peer, &m, 0, 0);
+	else
+		(void)!sendmsg(s->peer, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static void act(struct side *s, int kind, const struct act *a)
+/* A kind whose other side is no descriptor. True: there is nothing else to do. */
+static bool act_alone(struct side *s, const struct act *a)
 {
-	char data[MOST], name[60];
-	uint64_t count = (uint64_t)a->bytes + 1;
+	const struct itimerspec soon = {.it_value = {0, 1}};
+	char name[60];
 
-	memset(data, 'a' + a->step, sizeof data);
-	if (kind == TERMINAL)
-		data[a->bytes] = '\n';
-	if (kind == INOTIFY) {
+	if (s->kind == INOTIFY) {
 		snprintf(name, sizeof name, "%s/%d", s->path, a->step);
 		CHECK(!close(open(name, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)));
-	} else if (s->peer < 0) {
+	} else if (s->kind == TIMER) {
+		CHECK(!timerfd_settime(s->fd, 0, &soon, NULL));
+		CHECK(poll(&(struct pollfd){s->fd, POLLIN, 0}, 1, LONG) == 1);
+	} else if (s->kind == SIGNALS) {
+		CHECK(!kill(getpid(), s->signal));
+	}
+	return s->peer < 0;
+}
+
+static void act(struct side *s, const struct act *a)
+{
+	char data[MOST], into[MOST];
+	uint64_t count = (uint64_t)a->bytes + 1;
+	const bool shuts_out = a->bytes % 4 || (way == SIMULATED && s->kind == TCP);
+	const int how = shuts_out ? SHUT_WR : a->bytes % 8 ? SHUT_RD : SHUT_RDWR;
+
+	memset(data, 'a' + a->step, sizeof data);
+	if (s->kind == TERMINAL)
+		data[a->bytes] = '\n';
+	if (act_alone(s, a))
 		return;
-	} else if (a->what == 0 && kind != TERMINAL) {
-		CHECK(!close(s->peer));
-		s->peer = -1;
-	} else if (a->what == 1 && s->sockets) {
-		(void)shutdown(s->peer, SHUT_WR);
-	} else if (a->what == 2 && kind == TCP) {
-		(void)!send(s->peer, data, 1 + (size_t)a->bytes, MSG_OOB | MSG_DONTWAIT | MSG_NOSIGNAL);
-	} else if (a->what <= 3 && (kind == UNIX || kind == DATAGRAMS || kind == SEQPACKET)) {
-		send_rights(s->peer, data, 1 + (size_t)a->bytes);
-	} else if (kind == EVENTS || kind == SEMAPHORE) {
+	if (a->what == 0 && may_close_peer(s->kind)) {
+		close_peer(s);
+	} else if (a->what == 1 && B(s->kind) & SOCKETS) {
+		(void)(s->simulated ? weft_shutdown(s->peer, how) : shutdown(s->peer, how));
+	} else if (a->what == 2 && s->kind == TCP && way != SIMULATED) {
+		(void)send_by_peer(s, data, 1 + (size_t)a->bytes, MSG_OOB);
+	} else if (a->what <= 3 && (s->kind == UNIX || s->kind == DATAGRAMS || s->kind == SEQPACKET)) {
+		send_rights(s, data, 1 + (size_t)a->bytes);
+	} else if (a->what == 4 && B(s->kind) & SOCKETS) {
+		(void)!(s->simulated ? weft_recv_until(s->peer, into, sizeof into, 0, 0)
+				     : recv(s->peer, into, sizeof into, MSG_DONTWAIT));
+	} else if (s->kind == PIPE_OUT) {
+		(void)!(s->simulated ? weft_read_until(s->peer, into, (size_t)count, 0)
+			: poll(&(struct pollfd){s->peer, POLLIN, 0}, 1, 0) == 1 ? read(s->peer, into, (size_t)count)
+										: 0);
+	} else if (s->kind == EVENTS || s->kind == SEMAPHORE) {
 		CHECK(write(s->peer, &count, sizeof count) == sizeof count);
-	} else if (kind != NOTHING && kind != LISTENER) {
-		(void)!write(s->peer, data, 1 + (size_t)a->bytes);
+	} else if (s->sent++ < QUEUE) {
+		(void)!send_by_peer(s, data, (size_t)count, 0);
 	}
 }
 
-/* ---- what this side does ----------------------------------------------------------------------------------------- */
-
-enum { READ, READV, PREAD, RECV, RECVMSG, WRITE, WRITEV, PWRITE, SEND, POLL, ACCEPT, CONNECT, SYNC, CALLS };
-static const char *const names[] = {"read",   "readv", "pread", "recv",	  "recvmsg", "write", "writev",
-				    "pwrite", "send",  "poll",	"accept", "connect", "sync"};
-
-struct call {
-	int what, flags, bytes;
-};
+/* ---- asking ------------------------------------------------------------------------------------------------------ */
 
 /* Whether a call may wait, and for what. */
 static short waits_for(const struct call *c)
 {
-	if (c->what == READ || c->what == READV || c->what == RECV || c->what == RECVMSG || c->what == ACCEPT)
+	if (B(c->what) & (B(READ) | B(READV) | RECEIVES | B(ACCEPT)))
 		return POLLIN;
-	return c->what == WRITE || c->what == WRITEV || c->what == SEND ? POLLOUT : 0;
+	return B(c->what) & (B(WRITE) | B(WRITEV) | SENDS) ? POLLOUT : 0;
 }
 
-static struct msghdr message_of(struct iovec *parts, void *control, size_t size)
+/* The operands of a call. */
+struct operands {
+	char *data;
+	size_t length;
+	int64_t offset;
+	struct iovec parts[2];
+	struct msghdr message;
+	struct sockaddr_storage address;
+	socklen_t size;
+	union {
+		char space[CMSG_SPACE(4 * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+};
+
+static void prepare(struct operands *o, const struct call *c, struct answer *a)
 {
-	return (struct msghdr){.msg_iov = parts, .msg_iovlen = 2, .msg_control = control, .msg_controllen = size};
+	*o = (struct operands){.length = (size_t)c->bytes, .offset = c->odd & NEGATIVE ? -7 : 1};
+	o->data = c->odd & NULL_DATA ? NULL : a->data;
+	o->parts[0] = (struct iovec){o->data, o->length / 2};
+	o->parts[1] = (struct iovec){o->data ? o->data + o->length / 2 : NULL, o->length - o->length / 2};
+	o->message = (struct msghdr){.msg_iov = o->parts, .msg_iovlen = 2};
+	if (c->what == RECVMSG)
+		o->message.msg_control = &o->control, o->message.msg_controllen = sizeof o->control;
+	o->size = sizeof o->address;
+	if (c->what == SENDTO) {
+		/* Nobody is there. */
+		((struct sockaddr_un *)&o->address)->sun_family = AF_UNIX;
+		strcpy(((struct sockaddr_un *)&o->address)->sun_path, "/tmp/weft-differs-nobody");
+		o->size = sizeof(struct sockaddr_un);
+	}
 }
 
-/* How many descriptors came, which are closed. */
-static int take_rights(struct msghdr *m)
+/* How many descriptors came, which are closed; and the message's flags. */
+static int take_rights(struct msghdr *m, bool simulated)
 {
 	int count = 0, fd;
 
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c))
 		if (c->cmsg_type == SCM_RIGHTS) {
 			memcpy(&fd, CMSG_DATA(c), sizeof fd);
-			CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC && !close(fd));
+			CHECK(simulated ? !weft_close(fd) : fcntl(fd, F_GETFD) & FD_CLOEXEC && !close(fd));
 			count++;
 		}
 	return count | (m->msg_flags & ~MSG_CMSG_CLOEXEC) << 4;
 }
 
-#define CONTROL                                                                                                        \
-	union {                                                                                                        \
-		char space[CMSG_SPACE(4 * sizeof(int))];                                                               \
-		struct cmsghdr align;                                                                                  \
-	} control
-
 /* Now: the descriptor does not block. */
 static int64_t ask_system(int fd, const struct call *c, struct answer *a)
 {
-	struct iovec parts[2] = {{a->data, (size_t)c->bytes / 2}, {a->data + c->bytes / 2, (size_t)(c->bytes + 1) / 2}};
-	CONTROL;
-	struct msghdr m = message_of(parts, &control, sizeof control);
+	struct operands o;
 	struct pollfd p = {fd, (short)c->flags, 0};
 	int64_t n = 0;
 
+	prepare(&o, c, a);
 	switch (c->what) {
 	case READ:
-		n = read(fd, a->data, (size_t)c->bytes);
+		n = read(fd, o.data, o.length);
 		break;
 	case READV:
-		n = readv(fd, parts, 2);
+		n = readv(fd, o.parts, 2);
 		break;
 	case PREAD:
-		n = pread(fd, a->data, (size_t)c->bytes, 1);
+		n = pread(fd, o.data, o.length, o.offset);
 		break;
 	case RECV:
-		n = recv(fd, a->data, (size_t)c->bytes, c->flags);
+		n = recv(fd, o.data, o.length, c->flags);
 		break;
 	case RECVMSG:
-		n = recvmsg(fd, &m, c->flags | MSG_CMSG_CLOEXEC);
+		n = recvmsg(fd, &o.message, c->flags | MSG_CMSG_CLOEXEC);
+		break;
+	case RECVFROM:
+		n = recvfrom(fd, o.data, o.length, c->flags, (struct sockaddr *)&o.address, &o.size);
 		break;
 	case WRITE:
-		n = write(fd, a->data, (size_t)c->bytes);
+		n = write(fd, o.data, o.length);
 		break;
 	case WRITEV:
-		n = writev(fd, parts, 2);
+		n = writev(fd, o.parts, 2);
 		break;
 	case PWRITE:
-		n = pwrite(fd, a->data, (size_t)c->bytes, 1);
+		n = pwrite(fd, o.data, o.length, o.offset);
 		break;
 	case SEND:
-		n = send(fd, a->data, (size_t)c->bytes, c->flags | MSG_NOSIGNAL);
+		n = send(fd, o.data, o.length, c->flags | MSG_NOSIGNAL);
+		break;
+	case SENDMSG:
+		n = sendmsg(fd, &o.message, c->flags | MSG_NOSIGNAL);
+		break;
+	case SENDTO:
+		n = sendto(fd, o.data, o.length, c->flags | MSG_NOSIGNAL, (struct sockaddr *)&o.address, o.size);
 		break;
 	case POLL:
 		n = poll(&p, 1, PATIENCE);
@@ -291,12 +634,41 @@ static int64_t ask_system(int fd, const struct call *c, struct answer *a)
 	case CONNECT:
 		n = connect(fd, NULL, 0);
 		break;
+	case SHUTDOWN:
+		n = shutdown(fd, c->bytes % 4);
+		break;
 	default:
 		n = fsync(fd);
 	}
 	if (n >= 0 && c->what == RECVMSG)
-		a->extra = take_rights(&m);
+		a->extra = take_rights(&o.message, false);
+	if (n >= 0 && c->what == RECVFROM)
+		a->extra = o.size ? o.address.ss_family : 0;
 	return n < 0 ? -errno : n;
+}
+
+/* A call that may end with a part: the kernel's time-out ends it. */
+static int64_t ask_for_all(int fd, const struct call *c, struct answer *a)
+{
+	struct timeval limit = {0, PATIENCE * 1000};
+	int64_t n;
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+	n = ask_system(fd, c, a);
+	limit.tv_usec = 0;
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+	return n == -EAGAIN ? -ETIMEDOUT : n;
+}
+
+static bool never_waits(const struct call *c)
+{
+	return c->flags & (MSG_DONTWAIT | MSG_ERRQUEUE) && B(c->what) & (RECEIVES | SENDS);
+}
+
+static bool wants_all(const struct call *c)
+{
+	/* A time-out of the system ends a receive of nothing with 0. */
+	return B(c->what) & RECEIVES && c->flags & MSG_WAITALL && c->bytes && !never_waits(c);
 }
 
 static int64_t by_system(int fd, const struct call *c, struct answer *a)
@@ -305,92 +677,244 @@ static int64_t by_system(int fd, const struct call *c, struct answer *a)
 	int flags = fcntl(fd, F_GETFL);
 	int64_t n;
 
+	if (wants_all(c))
+		return ask_for_all(fd, c, a);
 	CHECK(!fcntl(fd, F_SETFL, flags | O_NONBLOCK));
 	n = ask_system(fd, c, a);
-	if (n == -EAGAIN && !(c->flags & MSG_DONTWAIT && (c->what == RECV || c->what == RECVMSG))) {
+	if (n == -EAGAIN && !never_waits(c)) {
 		(void)poll(&p, 1, PATIENCE);
 		n = ask_system(fd, c, a);
-		if (n == -EAGAIN)
-			n = -ETIMEDOUT;
 	}
 	CHECK(!fcntl(fd, F_SETFL, flags));
-	return n;
+	if (n != -EAGAIN || never_waits(c))
+		return n;
+	/* Sockets of datagrams that are shut down say so only to a call that blocks. */
+	return p.revents & POLLIN && p.events == POLLIN && c->what != ACCEPT ? ask_for_all(fd, c, a) : -ETIMEDOUT;
 }
 
-static int64_t by_weft(int fd, const struct call *c, struct answer *a, unsigned milliseconds)
+static int64_t by_weft(int fd, const struct call *c, struct answer *a, uint64_t until)
 {
-	uint64_t until = weft_now() + milliseconds * MS;
-	struct iovec parts[2] = {{a->data, (size_t)c->bytes / 2}, {a->data + c->bytes / 2, (size_t)(c->bytes + 1) / 2}};
-	CONTROL;
-	struct msghdr m = message_of(parts, &control, sizeof control);
+	struct operands o;
 	int64_t n;
 
+	prepare(&o, c, a);
 	switch (c->what) {
 	case READ:
-		return weft_read_until(fd, a->data, (size_t)c->bytes, until);
+		return weft_read_until(fd, o.data, o.length, until);
 	case READV:
-		return weft_preadv_until(fd, parts, 2, -1, until);
+		return weft_preadv_until(fd, o.parts, 2, -1, until);
 	case PREAD:
-		return weft_pread_until(fd, a->data, (size_t)c->bytes, 1, until);
+		return weft_pread_until(fd, o.data, o.length, o.offset, until);
 	case RECV:
-		return weft_recv_until(fd, a->data, (size_t)c->bytes, c->flags, until);
+		return weft_recv_until(fd, o.data, o.length, c->flags, until);
 	case RECVMSG:
-		n = weft_recvmsg_until(fd, &m, c->flags, until);
-		a->extra = n >= 0 ? take_rights(&m) : 0;
+		n = weft_recvmsg_until(fd, &o.message, c->flags, until);
+		a->extra = n >= 0 ? take_rights(&o.message, way == SIMULATED) : 0;
+		return n;
+	case RECVFROM:
+		n = weft_recvfrom_until(fd, o.data, o.length, c->flags, (struct sockaddr *)&o.address, &o.size, until);
+		a->extra = n >= 0 && o.size ? o.address.ss_family : 0;
 		return n;
 	case WRITE:
-		return weft_write_until(fd, a->data, (size_t)c->bytes, until);
+		return weft_write_until(fd, o.data, o.length, until);
 	case WRITEV:
-		return weft_pwritev_until(fd, parts, 2, -1, until);
+		return weft_pwritev_until(fd, o.parts, 2, -1, until);
 	case PWRITE:
-		return weft_pwrite_until(fd, a->data, (size_t)c->bytes, 1, until);
+		return weft_pwrite_until(fd, o.data, o.length, o.offset, until);
 	case SEND:
-		return weft_send_until(fd, a->data, (size_t)c->bytes, c->flags, until);
+		return weft_send_until(fd, o.data, o.length, c->flags, until);
+	case SENDMSG:
+		return weft_sendmsg_until(fd, &o.message, c->flags, until);
+	case SENDTO:
+		return weft_sendto_until(fd, o.data, o.length, c->flags, (struct sockaddr *)&o.address, o.size, until);
 	case POLL:
 		return weft_poll_until(fd, c->flags, until);
 	case ACCEPT:
 		return weft_accept_until(fd, NULL, NULL, 0, until);
 	case CONNECT:
 		return weft_connect_until(fd, NULL, 0, until);
+	case SHUTDOWN:
+		return weft_shutdown(fd, c->bytes % 4);
 	default:
 		return weft_fsync(fd);
 	}
 }
 
+struct posix_call {
+	int fd;
+	const struct call *call;
+	struct answer *answer;
+	unsigned milliseconds;
+};
+
+static int64_t ask_posix(const struct posix_call *p)
+{
+	const struct call *c = p->call;
+	struct answer *a = p->answer;
+	struct pollfd polled = {p->fd, (short)c->flags, 0};
+	struct operands o;
+	int64_t n;
+
+	prepare(&o, c, a);
+	switch (c->what) {
+	case READ:
+		return weft_posix_read(p->fd, o.data, o.length);
+	case READV:
+		return weft_posix_readv(p->fd, o.parts, 2);
+	case RECV:
+		return weft_posix_recv(p->fd, o.data, o.length, c->flags);
+	case RECVMSG:
+		n = weft_posix_recvmsg(p->fd, &o.message, c->flags | MSG_CMSG_CLOEXEC);
+		a->extra = n >= 0 ? take_rights(&o.message, false) : 0;
+		return n;
+	case RECVFROM:
+		n = weft_posix_recvfrom(p->fd, o.data, o.length, c->flags, (struct sockaddr *)&o.address, &o.size);
+		a->extra = n >= 0 && o.size ? o.address.ss_family : 0;
+		return n;
+	case WRITE:
+		return weft_posix_write(p->fd, o.data, o.length);
+	case WRITEV:
+		return weft_posix_writev(p->fd, o.parts, 2);
+	case SEND:
+		return weft_posix_send(p->fd, o.data, o.length, c->flags | MSG_NOSIGNAL);
+	case SENDMSG:
+		return weft_posix_sendmsg(p->fd, &o.message, c->flags | MSG_NOSIGNAL);
+	case SENDTO:
+		return weft_posix_sendto(p->fd, o.data, o.length, c->flags | MSG_NOSIGNAL,
+					 (struct sockaddr *)&o.address, o.size);
+	case POLL:
+		n = weft_posix_poll(&polled, 1, (int)p->milliseconds);
+		return n > 0 ? polled.revents : n < 0 ? n : weft_posix_poll(NULL, 0, -1);
+	case ACCEPT:
+		return weft_posix_accept4(p->fd, NULL, NULL, SOCK_CLOEXEC);
+	case CONNECT:
+		return weft_posix_connect(p->fd, NULL, 0);
+	default:
+		return weft_posix_fsync(p->fd);
+	}
+}
+
+static void *posix_task(void *argument)
+{
+	struct posix_call *p = argument;
+	int64_t n = ask_posix(p);
+
+	p->answer->result = n < 0 ? -errno : n;
+	return NULL;
+}
+
+/* The calls of weft/posix.h have no deadline: their task is cancelled. */
+static int64_t by_posix(int fd, const struct call *c, struct answer *a, unsigned milliseconds)
+{
+	struct posix_call p = {fd, c, a, milliseconds};
+	weft_scope_t scope;
+
+	weft_scope_open(&scope, weft_now() + milliseconds * MS);
+	CHECK(!weft_scope_spawn(&scope, posix_task, &p));
+	(void)weft_scope_wait(&scope);
+	return a->result == -ECANCELED ? -ETIMEDOUT : a->result;
+}
+
 /* ---- rounds ------------------------------------------------------------------------------------------------------ */
 
-static struct call draw_call(int kind)
+#define ONE_OF(list) list[draw(&numbers, sizeof list / sizeof *list)]
+
+static struct call draw_one(void)
 {
-	static const int receive_flags[] = {0, 0, MSG_PEEK, MSG_DONTWAIT, MSG_TRUNC, MSG_OOB};
-	static const int polled[] = {POLLIN, POLLOUT, POLLIN | POLLOUT, POLLIN | POLLRDHUP, POLLPRI};
+	static const int receive_flags[] = {0,
+					    0,
+					    0,
+					    MSG_PEEK,
+					    MSG_DONTWAIT,
+					    MSG_TRUNC,
+					    MSG_TRUNC | MSG_PEEK,
+					    MSG_OOB,
+					    MSG_WAITALL,
+					    MSG_WAITALL | MSG_DONTWAIT,
+					    MSG_ERRQUEUE,
+					    1 << 24};
+	static const int send_flags[] = {0, 0, 0, MSG_DONTWAIT, MSG_EOR, MSG_DONTROUTE, MSG_OOB, 1 << 24};
+	static const int polled[] = {POLLIN,  POLLOUT,	  POLLIN | POLLOUT, POLLIN | POLLRDHUP,
+				     POLLPRI, POLLRDNORM, POLLWRNORM,	    0};
 	struct call c = {.what = (int)draw(&numbers, 3) ? (int)draw(&numbers, 3) : (int)draw(&numbers, CALLS)};
 
 	c.bytes = (int)draw(&numbers, draw(&numbers, 4) ? MOST : 12);
-	if (c.what == RECV || c.what == RECVMSG)
-		c.flags = receive_flags[draw(&numbers, sizeof receive_flags / sizeof *receive_flags)];
-	if (c.what == POLL)
-		c.flags = polled[draw(&numbers, sizeof polled / sizeof *polled)];
-	/* A read of nothing ends by EINVAL there, or blocks. Of a vector only the first part is used, since a thread
-	 * could block at the second. */
-	if (kind == EVENTS || kind == SEMAPHORE || kind == INOTIFY)
-		c.bytes += 2;
-	if ((kind == INOTIFY || kind == TERMINAL) && c.what == READV)
-		c.what = READ;
+	if (B(c.what) & RECEIVES)
+		c.flags = ONE_OF(receive_flags);
+	else if (B(c.what) & SENDS)
+		c.flags = ONE_OF(send_flags);
+	else if (c.what == POLL)
+		c.flags = ONE_OF(polled);
+	c.odd = c.what == SHUTDOWN && c.bytes % 4 != SHUT_WR ? SHUTS_IN : 0;
+	c.odd |= (draw(&numbers, 32) ? 0 : NULL_DATA) | (draw(&numbers, 8) ? 0 : NEGATIVE) | (c.bytes ? 0 : EMPTY);
 	return c;
+}
+
+static bool has_call(int what)
+{
+	return way != CALLS_OF_POSIX || (what != PREAD && what != PWRITE && what != SHUTDOWN);
+}
+
+static struct call draw_call(int kind)
+{
+	struct call c;
+
+	do
+		c = draw_one();
+	while (!has_call(c.what) || is_excepted(kind, &c));
+	return c;
+}
+
+static const char *error_of(int64_t result)
+{
+	return result < 0 ? strerrorname_np((int)-result) : "";
 }
 
 static bool say(int kind, int step, const struct call *c, const struct answer *weft, const struct answer *system)
 {
-	dprintf(1, "not ok - seed %lu, step %d: %s of %d bytes, flags %x, of %s by %s: %lld (%s), not %lld (%s)\n",
-		seed, step, names[c->what], c->bytes, (unsigned)c->flags, kinds[kind], weft_io_backend(),
-		(long long)weft->result, weft->result < 0 ? strerror((int)-weft->result) : "",
-		(long long)system->result, system->result < 0 ? strerror((int)-system->result) : "");
+	static const char *const ways[] = {"", "posix, ", ""};
+
+	dprintf(1,
+		"not ok - seed %lu, step %d: %s of %d bytes, flags %x, odd %x, of %s by %s%s: %lld (%s) %x %d, not "
+		"%lld (%s) %x "
+		"%d\n",
+		seed, step, names[c->what], c->bytes, (unsigned)c->flags, (unsigned)c->odd, kinds[kind].name, ways[way],
+		weft_io_backend(), (long long)weft->result, error_of(weft->result), (unsigned)weft->extra, weft->raised,
+		(long long)system->result, error_of(system->result), (unsigned)system->extra, system->raised);
 	return false;
 }
 
 /* For `hangs`. */
 static struct call asked;
 static int asked_kind;
+
+static int raised_since(int before)
+{
+	return __atomic_load_n(&sigpipes, __ATOMIC_RELAXED) - before;
+}
+
+/* weft/io.h raises no SIGPIPE for a socket; a simulation raises none. */
+static bool may_raise(int kind)
+{
+	return way == CALLS_OF_POSIX || (way == CALLS_OF_WEFT && !(B(kind) & SOCKETS));
+}
+
+static void ask_both(struct side *sides, const struct call *c, struct answer *weft, struct answer *system)
+{
+	int before = raised_since(0);
+	unsigned patience;
+
+	system->result = by_system(sides[1].fd, c, system);
+	system->raised = may_raise(sides->kind) ? raised_since(before) : 0;
+	patience = system->result == -ETIMEDOUT || (wants_all(c) && system->result >= 0) ? PATIENCE : LONG;
+	before = raised_since(0);
+	weft->result = way == CALLS_OF_POSIX ? by_posix(sides[0].fd, c, weft, patience)
+					     : by_weft(sides[0].fd, c, weft, weft_now() + patience * MS);
+	weft->raised = raised_since(before);
+	/* The oracle is not patient: a byte may have been on its way. */
+	if (system->result == -ETIMEDOUT && weft->result != -ETIMEDOUT)
+		system->result = by_system(sides[1].fd, c, system);
+}
 
 static bool compare(struct side *sides, int kind, int step)
 {
@@ -400,18 +924,18 @@ static bool compare(struct side *sides, int kind, int step)
 	asked = c;
 	asked_kind = kind;
 	memset(&weft, 'z', sizeof weft);
-	weft.extra = 0;
+	weft.extra = weft.raised = 0;
 	system = weft;
-	system.result = by_system(sides[1].fd, &c, &system);
-	weft.result = by_weft(sides[0].fd, &c, &weft, system.result == -ETIMEDOUT ? PATIENCE : LONG);
+	ask_both(sides, &c, &weft, &system);
 	if (c.what == ACCEPT && weft.result >= 0 && system.result >= 0) {
 		CHECK(!weft_close((int)weft.result) && !close((int)system.result));
 		return true;
 	}
-	if (weft.result != system.result || weft.extra != system.extra)
+	if (weft.result != system.result || weft.extra != system.extra || weft.raised != system.raised)
 		return say(kind, step, &c, &weft, &system);
-	/* Events of inotify have numbers of their own. */
-	if (kind != INOTIFY && weft.result > 0 && memcmp(weft.data, system.data, sizeof weft.data) != 0)
+	/* Events of inotify and signals have numbers of their own. */
+	if (kind != INOTIFY && kind != SIGNALS && weft.result > 0 &&
+	    memcmp(weft.data, system.data, sizeof weft.data) != 0)
 		return say(kind, step, &c, &weft, &system);
 	return true;
 }
@@ -422,14 +946,16 @@ static bool one_round(void)
 	struct side sides[2];
 	bool good = true;
 
-	make(&sides[0], kind);
-	make(&sides[1], kind);
+	if (way == SIMULATED && !kinds[kind].simulated)
+		return true;
+	make(&sides[0], kind, 0);
+	make(&sides[1], kind, 1);
 	for (int step = 0; step < STEPS && good; step++) {
 		struct act a = {(int)draw(&numbers, 16), (int)draw(&numbers, 40), step};
 
 		if (draw(&numbers, 2)) {
-			act(&sides[0], kind, &a);
-			act(&sides[1], kind, &a);
+			act(&sides[0], &a);
+			act(&sides[1], &a);
 		} else {
 			good = compare(sides, kind, step);
 		}
@@ -443,6 +969,8 @@ static void *all_rounds(void *rounds)
 {
 	unsigned long last = seed + *(unsigned long *)rounds, bad = 0;
 
+	if (way == SIMULATED)
+		CHECK(!weft_world_set(&(weft_world_t){.flags = WEFT_WORLD_PROMPT | WEFT_WORLD_WHOLE, .buffer = 65536}));
 	for (; seed < last; seed++) {
 		alarm(20);
 		numbers = seed * 77 + 1;
@@ -455,19 +983,42 @@ static void *all_rounds(void *rounds)
 static void hangs(int number)
 {
 	(void)number;
-	dprintf(1, "not ok - seed %lu: a call does not end: %s of %s\n", seed, names[asked.what], kinds[asked_kind]);
+	dprintf(1, "not ok - seed %lu: a call does not end: %s of %s\n", seed, names[asked.what],
+		kinds[asked_kind].name);
 	_exit(1);
+}
+
+static void count_sigpipe(int number)
+{
+	(void)number;
+	__atomic_fetch_add(&sigpipes, 1, __ATOMIC_RELAXED);
+}
+
+static void set_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGUSR2);
+	CHECK(!pthread_sigmask(SIG_BLOCK, &set, NULL));
+	CHECK(!sigaction(SIGPIPE, &(struct sigaction){.sa_handler = count_sigpipe, .sa_flags = SA_RESTART | SA_ONSTACK},
+			 NULL));
+	signal(SIGALRM, hangs);
 }
 
 int main(int argc, char **argv)
 {
 	unsigned long rounds = argc > 3 ? strtoul(argv[3], NULL, 10) : 100;
-	weft_rt_config_t config = {.workers = argc > 1 ? (unsigned)atoi(argv[1]) : 1};
+	weft_rt_config_t config = {.workers = argc > 1 ? (unsigned)atoi(argv[1]) : 1, .turn_cost = WEFT_NEVER};
 
 	seed = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGALRM, hangs);
-	if (config.workers)
+	if (argc > 4)
+		way = !strcmp(argv[4], "posix") ? CALLS_OF_POSIX : SIMULATED;
+	set_signals();
+	if (way == SIMULATED)
+		CHECK(!weft_simulate(seed, &config, all_rounds, &rounds, NULL));
+	else if (config.workers)
 		CHECK(!weft_rt_run(&config, all_rounds, &rounds, NULL));
 	else
 		(void)all_rounds(&rounds);
