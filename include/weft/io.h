@@ -1040,7 +1040,8 @@ WEFT__INLINE int weft_dial(const char *name, const char *service)
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-/** As openat, close-on-exec always. A path is relative to `directory`, or AT_FDCWD. */
+/** As openat, close-on-exec always. A path is relative to `directory`, or AT_FDCWD. An open of a FIFO waits for the
+ * other side, and an open of a file with a lease for the lease's end: until the deadline, without a thread. */
 WEFT__INLINE int weft_openat_until(int directory, const char *path, int flags, unsigned mode, uint64_t deadline)
 {
 	return (int)weft__io(WEFT_IO_OPEN, directory, (void *)(uintptr_t)path, mode, 0, flags, deadline);

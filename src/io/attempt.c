@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "internal/libc.h"
@@ -333,13 +334,6 @@ static __attribute__((noinline)) int64_t sendfile_or_splice(weft_io_t *io, size_
 	return result;
 }
 
-static int64_t open_or_stat(weft_io_t *io)
-{
-	if (io->kind == WEFT_IO_OPEN)
-		return result_of(openat(io->fd, io->data, io->flags | O_CLOEXEC, (mode_t)io->length));
-	return result_of(fstatat(io->fd, io->data, io->more, io->flags));
-}
-
 static int64_t attempt(weft_io_t *io, int nature)
 {
 	int flags = io->flags | MSG_DONTWAIT;
@@ -383,8 +377,9 @@ static int64_t attempt(weft_io_t *io, int nature)
 	case WEFT_IO_SPLICE:
 		return sendfile_or_splice(io, io->length);
 	case WEFT_IO_OPEN:
+		return weft__open_attempt(io);
 	case WEFT_IO_STAT:
-		return open_or_stat(io);
+		return result_of(fstatat(io->fd, io->data, io->more, io->flags));
 	case WEFT_IO_SYNC:
 		return result_of(io->flags ? fdatasync(io->fd) : fsync(io->fd));
 	case WEFT_IO_CALL:
@@ -635,11 +630,39 @@ static int pause_for(struct weft__loop *loop, weft_io_t *io)
 	return weft__means_the_same(loop, io) ? 0 : -ECANCELED;
 }
 
+/* An open that would have waited: 0: it is to be tried again. -ETIMEDOUT, -ECANCELED. */
+static int pause_opening(struct weft__loop *loop, weft_io_t *io)
+{
+	struct timespec at;
+
+	if (!io->deadline || io->deadline <= weft__clock())
+		return -ETIMEDOUT;
+	at = weft__timespec(weft__open_pause(io));
+	(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+	return weft__means_the_same(loop, io) ? 0 : -ECANCELED;
+}
+
+static int64_t open_in_thread(struct weft__loop *loop, weft_io_t *io)
+{
+	int64_t result;
+
+	weft__open_begin(io);
+	while ((result = weft__io_attempt(io, WEFT__FILE)) == -EAGAIN && weft__open_may_wait(io)) {
+		result = pause_opening(loop, io);
+		if (result)
+			break;
+	}
+	weft__open_abandon(io);
+	return result;
+}
+
 int64_t weft__io_in_thread(struct weft__loop *loop, weft_io_t *io)
 {
 	int nature;
 	int64_t result;
 
+	if (io->kind == WEFT_IO_OPEN)
+		return open_in_thread(loop, io);
 	io->way = weft__io_way(io);
 	nature = io->way ? thread_nature(io->fd) : WEFT__FILE;
 	if (nature < 0)

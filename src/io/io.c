@@ -204,6 +204,8 @@ static inline __attribute__((always_inline)) void let_go(struct weft__loop *loop
 static int blocks(struct weft__loop *loop, weft_io_t *io)
 {
 	if (weft__check_cancelled()) {
+		if (io->kind == WEFT_IO_OPEN)
+			weft__open_abandon(io);
 		io->result = -ECANCELED;
 		weft__let_go(loop, io);
 		return WEFT_IO_DONE;
@@ -248,6 +250,8 @@ static inline __attribute__((always_inline)) int begin_in(struct weft__worker *w
 	error = weft__hold(loop, io);
 	if (__builtin_expect(error, 0))
 		return weft__io_done(io, error);
+	if (__builtin_expect(io->kind == WEFT_IO_OPEN, 0))
+		weft__open_begin(io);
 	next = loop->backend->begin(loop, w, io);
 	if (next == WEFT_IO_DONE) {
 		let_go(loop, io);
@@ -270,15 +274,66 @@ static int64_t in_vain(struct weft__loop *loop, const weft_io_t *io)
 	return -EAGAIN;
 }
 
+static int end_opening(struct weft__loop *loop, weft_io_t *io, int64_t result)
+{
+	weft__open_abandon(io);
+	io->result = result;
+	io->step = WEFT__OVER;
+	weft__let_go(loop, io);
+	return WEFT_IO_DONE;
+}
+
+/* A helper thread does not wait for the other side of a FIFO: its task does. */
+static void open_for_task(struct weft__loop *loop, weft_io_t *io)
+{
+	int64_t result = weft__open_attempt(io);
+
+	if (result == -EAGAIN && io->deadline && weft__open_may_wait(io))
+		io->step = WEFT__TO_OPEN;
+	else
+		(void)end_opening(loop, io, result == -EAGAIN && weft__open_may_wait(io) ? -ETIMEDOUT : result);
+}
+
+static int wait_to_open(weft_io_t *io)
+{
+	io->step = WEFT__OPENING;
+	weft_waiter_init(&io->waiter, "open", NULL, weft__open_pause(io));
+	return WEFT_IO_WAITS;
+}
+
+/* After a pause. */
+static int go_on_opening(struct weft__loop *loop, weft_io_t *io)
+{
+	bool is_over = weft__io_ends_in_pause(io);
+	int64_t result = -EAGAIN;
+
+	if (is_over && io->result != -ETIMEDOUT)
+		return end_opening(loop, io, io->result);
+	if (!weft__means_the_same(loop, io))
+		return end_opening(loop, io, -ECANCELED);
+	if (io->other >= 0)
+		result = weft__open_attempt(io);
+	else if (!is_over)
+		return blocks(loop, io);
+	if (result == -EAGAIN && !is_over)
+		return wait_to_open(io);
+	return end_opening(loop, io, result == -EAGAIN ? -ETIMEDOUT : result);
+}
+
 static void do_for_task(weft_io_t *io)
 {
 	struct weft__loop *loop =
 	    (struct weft__loop *)atomic_load_explicit(&weft__worker()->rt->source, memory_order_acquire);
 
 	io->result = in_vain(loop, io);
+	if (io->result == -EAGAIN && io->kind == WEFT_IO_OPEN) {
+		open_for_task(loop, io);
+		return;
+	}
 	if (io->result == -EAGAIN)
 		io->result = weft__io_in_thread(loop, io);
 	let_go(loop, io);
+	io->step = WEFT__OVER;
 }
 
 static void do_for_thread(weft_io_t *io)
@@ -291,9 +346,11 @@ static void do_for_thread(weft_io_t *io)
 	io->result = error ? error : weft__io_in_thread(&weft__outside, io);
 	if (!error)
 		let_go(&weft__outside, io);
+	io->step = WEFT__OVER;
 }
 
-/* The whole of it, blocking: what a helper thread is to do, or in a thread that is no task. */
+/* The whole of it, blocking: what a helper thread is to do, or in a thread that is no task. An open of a task may be to
+ * be tried again. */
 void *weft__io_block(void *operation)
 {
 	weft_io_t *io = operation;
@@ -302,7 +359,6 @@ void *weft__io_block(void *operation)
 		do_for_task(io);
 	else
 		do_for_thread(io);
-	io->step = WEFT__OVER;
 	return NULL;
 }
 
@@ -325,6 +381,11 @@ static inline int go_on(struct weft__loop *loop, struct weft__worker *w, weft_io
 	int next;
 
 	w->in_io = true;
+	if (__builtin_expect(io->step == WEFT__OPENING, 0)) {
+		next = go_on_opening(loop, io);
+		w->in_io = false;
+		return next;
+	}
 	next = loop->backend->go_on(loop, w, io);
 	w->in_io = false;
 	if (next != WEFT_IO_WAITS)
@@ -343,6 +404,8 @@ int weft__io_step(weft_io_t *io)
 		return WEFT_IO_DONE;
 	if (io->step == WEFT__NEW)
 		return begin(io);
+	if (io->step == WEFT__TO_OPEN)
+		return wait_to_open(io);
 	return loop ? go_on(loop, w, io) : weft__sim_go_on(io);
 }
 

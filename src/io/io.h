@@ -45,6 +45,8 @@ enum {
 	WEFT__POLLING,	    /* io_uring: the kernel waits until it can be tried */
 	WEFT__CROWDED,	    /* io_uring: there was no room in a ring; it is to be tried again after a while */
 	WEFT__PAUSED,	    /* it is to be begun again after a while */
+	WEFT__TO_OPEN,	    /* an open would have waited, and is to be tried again after a while */
+	WEFT__OPENING,	    /* it waits for that */
 	WEFT__BLOCKED,	    /* a helper thread is to do it */
 	WEFT__BLOCKED_LATE, /* the same, and its deadline had passed before: it is tried all the same */
 	WEFT__OVER,
@@ -229,6 +231,20 @@ struct weft__direntry {
 
 /* files.c: an operation on files that only blocks; -EINVAL: there is no such kind. */
 int64_t weft__io_file(const weft_io_t *io) WEFT__HIDDEN;
+/*
+ * files.c: WEFT_IO_OPEN. An attempt returns a descriptor or a negative errno. -EAGAIN from an open that may wait means
+ * that the open is to be tried again after a pause: until then `other` is a descriptor, or -1.
+ */
+bool weft__open_may_wait(const weft_io_t *io) WEFT__HIDDEN;
+void weft__open_begin(weft_io_t *io) WEFT__HIDDEN;
+/* May block at a disk, unless `other` holds a descriptor. */
+int64_t weft__open_attempt(weft_io_t *io) WEFT__HIDDEN;
+/* A back end has made the first attempt, with O_NONBLOCK; its result. Does not block. */
+int64_t weft__open_attempted(weft_io_t *io, int64_t result) WEFT__HIDDEN;
+/* Closes `other`. */
+void weft__open_abandon(weft_io_t *io) WEFT__HIDDEN;
+/* The end of the next pause, a time of weft_now(), or the deadline. */
+uint64_t weft__open_pause(weft_io_t *io) WEFT__HIDDEN;
 /* Outside of a loop: WEFT_IO_DONE, or WEFT_IO_BLOCKS. */
 int weft__io_here(weft_io_t *io) WEFT__HIDDEN;
 /* What is known of each kind. */

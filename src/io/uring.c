@@ -47,6 +47,7 @@
 
 #if !defined(WEFT_WITHOUT_LIBURING) && __has_include(<liburing.h>)
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <liburing.h>
 #include <poll.h>
 #include <signal.h>
@@ -724,7 +725,9 @@ static void prepare(struct io_uring_sqe *sqe, weft_io_t *io, int nature)
 		io_uring_prep_splice(sqe, io->fd, -1, io->other, -1, length, (unsigned)io->flags);
 		break;
 	case WEFT_IO_OPEN:
-		io_uring_prep_openat(sqe, io->fd, io->data, io->flags | O_CLOEXEC, (mode_t)io->length);
+		io_uring_prep_openat(sqe, io->fd, io->data,
+				     io->flags | O_CLOEXEC | (weft__open_may_wait(io) ? O_NONBLOCK : 0),
+				     (mode_t)io->length);
 		break;
 	case WEFT_IO_SYNC:
 		io_uring_prep_fsync(sqe, io->fd, io->flags ? IORING_FSYNC_DATASYNC : 0);
@@ -1001,6 +1004,19 @@ static int poll_ended(struct weft__loop *loop, struct weft__worker *w, weft_io_t
 	return watch_exactly(loop, w, io);
 }
 
+/* An open that may wait has been tried with O_NONBLOCK: the kernel has few threads for what blocks. */
+static int opened(weft_io_t *io, int64_t result)
+{
+	result = weft__open_attempted(io, result);
+	if (result != -EAGAIN)
+		return leave(io, result);
+	(void)leave(io, result);
+	if (!io->reason)
+		return WEFT_IO_BLOCKS;
+	weft__open_abandon(io);
+	return weft__io_done(io, io->reason);
+}
+
 static int ended(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 {
 	/* ERESTARTSYS, which the kernel keeps for itself, comes out of a splice that is cancelled. */
@@ -1008,11 +1024,13 @@ static int ended(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 	bool polled = io->step == WEFT__POLLING;
 	struct weft__fd *fd = io->place;
 
-	if (io->reason) {
+	if (io->reason)
 		weft_shield_end();
+	if (weft__open_may_wait(io) && result != -ECANCELED && result != -EINTR)
+		return opened(io, result);
+	if (io->reason)
 		return leave(io, result == -ECANCELED || result == -EINTR || result == -EAGAIN || polled ? io->reason
 													 : result);
-	}
 	if (io->kind == WEFT_IO_POLL && (result >= 0 || result == -EINVAL))
 		return poll_ended(loop, w, io, result);
 	if (polled && result > 0 && io->watch < 0 && !asked_for(io, result))

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Paths: which files weft_listen replaces; names, directories and sizes of files. By a thread, by tasks on both back
- * ends, and, except for sockets, by tasks of a simulation.
+ * Paths: which files weft_listen replaces; names, directories and sizes of files; FIFOs. By a thread, by tasks on both
+ * back ends, and, except for sockets and FIFOs, by tasks of a simulation.
  *
  *   paths WORKERS [NAME]; 0: in a thread; simulate SEEDS
  */
 #define _GNU_SOURCE
 #include "../sched/check.h"
+#include "../sched/draw.h"
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/un.h>
 #include <weft/io.h>
 
@@ -223,11 +225,224 @@ static void *sizes(void *pass)
 	return pass;
 }
 
+/* ---- FIFOs ------------------------------------------------------------------------------------------------------- */
+
+enum { LONG = 5000 };
+
+static int open_until(int flags, uint64_t milliseconds)
+{
+	return weft_openat_until(AT_FDCWD, path, flags, 0600, milliseconds ? weft_now() + milliseconds * MS : 0);
+}
+
+static void *write_and_go(void *unused)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	CHECK(fd >= 0 && write(fd, "w", 1) == 1 && close(fd) == 0);
+	return unused;
+}
+
+static void *read_and_go(void *unused)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char c = 0;
+
+	CHECK(fd >= 0 && read(fd, &c, 1) == 1 && c == 'r' && close(fd) == 0);
+	return unused;
+}
+
+static void *an_open_waits(void *pass)
+{
+	pthread_t thread;
+	char c = 0;
+	int fd;
+
+	CHECK(mkfifo(path, 0600) == 0);
+	CHECK(open_until(O_RDONLY, 5) == -ETIMEDOUT && open_until(O_WRONLY, 5) == -ETIMEDOUT);
+	CHECK(open_until(O_RDONLY, 0) == -ETIMEDOUT && open_until(O_WRONLY, 0) == -ETIMEDOUT);
+	CHECK(open_until(O_WRONLY | O_CREAT | O_TRUNC, 5) == -ETIMEDOUT);
+	CHECK(open_until(O_WRONLY | O_CREAT | O_EXCL, LONG) == -EEXIST);
+	CHECK(open_until(O_RDONLY | O_DIRECTORY, LONG) == -ENOTDIR);
+	CHECK(open_until(O_WRONLY | O_NONBLOCK, LONG) == -ENXIO);
+	fd = open_until(O_RDWR, LONG);
+	CHECK(fd >= 0 && weft_close(fd) == 0);
+	/* The writer may have gone before the reader looks. */
+	CHECK(pthread_create(&thread, NULL, write_and_go, NULL) == 0);
+	fd = weft_open(path, O_RDONLY, 0);
+	CHECK(fd >= 0 && !(fcntl(fd, F_GETFL) & O_NONBLOCK) && fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	CHECK(weft_read(fd, &c, 1) == 1 && c == 'w' && weft_read(fd, &c, 1) == 0 && weft_close(fd) == 0);
+	CHECK(pthread_join(thread, NULL) == 0 && pthread_create(&thread, NULL, read_and_go, NULL) == 0);
+	fd = weft_open(path, O_WRONLY, 0);
+	CHECK(fd >= 0 && weft_write(fd, "r", 1) == 1 && weft_close(fd) == 0 && pthread_join(thread, NULL) == 0);
+	CHECK(unlink(path) == 0);
+	return pass;
+}
+
+/* A file with a lease: whoever opens it waits until the holder gives the lease back. */
+static void *an_open_waits_for_a_lease(void *pass)
+{
+	int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+
+	CHECK(fd >= 0 && signal(SIGIO, SIG_IGN) != SIG_ERR);
+	if (fcntl(fd, F_SETLEASE, F_WRLCK)) {
+		printf("skip - no leases here: %s\n", strerror(errno));
+	} else {
+		CHECK(open_until(O_RDONLY, 5) == -ETIMEDOUT && open_until(O_RDONLY | O_NONBLOCK, LONG) == -EAGAIN);
+		CHECK(fcntl(fd, F_SETLEASE, F_UNLCK) == 0);
+	}
+	CHECK(close(fd) == 0);
+	fd = open_until(O_RDONLY | O_APPEND, LONG);
+	CHECK(fd >= 0 && (fcntl(fd, F_GETFL) & (O_NONBLOCK | O_APPEND)) == O_APPEND);
+	CHECK(weft_close(fd) == 0 && unlink(path) == 0);
+	return pass;
+}
+
+static void *opens(void *flags)
+{
+	return (void *)(intptr_t)weft_open(path, *(int *)flags, 0);
+}
+
+static void *waiting_opens_hold_no_thread(void *pass)
+{
+	static int modes[] = {O_WRONLY, O_WRONLY | O_CREAT | O_TRUNC};
+	char name[80];
+
+	CHECK(mkfifo(path, 0600) == 0);
+	snprintf(name, sizeof name, "%s/file", root);
+	WEFT_SCOPE(scope);
+	for (int i = 0; i < 300; i++)
+		CHECK(weft_scope_spawn(&scope, opens, &modes[i % 2]) == 0);
+	CHECK(weft_sleep(20 * MS) == 0);
+	make(name, "text");
+	CHECK(size_of(name) == 4 && weft_unlink(name) == 0);
+	weft_scope_cancel(&scope, -EINTR);
+	CHECK(weft_scope_wait(&scope) == -EINTR && unlink(path) == 0);
+	return pass;
+}
+
+/* One that opens a FIFO: a task, or a thread by open(2). */
+struct opener {
+	const char *path;
+	bool reads, is_task;
+	int fd; /* atomic: PENDING, a descriptor, or a negative errno */
+	pthread_t thread;
+	weft_task_t task;
+};
+
+enum { OPENERS = 10, FIFO_ROUNDS = 12, FIFO_STEPS = 14, PENDING = 1 << 20, PATIENCE = LONG };
+
+static int state_of(struct opener *o)
+{
+	return __atomic_load_n(&o->fd, __ATOMIC_ACQUIRE);
+}
+
+static void *open_fifo(void *opener)
+{
+	struct opener *o = opener;
+	int fd, flags = (o->reads ? O_RDONLY : O_WRONLY) | O_CLOEXEC;
+
+	if (o->is_task) {
+		fd = weft_open(o->path, flags, 0);
+	} else {
+		fd = open(o->path, flags);
+		fd = fd < 0 ? -errno : fd;
+	}
+	__atomic_store_n(&o->fd, fd, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void begin_opener(weft_scope_t *scope, struct opener *o)
+{
+	o->fd = PENDING;
+	if (o->is_task)
+		CHECK(weft_scope_spawn_with(scope, &o->task, open_fifo, o, NULL) == 0);
+	else
+		CHECK(pthread_create(&o->thread, NULL, open_fifo, o) == 0);
+}
+
+static void end_opener(struct opener *o)
+{
+	if (o->is_task)
+		weft_task_cancel(&o->task);
+	while (!o->is_task && state_of(o) == PENDING) {
+		CHECK(pthread_kill(o->thread, SIGUSR1) == 0);
+		CHECK(weft_sleep(MS) == 0);
+	}
+	if (o->is_task)
+		(void)weft_join(&o->task, NULL);
+	else
+		CHECK(pthread_join(o->thread, NULL) == 0);
+	if (state_of(o) >= 0 && state_of(o) != PENDING)
+		CHECK(o->is_task ? weft_close(o->fd) == 0 : close(o->fd) == 0);
+}
+
+static bool agree(struct opener *ours, struct opener *oracle, const bool *used)
+{
+	for (int i = 0; i < OPENERS; i++)
+		if (used[i] && (state_of(&ours[i]) == PENDING) != (state_of(&oracle[i]) == PENDING))
+			return false;
+	return true;
+}
+
+static void one_round(uint64_t *numbers, const char *other)
+{
+	struct opener ours[OPENERS], oracle[OPENERS];
+	bool used[OPENERS] = {false};
+	int step, i, patience;
+
+	WEFT_SCOPE(scope);
+	for (step = 0; step < FIFO_STEPS + OPENERS; step++) {
+		i = step < FIFO_STEPS ? (int)draw(numbers, OPENERS) : step - FIFO_STEPS;
+		if (used[i]) {
+			end_opener(&ours[i]);
+			end_opener(&oracle[i]);
+		} else if (step < FIFO_STEPS) {
+			oracle[i] = (struct opener){.path = other, .reads = draw(numbers, 2)};
+			ours[i] = (struct opener){.path = path, .reads = oracle[i].reads, .is_task = draw(numbers, 4)};
+			begin_opener(&scope, &oracle[i]);
+			begin_opener(&scope, &ours[i]);
+		}
+		used[i] = !used[i] && step < FIFO_STEPS;
+		/* The oracle's threads need a moment, too. */
+		CHECK(weft_sleep(3 * MS) == 0);
+		for (patience = PATIENCE; !agree(ours, oracle, used) && patience; patience--)
+			CHECK(weft_sleep(MS) == 0);
+		CHECK(patience);
+	}
+}
+
+static void interrupts(int number)
+{
+	(void)number;
+}
+
+static void *opens_end_as_in_threads(void *pass)
+{
+	const struct sigaction action = {.sa_handler = interrupts};
+	char other[80];
+	uint64_t numbers = 1;
+
+	CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+	snprintf(other, sizeof other, "%s/other", root);
+	CHECK(mkfifo(path, 0600) == 0 && mkfifo(other, 0600) == 0);
+	for (int i = 0; i < FIFO_ROUNDS; i++)
+		one_round(&numbers, other);
+	CHECK(unlink(path) == 0 && unlink(other) == 0);
+	return pass;
+}
+
 int main(int argc, char **argv)
 {
-	static const struct test tests[] = {T(names_change), T(directories), T(sizes),
-					    T(only_stale_sockets_are_replaced), T(one_rival_listens)};
-	const size_t count = sizeof tests / sizeof *tests;
+	static const struct test tests[] = {T(names_change),
+					    T(directories),
+					    T(sizes),
+					    T(only_stale_sockets_are_replaced),
+					    T(one_rival_listens),
+					    T(an_open_waits),
+					    T(an_open_waits_for_a_lease),
+					    T(waiting_opens_hold_no_thread),
+					    T(opens_end_as_in_threads)};
+	const size_t count = sizeof tests / sizeof *tests, by_tasks = 2;
 	int result = 0;
 	size_t i;
 
@@ -238,7 +453,7 @@ int main(int argc, char **argv)
 	snprintf(path, sizeof path, "%s/it", root);
 	if (argc > 1 && strcmp(argv[1], "0") != 0)
 		result = run_tests(tests, count, argc, argv);
-	for (i = 0; i < count && (argc < 2 || !strcmp(argv[1], "0")); i++)
+	for (i = 0; i < count - by_tasks && (argc < 2 || !strcmp(argv[1], "0")); i++)
 		CHECK(tests[i].fn(&i) == &i);
 	CHECK(rmdir(root) == 0);
 	return result;
