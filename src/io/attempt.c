@@ -472,17 +472,6 @@ bool weft__io_must_ask(const weft_io_t *io, int nature)
 	       (io->kind <= WEFT_IO_SENDMMSG && io->flags & MSG_OOB);
 }
 
-bool weft__io_is_shut(const weft_io_t *io, int nature)
-{
-	int ready;
-
-	if ((nature != WEFT__LOCAL && nature != WEFT__MESSAGES) || io->way != WEFT__IN || io->kind == WEFT_IO_ACCEPT ||
-	    io->kind > WEFT_IO_RECVMMSG)
-		return false;
-	ready = poll_one(io->fd, POLLRDHUP, 0);
-	return ready > 0 && ready & POLLRDHUP;
-}
-
 bool weft__io_has_no_event(const weft_io_t *io)
 {
 	const struct msghdr *m = io->data;
@@ -512,6 +501,42 @@ int64_t weft__io_attempt_unblocked(weft_io_t *io, int number, int nature)
 
 	weft__block_again(number, flags);
 	return result;
+}
+
+/* Returns the result of a receive that ends because the socket is shut: 0 bytes, or one message that is empty. */
+static int64_t end_of_messages(const weft_io_t *io)
+{
+	struct msghdr *message = io->data;
+
+	if (io->kind == WEFT_IO_RECVMMSG) {
+		((struct mmsghdr *)io->data)->msg_len = 0;
+		message = &((struct mmsghdr *)io->data)->msg_hdr;
+	}
+	if (io->kind >= WEFT_IO_RECVMSG) {
+		message->msg_namelen = 0;
+		message->msg_controllen = 0;
+		message->msg_flags = 0;
+	}
+	return io->kind == WEFT_IO_RECVMMSG;
+}
+
+static bool is_shut(int fd)
+{
+	int ready = poll_one(fd, POLLRDHUP, 0);
+
+	return ready > 0 && ready & POLLRDHUP;
+}
+
+int64_t weft__io_attempt_shut(weft_io_t *io, int nature)
+{
+	bool receives = (nature == WEFT__LOCAL || nature == WEFT__MESSAGES) && io->way == WEFT__IN &&
+			io->kind != WEFT_IO_ACCEPT && io->kind <= WEFT_IO_RECVMMSG;
+	int64_t result;
+
+	if (!receives || weft__io_does_not_wait(io) || !is_shut(io->fd))
+		return -EAGAIN;
+	result = weft__io_attempt(io, nature);
+	return result == -EAGAIN ? end_of_messages(io) : result;
 }
 
 bool weft__io_output_is_full(const weft_io_t *io)
@@ -552,21 +577,23 @@ static int milliseconds_until(uint64_t deadline)
 	return (deadline - now) / 1000000 < INT_MAX - 1 ? (int)((deadline - now) / 1000000) + 1 : INT_MAX;
 }
 
-/* Until the descriptor is ready for it. 0, -ETIMEDOUT, -ECANCELED, -errno. The second descriptor, if there is one, says
+/* Until the descriptor is ready for it, or the operation is to be tried again: see WEFT__FULL_AGAIN. 0, -ETIMEDOUT,
+ * -ECANCELED, -errno. The second descriptor, if there is one, says
  * that some thread's descriptor has been closed: if it is another thread's, this one looks again a little later. */
 static int wait_for(struct weft__loop *loop, const weft_io_t *io)
 {
 	const int ends = loop == &weft__outside ? weft__outside_ends() : -1;
 	struct pollfd fds[2] = {{io->fd, weft__io_events(io), 0}, {ends, POLLIN, 0}};
+	const uint64_t again = fds[0].events == POLLOUT ? weft__clock() + WEFT__FULL_AGAIN : WEFT_NEVER;
 	bool slices = ends < 0;
 	int ready, timeout;
 
 	if (weft__io_output_is_full(io))
 		fds[0] = (struct pollfd){io->other, POLLOUT, 0};
 	do {
-		timeout = milliseconds_until(io->deadline);
+		timeout = milliseconds_until(io->deadline < again ? io->deadline : again);
 		if (!timeout)
-			return -ETIMEDOUT;
+			return io->deadline < again ? -ETIMEDOUT : 0;
 		if (slices && (timeout < 0 || timeout > SLICE))
 			timeout = SLICE;
 		ready = poll(fds, slices ? 1 : 2, timeout);
@@ -668,8 +695,9 @@ int64_t weft__io_in_thread(struct weft__loop *loop, weft_io_t *io)
 	if (nature < 0)
 		return nature;
 	while ((result = attempt_in_thread(io, nature)) == -EAGAIN && io->way && !weft__io_does_not_wait(io)) {
-		if (weft__io_is_shut(io, nature))
-			return 0;
+		result = weft__io_attempt_shut(io, nature);
+		if (result != -EAGAIN)
+			break;
 		result = weft__io_has_no_event(io) ? pause_for(loop, io) : wait_for(loop, io);
 		if (result)
 			break;

@@ -339,6 +339,11 @@ static int number_of(const weft_io_t *io, const struct weft__fd *fd)
 	return fd == io->place ? io->fd : io->other;
 }
 
+static bool is_to_try_again(const weft_io_t *io)
+{
+	return io->waiter.result == -ETIMEDOUT && io->waiter.timer.at != io->deadline;
+}
+
 /* Into the descriptor's list. WEFT_IO_YIELDS: it is ready by now. */
 static int begin_waiting(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 {
@@ -349,6 +354,7 @@ static int begin_waiting(struct weft__loop *loop, weft_io_t *io, struct weft__fd
 	if (!error) {
 		io->ring = fd;
 		io->step = WEFT__TRIED;
+		weft__io_limit_wait(io, fd);
 		put_in(fd, io);
 		if (io->kind != WEFT_IO_POLL &&
 		    __atomic_load_n(&fd->ready, __ATOMIC_SEQ_CST) & (io->way | ends_of(io->way))) {
@@ -392,13 +398,13 @@ static int64_t attempt(weft_io_t *io, struct weft__fd *fd, int nature)
 		return -EAGAIN;
 	result = attempt_once(io, fd, nature);
 	gone = __atomic_load_n(&fd->ready, __ATOMIC_RELAXED) & ends;
-	if (result == -EAGAIN && gone & WEFT__NO_MORE && weft__io_is_shut(io, nature))
-		return weft__io_does_not_wait(io) ? -EAGAIN : 0;
 	if (result == -EAGAIN && gone) {
 		/* The other side is not gone any more: the socket has begun to connect. Cleared before it is tried,
 		 * or an event in between would be lost. */
 		__atomic_fetch_and(&fd->ready, (uint8_t) ~(ends | io->way), __ATOMIC_RELAXED);
 		result = attempt_once(io, fd, nature);
+		if (result == -EAGAIN && gone & WEFT__NO_MORE)
+			result = weft__io_attempt_shut(io, nature);
 		/* It is gone all the same, and nothing will say so once more. */
 		if (result != -EAGAIN)
 			__atomic_fetch_or(&fd->ready, gone, __ATOMIC_RELAXED);
@@ -423,8 +429,10 @@ static int try(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 			return finish(loop, io, fd, nature, result);
 		if (__builtin_expect(weft__io_does_not_wait(io), 0))
 			return weft__io_done(io, -EAGAIN);
-		if (!io->deadline)
-			return weft__io_done(io, weft__io_is_shut(io, nature) ? 0 : -ETIMEDOUT);
+		if (!io->deadline) {
+			result = weft__io_attempt_shut(io, nature);
+			return weft__io_done(io, result == -EAGAIN ? -ETIMEDOUT : result);
+		}
 		if (__builtin_expect(weft__io_has_no_event(io), 0))
 			return weft__io_pause(io, weft__io_what(io), weft__io_next_pause(&io->entry));
 		next = begin_waiting(loop, io, fd);
@@ -524,6 +532,10 @@ static int go_on(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 	if (io->step == WEFT__PAUSED)
 		return weft__io_ends_in_pause(loop, io) ? WEFT_IO_DONE : begin(loop, w, io);
 	leave(loop, io, io->ring);
+	if (is_to_try_again(io) && weft__means_the_same(loop, io)) {
+		__atomic_fetch_or(&((struct weft__fd *)io->ring)->ready, io->way, __ATOMIC_RELAXED);
+		return begin(loop, w, io);
+	}
 	if (io->waiter.result || !weft__means_the_same(loop, io))
 		return weft__io_done(io, io->waiter.result ? io->waiter.result : -ECANCELED);
 	return begin(loop, w, io);

@@ -55,6 +55,12 @@ enum {
 /* Directions; and: the other side will send no more; it is gone, or there is an error. Then operations end at once. */
 enum { WEFT__IN = 1, WEFT__OUT = 2, WEFT__NO_MORE = 4, WEFT__HUNG_UP = 8 };
 
+/*
+ * Nanoseconds after which an operation that waits for room in a socket tries again: the kernel reports no event when
+ * either side of a full Unix socket ends the direction in which it is full.
+ */
+enum { WEFT__FULL_AGAIN = 100000000 };
+
 /* weft__fd.uses: it has been closed, and the kernel has not got its number back; one for each operation. */
 enum { WEFT__CLOSING = 1, WEFT__USER = 2 };
 
@@ -376,6 +382,19 @@ static inline bool weft__begin_wait(struct weft__loop *loop, weft_io_t *io)
 	return weft__generation(fd) == io->generation;
 }
 
+/* A wait has begun: see WEFT__FULL_AGAIN. */
+static inline void weft__io_limit_wait(weft_io_t *io, const struct weft__fd *fd)
+{
+	uint64_t until;
+
+	if (io->way != WEFT__OUT || io->kind == WEFT_IO_POLL ||
+	    (fd->nature != WEFT__UNIX && fd->nature != WEFT__LOCAL && fd->nature != WEFT__MESSAGES))
+		return;
+	until = weft__clock() + WEFT__FULL_AGAIN;
+	if (until < io->waiter.timer.at)
+		io->waiter.timer.at = until;
+}
+
 /* Is the system to be asked even if the descriptor is not ready? For a wrong use, and for what never waits. */
 bool weft__io_must_ask(const weft_io_t *io, int nature) WEFT__HIDDEN;
 /* A read or write of no bytes: mostly it does not wait. */
@@ -393,7 +412,13 @@ static inline bool weft__io_does_not_wait(const weft_io_t *io)
 
 /* Do it if that does not block: its result, or -EAGAIN. */
 int64_t weft__io_attempt(weft_io_t *io, int nature) WEFT__HIDDEN;
-/* The same, blocking, by the calling thread: for itself (weft__outside), or as a helper of a runtime. */
+/*
+ * Called after an attempt has returned -EAGAIN although the other side will send no more. Returns the end of messages
+ * if the socket's receiving side is shut, else -EAGAIN. A datagram socket that is shut returns 0 to a blocking receive
+ * but EAGAIN to one that does not wait, and poll reports it as readable for ever.
+ */
+int64_t weft__io_attempt_shut(weft_io_t *io, int nature) WEFT__HIDDEN;
+/* Like weft__io_attempt, but blocks, by the calling thread: for itself (weft__outside), or as a helper of a runtime. */
 int64_t weft__io_in_thread(struct weft__loop *loop, weft_io_t *io) WEFT__HIDDEN;
 /* A splice that would block: is it the output that is not ready? */
 bool weft__io_output_is_full(const weft_io_t *io) WEFT__HIDDEN;
@@ -409,9 +434,6 @@ int64_t weft__io_attempt_unblocked(weft_io_t *io, int number, int nature) WEFT__
 void weft__io_settle(weft_io_t *io) WEFT__HIDDEN;
 /* Is an urgent byte next? A receive does not go on beyond that place. */
 bool weft__is_at_mark(int fd) WEFT__HIDDEN;
-/* After -EAGAIN: is it a socket of datagrams that is shut down for reading? Then a blocking receive returns 0, though a
- * non-blocking one fails. Asks the system. */
-bool weft__io_is_shut(const weft_io_t *io, int nature) WEFT__HIDDEN;
 /* After -EAGAIN: must the operation be retried until it succeeds, because no event tells when it can? The other side is
  * a Unix socket that has no room: a listener for a connection, a receiver for a datagram with an address. */
 bool weft__io_has_no_event(const weft_io_t *io) WEFT__HIDDEN;

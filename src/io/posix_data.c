@@ -37,7 +37,7 @@ static uint64_t limit_of(int fd, short events)
 	socklen_t size = sizeof limit;
 	int error = errno;
 
-	if (getsockopt(fd, SOL_SOCKET, events == POLLIN ? SO_RCVTIMEO : SO_SNDTIMEO, &limit, &size))
+	if (getsockopt(fd, SOL_SOCKET, events == POLLOUT ? SO_SNDTIMEO : SO_RCVTIMEO, &limit, &size))
 		errno = error;
 	if (!limit.tv_sec && !limit.tv_usec)
 		return WEFT_NEVER;
@@ -57,6 +57,8 @@ static int pause_for(struct blocked *b)
 /* 0: try again. Else what the call returns: -1, with errno. */
 static int wait_until_ready(struct blocked *b)
 {
+	const uint64_t again = weft__posix_after(0, WEFT__FULL_AGAIN);
+	uint64_t until;
 	int result;
 
 	if (!b->asked) {
@@ -67,9 +69,12 @@ static int wait_until_ready(struct blocked *b)
 	}
 	result = b->uses ? 0 : weft__posix_use_begin(&b->use, b->fd);
 	b->uses = true;
+	until = b->deadline;
+	if (b->events == POLLOUT && again < until)
+		until = again;
 	if (!result)
-		result = b->polls_in_vain ? pause_for(b) : weft__posix_wait_used(&b->use, b->events, b->deadline);
-	if (result >= 0)
+		result = b->polls_in_vain ? pause_for(b) : weft__posix_wait_used(&b->use, b->events, until);
+	if (result >= 0 || (result == -ETIMEDOUT && until != b->deadline))
 		return 0;
 	return weft__posix_fail(result == -ETIMEDOUT ? EAGAIN : -result);
 }
@@ -335,8 +340,12 @@ static ssize_t receive_one(int fd, struct msghdr *message, int flags)
 		if (wait_until_ready(&b))
 			break;
 		result = attempt_message(&b, message, flags);
-		if (would_block(result) && is_shut(fd))
+		if (would_block(result) && is_shut(fd)) {
+			message->msg_namelen = 0;
+			message->msg_controllen = 0;
+			message->msg_flags = 0;
 			result = 0;
+		}
 	} while (would_block(result));
 	end_waiting(&b);
 	return result;

@@ -780,10 +780,12 @@ static int hand_over(struct weft__loop *loop, struct weft__worker *w, weft_io_t 
 	lock_ring(r);
 	sqe = entry(r);
 	if (sqe) {
-		if (polls)
+		if (polls) {
 			prepare_poll(sqe, io);
-		else
+			weft__io_limit_wait(io, io->place);
+		} else {
 			prepare(sqe, io, nature);
+		}
 		sqe->user_data = (uintptr_t)io;
 		io->entry = r->ring.sq.sqe_tail - 1;
 		if (!polls && is_quick(io, nature)) {
@@ -875,10 +877,10 @@ static int try(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 		return hand_over(loop, w, io, nature, false);
 	result =
 	    io->kind == WEFT_IO_CONNECT ? weft__io_attempt_unblocked(io, io->fd, nature) : weft__io_attempt(io, nature);
+	if (result == -EAGAIN)
+		result = weft__io_attempt_shut(io, nature);
 	if (result != -EAGAIN || weft__io_does_not_wait(io))
 		return leave(io, result);
-	if (weft__io_is_shut(io, nature))
-		return leave(io, 0);
 	if (!io->deadline)
 		return leave(io, -ETIMEDOUT);
 	if (!weft__io_has_no_event(io))
@@ -1026,6 +1028,9 @@ static int ended(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 
 	if (io->reason)
 		weft_shield_end();
+	/* It was to be tried again: see WEFT__FULL_AGAIN. */
+	if (io->reason == -ETIMEDOUT && polled && weft__clock() < io->deadline)
+		io->reason = 0;
 	if (weft__open_may_wait(io) && result != -ECANCELED && result != -EINTR)
 		return opened(io, result);
 	if (io->reason)
@@ -1045,6 +1050,8 @@ static int ended(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 		return WEFT_IO_BLOCKS;
 	}
 	/* A descriptor that does not block. */
+	if (result == -EAGAIN && io->way)
+		result = weft__io_attempt_shut(io, fd->nature);
 	if (result == -EAGAIN && io->way && io->kind != WEFT_IO_CONNECT && io->deadline && !weft__io_does_not_wait(io))
 		return wait_again(loop, io) ? hand_over(loop, w, io, WEFT__UNKNOWN, true) : leave(io, -ECANCELED);
 	(void)leave(io, result == -EAGAIN && !io->deadline && !weft__io_does_not_wait(io) ? -ETIMEDOUT : result);

@@ -9,12 +9,16 @@
  * with both: the other side sends, with descriptors or an urgent byte, ends or goes away; this side reads, receives,
  * writes, polls, and asks for what its kind cannot do. Weft's calls have a deadline; the oracle asks poll and then the
  * system's call. The results must be equal: number, error, bytes, and whether SIGPIPE was raised.
+ *
+ * At the end many calls wait at the same time, by Weft, by weft/posix.h and by the system in threads, and either end of
+ * their sockets is shut down by shutdown or weft_shutdown: the same calls end, with the same results.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <pty.h>
 #include <signal.h>
 #include <stddef.h>
@@ -117,6 +121,7 @@ static int way;
 static unsigned long seed;
 static uint64_t numbers;
 static int sigpipes; /* atomic */
+static bool in_tasks;
 
 /* ---- making a pair ----------------------------------------------------------------------------------------------- */
 
@@ -965,6 +970,189 @@ static bool one_round(void)
 	return good;
 }
 
+/* ---- ends of calls that wait ------------------------------------------------------------------------------------- */
+
+enum { WAITS = 60, SHUT_AFTER = 30, UNTIL = 400, FILLING = 1000 /* bytes */ };
+
+struct wait {
+	int kind, how;
+	bool ends_peer, by_posix, by_system, ends_in_weft;
+	struct call call;
+	struct side side;
+	int64_t results[2];
+};
+
+static int64_t by_posix(int fd, const struct call *c, struct answer *a)
+{
+	struct iovec parts[2] = {{a->data, (size_t)c->bytes / 2}, {a->data + c->bytes / 2, (size_t)(c->bytes + 1) / 2}};
+	struct msghdr m = message_of(parts, NULL, 0);
+	int64_t n;
+
+	switch (c->what) {
+	case READ:
+		n = weft_posix_read(fd, a->data, (size_t)c->bytes);
+		break;
+	case READV:
+		n = weft_posix_readv(fd, parts, 2);
+		break;
+	case RECV:
+		n = weft_posix_recv(fd, a->data, (size_t)c->bytes, 0);
+		break;
+	case RECVMSG:
+		n = weft_posix_recvmsg(fd, &m, 0);
+		break;
+	case WRITE:
+		n = weft_posix_write(fd, a->data, (size_t)c->bytes);
+		break;
+	case WRITEV:
+		n = weft_posix_writev(fd, parts, 2);
+		break;
+	case SEND:
+		n = weft_posix_send(fd, a->data, (size_t)c->bytes, MSG_NOSIGNAL);
+		break;
+	default:
+		n = weft_posix_accept(fd, NULL, NULL);
+	}
+	return n < 0 ? -errno : n;
+}
+
+static int64_t wait_once(const struct wait *w, struct answer *a)
+{
+	struct pollfd p = {w->side.fd, (short)w->call.flags, 0};
+	int64_t n;
+
+	if (w->call.what == POLL && (w->by_posix || w->by_system))
+		n = (w->by_system ? poll(&p, 1, UNTIL) : weft_posix_poll(&p, 1, UNTIL)) ? p.revents : -ETIMEDOUT;
+	else if (w->by_posix)
+		n = by_posix(w->side.fd, &w->call, a);
+	else if (w->by_system)
+		n = ask_system(w->side.fd, &w->call, a);
+	else
+		n = by_weft(w->side.fd, &w->call, a, UNTIL);
+	/* A ring reports the first of several events. */
+	if (w->call.what == POLL && n > 0 && n & (POLLERR | POLLHUP))
+		n = POLLHUP;
+	return n == -EAGAIN ? -ETIMEDOUT : n;
+}
+
+static void *wait_twice(void *wait)
+{
+	struct wait *w = wait;
+	struct answer a;
+
+	memset(a.data, 'w', sizeof a.data);
+	w->results[0] = wait_once(w, &a);
+	w->results[1] = wait_once(w, &a);
+	return NULL;
+}
+
+static struct wait draw_wait(void)
+{
+	static const int kinds_that_end[] = {TCP, UNIX, DATAGRAMS, SEQPACKET, UDP, LISTENER};
+	static const int whats[] = {READ, READV, RECV, RECVMSG, WRITE, WRITEV, SEND, POLL};
+	struct wait w = {.kind = kinds_that_end[draw(&numbers, 6)], .how = (int)draw(&numbers, 3)};
+
+	w.call = (struct call){.what = whats[draw(&numbers, 8)], .bytes = 100};
+	w.ends_peer = draw(&numbers, 2) && w.kind != LISTENER;
+	w.ends_in_weft = draw(&numbers, 2);
+	w.by_posix = draw(&numbers, 2);
+	if (w.call.what == POLL)
+		w.call.flags = draw(&numbers, 2) ? POLLIN : POLLOUT;
+	else if (w.kind == LISTENER)
+		w.call.what = ACCEPT;
+	/* Room for TCP comes as its buffers grow, and there always is some for UDP. */
+	if (waits_for(&w.call) == POLLOUT && (w.kind == UDP || (w.kind == TCP && (w.ends_peer || w.how == SHUT_RD))))
+		w.call.what = READ;
+	return w;
+}
+
+/* TCP makes no more room of its own if the sizes of its buffers are set, and needs a moment to move what there is. */
+static void fill(int fd, int peer)
+{
+	const int size = 65536;
+	struct pollfd p = {fd, POLLOUT, 0};
+	char data[FILLING] = "";
+
+	CHECK(!setsockopt(peer, SOL_SOCKET, SO_RCVBUF, &size, sizeof size));
+	CHECK(!setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size));
+	while (send(fd, data, sizeof data, MSG_DONTWAIT | MSG_NOSIGNAL) > 0 || poll(&p, 1, PATIENCE) > 0)
+		;
+}
+
+static void begin_wait(struct wait *w, bool loose)
+{
+	const struct timeval limit = {0, UNTIL * 1000};
+	const struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
+
+	make(&w->side, w->kind);
+	CHECK(!setsockopt(w->side.fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit));
+	CHECK(!setsockopt(w->side.fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit));
+	if (w->kind == UDP && loose)
+		CHECK(!connect(w->side.fd, &nowhere, sizeof nowhere));
+	if (w->side.peer >= 0 && (waits_for(&w->call) == POLLOUT || (w->call.flags == POLLOUT && w->kind != UDP)))
+		fill(w->side.fd, w->side.peer);
+}
+
+static void shut(const struct wait *w, bool by_weft)
+{
+	int fd = w->ends_peer ? w->side.peer : w->side.fd;
+
+	if (by_weft)
+		(void)weft_shutdown(fd, w->how);
+	else
+		(void)shutdown(fd, w->how);
+}
+
+static bool same_ends(const struct wait *ours, const struct wait *oracle)
+{
+	const struct wait *w = ours;
+
+	if (ours->results[0] == oracle->results[0] && ours->results[1] == oracle->results[1])
+		return true;
+	dprintf(1, "not ok - seed %lu: %s (%x) of %s by %s, shutdown %d of %s%s: %lld, %lld, not %lld, %lld\n", seed,
+		names[w->call.what], (unsigned)w->call.flags, kinds[w->kind],
+		w->by_posix ? "weft/posix.h" : weft_io_backend(), w->how, w->ends_peer ? "its peer" : "it",
+		w->ends_in_weft ? " by weft_shutdown" : "", (long long)ours->results[0], (long long)ours->results[1],
+		(long long)oracle->results[0], (long long)oracle->results[1]);
+	return false;
+}
+
+static bool calls_end(void)
+{
+	static struct wait waits[2][WAITS];
+	static pthread_t threads[2][WAITS];
+	bool good = true, loose;
+	int i, side;
+
+	WEFT_SCOPE(scope);
+	for (i = 0; i < WAITS; i++) {
+		waits[0][i] = waits[1][i] = draw_wait();
+		waits[1][i].by_system = true;
+		waits[1][i].by_posix = false;
+		loose = draw(&numbers, 2);
+		for (side = 0; side < 2; side++) {
+			begin_wait(&waits[side][i], loose);
+			if (!side && in_tasks)
+				CHECK(!weft_scope_spawn(&scope, wait_twice, &waits[side][i]));
+			else
+				CHECK(!pthread_create(&threads[side][i], NULL, wait_twice, &waits[side][i]));
+		}
+	}
+	(void)weft_sleep(SHUT_AFTER * MS);
+	for (i = 0; i < WAITS; i++)
+		for (side = 0; side < 2; side++)
+			shut(&waits[side][i], !side && waits[side][i].ends_in_weft);
+	(void)weft_scope_wait(&scope);
+	for (i = 0; i < WAITS; i++) {
+		for (side = 0; side < 2; side++) {
+			CHECK((!side && in_tasks) || !pthread_join(threads[side][i], NULL));
+			unmake(&waits[side][i].side, !side);
+		}
+		good &= same_ends(&waits[0][i], &waits[1][i]);
+	}
+	return good;
+}
+
 static void *all_rounds(void *rounds)
 {
 	unsigned long last = seed + *(unsigned long *)rounds, bad = 0;
@@ -976,6 +1164,8 @@ static void *all_rounds(void *rounds)
 		numbers = seed * 77 + 1;
 		bad += !one_round();
 	}
+	if (way != SIMULATED)
+		bad += !calls_end();
 	CHECK(!bad);
 	return NULL;
 }
@@ -1016,9 +1206,11 @@ int main(int argc, char **argv)
 	if (argc > 4)
 		way = !strcmp(argv[4], "posix") ? CALLS_OF_POSIX : SIMULATED;
 	set_signals();
+	signal(SIGALRM, hangs);
+	in_tasks = config.workers;
 	if (way == SIMULATED)
 		CHECK(!weft_simulate(seed, &config, all_rounds, &rounds, NULL));
-	else if (config.workers)
+	else if (in_tasks)
 		CHECK(!weft_rt_run(&config, all_rounds, &rounds, NULL));
 	else
 		(void)all_rounds(&rounds);
