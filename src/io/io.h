@@ -64,6 +64,10 @@ enum { WEFT__FULL_AGAIN = 100000000 };
 /* weft__fd.uses: it has been closed, and the kernel has not got its number back; one for each operation. */
 enum { WEFT__CLOSING = 1, WEFT__USER = 2 };
 
+/* weft_io_t.other of an accept by weft/posix.h: its flags are what the caller asked for, and it is no accept that waits
+ * for a free descriptor. */
+enum { WEFT__AS_ASKED = -2 };
+
 /* A runtime's record of a descriptor. */
 struct weft__fd {
 	uint32_t lock;

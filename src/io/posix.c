@@ -118,17 +118,21 @@ int weft__posix_use_begin(struct weft__use *use, int fd)
 	return waits ? 0 : weft__use_begin(use, fd);
 }
 
+int64_t weft__posix_run(weft_io_t *io)
+{
+	struct hold h;
+
+	hold(&h);
+	(void)weft__io_run(io);
+	let_go(&h);
+	return io->result;
+}
+
 static int wait_for(int fd, int events, uint64_t deadline, struct weft__use *use)
 {
 	weft_io_t io = {.kind = WEFT_IO_POLL, .fd = fd, .flags = events, .data = use, .deadline = deadline};
-	struct hold h;
 
-	if (waits)
-		return waits->wait(fd, events, deadline);
-	hold(&h);
-	(void)weft__io_run(&io);
-	let_go(&h);
-	return (int)io.result;
+	return waits ? waits->wait(fd, events, deadline) : (int)weft__posix_run(&io);
 }
 
 int weft__posix_wait_used(struct weft__use *use, int events, uint64_t deadline)
@@ -151,18 +155,19 @@ int weft__posix_wait(int fd, int events, uint64_t deadline)
 	return wait_for(fd, events, deadline, NULL);
 }
 
+bool weft__posix_has_ring(void)
+{
+	const struct weft__loop *loop = waits ? NULL : weft__loop();
+
+	return loop && !loop->nonblocking;
+}
+
 int64_t weft__posix_call(weft_io_call_t *fn, void *argument)
 {
 	weft_io_t io = {.kind = WEFT_IO_CALL, .fd = -1, .data = (void *)(uintptr_t)fn, .more = argument};
-	struct hold h;
 
-	if (waits)
-		return waits->call(fn, argument);
 	io.deadline = WEFT_NEVER;
-	hold(&h);
-	(void)weft__io_run(&io);
-	let_go(&h);
-	return io.result;
+	return waits ? waits->call(fn, argument) : weft__posix_run(&io);
 }
 
 int weft__posix_sleep(uint64_t until)
@@ -225,16 +230,39 @@ bool weft__posix_blocks(int fd)
 	return flags >= 0 && !(flags & O_NONBLOCK);
 }
 
-static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t turns_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t turn_ended = PTHREAD_COND_INITIALIZER;
+static struct weft__posix_turn *turns; /* under the lock */
 
-void weft__posix_turn_begin(void)
+static bool is_taken(int fd)
 {
-	weft__mutex_lock(&turn);
+	const struct weft__posix_turn *t = turns;
+
+	while (t && t->fd != fd)
+		t = t->next;
+	return t;
 }
 
-void weft__posix_turn_end(void)
+void weft__posix_turn_begin(struct weft__posix_turn *turn, int fd)
 {
-	weft__mutex_unlock(&turn);
+	weft__mutex_lock(&turns_lock);
+	while (is_taken(fd))
+		pthread_cond_wait(&turn_ended, &turns_lock);
+	*turn = (struct weft__posix_turn){fd, turns};
+	turns = turn;
+	weft__mutex_unlock(&turns_lock);
+}
+
+void weft__posix_turn_end(const struct weft__posix_turn *turn)
+{
+	struct weft__posix_turn **link = &turns;
+
+	weft__mutex_lock(&turns_lock);
+	while (*link != turn)
+		link = &(*link)->next;
+	*link = turn->next;
+	pthread_cond_broadcast(&turn_ended);
+	weft__mutex_unlock(&turns_lock);
 }
 
 /* ---- closing ----------------------------------------------------------------------------------------------------- */

@@ -45,6 +45,10 @@ int weft__posix_use_begin(struct weft__use *use, int fd) WEFT__HIDDEN;
 int weft__posix_wait_used(struct weft__use *use, int events, uint64_t deadline) WEFT__HIDDEN;
 /* For an epoll set of the descriptors that are used: the first, and those that follow it. */
 int weft__posix_wait_set(int set, struct weft__use *uses, uint64_t deadline) WEFT__HIDDEN;
+/* Does the calling task have a ring? */
+bool weft__posix_has_ring(void) WEFT__HIDDEN;
+/* Do an operation, with the task held at its worker. errno stays as it is. */
+int64_t weft__posix_run(weft_io_t *io) WEFT__HIDDEN;
 /* Call a function on a helper thread; what it returns. -ECANCELED: it was not called. */
 int64_t weft__posix_call(weft_io_call_t *fn, void *argument) WEFT__HIDDEN;
 /* Until a time of weft_now(). 0, -ECANCELED. */
@@ -92,8 +96,15 @@ void weft__posix_mark_locks(struct weft__task *task, bool is_suspended) WEFT__HI
 void weft__posix_forget_locks(void) WEFT__HIDDEN;
 #endif
 
-/* posix.c: what is done one at a time in this process, because it may block if another takes what was seen. */
-void weft__posix_turn_begin(void) WEFT__HIDDEN;
-void weft__posix_turn_end(void) WEFT__HIDDEN;
+/*
+ * posix.c: a call that may block if another takes what poll has seen is made by one helper thread at a time for each
+ * descriptor. Another process may still take it, so no worker makes such a call.
+ */
+struct weft__posix_turn {
+	int fd;
+	struct weft__posix_turn *next;
+};
+void weft__posix_turn_begin(struct weft__posix_turn *turn, int fd) WEFT__HIDDEN;
+void weft__posix_turn_end(const struct weft__posix_turn *turn) WEFT__HIDDEN;
 
 #endif

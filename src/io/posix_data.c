@@ -3,7 +3,7 @@
  * weft/posix.h: bytes and connections.
  *
  * A socket is tried with MSG_DONTWAIT. Anything else is tried with RWF_NOWAIT, or where its file knows no such thing
- * (terminals; pipes of older kernels), only when poll says that it is ready, one at a time in this process.
+ * (terminals; pipes of older kernels), by a helper thread when poll says that it is ready.
  */
 #define _GNU_SOURCE
 #include "io/posix.h"
@@ -464,51 +464,59 @@ static int64_t by_helper(void *helped)
 	return result < 0 ? -errno : result;
 }
 
-static ssize_t do_by_helper(const struct plain *p)
+static ssize_t do_by_helper(const struct plain *p, weft_io_call_t *fn)
 {
 	struct helped h = {.plain = p};
 	int64_t result = weft__posix_use_begin(&h.use, p->fd);
 
 	if (result)
 		return weft__posix_fail((int)-result);
-	result = weft__posix_call(by_helper, &h);
+	result = weft__posix_call(fn, &h);
 	weft__use_end(&h.use);
 	return (ssize_t)weft__posix_result(result);
 }
 
-/* No more than surely goes into a pipe that is ready. */
-static ssize_t when_ready(const struct plain *p)
+/* No more than surely goes into a pipe that is ready. By a helper thread. */
+static int64_t do_when_ready(void *helped)
 {
+	const struct helped *h = helped;
+	const struct plain *p = h->plain;
 	struct pollfd ready = {p->fd, p->writes ? POLLOUT : POLLIN, 0};
-	struct iovec part;
-	ssize_t result;
+	struct weft__posix_turn turn;
+	ssize_t result = -1;
 	int i = 0;
 
-	weft__posix_turn_begin();
-	if (weft__posix_poll_now(&ready, 1) == 1) {
-		while (i + 1 < p->count && !p->parts[i].iov_len)
-			i++;
-		part = p->parts[i];
-		if (p->writes && part.iov_len > PIPE_BUF)
-			part.iov_len = PIPE_BUF;
-		result = p->writes ? weft__libc.write(p->fd, part.iov_base, part.iov_len)
-				   : weft__libc.readv(p->fd, p->parts, p->count);
-	} else {
-		result = weft__posix_fail(EAGAIN);
-	}
-	weft__posix_turn_end();
+	while (p->writes && i + 1 < p->count && !p->parts[i].iov_len)
+		i++;
+	weft__posix_turn_begin(&turn, p->fd);
+	if (!weft__use_is_good(&h->use))
+		errno = EBADF;
+	else if (weft__posix_poll_now(&ready, 1) != 1)
+		errno = EAGAIN;
+	else if (p->writes)
+		result = weft__libc.write(p->fd, p->parts[i].iov_base,
+					  p->parts[i].iov_len < PIPE_BUF ? p->parts[i].iov_len : PIPE_BUF);
+	else
+		result = weft__libc.readv(p->fd, p->parts, p->count);
+	result = result < 0 ? -errno : result;
+	weft__posix_turn_end(&turn);
 	return result;
 }
 
-/* -1 and EAGAIN: it would block. */
+static ssize_t when_ready(const struct plain *p)
+{
+	struct pollfd ready = {p->fd, p->writes ? POLLOUT : POLLIN, 0};
+
+	return weft__posix_poll_now(&ready, 1) == 1 ? do_by_helper(p, do_when_ready) : weft__posix_fail(EAGAIN);
+}
+
+/* -1 and EAGAIN: it would block. EOPNOTSUPP: the file has no calls that do not. */
 static ssize_t attempt(const struct plain *p)
 {
 	ssize_t result = p->writes ? pwritev2(p->fd, p->parts, p->count, -1, RWF_NOWAIT)
 				   : preadv2(p->fd, p->parts, p->count, -1, RWF_NOWAIT);
 
-	if (result >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS))
-		return result;
-	return when_ready(p);
+	return result < 0 && errno == ENOSYS ? weft__posix_fail(EOPNOTSUPP) : result;
 }
 
 /* A pipe, a terminal, an eventfd …. A blocking write is a whole one. */
@@ -530,6 +538,8 @@ static ssize_t wait_for_it(const struct plain *p)
 		if (begin_attempt(&b)) {
 			more = attempt(&left);
 			end_attempt(&b);
+			if (more < 0 && errno == EOPNOTSUPP)
+				more = when_ready(&left);
 		}
 		if (more > 0) {
 			advance(&r, (size_t)more);
@@ -554,7 +564,7 @@ static ssize_t do_plain(const struct plain *p)
 
 		if (result >= 0 || p->writes || (errno != EAGAIN && errno != EOPNOTSUPP && errno != EINVAL))
 			return result;
-		return do_by_helper(p);
+		return do_by_helper(p, by_helper);
 	}
 	return weft__posix_blocks(p->fd) ? wait_for_it(p) : by_libc(p);
 }
@@ -697,36 +707,70 @@ static bool listens(int fd)
 	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &value, &size) && value;
 }
 
-static int accept_when_ready(int fd, struct sockaddr *from, socklen_t *size, int flags)
-{
-	struct pollfd ready = {fd, POLLIN, 0};
-	int result;
+struct accepting {
+	int fd, flags;
+	struct sockaddr *from;
+	socklen_t *size;
+	const struct weft__use *use;
+};
 
-	weft__posix_turn_begin();
-	if (weft__posix_poll_now(&ready, 1) || !listens(fd))
-		result = weft__libc.accept4(fd, from, size, flags);
+static int64_t accept_by_helper(void *argument)
+{
+	const struct accepting *a = argument;
+	struct pollfd ready = {a->fd, POLLIN, 0};
+	struct weft__posix_turn turn;
+	int result = -1;
+
+	weft__posix_turn_begin(&turn, a->fd);
+	if (!weft__use_is_good(a->use))
+		errno = EBADF;
+	else if (!weft__posix_poll_now(&ready, 1) && listens(a->fd))
+		errno = EAGAIN;
 	else
-		result = weft__posix_fail(EAGAIN);
-	weft__posix_turn_end();
+		result = weft__libc.accept4(a->fd, a->from, a->size, a->flags);
+	result = result < 0 ? -errno : result;
+	weft__posix_turn_end(&turn);
 	return result;
+}
+
+/* The ring's accept waits for whoever takes the connection, as a thread's does. */
+static int64_t accept_in_ring(const struct accepting *a, uint64_t deadline)
+{
+	weft_io_t io = {.kind = WEFT_IO_ACCEPT, .fd = a->fd, .other = WEFT__AS_ASKED, .flags = a->flags};
+
+	io.data = a->from;
+	io.more = a->size;
+	io.deadline = deadline;
+	return weft__posix_run(&io);
+}
+
+static int64_t accept_when_ready(const struct accepting *a, uint64_t deadline)
+{
+	int result = weft__posix_wait_used((struct weft__use *)(uintptr_t)a->use, POLLIN, deadline);
+
+	return result < 0 ? result : weft__posix_call(accept_by_helper, (void *)(uintptr_t)a);
 }
 
 int weft_posix_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
 {
-	struct blocked b = {.fd = fd, .events = POLLIN, .deadline = WEFT_NEVER};
-	int result;
+	struct weft__use use;
+	const struct accepting a = {fd, flags, from, size, &use};
+	uint64_t deadline;
+	int64_t result;
 
 	if (!weft__posix_in_task() || !weft__posix_blocks(fd) || !weft__posix_may_wait())
 		return weft__libc.accept4(fd, from, size, flags);
-	do {
-		result = -1;
-		if (!begin_attempt(&b))
-			break;
-		result = accept_when_ready(fd, from, size, flags);
-		end_attempt(&b);
-	} while (would_block(result) && !wait_until_ready(&b));
-	end_waiting(&b);
-	return result;
+	result = weft__posix_use_begin(&use, fd);
+	if (result)
+		return weft__posix_fail((int)-result);
+	deadline = limit_of(fd, POLLIN);
+	do
+		result = weft__posix_has_ring() ? accept_in_ring(&a, deadline) : accept_when_ready(&a, deadline);
+	while (result == -EAGAIN);
+	if (result == -ECANCELED && !weft__use_is_good(&use))
+		result = -EBADF;
+	weft__use_end(&use);
+	return (int)weft__posix_result(result == -ETIMEDOUT ? -EAGAIN : result);
 }
 
 int weft_posix_accept(int fd, struct sockaddr *from, socklen_t *size)

@@ -716,7 +716,8 @@ static void prepare(struct io_uring_sqe *sqe, weft_io_t *io, int nature)
 		io_uring_prep_sendmsg(sqe, io->fd, io->data, (unsigned)io->flags | MSG_NOSIGNAL);
 		break;
 	case WEFT_IO_ACCEPT:
-		io_uring_prep_accept(sqe, io->fd, io->data, io->more, io->flags | SOCK_CLOEXEC);
+		io_uring_prep_accept(sqe, io->fd, io->data, io->more,
+				     io->flags | (io->other == WEFT__AS_ASKED ? 0 : SOCK_CLOEXEC));
 		break;
 	case WEFT_IO_CONNECT:
 		io_uring_prep_connect(sqe, io->fd, io->data, (socklen_t)io->length);
@@ -864,8 +865,9 @@ static int do_by_system_call(weft_io_t *io)
 
 static int try(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 {
-	/* Who only polls may not be the one who closes it: its nature is not to be remembered. */
-	bool asks = io->way && io->kind != WEFT_IO_POLL;
+	/* Callers of weft_poll and of weft/posix.h may not be those who close the descriptor: its nature is not to be
+	 * remembered. */
+	bool asks = io->way && io->kind != WEFT_IO_POLL && (io->kind != WEFT_IO_ACCEPT || io->other != WEFT__AS_ASKED);
 	int nature = asks ? weft__fd_nature(io->place, io->fd) : WEFT__FILE;
 	int64_t result;
 
@@ -1055,7 +1057,7 @@ static int ended(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 	if (result == -EAGAIN && io->way && io->kind != WEFT_IO_CONNECT && io->deadline && !weft__io_does_not_wait(io))
 		return wait_again(loop, io) ? hand_over(loop, w, io, WEFT__UNKNOWN, true) : leave(io, -ECANCELED);
 	(void)leave(io, result == -EAGAIN && !io->deadline && !weft__io_does_not_wait(io) ? -ETIMEDOUT : result);
-	if (io->kind == WEFT_IO_ACCEPT)
+	if (io->kind == WEFT_IO_ACCEPT && io->other != WEFT__AS_ASKED)
 		return weft__io_accepted(loop, io, fd->nature);
 	return WEFT_IO_DONE;
 }

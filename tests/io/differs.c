@@ -1206,7 +1206,6 @@ int main(int argc, char **argv)
 	if (argc > 4)
 		way = !strcmp(argv[4], "posix") ? CALLS_OF_POSIX : SIMULATED;
 	set_signals();
-	signal(SIGALRM, hangs);
 	in_tasks = config.workers;
 	if (way == SIMULATED)
 		CHECK(!weft_simulate(seed, &config, all_rounds, &rounds, NULL));

@@ -10,7 +10,10 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <pty.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/un.h>
 #include <weft/posix.h>
 #include <weft/sync.h>
@@ -629,6 +632,118 @@ static void *readiness(void *pass)
 	return pass;
 }
 
+/* ---- rivals ------------------------------------------------------------------------------------------------------ */
+
+enum { TAKEN_BY_ANY = 300 };
+
+/* What a task and a child process take from: a listener, or a terminal. */
+struct rivalry {
+	int fd, terminal; /* terminal: its other side, or -1 */
+	struct sockaddr_in address;
+	bool given, over;	/* atomic */
+	unsigned beats, *taken; /* atomic; `taken` is shared with the child */
+};
+
+/* False: it was the last one. */
+static bool take(struct rivalry *r)
+{
+	char c[2] = "";
+	int fd = r->terminal < 0 ? accept(r->fd, NULL, NULL) : r->fd;
+
+	CHECK(fd >= 0 && read(fd, c, r->terminal < 0 ? 1 : 2) > 0);
+	if (fd != r->fd)
+		CHECK(close(fd) == 0);
+	__atomic_fetch_add(r->taken, 1, __ATOMIC_RELAXED);
+	return *c != 'q';
+}
+
+static void *take_all(void *rivalry)
+{
+	while (take(rivalry))
+		;
+	return NULL;
+}
+
+static void *beat(void *rivalry)
+{
+	struct rivalry *r = rivalry;
+
+	while (!__atomic_load_n(&r->over, __ATOMIC_RELAXED)) {
+		__atomic_fetch_add(&r->beats, 1, __ATOMIC_RELAXED);
+		CHECK(usleep(200) == 0);
+	}
+	return NULL;
+}
+
+static void give(struct rivalry *r, const char *what)
+{
+	int fd = r->terminal;
+
+	if (fd < 0) {
+		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		CHECK(connect(fd, (struct sockaddr *)&r->address, sizeof r->address) == 0);
+	}
+	CHECK(write(fd, what, 2) == 2);
+	if (fd != r->terminal)
+		CHECK(close(fd) == 0);
+}
+
+/* In a thread. Whoever takes what is given, the other tasks of the worker go on. */
+static void *give_all(void *rivalry)
+{
+	struct rivalry *r = rivalry;
+	unsigned i, beats;
+
+	for (i = 0; i < TAKEN_BY_ANY; i++) {
+		give(r, "a\n");
+		while (__atomic_load_n(r->taken, __ATOMIC_RELAXED) == i)
+			CHECK(usleep(20) == 0);
+		beats = __atomic_load_n(&r->beats, __ATOMIC_RELAXED);
+		while (__atomic_load_n(&r->beats, __ATOMIC_RELAXED) == beats)
+			CHECK(usleep(20) == 0);
+	}
+	__atomic_store_n(&r->given, true, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+static void compete(struct rivalry *r)
+{
+	pthread_t thread;
+	pid_t child;
+
+	r->taken = mmap(NULL, sizeof *r->taken, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		take_all(r);
+	}
+	CHECK(r->taken != MAP_FAILED && child > 0);
+	CHECK(pthread_create(&thread, NULL, give_all, r) == 0);
+	WEFT_SCOPE(scope);
+	CHECK(weft_scope_spawn(&scope, take_all, r) == 0 && weft_scope_spawn(&scope, beat, r) == 0);
+	while (!__atomic_load_n(&r->given, __ATOMIC_RELAXED))
+		CHECK(usleep(1000) == 0);
+	CHECK(pthread_join(thread, NULL) == 0 && kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
+	__atomic_store_n(&r->over, true, __ATOMIC_RELAXED);
+	give(r, "q\n");
+	CHECK(weft_scope_wait(&scope) == 0);
+	CHECK(munmap(r->taken, sizeof *r->taken) == 0 && close(r->fd) == 0);
+}
+
+/* Another process may take what poll has seen before a task does. */
+static void *rivals(void *pass)
+{
+	struct rivalry listener = {.terminal = -1}, terminal = {.terminal = -1};
+
+	listener.fd = bound(SOCK_STREAM, &listener.address);
+	CHECK(listen(listener.fd, 64) == 0);
+	compete(&listener);
+	CHECK(openpty(&terminal.terminal, &terminal.fd, NULL, NULL, NULL) == 0);
+	compete(&terminal);
+	CHECK(close(terminal.terminal) == 0);
+	return pass;
+}
+
 static void *never(void *fd)
 {
 	struct pollfd p = {*(int *)fd, POLLIN, 0};
@@ -975,6 +1090,7 @@ static const struct {
     {"time_limits", time_limits, THREADS_TOO},
     {"connections", connections, false},
     {"no_room", no_room, THREADS_TOO},
+    {"rivals", rivals, false},
     {"readiness", readiness, THREADS_TOO},
     {"signals_let_through", signals_let_through, false},
     {"interruptions", interruptions, false},
