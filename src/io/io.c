@@ -326,8 +326,11 @@ static void do_for_task(weft_io_t *io)
 	    (struct weft__loop *)atomic_load_explicit(&weft__worker()->rt->source, memory_order_acquire);
 
 	io->result = in_vain(loop, io);
-	if (io->result == -EAGAIN && io->kind == WEFT_IO_OPEN) {
-		open_for_task(loop, io);
+	if (io->kind == WEFT_IO_OPEN) {
+		if (io->result == -EAGAIN)
+			open_for_task(loop, io);
+		else
+			(void)end_opening(loop, io, io->result);
 		return;
 	}
 	if (io->result == -EAGAIN)
