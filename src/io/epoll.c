@@ -398,7 +398,8 @@ static int64_t attempt(weft_io_t *io, struct weft__fd *fd, int nature)
 		return -EAGAIN;
 	result = attempt_once(io, fd, nature);
 	gone = __atomic_load_n(&fd->ready, __ATOMIC_RELAXED) & ends;
-	if (result == -EAGAIN && gone) {
+	/* An operation that does not wait leaves the readiness as it is: the next one may have to tell the end. */
+	if (result == -EAGAIN && gone && !weft__io_does_not_wait(io)) {
 		/* The other side is not gone any more: the socket has begun to connect. Cleared before it is tried,
 		 * or an event in between would be lost. */
 		__atomic_fetch_and(&fd->ready, (uint8_t) ~(ends | io->way), __ATOMIC_RELAXED);

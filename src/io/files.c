@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Operations on files and directories that only block, by one system call each; opening; entries of directories; changes. */
+/* Files and directories: operations that only block, by one system call each; opening; entries; changes. */
 #define _GNU_SOURCE
 #include "io/io.h"
 

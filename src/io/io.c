@@ -304,7 +304,7 @@ static int wait_to_open(weft_io_t *io)
 /* After a pause. */
 static int go_on_opening(struct weft__loop *loop, weft_io_t *io)
 {
-	bool is_over = weft__io_ends_in_pause(io);
+	bool is_over = weft__io_ends_in_pause(loop, io);
 	int64_t result = -EAGAIN;
 
 	if (is_over && io->result != -ETIMEDOUT)

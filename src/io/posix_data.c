@@ -724,7 +724,7 @@ static int64_t accept_by_helper(void *argument)
 	weft__posix_turn_begin(&turn, a->fd);
 	if (!weft__use_is_good(a->use))
 		errno = EBADF;
-	else if (!weft__posix_poll_now(&ready, 1) && listens(a->fd))
+	else if (!weft__posix_poll_now(&ready, 1))
 		errno = EAGAIN;
 	else
 		result = weft__libc.accept4(a->fd, a->from, a->size, a->flags);
@@ -758,7 +758,8 @@ int weft_posix_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags
 	uint64_t deadline;
 	int64_t result;
 
-	if (!weft__posix_in_task() || !weft__posix_blocks(fd) || !weft__posix_may_wait())
+	/* Nothing that does not listen makes accept wait. */
+	if (!weft__posix_in_task() || !weft__posix_blocks(fd) || !listens(fd) || !weft__posix_may_wait())
 		return weft__libc.accept4(fd, from, size, flags);
 	result = weft__posix_use_begin(&use, fd);
 	if (result)

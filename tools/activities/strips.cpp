@@ -41,7 +41,7 @@ namespace
 constexpr uint64_t Strip = 1024;
 constexpr uint64_t ShortCopy = 256; /* bytes that memcpy or memset moves in about the time of a few instructions */
 
-/* memcpy, memmove or memset of many bytes, or of a number that is not known: in a strip its time would count 1024-fold. */
+/* memcpy, memmove or memset of many bytes, or of a number that is not known: a strip would have it 1024 times. */
 bool isLong(const IntrinsicInst &I)
 {
 	auto *Moves = dyn_cast<AnyMemIntrinsic>(&I);
