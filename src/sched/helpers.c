@@ -19,6 +19,7 @@ static struct weft__task *next(struct weft__rt *rt)
 	rt->helpers_idle--;
 	task = rt->blocking;
 	if (task) {
+		rt->helpers_queued--;
 		rt->blocking = task->next;
 		if (!rt->blocking)
 			rt->blocking_end = &rt->blocking;
@@ -51,6 +52,7 @@ static void leave(struct weft__rt *rt)
 	while (rt->helpers == 1 && (left = rt->blocking)) {
 		rt->blocking = NULL;
 		rt->blocking_end = &rt->blocking;
+		rt->helpers_queued = 0;
 		weft__mutex_unlock(&rt->helpers_lock);
 		give_back(left);
 		weft__mutex_lock(&rt->helpers_lock);
@@ -90,12 +92,16 @@ static void *help(void *argument)
 	return NULL;
 }
 
-/* Without a thread: one of those that there are will come to it. True if there is any. */
+/*
+ * A helper for one more task, unless an idle helper is left when each queued task has got one: a task may block until
+ * another task in the queue has run. If no thread can be made, a present helper runs the task later. Returns false if
+ * there is no helper.
+ */
 static bool make_helper(struct weft__rt *rt)
 {
 	pthread_t thread;
 
-	if (rt->helpers_idle || rt->helpers >= rt->helpers_most)
+	if (rt->helpers_idle > rt->helpers_queued || rt->helpers >= rt->helpers_most)
 		return true;
 	if (pthread_create(&thread, NULL, help, rt))
 		return rt->helpers;
@@ -111,6 +117,7 @@ void weft__helpers_add(struct weft__rt *rt, struct weft__task *task)
 	weft__mutex_lock(&rt->helpers_lock);
 	helped = make_helper(rt);
 	if (helped) {
+		rt->helpers_queued++;
 		*rt->blocking_end = task;
 		rt->blocking_end = &task->next;
 		pthread_cond_signal(&rt->helpers_wanted);

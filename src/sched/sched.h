@@ -397,8 +397,9 @@ struct weft__rt {
 	pthread_cond_t helpers_wanted;
 	struct weft__task *blocking, **blocking_end;
 	unsigned helpers, helpers_idle, helpers_most, blocked;
-	bool helpers_left;   /* some helper has ended, and */
-	pthread_t left_last; /* this is the last, which joins those before it */
+	unsigned helpers_queued; /* tasks in `blocking` */
+	bool helpers_left;	 /* some helper has ended, and */
+	pthread_t left_last;	 /* this is the last, which joins those before it */
 
 	struct weft__attendant attendant;
 	unsigned forks;	    /* of the process when the runtime was made: a child of fork has more */

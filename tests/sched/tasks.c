@@ -951,6 +951,54 @@ static void *helpers_block(void *pass)
 	return pass;
 }
 
+static int released[2];
+
+static void *blocks_until_released(void *unused)
+{
+	char byte;
+
+	weft_blocking
+	{
+		CHECK(read(released[0], &byte, 1) == 1);
+	}
+	return unused;
+}
+
+static void *releases(void *count)
+{
+	static const char bytes[32];
+
+	weft_blocking
+	{
+		CHECK(write(released[1], bytes, (size_t)count) == (ssize_t)count);
+	}
+	return count;
+}
+
+static void block_and_release(size_t count)
+{
+	WEFT_SCOPE(scope);
+	for (size_t i = 0; i < count; i++)
+		CHECK(weft_scope_spawn(&scope, blocks_until_released, NULL) == 0);
+	CHECK(weft_scope_spawn(&scope, releases, (void *)count) == 0);
+	CHECK(weft_scope_wait(&scope) == 0);
+}
+
+/* Each round has one task more than there are idle helpers, and the last task releases the others. */
+static void *helpers_need_each_other(void *config)
+{
+	if (!((weft_rt_config_t *)config)->workers)
+		return config; /* simulated: weft_blocking does nothing */
+	CHECK(pipe(released) == 0);
+	for (size_t count = 0; count < 32; count++) {
+		block_and_release(count);
+		CHECK(weft_sleep(2 * MS) == 0);
+	}
+	close(released[0]);
+	close(released[1]);
+	return config;
+}
+
 /* For top, ps and debuggers. */
 static void name_is(const char *expected)
 {
@@ -1225,6 +1273,7 @@ static const struct test tests[] = {
     T(pins),
     T(dumps),
     T(a_thread_wakes_the_last),
+    T(helpers_need_each_other),
     T(helpers_block),
     T(threads_have_names),
     T(workers_are_prepared),
