@@ -112,9 +112,10 @@ typedef int64_t weft_io_call_t(void *argument);
 
 /** An operation. A handler of `io` may read and change what stands above `result`, and may do it itself. */
 typedef struct weft_io {
-	uint16_t kind; /**< weft_io_kind_t */
-	/* Private: what is to follow; read, write or both. */
+	uint8_t kind; /**< weft_io_kind_t */
+	/* Private: what is to follow; read, write or both; why it was withdrawn, a negative errno. */
 	uint8_t step, way;
+	int8_t reason;
 	int fd, other, flags;
 	void *data;
 	size_t length;
@@ -123,12 +124,10 @@ typedef struct weft_io {
 	uint64_t deadline;
 	int64_t result; /**< or a negative errno */
 	/* Private. */
-	weft_waiter_t waiter;
-	void *place, *ring;  /* where the runtime keeps it while it lasts */
-	int reason;	     /* of its withdrawal */
-	unsigned entry;	     /* its number in the ring's submission queue; else how many pauses it has had */
-	unsigned generation; /* of what it names, at its beginning */
-	int watch;	     /* io_uring: see watch_exactly, uring.c; -1: none */
+	weft_waiter_t waiter; /* timer.note: the generation of the descriptor, at the operation's beginning */
+	void *place, *ring;   /* where the runtime keeps it while it lasts */
+	unsigned entry;	      /* its number in the ring's submission queue; else how many pauses it has had */
+	int watch;	      /* io_uring: see watch_exactly, uring.c; -1: none */
 	struct weft_io *next, **link;
 } weft_io_t;
 
@@ -266,7 +265,7 @@ __attribute__((noinline, unused)) static int64_t weft__io(weft_io_kind_t kind, i
 	} call;
 	int64_t result;
 
-	call.io.kind = (uint16_t)kind;
+	call.io.kind = (uint8_t)kind;
 	call.io.fd = fd;
 	call.io.flags = flags;
 	call.io.data = data;
@@ -283,7 +282,7 @@ __attribute__((noinline, unused)) static int weft__io_quietly(weft_io_kind_t kin
 {
 	weft_io_t io;
 
-	io.kind = (uint16_t)kind;
+	io.kind = (uint8_t)kind;
 	io.fd = fd;
 	io.flags = flags;
 	io.data = (void *)(uintptr_t)data;
@@ -298,7 +297,7 @@ __attribute__((noinline, unused)) static int64_t weft__io_more(weft_io_kind_t ki
 {
 	weft_io_t io;
 
-	io.kind = (uint16_t)kind;
+	io.kind = (uint8_t)kind;
 	io.fd = fd;
 	io.other = other;
 	io.flags = flags;

@@ -231,6 +231,7 @@ struct weft__timer {
 	uint64_t at;		   /* when, in nanoseconds of weft_now(); WEFT_NEVER: it is not to be armed */
 	struct weft__wheel *wheel;
 	uint8_t is_scope, firing; /* of a scope, not a waiter; its end is being carried out: atomic */
+	uint32_t note;		  /* for weft/io.h: otherwise padding */
 };
 
 /* States of a waiter. Only ever added. */

@@ -490,8 +490,10 @@ __attribute__((noinline, unused)) static int weft__event_wait(weft_event_t *e, c
 	if (!weft__event_enter(e, &w.place))
 		return 0;
 	result = weft_wait(&w.waiter);
+	/* The event's address is not kept over the wait: one register more, and a task that waits here with 1 KiB of
+	 * segmented stack would need a second chunk. */
 	if (result)
-		weft__event_leave(e, &w.place);
+		weft__event_leave((weft_event_t *)w.waiter.object, &w.place);
 	return weft__waited(result);
 }
 

@@ -134,7 +134,7 @@ static int64_t receive_unix(weft_io_t *io)
 	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 	int64_t result = result_of(recvmsg(io->fd, &message, io->flags | MSG_DONTWAIT));
 
-	io->reason = message.msg_flags & (MSG_CTRUNC | MSG_OOB);
+	io->reason = (message.msg_flags & (MSG_CTRUNC | MSG_OOB)) != 0;
 	return result;
 }
 
@@ -161,7 +161,7 @@ static size_t parts_left(const weft_io_t *io, const struct msghdr *m, struct iov
 	size_t i, count = 0, skip = (size_t)io->offset;
 
 	*left = 0;
-	for (i = 0; i < m->msg_iovlen; i++) {
+	for (i = 0; i < (size_t)m->msg_iovlen; i++) {
 		if (skip && skip >= m->msg_iov[i].iov_len) {
 			skip -= m->msg_iov[i].iov_len;
 			continue;

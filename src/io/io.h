@@ -52,6 +52,9 @@ enum {
 	WEFT__OVER,
 };
 
+/* It lies in the frame of each task that waits. With a segmented stack of 2 KiB there is no room for more. */
+_Static_assert(sizeof(weft_io_t) <= 184, "an idle connection's task would need a second chunk of stack");
+
 /* Directions; and: the other side will send no more; it is gone, or there is an error. Then operations end at once. */
 enum { WEFT__IN = 1, WEFT__OUT = 2, WEFT__NO_MORE = 4, WEFT__HUNG_UP = 8 };
 
@@ -340,7 +343,7 @@ static inline __attribute__((always_inline)) int weft__hold(struct weft__loop *l
 	fd = weft__fd(loop, io->fd);
 	if (__builtin_expect(!fd, 0))
 		return -ENOMEM;
-	if (__builtin_expect(!weft__fd_hold(fd, &io->generation, loop != &weft__outside), 0)) {
+	if (__builtin_expect(!weft__fd_hold(fd, &io->waiter.timer.note, loop != &weft__outside), 0)) {
 		error = weft__hold_closing(loop, fd, io->fd);
 		if (error)
 			return error;
@@ -369,7 +372,7 @@ static inline bool weft__means_the_same(struct weft__loop *loop, const weft_io_t
 {
 	const struct weft__fd *fd = io->place;
 
-	if (__builtin_expect(fd && weft__generation(fd) == io->generation, 1))
+	if (__builtin_expect(fd && weft__generation(fd) == io->waiter.timer.note, 1))
 		return true;
 	return !fd || (weft__names_two(io) && weft__pair_means_the_same(loop, io));
 }
@@ -383,7 +386,7 @@ static inline bool weft__begin_wait(struct weft__loop *loop, weft_io_t *io)
 	if (__builtin_expect(io->kind >= WEFT_IO_POLL, 0))
 		return weft__begin_special_wait(loop, io);
 	weft_waiter_init(&io->waiter, weft__io_what(io), (void *)(intptr_t)io->fd, io->deadline);
-	return weft__generation(fd) == io->generation;
+	return weft__generation(fd) == io->waiter.timer.note;
 }
 
 /* A wait has begun: see WEFT__FULL_AGAIN. */

@@ -278,7 +278,7 @@ static uint32_t generation_of_pair(uint32_t one, uint32_t other)
 bool weft__pair_means_the_same(struct weft__loop *loop, const weft_io_t *io)
 {
 	return generation_of_pair(weft__generation(io->place), weft__generation(known(loop, io->other))) ==
-	       io->generation;
+	       io->waiter.timer.note;
 }
 
 static bool pair_waits(struct weft__loop *loop, weft_io_t *io)
@@ -362,7 +362,7 @@ int weft__hold_other(struct weft__loop *loop, weft_io_t *io)
 		return error;
 	}
 	if (weft__names_two(io))
-		io->generation = generation_of_pair(io->generation, generation);
+		io->waiter.timer.note = generation_of_pair(io->waiter.timer.note, generation);
 	if (is_pair(io))
 		add_pair(loop, io);
 	return 0;

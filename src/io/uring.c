@@ -940,7 +940,7 @@ static bool withdraw(struct weft__loop *loop, weft_io_t *io)
 	finished = io->way & FINISHED;
 	if (!finished) {
 		if (!io->reason) {
-			io->reason = io->waiter.result;
+			io->reason = (int8_t)io->waiter.result; /* -ETIMEDOUT or -ECANCELED */
 			weft_shield_begin();
 		}
 		finished = take_back(r, io);

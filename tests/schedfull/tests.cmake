@@ -139,6 +139,10 @@ weft_linked(sets segmented gcc SOURCES ../sched/sets.c FLAGS -O2)
 weft_test(sets.segmented COMMAND @sets.segmented.gcc 2 0 100 ON segmented:1K)
 schedfull_sanitized(sets.c 2 0 50)
 
+# A task that waits with 1 KiB of segmented stack needs no second chunk: the lab's own program, about 980 bytes a task.
+weft_linked(waiting segmented gcc SOURCES ../../lab/impl/sched.c FLAGS -O2 -I${weft_root}/lab/impl)
+weft_test(waiting COMMAND @waiting.segmented.gcc case=task_memory n=30000 ON segmented:1K SAYS "\"bytes\": (9|10)[0-9][0-9]?\\.")
+
 # Programs for libseff's scheduler: on every policy, and as C++.
 weft_program(scheff gcc SOURCES ../sched/scheff.c FLAGS -I${weft_root}/include/compat)
 weft_test(scheff COMMAND @scheff.gcc 2 ON ${weft_policies})
