@@ -140,7 +140,7 @@ static int64_t receive_unix(weft_io_t *io)
 
 /* ---- MSG_WAITALL ------------------------------------------------------------------------------------------------- */
 
-static bool is_stream(int fd)
+bool weft__is_stream(int fd)
 {
 	int type = 0;
 	socklen_t size = sizeof type;
@@ -152,7 +152,8 @@ static bool is_stream(int fd)
 static bool wants_all(const weft_io_t *io, int nature)
 {
 	return io->flags & MSG_WAITALL && !(io->flags & (MSG_PEEK | MSG_OOB)) && !weft__io_does_not_wait(io) &&
-	       (nature == WEFT__STREAM || nature == WEFT__UNIX || (nature == WEFT__MESSAGES && is_stream(io->fd)));
+	       (nature == WEFT__STREAM || nature == WEFT__UNIX ||
+		(nature == WEFT__MESSAGES && weft__is_stream(io->fd)));
 }
 
 /* The parts from io->offset on: into `parts`, whose number is returned. *left: their bytes. */
@@ -548,7 +549,7 @@ int64_t weft__io_read_cached(const weft_io_t *io)
 {
 	struct iovec part = {io->data, io->length};
 
-	/* Of nothing to read the cache does not tell that it is a directory. */
+	/* A cached read of 0 bytes does not report that the file is a directory. */
 	return io->kind == WEFT_IO_READ && io->length ? result_of(preadv2(io->fd, &part, 1, io->offset, RWF_NOWAIT))
 						      : -EAGAIN;
 }

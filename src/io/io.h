@@ -441,6 +441,8 @@ int64_t weft__io_attempt_unblocked(weft_io_t *io, int number, int nature) WEFT__
 void weft__io_settle(weft_io_t *io) WEFT__HIDDEN;
 /* Is an urgent byte next? A receive does not go on beyond that place. */
 bool weft__is_at_mark(int fd) WEFT__HIDDEN;
+/* Is it a socket of SOCK_STREAM? Asks the system. */
+bool weft__is_stream(int fd) WEFT__HIDDEN;
 /* After -EAGAIN: must the operation be retried until it succeeds, because no event tells when it can? The other side is
  * a Unix socket that has no room: a listener for a connection, a receiver for a datagram with an address. */
 bool weft__io_has_no_event(const weft_io_t *io) WEFT__HIDDEN;

@@ -120,14 +120,6 @@ static bool would_block(ssize_t result)
 	return result < 0 && errno == EAGAIN;
 }
 
-static bool is_stream(int fd)
-{
-	int type = 0;
-	socklen_t size = sizeof type;
-
-	return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_STREAM;
-}
-
 static size_t bytes_of(const struct iovec *parts, size_t count)
 {
 	size_t i, bytes = 0;
@@ -193,7 +185,7 @@ static bool has_no_event(const struct msghdr *message)
 	return to && message->msg_namelen >= sizeof to->sa_family && to->sa_family == AF_UNIX;
 }
 
-/* What the caller is told of a part that was received. True: it came with descriptors, which end the receive. */
+/* Reports a part that was received to the caller. Returns true if descriptors came with it, which ends the receive. */
 static bool tells(struct msghdr *part, const struct msghdr *message, struct msghdr *told)
 {
 	told->msg_controllen = part->msg_controllen;
@@ -312,7 +304,7 @@ int weft_posix_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, weft__
 static bool wants_more(int fd, const struct msghdr *told, int flags, ssize_t result, size_t all)
 {
 	return flags & MSG_WAITALL && !(flags & (MSG_PEEK | MSG_OOB)) && result > 0 && (size_t)result < all &&
-	       !told->msg_controllen && !(told->msg_flags & MSG_CTRUNC) && is_stream(fd) && !weft__is_at_mark(fd);
+	       !told->msg_controllen && !(told->msg_flags & MSG_CTRUNC) && weft__is_stream(fd) && !weft__is_at_mark(fd);
 }
 
 /* Is the first attempt's result the answer? An error queue is never waited for. */
@@ -326,7 +318,7 @@ static bool is_shut(int fd)
 {
 	struct pollfd p = {fd, POLLRDHUP, 0};
 
-	return weft__posix_poll_now(&p, 1) == 1 && p.revents & POLLRDHUP && !is_stream(fd);
+	return weft__posix_poll_now(&p, 1) == 1 && p.revents & POLLRDHUP && !weft__is_stream(fd);
 }
 
 /* The first message, or part of a stream. */
