@@ -556,7 +556,7 @@ void beside_getline()
 	}
 }
 
-// What a thread does in a directory, at random.
+// A thread changes a directory at random.
 void change(const std::string &path, unsigned number)
 {
 	std::mt19937 random(number);

@@ -393,7 +393,7 @@ enum {
 	SENDS = B(SEND) | B(SENDMSG) | B(SENDTO),
 };
 
-/* What is odd about a call. */
+/* Bits of call.odd: arguments that a call does not usually have. */
 enum { NULL_DATA = 1, NEGATIVE = 2, EMPTY = 4, SHUTS_IN = 8 };
 
 struct call {
@@ -408,7 +408,7 @@ static const struct {
 	unsigned ways, kinds, calls;
 	int flags, odd;
 } differences[] = {
-    /* Of a vector only the first part is used, since a thread could block at the second. */
+    /* Only the first part of a vector is used, because a thread could block at the second part. */
     {0, B(INOTIFY) | B(TERMINAL), B(READV), 0, 0},
     /* A read of nothing ends by EINVAL there, or blocks. */
     {0, COUNTERS, READS | WRITES, 0, EMPTY},

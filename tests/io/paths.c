@@ -320,7 +320,7 @@ static void *waiting_opens_hold_no_thread(void *pass)
 	return pass;
 }
 
-/* One that opens a FIFO: a task, or a thread by open(2). */
+/* A task, or a thread by open(2), opens a FIFO. */
 struct opener {
 	const char *path;
 	bool reads, is_task;

@@ -636,7 +636,7 @@ static void *readiness(void *pass)
 
 enum { TAKEN_BY_ANY = 300 };
 
-/* What a task and a child process take from: a listener, or a terminal. */
+/* A task and a child process take from the same listener or terminal. */
 struct rivalry {
 	int fd, terminal; /* terminal: its other side, or -1 */
 	struct sockaddr_in address;
