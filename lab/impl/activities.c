@@ -2,7 +2,7 @@
 /*
  * E: activities, and the same code as plain C.
  *
- *   ./program case=NAME n=COUNT [plain=1]
+ *   ./program case=NAME n=COUNT [level=L] [depth=D] [plain=1]
  *
  * With WEFT_ACTIVITIES=stackful each activity has a whole stack, of the policy in WEFT_STACK.
  */
@@ -15,6 +15,7 @@ struct run {
 	int64_t n, result;
 	uint64_t ops;
 	int level; /* calls with n below it are atomic; strcmp yields every 2^level characters */
+	int depth; /* of the calls in which activities of the ring wait */
 	bool plain;
 };
 
@@ -48,25 +49,46 @@ static void chain(struct run *r)
 
 enum { RING = 10 };
 
+static void take_turns(activity_sem_t *mine, activity_sem_t *next, int64_t rounds, int64_t *turns)
+{
+	for (int64_t k = 0; k < rounds; k++) {
+		activity_sem_wait(mine);
+		++*turns;
+		activity_sem_post(next);
+	}
+}
+
+/* The variable keeps the compiler from making a loop of it. */
+LAB_NOINLINE static int64_t deeper(int depth, activity_sem_t *mine, activity_sem_t *next, int64_t rounds,
+				   int64_t *turns)
+{
+	volatile int here = depth;
+
+	if (depth)
+		return deeper(depth - 1, mine, next, rounds, turns) + here - depth;
+	take_turns(mine, next, rounds, turns);
+	return 0;
+}
+
 static void ring(struct run *r)
 {
 	activity_sem_t sems[RING];
 	activity_t all[RING];
 	int64_t rounds = r->n / RING, turns = 0;
+	int depth = r->depth;
 
 	for (int i = 0; i < RING; i++)
 		activity_sem_init(&sems[i], 0);
 	lab_start();
 	for (int i = 0; i < RING; i++)
-		activate(&all[i], i, rounds)
+		activate(&all[i], i, rounds, depth)
 		{
 			activity_sem_t *mine = &sems[i], *next = &sems[(i + 1) % RING];
 
-			for (int64_t k = 0; k < rounds; k++) {
-				activity_sem_wait(mine);
-				turns++;
-				activity_sem_post(next);
-			}
+			if (depth)
+				deeper(depth, mine, next, rounds, &turns);
+			else
+				take_turns(mine, next, rounds, &turns);
 		}
 	activity_sem_post(&sems[0]);
 	for (int i = 0; i < RING; i++)
@@ -265,6 +287,7 @@ int activity_main(int argc, char **argv)
 {
 	struct run r = {.n = lab_number(argc, argv, "n", 10),
 			.level = (int)lab_number(argc, argv, "level", 0),
+			.depth = (int)lab_number(argc, argv, "depth", 0),
 			.plain = lab_number(argc, argv, "plain", 0)};
 
 	if (lab_is(argc, argv, "case", "alive"))
@@ -274,6 +297,6 @@ int activity_main(int argc, char **argv)
 			cases[i].run(&r);
 			return lab_report(r.ops, r.result);
 		}
-	fprintf(stderr, "usage: case=NAME n=COUNT [level=L] [plain=1]\n");
+	fprintf(stderr, "usage: case=NAME n=COUNT [level=L] [depth=D] [plain=1]\n");
 	return 2;
 }

@@ -9,13 +9,17 @@
  *   the driver's frame              picks activities, sleeps when none is ready
  *   room for what it calls          WEFT__DRIVER_ROOM
  *   base ------------------------
- *   frames of twins                 WEFT__WINDOW: what is copied; a call that would go deeper goes on in another stack
- *   full ------------------------
+ *   frames of twins                 WEFT__WINDOW; a call that would go deeper goes on in another stack
+ *   deepest ---------------------
  *   frames of plain code            the rest: plain code never switches, so it is gone at each switch
  *   ------------------------------  guard
  *
- * An activity in a stack of its own (stacks.c) has part of its frames in the window all the same: those it had when it
- * went there.
+ * The window is divided into segments of about WEFT__SEGMENT bytes, so that a switch costs the same at any depth: an
+ * activity that parks has only the newest segment, and those that it has returned to, copied. When it goes on, only the
+ * newest comes back; a return out of that brings back the next one (segments.c).
+ *
+ * An activity in a stack of its own (stacks.c) has part of its frames in the window: those it had when it went there.
+ * They stay parked until the activity returns to them.
  *
  * Frames of the library may be parked too (calls.c), if no address in them is known to others: they come back to the
  * same place.
@@ -32,6 +36,7 @@
 #include <weft/sync.h>
 
 #include "activity/offsets.h"
+#include "coro/cxxabi.h"
 #include "sched/hold.h"
 
 /* Under WEFT_TINY nearly every call goes on in another stack. */
@@ -40,6 +45,7 @@ enum { WEFT__WINDOW = 1 << 10 };
 #else
 enum { WEFT__WINDOW = 64 << 10 };
 #endif
+enum { WEFT__SEGMENT = SEGMENT_BYTES };
 enum { WEFT__DRIVER_ROOM = 32 << 10, WEFT__HOT_STACK = 1 << 20 };
 
 /* States of an activity: who may leave them is said in weft/activity.h. Those from WEFT__WAITS on say what it waits for
@@ -89,17 +95,35 @@ struct weft__activity_stack {
 	char *came_from;		    /* the stack pointer there: at a return address */
 	char *low, *full;		    /* the mapping's start; below `full` the next stack is needed */
 	size_t bytes;
-	size_t unused;
+	struct weft__part *parked; /* of the oldest: the window's newest segment; NULL: it is in the window */
 };
 
-/* What is kept of a parked activity of which a copy of frames is not all: it has stacks of its own, or something
- * deferred. */
+/* A copy of a segment of the window, from its lowest frame on. */
+struct weft__part {
+	size_t bytes;
+	void *returns; /* of the record whose `outer` this is */
+	_Alignas(16) char copy[];
+};
+
+/* The outer end of a segment of the window, on the stack. The next segment is behind it. Assembly knows its fields: see
+ * x86_64.S. */
+struct weft__segment {
+	struct weft__part *outer;    /* the next segment's copy; NULL: that segment is in its place */
+	struct weft__segment *older; /* the record of the next segment, in its own place; NULL: it ends at `base` */
+	char *full;		     /* hot.full when this segment began */
+	void *returns;		     /* into the next segment; NULL while that is a copy: unwinders end here */
+};
+
+/* What is kept of a parked activity of which a copy of one segment is not all. */
 struct weft__deep {
 	struct weft__activity_stack *stack; /* the newest; NULL: none */
+	struct weft__segment *segment;	    /* the record of the newest segment, in its own place */
 	char *sp;
+	uintptr_t full; /* hot.full */
 	struct weft__deferred *deferred;
-	size_t bytes; /* in the window */
-	_Alignas(16) char window[];
+	struct weft__cxa_globals exceptions; /* its handlers have; none, unless it is pinned */
+	bool is_pinned;
+	struct weft__part part; /* the newest segment; empty: the oldest stack has it */
 };
 
 /* Stackful: what `frames` of an activity that has not ended is. */
@@ -113,7 +137,8 @@ struct weft__own {
 struct weft__activity_group {
 	/* Assembly knows these: see offsets.h. */
 	char *base, *driver;
-	void *garbage; /* large blocks to be given back */
+	char *deepest;		       /* below it, in the window, the next call goes on in another stack */
+	struct weft__segment *segment; /* the newest of the running activity; NULL: it begins at `base` */
 	void *blocks[LARGEST_BLOCK / 16 + 1];
 
 	char *low;			    /* of the hot stack */
@@ -122,6 +147,7 @@ struct weft__activity_group {
 	struct weft__activity_stack *spare;
 	weft_activity_t *first, *last; /* ready */
 	bool every_yield, stackful, in_task;
+	bool is_pinned;	     /* the running activity's frames may need those outside them: no segment begins */
 	bool shielded;	     /* its task was cancelled, and its activities end */
 	bool over;	     /* all activities have ended */
 	bool is_child;	     /* this process was forked off by one of its activities, which is alone now */
@@ -189,7 +215,6 @@ static inline void *weft__piece(struct weft__activity_group *g, size_t bytes)
 	*list = *(void **)block;
 	return block;
 }
-void weft__garbage_give(struct weft__activity_group *g);
 void weft__vars_free(struct weft__activity_group *g, struct weft__activity_var *until);
 /* Of an activity that ends. */
 void weft__vars_free_all(struct weft__activity_group *g, weft_activity_t *a);
@@ -237,10 +262,22 @@ uintptr_t weft__activity_ended(void *result);
 char *weft__activity_deep(weft_activity_t *a);
 char *weft__activity_grow(char *sp);
 char *weft__activity_shrink(void);
-/* Let a parked activity go on at weft__activity_cancelled. */
 /* Give back the frames of an activity that is parked, and never goes on. */
 void weft__frames_free(struct weft__activity_group *g, weft_activity_t *a);
+/* Let a parked activity go on at weft__activity_cancelled. */
 void weft__divert(struct weft__activity_group *g, weft_activity_t *a);
+/* Has the running activity more than one segment, or is it pinned? */
+static inline bool weft__is_deep(const struct weft__activity_group *g)
+{
+	return (uintptr_t)g->stack | (uintptr_t)g->segment | g->is_pinned;
+}
+void weft__deep_end(struct weft__activity_group *g);
+struct weft__part *weft__deep_part(struct weft__deep *deep);
+/* Where a copy has the record of its segment. */
+static inline struct weft__segment *weft__part_record(struct weft__part *part)
+{
+	return (struct weft__segment *)(void *)(part->copy + part->bytes) - 1;
+}
 
 /* ---- x86_64.S --------------------------------------------------------------------------------------------------- */
 void weft__activity_enter(struct weft__activity_group *g, weft_activity_t *first);
@@ -257,6 +294,39 @@ void weft__activity_call(void *entry, const uint64_t words[6]);
 /* Stacks newer than the one that `sp` lies in were left by longjmp. */
 void weft__stacks_settle(struct weft__activity_group *g, char *sp);
 void weft__stacks_free(struct weft__activity_group *g, struct weft__activity_stack *stack);
+static inline struct weft__activity_stack *weft__stack_oldest(struct weft__activity_stack *stack)
+{
+	while (stack && stack->outer)
+		stack = stack->outer;
+	return stack;
+}
+/* The lowest place of the window that is in use while the activity runs in its own stacks. */
+static inline char *weft__stack_window(const struct weft__activity_stack *oldest)
+{
+	return (char *)((uintptr_t)oldest->came_from & ~(uintptr_t)15);
+}
+
+/* ---- segments.c ------------------------------------------------------------------------------------------------- */
+/* Where segment `s` of the window ends: NULL is the oldest. */
+static inline char *weft__segment_end(const struct weft__activity_group *g, const struct weft__segment *s)
+{
+	return s ? (char *)(uintptr_t)(s + 1) : g->base;
+}
+/* Copy what the running activity has returned to, outside of its newest segment. False: no memory; some may be copied. */
+bool weft__segments_park(struct weft__activity_group *g);
+/* Give back the copies of an activity that does not go on, outside of segment `s`, whose record lies at `at` now. */
+void weft__segments_free(struct weft__activity_group *g, const struct weft__segment *s, const struct weft__segment *at);
+/* Copy the frames of a parked activity to `to`, as the window has them while all are there. Its newest segment is `s`,
+ * and lies in `part`. */
+void weft__window_show(const struct weft__segment *s, const struct weft__part *part, char *to);
+void weft__activity_underflow(struct weft__segment *s);
+/* A copy of `bytes` bytes; NULL: no memory. NULL is given back, too. */
+struct weft__part *weft__part_take(struct weft__activity_group *g, const char *from, size_t bytes);
+void weft__part_give(struct weft__activity_group *g, struct weft__part *part);
+/* When the running activity has changed, or `stack`, `segment` or `pinned`. */
+void weft__limits(struct weft__activity_group *g);
+/* What hot.limit is while the timer has not rung. */
+void weft__set_full(struct weft__activity_group *g, uintptr_t full);
 
 /* ---- stackful.c -------------------------------------------------------------------------------------------------- */
 bool weft__own_begin(struct weft__activity_group *g, weft_activity_t *a, void *entry, const uint64_t words[6]);
@@ -369,11 +439,5 @@ void weft__report_deadlock(struct weft__activity_group *g);
 /* For dumps of tasks. */
 void weft__report_inside(const struct weft__inside *inside, void (*line)(const struct weft__line *line, void *arg),
 			 void *arg);
-
-static inline void weft__limits(struct weft__activity_group *g, char *full)
-{
-	g->hot->full = (uintptr_t)full;
-	g->hot->limit = g->every_yield ? UINTPTR_MAX : (uintptr_t)full;
-}
 
 #endif

@@ -10,8 +10,8 @@
 enum { DEFAULT_PERIOD = 5000000 };
 
 /* What code of the pass needs: see tools/activities/pass.h, which has the same number. */
-extern const char weft_activities_version_2__compile_again_with_the_weft_you_link;
-WEFT_API const char weft_activities_version_2__compile_again_with_the_weft_you_link = 1;
+extern const char weft_activities_version_3__compile_again_with_the_weft_you_link;
+WEFT_API const char weft_activities_version_3__compile_again_with_the_weft_you_link = 1;
 
 static const uint64_t magic = 0x7461706e66746577; /* see tools/activities/pass.h */
 
@@ -176,11 +176,8 @@ void weft__activity_finish(struct weft__activity_group *g, weft_activity_t *a, v
 		result = a->flags & WEFT__HAS_RESULT ? result_of(a) : NULL;
 	if (a->vars)
 		weft__vars_free_all(g, a);
-	if (weft__unlikely(g->stack)) {
-		weft__stacks_free(g, g->stack);
-		g->stack = NULL;
-		weft__limits(g, g->base - WEFT__WINDOW);
-	}
+	if (weft__unlikely(weft__is_deep(g)))
+		weft__deep_end(g);
 	a->state = WEFT__ENDED;
 	a->frames = result;
 	a->error = (uint16_t)error;
@@ -254,7 +251,6 @@ static void run_ready(struct weft__activity_group *g)
 		else
 			weft__activity_enter(g, a);
 		g->hot->self = NULL;
-		weft__garbage_give(g);
 	}
 }
 
@@ -283,7 +279,8 @@ static void *drive(void *group)
 	char here;
 
 	g->base = (char *)((uintptr_t)&here & ~(uintptr_t)4095) - WEFT__DRIVER_ROOM;
-	weft__limits(g, g->stackful ? NULL : g->base - WEFT__WINDOW);
+	if (!g->stackful)
+		weft__limits(g);
 	if (!start(g))
 		return g->error = ENOMEM, NULL;
 	do

@@ -72,16 +72,6 @@ void weft__piece_give(struct weft__activity_group *g, void *block, size_t bytes)
 	*list = block;
 }
 
-void weft__garbage_give(struct weft__activity_group *g)
-{
-	while (g->garbage) {
-		void *block = g->garbage;
-
-		g->garbage = *(void **)block;
-		free(block);
-	}
-}
-
 static void unmap(struct weft__span *span)
 {
 	while (span) {
@@ -97,7 +87,6 @@ static __thread struct weft__span *left;
 
 void weft__pieces_unmap(struct weft__activity_group *g, bool was_left)
 {
-	weft__garbage_give(g);
 	unmap(left);
 	left = was_left ? g->spans : NULL;
 	if (!was_left)

@@ -15,13 +15,22 @@
 /* struct weft__activity_group */
 #define GROUP_BASE 0
 #define GROUP_DRIVER 8
-#define GROUP_GARBAGE 16
-#define GROUP_BLOCKS 24
+#define GROUP_DEEPEST 16
+#define GROUP_SEGMENT 24
+#define GROUP_BLOCKS 32
 /* struct weft__activity_stack, which ends where its mapping does */
 #define STACK_CAME_FROM 8
 #define STACK_RECORD 48
 #define PAGE 4096
+/* A call that finds so much of its segment used begins the next one. */
+#ifdef WEFT_TINY
+#define SEGMENT_BYTES 64
+#else
+#define SEGMENT_BYTES 1024
+#endif
+/* struct weft__segment */
+#define SEGMENT_RECORD 32
 /* Blocks up to so many bytes are kept in lists, one for each multiple of 16. */
-#define LARGEST_BLOCK 512
+#define LARGEST_BLOCK 2048
 
 #endif

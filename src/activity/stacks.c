@@ -6,6 +6,7 @@
  *
  * Of each mapping STACK_ROOM bytes are for plain code that twins call, which does not ask.
  */
+#include <string.h>
 #include <sys/mman.h>
 
 #include "activity/activity.h"
@@ -99,22 +100,32 @@ char *weft__activity_grow(char *sp)
 	if (arguments > most)
 		arguments = most & ~(size_t)15;
 	to = (char *)((uintptr_t)stack & ~(uintptr_t)15) - arguments;
-	__builtin_memcpy(to, sp + 8, arguments);
+	memcpy(to, sp + 8, arguments);
 	stack->outer = g->stack;
+	stack->parked = NULL;
 	stack->came_from = sp;
 	stack->full = full_at(stack, g->stack);
 	g->stack = stack;
-	weft__limits(g, stack->full);
+	weft__limits(g);
 	return to;
+}
+
+static void parked_give(struct weft__activity_group *g, struct weft__activity_stack *stack)
+{
+	weft__part_give(g, stack->parked);
+	stack->parked = NULL;
 }
 
 static void stack_leave(struct weft__activity_group *g)
 {
 	struct weft__activity_stack *stack = g->stack;
 
+	if (stack->parked)
+		memcpy(weft__stack_window(stack), stack->parked->copy, stack->parked->bytes);
+	parked_give(g, stack);
 	g->stack = stack->outer;
 	stack_give(g, stack);
-	weft__limits(g, g->stack ? g->stack->full : g->base - WEFT__WINDOW);
+	weft__limits(g);
 }
 
 /* Called on the stack that is left, which therefore stays mapped: it becomes the spare one, or is larger than that. */
@@ -146,6 +157,7 @@ void weft__stacks_free(struct weft__activity_group *g, struct weft__activity_sta
 	while (stack) {
 		struct weft__activity_stack *outer = stack->outer;
 
+		parked_give(g, stack);
 		stack_give(g, stack);
 		stack = outer;
 	}

@@ -18,9 +18,11 @@ OFFSET_IS(struct weft_activity, frames, ACTIVITY_FRAMES);
 OFFSET_IS(struct weft_activity, size, ACTIVITY_SIZE);
 OFFSET_IS(struct weft__activity_group, base, GROUP_BASE);
 OFFSET_IS(struct weft__activity_group, driver, GROUP_DRIVER);
-OFFSET_IS(struct weft__activity_group, garbage, GROUP_GARBAGE);
+OFFSET_IS(struct weft__activity_group, deepest, GROUP_DEEPEST);
+OFFSET_IS(struct weft__activity_group, segment, GROUP_SEGMENT);
 OFFSET_IS(struct weft__activity_group, blocks, GROUP_BLOCKS);
 OFFSET_IS(struct weft__activity_stack, came_from, STACK_CAME_FROM);
+_Static_assert(sizeof(struct weft__segment) == SEGMENT_RECORD, "assembly pushes it");
 _Static_assert(sizeof(struct weft__activity_stack) == STACK_RECORD, "unwinders find it so");
 
 __thread struct weft__activity_hot weft__activity_hot __attribute__((tls_model("initial-exec")));
@@ -36,39 +38,75 @@ static inline void copy(char *to, const char *from, size_t bytes)
 		*(words *)(to + i) = *(const words *)(from + i);
 }
 
-/* `low`: where the part in the window begins. */
-static bool keep_deep(struct weft__activity_group *g, weft_activity_t *self, char *sp, char *low)
+/* A record for the running activity, with room for the part of the window from `low` on, if it is here. */
+static struct weft__deep *deep_take(struct weft__activity_group *g, const char *low,
+				    struct weft__activity_stack *oldest)
 {
-	size_t bytes = (size_t)(g->base - low);
+	size_t bytes = oldest && oldest->parked ? 0 : (size_t)(weft__segment_end(g, g->segment) - low);
 	struct weft__deep *deep = weft__piece_take(g, sizeof *deep + bytes);
 
 	if (!deep)
-		return false;
-	deep->stack = g->stack;
-	deep->sp = sp;
-	deep->deferred = g->coro->deferred;
-	deep->bytes = bytes;
-	memcpy(deep->window, low, bytes);
-	self->frames = deep;
-	self->size = 0;
-	if (g->stack) {
-		g->stack = NULL;
-		weft__limits(g, g->base - WEFT__WINDOW);
-	}
-	g->coro->deferred = NULL;
-	return true;
+		return NULL;
+	deep->part.bytes = bytes;
+	memcpy(deep->part.copy, low, bytes);
+	return deep;
 }
 
-static bool keep_unusual(struct weft__activity_group *g, weft_activity_t *self, char *sp)
+/* Frames outside of the activity's own stacks stay parked until it returns to them, unless others need them. */
+static bool keep_window(struct weft__activity_group *g, struct weft__activity_stack *oldest)
+{
+	const char *low = weft__stack_window(oldest);
+
+	if (oldest->parked || g->is_pinned)
+		return true;
+	oldest->parked = weft__part_take(g, low, (size_t)(weft__segment_end(g, g->segment) - low));
+	return oldest->parked != NULL;
+}
+
+/* Exceptions in flight, or in a handler, are the thread's: C++ knows no activities. One that has some is pinned, by the
+ * function that catches them. */
+static struct weft__cxa_globals exchange_exceptions(struct weft__cxa_globals with)
+{
+	struct weft__cxa_globals *of_thread, were = {NULL, 0};
+
+	if (!weft__cxa_globals)
+		return were;
+	of_thread = weft__cxa_globals();
+	were = *of_thread;
+	*of_thread = with;
+	return were;
+}
+
+static bool keep_deep(struct weft__activity_group *g, weft_activity_t *self, char *sp)
 {
 	struct weft__activity_stack *oldest;
+	struct weft__deep *deep;
 
 	weft__stacks_settle(g, sp);
-	if (!g->stack)
-		return keep_deep(g, self, sp, sp);
-	for (oldest = g->stack; oldest->outer; oldest = oldest->outer)
-		continue;
-	return keep_deep(g, self, sp, (char *)((uintptr_t)oldest->came_from & ~(uintptr_t)15));
+	oldest = weft__stack_oldest(g->stack);
+	if (!(oldest && oldest->parked) && !weft__segments_park(g))
+		return false;
+	if (oldest && !keep_window(g, oldest))
+		return false;
+	deep = deep_take(g, oldest ? weft__stack_window(oldest) : sp, oldest);
+	if (!deep)
+		return false;
+	deep->stack = g->stack;
+	deep->segment = g->segment;
+	deep->sp = sp;
+	deep->full = g->hot->full;
+	deep->deferred = g->coro->deferred;
+	deep->is_pinned = g->is_pinned;
+	if (g->is_pinned)
+		deep->exceptions = exchange_exceptions((struct weft__cxa_globals){NULL, 0});
+	self->frames = deep;
+	self->size = 0;
+	g->stack = NULL;
+	g->segment = NULL;
+	g->coro->deferred = NULL;
+	g->is_pinned = false;
+	weft__limits(g);
+	return true;
 }
 
 /* Copy the frames of the running activity, from sp on. False: no memory. */
@@ -77,11 +115,9 @@ static inline bool keep(struct weft__activity_group *g, weft_activity_t *self, c
 	size_t bytes = (size_t)(g->base - sp);
 	char *block;
 
-	if (weft__unlikely((uintptr_t)g->stack | (uintptr_t)g->coro->deferred))
-		return keep_unusual(g, self, sp);
-	if (weft__unlikely(bytes / 16 > UINT16_MAX))
-		return keep_unusual(g, self, sp);
-	block = weft__likely(bytes <= LARGEST_BLOCK) ? weft__piece(g, bytes) : weft__piece_take(g, bytes);
+	if (weft__unlikely(weft__is_deep(g) || g->coro->deferred || bytes > LARGEST_BLOCK))
+		return keep_deep(g, self, sp);
+	block = weft__piece(g, bytes);
 	if (weft__unlikely(!block))
 		return false;
 	copy(block, sp, bytes);
@@ -92,8 +128,6 @@ static inline bool keep(struct weft__activity_group *g, weft_activity_t *self, c
 
 static inline uintptr_t to(struct weft__activity_group *g, weft_activity_t *next)
 {
-	if (weft__unlikely(g->garbage))
-		weft__garbage_give(g);
 	if (!next) {
 		g->hot->self = NULL;
 		return TO_DRIVER;
@@ -191,12 +225,40 @@ char *weft__activity_deep(weft_activity_t *a)
 	struct weft__deep *deep = a->frames;
 	char *sp = deep->sp;
 
-	memcpy(g->base - deep->bytes, deep->window, deep->bytes);
 	g->stack = deep->stack;
+	g->segment = deep->segment;
 	g->coro->deferred = deep->deferred;
-	weft__piece_give(g, deep, sizeof *deep + deep->bytes);
-	weft__limits(g, g->stack ? g->stack->full : g->base - WEFT__WINDOW);
+	g->is_pinned = deep->is_pinned;
+	if (g->is_pinned)
+		(void)exchange_exceptions(deep->exceptions);
+	memcpy(weft__segment_end(g, g->segment) - deep->part.bytes, deep->part.copy, deep->part.bytes);
+	if (!deep->part.bytes)
+		*(void **)(void *)weft__stack_oldest(g->stack)->came_from = NULL; /* unwinders end here */
+	weft__limits(g);
+	weft__set_full(g, deep->full);
+	weft__piece_give(g, deep, sizeof *deep + deep->part.bytes);
 	return sp;
+}
+
+/* Give back the copies of the running activity, which ends. */
+void weft__deep_end(struct weft__activity_group *g)
+{
+	struct weft__activity_stack *oldest = weft__stack_oldest(g->stack);
+
+	weft__segments_free(g, g->segment, oldest && oldest->parked ? weft__part_record(oldest->parked) : g->segment);
+	weft__stacks_free(g, g->stack);
+	if (g->is_pinned)
+		(void)exchange_exceptions((struct weft__cxa_globals){NULL, 0});
+	g->stack = NULL;
+	g->segment = NULL;
+	g->is_pinned = false;
+	weft__limits(g);
+}
+
+/* The copy of the newest segment of an activity that is parked as `deep`. */
+struct weft__part *weft__deep_part(struct weft__deep *deep)
+{
+	return deep->part.bytes ? &deep->part : weft__stack_oldest(deep->stack)->parked;
 }
 
 void weft__frames_free(struct weft__activity_group *g, weft_activity_t *a)
@@ -208,8 +270,9 @@ void weft__frames_free(struct weft__activity_group *g, weft_activity_t *a)
 		return;
 	}
 	if (!a->size) {
+		weft__segments_free(g, deep->segment, weft__part_record(weft__deep_part(deep)));
 		weft__stacks_free(g, deep->stack);
-		weft__piece_give(g, deep, sizeof *deep + deep->bytes);
+		weft__piece_give(g, deep, sizeof *deep + deep->part.bytes);
 	} else {
 		weft__piece_give(g, a->frames, (size_t)a->size * 16);
 	}
@@ -226,7 +289,7 @@ void weft__divert(struct weft__activity_group *g, weft_activity_t *a)
 	if (!a->size) {
 		struct weft__deep *deep = a->frames;
 
-		at = deep->stack ? deep->sp : deep->window + (deep->sp - (g->base - deep->bytes));
+		at = deep->stack ? deep->sp : deep->part.copy;
 	}
 	/* Above rbp: see x86_64.S. */
 	((void **)(void *)at)[1] = weft__activity_cancelled;

@@ -13,9 +13,12 @@ enum { ASIDE = 128 << 10 };
 
 struct walk {
 	void *words[3]; /* see x86_64.S */
+	struct weft__activity_group *group;
 	char *window;
-	const char *frames;
-	char *before; /* what is in the window, meanwhile */
+	const struct weft__segment *segment;
+	const struct weft__part *part;
+	const char *frames; /* if there is one segment only: its copy */
+	char *before;	    /* what is in the window, meanwhile */
 	size_t bytes;
 	void **places;
 	size_t most, count;
@@ -47,7 +50,10 @@ static void swap_and_unwind(void *walk)
 	struct walk *w = walk;
 
 	memcpy(w->before, w->window, w->bytes);
-	memcpy(w->window, w->frames, w->bytes);
+	if (w->frames)
+		memcpy(w->window, w->frames, w->bytes);
+	else
+		weft__window_show(w->segment, w->part, w->window);
 	weft__activity_walk(w->words, unwind, w);
 	memcpy(w->window, w->before, w->bytes);
 }
@@ -73,24 +79,32 @@ static size_t walk_frames(const struct walk *from)
 	return count;
 }
 
+static void find_deep(struct walk *w, struct weft__deep *deep)
+{
+	w->part = weft__deep_part(deep);
+	w->segment = deep->segment;
+	w->frames = NULL;
+	w->window = weft__segment_end(w->group, w->segment) - w->part->bytes;
+	w->words[0] = deep->sp;
+}
+
 size_t weft__activity_backtrace(struct weft__activity_group *g, const weft_activity_t *a, void **places, size_t most)
 {
-	struct walk w = {.frames = a->frames, .bytes = (size_t)a->size * 16, .places = places, .most = most};
-	const struct weft__deep *deep = a->frames;
-	char *sp;
+	struct walk w = {.group = g, .frames = a->frames, .places = places, .most = most};
+	struct weft__deep *deep = a->frames;
+	const char *at = a->frames;
 
 	if (g->stackful)
 		return weft_backtrace(((const struct weft__own *)a->frames)->k, places, most);
+	w.words[0] = w.window = g->base - (size_t)a->size * 16;
 	if (!a->size) {
-		w.frames = deep->window;
-		w.bytes = deep->bytes;
+		find_deep(&w, deep);
+		at = deep->stack ? deep->sp : deep->part.copy;
 	}
-	w.window = g->base - w.bytes;
-	sp = a->size ? w.window : deep->sp;
+	w.bytes = (size_t)(g->base - w.window);
 	/* At sp lie rbp and a return address: in a stack of its own they are there, in the window they will be. */
-	const char *at = !a->size && deep->stack ? sp : w.frames + (sp - w.window);
 	memcpy(&w.words[2], at, sizeof(void *));
 	memcpy(&w.words[1], at + sizeof(void *), sizeof(void *));
-	w.words[0] = sp + 2 * sizeof(void *);
+	w.words[0] = (char *)w.words[0] + 2 * sizeof(void *);
 	return walk_frames(&w);
 }

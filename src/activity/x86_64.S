@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Switches of activities, on x86-64 System V. A parked activity's frames are copied from the hot stack to a block, and
- * back to the same place. The block begins with what the stack pointer pointed at:
+ * Switches of activities, on x86-64 System V. Frames of a parked activity are copied from the hot stack to a block,
+ * and back to the same place. The block begins with what the stack pointer pointed at:
  *
  *   block + 0    rbp                         popped by weft__activity_go
  *         + 8    where to go on              its return address
@@ -61,15 +61,11 @@ FUNCTION(weft__activity_enter)
 	movaps	[rdi + r8 - 16], xmm0
 	sub	r8, 16
 	jnz	1b
-	/* The block is free: into the list of its size, or for the driver to give back. */
-	lea	rdi, [rdx + GROUP_GARBAGE]
-	cmp	ecx, LARGEST_BLOCK
-	ja	2f
+	/* The block is free: into the list of its size. */
 	shr	ecx, 1
-	lea	rdi, [rdx + rcx + GROUP_BLOCKS]
-2:	mov	rcx, [rdi]
-	mov	[rsi], rcx
-	mov	[rdi], rsi
+	mov	rdi, [rdx + rcx + GROUP_BLOCKS]
+	mov	[rsi], rdi
+	mov	[rdx + rcx + GROUP_BLOCKS], rsi
 	pop	rbp
 	ret
 	/* C restores what it has in the hot stack, meanwhile on the driver's. */
@@ -183,14 +179,38 @@ FUNCTION(weft__activity_ticked)
 	ret
 END(weft__activity_ticked)
 
-/* rsp is below hot.limit at a twin's entry, for one of two reasons. Returns in eax: is the stack nearly full? Keeps what
- * weft__activity_tick does, and the vectors that arguments are in. */
+/* rsp is below hot.limit at a twin's entry, for one of two reasons. Returns in eax: is the segment nearly full? Keeps
+ * what weft__activity_tick does, and the vectors that arguments are in. */
 PUBLIC(weft__activity_entered)
+	call	.Lentered
+	cmp	rsp, fs:[r11 + HOT_FULL]
+	setb	al
+	ret
+END(weft__activity_entered)
+
+/* The same for a twin with arguments on the stack, which stays in its caller's segment: is the stack nearly full? */
+PUBLIC(weft__activity_entered_whole)
+	call	.Lentered
+	mov	rax, fs:[r11 + HOT_GROUP]
+	mov	rax, [rax + GROUP_DEEPEST]
+	cmp	rsp, rax
+	jae	1f
+	mov	fs:[r11 + HOT_FULL], rax /* weft__activity_fresh takes a stack */
+	mov	eax, 1
+	ret
+1:	xor	eax, eax
+	ret
+END(weft__activity_entered_whole)
+
+FUNCTION(weft__activity_entered_late)
+.Lentered:
 	mov	r11, weft__activity_hot@gottpoff[rip]
-	cmp	dword ptr fs:[r11 + HOT_FLAG], 0
-	je	1f
-	sub	rsp, 136
-	.cfi_adjust_cfa_offset 136
+	xor	eax, eax
+	cmp	dword ptr fs:[r11 + HOT_FLAG], eax
+	jne	1f
+	ret
+1:	sub	rsp, 128
+	.cfi_adjust_cfa_offset 128
 	movups	[rsp], xmm0
 	movups	[rsp + 16], xmm1
 	movups	[rsp + 32], xmm2
@@ -208,14 +228,12 @@ PUBLIC(weft__activity_entered)
 	movups	xmm5, [rsp + 80]
 	movups	xmm6, [rsp + 96]
 	movups	xmm7, [rsp + 112]
-	add	rsp, 136
-	.cfi_adjust_cfa_offset -136
+	add	rsp, 128
+	.cfi_adjust_cfa_offset -128
 	mov	r11, weft__activity_hot@gottpoff[rip]
-1:	xor	eax, eax
-	cmp	rsp, fs:[r11 + HOT_FULL]
-	setb	al
+	xor	eax, eax
 	ret
-END(weft__activity_entered)
+END(weft__activity_entered_late)
 
 /* A twin calls the function at r10. In front of a function that has a twin there are a number and the twin's distance.
  * Such a function begins at an odd multiple of 16, so these words are on its own page. Other addresses are not read in
@@ -316,10 +334,15 @@ FUNCTION(weft__activity_walk)
 END(weft__activity_walk)
 
 /*
- * Jumped to by a twin in place of its body, with its arguments: call hot.target with them in another stack, with
- * hot.arguments bytes of those that lie on this one.
+ * Jumped to by a twin in place of its body, with its arguments: call hot.target with them in the next segment of the
+ * window or, where this is nearly full, in another stack, with hot.arguments bytes of those that lie on this one.
  */
 PUBLIC(weft__activity_fresh)
+	mov	r11, weft__activity_hot@gottpoff[rip]
+	mov	rax, fs:[r11 + HOT_GROUP]
+	mov	rax, [rax + GROUP_DEEPEST]
+	cmp	rax, fs:[r11 + HOT_FULL]
+	jne	.Lsegment
 	push	rbp
 	.cfi_adjust_cfa_offset 8
 	.cfi_rel_offset rbp, 0
@@ -348,7 +371,7 @@ PUBLIC(weft__activity_fresh)
 	mov	r11, weft__activity_hot@gottpoff[rip]
 	lea	rcx, .Lreturned[rip]
 	lea	rdx, .Lreturned_far[rip]
-	cmp	dword ptr fs:[r11 + HOT_ARGUMENTS], PAGE - STACK_RECORD - 48
+	cmp	dword ptr fs:[r11 + HOT_ARGUMENTS], PAGE - STACK_RECORD - 96
 	cmova	rcx, rdx
 	mov	r11, fs:[r11 + HOT_TARGET]
 	mov	[rax - 8], rcx
@@ -378,6 +401,89 @@ PUBLIC(weft__activity_fresh)
 END(weft__activity_fresh)
 
 /*
+ * The same in the next segment of the window, by a call, so that the processor predicts the return. rax: group.deepest.
+ * A frame that is larger than a segment comes here again at once, and the segment becomes twice as large. Results may be
+ * in rax, rdx, rcx and vectors.
+ */
+FUNCTION(weft__activity_segment)
+.Lsegment:
+	push	rax
+	.cfi_def_cfa_offset 16
+	lea	rax, .Lleave_segment[rip]
+	cmp	rax, [rsp + 8]
+	je	.Lwiden
+	mov	rax, fs:[r11 + HOT_GROUP]
+	push	qword ptr [rax + GROUP_SEGMENT]
+	sub	rsp, 8
+	.cfi_def_cfa_offset 32
+	mov	[rax + GROUP_SEGMENT], rsp /* a struct weft__segment */
+	lea	rax, [rsp - SEGMENT_BYTES]
+	cmp	rax, [rsp + 16]
+	cmovb	rax, [rsp + 16]
+	mov	[rsp], rax
+	mov	rax, fs:[r11 + HOT_FULL]
+	mov	[rsp + 16], rax
+	mov	rax, [rsp]
+	mov	fs:[r11 + HOT_FULL], rax
+	cmp	dword ptr fs:[r11 + HOT_FLAG], 0
+	jne	1f
+	mov	fs:[r11], rax
+1:	mov	qword ptr [rsp], 0
+	call	qword ptr fs:[r11 + HOT_TARGET]
+.Lleave_segment:
+	cmp	qword ptr [rsp], 0
+	jne	3f
+2:	mov	r11, weft__activity_hot@gottpoff[rip]
+	mov	r8, [rsp + 8]
+	mov	r9, [rsp + 16]
+	mov	r10, fs:[r11 + HOT_GROUP]
+	mov	[r10 + GROUP_SEGMENT], r8
+	mov	fs:[r11 + HOT_FULL], r9
+	cmp	dword ptr fs:[r11 + HOT_FLAG], 0
+	jne	1f
+	mov	fs:[r11], r9
+1:	add	rsp, 24
+	.cfi_def_cfa_offset 8
+	ret
+.Lwiden:
+	.cfi_def_cfa_offset 16
+	mov	rax, fs:[r11 + HOT_FULL]
+	add	rax, rax
+	sub	rax, rsp
+	cmp	rax, [rsp]
+	cmovb	rax, [rsp]
+	add	rsp, 8
+	.cfi_def_cfa_offset 8
+	mov	fs:[r11 + HOT_FULL], rax
+	cmp	dword ptr fs:[r11 + HOT_FLAG], 0
+	jne	1f
+	mov	fs:[r11], rax
+1:	jmp	qword ptr fs:[r11 + HOT_TARGET]
+	.cfi_def_cfa_offset 32
+3:	mov	rdi, rsp
+	sub	rsp, 96
+	.cfi_def_cfa_offset 128
+	mov	[rsp], rax
+	mov	[rsp + 8], rdx
+	mov	[rsp + 16], rcx
+	movups	[rsp + 32], xmm0
+	movups	[rsp + 48], xmm1
+	movups	[rsp + 64], xmm2
+	movups	[rsp + 80], xmm3
+	call	weft__activity_underflow
+	mov	rax, [rsp]
+	mov	rdx, [rsp + 8]
+	mov	rcx, [rsp + 16]
+	movups	xmm0, [rsp + 32]
+	movups	xmm1, [rsp + 48]
+	movups	xmm2, [rsp + 64]
+	movups	xmm3, [rsp + 80]
+	add	rsp, 96
+	.cfi_def_cfa_offset 32
+	jmp	2b
+END(weft__activity_segment)
+
+/*
  * What hot.target returns to: back to the stack that the call came from, with the results. Unwinders find that stack by
  * the record at the end of this one, if that is in the page of the stack pointer: it is not where the arguments fill a
  * page. gdb believes that a caller's frame may be further in only where the function is called __morestack.
@@ -397,17 +503,23 @@ __morestack:
 	.cfi_escape 0x0f, 12, 0x77, 0, 0x0b, 0, 0xf0, 0x1a, 0x23, 0x80 | (IN_PAGE & 127), IN_PAGE >> 7, 0x06, 0x23, 8
 	nop
 .Lreturned:
-	sub	rsp, 48
+	sub	rsp, 96
 	mov	[rsp], rax
 	mov	[rsp + 8], rdx
-	movups	[rsp + 16], xmm0
-	movups	[rsp + 32], xmm1
+	mov	[rsp + 16], rcx
+	movups	[rsp + 32], xmm0
+	movups	[rsp + 48], xmm1
+	movups	[rsp + 64], xmm2
+	movups	[rsp + 80], xmm3
 	call	weft__activity_shrink
 	mov	r11, rax
 	mov	rax, [rsp]
 	mov	rdx, [rsp + 8]
-	movups	xmm0, [rsp + 16]
-	movups	xmm1, [rsp + 32]
+	mov	rcx, [rsp + 16]
+	movups	xmm0, [rsp + 32]
+	movups	xmm1, [rsp + 48]
+	movups	xmm2, [rsp + 64]
+	movups	xmm3, [rsp + 80]
 	mov	rsp, r11
 	.cfi_def_cfa rsp, 8
 	ret

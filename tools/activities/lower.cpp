@@ -4,9 +4,9 @@
  *
  * Markers become checks. At the entry of a twin that calls twins:
  *
- *   if (rsp < hot.limit)                     the timer has rung, or the stack is nearly full
- *           if (weft__activity_entered())    switches if the timer has rung; true: the stack is nearly full
- *                   return weft__activity_fresh(the same arguments)     calls the twin again, in another stack
+ *   if (rsp < hot.limit)                     the timer has rung, or a segment of the stack is nearly full
+ *           if (weft__activity_entered())    switches if the timer has rung; true: the segment is nearly full
+ *                   return weft__activity_fresh(the same arguments)     calls the twin again, in the next segment
  *
  * On a back-edge that is still one, and at the entry where calls of the function itself have become a loop:
  *
@@ -26,6 +26,7 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/MDBuilder.h"
+#include "llvm/IR/PatternMatch.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Local.h"
@@ -76,6 +77,7 @@ class Lowering
 	void landed(IRBuilder<> &IR, Value *Newest);
 	void landings();
 	void catches();
+	void pin();
 	void moveFixed(std::vector<AllocaInst *> &Variables);
 	void moveSized(std::vector<AllocaInst *> &Variables);
 	void moveTo(AllocaInst *A, Value *To, Value *Slot);
@@ -263,6 +265,18 @@ static bool copiesArguments(Function &F)
 	return any_of(F.args(), [](Argument &A) { return A.hasByValAttr(); });
 }
 
+/* Does F ask for the address that it returns to, or for another function's frame? */
+static bool seesCaller(Function &F)
+{
+	return any_of(instructions(F), [](Instruction &I) {
+		auto *Call = dyn_cast<IntrinsicInst>(&I);
+		auto Id = Call ? Call->getIntrinsicID() : Intrinsic::not_intrinsic;
+
+		return Id == Intrinsic::returnaddress ||
+		       (Id == Intrinsic::frameaddress && !match(Call->getArgOperand(0), PatternMatch::m_Zero()));
+	});
+}
+
 void Lowering::entryCheck()
 {
 	/* Only a jump hands on what is behind the dots. What such a function calls looks at the stack itself. */
@@ -280,7 +294,7 @@ void Lowering::entryCheck()
 	Instruction *Then = SplitBlockAndInsertIfThen(IR.CreateICmpULT(Sp, Limit), At->getIterator(), false, seldom());
 	IR.SetInsertPoint(Then);
 	IR.SetCurrentDebugLocation(line());
-	CallInst *Full = slowly(IR, Entered, IR.getInt32Ty());
+	CallInst *Full = slowly(IR, argumentBytes() || seesCaller(F) ? EnteredWhole : Entered, IR.getInt32Ty());
 	Then = SplitBlockAndInsertIfThen(IR.CreateICmpNE(Full, IR.getInt32(0)), Then->getIterator(), true, seldom());
 	IR.SetInsertPoint(Then);
 	IR.SetCurrentDebugLocation(line());
@@ -595,6 +609,29 @@ void Lowering::catches()
 	}
 }
 
+/* Must the frames outside of F's be there while functions that F calls run? See src/activity/segments.c. */
+static bool needsPin(Function &F)
+{
+	return any_of(instructions(F), [](Instruction &I) {
+		auto *Call = dyn_cast<CallBase>(&I);
+		auto *Intrinsic = dyn_cast<IntrinsicInst>(&I);
+		auto *Pad = dyn_cast<LandingPadInst>(&I);
+
+		return (Pad && Pad->getNumClauses() > 0) || (Call && Call->hasFnAttr(Attribute::ReturnsTwice)) ||
+		       (Intrinsic && Intrinsic->getIntrinsicID() == Intrinsic::vastart);
+	});
+}
+
+void Lowering::pin()
+{
+	if (!callsTwins() || !needsPin(F))
+		return;
+	IRBuilder<> IR(&*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+	IR.SetCurrentDebugLocation(line());
+	Value *First = IR.CreateCall(runtime(M, Pin, IR.getInt32Ty(), {}));
+	atExits([&](IRBuilder<> &B) { B.CreateCall(runtime(M, Unpin, B.getVoidTy(), {B.getInt32Ty()}), {First}); });
+}
+
 /* An activity begins by a convention under which LLVM refuses frames with a base pointer: a function between. */
 static bool enterByConvention(Function &F)
 {
@@ -642,6 +679,7 @@ void Lowering::run()
 	variables();
 	landings();
 	catches();
+	pin();
 	keepBasePointer();
 	entryCheck();
 }

@@ -51,8 +51,11 @@ inline constexpr char ParkNow[] = "weft__activity_park_now";   /* keeps no regis
 inline constexpr char YieldNow[] = "weft__activity_yield_now"; /* keeps no register */
 inline constexpr char ParkKept[] = "weft__activity_park_kept"; /* keep what weft__activity_tick does */
 inline constexpr char YieldKept[] = "weft__activity_yield_kept";
-inline constexpr char Tick[] = "weft__activity_tick";	    /* keeps all but r11 and vectors */
-inline constexpr char Entered[] = "weft__activity_entered"; /* the same; must the call go on in another stack? */
+inline constexpr char Tick[] = "weft__activity_tick";		       /* keeps all but r11 and vectors */
+inline constexpr char Entered[] = "weft__activity_entered";	       /* the same; must the call go on elsewhere? */
+inline constexpr char EnteredWhole[] = "weft__activity_entered_whole"; /* the same, if it may only in another stack */
+inline constexpr char Pin[] = "weft__activity_pin"; /* frames outside of this one stay where they are, until */
+inline constexpr char Unpin[] = "weft__activity_unpin";
 /* Calls what the register of nested functions points to: its twin, if it has one. */
 inline constexpr char Pointer[] = "weft__activity_pointer";
 inline constexpr char Fresh[] = "weft__activity_fresh";
@@ -68,7 +71,7 @@ inline constexpr char Hot[] = "weft__activity_hot";
  * both places, whenever code and runtime expect other things of each other than before: functions, registers, offsets,
  * what stands in front of a function. Then what was compiled before does not link, or start, and the name says why.
  */
-inline constexpr char Version[] = "weft_activities_version_2__compile_again_with_the_weft_you_link";
+inline constexpr char Version[] = "weft_activities_version_3__compile_again_with_the_weft_you_link";
 
 /* Offsets in struct weft__activity_hot. */
 enum { HotLimit = 0, HotFlag = 8, HotArguments = 12, HotTarget = 16, HotBytes = 48 };

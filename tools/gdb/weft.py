@@ -149,13 +149,12 @@ class Activity:
             own = self.at["frames"].cast(gdb.lookup_type("struct weft__own").pointer())
             return coroutine_stands(own["k"])
         if size:
-            sp, block = base - size, frames
-            low = sp
+            low = sp = base - size
+            held = memory(frames, size)
         else:
             deep = self.at["frames"].cast(gdb.lookup_type("struct weft__deep").pointer())
-            size, sp, block = int(deep["bytes"]), int(deep["sp"]), int(deep["window"].address)
-            low = base - size
-        held = gdb.selected_inferior().read_memory(block, size).tobytes() if size else b""
+            sp, held = int(deep["sp"]), window(deep, base)
+            low = base - len(held)
         # At sp lie rbp and where it goes on: in a stack of its own they are there, in the window they will be.
         rbp, rip = (word(sp), word(sp + 8)) if not low <= sp < base else struct.unpack_from("<QQ", held, sp - low)
         return low, held, {"rsp": sp + 16, "rip": rip, "rbp": rbp}
@@ -174,6 +173,27 @@ class Activity:
             name = block.function.print_name if block.function else name
             block = block.superblock
         return name
+
+
+def memory(address, size):
+    return gdb.selected_inferior().read_memory(address, size).tobytes() if size else b""
+
+
+def window(deep, base):
+    """The frames of a parked activity, segment by segment (src/activity/segments.c)."""
+    part, stack, record = deep["part"], deep["stack"], int(deep["segment"])
+    if not part["bytes"]:  # the oldest stack has the part of the window
+        while stack["outer"]:
+            stack = stack["outer"]
+        part = stack["parked"].dereference()
+    held = memory(int(part["copy"].address), int(part["bytes"]))
+    while record:
+        outer, older, full = struct.unpack("<QQQ", held[-32:-8])
+        part = gdb.Value(outer).cast(part.type.pointer()).dereference()
+        held = held[:-32] + struct.pack("<QQQQ", 0, older, full, int(part["returns"]))
+        held += memory(int(part["copy"].address), int(part["bytes"]))
+        record = older
+    return held
 
 
 def coroutine_stands(k):

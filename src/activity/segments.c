@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Segments of the window. A twin that finds WEFT__SEGMENT bytes of its segment used is called again below a record
+ * (weft__activity_fresh in x86_64.S), and returns through that record. So the frames of an activity that is parked again
+ * and again need not be copied again and again: what lies outside of the newest segment stays in the copies that were
+ * made first, and a return through a record brings the next segment back.
+ *
+ *   window                              heap
+ *   ------------------  base
+ *   oldest segment                      copy, from which it comes back      <-.
+ *   ------------------                                                       |
+ *   record: outer ------------------------------------------------------------'
+ *   newest segment      sp              copied at each park
+ *
+ * Frames that those inside them read must be present whenever these run. There are three kinds, and functions that have
+ * one pin (weft__activity_pin) until they return: setjmp's, because longjmp goes on there at once; those that catch
+ * exceptions; and those with va_start, because the list leads into them. While an activity is pinned, no segment begins.
+ * A function with arguments on the stack begins none, because it reads them from its caller's segment.
+ *
+ * Source of the idea: segments that return through an underflow handler, of Chez Scheme (Hieb, Dybvig, Bruggeman, 1990).
+ */
+#include <string.h>
+
+#include "activity/activity.h"
+
+WEFT_API int weft__activity_pin(void);
+WEFT_API void weft__activity_unpin(int was_first);
+
+void weft__set_full(struct weft__activity_group *g, uintptr_t full)
+{
+	struct weft__activity_hot *hot = g->hot;
+
+	hot->full = full;
+	hot->limit = __atomic_load_n(&hot->flag, __ATOMIC_RELAXED) ? UINTPTR_MAX : full;
+}
+
+void weft__limits(struct weft__activity_group *g)
+{
+	char *segment = (g->segment ? (char *)g->segment : g->base) - WEFT__SEGMENT;
+
+	g->deepest = g->stack ? g->stack->full : g->base - WEFT__WINDOW;
+	weft__set_full(g, (uintptr_t)(g->stack || g->is_pinned || segment < g->deepest ? g->deepest : segment));
+}
+
+/* The record of the segment that `s` returns to, as it lies now in a copy of that segment. */
+static struct weft__segment *in_copy(const struct weft__segment *s, const struct weft__segment *older,
+				     struct weft__part *part)
+{
+	return older ? (struct weft__segment *)(void *)(part->copy + ((const char *)older - (const char *)(s + 1)))
+		     : NULL;
+}
+
+struct weft__part *weft__part_take(struct weft__activity_group *g, const char *from, size_t bytes)
+{
+	struct weft__part *part = weft__piece_take(g, sizeof *part + bytes);
+
+	if (!part)
+		return NULL;
+	part->bytes = bytes;
+	memcpy(part->copy, from, bytes);
+	return part;
+}
+
+void weft__part_give(struct weft__activity_group *g, struct weft__part *part)
+{
+	if (part)
+		weft__piece_give(g, part, sizeof *part + part->bytes);
+}
+
+/* `at`: where record `s` lies now, in the window or in a copy. */
+bool weft__segments_park(struct weft__activity_group *g)
+{
+	struct weft__segment *s = g->segment, *at = s, *older;
+
+	for (; s && !at->outer; s = older) {
+		const char *begin = weft__segment_end(g, s);
+		struct weft__part *part = weft__part_take(g, begin, (size_t)(weft__segment_end(g, at->older) - begin));
+
+		if (!part)
+			return false;
+		part->returns = at->returns;
+		at->outer = part;
+		at->returns = NULL;
+		older = at->older;
+		at = in_copy(s, older, part);
+	}
+	return true;
+}
+
+/* A record may lie in the copy that is given back next. */
+void weft__segments_free(struct weft__activity_group *g, const struct weft__segment *s, const struct weft__segment *at)
+{
+	struct weft__part *part = NULL;
+
+	while (s) {
+		struct weft__segment record = *at;
+
+		weft__part_give(g, part);
+		part = record.outer;
+		at = part ? in_copy(s, record.older, part) : record.older;
+		s = record.older;
+	}
+	weft__part_give(g, part);
+}
+
+/* Unwinders in a signal handler see no frames out of `s` until they are all there. */
+static struct weft__part *put_back(struct weft__segment *s, char *to)
+{
+	struct weft__part *part = s->outer;
+
+	memcpy(to, part->copy, part->bytes);
+	atomic_signal_fence(memory_order_release);
+	s->returns = part->returns;
+	s->outer = NULL;
+	return part;
+}
+
+/* A function returns through `s`, which is the newest, to frames that are not here. */
+void weft__activity_underflow(struct weft__segment *s)
+{
+	weft__part_give(weft__activity_hot.group, put_back(s, (char *)(s + 1)));
+}
+
+void weft__window_show(const struct weft__segment *s, const struct weft__part *part, char *to)
+{
+	memcpy(to, part->copy, part->bytes);
+	to += part->bytes;
+	while (s) {
+		struct weft__segment *at = (struct weft__segment *)(void *)to - 1;
+
+		s = at->older;
+		to += put_back(at, to)->bytes;
+	}
+}
+
+/* ---- for code made by the pass ---------------------------------------------------------------------------------- */
+
+/* @return 1 if the activity was not pinned: the function that gets it ends this by weft__activity_unpin; else 0 */
+int weft__activity_pin(void)
+{
+	struct weft__activity_group *g = weft__activity_hot.group;
+
+	if (g->is_pinned || g->stackful)
+		return 0;
+	g->is_pinned = true;
+	weft__limits(g);
+	return 1;
+}
+
+void weft__activity_unpin(int was_first)
+{
+	struct weft__activity_group *g = weft__activity_hot.group;
+
+	if (!was_first)
+		return;
+	g->is_pinned = false;
+	weft__limits(g);
+}
