@@ -25,9 +25,13 @@ bool weft__own_wanted(const weft_activity_config_t *config, weft_attr_t *attr)
 	const char *said = getenv("WEFT_ACTIVITIES");
 	bool asked = config->flags & WEFT_ACTIVITY_STACKFUL || (said && !strcmp(said, "stackful"));
 
+	if (!asked && said && !strcmp(said, "copied"))
+		return false;
 	if (!asked && !__asan_init && !__tsan_init && !RUNNING_ON_VALGRIND)
 		return false;
 	attr->name = "activity";
+	if (weft__cxa_globals)
+		attr->flags |= WEFT_SAVE_EXCEPTIONS;
 	attr->stack_size = config->stack_size;
 	if (!asked && !attr->stack_size && !getenv("WEFT_STACK"))
 		attr->stack_size = ROOM;

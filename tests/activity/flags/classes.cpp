@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* C++17 in activities: what the language makes of functions, while others run in the middle. */
+#include <exception>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -133,6 +135,62 @@ int by_exception(int n)
 	return sum;
 }
 
+int by_handler_below(int n)
+{
+	try {
+		yield();
+		throw n;
+	} catch (int thrown) {
+		yield();
+		return thrown;
+	}
+}
+
+/* Throws where many calls have parked, and are not all in place. */
+int down(int depth, int n)
+{
+	counted each;
+
+	if (depth)
+		return down(depth - 1, n) + each.value;
+	for (int i = 0; i < 3; i++)
+		yield();
+	throw n;
+}
+
+int down_and_back(int depth, int n)
+{
+	int result = depth ? down_and_back(depth - 1, n + 1) : by_handler_below(n);
+
+	yield();
+	return result + depth;
+}
+
+/* Others throw and catch while this one's handlers run. */
+int by_handler(int n)
+{
+	try {
+		try {
+			return down(60, n);
+		} catch (int thrown) {
+			yield();
+			if (thrown == n)
+				throw;
+		}
+	} catch (int again) {
+		std::exception_ptr kept = std::current_exception();
+
+		for (int i = 0; i < 3; i++)
+			yield();
+		try {
+			kept == std::current_exception() ? std::rethrow_exception(kept) : throw 0;
+		} catch (int last) {
+			return down_and_back(40, last + again) + std::uncaught_exceptions();
+		}
+	}
+	return -1;
+}
+
 int by_static(int n)
 {
 	static const std::vector<int> made = [] {
@@ -186,28 +244,30 @@ int by_guard(int n)
 	return n;
 }
 
-int (*const volatile functions[])(int) = {by_virtual, by_lambda,       by_container, by_exception,
+int (*const volatile functions[])(int) = {by_virtual, by_lambda,       by_container, by_exception, by_handler,
 					  by_static,  by_thread_local, by_inline,    by_guard};
-const char *const names[] = {"virtual functions", "lambdas and members",    "containers",
-			     "exceptions",	  "static variables",	    "variables of threads",
-			     "inline functions",  "no_yield in a try block"};
+const char *const names[] = {"virtual functions",    "lambdas and members", "containers",
+			     "exceptions",	     "handlers that yield", "static variables",
+			     "variables of threads", "inline functions",    "no_yield in a try block"};
 
 void *all_at_once(void *)
 {
 	enum { EACH = 3 };
 
-	for (int i = 0; i < 8; i++) {
+	for (int i = 0; i < (int)std::size(names); i++) {
 		activity_t all[EACH];
 		int is[EACH] = {};
 
 		for (int k = 0; k < EACH; k++)
 			activate(&all[k], k)
 			{
-				is[k] = functions[i](4);
+				is[k] = functions[i](4 + k);
 			}
 		wait_all(all, EACH);
-		int should = no_yield_expr(functions[i](4));
-		expect(is[0] == should && is[1] == should && is[2] == should, names[i]);
+		int good = 0;
+		for (int k = 0; k < EACH; k++)
+			good += is[k] == no_yield_expr(functions[i](4 + k));
+		expect(good == EACH, names[i]);
 	}
 	expect(alive == 0, "destructors");
 	return nullptr;
