@@ -35,8 +35,8 @@
  *     blocks of the heap by the pass, so that pointers to them are good while their owner is parked.
  *  6. A switch costs the same at any depth. The hot stack is divided into segments of about 1 KiB. An activity that
  *     parks again has its newest segment copied, and those that it has returned to since; a return out of a segment
- *     brings back the next one. A recursion of more than 64 KiB goes on in a stack of the activity's own, which is not
- *     copied.
+ *     brings back the next one. A recursion that uses half of the hot stack goes on in a stack of the activity's own,
+ *     which is not copied.
  *  7. WEFT_ACTIVITIES=stackful runs the same program with a coroutine of any policy for each activity.
  * To reach: a yielding call 3 times plain C's; a parked activity in 80 bytes; a switch in a ring of semaphores in 10
  * ns, and at any depth in 1.2 times what it costs with whole stacks.
@@ -94,11 +94,14 @@ WEFT_API extern __thread struct weft__activity_hot weft__activity_hot __attribut
 
 /** How a group is to be. Zero-initialised: all defaults. Only read during the call. */
 typedef struct weft_activity_config {
-	uint64_t period;   /**< nanoseconds between two rings of the timer; 0: 5 ms; WEFT_ACTIVITY_NO_TIMER;
+	uint64_t period; /**< nanoseconds between two rings of the timer; 0: 5 ms; WEFT_ACTIVITY_NO_TIMER;
 			      WEFT_ACTIVITY_EVERY_YIELD. The environment's WEFT_ACTIVITY_PERIOD (ns, off, every)
 			      overrides it */
-	size_t stack_size; /**< of the hot stack, in bytes; 0: 1 MiB of address space */
-	unsigned flags;	   /**< WEFT_ACTIVITY_STACKFUL */
+	size_t
+	    stack_size; /**< of the hot stack, in bytes, at least 128 KiB; 0: what the environment's WEFT_ACTIVITY_STACK
+			      says, else as much as the main thread may have (ulimit -s; 8 MiB without a limit). Memory is
+			      taken as it is used. Stackful: of each activity's stack, as weft_attr.stack_size */
+	unsigned flags; /**< WEFT_ACTIVITY_STACKFUL */
 } weft_activity_config_t;
 
 #define WEFT_ACTIVITY_NO_TIMER UINT64_MAX

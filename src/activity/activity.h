@@ -9,7 +9,7 @@
  *   the driver's frame              picks activities, sleeps when none is ready
  *   room for what it calls          WEFT__DRIVER_ROOM
  *   base ------------------------
- *   frames of twins                 WEFT__WINDOW; a call that would go deeper goes on in another stack
+ *   frames of twins                 the window, half of the stack; a call that would go deeper goes on in another one
  *   deepest ---------------------
  *   frames of plain code            the rest: plain code never switches, so it is gone at each switch
  *   ------------------------------  guard
@@ -39,14 +39,8 @@
 #include "coro/cxxabi.h"
 #include "sched/hold.h"
 
-/* Under WEFT_TINY nearly every call goes on in another stack. */
-#ifdef WEFT_TINY
-enum { WEFT__WINDOW = 1 << 10 };
-#else
-enum { WEFT__WINDOW = 64 << 10 };
-#endif
 enum { WEFT__SEGMENT = SEGMENT_BYTES };
-enum { WEFT__DRIVER_ROOM = 32 << 10, WEFT__HOT_STACK = 1 << 20 };
+enum { WEFT__DRIVER_ROOM = 32 << 10 };
 
 /* States of an activity: who may leave them is said in weft/activity.h. Those from WEFT__WAITS on say what it waits for
  * and what `object` is. */
@@ -122,7 +116,7 @@ struct weft__deep {
 	uintptr_t full; /* hot.full */
 	struct weft__deferred *deferred;
 	struct weft__cxa_globals exceptions; /* its handlers have; none, unless it is pinned */
-	bool is_pinned;
+	char *pinned_at;
 	struct weft__part part; /* the newest segment; empty: the oldest stack has it */
 };
 
@@ -145,9 +139,12 @@ struct weft__activity_group {
 	weft_coro_t *coro;		    /* the driver */
 	struct weft__activity_stack *stack; /* the newest of the running activity; NULL: it is in the window */
 	struct weft__activity_stack *spare;
+	size_t hot_bytes;	       /* of the hot stack, and of each stack for plain code */
+	size_t deepest_bytes;	       /* of the stacks of an activity together */
 	weft_activity_t *first, *last; /* ready */
 	bool every_yield, stackful, in_task;
-	bool is_pinned;	     /* the running activity's frames may need those outside them: no segment begins */
+	/* The running activity's frames from here on are copied together: no segment begins. NULL: none are. */
+	char *pinned_at;
 	bool shielded;	     /* its task was cancelled, and its activities end */
 	bool over;	     /* all activities have ended */
 	bool is_child;	     /* this process was forked off by one of its activities, which is alone now */
@@ -269,7 +266,7 @@ void weft__divert(struct weft__activity_group *g, weft_activity_t *a);
 /* Has the running activity more than one segment, or is it pinned? */
 static inline bool weft__is_deep(const struct weft__activity_group *g)
 {
-	return (uintptr_t)g->stack | (uintptr_t)g->segment | g->is_pinned;
+	return (uintptr_t)g->stack | (uintptr_t)g->segment | (uintptr_t)g->pinned_at;
 }
 void weft__deep_end(struct weft__activity_group *g);
 struct weft__part *weft__deep_part(struct weft__deep *deep);
@@ -291,6 +288,10 @@ extern char weft__activity_start[], weft__activity_cancelled[];
 void weft__activity_call(void *entry, const uint64_t words[6]);
 
 /* ---- stacks.c --------------------------------------------------------------------------------------------------- */
+/* How large stacks are to be. `hot`: bytes of the hot stack; 0: as the environment says. Under WEFT_TINY nearly every
+ * call begins a segment, or goes on in another stack. */
+void weft__stacks_init(struct weft__activity_group *g, size_t hot);
+size_t weft__window_bytes(const struct weft__activity_group *g);
 /* Stacks newer than the one that `sp` lies in were left by longjmp. */
 void weft__stacks_settle(struct weft__activity_group *g, char *sp);
 void weft__stacks_free(struct weft__activity_group *g, struct weft__activity_stack *stack);
@@ -312,7 +313,7 @@ static inline char *weft__segment_end(const struct weft__activity_group *g, cons
 {
 	return s ? (char *)(uintptr_t)(s + 1) : g->base;
 }
-/* Copy what the running activity has returned to, outside of its newest segment. False: no memory; some may be copied. */
+/* Copy what the running activity has returned to, outside of its newest segment. False: no memory for all of it. */
 bool weft__segments_park(struct weft__activity_group *g);
 /* Give back the copies of an activity that does not go on, outside of segment `s`, whose record lies at `at` now. */
 void weft__segments_free(struct weft__activity_group *g, const struct weft__segment *s, const struct weft__segment *at);

@@ -279,8 +279,7 @@ static void *drive(void *group)
 	char here;
 
 	g->base = (char *)((uintptr_t)&here & ~(uintptr_t)4095) - WEFT__DRIVER_ROOM;
-	if (!g->stackful)
-		weft__limits(g);
+	weft__limits(g);
 	if (!start(g))
 		return g->error = ENOMEM, NULL;
 	do
@@ -311,9 +310,7 @@ static struct weft__activity_group *make(const weft_activity_config_t *config, w
 {
 	static const weft_activity_config_t defaults;
 	struct weft__activity_group *g = calloc(1, sizeof *g);
-	weft_attr_t attr = {.name = "activities",
-			    .policy = weft_policy_named("overcommit"),
-			    .stack_size = WEFT__HOT_STACK};
+	weft_attr_t attr = {.name = "activities", .policy = weft_policy_named("overcommit")};
 
 	if (!g)
 		return NULL;
@@ -325,8 +322,8 @@ static struct weft__activity_group *make(const weft_activity_config_t *config, w
 	g->every_yield = g->period == WEFT_ACTIVITY_EVERY_YIELD;
 	g->stackful = weft__own_wanted(config, &g->attr);
 	g->turns = WEFT__TURNS;
-	if (config->stack_size && !g->stackful)
-		attr.stack_size = config->stack_size;
+	weft__stacks_init(g, g->stackful ? 0 : config->stack_size);
+	attr.stack_size = g->hot_bytes;
 	weft__fork_watch();
 	g->coro = weft_create_with(drive, g, &attr);
 	if (!g->coro) {

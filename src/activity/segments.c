@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Segments of the window. A twin that finds WEFT__SEGMENT bytes of its segment used is called again below a record
- * (weft__activity_fresh in x86_64.S), and returns through that record. So the frames of an activity that is parked again
- * and again need not be copied again and again: what lies outside of the newest segment stays in the copies that were
- * made first, and a return through a record brings the next segment back.
+ * (weft__activity_fresh in x86_64.S), and returns through that record. So an activity that parks again and again does
+ * not have all its frames copied each time: what lies outside of the newest segment stays in the copies that were made
+ * first, and a return through a record brings the next segment back.
  *
  *   window                              heap
  *   ------------------  base
@@ -12,12 +12,14 @@
  *   record: outer ------------------------------------------------------------'
  *   newest segment      sp              copied at each park
  *
- * Frames that those inside them read must be present whenever these run. There are three kinds, and functions that have
- * one pin (weft__activity_pin) until they return: setjmp's, because longjmp goes on there at once; those that catch
- * exceptions; and those with va_start, because the list leads into them. While an activity is pinned, no segment begins.
- * A function with arguments on the stack begins none, because it reads them from its caller's segment.
+ * Some frames are read by those inside them, and must be there whenever these run. There are three kinds. A function that
+ * has one pins (weft__activity_pin) until it returns: setjmp's, because longjmp goes on there at once; those that
+ * catch exceptions; and those with va_start, because the list leads into them. While an activity is pinned, no segment
+ * begins, and its calls go on in another stack after PINNED bytes. A function with arguments on the stack begins none,
+ * because it reads them from its caller's segment.
  *
- * Source of the idea: segments that return through an underflow handler, of Chez Scheme (Hieb, Dybvig, Bruggeman, 1990).
+ * Source of the idea: stacks in segments that return through an underflow handler (Chez Scheme: Hieb, Dybvig,
+ * Bruggeman, 1990).
  */
 #include <string.h>
 
@@ -25,6 +27,9 @@
 
 WEFT_API int weft__activity_pin(void);
 WEFT_API void weft__activity_unpin(int was_first);
+
+/* Frames that are copied together take at most about so many bytes. */
+enum { PINNED = 64 << 10 };
 
 void weft__set_full(struct weft__activity_group *g, uintptr_t full)
 {
@@ -34,12 +39,23 @@ void weft__set_full(struct weft__activity_group *g, uintptr_t full)
 	hot->limit = __atomic_load_n(&hot->flag, __ATOMIC_RELAXED) ? UINTPTR_MAX : full;
 }
 
+static char *highest(char *a, char *b)
+{
+	return a > b ? a : b;
+}
+
 void weft__limits(struct weft__activity_group *g)
 {
-	char *segment = (g->segment ? (char *)g->segment : g->base) - WEFT__SEGMENT;
+	char *full = (g->segment ? (char *)g->segment : g->base) - WEFT__SEGMENT;
 
-	g->deepest = g->stack ? g->stack->full : g->base - WEFT__WINDOW;
-	weft__set_full(g, (uintptr_t)(g->stack || g->is_pinned || segment < g->deepest ? g->deepest : segment));
+	g->deepest = g->base - weft__window_bytes(g);
+	if (g->stackful)
+		g->deepest = full = NULL;
+	else if (g->stack)
+		g->deepest = full = g->stack->full;
+	else if (g->pinned_at)
+		g->deepest = full = highest(g->deepest, g->pinned_at - PINNED);
+	weft__set_full(g, (uintptr_t)highest(full, g->deepest));
 }
 
 /* The record of the segment that `s` returns to, as it lies now in a copy of that segment. */
@@ -140,9 +156,9 @@ int weft__activity_pin(void)
 {
 	struct weft__activity_group *g = weft__activity_hot.group;
 
-	if (g->is_pinned || g->stackful)
+	if (g->pinned_at || g->stackful)
 		return 0;
-	g->is_pinned = true;
+	g->pinned_at = __builtin_frame_address(0);
 	weft__limits(g);
 	return 1;
 }
@@ -153,6 +169,6 @@ void weft__activity_unpin(int was_first)
 
 	if (!was_first)
 		return;
-	g->is_pinned = false;
+	g->pinned_at = NULL;
 	weft__limits(g);
 }

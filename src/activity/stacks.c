@@ -4,14 +4,104 @@
  * which is not copied at switches; nobody else uses its addresses. Each next one is twice as large. The group keeps one
  * that was left, so that a loop at the border does not map one each time.
  *
- * Of each mapping STACK_ROOM bytes are for plain code that twins call, which does not ask.
+ * Of each mapping as much as the hot stack has is for plain code that twins call, which does not ask.
  */
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "activity/activity.h"
+#include "internal/bytes.h"
+#include "internal/line.h"
+#include "stack/fault.h"
 
-enum { FIRST_STACK = 1 << 20, STACK_ROOM = 256 << 10, GUARD = 64 << 10 };
+enum { FIRST_STACK = 1 << 20, GUARD = 64 << 10, PLAIN_C = 8 << 20 };
+enum { LEAST_HOT = 128 << 10, MOST_HOT = 1 << 30, DEEPEST = 1 << 30 };
+static const char variable[] = "WEFT_ACTIVITY_STACK";
+
+/* ---- how large, and what is said when it is not enough ---------------------------------------------------------- */
+
+static const char *remedy(const void *owner)
+{
+	const struct weft__activity_group *g = weft__activity_hot.group;
+
+	return g && !g->stackful && g->coro == owner ? "weft_activity_config.stack_size or WEFT_ACTIVITY_STACK=" : NULL;
+}
+
+static bool reports(const char *address)
+{
+	const struct weft__activity_group *g = weft__activity_hot.group;
+	const struct weft__activity_stack *stack = g ? g->stack : NULL;
+	struct weft__line line;
+
+	while (stack && (address < stack->low || address >= stack->low + GUARD))
+		stack = stack->outer;
+	if (!stack)
+		return false;
+	weft__line_begin(&line);
+	weft__line_text(&line, "stack overflow in an activity: plain code that it calls has ");
+	weft__line_bytes(&line, g->hot_bytes);
+	weft__line_text(&line, " of the stack; raise it with ");
+	weft__line_text(&line, remedy(g->coro));
+	weft__line_number(&line, 2 * g->hot_bytes / 1024);
+	weft__line_text(&line, "K");
+	weft__line_write(&line);
+	return true;
+}
+
+static void complain(const char *said)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, variable);
+	weft__line_text(&line, "=");
+	weft__line_text(&line, said);
+	weft__line_text(
+	    &line, " is ignored: say a size from 128K to 1G, and behind a colon, if you like, how much an activity's "
+		   "stacks may have together (16M:4G)");
+	weft__line_write(&line);
+}
+
+/* As much as a program's main thread may have. */
+static void by_limit(struct weft__activity_group *g)
+{
+	struct rlimit of_stack = {PLAIN_C, PLAIN_C};
+
+	(void)getrlimit(RLIMIT_STACK, &of_stack);
+	g->hot_bytes = of_stack.rlim_cur == RLIM_INFINITY ? PLAIN_C : of_stack.rlim_cur;
+	g->deepest_bytes = of_stack.rlim_cur > DEEPEST ? of_stack.rlim_cur : DEEPEST;
+}
+
+static void by_environment(struct weft__activity_group *g, const char *said)
+{
+	const char *colon = strchr(said, ':');
+	size_t room = weft__bytes_in(said, colon ? ':' : '\0'), deepest = colon ? weft__bytes_in(colon + 1, '\0') : 1;
+
+	if (room < LEAST_HOT || room > MOST_HOT || !deepest) {
+		complain(said);
+		return;
+	}
+	g->hot_bytes = room;
+	if (colon)
+		g->deepest_bytes = deepest;
+}
+
+void weft__stacks_init(struct weft__activity_group *g, size_t hot)
+{
+	static const struct weft__fault_above above = {remedy, reports};
+	const char *said = getenv(variable);
+
+	atomic_store(&weft__fault_above, &above);
+	by_limit(g);
+	if (said && *said)
+		by_environment(g, said);
+	if (hot)
+		g->hot_bytes = hot;
+	g->hot_bytes = g->hot_bytes < LEAST_HOT ? LEAST_HOT : g->hot_bytes > MOST_HOT ? MOST_HOT : g->hot_bytes;
+}
+
+/* ---- stacks ----------------------------------------------------------------------------------------------------- */
 
 static struct weft__activity_stack *stack_map(size_t bytes)
 {
@@ -33,41 +123,72 @@ static struct weft__activity_stack *stack_map(size_t bytes)
 
 #ifdef WEFT_TINY
 /* Test builds: there is room for one small frame, then for a larger one, so that any frame fits at last. */
-static size_t next_bytes(const struct weft__activity_stack *stack)
+static size_t next_bytes(const struct weft__activity_group *g)
 {
-	return stack->bytes;
+	return FIRST_STACK + g->hot_bytes;
 }
 
-static char *full_at(const struct weft__activity_stack *stack, const struct weft__activity_stack *outer)
+static char *full_at(const struct weft__activity_group *g, const struct weft__activity_stack *stack)
 {
-	static const size_t most = FIRST_STACK - STACK_ROOM;
-	size_t room = outer ? (size_t)((char *)outer - outer->full) : 256;
+	size_t room = g->stack ? (size_t)((char *)g->stack - g->stack->full) : 256;
 
-	return (char *)stack - (room < most / 2 ? 2 * room : 512);
+	return (char *)stack - (room < FIRST_STACK / 2 ? 2 * room : 512);
+}
+
+size_t weft__window_bytes(const struct weft__activity_group *g)
+{
+	(void)g;
+	return 1 << 10;
 }
 #else
-static size_t next_bytes(const struct weft__activity_stack *stack)
+static size_t next_bytes(const struct weft__activity_group *g)
 {
-	return 2 * stack->bytes;
+	return g->stack ? 2 * (g->stack->bytes - g->hot_bytes) + g->hot_bytes : FIRST_STACK + g->hot_bytes;
 }
 
-static char *full_at(const struct weft__activity_stack *stack, const struct weft__activity_stack *outer)
+static char *full_at(const struct weft__activity_group *g, const struct weft__activity_stack *stack)
 {
-	(void)outer;
-	return stack->low + STACK_ROOM;
+	return stack->low + GUARD + g->hot_bytes;
+}
+
+size_t weft__window_bytes(const struct weft__activity_group *g)
+{
+	return g->hot_bytes / 2;
 }
 #endif
+
+static bool may_grow(const struct weft__activity_group *g, size_t bytes)
+{
+	struct weft__line line;
+
+	for (const struct weft__activity_stack *s = g->stack; s; s = s->outer)
+		bytes += s->bytes - g->hot_bytes;
+	if (bytes - g->hot_bytes <= g->deepest_bytes)
+		return true;
+	weft__line_begin(&line);
+	weft__line_text(&line, "an activity ends with ENOMEM: its calls take more than ");
+	weft__line_bytes(&line, g->deepest_bytes);
+	weft__line_text(&line, " of stack; is it a recursion without an end? Else raise it with ");
+	weft__line_text(&line, variable);
+	weft__line_text(&line, "=");
+	weft__line_number(&line, g->hot_bytes / 1024);
+	weft__line_text(&line, "K:");
+	weft__line_number(&line, 2 * g->deepest_bytes / 1024);
+	weft__line_text(&line, "K");
+	weft__line_write(&line);
+	return false;
+}
 
 static struct weft__activity_stack *stack_take(struct weft__activity_group *g)
 {
 	struct weft__activity_stack *stack = g->spare;
-	size_t bytes = g->stack ? next_bytes(g->stack) : FIRST_STACK;
+	size_t bytes = next_bytes(g);
 
 	if (stack && stack->bytes >= bytes) {
 		g->spare = NULL;
 		return stack;
 	}
-	return stack_map(bytes);
+	return may_grow(g, bytes) ? stack_map(bytes) : NULL;
 }
 
 static void stack_give(struct weft__activity_group *g, struct weft__activity_stack *stack)
@@ -104,7 +225,7 @@ char *weft__activity_grow(char *sp)
 	stack->outer = g->stack;
 	stack->parked = NULL;
 	stack->came_from = sp;
-	stack->full = full_at(stack, g->stack);
+	stack->full = full_at(g, stack);
 	g->stack = stack;
 	weft__limits(g);
 	return to;

@@ -57,7 +57,7 @@ static bool keep_window(struct weft__activity_group *g, struct weft__activity_st
 {
 	const char *low = weft__stack_window(oldest);
 
-	if (oldest->parked || g->is_pinned)
+	if (oldest->parked || g->pinned_at)
 		return true;
 	oldest->parked = weft__part_take(g, low, (size_t)(weft__segment_end(g, g->segment) - low));
 	return oldest->parked != NULL;
@@ -96,15 +96,15 @@ static bool keep_deep(struct weft__activity_group *g, weft_activity_t *self, cha
 	deep->sp = sp;
 	deep->full = g->hot->full;
 	deep->deferred = g->coro->deferred;
-	deep->is_pinned = g->is_pinned;
-	if (g->is_pinned)
+	deep->pinned_at = g->pinned_at;
+	if (g->pinned_at)
 		deep->exceptions = exchange_exceptions((struct weft__cxa_globals){NULL, 0});
 	self->frames = deep;
 	self->size = 0;
 	g->stack = NULL;
 	g->segment = NULL;
 	g->coro->deferred = NULL;
-	g->is_pinned = false;
+	g->pinned_at = NULL;
 	weft__limits(g);
 	return true;
 }
@@ -228,8 +228,8 @@ char *weft__activity_deep(weft_activity_t *a)
 	g->stack = deep->stack;
 	g->segment = deep->segment;
 	g->coro->deferred = deep->deferred;
-	g->is_pinned = deep->is_pinned;
-	if (g->is_pinned)
+	g->pinned_at = deep->pinned_at;
+	if (g->pinned_at)
 		(void)exchange_exceptions(deep->exceptions);
 	memcpy(weft__segment_end(g, g->segment) - deep->part.bytes, deep->part.copy, deep->part.bytes);
 	if (!deep->part.bytes)
@@ -247,11 +247,11 @@ void weft__deep_end(struct weft__activity_group *g)
 
 	weft__segments_free(g, g->segment, oldest && oldest->parked ? weft__part_record(oldest->parked) : g->segment);
 	weft__stacks_free(g, g->stack);
-	if (g->is_pinned)
+	if (g->pinned_at)
 		(void)exchange_exceptions((struct weft__cxa_globals){NULL, 0});
 	g->stack = NULL;
 	g->segment = NULL;
-	g->is_pinned = false;
+	g->pinned_at = NULL;
 	weft__limits(g);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "stack/config.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "internal/bytes.h"
 #include "internal/line.h"
 #include "internal/once.h"
 #include "stack/policy.h"
@@ -36,30 +36,6 @@ static weft_policy_t policy_named(const char *name, size_t length)
 weft_policy_t weft_policy_named(const char *name)
 {
 	return name ? policy_named(name, strlen(name)) : WEFT_DEFAULT_POLICY;
-}
-
-/* "65536", "64K", "1M", "2G"; 0 if it is none of these. */
-static size_t parse_bytes(const char *text)
-{
-	static const char units[] = "KMG";
-	const char *unit;
-	size_t bytes;
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return 0;
-	errno = 0;
-	bytes = strtoull(text, &end, 10);
-	unit = *end ? strchr(units, *end & ~0x20) : NULL;
-	if (unit) {
-		int shift = 10 * (int)(unit - units + 1);
-
-		if (bytes > SIZE_MAX >> shift)
-			return 0;
-		bytes <<= shift;
-		end++;
-	}
-	return *end || errno ? 0 : bytes;
 }
 
 /* The start of "weft: VARIABLE=value is ignored: ". */
@@ -114,7 +90,7 @@ static void read_stack(const char *variable, const char *value)
 {
 	const char *colon = strchr(value, ':');
 	weft_policy_t policy = policy_named(value, colon ? (size_t)(colon - value) : strlen(value));
-	size_t size = colon ? parse_bytes(colon + 1) : 0;
+	size_t size = colon ? weft__bytes_in(colon + 1, '\0') : 0;
 
 	if (policy && why_not(policy)) {
 		complain_of_policy(variable, value, why_not(policy));
@@ -137,7 +113,7 @@ static void read_environment(void)
 		read_stack("weft_program_stack", weft_program_stack);
 	if (stack && *stack)
 		read_stack("WEFT_STACK", stack);
-	config.budget = budget ? parse_bytes(budget) : 0;
+	config.budget = budget ? weft__bytes_in(budget, '\0') : 0;
 	if (budget && !config.budget)
 		complain_of_budget(budget);
 }

@@ -27,6 +27,7 @@
 #include "stack/fault.h"
 
 static atomic_size_t faults, probes;
+_Atomic(const struct weft__fault_above *) weft__fault_above;
 
 /* A fault above `open` with nobody opening is one that lost a race, at most a few times in a row. */
 static __thread struct {
@@ -152,15 +153,20 @@ void weft__line_stack(struct weft__line *line, const struct weft__slot *slot, co
 }
 
 /* A size where the frame that reaches down to `lowest` fits: at least twice the one that did not do. */
-static void line_remedy(struct weft__line *line, const struct weft__slot *slot, const char *lowest)
+static void line_remedy(struct weft__line *line, const struct weft__slot *slot, const void *owner, const char *lowest)
 {
+	const struct weft__fault_above *above = atomic_load(&weft__fault_above);
+	const char *remedy = above ? above->remedy(owner) : NULL;
 	size_t size = 2 * weft__class_bytes(slot->class);
 
 	while (size - size / 8 < (size_t)(weft__slot_end(slot) - lowest))
 		size *= 2;
-	weft__line_text(line, "raise it with weft_attr.stack_size or WEFT_STACK=");
-	weft__line_text(line, weft__policies[slot->policy]->name);
-	weft__line_text(line, ":");
+	weft__line_text(line, "raise it with ");
+	weft__line_text(line, remedy ? remedy : "weft_attr.stack_size or WEFT_STACK=");
+	if (!remedy) {
+		weft__line_text(line, weft__policies[slot->policy]->name);
+		weft__line_text(line, ":");
+	}
 	weft__line_number(line, size / 1024);
 	weft__line_text(line, "K");
 }
@@ -199,7 +205,7 @@ void weft__report_overflow(const struct weft__slot *slot, const void *owner, con
 	} else {
 		weft__line_text(&line, "; ");
 	}
-	line_remedy(&line, slot, beyond ? address : weft__slot_start(slot));
+	line_remedy(&line, slot, owner, beyond ? address : weft__slot_start(slot));
 	weft__line_write(&line);
 }
 
@@ -402,6 +408,13 @@ static bool overflowed_alt_stack(const siginfo_t *info)
 	return true;
 }
 
+static bool reported_above(const char *address)
+{
+	const struct weft__fault_above *above = atomic_load(&weft__fault_above);
+
+	return above && above->reports(address);
+}
+
 static enum answer decide(siginfo_t *info, void *context)
 {
 	struct weft__slot *slot = info->si_code > 0 ? weft__arena_find(info->si_addr) : NULL;
@@ -418,6 +431,8 @@ static enum answer decide(siginfo_t *info, void *context)
 	}
 	if (slot)
 		return answer(slot, info->si_addr, context);
+	if (info->si_code > 0 && reported_above(info->si_addr))
+		return REPORTED;
 	if (resumed_deleted(info, context) || called_null(info, context, running) || used_null(info, context))
 		return DONE;
 	if (resumed_null(info, context)) /* a handler of the program's may know what to do */

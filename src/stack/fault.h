@@ -3,6 +3,9 @@
 #ifndef WEFT_SRC_STACK_FAULT_H
 #define WEFT_SRC_STACK_FAULT_H
 
+#include <stdatomic.h>
+#include <weft/base.h>
+
 #include "internal/part.h"
 #include "stack/policy.h"
 
@@ -13,6 +16,15 @@ void weft__line_owner(struct weft__line *line, const char *what, const void *own
 void weft__line_stack(struct weft__line *line, const struct weft__slot *slot, const char *address);
 /* The line that says what overflowed, and what to do. */
 void weft__report_overflow(const struct weft__slot *slot, const void *owner, const char *address);
+
+/* What a layer above knows of stacks, if it is there. */
+struct weft__fault_above {
+	/* What to do against an overflow of the owner's stack, up to a number of bytes; NULL: as usual. */
+	const char *(*remedy)(const void *owner);
+	/* Is the address in the guard of a stack of its own? Then the line has been written. */
+	bool (*reports)(const char *address);
+};
+WEFT_API extern _Atomic(const struct weft__fault_above *) weft__fault_above;
 
 /* spent.c: the stack cannot grow. True: a coroutine fails, once the handler has returned. False: that was reported, the
  * process is to end. */

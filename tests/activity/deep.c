@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* deep DEPTH: four activities that recurse so deep at once, on a hot stack of 128 KiB. */
+/*
+ * deep DEPTH: four activities that recurse so deep at once, on a hot stack of 128 KiB. And what a stack of the usual
+ * size has room for: as much as a thread's.
+ */
 #include "cases.h"
 
 enum { ACTIVITIES = 4 };
@@ -37,11 +40,103 @@ static void *all_deep(void *depth)
 	return NULL;
 }
 
+/* Plain C: 150 bytes or so a call. */
+static long plain_depth(long n)
+{
+	volatile char pad[100] = {1};
+
+	return n ? plain_depth(n - 1) + pad[0] : 0;
+}
+
+static long large_leaf(void)
+{
+	volatile char frame[300 << 10];
+
+	frame[0] = 1;
+	frame[sizeof frame - 1] = 2;
+	return frame[0] + frame[sizeof frame - 1];
+}
+
+/* Below 4 MiB, and then on stacks of the activity's own. */
+static long leaf_at(long n)
+{
+	volatile long here = n;
+
+	if (n == 0)
+		return no_yield_expr(large_leaf());
+	yield();
+	return leaf_at(n - 1) + here - n;
+}
+
+/* A program that asks how much stack it has used sees one stack, though others run meanwhile. */
+static uintptr_t top;
+
+static bool is_one_stack(long n)
+{
+	volatile char pad[200] = {1};
+
+	if (top - (uintptr_t)__builtin_frame_address(0) > (1 << 20))
+		return false;
+	if (n % 64 == 0)
+		yield();
+	return n ? is_one_stack(n - 1) && pad[0] : true;
+}
+
+static void *as_a_thread(void *unused)
+{
+	long small = 0, deep_one = 0;
+	bool one_stack = false;
+	activity_t all[3];
+
+	no_yield expect(plain_depth(40000) == 40000, "40 000 calls deep in no_yield");
+	activate(&all[0])
+	{
+		small = leaf_at(10);
+	}
+	activate(&all[1])
+	{
+		deep_one = leaf_at(100000);
+	}
+	activate(&all[2])
+	{
+		top = (uintptr_t)__builtin_frame_address(0);
+		one_stack = is_one_stack(2000);
+	}
+	for (int i = 0; i < 3; i++)
+		activity_wait(&all[i]);
+	expect(small == 3 && deep_one == 3, "a leaf with a frame of 300 KiB");
+	expect(one_stack, "half a megabyte of calls that yield is one stack");
+	return unused;
+}
+
+static long without_end(volatile long *calls)
+{
+	volatile long here = ++*calls;
+
+	return without_end(calls) + here;
+}
+
+static void *ends(void *unused)
+{
+	volatile long calls = 0;
+	activity_t a;
+
+	activate(&a)
+	{
+		without_end(&calls);
+	}
+	expect(activity_wait(&a) == -ENOMEM && calls > 10000, "a recursion without an end ends its activity");
+	return unused;
+}
+
 int main(int argc, char **argv)
 {
 	long depth = argc > 1 ? atol(argv[1]) : 1000;
 	weft_activity_config_t config = {.stack_size = 128 << 10};
 
 	expect(weft_activity_run(&config, all_deep, &depth, NULL) == 0, "a group on 128 KiB");
+	expect(weft_activity_run(NULL, as_a_thread, NULL, NULL) == 0, "a group on the usual stack");
+	setenv("WEFT_ACTIVITY_STACK", "1M:8M", 1);
+	expect(weft_activity_run(NULL, ends, NULL, NULL) == 0, "a group whose activities have 8 MiB");
 	return cases_failed != 0;
 }

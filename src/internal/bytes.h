@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Numbers of bytes, as the environment has them. */
+#ifndef WEFT_SRC_BYTES_H
+#define WEFT_SRC_BYTES_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "65536", "64K", "1M", "2G", up to `end`, which is '\0' or another character; 0 if the text is none of these. */
+static inline size_t weft__bytes_in(const char *text, char end)
+{
+	static const char units[] = "KMG";
+	const char *unit;
+	size_t bytes;
+	char *at;
+
+	if (*text < '0' || *text > '9')
+		return 0;
+	errno = 0;
+	bytes = strtoull(text, &at, 10);
+	unit = *at ? strchr(units, *at & ~0x20) : NULL;
+	if (unit) {
+		int shift = 10 * (int)(unit - units + 1);
+
+		if (bytes > SIZE_MAX >> shift)
+			return 0;
+		bytes <<= shift;
+		at++;
+	}
+	return *at != end || errno ? 0 : bytes;
+}
+
+#endif
