@@ -22,6 +22,8 @@
 #define STACK_CAME_FROM 8
 #define STACK_RECORD 48
 #define PAGE 4096
+/* Arguments by value may be aligned so. */
+#define ARGUMENT_ALIGNMENT 256
 /* A call that finds so much of its segment used begins the next one. */
 #ifdef WEFT_TINY
 #define SEGMENT_BYTES 64

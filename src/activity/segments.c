@@ -12,8 +12,8 @@
  *   record: outer ------------------------------------------------------------'
  *   newest segment      sp              copied at each park
  *
- * Some frames are read by those inside them, and must be there whenever these run. There are three kinds. A function that
- * has one pins (weft__activity_pin) until it returns: setjmp's, because longjmp goes on there at once; those that
+ * Some frames are read by those inside them, and must be there whenever these run. There are three kinds. A function
+ * that has one pins (weft__activity_pin) until it returns: setjmp's, because longjmp goes on there at once; those that
  * catch exceptions; and those with va_start, because the list leads into them. While an activity is pinned, no segment
  * begins, and its calls go on in another stack after PINNED bytes. A function with arguments on the stack begins none,
  * because it reads them from its caller's segment.

@@ -15,6 +15,7 @@
 #include "internal/line.h"
 #include "stack/fault.h"
 
+enum { ALIGNED = ARGUMENT_ALIGNMENT };
 enum { FIRST_STACK = 1 << 20, GUARD = 64 << 10, PLAIN_C = 8 << 20 };
 enum { LEAST_HOT = 128 << 10, MOST_HOT = 1 << 30, DEEPEST = 1 << 30 };
 static const char variable[] = "WEFT_ACTIVITY_STACK";
@@ -204,7 +205,7 @@ static void stack_give(struct weft__activity_group *g, struct weft__activity_sta
 		munmap(worse->low, worse->bytes);
 }
 
-/* The arguments that lie on the stack, from sp + 8 on, are copied below the new stack's record. */
+/* The arguments that lie on the stack, from sp + 8 on, are copied below the new stack's record, and aligned as there. */
 char *weft__activity_grow(char *sp)
 {
 	struct weft__activity_group *g = weft__activity_hot.group;
@@ -221,6 +222,7 @@ char *weft__activity_grow(char *sp)
 	if (arguments > most)
 		arguments = most & ~(size_t)15;
 	to = (char *)((uintptr_t)stack & ~(uintptr_t)15) - arguments;
+	to -= (uintptr_t)(to - (sp + 8)) % ALIGNED;
 	memcpy(to, sp + 8, arguments);
 	stack->outer = g->stack;
 	stack->parked = NULL;

@@ -371,7 +371,7 @@ PUBLIC(weft__activity_fresh)
 	mov	r11, weft__activity_hot@gottpoff[rip]
 	lea	rcx, .Lreturned[rip]
 	lea	rdx, .Lreturned_far[rip]
-	cmp	dword ptr fs:[r11 + HOT_ARGUMENTS], PAGE - STACK_RECORD - 96
+	cmp	dword ptr fs:[r11 + HOT_ARGUMENTS], PAGE - STACK_RECORD - 96 - ARGUMENT_ALIGNMENT
 	cmova	rcx, rdx
 	mov	r11, fs:[r11 + HOT_TARGET]
 	mov	[rax - 8], rcx

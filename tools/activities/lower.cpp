@@ -279,8 +279,9 @@ static bool seesCaller(Function &F)
 
 void Lowering::entryCheck()
 {
-	/* Only a jump hands on what is behind the dots. What such a function calls looks at the stack itself. */
-	if (!callsTwins() || (F.isVarArg() && copiesArguments(F)))
+	/* Only a jump hands on what is behind the dots. By Windows' convention a function writes to its caller's frame,
+	 * and keeps more vectors. What such functions call looks at the stack itself. */
+	if (!callsTwins() || (F.isVarArg() && copiesArguments(F)) || F.getCallingConv() == CallingConv::Win64)
 		return;
 	BasicBlock &Entry = F.getEntryBlock();
 	Instruction *At = &*Entry.getFirstNonPHIOrDbgOrAlloca();

@@ -50,6 +50,7 @@ class Outliner
 	}
 	bool findLoop();
 	bool collect();
+	bool hasNoArguments();
 	void keepExceptions(BasicBlock *Last);
 	void noDeadWaysIn();
 	void enterByOneBlock();
@@ -163,6 +164,35 @@ bool Outliner::collect()
 		for (BasicBlock *S : successors(B))
 			Work.push_back(S);
 	}
+	return true;
+}
+
+/* Is T a va_list, or what one consists of? */
+static bool isList(Type *T)
+{
+	while (auto *A = dyn_cast<ArrayType>(T))
+		T = A->getElementType();
+	auto *S = dyn_cast<StructType>(T);
+	return S && !S->isLiteral() && S->getName().starts_with("struct.__va_list_tag");
+}
+
+/* A va_list leads into the frame of the function, which is parked, or gone, while the block runs. */
+bool Outliner::hasNoArguments()
+{
+	auto IsOfList = [](Value *V) {
+		auto *A = dyn_cast<AllocaInst>(V);
+		return A && isList(A->getAllocatedType());
+	};
+
+	for (BasicBlock *B : Region)
+		for (Instruction &I : *B) {
+			auto *Part = dyn_cast<GetElementPtrInst>(&I);
+
+			if ((Part && isList(Part->getSourceElementType())) || any_of(I.operand_values(), IsOfList))
+				return fail("a va_list cannot be used in the block of activate, because it leads into "
+					    "the enclosing function's frame: read the arguments before, and list the "
+					    "variables that have them");
+		}
 	return true;
 }
 
@@ -368,6 +398,8 @@ bool Outliner::run(Body &Result)
 {
 	SplitBlock(Begin->getParent(), Begin->getNextNode());
 	if (!findLoop() || !collect())
+		return false;
+	if (!hasNoArguments())
 		return false;
 	noDeadWaysIn();
 	enterByOneBlock();

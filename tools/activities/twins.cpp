@@ -117,6 +117,7 @@ class TwinMaker
 	std::string why(Function *F);
 	void report(const char *Path);
 	void clone(Function &F);
+	bool keepsLabels(Function &F);
 	bool cloneTables(Function &F, ValueToValueMapTy &Map,
 			 std::vector<std::pair<GlobalVariable *, GlobalVariable *>> &Tables);
 	void fill(Function &F);
@@ -423,12 +424,45 @@ bool TwinMaker::cloneTables(Function &F, ValueToValueMapTy &Map,
 	return true;
 }
 
+/* The object that a pointer leads into, if it is one. */
+static Value *objectOf(Value *Pointer)
+{
+	for (;;) {
+		Pointer = Pointer->stripPointerCasts();
+		auto *Part = dyn_cast<GetElementPtrInst>(Pointer);
+		if (!Part)
+			return Pointer;
+		Pointer = Part->getPointerOperand();
+	}
+}
+
+/* Does code of F put a label's address where its twin would find it, which has other labels? */
+bool TwinMaker::keepsLabels(Function &F)
+{
+	for (Instruction &I : instructions(F))
+		for (Use &U : I.operands())
+			if (isa<BlockAddress>(U)) {
+				auto *Store = dyn_cast<StoreInst>(&I);
+
+				if (isa<CallBase, ReturnInst>(I) ||
+				    (Store && !isa<AllocaInst>(objectOf(Store->getPointerOperand()))))
+					return true;
+			}
+	return false;
+}
+
 void TwinMaker::clone(Function &F)
 {
 	ValueToValueMapTy Map;
 	SmallVector<ReturnInst *, 8> Returns;
 	std::vector<std::pair<GlobalVariable *, GlobalVariable *>> Tables;
 
+	if (keepsLabels(F)) {
+		error(F.getEntryBlock().front(), "the address of a label is kept outside of this function's variables: "
+						 "jump through a static table of labels, because the yielding "
+						 "function has labels of its own");
+		return;
+	}
 	if (!cloneTables(F, Map, Tables)) {
 		error(F.getEntryBlock().front(), "a table of labels that other files can see: make it static, so that "
 						 "the yielding function has its own");

@@ -9,6 +9,13 @@
 // RUN: %fresh -DCOPIED=global
 // RUN: %refused=COPIED
 // COPIED: only a local variable of fixed size can be copied into an activity: copy it into one first
+// RUN: %fresh -DLISTS
+// RUN: %refused=LISTS
+// LISTS: a va_list cannot be used in the block of activate
+// RUN: %fresh -DLABELS
+// RUN: %refused=LABELS
+// LABELS: the address of a label is kept outside of this function's variables
+#include <stdarg.h>
 #include <weft/charcoal.h>
 #ifndef WRONG
 #define WRONG continue
@@ -28,3 +35,37 @@ void activates(activity_t *handle, int n)
 		yield();
 	}
 }
+
+#ifdef LISTS
+void sums(activity_t *handle, int *sum, int n, ...)
+{
+	va_list list;
+
+	va_start(list, n);
+	activate(handle, n)
+	{
+		while (n--)
+			*sum += va_arg(list, int);
+	}
+	activity_wait(handle);
+	va_end(list);
+}
+#endif
+
+#ifdef LABELS
+void *add_label;
+
+int threaded(void **code)
+{
+	int sum = 0;
+
+	if (!code) {
+		add_label = &&add;
+		return 0;
+	}
+	goto **code++;
+add:
+	sum++;
+	goto **code++;
+}
+#endif
