@@ -97,9 +97,9 @@ typedef struct weft_activity_config {
 	/** Nanoseconds between two rings of the timer. 0: 5 ms; WEFT_ACTIVITY_NO_TIMER; WEFT_ACTIVITY_EVERY_YIELD. The
 	 * environment's WEFT_ACTIVITY_PERIOD (ns, off, every) overrides it. */
 	uint64_t period;
-	/** Of the hot stack, in bytes, at least 128 KiB. 0: what the environment's WEFT_ACTIVITY_STACK says, else as much
-	 * as the main thread may have (ulimit -s; 8 MiB without a limit). Memory is taken as it is used. Stackful: of
-	 * each activity's stack, as weft_attr.stack_size. */
+	/** Of the hot stack, in bytes, at least 128 KiB. 0: what the environment's WEFT_ACTIVITY_STACK says, else as
+	 * much as the main thread may have (ulimit -s; 8 MiB without a limit). Memory is taken as it is used.
+	 * Stackful: of each activity's stack, as weft_attr.stack_size. */
 	size_t stack_size;
 	unsigned flags; /**< WEFT_ACTIVITY_STACKFUL */
 } weft_activity_config_t;

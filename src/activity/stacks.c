@@ -205,7 +205,7 @@ static void stack_give(struct weft__activity_group *g, struct weft__activity_sta
 		munmap(worse->low, worse->bytes);
 }
 
-/* The arguments that lie on the stack, from sp + 8 on, are copied below the new stack's record, and aligned as there. */
+/* Arguments on the stack, from sp + 8 on, are copied below the new stack's record, and aligned as there. */
 char *weft__activity_grow(char *sp)
 {
 	struct weft__activity_group *g = weft__activity_hot.group;
