@@ -43,6 +43,8 @@
  *
  * Thread-safety: an activity, and what activities of a group share, belongs to the thread that runs the group.
  * Functions are for activities of the running group unless they say otherwise. None may be called in a signal handler.
+ * Environment: WEFT_ACTIVITY_PERIOD, WEFT_ACTIVITY_STACK, WEFT_ACTIVITIES (copied, stackful, profile) and WEFT_STUCK:
+ * see docs/activities.md.
  * Fork: a child of fork has the activity that called fork, and no other: in the child these count as cancelled, without
  * what they have deferred. No timer rings there, and system calls are libc's. A twin that calls vfork calls fork.
  * Source of the ideas: Charcoal (Ylvisaker, 2014): the language, hot stacking; Loom: frames that are copied.

@@ -185,6 +185,10 @@ struct weft__activity_group {
 	struct weft__activity_hot *hot; /* of the group's thread */
 	struct weft__activity_hot kept, outer;
 	struct weft__activity_group *older; /* of those whose timer runs: timer.c */
+	struct weft__profile *profile;	    /* NULL: none is wanted */
+	bool watched;			    /* by stuck.c, which uses the next two */
+	pid_t thread;
+	uint64_t rung; /* when the flag was set that nobody has taken back; 0: that was told */
 	uint64_t period, next_ring;
 	_Atomic bool rests; /* none of it runs: the timer need not ring */
 	weft_attr_t attr;   /* stackful: of the activities' coroutines */
@@ -346,6 +350,14 @@ void weft__timer_rest(struct weft__activity_group *g);
 void weft__timer_go_on(struct weft__activity_group *g);
 /* In a child of fork. */
 void weft__timer_forked(void);
+
+/* ---- stuck.c, profile.c ------------------------------------------------------------------------------------------ */
+/* For the group that the calling thread is about to run. */
+bool weft__stuck_wanted(struct weft__activity_group *g);
+void weft__stuck_look(struct weft__activity_group *g, uint64_t time);
+struct weft__profile *weft__profile_new(void);
+void weft__profile_end(struct weft__profile *p);
+void weft__activity_counted(const void *at, const char *sp);
 
 /* ---- fork.c ----------------------------------------------------------------------------------------------------- */
 /* From now on children of fork know what they have not. */

@@ -375,6 +375,7 @@ static void unmake_group(void *group)
 	weft__task_let_go(g->pinned);
 	weft__pieces_unmap(g, !g->over);
 	weft__stacks_free(g, g->spare);
+	weft__profile_end(g->profile);
 	free(g->table);
 	free(g->sleepers.heap);
 	free(g);
@@ -409,6 +410,8 @@ int weft_activity_run(const weft_activity_config_t *config, weft_fn_t *fn, void 
 	if (!g)
 		return -ENOMEM;
 	g->pinned = weft__task_hold();
+	g->watched = weft__stuck_wanted(g);
+	g->profile = g->stackful ? NULL : weft__profile_new();
 	g->in_task = weft_rt_current();
 	g->inside.tell = weft__report_inside;
 	if (g->in_task)

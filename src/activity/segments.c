@@ -36,7 +36,7 @@ void weft__set_full(struct weft__activity_group *g, uintptr_t full)
 	struct weft__activity_hot *hot = g->hot;
 
 	hot->full = full;
-	hot->limit = __atomic_load_n(&hot->flag, __ATOMIC_RELAXED) ? UINTPTR_MAX : full;
+	hot->limit = g->profile || __atomic_load_n(&hot->flag, __ATOMIC_RELAXED) ? UINTPTR_MAX : full;
 }
 
 static char *highest(char *a, char *b)

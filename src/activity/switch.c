@@ -170,7 +170,7 @@ static void unset(struct weft__activity_group *g)
 	if (g->every_yield)
 		return;
 	__atomic_store_n(&g->hot->flag, 0, __ATOMIC_RELAXED);
-	g->hot->limit = g->hot->full;
+	g->hot->limit = g->profile ? UINTPTR_MAX : g->hot->full;
 }
 
 uintptr_t weft__activity_yielded(char *sp)

@@ -43,6 +43,7 @@ static uint64_t ring_due(uint64_t time)
 		if (atomic_load(&g->rests))
 			continue;
 		if (g->next_ring <= time) {
+			weft__stuck_look(g, time);
 			ring(g);
 			g->next_ring = time + g->period;
 		}

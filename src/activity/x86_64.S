@@ -206,9 +206,10 @@ FUNCTION(weft__activity_entered_late)
 .Lentered:
 	mov	r11, weft__activity_hot@gottpoff[rip]
 	xor	eax, eax
-	cmp	dword ptr fs:[r11 + HOT_FLAG], eax
-	jne	1f
+	cmp	qword ptr fs:[r11], -1
+	je	1f
 	ret
+	/* The timer has rung, or this is a run with profile.c. */
 1:	sub	rsp, 128
 	.cfi_adjust_cfa_offset 128
 	movups	[rsp], xmm0
@@ -219,8 +220,12 @@ FUNCTION(weft__activity_entered_late)
 	movups	[rsp + 80], xmm5
 	movups	[rsp + 96], xmm6
 	movups	[rsp + 112], xmm7
+	cmp	dword ptr fs:[r11 + HOT_FLAG], 0
+	je	2f
 	call	.Ltick
-	movups	xmm0, [rsp]
+	jmp	3f
+2:	call	.Lcount
+3:	movups	xmm0, [rsp]
 	movups	xmm1, [rsp + 16]
 	movups	xmm2, [rsp + 32]
 	movups	xmm3, [rsp + 48]
@@ -232,6 +237,14 @@ FUNCTION(weft__activity_entered_late)
 	.cfi_adjust_cfa_offset -128
 	mov	r11, weft__activity_hot@gottpoff[rip]
 	xor	eax, eax
+	ret
+.Lcount:
+	.cfi_def_cfa_offset 152
+	KEEP
+	mov	rdi, [rsp + 248] /* in the twin */
+	lea	rsi, [rsp + 256]
+	call	weft__activity_counted
+	RESTORE
 	ret
 END(weft__activity_entered_late)
 
@@ -425,8 +438,8 @@ FUNCTION(weft__activity_segment)
 	mov	[rsp + 16], rax
 	mov	rax, [rsp]
 	mov	fs:[r11 + HOT_FULL], rax
-	cmp	dword ptr fs:[r11 + HOT_FLAG], 0
-	jne	1f
+	cmp	qword ptr fs:[r11], -1
+	je	1f
 	mov	fs:[r11], rax
 1:	mov	qword ptr [rsp], 0
 	call	qword ptr fs:[r11 + HOT_TARGET]
@@ -439,8 +452,8 @@ FUNCTION(weft__activity_segment)
 	mov	r10, fs:[r11 + HOT_GROUP]
 	mov	[r10 + GROUP_SEGMENT], r8
 	mov	fs:[r11 + HOT_FULL], r9
-	cmp	dword ptr fs:[r11 + HOT_FLAG], 0
-	jne	1f
+	cmp	qword ptr fs:[r11], -1
+	je	1f
 	mov	fs:[r11], r9
 1:	add	rsp, 24
 	.cfi_def_cfa_offset 8
@@ -455,8 +468,8 @@ FUNCTION(weft__activity_segment)
 	add	rsp, 8
 	.cfi_def_cfa_offset 8
 	mov	fs:[r11 + HOT_FULL], rax
-	cmp	dword ptr fs:[r11 + HOT_FLAG], 0
-	jne	1f
+	cmp	qword ptr fs:[r11], -1
+	je	1f
 	mov	fs:[r11], rax
 1:	jmp	qword ptr fs:[r11 + HOT_TARGET]
 	.cfi_def_cfa_offset 32

@@ -7,7 +7,7 @@ if(NOT weft_activities_versions)
 	return()
 endif()
 
-foreach(name waits calls groups refused dump deadlock outside profile forks taskdump)
+foreach(name waits calls groups refused dump deadlock outside observed profile forks taskdump)
 	weft_test(${name} COMMAND ${weft_tests}/activityrt/run ${name} SECONDS 300)
 endforeach()
 weft_test(calls.task COMMAND ${weft_tests}/activityrt/run calls task 1 SECONDS 300)
