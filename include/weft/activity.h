@@ -94,6 +94,24 @@ WEFT_API extern __thread struct weft__activity_hot weft__activity_hot __attribut
 
 /* ---- running ---------------------------------------------------------------------------------------------------- */
 
+/**
+ * Who runs next, in a group of your own. The library hands over each activity that can run, and asks for one whenever
+ * another is to run. While an activity is ready, its field `next` is yours, for a queue. The functions are plain code:
+ * they neither wait nor yield, and are called on the hot stack by the thread of the group.
+ * examples/activities/schedulers.c has priorities and deadlines.
+ * Source of the idea: the wish of the Charcoal paper that an application control the scheduler.
+ */
+typedef struct weft_activity_scheduler {
+	/** `a` can run: it has begun, was woken, or has given way. In the order in which that happened. */
+	void (*ready)(void *data, weft_activity_t *a);
+	/** One that was ready, and is not any more; NULL: none is. One that was cancelled is to run, too: it ends. */
+	weft_activity_t *(*next)(void *data);
+	/** Others may be ready, and the running activity is at a yield after the timer has rung, or at one that always
+	 * switches: false lets it go on. NULL: it always gives way. */
+	bool (*may_switch)(void *data, weft_activity_t *running);
+	void *data;
+} weft_activity_scheduler_t;
+
 /** How a group is to be. Zero-initialised: all defaults. Only read during the call. */
 typedef struct weft_activity_config {
 	/** Nanoseconds between two rings of the timer. 0: 5 ms; WEFT_ACTIVITY_NO_TIMER; WEFT_ACTIVITY_EVERY_YIELD. The
@@ -104,6 +122,8 @@ typedef struct weft_activity_config {
 	 * Stackful: of each activity's stack, as weft_attr.stack_size. */
 	size_t stack_size;
 	unsigned flags; /**< WEFT_ACTIVITY_STACKFUL */
+	/** NULL: first come, first served. It must stay in place until the group has ended. */
+	const weft_activity_scheduler_t *scheduler;
 } weft_activity_config_t;
 
 #define WEFT_ACTIVITY_NO_TIMER UINT64_MAX
@@ -116,8 +136,9 @@ enum { WEFT_ACTIVITY_STACKFUL = 1u << 0 /**< a coroutine for each activity, of t
  * In a task the group is part of the task, which waits while no activity can run; elsewhere a runtime is made for it.
  * @param fn      runs in yielding mode if it was compiled with the pass; else as plain C, atomic as a whole
  * @param result  what fn returned; may be NULL
- * @return 0; -ENOMEM; -EINVAL: fn is NULL, unknown flags; -EDEADLK: all activities wait, and nothing can wake one: a
- *   report on standard error names each, and what it waits for; they were cancelled
+ * @return 0; -ENOMEM; -EINVAL: fn is NULL, unknown flags, a scheduler without `ready` or `next`; -EDEADLK: all
+ *   activities wait, and nothing can wake one: a report on standard error names each, and what it waits for; they were
+ *   cancelled
  */
 WEFT_API int weft_activity_run(const weft_activity_config_t *config, weft_fn_t *fn, void *arg, void **result);
 

@@ -143,11 +143,13 @@ struct weft__activity_group {
 	size_t deepest_bytes;	       /* of the stacks of an activity together */
 	weft_activity_t *first, *last; /* ready */
 	bool every_yield, stackful, in_task;
+	bool unusual; /* stackful, or with a scheduler */
 	/* The running activity's frames from here on are copied together: no segment begins. NULL: none are. */
 	char *pinned_at;
-	bool shielded;	     /* its task was cancelled, and its activities end */
-	bool over;	     /* all activities have ended */
-	bool is_child;	     /* this process was forked off by one of its activities, which is alone now */
+	bool shielded; /* its task was cancelled, and its activities end */
+	bool over;     /* all activities have ended */
+	bool is_child; /* this process was forked off by one of its activities, which is alone now */
+	const weft_activity_scheduler_t *scheduler;
 	unsigned turns;	     /* until the next look at what comes from outside */
 	int ending;	     /* errno of the activity that ends */
 	size_t live;	     /* activities that have not ended */
@@ -253,6 +255,9 @@ static inline weft_activity_t *weft__pick(struct weft__activity_group *g)
 		g->first = a->next;
 	return a;
 }
+
+/* The same if the group may have a scheduler. */
+weft_activity_t *weft__scheduled(struct weft__activity_group *g);
 
 /* ---- switch.c: called by assembly ------------------------------------------------------------------------------- */
 /* 0: go on; 1: leave to the driver; else the activity to switch to. */

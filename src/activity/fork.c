@@ -45,6 +45,7 @@ static void leave_others(struct weft__activity_group *g, weft_activity_t *self)
 	atomic_store(&g->idle, NULL);
 	atomic_store(&g->wakers, 0);
 	g->server = NULL;
+	g->scheduler = NULL;
 	g->period = WEFT_ACTIVITY_NO_TIMER;
 	g->every_yield = false;
 }

@@ -243,7 +243,7 @@ static void run_ready(struct weft__activity_group *g)
 {
 	weft_activity_t *a;
 
-	while ((a = weft__pick(g))) {
+	while ((a = weft__scheduled(g))) {
 		a->state = WEFT__RUNNING;
 		g->hot->self = a;
 		if (g->stackful)
@@ -321,6 +321,8 @@ static struct weft__activity_group *make(const weft_activity_config_t *config, w
 	g->period = period(config);
 	g->every_yield = g->period == WEFT_ACTIVITY_EVERY_YIELD;
 	g->stackful = weft__own_wanted(config, &g->attr);
+	g->scheduler = config->scheduler;
+	g->unusual = g->stackful || g->scheduler;
 	g->turns = WEFT__TURNS;
 	weft__stacks_init(g, g->stackful ? 0 : config->stack_size);
 	attr.stack_size = g->hot_bytes;
@@ -405,6 +407,8 @@ int weft_activity_run(const weft_activity_config_t *config, weft_fn_t *fn, void 
 	weft_request_t r;
 
 	if (!fn || (config && config->flags & ~(unsigned)WEFT_ACTIVITY_STACKFUL))
+		return -EINVAL;
+	if (config && config->scheduler && (!config->scheduler->ready || !config->scheduler->next))
 		return -EINVAL;
 	g = make(config, fn, arg);
 	if (!g)

@@ -144,6 +144,35 @@ static inline void look(struct weft__activity_group *g)
 		weft__take_in(g);
 }
 
+weft_activity_t *weft__scheduled(struct weft__activity_group *g)
+{
+	const weft_activity_scheduler_t *s = g->scheduler;
+	weft_activity_t *a;
+
+	if (weft__likely(!s))
+		return weft__pick(g);
+	while ((a = weft__pick(g)))
+		s->ready(s->data, a);
+	return s->next(s->data);
+}
+
+/* No memory for a copy: the activity ends or, in a call that others have a part in, waits where it is. */
+static uintptr_t park_in_place(struct weft__activity_group *g, weft_activity_t *self)
+{
+	if (!(self->flags & WEFT__IN_CALL))
+		weft__activity_fail(ENOMEM);
+	weft__wait_in_place(g, self);
+	return GO_ON;
+}
+
+static WEFT__COLD uintptr_t parked_unusually(struct weft__activity_group *g, weft_activity_t *self, char *sp)
+{
+	if (!g->stackful)
+		return keep(g, self, sp) ? to(g, weft__scheduled(g)) : park_in_place(g, self);
+	weft__own_suspend(self);
+	return GO_ON;
+}
+
 uintptr_t weft__activity_parked(char *sp)
 {
 	struct weft__activity_group *g = weft__activity_hot.group;
@@ -152,16 +181,10 @@ uintptr_t weft__activity_parked(char *sp)
 	if (weft__unlikely(weft__is_to_end(self)))
 		weft__activity_ends_cancelled();
 	look(g);
-	if (weft__unlikely(g->stackful)) {
-		weft__own_suspend(self);
-		return GO_ON;
-	}
-	if (weft__unlikely(!keep(g, self, sp))) {
-		if (!(self->flags & WEFT__IN_CALL))
-			weft__activity_fail(ENOMEM);
-		weft__wait_in_place(g, self);
-		return GO_ON;
-	}
+	if (weft__unlikely(g->unusual))
+		return parked_unusually(g, self, sp);
+	if (weft__unlikely(!keep(g, self, sp)))
+		return park_in_place(g, self);
 	return to(g, weft__pick(g));
 }
 
@@ -173,6 +196,22 @@ static void unset(struct weft__activity_group *g)
 	g->hot->limit = g->profile ? UINTPTR_MAX : g->hot->full;
 }
 
+static WEFT__COLD uintptr_t yielded_unusually(struct weft__activity_group *g, weft_activity_t *self, char *sp)
+{
+	const weft_activity_scheduler_t *s = g->scheduler;
+
+	if (s ? s->may_switch && !s->may_switch(s->data, self) : !g->first)
+		return GO_ON;
+	self->object = NULL;
+	if (!g->stackful && !keep(g, self, sp))
+		return GO_ON;
+	weft__ready(g, self);
+	if (!g->stackful)
+		return to(g, weft__scheduled(g));
+	weft__own_suspend(self);
+	return GO_ON;
+}
+
 uintptr_t weft__activity_yielded(char *sp)
 {
 	struct weft__activity_group *g = weft__activity_hot.group;
@@ -182,14 +221,11 @@ uintptr_t weft__activity_yielded(char *sp)
 	if (weft__unlikely(weft__is_to_end(self)))
 		weft__activity_ends_cancelled();
 	look(g);
+	if (weft__unlikely(g->unusual))
+		return yielded_unusually(g, self, sp);
 	if (!g->first)
 		return GO_ON;
 	self->object = NULL;
-	if (weft__unlikely(g->stackful)) {
-		weft__ready(g, self);
-		weft__own_suspend(self);
-		return GO_ON;
-	}
 	/* Without memory for a copy it goes on: others wait a little longer. */
 	if (weft__unlikely(!keep(g, self, sp)))
 		return GO_ON;
@@ -216,7 +252,7 @@ uintptr_t weft__activity_ended(void *result)
 
 	g->ending = 0;
 	weft__activity_finish(g, weft__activity_hot.self, result, error);
-	return to(g, weft__pick(g));
+	return to(g, weft__likely(!g->scheduler) ? weft__pick(g) : weft__scheduled(g));
 }
 
 char *weft__activity_deep(weft_activity_t *a)
