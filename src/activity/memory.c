@@ -107,28 +107,43 @@ WEFT_API void weft__activity_landed(struct weft__activity_var *until);
 WEFT_API void *weft__activity_block(size_t bytes);
 WEFT_API void weft__activity_unblock(void *memory);
 
-void *weft__record_take(struct weft__activity_group *g, size_t bytes)
+static inline void *add(weft_activity_t *self, struct weft__activity_var *v, size_t bytes)
 {
-	weft_activity_t *self = g->hot->self;
-	struct weft__activity_var *v;
-
-	bytes = rounded(bytes + sizeof *v);
-	v = weft__piece_take(g, bytes);
-	if (weft__unlikely(!v))
-		return NULL;
 	v->bytes = bytes;
 	v->next = self->vars;
 	self->vars = v;
 	return v->memory;
 }
 
-void *weft__activity_push(size_t bytes)
+void *weft__record_take(struct weft__activity_group *g, size_t bytes)
+{
+	struct weft__activity_var *v;
+
+	bytes = rounded(bytes + sizeof *v);
+	v = weft__piece_take(g, bytes);
+	return weft__likely(v) ? add(g->hot->self, v, bytes) : NULL;
+}
+
+static WEFT__COLD void *push_slowly(size_t bytes)
 {
 	void *memory = weft__record_take(weft__activity_hot.group, bytes);
 
-	if (weft__unlikely(!memory))
+	if (!memory)
 		weft__activity_fail(ENOMEM);
 	return memory;
+}
+
+/* Calls of functions with such variables pay for this: no more than a list's head is touched. */
+void *weft__activity_push(size_t bytes)
+{
+	struct weft__activity_group *g = weft__activity_hot.group;
+	size_t all = rounded(bytes + sizeof(struct weft__activity_var));
+	void **list = &g->blocks[all / 16], *v;
+
+	if (weft__unlikely(all > LARGEST_BLOCK) || weft__unlikely(!(v = *list)))
+		return push_slowly(bytes);
+	*list = *(void **)v;
+	return add(weft__activity_hot.self, v, all);
 }
 
 void weft__vars_free(struct weft__activity_group *g, struct weft__activity_var *until)
@@ -157,8 +172,16 @@ void weft__vars_free_all(struct weft__activity_group *g, weft_activity_t *a)
 void weft__activity_pop(void *memory)
 {
 	struct weft__activity_var *v = (struct weft__activity_var *)((char *)memory - sizeof *v);
+	struct weft__activity_group *g = weft__activity_hot.group;
+	weft_activity_t *self = weft__activity_hot.self;
 
-	weft__vars_free(weft__activity_hot.group, v->next);
+	if (weft__unlikely(self->vars != v || v->bytes > LARGEST_BLOCK)) {
+		weft__vars_free(g, v->next);
+		return;
+	}
+	self->vars = v->next;
+	*(void **)v = g->blocks[v->bytes / 16];
+	g->blocks[v->bytes / 16] = v;
 }
 
 void *weft__activity_newest(void)
