@@ -359,6 +359,15 @@ WEFT_API int weft_activity_post(weft_activity_group_t *group, weft_fn_t *fn, voi
  */
 WEFT_API int weft_activity_dump(int fd);
 
+/**
+ * Call fn(arg, low, high) for each range of memory in which activities of the running group have frames, or variables
+ * that others may know: for a collector of garbage that looks for pointers. All that the running activity has is there,
+ * but for registers, which setjmp in the caller saves. The ranges are right until the next yield.
+ * @param fn  plain code; neither waits nor yields, nor activates
+ * @return 0; -EPERM: outside of activities; -ENOTSUP: the group is stackful
+ */
+WEFT_API int weft_activity_each_range(void (*fn)(void *arg, const void *low, const void *high), void *arg);
+
 /* ---- activating (see the macros' ends in docs/activities.md) ---------------------------------------------------- */
 
 /* Markers. The pass takes them away; a program that was compiled without it does not link, and the name says why. */

@@ -109,6 +109,72 @@ static void *as_a_thread(void *unused)
 	return unused;
 }
 
+/* Each call of each activity has one number that a collector must find. */
+enum { MARK = 0x5eed, RANGED = 4, MOST = 650 };
+static bool found[RANGED][MOST + 1];
+static int at_end;
+static bool released;
+
+NO_YIELD static void look(void *unused, const void *low, const void *high)
+{
+	(void)unused;
+	for (const uintptr_t *at = low; (const char *)(at + 1) <= (const char *)high; at++) {
+		unsigned who = *at >> 16 & 0xffff, depth = *at & 0xffff;
+
+		if (*at >> 32 == MARK && who < RANGED && depth <= MOST)
+			found[who][depth] = true;
+	}
+}
+
+static long marked(int who, int depth, int most)
+{
+	volatile uintptr_t mark = (uintptr_t)MARK << 32 | (uintptr_t)who << 16 | (uintptr_t)depth;
+
+	if (depth % 50 == 49)
+		yield();
+	if (depth < most)
+		return marked(who, depth + 1, most) + (long)(mark & 1);
+	at_end++;
+	while (!released)
+		yield();
+	return 0;
+}
+
+NO_YIELD static int lost(const int *depth)
+{
+	int count = weft_activity_each_range(look, NULL) == -ENOTSUP ? 0 : 1;
+
+	for (int who = 0; who < RANGED; who++)
+		for (int d = 0; d <= depth[who] && count; d++)
+			count += !found[who][d];
+	memset(found, 0, sizeof found);
+	return count ? count - 1 : 0;
+}
+
+static void *ranges(void *unused)
+{
+	static const int depth[RANGED] = {0, 15, 200, MOST};
+	activity_t all[RANGED];
+	int missing = 0, i;
+
+	for (i = 0; i < RANGED; i++)
+		activate(&all[i], i)
+		{
+			marked(i, 0, depth[i]);
+		}
+	while (at_end < RANGED)
+		yield();
+	for (i = 0; i < 20; i++) {
+		yield();
+		missing += lost(depth);
+	}
+	released = true;
+	for (i = 0; i < RANGED; i++)
+		activity_wait(&all[i]);
+	expect(missing == 0, "all frames are in the ranges that a collector is told");
+	return unused;
+}
+
 static long without_end(volatile long *calls)
 {
 	volatile long here = ++*calls;
@@ -136,6 +202,12 @@ int main(int argc, char **argv)
 
 	expect(weft_activity_run(&config, all_deep, &depth, NULL) == 0, "a group on 128 KiB");
 	expect(weft_activity_run(NULL, as_a_thread, NULL, NULL) == 0, "a group on the usual stack");
+	for (int i = 0; i < 2; i++) {
+		at_end = 0;
+		released = false;
+		expect(weft_activity_run(i ? &config : NULL, ranges, NULL, NULL) == 0,
+		       "a group whose frames are looked at");
+	}
 	setenv("WEFT_ACTIVITY_STACK", "1M:8M", 1);
 	expect(weft_activity_run(NULL, ends, NULL, NULL) == 0, "a group whose activities have 8 MiB");
 	return cases_failed != 0;
