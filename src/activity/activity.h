@@ -286,6 +286,8 @@ static inline struct weft__segment *weft__part_record(struct weft__part *part)
 }
 
 /* ---- x86_64.S --------------------------------------------------------------------------------------------------- */
+/* The twin of a function that may have one, else itself. Twins call it, too. */
+WEFT_API void *weft__activity_twin(const void *fn);
 void weft__activity_enter(struct weft__activity_group *g, weft_activity_t *first);
 _Noreturn void weft__activity_leave(struct weft__activity_group *g);
 /* For C: what weft__activity_park does in twins. */
@@ -368,9 +370,24 @@ void weft__activity_counted(const void *at, const char *sp);
 /* From now on children of fork know what they have not. */
 void weft__fork_watch(void);
 
+/* ---- calls.c ---------------------------------------------------------------------------------------------------- */
+typedef void weft__any_fn_t(void);
+
+/* A function of libc that waits. The last of weft__waits has no `chosen`. */
+struct weft__waits {
+	weft__any_fn_t *chosen;	     /* which definition of its name the program has: libc's, or one of its own */
+	weft__any_fn_t *alias;	     /* libc's under another name, where that is known */
+	weft__any_fn_t *interceptor; /* a sanitizer's, which calls libc's */
+	weft__any_fn_t *twin;
+	bool has_alias; /* also where libc is linked statically */
+};
+extern const struct weft__waits weft__waits[];
+
+/* ---- twins.c ---------------------------------------------------------------------------------------------------- */
+/* Before the first twin runs. False: no memory. */
+bool weft__twins_begin(void);
+
 /* ---- group.c ---------------------------------------------------------------------------------------------------- */
-/* The twin of a function that may have one, else itself. */
-void *weft__activity_twin(const void *fn);
 bool weft__activity_begin(struct weft__activity_group *g, weft_activity_t *a, void *entry, const uint64_t words[6]);
 void weft__activity_finish(struct weft__activity_group *g, weft_activity_t *a, void *result, int error);
 /* End the running activity, after what it has deferred. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Twins of libc's functions that wait: `read.yielding` and its kin. What would block parks the activity, and others
- * run. In plain code, and so in no_yield, `read` is libc's.
+ * Twins of libc's functions that wait. A call that would block parks the activity, and others run. In plain code, and
+ * so in no_yield, `read` is libc's. twins.c finds them by the functions' addresses.
  *
  * Most are weft/posix.h's functions, which try without blocking and then wait; here they are told to wait by the
  * activity (struct weft__posix_waits). Their frames are parked with the activity's: nobody else knows an address in
@@ -196,9 +196,7 @@ static int64_t in_task(void *fn, const uint64_t words[6])
 	return errno && result < 0 ? -1 : result;
 }
 
-#define TWIN(type, name, parameters)                                                                                   \
-	WEFT_API type weft__yielding_##name parameters __asm__(#name ".yielding");                                     \
-	type weft__yielding_##name parameters
+#define TWIN(type, name, parameters) static type yielding_##name parameters
 
 /* As weft/posix.h has it, and if that gives up, in a task. */
 #define WAITS(type, name, parameters, arguments, ...)                                                                  \
@@ -406,16 +404,61 @@ static int open_file(const char *name, int directory, const char *path, int flag
 }
 
 /* They are variadic for their callers, to whom that makes no difference. */
-WEFT_API int weft__yielding_open(const char *path, int flags, unsigned mode) __asm__("open.yielding");
-WEFT_API int weft__yielding_openat(int directory, const char *path, int flags,
-				   unsigned mode) __asm__("openat.yielding");
-
-int weft__yielding_open(const char *path, int flags, unsigned mode)
+static int yielding_open(const char *path, int flags, unsigned mode)
 {
 	return open_file("open", AT_FDCWD, path, flags, mode);
 }
 
-int weft__yielding_openat(int directory, const char *path, int flags, unsigned mode)
+static int yielding_openat(int directory, const char *path, int flags, unsigned mode)
 {
 	return open_file("openat", directory, path, flags, mode);
 }
+
+/* ---- all of them ------------------------------------------------------------------------------------------------- */
+
+#ifdef __GLIBC__
+#define LIBC_A true
+#else
+#define LIBC_A false
+#endif
+/* CALL(name, another name that only libc has for the function, or one that nobody has; does libc.a have that?) */
+#define ALL(CALL)                                                                                                      \
+	CALL(read, __read, LIBC_A)                                                                                     \
+	CALL(write, __write, LIBC_A)                                                                                   \
+	CALL(readv, __readv, LIBC_A)                                                                                   \
+	CALL(writev, __writev, LIBC_A)                                                                                 \
+	CALL(pread, __pread, LIBC_A)                                                                                   \
+	CALL(pwrite, __pwrite, LIBC_A)                                                                                 \
+	CALL(recv, __libc_recv, LIBC_A)                                                                                \
+	CALL(recvfrom, __recvfrom, LIBC_A)                                                                             \
+	CALL(recvmsg, __recvmsg, LIBC_A)                                                                               \
+	CALL(send, __send, LIBC_A)                                                                                     \
+	CALL(sendto, __sendto, LIBC_A)                                                                                 \
+	CALL(sendmsg, __sendmsg, LIBC_A)                                                                               \
+	CALL(accept, __libc_accept, LIBC_A)                                                                            \
+	CALL(accept4, __libc_accept4, false)                                                                           \
+	CALL(connect, __connect, LIBC_A)                                                                               \
+	CALL(poll, __poll, LIBC_A)                                                                                     \
+	CALL(select, __select, LIBC_A)                                                                                 \
+	CALL(flock, __flock, LIBC_A)                                                                                   \
+	CALL(wait, __wait, LIBC_A)                                                                                     \
+	CALL(waitpid, __waitpid, LIBC_A)                                                                               \
+	CALL(sleep, __sleep, LIBC_A)                                                                                   \
+	CALL(usleep, __usleep, false)                                                                                  \
+	CALL(nanosleep, __nanosleep, LIBC_A)                                                                           \
+	CALL(clock_nanosleep, __clock_nanosleep, LIBC_A)                                                               \
+	CALL(fsync, __fsync, false)                                                                                    \
+	CALL(fdatasync, __fdatasync, false)                                                                            \
+	CALL(getaddrinfo, __getaddrinfo, false)                                                                        \
+	CALL(getnameinfo, __getnameinfo, false)                                                                        \
+	CALL(open, __open, LIBC_A)                                                                                     \
+	CALL(openat, __openat, LIBC_A)
+
+#define OTHER_NAMES(name, alias, in_archive)                                                                           \
+	extern void alias_of_##name(void) __asm__(#alias) __attribute__((weak));                                       \
+	extern void interceptor_of_##name(void) __asm__("__interceptor_trampoline_" #name) __attribute__((weak));
+ALL(OTHER_NAMES)
+
+#define ENTRY(name, alias, in_archive)                                                                                 \
+	{(weft__any_fn_t *)name, alias_of_##name, interceptor_of_##name, (weft__any_fn_t *)yielding_##name, in_archive},
+const struct weft__waits weft__waits[] = {ALL(ENTRY){0}};

@@ -10,26 +10,8 @@
 enum { DEFAULT_PERIOD = 5000000 };
 
 /* What code of the pass needs: see tools/activities/pass.h, which has the same number. */
-extern const char weft_activities_version_3__compile_again_with_the_weft_you_link;
-WEFT_API const char weft_activities_version_3__compile_again_with_the_weft_you_link = 1;
-
-static const uint64_t magic = 0x7461706e66746577; /* see tools/activities/pass.h */
-
-/* The twin of a function that may have one: see weft__activity_pointer. */
-void *weft__activity_twin(const void *fn)
-{
-	const char *at = fn;
-	uint64_t number;
-	int32_t far;
-
-	if ((uintptr_t)fn % 32 != 16)
-		return (void *)(uintptr_t)fn;
-	memcpy(&number, at - 16, sizeof number);
-	if (number != magic)
-		return (void *)(uintptr_t)fn;
-	memcpy(&far, at - 8, sizeof far);
-	return (void *)(uintptr_t)(at + far);
-}
+extern const char weft_activities_version_4__compile_again_with_the_weft_you_link;
+WEFT_API const char weft_activities_version_4__compile_again_with_the_weft_you_link = 1;
 
 static weft_fn_t *twin(weft_fn_t *fn)
 {
@@ -312,8 +294,10 @@ static struct weft__activity_group *make(const weft_activity_config_t *config, w
 	struct weft__activity_group *g = calloc(1, sizeof *g);
 	weft_attr_t attr = {.name = "activities", .policy = weft_policy_named("overcommit")};
 
-	if (!g)
+	if (!g || !weft__twins_begin()) {
+		free(g);
 		return NULL;
+	}
 	config = config ? config : &defaults;
 	g->fn = fn;
 	g->arg = arg;

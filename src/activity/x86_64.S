@@ -248,20 +248,74 @@ FUNCTION(weft__activity_entered_late)
 	ret
 END(weft__activity_entered_late)
 
-/* A twin calls the function at r10. In front of a function that has a twin there are a number and the twin's distance.
- * Such a function begins at an odd multiple of 16, so these words are on its own page. Other addresses are not read in
- * front: a just-in-time compiler's code may begin where its mapping does. */
+/* r10: a function. r11: its twin, which words in front of the function tell: a number, and the distance. Jumps to `no` if
+ * there are none. A function with such words begins at an odd multiple of 16, so they are on its own page. Other addresses
+ * are not read in front: a just-in-time compiler's code may begin where its mapping does. */
+#define TWIN_BY_WORDS(no) \
+	lea	r11d, [r10 - 16]; \
+	test	r11b, 31; \
+	jne	no; \
+	movabs	r11, 0x7461706e66746577; \
+	cmp	r11, [r10 - 16]; \
+	jne	no; \
+	movsxd	r11, dword ptr [r10 - 8]; \
+	add	r11, r10
+
+/* The same, by the table of twins.c. */
+#define TWIN_BY_TABLE(no) \
+	mov	r11, r10; \
+	and	r11d, dword ptr weft__activity_twins_mask[rip]; \
+	add	r11, weft__activity_twins[rip]; \
+9:	cmp	qword ptr [r11], 0; \
+	je	no; \
+	add	r11, 16; \
+	cmp	[r11 - 16], r10; \
+	jne	9b; \
+	mov	r11, [r11 - 8]
+
+/* A twin calls the function at r10. */
 PUBLIC(weft__activity_pointer)
-	lea	r11d, [r10 - 16]
-	test	r11b, 31
-	jne	1f
-	movabs	r11, 0x7461706e66746577
-	cmp	r11, [r10 - 16]
-	jne	1f
-	movsxd	r11, dword ptr [r10 - 8]
-	add	r10, r11
-1:	jmp	r10
+	TWIN_BY_WORDS(1f)
+	jmp	r11
+1:	TWIN_BY_TABLE(2f)
+	jmp	r11
+2:	jmp	r10
 END(weft__activity_pointer)
+
+/* r10: a function. Returns in r11: its twin, or itself. Keeps all other registers. */
+FUNCTION(weft__activity_look_up)
+	TWIN_BY_WORDS(1f)
+	ret
+1:	TWIN_BY_TABLE(2f)
+	ret
+2:	mov	r11, r10
+	ret
+END(weft__activity_look_up)
+
+/* void *weft__activity_twin(const void *function): its twin, or itself. Keeps what weft__activity_tick does. */
+PUBLIC(weft__activity_twin)
+	PUSH(r10)
+	mov	r10, rdi
+	call	weft__activity_look_up
+	mov	rax, r11
+	POP(r10)
+	ret
+END(weft__activity_twin)
+
+/* A twin's first call of a function by its name. r11: two words. The first led here until now; the second is the function,
+ * whose twin, or itself, is the first from now on. */
+PUBLIC(weft__activity_resolve)
+	PUSH(r10)
+	push	r11
+	.cfi_adjust_cfa_offset 8
+	mov	r10, [r11 + 8]
+	call	weft__activity_look_up
+	pop	r10
+	.cfi_adjust_cfa_offset -8
+	mov	[r10], r11
+	POP(r10)
+	jmp	r11
+END(weft__activity_resolve)
 
 /* Where an activity begins. The block holds, above: the function, and six arguments, which go where a function that keeps
  * no register (preserve_none) expects them. Of a function of C the last two are the first. */

@@ -5,6 +5,7 @@
  *   at the start of the pipeline     outline.cpp  a block of `activate` becomes a function
  *                                    twins.cpp    each function that may yield gets a twin, with markers where it
  *                                                 yields
+ *                                    names.cpp    calls by name of functions that the linker chooses
  *   before loops are vectorized      strips.cpp   a counted loop becomes strips, with a marker between them
  *   at the end                       lower.cpp    markers become checks; variables that others may know move to the
  *                                                 heap
@@ -58,6 +59,12 @@ inline constexpr char Pin[] = "weft__activity_pin"; /* frames outside of this on
 inline constexpr char Unpin[] = "weft__activity_unpin";
 /* Calls what the register of nested functions points to: its twin, if it has one. */
 inline constexpr char Pointer[] = "weft__activity_pointer";
+/* The twin of the function that its argument points to, or that function. */
+inline constexpr char TwinOf[] = "weft__activity_twin";
+/* Replaces the first word of the slot at r11, this function, by the twin of the second word, and jumps there. */
+inline constexpr char Resolve[] = "weft__activity_resolve";
+/* Registers an ifunc by three words: the runtime's own, the ifunc's address, its resolver. */
+inline constexpr char IFunc[] = "weft__activity_ifunc";
 inline constexpr char Fresh[] = "weft__activity_fresh";
 inline constexpr char Spawn[] = "weft__activity_spawn";
 inline constexpr char Block[] = "weft__activity_block";
@@ -71,7 +78,7 @@ inline constexpr char Hot[] = "weft__activity_hot";
  * both places, whenever code and runtime expect other things of each other than before: functions, registers, offsets,
  * what stands in front of a function. Then what was compiled before does not link, or start, and the name says why.
  */
-inline constexpr char Version[] = "weft_activities_version_3__compile_again_with_the_weft_you_link";
+inline constexpr char Version[] = "weft_activities_version_4__compile_again_with_the_weft_you_link";
 
 /* Offsets in struct weft__activity_hot. */
 enum { HotLimit = 0, HotFlag = 8, HotArguments = 12, HotTarget = 16, HotBytes = 48 };
@@ -85,8 +92,9 @@ inline constexpr char TwinAttribute[] = "weft-twin";
 /* Of a call: it may yield, and needs room for frames of twins. */
 inline constexpr char YieldsAttribute[] = "weft-yields";
 inline constexpr char Suffix[] = ".yielding";
-/* Of a function that jumps to the twin of another file's function or, if there is none, to the function. */
+/* Of a function that jumps to the twin of the definition that the linker chose, if there is one, else to that. */
 inline constexpr char EitherSuffix[] = ".either";
+inline constexpr char EitherAttribute[] = "weft-either";
 
 inline bool calls(const Instruction &I, StringRef Name)
 {
@@ -101,6 +109,24 @@ enum { SaysNoYield = 1, SaysNoImplicit = 2 };
 
 /* An error at an instruction; code generation stops after it. */
 void error(const Instruction &At, const Twine &Message);
+/* C++'s inline functions and templates: the definitions of all files do the same. */
+inline bool alike(const GlobalValue &V)
+{
+	return V.hasLinkOnceODRLinkage() || V.hasWeakODRLinkage();
+}
+
+/* May the linker choose a definition that does something else? */
+bool replaceable(const GlobalValue &V);
+/* Can words stand in front of F? If not, there was an error. */
+bool hasWordsInFront(Function &F);
+/* A function of type T that jumps to the twin of the definition of V that the linker chooses. */
+Function *either(GlobalValue &V, FunctionType *T);
+/* The V that a function of either() jumps to; null: it is another function. */
+GlobalValue *chosenBy(const Function &Either);
+/* LLVM's linker crashes where a module of -flto has a pointer to an ifunc of its own. Such ifuncs are plain. */
+bool mayPointToIFuncs(Module &M);
+/* Registers the module's ifuncs, whose addresses may be those of entries of the PLT, without words in front. */
+void announceIFuncs(Module &M);
 /* A declaration of what the runtime provides. */
 FunctionCallee runtime(Module &M, StringRef Name, Type *Result, ArrayRef<Type *> Parameters);
 /* weft__activity_hot, and a field of it. */
@@ -120,6 +146,13 @@ bool makeTwins(Module &M, FunctionAnalysisManager &FAM);
 
 struct Strips : PassInfoMixin<Strips> {
 	PreservedAnalyses run(Function &F, FunctionAnalysisManager &FAM);
+};
+struct Choose : PassInfoMixin<Choose> {
+	PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM);
+	static bool isRequired()
+	{
+		return true;
+	}
 };
 struct Lower : PassInfoMixin<Lower> {
 	PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM);

@@ -58,12 +58,11 @@ static void registerPasses(PassBuilder &PB)
 	PB.registerPipelineStartEPCallback([](ModulePassManager &MPM, OptimizationLevel) { MPM.addPass(Twins()); });
 	PB.registerVectorizerStartEPCallback(
 	    [](FunctionPassManager &FPM, OptimizationLevel) { FPM.addPass(Strips()); });
-#if LLVM_VERSION_MAJOR >= 20
-	PB.registerOptimizerLastEPCallback(
-	    [](ModulePassManager &MPM, OptimizationLevel, ThinOrFullLTOPhase) { MPM.addPass(Lower()); });
-#else
-	PB.registerOptimizerLastEPCallback([](ModulePassManager &MPM, OptimizationLevel) { MPM.addPass(Lower()); });
-#endif
+	auto AtTheEnd = [](ModulePassManager &MPM, OptimizationLevel, auto...) {
+		MPM.addPass(Choose());
+		MPM.addPass(Lower());
+	};
+	PB.registerOptimizerLastEPCallback(AtTheEnd);
 	PB.registerFullLinkTimeOptimizationEarlyEPCallback(
 	    [](ModulePassManager &MPM, OptimizationLevel) { MPM.addPass(Join()); });
 	PB.registerFullLinkTimeOptimizationLastEPCallback([](ModulePassManager &MPM, OptimizationLevel) {
@@ -78,6 +77,8 @@ static void registerPasses(PassBuilder &PB)
 			    return MPM.addPass(Join()), true;
 		    if (Name == "weft-prune")
 			    return MPM.addPass(Prune()), true;
+		    if (Name == "weft-choose")
+			    return MPM.addPass(Choose()), true;
 		    if (Name == "weft-lower")
 			    return MPM.addPass(Lower()), true;
 		    return false;

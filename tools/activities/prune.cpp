@@ -79,7 +79,7 @@ class Reach
 
 static bool isTwin(Function &F)
 {
-	return F.hasFnAttribute(TwinAttribute) || F.getName().ends_with(EitherSuffix);
+	return F.hasFnAttribute(TwinAttribute) || F.hasFnAttribute(EitherAttribute);
 }
 
 /* C is read or called. A twin may hand a pointer to the runtime, which calls what it points to in an activity. */
@@ -101,6 +101,10 @@ void Reach::body(Function &F)
 {
 	bool ByTwin = F.hasFnAttribute(TwinAttribute);
 
+	if (GlobalValue *Chosen = chosenBy(F)) {
+		constant(Chosen, true);
+		ByPointer |= isa<GlobalIFunc>(Chosen);
+	}
 	for (Instruction &I : instructions(F)) {
 		auto *Call = dyn_cast<CallBase>(&I);
 
@@ -144,13 +148,15 @@ Reach::Reach(Module &M)
 	given(M.getFunction("weft_activity_main"), 0);
 	given(M.getFunction("weft_activity_run"), 1);
 	given(M.getFunction("weft_activity_post"), 1);
+	for (Function &F : M)
+		if (Function *Twin = announced(F); Twin && !F.hasLocalLinkage())
+			Twins.insert(Twin);
 	for (size_t Done = 0; Done < Twins.size();) {
 		while (Done < Twins.size())
 			body(*Twins[Done++]);
 		for (Function &F : M)
-			if (Function *Twin = announced(F))
-				if (!F.hasLocalLinkage() || (ByPointer && pointedTo(F)))
-					Twins.insert(Twin);
+			if (Function *Twin = announced(F); Twin && ByPointer && pointedTo(F))
+				Twins.insert(Twin);
 	}
 }
 
@@ -159,15 +165,30 @@ PreservedAnalyses Prune::run(Module &M, ModuleAnalysisManager &)
 	SmallPtrSet<Constant *, 32> Free;
 	Reach Reached(M);
 
-	for (Function &F : M)
-		if (Function *Twin = announced(F); Twin && !Reached.has(Twin)) {
+	for (Function &F : M) {
+		if (Function *Twin = announced(F); Twin && !Reached.has(Twin))
 			F.setPrefixData(nullptr);
-			Free.insert(Twin);
-		}
+		if (F.hasFnAttribute(TwinAttribute) && !Reached.has(&F))
+			Free.insert(&F);
+	}
 	if (Free.empty())
 		return PreservedAnalyses::all();
 	removeFromUsedLists(M, [&](Constant *C) { return Free.contains(C->stripPointerCasts()); });
 	return PreservedAnalyses::none();
+}
+
+/* The twin of what the linker chose, or that function itself; null: it is not in this module, or not chosen yet. */
+static Function *joined(const Function &Either)
+{
+	GlobalValue *V = chosenBy(Either);
+
+	if (auto *A = dyn_cast_or_null<GlobalAlias>(V))
+		V = replaceable(*A) ? nullptr : A->getAliaseeObject();
+	auto *F = dyn_cast_or_null<Function>(V);
+	if (!F || F->isDeclarationForLinker() || replaceable(*F) || F->getFunctionType() != Either.getFunctionType())
+		return nullptr;
+	Function *Twin = announced(*F);
+	return Twin ? Twin : F;
 }
 
 /* What twins call of other files, now that these are here. Calls that are not inlined, as they were before. */
@@ -175,16 +196,19 @@ PreservedAnalyses Join::run(Module &M, ModuleAnalysisManager &)
 {
 	bool Changed = false;
 
-	for (Function &F : M) {
-		StringRef Name = F.getName();
-		Function *Twin = Name.consume_back(EitherSuffix) ? M.getFunction((Name + Suffix).str()) : nullptr;
+	for (Function &F : make_early_inc_range(M)) {
+		Function *To = joined(F);
 
-		if (!Twin || Twin->isDeclaration() || Twin->getFunctionType() != F.getFunctionType())
+		if (!To)
 			continue;
 		for (User *U : F.users())
 			if (auto *Call = dyn_cast<CallBase>(U))
 				Call->setIsNoInline();
-		F.replaceAllUsesWith(Twin);
+		F.replaceAllUsesWith(To);
+		/* Its slot would look like a pointer to the function. */
+		Value *Slot = cast<CallBase>(F.getEntryBlock().front()).getArgOperand(0);
+		F.eraseFromParent();
+		cast<GlobalVariable>(Slot)->eraseFromParent();
 		Changed = true;
 	}
 	return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();

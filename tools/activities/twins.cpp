@@ -10,7 +10,7 @@
  *
  *   call of                      in a twin becomes a call of
  *   a function of this file      its twin
- *   one of another file          its twin, if the linker found one (a weak symbol), else the function
+ *   one that the linker chooses  the twin that stands in front of the chosen function (names.cpp), else the function
  *   a pointer                    the twin that stands in front of the function, if there is one, else the function
  *   weft__activity_park          weft__activity_park_now, after which no register is as it was: all that lives is in
  *                                the frame, which is what is copied
@@ -52,6 +52,10 @@ const StringSet<> Waits = {"read",	  "write",	 "readv",	    "writev",  "pread",
 			   "waitpid",	  "wait",	 "fsync",	    "open",    "openat",
 			   "getaddrinfo", "getnameinfo", "clock_nanosleep", "pause",   "fdatasync",
 			   "flock"};
+/* Functions of libc that call the system, which takes longer than to look for a program's own function of that name. */
+const StringSet<> OfSystem = {"access", "chmod", "chown",   "closedir", "fstat", "fstatvfs", "kill",	 "lchown",
+			      "lstat",	"mkdir", "opendir", "pclose",	"popen", "readlink", "realpath", "rename",
+			      "rmdir",	"stat",	 "statvfs", "system",	"times", "unlink",   "utime",	 "utimes"};
 
 /*
  * What C++ calls around the first initialization of a function's static variable, which is as in no_yield: another
@@ -109,7 +113,7 @@ class TwinMaker
 	void spawn(Body &B);
 	Function *enter(Function *B);
 	bool mayHaveTwin(Function &F);
-	bool isPlain(Function &F);
+	bool isPlain(Value &Callee);
 	Points points(Function &F);
 	bool recursive(Function *F);
 	void spread();
@@ -121,12 +125,11 @@ class TwinMaker
 	bool cloneTables(Function &F, ValueToValueMapTy &Map,
 			 std::vector<std::pair<GlobalVariable *, GlobalVariable *>> &Tables);
 	void fill(Function &F);
+	Function *ours(const CallBase *Call);
 	void call(CallBase *Call);
 	void byPointer(CallBase *Call);
-	Value *pointed(CallBase *Call);
-	Function *either(Function *Callee);
 	void forget(CallBase *Call);
-	void announce(Function &F);
+	bool announce(Function &F);
 	void callsKeepNothing(std::vector<CallBase *> &Calls, StringRef Name);
 	void dropMarkers();
 	void needVersion();
@@ -225,11 +228,20 @@ bool TwinMaker::mayHaveTwin(Function &F)
 	       !(Says[&F] & SaysNoYield) && !F.hasFnAttribute(Attribute::Naked);
 }
 
-/* Is it certain that no twin of it exists? */
-bool TwinMaker::isPlain(Function &F)
+/*
+ * Is it certain that no twin of it exists? A function that has the name of one of libc's, and parameters of its own, is
+ * the program's.
+ */
+bool TwinMaker::isPlain(Value &Callee)
 {
 	LibFunc Known;
 
+	if (isa<GlobalIFunc>(Callee))
+		return !mayPointToIFuncs(M);
+	if (!isa<Function>(Callee))
+		return false;
+	auto &F = cast<Function>(Callee);
+	StringRef Name = F.getName();
 	if (F.isIntrinsic() || initializes(F) || Says[&F] & SaysNoYield || F.hasFnAttribute(Attribute::ReturnsTwice))
 		return true;
 	/* A body that the compiler may look into, but that is elsewhere: headers of libc have such, atol for one. */
@@ -238,14 +250,26 @@ bool TwinMaker::isPlain(Function &F)
 	/* It need not be anywhere else. */
 	if (F.hasFnAttribute(Attribute::AlwaysInline))
 		return true;
-	if (F.getName().starts_with("weft_"))
+	if (Name.starts_with("weft_"))
 		return true;
 	if (F.hasFnAttribute("llvm.assume") &&
 	    F.getFnAttribute("llvm.assume").getValueAsString().contains("weft_plain"))
 		return true;
-	if (Waits.contains(F.getName()))
+	if (Waits.contains(Name) || OfSystem.contains(Name) || Name.starts_with("__wrap_") ||
+	    Name.starts_with("__real_"))
 		return false;
-	return FAM.getResult<TargetLibraryAnalysis>(F).getLibFunc(F.getName(), Known) || F.getName().starts_with("__");
+	return FAM.getResult<TargetLibraryAnalysis>(F).getLibFunc(F, Known) || Name.starts_with("__");
+}
+
+/* The function of this file that a call by name runs. Null: a pointer, or a name for which the linker chooses. */
+Function *TwinMaker::ours(const CallBase *Call)
+{
+	auto *V = dyn_cast<GlobalValue>(Call->getCalledOperand());
+
+	while (auto *A = dyn_cast_or_null<GlobalAlias>(V))
+		V = A->isInterposable() ? nullptr : dyn_cast<GlobalValue>(A->getAliasee());
+	auto *F = dyn_cast_or_null<Function>(V);
+	return F && Of.count(F) && !F->isInterposable() ? F : nullptr;
 }
 
 Points TwinMaker::points(Function &F)
@@ -280,7 +304,7 @@ Points TwinMaker::points(Function &F)
 #endif
 			else if (calls(I, Park))
 				Result.Parks.push_back(Call);
-			else if (Function *Callee = Call->getCalledFunction(); !Callee || !isPlain(*Callee))
+			else if (!isPlain(*Call->getCalledOperand()))
 				Result.Calls.push_back(Call);
 		}
 		if (!D.NoYield && !D.NoImplicit)
@@ -308,11 +332,11 @@ bool TwinMaker::recursive(Function *F)
 
 		Work.pop_back();
 		for (CallBase *Call : Of[Caller].Calls) {
-			Function *Callee = Call->getCalledFunction();
+			Function *Callee = ours(Call);
 
 			if (Callee == F)
 				return true;
-			if (Callee && Of.count(Callee) && Seen.insert(Callee).second)
+			if (Callee && Seen.insert(Callee).second)
 				Work.push_back(Callee);
 		}
 	}
@@ -327,9 +351,8 @@ void TwinMaker::spread()
 		for (auto &[F, Where] : Of)
 			Changed |= any_of(Where.Calls,
 					  [&](CallBase *Call) {
-						  Function *Callee = Call->getCalledFunction();
-						  return !Callee || MayYield.count(Callee) ||
-							 (!Of.count(Callee) && !isPlain(*Callee));
+						  Function *Callee = ours(Call);
+						  return !Callee || MayYield.count(Callee);
 					  }) &&
 				   MayYield.insert(F);
 	}
@@ -361,14 +384,15 @@ std::string TwinMaker::why(Function *F)
 	if (!Where.BackEdges.empty())
 		return "has a loop";
 	for (CallBase *Call : Where.Calls) {
-		Function *Callee = Call->getCalledFunction();
+		auto *Named = dyn_cast<GlobalValue>(Call->getCalledOperand());
+		Function *Callee = ours(Call);
 
-		if (!Callee)
+		if (!Named)
 			return "calls by a pointer";
-		if (Waits.contains(Callee->getName()))
-			return ("calls " + Callee->getName() + ", which waits").str();
-		if (!Of.count(Callee) && !isPlain(*Callee))
-			return ("calls " + Callee->getName() + ", which is in another file").str();
+		if (!Callee && Waits.contains(Named->getName()))
+			return ("calls " + Named->getName() + ", which waits").str();
+		if (!Callee)
+			return ("calls " + Named->getName() + ", which is in another file").str();
 		if (Called.empty() && Callee != F && MayYield.count(Callee))
 			Called = Callee->getName();
 	}
@@ -451,6 +475,24 @@ bool TwinMaker::keepsLabels(Function &F)
 	return false;
 }
 
+/*
+ * No other file refers to a twin by name: the words in front of F lead to it. Functions that are alike in many files
+ * have one twin, in a group of its own: the linker may take F from a file that was compiled without the pass.
+ */
+static void place(Function &F, Function &T)
+{
+	T.setDSOLocal(true);
+	T.setComdat(nullptr);
+	if (!F.hasComdat() || !alike(F)) {
+		T.setVisibility(GlobalValue::DefaultVisibility);
+		T.setLinkage(GlobalValue::InternalLinkage);
+		return;
+	}
+	T.setVisibility(GlobalValue::HiddenVisibility);
+	T.setComdat(F.getParent()->getOrInsertComdat(T.getName()));
+	T.getComdat()->setSelectionKind(F.getComdat()->getSelectionKind());
+}
+
 void TwinMaker::clone(Function &F)
 {
 	ValueToValueMapTy Map;
@@ -477,65 +519,12 @@ void TwinMaker::clone(Function &F)
 	for (auto &[Old, New] : Tables)
 		New->setInitializer(MapValue(Old->getInitializer(), Map));
 	T->setCallingConv(F.getCallingConv());
-	T->setVisibility(F.getVisibility());
-	T->setDSOLocal(F.isDSOLocal());
-	/* A group of its own: the linker may take F from a file that was compiled without the pass. */
-	T->setComdat(F.getComdat());
-	if (F.hasComdat() && !F.hasLocalLinkage()) {
-		T->setComdat(M.getOrInsertComdat(T->getName()));
-		T->getComdat()->setSelectionKind(F.getComdat()->getSelectionKind());
-	}
+	place(F, *T);
 	for (auto K : {Attribute::Memory, Attribute::WillReturn, Attribute::NoRecurse, Attribute::NoSync,
 		       Attribute::NoFree, Attribute::Speculatable})
 		T->removeFnAttr(K);
 	T->addFnAttr(TwinAttribute);
 	Twin[&F] = T;
-}
-
-/*
- * A function that jumps to the twin or, if there is none, to the function: one for each name, whichever file it comes
- * from. A choice at each call would be three times as long.
- */
-Function *TwinMaker::either(Function *Callee)
-{
-	std::string Name = (Callee->getName() + EitherSuffix).str();
-	FunctionType *T = Callee->getFunctionType();
-
-	if (Function *F = M.getFunction(Name))
-		return F;
-	auto *Weak = Function::Create(T, GlobalValue::ExternalWeakLinkage, Callee->getName() + Suffix, &M);
-	auto *F = Function::Create(T, GlobalValue::LinkOnceODRLinkage, Name, &M);
-	std::vector<Value *> Arguments;
-	std::vector<AttributeSet> Parameters;
-	AttributeList As = Callee->getAttributes();
-
-	F->copyAttributesFrom(Callee);
-	F->setLinkage(GlobalValue::LinkOnceODRLinkage);
-	F->setVisibility(GlobalValue::HiddenVisibility);
-	F->setDSOLocal(true);
-	F->setComdat(M.getOrInsertComdat(Name));
-	for (auto K :
-	     {Attribute::Memory, Attribute::WillReturn, Attribute::NoRecurse, Attribute::NoSync, Attribute::NoFree,
-	      Attribute::Speculatable, Attribute::NoReturn, Attribute::AlwaysInline, Attribute::InlineHint})
-		F->removeFnAttr(K);
-	F->addFnAttr(Attribute::NoInline);
-	F->addFnAttr("thunk");
-	F->setUWTableKind(UWTableKind::None); /* has no frame: an unwinder meets what it jumps to */
-	for (Argument &A : F->args()) {
-		Arguments.push_back(&A);
-		Parameters.push_back(As.getParamAttrs(A.getArgNo()));
-	}
-	IRBuilder<> IR(BasicBlock::Create(C, "", F));
-	Value *To = IR.CreateSelect(IR.CreateICmpNE(Weak, ConstantPointerNull::get(P)), Weak, Callee);
-	CallInst *Call = IR.CreateCall(T, To, Arguments);
-	Call->setTailCallKind(CallInst::TCK_MustTail);
-	Call->setCallingConv(F->getCallingConv());
-	Call->setAttributes(AttributeList::get(C, AttributeSet(), As.getRetAttrs(), Parameters));
-	if (T->getReturnType()->isVoidTy())
-		IR.CreateRetVoid();
-	else
-		IR.CreateRet(Call);
-	return F;
 }
 
 /* By a function of the runtime, which gets the pointer in the register of a nested function's frame, and jumps. */
@@ -576,33 +565,24 @@ void TwinMaker::byPointer(CallBase *Call)
 /* The pointer's register is in use, or the caller must be gone before the call. */
 static bool canJump(CallBase *Call)
 {
-	return !Call->isMustTailCall() && Call->getCallingConv() == CallingConv::C && !isa<CallBrInst>(Call) &&
-	       !Call->hasInAllocaArgument() && none_of(Call->args(), [&](Use &A) {
-		       return Call->paramHasAttr(Call->getArgOperandNo(&A), Attribute::Nest);
-	       });
+	return !Call->isMustTailCall() && !isa<CallBrInst>(Call) && !Call->hasInAllocaArgument() &&
+	       none_of(Call->args(),
+		       [&](Use &A) { return Call->paramHasAttr(Call->getArgOperandNo(&A), Attribute::Nest); });
 }
 
-/* As weft__activity_pointer does, in place. A function that cannot have a twin is looked up in words of zeros. */
-Value *TwinMaker::pointed(CallBase *Call)
+/* A call that cannot jump by way of the runtime: the runtime is asked for the twin first. */
+static void ask(CallBase *Call)
 {
 	IRBuilder<> IR(Call);
-	Type *I8 = IR.getInt8Ty(), *I32 = IR.getInt32Ty(), *I64 = IR.getInt64Ty();
-	Value *Callee = Call->getCalledOperand();
-	Type *Words = ArrayType::get(I64, FrontBytes / 8);
-	auto *None = M.getNamedGlobal("weft.no.twin");
+	Type *P = IR.getPtrTy();
+	FunctionCallee Callee = runtime(*Call->getModule(), TwinOf, P, {P});
+	CallInst *Ask = IR.CreateCall(Callee, {Call->getCalledOperand()});
 
-	if (!None)
-		None = new GlobalVariable(M, Words, true, GlobalValue::PrivateLinkage, Constant::getNullValue(Words),
-					  "weft.no.twin");
-	Value *Front = IR.CreateConstGEP1_64(I8, Callee, -(int64_t)FrontBytes);
-	Value *Bits = IR.CreateAnd(IR.CreatePtrToInt(Front, I64), IR.getInt64(FrontAlignment - 1));
-	Front = IR.CreateSelect(IR.CreateICmpEQ(Bits, IR.getInt64(0)), Front, None);
-	Value *Number = IR.CreateAlignedLoad(I64, Front, Align(1));
-	Value *Has = IR.CreateICmpEQ(Number, IR.getInt64(Magic));
-	Value *Far = IR.CreateAlignedLoad(I32, IR.CreateConstGEP1_64(I8, Front, 8), Align(1));
-
-	Far = IR.CreateSelect(Has, IR.CreateSExt(Far, I64), IR.getInt64(0));
-	return IR.CreateGEP(I8, Callee, Far);
+	/* The dynamic linker, were it asked at the first call, would keep less. */
+	cast<Function>(Callee.getCallee())->setCallingConv(CallingConv::PreserveMost);
+	cast<Function>(Callee.getCallee())->addFnAttr(Attribute::NonLazyBind);
+	Ask->setCallingConv(CallingConv::PreserveMost);
+	Call->setCalledOperand(Ask);
 }
 
 /* What is not true of a call that may switch. */
@@ -615,20 +595,19 @@ void TwinMaker::forget(CallBase *Call)
 
 void TwinMaker::call(CallBase *Call)
 {
-	Function *Callee = Call->getCalledFunction();
+	auto *Named = dyn_cast<GlobalValue>(Call->getCalledOperand());
+	bool IsC = Call->getCallingConv() == CallingConv::C;
 
-	if (Callee && Of.count(Callee) && !MayYield.count(Callee))
-		return;
-	if (!Callee && canJump(Call)) {
-		byPointer(Call);
-		return;
-	}
-	if (!Callee)
-		Call->setCalledOperand(pointed(Call));
-	else if (auto T = Twin.find(Callee); T != Twin.end())
-		Call->setCalledOperand(T->second);
+	if (Function *F = ours(Call)) {
+		if (!MayYield.count(F))
+			return;
+		Call->setCalledOperand(Twin[F]);
+	} else if (Named && IsC)
+		Call->setCalledOperand(either(*Named, Call->getFunctionType()));
+	else if (!Named && IsC && canJump(Call))
+		return byPointer(Call);
 	else
-		Call->setCalledOperand(either(Callee));
+		ask(Call);
 	forget(Call);
 }
 
@@ -707,34 +686,27 @@ void TwinMaker::fill(Function &F)
 			Call->setDebugLoc(DILocation::get(C, T.getSubprogram()->getLine(), 0, T.getSubprogram()));
 }
 
-/* In front of the function: where its twin is, for calls by pointer. */
-void TwinMaker::announce(Function &F)
+/* In front of the function: where its twin is. False: there was an error. */
+bool TwinMaker::announce(Function &F)
 {
 	Function *T = Twin[&F];
 	Type *I64 = Type::getInt64Ty(C), *I32 = Type::getInt32Ty(C);
 
 	/* Other files do not point to `main`, which calls most of a program. */
 	if ((F.hasLocalLinkage() || F.getName() == "main") && !F.hasAddressTaken())
-		return;
-	/* By a name that the dynamic linker does not replace. The linker may take the twin from another file. */
-	Constant *Here = T;
+		return true;
+	if (!hasWordsInFront(F))
+		return false;
 	if (T->hasLocalLinkage())
 		appendToCompilerUsed(M, {T}); /* what a prefix refers to is not seen as used */
-	else {
-		auto Linkage = T->hasComdat() ? T->getLinkage() : GlobalValue::PrivateLinkage;
-		auto *Alias = GlobalAlias::create(T->getValueType(), 0, Linkage, T->getName() + ".here", T, &M);
-
-		if (T->hasComdat())
-			Alias->setVisibility(GlobalValue::HiddenVisibility);
-		Here = Alias;
-	}
-	Constant *Far = ConstantExpr::getTrunc(ConstantExpr::getSub(ConstantExpr::getPtrToInt(Here, I64),
+	Constant *Far = ConstantExpr::getTrunc(ConstantExpr::getSub(ConstantExpr::getPtrToInt(T, I64),
 								    ConstantExpr::getPtrToInt(&F, I64)),
 					       I32);
 	/* -fsanitize=function would put words of its own between. A function without them is not checked. */
 	F.setMetadata(LLVMContext::MD_func_sanitize, nullptr);
 	F.setAlignment(std::max(F.getAlign().valueOrOne(), Align(FrontAlignment)));
 	F.setPrefixData(ConstantStruct::getAnon({ConstantInt::get(I64, Magic), Far, ConstantInt::get(I32, 0)}, true));
+	return true;
 }
 
 /* What plain code need not know. */
@@ -793,8 +765,11 @@ bool TwinMaker::run()
 				if (auto *B = dyn_cast<Function>(Call->getArgOperand(1)); B && Twin.count(B))
 					Call->setArgOperand(1, Twin[B]);
 	for (auto &[F, T] : Twin)
-		announce(*F);
+		if (!announce(*F))
+			break; /* there was an error, which is that of all others */
 	dropMarkers();
+	if (!Twin.empty())
+		announceIFuncs(M);
 	if (!Twin.empty() || Any)
 		needVersion();
 	return !Twin.empty() || Any;

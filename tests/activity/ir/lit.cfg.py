@@ -12,7 +12,7 @@ PLUGIN, LLVM = (shlex.quote(lit_config.params[name]) for name in ("plugin", "llv
 CLANG = f"clang-{LLVM} -isystem {shlex.quote(INCLUDE)} -Wall -S -emit-llvm -fno-discard-value-names '%s'"
 # As clang's front end makes it: not optimized, but ready for it.
 FRESH = f"{CLANG} -O1 -Xclang -disable-llvm-passes -o '%t.ll'"
-OPT = f"{shlex.quote(os.environ.get('WEFT_OPT', f'opt-{LLVM}'))} -load-pass-plugin={PLUGIN} -S '%t.ll' -o '%t'"
+OPT = f"{shlex.quote(os.environ.get('WEFT_OPT', f'opt-{LLVM}'))} -load-pass-plugin={PLUGIN} -verify-each -S '%t.ll' -o '%t'"
 FILECHECK = f"FileCheck-{LLVM} '%s'"
 
 config.name = "activities"
@@ -24,12 +24,14 @@ config.environment["FILECHECK_OPTS"] = "--dump-input=never"
 config.substitutions += [
     # What twins.cpp and outline.cpp make.
     ("%twins", f"{FRESH} && {OPT} -passes=weft-twins"),
-    # The same, and lower.cpp.
-    ("%lower", f"{FRESH} && {OPT} -passes=weft-twins,weft-lower"),
+    # The same, and the end of the pass: names.cpp, lower.cpp.
+    ("%lower", f"{FRESH} && {OPT} -passes=weft-twins,weft-choose,weft-lower"),
     # All of the pass, in the compiler, and the optimizer around it.
-    ("%optimized", f"{CLANG} -O2 -fpass-plugin={PLUGIN} -o '%t'"),
+    ("%optimized", f"{CLANG} -O2 -Xclang -llvm-verify-each -fpass-plugin={PLUGIN} -o '%t'"),
     # After %fresh OPTION: as if the file were a whole program, linked with -flto.
     ("%whole", f"{OPT} -passes=weft-twins,weft-lower,internalize,weft-join,weft-prune,globaldce -internalize-public-api-list=main"),
+    # After %fresh OPTION: what %lower does.
+    ("%end", f"{OPT} -passes=weft-twins,weft-choose,weft-lower"),
     # Compare what was made with the lines of a prefix: %see=PREFIX.
     ("%see=", f"{FILECHECK} --input-file='%t' --check-prefix="),
     # Compare the pass's errors, after %fresh OPTION: %refused=PREFIX.

@@ -15,6 +15,13 @@
 // RUN: %fresh -DLABELS
 // RUN: %refused=LABELS
 // LABELS: the address of a label is kept outside of this function's variables
+// RUN: %fresh -fsanitize=kcfi
+// RUN: %refused=KCFI
+// KCFI: activities cannot be compiled with -fsanitize=kcfi: it needs the place in front
+// KCFI-NOT: activities cannot be compiled
+// RUN: %fresh -fpatchable-function-entry=4,2
+// RUN: %refused=PATCHABLE
+// PATCHABLE: activities cannot be compiled with -fpatchable-function-entry with a second number: it needs
 #include <stdarg.h>
 #include <weft/charcoal.h>
 #ifndef WRONG
