@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What chosen.c calls. Each function lets others run if it was compiled with the pass, and in yielding mode. */
 #include "chosen.h"
+#include <stdarg.h>
 #include <weft/charcoal.h>
 
 #ifndef VERSIONS
@@ -45,6 +46,18 @@ int weak_alias(int n) __attribute__((weak, alias("strong")));
 VERSIONS int cloned(int n)
 {
 	return times(n, 3000);
+}
+
+double dots(int n, ...)
+{
+	double sum = 0;
+	va_list rest;
+
+	va_start(rest, n);
+	while (n-- > 0)
+		sum += times(1, 1000) * va_arg(rest, double);
+	va_end(rest);
+	return sum;
 }
 
 int wrapped(int n)

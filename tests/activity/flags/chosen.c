@@ -99,6 +99,7 @@ int activity_main(void)
 	TRY(alias(1), 2000);
 	TRY(weak_alias(1), 2000);
 	TRY(cloned(1), 3000);
+	TRY(dots(3, 1.0, 2.0, 3.0), 6000);
 	for (int i = 0; i < 3; i++)
 		TRY(table[i](1), i < 2 ? 2000 : 3000);
 #ifdef WRAPPED

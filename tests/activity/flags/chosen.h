@@ -21,6 +21,8 @@ int wrapped(int n);
 /* Of the library; a program may replace it. The library calls it in calls_interposed. */
 int interposed(int n);
 int calls_interposed(int n);
+/* The sum of what follows, in thousands: n numbers. */
+double dots(int n, ...);
 /* Names of libc. The functions of these names here do something else. */
 ssize_t send(int n, const void *data, size_t size, int flags);
 unsigned sleep(unsigned n);

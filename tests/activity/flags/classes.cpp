@@ -11,6 +11,7 @@
 
 #include "../cases.h"
 #include "both.hpp"
+#include "made.hpp"
 
 namespace
 {
@@ -225,6 +226,16 @@ int by_inline(int n)
 	return counter{}.add(n).add(2 * n).value + counted_twice(n);
 }
 
+/* A whole object, a base, and one that is deleted by a pointer to its base. */
+int by_made(int n)
+{
+	made first(n);
+	made_further second(n + 1);
+	std::unique_ptr<made> third = std::make_unique<made_further>(n + 2);
+
+	return first.value + second.value + third->value;
+}
+
 /* The yield in no_yield is none, and an invoke, because a destructor and a handler are in scope. */
 int by_guard(int n)
 {
@@ -245,10 +256,17 @@ int by_guard(int n)
 }
 
 int (*const volatile functions[])(int) = {by_virtual, by_lambda,       by_container, by_exception, by_handler,
-					  by_static,  by_thread_local, by_inline,    by_guard};
-const char *const names[] = {"virtual functions",    "lambdas and members", "containers",
-			     "exceptions",	     "handlers that yield", "static variables",
-			     "variables of threads", "inline functions",    "no_yield in a try block"};
+					  by_static,  by_thread_local, by_inline,    by_guard,	   by_made};
+const char *const names[] = {"virtual functions",
+			     "lambdas and members",
+			     "containers",
+			     "exceptions",
+			     "handlers that yield",
+			     "static variables",
+			     "variables of threads",
+			     "inline functions",
+			     "no_yield in a try block",
+			     "constructors of another file"};
 
 void *all_at_once(void *)
 {
@@ -270,6 +288,8 @@ void *all_at_once(void *)
 		expect(good == EACH, names[i]);
 	}
 	expect(alive == 0, "destructors");
+	expect(made::making.most > 1 && made::ending.most > 1,
+	       "others run inside constructors and destructors of another file");
 	return nullptr;
 }
 } // namespace
