@@ -27,7 +27,8 @@
  *  2. Each function f that may yield is compiled twice. `f` is plain C. Its *twin* `f.yielding` has a check at its
  *     entry and on each back-edge, and calls twins. A check is a load and a branch: the group's timer sets a flag.
  *  3. Code in `no_yield` calls f, not its twin: it runs at the speed of plain C, and no callee can switch. A pointer to
- *     a function is a pointer to f; in front of f stands where its twin is, and only twins look there.
+ *     a function is a pointer to f; in front of f stands where its twin is, and only twins look there, also when they
+ *     call a function of another file by its name: so the linker's choice of f decides.
  *  4. A parked activity is a copy of its frames, made when it parks; they come back at the same addresses. Twins keep
  *     nothing for this: a call costs what a call in C costs. (Rejected: frames on the heap, made by LLVM's coroutines:
  *     a call 4.4 times plain C's, code 9 to 13 times, an order of magnitude more compile time.)
