@@ -165,7 +165,7 @@ static uintptr_t park_in_place(struct weft__activity_group *g, weft_activity_t *
 	return GO_ON;
 }
 
-static WEFT__COLD uintptr_t parked_unusually(struct weft__activity_group *g, weft_activity_t *self, char *sp)
+static WEFT__COLD uintptr_t weft__parked_unusually(struct weft__activity_group *g, weft_activity_t *self, char *sp)
 {
 	if (!g->stackful)
 		return keep(g, self, sp) ? to(g, weft__scheduled(g)) : park_in_place(g, self);
@@ -182,7 +182,7 @@ uintptr_t weft__activity_parked(char *sp)
 		weft__activity_ends_cancelled();
 	look(g);
 	if (weft__unlikely(g->unusual))
-		return parked_unusually(g, self, sp);
+		return weft__parked_unusually(g, self, sp);
 	if (weft__unlikely(!keep(g, self, sp)))
 		return park_in_place(g, self);
 	return to(g, weft__pick(g));
@@ -196,7 +196,7 @@ static void unset(struct weft__activity_group *g)
 	g->hot->limit = g->profile ? UINTPTR_MAX : g->hot->full;
 }
 
-static WEFT__COLD uintptr_t yielded_unusually(struct weft__activity_group *g, weft_activity_t *self, char *sp)
+static WEFT__COLD uintptr_t weft__yielded_unusually(struct weft__activity_group *g, weft_activity_t *self, char *sp)
 {
 	const weft_activity_scheduler_t *s = g->scheduler;
 
@@ -222,7 +222,7 @@ uintptr_t weft__activity_yielded(char *sp)
 		weft__activity_ends_cancelled();
 	look(g);
 	if (weft__unlikely(g->unusual))
-		return yielded_unusually(g, self, sp);
+		return weft__yielded_unusually(g, self, sp);
 	if (!g->first)
 		return GO_ON;
 	self->object = NULL;
