@@ -62,7 +62,7 @@ if(WEFT_CLANG)
 	list(APPEND weft_compilers clang)
 endif()
 
-set(weft_without_activities "no clang here compiles activities: ./weft test --full fetches clang 22 and LLVM's headers")
+set(weft_without_activities "no clang here compiles activities: ./weft test --full fetches clang 22 and the headers of LLVM")
 
 # The limits are stated for a machine that does this piece of work in 0.16 seconds. A slower one gets more time, up to four times.
 set(WEFT_PATIENCE 1 CACHE STRING "Multiplies the time limits of all tests")

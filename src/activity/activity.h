@@ -370,16 +370,16 @@ void weft__activity_counted(const void *at, const char *sp);
 /* From now on children of fork know what they have not. */
 void weft__fork_watch(void);
 
-/* ---- calls.c ---------------------------------------------------------------------------------------------------- */
+/* ---- calls_table.c ----------------------------------------------------------------------------------------------- */
 typedef void weft__any_fn_t(void);
 
-/* A function of libc that waits. The last of weft__waits has no `chosen`. */
+/* A function of libc that waits. The last of weft__waits has no twin. */
 struct weft__waits {
-	weft__any_fn_t *chosen;	     /* which definition of its name the program has: libc's, or one of its own */
-	weft__any_fn_t *alias;	     /* libc's under another name, where that is known */
-	weft__any_fn_t *interceptor; /* a sanitizer's, which calls libc's */
+	const char *name;
+	weft__any_fn_t *chosen; /* which definition the program has: libc's, or one of its own; NULL: none */
+	weft__any_fn_t
+	    *known[3]; /* libc's under other names, and a sanitizer's that calls libc's; NULL: there is none */
 	weft__any_fn_t *twin;
-	bool has_alias; /* also where libc is linked statically */
 };
 extern const struct weft__waits weft__waits[];
 

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Twins of libc's functions that wait. A call that would block parks the activity, and others run. In plain code, and
- * so in no_yield, `read` is libc's. twins.c finds them by the functions' addresses.
+ * Twins of libc's functions that wait: `read.yielding` and its kin. A call that would block parks the activity, and
+ * others run. In plain code, and so in no_yield, `read` is libc's. calls.def has the names of all, and twins.c finds their
+ * twins by the functions' addresses.
  *
- * Most are weft/posix.h's functions, which try without blocking and then wait; here they are told to wait by the
- * activity (struct weft__posix_waits). Their frames are parked with the activity's: nobody else knows an address in
- * them, and the record of the wait is in the heap. What they would do on a helper thread, which would use addresses in
- * their frames, they give up, and the whole call is made again in a task of its own, with arguments and result in the
- * heap.
+ * Most twins call weft/posix.h's functions, which try without blocking and then wait; here the activity tells them how
+ * to wait (struct weft__posix_waits). Their frames are parked with the activity's: nobody else knows an address in
+ * them, and the record of the wait is in the heap. weft/posix.h's functions do not use a helper thread here, because
+ * the helper would use addresses in their frames: they fail, and the twin makes the whole call again in a task of its
+ * own, with arguments and result in the heap.
  */
 #define _GNU_SOURCE
-#define WEFT_POSIX_NO_NAMES
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <threads.h>
 #include <unistd.h>
-#include <weft/posix.h>
 
-#include "activity/activity.h"
+#include "activity/calls.h"
+#include "io/posix_calls.h"
 #include "io/waits.h"
+
+/* Each call of weft/posix.h that waits has a twin. */
+#define IS_KNOWN(type, name, parameters, arguments) _Static_assert(WEFT__CALL_##name >= 0, "calls.def has the name");
+WEFT__POSIX_WAITING(IS_KNOWN)
 
 /* errno of a call that is to be made again in a task. No call of those below returns it. */
 enum { AGAIN_IN_A_TASK = ERESTART };
@@ -141,15 +144,14 @@ static const struct weft__posix_waits by_activity = {wait_ready, not_here, sleep
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
-static void begin(const char *name)
+void weft__call_begin(const char *name)
 {
 	current = name;
 	weft__activity_hot.self->flags |= WEFT__IN_CALL;
 	weft__posix_set_waits(weft__activity_hot.group->is_child ? NULL : &by_activity);
 }
 
-/* A cancelled activity ends here; but not with a result that would be lost. */
-static void end(bool failed)
+void weft__call_end(bool failed)
 {
 	weft_activity_t *self = weft__activity_hot.self;
 
@@ -171,100 +173,164 @@ static void call_function(struct weft__call *c)
 	c->error = errno;
 }
 
-/* The same call, in a task; in a child of fork, here. Its result and errno; -1. */
-static int64_t in_task(void *fn, const uint64_t words[6])
+static int64_t helped(void *call)
+{
+	return call_function(call), 0;
+}
+
+static void call_on_helper(struct weft__call *c)
+{
+	int64_t error = weft_call(helped, c);
+
+	c->result = error ? error : c->result;
+}
+
+enum { NOT_MADE = -1 };
+
+static bool make(struct weft__call *c, int64_t *result)
+{
+	bool made;
+
+	c->error = NOT_MADE;
+	*result = ask(c);
+	made = c->error != NOT_MADE;
+	if (c->error)
+		errno = made ? c->error : (int)-*result;
+	weft__activity_pop(c);
+	return made;
+}
+
+bool weft__call_again(enum weft__call_place place, void *fn, const uint64_t words[6], int64_t *result)
 {
 	struct weft__call *c;
-	int64_t result;
 
-	if (weft__activity_hot.group->is_child)
-		return ((function_t *)(uintptr_t)fn)(words[0], words[1], words[2], words[3], words[4], words[5]);
+	if (weft__activity_hot.group->is_child) {
+		*result = ((function_t *)(uintptr_t)fn)(words[0], words[1], words[2], words[3], words[4], words[5]);
+		return true;
+	}
 	c = new_call();
 	if (!c)
-		return errno = ENOMEM, -1;
-	c->fn = call_function;
+		return errno = ENOMEM, false;
+	c->fn = place == WEFT__ON_HELPER ? call_on_helper : call_function;
 	c->words[0] = (uintptr_t)fn;
 	memcpy(&c->words[1], words, 5 * sizeof *words);
 	c->more = words[5];
-	c->error = ENOMEM;
-	result = ask(c);
-	if (c->error || result >= 0)
-		errno = c->error;
-	if (result == -ECANCELED && c->error == ENOMEM)
-		errno = ECANCELED;
-	weft__activity_pop(c);
-	return errno && result < 0 ? -1 : result;
+	return make(c, result);
 }
 
-#define TWIN(type, name, parameters) static type yielding_##name parameters
+int64_t weft__call_by_helper(const char *name, void *fn, const uint64_t words[6], int error)
+{
+	int64_t result;
+	bool made;
 
-/* As weft/posix.h has it, and if that gives up, in a task. */
-#define WAITS(type, name, parameters, arguments, ...)                                                                  \
+	errno = error;
+	weft__call_begin(name);
+	made = weft__call_again(WEFT__ON_HELPER, fn, words, &result);
+	weft__call_end(!made);
+	return made ? result : -1;
+}
+
+/* A child of fork waits by libc. */
+static int wait_alone(int fd, int events, uint64_t deadline)
+{
+	struct pollfd f = {fd, (short)events, 0};
+	uint64_t now = weft_now(), left = deadline > now ? deadline - now : 0;
+	struct timespec time = {(time_t)(left / 1000000000), (long)(left % 1000000000)};
+	int result = ppoll(&f, 1, deadline == WEFT_NEVER ? NULL : &time, NULL);
+
+	return result > 0 ? f.revents : result ? -errno : -ETIMEDOUT;
+}
+
+int weft__call_wait(int fd, int events, uint64_t deadline)
+{
+	int error = errno;
+	bool alone = weft__activity_hot.group->is_child;
+	int result = alone ? wait_alone(fd, events, deadline) : wait_ready(fd, events, deadline);
+
+	errno = error;
+	return result;
+}
+
+/* Makes the call by weft/posix.h's function and, if that needs a helper thread, in a task. */
+#define POSIX(type, name, parameters, arguments, ...)                                                                  \
 	TWIN(type, name, parameters)                                                                                   \
 	{                                                                                                              \
 		uint64_t words[6] = {__VA_ARGS__};                                                                     \
+		int error = errno;                                                                                     \
+		int64_t again;                                                                                         \
 		type result;                                                                                           \
                                                                                                                        \
-		begin(#name);                                                                                          \
+		weft__call_begin(#name);                                                                               \
 		result = weft_posix_##name arguments;                                                                  \
-		if (weft__unlikely(result == (type)-1 && errno == AGAIN_IN_A_TASK))                                    \
-			result = (type)in_task((void *)(uintptr_t)weft_posix_##name, words);                           \
-		end(result == (type)-1);                                                                               \
+		if (weft__unlikely(result == (type)-1 && errno == AGAIN_IN_A_TASK)) {                                  \
+			errno = error;                                                                                 \
+			if (weft__call_again(WEFT__IN_TASK, (void *)(uintptr_t)weft_posix_##name, words, &again))      \
+				result = (type)again;                                                                  \
+		}                                                                                                      \
+		weft__call_end(result == (type)-1);                                                                    \
 		return result;                                                                                         \
 	}
 
-/* What always needs a helper thread. `bad`: the result of a call that could not be made. */
-#define BLOCKS(type, name, function, bad, parameters, ...)                                                             \
-	TWIN(type, name, parameters)                                                                                   \
-	{                                                                                                              \
-		uint64_t words[6] = {__VA_ARGS__};                                                                     \
-		int64_t result;                                                                                        \
-                                                                                                                       \
-		begin(#name);                                                                                          \
-		errno = 0;                                                                                             \
-		result = in_task((void *)(uintptr_t)(function), words);                                                \
-		end(result == -1);                                                                                     \
-		return result == -1 ? (bad) : (type)result;                                                            \
-	}
-
-#define I(x) (uint64_t)(x)
-#define P(x) (uintptr_t)(x)
-
-WAITS(ssize_t, read, (int fd, void *data, size_t n), (fd, data, n), I(fd), P(data), n)
-WAITS(ssize_t, write, (int fd, const void *data, size_t n), (fd, data, n), I(fd), P(data), n)
-WAITS(ssize_t, readv, (int fd, const struct iovec *parts, int n), (fd, parts, n), I(fd), P(parts), I(n))
-WAITS(ssize_t, writev, (int fd, const struct iovec *parts, int n), (fd, parts, n), I(fd), P(parts), I(n))
-WAITS(ssize_t, recv, (int fd, void *data, size_t n, int flags), (fd, data, n, flags), I(fd), P(data), n, I(flags))
-WAITS(ssize_t, send, (int fd, const void *data, size_t n, int flags), (fd, data, n, flags), I(fd), P(data), n, I(flags))
-WAITS(ssize_t, recvfrom, (int fd, void *data, size_t n, int flags, struct sockaddr *from, socklen_t *size),
+POSIX(ssize_t, read, (int fd, void *data, size_t n), (fd, data, n), I(fd), P(data), n)
+POSIX(ssize_t, write, (int fd, const void *data, size_t n), (fd, data, n), I(fd), P(data), n)
+POSIX(ssize_t, readv, (int fd, const struct iovec *parts, int n), (fd, parts, n), I(fd), P(parts), I(n))
+POSIX(ssize_t, writev, (int fd, const struct iovec *parts, int n), (fd, parts, n), I(fd), P(parts), I(n))
+POSIX(ssize_t, recv, (int fd, void *data, size_t n, int flags), (fd, data, n, flags), I(fd), P(data), n, I(flags))
+POSIX(ssize_t, send, (int fd, const void *data, size_t n, int flags), (fd, data, n, flags), I(fd), P(data), n, I(flags))
+POSIX(ssize_t, recvfrom, (int fd, void *data, size_t n, int flags, struct sockaddr *from, socklen_t *size),
       (fd, data, n, flags, from, size), I(fd), P(data), n, I(flags), P(from), P(size))
-WAITS(ssize_t, sendto, (int fd, const void *data, size_t n, int flags, const struct sockaddr *to, socklen_t size),
+POSIX(ssize_t, sendto, (int fd, const void *data, size_t n, int flags, const struct sockaddr *to, socklen_t size),
       (fd, data, n, flags, to, size), I(fd), P(data), n, I(flags), P(to), size)
-WAITS(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags), I(fd), P(message), I(flags))
-WAITS(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags), I(fd), P(message),
+POSIX(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags), I(fd), P(message), I(flags))
+POSIX(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags), I(fd), P(message),
       I(flags))
-WAITS(int, accept, (int fd, struct sockaddr *from, socklen_t *size), (fd, from, size), I(fd), P(from), P(size))
-WAITS(int, accept4, (int fd, struct sockaddr *from, socklen_t *size, int flags), (fd, from, size, flags), I(fd),
+POSIX(int, recvmmsg,
+      (int fd, struct mmsghdr *messages, unsigned count, weft__mmsg_flags flags, struct timespec *timeout),
+      (fd, messages, count, flags, timeout), I(fd), P(messages), count, I(flags), P(timeout))
+POSIX(int, sendmmsg, (int fd, struct mmsghdr *messages, unsigned count, weft__mmsg_flags flags),
+      (fd, messages, count, flags), I(fd), P(messages), count, I(flags))
+POSIX(int, accept, (int fd, struct sockaddr *from, socklen_t *size), (fd, from, size), I(fd), P(from), P(size))
+POSIX(int, accept4, (int fd, struct sockaddr *from, socklen_t *size, int flags), (fd, from, size, flags), I(fd),
       P(from), P(size), I(flags))
-WAITS(int, connect, (int fd, const struct sockaddr *to, socklen_t size), (fd, to, size), I(fd), P(to), size)
-WAITS(int, poll, (struct pollfd * fds, nfds_t count, int timeout), (fds, count, timeout), P(fds), count, I(timeout))
-WAITS(int, select, (int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout),
+POSIX(int, connect, (int fd, const struct sockaddr *to, socklen_t size), (fd, to, size), I(fd), P(to), size)
+POSIX(int, poll, (struct pollfd * fds, nfds_t count, int timeout), (fds, count, timeout), P(fds), count, I(timeout))
+POSIX(int, ppoll, (struct pollfd * fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask),
+      (fds, count, timeout, mask), P(fds), count, P(timeout), P(mask))
+POSIX(int, select, (int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout),
       (count, in, out, except, timeout), I(count), P(in), P(out), P(except), P(timeout))
-WAITS(int, flock, (int fd, int operation), (fd, operation), I(fd), I(operation))
-WAITS(pid_t, wait, (int *status), (status), P(status))
-WAITS(pid_t, waitpid, (pid_t process, int *status, int options), (process, status, options), I(process), P(status),
+POSIX(int, pselect,
+      (int count, fd_set *in, fd_set *out, fd_set *except, const struct timespec *timeout, const sigset_t *mask),
+      (count, in, out, except, timeout, mask), I(count), P(in), P(out), P(except), P(timeout), P(mask))
+POSIX(int, epoll_wait, (int fd, struct epoll_event *events, int most, int timeout), (fd, events, most, timeout), I(fd),
+      P(events), I(most), I(timeout))
+POSIX(int, epoll_pwait, (int fd, struct epoll_event *events, int most, int timeout, const sigset_t *mask),
+      (fd, events, most, timeout, mask), I(fd), P(events), I(most), I(timeout), P(mask))
+POSIX(int, epoll_pwait2,
+      (int fd, struct epoll_event *events, int most, const struct timespec *timeout, const sigset_t *mask),
+      (fd, events, most, timeout, mask), I(fd), P(events), I(most), P(timeout), P(mask))
+POSIX(int, flock, (int fd, int operation), (fd, operation), I(fd), I(operation))
+POSIX(pid_t, wait, (int *status), (status), P(status))
+POSIX(pid_t, waitpid, (pid_t process, int *status, int options), (process, status, options), I(process), P(status),
       I(options))
-WAITS(int, nanosleep, (const struct timespec *time, struct timespec *left), (time, left), P(time), P(left))
-WAITS(int, usleep, (useconds_t microseconds), (microseconds), microseconds)
+POSIX(pid_t, wait3, (int *status, int options, struct rusage *usage), (status, options, usage), P(status), I(options),
+      P(usage))
+POSIX(pid_t, wait4, (pid_t process, int *status, int options, struct rusage *usage), (process, status, options, usage),
+      I(process), P(status), I(options), P(usage))
+POSIX(int, waitid, (idtype_t type, id_t id, siginfo_t *info, int options), (type, id, info, options), type, id, P(info),
+      I(options))
+POSIX(int, system, (const char *command), (command), P(command))
+POSIX(int, fsync, (int fd), (fd), I(fd))
+POSIX(int, fdatasync, (int fd), (fd), I(fd))
+POSIX(int, nanosleep, (const struct timespec *time, struct timespec *left), (time, left), P(time), P(left))
+POSIX(int, usleep, (useconds_t microseconds), (microseconds), microseconds)
 
 TWIN(unsigned, sleep, (unsigned seconds))
 {
 	unsigned left;
 
-	begin("sleep");
-	errno = 0;
+	weft__call_begin("sleep");
 	left = weft_posix_sleep(seconds);
-	end(left);
+	weft__call_end(left);
 	return left;
 }
 
@@ -272,193 +338,169 @@ TWIN(int, clock_nanosleep, (clockid_t clock, int flags, const struct timespec *t
 {
 	int error;
 
-	begin("clock_nanosleep");
+	weft__call_begin("clock_nanosleep");
 	error = weft_posix_clock_nanosleep(clock, flags, time, left);
-	errno = error;
-	end(error);
+	errno = error ? error : errno;
+	weft__call_end(error);
 	return error;
 }
 
-BLOCKS(int, fsync, weft_posix_fsync, -1, (int fd), I(fd))
-BLOCKS(int, fdatasync, weft_posix_fdatasync, -1, (int fd), I(fd))
-BLOCKS(int, getaddrinfo, weft_posix_getaddrinfo, EAI_SYSTEM,
-       (const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **list), P(name),
-       P(service), P(hints), P(list))
+TWIN(int, thrd_sleep, (const struct timespec *time, struct timespec *left))
+{
+	int result, error = errno;
 
-/* Seven arguments. */
-struct name_of {
+	weft__call_begin("thrd_sleep");
+	result = weft_posix_nanosleep(time, left);
+	weft__call_end(result);
+	result = !result ? 0 : errno == EINTR ? -1 : -2;
+	errno = error;
+	return result;
+}
+
+/* ---- the processor ----------------------------------------------------------------------------------------------- */
+
+/* `object` tells a cancelling activity that these frames must stay: this activity ends at its next wait or yield. */
+static void give_way(struct weft__activity_group *g, weft_activity_t *self)
+{
+	if (g->in_task && weft__group_yield(g))
+		weft__activity_cancel_all(g);
+	if (!g->first)
+		weft__take_in(g);
+	if (!g->first)
+		return;
+	self->object = self;
+	weft__ready(g, self);
+	weft__activity_park_in_c();
+	self->object = NULL;
+}
+
+/* The thread that the caller waits for may be no activity, so libc's call follows. */
+TWIN(int, sched_yield, (void))
+{
+	give_way(weft__activity_hot.group, weft__activity_hot.self);
+	return sched_yield();
+}
+
+TWIN(void, thrd_yield, (void))
+{
+	(void)weft__yielding_sched_yield();
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------------- */
+
+/* A call with more than six arguments, or with a result beside its own. */
+struct lookup {
 	const struct sockaddr *address;
 	socklen_t size, host_size, service_size;
 	char *host, *service;
 	int flags;
+	const char *name;
+	int h_error;
 };
 
-static int64_t name_of(const struct name_of *n)
+/* Returns `bad` unless the call was made. */
+static int64_t in_task(const char *name, void *fn, const uint64_t words[6], int64_t bad)
 {
-	return weft_posix_getnameinfo(n->address, n->size, n->host, n->host_size, n->service, n->service_size,
-				      n->flags);
+	int64_t result;
+
+	weft__call_begin(name);
+	result = weft__call_again(WEFT__IN_TASK, fn, words, &result) ? result : bad;
+	weft__call_end((int)result == bad);
+	return result;
+}
+
+TWIN(int, getaddrinfo, (const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **list))
+{
+	uint64_t words[6] = {P(name), P(service), P(hints), P(list)};
+
+	return (int)in_task("getaddrinfo", (void *)(uintptr_t)weft_posix_getaddrinfo, words, EAI_SYSTEM);
+}
+
+static int64_t name_of(const struct lookup *l)
+{
+	return weft_posix_getnameinfo(l->address, l->size, l->host, l->host_size, l->service, l->service_size,
+				      l->flags);
 }
 
 TWIN(int, getnameinfo,
      (const struct sockaddr *address, socklen_t size, char *host, socklen_t host_size, char *service,
       socklen_t service_size, int flags))
 {
-	struct name_of *n = weft__record_take(weft__activity_hot.group, sizeof *n);
-	uint64_t words[6] = {P(n)};
+	struct lookup *l = weft__record_take(weft__activity_hot.group, sizeof *l);
+	uint64_t words[6] = {P(l)};
 	int64_t result;
 
-	if (!n)
+	if (!l)
 		return EAI_MEMORY;
-	*n = (struct name_of){address, size, host_size, service_size, host, service, flags};
-	begin("getnameinfo");
-	errno = 0;
-	result = in_task((void *)(uintptr_t)name_of, words);
-	end(result == -1);
-	weft__activity_pop(n);
-	return result == -1 ? EAI_SYSTEM : (int)result;
+	*l = (struct lookup){address, size, host_size, service_size, host, service, flags, NULL, 0};
+	result = in_task("getnameinfo", (void *)(uintptr_t)name_of, words, EAI_SYSTEM);
+	weft__activity_pop(l);
+	return (int)result;
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------- */
-
-struct of_file {
-	int fd, flags;
-	void *data;
-	size_t bytes;
-	int64_t offset; /* or mode */
-};
-
-static int64_t read_now(void *file)
+static int64_t host_of(struct lookup *l)
 {
-	const struct of_file *f = file;
-	ssize_t n = pread(f->fd, f->data, f->bytes, f->offset);
+	struct hostent *host = weft_posix_gethostbyname(l->name);
 
-	return n < 0 ? -errno : n;
+	l->h_error = h_errno;
+	return (intptr_t)host;
 }
 
-static int64_t open_now(void *file)
+/* h_errno belongs to the thread that made the call. */
+TWIN(struct hostent *, gethostbyname, (const char *name))
 {
-	const struct of_file *f = file;
-	int fd = openat(f->fd, f->data, f->flags, (unsigned)f->offset);
+	struct lookup *l = weft__record_take(weft__activity_hot.group, sizeof *l);
+	uint64_t words[6] = {P(l)};
+	int64_t result = 0;
 
-	return fd < 0 ? -errno : fd;
+	if (!l) {
+		h_errno = TRY_AGAIN;
+		return NULL;
+	}
+	*l = (struct lookup){.name = name, .h_error = TRY_AGAIN};
+	result = in_task("gethostbyname", (void *)(uintptr_t)host_of, words, 0);
+	h_errno = l->h_error;
+	weft__activity_pop(l);
+	return (struct hostent *)(uintptr_t)result;
 }
 
-static int64_t on_helper(weft_io_call_t *fn, struct of_file *f)
+TWIN(int, gethostbyname_r,
+     (const char *name, struct hostent *host, char *text, size_t size, struct hostent **result, int *error))
 {
-	int64_t result = weft_call(fn, f);
+	uint64_t words[6] = {P(name), P(host), P(text), size, P(result), P(error)};
 
-	if (result >= 0)
-		return result;
-	errno = (int)-result;
-	return -1;
+	return (int)in_task("gethostbyname_r", (void *)(uintptr_t)weft_posix_gethostbyname_r, words, EAGAIN);
 }
 
-static int64_t pread_in_task(int fd, void *data, size_t n, int64_t offset)
+/* ---- under names of -D_FORTIFY_SOURCE ---------------------------------------------------------------------------- */
+
+/* Prints libc's line about a buffer that overflows, and ends the process. Other libraries than glibc have none. */
+extern _Noreturn void __chk_fail(void) __attribute__((weak));
+
+void weft__call_check(size_t bytes, size_t room)
 {
-	struct of_file f = {fd, 0, data, n, offset};
-
-	return on_helper(read_now, &f);
+	if (bytes <= room)
+		return;
+	if (__chk_fail)
+		__chk_fail();
+	__builtin_trap();
 }
 
-static int64_t openat_in_task(int directory, const char *path, int flags, int64_t mode)
-{
-	struct of_file f = {directory, flags, (void *)(uintptr_t)path, 0, mode};
+#define CHECKED(type, name, function, parameters, arguments, bytes, room)                                              \
+	TWIN(type, name, parameters)                                                                                   \
+	{                                                                                                              \
+		weft__call_check(bytes, room);                                                                         \
+		return weft__yielding_##function arguments;                                                            \
+	}
 
-	return on_helper(open_now, &f);
-}
-
-/* What the page cache has is there at once. */
-TWIN(ssize_t, pread, (int fd, void *data, size_t n, off_t offset))
-{
-	struct iovec part = {data, n};
-	uint64_t words[6] = {I(fd), P(data), n, I(offset)};
-	ssize_t result = preadv2(fd, &part, 1, offset, RWF_NOWAIT);
-
-	if (result >= 0 || (errno != EAGAIN && errno != EOPNOTSUPP && errno != EINVAL))
-		return result;
-	begin("pread");
-	result = in_task((void *)(uintptr_t)pread_in_task, words);
-	end(result < 0);
-	return result;
-}
-
-/* What is written goes to the page cache. */
-TWIN(ssize_t, pwrite, (int fd, const void *data, size_t n, off_t offset))
-{
-	return pwrite(fd, data, n, offset);
-}
-
-/* Only the open of a FIFO waits for somebody. */
-static int open_file(const char *name, int directory, const char *path, int flags, unsigned mode)
-{
-	uint64_t words[6] = {I(directory), P(path), I(flags), mode};
-	struct stat status;
-	int result;
-
-	if (flags & O_NONBLOCK || fstatat(directory, path, &status, 0) || !S_ISFIFO(status.st_mode))
-		return openat(directory, path, flags, mode);
-	begin(name);
-	result = (int)in_task((void *)(uintptr_t)openat_in_task, words);
-	end(result < 0);
-	return result;
-}
-
-/* They are variadic for their callers, to whom that makes no difference. */
-static int yielding_open(const char *path, int flags, unsigned mode)
-{
-	return open_file("open", AT_FDCWD, path, flags, mode);
-}
-
-static int yielding_openat(int directory, const char *path, int flags, unsigned mode)
-{
-	return open_file("openat", directory, path, flags, mode);
-}
-
-/* ---- all of them ------------------------------------------------------------------------------------------------- */
-
-#ifdef __GLIBC__
-#define LIBC_A true
-#else
-#define LIBC_A false
-#endif
-/* CALL(name, another name that only libc has for the function, or one that nobody has; does libc.a have that?) */
-#define ALL(CALL)                                                                                                      \
-	CALL(read, __read, LIBC_A)                                                                                     \
-	CALL(write, __write, LIBC_A)                                                                                   \
-	CALL(readv, __readv, LIBC_A)                                                                                   \
-	CALL(writev, __writev, LIBC_A)                                                                                 \
-	CALL(pread, __pread, LIBC_A)                                                                                   \
-	CALL(pwrite, __pwrite, LIBC_A)                                                                                 \
-	CALL(recv, __libc_recv, LIBC_A)                                                                                \
-	CALL(recvfrom, __recvfrom, LIBC_A)                                                                             \
-	CALL(recvmsg, __recvmsg, LIBC_A)                                                                               \
-	CALL(send, __send, LIBC_A)                                                                                     \
-	CALL(sendto, __sendto, LIBC_A)                                                                                 \
-	CALL(sendmsg, __sendmsg, LIBC_A)                                                                               \
-	CALL(accept, __libc_accept, LIBC_A)                                                                            \
-	CALL(accept4, __libc_accept4, false)                                                                           \
-	CALL(connect, __connect, LIBC_A)                                                                               \
-	CALL(poll, __poll, LIBC_A)                                                                                     \
-	CALL(select, __select, LIBC_A)                                                                                 \
-	CALL(flock, __flock, LIBC_A)                                                                                   \
-	CALL(wait, __wait, LIBC_A)                                                                                     \
-	CALL(waitpid, __waitpid, LIBC_A)                                                                               \
-	CALL(sleep, __sleep, LIBC_A)                                                                                   \
-	CALL(usleep, __usleep, false)                                                                                  \
-	CALL(nanosleep, __nanosleep, LIBC_A)                                                                           \
-	CALL(clock_nanosleep, __clock_nanosleep, LIBC_A)                                                               \
-	CALL(fsync, __fsync, false)                                                                                    \
-	CALL(fdatasync, __fdatasync, false)                                                                            \
-	CALL(getaddrinfo, __getaddrinfo, false)                                                                        \
-	CALL(getnameinfo, __getnameinfo, false)                                                                        \
-	CALL(open, __open, LIBC_A)                                                                                     \
-	CALL(openat, __openat, LIBC_A)
-
-#define OTHER_NAMES(name, alias, in_archive)                                                                           \
-	extern void alias_of_##name(void) __asm__(#alias) __attribute__((weak));                                       \
-	extern void interceptor_of_##name(void) __asm__("__interceptor_trampoline_" #name) __attribute__((weak));
-ALL(OTHER_NAMES)
-
-#define ENTRY(name, alias, in_archive)                                                                                 \
-	{(weft__any_fn_t *)name, alias_of_##name, interceptor_of_##name, (weft__any_fn_t *)yielding_##name, in_archive},
-const struct weft__waits weft__waits[] = {ALL(ENTRY){0}};
+CHECKED(ssize_t, __read_chk, read, (int fd, void *data, size_t n, size_t room), (fd, data, n), n, room)
+CHECKED(ssize_t, __recv_chk, recv, (int fd, void *data, size_t n, size_t room, int flags), (fd, data, n, flags), n,
+	room)
+CHECKED(ssize_t, __recvfrom_chk, recvfrom,
+	(int fd, void *data, size_t n, size_t room, int flags, struct sockaddr *from, socklen_t *size),
+	(fd, data, n, flags, from, size), n, room)
+CHECKED(int, __poll_chk, poll, (struct pollfd * fds, nfds_t count, int timeout, size_t room), (fds, count, timeout),
+	count, room / sizeof *fds)
+CHECKED(int, __ppoll_chk, ppoll,
+	(struct pollfd * fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask, size_t room),
+	(fds, count, timeout, mask), count, room / sizeof *fds)

@@ -216,15 +216,33 @@ static int find_place(struct dl_phdr_info *object, size_t size, void *place)
 	return 1;
 }
 
+/* Has glibc's archive another name of this function, too? */
+static bool has_alias(const char *name)
+{
+#ifdef __GLIBC__
+	static const char *const names[] = {
+	    "read",    "write", "readv",  "writev",  "pread",	  "pwrite",	     "recv", "recvfrom",
+	    "recvmsg", "send",	"sendto", "sendmsg", "accept",	  "connect",	     "poll", "select",
+	    "flock",   "wait",	"sleep",  "waitpid", "nanosleep", "clock_nanosleep", "open", "openat"};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strcmp(names[i], name))
+			return true;
+#endif
+	(void)name;
+	return false;
+}
+
 /* In a program that is linked statically only another name of libc's tells libc's function from the program's. */
 static bool is_of_libc(const struct weft__waits *w)
 {
 	struct place p = {.address = (uintptr_t)w->chosen};
 
-	if (w->chosen == w->alias || w->chosen == w->interceptor)
-		return true;
+	for (size_t i = 0; i < sizeof w->known / sizeof *w->known; i++)
+		if (w->chosen == w->known[i])
+			return true;
 	(void)dl_iterate_phdr(find_place, &p);
-	return p.of_libc || (p.is_static && !w->has_alias);
+	return p.of_libc || (p.is_static && !has_alias(w->name));
 }
 
 /* ---- ifuncs ------------------------------------------------------------------------------------------------------ */
@@ -296,11 +314,11 @@ static void add_waits(const struct plt *plt)
 {
 	const struct weft__waits *w;
 
-	for (w = weft__waits; w->chosen; w++) {
+	for (w = weft__waits; w->twin; w++) {
 		const void *chosen = (const void *)(uintptr_t)w->chosen, *twin = (const void *)(uintptr_t)w->twin;
 		const struct plt_entry *e = entry_at(plt, chosen);
 
-		if (e ? !e->of_libc : !is_of_libc(w))
+		if (!chosen || (e ? !e->of_libc : !is_of_libc(w)))
 			continue;
 		add(chosen, twin);
 		if (e)
@@ -340,7 +358,7 @@ static size_t most_twins(const struct plt *plt)
 	const struct weft__waits *w;
 	struct weft__ifunc *f;
 
-	for (w = weft__waits; w->chosen; w++)
+	for (w = weft__waits; w->twin; w++)
 		most += 2; /* an entry of the PLT, and the function */
 	for (f = ifuncs; f; f = f->next)
 		most++;

@@ -337,12 +337,12 @@ static void clear_sets(const struct sets *s)
 			memset(sets[i], 0, words_of(s->count) * sizeof(unsigned long));
 }
 
-/* select found nothing: what has hung up, and is asked for room to write, never has any for select. It is not to end
- * the wait again and again. */
+/* select has found nothing. It reports neither a descriptor that has hung up and is asked for room to write, nor one
+ * beyond the process's table, which the kernel ignores. poll reports both at once, so they would end each wait. */
 static void drop_vain(struct pollfd *fds, nfds_t count)
 {
 	for (nfds_t i = 0; i < count; i++)
-		if (fds[i].revents && !(fds[i].revents & ~(POLLHUP | POLLERR)))
+		if (fds[i].revents && !(fds[i].revents & ~(POLLHUP | POLLERR | POLLNVAL)))
 			fds[i].fd = -1;
 }
 
@@ -414,6 +414,12 @@ BY_HELPER(int, epoll, int fd; struct epoll_event * events; int most; int timeout
 	return weft__libc.epoll_pwait(c->fd, c->events, c->most, c->timeout, c->mask);
 }
 
+BY_HELPER(int, epoll2, int fd; struct epoll_event * events; int most; const struct timespec *timeout;
+	  const sigset_t *mask;)
+{
+	return weft__libc.epoll_pwait2(c->fd, c->events, c->most, c->timeout, c->mask);
+}
+
 static int epoll_now(int fd, struct epoll_event *events, int most)
 {
 	int result;
@@ -461,11 +467,13 @@ int weft_posix_epoll_pwait(int fd, struct epoll_event *events, int most, int tim
 int weft_posix_epoll_pwait2(int fd, struct epoll_event *events, int most, const struct timespec *timeout,
 			    const sigset_t *mask)
 {
+	struct epoll2_call c = {fd, events, most, timeout, mask};
 	int result;
 
-	/* With a mask it holds up the worker: helpers know only milliseconds. */
-	if (mask || (timeout && !is_valid(timeout)) || !weft__posix_in_task() || !weft__posix_may_wait())
+	if ((timeout && !is_valid(timeout)) || !weft__posix_in_task() || !weft__posix_may_wait())
 		return weft__libc.epoll_pwait2(fd, events, most, timeout, mask);
+	if (mask)
+		return (int)weft__posix_result(weft__posix_call(epoll2_by_helper, &c));
 	result = epoll_now(fd, events, most);
 	if (result || (timeout && !timeout->tv_sec && !timeout->tv_nsec))
 		return result;

@@ -7,9 +7,10 @@ if(NOT weft_activities_versions)
 	return()
 endif()
 
-foreach(name waits calls groups refused dump deadlock outside observed profile forks taskdump)
+foreach(name waits calls parks groups refused dump deadlock outside observed profile forks taskdump)
 	weft_test(${name} COMMAND ${weft_tests}/activityrt/run ${name} SECONDS 300)
 endforeach()
+weft_test(parks.tasks COMMAND ${weft_tests}/activityrt/run parks task 2 SECONDS 300)
 weft_test(calls.task COMMAND ${weft_tests}/activityrt/run calls task 1 SECONDS 300)
 weft_test(calls.tasks COMMAND ${weft_tests}/activityrt/run calls task 2 SECONDS 300)
 # With the kernel's fork, which nobody is told of, other activities go on in the child.

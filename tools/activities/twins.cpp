@@ -44,14 +44,14 @@ namespace weft
 {
 namespace
 {
-/* Functions of libc that wait, and that libweft-activity has twins of (src/activity/calls.c). */
-const StringSet<> Waits = {"read",	  "write",	 "readv",	    "writev",  "pread",
-			   "pwrite",	  "recv",	 "recvfrom",	    "send",    "sendto",
-			   "recvmsg",	  "sendmsg",	 "accept",	    "accept4", "connect",
-			   "poll",	  "select",	 "sleep",	    "usleep",  "nanosleep",
-			   "waitpid",	  "wait",	 "fsync",	    "open",    "openat",
-			   "getaddrinfo", "getnameinfo", "clock_nanosleep", "pause",   "fdatasync",
-			   "flock"};
+/* Functions of libc that wait in a way that parks: libweft-activity has their twins. */
+const StringSet<> Waits = {
+#define WEFT__PARKS(name, how) #name,
+#define WEFT__BLOCKS(name, why)
+#include "activity/calls.def"
+#undef WEFT__PARKS
+#undef WEFT__BLOCKS
+};
 /* Functions of libc that call the system, which takes longer than to look for a program's own function of that name. */
 const StringSet<> OfSystem = {"access", "chmod", "chown",   "closedir", "fstat", "fstatvfs", "kill",	 "lchown",
 			      "lstat",	"mkdir", "opendir", "pclose",	"popen", "readlink", "realpath", "rename",

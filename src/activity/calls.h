@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The files that define the twins of calls.def share these. */
+#ifndef WEFT_SRC_ACTIVITY_CALLS_H
+#define WEFT_SRC_ACTIVITY_CALLS_H
+
+#define WEFT_POSIX_NO_NAMES
+#include <errno.h>
+#include <weft/posix.h>
+
+#include "activity/activity.h"
+
+enum {
+#define WEFT__PARKS(name, how) WEFT__CALL_##name,
+#define WEFT__BLOCKS(name, why)
+#include "activity/calls.def"
+#undef WEFT__PARKS
+#undef WEFT__BLOCKS
+};
+
+/* Defines the twin of a function of calls.def. */
+#define TWIN(type, name, parameters)                                                                                   \
+	_Static_assert(WEFT__CALL_##name >= 0, "calls.def has the name");                                              \
+	type weft__yielding_##name parameters __asm__(#name ".yielding") __attribute__((visibility("hidden")));        \
+	type weft__yielding_##name parameters
+/* The twin of `name` is that of `of`. */
+#define TWIN_TOO(type, name, of, parameters)                                                                           \
+	_Static_assert(WEFT__CALL_##name >= 0, "calls.def has the name");                                              \
+	extern type weft__yielding_##name parameters __asm__(#name ".yielding")                                        \
+	    __attribute__((visibility("hidden"), alias(#of ".yielding")));
+
+/* A word of a call. */
+#define I(x) (uint64_t)(x)
+#define P(x) (uintptr_t)(x)
+
+/*
+ * A twin's work stands between these two. Meanwhile the activity waits by the runtime's I/O, and cancelling it makes
+ * its call fail. weft__call_end ends a cancelled activity whose call failed with ECANCELED; it does not return then. A
+ * call that succeeded returns, so that its result is not lost.
+ */
+void weft__call_begin(const char *name);
+void weft__call_end(bool failed);
+
+enum weft__call_place {
+	WEFT__IN_TASK,	/* fn must not block its thread */
+	WEFT__ON_HELPER /* fn may block */
+};
+/* Calls fn, a function of up to six integers and pointers, in a task, and parks the activity until it has returned.
+ * True: *result is what fn returned, and errno what fn made it, or as it was. False: fn was not called; errno says
+ * why. */
+bool weft__call_again(enum weft__call_place place, void *fn, const uint64_t words[6], int64_t *result);
+/* The whole of a call that a helper thread makes: its result; -1 and errno. `error`: errno if the call succeeds. */
+int64_t weft__call_by_helper(const char *name, void *fn, const uint64_t words[6], int error);
+/* As weft__posix_wait. */
+int weft__call_wait(int fd, int events, uint64_t deadline);
+
+/* A helper thread makes each call. */
+#define HELPED(type, name, parameters, ...)                                                                            \
+	TWIN(type, name, parameters)                                                                                   \
+	{                                                                                                              \
+		uint64_t words[6] = {__VA_ARGS__};                                                                     \
+                                                                                                                       \
+		return (type)weft__call_by_helper(#name, (void *)(uintptr_t)name, words, errno);                       \
+	}
+
+/* Ends the process as libc does if a call says more bytes than its buffer has. */
+void weft__call_check(size_t bytes, size_t room);
+
+#endif
