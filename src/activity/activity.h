@@ -51,8 +51,8 @@ enum {
 	WEFT__RUNNING,
 	WEFT__ENDED,
 	WEFT__WAITS,
-	WEFT__FOR_SEM = WEFT__WAITS, /* the semaphore */
-	WEFT__FOR_END,		     /* the activity */
+	WEFT__FOR_SEM = WEFT__WAITS, /* the activity before it in the semaphore's queue: see wait.c */
+	WEFT__FOR_END,		     /* the same, among the waiters of the activity */
 	WEFT__FOR_TIME,		     /* its index in the group's heap */
 	WEFT__FOR_WAKER,	     /* the waker */
 	WEFT__FOR_MAIL,		     /* a struct weft__mail_turn */
@@ -162,7 +162,6 @@ struct weft__activity_group {
 	/* Every activity that has not ended is in a slab, or in the table. */
 	struct weft__slab *slabs;
 	weft_activity_t *free; /* in slabs */
-	weft_activity_t *made; /* by weft_activity_new, not activated */
 	weft_activity_t **table;
 	size_t count, room;
 
@@ -409,6 +408,10 @@ static inline void weft__wait_for(weft_activity_t *self, void *object, unsigned 
 }
 /* Take a waiting activity out of what it waits in, before it has been woken. False: it is being woken. */
 bool weft__unqueue(struct weft__activity_group *g, weft_activity_t *a);
+/* The semaphore, the activity, or what `object` says of another state. Takes as long as the queue is. */
+void *weft__waits_for(const weft_activity_t *a);
+/* None of the activities of its semaphore's queue is there any more. */
+void weft__queue_forget(weft_activity_t *a);
 
 /* ---- sleep.c ----------------------------------------------------------------------------------------------------- */
 bool weft__sleeper_add(struct weft__activity_group *g, weft_activity_t *a, uint64_t when);

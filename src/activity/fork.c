@@ -13,9 +13,8 @@
 /* Empty the queue of what an activity waits in. All who wait there are other activities. */
 static void leave_queue(weft_activity_t *a)
 {
-	if (a->state == WEFT__FOR_SEM)
-		((weft_activity_sem_t *)a->object)->first = NULL;
-	else if (a->state == WEFT__FOR_MAIL)
+	weft__queue_forget(a);
+	if (a->state == WEFT__FOR_MAIL)
 		weft__mail_forked(a->object);
 }
 

@@ -6,6 +6,7 @@
 
 #include "activity/activity.h"
 #include "internal/line.h"
+#include "internal/valgrind.h"
 
 enum { DEFAULT_PERIOD = 5000000 };
 
@@ -70,17 +71,23 @@ static void unmake(struct weft__activity_group *g, weft_activity_t *a)
 		weft__piece_give(g, a, sizeof *a);
 }
 
-/* Of weft_activity_new? */
-static bool is_made(struct weft__activity_group *g, const weft_activity_t *handle)
+/* A handle that an activity uses, or that weft_activity_new has made. Any other may have any content. */
+static bool is_known(struct weft__activity_group *g, const weft_activity_t *handle)
 {
-	weft_activity_t **at = &g->made;
+	if (weft__unlikely(g->stackful))
+		VALGRIND_MAKE_MEM_DEFINED(handle, sizeof *handle);
+	return handle->number < g->count && g->table[handle->number] == handle;
+}
 
-	while (*at && *at != handle)
-		at = &(*at)->next;
-	if (!*at)
-		return false;
-	*at = handle->next;
-	return true;
+WEFT__LAST_WORDS(static, die_in_use, (const weft_activity_t *handle), handle)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, "activate: activity ");
+	weft__line_address(&line, (uintptr_t)handle);
+	weft__line_text(&line, " has not ended: wait for it before its handle is used again, or take another handle");
+	weft__line_die(&line);
 }
 
 /* The activity for a handle, in the table; NULL: no memory. */
@@ -94,7 +101,9 @@ static weft_activity_t *take_handle(struct weft__activity_group *g, weft_activit
 			a->flags = WEFT__DETACHED | WEFT__SLAB;
 		return a;
 	}
-	if (weft__unlikely(g->made) && is_made(g, handle)) {
+	if (weft__unlikely(is_known(g, handle))) {
+		if (handle->state != WEFT__NEW)
+			die_in_use(handle);
 		a->flags = WEFT__MADE | (a->flags & WEFT__DETACHED);
 		return a;
 	}
@@ -184,8 +193,6 @@ weft_activity_t *weft_activity_new(void)
 	}
 	a->state = WEFT__NEW;
 	a->flags = WEFT__MADE;
-	a->next = g->made;
-	g->made = a;
 	return a;
 }
 
@@ -198,7 +205,7 @@ void weft_activity_detach(weft_activity_t *a)
 		return;
 	if (a->state == WEFT__ENDED)
 		weft__piece_give(g, a, sizeof *a);
-	else if (a->state == WEFT__NEW && is_made(g, a))
+	else if (a->state == WEFT__NEW)
 		unmake(g, a);
 }
 

@@ -12,7 +12,7 @@ struct weft__mail_turn {
 	weft_activity_waker_t waker;
 	weft_activity_mail_t *mail;
 	void *message;
-	struct weft__mail_turn *next;
+	struct weft__mail_turn *next, *before; /* a ring */
 	int result;
 	bool sends;
 };
@@ -79,20 +79,35 @@ static void *take(weft_activity_mail_t *m)
 
 /* ---- turns ------------------------------------------------------------------------------------------------------- */
 
+/* A queue is a ring: its oldest turn comes after its newest. */
+static void remove_turn(struct weft__mail_turn **queue, struct weft__mail_turn *turn)
+{
+	turn->next->before = turn->before;
+	turn->before->next = turn->next;
+	if (*queue == turn)
+		*queue = turn->next == turn ? NULL : turn->next;
+	turn->next = NULL;
+}
+
 static struct weft__mail_turn *take_turn(struct weft__mail_turn **queue)
 {
 	struct weft__mail_turn *turn = *queue;
 
 	if (turn)
-		*queue = turn->next;
+		remove_turn(queue, turn);
 	return turn;
 }
 
 static void add_turn(struct weft__mail_turn **queue, struct weft__mail_turn *turn)
 {
-	while (*queue)
-		queue = &(*queue)->next;
-	*queue = turn;
+	struct weft__mail_turn *oldest = *queue ? *queue : turn;
+
+	if (!*queue)
+		oldest->before = *queue = turn;
+	turn->next = oldest;
+	turn->before = oldest->before;
+	oldest->before->next = turn;
+	oldest->before = turn;
 }
 
 static void serve(struct weft__mail_turn *turn, int result)
@@ -250,15 +265,12 @@ const weft_activity_mail_t *weft__mail_of(const struct weft__mail_turn *turn)
 bool weft__mail_leave(struct weft__mail_turn *turn)
 {
 	weft_activity_mail_t *m = turn->mail;
-	struct weft__mail_turn **at = turn->sends ? &m->senders : &m->receivers;
 	bool there;
 
 	lock(m);
-	while (*at && *at != turn)
-		at = &(*at)->next;
-	there = *at;
+	there = turn->next;
 	if (there) {
-		*at = turn->next;
+		remove_turn(turn->sends ? &m->senders : &m->receivers, turn);
 		(void)weft__waker_withdraw(&turn->waker);
 		turn->waker.group->outside -= !turn->waker.local;
 	}

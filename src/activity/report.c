@@ -6,7 +6,7 @@
 #include "activity/activity.h"
 #include "internal/line.h"
 
-enum { FRAMES = 16 };
+enum { FRAMES = 16, REPORTED = 20 };
 
 static void describe(struct weft__line *line, const weft_activity_t *a)
 {
@@ -38,14 +38,15 @@ static void describe(struct weft__line *line, const weft_activity_t *a)
 	if (a->state == WEFT__FOR_MAIL)
 		weft__line_address(line, (uintptr_t)weft__mail_of(a->object));
 	else if (a->state < WEFT__FOR_CALL && a->state != WEFT__FOR_TIME)
-		weft__line_address(line, (uintptr_t)a->object);
+		weft__line_address(line, (uintptr_t)weft__waits_for(a));
 }
 
-static void report(weft_activity_t *a, void *unused)
+static void report(weft_activity_t *a, void *count)
 {
 	struct weft__line line;
 
-	(void)unused;
+	if (++*(size_t *)count > REPORTED)
+		return;
 	weft__line_begin(&line);
 	describe(&line, a);
 	weft__line_write(&line);
@@ -54,11 +55,19 @@ static void report(weft_activity_t *a, void *unused)
 void weft__report_deadlock(struct weft__activity_group *g)
 {
 	struct weft__line line;
+	size_t count = 0;
 
 	weft__line_begin(&line);
 	weft__line_text(&line, "deadlock: all activities of a group wait, and nothing can wake one of them");
 	weft__line_write(&line);
-	weft__each_activity(g, report, NULL);
+	weft__each_activity(g, report, &count);
+	if (count <= REPORTED)
+		return;
+	weft__line_begin(&line);
+	weft__line_text(&line, "and ");
+	weft__line_number(&line, count - REPORTED);
+	weft__line_text(&line, " more activities");
+	weft__line_write(&line);
 }
 
 /* ---- dumps ------------------------------------------------------------------------------------------------------- */

@@ -6,26 +6,58 @@
 #include "activity/activity.h"
 #include "internal/line.h"
 
+/*
+ * Each queue is linked both ways, so that an activity leaves it in a time that does not depend on its length:
+ *
+ *   a semaphore    first -> A -> B -> C          next: B, C, the semaphore's mark        object: the mark, A, B
+ *   an activity    waiters -> C -> B -> A        next: B, A, NULL                        object: the mark, C, B
+ *
+ * A mark is the address of the semaphore, or of the activity that is to end, with its lowest bit set.
+ */
+static void *mark_of(void *object)
+{
+	return (char *)object + 1;
+}
+
+static bool is_mark(const void *link)
+{
+	return (uintptr_t)link & 1;
+}
+
+static void *object_of(void *mark)
+{
+	return (char *)mark - 1;
+}
+
 bool weft__activity_sem_begin(weft_activity_sem_t *s)
 {
 	weft_activity_t *self = weft__activity_hot.self;
 
 	if (weft__unlikely(!self))
 		return true; /* weft__activity_park says why that cannot be */
-	weft__wait_for(self, s, WEFT__FOR_SEM);
-	if (s->first)
+	self->state = WEFT__FOR_SEM;
+	self->next = mark_of(s);
+	if (s->first) {
+		self->object = s->last;
 		s->last->next = self;
-	else
+	} else {
+		self->object = mark_of(s);
 		s->first = self;
+	}
 	s->last = self;
 	return true;
 }
 
 void weft__activity_sem_wake(weft_activity_sem_t *s)
 {
-	weft_activity_t *a = s->first;
+	weft_activity_t *a = s->first, *next = a->next;
 
-	s->first = a->next;
+	if (is_mark(next)) {
+		s->first = NULL;
+	} else {
+		s->first = next;
+		next->object = mark_of(s);
+	}
 	weft__ready(weft__activity_hot.group, a);
 }
 
@@ -37,32 +69,58 @@ bool weft__activity_wait_begin(weft_activity_t *a)
 		return false;
 	if (weft__unlikely(!self))
 		return true;
-	weft__wait_for(self, a, WEFT__FOR_END);
+	weft__wait_for(self, mark_of(a), WEFT__FOR_END);
 	self->next = a->waiters;
+	if (self->next)
+		self->next->object = self;
 	a->waiters = self;
 	return true;
 }
 
 /* ---- a wait that ends early -------------------------------------------------------------------------------------- */
 
-static void leave_sem(weft_activity_sem_t *s, weft_activity_t *a)
+static void leave_sem(weft_activity_t *a)
 {
-	weft_activity_t **at = &s->first, *before = NULL;
+	weft_activity_t *next = a->next, *before = a->object;
+	weft_activity_sem_t *s = is_mark(before) ? object_of(before) : is_mark(next) ? object_of(next) : NULL;
 
-	for (; *at != a; at = &before->next)
-		before = *at;
-	*at = a->next;
-	if (s->last == a)
+	if (is_mark(before))
+		s->first = is_mark(next) ? NULL : next;
+	else
+		before->next = next;
+	if (!is_mark(next))
+		next->object = before;
+	else if (!is_mark(before))
 		s->last = before;
 }
 
-static void leave_end(weft_activity_t *of, const weft_activity_t *a)
+static void leave_end(weft_activity_t *a)
 {
-	weft_activity_t **at = &of->waiters;
+	weft_activity_t *before = a->object;
 
-	while (*at != a)
-		at = &(*at)->next;
-	*at = a->next;
+	if (is_mark(before))
+		((weft_activity_t *)object_of(before))->waiters = a->next;
+	else
+		before->next = a->next;
+	if (a->next)
+		a->next->object = before;
+}
+
+void *weft__waits_for(const weft_activity_t *a)
+{
+	const weft_activity_t *at = a;
+
+	if (a->state != WEFT__FOR_SEM && a->state != WEFT__FOR_END)
+		return a->object;
+	while (!is_mark(at->object))
+		at = at->object;
+	return object_of(at->object);
+}
+
+void weft__queue_forget(weft_activity_t *a)
+{
+	if (a->state == WEFT__FOR_SEM && is_mark(a->object))
+		((weft_activity_sem_t *)object_of(a->object))->first = NULL;
 }
 
 static bool leave_waker(struct weft__activity_group *g, weft_activity_waker_t *w)
@@ -77,9 +135,9 @@ bool weft__unqueue(struct weft__activity_group *g, weft_activity_t *a)
 {
 	switch (a->state) {
 	case WEFT__FOR_SEM:
-		return leave_sem(a->object, a), true;
+		return leave_sem(a), true;
 	case WEFT__FOR_END:
-		return leave_end(a->object, a), true;
+		return leave_end(a), true;
 	case WEFT__FOR_TIME:
 		return weft__sleeper_remove(g, a), true;
 	case WEFT__FOR_WAKER:

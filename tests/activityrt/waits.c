@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -309,6 +310,74 @@ static void groups(void)
 	group = weft_activity_group();
 	pthread_detach(th);
 }
+/* In an order that leaves first, last and middle ones; each leaves in a time that does not depend on how many wait. */
+static void cancels_many(void)
+{
+	int many = getenv("WEFT_ACTIVITIES") && !strcmp(getenv("WEFT_ACTIVITIES"), "stackful") ? 2000 : 200000;
+	activity_t *a = calloc((size_t)many, sizeof *a), ends;
+	activity_sem_t s, never;
+	activity_mail_t m;
+	activity_sem_init(&s, 0), activity_sem_init(&never, 0);
+	activity_mail_init(&m, 1);
+	for (int kind = 0; kind < 3; kind++) {
+		int got = 0;
+		activate(&ends)
+		{
+			activity_sem_wait(&never);
+		}
+		for (int i = 0; i < many; i++)
+			activate(&a[i], i, kind)
+			{
+				void *p;
+				if (kind == 0)
+					activity_sem_wait(&s);
+				else if (kind == 1)
+					activity_wait(&ends);
+				else
+					activity_receive(&m, &p);
+				got++;
+			}
+		activity_sleep_ns(1000);
+		for (int i = many - 1; i > 0; i -= 2) {
+			activity_cancel(&a[i]);
+			assert(activity_wait(&a[i]) == -ECANCELED);
+		}
+		for (int i = 2; i < many; i += 2)
+			activity_cancel(&a[i]);
+		assert(got == 0);
+		activity_sem_post(&s);
+		activity_sem_post(&never);
+		assert(!activity_send(&m, a));
+		assert(!activity_wait(&a[0]) && got == 1);
+		activity_wait(&ends);
+		for (int i = 2; i < many; i += 2)
+			assert(activity_wait(&a[i]) == -ECANCELED);
+		/* Each queue is as it was. */
+		activate(&a[1])
+		{
+			activity_sem_wait(&s);
+			got++;
+		}
+		activate(&a[2])
+		{
+			activity_sem_wait(&s);
+			got += 10;
+		}
+		while (s.count > 0)
+			activity_sem_wait(&s);
+		yield();
+		yield();
+		activity_cancel(&a[2]);
+		activity_sem_post(&s);
+		assert(!activity_wait(&a[1]) && activity_wait(&a[2]) == -ECANCELED && got == 2 && !s.first);
+		s.count = never.count = 0;
+		void *p;
+		if (kind < 2)
+			assert(!activity_receive(&m, &p));
+	}
+	weft_activity_mail_end(&m);
+	free(a);
+}
 static double cpu(void)
 {
 	struct rusage u;
@@ -329,6 +398,7 @@ int activity_main(void)
 	cancels();
 	results();
 	mail();
+	cancels_many();
 	idle();
 	groups();
 	return 0;
