@@ -74,7 +74,7 @@ struct weft_activity {
 	struct weft__activity_var *vars; /* variables of its frames that others may know */
 	void *object;			 /* what it waits for */
 	uint32_t number;		 /* its place in the group's table */
-	union {
+	__extension__ union {
 		uint16_t size;	/* of `frames`, in units of 16 bytes; 0: `frames` says more */
 		uint16_t error; /* when it has ended: its errno */
 	};
@@ -383,34 +383,61 @@ void weft__no_implicit_end(int *mark) __asm__("weft_needs_cc_with_activities__no
 
 #define WEFT__A_CAT_(a, b) a##b
 #define WEFT__A_CAT(a, b) WEFT__A_CAT_(a, b)
-#define WEFT__A_COUNT_(z, a, b, c, d, e, f, g, h, n, ...) n
-#define WEFT__A_COUNT(...) WEFT__A_COUNT_(0, ##__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, 0)
-#define WEFT__A_0()
-#define WEFT__A_1(a) , &(a)
-#define WEFT__A_2(a, ...) , &(a)WEFT__A_1(__VA_ARGS__)
-#define WEFT__A_3(a, ...) , &(a)WEFT__A_2(__VA_ARGS__)
-#define WEFT__A_4(a, ...) , &(a)WEFT__A_3(__VA_ARGS__)
-#define WEFT__A_5(a, ...) , &(a)WEFT__A_4(__VA_ARGS__)
-#define WEFT__A_6(a, ...) , &(a)WEFT__A_5(__VA_ARGS__)
-#define WEFT__A_7(a, ...) , &(a)WEFT__A_6(__VA_ARGS__)
-#define WEFT__A_8(a, ...) , &(a)WEFT__A_7(__VA_ARGS__)
-#define WEFT__ACTIVATE(mark, handle, n, ...)                                                                           \
-	for (int mark = weft__activate((handle), n WEFT__A_CAT(WEFT__A_, n)(__VA_ARGS__)); mark;                       \
-	     mark = weft__activated(&mark))
+/* The number of arguments, at least one: up to 9; MANY if there are more, up to 19. */
+#define WEFT__A_COUNT_(a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q, r, s, t, n, ...) n
+#define WEFT__A_COUNT(...)                                                                                             \
+	WEFT__A_COUNT_(__VA_ARGS__, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, 9, 8, 7, 6, 5, 4, 3,   \
+		       2, 1, 0)
+/* What weft__activate gets of a handle and variables: the address and the size of each variable. */
+#define WEFT__A_ONE(a) , &(a), sizeof(a)
+#define WEFT__A_LIST1(a) WEFT__A_ONE(a)
+#define WEFT__A_LIST2(a, ...) WEFT__A_ONE(a) WEFT__A_LIST1(__VA_ARGS__)
+#define WEFT__A_LIST3(a, ...) WEFT__A_ONE(a) WEFT__A_LIST2(__VA_ARGS__)
+#define WEFT__A_LIST4(a, ...) WEFT__A_ONE(a) WEFT__A_LIST3(__VA_ARGS__)
+#define WEFT__A_LIST5(a, ...) WEFT__A_ONE(a) WEFT__A_LIST4(__VA_ARGS__)
+#define WEFT__A_LIST6(a, ...) WEFT__A_ONE(a) WEFT__A_LIST5(__VA_ARGS__)
+#define WEFT__A_LIST7(a, ...) WEFT__A_ONE(a) WEFT__A_LIST6(__VA_ARGS__)
+#define WEFT__A_LIST8(a, ...) WEFT__A_ONE(a) WEFT__A_LIST7(__VA_ARGS__)
+#define WEFT__A_1(handle) (handle), 0
+#define WEFT__A_2(handle, ...) (handle), 1 WEFT__A_LIST1(__VA_ARGS__)
+#define WEFT__A_3(handle, ...) (handle), 2 WEFT__A_LIST2(__VA_ARGS__)
+#define WEFT__A_4(handle, ...) (handle), 3 WEFT__A_LIST3(__VA_ARGS__)
+#define WEFT__A_5(handle, ...) (handle), 4 WEFT__A_LIST4(__VA_ARGS__)
+#define WEFT__A_6(handle, ...) (handle), 5 WEFT__A_LIST5(__VA_ARGS__)
+#define WEFT__A_7(handle, ...) (handle), 6 WEFT__A_LIST6(__VA_ARGS__)
+#define WEFT__A_8(handle, ...) (handle), 7 WEFT__A_LIST7(__VA_ARGS__)
+#define WEFT__A_9(handle, ...) (handle), 8 WEFT__A_LIST8(__VA_ARGS__)
+#define WEFT__A_MANY(...) (void *)0, weft__activate_copies_at_most_8_variables
+extern int weft__activate_copies_at_most_8_variables
+    __attribute__((unavailable("put the variables into a struct, and list that")));
+#define WEFT__ACTIVATE(mark, ...) for (int mark = weft__activate(__VA_ARGS__); mark; mark = weft__activated(&mark))
+/* EMPTY or SOME. Without arguments only the third of these has a comma. */
+#define WEFT__A_COMMA(...) WEFT__A_COUNT_(__VA_ARGS__, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0)
+#define WEFT__A_TO_COMMA(...) ,
+#define WEFT__A_EMPTY(...)                                                                                             \
+	WEFT__A_EMPTY_(WEFT__A_COMMA(__VA_ARGS__), WEFT__A_COMMA(WEFT__A_TO_COMMA __VA_ARGS__),                        \
+		       WEFT__A_COMMA(WEFT__A_TO_COMMA __VA_ARGS__()))
+#define WEFT__A_EMPTY_(a, b, c) WEFT__A_EMPTY__(a, b, c)
+#define WEFT__A_EMPTY__(a, b, c) WEFT__A_IF_##a##b##c
+#define WEFT__A_IF_000 SOME
+#define WEFT__A_IF_001 EMPTY
+#define WEFT__A_IF_011 SOME
+#define WEFT__A_IF_111 SOME
+#define WEFT__A_DETACHED_EMPTY(...) weft_activate((void *)0)
+#define WEFT__A_DETACHED_SOME(...) weft_activate((void *)0, __VA_ARGS__)
 #define WEFT__SCOPE_MARK(mark, begin, end) for (int mark __attribute__((cleanup(end))) = begin(); mark; mark = 0)
 
 /**
  * weft_activate(handle, variables…) { … }: a new activity runs the block; the activating one goes on. Variables of the
  * enclosing function are shared, but for those listed (at most 8), whose values are copied now.
  */
-#define weft_activate(handle, ...)                                                                                     \
-	WEFT__ACTIVATE(WEFT__A_CAT(weft__activate_, __COUNTER__), handle, WEFT__A_COUNT(__VA_ARGS__), ##__VA_ARGS__)
+#define weft_activate(...)                                                                                             \
+	WEFT__ACTIVATE(WEFT__A_CAT(weft__activate_, __LINE__),                                                         \
+		       WEFT__A_CAT(WEFT__A_, WEFT__A_COUNT(__VA_ARGS__))(__VA_ARGS__))
 /** The same without a handle: nobody can wait for it. */
-#define weft_activate_detached(...)                                                                                    \
-	WEFT__ACTIVATE(WEFT__A_CAT(weft__activate_, __COUNTER__), (void *)0, WEFT__A_COUNT(__VA_ARGS__), ##__VA_ARGS__)
+#define weft_activate_detached(...) WEFT__A_CAT(WEFT__A_DETACHED_, WEFT__A_EMPTY(__VA_ARGS__))(__VA_ARGS__)
 /** weft_no_yield { … }: in the block, and in whatever it calls, no yield switches. */
-#define weft_no_yield                                                                                                  \
-	WEFT__SCOPE_MARK(WEFT__A_CAT(weft__no_yield_, __COUNTER__), weft__no_yield_begin, weft__no_yield_end)
+#define weft_no_yield WEFT__SCOPE_MARK(WEFT__A_CAT(weft__no_yield_, __LINE__), weft__no_yield_begin, weft__no_yield_end)
 /** The same for an expression. */
 #define weft_no_yield_expr(e)                                                                                          \
 	__extension__({                                                                                                \
@@ -419,7 +446,7 @@ void weft__no_implicit_end(int *mark) __asm__("weft_needs_cc_with_activities__no
 	})
 /** weft_no_implicit_yield { … }: the compiler inserts no yields in the block; in what it calls there are some. */
 #define weft_no_implicit_yield                                                                                         \
-	WEFT__SCOPE_MARK(WEFT__A_CAT(weft__no_implicit_, __COUNTER__), weft__no_implicit_begin, weft__no_implicit_end)
+	WEFT__SCOPE_MARK(WEFT__A_CAT(weft__no_implicit_, __LINE__), weft__no_implicit_begin, weft__no_implicit_end)
 /** Of a function: it has no twin; wherever it is called, it is atomic. */
 #define WEFT_NO_YIELD __attribute__((annotate("weft.no_yield")))
 /** Of a function: no yields are inserted into it. */

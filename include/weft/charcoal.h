@@ -12,7 +12,7 @@ typedef weft_activity_t activity_t;
 typedef weft_activity_sem_t activity_sem_t;
 typedef weft_activity_mail_t activity_mail_t;
 
-#define activate(handle, ...) weft_activate(handle, ##__VA_ARGS__)
+#define activate(...) weft_activate(__VA_ARGS__)
 #define activate_detached(...) weft_activate_detached(__VA_ARGS__)
 #define no_yield weft_no_yield
 #define no_yield_expr(e) weft_no_yield_expr(e)
@@ -33,16 +33,25 @@ typedef weft_activity_mail_t activity_mail_t;
 #define activity_sem_wait(s) weft_activity_sem_wait(s)
 #define activity_sem_post(s) weft_activity_sem_post(s)
 
-/* A program that defines `int activity_main(…)` in place of main gets a main that runs it as the first activity. */
 WEFT_EXTERN_C_BEGIN
 WEFT_API int weft_activity_main(int (*first)(void), int argc, char **argv);
+/* Without its parentheses `activate` is no macro, but this. */
+extern int activate __attribute__((unavailable("write activate(&handle, variables...) { ... }")));
 WEFT_EXTERN_C_END
+
+/*
+ * A program that defines `int activity_main(…)` in place of main, with the parameters that main may have, gets a main
+ * that runs it as the first activity. A declaration may stand before the definition: all that a file has give one main,
+ * which is weak.
+ */
+#define WEFT__MAIN                                                                                                     \
+	".ifndef weft.main\n.set weft.main, 1\n.pushsection .text.startup, \"ax\", @progbits\n.weak main\n"            \
+	".type main, @function\nmain: .byte 0xf3, 0x0f, 0x1e, 0xfa\njmp weft__activity_main@PLT\n.size main, . - "     \
+	"main\n"                                                                                                       \
+	".popsection\n.endif"
 #define activity_main(...)                                                                                             \
-	weft__first_activity(__VA_ARGS__);                                                                             \
-	int main(int argc, char **argv)                                                                                \
-	{                                                                                                              \
-		return weft_activity_main((int (*)(void))(void (*)(void))weft__first_activity, argc, argv);            \
-	}                                                                                                              \
+	weft__first_activity(__VA_ARGS__) __asm__("weft__first_activity") __attribute__((visibility("default")));      \
+	__asm__(WEFT__MAIN);                                                                                           \
 	int weft__first_activity(__VA_ARGS__)
 
 #endif

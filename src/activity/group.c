@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Groups: making and running one, and the ends of activities. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "activity/activity.h"
 #include "internal/line.h"
@@ -422,8 +424,12 @@ int weft_activity_run(const weft_activity_config_t *config, weft_fn_t *fn, void 
 	return weft_returned(r) ? -g->error : -ENOMEM;
 }
 
+/* ---- main -------------------------------------------------------------------------------------------------------- */
+
+typedef int main_t(int argc, char **argv, char **environment);
+
 struct main_call {
-	int (*first)(int argc, char **argv);
+	main_t *first;
 	int argc;
 	char **argv;
 	int status;
@@ -433,7 +439,7 @@ static void *call_main(void *call)
 {
 	struct main_call *m = call;
 
-	m->status = ((int (*)(int, char **))(uintptr_t)twin((weft_fn_t *)(uintptr_t)m->first))(m->argc, m->argv);
+	m->status = ((main_t *)(uintptr_t)twin((weft_fn_t *)(uintptr_t)m->first))(m->argc, m->argv, environ);
 	return NULL;
 }
 
@@ -441,7 +447,7 @@ WEFT_API int weft_activity_main(int (*first_activity)(void), int argc, char **ar
 
 int weft_activity_main(int (*first_activity)(void), int argc, char **argv)
 {
-	struct main_call m = {(int (*)(int, char **))(uintptr_t)first_activity, argc, argv, 0};
+	struct main_call m = {(main_t *)(uintptr_t)first_activity, argc, argv, 0};
 	int error = weft_activity_run(NULL, call_main, &m, NULL);
 
 	if (error) {
@@ -454,4 +460,25 @@ int weft_activity_main(int (*first_activity)(void), int argc, char **argv)
 		return 1;
 	}
 	return m.status;
+}
+
+/* The program's activity_main, by the name that weft/charcoal.h gives it. */
+extern int weft__first_activity(void) __attribute__((weak));
+WEFT_API int weft__activity_main(int argc, char **argv);
+
+WEFT__LAST_WORDS(static, die_undefined, (void), 0)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line, "the program declares activity_main, and does not define it");
+	weft__line_die(&line);
+}
+
+/* main jumps here: see weft/charcoal.h. */
+int weft__activity_main(int argc, char **argv)
+{
+	if (!weft__first_activity)
+		die_undefined();
+	return weft_activity_main(weft__first_activity, argc, argv);
 }

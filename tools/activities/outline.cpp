@@ -2,7 +2,8 @@
 /*
  * A block of `activate` becomes a function. The header's macro is a loop that runs once:
  *
- *   for (int mark = weft__activate(handle, count, &variable…); mark; mark = weft__activated(&mark)) { block }
+ *   for (int mark = weft__activate(handle, count, &variable, sizeof variable…); mark; mark = weft__activated(&mark))
+ *           { block }
  *
  * The region from the loop's body up to the call of weft__activated is taken out by LLVM's CodeExtractor. Variables of
  * the block alone move with it; those listed are copied before it, and the copies move with it; the others are passed
@@ -269,13 +270,17 @@ bool Outliner::copyListed()
 	unsigned Count = cast<ConstantInt>(Begin->getArgOperand(1))->getZExtValue();
 
 	for (unsigned I = 0; I < Count; I++) {
-		auto *A = dyn_cast<AllocaInst>(Begin->getArgOperand(2 + I)->stripPointerCasts());
+		auto *A = dyn_cast<AllocaInst>(Begin->getArgOperand(2 + 2 * I)->stripPointerCasts());
+		auto *Size = dyn_cast<ConstantInt>(Begin->getArgOperand(3 + 2 * I));
 
-		if (!A || A->isArrayAllocation())
-			return fail("only a local variable of fixed size can be copied into an activity: copy it into "
-				    "one first");
+		/* The size tells a struct from its first member. */
+		if (!A || A->isArrayAllocation() || !Size ||
+		    Size->getZExtValue() != DL.getTypeAllocSize(A->getAllocatedType()))
+			return fail(
+			    "activate copies whole local variables of a fixed size: list a variable, not a part "
+			    "of one, or copy it into one first");
 		Type *T = A->getAllocatedType();
-		uint64_t Bytes = DL.getTypeAllocSize(T);
+		uint64_t Bytes = Size->getZExtValue();
 		AllocaInst *Copy = inside(T, A->getAlign(), A->getName() + ".copy");
 
 		if (T->isSingleValueType() && !T->isVectorTy() && Bytes <= 8) {
@@ -284,7 +289,6 @@ bool Outliner::copyListed()
 			continue;
 		}
 		auto *P = PointerType::get(C, 0);
-		Value *Size = Before.getInt64(Bytes);
 		Value *Shipped = Before.CreateCall(runtime(M, Block, P, {Type::getInt64Ty(C)}), {Size});
 		Before.CreateMemCpy(Shipped, Align(16), A, A->getAlign(), Size);
 		useInside(A, Copy, Inside.CreateMemCpy(Copy, A->getAlign(), Shipped, Align(16), Size));

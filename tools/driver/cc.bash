@@ -298,7 +298,8 @@ surround()
 		# Where clang's headers were not there only the pass says what is wrong.
 		checker=${plugin%/*}/libweft-check-activities-$clang.so
 		if ((${#sources[@]})); then
-			before+=("-fpass-plugin=$plugin")
+			# A clang that is to report on a pass keeps lines for its errors, without -g, too. There is no such remark.
+			before+=("-fpass-plugin=$plugin" -Rpass=weft-activities)
 			[[ ! -e $checker ]] || before+=("-fplugin=$checker")
 		fi
 	fi

@@ -8,7 +8,9 @@
 // BREAK: 'return', 'break' or 'goto' leaves the block of activate: an activity cannot continue there; use 'continue'
 // RUN: %fresh -DCOPIED=global
 // RUN: %refused=COPIED
-// COPIED: only a local variable of fixed size can be copied into an activity: copy it into one first
+// RUN: %fresh -DCOPIED=pair.first
+// RUN: %refused=COPIED
+// COPIED: activate copies whole local variables of a fixed size: list a variable, not a part of one
 // RUN: %fresh -DLISTS
 // RUN: %refused=LISTS
 // LISTS: a va_list cannot be used in the block of activate
@@ -34,6 +36,10 @@ int global;
 
 void activates(activity_t *handle, int n)
 {
+	struct {
+		int first, second;
+	} pair = {n, n};
+
 	activate(handle, COPIED)
 	{
 		yield();
