@@ -394,6 +394,9 @@ _Noreturn void weft__activity_fail(int error);
 /* Ends the process with a line: only an activity can do that. */
 _Noreturn void weft__activity_outside(const char *what);
 
+/* Says that the environment's variable has a value that is not allowed. */
+void weft__environment_is_wrong(_Atomic bool *said, const char *name, const char *value, const char *allowed);
+
 /* ---- cancel.c ---------------------------------------------------------------------------------------------------- */
 void weft__activity_cancel_all(struct weft__activity_group *g);
 /* The running activity was cancelled, and is to wait or yield. */

@@ -281,18 +281,41 @@ static void *drive(void *group)
 	return NULL;
 }
 
+/* Once for each variable; the program goes on. */
+void weft__environment_is_wrong(_Atomic bool *said, const char *name, const char *value, const char *allowed)
+{
+	struct weft__line line;
+
+	if (atomic_exchange(said, true))
+		return;
+	weft__line_begin(&line);
+	weft__line_text(&line, name);
+	weft__line_text(&line, "=");
+	weft__line_text(&line, value);
+	weft__line_text(&line, " is not ");
+	weft__line_text(&line, allowed);
+	weft__line_text(&line, ", and is ignored");
+	weft__line_write(&line);
+}
+
 static uint64_t period(const weft_activity_config_t *config)
 {
+	static _Atomic bool told;
 	const char *said = getenv("WEFT_ACTIVITY_PERIOD");
-	uint64_t given = config->period ? config->period : DEFAULT_PERIOD;
+	uint64_t given = config->period ? config->period : DEFAULT_PERIOD, asked;
+	char *end;
 
-	if (!said)
+	if (!said || !*said)
 		return given;
 	if (!strcmp(said, "off"))
 		return WEFT_ACTIVITY_NO_TIMER;
 	if (!strcmp(said, "every"))
 		return WEFT_ACTIVITY_EVERY_YIELD;
-	return strtoull(said, NULL, 10);
+	asked = strtoull(said, &end, 10);
+	if (asked && !*end && *said != '-')
+		return asked;
+	weft__environment_is_wrong(&told, "WEFT_ACTIVITY_PERIOD", said, "a number of nanoseconds, off or every");
+	return given;
 }
 
 /* ---- making a group ---------------------------------------------------------------------------------------------- */

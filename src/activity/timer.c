@@ -2,7 +2,8 @@
 /*
  * The timer: one thread for all groups of the process. It sets a group's flag when the group's period has passed, by
  * two plain stores to memory of the group's thread; no signal interrupts a system call. It sleeps while no group runs
- * activities, and so does a process that is idle.
+ * activities, and so does a process that is idle. The thread ends soon after the last group: it blocks all signals, and a
+ * process whose other threads have called pthread_exit would live on in it.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -60,13 +61,26 @@ static bool all_rest(void)
 	return true;
 }
 
+static bool wait_until(uint64_t time)
+{
+	struct timespec until = {(time_t)(time / 1000000000), (long)(time % 1000000000)};
+
+	return !pthread_cond_clockwait(&timer.changed, &timer.lock, CLOCK_MONOTONIC, &until);
+}
+
+/* A process that runs one group after another does not make a thread for each. False: none has begun. */
+static bool linger(void)
+{
+	enum { LINGER = 50000000 };
+
+	return wait_until(now() + LINGER) || timer.groups;
+}
+
 /* `sleeps` is set before the groups are looked at, and a group that goes on looks at it after it has said so. */
 static void sleep_until(uint64_t next)
 {
-	struct timespec until = {(time_t)(next / 1000000000), (long)(next % 1000000000)};
-
 	if (next != UINT64_MAX) {
-		pthread_cond_clockwait(&timer.changed, &timer.lock, CLOCK_MONOTONIC, &until);
+		(void)wait_until(next);
 		return;
 	}
 	atomic_store(&timer.sleeps, true);
@@ -78,9 +92,12 @@ static void sleep_until(uint64_t next)
 static void *serve(void *unused)
 {
 	pthread_mutex_lock(&timer.lock);
-	for (;;)
-		sleep_until(ring_due(now()));
-	return unused; /* never */
+	while (timer.groups || linger())
+		if (timer.groups)
+			sleep_until(ring_due(now()));
+	timer.runs = false;
+	pthread_mutex_unlock(&timer.lock);
+	return unused;
 }
 
 void weft__timer_rest(struct weft__activity_group *g)
@@ -150,5 +167,7 @@ void weft__timer_remove(struct weft__activity_group *g)
 			*at = g->older;
 			break;
 		}
+	if (!timer.groups)
+		pthread_cond_signal(&timer.changed);
 	pthread_mutex_unlock(&timer.lock);
 }

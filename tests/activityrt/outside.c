@@ -3,6 +3,7 @@
  * What only activities can do, done where none runs, and waits where no other activity could run: a line that says so
  * ends the process, or nothing happens.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +95,62 @@ static void in_body(void)
 {
 	weft_activity_run(NULL, handles, NULL, NULL);
 }
+static void *activates_twice(void *x)
+{
+	for (int i = 0; i < 2; i++)
+		activate(&activity)
+		{
+			activity_sem_wait(&semaphore);
+		}
+	return x;
+}
+static void in_use(void)
+{
+	weft_activity_run(NULL, activates_twice, NULL, NULL);
+}
+static void period(void)
+{
+	setenv("WEFT_ACTIVITY_PERIOD", "abc", 1);
+	if (!weft_activity_run(NULL, nothing, NULL, NULL) && !weft_activity_run(NULL, nothing, NULL, NULL))
+		abort();
+}
+static void negative_period(void)
+{
+	setenv("WEFT_ACTIVITY_PERIOD", "-5", 1);
+	if (!weft_activity_run(NULL, nothing, NULL, NULL))
+		abort();
+}
+static void form(void)
+{
+	setenv("WEFT_ACTIVITIES", "stackfull", 1);
+	if (!weft_activity_run(NULL, nothing, NULL, NULL))
+		abort();
+}
+/* The main thread ends: so does the process, when the group's timer has. */
+static void thread_exits(void)
+{
+	weft_activity_config_t config = {.period = 1000000000};
+
+	if (!weft_activity_run(&config, nothing, NULL, NULL))
+		pthread_exit(NULL);
+}
+static void *uses_stack(void *x)
+{
+	volatile char text[20000];
+
+	for (size_t i = 0; i < sizeof text; i++)
+		text[i] = (char)i;
+	printf("%d", text[100]);
+	return x;
+}
+static void small_stack(void)
+{
+	weft_activity_config_t config = {.stack_size = 4096};
+	const char *form = getenv("WEFT_ACTIVITIES");
+
+	if ((form && !strcmp(form, "stackful")) || !weft_activity_run(&config, uses_stack, NULL, NULL))
+		_exit(0);
+}
 /* What is harmless: it ends the process with 0. */
 static void others(void)
 {
@@ -126,6 +183,13 @@ static const struct attempt {
 		{sets_result, "weft_activity_set_result outside of activities: define activity_main"},
 		{in_no_yield, "would have to wait inside no_yield"},
 		{in_body, "a coroutine or weft_run of its own"},
+		{in_use, " has not ended: wait for it before its handle is used again"},
+		{period,
+		 "weft: WEFT_ACTIVITY_PERIOD=abc is not a number of nanoseconds, off or every, and is ignored\n"},
+		{negative_period, "weft: WEFT_ACTIVITY_PERIOD=-5 is not a number"},
+		{form, "weft: WEFT_ACTIVITIES=stackfull is not stackful, copied or profile, and is ignored\n"},
+		{thread_exits, NULL},
+		{small_stack, NULL},
 		{others, NULL}};
 
 static int holds(const struct attempt *a)
