@@ -421,6 +421,20 @@ bool weft__sleeper_add(struct weft__activity_group *g, weft_activity_t *a, uint6
 void weft__sleeper_remove(struct weft__activity_group *g, weft_activity_t *a);
 void weft__sleepers_wake(struct weft__activity_group *g);
 
+/* ThreadSanitizer sees no atomic of this library: it is told what one thread hands to another, and when that takes it. */
+extern void __tsan_acquire(void *address) __attribute__((weak));
+extern void __tsan_release(void *address) __attribute__((weak));
+static inline void weft__hand_over(void *what)
+{
+	if (weft__unlikely(__tsan_release != NULL))
+		__tsan_release(what);
+}
+static inline void weft__take_over(void *what)
+{
+	if (weft__unlikely(__tsan_acquire != NULL))
+		__tsan_acquire(what);
+}
+
 /* ---- outside.c --------------------------------------------------------------------------------------------------- */
 enum { WEFT__TURNS = 256 };
 /* Make ready what other threads have woken, and whose time has come. */

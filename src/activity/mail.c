@@ -23,10 +23,12 @@ static void lock(weft_activity_mail_t *m)
 	while (__atomic_exchange_n(&m->lock, 1, __ATOMIC_ACQUIRE))
 		while (__atomic_load_n(&m->lock, __ATOMIC_RELAXED))
 			__builtin_ia32_pause();
+	weft__take_over(m);
 }
 
 static void unlock(weft_activity_mail_t *m)
 {
+	weft__hand_over(m);
 	__atomic_store_n(&m->lock, 0, __ATOMIC_RELEASE);
 }
 

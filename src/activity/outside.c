@@ -39,6 +39,7 @@ bool weft__activity_park_begin(weft_activity_waker_t *w)
 	/* Acquire: what was done before the wake is seen after it. Release: who wakes reads the fields above. */
 	if (!__atomic_compare_exchange_n(&w->state, &state, PARKED, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
 		__atomic_store_n(&w->state, 0, __ATOMIC_RELAXED);
+		weft__take_over(w);
 		return false;
 	}
 	hot->group->outside += !w->local;
@@ -57,6 +58,7 @@ static void woken(struct weft__activity_group *g, weft_activity_waker_t *w)
 {
 	weft_activity_t *a = w->activity;
 
+	weft__take_over(w);
 	g->outside -= !w->local;
 	__atomic_store_n(&w->state, 0, __ATOMIC_RELAXED);
 	weft__ready(g, a);
@@ -68,6 +70,7 @@ void weft_activity_wake(weft_activity_waker_t *w)
 	uint32_t state = __atomic_load_n(&w->state, __ATOMIC_RELAXED);
 	struct weft__activity_group *g;
 
+	weft__hand_over(w);
 	do
 		if (state & WOKEN)
 			return;
@@ -148,6 +151,7 @@ int weft_activity_post(weft_activity_group_t *g, weft_fn_t *fn, void *arg)
 	if (!post)
 		return -ENOMEM;
 	*post = (struct weft__post){atomic_load_explicit(&g->posted, memory_order_relaxed), fn, arg};
+	weft__hand_over(post);
 	weft__group_tell_begin(g);
 	while (!atomic_compare_exchange_weak(&g->posted, &post->next, post))
 		continue;
@@ -162,6 +166,7 @@ static bool start(struct weft__activity_group *g, const struct weft__post *post)
 	uint64_t words[6] = {[4] = (uintptr_t)post->arg}; /* the first argument of a function of C */
 	weft_activity_t *a = weft__slab_take(g);
 
+	weft__take_over((void *)(uintptr_t)post);
 	if (!a)
 		return false;
 	a->flags = WEFT__DETACHED | WEFT__SLAB;
