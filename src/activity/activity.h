@@ -421,7 +421,8 @@ bool weft__sleeper_add(struct weft__activity_group *g, weft_activity_t *a, uint6
 void weft__sleeper_remove(struct weft__activity_group *g, weft_activity_t *a);
 void weft__sleepers_wake(struct weft__activity_group *g);
 
-/* ThreadSanitizer sees no atomic of this library: it is told what one thread hands to another, and when that takes it. */
+/* ThreadSanitizer does not see the atomics of this library. These tell it that a thread hands over what it has written,
+ * and that another thread takes that over. */
 extern void __tsan_acquire(void *address) __attribute__((weak));
 extern void __tsan_release(void *address) __attribute__((weak));
 static inline void weft__hand_over(void *what)

@@ -2,8 +2,8 @@
 /*
  * The timer: one thread for all groups of the process. It sets a group's flag when the group's period has passed, by
  * two plain stores to memory of the group's thread; no signal interrupts a system call. It sleeps while no group runs
- * activities, and so does a process that is idle. The thread ends soon after the last group: it blocks all signals, and a
- * process whose other threads have called pthread_exit would live on in it.
+ * activities, and so does a process that is idle. The thread ends soon after the last group: it blocks all signals, and
+ * a process whose other threads have called pthread_exit would live on in it.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

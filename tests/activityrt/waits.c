@@ -313,7 +313,7 @@ static void groups(void)
 /* In an order that leaves first, last and middle ones; each leaves in a time that does not depend on how many wait. */
 static void cancels_many(void)
 {
-	int many = getenv("WEFT_ACTIVITIES") && !strcmp(getenv("WEFT_ACTIVITIES"), "stackful") ? 2000 : 200000;
+	int many = getenv("WEFT_ACTIVITIES") && !strcmp(getenv("WEFT_ACTIVITIES"), "copied") ? 200000 : 2000;
 	activity_t *a = calloc((size_t)many, sizeof *a), ends;
 	activity_sem_t s, never;
 	activity_mail_t m;

@@ -55,6 +55,61 @@ out:
 	return sum;
 }
 
+/* The loop's index is another one when the activity looks at it, unless the loop waits. */
+void indices(int n)
+{
+	activity_t a;
+	static int many[9];
+
+	for (int i = 0; i < n; i++)
+		activate_detached() /* reported */
+		{
+			many[i]++;
+		}
+	for (int i = 0; i < n; i++) {
+		if (many[i])
+			activate(&a) /* reported */
+			{
+				many[i]++;
+			}
+	}
+	for (int i = 0; i < n; i++) {
+		activate(&a)
+		{
+			many[i]++;
+		}
+		activity_wait(&a);
+	}
+	for (int i = 0; i < n; i++)
+		activate_detached(i)
+		{
+			for (int k = 0; k < i; k++)
+				many[k]++;
+		}
+}
+
+int returns(int n)
+{
+	activity_t a;
+	int sum = 0;
+
+	activate(&a)
+	{
+		sum++;
+	}
+	if (n == 1) {
+		activity_cancel(&a);
+		return activity_wait(&a);
+	}
+	if (n == 2)
+		return 1; /* reported */
+	for (int i = 0; i < n; i++)
+		activity_wait(&a);
+	if (n == 3)
+		return 2;
+	return sum;
+}
+
 void starts(void)
 {
 	int alone = 1, listed = 2;

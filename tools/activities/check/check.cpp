@@ -6,7 +6,8 @@
  *
  *   break, continue           in a block of no_yield or no_implicit_yield: they leave the block, not the loop
  *   break, return, goto       out of a block of activate: the activity has no function to go on in
- *   a variable by reference   whose scope ends without a wait, while the activity may still use it (a warning)
+ *   a variable by reference   a warning, if the activity may still use it when its scope ends without a wait, when a
+ *                             return comes before the wait, or when the loop around the block changes it
  *
  * The pass finds most of the second kind, too; here the words and the place are the source's.
  */
@@ -89,9 +90,18 @@ class Checker : public Visitor
 	bool VisitCompoundStmt(CompoundStmt *Block) VISITED
 	{
 		for (auto I = Block->body_begin(); I != Block->body_end(); ++I)
-			if (kindOf(*I) == Activate)
+			if (kindOf(*I) == Activate) {
 				outlives(Block, I);
+				returnsEarly(Block, I);
+			}
 		return true;
+	}
+
+	bool TraverseForStmt(ForStmt *Loop) VISITED
+	{
+		if (kindOf(Loop) == None)
+			changesShared(Loop, Loop->getBody());
+		return Visitor::TraverseForStmt(Loop);
 	}
 
       private:
@@ -190,24 +200,139 @@ class Checker : public Visitor
 			uses(C, Used);
 	}
 
+	/* The variables that the activity shares with the function around it: it names them, and does not list them. */
+	std::set<const VarDecl *> shared(ForStmt *Loop)
+	{
+		std::set<const VarDecl *> Used, Listed, Shared;
+
+		uses(Loop->getBody(), Used);
+		uses(Loop->getInit(), Listed);
+		for (const VarDecl *V : Used)
+			if (!Listed.count(V) && SM.isBeforeInTranslationUnit(V->getLocation(), Loop->getBeginLoc()))
+				Shared.insert(V);
+		return Shared;
+	}
+
+	static bool waits(const Stmt *S)
+	{
+		return callsLike(S, "weft_activity_") || callsLike(S, "weft__activity_");
+	}
+
+	/* The first return in S that is not behind a wait; Waited: whatever follows S is. */
+	static const ReturnStmt *earlyReturn(const Stmt *S, bool &Waited)
+	{
+		if (!S || Waited || isa<LambdaExpr>(S) || kindOf(S) == Activate)
+			return nullptr;
+		if (auto *R = dyn_cast<ReturnStmt>(S)) {
+			Waited = waits(R);
+			return Waited ? nullptr : R;
+		}
+		if (auto *If = dyn_cast<IfStmt>(S)) {
+			bool Then = Waited = waits(If->getCond()), Else = Waited;
+			const ReturnStmt *Found = earlyReturn(If->getThen(), Then);
+
+			if (!Found)
+				Found = earlyReturn(If->getElse(), Else);
+			Waited = Waited || (Then && Else);
+			return Found;
+		}
+		/* A loop may have waited for as many activities as there are. */
+		if (!isa<CompoundStmt>(S) && !isa<LabelStmt>(S)) {
+			const ReturnStmt *Found = nullptr;
+
+			Waited = waits(S);
+			for (const Stmt *C : S->children())
+				if (!Found && !Waited)
+					Found = earlyReturn(C, Waited);
+			return Found;
+		}
+		for (const Stmt *C : S->children())
+			if (const ReturnStmt *Found = earlyReturn(C, Waited))
+				return Found;
+		return nullptr;
+	}
+
+	/* Somebody waits for the activity behind its block, but not where a return comes first. */
+	void returnsEarly(CompoundStmt *Block, CompoundStmt::body_iterator At)
+	{
+		std::set<const VarDecl *> Shared = shared(cast<ForStmt>(*At));
+		bool Waited = false, Any = false;
+
+		for (auto I = At + 1; I != Block->body_end(); ++I)
+			Any |= waits(*I);
+		if (!Any || Shared.empty())
+			return;
+		for (auto I = At + 1; I != Block->body_end() && !Waited; ++I)
+			if (const ReturnStmt *R = earlyReturn(*I, Waited)) {
+				say(DiagnosticsEngine::Warning, R->getBeginLoc(),
+				    "returns while the activity may still use '" +
+					(*Shared.begin())->getNameAsString() + "': wait for it first");
+				return;
+			}
+	}
+
+	/* Does the loop's head change V? */
+	static bool changes(const Stmt *S, const VarDecl *V)
+	{
+		if (!S)
+			return false;
+		auto Is = [&](const Expr *E) {
+			auto *R = dyn_cast<DeclRefExpr>(E->IgnoreParenImpCasts());
+			return R && R->getDecl() == V;
+		};
+		if (auto *U = dyn_cast<UnaryOperator>(S); U && U->isIncrementDecrementOp() && Is(U->getSubExpr()))
+			return true;
+		if (auto *B = dyn_cast<BinaryOperator>(S); B && B->isAssignmentOp() && Is(B->getLHS()))
+			return true;
+		return llvm::any_of(S->children(), [&](const Stmt *C) { return changes(C, V); });
+	}
+
+	/* A block of activate in S, the body of a loop whose head changes a variable that the activity shares. */
+	void changesShared(ForStmt *Outer, const Stmt *S)
+	{
+		auto *Loop = dyn_cast_or_null<ForStmt>(S);
+
+		if (!S || isa<LambdaExpr>(S))
+			return;
+		if (kindOf(S) != Activate) {
+			bool Before = false;
+
+			/* Who waits in the loop's body has no activity left when the loop goes on. */
+			if (isa<CompoundStmt>(S))
+				for (const Stmt *C : S->children()) {
+					if (Before && waits(C) && kindOf(C) != Activate)
+						return;
+					Before |= kindOf(C) == Activate;
+				}
+			for (const Stmt *C : S->children())
+				changesShared(Outer, C);
+			return;
+		}
+		for (const VarDecl *V : shared(const_cast<ForStmt *>(Loop)))
+			if (changes(Outer->getInc(), V)) {
+				say(DiagnosticsEngine::Warning, Loop->getBeginLoc(),
+				    "the activity shares '" + V->getNameAsString() +
+					"', which the loop around it changes: list it");
+				return;
+			}
+	}
+
 	/* Whatever waits behind the block, in the scope of the variable, may wait for the activity. */
 	void outlives(CompoundStmt *Block, CompoundStmt::body_iterator At)
 	{
 		auto *Loop = cast<ForStmt>(*At);
-		std::set<const VarDecl *> Used, Listed;
+		std::set<const VarDecl *> Shared = shared(Loop);
 
 		for (auto I = At + 1; I != Block->body_end(); ++I)
-			if (callsLike(*I, "weft_activity_") || callsLike(*I, "weft__activity_"))
+			if (waits(*I))
 				return;
-		uses(Loop->getBody(), Used);
-		uses(Loop->getInit(), Listed);
 		for (Stmt *S : Block->body()) {
 			auto *Declaration = dyn_cast<DeclStmt>(S);
 
 			if (S == Loop || !Declaration)
 				continue;
 			for (Decl *One : Declaration->decls())
-				if (auto *V = dyn_cast<VarDecl>(One); V && Used.count(V) && !Listed.count(V))
+				if (auto *V = dyn_cast<VarDecl>(One); V && Shared.count(V))
 					say(DiagnosticsEngine::Warning, Loop->getBeginLoc(),
 					    "the activity shares '" + V->getNameAsString() +
 						"', whose scope may end before the activity does: list it, wait before "
