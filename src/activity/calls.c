@@ -404,7 +404,8 @@ static int64_t in_task(const char *name, void *fn, const uint64_t words[6], int6
 	int64_t result;
 
 	weft__call_begin(name);
-	result = weft__call_again(WEFT__IN_TASK, fn, words, &result) ? result : bad;
+	if (!weft__call_again(WEFT__IN_TASK, fn, words, &result))
+		result = bad;
 	weft__call_end((int)result == bad);
 	return result;
 }
@@ -451,7 +452,7 @@ TWIN(struct hostent *, gethostbyname, (const char *name))
 {
 	struct lookup *l = weft__record_take(weft__activity_hot.group, sizeof *l);
 	uint64_t words[6] = {P(l)};
-	int64_t result = 0;
+	int64_t result;
 
 	if (!l) {
 		h_errno = TRY_AGAIN;
