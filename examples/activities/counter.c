@@ -45,7 +45,7 @@ static void deposit(long sum)
 {
 	long before = balance;
 
-	yield(); /* or a call that waits: others run here */
+	yield_now(); /* or a call that waits: others run here */
 	balance = before + sum;
 }
 

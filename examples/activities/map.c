@@ -21,7 +21,7 @@ static void map(int *values, int count, int (*f)(int))
 
 static int negate(int value)
 {
-	yield(); /* so that others run in the middle of the work each time, and not only when the timer rings */
+	yield_now(); /* so that others run in the middle of the work each time, and not only when the timer rings */
 	return -value;
 }
 /* doc: end */
@@ -45,7 +45,7 @@ static int times_seen_half_done(bool atomically)
 	{
 		while (!done) {
 			times += no_yield_expr(is_half_done());
-			yield();
+			yield_now();
 		}
 	}
 	if (atomically)

@@ -128,7 +128,7 @@ typedef struct weft_activity_config {
 } weft_activity_config_t;
 
 #define WEFT_ACTIVITY_NO_TIMER UINT64_MAX
-/** Each yield that the compiler has inserted switches: for tests. */
+/** Each yield switches, explicit or inserted by the compiler: for tests. */
 #define WEFT_ACTIVITY_EVERY_YIELD 1
 enum { WEFT_ACTIVITY_STACKFUL = 1u << 0 /**< a coroutine for each activity, of the policy WEFT_STACK */ };
 
@@ -155,9 +155,22 @@ WEFT__INLINE weft_activity_t *weft_activity_self(void)
 	return weft__activity_hot.self;
 }
 
-/** Let others run: a yield that always switches if another activity is ready. In no_yield, and outside of activities,
- * nothing. */
+/**
+ * A yield like those that the compiler inserts: one load of the timer's flag and one branch. It switches if the timer
+ * has rung since the last switch and another activity is ready. An activity that waits for another by calling this in a
+ * loop keeps the processor until the timer rings, and for ever if the group has no timer (WEFT_ACTIVITY_NO_TIMER, a
+ * child of fork): use a semaphore, a mailbox or weft_activity_give_way. A cancelled activity ends here. In no_yield, in
+ * code compiled without the pass, in a call through a pointer to this function, and outside of activities: nothing.
+ * May suspend. Source: Charcoal's yield.
+ */
 WEFT_API void weft_activity_yield(void);
+
+/**
+ * Switch to the next activity that is ready, if there is one. A cancelled activity ends here. In no_yield, in code
+ * compiled without the pass, in a call through a pointer to this function, and outside of activities: nothing.
+ * May suspend.
+ */
+WEFT_API void weft_activity_give_way(void);
 
 /** A counting semaphore. WEFT_ACTIVITY_SEM(n) initialises it. Private. */
 typedef struct weft_activity_sem {
@@ -219,7 +232,8 @@ WEFT__INLINE void *weft_activity_result(const weft_activity_t *a)
 WEFT_API void weft_activity_set_result(void *result);
 
 /**
- * Cancel an activity: where it waits, or yields, next, it ends with -ECANCELED. What it has deferred (weft/defer.h)
+ * Cancel an activity: where it waits, or yields, next, it ends with -ECANCELED. Until it has reached that place, each
+ * yield of the group switches, also without a timer. What it has deferred (weft/defer.h)
  * runs first, and may wait. A call such as read that it waits in is withdrawn; what a helper thread does (getaddrinfo)
  * is waited for. An activity that has not begun never runs. One that has ended: nothing.
  * For activities of the same group; also for the caller itself. Never switches.

@@ -12,13 +12,18 @@ typedef weft_activity_t activity_t;
 typedef weft_activity_sem_t activity_sem_t;
 typedef weft_activity_mail_t activity_mail_t;
 
+WEFT_EXTERN_C_BEGIN
+/* Functions, because a macro would replace std::this_thread::yield and methods of that name. */
+WEFT_API void yield(void) __asm__("weft_activity_yield");
+WEFT_API void yield_now(void) __asm__("weft_activity_give_way");
+WEFT_EXTERN_C_END
+
 #define activate(...) weft_activate(__VA_ARGS__)
 #define activate_detached(...) weft_activate_detached(__VA_ARGS__)
 #define no_yield weft_no_yield
 #define no_yield_expr(e) weft_no_yield_expr(e)
 #define NO_YIELD WEFT_NO_YIELD
 #define no_implicit_yield weft_no_implicit_yield
-#define yield() weft_activity_yield()
 #define activity_self() weft_activity_self()
 #define activity_wait(a) weft_activity_wait(a)
 #define activity_cancel(a) weft_activity_cancel(a)

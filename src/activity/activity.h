@@ -150,6 +150,7 @@ struct weft__activity_group {
 	bool over;     /* all activities have ended */
 	bool is_child; /* this process was forked off by one of its activities, which is alone now */
 	const weft_activity_scheduler_t *scheduler;
+	size_t to_end; /* activities of which weft__is_to_end is true: while there are, `hot->flag` stays set */
 	unsigned turns;	     /* until the next look at what comes from outside */
 	int ending;	     /* errno of the activity that ends */
 	size_t live;	     /* activities that have not ended */
@@ -233,6 +234,22 @@ bool weft__table_add(struct weft__activity_group *g, weft_activity_t *a);
 void weft__table_forget(struct weft__activity_group *g, weft_activity_t *a);
 void weft__each_activity(struct weft__activity_group *g, void (*fn)(weft_activity_t *a, void *arg), void *arg);
 void weft__table_keep(struct weft__activity_group *g, bool (*stays)(weft_activity_t *a, void *arg), void *arg);
+
+/* ---- flags ------------------------------------------------------------------------------------------------------- */
+/* Change the flags that weft__is_to_end looks at. A cancelled activity is to end at its next yield, which looks only if
+ * the timer's flag is set. */
+static inline void weft__set_flags(struct weft__activity_group *g, weft_activity_t *a, unsigned flags)
+{
+	g->to_end -= weft__is_to_end(a);
+	a->flags = (uint8_t)flags;
+	if (weft__likely(!(flags & WEFT__CANCELLED)))
+		return;
+	g->to_end += weft__is_to_end(a);
+	if (g->to_end) {
+		__atomic_store_n(&g->hot->flag, 1, __ATOMIC_RELAXED);
+		g->hot->limit = UINTPTR_MAX;
+	}
+}
 
 /* ---- queue ------------------------------------------------------------------------------------------------------- */
 static inline void weft__ready(struct weft__activity_group *g, weft_activity_t *a)

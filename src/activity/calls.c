@@ -146,9 +146,11 @@ static const struct weft__posix_waits by_activity = {wait_ready, not_here, sleep
 
 void weft__call_begin(const char *name)
 {
+	struct weft__activity_hot *hot = &weft__activity_hot;
+
 	current = name;
-	weft__activity_hot.self->flags |= WEFT__IN_CALL;
-	weft__posix_set_waits(weft__activity_hot.group->is_child ? NULL : &by_activity);
+	weft__set_flags(hot->group, hot->self, hot->self->flags | WEFT__IN_CALL);
+	weft__posix_set_waits(hot->group->is_child ? NULL : &by_activity);
 }
 
 void weft__call_end(bool failed)
@@ -156,7 +158,7 @@ void weft__call_end(bool failed)
 	weft_activity_t *self = weft__activity_hot.self;
 
 	weft__posix_set_waits(NULL);
-	self->flags &= (uint8_t)~WEFT__IN_CALL;
+	weft__set_flags(weft__activity_hot.group, self, self->flags & ~(unsigned)WEFT__IN_CALL);
 	if (weft__unlikely(failed && errno == ECANCELED && weft__is_to_end(self)))
 		weft__activity_ends_cancelled();
 }

@@ -15,7 +15,7 @@ static _Noreturn void end_with(struct weft__activity_group *g, weft_activity_t *
 	if (self->state >= WEFT__WAITS)
 		(void)weft__unqueue(g, self);
 	self->state = WEFT__RUNNING;
-	self->flags |= WEFT__CANCELLED | WEFT__CLEANS_UP;
+	weft__set_flags(g, self, self->flags | WEFT__CANCELLED | WEFT__CLEANS_UP);
 	while ((d = weft__deferred_of(k->deferred))) {
 		void (*fn)(void *) = (void (*)(void *))(uintptr_t)weft__activity_twin((void *)(uintptr_t)d->fn);
 
@@ -44,7 +44,7 @@ void weft__activity_ends_cancelled(void)
 /* What has been handed to an activity must not be lost: so one that was woken goes on to its next wait. */
 static void interrupt(struct weft__activity_group *g, weft_activity_t *a)
 {
-	a->flags |= WEFT__CANCELLED;
+	weft__set_flags(g, a, a->flags | WEFT__CANCELLED);
 	if (a->state == WEFT__FOR_CALL) {
 		weft__server_cancel(a->object);
 	} else if (a->state >= WEFT__WAITS) {

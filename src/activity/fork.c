@@ -37,6 +37,7 @@ static void leave_others(struct weft__activity_group *g, weft_activity_t *self)
 	g->first = NULL;
 	g->sleepers.count = 0;
 	g->live = 1;
+	g->to_end = weft__is_to_end(self);
 	g->outside = 0;
 	atomic_store(&g->held, 0);
 	atomic_store(&g->woken, NULL);
@@ -58,8 +59,8 @@ static void forked(void)
 	for (; hot->group; hot = &hot->group->outer) {
 		if (hot->self)
 			leave_others(hot->group, hot->self);
-		hot->flag = 0;
-		hot->limit = hot->full;
+		hot->flag = hot->group->to_end > 0;
+		hot->limit = hot->flag ? UINTPTR_MAX : hot->full;
 	}
 }
 

@@ -171,6 +171,8 @@ void weft__activity_finish(struct weft__activity_group *g, weft_activity_t *a, v
 		weft__vars_free_all(g, a);
 	if (weft__unlikely(weft__is_deep(g)))
 		weft__deep_end(g);
+	if (weft__unlikely(g->to_end) && weft__is_to_end(a))
+		g->to_end--;
 	a->state = WEFT__ENDED;
 	a->frames = result;
 	a->error = (uint16_t)error;

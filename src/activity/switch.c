@@ -190,7 +190,7 @@ uintptr_t weft__activity_parked(char *sp)
 
 static void unset(struct weft__activity_group *g)
 {
-	if (g->every_yield)
+	if (g->every_yield || g->to_end)
 		return;
 	__atomic_store_n(&g->hot->flag, 0, __ATOMIC_RELAXED);
 	g->hot->limit = g->profile ? UINTPTR_MAX : g->hot->full;

@@ -155,6 +155,10 @@ void weft_activity_yield(void)
 {
 }
 
+void weft_activity_give_way(void)
+{
+}
+
 WEFT__LAST_WORDS(, weft__activity_outside, (const char *what), what)
 {
 	struct weft__line line;

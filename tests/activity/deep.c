@@ -16,7 +16,7 @@ static long deep(long n)
 	if (n == 0) {
 		at_bottom++;
 		while (at_bottom < ACTIVITIES)
-			yield();
+			yield_now();
 		return 0;
 	}
 	return deep(n - 1) + (here == n);
@@ -64,7 +64,7 @@ static long leaf_at(long n)
 
 	if (n == 0)
 		return no_yield_expr(large_leaf());
-	yield();
+	yield_now();
 	return leaf_at(n - 1) + here - n;
 }
 
@@ -78,7 +78,7 @@ static bool is_one_stack(long n)
 	if (top - (uintptr_t)__builtin_frame_address(0) > (1 << 20))
 		return false;
 	if (n % 64 == 0)
-		yield();
+		yield_now();
 	return n ? is_one_stack(n - 1) && pad[0] : true;
 }
 

@@ -57,7 +57,7 @@ static long critical(long n)
 	intruders += inside++ != 0;
 	for (long i = 0; i < n; i++) {
 		sum += i;
-		yield();
+		yield_now();
 	}
 	inside--;
 	return sum;
@@ -107,10 +107,12 @@ static void atomicity(void)
 	expect(sums[0] == 4500 && sums[1] == 4500 && sums[2] == 4500, "what no_yield computes");
 }
 
-/* The same place without no_yield: explicit yields switch, whatever the timer does. */
+/* Without no_yield, yield_now switches, whatever the timer does, and yield switches if the timer has rung. */
 static void yields(void)
 {
-	activity_t all[2];
+	activity_t all[2], other;
+	int turns = 0, before, after;
+	bool done = false;
 
 	inside = intruders = 0;
 	for (int i = 0; i < 2; i++)
@@ -119,7 +121,39 @@ static void yields(void)
 			(void)critical(10);
 		}
 	wait_all(all, 2);
-	expect(intruders == 1, "an explicit yield switches");
+	expect(intruders == 1, "yield_now switches");
+
+	activate(&other)
+	{
+		no_implicit_yield
+		{
+			while (!done) {
+				turns++;
+				yield_now();
+			}
+		}
+	}
+	yield_now();
+	no_implicit_yield
+	{
+		before = turns;
+		yield();
+		after = turns;
+	}
+	expect(timer_is("off")	   ? after == before
+	       : timer_is("every") ? after == before + 1
+				   : true,
+	       "yield switches only if the timer has rung");
+	no_yield
+	{
+		before = turns;
+		yield();
+		yield_now();
+		after = turns;
+	}
+	expect(after == before, "in no_yield neither switches");
+	done = true;
+	activity_wait(&other);
 }
 
 /* The way out of a loop is not a way back: what the last iteration has read is still so behind the loop. */
@@ -213,7 +247,7 @@ static void gotos_into_loops(void)
 		{
 			wait_by_goto(&flag, i, &rounds);
 		}
-	yield();
+	yield_now();
 	flag = true;
 	wait_all(all, 2);
 	expect(rounds > 3, "a loop with two ways in yields");
@@ -280,7 +314,7 @@ static void captures(void)
 
 	activate(&a, c, s, i, l, f, d, p, big)
 	{
-		yield();
+		yield_now();
 		reference += 10;
 		right = c == 'c' && s == -7 && i == 1 && l == 1ull << 63 && f == 0.5f && d == 0.25 && p == &reference &&
 			large_is(&big, 5);
@@ -292,7 +326,7 @@ static void captures(void)
 	big = make_large(7);
 	activate(&b)
 	{
-		yield();
+		yield_now();
 		mine = i == 2 && large_is(&big, 7);
 		reference += 100;
 	}
@@ -320,10 +354,10 @@ static void nesting(void)
 				{
 					activate_detached(i, k)
 					{
-						yield();
+						yield_now();
 						nested_sum += 100 * i + k;
 					}
-					yield();
+					yield_now();
 					mine += 10 * i + k;
 				}
 			wait_all(inner, 2);
@@ -331,7 +365,7 @@ static void nesting(void)
 		}
 	wait_all(outer, 3);
 	for (int n = 0; n < 20; n++)
-		yield();
+		yield_now();
 	expect(total == 63, "activities in activities");
 	expect(nested_sum == 603, "detached ones, within");
 }
@@ -344,11 +378,11 @@ __attribute__((noinline)) static void start_and_return(void)
 {
 	activate_detached()
 	{
-		yield();
+		yield_now();
 		for (int i = 0; i < 2; i++)
 			activate_detached()
 			{
-				yield();
+				yield_now();
 				ended++;
 			}
 		no_yield
@@ -365,7 +399,7 @@ __attribute__((noinline)) static bool keeps_variable(void)
 
 	known = &v;
 	for (int i = 0; i < 20; i++)
-		yield();
+		yield_now();
 	return v == 77;
 }
 
@@ -377,7 +411,7 @@ static void returned(void)
 	start_and_return();
 	kept = keeps_variable();
 	while (ended < 3)
-		yield();
+		yield_now();
 	expect(kept, "a block needs nothing of a function that has returned");
 }
 
@@ -502,7 +536,7 @@ static int jumped(int depth, jmp_buf back)
 	char fill[64];
 
 	memset(fill, depth, sizeof fill);
-	yield();
+	yield_now();
 	if (depth == 0)
 		longjmp(back, 42);
 	return jumped(depth - 1, back) + fill[depth & 63];
@@ -514,7 +548,7 @@ static int jumps(int depth)
 	volatile int tries = 0;
 	int with = setjmp(back);
 
-	yield();
+	yield_now();
 	if (++tries < 4)
 		return jumped(depth, back);
 	return with + tries;
@@ -611,13 +645,13 @@ static int sum_of(int n, ...)
 	va_copy(again, all);
 	for (int i = 0; i < n; i++) {
 		sum += va_arg(all, int);
-		yield();
+		yield_now();
 		sum += (int)va_arg(all, double);
 	}
 	va_end(all);
 	for (int i = 0; i < n; i++) {
 		sum += va_arg(again, int);
-		yield();
+		yield_now();
 		sum += (int)va_arg(again, double);
 	}
 	va_end(again);
@@ -648,7 +682,7 @@ static int arrays(int n)
 		sized[i] = i;
 		more[i] = -i;
 		inner[i] = 1;
-		yield();
+		yield_now();
 		ends[-n + i] += inner[i];
 	}
 	for (int i = 0; i < n; i++)
@@ -673,7 +707,7 @@ static void array_cases(void)
 static long by_value(struct large l, int first)
 {
 	l.numbers[3] += 1;
-	yield();
+	yield_now();
 	l.numbers[3] -= 1;
 	return large_is(&l, first) ? first : -1;
 }
@@ -687,16 +721,16 @@ static struct two make_two(int n)
 {
 	struct two t = {n, n / 4.0};
 
-	yield();
+	yield_now();
 	t.a++;
 	return t;
 }
 
 static struct large pass_on(struct large l)
 {
-	yield();
+	yield_now();
 	l.numbers[0]++;
-	yield();
+	yield_now();
 	l.numbers[0]--;
 	return l;
 }
@@ -721,7 +755,7 @@ static void structs(void)
 
 static long many(long a, int b, double c, char d, float e, long f, short g, long h, long i, double j, struct two k)
 {
-	yield();
+	yield_now();
 	return a + b + (long)c + d + (long)e + f + g + h + i + (long)j + k.a + (long)k.b;
 }
 
@@ -747,7 +781,7 @@ static int note(int who)
 {
 	for (int i = 0; i < 3; i++) {
 		trace[trace_length++] = (char)('a' + who);
-		yield();
+		yield_now();
 	}
 	return who;
 }
@@ -759,7 +793,7 @@ static int compare(const void *a, const void *b)
 	int x = *(const int *)a, y = *(const int *)b;
 
 	for (int i = 0; i < 3; i++)
-		yield();
+		yield_now();
 	return (x > y) - (x < y);
 }
 
@@ -824,7 +858,7 @@ static int uneven(int n)
 	if (n == 0)
 		return 0;
 	if (n % 50 == 0)
-		yield();
+		yield_now();
 	return uneven(n - 1) + (fill[0] == (char)n);
 }
 
@@ -889,7 +923,7 @@ static void recursion(void)
 
 static void bump(int *number)
 {
-	yield();
+	yield_now();
 	++*number;
 }
 
@@ -904,7 +938,7 @@ static void addresses(void)
 
 		published = &mine;
 		while (mine != 6)
-			yield();
+			yield_now();
 		bump(&mine);
 		met = mine;
 	}
@@ -914,7 +948,7 @@ static void addresses(void)
 
 		memset(fill, 'x', sizeof fill);
 		while (!published)
-			yield();
+			yield_now();
 		bump(published);
 	}
 	activity_wait(&a), activity_wait(&b);
@@ -1032,7 +1066,7 @@ static double floats(int n)
 
 	for (int i = 0; i < 10; i++) {
 		d = d * 1.5 + f;
-		yield();
+		yield_now();
 		f = f / 2 + (float)n;
 		l = l * 3 / 2 + d;
 	}
@@ -1106,7 +1140,7 @@ static void parked(void)
 			activity_sem_wait(&gate);
 			sum += i;
 		}
-	yield();
+	yield_now();
 	for (int i = 0; i < MANY; i++)
 		activity_sem_post(&gate);
 	wait_all(all, MANY);

@@ -40,8 +40,8 @@ static void pipes(void)
 	{
 		got = read(p[0], text, sizeof text);
 	}
-	yield();
-	yield();
+	yield_now();
+	yield_now();
 	assert(!got);
 	assert(write(p[1], "hello", 5) == 5);
 	assert(!activity_wait(&a));
@@ -78,7 +78,7 @@ static void pipes(void)
 	{
 		got = readv(p[0], v, 2);
 	}
-	yield();
+	yield_now();
 	assert(write(p[1], "abcde", 5) == 5);
 	activity_wait(&a);
 	assert(got == 5 && text[0] == 'a' && text[4] == 'c' && text[6] == 'e');
@@ -97,9 +97,9 @@ static void cancelled(void)
 		(void)!read(p[0], text, sizeof text);
 		after = 1;
 	}
-	yield();
-	yield();
-	yield();
+	yield_now();
+	yield_now();
+	yield_now();
 	activity_cancel(&a);
 	assert(activity_wait(&a) == -ECANCELED);
 	assert(!after);
@@ -108,9 +108,9 @@ static void cancelled(void)
 		sleep(1000);
 		after = 1;
 	}
-	yield();
-	yield();
-	yield();
+	yield_now();
+	yield_now();
+	yield_now();
 	activity_cancel(&a);
 	assert(activity_wait(&a) == -ECANCELED);
 	assert(!after);
@@ -120,8 +120,8 @@ static void cancelled(void)
 		poll(&f, 1, 1000000);
 		after = 1;
 	}
-	yield();
-	yield();
+	yield_now();
+	yield_now();
 	activity_sleep_ns(1000000);
 	activity_cancel(&a);
 	assert(activity_wait(&a) == -ECANCELED);
@@ -193,8 +193,8 @@ static void sockets(void)
 		socklen_t len = sizeof from;
 		n = recvfrom(s[0], t, sizeof t, 0, (void *)&from, &len);
 	}
-	yield();
-	yield();
+	yield_now();
+	yield_now();
 	assert(sendto(s[1], "abc", 3, 0, NULL, 0) == 3);
 	activity_wait(&a);
 	assert(n == 3);
@@ -310,7 +310,7 @@ static void others(void)
 		got = read(x, t, 1);
 		close(x);
 	}
-	yield();
+	yield_now();
 	activity_sleep_ns(2000000);
 	int o = open(name, O_WRONLY);
 	assert(o >= 0);

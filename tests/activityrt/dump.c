@@ -78,8 +78,8 @@ int activity_main(int argc, char **argv)
 	{
 		deep(2000);
 	}
-	yield();
-	yield();
+	yield_now();
+	yield_now();
 	weft_activity_dump(1);
 	for (int i = 0; i < 3; i++)
 		activity_sem_post(&s);

@@ -37,7 +37,7 @@ static void look_on(void)
 	for (long i = 0; !stop; i++) {
 		others++;
 		if (i % 1000 == 0)
-			yield();
+			yield_now();
 	}
 }
 
@@ -78,7 +78,7 @@ static void let_others_go_on(void)
 	activity_sem_post(&never);
 	(void)weft_activity_try_send(&mail, "message");
 	for (int i = 0; i < 100; i++)
-		yield();
+		yield_now();
 	usleep(2000);
 	activity_sleep_ns(1000000);
 }

@@ -27,7 +27,7 @@ static void count(long *c, int n)
 		long was = *c;
 		*c = was + 1;
 		if (i % 100 == 0)
-			yield();
+			yield_now();
 	}
 }
 static void *group(void *x)
@@ -90,7 +90,7 @@ static void *outer(void *x)
 	{
 		for (int i = 0; i < 10; i++) {
 			n++;
-			yield();
+			yield_now();
 		}
 	}
 	void *r;
@@ -119,7 +119,7 @@ static void *asks(void *x)
 		{
 			for (int k = 0; k < 100; k++) {
 				sum += ask(i);
-				yield();
+				yield_now();
 			}
 		}
 	for (int i = 0; i < 3; i++)
@@ -145,7 +145,7 @@ static void *leaves(void *x)
 	activate(&a)
 	{
 		weft_defer(clean, &one);
-		yield();
+		yield_now();
 		leave(3);
 	}
 	activity_wait(&a);
@@ -244,7 +244,7 @@ static int deep(int n)
 	volatile char pad[64];
 	pad[0] = n;
 	if (n % 1000 == 0)
-		yield();
+		yield_now();
 	return n ? deep(n - 1) + 1 + (pad[0] & 0) : 0;
 }
 static void *deeps(void *x)
@@ -274,12 +274,12 @@ static void *deeps(void *x)
 		deep(5000);
 		activity_sem_wait(&s);
 	}
-	yield();
-	yield();
+	yield_now();
+	yield_now();
 	activity_cancel(&a[0]);
 	activity_cancel(&a[1]);
 	while (a[0].state != 4 && always)
-		yield();
+		yield_now();
 	activity_wait(&a[0]);
 	activity_wait(&a[1]);
 	return x;

@@ -156,7 +156,7 @@ static void others(void)
 {
 	void *message = NULL;
 
-	yield();
+	yield_now();
 	activity_cancel(&activity);
 	weft_activity_wake(&waker);
 	activity_sem_post(&semaphore);

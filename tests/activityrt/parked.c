@@ -64,7 +64,7 @@ int activity_main(int argc, char **argv)
 	{
 		deep(2000);
 	}
-	yield();
+	yield_now();
 	stop();
 	exit(0);
 }

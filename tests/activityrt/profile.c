@@ -74,7 +74,7 @@ int activity_main(void)
 
 		activate(&passing)
 		{
-			yield();
+			yield_now();
 		}
 		activity_wait(&passing);
 	}

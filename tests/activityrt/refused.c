@@ -73,7 +73,7 @@ static int deep(int n)
 	volatile char pad[100];
 	pad[0] = 1;
 	if (n % 500 == 0)
-		yield();
+		yield_now();
 	return n ? deep(n - 1) + pad[0] : 0;
 }
 static int big(int n)
@@ -82,7 +82,7 @@ static int big(int n)
 	for (int i = 0; i < 3000; i++)
 		pad[i] = n;
 	for (int i = 0; i < 3; i++)
-		yield();
+		yield_now();
 	return pad[n];
 }
 static _Atomic int cleaned, deferred;
@@ -142,7 +142,7 @@ static void *first(void *x)
 	{
 		void *q;
 		while (!activity_receive(&m, &q))
-			yield();
+			yield_now();
 	}
 	activate(&a[5])
 	{
@@ -171,7 +171,7 @@ static void *first(void *x)
 static int posted;
 static void *post_runs(void *n)
 {
-	yield();
+	yield_now();
 	posted += *(int *)n;
 	return NULL;
 }

@@ -62,8 +62,8 @@ static void wakes(void)
 		weft_activity_park(&w);
 		woken = 1;
 	}
-	yield();
-	yield();
+	yield_now();
+	yield_now();
 	assert(!woken);
 	weft_activity_wake(&w);
 	activity_wait(&a);
@@ -73,15 +73,16 @@ static int cleaned;
 static void clean(void *x)
 {
 	cleaned += *(int *)x;
-	yield();
+	yield_now();
 	activity_sleep_ns(1000);
 	cleaned += 100;
 }
 static void cancels(void)
 {
-	activity_t a;
+	activity_t a, other;
 	int one = 1;
-	int after = 0;
+	int after = 0, before;
+	bool off = getenv("WEFT_ACTIVITY_PERIOD") && !strcmp(getenv("WEFT_ACTIVITY_PERIOD"), "off");
 	activity_sem_t s;
 	activity_sem_init(&s, 0);
 	cleaned = 0;
@@ -91,8 +92,8 @@ static void cancels(void)
 		activity_sem_wait(&s);
 		after = 1;
 	}
-	yield();
-	yield();
+	yield_now();
+	yield_now();
 	activity_cancel(&a);
 	int r = activity_wait(&a);
 	assert(r == -ECANCELED);
@@ -105,10 +106,10 @@ static void cancels(void)
 	{
 		weft_defer(clean, &one);
 		while (always)
-			yield();
+			yield_now();
 	}
-	yield();
-	yield();
+	yield_now();
+	yield_now();
 	activity_cancel(&a);
 	assert(activity_wait(&a) == -ECANCELED);
 	assert(cleaned == 101);
@@ -125,9 +126,47 @@ static void cancels(void)
 	assert(cleaned == 202);
 	activate(&a)
 	{
+		activity_cancel(activity_self());
+		after = 4;
+		yield();
+		after = 5;
+	}
+	assert(activity_wait(&a) == -ECANCELED && after == 4);
+	activate(&a)
+	{
+		activity_sem_wait(&s);
+		activity_sem_wait(&s); /* woken, and then cancelled: it has what it was given, and ends at its yield */
+		after = 6;
+		yield();
+		after = 7;
+	}
+	while (!s.first)
+		yield_now();
+	activity_sem_post(&s);
+	activity_cancel(&a);
+	activate(&other)
+	{
+		for (int i = 0; i < 3; i++)
+			yield();
+	}
+	assert(activity_wait(&a) == -ECANCELED && after == 6);
+	activity_wait(&other);
+	before = after;
+	activate(&a)
+	{
+		after = 8;
+	}
+	no_implicit_yield
+	{
+		yield();
+		assert(!off || after == before); /* once the cancelled one has ended, yields are cheap again */
+	}
+	activity_wait(&a);
+	activate(&a)
+	{
 		activity_sleep_ns(1000000000000);
 	}
-	yield();
+	yield_now();
 	activity_cancel(&a);
 	assert(activity_wait(&a) == -ECANCELED);
 	activate(&a)
@@ -145,8 +184,8 @@ static void cancels(void)
 	{
 		activity_wait(&a);
 	}
-	yield();
-	yield();
+	yield_now();
+	yield_now();
 	activity_cancel(&b);
 	assert(activity_wait(&b) == -ECANCELED);
 	activity_cancel(&a);
@@ -155,8 +194,8 @@ static void cancels(void)
 	{
 		weft_activity_park(&w);
 	}
-	yield();
-	yield();
+	yield_now();
+	yield_now();
 	activity_cancel(&a);
 	assert(activity_wait(&a) == -ECANCELED);
 	struct {
@@ -183,10 +222,10 @@ static void results(void)
 	{
 		int x = 1;
 		int *volatile p = &x;
-		yield();
+		yield_now();
 		activity_set_result(p ? "1" : 0);
 		activity_set_result("2");
-		yield();
+		yield_now();
 	}
 	activity_wait(&a);
 	assert(*(char *)activity_result(&a) == '2');
@@ -200,7 +239,7 @@ static void results(void)
 	activate(h)
 	{
 		ran = 1;
-		yield();
+		yield_now();
 	}
 	assert(activity_wait(h) == 0);
 	activity_detach(h);
@@ -211,8 +250,8 @@ static void results(void)
 		ran = 2;
 	}
 	activity_detach(h);
-	yield();
-	yield();
+	yield_now();
+	yield_now();
 	assert(ran == 2);
 	h = weft_activity_new();
 	activity_detach(h);
@@ -229,7 +268,7 @@ static void mail(void)
 		while (!activity_receive(&m, &p)) {
 			sum += (long)p;
 			if ((long)p % 7 == 0)
-				yield();
+				yield_now();
 		}
 	}
 	activate(&b)
@@ -260,8 +299,8 @@ static void mail(void)
 		if (always)
 			abort();
 	}
-	yield();
-	yield();
+	yield_now();
+	yield_now();
 	activity_cancel(&a);
 	assert(activity_wait(&a) == -ECANCELED);
 	assert(!activity_send(&m, &m));

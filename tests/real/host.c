@@ -77,7 +77,7 @@ void run_pause(struct run *run)
 {
 	run->pauses++;
 #ifdef REAL_ACTIVITIES
-	weft_activity_yield();
+	weft_activity_give_way();
 #else
 	if (weft_current())
 		(void)weft_suspend(run);

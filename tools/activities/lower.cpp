@@ -8,7 +8,8 @@
  *           if (weft__activity_entered())    switches if the timer has rung; true: the segment is nearly full
  *                   return weft__activity_fresh(the same arguments)     calls the twin again, in the next segment
  *
- * On a back-edge that is still one, and at the entry where calls of the function itself have become a loop:
+ * At an explicit yield, on a back-edge that is still one, and at the entry where calls of the function itself have
+ * become a loop:
  *
  *   if (hot.flag)
  *           weft__activity_tick()
@@ -174,17 +175,17 @@ void Lowering::markers()
 {
 	CycleInfo Cycles; /* loops, and those that goto has made, with several ways in */
 	std::vector<CallInst *> Marks;
-	std::vector<bool> InLoop;
+	std::vector<bool> Stays;
 
 	Cycles.compute(F);
 	for (Instruction &I : instructions(F))
-		if (calls(I, LoopMark) || calls(I, EntryMark)) {
+		if (calls(I, LoopMark) || calls(I, EntryMark) || calls(I, YieldMark)) {
 			Marks.push_back(cast<CallInst>(&I));
-			InLoop.push_back(Cycles.getCycle(I.getParent()) &&
-					 (calls(I, LoopMark) || isLoopOfCalls(Marks.back())));
+			Stays.push_back(calls(I, YieldMark) || (Cycles.getCycle(I.getParent()) &&
+								(calls(I, LoopMark) || isLoopOfCalls(Marks.back()))));
 		}
 	for (size_t I = 0; I < Marks.size(); I++) {
-		if (InLoop[I])
+		if (Stays[I])
 			loopCheck(Marks[I]);
 		Marks[I]->eraseFromParent();
 	}
@@ -697,7 +698,7 @@ PreservedAnalyses Lower::run(Module &M, ModuleAnalysisManager &)
 		}
 	for (Function &F : M)
 		Changed |= enterByConvention(F);
-	for (StringRef Name : {LoopMark, EntryMark})
+	for (StringRef Name : {LoopMark, EntryMark, YieldMark})
 		if (Function *F = M.getFunction(Name); F && F->use_empty())
 			F->eraseFromParent();
 	return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();

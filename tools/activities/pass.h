@@ -42,10 +42,12 @@ inline constexpr char NoImplicitBegin[] = "weft_needs_cc_with_activities__no_imp
 inline constexpr char NoImplicitEnd[] = "weft_needs_cc_with_activities__no_implicit_end";
 inline constexpr char Park[] = "weft__activity_park";
 inline constexpr char Yield[] = "weft_activity_yield";
+inline constexpr char GiveWay[] = "weft_activity_give_way";
 
 /* Markers of the pass's own. */
 inline constexpr char EntryMark[] = "weft.entry.mark";
 inline constexpr char LoopMark[] = "weft.loop.mark";
+inline constexpr char YieldMark[] = "weft.yield.mark"; /* an explicit yield */
 
 /* What lowered code calls (src/activity/x86_64.S). */
 inline constexpr char ParkNow[] = "weft__activity_park_now";   /* keeps no register */

@@ -85,8 +85,14 @@ struct Depth {
 
 /* The calls of a function that may yield, and its back-edges. */
 struct Points {
-	std::vector<CallBase *> Calls, Parks, Yields, Atomic; /* Atomic: explicit yields that must not switch */
+	std::vector<CallBase *> Calls, Parks, Yields, GiveWays;
+	std::vector<CallBase *> Atomic; /* explicit yields in no_yield */
 	std::vector<std::pair<BasicBlock *, BasicBlock *>> BackEdges;
+
+	bool yieldsItself() const
+	{
+		return !Parks.empty() || !Yields.empty() || !GiveWays.empty();
+	}
 };
 
 class TwinMaker
@@ -131,6 +137,7 @@ class TwinMaker
 	void forget(CallBase *Call);
 	bool announce(Function &F);
 	void callsKeepNothing(std::vector<CallBase *> &Calls, StringRef Name);
+	CallInst *mark(StringRef Name, BasicBlock::iterator Before);
 	void dropMarkers();
 	void needVersion();
 };
@@ -296,8 +303,11 @@ Points TwinMaker::points(Function &F)
 			Guards |= calls(I, GuardAcquire);
 			if (D.step(I) || !Call || Call->isInlineAsm() || isa<IntrinsicInst>(I))
 				continue;
-			if (calls(I, Yield))
-				(D.NoYield ? Result.Atomic : Result.Yields).push_back(Call);
+			if (calls(I, Yield) || calls(I, GiveWay))
+				(D.NoYield	   ? Result.Atomic
+				 : calls(I, Yield) ? Result.Yields
+						   : Result.GiveWays)
+				    .push_back(Call);
 #ifndef WEFT_CANARY_no_yield_yields
 			else if (D.NoYield)
 				continue;
@@ -364,7 +374,7 @@ void TwinMaker::whoMayYield()
 		if (mayHaveTwin(F))
 			Of[&F] = points(F);
 	for (auto &[F, Where] : Of)
-		if (!Where.BackEdges.empty() || !Where.Parks.empty() || !Where.Yields.empty())
+		if (!Where.BackEdges.empty() || Where.yieldsItself())
 			MayYield.insert(F);
 	spread();
 	for (auto &[F, Where] : Of)
@@ -379,7 +389,7 @@ std::string TwinMaker::why(Function *F)
 	const Points &Where = Of[F];
 	std::string Called;
 
-	if (!Where.Parks.empty() || !Where.Yields.empty())
+	if (Where.yieldsItself())
 		return "yields or waits by itself";
 	if (!Where.BackEdges.empty())
 		return "has a loop";
@@ -659,6 +669,11 @@ static void erase(CallBase *Call)
 	Call->eraseFromParent();
 }
 
+CallInst *TwinMaker::mark(StringRef Name, BasicBlock::iterator Before)
+{
+	return CallInst::Create(runtime(M, Name, Type::getVoidTy(C), {}), "", Before);
+}
+
 /* The twin of F, which is a copy of it until now. */
 void TwinMaker::fill(Function &F)
 {
@@ -666,20 +681,22 @@ void TwinMaker::fill(Function &F)
 
 	Says[&T] = Says[&F];
 	Points Where = points(T);
-	FunctionCallee Mark = runtime(M, LoopMark, Type::getVoidTy(C), {});
 
 	for (auto [From, To] : Where.BackEdges)
-		CallInst::Create(Mark, "", wayBack(From, To)->getTerminator()->getIterator());
+		mark(LoopMark, wayBack(From, To)->getTerminator()->getIterator());
 	for (CallBase *Call : Where.Calls)
 		call(Call);
 	callsKeepNothing(Where.Parks, ParkNow);
-	callsKeepNothing(Where.Yields, YieldNow);
+	callsKeepNothing(Where.GiveWays, YieldNow);
+	for (CallBase *Call : Where.Yields) {
+		mark(YieldMark, Call->getIterator())->setDebugLoc(Call->getDebugLoc());
+		erase(Call);
+	}
 	for (CallBase *Call : Where.Atomic)
 		erase(Call);
 	makeVforkFork(T);
 	if (!Where.Calls.empty()) {
-		auto At = T.getEntryBlock().getFirstNonPHIOrDbgOrAlloca();
-		CallInst::Create(runtime(M, EntryMark, Type::getVoidTy(C), {}), "", At);
+		mark(EntryMark, T.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
 	}
 	for (Instruction &I : instructions(T))
 		if (auto *Call = dyn_cast<CallInst>(&I); Call && !Call->getDebugLoc() && T.getSubprogram())

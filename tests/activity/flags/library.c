@@ -13,7 +13,7 @@ long library_sum(int n)
 
 	for (int i = 0; i < n; i++) {
 		sum += i;
-		yield();
+		yield_now();
 	}
 	return sum;
 }
@@ -33,7 +33,7 @@ static void take_turns(int n, int me, int *last)
 	for (int i = 0; i < n; i++) {
 		turns += *last != me;
 		*last = me;
-		yield();
+		yield_now();
 	}
 }
 

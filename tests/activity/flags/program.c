@@ -31,7 +31,7 @@ static int runs;
 
 static long twice(long n)
 {
-	yield();
+	yield_now();
 	return 2 * n;
 }
 

@@ -44,7 +44,7 @@ static __attribute__((noinline)) void know(unsigned *const *p, unsigned seed)
 {
 	for (unsigned i = 0; i < 4; i++) {
 		fuzz_turns++;
-		weft_activity_yield();
+		weft_activity_give_way();
 		bad += **p != seed;
 	}
 }
@@ -59,9 +59,9 @@ static __attribute__((noinline)) unsigned frames(unsigned depth, unsigned seed)
 	know(&at, seed);
 	if (!depth || !running)
 		return seed;
-	weft_activity_yield();
+	weft_activity_give_way();
 	below = frames(depth - 1, seed * 7 + 1);
-	weft_activity_yield();
+	weft_activity_give_way();
 	bad += own[0] != seed || own[1] != seed * 3 || own[2] != seed * 5 || shared != seed;
 	return own[depth % 3] ^ below;
 }

@@ -46,7 +46,7 @@ static int broken;
 #ifdef FUZZ_PASS
 #include <weft/activity.h>
 #define ATOMIC weft_no_yield
-#define YIELD() weft_activity_yield()
+#define YIELD() (weft_activity_yield(), weft_activity_give_way())
 #define CALM weft_no_implicit_yield
 #else
 #define ATOMIC

@@ -24,7 +24,7 @@ void captures(activity_t *handle)
 	{
 		int own[10];
 
-		yield();
+		yield_now();
 		use(own);
 		shared += copied;
 	}
@@ -46,7 +46,7 @@ void reals(activity_t *handle, double real)
 {
 	activate(handle, real)
 	{
-		yield();
+		yield_now();
 		use_double(real);
 	}
 }
@@ -59,7 +59,7 @@ void seven(activity_t *handle, long a, long b, long c, long d, long e, long f, l
 {
 	activate(handle, a, b, c, d, e, f, g)
 	{
-		yield();
+		yield_now();
 		use((void *)(a + b + c + d + e + f + g));
 	}
 }
@@ -81,7 +81,7 @@ void structure(void)
 
 	activate_detached(large)
 	{
-		yield();
+		yield_now();
 		use(&large);
 	}
 }
@@ -100,9 +100,9 @@ void nested(activity_t *handle)
 	{
 		activate_detached()
 		{
-			yield();
+			yield_now();
 		}
-		yield();
+		yield_now();
 	}
 }
 
@@ -125,7 +125,7 @@ void leaves_scopes(activity_t *handle, volatile int *p)
 				if (*p == 2)
 					break;
 			}
-			yield();
+			yield_now();
 		}
 		int gives_way __attribute__((cleanup(use_int))) = 2;
 

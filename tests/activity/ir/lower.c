@@ -4,6 +4,7 @@
 // RUN: %optimized && %see=NONE && %see=OPTIMIZED
 // NONE-NOT: weft.loop.mark
 // NONE-NOT: weft.entry.mark
+// NONE-NOT: weft.yield.mark
 // NONE-NOT: call {{.*}}weft_needs_cc_with_activities
 #include <setjmp.h>
 #include <weft/charcoal.h>
@@ -24,6 +25,16 @@ void loops(volatile int *p)
 		{
 			*p = 1;
 		}
+}
+
+/* At an explicit yield, too. */
+// TWIN-LABEL: define {{.*}}@yields.yielding(
+// TWIN: asm sideeffect "cmpl $$0, $1"
+// TWIN: call preserve_mostcc void @weft__activity_tick()
+// TWIN-NOT: cmpl
+void yields(void)
+{
+	yield();
 }
 
 /* In a loop with two ways in, too. */
@@ -62,7 +73,7 @@ int lands(jmp_buf back)
 // TWIN: call preserve_mostcc void @weft__activity_yield_kept()
 void fixed_frame(void)
 {
-	yield();
+	yield_now();
 }
 
 int sized_frame(int n)
@@ -70,7 +81,7 @@ int sized_frame(int n)
 	volatile int a[n];
 
 	a[0] = n;
-	yield();
+	yield_now();
 	return a[n - 1];
 }
 

@@ -73,17 +73,21 @@ void loop(volatile int *p)
 // TWIN-LABEL: define {{.*}}@yields.yielding(
 // TWIN: store volatile i32 1,
 // TWIN-NEXT: call preserve_nonecc void @weft__activity_yield_now()
+// TWIN-NEXT: call void @weft.yield.mark()
 // TWIN: store volatile i32 2,
 // TWIN-NOT: yield_now
+// TWIN-NOT: weft.yield.mark
 // TWIN-NOT: @weft_activity_yield
 // TWIN: store volatile i32 3,
 void yields(volatile int *p)
 {
 	*p = 1;
+	yield_now();
 	yield();
 	no_yield
 	{
 		*p = 2;
+		yield_now();
 		yield();
 		*p = 3;
 	}
@@ -126,7 +130,7 @@ void implicit(volatile int *p)
 	no_implicit_yield
 	{
 		while (*p) {
-			yield();
+			yield_now();
 			*p = work(*p);
 		}
 	}

@@ -59,7 +59,7 @@ ssize_t reads(int fd, char *to)
 // TWIN: call void @weft_activity_cancel(
 void cancels(activity_t *a)
 {
-	yield();
+	yield_now();
 	activity_cancel(a);
 }
 

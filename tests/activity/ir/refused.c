@@ -42,10 +42,10 @@ void activates(activity_t *handle, int n)
 
 	activate(handle, COPIED)
 	{
-		yield();
+		yield_now();
 		if (COPIED)
 			WRONG;
-		yield();
+		yield_now();
 	}
 }
 
