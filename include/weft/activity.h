@@ -25,7 +25,8 @@
  *  1. Activities of a group take turns on one stack, the *hot stack*. Only one of a group runs at a time, and a switch
  *     happens only at a yield: between two yields code is atomic.
  *  2. Each function f that may yield is compiled twice. `f` is plain C. Its *twin* `f.yielding` has a check at its
- *     entry and on each back-edge, and calls twins. A check is a load and a branch: the group's timer sets a flag.
+ *     entry, around calls and on each back-edge, and calls twins. A check is a load and a branch: the group's timer
+ *     sets a flag.
  *  3. Code in `no_yield` calls f, not its twin: it runs at the speed of plain C, and no callee can switch. A pointer to
  *     a function is a pointer to f; in front of f stands where its twin is, and only twins look there, also when they
  *     call a function of another file by its name: so the linker's choice of f decides.

@@ -68,7 +68,7 @@ void *__wrap_mmap(void *a, size_t n, int x, int f, int d, off_t o)
 		return errno = ENOMEM, MAP_FAILED;
 	return __real_mmap(a, n, x, f, d, o);
 }
-static int deep(int n)
+static WEFT_NO_IMPLICIT_YIELD int deep(int n)
 {
 	volatile char pad[100];
 	pad[0] = 1;
@@ -79,8 +79,11 @@ static int deep(int n)
 static int big(int n)
 {
 	volatile char pad[3000];
-	for (int i = 0; i < 3000; i++)
-		pad[i] = n;
+	no_implicit_yield
+	{
+		for (int i = 0; i < 3000; i++)
+			pad[i] = n;
+	}
 	for (int i = 0; i < 3; i++)
 		yield_now();
 	return pad[n];

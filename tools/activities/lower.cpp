@@ -67,6 +67,7 @@ class Lowering
 	void loopCheck(CallInst *Mark);
 	void markers();
 	bool callsTwins();
+	bool hasEntryCheck();
 	uint32_t argumentBytes();
 	void entryCheck();
 	bool othersKnow(Value *Address);
@@ -142,7 +143,7 @@ void Lowering::loopCheck(CallInst *Mark)
 
 static bool hasLoopMark(BasicBlock &B)
 {
-	return any_of(B, [](Instruction &I) { return calls(I, LoopMark); });
+	return any_of(B, [](Instruction &I) { return calls(I, LoopMark) || calls(I, CallMark); });
 }
 
 /*
@@ -179,10 +180,11 @@ void Lowering::markers()
 
 	Cycles.compute(F);
 	for (Instruction &I : instructions(F))
-		if (calls(I, LoopMark) || calls(I, EntryMark) || calls(I, YieldMark)) {
+		if (calls(I, LoopMark) || calls(I, EntryMark) || calls(I, CallMark) || calls(I, YieldMark)) {
 			Marks.push_back(cast<CallInst>(&I));
-			Stays.push_back(calls(I, YieldMark) || (Cycles.getCycle(I.getParent()) &&
-								(calls(I, LoopMark) || isLoopOfCalls(Marks.back()))));
+			Stays.push_back(
+			    calls(I, YieldMark) || calls(I, CallMark) || (yieldsAround(F) && calls(I, LoopMark)) ||
+			    (Cycles.getCycle(I.getParent()) && (calls(I, LoopMark) || isLoopOfCalls(Marks.back()))));
 		}
 	for (size_t I = 0; I < Marks.size(); I++) {
 		if (Stays[I])
@@ -278,11 +280,16 @@ static bool seesCaller(Function &F)
 	});
 }
 
+/* Only a jump hands on what is behind the dots. By Windows' convention a function writes to its caller's frame, and
+ * keeps more vectors. What such functions call looks at the stack itself. */
+bool Lowering::hasEntryCheck()
+{
+	return callsTwins() && !(F.isVarArg() && copiesArguments(F)) && F.getCallingConv() != CallingConv::Win64;
+}
+
 void Lowering::entryCheck()
 {
-	/* Only a jump hands on what is behind the dots. By Windows' convention a function writes to its caller's frame,
-	 * and keeps more vectors. What such functions call looks at the stack itself. */
-	if (!callsTwins() || (F.isVarArg() && copiesArguments(F)) || F.getCallingConv() == CallingConv::Win64)
+	if (!hasEntryCheck())
 		return;
 	BasicBlock &Entry = F.getEntryBlock();
 	Instruction *At = &*Entry.getFirstNonPHIOrDbgOrAlloca();
@@ -676,6 +683,7 @@ static void variablesFirst(BasicBlock &Entry)
 void Lowering::run()
 {
 	variablesFirst(F.getEntryBlock());
+	settleMarks(F, hasEntryCheck());
 	compareBehind(F);
 	markers();
 	variables();
@@ -698,7 +706,7 @@ PreservedAnalyses Lower::run(Module &M, ModuleAnalysisManager &)
 		}
 	for (Function &F : M)
 		Changed |= enterByConvention(F);
-	for (StringRef Name : {LoopMark, EntryMark, YieldMark})
+	for (StringRef Name : {LoopMark, EntryMark, CallMark, YieldMark})
 		if (Function *F = M.getFunction(Name); F && F->use_empty())
 			F->eraseFromParent();
 	return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();

@@ -61,6 +61,7 @@ class Outliner
 	bool isWayOut(AllocaInst *A);
 	bool crosses(LoadInst *L);
 	void goOnAfter(CallInst *Call, Function *B);
+	void notAgain();
 	void moveOwn();
 	AllocaInst *inside(Type *T, Align A, const Twine &Name);
 	void useInside(AllocaInst *A, AllocaInst *Copy, Instruction *But);
@@ -398,6 +399,17 @@ void Outliner::goOnAfter(CallInst *Call, Function *B)
 	End->eraseFromParent();
 }
 
+/* The macro's loop is passed once: without its way back no yield is inserted there. */
+void Outliner::notAgain()
+{
+	auto *Back = dyn_cast<BranchInst>(End->getParent()->getTerminator());
+
+	if (!Back || Back->isConditional() || !Back->getSuccessor(0)->phis().empty() || !Exit->phis().empty())
+		return;
+	Back->setSuccessor(0, Exit);
+	Back->setMetadata(LLVMContext::MD_loop, nullptr);
+}
+
 bool Outliner::run(Body &Result)
 {
 	SplitBlock(Begin->getParent(), Begin->getNextNode());
@@ -432,6 +444,7 @@ bool Outliner::run(Body &Result)
 	goOnAfter(Result.Spawn, B);
 	Begin->replaceAllUsesWith(ConstantInt::get(Begin->getType(), 1));
 	Begin->eraseFromParent();
+	notAgain();
 	End->replaceAllUsesWith(ConstantInt::get(End->getType(), 0));
 	End->eraseFromParent();
 	return true;

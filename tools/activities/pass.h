@@ -4,8 +4,10 @@
  *
  *   at the start of the pipeline     outline.cpp  a block of `activate` becomes a function
  *                                    twins.cpp    each function that may yield gets a twin, with markers where it
- *                                                 yields
+ *                                                 yields, and around calls
  *                                    names.cpp    calls by name of functions that the linker chooses
+ *                                    marks.cpp    of markers around calls those go that others make superfluous; again
+ *                                                 before the next two
  *   before loops are vectorized      strips.cpp   a counted loop becomes strips, with a marker between them
  *   at the end                       lower.cpp    markers become checks; variables that others may know move to the
  *                                                 heap
@@ -47,6 +49,7 @@ inline constexpr char GiveWay[] = "weft_activity_give_way";
 /* Markers of the pass's own. */
 inline constexpr char EntryMark[] = "weft.entry.mark";
 inline constexpr char LoopMark[] = "weft.loop.mark";
+inline constexpr char CallMark[] = "weft.call.mark";   /* before or after a call, or at the entry */
 inline constexpr char YieldMark[] = "weft.yield.mark"; /* an explicit yield */
 
 /* What lowered code calls (src/activity/x86_64.S). */
@@ -90,7 +93,10 @@ enum { HotLimit = 0, HotFlag = 8, HotArguments = 12, HotTarget = 16, HotBytes = 
 inline constexpr uint64_t Magic = 0x7461706e66746577;
 inline constexpr uint64_t FrontBytes = 16, FrontAlignment = 32;
 
-inline constexpr char TwinAttribute[] = "weft-twin";
+inline constexpr char TwinAttribute[] = "weft-twin"; /* its value: YieldsAround, or nothing */
+inline constexpr char YieldsAround[] = "around-calls";
+/* Of a twin: a yield is the first that it does. */
+inline constexpr char EntryAttribute[] = "weft-yields-at-entry";
 /* Of a call: it may yield, and needs room for frames of twins. */
 inline constexpr char YieldsAttribute[] = "weft-yields";
 inline constexpr char Suffix[] = ".yielding";
@@ -106,9 +112,17 @@ inline bool calls(const Instruction &I, StringRef Name)
 	return Callee && Callee->getName() == Name;
 }
 
+/* Does a twin yield around calls? */
+inline bool yieldsAround(const Function &F)
+{
+	return F.getFnAttribute(TwinAttribute).getValueAsString() == YieldsAround;
+}
+
 /* What a module's functions say of themselves by annotations. */
 enum { SaysNoYield = 1, SaysNoImplicit = 2 };
 
+/* memcpy, memmove or memset of many bytes, or of a number that is not known? */
+bool isLong(const IntrinsicInst &I);
 /* An error at an instruction; code generation stops after it. */
 void error(const Instruction &At, const Twine &Message);
 /* C++'s inline functions and templates: the definitions of all files do the same. */
@@ -143,6 +157,12 @@ struct Body {
 
 /* Each block of `activate` as a function. False: there was an error, and the module is not to be used. */
 bool outlineActivities(Module &M, function_ref<void(Body &)> Made);
+/* Where yields are inserted: before and after each call and on back-edges, or on back-edges and at the entries of
+ * twins. The command line says it (plugin.cpp). */
+enum class Inserted { Calls, Loops };
+Inserted inserted();
+/* Remove markers around calls that others make superfluous. `EntryYields`: a check comes at the function's entry. */
+bool settleMarks(Function &F, bool EntryYields);
 /* True: the module has changed. */
 bool makeTwins(Module &M, FunctionAnalysisManager &FAM);
 

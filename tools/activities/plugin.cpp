@@ -4,6 +4,7 @@
 
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
 #if LLVM_VERSION_MAJOR >= 22
 #include "llvm/Plugins/PassPlugin.h"
@@ -15,6 +16,16 @@ using namespace llvm;
 
 namespace weft
 {
+/* -mllvm -weft-yields=…, for clang after -fplugin= of this file. */
+static cl::opt<Inserted> InsertedOption("weft-yields", cl::desc("Where activities yield"), cl::init(Inserted::Calls),
+					cl::values(clEnumValN(Inserted::Calls, "calls", "around calls, and in loops"),
+						   clEnumValN(Inserted::Loops, "loops", "in loops, and at entries")));
+
+Inserted inserted()
+{
+	return InsertedOption;
+}
+
 void error(const Instruction &At, const Twine &Message)
 {
 	At.getContext().diagnose(DiagnosticInfoUnsupported(*At.getFunction(), Message, At.getDebugLoc()));

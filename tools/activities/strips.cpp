@@ -7,12 +7,16 @@
  *
  * becomes
  *
- *   do { strip = min(n, 1024); n -= strip; do { body; } while (--strip); } while (n && (mark(), true));
+ *   do {
+ *           strip = hot.flag ? 1 : min(n, most);
+ *           n -= strip;
+ *           do { body; } while (--strip);
+ *   } while (n && (mark(), true));
  *
- * and the inner loop is what it was without yields. There is no marker on the way out: what the last iteration has
- * read and what follows the loop are one atomic piece of code. For the same reason a loop that reads or writes memory
- * on both sides of its marker (a condition that was moved there) stays as it is. One that runs at most 1024 times loses
- * its marker: a stretch of code without calls that is so short counts as atomic.
+ * and the inner loop is what it was without yields. `most` is 1024, or less if an iteration takes long. While the flag
+ * is not set no yield would switch, and if it is set, as it always is in a group that switches at every yield, each
+ * iteration yields. A loop that reads or writes memory on both sides of its marker (a condition that was moved there)
+ * stays as it is.
  */
 #include "pass.h"
 
@@ -27,6 +31,7 @@
 #include "llvm/Transforms/Scalar/LoopIdiomRecognize.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/LoopRotation.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
 #include "llvm/Transforms/Utils/ScalarEvolutionExpander.h"
 
@@ -36,18 +41,51 @@ using namespace llvm;
 
 namespace weft
 {
-namespace
-{
-constexpr uint64_t Strip = 1024;
 constexpr uint64_t ShortCopy = 256; /* bytes that memcpy or memset moves in about the time of a few instructions */
 
-/* memcpy, memmove or memset of many bytes, or of a number that is not known: a strip would have it 1024 times. */
 bool isLong(const IntrinsicInst &I)
 {
 	auto *Moves = dyn_cast<AnyMemIntrinsic>(&I);
 	auto *Bytes = Moves ? dyn_cast<ConstantInt>(Moves->getLength()) : nullptr;
 
 	return Moves && (!Bytes || Bytes->getZExtValue() > ShortCopy);
+}
+
+namespace
+{
+constexpr uint64_t Strip = 1024;	   /* iterations, at most */
+constexpr uint64_t StripWork = 64 * Strip; /* instructions, about: some ten microseconds */
+
+/* About how many instructions this one is worth. */
+uint64_t costOf(const Instruction &I)
+{
+	auto *Moves = dyn_cast<AnyMemIntrinsic>(&I);
+
+	if (Moves)
+		return 8 + cast<ConstantInt>(Moves->getLength())->getZExtValue() / 16;
+	if (isa<IntrinsicInst>(I))
+		return I.isDebugOrPseudoInst() ? 0 : 8;
+	switch (I.getOpcode()) {
+	case Instruction::UDiv:
+	case Instruction::SDiv:
+	case Instruction::URem:
+	case Instruction::SRem:
+	case Instruction::FDiv:
+	case Instruction::FRem:
+		return 24;
+	default:
+		return 1;
+	}
+}
+
+uint64_t iterationsOfStrip(const Loop &L)
+{
+	uint64_t Cost = 0;
+
+	for (BasicBlock *B : L.blocks())
+		for (Instruction &I : *B)
+			Cost += costOf(I);
+	return std::clamp<uint64_t>(StripWork / Cost, 1, Strip);
 }
 
 /* The loop's only call, if it is a marker that runs in each iteration. */
@@ -74,13 +112,19 @@ bool touchesMemory(BasicBlock::iterator From, BasicBlock::iterator To)
 	return any_of(make_range(From, To), [](Instruction &I) { return I.mayReadOrWriteMemory(); });
 }
 
+/* Is nothing read or written from the beginning of the iteration to the marker? */
+bool isFirst(CallInst *Mark, Loop &L)
+{
+	return Mark->getParent() == L.getHeader() && !touchesMemory(L.getHeader()->begin(), Mark->getIterator());
+}
+
 /* Is nothing read or written from the beginning of the iteration to the marker, or from there to the end? */
 bool isBetween(CallInst *Mark, Loop &L)
 {
 	std::vector<BasicBlock *> Work{Mark->getParent()};
 	std::set<BasicBlock *> Seen;
 
-	if (Mark->getParent() == L.getHeader() && !touchesMemory(L.getHeader()->begin(), Mark->getIterator()))
+	if (isFirst(Mark, L))
 		return true;
 	if (touchesMemory(std::next(Mark->getIterator()), Mark->getParent()->end()))
 		return false;
@@ -122,6 +166,7 @@ class Mining
 	BasicBlock *Header, *Latch, *Before, *Exit;
 
 	void split(Value *Count, BranchInst *Back);
+	void markEnds(bool First, BasicBlock *Next);
 };
 
 void Mining::split(Value *Count, BranchInst *Back)
@@ -141,7 +186,13 @@ void Mining::split(Value *Count, BranchInst *Back)
 		O->addIncoming(Phi.getIncomingValueForBlock(Before), Before);
 		Carried.push_back({&Phi, O});
 	}
-	Value *Now = IR.CreateBinaryIntrinsic(Intrinsic::umin, Left, ConstantInt::get(T, Strip));
+	Value *At = IR.CreateThreadLocalAddress(hot(*F.getParent()));
+	LoadInst *Flag =
+	    IR.CreateAlignedLoad(IR.getInt32Ty(), IR.CreateConstGEP1_64(IR.getInt8Ty(), At, HotFlag), Align(4));
+	Flag->setAtomic(AtomicOrdering::Monotonic);
+	Value *Most = IR.CreateSelect(IR.CreateICmpEQ(Flag, IR.getInt32(0)), ConstantInt::get(T, iterationsOfStrip(L)),
+				      ConstantInt::get(T, 1));
+	Value *Now = IR.CreateBinaryIntrinsic(Intrinsic::umin, Left, Most);
 	IR.CreateBr(Header);
 
 	IRBuilder<> AtHeader(Header, Header->begin());
@@ -173,23 +224,34 @@ void Mining::split(Value *Count, BranchInst *Back)
 	Left->addIncoming(Rest, Again);
 	IR.CreateCondBr(IR.CreateICmpEQ(Rest, ConstantInt::get(T, 0)), Exit, Again);
 	IR.SetInsertPoint(Again);
+	bool First = isFirst(Mark, L);
 	Mark->moveBefore(*Again, IR.CreateBr(Outer)->getIterator());
-
 	Before->getTerminator()->replaceSuccessorWith(Header, Outer);
 	BranchInst *New = AtLatch.CreateCondBr(Over, Next, Header);
 	New->setMetadata(LLVMContext::MD_loop, Back->getMetadata(LLVMContext::MD_loop));
 	Back->eraseFromParent();
+	markEnds(First, Next);
+}
+
+/*
+ * Markers on the way in and out. If the marker comes first in an iteration, the optimizer has moved the source's first
+ * iteration to the front of the loop, and the marker is due before the first strip, too. If it comes last, a yield
+ * around a call behind the loop may have gone because of it.
+ */
+void Mining::markEnds(bool First, BasicBlock *Next)
+{
+	BasicBlock *Place = First ? Before : yieldsAround(F) ? SplitEdge(Next, Exit) : nullptr;
+
+	if (Place)
+		CallInst::Create(runtime(*F.getParent(), CallMark, Type::getVoidTy(F.getContext()), {}), "",
+				 Place->getTerminator()->getIterator())
+		    ->setDebugLoc(Mark->getDebugLoc());
 }
 
 bool Mining::run()
 {
 	auto *Back = dyn_cast<BranchInst>(Latch->getTerminator());
-	unsigned Most = SE.getSmallConstantMaxTripCount(&L);
 
-	if (Most && Most <= Strip) {
-		Mark->eraseFromParent();
-		return true;
-	}
 	if (!Before || !Exit || L.getExitingBlock() != Latch || !Back || !Back->isConditional() || !isBetween(Mark, L))
 		return false;
 	const SCEV *Taken = SE.getBackedgeTakenCount(&L);
@@ -242,6 +304,8 @@ PreservedAnalyses Strips::run(Function &F, FunctionAnalysisManager &FAM)
 	if (!F.hasFnAttribute(TwinAttribute) || FAM.getResult<LoopAnalysis>(F).empty())
 		return PreservedAnalyses::all();
 	prepare(F, FAM);
+	if (settleMarks(F, false))
+		FAM.invalidate(F, PreservedAnalyses::none());
 
 	bool Changed = false;
 	std::vector<CallInst *> Marks;

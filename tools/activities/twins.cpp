@@ -12,6 +12,7 @@
  *   a function of this file      its twin
  *   one that the linker chooses  the twin that stands in front of the chosen function (names.cpp), else the function
  *   a pointer                    the twin that stands in front of the function, if there is one, else the function
+ *   any other function           the function
  *   weft__activity_park          weft__activity_park_now, after which no register is as it was: all that lives is in
  *                                the frame, which is what is copied
  */
@@ -86,6 +87,7 @@ struct Depth {
 /* The calls of a function that may yield, and its back-edges. */
 struct Points {
 	std::vector<CallBase *> Calls, Parks, Yields, GiveWays;
+	std::vector<CallBase *> Around; /* calls before and after which it yields */
 	std::vector<CallBase *> Atomic; /* explicit yields in no_yield */
 	std::vector<std::pair<BasicBlock *, BasicBlock *>> BackEdges;
 
@@ -120,6 +122,7 @@ class TwinMaker
 	Function *enter(Function *B);
 	bool mayHaveTwin(Function &F);
 	bool isPlain(Value &Callee);
+	bool isCall(CallBase &Call);
 	Points points(Function &F);
 	bool recursive(Function *F);
 	void spread();
@@ -138,6 +141,7 @@ class TwinMaker
 	bool announce(Function &F);
 	void callsKeepNothing(std::vector<CallBase *> &Calls, StringRef Name);
 	CallInst *mark(StringRef Name, BasicBlock::iterator Before);
+	void around(CallBase *Call);
 	void dropMarkers();
 	void needVersion();
 };
@@ -229,9 +233,15 @@ static bool initializes(Function &F)
 		      [&](StringRef Start) { return Name.starts_with(Start); });
 }
 
+/* Functions of Weft's headers. They search handlers, and enter queues, on behalf of one activity. */
+static bool isOurs(StringRef Name)
+{
+	return Name.contains("weft__") && !Name.contains("weft__first_activity");
+}
+
 bool TwinMaker::mayHaveTwin(Function &F)
 {
-	return !initializes(F) && !F.isDeclaration() && !F.hasAvailableExternallyLinkage() &&
+	return !initializes(F) && !isOurs(F.getName()) && !F.isDeclaration() && !F.hasAvailableExternallyLinkage() &&
 	       !(Says[&F] & SaysNoYield) && !F.hasFnAttribute(Attribute::Naked);
 }
 
@@ -249,7 +259,8 @@ bool TwinMaker::isPlain(Value &Callee)
 		return false;
 	auto &F = cast<Function>(Callee);
 	StringRef Name = F.getName();
-	if (F.isIntrinsic() || initializes(F) || Says[&F] & SaysNoYield || F.hasFnAttribute(Attribute::ReturnsTwice))
+	if (F.isIntrinsic() || initializes(F) || isOurs(Name) || Says[&F] & SaysNoYield ||
+	    F.hasFnAttribute(Attribute::ReturnsTwice))
 		return true;
 	/* A body that the compiler may look into, but that is elsewhere: headers of libc have such, atol for one. */
 	if (!F.isDeclaration() && !F.hasAvailableExternallyLinkage())
@@ -279,6 +290,45 @@ Function *TwinMaker::ours(const CallBase *Call)
 	return F && Of.count(F) && !F->isInterposable() ? F : nullptr;
 }
 
+/* Intrinsics that take as long as a call: functions of libm, and those that move many bytes or a number not known. */
+static bool takesLong(const IntrinsicInst &I)
+{
+	switch (I.getIntrinsicID()) {
+	case Intrinsic::sin:
+	case Intrinsic::cos:
+	case Intrinsic::exp:
+	case Intrinsic::exp2:
+	case Intrinsic::log:
+	case Intrinsic::log2:
+	case Intrinsic::log10:
+	case Intrinsic::pow:
+		return true;
+	default:
+		return isLong(I);
+	}
+}
+
+/*
+ * Does it yield before and after this call? Not if the call belongs to a statement's implementation: functions of the
+ * compiler's and of ours, whose names say so, and those that are always inlined.
+ */
+bool TwinMaker::isCall(CallBase &Call)
+{
+	Function *Callee = Call.getCalledFunction();
+	StringRef Name = Callee ? Callee->getName() : "";
+
+	if (inserted() == Inserted::Loops || isa<CallBrInst>(Call))
+		return false;
+	if (auto *I = dyn_cast<IntrinsicInst>(&Call))
+		return takesLong(*I);
+	if (Callee && (Callee->hasFnAttribute(Attribute::AlwaysInline) || initializes(*Callee)))
+		return false;
+	/* The functions that fortified and newer standard headers have for those that a program calls. */
+	if (Name.ends_with("_chk") || Name.starts_with("__isoc"))
+		return true;
+	return !Name.starts_with("__") && !Name.starts_with("weft_") && !Name.starts_with("_Unwind_") && !isOurs(Name);
+}
+
 Points TwinMaker::points(Function &F)
 {
 	SmallVector<std::pair<const BasicBlock *, const BasicBlock *>, 8> Edges;
@@ -301,7 +351,11 @@ Points TwinMaker::points(Function &F)
 			auto *Call = dyn_cast<CallBase>(&I);
 
 			Guards |= calls(I, GuardAcquire);
-			if (D.step(I) || !Call || Call->isInlineAsm() || isa<IntrinsicInst>(I))
+			if (D.step(I) || !Call || Call->isInlineAsm())
+				continue;
+			if (!D.NoYield && !D.NoImplicit && isCall(*Call))
+				Result.Around.push_back(Call);
+			if (isa<IntrinsicInst>(I))
 				continue;
 			if (calls(I, Yield) || calls(I, GiveWay))
 				(D.NoYield	   ? Result.Atomic
@@ -374,7 +428,7 @@ void TwinMaker::whoMayYield()
 		if (mayHaveTwin(F))
 			Of[&F] = points(F);
 	for (auto &[F, Where] : Of)
-		if (!Where.BackEdges.empty() || Where.yieldsItself())
+		if (!Where.BackEdges.empty() || !Where.Around.empty() || Where.yieldsItself())
 			MayYield.insert(F);
 	spread();
 	for (auto &[F, Where] : Of)
@@ -405,6 +459,10 @@ std::string TwinMaker::why(Function *F)
 			return ("calls " + Named->getName() + ", which is in another file").str();
 		if (Called.empty() && Callee != F && MayYield.count(Callee))
 			Called = Callee->getName();
+	}
+	if (Called.empty() && !Where.Around.empty() && !recursive(F)) {
+		Function *Callee = Where.Around[0]->getCalledFunction();
+		return ("calls " + Callee->getName()).str();
 	}
 	return Called.empty() || recursive(F) ? "calls itself" : "calls " + Called + ", which may yield";
 }
@@ -533,7 +591,9 @@ void TwinMaker::clone(Function &F)
 	for (auto K : {Attribute::Memory, Attribute::WillReturn, Attribute::NoRecurse, Attribute::NoSync,
 		       Attribute::NoFree, Attribute::Speculatable})
 		T->removeFnAttr(K);
-	T->addFnAttr(TwinAttribute);
+	T->addFnAttr(TwinAttribute, inserted() == Inserted::Calls ? YieldsAround : "");
+	if (inserted() == Inserted::Calls && !(Says[&F] & SaysNoImplicit) && !F.hasFnAttribute(Attribute::AlwaysInline))
+		T->addFnAttr(EntryAttribute);
 	Twin[&F] = T;
 }
 
@@ -674,6 +734,24 @@ CallInst *TwinMaker::mark(StringRef Name, BasicBlock::iterator Before)
 	return CallInst::Create(runtime(M, Name, Type::getVoidTy(C), {}), "", Before);
 }
 
+/* Markers before and after a call. A twin of this file has its own at its entry. A call that throws has none after. */
+void TwinMaker::around(CallBase *Call)
+{
+	auto *Invoke = dyn_cast<InvokeInst>(Call);
+	Function *Callee = Call->getCalledFunction();
+	auto Own = Callee ? Twin.find(Callee) : Twin.end();
+	BasicBlock *After = Invoke ? Invoke->getNormalDest() : Call->getParent();
+
+	if (Own == Twin.end() || !Own->second->hasFnAttribute(EntryAttribute))
+		mark(CallMark, Call->getIterator())->setDebugLoc(Call->getDebugLoc());
+	if (Call->isMustTailCall())
+		return;
+	if (Invoke && !After->getSinglePredecessor())
+		After = SplitCriticalEdge(Invoke, 0);
+	mark(CallMark, Invoke ? After->getFirstInsertionPt() : std::next(Call->getIterator()))
+	    ->setDebugLoc(Call->getDebugLoc());
+}
+
 /* The twin of F, which is a copy of it until now. */
 void TwinMaker::fill(Function &F)
 {
@@ -684,6 +762,8 @@ void TwinMaker::fill(Function &F)
 
 	for (auto [From, To] : Where.BackEdges)
 		mark(LoopMark, wayBack(From, To)->getTerminator()->getIterator());
+	for (CallBase *Call : Where.Around)
+		around(Call);
 	for (CallBase *Call : Where.Calls)
 		call(Call);
 	callsKeepNothing(Where.Parks, ParkNow);
@@ -695,9 +775,11 @@ void TwinMaker::fill(Function &F)
 	for (CallBase *Call : Where.Atomic)
 		erase(Call);
 	makeVforkFork(T);
-	if (!Where.Calls.empty()) {
-		mark(EntryMark, T.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
-	}
+	auto Entry = T.getEntryBlock().getFirstNonPHIOrDbgOrAlloca();
+	if (T.hasFnAttribute(EntryAttribute))
+		mark(CallMark, Entry);
+	if (!Where.Calls.empty())
+		mark(EntryMark, Entry);
 	for (Instruction &I : instructions(T))
 		if (auto *Call = dyn_cast<CallInst>(&I); Call && !Call->getDebugLoc() && T.getSubprogram())
 			Call->setDebugLoc(DILocation::get(C, T.getSubprogram()->getLine(), 0, T.getSubprogram()));
@@ -787,6 +869,8 @@ bool TwinMaker::run()
 	dropMarkers();
 	if (!Twin.empty())
 		announceIFuncs(M);
+	for (auto &[F, T] : Twin)
+		settleMarks(*T, false);
 	if (!Twin.empty() || Any)
 		needVersion();
 	return !Twin.empty() || Any;

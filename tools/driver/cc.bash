@@ -67,6 +67,8 @@ check_instrumentation()
 	[[ ! $needed || ! $instrument || $needed == "$instrument" ]] ||
 		die 2 "--policy ${policy%%:*} runs code made by --instrument $needed, not $instrument"
 	instrument=${instrument:-$needed}
+	[[ $yields =~ ^(calls|loops)?$ ]] || die 2 "unknown yields '$yields': there are calls, loops"
+	[[ ! $yields || $activities ]] || die 2 "--yields says where activities yield: add --activities"
 	[[ ! $activities || ! $instrument ]] ||
 		die 2 "--activities: their code runs on contiguous stacks, it cannot be made with --instrument $instrument, too"
 }
@@ -79,13 +81,13 @@ with_argument=' -o -I -D -U -L -l -A -B -F -G -T -u -z -e -x -arch -target -incl
 	--serialize-diagnostics '
 with_argument=${with_argument//[$'\n\t']/ }
 
-# Our options, wherever they stand before a "--". Sets `policy`, `instrument`, `activities`, `report`, and
+# Our options, wherever they stand before a "--". Sets `policy`, `instrument`, `activities`, `yields`, `report`, and
 # `arguments`: all that is not ours.
 own_options()
 {
 	arguments=("$@")
 	# Builds say thousands of other words.
-	[[ " $*" == *\ --@(policy|instrument|activities|no-install|help)* ]] || return 0
+	[[ " $*" == *\ --@(policy|instrument|activities|yields|no-install|help)* ]] || return 0
 	arguments=()
 	while (($#)) && [[ $1 != -- ]]; do
 		case $1 in
@@ -97,9 +99,14 @@ own_options()
 			;;
 		--policy=?*) policy=${1#*=} ;;
 		--instrument=?*) instrument=${1#*=} ;;
-		--policy | --instrument | --policy= | --instrument=)
+		--yields=?*) yields=${1#*=} ;;
+		--policy | --instrument | --yields | --policy= | --instrument= | --yields=)
 			[[ $1 != *= && ${2-} ]] || die 2 "${1%=} needs a name: see 'weft $command --help'"
-			if [[ $1 == --policy ]]; then policy=$2; else instrument=$2; fi
+			case $1 in
+			--policy) policy=$2 ;;
+			--instrument) instrument=$2 ;;
+			--yields) yields=$2 ;;
+			esac
 			shift
 			;;
 		--activities) activities=yes ;;
@@ -301,6 +308,8 @@ surround()
 			# A clang that is to report on a pass keeps lines for its errors, without -g, too. There is no such remark.
 			before+=("-fpass-plugin=$plugin" -Rpass=weft-activities)
 			[[ ! -e $checker ]] || before+=("-fplugin=$checker")
+			# -mllvm knows options of plugins that -fplugin has loaded.
+			[[ ! $yields ]] || before+=("-fplugin=$plugin" -mllvm "-weft-yields=$yields")
 		fi
 	fi
 	[[ $links && $inputs && $language != *-header ]] || return 0
@@ -368,7 +377,7 @@ report_twins()
 
 weft_cc()
 {
-	local policy='' instrument='' activities='' report='' clang='' arguments compiler before after launch outputs
+	local policy='' instrument='' activities='' yields='' report='' clang='' arguments compiler before after launch outputs
 
 	quiet=yes
 	own_options "$@"

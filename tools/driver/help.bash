@@ -39,7 +39,8 @@ END
 help_run()
 {
 	cat <<'END'
-weft run [--policy P[:SIZE]] [--instrument KIND] [--activities] [FLAGS] FILE… [-- ARGS]
+weft run [--policy P[:SIZE]] [--instrument KIND] [--activities [--yields=calls|loops]] [FLAGS] FILE…
+         [-- ARGS]
 
 Compiles the files (C, C++ by their endings, or objects) with -O2 -g and whatever FLAGS that begin
 with one dash are given, in a temporary directory, and becomes the program: its exit code and its
@@ -77,7 +78,8 @@ END
 help_cc()
 {
 	cat <<'END'
-weft cc [--policy P[:SIZE]] [--instrument KIND] [--activities | --activities-report] [--no-install]
+weft cc [--policy P[:SIZE]] [--instrument KIND] [--activities | --activities-report]
+        [--yields=calls|loops] [--no-install]
         ARGS…                    weft c++ …
 
 Runs the compiler with ARGS untouched, adding
@@ -117,6 +119,8 @@ command, where it is installed:
   clang-22 $(pkg-config --cflags weft-activities-22) -c …
   … $(pkg-config --libs weft-activity)
 For CMake: find_package(weft), weft_target_activities(TARGET).
+--yields says where they yield: calls, the default, before and after each call and in loops; loops,
+in loops and where functions that may yield call each other.
 --activities-report does the same, and prints of each function that may yield how many bytes its
 yielding and its plain copy are, and why there are two ('run' refuses it). A file compiled without
 optimization tells the most: nothing has been inlined.

@@ -33,6 +33,7 @@ prepare_simulation()
 	[[ ! $policy ]] || build+=(--policy "$policy")
 	[[ ! $instrument || $policy ]] || build+=(--instrument "$instrument")
 	[[ ! $activities ]] || build+=(--activities)
+	[[ ! $yields ]] || build+=(--yields "$yields")
 	build+=("${sources[@]}" "${flags[@]}" -o "$name")
 	printf -v WEFT_SIMULATE_BUILD '%q ' "${build[@]}"
 	export WEFT_SIMULATE_BUILD+='&& ' WEFT_SIMULATE_PROGRAM=./$name

@@ -87,7 +87,7 @@ int sized_frame(int n)
 
 /* A check makes the condition of a loop be there twice. Behind the loop is one comparison all the same. */
 // OPTIMIZED-LABEL: define {{.*}}@look_up.yielding(
-// OPTIMIZED: weft__activity_tick
+// OPTIMIZED-COUNT-2: call preserve_mostcc void @weft__activity_tick()
 // OPTIMIZED: %[[FOUND:.*]] = phi i32
 // OPTIMIZED-NEXT: %[[BIT:.*]] = icmp eq i32 %[[FOUND]], 0
 // OPTIMIZED-NEXT: zext i1 %[[BIT]] to i32
@@ -98,4 +98,14 @@ int look_up(const int *table, unsigned mask, int key)
 	while (table[at] && table[at] != key)
 		at = (at + 1) & mask;
 	return !table[at];
+}
+
+/* A call of the function itself at its end becomes a loop, which yields though nothing lies between two calls. */
+// OPTIMIZED-LABEL: define {{.*}}@steps.yielding(
+// OPTIMIZED: %[[N:.*]] = phi i64
+// OPTIMIZED: call preserve_mostcc void @weft__activity_tick()
+// OPTIMIZED: {{^}}}
+int steps(unsigned long n, int before)
+{
+	return n < 2 ? before : steps(n % 2 ? 3 * n + 1 : n / 2, before + 1);
 }

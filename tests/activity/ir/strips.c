@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A counted loop runs in strips of 1024 iterations, with a yield between them, and is vectorized as without yields. */
+/* A counted loop runs in strips of 1024 iterations, with a yield between them, and is vectorized as without yields. A
+ * strip that begins while the flag is set is one iteration. */
 // RUN: %optimized && %see=TWIN
 int other(int);
 
@@ -9,7 +10,10 @@ int other(int);
 // TWIN: asm sideeffect "cmpl $$0, $1"
 // TWIN: weft__activity_tick
 // TWIN: {{^}}strips:
-// TWIN: call i64 @llvm.umin.i64(i64 %{{.*}}, i64 1024)
+// TWIN: %[[FLAG:.*]] = load atomic i32
+// TWIN: %[[CLEAR:.*]] = icmp eq i32 %[[FLAG]], 0
+// TWIN: %[[MOST:.*]] = tail call i64 @llvm.umin.i64(i64 %{{.*}}, i64 1024)
+// TWIN: select i1 %[[CLEAR]], i64 %[[MOST]], i64 1
 // TWIN: {{^}}vector.body:
 // TWIN-NOT: weft__activity
 // TWIN: add <4 x i32>
@@ -23,10 +27,12 @@ int vectors(const int *from, int n)
 	return sum;
 }
 
-/* At most 1024 iterations: atomic. */
+/* A short loop, too: at every yield, each of its iterations yields. */
 // TWIN-LABEL: define {{.*}}@is_short.yielding(
-// TWIN-NOT: weft__activity_tick
-// TWIN: ret i32
+// TWIN: {{^}}strip.next:
+// TWIN: weft__activity_tick
+// TWIN: load atomic i32
+// TWIN: {{^}}vector.body:
 int is_short(const int *from)
 {
 	int sum = 0;
@@ -36,10 +42,23 @@ int is_short(const int *from)
 	return sum;
 }
 
-/* memset of any size in the body is not short. */
+/* Iterations that take long make strips shorter. */
+// TWIN-LABEL: define {{.*}}@slow.yielding(
+// TWIN: {{^}}strips:
+// TWIN: call i64 @llvm.umin.i64(i64 %{{.*}}, i64 {{[1-9][0-9][0-9]}})
+int slow(const int *from, int n)
+{
+	int sum = 0;
+
+	for (int i = 0; i < n; i++)
+		sum += from[i] / (from[i] % 7 + sum % 5 + 9) / (sum + 1) % (i + 1);
+	return sum;
+}
+
+/* memset of any size is a call: in each iteration a yield comes after it, and one before the next. */
 // TWIN-LABEL: define {{.*}}@is_long.yielding(
 // TWIN: call void @llvm.memset
-// TWIN: weft__activity_tick
+// TWIN-COUNT-2: call preserve_mostcc void @weft__activity_tick()
 // TWIN: {{^}}}
 int is_long(char *to, unsigned long bytes)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Only what may yield has a twin. */
-// RUN: %twins && %see=TWIN && %see=NONE && %see=NEEDS
+/* Only what may yield has a twin. With yields in loops only, a call of a function that never yields needs none. */
+// RUN: %twins -weft-yields=loops && %see=TWIN && %see=NONE && %see=NEEDS
 // The file needs a symbol of the runtime that names the version of both.
 // NEEDS: @weft.version.place = private unnamed_addr constant ptr @weft_activities_version_{{[0-9]+}}__compile_again
 // NEEDS: @weft.version = private constant i32 trunc (i64 sub (i64 ptrtoint (ptr @weft.version.place
