@@ -2,7 +2,8 @@
 #
 # The language of activities: the same programs by each clang that is here, at each level, on each kind of timer, with frames that are
 # copied and with stacks of their own. What the checker says of blocks that are left the wrong way. What the pass makes of small functions.
-# Flags that change what code looks like, C++, shared libraries. Random programs.
+# Flags that change what code looks like, C++, shared libraries. Random programs. Where code yields,
+# against a model.
 weft_part(activity activity)
 if(NOT weft_activities_versions)
 	weft_skip(language "${weft_without_activities}")
@@ -28,6 +29,9 @@ if(WEFT_CLANG_${version})
 	weft_test(flags COMMAND ${weft_tests}/activity/flags/run clang-${version} SECONDS 300)
 	set(fuzz ${weft_tests}/activity/fuzz/fuzz.py --compiler clang-${version} --work)
 	weft_test(fuzz.ours COMMAND ${fuzz} fuzz.ours ours 1-1000 SECONDS 400)
+	weft_test(fuzz.yields COMMAND ${weft_tests}/activity/fuzz/yields.py clang-${version} SECONDS 200)
+	weft_test(canary.yields COMMAND ${weft_tests}/activity/fuzz/yields.py clang-${version} --model loops SECONDS 100)
+	weft_test(language.loops COMMAND ${weft_tests}/activity/run clang-${version} -O2 --yields=loops SECONDS 400)
 	weft_test(fuzz.csmith COMMAND ${fuzz} fuzz.csmith csmith 1-300 SECONDS 200)
 	foreach(bug no_yield_yields variables_stay)
 		weft_test(canary.${bug} COMMAND ${fuzz} canary.${bug} --canary ${canary} ${bug} --ways normal:every --size 50 --most 1 ours 1-200
