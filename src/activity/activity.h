@@ -150,7 +150,7 @@ struct weft__activity_group {
 	bool over;     /* all activities have ended */
 	bool is_child; /* this process was forked off by one of its activities, which is alone now */
 	const weft_activity_scheduler_t *scheduler;
-	size_t to_end; /* activities of which weft__is_to_end is true: while there are, `hot->flag` stays set */
+	size_t to_end;	     /* activities of which weft__is_to_end is true: while there are, `hot->flag` stays set */
 	unsigned turns;	     /* until the next look at what comes from outside */
 	int ending;	     /* errno of the activity that ends */
 	size_t live;	     /* activities that have not ended */
