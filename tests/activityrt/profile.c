@@ -33,7 +33,7 @@ static void sample(int signal)
 		deepest = depth;
 }
 
-static long deep(int n)
+static WEFT_NO_IMPLICIT_YIELD long deep(int n)
 {
 	volatile char room[200];
 
