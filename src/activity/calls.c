@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Twins of libc's functions that wait: `read.yielding` and its kin. A call that would block parks the activity, and
- * others run. In plain code, and so in no_yield, `read` is libc's. calls.def has the names of all, and twins.c finds their
- * twins by the functions' addresses.
+ * Twins of libc's functions that wait. A call that would block parks the activity, and others run. In plain code, and
+ * so in no_yield, `read` is libc's. calls.def has the names of all; twins.c finds their twins by the functions'
+ * addresses.
  *
  * Most twins call weft/posix.h's functions, which try without blocking and then wait; here the activity tells them how
  * to wait (struct weft__posix_waits). Their frames are parked with the activity's: nobody else knows an address in

@@ -20,13 +20,13 @@ enum {
 /* Defines the twin of a function of calls.def. */
 #define TWIN(type, name, parameters)                                                                                   \
 	_Static_assert(WEFT__CALL_##name >= 0, "calls.def has the name");                                              \
-	type weft__yielding_##name parameters __asm__(#name ".yielding") __attribute__((visibility("hidden")));        \
+	type weft__yielding_##name parameters __attribute__((visibility("hidden")));                                   \
 	type weft__yielding_##name parameters
 /* The twin of `name` is that of `of`. */
 #define TWIN_TOO(type, name, of, parameters)                                                                           \
 	_Static_assert(WEFT__CALL_##name >= 0, "calls.def has the name");                                              \
-	extern type weft__yielding_##name parameters __asm__(#name ".yielding")                                        \
-	    __attribute__((visibility("hidden"), alias(#of ".yielding")));
+	extern type weft__yielding_##name parameters                                                                   \
+	    __attribute__((visibility("hidden"), alias("weft__yielding_" #of)));
 
 /* A word of a call. */
 #define I(x) (uint64_t)(x)

@@ -107,8 +107,8 @@ HELPED(ssize_t, copy_file_range, (int from, off_t *at, int to, off_t *there, siz
 
 /* ---- a counter --------------------------------------------------------------------------------------------------- */
 
-extern ssize_t weft__yielding_read(int fd, void *data, size_t n) __asm__("read.yielding");
-extern ssize_t weft__yielding_write(int fd, const void *data, size_t n) __asm__("write.yielding");
+extern ssize_t weft__yielding_read(int fd, void *data, size_t n);
+extern ssize_t weft__yielding_write(int fd, const void *data, size_t n);
 
 TWIN(int, eventfd_read, (int fd, eventfd_t *value))
 {

@@ -10,7 +10,8 @@
 	extern weft__any_fn_t weft__libc_##name __asm__("__libc_" #name) __attribute__((weak));                        \
 	extern weft__any_fn_t weft__interceptor_##name __asm__("__interceptor_trampoline_" #name)                      \
 	    __attribute__((weak));                                                                                     \
-	extern weft__any_fn_t weft__twin_##name __asm__(#name ".yielding") __attribute__((visibility("hidden")));
+	extern weft__any_fn_t weft__twin_##name __asm__("weft__yielding_" #name) __attribute__((visibility("hidde"     \
+													   "n")));
 #include "activity/calls.def"
 #undef WEFT__PARKS
 

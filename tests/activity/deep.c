@@ -131,12 +131,12 @@ static long marked(int who, int depth, int most)
 	volatile uintptr_t mark = (uintptr_t)MARK << 32 | (uintptr_t)who << 16 | (uintptr_t)depth;
 
 	if (depth % 50 == 49)
-		yield();
+		yield_now();
 	if (depth < most)
 		return marked(who, depth + 1, most) + (long)(mark & 1);
 	at_end++;
 	while (!released)
-		yield();
+		yield_now();
 	return 0;
 }
 
@@ -163,9 +163,9 @@ static void *ranges(void *unused)
 			marked(i, 0, depth[i]);
 		}
 	while (at_end < RANGED)
-		yield();
+		yield_now();
 	for (i = 0; i < 20; i++) {
-		yield();
+		yield_now();
 		missing += lost(depth);
 	}
 	released = true;

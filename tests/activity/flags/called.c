@@ -11,7 +11,7 @@
 static int times(int n, int factor)
 {
 	for (int i = 0; i < 3; i++)
-		yield();
+		yield_now();
 	return n * factor;
 }
 

@@ -25,14 +25,17 @@ static bool should_turn;
 				atomic = (long)(call);                                                                 \
 				slipped = turns - before;                                                              \
 			}                                                                                              \
-			before = turns;                                                                                \
-			got = (long)(call);                                                                            \
-			between = turns - before;                                                                      \
+			no_implicit_yield /* there are yields around a call */                                         \
+			{                                                                                              \
+				before = turns;                                                                        \
+				got = (long)(call);                                                                    \
+				between = turns - before;                                                              \
+			}                                                                                              \
 			done = true;                                                                                   \
 		}                                                                                                      \
 		activate(&other)                                                                                       \
 		{                                                                                                      \
-			for (; !done; yield())                                                                         \
+			for (; !done; yield_now())                                                                     \
 				turns++;                                                                               \
 		}                                                                                                      \
 		activity_wait(&caller);                                                                                \
@@ -42,7 +45,7 @@ static bool should_turn;
 
 __attribute__((weak)) int overridden(int n)
 {
-	yield();
+	yield_now();
 	return n;
 }
 
@@ -50,7 +53,7 @@ __attribute__((weak)) int overridden(int n)
 int interposed(int n)
 {
 	for (int i = 0; i < 2; i++)
-		yield();
+		yield_now();
 	return INTERPOSED * n;
 }
 #endif
@@ -78,8 +81,8 @@ static void libc(void)
 	{
 		for (int i = 0; i < 2; i++) {
 			(void)!write(ends[1], &"ab"[i], 1);
-			yield();
-			yield();
+			yield_now();
+			yield_now();
 		}
 	}
 	activity_wait(&caller);

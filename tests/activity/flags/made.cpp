@@ -8,7 +8,7 @@ void crowd::pass()
 {
 	if (++now > most)
 		most = now;
-	yield();
+	yield_now();
 	now--;
 }
 
