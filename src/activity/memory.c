@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "activity/activity.h"
+#include "internal/line.h"
 
 enum { SPAN = 1 << 20 };
 
@@ -194,11 +195,28 @@ void weft__activity_pop_to(struct weft__activity_var *until)
 	weft__vars_free(weft__activity_hot.group, until);
 }
 
+WEFT__LAST_WORDS(static, die_astray, (void), 0)
+{
+	struct weft__line line;
+
+	weft__line_begin(&line);
+	weft__line_text(&line,
+			"longjmp to another activity, or to a function that has returned: a jump stays among the calls "
+			"of one activity");
+	weft__line_die(&line);
+}
+
 /* setjmp has returned, perhaps by longjmp: what is newer belongs to functions that were left, and so do the stacks. */
 void weft__activity_landed(struct weft__activity_var *until)
 {
 	struct weft__activity_group *g = weft__activity_hot.group;
 
+	const struct weft__activity_var *v = g->hot->self->vars;
+
+	while (v && v != until && !(v->bytes & 1))
+		v = v->next;
+	if (weft__unlikely(until && v != until))
+		die_astray();
 	weft__stacks_settle(g, __builtin_frame_address(0));
 	weft__vars_free(g, until);
 }
