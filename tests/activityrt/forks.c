@@ -25,8 +25,11 @@ static int fork_by(enum way way)
 	int child;
 
 	if (way == RAW) {
-		child = (int)syscall(SYS_fork);
-		alarm(2); /* each waits for the other */
+		no_yield
+		{
+			child = (int)syscall(SYS_fork);
+			alarm(2); /* each waits for the other */
+		}
 		return child;
 	}
 	return way == VFORK ? vfork() : fork();
