@@ -35,13 +35,13 @@
  *     a call 4.4 times plain C's, code 9 to 13 times, an order of magnitude more compile time.)
  *  5. Only twins have frames on the hot stack at a switch. Variables whose address may be known to others are kept in
  *     blocks of the heap by the pass, so that pointers to them are good while their owner is parked.
- *  6. A switch costs the same at any depth. The hot stack is divided into segments of about 1 KiB. An activity that
+ *  6. A switch costs the same at any depth. The hot stack is divided into segments of about 1.5 KiB. An activity that
  *     parks again has its newest segment copied, and those that it has returned to since; a return out of a segment
  *     brings back the next one. A recursion that uses half of the hot stack goes on in a stack of the activity's own,
  *     which is not copied.
  *  7. WEFT_ACTIVITIES=stackful runs the same program with a coroutine of any policy for each activity.
  * To reach: a yielding call 3 times plain C's; a parked activity in 80 bytes; a switch in a ring of semaphores in 10
- * ns, and at any depth in 1.2 times what it costs with whole stacks.
+ * ns, and at any depth in 1.4 times what it costs with whole stacks.
  *
  * Thread-safety: an activity, and what activities of a group share, belongs to the thread that runs the group.
  * Functions are for activities of the running group unless they say otherwise. None may be called in a signal handler.

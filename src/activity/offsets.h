@@ -28,7 +28,7 @@
 #ifdef WEFT_TINY
 #define SEGMENT_BYTES 64
 #else
-#define SEGMENT_BYTES 1024
+#define SEGMENT_BYTES 1536
 #endif
 /* struct weft__segment */
 #define SEGMENT_RECORD 32

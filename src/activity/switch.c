@@ -29,11 +29,15 @@ __thread struct weft__activity_hot weft__activity_hot __attribute__((tls_model("
 
 enum { GO_ON = 0, TO_DRIVER = 1 };
 
-/* Frames of a switch are few words: a call of memcpy would take longer. */
+/* Frames of a switch are mostly few words: a call of memcpy would take longer. */
 static inline void copy(char *to, const char *from, size_t bytes)
 {
 	typedef long long words __attribute__((vector_size(16), may_alias));
 
+	if (weft__unlikely(bytes > 256)) {
+		memcpy(to, from, bytes);
+		return;
+	}
 	for (size_t i = 0; i < bytes; i += 16)
 		*(words *)(to + i) = *(const words *)(from + i);
 }

@@ -57,10 +57,13 @@ FUNCTION(weft__activity_enter)
 	sub	rdi, rcx
 	mov	rsp, rdi
 	mov	r8, rcx
+	cmp	ecx, 256
+	ja	3f
 1:	movaps	xmm0, [rsi + r8 - 16]
 	movaps	[rdi + r8 - 16], xmm0
 	sub	r8, 16
 	jnz	1b
+2:
 	/* The block is free: into the list of its size. */
 	shr	ecx, 1
 	mov	rdi, [rdx + rcx + GROUP_BLOCKS]
@@ -68,6 +71,27 @@ FUNCTION(weft__activity_enter)
 	mov	[rdx + rcx + GROUP_BLOCKS], rsi
 	pop	rbp
 	ret
+	/* 64 bytes at a time; first what is less. */
+3:	and	r8d, 48
+	jz	5f
+4:	sub	r8, 16
+	movaps	xmm0, [rsi + r8]
+	movaps	[rdi + r8], xmm0
+	jnz	4b
+5:	mov	r8d, ecx
+	and	r8d, 48
+6:	movaps	xmm0, [rsi + r8]
+	movaps	xmm1, [rsi + r8 + 16]
+	movaps	xmm2, [rsi + r8 + 32]
+	movaps	xmm3, [rsi + r8 + 48]
+	movaps	[rdi + r8], xmm0
+	movaps	[rdi + r8 + 16], xmm1
+	movaps	[rdi + r8 + 32], xmm2
+	movaps	[rdi + r8 + 48], xmm3
+	add	r8, 64
+	cmp	r8, rcx
+	jne	6b
+	jmp	2b
 	/* C restores what it has in the hot stack, meanwhile on the driver's. */
 .Ldeep:
 	mov	rsp, [rdx + GROUP_DRIVER]
