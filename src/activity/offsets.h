@@ -4,6 +4,7 @@
 #define WEFT_SRC_ACTIVITY_OFFSETS_H
 
 /* struct weft__activity_hot */
+#define HOT_LIMIT 0
 #define HOT_FLAG 8
 #define HOT_ARGUMENTS 12
 #define HOT_TARGET 16

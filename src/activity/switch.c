@@ -9,6 +9,7 @@
 #include "internal/line.h"
 
 #define OFFSET_IS(type, field, offset) _Static_assert(offsetof(type, field) == (offset), #field)
+OFFSET_IS(struct weft__activity_hot, limit, HOT_LIMIT);
 OFFSET_IS(struct weft__activity_hot, flag, HOT_FLAG);
 OFFSET_IS(struct weft__activity_hot, arguments, HOT_ARGUMENTS);
 OFFSET_IS(struct weft__activity_hot, target, HOT_TARGET);

@@ -29,6 +29,24 @@
 #define POP_KEPT \
 	add rsp, 8; .cfi_adjust_cfa_offset -8; POP(r15); POP(r14); POP(r13); POP(r12); POP(rbx); POP(rbp)
 
+/* Vectors that arguments are in, at rsp: 128 bytes. */
+#define SAVE_VECTORS \
+	movups	[rsp], xmm0; movups [rsp + 16], xmm1; movups [rsp + 32], xmm2; movups [rsp + 48], xmm3; \
+	movups	[rsp + 64], xmm4; movups [rsp + 80], xmm5; movups [rsp + 96], xmm6; movups [rsp + 112], xmm7
+#define LOAD_VECTORS \
+	movups	xmm0, [rsp]; movups xmm1, [rsp + 16]; movups xmm2, [rsp + 32]; movups xmm3, [rsp + 48]; \
+	movups	xmm4, [rsp + 64]; movups xmm5, [rsp + 80]; movups xmm6, [rsp + 96]; movups xmm7, [rsp + 112]
+/* Registers that results are in, at rsp: 96 bytes. */
+#define SAVE_RESULTS \
+	mov	[rsp], rax; mov [rsp + 8], rdx; mov [rsp + 16], rcx; movups [rsp + 32], xmm0; \
+	movups	[rsp + 48], xmm1; movups [rsp + 64], xmm2; movups [rsp + 80], xmm3
+#define LOAD_RESULTS \
+	mov	rax, [rsp]; mov rdx, [rsp + 8]; mov rcx, [rsp + 16]; movups xmm0, [rsp + 32]; \
+	movups	xmm1, [rsp + 48]; movups xmm2, [rsp + 64]; movups xmm3, [rsp + 80]
+/* r11: hot. The limit becomes `to`, unless it says that the timer has rung. */
+#define SET_LIMIT(to) \
+	cmp	qword ptr fs:[r11 + HOT_LIMIT], -1; je 9f; mov fs:[r11 + HOT_LIMIT], to; 9:
+
 .intel_syntax noprefix
 
 /* weft__activity_enter(struct weft__activity_group *group, weft_activity_t *first): run activities until none is ready. */
@@ -230,33 +248,19 @@ FUNCTION(weft__activity_entered_late)
 .Lentered:
 	mov	r11, weft__activity_hot@gottpoff[rip]
 	xor	eax, eax
-	cmp	qword ptr fs:[r11], -1
+	cmp	qword ptr fs:[r11 + HOT_LIMIT], -1
 	je	1f
 	ret
 	/* The timer has rung, or this is a run with profile.c. */
 1:	sub	rsp, 128
 	.cfi_adjust_cfa_offset 128
-	movups	[rsp], xmm0
-	movups	[rsp + 16], xmm1
-	movups	[rsp + 32], xmm2
-	movups	[rsp + 48], xmm3
-	movups	[rsp + 64], xmm4
-	movups	[rsp + 80], xmm5
-	movups	[rsp + 96], xmm6
-	movups	[rsp + 112], xmm7
+	SAVE_VECTORS
 	cmp	dword ptr fs:[r11 + HOT_FLAG], 0
 	je	2f
 	call	.Ltick
 	jmp	3f
 2:	call	.Lcount
-3:	movups	xmm0, [rsp]
-	movups	xmm1, [rsp + 16]
-	movups	xmm2, [rsp + 32]
-	movups	xmm3, [rsp + 48]
-	movups	xmm4, [rsp + 64]
-	movups	xmm5, [rsp + 80]
-	movups	xmm6, [rsp + 96]
-	movups	xmm7, [rsp + 112]
+3:	LOAD_VECTORS
 	add	rsp, 128
 	.cfi_adjust_cfa_offset -128
 	mov	r11, weft__activity_hot@gottpoff[rip]
@@ -448,14 +452,7 @@ PUBLIC(weft__activity_fresh)
 	push	rax
 	push	r10
 	sub	rsp, 128
-	movups	[rsp], xmm0
-	movups	[rsp + 16], xmm1
-	movups	[rsp + 32], xmm2
-	movups	[rsp + 48], xmm3
-	movups	[rsp + 64], xmm4
-	movups	[rsp + 80], xmm5
-	movups	[rsp + 96], xmm6
-	movups	[rsp + 112], xmm7
+	SAVE_VECTORS
 	lea	rdi, [rbp + 8]
 	call	weft__activity_grow
 	/* rax: where the arguments that lie on the stack are now, below the new stack's record. */
@@ -469,14 +466,7 @@ PUBLIC(weft__activity_fresh)
 	lea	rcx, [rax - 8]
 	mov	[rbp - 56], rcx /* in place of rax, which only says how many vectors there are: r10 takes its part */
 	mov	r10, [rbp - 64]
-	movups	xmm0, [rsp]
-	movups	xmm1, [rsp + 16]
-	movups	xmm2, [rsp + 32]
-	movups	xmm3, [rsp + 48]
-	movups	xmm4, [rsp + 64]
-	movups	xmm5, [rsp + 80]
-	movups	xmm6, [rsp + 96]
-	movups	xmm7, [rsp + 112]
+	LOAD_VECTORS
 	mov	eax, 8
 	mov	rdi, [rbp - 8]
 	mov	rsi, [rbp - 16]
@@ -516,10 +506,8 @@ FUNCTION(weft__activity_segment)
 	mov	[rsp + 16], rax
 	mov	rax, [rsp]
 	mov	fs:[r11 + HOT_FULL], rax
-	cmp	qword ptr fs:[r11], -1
-	je	1f
-	mov	fs:[r11], rax
-1:	mov	qword ptr [rsp], 0
+	SET_LIMIT(rax)
+	mov	qword ptr [rsp], 0
 	call	qword ptr fs:[r11 + HOT_TARGET]
 .Lleave_segment:
 	cmp	qword ptr [rsp], 0
@@ -530,10 +518,8 @@ FUNCTION(weft__activity_segment)
 	mov	r10, fs:[r11 + HOT_GROUP]
 	mov	[r10 + GROUP_SEGMENT], r8
 	mov	fs:[r11 + HOT_FULL], r9
-	cmp	qword ptr fs:[r11], -1
-	je	1f
-	mov	fs:[r11], r9
-1:	add	rsp, 24
+	SET_LIMIT(r9)
+	add	rsp, 24
 	.cfi_def_cfa_offset 8
 	ret
 .Lwiden:
@@ -546,29 +532,15 @@ FUNCTION(weft__activity_segment)
 	add	rsp, 8
 	.cfi_def_cfa_offset 8
 	mov	fs:[r11 + HOT_FULL], rax
-	cmp	qword ptr fs:[r11], -1
-	je	1f
-	mov	fs:[r11], rax
-1:	jmp	qword ptr fs:[r11 + HOT_TARGET]
+	SET_LIMIT(rax)
+	jmp	qword ptr fs:[r11 + HOT_TARGET]
 	.cfi_def_cfa_offset 32
 3:	mov	rdi, rsp
 	sub	rsp, 96
 	.cfi_def_cfa_offset 128
-	mov	[rsp], rax
-	mov	[rsp + 8], rdx
-	mov	[rsp + 16], rcx
-	movups	[rsp + 32], xmm0
-	movups	[rsp + 48], xmm1
-	movups	[rsp + 64], xmm2
-	movups	[rsp + 80], xmm3
+	SAVE_RESULTS
 	call	weft__activity_underflow
-	mov	rax, [rsp]
-	mov	rdx, [rsp + 8]
-	mov	rcx, [rsp + 16]
-	movups	xmm0, [rsp + 32]
-	movups	xmm1, [rsp + 48]
-	movups	xmm2, [rsp + 64]
-	movups	xmm3, [rsp + 80]
+	LOAD_RESULTS
 	add	rsp, 96
 	.cfi_def_cfa_offset 32
 	jmp	2b
@@ -595,22 +567,10 @@ __morestack:
 	nop
 .Lreturned:
 	sub	rsp, 96
-	mov	[rsp], rax
-	mov	[rsp + 8], rdx
-	mov	[rsp + 16], rcx
-	movups	[rsp + 32], xmm0
-	movups	[rsp + 48], xmm1
-	movups	[rsp + 64], xmm2
-	movups	[rsp + 80], xmm3
+	SAVE_RESULTS
 	call	weft__activity_shrink
 	mov	r11, rax
-	mov	rax, [rsp]
-	mov	rdx, [rsp + 8]
-	mov	rcx, [rsp + 16]
-	movups	xmm0, [rsp + 32]
-	movups	xmm1, [rsp + 48]
-	movups	xmm2, [rsp + 64]
-	movups	xmm3, [rsp + 80]
+	LOAD_RESULTS
 	mov	rsp, r11
 	.cfi_def_cfa rsp, 8
 	ret
