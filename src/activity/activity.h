@@ -366,6 +366,8 @@ void weft__own_delete(struct weft__activity_group *g, weft_activity_t *a);
 bool weft__own_wanted(const weft_activity_config_t *config, weft_attr_t *attr);
 
 /* ---- timer.c ---------------------------------------------------------------------------------------------------- */
+/* Nanoseconds of CLOCK_MONOTONIC, in a simulation, too. */
+uint64_t weft__timer_now(void);
 void weft__timer_add(struct weft__activity_group *g);
 void weft__timer_remove(struct weft__activity_group *g);
 /* Around a sleep of the driver. */

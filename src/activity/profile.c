@@ -9,7 +9,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "activity/activity.h"
 #include "internal/line.h"
@@ -54,14 +53,6 @@ static struct function *find(struct weft__profile *p, const void *at)
 	return NULL;
 }
 
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 static void close_returned(struct weft__profile *p, const char *sp, uint64_t time)
 {
 	while (p->depth && p->open[p->depth - 1].sp <= sp) {
@@ -80,7 +71,7 @@ void weft__activity_counted(const void *at, const char *sp)
 
 	if (!f)
 		return;
-	time = now();
+	time = weft__timer_now();
 	if (p->self != weft__activity_hot.self)
 		p->depth = 0;
 	p->self = weft__activity_hot.self;

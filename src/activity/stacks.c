@@ -50,20 +50,6 @@ static bool reports(const char *address)
 	return true;
 }
 
-static void complain(const char *said)
-{
-	struct weft__line line;
-
-	weft__line_begin(&line);
-	weft__line_text(&line, variable);
-	weft__line_text(&line, "=");
-	weft__line_text(&line, said);
-	weft__line_text(
-	    &line, " is ignored: say a size from 128K to 1G, and behind a colon, if you like, how much an activity's "
-		   "stacks may have together (16M:4G)");
-	weft__line_write(&line);
-}
-
 /* As much as a program's main thread may have. */
 static void by_limit(struct weft__activity_group *g)
 {
@@ -80,7 +66,9 @@ static void by_environment(struct weft__activity_group *g, const char *said)
 	size_t room = weft__bytes_in(said, colon ? ':' : '\0'), deepest = colon ? weft__bytes_in(colon + 1, '\0') : 1;
 
 	if (room < LEAST_HOT || room > MOST_HOT || !deepest) {
-		complain(said);
+		weft__say_ignored(variable, said,
+				  "say a size from 128K to 1G, and behind a colon, if you like, how much an activity's "
+				  "stacks may have together (16M:4G)");
 		return;
 	}
 	g->hot_bytes = room;

@@ -59,17 +59,6 @@ static void note(int signal, siginfo_t *info, void *context)
 	atomic_store(&calls.answered, true);
 }
 
-static void complain(const char *said)
-{
-	struct weft__line line;
-
-	weft__line_begin(&line);
-	weft__line_text(&line, "WEFT_STUCK=");
-	weft__line_text(&line, said);
-	weft__line_text(&line, " is ignored: say a number of milliseconds (100)");
-	weft__line_write(&line);
-}
-
 static void read_environment(void)
 {
 	struct sigaction action = {.sa_sigaction = note, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
@@ -77,7 +66,7 @@ static void read_environment(void)
 	size_t ms = said && *said ? weft__bytes_in(said, '\0') : 0;
 
 	if (said && *said && !ms)
-		complain(said);
+		weft__say_ignored("WEFT_STUCK", said, "say a number of milliseconds (100)");
 	number = SIGRTMAX - 1;
 	if (ms && sigaction(number, &action, NULL) == 0)
 		after = ms * 1000000;
@@ -88,7 +77,8 @@ bool weft__stuck_wanted(struct weft__activity_group *g)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, read_environment);
-	g->thread = (pid_t)syscall(SYS_gettid);
+	if (after)
+		g->thread = (pid_t)syscall(SYS_gettid);
 	return after;
 }
 

@@ -20,7 +20,7 @@ static struct {
 	_Atomic bool sleeps; /* the thread, until a group goes on */
 } timer = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-static uint64_t now(void)
+uint64_t weft__timer_now(void)
 {
 	struct timespec t;
 
@@ -73,7 +73,7 @@ static bool linger(void)
 {
 	enum { LINGER = 50000000 };
 
-	return wait_until(now() + LINGER) || timer.groups;
+	return wait_until(weft__timer_now() + LINGER) || timer.groups;
 }
 
 /* `sleeps` is set before the groups are looked at, and a group that goes on looks at it after it has said so. */
@@ -94,7 +94,7 @@ static void *serve(void *unused)
 	pthread_mutex_lock(&timer.lock);
 	while (timer.groups || linger())
 		if (timer.groups)
-			sleep_until(ring_due(now()));
+			sleep_until(ring_due(weft__timer_now()));
 	timer.runs = false;
 	pthread_mutex_unlock(&timer.lock);
 	return unused;
@@ -150,7 +150,7 @@ void weft__timer_add(struct weft__activity_group *g)
 	pthread_mutex_lock(&timer.lock);
 	if (!timer.runs)
 		timer.runs = start();
-	g->next_ring = now() + g->period;
+	g->next_ring = weft__timer_now() + g->period;
 	g->older = timer.groups;
 	timer.groups = g;
 	pthread_cond_signal(&timer.changed);

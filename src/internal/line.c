@@ -89,6 +89,24 @@ void weft__line_write(struct weft__line *line)
 	errno = saved;
 }
 
+void weft__line_ignored(struct weft__line *line, const char *variable, const char *value)
+{
+	weft__line_begin(line);
+	weft__line_text(line, variable);
+	weft__line_text(line, "=");
+	weft__line_text(line, value);
+	weft__line_text(line, " is ignored: ");
+}
+
+void weft__say_ignored(const char *variable, const char *value, const char *what_to_do)
+{
+	struct weft__line line;
+
+	weft__line_ignored(&line, variable, value);
+	weft__line_text(&line, what_to_do);
+	weft__line_write(&line);
+}
+
 WEFT__LEAVES_STACK void weft__line_die(struct weft__line *line)
 {
 	weft__line_write(line);

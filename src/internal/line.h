@@ -31,6 +31,10 @@ void weft__line_bytes(struct weft__line *line, size_t bytes);
  * WEFT_ADDR2LINE names a program that knows, else " at SYMBOL in FILE+OFFSET". Not for signal handlers: it may start
  * that program. */
 void weft__line_place(struct weft__line *line, const char *what, const void *at);
+/* Begins a line about a variable of the environment: "VARIABLE=value is ignored: ". The caller adds what to do. */
+void weft__line_ignored(struct weft__line *line, const char *variable, const char *value);
+/* Writes such a line. */
+void weft__say_ignored(const char *variable, const char *value, const char *what_to_do);
 /* Adds the newline, writes it in one call, keeps errno. */
 void weft__line_write(struct weft__line *line);
 

@@ -38,45 +38,17 @@ weft_policy_t weft_policy_named(const char *name)
 	return name ? policy_named(name, strlen(name)) : WEFT_DEFAULT_POLICY;
 }
 
-/* The start of "weft: VARIABLE=value is ignored: ". */
-static void complain(struct weft__line *line, const char *variable, const char *value)
-{
-	weft__line_begin(line);
-	weft__line_text(line, variable);
-	weft__line_text(line, "=");
-	weft__line_text(line, value);
-	weft__line_text(line, " is ignored: ");
-}
-
 static void complain_of_stack(const char *variable, const char *value)
 {
 	struct weft__line line;
 
-	complain(&line, variable, value);
+	weft__line_ignored(&line, variable, value);
 	weft__line_text(&line, "say one of ");
 	for (int p = 1; p < WEFT_POLICY_COUNT; p++) {
 		weft__line_text(&line, weft__policies[p]->name);
 		weft__line_text(&line, ", ");
 	}
 	weft__line_text(&line, "with :size up to 1G if you like (commit:256K)");
-	weft__line_write(&line);
-}
-
-static void complain_of_policy(const char *variable, const char *value, const char *why)
-{
-	struct weft__line line;
-
-	complain(&line, variable, value);
-	weft__line_text(&line, why);
-	weft__line_write(&line);
-}
-
-static void complain_of_budget(const char *value)
-{
-	struct weft__line line;
-
-	complain(&line, "WEFT_BUDGET", value);
-	weft__line_text(&line, "say a number of bytes, with K, M or G if you like (512M)");
 	weft__line_write(&line);
 }
 
@@ -93,7 +65,7 @@ static void read_stack(const char *variable, const char *value)
 	size_t size = colon ? weft__bytes_in(colon + 1, '\0') : 0;
 
 	if (policy && why_not(policy)) {
-		complain_of_policy(variable, value, why_not(policy));
+		weft__say_ignored(variable, value, why_not(policy));
 		return;
 	}
 	if (!policy || (colon && !size) || weft__class(policy, size ? size : 1, true) == WEFT__CLASSES) {
@@ -115,7 +87,7 @@ static void read_environment(void)
 		read_stack("WEFT_STACK", stack);
 	config.budget = budget ? weft__bytes_in(budget, '\0') : 0;
 	if (budget && !config.budget)
-		complain_of_budget(budget);
+		weft__say_ignored("WEFT_BUDGET", budget, "say a number of bytes, with K, M or G if you like (512M)");
 }
 
 static void read_once(void)
