@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Who runs next, decided by the program: jobs by their priority, and jobs by their deadline. Each job computes, and
- * says nothing of others.
+ * schedulers.c: the program decides which activity runs next: jobs by their priority, then jobs by their deadline. Each
+ * job computes, and says nothing of others.
  *
  *   ./weft run --activities examples/activities/schedulers.c
  */
@@ -43,7 +43,7 @@ static int is_before_by_deadline(const struct job *a, const struct job *b)
 	return a && (!b || a->deadline < b->deadline);
 }
 
-/* Behind those that are not after it. */
+/* An activity goes behind those that it is not before. */
 static void ready(void *order, activity_t *a)
 {
 	int (*is_before)(const struct job *, const struct job *) =

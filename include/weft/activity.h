@@ -97,21 +97,22 @@ WEFT_API extern __thread struct weft__activity_hot weft__activity_hot __attribut
 /* ---- running ---------------------------------------------------------------------------------------------------- */
 
 /**
- * Who runs next, in a group of your own. The library hands over each activity that can run, and asks for one whenever
- * another is to run. While an activity is ready, its field `next` is yours, for a queue. The functions are plain code:
- * they neither wait nor yield, and are called on the hot stack by the thread of the group.
+ * A scheduler decides which activity of its group runs next. The library hands over each activity that can run, and
+ * asks for one whenever another is to run. While an activity is ready, its field `next` is yours, for a queue. The
+ * functions are plain code: they neither wait nor yield, and are called on the hot stack by the group's thread.
  * examples/activities/schedulers.c has priorities and deadlines.
  * Source of the idea: the wish of the Charcoal paper that an application control the scheduler.
  */
 typedef struct weft_activity_scheduler {
-	/** `a` can run: it has begun, was woken, or has given way. In the order in which that happened. */
+	/** `a` can run: it has begun, was woken, or has given way. Calls come in the order in which that happened. */
 	void (*ready)(void *data, weft_activity_t *a);
-	/** One that was ready, and is not any more; NULL: none is. One that was cancelled is to run, too: it ends. */
+	/** The function returns an activity that was ready, and is not any more; NULL: no activity is ready. A
+	 * cancelled activity is to run, too: it ends. */
 	weft_activity_t *(*next)(void *data);
-	/** Others may be ready, and the running activity is at a yield after the timer has rung, or at one that always
-	 * switches: false lets it go on. NULL: it always gives way. */
+	/** The running activity is at a yield after the timer has rung, or at one that always switches, and others may
+	 * be ready: false lets it go on. NULL: it always gives way. */
 	bool (*may_switch)(void *data, weft_activity_t *running);
-	void *data;
+	void *data; /**< the functions get it */
 } weft_activity_scheduler_t;
 
 /** How a group is to be. Zero-initialised: all defaults. Only read during the call. */
@@ -119,9 +120,9 @@ typedef struct weft_activity_config {
 	/** Nanoseconds between two rings of the timer. 0: 5 ms; WEFT_ACTIVITY_NO_TIMER; WEFT_ACTIVITY_EVERY_YIELD. The
 	 * environment's WEFT_ACTIVITY_PERIOD (ns, off, every) overrides it. */
 	uint64_t period;
-	/** Of the hot stack, in bytes, at least 128 KiB. 0: what the environment's WEFT_ACTIVITY_STACK says, else as
+	/** The hot stack's size in bytes, at least 128 KiB. 0: what the environment's WEFT_ACTIVITY_STACK says, else as
 	 * much as the main thread may have (ulimit -s; 8 MiB without a limit). Memory is taken as it is used.
-	 * Stackful: of each activity's stack, as weft_attr.stack_size. */
+	 * Stackful: the size of each activity's stack, as weft_attr.stack_size. */
 	size_t stack_size;
 	unsigned flags; /**< WEFT_ACTIVITY_STACKFUL */
 	/** NULL: first come, first served. It must stay in place until the group has ended. */
@@ -403,7 +404,7 @@ void weft__no_implicit_end(int *mark) __asm__("weft_needs_cc_with_activities__no
 #define WEFT__A_COUNT(...)                                                                                             \
 	WEFT__A_COUNT_(__VA_ARGS__, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, 9, 8, 7, 6, 5, 4, 3,   \
 		       2, 1, 0)
-/* What weft__activate gets of a handle and variables: the address and the size of each variable. */
+/* weft__activate gets the handle, the number of variables, and the address and the size of each variable. */
 #define WEFT__A_ONE(a) , &(a), sizeof(a)
 #define WEFT__A_LIST1(a) WEFT__A_ONE(a)
 #define WEFT__A_LIST2(a, ...) WEFT__A_ONE(a) WEFT__A_LIST1(__VA_ARGS__)

@@ -40,7 +40,7 @@ WEFT_EXTERN_C_END
 
 WEFT_EXTERN_C_BEGIN
 WEFT_API int weft_activity_main(int (*first)(void), int argc, char **argv);
-/* Without its parentheses `activate` is no macro, but this. */
+/* `activate` without parentheses is no macro, but this declaration. */
 extern int activate __attribute__((unavailable("write activate(&handle, variables...) { ... }")));
 WEFT_EXTERN_C_END
 

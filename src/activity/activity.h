@@ -108,7 +108,7 @@ struct weft__segment {
 	void *returns;		     /* into the next segment; NULL while that is a copy: unwinders end here */
 };
 
-/* What is kept of a parked activity of which a copy of one segment is not all. */
+/* A parked activity has this record if a copy of one segment is not all of it. */
 struct weft__deep {
 	struct weft__activity_stack *stack; /* the newest; NULL: none */
 	struct weft__segment *segment;	    /* the record of the newest segment, in its own place */
@@ -272,7 +272,7 @@ static inline weft_activity_t *weft__pick(struct weft__activity_group *g)
 	return a;
 }
 
-/* The same if the group may have a scheduler. */
+/* weft__scheduled picks as the group's scheduler says, if there is one. */
 weft_activity_t *weft__scheduled(struct weft__activity_group *g);
 
 /* ---- switch.c: called by assembly ------------------------------------------------------------------------------- */
@@ -353,7 +353,7 @@ struct weft__part *weft__part_take(struct weft__activity_group *g, const char *f
 void weft__part_give(struct weft__activity_group *g, struct weft__part *part);
 /* When the running activity has changed, or `stack`, `segment` or `pinned`. */
 void weft__limits(struct weft__activity_group *g);
-/* What hot.limit is while the timer has not rung. */
+/* `full` is hot.limit while the timer has not rung. */
 void weft__set_full(struct weft__activity_group *g, uintptr_t full);
 
 /* ---- stackful.c -------------------------------------------------------------------------------------------------- */
@@ -377,7 +377,7 @@ void weft__timer_go_on(struct weft__activity_group *g);
 void weft__timer_forked(void);
 
 /* ---- stuck.c, profile.c ------------------------------------------------------------------------------------------ */
-/* For the group that the calling thread is about to run. */
+/* The calling thread is about to run the group: is it to be watched? */
 bool weft__stuck_wanted(struct weft__activity_group *g);
 void weft__stuck_look(struct weft__activity_group *g, uint64_t time);
 struct weft__profile *weft__profile_new(void);
@@ -402,7 +402,7 @@ struct weft__waits {
 extern const struct weft__waits weft__waits[];
 
 /* ---- twins.c ---------------------------------------------------------------------------------------------------- */
-/* Before the first twin runs. False: no memory. */
+/* The table must be there before the first twin runs. False: no memory. */
 bool weft__twins_begin(void);
 
 /* ---- group.c ---------------------------------------------------------------------------------------------------- */

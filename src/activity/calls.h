@@ -50,7 +50,7 @@ enum weft__call_place {
 bool weft__call_again(enum weft__call_place place, void *fn, const uint64_t words[6], int64_t *result);
 /* The whole of a call that a helper thread makes: its result; -1 and errno. `error`: errno if the call succeeds. */
 int64_t weft__call_by_helper(const char *name, void *fn, const uint64_t words[6], int error);
-/* As weft__posix_wait. */
+/* weft__call_wait does what weft__posix_wait does. */
 int weft__call_wait(int fd, int events, uint64_t deadline);
 
 /* A helper thread makes each call. */

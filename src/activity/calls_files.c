@@ -188,7 +188,7 @@ TWIN_TOO(int, __openat64_2, __openat_2, (int directory, const char *path, int fl
 
 /* ---- locks of files ---------------------------------------------------------------------------------------------- */
 
-/* The same command, without waiting; 0: this one does not wait. */
+/* Returns the form of the command that does not wait; 0: this one does not wait. */
 static int attempt_of(int command)
 {
 	return command == F_SETLKW ? F_SETLK : command == F_OFD_SETLKW ? F_OFD_SETLK : 0;

@@ -3,7 +3,7 @@
 #include "activity/calls.h"
 
 #define WEFT__BLOCKS(name, why)
-/* By other names than the headers', whose types differ. Weak: a library that has no such function gives NULL. */
+/* The names differ from the headers', whose types differ. Weak: a library that has no such function gives NULL. */
 #define WEFT__PARKS(name, how)                                                                                         \
 	extern weft__any_fn_t weft__plain_##name __asm__(#name) __attribute__((weak));                                 \
 	extern weft__any_fn_t weft__alias_##name __asm__("__" #name) __attribute__((weak));                            \

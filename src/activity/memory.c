@@ -210,7 +210,6 @@ WEFT__LAST_WORDS(static, die_astray, (void), 0)
 void weft__activity_landed(struct weft__activity_var *until)
 {
 	struct weft__activity_group *g = weft__activity_hot.group;
-
 	const struct weft__activity_var *v = g->hot->self->vars;
 
 	while (v && v != until && !(v->bytes & 1))

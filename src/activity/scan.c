@@ -22,7 +22,7 @@ static void part(const struct scan *scan, const struct weft__part *p)
 	range(scan, p->copy, p->copy + p->bytes);
 }
 
-/* What lies outside of the newest segment `s`, whose record is at `at` now. */
+/* Segments outside of the newest one: `s` is its record, which lies at `at` now. */
 static void outer_segments(const struct scan *scan, const struct weft__segment *s, const struct weft__segment *at)
 {
 	for (; s; s = at->older, at = s) {

@@ -4,7 +4,7 @@
  * which is not copied at switches; nobody else uses its addresses. Each next one is twice as large. The group keeps one
  * that was left, so that a loop at the border does not map one each time.
  *
- * Of each mapping as much as the hot stack has is for plain code that twins call, which does not ask.
+ * Plain code that twins call does not ask: each mapping has as much room for it as the hot stack.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -50,7 +50,7 @@ static bool reports(const char *address)
 	return true;
 }
 
-/* As much as a program's main thread may have. */
+/* A group may have as much as a program's main thread. */
 static void by_limit(struct weft__activity_group *g)
 {
 	struct rlimit of_stack = {PLAIN_C, PLAIN_C};

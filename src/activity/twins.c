@@ -247,7 +247,7 @@ static bool is_of_libc(const struct weft__waits *w)
 
 /* ---- ifuncs ------------------------------------------------------------------------------------------------------ */
 
-/* Of a file that was compiled with the pass. The file's constructor links it into the list. */
+/* A file that was compiled with the pass has one for each of its ifuncs. Its constructor links them into the list. */
 struct weft__ifunc {
 	struct weft__ifunc *next;
 	const void *address;

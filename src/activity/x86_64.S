@@ -230,7 +230,7 @@ PUBLIC(weft__activity_entered)
 	ret
 END(weft__activity_entered)
 
-/* The same for a twin with arguments on the stack, which stays in its caller's segment: is the stack nearly full? */
+/* A twin with arguments on the stack stays in its caller's segment, and asks in this way: is the stack nearly full? */
 PUBLIC(weft__activity_entered_whole)
 	call	.Lentered
 	mov	rax, fs:[r11 + HOT_GROUP]
@@ -289,7 +289,7 @@ END(weft__activity_entered_late)
 	movsxd	r11, dword ptr [r10 - 8]; \
 	add	r11, r10
 
-/* The same, by the table of twins.c. */
+/* TWIN_BY_TABLE looks the function up in the table of twins.c. */
 #define TWIN_BY_TABLE(no) \
 	mov	r11, r10; \
 	and	r11d, dword ptr weft__activity_twins_mask[rip]; \
@@ -482,7 +482,8 @@ PUBLIC(weft__activity_fresh)
 END(weft__activity_fresh)
 
 /*
- * The same in the next segment of the window, by a call, so that the processor predicts the return. rax: group.deepest.
+ * weft__activity_segment goes on in the next segment of the window, by a call, so that the processor predicts the return.
+ * rax: group.deepest.
  * A frame that is larger than a segment comes here again at once, and the segment becomes twice as large. Results may be
  * in rax, rdx, rcx and vectors.
  */

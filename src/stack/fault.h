@@ -17,9 +17,9 @@ void weft__line_stack(struct weft__line *line, const struct weft__slot *slot, co
 /* The line that says what overflowed, and what to do. */
 void weft__report_overflow(const struct weft__slot *slot, const void *owner, const char *address);
 
-/* What a layer above knows of stacks, if it is there. */
+/* A layer above may know more of stacks. */
 struct weft__fault_above {
-	/* What to do against an overflow of the owner's stack, up to a number of bytes; NULL: as usual. */
+	/* The words that say what to do against an overflow of the owner's stack, up to a number; NULL: as usual. */
 	const char *(*remedy)(const void *owner);
 	/* Is the address in the guard of a stack of its own? Then the line has been written. */
 	bool (*reports)(const char *address);

@@ -107,7 +107,7 @@ static void atomicity(void)
 	expect(sums[0] == 4500 && sums[1] == 4500 && sums[2] == 4500, "what no_yield computes");
 }
 
-/* Without no_yield, yield_now switches, whatever the timer does, and yield switches if the timer has rung. */
+/* yield_now switches outside of no_yield, whatever the timer does; yield switches if the timer has rung. */
 static void yields(void)
 {
 	activity_t all[2], other;

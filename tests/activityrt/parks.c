@@ -623,7 +623,7 @@ static int compare(void)
 	return failed;
 }
 
-/* By an address that a plain initializer has. */
+/* A plain initializer has the address. */
 static struct operations {
 	ssize_t (*read)(int fd, void *data, size_t n);
 	int (*usleep)(useconds_t microseconds);

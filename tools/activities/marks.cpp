@@ -169,7 +169,7 @@ static BasicBlock *between(BasicBlock *From, BasicBlock *To)
 				 CriticalEdgeSplittingOptions().setMergeIdenticalEdges());
 }
 
-/* From the end of its block to those successors on whose paths no yield follows, if there are others. */
+/* The marker goes from the end of its block to successors on whose paths no yield follows, if there are others. */
 bool Marks::sink(CallInst *Mark)
 {
 	BasicBlock *B = Mark->getParent();
@@ -196,7 +196,8 @@ bool Marks::sink(CallInst *Mark)
 	return true;
 }
 
-/* From the beginning of its block to those predecessors on whose paths no yield precedes, if there are others. */
+/* The marker goes from the beginning of its block to those predecessors on whose paths no yield precedes, if there are
+ * others. */
 bool Marks::hoist(CallInst *Mark)
 {
 	BasicBlock *B = Mark->getParent();

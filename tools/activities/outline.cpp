@@ -413,9 +413,7 @@ void Outliner::notAgain()
 bool Outliner::run(Body &Result)
 {
 	SplitBlock(Begin->getParent(), Begin->getNextNode());
-	if (!findLoop() || !collect())
-		return false;
-	if (!hasNoArguments())
+	if (!findLoop() || !collect() || !hasNoArguments())
 		return false;
 	noDeadWaysIn();
 	enterByOneBlock();

@@ -95,12 +95,12 @@ inline constexpr uint64_t FrontBytes = 16, FrontAlignment = 32;
 
 inline constexpr char TwinAttribute[] = "weft-twin"; /* its value: YieldsAround, or nothing */
 inline constexpr char YieldsAround[] = "around-calls";
-/* Of a twin: a yield is the first that it does. */
+/* A twin has this attribute if it yields before it does anything else. */
 inline constexpr char EntryAttribute[] = "weft-yields-at-entry";
 /* Of a call: it may yield, and needs room for frames of twins. */
 inline constexpr char YieldsAttribute[] = "weft-yields";
 inline constexpr char Suffix[] = ".yielding";
-/* Of a function that jumps to the twin of the definition that the linker chose, if there is one, else to that. */
+/* A function has this attribute if it jumps to the definition that the linker chose, or to the twin of that. */
 inline constexpr char EitherSuffix[] = ".either";
 inline constexpr char EitherAttribute[] = "weft-either";
 

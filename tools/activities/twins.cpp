@@ -785,7 +785,7 @@ void TwinMaker::fill(Function &F)
 			Call->setDebugLoc(DILocation::get(C, T.getSubprogram()->getLine(), 0, T.getSubprogram()));
 }
 
-/* In front of the function: where its twin is. False: there was an error. */
+/* The words in front of the function say where its twin is. False: there was an error. */
 bool TwinMaker::announce(Function &F)
 {
 	Function *T = Twin[&F];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What chosen.c calls. Each function lets others run if it was compiled with the pass, and in yielding mode. */
+/* chosen.c calls these functions. Each one lets others run if it was compiled with the pass, and in yielding mode. */
 #include "chosen.h"
 #include <stdarg.h>
 #include <weft/charcoal.h>

@@ -18,7 +18,7 @@ int weak_alias(int n);
 int cloned(int n);
 /* Linked with --wrap: __wrap_wrapped calls wrapped. */
 int wrapped(int n);
-/* Of the library; a program may replace it. The library calls it in calls_interposed. */
+/* The library has this function; a program may replace it. The library calls it in calls_interposed. */
 int interposed(int n);
 int calls_interposed(int n);
 /* The sum of what follows, in thousands: n numbers. */

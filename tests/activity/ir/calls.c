@@ -59,7 +59,7 @@ void says_so(void)
 	far();
 }
 
-/* Of memory's functions, those that move many bytes, or any number. */
+/* memcpy and its kin are calls if they move many bytes, or a number that is not known. */
 // TWIN-LABEL: define {{.*}}@moves.yielding(
 // TWIN: call void @llvm.memset{{.*}}(ptr align 1 %{{.*}}, i8 0, i64 16,
 // TWIN-NOT: weft.call.mark

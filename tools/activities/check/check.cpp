@@ -297,7 +297,7 @@ class Checker : public Visitor
 		if (kindOf(S) != Activate) {
 			bool Before = false;
 
-			/* Who waits in the loop's body has no activity left when the loop goes on. */
+			/* A function that waits in the loop's body has no activity left when the loop goes on. */
 			if (isa<CompoundStmt>(S))
 				for (const Stmt *C : S->children()) {
 					if (Before && waits(C) && kindOf(C) != Activate)
