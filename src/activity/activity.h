@@ -305,6 +305,7 @@ static inline struct weft__segment *weft__part_record(struct weft__part *part)
 /* The twin of a function that may have one, else itself. Twins call it, too. */
 WEFT_API void *weft__activity_twin(const void *fn);
 void weft__activity_enter(struct weft__activity_group *g, weft_activity_t *first);
+void weft__activity_measure(void);
 _Noreturn void weft__activity_leave(struct weft__activity_group *g);
 /* For C: what weft__activity_park does in twins. */
 void weft__activity_park_in_c(void);

@@ -29,20 +29,74 @@
 #define POP_KEPT \
 	add rsp, 8; .cfi_adjust_cfa_offset -8; POP(r15); POP(r14); POP(r13); POP(r12); POP(rbx); POP(rbp)
 
-/* Vectors that arguments are in, at rsp: 128 bytes. */
-#define SAVE_VECTORS \
-	movups	[rsp], xmm0; movups [rsp + 16], xmm1; movups [rsp + 32], xmm2; movups [rsp + 48], xmm3; \
-	movups	[rsp + 64], xmm4; movups [rsp + 80], xmm5; movups [rsp + 96], xmm6; movups [rsp + 112], xmm7
-#define LOAD_VECTORS \
-	movups	xmm0, [rsp]; movups xmm1, [rsp + 16]; movups xmm2, [rsp + 32]; movups xmm3, [rsp + 48]; \
-	movups	xmm4, [rsp + 64]; movups xmm5, [rsp + 80]; movups xmm6, [rsp + 96]; movups xmm7, [rsp + 112]
-/* Registers that results are in, at rsp: 96 bytes. */
-#define SAVE_RESULTS \
-	mov	[rsp], rax; mov [rsp + 8], rdx; mov [rsp + 16], rcx; movups [rsp + 32], xmm0; \
-	movups	[rsp + 48], xmm1; movups [rsp + 64], xmm2; movups [rsp + 80], xmm3
-#define LOAD_RESULTS \
-	mov	rax, [rsp]; mov rdx, [rsp + 8]; mov rcx, [rsp + 16]; movups xmm0, [rsp + 32]; \
-	movups	xmm1, [rsp + 48]; movups xmm2, [rsp + 64]; movups xmm3, [rsp + 80]
+/* Push the vector registers that arguments and results may be in, as wide as the program has them in use, or pop them.
+ * Both need a CFA that does not depend on rsp, and clobber rax; PUSH_VECTORS clobbers rcx and rdx, too. */
+.macro EIGHT_VECTORS store, instruction, register, bytes
+	.irp	n, 0, 1, 2, 3, 4, 5, 6, 7
+	.if \store
+	\instruction	[rsp + \bytes * \n], \register\n
+	.else
+	\instruction	\register\n, [rsp + \bytes * \n]
+	.endif
+	.endr
+.endm
+.set USES_AVX, 4
+.set USES_AVX512, 0x40
+.macro PUSH_VECTORS
+	xor	eax, eax
+	mov	ecx, xgetbv_index[rip]
+	test	ecx, ecx
+	js	1f
+	xgetbv
+1:	test	al, USES_AVX512
+	jnz	3f
+	test	al, USES_AVX
+	jnz	2f
+	sub	rsp, 128
+	EIGHT_VECTORS 1, movups, xmm, 16
+	jmp	4f
+2:	sub	rsp, 256
+	EIGHT_VECTORS 1, vmovups, ymm, 32
+	jmp	4f
+3:	sub	rsp, 512
+	EIGHT_VECTORS 1, vmovups, zmm, 64
+4:	push	rax
+	sub	rsp, 8
+.endm
+.macro POP_VECTORS
+	add	rsp, 8
+	pop	rax
+	test	al, USES_AVX512
+	jnz	3f
+	test	al, USES_AVX
+	jnz	2f
+	/* Upper halves were zero, and an argument may be wider than its value. */
+	cmp	dword ptr xgetbv_index[rip], 0
+	jl	1f
+	vzeroupper
+1:	EIGHT_VECTORS 0, movups, xmm, 16
+	add	rsp, 128
+	jmp	4f
+2:	EIGHT_VECTORS 0, vmovups, ymm, 32
+	add	rsp, 256
+	jmp	4f
+3:	EIGHT_VECTORS 0, vmovups, zmm, 64
+	add	rsp, 512
+4:
+.endm
+.set MOST_VECTORS, 512 + 16
+
+/* Push the registers that results may be in, or pop them. */
+#define PUSH_RESULTS \
+	push rax; push rdx; push rcx; push rcx; PUSH_VECTORS
+#define POP_RESULTS \
+	POP_VECTORS; pop rcx; pop rcx; pop rdx; pop rax
+.set RESULTS, 32 + MOST_VECTORS
+/* Begin, and end, a frame whose CFA is relative to rbp. */
+#define ENTER_FRAME \
+	push rbp; .cfi_adjust_cfa_offset 8; .cfi_rel_offset rbp, 0; mov rbp, rsp; .cfi_def_cfa_register rbp
+#define LEAVE_FRAME \
+	pop rbp; .cfi_def_cfa_register rsp; .cfi_adjust_cfa_offset -8; .cfi_restore rbp
 /* r11: hot. The limit becomes `to`, unless it says that the timer has rung. */
 #define SET_LIMIT(to) \
 	cmp	qword ptr fs:[r11 + HOT_LIMIT], -1; je 9f; mov fs:[r11 + HOT_LIMIT], to; 9:
@@ -222,7 +276,7 @@ FUNCTION(weft__activity_ticked)
 END(weft__activity_ticked)
 
 /* rsp is below hot.limit at a twin's entry, for one of two reasons. Returns in eax: is the segment nearly full? Keeps
- * what weft__activity_tick does, and the vectors that arguments are in. */
+ * all other registers that weft__activity_tick keeps. */
 PUBLIC(weft__activity_entered)
 	call	.Lentered
 	cmp	rsp, fs:[r11 + HOT_FULL]
@@ -252,25 +306,19 @@ FUNCTION(weft__activity_entered_late)
 	je	1f
 	ret
 	/* The timer has rung, or this is a run with profile.c. */
-1:	sub	rsp, 128
-	.cfi_adjust_cfa_offset 128
-	SAVE_VECTORS
-	cmp	dword ptr fs:[r11 + HOT_FLAG], 0
+1:	cmp	dword ptr fs:[r11 + HOT_FLAG], 0
 	je	2f
 	call	.Ltick
 	jmp	3f
 2:	call	.Lcount
-3:	LOAD_VECTORS
-	add	rsp, 128
-	.cfi_adjust_cfa_offset -128
-	mov	r11, weft__activity_hot@gottpoff[rip]
+3:	mov	r11, weft__activity_hot@gottpoff[rip]
 	xor	eax, eax
 	ret
 .Lcount:
-	.cfi_def_cfa_offset 152
+	.cfi_def_cfa_offset 16
 	KEEP
-	mov	rdi, [rsp + 248] /* in the twin */
-	lea	rsi, [rsp + 256]
+	mov	rdi, [rsp + 120] /* in the twin */
+	lea	rsi, [rsp + 128]
 	call	weft__activity_counted
 	RESTORE
 	ret
@@ -438,11 +486,7 @@ PUBLIC(weft__activity_fresh)
 	mov	rax, [rax + GROUP_DEEPEST]
 	cmp	rax, fs:[r11 + HOT_FULL]
 	jne	.Lsegment
-	push	rbp
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset rbp, 0
-	mov	rbp, rsp
-	.cfi_def_cfa_register rbp
+	ENTER_FRAME
 	push	rdi
 	push	rsi
 	push	rdx
@@ -451,22 +495,21 @@ PUBLIC(weft__activity_fresh)
 	push	r9
 	push	rax
 	push	r10
-	sub	rsp, 128
-	SAVE_VECTORS
+	PUSH_VECTORS
 	lea	rdi, [rbp + 8]
 	call	weft__activity_grow
 	/* rax: where the arguments that lie on the stack are now, below the new stack's record. */
 	mov	r11, weft__activity_hot@gottpoff[rip]
 	lea	rcx, .Lreturned[rip]
 	lea	rdx, .Lreturned_far[rip]
-	cmp	dword ptr fs:[r11 + HOT_ARGUMENTS], PAGE - STACK_RECORD - 96 - ARGUMENT_ALIGNMENT
+	cmp	dword ptr fs:[r11 + HOT_ARGUMENTS], PAGE - STACK_RECORD - RESULTS - ARGUMENT_ALIGNMENT
 	cmova	rcx, rdx
 	mov	r11, fs:[r11 + HOT_TARGET]
 	mov	[rax - 8], rcx
 	lea	rcx, [rax - 8]
 	mov	[rbp - 56], rcx /* in place of rax, which only says how many vectors there are: r10 takes its part */
+	POP_VECTORS
 	mov	r10, [rbp - 64]
-	LOAD_VECTORS
 	mov	eax, 8
 	mov	rdi, [rbp - 8]
 	mov	rsi, [rbp - 16]
@@ -512,8 +555,9 @@ FUNCTION(weft__activity_segment)
 	call	qword ptr fs:[r11 + HOT_TARGET]
 .Lleave_segment:
 	cmp	qword ptr [rsp], 0
-	jne	3f
-2:	mov	r11, weft__activity_hot@gottpoff[rip]
+	jne	.Lunderflow
+.Lcomplete:
+	mov	r11, weft__activity_hot@gottpoff[rip]
 	mov	r8, [rsp + 8]
 	mov	r9, [rsp + 16]
 	mov	r10, fs:[r11 + HOT_GROUP]
@@ -536,15 +580,16 @@ FUNCTION(weft__activity_segment)
 	SET_LIMIT(rax)
 	jmp	qword ptr fs:[r11 + HOT_TARGET]
 	.cfi_def_cfa_offset 32
-3:	mov	rdi, rsp
-	sub	rsp, 96
-	.cfi_def_cfa_offset 128
-	SAVE_RESULTS
+.Lunderflow:
+	ENTER_FRAME
+	sub	rsp, 8
+	PUSH_RESULTS
+	lea	rdi, [rbp + 8]
 	call	weft__activity_underflow
-	LOAD_RESULTS
-	add	rsp, 96
-	.cfi_def_cfa_offset 32
-	jmp	2b
+	POP_RESULTS
+	add	rsp, 8
+	LEAVE_FRAME
+	jmp	.Lcomplete
 END(weft__activity_segment)
 
 /*
@@ -567,14 +612,40 @@ __morestack:
 	.cfi_escape 0x0f, 12, 0x77, 0, 0x0b, 0, 0xf0, 0x1a, 0x23, 0x80 | (IN_PAGE & 127), IN_PAGE >> 7, 0x06, 0x23, 8
 	nop
 .Lreturned:
-	sub	rsp, 96
-	SAVE_RESULTS
+	PUSH_RESULTS
 	call	weft__activity_shrink
 	mov	r11, rax
-	LOAD_RESULTS
+	POP_RESULTS
 	mov	rsp, r11
 	.cfi_def_cfa rsp, 8
 	ret
 END(__morestack)
+
+/* weft__activity_measure(): find out how much PUSH_VECTORS has to save. Once, before any twin runs. */
+.set AVX_AND_OSXSAVE, 3 << 27
+.set TELLS_USE, 4
+FUNCTION(weft__activity_measure)
+	PUSH(rbx)
+	mov	eax, 1
+	cpuid
+	and	ecx, AVX_AND_OSXSAVE
+	cmp	ecx, AVX_AND_OSXSAVE
+	jne	1f
+	mov	eax, 0xd
+	mov	ecx, 1
+	cpuid
+	xor	ecx, ecx
+	test	al, TELLS_USE
+	setnz	cl
+	mov	xgetbv_index[rip], ecx
+1:	POP(rbx)
+	ret
+END(weft__activity_measure)
+	.data
+	.p2align 2
+	/* The word of xgetbv that PUSH_VECTORS asks for. 1: vectors in use; 0: vectors that the kernel saves, where the
+	 * processor does not tell which are in use; -1: there is no AVX. */
+xgetbv_index:
+	.long	-1
 
 	.section .note.GNU-stack, "", @progbits

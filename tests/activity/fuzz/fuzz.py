@@ -30,8 +30,12 @@ import programs
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parents[2]
 LEVELS = ["-O1", "-O2", "-O0", "-O3", "-Os"]
+VECTORS = [[], ["-mavx2"], ["-mavx512f"]]
 WAYS = ["normal:every", "tiny:every", "normal:20000", "tiny:20000", "normal:off", "tiny:off"]
 CSMITH = [pathlib.Path("/usr/include/csmith"), SOURCE / "build/torture/libcsmith-dev/files/usr/include/csmith"]
+# libc's functions then use vectors of AVX, and clear their upper halves at last.
+NARROW = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512VL,-AVX512F,-AVX512BW,-ERMS"}
+PROCESSOR = set(pathlib.Path("/proc/cpuinfo").read_text().split())
 TOO_LONG = (-signal.SIGXCPU, -signal.SIGKILL)
 OPTIONS = re.compile(r'dg-(?:additional-)?options\s+{?\s*"([^"]*)"([^\n]*)')
 LINE = re.compile(r"^(\d+): (.+)$", re.M)
@@ -85,12 +89,17 @@ class Batch:
         self.name = what.name if isinstance(what, pathlib.Path) else f"{what}.{seeds[0]}" + (f"-{seeds[-1]}" if len(seeds) > 1 else "")
         self.directory = self.args.work / f"{self.name}{level}"
         self.directory.mkdir(parents=True, exist_ok=True)
-        self.source, self.options, self.environment = self.directory / "programs.c", [], {**os.environ, "LC_ALL": "C"}
+        self.source, self.options, self.environment = self.directory / "programs.c", [], {**os.environ, "LC_ALL": "C", **NARROW}
         if isinstance(what, pathlib.Path):
             self.source = what
             self.options = options_of(what.read_text(errors="replace"))
         else:
             self.source.write_text(self.text())
+
+    def vectors(self):
+        """How wide the vectors are that functions take and return in registers. By the first seed: it is the same for one program alone."""
+        flags = VECTORS[self.seeds[0] // 100 % len(VECTORS)]
+        return [*flags, "-ffp-contract=off"] if all(flag.removeprefix("-m") in PROCESSOR for flag in flags) else []
 
     def text(self):
         if self.what == "ours":
@@ -108,7 +117,7 @@ class Batch:
         name = f"{'pass' if with_pass else 'plain'}{level}"
         more = ["-DFUZZ_PASS", f"-fpass-plugin={self.tool.plugin}"] if with_pass else []
         flags = ["-w", level, "-std=gnu89" if self.args.old else "-std=gnu17", "-Dmain=fuzz_main", "-Wno-error", "-Wno-return-type",
-                 f"-I{SOURCE}/include", f"-I{HERE}", *(f"-I{place}" for place in CSMITH), *self.args.flags, *self.options, *more]
+                 f"-I{SOURCE}/include", f"-I{HERE}", *self.vectors(), *(f"-I{place}" for place in CSMITH), *self.args.flags, *self.options, *more]
         link = ["-Wl,-rpath-link", self.tool.libraries, "-L", self.tool.libraries, "-lweft-activity", "-lweft-rt", "-lweft"] if with_pass else []
         code, said = run([self.args.compiler, *flags, "-c", self.source, "-o", f"{name}.o"], 600, cwd=self.directory)
         if code == 0:

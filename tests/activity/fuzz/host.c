@@ -31,6 +31,19 @@ struct command {
 static int running;
 static unsigned bad;
 
+/* Leave other values in all vector registers, in their upper halves, too. */
+static void scribble_vectors(unsigned char byte)
+{
+	if (!__builtin_cpu_supports("avx"))
+		return;
+	if (byte & 1)
+		__asm__ volatile("vzeroall");
+	else
+		__asm__ volatile(".irp n, 0, 1, 2, 3, 4, 5, 6, 7\n\tvcmpps $15, %%ymm\\n, %%ymm\\n, %%ymm\\n\n\t.endr" ::);
+	__asm__ volatile("" ::: "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+			 "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+}
+
 /* Plain code: leaves its bytes on the hot stack. */
 static __attribute__((noinline)) WEFT_NO_YIELD void scribble(unsigned char byte, unsigned bytes)
 {
@@ -38,6 +51,7 @@ static __attribute__((noinline)) WEFT_NO_YIELD void scribble(unsigned char byte,
 
 	for (unsigned i = 0; i < bytes; i += 1 + i / 64)
 		area[i] = byte;
+	scribble_vectors(byte);
 }
 
 static __attribute__((noinline)) void know(unsigned *const *p, unsigned seed)

@@ -30,6 +30,7 @@ typedef uint32_t u32;
 typedef __int128 i128;
 typedef u32 vec4 __attribute__((vector_size(16)));
 typedef double dvec4 __attribute__((vector_size(32)));
+typedef double dvec8 __attribute__((vector_size(64)));
 
 struct ctx { u64 hash; int fuel; };
 struct small { u32 a, b; };
@@ -91,6 +92,7 @@ KINDS = {
     "wide": ("i128 {n}(struct ctx *c, u64 a, u64 b, i128 x, u32 k, i128 y)", "{n}(c, {0}, {1}, ((i128)({0}) << 61) + 5, 9, -(i128)({1}))", "({{i128 r = {e}; (u64)r ^ (u64)(r >> 64);}})"),
     "vector": ("vec4 {n}(struct ctx *c, vec4 x, u64 a, u64 b)", "{n}(c, (vec4){{(u32)({0}), 1, 2, (u32)({1})}}, {0}, {1})", "({{vec4 r = {e}; r[0] + (u64)r[1] * 3 + r[2] * 5u + r[3];}})"),
     "vector4": ("dvec4 {n}(dvec4 x, struct ctx *c, u64 a, u64 b, dvec4 y)", "{n}((dvec4){{dd({0}), 1, 2, dd({1})}}, c, {0}, {1}, (dvec4){{1, 2, 3, dd({0})}})", "({{ dvec4 r = {e}; hd(r[0]) + hd(r[1]) * 3 + hd(r[2]) * 5u + hd(r[3]);}})"),
+    "vector8": ("dvec8 {n}(struct ctx *c, dvec8 x, u64 a, dvec8 y, u64 b)", "{n}(c, (dvec8){{dd({0}), 1, 2, 3, 4, 5, 6, dd({1})}}, {0}, (dvec8){{1, 2, 3, 4, 5, 6, dd({0})}}, {1})", "({{ dvec8 r = {e}; hd(r[0]) + hd(r[1]) * 3 + hd(r[4]) * 5u + hd(r[6]) * 9 + hd(r[7]);}})"),
     "many": ("u64 {n}(struct ctx *c, u64 a, u64 b, u32 e, uint8_t f, u64 g, short h, u64 i, double d0, double d1, float d2, double d3, double d4, double d5, double d6, double d7, double d8, float d9, u64 j, struct mixed k, u64 l)",
              "{n}(c, {0}, {1}, 3, 4, 5, -6, 7, 1.5, 2.5, 3.5f, 4, 5, 6, 7, 8, dd({0}), 9.5f, {1}, (struct mixed){{dd({1}), {0}}}, 11)", "{e}"),
     "variadic": ("u64 {n}(struct ctx *c, u64 a, u64 b, int count, ...)", None, "{e}"),
@@ -103,11 +105,12 @@ RESULTS = {  # what a function of the kind returns of its values
     "ldbl": "return x + (long double)dd({e}) / 3;", "ldst": "s.x += (long double)dd({e}); return s;", "complex": "return z * (1.0 + 0.5 * I) + dd({e});",
     "lcomplex": "return z + dd({e}) * I;", "wide": "return x * 3 + y + (i128)({e}) * k;", "vector": "return x + (vec4){{(u32)({e}), (u32)a, 3, 4}};",
     "vector4": "return x + y * 2 + (dvec4){{dd({e}), 0, dd(a), 1}};",
+    "vector8": "return x * 2 + y + (dvec8){{dd({e}), 0, dd(a), 1, 0, 2, dd(b), 1}};",
     "many": "return ({e}) + e + f + g + (u64)h + i + hd(d0 + d1 + d2 + d3 + d4 + d5 + d6 + d7 + d8 + d9) + j + hd(k.d) + k.u + l;",
     "variadic": "return {e};", "out": "*out = {e};",
 }
 EARLY = {"out": "{ *out = a; return; }", "small": "return s;", "mixed": "return s;", "floats": "return s;", "big": "return s;", "over": "return s;", "ldbl": "return x;",
-         "ldst": "return s;", "complex": "return z;", "lcomplex": "return z;", "wide": "return x;", "vector": "return x;", "vector4": "return x;"}
+         "ldst": "return s;", "complex": "return z;", "lcomplex": "return z;", "wide": "return x;", "vector": "return x;", "vector4": "return x;", "vector8": "return x;"}
 
 
 class Function:
