@@ -71,11 +71,19 @@ static long leaf_at(long n)
 /* A program that asks how much stack it has used sees one stack, though others run meanwhile. */
 static uintptr_t top;
 
+__attribute__((noinline)) static uintptr_t used(void)
+{
+	volatile char here = 0;
+
+	return top - (uintptr_t)&here;
+}
+
 static bool is_one_stack(long n)
 {
 	volatile char pad[200] = {1};
 
-	if (top - (uintptr_t)__builtin_frame_address(0) > (1 << 20))
+	if (top - (uintptr_t)__builtin_frame_address(0) > (1 << 20) || used() > (1 << 20) ||
+	    top - (uintptr_t)&pad > (1 << 20))
 		return false;
 	if (n % 64 == 0)
 		yield_now();

@@ -17,10 +17,12 @@
  * Variables whose address others may know move into a block of the heap, which weft__activity_push takes at the entry
  * and weft__activity_pop gives back at each exit: a parked activity's frames are a copy, and others' pointers must not
  * lead to where the frames of another activity are now. Others are: whatever the address was stored for, code that may
- * keep it, and twins, which may go on in another stack while this frame's place serves another activity.
+ * keep it, and twins, which may go on in another stack while this frame's place serves another activity. A variable
+ * stays in the frame if no switch is possible during its lifetime: a program may measure its depth by such addresses.
  */
 #include "pass.h"
 
+#include "llvm/Analysis/StackLifetime.h"
 #include "llvm/IR/CycleInfo.h"
 #include "llvm/IR/DIBuilder.h"
 #include "llvm/IR/Dominators.h"
@@ -31,6 +33,7 @@
 #include "llvm/IR/Verifier.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Local.h"
+#include "llvm/Transforms/Utils/PromoteMemToReg.h"
 
 #include <set>
 
@@ -73,6 +76,7 @@ class Lowering
 	bool othersKnow(Value *Address);
 	bool known(Use &U, std::vector<Value *> &Work);
 	bool knownByCall(CallBase &Call, Use &U);
+	std::vector<Instruction *> switches();
 	void variables();
 	void keepBasePointer();
 	Value *newest(IRBuilder<> &IR);
@@ -344,16 +348,32 @@ bool Lowering::knownByCall(CallBase &Call, Use &U)
 	return Call.hasFnAttr(YieldsAttribute) || !Call.doesNotCapture(N);
 }
 
-/* Does this use tell others the address? What it leads to is added to the work. */
+/* Without optimization a value goes through a variable of the frame that is only loaded and stored. */
+static AllocaInst *simpleVariable(StoreInst *Store)
+{
+	auto *To = Store ? dyn_cast<AllocaInst>(Store->getPointerOperand()) : nullptr;
+
+	return To && isAllocaPromotable(To) ? To : nullptr;
+}
+
+/* Does this use tell others the address? Values made from it are added to the work. The address may become an integer
+ * that is compared, or returned, when the variable ends: programs measure their depth so. */
 bool Lowering::known(Use &U, std::vector<Value *> &Work)
 {
 	auto *I = cast<Instruction>(U.getUser());
 
-	if (isa<LoadInst>(I) || isa<ICmpInst>(I))
+	if (isa<LoadInst>(I) || isa<ICmpInst>(I) || isa<ReturnInst>(I))
 		return false;
+	if (AllocaInst *To = simpleVariable(dyn_cast<StoreInst>(I)); To && U.getOperandNo() == 0) {
+		for (User *Other : To->users())
+			if (isa<LoadInst>(Other))
+				Work.push_back(Other);
+		return false;
+	}
 	if (isa<StoreInst>(I) || isa<AtomicRMWInst>(I) || isa<AtomicCmpXchgInst>(I))
 		return U.getOperandNo() != (isa<StoreInst>(I) ? 1u : 0u);
-	if (isa<GetElementPtrInst>(I) || isa<BitCastInst>(I) || isa<PHINode>(I) || isa<SelectInst>(I)) {
+	if (isa<GetElementPtrInst>(I) || isa<BitCastInst>(I) || isa<PHINode>(I) || isa<SelectInst>(I) ||
+	    ((isa<CastInst>(I) || isa<BinaryOperator>(I)) && I->getType()->isIntegerTy())) {
 		Work.push_back(I);
 		return false;
 	}
@@ -368,22 +388,30 @@ bool Lowering::othersKnow(Value *Address)
 	return false;
 #endif
 	std::vector<Value *> Work{Address};
-	std::set<Value *> Seen{Address};
+	std::set<Value *> Seen;
 
 	while (!Work.empty()) {
 		Value *V = Work.back();
 
 		Work.pop_back();
-		for (Use &U : V->uses()) {
-			size_t Before = Work.size();
-
+		if (!Seen.insert(V).second)
+			continue;
+		for (Use &U : V->uses())
 			if (known(U, Work))
 				return true;
-			if (Work.size() > Before && !Seen.insert(Work.back()).second)
-				Work.pop_back();
-		}
 	}
 	return false;
+}
+
+/* The calls in which F may be parked, except that at its entry, where no address is known yet. */
+std::vector<Instruction *> Lowering::switches()
+{
+	std::vector<Instruction *> Calls;
+
+	for (Instruction &I : instructions(F))
+		if (auto *Call = dyn_cast<CallBase>(&I); Call && (Call->hasFnAttr(YieldsAttribute) || calls(I, Tick)))
+			Calls.push_back(Call);
+	return Calls;
 }
 
 void Lowering::atExits(function_ref<void(IRBuilder<> &)> Do)
@@ -519,13 +547,23 @@ static void copyByValue(Function &F, Argument &A)
 void Lowering::variables()
 {
 	std::vector<AllocaInst *> Fixed, Sized;
+	std::vector<const AllocaInst *> Known;
+	std::vector<Instruction *> Switches = switches();
 
+	if (Switches.empty())
+		return;
 	for (Argument &A : F.args())
 		if (A.hasByValAttr() && othersKnow(&A))
 			copyByValue(F, A);
 	for (Instruction &I : instructions(F))
 		if (auto *A = dyn_cast<AllocaInst>(&I); A && othersKnow(A))
-			(A->isStaticAlloca() ? Fixed : Sized).push_back(A);
+			Known.push_back(A);
+	StackLifetime Lifetimes(F, Known, StackLifetime::LivenessType::May);
+	Lifetimes.run();
+	for (const AllocaInst *A : Known)
+		if (any_of(Switches,
+			   [&](Instruction *S) { return Lifetimes.isReachable(S) && Lifetimes.isAliveAfter(A, S); }))
+			(A->isStaticAlloca() ? Fixed : Sized).push_back(const_cast<AllocaInst *>(A));
 	for (auto *List : {&Fixed, &Sized})
 		for (AllocaInst *A : *List)
 			forgetLifetime(A);

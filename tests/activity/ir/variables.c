@@ -53,6 +53,38 @@ int keeps(volatile int *p)
 	return sum;
 }
 
+/* An address that is only compared, or is known only while no switch can occur. */
+// TWIN-LABEL: define {{.*}}@compares.yielding(
+// TWIN-NOT: weft__activity_push
+// TWIN-LABEL: define {{.*}}@ends.yielding(
+// TWIN-NOT: weft__activity_push
+// TWIN-LABEL: define {{.*}}@differs.yielding(
+// TWIN: call ptr @weft__activity_push(
+int compares(const char *top, int n)
+{
+	volatile char here;
+
+	return (unsigned long)top - (unsigned long)&here > 4096 ? -1 : n ? compares(top, n - 1) + 1 : 0;
+}
+void ends(volatile int *p)
+{
+	{
+		int a;
+
+		somewhere = &a;
+	}
+	while (*p)
+		;
+}
+void differs(volatile int *p, volatile long *distance)
+{
+	volatile int a = 1;
+
+	*distance = (char *)&a - (char *)distance;
+	while (*p)
+		;
+}
+
 /* Aligned by more than 16: there is room to align it. */
 // TWIN-LABEL: define {{.*}}@aligned.yielding(
 // TWIN: call ptr @weft__activity_push(i64 128)
