@@ -154,7 +154,7 @@ split_response_file()
 }
 
 # Learn from a link's or compilation's arguments. Sets inputs, sources, headers, links, shared, library, language, exports,
-# target, output.
+# target, output, linker, lto, sanitizer (one that needs a library of clang's).
 read_arguments()
 {
 	local words
@@ -171,6 +171,7 @@ read_arguments()
 		-flto | -flto=full) lto=yes ;;
 		-flto=* | -fno-lto) lto='' ;;
 		-fuse-ld=*) linker=${1#*=} ;;
+		-fsanitize=*address* | -fsanitize=*thread* | -fsanitize=*memory* | -fsanitize=*leak*) sanitizer=$1 ;;
 		-o)
 			output=${2-}
 			shift
@@ -284,7 +285,7 @@ policy_object()
 surround()
 {
 	local inputs='' sources=() headers='' links=yes shared='' library=weft language='' exports='' target=() output='' object
-	local library_dir plugin checker lto='' linker=''
+	local library_dir plugin checker lto='' linker='' sanitizer=''
 
 	before=() after=() launch=()
 	read_arguments "$@"
@@ -314,6 +315,9 @@ surround()
 	fi
 	[[ $links && $inputs && $language != *-header ]] || return 0
 
+	# clang names each file that it does not find, and no package.
+	[[ ! $activities || ! $sanitizer || -d $("${compiler[@]}" -print-runtime-dir) ]] ||
+		die 69 "$sanitizer by clang $clang needs clang's runtime of the sanitizers: $get libclang-rt-$clang-dev"
 	# The linker that compiles can drop what no activity reaches, if it is of the plugin's LLVM, as clang's own lld is.
 	if [[ $activities && $lto && (! $linker || $linker == lld) && $("${compiler[@]}" -print-prog-name=ld.lld) == */* ]]; then
 		before+=(-fuse-ld=lld "-Wl,--load-pass-plugin=$plugin")

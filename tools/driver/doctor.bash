@@ -198,6 +198,10 @@ activities_line()
 		found=yes
 		if plugin_is_there "$version"; then
 			line "clang-$version" yes
+			[[ -d $("clang-$version" -print-runtime-dir) ]] ||
+				line "clang-$version, sanitizers" "no: $get libclang-rt-$version-dev"
+		elif [[ $root && $version == 22 ]]; then
+			line "clang-$version" "yes: the first weft cc --activities fetches LLVM's headers, and builds a plugin"
 		elif [[ $root ]]; then
 			line "clang-$version" "no: $get llvm-$version-dev libclang-$version-dev"
 		else
