@@ -45,7 +45,7 @@ static int supervise(struct job *job)
 	int error, tries;
 
 	for (tries = 0; tries < 3; tries++) {
-		WEFT_SCOPE_UNTIL(scope, weft_now() + 20 * MS);
+		WEFT_SCOPE_UNTIL(scope, weft_now() + 100 * MS);
 		error = weft_scope_spawn(&scope, attempt, job);
 		if (!error)
 			error = weft_scope_wait(&scope);
