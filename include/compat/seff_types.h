@@ -27,8 +27,13 @@ typedef struct seff_request_t {
 	void *payload;
 } seff_request_t;
 
-/* may_alias: it lies in a word that the core declares otherwise. */
-typedef enum __attribute__((may_alias)) seff_coroutine_state_t { FINISHED, PAUSED, RUNNING } seff_coroutine_state_t;
+/* may_alias: it lies in a word that the core declares otherwise. libseff's paper says SUSPENDED, its code PAUSED. */
+typedef enum __attribute__((may_alias)) seff_coroutine_state_t {
+	FINISHED,
+	PAUSED,
+	SUSPENDED = PAUSED,
+	RUNNING
+} seff_coroutine_state_t;
 
 typedef void *(seff_start_fun_t)(void *);
 /** Runs in place of a missing handler: gets the payload, returns what the performer receives. */

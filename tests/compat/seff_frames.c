@@ -10,7 +10,7 @@
 
 #include "seff.h"
 
-enum { DEPTH = 200, FRAME = 160, SUSPENDED = 544 };
+enum { DEPTH = 200, FRAME = 160, SUSPENDED_FRAME = 544 };
 
 WEFT_EFFECT(int, ask);
 WEFT_EFFECT(int, add, int, x, int, y);
@@ -137,9 +137,9 @@ int main(void)
 	judge("PERFORM", frame_of(seff_performs) - without, FRAME);
 	judge("seff_yield", frame_of(seff_yields) - without, FRAME);
 	judge("seff_resume", frame_of(seff_resumes) - without, FRAME);
-	judge("suspended in a perform", suspended_by(waits_in_ask), SUSPENDED);
-	judge("suspended in a perform with arguments", suspended_by(waits_in_add), SUSPENDED);
-	judge("suspended in weft_suspend", suspended_by(waits), SUSPENDED);
-	judge("suspended in PERFORM", suspended_by_seff(waits_in_put), SUSPENDED);
+	judge("suspended in a perform", suspended_by(waits_in_ask), SUSPENDED_FRAME);
+	judge("suspended in a perform with arguments", suspended_by(waits_in_add), SUSPENDED_FRAME);
+	judge("suspended in weft_suspend", suspended_by(waits), SUSPENDED_FRAME);
+	judge("suspended in PERFORM", suspended_by_seff(waits_in_put), SUSPENDED_FRAME);
 	return 0;
 }

@@ -39,9 +39,12 @@ static void scribble_vectors(unsigned char byte)
 	if (byte & 1)
 		__asm__ volatile("vzeroall");
 	else
-		__asm__ volatile(".irp n, 0, 1, 2, 3, 4, 5, 6, 7\n\tvcmpps $15, %%ymm\\n, %%ymm\\n, %%ymm\\n\n\t.endr" ::);
-	__asm__ volatile("" ::: "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
-			 "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+		__asm__ volatile(".irp n, 0, 1, 2, 3, 4, 5, 6, 7\n"
+				 "vcmpps $15, %%ymm\\n, %%ymm\\n, %%ymm\\n\n"
+				 ".endr" ::);
+	__asm__ volatile("" ::
+			     : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+			       "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
 }
 
 /* Plain code: leaves its bytes on the hot stack. */

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* tl_queue.h: a queue of tasks, whose owner pops the oldest, and other threads steal the oldest. See seff_queue.h. */
+#ifndef SEFF_TL_QUEUE_H
+#define SEFF_TL_QUEUE_H
+
+#include "seff_queue.h"
+
+WEFT_EXTERN_C_BEGIN
+SEFF__QUEUE(tl_queue, false)
+WEFT_EXTERN_C_END
+
+#endif /* SEFF_TL_QUEUE_H */
