@@ -143,7 +143,8 @@ struct weft__activity_group {
 	size_t deepest_bytes;	       /* of the stacks of an activity together */
 	weft_activity_t *first, *last; /* ready */
 	bool every_yield, stackful, in_task;
-	bool unusual; /* stackful, or with a scheduler */
+	bool unusual;		/* stackful, or with a scheduler */
+	uint8_t yields_to_task; /* with every_yield: yields since the group's task let others run, modulo 256 */
 	/* The running activity's frames from here on are copied together: no segment begins. NULL: none are. */
 	char *pinned_at;
 	bool shielded; /* its task was cancelled, and its activities end */

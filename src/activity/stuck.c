@@ -62,14 +62,11 @@ static void note(int signal, siginfo_t *info, void *context)
 static void read_environment(void)
 {
 	struct sigaction action = {.sa_sigaction = note, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-	const char *said = getenv("WEFT_STUCK");
-	size_t ms = said && *said ? weft__bytes_in(said, '\0') : 0;
+	uint64_t wanted = weft__stuck_after();
 
-	if (said && *said && !ms)
-		weft__say_ignored("WEFT_STUCK", said, "say a number of milliseconds (100)");
 	number = SIGRTMAX - 1;
-	if (ms && sigaction(number, &action, NULL) == 0)
-		after = ms * 1000000;
+	if (wanted && sigaction(number, &action, NULL) == 0)
+		after = wanted;
 }
 
 bool weft__stuck_wanted(struct weft__activity_group *g)

@@ -245,7 +245,7 @@ uintptr_t weft__activity_rang(char *sp)
 
 	if (!g->every_yield)
 		g->turns = 1;
-	if (g->turns == 1 && g->in_task && weft__group_yield(g))
+	if (g->in_task && (!g->every_yield || !++g->yields_to_task) && weft__group_yield(g))
 		weft__activity_cancel_all(g);
 	return weft__activity_yielded(sp);
 }

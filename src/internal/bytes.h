@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Numbers of bytes, as the environment has them. */
+/* Numbers of bytes and times, as the environment has them. */
 #ifndef WEFT_SRC_BYTES_H
 #define WEFT_SRC_BYTES_H
 
@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "internal/line.h"
 
 /* "65536", "64K", "1M", "2G", up to `end`, which is '\0' or another character; 0 if the text is none of these. */
 static inline size_t weft__bytes_in(const char *text, char end)
@@ -31,6 +33,19 @@ static inline size_t weft__bytes_in(const char *text, char end)
 		at++;
 	}
 	return *at != end || errno ? 0 : bytes;
+}
+
+/* WEFT_STUCK in nanoseconds; 0: it is not set, or is 0. */
+static inline uint64_t weft__stuck_after(void)
+{
+	const char *said = getenv("WEFT_STUCK");
+	uint64_t ms = said ? weft__bytes_in(said, '\0') : 0;
+
+	if (ms && ms <= UINT64_MAX / 1000000)
+		return ms * 1000000;
+	if (said && *said && strcmp(said, "0") != 0)
+		weft__say_ignored("WEFT_STUCK", said, "say a number of milliseconds (100)");
+	return 0;
 }
 
 #endif

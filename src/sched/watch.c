@@ -22,6 +22,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "internal/bytes.h"
 #include "internal/libc.h"
 #include "internal/line.h"
 
@@ -145,18 +146,32 @@ static void *attend(void *argument)
 	}
 }
 
+static uint64_t stuck_after; /* as the environment says */
+static bool dumps;
+
+static void read_environment(void)
+{
+	const char *said = getenv("WEFT_DUMP");
+
+	stuck_after = weft__stuck_after();
+	dumps = said && !strcmp(said, "1");
+	if (said && *said && !dumps && strcmp(said, "0") != 0)
+		weft__say_ignored("WEFT_DUMP", said, "say 1 for a list of tasks upon SIGQUIT");
+}
+
 static void configure(struct weft__attendant *a, const weft_rt_config_t *config)
 {
-	const char *signal = getenv("WEFT_DUMP"), *stuck = getenv("WEFT_STUCK");
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+	pthread_once(&once, read_environment);
 	if (config) {
 		a->signal = config->dump_signal;
 		a->stuck_after = config->stuck_after;
 	}
-	if (!a->signal && signal && !strcmp(signal, "1"))
+	if (!a->signal && dumps)
 		a->signal = SIGQUIT;
-	if (!a->stuck_after && stuck)
-		a->stuck_after = strtoull(stuck, NULL, 10) * 1000000;
+	if (!a->stuck_after)
+		a->stuck_after = stuck_after;
 }
 
 int weft__attendant_start(struct weft__rt *rt, const weft_rt_config_t *config)

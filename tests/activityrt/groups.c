@@ -67,6 +67,37 @@ static void *tasks(void *x)
 	assert(!weft_scope_wait(&s));
 	return x;
 }
+/* With a switch at each yield the group's task lets other tasks run, whatever its activities alternate with yields. */
+static volatile int turns, over;
+static void *other_task(void *x)
+{
+	while (!over) {
+		turns++;
+		weft_task_yield();
+	}
+	return x;
+}
+static void *alternates(void *x)
+{
+	for (int k = 1; k <= 8; k++)
+		for (int before = turns; turns == before;)
+			no_implicit_yield
+			{
+				for (int i = 0; i < k; i++)
+					yield();
+				yield_now();
+			}
+	over = 1;
+	return x;
+}
+static void *beside_another(void *x)
+{
+	WEFT_SCOPE(s);
+	assert(!weft_scope_spawn(&s, other_task, x));
+	assert(!weft_activity_run(NULL, alternates, NULL, NULL));
+	assert(!weft_scope_wait(&s));
+	return x;
+}
 /* nested */
 static void *inner(void *x)
 {
@@ -301,5 +332,7 @@ int main(void)
 	cleaned = 0;
 	assert(!weft_rt_run(&one, canceller, NULL, NULL));
 	assert(cleaned == 1);
+	assert(!setenv("WEFT_ACTIVITY_PERIOD", "every", 1));
+	assert(!weft_rt_run(&one, beside_another, NULL, NULL));
 	return 0;
 }

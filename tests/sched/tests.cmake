@@ -181,6 +181,8 @@ if(WEFT_ADDR2LINE_PROGRAM)
 	weft_test(watch.places COMMAND @watch.gcc deadlock ENV WEFT_ADDR2LINE=${WEFT_ADDR2LINE_PROGRAM} ENDS 0
 		  SAYS "waits for mutex 0x[0-9a-f]+, [0-9.]+ s, in takes_a_then_b at [^,]*watch.c:[0-9]+, made in locks_in_two_orders at ")
 endif()
+weft_test(watch.ignored COMMAND @watch.gcc dumps_while_busy ENV WEFT_DUMP=yes WEFT_STUCK=soon
+	  SAYS "WEFT_STUCK=soon is ignored: [^\n]*\nweft: WEFT_DUMP=yes is ignored: ")
 weft_test(watch.by_environment COMMAND @watch.gcc dumps_while_busy ENV WEFT_DUMP=1 WEFT_STUCK=100 ENDS 0 SAYS "has run for [0-9]+ ms on worker")
 if(EXISTS /usr/include/sys/sdt.h OR EXISTS /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}/sys/sdt.h)
 	foreach(probe task_spawn task_run task_wait task_end worker_park worker_unpark)
