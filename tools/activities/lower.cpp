@@ -35,6 +35,7 @@
 #include "llvm/Transforms/Utils/Local.h"
 #include "llvm/Transforms/Utils/PromoteMemToReg.h"
 
+#include <map>
 #include <set>
 
 using namespace llvm;
@@ -86,7 +87,8 @@ class Lowering
 	void pin();
 	void moveFixed(std::vector<AllocaInst *> &Variables);
 	void moveSized(std::vector<AllocaInst *> &Variables);
-	void moveTo(AllocaInst *A, Value *To, Value *Slot);
+	void describe(AllocaInst *A, IRBuilder<> &IR, Value *To);
+	void replaceUses(AllocaInst *A, Value *Start, uint64_t Offset);
 	void atExits(function_ref<void(IRBuilder<> &)> Do);
 };
 
@@ -284,11 +286,28 @@ static bool seesCaller(Function &F)
 	});
 }
 
+static bool callsIntrinsic(Function &F, Intrinsic::ID Id)
+{
+	return any_of(instructions(F), [Id](Instruction &I) {
+		auto *Call = dyn_cast<IntrinsicInst>(&I);
+
+		return Call && Call->getIntrinsicID() == Id;
+	});
+}
+
+/* With AVX, LLVM saves vectors for va_start beyond the frame, if the function also jumps with what is behind the dots. */
+static bool savesVectorsAstray(Function &F)
+{
+	return F.getFnAttribute("target-features").getValueAsString().contains("+avx") &&
+	       callsIntrinsic(F, Intrinsic::vastart);
+}
+
 /* Only a jump hands on what is behind the dots. By Windows' convention a function writes to its caller's frame, and
  * keeps more vectors. What such functions call looks at the stack itself. */
 bool Lowering::hasEntryCheck()
 {
-	return callsTwins() && !(F.isVarArg() && copiesArguments(F)) && F.getCallingConv() != CallingConv::Win64;
+	return callsTwins() && !(F.isVarArg() && (copiesArguments(F) || savesVectorsAstray(F))) &&
+	       F.getCallingConv() != CallingConv::Win64;
 }
 
 void Lowering::entryCheck()
@@ -436,15 +455,39 @@ static void forgetLifetime(AllocaInst *A)
 			I->eraseFromParent();
 }
 
-/* The debugger finds the variable through a slot of the frame. */
-void Lowering::moveTo(AllocaInst *A, Value *To, Value *Slot)
+/* The debugger finds the variable, which is at To, through a slot of the frame. */
+void Lowering::describe(AllocaInst *A, IRBuilder<> &IR, Value *To)
 {
 	DIBuilder Info(M, false);
 
+	auto *Slot = new AllocaInst(P, 0, A->getName() + ".at", F.getEntryBlock().getFirstInsertionPt());
+	IR.CreateStore(To, Slot);
 	replaceDbgDeclare(A, Slot, Info, DIExpression::DerefBefore, 0);
-	To->takeName(A);
-	A->replaceAllUsesWith(To);
-	A->eraseFromParent();
+}
+
+/* Each use computes the address: a function with many variables would keep as many addresses in its frame. */
+void Lowering::replaceUses(AllocaInst *A, Value *Start, uint64_t Offset)
+{
+	std::map<BasicBlock *, Value *> OfPhis; /* by the block that the value comes from */
+
+	while (!A->use_empty()) {
+		Use &U = *A->use_begin();
+		auto *Phi = dyn_cast<PHINode>(U.getUser());
+		Value **Known = Phi ? &OfPhis[Phi->getIncomingBlock(U)] : nullptr;
+
+		if (!Known || !*Known) {
+			IRBuilder<> IR(Phi ? Phi->getIncomingBlock(U)->getTerminator()
+					   : cast<Instruction>(U.getUser()));
+			Value *Address = IR.CreateConstGEP1_64(IR.getInt8Ty(), Start, Offset, A->getName());
+
+			if (!Known) {
+				U.set(Address);
+				continue;
+			}
+			*Known = Address;
+		}
+		U.set(*Known);
+	}
 }
 
 /* All of them in one block. */
@@ -464,7 +507,6 @@ void Lowering::moveFixed(std::vector<AllocaInst *> &Variables)
 	uint64_t Extra = Most > Align(16) ? Most.value() : 0;
 	IRBuilder<> IR(&*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
 	IR.SetCurrentDebugLocation(line());
-	auto *Slot = new AllocaInst(P, 0, "variables", F.getEntryBlock().getFirstInsertionPt());
 	CallInst *Given = IR.CreateCall(runtime(M, Push, P, {I64}), {IR.getInt64(Bytes + Extra)});
 	Value *Start = Given;
 	Pushed = Given;
@@ -472,21 +514,14 @@ void Lowering::moveFixed(std::vector<AllocaInst *> &Variables)
 		Start = IR.CreateIntrinsic(Intrinsic::ptrmask, {P, I64},
 					   {IR.CreateConstGEP1_64(IR.getInt8Ty(), Given, Extra - 1),
 					    IR.getInt64(-Most.value())});
-	bool Debug = F.getSubprogram();
 	for (size_t I = 0; I < Variables.size(); I++) {
-		Value *To = IR.CreateConstGEP1_64(IR.getInt8Ty(), Start, Offsets[I]);
-		Value *There = Slot;
+		AllocaInst *A = Variables[I];
 
-		if (Debug) {
-			auto *Own = new AllocaInst(P, 0, Variables[I]->getName() + ".at",
-						   F.getEntryBlock().getFirstInsertionPt());
-			IR.CreateStore(To, Own);
-			There = Own;
-		}
-		moveTo(Variables[I], To, There);
+		if (A->isUsedByMetadata())
+			describe(A, IR, IR.CreateConstGEP1_64(IR.getInt8Ty(), Start, Offsets[I]));
+		replaceUses(A, Start, Offsets[I]);
+		A->eraseFromParent();
 	}
-	if (Slot->use_empty())
-		Slot->eraseFromParent();
 	atExits([&](IRBuilder<> &B) { B.CreateCall(runtime(M, Pop, Type::getVoidTy(C), {P}), {Given}); });
 }
 
@@ -524,9 +559,11 @@ void Lowering::moveSized(std::vector<AllocaInst *> &Variables)
 			To = IR.CreateIntrinsic(Intrinsic::ptrmask, {P, I64},
 						{IR.CreateConstGEP1_64(IR.getInt8Ty(), To, Over - 1),
 						 IR.getInt64(-Over)});
-		auto *Slot = new AllocaInst(P, 0, A->getName() + ".at", F.getEntryBlock().getFirstInsertionPt());
-		IR.CreateStore(To, Slot);
-		moveTo(A, To, Slot);
+		if (A->isUsedByMetadata())
+			describe(A, IR, To);
+		To->takeName(A);
+		A->replaceAllUsesWith(To);
+		A->eraseFromParent();
 	}
 	atExits([&](IRBuilder<> &B) { B.CreateCall(Down, {Before}); });
 }
@@ -659,14 +696,12 @@ void Lowering::catches()
 /* Must the frames outside of F's be there while functions that F calls run? See src/activity/segments.c. */
 static bool needsPin(Function &F)
 {
-	return any_of(instructions(F), [](Instruction &I) {
-		auto *Call = dyn_cast<CallBase>(&I);
-		auto *Intrinsic = dyn_cast<IntrinsicInst>(&I);
-		auto *Pad = dyn_cast<LandingPadInst>(&I);
+	return callsIntrinsic(F, Intrinsic::vastart) || any_of(instructions(F), [](Instruction &I) {
+		       auto *Call = dyn_cast<CallBase>(&I);
+		       auto *Pad = dyn_cast<LandingPadInst>(&I);
 
-		return (Pad && Pad->getNumClauses() > 0) || (Call && Call->hasFnAttr(Attribute::ReturnsTwice)) ||
-		       (Intrinsic && Intrinsic->getIntrinsicID() == Intrinsic::vastart);
-	});
+		       return (Pad && Pad->getNumClauses() > 0) || (Call && Call->hasFnAttr(Attribute::ReturnsTwice));
+	       });
 }
 
 void Lowering::pin()
