@@ -87,7 +87,7 @@ class Lowering
 	void pin();
 	void moveFixed(std::vector<AllocaInst *> &Variables);
 	void moveSized(std::vector<AllocaInst *> &Variables);
-	void describe(AllocaInst *A, IRBuilder<> &IR, Value *To);
+	void moveTo(AllocaInst *A, Value *To);
 	void replaceUses(AllocaInst *A, Value *Start, uint64_t Offset);
 	void atExits(function_ref<void(IRBuilder<> &)> Do);
 };
@@ -295,7 +295,7 @@ static bool callsIntrinsic(Function &F, Intrinsic::ID Id)
 	});
 }
 
-/* With AVX, LLVM saves vectors for va_start beyond the frame, if the function also jumps with what is behind the dots. */
+/* With AVX, LLVM saves vectors for va_start beyond the frame if the function also jumps with its variable arguments. */
 static bool savesVectorsAstray(Function &F)
 {
 	return F.getFnAttribute("target-features").getValueAsString().contains("+avx") &&
@@ -455,17 +455,25 @@ static void forgetLifetime(AllocaInst *A)
 			I->eraseFromParent();
 }
 
-/* The debugger finds the variable, which is at To, through a slot of the frame. */
-void Lowering::describe(AllocaInst *A, IRBuilder<> &IR, Value *To)
+/* A is at To from now on. The debugger finds it through a slot of the frame. */
+void Lowering::moveTo(AllocaInst *A, Value *To)
 {
 	DIBuilder Info(M, false);
 
-	auto *Slot = new AllocaInst(P, 0, A->getName() + ".at", F.getEntryBlock().getFirstInsertionPt());
-	IR.CreateStore(To, Slot);
-	replaceDbgDeclare(A, Slot, Info, DIExpression::DerefBefore, 0);
+	if (A->isUsedByMetadata()) {
+		auto *Slot = new AllocaInst(P, 0, A->getName() + ".at", F.getEntryBlock().getFirstInsertionPt());
+		IRBuilder<> IR(cast<Instruction>(To)->getNextNode());
+
+		IR.SetCurrentDebugLocation(line());
+		IR.CreateStore(To, Slot);
+		replaceDbgDeclare(A, Slot, Info, DIExpression::DerefBefore, 0);
+	}
+	To->takeName(A);
+	A->replaceAllUsesWith(To);
 }
 
-/* Each use computes the address: a function with many variables would keep as many addresses in its frame. */
+/* Each use computes the address: a function with many variables would keep as many addresses in its frame. Variables
+ * that a debugger knows keep one, because it would not find them otherwise. */
 void Lowering::replaceUses(AllocaInst *A, Value *Start, uint64_t Offset)
 {
 	std::map<BasicBlock *, Value *> OfPhis; /* by the block that the value comes from */
@@ -518,8 +526,9 @@ void Lowering::moveFixed(std::vector<AllocaInst *> &Variables)
 		AllocaInst *A = Variables[I];
 
 		if (A->isUsedByMetadata())
-			describe(A, IR, IR.CreateConstGEP1_64(IR.getInt8Ty(), Start, Offsets[I]));
-		replaceUses(A, Start, Offsets[I]);
+			moveTo(A, IR.CreateConstGEP1_64(IR.getInt8Ty(), Start, Offsets[I]));
+		else
+			replaceUses(A, Start, Offsets[I]);
 		A->eraseFromParent();
 	}
 	atExits([&](IRBuilder<> &B) { B.CreateCall(runtime(M, Pop, Type::getVoidTy(C), {P}), {Given}); });
@@ -559,10 +568,7 @@ void Lowering::moveSized(std::vector<AllocaInst *> &Variables)
 			To = IR.CreateIntrinsic(Intrinsic::ptrmask, {P, I64},
 						{IR.CreateConstGEP1_64(IR.getInt8Ty(), To, Over - 1),
 						 IR.getInt64(-Over)});
-		if (A->isUsedByMetadata())
-			describe(A, IR, To);
-		To->takeName(A);
-		A->replaceAllUsesWith(To);
+		moveTo(A, To);
 		A->eraseFromParent();
 	}
 	atExits([&](IRBuilder<> &B) { B.CreateCall(Down, {Before}); });
