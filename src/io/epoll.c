@@ -428,8 +428,12 @@ static int try(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 		result = attempt(io, fd, nature);
 		if (result != -EAGAIN)
 			return finish(loop, io, fd, nature, result);
-		if (__builtin_expect(weft__io_does_not_wait(io), 0))
+		if (__builtin_expect(weft__io_does_not_wait(io), 0)) {
+			/* The queue of errors is empty. There may be data, for which no other event will come. */
+			if (io->flags & MSG_ERRQUEUE)
+				pass_on(fd, io->way);
 			return weft__io_done(io, -EAGAIN);
+		}
 		if (!io->deadline) {
 			result = weft__io_attempt_shut(io, nature);
 			return weft__io_done(io, result == -EAGAIN ? -ETIMEDOUT : result);

@@ -10,6 +10,8 @@ weft_program(differs gcc SOURCES differs.c FLAGS -Wall -Wextra)
 # By hand 10^5: see docs/io.md.
 weft_test(differs.threads COMMAND @differs.gcc 0 0 150)
 weft_test(differs.epoll COMMAND @differs.gcc 1 1000 200 ENV WEFT_IO=epoll)
+# A receive from the queue of errors between data and their reader.
+weft_test(differs.errors COMMAND @differs.gcc 1 1072352 1 ENV WEFT_IO=epoll)
 weft_test(differs.posix.epoll COMMAND @differs.gcc 1 3000 150 posix ENV WEFT_IO=epoll)
 weft_test(differs.simulated COMMAND @differs.gcc 1 5000 250 simulated)
 foreach(workers 1 3)
