@@ -183,6 +183,17 @@ bool weft__is_at_mark(int fd)
 	return !ioctl(fd, SIOCATMARK, &at) && at;
 }
 
+bool weft__has_only_an_error(int fd)
+{
+	const short both = POLLERR | POLLHUP;
+	struct pollfd p = {fd, POLLIN, 0};
+	int there = 0, domain = AF_UNIX;
+	socklen_t size = sizeof domain;
+
+	return poll(&p, 1, 0) == 1 && (p.revents & both) == both && !ioctl(fd, FIONREAD, &there) && !there &&
+	       !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) && domain != AF_UNIX;
+}
+
 /* The next part. *more: it does not end the receive. All bytes, the other side's end, descriptors, and an urgent byte
  * that is next do. */
 static int64_t receive_part(weft_io_t *io, struct msghdr *m, struct iovec *parts, bool *more)
@@ -191,6 +202,13 @@ static int64_t receive_part(weft_io_t *io, struct msghdr *m, struct iovec *parts
 	size_t left;
 	int64_t n;
 
+	if (io->offset > 0 && weft__has_only_an_error(io->fd)) {
+		*more = false;
+		m->msg_namelen = 0;
+		m->msg_controllen = 0;
+		m->msg_flags = 0;
+		return io->offset;
+	}
 	rest.msg_iov = parts;
 	rest.msg_iovlen = parts_left(io, m, parts, &left);
 	n = result_of(recvmsg(io->fd, &rest, io->flags | MSG_DONTWAIT | MSG_CMSG_CLOEXEC));

@@ -212,7 +212,7 @@ static ssize_t go_on(int fd, const struct msghdr *message, int flags, struct msg
 	if (done && sends)
 		r.message.msg_control = NULL, r.message.msg_controllen = 0;
 	do {
-		if (more < 0 && wait_until_ready(&b))
+		if ((more < 0 && wait_until_ready(&b)) || (done && !sends && weft__has_only_an_error(fd)))
 			break;
 		more = attempt_message(&b, &r.message, flags);
 		if (more > 0) {

@@ -437,7 +437,11 @@ static int64_t take_all(struct weft__world *world, struct weft__node *node, weft
 	int64_t n;
 
 	for (;;) {
+		const bool told = node->told;
+
 		n = take(world, node, m->msg_iov, m->msg_iovlen, (size_t)io->offset, io->flags, m, when);
+		if (n < 0 && io->offset && !node->is_local)
+			node->told = told;
 		if (n < 0 && ((n == -EAGAIN && !weft__io_does_not_wait(io)) || !io->offset))
 			return n;
 		io->offset += n > 0 ? n : 0;

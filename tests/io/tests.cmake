@@ -12,6 +12,10 @@ weft_test(differs.threads COMMAND @differs.gcc 0 0 150)
 weft_test(differs.epoll COMMAND @differs.gcc 1 1000 200 ENV WEFT_IO=epoll)
 # A receive from the queue of errors between data and their reader.
 weft_test(differs.errors COMMAND @differs.gcc 1 1072352 1 ENV WEFT_IO=epoll)
+# A reset that comes while a receive with MSG_WAITALL has some bytes: the next receive reports it.
+weft_test(differs.reset COMMAND @differs.gcc 1 1045877 1 ENV WEFT_IO=epoll)
+weft_test(differs.posix.reset COMMAND @differs.gcc 1 1045877 1 posix ENV WEFT_IO=epoll)
+weft_test(differs.simulated.reset COMMAND @differs.gcc 1 1045877 1 simulated)
 weft_test(differs.posix.epoll COMMAND @differs.gcc 1 3000 150 posix ENV WEFT_IO=epoll)
 weft_test(differs.simulated COMMAND @differs.gcc 1 5000 250 simulated)
 foreach(workers 1 3)
