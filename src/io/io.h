@@ -441,8 +441,8 @@ int64_t weft__io_attempt_unblocked(weft_io_t *io, int number, int nature) WEFT__
 void weft__io_settle(weft_io_t *io) WEFT__HIDDEN;
 /* Is an urgent byte next? A receive does not go on beyond that place. */
 bool weft__is_at_mark(int fd) WEFT__HIDDEN;
-/* Has a TCP connection an error to report, and no bytes? A receive reports it once. With MSG_WAITALL the kernel leaves it
- * to the next receive if some bytes have come; Unix sockets do not. */
+/* Has a TCP connection an error to report, and no bytes? A receive reports it once. With MSG_WAITALL the kernel leaves
+ * it to the next receive if some bytes have come; Unix sockets do not. */
 bool weft__has_only_an_error(int fd) WEFT__HIDDEN;
 /* Is it a socket of SOCK_STREAM? Asks the system. */
 bool weft__is_stream(int fd) WEFT__HIDDEN;
