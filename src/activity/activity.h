@@ -404,7 +404,7 @@ struct weft__waits {
 extern const struct weft__waits weft__waits[];
 
 /* ---- twins.c ---------------------------------------------------------------------------------------------------- */
-/* The table must be there before the first twin runs. False: no memory. */
+/* The table must be there before the first twin runs, and weft__activity_measure must have run. False: no memory. */
 bool weft__twins_begin(void);
 
 /* ---- group.c ---------------------------------------------------------------------------------------------------- */

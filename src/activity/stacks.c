@@ -81,7 +81,6 @@ void weft__stacks_init(struct weft__activity_group *g, size_t hot)
 	static const struct weft__fault_above above = {remedy, reports};
 	const char *said = getenv(variable);
 
-	weft__activity_measure();
 	atomic_store(&weft__fault_above, &above);
 	by_limit(g);
 	if (said && *said)

@@ -370,6 +370,7 @@ static void begin(void)
 	struct plt plt = {0};
 	size_t i;
 
+	weft__activity_measure();
 	(void)dl_iterate_phdr(entries_of_program, &plt);
 	if (plt.no_memory)
 		return;

@@ -94,9 +94,9 @@
 .set RESULTS, 32 + MOST_VECTORS
 /* Begin, and end, a frame whose CFA is relative to rbp. */
 #define ENTER_FRAME \
-	push rbp; .cfi_adjust_cfa_offset 8; .cfi_rel_offset rbp, 0; mov rbp, rsp; .cfi_def_cfa_register rbp
+	PUSH(rbp); mov rbp, rsp; .cfi_def_cfa_register rbp
 #define LEAVE_FRAME \
-	pop rbp; .cfi_def_cfa_register rsp; .cfi_adjust_cfa_offset -8; .cfi_restore rbp
+	.cfi_def_cfa_register rsp; POP(rbp)
 /* r11: hot. The limit becomes `to`, unless it says that the timer has rung. */
 #define SET_LIMIT(to) \
 	cmp	qword ptr fs:[r11 + HOT_LIMIT], -1; je 9f; mov fs:[r11 + HOT_LIMIT], to; 9:
@@ -447,15 +447,12 @@ END(weft__activity_leave)
 
 /* weft__activity_aside(char *top, void (*fn)(void *), void *arg): call fn on another stack. */
 FUNCTION(weft__activity_aside)
-	PUSH(rbp)
-	mov	rbp, rsp
-	.cfi_def_cfa_register rbp
+	ENTER_FRAME
 	mov	rsp, rdi
 	mov	rdi, rdx
 	call	rsi
 	mov	rsp, rbp
-	.cfi_def_cfa_register rsp
-	POP(rbp)
+	LEAVE_FRAME
 	ret
 END(weft__activity_aside)
 
@@ -621,7 +618,8 @@ __morestack:
 	ret
 END(__morestack)
 
-/* weft__activity_measure(): find out how much PUSH_VECTORS has to save. Once, before any twin runs. */
+/* weft__activity_measure(): find out how much PUSH_VECTORS has to save. Once in a process, because a virtual machine may
+ * trap cpuid. */
 .set AVX_AND_OSXSAVE, 3 << 27
 .set TELLS_USE, 4
 FUNCTION(weft__activity_measure)

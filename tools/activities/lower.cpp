@@ -470,6 +470,7 @@ void Lowering::moveTo(AllocaInst *A, Value *To)
 	}
 	To->takeName(A);
 	A->replaceAllUsesWith(To);
+	A->eraseFromParent();
 }
 
 /* Each use computes the address: a function with many variables would keep as many addresses in its frame. Variables
@@ -496,6 +497,7 @@ void Lowering::replaceUses(AllocaInst *A, Value *Start, uint64_t Offset)
 		}
 		U.set(*Known);
 	}
+	A->eraseFromParent();
 }
 
 /* All of them in one block. */
@@ -529,7 +531,6 @@ void Lowering::moveFixed(std::vector<AllocaInst *> &Variables)
 			moveTo(A, IR.CreateConstGEP1_64(IR.getInt8Ty(), Start, Offsets[I]));
 		else
 			replaceUses(A, Start, Offsets[I]);
-		A->eraseFromParent();
 	}
 	atExits([&](IRBuilder<> &B) { B.CreateCall(runtime(M, Pop, Type::getVoidTy(C), {P}), {Given}); });
 }
@@ -569,7 +570,6 @@ void Lowering::moveSized(std::vector<AllocaInst *> &Variables)
 						{IR.CreateConstGEP1_64(IR.getInt8Ty(), To, Over - 1),
 						 IR.getInt64(-Over)});
 		moveTo(A, To);
-		A->eraseFromParent();
 	}
 	atExits([&](IRBuilder<> &B) { B.CreateCall(Down, {Before}); });
 }

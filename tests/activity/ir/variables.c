@@ -27,8 +27,9 @@ void passes(void)
 
 // TWIN-LABEL: define {{.*}}@stores.yielding(
 // TWIN: %[[BLOCK:.*]] = call ptr @weft__activity_push(i64 4)
-// TWIN: getelementptr i8, ptr %[[BLOCK]], i64 0
-// TWIN: store volatile ptr %a{{[0-9]*}}, ptr @somewhere
+// TWIN: store i32 1, ptr
+// TWIN: %[[A:.*]] = getelementptr i8, ptr %[[BLOCK]], i64 0
+// TWIN-NEXT: store volatile ptr %[[A]], ptr @somewhere
 // TWIN: call void @weft__activity_pop(
 void stores(volatile int *p)
 {
