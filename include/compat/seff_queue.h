@@ -7,8 +7,16 @@
  * element that is to run next into `next`, where other threads do not see it. libseff's other two queues have no lock,
  * and may return ABORT; these never do. Programs that want a fast queue use weft/sched.h, whose workers have one.
  *
- * Thread-safety: any thread may steal; push, priority_push and pop are for the queue's owner. No function suspends.
- * There is no function that ends a queue, as in libseff: the ring stays allocated.
+ *   void tl_queue_init(tl_queue_t *queue, size_t log_size)              an empty queue, with room for 2^log_size tasks
+ *   void tl_queue_push(tl_queue_t *queue, queue_elt_t task)             put `task` behind all others
+ *   void tl_queue_priority_push(tl_queue_t *queue, queue_elt_t task)    the next pop takes `task`, and nobody steals it
+ *   queue_elt_t tl_queue_pop(tl_queue_t *queue)                         take one; EMPTY: there is none
+ *   queue_elt_t tl_queue_steal(tl_queue_t *queue)                       take the oldest; EMPTY: there is none
+ *
+ * The caller owns the queue's storage, and the tasks: a queue keeps only their addresses. A queue that cannot grow ends
+ * the process with a line, because its functions have no result that could say so. Any thread may steal; the others are
+ * for the queue's owner, one thread at a time. No function suspends, and each may be called on any stack. No function
+ * ends a queue, as in libseff: its ring stays allocated.
  *
  * Source of the interface: libseff; none of its code.
  */
