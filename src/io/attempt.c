@@ -202,16 +202,13 @@ static int64_t receive_part(weft_io_t *io, struct msghdr *m, struct iovec *parts
 	size_t left;
 	int64_t n;
 
-	if (io->offset > 0 && weft__has_only_an_error(io->fd)) {
-		*more = false;
-		m->msg_namelen = 0;
-		m->msg_controllen = 0;
-		m->msg_flags = 0;
-		return io->offset;
-	}
 	rest.msg_iov = parts;
 	rest.msg_iovlen = parts_left(io, m, parts, &left);
-	n = result_of(recvmsg(io->fd, &rest, io->flags | MSG_DONTWAIT | MSG_CMSG_CLOEXEC));
+	/* The error stays for the next receive; weft__io_settle makes this result the bytes that have come. */
+	if (io->offset > 0 && weft__has_only_an_error(io->fd))
+		n = -ECONNRESET;
+	else
+		n = result_of(recvmsg(io->fd, &rest, io->flags | MSG_DONTWAIT | MSG_CMSG_CLOEXEC));
 	*more = n > 0 && (size_t)n < left && !rest.msg_controllen && !(rest.msg_flags & MSG_CTRUNC) &&
 		!weft__is_at_mark(io->fd);
 	io->offset += n > 0 ? n : 0;

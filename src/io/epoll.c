@@ -413,10 +413,26 @@ static int64_t attempt(weft_io_t *io, struct weft__fd *fd, int nature)
 	return result;
 }
 
+/*
+ * Is there data, although an attempt returned -EAGAIN? The queue of errors is another queue, and with SO_PEEK_OFF a
+ * peek may have passed all data that are there. Then the descriptor stays ready, because no event tells of these data
+ * again.
+ */
+static bool keep_readiness(weft_io_t *io, struct weft__fd *fd)
+{
+	struct pollfd p = {io->fd, POLLIN, 0};
+
+	if (io->way != WEFT__IN || poll(&p, 1, 0) != 1 || !(p.revents & POLLIN))
+		return false;
+	pass_on(fd, io->way);
+	return true;
+}
+
 static int try(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 {
 	int next, nature = weft__fd_nature(fd, io->fd);
 	int64_t result;
+	bool in_vain;
 
 	if (nature < 0)
 		return weft__io_done(io, nature);
@@ -428,17 +444,14 @@ static int try(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 		result = attempt(io, fd, nature);
 		if (result != -EAGAIN)
 			return finish(loop, io, fd, nature, result);
-		if (__builtin_expect(weft__io_does_not_wait(io), 0)) {
-			/* The queue of errors is empty. There may be data, for which no other event will come. */
-			if (io->flags & MSG_ERRQUEUE)
-				pass_on(fd, io->way);
+		in_vain = __builtin_expect(weft__io_looks_elsewhere(io), 0) && keep_readiness(io, fd);
+		if (__builtin_expect(weft__io_does_not_wait(io), 0))
 			return weft__io_done(io, -EAGAIN);
-		}
 		if (!io->deadline) {
 			result = weft__io_attempt_shut(io, nature);
 			return weft__io_done(io, result == -EAGAIN ? -ETIMEDOUT : result);
 		}
-		if (__builtin_expect(weft__io_has_no_event(io), 0))
+		if (in_vain || __builtin_expect(weft__io_has_no_event(io), 0))
 			return weft__io_pause(io, weft__io_what(io), weft__io_next_pause(&io->entry));
 		next = begin_waiting(loop, io, fd);
 	} while (next == WEFT_IO_YIELDS);

@@ -411,10 +411,21 @@ static inline bool weft__io_moves_nothing(const weft_io_t *io)
 	return io->kind <= WEFT_IO_WRITE ? !io->length : weft__io_vector_is_empty(io);
 }
 
+static inline bool weft__io_has_flags_of_messages(const weft_io_t *io)
+{
+	return io->kind >= WEFT_IO_RECV && io->kind <= WEFT_IO_SENDMMSG;
+}
+
 /* It is not to wait, by a flag: then the answer is -EAGAIN. */
 static inline bool weft__io_does_not_wait(const weft_io_t *io)
 {
-	return io->kind >= WEFT_IO_RECV && io->kind <= WEFT_IO_SENDMMSG && io->flags & (MSG_DONTWAIT | MSG_ERRQUEUE);
+	return weft__io_has_flags_of_messages(io) && io->flags & (MSG_DONTWAIT | MSG_ERRQUEUE);
+}
+
+/* If it would wait, there may still be data for other receives. */
+static inline bool weft__io_looks_elsewhere(const weft_io_t *io)
+{
+	return weft__io_has_flags_of_messages(io) && io->flags & (MSG_ERRQUEUE | MSG_PEEK);
 }
 
 /* Do it if that does not block: its result, or -EAGAIN. */

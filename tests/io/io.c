@@ -811,11 +811,11 @@ static void *descriptors_travel(void *pass)
 	return pass;
 }
 
-/* Peeking takes nothing, and does not count as having read all. */
+/* Peeking takes nothing, and does not count as having read all; neither does it from an offset that is behind all. */
 static void *peeking(void *pass)
 {
 	char text[8];
-	int fds[2], i;
+	int fds[2], pair[2], i, flags, nothing = 0;
 
 	connect_pair(fds);
 	CHECK(weft_write(fds[1], "abc", 3) == 3);
@@ -826,6 +826,17 @@ static void *peeking(void *pass)
 	CHECK(weft_send(fds[1], "d", 1, 0) == 1);
 	CHECK(weft_recv(fds[0], text, sizeof text, 0) == 1);
 	CHECK(weft_close(fds[0]) == 0 && weft_close(fds[1]) == 0);
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+	CHECK(setsockopt(pair[0], SOL_SOCKET, SO_PEEK_OFF, &nothing, sizeof nothing) == 0);
+	for (i = 0; i < 2; i++) {
+		flags = MSG_PEEK | (i ? MSG_DONTWAIT : 0);
+		CHECK(weft_read_until(pair[0], text, sizeof text, in(MS)) == -ETIMEDOUT);
+		CHECK(weft_write(pair[1], "abc", 3) == 3);
+		CHECK(weft_recv(pair[0], text, sizeof text, MSG_PEEK) == 3);
+		CHECK(weft_recv_until(pair[0], text, sizeof text, flags, in(20 * MS)) == (i ? -EAGAIN : -ETIMEDOUT));
+		CHECK(weft_read_until(pair[0], text, sizeof text, in(2000 * MS)) == 3);
+	}
+	CHECK(weft_close(pair[0]) == 0 && weft_close(pair[1]) == 0);
 	return pass;
 }
 
