@@ -414,15 +414,15 @@ static int64_t attempt(weft_io_t *io, struct weft__fd *fd, int nature)
 }
 
 /*
- * Is there data, although an attempt returned -EAGAIN? The queue of errors is another queue, and with SO_PEEK_OFF a
- * peek may have passed all data that are there. Then the descriptor stays ready, because no event tells of these data
- * again.
+ * After an attempt that returned -EAGAIN, and took the descriptor's readiness: give it back if there may be something
+ * for other receives, because no event tells of it again. An empty queue of errors says nothing of data. A peek may
+ * have passed all data that are there (SO_PEEK_OFF). A descriptor whose other side has ended stays ready by itself.
  */
 static bool keep_readiness(weft_io_t *io, struct weft__fd *fd)
 {
-	struct pollfd p = {io->fd, POLLIN, 0};
+	struct pollfd p = {io->fd, POLLIN | POLLRDHUP, 0};
 
-	if (io->way != WEFT__IN || poll(&p, 1, 0) != 1 || !(p.revents & POLLIN))
+	if (!(io->flags & MSG_ERRQUEUE) && (io->way != WEFT__IN || poll(&p, 1, 0) != 1 || p.revents != POLLIN))
 		return false;
 	pass_on(fd, io->way);
 	return true;
