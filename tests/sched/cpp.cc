@@ -167,9 +167,10 @@ void left_early()
 // Loops that never wait end by an exception. `late` counts operations, not time: with one worker 61 turns at most.
 void busy_loops_end()
 {
-	const uint64_t deadline = weft_now() + 1000000;
+	uint64_t deadline = WEFT_NEVER;
 	weft::channel<int> channel(1);
 	weft::mutex mutex;
+	std::atomic<bool> begun{false};
 	bool unwound = false;
 	int late = 0;
 	auto locks = [&] {
@@ -178,7 +179,7 @@ void busy_loops_end()
 	};
 
 	CHECK(error_of([&] {
-		      weft::scope scope(1ms);
+		      weft::scope scope;
 
 		      scope.start([&, c = counted(1)] {
 			      struct last {
@@ -189,11 +190,16 @@ void busy_loops_end()
 				      }
 			      } last{&unwound};
 
+			      begun = true;
 			      for (;;) {
 				      channel.send(1);
 				      CHECK(channel.receive() == 1);
 			      }
 		      });
+		      while (!begun)
+			      weft::this_task::yield();
+		      deadline = weft_now() + 1000000;
+		      scope.expires_after(1ms);
 		      CHECK(error_of(locks) == ECANCELED);
 		      scope.wait();
 	      }) == ETIMEDOUT);
@@ -205,7 +211,7 @@ void deadlines_and_cancelling()
 {
 	CHECK(error_of([] {
 		      weft::scope scope(2ms);
-		      scope.start([] { weft::this_task::sleep_for(1h); });
+		      CHECK(error_of([] { weft::this_task::sleep_for(1h); }) == ECANCELED);
 		      scope.wait();
 	      }) == ETIMEDOUT);
 	CHECK(error_of([] {
@@ -222,9 +228,9 @@ void deadlines_and_cancelling()
 		      task.join();
 	      }) == ETIMEDOUT);
 	CHECK(error_of([] {
-		      weft::scope scope(1ms);
+		      weft::scope scope(100ms);
 		      scope.expires_never();
-		      scope.start([] { weft::this_task::sleep_for(2ms); });
+		      scope.start([] { weft::this_task::sleep_for(110ms); });
 		      scope.wait();
 		      weft::this_task::check();
 	      }) == 0);

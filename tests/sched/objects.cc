@@ -469,13 +469,13 @@ void cancelled()
 	weft::event event;
 	weft::wait_group group;
 	weft::barrier barrier(2);
-	std::atomic<int> ended{0};
+	std::atomic<int> begun{0}, ended{0};
 
 	std::unique_lock<weft::mutex> owned(mutex);
 	shared.lock();
 	group.add();
-	(void)error_of([&] {
-		weft::scope scope(1ms);
+	CHECK(error_of([&] {
+		weft::scope scope;
 		struct counts {
 			std::atomic<int> &count;
 			~counts()
@@ -484,8 +484,9 @@ void cancelled()
 			}
 		};
 		auto waits = [&](auto wait) {
-			scope.start([&ended, wait] {
+			scope.start([&begun, &ended, wait] {
 				counts c{ended};
+				begun++;
 				wait();
 			});
 		};
@@ -502,8 +503,11 @@ void cancelled()
 			std::unique_lock<weft::mutex> lock(own);
 			never.wait(lock);
 		});
+		while (begun < 9)
+			weft::this_task::yield();
+		scope.expires_after(1ms);
 		scope.wait();
-	});
+	}) == ETIMEDOUT);
 	CHECK(ended == 9);
 	shared.unlock();
 	CHECK(shared.try_lock());
