@@ -11,6 +11,8 @@ POLICIES = ("fixed", "overcommit", "commit", "copy", "segmented", "heap", "looka
 # Policies that need code compiled for them, and which instrumentation that is.
 INSTRUMENTATION = {"segmented": "segmented", "heap": "segmented", "lookahead": "lookahead", "mmu": "mmu"}
 SIZES = ("test", "quick", "full")
+# Published figures stand beside the parameters for which they were published. Of these, which are costs of one operation, any will do.
+ANY_SIZE = "any size"
 UNITS = {"ns": 1e9, "µs": 1e6, "ms": 1e3, "s": 1.0, "B": 1.0}
 
 # ns that a resume and a yield by the hand-written switch (limit-jmp) took where `reference` figures were measured, and the
@@ -21,7 +23,7 @@ YARDSTICK = ("limit-jmp", {"id": "resume_yield"}, {"n": 1000000})
 NOT_EXPERIMENTS = ("contenders.toml", "findings.toml", "targets.toml")
 
 INHERITED = ("program", "peer", "contenders", "policies", "baseline", "unit", "figure", "per", "published",
-             "published_unit", "published_baseline", "published_title", "published_sizes", "reference", "reference_unit",
+             "published_unit", "published_baseline", "published_title", "reference", "reference_sizes", "reference_unit",
              "reference_ops", "helper", "rate")
 CASE_KEYS = set(INHERITED) | {"id", "name", "title", "about", "expect", "needs_memory", "policy_memory",
                                "rounds", "sizes", "x"} | set(SIZES)
@@ -172,7 +174,7 @@ def _case(path, experiment, case, contenders, size, policies):
                 case.get("figure"), case["per"], case.get("baseline", ""), params, expect.get(size), case["test"], expect.get("test"),
                 chosen, case.get("needs_memory", {}).get(size, 0),
                 {p: sizes.get(size, 0) for p, sizes in case.get("policy_memory", {}).items()},
-                _published(case, size), reference, _yardstick(contenders) if reference and case["unit"] != "B" else None,
+                _published(path, case, params), reference, _yardstick(contenders) if reference and case["unit"] != "B" else None,
                 params.get(axis) if axis else None, case.get("rounds"),
                 bool(case.get("rate")) and case["unit"] != "B" and not case.get("figure"))
 
@@ -214,7 +216,7 @@ def _helper(case):
 def _reference(case, size):
     """Figures of others measured on another machine, in the case's unit, as they were there."""
     values = case.get("reference")
-    if not values or size not in case.get("published_sizes", SIZES):
+    if not values or size not in case.get("reference_sizes", SIZES):
         return None
     factor = 1.0
     if "reference_unit" in case:
@@ -222,11 +224,14 @@ def _reference(case, size):
     return {name: value * factor for name, value in values.items()}
 
 
-def _published(case, size):
-    """What was published, and as ratios to one of its own contenders: nothing else of another machine carries over."""
-    values = case.get("published")
-    if not values or size not in case.get("published_sizes", SIZES):
+def _published(path, case, params):
+    """What was published for these parameters, and as ratios to one of its own contenders: nothing else of another machine carries over."""
+    found = [figures for condition, figures in case.get("published", {}).items() if _holds(path, condition, params)]
+    if not found:
         return None
+    if len(found) > 1:
+        raise DescriptionError(f"{path}: case {case['id']}: two sets of published figures are for {params}")
+    values = found[0]
     base = values[case["published_baseline"]]
     return {
         "title": case.get("published_title", "published"),
@@ -234,3 +239,14 @@ def _published(case, size):
         "baseline": case["published_baseline"],
         "values": {name: {"value": value, "ratio": value / base} for name, value in values.items()},
     }
+
+
+def _holds(path, condition, params):
+    """A condition: ANY_SIZE, or parameters with their values, such as "n = 1000, d = 3"."""
+    if condition == ANY_SIZE:
+        return True
+    try:
+        wanted = tomllib.loads(condition.replace(",", "\n"))
+    except tomllib.TOMLDecodeError as error:
+        raise DescriptionError(f"{path}: \"{condition}\" says for which parameters figures were published: {error}") from error
+    return all(params.get(name) == value for name, value in wanted.items())

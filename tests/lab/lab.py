@@ -562,6 +562,46 @@ def counted():
     check("CPU time counts, not wall time", measure.value_of(sample, "ns") != 1.0)
 
 
+# Of spec/5-lab.md: (experiment, its parameters): (who, to whom, the ratio). Elsewhere nothing was published, so nothing may stand there.
+PUBLISHED = {("C1", ("n", 10000)): ("copy", "segmented", 4.11), ("C1", ("n", 100000)): ("copy", "segmented", 8.85),
+             ("C1", ("n", 1000000)): ("copy", "segmented", 11.15), ("C2", ("n", 21)): ("copy", "segmented", 11.22),
+             ("C2", ("n", 22)): ("copy", "segmented", 11.32), ("C2", ("n", 23)): ("copy", "segmented", 11.59),
+             ("C3", ("n", 1000)): ("copy", "segmented", 9.36), ("C3", ("n", 4000)): ("copy", "segmented", 8.09),
+             ("C3", ("n", 8000)): ("copy", "segmented", 7.79), ("D1", ("n", 10000000)): ("heap", "fixed", 817 / 131),
+             ("D2", ("n", 1000)): ("heap", "fixed", 13374 / 3502), ("B5", ("n", 200000000)): ("libseff", "libmpeff", 5.97 / 2.68),
+             ("B5", ("n", 40000000)): ("libseff", "libmpeff", 0.38 / 0.18), ("B5", ("n", 25)): ("libseff", "libmpeff", 0.66 / 4.92),
+             ("B5", ("n", 100000)): ("libseff", "libmpeff", 0.15 / 0.14), ("B5", ("n", 60000)): ("libseff", "libmpeff", 6.71 / 36.08)}
+# Both of B5's with this parameter.
+TWICE = {("B5", ("n", 20000)): {round(1.85 / 1.4, 3), round(0.32 / 1.37, 3)}}
+
+
+def sizes():
+    """A published ratio stands beside the size for which it was published, and at no other."""
+    seen, wrong = set(), []
+    for size in describe.SIZES:
+        for e in describe.load([SOURCE / "lab" / "descriptions"], size, describe.POLICIES):
+            for case in e.cases:
+                key = (e.id, ("n", case.params.get("n")))
+                if e.id not in {experiment for experiment, _ in PUBLISHED} or not case.published:
+                    continue
+                value = {name.split("/")[-1]: v["value"] for name, v in case.published["values"].items()}
+                if key in TWICE:
+                    right = round(value["libseff"] / value["libmpeff"], 3) in TWICE[key]
+                else:
+                    who, whom, ratio = PUBLISHED.get(key, ("", "", 0))
+                    right = who in value and abs(value[who] / value[whom] - ratio) < 0.001 * ratio
+                seen.add(key)
+                wrong += [] if right else [f"{e.id} {case.id} at {size}: {case.params}"]
+    check("published ratios stand beside their own sizes alone", wrong)
+    check("and all of them are shown", sorted((set(PUBLISHED) | set(TWICE)) - seen))
+    case = {"id": "canary", "published": {"n = 7": {"a": 1}, "n = 7, d = 2": {"a": 2}}, "published_baseline": "a", "published_unit": "ms"}
+    check("canary: none at another size", describe._published("here", case, {"n": 8}))
+    try:
+        check("canary: two for one size", describe._published("here", case, {"n": 7, "d": 2}) or "they are taken")
+    except describe.DescriptionError:
+        check("canary: two for one size", "")
+
+
 def mistakes(env):
     for what, arguments in (("an unknown experiment", ("--only", "Z9")), ("an unknown policy", ("--policy", "best")),
                             ("a file that is no result", ("--replot", SOURCE / "lab" / "run.py"))):
@@ -685,7 +725,7 @@ def library(env):
 
 # Each is a test. Those of the second kind look at what `everything` measured.
 MEASURING = {"library": library, "everything": everything, "one_policy": one_policy, "canaries": canaries, "uninstrumented": uninstrumented,
-             "mistakes": mistakes, "closed": closed, "interruption": interruption, "counted": lambda env: counted(),
+             "mistakes": mistakes, "closed": closed, "interruption": interruption, "counted": lambda env: counted(), "sizes": lambda env: sizes(),
              "trusted": lambda env: trusted(), "report_interrupted": report_interrupted,
              "offline": lambda env: offline(), "half_built": half_built}
 READING = {"page": lambda env, folder: page(folder), "which_policy": lambda env, folder: which_policy(folder), "afterwards": afterwards,
