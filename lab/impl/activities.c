@@ -2,7 +2,8 @@
 /*
  * E: activities, and the same code as plain C.
  *
- *   ./program case=NAME n=COUNT [level=L] [depth=D] [plain=1]
+ *   ./program case=NAME n=COUNT [laps=L] [level=L] [tasks=T] [depth=D] [plain=1]
+ *   ./program case=memory mb=BUDGET
  *
  * With WEFT_ACTIVITIES=stackful each activity has a whole stack, of the policy in WEFT_STACK.
  */
@@ -12,10 +13,10 @@
 #include "activities.h"
 
 struct run {
-	int64_t n, result;
+	int64_t n, laps, result;
 	uint64_t ops;
-	int level; /* calls with n below it are atomic; strcmp yields every 2^level characters */
-	int depth; /* of the calls in which activities of the ring wait */
+	int level; /* calls at most so many levels above the leaves are atomic; strcmp yields every 2^level characters */
+	int tasks, depth; /* of the ring: how many, and how many calls deep each waits */
 	bool plain;
 };
 
@@ -47,7 +48,40 @@ static void chain(struct run *r)
 	r->ops = (uint64_t)r->n;
 }
 
-enum { RING = 10 };
+struct spawner {
+	activity_t handles[2];
+	activity_sem_t end;
+	int64_t n, ended;
+};
+
+/* Each waits for the one before it, and then spawns the next: two handles are enough. */
+static void spawn_next(struct spawner *s, int64_t i)
+{
+	activate(&s->handles[i % 2], s, i)
+	{
+		if (i)
+			activity_wait(&s->handles[(i - 1) % 2]);
+		s->ended++;
+		if (i + 1 < s->n)
+			spawn_next(s, i + 1);
+		else
+			activity_sem_post(&s->end);
+	}
+}
+
+static void spawn(struct run *r)
+{
+	struct spawner s = {.n = r->n};
+
+	activity_sem_init(&s.end, 0);
+	lab_start();
+	spawn_next(&s, 0);
+	activity_sem_wait(&s.end);
+	activity_wait(&s.handles[(s.n - 1) % 2]);
+	lab_stop();
+	r->result = s.ended;
+	r->ops = (uint64_t)s.n;
+}
 
 static void take_turns(activity_sem_t *mine, activity_sem_t *next, int64_t rounds, int64_t *turns)
 {
@@ -72,18 +106,20 @@ LAB_NOINLINE static int64_t deeper(int depth, activity_sem_t *mine, activity_sem
 
 static void ring(struct run *r)
 {
-	activity_sem_t sems[RING];
-	activity_t all[RING];
-	int64_t rounds = r->n / RING, turns = 0;
-	int depth = r->depth;
+	int tasks = r->tasks, depth = r->depth;
+	activity_sem_t *sems = calloc((size_t)tasks, sizeof *sems);
+	activity_t *all = calloc((size_t)tasks, sizeof *all);
+	int64_t rounds = r->n / tasks, turns = 0;
 
-	for (int i = 0; i < RING; i++)
+	if (!sems || !all)
+		lab_die("calloc");
+	for (int i = 0; i < tasks; i++)
 		activity_sem_init(&sems[i], 0);
 	lab_start();
-	for (int i = 0; i < RING; i++)
-		activate(&all[i], i, rounds, depth)
+	for (int i = 0; i < tasks; i++)
+		activate(&all[i], i, sems, tasks, rounds, depth)
 		{
-			activity_sem_t *mine = &sems[i], *next = &sems[(i + 1) % RING];
+			activity_sem_t *mine = &sems[i], *next = &sems[(i + 1) % tasks];
 
 			if (depth)
 				deeper(depth, mine, next, rounds, &turns);
@@ -91,37 +127,40 @@ static void ring(struct run *r)
 				take_turns(mine, next, rounds, &turns);
 		}
 	activity_sem_post(&sems[0]);
-	for (int i = 0; i < RING; i++)
+	for (int i = 0; i < tasks; i++)
 		activity_wait(&all[i]);
 	lab_stop();
+	free(sems);
+	free(all);
 	r->result = turns;
 	r->ops = (uint64_t)turns;
 }
 
-static int alive(struct run *r)
+/* Activities that wait, until their memory is as much as the budget, or, without one, until there are n. */
+static int memory(struct run *r, uint64_t budget)
 {
 	uint64_t resident = lab_resident(), tables = lab_page_tables();
 	activity_sem_t gate;
-	int64_t waiting = 0, n = r->n;
+	int64_t made = 0, waiting = 0;
 	int code;
 
 	activity_sem_init(&gate, 0);
 	lab_start();
-	for (int64_t i = 0; i < n; i++) {
+	while (budget ? made % 1024 || lab_has_room(resident, budget) : made < r->n) {
 		activate_detached()
 		{
 			waiting++;
 			activity_sem_wait(&gate);
 			waiting--;
 		}
-		if (i % 64 == 63)
+		if (++made % 64 == 0)
 			yield_now();
 	}
-	while (waiting < n)
+	while (waiting < made)
 		yield_now();
 	lab_stop();
-	code = lab_report_memory((uint64_t)n, resident, tables, waiting);
-	for (int64_t i = 0; i < n; i++)
+	code = lab_report_memory((uint64_t)made, resident, tables, budget ? waiting == made : waiting);
+	for (int64_t i = 0; i < made; i++)
 		activity_sem_post(&gate);
 	while (waiting)
 		yield_now();
@@ -130,7 +169,7 @@ static int alive(struct run *r)
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
-static int level;
+static int atomic_to; /* n of the largest call that is atomic: each level above the leaves doubles it */
 
 LAB_NOINLINE static int call_hot(int n, int x)
 {
@@ -138,7 +177,7 @@ LAB_NOINLINE static int call_hot(int n, int x)
 
 	if (n < 2)
 		return lab_table[x];
-	if (n >= level)
+	if (n > atomic_to)
 		return call_hot(half, call_hot(n - half, x));
 	no_yield y = call_plain(half, call_plain(n - half, x));
 	return y;
@@ -148,34 +187,63 @@ static void calls(struct run *r)
 {
 	int n = (int)r->n;
 
-	level = r->level;
+	atomic_to = 1 << r->level;
 	lab_start();
-	r->result = r->plain ? call_plain(n, 1) : level ? call_hot(n, 1) : call(n, 1);
+	r->result = r->plain ? call_plain(n, 1) : r->level ? call_hot(n, 1) : call(n, 1);
 	lab_stop();
 	r->ops = 2 * (uint64_t)r->n - 1;
 }
 
+/* n calls deep, laps times. */
+static void linear_calls(struct run *r)
+{
+	int n = (int)r->n;
+
+	lab_start();
+	for (int64_t i = 0; i < r->laps; i++)
+		r->result += r->plain ? linear_plain(n) : linear(n);
+	lab_stop();
+	r->ops = (uint64_t)r->laps * ((uint64_t)r->n + 1);
+}
+
 /* ---- loops ------------------------------------------------------------------------------------------------------- */
 
-/* The plain version, and a yield after each `count` characters. */
-#define COMPARE(name, count)                                                                                           \
+/* The plain version, and a yield every 2^k characters. */
+#define COMPARE(name, k)                                                                                               \
+	LAB_NOINLINE static int name(const char *a, const char *b)                                                     \
+	{                                                                                                              \
+		no_implicit_yield                                                                                      \
+		{                                                                                                      \
+			for (unsigned i = 1; *a && *a == *b; a++, b++, i++)                                            \
+				if (!(i & ((1u << (k)) - 1)))                                                          \
+					yield();                                                                       \
+		}                                                                                                      \
+		return *a - *b;                                                                                        \
+	}
+COMPARE(compare_4, 4)
+COMPARE(compare_8, 8)
+COMPARE(compare_12, 12)
+
+/* The same with a loop of 2^k characters inside a loop of yields. */
+#define COMPARE_NESTED(name, k)                                                                                        \
 	LAB_NOINLINE static int name(const char *a, const char *b)                                                     \
 	{                                                                                                              \
 		no_implicit_yield                                                                                      \
 		{                                                                                                      \
 			for (;;) {                                                                                     \
-				_Pragma("clang loop unroll_count(16)") for (int i = 0; i < (count);                    \
-									    i++, a++,                                  \
-									    b++) if (!*a || *a != *b) return *a -      \
-				    *b;                                                                                \
+				_Pragma("clang loop unroll_count(16)") for (int i = 0; i < 1 << (k); i++, a++, b++)    \
+				{                                                                                      \
+					if (!*a || *a != *b)                                                           \
+						return *a - *b;                                                        \
+				}                                                                                      \
 				yield();                                                                               \
 			}                                                                                              \
 		}                                                                                                      \
 		return 0;                                                                                              \
 	}
-COMPARE(compare_4, 1 << 4)
-COMPARE(compare_8, 1 << 8)
-COMPARE(compare_12, 1 << 12)
+COMPARE_NESTED(nested_4, 4)
+COMPARE_NESTED(nested_8, 8)
+COMPARE_NESTED(nested_12, 12)
 
 enum { STRING = 1 << 20 };
 
@@ -190,12 +258,8 @@ static char *string(void)
 	return s;
 }
 
-static void compare(struct run *r)
+static void compare_by(struct run *r, int (*with)(const char *, const char *))
 {
-	int (*with)(const char *, const char *) = r->plain	  ? compare_plain
-						  : r->level == 4 ? compare_4
-						  : r->level == 8 ? compare_8
-								  : compare_12;
 	char *a = string(), *b = string();
 	bool done = false;
 	activity_t other;
@@ -213,6 +277,22 @@ static void compare(struct run *r)
 	r->ops = (uint64_t)r->n;
 	free(a);
 	free(b);
+}
+
+static void compare(struct run *r)
+{
+	compare_by(r, r->plain		? compare_plain
+		      : r->level == 4 ? compare_4
+		      : r->level == 8 ? compare_8
+				      : compare_12);
+}
+
+static void compare_nested(struct run *r)
+{
+	compare_by(r, r->plain		? compare_plain
+		      : r->level == 4 ? nested_4
+		      : r->level == 8 ? nested_8
+				      : nested_12);
 }
 
 static void sums(struct run *r)
@@ -289,23 +369,26 @@ static void hashes(struct run *r)
 static const struct {
 	const char *name;
 	void (*run)(struct run *);
-} cases[] = {{"chain", chain}, {"ring", ring},	    {"calls", calls}, {"strcmp", compare},
-	     {"sum", sums},    {"matmul", matmuls}, {"sort", sorts},  {"hash", hashes}};
+} cases[] = {{"spawn", spawn},	  {"chain", chain},	     {"ring", ring},	 {"calls", calls}, {"linear", linear_calls},
+	     {"strcmp", compare}, {"nested", compare_nested}, {"sum", sums},	 {"matmul", matmuls},
+	     {"sort", sorts},	  {"hash", hashes}};
 
 int activity_main(int argc, char **argv)
 {
 	struct run r = {.n = lab_number(argc, argv, "n", 10),
+			.laps = lab_number(argc, argv, "laps", 1),
 			.level = (int)lab_number(argc, argv, "level", 0),
+			.tasks = (int)lab_number(argc, argv, "tasks", 100),
 			.depth = (int)lab_number(argc, argv, "depth", 0),
 			.plain = lab_number(argc, argv, "plain", 0)};
 
-	if (lab_is(argc, argv, "case", "alive"))
-		return alive(&r);
+	if (lab_is(argc, argv, "case", "memory"))
+		return memory(&r, (uint64_t)lab_number(argc, argv, "mb", 0) << 20);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		if (lab_is(argc, argv, "case", cases[i].name)) {
 			cases[i].run(&r);
 			return lab_report(r.ops, r.result);
 		}
-	fprintf(stderr, "usage: case=NAME n=COUNT [level=L] [depth=D] [plain=1]\n");
+	fprintf(stderr, "usage: case=NAME n=COUNT [laps=L] [level=L] [tasks=T] [depth=D] [plain=1], or case=memory mb=BUDGET\n");
 	return 2;
 }

@@ -33,6 +33,29 @@ LAB_NOINLINE LAB_ATOMIC static int call_plain(int n, int x)
 	return n < 2 ? lab_table[x] : call_plain(half, call_plain(n - half, x));
 }
 
+/* A chain of calls. The compilers see nothing that would make a loop of it. */
+LAB_NOINLINE static int linear(int n)
+{
+	int below = 0;
+
+	if (n) {
+		below = linear(n - 1);
+		LAB_HIDE(below);
+	}
+	return below + 1;
+}
+
+LAB_NOINLINE LAB_ATOMIC static int linear_plain(int n)
+{
+	int below = 0;
+
+	if (n) {
+		below = linear_plain(n - 1);
+		LAB_HIDE(below);
+	}
+	return below + 1;
+}
+
 LAB_BOTH(int64_t, sum, (const int *a, long n), {
 	int64_t s = 0;
 	for (long i = 0; i < n; i++)

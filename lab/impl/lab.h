@@ -125,6 +125,18 @@ static inline uint64_t lab_page_tables(void)
 	return lab_process_bytes("self/status", "VmPTE:");
 }
 
+/* False when the process takes `bytes` more than `resident_before`. Rough, because it is asked often. */
+static inline bool lab_has_room(uint64_t resident_before, uint64_t bytes)
+{
+	uint64_t pages = 0;
+	FILE *stream = fopen("/proc/self/statm", "r");
+
+	if (!stream || fscanf(stream, "%*u %" SCNu64, &pages) != 1)
+		lab_die("/proc/self/statm");
+	fclose(stream);
+	return pages * 4096 < resident_before + bytes;
+}
+
 /* `more`: further members of the JSON object, each preceded by a comma; or "". */
 static inline int lab_report_more(uint64_t ops, const char *result, const char *more)
 {

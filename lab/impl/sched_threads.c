@@ -4,6 +4,8 @@
  *
  *   ./program case=NAME n=COUNT share=S
  *
+ *   ./program case=memory mb=BUDGET
+ *
  * Only a share of the operations is done, one in S, because each takes microseconds; the answer is that of all.
  */
 #define _GNU_SOURCE
@@ -13,7 +15,7 @@
 #include <semaphore.h>
 
 struct run {
-	int64_t n, share, result;
+	int64_t n, share, tasks, result;
 	uint64_t ops;
 };
 
@@ -208,9 +210,41 @@ static void chain(struct run *r)
 	r->result = r->n;
 }
 
+static struct spawner {
+	pthread_t threads[2];
+	int64_t n, ended;
+	sem_t end;
+} spawner;
+
+/* Each waits for the one before it, and then spawns the next. */
+static void *spawns_next(void *which)
+{
+	intptr_t i = (intptr_t)which;
+
+	if (i)
+		pthread_join(spawner.threads[(i - 1) % 2], NULL);
+	spawner.ended++;
+	if (i + 1 < spawner.n)
+		spawner.threads[(i + 1) % 2] = start(spawns_next, (void *)(i + 1));
+	else
+		sem_post(&spawner.end);
+	return NULL;
+}
+
+static void spawn(struct run *r)
+{
+	sem_init(&spawner.end, 0, 0);
+	spawner.n = r->n / r->share;
+	spawner.threads[0] = start(spawns_next, NULL);
+	sem_wait(&spawner.end);
+	pthread_join(spawner.threads[(spawner.n - 1) % 2], NULL);
+	r->ops = (uint64_t)spawner.ended;
+	r->result = spawner.ended * r->share;
+}
+
 static struct ring {
-	sem_t sems[10];
-	int64_t rounds;
+	sem_t *sems;
+	int64_t tasks, rounds;
 } ring;
 
 static void *turns(void *which)
@@ -219,39 +253,90 @@ static void *turns(void *which)
 
 	for (int64_t k = 0; k < ring.rounds; k++) {
 		sem_wait(&ring.sems[i]);
-		sem_post(&ring.sems[(i + 1) % 10]);
+		sem_post(&ring.sems[(i + 1) % ring.tasks]);
 	}
 	return NULL;
 }
 
 static void sem_ring(struct run *r)
 {
-	pthread_t ten[10];
+	pthread_t *all = calloc((size_t)r->tasks, sizeof *all);
 
+	ring = (struct ring){calloc((size_t)r->tasks, sizeof *ring.sems), r->tasks, r->n / r->tasks / r->share};
+	if (!all || !ring.sems)
+		lab_die("calloc");
 	on_one_core();
-	ring.rounds = r->n / 10 / r->share;
-	for (int i = 0; i < 10; i++)
+	for (int64_t i = 0; i < r->tasks; i++)
 		sem_init(&ring.sems[i], 0, 0);
-	for (intptr_t i = 0; i < 10; i++)
-		ten[i] = start(turns, (void *)i);
+	for (intptr_t i = 0; i < r->tasks; i++)
+		all[i] = start(turns, (void *)i);
 	sem_post(&ring.sems[0]);
-	for (int i = 0; i < 10; i++)
-		pthread_join(ten[i], NULL);
-	r->ops = (uint64_t)ring.rounds * 10;
+	for (int64_t i = 0; i < r->tasks; i++)
+		pthread_join(all[i], NULL);
+	r->ops = (uint64_t)(ring.rounds * r->tasks);
 	r->result = r->n;
+	free(ring.sems);
+	free(all);
+}
+
+/* ---- memory ----------------------------------------------------------------------------------------------------- */
+
+static int64_t waiting; /* atomic */
+static sem_t gate;
+
+static void *waits(void *unused)
+{
+	__atomic_fetch_add(&waiting, 1, __ATOMIC_RELAXED);
+	sem_wait(&gate);
+	return unused;
+}
+
+/* Of all processes: others must not start or end many threads meanwhile. */
+static uint64_t kernel_stacks(void)
+{
+	return lab_process_bytes("meminfo", "KernelStack:");
+}
+
+/* Threads that wait, until their memory is as much as the budget, or the system makes no more. Their stacks in the
+ * kernel count, too. */
+static int memory(uint64_t budget)
+{
+	uint64_t resident = lab_resident(), tables = lab_page_tables(), stacks = kernel_stacks(), more = 0;
+	int64_t made = 0;
+	pthread_attr_t detached;
+	pthread_t thread;
+
+	sem_init(&gate, 0, 0);
+	pthread_attr_init(&detached);
+	pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+	lab_start();
+	while (lab_has_room(resident, more < budget ? budget - more : 0) &&
+	       !pthread_create(&thread, &detached, waits, NULL)) {
+		made++;
+		while (__atomic_load_n(&waiting, __ATOMIC_RELAXED) < made)
+			sched_yield();
+		if (made % 64 == 0)
+			more = kernel_stacks() - stacks;
+	}
+	lab_stop();
+	return lab_report_memory((uint64_t)made, resident + stacks - kernel_stacks(), tables, waiting == made);
 }
 
 static const struct {
 	const char *name;
 	void (*run)(struct run *r);
 } cases[] = {{"spawn_join", spawn_join}, {"yield", yield}, {"hop", hop_on_one_core}, {"hop2", hop},
-	     {"mutex", mutex},		 {"chain", chain}, {"ring", sem_ring}};
+	     {"mutex", mutex},		 {"spawn", spawn}, {"chain", chain}, {"ring", sem_ring}};
 
 int main(int argc, char **argv)
 {
-	struct run r = {.n = lab_number(argc, argv, "n", 1000), .share = lab_number(argc, argv, "share", 1)};
+	struct run r = {.n = lab_number(argc, argv, "n", 1000),
+			.share = lab_number(argc, argv, "share", 1),
+			.tasks = lab_number(argc, argv, "tasks", 100)};
 	size_t i = 0, count = sizeof(cases) / sizeof(*cases);
 
+	if (lab_is(argc, argv, "case", "memory"))
+		return memory((uint64_t)lab_number(argc, argv, "mb", 1) << 20);
 	while (i < count && !lab_is(argc, argv, "case", cases[i].name))
 		i++;
 	if (i == count)

@@ -370,24 +370,48 @@ func spawnChain(n int64) answer {
 	return answer{ops: n, result: ended}
 }
 
-// Ten tasks in a ring, each with a semaphore.
+// Each waits for the one before it, and then spawns the next.
+func spawn(n int64) answer {
+	workers()
+	ended, end := int64(0), make(chan struct{})
+	var next func(i int64, before, self chan struct{})
+	next = func(i int64, before, self chan struct{}) {
+		if before != nil {
+			<-before
+		}
+		ended++
+		if i+1 < n {
+			go next(i+1, self, make(chan struct{}))
+		} else {
+			close(end)
+		}
+		close(self)
+	}
+	start()
+	go next(0, nil, make(chan struct{}))
+	<-end
+	stop()
+	return answer{ops: n, result: ended}
+}
+
+// Tasks in a ring, each with a semaphore.
 func semRing(n int64) answer {
 	workers()
-	const size = 10
-	var sems [size]chan struct{}
+	size := number("tasks", 100)
+	sems := make([]chan struct{}, size)
 	for i := range sems {
 		sems[i] = make(chan struct{}, 1)
 	}
 	turns := int64(0)
 	var group sync.WaitGroup
-	group.Add(size)
+	group.Add(int(size))
 	start()
 	for i := range sems {
 		go func() {
 			for k := int64(0); k < n/size; k++ {
 				<-sems[i]
 				turns++
-				sems[(i+1)%size] <- struct{}{}
+				sems[(int64(i)+1)%size] <- struct{}{}
 			}
 			group.Done()
 		}()
@@ -802,23 +826,38 @@ func proc(file, field string) int64 {
 	return 0
 }
 
+// resident memory, roughly
+func spent() int64 {
+	text, _ := os.ReadFile("/proc/self/statm")
+	pages, _ := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
+	return pages * 4096
+}
+
+// Goroutines that wait: n of them, or as many as take mb MiB.
 func memory(n int64) answer {
+	budget := number("mb", 0) << 20
 	wait, started := make(chan struct{}), make(chan struct{})
 	runtime.GC()
 	resident, tables := proc("/proc/self/smaps_rollup", "Rss:"), proc("/proc/self/status", "VmPTE:")
 	start()
-	for i := int64(0); i < n; i++ {
+	made := int64(0)
+	for budget == 0 && made < n || budget != 0 && (made%1024 != 0 || spent() < resident+budget) {
 		go func() {
 			started <- struct{}{}
 			<-wait
 		}()
 		<-started
+		made++
 	}
 	stop()
+	result := made
+	if budget != 0 {
+		n, result = made, 1
+	}
 	r := float64(proc("/proc/self/smaps_rollup", "Rss:")-resident) / float64(n)
 	t := float64(proc("/proc/self/status", "VmPTE:")-tables) / float64(n)
 	more := fmt.Sprintf(", \"bytes\": %.1f, \"resident\": %.1f, \"page_tables\": %.1f", r+t, r, t)
-	return answer{ops: n, result: n, more: more}
+	return answer{ops: n, result: result, more: more}
 }
 
 // ----------------------------------------------------------------------------------------------------------------
@@ -846,7 +885,7 @@ func main() {
 		"life_warm": lifeWarm, "memory": memory, "task_memory": memory,
 		"spawn_join": spawnJoin, "yield": yieldAmongTen, "hop": hop, "skynet": skynet,
 		"mutex": mutex, "select": selectOfEight, "ring": ring, "fan": fan, "chain": chain,
-		"spawn_chain": spawnChain, "sem_ring": semRing, "calls": calls,
+		"spawn": spawn, "spawn_chain": spawnChain, "sem_ring": semRing, "calls": calls,
 		"timers_fire": timersFire, "timers_cancel": timersCancel, "long_task": longTask, "idle": idle,
 		"pipe": byPipe, "tcp": byTCP, "echo": server, "accept": server, "idle_memory": server, "late": late, "udp": datagrams,
 		"file": readFile, "cancel": cancelRead,
