@@ -45,6 +45,14 @@ def _meant(text, parser):
     return f": did you mean '{near[0]}'?" if near else ""
 
 
+def _changes(text):
+    """mb=1024,n=5"""
+    try:
+        return {name: int(value) for name, value in (pair.split("=") for pair in _list(text))}
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"'{text}' is not NAME=NUMBER[,NAME=NUMBER…]") from error
+
+
 def _narrow(prog):
     return argparse.HelpFormatter(prog, width=min(100, shutil.get_terminal_size().columns))
 
@@ -63,6 +71,8 @@ def arguments(argv):
     parser.add_argument("--policy", metavar="P[:SIZE],…", type=_list, default=list(describe.POLICIES),
                         help=f"stack policies: {names} (default: all), with a size for all of an experiment's stacks "
                              "that ask for none (commit:1M)")
+    parser.add_argument("--set", metavar="NAME=N,…", type=_changes, default={},
+                        help="other numbers for parameters of the cases, such as mb=1024: then contenders' answers are compared with each other")
     parser.add_argument("--tables", action="store_true",
                         help="print all figures, which the report has; few cases are printed anyway")
     parser.add_argument("--targets", action="store_true",
@@ -272,7 +282,10 @@ def point_latest(folder):
 def run(options, source):
     progress = Progress()
     folders = [HERE / "descriptions", *options.descriptions]
-    experiments = select(describe.load(folders, options.size, options.policy), options.only)
+    experiments = select(describe.load(folders, options.size, options.policy, options.set), options.only)
+    unknown = set(options.set) - {name for e in experiments for c in e.cases for name in c.params}
+    if unknown:
+        raise Stop(f"--set: no case that is chosen has a parameter '{sorted(unknown)[0]}'")
     if options.list:
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         list_all(experiments)

@@ -95,8 +95,8 @@ class Experiment:
     cases: list
 
 
-def load(folders, size, policies):
-    """All experiments in the folders, in order, at the given size and for the given policies."""
+def load(folders, size, policies, changes=None):
+    """All experiments in the folders, in order, at the given size and for the given policies; parameters that `changes` names differ."""
     known = {}
     experiments = []
     for folder in folders:
@@ -106,7 +106,7 @@ def load(folders, size, policies):
     for folder in folders:
         for path in sorted(Path(folder).glob("*.toml")):
             if path.name not in NOT_EXPERIMENTS:
-                experiments.append(_experiment(path, known, size, policies))
+                experiments.append(_experiment(path, known, size, policies, changes or {}))
     seen = set()
     for e in experiments:
         if e.id in seen:
@@ -137,7 +137,7 @@ def _check_keys(path, what, table, allowed):
         raise DescriptionError(f"{path}: {what}: unknown key {', '.join(sorted(unknown))}")
 
 
-def _experiment(path, known, size, policies):
+def _experiment(path, known, size, policies, changes):
     text = _read(path)
     _check_keys(path, "the experiment", text, EXPERIMENT_KEYS)
     contenders = dict(known)
@@ -145,7 +145,7 @@ def _experiment(path, known, size, policies):
         _check_keys(path, f"contender {name}", table, CONTENDER_KEYS)
         contenders[name] = table
     try:
-        cases = [_case(path, text, {**{k: text[k] for k in INHERITED if k in text}, **c}, contenders, size, policies)
+        cases = [_case(path, text, {**{k: text[k] for k in INHERITED if k in text}, **c}, contenders, size, policies, changes)
                  for c in text["case"]]
         return Experiment(text["id"], text.get("order", 1000), text["title"], text["source"],
                           " ".join(text["about"].split()), text.get("plot", "dots"), text.get("x_title", ""),
@@ -154,15 +154,16 @@ def _experiment(path, known, size, policies):
         raise DescriptionError(f"{path}: {error} is missing") from error
 
 
-def _case(path, experiment, case, contenders, size, policies):
+def _case(path, experiment, case, contenders, size, policies, changes):
     _check_keys(path, f"case {case.get('id')}", case, CASE_KEYS)
     if size not in case.get("sizes", SIZES):
         return None
     if case["unit"] not in UNITS:
         raise DescriptionError(f"{path}: case {case['id']}: the unit must be one of {', '.join(UNITS)}")
-    params = case[size]
+    params = {name: changes.get(name, value) for name, value in case[size].items()}
     readable = {k: f"{v:,}".replace(",", "\N{NARROW NO-BREAK SPACE}") for k, v in params.items()}
     expect = case.get("expect", {})
+    answer = expect.get("any", expect.get(size) if params == case[size] else None)
     chosen = []
     for name in case["contenders"]:
         if name not in contenders:
@@ -171,7 +172,7 @@ def _case(path, experiment, case, contenders, size, policies):
     axis = experiment.get("x")
     reference = _reference(case, size)
     return Case(case["id"], case.get("title", case["id"]).format(**readable), case.get("about", ""), case["unit"],
-                case.get("figure"), case["per"], case.get("baseline", ""), params, expect.get(size), case["test"], expect.get("test"),
+                case.get("figure"), case["per"], case.get("baseline", ""), params, answer, case["test"], expect.get("any", expect.get("test")),
                 chosen, case.get("needs_memory", {}).get(size, 0),
                 {p: sizes.get(size, 0) for p, sizes in case.get("policy_memory", {}).items()},
                 _published(path, case, params), reference, _yardstick(contenders) if reference and case["unit"] != "B" else None,

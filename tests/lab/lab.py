@@ -604,6 +604,7 @@ def sizes():
 
 def mistakes(env):
     for what, arguments in (("an unknown experiment", ("--only", "Z9")), ("an unknown policy", ("--policy", "best")),
+                            ("an unknown parameter", ("--only", "E", "--set", "megabytes=7")), ("a parameter without a number", ("--set", "mb=x")),
                             ("a file that is no result", ("--replot", SOURCE / "lab" / "run.py"))):
         run = lab(env, *arguments)
         check(f"{what} is reported in one line", (run.returncode != 2 or "Traceback" in run.stderr) and run.stderr)
