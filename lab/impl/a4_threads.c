@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A4 threads: t threads run `laps` coroutines each, which perform async_op(i) for i = n…1; a recursive handler returns
- * (i + rest) XOR 0xABCDEF. The sum over all threads is the result. plain=1: the recursion alone.
+ * A4 threads: t threads run `laps` coroutines each, which perform async_op(i) for i = n…1, and return their thread's
+ * number, from 1; a recursive handler returns (i + rest) XOR 0xABCDEF, where the last rest is that number. The sum
+ * over all threads is the result. plain=1: the recursion alone.
  */
 #include "lab.h"
 #include <pthread.h>
@@ -11,18 +12,18 @@ WEFT_EFFECT(int64_t, async_op, int64_t, i);
 
 struct job {
 	pthread_t thread;
-	int64_t n, laps, sum;
+	int64_t number, n, laps, sum;
 	bool plain;
 };
 
 static void *body(void *arg)
 {
-	const int64_t *n = arg;
+	const struct job *job = arg;
 	int64_t i;
 
-	for (i = *n; i > 0; i--)
+	for (i = job->n; i > 0; i--)
 		async_op(i);
-	return NULL;
+	return (void *)(intptr_t)job->number;
 }
 
 static int64_t handle(weft_coro_t *k)
@@ -31,15 +32,15 @@ static int64_t handle(weft_coro_t *k)
 	int64_t i;
 
 	if (weft_returned(r))
-		return 0;
+		return (intptr_t)r.payload;
 	i = weft_args(async_op, r)->i;
 	weft_reply(async_op, r, i);
 	return (i + handle(k)) ^ 0xABCDEF;
 }
 
-static int64_t run(int64_t n)
+static int64_t run(struct job *job)
 {
-	weft_coro_t *k = weft_create(body, &n);
+	weft_coro_t *k = weft_create(body, job);
 	int64_t result;
 
 	if (!k)
@@ -49,13 +50,13 @@ static int64_t run(int64_t n)
 	return result;
 }
 
-static LAB_NOINLINE int64_t run_plain(int64_t n)
+static LAB_NOINLINE int64_t run_plain(int64_t n, int64_t number)
 {
 	int64_t rest;
 
 	if (n == 0)
-		return 0;
-	rest = run_plain(n - 1);
+		return number;
+	rest = run_plain(n - 1, number);
 	LAB_HIDE(rest);
 	return (n + rest) ^ 0xABCDEF;
 }
@@ -66,7 +67,7 @@ static void *work(void *arg)
 	int64_t i;
 
 	for (i = 0; i < job->laps; i++)
-		job->sum += job->plain ? run_plain(job->n) : run(job->n);
+		job->sum += job->plain ? run_plain(job->n, job->number) : run(job);
 	return NULL;
 }
 
@@ -82,7 +83,7 @@ int main(int argc, char **argv)
 		lab_die("t must be 1…64");
 	lab_start();
 	for (i = 0; i < t; i++) {
-		jobs[i] = (struct job){.n = n, .laps = laps, .plain = plain};
+		jobs[i] = (struct job){.number = i + 1, .n = n, .laps = laps, .plain = plain};
 		if (pthread_create(&jobs[i].thread, NULL, work, &jobs[i]))
 			lab_die("pthread_create");
 	}

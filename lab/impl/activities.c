@@ -281,18 +281,12 @@ static void compare_by(struct run *r, int (*with)(const char *, const char *))
 
 static void compare(struct run *r)
 {
-	compare_by(r, r->plain		? compare_plain
-		      : r->level == 4 ? compare_4
-		      : r->level == 8 ? compare_8
-				      : compare_12);
+	compare_by(r, r->plain ? compare_plain : r->level == 4 ? compare_4 : r->level == 8 ? compare_8 : compare_12);
 }
 
 static void compare_nested(struct run *r)
 {
-	compare_by(r, r->plain		? compare_plain
-		      : r->level == 4 ? nested_4
-		      : r->level == 8 ? nested_8
-				      : nested_12);
+	compare_by(r, r->plain ? compare_plain : r->level == 4 ? nested_4 : r->level == 8 ? nested_8 : nested_12);
 }
 
 static void sums(struct run *r)
@@ -369,9 +363,10 @@ static void hashes(struct run *r)
 static const struct {
 	const char *name;
 	void (*run)(struct run *);
-} cases[] = {{"spawn", spawn},	  {"chain", chain},	     {"ring", ring},	 {"calls", calls}, {"linear", linear_calls},
-	     {"strcmp", compare}, {"nested", compare_nested}, {"sum", sums},	 {"matmul", matmuls},
-	     {"sort", sorts},	  {"hash", hashes}};
+} cases[] = {
+    {"spawn", spawn},	 {"chain", chain},	     {"ring", ring}, {"calls", calls},	  {"linear", linear_calls},
+    {"strcmp", compare}, {"nested", compare_nested}, {"sum", sums},  {"matmul", matmuls}, {"sort", sorts},
+    {"hash", hashes}};
 
 int activity_main(int argc, char **argv)
 {
@@ -389,6 +384,8 @@ int activity_main(int argc, char **argv)
 			cases[i].run(&r);
 			return lab_report(r.ops, r.result);
 		}
-	fprintf(stderr, "usage: case=NAME n=COUNT [laps=L] [level=L] [tasks=T] [depth=D] [plain=1], or case=memory mb=BUDGET\n");
+	fprintf(
+	    stderr,
+	    "usage: case=NAME n=COUNT [laps=L] [level=L] [tasks=T] [depth=D] [plain=1], or case=memory mb=BUDGET\n");
 	return 2;
 }

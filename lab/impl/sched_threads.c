@@ -326,7 +326,7 @@ static const struct {
 	const char *name;
 	void (*run)(struct run *r);
 } cases[] = {{"spawn_join", spawn_join}, {"yield", yield}, {"hop", hop_on_one_core}, {"hop2", hop},
-	     {"mutex", mutex},		 {"spawn", spawn}, {"chain", chain}, {"ring", sem_ring}};
+	     {"mutex", mutex},		 {"spawn", spawn}, {"chain", chain},	     {"ring", sem_ring}};
 
 int main(int argc, char **argv)
 {

@@ -24,7 +24,7 @@ NOT_EXPERIMENTS = ("contenders.toml", "findings.toml", "targets.toml")
 
 INHERITED = ("program", "peer", "contenders", "policies", "baseline", "unit", "figure", "per", "published",
              "published_unit", "published_baseline", "published_title", "reference", "reference_sizes", "reference_unit",
-             "reference_ops", "helper", "rate")
+             "reference_ops", "helper", "rate", "whole")
 CASE_KEYS = set(INHERITED) | {"id", "name", "title", "about", "expect", "needs_memory", "policy_memory",
                                "rounds", "sizes", "x"} | set(SIZES)
 EXPERIMENT_KEYS = set(INHERITED) | {"id", "order", "title", "source", "about", "case", "contender", "plot", "x",
@@ -80,6 +80,7 @@ class Case:
     x: float | None
     # Of a case that mostly waits, which no budget of CPU time ends: at most. With a figure of its own: so many.
     rounds: int | None
+    whole: bool  # the time of whole processes, from start to end
     rate: bool  # tables also say how many operations a second of CPU time is enough for
 
 
@@ -176,7 +177,7 @@ def _case(path, experiment, case, contenders, size, policies, changes):
                 chosen, case.get("needs_memory", {}).get(size, 0),
                 {p: sizes.get(size, 0) for p, sizes in case.get("policy_memory", {}).items()},
                 _published(path, case, params), reference, _yardstick(contenders) if reference and case["unit"] != "B" else None,
-                params.get(axis) if axis else None, case.get("rounds"),
+                params.get(axis) if axis else None, case.get("rounds"), bool(case.get("whole")),
                 bool(case.get("rate")) and case["unit"] != "B" and not case.get("figure"))
 
 

@@ -54,8 +54,8 @@ class Unable(Failed):
     """Nothing is wrong with the program: this system cannot run it."""
 
 
-def run_once(binary, contender, params, timeout, helper=None):
-    """One process; its figures as a dict."""
+def run_once(binary, contender, params, timeout, helper=None, whole=False):
+    """One process; its figures as a dict. `whole`: its time is that of the process, from start to end, as its parent sees it."""
     command = [str(binary), *(f"{k}={v}" for k, v in params.items()), *contender.args]
     command += [f"helper={helper}"] if helper else []
     began, busy, own = time.monotonic(), machine.busy(), _cpu_of_programs()
@@ -78,8 +78,10 @@ def run_once(binary, contender, params, timeout, helper=None):
         sample = json.loads(run.stdout)
     except ValueError as error:
         raise Failed(f"printed no figures: {run.stdout.strip()[:80]!r}") from error
-    others = machine.busy() - busy - (_cpu_of_programs() - own)
-    sample["others"] = round(max(0, others) / (time.monotonic() - began), 2)
+    cpu, wall = _cpu_of_programs() - own, time.monotonic() - began
+    sample["others"] = round(max(0, machine.busy() - busy - cpu) / wall, 2)
+    if whole:
+        sample.update(cpu=cpu, wall=wall, ops=1)
     return sample
 
 
@@ -302,7 +304,7 @@ class Laboratory:
 
     def _turn(self, series, row):
         try:
-            sample = self._run(row, series.case.params)
+            sample = self._run(row, series.case.params, series.case.whole)
         except Unable as why:
             self._cannot(series, row, str(why))
             return
@@ -323,10 +325,10 @@ class Laboratory:
             return  # its compiler is missing: figures of others cannot be scaled, and are left out
         self.pairs.append(value_of(sample, "ns"))
 
-    def _run(self, row, params):
+    def _run(self, row, params, whole=False):
         self.progress(*self.now, row.contender.title)
         helper = row.contender.helper and self.binaries.path(Builder.key(row.contender.helper))
-        return run_once(self.binaries.path(Builder.key(row.contender)), row.contender, params, self.plan.timeout, helper)
+        return run_once(self.binaries.path(Builder.key(row.contender)), row.contender, params, self.plan.timeout, helper, whole)
 
     # ---- who takes part, and who is right -------------------------------------------------------------------------
 
@@ -387,7 +389,7 @@ def _entry(series, pair):
         r["ratio"] = r["stats"]["median"] / base["stats"]["median"] if base["stats"]["median"] else None
     reference = _elsewhere(case, pair)
     return {"id": case.id, "title": case.title, "about": case.about, "unit": case.unit, "figure": case.figure, "per": case.per,
-            "params": case.params, "rate": case.rate, "x": case.x, "expect": case.expect, "baseline": base["contender"] if base else None,
+            "params": case.params, "whole": case.whole, "rate": case.rate, "x": case.x, "expect": case.expect, "baseline": base["contender"] if base else None,
             "published": _published(case.published, measured, base, reference), "reference": reference, "rows": rows}
 
 
