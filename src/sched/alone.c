@@ -56,26 +56,39 @@ static void make_crowd(void)
 
 void weft__crowd_join(void)
 {
-	if (weft__here.making || __libc_single_threaded)
-		return;
-	lock();
-	make_crowd();
-	unlock();
+	if (!__atomic_load_n(&weft__crowd, __ATOMIC_ACQUIRE)) {
+		if (weft__here.making || __libc_single_threaded)
+			return;
+		lock();
+		make_crowd();
+		unlock();
+	}
+	weft__here.company = WEFT__IN_CROWD; /* there is one until the process ends */
+}
+
+void weft__alone_lost(void)
+{
+	atomic_store_explicit(&weft__alone.inside, 0, memory_order_relaxed);
+	weft__here.company = WEFT__LOOKS;
 }
 
 bool weft__alone_begin(void)
 {
-	if (__atomic_load_n(&weft__crowd, __ATOMIC_RELAXED) || weft__here.alone)
+	bool began;
+
+	if (__atomic_load_n(&weft__crowd, __ATOMIC_RELAXED) || weft__here.company == WEFT__ALONE)
 		return false;
 	lock();
 	/* A second thread that would be alone; and ThreadSanitizer knows nothing of the barrier. */
 	if (atomic_load_explicit(&weft__alone.allowed, memory_order_relaxed) || weft__on_tsan())
 		make_crowd();
-	weft__here.alone = !__atomic_load_n(&weft__crowd, __ATOMIC_RELAXED);
-	if (weft__here.alone)
+	began = !__atomic_load_n(&weft__crowd, __ATOMIC_RELAXED);
+	if (began) {
+		weft__here.company = WEFT__ALONE;
 		atomic_store_explicit(&weft__alone.allowed, true, memory_order_relaxed);
+	}
 	unlock();
-	return weft__here.alone;
+	return began;
 }
 
 void weft__alone_end(bool began)
@@ -83,7 +96,7 @@ void weft__alone_end(bool began)
 	if (!began)
 		return;
 	lock();
-	weft__here.alone = false;
+	weft__here.company = WEFT__LOOKS;
 	atomic_store_explicit(&weft__alone.allowed, false, memory_order_relaxed);
 	unlock();
 }
@@ -93,7 +106,7 @@ static void begin_as_child(void)
 {
 	weft__alone.lock = 0;
 	atomic_store_explicit(&weft__alone.inside, 0, memory_order_relaxed);
-	atomic_store_explicit(&weft__alone.allowed, weft__here.alone, memory_order_relaxed);
+	atomic_store_explicit(&weft__alone.allowed, weft__here.company == WEFT__ALONE, memory_order_relaxed);
 }
 
 __attribute__((constructor(104))) static void begin(void)

@@ -9,8 +9,8 @@
  * and the words by which tasks are cancelled (weft__task.cancel). Other threads may read such a word at any time. The
  * first that is to change one makes a crowd of the two, and from then on, until the process ends, all are atomic:
  *
- *	the worker:      inside = 1;  alone?  then read and write the word;   inside = 0
- *	another thread:  alone = 0;   a barrier in all threads (membarrier);  wait until inside == 0;   crowd = 1
+ *	the worker:      inside = 1;   allowed?  then read and write the word;   inside = 0
+ *	another thread:  allowed = 0;  a barrier in all threads (membarrier);    wait until inside == 0;   crowd = 1
  *
  * Each writes first, and then reads what the other writes. The barrier stands for a fence in both, so one of them sees
  * what the other wrote: the worker that it is not alone any more, or the other thread that the worker is inside, for
@@ -33,9 +33,12 @@
 
 #define WEFT__HIDDEN __attribute__((visibility("hidden")))
 
+/* What a thread knows of itself. */
+enum weft__company { WEFT__IN_CROWD = -1, WEFT__LOOKS, WEFT__ALONE };
+
 struct weft__here {
-	bool alone;	 /* this thread is */
-	unsigned making; /* depth of weft_rt_run */
+	signed char company; /* enum weft__company */
+	unsigned making;     /* depth of weft_rt_run */
 };
 
 extern __thread struct weft__here weft__here WEFT__HIDDEN __attribute__((tls_model("initial-exec")));
@@ -46,8 +49,11 @@ extern struct weft__alone {
 	uint32_t lock;	      /* of changes */
 } weft__alone WEFT__HIDDEN __attribute__((aligned(64)));
 
-/* The calling thread is about to change a word, and is not alone. */
+/* The calling thread is about to change a word, and does not know whether there is a crowd. */
 void weft__crowd_join(void) WEFT__HIDDEN;
+
+/* The calling thread was alone, and is not any more. */
+void weft__alone_lost(void) WEFT__HIDDEN;
 
 /* The calling thread resumes tasks, and no other thread does for this runtime. True: until weft__alone_end it is alone,
  * unless others come. */
@@ -64,9 +70,11 @@ struct weft__here *weft__where(void) WEFT__HIDDEN;
 /* True: until weft__step_out a word may be read and written back by plain instructions. False: atomic ones. */
 static inline __attribute__((always_inline)) bool weft__step_in(void)
 {
-	if (__atomic_load_n(&weft__crowd, __ATOMIC_ACQUIRE))
+	const signed char company = weft__here.company;
+
+	if (company < WEFT__LOOKS)
 		return false;
-	if (__builtin_expect(!weft__here.alone, 0)) {
+	if (__builtin_expect(company == WEFT__LOOKS, 0)) {
 		weft__crowd_join();
 		return false;
 	}
@@ -74,7 +82,7 @@ static inline __attribute__((always_inline)) bool weft__step_in(void)
 	weft__light_fence();
 	if (__builtin_expect(atomic_load_explicit(&weft__alone.allowed, memory_order_acquire), 1))
 		return true;
-	atomic_store_explicit(&weft__alone.inside, 0, memory_order_relaxed);
+	weft__alone_lost();
 	return false;
 }
 

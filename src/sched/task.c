@@ -19,18 +19,18 @@
 WEFT_EXCEPTION_AS(task_fails, task_fails);
 #pragma pop_macro("WEFT_NAMESPACE")
 
-static __thread __attribute__((tls_model("initial-exec"))) struct weft__worker *this_worker;
+__thread struct weft__worker *weft__this_worker __attribute__((tls_model("initial-exec")));
 
 /* Never inlined: a function that suspends must not keep the address of a thread's variable. */
 __attribute__((noinline)) struct weft__worker *weft__worker(void)
 {
-	return this_worker;
+	return weft__this_worker;
 }
 
 void weft__set_worker(struct weft__worker *w)
 {
 	weft__set_operations_left(0);
-	this_worker = w;
+	weft__this_worker = w;
 }
 
 /*
@@ -412,7 +412,7 @@ static WEFT__COLD void take_back_after_others(struct weft__task *task, uintptr_t
 }
 
 /* The wait is over: its waiter will be gone. */
-static void end_wait(struct weft__task *task)
+static inline __attribute__((always_inline)) void end_wait(struct weft__task *task)
 {
 	weft_waiter_t *w = task->wait;
 	uintptr_t published = (uintptr_t)w;
@@ -466,7 +466,7 @@ static bool park(struct weft__worker *w, struct weft__task *task, weft_waiter_t 
 	if (waiter->timer.at != WEFT_NEVER)
 		weft__arm(w, &waiter->timer);
 	weft__seen_release(task);
-	if (weft_waiter_park(waiter))
+	if (!(weft__waiter_become_here(waiter, WEFT__PARKED) & WEFT__DONE)) /* weft_waiter_park, without a call */
 		return true;
 	weft__seen_acquire(waiter);
 	end_wait(task);

@@ -307,17 +307,24 @@ static struct weft__task *exchange_slot(struct weft__worker *w, struct weft__tas
 	return other;
 }
 
-static void ready_next(struct weft__worker *w, struct weft__task *task)
+/* The slot had another task, or somebody is idle. */
+static __attribute__((noinline)) void tell_of_more(struct weft__worker *w, struct weft__task *other)
 {
-	struct weft__task *other = exchange_slot(w, task);
-
 	if (other) {
 		add(w, other);
 		atomic_thread_fence(memory_order_seq_cst);
 		notify(w->rt);
-	} else if (__builtin_expect(atomic_load_explicit(&w->rt->idle, memory_order_relaxed), 0)) {
+	} else {
 		want_watcher(w);
 	}
+}
+
+static inline __attribute__((always_inline)) void ready_next(struct weft__worker *w, struct weft__task *task)
+{
+	struct weft__task *other = exchange_slot(w, task);
+
+	if (other || __builtin_expect(atomic_load_explicit(&w->rt->idle, memory_order_relaxed), 0))
+		tell_of_more(w, other);
 }
 
 void weft__ready_fresh(struct weft__worker *w, struct weft__task *task)
@@ -375,10 +382,9 @@ static void ready_from_outside(struct weft__rt *rt, struct weft__task *task)
 	weft__outside_end(rt);
 }
 
-void weft__ready(struct weft__task *task, bool next)
+static __attribute__((noinline)) void ready_otherwise(struct weft__worker *w, struct weft__task *task, bool next)
 {
 	struct weft__rt *rt = task->rt;
-	struct weft__worker *w = weft__worker();
 
 	weft__seen_release(task);
 	if (__builtin_expect(rt->sim != NULL, 0)) {
@@ -399,6 +405,28 @@ void weft__ready(struct weft__task *task, bool next)
 		/* The pick that follows is a fence, and notifies. */
 		add(w, task);
 	}
+}
+
+/* May this worker run it next? */
+static inline bool is_at_home(const struct weft__worker *w, const struct weft__task *task)
+{
+	if (MIGRATE || !w)
+		return false;
+	return w->rt == task->rt && w->current && !w->rt->sim && !weft__task_has(task, WEFT__BLOCKING) &&
+	       !task->pinned && !w->helper;
+}
+
+/* Nothing is called before the task is in the slot, and nothing saved for that: a switch is so short. */
+void weft__ready(struct weft__task *task, bool next)
+{
+	struct weft__worker *w = weft__this_worker;
+
+	if (weft__unlikely(weft__on_tsan()) || !next || __builtin_expect(!is_at_home(w, task), 0)) {
+		ready_otherwise(w, task, next);
+		return;
+	}
+	weft__count(&w->wakes, 1);
+	ready_next(w, task);
 }
 
 /* ---- picking --------------------------------------------------------------------------------------------------- */
@@ -543,7 +571,7 @@ static void take_spawned(struct weft__worker *w)
 	}
 }
 
-static struct weft__task *take_slot(struct weft__worker *w)
+static inline __attribute__((always_inline)) struct weft__task *take_slot(struct weft__worker *w)
 {
 	if (!atomic_load_explicit(&w->slot, memory_order_relaxed))
 		return NULL;
@@ -639,11 +667,11 @@ static inline struct weft__task *take_queued(struct weft__worker *w)
 	return w->pins_next ? weft__ring_take(&w->ring) : take_pin(w);
 }
 
-static struct weft__task *pick_own(struct weft__worker *w)
+static __attribute__((noinline)) struct weft__task *pick_other(struct weft__worker *w)
 {
 	struct weft__task *task = NULL;
 
-	if (w->streak < STREAK && ((task = take_slot(w)) || (task = weft__fresh_take(&w->fresh)))) {
+	if (w->streak < STREAK && (task = weft__fresh_take(&w->fresh))) {
 		w->streak++;
 		return task;
 	}
@@ -653,6 +681,17 @@ static struct weft__task *pick_own(struct weft__worker *w)
 	w->streak = 0;
 	task = take_queued(w);
 	return task ? task : weft__fresh_take(&w->fresh);
+}
+
+static inline __attribute__((always_inline)) struct weft__task *pick_own(struct weft__worker *w)
+{
+	struct weft__task *task = NULL;
+
+	if (w->streak < STREAK && (task = take_slot(w))) {
+		w->streak++;
+		return task;
+	}
+	return pick_other(w);
 }
 
 /* The newest of the older half; the others lie as they lay, so that a large tree is not walked in breadth. */

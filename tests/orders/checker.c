@@ -952,6 +952,8 @@ static void begin(void)
 	o.threads[MAIN] = (struct thread){.now = {{1}}, .seen = {{1}}};
 	if (&weft__crowd)
 		weft__crowd = !o.what->no_crowd;
+	if (weft__where)
+		*weft__where() = (struct weft__here){0};
 	if (o.what->begin)
 		o.what->begin();
 	for (unsigned i = 0; i < THREADS - 1 && o.what->thread[i]; i++)
