@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Programs that nobody here wrote (Lua as C and as C++, SQLite, a JSON library; zstd, xz and tcc with their own tests) and one in C++ of our
-# own, compiled for linked stacks by `weft cc`: in main, in coroutines, in threads, migrating, on first chunks of 16 KB. What they print must be what plain builds print.
-# And how many instructions it costs. Lua and SQLite wholly yielding, in activities.
+# Programs that nobody here wrote (Lua as C and as C++, SQLite, a JSON library; zstd, libxml2, xz, re2, tcc and SQLite with their own tests)
+# and one in C++ of our own, compiled for linked stacks by `weft cc`: in main, in coroutines, in threads, migrating, on first chunks of 16 KB.
+# What they print must be what plain builds print. And how many instructions it costs. Lua and SQLite wholly yielding, in activities.
 weft_part(real tools SLOW)
 
 set(real ${weft_tests}/real/real.py)
@@ -81,12 +81,14 @@ if(WEFT_CLANG)
 	real_test(lua.plain.clang "" real.sources "" reference lua ${weft_clang})
 endif()
 
-# The tests that programs bring along: each day's run takes one instrumentation and one optimization level (own_tests.py).
+# The tests that programs bring along: each day's run takes half of the programs, one instrumentation and one optimization level
+# (own_tests.py).
 set(own ${weft_tests}/real/own_tests.py)
 weft_test(own.fetch COMMAND ${own} fetch SECONDS 600)
 set(own_tests)
+execute_process(COMMAND ${own} today OUTPUT_VARIABLE today OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 foreach(compiler IN LISTS weft_compilers)
-	foreach(program zstd xz tcc)
+	foreach(program IN LISTS today)
 		weft_test(own.${program}.${compiler} COMMAND ${own} runs ${program} ${weft_${compiler}} NEEDS ${weft_cc} SECONDS 900)
 		list(APPEND own_tests real.own.${program}.${compiler})
 	endforeach()
