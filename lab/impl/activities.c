@@ -15,7 +15,7 @@
 struct run {
 	int64_t n, laps, result;
 	uint64_t ops;
-	int level; /* calls at most so many levels above the leaves are atomic; strcmp yields every 2^level characters */
+	int level;	  /* as many levels of calls are atomic; strcmp yields every 2^level characters */
 	int tasks, depth; /* of the ring: how many, and how many calls deep each waits */
 	bool plain;
 };
