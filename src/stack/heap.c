@@ -140,21 +140,24 @@ static bool next_slab(struct weft__thread *thread)
 	return true;
 }
 
-/* A list of new blocks; what is left of a slab that is too short is lost. */
+/*
+ * A list of new blocks, each below the one before, as the frames of a contiguous stack are: a deep recursion then walks
+ * through memory in one direction, and the processor's prefetchers follow it. What is left of a slab that is too short
+ * is lost.
+ */
 static struct weft__block *cut(struct weft__thread *thread, size_t class)
 {
-	struct weft__block *list = NULL;
+	struct weft__block *list = NULL, **tail = &list;
 	size_t bytes = class * 64;
 
 	if ((size_t)(thread->slab_end - thread->slab) < bytes && !next_slab(thread))
 		return NULL;
 	for (int i = 0; i < BATCH && (size_t)(thread->slab_end - thread->slab) >= bytes; i++) {
-		struct weft__block *block = make(thread->slab, bytes, class);
-
-		thread->slab += bytes;
-		block->next = list;
-		list = block;
+		thread->slab_end -= bytes;
+		*tail = make(thread->slab_end, bytes, class);
+		tail = &(*tail)->next;
 	}
+	*tail = NULL;
 	return list;
 }
 
