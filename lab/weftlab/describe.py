@@ -13,6 +13,8 @@ INSTRUMENTATION = {"segmented": "segmented", "heap": "segmented", "lookahead": "
 SIZES = ("test", "quick", "full")
 # Published figures stand beside the parameters for which they were published. Of these, which are costs of one operation, any will do.
 ANY_SIZE = "any size"
+# What a case is measured by: CPU time, which other programs add nothing to, or wall time, where figures of wall time were published.
+CLOCKS = ("cpu", "wall")
 UNITS = {"ns": 1e9, "µs": 1e6, "ms": 1e3, "s": 1.0, "B": 1.0}
 
 # ns that a resume and a yield by the hand-written switch (limit-jmp) took where `reference` figures were measured, and the
@@ -24,7 +26,7 @@ NOT_EXPERIMENTS = ("contenders.toml", "findings.toml", "targets.toml")
 
 INHERITED = ("program", "peer", "contenders", "policies", "baseline", "unit", "figure", "per", "published",
              "published_unit", "published_baseline", "published_title", "reference", "reference_sizes", "reference_unit",
-             "reference_ops", "helper", "rate", "whole")
+             "reference_ops", "helper", "rate", "whole", "clock")
 CASE_KEYS = set(INHERITED) | {"id", "name", "title", "about", "expect", "needs_memory", "policy_memory",
                                "rounds", "sizes", "x"} | set(SIZES)
 EXPERIMENT_KEYS = set(INHERITED) | {"id", "order", "title", "source", "about", "case", "contender", "plot", "x",
@@ -82,6 +84,7 @@ class Case:
     rounds: int | None
     whole: bool  # the time of whole processes, from start to end
     rate: bool  # tables also say how many operations a second of CPU time is enough for
+    clock: str  # one of CLOCKS
 
 
 @dataclass
@@ -172,13 +175,24 @@ def _case(path, experiment, case, contenders, size, policies, changes):
         chosen += _contenders(name, contenders[name], case, policies)
     axis = experiment.get("x")
     reference = _reference(case, size)
+    published = _published(path, case, params)
     return Case(case["id"], case.get("title", case["id"]).format(**readable), case.get("about", ""), case["unit"],
                 case.get("figure"), case["per"], case.get("baseline", ""), params, answer, case["test"], expect.get("any", expect.get("test")),
                 chosen, case.get("needs_memory", {}).get(size, 0),
                 {p: sizes.get(size, 0) for p, sizes in case.get("policy_memory", {}).items()},
-                _published(path, case, params), reference, _yardstick(contenders) if reference and case["unit"] != "B" else None,
+                published, reference, _yardstick(contenders) if reference and case["unit"] != "B" else None,
                 params.get(axis) if axis else None, case.get("rounds"), bool(case.get("whole")),
-                bool(case.get("rate")) and case["unit"] != "B" and not case.get("figure"))
+                bool(case.get("rate")) and case["unit"] != "B" and not case.get("figure"),
+                _clock(path, case, "full" if published else size))
+
+
+def _clock(path, case, size):
+    """The case's clock at this size: { full = "wall" } says that small sizes are measured by CPU time. A case beside which published
+    figures stand has the full size's, whatever its size is called."""
+    clock = case.get("clock", {}).get(size, CLOCKS[0])
+    if clock not in CLOCKS:
+        raise DescriptionError(f"{path}: case {case['id']}: the clock must be one of {', '.join(CLOCKS)}")
+    return clock
 
 
 def _yardstick(contenders):

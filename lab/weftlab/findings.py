@@ -45,7 +45,8 @@ def _one(entry, cases, size):
         return None
     beside = ratios(entry.get("beside", []), lambda n: SHORT.get(n, n))
     wanted = dict.fromkeys([entry["case"], entry.get("over", entry["case"])])
-    return {"text": entry["text"], "than": entry["than"], "own": own, "beside": beside, "unit": case["unit"],
+    text = entry["text"] + (", wall time" if case.get("clock") == "wall" else "")
+    return {"text": text, "than": entry["than"], "own": own, "beside": beside, "unit": case["unit"],
             "where": entry["case"], "command": command(wanted, size)}
 
 

@@ -85,20 +85,22 @@ def run_once(binary, contender, params, timeout, helper=None, whole=False):
     return sample
 
 
-def value_of(sample, unit, figure=None):
-    """What a sample says in the case's unit: the figure asked for (in seconds), bytes, or CPU time per operation."""
+def value_of(sample, unit, figure=None, clock="cpu"):
+    """What a sample says in the case's unit: the figure asked for (in seconds), bytes, or time per operation by the case's clock."""
     if unit == "B":
         return sample["bytes"]
     if figure:
         return sample[figure] * UNITS[unit]
-    return sample["cpu"] / max(1, sample["ops"]) * UNITS[unit]
+    return sample[clock] / max(1, sample["ops"]) * UNITS[unit]
 
 
-def statistics_of(samples, unit, figure=None):
-    values = sorted(value_of(s, unit, figure) for s in samples)
+def statistics_of(samples, unit, figure=None, clock="cpu"):
+    """`cpu` and `wall`: medians by either clock; the others are by the case's clock."""
+    values = sorted(value_of(s, unit, figure, clock) for s in samples)
     median = statistics.median(values)
     quartiles = statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else [median] * 3
-    walls = [s["wall"] / max(1, s["ops"]) * UNITS[unit] for s in samples] if unit != "B" and not figure else []
+    timed = unit != "B" and not figure
+    medians = {c: statistics.median(value_of(s, unit, clock=c) for s in samples) if timed else None for c in describe.CLOCKS}
     return {
         "n": len(values),
         "median": median,
@@ -107,7 +109,7 @@ def statistics_of(samples, unit, figure=None):
         "min": values[0],
         "second": values[min(1, len(values) - 1)],
         "mad": statistics.median(abs(v - median) for v in values),
-        "wall": statistics.median(walls) if walls else None,
+        **medians,
     }
 
 
@@ -124,11 +126,11 @@ class Row:
     def fail(self, status, error):
         self.status, self.error = status, error
 
-    def as_dict(self, unit, figure):
+    def as_dict(self, case):
         c = self.contender
         return {"contender": c.id, "title": c.title, "kind": c.kind, "policy": c.policy, "status": self.status,
                 "error": self.error, "result": self.result, "samples": self.samples,
-                "stats": statistics_of(self.samples, unit, figure) if self.samples else None, "ratio": None}
+                "stats": statistics_of(self.samples, case.unit, case.figure, case.clock) if self.samples else None, "ratio": None}
 
 
 @dataclass
@@ -382,14 +384,15 @@ class Laboratory:
 
 def _entry(series, pair):
     case = series.case
-    rows = [r.as_dict(case.unit, case.figure) for r in series.rows]
+    rows = [r.as_dict(case) for r in series.rows]
     measured = [r for r in rows if r["stats"]]
     base = next((r for r in measured if r["contender"] == case.baseline), measured[0] if measured else None)
     for r in measured:
         r["ratio"] = r["stats"]["median"] / base["stats"]["median"] if base["stats"]["median"] else None
     reference = _elsewhere(case, pair)
     return {"id": case.id, "title": case.title, "about": case.about, "unit": case.unit, "figure": case.figure, "per": case.per,
-            "params": case.params, "whole": case.whole, "rate": case.rate, "x": case.x, "expect": case.expect, "baseline": base["contender"] if base else None,
+            "clock": case.clock, "params": case.params, "whole": case.whole, "rate": case.rate, "x": case.x,
+            "expect": case.expect, "baseline": base["contender"] if base else None,
             "published": _published(case.published, measured, base, reference), "reference": reference, "rows": rows}
 
 

@@ -9,7 +9,7 @@ import matplotlib
 matplotlib.use("svg")
 from matplotlib import pyplot, ticker  # noqa: E402
 
-from .table import number, plain_name  # noqa: E402
+from .table import measure_of, number, plain_name  # noqa: E402
 
 INK = "#010203"  # becomes currentColor
 FAINT = "#010204"  # becomes currentColor, thinly
@@ -67,7 +67,7 @@ def _marks(case):
     marks = [_measured_mark(r, published.get(r["contender"]), unit) for r in case["rows"] if r["stats"]]
     marks.sort(key=lambda m: m["value"])
     marks += _marks_of_others(case, published, unit)
-    return marks, f"times {base['title']}" if relative else f"{case['unit']} per {case['per']}", relative
+    return marks, f"times {base['title']}" if relative else measure_of(case), relative
 
 
 def _measured_mark(row, published, unit):
@@ -189,7 +189,7 @@ def _lines(entry, cases):
     _scales(axis, [c["x"] for c in cases])
     axis.grid(color=FAINT, lw=0.6, alpha=0.18)
     axis.set_xlabel(entry["x_title"])
-    axis.set_ylabel(f"{cases[0]['unit']} per {cases[0]['per']}")
+    axis.set_ylabel(measure_of(cases[0]))
     axis.legend(fontsize=8.5, loc="upper left", bbox_to_anchor=(1.01, 1.0))
     return finish(figure, entry["id"])
 

@@ -37,6 +37,8 @@ def write(results, path):
         raw="data:application/json;base64," + base64.b64encode(raw).decode(),
         samples=_samples,
         to_base=table.to_base,
+        measure_of=table.measure_of,
+        other_clock=table.other_clock,
         noise=table.noise,
         missing=table.missing(results["skipped"]),
     )

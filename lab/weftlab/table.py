@@ -7,6 +7,7 @@ import sys
 
 from .describe import UNITS
 
+CLOCKS = {"cpu": "CPU", "wall": "wall"}
 MARKS = {"wrong": "WRONG", "broken": "BROKEN", "did not run": "–", "skipped": "–"}
 
 
@@ -193,10 +194,10 @@ def print_experiment(entry, out=sys.stdout):
 
 
 def _print_case(case, style, out):
-    print(f"\n  {case['title']}: {case['unit']} per {case['per']}", file=out)
+    print(f"\n  {case['title']}: {measure_of(case)}", file=out)
     published = (case["published"] or {}).get("values", {})
     extra = ["published"] if published else ["per CPU second"] if case.get("rate") else []
-    head = ["", "memory" if case["unit"] == "B" else "CPU", "", "wall", "ratio", *extra, "check"]
+    head = ["", "memory" if case["unit"] == "B" else CLOCKS[clock_of(case)], "", CLOCKS[other_clock(case)], "ratio", *extra, "check"]
     body = [head, *_measured_rows(case, published), *_published_rows(case, published), *_reference_rows(case, published)]
     for line in lay_out(body, "<>>>>" + ">" * len(extra) + "<"):
         line = line.replace("PASS", style.good("PASS"))
@@ -222,7 +223,7 @@ def noise(case, row):
 def _measured_rows(case, published):
     for r in (r for r in case["rows"] if r["status"] != "skipped"):
         stats = r["stats"] or {}
-        cells = [r["title"], number(stats.get("median")), spread(stats), number(stats.get("wall")), ratio(r["ratio"])]
+        cells = [r["title"], number(stats.get("median")), spread(stats), number(stats.get(other_clock(case))), ratio(r["ratio"])]
         if published:
             cells.append(ratio(published.get(r["contender"], {}).get("to_base")))
         elif case.get("rate"):
@@ -252,6 +253,20 @@ def to_base(case, value):
     """A scaled figure's ratio: both it and the scale are of best runs."""
     base = next((r["stats"]["min"] for r in case["rows"] if r["contender"] == case["baseline"] and r["stats"]), None)
     return value / base if base else None
+
+
+def clock_of(case):
+    """What the case's figures are by. Older result files do not say: they have CPU time."""
+    return case.get("clock", "cpu")
+
+
+def measure_of(case):
+    """The unit of a case's figures, in words."""
+    return f"{case['unit']}{' of wall time' if clock_of(case) == 'wall' else ''} per {case['per']}"
+
+
+def other_clock(case):
+    return "wall" if clock_of(case) == "cpu" else "cpu"
 
 
 def _verdict(row):

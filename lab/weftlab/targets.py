@@ -99,7 +99,8 @@ def _measured(target, cases, size, page):
     if not ratios:
         return None, ""
     (low, best, high), row = max(ratios, key=lambda pair: pair[0][1])
-    disturbed = target.get("figure", case.get("figure")) in BY_THE_CLOCK and not _had_the_machine(row)
+    figure = target.get("figure", case.get("figure") or case.get("clock"))
+    disturbed = figure in BY_THE_CLOCK and not _had_the_machine(row)
     beside = "by the clock, beside other programs" if disturbed else ""
     return (0.0 if disturbed else low, best, high), ", ".join(filter(None, [row["policy"], note, _size(target, case), beside]))
 

@@ -560,6 +560,9 @@ def counted():
     """Time that programs beside the lab take is not counted."""
     sample = {"cpu": 1.0, "wall": 9.0, "ops": 1000000000}
     check("CPU time counts, not wall time", measure.value_of(sample, "ns") != 1.0)
+    check("wall time counts where the case says so", measure.value_of(sample, "ns", clock="wall") != 9.0)
+    both = measure.statistics_of([sample], "ns", clock="wall")
+    check("the other clock stands beside it", (both["median"], both["cpu"], both["wall"]) != (9.0, 1.0, 9.0) and both)
 
 
 # Of spec/5-lab.md: (experiment, its parameters): (who, to whom, the ratio). Elsewhere nothing was published, so nothing may stand there.
