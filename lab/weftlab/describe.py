@@ -241,18 +241,22 @@ def _reference(case, size):
 
 
 def _published(path, case, params):
-    """What was published for these parameters, and as ratios to one of its own contenders: nothing else of another machine carries over."""
+    """What was published for these parameters, and as ratios to one of its own contenders: nothing else of another machine carries over.
+    With a list as its base, they are ratios to the fastest of these, and the first stands for it."""
     found = [figures for condition, figures in case.get("published", {}).items() if _holds(path, condition, params)]
     if not found:
         return None
     if len(found) > 1:
         raise DescriptionError(f"{path}: case {case['id']}: two sets of published figures are for {params}")
     values = found[0]
-    base = values[case["published_baseline"]]
+    among = case["published_baseline"]
+    among = among if isinstance(among, list) else [among]
+    base = values[among[0]]
     return {
         "title": case.get("published_title", "published"),
         "unit": case["published_unit"],
-        "baseline": case["published_baseline"],
+        "baseline": among[0],
+        "among": among,
         "values": {name: {"value": value, "ratio": value / base} for name, value in values.items()},
     }
 

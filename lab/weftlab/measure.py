@@ -412,7 +412,7 @@ def _published(published, measured, base, reference):
         return None
     here = {r["contender"]: r["stats"]["median"] for r in measured}
     here.update({name: v["here"] for name, v in (reference or {"values": {}})["values"].items()})
-    anchor, own = here.get(published["baseline"]), base["stats"]["median"] if base else None
+    anchor, own = min((here[name] for name in published["among"] if name in here), default=None), base["stats"]["median"] if base else None
     values = {}
     for name, p in published["values"].items():
         scaled = p["ratio"] * anchor if anchor else None
