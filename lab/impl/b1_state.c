@@ -2,6 +2,8 @@
 /*
  * B1 state: a countdown by get and put under d nested handlers of something else.
  *
+ *   form=native   plain C without effects, as the source's native: get and put are functions that read and write a
+ *                 global variable, and d nested calls stand for the handlers
  *   form=loop     handlers are loops around weft_resume
  *   form=located  the same, and the handler is found once, then performed at directly
  *   form=general  handlers are tables of clauses: general ones, which go on by weft_tail_continue
@@ -41,6 +43,53 @@ static void on_unrelated(void *unused)
 {
 	(void)unused;
 }
+
+/* ---- without effects ------------------------------------------------------------------------------------------- */
+
+static int64_t global;
+
+static LAB_NOINLINE int64_t get_native(void)
+{
+	return global;
+}
+
+static LAB_NOINLINE void put_native(int64_t value)
+{
+	global = value;
+}
+
+static void countdown_native(void)
+{
+	int64_t s;
+
+	while ((s = get_native()) > 0)
+		put_native(s - 1);
+}
+
+/* Returns how deep it went, so that no compiler makes a loop of it. */
+static LAB_NOINLINE int64_t descend_native(int64_t depth)
+{
+	int64_t below;
+
+	if (depth == 0) {
+		lab_start();
+		countdown_native();
+		lab_stop();
+		return 0;
+	}
+	below = descend_native(depth - 1);
+	LAB_HIDE(below);
+	return below + 1;
+}
+
+static int64_t run_native(int64_t s, int64_t depth)
+{
+	global = s;
+	descend_native(depth);
+	return global;
+}
+
+/* ---- with effects ---------------------------------------------------------------------------------------------- */
 
 WEFT_HANDLER(by_tail, weft_tail(get, on_get), weft_tail(put, on_put));
 WEFT_HANDLER(by_general, weft_general(get, on_get_general), weft_general(put, on_put_general));
@@ -142,14 +191,17 @@ static int64_t run_loop(int64_t s, struct level *level)
 int main(int argc, char **argv)
 {
 	int64_t n = lab_number(argc, argv, "n", 5), result = n;
-	struct level level = {lab_number(argc, argv, "d", 0), NULL};
+	int64_t depth = lab_number(argc, argv, "d", 0);
+	struct level level = {depth, NULL};
 	size_t i;
 
+	if (lab_is(argc, argv, "form", "native"))
+		return lab_report((uint64_t)(2 * n + 1), run_native(n, depth));
 	for (i = 0; i < sizeof(forms) / sizeof(*forms); i++)
 		if (lab_is(argc, argv, "form", forms[i].name))
 			level.form = &forms[i];
 	if (!level.form)
-		lab_die("form=loop, located, general, tail or hot");
+		lab_die("form=native, loop, located, general, tail or hot");
 	if (level.form->handler)
 		weft_run(level.form->handler, &result, descend, &level);
 	else
