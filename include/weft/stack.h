@@ -31,6 +31,24 @@ typedef enum weft_policy {
 	WEFT_POLICY_COUNT
 } weft_policy_t;
 
+/**
+ * WEFT_NEEDS(name, bytes);  at file scope: the function of this name, compiled without checks, needs at most so many
+ * bytes of stack, with all that it calls. Code for linked stacks calls it by name where it stands: if it needs at most
+ * 192 bytes always, if at most 2048 where as much is left; without a word it runs on a system stack, which takes some
+ * 10 ns. More than 2048 are refused. It may not call back instrumented code that could need more, nor suspend. A wrong
+ * number is a stack overflow that nothing notices. `name` is the linker's: in C++ of an extern "C" function. For this
+ * file only; `weft cc --needs FILE` says it for all. `bytes` is a decimal number. Idea: the list of foreign functions in
+ * the thesis behind look-ahead and mmu (2010).
+ */
+#ifdef WEFT_SMALL_FRAMES
+#define WEFT_NEEDS(name, bytes)                                                                                        \
+	WEFT__STATIC_ASSERT((bytes) <= 2048, "what needs more than 2048 bytes runs on a system stack");                \
+	__asm__("#weft-needs " #name " " #bytes)
+#else
+#define WEFT_NEEDS(name, bytes)                                                                                        \
+	WEFT__STATIC_ASSERT((bytes) <= 2048, "what needs more than 2048 bytes runs on a system stack")
+#endif
+
 /** Counters of one policy, all since the start of the process. Bytes count whole pages. */
 typedef struct weft__stack_stats {
 	size_t live;   /**< stacks in use now */

@@ -52,6 +52,18 @@ foreach(compiler IN LISTS weft_compilers)
 	weft_test(resumes.${compiler} COMMAND @resumes.segmented.${compiler} ON segmented:1K segmented heap SAYS "^80200$")
 endforeach()
 
+# Functions that nobody instrumented run where WEFT_NEEDS and --needs say.
+foreach(compiler IN LISTS weft_compilers)
+	weft_object(needed gcc needed.c -O1)
+	foreach(kind segmented mmu lookahead)
+		weft_linked(needs ${kind} ${compiler} SOURCES needs.c OBJECTS ${needed} FLAGS -O2)
+		weft_linked(list ${kind} ${compiler} SOURCES needs.c OBJECTS ${needed} FLAGS -O0 --needs ${weft_tests}/linked/needs.list)
+		weft_test(needs.${kind}.${compiler} COMMAND @needs.${kind}.${compiler} ON ${kind}:16K)
+		weft_test(needs.list.${kind}.${compiler} COMMAND @list.${kind}.${compiler} list ON ${kind}:16K)
+	endforeach()
+endforeach()
+weft_test(canary.needs COMMAND @needs.segmented.gcc list ON segmented:16K FAILS SAYS "what the list says")
+
 # Nested functions by pointer: code is on the stack, on every policy.
 foreach(kind segmented mmu lookahead)
 	weft_linked(nested ${kind} gcc SOURCES nested.c FLAGS ${flags} -O1)

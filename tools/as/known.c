@@ -7,6 +7,10 @@
  * Small: at most 192 bytes, which the slack below every check holds; tests/as/known.c measures each. Room: at most
  * 2048, called through a thunk that looks whether there is so much. Lock: the same unless the mutex has a priority
  * ceiling; these allocate. Sorted by name: strcmp's order.
+ *
+ * Users say the same of their own functions: WEFT_NEEDS(name, bytes) is the comment "#weft-needs name bytes" in what
+ * the compiler writes, and a list of --weft-needs=FILE is put in front of it as such comments, so that the link step
+ * of look-ahead finds them in the object.
  */
 #include "unit.h"
 
@@ -37,11 +41,70 @@ static int compare(const void *key, const void *entry)
 	return order ? order : (name->n > n) - (name->n < n);
 }
 
+/* What users said. */
+static struct need {
+	struct view name;
+	int64_t bytes;
+} *needs;
+static size_t need_count, need_room;
+
+/* The larger of two, if two files differ. */
+static void add_need(struct view name, int64_t bytes)
+{
+	for (size_t i = 0; i < need_count; i++)
+		if (same(needs[i].name, name)) {
+			needs[i].bytes = bytes > needs[i].bytes ? bytes : needs[i].bytes;
+			return;
+		}
+	if (need_count == need_room)
+		needs = grow(needs, &need_room, need_count + 16, sizeof *needs);
+	needs[need_count++] = (struct need){name, bytes};
+}
+
+bool split_need(struct view line, struct view *name, struct view *bytes)
+{
+	int64_t n;
+
+	line = trim(line);
+	*name = cut(&line, memchr(line.at, '\t', line.n) ? '\t' : ' ');
+	*bytes = trim(line);
+	return name->n && number(*bytes, &n) && n >= 0 && n <= ROOM_BYTES;
+}
+
+bool learn_needs(struct view text, struct view *wrong)
+{
+	static const char mark[] = "#weft-needs ";
+	struct view name, bytes;
+	const char *at;
+
+	while ((at = memmem(text.at, text.n, mark, sizeof mark - 1))) {
+		struct view rest = skip(text, (size_t)(at - text.at) + sizeof mark - 1);
+		struct view line = cut(&rest, '\n');
+		int64_t n = 0;
+
+		*wrong = line;
+		if (!split_need(line, &name, &bytes))
+			return false;
+		(void)number(bytes, &n);
+		add_need(name, n);
+		text = rest;
+	}
+	return true;
+}
+
+static enum known needed(struct view name)
+{
+	for (size_t i = 0; i < need_count; i++)
+		if (same(needs[i].name, name))
+			return needs[i].bytes <= SMALL_BYTES ? KNOWN_SMALL : KNOWN_ROOM;
+	return NOT_KNOWN;
+}
+
 enum known known(struct view name)
 {
 	const struct entry *e = bsearch(&name, table, sizeof table / sizeof *table, sizeof *table, compare);
 
-	return e ? e->known : NOT_KNOWN;
+	return e ? e->known : needed(name);
 }
 
 const char *renamed(struct view name)

@@ -19,6 +19,7 @@ struct request {
 	enum policy policy;
 	int64_t bound;
 	const char *explain;
+	struct buffer needs; /* of --weft-needs, as comments */
 	const char *out, *directory;
 	const char **inputs;
 	size_t input_count;
@@ -84,14 +85,47 @@ static void write_file(const char *path, struct view text)
 
 /* ---- transforming ----------------------------------------------------------------------------------------------- */
 
+/* Comments for a user's list: a line for each function, its name and bytes; after a '#' anything. */
+static void read_needs(struct request *r, const char *path)
+{
+	struct view text = read_file(path);
+
+	for (int at = 1; text.n; at++) {
+		struct view line = cut(&text, '\n'), name, bytes;
+
+		line = trim(cut(&line, '#'));
+		if (!line.n)
+			continue;
+		if (!split_need(line, &name, &bytes))
+			stop("%s:%d: '%.*s': give a function's name and the bytes of stack that it needs, %d at most; "
+			     "what needs "
+			     "more runs on a system stack",
+			     path, at, SHOW(line), ROOM_BYTES);
+		print(&r->needs, "#weft-needs %.*s %.*s\n", SHOW(name), SHOW(bytes));
+	}
+}
+
 static struct unit *new_unit(const struct request *r, const char *path)
 {
 	struct unit *u = keep(sizeof *u);
+	struct view wrong;
 
 	u->path = path;
 	u->policy = r->policy;
 	u->bound = r->bound;
 	u->text = read_file(path);
+	if (r->needs.n) {
+		struct buffer all = {0};
+
+		append(&all, r->needs.at, r->needs.n);
+		append(&all, u->text.at, u->text.n);
+		u->text = (struct view){all.at, all.n};
+	}
+	if (!learn_needs(u->text, &wrong))
+		stop("%s: WEFT_NEEDS says '%.*s': give a function's name and the bytes of stack that it needs, %d at "
+		     "most; what "
+		     "needs more runs on a system stack",
+		     path, SHOW(wrong), ROOM_BYTES);
 	return u;
 }
 
@@ -152,7 +186,7 @@ static int64_t bound_of(const char *text)
 /* ---- as a program of its own ------------------------------------------------------------------------------------ */
 
 static const char *usage =
-    "usage: weft-as segmented|mmu|lookahead IN.s… -o OUT.s | -d DIR [--bound N] [--explain FILE]";
+    "usage: weft-as segmented|mmu|lookahead IN.s… -o OUT.s | -d DIR [--bound N] [--explain FILE] [--needs FILE]";
 
 static const char *base_name(const char *path)
 {
@@ -176,6 +210,8 @@ static int run_alone(struct request *r, int argc, char **argv)
 			r->bound = bound_of(argv[++i]);
 		else if (strcmp(argv[i], "--explain") == 0 && has_value)
 			r->explain = argv[++i];
+		else if (strcmp(argv[i], "--needs") == 0 && has_value)
+			read_needs(r, argv[++i]);
 		else if (argv[i][0] == '-' && argv[i][1])
 			stop("unknown option '%s'; %s", argv[i], usage);
 		else
@@ -270,6 +306,8 @@ static bool take_option(struct request *r, const char *argument)
 		r->bound = bound_of(value);
 	} else if ((value = our_option(argument, "--weft-explain"))) {
 		r->explain = value;
+	} else if ((value = our_option(argument, "--weft-needs"))) {
+		read_needs(r, value);
 	} else {
 		return false;
 	}
@@ -382,7 +420,7 @@ __attribute__((noreturn)) static void run_as(struct request *r, int argc, char *
 	r->input_count = 1;
 	changed = *transform_all(r, &original);
 	if (r->policy == LOOKAHEAD && changed.at != original.at)
-		changed = with_original(changed, original, r->inputs[0], a.options);
+		changed = with_original(changed, original, r->needs.n ? "-" : r->inputs[0], a.options);
 	a.all[a.input] = anonymous_file(changed);
 	become_as(a.all);
 }

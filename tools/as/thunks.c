@@ -29,7 +29,6 @@ struct stub {
 	const char *name;
 };
 
-#define ROOM_BYTES 2048
 /* Where glibc keeps a mutex's kind, and the bit in it that says "with a priority ceiling". */
 #define MUTEX_KIND 16
 #define MUTEX_CEILING 0x40

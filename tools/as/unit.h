@@ -346,6 +346,11 @@ void expect_no_lost_setjmp(const struct unit *u, const struct function *f, const
 /* ---- known.c */
 enum known { NOT_KNOWN, KNOWN_SMALL, KNOWN_ROOM, KNOWN_LOCK, KNOWN_SETJMP, KNOWN_MEM, KNOWN_UNTOUCHED };
 enum known known(struct view name);
+enum { SMALL_BYTES = 192, ROOM_BYTES = 2048 };
+/* "name bytes". False: it is something else. */
+bool split_need(struct view line, struct view *name, struct view *bytes);
+/* What a text says of functions' needs. False, and the line, if it cannot be understood. */
+bool learn_needs(struct view text, struct view *wrong);
 /* Another name for it, or NULL. */
 const char *renamed(struct view name);
 

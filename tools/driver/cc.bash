@@ -69,6 +69,8 @@ check_instrumentation()
 	instrument=${instrument:-$needed}
 	[[ $yields =~ ^(calls|loops)?$ ]] || die 2 "unknown yields '$yields': there are calls, loops"
 	[[ ! $yields || $activities ]] || die 2 "--yields says where activities yield: add --activities"
+	[[ ! $needs || $instrument ]] || die 2 "--needs is for stacks of linked chunks: add --policy or --instrument"
+	[[ ! $needs || -r $needs ]] || die 66 "--needs: there is no file '$needs' that can be read"
 	[[ ! $activities || ! $instrument ]] ||
 		die 2 "--activities: their code runs on contiguous stacks, it cannot be made with --instrument $instrument, too"
 }
@@ -87,7 +89,7 @@ own_options()
 {
 	arguments=("$@")
 	# Builds say thousands of other words.
-	[[ " $*" == *\ --@(policy|instrument|activities|yields|no-install|help)* ]] || return 0
+	[[ " $*" == *\ --@(policy|instrument|needs|activities|yields|no-install|help)* ]] || return 0
 	arguments=()
 	while (($#)) && [[ $1 != -- ]]; do
 		case $1 in
@@ -100,12 +102,14 @@ own_options()
 		--policy=?*) policy=${1#*=} ;;
 		--instrument=?*) instrument=${1#*=} ;;
 		--yields=?*) yields=${1#*=} ;;
-		--policy | --instrument | --yields | --policy= | --instrument= | --yields=)
+		--needs=?*) needs=${1#*=} ;;
+		--policy | --instrument | --yields | --needs | --policy= | --instrument= | --yields= | --needs=)
 			[[ $1 != *= && ${2-} ]] || die 2 "${1%=} needs a name: see 'weft $command --help'"
 			case $1 in
 			--policy) policy=$2 ;;
 			--instrument) instrument=$2 ;;
 			--yields) yields=$2 ;;
+			--needs) needs=$2 ;;
 			esac
 			shift
 			;;
@@ -300,6 +304,7 @@ surround()
 	find_launcher
 	[[ $include == /usr/include || $include == /usr/local/include ]] || before=(-isystem "$include")
 	before+=(-isystem "$compat" -pthread)
+	[[ ! $needs ]] || ((!${#sources[@]})) || before+=(-Xassembler "--weft-needs=$needs")
 	[[ $instrument ]] || ((!${#sources[@]})) || before+=(-fstack-clash-protection)
 	if [[ $activities ]]; then
 		find_activities_plugin
@@ -381,7 +386,7 @@ report_twins()
 
 weft_cc()
 {
-	local policy='' instrument='' activities='' yields='' report='' clang='' arguments compiler before after launch outputs
+	local policy='' instrument='' activities='' yields='' needs='' report='' clang='' arguments compiler before after launch outputs
 
 	quiet=yes
 	own_options "$@"

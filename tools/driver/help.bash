@@ -78,8 +78,8 @@ END
 help_cc()
 {
 	cat <<'END'
-weft cc [--policy P[:SIZE]] [--instrument KIND] [--activities | --activities-report]
-        [--yields=calls|loops] [--no-install]
+weft cc [--policy P[:SIZE]] [--instrument KIND [--needs FILE]]
+        [--activities | --activities-report] [--yields=calls|loops] [--no-install]
         ARGS…                    weft c++ …
 
 Runs the compiler with ARGS untouched, adding
@@ -101,7 +101,8 @@ default, and compiles for it; --instrument compiles, and leaves the default alon
   --policy mmu               --instrument mmu         a store, and a fault when a chunk is spent
   --policy lookahead         --instrument lookahead   a compare only where the call graph needs one
 Code of each kind also runs on every contiguous policy. Files compiled without may be linked to it,
-and any library: what they do runs on a large stack of its own. gcc and clang for x86-64 Linux; what
+and any library: what they do runs on a large stack of its own, unless FILE says how little stack
+they need: a function's name and bytes in each line (as WEFT_NEEDS of weft/stack.h). gcc and clang for x86-64 Linux; what
 cannot be instrumented (-m32, -flto, -fsanitize=address, -pg, …) is refused, with the reason.
 
 The same without this command, for gcc. DIR is where the installation has libexec/weft/KIND:

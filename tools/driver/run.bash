@@ -80,7 +80,7 @@ is_library()
 }
 
 # With these the caller's options are compared. simulate adds its own.
-run_options=(--policy --instrument --activities --yields --posix --no-install --help)
+run_options=(--policy --instrument --needs --activities --yields --posix --no-install --help)
 
 # Sets sources, flags and rest (what follows "--").
 read_run_arguments()
@@ -169,7 +169,7 @@ weft_run()
 
 compile_and_run()
 {
-	local policy='' instrument='' activities='' yields='' report='' clang='' arguments sources=() flags=() rest=() program language=cc source objects=()
+	local policy='' instrument='' activities='' yields='' needs='' report='' clang='' arguments sources=() flags=() rest=() program language=cc source objects=()
 
 	own_options "$@"
 	[[ ! $report ]] || die 2 "'--activities-report' runs nothing: use 'weft cc --activities-report'"
