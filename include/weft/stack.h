@@ -34,11 +34,11 @@ typedef enum weft_policy {
 /**
  * WEFT_NEEDS(name, bytes);  at file scope: the function of this name, compiled without checks, needs at most so many
  * bytes of stack, with all that it calls. Code for linked stacks calls it by name where it stands: if it needs at most
- * 192 bytes always, if at most 2048 where as much is left; without a word it runs on a system stack, which takes some
- * 10 ns. More than 2048 are refused. It may not call back instrumented code that could need more, nor suspend. A wrong
- * number is a stack overflow that nothing notices. `name` is the linker's: in C++ of an extern "C" function. For this
- * file only; `weft cc --needs FILE` says it for all. `bytes` is a decimal number. Idea: the list of foreign functions in
- * the thesis behind look-ahead and mmu (2010).
+ * 192 bytes always, if at most 2048 where as much is left; without a word it runs on a system stack. More than 2048
+ * are refused. It may not call back instrumented code that could need more, nor suspend. A wrong number is a stack
+ * overflow that nothing notices. `name` is the linker's: in C++ of an extern "C" function. `bytes` is a decimal number.
+ * For this file only; `weft cc --needs FILE` says it for all. Compiled otherwise it is nothing. Idea: the list of
+ * foreign functions in the thesis behind look-ahead and mmu (2010).
  */
 #ifdef WEFT_SMALL_FRAMES
 #define WEFT_NEEDS(name, bytes)                                                                                        \

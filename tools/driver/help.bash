@@ -102,8 +102,9 @@ default, and compiles for it; --instrument compiles, and leaves the default alon
   --policy lookahead         --instrument lookahead   a compare only where the call graph needs one
 Code of each kind also runs on every contiguous policy. Files compiled without may be linked to it,
 and any library: what they do runs on a large stack of its own, unless FILE says how little stack
-they need: a function's name and bytes in each line (as WEFT_NEEDS of weft/stack.h). gcc and clang for x86-64 Linux; what
-cannot be instrumented (-m32, -flto, -fsanitize=address, -pg, …) is refused, with the reason.
+they need: a function's name and bytes in each line (as WEFT_NEEDS of weft/stack.h). gcc and clang
+for x86-64 Linux; what cannot be instrumented (-m32, -flto, -fsanitize=address, -pg, …) is refused,
+with the reason.
 
 The same without this command, for gcc. DIR is where the installation has libexec/weft/KIND:
   cc -BDIR/ -fsplit-stack -fno-ipa-ra -dp -fno-stack-clash-protection -DWEFT_SMALL_FRAMES -c …
