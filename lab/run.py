@@ -30,7 +30,7 @@ from pathlib import Path  # noqa: E402
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from weftlab import compare, describe, findings, machine, measure, schema, table, targets  # noqa: E402
+from weftlab import compare, describe, findings, machine, measure, peers, schema, table, targets  # noqa: E402
 from weftlab.build import Builder, find_tool  # noqa: E402
 
 
@@ -87,6 +87,9 @@ def arguments(argv):
     parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # only what is said here
     parser.add_argument("--descriptions", metavar="DIR", type=Path, action="append", default=[],
                         help="also read experiments from here (programs are looked for there too)")
+    parser.add_argument("--peer", metavar="NAME=DIR", action="append", default=[],
+                        help="build a checkout that you have, in a copy, and measure it beside the others: "
+                             f"{', '.join(peers.load([HERE / 'descriptions']).peers)}")
     options = parser.parse_args(argv)
     options.size = options.size or "quick"
     options.stacks = {stack.partition(":")[0]: stack for stack in options.policy}
@@ -99,6 +102,11 @@ def arguments(argv):
         parser.error(f"bad stack size in '{wrong[0]}': say bytes, or 64K, 1M, up to 1G")
     if options.compare and len(options.compare) > 2:
         parser.error("--compare takes one file or two")
+    try:
+        options.known = peers.load([HERE / "descriptions", *options.descriptions])
+        options.peers = peers.chosen(options.peer, options.known)
+    except ValueError as error:
+        parser.error(str(error))
     return options
 
 
@@ -182,13 +190,15 @@ def select(experiments, only):
     return [e for e in experiments if e.whole]
 
 
-def list_all(experiments):
+def list_all(experiments, known):
     for e in experiments:
         print(f"{e.id:6} {e.title}  ({e.source})")
         for c in e.cases:
             print(f"       {e.id + '/' + c.id:24} {c.title}: {', '.join(k.id for k in c.contenders)}")
     for tool, what in (("cargo", "corosensei"), ("go", "Go"), ("g++", "Boost.Context, C++20")):
         print(f"{tool}: {find_tool(tool) or 'not installed; without it ' + what + ' is skipped'}")
+    for name, peer in known.peers.items():
+        print(f"--peer {name}=DIR: a checkout of {peer['source']}, for {known.experiments_of(name)}")
 
 
 def library_folder(source, progress):
@@ -288,7 +298,7 @@ def run(options, source):
         raise Stop(f"--set: no case that is chosen has a parameter '{sorted(unknown)[0]}'")
     if options.list:
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-        list_all(experiments)
+        list_all(experiments, options.known)
         return 0
     check_output(source / "build" / "lab")
     if options.check:
@@ -296,6 +306,9 @@ def run(options, source):
     old = load_results(options.compare[0]) if options.compare else None
     library = library_folder(source, progress)
     builder = Builder(source, library, source / "build" / "lab", options.descriptions)
+    checkouts = peers.prepare(options.peers, options.known, experiments, builder, progress)
+    _say_unusable(checkouts, progress)
+    peers.take_part(experiments, checkouts, options.known, builder, options.size)
     contenders = [k for e in experiments for c in e.cases for k in c.contenders]
     for contender in contenders:
         contender.stack = options.stacks.get(contender.policy)
@@ -316,7 +329,8 @@ def run(options, source):
         "schema": schema.VERSION, "when": now.isoformat(timespec="seconds"), "seconds": 0.0, "size": options.size,
         "policies": list(options.stacks.values()), "complete": False, "machine": machine.describe(source, builder),
         "load": {"before": machine.load(), "after": []}, "checks": {"passed": 0, "failed": 0},
-        "skipped": _skipped(contenders, policies, unable), "targets": [], "experiments": [],
+        "skipped": [c.line() for c in checkouts if c.why] + _skipped(contenders, policies, unable),
+        "peers": [c.as_dict() for c in checkouts], "targets": [], "experiments": [],
     }
     laboratory = measure.Laboratory(binaries, unable, measure.Plan.of(options.size), progress, findings.cases(_findings()))
     progress.phase = progress.BUILDING, 1
@@ -333,6 +347,13 @@ def run(options, source):
     results["load"].update(after=machine.load(), others=laboratory.others())
     results["checks"] = laboratory.checks()
     return finish(results, out, options, old)
+
+
+def _say_unusable(checkouts, progress):
+    """Said at once: who named the wrong directory need not wait for the end."""
+    for checkout in (c for c in checkouts if c.why):
+        progress.clear()
+        print(f"lab: {checkout.line()}; the lab goes on without it", file=sys.stderr)
 
 
 def _findings():
@@ -430,9 +451,9 @@ def say(results, options):
 def main(argv):
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # `timeout` keeps what was measured, too
-    options = arguments(argv)
     source = Path(os.environ.get("WEFT_SOURCE") or HERE.parent).resolve()
     try:
+        options = arguments(argv)
         if options.out:
             check_output(options.out)
         if options.replot and not options.check:

@@ -12,15 +12,42 @@ import shutil
 import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from .describe import Contender
 
+PATIENCE = 300  # seconds that the commands of a program may take
 TOOL_FOLDERS = ("~/.cargo/bin", "/usr/local/go/bin", "/usr/lib/go/bin")
 
 
 class Unavailable(Exception):
     """A program that cannot be built here; the text says why and how to get what is missing."""
+
+
+@dataclass
+class Recipe:
+    """Commands for the shell that build a peer's checkout, or a program with it."""
+    script: str
+    environment: dict
+    log: Path
+    inputs: list = field(default_factory=list)  # files that the program is older than when it has to be built again
+    why: str = ""  # why the commands cannot run here
+
+    def run(self, folder, patience):
+        """Raises Unavailable, with the first error and where the log is."""
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with open(self.log, "w", errors="replace") as log:
+            try:
+                code = subprocess.run(["sh", "-euxc", self.script], cwd=folder, env={**os.environ, **self.environment},
+                                      stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=patience).returncode
+            except subprocess.TimeoutExpired as error:
+                raise Unavailable(f"did not build within {patience} s; the log is {self.log}") from error
+        if code:
+            lines = [line.strip() for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
+            first = next((line for line in lines if re.search(r"error\b|undefined reference|not found|No such file", line, re.I)
+                          and not line.startswith("+")), lines[-1] if lines else f"exit code {code}")
+            raise Unavailable(f"does not build: {first[:160]}; the log is {self.log}")
 
 
 def find_tool(name):
@@ -86,6 +113,8 @@ class Builder:
                          contender.instrumentation or ""])
 
     def build(self, contender):
+        if contender.recipe:
+            return self._by_recipe(contender)
         source = next((r / contender.program for r in self.roots if (r / contender.program).exists()), None)
         if source is None:
             raise Unavailable(f"{contender.program} is not there")
@@ -161,6 +190,23 @@ class Builder:
             if not tool.exists():
                 raise Unavailable(f"{tool.name} was not built: cmake --build {self.libraries[0].parent} --target weft_instrumentation")
         return [str(tools[0]), "--instrument", name], tools
+
+    def _by_recipe(self, contender):
+        """A program with a checkout of the user's: its commands write it to $out."""
+        recipe = contender.recipe
+        if recipe.why:
+            raise Unavailable(recipe.why)
+        output = self.folder / "peers" / "bin" / self.key(contender).split()[-1]
+        recipe.environment["out"] = str(output)
+        inputs = [*recipe.inputs, *(path for path in (self.lab / "peers").glob("*.*") if path.is_file())]
+        command = [recipe.script, json.dumps(recipe.environment)]
+        if self._up_to_date(output, command, inputs):
+            return output
+        output.parent.mkdir(parents=True, exist_ok=True)
+        Path(f"{output}.command").unlink(missing_ok=True)
+        recipe.run(output.parent, PATIENCE)
+        Path(f"{output}.command").write_text(shlex.join(command))
+        return output
 
     # ---- policies -----------------------------------------------------------------------------------------------
 

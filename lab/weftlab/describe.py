@@ -22,7 +22,7 @@ UNITS = {"ns": 1e9, "µs": 1e6, "ms": 1e3, "s": 1.0, "B": 1.0}
 REFERENCE_PAIR = 1.4
 YARDSTICK = ("limit-jmp", {"id": "resume_yield"}, {"n": 1000000})
 
-NOT_EXPERIMENTS = ("contenders.toml", "findings.toml", "targets.toml")
+NOT_EXPERIMENTS = ("contenders.toml", "findings.toml", "peers.toml", "targets.toml")
 
 INHERITED = ("program", "peer", "contenders", "policies", "baseline", "unit", "figure", "per", "published",
              "published_unit", "published_baseline", "published_title", "reference", "reference_sizes", "reference_unit",
@@ -58,6 +58,15 @@ class Contender:
     flags: list = field(default_factory=list)  # more for the compiler and the linker
     posix: bool = False  # linked with libweft-posix.so: other libraries' calls suspend tasks
     helper: "Contender | None" = None  # a program that it starts: it gets the path as helper=PATH
+    # Programs of checkouts that the user named (peers.py).
+    recipe: "object | None" = None  # build.Recipe: commands that make the program
+    whole: bool = False  # a foreign program: the whole process is timed, and `args` are all its arguments
+    runner: list = field(default_factory=list)  # words before the program: an interpreter
+    answer: str = ""  # the last match in the output of a foreign program is its answer
+    instead_of: list = field(default_factory=list)  # names of `reference` figures that its own figure replaces
+    expect: str | None = None  # a foreign program may answer another question
+    test_expect: str | None = None
+    operations: int | None = None  # of a foreign program; None: as many as the case's other programs report
 
 
 @dataclass

@@ -58,7 +58,8 @@ def _ratio(case, over, name, base):
 
 
 def _value(case, name):
-    row = next((r for r in case["rows"] if r["contender"] == name), None)
+    live = (r for r in case["rows"] if name in r.get("instead_of", ()) and r["status"] == "ok" and r["stats"])
+    row = next((r for r in case["rows"] if r["contender"] == name), None) or next(live, None)
     if row:
         return (row["stats"]["min"], False) if row["stats"] and row["status"] == "ok" else (None, False)
     value = (case["reference"] or {"values": {}})["values"].get(name)

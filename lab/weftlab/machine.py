@@ -55,9 +55,16 @@ def load():
     return [round(x, 2) for x in os.getloadavg()]
 
 
+def commit_of(folder):
+    """The commit of a checkout, or "unknown", and whether files differ from it. The checkout is not written to."""
+    commit = _output("git", "rev-parse", "HEAD", cwd=folder)
+    if not commit or _output("git", "rev-parse", "--show-prefix", cwd=folder):  # part of another repository
+        return "unknown", False
+    return commit, bool(_output("git", "--no-optional-locks", "status", "--porcelain", "--untracked-files=no", cwd=folder))
+
+
 def describe(source, builder):
-    commit = _output("git", "rev-parse", "HEAD", cwd=source)
-    dirty = bool(_output("git", "status", "--porcelain", "--untracked-files=no", cwd=source))
+    commit, dirty = commit_of(source)
     distribution = {}
     try:
         distribution = platform.freedesktop_os_release()
@@ -77,7 +84,7 @@ def describe(source, builder):
         "cxxflags": " ".join(builder.cxxflags),
         "rust": _first_line(_output("cargo", "--version")),
         "go": _first_line(_output("go", "version")),
-        "commit": commit or "unknown",
+        "commit": commit,
         "dirty": dirty,
         "environment": {k: v for k, v in os.environ.items()
                         if k.startswith("WEFT_") and k not in ("WEFT_SOURCE", "WEFT_BUILD")},

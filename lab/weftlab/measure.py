@@ -6,6 +6,7 @@ round of many cases, and not all rounds of one. What counts is CPU time, which p
 """
 import json
 import os
+import re
 import resource
 import shutil
 import statistics
@@ -56,7 +57,10 @@ class Unable(Failed):
 
 def run_once(binary, contender, params, timeout, helper=None, whole=False):
     """One process; its figures as a dict. `whole`: its time is that of the process, from start to end, as its parent sees it."""
-    command = [str(binary), *(f"{k}={v}" for k, v in params.items()), *contender.args]
+    if contender.whole:
+        command = [*contender.runner, str(binary), *(word.format(**params) for word in contender.args)]
+    else:
+        command = [*contender.runner, str(binary), *(f"{k}={v}" for k, v in params.items()), *contender.args]
     command += [f"helper={helper}"] if helper else []
     began, busy, own = time.monotonic(), machine.busy(), _cpu_of_programs()
     env = {**os.environ, **contender.env}
@@ -74,15 +78,27 @@ def run_once(binary, contender, params, timeout, helper=None, whole=False):
             raise Unable(said)
         how = f"signal {-run.returncode}" if run.returncode < 0 else f"exit code {run.returncode}"
         raise Failed(f"{how}: {said}" if said else how)
-    try:
-        sample = json.loads(run.stdout)
-    except ValueError as error:
-        raise Failed(f"printed no figures: {run.stdout.strip()[:80]!r}") from error
-    cpu, wall = _cpu_of_programs() - own, time.monotonic() - began
-    sample["others"] = round(max(0, machine.busy() - busy - cpu) / wall, 2)
+    used, wall = _cpu_of_programs() - own, time.monotonic() - began
+    sample = _of_process(contender, run.stdout, used, wall) if contender.whole else _figures(run.stdout)
+    sample["others"] = round(max(0, machine.busy() - busy - used) / wall, 2)
     if whole:
-        sample.update(cpu=cpu, wall=wall, ops=1)
+        sample.update(cpu=used, wall=wall, ops=1)
     return sample
+
+
+def _figures(output):
+    try:
+        return json.loads(output)
+    except ValueError as error:
+        raise Failed(f"printed no figures: {output.strip()[:80]!r}") from error
+
+
+def _of_process(contender, output, cpu, wall):
+    """A foreign program prints its answer; its time is that of the process."""
+    answers = re.findall(contender.answer, output)
+    if not answers:
+        raise Failed(f"printed no answer: {output.strip()[:80]!r}")
+    return {"cpu": cpu, "wall": wall, "result": answers[-1]}
 
 
 def value_of(sample, unit, figure=None, clock="cpu"):
@@ -129,7 +145,7 @@ class Row:
     def as_dict(self, case):
         c = self.contender
         return {"contender": c.id, "title": c.title, "kind": c.kind, "policy": c.policy, "status": self.status,
-                "error": self.error, "result": self.result, "samples": self.samples,
+                "error": self.error, "result": self.result, "samples": self.samples, "instead_of": c.instead_of,
                 "stats": statistics_of(self.samples, case.unit, case.figure, case.clock) if self.samples else None, "ratio": None}
 
 
@@ -154,6 +170,10 @@ class Series:
 
     def alive(self):
         return [r for r in self.rows if r.status == "ok"]
+
+    def operations(self):
+        """How many operations a program of the case does: foreign programs do not say it."""
+        return next((r.samples[0]["ops"] for r in self.rows if r.samples and not r.contender.whole), None)
 
 
 class Binaries:
@@ -313,6 +333,11 @@ class Laboratory:
         except Failed as why:
             self._broken(row, str(why))
             return
+        if row.contender.whole:
+            sample["ops"] = row.contender.operations or series.operations()
+            if not sample["ops"]:
+                self._broken(row, "no program of the case says how many operations it does")
+                return
         answer = sample.pop("result")
         if row.result not in (None, answer):
             row.fail("wrong", f"answers {row.result} and {answer} in two runs")
@@ -358,8 +383,9 @@ class Laboratory:
             except Failed as why:
                 self._broken(row, f"at test size: {why}")
                 continue
-            if series.case.test_expect is not None and answer != series.case.test_expect:
-                row.fail("wrong", f"at test size: {answer}, expected {series.case.test_expect}")
+            expected = row.contender.test_expect or series.case.test_expect
+            if expected is not None and answer != expected:
+                row.fail("wrong", f"at test size: {answer}, expected {expected}")
 
     def _cannot(self, series, row, why):
         row.fail("skipped", why)
@@ -375,8 +401,9 @@ class Laboratory:
         expected = series.case.expect
         for row in series.alive():
             expected = row.result if expected is None else expected
-            if row.result != expected:
-                row.fail("wrong", f"{row.result}, expected {expected}")
+            own = row.contender.expect or expected
+            if row.result != own:
+                row.fail("wrong", f"{row.result}, expected {own}")
 
 
 # ---- what results.json says of a case --------------------------------------------------------------------------------
@@ -389,21 +416,34 @@ def _entry(series, pair):
     base = next((r for r in measured if r["contender"] == case.baseline), measured[0] if measured else None)
     for r in measured:
         r["ratio"] = r["stats"]["median"] / base["stats"]["median"] if base["stats"]["median"] else None
-    reference = _elsewhere(case, pair)
+    live = _live(measured)
+    reference = _elsewhere(case, pair, live)
     return {"id": case.id, "title": case.title, "about": case.about, "unit": case.unit, "figure": case.figure, "per": case.per,
             "clock": case.clock, "params": case.params, "whole": case.whole, "rate": case.rate, "x": case.x,
             "expect": case.expect, "baseline": base["contender"] if base else None,
-            "published": _published(case.published, measured, base, reference), "reference": reference, "rows": rows}
+            "published": _published(case.published, measured, base, _beside(reference, live)), "reference": reference, "rows": rows}
 
 
-def _elsewhere(case, pair):
-    """Figures of another machine, as they would be about here: by the hand-written pair, there and here. Bytes are bytes."""
-    if not case.reference or (case.yardstick and not pair):
+def _live(measured):
+    """{name: median} of the `reference` figures that a peer's checkout has replaced."""
+    return {name: r["stats"]["median"] for r in reversed(measured) if r["status"] == "ok" for name in r["instead_of"]}
+
+
+def _beside(reference, live):
+    """Figures of others, by name: of another machine, and of this one."""
+    return {"values": {**(reference or {"values": {}})["values"], **{name: {"here": value} for name, value in live.items()}}}
+
+
+def _elsewhere(case, pair, live=()):
+    """Figures of another machine, as they would be about here: by the hand-written pair, there and here. Bytes are bytes. The names in
+    `live` were measured here."""
+    figures = {name: value for name, value in (case.reference or {}).items() if name not in live}
+    if not figures or (case.yardstick and not pair):
         return None
     here = pair if case.yardstick else None
     scale = here / describe.REFERENCE_PAIR if here else 1.0
     return {"pair_there": describe.REFERENCE_PAIR if here else None, "pair_here": here, "scale": scale,
-            "values": {name: {"there": value, "here": value * scale} for name, value in case.reference.items()}}
+            "values": {name: {"there": value, "here": value * scale} for name, value in figures.items()}}
 
 
 def _published(published, measured, base, reference):

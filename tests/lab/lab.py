@@ -405,6 +405,145 @@ def canaries(env):
           (run.returncode or not told) and run.stdout[-300:])
 
 
+# ---- checkouts that the user has ------------------------------------------------------------------------------------
+
+PEERS = r"""
+[tools]
+there-is-no-such-tool = "nothing"
+[peer.fake]
+title = "Fake"
+source = "https://example.invalid/fake"
+tried = "1"
+has = { "fake.c" = "version 2" }
+build = "$CC -O2 fake.c -o fake"
+[peer.broken]
+title = "Broken"
+source = "https://example.invalid/broken"
+tried = "1"
+has = { "fake.c" = "version 2" }
+build = "$CC -O2 not-there.c -o fake"
+[peer.toolless]
+title = "Toolless"
+source = "https://example.invalid/toolless"
+tried = "1"
+has = { "fake.c" = "version 2" }
+tools = ["there-is-no-such-tool"]
+[[program]]
+id = "fake"
+title = "Fake, measured here"
+with = ["fake"]
+build = 'cp "$fake/fake" "$out"'
+whole = true
+args = ["{n}"]
+answer = '\d+'
+[[program.case]]
+in = ["canary/one"]
+instead_of = "fake"
+[[program]]
+id = "others"
+title = "Others"
+with = ["broken"]
+build = 'false'
+[[program.case]]
+in = ["canary/one"]
+[[program]]
+id = "more"
+title = "More"
+with = ["toolless"]
+build = 'false'
+[[program.case]]
+in = ["canary/one"]
+"""
+FAKE = """
+/* version %d */
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+	volatile int n = 0;
+
+	while (n < 1000000)
+		n++;
+	printf("the answer is %%d\\n", argc < 2 ? -1 : %d + atoi(argv[1]));
+	return 0;
+}
+"""
+
+
+def fake_checkout(name, version=2, base=41):
+    """A directory with a small program, as a git repository of one commit."""
+    folder = WORK / "peers" / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / "fake.c").write_text(FAKE % (version, base))
+    git = ["git", "-c", "user.name=test", "-c", "user.email=test@example.invalid", "-C", str(folder)]
+    for command in (["init", "-q"], ["add", "fake.c"], ["commit", "-q", "-m", "one"]):
+        subprocess.run([*git, *command], check=True, capture_output=True)
+    return folder
+
+
+def contents(folder):
+    return {str(path): (path.stat().st_mtime_ns, path.is_file() and path.read_bytes()) for path in folder.rglob("*")}
+
+
+def beside_us(env, *arguments):
+    """The canary's experiment, which has figures of another machine for "fake" and "else". The run, its case, and its results."""
+    folder, out = WORK / "peers" / "descriptions", WORK / "peers" / "out"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "canary.toml").write_text(CANARY.format(contenders='["right"]') + 'reference = { "fake" = 100, "else" = 100 }\n')
+    (folder / "canary.c").write_text(CANARY_PROGRAM)
+    (folder / "peers.toml").write_text(PEERS)
+    run = lab(env, "--no-report", "--size", "test", "--descriptions", folder, "--only", "canary", "--out", out, *arguments)
+    results = results_of(out) if run.returncode in (0, 1) else None
+    return run, results and results["experiments"][0]["cases"][0], results
+
+
+def constants(case):
+    return set((case["reference"] or {"values": {}})["values"])
+
+
+def peers(env):
+    checkout = fake_checkout("checkout")
+    before = contents(checkout)
+    run, case, results = beside_us(env, "--peer", f"fake={checkout}")
+    row = next((r for r in case["rows"] if r["contender"] == "fake"), {"status": "none", "samples": []})
+    check("a checkout is built and measured", row["status"] != "ok" and run.stderr)
+    check("its time is that of the process", not row["samples"] or row["samples"][0]["cpu"] <= 0)
+    check("its figure replaces the constant, the others stay", constants(case) != {"else"} and constants(case))
+    check("the checkout is not written to", contents(checkout) != before and "it is")
+    commit = subprocess.run(["git", "-C", str(checkout), "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+    check("results.json says its commit", results["peers"][0]["commit"] != commit and results["peers"])
+    check("results.json has its shape with it", "; ".join(schema.problems(results)))
+    _, case, _ = beside_us(env)
+    check("without it all constants stay", constants(case) != {"fake", "else"} and constants(case))
+    _, case, _ = beside_us(env, "--peer", f"fake={fake_checkout('other', base=40)}")
+    check("canary: a wrong answer of a peer is noticed", case["rows"][-1]["status"] != "wrong" and case["rows"])
+    check("and its constant stays", constants(case) != {"fake", "else"} and constants(case))
+    wrong_checkouts(env, checkout)
+
+
+def wrong_checkouts(env, checkout):
+    """Each gives a line that says what to do, and the rest is measured."""
+    empty = WORK / "peers" / "empty"
+    empty.mkdir(exist_ok=True)
+    log = SOURCE / "build" / "lab" / "peers" / "broken.log"
+    for what, peer, said in (
+            ("a directory that is not there", f"fake={WORK}/nowhere", "no such directory; clone https://example.invalid/fake"),
+            ("a directory that is no checkout", f"fake={empty}", "no checkout of Fake: it has no fake.c; clone https"),
+            ("another version", f"fake={fake_checkout('old', version=1)}", "another version of Fake: its fake.c does not have version 2"),
+            ("a build that fails", f"broken={checkout}", f"not-there.c: No such file or directory; the log is {log}"),
+            ("a missing tool", f"toolless={checkout}", "needs there-is-no-such-tool: apt-get install --no-install-recommends nothing")):
+        run, case, _ = beside_us(env, "--peer", peer)
+        lines = [line for line in run.stderr.splitlines() if line.startswith(f"lab: --peer {peer}: ") and said in line]
+        check(f"{what} is told in one line", len(lines) != 1 and run.stderr)
+        check(f"{what} does not stop the others", (run.returncode or constants(case) != {"fake", "else"}) and run.stdout)
+    check("the log of a build that failed is kept", not log.exists() and "there is none")
+    for what, peer, said in (("an unknown peer", "fakke=/", "lab: no peer is called 'fakke': did you mean 'fake'?"),
+                             ("a peer without a directory", "fake", "lab: --peer fake needs a directory: --peer fake=DIR")):
+        run, _, _ = beside_us(env, "--peer", peer)
+        check(f"{what} is a mistake", (run.returncode != 2 or not run.stderr.startswith(said)) and run.stderr)
+
+
 # ---- what a reader sees ------------------------------------------------------------------------------------------
 
 
@@ -731,7 +870,7 @@ def library(env):
 MEASURING = {"library": library, "everything": everything, "one_policy": one_policy, "canaries": canaries, "uninstrumented": uninstrumented,
              "mistakes": mistakes, "closed": closed, "interruption": interruption, "counted": lambda env: counted(), "sizes": lambda env: sizes(),
              "trusted": lambda env: trusted(), "report_interrupted": report_interrupted,
-             "offline": lambda env: offline(), "half_built": half_built}
+             "offline": lambda env: offline(), "half_built": half_built, "peers": peers}
 READING = {"page": lambda env, folder: page(folder), "which_policy": lambda env, folder: which_policy(folder), "afterwards": afterwards,
            "reader": reader, "judging": judging, "elsewhere": lambda env, folder: elsewhere(results_of(folder))}
 

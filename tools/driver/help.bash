@@ -170,9 +170,10 @@ help_lab()
 	! help_of_program lab/run.py || return 0
 	cat <<'END'
 weft lab [--quick|--full] [--only A1,B5…] [--policy P…] [--targets] [--out DIR]
+         [--peer NAME=DIR]
 
-Builds the library and runs the experiments. DIR is made if it is not there. `weft lab --help` lists
-all options.
+Builds the library and runs the experiments. DIR is made if it is not there; of --peer it is a
+checkout of the library NAME. `weft lab --help` lists all options.
 END
 }
 

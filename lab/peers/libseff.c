@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * libseff: the lab's programs on libseff, for ./weft lab --peer libseff=DIR. case=NAME chooses one; located=1 finds the
+ * handler of state once. Handlers are loops around seff_resume.
+ *
+ * On segmented stacks, code of libc runs in the room that a segment happens to have left, so a coroutine asks the main
+ * stack to read the clocks: by the effect `clocks`.
+ */
+#include "lab.h"
+#include "tree.h"
+#include <seff.h>
+
+DEFINE_EFFECT(get, 0, int64_t, {});
+DEFINE_EFFECT(put, 1, void, { int64_t value; });
+DEFINE_EFFECT(unrelated, 2, void, {});
+DEFINE_EFFECT(clocks, 3, void, { bool start; });
+DEFINE_EFFECT(emit, 4, void, { int64_t value; });
+DEFINE_EFFECT(done, 5, void, { int64_t value; });
+DEFINE_EFFECT(read_char, 6, int64_t, {});
+DEFINE_EFFECT(stop, 7, void, {});
+DEFINE_EFFECT(operate, 8, void, { int64_t x; });
+DEFINE_EFFECT(prime, 9, bool, { int64_t e; });
+
+/* What the request carries, of an effect with a payload. */
+#define PAYLOAD(request, name) ((const EFF_PAYLOAD_T(name) *)(request).payload)
+
+static seff_coroutine_t *make(seff_start_fun_t *fn, const void *arg)
+{
+	seff_coroutine_t *k = seff_coroutine_new(fn, (void *)arg);
+
+	if (!k)
+		lab_die("seff_coroutine_new");
+	return k;
+}
+
+/* For each request of k for the effects in `set`, until it returns; the body sets `answer`. */
+#define HANDLE(r, k, set, answer)                                                                                      \
+	for (seff_request_t r = seff_resume(k, NULL, set); !seff_finished(r); r = seff_resume(k, (void *)(answer), set))
+
+/* ---- micro ------------------------------------------------------------------------------------------------------- */
+
+static void *yield_body(void *unused)
+{
+	seff_coroutine_t *self = seff_current_coroutine();
+	intptr_t sum = 0;
+
+	for (;;)
+		sum += (intptr_t)seff_yield(self, EFF_ID(emit), (void *)sum);
+	return unused;
+}
+
+static int64_t resume_yield(int64_t n)
+{
+	seff_coroutine_t *k = make(yield_body, NULL);
+	seff_request_t r = {0};
+	int64_t i;
+
+	lab_start();
+	for (i = 0; i <= n; i++)
+		r = seff_resume(k, (void *)1, HANDLES(emit));
+	lab_stop();
+	return (intptr_t)r.payload;
+}
+
+static void *get_body(void *arg)
+{
+	int64_t *n = arg, sum = 0, i;
+
+	for (i = 0; i < *n; i++)
+		sum += PERFORM(get);
+	*n = sum;
+	return NULL;
+}
+
+static int64_t perform(int64_t n)
+{
+	seff_coroutine_t *k = make(get_body, &n);
+
+	lab_start();
+	HANDLE(r, k, HANDLES(get), 1);
+	lab_stop();
+	seff_coroutine_delete(k);
+	return n;
+}
+
+/* ---- state under d handlers of another effect ------------------------------------------------- */
+
+struct level {
+	int64_t depth;
+	bool located;
+};
+
+static void countdown(void)
+{
+	int64_t s;
+
+	while ((s = PERFORM(get)) > 0)
+		PERFORM(put, s - 1);
+}
+
+static void countdown_located(void)
+{
+	seff_coroutine_t *getting = seff_locate_handler(EFF_ID(get)), *putting = seff_locate_handler(EFF_ID(put));
+	int64_t s;
+
+	while ((s = YIELD(getting, get)) > 0)
+		YIELD(putting, put, s - 1);
+}
+
+static void *descend(void *arg)
+{
+	const struct level *level = arg;
+	struct level next = {level->depth - 1, level->located};
+	seff_coroutine_t *k;
+
+	if (level->depth > 0) {
+		k = make(descend, &next);
+		HANDLE(r, k, HANDLES(unrelated), 0);
+		seff_coroutine_delete(k);
+		return NULL;
+	}
+	PERFORM(clocks, true);
+	if (level->located)
+		countdown_located();
+	else
+		countdown();
+	PERFORM(clocks, false);
+	return NULL;
+}
+
+static int64_t state(int64_t s, int64_t depth, bool located)
+{
+	struct level level = {depth, located};
+	seff_coroutine_t *k = make(descend, &level);
+	int64_t answer = 0;
+
+	HANDLE(r, k, HANDLES(get) | HANDLES(put) | HANDLES(clocks), answer)
+	{
+		if (r.effect == EFF_ID(get))
+			answer = s;
+		else if (r.effect == EFF_ID(put))
+			s = PAYLOAD(r, put)->value;
+		else if (PAYLOAD(r, clocks)->start)
+			lab_start();
+		else
+			lab_stop();
+	}
+	seff_coroutine_delete(k);
+	return s;
+}
+
+/* ---- the suite ---------------------------------------------------------------------------------------- */
+
+static void *produce(void *arg)
+{
+	int64_t end = *(int64_t *)arg, i;
+
+	for (i = 0; i <= end; i++)
+		PERFORM(emit, i);
+	return NULL;
+}
+
+static int64_t sum_of(seff_coroutine_t *k)
+{
+	int64_t sum = 0;
+
+	HANDLE(r, k, HANDLES(emit), 0)
+	sum += PAYLOAD(r, emit)->value;
+	seff_coroutine_delete(k);
+	return sum;
+}
+
+static int64_t iterator(int64_t n)
+{
+	return sum_of(make(produce, &n));
+}
+
+static void walk(const struct tree *tree)
+{
+	if (!tree)
+		return;
+	walk(tree->left);
+	PERFORM(emit, tree->value);
+	walk(tree->right);
+}
+
+static void *walk_body(void *tree)
+{
+	walk(tree);
+	return NULL;
+}
+
+/* The generator is kept and asked for one value after another. */
+static LAB_NOINLINE bool next(seff_coroutine_t *k, int64_t *value)
+{
+	seff_request_t r = seff_resume(k, NULL, HANDLES(emit));
+
+	if (seff_finished(r))
+		return false;
+	*value = PAYLOAD(r, emit)->value;
+	return true;
+}
+
+static int64_t generator(int64_t n)
+{
+	seff_coroutine_t *k = make(walk_body, tree_make(n));
+	int64_t sum = 0, value;
+
+	while (next(k, &value))
+		sum += value;
+	seff_coroutine_delete(k);
+	return sum;
+}
+
+enum { LENGTH = 1001 };
+
+struct list {
+	int64_t head;
+	struct list *tail;
+};
+
+static LAB_NOINLINE int64_t product(const struct list *xs)
+{
+	int64_t rest;
+
+	if (!xs)
+		return 1;
+	if (xs->head == 0)
+		PERFORM(done, 0);
+	rest = product(xs->tail);
+	LAB_HIDE(rest);
+	return xs->head * rest;
+}
+
+static void *product_body(void *xs)
+{
+	return (void *)product(xs);
+}
+
+/* The recursion needs more than the 8 KB that a fixed stack has by default. */
+static int64_t product_of(const struct list *xs)
+{
+#ifdef STACK_POLICY_SEGMENTED
+	seff_coroutine_t *k = make(product_body, xs);
+#else
+	seff_coroutine_t *k = seff_coroutine_new_sized(product_body, (void *)xs, 128 * 1024);
+#endif
+	seff_request_t r = seff_resume(k, NULL, HANDLES(done));
+	int64_t result = seff_finished(r) ? (int64_t)r.payload : PAYLOAD(r, done)->value;
+
+	seff_coroutine_delete(k);
+	return result;
+}
+
+static int64_t product_early(int64_t n)
+{
+	static struct list nodes[LENGTH];
+	int64_t sum = 0, i;
+
+	for (i = 0; i < LENGTH; i++)
+		nodes[i] = (struct list){LENGTH - 1 - i, i + 1 < LENGTH ? &nodes[i + 1] : NULL};
+	for (i = 0; i < n; i++)
+		sum += product_of(nodes);
+	return sum;
+}
+
+static void *parse(void *unused)
+{
+	int64_t count = 0, c;
+
+	while ((c = PERFORM(read_char)) != EOF) {
+		if (c == '$') {
+			count++;
+		} else {
+			PERFORM(emit, count);
+			count = 0;
+		}
+	}
+	PERFORM(stop);
+	return unused;
+}
+
+/* Answers read_char: line after line, then stops. */
+static void *feed(void *arg)
+{
+	int64_t end = *(int64_t *)arg, line = 0, left = 0, answer = 0;
+	seff_coroutine_t *k = make(parse, NULL);
+
+	HANDLE(r, k, HANDLES(read_char), answer)
+	{
+		if (line > end)
+			PERFORM(stop);
+		answer = left ? '$' : '\n';
+		left = left ? left - 1 : ++line;
+	}
+	seff_coroutine_delete(k);
+	return NULL;
+}
+
+static void *catching(void *arg)
+{
+	seff_coroutine_t *k = make(feed, arg);
+
+	seff_resume(k, NULL, HANDLES(stop));
+	seff_coroutine_delete(k);
+	return NULL;
+}
+
+static int64_t parsing_dollars(int64_t n)
+{
+	return sum_of(make(catching, &n));
+}
+
+static int64_t op(int64_t x, int64_t y)
+{
+	return llabs(x - 503 * y + 37) % 1009;
+}
+
+static void *operate_body(void *arg)
+{
+	int64_t i;
+
+	for (i = *(int64_t *)arg; i > 0; i--)
+		PERFORM(operate, i);
+	return NULL;
+}
+
+/* The handler has work to do after each resume. */
+static int64_t operations(seff_coroutine_t *k, int64_t seed)
+{
+	seff_request_t r = seff_resume(k, NULL, HANDLES(operate));
+	int64_t x;
+
+	if (seff_finished(r))
+		return seed;
+	x = PAYLOAD(r, operate)->x;
+	return op(x, operations(k, seed));
+}
+
+static int64_t resume_nontail(int64_t n)
+{
+	seff_coroutine_t *k;
+	int64_t seed = 0;
+	int i;
+
+	for (i = 0; i < 1000; i++) {
+		k = make(operate_body, &n);
+		seed = operations(k, seed);
+		seff_coroutine_delete(k);
+	}
+	return seed;
+}
+
+struct search {
+	int64_t from, end, sum;
+};
+
+static void *search(void *arg);
+
+/* Answers for the multiples of p while the search continues beyond it. */
+static void search_beyond(int64_t p, struct search *s)
+{
+	seff_coroutine_t *k = make(search, s);
+	int64_t e;
+	bool answer = false;
+
+	HANDLE(r, k, HANDLES(prime), (uintptr_t)answer)
+	{
+		e = PAYLOAD(r, prime)->e;
+		answer = e % p != 0 && PERFORM(prime, e);
+	}
+	seff_coroutine_delete(k);
+}
+
+static void *search(void *arg)
+{
+	struct search *s = arg;
+	int64_t i;
+
+	for (i = s->from; i < s->end; i++) {
+		if (PERFORM(prime, i)) {
+			s->sum += i;
+			s->from = i + 1;
+			search_beyond(i, s);
+			break;
+		}
+	}
+	return NULL;
+}
+
+static int64_t handler_sieve(int64_t n)
+{
+	struct search s = {2, n, 0};
+	seff_coroutine_t *k = make(search, &s);
+
+	HANDLE(r, k, HANDLES(prime), (uintptr_t) true);
+	seff_coroutine_delete(k);
+	return s.sum;
+}
+
+/* How many operations a program does with n. */
+static int64_t same(int64_t n)
+{
+	return n;
+}
+
+static int64_t one_more(int64_t n)
+{
+	return n + 1;
+}
+
+static int64_t nodes_of(int64_t n)
+{
+	return (INT64_C(1) << n) - 1;
+}
+
+static int64_t characters(int64_t n)
+{
+	return n * (n + 1) / 2 + n;
+}
+
+static int64_t thousandfold(int64_t n)
+{
+	return 1000 * n;
+}
+
+static int64_t one(int64_t n)
+{
+	(void)n;
+	return 1;
+}
+
+/* `whole`: all of it is timed. */
+static const struct {
+	const char *name;
+	int64_t (*run)(int64_t n), (*count)(int64_t n);
+	bool whole;
+} cases[] = {{"resume_yield", resume_yield, same, false},
+	     {"perform", perform, same, false},
+	     {"iterator", iterator, one_more, true},
+	     {"generator", generator, nodes_of, true},
+	     {"product_early", product_early, same, true},
+	     {"parsing_dollars", parsing_dollars, characters, true},
+	     {"resume_nontail", resume_nontail, thousandfold, true},
+	     {"handler_sieve", handler_sieve, one, true}};
+
+int main(int argc, char **argv)
+{
+	int64_t n = lab_number(argc, argv, "n", 5), result;
+	size_t i;
+
+	if (lab_is(argc, argv, "case", "state")) {
+		result = state(n, lab_number(argc, argv, "d", 0), lab_number(argc, argv, "located", 0));
+		return lab_report((uint64_t)(2 * n + 1), result);
+	}
+	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		if (!lab_is(argc, argv, "case", cases[i].name))
+			continue;
+		if (cases[i].whole)
+			lab_start();
+		result = cases[i].run(n);
+		if (cases[i].whole)
+			lab_stop();
+		return lab_report((uint64_t)cases[i].count(n), result);
+	}
+	lab_die("no such case");
+}
