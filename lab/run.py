@@ -308,7 +308,7 @@ def run(options, source):
     builder = Builder(source, library, source / "build" / "lab", options.descriptions)
     checkouts = peers.prepare(options.peers, options.known, experiments, builder, progress)
     _say_unusable(checkouts, progress)
-    peers.take_part(experiments, checkouts, options.known, builder, options.size)
+    peers.take_part(experiments, checkouts, options.known, builder, options.size, options.policy)
     contenders = [k for e in experiments for c in e.cases for k in c.contenders]
     for contender in contenders:
         contender.stack = options.stacks.get(contender.policy)

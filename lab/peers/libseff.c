@@ -6,8 +6,7 @@
  * On segmented stacks, code of libc runs in the room that a segment happens to have left, so a coroutine asks the main
  * stack to read the clocks: by the effect `clocks`.
  */
-#include "lab.h"
-#include "tree.h"
+#include "suite.h"
 #include <seff.h>
 
 DEFINE_EFFECT(get, 0, int64_t, {});
@@ -191,7 +190,7 @@ static void *walk_body(void *tree)
 }
 
 /* The generator is kept and asked for one value after another. */
-static LAB_NOINLINE bool next(seff_coroutine_t *k, int64_t *value)
+static bool next(seff_coroutine_t *k, int64_t *value)
 {
 	seff_request_t r = seff_resume(k, NULL, HANDLES(emit));
 
@@ -211,13 +210,6 @@ static int64_t generator(int64_t n)
 	seff_coroutine_delete(k);
 	return sum;
 }
-
-enum { LENGTH = 1001 };
-
-struct list {
-	int64_t head;
-	struct list *tail;
-};
 
 static LAB_NOINLINE int64_t product(const struct list *xs)
 {
@@ -254,13 +246,11 @@ static int64_t product_of(const struct list *xs)
 
 static int64_t product_early(int64_t n)
 {
-	static struct list nodes[LENGTH];
+	const struct list *xs = list_make();
 	int64_t sum = 0, i;
 
-	for (i = 0; i < LENGTH; i++)
-		nodes[i] = (struct list){LENGTH - 1 - i, i + 1 < LENGTH ? &nodes[i + 1] : NULL};
 	for (i = 0; i < n; i++)
-		sum += product_of(nodes);
+		sum += product_of(xs);
 	return sum;
 }
 
@@ -281,17 +271,17 @@ static void *parse(void *unused)
 }
 
 /* Answers read_char: line after line, then stops. */
-static void *feed(void *arg)
+static void *answering(void *arg)
 {
-	int64_t end = *(int64_t *)arg, line = 0, left = 0, answer = 0;
+	struct feed feed = {0, 0, *(int64_t *)arg};
 	seff_coroutine_t *k = make(parse, NULL);
+	int64_t answer = 0;
 
 	HANDLE(r, k, HANDLES(read_char), answer)
 	{
-		if (line > end)
+		if (feed_ends(&feed))
 			PERFORM(stop);
-		answer = left ? '$' : '\n';
-		left = left ? left - 1 : ++line;
+		answer = feed_next(&feed);
 	}
 	seff_coroutine_delete(k);
 	return NULL;
@@ -299,7 +289,7 @@ static void *feed(void *arg)
 
 static void *catching(void *arg)
 {
-	seff_coroutine_t *k = make(feed, arg);
+	seff_coroutine_t *k = make(answering, arg);
 
 	seff_resume(k, NULL, HANDLES(stop));
 	seff_coroutine_delete(k);
@@ -309,11 +299,6 @@ static void *catching(void *arg)
 static int64_t parsing_dollars(int64_t n)
 {
 	return sum_of(make(catching, &n));
-}
-
-static int64_t op(int64_t x, int64_t y)
-{
-	return llabs(x - 503 * y + 37) % 1009;
 }
 
 static void *operate_body(void *arg)
@@ -398,70 +383,21 @@ static int64_t handler_sieve(int64_t n)
 	return s.sum;
 }
 
-/* How many operations a program does with n. */
-static int64_t same(int64_t n)
-{
-	return n;
-}
-
-static int64_t one_more(int64_t n)
-{
-	return n + 1;
-}
-
-static int64_t nodes_of(int64_t n)
-{
-	return (INT64_C(1) << n) - 1;
-}
-
-static int64_t characters(int64_t n)
-{
-	return n * (n + 1) / 2 + n;
-}
-
-static int64_t thousandfold(int64_t n)
-{
-	return 1000 * n;
-}
-
-static int64_t one(int64_t n)
-{
-	(void)n;
-	return 1;
-}
-
-/* `whole`: all of it is timed. */
-static const struct {
-	const char *name;
-	int64_t (*run)(int64_t n), (*count)(int64_t n);
-	bool whole;
-} cases[] = {{"resume_yield", resume_yield, same, false},
-	     {"perform", perform, same, false},
-	     {"iterator", iterator, one_more, true},
-	     {"generator", generator, nodes_of, true},
-	     {"product_early", product_early, same, true},
-	     {"parsing_dollars", parsing_dollars, characters, true},
-	     {"resume_nontail", resume_nontail, thousandfold, true},
-	     {"handler_sieve", handler_sieve, one, true}};
+static const struct suite_case cases[] = {{"resume_yield", resume_yield, false},
+					  {"perform", perform, false},
+					  {"iterator", iterator, true},
+					  {"generator", generator, true},
+					  {"product_early", product_early, true},
+					  {"parsing_dollars", parsing_dollars, true},
+					  {"resume_nontail", resume_nontail, true},
+					  {"handler_sieve", handler_sieve, true},
+					  {NULL, NULL, false}};
 
 int main(int argc, char **argv)
 {
-	int64_t n = lab_number(argc, argv, "n", 5), result;
-	size_t i;
+	int64_t n = lab_number(argc, argv, "n", 5), d = lab_number(argc, argv, "d", 0);
 
-	if (lab_is(argc, argv, "case", "state")) {
-		result = state(n, lab_number(argc, argv, "d", 0), lab_number(argc, argv, "located", 0));
-		return lab_report((uint64_t)(2 * n + 1), result);
-	}
-	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		if (!lab_is(argc, argv, "case", cases[i].name))
-			continue;
-		if (cases[i].whole)
-			lab_start();
-		result = cases[i].run(n);
-		if (cases[i].whole)
-			lab_stop();
-		return lab_report((uint64_t)cases[i].count(n), result);
-	}
-	lab_die("no such case");
+	if (lab_is(argc, argv, "case", "state"))
+		return lab_report((uint64_t)(2 * n + 1), state(n, d, lab_number(argc, argv, "located", 0)));
+	return suite_main(argc, argv, cases);
 }

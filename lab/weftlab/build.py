@@ -133,7 +133,7 @@ class Builder:
             activity = [f"-fpass-plugin={plugin}"]
         if not find_tool(compiler[0]):
             raise Unavailable(contender.get or f"{compiler[0]} is not installed: apt-get install --no-install-recommends gcc g++")
-        launch, tools = self._instrument(contender.instrumentation)
+        launch, tools = self.instrument(contender.instrumentation)
         tag = hashlib.sha256(" ".join([self.key(contender), str(source), *compiler]).encode()).hexdigest()[:8]
         output = self.folder / "bin" / f"{source.stem}-{tag}"
         object_file = f"{output}.o"
@@ -145,7 +145,7 @@ class Builder:
             linking.append(str(self.activity))
             tools = [*tools, plugin, self.activity]
         if not cxx:
-            linking += [*map(str, self.libraries), "-pthread", "-Wl,--export-dynamic-symbol=weft.effect.*"]
+            linking += self._weft()
         linking += [f"-l{name}" for name in contender.libraries]
         if contender.posix:
             linking += ["-Wl,-u,weft__posix_begin", "-Wl,--push-state,--no-as-needed", str(self.posix), "-Wl,--pop-state",
@@ -158,6 +158,13 @@ class Builder:
             self._call(command, source, contender)
         Path(f"{output}.command").write_text(shlex.join(compiling + linking))
         return output
+
+    def _weft(self):
+        return [*map(str, self.libraries), "-pthread", "-Wl,--export-dynamic-symbol=weft.effect.*"]
+
+    def variables(self):
+        """For commands that build a program on Weft."""
+        return {"WEFT_CFLAGS": f"-I{self.source / 'include'}", "WEFT_LIBS": " ".join(self._weft())}
 
     def _activities(self):
         """A clang, and the plugin of the same version."""
@@ -179,7 +186,7 @@ class Builder:
             raise Unavailable(f"{contender.get} ({error.split('error: ')[-1]})")
         raise RuntimeError(f"{source.name} does not compile: {error}")
 
-    def _instrument(self, name):
+    def instrument(self, name):
         """What stands before the compiler for an instrumentation, and the tools that its objects depend on."""
         if not name:
             return [], []

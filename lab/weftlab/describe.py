@@ -66,7 +66,7 @@ class Contender:
     instead_of: list = field(default_factory=list)  # names of `reference` figures that its own figure replaces
     expect: str | None = None  # a foreign program may answer another question
     test_expect: str | None = None
-    operations: int | None = None  # of a foreign program; None: as many as the case's other programs report
+    operations: str | None = None  # of a foreign program, as in `args`; None: as many as the case's other programs report
 
 
 @dataclass

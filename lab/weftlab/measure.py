@@ -334,7 +334,8 @@ class Laboratory:
             self._broken(row, str(why))
             return
         if row.contender.whole:
-            sample["ops"] = row.contender.operations or series.operations()
+            own = row.contender.operations
+            sample["ops"] = int(own.format(**series.case.params)) if own else series.operations()
             if not sample["ops"]:
                 self._broken(row, "no program of the case says how many operations it does")
                 return

@@ -19,10 +19,10 @@ from pathlib import Path
 
 from . import machine
 from .build import Recipe, Unavailable, find_tool
-from .describe import Contender, DescriptionError
+from .describe import INSTRUMENTATION, Contender, DescriptionError
 
 PEER_KEYS = {"title", "source", "tried", "has", "tools", "machines", "build"}
-PROGRAM_KEYS = {"id", "title", "with", "tools", "build", "runner", "whole", "answer", "args", "case"}
+PROGRAM_KEYS = {"id", "title", "with", "tools", "build", "runner", "whole", "answer", "args", "policies", "case"}
 CASE_KEYS = {"in", "args", "instead_of", "expect", "ops"}
 PATIENCE = 900  # seconds that a checkout may take to build
 
@@ -182,7 +182,7 @@ def _environment(name, table, known, builder):
         raise Unavailable(f"{name} is for {', '.join(machines)}, and this machine is {platform.machine()}")
     found, missing = {"CC": " ".join(builder.cc), "CXX": " ".join(builder.cxx)}, []
     for tool in table.get("tools", []):
-        path = _newest(tool)
+        path = _header(tool) if tool.endswith((".h", ".hpp")) else _newest(tool)
         found[_variable(tool).upper()] = path or ""
         if not path:
             missing.append(tool)
@@ -194,6 +194,11 @@ def _environment(name, table, known, builder):
 
 def _variable(name):
     return re.sub(r"\W", "_", name)
+
+
+def _header(name):
+    """The path of a header of the system's."""
+    return next((str(Path(root, name)) for root in ("/usr/include", "/usr/local/include") if Path(root, name).exists()), None)
 
 
 def _newest(name):
@@ -213,36 +218,47 @@ def _newest(name):
 # ---- programs --------------------------------------------------------------------------------------------------
 
 
-def take_part(experiments, checkouts, known, builder, size):
+def take_part(experiments, checkouts, known, builder, size, policies):
     """Adds the programs of the checkouts that were built to the cases that they are for."""
     built = {c.name: c for c in checkouts if not c.why}
     cases = {f"{e.id}/{c.id}": c for e in experiments for c in e.cases}
     for program in known.programs:
         if not set(program["with"]) <= set(built):
             continue
+        able = [p for p in program["policies"] if p in policies] if "policies" in program else [None]
         for entry in program["case"]:
             for case in (cases[name] for name in entry["in"] if name in cases):
-                case.contenders.append(_contender(program, entry, case, built, known, builder, size))
+                case.contenders += [_contender(program, policy, entry, case, built, known, builder, size) for policy in able]
 
 
-def _contender(program, entry, case, built, known, builder, size):
-    trees = {_variable(name): str(built[name].tree) for name in program["with"]}
+def _contender(program, policy, entry, case, built, known, builder, size):
     each = "$case" in program["build"]  # one program for each case
-    name = f"{program['id']}-{case.id}" if each else program["id"]
-    environment, why = {"lab": str(builder.lab), "case": case.id if each else "", **trees}, ""
-    try:
-        environment.update(_environment(program["title"], program, known, builder))
-    except Unavailable as missing:
-        why = str(missing)
-    stamps = [built[peer].tree.with_name(f"{peer}.stamp") for peer in program["with"]]
-    log = builder.folder / "peers" / f"program-{name}.log"
+    name = "-".join([program["id"], *([policy] if policy else []), *([case.id] if each else [])])
+    recipe = _recipe(program, policy, name, case.id if each else "", built, known, builder)
     instead_of = entry.get("instead_of", [])
     return Contender(
-        id=program["id"], title=program["title"], kind="peer", program=f"--peer {name}", args=[_in(word, {"case": case.id}) for word in entry.get("args", program.get("args", []))],
-        recipe=Recipe(program["build"], environment, log, stamps, why), whole=program.get("whole", False),
-        runner=[_in(word, environment) for word in program.get("runner", [])], answer=program.get("answer", r"\S+"),
+        id=f"{program['id']}/{policy}" if policy else program["id"], kind="weft" if policy else "peer",
+        title=f"{program['title']}, {policy}" if policy else program["title"],
+        program=f"--peer {name}", policy=policy, stack=policy, recipe=recipe, whole=program.get("whole", False),
+        args=[_in(word, {"case": case.id}) for word in entry.get("args", program.get("args", []))],
+        runner=[_in(word, recipe.environment) for word in program.get("runner", [])], answer=program.get("answer", r"\S+"),
         instead_of=[instead_of] if isinstance(instead_of, str) else instead_of, expect=entry.get("expect", {}).get(size),
         test_expect=entry.get("expect", {}).get("test"), operations=entry.get("ops"))
+
+
+def _recipe(program, policy, name, case, built, known, builder):
+    log = builder.folder / "peers" / f"program-{name}.log"
+    inputs = [built[peer].tree.with_name(f"{peer}.stamp") for peer in program["with"]]
+    environment = {"lab": str(builder.lab), "case": case, **{_variable(peer): str(built[peer].tree) for peer in program["with"]}}
+    try:
+        environment.update(_environment(program["title"], program, known, builder))
+        if policy:
+            launch, tools = builder.instrument(INSTRUMENTATION.get(policy))
+            environment.update(builder.variables(), LAUNCH=" ".join(launch))
+            inputs += [*tools, *builder.libraries]
+    except Unavailable as why:
+        return Recipe(program["build"], environment, log, inputs, str(why))
+    return Recipe(program["build"], environment, log, inputs)
 
 
 def _in(word, environment):
