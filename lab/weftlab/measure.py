@@ -94,7 +94,9 @@ def _figures(output):
 
 
 def _of_process(contender, output, cpu, wall):
-    """A foreign program prints its answer; its time is that of the process."""
+    """A foreign program prints its answer; its time is that of the process, unless its runner prints figures."""
+    if contender.runner and output.startswith('{"cpu"'):
+        return _figures(output)
     answers = re.findall(contender.answer, output)
     if not answers:
         raise Failed(f"printed no answer: {output.strip()[:80]!r}")

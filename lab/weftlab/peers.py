@@ -19,11 +19,11 @@ from pathlib import Path
 
 from . import machine
 from .build import Recipe, Unavailable, find_tool
-from .describe import INSTRUMENTATION, Contender, DescriptionError
+from .describe import INSTRUMENTATION, SIZES, Contender, DescriptionError
 
 PEER_KEYS = {"title", "source", "tried", "has", "tools", "machines", "build"}
 PROGRAM_KEYS = {"id", "title", "with", "tools", "build", "runner", "whole", "answer", "args", "policies", "case"}
-CASE_KEYS = {"in", "args", "instead_of", "expect", "ops"}
+CASE_KEYS = {"in", "args", "instead_of", "expect", "ops", "sizes"}
 PATIENCE = 900  # seconds that a checkout may take to build
 
 
@@ -187,9 +187,15 @@ def _environment(name, table, known, builder):
         if not path:
             missing.append(tool)
     if missing:
-        packages = " ".join(dict.fromkeys(known.tools.get(tool, tool) for tool in missing))
-        raise Unavailable(f"needs {', '.join(missing)}: apt-get install --no-install-recommends {packages}")
+        raise Unavailable(f"needs {', '.join(missing)}: {_remedy([known.tools.get(tool, tool) for tool in missing])}")
     return found
+
+
+def _remedy(packages):
+    """Packages of the system; a text of several words is a command."""
+    commands = [package for package in dict.fromkeys(packages) if " " in package]
+    of_system = [package for package in dict.fromkeys(packages) if " " not in package]
+    return ", and ".join(([f"apt-get install --no-install-recommends {' '.join(of_system)}"] if of_system else []) + commands)
 
 
 def _variable(name):
@@ -226,7 +232,7 @@ def take_part(experiments, checkouts, known, builder, size, policies):
         if not set(program["with"]) <= set(built):
             continue
         able = [p for p in program["policies"] if p in policies] if "policies" in program else [None]
-        for entry in program["case"]:
+        for entry in (e for e in program["case"] if size in e.get("sizes", SIZES)):
             for case in (cases[name] for name in entry["in"] if name in cases):
                 case.contenders += [_contender(program, policy, entry, case, built, known, builder, size) for policy in able]
 
