@@ -198,7 +198,8 @@ def list_all(experiments, known):
     for tool, what in (("cargo", "corosensei"), ("go", "Go"), ("g++", "Boost.Context, C++20")):
         print(f"{tool}: {find_tool(tool) or 'not installed; without it ' + what + ' is skipped'}")
     for name, peer in known.peers.items():
-        print(f"--peer {name}=DIR: a checkout of {peer['source']}, for {known.experiments_of(name)}")
+        print(f"--peer {name}=DIR: a checkout of {peer['source']}, "
+              f"{peer.get('cannot') and 'not measured: ' + peer['cannot'] or 'for ' + known.experiments_of(name)}")
 
 
 def library_folder(source, progress):
@@ -350,10 +351,10 @@ def run(options, source):
 
 
 def _say_unusable(checkouts, progress):
-    """Said at once: who named the wrong directory need not wait for the end."""
+    """Printed before anything is measured: the user may want to correct the directory."""
     for checkout in (c for c in checkouts if c.why):
         progress.clear()
-        print(f"lab: {checkout.line()}; the lab goes on without it", file=sys.stderr)
+        print(f"lab: {checkout.line()}; the lab continues without it", file=sys.stderr)
 
 
 def _findings():

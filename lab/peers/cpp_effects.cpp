@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cpp_effects: the lab's programs on cpp-effects, for ./weft lab --peer cpp-effects=DIR. case=NAME chooses one, and
+ * cpp_effects: the lab's programs on cpp-effects, for ./weft lab --peer cpp-effects=DIR. case=NAME selects a program,
+ * and form=NAME its handlers:
  *
- *   form=static    plain clauses, and the performer names the handler's class
- *   form=plain     plain clauses, found by the command's type
- *   form=general   clauses that get a resumption, which they resume last (no_manage)
+ *   form=static    plain clauses; the performer names the handler's class
+ *   form=plain     plain clauses; the library searches for a handler of the command's type
+ *   form=general   clauses that take a resumption and resume it last (no_manage)
  */
 #include "../impl/tree.h"
 #include "cases.h"
@@ -81,7 +82,7 @@ class by_other final : public eff::flat_handler<void, eff::plain<unrelated>>
 	}
 };
 
-/* ---- a state of 1 is asked for n times ------------------------------------------------------------------- */
+/* ---- get a state of 1, n times ------------------------------------------------------------------- */
 
 template <typename H, typename Get> int64_t ask(int64_t n, Get &&ask_once)
 {

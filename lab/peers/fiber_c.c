@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * fiber_c: the C interface of fibers, fiber.h, on Weft, for ./weft lab --peer fiber-c=DIR. The checkout's own programs
- * are compiled together with it, and so run on Weft's stack policies.
+ * fiber_c: the C interface of fibers, fiber.h, on Weft, for ./weft lab --peer fiber-c=DIR. Each of the checkout's own
+ * programs is compiled together with this file, and so runs on Weft's stack policies.
  */
 #include <fiber.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 struct fiber {
 	weft_coro_t *k;
 	fiber_entry_point_t entry;
-	void *first; /* the argument of the first resume is that of the entry point */
+	void *first; /* the argument of the first resume is passed to the entry point */
 };
 
 static void *body(void *arg)

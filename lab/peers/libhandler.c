@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * libhandler: the lab's programs on libhandler, which copies stacks, for ./weft lab --peer libhandler=DIR. case=NAME
- * chooses one.
+ * selects a program.
  */
 #include "suite.h"
 #include <libhandler.h>
@@ -10,14 +10,14 @@ LH_DEFINE_EFFECT2(state, get, put)
 LH_DEFINE_EFFECT1(unrelated, nothing)
 LH_DEFINE_EFFECT1(output, emit)
 
-/* ---- two in turns, by operations whose continuation is kept ------------------------------------------------- */
+/* ---- two in turns, by operations that store the resumption ------------------------------------------------- */
 
 static struct {
 	lh_resume k;
 	lh_value sum;
 } turns[2];
 
-/* The state says which of the two. */
+/* The handler's state is the index of its turn. */
 static lh_value on_emit_kept(lh_resume r, lh_value which, lh_value sum)
 {
 	turns[which].k = r;

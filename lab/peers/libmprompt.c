@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * libmprompt: the lab's programs on libmprompt and on libmpeff, the effect handlers on top of it, for
- * ./weft lab --peer libmprompt=DIR. case=NAME chooses one. Each operation is of the cheapest kind that its handler
- * allows: tail without effects of its own (TAIL_NOOP), scoped, once.
+ * libmprompt: the lab's programs on libmprompt and on libmpeff, its effect handlers, for
+ * ./weft lab --peer libmprompt=DIR. case=NAME selects a program. Each operation has the cheapest kind that its handler
+ * allows: TAIL_NOOP if the handler resumes last and performs nothing, TAIL if it performs, SCOPED_ONCE if it computes
+ * after the resume, ONCE if it stores the resumption.
  */
 #include "suite.h"
 #include <mpeff.h>
@@ -177,9 +178,9 @@ static void *walk_body(void *tree)
 	return NULL;
 }
 
-/* The generator is kept and asked for one value after another. */
+/* The consumer holds the generator and asks for one value after another. */
 struct generator {
-	mpe_resume_t *k; /* NULL when it has ended */
+	mpe_resume_t *k; /* NULL after the last value */
 	int64_t value;
 };
 
@@ -265,7 +266,7 @@ static void *on_read(mpe_resume_t *r, void *feed, void *unused)
 	return mpe_resume_tail(r, feed, (void *)feed_next(feed));
 }
 
-/* The handler of read performs stop: TAIL, and not TAIL_NOOP. */
+/* The handler of read performs stop, so its kind is TAIL instead of TAIL_NOOP. */
 static const mpe_handlerdef_t feeding = {
     MPE_EFFECT(input), NULL, {{MPE_OP_TAIL, MPE_OPTAG(input, read), on_read}, {MPE_OP_NULL, mpe_op_null, NULL}}};
 static const mpe_handlerdef_t stopping = {
@@ -303,7 +304,7 @@ static int64_t parsing_dollars(int64_t n)
 	return (int64_t)mpe_handle(&summing, NULL, under_sum, &feed);
 }
 
-/* The handler has work to do after it has resumed. */
+/* The handler computes after it has resumed. */
 static void *on_operate(mpe_resume_t *r, void *local, void *x)
 {
 	return (void *)op((int64_t)x, (int64_t)mpe_resume(r, local, NULL));
@@ -342,7 +343,10 @@ static bool prime(int64_t e)
 	return mpe_perform(MPE_OPTAG(sieve, prime), (void *)e) != NULL;
 }
 
-/* The state is the prime. A tail operation that performs its own effect would be asked again: SCOPED_ONCE. */
+/*
+ * `p` is the handler's state, a prime. The kind is SCOPED_ONCE: a TAIL operation that performs its own effect would
+ * be its own handler.
+ */
 static void *on_prime(mpe_resume_t *r, void *p, void *e)
 {
 	bool answer = (int64_t)e % (int64_t)p != 0 && prime((int64_t)e);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * libseff: the lab's programs on libseff, for ./weft lab --peer libseff=DIR. case=NAME chooses one; located=1 finds the
- * handler of state once. Handlers are loops around seff_resume.
+ * libseff: the lab's programs on libseff, for ./weft lab --peer libseff=DIR. case=NAME selects a program. located=1
+ * finds the handlers of state once, before the loop. Handlers are loops around seff_resume.
  *
- * On segmented stacks, code of libc runs in the room that a segment happens to have left, so a coroutine asks the main
- * stack to read the clocks: by the effect `clocks`.
+ * On segmented stacks, libc's code runs in whatever space is left in the current segment. Coroutines therefore do not
+ * read the clocks themselves: they perform the effect `clocks`, and the main stack reads them.
  */
 #include "suite.h"
 #include <seff.h>
@@ -20,7 +20,7 @@ DEFINE_EFFECT(stop, 7, void, {});
 DEFINE_EFFECT(operate, 8, void, { int64_t x; });
 DEFINE_EFFECT(prime, 9, bool, { int64_t e; });
 
-/* What the request carries, of an effect with a payload. */
+/* The payload of a request for the effect `name`. */
 #define PAYLOAD(request, name) ((const EFF_PAYLOAD_T(name) *)(request).payload)
 
 static seff_coroutine_t *make(seff_start_fun_t *fn, const void *arg)
@@ -32,7 +32,7 @@ static seff_coroutine_t *make(seff_start_fun_t *fn, const void *arg)
 	return k;
 }
 
-/* For each request of k for the effects in `set`, until it returns; the body sets `answer`. */
+/* Resumes k until it returns. The body runs for each request for an effect in `set`; it may set `answer`. */
 #define HANDLE(r, k, set, answer)                                                                                      \
 	for (seff_request_t r = seff_resume(k, NULL, set); !seff_finished(r); r = seff_resume(k, (void *)(answer), set))
 
@@ -189,7 +189,7 @@ static void *walk_body(void *tree)
 	return NULL;
 }
 
-/* The generator is kept and asked for one value after another. */
+/* The consumer holds the generator and asks for one value after another. */
 static bool next(seff_coroutine_t *k, int64_t *value)
 {
 	seff_request_t r = seff_resume(k, NULL, HANDLES(emit));
@@ -310,7 +310,7 @@ static void *operate_body(void *arg)
 	return NULL;
 }
 
-/* The handler has work to do after each resume. */
+/* The handler computes after each resume, so it is recursive. */
 static int64_t operations(seff_coroutine_t *k, int64_t seed)
 {
 	seff_request_t r = seff_resume(k, NULL, HANDLES(operate));

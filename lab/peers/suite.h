@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* suite.h: the data of the suite's programs, and a main function, for peers in C. case=NAME chooses a program. */
+/* suite.h: the data of the suite's programs, and a main function, for peers in C. case=NAME selects a program. */
 #ifndef LAB_PEERS_SUITE_H
 #define LAB_PEERS_SUITE_H
 
 #include "../impl/lab.h"
 #include "../impl/tree.h"
 
-/* product_early: descending numbers that end in 0. */
+/* product_early: descending numbers, the last is 0. */
 struct list {
 	int64_t head;
 	const struct list *tail;
@@ -23,7 +23,7 @@ static inline const struct list *list_make(void)
 	return nodes;
 }
 
-/* resume_nontail: the work after each resume. */
+/* resume_nontail: computed after each resume. */
 static inline int64_t op(int64_t x, int64_t y)
 {
 	return llabs(x - 503 * y + 37) % 1009;
@@ -52,7 +52,7 @@ static inline int64_t feed_next(struct feed *feed)
 struct suite_case {
 	const char *name;
 	int64_t (*run)(int64_t n);
-	bool whole; /* all of it is timed; others call lab_start and lab_stop themselves */
+	bool whole; /* suite_main times the whole call; otherwise `run` calls lab_start and lab_stop */
 };
 
 static inline int64_t suite_operations(const char *name, int64_t n)
@@ -68,7 +68,7 @@ static inline int64_t suite_operations(const char *name, int64_t n)
 	return !strcmp(name, "handler_sieve") ? 1 : n;
 }
 
-/* `cases` end with one without a name. */
+/* The last element of `cases` has no name. */
 static inline int suite_main(int argc, char **argv, const struct suite_case *cases)
 {
 	int64_t n = lab_number(argc, argv, "n", 5), result;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// wasi: runs a Wasm program in Node.js and times it, without the start of the engine: node wasi.mjs PROGRAM.wasm ARGUMENT...
-// Prints one line of JSON, as impl/lab.h does, without the number of operations. The program's last word is its answer.
+// wasi: runs a Wasm program in Node.js and times it: node wasi.mjs PROGRAM.wasm ARGUMENT...
+// The time excludes the start of the engine. Prints one line of JSON, as impl/lab.h does, but without the number of operations. The
+// last word of the program's output is its answer.
 //
-// It brings the few calls of the system that these programs make. node:wasi of Node.js 20 crashes now and then in programs whose
-// memory grows.
+// This file implements the few system calls that the programs make, because node:wasi of Node.js 20 crashes in some runs of programs
+// whose memory grows.
 import fs from "node:fs";
 
 const OK = 0;

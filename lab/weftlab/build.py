@@ -27,27 +27,37 @@ class Unavailable(Exception):
 
 @dataclass
 class Recipe:
-    """Commands for the shell that build a peer's checkout, or a program with it."""
+    """Shell commands that build a peer's checkout, or a program with it."""
     script: str
     environment: dict
     log: Path
-    inputs: list = field(default_factory=list)  # files that the program is older than when it has to be built again
+    inputs: list = field(default_factory=list)  # the program is built again if one of these files is newer
     why: str = ""  # why the commands cannot run here
 
     def run(self, folder, patience):
         """Raises Unavailable, with the first error and where the log is."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with open(self.log, "w", errors="replace") as log:
-            try:
-                code = subprocess.run(["sh", "-euxc", self.script], cwd=folder, env={**os.environ, **self.environment},
-                                      stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=patience).returncode
-            except subprocess.TimeoutExpired as error:
-                raise Unavailable(f"did not build within {patience} s; the log is {self.log}") from error
+            code = self._code(log, folder, patience)
         if code:
             lines = [line.strip() for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
             first = next((line for line in lines if re.search(r"error\b|undefined reference|not found|No such file", line, re.I)
                           and not line.startswith("+")), lines[-1] if lines else f"exit code {code}")
             raise Unavailable(f"does not build: {first[:160]}; the log is {self.log}")
+
+    def _code(self, log, folder, patience):
+        """The exit code of the commands. If the wait ends early, all processes that they have started are killed."""
+        process = subprocess.Popen(["sh", "-euxc", self.script], cwd=folder, env={**os.environ, **self.environment},
+                                   stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        try:
+            return process.wait(patience)
+        except BaseException as error:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise Unavailable(f"did not build within {patience} s; the log is {self.log}") from error
+            raise
 
 
 def find_tool(name):
@@ -199,7 +209,7 @@ class Builder:
         return [str(tools[0]), "--instrument", name], tools
 
     def _by_recipe(self, contender):
-        """A program with a checkout of the user's: its commands write it to $out."""
+        """Builds a program that uses a checkout. The commands write it to $out."""
         recipe = contender.recipe
         if recipe.why:
             raise Unavailable(recipe.why)

@@ -58,11 +58,12 @@ class Contender:
     flags: list = field(default_factory=list)  # more for the compiler and the linker
     posix: bool = False  # linked with libweft-posix.so: other libraries' calls suspend tasks
     helper: "Contender | None" = None  # a program that it starts: it gets the path as helper=PATH
-    # Programs of checkouts that the user named (peers.py).
+    # The rest is for programs that use a checkout of the user's (peers.py).
     recipe: "object | None" = None  # build.Recipe: commands that make the program
     whole: bool = False  # a foreign program: the whole process is timed, and `args` are all its arguments
     runner: list = field(default_factory=list)  # words before the program: an interpreter
     answer: str = ""  # the last match in the output of a foreign program is its answer
+    params: dict = field(default_factory=dict)  # instead of the case's
     instead_of: list = field(default_factory=list)  # names of `reference` figures that its own figure replaces
     expect: str | None = None  # a foreign program may answer another question
     test_expect: str | None = None

@@ -57,6 +57,7 @@ class Unable(Failed):
 
 def run_once(binary, contender, params, timeout, helper=None, whole=False):
     """One process; its figures as a dict. `whole`: its time is that of the process, from start to end, as its parent sees it."""
+    params = {**params, **contender.params}
     if contender.whole:
         command = [*contender.runner, str(binary), *(word.format(**params) for word in contender.args)]
     else:
@@ -94,7 +95,7 @@ def _figures(output):
 
 
 def _of_process(contender, output, cpu, wall):
-    """A foreign program prints its answer; its time is that of the process, unless its runner prints figures."""
+    """The sample of a foreign program, which prints its answer. Its time is that of the process unless its runner prints figures."""
     if contender.runner and output.startswith('{"cpu"'):
         return _figures(output)
     answers = re.findall(contender.answer, output)
@@ -174,7 +175,7 @@ class Series:
         return [r for r in self.rows if r.status == "ok"]
 
     def operations(self):
-        """How many operations a program of the case does: foreign programs do not say it."""
+        """The number of operations that programs of the case report. Foreign programs report none."""
         return next((r.samples[0]["ops"] for r in self.rows if r.samples and not r.contender.whole), None)
 
 
@@ -428,12 +429,12 @@ def _entry(series, pair):
 
 
 def _live(measured):
-    """{name: median} of the `reference` figures that a peer's checkout has replaced."""
+    """{name: median} of the `reference` figures that were measured here on a peer's checkout."""
     return {name: r["stats"]["median"] for r in reversed(measured) if r["status"] == "ok" for name in r["instead_of"]}
 
 
 def _beside(reference, live):
-    """Figures of others, by name: of another machine, and of this one."""
+    """Figures of other libraries by name: scaled ones, and those measured here."""
     return {"values": {**(reference or {"values": {}})["values"], **{name: {"here": value} for name, value in live.items()}}}
 
 

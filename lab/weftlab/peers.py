@@ -21,21 +21,21 @@ from . import machine
 from .build import Recipe, Unavailable, find_tool
 from .describe import INSTRUMENTATION, SIZES, Contender, DescriptionError
 
-PEER_KEYS = {"title", "source", "tried", "has", "tools", "machines", "build"}
+PEER_KEYS = {"title", "source", "tried", "has", "tools", "machines", "build", "cannot"}
 PROGRAM_KEYS = {"id", "title", "with", "tools", "build", "runner", "whole", "answer", "args", "policies", "case"}
-CASE_KEYS = {"in", "args", "instead_of", "expect", "ops", "sizes"}
+CASE_KEYS = {"in", "args", "params", "instead_of", "expect", "ops", "sizes"}
 PATIENCE = 900  # seconds that a checkout may take to build
 
 
 @dataclass
 class Checkout:
-    """A directory that the user named, and what became of it."""
+    """A directory that the user named. `why` says why it cannot be used."""
     name: str
     folder: Path
     tree: Path  # the copy that is built
     commit: str = "unknown"
     dirty: bool = False
-    why: str = ""  # why it cannot be used; "" if it can
+    why: str = ""
 
     def as_dict(self):
         return {"name": self.name, "folder": str(self.folder), "commit": self.commit, "dirty": self.dirty, "why": self.why}
@@ -46,7 +46,7 @@ class Checkout:
 
 @dataclass
 class Known:
-    """What the descriptions say: {name: table}, programs, and {tool: package}."""
+    """The contents of the descriptions: {name: table}, programs, and {tool: package}."""
     peers: dict = field(default_factory=dict)
     programs: list = field(default_factory=list)
     tools: dict = field(default_factory=dict)
@@ -86,7 +86,7 @@ def _check(path, known):
 
 
 def chosen(texts, known):
-    """{name: directory} of the arguments of --peer. ValueError with a line that says what is wrong."""
+    """{name: directory} of the arguments of --peer. Raises ValueError with a line for the user."""
     found = {}
     for text in texts:
         name, equals, folder = text.partition("=")
@@ -113,6 +113,8 @@ def prepare(folders, known, experiments, builder, progress):
         progress(done / len(folders), f"building {known.peers[name]['title']}")
         try:
             _recognize(checkout, known.peers[name])
+            if "cannot" in known.peers[name]:
+                raise Unavailable(known.peers[name]["cannot"])
             _companions(checkout, known, folders)
             if not here & known.cases_of(name):
                 raise Unavailable(f"takes part in no selected case, only in {known.experiments_of(name)}")
@@ -136,7 +138,7 @@ def _recognize(checkout, table):
 
 
 def _companions(checkout, known, folders):
-    """Raises Unavailable if each of its programs needs a peer that was not named."""
+    """Raises Unavailable if every program of this peer needs another peer that was not named."""
     programs = [p for p in known.programs if checkout.name in p["with"]]
     if programs and not any(set(p["with"]) <= set(folders) for p in programs):
         others = sorted({name for p in programs for name in p["with"]} - set(folders))
@@ -164,7 +166,7 @@ def _build(checkout, known, builder):
 
 
 def _digest(folder):
-    """Of the names, sizes and times of all files."""
+    """A digest of the names, sizes and times of all files."""
     found = hashlib.sha256()
     for root, folders, names in os.walk(folder):
         folders[:] = sorted(f for f in folders if f != ".git")
@@ -176,7 +178,7 @@ def _digest(folder):
 
 
 def _environment(name, table, known, builder):
-    """What the commands of a peer or a program get: compilers and tools by name, CC, CXX, CLANG, LD_GOLD…"""
+    """The variables of the commands of a peer or a program: compilers and tools by name, CC, CXX, CLANG, LD_GOLD…"""
     machines = table.get("machines")
     if machines and platform.machine() not in machines:
         raise Unavailable(f"{name} is for {', '.join(machines)}, and this machine is {platform.machine()}")
@@ -192,7 +194,7 @@ def _environment(name, table, known, builder):
 
 
 def _remedy(packages):
-    """Packages of the system; a text of several words is a command."""
+    """How to install packages. A text of several words is a command itself."""
     commands = [package for package in dict.fromkeys(packages) if " " in package]
     of_system = [package for package in dict.fromkeys(packages) if " " not in package]
     return ", and ".join(([f"apt-get install --no-install-recommends {' '.join(of_system)}"] if of_system else []) + commands)
@@ -203,12 +205,12 @@ def _variable(name):
 
 
 def _header(name):
-    """The path of a header of the system's."""
+    """The path of a system header, or None."""
     return next((str(Path(root, name)) for root in ("/usr/include", "/usr/local/include") if Path(root, name).exists()), None)
 
 
 def _newest(name):
-    """The path of a tool, or of its newest version: clang-22."""
+    """The path of a tool, or of its newest version (clang-22), or None."""
     found = find_tool(name)
     if found:
         return found
@@ -248,6 +250,7 @@ def _contender(program, policy, entry, case, built, known, builder, size):
         program=f"--peer {name}", policy=policy, stack=policy, recipe=recipe, whole=program.get("whole", False),
         args=[_in(word, {"case": case.id}) for word in entry.get("args", program.get("args", []))],
         runner=[_in(word, recipe.environment) for word in program.get("runner", [])], answer=program.get("answer", r"\S+"),
+        params=entry.get("params", {}),
         instead_of=[instead_of] if isinstance(instead_of, str) else instead_of, expect=entry.get("expect", {}).get(size),
         test_expect=entry.get("expect", {}).get("test"), operations=entry.get("ops"))
 
@@ -268,5 +271,5 @@ def _recipe(program, policy, name, case, built, known, builder):
 
 
 def _in(word, environment):
-    """Names of variables replaced: $NODE, $lab."""
+    """`word` with variables replaced: $NODE, $lab."""
     return re.sub(r"\$(\w+)", lambda found: environment.get(found[1], found[0]), word)
