@@ -2,7 +2,10 @@
 /*
  * D2 unbalanced tree: a balanced binary tree `depth` deep, with a right spine of `spine` nodes below its largest key.
  * Recursive search; 3 of 10 searches go for the largest key, at the spine's end, the others for a random key of the
- * balanced part. t threads do n searches each. The result adds up how deep the keys were. plain=1: in plain threads.
+ * balanced part. t threads do n searches each, in one tree. The result adds up how deep the keys were.
+ *
+ * plain=1: in plain threads. build=1: each thread builds a tree for itself first, which is timed, and an operation is
+ * all that a thread does. loop=1: compilers may turn the search into a loop, and gcc -O2 does.
  */
 #include "threads.h"
 
@@ -13,8 +16,9 @@ struct node {
 
 struct job {
 	struct lab_thread base;
-	const struct node *root;
-	int64_t searches, balanced, largest;
+	const struct node *root; /* NULL: build one */
+	int64_t (*search)(const struct node *node, int64_t key);
+	int64_t searches, depth, spine;
 	uint64_t random;
 	int64_t depths;
 };
@@ -30,9 +34,14 @@ static struct node *balanced(struct node *nodes, int64_t low, int64_t high)
 	return &nodes[middle];
 }
 
+static int64_t keys_of(int64_t depth)
+{
+	return (INT64_C(1) << depth) - 1;
+}
+
 static const struct node *build(int64_t depth, int64_t spine)
 {
-	int64_t keys = (INT64_C(1) << depth) - 1, i;
+	int64_t keys = keys_of(depth), i;
 	struct node *nodes = malloc((size_t)(keys + spine + 1) * sizeof(*nodes)), *root;
 
 	if (!nodes)
@@ -57,6 +66,11 @@ static LAB_NOINLINE int64_t search(const struct node *node, int64_t key)
 	return below + 1;
 }
 
+static LAB_NOINLINE int64_t search_by_loop(const struct node *node, int64_t key)
+{
+	return node->key == key ? 1 : 1 + search_by_loop(key < node->key ? node->left : node->right, key);
+}
+
 static uint64_t next_random(uint64_t *state)
 {
 	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -66,11 +80,12 @@ static uint64_t next_random(uint64_t *state)
 static void *work(void *arg)
 {
 	struct job *job = arg;
-	int64_t i, key, sum = 0;
+	int64_t keys = keys_of(job->depth), i, key, sum = 0;
+	const struct node *root = job->root ? job->root : build(job->depth, job->spine);
 
 	for (i = 0; i < job->searches; i++) {
-		key = 1 + (int64_t)(next_random(&job->random) % (uint64_t)job->balanced);
-		sum += search(job->root, i % 10 < 3 ? job->largest : key);
+		key = 1 + (int64_t)(next_random(&job->random) % (uint64_t)keys);
+		sum += job->search(root, i % 10 < 3 ? keys + job->spine : key);
 	}
 	job->depths = sum;
 	return NULL;
@@ -82,15 +97,19 @@ int main(int argc, char **argv)
 	static struct job jobs[LAB_MOST_THREADS];
 	int64_t n = lab_number(argc, argv, "n", 10), t = lab_number(argc, argv, "t", 1), sum = 0, i;
 	int64_t depth = lab_number(argc, argv, "depth", 20), spine = lab_number(argc, argv, "spine", 1000000);
-	int64_t keys = (INT64_C(1) << depth) - 1;
-	const struct node *root = build(depth, spine);
+	int64_t timed_build = lab_number(argc, argv, "build", 0), loop = lab_number(argc, argv, "loop", 0);
+	const struct node *root = timed_build ? NULL : build(depth, spine);
 
 	for (i = 0; i < t && i < LAB_MOST_THREADS; i++)
-		jobs[i] = (struct job){
-		    .root = root, .searches = n, .balanced = keys, .largest = keys + spine, .random = (uint64_t)i};
+		jobs[i] = (struct job){.root = root,
+				       .search = loop ? search_by_loop : search,
+				       .searches = n,
+				       .depth = depth,
+				       .spine = spine,
+				       .random = (uint64_t)i};
 	lab_threads_run(jobs, sizeof(*jobs), t, (size_t)(depth + spine) * FRAME, lab_number(argc, argv, "plain", 0),
 			work);
 	for (i = 0; i < t; i++)
 		sum += jobs[i].depths;
-	return lab_report_growth((uint64_t)(n * t), sum);
+	return lab_report_growth((uint64_t)(timed_build ? t : n * t), sum);
 }

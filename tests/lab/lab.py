@@ -702,6 +702,9 @@ def counted():
     check("wall time counts where the case says so", measure.value_of(sample, "ns", clock="wall") != 9.0)
     both = measure.statistics_of([sample], "ns", clock="wall")
     check("the other clock stands beside it", (both["median"], both["cpu"], both["wall"]) != (9.0, 1.0, 9.0) and both)
+    clocked = [(e.id, c.id) for e in describe.load([SOURCE / "lab" / "descriptions"], "full", describe.POLICIES) for c in e.cases
+               if c.published and c.published["unit"] == "ms" and c.clock != "wall"]
+    check("published milliseconds stand beside wall time alone", clocked)
 
 
 # Of spec/5-lab.md: (experiment, its parameters): (who, to whom, the ratio). Elsewhere nothing was published, so nothing may stand there.
