@@ -231,7 +231,7 @@ COMPARE(compare_12, 12)
 		no_implicit_yield                                                                                      \
 		{                                                                                                      \
 			for (;;) {                                                                                     \
-				_Pragma("clang loop unroll_count(16)") for (int i = 0; i < 1 << (k); i++, a++, b++)    \
+				_Pragma("clang loop unroll_count(128)") for (int i = 0; i < 1 << (k); i++, a++, b++)   \
 				{                                                                                      \
 					if (!*a || *a != *b)                                                           \
 						return *a - *b;                                                        \
