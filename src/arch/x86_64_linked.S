@@ -162,12 +162,22 @@
 	movq	%r10, %fs:(%rcx)
 
 /*
- * r11: the class of the block that is left, so r11 * 64 is its size. A return needs the caller's rbp to find the next
- * caller's, so a deep recursion that returns waits for memory once per call, unless the lines that it comes to are fetched
- * before. The blocks of a recursion have one size, and each begins below the one before: the frame of the caller eight calls
- * out is eight blocks up. It takes two lines: the saved registers, and the return address with the block's record. If the
- * guess is wrong, a line is fetched that nobody needs.
+ * A deep recursion waits for memory once per call: on the way in for a block's record, which says where the next block is,
+ * and on the way out for a saved rbp, which says where the next caller's is. Unless these lines are fetched before, the
+ * waits add up, because each address comes from the line before. The blocks of a recursion have one size, and each begins
+ * below the one before (cut, in stack/heap.c), so what the eighth call from here needs is eight blocks away. A call takes
+ * two lines: the record with the return address, and below it the registers that are saved. If the guess is wrong, lines
+ * are fetched that nobody needs.
+ *
+ * r10, r11: the class of the block, so that 64 times this is its size.
  */
+#define PREFETCH_BLOCK /* r10, rsi */ \
+	shll	$9, %r10d; \
+	movq	%rdi, %rsi; \
+	subq	%r10, %rsi; \
+	prefetchw	(%rsi); \
+	prefetchw	-64(%rsi)
+
 #define PREFETCH_CALLERS /* r11 */ \
 	shll	$9, %r11d; \
 	prefetcht0	(%rbp,%r11); \
@@ -310,6 +320,7 @@ FUNCTION(__morestack)
 	movq	%fs:(%rdx), %rdi
 	testq	%rdi, %rdi
 	jz	.Ltake_slowly
+	PREFETCH_BLOCK
 	movq	WEFT_BLOCK_NEXT(%rdi), %r10
 	movq	%r10, %fs:(%rdx)
 .Lblock_taken:
