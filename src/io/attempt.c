@@ -701,6 +701,7 @@ static int64_t open_in_thread(struct weft__loop *loop, weft_io_t *io)
 
 int64_t weft__io_in_thread(struct weft__loop *loop, weft_io_t *io)
 {
+	bool was_ready = false;
 	int nature;
 	int64_t result;
 
@@ -714,9 +715,14 @@ int64_t weft__io_in_thread(struct weft__loop *loop, weft_io_t *io)
 		result = weft__io_attempt_shut(io, nature);
 		if (result != -EAGAIN)
 			break;
-		result = weft__io_has_no_event(io) ? pause_for(loop, io) : wait_for(loop, io);
+		/* A peek may have passed all data that are there (SO_PEEK_OFF): then poll has nothing new to say. */
+		if (weft__io_has_no_event(io) || (was_ready && weft__io_looks_elsewhere(io)))
+			result = pause_for(loop, io);
+		else
+			result = wait_for(loop, io);
 		if (result)
 			break;
+		was_ready = true;
 	}
 	return result;
 }

@@ -338,6 +338,7 @@ static ssize_t receive_one(int fd, struct msghdr *message, int flags)
 			message->msg_flags = 0;
 			result = 0;
 		}
+		b.polls_in_vain = flags & MSG_PEEK; /* it has passed all data that are there (SO_PEEK_OFF) */
 	} while (would_block(result));
 	end_waiting(&b);
 	return result;

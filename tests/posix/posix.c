@@ -290,6 +290,34 @@ static void *time_limits(void *pass)
 	return pass;
 }
 
+static uint64_t cpu_time(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* A peek that has passed all data waits for more, and does not spin. */
+static void *peeks_behind_all(void *pass)
+{
+	struct timeval limit = {0, 100000};
+	int fds[2], nothing = 0;
+	uint64_t before;
+	char text[4];
+
+	pair(fds);
+	CHECK(setsockopt(fds[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0);
+	CHECK(setsockopt(fds[0], SOL_SOCKET, SO_PEEK_OFF, &nothing, sizeof nothing) == 0);
+	CHECK(write(fds[1], "abc", 3) == 3 && recv(fds[0], text, sizeof text, MSG_PEEK) == 3);
+	before = cpu_time();
+	CHECK(recv(fds[0], text, sizeof text, MSG_PEEK) < 0 && errno == EAGAIN);
+	CHECK(cpu_time() - before < 50000000);
+	CHECK(recv(fds[0], text, sizeof text, 0) == 3);
+	close_both(fds);
+	return pass;
+}
+
 /* ---- connections ------------------------------------------------------------------------------------------------- */
 
 enum { CONNECTIONS = 24 };
@@ -1088,6 +1116,7 @@ static const struct {
     {"waiting_for_all", waiting_for_all, THREADS_TOO},
     {"datagrams", datagrams, THREADS_TOO},
     {"time_limits", time_limits, THREADS_TOO},
+    {"peeks_behind_all", peeks_behind_all, THREADS_TOO},
     {"connections", connections, false},
     {"no_room", no_room, THREADS_TOO},
     {"rivals", rivals, false},
