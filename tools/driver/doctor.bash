@@ -259,7 +259,7 @@ tools()
 
 weft_doctor()
 {
-	local healthy=yes policy='' instrument='' activities='' clang='' compiler missing
+	local healthy=yes policy='' instrument='' activities='' yields='' needs='' clang='' compiler missing
 
 	while (($#)); do
 		case $1 in
