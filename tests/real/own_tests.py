@@ -3,11 +3,11 @@
 """Programs of the distribution, instrumented, with the tests that they bring along: `main` in a coroutine whose first chunk is small.
 
     own_tests.py fetch                         their sources, as the distribution carries them
-    own_tests.py today                         the programs whose turn it is
+    own_tests.py today COMPILER                the programs whose turn it is
     own_tests.py runs PROGRAM COMPILER         builds one and runs its tests
 
-WEFT_ROTA, the day of the year unless it is set, chooses half of the programs, the instrumentation and the optimization level, so that 24
-days have all of them. WEFT_EXHAUSTIVE=1: every program and instrumentation.
+WEFT_ROTA, the day of the year unless it is set, chooses half of the programs (the other compiler has the other half), the
+instrumentation and the optimization level, so that 24 days have all of them. WEFT_EXHAUSTIVE=1: every program and instrumentation.
 """
 import concurrent.futures
 import datetime
@@ -228,13 +228,10 @@ def sqlite(build):
     return [([*as_nobody, "./testfixture", "test/extraquick.test"], r"0 errors out of [1-9]\d{3,} tests")]
 
 
-def programs():
+def today(compiler):
     """Every other one, unless all of them are asked for."""
-    return [program for i, program in enumerate(PROGRAMS) if "WEFT_EXHAUSTIVE" in os.environ or (i + ROTA) % 2 == 0]
-
-
-def today():
-    print(";".join(programs()))
+    turn = ROTA + ("clang" in compiler)
+    print(";".join(program for i, program in enumerate(PROGRAMS) if "WEFT_EXHAUSTIVE" in os.environ or (i + turn) % 2 == 0))
 
 
 def kinds_of(program, compiler):
@@ -242,7 +239,7 @@ def kinds_of(program, compiler):
     kinds = [kind for kind in POLICIES if (program, kind) != ("tcc", "mmu")]
     if "WEFT_EXHAUSTIVE" in os.environ:
         return kinds
-    return [kinds[(ROTA + PROGRAMS.index(program) + ("clang" in compiler)) % len(kinds)]]
+    return [kinds[(ROTA // 2 + PROGRAMS.index(program) + ("clang" in compiler)) % len(kinds)]]
 
 
 def what_it_says(output, proof):
@@ -255,7 +252,7 @@ def what_it_says(output, proof):
 
 
 def runs(program, compiler):
-    level = LEVELS[(ROTA // 2 + PROGRAMS.index(program)) % len(LEVELS)]
+    level = LEVELS[(ROTA // 6 + PROGRAMS.index(program)) % len(LEVELS)]
     for kind in kinds_of(program, compiler):
         with tempfile.TemporaryDirectory(prefix="weft-own-tests-") as where:
             build = Build(program, kind, compiler, level, where)
