@@ -78,16 +78,20 @@ bool learn_needs(struct view text, struct view *wrong)
 	const char *at;
 
 	while ((at = memmem(text.at, text.n, mark, sizeof mark - 1))) {
-		struct view rest = skip(text, (size_t)(at - text.at) + sizeof mark - 1);
+		struct view before = {text.at, (size_t)(at - text.at)}, rest = skip(text, before.n + sizeof mark - 1);
+		const char *start = memrchr(before.at, '\n', before.n);
 		struct view line = cut(&rest, '\n');
 		int64_t n = 0;
 
+		text = rest;
+		before = start ? skip(before, (size_t)(start + 1 - before.at)) : before;
+		if (trim(before).n) /* in a string: with -g3 the macro itself is in the debugging information */
+			continue;
 		*wrong = line;
 		if (!split_need(line, &name, &bytes))
 			return false;
 		(void)number(bytes, &n);
 		add_need(name, n);
-		text = rest;
 	}
 	return true;
 }
