@@ -819,8 +819,8 @@ static void *descriptors_travel(void *pass)
 	return pass;
 }
 
-/* Peeking takes nothing, and does not count as having read all; neither does it from an offset that is behind all. There
- * it waits, and does not spin. */
+/* Peeking takes nothing, and does not count as having read all; neither does it from an offset that is behind all. It
+ * waits there, and does not spin. */
 static void *peeking(void *pass)
 {
 	uint64_t spent;
