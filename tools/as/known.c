@@ -41,7 +41,7 @@ static int compare(const void *key, const void *entry)
 	return order ? order : (name->n > n) - (name->n < n);
 }
 
-/* What users said. */
+/* The functions of WEFT_NEEDS and --weft-needs. */
 static struct need {
 	struct view name;
 	int64_t bytes;
@@ -61,27 +61,24 @@ static void add_need(struct view name, int64_t bytes)
 	needs[need_count++] = (struct need){name, bytes};
 }
 
-bool split_need(struct view line, struct view *name, struct view *bytes)
+bool split_need(struct view line, struct view *name, int64_t *bytes)
 {
-	int64_t n;
-
 	line = trim(line);
 	*name = cut(&line, memchr(line.at, '\t', line.n) ? '\t' : ' ');
-	*bytes = trim(line);
-	return name->n && number(*bytes, &n) && n >= 0 && n <= ROOM_BYTES;
+	return name->n && number(trim(line), bytes) && *bytes >= 0 && *bytes <= ROOM_BYTES;
 }
 
 bool learn_needs(struct view text, struct view *wrong)
 {
 	static const char mark[] = "#weft-needs ";
-	struct view name, bytes;
+	struct view name;
 	const char *at;
+	int64_t bytes;
 
 	while ((at = memmem(text.at, text.n, mark, sizeof mark - 1))) {
 		struct view before = {text.at, (size_t)(at - text.at)}, rest = skip(text, before.n + sizeof mark - 1);
 		const char *start = memrchr(before.at, '\n', before.n);
 		struct view line = cut(&rest, '\n');
-		int64_t n = 0;
 
 		text = rest;
 		before = start ? skip(before, (size_t)(start + 1 - before.at)) : before;
@@ -90,8 +87,7 @@ bool learn_needs(struct view text, struct view *wrong)
 		*wrong = line;
 		if (!split_need(line, &name, &bytes))
 			return false;
-		(void)number(bytes, &n);
-		add_need(name, n);
+		add_need(name, bytes);
 	}
 	return true;
 }

@@ -91,7 +91,8 @@ static void read_needs(struct request *r, const char *path)
 	struct view text = read_file(path);
 
 	for (int at = 1; text.n; at++) {
-		struct view line = cut(&text, '\n'), name, bytes;
+		struct view line = cut(&text, '\n'), name;
+		int64_t bytes;
 
 		line = trim(cut(&line, '#'));
 		if (!line.n)
@@ -101,7 +102,7 @@ static void read_needs(struct request *r, const char *path)
 			     "what needs "
 			     "more runs on a system stack",
 			     path, at, SHOW(line), ROOM_BYTES);
-		print(&r->needs, "#weft-needs %.*s %.*s\n", SHOW(name), SHOW(bytes));
+		print(&r->needs, "#weft-needs %.*s %lld\n", SHOW(name), (long long)bytes);
 	}
 }
 

@@ -347,9 +347,9 @@ void expect_no_lost_setjmp(const struct unit *u, const struct function *f, const
 enum known { NOT_KNOWN, KNOWN_SMALL, KNOWN_ROOM, KNOWN_LOCK, KNOWN_SETJMP, KNOWN_MEM, KNOWN_UNTOUCHED };
 enum known known(struct view name);
 enum { SMALL_BYTES = 192, ROOM_BYTES = 2048 };
-/* "name bytes". False: it is something else. */
-bool split_need(struct view line, struct view *name, struct view *bytes);
-/* What a text says of functions' needs. False, and the line, if it cannot be understood. */
+/* Reads "name bytes". False: the line is something else. */
+bool split_need(struct view line, struct view *name, int64_t *bytes);
+/* Adds each WEFT_NEEDS of an assembly text to the known functions. False: it cannot read the line `wrong`. */
 bool learn_needs(struct view text, struct view *wrong);
 /* Another name for it, or NULL. */
 const char *renamed(struct view name);
