@@ -60,7 +60,7 @@ class Contender:
     helper: "Contender | None" = None  # a program that it starts: it gets the path as helper=PATH
     # The rest is for programs that use a checkout of the user's (peers.py).
     recipe: "object | None" = None  # build.Recipe: commands that make the program
-    whole: bool = False  # a foreign program: the whole process is timed, and `args` are all its arguments
+    foreign: bool = False  # a program of theirs: the process is timed, and `args` are all its arguments
     runner: list = field(default_factory=list)  # words before the program: an interpreter
     answer: str = ""  # the last match in the output of a foreign program is its answer
     params: dict = field(default_factory=dict)  # instead of the case's

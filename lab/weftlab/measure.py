@@ -58,7 +58,7 @@ class Unable(Failed):
 def run_once(binary, contender, params, timeout, helper=None, whole=False):
     """One process; its figures as a dict. `whole`: its time is that of the process, from start to end, as its parent sees it."""
     params = {**params, **contender.params}
-    if contender.whole:
+    if contender.foreign:
         command = [*contender.runner, str(binary), *(word.format(**params) for word in contender.args)]
     else:
         command = [*contender.runner, str(binary), *(f"{k}={v}" for k, v in params.items()), *contender.args]
@@ -80,7 +80,7 @@ def run_once(binary, contender, params, timeout, helper=None, whole=False):
         how = f"signal {-run.returncode}" if run.returncode < 0 else f"exit code {run.returncode}"
         raise Failed(f"{how}: {said}" if said else how)
     used, wall = _cpu_of_programs() - own, time.monotonic() - began
-    sample = _of_process(contender, run.stdout, used, wall) if contender.whole else _figures(run.stdout)
+    sample = _of_process(contender, run.stdout, used, wall) if contender.foreign else _figures(run.stdout)
     sample["others"] = round(max(0, machine.busy() - busy - used) / wall, 2)
     if whole:
         sample.update(cpu=used, wall=wall, ops=1)
@@ -176,7 +176,7 @@ class Series:
 
     def operations(self):
         """The number of operations that programs of the case report. Foreign programs report none."""
-        return next((r.samples[0]["ops"] for r in self.rows if r.samples and not r.contender.whole), None)
+        return next((r.samples[0]["ops"] for r in self.rows if r.samples and not r.contender.foreign), None)
 
 
 class Binaries:
@@ -336,7 +336,7 @@ class Laboratory:
         except Failed as why:
             self._broken(row, str(why))
             return
-        if row.contender.whole:
+        if row.contender.foreign:
             own = row.contender.operations
             sample["ops"] = int(own.format(**series.case.params)) if own else series.operations()
             if not sample["ops"]:

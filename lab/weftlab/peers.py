@@ -22,7 +22,7 @@ from .build import Recipe, Unavailable, find_tool
 from .describe import INSTRUMENTATION, SIZES, Contender, DescriptionError
 
 PEER_KEYS = {"title", "source", "tried", "has", "tools", "machines", "build", "cannot"}
-PROGRAM_KEYS = {"id", "title", "with", "tools", "build", "runner", "whole", "answer", "args", "policies", "case"}
+PROGRAM_KEYS = {"id", "title", "with", "tools", "build", "runner", "foreign", "answer", "args", "policies", "case"}
 CASE_KEYS = {"in", "args", "params", "instead_of", "expect", "ops", "sizes"}
 PATIENCE = 900  # seconds that a checkout may take to build
 
@@ -247,7 +247,7 @@ def _contender(program, policy, entry, case, built, known, builder, size):
     return Contender(
         id=f"{program['id']}/{policy}" if policy else program["id"], kind="weft" if policy else "peer",
         title=f"{program['title']}, {policy}" if policy else program["title"],
-        program=f"--peer {name}", policy=policy, stack=policy, recipe=recipe, whole=program.get("whole", False),
+        program=f"--peer {name}", policy=policy, stack=policy, recipe=recipe, foreign=program.get("foreign", False),
         args=[_in(word, {"case": case.id}) for word in entry.get("args", program.get("args", []))],
         runner=[_in(word, recipe.environment) for word in program.get("runner", [])], answer=program.get("answer", r"\S+"),
         params=entry.get("params", {}),

@@ -433,7 +433,7 @@ id = "fake"
 title = "Fake, measured here"
 with = ["fake"]
 build = 'cp "$fake/fake" "$out"'
-whole = true
+foreign = true
 args = ["{n}"]
 answer = '\d+'
 [[program.case]]
