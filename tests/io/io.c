@@ -23,14 +23,6 @@ static uint64_t in(uint64_t nanoseconds)
 	return weft_now() + nanoseconds;
 }
 
-static uint64_t cpu_time(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
 static void *a_pipe(void *pass)

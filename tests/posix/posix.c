@@ -290,14 +290,6 @@ static void *time_limits(void *pass)
 	return pass;
 }
 
-static uint64_t cpu_time(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* A peek that has passed all data waits for more, and does not spin. */
 static void *peeks_behind_all(void *pass)
 {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <weft/sync.h>
@@ -20,6 +21,15 @@
 
 #define MS 1000000ull
 #define SECOND (1000 * MS)
+
+/* Nanoseconds of CPU time that the process has used. */
+static inline uint64_t cpu_time(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
+}
 
 struct test {
 	const char *name;
