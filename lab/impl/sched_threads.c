@@ -291,7 +291,8 @@ static void *waits(void *unused)
 	return unused;
 }
 
-/* Of all processes: others must not start or end many threads meanwhile. */
+/* The bytes of all threads' stacks in the kernel, of every process: no other process may start or end many threads
+ * during a measurement. */
 static uint64_t kernel_stacks(void)
 {
 	return lab_process_bytes("meminfo", "KernelStack:");

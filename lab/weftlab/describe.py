@@ -13,7 +13,7 @@ INSTRUMENTATION = {"segmented": "segmented", "heap": "segmented", "lookahead": "
 SIZES = ("test", "quick", "full")
 # Published figures stand beside the parameters for which they were published. Of these, which are costs of one operation, any will do.
 ANY_SIZE = "any size"
-# What a case is measured by: CPU time, which other programs add nothing to, or wall time, where figures of wall time were published.
+# The clocks of cases: CPU time, which other programs add nothing to, or wall time, where figures of wall time were published.
 CLOCKS = ("cpu", "wall")
 UNITS = {"ns": 1e9, "µs": 1e6, "ms": 1e3, "s": 1.0, "B": 1.0}
 

@@ -33,7 +33,7 @@
 
 #define WEFT__HIDDEN __attribute__((visibility("hidden")))
 
-/* What a thread knows of itself. */
+/* A thread's knowledge of other threads that use tasks: there are some, it has to look, there are none. */
 enum weft__company { WEFT__IN_CROWD = -1, WEFT__LOOKS, WEFT__ALONE };
 
 struct weft__here {

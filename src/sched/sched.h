@@ -444,7 +444,8 @@ static inline struct weft__detached *weft__detached(struct weft__rt *rt, unsigne
 
 /* The worker whose thread this is, NULL: none. Not for functions that suspend. */
 struct weft__worker *weft__worker(void) WEFT__HIDDEN;
-/* What it returns, for functions that never suspend, and are not inlined into any that does. */
+/* The variable that weft__worker returns. Functions may read it that never suspend, and are not inlined into any that
+ * does. */
 extern __thread struct weft__worker *weft__this_worker WEFT__HIDDEN __attribute__((tls_model("initial-exec")));
 void weft__set_worker(struct weft__worker *w) WEFT__HIDDEN;
 

@@ -125,8 +125,8 @@ static bool in_tasks;
 
 /* ---- making a pair ----------------------------------------------------------------------------------------------- */
 
-/* Of this process alone. A datagram for a port that has been closed may meet the next process that gets the port, whose
- * socket takes it if it is not connected. */
+/* Each process of this test has a loopback address of its own. On a shared one, a datagram for a port that has been
+ * closed reaches the next process that gets the port, if its socket is not connected. */
 static struct in_addr loopback(void)
 {
 	return (struct in_addr){htonl(0x7f000001u | ((unsigned)getpid() & 0x7fffff) << 1)};

@@ -707,7 +707,7 @@ def counted():
     check("published milliseconds stand beside wall time alone", clocked)
 
 
-# Of spec/5-lab.md: (experiment, its parameters): (who, to whom, the ratio). Elsewhere nothing was published, so nothing may stand there.
+# The papers' figures: {(experiment, a parameter): (contender, its base, the ratio)}. The lab shows none at other sizes.
 PUBLISHED = {("C1", ("n", 10000)): ("copy", "segmented", 4.11), ("C1", ("n", 100000)): ("copy", "segmented", 8.85),
              ("C1", ("n", 1000000)): ("copy", "segmented", 11.15), ("C2", ("n", 21)): ("copy", "segmented", 11.22),
              ("C2", ("n", 22)): ("copy", "segmented", 11.32), ("C2", ("n", 23)): ("copy", "segmented", 11.59),
@@ -716,7 +716,7 @@ PUBLISHED = {("C1", ("n", 10000)): ("copy", "segmented", 4.11), ("C1", ("n", 100
              ("D2", ("n", 1000)): ("heap", "fixed", 13374 / 3502), ("B5", ("n", 200000000)): ("libseff", "libmpeff", 5.97 / 2.68),
              ("B5", ("n", 40000000)): ("libseff", "libmpeff", 0.38 / 0.18), ("B5", ("n", 25)): ("libseff", "libmpeff", 0.66 / 4.92),
              ("B5", ("n", 100000)): ("libseff", "libmpeff", 0.15 / 0.14), ("B5", ("n", 60000)): ("libseff", "libmpeff", 6.71 / 36.08)}
-# Both of B5's with this parameter.
+# Two programs of B5 have the same parameter: a ratio each.
 TWICE = {("B5", ("n", 20000)): {round(1.85 / 1.4, 3), round(0.32 / 1.37, 3)}}
 
 

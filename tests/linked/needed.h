@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What needs.c calls: where each runs. */
+/* The functions that needs.c calls. Those without arguments return where they run. */
 enum { DEPTH = 500 };
 
 struct seen {
