@@ -966,20 +966,26 @@ static bool withdraw(struct weft__loop *loop, weft_io_t *io)
 
 /*
  * The kernel ends a wait in a ring when the other side has sent its end, asked for or not. Who waits for room to write
- * then would be woken on and on. So from then on the ring waits for an epoll set, which is exact. Where there is no
- * descriptor for that it looks again after a while.
+ * then would be woken on and on. And of some ten thousand waits for a terminal from which another process reads it
+ * refuses one by EINVAL (6.18). So from then on the ring waits for an epoll set, which is exact. Where there is no
+ * descriptor for that it looks again after a while. A file is refused there, too, and never has anything to tell.
  */
 static int watch_exactly(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 {
 	struct epoll_event event = {(unsigned short)weft__io_events(io), {0}};
+	bool is_file;
 
 	if (!wait_again(loop, io))
 		return leave(io, -ECANCELED);
 	io->watch = weft__own_fd(epoll_create1(EPOLL_CLOEXEC));
 	if (io->watch >= 0 && !epoll_ctl(io->watch, EPOLL_CTL_ADD, io->fd, &event))
 		return hand_over(loop, w, io, WEFT__UNKNOWN, true);
+	is_file = io->watch >= 0 && errno == EPERM;
 	stop_watching(io);
-	return retry(io);
+	if (!is_file)
+		return retry(io);
+	io->step = WEFT__CROWDED;
+	return WEFT_IO_WAITS;
 }
 
 /* What of a poll's answer was asked for, or always is. */
@@ -999,10 +1005,8 @@ static int poll_ended(struct weft__loop *loop, struct weft__worker *w, weft_io_t
 	/* A file has nothing to tell a ring. */
 	if (result == -EINVAL)
 		result = weft__io_attempt(io, WEFT__UNKNOWN);
-	if (result == -EAGAIN) {
-		io->step = WEFT__CROWDED;
-		return wait_again(loop, io) ? WEFT_IO_WAITS : leave(io, -ECANCELED);
-	}
+	if (result == -EAGAIN)
+		return watch_exactly(loop, w, io);
 	if (result <= 0 || asked_for(io, result))
 		return leave(io, result <= 0 ? result : asked_for(io, result));
 	return watch_exactly(loop, w, io);
@@ -1040,7 +1044,7 @@ static int ended(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 													 : result);
 	if (io->kind == WEFT_IO_POLL && (result >= 0 || result == -EINVAL))
 		return poll_ended(loop, w, io, result);
-	if (polled && result > 0 && io->watch < 0 && !asked_for(io, result))
+	if (polled && io->watch < 0 && (result == -EINVAL || (result > 0 && !asked_for(io, result))))
 		return watch_exactly(loop, w, io);
 	stop_watching(io);
 	/* The kernel cancels what belongs to a thread that ends; others need not know. */
