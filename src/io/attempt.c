@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -148,12 +149,38 @@ bool weft__is_stream(int fd)
 	return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_STREAM;
 }
 
-/* A receive that goes on after a part; io->offset is how much has come. */
+bool weft__is_tcp(int fd)
+{
+	int protocol = 0;
+	socklen_t size = sizeof protocol;
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) && protocol == IPPROTO_TCP;
+}
+
+/* A receive that goes on after a part; io->offset is how much has come. The kernel waits for all of a peek at TCP's
+ * connections alone. */
 static bool wants_all(const weft_io_t *io, int nature)
 {
-	return io->flags & MSG_WAITALL && !(io->flags & (MSG_PEEK | MSG_OOB)) && !weft__io_does_not_wait(io) &&
-	       (nature == WEFT__STREAM || nature == WEFT__UNIX ||
-		(nature == WEFT__MESSAGES && weft__is_stream(io->fd)));
+	if (io->flags & MSG_OOB || weft__io_does_not_wait(io))
+		return false;
+	if (io->flags & MSG_PEEK)
+		return nature == WEFT__STREAM || (nature == WEFT__MESSAGES && weft__is_tcp(io->fd));
+	return nature == WEFT__STREAM || nature == WEFT__UNIX || (nature == WEFT__MESSAGES && weft__is_stream(io->fd));
+}
+
+bool weft__peeks_again(int fd, int flags)
+{
+	int offset = -1;
+	socklen_t size = sizeof offset;
+
+	return flags & MSG_PEEK && (getsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &offset, &size) || offset < 0);
+}
+
+bool weft__peek_is_over(int fd)
+{
+	struct pollfd p = {fd, POLLRDHUP | POLLPRI, 0};
+
+	return poll(&p, 1, 0) != 0 && (p.revents != POLLPRI || !weft__is_at_mark(fd));
 }
 
 /* The parts from io->offset on: into `parts`, whose number is returned. *left: their bytes. */
@@ -195,23 +222,30 @@ bool weft__has_only_an_error(int fd)
 }
 
 /* The next part. *more: it does not end the receive. All bytes, the other side's end, descriptors, and an urgent byte
- * that is next do. */
+ * that is next do. A peek has the beginning again. */
 static int64_t receive_part(weft_io_t *io, struct msghdr *m, struct iovec *parts, bool *more)
 {
+	const bool again = weft__peeks_again(io->fd, io->flags), over = !again || weft__peek_is_over(io->fd);
 	struct msghdr rest = *m;
 	size_t left;
 	int64_t n;
 
+	*more = false;
+	if (io->offset > 0 && weft__has_only_an_error(io->fd))
+		/* It stays for the next receive; weft__io_settle makes this result the bytes that have come. */
+		return -ECONNRESET;
+	if (again)
+		io->offset = 0;
 	rest.msg_iov = parts;
 	rest.msg_iovlen = parts_left(io, m, parts, &left);
-	/* The error stays for the next receive; weft__io_settle makes this result the bytes that have come. */
-	if (io->offset > 0 && weft__has_only_an_error(io->fd))
-		n = -ECONNRESET;
-	else
-		n = result_of(recvmsg(io->fd, &rest, io->flags | MSG_DONTWAIT | MSG_CMSG_CLOEXEC));
+	n = result_of(recvmsg(io->fd, &rest, io->flags | MSG_DONTWAIT | MSG_CMSG_CLOEXEC));
 	*more = n > 0 && (size_t)n < left && !rest.msg_controllen && !(rest.msg_flags & MSG_CTRUNC) &&
 		!weft__is_at_mark(io->fd);
 	io->offset += n > 0 ? n : 0;
+	if (again && *more) {
+		*more = false;
+		n = over ? n : -EAGAIN;
+	}
 	if (n < 0 || *more)
 		return n;
 	m->msg_namelen = rest.msg_namelen;
@@ -485,7 +519,7 @@ bool weft__io_must_ask(const weft_io_t *io, int nature)
 	if (io->kind > WEFT_IO_CONNECT)
 		return false;
 	return !weft__is_socket(nature) || weft__io_does_not_wait(io) || io->kind >= WEFT_IO_ACCEPT ||
-	       (io->kind <= WEFT_IO_SENDMMSG && io->flags & MSG_OOB);
+	       (io->kind <= WEFT_IO_SENDMMSG && io->flags & (MSG_OOB | MSG_PEEK));
 }
 
 bool weft__io_has_no_event(const weft_io_t *io)
@@ -495,6 +529,9 @@ bool weft__io_has_no_event(const weft_io_t *io)
 	/* A connect that has begun is over when the socket is ready. */
 	if (io->kind == WEFT_IO_CONNECT)
 		return io->step == WEFT__NEW;
+	/* A socket is ready as long as some bytes of what a peek wants are there. */
+	if (io->kind == WEFT_IO_RECV || io->kind == WEFT_IO_RECVMSG)
+		return io->flags & MSG_PEEK && io->offset > 0;
 	return (io->kind == WEFT_IO_SENDMSG || io->kind == WEFT_IO_SENDMMSG) && m->msg_name &&
 	       ((const struct sockaddr *)m->msg_name)->sa_family == AF_UNIX;
 }

@@ -548,7 +548,7 @@ static int begin(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 static int go_on(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 {
 	if (io->step == WEFT__PAUSED)
-		return weft__io_ends_in_pause(loop, io) ? WEFT_IO_DONE : begin(loop, w, io);
+		return weft__io_tries_again(loop, io) ? begin(loop, w, io) : WEFT_IO_DONE;
 	leave(loop, io, io->ring);
 	if (is_to_try_again(io) && weft__means_the_same(loop, io)) {
 		__atomic_fetch_or(&((struct weft__fd *)io->ring)->ready, io->way, __ATOMIC_RELAXED);

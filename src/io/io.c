@@ -453,6 +453,16 @@ bool weft__io_ends_in_pause(struct weft__loop *loop, weft_io_t *io)
 	return io->result;
 }
 
+bool weft__io_tries_again(struct weft__loop *loop, weft_io_t *io)
+{
+	if (!weft__io_ends_in_pause(loop, io))
+		return true;
+	if (io->result != -ETIMEDOUT || !weft__means_the_same(loop, io))
+		return false;
+	io->deadline = 0;
+	return true;
+}
+
 __attribute__((constructor(104))) static void set_default(void)
 {
 	weft_set_default(weft_op_io, begin);

@@ -452,13 +452,20 @@ int64_t weft__io_attempt_unblocked(weft_io_t *io, int number, int nature) WEFT__
 void weft__io_settle(weft_io_t *io) WEFT__HIDDEN;
 /* Is an urgent byte next? A receive does not go on beyond that place. */
 bool weft__is_at_mark(int fd) WEFT__HIDDEN;
+/* Does a peek have the same bytes again each time? Not with SO_PEEK_OFF. */
+bool weft__peeks_again(int fd, int flags) WEFT__HIDDEN;
+/* Will nothing come behind the bytes that are there now? The other side has ended, or an urgent byte is behind them.
+ * Asked before the peek, which then has all that has come before that. */
+bool weft__peek_is_over(int fd) WEFT__HIDDEN;
 /* Has a TCP connection an error to report, and no bytes? A receive reports it once. With MSG_WAITALL the kernel leaves
  * it to the next receive if some bytes have come; Unix sockets do not. */
 bool weft__has_only_an_error(int fd) WEFT__HIDDEN;
-/* Is it a socket of SOCK_STREAM? Asks the system. */
+/* Is it a socket of SOCK_STREAM, of TCP? They ask the system. */
 bool weft__is_stream(int fd) WEFT__HIDDEN;
+bool weft__is_tcp(int fd) WEFT__HIDDEN;
 /* After -EAGAIN: must the operation be retried until it succeeds, because no event tells when it can? The other side is
- * a Unix socket that has no room: a listener for a connection, a receiver for a datagram with an address. */
+ * a Unix socket that has no room: a listener for a connection, a receiver for a datagram with an address. Or a part of
+ * what a peek waits for is there. */
 bool weft__io_has_no_event(const weft_io_t *io) WEFT__HIDDEN;
 /* Nanoseconds until the next attempt of such an operation. Pauses double, up to 10 ms. */
 uint64_t weft__io_next_pause(unsigned *pauses) WEFT__HIDDEN;
@@ -466,6 +473,9 @@ uint64_t weft__io_next_pause(unsigned *pauses) WEFT__HIDDEN;
 int weft__io_pause(weft_io_t *io, const char *what, uint64_t time) WEFT__HIDDEN;
 /* A pause has ended. True: so has the operation, and its result is written. */
 bool weft__io_ends_in_pause(struct weft__loop *loop, weft_io_t *io) WEFT__HIDDEN;
+/* A pause has ended: is the operation to begin again? At its deadline it does, for one attempt that does not wait: what
+ * came during the pause was there in time. Else its result is written. */
+bool weft__io_tries_again(struct weft__loop *loop, weft_io_t *io) WEFT__HIDDEN;
 
 /* Ends of an operation. */
 static inline int weft__io_done(weft_io_t *io, int64_t result)

@@ -201,7 +201,8 @@ static ssize_t go_on(int fd, const struct msghdr *message, int flags, struct msg
 	const bool sends = !told;
 	struct blocked b = {.fd = fd,
 			    .events = sends ? POLLOUT : POLLIN,
-			    .polls_in_vain = sends && has_no_event(message)};
+			    /* A peek goes on after a part only with SO_PEEK_OFF. */
+			    .polls_in_vain = sends ? has_no_event(message) : flags & MSG_PEEK};
 	size_t all = bytes_of(message->msg_iov, message->msg_iovlen), done = first > 0 ? (size_t)first : 0;
 	ssize_t more = first;
 	struct rest r;
@@ -303,8 +304,9 @@ int weft_posix_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, weft__
 /* MSG_WAITALL, of a stream: a part is not all of it. */
 static bool wants_more(int fd, const struct msghdr *told, int flags, ssize_t result, size_t all)
 {
-	return flags & MSG_WAITALL && !(flags & (MSG_PEEK | MSG_OOB)) && result > 0 && (size_t)result < all &&
-	       !told->msg_controllen && !(told->msg_flags & MSG_CTRUNC) && weft__is_stream(fd) && !weft__is_at_mark(fd);
+	return flags & MSG_WAITALL && !(flags & MSG_OOB) && result > 0 && (size_t)result < all &&
+	       !told->msg_controllen && !(told->msg_flags & MSG_CTRUNC) &&
+	       (flags & MSG_PEEK ? weft__is_tcp(fd) : weft__is_stream(fd)) && !weft__is_at_mark(fd);
 }
 
 /* Is the first attempt's result the answer? An error queue is never waited for. */
@@ -344,6 +346,26 @@ static ssize_t receive_one(int fd, struct msghdr *message, int flags)
 	return result;
 }
 
+/* A peek that has the beginning again each time, and waits for all. `came`: of the first attempt. */
+static ssize_t peek_on(int fd, const struct msghdr *before, int flags, struct msghdr *message, ssize_t came)
+{
+	const size_t all = bytes_of(before->msg_iov, before->msg_iovlen);
+	struct blocked b = {.fd = fd, .events = POLLIN, .polls_in_vain = true};
+	ssize_t n;
+	bool over;
+
+	do {
+		over = weft__peek_is_over(fd);
+		if (weft__has_only_an_error(fd))
+			break;
+		*message = *before;
+		n = attempt_message(&b, message, flags);
+		came = n < 0 ? came : n;
+	} while ((n < 0 ? would_block(n) : !over && (size_t)n < all) && !wait_until_ready(&b));
+	end_waiting(&b);
+	return came;
+}
+
 /* After a first attempt. `before`: the message as it was then. */
 static ssize_t receive(int fd, struct msghdr *message, const struct msghdr *before, int flags, ssize_t result)
 {
@@ -351,7 +373,10 @@ static ssize_t receive(int fd, struct msghdr *message, const struct msghdr *befo
 
 	if (would_block(result))
 		result = receive_one(fd, message, flags);
-	return wants_more(fd, message, flags, result, all) ? go_on(fd, before, flags, message, result) : result;
+	if (!wants_more(fd, message, flags, result, all))
+		return result;
+	return weft__peeks_again(fd, flags) ? peek_on(fd, before, flags, message, result)
+					    : go_on(fd, before, flags, message, result);
 }
 
 ssize_t weft_posix_recvmsg(int fd, struct msghdr *message, int flags)

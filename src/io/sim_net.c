@@ -417,7 +417,9 @@ static int64_t take(struct weft__world *world, struct weft__node *node, const st
 	there = arrived(&node->in, weft__world_now(world), when);
 	if (!there)
 		return end_of(world, node, error, when);
-	wanted = weft__world_shorten(world, there < wanted ? there : wanted);
+	wanted = there < wanted ? there : wanted;
+	if (!(flags & MSG_WAITALL && flags & MSG_PEEK))
+		wanted = weft__world_shorten(world, wanted);
 	/* As TCP does. */
 	if (node->is_local || !(flags & MSG_TRUNC))
 		look(node, parts, done, wanted);
@@ -449,6 +451,28 @@ static int64_t take_all(struct weft__world *world, struct weft__node *node, weft
 			return io->offset;
 		m->msg_controllen = room;
 	}
+}
+
+/* The kernel waits for all of a peek at TCP's connections alone. io->offset is how much was there. */
+static int64_t peek_all(struct weft__world *world, struct weft__node *node, weft_io_t *io, struct msghdr *m,
+			uint64_t *when)
+{
+	const bool told = node->told;
+	uint64_t now = weft__world_now(world);
+	int64_t n =
+	    take(world, node, m->msg_iov, m->msg_iovlen, 0, io->flags, io->kind == WEFT_IO_RECVMSG ? m : NULL, when);
+
+	if (n < 0 && io->offset)
+		node->told = told;
+	else
+		io->offset = n > 0 ? n : 0;
+	if (n <= 0 || node->is_local || (size_t)n == total(m->msg_iov, m->msg_iovlen) || weft__io_does_not_wait(io) ||
+	    !node->reads || (node->in.end_at && node->in.end_at <= now) || (node->reset_at && node->reset_at <= now))
+		return n;
+	(void)arrived(&node->in, now, when);
+	if (node->in.end_at)
+		weft__sooner(when, node->in.end_at);
+	return -EAGAIN;
 }
 
 /* To a side that has closed: over the network this is told only by an answer to what was sent. */
@@ -888,8 +912,9 @@ static int64_t transfer(struct weft__world *world, struct weft__node *node, weft
 		return receive(world, node, message, flags, when);
 	if (node->kind != WEFT__CONNECTED)
 		return node->is_local ? -EINVAL : node->reads || node->kind == WEFT__LISTENER ? -ENOTCONN : 0;
-	if (flags & MSG_WAITALL && !(flags & MSG_PEEK))
-		return take_all(world, node, io, message, when);
+	if (flags & MSG_WAITALL)
+		return flags & MSG_PEEK ? peek_all(world, node, io, message, when)
+					: take_all(world, node, io, message, when);
 	return take(world, node, message->msg_iov, message->msg_iovlen, 0, flags, message == &m ? NULL : message, when);
 }
 

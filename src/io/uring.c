@@ -1070,7 +1070,7 @@ static int go_on(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 {
 	touch_stack();
 	if (io->step == WEFT__PAUSED)
-		return weft__io_ends_in_pause(loop, io) ? WEFT_IO_DONE : begin(loop, w, io);
+		return weft__io_tries_again(loop, io) ? begin(loop, w, io) : WEFT_IO_DONE;
 	if (io->step == WEFT__CROWDED) {
 		if (weft__io_ends_in_pause(loop, io))
 			return leave(io, io->result);

@@ -842,6 +842,7 @@ static struct call draw_one(void)
 					    MSG_TRUNC | MSG_PEEK,
 					    MSG_OOB,
 					    MSG_WAITALL,
+					    MSG_WAITALL | MSG_PEEK,
 					    MSG_WAITALL | MSG_DONTWAIT,
 					    MSG_ERRQUEUE,
 					    1 << 24};

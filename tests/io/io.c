@@ -529,14 +529,19 @@ static void *sends_in_two(void *fd)
 	return NULL;
 }
 
-static int receive_all(int fd, bool by_message, char *text, uint64_t deadline)
+static int receive_all_by(int fd, bool by_message, int flags, char *text, uint64_t deadline)
 {
 	struct iovec parts[2] = {{text, 2}, {text + 2, 4}};
 	struct msghdr m = {.msg_iov = parts, .msg_iovlen = 2};
 
 	memset(text, 0, 8);
-	return (int)(by_message ? weft_recvmsg_until(fd, &m, MSG_WAITALL, deadline)
-				: weft_recv_until(fd, text, 6, MSG_WAITALL, deadline));
+	return (int)(by_message ? weft_recvmsg_until(fd, &m, flags | MSG_WAITALL, deadline)
+				: weft_recv_until(fd, text, 6, flags | MSG_WAITALL, deadline));
+}
+
+static int receive_all(int fd, bool by_message, char *text, uint64_t deadline)
+{
+	return receive_all_by(fd, by_message, 0, text, deadline);
 }
 
 static void *waiting_for_all(void *pass)
@@ -553,12 +558,18 @@ static void *waiting_for_all(void *pass)
 			CHECK(weft_socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
 		CHECK((workers ? weft_scope_spawn(&scope, sends_in_two, &fds[1])
 			       : pthread_create(&thread, NULL, sends_in_two, &fds[1])) == 0);
+		/* A peek waits for all at a TCP connection, as the kernel's does. */
+		if (i & 1)
+			CHECK(receive_all_by(fds[0], i & 2, MSG_PEEK, text, in(5 * SECOND)) == 6 &&
+			      !strcmp(text, "abcdef"));
 		CHECK(receive_all(fds[0], i & 2, text, in(5 * SECOND)) == 6 && !strcmp(text, "abcdef"));
 		CHECK(workers ? weft_scope_wait(&scope) == 0 : pthread_join(thread, NULL) == 0);
 		CHECK(receive_all(fds[0], i & 2, text, in(5 * MS)) == -ETIMEDOUT);
 		CHECK(weft_write(fds[1], "gh", 2) == 2);
+		CHECK(receive_all_by(fds[0], i & 2, MSG_PEEK, text, in(20 * MS)) == 2 && !strcmp(text, "gh"));
 		CHECK(receive_all(fds[0], i & 2, text, in(20 * MS)) == 2 && !strcmp(text, "gh"));
 		CHECK(weft_write(fds[1], "ijk", 3) == 3 && weft_shutdown(fds[1], SHUT_WR) == 0);
+		CHECK(receive_all_by(fds[0], i & 2, MSG_PEEK, text, in(5 * SECOND)) == 3 && !strcmp(text, "ijk"));
 		CHECK(receive_all(fds[0], i & 2, text, in(5 * SECOND)) == 3 && !strcmp(text, "ijk"));
 		CHECK(weft_close(fds[0]) == 0 && weft_close(fds[1]) == 0);
 	}

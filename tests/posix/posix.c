@@ -29,6 +29,28 @@ static void pair(int fds[2])
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
 }
 
+static int bound(int type, struct sockaddr_in *at)
+{
+	socklen_t size = sizeof *at;
+	int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
+
+	*at = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	CHECK(fd >= 0 && bind(fd, (struct sockaddr *)at, size) == 0);
+	CHECK(getsockname(fd, (struct sockaddr *)at, &size) == 0);
+	return fd;
+}
+
+static void tcp_pair(int fds[2])
+{
+	struct sockaddr_in at;
+	int listener = bound(SOCK_STREAM, &at);
+
+	fds[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK(listen(listener, 1) == 0 && connect(fds[0], (struct sockaddr *)&at, sizeof at) == 0);
+	fds[1] = accept(listener, NULL, NULL);
+	CHECK(fds[1] >= 0 && close(listener) == 0);
+}
+
 static bool blocks(int fd)
 {
 	return !(fcntl(fd, F_GETFL) & O_NONBLOCK);
@@ -191,10 +213,17 @@ static void *send_in_parts(void *fd)
 	return NULL;
 }
 
+/* A peek waits for all at a TCP connection alone, as the kernel's does. */
 static void *receive_whole(void *fd)
 {
 	char text[100];
+	int protocol = 0;
+	socklen_t size = sizeof protocol;
 
+	CHECK(getsockopt(*(int *)fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0);
+	CHECK(protocol != IPPROTO_TCP || recv(*(int *)fd, text, 100, MSG_PEEK | MSG_WAITALL) == 100);
+	CHECK(protocol != IPPROTO_TCP || !memcmp(text + 90, "0123456789", 10));
+	memset(text, 0, sizeof text);
 	CHECK(recv(*(int *)fd, text, 100, MSG_WAITALL) == 100 && !memcmp(text + 90, "0123456789", 10));
 	return NULL;
 }
@@ -205,6 +234,9 @@ static void *waiting_for_all(void *pass)
 	int fds[2];
 
 	pair(fds);
+	both(receive_whole, &fds[0], send_in_parts, &fds[1]);
+	close_both(fds);
+	tcp_pair(fds);
 	both(receive_whole, &fds[0], send_in_parts, &fds[1]);
 	close_both(fds);
 	CHECK(socketpair(AF_UNIX, SOCK_DGRAM, 0, fds) == 0);
@@ -242,17 +274,6 @@ static void *send_datagram(void *fds)
 	messages[0].msg_hdr = (struct msghdr){.msg_iov = &part, .msg_iovlen = 1};
 	CHECK(recvmmsg(fd[1], messages, 1, 0, NULL) == 1 && messages[0].msg_len == 4);
 	return NULL;
-}
-
-static int bound(int type, struct sockaddr_in *at)
-{
-	socklen_t size = sizeof *at;
-	int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
-
-	*at = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	CHECK(fd >= 0 && bind(fd, (struct sockaddr *)at, size) == 0);
-	CHECK(getsockname(fd, (struct sockaddr *)at, &size) == 0);
-	return fd;
 }
 
 static void *datagrams(void *pass)
