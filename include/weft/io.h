@@ -1294,8 +1294,8 @@ typedef struct weft_file_change {
 
 /**
  * Open a watch, which watches nothing yet. Close `watch->fd` by weft_close. Does not wait.
- * @return 0; -EMFILE, also if the user has too many (/proc/sys/fs/inotify/max_user_instances); -ENFILE; -ENOMEM;
- *   -ENOSYS: in a simulation, whose files report no changes
+ * In a simulation it reports changes of the simulated files.
+ * @return 0; -EMFILE, also if the user has too many (/proc/sys/fs/inotify/max_user_instances); -ENFILE; -ENOMEM
  */
 WEFT_API int weft_file_watch_open(weft_file_watch_t *watch);
 

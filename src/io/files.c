@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Files and directories: operations that only block, by one system call each; opening; entries; changes. */
 #define _GNU_SOURCE
-#include "io/io.h"
+#include "io/sim.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -260,5 +260,7 @@ bool weft__next_change(weft_file_watch_t *watch, weft_file_change_t *change)
 
 int weft_file_watch_remove(weft_file_watch_t *watch, int number)
 {
+	if (weft__sim_has(watch->fd))
+		return weft__sim_watch_remove(watch->fd, number);
 	return inotify_rm_watch(watch->fd, number) ? -errno : 0;
 }

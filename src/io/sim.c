@@ -166,6 +166,7 @@ void weft__node_drop(struct weft__node *node)
 
 	if (--node->references)
 		return;
+	weft__sim_watch_end(node);
 	*node->link = node->next;
 	if (node->next)
 		node->next->link = node->link;
@@ -337,6 +338,8 @@ static int do_it(struct weft__world *world, weft_io_t *io)
 	if (weft__kind(io)->names)
 		return done(world, io, weft__sim_names(world, io));
 	node = weft__node_of(world, io->fd);
+	if (node && io->kind == WEFT_IO_WATCH)
+		return done(world, io, weft__sim_watch_add(world, node, io->data, (uint32_t)io->flags));
 	return done(world, io, node && node->kind == WEFT__OPEN_FILE ? weft__sim_file(world, node, io) : -EBADF);
 }
 
@@ -374,8 +377,9 @@ static int begin(struct weft__world *world, weft_io_t *io)
 	if (is_real(io))
 		return weft__io_here(io);
 	node = weft__node_of(world, io->fd);
-	return node && node->kind == WEFT__OPEN_FILE && io->kind != WEFT_IO_POLL ? delay(world, node, io)
-										 : try(world, io);
+	if (node && ((node->kind == WEFT__OPEN_FILE && io->kind != WEFT_IO_POLL) || io->kind == WEFT_IO_WATCH))
+		return delay(world, node, io);
+	return try(world, io);
 }
 
 int weft__sim_begin(weft_io_t *io)

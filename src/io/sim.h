@@ -28,6 +28,7 @@ enum weft__node_kind {
 	WEFT__DATAGRAMS,
 	WEFT__OPEN_FILE,
 	WEFT__SIGNALS, /* a task waits for some */
+	WEFT__WATCHER, /* of weft_file_watch_open */
 };
 
 /* Signals that a process has been sent and has not taken, in the order in which they came. */
@@ -97,6 +98,7 @@ struct weft__node {
 	unsigned queued, backlog;
 	/* Of an open file. */
 	struct weft__inode *inode;
+	struct weft__watcher *watcher;
 	int64_t offset;
 	int flags;
 	/* Of a wait for signals. */
@@ -111,6 +113,7 @@ struct weft__sim_fd {
 
 struct weft__inode;
 struct weft__renaming;
+struct weft__watcher;
 
 struct weft__world {
 	struct weft__source source; /* first: freed with the runtime */
@@ -126,6 +129,8 @@ struct weft__world {
 	struct weft__inode *inodes;
 	uint64_t inode_number;
 	struct weft__renaming *renamings; /* that a crash may undo */
+	struct weft__watcher *watchers;
+	uint32_t cookie; /* of the last renaming that watchers were told of */
 	struct weft__program *programs;
 	struct weft__process *processes; /* until they have been waited for */
 	unsigned process_number;
@@ -238,6 +243,33 @@ int64_t weft__sim_file_bytes(const struct weft__node *node, int64_t offset, size
 			     const char **bytes) WEFT__HIDDEN;
 void weft__sim_files_crash(struct weft__world *world, unsigned host) WEFT__HIDDEN;
 void weft__sim_files_free(struct weft__world *world) WEFT__HIDDEN;
+
+/* A descriptor of a file is closed; bytes are read by sendfile. */
+void weft__sim_file_closed(struct weft__world *world, struct weft__node *node, bool crashed) WEFT__HIDDEN;
+void weft__sim_accessed(struct weft__world *world, const struct weft__node *node) WEFT__HIDDEN;
+/* 0: *inode is set; a negative errno. */
+int64_t weft__sim_look_up(struct weft__world *world, const char *path, const struct weft__inode **inode) WEFT__HIDDEN;
+/* What a file that has this name is called in a directory; NULL: it is not in it. */
+const char *weft__sim_entry(const struct weft__inode *directory, const struct weft__inode *inode,
+			    const char *name) WEFT__HIDDEN;
+bool weft__sim_is_directory(const struct weft__inode *inode) WEFT__HIDDEN;
+
+/* ---- sim_watch.c ---- */
+
+/* For net.c and files.c. */
+int weft__sim_watch_open(void) WEFT__HIDDEN;
+int weft__sim_watch_remove(int fd, int number) WEFT__HIDDEN;
+/* The watcher's node is closed, or freed with the world. */
+void weft__sim_watch_end(struct weft__node *node) WEFT__HIDDEN;
+int64_t weft__sim_watch_add(struct weft__world *world, struct weft__node *node, const char *path,
+			    uint32_t events) WEFT__HIDDEN;
+/* Something has happened to a file of this name: one event of inotify, and IN_EXCL_UNLINK, if watches that have it are
+ * not to be told. */
+void weft__sim_tell(struct weft__world *world, const struct weft__inode *inode, const char *name, uint32_t events,
+		    uint32_t cookie) WEFT__HIDDEN;
+bool weft__sim_has_change(const struct weft__node *node) WEFT__HIDDEN;
+/* An operation of a watcher. */
+int64_t weft__sim_watch(struct weft__node *node, const weft_io_t *io) WEFT__HIDDEN;
 
 /* ---- sim_process.c: for process.c ---- */
 

@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 
 enum { SECTOR = 512, CHANGES_MOST = 1024 };
 
@@ -37,6 +38,7 @@ struct weft__inode {
 	uint64_t number;
 	bool kept_name; /* a crash leaves the file, whatever is in it */
 	bool gone;	/* after a crash, or removed; descriptors of before may still name it */
+	unsigned opens; /* descriptors that name it */
 	struct bytes seen, kept;
 	struct change *changes, **end;
 	size_t change_count;
@@ -356,6 +358,26 @@ static struct weft__inode *create(struct weft__world *world, const char *name, u
 	return inode;
 }
 
+/* Something happens to it under the name that it has. */
+static void tell(struct weft__world *world, const struct weft__inode *inode, uint32_t event)
+{
+	if (world->watchers)
+		weft__sim_tell(world, inode, inode->name, event, 0);
+}
+
+/* By a descriptor: watches with IN_EXCL_UNLINK are not told if the file has no name any more. */
+static void tell_use(struct weft__world *world, const struct weft__inode *inode, uint32_t event)
+{
+	tell(world, inode, event | (inode->gone ? IN_EXCL_UNLINK : 0));
+}
+
+/* The last name, or the last descriptor, has gone. */
+static void tell_end(struct weft__world *world, const struct weft__inode *inode)
+{
+	if (inode->gone && !inode->opens)
+		tell(world, inode, IN_DELETE_SELF);
+}
+
 static int truncate_file(struct weft__world *world, struct weft__inode *inode, size_t size)
 {
 	struct change *c;
@@ -413,24 +435,39 @@ static int check_open(struct weft__world *world, const struct weft__inode *inode
 	return (flags & O_ACCMODE) != O_RDONLY || flags & (O_CREAT | O_TRUNC) ? -EISDIR : 0;
 }
 
+static struct weft__inode *find_or_root(struct weft__world *world, const char *path)
+{
+	struct weft__inode *inode = find(world, path);
+
+	return inode || !is_root(path) ? inode : create(world, path, S_IFDIR | 0755);
+}
+
+int64_t weft__sim_look_up(struct weft__world *world, const char *path, const struct weft__inode **inode)
+{
+	if (!path || !*path)
+		return path ? -ENOENT : -EFAULT;
+	*inode = find_or_root(world, path);
+	return *inode ? 0 : is_root(path) ? -ENOMEM : why_missing(world, path);
+}
+
 int64_t weft__sim_open(struct weft__world *world, const char *path, int flags, unsigned mode)
 {
 	struct weft__inode *inode;
 	struct weft__node *node;
+	bool is_new;
 	int error;
 
 	if (!path || !*path)
 		return path ? -ENOENT : -EFAULT;
-	inode = find(world, path);
-	if (!inode && is_root(path))
-		inode = create(world, path, S_IFDIR | 0755);
+	inode = find_or_root(world, path);
 	error = check_open(world, inode, path, flags);
 	if (error)
 		return error;
 	node = weft__node_new(world, WEFT__OPEN_FILE);
 	if (!node)
 		return -ENOMEM;
-	if (!inode)
+	is_new = !inode;
+	if (is_new)
 		inode = create(world, path, mode);
 	else if (flags & O_TRUNC && (flags & O_ACCMODE) != O_RDONLY)
 		error = truncate_file(world, inode, 0);
@@ -442,7 +479,28 @@ int64_t weft__sim_open(struct weft__world *world, const char *path, int flags, u
 	node->flags = flags;
 	node->reads = (flags & O_ACCMODE) != O_WRONLY;
 	node->writes = (flags & O_ACCMODE) != O_RDONLY;
+	inode->opens++;
+	if (is_new)
+		tell(world, inode, IN_CREATE);
+	tell(world, inode, IN_OPEN);
+	/* In this order, as Linux since 6.11. */
+	if (!is_new && flags & O_TRUNC && node->writes)
+		tell(world, inode, IN_MODIFY);
 	return weft__node_describe(world, node);
+}
+
+void weft__sim_file_closed(struct weft__world *world, struct weft__node *node, bool crashed)
+{
+	node->inode->opens--;
+	if (crashed)
+		return;
+	tell_use(world, node->inode, node->writes ? IN_CLOSE_WRITE : IN_CLOSE_NOWRITE);
+	tell_end(world, node->inode);
+}
+
+void weft__sim_accessed(struct weft__world *world, const struct weft__node *node)
+{
+	tell_use(world, node->inode, IN_ACCESS);
 }
 
 int64_t weft__sim_stat(struct weft__world *world, const weft_io_t *io)
@@ -489,6 +547,18 @@ static const char *name_in(const char *directory, const char *name)
 	return *rest && !strchr(rest, '/') && !is_root(name) ? rest : NULL;
 }
 
+const char *weft__sim_entry(const struct weft__inode *directory, const struct weft__inode *inode, const char *name)
+{
+	return is_directory(directory) && directory->host == inode->host && directory != inode
+		   ? name_in(directory->name, name)
+		   : NULL;
+}
+
+bool weft__sim_is_directory(const struct weft__inode *inode)
+{
+	return is_directory(inode);
+}
+
 static bool has_entries(struct weft__world *world, const struct weft__inode *directory)
 {
 	const struct weft__inode *inode;
@@ -499,9 +569,26 @@ static bool has_entries(struct weft__world *world, const struct weft__inode *dir
 	return false;
 }
 
+/* The newest entry of the journal has the name of before. */
+static void tell_renaming(struct weft__world *world, const struct weft__inode *inode,
+			  const struct weft__inode *replaced)
+{
+	if (!world->watchers)
+		return;
+	world->cookie++;
+	weft__sim_tell(world, inode, world->renamings->before, IN_MOVED_FROM, world->cookie);
+	weft__sim_tell(world, inode, inode->name, IN_MOVED_TO, world->cookie);
+	if (replaced)
+		tell(world, replaced, IN_ATTRIB);
+	tell(world, inode, IN_MOVE_SELF);
+	if (replaced)
+		tell_end(world, replaced);
+}
+
 static int rename_file(struct weft__world *world, struct weft__inode *inode, const char *name, unsigned flags)
 {
 	struct weft__inode *replaced = find(world, name);
+	int error;
 
 	if (flags & ~1u) /* RENAME_NOREPLACE */
 		return -EINVAL;
@@ -517,7 +604,10 @@ static int rename_file(struct weft__world *world, struct weft__inode *inode, con
 		return -ENOTEMPTY;
 	if (is_directory(inode) && has_entries(world, inode))
 		return -EBUSY; /* the names in it would change, too */
-	return note_renaming(world, inode, replaced, name);
+	error = note_renaming(world, inode, replaced, name);
+	if (!error)
+		tell_renaming(world, inode, replaced);
+	return error;
 }
 
 static int remove_name(struct weft__world *world, struct weft__inode *inode, bool directory)
@@ -529,9 +619,15 @@ static int remove_name(struct weft__world *world, struct weft__inode *inode, boo
 	if (directory && has_entries(world, inode))
 		return -ENOTEMPTY;
 	error = note_renaming(world, inode, NULL, NULL);
-	if (!error)
-		count_bytes(world, inode->host);
-	return error;
+	if (error)
+		return error;
+	count_bytes(world, inode->host);
+	if (!directory)
+		tell(world, inode, IN_ATTRIB);
+	/* In this order, as Linux. */
+	tell_end(world, inode);
+	tell(world, inode, IN_DELETE);
+	return 0;
 }
 
 int64_t weft__sim_names(struct weft__world *world, const weft_io_t *io)
@@ -549,7 +645,11 @@ int64_t weft__sim_names(struct weft__world *world, const weft_io_t *io)
 			return -EEXIST;
 		if (why_missing(world, path) != -ENOENT)
 			return -ENOTDIR;
-		return create(world, path, S_IFDIR | (io->length & 0777)) ? 0 : -ENOMEM;
+		inode = create(world, path, S_IFDIR | (io->length & 0777));
+		if (!inode)
+			return -ENOMEM;
+		tell(world, inode, IN_CREATE);
+		return 0;
 	}
 	if (!inode)
 		return why_missing(world, path);
@@ -691,6 +791,8 @@ static int64_t read_or_write(struct weft__world *world, struct weft__node *node,
 	    writes ? write_file(world, node, parts, length, offset) : read_file(world, node, parts, length, offset);
 	if (own && result > 0)
 		node->offset = offset + result;
+	if (result > 0)
+		tell_use(world, node->inode, writes ? IN_MODIFY : IN_ACCESS);
 	return result;
 }
 
@@ -750,12 +852,26 @@ static int64_t copy(struct weft__world *world, struct weft__node *node, const we
 	if (result > 0) {
 		*from_at += result;
 		*to_at += result;
+		tell_use(world, node->inode, IN_ACCESS);
+		tell_use(world, to->inode, IN_MODIFY);
 	}
+	return result;
+}
+
+/* Of an empty directory Linux has "." and "..": it is read once more, to find its end. */
+static int64_t tell_listed(struct weft__world *world, const struct weft__node *node, int64_t result)
+{
+	if (result >= 0)
+		tell_use(world, node->inode, IN_ACCESS);
+	if (!result && !node->offset)
+		tell_use(world, node->inode, IN_ACCESS);
 	return result;
 }
 
 int64_t weft__sim_file(struct weft__world *world, struct weft__node *node, weft_io_t *io)
 {
+	int64_t result;
+
 	switch (io->kind) {
 	case WEFT_IO_READ:
 	case WEFT_IO_READV:
@@ -765,13 +881,20 @@ int64_t weft__sim_file(struct weft__world *world, struct weft__node *node, weft_
 	case WEFT_IO_SYNC:
 		return sync_file(world, node->inode);
 	case WEFT_IO_TRUNCATE:
-		return set_size(world, node, io->offset, false);
+		result = set_size(world, node, io->offset, false);
+		/* By its name, as Linux: also to watches with IN_EXCL_UNLINK. */
+		if (!result)
+			tell(world, node->inode, IN_MODIFY);
+		return result;
 	case WEFT_IO_ALLOCATE:
-		return allocate(world, node, io);
+		result = allocate(world, node, io);
+		if (!result)
+			tell_use(world, node->inode, IN_MODIFY);
+		return result;
 	case WEFT_IO_COPY:
 		return copy(world, node, io);
 	case WEFT_IO_ENTRIES:
-		return read_entries(world, node, io->data, io->length);
+		return tell_listed(world, node, read_entries(world, node, io->data, io->length));
 	default:
 		return io->kind == WEFT_IO_SPLICE ? -EINVAL : -ENOTSOCK;
 	}

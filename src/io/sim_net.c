@@ -781,6 +781,8 @@ static int events_of(struct weft__world *world, struct weft__node *node, uint64_
 		return POLLIN | POLLOUT;
 	case WEFT__SIGNALS:
 		return weft__sim_has_signal(world, node) ? POLLIN : 0;
+	case WEFT__WATCHER:
+		return weft__sim_has_change(node) ? POLLIN : 0;
 	default:
 		return POLLOUT | POLLHUP | (node->reads ? 0 : POLLIN | POLLRDHUP); /* a socket that is not connected */
 	}
@@ -814,8 +816,10 @@ static int64_t send_file(struct weft__world *world, struct weft__node *node, wef
 		return result;
 	part = (struct iovec){(char *)(uintptr_t)bytes, (size_t)result};
 	result = put(world, node, &part, 1, NULL, when);
-	if (result > 0)
+	if (result > 0) {
 		*(offset ? offset : &from->offset) += result;
+		weft__sim_accessed(world, from);
+	}
 	return result;
 }
 
@@ -921,6 +925,8 @@ static int64_t transfer(struct weft__world *world, struct weft__node *node, weft
 int64_t weft__sim_attempt(struct weft__world *world, struct weft__node *node, weft_io_t *io, uint64_t *when,
 			  struct weft__node **waits_for)
 {
+	if (node->kind == WEFT__WATCHER && io->kind != WEFT_IO_POLL)
+		return weft__sim_watch(node, io);
 	switch (io->kind) {
 	case WEFT_IO_READ:
 	case WEFT_IO_READV:
@@ -986,6 +992,9 @@ void weft__sim_end(struct weft__world *world, struct weft__node *node, bool cras
 	struct weft__node *waiting;
 
 	node->references++; /* it may be among the descriptors that are on their way to it */
+	weft__sim_watch_end(node);
+	if (node->kind == WEFT__OPEN_FILE)
+		weft__sim_file_closed(world, node, crashed);
 	if (node->kind == WEFT__LISTENER) {
 		while ((waiting = node->queue)) {
 			node->queue = waiting->queue_next;

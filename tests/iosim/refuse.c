@@ -8,6 +8,7 @@
 #include "../sched/refusing.h"
 
 #include <fcntl.h>
+#include <sys/inotify.h>
 #include <weft/io.h>
 #include <weft/world.h>
 
@@ -175,10 +176,18 @@ static void *talks(void *unused)
 
 static void *stores(void *unused)
 {
-	struct owned fd = {-1};
+	struct owned fd = {-1}, watcher = {-1};
 	char text[BYTES], back[BYTES];
+	weft_file_change_t change;
+	weft_file_watch_t watch;
+	int64_t told;
 
 	weft_defer(drop, &fd);
+	weft_defer(drop, &watcher);
+	or_fail(weft_file_watch_open(&watch));
+	watcher.fd = watch.fd;
+	or_fail(weft_file_watch_add(&watch, "/", IN_CREATE));
+	or_fail(weft_file_watch_add(&watch, ".", IN_CREATE));
 	memset(text, 'z', sizeof text);
 	fd.fd = (int)or_fail(weft_open("file", O_CREAT | O_RDWR, 0600));
 	or_fail(weft_pwrite(fd.fd, text, 1, 5000));
@@ -189,6 +198,11 @@ static void *stores(void *unused)
 	or_fail(weft_rename("file", "directory/file"));
 	or_fail(weft_ftruncate(fd.fd, 9000));
 	or_fail(weft_unlink("directory/file"));
+	/* What cannot be stored is not lost in silence. */
+	while (!(told = weft_file_watch_next_until(&watch, &change, 0)))
+		if (!strcmp(change.name, "directory") || change.events == IN_Q_OVERFLOW)
+			return unused;
+	CHECK(or_fail(told) < 0);
 	return unused;
 }
 

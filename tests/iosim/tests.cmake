@@ -14,6 +14,16 @@ else()
 	weft_skip(sim.asan "gcc has no such run time here: apt-get install --no-install-recommends libasan8")
 endif()
 
+# Changes of files, compared with those that the kernel's inotify tells. By hand 10^4: watch.gcc 0 10000.
+weft_program(watch gcc SOURCES watch.c FLAGS -Wall -Wextra)
+weft_test(watch COMMAND @watch.gcc 0 400 SECONDS 120)
+if(works)
+	weft_program(watch gcc-asan SOURCES watch.c)
+	weft_test(watch.asan COMMAND @watch.gcc-asan 1000 100 SECONDS 120)
+endif()
+weft_program(watchers_merge_nothing gcc SOURCES watch.c CANARY watchers_merge_nothing)
+weft_test(canary.watchers_merge_nothing COMMAND @watchers_merge_nothing.gcc 0 400 FAILS SAYS "not ok - seed")
+
 # Requests for memory that are refused.
 set(refusing -ldl)
 foreach(name malloc calloc realloc aligned_alloc free mmap mprotect open_memstream timerfd_create)
