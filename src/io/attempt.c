@@ -7,13 +7,17 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/major.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
+#include <sys/sysmacros.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -441,17 +445,44 @@ static int64_t attempt(weft_io_t *io, int nature)
 
 /* Some files, pipes among them, have a read and a write that do not wait; for the others the result is -EOPNOTSUPP. No
  * other reader can take the bytes between a poll and this read. */
+/* The same terminal, as an open file of its own that does not block. -1: there is none. The other side of a terminal is
+ * not opened, because that would make a new pair. */
+static int open_terminal(int fd, int access)
+{
+	struct stat status;
+	struct termios state;
+	char path[32];
+
+	if (fstat(fd, &status) || !S_ISCHR(status.st_mode) || tcgetattr(fd, &state) ||
+	    status.st_rdev == makedev(TTYAUX_MAJOR, 2))
+		return -1;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	return weft__own_fd(open(path, access | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
+int64_t weft__move_at_terminal(int fd, bool writes, const struct iovec *parts, int count)
+{
+	int other = open_terminal(fd, writes ? O_WRONLY : O_RDONLY);
+	int64_t result;
+
+	if (other < 0)
+		return -EOPNOTSUPP;
+	result = result_of(writes ? writev(other, parts, count) : readv(other, parts, count));
+	close(other);
+	return result;
+}
+
 static int64_t attempt_without_waiting(const weft_io_t *io)
 {
+	bool writes = io->kind == WEFT_IO_WRITE || io->kind == WEFT_IO_WRITEV;
 	struct iovec part = {io->data, io->length}, *parts = io->kind <= WEFT_IO_WRITE ? &part : io->data;
 	int count = parts == &part ? 1 : io->length > IOV_MAX ? IOV_MAX : (int)io->length;
 	int64_t result;
 
-	if (io->kind == WEFT_IO_READ || io->kind == WEFT_IO_READV)
-		result = result_of(preadv2(io->fd, parts, count, -1, RWF_NOWAIT));
-	else
-		result = result_of(pwritev2(io->fd, parts, count, -1, RWF_NOWAIT));
-	return result == -ENOSYS ? -EOPNOTSUPP : result;
+	result = result_of(writes ? pwritev2(io->fd, parts, count, -1, RWF_NOWAIT)
+				  : preadv2(io->fd, parts, count, -1, RWF_NOWAIT));
+	return result == -ENOSYS || result == -EOPNOTSUPP ? weft__move_at_terminal(io->fd, writes, parts, count)
+							  : result;
 }
 
 /* A device that is ready may block at more bytes than surely go into it. */

@@ -452,6 +452,9 @@ int64_t weft__io_attempt_unblocked(weft_io_t *io, int number, int nature) WEFT__
 void weft__io_settle(weft_io_t *io) WEFT__HIDDEN;
 /* Is an urgent byte next? A receive does not go on beyond that place. */
 bool weft__is_at_mark(int fd) WEFT__HIDDEN;
+/* Read from a terminal, or write to it, without blocking: through a second descriptor of it, because another process
+ * may take a line that poll has seen. -EOPNOTSUPP: it is none, or there is no /proc, or no descriptor left. */
+int64_t weft__move_at_terminal(int fd, bool writes, const struct iovec *parts, int count) WEFT__HIDDEN;
 /* Does a peek have the same bytes again each time? Not with SO_PEEK_OFF. */
 bool weft__peeks_again(int fd, int flags) WEFT__HIDDEN;
 /* Will nothing come behind the bytes that are there now? The other side has ended, or an urgent byte is behind them.

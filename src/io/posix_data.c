@@ -2,8 +2,8 @@
 /*
  * weft/posix.h: bytes and connections.
  *
- * A socket is tried with MSG_DONTWAIT. Anything else is tried with RWF_NOWAIT, or where its file knows no such thing
- * (terminals; pipes of older kernels), by a helper thread when poll says that it is ready.
+ * A socket is tried with MSG_DONTWAIT, a terminal through a second descriptor. Anything else is tried with RWF_NOWAIT,
+ * or where its file knows no such thing (pipes of older kernels), by a helper thread when poll says that it is ready.
  */
 #define _GNU_SOURCE
 #include "io/posix.h"
@@ -534,7 +534,9 @@ static ssize_t attempt(const struct plain *p)
 	ssize_t result = p->writes ? pwritev2(p->fd, p->parts, p->count, -1, RWF_NOWAIT)
 				   : preadv2(p->fd, p->parts, p->count, -1, RWF_NOWAIT);
 
-	return result < 0 && errno == ENOSYS ? weft__posix_fail(EOPNOTSUPP) : result;
+	if (result >= 0 || (errno != ENOSYS && errno != EOPNOTSUPP))
+		return result;
+	return (ssize_t)weft__posix_result(weft__move_at_terminal(p->fd, p->writes, p->parts, p->count));
 }
 
 /* A pipe, a terminal, an eventfd …. A blocking write is a whole one. */

@@ -416,7 +416,7 @@ static const struct {
 	int flags, odd;
 } differences[] = {
     /* Only the first part of a vector is used, because a thread could block at the second part. */
-    {0, B(INOTIFY) | B(TERMINAL), B(READV), 0, 0},
+    {0, B(INOTIFY), B(READV), 0, 0},
     /* A read of nothing ends by EINVAL there, or blocks. */
     {0, COUNTERS, READS | WRITES, 0, EMPTY},
     /* The urgent byte, the error queue and socket options are not simulated; nor is memory that is not there. */
