@@ -72,7 +72,7 @@ WEFT__HELPER void *fiber__start(void *arg)
 /** A fiber, to be given to fiber_free; NULL and errno if that fails. `bytes` is a hint, as in seff.h. */
 WEFT__HELPER fiber_t fiber_sized_alloc(size_t bytes, fiber_entry_point_t entry_point)
 {
-	weft_attr_t attr = {"fiber", WEFT_DEFAULT_POLICY, 0, 0, NULL, 0};
+	weft_attr_t attr = {"fiber", WEFT_DEFAULT_POLICY, 0, 0, NULL, 0, NULL, 0};
 	union fiber__entry entry;
 
 	if (bytes)

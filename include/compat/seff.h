@@ -61,7 +61,7 @@ WEFT__INLINE seff_coroutine_t *seff__of(weft_coro_t *k)
  * Where stacks can be tiny and grow, they need no more than that. */
 WEFT__HELPER weft_attr_t seff__attr(size_t size)
 {
-	weft_attr_t attr = {NULL, WEFT_DEFAULT_POLICY, 0, 0, NULL, 0};
+	weft_attr_t attr = {NULL, WEFT_DEFAULT_POLICY, 0, 0, NULL, 0, NULL, 0};
 
 	attr.stack_size = weft__size_if_tiny(size);
 	if (size && !attr.stack_size)

@@ -41,8 +41,10 @@ enum {
 				    share huge pages, which serves thousands of small stacks that are all in use */
 	WEFT_SAVE_EXCEPTIONS = 1u << 2, /**< keep the C++ exceptions being handled per coroutine: for those that suspend
 					   inside a catch block, or in a destructor during unwinding */
-	WEFT_UNWIND = 1u << 3, /**< unwind its frames, as an exception does, when it is deleted while suspended, or
+	WEFT_UNWIND = 1u << 3,	    /**< unwind its frames, as an exception does, when it is deleted while suspended, or
 				  left: for C++, whose destructors run then. See weft/defer.h */
+	WEFT_MEMORY_ONLY = 1u << 4, /**< with weft_attr.memory, linked policies: when that memory is used up the
+				       coroutine fails (WEFT_RESERVATION_SPENT) in place of getting a chunk elsewhere */
 	/* Not for attributes. */
 	WEFT__COPYING = 1u << 16, /* its frames are moved in and out of a region */
 	WEFT__THROUGH = 1u << 17, /* suspended from below, with such a one inside */
@@ -51,16 +53,18 @@ enum {
 	/* Under "copy", but its region is its own: not WEFT__COPYING. And: takes no short cuts to checkpoints. */
 	WEFT__SECLUDED = 1u << 20,
 	WEFT__SLOWLY = 1u << 21,
-	WEFT__THENS = 1u << 22, /* tail clauses left it something to do with an answer: `thens` says what */
-	WEFT__OWNED = 1u << 23, /* its chain ends, and its owner with that: a coroutine of the chain made it */
-	WEFT__HOOKED = WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS | WEFT__COPYING,
+	WEFT__THENS = 1u << 22,	  /* tail clauses left it something to do with an answer: `thens` says what */
+	WEFT__OWNED = 1u << 23,	  /* its chain ends, and its owner with that: a coroutine of the chain made it */
+	WEFT__WATCHED = 1u << 24, /* its stack is looked at whenever it is left: see src/stack/caller_memory.c */
+	WEFT__HOOKED = WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS | WEFT__WATCHED | WEFT__COPYING,
 };
 
 /** What a coroutine should be like. Zero-initialised means: all defaults. Only read during the call. */
 typedef struct weft_attr {
 	const char *name;     /**< for messages and debuggers; borrowed: must outlive the coroutine; may be NULL */
 	weft_policy_t policy; /**< where the stack comes from */
-	unsigned flags;	      /**< WEFT_SAVE_FPU, WEFT_NO_GUARD, WEFT_SAVE_EXCEPTIONS, WEFT_UNWIND, combined with | */
+	unsigned flags;	      /**< WEFT_SAVE_FPU, WEFT_NO_GUARD, WEFT_SAVE_EXCEPTIONS, WEFT_UNWIND, WEFT_MEMORY_ONLY,
+				 combined with | */
 	size_t stack_size;    /**< bytes reserved, guard (an eighth) and object included; a hint, rounded up to
 				 16 KiB · 2^n (8 KiB · 2^n without a guard); 0: WEFT_STACK's, else the policy's own */
 	void *user_data;      /**< anything */
@@ -68,6 +72,9 @@ typedef struct weft_attr {
 				 The reservation at least doubles where that is more than usual; contiguous policies and
 				 "copy" only. A frame larger than the guard may step over it unless the frame's code is
 				 compiled with -fstack-clash-protection */
+	void *memory;	      /**< not NULL: the stack lies in these memory_size bytes: see "stacks in memory of the
+				 caller's" below. stack_size says nothing then */
+	size_t memory_size;   /**< weft_memory_size says how many are needed. 0 without memory */
 } weft_attr_t;
 
 /** Why the runtime ended a coroutine. */
@@ -243,6 +250,11 @@ WEFT_API weft_coro_t *weft_create(weft_fn_t *fn, void *arg);
  * @return as weft_create; also
  *   EINVAL   an unknown policy or flag, a size beyond the arena, or a guard_size together with WEFT_NO_GUARD
  *   ENOTSUP  the policy cannot run here: weft_policy_unavailable says why
+ *  and for weft_attr.memory, in the words of weft_memory_unfit:
+ *   EINVAL   the policy takes no such memory ("heap", "copy"), or memory is NULL and memory_size is not 0
+ *   ENOSPC   memory_size is too small: weft_memory_size says which one is not
+ *   EBUSY    a coroutine that has not been deleted has its stack in that memory
+ *   ENOMEM, EAGAIN, EACCES, …  of mprotect, for a guard: the memory is no mapping of the process's, or has larger pages
  */
 WEFT_API weft_coro_t *weft_create_with(weft_fn_t *fn, void *arg, const weft_attr_t *attr);
 
@@ -254,6 +266,62 @@ WEFT_API weft_coro_t *weft_create_with(weft_fn_t *fn, void *arg, const weft_attr
  * @return 0, or a negative errno as weft_create_with
  */
 WEFT_API int weft_init(weft_coro_t *k, weft_fn_t *fn, void *arg, const weft_attr_t *attr);
+
+/*
+ * Stacks in memory of the caller's: static arrays, huge pages, shared mappings, blocks of any allocator.
+ *
+ *   low                                                            high
+ *   +-----+-----------------+------------------------+--------+---------+-----+
+ *   |     | canary or guard |  <- frames grow down   | object | record  |     |
+ *   +-----+-----------------+------------------------+--------+---------+-----+
+ *   the ends are rounded inwards, so that any alignment will do
+ *
+ *  1. Policies. "fixed" and "overcommit" are the same here. "commit" charges nothing to its budget, because the memory
+ *     is there; at a guard the coroutine fails. Under "segmented" and "lookahead" the memory is the first chunk. More
+ *     chunks come from the arena unless the flags have WEFT_MEMORY_ONLY; functions without checks borrow a system
+ *     stack of the thread's as ever. "mmu" closes the lowest page, because its code finds the end by a fault. "heap"
+ *     and "copy" have their frames elsewhere, and take no memory. With WEFT_DEFAULT_POLICY, where WEFT_STACK chose one
+ *     of these two, the policy is overcommit.
+ *  2. Owner. The memory stays the caller's; the coroutine borrows it from its creation until weft_delete or
+ *     weft_release returns. A task's until it is joined or its scope has ended, a thread's until it is joined; of a
+ *     coroutine that was kept (weft_keep), until the resumption is used up or dropped. weft_reset keeps it. From then
+ *     on the memory has no special content and its earlier protection; weft never reads it again, caches it, gives it
+ *     to another coroutine or to the kernel. A payload or weft_reserve'd room in it is gone when it is used anew.
+ *  3. Overflow. Nothing below the memory stops one unless guard_size asks for that: then so many bytes, whole pages
+ *     inside the memory, are closed by mprotect while the coroutine lives. Without guard_size, 64 bytes at the low end
+ *     hold a pattern; whenever the coroutine is left for its resumer, the pattern and the stack pointer are looked at,
+ *     and an overflow ends the process by a line that names the coroutine. (A frame that leaves gaps unwritten can step
+ *     over the pattern unseen, once it has returned.) That costs such coroutines 150 instructions for a resume and a
+ *     yield, and others nothing. WEFT_NO_GUARD leaves it out. Linked stacks need neither.
+ *  4. fork. Both processes have the coroutine, each in its own copy of private memory. In a mapping that they share
+ *     (MAP_SHARED), only one of them may use it.
+ *  5. Functions of Weft that make or end coroutines need up to 4 KiB of stack, as without such memory.
+ *
+ * Idea: pthread_attr_setstack, and every kernel for small machines.
+ */
+
+/** For arrays of a constant size: weft_memory_size for every policy, with so many bytes of stack, without a guard. */
+#define WEFT_MEMORY_BYTES(stack_bytes) ((size_t)(stack_bytes) + WEFT__MEMORY_OVERHEAD)
+
+/**
+ * How large must memory be, at any address?
+ * @param attr         the attributes that it is for; memory and memory_size are not looked at. NULL: the defaults
+ * @param stack_bytes  weft_stack_usable is to say at least so many; 0, or less than the policy needs: what that needs
+ * @return bytes for weft_attr.memory_size; 0 if the policy takes no memory or an attribute is wrong, SIZE_MAX if there
+ *         is no such size
+ * Thread-safe; any stack; does not suspend.
+ */
+WEFT_API size_t weft_memory_size(const weft_attr_t *attr, size_t stack_bytes);
+
+/**
+ * Why would a coroutine with these attributes not be made in this memory? For messages; creating asks by itself.
+ * @param attr  with memory and memory_size; only read
+ * @param text  where to write one line, without a newline: what is wrong, and what to do; owned by the caller
+ * @param size  bytes there; 160 hold every line, and what does not fit is cut
+ * @return NULL if it serves, unless the system refuses a guard; else `text`
+ * Thread-safe; any stack; does not suspend.
+ */
+WEFT_API const char *weft_memory_unfit(const weft_attr_t *attr, char *text, size_t size);
 
 /**
  * Reserve room on a coroutine's stack, above its first frame, for what its function will work on: at most 4 KiB and a

@@ -5,6 +5,7 @@
  * All stacks lie in one reserved arena, cut into slots of 8 KiB · 2^n. A slot is, from low to high: guard,
  * stack, coroutine object. Deleted slots are kept warm: first by the deleting thread, then process-wide, and
  * beyond a bound their pages go back to the kernel. A warm creation takes no lock and makes no system call.
+ * A stack may also lie in memory of the caller's: weft/coro.h.
  *
  * In a signal handler only weft_policy_name and weft_policy_named may be called, and after the first coroutine
  * weft_default_policy and weft_set_budget. weft/thread.h says which signals Weft uses.
@@ -62,6 +63,7 @@ typedef struct weft__stack_stats {
 	size_t splits;	   /**< linked: chunks added; heap: blocks that had to be made anew */
 	size_t probes;	   /**< mmu: stores that found the end of a chunk */
 	size_t copied;	   /**< copy: bytes of frames copied, out and in */
+	size_t in_memory;  /**< of `live`: in memory of the caller's (weft_attr.memory). No other field counts these */
 } weft_stack_stats_t;
 
 /**
@@ -123,6 +125,9 @@ WEFT_API const char *weft_policy_unavailable(weft_policy_t policy);
 /** How guards are made here: "madvise" (MADV_GUARD_INSTALL, kernel 6.13 and later: no limit on their number) or
  * "mprotect" (about 32 000 guarded stacks). WEFT_GUARD=madvise|mprotect forces one. Static storage. */
 WEFT_API const char *weft_guard_mechanism(void);
+
+/* Bytes of a caller's memory that are no stack, at most: see WEFT_MEMORY_BYTES. */
+enum { WEFT__MEMORY_OVERHEAD = 576 };
 
 /* The same policy, or where it serves coroutines only, the one for threads and tasks that ask for it. */
 WEFT_API weft_policy_t weft__policy_for_thread(weft_policy_t policy);

@@ -21,13 +21,15 @@ WEFT_EXTERN_C_BEGIN
 /**
  * Start a thread whose function runs on a stack of ours; otherwise as pthread_create with default attributes.
  * @param thread  where to write its name, for pthread_join or pthread_detach; owned by the caller
- * @param attr    policy, stack_size, name and WEFT_NO_GUARD are used; NULL: the default policy. Only read during the
- *                call, but for the name. Under "commit" all of the stack is opened, and counts, from the start: a
- *                thread has no resumer to be told that its stack cannot grow. A policy that copies stacks serves
- *                coroutines only: overcommit takes its place.
+ * @param attr    policy, stack_size, guard_size, name, memory and WEFT_NO_GUARD are used; NULL: the default policy.
+ *                Only read during the call, but for the name. Memory (weft/coro.h) is the caller's again when the
+ *                thread has been joined; without a guard an overflow is noticed when the function ends. Under "commit"
+ *                all of the stack is opened, and counts, from the start: a thread has no resumer to be told that its
+ *                stack cannot grow. A policy that copies stacks serves coroutines only: overcommit takes its place.
  * @param fn      may suspend nothing, because no coroutine runs it; pthread_exit and cancellation are fine
  * @return 0, or an error number as pthread_create's (not negated, as is the custom there): EAGAIN no more threads,
- *   ENOMEM no memory for the stack, EINVAL an unknown policy or flag, or no function
+ *   ENOMEM no memory for the stack, EINVAL an unknown policy or flag, or no function; ENOSPC, EBUSY and others for
+ *   memory as weft_create_with
  * Thread-safe, any stack. The stack is kept for reuse when the thread ends.
  */
 WEFT_API int weft_thread_create(pthread_t *thread, const weft_attr_t *attr, void *(*fn)(void *), void *arg);

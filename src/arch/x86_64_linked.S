@@ -516,6 +516,7 @@ FUNCTION(__morestack)
 	leaq	-128(%rax), %rsp
 	andq	$-16, %rsp
 	xorl	%esi, %esi
+	movl	$WEFT_SPENT_MEMORY, %edx
 	call	weft__owner_spent
 	ud2
 	.cfi_endproc

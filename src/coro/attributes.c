@@ -9,42 +9,132 @@
 
 static const weft_attr_t no_attr;
 
-static WEFT__COLD unsigned class_with_guard(weft_policy_t policy, const weft_attr_t *attr)
+enum {
+	PLAIN = WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS | WEFT_UNWIND, /* mean nothing for the stack */
+	KNOWN = PLAIN | WEFT_NO_GUARD | WEFT_MEMORY_ONLY,
+};
+
+/* Are these attributes that mean nothing together? Sizes aside. */
+static bool are_wrong(const weft_attr_t *attr)
 {
-	if (attr->flags & WEFT_NO_GUARD)
-		return WEFT__CLASSES;
-	return weft__class_with_guard(policy, attr->stack_size, attr->guard_size);
+	return (unsigned)attr->policy >= WEFT_POLICY_COUNT || attr->flags & ~(unsigned)KNOWN ||
+	       (attr->guard_size && attr->flags & WEFT_NO_GUARD);
 }
 
-struct weft__slot *weft__take_slot(const weft_attr_t *attr, int *error)
+static struct weft__callers_wish wish_of(const weft_attr_t *attr)
 {
-	struct weft__thread *thread = weft__thread();
-	weft_policy_t policy = attr->policy;
+	return (struct weft__callers_wish){.policy = attr->policy,
+					   .memory = attr->memory,
+					   .bytes = attr->memory_size,
+					   .guard = attr->guard_size,
+					   .watched = !(attr->flags & WEFT_NO_GUARD),
+					   .only = attr->flags & WEFT_MEMORY_ONLY};
+}
+
+/* A size without memory is the size of an allocation that failed. */
+static WEFT__COLD struct weft__slot *take_in_memory(const weft_attr_t *attr, int *error)
+{
+	struct weft__callers_wish wish = wish_of(attr);
+	struct weft__slot *slot = attr->memory ? weft__callers_take(&wish, error) : NULL;
+
+	if (slot && weft__callers_of(slot)->is_watched)
+		((weft_coro_t *)slot->object)->flags = WEFT__WATCHED;
+	return slot;
+}
+
+size_t weft_memory_size(const weft_attr_t *attr, size_t stack_bytes)
+{
+	struct weft__callers_wish wish = wish_of(attr ? attr : &no_attr);
+
+	return attr && are_wrong(attr) ? 0 : weft__callers_size(&wish, stack_bytes);
+}
+
+const char *weft_memory_unfit(const weft_attr_t *attr, char *text, size_t size)
+{
+	struct weft__callers_wish wish;
+	struct weft__line line = {.length = 0};
+
+	if (!attr || !attr->memory)
+		weft__line_text(&line, "there is no memory: weft_attr.memory is NULL");
+	else if (are_wrong(attr))
+		weft__line_text(&line, "attributes that are unknown, or guard_size together with WEFT_NO_GUARD");
+	else if (wish = wish_of(attr), !weft__callers_unfit(&wish, &line))
+		return NULL;
+	if (size) {
+		if (line.length > size - 1)
+			line.length = size - 1;
+		memcpy(text, line.text, line.length);
+		text[line.length] = 0;
+	}
+	return text;
+}
+
+/* Without a thread's record, with a guard of another size, or in memory of the caller's. */
+static WEFT__COLD struct weft__slot *take_unusual(const weft_attr_t *attr, struct weft__thread *thread, int *error)
+{
+	weft_policy_t policy = attr->policy ? attr->policy : weft_default_policy();
 	unsigned class;
 
-	weft__check_no_handler();
 	*error = -EINVAL;
-	if ((unsigned)policy >= WEFT_POLICY_COUNT ||
-	    attr->flags & ~(unsigned)(WEFT__SAVING | WEFT_NO_GUARD | WEFT_UNWIND))
-		return NULL;
-	/* One question about four fields. */
-	if (weft__likely(thread) &&
-	    weft__likely(!(policy | attr->stack_size | attr->guard_size | (attr->flags & WEFT_NO_GUARD)))) {
-		*error = -ENOMEM;
-		return weft__take_usual(thread, error);
-	}
-	if (!policy)
-		policy = weft_default_policy();
-	if (weft__unlikely(attr->guard_size))
-		class = class_with_guard(policy, attr);
-	else
-		class = weft__class(policy, attr->stack_size, !(attr->flags & WEFT_NO_GUARD));
-	if (class == WEFT__CLASSES)
+	if (are_wrong(attr))
 		return NULL;
 	*error = -ENOMEM;
 	if (!thread)
 		return NULL;
+	*error = -EINVAL;
+	if (attr->memory || attr->memory_size)
+		return take_in_memory(attr, error);
+	if (attr->flags & WEFT_MEMORY_ONLY)
+		return NULL;
+	class = weft__class_with_guard(policy, attr->stack_size, attr->guard_size);
+	return class == WEFT__CLASSES ? NULL : weft__slot_take(&thread->bins[policy][class], error);
+}
+
+static WEFT__COLD struct weft__slot *take_none(int *error)
+{
+	*error = -EINVAL;
+	return NULL;
+}
+
+/* With another policy, size, or flag. */
+static __attribute__((noinline)) struct weft__slot *take_other(const weft_attr_t *attr, struct weft__thread *thread,
+							       int *error)
+{
+	weft_policy_t policy = attr->policy;
+	unsigned class;
+
+	if (weft__unlikely((unsigned)policy >= WEFT_POLICY_COUNT) ||
+	    weft__unlikely(attr->flags & ~(unsigned)(PLAIN | WEFT_NO_GUARD)))
+		return take_none(error);
+	if (!policy)
+		policy = weft_default_policy();
+	class = weft__class(policy, attr->stack_size, !(attr->flags & WEFT_NO_GUARD));
+	if (weft__unlikely(class == WEFT__CLASSES))
+		return take_none(error);
 	return weft__slot_take(&thread->bins[policy][class], error);
+}
+
+static inline __attribute__((always_inline)) struct weft__slot *take(const weft_attr_t *attr, int *error)
+{
+	size_t unusual = attr->guard_size | (uintptr_t)attr->memory | attr->memory_size;
+	struct weft__thread *thread = weft__thread();
+
+	weft__check_no_handler();
+	if (weft__unlikely(!thread))
+		return take_unusual(attr, thread, error);
+	/* One question about six fields. */
+	if (weft__likely(!(attr->policy | attr->stack_size | unusual | (attr->flags & ~(unsigned)PLAIN)))) {
+		*error = -ENOMEM;
+		return weft__take_usual(thread, error);
+	}
+	if (weft__unlikely(unusual))
+		return take_unusual(attr, thread, error);
+	return take_other(attr, thread, error);
+}
+
+struct weft__slot *weft__take_slot(const weft_attr_t *attr, int *error)
+{
+	return take(attr, error);
 }
 
 static void apply(weft_coro_t *k, const weft_attr_t *attr)
@@ -64,13 +154,13 @@ weft_coro_t *weft_create_with(weft_fn_t *fn, void *arg, const weft_attr_t *attr)
 
 	if (!attr)
 		attr = &no_attr;
-	slot = weft__take_slot(attr, &error);
+	slot = take(attr, &error);
 	if (!slot) {
 		errno = -error;
 		return NULL;
 	}
 	k = (weft_coro_t *)slot->object;
-	k->flags = 0;
+	k->flags &= WEFT__WATCHED; /* nothing else of an earlier life, and memory of the caller's only has it */
 	weft__set_up(k, slot, weft__tls_thread, fn, arg);
 	apply(k, attr);
 	if (weft__unlikely(weft__notes_sites))
@@ -87,8 +177,12 @@ static bool in_use(weft_coro_t *k)
 		return false;
 	if (weft__unlikely(weft__on_memcheck))
 		VALGRIND_MAKE_MEM_DEFINED(k, sizeof *k);
+	if (!k->slot)
+		return false;
 	slot = weft__arena_find(k->slot);
-	return slot && slot == k->slot && atomic_load_explicit(&slot->owner, memory_order_relaxed) == k;
+	if (weft__unlikely(!slot))
+		return !weft__arena_has(k->slot) && weft__callers_has(k->slot, k);
+	return slot == k->slot && atomic_load_explicit(&slot->owner, memory_order_relaxed) == k;
 }
 
 /* As memset does; but compilers make of that one instruction which takes longer than all the rest of weft_init. */
@@ -114,9 +208,11 @@ int weft_init(weft_coro_t *k, weft_fn_t *fn, void *arg, const weft_attr_t *attr)
 	weft__object_clear(k);
 	if (!attr)
 		attr = &no_attr;
-	slot = weft__take_slot(attr, &error);
+	slot = take(attr, &error);
 	if (!slot)
 		return error;
+	if (weft__unlikely(attr->memory_size))
+		k->flags = ((weft_coro_t *)slot->object)->flags & WEFT__WATCHED;
 	weft__set_up(k, slot, weft__tls_thread, fn, arg);
 	apply(k, attr);
 	return 0;

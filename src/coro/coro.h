@@ -18,6 +18,8 @@ WEFT__HIDDEN _Noreturn void weft__die_misuse(const weft_coro_t *k, enum weft__mi
 WEFT__COLD _Noreturn void weft__die_running(const weft_coro_t *k, const char *what);
 /* Does the code at `sp` not run on the stack of the coroutine that the thread takes for current? */
 bool weft__was_jumped_out_of(const weft_coro_t *self, const void *sp);
+/* Its stack, in memory of the caller's, has overflowed. */
+WEFT__COLD _Noreturn void weft__die_overflowed(const weft_coro_t *k, const struct weft__slot *slot);
 /* FUNCTION was called with NULL in place of a coroutine: reported. */
 static inline void weft__require(const weft_coro_t *k, const char *function)
 {
@@ -132,7 +134,7 @@ static inline const struct weft__view *weft__view_of(const weft_coro_t *k)
 	return (const struct weft__view *)((uintptr_t)k->id << WEFT__VIEW_SHIFT);
 }
 
-enum { WEFT__SAVING = WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS };
+enum { WEFT__SAVING = WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS | WEFT__WATCHED };
 /* Exchange what such a coroutine keeps with the thread's. */
 WEFT__OF_SAVING void weft__exchange_saved(weft_coro_t *k);
 /* `from`, which has one of WEFT__HOOKED, is about to switch to `to`. */

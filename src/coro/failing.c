@@ -158,25 +158,29 @@ WEFT__LEAVES_STACK void weft__owner_fail(void *victim)
 	fail(k);
 }
 
-WEFT__LAST_WORDS(static, die_in_thread, (void), 0)
+WEFT__LAST_WORDS(static, die_in_thread, (enum weft__spent why), why)
 {
 	struct weft__line line;
 
 	weft__line_begin(&line);
-	weft__line_text(&line, "stack overflow in a thread: no memory for another chunk; ");
-	weft__line_text(&line, "free some, or raise the limit on memory (ulimit -v)");
+	weft__line_text(&line, "stack overflow in a thread: ");
+	weft__line_text(&line,
+			why == WEFT__SPENT_RESERVATION
+			    ? "the caller's memory is used up; raise weft_attr.memory_size, or leave "
+			      "WEFT_MEMORY_ONLY out"
+			    : "no memory for another chunk; free some, or raise the limit on memory (ulimit -v)");
 	weft__line_die(&line);
 }
 
 /* Called on the thread's small stack, which is left here. */
-WEFT__LEAVES_STACK void weft__owner_spent(struct weft_link *self, const char *address)
+WEFT__LEAVES_STACK void weft__owner_spent(struct weft_link *self, const char *address, enum weft__spent why)
 {
 	weft_coro_t *k = (weft_coro_t *)(void *)self;
 
 	(void)address;
 	if (!k->parent)
-		die_in_thread();
-	k->failure = WEFT_MEMORY_SPENT;
+		die_in_thread(why);
+	k->failure = (uint8_t)failures[why];
 	weft__owner_fail(k);
 	__builtin_unreachable();
 }

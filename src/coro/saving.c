@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Coroutines that keep more than the registers: WEFT_SAVE_FPU, WEFT_SAVE_EXCEPTIONS. The object has room for one copy
- * of the state; entering and leaving exchange it with the thread's. A switch sideways passes through neither landing
- * pad nor return of the coroutine it leaves: it does the one by hand, and puts weft__land_switched before the landing.
+ * Coroutines that keep more than the registers: WEFT_SAVE_FPU, WEFT_SAVE_EXCEPTIONS. WEFT__WATCHED goes the same way.
+ * The object has room for one copy of the state; entering and leaving exchange it with the thread's. A switch sideways
+ * passes through neither landing pad nor return of the coroutine it leaves: it does the one by hand, and puts
+ * weft__land_switched before the landing.
  */
 #define WEFT__PART_SAVING
 #include "arch/fpu.h"
@@ -47,6 +48,15 @@ void weft__arm_saving(weft_coro_t *k)
 		k->link.pc = (void *)weft__land_saving;
 }
 
+/* Its frames end at link.sp if it is suspended, and not from below. */
+static void watch(const weft_coro_t *k)
+{
+	bool ends_here = k->leaf == k && k->link.pc != (void *)weft__in_finished;
+
+	if (weft__callers_overflowed(k->slot, ends_here ? k->link.sp : (void *)k->slot))
+		weft__die_overflowed(k, k->slot);
+}
+
 void weft__enter_saving(weft_coro_t *k)
 {
 	weft__exchange_saved(k);
@@ -57,6 +67,8 @@ void weft__enter_saving(weft_coro_t *k)
 void weft__leave_saving(weft_coro_t *k)
 {
 	weft__exchange_saved(k);
+	if (k->flags & WEFT__WATCHED)
+		watch(k);
 	if (k->link.pc == (void *)weft__in_finished)
 		return;
 	k->inner_pc = k->link.pc;
@@ -79,6 +91,8 @@ void weft__before_switch(weft_coro_t *from, weft_coro_t *to)
 void weft__switched(weft_coro_t *from)
 {
 	from->inner_pc = from->link.pc;
+	if (from->flags & WEFT__WATCHED)
+		watch(from);
 	if (from->flags & WEFT__COPYING)
 		weft__park_switched(from);
 	else

@@ -3,7 +3,7 @@
  * With WEFT_LEAKS=1 in the environment, or in a debug build without WEFT_LEAKS=0: at the exit of the process, a line
  * for each coroutine made by weft_create or weft_run that began, is suspended, and was not given back; it says where it
  * was made. A table of our own knows that, by the object's address: memory of the arena is never unmapped, so looking
- * at an object that died is harmless.
+ * at an object that died is harmless. Other memory is read in a way that cannot fault.
  */
 #define _GNU_SOURCE
 
@@ -115,8 +115,12 @@ static void report(const struct site *site)
 
 static bool is_lost(const struct site *site)
 {
-	return site->k && site->k->id == site->id && weft_state(site->k) == WEFT_SUSPENDED &&
-	       weft__was_resumed(site->k);
+	const weft_coro_t *k = site->k;
+	weft_coro_t copy;
+
+	if (k && !weft__arena_has(k)) /* in memory of the caller's */
+		k = weft__os_read(&copy, k, sizeof copy) == sizeof copy ? &copy : NULL;
+	return k && k->id == site->id && weft_state(k) == WEFT_SUSPENDED && weft__was_resumed(k);
 }
 
 /* Before other constructors make coroutines. */

@@ -39,6 +39,9 @@ static void leave(void *argument)
 {
 	weft_coro_t *root = weft__self();
 
+	if (weft__is_callers(argument) && weft__callers_of(argument)->is_watched &&
+	    weft__callers_overflowed(argument, argument))
+		weft__die_overflowed(root, argument);
 	if (root->link.chunk)
 		weft__chunks_end(&root->link, argument);
 	weft__limit_ends();
@@ -111,7 +114,8 @@ int weft_thread_create(pthread_t *thread, const weft_attr_t *attr, void *(*fn)(v
 
 	if (!thread || !fn)
 		return EINVAL;
-	wanted.policy = weft__policy_for_thread(wanted.policy);
+	if (wanted.policy || !wanted.memory) /* with memory the default is one that takes it */
+		wanted.policy = weft__policy_for_thread(wanted.policy);
 	return create_on(thread, NULL, &wanted, (struct start){fn, arg, wanted.name});
 }
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #if __has_include(<sys/single_threaded.h>)
@@ -148,6 +149,21 @@ int weft__os_protect(void *start, size_t bytes, bool accessible)
 	if (mprotect(start, bytes, accessible ? stack_access : PROT_NONE))
 		return errno == ENOMEM ? -EAGAIN : -errno; /* the range is mapped, so it is the number of mappings */
 	return 0;
+}
+
+void weft__os_reopen(void *start, size_t bytes)
+{
+	(void)mprotect(start, bytes, PROT_READ | PROT_WRITE);
+}
+
+uint64_t weft__os_cookie(void)
+{
+	const void *bytes = (const void *)getauxval(AT_RANDOM);
+	uint64_t cookie = 0x574546544d454d31;
+
+	if (bytes)
+		memcpy(&cookie, bytes, sizeof cookie);
+	return cookie;
 }
 
 int weft__os_guard(void *start, size_t bytes)

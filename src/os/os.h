@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <weft/base.h>
 
 enum { WEFT__PAGE = 4096 }; /* of x86-64; an architecture with others defines its own */
@@ -27,6 +28,10 @@ int weft__os_map(void *start, size_t bytes, bool accounted, bool accessible, boo
 
 /* * Make pages accessible, or not. Each change may split a mapping: the kernel limits their number (-EAGAIN). */
 int weft__os_protect(void *start, size_t bytes, bool accessible);
+
+/* Make pages outside of the reservation, which weft__os_protect closed, readable and writable. It cannot fail: whatever
+ * the mapping was split into becomes one again. */
+void weft__os_reopen(void *start, size_t bytes);
 
 /* * Guard pages without splitting the mapping; drops what they held. Only if weft__os_has_guards(). */
 int weft__os_guard(void *start, size_t bytes);
@@ -90,6 +95,9 @@ bool weft__os_alt_stack_guards(const void *memory, const void *address);
 
 /* * Copy what lies at `from` as far as it can be read, up to so many bytes, less than a page. How many. */
 size_t weft__os_read(void *to, const void *from, size_t bytes);
+
+/* A number that the kernel gave the process at random; its children by fork have the same. */
+uint64_t weft__os_cookie(void);
 
 /* * Is this the child of a fork that was made beside other threads? What those were doing, nobody here will end. */
 bool weft__os_lost_threads(void);

@@ -256,6 +256,7 @@ const char weft__with_commit;
 const struct weft__policy weft__commit = {
     .name = "commit",
     .default_size = 256 * 1024,
+    .callers = WEFT__CALLERS_ANY,
     .accounted = false,
     .closed = true,
     .committed = &charged,

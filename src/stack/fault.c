@@ -147,9 +147,16 @@ void weft__line_stack(struct weft__line *line, const struct weft__slot *slot, co
 	weft__line_text(line, ": ");
 	weft__line_text(line, weft__policies[slot->policy]->name);
 	weft__line_text(line, ", ");
-	weft__line_bytes(line, weft__class_bytes(slot->class));
-	weft__line_text(line, " reserved; fault at ");
+	weft__line_bytes(line, weft__slot_bytes(slot));
+	weft__line_text(line, weft__is_callers(slot) ? " of the caller's memory; fault at " : " reserved; fault at ");
 	weft__line_address(line, (uintptr_t)address);
+}
+
+void weft__line_raise_memory(struct weft__line *line, const struct weft__slot *slot)
+{
+	weft__line_text(line, "raise weft_attr.memory_size to ");
+	weft__line_number(line, (2 * weft__slot_bytes(slot) + 1023) / 1024);
+	weft__line_text(line, "K at least");
 }
 
 /* A size where the frame that reaches down to `lowest` fits: at least twice the one that did not do. */
@@ -157,8 +164,12 @@ static void line_remedy(struct weft__line *line, const struct weft__slot *slot, 
 {
 	const struct weft__fault_above *above = atomic_load(&weft__fault_above);
 	const char *remedy = above ? above->remedy(owner) : NULL;
-	size_t size = 2 * weft__class_bytes(slot->class);
+	size_t size = 2 * weft__slot_bytes(slot);
 
+	if (weft__is_callers(slot)) {
+		weft__line_raise_memory(line, slot);
+		return;
+	}
 	while (size - size / 8 < (size_t)(weft__slot_end(slot) - lowest))
 		size *= 2;
 	weft__line_text(line, "raise it with ");
@@ -197,9 +208,12 @@ void weft__report_overflow(const struct weft__slot *slot, const void *owner, con
 		return;
 	}
 	weft__line_stack(&line, slot, address);
-	if (beyond) {
+	if (beyond && !weft__slot_guard(slot)) {
+		weft__line_text(&line, ", below it, so that memory there may have been written to; ask for a guard by "
+				       "weft_attr.guard_size, or ");
+	} else if (beyond) {
 		weft__line_text(&line, ", beyond the guard of ");
-		weft__line_bytes(&line, weft__guard_size(slot->class));
+		weft__line_bytes(&line, weft__slot_guard(slot));
 		weft__line_text(&line, ", so that other stacks may have been written to; compile with "
 				       "-fstack-clash-protection, and ");
 	} else {
@@ -239,8 +253,9 @@ static void report_no_room(const struct weft__slot *slot, const void *running)
 	weft__line_text(&line, ", and its stack had no room for the handler: ");
 	weft__line_text(&line, weft__policies[slot->policy]->name);
 	weft__line_text(&line, ", ");
-	weft__line_bytes(&line, weft__class_bytes(slot->class));
-	weft__line_text(&line, " reserved; install handlers by weft_sigaction, or with SA_ONSTACK");
+	weft__line_bytes(&line, weft__slot_bytes(slot));
+	weft__line_text(&line, weft__is_callers(slot) ? " of the caller's memory" : " reserved");
+	weft__line_text(&line, "; install handlers by weft_sigaction, or with SA_ONSTACK");
 	weft__line_write(&line);
 }
 
@@ -269,11 +284,17 @@ static bool stepped_over(const struct weft__slot *running, const char *address, 
 	       address < weft__slot_start(running) && is_near(address, context);
 }
 
+/* The arena does not know memory of the caller's. */
+static bool is_on(const struct weft__slot *slot, const char *sp)
+{
+	return weft__is_callers(slot) ? sp >= slot->chunk.low && sp < (const char *)slot : weft__arena_find(sp) == slot;
+}
+
 /* Signals without SA_ONSTACK need kilobytes below the stack pointer, which the kernel does not open. */
 static bool lacked_room(const siginfo_t *info, const struct weft__slot *running, const ucontext_t *context)
 {
 	return !WEFT_CANARY(lost_signals_are_not_told) && info->si_code == SI_KERNEL && running &&
-	       !weft__context_on_alt_stack(context) && weft__arena_find(weft__context_sp(context)) == running &&
+	       !weft__context_on_alt_stack(context) && is_on(running, weft__context_sp(context)) &&
 	       weft__context_lacks_room(context);
 }
 
@@ -421,6 +442,9 @@ static enum answer decide(siginfo_t *info, void *context)
 	const struct weft__slot *frames;
 	const void *running = weft__owner_running(weft__context_sp(context), &frames);
 
+	if (info->si_code > 0 && frames && weft__is_callers(frames) && (char *)info->si_addr < frames->chunk.low &&
+	    (char *)info->si_addr >= weft__slot_start(frames))
+		slot = (struct weft__slot *)frames;
 	if (info->si_code > 0 && frames != slot && stepped_over(frames, info->si_addr, context)) {
 		weft__report_overflow(frames, running, info->si_addr);
 		return REPORTED;

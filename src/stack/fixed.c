@@ -10,6 +10,7 @@ static atomic_size_t committed;
 const struct weft__policy weft__fixed = {
     .name = "fixed",
     .default_size = 64 * 1024,
+    .callers = WEFT__CALLERS_ANY,
     .accounted = true,
     .closed = false,
     .committed = &committed,

@@ -207,7 +207,7 @@ struct weft__block *weft__block_take(struct weft_link *self, size_t bytes)
 	struct weft__block *block = bytes < LARGE * 64 ? take_small(bytes / 64) : take_large(bytes);
 
 	if (!block)
-		weft__owner_spent(self, (char *)__builtin_frame_address(0));
+		weft__owner_spent(self, (char *)__builtin_frame_address(0), WEFT__SPENT_MEMORY);
 	weft__count_split(WEFT_HEAP);
 	return block;
 }

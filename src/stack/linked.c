@@ -59,7 +59,7 @@ static char *open_from(const struct weft__slot *slot)
 				    memory_order_relaxed); /* moved by who runs on it, or a fault of theirs */
 }
 
-/* Tiny, roomy or small: all of it is open, and it has no guard. */
+/* Tiny, roomy or small, or memory of the caller's: all of it is open, and stays so. */
 static bool is_whole(const struct weft__slot *slot)
 {
 	return weft__class_shares_pages(slot->class);
@@ -256,7 +256,8 @@ void weft__chunks_end(struct weft_link *link, struct weft__slot *slot)
 	for (; chunk; chunk = below) {
 		below = chunk->below;
 		if (slot && chunk == &slot->chunk) { /* the first */
-			give_kept(chunk, newer);
+			if (weft__unlikely(chunk->above != newer))
+				give_above(chunk);
 			chunk->above = NULL;
 			break;
 		}
@@ -303,13 +304,14 @@ static bool is_small_next(const struct weft__slot *slot, size_t need, size_t arg
 {
 	size_t lost = args ? WEFT_ARGUMENT_ALIGNMENT : 0; /* where their copy is aligned */
 
-	return is_whole(slot) && !is_last_small(slot) && need + args + lost <= WEFT__SMALL_ROOM && !weft__has_probes();
+	return is_whole(slot) && weft__slot_bytes(slot) < WEFT__PAGE && !is_last_small(slot) &&
+	       need + args + lost <= WEFT__SMALL_ROOM && !weft__has_probes();
 }
 
 /* The size of the chunk after this one, if that is to be larger than a page; 0 if there is none so large. */
 static unsigned next_class(const struct weft__slot *slot, size_t bytes)
 {
-	size_t size = 2 * weft__class_bytes(slot->class);
+	size_t size = 2 * weft__slot_bytes(slot);
 	unsigned class;
 
 	if (size < SMALLEST_LINKED)
@@ -341,11 +343,19 @@ static struct weft__slot *take_large(const struct weft__slot *slot, size_t bytes
 	return NULL;
 }
 
+/* Memory of the caller's, and no more is wanted. */
+static bool is_all_there_is(const struct weft__slot *slot)
+{
+	return weft__is_callers(slot) && weft__callers_of(slot)->is_all;
+}
+
 static struct weft__chunk *link_chunk(struct weft_link *self, size_t need, size_t args, size_t bytes)
 {
 	struct weft__chunk *current = self->chunk;
 	struct weft__slot *slot = weft__slot_of(current), *made = NULL;
 
+	if (is_all_there_is(slot))
+		return NULL;
 	give_above(current);
 	if (is_small_next(slot, need, args))
 		made = take(slot->policy, WEFT__SMALL_CLASS);
@@ -375,7 +385,8 @@ struct weft__chunk *weft__chunk_grow(struct weft_link *self, size_t need, size_t
 	}
 	made = link_chunk(self, need, args, bytes);
 	if (!made)
-		weft__owner_spent(self, sp);
+		weft__owner_spent(self, sp,
+				  is_all_there_is(weft__slot_of(chunk)) ? WEFT__SPENT_RESERVATION : WEFT__SPENT_MEMORY);
 	return made;
 }
 
@@ -428,7 +439,7 @@ struct weft__chunk *weft__system_take(struct weft_link *self)
 
 	slot = thread ? weft__slot_take(&thread->bins[WEFT_OVERCOMMIT][class], &error) : NULL;
 	if (!slot)
-		weft__owner_spent(self, (char *)__builtin_frame_address(0));
+		weft__owner_spent(self, (char *)__builtin_frame_address(0), WEFT__SPENT_MEMORY);
 	slot->chunk.above = NULL;
 	atomic_store_explicit(&slot->owner, self, memory_order_release);
 	return &slot->chunk;
@@ -440,6 +451,24 @@ void weft__system_give(struct weft__chunk *chunk)
 		weft__tls_system = chunk;
 	else
 		give_slot(chunk);
+}
+
+static __thread const void *forgotten __attribute__((tls_model("initial-exec")));
+
+static void forget_owner(struct weft__thread *thread)
+{
+	struct weft__chunk *idle = thread->system ? __atomic_load_n(thread->system, __ATOMIC_ACQUIRE) : NULL;
+	void *owner = (void *)forgotten;
+
+	/* Its thread may be about to use it for another coroutine, but for none that is being deleted. */
+	if (idle)
+		atomic_compare_exchange_strong(&weft__slot_of(idle)->owner, &owner, NULL);
+}
+
+void weft__system_forget(const void *owner)
+{
+	forgotten = owner;
+	weft__each_thread(forget_owner);
 }
 
 /* ---- longjmp ------------------------------------------------------------------------------------------------------
@@ -511,7 +540,7 @@ void *weft__array_take(struct weft_link *self, size_t bytes, char *sp)
 	free_arrays(self, sp);
 	array = bytes < SIZE_MAX / 2 ? malloc(sizeof *array + bytes) : NULL;
 	if (!array)
-		weft__owner_spent(self, sp);
+		weft__owner_spent(self, sp, WEFT__SPENT_MEMORY);
 	array->older = newest(self);
 	array->chunk = self->chunk;
 	array->sp = sp;

@@ -11,6 +11,7 @@ const char weft__with_lookahead;
 const struct weft__policy weft__lookahead = {
     .name = "lookahead",
     .default_size = 256 * 1024,
+    .callers = WEFT__CALLERS_ANY,
     .closed = true,
     .linked = true,
     .tiny = true,

@@ -11,6 +11,7 @@ const char weft__with_mmu;
 const struct weft__policy weft__mmu = {
     .name = "mmu",
     .default_size = 256 * 1024,
+    .callers = WEFT__CALLERS_CLOSED,
     .closed = true,
     .linked = true,
     .tiny = false,

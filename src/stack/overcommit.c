@@ -10,6 +10,7 @@ static atomic_size_t committed;
 const struct weft__policy weft__overcommit = {
     .name = "overcommit",
     .default_size = 256 * 1024,
+    .callers = WEFT__CALLERS_ANY,
     .accounted = false,
     .closed = false,
     .committed = &committed,

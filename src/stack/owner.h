@@ -57,9 +57,9 @@ enum weft__spent { WEFT__SPENT_BUDGET = 1, WEFT__SPENT_RESERVATION, WEFT__SPENT_
 void *weft__owner_choose(void *owner, const char *address, enum weft__spent why, char **sp, void **fp);
 void weft__owner_fail(void *victim);
 
-/* The running stack, `self`, cannot grow for want of memory; not from a signal handler. It fails, as above; a
- * thread's root ends the process with the overflow line. */
+/* The running stack, `self`, cannot grow, for this reason; not from a signal handler. It fails, as above; a thread's
+ * root ends the process with the overflow line. */
 struct weft_link;
-WEFT__NORETURN void weft__owner_spent(struct weft_link *self, const char *address);
+WEFT__NORETURN void weft__owner_spent(struct weft_link *self, const char *address, enum weft__spent why);
 
 #endif

@@ -37,6 +37,7 @@ enum {
 	WEFT__TINY_CLASS = 3 * WEFT__SIZES, /* several to a page: first chunks */
 	WEFT__ROOMY_CLASS,		    /* the same, with room for a few calls */
 	WEFT__SMALL_CLASS,		    /* several to a page: two chunks linked behind these */
+	WEFT__CALLERS_CLASS,		    /* in memory of the caller's: in no list or span; see caller_memory.c */
 	WEFT__CLASSES,
 	WEFT__TINY_BYTES = 832,
 	WEFT__ROOMY_BYTES = 1216,
@@ -44,6 +45,7 @@ enum {
 	WEFT__TINY_LARGEST = 1024,  /* a larger wish is for a stack with frames, */
 	WEFT__ROOMY_LARGEST = 2048, /* and a larger one than this for pages */
 	WEFT__HUGE_SHIFT = 15,	    /* unguarded slots up to 32 KiB share huge pages */
+	WEFT__LEAST_STACK = 4096,   /* in memory of the caller's: for what the library does under a lock */
 #ifdef WEFT_TINY
 	WEFT__MAX_SPAN_SHIFT = 20,
 	WEFT__BIN_LIMIT = 4,
@@ -81,6 +83,17 @@ struct weft__slot {
 	uint32_t valgrind_id;
 };
 
+/* The slot of a stack in memory of the caller's. */
+struct weft__callers {
+	struct weft__slot slot; /* its class is WEFT__CALLERS_CLASS */
+	uint64_t mark;		/* while it is in use: see caller_memory.c */
+	char *memory;		/* as it was handed over */
+	size_t bytes;
+	size_t guard;	 /* bytes below `low` that are closed */
+	bool is_watched; /* there is a pattern below `low` */
+	bool is_all;	 /* WEFT_MEMORY_ONLY */
+};
+
 /* Values of `memory`. A slot without memory reads as zeros. */
 enum { WEFT__DROPPED, WEFT__INTACT, WEFT__RECLAIMED };
 
@@ -103,6 +116,8 @@ struct weft__policy {
 	bool linked;	/* are stacks made of chunks? Then code must be instrumented, or run on system stacks */
 	bool tiny;	/* may a stack be smaller than a page? */
 	bool shared;	/* do coroutines take turns on one region? Then it is no place for a thread */
+	/* May a stack lie in memory of the caller's? Not at all; with any end; with a closed page at its low end. */
+	enum weft__callers_use { WEFT__CALLERS_NEVER, WEFT__CALLERS_ANY, WEFT__CALLERS_CLOSED } callers;
 
 	atomic_size_t *committed; /* bytes of prepared slots that may be touched */
 
@@ -146,6 +161,7 @@ static const weft_policy_t weft__policy_that_clones = WEFT_COPY;
 enum { WEFT__SMALL_ROOM = WEFT__SMALL_BYTES - ((int)sizeof(struct weft__slot) - WEFT__OBJECT_BYTES) - WEFT_TINY_SLACK };
 
 _Static_assert(offsetof(struct weft__slot, chunk) == WEFT_CHUNK_TOP, "edit src/arch/chunk.h");
+_Static_assert(WEFT__SPENT_MEMORY == WEFT_SPENT_MEMORY, "the same");
 _Static_assert(offsetof(struct weft__slot, frames) - offsetof(struct weft__slot, chunk) == WEFT_CHUNK_FRAMES,
 	       "the same");
 _Static_assert(offsetof(struct weft__slot, chunk) - offsetof(struct weft__slot, owner) == WEFT_CHUNK_OWNER, "the same");
@@ -159,7 +175,8 @@ static inline size_t weft__class_bytes(unsigned class)
 	return (size_t)1 << (WEFT__MIN_STRIDE_SHIFT + class % WEFT__SIZES);
 }
 
-/* Several of these slots share a page: they have no guard, and give no memory back alone. */
+/* Several of these slots share a page: they have no guard, and give no memory back alone. Memory of the caller's is
+ * taken for such a slot: all of it is open, and none of it goes back. */
 static inline bool weft__class_shares_pages(unsigned class)
 {
 	return class >= WEFT__TINY_CLASS;
@@ -201,9 +218,31 @@ static inline size_t weft__guard_size(unsigned class)
 	return size < WEFT__PAGE ? WEFT__PAGE : size > 65536 ? 65536 : size;
 }
 
+static inline bool weft__is_callers(const struct weft__slot *slot)
+{
+	return slot->class == WEFT__CALLERS_CLASS;
+}
+
+static inline const struct weft__callers *weft__callers_of(const struct weft__slot *slot)
+{
+	return (const struct weft__callers *)(const void *)slot;
+}
+
+/* Bytes of the guard below `low`. */
+static inline size_t weft__slot_guard(const struct weft__slot *slot)
+{
+	return weft__unlikely(weft__is_callers(slot)) ? weft__callers_of(slot)->guard : weft__guard_size(slot->class);
+}
+
 static inline char *weft__slot_start(const struct weft__slot *slot)
 {
-	return slot->chunk.low - weft__guard_size(slot->class);
+	return slot->chunk.low - weft__slot_guard(slot);
+}
+
+/* Bytes of the whole slot. */
+static inline size_t weft__slot_bytes(const struct weft__slot *slot)
+{
+	return weft__unlikely(weft__is_callers(slot)) ? weft__callers_of(slot)->bytes : weft__class_bytes(slot->class);
 }
 
 /* ---- helpers that policies share ---------------------------------------------------------------------------- */
@@ -269,7 +308,7 @@ struct weft__bin {
 	uint32_t limit;
 	uint8_t policy, class;
 };
-enum { WEFT__BIN_ROOMS = 2432 }; /* in all bins of a policy: their limits, and one more each */
+enum { WEFT__BIN_ROOMS = 2433 }; /* in all bins of a policy: their limits, and one more each */
 static const uint64_t weft__bin_came = (uint64_t)1 << 32;
 
 /* A free buffer: see buffers.h. `batch` and `in_batch` are the first of a batch's. */
@@ -454,6 +493,33 @@ void weft__slot_give(struct weft__slot *slot);
  * 0: a thread has one at hand that has memory. */
 uint64_t weft__pool_came(weft_policy_t policy);
 
+/* ---- caller_memory.c: slots in memory of the caller's ------------------------------------------------------------ */
+
+/* What is to be made, and where. */
+struct weft__callers_wish {
+	weft_policy_t policy; /* WEFT_DEFAULT_POLICY: what stands for that here */
+	void *memory;
+	size_t bytes;
+	size_t guard; /* bytes wanted, 0: none */
+	bool watched; /* with a pattern at the low end, if the policy has use for that */
+	bool only;    /* WEFT_MEMORY_ONLY */
+};
+/* A slot there, its owner not set; NULL and a negative errno. */
+struct weft__slot *weft__callers_take(const struct weft__callers_wish *wish, int *error);
+/* The memory is the caller's again. */
+WEFT__COLD void weft__callers_give(struct weft__slot *slot);
+/* Bytes at any address that hold so many bytes of stack, and no fewer than the policy needs: as weft_memory_size. */
+size_t weft__callers_size(const struct weft__callers_wish *wish, size_t stack);
+/* NULL, or the words for what weft__callers_take would answer, and the line about it. */
+struct weft__line;
+bool weft__callers_unfit(const struct weft__callers_wish *wish, struct weft__line *line);
+/* Is the slot, which may be any address, one of ours that `owner` uses? */
+bool weft__callers_has(const struct weft__slot *slot, const void *owner);
+/* Did frames of this slot, which end at `sp`, write below it? */
+bool weft__callers_overflowed(const struct weft__slot *slot, const char *sp);
+/* How many of a policy are in use. */
+size_t weft__callers_live(weft_policy_t policy);
+
 /* ---- reclaim.c: memory of slots that are kept ------------------------------------------------------------------ */
 
 /* Async-signal-safe, takes no lock of another file. Take the memory of kept slots of a policy away, wherever they are
@@ -488,6 +554,9 @@ WEFT__OF_LINKED void weft__chunks_end(struct weft_link *link, struct weft__slot 
 /* Give back the chunks that a suspended stack keeps for the next time. The slot that its newest frame is in: `slot`
  * where that is no chunk. */
 WEFT__OF_LINKED struct weft__slot *weft__chunks_trim(struct weft_link *link, struct weft__slot *slot);
+/* The object of a coroutine that was on linked stacks is about to be other memory: the idle system stacks of all
+ * threads, which the fault handler may look at, forget that it had them. Takes the pool's lock. */
+WEFT__OF_LINKED WEFT__COLD void weft__system_forget(const void *owner);
 /* Is it an address of this stack's chunks? */
 WEFT__OF_LINKED bool weft__chunks_have(const struct weft_link *link, const void *address);
 

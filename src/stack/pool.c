@@ -101,7 +101,6 @@ unsigned weft__class(weft_policy_t policy, size_t size, bool guard)
 {
 	/* The smallest size has no room for a guard and for what a call of printf needs. */
 	unsigned c = guard ? 1 : 0;
-	size_t bytes;
 
 	if (!size)
 		size = weft__config_size(policy);
@@ -109,9 +108,9 @@ unsigned weft__class(weft_policy_t policy, size_t size, bool guard)
 		return WEFT__TINY_CLASS + (size > WEFT__TINY_LARGEST);
 	if (weft__policies[policy]->linked)
 		guard = true; /* what is not open yet is closed anyway */
-	for (bytes = weft__class_bytes(c); c < WEFT__SIZES && bytes < size; bytes *= 2)
-		c++;
-	if (c == WEFT__SIZES)
+	if (size > weft__class_bytes(c))
+		c = (unsigned)(64 - __builtin_clzll(size - 1)) - WEFT__MIN_STRIDE_SHIFT;
+	if (c >= WEFT__SIZES)
 		return WEFT__CLASSES;
 	return guard ? c : WEFT__SIZES + c;
 }
@@ -130,8 +129,11 @@ unsigned weft__class_with_guard(weft_policy_t policy, size_t size, size_t guard)
 /* At most 32 MiB of address space in a bin, 4 GiB in a warm list. Large guards are for few. */
 static uint32_t bin_limit(unsigned class)
 {
-	size_t limit = ((size_t)32 << 20) / weft__class_bytes(class);
+	size_t limit;
 
+	if (class == WEFT__CALLERS_CLASS) /* a slot is as good as out of it when it is in */
+		return 0;
+	limit = ((size_t)32 << 20) / weft__class_bytes(class);
 	if (class >= WEFT__WIDE_CLASS && class < WEFT__TINY_CLASS && limit > 16)
 		return 16;
 	return limit < 2 ? 2 : limit > WEFT__BIN_LIMIT ? WEFT__BIN_LIMIT : (uint32_t)limit;
@@ -390,6 +392,13 @@ WEFT__COLD struct weft__slot *weft__slot_take_slow(struct weft__bin *bin, int *e
 	return trim_slots() && cut(bin, error) ? weft__slot_take(bin, error) : NULL; /* as above */
 }
 
+/* The one slot is not the thread's to keep. */
+static WEFT__COLD void give_to_caller(struct weft__bin *bin)
+{
+	weft__bin_set_tally(bin, weft__bin_tally(bin) - 1);
+	weft__callers_give(bin->slots[0]);
+}
+
 /* Move `count` slots, those that were longest in the bin, to the warm list. Not inlined, so that giving a slot needs no
  * frame. */
 static WEFT__COLD void give_batch(struct weft__bin *bin, uint32_t count)
@@ -398,6 +407,10 @@ static WEFT__COLD void give_batch(struct weft__bin *bin, uint32_t count)
 	uint64_t tally = weft__bin_tally(bin);
 	size_t keep;
 
+	if (weft__unlikely(bin->class == WEFT__CALLERS_CLASS)) {
+		give_to_caller(bin);
+		return;
+	}
 	if (weft__unlikely(weft__on_tsan()))
 		tell_left(bin->slots, count);
 	lock();
@@ -426,6 +439,10 @@ void weft__poison(struct weft__slot *slot)
 /* The thread has no bins yet. Without memory for bins the slot goes straight back to the kernel. */
 static WEFT__COLD void give_without_bins(struct weft__slot *slot)
 {
+	if (weft__is_callers(slot)) {
+		weft__callers_give(slot);
+		return;
+	}
 	if (weft__thread_attach()) {
 		weft__slot_give(slot);
 		return;
@@ -805,7 +822,8 @@ size_t weft__stack_trim(struct weft_link *link, struct weft__slot *slot, char *s
 
 	if (link->chunk)
 		slot = weft__chunks_trim(link, slot);
-	if (!weft__policies[slot->policy]->trim || to <= slot->chunk.low || to >= (char *)slot)
+	if (!weft__policies[slot->policy]->trim || weft__is_callers(slot) || to <= slot->chunk.low ||
+	    to >= (char *)slot)
 		return 0;
 	bytes = weft__policies[slot->policy]->trim(slot, to);
 	if (link->chunk == &slot->chunk)
@@ -889,6 +907,8 @@ int weft_stack_stats(weft_policy_t policy, weft_stack_stats_t *stats)
 	stats->cached = binned + count_warm(policy);
 	stats->high_water = pool.high_water[policy];
 	unlock();
+	stats->in_memory = weft__callers_live(policy);
+	stats->live += stats->in_memory;
 	stats->reserved = weft__arena_reserved(policy);
 	if (weft__policies[policy]->cut)
 		stats->copied = count_copied();

@@ -10,6 +10,7 @@ const char weft__with_segmented;
 const struct weft__policy weft__segmented = {
     .name = "segmented",
     .default_size = 256 * 1024,
+    .callers = WEFT__CALLERS_ANY,
     .closed = true,
     .linked = true,
     .tiny = true,
