@@ -75,12 +75,13 @@ enum { WEFT_WORKERS_MOST = 4096 };
 
 /** How a runtime is to be. Zero-initialised: all defaults. Only read during the call. */
 typedef struct weft_rt_config {
-	unsigned workers;     /**< threads that run tasks; 0: one for each processor that this thread may
+	unsigned workers; /**< threads that run tasks; 0: one for each processor that this thread may
 				  use, or fewer by the quota of its control groups (cpu.max) */
-	unsigned helpers;     /**< threads for weft_blocking at most; 0: 64 */
-	weft_attr_t task;     /**< the default for tasks: policy, stack_size, flags. A policy that copies stacks serves
-				  coroutines only: overcommit takes its place */
-	int dump_signal;      /**< a signal, such as SIGQUIT, upon which weft_rt_dump is written to standard error, also
+	unsigned helpers; /**< threads for weft_blocking at most; 0: 64 */
+	weft_attr_t task; /**< the default for tasks: policy, stack_size, flags; memory is for one task, and an error
+				  here (-EINVAL). A policy that copies stacks serves coroutines only: overcommit takes
+				  its place */
+	int dump_signal;  /**< a signal, such as SIGQUIT, upon which weft_rt_dump is written to standard error, also
 				  while all workers are busy; 0: none, or with WEFT_DUMP=1 in the environment SIGQUIT */
 	uint64_t stuck_after; /**< nanoseconds: a task that has run for so long without a wait or a yield is named on
 				  standard error, once; 0: never, or the milliseconds that the environment's WEFT_STUCK
@@ -534,7 +535,8 @@ WEFT__INLINE int weft_ticker_wait(weft_ticker_t *t)
 
 /** What a task should be like. Zero-initialised: as the runtime's configuration says. Only read during the call. */
 typedef struct weft_task_attr {
-	weft_attr_t coro; /**< policy, stack_size, flags, name, user_data */
+	weft_attr_t coro; /**< policy, stack_size, flags, name, user_data; memory, which is the caller's again when the
+			     task has been joined, or its scope has ended */
 	unsigned worker;  /**< 0: any worker; n: always the worker n - 1, modulo their number */
 	unsigned flags;	  /**< WEFT_TASK_CODES, WEFT_TASK_FIRST */
 } weft_task_attr_t;
@@ -575,8 +577,8 @@ WEFT__INLINE int weft__spawn(weft_scope_t *scope, weft_task_t *handle, weft_fn_t
 
 /**
  * Start a task that nobody waits for but the runtime, and nothing cancels.
- * @return 0; -ENOMEM, -EDQUOT, -EAGAIN, -EINVAL, -ENOTSUP as weft_create_with; -EINVAL also if fn is NULL or a flag of
- *   the attributes is unknown; -EPERM: the caller is no task
+ * @return 0; -ENOMEM, -EDQUOT, -EAGAIN, -EINVAL, -ENOTSUP, -ENOSPC, -EBUSY as weft_create_with; -EINVAL also if fn is
+ *   NULL or a flag of the attributes is unknown; -EPERM: the caller is no task
  */
 WEFT__INLINE WEFT__USE_RESULT int weft_spawn_detached(weft_fn_t *fn, void *arg, const weft_task_attr_t *attr)
 {

@@ -112,7 +112,7 @@ int weft_rt_open(const weft_rt_config_t *config, weft_rt_t **made)
 	struct weft__rt *rt;
 	int error;
 
-	if (!made || (config && config->workers > 1))
+	if (!made || (config && (config->workers > 1 || config->task.memory)))
 		return -EINVAL;
 	rt = weft__rt_allocate(config, 1, NULL);
 	if (!rt)

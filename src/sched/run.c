@@ -150,7 +150,7 @@ int weft_rt_run(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void *
 {
 	int error;
 
-	if (!fn || (config && config->workers > WEFT_WORKERS_MOST))
+	if (!fn || (config && (config->workers > WEFT_WORKERS_MOST || config->task.memory)))
 		return -EINVAL;
 	if (weft__sim_asked(config, fn, arg, result, &error))
 		return error;

@@ -102,7 +102,8 @@ static inline struct timespec weft__timespec(uint64_t nanoseconds)
 
 /* ---- tasks ------------------------------------------------------------------------------------------------------ */
 
-enum { WEFT__CODES = 1, WEFT__BLOCKING = 2, WEFT__ON_MALLOC = 8, WEFT__ABANDONED = 16 };
+/* WEFT__IN_MEMORY: its stack is memory of the caller's. */
+enum { WEFT__CODES = 1, WEFT__BLOCKING = 2, WEFT__ON_MALLOC = 8, WEFT__ABANDONED = 16, WEFT__IN_MEMORY = 32 };
 
 /* On its own coroutine's stack, between the coroutine's object, which begins a cache line, and the first frame. A wait
  * and a resume touch the last of its three lines, beside the object, and what is from `shields` on in the second. */

@@ -390,8 +390,11 @@ static int run_in(struct weft__sim *sim, const weft_rt_config_t *config, weft_fn
 int weft_simulate(uint64_t seed, const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result)
 {
 	static const weft_rt_config_t defaults;
-	struct weft__sim *sim = make(seed, config ? config : &defaults);
+	struct weft__sim *sim;
 
+	if (config && config->task.memory)
+		return -EINVAL;
+	sim = make(seed, config ? config : &defaults);
 	weft__note_run();
 	return sim ? run_in(sim, config, fn, arg, result) : -ENOMEM;
 }

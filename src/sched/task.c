@@ -60,6 +60,10 @@ static weft_attr_t merged(const weft_attr_t *defaults, const weft_attr_t *wanted
 	attr.stack_size = wanted->stack_size ? wanted->stack_size : attr.stack_size;
 	attr.guard_size = wanted->guard_size ? wanted->guard_size : attr.guard_size;
 	attr.flags |= wanted->flags;
+	attr.memory = wanted->memory;
+	attr.memory_size = wanted->memory_size;
+	if (weft__unlikely(attr.memory != NULL) && !wanted->policy && !weft_memory_size(&attr, 0))
+		attr.policy = WEFT_DEFAULT_POLICY; /* the runtime's takes no memory */
 	return attr;
 }
 
@@ -74,22 +78,26 @@ static void clear(struct weft__task *task)
 	memset(bytes + 2 * PIECE, 0, sizeof *task - 2 * PIECE);
 }
 
-/* Its record lies above its first frame, or where there is no room, in memory of its own. */
+/* Its record lies above its first frame, or where there is no room, in memory of its own; also if the stack is the
+ * caller's memory, which nobody may touch from the moment on at which the caller is told. */
 static struct weft__task *make(struct weft__rt *rt, const struct weft_spawn *what, int *error)
 {
-	struct weft__task *task;
+	struct weft__task *task = NULL;
+	bool in_memory = false, allocated;
 	weft_attr_t attr;
 	weft_coro_t *k;
-	bool allocated;
 
-	if (what->attr)
+	if (what->attr) {
 		attr = merged(&rt->attr, &what->attr->coro);
+		in_memory = attr.memory;
+	}
 	k = weft_create_with(what->fn, what->arg, what->attr ? &attr : &rt->attr);
 	if (!k) {
 		*error = -errno;
 		return NULL;
 	}
-	task = weft_reserve(k, sizeof *task);
+	if (weft__likely(!in_memory))
+		task = weft_reserve(k, sizeof *task);
 	allocated = !task;
 	if (allocated)
 		task = malloc(sizeof *task);
@@ -102,6 +110,8 @@ static struct weft__task *make(struct weft__rt *rt, const struct weft_spawn *wha
 	task->k = k;
 	task->rt = rt;
 	task->flags = allocated ? WEFT__ON_MALLOC : 0;
+	if (weft__unlikely(in_memory))
+		task->flags |= WEFT__IN_MEMORY;
 	return task;
 }
 
@@ -109,6 +119,9 @@ static void unmake(struct weft__task *task)
 {
 	weft_coro_t *k = task->k;
 
+	if (WEFT_CANARY(memory_is_left_late)) /* and others have time to notice */
+		for (int i = 0; i < 200; i++)
+			weft__os_yield();
 	if (weft__task_has(task, WEFT__ON_MALLOC))
 		free(task);
 	weft_delete(k);
@@ -258,6 +271,16 @@ static inline __attribute__((always_inline)) weft_waiter_t *tell_handle(weft_tas
 	return joiner && weft_waiter_claim(joiner, index) ? joiner : NULL;
 }
 
+/* Under the lock by which the task left its list, and before anybody is told: from then on the stack is the caller's
+ * memory again. */
+static inline void leave_memory(struct weft__task *task)
+{
+	if (weft__likely(!weft__task_has(task, WEFT__IN_MEMORY)) || WEFT_CANARY(memory_is_left_late))
+		return;
+	weft_delete(task->k);
+	task->k = NULL;
+}
+
 static void leave_runtime(struct weft__task *task, void *result, int error)
 {
 	struct weft__detached *home = task->home;
@@ -266,6 +289,7 @@ static void leave_runtime(struct weft__task *task, void *result, int error)
 
 	weft__spin_lock(&home->lock);
 	unlink_task(task);
+	leave_memory(task);
 	tell_handle(task->handle, result, error);
 	last = !--home->count;
 	weft__spin_unlock(&home->lock);
@@ -295,6 +319,7 @@ static inline __attribute__((always_inline)) void leave_scope(struct weft__task 
 	unlink_task(task);
 	if (__builtin_expect(error, 0))
 		error = error_in_scope(task, error);
+	leave_memory(task);
 	joiner = tell_handle(task->handle, result, error);
 	owner = --s->count == 0 && s->waiter && weft_waiter_claim(s->waiter, 0) ? s->waiter : NULL;
 	weft__scope_unlock(s);
