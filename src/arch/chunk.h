@@ -39,8 +39,13 @@
 
 /* A thread's small stack, where the C functions of linked stacks run, and the one below it for failure hooks: what
  * these call may need the former. */
+#ifdef WEFT_FREESTANDING /* there are no linked stacks */
+#define WEFT_SMALL_STACK 0
+#define WEFT_HOOK_STACK 4096
+#else
 #define WEFT_SMALL_STACK 65536
 #define WEFT_HOOK_STACK 65536
+#endif
 
 #define WEFT_BLOCK_BYTES 48   /* a block's record */
 #define WEFT_BLOCK_CLASSES 64 /* sizes are multiples of 64 bytes */

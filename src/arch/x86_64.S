@@ -143,6 +143,10 @@ END(weft__on_chunk)
 24:	leaq	.Llast_stack + LAST_STACK_BYTES(%rip), %rax; \
 25:	andq	$-16, %rax
 
+#ifdef WEFT_FREESTANDING /* one thread, and no system calls */
+#undef CLAIM
+#define CLAIM leaq .Llast_stack + LAST_STACK_BYTES(%rip), %rax
+#endif
 #ifdef WEFT_CANARY_messages_stay_where_they_are
 #undef CLAIM
 #define CLAIM leaq -128(%rsp), %rax; andq $-16, %rax

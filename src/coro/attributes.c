@@ -10,7 +10,11 @@
 static const weft_attr_t no_attr;
 
 enum {
+#ifdef WEFT_FREESTANDING /* no unwinder */
+	PLAIN = WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS,
+#else
 	PLAIN = WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS | WEFT_UNWIND, /* mean nothing for the stack */
+#endif
 	KNOWN = PLAIN | WEFT_NO_GUARD | WEFT_MEMORY_ONLY,
 };
 
@@ -87,7 +91,7 @@ static WEFT__COLD struct weft__slot *take_unusual(const weft_attr_t *attr, struc
 	if (attr->flags & WEFT_MEMORY_ONLY)
 		return NULL;
 	class = weft__class_with_guard(policy, attr->stack_size, attr->guard_size);
-	return class == WEFT__CLASSES ? NULL : weft__slot_take(&thread->bins[policy][class], error);
+	return class == WEFT__CLASSES ? NULL : weft__slot_take(weft__bin_of(thread, policy, class), error);
 }
 
 static WEFT__COLD struct weft__slot *take_none(int *error)
@@ -111,7 +115,7 @@ static __attribute__((noinline)) struct weft__slot *take_other(const weft_attr_t
 	class = weft__class(policy, attr->stack_size, !(attr->flags & WEFT_NO_GUARD));
 	if (weft__unlikely(class == WEFT__CLASSES))
 		return take_none(error);
-	return weft__slot_take(&thread->bins[policy][class], error);
+	return weft__slot_take(weft__bin_of(thread, policy, class), error);
 }
 
 static inline __attribute__((always_inline)) struct weft__slot *take(const weft_attr_t *attr, int *error)

@@ -260,6 +260,9 @@ __attribute__((noinline)) weft_coro_t *weft__create_with_care(weft_fn_t *fn, voi
 	weft_coro_t *k;
 	int error = -ENOMEM;
 
+#ifdef WEFT_FREESTANDING /* it may be one that is watched */
+	return weft_create_with(fn, arg, NULL);
+#endif
 	weft__check_no_handler();
 	slot = thread ? weft__take_usual(thread, &error) : NULL;
 	if (weft__unlikely(!slot)) {

@@ -31,7 +31,7 @@
 
 /* For times without memory: as many ends may be under way then, nested or suspended in what they call. A further end
  * makes its target fail. They lie in the reserve, which is there when the first coroutine is. */
-enum { SPARES = 4096, IN_A_WORD = 64 };
+enum { SPARES = WEFT__SPARE_ENDS, IN_A_WORD = 64 };
 struct spares {
 	struct weft__ending ending[SPARES];
 	_Atomic uint64_t used[SPARES / IN_A_WORD];

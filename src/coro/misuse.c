@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Rules broken: one line that names the coroutine and says what to do, then abort(). */
 #include "coro/copying.h"
-#include "stack/fault.h"
 
 void weft__line_coro(struct weft__line *line, const char *what, const weft_coro_t *k)
 {

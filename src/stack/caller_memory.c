@@ -4,16 +4,18 @@
  *
  * Design
  *  1. The record of such a stack is the record of a slot, with a class of its own, so that everything that runs on a
- *     stack finds what it always finds. Only places that give memory away ask for that class: the pool, when a slot is
- *     given back; weft_trim; and linked.c, which does not open more of it.
- *  2. Nothing lists these slots: making and ending one takes no lock, except ending a linked one. So the fault handler finds one only from the
- *     coroutine that runs on it, and a stray pointer into the guard of another one ends in a bare SIGSEGV.
- *  3. A mark in the record says that the memory is in use. It depends on the address and on a number that the kernel
- *     gives each process, so that neither copies nor what an earlier process left in a file have it.
- *  4. Without a guard, PATTERN bytes below the stack tell of an overflow. The coroutine layer looks at them whenever the
- *     coroutine is left: WEFT__WATCHED uses the detour of WEFT_SAVE_FPU, so that other coroutines pay nothing.
- * Rejected: a check only when the coroutine ends, which names the culprit long after another one ran with wrong data;
- * and one at each resume, which would also find other people's stray writes, but names the wrong one.
+ *     stack finds the fields that it always finds. Only the places that give memory away ask for that class: the pool,
+ *     in the slow path of a bin without room; weft_trim; and linked.c, which does not open more of the memory.
+ *  2. No list holds these slots: making and ending one takes no lock, except ending a linked one. So the fault handler
+ *     finds a slot only from the coroutine that runs on it. A stray pointer into the guard of another coroutine ends
+ *     the process by a bare SIGSEGV.
+ *  3. A mark in the record says that the memory is in use. The mark depends on the address and on a number that the
+ *     kernel gives each process, so that neither a copy nor a file of an earlier process has a valid one.
+ *  4. Without a guard, PATTERN bytes below the stack tell of an overflow. The coroutine layer checks them whenever the
+ *     coroutine suspends or ends: WEFT__WATCHED takes the detour of WEFT_SAVE_FPU, so that other coroutines pay
+ *     nothing.
+ * Rejected: a check only when the coroutine is deleted, long after another one ran with wrong data; and a check at each
+ * resume, which would also find stray writes of other code, and blame the wrong coroutine.
  */
 #include <errno.h>
 #include <string.h>
@@ -322,4 +324,11 @@ bool weft__callers_unfit(const struct weft__callers_wish *wish, struct weft__lin
 				      "or thread joined");
 	}
 	return line->length;
+}
+
+void weft__line_raise_memory(struct weft__line *line, const struct weft__slot *slot)
+{
+	weft__line_text(line, "raise weft_attr.memory_size to ");
+	weft__line_number(line, (2 * weft__slot_bytes(slot) + 1023) / 1024);
+	weft__line_text(line, "K at least");
 }

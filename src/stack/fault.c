@@ -152,13 +152,6 @@ void weft__line_stack(struct weft__line *line, const struct weft__slot *slot, co
 	weft__line_address(line, (uintptr_t)address);
 }
 
-void weft__line_raise_memory(struct weft__line *line, const struct weft__slot *slot)
-{
-	weft__line_text(line, "raise weft_attr.memory_size to ");
-	weft__line_number(line, (2 * weft__slot_bytes(slot) + 1023) / 1024);
-	weft__line_text(line, "K at least");
-}
-
 /* A size where the frame that reaches down to `lowest` fits: at least twice the one that did not do. */
 static void line_remedy(struct weft__line *line, const struct weft__slot *slot, const void *owner, const char *lowest)
 {

@@ -14,8 +14,6 @@ struct weft__line;
 /* "WHAT coroutine …"; ": POLICY, SIZE reserved; fault at ADDRESS" */
 void weft__line_owner(struct weft__line *line, const char *what, const void *owner);
 void weft__line_stack(struct weft__line *line, const struct weft__slot *slot, const char *address);
-/* "raise weft_attr.memory_size to …": what to do against an overflow in memory of the caller's. */
-void weft__line_raise_memory(struct weft__line *line, const struct weft__slot *slot);
 /* The line that says what overflowed, and what to do. */
 void weft__report_overflow(const struct weft__slot *slot, const void *owner, const char *address);
 

@@ -11,7 +11,12 @@
 #include <stdint.h>
 #include <weft/stack.h>
 
-enum { WEFT__OBJECT_BYTES = 256, WEFT__OWNER_BYTES = 2560, WEFT__OWNER_RESERVE = 4096 * 80 + 512 };
+#ifdef WEFT_FREESTANDING
+enum { WEFT__SPARE_ENDS = 64 }; /* a multiple of 64 */
+#else
+enum { WEFT__SPARE_ENDS = 4096 };
+#endif
+enum { WEFT__OBJECT_BYTES = 256, WEFT__OWNER_BYTES = 2560, WEFT__OWNER_RESERVE = WEFT__SPARE_ENDS * 80 + 512 };
 
 /* WEFT__OWNER_RESERVE bytes for the layer above, zero at first and the same for all threads: for when the system has no
  * memory. NULL only while there is no slot. */

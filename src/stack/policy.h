@@ -45,7 +45,11 @@ enum {
 	WEFT__TINY_LARGEST = 1024,  /* a larger wish is for a stack with frames, */
 	WEFT__ROOMY_LARGEST = 2048, /* and a larger one than this for pages */
 	WEFT__HUGE_SHIFT = 15,	    /* unguarded slots up to 32 KiB share huge pages */
-	WEFT__LEAST_STACK = 4096,   /* in memory of the caller's: for what the library does under a lock */
+#ifdef WEFT_FREESTANDING
+	WEFT__LEAST_STACK = 1024, /* in memory of the caller's */
+#else
+	WEFT__LEAST_STACK = 4096, /* the same, for what the library does under a lock */
+#endif
 #ifdef WEFT_TINY
 	WEFT__MAX_SPAN_SHIFT = 20,
 	WEFT__BIN_LIMIT = 4,
@@ -309,6 +313,11 @@ struct weft__bin {
 	uint8_t policy, class;
 };
 enum { WEFT__BIN_ROOMS = 2433 }; /* in all bins of a policy: their limits, and one more each */
+#ifdef WEFT_FREESTANDING	 /* one bin, always empty: see freestanding/system.c */
+enum { WEFT__BIN_POLICIES = 1, WEFT__BIN_CLASSES = 1, WEFT__BIN_PLACES = 1 };
+#else
+enum { WEFT__BIN_POLICIES = WEFT_POLICY_COUNT, WEFT__BIN_CLASSES = WEFT__CLASSES, WEFT__BIN_PLACES = WEFT__BIN_ROOMS };
+#endif
 static const uint64_t weft__bin_came = (uint64_t)1 << 32;
 
 /* A free buffer: see buffers.h. `batch` and `in_batch` are the first of a batch's. */
@@ -351,11 +360,11 @@ struct weft__thread {
 	uint32_t valgrind_id;
 	bool in_hook;
 	/* From here on it stays as it is when the record serves another thread. */
-	struct weft__bin bins[WEFT_POLICY_COUNT][WEFT__CLASSES];
-	struct weft__thread *record;				      /* the next of all records; constant */
-	struct weft__thread *spare;				      /* the next of those that serve no thread */
-	struct weft__slot *slots[WEFT_POLICY_COUNT][WEFT__BIN_ROOMS]; /* of the bins */
-	char owner[WEFT__OWNER_BYTES] __attribute__((aligned(64)));   /* the layer above's, zero at first */
+	struct weft__bin bins[WEFT__BIN_POLICIES][WEFT__BIN_CLASSES];
+	struct weft__thread *record;					/* the next of all records; constant */
+	struct weft__thread *spare;					/* the next of those that serve no thread */
+	struct weft__slot *slots[WEFT__BIN_POLICIES][WEFT__BIN_PLACES]; /* of the bins */
+	char owner[WEFT__OWNER_BYTES] __attribute__((aligned(64)));	/* the layer above's, zero at first */
 	/* Where failure hooks run; above that: where linked stacks grow. */
 	char small_stack[WEFT_HOOK_STACK + WEFT_SMALL_STACK] __attribute__((aligned(64)));
 };
@@ -382,6 +391,17 @@ static inline bool weft__is_default(const struct weft__slot *slot, const struct 
 	memcpy(&usual, &thread->default_bin->policy, sizeof usual);
 	memcpy(&here, &slot->policy, sizeof here);
 	return here == usual;
+}
+
+/* The bin for stacks of a policy and class. */
+static inline struct weft__bin *weft__bin_of(struct weft__thread *thread, unsigned policy, unsigned class)
+{
+#ifdef WEFT_FREESTANDING
+	(void)policy, (void)class;
+	return &thread->bins[0][0];
+#else
+	return &thread->bins[policy][class];
+#endif
 }
 
 /* Is Memcheck to be told about frames? To ask costs less than to tell. Constant once a thread is attached. */
@@ -517,6 +537,8 @@ bool weft__callers_unfit(const struct weft__callers_wish *wish, struct weft__lin
 bool weft__callers_has(const struct weft__slot *slot, const void *owner);
 /* Did frames of this slot, which end at `sp`, write below it? */
 bool weft__callers_overflowed(const struct weft__slot *slot, const char *sp);
+/* "raise weft_attr.memory_size to …": what to do against an overflow there. */
+void weft__line_raise_memory(struct weft__line *line, const struct weft__slot *slot);
 /* How many of a policy are in use. */
 size_t weft__callers_live(weft_policy_t policy);
 
