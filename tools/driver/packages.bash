@@ -45,6 +45,7 @@ libssl-dev header:openssl/ssl.h
 musl-tools cmd:musl-gcc
 llvm-22-tools cmd:FileCheck-22
 mold cmd:mold
+qemu-user cmd:qemu-x86_64
 python3-jsonschema python:jsonschema
 '
 # `weft cc --activities` needs these. The source tree builds clang's plugin too, for which unpack_package fetches LLVM's headers.
