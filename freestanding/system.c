@@ -22,6 +22,7 @@ __thread char *weft__tls_growth __attribute__((tls_model("initial-exec")));
 __thread char *weft__tls_landing __attribute__((visibility("hidden"), tls_model("initial-exec")));
 static __thread struct weft__thread record;
 bool weft__on_memcheck, weft__notes_sites;
+atomic_size_t weft__callers_live[WEFT_POLICY_COUNT];
 
 /* ---- a lock ----------------------------------------------------------------------------------------------------- */
 
@@ -147,7 +148,7 @@ void weft__slot_give(struct weft__slot *slot)
 {
 	char *memory = weft__callers_of(slot)->memory;
 
-	weft__callers_give(slot);
+	weft__callers_give(slot, NULL);
 	if (memory >= array.start && memory < array.end)
 		push(memory);
 }
@@ -240,7 +241,7 @@ int weft_stack_stats(weft_policy_t policy, weft_stack_stats_t *stats)
 	if ((unsigned)policy >= WEFT_POLICY_COUNT || !stats)
 		return -EINVAL;
 	memset(stats, 0, sizeof *stats);
-	stats->live = stats->in_memory = weft__callers_live(policy);
+	stats->live = stats->in_memory = weft__callers_live[policy];
 	return 0;
 }
 
@@ -258,6 +259,11 @@ unsigned weft__class_with_guard(weft_policy_t policy, size_t size, size_t guard)
 	(void)size;
 	(void)guard;
 	return WEFT__CLASSES;
+}
+
+size_t weft__slot_bytes(const struct weft__slot *slot)
+{
+	return weft__callers_of(slot)->bytes;
 }
 
 size_t weft__stack_trim(struct weft_link *link, struct weft__slot *slot, char *sp)

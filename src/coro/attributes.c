@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Coroutines that are made with attributes, or in the caller's storage. */
+#define WEFT__PART_CALLERS
 #define WEFT__PART_SAVING
 #include "coro/copying.h"
 #include "internal/valgrind.h"
@@ -92,6 +93,32 @@ static WEFT__COLD struct weft__slot *take_unusual(const weft_attr_t *attr, struc
 		return NULL;
 	class = weft__class_with_guard(policy, attr->stack_size, attr->guard_size);
 	return class == WEFT__CLASSES ? NULL : weft__slot_take(weft__bin_of(thread, policy, class), error);
+}
+
+WEFT__LAST_WORDS(static, die_overflowed, (const weft_coro_t *k, const struct weft__slot *slot), k, slot)
+{
+	struct weft__line line;
+
+	weft__line_coro(&line, "stack overflow in", k);
+	weft__line_text(&line, ": ");
+	weft__line_text(&line, weft__policies[slot->policy]->name);
+	weft__line_text(&line, ", ");
+	weft__line_bytes(&line, weft__slot_bytes(slot));
+	weft__line_text(&line,
+			" of the caller's memory; it was noticed when the coroutine was left, so that memory below "
+			"may have been written to; raise it with weft_attr.memory_size: ");
+	weft__line_number(&line, 2 * weft__slot_bytes(slot) / 1024);
+	weft__line_text(&line, "K, or ask for a guard by weft_attr.guard_size");
+	weft__line_die(&line);
+}
+
+/* The frames of a coroutine end at link.sp if it is suspended, and not from below. */
+void weft__watch(const weft_coro_t *k, const struct weft__slot *slot)
+{
+	bool ends_there = k->slot == slot && k->leaf == k && k->link.pc != (void *)weft__in_finished;
+
+	if (weft__callers_overflowed(slot, ends_there ? k->link.sp : (void *)slot))
+		die_overflowed(k, slot);
 }
 
 static WEFT__COLD struct weft__slot *take_none(int *error)

@@ -18,8 +18,8 @@ WEFT__HIDDEN _Noreturn void weft__die_misuse(const weft_coro_t *k, enum weft__mi
 WEFT__COLD _Noreturn void weft__die_running(const weft_coro_t *k, const char *what);
 /* Does the code at `sp` not run on the stack of the coroutine that the thread takes for current? */
 bool weft__was_jumped_out_of(const weft_coro_t *self, const void *sp);
-/* Its stack, in memory of the caller's, has overflowed. */
-WEFT__COLD _Noreturn void weft__die_overflowed(const weft_coro_t *k, const struct weft__slot *slot);
+/* Report if the stack of k, or of a thread whose root is k, has overflowed. The stack is memory of the caller's. */
+WEFT__OF_CALLERS void weft__watch(const weft_coro_t *k, const struct weft__slot *slot);
 /* FUNCTION was called with NULL in place of a coroutine: reported. */
 static inline void weft__require(const weft_coro_t *k, const char *function)
 {

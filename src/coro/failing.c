@@ -166,8 +166,7 @@ WEFT__LAST_WORDS(static, die_in_thread, (enum weft__spent why), why)
 	weft__line_text(&line, "stack overflow in a thread: ");
 	weft__line_text(&line,
 			why == WEFT__SPENT_RESERVATION
-			    ? "the caller's memory is used up; raise weft_attr.memory_size, or leave "
-			      "WEFT_MEMORY_ONLY out"
+			    ? "its memory is full; raise weft_attr.memory_size"
 			    : "no memory for another chunk; free some, or raise the limit on memory (ulimit -v)");
 	weft__line_die(&line);
 }

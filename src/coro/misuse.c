@@ -10,23 +10,6 @@ void weft__line_coro(struct weft__line *line, const char *what, const weft_coro_
 	weft__line_coroutine(line, weft_name(k), k->id);
 }
 
-WEFT__LAST_WORDS(, weft__die_overflowed, (const weft_coro_t *k, const struct weft__slot *slot), k, slot)
-{
-	struct weft__line line;
-
-	weft__line_coro(&line, "stack overflow in", k);
-	weft__line_text(&line, ": ");
-	weft__line_text(&line, weft__policies[slot->policy]->name);
-	weft__line_text(&line, ", ");
-	weft__line_bytes(&line, weft__slot_bytes(slot));
-	weft__line_text(&line,
-			" of the caller's memory; it was noticed when the coroutine was left, so that memory below "
-			"may have been written to; ");
-	weft__line_raise_memory(&line, slot);
-	weft__line_text(&line, ", or ask for a guard by weft_attr.guard_size");
-	weft__line_die(&line);
-}
-
 static const char JUMPED_OUT[] =
     ": longjmp left it, or its resumer, while it was running; leave a coroutine by weft_exit, "
     "an exception effect or a C++ exception";
@@ -76,11 +59,8 @@ WEFT__LEAVES_STACK void weft__die_misuse(const weft_coro_t *k, enum weft__misuse
 				": it failed, there was no memory for the frames that lay where it runs; look for "
 				"&weft_failed");
 	else if (k->failure)
-		weft__line_text(&line, k->slot && weft__is_callers(k->slot)
-					   ? ": it failed, its stack was spent; raise weft_attr.memory_size or look "
-					     "for &weft_failed"
-					   : ": it failed, its stack was spent; raise weft_attr.stack_size or look for "
-					     "&weft_failed");
+		weft__line_text(
+		    &line, ": it failed, its stack was spent; raise weft_attr.stack_size or look for &weft_failed");
 	else
 		weft__line_text(&line, ": it is finished; weft_reset starts it over");
 	weft__line_die(&line);

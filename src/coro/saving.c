@@ -48,15 +48,6 @@ void weft__arm_saving(weft_coro_t *k)
 		k->link.pc = (void *)weft__land_saving;
 }
 
-/* Its frames end at link.sp if it is suspended, and not from below. */
-static void watch(const weft_coro_t *k)
-{
-	bool ends_here = k->leaf == k && k->link.pc != (void *)weft__in_finished;
-
-	if (weft__callers_overflowed(k->slot, ends_here ? k->link.sp : (void *)k->slot))
-		weft__die_overflowed(k, k->slot);
-}
-
 void weft__enter_saving(weft_coro_t *k)
 {
 	weft__exchange_saved(k);
@@ -68,7 +59,7 @@ void weft__leave_saving(weft_coro_t *k)
 {
 	weft__exchange_saved(k);
 	if (k->flags & WEFT__WATCHED)
-		watch(k);
+		weft__watch(k, k->slot);
 	if (k->link.pc == (void *)weft__in_finished)
 		return;
 	k->inner_pc = k->link.pc;
@@ -92,7 +83,7 @@ void weft__switched(weft_coro_t *from)
 {
 	from->inner_pc = from->link.pc;
 	if (from->flags & WEFT__WATCHED)
-		watch(from);
+		weft__watch(from, from->slot);
 	if (from->flags & WEFT__COPYING)
 		weft__park_switched(from);
 	else

@@ -118,7 +118,7 @@ static bool is_lost(const struct site *site)
 	const weft_coro_t *k = site->k;
 	weft_coro_t copy;
 
-	if (k && !weft__arena_has(k)) /* in memory of the caller's */
+	if (k && !weft__arena_has(k)) /* in memory of the caller's, which may be gone */
 		k = weft__os_read(&copy, k, sizeof copy) == sizeof copy ? &copy : NULL;
 	return k && k->id == site->id && weft_state(k) == WEFT_SUSPENDED && weft__was_resumed(k);
 }

@@ -39,9 +39,8 @@ static void leave(void *argument)
 {
 	weft_coro_t *root = weft__self();
 
-	if (weft__is_callers(argument) && weft__callers_of(argument)->is_watched &&
-	    weft__callers_overflowed(argument, argument))
-		weft__die_overflowed(root, argument);
+	if (weft__is_callers(argument) && weft__callers_of(argument)->is_watched)
+		weft__watch(root, argument);
 	if (root->link.chunk)
 		weft__chunks_end(&root->link, argument);
 	weft__limit_ends();

@@ -76,6 +76,13 @@
 #define WEFT__OF_FAILING WEFT__MAY_BE_ABSENT
 #endif
 
+/* Stacks in memory of the caller's: stack/caller_memory.c, for coroutines with attributes. */
+#ifdef WEFT__PART_CALLERS
+#define WEFT__OF_CALLERS
+#else
+#define WEFT__OF_CALLERS WEFT__MAY_BE_ABSENT
+#endif
+
 /* stack/buffers.c, for the parts that need buffers. */
 #ifdef WEFT__PART_BUFFERS
 #define WEFT__OF_BUFFERS

@@ -17,6 +17,7 @@
  * Rejected: a check only when the coroutine is deleted, long after another one ran with wrong data; and a check at each
  * resume, which would also find stray writes of other code, and blame the wrong coroutine.
  */
+#define WEFT__PART_CALLERS
 #include <errno.h>
 #include <string.h>
 
@@ -40,8 +41,6 @@ enum {
 void __asan_unpoison_memory_region(const volatile void *start, size_t bytes) __attribute__((weak));
 void __lsan_register_root_region(const void *start, size_t bytes) __attribute__((weak));
 void __lsan_unregister_root_region(const void *start, size_t bytes) __attribute__((weak));
-
-static atomic_size_t live[WEFT_POLICY_COUNT]; /* relaxed: statistics */
 
 /* ---- geometry --------------------------------------------------------------------------------------------------- */
 
@@ -256,14 +255,17 @@ struct weft__slot *weft__callers_take(const struct weft__callers_wish *wish, int
 		weft__fault_ready(weft__tls_thread);
 	begin(at.record, wish, policy, at.low);
 	tell_begin(at.record);
-	atomic_fetch_add_explicit(&live[policy], 1, memory_order_relaxed);
+	/* Relaxed: a statistic. */
+	atomic_fetch_add_explicit(&weft__callers_live[policy], 1, memory_order_relaxed);
 	return &at.record->slot;
 }
 
-void weft__callers_give(struct weft__slot *slot)
+void weft__callers_give(struct weft__slot *slot, struct weft__bin *bin)
 {
 	struct weft__callers *record = (struct weft__callers *)(void *)slot;
 
+	if (bin)
+		weft__bin_set_tally(bin, weft__bin_tally(bin) - 1);
 	VALGRIND_STACK_DEREGISTER(slot->valgrind_id);
 	if (weft__policies[slot->policy]->linked)
 		weft__system_forget(slot->object);
@@ -273,15 +275,10 @@ void weft__callers_give(struct weft__slot *slot)
 		weft__os_reopen(slot->chunk.low - record->guard, record->guard);
 	if (__asan_unpoison_memory_region)
 		__asan_unpoison_memory_region(record->memory, record->bytes);
-	atomic_fetch_sub_explicit(&live[slot->policy], 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&weft__callers_live[slot->policy], 1, memory_order_relaxed);
 	record->mark = 0;
 	if (weft__unlikely(weft__on_memcheck)) /* the object stays readable, and says that it is dead */
 		VALGRIND_MAKE_MEM_UNDEFINED(record->memory, (size_t)((char *)slot - record->memory));
-}
-
-size_t weft__callers_live(weft_policy_t policy)
-{
-	return atomic_load_explicit(&live[policy], memory_order_relaxed);
 }
 
 /* ---- words ------------------------------------------------------------------------------------------------------ */
@@ -324,11 +321,4 @@ bool weft__callers_unfit(const struct weft__callers_wish *wish, struct weft__lin
 				      "or thread joined");
 	}
 	return line->length;
-}
-
-void weft__line_raise_memory(struct weft__line *line, const struct weft__slot *slot)
-{
-	weft__line_text(line, "raise weft_attr.memory_size to ");
-	weft__line_number(line, (2 * weft__slot_bytes(slot) + 1023) / 1024);
-	weft__line_text(line, "K at least");
 }

@@ -142,14 +142,26 @@ void weft__line_owner(struct weft__line *line, const char *what, const void *own
 	weft__line_coroutine(line, name, id);
 }
 
-void weft__line_stack(struct weft__line *line, const struct weft__slot *slot, const char *address)
+/* "WHAT POLICY, SIZE reserved; " */
+static WEFT__COLD void line_size(struct weft__line *line, const char *what, const struct weft__slot *slot)
 {
-	weft__line_text(line, ": ");
+	weft__line_text(line, what);
 	weft__line_text(line, weft__policies[slot->policy]->name);
 	weft__line_text(line, ", ");
 	weft__line_bytes(line, weft__slot_bytes(slot));
-	weft__line_text(line, weft__is_callers(slot) ? " of the caller's memory; fault at " : " reserved; fault at ");
+	weft__line_text(line, weft__is_callers(slot) ? " of the caller's memory; " : " reserved; ");
+}
+
+void weft__line_stack(struct weft__line *line, const struct weft__slot *slot, const char *address)
+{
+	line_size(line, ": ", slot);
+	weft__line_text(line, "fault at ");
 	weft__line_address(line, (uintptr_t)address);
+}
+
+static WEFT__COLD char *start_of(const struct weft__slot *slot)
+{
+	return weft__slot_start(slot);
 }
 
 /* A size where the frame that reaches down to `lowest` fits: at least twice the one that did not do. */
@@ -159,10 +171,8 @@ static void line_remedy(struct weft__line *line, const struct weft__slot *slot, 
 	const char *remedy = above ? above->remedy(owner) : NULL;
 	size_t size = 2 * weft__slot_bytes(slot);
 
-	if (weft__is_callers(slot)) {
-		weft__line_raise_memory(line, slot);
-		return;
-	}
+	if (weft__is_callers(slot))
+		remedy = "weft_attr.memory_size: ";
 	while (size - size / 8 < (size_t)(weft__slot_end(slot) - lowest))
 		size *= 2;
 	weft__line_text(line, "raise it with ");
@@ -185,7 +195,7 @@ static bool is_system_stack(const struct weft__slot *slot, const void *owner)
 
 void weft__report_overflow(const struct weft__slot *slot, const void *owner, const char *address)
 {
-	bool beyond = address < weft__slot_start(slot);
+	bool beyond = address < start_of(slot);
 	struct weft__line line;
 
 	weft__line_begin(&line);
@@ -202,8 +212,7 @@ void weft__report_overflow(const struct weft__slot *slot, const void *owner, con
 	}
 	weft__line_stack(&line, slot, address);
 	if (beyond && !weft__slot_guard(slot)) {
-		weft__line_text(&line, ", below it, so that memory there may have been written to; ask for a guard by "
-				       "weft_attr.guard_size, or ");
+		weft__line_text(&line, ", below it, so that memory there may have been written to; ");
 	} else if (beyond) {
 		weft__line_text(&line, ", beyond the guard of ");
 		weft__line_bytes(&line, weft__slot_guard(slot));
@@ -212,7 +221,7 @@ void weft__report_overflow(const struct weft__slot *slot, const void *owner, con
 	} else {
 		weft__line_text(&line, "; ");
 	}
-	line_remedy(&line, slot, owner, beyond ? address : weft__slot_start(slot));
+	line_remedy(&line, slot, owner, beyond ? address : start_of(slot));
 	weft__line_write(&line);
 }
 
@@ -243,12 +252,8 @@ static void report_no_room(const struct weft__slot *slot, const void *running)
 
 	weft__line_begin(&line);
 	weft__line_owner(&line, "a signal came in ", running);
-	weft__line_text(&line, ", and its stack had no room for the handler: ");
-	weft__line_text(&line, weft__policies[slot->policy]->name);
-	weft__line_text(&line, ", ");
-	weft__line_bytes(&line, weft__slot_bytes(slot));
-	weft__line_text(&line, weft__is_callers(slot) ? " of the caller's memory" : " reserved");
-	weft__line_text(&line, "; install handlers by weft_sigaction, or with SA_ONSTACK");
+	line_size(&line, ", and its stack had no room for the handler: ", slot);
+	weft__line_text(&line, "install handlers by weft_sigaction, or with SA_ONSTACK");
 	weft__line_write(&line);
 }
 
@@ -274,7 +279,7 @@ static bool stepped_over(const struct weft__slot *running, const char *address, 
 	const char *sp = weft__context_sp(context);
 
 	return running && sp < running->chunk.low && (size_t)(running->chunk.low - sp) < furthest &&
-	       address < weft__slot_start(running) && is_near(address, context);
+	       address < start_of(running) && is_near(address, context);
 }
 
 /* The arena does not know memory of the caller's. */
@@ -435,8 +440,7 @@ static enum answer decide(siginfo_t *info, void *context)
 	const struct weft__slot *frames;
 	const void *running = weft__owner_running(weft__context_sp(context), &frames);
 
-	if (info->si_code > 0 && frames && weft__is_callers(frames) && (char *)info->si_addr < frames->chunk.low &&
-	    (char *)info->si_addr >= weft__slot_start(frames))
+	if (info->si_code > 0 && frames && weft__is_callers(frames) && weft__callers_closed(frames, info->si_addr))
 		slot = (struct weft__slot *)frames;
 	if (info->si_code > 0 && frames != slot && stepped_over(frames, info->si_addr, context)) {
 		weft__report_overflow(frames, running, info->si_addr);

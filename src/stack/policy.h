@@ -243,11 +243,8 @@ static inline char *weft__slot_start(const struct weft__slot *slot)
 	return slot->chunk.low - weft__slot_guard(slot);
 }
 
-/* Bytes of the whole slot. */
-static inline size_t weft__slot_bytes(const struct weft__slot *slot)
-{
-	return weft__unlikely(weft__is_callers(slot)) ? weft__callers_of(slot)->bytes : weft__class_bytes(slot->class);
-}
+/* pool.c: bytes of the whole slot. For messages, and where a chunk is linked. */
+WEFT__COLD size_t weft__slot_bytes(const struct weft__slot *slot);
 
 /* ---- helpers that policies share ---------------------------------------------------------------------------- */
 
@@ -525,22 +522,25 @@ struct weft__callers_wish {
 	bool only;    /* WEFT_MEMORY_ONLY */
 };
 /* A slot there, its owner not set; NULL and a negative errno. */
-struct weft__slot *weft__callers_take(const struct weft__callers_wish *wish, int *error);
-/* The memory is the caller's again. */
-WEFT__COLD void weft__callers_give(struct weft__slot *slot);
+WEFT__OF_CALLERS struct weft__slot *weft__callers_take(const struct weft__callers_wish *wish, int *error);
+/* The memory is the caller's again. `bin`: NULL, or a bin of the class that the slot is in, and does not stay in. */
+WEFT__OF_CALLERS WEFT__COLD void weft__callers_give(struct weft__slot *slot, struct weft__bin *bin);
 /* Bytes at any address that hold so many bytes of stack, and no fewer than the policy needs: as weft_memory_size. */
-size_t weft__callers_size(const struct weft__callers_wish *wish, size_t stack);
+WEFT__OF_CALLERS size_t weft__callers_size(const struct weft__callers_wish *wish, size_t stack);
 /* NULL, or the words for what weft__callers_take would answer, and the line about it. */
 struct weft__line;
-bool weft__callers_unfit(const struct weft__callers_wish *wish, struct weft__line *line);
+WEFT__OF_CALLERS bool weft__callers_unfit(const struct weft__callers_wish *wish, struct weft__line *line);
 /* Is the slot, which may be any address, one of ours that `owner` uses? */
-bool weft__callers_has(const struct weft__slot *slot, const void *owner);
+WEFT__OF_CALLERS bool weft__callers_has(const struct weft__slot *slot, const void *owner);
 /* Did frames of this slot, which end at `sp`, write below it? */
-bool weft__callers_overflowed(const struct weft__slot *slot, const char *sp);
-/* "raise weft_attr.memory_size to …": what to do against an overflow there. */
-void weft__line_raise_memory(struct weft__line *line, const struct weft__slot *slot);
-/* How many of a policy are in use. */
-size_t weft__callers_live(weft_policy_t policy);
+WEFT__OF_CALLERS bool weft__callers_overflowed(const struct weft__slot *slot, const char *sp);
+/* pool.c: how many of a policy are in use. */
+extern atomic_size_t weft__callers_live[WEFT_POLICY_COUNT];
+/* Is the address in the slot's guard? */
+static inline bool weft__callers_closed(const struct weft__slot *slot, const char *address)
+{
+	return address < slot->chunk.low && slot->chunk.low - address <= (ptrdiff_t)weft__callers_of(slot)->guard;
+}
 
 /* ---- reclaim.c: memory of slots that are kept ------------------------------------------------------------------ */
 

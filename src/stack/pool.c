@@ -24,6 +24,7 @@
 #include "stack/pages.h"
 
 bool weft__on_memcheck;
+atomic_size_t weft__callers_live[WEFT_POLICY_COUNT];
 __thread struct weft__thread *weft__tls_thread __attribute__((tls_model("initial-exec")));
 __thread struct weft__hand weft__tls_hand __attribute__((tls_model("initial-exec")));
 
@@ -146,6 +147,11 @@ static size_t warm_limit(unsigned class)
 	if (weft__class_shares_pages(class)) /* their memory cannot go back */
 		return SIZE_MAX;
 	return limit > WEFT__WARM_LIMIT ? WEFT__WARM_LIMIT : limit;
+}
+
+size_t weft__slot_bytes(const struct weft__slot *slot)
+{
+	return weft__is_callers(slot) ? weft__callers_of(slot)->bytes : weft__class_bytes(slot->class);
 }
 
 /* ---- the warm lists: under the lock ------------------------------------------------------------------------ */
@@ -392,13 +398,6 @@ WEFT__COLD struct weft__slot *weft__slot_take_slow(struct weft__bin *bin, int *e
 	return trim_slots() && cut(bin, error) ? weft__slot_take(bin, error) : NULL; /* as above */
 }
 
-/* The one slot is not the thread's to keep. */
-static WEFT__COLD void give_to_caller(struct weft__bin *bin)
-{
-	weft__bin_set_tally(bin, weft__bin_tally(bin) - 1);
-	weft__callers_give(bin->slots[0]);
-}
-
 /* Move `count` slots, those that were longest in the bin, to the warm list. Not inlined, so that giving a slot needs no
  * frame. */
 static WEFT__COLD void give_batch(struct weft__bin *bin, uint32_t count)
@@ -408,7 +407,7 @@ static WEFT__COLD void give_batch(struct weft__bin *bin, uint32_t count)
 	size_t keep;
 
 	if (weft__unlikely(bin->class == WEFT__CALLERS_CLASS)) {
-		give_to_caller(bin);
+		weft__callers_give(bin->slots[0], bin);
 		return;
 	}
 	if (weft__unlikely(weft__on_tsan()))
@@ -440,7 +439,7 @@ void weft__poison(struct weft__slot *slot)
 static WEFT__COLD void give_without_bins(struct weft__slot *slot)
 {
 	if (weft__is_callers(slot)) {
-		weft__callers_give(slot);
+		weft__callers_give(slot, NULL);
 		return;
 	}
 	if (weft__thread_attach()) {
@@ -907,7 +906,7 @@ int weft_stack_stats(weft_policy_t policy, weft_stack_stats_t *stats)
 	stats->cached = binned + count_warm(policy);
 	stats->high_water = pool.high_water[policy];
 	unlock();
-	stats->in_memory = weft__callers_live(policy);
+	stats->in_memory = atomic_load_explicit(&weft__callers_live[policy], memory_order_relaxed);
 	stats->live += stats->in_memory;
 	stats->reserved = weft__arena_reserved(policy);
 	if (weft__policies[policy]->cut)

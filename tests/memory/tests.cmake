@@ -19,7 +19,7 @@ set(returning
     wanders
     forks)
 list(GET weft_compilers -1 other)
-set(noticed "overcommit, 16 KiB of the caller's memory. it was noticed when the coroutine was left, so that memory below may have been written to. raise weft_attr.memory_size to 32K at least, or ask for a guard by weft_attr.guard_size$")
+set(noticed "overcommit, 16 KiB of the caller's memory. it was noticed when the coroutine was left, so that memory below may have been written to. raise it with weft_attr.memory_size: 32K, or ask for a guard by weft_attr.guard_size$")
 
 foreach(library gcc ${other}-debug-O0)
 	weft_program(contract ${library} SOURCES contract.c FLAGS -Wall -Wextra)
@@ -31,7 +31,7 @@ foreach(library gcc ${other}-debug-O0)
 			SAYS "^weft: stack overflow in coroutine \"m\" .#[0-9]+.: ${noticed}")
 	endforeach()
 	weft_test(contract.guard.${library} COMMAND @contract.${library} guard ENDS 139 SAYS
-		"^weft: stack overflow in coroutine \"m\" .#1.: overcommit, 20000 B of the caller's memory. fault at 0x[0-9a-f]+. raise weft_attr.memory_size to 40K at least$")
+		"^weft: stack overflow in coroutine \"m\" .#1.: overcommit, 20000 B of the caller's memory. fault at 0x[0-9a-f]+. raise it with weft_attr.memory_size: 39K$")
 	weft_program(random ${library} SOURCES random.c FLAGS -Wall -Wextra)
 	weft_program(tasks ${library} SOURCES tasks.c FLAGS -Wall -Wextra)
 	foreach(workers 1 8)
@@ -82,7 +82,7 @@ foreach(kind segmented mmu lookahead)
 	weft_test(linked.${kind} COMMAND @linked.${kind}.gcc ${kind})
 	weft_test(random.${kind} COMMAND @random.${kind}.gcc 8)
 	weft_test(linked.thread.${kind} COMMAND @linked.${kind}.gcc ${kind} thread ENDS 134
-		SAYS "^weft: stack overflow in a thread: the caller's memory is used up. raise weft_attr.memory_size, or leave WEFT_MEMORY_ONLY out$")
+		SAYS "^weft: stack overflow in a thread: its memory is full. raise weft_attr.memory_size$")
 endforeach()
 
 # canary(NAME PROGRAM WORDS SAYS)
@@ -94,5 +94,5 @@ weft_program(overflows_in_memory_go_unseen gcc SOURCES contract.c FLAGS -Wall -W
 weft_test(canary.overflows_in_memory_go_unseen COMMAND @overflows_in_memory_go_unseen.gcc pattern ENDS 0 SAYS "ok - pattern")
 canary(memory_in_use_is_taken random 1 "does not hold: !k")
 canary(guards_stay_in_memory contract guards "")
-canary(memory_is_left_late tasks "8;40000" "")
+canary(memory_is_left_late tasks 8 "")
 canary(record_lies_beyond_memory random 1 "above the memory: byte [0-9]+ of place [0-9]+ was written")
