@@ -271,9 +271,9 @@ WEFT_API int weft_init(weft_coro_t *k, weft_fn_t *fn, void *arg, const weft_attr
  * Stacks in memory of the caller's: static arrays, huge pages, shared mappings, blocks of any allocator.
  *
  *   low                                                            high
- *   +-----+-----------------+------------------------+--------+---------+-----+
- *   |     | canary or guard |  <- frames grow down   | object | record  |     |
- *   +-----+-----------------+------------------------+--------+---------+-----+
+ *   +-----+------------------+-----------------------+--------+---------+-----+
+ *   |     | pattern or guard |  <- frames grow down  | object | record  |     |
+ *   +-----+------------------+-----------------------+--------+---------+-----+
  *   the ends are rounded inwards, so that any alignment will do
  *
  *  1. Policies. "fixed" and "overcommit" are the same here. "commit" charges nothing to its budget, because the memory
@@ -283,10 +283,12 @@ WEFT_API int weft_init(weft_coro_t *k, weft_fn_t *fn, void *arg, const weft_attr
  *     and "copy" have their frames elsewhere, and take no memory. With WEFT_DEFAULT_POLICY, where WEFT_STACK chose one
  *     of these two, the policy is overcommit.
  *  2. Owner. The memory stays the caller's; the coroutine borrows it from its creation until weft_delete or
- *     weft_release returns. A task's until it is joined or its scope has ended, a thread's until it is joined; of a
- *     coroutine that was kept (weft_keep), until the resumption is used up or dropped. weft_reset keeps it. From then
- *     on the memory has no special content and its earlier protection; weft never reads it again, caches it, gives it
- *     to another coroutine or to the kernel. A payload or weft_reserve'd room in it is gone when it is used anew.
+ *     weft_release returns. weft_reset, the coroutine's end and its failure change nothing about that. A task borrows
+ *     it until it is joined, its scope has ended, or its runtime if it has no scope; a thread until it is joined; a
+ *     coroutine that was kept (weft_keep) until the resumption is used up or dropped; and one that its owner lost, by
+ *     being left in the middle, until the owner is deleted or reset. From then on the memory has no special content,
+ *     and a guard in it is readable and writable again. Weft never reads it again, caches it, gives it to another
+ *     coroutine or to the kernel. A payload or weft_reserve's room in it lasts until the caller uses it anew.
  *  3. Overflow. Nothing below the memory stops one unless guard_size asks for that: then so many bytes, whole pages
  *     inside the memory, are closed by mprotect while the coroutine lives. Without guard_size, 64 bytes at the low end
  *     hold a pattern; whenever the coroutine is left for its resumer, the pattern and the stack pointer are looked at,

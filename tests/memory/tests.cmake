@@ -38,6 +38,12 @@ foreach(library gcc ${other}-debug-O0)
 		weft_test(tasks.${workers}.${library} COMMAND @tasks.${library} ${workers})
 	endforeach()
 endforeach()
+# The classes of C++.
+foreach(compiler IN LISTS weft_compilers)
+	weft_program(classes ${compiler} SOURCES classes.cc FLAGS -Wall -Wextra)
+	weft_test(classes.${compiler} COMMAND @classes.${compiler} ON overcommit commit)
+endforeach()
+
 # Whatever the user's WEFT_STACK is, memory serves.
 weft_test(contract.all COMMAND @contract.gcc ON copy heap GUARDS mprotect)
 weft_test(contract.uses COMMAND @contract.gcc uses ON fixed commit)
