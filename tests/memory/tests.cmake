@@ -54,8 +54,8 @@ endforeach()
 weft_test(random.other COMMAND @random.${other}-debug-O0 4 20000)
 
 # Where the library asks for memory that is not there, memory that is there serves all the same.
-weft_program(random gcc-inject SOURCES random.c FLAGS -Wall -Wextra)
-weft_test(random.refused COMMAND @random.gcc-inject 5 20000 ENV WEFT_FAIL_EVERY=3)
+weft_program(random gcc-tiny-inject SOURCES random.c FLAGS -Wall -Wextra)
+weft_test(random.refused COMMAND @random.gcc-tiny-inject 5 20000 ENV WEFT_FAIL_EVERY=3)
 
 foreach(sanitizer asan tsan)
 	set(kind address)
