@@ -353,7 +353,7 @@ int main(int count, char **arguments)
 	unsigned long steps = count > 2 ? strtoul(arguments[2], NULL, 0) : 40000;
 	weft_stack_stats_t stats;
 	size_t live = 0;
-	bool sparing = steps < 10000 || getenv("WEFT_FAIL_EVERY");
+	bool sparing = steps <= 10000 || getenv("WEFT_FAIL_EVERY");
 
 	fprintf(stderr, "replay: random %lu %lu\n", seed, steps);
 	state = seed;
