@@ -66,6 +66,7 @@ WEFT__HELPER void *fiber__start(void *arg)
 	union fiber__entry entry;
 
 	entry.word = weft_user_data(self);
+	weft__stands_for(self, entry.word);
 	return entry.function(arg, fiber__from(self));
 }
 

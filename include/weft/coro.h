@@ -333,6 +333,10 @@ WEFT_API const char *weft_memory_unfit(const weft_attr_t *attr, char *text, size
  */
 WEFT_API void *weft_reserve(weft_coro_t *k, size_t bytes);
 
+/* For functions that coroutines of many functions share (trampolines): k, which runs, was made to run this function.
+ * How much stack coroutines need is learned for each function. */
+WEFT_API void weft__stands_for(weft_coro_t *k, const void *function);
+
 /** Give back what weft_init took; `k` must not be RUNNING (reported). The storage is the caller's again. */
 WEFT_API void weft_release(weft_coro_t *k);
 

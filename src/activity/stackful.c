@@ -45,6 +45,8 @@ static void *body(void *activity)
 {
 	weft_activity_t *a = activity;
 	struct weft__own *own = a->frames;
+
+	weft__stands_for(own->k, (void *)(uintptr_t)own->entry);
 	weft__activity_call((void *)(uintptr_t)own->entry, own->words);
 	return NULL;
 }

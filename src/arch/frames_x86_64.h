@@ -135,15 +135,16 @@
 
 /*
  * First landing pad. In: rsp = top of the stack, 16-aligned.
- * Calls fn(arg), fn from rbp and arg from bx of the link; the result becomes the request {NULL, result}.
+ * Calls fn(arg), fn from rbp and arg from bx of the link; the result becomes the request {NULL, result}. fn is kept in
+ * the frame for weft__owner_function.
  */
 #define ENTRY(name, unwind) \
 FUNCTION(name); \
 	.cfi_personality 0x9b, .Lpersonality; \
 	UNWIND_BY(DW_OP_breg5, WEFT_LINK_PARENT_PC); \
 	PAD; \
-	subq	$16, %rsp; \
-	movq	%rdi, (%rsp); \
+	pushq	%rbp; \
+	pushq	%rdi; \
 	unwind; \
 	movq	%rbp, %r11; \
 	leaq	WEFT_LINK_PARENT_FP(%rdi), %rbp; /* with parent_pc a frame record: for profilers that follow rbp */ \

@@ -43,6 +43,12 @@ static bool is_between(const void *place, const void *begin, const void *end)
 	return (uintptr_t)place - (uintptr_t)begin < (uintptr_t)end - (uintptr_t)begin;
 }
 
+static bool is_in_entry(const void *place)
+{
+	return is_between(place, (void *)weft__entry, weft__entry_catch) ||
+	       is_between(place, (void *)weft__entry_saving, weft__entry_saving_catch);
+}
+
 /*
  * The entry calls the function itself, and nothing else before the place where it catches exceptions; or on a linked
  * stack by weft__icall, which calls NULL on a system stack. There the words of the link tell: a resume leaves them as
@@ -52,9 +58,43 @@ WEFT__COLD bool weft__owner_lacks_function(const void *owner, const void *from)
 {
 	const weft_coro_t *k = owner;
 
-	return is_between(from, (void *)weft__entry, weft__entry_catch) ||
-	       is_between(from, (void *)weft__entry_saving, weft__entry_saving_catch) ||
-	       (k->slot->chunk.limit && !k->link.fp && k->link.sp == (void *)k->slot);
+	return is_in_entry(from) || (k->slot->chunk.limit && !k->link.fp && k->link.sp == (void *)k->slot);
+}
+
+/*
+ * The entry's frame: the place in the entry that the function returns to, the coroutine, the function. It is at the
+ * top of the slot, or below what weft_reserve took. The frame stays there after the coroutine's end, until the next
+ * one. NULL: there is none.
+ */
+static WEFT__COLD __attribute__((no_sanitize("address", "thread"))) void **entry_frame(const struct weft__slot *slot)
+{
+	enum { LARGEST = 4096 };
+	void **top = (void **)(uintptr_t)slot, **frame = top - 2;
+	const void *open = atomic_load_explicit(&slot->open, memory_order_relaxed);
+
+	for (; top - frame <= (ptrdiff_t)(LARGEST / sizeof *top) + 2 && (const void *)(frame - 1) >= open; frame -= 2)
+		if (is_in_entry(frame[-1]))
+			return frame;
+	return NULL;
+}
+
+WEFT__COLD __attribute__((no_sanitize("address", "thread"))) const void *weft__owner_function(
+    const struct weft__slot *slot)
+{
+	void **frame = entry_frame(slot);
+
+	return frame ? frame[1] : NULL;
+}
+
+void weft__stands_for(weft_coro_t *k, const void *function)
+{
+	void **frame;
+
+	if (weft__likely(weft__slot_is_record(k->slot) || !weft__policies[k->slot->policy]->learns))
+		return;
+	frame = entry_frame(k->slot);
+	if (frame && WEFT_NO_CANARY(trampolines_are_functions))
+		frame[1] = (void *)(uintptr_t)function;
 }
 
 WEFT__COLD const void *weft__owner_running(const char *sp, const struct weft__slot **slot)

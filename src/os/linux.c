@@ -231,6 +231,27 @@ size_t weft__os_resident(void *start, size_t bytes)
 	return resident;
 }
 
+char *weft__os_lowest_resident(char *start, size_t bytes)
+{
+	enum { AT_A_TIME = 64 };
+	unsigned char in_core[AT_A_TIME];
+	char *end = start + bytes;
+
+	while (start < end) {
+		size_t pages = (size_t)(end - start) / WEFT__PAGE;
+
+		if (pages > AT_A_TIME)
+			pages = AT_A_TIME;
+		if (mincore(start, pages * WEFT__PAGE, in_core))
+			return end;
+		for (size_t i = 0; i < pages; i++)
+			if (in_core[i] & 1)
+				return start + i * WEFT__PAGE;
+		start += pages * WEFT__PAGE;
+	}
+	return end;
+}
+
 size_t weft__os_read(void *to, const void *from, size_t bytes)
 {
 	char *start = (char *)(uintptr_t)from;

@@ -48,6 +48,9 @@ void weft__os_forget_accesses(void *start, size_t bytes);
 /* Bytes of the range that have memory behind them. */
 size_t weft__os_resident(void *start, size_t bytes);
 
+/* * The lowest page of the range that has memory behind it; the range's end if none has. */
+char *weft__os_lowest_resident(char *start, size_t bytes);
+
 /* Control groups: for each group of the process that the controller's limits apply to, its directory. `root`: "", or a
  * directory that looks like the system's, for tests. Needs 3 KiB of stack. */
 typedef void weft__visit_group_t(const char *directory, bool version_1, void *argument);

@@ -3,9 +3,10 @@
  * commit: the slot is closed but for its top; the fault handler opens it downwards.
  *
  * Each fault opens everything from what is open down to the faulting page (a system call may touch the buffer in
- * between, and would not fault but fail), and then as much again as is open already: n pages cost log2(n) faults.
- * What is open is charged to a budget of the whole process. A slot that is kept for reuse stays open, so warm
- * stacks never fault; when the budget is spent, kept slots lose their memory, whoever keeps them (reclaim.c).
+ * between, and would not fault but fail), and then as much as coroutines of the same function needed before
+ * (needs.c). If nothing is known about them, it opens as much again as is open already: n pages cost log2(n) faults.
+ * What is open is charged to a budget of the whole process. A slot that is kept for reuse stays open, so warm stacks
+ * never fault; when the budget is spent, kept slots lose their memory, whoever keeps them (reclaim.c).
  *
  * Two threads may fault in one slot (one runs on it, another writes through a pointer into it). `open` is moved by
  * compare-and-swap before the pages are opened; `opening` says that somebody is between the two, and whoever faults
@@ -16,6 +17,7 @@
 #include "internal/valgrind.h"
 #include "stack/config.h"
 #include "stack/fault.h"
+#include "stack/needs.h"
 
 #include <errno.h>
 
@@ -166,14 +168,27 @@ static void wait_for_reclaimers(void)
 	(void)weft__reclaim(WEFT_COMMIT, 0);
 }
 
-/* Where `open` should be for `address` to be usable: at least there, at most at `low`. */
-static char *next_open(const struct weft__slot *slot, char *open, char *address)
+/* Bytes from the slot's end that other coroutines of the same function needed, if they were as deep as `page`; else
+ * 0. */
+static size_t needed_before(struct weft__slot *slot, const char *page)
 {
-	char *page = (char *)((uintptr_t)address & ~(uintptr_t)(WEFT__PAGE - 1));
+	const void *function = weft__owner_function(slot);
+
+	return function
+		   ? WEFT__PAGE * weft__needs_guess(function, slot, (size_t)(weft__slot_end(slot) - page) / WEFT__PAGE)
+		   : 0;
+}
+
+/* Where `open` should be for `page` to be usable: at least there, at most at `low`. `needed`: see above. */
+static char *next_open(const struct weft__slot *slot, char *open, char *page, size_t needed)
+{
 	size_t step = (size_t)(weft__slot_end(slot) - open);
+	size_t beyond = (size_t)(weft__slot_end(slot) - page);
 
 	if (step > LARGEST_STEP)
 		step = LARGEST_STEP;
+	if (needed)
+		step = needed > beyond ? needed - beyond : 0;
 	return (size_t)(page - slot->chunk.low) > step ? page - step : slot->chunk.low;
 }
 
@@ -219,14 +234,16 @@ static enum weft__fault commit_fault(struct weft__slot *slot, char *address)
 	char *page = (char *)((uintptr_t)address & ~(uintptr_t)(WEFT__PAGE - 1));
 	enum weft__fault result = WEFT__FAULT_RACED;
 	char *open, *to;
+	size_t needed;
 
 	if (address < slot->chunk.low)
 		return WEFT__FAULT_RESERVATION;
+	needed = needed_before(slot, page);
 	/* Sequentially consistent: whoever sees `open` moved also sees `opening` raised until the pages are there. */
 	atomic_fetch_add(&slot->opening, 1);
 	open = atomic_load(&slot->open);
 	while (address < open) {
-		to = next_open(slot, open, address);
+		to = next_open(slot, open, page, needed);
 		if (!charge_from(slot, open, &to, page)) {
 			result = WEFT__FAULT_BUDGET;
 			break;
@@ -259,6 +276,7 @@ const struct weft__policy weft__commit = {
     .callers = WEFT__CALLERS_ANY,
     .accounted = false,
     .closed = true,
+    .learns = true,
     .committed = &charged,
     .prepare = commit_prepare,
     .discard = commit_discard,

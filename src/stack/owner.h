@@ -45,6 +45,10 @@ void weft__owner_report_null(void);
 extern const size_t weft__owner_id_at, weft__owner_turn_at;
 void weft__owner_die_no_resumption(void *unused);
 
+/* * The function that the last owner in the slot was made to run, if its frames begin in the slot; the slot has memory.
+ * NULL if that cannot be told. */
+const void *weft__owner_function(const struct weft__slot *slot);
+
 /* * The running owner's code called NULL, and would have returned to `from`. Is NULL what the owner was made to run? */
 bool weft__owner_lacks_function(const void *owner, const void *from);
 /* Report that. Does not return. */

@@ -123,6 +123,8 @@ struct weft__policy {
 	/* May a stack lie in memory of the caller's? Not at all; with any end; with a closed page at its low end. */
 	enum weft__callers_use { WEFT__CALLERS_NEVER, WEFT__CALLERS_ANY, WEFT__CALLERS_CLOSED } callers;
 
+	bool learns; /* does it follow what coroutines of the same function needed? See needs.h */
+
 	atomic_size_t *committed; /* bytes of prepared slots that may be touched */
 
 	/* Make a fresh or cold slot usable from `low` up, guarded from `start` to there, and set the fields open and
