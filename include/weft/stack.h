@@ -129,6 +129,15 @@ WEFT_API const char *weft_guard_mechanism(void);
 /* Bytes of a caller's memory that are no stack, at most: see WEFT_MEMORY_BYTES. */
 enum { WEFT__MEMORY_OVERHEAD = 576 };
 
+/**
+ * How stacks of `commit` grow here: "signal" (a fault is a SIGSEGV, and its handler opens pages), or "userfaultfd" (a
+ * thread of Weft's opens them while the thread that faulted sleeps; then system calls may use a stack below what is
+ * open, if the process has the right to userfaultfd for the kernel's faults). WEFT_COMMIT=userfaultfd asks for the
+ * second, which takes longer for each fault; where it cannot be had, one line says why, and signals serve. In the child
+ * of a fork it is always "signal". Static storage. Thread-safe, any stack, does not suspend. Idea: userfaultfd(2).
+ */
+WEFT_API const char *weft_commit_mechanism(void);
+
 /* The same policy, or where it serves coroutines only, the one for threads and tasks that ask for it. */
 WEFT_API weft_policy_t weft__policy_for_thread(weft_policy_t policy);
 

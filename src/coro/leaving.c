@@ -62,17 +62,16 @@ WEFT__COLD bool weft__owner_lacks_function(const void *owner, const void *from)
 }
 
 /*
- * The entry's frame: the place in the entry that the function returns to, the coroutine, the function. It is at the
- * top of the slot, or below what weft_reserve took. The frame stays there after the coroutine's end, until the next
- * one. NULL: there is none.
+ * The entry's frame: the place in the entry that the function returns to, the coroutine, the function. It is at the top
+ * of the slot, or below what weft_reserve took. The frame stays there after the coroutine's end, until the next one.
+ * NULL: it is not in the page of the slot's record, which is always there.
  */
 static WEFT__COLD __attribute__((no_sanitize("address", "thread"))) void **entry_frame(const struct weft__slot *slot)
 {
-	enum { LARGEST = 4096 };
-	void **top = (void **)(uintptr_t)slot, **frame = top - 2;
-	const void *open = atomic_load_explicit(&slot->open, memory_order_relaxed);
+	uintptr_t page = (uintptr_t)slot & ~(uintptr_t)(WEFT__PAGE - 1);
+	void **frame = (void **)(uintptr_t)slot - 2;
 
-	for (; top - frame <= (ptrdiff_t)(LARGEST / sizeof *top) + 2 && (const void *)(frame - 1) >= open; frame -= 2)
+	for (; (uintptr_t)(frame - 1) >= page; frame -= 2)
 		if (is_in_entry(frame[-1]))
 			return frame;
 	return NULL;

@@ -51,6 +51,24 @@ size_t weft__os_resident(void *start, size_t bytes);
 /* * The lowest page of the range that has memory behind it; the range's end if none has. */
 char *weft__os_lowest_resident(char *start, size_t bytes);
 
+/*
+ * Missing pages: a page of a watched range that has never been touched, or was dropped, is supplied when a thread, or a
+ * system call if the process has the right, first touches it. That thread sleeps; a thread of ours calls `answer` with
+ * the page's address, and `answer` supplies or wakes. See missing.c for what it may touch. One watcher per process. A
+ * child of fork has none: it must call end, and its pages are then as those of any mapping.
+ */
+typedef void weft__missing_t(char *page);
+/* 0, or a negative errno: the kernel or the process's rights do not allow it. Begun before anything is watched. */
+int weft__missing_begin(weft__missing_t *answer);
+void weft__missing_end(void);
+int weft__missing_watch(void *start, size_t bytes);
+/* * Zero pages, where there are none; wakes threads that wait for them. */
+int weft__missing_supply(void *start, size_t bytes);
+/* * Threads that wait for these pages touch them again. */
+void weft__missing_wake(void *start, size_t bytes);
+/* * Of a watched range: the lowest page that was written to; the range's end if none was. */
+char *weft__missing_lowest_written(char *start, size_t bytes);
+
 /* Control groups: for each group of the process that the controller's limits apply to, its directory. `root`: "", or a
  * directory that looks like the system's, for tests. Needs 3 KiB of stack. */
 typedef void weft__visit_group_t(const char *directory, bool version_1, void *argument);

@@ -321,6 +321,8 @@ static WEFT__COLD int map_span(weft_policy_t policy, unsigned number, struct siz
 	error = open_readable(first + count);
 	if (!error)
 		error = weft__os_map(start, count * SPAN_BYTES, how->accounted, open, huge);
+	if (!error && how->mapped && !weft__class_shares_pages(number))
+		error = how->mapped(start, count * SPAN_BYTES);
 	if (error)
 		return error;
 	arena.used_spans += count;
@@ -500,8 +502,11 @@ WEFT__COLD int weft__arena_revive(struct weft__slot *slot, weft_policy_t policy,
 
 void weft__arena_forget(struct weft__slot *slot, weft_policy_t policy, unsigned class)
 {
-	if (!weft__class_shares_pages(class) && !weft__policies[policy]->cut)
-		weft__os_drop((char *)((uintptr_t)slot & ~(uintptr_t)(WEFT__PAGE - 1)), WEFT__PAGE);
+	if (weft__class_shares_pages(class) || weft__policies[policy]->cut)
+		return;
+	weft__os_drop((char *)((uintptr_t)slot & ~(uintptr_t)(WEFT__PAGE - 1)), WEFT__PAGE);
+	if (weft__policies[policy]->dropped)
+		weft__policies[policy]->dropped(slot);
 }
 
 size_t weft__arena_reserved(weft_policy_t policy)

@@ -8,12 +8,19 @@
  * What is open is charged to a budget of the whole process. A slot that is kept for reuse stays open, so warm stacks
  * never fault; when the budget is spent, kept slots lose their memory, whoever keeps them (reclaim.c).
  *
+ * A page is closed in one of two ways. By a guard: a touch is a signal, and the handler opens. Or, where WEFT_COMMIT
+ * asks for it, by being missing in a range that is watched (userfaultfd): a touch puts the thread to sleep, and a
+ * thread of ours opens; system calls may touch such pages, too. What that thread cannot decide, since only the thread
+ * that faulted can reclaim or fail, it closes by a guard and leaves to the signal. The record's page is always there:
+ * that thread reads it. In the child of a fork, which has no such thread, guards close everything.
+ *
  * Two threads may fault in one slot (one runs on it, another writes through a pointer into it). `open` is moved by
  * compare-and-swap before the pages are opened; `opening` says that somebody is between the two, and whoever faults
  * above `open` meanwhile just tries again. The child of a fork may have a slot that a thread of the parent was opening:
  * there whoever faults opens what should be open.
  */
 #define WEFT__PART_FAILING
+#include "internal/once.h"
 #include "internal/valgrind.h"
 #include "stack/config.h"
 #include "stack/fault.h"
@@ -89,6 +96,44 @@ size_t weft_set_budget(size_t bytes)
 	return atomic_exchange_explicit(&budget, bytes ? bytes : 1, memory_order_relaxed);
 }
 
+/* ---- closing and opening -------------------------------------------------------------------------------------- */
+
+static bool by_missing; /* pages are closed by being missing; decided before the first span is mapped */
+
+/* The slot that has a page closed now: see leave_to_signal. */
+static struct weft__slot *_Atomic closing;
+
+/* Only after `open` was moved, if the slot is in use. */
+static int open_pages(const struct weft__slot *slot, char *start, size_t bytes)
+{
+	int error;
+
+	while (weft__unlikely(by_missing && atomic_load(&closing) == slot))
+		weft__os_yield();
+	error = weft__unguard(start, bytes);
+
+	return !error && by_missing ? weft__missing_supply(start, bytes) : error;
+}
+
+static char *page_of(const void *address)
+{
+	return (char *)((uintptr_t)address & ~(uintptr_t)(WEFT__PAGE - 1));
+}
+
+static void commit_dropped(struct weft__slot *slot)
+{
+	if (by_missing)
+		(void)weft__missing_supply(page_of(slot), WEFT__PAGE);
+}
+
+static char *commit_lowest_written(const struct weft__slot *slot)
+{
+	char *open = atomic_load_explicit(&slot->open, memory_order_relaxed);
+	size_t bytes = (size_t)(weft__slot_end(slot) - open);
+
+	return by_missing ? weft__missing_lowest_written(open, bytes) : weft__os_lowest_resident(open, bytes);
+}
+
 /* ---- slots ----------------------------------------------------------------------------------------------------- */
 
 static size_t opened(const struct weft__slot *slot)
@@ -111,9 +156,9 @@ static int commit_prepare(const struct weft__policy *self, struct weft__slot *sl
 	if (!charge(first))
 		return -EDQUOT;
 
-	error = weft__guard(start, (size_t)(open - start));
+	error = weft__guard(start, (size_t)((by_missing ? low : open) - start));
 	if (!error)
-		error = weft__unguard(open, first);
+		error = open_pages(slot, open, first);
 	if (error) {
 		give_back(first);
 		return error;
@@ -132,6 +177,7 @@ static size_t commit_discard(const struct weft__policy *self, struct weft__slot 
 	(void)self;
 	/* The pages stay accessible until the slot is prepared again: a stale pointer may still ask the object. */
 	weft__os_drop(open, bytes);
+	commit_dropped(slot);
 	give_back(bytes);
 	return bytes;
 }
@@ -155,7 +201,7 @@ static int commit_fill(struct weft__slot *slot)
 
 	if (!charge((size_t)(open - low)))
 		return -ENOMEM;
-	if (open > low && weft__unguard(low, (size_t)(open - low))) {
+	if (open > low && open_pages(slot, low, (size_t)(open - low))) {
 		give_back((size_t)(open - low));
 		return -ENOMEM;
 	}
@@ -205,11 +251,13 @@ static bool borrow(struct weft__slot *slot, size_t bytes)
 	return true;
 }
 
-/* Charge, or with less than the whole step if that is all the budget has. */
-static bool charge_from(struct weft__slot *slot, char *open, char **to, char *page)
+/* Charge, or with less than the whole step if that is all the budget has. Not `here`: without the memory of others. */
+static bool charge_from(struct weft__slot *slot, char *open, char **to, char *page, bool here)
 {
-	bool good = charge((size_t)(open - *to));
+	bool good = here ? charge((size_t)(open - *to)) : try_charge((size_t)(open - *to), 0);
 
+	if (!good && !here)
+		return false;
 	if (!good) {
 		*to = page;
 		good = charge((size_t)(open - page));
@@ -224,14 +272,15 @@ static enum weft__fault open_in_its_place(struct weft__slot *slot)
 {
 	char *open = atomic_load(&slot->open);
 
-	return weft__unguard(open, (size_t)(weft__slot_end(slot) - open)) ? WEFT__FAULT_MEMORY : WEFT__FAULT_RACED;
+	return open_pages(slot, open, (size_t)(weft__slot_end(slot) - open)) ? WEFT__FAULT_MEMORY : WEFT__FAULT_RACED;
 }
 
 WEFT__BRINGS(weft__fault_spent);
 
-static enum weft__fault commit_fault(struct weft__slot *slot, char *address)
+/* `here`: by the thread that faulted. */
+static enum weft__fault open_for(struct weft__slot *slot, char *address, bool here)
 {
-	char *page = (char *)((uintptr_t)address & ~(uintptr_t)(WEFT__PAGE - 1));
+	char *page = page_of(address);
 	enum weft__fault result = WEFT__FAULT_RACED;
 	char *open, *to;
 	size_t needed;
@@ -244,12 +293,12 @@ static enum weft__fault commit_fault(struct weft__slot *slot, char *address)
 	open = atomic_load(&slot->open);
 	while (address < open) {
 		to = next_open(slot, open, page, needed);
-		if (!charge_from(slot, open, &to, page)) {
+		if (!charge_from(slot, open, &to, page, here)) {
 			result = WEFT__FAULT_BUDGET;
 			break;
 		}
 		if (atomic_compare_exchange_strong(&slot->open, &open, to)) {
-			if (weft__unguard(to, (size_t)(open - to))) {
+			if (open_pages(slot, to, (size_t)(open - to))) {
 				/* The kernel has no memory for it, or no mapping. Nobody can have used the pages
 				 * meanwhile, so that taking `open` back is safe unless it moved on. */
 				if (atomic_compare_exchange_strong(&slot->open, &to, open))
@@ -268,6 +317,122 @@ static enum weft__fault commit_fault(struct weft__slot *slot, char *address)
 	return result;
 }
 
+static enum weft__fault commit_fault(struct weft__slot *slot, char *address)
+{
+	return open_for(slot, address, true);
+}
+
+/* ---- missing pages --------------------------------------------------------------------------------------------- */
+
+/*
+ * The thread that faulted goes on by a signal: it may reclaim, or its coroutine fails. Another thread may open the
+ * page meanwhile and write to it, and a guard would drop that. It moves `open`, then looks at `closing`; here it is
+ * the other way round. So one of the two sees the other: the other thread waits for the guard and removes it, or
+ * there is none.
+ */
+static void leave_to_signal(struct weft__slot *slot, char *page)
+{
+	atomic_store(&closing, slot);
+	if (page < atomic_load(&slot->open))
+		(void)weft__guard(page, WEFT__PAGE);
+	atomic_store(&closing, NULL);
+	weft__missing_wake(page, WEFT__PAGE);
+}
+
+static void supply(char *page)
+{
+	if (weft__missing_supply(page, WEFT__PAGE))
+		weft__missing_wake(page, WEFT__PAGE); /* there may be memory when it is touched again */
+}
+
+static void answer_missing(char *page)
+{
+	struct weft__slot *slot = weft__arena_find(page);
+	enum weft__fault result = WEFT__FAULT_FOREIGN;
+
+	/* Of no slot, by a stray pointer; the record's, which whoever dropped it supplies, too; or open. */
+	if (!slot || page >= page_of(slot) || page >= atomic_load(&slot->open) || WEFT_CANARY(missing_pages_are_free)) {
+		supply(page);
+		return;
+	}
+	/* Nobody's stack: the signal tells, and ends the process. Acquire: pairs with the owner's release. */
+	if (atomic_load_explicit(&slot->owner, memory_order_acquire))
+		result = open_for(slot, page, false);
+	if (result == WEFT__FAULT_OPENED)
+		weft__fault_count();
+	else if (result == WEFT__FAULT_RACED)
+		supply(page);
+	else
+		leave_to_signal(slot, page);
+}
+
+static bool close_by_guards(struct weft__slot *slot)
+{
+	char *open = atomic_load_explicit(&slot->open, memory_order_relaxed);
+
+	if (atomic_load_explicit(&slot->memory, memory_order_relaxed) == WEFT__INTACT && open > slot->chunk.low)
+		(void)weft__guard(slot->chunk.low, (size_t)(open - slot->chunk.low));
+	return true;
+}
+
+static void begin_as_child(void)
+{
+	if (!by_missing)
+		return;
+	by_missing = false;
+	weft__missing_end();
+	if (WEFT_NO_CANARY(children_have_no_guards))
+		weft__arena_walk(WEFT_COMMIT, close_by_guards);
+}
+
+void __tsan_destroy_fiber(void *fiber) __attribute__((weak));
+void __sanitizer_start_switch_fiber(void **keep, const void *low, size_t bytes) __attribute__((weak));
+
+static const char *why_not_missing(void)
+{
+	if (RUNNING_ON_VALGRIND || __tsan_destroy_fiber || __sanitizer_start_switch_fiber)
+		return "sanitizers and valgrind read stacks while all threads stand still; so signals are used";
+	if (!weft__guards_by_madvise())
+		return "that needs guards by madvise, kernel 6.13; so signals are used";
+	if (weft__missing_begin(answer_missing))
+		return "the kernel does not let this process use userfaultfd (see "
+		       "/proc/sys/vm/unprivileged_userfaultfd); so "
+		       "signals are used";
+	return NULL;
+}
+
+static void choose_mechanism(void)
+{
+	const char *why_not;
+
+	if (!weft__config_wants_missing())
+		return;
+	why_not = why_not_missing();
+	if (why_not) {
+		weft__config_refuse_missing(why_not);
+		return;
+	}
+	by_missing = !pthread_atfork(NULL, NULL, begin_as_child);
+}
+
+static void decide_mechanism(void)
+{
+	WEFT__ONCE(choose_mechanism);
+}
+
+static int commit_mapped(char *start, size_t bytes)
+{
+	decide_mechanism();
+	return by_missing ? weft__missing_watch(start, bytes) : 0;
+}
+
+const char *weft_commit_mechanism(void)
+{
+	if (!weft__arena_open())
+		decide_mechanism();
+	return by_missing ? "userfaultfd" : "signal";
+}
+
 const char weft__with_commit;
 
 const struct weft__policy weft__commit = {
@@ -278,8 +443,11 @@ const struct weft__policy weft__commit = {
     .closed = true,
     .learns = true,
     .committed = &charged,
+    .mapped = commit_mapped,
     .prepare = commit_prepare,
     .discard = commit_discard,
+    .dropped = commit_dropped,
+    .lowest_written = commit_lowest_written,
     .trim = commit_trim,
     .tight = is_tight,
     .fill = commit_fill,

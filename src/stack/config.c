@@ -16,6 +16,7 @@ static struct {
 	weft_policy_t policy;
 	size_t size; /* of that policy; 0: its own default */
 	size_t budget;
+	bool wants_missing;
 } config = {.policy = WEFT_OVERCOMMIT};
 
 const char *weft_policy_name(weft_policy_t policy)
@@ -76,6 +77,16 @@ static void read_stack(const char *variable, const char *value)
 	config.size = size;
 }
 
+static void read_commit(const char *value)
+{
+	if (!value || !*value || !strcmp(value, "signal"))
+		return;
+	if (strcmp(value, "userfaultfd"))
+		weft__say_ignored("WEFT_COMMIT", value, "say signal or userfaultfd");
+	else
+		config.wants_missing = true;
+}
+
 static void read_environment(void)
 {
 	const char *stack = getenv("WEFT_STACK");
@@ -85,6 +96,7 @@ static void read_environment(void)
 		read_stack("weft_program_stack", weft_program_stack);
 	if (stack && *stack)
 		read_stack("WEFT_STACK", stack);
+	read_commit(getenv("WEFT_COMMIT"));
 	config.budget = budget ? weft__bytes_in(budget, '\0') : 0;
 	if (budget && !config.budget)
 		weft__say_ignored("WEFT_BUDGET", budget, "say a number of bytes, with K, M or G if you like (512M)");
@@ -124,6 +136,17 @@ size_t weft__config_budget(void)
 {
 	read_once();
 	return config.budget ? config.budget : weft__os_memory() / 2;
+}
+
+bool weft__config_wants_missing(void)
+{
+	read_once();
+	return config.wants_missing;
+}
+
+void weft__config_refuse_missing(const char *why)
+{
+	weft__say_ignored("WEFT_COMMIT", "userfaultfd", why);
 }
 
 weft_policy_t weft__policy_for_thread(weft_policy_t policy)

@@ -11,4 +11,8 @@ size_t weft__config_size(weft_policy_t policy);
 /* The budget that `commit` starts with. */
 size_t weft__config_budget(void);
 
+/* Does WEFT_COMMIT ask for userfaultfd? Said: that it does, and that this was refused for that reason. */
+bool weft__config_wants_missing(void);
+void weft__config_refuse_missing(const char *why);
+
 #endif

@@ -314,6 +314,11 @@ static bool lost_a_race(struct weft__slot *slot, void *address)
 
 enum answer { DONE, REPORTED, NOT_OURS };
 
+void weft__fault_count(void)
+{
+	atomic_fetch_add_explicit(&faults, 1, memory_order_relaxed); /* a statistic */
+}
+
 static bool probe(ucontext_t *context)
 {
 	void *slow = weft__has_probes() ? weft__probe_at(weft__context_pc(context)) : NULL;
@@ -343,7 +348,7 @@ static enum answer answer(struct weft__slot *slot, char *address, ucontext_t *co
 	}
 	switch (weft__policies[slot->policy]->fault(slot, address)) {
 	case WEFT__FAULT_OPENED:
-		atomic_fetch_add_explicit(&faults, 1, memory_order_relaxed); /* a statistic */
+		weft__fault_count();
 		return DONE;
 	case WEFT__FAULT_RACED:
 		return lost_a_race(slot, address) ? DONE : NOT_OURS;

@@ -47,9 +47,25 @@ struct entry {
 	struct weft__slot *_Atomic slot[NOTED];
 };
 
-static struct entry table[ENTRIES];
+static struct entry *_Atomic shared_table; /* made by the first fault, and never unmapped */
 
-static struct entry *place_of(const void *function, unsigned way)
+/* NULL: there is no memory. */
+static struct entry *table_of_all(void)
+{
+	struct entry *table = atomic_load_explicit(&shared_table, memory_order_relaxed), *made;
+
+	if (weft__likely(table != NULL))
+		return table;
+	made = weft__os_alloc(ENTRIES * sizeof *made);
+	/* Relaxed: the kernel's zeros are all that is in it. */
+	if (!made || atomic_compare_exchange_strong_explicit(&shared_table, &table, made, memory_order_relaxed,
+							     memory_order_relaxed))
+		return made;
+	weft__os_free(made, ENTRIES * sizeof *made);
+	return table;
+}
+
+static struct entry *place_of(struct entry *table, const void *function, unsigned way)
 {
 	uint64_t hash = (uint64_t)(uintptr_t)function * 0x9e3779b97f4a7c15u;
 
@@ -67,12 +83,12 @@ static void take_over(struct entry *e, const void *function)
 }
 
 /* The function's entry, or an empty one, or the one with the fewest faults. */
-static struct entry *entry_of(const void *function)
+static struct entry *entry_of(struct entry *table, const void *function)
 {
-	struct entry *least = place_of(function, 0);
+	struct entry *least = place_of(table, function, 0);
 
 	for (unsigned way = 0; way < WAYS; way++) {
-		struct entry *e = place_of(function, way);
+		struct entry *e = place_of(table, function, way);
 		const void *other = atomic_load_explicit(&e->function, memory_order_relaxed);
 
 		if (other == function)
@@ -129,13 +145,12 @@ static void add_sample(struct entry *e, uint32_t depth)
 /* The last coroutine in the slot ran the function, unless another one without a fault came since. */
 static void measure(struct entry *e, struct weft__slot *slot)
 {
-	char *end = weft__slot_end(slot), *open, *lowest;
+	char *end = weft__slot_end(slot), *lowest;
 
 	if (atomic_load_explicit(&slot->memory, memory_order_relaxed) != WEFT__INTACT ||
 	    weft__owner_function(slot) != atomic_load_explicit(&e->function, memory_order_relaxed))
 		return;
-	open = atomic_load_explicit(&slot->open, memory_order_relaxed);
-	lowest = weft__os_lowest_resident(open, (size_t)(end - open));
+	lowest = weft__policies[slot->policy]->lowest_written(slot);
 	add_sample(e, (uint32_t)((size_t)(end - lowest) / WEFT__PAGE));
 }
 
@@ -193,9 +208,12 @@ static uint32_t choose(const uint32_t *samples, uint32_t count)
 
 size_t weft__needs_guess(const void *function, struct weft__slot *slot, size_t pages)
 {
-	struct entry *e = entry_of(function);
+	struct entry *table = table_of_all(), *e;
 	uint32_t samples[SAMPLES], count, chosen;
 
+	if (!table)
+		return 0;
+	e = entry_of(table, function);
 	note(e, slot);
 	count = sort_deep(samples, samples_of(e, samples), (uint32_t)pages);
 	if (!count)

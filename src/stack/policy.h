@@ -127,11 +127,17 @@ struct weft__policy {
 
 	atomic_size_t *committed; /* bytes of prepared slots that may be touched */
 
+	/* A span was mapped, for slots of this policy with pages of their own. 0 or a negative errno. May be absent. */
+	int (*mapped)(char *start, size_t bytes);
 	/* Make a fresh or cold slot usable from `low` up, guarded from `start` to there, and set the fields open and
 	 * chunk. `slot` is where its object will be, not readable before. Negative errno: nothing changed. */
 	int (*prepare)(const struct weft__policy *self, struct weft__slot *slot, char *start, char *low);
 	/* Give the memory of a free slot back, the object's included. Bytes. Async-signal-safe. */
 	size_t (*discard)(const struct weft__policy *self, struct weft__slot *slot);
+	/* The page of the slot's record was dropped. Async-signal-safe. May be absent. */
+	void (*dropped)(struct weft__slot *slot);
+	/* Where the lowest page lies that the slot's stacks have written to. Async-signal-safe. Only if it `learns`. */
+	char *(*lowest_written)(const struct weft__slot *slot);
 	/* Give back the memory of a suspended stack below `to`, a page's start that no frame needs anything below.
 	 * Bytes given back. May be absent. */
 	size_t (*trim)(struct weft__slot *slot, char *to);
@@ -631,6 +637,8 @@ bool weft__fault_handle(int number, siginfo_t *info, void *context);
 /* sigaction; but a handler of SIGSEGV or SIGBUS is put behind ours. */
 int weft__fault_sigaction(int number, const struct sigaction *action, struct sigaction *old);
 
+/* Async-signal-safe. A fault was answered elsewhere. */
+void weft__fault_count(void);
 /* Fill in the counts of faults and failures. */
 void weft__fault_stats(weft_policy_t policy, weft_stack_stats_t *stats);
 

@@ -1194,7 +1194,8 @@ static void handler_in_front(void)
 	action.sa_flags = SA_SIGINFO | SA_ONSTACK;
 	REQUIRE(!sigaction(SIGSEGV, &action, &ours));
 	REQUIRE(weft_returned(resume(make_on(WEFT_COMMIT, 256 * KB, uses_stack, (void *)(200ul * KB)))));
-	REQUIRE(handled > 0);
+	/* Otherwise the stack grows without a signal. */
+	REQUIRE(handled > 0 || strcmp(weft_commit_mechanism(), "signal"));
 }
 
 static void counts(int signal)
