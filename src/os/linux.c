@@ -4,6 +4,7 @@
 #include "os/os.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
 #include <signal.h>
@@ -356,6 +357,26 @@ void weft__os_barrier(void)
 	    !syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0))
 		return;
 	barrier_by_protection();
+}
+
+bool weft__os_code_barrier(void)
+{
+	if (!syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0))
+		return true;
+	return errno == EPERM && !syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) &&
+	       !syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
+}
+
+/* As debuggers write breakpoints. mprotect would need pages that may be written and executed, which many systems
+ * forbid. */
+bool weft__os_write_code(void *to, const void *code, size_t bytes)
+{
+	int memory = open("/proc/self/mem", O_WRONLY | O_CLOEXEC);
+	bool written = memory >= 0 && pwrite(memory, code, bytes, (off_t)(uintptr_t)to) == (ssize_t)bytes;
+
+	if (memory >= 0)
+		close(memory);
+	return written;
 }
 
 static void *make_alt_stack(void)

@@ -102,6 +102,11 @@ WEFT_API void weft__os_yield(void);
 /* Each running thread of the process executes a full memory barrier before this returns. */
 WEFT_API void weft__os_barrier(void);
 
+/* * Change code, which is mapped without the right to write. False: the system does not allow it. */
+bool weft__os_write_code(void *to, const void *code, size_t bytes);
+/* * The same barrier, after which no thread executes code that was fetched before it. False: the system has none. */
+bool weft__os_code_barrier(void);
+
 /*
  * Alternate signal stacks. enter: give the calling thread one, with a guard below, unless the thread has any that is
  * enabled. *memory: NULL, or what an earlier call of this thread left there. leave: take the memory back.

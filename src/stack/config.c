@@ -16,7 +16,7 @@ static struct {
 	weft_policy_t policy;
 	size_t size; /* of that policy; 0: its own default */
 	size_t budget;
-	bool wants_missing;
+	bool wants_missing, keeps_probes;
 } config = {.policy = WEFT_OVERCOMMIT};
 
 const char *weft_policy_name(weft_policy_t policy)
@@ -87,6 +87,16 @@ static void read_commit(const char *value)
 		config.wants_missing = true;
 }
 
+static void read_mmu(const char *value)
+{
+	if (!value || !*value || !strcmp(value, "learn"))
+		return;
+	if (strcmp(value, "signal"))
+		weft__say_ignored("WEFT_MMU", value, "say learn or signal");
+	else
+		config.keeps_probes = true;
+}
+
 static void read_environment(void)
 {
 	const char *stack = getenv("WEFT_STACK");
@@ -97,6 +107,7 @@ static void read_environment(void)
 	if (stack && *stack)
 		read_stack("WEFT_STACK", stack);
 	read_commit(getenv("WEFT_COMMIT"));
+	read_mmu(getenv("WEFT_MMU"));
 	config.budget = budget ? weft__bytes_in(budget, '\0') : 0;
 	if (budget && !config.budget)
 		weft__say_ignored("WEFT_BUDGET", budget, "say a number of bytes, with K, M or G if you like (512M)");
@@ -142,6 +153,12 @@ bool weft__config_wants_missing(void)
 {
 	read_once();
 	return config.wants_missing;
+}
+
+bool weft__config_learns_probes(void)
+{
+	read_once();
+	return !config.keeps_probes;
 }
 
 void weft__config_refuse_missing(const char *why)

@@ -14,5 +14,7 @@ size_t weft__config_budget(void);
 /* Does WEFT_COMMIT ask for userfaultfd? Said: that it does, and that this was refused for that reason. */
 bool weft__config_wants_missing(void);
 void weft__config_refuse_missing(const char *why);
+/* May probes become comparisons? */
+bool weft__config_learns_probes(void);
 
 #endif

@@ -319,12 +319,15 @@ void weft__fault_count(void)
 	atomic_fetch_add_explicit(&faults, 1, memory_order_relaxed); /* a statistic */
 }
 
-static bool probe(ucontext_t *context)
+static bool probe(const struct weft__slot *slot, const char *address, ucontext_t *context)
 {
-	void *slow = weft__has_probes() ? weft__probe_at(weft__context_pc(context)) : NULL;
+	const void *pc = weft__context_pc(context);
+	void *slow = weft__has_probes() ? weft__probe_at(pc) : NULL;
 
 	if (!slow)
 		return false;
+	if (address < slot->chunk.low)
+		weft__probe_learn(pc);
 	weft__context_jump(context, slow);
 	atomic_fetch_add_explicit(&probes, 1, memory_order_relaxed); /* a statistic */
 	return true;
@@ -339,7 +342,7 @@ static enum answer answer(struct weft__slot *slot, char *address, ucontext_t *co
 
 	if (!owner)
 		return NOT_OURS;
-	if (slot->chunk.limit && address < atomic_load(&slot->open) && probe(context))
+	if (slot->chunk.limit && address < atomic_load(&slot->open) && probe(slot, address, context))
 		return DONE;
 	running = weft__owner_running(weft__context_sp(context), &frames);
 	if (address < slot->chunk.low && (running != owner || !is_near(address, context))) {
@@ -439,12 +442,26 @@ static bool reported_above(const char *address)
 	return above && above->reports(address);
 }
 
+/* Another thread is replacing the probe. */
+static bool trapped(const siginfo_t *info, ucontext_t *context)
+{
+	void *to = NULL;
+
+	if (info->si_code == SI_KERNEL && weft__has_probes() && WEFT_NO_CANARY(traps_are_foreign))
+		to = weft__probe_trapped(weft__context_pc(context));
+	if (to)
+		weft__context_jump(context, to);
+	return to;
+}
+
 static enum answer decide(siginfo_t *info, void *context)
 {
 	struct weft__slot *slot = info->si_code > 0 ? weft__arena_find(info->si_addr) : NULL;
 	const struct weft__slot *frames;
 	const void *running = weft__owner_running(weft__context_sp(context), &frames);
 
+	if (trapped(info, context))
+		return DONE;
 	if (info->si_code > 0 && frames && weft__is_callers(frames) && weft__callers_closed(frames, info->si_addr))
 		slot = (struct weft__slot *)frames;
 	if (info->si_code > 0 && frames != slot && stepped_over(frames, info->si_addr, context)) {

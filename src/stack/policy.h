@@ -612,6 +612,11 @@ size_t weft__shared_slot(struct weft__slot *slot, weft_policy_t policy, unsigned
 
 /* Where a store that asks for more stack continues; NULL if pc is none. Async-signal-safe. */
 WEFT__OF_LINKED void *weft__probe_at(const void *pc);
+/* It faulted at the end of a chunk that cannot be enlarged. If it does so often, it becomes a comparison.
+ * Async-signal-safe. */
+WEFT__OF_LINKED void weft__probe_learn(const void *pc);
+/* Where a thread continues that found a trap in the place of a probe; NULL if there is none. Async-signal-safe. */
+WEFT__OF_LINKED void *weft__probe_trapped(const void *pc);
 extern struct weft__module *_Atomic weft__modules; /* that have such stores */
 
 static inline bool weft__has_probes(void)

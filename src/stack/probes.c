@@ -2,21 +2,39 @@
 /*
  * mmu: where in the code stores are that ask for more stack, and where each continues when it faults. Each module
  * (program or shared library) registers its table when it is loaded; the fault handler looks in all of them.
+ *
+ * A store that faults again and again, because a loop calls where a chunk ends, is replaced by a jump to the comparison
+ * that weft-as has put behind its function. Then the call is a compare, and goes to the next chunk and back without a
+ * signal, as under "segmented". The other calls of the function have the comparison, too, so the faults must follow
+ * each other closely: a recursion that crosses chunks now and then keeps its store.
+ *
+ * Rejected: opening the guard below the chunk, so that the frame fits (the loop may stand at the next end); a flag that
+ * each prologue tests (a load and a branch in every call, for the few that need it).
  */
 #define WEFT__PART_LINKED
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "arch/probe.h"
+#include "internal/valgrind.h"
+#include "stack/config.h"
 #include "stack/policy.h"
+
+enum {
+	HOT_TICKS = 20000, /* between two faults: a few times what a fault takes */
+	HOT_FAULTS = 16,   /* in such a row */
+	SITES = 4,	   /* that a thread may be at in turns */
+};
 
 /* As instrumented code has them: distances from the fields themselves. */
 struct probe {
-	int32_t pc, slow;
+	int32_t pc, slow, compare;
 };
 
 struct place {
-	const char *pc, *slow;
+	const char *pc, *slow, *compare;
 };
 
 /* Never removed: a module that is unloaded leaves addresses that no code runs at. */
@@ -60,6 +78,7 @@ void weft__register_probes(const void *begin, const void *end)
 	for (size_t i = 0; i < count; i++) {
 		module->place[i].pc = (const char *)&table[i].pc + table[i].pc;
 		module->place[i].slow = (const char *)&table[i].slow + table[i].slow;
+		module->place[i].compare = (const char *)&table[i].compare + table[i].compare;
 	}
 	qsort(module->place, count, sizeof *module->place, by_pc);
 	module->next = atomic_load(&weft__modules);
@@ -82,13 +101,86 @@ static const struct place *find(const struct weft__module *module, const char *p
 	return low < module->count && module->place[low].pc == pc ? &module->place[low] : NULL;
 }
 
-void *weft__probe_at(const void *pc)
+static const struct place *place_at(const void *pc)
 {
 	for (struct weft__module *module = atomic_load(&weft__modules); module; module = module->next) {
 		const struct place *place = find(module, pc);
 
 		if (place)
-			return (void *)place->slow;
+			return place;
 	}
 	return NULL;
+}
+
+void *weft__probe_at(const void *pc)
+{
+	const struct place *place = place_at(pc);
+
+	return place ? (void *)(uintptr_t)place->slow : NULL;
+}
+
+/* ---- replacing ------------------------------------------------------------------------------------------------- */
+
+/* The process of which a thread is replacing a probe, else 0. A child of fork in the middle of it is another one. */
+static atomic_int replacing;
+static atomic_bool refused; /* the system does not allow it */
+
+static bool write_jump(char *at, const unsigned char *jump)
+{
+	static const unsigned char trap = WEFT__TRAP_CODE;
+
+	/* The first barrier is for nothing but to see whether there are any. */
+	return weft__os_code_barrier() && weft__os_write_code(at, &trap, WEFT__TRAP_BYTES) && weft__os_code_barrier() &&
+	       weft__os_write_code(at + WEFT__TRAP_BYTES, jump + WEFT__TRAP_BYTES,
+				   WEFT__JUMP_BYTES - WEFT__TRAP_BYTES) &&
+	       weft__os_code_barrier() && weft__os_write_code(at, jump, WEFT__TRAP_BYTES);
+}
+
+/* A debugger's breakpoint may stand there: then it is left alone. */
+static void replace(const struct place *place)
+{
+	char *at = (char *)(uintptr_t)place->pc;
+	unsigned char jump[WEFT__JUMP_BYTES];
+	int self = getpid(), other = atomic_load(&replacing);
+
+	if (other == self || !atomic_compare_exchange_strong(&replacing, &other, self))
+		return;
+	if (weft__is_probe((unsigned char *)at) && weft__make_jump(jump, at, place->compare) && !write_jump(at, jump))
+		atomic_store(&refused, true);
+	atomic_store(&replacing, 0);
+}
+
+/* Faults of the calling thread at one place that followed each other closely. */
+struct site {
+	const void *pc;
+	uint64_t when;
+	unsigned count;
+};
+static __thread struct site sites[SITES] __attribute__((tls_model("initial-exec")));
+
+static bool is_hot(const void *pc)
+{
+	struct site *site = &sites[((uintptr_t)pc >> 4) % SITES];
+	uint64_t now = weft__ticks(), before = site->when;
+
+	site->when = now;
+	if (site->pc != pc || now - before > HOT_TICKS) {
+		site->pc = pc;
+		site->count = 0;
+	}
+	return ++site->count >= HOT_FAULTS;
+}
+
+void weft__probe_learn(const void *pc)
+{
+	if (is_hot(pc) && !atomic_load_explicit(&refused, memory_order_relaxed) && weft__config_learns_probes() &&
+	    !RUNNING_ON_VALGRIND && WEFT_NO_CANARY(probes_are_not_learned))
+		replace(place_at(pc));
+}
+
+void *weft__probe_trapped(const void *pc)
+{
+	const struct place *place = place_at(pc);
+
+	return place && weft__is_patched_probe((const unsigned char *)pc) ? (void *)(uintptr_t)place->compare : NULL;
 }

@@ -29,7 +29,7 @@ void strict_died(const void *where)
 
 void weft__register_probes(const void *begin, const void *end)
 {
-	probes += (size_t)((const char *)end - (const char *)begin) / 8;
+	probes += (size_t)((const char *)end - (const char *)begin) / 12;
 }
 
 int weft_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)

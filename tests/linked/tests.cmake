@@ -92,3 +92,15 @@ canary(registers_with_arguments_are_lost kinds)
 canary(blocks_are_given_back_from_where_arguments_are kinds heap)
 canary(system_stacks_are_shared callbacks)
 canary(frames_go_below_small_chunks "small chunks" segmented)
+
+# ---- mmu: a store that faults often becomes a comparison ----
+
+weft_linked(boundary mmu gcc SOURCES boundary.c FLAGS -O2 -Wall -Wextra)
+foreach(threads 1 2 8 64)
+	weft_test(boundary.${threads} COMMAND @boundary.mmu.gcc ${threads})
+endforeach()
+weft_test(canary.boundary COMMAND @boundary.mmu.gcc ENV WEFT_MMU=signal FAILS SAYS "not ok - 1 threads")
+weft_test(boundary.trap COMMAND @boundary.mmu.gcc trap)
+weft_linked_object(object mmu gcc boundary.c -O2)
+weft_program(boundary.foreign gcc OBJECTS ${object} CANARY traps_are_foreign)
+weft_test(canary.boundary-trap COMMAND @boundary.foreign.gcc trap ENDS 139)

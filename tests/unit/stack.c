@@ -713,7 +713,7 @@ static void after_small_chunks(void **state)
 	weft__slot_give(first);
 }
 
-static const int no_probes[2];
+static const int no_probes[3];
 
 /* Stores of `mmu` go deeper than the slack of small chunks. */
 static void in_child_no_small_chunk(void)
@@ -721,7 +721,7 @@ static void in_child_no_small_chunk(void)
 	struct weft__slot *first = take(WEFT_SEGMENTED, WEFT__TINY_CLASS);
 	struct weft_link *link = begin_on(first);
 
-	weft__register_probes(no_probes, no_probes + 2);
+	weft__register_probes(no_probes, no_probes + 3);
 	REQUIRE(weft__slot_of(weft__chunk_grow(link, 10, 0, first->chunk.limit))->class ==
 		weft__class(WEFT_SEGMENTED, 32 << 10, true));
 	weft__chunks_end(link, first);

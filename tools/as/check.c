@@ -137,7 +137,7 @@ void find_check(struct unit *u, struct function *f)
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
-static void print_compare(struct buffer *text, int64_t need)
+void print_compare(struct buffer *text, int64_t need)
 {
 #ifdef WEFT_CANARY_checks_look_at_nothing
 	int limit = 120;

@@ -4,14 +4,29 @@
  * a guard page, the fault handler finds the probe in a table and continues at the slow path. It must be a store: a
  * load would map the zero page, and the first write fault again.
  *
- * The table is the section weft_probes: per probe its distance to the probe and to the slow path. An entry lives
- * and dies with its function: it is in the same group, and linked to the same section. One constructor per module
- * tells the run time where the module's table is.
+ * Where a loop calls at the end of a chunk each call would fault. Behind each function there is therefore a
+ * comparison, as under "segmented", which nothing reaches until the run time writes a jump to it over the probe. The
+ * probe has seven bytes: room for the jump.
+ *
+ * The table is the section weft_probes: per probe its distance to the probe, to the slow path, and to the comparison.
+ * An entry lives and dies with its function: it is in the same group, and linked to the same section. One constructor
+ * per module tells the run time where the module's table is.
  */
 #include "unit.h"
 
 #define SLACK 1024
 #define CONSTRUCTOR "weft.register_probes"
+
+/* What the run time may put in the probe's place, behind the function. */
+static void add_comparison(struct unit *u, struct function *f, const char *slow, unsigned label)
+{
+	struct buffer text = {0};
+
+	print(&text, "%s.Lweft%uc:\n", f->has_cfi ? "\t.cfi_startproc\n" : "", label);
+	print_compare(&text, f->need);
+	print(&text, "\tjae\t.Lweft%ua\n\tjmp\t%s\n%s", label, slow, f->has_cfi ? "\t.cfi_endproc\n" : "");
+	change_after(&u->lines[f->tail], text.at);
+}
 
 void emit_probe(struct unit *u, struct function *f, const char *slow, struct buffer *text)
 {
@@ -19,13 +34,14 @@ void emit_probe(struct unit *u, struct function *f, const char *slow, struct buf
 	struct view first = in->first_function->name;
 	unsigned label = new_label(u);
 
-	print(text, ".Lweft%u:\n\tmovl\t%%eax, -%lld(%%rsp)\n", label, (long long)f->need + SLACK);
+	print(text, ".Lweft%u:\n\tmovl\t%%eax, -%lld(%%rsp)\n.Lweft%ua:\n", label, (long long)f->need + SLACK, label);
+	add_comparison(u, f, slow, label);
 	if (in->group.n)
 		print(text, "\t.pushsection\tweft_probes,\"aoG\",@progbits,%.*s,%.*s,comdat\n", SHOW(first),
 		      SHOW(in->group));
 	else
 		print(text, "\t.pushsection\tweft_probes,\"ao\",@progbits,%.*s\n", SHOW(first));
-	print(text, "\t.long\t.Lweft%u-., %s-.\n\t.popsection\n", label, slow);
+	print(text, "\t.long\t.Lweft%u-., %s-., .Lweft%uc-.\n\t.popsection\n", label, slow, label);
 	u->has_probes = true;
 }
 

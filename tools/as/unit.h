@@ -252,6 +252,8 @@ bool immediate(struct view operand, int64_t *value);
 bool only_reads(struct view word);
 
 /* ---- check.c */
+/* Does a frame of so many bytes fit? Then the carry flag is clear. */
+void print_compare(struct buffer *text, int64_t need);
 void find_check(struct unit *u, struct function *f);
 void rewrite_check(struct unit *u, struct function *f);
 /* Bytes of its own, and whether there is a place behind its check that calls can go to. */
