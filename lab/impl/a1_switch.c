@@ -3,7 +3,7 @@
  * A1 switch: create (150 KB), resume, yield, resume, return; timed around both resumes.
  * fresh=1: every coroutine has a stack that nobody used before. Else stacks come from the warm pool.
  */
-#include "lab.h"
+#include "mechanism.h"
 #include <weft/weft.h>
 
 enum { STACK = 150 * 1024, BATCH = 32 };
@@ -64,6 +64,7 @@ int main(int argc, char **argv)
 	int64_t batch = fresh ? n : BATCH;
 	weft_coro_t **k = malloc((size_t)batch * sizeof(*k));
 
+	lab_need_mechanism();
 	if (!k)
 		lab_die("malloc");
 	if (!fresh) {

@@ -4,7 +4,7 @@
  * 0…99 into a global, and unlocks. One run is one coroutine, from its creation to its deletion.
  * plain=1: the handler is called.
  */
-#include "lab.h"
+#include "mechanism.h"
 #include <pthread.h>
 #include <weft/weft.h>
 
@@ -72,6 +72,7 @@ int main(int argc, char **argv)
 	int64_t n = lab_number(argc, argv, "n", 10), laps = lab_number(argc, argv, "laps", 1), i;
 	bool plain = lab_number(argc, argv, "plain", 0);
 
+	lab_need_mechanism();
 	(plain ? run_plain : run)(1);
 	total = 0;
 	lab_start();

@@ -6,7 +6,7 @@
  * Else it has been grown by another coroutine before. plain=1: the recursion on the thread's own stack
  * (which is warm after the first lap).
  */
-#include "lab.h"
+#include "mechanism.h"
 #include <weft/weft.h>
 
 WEFT_EFFECT(int64_t, bottom);
@@ -104,6 +104,7 @@ int main(int argc, char **argv)
 {
 	int64_t depth = lab_number(argc, argv, "d", 100), laps = lab_number(argc, argv, "laps", 1), sum;
 
+	lab_need_mechanism();
 	if (lab_number(argc, argv, "fresh", 0))
 		sum = run_fresh(depth, laps);
 	else if (lab_number(argc, argv, "cold", 0))

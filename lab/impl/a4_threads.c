@@ -4,7 +4,7 @@
  * number, from 1; a recursive handler returns (i + rest) XOR 0xABCDEF, where the last rest is that number. The sum
  * over all threads is the result. plain=1: the recursion alone.
  */
-#include "lab.h"
+#include "mechanism.h"
 #include <pthread.h>
 #include <weft/weft.h>
 
@@ -79,6 +79,7 @@ int main(int argc, char **argv)
 	int64_t laps = lab_number(argc, argv, "laps", 1000), sum = 0, i;
 	bool plain = lab_number(argc, argv, "plain", 0);
 
+	lab_need_mechanism();
 	if (t < 1 || t > MOST)
 		lab_die("t must be 1…64");
 	lab_start();
