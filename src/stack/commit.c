@@ -175,6 +175,7 @@ static size_t commit_discard(const struct weft__policy *self, struct weft__slot 
 	char *open = weft__slot_end(slot) - bytes;
 
 	(void)self;
+	weft__needs_before_drop(slot);
 	/* The pages stay accessible until the slot is prepared again: a stale pointer may still ask the object. */
 	weft__os_drop(open, bytes);
 	commit_dropped(slot);

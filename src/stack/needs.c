@@ -7,9 +7,10 @@
  *                              3. the samples that are at least as deep as the fault decide how much is opened
  *
  * A coroutine that never faults is not looked at: it needs what every stack has open from the start. The depth is the
- * lowest page of the slot that has memory (mincore), so it is exact where the doubling without samples opened more.
- * Measuring waits for a few more faults of the same function, because a coroutine that has just faulted is not at its
- * deepest yet; it may also still be suspended, for ever.
+ * lowest page of the slot that has memory (mincore), so it is exact where the doubling without samples opened more. A
+ * slot that is about to lose its memory is measured before that. Otherwise measuring waits for a few more faults of
+ * the same function, because a coroutine that has just faulted is not at its deepest yet; it may also still be
+ * suspended, for ever.
  *
  * The choice: with the samples sorted, s0 <= s1 <= …, opening t pages wastes the sum of t - s over the samples below
  * t. The largest t is taken that wastes at most 0.15 of the pages that are used. Samples that
@@ -82,6 +83,18 @@ static void take_over(struct entry *e, const void *function)
 	atomic_store_explicit(&e->function, function, memory_order_relaxed);
 }
 
+/* NULL: the function has no entry. */
+static struct entry *known_entry(struct entry *table, const void *function)
+{
+	for (unsigned way = 0; way < WAYS; way++) {
+		struct entry *e = place_of(table, function, way);
+
+		if (atomic_load_explicit(&e->function, memory_order_relaxed) == function)
+			return e;
+	}
+	return NULL;
+}
+
 /* The function's entry, or an empty one, or the one with the fewest faults. */
 static struct entry *entry_of(struct entry *table, const void *function)
 {
@@ -142,16 +155,18 @@ static void add_sample(struct entry *e, uint32_t depth)
 	atomic_store_explicit(&e->sample[at % SAMPLES], depth, memory_order_relaxed);
 }
 
-/* The last coroutine in the slot ran the function, unless another one without a fault came since. */
-static void measure(struct entry *e, struct weft__slot *slot)
+static void measure(struct entry *e, const struct weft__slot *slot)
 {
-	char *end = weft__slot_end(slot), *lowest;
+	const char *lowest = weft__policies[slot->policy]->lowest_written(slot);
 
-	if (atomic_load_explicit(&slot->memory, memory_order_relaxed) != WEFT__INTACT ||
-	    weft__owner_function(slot) != atomic_load_explicit(&e->function, memory_order_relaxed))
-		return;
-	lowest = weft__policies[slot->policy]->lowest_written(slot);
-	add_sample(e, (uint32_t)((size_t)(end - lowest) / WEFT__PAGE));
+	add_sample(e, (uint32_t)((size_t)(weft__slot_end(slot) - lowest) / WEFT__PAGE));
+}
+
+/* The last coroutine in the slot ran the function, unless another one without a fault came since. */
+static bool is_still_of(const struct entry *e, const struct weft__slot *slot)
+{
+	return atomic_load_explicit(&slot->memory, memory_order_relaxed) == WEFT__INTACT &&
+	       weft__owner_function(slot) == atomic_load_explicit(&e->function, memory_order_relaxed);
 }
 
 /* A queue of NOTED slots, shorter while there are few samples. */
@@ -167,8 +182,25 @@ static void note(struct entry *e, struct weft__slot *slot)
 	at = atomic_fetch_add_explicit(&e->noted, 1, memory_order_relaxed);
 	oldest = atomic_exchange_explicit(&e->slot[(at - wait) % NOTED], NULL, memory_order_relaxed);
 	atomic_store_explicit(&e->slot[at % NOTED], slot, memory_order_relaxed);
-	if (oldest && WEFT_NO_CANARY(needs_are_not_learned))
+	if (oldest && is_still_of(e, oldest) && WEFT_NO_CANARY(needs_are_not_learned))
 		measure(e, oldest);
+}
+
+void weft__needs_before_drop(struct weft__slot *slot)
+{
+	struct entry *table = atomic_load_explicit(&shared_table, memory_order_relaxed), *e = NULL;
+	struct weft__slot *noted;
+
+	if (table && WEFT_NO_CANARY(needs_are_not_learned))
+		e = known_entry(table, weft__owner_function(slot));
+	for (int i = 0; e && i < NOTED; i++) {
+		noted = slot;
+		if (atomic_compare_exchange_strong_explicit(&e->slot[i], &noted, NULL, memory_order_relaxed,
+							    memory_order_relaxed)) {
+			measure(e, slot);
+			return;
+		}
+	}
 }
 
 /* ---- choosing -------------------------------------------------------------------------------------------------- */

@@ -15,4 +15,7 @@
  */
 size_t weft__needs_guess(const void *function, struct weft__slot *slot, size_t pages);
 
+/* The slot, which is free, is about to lose its memory. */
+void weft__needs_before_drop(struct weft__slot *slot);
+
 #endif
