@@ -120,10 +120,12 @@ static char *page_of(const void *address)
 	return (char *)((uintptr_t)address & ~(uintptr_t)(WEFT__PAGE - 1));
 }
 
+/* Without the record's page the thread that answers would wait for itself. The kernel has memory for a page of zeros
+ * again as soon as it has any. */
 static void commit_dropped(struct weft__slot *slot)
 {
-	if (by_missing)
-		(void)weft__missing_supply(page_of(slot), WEFT__PAGE);
+	while (by_missing && weft__missing_supply(page_of(slot), WEFT__PAGE))
+		weft__os_yield();
 }
 
 static char *commit_lowest_written(const struct weft__slot *slot)

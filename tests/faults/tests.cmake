@@ -163,6 +163,12 @@ weft_program(inject gcc-inject SOURCES inject.c FLAGS ${warnings})
 weft_program(handlers gcc-tiny-inject SOURCES handlers.c FLAGS -O2 ${warnings})
 inject(inject inject.gcc-tiny-inject ON commit GUARDS ${guards} EVERY 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 19 23 29 31 37 41 43 53 61 79 97)
 inject(usual-pools inject.gcc-inject ON commit fixed GUARDS madvise EVERY 2 3 5 7 11 13 17)
+if(NOT no_userfaultfd)
+	foreach(every 5 7 17)
+		weft_test(inject.userfaultfd.every-${every} COMMAND ${seeds} 3 @inject.gcc-tiny-inject
+			ENV WEFT_FAIL_EVERY=${every} WEFT_COMMIT=userfaultfd ON commit)
+	endforeach()
+endif()
 # Handlers as values: with the same seeds.
 inject(handlers handlers.gcc-tiny-inject ON commit GUARDS madvise EVERY 3 5 7 11 17 29)
 weft_test(canary.nothing-fails COMMAND @inject.gcc-tiny-inject ENV WEFT_FAIL_EVERY=0 ENDS 3)
