@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -24,11 +23,7 @@
 #include <unistd.h>
 
 #include "internal/faults.h"
-
-/* Newer than some C libraries' headers. */
-#ifndef UFFD_USER_MODE_ONLY
-#define UFFD_USER_MODE_ONLY 1
-#endif
+#include "internal/userfaultfd.h"
 
 struct scan { /* struct pm_scan_arg, kernel 6.7 */
 	uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
