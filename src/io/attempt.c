@@ -7,7 +7,6 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/major.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -443,18 +442,16 @@ static int64_t attempt(weft_io_t *io, int nature)
 	}
 }
 
-/* Some files, pipes among them, have a read and a write that do not wait; for the others the result is -EOPNOTSUPP. No
- * other reader can take the bytes between a poll and this read. */
-/* The same terminal, as an open file of its own that does not block. -1: there is none. The other side of a terminal is
- * not opened, because that would make a new pair. */
+/* The same terminal, as an open file of its own that does not block. -1: there is none. The other side of a terminal,
+ * /dev/ptmx, is not opened, because that would make a new pair. */
 static int open_terminal(int fd, int access)
 {
+	const dev_t ptmx = makedev(5, 2);
 	struct stat status;
 	struct termios state;
 	char path[32];
 
-	if (fstat(fd, &status) || !S_ISCHR(status.st_mode) || tcgetattr(fd, &state) ||
-	    status.st_rdev == makedev(TTYAUX_MAJOR, 2))
+	if (fstat(fd, &status) || !S_ISCHR(status.st_mode) || tcgetattr(fd, &state) || status.st_rdev == ptmx)
 		return -1;
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	return weft__own_fd(open(path, access | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
@@ -472,6 +469,8 @@ int64_t weft__move_at_terminal(int fd, bool writes, const struct iovec *parts, i
 	return result;
 }
 
+/* Some files, pipes among them, have a read and a write that do not wait; for the others the result is -EOPNOTSUPP. No
+ * other reader can take the bytes between a poll and this read. */
 static int64_t attempt_without_waiting(const weft_io_t *io)
 {
 	bool writes = io->kind == WEFT_IO_WRITE || io->kind == WEFT_IO_WRITEV;
