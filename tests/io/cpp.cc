@@ -616,16 +616,30 @@ void beside_a_scan()
 		for (const auto &entry : std::filesystem::directory_iterator(d.path))
 			there.insert(entry.path().filename());
 		CHECK(known == there);
-		watch.remove(number);
-		CHECK(watch.next().events & IN_IGNORED);
-		weft::file_watch moved = std::move(watch);
-		CHECK(moved.add(d.path, IN_CREATE) > 0 && error_of([&] { watch.add(d.path, IN_CREATE); }) == EBADF);
 	}
 }
 
-void watches_elsewhere()
+void watches()
 {
-	CHECK(error_of([] { weft::file_watch watch; }) == ENOSYS);
+	directory d;
+	std::string path = d.path + "/a", other = d.path + "/b";
+	weft::file_watch watch;
+	int number = watch.add(d.path, IN_CREATE | IN_DELETE | IN_MOVE);
+
+	weft::file(path, O_WRONLY | O_CREAT, 0600).write_at("text", 0);
+	weft::file::rename(path, other);
+	weft::file::unlink(other);
+	for (auto [events, name] : std::initializer_list<std::pair<unsigned, const char *>>{
+		 {IN_CREATE, "a"}, {IN_MOVED_FROM, "a"}, {IN_MOVED_TO, "b"}, {IN_DELETE, "b"}}) {
+		weft_file_change_t c = watch.next();
+
+		CHECK(c.watch == number && c.events == events && !std::strcmp(c.name, name));
+	}
+	CHECK(error_of([&] { watch.add(path, IN_CREATE); }) == ENOENT);
+	watch.remove(number);
+	CHECK(watch.next().events & IN_IGNORED);
+	weft::file_watch moved = std::move(watch);
+	CHECK(moved.add(d.path, IN_CREATE) > 0 && error_of([&] { watch.add(d.path, IN_CREATE); }) == EBADF);
 }
 
 enum { THREADS = 1, TASKS = 2, SIMULATED = 4, REAL = THREADS | TASKS, ALL = REAL | SIMULATED };
@@ -653,7 +667,7 @@ struct test {
     {"writing", writing, ALL},
     {"beside_getline", beside_getline, ALL},
     {"beside_a_scan", beside_a_scan, REAL},
-    {"watches_elsewhere", watches_elsewhere, SIMULATED},
+    {"watches", watches, ALL},
 };
 
 void *run_in_task(void *self)
