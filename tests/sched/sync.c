@@ -725,6 +725,7 @@ static void *sleeps(void *unused)
 struct locks {
 	weft_mutex_t mutex;
 	weft_rwlock_t rwlock;
+	weft_event_t held;
 };
 
 static void *locks_all(void *locks)
@@ -732,6 +733,7 @@ static void *locks_all(void *locks)
 	struct locks *l = locks;
 
 	CHECK(weft_mutex_lock(&l->mutex) == 0 && weft_rwlock_write(&l->rwlock) == 0);
+	weft_event_set(&l->held);
 	weft_sleep(SECOND);
 	CHECK(weft_mutex_unlock(&l->mutex) == 0 && weft_rwlock_unlock(&l->rwlock) == 0);
 	return NULL;
@@ -756,7 +758,7 @@ static void *nothing_waits_at_deadline_0(void *pass)
 	WEFT_SCOPE(others);
 	CHECK(weft_scope_spawn(&others, locks_all, &locks) == 0 &&
 	      weft_scope_spawn_with(&others, &task, sleeps, NULL, NULL) == 0);
-	weft_sleep(MS);
+	CHECK(weft_event_wait(&locks.held) == 0);
 	WEFT_SCOPE(cancelled);
 	weft_scope_cancel(&cancelled, -EIO);
 	begun = weft_now();
