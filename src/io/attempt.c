@@ -80,25 +80,24 @@ short weft__io_events(const weft_io_t *io)
 	return io->way == WEFT__IN ? POLLIN : POLLOUT;
 }
 
-/* Returns the events that are, 0, or a negative errno. */
-static int poll_one(int fd, short events, int timeout)
+int weft__poll_now(int fd, short events)
 {
 	struct pollfd p = {fd, events, 0};
-	int result;
+	int result, error = errno;
 
-	/* wait_for has a deadline to look at in between. */
 	do
-		result = poll(&p, 1, timeout);
-	while (result < 0 && errno == EINTR && !timeout);
+		result = poll(&p, 1, 0);
+	while (result < 0 && errno == EINTR);
 	if (result < 0)
 		return -errno;
+	errno = error;
 	return p.revents & POLLNVAL ? -EBADF : p.revents;
 }
 
 /* It has begun: is it over? */
 static int64_t connected(int fd)
 {
-	int error = 0, ready = poll_one(fd, POLLOUT, 0);
+	int error = 0, ready = weft__poll_now(fd, POLLOUT);
 	socklen_t size = sizeof error;
 
 	if (ready <= 0)
@@ -126,7 +125,7 @@ static int64_t accept_one(weft_io_t *io, int flags)
 
 static int64_t poll_now(weft_io_t *io)
 {
-	int result = poll_one(io->fd, (short)io->flags, 0);
+	int result = weft__poll_now(io->fd, (short)io->flags);
 
 	return result ? result : -EAGAIN;
 }
@@ -146,18 +145,12 @@ static int64_t receive_unix(weft_io_t *io)
 
 bool weft__is_stream(int fd)
 {
-	int type = 0;
-	socklen_t size = sizeof type;
-
-	return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_STREAM;
+	return weft__socket_option(fd, SO_TYPE) == SOCK_STREAM;
 }
 
 bool weft__is_tcp(int fd)
 {
-	int protocol = 0;
-	socklen_t size = sizeof protocol;
-
-	return !getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) && protocol == IPPROTO_TCP;
+	return weft__socket_option(fd, SO_PROTOCOL) == IPPROTO_TCP;
 }
 
 /* A receive that goes on after a part; io->offset is how much has come. The kernel waits for all of a peek at TCP's
@@ -173,17 +166,14 @@ static bool wants_all(const weft_io_t *io, int nature)
 
 bool weft__peeks_again(int fd, int flags)
 {
-	int offset = -1;
-	socklen_t size = sizeof offset;
-
-	return flags & MSG_PEEK && (getsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &offset, &size) || offset < 0);
+	return flags & MSG_PEEK && weft__socket_option(fd, SO_PEEK_OFF) < 0;
 }
 
 bool weft__peek_is_over(int fd)
 {
-	struct pollfd p = {fd, POLLRDHUP | POLLPRI, 0};
+	int events = weft__poll_now(fd, POLLRDHUP | POLLPRI);
 
-	return poll(&p, 1, 0) != 0 && (p.revents != POLLPRI || !weft__is_at_mark(fd));
+	return events && (events != POLLPRI || !weft__is_at_mark(fd));
 }
 
 /* The parts from io->offset on: into `parts`, whose number is returned. *left: their bytes. */
@@ -215,13 +205,13 @@ bool weft__is_at_mark(int fd)
 
 bool weft__has_only_an_error(int fd)
 {
-	const short both = POLLERR | POLLHUP;
-	struct pollfd p = {fd, POLLIN, 0};
-	int there = 0, domain = AF_UNIX;
-	socklen_t size = sizeof domain;
+	const int both = POLLERR | POLLHUP, events = weft__poll_now(fd, POLLIN);
+	int there = 0, domain;
 
-	return poll(&p, 1, 0) == 1 && (p.revents & both) == both && !ioctl(fd, FIONREAD, &there) && !there &&
-	       !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) && domain != AF_UNIX;
+	if (events < 0 || (events & both) != both || ioctl(fd, FIONREAD, &there) || there)
+		return false;
+	domain = weft__socket_option(fd, SO_DOMAIN);
+	return domain >= 0 && domain != AF_UNIX;
 }
 
 /* The next part. *more: it does not end the receive. All bytes, the other side's end, descriptors, and an urgent byte
@@ -526,7 +516,7 @@ static int64_t attempt_carefully(weft_io_t *io)
 
 	if (result != -EOPNOTSUPP)
 		return result;
-	ready = poll_one(io->fd, weft__io_events(io), 0);
+	ready = weft__poll_now(io->fd, weft__io_events(io));
 	if (ready <= 0)
 		return ready ? ready : -EAGAIN;
 	return io->kind <= WEFT_IO_WRITEV ? move_a_little(io) : attempt(io, WEFT__BLOCKING_PIPE);
@@ -605,7 +595,7 @@ static int64_t end_of_messages(const weft_io_t *io)
 
 static bool is_shut(int fd)
 {
-	int ready = poll_one(fd, POLLRDHUP, 0);
+	int ready = weft__poll_now(fd, POLLRDHUP);
 
 	return ready > 0 && ready & POLLRDHUP;
 }
@@ -624,7 +614,7 @@ int64_t weft__io_attempt_shut(weft_io_t *io, int nature)
 
 bool weft__io_output_is_full(const weft_io_t *io)
 {
-	return io->kind == WEFT_IO_SPLICE && poll_one(io->fd, POLLIN, 0) != 0;
+	return io->kind == WEFT_IO_SPLICE && weft__poll_now(io->fd, POLLIN) != 0;
 }
 
 int64_t weft__io_read_cached(const weft_io_t *io)
@@ -717,7 +707,7 @@ static int64_t attempt_in_thread(weft_io_t *io, int nature)
 
 	if ((io->kind == WEFT_IO_ACCEPT && listens(io->fd)) || io->kind == WEFT_IO_SENDFILE ||
 	    io->kind == WEFT_IO_SPLICE) {
-		ready = poll_one(io->fd, weft__io_events(io), 0);
+		ready = weft__poll_now(io->fd, weft__io_events(io));
 		if (ready <= 0)
 			return ready ? ready : -EAGAIN;
 	}

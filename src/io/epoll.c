@@ -420,9 +420,8 @@ static int64_t attempt(weft_io_t *io, struct weft__fd *fd, int nature)
  */
 static bool keep_readiness(weft_io_t *io, struct weft__fd *fd)
 {
-	struct pollfd p = {io->fd, POLLIN | POLLRDHUP, 0};
-
-	if (!(io->flags & MSG_ERRQUEUE) && (io->way != WEFT__IN || poll(&p, 1, 0) != 1 || p.revents != POLLIN))
+	if (!(io->flags & MSG_ERRQUEUE) &&
+	    (io->way != WEFT__IN || weft__poll_now(io->fd, POLLIN | POLLRDHUP) != POLLIN))
 		return false;
 	pass_on(fd, io->way);
 	return true;

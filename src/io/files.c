@@ -91,11 +91,10 @@ static bool is_reader(const weft_io_t *io)
  * one that has none, and takes no bytes. */
 static bool has_writer(int fd)
 {
-	struct pollfd p = {fd, POLLIN, 0};
 	int scratch[2];
 	ssize_t n;
 
-	if (poll(&p, 1, 0) > 0)
+	if (weft__poll_now(fd, POLLIN) > 0)
 		return true;
 	if (pipe2(scratch, O_CLOEXEC))
 		return false;

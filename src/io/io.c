@@ -177,11 +177,10 @@ const char *weft_io_backend(void)
 
 static void shed(struct weft__loop *loop, int listener)
 {
-	struct pollfd waiting = {listener, POLLIN, 0};
 	int fd;
 
 	weft__spin_lock(&loop->spare_lock);
-	if (loop->spare >= 0 && poll(&waiting, 1, 0) > 0) {
+	if (loop->spare >= 0 && weft__poll_now(listener, POLLIN) > 0) {
 		close(loop->spare);
 		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0)

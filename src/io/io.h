@@ -202,6 +202,8 @@ static inline struct weft__fd *weft__fd(struct weft__loop *loop, int number)
 }
 
 enum weft__nature weft__nature_of_socket(int domain, int type, int protocol) WEFT__HIDDEN;
+/* A number among the options of SOL_SOCKET; -1: it is no socket, or has no such option. */
+int weft__socket_option(int number, int name) WEFT__HIDDEN;
 /* A new descriptor of this nature: what was known of an earlier one of this number is wrong. */
 void weft__fd_made(int number, enum weft__nature nature) WEFT__HIDDEN;
 int weft__fd_learn(struct weft__fd *fd, int number) WEFT__HIDDEN;
@@ -450,6 +452,9 @@ short weft__io_events(const weft_io_t *io) WEFT__HIDDEN;
 int64_t weft__io_attempt_unblocked(weft_io_t *io, int number, int nature) WEFT__HIDDEN;
 /* After a result: an unfinished MSG_WAITALL that an error, a deadline or a cancellation ends returns what has come. */
 void weft__io_settle(weft_io_t *io) WEFT__HIDDEN;
+/* Returns the events that there are now, 0, or a negative errno. A signal does not end it. Without an error errno stays
+ * as it is. */
+int weft__poll_now(int fd, short events) WEFT__HIDDEN;
 /* Is an urgent byte next? A receive does not go on beyond that place. */
 bool weft__is_at_mark(int fd) WEFT__HIDDEN;
 /* Read from a terminal, or write to it, without blocking: through a second descriptor of it, because another process

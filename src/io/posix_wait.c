@@ -59,11 +59,14 @@ BY_HELPER(int, ppoll, struct pollfd *fds; nfds_t count; const struct timespec *t
 
 int weft__posix_poll_now(struct pollfd *fds, nfds_t count)
 {
-	int result;
+	int result, error = errno;
 
 	do
 		result = weft__libc.poll(fds, count, 0);
 	while (weft__posix_interrupted(result));
+	/* Callers ask in the middle of a call that has failed: an interruption must not take the place of its error. */
+	if (result >= 0)
+		errno = error;
 	return result;
 }
 

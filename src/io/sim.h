@@ -249,7 +249,7 @@ void weft__sim_file_closed(struct weft__world *world, struct weft__node *node, b
 void weft__sim_accessed(struct weft__world *world, const struct weft__node *node) WEFT__HIDDEN;
 /* 0: *inode is set; a negative errno. */
 int64_t weft__sim_look_up(struct weft__world *world, const char *path, const struct weft__inode **inode) WEFT__HIDDEN;
-/* What a file that has this name is called in a directory; NULL: it is not in it. */
+/* The part of the name by which a directory lists the file; NULL: the file is not in it. */
 const char *weft__sim_entry(const struct weft__inode *directory, const struct weft__inode *inode,
 			    const char *name) WEFT__HIDDEN;
 bool weft__sim_is_directory(const struct weft__inode *inode) WEFT__HIDDEN;

@@ -858,7 +858,7 @@ static int64_t copy(struct weft__world *world, struct weft__node *node, const we
 	return result;
 }
 
-/* Of an empty directory Linux has "." and "..": it is read once more, to find its end. */
+/* A program reads an empty directory twice in Linux: it finds "." and "..", and then the end. */
 static int64_t tell_listed(struct weft__world *world, const struct weft__node *node, int64_t result)
 {
 	if (result >= 0)

@@ -13,7 +13,7 @@
 
 enum {
 	WAITING_MOST = 16384, /* as /proc/sys/fs/inotify/max_queued_events */
-	/* What is no event, in the argument of weft_file_watch_add. */
+	/* These bits of weft_file_watch_add's argument are no events. */
 	FLAGS = (int)(IN_ONLYDIR | IN_DONT_FOLLOW | IN_EXCL_UNLINK | IN_MASK_ADD | IN_ONESHOT | 0x10000000),
 	MASK_CREATE = 0x10000000, /* IN_MASK_CREATE, which older headers lack */
 };
@@ -27,8 +27,7 @@ struct watched {
 
 struct waiting {
 	struct waiting *next;
-	size_t room; /* of the name */
-	struct inotify_event event;
+	struct inotify_event event; /* with room for event.len bytes of a name */
 };
 
 struct weft__watcher {
@@ -46,7 +45,7 @@ struct weft__watcher {
 static bool is_equal(const struct waiting *a, const struct inotify_event *event, const char *name)
 {
 	return a->event.wd == event->wd && a->event.mask == event->mask && !(event->mask & IN_IGNORED) &&
-	       !strcmp(a->room ? a->event.name : "", name);
+	       !strcmp(a->event.len ? a->event.name : "", name);
 }
 
 static void add(struct weft__watcher *w, const struct inotify_event *event, const char *name)
@@ -61,7 +60,6 @@ static void add(struct weft__watcher *w, const struct inotify_event *event, cons
 	if (new) {
 		new->event = *event;
 		new->event.len = (uint32_t)room;
-		new->room = room;
 		memcpy(new->event.name, name, length);
 		*(w->first ? &w->last->next : &w->first) = new;
 		w->last = new;
@@ -86,7 +84,7 @@ static int64_t take(struct weft__watcher *w, char *data, size_t length)
 	size_t done = 0, size;
 
 	while (w->first) {
-		size = sizeof w->first->event + w->first->room;
+		size = sizeof w->first->event + w->first->event.len;
 		if (size > length - done)
 			return done ? (int64_t)done : -EINVAL;
 		memcpy(data + done, &w->first->event, size);

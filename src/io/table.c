@@ -172,7 +172,7 @@ enum weft__nature weft__nature_of_socket(int domain, int type, int protocol)
 												   : WEFT__MESSAGES;
 }
 
-static int option(int number, int name)
+int weft__socket_option(int number, int name)
 {
 	int value = -1;
 	socklen_t size = sizeof value;
@@ -195,7 +195,8 @@ static int find_nature(struct weft__fd *fd, int number)
 		return flags & O_NONBLOCK ? WEFT__DEVICE : WEFT__BLOCKING_PIPE;
 	/* Others may count on the mode: see attempt_once, epoll.c. */
 	__atomic_store_n(&fd->blocks, !(flags & O_NONBLOCK), __ATOMIC_RELAXED);
-	return weft__nature_of_socket(option(number, SO_DOMAIN), option(number, SO_TYPE), option(number, SO_PROTOCOL));
+	return weft__nature_of_socket(weft__socket_option(number, SO_DOMAIN), weft__socket_option(number, SO_TYPE),
+				      weft__socket_option(number, SO_PROTOCOL));
 }
 
 int weft__fd_learn(struct weft__fd *fd, int number)

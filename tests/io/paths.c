@@ -418,7 +418,7 @@ static void interrupts(int number)
 
 static void *opens_end_as_in_threads(void *pass)
 {
-	const struct sigaction action = {.sa_handler = interrupts};
+	const struct sigaction action = {.sa_handler = interrupts, .sa_flags = SA_ONSTACK};
 	char other[80];
 	uint64_t numbers = 1;
 

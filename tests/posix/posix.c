@@ -311,18 +311,27 @@ static void *time_limits(void *pass)
 	return pass;
 }
 
-/* A peek that has passed all data waits for more, and does not spin. */
-static void *peeks_behind_all(void *pass)
+/* A pair of which one side has three bytes, and peeks have passed them; the next peek waits for this time. */
+static void peeked_pair(int fds[2], suseconds_t microseconds)
 {
-	struct timeval limit = {0, 100000};
-	int fds[2], nothing = 0;
-	uint64_t before;
+	struct timeval limit = {0, microseconds};
+	int nothing = 0;
 	char text[4];
 
 	pair(fds);
 	CHECK(setsockopt(fds[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0);
 	CHECK(setsockopt(fds[0], SOL_SOCKET, SO_PEEK_OFF, &nothing, sizeof nothing) == 0);
 	CHECK(write(fds[1], "abc", 3) == 3 && recv(fds[0], text, sizeof text, MSG_PEEK) == 3);
+}
+
+/* A peek that has passed all data waits for more, and does not spin. */
+static void *peeks_behind_all(void *pass)
+{
+	uint64_t before;
+	char text[4];
+	int fds[2];
+
+	peeked_pair(fds, 100000);
 	before = cpu_time();
 	CHECK(recv(fds[0], text, sizeof text, MSG_PEEK) < 0 && errno == EAGAIN);
 	CHECK(cpu_time() - before < 50000000);
@@ -596,11 +605,12 @@ static void *send_signal(void *argument)
 
 static void *signals_let_through(void *pass)
 {
+	struct sigaction action = {.sa_handler = counts_signal, .sa_flags = SA_ONSTACK};
 	int fds[2];
 
 	pair(fds);
 	let_through = 0;
-	signal(SIGUSR2, counts_signal);
+	CHECK(sigaction(SIGUSR2, &action, NULL) == 0);
 	both(wait_for_signal, fds, send_signal, NULL);
 	close_both(fds);
 	return pass;
@@ -620,10 +630,12 @@ static void *wait_among_signals(void *fd)
 {
 	struct pollfd p[] = {{*(int *)fd, POLLIN, 0}, {*(int *)fd, POLLPRI, 0}};
 	struct epoll_event event = {EPOLLIN, {.u64 = 7}};
-	int set = epoll_create1(EPOLL_CLOEXEC), i;
+	int set = epoll_create1(EPOLL_CLOEXEC), peeked[2], i;
 	struct timeval limit;
+	char text[4];
 	fd_set in;
 
+	peeked_pair(peeked, 1000);
 	CHECK(set >= 0 && epoll_ctl(set, EPOLL_CTL_ADD, p[0].fd, &event) == 0);
 	for (i = 0; i < 1000; i++) {
 		bool waits = i % 100 == 0;
@@ -634,7 +646,9 @@ static void *wait_among_signals(void *fd)
 		limit = (struct timeval){0, waits * 100};
 		CHECK(select(p[0].fd + 1, &in, NULL, NULL, &limit) == 0);
 		CHECK(epoll_wait(set, &event, 1, waits) == 0);
+		CHECK(recv(peeked[0], text, sizeof text, MSG_PEEK) < 0 && errno == EAGAIN);
 	}
+	close_both(peeked);
 	CHECK(close(set) == 0);
 	return NULL;
 }
@@ -642,7 +656,7 @@ static void *wait_among_signals(void *fd)
 /* No call of a task ends because of a signal. */
 static void *interruptions(void *pass)
 {
-	struct sigaction action = {.sa_handler = counts_signal};
+	struct sigaction action = {.sa_handler = counts_signal, .sa_flags = SA_ONSTACK};
 	pthread_t thread, worker = pthread_self();
 	int fds[2];
 
