@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the core has in place of the pool, the arena, the operating system and the unwinder: weft/freestanding.h.
+ * This file stands in for the pool, the arena, the operating system and the unwinder: see weft/freestanding.h.
  *
  * A thread's record is a thread-local variable, with one bin that is always empty. So each creation comes to
  * weft__slot_take_slow, and each end to weft__slot_give: here they take from and give to one array. A free stack holds
@@ -12,6 +12,7 @@
 
 #include "coro/coro.h"
 #include "coro/ends.h"
+#include "internal/once.h"
 #include "stack/buffers.h"
 
 __thread int weft__errno __attribute__((tls_model("initial-exec")));
@@ -23,21 +24,6 @@ __thread char *weft__tls_landing __attribute__((visibility("hidden"), tls_model(
 static __thread struct weft__thread record;
 bool weft__on_memcheck, weft__notes_sites;
 atomic_size_t weft__callers_live[WEFT_POLICY_COUNT];
-
-/* ---- a lock ----------------------------------------------------------------------------------------------------- */
-
-static atomic_flag busy = ATOMIC_FLAG_INIT;
-
-static void lock(void)
-{
-	while (atomic_flag_test_and_set_explicit(&busy, memory_order_acquire))
-		;
-}
-
-static void unlock(void)
-{
-	atomic_flag_clear_explicit(&busy, memory_order_release);
-}
 
 /* ---- stacks in the program's array ------------------------------------------------------------------------------ */
 
@@ -53,6 +39,9 @@ static struct {
 } array;
 
 enum { ALIGNMENT = 64, USUAL_BYTES = 16384 };
+
+static pthread_mutex_t busy = PTHREAD_MUTEX_INITIALIZER;
+WEFT__LOCK_OF_FILE(busy);
 
 int weft_use_memory(void *memory, size_t bytes, size_t stack_bytes)
 {

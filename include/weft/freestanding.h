@@ -10,7 +10,7 @@
  * not differ there; others, guard_size and WEFT_UNWIND are refused (ENOTSUP, EINVAL). There are no tasks, clones,
  * threads, backtraces and C++ exceptions. The library has an errno of its own: ask weft_errno(), not <errno.h>.
  *
- * What must be there
+ * The program provides
  *  1. Thread-local variables. %fs:0 holds its own address, below it lies the program's PT_TLS segment, and the word at
  *     %fs:0x70 is 0. Each thread that uses Weft has its own; one coroutine is used by one thread at a time, as ever.
  *  2. Constructors are called, because they describe effects (.init_array).

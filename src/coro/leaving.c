@@ -68,10 +68,10 @@ WEFT__COLD bool weft__owner_lacks_function(const void *owner, const void *from)
  */
 static WEFT__COLD __attribute__((no_sanitize("address", "thread"))) void **entry_frame(const struct weft__slot *slot)
 {
-	uintptr_t page = (uintptr_t)slot & ~(uintptr_t)(WEFT__PAGE - 1);
+	const char *page = weft__page_of(slot);
 	void **frame = (void **)(uintptr_t)slot - 2;
 
-	for (; (uintptr_t)(frame - 1) >= page; frame -= 2)
+	for (; (const char *)(frame - 1) >= page; frame -= 2)
 		if (is_in_entry(frame[-1]))
 			return frame;
 	return NULL;

@@ -64,8 +64,7 @@ static void *serve(void *unused)
 	while ((bytes = read(faults, message, sizeof message)) > 0 || errno == EINTR || errno == EAGAIN)
 		for (ssize_t i = 0; i < bytes / (ssize_t)sizeof *message; i++)
 			if (message[i].event == UFFD_EVENT_PAGEFAULT)
-				answer((char *)(uintptr_t)(message[i].arg.pagefault.address &
-							   ~(uint64_t)(WEFT__PAGE - 1)));
+				answer(weft__page_of((void *)(uintptr_t)message[i].arg.pagefault.address));
 	return NULL;
 }
 

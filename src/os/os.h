@@ -15,6 +15,12 @@
 
 enum { WEFT__PAGE = 4096 }; /* of x86-64; an architecture with others defines its own */
 
+/* The start of the page that the address is in. */
+static inline char *weft__page_of(const void *address)
+{
+	return (char *)((uintptr_t)address & ~(uintptr_t)(WEFT__PAGE - 1));
+}
+
 /*
  * Address space that nothing may touch yet; NULL if there is not so much. Never given back. What becomes accessible in
  * a reservation is executable if the program, or a library that is loaded by then, asks for executable stacks

@@ -504,7 +504,7 @@ void weft__arena_forget(struct weft__slot *slot, weft_policy_t policy, unsigned 
 {
 	if (weft__class_shares_pages(class) || weft__policies[policy]->cut)
 		return;
-	weft__os_drop((char *)((uintptr_t)slot & ~(uintptr_t)(WEFT__PAGE - 1)), WEFT__PAGE);
+	weft__os_drop(weft__page_of(slot), WEFT__PAGE);
 	if (weft__policies[policy]->dropped)
 		weft__policies[policy]->dropped(slot);
 }
@@ -598,7 +598,7 @@ static __thread struct {
 
 static void add_resident(struct weft__slot *slot)
 {
-	char *from = (char *)((uintptr_t)slot->chunk.low & ~(uintptr_t)(WEFT__PAGE - 1)), *end = weft__slot_end(slot);
+	char *from = weft__page_of(slot->chunk.low), *end = weft__slot_end(slot);
 
 	if (slot->policy != resident.policy)
 		return;

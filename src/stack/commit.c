@@ -5,8 +5,8 @@
  * Each fault opens everything from what is open down to the faulting page (a system call may touch the buffer in
  * between, and would not fault but fail), and then as much as coroutines of the same function needed before
  * (needs.c). If nothing is known about them, it opens as much again as is open already: n pages cost log2(n) faults.
- * What is open is charged to a budget of the whole process. A slot that is kept for reuse stays open, so warm stacks
- * never fault; when the budget is spent, kept slots lose their memory, whoever keeps them (reclaim.c).
+ * The budget of the whole process is charged with what is open. A slot that is kept for reuse stays open, so warm
+ * stacks never fault; when the budget is spent, kept slots lose their memory, whoever keeps them (reclaim.c).
  *
  * A page is closed in one of two ways. By a guard: a touch is a signal, and the handler opens. Or, where WEFT_COMMIT
  * asks for it, by being missing in a range that is watched (userfaultfd): a touch puts the thread to sleep, and a
@@ -111,20 +111,14 @@ static int open_pages(const struct weft__slot *slot, char *start, size_t bytes)
 	while (weft__unlikely(by_missing && atomic_load(&closing) == slot))
 		weft__os_yield();
 	error = weft__unguard(start, bytes);
-
 	return !error && by_missing ? weft__missing_supply(start, bytes) : error;
-}
-
-static char *page_of(const void *address)
-{
-	return (char *)((uintptr_t)address & ~(uintptr_t)(WEFT__PAGE - 1));
 }
 
 /* Without the record's page the thread that answers would wait for itself. The kernel has memory for a page of zeros
  * again as soon as it has any. */
 static void commit_dropped(struct weft__slot *slot)
 {
-	while (by_missing && weft__missing_supply(page_of(slot), WEFT__PAGE))
+	while (by_missing && weft__missing_supply(weft__page_of(slot), WEFT__PAGE))
 		weft__os_yield();
 }
 
@@ -283,7 +277,7 @@ WEFT__BRINGS(weft__fault_spent);
 /* `here`: by the thread that faulted. */
 static enum weft__fault open_for(struct weft__slot *slot, char *address, bool here)
 {
-	char *page = page_of(address);
+	char *page = weft__page_of(address);
 	enum weft__fault result = WEFT__FAULT_RACED;
 	char *open, *to;
 	size_t needed;
@@ -353,8 +347,10 @@ static void answer_missing(char *page)
 	struct weft__slot *slot = weft__arena_find(page);
 	enum weft__fault result = WEFT__FAULT_FOREIGN;
 
-	/* Of no slot, by a stray pointer; the record's, which whoever dropped it supplies, too; or open. */
-	if (!slot || page >= page_of(slot) || page >= atomic_load(&slot->open) || WEFT_CANARY(missing_pages_are_free)) {
+	/* A stray pointer touched a page of no slot; or the page is the record's, which whoever dropped it supplies,
+	 * too; or it is open. */
+	if (!slot || page >= weft__page_of(slot) || page >= atomic_load(&slot->open) ||
+	    WEFT_CANARY(missing_pages_are_free)) {
 		supply(page);
 		return;
 	}

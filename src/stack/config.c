@@ -77,24 +77,17 @@ static void read_stack(const char *variable, const char *value)
 	config.size = size;
 }
 
-static void read_commit(const char *value)
+/* Does a variable of two words ask for the second one? Without a value it means the first. */
+static bool asks_for(const char *variable, const char *usual, const char *other, const char *advice)
 {
-	if (!value || !*value || !strcmp(value, "signal"))
-		return;
-	if (strcmp(value, "userfaultfd"))
-		weft__say_ignored("WEFT_COMMIT", value, "say signal or userfaultfd");
-	else
-		config.wants_missing = true;
-}
+	const char *value = getenv(variable);
 
-static void read_mmu(const char *value)
-{
-	if (!value || !*value || !strcmp(value, "learn"))
-		return;
-	if (strcmp(value, "signal"))
-		weft__say_ignored("WEFT_MMU", value, "say learn or signal");
-	else
-		config.keeps_probes = true;
+	if (!value || !*value || !strcmp(value, usual))
+		return false;
+	if (!strcmp(value, other))
+		return true;
+	weft__say_ignored(variable, value, advice);
+	return false;
 }
 
 static void read_environment(void)
@@ -106,8 +99,8 @@ static void read_environment(void)
 		read_stack("weft_program_stack", weft_program_stack);
 	if (stack && *stack)
 		read_stack("WEFT_STACK", stack);
-	read_commit(getenv("WEFT_COMMIT"));
-	read_mmu(getenv("WEFT_MMU"));
+	config.wants_missing = asks_for("WEFT_COMMIT", "signal", "userfaultfd", "say signal or userfaultfd");
+	config.keeps_probes = asks_for("WEFT_MMU", "learn", "signal", "say learn or signal");
 	config.budget = budget ? weft__bytes_in(budget, '\0') : 0;
 	if (budget && !config.budget)
 		weft__say_ignored("WEFT_BUDGET", budget, "say a number of bytes, with K, M or G if you like (512M)");

@@ -448,7 +448,7 @@ struct weft__region *weft__region_search(struct weft__thread *me, unsigned class
 static size_t drop_frames(struct weft__region *region, struct weft__thread *me)
 {
 	struct weft__slot *slot = weft__region_slot(region);
-	char *end = (char *)((uintptr_t)slot & ~(uintptr_t)(WEFT__PAGE - 1));
+	char *end = weft__page_of(slot);
 	size_t bytes = 0;
 
 	if (region->claimed || !deserted(region) || !weft__region_is_idle(region))

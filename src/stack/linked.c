@@ -130,7 +130,7 @@ static bool open_down(struct weft__slot *slot, char *to)
 static bool open_for(struct weft__slot *slot, char *lowest)
 {
 	char *open = open_from(slot);
-	char *page = (char *)((uintptr_t)lowest & ~(uintptr_t)(WEFT__PAGE - 1));
+	char *page = weft__page_of(lowest);
 	size_t step = (size_t)(weft__slot_end(slot) - open);
 	char *to;
 

@@ -520,7 +520,7 @@ uint64_t weft__pool_came(weft_policy_t policy);
 
 /* ---- caller_memory.c: slots in memory of the caller's ------------------------------------------------------------ */
 
-/* What is to be made, and where. */
+/* A caller asks for a stack of this kind in this memory. */
 struct weft__callers_wish {
 	weft_policy_t policy; /* WEFT_DEFAULT_POLICY: what stands for that here */
 	void *memory;

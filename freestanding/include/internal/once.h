@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* In place of src/internal/once.h: the one lock that the core has is for dlopen and weft_set_default beside threads. */
+/* In place of src/internal/once.h: the core has one lock for dlopen and weft_set_default beside threads, and one for
+ * the program's array. */
 #ifndef WEFT_FREESTANDING_ONCE_H
 #define WEFT_FREESTANDING_ONCE_H
 
