@@ -14,53 +14,8 @@
 #include "copy.h"
 
 enum { LIVE = 40, DEEPEST = 30, HALL = 16, POINTS = 6 };
-
-/* ---- the model ------------------------------------------------------------------------------------------------- */
-
-struct model {
-	uint64_t local[DEEPEST + 1];
-	int depth; /* frames above the first */
-	bool over;
-};
-
-static uint64_t mix(uint64_t digest, uint64_t x)
-{
-	return (digest ^ x) * 0x9e3779b97f4a7c15u + (digest >> 29);
-}
-
-static uint64_t digest_of(const struct model *m)
-{
-	uint64_t digest = 1;
-
-	for (int i = m->depth; i >= 0; i--)
-		digest = mix(digest, m->local[i]);
-	return digest;
-}
-
-enum { CALL, RETURN, ADD, TURN, ACTIONS };
-
-static void model_step(struct model *m, uint64_t x)
-{
-	uint64_t *local = &m->local[m->depth];
-
-	switch (x % ACTIONS) {
-	case CALL:
-		if (m->depth < DEEPEST)
-			m->local[++m->depth] = x;
-		break;
-	case RETURN:
-		if (m->depth)
-			m->local[--m->depth] += *local;
-		else
-			m->over = true;
-		break;
-	case ADD:
-		*local += x;
-		break;
-	default:
-		*local = *local << 7 | *local >> 57;
-	}
-}
+enum { MODEL_MOST = DEEPEST, MODEL_CALLS = 1 };
+#include "../frames.h"
 
 /* ---- the real one ---------------------------------------------------------------------------------------------- */
 
@@ -101,7 +56,7 @@ static __attribute__((noinline)) uint64_t run_frame(uint64_t local, struct frame
 
 		x = (uint64_t)weft_suspend(&answer);
 		REQUIRE(answer.frame == &f);
-		switch (x % ACTIONS) {
+		switch (action_of(x)) {
 		case CALL:
 			if (depth < DEEPEST)
 				f.local += run_frame(x, &f, depth + 1);
@@ -111,7 +66,7 @@ static __attribute__((noinline)) uint64_t run_frame(uint64_t local, struct frame
 		case ADD:
 			f.local += x;
 			break;
-		default:
+		case TURN:
 			f.local = f.local << 7 | f.local >> 57;
 		}
 	}
@@ -158,7 +113,8 @@ static void start(struct subject *s, uint64_t x)
 {
 	weft_attr_t attr = {.policy = WEFT_COPY, .name = "subject"};
 
-	*s = (struct subject){.k = weft_create_with(body, (void *)x, &attr), .model = {.local = {x}}};
+	*s = (struct subject){.k = weft_create_with(body, (void *)x, &attr),
+			      .model = {.local = {x}, .deepest = DEEPEST}};
 	(void)refused(!s->k, errno);
 }
 
@@ -354,7 +310,7 @@ static void step(struct subject *all, uint64_t *state, const struct plan *plan)
 		weft_reset(s->k, body, (void *)x);
 		s->at = NULL;
 		s->points = 0;
-		s->model = (struct model){.local = {x}};
+		s->model = (struct model){.local = {x}, .deepest = DEEPEST};
 		return;
 	case 7:
 	case 8:

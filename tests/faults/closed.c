@@ -244,7 +244,7 @@ static unsigned below(unsigned n)
 	return (unsigned)(random_state >> 33) % n;
 }
 
-/* What the model knows: how many pages each coroutine has touched at least since it was made. */
+/* The model knows how many pages each coroutine has touched at least since it was made. */
 static struct stack {
 	weft_coro_t *k;
 	long pages;

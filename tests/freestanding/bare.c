@@ -12,7 +12,8 @@
 
 #include "require.h"
 
-enum { STACKS = 7, EACH = 8192 };
+enum { STACKS = 7, EACH = 8192, DEEP_BYTES = 256 };
+#include "deep.h"
 
 static char array[STACKS * EACH + 100], single[WEFT_MEMORY_BYTES(6000)];
 
@@ -278,18 +279,6 @@ static void cleanups(void)
 }
 
 /* ---- what ends the program -------------------------------------------------------------------------------------- */
-
-static __attribute__((noinline)) int deep(int n)
-{
-	char frame[256];
-	int below;
-
-	memset(frame, n, sizeof frame);
-	__asm__ volatile("" : : "r"(frame) : "memory");
-	below = n ? deep(n - 1) : 0;
-	__asm__ volatile("" : : "r"(frame) : "memory");
-	return below + frame[0];
-}
 
 static void *overflows(void *n)
 {

@@ -198,7 +198,7 @@ static void *stores(void *unused)
 	or_fail(weft_rename("file", "directory/file"));
 	or_fail(weft_ftruncate(fd.fd, 9000));
 	or_fail(weft_unlink("directory/file"));
-	/* What cannot be stored is not lost in silence. */
+	/* The watcher loses no change in silence for which there is no memory. */
 	while (!(told = weft_file_watch_next_until(&watch, &change, 0)))
 		if (!strcmp(change.name, "directory") || change.events == IN_Q_OVERFLOW)
 			return unused;

@@ -17,7 +17,8 @@
 
 #include "require.h"
 
-enum { PAGE = 4096, BYTES = 64 * 1024 };
+enum { PAGE = 4096, BYTES = 64 * 1024, DEEP_BYTES = 1024 };
+#include "deep.h"
 
 static _Alignas(PAGE) char memory[BYTES];
 
@@ -28,19 +29,6 @@ static void *counts(void *argument)
 	for (int i = 0; i < 3; i++)
 		argument = weft_suspend(argument);
 	return argument;
-}
-
-/* How deep it may go is for the caller to know: each call takes some 1100 bytes. */
-static __attribute__((noinline)) int deep(int n)
-{
-	char frame[1024];
-	int below;
-
-	memset(frame, n, sizeof frame);
-	__asm__ volatile("" : : "r"(frame) : "memory");
-	below = n ? deep(n - 1) : 0;
-	__asm__ volatile("" : : "r"(frame) : "memory");
-	return below + frame[0];
 }
 
 static void *goes_deep(void *argument)
@@ -86,7 +74,7 @@ static const weft_policy_t policies[] = {WEFT_FIXED,	 WEFT_OVERCOMMIT, WEFT_COMM
 	for (unsigned i_ = 0; i_ < sizeof policies / sizeof *policies; i_++)                                           \
 		for (weft_policy_t policy = policies[i_]; policy; policy = WEFT_DEFAULT_POLICY)
 
-/* What weft_memory_size says is enough at every address; and at some address a cache line less is not. */
+/* The size of weft_memory_size is enough at every address; and at some address a cache line less is not. */
 static void sizes_of(weft_attr_t attr)
 {
 	size_t least = weft_memory_size(&attr, 0), want = weft_memory_size(&attr, 20000);

@@ -25,54 +25,8 @@ enum { POLICIES = 3, HOSTED = 0 };
 enum { POLICIES = 7, HOSTED = 1 };
 #endif
 enum { PLACES = 20, ROOM = 96 * 1024, RED = 512, DEEPEST = 120, FRAME = 600 };
-
-/* ---- the model -------------------------------------------------------------------------------------------------- */
-
-struct model {
-	uint64_t local[DEEPEST + 1];
-	int depth, deepest;
-	bool over;
-};
-
-static uint64_t mix(uint64_t digest, uint64_t x)
-{
-	return (digest ^ x) * 0x9e3779b97f4a7c15u + (digest >> 29);
-}
-
-static uint64_t digest_of(const struct model *m)
-{
-	uint64_t digest = 1;
-
-	for (int i = m->depth; i >= 0; i--)
-		digest = mix(digest, m->local[i]);
-	return digest;
-}
-
-enum { CALL, CALL_AGAIN, RETURN, ADD, TURN, ACTIONS };
-
-static void model_step(struct model *m, uint64_t x)
-{
-	uint64_t *local = &m->local[m->depth];
-
-	switch (x % ACTIONS) {
-	case CALL:
-	case CALL_AGAIN:
-		if (m->depth < m->deepest)
-			m->local[++m->depth] = x;
-		break;
-	case RETURN:
-		if (m->depth)
-			m->local[--m->depth] += *local;
-		else
-			m->over = true;
-		break;
-	case ADD:
-		*local += x;
-		break;
-	default:
-		*local = *local << 7 | *local >> 57;
-	}
-}
+enum { MODEL_MOST = DEEPEST, MODEL_CALLS = 2 };
+#include "frames.h"
 
 /* ---- the real one ----------------------------------------------------------------------------------------------- */
 
@@ -114,9 +68,8 @@ static __attribute__((noinline)) uint64_t call(struct start *start, struct frame
 	memset(f.room, (int)(uintptr_t)&f, sizeof f.room);
 	for (;;) {
 		x = ask(start, &f);
-		switch (x % ACTIONS) {
+		switch (action_of(x)) {
 		case CALL:
-		case CALL_AGAIN:
 			if (depth < start->deepest)
 				f.local += call(start, &f, x, depth + 1);
 			break;
@@ -125,7 +78,7 @@ static __attribute__((noinline)) uint64_t call(struct start *start, struct frame
 		case ADD:
 			f.local += x;
 			break;
-		default:
+		case TURN:
 			f.local = f.local << 7 | f.local >> 57;
 		}
 	}
