@@ -50,20 +50,6 @@ static struct end *make_end(int in, int out)
 	return e;
 }
 
-static int listen_here(int *port, int type)
-{
-	struct sockaddr_in at = {.sin_family = AF_INET};
-	socklen_t size = sizeof(at);
-	int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
-
-	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	must(fd >= 0 && !bind(fd, (struct sockaddr *)&at, size), "bind");
-	must(type == SOCK_DGRAM || !listen(fd, SOMAXCONN), "listen");
-	getsockname(fd, (struct sockaddr *)&at, &size);
-	*port = ntohs(at.sin_port);
-	return fd;
-}
-
 static void make_pair(bool tcp, int to[2], int back[2], int mode)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET};
@@ -73,7 +59,7 @@ static void make_pair(bool tcp, int to[2], int back[2], int mode)
 		must(!pipe2(to, O_CLOEXEC | mode) && !pipe2(back, O_CLOEXEC | mode), "pipe2");
 		return;
 	}
-	door = listen_here(&port, SOCK_STREAM);
+	door = io_listen(&port, SOCK_STREAM);
 	at.sin_port = htons((uint16_t)port);
 	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	here = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -521,7 +507,7 @@ static int serve(int argc, char **argv)
 	int port;
 
 	io_raise_limit();
-	listener = listen_here(&port, SOCK_STREAM);
+	listener = io_listen(&port, SOCK_STREAM);
 	trips = -1;
 	if (lab_is(argc, argv, "case", "late"))
 		must(!pthread_create(&thread, NULL, computes, NULL), "pthread_create");
@@ -533,7 +519,7 @@ static int serve(int argc, char **argv)
 
 static int datagrams(int argc, char **argv)
 {
-	int port, fd = listen_here(&port, SOCK_DGRAM);
+	int port, fd = io_listen(&port, SOCK_DGRAM);
 
 	io_start_load(argc, argv, port);
 	serve_datagrams(fd, (unsigned)lab_number(argc, argv, "batch", 1));

@@ -28,6 +28,23 @@ static inline void io_raise_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* A socket at a free port of 127.0.0.1. */
+static inline int io_listen(int *port, int type)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET};
+	socklen_t size = sizeof(at);
+	int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
+
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&at, size))
+		lab_die("bind");
+	if (type != SOCK_DGRAM && listen(fd, SOMAXCONN))
+		lab_die("listen");
+	getsockname(fd, (struct sockaddr *)&at, &size);
+	*port = ntohs(at.sin_port);
+	return fd;
+}
+
 static void *io_end_with(void *child)
 {
 	int status = 0;
