@@ -82,6 +82,8 @@ class Builder:
         self.libraries = [Path(library_folder, "libweft-rt.a"), Path(library_folder, "libweft.a")]
         self.posix = Path(library_folder, "libweft-posix.so")
         self.activity = Path(library_folder, "libweft-activity.a")
+        self.http = Path(library_folder, "libweft-http.a")
+        self.llhttp = self.source / "build" / "packages" / "llhttp"
         self.libexec = Path(library_folder, "libexec", "weft")
         self.folder = Path(folder)
         self.roots = [self.lab, *map(Path, extra_folders)]
@@ -154,6 +156,14 @@ class Builder:
         if contender.activities:
             linking.append(str(self.activity))
             tools = [*tools, plugin, self.activity]
+        if contender.llhttp:
+            parser = self._llhttp()
+            compiling.append(f"-I{self.llhttp / 'include'}")
+            linking += ["-O2", f"-I{self.llhttp / 'include'}", *map(str, parser)]
+            tools = [*tools, *parser]
+        if contender.http:
+            linking.append(str(self._http()))
+            tools = [*tools, self.http]
         if not cxx:
             linking += self._weft()
         linking += [f"-l{name}" for name in contender.libraries]
@@ -168,6 +178,19 @@ class Builder:
             self._call(command, source, contender)
         Path(f"{output}.command").write_text(shlex.join(compiling + linking))
         return output
+
+    def _llhttp(self):
+        """The C files of the HTTP parser."""
+        files = [self.llhttp / "src" / name for name in ("llhttp.c", "api.c", "http.c")]
+        absent = next((path for path in (self.llhttp / "include" / "llhttp.h", *files) if not path.exists()), None)
+        if absent:
+            raise Unavailable(f"not here: the sources of llhttp ({absent.relative_to(self.source)} is missing)")
+        return files
+
+    def _http(self):
+        if not self.http.exists():
+            raise Unavailable(f"{self.http.name} was not built: it needs the sources of llhttp in {self.llhttp.relative_to(self.source)}")
+        return self.http
 
     def _weft(self):
         return [*map(str, self.libraries), "-pthread", "-Wl,--export-dynamic-symbol=weft.effect.*"]

@@ -32,7 +32,7 @@ CASE_KEYS = set(INHERITED) | {"id", "name", "title", "about", "expect", "needs_m
 EXPERIMENT_KEYS = set(INHERITED) | {"id", "order", "title", "source", "about", "case", "contender", "plot", "x",
                                     "x_title"}
 CONTENDER_KEYS = {"title", "kind", "program", "args", "defines", "libraries", "get", "policies", "instrumentation", "env", "posix",
-                  "activities", "flags"}
+                  "activities", "flags", "http", "llhttp"}
 
 
 class DescriptionError(Exception):
@@ -57,6 +57,8 @@ class Contender:
     activities: bool = False  # compiled by clang with the pass of tools/activities
     flags: list = field(default_factory=list)  # more for the compiler and the linker
     posix: bool = False  # linked with libweft-posix.so: other libraries' calls suspend tasks
+    http: bool = False  # linked with libweft-http.a
+    llhttp: bool = False  # compiled with the sources of the parser llhttp
     helper: "Contender | None" = None  # a program that it starts: it gets the path as helper=PATH
     # The rest is for programs that use a checkout of the user's (peers.py).
     recipe: "object | None" = None  # build.Recipe: commands that make the program
@@ -222,6 +224,8 @@ def _contenders(name, table, case, policies):
         "get": table.get("get", ""),
         "env": table.get("env", {}),
         "posix": table.get("posix", False),
+        "http": table.get("http", False),
+        "llhttp": table.get("llhttp", False),
         "activities": table.get("activities", False),
         "flags": table.get("flags", []),
         "helper": _helper(case),
