@@ -893,6 +893,9 @@ func main() {
 		"c10m": func(n int64) answer { return c10m(n, number("live", 10000)) },
 	}
 	run, ok := cases[text("case")]
+	if text("with") == "http" {
+		run, ok = httpServer, true
+	}
 	if !ok {
 		fmt.Fprintln(os.Stderr, "no such case")
 		os.Exit(2)

@@ -100,13 +100,19 @@ fn start_load(port: u16) {
     std::thread::spawn(move || exit(load.wait().ok().and_then(|status| status.code()).unwrap_or(2)));
 }
 
-async fn server() -> Answer {
+/// Listens, and starts the load generator.
+pub fn open_door() -> TcpListener {
     raise_limit();
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.bind("127.0.0.1:0".parse().expect("an address")).expect("a port");
     // As many as the others ask for: with tokio's own 1024 some of a thousand clients wait a second to try again.
     let door = socket.listen(libc::SOMAXCONN as u32).expect("a listener");
     start_load(door.local_addr().expect("an address").port());
+    door
+}
+
+async fn server() -> Answer {
+    let door = open_door();
     loop {
         let (connection, _) = door.accept().await.expect("a connection");
         spawn(serve(connection));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The lab's programs of tasks, on tokio and on may. `lab-tasks with=tokio|may case=NAME n=COUNT workers=W`; the protocol is
+//! The lab's programs of tasks, on tokio, hyper and may. `lab-tasks with=tokio|tokio-io|hyper|may case=NAME n=COUNT workers=W`; the protocol is
 //! that of impl/lab.h.
 
+mod http_on_hyper;
 mod io_on_tokio;
 mod on_may;
 mod on_tokio;
@@ -151,6 +152,7 @@ fn main() {
     let answer = match parameter("with").as_deref() {
         Some("tokio") => on_tokio::run(&case, params),
         Some("tokio-io") => io_on_tokio::run(&case, params),
+        Some("hyper") => http_on_hyper::run(params),
         Some("may") => on_may::run(&case, params),
         _ => None,
     };
