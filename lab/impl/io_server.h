@@ -54,26 +54,40 @@ static void *io_end_with(void *child)
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 2);
 }
 
-/* The load generator gets the server's own parameters, and the port. */
+/* The arguments of the load generator: the server's own, and the port. Its path is the parameter `helper`. */
+static inline char **io_load_arguments(int argc, char **argv, int port)
+{
+	char **its = (char **)calloc((size_t)argc + 2, sizeof(*its)), *place = (char *)malloc(32);
+
+	if (!lab_text(argc, argv, "helper") || !its || !place)
+		lab_die("no load generator: helper=PATH");
+	snprintf(place, 32, "port=%d", port);
+	memcpy(its, argv, (size_t)argc * sizeof(*its));
+	its[argc] = place;
+	return its;
+}
+
+/* Call this in a child of the server. */
+static inline void io_become_load(int argc, char **argv, char **its)
+{
+	const char *load = lab_text(argc, argv, "helper");
+
+	execv(load, its);
+	lab_die(load);
+}
+
 static inline void io_start_load(int argc, char **argv, int port)
 {
-	char place[32], **its = (char **)calloc((size_t)argc + 2, sizeof(*its));
-	const char *load = lab_text(argc, argv, "helper");
+	char **its = io_load_arguments(argc, argv, port);
 	pthread_t thread;
 	pid_t child;
 
-	if (!load || !its)
-		lab_die("no load generator: helper=PATH");
-	snprintf(place, sizeof(place), "port=%d", port);
-	memcpy(its, argv, (size_t)argc * sizeof(*its));
-	its[argc] = place;
 	child = fork();
-	if (!child) {
-		execv(load, its);
-		lab_die(load);
-	}
+	if (!child)
+		io_become_load(argc, argv, its);
 	if (child < 0 || pthread_create(&thread, NULL, io_end_with, (void *)(intptr_t)child))
 		lab_die("the load generator");
+	free(its[argc]);
 	free(its);
 }
 

@@ -137,6 +137,8 @@ class Builder:
     # ---- C and C++ --------------------------------------------------------------------------------------------
 
     def _compile(self, source, contender):
+        if contender.tool and not find_tool(contender.tool):
+            raise Unavailable(contender.get or f"{contender.tool} is not in PATH")
         cxx = source.suffix == ".cpp"
         compiler = self.cxx if cxx else self.cc
         activity = []

@@ -32,7 +32,7 @@ CASE_KEYS = set(INHERITED) | {"id", "name", "title", "about", "expect", "needs_m
 EXPERIMENT_KEYS = set(INHERITED) | {"id", "order", "title", "source", "about", "case", "contender", "plot", "x",
                                     "x_title"}
 CONTENDER_KEYS = {"title", "kind", "program", "args", "defines", "libraries", "get", "policies", "instrumentation", "env", "posix",
-                  "activities", "flags", "http", "llhttp"}
+                  "activities", "flags", "http", "llhttp", "tool"}
 
 
 class DescriptionError(Exception):
@@ -59,6 +59,7 @@ class Contender:
     posix: bool = False  # linked with libweft-posix.so: other libraries' calls suspend tasks
     http: bool = False  # linked with libweft-http.a
     llhttp: bool = False  # compiled with the sources of the parser llhttp
+    tool: str = ""  # a command that the program runs
     helper: "Contender | None" = None  # a program that it starts: it gets the path as helper=PATH
     # The rest is for programs that use a checkout of the user's (peers.py).
     recipe: "object | None" = None  # build.Recipe: commands that make the program
@@ -226,6 +227,7 @@ def _contenders(name, table, case, policies):
         "posix": table.get("posix", False),
         "http": table.get("http", False),
         "llhttp": table.get("llhttp", False),
+        "tool": table.get("tool", ""),
         "activities": table.get("activities", False),
         "flags": table.get("flags", []),
         "helper": _helper(case),

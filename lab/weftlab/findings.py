@@ -5,7 +5,8 @@ from . import machine
 
 SHORT = {"limit-jmp": "hand-written switch", "limit-callret": "hand-written, call/ret", "cxx20": "C++20",
          "boost": "Boost.Context", "go": "Go", "c": "plain C", "longjmp": "setjmp and longjmp", "ring": "C++20, in turns",
-         "loop": "C++20, round robin", "fiber": "Boost.Fiber", "asio": "Boost.Asio", "bare/overcommit": "a bare resume and yield"}
+         "loop": "C++20, round robin", "fiber": "Boost.Fiber", "asio": "Boost.Asio", "raw-ring": "hand-written, io_uring",
+         "bare/overcommit": "a bare resume and yield"}
 
 
 def of(table, entries, size):

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Experiment B3 on nginx. This process starts the load generator, then becomes nginx: one process without a master, so
+ * the load generator measures the process that serves. nginx inherits the listening socket (NGINX=descriptor), so
+ * clients can connect before it runs. It does not wait for the load generator, so a second child does, and stops it.
+ */
+#define _GNU_SOURCE
+#include "io_server.h"
+#include "http_text.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+static const char configuration[] = "daemon off;\n"
+				    "master_process off;\n"
+				    "pid %1$s/pid;\n"
+				    "error_log %1$s/error.log;\n"
+				    "events { worker_connections 12000; }\n"
+				    "http {\n"
+				    "  access_log off;\n"
+				    "  keepalive_requests 1000000000;\n"
+				    "  client_body_temp_path %1$s/body;\n"
+				    "  proxy_temp_path %1$s/proxy;\n"
+				    "  fastcgi_temp_path %1$s/fastcgi;\n"
+				    "  uwsgi_temp_path %1$s/uwsgi;\n"
+				    "  scgi_temp_path %1$s/scgi;\n"
+				    "  server {\n"
+				    "    listen 127.0.0.1:%2$d;\n"
+				    "    location / { default_type text/plain; return 200 \"%3$s\"; }\n"
+				    "  }\n"
+				    "}\n";
+
+static void must(bool well, const char *what)
+{
+	if (!well)
+		lab_die(what);
+}
+
+static void write_configuration(const char *folder, int port)
+{
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/nginx.conf", folder);
+	file = fopen(path, "w");
+	must(file && fprintf(file, configuration, folder, port, http_body) > 0 && !fclose(file), path);
+}
+
+/* The end of the pipe `alive` is reached when the load generator, which holds its other end, has ended. */
+static void stop_afterwards(int alive, const char *folder)
+{
+	pid_t server = getppid();
+	char byte;
+
+	while (read(alive, &byte, 1) < 0 && errno == EINTR)
+		;
+	kill(server, SIGQUIT);
+	execlp("rm", "rm", "-rf", "--", folder, NULL);
+	lab_die("rm");
+}
+
+int main(int argc, char **argv)
+{
+	char folder[] = "/tmp/weft-lab-XXXXXX", path[64], inherited[16];
+	int port, alive[2], listener = io_listen(&port, SOCK_STREAM);
+
+	io_raise_limit();
+	must(mkdtemp(folder) && !pipe(alive), folder);
+	write_configuration(folder, port);
+	if (!fork()) {
+		close(alive[0]);
+		close(listener);
+		io_become_load(argc, argv, io_load_arguments(argc, argv, port));
+	}
+	close(alive[1]);
+	if (!fork()) {
+		close(listener);
+		stop_afterwards(alive[0], folder);
+	}
+	fcntl(listener, F_SETFD, 0);
+	snprintf(inherited, sizeof(inherited), "%d;", listener);
+	setenv("NGINX", inherited, 1);
+	snprintf(path, sizeof(path), "%s/nginx.conf", folder);
+	execlp("nginx", "nginx", "-p", folder, "-c", path, NULL);
+	lab_die("nginx");
+}
