@@ -200,7 +200,6 @@ static void idle_memory(struct load *l)
 
 	l->connections = 1;
 	open_all(l);
-	usleep((useconds_t)l->ms * 1000);
 	before = load_server_bytes();
 	l->connections = connections;
 	load_start();

@@ -35,7 +35,7 @@ from weftlab import build, describe, machine, measure, plot, schema, targets  # 
 KNOWN = {"countdown": "0", "fibonacci_recursive": "5", "product_early": "0", "iterator": "15", "generator": "57",
          "parsing_dollars": "55", "resume_nontail": "37", "handler_sieve": "17"}
 MULTI_SHOT = {"nqueens": "10", "tree_explore": "946", "triples": "779312"}  # on copied stacks only
-EXPERIMENTS = {"micro", "A1", "A2", "A3", "A4", "A5", "B1", "B2", "B4", "B5", "B6", "io", "sched", "throw", "C1", "C2", "C3",
+EXPERIMENTS = {"micro", "A1", "A2", "A3", "A4", "A5", "B1", "B2", "B3", "B4", "B5", "B6", "io", "sched", "throw", "C1", "C2", "C3",
                "c10m", "D1", "D1t", "D2", "D2t", "D3", "D3t", "E"}
 # The policies that the header names: each must take part.
 POLICIES = set(re.findall(r'/\*\*< "([a-z]+)":', (SOURCE / "include/weft/stack.h").read_text()))
@@ -45,6 +45,7 @@ INSTRUMENTS = platform.machine() == "x86_64" and any((SOURCE / "tools/as").glob(
 ACTIVITIES = next((version for version in (22, 21, 20, 19) if shutil.which(f"clang-{version}") and
                    any((root / f"usr/lib/llvm-{version}/include/llvm/Passes/PassBuilder.h").exists()
                        for root in (pathlib.Path("/"), SOURCE / f"build/packages/llvm-{version}"))), None)
+PARSER = (SOURCE / "build/packages/llhttp/include/llhttp.h").exists()  # the sources of llhttp
 SCREENS = 120  # lines that a run may print
 failures = 0
 
@@ -190,12 +191,13 @@ def uninstrumented(env):
 
 def may_be_missing(row):
     """Peers; policies that the library does not have; those that need instrumentation where compilers have none; activities where no
-    clang compiles them."""
+    clang compiles them; HTTP servers without the sources of the parser."""
     policy = row["policy"]
     unsplit = (policy in INSTRUMENTED or row["contender"].startswith("split/")) and not INSTRUMENTS
     ring = row["contender"] == "raw-ring" or row["contender"].split("/")[0] in ("uring", "small-uring")
     uncompiled = not ACTIVITIES and "needs clang and its headers" in (row.get("error") or "")
-    return row["kind"] == "peer" or ring or uncompiled or (policy is not None and (policy not in POLICIES or unsplit))
+    parserless = not PARSER and "llhttp" in (row.get("error") or "")
+    return row["kind"] == "peer" or ring or uncompiled or parserless or (policy is not None and (policy not in POLICIES or unsplit))
 
 
 def one_policy(env):
