@@ -12,8 +12,15 @@ set(weft_package ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME weft-development)
 install(DIRECTORY include/weft/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(DIRECTORY include/compat/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/compat FILES_MATCHING PATTERN "*.h")
+set(weft_pc_packages weft weft-static weft-rt weft-rt-static weft-activity weft-activity-static weft-posix)
+set(weft_optional_targets)
+if(WEFT_HAS_HTTP)
+	set(weft_optional_targets weft_http)
+	list(APPEND weft_pc_packages weft-http)
+endif()
 install(
 	TARGETS weft weft_shared weft_rt weft_rt_shared weft_activity weft_activity_shared weft_posix weft_headers weft_compat
+		${weft_optional_targets}
 	EXPORT weft
 	LIBRARY COMPONENT weft-runtime NAMELINK_COMPONENT weft-development)
 
@@ -37,7 +44,7 @@ set(weft_pc_dir ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig)
 weft_relative_path(${weft_pc_dir} ${CMAKE_INSTALL_FULL_LIBDIR} weft_pc_to_lib)
 weft_relative_path(${weft_pc_dir} ${CMAKE_INSTALL_FULL_INCLUDEDIR} weft_pc_to_include)
 weft_relative_path(${weft_pc_dir} ${CMAKE_INSTALL_FULL_LIBEXECDIR}/weft weft_pc_to_libexec)
-foreach(package weft weft-static weft-rt weft-rt-static weft-activity weft-activity-static weft-posix)
+foreach(package IN LISTS weft_pc_packages)
 	string(REPLACE -static "" library ${package})
 	set(weft_pc_library -l${library})
 	set(weft_pc_requires)
@@ -46,6 +53,9 @@ foreach(package weft weft-static weft-rt weft-rt-static weft-activity weft-activ
 	endif()
 	if(package STREQUAL weft-posix)
 		set(weft_pc_library "-Wl,-u,weft__posix_begin -Wl,--push-state,--no-as-needed -lweft-posix -Wl,--pop-state")
+	elseif(package STREQUAL weft-http) # static alone: it stands on the static libraries
+		set(weft_pc_library -l:libweft-http.a)
+		set(weft_pc_requires weft-rt-static)
 	elseif(package MATCHES rt)
 		string(REPLACE -rt "" weft_pc_requires ${package})
 	elseif(package MATCHES activity)

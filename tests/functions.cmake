@@ -43,7 +43,7 @@ file(
 	GLOB weft_library_sources
 	CONFIGURE_DEPENDS ${weft_root}/src/*/*.c ${weft_root}/src/arch/*.S)
 # Activities have tests of their own, which name these sources.
-list(FILTER weft_library_sources EXCLUDE REGEX /src/activity/)
+list(FILTER weft_library_sources EXCLUDE REGEX "/src/(activity|http)/")
 # All that programs without tasks have of it: half of the work of compilers.
 set(weft_core_sources ${weft_library_sources})
 list(FILTER weft_core_sources EXCLUDE REGEX "/src/(sched|sync|io)/")

@@ -230,6 +230,20 @@ find_compiler()
 	compiler=("$1")
 }
 
+# libweft-http.a, if a source asks for its header. Without llhttp it cannot be built, which is said, and the linker names what is missing.
+build_http()
+{
+	local source asks=''
+
+	for source in "${sources[@]}"; do
+		[[ ! -f $source ]] || ! grep -qs 'weft/http\.h' -- "$source" || asks=yes
+	done
+	[[ $asks ]] || return 0
+	# shellcheck source=tools/driver/packages.bash
+	. "$driver/packages.bash" || exit 70
+	want_llhttp && build_library weft_http release
+}
+
 # Where the library is; in the source tree, up to date. A sanitized program takes the same one: its headers tell the
 # sanitizer all it needs. Sets `library_dir`.
 find_library()
@@ -238,6 +252,7 @@ find_library()
 		# shellcheck source=tools/driver/build.bash
 		. "$driver/build.bash" || exit 70
 		build_library "$library" release
+		build_http
 		return
 	fi
 	library_dir=$share/$layout_lib
@@ -340,6 +355,7 @@ surround()
 	if [[ $activities ]]; then
 		if [[ $library == weft ]]; then after+=("$library_dir/libweft-activity.a"); else after+=(-lweft-activity -lweft-rt); fi
 	fi
+	[[ ! -e $library_dir/libweft-http.a ]] || after+=("$library_dir/libweft-http.a")
 	if [[ $exports ]]; then
 		after+=("-Wl,--whole-archive" "$library_dir/libweft-rt.a" "$library_dir/libweft.a" "-Wl,--no-whole-archive")
 	else

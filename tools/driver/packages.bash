@@ -23,6 +23,7 @@ libcmocka-dev header:cmocka.h
 clang-16|clang cmd:clang-16|clang|clang-17|clang-18|clang-19|clang-20|clang-21|clang-22
 clang-format-16 cmd:clang-format-16
 shellcheck cmd:shellcheck
+python3-pip cmd:pip3
 '
 packages_full='
 make cmd:make
@@ -264,5 +265,34 @@ want_unpacked()
 		reason=$(apt_reason)
 	fi
 	say "not here: ${packages[*]} ($reason)"
+	return 1
+}
+
+# llhttp, the parser of weft/http.h: C sources that no package of Debian 12 has in a version that is strict enough. A release travels in
+# the source of httptools, a Python package; pip checks its hash.
+llhttp_package='httptools==0.6.4 --hash=sha256:4e93eee4add6493b59a5c514da98c939b244fce4a0d8879cd3f466562f4b7d5c'
+
+# unpack_llhttp DIRECTORY
+unpack_llhttp()
+(
+	rm -rf -- "$1" "$1.new" && mkdir -p "$1.new" && cd "$1.new" || exit
+	trap 'rm -rf -- "$1.new"' EXIT
+	printf '%s\n' "$llhttp_package" >requirements
+	pip3 --quiet download --no-deps --no-binary :all: --require-hashes --requirement requirements || exit
+	tar -xzf httptools-*.tar.gz --strip-components=3 --wildcards '*/vendor/llhttp/*' && rm -f -- requirements httptools-* && cd .. &&
+		mv -- "$1.new" "$1"
+)
+
+# want_llhttp: no root is needed, if pip is there. Fails, and says so, if it cannot be had.
+want_llhttp()
+{
+	local where=$root/build/packages/llhttp reason='left alone: --no-install'
+
+	[[ ! -d $where ]] && ! is_there header:llhttp.h || return 0
+	if [[ $may_install != no ]]; then
+		progress 'unpacking llhttp below build/packages' unpack_llhttp "$where" && return
+		reason='pip cannot fetch it; a Debian package is python3-pip'
+	fi
+	say "not here: llhttp ($reason), so weft/http.h is left out"
 	return 1
 }

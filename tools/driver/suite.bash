@@ -102,6 +102,7 @@ weft_test()
 	mkdir -p "$root/build" 2>/dev/null && [[ -w $root/build ]] || die 2 "cannot write to $root/build: the tests are built there"
 	need_packages "'weft test'" core python
 	want_packages "'weft test'" test
+	want_llhttp
 	if [[ $full ]]; then
 		want_packages "'weft test --full'" full lab clang
 		for name in postgres redis browser llvm-22 opt-22; do
@@ -142,6 +143,7 @@ weft_lab()
 	need_packages "'weft lab'" core lab
 	# shellcheck source=tools/driver/build.bash
 	. "$driver/build.bash" || exit 70
+	! want_llhttp || build_library weft_http release
 	build_library weft release
 	build_library weft_instrumentation release
 	build_library weft_posix release

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The state of a connection and of its current exchange.
+ *
+ * The buffer `in` holds, at any time,
+ *
+ *   0 … head … head_end … parsed … filled … capacity
+ *       |request's head| body  | not yet |
+ *                              | parsed  |
+ *
+ * The head stays in place from the moment when the handler is called until it returns, because the handler has pieces
+ * of it. Body data are read behind it, or, if less than MIN_ROOM bytes are left there, into a buffer of their own.
+ * Header fields are offsets from `head`, so that the buffer may move while a head is still incomplete.
+ */
+#ifndef HTTP_EXCHANGE_H
+#define HTTP_EXCHANGE_H
+
+#include <llhttp.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <weft/http.h>
+#include <weft/sync.h>
+
+enum {
+	IN_SIZE = 4096,	       /* of the buffer for requests, which grows with a head that does not fit */
+	OUT_SIZE = 4096,       /* of the buffer for responses */
+	MIN_ROOM = 1024,       /* behind a head, for body data */
+	FIELDS_SIZE = 512,     /* of response fields, before memory is allocated for them */
+	FEW_HEADERS = 32,      /* that need no memory of their own */
+	TRAILER_MOST = 4096,   /* bytes of a request's trailer */
+	PARAMS_MOST = 8,       /* of a route */
+	DRAIN_MOST = 1 << 18,  /* bytes of a body that the handler did not read, before the connection is closed */
+	PART_MOST = 1 << 16,   /* bytes that the peer must accept in config.write_time */
+	PIECE_MOST = 1 << 30,  /* bytes of a chunk */
+	SLOT_LENGTH = 28,      /* of the field that says how a body is framed */
+	CHUNK_HEAD = 10,       /* eight digits and CRLF */
+	HOLD_TIME = 250000000, /* nanoseconds for which a silent connection keeps its buffers */
+};
+
+struct text {
+	char *data;
+	size_t length, capacity;
+};
+
+struct field {
+	uint32_t name, name_length, value, value_length;
+};
+
+struct param {
+	const char *name;
+	weft_http_text_t value;
+};
+
+/* The memory that only an active connection has. */
+struct buffers {
+	char *in, *own_body; /* in == first, or allocated; own_body: NULL or allocated */
+	size_t capacity;
+	size_t head, head_end, parsed, filled;
+	size_t body, body_end;	    /* decoded data that the handler has not read yet, in the body's buffer */
+	struct field *fields;	    /* == few, or allocated */
+	unsigned count, trailer_at; /* fields of the head and the trailer; the index of the trailer's first one */
+	unsigned field_room;
+	bool in_value;
+	struct text trailer;  /* a copy: body data are overwritten */
+	struct text answer;   /* response fields that the handler added */
+	struct text trailers; /* response trailer fields */
+	struct text out;
+	char *decoded; /* the path, if it had to be decoded */
+	struct param params[PARAMS_MOST];
+	bool peer_known;
+	weft_address_t peer;
+	struct field few[FEW_HEADERS];
+	char answer_few[FIELDS_SIZE];
+	char first[IN_SIZE], first_out[OUT_SIZE];
+};
+
+enum body_state { BODY_NONE, BODY_MORE, BODY_DONE };
+enum framing { UNFRAMED, BY_LENGTH, BY_CHUNKS, BY_CLOSE };
+
+struct weft_http {
+	weft_http_server_t *server;
+	struct buffers *b; /* NULL: idle */
+	struct weft_http *previous, *next;
+	int fd;
+	_Atomic bool idle; /* between two requests: weft_http_stop may end the connection */
+	bool keep;	   /* the connection goes on after this exchange */
+	bool simulated;	   /* weft_io_backend() is */
+	bool lost;	   /* nothing can be written any more */
+	bool unread;	   /* the peer may still send: a close would reset the connection under the response */
+
+	/* The request. */
+	bool began, head_done, complete, chunked, expects;
+	bool first_piece; /* body data that come next follow the head in the buffer */
+	int failed;	  /* 0, or the status that answers a request that is refused */
+	enum body_state body_state;
+	int body_error;
+	uint64_t begun, body_length, extensions; /* body_length: that was announced; bytes of chunks' extensions */
+	struct field target;			 /* name: offset from head; name_length */
+	weft_http_text_t path, query;
+	unsigned param_count;
+
+	/* The response. */
+	int status;
+	bool head_only; /* HEAD: no body is sent */
+	bool streaming; /* the framing is decided */
+	bool finished;	/* the response is complete */
+	enum framing framing;
+	uint64_t length, written;      /* announced, WEFT_NEVER: not; bytes that the handler wrote */
+	size_t head_at, slot, body_at; /* in `out`: where the response begins, its framing field, its body */
+
+	uint64_t received, sent; /* bytes of bodies, for the log */
+	weft_scope_t *scope;	 /* of the connection's task */
+	llhttp_t parser;
+};
+
+struct route;
+
+struct weft_http_server {
+	weft_http_config_t config;
+	struct route *routes, **last;
+	weft_mutex_t lock;	       /* protects the two lists */
+	struct weft_http *connections; /* that are open */
+	struct serving *listeners;     /* calls of weft_http_serve */
+	_Atomic bool stopping, forced;
+	weft_group_t open;
+	weft_sem_t room; /* for connections, if they are limited */
+	_Atomic uint64_t accepted, connected, statuses[6], received, sent;
+};
+
+/* request.c */
+void weft__http_parser_init(llhttp_t *parser);
+/* Reads until a head is complete: 1; 0: the connection has ended, x->failed says how to answer. */
+int weft__http_read_head(weft_http_t *x);
+/* Checks the head that was read. 0, or the status that refuses it. */
+int weft__http_check_head(weft_http_t *x);
+/* Reads what the handler left of the body. False: too much is left, the connection must be closed. */
+bool weft__http_drain(weft_http_t *x);
+/* Prepares for the next request; keeps bytes that were received behind this one. */
+void weft__http_next(weft_http_t *x);
+bool weft__http_take_buffers(weft_http_t *x);
+void weft__http_drop_buffers(weft_http_t *x);
+
+/* response.c */
+void weft__http_answer(weft_http_t *x, int status);
+/* Completes the response after the handler. */
+void weft__http_finish(weft_http_t *x);
+/* Sends what is buffered. 0, or a negative errno, and the connection is lost. */
+int weft__http_send(weft_http_t *x);
+/* The same while a response is being written: its framing is decided by that. */
+int weft__http_flush_all(weft_http_t *x);
+bool weft__text_add(struct text *t, char *first, const char *data, size_t length);
+
+/* route.c */
+struct route {
+	struct route *next;
+	weft_http_handler_t *handler;
+	void (*release)(void *context); /* NULL: the context is the caller's */
+	void *context;
+	const char *path;
+	size_t plain; /* the length of a path without parameters, else 0 */
+	int method;   /* of llhttp, or ANY_METHOD */
+	char pattern[];
+};
+enum { ANY_METHOD = -1 };
+int weft__http_add_route(weft_http_server_t *server, const char *pattern, weft_http_handler_t *handler, void *context,
+			 void (*release)(void *));
+void weft__http_free_routes(weft_http_server_t *server);
+void weft__http_dispatch(weft_http_t *x);
+/* Sets x->path and x->query by the request's target. 0, or the status that refuses it. */
+int weft__http_split_target(weft_http_t *x);
+
+/* date.c */
+enum { HTTP_DATE = 29 };
+void weft__http_format_date(int64_t seconds, char text[HTTP_DATE + 1]);
+/* The current date: text that is formatted once in a second. */
+void weft__http_date(bool simulated, char text[HTTP_DATE + 1]);
+/* False: it is no date. */
+bool weft__http_parse_date(weft_http_text_t text, int64_t *seconds);
+
+/* text.c */
+bool weft__text_is(weft_http_text_t text, const char *word); /* in any case */
+bool weft__is_token(const char *text, size_t length);
+bool weft__is_field_value(const char *text, size_t length);
+/* The next element of a list with commas, without spaces around it; false: there is none. */
+bool weft__next_element(weft_http_text_t *list, weft_http_text_t *element);
+int weft__hex_digit(int c);
+/* Without spaces and tabs behind it. */
+weft_http_text_t weft__trim(const char *text, size_t length);
+weft_http_text_t weft__field_text(const weft_http_t *x, const struct field *f);
+
+static inline uint64_t weft__after(uint64_t time)
+{
+	uint64_t now = time == WEFT_NEVER ? 0 : weft_now();
+
+	return time > WEFT_NEVER - now ? WEFT_NEVER : now + time;
+}
+
+#endif

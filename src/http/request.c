@@ -1,0 +1,732 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Reading requests. llhttp is given each byte once; its callbacks note where the parts of a head are, and move body
+ * data to the front of the space in which they were read (chunks become contiguous by that). The parser stops by
+ * HPE_PAUSED behind each message, because the next one must wait until this one is answered. llhttp is stricter than
+ * the RFCs with tabs around Content-Length and Transfer-Encoding: such requests are refused.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "http/exchange.h"
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+bool weft__http_take_buffers(weft_http_t *x)
+{
+	struct buffers *b = malloc(sizeof *b);
+
+	if (!b)
+		return false;
+	memset(b, 0, offsetof(struct buffers, few));
+	b->in = b->first;
+	b->capacity = IN_SIZE;
+	b->fields = b->few;
+	b->field_room = FEW_HEADERS;
+	b->out = (struct text){b->first_out, 0, OUT_SIZE};
+	b->answer = (struct text){b->answer_few, 0, FIELDS_SIZE};
+	x->b = b;
+	return true;
+}
+
+static void free_unless(void *memory, void *first)
+{
+	if (memory != first)
+		free(memory);
+}
+
+void weft__http_drop_buffers(weft_http_t *x)
+{
+	struct buffers *b = x->b;
+
+	if (!b)
+		return;
+	free_unless(b->in, b->first);
+	free_unless(b->fields, b->few);
+	free_unless(b->out.data, b->first_out);
+	free_unless(b->answer.data, b->answer_few);
+	free(b->own_body);
+	free(b->trailer.data);
+	free(b->trailers.data);
+	free(b->decoded);
+	free(b);
+	x->b = NULL;
+}
+
+/* Makes room behind an incomplete head: by moving it to the front, or by more memory. */
+static bool make_room(struct buffers *b, size_t most)
+{
+	size_t capacity = b->capacity * 2;
+	char *more;
+
+	if (b->head) {
+		memmove(b->in, b->in + b->head, b->filled - b->head);
+		b->filled -= b->head;
+		b->parsed -= b->head;
+		b->head = 0;
+		return true;
+	}
+	if (capacity > most)
+		capacity = most;
+	if (capacity <= b->capacity)
+		return false;
+	more = malloc(capacity);
+	if (!more)
+		return false;
+	memcpy(more, b->in, b->filled);
+	free_unless(b->in, b->first);
+	b->in = more;
+	b->capacity = capacity;
+	return true;
+}
+
+/* ---- the parser's callbacks -------------------------------------------------------------------------------------- */
+
+static weft_http_t *exchange_of(llhttp_t *parser)
+{
+	return parser->data;
+}
+
+/* @return for the parser: stop */
+static int refuse(weft_http_t *x, int status)
+{
+	if (!x->failed)
+		x->failed = status;
+	return -1;
+}
+
+/* A part that goes on where its last piece ended, or begins. False: a folded line is between the pieces. */
+static bool note(const struct buffers *b, uint32_t *offset, uint32_t *length, const char *at, size_t n)
+{
+	uint32_t here = (uint32_t)((size_t)(at - b->in) - b->head);
+
+	if (*length && *offset + *length != here)
+		return false;
+	if (!*length)
+		*offset = here;
+	*length += (uint32_t)n;
+	return true;
+}
+
+static int on_begin(llhttp_t *parser)
+{
+	exchange_of(parser)->began = true;
+	return 0;
+}
+
+static int on_url(llhttp_t *parser, const char *at, size_t length)
+{
+	weft_http_t *x = exchange_of(parser);
+
+	if (x->target.name_length + length > x->server->config.request_line)
+		return refuse(x, 414);
+	note(x->b, &x->target.name, &x->target.name_length, at, length);
+	return 0;
+}
+
+static struct field *add_field(weft_http_t *x)
+{
+	struct buffers *b = x->b;
+	struct field *more;
+
+	if (b->count - b->trailer_at >= x->server->config.headers)
+		return NULL;
+	if (b->count == b->field_room) {
+		more = malloc(2 * b->field_room * sizeof *more);
+		if (!more)
+			return NULL;
+		memcpy(more, b->fields, b->count * sizeof *more);
+		free_unless(b->fields, b->few);
+		b->fields = more;
+		b->field_room *= 2;
+	}
+	b->in_value = false;
+	b->fields[b->count] = (struct field){0};
+	return &b->fields[b->count++];
+}
+
+/* Trailer fields are copied, because body data are read to the place where they are. */
+static int note_trailer(weft_http_t *x, struct field *f, bool value, const char *at, size_t length)
+{
+	struct text *t = &x->b->trailer;
+	uint32_t *offset = value ? &f->value : &f->name, *sum = value ? &f->value_length : &f->name_length;
+
+	if (t->length + length > TRAILER_MOST || !weft__text_add(t, NULL, at, length))
+		return refuse(x, 431);
+	if (!*sum)
+		*offset = (uint32_t)(t->length - length);
+	*sum += (uint32_t)length;
+	return 0;
+}
+
+static int on_field(llhttp_t *parser, const char *at, size_t length)
+{
+	weft_http_t *x = exchange_of(parser);
+	struct buffers *b = x->b;
+	bool begins = b->in_value || b->count == (x->head_done ? b->trailer_at : 0);
+	struct field *f = begins ? add_field(x) : &b->fields[b->count - 1];
+
+	if (!f)
+		return refuse(x, 431);
+	if (x->head_done)
+		return note_trailer(x, f, false, at, length);
+	note(b, &f->name, &f->name_length, at, length);
+	return 0;
+}
+
+/* False: the value begins on a folded line. */
+static bool is_behind_colon(const char *value)
+{
+	do
+		value--;
+	while (*value == ' ' || *value == '\t');
+	return *value == ':';
+}
+
+static int on_value(llhttp_t *parser, const char *at, size_t length)
+{
+	weft_http_t *x = exchange_of(parser);
+	struct buffers *b = x->b;
+	struct field *f = &b->fields[b->count - 1];
+
+	b->in_value = true;
+	if (!length)
+		return 0;
+	if (x->head_done)
+		return note_trailer(x, f, true, at, length);
+	return note(b, &f->value, &f->value_length, at, length) && is_behind_colon(b->in + b->head + f->value)
+		   ? 0
+		   : refuse(x, 400);
+}
+
+static int on_value_complete(llhttp_t *parser)
+{
+	exchange_of(parser)->b->in_value = true;
+	return 0;
+}
+
+static int on_head(llhttp_t *parser)
+{
+	weft_http_t *x = exchange_of(parser);
+
+	x->head_done = x->first_piece = true;
+	if (parser->method != HTTP_CONNECT)
+		parser->upgrade = 0; /* an Upgrade field is ignored */
+	x->chunked = parser->flags & F_CHUNKED;
+	x->body_length = parser->flags & F_CONTENT_LENGTH ? parser->content_length : 0;
+	x->b->trailer_at = x->b->count;
+	x->keep = llhttp_should_keep_alive(parser);
+	return 0;
+}
+
+static int on_body(llhttp_t *parser, const char *at, size_t length)
+{
+	weft_http_t *x = exchange_of(parser);
+	struct buffers *b = x->b;
+	char *to = b->own_body ? b->own_body : b->in;
+
+	if (x->first_piece) { /* it was received together with the head */
+		b->head_end = b->body = b->body_end = (size_t)(at - b->in);
+		x->first_piece = false;
+	}
+	memmove(to + b->body_end, at, length);
+	b->body_end += length;
+	x->received += length;
+	return 0;
+}
+
+/* Extensions have no meaning here, and no limit of their own: a body of them alone would never end. */
+static int on_extension(llhttp_t *parser, const char *at, size_t length)
+{
+	weft_http_t *x = exchange_of(parser);
+
+	(void)at;
+	x->extensions += length;
+	return x->extensions > x->server->config.header_bytes ? refuse(x, 400) : 0;
+}
+
+static int on_complete(llhttp_t *parser)
+{
+	exchange_of(parser)->complete = true;
+	return HPE_PAUSED;
+}
+
+static const llhttp_settings_t settings = {
+    .on_message_begin = on_begin,
+    .on_url = on_url,
+    .on_header_field = on_field,
+    .on_header_value = on_value,
+    .on_header_value_complete = on_value_complete,
+    .on_headers_complete = on_head,
+    .on_chunk_extension_name = on_extension,
+    .on_chunk_extension_value = on_extension,
+    .on_body = on_body,
+    .on_message_complete = on_complete,
+};
+
+void weft__http_parser_init(llhttp_t *parser)
+{
+	void *data = parser->data;
+
+	llhttp_init(parser, HTTP_REQUEST, &settings);
+	parser->data = data;
+}
+
+/* ---- errors of the parser ---------------------------------------------------------------------------------------- */
+
+/* A method that RFC 9110 allows, but llhttp does not know: any token. */
+static int status_of_method(const weft_http_t *x)
+{
+	const char *at = x->b->in + x->b->head, *end = x->b->in + x->b->filled, *stop;
+
+	while (at < end && (*at == '\r' || *at == '\n'))
+		at++;
+	stop = at;
+	while (stop < end && weft__is_token(stop, 1))
+		stop++;
+	return stop > at && (stop == end || *stop == ' ') ? 501 : 400;
+}
+
+/* The protocol behind the target, as far as it has been received. */
+static weft_http_text_t protocol(const weft_http_t *x)
+{
+	const struct buffers *b = x->b;
+	const char *at = b->in + b->head + x->target.name + x->target.name_length, *end = b->in + b->filled;
+
+	while (at < end && *at == ' ')
+		at++;
+	return (weft_http_text_t){at, (size_t)(end - at)};
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* 505 for a version that exists, or may exist one day; llhttp also reports a line that does not end by CRLF. */
+static int status_of_version(const weft_http_t *x)
+{
+	weft_http_text_t p = protocol(x);
+
+	if (p.length < 8 || memcmp(p.data, "HTTP/", 5) != 0 || !is_digit(p.data[5]) || p.data[6] != '.' ||
+	    !is_digit(p.data[7]) || (p.length > 8 && p.data[8] != '\r'))
+		return 400;
+	return p.data[5] == '1' && p.data[7] <= '1' ? 400 : 505;
+}
+
+static int status_of_error(const weft_http_t *x, llhttp_errno_t error)
+{
+	if (x->failed)
+		return x->failed;
+	if (error == HPE_INVALID_METHOD)
+		return status_of_method(x);
+	return error == HPE_INVALID_VERSION ? status_of_version(x) : 400;
+}
+
+/* ---- feeding it -------------------------------------------------------------------------------------------------- */
+
+/* Gives the parser what lies between `parsed` and `filled`. False: the request is refused. */
+static bool feed(weft_http_t *x, char *data)
+{
+	struct buffers *b = x->b;
+	llhttp_errno_t error = llhttp_execute(&x->parser, data + b->parsed, b->filled - b->parsed);
+
+	if (error == HPE_OK) {
+		b->parsed = b->filled;
+		return true;
+	}
+	if (error != HPE_PAUSED && error != HPE_PAUSED_UPGRADE) {
+		refuse(x, status_of_error(x, error));
+		return false;
+	}
+	b->parsed = (size_t)(llhttp_get_error_pos(&x->parser) - data);
+	if (error == HPE_PAUSED)
+		llhttp_resume(&x->parser);
+	else
+		llhttp_resume_after_upgrade(&x->parser);
+	return true;
+}
+
+static bool is_nothing_buffered(const weft_http_t *x)
+{
+	return !x->b || x->b->filled == x->b->head;
+}
+
+static ssize_t receive(weft_http_t *x, char *data, size_t length, uint64_t deadline)
+{
+	ssize_t n = weft_read_until(x->fd, data, length, deadline);
+
+	if (n > 0)
+		atomic_fetch_add_explicit(&x->server->received, (uint64_t)n, memory_order_relaxed);
+	return n;
+}
+
+/* The first bytes of a request. A connection that stays silent gives its buffers back, and waits without them. */
+static ssize_t await_request(weft_http_t *x)
+{
+	uint64_t idle = x->server->config.idle_time, deadline = weft__after(idle);
+	ssize_t n = -ETIMEDOUT;
+
+	atomic_store(&x->idle, true);
+	if (atomic_load(&x->server->stopping)) /* weft_http_stop may have passed before `idle` was set */
+		return 0;
+	if (x->b) {
+		x->b->head = x->b->parsed = x->b->filled = 0;
+		n = receive(x, x->b->in, x->b->capacity, idle < HOLD_TIME ? deadline : weft__after(HOLD_TIME));
+	}
+	if (n == -ETIMEDOUT && idle >= HOLD_TIME) {
+		weft__http_drop_buffers(x);
+		if (weft_poll_until(x->fd, POLLIN, deadline) <= 0 || !weft__http_take_buffers(x))
+			return 0;
+		n = receive(x, x->b->in, x->b->capacity, deadline);
+	}
+	atomic_store(&x->idle, false);
+	return n;
+}
+
+static ssize_t read_more(weft_http_t *x, uint64_t *deadline)
+{
+	const weft_http_config_t *config = &x->server->config;
+	struct buffers *b = x->b;
+	ssize_t n;
+
+	if (is_nothing_buffered(x)) {
+		n = await_request(x);
+		*deadline = weft__after(config->header_time);
+		if (n > 0)
+			x->b->filled = (size_t)n;
+		return n;
+	}
+	if (*deadline == 0)
+		*deadline = weft__after(config->header_time);
+	if (b->filled == b->capacity && !make_room(b, config->request_line + config->header_bytes + IN_SIZE))
+		return -EMSGSIZE;
+	n = receive(x, b->in + b->filled, b->capacity - b->filled, *deadline);
+	if (n > 0)
+		b->filled += (size_t)n;
+	return n;
+}
+
+static void refuse_unfinished(weft_http_t *x, ssize_t error)
+{
+	if (error == -EMSGSIZE)
+		refuse(x, 431);
+	else if (error == -ETIMEDOUT)
+		refuse(x, 408);
+	else if (!error && x->began)
+		refuse(x, 400);
+	else
+		x->lost = true;
+}
+
+int weft__http_read_head(weft_http_t *x)
+{
+	struct buffers *b;
+	uint64_t deadline = 0;
+	ssize_t n;
+
+	for (;;) {
+		b = x->b;
+		if (b && b->parsed < b->filled) {
+			if (!feed(x, b->in))
+				return 0;
+			if (x->head_done) {
+				if (x->first_piece)
+					b->head_end = b->body = b->body_end = b->parsed;
+				x->first_piece = false;
+				return 1;
+			}
+			if (b->filled - b->head > x->server->config.request_line + x->server->config.header_bytes) {
+				refuse(x, 431);
+				return 0;
+			}
+		}
+		if (weft__http_send(x))
+			return 0;
+		n = read_more(x, &deadline);
+		if (n <= 0) {
+			if (!is_nothing_buffered(x))
+				refuse_unfinished(x, n);
+			return 0;
+		}
+	}
+}
+
+/* ---- the head ---------------------------------------------------------------------------------------------------- */
+
+weft_http_text_t weft__field_text(const weft_http_t *x, const struct field *f)
+{
+	return (weft_http_text_t){x->b->in + x->b->head + f->value, f->value_length};
+}
+
+static weft_http_text_t field_name(const weft_http_t *x, const struct field *f)
+{
+	return (weft_http_text_t){x->b->in + x->b->head + f->name, f->name_length};
+}
+
+static bool all_of(const char *text, size_t length, const char *allowed)
+{
+	size_t i;
+
+	for (i = 0; i < length; i++)
+		if (!is_digit(text[i]) && !((text[i] | 0x20) >= 'a' && (text[i] | 0x20) <= 'z') &&
+		    (!text[i] || !strchr(allowed, text[i])))
+			return false;
+	return true;
+}
+
+/* A name, an IPv4 address, or "[…]", and perhaps a port. An empty one is allowed. */
+static bool is_host(weft_http_text_t host)
+{
+	const char *end = host.data + host.length,
+		   *stop = memchr(host.data, host.length && *host.data == '[' ? ']' : ':', host.length);
+	bool literal = host.length && *host.data == '[';
+
+	if (literal && (!stop || !all_of(host.data + 1, (size_t)(stop - host.data) - 1, ":.-~_!$&'()*+,;=%")))
+		return false;
+	if (literal)
+		stop++;
+	else if (!stop)
+		stop = end;
+	if (!literal && !all_of(host.data, (size_t)(stop - host.data), "-._~%!$&'()*+;="))
+		return false;
+	if (stop < end && *stop++ != ':')
+		return false;
+	while (stop < end && is_digit(*stop))
+		stop++;
+	return stop == end;
+}
+
+/* "chunked" alone is known; other codings are allowed before it, but not implemented. */
+static int check_coding(const weft_http_t *x, weft_http_text_t value, unsigned *count)
+{
+	weft_http_text_t element = {0};
+	bool unknown = false;
+
+	while (weft__next_element(&value, &element)) {
+		++*count;
+		unknown |= !weft__text_is(element, "chunked");
+	}
+	if (x->parser.http_minor == 0 || !weft__text_is(element, "chunked") || (!unknown && *count > 1))
+		return 400;
+	return unknown ? 501 : 0;
+}
+
+static int check_field(weft_http_t *x, const struct field *f, unsigned *hosts, unsigned *codings)
+{
+	weft_http_text_t name = field_name(x, f), value = weft__field_text(x, f);
+
+	switch (name.length) {
+	case 4:
+		if (weft__text_is(name, "host") && (++*hosts > 1 || !is_host(value)))
+			return 400;
+		return 0;
+	case 6:
+		if (!weft__text_is(name, "expect") || x->parser.http_minor == 0)
+			return 0;
+		x->expects = weft__text_is(value, "100-continue");
+		return x->expects ? 0 : 417;
+	case 17:
+		return weft__text_is(name, "transfer-encoding") ? check_coding(x, value, codings) : 0;
+	default:
+		return 0;
+	}
+}
+
+static int check_fields(weft_http_t *x)
+{
+	unsigned i, hosts = 0, codings = 0;
+	size_t bytes = 0;
+	int status = 0;
+
+	for (i = 0; i < x->b->trailer_at && !status; i++) {
+		struct field *f = &x->b->fields[i];
+
+		f->value_length = (uint32_t)weft__trim(weft__field_text(x, f).data, f->value_length).length;
+		bytes += f->name_length + f->value_length;
+		status = check_field(x, f, &hosts, &codings);
+	}
+	if (bytes > x->server->config.header_bytes)
+		return 431;
+	return status ? status : x->parser.http_minor && !hosts ? 400 : codings && !x->chunked ? 400 : 0;
+}
+
+int weft__http_check_head(weft_http_t *x)
+{
+	const llhttp_t *p = &x->parser;
+	struct buffers *b = x->b;
+	int status;
+
+	if (protocol(x).length < 5 || memcmp(protocol(x).data, "HTTP/", 5) != 0)
+		return 400; /* llhttp knows other protocols, with methods of their own */
+	if (p->http_major != 1)
+		return 505;
+	status = check_fields(x);
+	if (!status && p->method == HTTP_CONNECT)
+		status = 501;
+	if (!status)
+		status = weft__http_split_target(x);
+	if (!status && x->body_length > x->server->config.body)
+		status = 413;
+	if (x->complete && b->body == b->body_end)
+		x->body_state = BODY_DONE;
+	else
+		x->body_state = BODY_MORE;
+	if (x->complete || b->body < b->body_end)
+		x->expects = false; /* the client does not wait */
+	return status;
+}
+
+/* ---- the body ---------------------------------------------------------------------------------------------------- */
+
+static int body_fails(weft_http_t *x, int error)
+{
+	x->keep = false;
+	return x->body_error = error;
+}
+
+/* Where body data are read to. NULL: no memory. */
+static char *body_space(struct buffers *b)
+{
+	if (!b->own_body && b->capacity - b->head_end < MIN_ROOM) {
+		b->own_body = malloc(b->capacity);
+		if (!b->own_body)
+			return NULL;
+	}
+	b->parsed = b->filled = b->body = b->body_end = b->own_body ? 0 : b->head_end;
+	return b->own_body ? b->own_body : b->in;
+}
+
+static int continue_if_expected(weft_http_t *x)
+{
+	static const char line[] = "HTTP/1.1 100 Continue\r\n\r\n";
+	struct buffers *b = x->b;
+
+	if (!x->expects || x->status)
+		return 0;
+	x->expects = false;
+	return weft__text_add(&b->out, b->first_out, line, sizeof line - 1) ? 0 : -ENOMEM;
+}
+
+static bool is_too_long(const weft_http_t *x)
+{
+	return x->received > x->server->config.body;
+}
+
+/* Parses, and receives if nothing is left to parse. Called when the handler has all data that were decoded. */
+static int more_body(weft_http_t *x)
+{
+	struct buffers *b = x->b;
+	char *data = b->own_body ? b->own_body : b->in;
+	ssize_t n;
+
+	if (b->parsed == b->filled) {
+		int error = continue_if_expected(x);
+
+		data = body_space(b);
+		if (!data || error)
+			return body_fails(x, -ENOMEM);
+		if (weft__http_flush_all(x))
+			return body_fails(x, -ECONNRESET);
+		n = receive(x, data + b->filled, b->capacity - b->filled, weft__after(x->server->config.body_time));
+		if (n <= 0)
+			return body_fails(x, n ? (int)n : -ECONNRESET);
+		b->filled += (size_t)n;
+	}
+	b->body = b->body_end = b->parsed;
+	if (!feed(x, data))
+		return body_fails(x, -EBADMSG);
+	return is_too_long(x) ? body_fails(x, -EFBIG) : 0;
+}
+
+ssize_t weft_http_read(weft_http_t *x, void *data, size_t length)
+{
+	struct buffers *b = x->b;
+	size_t n;
+	int error;
+
+	if (x->body_error)
+		return x->body_error;
+	if (x->body_state != BODY_MORE || !length)
+		return 0;
+	while (b->body == b->body_end) {
+		if (x->complete) {
+			x->body_state = BODY_DONE;
+			return 0;
+		}
+		error = more_body(x);
+		if (error)
+			return error;
+	}
+	n = b->body_end - b->body < length ? b->body_end - b->body : length;
+	memcpy(data, (b->own_body ? b->own_body : b->in) + b->body, n);
+	b->body += n;
+	return (ssize_t)n;
+}
+
+ssize_t weft_http_read_all(weft_http_t *x, void *data, size_t length)
+{
+	size_t sum = 0;
+	ssize_t n;
+	char one;
+
+	while (sum < length) {
+		n = weft_http_read(x, (char *)data + sum, length - sum);
+		if (n <= 0)
+			return n ? n : (ssize_t)sum;
+		sum += (size_t)n;
+	}
+	n = weft_http_read(x, &one, 1);
+	return n > 0 ? -EMSGSIZE : n ? n : (ssize_t)sum;
+}
+
+bool weft__http_drain(weft_http_t *x)
+{
+	struct buffers *b = x->b;
+	uint64_t limit = x->received + DRAIN_MOST;
+
+	if (x->body_state != BODY_MORE)
+		return true;
+	/* A client that waits for "100 Continue" has not sent a body, and may never do so. */
+	while (!x->complete && !x->expects && !x->body_error && x->received < limit)
+		(void)more_body(x);
+	b->body = b->body_end;
+	return x->complete;
+}
+
+/* ---- the next one ------------------------------------------------------------------------------------------------ */
+
+void weft__http_next(weft_http_t *x)
+{
+	struct buffers *b = x->b;
+
+	if (b->own_body) {
+		memcpy(b->in, b->own_body + b->parsed, b->filled - b->parsed);
+		b->filled -= b->parsed;
+		b->parsed = 0;
+		free(b->own_body);
+		b->own_body = NULL;
+	}
+	free(b->decoded);
+	b->decoded = NULL;
+	b->head = b->parsed;
+	b->count = b->trailer_at = 0;
+	b->in_value = false;
+	b->trailer.length = b->answer.length = b->trailers.length = 0;
+	x->began = x->head_done = x->complete = x->chunked = x->expects = false;
+	x->failed = 0;
+	x->body_state = BODY_NONE;
+	x->body_error = 0;
+	x->extensions = 0;
+	x->received = x->sent = 0;
+	x->target = (struct field){0};
+	x->path = x->query = (weft_http_text_t){0};
+	x->param_count = 0;
+	x->status = 0;
+	x->head_only = x->streaming = x->finished = false;
+	x->framing = UNFRAMED;
+	x->length = WEFT_NEVER;
+	x->written = 0;
+}

@@ -1,0 +1,739 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Writing responses. A response begins in `out` with its head, in which SLOT_LENGTH bytes are left free for the field
+ * that says how the body is framed; the body follows. Whether the body fits is known at the end of the handler, or when
+ * `out` is full: then the slot is filled in, with either of
+ *
+ *   Content-Length: nnnnnnnnnnnn        (digits, behind them spaces)
+ *   Transfer-Encoding: chunked          (spaces)
+ *   Connection: close                   (HTTP/1.0, spaces)
+ *
+ * Spaces behind a field's value are not part of it (RFC 9110 §5.5).
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "http/exchange.h"
+
+/* ---- text -------------------------------------------------------------------------------------------------------- */
+
+/* `first`: memory that is not freed. */
+static bool reserve(struct text *t, char *first, size_t more)
+{
+	size_t capacity = t->capacity ? t->capacity : 256;
+	char *data;
+
+	if (t->capacity - t->length >= more)
+		return true;
+	while (capacity - t->length < more)
+		capacity *= 2;
+	data = malloc(capacity);
+	if (!data)
+		return false;
+	if (t->length)
+		memcpy(data, t->data, t->length);
+	if (t->data != first)
+		free(t->data);
+	t->data = data;
+	t->capacity = capacity;
+	return true;
+}
+
+bool weft__text_add(struct text *t, char *first, const char *data, size_t length)
+{
+	if (!reserve(t, first, length))
+		return false;
+	if (length)
+		memcpy(t->data + t->length, data, length);
+	t->length += length;
+	return true;
+}
+
+static char *put(char *to, const char *data, size_t length)
+{
+	memcpy(to, data, length);
+	return to + length;
+}
+
+static char *put_string(char *to, const char *string)
+{
+	return put(to, string, strlen(string));
+}
+
+static char *put_number(char *to, uint64_t number)
+{
+	char digits[20];
+	int n = 0;
+
+	do
+		digits[n++] = (char)('0' + number % 10);
+	while (number /= 10);
+	while (n)
+		*to++ = digits[--n];
+	return to;
+}
+
+/* ---- statuses ---------------------------------------------------------------------------------------------------- */
+
+/* The registered names, by hundreds. */
+static const char *const names[6][52] = {
+    [1] = {[0] = "Continue", [1] = "Switching Protocols", [2] = "Processing", [3] = "Early Hints"},
+    [2] = {[0] = "OK",
+	   [1] = "Created",
+	   [2] = "Accepted",
+	   [3] = "Non-Authoritative Information",
+	   [4] = "No Content",
+	   [5] = "Reset Content",
+	   [6] = "Partial Content",
+	   [7] = "Multi-Status",
+	   [8] = "Already Reported",
+	   [26] = "IM Used"},
+    [3] = {[0] = "Multiple Choices",
+	   [1] = "Moved Permanently",
+	   [2] = "Found",
+	   [3] = "See Other",
+	   [4] = "Not Modified",
+	   [5] = "Use Proxy",
+	   [7] = "Temporary Redirect",
+	   [8] = "Permanent Redirect"},
+    [4] = {[0] = "Bad Request",
+	   [1] = "Unauthorized",
+	   [2] = "Payment Required",
+	   [3] = "Forbidden",
+	   [4] = "Not Found",
+	   [5] = "Method Not Allowed",
+	   [6] = "Not Acceptable",
+	   [7] = "Proxy Authentication Required",
+	   [8] = "Request Timeout",
+	   [9] = "Conflict",
+	   [10] = "Gone",
+	   [11] = "Length Required",
+	   [12] = "Precondition Failed",
+	   [13] = "Content Too Large",
+	   [14] = "URI Too Long",
+	   [15] = "Unsupported Media Type",
+	   [16] = "Range Not Satisfiable",
+	   [17] = "Expectation Failed",
+	   [21] = "Misdirected Request",
+	   [22] = "Unprocessable Content",
+	   [23] = "Locked",
+	   [24] = "Failed Dependency",
+	   [25] = "Too Early",
+	   [26] = "Upgrade Required",
+	   [28] = "Precondition Required",
+	   [29] = "Too Many Requests",
+	   [31] = "Request Header Fields Too Large",
+	   [51] = "Unavailable For Legal Reasons"},
+    [5] = {[0] = "Internal Server Error",
+	   [1] = "Not Implemented",
+	   [2] = "Bad Gateway",
+	   [3] = "Service Unavailable",
+	   [4] = "Gateway Timeout",
+	   [5] = "HTTP Version Not Supported",
+	   [6] = "Variant Also Negotiates",
+	   [7] = "Insufficient Storage",
+	   [8] = "Loop Detected",
+	   [11] = "Network Authentication Required"},
+};
+
+const char *weft_http_status_text(int status)
+{
+	const char *name =
+	    status >= 100 && status < 600 && status % 100 < 52 ? names[status / 100][status % 100] : NULL;
+
+	return name ? name : "";
+}
+
+static bool has_body(int status)
+{
+	return status >= 200 && status != 204 && status != 304;
+}
+
+/* ---- sending ----------------------------------------------------------------------------------------------------- */
+
+static int lose(weft_http_t *x, ssize_t error)
+{
+	x->lost = true;
+	x->keep = false;
+	return error < 0 ? (int)error : -EPIPE;
+}
+
+/* Each part has the time that the configuration says. */
+static int send_all(weft_http_t *x, const char *data, size_t length)
+{
+	while (length && !x->lost) {
+		size_t part = length < PART_MOST ? length : PART_MOST;
+		ssize_t n = weft_write_all_until(x->fd, data, part, weft__after(x->server->config.write_time));
+
+		if (n > 0)
+			atomic_fetch_add_explicit(&x->server->sent, (uint64_t)n, memory_order_relaxed);
+		if (n != (ssize_t)part)
+			return lose(x, n);
+		data += part;
+		length -= part;
+	}
+	return x->lost ? -EPIPE : 0;
+}
+
+int weft__http_send(weft_http_t *x)
+{
+	struct buffers *b = x->b;
+	size_t length = b ? b->out.length : 0;
+
+	if (x->lost)
+		return -EPIPE;
+	if (!length)
+		return 0;
+	b->out.length = 0;
+	return send_all(x, b->out.data, length);
+}
+
+/* ---- heads ------------------------------------------------------------------------------------------------------- */
+
+static char *put_status(char *to, int status)
+{
+	if (status == 200)
+		return put(to, "HTTP/1.1 200 OK\r\n", 17);
+	to = put(to, "HTTP/1.1 ", 9);
+	to = put_number(to, (uint64_t)status);
+	*to++ = ' ';
+	to = put_string(to, weft_http_status_text(status));
+	return put(to, "\r\n", 2);
+}
+
+static char *put_date(char *to, const weft_http_t *x)
+{
+	char date[HTTP_DATE + 1];
+
+	weft__http_date(x->simulated, date);
+	to = put(to, "Date: ", 6);
+	to = put(to, date, HTTP_DATE);
+	return put(to, "\r\n", 2);
+}
+
+static char *put_timing(char *to, const weft_http_t *x)
+{
+	uint64_t spent = weft_now() - x->begun;
+
+	to = put_string(to, "Server-Timing: total;dur=");
+	to = put_number(to, spent / 1000000);
+	*to++ = '.';
+	*to++ = (char)('0' + spent / 100000 % 10);
+	*to++ = (char)('0' + spent / 10000 % 10);
+	return put(to, "\r\n", 2);
+}
+
+static char *put_fields(char *to, const weft_http_t *x)
+{
+	const weft_http_config_t *config = &x->server->config;
+
+	to = put_date(to, x);
+	if (config->name) {
+		to = put_string(to, "Server: ");
+		to = put_string(to, config->name);
+		to = put(to, "\r\n", 2);
+	}
+	if (config->flags & WEFT_HTTP_TIMING)
+		to = put_timing(to, x);
+	if (!x->keep)
+		to = put_string(to, "Connection: close\r\n");
+	return put(to, x->b->answer.data, x->b->answer.length);
+}
+
+enum { HEAD_MOST = 320 }; /* without the added fields and the server's name */
+
+/* A client that waits for "100 Continue" may send its body after the final response, or not: nobody knows. */
+static bool may_keep(const weft_http_t *x)
+{
+	return !atomic_load_explicit(&x->server->stopping, memory_order_relaxed) && !x->expects;
+}
+
+/* Adds a head, with a free slot if the response may have a body. */
+static int begin(weft_http_t *x)
+{
+	struct buffers *b = x->b;
+	size_t name = x->server->config.name ? strlen(x->server->config.name) : 0, most = HEAD_MOST + name;
+	char *to;
+
+	if (x->lost)
+		return -EPIPE;
+	if (!x->status)
+		x->status = 200;
+	if (!may_keep(x))
+		x->keep = false;
+	most += b->answer.length;
+	if (b->out.capacity - b->out.length < most + OUT_SIZE / 8 && weft__http_send(x))
+		return -EPIPE;
+	if (!reserve(&b->out, b->first_out, most))
+		return lose(x, -ENOMEM);
+	x->head_at = b->out.length;
+	to = put_status(b->out.data + b->out.length, x->status);
+	to = put_fields(to, x);
+	x->slot = (size_t)(to - b->out.data);
+	if (has_body(x->status)) {
+		memset(to, ' ', SLOT_LENGTH);
+		to = put(to + SLOT_LENGTH, "\r\n", 2);
+	}
+	to = put(to, "\r\n", 2);
+	b->out.length = x->body_at = (size_t)(to - b->out.data);
+	return 0;
+}
+
+static void fill_slot(weft_http_t *x, enum framing framing)
+{
+	char *slot = x->b->out.data + x->slot;
+
+	x->framing = framing;
+	if (!has_body(x->status))
+		return;
+	if (framing == BY_LENGTH)
+		put_number(put_string(slot, "Content-Length: "), x->length);
+	else
+		put_string(slot, framing == BY_CHUNKS ? "Transfer-Encoding: chunked" : "Connection: close");
+}
+
+/* Adds a field in front of the slot: the head is still in `out`. False: no memory. */
+static bool insert(weft_http_t *x, const char *field)
+{
+	struct text *out = &x->b->out;
+	size_t length = strlen(field);
+
+	if (!reserve(out, x->b->first_out, length))
+		return false;
+	memmove(out->data + x->slot + length, out->data + x->slot, out->length - x->slot);
+	memcpy(out->data + x->slot, field, length);
+	out->length += length;
+	x->slot += length;
+	x->body_at += length;
+	return true;
+}
+
+/* Decides how the body is framed. */
+static void frame(weft_http_t *x)
+{
+	/* HTTP/1.0 keeps a connection only if both sides say so, and the body has a length. */
+	if (x->keep && !x->parser.http_minor && (x->length != WEFT_NEVER || !has_body(x->status)))
+		x->keep = insert(x, "Connection: keep-alive\r\n");
+	if (x->length != WEFT_NEVER)
+		fill_slot(x, BY_LENGTH);
+	else
+		fill_slot(x, x->parser.http_minor ? BY_CHUNKS : BY_CLOSE);
+	if (x->framing == BY_CLOSE && has_body(x->status))
+		x->keep = false;
+	x->streaming = true;
+}
+
+static void add_part(struct iovec *parts, int *count, const void *data, size_t length)
+{
+	if (length)
+		parts[(*count)++] = (struct iovec){(void *)(uintptr_t)data, length};
+}
+
+static int send_parts(weft_http_t *x, struct iovec *parts, int count)
+{
+	size_t sum = 0;
+	ssize_t n;
+	int i;
+
+	for (i = 0; i < count; i++)
+		sum += parts[i].iov_len;
+	if (!sum)
+		return 0;
+	n = weft_writev_all_until(x->fd, parts, count, weft__after(x->server->config.write_time));
+	if (n > 0)
+		atomic_fetch_add_explicit(&x->server->sent, (uint64_t)n, memory_order_relaxed);
+	return n == (ssize_t)sum ? 0 : lose(x, n);
+}
+
+/* Sends what `out` holds (earlier responses, this one's head if it has not been sent, a piece of its body), and a piece
+ * that it does not hold. Both pieces are one chunk. */
+static int push(weft_http_t *x, const char *data, size_t length)
+{
+	struct buffers *b = x->b;
+	size_t body = b->out.length - x->body_at, first = length < PART_MOST ? length : PART_MOST;
+	bool chunk;
+	char head[20];
+	struct iovec parts[5];
+	int count = 0, error;
+
+	if (!x->streaming)
+		frame(x);
+	chunk = x->framing == BY_CHUNKS && body + length;
+	add_part(parts, &count, b->out.data, x->body_at);
+	if (chunk) {
+		snprintf(head, sizeof head, "%08zx\r\n", body + length);
+		add_part(parts, &count, head, CHUNK_HEAD);
+	}
+	add_part(parts, &count, b->out.data + x->body_at, body);
+	add_part(parts, &count, data, first);
+	if (chunk && first == length)
+		add_part(parts, &count, "\r\n", 2);
+	b->out.length = x->body_at = 0;
+	error = x->lost ? -EPIPE : send_parts(x, parts, count);
+	if (error || first == length)
+		return error;
+	error = send_all(x, data + first, length - first);
+	return error || !chunk ? error : send_all(x, "\r\n", 2);
+}
+
+int weft__http_flush_all(weft_http_t *x)
+{
+	return x->framing != UNFRAMED && !x->finished ? push(x, NULL, 0) : weft__http_send(x);
+}
+
+/* ---- for handlers ------------------------------------------------------------------------------------------------ */
+
+static bool has_begun(const weft_http_t *x)
+{
+	return x->framing != UNFRAMED;
+}
+
+/* The head is in `out`, and may still be unsent. */
+static int begin_once(weft_http_t *x)
+{
+	int error;
+
+	if (x->lost)
+		return -EPIPE;
+	if (has_begun(x))
+		return 0;
+	error = begin(x);
+	if (!error)
+		x->framing = x->length != WEFT_NEVER ? BY_LENGTH : BY_CHUNKS;
+	return error;
+}
+
+int weft_http_set_status(weft_http_t *x, int status)
+{
+	if (has_begun(x))
+		return -EALREADY;
+	if (status < 200 || status > 599)
+		return -EINVAL;
+	x->status = status;
+	return 0;
+}
+
+static bool is_ours(const char *name, size_t length)
+{
+	weft_http_text_t text = {name, length};
+
+	return weft__text_is(text, "content-length") || weft__text_is(text, "transfer-encoding") ||
+	       weft__text_is(text, "connection") || weft__text_is(text, "date");
+}
+
+static int add(struct text *t, char *first, const char *name, const char *value)
+{
+	size_t name_length = name ? strlen(name) : 0, value_length = value ? strlen(value) : 0;
+
+	if (!value || !weft__is_token(name, name_length) || is_ours(name, name_length) ||
+	    !weft__is_field_value(value, value_length))
+		return -EINVAL;
+	if (!reserve(t, first, name_length + value_length + 4))
+		return -ENOMEM;
+	weft__text_add(t, first, name, name_length);
+	weft__text_add(t, first, ": ", 2);
+	weft__text_add(t, first, value, value_length);
+	weft__text_add(t, first, "\r\n", 2);
+	return 0;
+}
+
+int weft_http_add_header(weft_http_t *x, const char *name, const char *value)
+{
+	return has_begun(x) ? -EALREADY : add(&x->b->answer, x->b->answer_few, name, value);
+}
+
+int weft_http_add_trailer(weft_http_t *x, const char *name, const char *value)
+{
+	return add(&x->b->trailers, NULL, name, value);
+}
+
+int weft_http_set_length(weft_http_t *x, uint64_t length)
+{
+	if (has_begun(x))
+		return -EALREADY;
+	if (length >= 1000000000000) /* as many digits as the slot has room for */
+		return -EINVAL;
+	x->length = length;
+	return 0;
+}
+
+void weft_http_set_close(weft_http_t *x)
+{
+	x->keep = false;
+}
+
+/* True: the body is only counted. */
+static bool is_silent(const weft_http_t *x)
+{
+	return x->head_only || !has_body(x->status);
+}
+
+/* No more than a chunk's length has digits for. */
+static ssize_t write_piece(weft_http_t *x, const char *data, size_t length)
+{
+	struct text *out = &x->b->out;
+	int error = begin_once(x);
+
+	if (error)
+		return error;
+	if (x->length != WEFT_NEVER && length > x->length - x->written)
+		return -EMSGSIZE;
+	x->written += length;
+	if (is_silent(x))
+		return (ssize_t)length;
+	x->sent += length;
+	if (out->capacity - out->length >= length + CHUNK_HEAD + 2) {
+		if (length)
+			memcpy(out->data + out->length, data, length);
+		out->length += length;
+		return (ssize_t)length;
+	}
+	if (length >= OUT_SIZE / 2)
+		error = push(x, data, length);
+	else if (!(error = push(x, NULL, 0)))
+		weft__text_add(out, x->b->first_out, data, length);
+	return error ? error : (ssize_t)length;
+}
+
+ssize_t weft_http_write(weft_http_t *x, const void *data, size_t length)
+{
+	size_t done = 0;
+	ssize_t n;
+
+	do {
+		n = write_piece(x, (const char *)data + done, length - done < PIECE_MOST ? length - done : PIECE_MOST);
+		if (n < 0)
+			return n;
+		done += (size_t)n;
+	} while (done < length);
+	return (ssize_t)length;
+}
+
+ssize_t weft_http_printf(weft_http_t *x, const char *format, ...)
+{
+	char few[256], *text = few;
+	va_list arguments;
+	ssize_t result;
+	int n;
+
+	va_start(arguments, format);
+	n = vsnprintf(few, sizeof few, format, arguments);
+	va_end(arguments);
+	if (n < 0)
+		return -EINVAL;
+	if ((size_t)n >= sizeof few) {
+		text = malloc((size_t)n + 1);
+		if (!text)
+			return -ENOMEM;
+		va_start(arguments, format);
+		vsnprintf(text, (size_t)n + 1, format, arguments);
+		va_end(arguments);
+	}
+	result = weft_http_write(x, text, (size_t)n);
+	if (text != few)
+		free(text);
+	return result;
+}
+
+int weft_http_flush(weft_http_t *x)
+{
+	int error = begin_once(x);
+
+	return error ? error : push(x, NULL, 0);
+}
+
+int weft_http_reply(weft_http_t *x, int status, const char *type, const void *data, size_t length)
+{
+	size_t fields = x->b->answer.length;
+	ssize_t n;
+	int error = weft_http_set_status(x, status);
+
+	if (!error && type)
+		error = weft_http_add_header(x, "Content-Type", type);
+	if (!error)
+		error = weft_http_set_length(x, length);
+	if (error == -EALREADY)
+		return error;
+	if (error) {
+		x->status = 0;
+		x->b->answer.length = fields;
+		return error;
+	}
+	n = weft_http_write(x, data, length);
+	return n < 0 ? (int)n : 0;
+}
+
+int weft_http_send_file(weft_http_t *x, int fd, uint64_t offset, uint64_t length)
+{
+	int64_t at = (int64_t)offset;
+	int error;
+
+	if (!has_begun(x) && x->length == WEFT_NEVER)
+		x->length = length;
+	error = begin_once(x);
+	if (error)
+		return error;
+	if (x->length == WEFT_NEVER)
+		return -EALREADY;
+	if (length > x->length - x->written)
+		return -EMSGSIZE;
+	x->written += length;
+	if (is_silent(x))
+		return 0;
+	error = push(x, NULL, 0);
+	while (!error && length) {
+		size_t part = length < PART_MOST ? (size_t)length : PART_MOST;
+		ssize_t n = weft_sendfile_all_until(x->fd, fd, &at, part, weft__after(x->server->config.write_time));
+
+		if (n > 0) {
+			atomic_fetch_add_explicit(&x->server->sent, (uint64_t)n, memory_order_relaxed);
+			x->sent += (uint64_t)n;
+			length -= (uint64_t)n;
+		}
+		if (n != (ssize_t)part)
+			error = lose(x, n < 0 ? n : -EIO);
+	}
+	return error;
+}
+
+int weft_http_inform(weft_http_t *x, int status)
+{
+	struct buffers *b = x->b;
+	char line[80];
+
+	if (has_begun(x))
+		return -EALREADY;
+	if (status < 102 || status > 199)
+		return -EINVAL;
+	if (x->parser.http_minor) {
+		size_t length = (size_t)(put_status(line, status) - line);
+
+		if (!reserve(&b->out, b->first_out, length + b->answer.length + 2))
+			return -ENOMEM;
+		weft__text_add(&b->out, b->first_out, line, length);
+		weft__text_add(&b->out, b->first_out, b->answer.data, b->answer.length);
+		weft__text_add(&b->out, b->first_out, "\r\n", 2);
+		atomic_fetch_add_explicit(&x->server->statuses[1], 1, memory_order_relaxed);
+	}
+	b->answer.length = 0;
+	return weft__http_send(x);
+}
+
+static bool has_line_break(const char *text)
+{
+	return text && strpbrk(text, "\r\n");
+}
+
+static int write_lines(weft_http_t *x, const char *data)
+{
+	size_t length;
+	ssize_t n;
+
+	do {
+		length = strcspn(data, "\r\n");
+		n = weft_http_printf(x, "data: %.*s\n", (int)length, data);
+		if (n < 0)
+			return (int)n;
+		data += length;
+		if (!*data)
+			break;
+		data += data[0] == '\r' && data[1] == '\n' ? 2 : 1;
+	} while (true);
+	return 0;
+}
+
+int weft_http_event(weft_http_t *x, const char *event, const char *id, const char *data)
+{
+	ssize_t n = 0;
+	int error = 0;
+
+	if (has_line_break(event) || has_line_break(id))
+		return -EINVAL;
+	if (!has_begun(x)) {
+		error = weft_http_add_header(x, "Content-Type", "text/event-stream");
+		if (!error)
+			error = weft_http_add_header(x, "Cache-Control", "no-cache");
+	}
+	if (!error && event)
+		n = weft_http_printf(x, "event: %s\n", event);
+	if (!error && n >= 0 && id)
+		n = weft_http_printf(x, "id: %s\n", id);
+	if (!error && n >= 0)
+		n = write_lines(x, data);
+	if (!error && n >= 0)
+		n = weft_http_write(x, "\n", 1);
+	return error ? error : n < 0 ? (int)n : weft_http_flush(x);
+}
+
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
+
+void weft__http_answer(weft_http_t *x, int status)
+{
+	const char *text = weft_http_status_text(status);
+	char body[80];
+	int n = snprintf(body, sizeof body, "%d %s\n", status, text);
+
+	(void)weft_http_reply(x, status, "text/plain", body, (size_t)n);
+}
+
+/* The status for a handler that did not answer: the body's error is one of the client. */
+static int missing_status(const weft_http_t *x)
+{
+	switch (x->body_error) {
+	case -EFBIG:
+		return 413;
+	case -EBADMSG:
+		return 400;
+	case -ETIMEDOUT:
+		return 408;
+	default:
+		return 500;
+	}
+}
+
+static void end_chunks(weft_http_t *x)
+{
+	struct buffers *b = x->b;
+
+	if (!weft__text_add(&b->out, b->first_out, "0\r\n", 3) ||
+	    !weft__text_add(&b->out, b->first_out, b->trailers.data, b->trailers.length) ||
+	    !weft__text_add(&b->out, b->first_out, "\r\n", 2))
+		lose(x, -ENOMEM);
+}
+
+static bool leaves_too_much(const weft_http_t *x)
+{
+	return x->keep && x->body_state == BODY_MORE && !x->chunked && x->body_length > x->received + DRAIN_MOST;
+}
+
+void weft__http_finish(weft_http_t *x)
+{
+	if (x->body_error == -ECONNRESET)
+		x->lost = true;
+	if (!has_begun(x) && !x->status) {
+		x->b->answer.length = 0;
+		weft__http_answer(x, missing_status(x));
+	}
+	if (begin_once(x))
+		return;
+	if (!x->streaming && leaves_too_much(x))
+		x->keep = !insert(x, "Connection: close\r\n");
+	if (!x->streaming && x->length == WEFT_NEVER && (!x->b->trailers.length || is_silent(x)))
+		x->length = x->written;
+	if (!x->streaming && x->length != WEFT_NEVER)
+		frame(x);
+	if (x->framing == BY_CHUNKS && !is_silent(x)) {
+		if ((!x->streaming || x->b->out.length > x->body_at) && push(x, NULL, 0))
+			return;
+		end_chunks(x);
+	}
+	x->finished = true;
+	/* A body that is shorter than was announced cannot be completed: the client must see that. */
+	if (x->framing == BY_LENGTH && x->written < x->length && !is_silent(x)) {
+		(void)weft__http_send(x);
+		lose(x, -EPIPE);
+	}
+}

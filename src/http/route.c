@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Routes: a list, tried in order. A route without parameters is one comparison of memory, so that a list of some dozens
+ * costs less than the rest of a request.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "http/exchange.h"
+
+/* ---- the list ---------------------------------------------------------------------------------------------------- */
+
+static int method_of(const char *name, size_t length)
+{
+	if (length == 1 && *name == '*')
+		return ANY_METHOD;
+#define METHOD(number, id, text)                                                                                       \
+	if (length == sizeof #text - 1 && !memcmp(name, #text, length))                                                \
+		return number;
+	HTTP_METHOD_MAP(METHOD)
+#undef METHOD
+	return -EINVAL;
+}
+
+/* Names behind ':' and '*' are there; '*' is in the last part only. @return parameters, or -EINVAL */
+static int check_path(const char *path)
+{
+	int params = 0;
+
+	while (*path == '/') {
+		size_t length = strcspn(path + 1, "/");
+		const char *part = path + 1;
+
+		path = part + length;
+		if (*part != ':' && *part != '*')
+			continue;
+		if (length == 1 || (*part == '*' && *path) || ++params > PARAMS_MOST)
+			return -EINVAL;
+	}
+	return *path ? -EINVAL : params;
+}
+
+int weft__http_add_route(weft_http_server_t *server, const char *pattern, weft_http_handler_t *handler, void *context,
+			 void (*release)(void *))
+{
+	const char *space = pattern && handler ? strchr(pattern, ' ') : NULL;
+	int params, method = space ? method_of(pattern, (size_t)(space - pattern)) : -EINVAL;
+	struct route *r;
+
+	params = space && space[1] == '/' ? check_path(space + 1) : -EINVAL;
+	if (params < 0 || (method < 0 && method != ANY_METHOD))
+		return -EINVAL;
+	r = malloc(sizeof *r + strlen(pattern) + 1);
+	if (!r)
+		return -ENOMEM;
+	*r = (struct route){.handler = handler, .release = release, .context = context, .method = method};
+	strcpy(r->pattern, pattern);
+	r->path = strchr(r->pattern, ' ') + 1;
+	r->plain = params ? 0 : strlen(r->path);
+	*server->last = r;
+	server->last = &r->next;
+	return 0;
+}
+
+int weft_http_route(weft_http_server_t *server, const char *pattern, weft_http_handler_t *handler, void *context)
+{
+	return weft__http_add_route(server, pattern, handler, context, NULL);
+}
+
+void weft__http_free_routes(weft_http_server_t *server)
+{
+	struct route *r, *next;
+
+	for (r = server->routes; r; r = next) {
+		next = r->next;
+		if (r->release)
+			r->release(r->context);
+		free(r);
+	}
+}
+
+/* ---- matching ---------------------------------------------------------------------------------------------------- */
+
+/* The end of the part that begins at `at`. */
+static const char *part_end(const char *at, const char *end)
+{
+	const char *stop = memchr(at, '/', (size_t)(end - at));
+
+	return stop ? stop : end;
+}
+
+static void set_param(weft_http_t *x, const char *name, const char *value, const char *end)
+{
+	x->b->params[x->param_count++] = (struct param){name, {value, (size_t)(end - value)}};
+}
+
+static bool match_parts(const char *pattern, weft_http_t *x)
+{
+	const char *at = x->path.data, *end = at + x->path.length, *stop;
+	size_t length;
+
+	x->param_count = 0;
+	for (; *pattern == '/' && at < end && *at == '/'; pattern += length, at = stop) {
+		pattern++;
+		at++;
+		length = strcspn(pattern, "/");
+		stop = part_end(at, end);
+		if (*pattern == '*') {
+			set_param(x, pattern + 1, at, end);
+			return true;
+		}
+		if (*pattern == ':' && stop > at)
+			set_param(x, pattern + 1, at, stop);
+		else if ((size_t)(stop - at) != length || memcmp(pattern, at, length) != 0)
+			return false;
+	}
+	return !*pattern && at == end;
+}
+
+static bool fits_path(const struct route *r, weft_http_t *x)
+{
+	if (r->plain)
+		return r->plain == x->path.length && !memcmp(r->path, x->path.data, r->plain);
+	return match_parts(r->path, x);
+}
+
+static bool fits_method(const struct route *r, const weft_http_t *x)
+{
+	return r->method == x->parser.method || r->method == ANY_METHOD ||
+	       (r->method == HTTP_GET && x->parser.method == HTTP_HEAD);
+}
+
+weft_http_text_t weft_http_param(const weft_http_t *x, const char *name)
+{
+	unsigned i;
+	size_t length = strlen(name);
+
+	for (i = 0; i < x->param_count; i++)
+		if (strcspn(x->b->params[i].name, "/") == length && !memcmp(x->b->params[i].name, name, length))
+			return x->b->params[i].value;
+	return (weft_http_text_t){0};
+}
+
+/* ---- answers without a route ------------------------------------------------------------------------------------- */
+
+static bool add_method(uint64_t *seen, char *text, size_t size, int method)
+{
+	size_t length = strlen(text);
+
+	if (method < 0 || *seen & 1ull << method)
+		return false;
+	*seen |= 1ull << method;
+	snprintf(text + length, size - length, "%s%s", length ? ", " : "", llhttp_method_name((llhttp_method_t)method));
+	return true;
+}
+
+/* The methods of a path's routes. False: it has none. */
+static bool allowed(weft_http_t *x, char *text, size_t size)
+{
+	bool all = x->path.length == 1 && *x->path.data == '*', any = false;
+	const struct route *r;
+	uint64_t seen = 0;
+
+	*text = 0;
+	for (r = x->server->routes; r; r = r->next) {
+		if (!all && !fits_path(r, x))
+			continue;
+		any = true;
+		add_method(&seen, text, size, r->method);
+		if (r->method == HTTP_GET)
+			add_method(&seen, text, size, HTTP_HEAD);
+	}
+	if (any)
+		add_method(&seen, text, size, HTTP_OPTIONS);
+	return any || all;
+}
+
+static void answer_without_route(weft_http_t *x)
+{
+	char methods[256];
+
+	if (!allowed(x, methods, sizeof methods)) {
+		weft__http_answer(x, 404);
+		return;
+	}
+	weft_http_add_header(x, "Allow", methods);
+	if (x->parser.method == HTTP_OPTIONS)
+		(void)weft_http_reply(x, 204, NULL, NULL, 0);
+	else
+		weft__http_answer(x, 405);
+}
+
+void weft__http_dispatch(weft_http_t *x)
+{
+	const struct route *r;
+
+	for (r = x->server->routes; r; r = r->next)
+		if (fits_method(r, x) && fits_path(r, x)) {
+			r->handler(x, r->context);
+			return;
+		}
+	answer_without_route(x);
+}
+
+/* ---- the target -------------------------------------------------------------------------------------------------- */
+
+/* Decodes "%41". @return the new length, or -EINVAL */
+static ssize_t decode(const char *from, size_t length, char *to, bool form)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < length; i++) {
+		int c = (unsigned char)from[i];
+
+		if (c == '%') {
+			int high = i + 2 < length ? weft__hex_digit((unsigned char)from[i + 1]) : -1;
+			int low = high >= 0 ? weft__hex_digit((unsigned char)from[i + 2]) : -1;
+
+			if (low < 0 || !(high | low))
+				return -EINVAL;
+			c = high * 16 + low;
+			i += 2;
+		} else if (form && c == '+') {
+			c = ' ';
+		}
+		to[n++] = (char)c;
+	}
+	return (ssize_t)n;
+}
+
+/* Removes "." and ".." parts in place. @return the new length, or -EINVAL: it leads out of the root */
+static ssize_t remove_dots(char *path, size_t length)
+{
+	char *at = path, *to = path, *end = path + length;
+
+	while (at < end) {
+		const char *part = at + 1, *stop = part_end(part, end);
+		size_t n = (size_t)(stop - part);
+		bool last = stop == end;
+
+		at = path + (stop - path);
+		if (n == 1 && part[0] == '.') {
+			if (last)
+				*to++ = '/';
+		} else if (n == 2 && part[0] == '.' && part[1] == '.') {
+			if (to == path)
+				return -EINVAL;
+			while (*--to != '/')
+				;
+			if (last)
+				*to++ = '/';
+		} else {
+			memmove(to, part - 1, n + 1);
+			to += n + 1;
+		}
+	}
+	return to - path;
+}
+
+static bool needs_decoding(weft_http_text_t path)
+{
+	return memchr(path.data, '%', path.length) || memmem(path.data, path.length, "/.", 2);
+}
+
+static int decode_path(weft_http_t *x)
+{
+	struct buffers *b = x->b;
+	ssize_t n;
+
+	if (!needs_decoding(x->path))
+		return 0;
+	b->decoded = malloc(x->path.length + 1);
+	if (!b->decoded)
+		return 503;
+	n = decode(x->path.data, x->path.length, b->decoded, false);
+	if (n > 0)
+		n = remove_dots(b->decoded, (size_t)n);
+	if (n < 0)
+		return 400;
+	x->path = (weft_http_text_t){b->decoded, (size_t)n};
+	return 0;
+}
+
+/* "http://host/path": what is behind the authority. False: it is no such target. */
+static bool skip_authority(weft_http_text_t *target)
+{
+	const char *end = target->data + target->length, *at = target->data;
+	size_t scheme = target->length > 7 && !strncasecmp(at, "http://", 7)	? 7
+			: target->length > 8 && !strncasecmp(at, "https://", 8) ? 8
+										: 0;
+
+	if (!scheme || memchr("/?", at[scheme], 2))
+		return false;
+	for (at += scheme; at < end && *at != '/' && *at != '?'; at++)
+		if (*at == '@')
+			return false;
+	*target = (weft_http_text_t){at, (size_t)(end - at)};
+	return true;
+}
+
+int weft__http_split_target(weft_http_t *x)
+{
+	weft_http_text_t target = weft_http_target(x);
+	const char *mark;
+
+	if (!target.length || memchr(target.data, '#', target.length))
+		return 400;
+	if (target.length == 1 && *target.data == '*') {
+		x->path = target;
+		return x->parser.method == HTTP_OPTIONS ? 0 : 400;
+	}
+	if (*target.data != '/' && !skip_authority(&target))
+		return 400;
+	mark = memchr(target.data, '?', target.length);
+	x->path = target;
+	if (mark) {
+		x->path.length = (size_t)(mark - target.data);
+		x->query = (weft_http_text_t){mark + 1, target.length - x->path.length - 1};
+	}
+	if (!x->path.length) {
+		x->path = (weft_http_text_t){"/", 1};
+		return 0;
+	}
+	return decode_path(x);
+}
+
+/* ---- accessors --------------------------------------------------------------------------------------------------- */
+
+const char *weft_http_method(const weft_http_t *x)
+{
+	return llhttp_method_name((llhttp_method_t)x->parser.method);
+}
+
+weft_http_text_t weft_http_target(const weft_http_t *x)
+{
+	return (weft_http_text_t){x->b->in + x->b->head + x->target.name, x->target.name_length};
+}
+
+weft_http_text_t weft_http_path(const weft_http_t *x)
+{
+	return x->path;
+}
+
+weft_http_text_t weft_http_query(const weft_http_t *x)
+{
+	return x->query;
+}
+
+/* True: the encoded name is this one. */
+static bool is_name(const char *encoded, size_t length, const char *name)
+{
+	char few[256];
+	ssize_t n = length < sizeof few ? decode(encoded, length, few, true) : -EINVAL;
+
+	return n >= 0 && (size_t)n == strlen(name) && !memcmp(few, name, (size_t)n);
+}
+
+static ssize_t copy_value(const char *value, size_t length, char *to, size_t size)
+{
+	ssize_t n;
+
+	if (length < size) {
+		n = decode(value, length, to, true);
+		if (n >= 0)
+			to[n] = 0;
+		return n;
+	}
+	return -ENOSPC;
+}
+
+ssize_t weft_http_query_value(const weft_http_t *x, const char *name, char *value, size_t size)
+{
+	const char *at = x->query.data, *end = at ? at + x->query.length : at, *stop, *sign;
+
+	for (; at < end; at = stop + 1) {
+		stop = memchr(at, '&', (size_t)(end - at));
+		if (!stop)
+			stop = end;
+		sign = memchr(at, '=', (size_t)(stop - at));
+		if (!is_name(at, (size_t)((sign ? sign : stop) - at), name))
+			continue;
+		return sign ? copy_value(sign + 1, (size_t)(stop - sign - 1), value, size)
+			    : copy_value(stop, 0, value, size);
+	}
+	return -ENOENT;
+}
+
+weft_http_text_t weft_http_header(const weft_http_t *x, const char *name)
+{
+	weft_http_text_t its_name, value;
+	unsigned i;
+
+	for (i = 0; weft_http_header_at(x, i, &its_name, &value); i++)
+		if (weft__text_is(its_name, name))
+			return value;
+	return (weft_http_text_t){0};
+}
+
+bool weft_http_header_at(const weft_http_t *x, unsigned index, weft_http_text_t *name, weft_http_text_t *value)
+{
+	const struct buffers *b = x->b;
+	const char *head = b->in + b->head;
+
+	if (index >= b->trailer_at)
+		return false;
+	*name = (weft_http_text_t){head + b->fields[index].name, b->fields[index].name_length};
+	*value = (weft_http_text_t){head + b->fields[index].value, b->fields[index].value_length};
+	return true;
+}
+
+weft_http_text_t weft_http_trailer(const weft_http_t *x, const char *name)
+{
+	const struct buffers *b = x->b;
+	unsigned i;
+
+	for (i = b->trailer_at; i < b->count; i++) {
+		const struct field *f = &b->fields[i];
+		weft_http_text_t its_name = {b->trailer.data + f->name, f->name_length};
+
+		if (weft__text_is(its_name, name))
+			return weft__trim(b->trailer.data + f->value, f->value_length);
+	}
+	return (weft_http_text_t){0};
+}
+
+unsigned weft_http_version(const weft_http_t *x)
+{
+	return 10u + x->parser.http_minor;
+}
+
+const weft_address_t *weft_http_peer(const weft_http_t *x)
+{
+	struct buffers *b = x->b;
+
+	if (!b->peer_known && weft_peer_address(x->fd, &b->peer))
+		memset(&b->peer, 0, sizeof b->peer);
+	b->peer_known = true;
+	return &b->peer;
+}

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The server: listeners, the life of a connection, and its end.
+ *
+ * A connection's task belongs to no scope, so that a handler which fails ends its own connection only; the server
+ * counts its connections, and keeps them in a list for weft_http_stop. Each has a scope of its own, which
+ * weft_http_stop cancels when its time is over.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "http/exchange.h"
+
+/* A call of weft_http_serve, on its stack. */
+struct serving {
+	struct serving *next;
+	weft_http_server_t *server;
+	weft_scope_t *scope;
+};
+
+#define SECOND 1000000000ull
+#define LINGER_TIME (1 * SECOND)  /* for which a closed connection waits for data that it discards */
+#define LINGER_MOST (10 * SECOND) /* and how long it does that at most */
+
+enum { SHORTAGE_PAUSE = 10000000 };
+
+/* ---- making one -------------------------------------------------------------------------------------------------- */
+
+static void set_defaults(weft_http_config_t *c)
+{
+#define DEFAULT(field, value) ((field) = (field) ? (field) : (value))
+	DEFAULT(c->request_line, 8192);
+	DEFAULT(c->header_bytes, 16384);
+	DEFAULT(c->headers, 100);
+	DEFAULT(c->body, 1 << 20);
+	DEFAULT(c->header_time, 10 * SECOND);
+	DEFAULT(c->body_time, 10 * SECOND);
+	DEFAULT(c->idle_time, 60 * SECOND);
+	DEFAULT(c->write_time, 30 * SECOND);
+#undef DEFAULT
+}
+
+int weft_http_open(weft_http_server_t **server, const weft_http_config_t *config)
+{
+	weft_http_server_t *s;
+
+	if (!server || (config && config->flags & ~(unsigned)WEFT_HTTP_TIMING))
+		return -EINVAL;
+	s = calloc(1, sizeof *s);
+	if (!s)
+		return -ENOMEM;
+	if (config)
+		s->config = *config;
+	set_defaults(&s->config);
+	s->last = &s->routes;
+	s->room = (weft_sem_t)WEFT_SEM(s->config.connections);
+	*server = s;
+	return 0;
+}
+
+void weft_http_close(weft_http_server_t *server)
+{
+	if (!server)
+		return;
+	weft__http_free_routes(server);
+	free(server);
+}
+
+void weft_http_stats(const weft_http_server_t *s, weft_http_stats_t *stats)
+{
+	unsigned i;
+
+	stats->connections = atomic_load_explicit(&s->connected, memory_order_relaxed);
+	stats->accepted = atomic_load_explicit(&s->accepted, memory_order_relaxed);
+	for (i = 0; i < 6; i++)
+		stats->statuses[i] = atomic_load_explicit(&s->statuses[i], memory_order_relaxed);
+	stats->received = atomic_load_explicit(&s->received, memory_order_relaxed);
+	stats->sent = atomic_load_explicit(&s->sent, memory_order_relaxed);
+}
+
+/* Whether the caller is being cancelled or not: the lists must be right. */
+static void lock(weft_http_server_t *server)
+{
+	weft_shield_begin();
+	weft_mutex_lock(&server->lock);
+}
+
+static void unlock(weft_http_server_t *server)
+{
+	weft_mutex_unlock(&server->lock);
+	weft_shield_end();
+}
+
+/* ---- an exchange ------------------------------------------------------------------------------------------------- */
+
+static void count(weft_http_t *x)
+{
+	int kind = x->status && !(x->lost && !x->streaming) ? x->status / 100 : 0;
+
+	atomic_fetch_add_explicit(&x->server->statuses[kind], 1, memory_order_relaxed);
+}
+
+static void log_exchange(weft_http_t *x)
+{
+	const weft_http_config_t *config = &x->server->config;
+	const char *method = weft_http_method(x);
+	weft_http_entry_t e = {.peer = weft_http_peer(x), .version = weft_http_version(x)};
+
+	if (x->head_done) {
+		e.method = (weft_http_text_t){method, strlen(method)};
+		e.target = weft_http_target(x);
+	}
+	e.status = x->lost && !x->streaming ? 0 : x->status;
+	e.received = x->received;
+	e.sent = x->sent;
+	e.begun = x->begun;
+	e.nanoseconds = weft_now() - x->begun;
+	config->log(&e, config->log_context);
+}
+
+static void complete(weft_http_t *x)
+{
+	weft__http_finish(x);
+	count(x);
+	if (x->server->config.log)
+		log_exchange(x);
+}
+
+static void note_begin(weft_http_t *x)
+{
+	const weft_http_config_t *config = &x->server->config;
+
+	if (config->log || config->flags & WEFT_HTTP_TIMING)
+		x->begun = weft_now();
+}
+
+static void refuse(weft_http_t *x, int status)
+{
+	x->keep = false;
+	weft__http_answer(x, status);
+}
+
+/* One request and its response. False: the connection ends. */
+static bool exchange(weft_http_t *x)
+{
+	bool whole = weft__http_read_head(x);
+	int status = x->failed;
+
+	if (!whole && (!status || x->lost))
+		return false;
+	note_begin(x);
+	if (whole) {
+		x->head_only = x->parser.method == HTTP_HEAD;
+		status = weft__http_check_head(x);
+	}
+	if (status)
+		refuse(x, status);
+	else
+		weft__http_dispatch(x);
+	complete(x);
+	if (x->keep && !x->lost && weft__http_drain(x)) {
+		weft__http_next(x);
+		return true;
+	}
+	x->unread = true; /* or the peer may be sending its next request */
+	return false;
+}
+
+/* ---- a connection ------------------------------------------------------------------------------------------------ */
+
+static void enlist(weft_http_t *x)
+{
+	weft_http_server_t *s = x->server;
+
+	lock(s);
+	x->next = s->connections;
+	if (x->next)
+		x->next->previous = x;
+	s->connections = x;
+	unlock(s);
+	atomic_fetch_add_explicit(&s->connected, 1, memory_order_relaxed);
+}
+
+static void delist(weft_http_t *x)
+{
+	weft_http_server_t *s = x->server;
+
+	lock(s);
+	if (x->previous)
+		x->previous->next = x->next;
+	else
+		s->connections = x->next;
+	if (x->next)
+		x->next->previous = x->previous;
+	unlock(s);
+	atomic_fetch_sub_explicit(&s->connected, 1, memory_order_relaxed);
+}
+
+/* A close while the peer still sends resets the connection, and the peer may lose the response: read until it has seen
+ * the end. */
+static void linger(weft_http_t *x)
+{
+	uint64_t until = weft_now() + LINGER_MOST;
+	char text[1024];
+	ssize_t n;
+
+	if (weft_shutdown(x->fd, SHUT_WR))
+		return;
+	do
+		n = weft_read_until(x->fd, text, sizeof text, weft_now() + LINGER_TIME);
+	while (n > 0 && weft_now() < until);
+}
+
+static void end_connection(void *connection)
+{
+	weft_http_t *x = connection;
+
+	weft__http_drop_buffers(x);
+	delist(x);
+	weft_close(x->fd);
+}
+
+static bool set_up(weft_http_t *x, weft_http_server_t *server, int fd)
+{
+	*x = (weft_http_t){.server = server, .fd = fd, .simulated = !strcmp(weft_io_backend(), "simulated")};
+	x->parser.data = x;
+	weft__http_parser_init(&x->parser);
+	if (!weft__http_take_buffers(x))
+		return false;
+	weft__http_next(x);
+	return true;
+}
+
+static void serve(weft_http_server_t *server, int fd)
+{
+	weft_http_t x;
+
+	if (!set_up(&x, server, fd)) {
+		weft_close(fd);
+		return;
+	}
+	WEFT_SCOPE(scope);
+	x.scope = &scope;
+	enlist(&x);
+	weft_defer(end_connection, &x);
+	if (atomic_load(&server->forced))
+		return;
+	while (exchange(&x))
+		;
+	if (!x.lost && !weft__http_send(&x) && x.unread)
+		linger(&x);
+}
+
+void weft_http_serve_connection(weft_http_server_t *server, int fd)
+{
+	weft_group_add(&server->open, 1);
+	serve(server, fd);
+	weft_group_done(&server->open);
+}
+
+/* ---- accepting --------------------------------------------------------------------------------------------------- */
+
+struct arrival {
+	weft_http_server_t *server;
+	int fd;
+};
+
+static void leave(void *argument)
+{
+	weft_http_server_t *server = argument;
+
+	if (server->config.connections)
+		weft_sem_give(&server->room, 1);
+	weft_group_done(&server->open);
+}
+
+static void *run_connection(void *argument)
+{
+	struct arrival a = *(struct arrival *)argument;
+
+	free(argument);
+	weft_defer(leave, a.server);
+	serve(a.server, a.fd);
+	return NULL;
+}
+
+/* The connection is closed if there is no memory for it. */
+static int start_connection(weft_http_server_t *server, int fd)
+{
+	struct arrival *a = malloc(sizeof *a);
+	int error = a ? 0 : -ENOMEM;
+
+	if (a) {
+		*a = (struct arrival){server, fd};
+		weft_group_add(&server->open, 1);
+		error = weft_spawn_detached(run_connection, a, &server->config.task);
+		if (error)
+			weft_group_done(&server->open);
+	}
+	if (error) {
+		free(a);
+		weft_close(fd);
+	}
+	return error;
+}
+
+/* Descriptors and memory come back when connections end. */
+static bool is_shortage(int error)
+{
+	return error == -EMFILE || error == -ENFILE || error == -ENOBUFS || error == -ENOMEM || error == -EDQUOT ||
+	       error == -EAGAIN || error == -ENOSPC;
+}
+
+/* The connection was lost before it was accepted; Linux reports errors of the network here too. */
+static bool is_of_one_connection(int error)
+{
+	switch (-error) {
+	case ECONNABORTED:
+	case EPROTO:
+	case ENETDOWN:
+	case ENOPROTOOPT:
+	case EHOSTDOWN:
+	case ENONET:
+	case EHOSTUNREACH:
+	case EOPNOTSUPP:
+	case ENETUNREACH:
+	case EPERM: /* a firewall's rule */
+	case EINTR:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int accept_one(weft_http_server_t *server, int listener)
+{
+	int fd, error;
+
+	if (server->config.connections) {
+		error = weft_sem_take_until(&server->room, WEFT_NEVER);
+		if (error)
+			return error;
+	}
+	fd = weft_accept(listener, NULL, NULL, 0);
+	error = fd < 0 ? fd : start_connection(server, fd);
+	if (error && server->config.connections)
+		weft_sem_give(&server->room, 1);
+	if (!error)
+		atomic_fetch_add_explicit(&server->accepted, 1, memory_order_relaxed);
+	return error;
+}
+
+static void begin_serving(struct serving *s)
+{
+	lock(s->server);
+	s->next = s->server->listeners;
+	s->server->listeners = s;
+	unlock(s->server);
+}
+
+static void end_serving(void *serving)
+{
+	struct serving *s = serving, **at;
+
+	lock(s->server);
+	for (at = &s->server->listeners; *at != s; at = &(*at)->next)
+		;
+	*at = s->next;
+	unlock(s->server);
+}
+
+int weft_http_serve(weft_http_server_t *server, int listener)
+{
+	struct serving s = {NULL, server, NULL};
+	int error = 0;
+
+	if (!weft_rt_current())
+		return -EPERM;
+	WEFT_SCOPE(scope);
+	s.scope = &scope;
+	begin_serving(&s);
+	weft_defer(end_serving, &s);
+	while (!atomic_load(&server->stopping)) {
+		error = accept_one(server, listener);
+		if (is_shortage(error))
+			error = weft_sleep(SHORTAGE_PAUSE);
+		else if (is_of_one_connection(error))
+			error = 0;
+		if (error)
+			break;
+	}
+	return atomic_load(&server->stopping) ? 0 : error;
+}
+
+/* ---- stopping ---------------------------------------------------------------------------------------------------- */
+
+/* A connection that is idle sees an end of its input. Data that have arrived before are still read, and answered. */
+static void end_idle(weft_http_server_t *server)
+{
+	weft_http_t *x;
+
+	lock(server);
+	for (x = server->connections; x; x = x->next)
+		if (atomic_load(&x->idle))
+			weft_shutdown(x->fd, SHUT_RD);
+	unlock(server);
+}
+
+static void cancel_all(weft_http_server_t *server)
+{
+	weft_http_t *x;
+
+	atomic_store(&server->forced, true);
+	lock(server);
+	for (x = server->connections; x; x = x->next)
+		weft_scope_cancel(x->scope, -ECANCELED);
+	unlock(server);
+}
+
+int weft_http_stop(weft_http_server_t *server, uint64_t deadline)
+{
+	struct serving *s;
+	int error;
+
+	atomic_store(&server->stopping, true);
+	lock(server);
+	for (s = server->listeners; s; s = s->next)
+		weft_scope_cancel(s->scope, -ECANCELED);
+	unlock(server);
+	end_idle(server);
+	error = weft_group_wait_until(&server->open, deadline);
+	if (error != -ETIMEDOUT)
+		return error;
+	cancel_all(server);
+	error = weft_group_wait(&server->open);
+	return error ? error : -ETIMEDOUT;
+}
