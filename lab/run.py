@@ -213,7 +213,7 @@ def library_folder(source, progress):
     progress(0, "building the library")
     if not (folder / "CMakeCache.txt").exists():
         _call(["cmake", "--preset", "release"], source)
-    _call(["cmake", "--build", str(folder), "--target", "weft", "weft_rt", "weft_instrumentation", "weft_posix"], source)
+    _call(["cmake", "--build", str(folder), "--target", "weft", "weft_rt", "weft_instrumentation", "weft_posix", "weft_optional"], source)
     return folder
 
 

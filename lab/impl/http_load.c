@@ -3,8 +3,8 @@
  * The load generator of experiment B3: a plain loop around epoll that sends HTTP/1.1 requests to its parent, a server,
  * and prints the cost of a request to the server.
  *
- *   case=serve        n requests over `connections`, of which `active` send. Each sends `pipeline` requests at once, and
- *                     the next ones when it has all replies.
+ *   case=serve        n requests over `connections`, of which `active` send. Each sends `pipeline` requests at once,
+ *                     and the next ones when it has all replies.
  *   case=idle_memory  resident bytes of the server for each of `connections` that did one request and then were idle
  *                     for `ms` milliseconds
  *   case=late         n requests, one every `us` microseconds, over `connections`. If all connections wait for a reply,

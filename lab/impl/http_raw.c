@@ -3,8 +3,8 @@
  * The limits of experiment B3: an HTTP/1.1 server in a hand-written loop around epoll, or around io_uring (LAB_RING:
  * liburing, one thread, SINGLE_ISSUER and DEFER_TASKRUN, multishot accept and recv into provided buffers).
  *
- * llhttp parses, and keeps the state of a request that arrives in pieces. The loop only counts complete requests: it has
- * no routes, no limits and no deadlines. Requests that one recv returns are answered by one send.
+ * llhttp parses, and keeps the state of a request that arrives in pieces. The loop only counts complete requests: it
+ * has no routes, no limits and no deadlines. Requests that one recv returns are answered by one send.
  */
 #define _GNU_SOURCE
 #include "io_server.h"

@@ -8,6 +8,7 @@ weft_part(examples all SLOW)
 set(watch ${weft_tests}/sanitize/watch.py)
 set(leftovers ${weft_tests}/compat/leftovers.c)
 file(GLOB sources CONFIGURE_DEPENDS ${weft_root}/examples/*.c ${weft_root}/examples/*.cpp)
+list(FILTER sources EXCLUDE REGEX /httpd[.]c$) # tests/http
 weft_sanitizer_works(leaks_are_found gcc leak)
 if(NOT leaks_are_found)
 	weft_skip(leaks "gcc -fsanitize=leak does not work here: apt-get install --no-install-recommends liblsan0, and allow ptrace")

@@ -84,7 +84,7 @@ def lab(env, *arguments):
 def build_library():
     """The library as `./weft lab` builds it, and what compiles activities."""
     folder = BUILD / "release"
-    wanted = ["weft", "weft_rt", "weft_instrumentation", "weft_posix"]
+    wanted = ["weft", "weft_rt", "weft_instrumentation", "weft_posix", "weft_optional"]
     wanted += ["weft_activity", f"weft_activities_{ACTIVITIES}"] if ACTIVITIES else []
     commands = [["cmake", "--build", str(folder), "--target", *wanted]]
     if not (folder / "CMakeCache.txt").exists():
