@@ -18,10 +18,13 @@
 #include <llhttp.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <string.h>
+#include <strings.h>
 #include <weft/http.h>
 #include <weft/sync.h>
 
 enum {
+	SPARES = 16,	       /* places for buffers that are not used, by thread */
 	IN_SIZE = 4096,	       /* of the buffer for requests, which grows with a head that does not fit */
 	OUT_SIZE = 4096,       /* of the buffer for responses */
 	MIN_ROOM = 1024,       /* behind a head, for body data */
@@ -51,27 +54,31 @@ struct param {
 	weft_http_text_t value;
 };
 
-/* The memory that only an active connection has. */
+/*
+ * The memory of an exchange. A connection has it while it has data: between two requests only the receive buffer, and
+ * after HOLD_TIME of silence not even that. Each thread takes again what it gave back last, so a busy server writes its
+ * heads and responses to few lines of the cache, however many connections it has.
+ */
 struct buffers {
-	char *in, *own_body; /* in == first, or allocated; own_body: NULL or allocated */
+	char *in, *own_body; /* allocated; own_body: or NULL */
 	size_t capacity;
 	size_t head, head_end, parsed, filled;
 	size_t body, body_end;	    /* decoded data that the handler has not read yet, in the body's buffer */
 	struct field *fields;	    /* == few, or allocated */
 	unsigned count, trailer_at; /* fields of the head and the trailer; the index of the trailer's first one */
 	unsigned field_room;
-	bool in_value;
+	bool in_value, peer_known;
 	struct text trailer;  /* a copy: body data are overwritten */
 	struct text answer;   /* response fields that the handler added */
 	struct text trailers; /* response trailer fields */
 	struct text out;
 	char *decoded; /* the path, if it had to be decoded */
-	struct param params[PARAMS_MOST];
-	bool peer_known;
-	weft_address_t peer;
+	/* From here on nothing is initialised. */
 	struct field few[FEW_HEADERS];
 	char answer_few[FIELDS_SIZE];
-	char first[IN_SIZE], first_out[OUT_SIZE];
+	char first_out[OUT_SIZE];
+	struct param params[PARAMS_MOST];
+	weft_address_t peer;
 };
 
 enum body_state { BODY_NONE, BODY_MORE, BODY_DONE };
@@ -79,7 +86,8 @@ enum framing { UNFRAMED, BY_LENGTH, BY_CHUNKS, BY_CLOSE };
 
 struct weft_http {
 	weft_http_server_t *server;
-	struct buffers *b; /* NULL: idle */
+	struct buffers *b; /* NULL: between two requests */
+	char *in;	   /* the receive buffer then, of IN_SIZE, or NULL; else b->in is */
 	struct weft_http *previous, *next;
 	int fd;
 	_Atomic bool idle; /* between two requests: weft_http_stop may end the connection */
@@ -124,6 +132,7 @@ struct weft_http_server {
 	_Atomic bool stopping, forced;
 	weft_group_t open;
 	weft_sem_t room; /* for connections, if they are limited */
+	struct buffers *_Atomic spares[SPARES];
 	_Atomic uint64_t accepted, connected, statuses[6], received, sent;
 };
 
@@ -137,8 +146,9 @@ int weft__http_check_head(weft_http_t *x);
 bool weft__http_drain(weft_http_t *x);
 /* Prepares for the next request; keeps bytes that were received behind this one. */
 void weft__http_next(weft_http_t *x);
-bool weft__http_take_buffers(weft_http_t *x);
+void weft__http_reset(weft_http_t *x);
 void weft__http_drop_buffers(weft_http_t *x);
+void weft__http_free_spares(weft_http_server_t *server);
 
 /* response.c */
 void weft__http_answer(weft_http_t *x, int status);
@@ -178,7 +188,13 @@ void weft__http_date(bool simulated, char text[HTTP_DATE + 1]);
 bool weft__http_parse_date(weft_http_text_t text, int64_t *seconds);
 
 /* text.c */
-bool weft__text_is(weft_http_text_t text, const char *word); /* in any case */
+static inline bool weft__text_is(weft_http_text_t text, const char *word) /* in any case */
+{
+	return text.data && text.length == strlen(word) && !strncasecmp(text.data, word, text.length);
+}
+/* Classes of bytes: parts of tokens and of hosts; what no field value may have. */
+enum { WEFT__TOKEN = 1, WEFT__HOST = 2, WEFT__CONTROL = 4 };
+bool weft__all_are(const char *text, size_t length, int class);
 bool weft__is_token(const char *text, size_t length);
 bool weft__is_field_value(const char *text, size_t length);
 /* The next element of a list with commas, without spaces around it; false: there is none. */
@@ -188,11 +204,14 @@ int weft__hex_digit(int c);
 weft_http_text_t weft__trim(const char *text, size_t length);
 weft_http_text_t weft__field_text(const weft_http_t *x, const struct field *f);
 
+static inline uint64_t weft__from(uint64_t now, uint64_t time)
+{
+	return time > WEFT_NEVER - now ? WEFT_NEVER : now + time;
+}
+
 static inline uint64_t weft__after(uint64_t time)
 {
-	uint64_t now = time == WEFT_NEVER ? 0 : weft_now();
-
-	return time > WEFT_NEVER - now ? WEFT_NEVER : now + time;
+	return time == WEFT_NEVER ? WEFT_NEVER : weft__from(weft_now(), time);
 }
 
 #endif

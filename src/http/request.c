@@ -14,21 +14,15 @@
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-bool weft__http_take_buffers(weft_http_t *x)
+/* The place for the calling thread's buffers. A task may change its thread whenever it suspends. */
+static __attribute__((noinline)) struct buffers *_Atomic *spare(weft_http_server_t *server)
 {
-	struct buffers *b = malloc(sizeof *b);
+	static _Atomic unsigned threads;
+	static _Thread_local unsigned number;
 
-	if (!b)
-		return false;
-	memset(b, 0, offsetof(struct buffers, few));
-	b->in = b->first;
-	b->capacity = IN_SIZE;
-	b->fields = b->few;
-	b->field_room = FEW_HEADERS;
-	b->out = (struct text){b->first_out, 0, OUT_SIZE};
-	b->answer = (struct text){b->answer_few, 0, FIELDS_SIZE};
-	x->b = b;
-	return true;
+	if (!number)
+		number = 1 + atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed);
+	return &server->spares[number % SPARES];
 }
 
 static void free_unless(void *memory, void *first)
@@ -37,13 +31,12 @@ static void free_unless(void *memory, void *first)
 		free(memory);
 }
 
-void weft__http_drop_buffers(weft_http_t *x)
+/* Gives the memory of an exchange back, except b->in. Its contents do not matter to the next owner: acquire and release
+ * only order them. */
+static void give_buffers(weft_http_t *x)
 {
-	struct buffers *b = x->b;
+	struct buffers *b = x->b, *none = NULL;
 
-	if (!b)
-		return;
-	free_unless(b->in, b->first);
 	free_unless(b->fields, b->few);
 	free_unless(b->out.data, b->first_out);
 	free_unless(b->answer.data, b->answer_few);
@@ -51,8 +44,59 @@ void weft__http_drop_buffers(weft_http_t *x)
 	free(b->trailer.data);
 	free(b->trailers.data);
 	free(b->decoded);
-	free(b);
 	x->b = NULL;
+	if (!atomic_compare_exchange_strong_explicit(spare(x->server), &none, b, memory_order_release,
+						     memory_order_relaxed))
+		free(b);
+}
+
+/* Takes the memory of an exchange, with `in`, which has n bytes. */
+static bool take_buffers(weft_http_t *x, char *in, size_t n)
+{
+	struct buffers *b = atomic_exchange_explicit(spare(x->server), NULL, memory_order_acquire);
+
+	if (!b)
+		b = malloc(sizeof *b);
+	if (!b)
+		return false;
+	memset(b, 0, offsetof(struct buffers, few));
+	b->in = in;
+	b->capacity = IN_SIZE;
+	b->filled = n;
+	b->fields = b->few;
+	b->field_room = FEW_HEADERS;
+	b->out = (struct text){b->first_out, 0, OUT_SIZE};
+	b->answer = (struct text){b->answer_few, 0, FIELDS_SIZE};
+	x->b = b;
+	return true;
+}
+
+/* Keeps only a receive buffer, if there is one. */
+static void keep_in(weft_http_t *x)
+{
+	if (!x->b)
+		return;
+	x->in = x->b->in;
+	if (x->b->capacity != IN_SIZE) {
+		free(x->in);
+		x->in = NULL;
+	}
+	give_buffers(x);
+}
+
+void weft__http_drop_buffers(weft_http_t *x)
+{
+	keep_in(x);
+	free(x->in);
+	x->in = NULL;
+}
+
+void weft__http_free_spares(weft_http_server_t *server)
+{
+	unsigned i;
+
+	for (i = 0; i < SPARES; i++)
+		free(atomic_load(&server->spares[i]));
 }
 
 /* Makes room behind an incomplete head: by moving it to the front, or by more memory. */
@@ -76,7 +120,7 @@ static bool make_room(struct buffers *b, size_t most)
 	if (!more)
 		return false;
 	memcpy(more, b->in, b->filled);
-	free_unless(b->in, b->first);
+	free(b->in);
 	b->in = more;
 	b->capacity = capacity;
 	return true;
@@ -363,26 +407,38 @@ static ssize_t receive(weft_http_t *x, char *data, size_t length, uint64_t deadl
 	return n;
 }
 
-/* The first bytes of a request. A connection that stays silent gives its buffers back, and waits without them. */
-static ssize_t await_request(weft_http_t *x)
+/* The first bytes of a request. A connection that stays silent gives its buffer back, and waits without. */
+static ssize_t receive_first(weft_http_t *x)
 {
-	uint64_t idle = x->server->config.idle_time, deadline = weft__after(idle);
+	uint64_t idle = x->server->config.idle_time, now = weft_now(), deadline = weft__from(now, idle);
 	ssize_t n = -ETIMEDOUT;
 
+	if (x->in)
+		n = receive(x, x->in, IN_SIZE, idle < HOLD_TIME ? deadline : now + HOLD_TIME);
+	if (n != -ETIMEDOUT || (x->in && idle < HOLD_TIME))
+		return n;
+	free(x->in);
+	x->in = NULL;
+	if (weft_poll_until(x->fd, POLLIN, deadline) <= 0)
+		return 0;
+	x->in = malloc(IN_SIZE);
+	return x->in ? receive(x, x->in, IN_SIZE, deadline) : 0;
+}
+
+static ssize_t await_request(weft_http_t *x)
+{
+	ssize_t n;
+
+	keep_in(x);
 	atomic_store(&x->idle, true);
 	if (atomic_load(&x->server->stopping)) /* weft_http_stop may have passed before `idle` was set */
 		return 0;
-	if (x->b) {
-		x->b->head = x->b->parsed = x->b->filled = 0;
-		n = receive(x, x->b->in, x->b->capacity, idle < HOLD_TIME ? deadline : weft__after(HOLD_TIME));
-	}
-	if (n == -ETIMEDOUT && idle >= HOLD_TIME) {
-		weft__http_drop_buffers(x);
-		if (weft_poll_until(x->fd, POLLIN, deadline) <= 0 || !weft__http_take_buffers(x))
-			return 0;
-		n = receive(x, x->b->in, x->b->capacity, deadline);
-	}
+	n = receive_first(x);
 	atomic_store(&x->idle, false);
+	if (n > 0 && !take_buffers(x, x->in, (size_t)n))
+		return -ENOMEM;
+	if (n > 0)
+		x->in = NULL;
 	return n;
 }
 
@@ -392,13 +448,8 @@ static ssize_t read_more(weft_http_t *x, uint64_t *deadline)
 	struct buffers *b = x->b;
 	ssize_t n;
 
-	if (is_nothing_buffered(x)) {
-		n = await_request(x);
-		*deadline = weft__after(config->header_time);
-		if (n > 0)
-			x->b->filled = (size_t)n;
-		return n;
-	}
+	if (is_nothing_buffered(x))
+		return await_request(x);
 	if (*deadline == 0)
 		*deadline = weft__after(config->header_time);
 	if (b->filled == b->capacity && !make_room(b, config->request_line + config->header_bytes + IN_SIZE))
@@ -466,15 +517,11 @@ static weft_http_text_t field_name(const weft_http_t *x, const struct field *f)
 	return (weft_http_text_t){x->b->in + x->b->head + f->name, f->name_length};
 }
 
-static bool all_of(const char *text, size_t length, const char *allowed)
+static bool is_literal(const char *at, const char *end)
 {
-	size_t i;
-
-	for (i = 0; i < length; i++)
-		if (!is_digit(text[i]) && !((text[i] | 0x20) >= 'a' && (text[i] | 0x20) <= 'z') &&
-		    (!text[i] || !strchr(allowed, text[i])))
-			return false;
-	return true;
+	while (at < end && (*at == ':' || weft__all_are(at, 1, WEFT__HOST)))
+		at++;
+	return at == end;
 }
 
 /* A name, an IPv4 address, or "[…]", and perhaps a port. An empty one is allowed. */
@@ -484,13 +531,13 @@ static bool is_host(weft_http_text_t host)
 		   *stop = memchr(host.data, host.length && *host.data == '[' ? ']' : ':', host.length);
 	bool literal = host.length && *host.data == '[';
 
-	if (literal && (!stop || !all_of(host.data + 1, (size_t)(stop - host.data) - 1, ":.-~_!$&'()*+,;=%")))
+	if (literal && (!stop || !is_literal(host.data + 1, stop)))
 		return false;
 	if (literal)
 		stop++;
 	else if (!stop)
 		stop = end;
-	if (!literal && !all_of(host.data, (size_t)(stop - host.data), "-._~%!$&'()*+;="))
+	if (!literal && !weft__all_are(host.data, (size_t)(stop - host.data), WEFT__HOST))
 		return false;
 	if (stop < end && *stop++ != ':')
 		return false;
@@ -715,6 +762,11 @@ void weft__http_next(weft_http_t *x)
 	b->count = b->trailer_at = 0;
 	b->in_value = false;
 	b->trailer.length = b->answer.length = b->trailers.length = 0;
+	weft__http_reset(x);
+}
+
+void weft__http_reset(weft_http_t *x)
+{
 	x->began = x->head_done = x->complete = x->chunked = x->expects = false;
 	x->failed = 0;
 	x->body_state = BODY_NONE;

@@ -20,14 +20,11 @@
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
-/* `first`: memory that is not freed. */
-static bool reserve(struct text *t, char *first, size_t more)
+static __attribute__((noinline)) bool grow(struct text *t, char *first, size_t more)
 {
 	size_t capacity = t->capacity ? t->capacity : 256;
 	char *data;
 
-	if (t->capacity - t->length >= more)
-		return true;
 	while (capacity - t->length < more)
 		capacity *= 2;
 	data = malloc(capacity);
@@ -40,6 +37,12 @@ static bool reserve(struct text *t, char *first, size_t more)
 	t->data = data;
 	t->capacity = capacity;
 	return true;
+}
+
+/* `first`: memory that is not freed. */
+static inline bool reserve(struct text *t, char *first, size_t more)
+{
+	return t->capacity - t->length >= more || grow(t, first, more);
 }
 
 bool weft__text_add(struct text *t, char *first, const char *data, size_t length)
@@ -424,20 +427,31 @@ static bool is_ours(const char *name, size_t length)
 	       weft__text_is(text, "connection") || weft__text_is(text, "date");
 }
 
-static int add(struct text *t, char *first, const char *name, const char *value)
+/* A field whose name is right. */
+static int add_value(struct text *t, char *first, const char *name, size_t name_length, const char *value)
 {
-	size_t name_length = name ? strlen(name) : 0, value_length = value ? strlen(value) : 0;
+	size_t value_length = value ? strlen(value) : 0;
+	char *to;
 
-	if (!value || !weft__is_token(name, name_length) || is_ours(name, name_length) ||
-	    !weft__is_field_value(value, value_length))
+	if (!value || !weft__is_field_value(value, value_length))
 		return -EINVAL;
 	if (!reserve(t, first, name_length + value_length + 4))
 		return -ENOMEM;
-	weft__text_add(t, first, name, name_length);
-	weft__text_add(t, first, ": ", 2);
-	weft__text_add(t, first, value, value_length);
-	weft__text_add(t, first, "\r\n", 2);
+	to = put(t->data + t->length, name, name_length);
+	to = put(to, ": ", 2);
+	to = put(to, value, value_length);
+	to = put(to, "\r\n", 2);
+	t->length = (size_t)(to - t->data);
 	return 0;
+}
+
+static int add(struct text *t, char *first, const char *name, const char *value)
+{
+	size_t length = name ? strlen(name) : 0;
+
+	if (!weft__is_token(name, length) || is_ours(name, length))
+		return -EINVAL;
+	return add_value(t, first, name, length, value);
 }
 
 int weft_http_add_header(weft_http_t *x, const char *name, const char *value)
@@ -552,7 +566,7 @@ int weft_http_reply(weft_http_t *x, int status, const char *type, const void *da
 	int error = weft_http_set_status(x, status);
 
 	if (!error && type)
-		error = weft_http_add_header(x, "Content-Type", type);
+		error = add_value(&x->b->answer, x->b->answer_few, "Content-Type", 12, type);
 	if (!error)
 		error = weft_http_set_length(x, length);
 	if (error == -EALREADY)

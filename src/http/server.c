@@ -65,6 +65,7 @@ void weft_http_close(weft_http_server_t *server)
 	if (!server)
 		return;
 	weft__http_free_routes(server);
+	weft__http_free_spares(server);
 	free(server);
 }
 
@@ -102,7 +103,7 @@ static void count(weft_http_t *x)
 	atomic_fetch_add_explicit(&x->server->statuses[kind], 1, memory_order_relaxed);
 }
 
-static void log_exchange(weft_http_t *x)
+static __attribute__((noinline)) void log_exchange(weft_http_t *x)
 {
 	const weft_http_config_t *config = &x->server->config;
 	const char *method = weft_http_method(x);
@@ -199,8 +200,8 @@ static void delist(weft_http_t *x)
 }
 
 /* A close while the peer still sends resets the connection, and the peer may lose the response: read until it has seen
- * the end. */
-static void linger(weft_http_t *x)
+ * the end. Not inlined: a connection that waits shall not have this buffer on its stack. */
+static __attribute__((noinline)) void linger(weft_http_t *x)
 {
 	uint64_t until = weft_now() + LINGER_MOST;
 	char text[1024];
@@ -222,25 +223,19 @@ static void end_connection(void *connection)
 	weft_close(x->fd);
 }
 
-static bool set_up(weft_http_t *x, weft_http_server_t *server, int fd)
+static void set_up(weft_http_t *x, weft_http_server_t *server, int fd)
 {
 	*x = (weft_http_t){.server = server, .fd = fd, .simulated = !strcmp(weft_io_backend(), "simulated")};
 	x->parser.data = x;
 	weft__http_parser_init(&x->parser);
-	if (!weft__http_take_buffers(x))
-		return false;
-	weft__http_next(x);
-	return true;
+	weft__http_reset(x);
 }
 
 static void serve(weft_http_server_t *server, int fd)
 {
 	weft_http_t x;
 
-	if (!set_up(&x, server, fd)) {
-		weft_close(fd);
-		return;
-	}
+	set_up(&x, server, fd);
 	WEFT_SCOPE(scope);
 	x.scope = &scope;
 	enlist(&x);
