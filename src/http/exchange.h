@@ -16,6 +16,7 @@
 #define HTTP_EXCHANGE_H
 
 #include <llhttp.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
@@ -121,6 +122,14 @@ struct weft_http {
 	llhttp_t parser;
 };
 
+/* pages.c. No task suspends while it holds the lock. */
+struct page_pool {
+	pthread_mutex_t lock;
+	struct page_block *blocks;
+	char **free;
+	size_t pages, count, warm; /* all; the free ones; those of them that may be resident, at the end of `free` */
+};
+
 struct route;
 
 struct weft_http_server {
@@ -133,6 +142,7 @@ struct weft_http_server {
 	weft_group_t open;
 	weft_sem_t room; /* for connections, if they are limited */
 	struct buffers *_Atomic spares[SPARES];
+	struct page_pool pool;
 	_Atomic uint64_t accepted, connected, statuses[6], received, sent;
 };
 
@@ -149,6 +159,11 @@ void weft__http_next(weft_http_t *x);
 void weft__http_reset(weft_http_t *x);
 void weft__http_drop_buffers(weft_http_t *x);
 void weft__http_free_spares(weft_http_server_t *server);
+
+/* pages.c: IN_SIZE bytes; NULL: no memory */
+char *weft__http_take_page(weft_http_server_t *server);
+void weft__http_give_page(weft_http_server_t *server, char *page);
+void weft__http_free_pages(weft_http_server_t *server);
 
 /* response.c */
 void weft__http_answer(weft_http_t *x, int status);

@@ -76,18 +76,17 @@ static void keep_in(weft_http_t *x)
 {
 	if (!x->b)
 		return;
-	x->in = x->b->in;
-	if (x->b->capacity != IN_SIZE) {
-		free(x->in);
-		x->in = NULL;
-	}
+	if (x->b->capacity == IN_SIZE)
+		x->in = x->b->in;
+	else
+		free(x->b->in);
 	give_buffers(x);
 }
 
 void weft__http_drop_buffers(weft_http_t *x)
 {
 	keep_in(x);
-	free(x->in);
+	weft__http_give_page(x->server, x->in);
 	x->in = NULL;
 }
 
@@ -99,9 +98,19 @@ void weft__http_free_spares(weft_http_server_t *server)
 		free(atomic_load(&server->spares[i]));
 }
 
-/* Makes room behind an incomplete head: by moving it to the front, or by more memory. */
-static bool make_room(struct buffers *b, size_t most)
+/* A page, unless the buffer has grown. */
+static void free_in(weft_http_t *x)
 {
+	if (x->b->capacity == IN_SIZE)
+		weft__http_give_page(x->server, x->b->in);
+	else
+		free(x->b->in);
+}
+
+/* Makes room behind an incomplete head: by moving it to the front, or by more memory. */
+static bool make_room(weft_http_t *x, size_t most)
+{
+	struct buffers *b = x->b;
 	size_t capacity = b->capacity * 2;
 	char *more;
 
@@ -120,7 +129,7 @@ static bool make_room(struct buffers *b, size_t most)
 	if (!more)
 		return false;
 	memcpy(more, b->in, b->filled);
-	free(b->in);
+	free_in(x);
 	b->in = more;
 	b->capacity = capacity;
 	return true;
@@ -417,11 +426,11 @@ static ssize_t receive_first(weft_http_t *x)
 		n = receive(x, x->in, IN_SIZE, idle < HOLD_TIME ? deadline : now + HOLD_TIME);
 	if (n != -ETIMEDOUT || (x->in && idle < HOLD_TIME))
 		return n;
-	free(x->in);
+	weft__http_give_page(x->server, x->in);
 	x->in = NULL;
 	if (weft_poll_until(x->fd, POLLIN, deadline) <= 0)
 		return 0;
-	x->in = malloc(IN_SIZE);
+	x->in = weft__http_take_page(x->server);
 	return x->in ? receive(x, x->in, IN_SIZE, deadline) : 0;
 }
 
@@ -452,7 +461,7 @@ static ssize_t read_more(weft_http_t *x, uint64_t *deadline)
 		return await_request(x);
 	if (*deadline == 0)
 		*deadline = weft__after(config->header_time);
-	if (b->filled == b->capacity && !make_room(b, config->request_line + config->header_bytes + IN_SIZE))
+	if (b->filled == b->capacity && !make_room(x, config->request_line + config->header_bytes + IN_SIZE))
 		return -EMSGSIZE;
 	n = receive(x, b->in + b->filled, b->capacity - b->filled, *deadline);
 	if (n > 0)

@@ -54,6 +54,7 @@ int weft_http_open(weft_http_server_t **server, const weft_http_config_t *config
 	if (config)
 		s->config = *config;
 	set_defaults(&s->config);
+	pthread_mutex_init(&s->pool.lock, NULL);
 	s->last = &s->routes;
 	s->room = (weft_sem_t)WEFT_SEM(s->config.connections);
 	*server = s;
@@ -66,6 +67,7 @@ void weft_http_close(weft_http_server_t *server)
 		return;
 	weft__http_free_routes(server);
 	weft__http_free_spares(server);
+	weft__http_free_pages(server);
 	free(server);
 }
 
