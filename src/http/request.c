@@ -300,6 +300,15 @@ static int on_extension(llhttp_t *parser, const char *at, size_t length)
 	return x->extensions > x->server->config.header_bytes ? refuse(x, 400) : 0;
 }
 
+/* A chunk that is too long is refused before its data come. */
+static int on_chunk(llhttp_t *parser)
+{
+	weft_http_t *x = exchange_of(parser);
+	uint64_t most = x->server->config.body;
+
+	return x->received > most || parser->content_length > most - x->received ? refuse(x, 413) : 0;
+}
+
 static int on_complete(llhttp_t *parser)
 {
 	exchange_of(parser)->complete = true;
@@ -315,6 +324,7 @@ static const llhttp_settings_t settings = {
     .on_headers_complete = on_head,
     .on_chunk_extension_name = on_extension,
     .on_chunk_extension_value = on_extension,
+    .on_chunk_header = on_chunk,
     .on_body = on_body,
     .on_message_complete = on_complete,
 };
@@ -693,7 +703,7 @@ static int more_body(weft_http_t *x)
 	}
 	b->body = b->body_end = b->parsed;
 	if (!feed(x, data))
-		return body_fails(x, -EBADMSG);
+		return body_fails(x, x->failed == 413 ? -EFBIG : -EBADMSG);
 	return is_too_long(x) ? body_fails(x, -EFBIG) : 0;
 }
 
