@@ -153,6 +153,7 @@ stack_policies()
 	fi
 	probe policies || healthy=''
 	instrumentation
+	http_line
 	activities_line
 }
 
@@ -183,6 +184,21 @@ instrumentation()
 		done
 		line "$name" "${kinds[*]}${why:+ (no: $why)}"
 	done
+}
+
+# Where llhttp comes from; nothing is fetched to tell.
+http_line()
+{
+	heading 'HTTP (weft/http.h)'
+	if [[ ! $root ]]; then
+		line llhttp "$([[ -e $share/$layout_lib/libweft-http.a ]] && echo 'in libweft-http.a' || echo 'no: this installation was built without it')"
+	elif [[ -e $root/build/packages/llhttp ]]; then
+		line llhttp 'build/packages/llhttp'
+	elif [[ -e /usr/include/llhttp.h ]]; then
+		line llhttp "the system's"
+	else
+		line llhttp "not here: 'weft run' of a program with weft/http.h fetches it$(have pip3 || printf ', by pip3: %s python3-pip' "$get")"
+	fi
 }
 
 # Which compilers make activities; nothing is built to tell.
