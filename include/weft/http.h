@@ -149,7 +149,7 @@ WEFT_API void weft_http_serve_connection(weft_http_server_t *server, int fd);
  */
 WEFT_API int weft_http_stop(weft_http_server_t *server, uint64_t deadline);
 
-typedef struct weft_http_stats {
+typedef struct weft_http_counters {
 	uint64_t connections;	 /**< that are open */
 	uint64_t accepted;	 /**< since the beginning */
 	uint64_t statuses[6];	 /**< responses with 1xx (index 1) to 5xx; 0: connections lost before a response */
