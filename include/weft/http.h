@@ -250,7 +250,7 @@ WEFT_API int weft_http_add_trailer(weft_http_t *http, const char *name, const ch
 WEFT_API int weft_http_inform(weft_http_t *http, int status);
 /**
  * Send a server-sent event, and flush. The first one begins the response, as text/event-stream.
- * @param event, id  NULL: none. @param data  each of its lines becomes a data line
+ * @param event, id  NULL: none. @param data  each of its lines becomes a data line; NULL: ""
  * @return 0; -EINVAL: a line break in `event` or `id`; or as weft_http_reply
  */
 WEFT_API int weft_http_event(weft_http_t *http, const char *event, const char *id, const char *data);

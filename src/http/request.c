@@ -670,7 +670,7 @@ static int continue_if_expected(weft_http_t *x)
 	static const char line[] = "HTTP/1.1 100 Continue\r\n\r\n";
 	struct buffers *b = x->b;
 
-	if (!x->expects || x->status)
+	if (!x->expects || x->framing != UNFRAMED) /* too late, if the response has begun */
 		return 0;
 	x->expects = false;
 	return weft__text_add(&b->out, b->first_out, line, sizeof line - 1) ? 0 : -ENOMEM;

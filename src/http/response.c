@@ -676,7 +676,7 @@ int weft_http_event(weft_http_t *x, const char *event, const char *id, const cha
 	if (!error && n >= 0 && id)
 		n = weft_http_printf(x, "id: %s\n", id);
 	if (!error && n >= 0)
-		n = write_lines(x, data);
+		n = write_lines(x, data ? data : "");
 	if (!error && n >= 0)
 		n = weft_http_write(x, "\n", 1);
 	return error ? error : n < 0 ? (int)n : weft_http_flush(x);
@@ -742,7 +742,8 @@ void weft__http_finish(weft_http_t *x)
 	if (x->framing == BY_CHUNKS && !is_silent(x)) {
 		if ((!x->streaming || x->b->out.length > x->body_at) && push(x, NULL, 0))
 			return;
-		end_chunks(x);
+		if (x->framing == BY_CHUNKS) /* and not HTTP/1.0 */
+			end_chunks(x);
 	}
 	x->finished = true;
 	/* A body that is shorter than was announced cannot be completed: the client must see that. */
