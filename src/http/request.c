@@ -150,17 +150,12 @@ static int refuse(weft_http_t *x, int status)
 	return -1;
 }
 
-/* A part that goes on where its last piece ended, or begins. False: a folded line is between the pieces. */
-static bool note(const struct buffers *b, uint32_t *offset, uint32_t *length, const char *at, size_t n)
+/* A part of the head begins, or goes on: llhttp refuses folded lines, so its pieces follow each other. */
+static void note(const struct buffers *b, uint32_t *offset, uint32_t *length, const char *at, size_t n)
 {
-	uint32_t here = (uint32_t)((size_t)(at - b->in) - b->head);
-
-	if (*length && *offset + *length != here)
-		return false;
 	if (!*length)
-		*offset = here;
+		*offset = (uint32_t)((size_t)(at - b->in) - b->head);
 	*length += (uint32_t)n;
-	return true;
 }
 
 static int on_begin(llhttp_t *parser)
@@ -229,15 +224,6 @@ static int on_field(llhttp_t *parser, const char *at, size_t length)
 	return 0;
 }
 
-/* False: the value begins on a folded line. */
-static bool is_behind_colon(const char *value)
-{
-	do
-		value--;
-	while (*value == ' ' || *value == '\t');
-	return *value == ':';
-}
-
 static int on_value(llhttp_t *parser, const char *at, size_t length)
 {
 	weft_http_t *x = exchange_of(parser);
@@ -249,9 +235,8 @@ static int on_value(llhttp_t *parser, const char *at, size_t length)
 		return 0;
 	if (x->head_done)
 		return note_trailer(x, f, true, at, length);
-	return note(b, &f->value, &f->value_length, at, length) && is_behind_colon(b->in + b->head + f->value)
-		   ? 0
-		   : refuse(x, 400);
+	note(b, &f->value, &f->value_length, at, length);
+	return 0;
 }
 
 static int on_value_complete(llhttp_t *parser)
@@ -670,7 +655,8 @@ static int continue_if_expected(weft_http_t *x)
 	static const char line[] = "HTTP/1.1 100 Continue\r\n\r\n";
 	struct buffers *b = x->b;
 
-	if (!x->expects || x->framing != UNFRAMED) /* too late, if the response has begun */
+	if (!x->expects || x->framing != UNFRAMED ||
+	    (x->status && WEFT_CANARY(http_status_ends_waiting))) /* too late, if the response has begun */
 		return 0;
 	x->expects = false;
 	return weft__text_add(&b->out, b->first_out, line, sizeof line - 1) ? 0 : -ENOMEM;

@@ -742,7 +742,7 @@ void weft__http_finish(weft_http_t *x)
 	if (x->framing == BY_CHUNKS && !is_silent(x)) {
 		if ((!x->streaming || x->b->out.length > x->body_at) && push(x, NULL, 0))
 			return;
-		if (x->framing == BY_CHUNKS) /* and not HTTP/1.0 */
+		if (x->framing == BY_CHUNKS || WEFT_CANARY(http_chunks_for_all)) /* and not HTTP/1.0 */
 			end_chunks(x);
 	}
 	x->finished = true;

@@ -167,7 +167,7 @@ static bool exchange(weft_http_t *x)
 		weft__http_next(x);
 		return true;
 	}
-	x->unread = true; /* or the peer may be sending its next request */
+	x->unread = !WEFT_CANARY(http_closes_at_once); /* or the peer may be sending its next request */
 	return false;
 }
 

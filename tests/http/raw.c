@@ -179,6 +179,24 @@ static void events(weft_http_t *http, void *context)
 	weft_http_event(http, NULL, NULL, "two\nthree");
 }
 
+/* A body that is read after the status was set, and before the response begins. */
+static void created(weft_http_t *http, void *context)
+{
+	char data[100];
+
+	(void)context;
+	weft_http_set_status(http, 201);
+	if (weft_http_read_all(http, data, sizeof data) > 0)
+		weft_http_write(http, "created\n", 8);
+}
+
+static void with_trailer(weft_http_t *http, void *context)
+{
+	(void)context;
+	weft_http_add_trailer(http, "X-Sum", "1");
+	weft_http_write(http, "sum\n", 4);
+}
+
 static void add_routes(weft_http_server_t *server)
 {
 	static const struct {
@@ -186,11 +204,12 @@ static void add_routes(weft_http_server_t *server)
 		weft_http_handler_t *handler;
 		const char *context;
 	} routes[] = {
-	    {"GET /hello", hello, NULL},     {"POST /echo", echo, NULL},      {"POST /length", body_length, NULL},
-	    {"POST /ignore", ignore, NULL},  {"GET /chunks", chunks, NULL},   {"GET /big", big, NULL},
-	    {"GET /headers", headers, NULL}, {"GET /item/:id", param, "id"},  {"GET /rest/*tail", param, "tail"},
-	    {"GET /query", query, NULL},     {"GET /slow", slow, NULL},	      {"POST /trailer", trailer, NULL},
-	    {"GET /early", early, NULL},     {"GET /nothing", nothing, NULL}, {"GET /event", events, NULL},
+	    {"GET /hello", hello, NULL},      {"POST /echo", echo, NULL},	{"POST /length", body_length, NULL},
+	    {"POST /ignore", ignore, NULL},   {"GET /chunks", chunks, NULL},	{"GET /big", big, NULL},
+	    {"GET /headers", headers, NULL},  {"GET /item/:id", param, "id"},	{"GET /rest/*tail", param, "tail"},
+	    {"GET /query", query, NULL},      {"GET /slow", slow, NULL},	{"POST /trailer", trailer, NULL},
+	    {"GET /early", early, NULL},      {"GET /nothing", nothing, NULL},	{"GET /event", events, NULL},
+	    {"POST /created", created, NULL}, {"GET /sum", with_trailer, NULL},
 	};
 
 	for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)

@@ -28,3 +28,11 @@ if(works)
 	weft_test(raw.asan COMMAND @raw.gcc-asan SECONDS 120)
 	weft_test(raw.asan.simulated COMMAND @raw.gcc-asan simulated 3 SECONDS 120)
 endif()
+
+# Bugs of the server.
+foreach(canary http_status_ends_waiting http_chunks_for_all)
+	weft_program(${canary} gcc SOURCES raw.c ${weft_http_sources} ${weft_llhttp_sources} FLAGS ${flags} ${link} CANARY ${canary})
+	weft_test(canary.${canary} COMMAND @${canary}.gcc FAILS SAYS "not ok - ")
+endforeach()
+weft_program(http_closes_at_once gcc SOURCES raw.c ${weft_http_sources} ${weft_llhttp_sources} FLAGS ${flags} ${link} CANARY http_closes_at_once)
+weft_test(canary.http_closes_at_once COMMAND @http_closes_at_once.gcc simulated 20 FAILS SAYS "not ok - ")
