@@ -32,7 +32,7 @@ static inline uint64_t digest_of(const struct model *m)
 
 enum action { CALL, RETURN, ADD, TURN };
 
-/* What a coroutine does that is resumed with x. */
+/* A coroutine that is resumed with x takes this action. */
 static inline enum action action_of(uint64_t x)
 {
 	unsigned meaning = (unsigned)(x % (MODEL_CALLS + 3));

@@ -26,7 +26,7 @@
  *  3. A reply is collected in a buffer of 4 KiB. A reply that fits has a Content-Length; a longer one is sent in chunks
  *     (HTTP/1.0: until the connection closes), unless weft_http_set_length said how long it is.
  *  4. Requests that arrive together (pipelining) are answered by one write.
- *  5. A connection that has been silent for 250 ms gives its buffers back, and waits in a few hundred bytes.
+ *  5. A connection that has been silent for 250 ms gives its buffers back, and keeps only its task's stack.
  *  6. A request that two parsers could read in two ways is refused with 400, and the connection is closed: bare CR or
  *     LF, folded lines, several or malformed lengths, Transfer-Encoding beside Content-Length or in HTTP/1.0.
  *  7. Not in this library yet: HTTP/2, TLS, WebSocket. An Upgrade header is ignored, as RFC 9110 allows.
@@ -222,7 +222,7 @@ WEFT_API int weft_http_set_status(weft_http_t *http, int status);
  */
 WEFT_API int weft_http_add_header(weft_http_t *http, const char *name, const char *value);
 /** Say how long the body will be; else it has a length if it fits the buffer, and is sent in chunks if not.
- * @return 0; -EALREADY */
+ * @return 0; -EALREADY; -EINVAL: 10^12 bytes or more */
 WEFT_API int weft_http_set_length(weft_http_t *http, uint64_t length);
 /**
  * A piece of the body. It is sent when the buffer is full, the handler returns, or by weft_http_flush. Waits while the
@@ -237,7 +237,8 @@ WEFT_API int weft_http_flush(weft_http_t *http);
 /**
  * A part of a file as the rest of the body, by sendfile.
  * @param fd  stays the caller's
- * @return 0; -EALREADY: chunks have begun; -EIO: the file is shorter; or as weft_http_reply
+ * @return 0; -EALREADY: chunks have begun; -EMSGSIZE: more than weft_http_set_length said; -EIO: the file is shorter;
+ *   or as weft_http_reply
  */
 WEFT_API int weft_http_send_file(weft_http_t *http, int fd, uint64_t offset, uint64_t length);
 /** A trailer field, behind a body that is sent in chunks; ignored if the body is not.

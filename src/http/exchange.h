@@ -42,7 +42,7 @@ enum {
 };
 
 struct text {
-	char *data;
+	char *data, *first; /* allocated, unless it is `first` */
 	size_t length, capacity;
 };
 
@@ -82,7 +82,6 @@ struct buffers {
 	weft_address_t peer;
 };
 
-enum body_state { BODY_NONE, BODY_MORE, BODY_DONE };
 enum framing { UNFRAMED, BY_LENGTH, BY_CHUNKS, BY_CLOSE };
 
 struct weft_http {
@@ -95,13 +94,11 @@ struct weft_http {
 	bool keep;	   /* the connection goes on after this exchange */
 	bool simulated;	   /* weft_io_backend() is */
 	bool lost;	   /* nothing can be written any more */
-	bool unread;	   /* the peer may still send: a close would reset the connection under the response */
 
 	/* The request. */
 	bool began, head_done, complete, chunked, expects;
 	bool first_piece; /* body data that come next follow the head in the buffer */
 	int failed;	  /* 0, or the status that answers a request that is refused */
-	enum body_state body_state;
 	int body_error;
 	uint64_t begun, body_length, extensions; /* body_length: that was announced; bytes of chunks' extensions */
 	struct field target;			 /* name: offset from head; name_length */
@@ -114,8 +111,8 @@ struct weft_http {
 	bool streaming; /* the framing is decided */
 	bool finished;	/* the response is complete */
 	enum framing framing;
-	uint64_t length, written;      /* announced, WEFT_NEVER: not; bytes that the handler wrote */
-	size_t head_at, slot, body_at; /* in `out`: where the response begins, its framing field, its body */
+	uint64_t length, written; /* announced, WEFT_NEVER: not; bytes that the handler wrote */
+	size_t slot, body_at;	  /* in `out`: where the response's framing field is, and its body */
 
 	uint64_t received, sent; /* bytes of bodies, for the log */
 	weft_scope_t *scope;	 /* of the connection's task */
@@ -166,6 +163,10 @@ void weft__http_give_page(weft_http_server_t *server, char *page);
 void weft__http_free_pages(weft_http_server_t *server);
 
 /* response.c */
+static inline bool weft__http_has_begun(const weft_http_t *x)
+{
+	return x->framing != UNFRAMED;
+}
 void weft__http_answer(weft_http_t *x, int status);
 /* Completes the response after the handler. */
 void weft__http_finish(weft_http_t *x);
@@ -173,7 +174,9 @@ void weft__http_finish(weft_http_t *x);
 int weft__http_send(weft_http_t *x);
 /* The same while a response is being written: its framing is decided by that. */
 int weft__http_flush_all(weft_http_t *x);
-bool weft__text_add(struct text *t, char *first, const char *data, size_t length);
+/* False: no memory, and nothing is added. */
+bool weft__text_add(struct text *t, const char *data, size_t length);
+void weft__text_free(struct text *t);
 
 /* route.c */
 struct route {
@@ -214,10 +217,8 @@ bool weft__is_token(const char *text, size_t length);
 bool weft__is_field_value(const char *text, size_t length);
 /* The next element of a list with commas, without spaces around it; false: there is none. */
 bool weft__next_element(weft_http_text_t *list, weft_http_text_t *element);
-int weft__hex_digit(int c);
 /* Without spaces and tabs behind it. */
-weft_http_text_t weft__trim(const char *text, size_t length);
-weft_http_text_t weft__field_text(const weft_http_t *x, const struct field *f);
+weft_http_text_t weft__trim(weft_http_text_t text);
 
 static inline uint64_t weft__from(uint64_t now, uint64_t time)
 {

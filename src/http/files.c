@@ -75,8 +75,10 @@ static const char *type_of(const char *path)
 struct opening {
 	int directory;
 	const char *path;
-	int64_t mode; /* O_… */
 };
+
+/* A FIFO or a device must not block, nor become the terminal: they are refused later. */
+enum { MODE = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
 
 static int64_t open_parts(const struct opening *o)
 {
@@ -92,8 +94,7 @@ static int64_t open_parts(const struct opening *o)
 		else {
 			memcpy(part, at, length);
 			part[length] = 0;
-			next = openat(fd, length ? part : ".",
-				      (at[length] ? O_PATH : (int)o->mode) | O_NOFOLLOW | O_CLOEXEC);
+			next = openat(fd, length ? part : ".", (at[length] ? O_PATH | O_CLOEXEC : MODE) | O_NOFOLLOW);
 			if (next < 0)
 				next = -errno;
 		}
@@ -109,8 +110,7 @@ static int64_t open_parts(const struct opening *o)
 static int64_t open_beneath(void *opening)
 {
 	const struct opening *o = opening;
-	struct open_how how = {.flags = (uint64_t)o->mode | O_CLOEXEC,
-			       .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+	struct open_how how = {.flags = MODE, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
 	long fd = syscall(SYS_openat2, o->directory, o->path, &how, sizeof how);
 
 	if (fd >= 0)
@@ -126,7 +126,7 @@ struct found {
 /* Opens a file, which must be a regular one or a directory. On a helper thread: a disk may be slow. */
 static int find(const struct directory *d, const char *path, struct found *f)
 {
-	struct opening o = {d->fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY};
+	struct opening o = {d->fd, path};
 
 	f->fd = (int)weft_call(open_beneath, &o);
 	if (f->fd < 0)
@@ -140,10 +140,7 @@ static int find(const struct directory *d, const char *path, struct found *f)
 
 static void close_found(void *found)
 {
-	const struct found *f = found;
-
-	if (f->fd >= 0)
-		weft_close(f->fd);
+	weft_close(((struct found *)found)->fd);
 }
 
 /* ---- encodings --------------------------------------------------------------------------------------------------- */
@@ -400,8 +397,8 @@ static void serve_file(weft_http_t *x, void *context)
 {
 	const struct directory *d = context;
 	char path[PATH_MAX + 16];
-	const char *encoding = NULL;
-	struct found f = {.fd = -1};
+	const char *encoding;
+	struct found f;
 	size_t length = x->path.length - d->prefix;
 	int error = -ENOENT;
 

@@ -30,7 +30,7 @@ static void add_string(struct line *l, const char *text)
 	add(l, text, strlen(text));
 }
 
-/* What a client sent must not begin a new line, nor end a string. */
+/* The client's bytes must not begin a new line, nor end a string. */
 static void add_escaped(struct line *l, weft_http_text_t text)
 {
 	char code[8];

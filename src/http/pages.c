@@ -53,7 +53,7 @@ char *weft__http_take_page(weft_http_server_t *server)
 	return page;
 }
 
-/* The page that has been warm for longest changes places with none: it is the lowest of the warm ones. */
+/* If WARM pages are warm already, the one that was given back first loses its memory: it is the lowest of them. */
 void weft__http_give_page(weft_http_server_t *server, char *page)
 {
 	struct page_pool *p = &server->pool;

@@ -25,24 +25,19 @@ static __attribute__((noinline)) struct buffers *_Atomic *spare(weft_http_server
 	return &server->spares[number % SPARES];
 }
 
-static void free_unless(void *memory, void *first)
-{
-	if (memory != first)
-		free(memory);
-}
-
 /* Gives the memory of an exchange back, except b->in. Its contents do not matter to the next owner: acquire and release
  * only order them. */
 static void give_buffers(weft_http_t *x)
 {
 	struct buffers *b = x->b, *none = NULL;
 
-	free_unless(b->fields, b->few);
-	free_unless(b->out.data, b->first_out);
-	free_unless(b->answer.data, b->answer_few);
+	if (b->fields != b->few)
+		free(b->fields);
+	weft__text_free(&b->out);
+	weft__text_free(&b->answer);
+	weft__text_free(&b->trailer);
+	weft__text_free(&b->trailers);
 	free(b->own_body);
-	free(b->trailer.data);
-	free(b->trailers.data);
 	free(b->decoded);
 	x->b = NULL;
 	if (!atomic_compare_exchange_strong_explicit(spare(x->server), &none, b, memory_order_release,
@@ -65,8 +60,8 @@ static bool take_buffers(weft_http_t *x, char *in, size_t n)
 	b->filled = n;
 	b->fields = b->few;
 	b->field_room = FEW_HEADERS;
-	b->out = (struct text){b->first_out, 0, OUT_SIZE};
-	b->answer = (struct text){b->answer_few, 0, FIELDS_SIZE};
+	b->out = (struct text){b->first_out, b->first_out, 0, OUT_SIZE};
+	b->answer = (struct text){b->answer_few, b->answer_few, 0, FIELDS_SIZE};
 	x->b = b;
 	return true;
 }
@@ -186,7 +181,8 @@ static struct field *add_field(weft_http_t *x)
 		if (!more)
 			return NULL;
 		memcpy(more, b->fields, b->count * sizeof *more);
-		free_unless(b->fields, b->few);
+		if (b->fields != b->few)
+			free(b->fields);
 		b->fields = more;
 		b->field_room *= 2;
 	}
@@ -201,7 +197,7 @@ static int note_trailer(weft_http_t *x, struct field *f, bool value, const char 
 	struct text *t = &x->b->trailer;
 	uint32_t *offset = value ? &f->value : &f->name, *sum = value ? &f->value_length : &f->name_length;
 
-	if (t->length + length > TRAILER_MOST || !weft__text_add(t, NULL, at, length))
+	if (t->length + length > TRAILER_MOST || !weft__text_add(t, at, length))
 		return refuse(x, 431);
 	if (!*sum)
 		*offset = (uint32_t)(t->length - length);
@@ -511,7 +507,7 @@ int weft__http_read_head(weft_http_t *x)
 
 /* ---- the head ---------------------------------------------------------------------------------------------------- */
 
-weft_http_text_t weft__field_text(const weft_http_t *x, const struct field *f)
+static weft_http_text_t field_value(const weft_http_t *x, const struct field *f)
 {
 	return (weft_http_text_t){x->b->in + x->b->head + f->value, f->value_length};
 }
@@ -567,7 +563,7 @@ static int check_coding(const weft_http_t *x, weft_http_text_t value, unsigned *
 
 static int check_field(weft_http_t *x, const struct field *f, unsigned *hosts, unsigned *codings)
 {
-	weft_http_text_t name = field_name(x, f), value = weft__field_text(x, f);
+	weft_http_text_t name = field_name(x, f), value = field_value(x, f);
 
 	switch (name.length) {
 	case 4:
@@ -595,7 +591,7 @@ static int check_fields(weft_http_t *x)
 	for (i = 0; i < x->b->trailer_at && !status; i++) {
 		struct field *f = &x->b->fields[i];
 
-		f->value_length = (uint32_t)weft__trim(weft__field_text(x, f).data, f->value_length).length;
+		f->value_length = (uint32_t)weft__trim(field_value(x, f)).length;
 		bytes += f->name_length + f->value_length;
 		status = check_field(x, f, &hosts, &codings);
 	}
@@ -608,9 +604,10 @@ int weft__http_check_head(weft_http_t *x)
 {
 	const llhttp_t *p = &x->parser;
 	struct buffers *b = x->b;
+	weft_http_text_t name = protocol(x);
 	int status;
 
-	if (protocol(x).length < 5 || memcmp(protocol(x).data, "HTTP/", 5) != 0)
+	if (name.length < 5 || memcmp(name.data, "HTTP/", 5) != 0)
 		return 400; /* llhttp knows other protocols, with methods of their own */
 	if (p->http_major != 1)
 		return 505;
@@ -621,10 +618,6 @@ int weft__http_check_head(weft_http_t *x)
 		status = weft__http_split_target(x);
 	if (!status && x->body_length > x->server->config.body)
 		status = 413;
-	if (x->complete && b->body == b->body_end)
-		x->body_state = BODY_DONE;
-	else
-		x->body_state = BODY_MORE;
 	if (x->complete || b->body < b->body_end)
 		x->expects = false; /* the client does not wait */
 	return status;
@@ -655,11 +648,11 @@ static int continue_if_expected(weft_http_t *x)
 	static const char line[] = "HTTP/1.1 100 Continue\r\n\r\n";
 	struct buffers *b = x->b;
 
-	if (!x->expects || x->framing != UNFRAMED ||
+	if (!x->expects || weft__http_has_begun(x) ||
 	    (x->status && WEFT_CANARY(http_status_ends_waiting))) /* too late, if the response has begun */
 		return 0;
 	x->expects = false;
-	return weft__text_add(&b->out, b->first_out, line, sizeof line - 1) ? 0 : -ENOMEM;
+	return weft__text_add(&b->out, line, sizeof line - 1) ? 0 : -ENOMEM;
 }
 
 static bool is_too_long(const weft_http_t *x)
@@ -701,13 +694,11 @@ ssize_t weft_http_read(weft_http_t *x, void *data, size_t length)
 
 	if (x->body_error)
 		return x->body_error;
-	if (x->body_state != BODY_MORE || !length)
+	if (!length)
 		return 0;
 	while (b->body == b->body_end) {
-		if (x->complete) {
-			x->body_state = BODY_DONE;
+		if (x->complete)
 			return 0;
-		}
 		error = more_body(x);
 		if (error)
 			return error;
@@ -739,8 +730,6 @@ bool weft__http_drain(weft_http_t *x)
 	struct buffers *b = x->b;
 	uint64_t limit = x->received + DRAIN_MOST;
 
-	if (x->body_state != BODY_MORE)
-		return true;
 	/* A client that waits for "100 Continue" has not sent a body, and may never do so. */
 	while (!x->complete && !x->expects && !x->body_error && x->received < limit)
 		(void)more_body(x);
@@ -774,7 +763,6 @@ void weft__http_reset(weft_http_t *x)
 {
 	x->began = x->head_done = x->complete = x->chunked = x->expects = false;
 	x->failed = 0;
-	x->body_state = BODY_NONE;
 	x->body_error = 0;
 	x->extensions = 0;
 	x->received = x->sent = 0;

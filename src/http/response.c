@@ -20,7 +20,13 @@
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
-static __attribute__((noinline)) bool grow(struct text *t, char *first, size_t more)
+void weft__text_free(struct text *t)
+{
+	if (t->data != t->first)
+		free(t->data);
+}
+
+static __attribute__((noinline)) bool grow(struct text *t, size_t more)
 {
 	size_t capacity = t->capacity ? t->capacity : 256;
 	char *data;
@@ -32,22 +38,20 @@ static __attribute__((noinline)) bool grow(struct text *t, char *first, size_t m
 		return false;
 	if (t->length)
 		memcpy(data, t->data, t->length);
-	if (t->data != first)
-		free(t->data);
+	weft__text_free(t);
 	t->data = data;
 	t->capacity = capacity;
 	return true;
 }
 
-/* `first`: memory that is not freed. */
-static inline bool reserve(struct text *t, char *first, size_t more)
+static inline bool reserve(struct text *t, size_t more)
 {
-	return t->capacity - t->length >= more || grow(t, first, more);
+	return t->capacity - t->length >= more || grow(t, more);
 }
 
-bool weft__text_add(struct text *t, char *first, const char *data, size_t length)
+bool weft__text_add(struct text *t, const char *data, size_t length)
 {
-	if (!reserve(t, first, length))
+	if (!reserve(t, length))
 		return false;
 	if (length)
 		memcpy(t->data + t->length, data, length);
@@ -164,21 +168,32 @@ static int lose(weft_http_t *x, ssize_t error)
 	return error < 0 ? (int)error : -EPIPE;
 }
 
+/* Counts the result of a write of `length` bytes. */
+static int account(weft_http_t *x, ssize_t n, size_t length)
+{
+	if (n > 0)
+		atomic_fetch_add_explicit(&x->server->sent, (uint64_t)n, memory_order_relaxed);
+	return n == (ssize_t)length ? 0 : lose(x, n);
+}
+
+static uint64_t write_deadline(const weft_http_t *x)
+{
+	return weft__after(x->server->config.write_time);
+}
+
 /* Each part has the time that the configuration says. */
 static int send_all(weft_http_t *x, const char *data, size_t length)
 {
-	while (length && !x->lost) {
-		size_t part = length < PART_MOST ? length : PART_MOST;
-		ssize_t n = weft_write_all_until(x->fd, data, part, weft__after(x->server->config.write_time));
+	int error = x->lost ? -EPIPE : 0;
 
-		if (n > 0)
-			atomic_fetch_add_explicit(&x->server->sent, (uint64_t)n, memory_order_relaxed);
-		if (n != (ssize_t)part)
-			return lose(x, n);
+	while (length && !error) {
+		size_t part = length < PART_MOST ? length : PART_MOST;
+
+		error = account(x, weft_write_all_until(x->fd, data, part, write_deadline(x)), part);
 		data += part;
 		length -= part;
 	}
-	return x->lost ? -EPIPE : 0;
+	return error;
 }
 
 int weft__http_send(weft_http_t *x)
@@ -270,9 +285,8 @@ static int begin(weft_http_t *x)
 	most += b->answer.length;
 	if (b->out.capacity - b->out.length < most + OUT_SIZE / 8 && weft__http_send(x))
 		return -EPIPE;
-	if (!reserve(&b->out, b->first_out, most))
+	if (!reserve(&b->out, most))
 		return lose(x, -ENOMEM);
-	x->head_at = b->out.length;
 	to = put_status(b->out.data + b->out.length, x->status);
 	to = put_fields(to, x);
 	x->slot = (size_t)(to - b->out.data);
@@ -304,7 +318,7 @@ static bool insert(weft_http_t *x, const char *field)
 	struct text *out = &x->b->out;
 	size_t length = strlen(field);
 
-	if (!reserve(out, x->b->first_out, length))
+	if (!reserve(out, length))
 		return false;
 	memmove(out->data + x->slot + length, out->data + x->slot, out->length - x->slot);
 	memcpy(out->data + x->slot, field, length);
@@ -338,17 +352,13 @@ static void add_part(struct iovec *parts, int *count, const void *data, size_t l
 static int send_parts(weft_http_t *x, struct iovec *parts, int count)
 {
 	size_t sum = 0;
-	ssize_t n;
 	int i;
 
 	for (i = 0; i < count; i++)
 		sum += parts[i].iov_len;
 	if (!sum)
 		return 0;
-	n = weft_writev_all_until(x->fd, parts, count, weft__after(x->server->config.write_time));
-	if (n > 0)
-		atomic_fetch_add_explicit(&x->server->sent, (uint64_t)n, memory_order_relaxed);
-	return n == (ssize_t)sum ? 0 : lose(x, n);
+	return account(x, weft_writev_all_until(x->fd, parts, count, write_deadline(x)), sum);
 }
 
 /* Sends what `out` holds (earlier responses, this one's head if it has not been sent, a piece of its body), and a piece
@@ -384,15 +394,10 @@ static int push(weft_http_t *x, const char *data, size_t length)
 
 int weft__http_flush_all(weft_http_t *x)
 {
-	return x->framing != UNFRAMED && !x->finished ? push(x, NULL, 0) : weft__http_send(x);
+	return weft__http_has_begun(x) && !x->finished ? push(x, NULL, 0) : weft__http_send(x);
 }
 
 /* ---- for handlers ------------------------------------------------------------------------------------------------ */
-
-static bool has_begun(const weft_http_t *x)
-{
-	return x->framing != UNFRAMED;
-}
 
 /* The head is in `out`, and may still be unsent. */
 static int begin_once(weft_http_t *x)
@@ -401,7 +406,7 @@ static int begin_once(weft_http_t *x)
 
 	if (x->lost)
 		return -EPIPE;
-	if (has_begun(x))
+	if (weft__http_has_begun(x))
 		return 0;
 	error = begin(x);
 	if (!error)
@@ -411,7 +416,7 @@ static int begin_once(weft_http_t *x)
 
 int weft_http_set_status(weft_http_t *x, int status)
 {
-	if (has_begun(x))
+	if (weft__http_has_begun(x))
 		return -EALREADY;
 	if (status < 200 || status > 599)
 		return -EINVAL;
@@ -428,14 +433,14 @@ static bool is_ours(const char *name, size_t length)
 }
 
 /* A field whose name is right. */
-static int add_value(struct text *t, char *first, const char *name, size_t name_length, const char *value)
+static int add_value(struct text *t, const char *name, size_t name_length, const char *value)
 {
 	size_t value_length = value ? strlen(value) : 0;
 	char *to;
 
 	if (!value || !weft__is_field_value(value, value_length))
 		return -EINVAL;
-	if (!reserve(t, first, name_length + value_length + 4))
+	if (!reserve(t, name_length + value_length + 4))
 		return -ENOMEM;
 	to = put(t->data + t->length, name, name_length);
 	to = put(to, ": ", 2);
@@ -445,28 +450,28 @@ static int add_value(struct text *t, char *first, const char *name, size_t name_
 	return 0;
 }
 
-static int add(struct text *t, char *first, const char *name, const char *value)
+static int add(struct text *t, const char *name, const char *value)
 {
 	size_t length = name ? strlen(name) : 0;
 
 	if (!weft__is_token(name, length) || is_ours(name, length))
 		return -EINVAL;
-	return add_value(t, first, name, length, value);
+	return add_value(t, name, length, value);
 }
 
 int weft_http_add_header(weft_http_t *x, const char *name, const char *value)
 {
-	return has_begun(x) ? -EALREADY : add(&x->b->answer, x->b->answer_few, name, value);
+	return weft__http_has_begun(x) ? -EALREADY : add(&x->b->answer, name, value);
 }
 
 int weft_http_add_trailer(weft_http_t *x, const char *name, const char *value)
 {
-	return add(&x->b->trailers, NULL, name, value);
+	return add(&x->b->trailers, name, value);
 }
 
 int weft_http_set_length(weft_http_t *x, uint64_t length)
 {
-	if (has_begun(x))
+	if (weft__http_has_begun(x))
 		return -EALREADY;
 	if (length >= 1000000000000) /* as many digits as the slot has room for */
 		return -EINVAL;
@@ -508,7 +513,7 @@ static ssize_t write_piece(weft_http_t *x, const char *data, size_t length)
 	if (length >= OUT_SIZE / 2)
 		error = push(x, data, length);
 	else if (!(error = push(x, NULL, 0)))
-		weft__text_add(out, x->b->first_out, data, length);
+		weft__text_add(out, data, length);
 	return error ? error : (ssize_t)length;
 }
 
@@ -566,7 +571,7 @@ int weft_http_reply(weft_http_t *x, int status, const char *type, const void *da
 	int error = weft_http_set_status(x, status);
 
 	if (!error && type)
-		error = add_value(&x->b->answer, x->b->answer_few, "Content-Type", 12, type);
+		error = add_value(&x->b->answer, "Content-Type", 12, type);
 	if (!error)
 		error = weft_http_set_length(x, length);
 	if (error == -EALREADY)
@@ -585,7 +590,7 @@ int weft_http_send_file(weft_http_t *x, int fd, uint64_t offset, uint64_t length
 	int64_t at = (int64_t)offset;
 	int error;
 
-	if (!has_begun(x) && x->length == WEFT_NEVER)
+	if (!weft__http_has_begun(x) && x->length == WEFT_NEVER)
 		x->length = length;
 	error = begin_once(x);
 	if (error)
@@ -600,15 +605,13 @@ int weft_http_send_file(weft_http_t *x, int fd, uint64_t offset, uint64_t length
 	error = push(x, NULL, 0);
 	while (!error && length) {
 		size_t part = length < PART_MOST ? (size_t)length : PART_MOST;
-		ssize_t n = weft_sendfile_all_until(x->fd, fd, &at, part, weft__after(x->server->config.write_time));
+		ssize_t n = weft_sendfile_all_until(x->fd, fd, &at, part, write_deadline(x));
 
-		if (n > 0) {
-			atomic_fetch_add_explicit(&x->server->sent, (uint64_t)n, memory_order_relaxed);
-			x->sent += (uint64_t)n;
-			length -= (uint64_t)n;
-		}
-		if (n != (ssize_t)part)
-			error = lose(x, n < 0 ? n : -EIO);
+		x->sent += n > 0 ? (uint64_t)n : 0;
+		length -= part;
+		error = account(x, n, part);
+		if (error == -EPIPE && n >= 0)
+			error = -EIO; /* the file is shorter */
 	}
 	return error;
 }
@@ -618,18 +621,18 @@ int weft_http_inform(weft_http_t *x, int status)
 	struct buffers *b = x->b;
 	char line[80];
 
-	if (has_begun(x))
+	if (weft__http_has_begun(x))
 		return -EALREADY;
 	if (status < 102 || status > 199)
 		return -EINVAL;
 	if (x->parser.http_minor) {
 		size_t length = (size_t)(put_status(line, status) - line);
 
-		if (!reserve(&b->out, b->first_out, length + b->answer.length + 2))
+		if (!reserve(&b->out, length + b->answer.length + 2))
 			return -ENOMEM;
-		weft__text_add(&b->out, b->first_out, line, length);
-		weft__text_add(&b->out, b->first_out, b->answer.data, b->answer.length);
-		weft__text_add(&b->out, b->first_out, "\r\n", 2);
+		weft__text_add(&b->out, line, length);
+		weft__text_add(&b->out, b->answer.data, b->answer.length);
+		weft__text_add(&b->out, "\r\n", 2);
 		atomic_fetch_add_explicit(&x->server->statuses[1], 1, memory_order_relaxed);
 	}
 	b->answer.length = 0;
@@ -666,7 +669,7 @@ int weft_http_event(weft_http_t *x, const char *event, const char *id, const cha
 
 	if (has_line_break(event) || has_line_break(id))
 		return -EINVAL;
-	if (!has_begun(x)) {
+	if (!weft__http_has_begun(x)) {
 		error = weft_http_add_header(x, "Content-Type", "text/event-stream");
 		if (!error)
 			error = weft_http_add_header(x, "Cache-Control", "no-cache");
@@ -712,22 +715,21 @@ static void end_chunks(weft_http_t *x)
 {
 	struct buffers *b = x->b;
 
-	if (!weft__text_add(&b->out, b->first_out, "0\r\n", 3) ||
-	    !weft__text_add(&b->out, b->first_out, b->trailers.data, b->trailers.length) ||
-	    !weft__text_add(&b->out, b->first_out, "\r\n", 2))
+	if (!weft__text_add(&b->out, "0\r\n", 3) || !weft__text_add(&b->out, b->trailers.data, b->trailers.length) ||
+	    !weft__text_add(&b->out, "\r\n", 2))
 		lose(x, -ENOMEM);
 }
 
 static bool leaves_too_much(const weft_http_t *x)
 {
-	return x->keep && x->body_state == BODY_MORE && !x->chunked && x->body_length > x->received + DRAIN_MOST;
+	return x->keep && !x->chunked && x->body_length > x->received + DRAIN_MOST;
 }
 
 void weft__http_finish(weft_http_t *x)
 {
 	if (x->body_error == -ECONNRESET)
 		x->lost = true;
-	if (!has_begun(x) && !x->status) {
+	if (!weft__http_has_begun(x) && !x->status) {
 		x->b->answer.length = 0;
 		weft__http_answer(x, missing_status(x));
 	}

@@ -147,15 +147,14 @@ weft_http_text_t weft_http_param(const weft_http_t *x, const char *name)
 
 /* ---- answers without a route ------------------------------------------------------------------------------------- */
 
-static bool add_method(uint64_t *seen, char *text, size_t size, int method)
+static void add_method(uint64_t *seen, char *text, size_t size, int method)
 {
 	size_t length = strlen(text);
 
-	if (method < 0 || *seen & 1ull << method)
-		return false;
+	if (method == ANY_METHOD || *seen & 1ull << method)
+		return;
 	*seen |= 1ull << method;
 	snprintf(text + length, size - length, "%s%s", length ? ", " : "", llhttp_method_name((llhttp_method_t)method));
-	return true;
 }
 
 /* The methods of a path's routes. False: it has none. */
@@ -208,6 +207,14 @@ void weft__http_dispatch(weft_http_t *x)
 
 /* ---- the target -------------------------------------------------------------------------------------------------- */
 
+static int hex_digit(int c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 /* Decodes "%41". @return the new length, or -EINVAL */
 static ssize_t decode(const char *from, size_t length, char *to, bool form)
 {
@@ -217,8 +224,8 @@ static ssize_t decode(const char *from, size_t length, char *to, bool form)
 		int c = (unsigned char)from[i];
 
 		if (c == '%') {
-			int high = i + 2 < length ? weft__hex_digit((unsigned char)from[i + 1]) : -1;
-			int low = high >= 0 ? weft__hex_digit((unsigned char)from[i + 2]) : -1;
+			int high = i + 2 < length ? hex_digit((unsigned char)from[i + 1]) : -1;
+			int low = high >= 0 ? hex_digit((unsigned char)from[i + 2]) : -1;
 
 			if (low < 0 || !(high | low))
 				return -EINVAL;
@@ -422,7 +429,7 @@ weft_http_text_t weft_http_trailer(const weft_http_t *x, const char *name)
 		weft_http_text_t its_name = {b->trailer.data + f->name, f->name_length};
 
 		if (weft__text_is(its_name, name))
-			return weft__trim(b->trailer.data + f->value, f->value_length);
+			return weft__trim((weft_http_text_t){b->trailer.data + f->value, f->value_length});
 	}
 	return (weft_http_text_t){0};
 }

@@ -98,11 +98,15 @@ static void unlock(weft_http_server_t *server)
 
 /* ---- an exchange ------------------------------------------------------------------------------------------------- */
 
+/* 0: the connection was lost before the response began. */
+static int sent_status(const weft_http_t *x)
+{
+	return x->lost && !x->streaming ? 0 : x->status;
+}
+
 static void count(weft_http_t *x)
 {
-	int kind = x->status && !(x->lost && !x->streaming) ? x->status / 100 : 0;
-
-	atomic_fetch_add_explicit(&x->server->statuses[kind], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&x->server->statuses[sent_status(x) / 100], 1, memory_order_relaxed);
 }
 
 static __attribute__((noinline)) void log_exchange(weft_http_t *x)
@@ -115,7 +119,7 @@ static __attribute__((noinline)) void log_exchange(weft_http_t *x)
 		e.method = (weft_http_text_t){method, strlen(method)};
 		e.target = weft_http_target(x);
 	}
-	e.status = x->lost && !x->streaming ? 0 : x->status;
+	e.status = sent_status(x);
 	e.received = x->received;
 	e.sent = x->sent;
 	e.begun = x->begun;
@@ -145,6 +149,21 @@ static void refuse(weft_http_t *x, int status)
 	weft__http_answer(x, status);
 }
 
+/* A close while the peer still sends resets the connection, and the peer may lose the response: read until it has seen
+ * the end. Not inlined: a connection that waits shall not have this buffer on its stack. */
+static __attribute__((noinline)) void linger(weft_http_t *x)
+{
+	uint64_t until = weft_now() + LINGER_MOST;
+	char text[1024];
+	ssize_t n;
+
+	if (weft_shutdown(x->fd, SHUT_WR))
+		return;
+	do
+		n = weft_read_until(x->fd, text, sizeof text, weft_now() + LINGER_TIME);
+	while (n > 0 && weft_now() < until);
+}
+
 /* One request and its response. False: the connection ends. */
 static bool exchange(weft_http_t *x)
 {
@@ -167,7 +186,9 @@ static bool exchange(weft_http_t *x)
 		weft__http_next(x);
 		return true;
 	}
-	x->unread = !WEFT_CANARY(http_closes_at_once); /* or the peer may be sending its next request */
+	/* The peer may be sending its next request. */
+	if (!x->lost && !weft__http_send(x) && !WEFT_CANARY(http_closes_at_once))
+		linger(x);
 	return false;
 }
 
@@ -201,21 +222,6 @@ static void delist(weft_http_t *x)
 	atomic_fetch_sub_explicit(&s->connected, 1, memory_order_relaxed);
 }
 
-/* A close while the peer still sends resets the connection, and the peer may lose the response: read until it has seen
- * the end. Not inlined: a connection that waits shall not have this buffer on its stack. */
-static __attribute__((noinline)) void linger(weft_http_t *x)
-{
-	uint64_t until = weft_now() + LINGER_MOST;
-	char text[1024];
-	ssize_t n;
-
-	if (weft_shutdown(x->fd, SHUT_WR))
-		return;
-	do
-		n = weft_read_until(x->fd, text, sizeof text, weft_now() + LINGER_TIME);
-	while (n > 0 && weft_now() < until);
-}
-
 static void end_connection(void *connection)
 {
 	weft_http_t *x = connection;
@@ -246,8 +252,6 @@ static void serve(weft_http_server_t *server, int fd)
 		return;
 	while (exchange(&x))
 		;
-	if (!x.lost && !weft__http_send(&x) && x.unread)
-		linger(&x);
 }
 
 void weft_http_serve_connection(weft_http_server_t *server, int fd)
@@ -264,12 +268,17 @@ struct arrival {
 	int fd;
 };
 
+static void give_room(weft_http_server_t *server)
+{
+	if (server->config.connections)
+		weft_sem_give(&server->room, 1);
+}
+
 static void leave(void *argument)
 {
 	weft_http_server_t *server = argument;
 
-	if (server->config.connections)
-		weft_sem_give(&server->room, 1);
+	give_room(server);
 	weft_group_done(&server->open);
 }
 
@@ -342,9 +351,9 @@ static int accept_one(weft_http_server_t *server, int listener)
 	}
 	fd = weft_accept(listener, NULL, NULL, 0);
 	error = fd < 0 ? fd : start_connection(server, fd);
-	if (error && server->config.connections)
-		weft_sem_give(&server->room, 1);
-	if (!error)
+	if (error)
+		give_room(server);
+	else
 		atomic_fetch_add_explicit(&server->accepted, 1, memory_order_relaxed);
 	return error;
 }

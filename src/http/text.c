@@ -66,11 +66,11 @@ static bool is_space(char c)
 	return c == ' ' || c == '\t';
 }
 
-weft_http_text_t weft__trim(const char *text, size_t length)
+weft_http_text_t weft__trim(weft_http_text_t text)
 {
-	while (length && is_space(text[length - 1]))
-		length--;
-	return (weft_http_text_t){text, length};
+	while (text.length && is_space(text.data[text.length - 1]))
+		text.length--;
+	return text;
 }
 
 bool weft__next_element(weft_http_text_t *list, weft_http_text_t *element)
@@ -84,16 +84,6 @@ bool weft__next_element(weft_http_text_t *list, weft_http_text_t *element)
 	for (stop = at; stop < end && *stop != ','; stop++)
 		;
 	*list = (weft_http_text_t){stop, (size_t)(end - stop)};
-	while (is_space(stop[-1]))
-		stop--;
-	*element = (weft_http_text_t){at, (size_t)(stop - at)};
+	*element = weft__trim((weft_http_text_t){at, (size_t)(stop - at)});
 	return true;
-}
-
-int weft__hex_digit(int c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }

@@ -962,7 +962,7 @@ static bool is_sent_by_bytes(const struct http_case *c, size_t length)
 
 static bool run_case(const struct http_case *c, unsigned number)
 {
-	/* One of the two ways in each simulation. */
+	/* A simulation sends the request in one of the two ways, by its seed. */
 	bool first = !run.simulated || (number + run.seed) % 2;
 	size_t length;
 	char *request = join_pieces(c->send, PIECES, &length);
