@@ -254,11 +254,17 @@ static void serve(weft_http_server_t *server, int fd)
 		;
 }
 
+/* A handler may end its task. */
+static void leave(void *server)
+{
+	weft_group_done(&((weft_http_server_t *)server)->open);
+}
+
 void weft_http_serve_connection(weft_http_server_t *server, int fd)
 {
 	weft_group_add(&server->open, 1);
+	weft_defer(leave, server);
 	serve(server, fd);
-	weft_group_done(&server->open);
 }
 
 /* ---- accepting --------------------------------------------------------------------------------------------------- */
@@ -268,18 +274,12 @@ struct arrival {
 	int fd;
 };
 
-static void give_room(weft_http_server_t *server)
-{
-	if (server->config.connections)
-		weft_sem_give(&server->room, 1);
-}
-
-static void leave(void *argument)
+static void give_room(void *argument)
 {
 	weft_http_server_t *server = argument;
 
-	give_room(server);
-	weft_group_done(&server->open);
+	if (server->config.connections)
+		weft_sem_give(&server->room, 1);
 }
 
 static void *run_connection(void *argument)
@@ -288,6 +288,7 @@ static void *run_connection(void *argument)
 
 	free(argument);
 	weft_defer(leave, a.server);
+	weft_defer(give_room, a.server);
 	serve(a.server, a.fd);
 	return NULL;
 }

@@ -197,6 +197,13 @@ static void with_trailer(weft_http_t *http, void *context)
 	weft_http_write(http, "sum\n", 4);
 }
 
+static void ends_its_task(weft_http_t *http, void *context)
+{
+	(void)http;
+	(void)context;
+	weft_task_fail(-EIO);
+}
+
 static void add_routes(weft_http_server_t *server)
 {
 	static const struct {
@@ -209,7 +216,7 @@ static void add_routes(weft_http_server_t *server)
 	    {"GET /headers", headers, NULL},  {"GET /item/:id", param, "id"},	{"GET /rest/*tail", param, "tail"},
 	    {"GET /query", query, NULL},      {"GET /slow", slow, NULL},	{"POST /trailer", trailer, NULL},
 	    {"GET /early", early, NULL},      {"GET /nothing", nothing, NULL},	{"GET /event", events, NULL},
-	    {"POST /created", created, NULL}, {"GET /sum", with_trailer, NULL},
+	    {"POST /created", created, NULL}, {"GET /sum", with_trailer, NULL}, {"GET /fail", ends_its_task, NULL},
 	};
 
 	for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
@@ -1063,12 +1070,46 @@ static void some_cases(bool hasty)
 	CHECK(!weft_close(s.listener));
 }
 
+struct meeting {
+	weft_http_server_t *server;
+	int fd;
+};
+
+static void *meets(void *meeting)
+{
+	const struct meeting *m = meeting;
+
+	weft_http_serve_connection(m->server, m->fd);
+	return NULL;
+}
+
+/* A handler that fails ends its connection, and the server does not wait for that connection. */
+static void a_handler_fails(void)
+{
+	static const char request[] = "GET /fail HTTP/1.1\r\nHost: h\r\n\r\n";
+	struct meeting m;
+	char text[10];
+	int fds[2];
+
+	CHECK(!weft_http_open(&m.server, NULL));
+	add_routes(m.server);
+	CHECK(!weft_socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
+	m.fd = fds[1];
+	CHECK(!weft_spawn_detached(meets, &m, NULL));
+	CHECK(weft_write_all(fds[0], request, sizeof request - 1) == (ssize_t)sizeof request - 1);
+	CHECK(!weft_read(fds[0], text, sizeof text) && !weft_close(fds[0]));
+	WEFT_SCOPE_UNTIL(limit, weft_now() + 5 * SECOND);
+	CHECK(!weft_http_stop(m.server, weft_now() + SECOND));
+	weft_http_close(m.server);
+}
+
 static void *all_cases(void *pass)
 {
 	if (run.simulated && run.seed % 3)
 		CHECK(!weft_world_set(&(weft_world_t){.slow = 100000}));
 	some_cases(true);
 	some_cases(false);
+	a_handler_fails();
 	return pass;
 }
 
