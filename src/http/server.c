@@ -18,6 +18,7 @@ struct serving {
 	struct serving *next;
 	weft_http_server_t *server;
 	weft_scope_t *scope;
+	bool has_room; /* for the next connection */
 };
 
 #define SECOND 1000000000ull
@@ -341,17 +342,23 @@ static bool is_of_one_connection(int error)
 	}
 }
 
-static int accept_one(weft_http_server_t *server, int listener)
+/* A cancellation may end the task in either wait: then end_serving gives the room back. */
+static int accept_one(struct serving *s, int listener)
 {
-	int fd, error;
+	weft_http_server_t *server = s->server;
+	int fd, error = 0;
 
-	if (server->config.connections) {
+	if (server->config.connections && !s->has_room) {
 		error = weft_sem_take_until(&server->room, WEFT_NEVER);
 		if (error)
 			return error;
+		s->has_room = true;
 	}
 	fd = weft_accept(listener, NULL, NULL, 0);
-	error = fd < 0 ? fd : start_connection(server, fd);
+	if (fd < 0)
+		return fd;
+	s->has_room = false; /* the connection has it */
+	error = start_connection(server, fd);
 	if (error)
 		give_room(server);
 	else
@@ -376,11 +383,13 @@ static void end_serving(void *serving)
 		;
 	*at = s->next;
 	unlock(s->server);
+	if (s->has_room)
+		give_room(s->server);
 }
 
 int weft_http_serve(weft_http_server_t *server, int listener)
 {
-	struct serving s = {NULL, server, NULL};
+	struct serving s = {.server = server};
 	int error = 0;
 
 	if (!weft_rt_current())
@@ -390,7 +399,7 @@ int weft_http_serve(weft_http_server_t *server, int listener)
 	begin_serving(&s);
 	weft_defer(end_serving, &s);
 	while (!atomic_load(&server->stopping)) {
-		error = accept_one(server, listener);
+		error = accept_one(&s, listener);
 		if (is_shortage(error))
 			error = weft_sleep(SHORTAGE_PAUSE);
 		else if (is_of_one_connection(error))

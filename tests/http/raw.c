@@ -1103,6 +1103,47 @@ static void a_handler_fails(void)
 	weft_http_close(m.server);
 }
 
+static int greet(unsigned port)
+{
+	static const char request[] = "GET /hello HTTP/1.1\r\nHost: h\r\n\r\n";
+	char service[8];
+	int fd;
+
+	snprintf(service, sizeof service, "%u", port);
+	fd = weft_dial("127.0.0.1", service);
+	CHECK(fd >= 0 && weft_write_all(fd, request, sizeof request - 1) == (ssize_t)sizeof request - 1);
+	return fd;
+}
+
+/* A server of one connection at a time. The task that accepts is cancelled, and another one takes its place. */
+static void connections_are_limited(void)
+{
+	const uint64_t pause = 50 * MS * run.factor;
+	struct service s;
+	weft_task_t task;
+	char text[1000];
+	int first, second;
+
+	CHECK(!weft_http_open(&s.server, &(weft_http_config_t){.connections = 1}));
+	add_routes(s.server);
+	s.listener = weft_listen("127.0.0.1", 0, 0, 0);
+	WEFT_SCOPE(scope);
+	CHECK(!weft_scope_spawn_with(&scope, &task, serves, &s, NULL));
+	weft_sleep(pause);
+	weft_task_cancel(&task);
+	CHECK(weft_join(&task, NULL) == -ECANCELED);
+	CHECK(!weft_scope_spawn(&scope, serves, &s));
+	first = greet((unsigned)weft_port(s.listener));
+	CHECK(weft_read_until(first, text, sizeof text, weft_now() + 20 * pause) > 0);
+	second = greet((unsigned)weft_port(s.listener));
+	CHECK(weft_read_until(second, text, sizeof text, weft_now() + pause) == -ETIMEDOUT);
+	CHECK(!weft_close(first));
+	CHECK(weft_read_until(second, text, sizeof text, weft_now() + 20 * pause) > 0);
+	CHECK(!weft_close(second) && !weft_http_stop(s.server, weft_now() + SECOND * run.factor));
+	CHECK(!weft_scope_wait(&scope) && !weft_close(s.listener));
+	weft_http_close(s.server);
+}
+
 static void *all_cases(void *pass)
 {
 	if (run.simulated && run.seed % 3)
@@ -1110,6 +1151,7 @@ static void *all_cases(void *pass)
 	some_cases(true);
 	some_cases(false);
 	a_handler_fails();
+	connections_are_limited();
 	return pass;
 }
 
