@@ -123,7 +123,8 @@ WEFT_API int weft_http_route(weft_http_server_t *server, const char *pattern, we
  * Serve the files of a directory below a path: "/static/" and "/srv/www". GET and HEAD; ranges, conditional requests
  * (ETag, Last-Modified), "file.br", "file.zst" and "file.gz" beside "file" for clients that accept them, "index.html"
  * for a directory. No file outside of the directory is served: neither by "..", nor through a symbolic link. Hidden
- * files (".name") are not served. Not thread-safe: before the server serves.
+ * files (".name") are not served. Not thread-safe: before the server serves. The files are those of the
+ * real system, also in a simulation, where they cannot be sent.
  * @return 0; -ENOENT, -ENOTDIR, -EACCES, …: the directory; -EINVAL: the prefix does not begin and end with "/";
  *   -ENOMEM
  */

@@ -260,7 +260,8 @@ static bool number(const char **at, const char *end, uint64_t *n)
 
 enum range { WHOLE, PART, UNSATISFIABLE };
 
-/* One range of bytes. Several, or a malformed one, are ignored, as RFC 9110 §14.2 allows. */
+/* One range of bytes; `first` and `last` count only if the result is PART. Several ranges, or a malformed one, are
+ * ignored, as RFC 9110 §14.2 allows. */
 static enum range parse_range(weft_http_text_t text, uint64_t size, uint64_t *first, uint64_t *last)
 {
 	const char *at = text.data, *end = at ? at + text.length : at;
@@ -304,7 +305,7 @@ static bool is_same_for_range(const weft_http_t *x, const struct stat *s, const 
 
 static void send_part(weft_http_t *x, const struct found *f, const char *tag)
 {
-	uint64_t size = (uint64_t)f->status.st_size, first = 0, last = size - 1;
+	uint64_t size = (uint64_t)f->status.st_size, offset = 0, length = size, first, last;
 	enum range range = WHOLE;
 	char text[80];
 
@@ -321,8 +322,10 @@ static void send_part(weft_http_t *x, const struct found *f, const char *tag)
 			 (unsigned long long)size);
 		weft_http_add_header(x, "Content-Range", text);
 		weft_http_set_status(x, 206);
+		offset = first;
+		length = last - first + 1;
 	}
-	(void)weft_http_send_file(x, f->fd, first, range == PART ? last - first + 1 : size);
+	(void)weft_http_send_file(x, f->fd, offset, length);
 }
 
 static void send_found(weft_http_t *x, const char *path, const struct found *f, const char *encoding)

@@ -773,6 +773,92 @@ static const struct http_case end_cases[] = {
     LONG("close in a stream", "", ANY, .send = {R(20, GET("/big"))}, .after = CLOSE_AFTER, .reads = 1000),
 };
 
+/* ---- files ------------------------------------------------------------------------------------------------------- */
+
+/* raw.c makes the directory: "digits.txt" of 2020, "page.html" with "page.html.gz" beside it, "large" of 300 000 bytes,
+ * "sub/index.html", "empty", ".hidden", and symbolic links to "digits.txt", "/etc/passwd" and "..". */
+#define FILE_GET(name, fields) REQUEST("GET /files/" name, fields)
+#define DIGITS(fields) FILE_GET("digits.txt", fields)
+#define MODIFIED "Wed, 01 Jan 2020 00:00:00 GMT"
+#define RANGE(text) DIGITS("Range: " text "\r\n")
+#define ALL_DIGITS .body = {B("0123456789")}
+
+static const struct http_case file_cases[] = {
+    CASE("file", "200", OPEN, DIGITS(""), ALL_DIGITS, .field = "Content-Type: text/plain"),
+    CASE("file has a date", "200", OPEN, DIGITS(""), .field = "Last-Modified: " MODIFIED),
+    CASE("file accepts ranges", "200", OPEN, DIGITS(""), .field = "Accept-Ranges: bytes"),
+    CASE("large file", "200", OPEN, FILE_GET("large", ""), .body = {R(300000, "f")}),
+    CASE("empty file", "200", OPEN, FILE_GET("empty", ""), .field = "Content-Length: 0"),
+    CASE("HEAD of a file", "200h", OPEN, REQUEST("HEAD /files/digits.txt", ""), .field = "Content-Length: 10"),
+    CASE("POST to a file", "405", OPEN, POST("/files/digits.txt", LENGTH("1")) "x", .field = "Allow: GET"),
+    CASE("file, then a request", "200 200", OPEN, DIGITS("") HELLO),
+    CASE("no such file", "404", OPEN, FILE_GET("none", "")),
+    CASE("hidden file", "404", OPEN, FILE_GET(".hidden", "")),
+    CASE("hidden file, encoded", "404", OPEN, FILE_GET("%2ehidden", "")),
+    CASE("file in a file", "404", OPEN, FILE_GET("digits.txt/x", "")),
+    CASE("index of a directory", "200", OPEN, FILE_GET("sub/", ""), .body = {B("index")}),
+    CASE("directory without a slash", "301", OPEN, FILE_GET("sub", ""), .field = "Location: /files/sub/"),
+    CASE("directory with a query", "301", OPEN, FILE_GET("sub?a=/b", ""), .field = "Location: /files/sub/?a=/b"),
+    CASE("directory without an index", "404", OPEN, FILE_GET("", "")),
+    CASE("link inside", "200", OPEN, FILE_GET("inside", ""), ALL_DIGITS),
+    CASE("link outside", "403|404", OPEN, FILE_GET("outside", "")),
+    CASE("link to the parent", "403|404", OPEN, FILE_GET("parent/", "")),
+    CASE("file behind a link to the parent", "403|404", OPEN, FILE_GET("parent/secret", "")),
+    CASE("file of the parent", "404", OPEN, FILE_GET("../secret", "")),
+    CASE("file of the parent, encoded", "404", OPEN, FILE_GET("%2e%2e/secret", "")),
+    CASE("file of the parent, slash encoded", "404", OPEN, FILE_GET("..%2fsecret", "")),
+    CASE("absolute path", "404", OPEN, FILE_GET("/etc/passwd", "")),
+    CASE("absolute path, encoded", "404", OPEN, FILE_GET("%2fetc/passwd", "")),
+    CASE("plain page", "200", OPEN, FILE_GET("page.html", ""), .body = {B("plain page")},
+	 .field = "Vary: Accept-Encoding"),
+    CASE("encoded page", "200", OPEN, FILE_GET("page.html", "Accept-Encoding: br, gzip;q=0.5\r\n"),
+	 .body = {B("gzipped page")}, .field = "Content-Encoding: gzip"),
+    CASE("encoded page has its type", "200", OPEN, FILE_GET("page.html", "Accept-Encoding: gzip\r\n"),
+	 .body = {B("gzipped page")}, .field = "Content-Type: text/html"),
+    CASE("encoding that is refused", "200", OPEN, FILE_GET("page.html", "Accept-Encoding: gzip;q=0, br\r\n"),
+	 .body = {B("plain page")}),
+    CASE("encoding refused in digits", "200", OPEN, FILE_GET("page.html", "Accept-Encoding: gzip; q=0.000\r\n"),
+	 .body = {B("plain page")}),
+    CASE("encoding with a longer name", "200", OPEN, FILE_GET("page.html", "Accept-Encoding: gzipped\r\n"),
+	 .body = {B("plain page")}),
+    CASE("range", "206", OPEN, RANGE("bytes=2-4"), .body = {B("234")}, .field = "Content-Range: bytes 2-4/10"),
+    CASE("range of one byte", "206", OPEN, RANGE("bytes=0-0"), .body = {B("0")}, .field = "Content-Length: 1"),
+    CASE("range to the end", "206", OPEN, RANGE("bytes=7-"), .body = {B("789")}),
+    CASE("range beyond the end", "206", OPEN, RANGE("bytes=7-99"), .body = {B("789")}),
+    CASE("range from the end", "206", OPEN, RANGE("bytes=-3"), .body = {B("789")}),
+    CASE("range from the end, too long", "206", OPEN, RANGE("bytes=-99"), ALL_DIGITS),
+    CASE("range in upper case", "206", OPEN, RANGE("BYTES=1-1"), .body = {B("1")}),
+    CASE("range behind the end", "416", OPEN, RANGE("bytes=10-"), .field = "Content-Range: bytes */10"),
+    CASE("range of nothing", "416", OPEN, RANGE("bytes=-0")),
+    CASE("range of an empty file", "416", OPEN, FILE_GET("empty", "Range: bytes=0-\r\n")),
+    CASE("several ranges", "200|206", OPEN, RANGE("bytes=0-1,3-4")),
+    CASE("range backwards", "200", OPEN, RANGE("bytes=4-2"), ALL_DIGITS),
+    CASE("range of another unit", "200", OPEN, RANGE("lines=0-1"), ALL_DIGITS),
+    CASE("range without numbers", "200", OPEN, RANGE("bytes=-"), ALL_DIGITS),
+    CASE("range with letters", "200", OPEN, RANGE("bytes=0-1x"), ALL_DIGITS),
+    CASE("range of 2^64", "200|206|416", OPEN, RANGE("bytes=18446744073709551616-")),
+    CASE("HEAD ignores a range", "200h", OPEN, REQUEST("HEAD /files/digits.txt", "Range: bytes=2-4\r\n")),
+    CASE("range if unchanged", "206", OPEN, DIGITS("Range: bytes=2-4\r\nIf-Range: " MODIFIED "\r\n"),
+	 .body = {B("234")}),
+    CASE("range if changed", "200", OPEN, DIGITS("Range: bytes=2-4\r\nIf-Range: Wed, 01 Jan 2020 00:00:01 GMT\r\n"),
+	 ALL_DIGITS),
+    CASE("range if another tag", "200", OPEN, DIGITS("Range: bytes=2-4\r\nIf-Range: \"x\"\r\n"), ALL_DIGITS),
+    CASE("not modified", "304", OPEN, DIGITS("If-Modified-Since: " MODIFIED "\r\n")),
+    CASE("not modified, by RFC 850", "304", OPEN, DIGITS("If-Modified-Since: Wednesday, 01-Jan-20 00:00:00 GMT\r\n")),
+    CASE("not modified, by asctime", "304", OPEN, DIGITS("If-Modified-Since: Wed Jan  1 00:00:00 2020\r\n")),
+    CASE("modified", "200", OPEN, DIGITS("If-Modified-Since: Tue, 31 Dec 2019 23:59:59 GMT\r\n"), ALL_DIGITS),
+    CASE("modified since no date", "200", OPEN, DIGITS("If-Modified-Since: yesterday\r\n"), ALL_DIGITS),
+    CASE("any tag", "304", OPEN, DIGITS("If-None-Match: *\r\n")),
+    CASE("other tags", "200", OPEN, DIGITS("If-None-Match: \"a\", W/\"b\"\r\n"), ALL_DIGITS),
+    CASE("a tag counts before a date", "200", OPEN,
+	 DIGITS("If-None-Match: \"a\"\r\nIf-Modified-Since: " MODIFIED "\r\n"), ALL_DIGITS),
+    CASE("must match, and does", "200", OPEN, DIGITS("If-Match: *\r\n"), ALL_DIGITS),
+    CASE("must match, and does not", "412", OPEN, DIGITS("If-Match: \"a\"\r\n")),
+    CASE("must be unmodified, and is", "200", OPEN, DIGITS("If-Unmodified-Since: " MODIFIED "\r\n"), ALL_DIGITS),
+    CASE("must be unmodified, and is not", "412", OPEN,
+	 DIGITS("If-Unmodified-Since: Tue, 31 Dec 2019 23:59:59 GMT\r\n")),
+};
+
 /* The kinds with time-outs are first: their cases overlap with all others. */
 #define KIND(name, cases)                                                                                              \
 	{                                                                                                              \
@@ -794,6 +880,7 @@ static const struct {
     KIND("lengths", length_cases),
     KIND("codings", coding_cases),
     KIND("chunks", chunk_cases),
+    KIND("files", file_cases),
 };
 
 #endif

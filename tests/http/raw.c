@@ -15,9 +15,13 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <weft/http.h>
 #include <weft/world.h>
 
@@ -1009,6 +1013,8 @@ static void *client(void *unused)
 			return unused;
 		if (kinds[kind].cases == time_cases ? !run.hasty : run.hasty)
 			continue;
+		if (kinds[kind].cases == file_cases && run.simulated) /* whose files are others */
+			continue;
 		if (run.only && !strstr(c->name, run.only))
 			continue;
 		if (!run_case(c, number))
@@ -1041,6 +1047,47 @@ static void run_clients(void)
 	CHECK(!weft_scope_wait(&scope));
 }
 
+/* ---- files ------------------------------------------------------------------------------------------------------- */
+
+static char directory[] = "/tmp/weft-http-XXXXXX";
+
+static void make_file(const char *name, const char *text, size_t times)
+{
+	int fd = open(name, O_WRONLY | O_CREAT | O_EXCL, 0600);
+
+	CHECK(fd >= 0);
+	while (times--)
+		CHECK(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	close(fd);
+}
+
+/* "secret" lies outside of the directory "root" that is served. */
+static void make_files(void)
+{
+	const struct timespec times[2] = {{1577836800, 0}, {1577836800, 0}};
+
+	CHECK(mkdtemp(directory) && !chdir(directory));
+	make_file("secret", "secret", 1);
+	CHECK(!mkdir("root", 0700) && !chdir("root") && !mkdir("sub", 0700));
+	make_file("digits.txt", "0123456789", 1);
+	make_file("page.html", "plain page", 1);
+	make_file("page.html.gz", "gzipped page", 1);
+	make_file("large", "ffffffffff", 30000);
+	make_file("sub/index.html", "index", 1);
+	make_file("empty", "", 0);
+	make_file(".hidden", "hidden", 1);
+	CHECK(!symlink("digits.txt", "inside") && !symlink("/etc/passwd", "outside") && !symlink("..", "parent"));
+	CHECK(!utimensat(AT_FDCWD, "digits.txt", times, 0));
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place)
+{
+	(void)status;
+	(void)type;
+	(void)place;
+	return remove(path);
+}
+
 /* A busy machine must not make a request late, except where that is the case: such cases have a server of their own. */
 static void some_cases(bool hasty)
 {
@@ -1056,6 +1103,8 @@ static void some_cases(bool hasty)
 	atomic_store(&run.next_case, 0);
 	CHECK(!weft_http_open(&s.server, &config));
 	add_routes(s.server);
+	if (!run.simulated)
+		CHECK(!weft_http_files(s.server, "/files/", "."));
 	s.listener = weft_listen("127.0.0.1", 0, 0, 0);
 	CHECK(s.listener >= 0);
 	run.port = (unsigned)weft_port(s.listener);
@@ -1144,6 +1193,37 @@ static void connections_are_limited(void)
 	weft_http_close(s.server);
 }
 
+/* The lines for one request, whose target must not end a string. */
+static void log_one(weft_http_log_t *log, const char *begins, const char *has)
+{
+	static const char request[] = "GET /none?\"a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
+	struct meeting m;
+	char text[1000], *line = NULL;
+	size_t length;
+	FILE *file = open_memstream(&line, &length);
+	int fds[2];
+
+	CHECK(file && !weft_http_open(&m.server, &(weft_http_config_t){.log = log, .log_context = file}));
+	CHECK(!weft_socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
+	m.fd = fds[1];
+	WEFT_SCOPE(scope);
+	CHECK(!weft_scope_spawn(&scope, meets, &m));
+	CHECK(weft_write_all(fds[0], request, sizeof request - 1) == (ssize_t)sizeof request - 1);
+	CHECK(weft_read(fds[0], text, sizeof text) > 0 && !weft_close(fds[0]));
+	CHECK(!weft_scope_wait(&scope) && !fclose(file));
+	CHECK(!strncmp(line, begins, strlen(begins)) && strstr(line, has) && strchr(line, '\n') == line + length - 1);
+	free(line);
+	weft_http_close(m.server);
+}
+
+static void logs(void)
+{
+	log_one(weft_http_log_common, "- - - [", "] \"GET /none?\\u0022a HTTP/1.1\" 404 14\n");
+	log_one(weft_http_log_json, "{\"time\":",
+		",\"peer\":\"-\",\"method\":\"GET\",\"target\":\"/"
+		"none?\\u0022a\",\"status\":404,\"received\":0,\"sent\":14,");
+}
+
 static void *all_cases(void *pass)
 {
 	if (run.simulated && run.seed % 3)
@@ -1152,6 +1232,7 @@ static void *all_cases(void *pass)
 	some_cases(false);
 	a_handler_fails();
 	connections_are_limited();
+	logs();
 	return pass;
 }
 
@@ -1200,8 +1281,12 @@ int main(int argc, char **argv)
 			count = *end == '+' ? strtoull(end + 1, NULL, 10) : 1;
 		}
 	}
+	if (!run.simulated)
+		make_files();
 	for (uint64_t i = 0; ok && i < count; i++)
 		ok = run_all(first + i);
+	if (!run.simulated)
+		CHECK(!nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS));
 	print_kinds();
 	return !ok;
 }
