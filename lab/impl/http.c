@@ -15,13 +15,6 @@ struct arguments {
 	char **all;
 };
 
-static void must(int result, const char *what)
-{
-	errno = result < 0 ? -result : 0;
-	if (result < 0)
-		lab_die(what);
-}
-
 static void hello(weft_http_t *http, void *context)
 {
 	(void)context;
@@ -35,13 +28,13 @@ static void serve(const struct arguments *given)
 	weft_http_server_t *server;
 	int listener = weft_listen("127.0.0.1", 0, 0, 0);
 
-	must(listener, "listen");
+	io_check(listener, "listen");
 	io_raise_limit(); /* before weft_http_open, which reads it */
 	config.task.coro.stack_size = (size_t)lab_number(given->count, given->all, "stack", 0);
-	must(weft_http_open(&server, &config), "weft_http_open");
-	must(weft_http_route(server, "GET /", hello, NULL), "weft_http_route");
+	io_check(weft_http_open(&server, &config), "weft_http_open");
+	io_check(weft_http_route(server, "GET /", hello, NULL), "weft_http_route");
 	io_start_load(given->count, given->all, weft_port(listener));
-	must(weft_http_serve(server, listener), "weft_http_serve");
+	io_check(weft_http_serve(server, listener), "weft_http_serve");
 }
 
 static void *first(void *arguments)

@@ -54,7 +54,7 @@ static void wrong(const char *what, const char *text, size_t length)
 
 static void fill_batch(int64_t pipeline)
 {
-	must(pipeline >= 1 && pipeline <= MOST, "pipeline must be 1 to 16");
+	io_must(pipeline >= 1 && pipeline <= MOST, "pipeline must be 1 to 16");
 	for (int64_t i = 0; i < pipeline; i++)
 		memcpy(batch + i * REQUEST, request, REQUEST);
 }
@@ -63,7 +63,7 @@ static void send_requests(struct load *l, struct connection *c, unsigned count)
 {
 	ssize_t length = (ssize_t)count * REQUEST;
 
-	must(send(c->fd, batch, (size_t)length, MSG_NOSIGNAL) == length, "send");
+	io_must(send(c->fd, batch, (size_t)length, MSG_NOSIGNAL) == length, "send");
 	c->owed += count;
 	l->sent += count;
 }
@@ -108,7 +108,7 @@ static unsigned take_replies(struct load *l, struct connection *c)
 
 	memcpy(part, c->text, have);
 	n = recv(c->fd, part + have, PART, 0);
-	must(n >= 0, "recv");
+	io_must(n >= 0, "recv");
 	if (!n)
 		wrong("the server closed a connection after", part, have);
 	have += (size_t)n;
@@ -125,12 +125,13 @@ static unsigned take_replies(struct load *l, struct connection *c)
 }
 
 /* Each connection has had one reply, so the server has accepted it. */
-static void open_all(struct load *l)
+static void open_all(void *load)
 {
+	struct load *l = load;
 	int64_t first, i, last;
 
 	l->all = calloc((size_t)l->connections, sizeof(*l->all));
-	must(l->all, "calloc");
+	io_must(l->all, "calloc");
 	for (first = 0; first < l->connections; first = last) {
 		last = first + TOGETHER < l->connections ? first + TOGETHER : l->connections;
 		for (i = first; i < last; i++) {
@@ -147,7 +148,7 @@ static void open_all(struct load *l)
 static void watch_all(struct load *l)
 {
 	for (int64_t i = 0; i < l->connections; i++)
-		load_watch(l->set, l->all[i].fd, &l->all[i]);
+		io_watch(l->set, l->all[i].fd, &l->all[i]);
 }
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
@@ -190,26 +191,6 @@ static void serve(struct load *l)
 	exchange(l, l->n);
 	load_stop();
 	lab_report((uint64_t)l->n, (int64_t)l->got);
-}
-
-static void idle_memory(struct load *l)
-{
-	int64_t connections = l->connections;
-	uint64_t before;
-	char more[64], result[32];
-
-	l->connections = 1;
-	open_all(l);
-	before = load_server_bytes();
-	l->connections = connections;
-	load_start();
-	open_all(l);
-	load_stop();
-	usleep((useconds_t)l->ms * 1000);
-	snprintf(more, sizeof(more), ", \"bytes\": %.1f",
-		 (double)(int64_t)(load_server_bytes() - before) / (double)connections);
-	snprintf(result, sizeof(result), "%" PRId64, connections);
-	lab_report_more((uint64_t)connections, result, more);
 }
 
 /* Connections that wait for no reply, in the order in which they became free: connections take turns. */
@@ -263,7 +244,7 @@ static void late(struct load *l)
 	struct queue free = {calloc((size_t)l->connections, sizeof(*free.all)), (uint64_t)l->connections, 0, 0};
 	char more[128], result[32];
 
-	must(free.all, "calloc");
+	io_must(free.all, "calloc");
 	prctl(PR_SET_TIMERSLACK, 1); /* else the kernel lets each request wait up to 50 µs */
 	open_all(l);
 	watch_all(l);
@@ -294,7 +275,7 @@ int main(int argc, char **argv)
 	if (lab_is(argc, argv, "case", "serve"))
 		serve(&l);
 	else if (lab_is(argc, argv, "case", "idle_memory"))
-		idle_memory(&l);
+		load_idle_memory(&l, open_all, &l.connections, l.ms);
 	else if (lab_is(argc, argv, "case", "late"))
 		late(&l);
 	else

@@ -36,12 +36,6 @@ static int listener;
 static char replies[READY * REPLY];
 static size_t reply_length;
 
-static void must(bool well, const char *what)
-{
-	if (!well)
-		lab_die(what);
-}
-
 /* ---- requests and replies ---------------------------------------------------------------------------------------- */
 
 /* Once per second, for the Date field. The length of a reply never changes. */
@@ -89,7 +83,7 @@ static struct client *make_client(int fd)
 	struct client *c = calloc(1, sizeof(*c));
 	int one = 1;
 
-	must(c, "calloc");
+	io_must(c, "calloc");
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	llhttp_init(&c->parser, HTTP_REQUEST, &settings);
 	c->parser.data = c;
@@ -115,19 +109,12 @@ static unsigned next_replies(const struct client *c)
 
 static int set;
 
-static void watch(int fd, void *client)
-{
-	struct epoll_event event = {EPOLLIN, {.ptr = client}};
-
-	must(!epoll_ctl(set, EPOLL_CTL_ADD, fd, &event), "epoll_ctl");
-}
-
 static void open_loop(void)
 {
 	set = epoll_create1(EPOLL_CLOEXEC);
-	must(set >= 0, "epoll_create1");
+	io_must(set >= 0, "epoll_create1");
 	fcntl(listener, F_SETFL, O_NONBLOCK);
-	watch(listener, NULL);
+	io_watch(set, listener, NULL);
 }
 
 /* One client: the event is level-triggered, so epoll reports the next client again. */
@@ -136,7 +123,7 @@ static void accept_client(void)
 	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 	if (fd >= 0)
-		watch(fd, make_client(fd));
+		io_watch(set, fd, make_client(fd));
 }
 
 static void reply(struct client *c)
@@ -147,7 +134,7 @@ static void reply(struct client *c)
 	for (; c->owed; c->owed -= count) {
 		count = next_replies(c);
 		length = (ssize_t)(count * reply_length);
-		must(send(c->fd, replies, (size_t)length, MSG_NOSIGNAL) == length, "send");
+		io_must(send(c->fd, replies, (size_t)length, MSG_NOSIGNAL) == length, "send");
 	}
 }
 
@@ -203,7 +190,7 @@ static struct io_uring_sqe *entry(void)
 		io_uring_submit(&ring);
 		sqe = io_uring_get_sqe(&ring);
 	}
-	must(sqe, "the submission queue");
+	io_must(sqe, "the submission queue");
 	return sqe;
 }
 
@@ -243,7 +230,8 @@ static void provide_buffers(void)
 	struct io_uring_buf_reg group = {.ring_entries = BUFFERS, .bgid = GROUP};
 	size_t size = BUFFERS * sizeof(struct io_uring_buf);
 
-	must(!posix_memalign((void **)&buffers, 4096, size) && (memory = malloc((size_t)BUFFERS * BUFFER)), "malloc");
+	io_must(!posix_memalign((void **)&buffers, 4096, size) && (memory = malloc((size_t)BUFFERS * BUFFER)),
+		"malloc");
 	group.ring_addr = (uint64_t)(uintptr_t)buffers;
 	errno = -io_uring_register_buf_ring(&ring, &group, 0);
 	if (errno)
@@ -326,7 +314,7 @@ static void complete(const struct io_uring_cqe *cqe)
 	} else if (data) {
 		received((struct client *)(uintptr_t)data, cqe->res, cqe->flags);
 	} else {
-		must(cqe->res >= 0, "accept");
+		io_must(cqe->res >= 0, "accept");
 		receive(make_client(cqe->res));
 		if (!(cqe->flags & IORING_CQE_F_MORE))
 			accept_clients();

@@ -21,16 +21,9 @@ struct run {
 	uint64_t ops;
 };
 
-static void must(int64_t result, const char *what)
-{
-	errno = result < 0 ? (int)-result : 0;
-	if (result < 0)
-		lab_die(what);
-}
-
 static void start(weft_scope_t *scope, weft_fn_t *fn, void *argument)
 {
-	must(weft_scope_spawn(scope, fn, argument), "spawn");
+	io_check(weft_scope_spawn(scope, fn, argument), "spawn");
 }
 
 /* ---- ping-pong --------------------------------------------------------------------------------------------------- */
@@ -45,7 +38,7 @@ static void *returns(void *argument)
 	char byte;
 
 	while (weft_read(e->to[0], &byte, 1) == 1)
-		must(weft_write(e->back[1], &byte, 1), "write");
+		io_check(weft_write(e->back[1], &byte, 1), "write");
 	return e;
 }
 
@@ -57,8 +50,8 @@ static void exchange(struct run *r, struct ends *e)
 	start(&scope, returns, e);
 	lab_start();
 	for (; r->result < r->n; r->result++) {
-		must(weft_write(e->to[1], &byte, 1), "write");
-		must(weft_read(e->back[0], &byte, 1), "read");
+		io_check(weft_write(e->to[1], &byte, 1), "write");
+		io_check(weft_read(e->back[0], &byte, 1), "read");
 	}
 	lab_stop();
 	weft_close(e->to[1]);
@@ -70,8 +63,8 @@ static void by_pipe(struct run *r)
 {
 	struct ends e;
 
-	must(weft_pipe(e.to), "pipe");
-	must(weft_pipe(e.back), "pipe");
+	io_check(weft_pipe(e.to), "pipe");
+	io_check(weft_pipe(e.back), "pipe");
 	exchange(r, &e);
 }
 
@@ -82,9 +75,9 @@ static void by_tcp(struct run *r)
 
 	snprintf(port, sizeof(port), "%d", weft_port(door));
 	here = weft_dial("127.0.0.1", port);
-	must(here, "dial");
+	io_check(here, "dial");
 	there = weft_accept(door, NULL, NULL, 0);
-	must(there, "accept");
+	io_check(there, "accept");
 	exchange(r, &(struct ends){{there, here}, {here, there}});
 }
 
@@ -107,13 +100,13 @@ static void server(struct run *r)
 {
 	int door = weft_listen("127.0.0.1", 0, 0, 0), fd;
 
-	must(door, "listen");
+	io_check(door, "listen");
 	io_raise_limit();
 	io_start_load(r->argc, r->argv, weft_port(door));
 	WEFT_SCOPE(scope);
 	while ((fd = weft_accept(door, NULL, NULL, 0)) >= 0)
 		start(&scope, serves, (void *)(intptr_t)fd);
-	must(fd, "accept");
+	io_check(fd, "accept");
 }
 
 /* ---- datagrams --------------------------------------------------------------------------------------------------- */
@@ -128,8 +121,8 @@ static void one_by_one(int fd)
 	for (;;) {
 		size = sizeof(from);
 		n = weft_recvfrom(fd, text, sizeof(text), 0, (struct sockaddr *)&from, &size);
-		must(n, "recvfrom");
-		must(weft_sendto(fd, text, (size_t)n, 0, (struct sockaddr *)&from, size), "sendto");
+		io_check(n, "recvfrom");
+		io_check(weft_sendto(fd, text, (size_t)n, 0, (struct sockaddr *)&from, size), "sendto");
 	}
 }
 
@@ -141,11 +134,11 @@ static void in_batches(int fd, unsigned most)
 	io_make_batch(&b, most);
 	for (;;) {
 		count = weft_recvmmsg(fd, b.messages, most, 0);
-		must(count, "recvmmsg");
+		io_check(count, "recvmmsg");
 		io_turn_round(&b, count);
 		for (int sent = 0, n; sent < count; sent += n) {
 			n = weft_sendmmsg(fd, b.messages + sent, (unsigned)(count - sent), 0);
-			must(n, "sendmmsg");
+			io_check(n, "sendmmsg");
 		}
 		io_make_batch(&b, most);
 	}
@@ -155,7 +148,7 @@ static void datagrams(struct run *r)
 {
 	int fd = weft_listen("127.0.0.1", 0, 0, WEFT_LISTEN_UDP);
 
-	must(fd, "listen");
+	io_check(fd, "listen");
 	io_start_load(r->argc, r->argv, weft_port(fd));
 	if (r->batch > 1)
 		in_batches(fd, (unsigned)r->batch);
@@ -195,7 +188,7 @@ static void *reads(void *argument)
 
 	while (all->next < all->run->n / all->run->share) {
 		wanted = io_block(all->next++, all->run->blocks);
-		must(weft_pread(all->fd, block, sizeof(block), wanted * IO_BLOCK), "pread");
+		io_check(weft_pread(all->fd, block, sizeof(block), wanted * IO_BLOCK), "pread");
 		all->right += block[0] == wanted;
 	}
 	return all;
@@ -242,7 +235,7 @@ static void cancel(struct run *r)
 {
 	struct waits w = {.n = r->n};
 
-	must(weft_pipe(w.fds), "pipe");
+	io_check(weft_pipe(w.fds), "pipe");
 	WEFT_SCOPE(scope);
 	start(&scope, waits_for_nothing, &w);
 	weft_task_yield();

@@ -34,9 +34,9 @@ static void request(struct load *l, struct connection *c)
 {
 	uint32_t message[IO_MESSAGE / sizeof(uint32_t)] = {c->sent};
 
-	must(c->sent - c->got < OUTSTANDING, "the server does not reply");
+	io_must(c->sent - c->got < OUTSTANDING, "the server does not reply");
 	c->when[c->sent++ % OUTSTANDING] = lab_now(CLOCK_MONOTONIC);
-	must(send(c->fd, message, sizeof(message), MSG_NOSIGNAL) == IO_MESSAGE, "send");
+	io_must(send(c->fd, message, sizeof(message), MSG_NOSIGNAL) == IO_MESSAGE, "send");
 	l->sent++;
 }
 
@@ -45,19 +45,20 @@ static int64_t reply(struct load *l, struct connection *c)
 {
 	uint32_t message[IO_MESSAGE / sizeof(uint32_t)];
 
-	must(recv(c->fd, message, sizeof(message), MSG_WAITALL) == IO_MESSAGE, "recv");
-	must(message[0] == c->got, "a wrong reply");
+	io_must(recv(c->fd, message, sizeof(message), MSG_WAITALL) == IO_MESSAGE, "recv");
+	io_must(message[0] == c->got, "a wrong reply");
 	l->got++;
 	return lab_now(CLOCK_MONOTONIC) - c->when[c->got++ % OUTSTANDING];
 }
 
 /* Each has had one reply, so that the server has accepted it and waits for its next request. */
-static void open_all(struct load *l)
+static void open_all(void *load)
 {
+	struct load *l = load;
 	int64_t first, i, last;
 
 	l->all = calloc((size_t)l->connections, sizeof(*l->all));
-	must(l->all, "calloc");
+	io_must(l->all, "calloc");
 	for (first = 0; first < l->connections; first = last) {
 		last = first + TOGETHER < l->connections ? first + TOGETHER : l->connections;
 		for (i = first; i < last; i++) {
@@ -97,7 +98,7 @@ static void echo(struct load *l)
 {
 	open_all(l);
 	for (int64_t i = 0; i < l->connections; i++)
-		load_watch(l->set, l->all[i].fd, &l->all[i]);
+		io_watch(l->set, l->all[i].fd, &l->all[i]);
 	exchange(l, l->n / 20 + l->active);
 	load_start();
 	exchange(l, l->n);
@@ -108,7 +109,7 @@ static void echo(struct load *l)
 static void meet(struct load *l, struct connection *c)
 {
 	*c = (struct connection){.fd = load_connect(l->port, l->type)};
-	load_watch(l->set, c->fd, c);
+	io_watch(l->set, c->fd, c);
 	request(l, c);
 }
 
@@ -141,25 +142,6 @@ static void accept_rate(struct load *l)
 	lab_report((uint64_t)l->n, (int64_t)l->got);
 }
 
-static void idle_memory(struct load *l)
-{
-	int64_t connections = l->connections;
-	uint64_t before;
-	char more[64], result[32];
-
-	l->connections = 1;
-	open_all(l);
-	before = load_server_bytes();
-	l->connections = connections;
-	load_start();
-	open_all(l);
-	load_stop();
-	snprintf(more, sizeof(more), ", \"bytes\": %.1f",
-		 (double)(int64_t)(load_server_bytes() - before) / (double)connections);
-	snprintf(result, sizeof(result), "%" PRId64, connections);
-	lab_report_more((uint64_t)connections, result, more);
-}
-
 static void take_replies(struct load *l, int64_t until)
 {
 	struct epoll_event events[EVENTS];
@@ -176,7 +158,7 @@ static void late(struct load *l)
 
 	open_all(l);
 	for (int64_t i = 0; i < l->connections; i++)
-		load_watch(l->set, l->all[i].fd, &l->all[i]);
+		io_watch(l->set, l->all[i].fd, &l->all[i]);
 	load_start();
 	began = lab_now(CLOCK_MONOTONIC);
 	while (l->got < (uint64_t)l->n) {
@@ -208,7 +190,7 @@ int main(int argc, char **argv)
 	else if (lab_is(argc, argv, "case", "accept"))
 		accept_rate(&l);
 	else if (lab_is(argc, argv, "case", "idle_memory"))
-		idle_memory(&l);
+		load_idle_memory(&l, open_all, &l.connections, 0);
 	else if (lab_is(argc, argv, "case", "late"))
 		late(&l);
 	else

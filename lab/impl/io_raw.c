@@ -34,17 +34,11 @@ static int64_t trips; /* that are still to come */
 static int listener = -1;
 static bool many; /* accept=multishot */
 
-static void must(bool well, const char *what)
-{
-	if (!well)
-		lab_die(what);
-}
-
 static struct end *make_end(int in, int out)
 {
 	struct end *e = calloc(1, sizeof(*e));
 
-	must(e, "calloc");
+	io_must(e, "calloc");
 	e->in = in;
 	e->out = out;
 	return e;
@@ -56,14 +50,14 @@ static void make_pair(bool tcp, int to[2], int back[2], int mode)
 	int port, one = 1, here, there, door;
 
 	if (!tcp) {
-		must(!pipe2(to, O_CLOEXEC | mode) && !pipe2(back, O_CLOEXEC | mode), "pipe2");
+		io_must(!pipe2(to, O_CLOEXEC | mode) && !pipe2(back, O_CLOEXEC | mode), "pipe2");
 		return;
 	}
 	door = io_listen(&port, SOCK_STREAM);
 	at.sin_port = htons((uint16_t)port);
 	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	here = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	must(!connect(here, (struct sockaddr *)&at, sizeof(at)), "connect");
+	io_must(!connect(here, (struct sockaddr *)&at, sizeof(at)), "connect");
 	there = accept(door, NULL, NULL);
 	setsockopt(here, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	setsockopt(there, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
@@ -80,22 +74,15 @@ enum { MODE = O_NONBLOCK };
 
 static int set;
 
-static void watch(int fd, void *what)
-{
-	struct epoll_event event = {EPOLLIN, {.ptr = what}};
-
-	must(!epoll_ctl(set, EPOLL_CTL_ADD, fd, &event), "epoll_ctl");
-}
-
 static void open_loop(void)
 {
 	set = epoll_create1(EPOLL_CLOEXEC);
-	must(set >= 0, "epoll_create1");
+	io_must(set >= 0, "epoll_create1");
 }
 
 static void begin_end(struct end *e)
 {
-	watch(e->in, e);
+	io_watch(set, e->in, e);
 }
 
 /* As many connections as there are: what wakes the loop is level-triggered, so the rest would come again. */
@@ -118,7 +105,7 @@ static void go_on(struct end *e)
 	}
 	if (e->counts && !--trips)
 		return;
-	must(write(e->out, e->text, (size_t)n) == n, "write");
+	io_must(write(e->out, e->text, (size_t)n) == n, "write");
 }
 
 static void run(void)
@@ -139,12 +126,12 @@ static void run(void)
 static void begin_server(void)
 {
 	fcntl(listener, F_SETFL, O_NONBLOCK);
-	watch(listener, NULL);
+	io_watch(set, listener, NULL);
 }
 
 static void first_ping(struct end *e)
 {
-	must(write(e->out, "", 1) == 1, "write");
+	io_must(write(e->out, "", 1) == 1, "write");
 }
 
 /* Until the socket is empty. */
@@ -156,7 +143,7 @@ static void send_back_one_by_one(int fd)
 	ssize_t n;
 
 	while ((n = recvfrom(fd, text, sizeof(text), 0, (struct sockaddr *)&from, &size)) >= 0)
-		must(sendto(fd, text, (size_t)n, 0, (struct sockaddr *)&from, size) == n, "sendto");
+		io_must(sendto(fd, text, (size_t)n, 0, (struct sockaddr *)&from, size) == n, "sendto");
 }
 
 static void send_back_in_batches(int fd, unsigned most)
@@ -169,7 +156,7 @@ static void send_back_in_batches(int fd, unsigned most)
 		count = recvmmsg(fd, b.messages, most, 0, NULL);
 		if (count > 0) {
 			io_turn_round(&b, count);
-			must(sendmmsg(fd, b.messages, (unsigned)count, 0) == count, "sendmmsg");
+			io_must(sendmmsg(fd, b.messages, (unsigned)count, 0) == count, "sendmmsg");
 		}
 	} while (count == (int)most);
 }
@@ -179,7 +166,7 @@ static void serve_datagrams(int fd, unsigned most)
 	struct epoll_event event;
 
 	fcntl(fd, F_SETFL, O_NONBLOCK);
-	watch(fd, NULL);
+	io_watch(set, fd, NULL);
 	for (;;) {
 		if (epoll_wait(set, &event, 1, -1) < 1)
 			continue;
@@ -198,7 +185,7 @@ static void wait_for_buffer(int fd)
 	char control[128];
 
 	do {
-		must(poll(&ready, 1, -1) == 1, "poll");
+		io_must(poll(&ready, 1, -1) == 1, "poll");
 		message.msg_control = control;
 		message.msg_controllen = sizeof(control);
 	} while (recvmsg(fd, &message, MSG_ERRQUEUE) < 0 && errno == EAGAIN);
@@ -219,7 +206,7 @@ static int64_t read_file(int fd, int64_t n, int64_t depth, int64_t blocks)
 
 	(void)depth;
 	for (int64_t i = 0; i < n; i++) {
-		must(pread(fd, block, sizeof(block), io_block(i, blocks) * IO_BLOCK) == sizeof(block), "pread");
+		io_must(pread(fd, block, sizeof(block), io_block(i, blocks) * IO_BLOCK) == sizeof(block), "pread");
 		right += block[0] == io_block(i, blocks);
 	}
 	return right;
@@ -232,7 +219,7 @@ static void cancel(int64_t n)
 
 	make_pair(false, pair, back, MODE);
 	for (int64_t i = 0; i < n; i++)
-		must(read(pair[0], &byte, 1) < 0 && errno == EAGAIN, "read");
+		io_must(read(pair[0], &byte, 1) < 0 && errno == EAGAIN, "read");
 }
 
 #else
@@ -252,7 +239,7 @@ static struct io_uring_sqe *entry(void *what)
 		io_uring_submit(&ring);
 		sqe = io_uring_get_sqe(&ring);
 	}
-	must(sqe, "the submission queue");
+	io_must(sqe, "the submission queue");
 	io_uring_sqe_set_data(sqe, what);
 	return sqe;
 }
@@ -300,7 +287,7 @@ static void wait_for_client(void)
 
 static void let_in(int fd, bool more)
 {
-	must(fd >= 0, "accept");
+	io_must(fd >= 0, "accept");
 	begin_end(make_end(fd, fd));
 	if (!more)
 		wait_for_client();
@@ -358,7 +345,7 @@ static int wait_for_one(void)
 	int result;
 
 	io_uring_submit_and_wait(&ring, 1);
-	must(!io_uring_wait_cqe(&ring, &cqe) && cqe->res >= 0, "a datagram");
+	io_must(!io_uring_wait_cqe(&ring, &cqe) && cqe->res >= 0, "a datagram");
 	result = cqe->res;
 	io_uring_cqe_seen(&ring, cqe);
 	return result;
@@ -377,7 +364,7 @@ static ssize_t send_some(int fd, const char *data, size_t length, bool zerocopy)
 		io_uring_prep_send(entry(NULL), fd, data, length, 0);
 	while (more) {
 		io_uring_submit_and_wait(&ring, 1);
-		must(!io_uring_wait_cqe(&ring, &cqe), "io_uring_wait_cqe");
+		io_must(!io_uring_wait_cqe(&ring, &cqe), "io_uring_wait_cqe");
 		if (!(cqe->flags & IORING_CQE_F_NOTIF))
 			sent = cqe->res;
 		more = cqe->flags & IORING_CQE_F_MORE;
@@ -421,7 +408,7 @@ static int64_t read_file(int fd, int64_t n, int64_t depth, int64_t blocks)
 	int64_t i, done = 0, right = 0;
 	unsigned head, count;
 
-	must(slots, "calloc");
+	io_must(slots, "calloc");
 	for (i = 0; i < depth && i < n; i++)
 		read_next(&slots[i], fd, i, blocks);
 	while (done < n) {
@@ -431,7 +418,7 @@ static int64_t read_file(int fd, int64_t n, int64_t depth, int64_t blocks)
 		{
 			struct slot *s = io_uring_cqe_get_data(cqe);
 
-			must(cqe->res == IO_BLOCK, "read");
+			io_must(cqe->res == IO_BLOCK, "read");
 			count++;
 			right += s->block[0] == s->wanted;
 			if (i < n)
@@ -462,7 +449,7 @@ static void cancel(int64_t n)
 		io_uring_sqe_set_data(sqe, NULL);
 		io_uring_submit_and_wait(&ring, 2);
 		for (int k = 0; k < 2; k++) {
-			must(!io_uring_wait_cqe(&ring, &cqe), "io_uring_wait_cqe");
+			io_must(!io_uring_wait_cqe(&ring, &cqe), "io_uring_wait_cqe");
 			io_uring_cqe_seen(&ring, cqe);
 		}
 	}
@@ -510,7 +497,7 @@ static int serve(int argc, char **argv)
 	listener = io_listen(&port, SOCK_STREAM);
 	trips = -1;
 	if (lab_is(argc, argv, "case", "late"))
-		must(!pthread_create(&thread, NULL, computes, NULL), "pthread_create");
+		io_must(!pthread_create(&thread, NULL, computes, NULL), "pthread_create");
 	begin_server();
 	io_start_load(argc, argv, port);
 	run();
@@ -538,7 +525,7 @@ static void *takes_all(void *argument)
 	char *part = malloc(PART);
 	ssize_t got;
 
-	must(part, "malloc");
+	io_must(part, "malloc");
 	while (r->left && (got = read(r->fd, part, PART)) > 0)
 		r->left -= got;
 	free(part);
@@ -553,17 +540,17 @@ static int sends(int64_t n, int64_t size, int zerocopy)
 	pthread_t thread;
 	ssize_t sent;
 
-	must(data, "malloc");
+	io_must(data, "malloc");
 	memset(data, 1, (size_t)size);
 	make_pair(true, to, back, 0);
 	r.fd = to[0];
-	must(!zerocopy || !setsockopt(to[1], SOL_SOCKET, SO_ZEROCOPY, &zerocopy, sizeof(zerocopy)), "SO_ZEROCOPY");
-	must(!pthread_create(&thread, NULL, takes_all, &r), "pthread_create");
+	io_must(!zerocopy || !setsockopt(to[1], SOL_SOCKET, SO_ZEROCOPY, &zerocopy, sizeof(zerocopy)), "SO_ZEROCOPY");
+	io_must(!pthread_create(&thread, NULL, takes_all, &r), "pthread_create");
 	lab_start();
 	for (int64_t i = 0; i < n; i++)
 		for (int64_t at = 0; at < size; at += sent) {
 			sent = send_some(to[1], data + at, (size_t)(size - at), zerocopy);
-			must(sent > 0, "send");
+			io_must(sent > 0, "send");
 		}
 	pthread_join(thread, NULL);
 	lab_stop();

@@ -10,6 +10,7 @@
 #include "lab.h"
 #include <netinet/in.h>
 #include <pthread.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -17,6 +18,20 @@
 
 /* Of a request and its reply, and of a server's buffer for a connection. */
 enum { IO_MESSAGE = 64, IO_BUFFER = 128 };
+
+static inline void io_must(bool well, const char *what)
+{
+	if (!well)
+		lab_die(what);
+}
+
+/* For results that may be a negative errno. */
+static inline void io_check(int64_t result, const char *what)
+{
+	errno = result < 0 ? (int)-result : 0;
+	if (result < 0)
+		lab_die(what);
+}
 
 /* As many descriptors as the system allows: ten thousand connections need more than the usual 1024. */
 static inline void io_raise_limit(void)
@@ -36,13 +51,19 @@ static inline int io_listen(int *port, int type)
 	int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
 
 	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&at, size))
-		lab_die("bind");
-	if (type != SOCK_DGRAM && listen(fd, SOMAXCONN))
-		lab_die("listen");
+	io_must(fd >= 0 && !bind(fd, (struct sockaddr *)&at, size), "bind");
+	io_must(type == SOCK_DGRAM || !listen(fd, SOMAXCONN), "listen");
 	getsockname(fd, (struct sockaddr *)&at, &size);
 	*port = ntohs(at.sin_port);
 	return fd;
+}
+
+/* Let an epoll set say when `fd` can be read. */
+static inline void io_watch(int set, int fd, void *what)
+{
+	struct epoll_event event = {EPOLLIN, {.ptr = what}};
+
+	io_must(!epoll_ctl(set, EPOLL_CTL_ADD, fd, &event), "epoll_ctl");
 }
 
 static void *io_end_with(void *child)

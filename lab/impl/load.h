@@ -9,19 +9,12 @@
 #include "io_server.h"
 #include <netinet/tcp.h>
 #include <signal.h>
-#include <sys/epoll.h>
 #include <sys/prctl.h>
 
 enum { LOAD_SPARE = 64, LOAD_LATEST = 1000000 };
 
 static pid_t load_server;
 static clockid_t load_clock; /* CPU time of the server */
-
-static inline void must(bool well, const char *what)
-{
-	if (!well)
-		lab_die(what);
-}
 
 /* Call this first. The process ends when the server ends. */
 static inline void load_begin(int64_t connections)
@@ -34,7 +27,7 @@ static inline void load_begin(int64_t connections)
 	getrlimit(RLIMIT_NOFILE, &limit);
 	if (limit.rlim_cur < (rlim_t)connections + LOAD_SPARE)
 		lab_cannot("needs %d descriptors: ulimit -Hn", (int)connections + LOAD_SPARE);
-	must(!clock_getcpuclockid(load_server, &load_clock), "clock_getcpuclockid");
+	io_must(!clock_getcpuclockid(load_server, &load_clock), "clock_getcpuclockid");
 }
 
 /* The kernel updates the CPU clock of another process when that process sleeps. The pause lets the server sleep. */
@@ -74,19 +67,12 @@ static inline int load_connect(int port, int type)
 	int one = 1, fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
 
 	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	must(fd >= 0, "socket");
+	io_must(fd >= 0, "socket");
 	if (type == SOCK_STREAM)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-	must(!connect(fd, (struct sockaddr *)&to, sizeof(to)), "connect");
+	io_must(!connect(fd, (struct sockaddr *)&to, sizeof(to)), "connect");
 	return fd;
-}
-
-static inline void load_watch(int set, int fd, void *connection)
-{
-	struct epoll_event event = {EPOLLIN, {.ptr = connection}};
-
-	must(!epoll_ctl(set, EPOLL_CTL_ADD, fd, &event), "epoll_ctl");
 }
 
 /* Wait for events until the time `when`; -1: for as long as it takes. */
@@ -96,8 +82,31 @@ static inline int load_wait(int set, struct epoll_event *events, int most, int64
 	struct timespec time = {left / 1000000000, left % 1000000000};
 	int count = epoll_pwait2(set, events, most, when < 0 ? NULL : &time, NULL);
 
-	must(count >= 0, "epoll_pwait2");
+	io_must(count >= 0, "epoll_pwait2");
 	return count;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+/* Prints the server's bytes for each of its *connections, which `open_all` opens, when they have been idle for `ms`. */
+static inline void load_idle_memory(void *load, void (*open_all)(void *load), int64_t *connections, int64_t ms)
+{
+	int64_t all = *connections;
+	uint64_t before;
+	char more[64], result[32];
+
+	*connections = 1;
+	open_all(load);
+	before = load_server_bytes();
+	*connections = all;
+	load_start();
+	open_all(load);
+	load_stop();
+	usleep((useconds_t)ms * 1000);
+	snprintf(more, sizeof(more), ", \"bytes\": %.1f",
+		 (double)(int64_t)(load_server_bytes() - before) / (double)all);
+	snprintf(result, sizeof(result), "%" PRId64, all);
+	lab_report_more((uint64_t)all, result, more);
 }
 
 /* ---- latencies --------------------------------------------------------------------------------------------------- */

@@ -30,12 +30,6 @@ static const char configuration[] = "daemon off;\n"
 				    "  }\n"
 				    "}\n";
 
-static void must(bool well, const char *what)
-{
-	if (!well)
-		lab_die(what);
-}
-
 static void write_configuration(const char *folder, int port)
 {
 	char path[64];
@@ -43,7 +37,7 @@ static void write_configuration(const char *folder, int port)
 
 	snprintf(path, sizeof(path), "%s/nginx.conf", folder);
 	file = fopen(path, "w");
-	must(file && fprintf(file, configuration, folder, port, http_body) > 0 && !fclose(file), path);
+	io_must(file && fprintf(file, configuration, folder, port, http_body) > 0 && !fclose(file), path);
 }
 
 /* The end of the pipe `alive` is reached when the load generator, which holds its other end, has ended. */
@@ -65,7 +59,7 @@ int main(int argc, char **argv)
 	int port, alive[2], listener = io_listen(&port, SOCK_STREAM);
 
 	io_raise_limit();
-	must(mkdtemp(folder) && !pipe(alive), folder);
+	io_must(mkdtemp(folder) && !pipe(alive), folder);
 	write_configuration(folder, port);
 	if (!fork()) {
 		close(alive[0]);
