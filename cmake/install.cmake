@@ -127,6 +127,10 @@ endforeach()
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME weft-documentation)
 install(FILES LICENSE-MIT LICENSE-APACHE README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md TYPE DOC)
 install(DIRECTORY docs examples TYPE DOC)
+if(weft_llhttp_sources)
+	# libweft-http.a contains it.
+	install(FILES ${WEFT_LLHTTP}/LICENSE-MIT TYPE DOC RENAME LICENSE-MIT-llhttp)
+endif()
 weft_relative_path(${CMAKE_INSTALL_FULL_DOCDIR} ${CMAKE_INSTALL_FULL_INCLUDEDIR} weft_doc_to_include)
 weft_install_link(${weft_doc_to_include} ${CMAKE_INSTALL_DOCDIR}/include weft-documentation)
 
