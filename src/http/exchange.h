@@ -24,6 +24,8 @@
 #include <weft/http.h>
 #include <weft/sync.h>
 
+#include "http/stream.h"
+
 enum {
 	SPARES = 16,	       /* places for buffers that are not used, by thread */
 	IN_SIZE = 4096,	       /* of the buffer for requests, which grows with a head that does not fit */
@@ -89,7 +91,7 @@ struct weft_http {
 	struct buffers *b; /* NULL: between two requests */
 	char *in;	   /* the receive buffer then, of IN_SIZE, or NULL; else b->in is */
 	struct weft_http *previous, *next;
-	int fd;
+	struct stream stream;
 	_Atomic bool idle; /* between two requests: weft_http_stop may end the connection */
 	bool keep;	   /* the connection goes on after this exchange */
 	bool simulated;	   /* weft_io_backend() is */

@@ -6,7 +6,6 @@
  * the RFCs with tabs around Content-Length and Transfer-Encoding: such requests are refused.
  */
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -400,7 +399,7 @@ static bool is_nothing_buffered(const weft_http_t *x)
 
 static ssize_t receive(weft_http_t *x, char *data, size_t length, uint64_t deadline)
 {
-	ssize_t n = weft_read_until(x->fd, data, length, deadline);
+	ssize_t n = weft__stream_read(&x->stream, data, length, deadline);
 
 	if (n > 0)
 		atomic_fetch_add_explicit(&x->server->received, (uint64_t)n, memory_order_relaxed);
@@ -419,7 +418,7 @@ static ssize_t receive_first(weft_http_t *x)
 		return n;
 	weft__http_give_page(x->server, x->in);
 	x->in = NULL;
-	if (weft_poll_until(x->fd, POLLIN, deadline) <= 0)
+	if (weft__stream_wait(&x->stream, deadline) <= 0)
 		return 0;
 	x->in = weft__http_take_page(x->server);
 	return x->in ? receive(x, x->in, IN_SIZE, deadline) : 0;

@@ -189,7 +189,7 @@ static int send_all(weft_http_t *x, const char *data, size_t length)
 	while (length && !error) {
 		size_t part = length < PART_MOST ? length : PART_MOST;
 
-		error = account(x, weft_write_all_until(x->fd, data, part, write_deadline(x)), part);
+		error = account(x, weft__stream_write(&x->stream, data, part, write_deadline(x)), part);
 		data += part;
 		length -= part;
 	}
@@ -358,7 +358,7 @@ static int send_parts(weft_http_t *x, struct iovec *parts, int count)
 		sum += parts[i].iov_len;
 	if (!sum)
 		return 0;
-	return account(x, weft_writev_all_until(x->fd, parts, count, write_deadline(x)), sum);
+	return account(x, weft__stream_writev(&x->stream, parts, count, write_deadline(x)), sum);
 }
 
 /* Sends what `out` holds (earlier responses, this one's head if it has not been sent, a piece of its body), and a piece
@@ -605,7 +605,7 @@ int weft_http_send_file(weft_http_t *x, int fd, uint64_t offset, uint64_t length
 	error = push(x, NULL, 0);
 	while (!error && length) {
 		size_t part = length < PART_MOST ? (size_t)length : PART_MOST;
-		ssize_t n = weft_sendfile_all_until(x->fd, fd, &at, part, write_deadline(x));
+		ssize_t n = weft__stream_send_file(&x->stream, fd, &at, part, write_deadline(x));
 
 		x->sent += n > 0 ? (uint64_t)n : 0;
 		length -= part;

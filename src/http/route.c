@@ -443,7 +443,7 @@ const weft_address_t *weft_http_peer(const weft_http_t *x)
 {
 	struct buffers *b = x->b;
 
-	if (!b->peer_known && weft_peer_address(x->fd, &b->peer))
+	if (!b->peer_known && weft_peer_address(x->stream.fd, &b->peer))
 		memset(&b->peer, 0, sizeof b->peer);
 	b->peer_known = true;
 	return &b->peer;

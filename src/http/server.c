@@ -158,10 +158,10 @@ static __attribute__((noinline)) void linger(weft_http_t *x)
 	char text[1024];
 	ssize_t n;
 
-	if (weft_shutdown(x->fd, SHUT_WR))
+	if (weft__stream_finish(&x->stream))
 		return;
 	do
-		n = weft_read_until(x->fd, text, sizeof text, weft_now() + LINGER_TIME);
+		n = weft_read_until(x->stream.fd, text, sizeof text, weft_now() + LINGER_TIME);
 	while (n > 0 && weft_now() < until);
 }
 
@@ -229,12 +229,12 @@ static void end_connection(void *connection)
 
 	weft__http_drop_buffers(x);
 	delist(x);
-	weft_close(x->fd);
+	weft__stream_close(&x->stream);
 }
 
 static void set_up(weft_http_t *x, weft_http_server_t *server, int fd)
 {
-	*x = (weft_http_t){.server = server, .fd = fd, .simulated = !strcmp(weft_io_backend(), "simulated")};
+	*x = (weft_http_t){.server = server, .stream = {.fd = fd}, .simulated = !strcmp(weft_io_backend(), "simulated")};
 	x->parser.data = x;
 	weft__http_parser_init(&x->parser);
 	weft__http_reset(x);
@@ -420,7 +420,7 @@ static void end_idle(weft_http_server_t *server)
 	lock(server);
 	for (x = server->connections; x; x = x->next)
 		if (atomic_load(&x->idle))
-			weft_shutdown(x->fd, SHUT_RD);
+			weft_shutdown(x->stream.fd, SHUT_RD);
 	unlock(server);
 }
 
