@@ -58,6 +58,29 @@ static inline int io_listen(int *port, int type)
 	return fd;
 }
 
+/* A port of 127.0.0.1 that is free, for a server that listens itself. */
+static inline int io_free_port(void)
+{
+	int port, listener = io_listen(&port, SOCK_STREAM);
+
+	close(listener);
+	return port;
+}
+
+static inline void io_await_listener(int port)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+	int error, fd;
+
+	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	do {
+		usleep(1000);
+		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		error = connect(fd, (struct sockaddr *)&to, sizeof(to));
+		close(fd);
+	} while (error);
+}
+
 /* Let an epoll set say when `fd` can be read. */
 static inline void io_watch(int set, int fd, void *what)
 {

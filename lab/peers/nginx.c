@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Experiment B3 on nginx. This process starts the load generator, then becomes nginx: one process without a master, so
- * the load generator measures the process that serves. nginx inherits the listening socket (NGINX=descriptor), so
- * clients can connect before it runs. It does not wait for the load generator, so a second child does, and stops it.
+ * the load generator measures the process that serves. nginx listens itself: as a single process it crashes with a
+ * listener that it inherits (1.22). It does not wait for the load generator, so a second child does, and stops it.
  */
 #define _GNU_SOURCE
 #include "io_server.h"
 #include "http_text.h"
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -25,7 +24,7 @@ static const char configuration[] = "daemon off;\n"
 				    "  uwsgi_temp_path %1$s/uwsgi;\n"
 				    "  scgi_temp_path %1$s/scgi;\n"
 				    "  server {\n"
-				    "    listen 127.0.0.1:%2$d;\n"
+				    "    listen 127.0.0.1:%2$d backlog=4096;\n"
 				    "    location / { default_type text/plain; return 200 \"%3$s\"; }\n"
 				    "  }\n"
 				    "}\n";
@@ -55,25 +54,20 @@ static void stop_afterwards(int alive, const char *folder)
 
 int main(int argc, char **argv)
 {
-	char folder[] = "/tmp/weft-lab-XXXXXX", path[64], inherited[16];
-	int port, alive[2], listener = io_listen(&port, SOCK_STREAM);
+	char folder[] = "/tmp/weft-lab-XXXXXX", path[64];
+	int port = io_free_port(), alive[2];
 
 	io_raise_limit();
 	io_must(mkdtemp(folder) && !pipe(alive), folder);
 	write_configuration(folder, port);
 	if (!fork()) {
 		close(alive[0]);
-		close(listener);
+		io_await_listener(port);
 		io_become_load(argc, argv, io_load_arguments(argc, argv, port));
 	}
 	close(alive[1]);
-	if (!fork()) {
-		close(listener);
+	if (!fork())
 		stop_afterwards(alive[0], folder);
-	}
-	fcntl(listener, F_SETFD, 0);
-	snprintf(inherited, sizeof(inherited), "%d;", listener);
-	setenv("NGINX", inherited, 1);
 	snprintf(path, sizeof(path), "%s/nginx.conf", folder);
 	execlp("nginx", "nginx", "-p", folder, "-c", path, NULL);
 	lab_die("nginx");

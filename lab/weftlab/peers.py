@@ -250,7 +250,7 @@ def _contender(program, policy, entry, case, built, known, builder, size):
         program=f"--peer {name}", policy=policy, stack=policy, recipe=recipe, foreign=program.get("foreign", False),
         args=[_in(word, {"case": case.id}) for word in entry.get("args", program.get("args", []))],
         runner=[_in(word, recipe.environment) for word in program.get("runner", [])], answer=program.get("answer", r"\S+"),
-        params=entry.get("params", {}),
+        params=entry.get("params", {}), helper=next((c.helper for c in case.contenders if c.helper), None),
         instead_of=[instead_of] if isinstance(instead_of, str) else instead_of, expect=entry.get("expect", {}).get(size),
         test_expect=entry.get("expect", {}).get("test"), operations=entry.get("ops"))
 

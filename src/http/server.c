@@ -234,7 +234,8 @@ static void end_connection(void *connection)
 
 static void set_up(weft_http_t *x, weft_http_server_t *server, int fd)
 {
-	*x = (weft_http_t){.server = server, .stream = {.fd = fd}, .simulated = !strcmp(weft_io_backend(), "simulated")};
+	*x =
+	    (weft_http_t){.server = server, .stream = {.fd = fd}, .simulated = !strcmp(weft_io_backend(), "simulated")};
 	x->parser.data = x;
 	weft__http_parser_init(&x->parser);
 	weft__http_reset(x);
