@@ -2,7 +2,8 @@
 /*
  * seff_http: the frame in which libseff's own HTTP server, bench/http_server_bench/libscheff.c, takes part in
  * experiment B3, for ./weft lab --peer libseff=DIR --peer picohttpparser=DIR. It is compiled as it is, with its main
- * renamed to seff_main, and answers with the body of the experiment. It listens itself, so the load generator waits until it does.
+ * renamed to seff_main, and answers with the body of the experiment. It listens itself, so the load generator waits
+ * until it does.
  */
 #define _GNU_SOURCE
 #include "io_server.h"
