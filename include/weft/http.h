@@ -29,7 +29,9 @@
  *  5. A connection that has been silent for 250 ms gives its buffers back, and keeps only its task's stack.
  *  6. A request that two parsers could read in two ways is refused with 400, and the connection is closed: bare CR or
  *     LF, folded lines, several or malformed lengths, Transfer-Encoding beside Content-Length or in HTTP/1.0.
- *  7. Not in this library yet: HTTP/2, TLS, WebSocket. An Upgrade header is ignored, as RFC 9110 allows.
+ *  7. TLS 1.2 and 1.3 by OpenSSL 3, which is opened when a program makes the first weft_http_tls_t. OpenSSL encrypts
+ *     memory; its bytes go through weft/io.h, so deadlines, cancellation and simulations are the same with TLS.
+ *  8. Not in this library yet: HTTP/2, WebSocket. An Upgrade header is ignored, as RFC 9110 allows.
  * To reach: requests per second of CPU time in 0.90 of a raw epoll loop with the same parser, and 5.5 KB per idle
  * connection with contiguous stacks.
  *
@@ -52,6 +54,8 @@ WEFT_EXTERN_C_BEGIN
 /** An exchange: a request, and the response to it. */
 typedef struct weft_http weft_http_t;
 typedef struct weft_http_server weft_http_server_t;
+/** TLS: the certificate of a server, or the authorities that a client trusts. */
+typedef struct weft_http_tls weft_http_tls_t;
 
 /**
  * Answers a request. The response is complete when the handler returns; without one, the answer is 500.
@@ -139,6 +143,12 @@ WEFT_API int weft_http_files(weft_http_server_t *server, const char *prefix, con
  */
 WEFT_API int weft_http_serve(weft_http_server_t *server, int listener);
 
+/** As weft_http_serve, for connections by TLS. A client must complete its handshake in config.header_time; one that
+ * speaks plain HTTP is answered with 400.
+ * @param tls  of weft_http_tls_open; must stay open until the server is closed
+ * @return also -EINVAL: `tls` is of weft_http_tls_client_open */
+WEFT_API int weft_http_serve_tls(weft_http_server_t *server, int listener, weft_http_tls_t *tls);
+
 /** Serve one connection in the calling task, and close `fd`. Returns when it has ended. */
 WEFT_API void weft_http_serve_connection(weft_http_server_t *server, int fd);
 
@@ -164,6 +174,41 @@ WEFT_API void weft_http_stats(const weft_http_server_t *server, weft_http_stats_
 WEFT_API void weft_http_log_common(const weft_http_entry_t *entry, void *file);
 /** A log function: one JSON object for each exchange, to the FILE that is its context. */
 WEFT_API void weft_http_log_json(const weft_http_entry_t *entry, void *file);
+
+/* ---- TLS --------------------------------------------------------------------------------------------------------- */
+
+/**
+ * Open the certificate of a server. TLS 1.2 and 1.3, with ciphers that give forward secrecy; clients resume sessions by
+ * tickets.
+ * @param certificate  a PEM file: the server's certificate, and behind it those that lead to its authority
+ * @param key          a PEM file: its key, without a passphrase
+ * @param why          written: the reason by OpenSSL if the call fails, a text that stays valid; NULL: the result is
+ *                     the reason, or the call has not failed. May be NULL
+ * @return 0, and *tls is to be closed by weft_http_tls_close; -ENOENT, -EACCES, …: one of the files; -EINVAL: it is
+ *   malformed, or the key does not fit; -ENOTSUP: libssl.so.3 is not here, or was not when this library was built;
+ *   -ENOMEM
+ * Files are read on a helper thread, so a task is suspended. Thread-safe, on any stack.
+ */
+WEFT_API int weft_http_tls_open(weft_http_tls_t **tls, const char *certificate, const char *key, const char **why);
+
+/**
+ * Open the authorities that a client trusts.
+ * @param authorities  a PEM file of certificates; NULL: those of the system
+ * As weft_http_tls_open.
+ */
+WEFT_API int weft_http_tls_client_open(weft_http_tls_t **tls, const char *authorities, const char **why);
+
+/** Read the files again. Connections that exist are not affected; if the call fails, new ones have the earlier
+ * certificate. Also makes new keys for session tickets, so a server does this from time to time. Thread-safe, also while
+ * servers and clients use it. As weft_http_tls_open. */
+WEFT_API int weft_http_tls_reload(weft_http_tls_t *tls, const char **why);
+
+/** Why a handshake failed last, by OpenSSL: "certificate has expired"; "": none has. The text stays valid. Thread-safe;
+ * does not wait. */
+WEFT_API const char *weft_http_tls_why(const weft_http_tls_t *tls);
+
+/** Close it. No server, client or connection uses it any more. NULL: nothing. Does not wait. */
+WEFT_API void weft_http_tls_close(weft_http_tls_t *tls);
 
 /* ---- the request ------------------------------------------------------------------------------------------------- */
 
@@ -192,6 +237,8 @@ WEFT_API weft_http_text_t weft_http_trailer(const weft_http_t *http, const char 
 /** 10 or 11. */
 WEFT_API unsigned weft_http_version(const weft_http_t *http);
 WEFT_API const weft_address_t *weft_http_peer(const weft_http_t *http);
+/** True: the request came by TLS. */
+WEFT_API bool weft_http_is_secure(const weft_http_t *http);
 
 /**
  * Read the body. Waits for data; sends "100 Continue" first if the client asked for it.

@@ -448,3 +448,8 @@ const weft_address_t *weft_http_peer(const weft_http_t *x)
 	b->peer_known = true;
 	return &b->peer;
 }
+
+bool weft_http_is_secure(const weft_http_t *x)
+{
+	return x->stream.kind != NULL;
+}

@@ -12,11 +12,13 @@
 #include <sys/socket.h>
 
 #include "http/exchange.h"
+#include "http/tls.h"
 
 /* A call of weft_http_serve, on its stack. */
 struct serving {
 	struct serving *next;
 	weft_http_server_t *server;
+	weft_http_tls_t *tls; /* NULL: plain connections */
 	weft_scope_t *scope;
 	bool has_room; /* for the next connection */
 };
@@ -241,7 +243,34 @@ static void set_up(weft_http_t *x, weft_http_server_t *server, int fd)
 	weft__http_reset(x);
 }
 
-static void serve(weft_http_server_t *server, int fd)
+/* In plain text, because the client has no other. */
+static void refuse_plain_request(weft_http_t *x)
+{
+	static const char text[] = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 30\r\n"
+				   "Connection: close\r\n\r\n400 This port is for https://\n";
+
+	(void)weft__stream_write(&x->stream, text, sizeof text - 1, weft__after(x->server->config.write_time));
+}
+
+/* False: there is no stream. weft_http_stop may end a handshake, because no request has begun. */
+static bool begin_tls(weft_http_t *x, weft_http_tls_t *tls)
+{
+	const weft_http_config_t *config = &x->server->config;
+	int error;
+
+	atomic_store(&x->idle, true);
+	if (atomic_load(&x->server->stopping))
+		return false;
+	error = weft__tls_accept(&x->stream, x->stream.fd, tls, "http/1.1", weft__after(config->header_time));
+	atomic_store(&x->idle, false);
+	if (error == -EPROTONOSUPPORT)
+		refuse_plain_request(x);
+	if (error)
+		linger(x); /* so that the peer sees why */
+	return !error;
+}
+
+static void serve(weft_http_server_t *server, int fd, weft_http_tls_t *tls)
 {
 	weft_http_t x;
 
@@ -250,7 +279,7 @@ static void serve(weft_http_server_t *server, int fd)
 	x.scope = &scope;
 	enlist(&x);
 	weft_defer(end_connection, &x);
-	if (atomic_load(&server->forced))
+	if (atomic_load(&server->forced) || (tls && !begin_tls(&x, tls)))
 		return;
 	while (exchange(&x))
 		;
@@ -266,13 +295,14 @@ void weft_http_serve_connection(weft_http_server_t *server, int fd)
 {
 	weft_group_add(&server->open, 1);
 	weft_defer(leave, server);
-	serve(server, fd);
+	serve(server, fd, NULL);
 }
 
 /* ---- accepting --------------------------------------------------------------------------------------------------- */
 
 struct arrival {
 	weft_http_server_t *server;
+	weft_http_tls_t *tls;
 	int fd;
 };
 
@@ -291,18 +321,18 @@ static void *run_connection(void *argument)
 	free(argument);
 	weft_defer(leave, a.server);
 	weft_defer(give_room, a.server);
-	serve(a.server, a.fd);
+	serve(a.server, a.fd, a.tls);
 	return NULL;
 }
 
 /* The connection is closed if there is no memory for it. */
-static int start_connection(weft_http_server_t *server, int fd)
+static int start_connection(weft_http_server_t *server, weft_http_tls_t *tls, int fd)
 {
 	struct arrival *a = malloc(sizeof *a);
 	int error = a ? 0 : -ENOMEM;
 
 	if (a) {
-		*a = (struct arrival){server, fd};
+		*a = (struct arrival){server, tls, fd};
 		weft_group_add(&server->open, 1);
 		error = weft_spawn_detached(run_connection, a, &server->config.task);
 		if (error)
@@ -359,7 +389,7 @@ static int accept_one(struct serving *s, int listener)
 	if (fd < 0)
 		return fd;
 	s->has_room = false; /* the connection has it */
-	error = start_connection(server, fd);
+	error = start_connection(server, s->tls, fd);
 	if (error)
 		give_room(server);
 	else
@@ -388,9 +418,9 @@ static void end_serving(void *serving)
 		give_room(s->server);
 }
 
-int weft_http_serve(weft_http_server_t *server, int listener)
+static int accept_all(weft_http_server_t *server, int listener, weft_http_tls_t *tls)
 {
-	struct serving s = {.server = server};
+	struct serving s = {.server = server, .tls = tls};
 	int error = 0;
 
 	if (!weft_rt_current())
@@ -409,6 +439,16 @@ int weft_http_serve(weft_http_server_t *server, int listener)
 			break;
 	}
 	return atomic_load(&server->stopping) ? 0 : error;
+}
+
+int weft_http_serve(weft_http_server_t *server, int listener)
+{
+	return accept_all(server, listener, NULL);
+}
+
+int weft_http_serve_tls(weft_http_server_t *server, int listener, weft_http_tls_t *tls)
+{
+	return tls && weft__tls_is_server(tls) ? accept_all(server, listener, tls) : -EINVAL;
 }
 
 /* ---- stopping ---------------------------------------------------------------------------------------------------- */
