@@ -4,6 +4,7 @@
  *
  *   raw [SEED]            all cases over real sockets, by the back end that WEFT_IO names
  *   raw simulated SEEDS   all cases in so many simulated worlds; `raw simulated FIRST+SEEDS` begins at another seed
+ *   raw tls …             the same by TLS
  *
  * RAW_ONLY=TEXT in the environment runs only the cases whose names contain the text.
  *
@@ -26,6 +27,7 @@
 #include <weft/world.h>
 
 #include "cases.h"
+#include "http/tls.h"
 
 enum {
 	CLIENTS = 24,
@@ -38,6 +40,8 @@ enum {
 /* Simulated time costs nothing, and the simulated network is slow: all times are longer there. */
 static struct run {
 	bool simulated, hasty; /* hasty: the cases of limits in time, and no others */
+	bool secure;
+	weft_http_tls_t *server_tls, *client_tls; /* NULL unless `secure` */
 	uint64_t seed, factor;
 	unsigned port;
 	const char *only;
@@ -234,7 +238,7 @@ static void add_routes(weft_http_server_t *server)
 struct peer {
 	const struct http_case *test;
 	enum how how;
-	int fd;
+	struct stream stream;
 	char *data; /* `at` … `filled` has not been parsed yet */
 	size_t at, filled, capacity;
 	ssize_t end; /* 0: the server has closed the connection; a negative errno; 1: open */
@@ -293,7 +297,7 @@ static bool fill(struct peer *p)
 		p->data = realloc(p->data, p->capacity);
 		CHECK(p->data);
 	}
-	n = weft_read_until(p->fd, p->data + p->filled, p->capacity - p->filled, p->deadline);
+	n = weft__stream_read(&p->stream, p->data + p->filled, p->capacity - p->filled, p->deadline);
 	if (n == -ETIMEDOUT)
 		return fails(p, "the server does not answer");
 	if (n <= 0) {
@@ -733,7 +737,7 @@ static bool check_open(struct peer *p)
 	if (p->at != p->filled)
 		return fails(p, "%zu bytes behind the last response", p->filled - p->at);
 	got(p, "next:");
-	if (weft_write_all_until(p->fd, next, sizeof next - 1, p->deadline) != sizeof next - 1)
+	if (weft__stream_write(&p->stream, next, sizeof next - 1, p->deadline) != sizeof next - 1)
 		return fails(p, "the connection is closed: the next request cannot be written");
 	if (has_ended(p))
 		return fails(p, "the connection is closed (%s): no answer to the next request", strerror((int)-p->end));
@@ -760,7 +764,7 @@ static bool check_end(struct peer *p, const struct response *last)
 
 static bool send_part(struct peer *p, size_t from, size_t to)
 {
-	return weft_write_all_until(p->fd, p->request + from, to - from, p->deadline) == (ssize_t)(to - from);
+	return weft__stream_write(&p->stream, p->request + from, to - from, p->deadline) == (ssize_t)(to - from);
 }
 
 static void send_slowly(struct peer *p, uint64_t pause)
@@ -814,7 +818,7 @@ static void *sends(void *peer)
 		send_part(p, 0, p->length);
 	}
 	if (p->test->after == HALF_CLOSE)
-		weft_shutdown(p->fd, SHUT_WR);
+		weft__stream_finish(&p->stream);
 	return NULL;
 }
 
@@ -849,7 +853,7 @@ static void exchange(struct peer *p, weft_fn_t *sender, void *argument)
 		for (size_t i = 0; i < p->test->reads && fill(p); i = p->filled)
 			;
 		if (p->test->after == RESET_AFTER)
-			reset(p->fd);
+			reset(p->stream.fd);
 		return;
 	}
 	if (!read_responses(p, &last)) {
@@ -911,17 +915,23 @@ static void open_peer(struct peer *p)
 {
 	p->deadline = patience();
 	p->end = 1;
-	p->fd = dial();
-	if (p->fd < 0)
-		fails(p, "no connection: %s", strerror(-p->fd));
+	p->stream = (struct stream){.fd = dial()};
+	if (p->stream.fd < 0)
+		fails(p, "no connection: %s", strerror(-p->stream.fd));
+	else if (run.secure) {
+		int error = weft__tls_connect(&p->stream, p->stream.fd, run.client_tls, "h", "http/1.1", p->deadline);
+
+		if (error)
+			fails(p, "no handshake: %s (%s)", strerror(-error), weft_http_tls_why(run.client_tls));
+	}
 }
 
 static bool close_peer(struct peer *p, const char *how)
 {
 	bool ok = !p->problem[0];
 
-	if (p->fd >= 0)
-		weft_close(p->fd);
+	if (p->stream.fd >= 0)
+		weft__stream_close(&p->stream);
 	if (!ok)
 		report(p, how);
 	free(p->data);
@@ -936,7 +946,7 @@ static bool run_once(const struct http_case *c, enum how how, const char *reques
 	struct peer p = {.test = c, .how = how, .request = request, .length = length};
 
 	open_peer(&p);
-	if (p.fd >= 0)
+	if (!p.problem[0])
 		exchange(&p, sends, &p);
 	return close_peer(&p, names[how]);
 }
@@ -949,7 +959,7 @@ static bool run_split(const struct http_case *c, const char *request, size_t len
 
 	snprintf(how, sizeof how, "split at %zu", at);
 	open_peer(&p);
-	if (p.fd >= 0)
+	if (!p.problem[0])
 		exchange(&p, sends_split, &split);
 	return close_peer(&p, how);
 }
@@ -1033,7 +1043,8 @@ static void *serves(void *service)
 {
 	const struct service *s = service;
 
-	CHECK(!weft_http_serve(s->server, s->listener));
+	CHECK(!(run.secure ? weft_http_serve_tls(s->server, s->listener, run.server_tls)
+			   : weft_http_serve(s->server, s->listener)));
 	return NULL;
 }
 
@@ -1066,7 +1077,7 @@ static void make_files(void)
 {
 	const struct timespec times[2] = {{1577836800, 0}, {1577836800, 0}};
 
-	CHECK(mkdtemp(directory) && !chdir(directory));
+	CHECK(!chdir(directory));
 	make_file("secret", "secret", 1);
 	CHECK(!mkdir("root", 0700) && !chdir("root") && !mkdir("sub", 0700));
 	make_file("digits.txt", "0123456789", 1);
@@ -1078,6 +1089,22 @@ static void make_files(void)
 	make_file(".hidden", "hidden", 1);
 	CHECK(!symlink("digits.txt", "inside") && !symlink("/etc/passwd", "outside") && !symlink("..", "parent"));
 	CHECK(!utimensat(AT_FDCWD, "digits.txt", times, 0));
+}
+
+static char certificate[64], key[64];
+
+/* For the host "h". Signatures of this kind all have one length, so simulations can be repeated. */
+static void make_certificate(void)
+{
+	char command[500];
+
+	snprintf(certificate, sizeof certificate, "%s/certificate", directory);
+	snprintf(key, sizeof key, "%s/key", directory);
+	snprintf(command, sizeof command,
+		 "openssl req -x509 -newkey ed25519 -nodes -days 3650 -subj /CN=h -addext subjectAltName=DNS:h "
+		 "-keyout %s -out %s 2>/dev/null",
+		 key, certificate);
+	CHECK(!system(command));
 }
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place)
@@ -1228,8 +1255,16 @@ static void *all_cases(void *pass)
 {
 	if (run.simulated && run.seed % 3)
 		CHECK(!weft_world_set(&(weft_world_t){.slow = 100000}));
+	if (run.secure) {
+		CHECK(!weft_http_tls_open(&run.server_tls, certificate, key, NULL));
+		CHECK(!weft_http_tls_client_open(&run.client_tls, certificate, NULL));
+	}
 	some_cases(true);
 	some_cases(false);
+	weft_http_tls_close(run.server_tls);
+	weft_http_tls_close(run.client_tls);
+	if (run.secure)
+		return pass;
 	a_handler_fails();
 	connections_are_limited();
 	logs();
@@ -1272,6 +1307,9 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	run.only = getenv("RAW_ONLY");
+	run.secure = argc > 1 && !strcmp(argv[1], "tls");
+	argv += run.secure;
+	argc -= run.secure;
 	run.simulated = argc > 1 && !strcmp(argv[1], "simulated");
 	run.factor = run.simulated ? 100 : 1;
 	if (argc > 1 + run.simulated) {
@@ -1281,12 +1319,14 @@ int main(int argc, char **argv)
 			count = *end == '+' ? strtoull(end + 1, NULL, 10) : 1;
 		}
 	}
+	CHECK(mkdtemp(directory));
+	if (run.secure)
+		make_certificate();
 	if (!run.simulated)
 		make_files();
 	for (uint64_t i = 0; ok && i < count; i++)
 		ok = run_all(first + i);
-	if (!run.simulated)
-		CHECK(!nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS));
+	CHECK(!nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS));
 	print_kinds();
 	return !ok;
 }
