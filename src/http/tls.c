@@ -343,7 +343,7 @@ static ssize_t decrypt(struct call *c)
 /* A peer that demands answers (key updates) and does not read them makes this side wait. */
 static int send_answers(struct tls *t, ssize_t result, uint64_t deadline)
 {
-	if (result == -ENOBUFS)
+	if (result == -ENOBUFS || WEFT_CANARY(tls_reader_waits_for_writer))
 		return lock_and_flush(t, deadline);
 	offer_output(t);
 	return 0;
@@ -578,7 +578,7 @@ static ssize_t set_host(struct tls *t, const char *host)
 	memcpy(name, host, length);
 	name[length] = 0;
 	openssl.SSL_set_hostflags(t->ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-	if (openssl.SSL_set1_host(t->ssl, name) != 1)
+	if (WEFT_NO_CANARY(tls_trusts_any_host) && openssl.SSL_set1_host(t->ssl, name) != 1)
 		return -ENOMEM;
 	if (!is_address(name) &&
 	    openssl.SSL_ctrl(t->ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name) != 1)

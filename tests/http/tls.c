@@ -47,8 +47,6 @@ static struct {
 	bool simulated;
 } all;
 
-static const char *const versions[] = {"TLS 1.2", "TLS 1.3"};
-
 /* ---- data -------------------------------------------------------------------------------------------------------- */
 
 static uint32_t next_random(uint32_t *state)
@@ -219,27 +217,40 @@ static void echo_body(weft_http_t *http, void *context)
 
 /* ---- OpenSSL's client -------------------------------------------------------------------------------------------- */
 
-static int dial_port(unsigned port)
+/* `buffer`: bytes that the kernel holds in each direction; 0: as many as it likes. */
+static int dial_port_with(unsigned port, int buffer)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-	static const struct timeval patience = {20, 0};
+	const struct timeval patience = {buffer ? 5 : 20, 0};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
 
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	CHECK(fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof address));
+	CHECK(fd >= 0 && (!buffer || !setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer)));
+	CHECK(!buffer || !setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof buffer));
+	CHECK(!connect(fd, (struct sockaddr *)&address, sizeof address));
 	CHECK(!setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience));
 	CHECK(!setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience));
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 	return fd;
 }
 
-static SSL *make_client(SSL_CTX *context, unsigned port)
+static int dial_port(unsigned port)
+{
+	return dial_port_with(port, 0);
+}
+
+static SSL *make_client_of(SSL_CTX *context, int fd)
 {
 	SSL *ssl = SSL_new(context);
 
-	CHECK(ssl && SSL_set_fd(ssl, dial_port(port)));
+	CHECK(ssl && SSL_set_fd(ssl, fd));
 	CHECK(SSL_set_tlsext_host_name(ssl, "localhost") && SSL_set1_host(ssl, "localhost"));
 	return ssl;
+}
+
+static SSL *make_client(SSL_CTX *context, unsigned port)
+{
+	return make_client_of(context, dial_port(port));
 }
 
 static SSL *dial_tls(SSL_CTX *context, unsigned port)
@@ -357,7 +368,6 @@ static void both_versions_echo(void)
 	for (int i = 0; i < 2; i++) {
 		echoes(all.contexts[i]);
 		CHECK(atomic_load(&all.seen) == 0);
-		(void)versions;
 	}
 }
 
@@ -402,6 +412,30 @@ static void both_directions_at_once(void)
 			}
 		}
 		drop(ssl);
+	}
+}
+
+/* A client that reads nothing before it has sent everything, while the server wants to send as much. */
+static void a_reader_does_not_wait_for_the_writer(void)
+{
+	static char data[PIECE];
+
+	for (int v = 0; v < 2; v++) {
+		SSL *ssl = make_client_of(all.contexts[v], dial_port_with(all.duplex_port, 20000));
+		size_t at, n;
+
+		CHECK(SSL_connect(ssl) == 1);
+		for (at = 0; at < all.duplex; at += n) {
+			n = all.duplex - at < PIECE ? all.duplex - at : PIECE;
+			fill_bytes(data, n, 2, at);
+			CHECK(SSL_write(ssl, data, (int)n) == (int)n);
+			update_key(ssl);
+		}
+		for (at = 0; at < all.duplex; at += n) {
+			n = all.duplex - at < PIECE ? all.duplex - at : PIECE;
+			CHECK(get_bytes(ssl, data, n) && are_bytes(data, n, 1, at));
+		}
+		end_orderly(ssl);
 	}
 }
 
@@ -1247,6 +1281,7 @@ static const struct {
 	}
     TEST(both_versions_echo, false),
     TEST(both_directions_at_once, false),
+    TEST(a_reader_does_not_wait_for_the_writer, false),
     TEST(protocols, false),
     TEST(sessions_resume, false),
     TEST(reload_fails, false),
@@ -1305,8 +1340,11 @@ static void *run(void *only)
 	void (*refusal)(void) = memory_is_refused;
 	struct port ports[2] = {{open_port(&all.echo_port), echo}, {open_port(&all.duplex_port), duplex}};
 	int listener = open_port(&all.http_port);
+	const int buffer = 20000; /* so that the kernel does not hold all data that is sent */
 	weft_scope_t scope;
 
+	CHECK(!setsockopt(ports[1].listener, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer));
+	CHECK(!setsockopt(ports[1].listener, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof buffer));
 	CHECK(!weft_http_open(&all.server, &config));
 	CHECK(!weft_http_route(all.server, "GET /hello", hello, NULL));
 	CHECK(!weft_http_route(all.server, "POST /echo", echo_body, NULL));
