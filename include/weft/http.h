@@ -198,9 +198,9 @@ WEFT_API int weft_http_tls_open(weft_http_tls_t **tls, const char *certificate, 
  */
 WEFT_API int weft_http_tls_client_open(weft_http_tls_t **tls, const char *authorities, const char **why);
 
-/** Read the files again. Connections that exist are not affected; if the call fails, new ones have the earlier
- * certificate. Also makes new keys for session tickets, so a server does this from time to time. Thread-safe, also while
- * servers and clients use it. As weft_http_tls_open. */
+/** Read the files again, as weft_http_tls_open does. Connections that exist are not affected; if the call fails, new
+ * ones have the earlier certificate. It also makes new keys for session tickets, so a server does this from time to
+ * time. Thread-safe, also while servers and clients use `tls`. */
 WEFT_API int weft_http_tls_reload(weft_http_tls_t *tls, const char **why);
 
 /** Why a handshake failed last, by OpenSSL: "certificate has expired"; "": none has. The text stays valid. Thread-safe;

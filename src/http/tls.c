@@ -21,8 +21,8 @@
  * The buffers exist only while they hold data, or while a read waits. A silent connection has none of them if it waits
  * by weft__stream_wait.
  *
- * The end of the input counts only if the peer says close_notify; else it is -ECONNRESET, because anybody on the way can
- * cut a connection.
+ * The end of the input counts only if the peer says close_notify; else it is -ECONNRESET, because anybody on the way
+ * can cut a connection.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -62,8 +62,8 @@ struct tls {
 	/* Under `lock`. */
 	bool established, failed;
 	struct output out;
-	/* `in_data` is allocated under `reading`, when `in_at` and `in_end` are 0, and freed under `lock`, when they are
-	 * equal again. `in_end` and `received` are written by the task that has `reading`. */
+	/* `in_data` is allocated under `reading`, when `in_at` and `in_end` are 0, and freed under `lock`, when they
+	 * are equal again. `in_end` and `received` are written by the task that has `reading`. */
 	char *in_data;
 	size_t in_at;
 	_Atomic size_t in_end;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the TLS connections of a server or a client have in common: certificates and settings, in a context of OpenSSL's.
+ * What the TLS connections of a server or a client have in common: certificates and settings, in a context of OpenSSL.
  * A reload makes a new context; connections keep the one that they began with. Each context has its own keys for
  * session tickets, so tickets of an earlier one lead to a whole handshake.
  *
