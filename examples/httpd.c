@@ -113,7 +113,7 @@ static void metrics(weft_http_t *http, void *program)
 
 	weft_http_add_header(http, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
 	metric(http, "httpd_connections", "gauge", "Open connections.", (double)f.http.connections);
-	metric(http, "httpd_connections_total", "counter", "Accepted connections.", (double)f.http.accepted);
+	metric(http, "httpd_accepted_connections_total", "counter", "Accepted connections.", (double)f.http.accepted);
 	weft_http_printf(http, "# HELP httpd_responses_total Responses by class of status.\n"
 			       "# TYPE httpd_responses_total counter\n");
 	for (i = 1; i < 6; i++)
@@ -194,7 +194,7 @@ static const char live_page[] =
     "const tiles={'connections':f.connections,'accepted':f.accepted,'requests':f.requests,"
     "'per second':d('requests').toFixed(0),'errors':f.errors,'received':bytes(f.received),'sent':bytes(f.sent),"
     "'tasks':f.tasks,'switches per second':d('switches').toFixed(0),'resident memory':bytes(f.resident),"
-    "'CPU':(100*d('cpu')).toFixed(0)+' % of '+f.workers};at('tiles').innerHTML=Object.entries(tiles)"
+    "'CPU':(100*d('cpu')).toFixed(0)+' %','workers':f.workers};at('tiles').innerHTML=Object.entries(tiles)"
     ".map(([k,v])=>`<div><dt>${k}</dt><dd>${v}</dd></div>`).join('');"
     "at('state').textContent='Up for '+f.up+' s.';last=f;};const show=()=>fetch('/-/tasks').then(r=>r.text())"
     ".then(t=>{at('tasks').textContent=t;setTimeout(show,2000)}).catch(()=>{});show()</script>";
@@ -384,21 +384,48 @@ static bool is_one_of(const char *text, const char *one, const char *other)
 	return !strcmp(text, one) || !strcmp(text, other);
 }
 
-static void read_value(struct program *p, const char *option, const char *value)
+static void set_workers(struct program *p, const char *value)
 {
 	char *end;
+	unsigned long count = strtoul(value, &end, 10);
+
+	if (!count || count > WEFT_WORKERS_MOST || *end)
+		refuse("--workers %s: 1 to %d", value, WEFT_WORKERS_MOST);
+	p->workers = (unsigned)count;
+}
+
+static void set_log(struct program *p, const char *value)
+{
+	if (!is_one_of(value, "common", "json"))
+		refuse("--log %s: common or json", value);
+	p->log = value;
+}
+
+static void set_io(const char *value)
+{
+	if (!is_one_of(value, "epoll", "io_uring"))
+		refuse("--io %s: epoll or io_uring", value);
+	setenv("WEFT_IO", value, 1);
+}
+
+static void read_option(struct program *p, char ***at)
+{
+	const char *option = **at;
 
 	if (!strcmp(option, "--root"))
-		p->root = value;
+		p->root = value_of(at, option);
+	else if (!strcmp(option, "--log"))
+		set_log(p, value_of(at, option));
+	else if (!strcmp(option, "--workers"))
+		set_workers(p, value_of(at, option));
 	else if (!strcmp(option, "--stack"))
-		set_stack(value);
-	else if (!strcmp(option, "--log") && is_one_of(value, "common", "json"))
-		p->log = value;
-	else if (!strcmp(option, "--io") && is_one_of(value, "epoll", "io_uring"))
-		setenv("WEFT_IO", value, 1);
-	else if (strcmp(option, "--workers") != 0 || (p->workers = (unsigned)strtoul(value, &end, 10), *end) ||
-		 !p->workers || p->workers > WEFT_WORKERS_MOST)
-		refuse("%s %s: see the first lines of examples/httpd.c", option, value);
+		set_stack(value_of(at, option));
+	else if (!strcmp(option, "--io"))
+		set_io(value_of(at, option));
+	else if (!strcmp(option, "--no-status"))
+		p->has_no_status = true;
+	else
+		refuse("no option is called %s; the first lines of examples/httpd.c name all", option);
 }
 
 static void read_options(struct program *p, char **at)
@@ -416,10 +443,9 @@ static void read_options(struct program *p, char **at)
 		} else if (!strcmp(option, "--listen")) {
 			add_listener(p, value_of(&at, option), certificate, key);
 			is_used = true;
-		} else if (!strcmp(option, "--no-status"))
-			p->has_no_status = true;
-		else
-			read_value(p, option, value_of(&at, option));
+		} else {
+			read_option(p, &at);
+		}
 	}
 	add_inherited(p, certificate, key);
 	if (!p->count)

@@ -5,10 +5,10 @@
  * `out` is full: then the slot is filled in, with either of
  *
  *   Content-Length: nnnnnnnnnnnn        (digits, behind them spaces)
- *   Transfer-Encoding: chunked          (spaces)
- *   Connection: close                   (HTTP/1.0, spaces)
+ *   Transfer-Encoding: chunked
+ *   Connection: close                   (HTTP/1.0)
  *
- * Spaces behind a field's value are not part of it (RFC 9110 §5.5).
+ * Spaces behind a field's value are not part of it (RFC 9110 §5.5); all clients know that of numbers.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -299,17 +299,27 @@ static int begin(weft_http_t *x)
 	return 0;
 }
 
+/* A field that is shorter than the slot moves what is behind it: some clients do not know "chunked" with spaces. */
+static void fill_slot_exactly(weft_http_t *x, const char *field)
+{
+	struct text *out = &x->b->out;
+	char *slot = out->data + x->slot, *end = put_string(slot, field);
+	size_t left = SLOT_LENGTH - (size_t)(end - slot);
+
+	memmove(end, end + left, out->length - x->slot - SLOT_LENGTH);
+	out->length -= left;
+	x->body_at -= left;
+}
+
 static void fill_slot(weft_http_t *x, enum framing framing)
 {
-	char *slot = x->b->out.data + x->slot;
-
 	x->framing = framing;
 	if (!has_body(x->status))
 		return;
 	if (framing == BY_LENGTH)
-		put_number(put_string(slot, "Content-Length: "), x->length);
+		put_number(put_string(x->b->out.data + x->slot, "Content-Length: "), x->length);
 	else
-		put_string(slot, framing == BY_CHUNKS ? "Transfer-Encoding: chunked" : "Connection: close");
+		fill_slot_exactly(x, framing == BY_CHUNKS ? "Transfer-Encoding: chunked" : "Connection: close");
 }
 
 /* Adds a field in front of the slot: the head is still in `out`. False: no memory. */

@@ -431,6 +431,9 @@ static bool note_field(struct peer *p, struct response *r, const char *line, siz
 		value++;
 	while (line + end > value && (line[end - 1] == ' ' || line[end - 1] == '\t'))
 		end--;
+	/* Not forbidden, but Python's http.client does not know "chunked" with spaces behind it. */
+	if (end < length && !is_word(line, name, "content-length"))
+		return fails(p, "spaces behind \"%.*s\"", (int)end, line);
 	length = (size_t)(line + end - value);
 	if (is_word(line, name, "content-length"))
 		return note_length(p, r, value, length);

@@ -186,6 +186,18 @@ instrumentation()
 	done
 }
 
+# TLS is compiled in if OpenSSL's header is there; the library is opened at run time.
+openssl_line()
+{
+	if [[ $root && ! -e /usr/include/openssl/ssl.h ]]; then
+		line OpenSSL "no header, so no TLS: $get libssl-dev"
+	elif compgen -G "/usr/lib/*-linux-gnu/libssl.so.3" >/dev/null || compgen -G "/usr/lib*/libssl.so.3" >/dev/null; then
+		line OpenSSL 'libssl.so.3: TLS'
+	else
+		line OpenSSL "no libssl.so.3, so no TLS: $get libssl3"
+	fi
+}
+
 # Where llhttp comes from; nothing is fetched to tell.
 http_line()
 {
@@ -199,6 +211,7 @@ http_line()
 	else
 		line llhttp "not here: 'weft run' of a program with weft/http.h fetches it$(have pip3 || printf ', by pip3: %s python3-pip' "$get")"
 	fi
+	openssl_line
 }
 
 # Which compilers make activities; nothing is built to tell.

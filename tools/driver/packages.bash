@@ -216,6 +216,7 @@ describe_unpacked()
 		keep=(./usr/lib/postgresql ./usr/share/postgresql "${libraries[@]}")
 		;;
 	redis) probe=cmd:redis-server packages=(redis-server) keep=('./usr/bin/redis-*' "${libraries[@]}") ;;
+	nginx) probe=file:/usr/sbin/nginx packages=(nginx-light) keep=(./usr/sbin/nginx "${libraries[@]}") ;;
 	browser)
 		probe='cmd:chromium|chromium-browser|google-chrome|chromium-headless-shell' packages=(chromium-headless-shell)
 		keep=(./usr/bin/chromium-headless-shell './usr/lib/chromium*' ./usr/share/fonts ./etc/fonts "${libraries[@]}")

@@ -105,7 +105,7 @@ weft_test()
 	want_llhttp
 	if [[ $full ]]; then
 		want_packages "'weft test --full'" full lab clang
-		for name in postgres redis browser llvm-22 opt-22; do
+		for name in postgres redis nginx browser llvm-22 opt-22; do
 			want_unpacked "$name"
 		done
 	fi
