@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * weft/http_client.h: an HTTP/1.1 client. It has a header of its own, because a program that serves needs none of it.
+ *
+ *   static void *print(void *client)
+ *   {
+ *           char text[65536];
+ *           int status;
+ *           ssize_t n = weft_http_get(client, "http://example.org/", text, sizeof text, &status);
+ *
+ *           if (n >= 0)
+ *                   printf("%d: %.*s\n", status, (int)n, text);
+ *           return NULL;
+ *   }
+ *
+ * Design
+ *  1. A client is a pool of connections that any number of tasks and threads share. A request borrows a connection, and
+ *     may use several, one after another (a redirect, a second attempt): the interface does not show them.
+ *  2. An idle connection of the pool holds no buffers. The connection that has been idle for the shortest time is taken
+ *     first. Whether the server has closed it is checked before it is used.
+ *  3. A server may close an idle connection at the moment when a request is sent. If no byte of a response has come, a
+ *     request with an idempotent method (RFC 9110, 9.2.2) whose body can be sent again is sent once more, on a new
+ *     connection. Other requests fail.
+ *  4. At most `host_connections` requests use connections to one origin, and `connections` to all. Others wait in the
+ *     order of their arrival.
+ *  5. A response that two parsers could read in two ways is an error (-EBADMSG), and its connection is closed: bare CR
+ *     or LF, folded lines, several or malformed lengths, Transfer-Encoding beside Content-Length or in HTTP/1.0, bytes
+ *     behind the end of the response.
+ *  6. Redirects are followed as RFC 9110, 15.4 says: 303 makes the method GET, so do 301 and 302 after POST; 307 and
+ *     308 keep the method and the body. Another origin gets no Authorization, Cookie, Host, Origin, Proxy-Authorization
+ *     and Referer field. A redirect that cannot be followed (no Location, a scheme that is not HTTP, a body that cannot
+ *     be sent again) is the response.
+ *  7. Bodies are what the server sends: Content-Encoding (gzip) is the caller's. A transfer coding other than "chunked"
+ *     is an error, -EBADMSG. Not in this library yet: HTTP/2, proxies.
+ *
+ * Link with weft::http, or pkg-config weft-http. Functions suspend the calling task, or block the calling thread, only
+ * where they say "waits". All may be called on any stack; none in a signal handler. Functions that take a
+ * weft_http_client_t are thread-safe; a weft_http_request_t is for one task or thread at a time. Functions that wait
+ * return, beside their own errors,
+ *   -ETIMEDOUT   a time of the configuration, or the request's deadline, is over
+ *   -ECANCELED   as all functions of weft/io.h
+ *   -ECONNREFUSED, -EHOSTUNREACH, -ENOENT (no such name), …  there is no connection: see weft_dial
+ *   -ECONNRESET  the server closed the connection before its response was complete
+ *   -EBADMSG     a malformed response
+ *   -EMSGSIZE    a head, or a trailer, over the limits of the configuration
+ *   -ENOTSUP     the URL begins with "https:", and the library has no TLS
+ *   -ENOMEM
+ *
+ * Source of the ideas: a shared pool and a second attempt on a new connection, Go's net/http.
+ */
+#ifndef WEFT_HTTP_CLIENT_H
+#define WEFT_HTTP_CLIENT_H
+
+#include <weft/http.h>
+
+WEFT_EXTERN_C_BEGIN
+
+typedef struct weft_http_client weft_http_client_t;
+/** A request, and the response to it. */
+typedef struct weft_http_request weft_http_request_t;
+
+/* ---- the client -------------------------------------------------------------------------------------------------- */
+
+/** Zero-initialised: the defaults in brackets. Times in nanoseconds; WEFT_NEVER: none. */
+typedef struct weft_http_client_config {
+	unsigned connections;	   /**< that are open at one time [256] */
+	unsigned host_connections; /**< to one origin [16] */
+	unsigned redirects;	   /**< that a request follows [10]; more: -ELOOP */
+	unsigned headers;	   /**< fields of a response [100] */
+	size_t header_bytes;	   /**< of a response's head, and of its trailer [64 KiB] */
+	uint64_t body;		   /**< bytes of a response's body [WEFT_NEVER: no limit]; more: -EFBIG */
+	uint64_t wait_time;	   /**< for a connection while others use as many as are allowed [30 s] */
+	uint64_t connect_time;	   /**< [10 s] */
+	uint64_t header_time;	   /**< from the end of the request to the end of the response's head [30 s] */
+	uint64_t read_time;	   /**< between two pieces of a response's body [30 s] */
+	uint64_t write_time;	   /**< until the server accepts a piece of a request [30 s] */
+	uint64_t idle_time;	   /**< after which a connection is not used again [60 s] */
+	uint64_t continue_time;	   /**< that WEFT_HTTP_EXPECT waits for "100 Continue" [1 s] */
+	const char *user_agent;	   /**< a User-Agent field; NULL: none. Must stay in place */
+	unsigned flags;		   /**< of all requests: WEFT_HTTP_NO_REDIRECTS, WEFT_HTTP_EXPECT */
+} weft_http_client_config_t;
+
+enum {
+	WEFT_HTTP_NO_REDIRECTS = 1, /**< a redirect is a response like others */
+	WEFT_HTTP_EXPECT = 2,	    /**< a body waits for "100 Continue", or config.continue_time */
+};
+
+/** Make a client. It belongs to no runtime. @param config  NULL: the defaults; only read during the call
+ * @return 0, and *client is to be closed; -ENOMEM; -EINVAL: an unknown flag, or a user agent with control characters */
+WEFT_API int weft_http_client_open(weft_http_client_t **client, const weft_http_client_config_t *config);
+
+/** Close idle connections, and free the client. NULL: nothing.
+ * @return 0; -EBUSY: a request is open, and nothing is done */
+WEFT_API int weft_http_client_close(weft_http_client_t *client);
+
+/** Close the idle connections. Those whose idle_time is over are closed by the next request too, and by nothing else:
+ * a client has no task of its own. */
+WEFT_API void weft_http_client_close_idle(weft_http_client_t *client);
+
+typedef struct weft_http_client_counters {
+	uint64_t requests;   /**< that were sent, redirects and second attempts included */
+	uint64_t dialed;     /**< connections that were opened */
+	uint64_t repeated;   /**< second attempts */
+	unsigned open, idle; /**< connections now */
+} weft_http_client_stats_t;
+
+WEFT_API void weft_http_client_stats(weft_http_client_t *client, weft_http_client_stats_t *stats);
+
+/**
+ * GET, and the whole body of the response. Waits.
+ * @param data, size  written. No zero is added
+ * @param status      written: of the response, after redirects; NULL: not wanted
+ * @return the length of the body; -EFBIG: it is longer than `size`; -EINVAL: no such URL; or an error as above
+ */
+WEFT_API ssize_t weft_http_get(weft_http_client_t *client, const char *url, void *data, size_t size, int *status);
+
+/** As weft_http_get, by POST. @param type  Content-Type; NULL: none. @param body, length  of the request */
+WEFT_API ssize_t weft_http_post(weft_http_client_t *client, const char *url, const char *type, const void *body,
+				size_t length, void *data, size_t size, int *status);
+
+/* ---- a request --------------------------------------------------------------------------------------------------- */
+
+/**
+ * Prepare a request. Nothing is sent before weft_http_request_write or weft_http_response.
+ * @param method  a token, such as "GET"; copied. CONNECT is not supported
+ * @param url     "http://host:port/path?query"; copied. A fragment is not sent. Spaces, control characters, bytes above
+ *                126 and user names are -EINVAL: percent-encode them
+ * @return 0, and *request is to be closed: weft_defer(weft_http_request_close, request) does it, too, if the task ends
+ *   in a wait; -EINVAL; -ENOMEM
+ */
+WEFT_API int weft_http_request_open(weft_http_client_t *client, const char *method, const char *url,
+				    weft_http_request_t **request);
+
+/**
+ * End a request at any point. If its response was read to the end, and the request was sent whole, the connection goes
+ * back to the pool; else it is closed. NULL: nothing. Does not wait.
+ */
+WEFT_API void weft_http_request_close(weft_http_request_t *request);
+
+/**
+ * Add a header field. Content-Length, Transfer-Encoding, Connection, Expect, Keep-Alive, TE, Trailer and Upgrade are
+ * library's; Host is the URL's unless it is added.
+ * @return 0; -EALREADY: the request was sent; -EINVAL: no token as its name, control characters in its value, or one of
+ *   the library's; -ENOMEM
+ */
+WEFT_API int weft_http_request_add_header(weft_http_request_t *request, const char *name, const char *value);
+
+/** A body in memory, which can be sent again. @param data  must stay until the request is closed
+ * @return 0; -EALREADY: the request was sent */
+WEFT_API int weft_http_request_set_body(weft_http_request_t *request, const void *data, size_t length);
+
+/** How long the body that weft_http_request_write will send is; without this call it is sent in chunks.
+ * @return 0; -EALREADY; -EINVAL: there is a body in memory */
+WEFT_API int weft_http_request_set_length(weft_http_request_t *request, uint64_t length);
+
+/** WEFT_HTTP_NO_REDIRECTS, WEFT_HTTP_EXPECT, in place of the client's. @return 0; -EALREADY; -EINVAL: unknown flags */
+WEFT_API int weft_http_request_set_flags(weft_http_request_t *request, unsigned flags);
+
+/** A time of weft_now() at which every wait of this request ends; WEFT_NEVER: none. At any time. */
+WEFT_API void weft_http_request_set_deadline(weft_http_request_t *request, uint64_t deadline);
+
+/** Is called for each 1xx response; then weft_http_response_header returns its fields. Without it they are skipped. */
+typedef void weft_http_inform_t(weft_http_request_t *request, int status, void *context);
+WEFT_API void weft_http_request_on_inform(weft_http_request_t *request, weft_http_inform_t *inform, void *context);
+
+/**
+ * Send a piece of the body; the first call connects, and sends the head. Waits while the server does not read, unless it
+ * answers: then the call returns, and the caller should read the response. After that it may go on to write, with the
+ * bytes that were not sent, or close the request.
+ * @return bytes; fewer than `length`: the head of the response is here (weft_http_response does not wait), and the
+ *   server does not read now; -EMSGSIZE: more than weft_http_request_set_length said; -EINVAL: a body in memory was set;
+ *   -EALREADY: the body is complete; -EPIPE: the server has closed the connection without a response; or as above
+ */
+WEFT_API ssize_t weft_http_request_write(weft_http_request_t *request, const void *data, size_t length);
+
+/** The body is complete. Not needed for one with a length, or in memory. Waits.
+ * @return 0; -EINPROGRESS: less than weft_http_request_set_length said; or a piece that was begun is not finished, or
+ *   the server does not read, and its response is here; or as weft_http_request_write */
+WEFT_API int weft_http_request_finish(weft_http_request_t *request);
+
+/* ---- the response ------------------------------------------------------------------------------------------------ */
+
+/**
+ * Wait for the head of the response. Sends the request first, if it has no body, or one in memory; follows redirects.
+ * @return its status; -EINPROGRESS: a body was begun, and is not finished; -ELOOP: too many redirects; or as above.
+ *   Again: the same result
+ */
+WEFT_API int weft_http_response(weft_http_request_t *request);
+
+/** A header field by its name, in any case; of several, the first. Stays valid until the request is closed. */
+WEFT_API weft_http_text_t weft_http_response_header(const weft_http_request_t *request, const char *name);
+/** Field number `index`, from 0. @return false: there is no such field */
+WEFT_API bool weft_http_response_header_at(const weft_http_request_t *request, unsigned index, weft_http_text_t *name,
+					   weft_http_text_t *value);
+/** Trailer fields, after weft_http_response_read has returned 0. */
+WEFT_API weft_http_text_t weft_http_response_trailer(const weft_http_request_t *request, const char *name);
+WEFT_API bool weft_http_response_trailer_at(const weft_http_request_t *request, unsigned index, weft_http_text_t *name,
+					    weft_http_text_t *value);
+/** 10 or 11. */
+WEFT_API unsigned weft_http_response_version(const weft_http_request_t *request);
+/** The bytes of the body that the head announces; WEFT_NEVER: it does not. */
+WEFT_API uint64_t weft_http_response_length(const weft_http_request_t *request);
+/** The URL that the response is from, after redirects. Valid until the request is closed. */
+WEFT_API const char *weft_http_response_url(const weft_http_request_t *request);
+
+/** Read the body. Waits. @return bytes; 0: the end; -EFBIG: longer than config.body; -EINPROGRESS: weft_http_response
+ * has not returned a status; or as above */
+WEFT_API ssize_t weft_http_response_read(weft_http_request_t *request, void *data, size_t length);
+/** The whole body, if it fits. @return its length; -EFBIG: it does not fit; or as weft_http_response_read */
+WEFT_API ssize_t weft_http_response_read_all(weft_http_request_t *request, void *data, size_t length);
+
+/* ---- URLs -------------------------------------------------------------------------------------------------------- */
+
+/**
+ * Resolve a reference ("../a?b", "//host/", "?q", "http://…") against the URL of the page that has it: RFC 3986, 5.
+ * @param base  an http or https URL
+ * @param url   written, with a zero at its end, without a fragment
+ * @return its length; -EINVAL: malformed, or the result is no http or https URL; -ENOSPC: `size` is too small
+ */
+WEFT_API ssize_t weft_http_resolve_url(const char *base, const char *reference, char *url, size_t size);
+
+WEFT_EXTERN_C_END
+
+#endif

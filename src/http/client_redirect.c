@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Redirects: RFC 9110, 15.4. The request becomes the next one: its URL, and perhaps its method, body and fields. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "http/client.h"
+
+static bool is_redirect(int status)
+{
+	return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+/* 303 asks for another resource; 301 and 302 are read so after POST, because all browsers do. */
+static bool becomes_get(const weft_http_request_t *r)
+{
+	if (r->status == 303)
+		return strcmp(r->method, "GET") != 0 && strcmp(r->method, "HEAD") != 0;
+	return (r->status == 301 || r->status == 302) && !strcmp(r->method, "POST");
+}
+
+static bool can_be_sent_again(const weft_http_request_t *r)
+{
+	return r->kind == NO_BODY || r->kind == IN_MEMORY;
+}
+
+/* Fields that must not leave their origin, and fields of a body that is not sent any more. */
+static bool is_dropped(weft_http_text_t name, bool other_origin, bool no_body)
+{
+	static const char *const of_origin[] = {"authorization", "cookie",  "host",
+						"origin",	 "referer", "proxy-authorization"};
+	static const char *const of_body[] = {"digest", "last-modified"};
+	size_t i;
+
+	for (i = 0; other_origin && i < sizeof of_origin / sizeof *of_origin; i++)
+		if (weft__text_is(name, of_origin[i]))
+			return true;
+	for (i = 0; no_body && i < sizeof of_body / sizeof *of_body; i++)
+		if (weft__text_is(name, of_body[i]))
+			return true;
+	return no_body && name.length > 8 && !strncasecmp(name.data, "content-", 8);
+}
+
+static void drop_fields(struct text *fields, bool other_origin, bool no_body)
+{
+	char *at = fields->data, *to = at, *end = at + fields->length, *next;
+
+	for (; at < end; at = next) {
+		weft_http_text_t name = {at, (size_t)((char *)memchr(at, ':', (size_t)(end - at)) - at)};
+
+		next = (char *)memchr(at, '\n', (size_t)(end - at)) + 1;
+		if (is_dropped(name, other_origin, no_body) && !WEFT_CANARY(http_client_keeps_fields))
+			continue;
+		memmove(to, at, (size_t)(next - at));
+		to += next - at;
+	}
+	fields->length = (size_t)(to - fields->data);
+}
+
+static bool is_same_origin(const struct url *a, const struct url *b)
+{
+	return a->path == b->path && !memcmp(a->text, b->text, a->path);
+}
+
+/* Reads what is left of the body, if that is little, so that the connection can be used again. */
+static void pass_over(weft_http_request_t *r)
+{
+	char data[1024];
+
+	r->answered = true;
+	while (!r->complete && !r->error && r->received < PASS_OVER &&
+	       (r->announced == WEFT_NEVER || r->announced < PASS_OVER) &&
+	       weft_http_response_read(r, data, sizeof data) > 0)
+		;
+	r->answered = false;
+	r->error = 0;
+}
+
+static void become_next(weft_http_request_t *r, bool get)
+{
+	drop_fields(&r->fields, !is_same_origin(&r->url, &r->next), get);
+	free(r->url.text);
+	r->url = r->next;
+	r->next.text = NULL;
+	if (get) {
+		memcpy(r->method, "GET", 4);
+		r->kind = NO_BODY;
+		r->data = NULL;
+		r->length = 0;
+	}
+	r->repeated = false;
+}
+
+int weft__client_redirect(weft_http_request_t *r)
+{
+	weft_http_text_t location = weft_http_response_header(r, "location");
+	bool get = becomes_get(r);
+	int error;
+
+	if (r->flags & WEFT_HTTP_NO_REDIRECTS || !is_redirect(r->status) || !location.data)
+		return 0;
+	if (!get && !can_be_sent_again(r))
+		return 0;
+	error = weft__url_resolve(&r->next, &r->url, location);
+	if (error)
+		return error == -ENOMEM ? error : 0;
+	if (r->redirects++ == r->client->config.redirects)
+		return -ELOOP;
+	pass_over(r);
+	weft__client_let_go(r);
+	become_next(r, get);
+	return 1;
+}

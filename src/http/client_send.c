@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Sending requests. `out` has the bytes that stand before the next piece of a body: the head, the line of a chunk. A
+ * plain socket is written to without waiting; when it is full the task waits until it is writable or readable. So an
+ * answer that comes before the body was sent whole ends the call, and two sides that both write first cannot block each
+ * other. A stream that encrypts is written to in pieces that wait.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "http/client.h"
+
+/* ---- the head ---------------------------------------------------------------------------------------------------- */
+
+static bool add(struct text *t, const char *string)
+{
+	return weft__text_add(t, string, strlen(string));
+}
+
+static bool add_piece(struct text *t, weft_http_text_t piece)
+{
+	return weft__text_add(t, piece.data, piece.length);
+}
+
+/* Is there a line of this field? `fields` are lines that end with CRLF. */
+static bool has_field(const struct text *fields, const char *name)
+{
+	const char *at = fields->data, *end = at + fields->length;
+	size_t length = strlen(name);
+
+	while (at < end) {
+		if (!strncasecmp(at, name, length) && at[length] == ':')
+			return true;
+		at = (const char *)memchr(at, '\n', (size_t)(end - at)) + 1;
+	}
+	return false;
+}
+
+static bool add_host(weft_http_request_t *r, struct text *t)
+{
+	return has_field(&r->fields, "host") ||
+	       (add(t, "Host: ") && add_piece(t, weft__url_authority(&r->url)) && add(t, "\r\n"));
+}
+
+static bool add_agent(weft_http_request_t *r, struct text *t)
+{
+	const char *agent = r->client->config.user_agent;
+
+	return !agent || has_field(&r->fields, "user-agent") ||
+	       (add(t, "User-Agent: ") && add(t, agent) && add(t, "\r\n"));
+}
+
+/* Servers expect the length of a body that does not exist, if the method usually has one (RFC 9110, 8.6). */
+static bool usually_has_body(const char *method)
+{
+	return !strcmp(method, "POST") || !strcmp(method, "PUT") || !strcmp(method, "PATCH");
+}
+
+static bool add_framing(weft_http_request_t *r, struct text *t)
+{
+	char line[64];
+
+	if (r->kind == IN_CHUNKS)
+		return add(t, "Transfer-Encoding: chunked\r\n");
+	if (r->kind == NO_BODY && !usually_has_body(r->method))
+		return true;
+	snprintf(line, sizeof line, "Content-Length: %llu\r\n", (unsigned long long)r->length);
+	return add(t, line);
+}
+
+int weft__client_compose(weft_http_request_t *r)
+{
+	struct text *t = &r->out;
+
+	t->length = 0;
+	r->expects = r->flags & WEFT_HTTP_EXPECT && (r->kind == IN_CHUNKS || r->length);
+	if (add(t, r->method) && add(t, " ") && add_piece(t, weft__url_target(&r->url)) && add(t, " HTTP/1.1\r\n") &&
+	    add_host(r, t) && add_agent(r, t) && weft__text_add(t, r->fields.data, r->fields.length) &&
+	    add_framing(r, t) && (!r->expects || add(t, "Expect: 100-continue\r\n")) && add(t, "\r\n")) {
+		weft__client_count(&r->client->stats.requests, r->client);
+		return 0;
+	}
+	return -ENOMEM;
+}
+
+/* ---- pieces ------------------------------------------------------------------------------------------------------ */
+
+/* Nothing can be written now. 1: again; 0: the server has answered; or a negative errno. */
+static int await_room(weft_http_request_t *r)
+{
+	struct area *area = r->area;
+	int events, error;
+
+	for (;;) {
+		if (r->final && (r->complete || area->at < area->end || area->parsed < area->filled))
+			return 0;
+		events = weft_poll_until(r->connection->stream.fd, POLLIN | POLLOUT,
+					 weft__client_until(r, r->client->config.write_time));
+		if (events < 0)
+			return events;
+		if (events & (POLLOUT | POLLERR | POLLHUP)) /* the write says which error */
+			return 1;
+		if (r->final)
+			return 0;
+		error = weft__client_receive_more(r, 0);
+		if (error && error != -ETIMEDOUT)
+			return error > 0 ? 0 : error;
+	}
+}
+
+/* Nothing can be written any more, but the server may have said why. */
+static ssize_t write_fails(weft_http_request_t *r, ssize_t error)
+{
+	r->write_error = (int)error;
+	if (error != -EPIPE && error != -ECONNRESET)
+		return error;
+	if (r->final || !weft__client_receive_head(r, weft__client_until(r, r->client->config.header_time)))
+		return 0;
+	return error;
+}
+
+/* Takes the first n bytes that were sent out of `out`, then of the data, then of the CRLF that ends a chunk. Returns
+ * those of the data. */
+static size_t account(weft_http_request_t *r, size_t n, size_t length, bool ends)
+{
+	struct text *out = &r->out;
+	size_t first = n < out->length ? n : out->length, data;
+
+	if (first < out->length)
+		memmove(out->data, out->data + first, out->length - first);
+	out->length -= first;
+	n -= first;
+	data = n < length ? n : length;
+	r->written += data;
+	if (r->kind == IN_CHUNKS)
+		r->chunk -= data;
+	if (ends && data == length)
+		(void)weft__text_add(out, "\r\n" + (n - data), 2 - (n - data)); /* it has room: for the chunk's line */
+	return data;
+}
+
+static ssize_t write_parts(weft_http_request_t *r, struct iovec *parts, int count)
+{
+	struct stream *s = &r->connection->stream;
+
+	return s->kind ? weft__stream_writev(s, parts, count, weft__client_until(r, r->client->config.write_time))
+		       : weft_pwritev_until(s->fd, parts, count, -1, 0);
+}
+
+/* One write. `*sent`: bytes of data. */
+static ssize_t write_once(weft_http_request_t *r, const char *data, size_t length, size_t *sent)
+{
+	bool ends = r->chunk && r->chunk == length;
+	struct iovec parts[3];
+	int count = 0;
+	ssize_t n;
+
+	if (r->out.length)
+		parts[count++] = (struct iovec){r->out.data, r->out.length};
+	if (length)
+		parts[count++] = (struct iovec){(void *)(uintptr_t)data, length};
+	if (ends)
+		parts[count++] = (struct iovec){(void *)(uintptr_t) "\r\n", 2};
+	n = write_parts(r, parts, count);
+	*sent = n > 0 ? account(r, (size_t)n, length, ends) : 0;
+	return n;
+}
+
+ssize_t weft__client_push(weft_http_request_t *r, const char *data, size_t length)
+{
+	size_t done = 0, sent = 0;
+	ssize_t n;
+	int room;
+
+	while (r->out.length || done < length) {
+		size_t left = length - done;
+
+		n = r->write_error ? r->write_error
+				   : write_once(r, data + done, left < WRITE_PIECE ? left : WRITE_PIECE, &sent);
+		if (n > 0) {
+			done += sent;
+			continue;
+		}
+		if (n != -ETIMEDOUT || r->connection->stream.kind) {
+			n = write_fails(r, n ? n : -EPIPE);
+			return n < 0 ? n : (ssize_t)done;
+		}
+		room = await_room(r);
+		if (room <= 0)
+			return room ? room : (ssize_t)done;
+	}
+	return (ssize_t)done;
+}
+
+/* ---- bodies ------------------------------------------------------------------------------------------------------ */
+
+/* Sends the head alone, and waits until the server wants the body, or for config.continue_time. */
+static int await_continue(weft_http_request_t *r)
+{
+	uint64_t until = weft__client_until(r, r->client->config.continue_time);
+	ssize_t n = weft__client_push(r, NULL, 0);
+	int got = n < 0 ? (int)n : 0;
+
+	while (r->expects && !r->final && got >= 0)
+		got = weft__client_receive_more(r, until);
+	r->expects = false;
+	return got == -ETIMEDOUT && until < r->deadline ? 0 : got < 0 ? got : 0;
+}
+
+int weft__client_send(weft_http_request_t *r)
+{
+	int error = weft__client_compose(r);
+	ssize_t n;
+
+	if (!error && r->expects)
+		error = await_continue(r);
+	if (error || r->final)
+		return error;
+	n = weft__client_push(r, r->data, r->length);
+	r->sent = !r->out.length && r->written == r->length;
+	return n < 0 ? (int)n : 0;
+}
+
+/* Connects, and composes the head of a request whose body the caller sends. */
+static int begin(weft_http_request_t *r)
+{
+	int error;
+
+	if (r->kind == NO_BODY)
+		r->kind = IN_CHUNKS;
+	r->begun = true;
+	error = weft__client_connect(r, false);
+	if (!error)
+		error = weft__client_compose(r);
+	return error;
+}
+
+/* One chunk, or a part of it. */
+static ssize_t write_piece(weft_http_request_t *r, const char *data, size_t length)
+{
+	char line[20];
+
+	if (r->kind == IN_CHUNKS && !r->chunk) {
+		r->chunk = length < CHUNK_MOST ? length : CHUNK_MOST;
+		snprintf(line, sizeof line, "%zx\r\n", r->chunk);
+		if (!add(&r->out, line))
+			return -ENOMEM;
+	}
+	return weft__client_push(r, data, r->chunk && r->chunk < length ? r->chunk : length);
+}
+
+static int check_write(const weft_http_request_t *r, size_t length)
+{
+	if (r->error)
+		return r->error;
+	if (r->kind == IN_MEMORY)
+		return -EINVAL;
+	if (r->kind == WITH_LENGTH && length > r->length - r->written)
+		return -EMSGSIZE;
+	return r->sent || r->last ? -EALREADY : 0;
+}
+
+/* What a call that sends returns: an error ends the request. */
+static ssize_t result(weft_http_request_t *r, ssize_t n)
+{
+	if (n < 0)
+		r->error = (int)n;
+	return n;
+}
+
+ssize_t weft_http_request_write(weft_http_request_t *r, const void *data, size_t length)
+{
+	size_t done = 0;
+	ssize_t n = check_write(r, length);
+
+	if (n)
+		return n;
+	if (!r->begun)
+		n = begin(r);
+	if (!n && r->expects) {
+		n = await_continue(r);
+		if (!n && r->final)
+			return 0;
+	}
+	while (n >= 0 && done < length) {
+		n = write_piece(r, (const char *)data + done, length - done);
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+	if (r->kind == WITH_LENGTH && r->written == r->length && !r->out.length)
+		r->sent = true;
+	return n < 0 ? result(r, n) : (ssize_t)done;
+}
+
+int weft_http_request_finish(weft_http_request_t *r)
+{
+	ssize_t n;
+
+	if (r->error)
+		return r->error;
+	if (r->sent || !r->begun)
+		return r->kind == WITH_LENGTH && r->length > r->written ? -EINPROGRESS : 0;
+	if (r->kind == WITH_LENGTH || r->chunk)
+		return -EINPROGRESS;
+	if (!r->last && !add(&r->out, "0\r\n\r\n"))
+		return -ENOMEM;
+	r->last = true;
+	n = weft__client_push(r, NULL, 0);
+	r->sent = !n && !r->out.length;
+	return n < 0 ? (int)result(r, n) : r->sent ? 0 : -EINPROGRESS;
+}
