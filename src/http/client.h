@@ -105,7 +105,9 @@ struct weft_http_request {
 
 	/* The response. */
 	llhttp_t parser;
-	int status, error;		 /* 0: not yet */
+	int status;
+	int error;			 /* of all later calls; 0: none */
+	int body_error;			 /* of a body that was received with its head */
 	bool started;			 /* bytes of a response have come on this connection */
 	bool head_done, final, complete; /* a head; that of the final response; the message */
 	bool answered;			 /* weft_http_response has returned its status */

@@ -211,6 +211,7 @@ void weft__client_reset_response(weft_http_request_t *r)
 	begin_message(r);
 	r->status = 0;
 	r->started = r->final = r->keep = false;
+	r->body_error = 0;
 	r->informed = 0;
 	r->area = &r->head;
 	r->head.at = r->head.end = r->head.parsed = r->head.filled = 0;
@@ -266,6 +267,10 @@ static int parse_head(weft_http_request_t *r)
 		error = feed(r);
 		if (!error && r->complete && !r->final)
 			error = next_message(r);
+	}
+	if (error && r->final) { /* the body is malformed: it is for who reads the body */
+		r->body_error = error;
+		r->error = error = 0;
 	}
 	return error ? error : r->final;
 }
@@ -348,11 +353,12 @@ static int prepare_body_area(weft_http_request_t *r)
 	return 0;
 }
 
-static bool is_too_long(const weft_http_request_t *r)
+static int check_length(const weft_http_request_t *r)
 {
 	uint64_t most = r->client->config.body;
+	bool too_long = r->received > most || (!r->complete && r->announced != WEFT_NEVER && r->announced > most);
 
-	return r->received > most || (r->announced != WEFT_NEVER && r->announced > most);
+	return too_long ? -EFBIG : 0;
 }
 
 /* Called when the caller has all data that were decoded. */
@@ -361,8 +367,8 @@ static int more_body(weft_http_request_t *r)
 	ssize_t n;
 	int error;
 
-	if (is_too_long(r))
-		return -EFBIG;
+	if (r->body_error)
+		return r->body_error;
 	if (r->area->parsed == r->area->filled) {
 		error = prepare_body_area(r);
 		if (error)
@@ -371,8 +377,7 @@ static int more_body(weft_http_request_t *r)
 		if (n <= 0)
 			return n ? (int)n : end_of_input(r);
 	}
-	error = feed(r);
-	return error ? error : is_too_long(r) ? -EFBIG : 0;
+	return feed(r);
 }
 
 void weft__client_let_go(weft_http_request_t *r)
@@ -395,7 +400,7 @@ ssize_t weft_http_response_read(weft_http_request_t *r, void *data, size_t lengt
 {
 	struct area *area;
 	size_t n;
-	int error;
+	int error = 0;
 
 	if (r->error)
 		return r->error;
@@ -403,11 +408,12 @@ ssize_t weft_http_response_read(weft_http_request_t *r, void *data, size_t lengt
 		return -EINPROGRESS;
 	if (!length)
 		return 0;
-	while (r->area->at == r->area->end && !r->complete) {
+	while (!error && r->area->at == r->area->end && !r->complete)
 		error = more_body(r);
-		if (error)
-			return r->error = error;
-	}
+	if (!error)
+		error = check_length(r);
+	if (error)
+		return r->error = error;
 	area = r->area;
 	n = area->end - area->at < length ? area->end - area->at : length;
 	memcpy(data, area->data + area->at, n);

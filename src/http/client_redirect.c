@@ -73,7 +73,6 @@ static void pass_over(weft_http_request_t *r)
 	       weft_http_response_read(r, data, sizeof data) > 0)
 		;
 	r->answered = false;
-	r->error = 0;
 }
 
 static void become_next(weft_http_request_t *r, bool get)
@@ -108,6 +107,7 @@ int weft__client_redirect(weft_http_request_t *r)
 		return -ELOOP;
 	pass_over(r);
 	weft__client_let_go(r);
+	r->error = 0; /* of the body, which nobody wants */
 	become_next(r, get);
 	return 1;
 }
