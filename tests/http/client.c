@@ -294,7 +294,7 @@ struct accepting {
 	int listener;
 };
 
-static void *serve(void *argument)
+static void *accept_all(void *argument)
 {
 	struct accepting *a = argument;
 	int fd;
@@ -545,7 +545,7 @@ static bool run_case(const struct client_case *c, enum how how)
 	weft_scope_open(&scope, WEFT_NEVER);
 	for (int i = 0; i < 2; i++) {
 		accepting[i] = (struct accepting){s, s->listeners[i]};
-		CHECK(!weft_scope_spawn(&scope, serve, &accepting[i]));
+		CHECK(!weft_scope_spawn(&scope, accept_all, &accepting[i]));
 	}
 	ask(client, s, &o);
 	check(client, s, &o);
