@@ -43,7 +43,8 @@
  *   -ECONNRESET  the server closed the connection before its response was complete
  *   -EBADMSG     a malformed response
  *   -EMSGSIZE    a head, or a trailer, over the limits of the configuration
- *   -ENOTSUP     the URL begins with "https:", and the library has no TLS
+ *   -EKEYREJECTED, -EPROTO  TLS: the certificate is not for this server, or not trusted; no version or cipher in common
+ *   -ENOTSUP     the URL begins with "https:", and OpenSSL 3 is not here
  *   -ENOMEM
  *
  * Source of the ideas: a shared pool and a second attempt on a new connection, Go's net/http.
@@ -76,6 +77,8 @@ typedef struct weft_http_client_config {
 	uint64_t write_time;	   /**< until the server accepts a piece of a request [30 s] */
 	uint64_t idle_time;	   /**< after which a connection is not used again [60 s] */
 	uint64_t continue_time;	   /**< that WEFT_HTTP_EXPECT waits for "100 Continue" [1 s] */
+	weft_http_tls_t *tls;	   /**< of weft_http_tls_client_open, for https; stays the caller's. NULL: the
+				      authorities of the system */
 	const char *user_agent;	   /**< a User-Agent field; NULL: none. Must stay in place */
 	unsigned flags;		   /**< of all requests: WEFT_HTTP_NO_REDIRECTS, WEFT_HTTP_EXPECT */
 } weft_http_client_config_t;

@@ -67,6 +67,7 @@ int weft_http_client_close(weft_http_client_t *client)
 	if (requests)
 		return -EBUSY;
 	weft_http_client_close_idle(client);
+	weft_http_tls_close(client->system_tls);
 	pthread_mutex_destroy(&client->lock);
 	free(client);
 	return 0;

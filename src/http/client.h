@@ -29,6 +29,7 @@ enum {
 	BODY_SIZE = 16384,     /* of the area of a body */
 	PASS_OVER = 1 << 16,   /* bytes of a redirect's body that are read, to keep its connection */
 	INFORM_MOST = 100,     /* 1xx responses to a request */
+	RECORD = 1 << 14,      /* bytes that are encrypted at a time: they fit a socket that is writable */
 	WRITE_PIECE = 1 << 16, /* bytes that the server must accept in config.write_time */
 	CHUNK_MOST = 1 << 30,  /* bytes of a chunk that is sent */
 };
@@ -68,6 +69,7 @@ struct weft_http_client {
 	pthread_mutex_t lock;
 	struct host *hosts[HOST_BUCKETS];
 	struct idle_list idle;
+	weft_http_tls_t *system_tls; /* NULL: no https request has needed it yet */
 	weft_http_client_stats_t stats;
 	unsigned requests; /* that are not closed */
 };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "http/client.h"
+#include "http/tls.h"
 
 /* ---- hosts ------------------------------------------------------------------------------------------------------- */
 
@@ -242,20 +243,44 @@ static bool add_connection(weft_http_request_t *r)
 	return true;
 }
 
+/* What https connections trust: the configuration's, or else the system's authorities, which the first one opens. */
+static int find_tls(weft_http_client_t *c, weft_http_tls_t **tls)
+{
+	weft_http_tls_t *made;
+	int error;
+
+	pthread_mutex_lock(&c->lock);
+	*tls = c->config.tls ? c->config.tls : c->system_tls;
+	pthread_mutex_unlock(&c->lock);
+	if (*tls)
+		return 0;
+	error = weft_http_tls_client_open(&made, NULL, NULL);
+	if (error)
+		return error;
+	pthread_mutex_lock(&c->lock);
+	*tls = c->system_tls ? c->system_tls : made; /* another request may have been faster */
+	c->system_tls = *tls;
+	pthread_mutex_unlock(&c->lock);
+	if (*tls != made)
+		weft_http_tls_close(made);
+	return 0;
+}
+
 static int dial(weft_http_request_t *r)
 {
 	uint64_t deadline = weft__client_until(r, r->client->config.connect_time);
-	int fd;
+	weft_http_tls_t *tls = NULL;
+	int fd, error = r->url.secure ? find_tls(r->client, &tls) : 0;
 
-	if (r->url.secure)
-		return -ENOTSUP;
+	if (error)
+		return error;
 	if (!add_connection(r))
 		return -ENOMEM;
 	fd = weft_dial_until(r->url.name, r->url.port, deadline);
 	if (fd < 0)
 		return fd;
 	r->connection->stream.fd = fd;
-	return 0;
+	return tls ? weft__tls_connect(&r->connection->stream, fd, tls, r->url.name, "http/1.1", deadline) : 0;
 }
 
 /* Why a request needs a new connection: those that are idle are no better than the one that was closed. */

@@ -3,7 +3,7 @@
  * Sending requests. `out` has the bytes that stand before the next piece of a body: the head, the line of a chunk. A
  * plain socket is written to without waiting; when it is full the task waits until it is writable or readable. So an
  * answer that comes before the body was sent whole ends the call, and two sides that both write first cannot block each
- * other. A stream that encrypts is written to in pieces that wait.
+ * other. A stream that encrypts is written to in small pieces, each when the socket is writable.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -93,10 +93,12 @@ static int await_room(weft_http_request_t *r)
 	int events, error;
 
 	for (;;) {
-		if (r->final && (r->complete || area->at < area->end || area->parsed < area->filled))
+		bool unread = r->final && (r->complete || area->at < area->end || area->parsed < area->filled);
+
+		events = weft_poll_until(r->connection->stream.fd, unread ? POLLOUT : POLLIN | POLLOUT,
+					 unread ? 0 : weft__client_until(r, r->client->config.write_time));
+		if (events == -ETIMEDOUT && unread)
 			return 0;
-		events = weft_poll_until(r->connection->stream.fd, POLLIN | POLLOUT,
-					 weft__client_until(r, r->client->config.write_time));
 		if (events < 0)
 			return events;
 		if (events & (POLLOUT | POLLERR | POLLHUP)) /* the write says which error */
@@ -167,28 +169,32 @@ static ssize_t write_once(weft_http_request_t *r, const char *data, size_t lengt
 	return n;
 }
 
+/* 1: there may be more to send; 0: the server has answered; or a negative errno. `*sent`: bytes of data. */
+static ssize_t push_once(weft_http_request_t *r, const char *data, size_t length, size_t *sent)
+{
+	bool encrypts = r->connection->stream.kind;
+	size_t most = encrypts ? RECORD : WRITE_PIECE;
+	ssize_t n = encrypts ? await_room(r) : 1;
+
+	*sent = 0;
+	if (n <= 0)
+		return n;
+	n = r->write_error ? r->write_error : write_once(r, data, length < most ? length : most, sent);
+	if (n == -ETIMEDOUT && !encrypts)
+		return await_room(r);
+	return n > 0 ? 1 : write_fails(r, n ? n : -EPIPE);
+}
+
 ssize_t weft__client_push(weft_http_request_t *r, const char *data, size_t length)
 {
-	size_t done = 0, sent = 0;
+	size_t done = 0, sent;
 	ssize_t n;
-	int room;
 
 	while (r->out.length || done < length) {
-		size_t left = length - done;
-
-		n = r->write_error ? r->write_error
-				   : write_once(r, data + done, left < WRITE_PIECE ? left : WRITE_PIECE, &sent);
-		if (n > 0) {
-			done += sent;
-			continue;
-		}
-		if (n != -ETIMEDOUT || r->connection->stream.kind) {
-			n = write_fails(r, n ? n : -EPIPE);
-			return n < 0 ? n : (ssize_t)done;
-		}
-		room = await_room(r);
-		if (room <= 0)
-			return room ? room : (ssize_t)done;
+		n = push_once(r, data + done, length - done, &sent);
+		if (n <= 0)
+			return n ? n : (ssize_t)done;
+		done += sent;
 	}
 	return (ssize_t)done;
 }

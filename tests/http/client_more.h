@@ -272,6 +272,7 @@ static void wrong_use_is_refused(void)
 	weft_http_client_t *client = make_client((weft_http_client_config_t){0});
 	weft_http_request_t *r;
 	weft_http_client_t *none;
+	ssize_t n;
 	char text[10];
 
 	CHECK(weft_http_client_open(&none, &(weft_http_client_config_t){.flags = 1u << 30}) == -EINVAL);
@@ -279,7 +280,8 @@ static void wrong_use_is_refused(void)
 	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
 		CHECK(weft_http_request_open(client, methods[i], "http://h/", &r) == -EINVAL);
 	CHECK(weft_http_request_open(client, "GET", "http://h/ HTTP/1.1\r\nX: y", &r) == -EINVAL);
-	CHECK(weft_http_get(client, "https://127.0.0.1:1/", text, sizeof text, NULL) == -ENOTSUP);
+	n = weft_http_get(client, "https://127.0.0.1:1/", text, sizeof text, NULL);
+	CHECK(n == -ENOTSUP || n == -ECONNREFUSED); /* with OpenSSL or without */
 	CHECK(weft_http_get(client, "http://127.0.0.1:1/", text, sizeof text, NULL) == -ECONNREFUSED);
 	r = begin(client, "POST", "http://127.0.0.1:1/");
 	CHECK(weft_http_client_close(client) == -EBUSY);
