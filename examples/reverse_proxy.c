@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * reverse_proxy.c: answers requests by asking other servers.
+ *
+ *   ./weft run examples/reverse_proxy.c -- [PORT] URL…
+ *   ./weft run examples/reverse_proxy.c -- 8080 http://127.0.0.1:9000 http://127.0.0.1:9001
+ *
+ * Requests go to the servers in turn; one that cannot be reached is passed over. Bodies are handed on as they come, in
+ * both directions at the same time, and only as fast as the other side reads. SIGINT and SIGTERM end it when the
+ * requests that have begun are answered, or after 10 seconds.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <weft/http.h>
+#include <weft/http_client.h>
+
+enum { PIECE = 8192, FIELDS = 8192 /* bytes of a head's fields, at most */ };
+
+#define SECOND 1000000000ull
+
+static struct proxy {
+	weft_http_client_t *client;
+	weft_http_server_t *server;
+	char **urls; /* of the servers behind */
+	int count, listener;
+	_Atomic unsigned turn;
+	sigset_t signals;
+} proxy;
+
+/* ---- fields ------------------------------------------------------------------------------------------------------ */
+
+static bool is(weft_http_text_t text, const char *word)
+{
+	return text.length == strlen(word) && !strncasecmp(text.data, word, text.length);
+}
+
+/* Is it one of the words of a list with commas? */
+static bool is_listed(weft_http_text_t list, weft_http_text_t name)
+{
+	const char *at = list.data, *end = at + list.length, *stop;
+
+	for (; at && at < end; at = stop + 1) {
+		at += strspn(at, " \t");
+		for (stop = at; stop < end && *stop != ',' && *stop != ' '; stop++)
+			;
+		if ((size_t)(stop - at) == name.length && !strncasecmp(at, name.data, name.length))
+			return true;
+	}
+	return false;
+}
+
+/* RFC 9110, 7.6.1: fields of one connection. Names that are too long are dropped, too. */
+static bool is_of_connection(weft_http_text_t name, weft_http_text_t connection)
+{
+	static const char *const words[] = {"connection",	 "keep-alive", "proxy-connection", "te",    "trailer",
+					    "transfer-encoding", "upgrade",    "content-length",   "expect"};
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (is(name, words[i]))
+			return true;
+	return name.length > 255 || is_listed(connection, name);
+}
+
+static char *copy(weft_http_text_t text, char *to, size_t size)
+{
+	snprintf(to, size, "%.*s", (int)text.length, text.data ? text.data : "");
+	return to;
+}
+
+static void peer_of(const weft_http_t *http, char *text, size_t size)
+{
+	const weft_address_t *peer = weft_http_peer(http);
+	const void *in4 = &((const struct sockaddr_in *)&peer->address)->sin_addr,
+		   *in6 = &((const struct sockaddr_in6 *)&peer->address)->sin6_addr;
+
+	snprintf(text, size, "unknown");
+	if (peer->address.ss_family == AF_INET || peer->address.ss_family == AF_INET6)
+		inet_ntop(peer->address.ss_family, peer->address.ss_family == AF_INET ? in4 : in6, text,
+			  (socklen_t)size);
+}
+
+static void add_fields(weft_http_request_t *r, const weft_http_t *http)
+{
+	weft_http_text_t name, value, connection = weft_http_header(http, "Connection"),
+				      host = weft_http_header(http, "Host");
+	char n[256], v[FIELDS + 100], peer[INET6_ADDRSTRLEN + 1];
+
+	peer_of(http, peer, sizeof peer);
+	for (unsigned i = 0; weft_http_header_at(http, i, &name, &value); i++)
+		if (!is_of_connection(name, connection) && !is(name, "host") && !is(name, "x-forwarded-for"))
+			weft_http_request_add_header(r, copy(name, n, sizeof n), copy(value, v, sizeof v));
+	value = weft_http_header(http, "X-Forwarded-For");
+	snprintf(v, sizeof v, "%.*s%s%s", (int)value.length, value.data ? value.data : "", value.data ? ", " : "",
+		 peer);
+	weft_http_request_add_header(r, "X-Forwarded-For", v);
+	snprintf(v, sizeof v, strchr(peer, ':') ? "for=\"[%s]\";host=\"%.*s\"" : "for=%s;host=\"%.*s\"", peer,
+		 (int)host.length, host.data ? host.data : "");
+	weft_http_request_add_header(r, "Forwarded", v);
+	weft_http_request_add_header(r, "Via", "1.1 weft");
+}
+
+static void copy_fields(weft_http_t *http, const weft_http_request_t *r)
+{
+	weft_http_text_t name, value, connection = weft_http_response_header(r, "Connection");
+	char n[256], v[FIELDS + 1];
+
+	for (unsigned i = 0; weft_http_response_header_at(r, i, &name, &value); i++)
+		if (!is_of_connection(name, connection))
+			weft_http_add_header(http, copy(name, n, sizeof n), copy(value, v, sizeof v));
+}
+
+/* ---- an exchange ------------------------------------------------------------------------------------------------- */
+
+struct exchange {
+	weft_http_t *http;
+	weft_http_request_t *request; /* to a server behind */
+	bool begun;		      /* the response */
+	char data[PIECE];	      /* of the request's body */
+	ssize_t length;
+};
+
+static void inform(weft_http_request_t *r, int status, void *exchange)
+{
+	struct exchange *x = exchange;
+
+	copy_fields(x->http, r);
+	weft_http_inform(x->http, status); /* refuses 100: this server says that itself */
+}
+
+/* Hands on a piece of the response. Its length; 0: it is complete; or a negative errno. */
+static ssize_t give_piece(struct exchange *x)
+{
+	char data[PIECE], n[256], v[FIELDS + 1];
+	weft_http_text_t name, value;
+	int status = weft_http_response(x->request);
+	ssize_t length;
+
+	if (status < 0)
+		return status;
+	if (!x->begun) {
+		copy_fields(x->http, x->request);
+		weft_http_set_status(x->http, status);
+		if (weft_http_response_length(x->request) != WEFT_NEVER)
+			weft_http_set_length(x->http, weft_http_response_length(x->request));
+		x->begun = true;
+	}
+	length = weft_http_response_read(x->request, data, sizeof data);
+	for (unsigned i = 0; !length && weft_http_response_trailer_at(x->request, i, &name, &value); i++)
+		weft_http_add_trailer(x->http, copy(name, n, sizeof n), copy(value, v, sizeof v));
+	if (length < 0 || weft_http_write(x->http, data, (size_t)length) != length)
+		return length < 0 ? length : -EPIPE;
+	return length || weft_http_flush(x->http) < 0 ? length : 0;
+}
+
+/* doc: begin give_bodies */
+/* Hands on both bodies. If the server does not read on it may be because it answers already, and wants to be read. */
+static ssize_t give_bodies(struct exchange *x, size_t sent)
+{
+	ssize_t n = 1;
+	int error;
+
+	while (n > 0 && x->length > 0) {
+		if (sent == (size_t)x->length) {
+			x->length = weft_http_read(x->http, x->data, sizeof x->data);
+			sent = 0;
+			continue;
+		}
+		n = weft_http_request_write(x->request, x->data + sent, (size_t)x->length - sent);
+		if (n < 0)
+			return n;
+		sent += (size_t)n;
+		n = sent < (size_t)x->length ? give_piece(x) : 1;
+	}
+	while (n > 0 && x->length == 0 && (error = weft_http_request_finish(x->request)) != 0)
+		n = error == -EINPROGRESS ? give_piece(x) : error;
+	while (n > 0 && x->length == 0)
+		n = give_piece(x);
+	return n;
+}
+/* doc: end give_bodies */
+
+/* Begins the request to one server: its head, and the first piece of its body, or the response. */
+static ssize_t begin(struct exchange *x, const char *url)
+{
+	weft_http_text_t target = weft_http_target(x->http), length = weft_http_header(x->http, "Content-Length");
+	char whole[2 * FIELDS];
+	int error;
+
+	snprintf(whole, sizeof whole, "%.*s%.*s", (int)strlen(url) - (url[strlen(url) - 1] == '/'), url,
+		 (int)target.length, target.data);
+	error = weft_http_request_open(proxy.client, weft_http_method(x->http), whole, &x->request);
+	if (error)
+		return error;
+	add_fields(x->request, x->http);
+	weft_http_request_on_inform(x->request, inform, x);
+	if (x->length == 0)
+		return weft_http_response(x->request);
+	if (length.data)
+		weft_http_request_set_length(x->request, strtoull(length.data, NULL, 10));
+	return weft_http_request_write(x->request, x->data, (size_t)x->length);
+}
+
+static bool is_unreachable(ssize_t error)
+{
+	return error == -ECONNREFUSED || error == -EHOSTUNREACH || error == -ENETUNREACH || error == -ENOENT;
+}
+
+static void close_request(struct exchange *x)
+{
+	weft_http_request_close(x->request);
+	x->request = NULL;
+}
+
+/* A response that was begun cannot say any more what went wrong: its connection is closed. */
+static void fail(struct exchange *x, ssize_t error)
+{
+	if (x->begun)
+		weft_task_fail((int)error);
+	weft_http_reply(x->http, error == -ETIMEDOUT ? 504 : error == -EINVAL ? 400 : 502, NULL, NULL, 0);
+}
+
+static void forward(weft_http_t *http, void *unused)
+{
+	struct exchange x = {.http = http};
+	unsigned turn = proxy.turn++;
+	ssize_t n = -ENOENT;
+
+	(void)unused;
+	x.length = weft_http_read(http, x.data, sizeof x.data);
+	if (x.length < 0)
+		return; /* the library answers */
+	weft_defer(close_request, &x);
+	for (int i = 0; i < proxy.count; i++) {
+		n = begin(&x, proxy.urls[(turn + (unsigned)i) % (unsigned)proxy.count]);
+		if (!is_unreachable(n))
+			break;
+		close_request(&x);
+	}
+	if (n >= 0)
+		n = give_bodies(&x, x.length ? (size_t)n : 0);
+	if (n < 0 && x.length >= 0)
+		fail(&x, n);
+}
+
+/* ---- the program ------------------------------------------------------------------------------------------------- */
+
+static void *serve(void *unused)
+{
+	int error = weft_http_serve(proxy.server, proxy.listener);
+
+	if (error)
+		weft_task_fail(error);
+	return unused;
+}
+
+static void *run(void *port)
+{
+	weft_http_config_t config = {.body = UINT64_MAX, .header_bytes = FIELDS};
+	weft_http_client_config_t behind = {.flags = WEFT_HTTP_NO_REDIRECTS, .header_bytes = FIELDS};
+	int error;
+
+	proxy.listener = weft_listen("127.0.0.1", (unsigned)atoi(port), 0, 0);
+	error = proxy.listener < 0 ? proxy.listener : weft_http_open(&proxy.server, &config);
+	if (!error)
+		error = weft_http_client_open(&proxy.client, &behind);
+	if (!error)
+		error = weft_http_route(proxy.server, "* /*path", forward, NULL);
+	if (error) {
+		fprintf(stderr, "reverse_proxy: port %s: %s\n", (char *)port, strerror(-error));
+		weft_task_fail(error);
+	}
+	printf("listening at 127.0.0.1:%d\n", weft_port(proxy.listener));
+	fflush(stdout);
+	WEFT_SCOPE(scope);
+	error = weft_scope_spawn(&scope, serve, NULL);
+	if (!error)
+		weft_sigwait(&proxy.signals, NULL);
+	weft_http_stop(proxy.server, weft_now() + 10 * SECOND);
+	weft_scope_wait(&scope);
+	weft_close(proxy.listener);
+	weft_http_close(proxy.server);
+	weft_http_client_close(proxy.client);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	bool has_port = argc > 1 && !strchr(argv[1], ':');
+
+	proxy.urls = argv + 1 + has_port;
+	proxy.count = argc - 1 - has_port;
+	if (proxy.count < 1) {
+		fprintf(stderr, "usage: reverse_proxy [PORT] URL...\n");
+		return 2;
+	}
+	sigemptyset(&proxy.signals);
+	sigaddset(&proxy.signals, SIGINT);
+	sigaddset(&proxy.signals, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, &proxy.signals, NULL);
+	return weft_rt_run(NULL, run, has_port ? argv[1] : "8080", NULL) != 0;
+}
