@@ -1,102 +1,105 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * crawler.c: fetches each page of a site that it can reach from the first one, four at a time, and waits for none
- * longer than two seconds. The site is a task of the same program. One page does not exist, and one never comes.
+ * longer than two seconds.
+ *
+ *   ./weft run examples/crawler.c                          a site that is a task of the same program
+ *   ./weft run examples/crawler.c -- http://host/path [N]  another one, N pages at a time
+ *
+ * One page of the program's own site does not exist, and one never comes. Links to other hosts are not followed.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <weft/io.h>
+#include <weft/http.h>
+#include <weft/http_client.h>
 #include <weft/sync.h>
 
 #define MS 1000000ull
 
-enum { AT_ONCE = 4, PATIENCE = 2000 /* milliseconds */, PAGES = 32, PATH = 32, TEXT = 1024 };
+enum { AT_ONCE = 4, PATIENCE = 2000 /* milliseconds */, PAGES = 1000, URL = 500, TEXT = 1 << 18 };
 
-static void close_fd(int *fd)
-{
-	weft_close(*fd);
-}
-
-/* ---- the site ---------------------------------------------------------------------------------------------------- */
+/* ---- the program's own site -------------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *path, *text;
 	uint64_t takes; /* milliseconds, to make it */
 } site[] = {
-    {"/", "<a href=\"/news\"> <a href=\"/people\"> <a href=\"/slow\"> <a href=\"/gone\"> <a href=\"/map\">", 0},
-    {"/news", "<a href=\"/\"> <a href=\"/news/1\"> <a href=\"/news/2\"> <a href=\"/news/3\">", 10},
-    {"/news/1", "<a href=\"/news\"> <a href=\"/people/ann\">", 30},
+    {"/", "<a href=\"/news\"> <a href=\"people\"> <a href=\"/slow\"> <a href=\"/gone\"> <a href=\"/map\">", 0},
+    {"/news", "<a href=\"/\"> <a href=\"/news/1\"> <a href=\"news/2\"> <a href=\"news/3#end\">", 10},
+    {"/news/1", "<a href=\"../news\"> <a href=\"/people/ann\">", 30},
     {"/news/2", "<a href=\"/news\">", 20},
     {"/news/3", "<a href=\"/news\"> <a href=\"/gone\"> <a href=\"/slow\">", 5},
     {"/people", "<a href=\"/people/ann\"> <a href=\"/people/bob\">", 15},
-    {"/people/ann", "<a href=\"/people/bob\">", 10},
-    {"/people/bob", "<a href=\"/people/ann\">", 10},
+    {"/people/ann", "<a href=\"./bob\"> <a href=\"http://elsewhere.example/\">", 10},
+    {"/people/bob", "<a href=\"ann\">", 10},
     {"/map", "<a href=\"/\"> <a href=\"/news\"> <a href=\"/people\"> <a href=\"/map\">", 1},
     {"/slow", "", 3600000},
 };
 
-static void answer(int fd, const char *path)
+static void answer(weft_http_t *http, void *unused)
 {
-	char text[TEXT];
+	weft_http_text_t path = weft_http_path(http);
 	size_t i, count = sizeof site / sizeof *site;
-	int length;
 
-	for (i = 0; i < count && strcmp(site[i].path, path) != 0; i++)
-		;
+	(void)unused;
+	for (i = 0; i < count; i++)
+		if (strlen(site[i].path) == path.length && !memcmp(site[i].path, path.data, path.length))
+			break;
 	if (i < count)
 		weft_sleep(site[i].takes * MS);
-	length = snprintf(text, sizeof text, "HTTP/1.0 %s\r\n\r\n%s", i < count ? "200 OK" : "404 Not Found",
-			  i < count ? site[i].text : "");
-	(void)weft_write_all(fd, text, (size_t)length);
+	weft_http_reply(http, i < count ? 200 : 404, "text/html", i < count ? site[i].text : "",
+			i < count ? strlen(site[i].text) : 0);
 }
 
-/* Client and server of this program send requests whole, and short. */
-static void *serve(void *argument)
-{
-	char request[TEXT], path[PATH];
-	int fd = (int)(intptr_t)argument;
-	size_t length = 0;
-	ssize_t n = 1;
+struct server {
+	weft_http_server_t *server;
+	int listener;
+};
 
-	weft_defer(close_fd, &fd);
-	while (n > 0 && length < sizeof request - 1 &&
-	       (length < 4 || memcmp(request + length - 4, "\r\n\r\n", 4) != 0)) {
-		n = weft_read(fd, request + length, sizeof request - 1 - length);
-		length += n > 0 ? (size_t)n : 0;
-	}
-	request[length] = '\0';
-	if (sscanf(request, "GET %31s ", path) == 1)
-		answer(fd, path);
+static void *serve(void *server)
+{
+	const struct server *s = server;
+	int error = weft_http_serve(s->server, s->listener);
+
+	if (error)
+		weft_task_fail(error);
 	return NULL;
 }
 
-static void *serve_all(void *listener)
+static int open_server(struct server *s)
 {
-	int fd, error = 0;
+	int error = weft_http_open(&s->server, NULL);
 
-	WEFT_SCOPE(scope);
-	while (!error) {
-		fd = weft_accept(*(int *)listener, NULL, NULL, 0);
-		error = fd < 0 ? fd : weft_scope_spawn(&scope, serve, (void *)(intptr_t)fd);
-		if (error && fd >= 0)
-			weft_close(fd);
-	}
-	weft_task_fail(error);
+	if (!error)
+		error = weft_http_route(s->server, "GET /*path", answer, NULL);
+	s->listener = error ? error : weft_listen("127.0.0.1", 0, 0, 0);
+	return s->listener < 0 ? s->listener : 0;
+}
+
+static void close_server(struct server *s)
+{
+	if (s->server)
+		weft_http_stop(s->server, weft_now()); /* nobody waits for the slow page any more */
+	weft_http_close(s->server);
+	weft_close(s->listener);
 }
 
 /* ---- the crawler ------------------------------------------------------------------------------------------------- */
 
 struct page {
 	struct crawl *crawl;
-	char path[PATH], text[TEXT];
+	char url[URL], *text;
+	ssize_t size;
 	int status, links; /* of HTTP, or a negative errno */
 };
 
 struct crawl {
-	char port[8];
+	weft_http_client_t *client;
+	const char *first;
+	size_t origin;		  /* bytes of "http://host:port" in `first` */
 	struct page pages[PAGES]; /* in the order in which they were found */
-	int found, begun, active, most;
+	int at_once, found, begun, active, most;
 	weft_chan_t *fetched; /* of pages */
 };
 
@@ -104,56 +107,61 @@ struct crawl {
 /* One deadline for all of it. */
 static int fetch(struct page *p, uint64_t deadline)
 {
-	int fd = weft_dial_until("127.0.0.1", p->crawl->port, deadline), length;
-	char request[PATH + 32];
-	ssize_t n = 1, size = 0;
+	weft_http_request_t *r;
+	int error = weft_http_request_open(p->crawl->client, "GET", p->url, &r);
 
-	if (fd < 0)
-		return fd;
-	weft_defer(close_fd, &fd);
-	length = snprintf(request, sizeof request, "GET %s HTTP/1.0\r\n\r\n", p->path);
-	n = weft_write_all_until(fd, request, (size_t)length, deadline);
-	while (n > 0) {
-		n = weft_read_until(fd, p->text + size, sizeof p->text - 1 - (size_t)size, deadline);
-		size += n > 0 ? n : 0;
-	}
-	return n < 0 ? (int)n : sscanf(p->text, "HTTP/1.0 %d", &p->status) == 1 ? p->status : -EPROTO;
+	if (error)
+		return error;
+	weft_defer(weft_http_request_close, r);
+	weft_http_request_set_deadline(r, deadline);
+	p->status = weft_http_response(r);
+	if (p->status > 0)
+		p->size = weft_http_response_read_all(r, p->text, TEXT - 1);
+	return p->size < 0 ? (int)p->size : p->status;
 }
 
 static void *fetch_page(void *argument)
 {
 	struct page *p = argument;
 
-	p->status = fetch(p, weft_now() + PATIENCE * MS);
-	if (p->status < 0 && p->status != -ETIMEDOUT)
-		weft_task_fail(p->status);
+	p->text = calloc(1, TEXT);
+	p->status = p->text ? fetch(p, weft_now() + PATIENCE * MS) : -ENOMEM;
 	(void)weft_chan_send(p->crawl->fetched, &p);
 	return NULL;
 }
 /* doc: end */
 
-static void find(struct crawl *c, const char *path, size_t length)
+static bool is_of_site(const struct crawl *c, const char *url)
+{
+	return !strncmp(url, c->first, c->origin) && url[c->origin] == '/';
+}
+
+static void find(struct crawl *c, const char *url)
 {
 	int i;
 
 	for (i = 0; i < c->found; i++)
-		if (strlen(c->pages[i].path) == length && !memcmp(c->pages[i].path, path, length))
+		if (!strcmp(c->pages[i].url, url))
 			return;
-	if (c->found == PAGES || length >= PATH)
-		weft_task_fail(-EMSGSIZE);
+	if (c->found == PAGES || !is_of_site(c, url))
+		return;
 	c->pages[c->found].crawl = c;
-	memcpy(c->pages[c->found].path, path, length); /* the rest is zeros */
-	c->found++;
+	strcpy(c->pages[c->found++].url, url);
 }
 
 static void follow_links(struct crawl *c, struct page *p)
 {
-	const char *at = p->text, *end;
+	char *at = p->text, *end, url[URL];
 
-	while ((at = strstr(at, "href=\"")) && (end = strchr(at += 6, '"'))) {
-		find(c, at, (size_t)(end - at));
+	while (p->size > 0 && (at = strstr(at, "href=\"")) && (end = strchr(at += 6, '"'))) {
+		*end = '\0';
+		if (weft_http_resolve_url(p->url, at, url, sizeof url) > 0)
+			find(c, url);
 		p->links++;
+		at = end + 1;
 	}
+	free(p->text);
+	p->text = NULL;
 }
 
 /* doc: begin crawl */
@@ -164,9 +172,9 @@ static int crawl(struct crawl *c)
 	int error = 0;
 
 	WEFT_SCOPE(scope);
-	find(c, "/", 1);
+	find(c, c->first);
 	while (!error && (c->active || c->begun < c->found)) {
-		if (c->begun < c->found && c->active < AT_ONCE) {
+		if (c->begun < c->found && c->active < c->at_once) {
 			error = weft_scope_spawn(&scope, fetch_page, &c->pages[c->begun++]);
 			c->active++;
 		} else {
@@ -184,22 +192,27 @@ static int crawl(struct crawl *c)
 }
 /* doc: end */
 
-static int by_path(const void *a, const void *b)
+static int by_url(const void *a, const void *b)
 {
-	return strcmp(((const struct page *)a)->path, ((const struct page *)b)->path);
+	return strcmp(((const struct page *)a)->url, ((const struct page *)b)->url);
 }
 
 static void report(struct crawl *c)
 {
 	int i;
 
-	qsort(c->pages, (size_t)c->found, sizeof *c->pages, by_path);
+	qsort(c->pages, (size_t)c->found, sizeof *c->pages, by_url);
 	printf("%d pages, %d at a time\n", c->found, c->most);
-	for (i = 0; i < c->found; i++)
-		if (c->pages[i].status < 0)
-			printf("    %-12s out of time\n", c->pages[i].path);
+	for (i = 0; i < c->found; i++) {
+		const struct page *p = &c->pages[i];
+
+		if (p->status == -ETIMEDOUT)
+			printf("    %-12s out of time\n", p->url + c->origin);
+		else if (p->status < 0)
+			printf("    %-12s %s\n", p->url + c->origin, strerror(-p->status));
 		else
-			printf("    %-12s %d, %d links\n", c->pages[i].path, c->pages[i].status, c->pages[i].links);
+			printf("    %-12s %d, %zd bytes, %d links\n", p->url + c->origin, p->status, p->size, p->links);
+	}
 }
 
 static void free_channel(weft_chan_t **channel)
@@ -207,37 +220,67 @@ static void free_channel(weft_chan_t **channel)
 	weft_chan_free(*channel);
 }
 
+static void close_client(weft_http_client_t **client)
+{
+	weft_http_client_close(*client);
+}
+
+static int crawl_from(struct crawl *c, const char *first)
+{
+	char url[URL];
+	int error = (int)weft_http_resolve_url(first, "", url, sizeof url);
+
+	if (error < 0)
+		return error;
+	c->first = url;
+	c->origin = strcspn(strstr(url, "//") + 2, "/") + (size_t)(strstr(url, "//") + 2 - url);
+	error = weft_http_client_open(&c->client, NULL);
+	if (error)
+		return error;
+	weft_defer(close_client, &c->client);
+	c->fetched = weft_chan_make(sizeof(struct page *), (size_t)c->at_once);
+	if (!c->fetched)
+		return -ENOMEM;
+	weft_defer(free_channel, &c->fetched);
+	error = crawl(c);
+	if (!error)
+		report(c);
+	return error;
+}
+
+static int crawl_own_site(struct crawl *c)
+{
+	struct server s = {.listener = -1};
+	char url[40];
+	int error = open_server(&s);
+
+	WEFT_SCOPE(scope);
+	weft_defer(close_server, &s);
+	if (!error)
+		error = weft_scope_spawn(&scope, serve, &s);
+	snprintf(url, sizeof url, "http://127.0.0.1:%d/", weft_port(s.listener));
+	return error ? error : crawl_from(c, url);
+}
+
 static void *run(void *argument)
 {
 	struct crawl *c = argument;
-	int error, listener = weft_listen("127.0.0.1", 0, 0, 0);
+	int error = c->first ? crawl_from(c, c->first) : crawl_own_site(c);
 
-	if (listener < 0)
-		weft_task_fail(listener);
-	weft_defer(close_fd, &listener);
-	snprintf(c->port, sizeof c->port, "%d", weft_port(listener));
-	c->fetched = weft_chan_make(sizeof(struct page *), AT_ONCE);
-	if (!c->fetched)
-		weft_task_fail(-ENOMEM);
-	weft_defer(free_channel, &c->fetched);
-	WEFT_SCOPE(scope);
-	error = weft_scope_spawn(&scope, serve_all, &listener);
-	if (!error)
-		error = crawl(c);
-	/* The site waits for connections, and in vain for the page that nobody waits for any more. */
-	weft_scope_cancel(&scope, error ? error : -ECANCELED);
-	error = weft_scope_wait(&scope);
-	if (error != -ECANCELED)
+	if (error)
 		weft_task_fail(error);
-	report(c);
 	return NULL;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	static struct crawl c;
-	int error = weft_rt_run(NULL, run, &c, NULL);
+	static struct crawl c = {.at_once = AT_ONCE};
+	int error;
 
+	c.first = argc > 1 ? argv[1] : NULL;
+	if (argc > 2 && atoi(argv[2]) > 0)
+		c.at_once = atoi(argv[2]);
+	error = weft_rt_run(NULL, run, &c, NULL);
 	if (error)
 		fprintf(stderr, "crawler: %s\n", strerror(-error));
 	return error != 0;

@@ -230,13 +230,13 @@ find_compiler()
 	compiler=("$1")
 }
 
-# libweft-http.a, if a source asks for its header. Without llhttp it cannot be built, which is said, and the linker names what is missing.
+# libweft-http.a, if a source asks for one of its headers. Without llhttp it cannot be built, which is said, and the linker names what is missing.
 build_http()
 {
 	local source asks=''
 
 	for source in "${sources[@]}"; do
-		[[ ! -f $source ]] || ! grep -qs 'weft/http\.h' -- "$source" || asks=yes
+		[[ ! -f $source ]] || ! grep -qs 'weft/http[a-z_]*\.h' -- "$source" || asks=yes
 	done
 	[[ $asks ]] || return 0
 	# shellcheck source=tools/driver/packages.bash
