@@ -338,6 +338,8 @@ int weft__client_receive_head(weft_http_request_t *r, uint64_t deadline)
 static int end_of_input(weft_http_request_t *r)
 {
 	(void)llhttp_finish(&r->parser);
+	if (WEFT_CANARY(http_client_trusts_ends))
+		r->complete = true;
 	return r->complete ? 0 : -ECONNRESET;
 }
 
