@@ -167,11 +167,12 @@ typedef void weft_http_inform_t(weft_http_request_t *request, int status, void *
 WEFT_API void weft_http_request_on_inform(weft_http_request_t *request, weft_http_inform_t *inform, void *context);
 
 /**
- * Send a piece of the body; the first call connects, and sends the head. Waits while the server does not read, unless it
- * answers: then the call returns, and the caller should read the response. After that it may go on to write, with the
- * bytes that were not sent, or close the request.
+ * Send a piece of the body; the first call connects, and sends the head. Waits while the server does not read, unless
+ * the server answers: then the call returns, and the caller should read the response. After that it may go on to write,
+ * with the bytes that were not sent, or close the request.
  * @return bytes; fewer than `length`: the head of the response is here (weft_http_response does not wait), and the
- *   server does not read now; -EMSGSIZE: more than weft_http_request_set_length said; -EINVAL: a body in memory was set;
+ *   server does not read now; -EMSGSIZE: more than weft_http_request_set_length said; -EINVAL: a body in memory was
+ *   set;
  *   -EALREADY: the body is complete; -EPIPE: the server has closed the connection without a response; or as above
  */
 WEFT_API ssize_t weft_http_request_write(weft_http_request_t *request, const void *data, size_t length);

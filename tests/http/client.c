@@ -8,8 +8,8 @@
  *
  * CLIENT_ONLY=TEXT in the environment runs only the cases whose names contain the text.
  *
- * Each case has a server of its own, which is a task that knows nothing of weft/http.h. Short answers are also sent byte
- * by byte, and all in three parts, which are divided at random.
+ * Each case has a server of its own, which is a task that knows nothing of weft/http.h. Short answers are also sent
+ * byte by byte, and all in three parts, which are divided at random.
  */
 #define _GNU_SOURCE
 #include "../sched/check.h"
