@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * URLs of requests, in one form: "http://host[:port]/path[?query]", where scheme and host are in lower case, the port is
- * not the scheme's own, and the path is not empty. So two URLs have the same origin if they are equal up to `path`.
+ * URLs of requests, in one form: "http://host[:port]/path[?query]", where scheme and host are in lower case, the port
+ * is not the scheme's own, and the path is not empty. So two URLs have the same origin if they are equal up to `path`.
  */
 #ifndef HTTP_URL_H
 #define HTTP_URL_H
