@@ -61,6 +61,7 @@
 #include "internal/unseen.h"
 #include "sched/probe.h"
 #include "sched/reserve.h"
+#include "stack/policy.h"
 
 enum {
 	STREAK = 16,
@@ -641,8 +642,10 @@ static struct weft__task *look(struct weft__worker *w, bool idle)
 		take_in(w);
 	}
 	take_spawned(w);
-	if (w->rt->workers > 1)
+	if (w->rt->workers > 1) {
 		relieve(w);
+		weft__stack_share();
+	}
 	task = take_shared(&w->rt->shared);
 	if (task && idle)
 		take_share(w);

@@ -5,8 +5,9 @@
  * 64 bytes up to 4 KiB; larger frames have memory of their own.
  *
  * A block is used from its end: its record, then the frame, then room for what runs without a check. Lists are the
- * thread's, whatever thread a block comes from; what a thread leaves behind at its end the next ones take. Slabs, which
- * blocks are cut from, lie in spans of the arena.
+ * thread's, whatever thread a block comes from. Blocks that a thread leaves behind at its end, and those that workers
+ * have too many of, are in a store that all threads take from. Slabs, which blocks are cut from, lie in spans of the
+ * arena.
  */
 #define WEFT__PART_LINKED
 #define WEFT__PART_HEAP
@@ -22,11 +23,13 @@ enum {
 	LARGEST_SLAB = 32 * 1024 * 1024,
 	SMALLEST_REST = 2 * WEFT__PAGE,
 	BATCH = 16,
+	SHARE = 512, /* blocks of a size that a thread takes from the store at most */
+	KEEP = 64,   /* that a worker keeps when others need some */
 	LARGE = WEFT_BLOCK_CLASSES,
 };
 
-/* What ended threads left, and what trimming took: lists, pieces of slabs that nothing was cut from yet, blocks that
- * have no memory, and what is left of the newest span. */
+/* The store: lists that ended threads and workers gave, pieces of slabs that nothing was cut from yet, blocks that have
+ * no memory since they were trimmed, and what is left of the newest span. */
 static struct {
 	pthread_mutex_t lock;
 	struct weft__block *blocks[WEFT_BLOCK_CLASSES];
@@ -36,6 +39,7 @@ static struct {
 		char *end;
 	} *rests;
 	char *next, *end;
+	_Atomic unsigned wanted; /* how often a thread took the last blocks of a size, or found none */
 } left = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 WEFT__LOCK_OF_FILE(left.lock);
@@ -67,15 +71,38 @@ static struct weft__block *fill_hollows(size_t class)
 	return list;
 }
 
+static struct weft__block *last_of(struct weft__block *block, int most)
+{
+	while (--most && block->next)
+		block = block->next;
+	return block;
+}
+
+/* Under the lock. Up to SHARE blocks of a size; the others stay. */
+static struct weft__block *take_share(size_t class)
+{
+	struct weft__block *list = left.blocks[class], *last, *rest;
+
+	if (!list)
+		return NULL;
+	last = last_of(list, SHARE);
+	rest = last->next;
+	last->next = NULL;
+	if (rest)
+		rest->list = list->list;
+	left.blocks[class] = rest ? rest : list->list;
+	return list;
+}
+
 static struct weft__block *take_left(size_t class)
 {
 	struct weft__block *list;
 
 	lock();
-	list = left.blocks[class];
-	if (list)
-		left.blocks[class] = list->list;
-	else
+	list = take_share(class);
+	if (!left.blocks[class])
+		left.wanted++;
+	if (!list)
 		list = fill_hollows(class);
 	unlock();
 	return list;
@@ -252,6 +279,41 @@ static void give_lists(void)
 		left.blocks[class] = first;
 		unlock();
 	}
+}
+
+static void give_surplus(size_t class)
+{
+	struct weft__block *last = weft__tls_blocks[class], *surplus;
+
+	if (!last)
+		return;
+	last = last_of(last, KEEP);
+	surplus = last->next;
+	if (!surplus)
+		return;
+	last->next = NULL;
+	lock();
+	surplus->list = left.blocks[class];
+	left.blocks[class] = surplus;
+	unlock();
+}
+
+/*
+ * A coroutine that calls in one thread and returns in another one takes blocks from the list of the first thread and
+ * gives them to that of the second one. The first thread would cut new blocks for ever. So a thread that takes the last
+ * blocks of the store says that some are wanted, and each worker then gives all except KEEP of each size. To count the
+ * blocks of a list in each call and return would cost more than to walk through a part of it now and then.
+ */
+void weft__blocks_share(void)
+{
+	struct weft__thread *thread = weft__tls_thread;
+	unsigned wanted = atomic_load_explicit(&left.wanted, memory_order_relaxed);
+
+	if (!thread || thread->blocks_wanted == wanted || WEFT_CANARY(blocks_stay_where_they_are))
+		return;
+	thread->blocks_wanted = wanted;
+	for (size_t class = 0; class < WEFT_BLOCK_CLASSES; class += 1)
+		give_surplus(class);
 }
 
 void weft__blocks_detach(struct weft__thread *thread)

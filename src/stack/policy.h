@@ -357,6 +357,7 @@ struct weft__thread {
 	struct weft__chunk **system; /* its idle system stack */
 	char *slab, *slab_end;	     /* where heap frames' blocks are cut from */
 	size_t slabs;		     /* bytes of all that it had */
+	unsigned blocks_wanted;	     /* how often others had asked for blocks when it last gave some */
 	struct weft__thread *next, *previous;
 	void *alt_stack;
 	struct weft__slot *root; /* that its function runs on: see weft_thread_create */
@@ -599,6 +600,10 @@ enum weft__fault weft__linked_fault(struct weft__slot *slot, char *address);
 /* The thread ends: its system stack and free blocks. */
 WEFT__OF_LINKED void weft__linked_detach(struct weft__thread *thread);
 WEFT__OF_HEAP void weft__blocks_detach(struct weft__thread *thread);
+/* Gives the blocks that this thread has too many of to threads that need some. */
+WEFT__OF_HEAP void weft__blocks_share(void);
+/* Workers call it now and then: memory that tasks took in one thread and gave back in another one goes round. */
+WEFT_API void weft__stack_share(void);
 /* As weft__take_block and weft__give_block. Only stacks of "heap" have blocks, and these come from heap.c. */
 struct weft__block;
 WEFT__OF_HEAP struct weft__block *weft__block_take(struct weft_link *self, size_t bytes);

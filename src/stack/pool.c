@@ -830,6 +830,12 @@ size_t weft__stack_trim(struct weft_link *link, struct weft__slot *slot, char *s
 	return bytes;
 }
 
+void weft__stack_share(void)
+{
+	if (weft__blocks_share)
+		weft__blocks_share();
+}
+
 size_t weft_stack_trim(void)
 {
 	size_t bytes = trim_slots();

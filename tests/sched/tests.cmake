@@ -290,3 +290,10 @@ sched_canary(channel_loses_items sync "t.count == 1000" simulate 10 channels)
 sched_canary(simulator_has_no_choice bugs "aba: not found" aba 100)
 weft_program(one_choice gcc SOURCES catalogue.c CANARY simulator_has_no_choice)
 weft_test(canary.one_choice COMMAND @one_choice.gcc find 20 1 FAILS SAYS "check_then_act +.  21 ")
+
+# Frames on the heap, whose blocks change the thread.
+weft_linked(flow segmented gcc SOURCES flow.c FLAGS -O2)
+weft_test(flow COMMAND @flow.segmented.gcc ON heap segmented)
+weft_linked_object(flowing segmented gcc flow.c -O2)
+weft_program(blocks_stay_where_they_are gcc OBJECTS ${flowing} CANARY blocks_stay_where_they_are)
+weft_test(canary.blocks_stay_where_they_are COMMAND @blocks_stay_where_they_are.gcc ON heap FAILS SAYS "before < MOST")
