@@ -30,8 +30,9 @@ from pathlib import Path  # noqa: E402
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from weftlab import compare, describe, findings, machine, measure, peers, schema, table, targets  # noqa: E402
+from weftlab import compare, continuous, describe, findings, load_report, machine, measure, peers, schema, table, targets  # noqa: E402
 from weftlab.build import Builder, find_tool  # noqa: E402
+from weftlab.journal import Busy  # noqa: E402
 
 
 class Stop(Exception):
@@ -51,6 +52,13 @@ def _changes(text):
         return {name: int(value) for name, value in (pair.split("=") for pair in _list(text))}
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"'{text}' is not NAME=NUMBER[,NAME=NUMBER…]") from error
+
+
+def _time(text):
+    try:
+        return continuous.seconds_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _narrow(prog):
@@ -73,6 +81,10 @@ def arguments(argv):
                              "that ask for none (commit:1M)")
     parser.add_argument("--set", metavar="NAME=N,…", type=_changes, default={},
                         help="other numbers for parameters of the cases, such as mb=1024: then contenders' answers are compared with each other")
+    parser.add_argument("--for", dest="seconds", metavar="TIME", type=_time,
+                        help="how long experiment A6 loads its servers: 60s (the default), 15m, 1h, 24h; when the same command is given "
+                             "after an interruption, it continues")
+    parser.add_argument("--again", action="store_true", help="A6: begin anew, do not continue")
     parser.add_argument("--tables", action="store_true",
                         help="print all figures, which the report has; few cases are printed anyway")
     parser.add_argument("--targets", action="store_true",
@@ -170,10 +182,10 @@ def _columns():
 # ---- what to run -----------------------------------------------------------------------------------------------
 
 
-def select(experiments, only):
-    """The experiments and cases asked for, by id, in any case of letters."""
+def select(experiments, only, unasked):
+    """The experiments and cases asked for, by id, in any case of letters. If none are, all; those of continuous load if `unasked`."""
     if not only:
-        return experiments
+        return [e for e in experiments if unasked or not e.continuous]
     wanted = {w.lower(): w for w in only}
     for e in experiments:
         if e.id.lower() in wanted:
@@ -293,10 +305,13 @@ def point_latest(folder):
 def run(options, source):
     progress = Progress()
     folders = [HERE / "descriptions", *options.descriptions]
-    experiments = select(describe.load(folders, options.size, options.policy, options.set), options.only)
+    experiments = select(describe.load(folders, options.size, options.policy, options.set), options.only, options.list)
     unknown = set(options.set) - {name for e in experiments for c in e.cases for name in c.params}
     if unknown:
         raise Stop(f"--set: no case that is chosen has a parameter '{sorted(unknown)[0]}'")
+    under_load = [e for e in experiments if e.continuous]
+    if (options.seconds or options.again) and not under_load:
+        raise Stop("--for and --again are for continuous load: add --only A6")
     if options.list:
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         list_all(experiments, options.known)
@@ -334,20 +349,41 @@ def run(options, source):
         "peers": [c.as_dict() for c in checkouts], "targets": [], "experiments": [],
     }
     laboratory = measure.Laboratory(binaries, unable, measure.Plan.of(options.size), progress, findings.cases(_findings()))
+    loads = [_load(e, binaries, unable, options, source, progress) for e in under_load]
     progress.phase = progress.BUILDING, 1
     try:
-        laboratory.run(experiments, _unsure(results) if options.targets else None)
+        laboratory.run([e for e in experiments if not e.continuous], _unsure(results) if options.targets else None)
+        for load in loads:
+            load.run()
         results["complete"] = True
     except KeyboardInterrupt:
         progress.clear()
-        print("interrupted: keeping what was measured", file=sys.stderr)
+        print(f"interrupted: keeping what was measured{'; the same command continues the load' if loads else ''}", file=sys.stderr)
     progress.clear()
-    results["experiments"] = laboratory.entries()
+    order = {e.id: e.order for e in experiments}
+    results["experiments"] = sorted(laboratory.entries() + [load.entry() for load in loads], key=lambda entry: order[entry["id"]])
     results["skipped"] += laboratory.lacking
     results["seconds"] = round(time.monotonic() - progress.began, 1)
     results["load"].update(after=machine.load(), others=laboratory.others())
-    results["checks"] = laboratory.checks()
-    return finish(results, out, options, old)
+    results["checks"] = measure.checks(results["experiments"])
+    code = finish(results, out, options, old)
+    for load in loads if results["complete"] else []:
+        load.finish(out)
+    return code
+
+
+def _load(experiment, binaries, unable, options, source, progress):
+    """Continuous load, of which an earlier command may have done a part."""
+    seconds = options.seconds or continuous.SECONDS[options.size]
+    try:
+        load = continuous.Load(experiment, binaries, unable, seconds, source / "build" / "lab" / "load", progress)
+    except Busy as error:
+        raise Stop(f"another lab does the same now: {error}") from error
+    remark = load.begin(options.again)
+    if remark:
+        progress.clear()
+        print(f"lab: {experiment.id}: {remark}", file=sys.stderr)
+    return load
 
 
 def _say_unusable(checkouts, progress):
@@ -432,14 +468,14 @@ def say(results, options):
     table.print_failures(results)
     text = io.StringIO()
     for entry in results["experiments"]:
-        table.print_experiment(entry, text)
+        _print_experiment(entry, text)
     short = text.getvalue().count("\n") <= FEW
     if not short or options.tables:
         table.print_findings(findings.of(_findings(), results["experiments"], results["size"]), findings.beside(results),
                              findings.footnote(results))
     if options.tables or short:
         for entry in results["experiments"]:
-            table.print_experiment(entry)
+            _print_experiment(entry)
     if results["targets"]:
         table.print_targets(results["targets"])
     if results["skipped"]:
@@ -447,6 +483,12 @@ def say(results, options):
         table.print_skipped(results["skipped"])
     if not short and not options.tables:
         print("\nAll figures, plots, and the command for each are in the report; --tables prints the figures, --only picks some.")
+
+
+def _print_experiment(entry, out=sys.stdout):
+    table.print_experiment(entry, out)
+    if entry.get("load"):
+        load_report.print_load(entry["load"], out)
 
 
 def main(argv):

@@ -30,7 +30,7 @@ INHERITED = ("program", "peer", "contenders", "policies", "baseline", "unit", "f
 CASE_KEYS = set(INHERITED) | {"id", "name", "title", "about", "expect", "needs_memory", "policy_memory",
                                "rounds", "sizes", "x"} | set(SIZES)
 EXPERIMENT_KEYS = set(INHERITED) | {"id", "order", "title", "source", "about", "case", "contender", "plot", "x",
-                                    "x_title"}
+                                    "x_title", "continuous"}
 CONTENDER_KEYS = {"title", "kind", "program", "args", "defines", "libraries", "get", "policies", "instrumentation", "env", "posix",
                   "activities", "flags", "http", "llhttp", "tool"}
 
@@ -110,6 +110,7 @@ class Experiment:
     plot: str
     x_title: str
     cases: list
+    continuous: bool = False  # load for hours (continuous.py): runs only if it is named
 
 
 def load(folders, size, policies, changes=None):
@@ -166,7 +167,7 @@ def _experiment(path, known, size, policies, changes):
                  for c in text["case"]]
         return Experiment(text["id"], text.get("order", 1000), text["title"], text["source"],
                           " ".join(text["about"].split()), text.get("plot", "dots"), text.get("x_title", ""),
-                          [c for c in cases if c])
+                          [c for c in cases if c], bool(text.get("continuous")))
     except KeyError as error:
         raise DescriptionError(f"{path}: {error} is missing") from error
 

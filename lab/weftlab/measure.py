@@ -55,6 +55,12 @@ class Unable(Failed):
     """Nothing is wrong with the program: this system cannot run it."""
 
 
+def environment(contender):
+    """The environment of its programs."""
+    policy = {"WEFT_STACK": contender.stack or contender.policy} if contender.policy else {}
+    return {**os.environ, **contender.env, **policy}
+
+
 def run_once(binary, contender, params, timeout, helper=None, whole=False):
     """One process; its figures as a dict. `whole`: its time is that of the process, from start to end, as its parent sees it."""
     params = {**params, **contender.params}
@@ -64,11 +70,8 @@ def run_once(binary, contender, params, timeout, helper=None, whole=False):
         command = [*contender.runner, str(binary), *(f"{k}={v}" for k, v in params.items()), *contender.args]
     command += [f"helper={helper}"] if helper else []
     began, busy, own = time.monotonic(), machine.busy(), _cpu_of_programs()
-    env = {**os.environ, **contender.env}
-    if contender.policy:
-        env["WEFT_STACK"] = contender.stack or contender.policy
     try:
-        run = subprocess.run(command, env=env, capture_output=True, text=True, timeout=timeout)
+        run = subprocess.run(command, env=environment(contender), capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired as error:
         raise Failed(f"no answer after {timeout:.0f} s") from error
     except OSError as error:
@@ -273,7 +276,7 @@ class Laboratory:
             e = s.experiment
             entry = entries.setdefault(e.id, {"id": e.id, "title": e.title, "source": e.source, "about": e.about,
                                               "plot": e.plot, "x_title": e.x_title, "cases": []})
-            entry["cases"].append(_entry(s, pair))
+            entry["cases"].append(entry_of(s.case, [r.as_dict(s.case) for r in s.rows], pair))
         return list(entries.values())
 
     def others(self):
@@ -281,12 +284,6 @@ class Laboratory:
         shares = [(sample["others"], sample["wall"]) for s in self.series for r in s.rows for sample in r.samples]
         time_in_all = sum(wall for _, wall in shares)
         return round(sum(share * wall for share, wall in shares) / time_in_all, 2) if time_in_all else None
-
-    def checks(self):
-        """How many answers are right, how many are not."""
-        rows = [r for s in self.series if s.rounds or not s.alive() for r in s.rows]
-        return {"passed": sum(r.status == "ok" for r in rows),
-                "failed": sum(r.status in ("wrong", "broken") for r in rows)}
 
     # ---- a round ------------------------------------------------------------------------------------------------
 
@@ -410,12 +407,17 @@ class Laboratory:
                 row.fail("wrong", f"{row.result}, expected {own}")
 
 
+def checks(entries):
+    """How many answers are right, how many are not."""
+    statuses = [row["status"] for e in entries for case in e["cases"] for row in case["rows"]]
+    return {"passed": statuses.count("ok"), "failed": statuses.count("wrong") + statuses.count("broken")}
+
+
 # ---- what results.json says of a case --------------------------------------------------------------------------------
 
 
-def _entry(series, pair):
-    case = series.case
-    rows = [r.as_dict(case) for r in series.rows]
+def entry_of(case, rows, pair):
+    """`pair`: ns of the hand-written pair here, or None."""
     measured = [r for r in rows if r["stats"]]
     base = next((r for r in measured if r["contender"] == case.baseline), measured[0] if measured else None)
     for r in measured:

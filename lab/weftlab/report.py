@@ -11,7 +11,7 @@ from pathlib import Path
 
 import jinja2
 
-from . import choice, describe, findings, plot, table
+from . import choice, describe, findings, load_plot, load_report, plot, table
 
 HERE = Path(__file__).resolve().parent.parent / "report"
 
@@ -35,6 +35,7 @@ def write(results, path):
         plots=_plots(results["experiments"]),
         glance=plot.glance(results),
         raw="data:application/json;base64," + base64.b64encode(raw).decode(),
+        load=load_report,
         samples=_samples,
         to_base=table.to_base,
         measure_of=table.measure_of,
@@ -53,7 +54,11 @@ def _plots(experiments):
     """On all processors: this is what a report takes its time for. Ctrl-C is for this process to tell of."""
     with ProcessPoolExecutor(os.cpu_count(), mp_context=multiprocessing.get_context("fork"),
                              initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
-        return dict(zip([e["id"] for e in experiments], pool.map(plot.experiment, experiments)))
+        return dict(zip([e["id"] for e in experiments], pool.map(_plot, experiments)))
+
+
+def _plot(entry):
+    return load_plot.picture(entry["load"], entry["id"]) if entry.get("load") else plot.experiment(entry)
 
 
 def _counts(targets):
