@@ -861,7 +861,7 @@ def library(env):
     """The library as `./weft lab` builds it; and what the lab says of itself."""
     check("the library builds", not build_library() and "see the log")
     run = lab(env, "--list")
-    check("--list names every experiment", run.returncode or [e for e in EXPERIMENTS if e not in run.stdout])
+    check("--list names every experiment", run.returncode or [e for e in EXPERIMENTS | {"A6"} if f"\n{e} " not in f"\n{run.stdout}"])
     none = WORK / "no-cmake"
     none.mkdir(exist_ok=True)
     (none / "cmake").write_text("#!/bin/sh\nexit 1\n")
