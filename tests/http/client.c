@@ -4,6 +4,7 @@
  * closed connections, bodies that are streamed, cancellation, URLs.
  *
  *   client [SEED]            over real sockets, by the back end that WEFT_IO names
+ *   client tls               bodies by TLS; openssl makes the certificate
  *   client simulated SEEDS   in so many simulated worlds; `client simulated FIRST+SEEDS` begins at another seed
  *
  * CLIENT_ONLY=TEXT in the environment runs only the cases whose names contain the text.
@@ -697,6 +698,8 @@ int main(int argc, char **argv)
 	run.only = getenv("CLIENT_ONLY");
 	run.simulated = argc > 1 && !strcmp(argv[1], "simulated");
 	run.factor = run.simulated ? 100 : 1;
+	if (argc > 1 && !strcmp(argv[1], "tls"))
+		return weft_rt_run(NULL, secure, NULL, NULL) != 0;
 	if (argc > 1 + run.simulated) {
 		count = strtoull(argv[1 + run.simulated], &end, 10);
 		if (!run.simulated || *end == '+') {

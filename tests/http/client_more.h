@@ -550,6 +550,7 @@ static void count(weft_http_t *http, void *context)
 
 struct ours {
 	weft_http_server_t *server;
+	weft_http_tls_t *tls; /* NULL: plain connections */
 	int listener;
 	char url[60];
 };
@@ -558,7 +559,8 @@ static void *serve_ours(void *ours)
 {
 	struct ours *o = ours;
 
-	CHECK(!weft_http_serve(o->server, o->listener));
+	CHECK(
+	    !(o->tls ? weft_http_serve_tls(o->server, o->listener, o->tls) : weft_http_serve(o->server, o->listener)));
 	return NULL;
 }
 
@@ -573,7 +575,7 @@ static void start_ours(struct ours *o, weft_scope_t *scope)
 	      !weft_http_route(o->server, "* /count", count, NULL));
 	o->listener = weft_listen("127.0.0.1", 0, 0, 0);
 	CHECK(o->listener >= 0);
-	snprintf(o->url, sizeof o->url, "http://127.0.0.1:%d", weft_port(o->listener));
+	snprintf(o->url, sizeof o->url, "http%s://127.0.0.1:%d", o->tls ? "s" : "", weft_port(o->listener));
 	CHECK(!weft_scope_spawn(scope, serve_ours, o));
 }
 
@@ -661,12 +663,12 @@ static void one_task_sends_and_receives(weft_http_client_t *client, const struct
 	weft_http_request_close(r);
 }
 
-static void bodies_are_streamed(void)
+static void bodies_are_streamed(weft_http_tls_t *server_tls, weft_http_tls_t *client_tls)
 {
-	weft_http_client_t *client = make_client((weft_http_client_config_t){0});
+	weft_http_client_t *client = make_client((weft_http_client_config_t){.tls = client_tls});
 	weft_http_client_stats_t stats;
 	weft_scope_t server;
-	struct ours o;
+	struct ours o = {.tls = server_tls};
 
 	weft_scope_open(&server, WEFT_NEVER);
 	start_ours(&o, &server);
@@ -884,6 +886,49 @@ static void threads_share_a_client(void)
 	weft_close(s.listener);
 }
 
+/* ---- TLS --------------------------------------------------------------------------------------------------------- */
+
+/* The default client trusts the authorities of the system, to which this server's is unknown. */
+static void a_certificate_is_not_trusted(weft_http_tls_t *server_tls)
+{
+	weft_http_client_t *client = make_client((weft_http_client_config_t){0});
+	weft_http_client_stats_t stats;
+	struct ours o = {.tls = server_tls};
+	weft_scope_t server;
+	char text[10];
+
+	weft_scope_open(&server, WEFT_NEVER);
+	start_ours(&o, &server);
+	CHECK(weft_http_get(client, o.url, text, sizeof text, NULL) == -EKEYREJECTED);
+	weft_http_client_stats(client, &stats);
+	CHECK(!stats.open && !weft_http_client_close(client));
+	stop_ours(&o, &server);
+}
+
+static void *secure(void *pass)
+{
+	char directory[] = "/tmp/weft-client-XXXXXX", command[400], certificate[64], key[64];
+	weft_http_tls_t *server_tls, *client_tls;
+
+	CHECK(mkdtemp(directory));
+	snprintf(certificate, sizeof certificate, "%s/certificate", directory);
+	snprintf(key, sizeof key, "%s/key", directory);
+	snprintf(command, sizeof command,
+		 "openssl req -x509 -newkey ed25519 -nodes -days 3650 -subj /CN=h -addext subjectAltName=IP:127.0.0.1 "
+		 "-keyout %s -out %s 2>/dev/null",
+		 key, certificate);
+	CHECK(!system(command));
+	CHECK(!weft_http_tls_open(&server_tls, certificate, key, NULL));
+	CHECK(!weft_http_tls_client_open(&client_tls, certificate, NULL));
+	CHECK(!unlink(certificate) && !unlink(key) && !rmdir(directory));
+	bodies_are_streamed(server_tls, client_tls);
+	a_certificate_is_not_trusted(server_tls);
+	weft_http_tls_close(server_tls);
+	weft_http_tls_close(client_tls);
+	puts("ok - TLS");
+	return pass;
+}
+
 static void more(void)
 {
 	urls_are_resolved();
@@ -898,7 +943,7 @@ static void more(void)
 	requests_are_repeated("BREW", false);
 	there_is_one_second_attempt();
 	the_newest_connection_is_taken();
-	bodies_are_streamed();
+	bodies_are_streamed(NULL, NULL);
 	answers_are_early();
 	a_wait_is_cancelled(never_answer, waits_in_vain);
 	a_wait_is_cancelled(half_an_answer, waits_in_vain);
