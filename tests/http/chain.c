@@ -93,6 +93,27 @@ struct proxy {
 	char url[60], port[8];
 };
 
+/* A check that fails must not leave proxies behind. */
+static volatile pid_t started[3];
+
+static void end_proxies(int signal_number)
+{
+	for (int i = 0; i < 3; i++)
+		if (started[i] > 0)
+			kill(started[i], SIGKILL);
+	signal(signal_number, SIG_DFL);
+	raise(signal_number);
+}
+
+static void note(pid_t process, pid_t other)
+{
+	for (int i = 0; i < 3; i++)
+		if (started[i] == other) {
+			started[i] = process;
+			return;
+		}
+}
+
 /* False: it has ended, because the address is still in use. */
 static bool try_start(struct proxy *p, const char *first, const char *second)
 {
@@ -103,14 +124,18 @@ static bool try_start(struct proxy *p, const char *first, const char *second)
 
 	CHECK(!weft_pipe(out));
 	p->process = weft_spawn_process((char **)(uintptr_t)words, NULL, (const int[3]){-1, out[1], -1});
-	CHECK(p->process > 0 && !weft_close(out[1]));
+	CHECK(p->process > 0);
+	note(p->process, 0);
+	CHECK(!weft_close(out[1]));
 	while (length < sizeof line - 1 && weft_read(out[0], line + length, 1) == 1 && line[length] != '\n')
 		length++;
 	line[length] = '\0';
 	CHECK(!weft_close(out[0]));
 	port = strrchr(line, ':');
-	if (!port)
+	if (!port) {
+		note(0, p->process);
 		return weft_waitpid(p->process, NULL), false;
+	}
 	snprintf(p->port, sizeof p->port, "%.7s", port + 1);
 	snprintf(p->url, sizeof p->url, "http://127.0.0.1:%s/", p->port);
 	return true;
@@ -131,6 +156,7 @@ static void stop(struct proxy *p, int signal)
 {
 	int status;
 
+	note(0, p->process);
 	CHECK(!weft_kill_process(p->process, signal));
 	CHECK(weft_waitpid(p->process, &status) == p->process);
 	CHECK(signal == SIGKILL ? WIFSIGNALED(status) : WIFEXITED(status) && !WEXITSTATUS(status));
@@ -379,6 +405,8 @@ int main(int argc, char **argv)
 	void *result = NULL;
 
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGABRT, end_proxies);
+	signal(SIGTERM, end_proxies);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	CHECK(argc > 1);
 	run.program = argv[1];
