@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft/http.h: an HTTP/1.1 server. Each connection has a task, and a handler is an ordinary function of that task.
+ * weft/http.h: a server for HTTP/1.1 and HTTP/2. Each connection has a task, in HTTP/2 each request too, and a handler
+ * is an ordinary function of that task.
  *
  *   static void hello(weft_http_t *http, void *context)
  *   {
@@ -31,7 +32,10 @@
  *     LF, folded lines, several or malformed lengths, Transfer-Encoding beside Content-Length or in HTTP/1.0.
  *  7. TLS 1.2 and 1.3 by OpenSSL 3, which is opened when a program makes the first weft_http_tls_t. OpenSSL encrypts
  *     memory; its bytes go through weft/io.h, so deadlines, cancellation and simulations are the same with TLS.
- *  8. Not in this library yet: HTTP/2, WebSocket. An Upgrade header is ignored, as RFC 9110 allows.
+ *  8. A connection that begins with the preface of HTTP/2, or that chose it by TLS (ALPN), is served by nghttp2, which
+ *     is opened at run time. Handlers are the same for both versions. Streams that are answered together are sent by one write; a stream's window is given
+ *     back when the handler has read the data; a stream that is reset, or whose handler fails, ends no other.
+ *  9. Not in this library yet: WebSocket. An Upgrade header is ignored, as RFC 9110 allows.
  * To reach: requests per second of CPU time in 0.90 of a raw epoll loop with the same parser, and 5.5 KB per idle
  * connection with contiguous stacks.
  *
@@ -59,7 +63,8 @@ typedef struct weft_http_tls weft_http_tls_t;
 
 /**
  * Answers a request. The response is complete when the handler returns; without one, the answer is 500.
- * A handler that ends its task (weft_task_fail) closes its connection. Other connections are not affected.
+ * A handler that ends its task (weft_task_fail) closes its connection, in HTTP/2 it resets its stream. Others are not
+ * affected. Handlers of one connection of HTTP/2 run at the same time.
  */
 typedef void weft_http_handler_t(weft_http_t *http, void *context);
 
@@ -75,7 +80,7 @@ typedef struct weft_http_text {
 typedef struct weft_http_entry {
 	weft_http_text_t method, target; /**< as they came; empty if the request could not be parsed */
 	const weft_address_t *peer;
-	unsigned version;	     /**< 10 or 11 */
+	unsigned version;	     /**< 10, 11 or 20 */
 	int status;		     /**< 0: the connection was lost before a response began */
 	uint64_t received, sent;     /**< bytes of the bodies */
 	uint64_t begun, nanoseconds; /**< weft_now() when the head was complete; how long the answer took */
@@ -89,6 +94,7 @@ typedef struct weft_http_config {
 	size_t header_bytes;   /**< bytes of all header fields [16 KiB]; more: 431 */
 	unsigned headers;      /**< how many fields [100]; more: 431 */
 	uint64_t body;	       /**< bytes of a request's body [1 MiB]; more: 413 */
+	unsigned streams;      /**< HTTP/2: requests of a connection at one time [100]; more are refused */
 	unsigned connections;  /**< open at one time [as many as descriptors allow]; more wait to be accepted */
 	uint64_t header_time;  /**< from a request's first byte to the end of its head [10 s]; late: 408 */
 	uint64_t body_time;    /**< between two pieces of a body [10 s]; late: 408 */
@@ -154,7 +160,7 @@ WEFT_API void weft_http_serve_connection(weft_http_server_t *server, int fd);
 
 /**
  * Stop: no connection is accepted any more, idle ones are closed, and requests that have begun are answered, with
- * "Connection: close". After the deadline (of weft_now()) what is left is cancelled: waits of handlers return
+ * "Connection: close"; a client of HTTP/2 gets GOAWAY twice. After the deadline (of weft_now()) what is left is cancelled: waits of handlers return
  * -ECANCELED. Returns when no connection is left. By any task; several calls are allowed.
  * @return 0: all were answered; -ETIMEDOUT: some were cancelled
  */
@@ -234,7 +240,7 @@ WEFT_API bool weft_http_header_at(const weft_http_t *http, unsigned index, weft_
 				  weft_http_text_t *value);
 /** A trailer field by its name, after weft_http_read has returned 0. */
 WEFT_API weft_http_text_t weft_http_trailer(const weft_http_t *http, const char *name);
-/** 10 or 11. */
+/** 10, 11 or 20. */
 WEFT_API unsigned weft_http_version(const weft_http_t *http);
 WEFT_API const weft_address_t *weft_http_peer(const weft_http_t *http);
 /** True: the request came by TLS. */
@@ -243,7 +249,7 @@ WEFT_API bool weft_http_is_secure(const weft_http_t *http);
 /**
  * Read the body. Waits for data; sends "100 Continue" first if the client asked for it.
  * @return bytes; 0: the end; -EFBIG: longer than the limit (413 is the answer unless the handler replies otherwise);
- *   -EBADMSG: malformed (400); -ETIMEDOUT (408); -ECONNRESET: the client left; -ECANCELED
+ *   -EBADMSG: malformed (400); -ETIMEDOUT (408); -ECONNRESET: the client left, or reset the stream; -ECANCELED
  */
 WEFT_API ssize_t weft_http_read(weft_http_t *http, void *data, size_t length);
 /** The whole body, if it fits. @return its length; -EMSGSIZE: it does not fit, `length` bytes were read; or as
@@ -264,7 +270,8 @@ WEFT_API int weft_http_reply(weft_http_t *http, int status, const char *type, co
 /** The status of a response that weft_http_write begins [200]. @return 0; -EALREADY; -EINVAL */
 WEFT_API int weft_http_set_status(weft_http_t *http, int status);
 /**
- * Add a header field. Content-Length, Transfer-Encoding, Connection and Date are the library's.
+ * Add a header field. Content-Length, Transfer-Encoding, Connection and Date are the library's. HTTP/2 leaves out
+ * Keep-Alive, Proxy-Connection and Upgrade, which that version does not have.
  * @return 0; -EALREADY: the response has begun; -EINVAL: no token as its name, control characters in its value, or one
  *   of the library's; -ENOMEM
  */
@@ -283,13 +290,13 @@ WEFT_API ssize_t weft_http_printf(weft_http_t *http, const char *format, ...) __
 /** Send what has been written. Begins the response. @return 0 or as weft_http_reply */
 WEFT_API int weft_http_flush(weft_http_t *http);
 /**
- * A part of a file as the rest of the body, by sendfile.
+ * A part of a file as the rest of the body, by sendfile where the connection allows that.
  * @param fd  stays the caller's
  * @return 0; -EALREADY: chunks have begun; -EMSGSIZE: more than weft_http_set_length said; -EIO: the file is shorter;
  *   or as weft_http_reply
  */
 WEFT_API int weft_http_send_file(weft_http_t *http, int fd, uint64_t offset, uint64_t length);
-/** A trailer field, behind a body that is sent in chunks; ignored if the body is not.
+/** A trailer field, behind a body that is sent in chunks, or by HTTP/2; ignored if the body is not.
  * @return as weft_http_add_header */
 WEFT_API int weft_http_add_trailer(weft_http_t *http, const char *name, const char *value);
 /**
@@ -303,7 +310,7 @@ WEFT_API int weft_http_inform(weft_http_t *http, int status);
  * @return 0; -EINVAL: a line break in `event` or `id`; or as weft_http_reply
  */
 WEFT_API int weft_http_event(weft_http_t *http, const char *event, const char *id, const char *data);
-/** Close the connection after this response. */
+/** Close the connection after this response. HTTP/2: when all requests that the client has sent are answered. */
 WEFT_API void weft_http_set_close(weft_http_t *http);
 /** "Not Found"; "" if the status has no name. */
 WEFT_API const char *weft_http_status_text(int status);

@@ -86,8 +86,24 @@ struct buffers {
 
 enum framing { UNFRAMED, BY_LENGTH, BY_CHUNKS, BY_CLOSE };
 
+/* The functions in which HTTP/1.1 (response.c) and HTTP/2 (h2_stream.c) differ. Results: 0, or a negative errno. */
+struct protocol {
+	unsigned version; /* 10 or 20; the parser's http_minor is added */
+	/* Decodes body data, and waits for them. Called when the handler has all that were decoded. */
+	int (*more_body)(weft_http_t *x);
+	/* Begins the response: its status and fields are complete, its framing may still change. */
+	int (*begin)(weft_http_t *x);
+	/* Sends the body's data in `out`, and a piece that it does not hold. */
+	int (*push)(weft_http_t *x, const char *data, size_t length);
+	int (*push_file)(weft_http_t *x, int fd, uint64_t offset, uint64_t length);
+	int (*inform)(weft_http_t *x, int status);
+	/* Ends a response that has begun. */
+	void (*complete)(weft_http_t *x);
+};
+
 struct weft_http {
 	weft_http_server_t *server;
+	const struct protocol *protocol;
 	struct buffers *b; /* NULL: between two requests */
 	char *in;	   /* the receive buffer then, of IN_SIZE, or NULL; else b->in is */
 	struct weft_http *previous, *next;
@@ -96,6 +112,9 @@ struct weft_http {
 	bool keep;	   /* the connection goes on after this exchange */
 	bool simulated;	   /* weft_io_backend() is */
 	bool lost;	   /* nothing can be written any more */
+	bool served;	   /* a request was read: what follows is no preface of HTTP/2 */
+	bool preface;	   /* the preface of HTTP/2 was read, and is in `b` */
+	struct h2 *h2;	   /* a connection of HTTP/2; under the server's lock */
 
 	/* The request. */
 	bool began, head_done, complete, chunked, expects;
@@ -146,6 +165,13 @@ struct weft_http_server {
 };
 
 /* request.c */
+int weft__http_more_body(weft_http_t *x);
+/* A new field. NULL: there are too many, or no memory. */
+struct field *weft__http_add_field(weft_http_t *x);
+/* Frees all but b->in. */
+void weft__http_free_buffers(struct buffers *b);
+/* A name, an IPv4 address, or "[…]", and perhaps a port. An empty one is allowed. */
+bool weft__is_host(weft_http_text_t host);
 void weft__http_parser_init(llhttp_t *parser);
 /* Reads until a head is complete: 1; 0: the connection has ended, x->failed says how to answer. */
 int weft__http_read_head(weft_http_t *x);
@@ -169,18 +195,52 @@ static inline bool weft__http_has_begun(const weft_http_t *x)
 {
 	return x->framing != UNFRAMED;
 }
+extern const struct protocol weft__http1;
 void weft__http_answer(weft_http_t *x, int status);
+static inline bool weft__http_has_body(int status)
+{
+	return status >= 200 && status != 204 && status != 304;
+}
+/* True: the body is only counted. */
+static inline bool weft__http_is_silent(const weft_http_t *x)
+{
+	return x->head_only || !weft__http_has_body(x->status);
+}
+/* Nothing can be sent any more. @return the error; -EPIPE if it is none */
+int weft__http_lose(weft_http_t *x, ssize_t error);
+/* The value of Server-Timing: TIMING_MOST bytes at most. @return its end */
+enum { TIMING_MOST = 40 };
+char *weft__http_put_timing(char *to, const weft_http_t *x);
+char *weft__http_put_number(char *to, uint64_t number);
 /* Completes the response after the handler. */
 void weft__http_finish(weft_http_t *x);
 /* Sends what is buffered. 0, or a negative errno, and the connection is lost. */
 int weft__http_send(weft_http_t *x);
 /* The same while a response is being written: its framing is decided by that. */
 int weft__http_flush_all(weft_http_t *x);
-/* False: no memory, and nothing is added. */
+/* False: no memory, and nothing is added. Reserved room is where the next text will be added. */
+bool weft__text_reserve(struct text *t, size_t more);
 bool weft__text_add(struct text *t, const char *data, size_t length);
 void weft__text_free(struct text *t);
 
+/* server.c */
+/* Completes the response after the handler, counts and logs it. */
+void weft__http_complete(weft_http_t *x);
+void weft__http_note_begin(weft_http_t *x);
+void weft__http_lock(weft_http_server_t *server);
+void weft__http_unlock(weft_http_server_t *server);
+
+/* h2.c */
+/* True: nghttp2 is here. May suspend. */
+bool weft__h2_is_available(void);
+/* Serves HTTP/2 on a connection, which may have received data (x->b). Returns when it has ended. */
+void weft__h2_serve(weft_http_t *x);
+/* Asks the client for no more requests; the connection ends when those that it sent are answered. */
+void weft__h2_stop(struct h2 *h2);
+
 /* route.c */
+/* A method's number of llhttp, ANY_METHOD for "*", or -EINVAL. */
+int weft__http_method_of(const char *name, size_t length);
 struct route {
 	struct route *next;
 	weft_http_handler_t *handler;

@@ -24,12 +24,8 @@ static __attribute__((noinline)) struct buffers *_Atomic *spare(weft_http_server
 	return &server->spares[number % SPARES];
 }
 
-/* Gives the memory of an exchange back, except b->in. Its contents do not matter to the next owner: acquire and release
- * only order them. */
-static void give_buffers(weft_http_t *x)
+void weft__http_free_buffers(struct buffers *b)
 {
-	struct buffers *b = x->b, *none = NULL;
-
 	if (b->fields != b->few)
 		free(b->fields);
 	weft__text_free(&b->out);
@@ -38,6 +34,15 @@ static void give_buffers(weft_http_t *x)
 	weft__text_free(&b->trailers);
 	free(b->own_body);
 	free(b->decoded);
+}
+
+/* Gives the memory of an exchange back, except b->in. Its contents do not matter to the next owner: acquire and release
+ * only order them. */
+static void give_buffers(weft_http_t *x)
+{
+	struct buffers *b = x->b, *none = NULL;
+
+	weft__http_free_buffers(b);
 	x->b = NULL;
 	if (!atomic_compare_exchange_strong_explicit(spare(x->server), &none, b, memory_order_release,
 						     memory_order_relaxed))
@@ -168,7 +173,7 @@ static int on_url(llhttp_t *parser, const char *at, size_t length)
 	return 0;
 }
 
-static struct field *add_field(weft_http_t *x)
+struct field *weft__http_add_field(weft_http_t *x)
 {
 	struct buffers *b = x->b;
 	struct field *more;
@@ -209,7 +214,7 @@ static int on_field(llhttp_t *parser, const char *at, size_t length)
 	weft_http_t *x = exchange_of(parser);
 	struct buffers *b = x->b;
 	bool begins = b->in_value || b->count == (x->head_done ? b->trailer_at : 0);
-	struct field *f = begins ? add_field(x) : &b->fields[b->count - 1];
+	struct field *f = begins ? weft__http_add_field(x) : &b->fields[b->count - 1];
 
 	if (!f)
 		return refuse(x, 431);
@@ -380,6 +385,10 @@ static bool feed(weft_http_t *x, char *data)
 		b->parsed = b->filled;
 		return true;
 	}
+	if (error == HPE_PAUSED_H2_UPGRADE && !x->served && weft__h2_is_available()) {
+		x->preface = true;
+		return false;
+	}
 	if (error != HPE_PAUSED && error != HPE_PAUSED_UPGRADE) {
 		refuse(x, status_of_error(x, error));
 		return false;
@@ -523,8 +532,7 @@ static bool is_literal(const char *at, const char *end)
 	return at == end;
 }
 
-/* A name, an IPv4 address, or "[…]", and perhaps a port. An empty one is allowed. */
-static bool is_host(weft_http_text_t host)
+bool weft__is_host(weft_http_text_t host)
 {
 	const char *end = host.data + host.length,
 		   *stop = memchr(host.data, host.length && *host.data == '[' ? ']' : ':', host.length);
@@ -566,7 +574,7 @@ static int check_field(weft_http_t *x, const struct field *f, unsigned *hosts, u
 
 	switch (name.length) {
 	case 4:
-		if (weft__text_is(name, "host") && (++*hosts > 1 || !is_host(value)))
+		if (weft__text_is(name, "host") && (++*hosts > 1 || !weft__is_host(value)))
 			return 400;
 		return 0;
 	case 6:
@@ -659,8 +667,8 @@ static bool is_too_long(const weft_http_t *x)
 	return x->received > x->server->config.body;
 }
 
-/* Parses, and receives if nothing is left to parse. Called when the handler has all data that were decoded. */
-static int more_body(weft_http_t *x)
+/* Parses, and receives if nothing is left to parse. */
+int weft__http_more_body(weft_http_t *x)
 {
 	struct buffers *b = x->b;
 	char *data = b->own_body ? b->own_body : b->in;
@@ -698,7 +706,7 @@ ssize_t weft_http_read(weft_http_t *x, void *data, size_t length)
 	while (b->body == b->body_end) {
 		if (x->complete)
 			return 0;
-		error = more_body(x);
+		error = x->protocol->more_body(x);
 		if (error)
 			return error;
 	}
@@ -731,7 +739,7 @@ bool weft__http_drain(weft_http_t *x)
 
 	/* A client that waits for "100 Continue" has not sent a body, and may never do so. */
 	while (!x->complete && !x->expects && !x->body_error && x->received < limit)
-		(void)more_body(x);
+		(void)weft__http_more_body(x);
 	b->body = b->body_end;
 	return x->complete;
 }
@@ -755,6 +763,7 @@ void weft__http_next(weft_http_t *x)
 	b->count = b->trailer_at = 0;
 	b->in_value = false;
 	b->trailer.length = b->answer.length = b->trailers.length = 0;
+	x->served = true;
 	weft__http_reset(x);
 }
 

@@ -49,6 +49,11 @@ static inline bool reserve(struct text *t, size_t more)
 	return t->capacity - t->length >= more || grow(t, more);
 }
 
+bool weft__text_reserve(struct text *t, size_t more)
+{
+	return reserve(t, more);
+}
+
 bool weft__text_add(struct text *t, const char *data, size_t length)
 {
 	if (!reserve(t, length))
@@ -70,7 +75,7 @@ static char *put_string(char *to, const char *string)
 	return put(to, string, strlen(string));
 }
 
-static char *put_number(char *to, uint64_t number)
+char *weft__http_put_number(char *to, uint64_t number)
 {
 	char digits[20];
 	int n = 0;
@@ -154,14 +159,9 @@ const char *weft_http_status_text(int status)
 	return name ? name : "";
 }
 
-static bool has_body(int status)
-{
-	return status >= 200 && status != 204 && status != 304;
-}
-
 /* ---- sending ----------------------------------------------------------------------------------------------------- */
 
-static int lose(weft_http_t *x, ssize_t error)
+int weft__http_lose(weft_http_t *x, ssize_t error)
 {
 	x->lost = true;
 	x->keep = false;
@@ -173,7 +173,7 @@ static int account(weft_http_t *x, ssize_t n, size_t length)
 {
 	if (n > 0)
 		atomic_fetch_add_explicit(&x->server->sent, (uint64_t)n, memory_order_relaxed);
-	return n == (ssize_t)length ? 0 : lose(x, n);
+	return n == (ssize_t)length ? 0 : weft__http_lose(x, n);
 }
 
 static uint64_t write_deadline(const weft_http_t *x)
@@ -216,7 +216,7 @@ static char *put_status(char *to, int status)
 	if (status == 200)
 		return put(to, "HTTP/1.1 200 OK\r\n", 17);
 	to = put(to, "HTTP/1.1 ", 9);
-	to = put_number(to, (uint64_t)status);
+	to = weft__http_put_number(to, (uint64_t)status);
 	*to++ = ' ';
 	to = put_string(to, weft_http_status_text(status));
 	return put(to, "\r\n", 2);
@@ -232,16 +232,16 @@ static char *put_date(char *to, const weft_http_t *x)
 	return put(to, "\r\n", 2);
 }
 
-static char *put_timing(char *to, const weft_http_t *x)
+char *weft__http_put_timing(char *to, const weft_http_t *x)
 {
 	uint64_t spent = weft_now() - x->begun;
 
-	to = put_string(to, "Server-Timing: total;dur=");
-	to = put_number(to, spent / 1000000);
+	to = put_string(to, "total;dur=");
+	to = weft__http_put_number(to, spent / 1000000);
 	*to++ = '.';
 	*to++ = (char)('0' + spent / 100000 % 10);
 	*to++ = (char)('0' + spent / 10000 % 10);
-	return put(to, "\r\n", 2);
+	return to;
 }
 
 static char *put_fields(char *to, const weft_http_t *x)
@@ -254,8 +254,10 @@ static char *put_fields(char *to, const weft_http_t *x)
 		to = put_string(to, config->name);
 		to = put(to, "\r\n", 2);
 	}
-	if (config->flags & WEFT_HTTP_TIMING)
-		to = put_timing(to, x);
+	if (config->flags & WEFT_HTTP_TIMING) {
+		to = weft__http_put_timing(put_string(to, "Server-Timing: "), x);
+		to = put(to, "\r\n", 2);
+	}
 	if (!x->keep)
 		to = put_string(to, "Connection: close\r\n");
 	return put(to, x->b->answer.data, x->b->answer.length);
@@ -286,11 +288,11 @@ static int begin(weft_http_t *x)
 	if (b->out.capacity - b->out.length < most + OUT_SIZE / 8 && weft__http_send(x))
 		return -EPIPE;
 	if (!reserve(&b->out, most))
-		return lose(x, -ENOMEM);
+		return weft__http_lose(x, -ENOMEM);
 	to = put_status(b->out.data + b->out.length, x->status);
 	to = put_fields(to, x);
 	x->slot = (size_t)(to - b->out.data);
-	if (has_body(x->status)) {
+	if (weft__http_has_body(x->status)) {
 		memset(to, ' ', SLOT_LENGTH);
 		to = put(to + SLOT_LENGTH, "\r\n", 2);
 	}
@@ -314,10 +316,10 @@ static void fill_slot_exactly(weft_http_t *x, const char *field)
 static void fill_slot(weft_http_t *x, enum framing framing)
 {
 	x->framing = framing;
-	if (!has_body(x->status))
+	if (!weft__http_has_body(x->status))
 		return;
 	if (framing == BY_LENGTH)
-		put_number(put_string(x->b->out.data + x->slot, "Content-Length: "), x->length);
+		weft__http_put_number(put_string(x->b->out.data + x->slot, "Content-Length: "), x->length);
 	else
 		fill_slot_exactly(x, framing == BY_CHUNKS ? "Transfer-Encoding: chunked" : "Connection: close");
 }
@@ -342,13 +344,13 @@ static bool insert(weft_http_t *x, const char *field)
 static void frame(weft_http_t *x)
 {
 	/* HTTP/1.0 keeps a connection only if both sides say so, and the body has a length. */
-	if (x->keep && !x->parser.http_minor && (x->length != WEFT_NEVER || !has_body(x->status)))
+	if (x->keep && !x->parser.http_minor && (x->length != WEFT_NEVER || !weft__http_has_body(x->status)))
 		x->keep = insert(x, "Connection: keep-alive\r\n");
 	if (x->length != WEFT_NEVER)
 		fill_slot(x, BY_LENGTH);
 	else
 		fill_slot(x, x->parser.http_minor ? BY_CHUNKS : BY_CLOSE);
-	if (x->framing == BY_CLOSE && has_body(x->status))
+	if (x->framing == BY_CLOSE && weft__http_has_body(x->status))
 		x->keep = false;
 	x->streaming = true;
 }
@@ -402,6 +404,43 @@ static int push(weft_http_t *x, const char *data, size_t length)
 	return error || !chunk ? error : send_all(x, "\r\n", 2);
 }
 
+static int push_file(weft_http_t *x, int fd, uint64_t offset, uint64_t length)
+{
+	int64_t at = (int64_t)offset;
+	int error = push(x, NULL, 0);
+
+	while (!error && length) {
+		size_t part = length < PART_MOST ? (size_t)length : PART_MOST;
+		ssize_t n = weft__stream_send_file(&x->stream, fd, &at, part, write_deadline(x));
+
+		x->sent += n > 0 ? (uint64_t)n : 0;
+		length -= part;
+		error = account(x, n, part);
+		if (error == -EPIPE && n >= 0)
+			error = -EIO; /* the file is shorter */
+	}
+	return error;
+}
+
+static int inform(weft_http_t *x, int status)
+{
+	struct buffers *b = x->b;
+	char line[80];
+
+	if (x->parser.http_minor) {
+		size_t length = (size_t)(put_status(line, status) - line);
+
+		if (!reserve(&b->out, length + b->answer.length + 2))
+			return -ENOMEM;
+		weft__text_add(&b->out, line, length);
+		weft__text_add(&b->out, b->answer.data, b->answer.length);
+		weft__text_add(&b->out, "\r\n", 2);
+		atomic_fetch_add_explicit(&x->server->statuses[1], 1, memory_order_relaxed);
+	}
+	b->answer.length = 0;
+	return weft__http_send(x);
+}
+
 int weft__http_flush_all(weft_http_t *x)
 {
 	return weft__http_has_begun(x) && !x->finished ? push(x, NULL, 0) : weft__http_send(x);
@@ -418,7 +457,7 @@ static int begin_once(weft_http_t *x)
 		return -EPIPE;
 	if (weft__http_has_begun(x))
 		return 0;
-	error = begin(x);
+	error = x->protocol->begin(x);
 	if (!error)
 		x->framing = x->length != WEFT_NEVER ? BY_LENGTH : BY_CHUNKS;
 	return error;
@@ -494,12 +533,6 @@ void weft_http_set_close(weft_http_t *x)
 	x->keep = false;
 }
 
-/* True: the body is only counted. */
-static bool is_silent(const weft_http_t *x)
-{
-	return x->head_only || !has_body(x->status);
-}
-
 /* No more than a chunk's length has digits for. */
 static ssize_t write_piece(weft_http_t *x, const char *data, size_t length)
 {
@@ -511,7 +544,7 @@ static ssize_t write_piece(weft_http_t *x, const char *data, size_t length)
 	if (x->length != WEFT_NEVER && length > x->length - x->written)
 		return -EMSGSIZE;
 	x->written += length;
-	if (is_silent(x))
+	if (weft__http_is_silent(x))
 		return (ssize_t)length;
 	x->sent += length;
 	if (out->capacity - out->length >= length + CHUNK_HEAD + 2) {
@@ -521,24 +554,27 @@ static ssize_t write_piece(weft_http_t *x, const char *data, size_t length)
 		return (ssize_t)length;
 	}
 	if (length >= OUT_SIZE / 2)
-		error = push(x, data, length);
-	else if (!(error = push(x, NULL, 0)))
+		error = x->protocol->push(x, data, length);
+	else if (!(error = x->protocol->push(x, NULL, 0)))
 		weft__text_add(out, data, length);
 	return error ? error : (ssize_t)length;
 }
 
 ssize_t weft_http_write(weft_http_t *x, const void *data, size_t length)
 {
-	size_t done = 0;
+	const char *at = data;
+	size_t left = length;
 	ssize_t n;
 
-	do {
-		n = write_piece(x, (const char *)data + done, length - done < PIECE_MOST ? length - done : PIECE_MOST);
+	for (;;) {
+		n = write_piece(x, at, left < PIECE_MOST ? left : PIECE_MOST);
 		if (n < 0)
 			return n;
-		done += (size_t)n;
-	} while (done < length);
-	return (ssize_t)length;
+		left -= (size_t)n;
+		if (!left)
+			return (ssize_t)length;
+		at += n;
+	}
 }
 
 ssize_t weft_http_printf(weft_http_t *x, const char *format, ...)
@@ -571,7 +607,7 @@ int weft_http_flush(weft_http_t *x)
 {
 	int error = begin_once(x);
 
-	return error ? error : push(x, NULL, 0);
+	return error ? error : x->protocol->push(x, NULL, 0);
 }
 
 int weft_http_reply(weft_http_t *x, int status, const char *type, const void *data, size_t length)
@@ -597,7 +633,6 @@ int weft_http_reply(weft_http_t *x, int status, const char *type, const void *da
 
 int weft_http_send_file(weft_http_t *x, int fd, uint64_t offset, uint64_t length)
 {
-	int64_t at = (int64_t)offset;
 	int error;
 
 	if (!weft__http_has_begun(x) && x->length == WEFT_NEVER)
@@ -610,43 +645,16 @@ int weft_http_send_file(weft_http_t *x, int fd, uint64_t offset, uint64_t length
 	if (length > x->length - x->written)
 		return -EMSGSIZE;
 	x->written += length;
-	if (is_silent(x))
-		return 0;
-	error = push(x, NULL, 0);
-	while (!error && length) {
-		size_t part = length < PART_MOST ? (size_t)length : PART_MOST;
-		ssize_t n = weft__stream_send_file(&x->stream, fd, &at, part, write_deadline(x));
-
-		x->sent += n > 0 ? (uint64_t)n : 0;
-		length -= part;
-		error = account(x, n, part);
-		if (error == -EPIPE && n >= 0)
-			error = -EIO; /* the file is shorter */
-	}
-	return error;
+	return weft__http_is_silent(x) ? 0 : x->protocol->push_file(x, fd, offset, length);
 }
 
 int weft_http_inform(weft_http_t *x, int status)
 {
-	struct buffers *b = x->b;
-	char line[80];
-
 	if (weft__http_has_begun(x))
 		return -EALREADY;
 	if (status < 102 || status > 199)
 		return -EINVAL;
-	if (x->parser.http_minor) {
-		size_t length = (size_t)(put_status(line, status) - line);
-
-		if (!reserve(&b->out, length + b->answer.length + 2))
-			return -ENOMEM;
-		weft__text_add(&b->out, line, length);
-		weft__text_add(&b->out, b->answer.data, b->answer.length);
-		weft__text_add(&b->out, "\r\n", 2);
-		atomic_fetch_add_explicit(&x->server->statuses[1], 1, memory_order_relaxed);
-	}
-	b->answer.length = 0;
-	return weft__http_send(x);
+	return x->protocol->inform(x, status);
 }
 
 static bool has_line_break(const char *text)
@@ -727,13 +735,37 @@ static void end_chunks(weft_http_t *x)
 
 	if (!weft__text_add(&b->out, "0\r\n", 3) || !weft__text_add(&b->out, b->trailers.data, b->trailers.length) ||
 	    !weft__text_add(&b->out, "\r\n", 2))
-		lose(x, -ENOMEM);
+		weft__http_lose(x, -ENOMEM);
 }
 
 static bool leaves_too_much(const weft_http_t *x)
 {
 	return x->keep && !x->chunked && x->body_length > x->received + DRAIN_MOST;
 }
+
+static void complete(weft_http_t *x)
+{
+	if (!x->streaming && leaves_too_much(x))
+		x->keep = !insert(x, "Connection: close\r\n");
+	if (!x->streaming && x->length == WEFT_NEVER && (!x->b->trailers.length || weft__http_is_silent(x)))
+		x->length = x->written;
+	if (!x->streaming && x->length != WEFT_NEVER)
+		frame(x);
+	if (x->framing == BY_CHUNKS && !weft__http_is_silent(x)) {
+		if ((!x->streaming || x->b->out.length > x->body_at) && push(x, NULL, 0))
+			return;
+		if (x->framing == BY_CHUNKS || WEFT_CANARY(http_chunks_for_all)) /* and not HTTP/1.0 */
+			end_chunks(x);
+	}
+	x->finished = true;
+	/* A body that is shorter than was announced cannot be completed: the client must see that. */
+	if (x->framing == BY_LENGTH && x->written < x->length && !weft__http_is_silent(x)) {
+		(void)weft__http_send(x);
+		weft__http_lose(x, -EPIPE);
+	}
+}
+
+const struct protocol weft__http1 = {10, weft__http_more_body, begin, push, push_file, inform, complete};
 
 void weft__http_finish(weft_http_t *x)
 {
@@ -743,24 +775,6 @@ void weft__http_finish(weft_http_t *x)
 		x->b->answer.length = 0;
 		weft__http_answer(x, missing_status(x));
 	}
-	if (begin_once(x))
-		return;
-	if (!x->streaming && leaves_too_much(x))
-		x->keep = !insert(x, "Connection: close\r\n");
-	if (!x->streaming && x->length == WEFT_NEVER && (!x->b->trailers.length || is_silent(x)))
-		x->length = x->written;
-	if (!x->streaming && x->length != WEFT_NEVER)
-		frame(x);
-	if (x->framing == BY_CHUNKS && !is_silent(x)) {
-		if ((!x->streaming || x->b->out.length > x->body_at) && push(x, NULL, 0))
-			return;
-		if (x->framing == BY_CHUNKS || WEFT_CANARY(http_chunks_for_all)) /* and not HTTP/1.0 */
-			end_chunks(x);
-	}
-	x->finished = true;
-	/* A body that is shorter than was announced cannot be completed: the client must see that. */
-	if (x->framing == BY_LENGTH && x->written < x->length && !is_silent(x)) {
-		(void)weft__http_send(x);
-		lose(x, -EPIPE);
-	}
+	if (!begin_once(x))
+		x->protocol->complete(x);
 }

@@ -14,7 +14,7 @@
 
 /* ---- the list ---------------------------------------------------------------------------------------------------- */
 
-static int method_of(const char *name, size_t length)
+int weft__http_method_of(const char *name, size_t length)
 {
 	if (length == 1 && *name == '*')
 		return ANY_METHOD;
@@ -48,7 +48,7 @@ int weft__http_add_route(weft_http_server_t *server, const char *pattern, weft_h
 			 void (*release)(void *))
 {
 	const char *space = pattern && handler ? strchr(pattern, ' ') : NULL;
-	int params, method = space ? method_of(pattern, (size_t)(space - pattern)) : -EINVAL;
+	int params, method = space ? weft__http_method_of(pattern, (size_t)(space - pattern)) : -EINVAL;
 	struct route *r;
 
 	params = space && space[1] == '/' ? check_path(space + 1) : -EINVAL;
@@ -436,7 +436,7 @@ weft_http_text_t weft_http_trailer(const weft_http_t *x, const char *name)
 
 unsigned weft_http_version(const weft_http_t *x)
 {
-	return 10u + x->parser.http_minor;
+	return x->protocol->version + x->parser.http_minor;
 }
 
 const weft_address_t *weft_http_peer(const weft_http_t *x)

@@ -38,6 +38,7 @@ static void set_defaults(weft_http_config_t *c)
 	DEFAULT(c->header_bytes, 16384);
 	DEFAULT(c->headers, 100);
 	DEFAULT(c->body, 1 << 20);
+	DEFAULT(c->streams, 100);
 	DEFAULT(c->header_time, 10 * SECOND);
 	DEFAULT(c->body_time, 10 * SECOND);
 	DEFAULT(c->idle_time, 60 * SECOND);
@@ -87,13 +88,13 @@ void weft_http_stats(const weft_http_server_t *s, weft_http_stats_t *stats)
 }
 
 /* Whether the caller is being cancelled or not: the lists must be right. */
-static void lock(weft_http_server_t *server)
+void weft__http_lock(weft_http_server_t *server)
 {
 	weft_shield_begin();
 	weft_mutex_lock(&server->lock);
 }
 
-static void unlock(weft_http_server_t *server)
+void weft__http_unlock(weft_http_server_t *server)
 {
 	weft_mutex_unlock(&server->lock);
 	weft_shield_end();
@@ -130,7 +131,7 @@ static __attribute__((noinline)) void log_exchange(weft_http_t *x)
 	config->log(&e, config->log_context);
 }
 
-static void complete(weft_http_t *x)
+void weft__http_complete(weft_http_t *x)
 {
 	weft__http_finish(x);
 	count(x);
@@ -138,7 +139,7 @@ static void complete(weft_http_t *x)
 		log_exchange(x);
 }
 
-static void note_begin(weft_http_t *x)
+void weft__http_note_begin(weft_http_t *x)
 {
 	const weft_http_config_t *config = &x->server->config;
 
@@ -175,7 +176,7 @@ static bool exchange(weft_http_t *x)
 
 	if (!whole && (!status || x->lost))
 		return false;
-	note_begin(x);
+	weft__http_note_begin(x);
 	if (whole) {
 		x->head_only = x->parser.method == HTTP_HEAD;
 		status = weft__http_check_head(x);
@@ -184,7 +185,7 @@ static bool exchange(weft_http_t *x)
 		refuse(x, status);
 	else
 		weft__http_dispatch(x);
-	complete(x);
+	weft__http_complete(x);
 	if (x->keep && !x->lost && weft__http_drain(x)) {
 		weft__http_next(x);
 		return true;
@@ -201,12 +202,12 @@ static void enlist(weft_http_t *x)
 {
 	weft_http_server_t *s = x->server;
 
-	lock(s);
+	weft__http_lock(s);
 	x->next = s->connections;
 	if (x->next)
 		x->next->previous = x;
 	s->connections = x;
-	unlock(s);
+	weft__http_unlock(s);
 	atomic_fetch_add_explicit(&s->connected, 1, memory_order_relaxed);
 }
 
@@ -214,14 +215,14 @@ static void delist(weft_http_t *x)
 {
 	weft_http_server_t *s = x->server;
 
-	lock(s);
+	weft__http_lock(s);
 	if (x->previous)
 		x->previous->next = x->next;
 	else
 		s->connections = x->next;
 	if (x->next)
 		x->next->previous = x->previous;
-	unlock(s);
+	weft__http_unlock(s);
 	atomic_fetch_sub_explicit(&s->connected, 1, memory_order_relaxed);
 }
 
@@ -236,8 +237,10 @@ static void end_connection(void *connection)
 
 static void set_up(weft_http_t *x, weft_http_server_t *server, int fd)
 {
-	*x =
-	    (weft_http_t){.server = server, .stream = {.fd = fd}, .simulated = !strcmp(weft_io_backend(), "simulated")};
+	*x = (weft_http_t){.server = server,
+			   .protocol = &weft__http1,
+			   .stream = {.fd = fd},
+			   .simulated = !strcmp(weft_io_backend(), "simulated")};
 	x->parser.data = x;
 	weft__http_parser_init(&x->parser);
 	weft__http_reset(x);
@@ -261,13 +264,21 @@ static bool begin_tls(weft_http_t *x, weft_http_tls_t *tls)
 	atomic_store(&x->idle, true);
 	if (atomic_load(&x->server->stopping))
 		return false;
-	error = weft__tls_accept(&x->stream, x->stream.fd, tls, "http/1.1", weft__after(config->header_time));
+	error = weft__tls_accept(&x->stream, x->stream.fd, tls, weft__h2_is_available() ? "h2,http/1.1" : "http/1.1",
+				 weft__after(config->header_time));
 	atomic_store(&x->idle, false);
 	if (error == -EPROTONOSUPPORT)
 		refuse_plain_request(x);
 	if (error)
 		linger(x); /* so that the peer sees why */
 	return !error;
+}
+
+static bool chose_http2(const weft_http_t *x)
+{
+	const char *protocol = weft__tls_alpn(&x->stream);
+
+	return protocol && !strcmp(protocol, "h2");
 }
 
 static void serve(weft_http_server_t *server, int fd, weft_http_tls_t *tls)
@@ -281,8 +292,14 @@ static void serve(weft_http_server_t *server, int fd, weft_http_tls_t *tls)
 	weft_defer(end_connection, &x);
 	if (atomic_load(&server->forced) || (tls && !begin_tls(&x, tls)))
 		return;
-	while (exchange(&x))
+	x.preface = tls && chose_http2(&x);
+	while (!x.preface && exchange(&x))
 		;
+	if (!x.preface)
+		return;
+	weft__h2_serve(&x);
+	if (!x.lost)
+		linger(&x);
 }
 
 /* A handler may end its task. */
@@ -399,21 +416,21 @@ static int accept_one(struct serving *s, int listener)
 
 static void begin_serving(struct serving *s)
 {
-	lock(s->server);
+	weft__http_lock(s->server);
 	s->next = s->server->listeners;
 	s->server->listeners = s;
-	unlock(s->server);
+	weft__http_unlock(s->server);
 }
 
 static void end_serving(void *serving)
 {
 	struct serving *s = serving, **at;
 
-	lock(s->server);
+	weft__http_lock(s->server);
 	for (at = &s->server->listeners; *at != s; at = &(*at)->next)
 		;
 	*at = s->next;
-	unlock(s->server);
+	weft__http_unlock(s->server);
 	if (s->has_room)
 		give_room(s->server);
 }
@@ -453,16 +470,19 @@ int weft_http_serve_tls(weft_http_server_t *server, int listener, weft_http_tls_
 
 /* ---- stopping ---------------------------------------------------------------------------------------------------- */
 
-/* A connection that is idle sees an end of its input. Data that have arrived before are still read, and answered. */
+/* A connection that is idle sees an end of its input. Data that have arrived before are still read, and answered.
+ * HTTP/2 has a frame for that. */
 static void end_idle(weft_http_server_t *server)
 {
 	weft_http_t *x;
 
-	lock(server);
+	weft__http_lock(server);
 	for (x = server->connections; x; x = x->next)
-		if (atomic_load(&x->idle))
+		if (x->h2)
+			weft__h2_stop(x->h2);
+		else if (atomic_load(&x->idle))
 			weft_shutdown(x->stream.fd, SHUT_RD);
-	unlock(server);
+	weft__http_unlock(server);
 }
 
 static void cancel_all(weft_http_server_t *server)
@@ -470,10 +490,10 @@ static void cancel_all(weft_http_server_t *server)
 	weft_http_t *x;
 
 	atomic_store(&server->forced, true);
-	lock(server);
+	weft__http_lock(server);
 	for (x = server->connections; x; x = x->next)
 		weft_scope_cancel(x->scope, -ECANCELED);
-	unlock(server);
+	weft__http_unlock(server);
 }
 
 int weft_http_stop(weft_http_server_t *server, uint64_t deadline)
@@ -482,10 +502,10 @@ int weft_http_stop(weft_http_server_t *server, uint64_t deadline)
 	int error;
 
 	atomic_store(&server->stopping, true);
-	lock(server);
+	weft__http_lock(server);
 	for (s = server->listeners; s; s = s->next)
 		weft_scope_cancel(s->scope, -ECANCELED);
-	unlock(server);
+	weft__http_unlock(server);
 	end_idle(server);
 	error = weft_group_wait_until(&server->open, deadline);
 	if (error != -ETIMEDOUT)

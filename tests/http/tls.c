@@ -453,14 +453,23 @@ static const char *chosen(SSL *ssl, char text[20])
 	return text;
 }
 
+#if !defined(WEFT_WITHOUT_NGHTTP2) && __has_include(<nghttp2/nghttp2.h>)
+#define WITH_HTTP2(with, without) with
+#else
+#define WITH_HTTP2(with, without) without
+#endif
+
 /* Protocols that the client offers, and the one that is chosen at each port; NULL: the handshake fails. */
 static void protocols(void)
 {
 	static const struct {
 		const char *offered, *by_echo, *by_http;
-	} cases[] = {{"\2h2\10http/1.1", "h2", "http/1.1"},   {"\10http/1.1\2h2", "h2", "http/1.1"},
-		     {"\10http/1.1", "http/1.1", "http/1.1"}, {"\2h2", "h2", NULL},
-		     {"\4spdy\10http/1.0", NULL, NULL},	      {"", "", ""}};
+	} cases[] = {{"\2h2\10http/1.1", "h2", WITH_HTTP2("h2", "http/1.1")},
+		     {"\10http/1.1\2h2", "h2", WITH_HTTP2("h2", "http/1.1")},
+		     {"\10http/1.1", "http/1.1", "http/1.1"},
+		     {"\2h2", "h2", WITH_HTTP2("h2", NULL)},
+		     {"\4spdy\10http/1.0", NULL, NULL},
+		     {"", "", ""}};
 	char text[20];
 
 	for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {

@@ -212,6 +212,11 @@ http_line()
 		line llhttp "not here: 'weft run' of a program with weft/http.h fetches it$(have pip3 || printf ', by pip3: %s python3-pip' "$get")"
 	fi
 	openssl_line
+	if is_there 'file:/usr/lib*/libnghttp2.so.14' || ldconfig -p 2>/dev/null | grep -q 'libnghttp2\.so\.14'; then
+		line nghttp2 "yes: HTTP/2$([[ ! $root || -e /usr/include/nghttp2/nghttp2.h ]] || printf ', if its header is installed: %s libnghttp2-dev' "$get")"
+	else
+		line nghttp2 "no HTTP/2: $get libnghttp2-14"
+	fi
 }
 
 # Which compilers make activities; nothing is built to tell.

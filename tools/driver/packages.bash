@@ -43,6 +43,8 @@ libpq-dev header:postgresql/libpq-fe.h
 libhiredis-dev header:hiredis/hiredis.h
 libcurl4-openssl-dev header:curl/curl.h
 libssl-dev header:openssl/ssl.h
+libnghttp2-dev header:nghttp2/nghttp2.h
+nghttp2-client cmd:h2load
 musl-tools cmd:musl-gcc
 llvm-22-tools cmd:FileCheck-22
 mold cmd:mold
