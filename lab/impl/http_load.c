@@ -9,6 +9,7 @@
  *                     for `ms` milliseconds
  *   case=late         n requests, one every `us` microseconds, over `connections`. If all connections wait for a reply,
  *                     the request waits, too: its latency counts from the time at which it was due.
+ *   case=multiplexed  n requests by h2load, over `connections` of HTTP/2 with `streams` requests on each at a time
  *
  * Each reply must have status 200, a Content-Length, and the body that all servers of the experiment send.
  */
@@ -28,7 +29,7 @@ struct connection {
 };
 
 struct load {
-	int64_t n, connections, active, pipeline, us, ms;
+	int64_t n, connections, active, pipeline, streams, us, ms;
 	uint64_t sent, got;
 	int port, set;
 	struct connection *all;
@@ -193,6 +194,35 @@ static void serve(struct load *l)
 	lab_report((uint64_t)l->n, (int64_t)l->got);
 }
 
+/* Runs h2load, which must get `n` replies. */
+static void run_h2load(const struct load *l, int64_t n)
+{
+	char command[256], line[256], wanted[64];
+	FILE *out;
+	bool found = false;
+
+	snprintf(command, sizeof(command), "h2load -n %" PRId64 " -c %" PRId64 " -m %" PRId64 " http://127.0.0.1:%d/",
+		 n, l->connections, l->streams, l->port);
+	snprintf(wanted, sizeof(wanted), " %" PRId64 " succeeded, 0 failed", n);
+	out = popen(command, "r");
+	io_must(out, "popen");
+	while (fgets(line, sizeof(line), out))
+		found |= strstr(line, wanted) != NULL;
+	if (pclose(out) || !found)
+		wrong("not all were answered", command, strlen(command));
+}
+
+static void multiplexed(struct load *l)
+{
+	if (system("command -v h2load >/dev/null"))
+		lab_cannot("needs h2load: apt-get install --no-install-recommends nghttp2-client");
+	run_h2load(l, l->n / 20 + l->connections * l->streams);
+	load_start();
+	run_h2load(l, l->n);
+	load_stop();
+	lab_report((uint64_t)l->n, l->n);
+}
+
 /* Connections that wait for no reply, in the order in which they became free: connections take turns. */
 struct queue {
 	struct connection **all;
@@ -264,6 +294,7 @@ int main(int argc, char **argv)
 	struct load l = {.n = lab_number(argc, argv, "n", 1000),
 			 .connections = lab_number(argc, argv, "connections", 1),
 			 .pipeline = lab_number(argc, argv, "pipeline", 1),
+			 .streams = lab_number(argc, argv, "streams", 32),
 			 .us = lab_number(argc, argv, "us", 100),
 			 .ms = lab_number(argc, argv, "ms", 2000),
 			 .port = (int)lab_number(argc, argv, "port", 0)};
@@ -276,6 +307,8 @@ int main(int argc, char **argv)
 		serve(&l);
 	else if (lab_is(argc, argv, "case", "idle_memory"))
 		load_idle_memory(&l, open_all, &l.connections, l.ms);
+	else if (lab_is(argc, argv, "case", "multiplexed"))
+		multiplexed(&l);
 	else if (lab_is(argc, argv, "case", "late"))
 		late(&l);
 	else

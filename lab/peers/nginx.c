@@ -24,19 +24,21 @@ static const char configuration[] = "daemon off;\n"
 				    "  uwsgi_temp_path %1$s/uwsgi;\n"
 				    "  scgi_temp_path %1$s/scgi;\n"
 				    "  server {\n"
-				    "    listen 127.0.0.1:%2$d backlog=4096;\n"
+				    "    listen 127.0.0.1:%2$d backlog=4096%4$s;\n"
 				    "    location / { default_type text/plain; return 200 \"%3$s\"; }\n"
 				    "  }\n"
 				    "}\n";
 
-static void write_configuration(const char *folder, int port)
+static void write_configuration(const char *folder, int port, bool multiplexed)
 {
 	char path[64];
 	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/nginx.conf", folder);
 	file = fopen(path, "w");
-	io_must(file && fprintf(file, configuration, folder, port, http_body) > 0 && !fclose(file), path);
+	io_must(file && fprintf(file, configuration, folder, port, http_body, multiplexed ? " http2" : "") > 0 &&
+		    !fclose(file),
+		path);
 }
 
 /* The end of the pipe `alive` is reached when the load generator, which holds its other end, has ended. */
@@ -59,7 +61,7 @@ int main(int argc, char **argv)
 
 	io_raise_limit();
 	io_must(mkdtemp(folder) && !pipe(alive), folder);
-	write_configuration(folder, port);
+	write_configuration(folder, port, lab_is(argc, argv, "case", "multiplexed"));
 	if (!fork()) {
 		close(alive[0]);
 		io_await_listener(port);
