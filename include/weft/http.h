@@ -33,8 +33,9 @@
  *  7. TLS 1.2 and 1.3 by OpenSSL 3, which is opened when a program makes the first weft_http_tls_t. OpenSSL encrypts
  *     memory; its bytes go through weft/io.h, so deadlines, cancellation and simulations are the same with TLS.
  *  8. A connection that begins with the preface of HTTP/2, or that chose it by TLS (ALPN), is served by nghttp2, which
- *     is opened at run time. Handlers are the same for both versions. Streams that are answered together are sent by one write; a stream's window is given
- *     back when the handler has read the data; a stream that is reset, or whose handler fails, ends no other.
+ *     is opened at run time. Handlers are the same for both versions. Streams that are answered together are sent by
+ *     one write; a stream's window is given back when the handler has read the data; a stream that is reset, or whose
+ *     handler fails, ends no other.
  *  9. Not in this library yet: WebSocket. An Upgrade header is ignored, as RFC 9110 allows.
  * To reach: requests per second of CPU time in 0.90 of a raw epoll loop with the same parser, and 5.5 KB per idle
  * connection with contiguous stacks.
@@ -160,8 +161,9 @@ WEFT_API void weft_http_serve_connection(weft_http_server_t *server, int fd);
 
 /**
  * Stop: no connection is accepted any more, idle ones are closed, and requests that have begun are answered, with
- * "Connection: close"; a client of HTTP/2 gets GOAWAY twice. After the deadline (of weft_now()) what is left is cancelled: waits of handlers return
- * -ECANCELED. Returns when no connection is left. By any task; several calls are allowed.
+ * "Connection: close"; a client of HTTP/2 gets GOAWAY twice. After the deadline (of weft_now()) what is left is
+ * cancelled: waits of handlers return -ECANCELED. Returns when no connection is left. By any task; several calls are
+ * allowed.
  * @return 0: all were answered; -ETIMEDOUT: some were cancelled
  */
 WEFT_API int weft_http_stop(weft_http_server_t *server, uint64_t deadline);

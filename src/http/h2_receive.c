@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Frames that arrive: nghttp2's callbacks. They run in the connection's task, with the lock held. nghttp2 checks frames,
- * pseudo fields and lengths of bodies by RFC 9113. A head that exceeds a limit is answered by the stream's task.
+ * Frames that arrive: nghttp2's callbacks. They run in the connection's task, with the lock held. nghttp2 checks
+ * frames, pseudo fields and lengths of bodies by RFC 9113. A head that exceeds a limit is answered by the stream's
+ * task.
  */
 #include <stdlib.h>
 #include <string.h>

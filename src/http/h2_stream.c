@@ -4,8 +4,8 @@
  * nghttp2. A response's fields are collected as text, as for HTTP/1.1, and nghttp2 is given pointers into that.
  *
  * Body data are copied once: from the handler's data, or the 4 KiB in which small pieces were collected, to the buffer
- * of the writer (on_send_data). A handler waits until that has happened, so a piece may lie on its stack. The last pieces
- * stay in the stream's memory, and the handler's task ends without waiting for them.
+ * of the writer (on_send_data). A handler waits until that has happened, so a piece may lie on its stack. The last
+ * pieces stay in the stream's memory, and the handler's task ends without waiting for them.
  */
 #include <errno.h>
 #include <stdlib.h>

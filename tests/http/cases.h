@@ -219,7 +219,7 @@ static const struct http_case version_cases[] = {
     CASE("version and words", "400", CLOSED, VERSION("HTTP/1.1 HTTP/1.1")),
     CASE("RTSP", "400|501|505", CLOSED, VERSION("RTSP/1.0")),
     CASE("ICE", "400|501|505", CLOSED, "SOURCE /hello ICE/1.0\r\nHost: h\r\n\r\n"),
-    CASE("preface of HTTP/2", "400|501|505", CLOSED, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"),
+    CASE("a wrong preface of HTTP/2", "400|501|505", CLOSED, "PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n\0\0\0\4\0\0\0\0\0"),
     CASE("TLS", "400", CLOSED, "\026\003\001\0\301\001\0\0\275\003\003abcdefgh\0\0\r\n\r\n"),
     CASE("SSH", "400|501", CLOSED, "SSH-2.0-OpenSSH_9.6\r\n"),
     CASE("NULs", "400", CLOSED, "\0\0\0\0\0\0\0\0"),

@@ -69,7 +69,7 @@ struct noted {
 struct site {
 	const struct client_case *test;
 	enum how how;
-	uint64_t random;
+	uint64_t random, reads; /* of the server's task, and of the client's */
 	int listeners[2];
 	unsigned ports[2];
 	weft_mutex_t lock;
@@ -423,7 +423,7 @@ static void ask(weft_http_client_t *client, struct site *s, struct outcome *o)
 	weft_http_request_on_inform(r, informed, o);
 	o->result = weft_http_response(r);
 	if (o->result > 0) {
-		int error = read_body(r, o, &s->random);
+		int error = read_body(r, o, &s->reads);
 
 		o->result = error ? error : o->result;
 	}
@@ -565,7 +565,7 @@ static bool run_case(const struct client_case *c, enum how how)
 	CHECK(s);
 	s->test = c;
 	s->how = how;
-	s->random = run.seed;
+	s->random = s->reads = run.seed;
 	open_site(s);
 	weft_scope_open(&scope, WEFT_NEVER);
 	for (int i = 0; i < 2; i++) {

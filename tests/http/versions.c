@@ -6,7 +6,8 @@
  *   versions [SEED [CONNECTIONS]]
  *
  * Methods, bodies in both directions, sizes of pieces, windows, trailers, and streams that the client resets are
- * random. A response's body is the request's, each byte XORed, behind a line that says what the handler saw of the head.
+ * random. A response's body is the request's, each byte XORed, behind a line that says what the handler saw of the
+ * head.
  */
 #define _GNU_SOURCE
 #include "../sched/check.h"
