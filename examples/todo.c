@@ -2,7 +2,7 @@
 /*
  * todo.c: a list of things to do, kept by SQLite, with a page that shows it and an interface that speaks JSON.
  *
- *   sudo apt-get install libsqlite3-dev
+ *   sudo apt-get install --no-install-recommends libsqlite3-dev
  *   ./weft run examples/todo.c -lsqlite3 -- [PORT [FILE]]	[8080 todo.db]; then open http://127.0.0.1:8080/
  *
  *   GET    /todos       [{"id": 1, "text": "buy bread", "done": false}, …]
