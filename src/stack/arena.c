@@ -18,7 +18,7 @@
 #define GRANULE_BYTES ((size_t)1 << WEFT__MIN_STRIDE_SHIFT)
 
 enum {
-	COLOURS = 41,
+	COLOURS = 29,
 	COLOUR_BYTES = 64,
 	RECORD_BYTES = (sizeof(struct weft__slot) + 63) / 64 * 64,
 };
