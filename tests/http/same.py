@@ -131,7 +131,7 @@ def nginx(directory, port):
             "daemon off; pid %s/pid; error_log %s/log; events {}\n"
             "http { access_log off; client_body_temp_path %s/a; proxy_temp_path %s/b; fastcgi_temp_path %s/c;"
             " uwsgi_temp_path %s/d; scgi_temp_path %s/e; gzip off;"
-            " server { listen 127.0.0.1:%d; root %s; } }\n" % (*[place] * 7, port, directory)
+            " server { listen 127.0.0.1:%d; root \"%s\"; } }\n" % (*[place] * 7, port, directory)
         )
     return subprocess.Popen(["nginx", "-p", place, "-c", place + "/conf"], stderr=subprocess.DEVNULL), place
 

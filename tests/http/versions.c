@@ -347,7 +347,7 @@ static void exchange(struct client *c)
 	while ((n = nghttp2_session_mem_send(c->session, &out)) > 0)
 		send_all(c->fd, out, (size_t)n);
 	CHECK(n == 0);
-	if (c->closed == c->count)
+	if (c->closed == c->started) /* a reset that was sent closes its stream: the server has nothing to say */
 		return;
 	n = recv(c->fd, in, 1 + draw(&c->state, sizeof in), 0);
 	if (n <= 0)
