@@ -11,7 +11,7 @@
  * cancelled. Then proxy 2 is killed, and started again, and killed: a response must be exact or an error.
  */
 #define _GNU_SOURCE
-#include "../sched/check.h"
+#include "handlers.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -41,19 +41,6 @@ static uint64_t draw(uint64_t *state)
 
 /* ---- the server -------------------------------------------------------------------------------------------------- */
 
-static void echo(weft_http_t *http, void *context)
-{
-	char data[5000];
-	ssize_t n;
-
-	(void)context;
-	while ((n = weft_http_read(http, data, sizeof data)) > 0)
-		if (weft_http_write(http, data, (size_t)n) != n)
-			return;
-	if (!n)
-		weft_http_flush(http);
-}
-
 /* As many bytes as the path says, drawn from their number. */
 static void make(weft_http_t *http, void *context)
 {
@@ -71,19 +58,6 @@ static void make(weft_http_t *http, void *context)
 			return;
 	}
 	weft_http_flush(http);
-}
-
-struct service {
-	weft_http_server_t *server;
-	int listener;
-};
-
-static void *serve(void *service)
-{
-	const struct service *s = service;
-
-	CHECK(!weft_http_serve(s->server, s->listener));
-	return NULL;
 }
 
 /* ---- proxies ----------------------------------------------------------------------------------------------------- */
@@ -364,7 +338,7 @@ static void *everything(void *pass)
 {
 	const weft_http_config_t config = {.body = UINT64_MAX};
 	struct proxy outer = {.port = "0"}, inner[2] = {{.port = "0"}, {.port = "0"}};
-	struct service s;
+	struct served s;
 	weft_scope_t server, killer;
 
 	CHECK(!weft_http_open(&s.server, &config));
@@ -374,7 +348,7 @@ static void *everything(void *pass)
 	CHECK(s.listener >= 0);
 	snprintf(run.server, sizeof run.server, "http://127.0.0.1:%d/", weft_port(s.listener));
 	weft_scope_open(&server, WEFT_NEVER);
-	CHECK(!weft_scope_spawn(&server, serve, &s));
+	CHECK(!weft_scope_spawn(&server, serves, &s));
 	for (int i = 0; i < 2; i++)
 		start(&inner[i], run.server, NULL);
 	start(&outer, inner[0].url, inner[1].url);

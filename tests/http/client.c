@@ -13,7 +13,7 @@
  * byte by byte, and all in three parts, which are divided at random.
  */
 #define _GNU_SOURCE
-#include "../sched/check.h"
+#include "handlers.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -320,7 +320,7 @@ static void *accept_all(void *argument)
 
 /* ---- a case ------------------------------------------------------------------------------------------------------ */
 
-/* What the client has got. */
+/* The client's result of a case. */
 struct outcome {
 	char url[200], informs[400], text[400], *problem;
 	char *body;

@@ -521,19 +521,6 @@ static void the_newest_connection_is_taken(void)
 
 /* ---- bodies ------------------------------------------------------------------------------------------------------ */
 
-static void echo(weft_http_t *http, void *context)
-{
-	char data[3000];
-	ssize_t n;
-
-	(void)context;
-	while ((n = weft_http_read(http, data, sizeof data)) > 0)
-		if (weft_http_write(http, data, (size_t)n) != n)
-			return;
-	if (!n)
-		weft_http_flush(http);
-}
-
 static void count(weft_http_t *http, void *context)
 {
 	uint64_t sum = 0, hash = 0;

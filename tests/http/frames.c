@@ -9,7 +9,7 @@
  * and, if it is short, byte by byte on another connection. nghttp2 decodes the fields of responses.
  */
 #define _GNU_SOURCE
-#include "../sched/check.h"
+#include "handlers.h"
 
 #include <errno.h>
 #include <nghttp2/nghttp2.h>
@@ -41,25 +41,19 @@ static struct {
 
 /* ---- the server's handlers --------------------------------------------------------------------------------------- */
 
-static void hello(weft_http_t *http, void *context)
-{
-	(void)context;
-	weft_http_reply(http, 200, "text/plain", "hello\n", 6);
-}
-
-static bool read_body(weft_http_t *http, bool echo, size_t *sum)
+static bool read_body(weft_http_t *http, bool echoes, size_t *sum)
 {
 	char data[3000];
 	ssize_t n;
 
 	for (*sum = 0; (n = weft_http_read(http, data, sizeof data)) > 0; *sum += (size_t)n)
-		if (echo && weft_http_write(http, data, (size_t)n) != n)
+		if (echoes && weft_http_write(http, data, (size_t)n) != n)
 			return false;
 	atomic_fetch_add(&run.resets, n == -ECONNRESET);
 	return !n;
 }
 
-static void echo(weft_http_t *http, void *context)
+static void echo_body(weft_http_t *http, void *context)
 {
 	size_t sum;
 
@@ -133,27 +127,13 @@ static void nothing(weft_http_t *http, void *context)
 	(void)context;
 }
 
-static void with_trailer(weft_http_t *http, void *context)
-{
-	(void)context;
-	weft_http_add_trailer(http, "X-Sum", "1");
-	weft_http_write(http, "sum\n", 4);
-}
-
-static void ends_its_task(weft_http_t *http, void *context)
-{
-	(void)http;
-	(void)context;
-	weft_task_fail(-EIO);
-}
-
 static void add_routes(weft_http_server_t *server)
 {
 	static const struct {
 		const char *pattern;
 		weft_http_handler_t *handler;
 	} routes[] = {
-	    {"GET /hello", hello},	{"POST /echo", echo},	    {"POST /length", body_length},
+	    {"GET /hello", hello},	{"POST /echo", echo_body},  {"POST /length", body_length},
 	    {"POST /trailer", trailer}, {"GET /big", big},	    {"GET /cookie", cookie},
 	    {"GET /slow", slow},	{"GET /early", early},	    {"POST /ignore", ignore},
 	    {"GET /nothing", nothing},	{"GET /sum", with_trailer}, {"GET /fail", ends_its_task},
@@ -808,20 +788,7 @@ static void *client(void *unused)
 
 /* ---- the server -------------------------------------------------------------------------------------------------- */
 
-struct service {
-	weft_http_server_t *server;
-	int listener;
-};
-
-static void *serves(void *service)
-{
-	const struct service *s = service;
-
-	CHECK(!weft_http_serve(s->server, s->listener));
-	return NULL;
-}
-
-static void start(struct service *s, weft_scope_t *scope, bool hasty)
+static void start(struct served *s, weft_scope_t *scope, bool hasty)
 {
 	const uint64_t times = run.factor * (hasty ? 1 : 100);
 	const weft_http_config_t config = {.header_time = 200 * MS * times,
@@ -837,7 +804,7 @@ static void start(struct service *s, weft_scope_t *scope, bool hasty)
 	CHECK(!weft_scope_spawn(scope, serves, s));
 }
 
-static void end(struct service *s)
+static void end(struct served *s)
 {
 	weft_http_stats_t stats;
 
@@ -849,7 +816,7 @@ static void end(struct service *s)
 
 static void some_cases(bool hasty)
 {
-	struct service s;
+	struct served s;
 	weft_scope_t scope, clients;
 
 	run.hasty = hasty;
@@ -869,7 +836,7 @@ static void some_cases(bool hasty)
 static void a_reset_ends_a_wait(void)
 {
 	static const struct frames_case test = {"a reset ends a wait", "post 1 /length; sleep 20; rst 1 8", ""};
-	struct service s;
+	struct served s;
 	weft_scope_t scope;
 	unsigned before = atomic_load(&run.resets);
 	uint64_t until;
@@ -898,7 +865,7 @@ static void stop_is_announced(void)
 {
 	static const struct frames_case test = {"stop", "get 1 /slow", "200 1 5, goaway 0, closed"};
 	struct client *c = malloc(sizeof *c);
-	struct service s;
+	struct served s;
 	weft_scope_t scope;
 	unsigned goaways = 0;
 

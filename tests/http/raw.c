@@ -12,7 +12,7 @@
  * a parser of their own, which accepts only what a server may send. After each case a new connection must be served.
  */
 #define _GNU_SOURCE
-#include "../sched/check.h"
+#include "handlers.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -50,25 +50,6 @@ static struct run {
 } run;
 
 /* ---- the server's handlers --------------------------------------------------------------------------------------- */
-
-static void hello(weft_http_t *http, void *context)
-{
-	(void)context;
-	weft_http_reply(http, 200, "text/plain", "hello\n", 6);
-}
-
-static void echo(weft_http_t *http, void *context)
-{
-	char data[3000];
-	ssize_t n;
-
-	(void)context;
-	while ((n = weft_http_read(http, data, sizeof data)) > 0)
-		if (weft_http_write(http, data, (size_t)n) != n)
-			return;
-	if (!n)
-		weft_http_flush(http);
-}
 
 /* An error of weft_http_read is answered by the library. */
 static bool count_body(weft_http_t *http, uint64_t *sum)
@@ -196,20 +177,6 @@ static void created(weft_http_t *http, void *context)
 	weft_http_set_status(http, 201);
 	if (weft_http_read_all(http, data, sizeof data) > 0)
 		weft_http_write(http, "created\n", 8);
-}
-
-static void with_trailer(weft_http_t *http, void *context)
-{
-	(void)context;
-	weft_http_add_trailer(http, "X-Sum", "1");
-	weft_http_write(http, "sum\n", 4);
-}
-
-static void ends_its_task(weft_http_t *http, void *context)
-{
-	(void)http;
-	(void)context;
-	weft_task_fail(-EIO);
 }
 
 static void add_routes(weft_http_server_t *server)
@@ -1037,14 +1004,9 @@ static void *client(void *unused)
 
 /* ---- the server -------------------------------------------------------------------------------------------------- */
 
-struct service {
-	weft_http_server_t *server;
-	int listener;
-};
-
-static void *serves(void *service)
+static void *serves_cases(void *service)
 {
-	const struct service *s = service;
+	const struct served *s = service;
 
 	CHECK(!(run.secure ? weft_http_serve_tls(s->server, s->listener, run.server_tls)
 			   : weft_http_serve(s->server, s->listener)));
@@ -1125,7 +1087,7 @@ static void some_cases(bool hasty)
 	const weft_http_config_t config = {.header_time = 300 * MS * times,
 					   .body_time = 300 * MS * times,
 					   .idle_time = 400 * MS * times};
-	struct service s;
+	struct served s;
 	weft_http_stats_t stats;
 	weft_scope_t scope;
 
@@ -1139,7 +1101,7 @@ static void some_cases(bool hasty)
 	CHECK(s.listener >= 0);
 	run.port = (unsigned)weft_port(s.listener);
 	weft_scope_open(&scope, WEFT_NEVER);
-	CHECK(!weft_scope_spawn(&scope, serves, &s));
+	CHECK(!weft_scope_spawn(&scope, serves_cases, &s));
 	run_clients();
 	CHECK(!weft_http_stop(s.server, weft_now() + 5 * SECOND * run.factor));
 	CHECK(!weft_scope_wait(&scope));
@@ -1198,7 +1160,7 @@ static int greet(unsigned port)
 static void connections_are_limited(void)
 {
 	const uint64_t pause = 50 * MS * run.factor;
-	struct service s;
+	struct served s;
 	weft_task_t task;
 	char text[1000];
 	int first, second;
@@ -1207,11 +1169,11 @@ static void connections_are_limited(void)
 	add_routes(s.server);
 	s.listener = weft_listen("127.0.0.1", 0, 0, 0);
 	WEFT_SCOPE(scope);
-	CHECK(!weft_scope_spawn_with(&scope, &task, serves, &s, NULL));
+	CHECK(!weft_scope_spawn_with(&scope, &task, serves_cases, &s, NULL));
 	weft_sleep(pause);
 	weft_task_cancel(&task);
 	CHECK(weft_join(&task, NULL) == -ECANCELED);
-	CHECK(!weft_scope_spawn(&scope, serves, &s));
+	CHECK(!weft_scope_spawn(&scope, serves_cases, &s));
 	first = greet((unsigned)weft_port(s.listener));
 	CHECK(weft_read_until(first, text, sizeof text, weft_now() + 20 * pause) > 0);
 	second = greet((unsigned)weft_port(s.listener));

@@ -960,7 +960,7 @@ static int connect_ours(struct stream *s, unsigned port, const char *host, const
 	return weft__tls_connect(s, fd, all.trusting, host, alpn, weft_now() + 100 * SECOND);
 }
 
-/* Whom a client trusts: a task. */
+/* The client refuses servers that it must not trust. A task runs this. */
 static void certificates_are_checked(void)
 {
 	static const struct {

@@ -10,7 +10,7 @@
  * head.
  */
 #define _GNU_SOURCE
-#include "../sched/check.h"
+#include "handlers.h"
 
 #include <errno.h>
 #include <llhttp.h>
@@ -70,19 +70,6 @@ static void mix(weft_http_t *http, void *context)
 	weft_http_printf(http, "%.*s\n", (int)sum.length, sum.data);
 	if (number_of(http, "x-trailer"))
 		weft_http_add_trailer(http, "X-End", "yes");
-}
-
-struct service {
-	weft_http_server_t *server;
-	int listener;
-};
-
-static void *serves(void *service)
-{
-	const struct service *s = service;
-
-	CHECK(!weft_http_serve(s->server, s->listener));
-	return NULL;
 }
 
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
@@ -518,7 +505,7 @@ static void run_clients(_Atomic bool *ok)
 static void *serve_clients(void *pass)
 {
 	static _Atomic bool ok = true;
-	struct service s;
+	struct served s;
 	weft_http_stats_t stats;
 	weft_scope_t scope;
 

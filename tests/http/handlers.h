@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Handlers that several test servers have, and the task that serves a listener. */
+#ifndef TESTS_HTTP_HANDLERS_H
+#define TESTS_HTTP_HANDLERS_H
+
+#include "../sched/check.h"
+
+#include <errno.h>
+#include <weft/http.h>
+
+#define HANDLER __attribute__((unused)) static
+
+HANDLER void hello(weft_http_t *http, void *context)
+{
+	(void)context;
+	weft_http_reply(http, 200, "text/plain", "hello\n", 6);
+}
+
+HANDLER void echo(weft_http_t *http, void *context)
+{
+	char data[3000];
+	ssize_t n;
+
+	(void)context;
+	while ((n = weft_http_read(http, data, sizeof data)) > 0)
+		if (weft_http_write(http, data, (size_t)n) != n)
+			return;
+	if (!n)
+		weft_http_flush(http);
+}
+
+HANDLER void with_trailer(weft_http_t *http, void *context)
+{
+	(void)context;
+	weft_http_add_trailer(http, "X-Sum", "1");
+	weft_http_write(http, "sum\n", 4);
+}
+
+HANDLER void ends_its_task(weft_http_t *http, void *context)
+{
+	(void)http;
+	(void)context;
+	weft_task_fail(-EIO);
+}
+
+struct served {
+	weft_http_server_t *server;
+	int listener;
+};
+
+HANDLER void *serves(void *served)
+{
+	const struct served *s = served;
+
+	CHECK(!weft_http_serve(s->server, s->listener));
+	return NULL;
+}
+
+#endif
