@@ -18,7 +18,7 @@
 #define GRANULE_BYTES ((size_t)1 << WEFT__MIN_STRIDE_SHIFT)
 
 enum {
-	COLOURS = 29,
+	COLOURS = 29, /* with 1.5 KB of frames a slot of the last colour still needs one page */
 	COLOUR_BYTES = 64,
 	RECORD_BYTES = (sizeof(struct weft__slot) + 63) / 64 * 64,
 };
