@@ -153,7 +153,7 @@ static void events(weft_http_t *http, void *program)
 		 weft_event_wait_until(&p->stopping, weft_now() + SECOND) == -ETIMEDOUT);
 }
 
-/* What every task waits for. */
+/* The response lists all tasks, and says what each waits for. */
 static void tasks(weft_http_t *http, void *program)
 {
 	int fd = memfd_create("tasks", MFD_CLOEXEC);

@@ -243,7 +243,7 @@ static bool add_connection(weft_http_request_t *r)
 	return true;
 }
 
-/* What https connections trust: the configuration's, or else the system's authorities, which the first one opens. */
+/* An https connection trusts the configuration's authorities, or else the system's, which the first one opens. */
 static int find_tls(weft_http_client_t *c, weft_http_tls_t **tls)
 {
 	weft_http_tls_t *made;

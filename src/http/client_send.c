@@ -267,7 +267,7 @@ static int check_write(const weft_http_request_t *r, size_t length)
 	return r->sent || r->last ? -EALREADY : 0;
 }
 
-/* What a call that sends returns: an error ends the request. */
+/* A call that sends returns this: an error ends the request. */
 static ssize_t result(weft_http_request_t *r, ssize_t n)
 {
 	if (n < 0)

@@ -146,7 +146,7 @@ static const char *end_of(const struct text *t)
 	return t->data ? t->data + t->length : NULL;
 }
 
-/* Of lines "name: value". */
+/* Takes the next of the lines "name: value". False: there is none. */
 static bool next_line(const char **at, const char *end, weft_http_text_t *name, weft_http_text_t *value)
 {
 	const char *colon, *stop;

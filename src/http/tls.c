@@ -566,7 +566,7 @@ static bool is_address(const char *host)
 	return inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1;
 }
 
-/* Whom the server's certificate must name; it is also told whom it is asked as, unless by an address. */
+/* The server's certificate must name `host`. The server is also told that name (SNI), unless it is an address. */
 static ssize_t set_host(struct tls *t, const char *host)
 {
 	size_t length = strlen(host);

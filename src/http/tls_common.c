@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the TLS connections of a server or a client have in common: certificates and settings, in a context of OpenSSL.
- * A reload makes a new context; connections keep the one that they began with. Each context has its own keys for
- * session tickets, so tickets of an earlier one lead to a whole handshake.
+ * The TLS connections of a server or a client share certificates and settings, in a context of OpenSSL. A reload makes
+ * a new context; connections keep the one that they began with. Each context has its own keys for session tickets, so
+ * tickets of an earlier one lead to a whole handshake.
  *
  * Files are read on a helper thread, which also has the stack that OpenSSL needs.
  */
