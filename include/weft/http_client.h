@@ -142,7 +142,7 @@ WEFT_API void weft_http_request_close(weft_http_request_t *request);
 
 /**
  * Add a header field. Content-Length, Transfer-Encoding, Connection, Expect, Keep-Alive, TE, Trailer and Upgrade are
- * library's; Host is the URL's unless it is added.
+ * the library's; Host is the URL's unless it is added.
  * @return 0; -EALREADY: the request was sent; -EINVAL: no token as its name, control characters in its value, or one of
  *   the library's; -ENOMEM
  */
