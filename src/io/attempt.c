@@ -266,10 +266,20 @@ static int64_t receive_all(weft_io_t *io)
 	return result;
 }
 
+/* Bytes of a read at a file's position that have been read already: see weft__io_read_cached. */
+static size_t read_before(const weft_io_t *io)
+{
+	return io->kind == WEFT_IO_READ && io->flags & MSG_WAITALL ? (size_t)(uintptr_t)io->more : 0;
+}
+
 void weft__io_settle(weft_io_t *io)
 {
 	struct msghdr *m = io->data;
 
+	if (io->kind == WEFT_IO_READ) {
+		io->result = (int64_t)read_before(io) + (io->result > 0 ? io->result : 0);
+		io->flags = 0;
+	}
 	if (io->kind != WEFT_IO_RECV && io->kind != WEFT_IO_RECVMSG)
 		return;
 	if (io->result < 0 && io->offset > 0) {
@@ -288,6 +298,7 @@ void weft__io_settle(weft_io_t *io)
 static int64_t read_or_write(weft_io_t *io, int nature)
 {
 	bool writes = io->kind == WEFT_IO_WRITE;
+	size_t before = read_before(io);
 
 	if (nature == WEFT__UNIX && !writes && io->offset == -1 && io->length)
 		return receive_unix(io);
@@ -295,7 +306,8 @@ static int64_t read_or_write(weft_io_t *io, int nature)
 		return result_of(writes ? send(io->fd, io->data, io->length, MSG_DONTWAIT | MSG_NOSIGNAL)
 					: recv(io->fd, io->data, io->length, MSG_DONTWAIT));
 	if (io->offset == -1)
-		return result_of(writes ? write(io->fd, io->data, io->length) : read(io->fd, io->data, io->length));
+		return result_of(writes ? write(io->fd, io->data, io->length)
+					: read(io->fd, (char *)io->data + before, io->length - before));
 	return result_of(writes ? pwrite(io->fd, io->data, io->length, io->offset)
 				: pread(io->fd, io->data, io->length, io->offset));
 }
@@ -617,13 +629,46 @@ bool weft__io_output_is_full(const weft_io_t *io)
 	return io->kind == WEFT_IO_SPLICE && weft__poll_now(io->fd, POLLIN) != 0;
 }
 
-int64_t weft__io_read_cached(const weft_io_t *io)
+/* How many bytes a read is to read, at most. */
+static size_t wanted(const weft_io_t *io)
 {
-	struct iovec part = {io->data, io->length};
+	const size_t most = 0x7ffff000; /* by one system call */
+	const struct iovec *parts = io->data;
+	size_t bytes = io->kind == WEFT_IO_READ ? io->length : 0;
+
+	for (size_t i = 0; io->kind == WEFT_IO_READV && i < io->length && bytes < most; i++)
+		bytes += parts[i].iov_len < most ? parts[i].iov_len : most;
+	return bytes < most ? bytes : most;
+}
+
+/* A read of `bytes` bytes has ended there. Was it the end of the file? */
+static bool is_at_end(const weft_io_t *io, int64_t bytes)
+{
+	int64_t place = io->offset < 0 ? lseek(io->fd, 0, SEEK_CUR) : io->offset + bytes;
+	struct stat status;
+
+	return !fstat(io->fd, &status) && S_ISREG(status.st_mode) && place >= status.st_size;
+}
+
+int64_t weft__io_read_cached(weft_io_t *io)
+{
+	const struct weft__fd *fd = io->place;
+	struct iovec one = {io->data, io->length}, *parts = io->kind == WEFT_IO_READ ? &one : io->data;
+	size_t all = io->kind == WEFT_IO_READ || (io->kind == WEFT_IO_READV && io->offset >= 0) ? wanted(io) : 0;
+	int64_t result;
 
 	/* A cached read of 0 bytes does not report that the file is a directory. */
-	return io->kind == WEFT_IO_READ && io->length ? result_of(preadv2(io->fd, &part, 1, io->offset, RWF_NOWAIT))
-						      : -EAGAIN;
+	if (!all || __atomic_load_n(&fd->direct, __ATOMIC_RELAXED) || (parts != &one && io->length > IOV_MAX))
+		return -EAGAIN;
+	result = result_of(preadv2(io->fd, parts, parts == &one ? 1 : (int)io->length, io->offset, RWF_NOWAIT));
+	if (result <= 0 || (size_t)result == all || is_at_end(io, result))
+		return result;
+	if (io->offset < 0) {
+		/* The file's position has moved. */
+		io->more = (void *)(uintptr_t)result;
+		io->flags = MSG_WAITALL;
+	}
+	return -EAGAIN;
 }
 
 bool weft__io_exhausts(const weft_io_t *io, int nature)

@@ -82,6 +82,7 @@ struct weft__fd {
 	bool listens;		 /* atomic, epoll: it has been asked for connections */
 	bool marked;		 /* atomic, epoll: there has been an urgent mark in it */
 	bool placeholder;	 /* while it is being closed: the number means one */
+	bool direct;		 /* atomic: a file that is not read through the page cache */
 	bool told;		 /* threads have been told that it is closed */
 	uint32_t uses;		 /* atomic: WEFT__USER for each operation that holds it, and WEFT__CLOSING */
 	uint32_t generation;	 /* atomic: of the file; weft_close and dup2 change it, under the lock */
@@ -442,15 +443,20 @@ int64_t weft__io_attempt_shut(weft_io_t *io, int nature) WEFT__HIDDEN;
 int64_t weft__io_in_thread(struct weft__loop *loop, weft_io_t *io) WEFT__HIDDEN;
 /* A splice that would block: is it the output that is not ready? */
 bool weft__io_output_is_full(const weft_io_t *io) WEFT__HIDDEN;
-/* What a file's page cache has of what is to be read; a negative errno: nothing, or it is no read. */
-int64_t weft__io_read_cached(const weft_io_t *io) WEFT__HIDDEN;
+/*
+ * A read of a file from the page cache, which does not wait. A negative errno: the cache does not have all of it, and
+ * the operation is to go on in the usual way. If it has a part, a read at the file's position has taken that: then
+ * `flags` is MSG_WAITALL, and `more` the count, which weft__io_settle adds to the result.
+ */
+int64_t weft__io_read_cached(weft_io_t *io) WEFT__HIDDEN;
 /* Has a successful attempt shown that the next one would fail? */
 bool weft__io_exhausts(const weft_io_t *io, int nature) WEFT__HIDDEN;
 /* The same as events of poll. */
 short weft__io_events(const weft_io_t *io) WEFT__HIDDEN;
 /* The same for an accept or connect, which no flag tells not to block: for a moment the socket is non-blocking. */
 int64_t weft__io_attempt_unblocked(weft_io_t *io, int number, int nature) WEFT__HIDDEN;
-/* After a result: an unfinished MSG_WAITALL that an error, a deadline or a cancellation ends returns what has come. */
+/* After a result: an unfinished MSG_WAITALL that an error, a deadline or a cancellation ends returns what has come. So
+ * does a read of a file: see weft__io_read_cached. */
 void weft__io_settle(weft_io_t *io) WEFT__HIDDEN;
 /* Returns the events that there are now, 0, or a negative errno. A signal does not end it. Without an error errno stays
  * as it is. */

@@ -187,9 +187,11 @@ static int find_nature(struct weft__fd *fd, int number)
 
 	if (fstat(number, &status))
 		return -errno;
-	if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode) || S_ISBLK(status.st_mode))
-		return WEFT__FILE;
 	flags = weft__flags(number);
+	if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode) || S_ISBLK(status.st_mode)) {
+		__atomic_store_n(&fd->direct, flags >= 0 && flags & O_DIRECT, __ATOMIC_RELAXED);
+		return WEFT__FILE;
+	}
 	/* Whoever writes into a pipe may have made it one of packets: that is not to be seen at this end. */
 	if (!S_ISSOCK(status.st_mode))
 		return flags & O_NONBLOCK ? WEFT__DEVICE : WEFT__BLOCKING_PIPE;

@@ -71,6 +71,14 @@ static inline struct weft__task *weft__ring_take(struct weft__ring *r)
 	return task;
 }
 
+/* Owner only: the next, which stays there; NULL: empty. */
+static inline struct weft__task *weft__ring_peek(struct weft__ring *r)
+{
+	uint32_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
+
+	return head != atomic_load_explicit(&r->tail, memory_order_relaxed) ? weft__ring_at(r, head) : NULL;
+}
+
 /* Anybody: the next; NULL: empty. */
 static inline struct weft__task *weft__ring_take_from(struct weft__ring *r)
 {

@@ -187,6 +187,17 @@ static inline void weft__prefetch_waiter(const weft_waiter_t *waiter)
 	__builtin_prefetch(bytes + 80, 1);
 }
 
+/* The same, and the frames of its callers, which lie above. */
+static inline void weft__prefetch_frames(const weft_waiter_t *waiter)
+{
+	enum { LINE = 64, BELOW = 128, ABOVE = 640 };
+	const char *bytes = (const char *)waiter;
+
+#pragma GCC unroll 16
+	for (int at = -BELOW; at < ABOVE; at += LINE)
+		__builtin_prefetch(bytes + at, 1);
+}
+
 /* ---- timers ----------------------------------------------------------------------------------------------------- */
 
 enum { WEFT__LEVELS = 9, WEFT__TICK = 14 /* a tick has 2^14 nanoseconds */ };

@@ -431,11 +431,83 @@ static void *opens_end_as_in_threads(void *pass)
 	return pass;
 }
 
+/* ---- reads of a file of which the page cache has a part --------------------------------------------------------- */
+
+enum { PAGES = 24, PARTS = 3, READS = 400 };
+
+/* The page cache forgets some pages: on a file system that lives in it they stay. */
+static void forget_some(int fd, uint64_t *random)
+{
+	off_t from = 4096 * (off_t)draw(random, PAGES);
+
+	CHECK(posix_fadvise(fd, from, 4096 * (off_t)draw(random, PAGES), POSIX_FADV_DONTNEED) == 0);
+}
+
+/* Some bytes at some place, in one of four ways, by Weft and by the system. */
+static void read_as_the_system(int fd, int twin, uint64_t *random)
+{
+	static char bytes[2][PAGES * 4096];
+	struct iovec parts[2][PARTS];
+	size_t length = draw(random, PAGES * 4096), left = length;
+	const unsigned way = draw(random, 4);
+	const off_t at = draw(random, PAGES * 4096);
+	int64_t results[2];
+
+	for (int i = 0; i < PARTS; i++) {
+		size_t size = i == PARTS - 1 ? left : draw(random, (uint32_t)left + 1);
+
+		for (int k = 0; k < 2; k++)
+			parts[k][i] = (struct iovec){bytes[k] + length - left, size};
+		left -= size;
+	}
+	memset(bytes, 0, sizeof bytes);
+	CHECK(lseek(fd, at, SEEK_SET) == at && lseek(twin, at, SEEK_SET) == at);
+	if (way == 0) {
+		results[0] = weft_read(fd, bytes[0], length);
+		results[1] = read(twin, bytes[1], length);
+	} else if (way == 1) {
+		results[0] = weft_pread(fd, bytes[0], length, at);
+		results[1] = pread(twin, bytes[1], length, at);
+	} else if (way == 2) {
+		results[0] = weft_preadv(fd, parts[0], PARTS, -1);
+		results[1] = readv(twin, parts[1], PARTS);
+	} else {
+		results[0] = weft_preadv(fd, parts[0], PARTS, at);
+		results[1] = preadv(twin, parts[1], PARTS, at);
+	}
+	CHECK(results[0] == results[1] && !memcmp(bytes[0], bytes[1], sizeof *bytes));
+	CHECK(lseek(fd, 0, SEEK_CUR) == lseek(twin, 0, SEEK_CUR));
+}
+
+/* A read of a file is short at its end only. */
+static void *reads_are_whole(void *pass)
+{
+	uint64_t random = 1, seed = 2;
+	int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600), twin;
+	char page[4096];
+
+	CHECK(posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM) == 0);
+	for (int i = 0; i < PAGES; i++) {
+		for (size_t k = 0; k < sizeof page; k++)
+			page[k] = (char)draw(&seed, 256);
+		CHECK(write(fd, page, i == PAGES - 1 ? 1000 : sizeof page) > 0);
+	}
+	twin = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK(fsync(fd) == 0 && twin >= 0);
+	for (int i = 0; i < READS; i++) {
+		forget_some(fd, &random);
+		read_as_the_system(fd, twin, &random);
+	}
+	CHECK(weft_close(fd) == 0 && close(twin) == 0 && unlink(path) == 0);
+	return pass;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test tests[] = {T(names_change),
 					    T(directories),
 					    T(sizes),
+					    T(reads_are_whole),
 					    T(only_stale_sockets_are_replaced),
 					    T(one_rival_listens),
 					    T(an_open_waits),
