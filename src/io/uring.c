@@ -69,6 +69,7 @@ enum {
 	SUBMIT_AT = 64,	      /* so many wait for nothing else */
 	RETRY_AFTER = 100000, /* nanoseconds, if there is no room in a ring */
 	FINISHED = 0x80,      /* in weft_io_t.way: the kernel has done with it */
+	UNLISTED = 0x40,      /* there: it stands in no list of its descriptor's */
 };
 
 /* user_data of what is no operation. */
@@ -85,7 +86,7 @@ struct ring {
 	bool polls;		/* polls `tells` */
 	bool quick;		/* atomic: what waits to be submitted will end at once, or some of it */
 	struct ring *attendant; /* atomic: of who has sent the owner a signal, and is told what came of it */
-	unsigned waiting;      /* number of the first entry not submitted yet that others may overtake: see put_first */
+	unsigned waiting; /* number of the first entry not submitted yet that others may overtake: see entry_in_front */
 	uint8_t silent_cancel; /* IOSQE_CQE_SKIP_SUCCESS, if this kernel has it */
 };
 
@@ -627,9 +628,13 @@ static bool is_direct(const weft_io_t *io, int nature)
 /* Only a helper thread can do it. */
 static bool is_blocking(const weft_io_t *io)
 {
-	return io->kind == WEFT_IO_STAT || io->kind == WEFT_IO_COPY || io->kind == WEFT_IO_ENTRIES ||
-	       io->kind == WEFT_IO_WATCH ||
-	       (io->kind == WEFT_IO_SENDFILE && weft__fd_nature(io->place, io->fd) == WEFT__FILE);
+	const uint32_t some = 1u << WEFT_IO_STAT | 1u << WEFT_IO_COPY | 1u << WEFT_IO_ENTRIES | 1u << WEFT_IO_WATCH |
+			      1u << WEFT_IO_SENDFILE;
+
+	_Static_assert(WEFT_IO_KINDS <= 32, "a set of kinds has 32 bits");
+	if (__builtin_expect(!(some >> (io->kind & 31) & 1), 1))
+		return false;
+	return io->kind != WEFT_IO_SENDFILE || weft__fd_nature(io->place, io->fd) == WEFT__FILE;
 }
 
 /* Operations that newer kernels have; the header may be older than the kernel. 0: none. */
@@ -741,22 +746,33 @@ static void prepare(struct io_uring_sqe *sqe, weft_io_t *io, int nature)
 	}
 }
 
-/* Under the lock. The newest entry, which the kernel does at once, goes before those that may wait: what it writes may
- * be what one of them reads, which then ends at once, too. From the entry `waiting` on all may wait. */
-static void put_first(struct ring *r)
+/*
+ * Under the lock. An entry for what the kernel does at once goes before those that may wait: what it writes may be what
+ * one of them reads, which then ends at once, too. From the entry `waiting` on all may wait. NULL: there is no room.
+ */
+static struct io_uring_sqe *entry_in_front(struct ring *r, weft_io_t *io)
 {
 	struct io_uring_sq *sq = &r->ring.sq;
-	struct io_uring_sqe *newest = &sq->sqes[(sq->sqe_tail - 1) & sq->ring_mask];
-	struct io_uring_sqe *first = &sq->sqes[r->waiting & sq->ring_mask], quick = *newest;
+	struct io_uring_sqe *last = entry(r), *first = &sq->sqes[r->waiting & sq->ring_mask];
 
-	if (first != newest) {
-		*newest = *first;
-		*first = quick;
-		((weft_io_t *)(uintptr_t)quick.user_data)->entry = r->waiting;
-		if (newest->user_data > TOLD)
-			((weft_io_t *)(uintptr_t)newest->user_data)->entry = sq->sqe_tail - 1;
-	}
-	r->waiting++;
+	if (!last)
+		return NULL;
+	__atomic_store_n(&r->quick, true, __ATOMIC_RELAXED);
+	io->entry = r->waiting++;
+	if (first == last)
+		return last;
+	*last = *first;
+	if (last->user_data > TOLD)
+		((weft_io_t *)(uintptr_t)last->user_data)->entry = sq->sqe_tail - 1;
+	return first;
+}
+
+static struct io_uring_sqe *entry_behind(struct ring *r, weft_io_t *io)
+{
+	struct io_uring_sqe *sqe = entry(r);
+
+	io->entry = r->ring.sq.sqe_tail - 1;
+	return sqe;
 }
 
 /* There is no room for it: it begins again after a while. Its waiter has not been waited for, but may have ended. */
@@ -779,7 +795,7 @@ static int hand_over(struct weft__loop *loop, struct weft__worker *w, weft_io_t 
 	io->way &= (uint8_t)~FINISHED;
 	io->ring = r;
 	lock_ring(r);
-	sqe = entry(r);
+	sqe = !polls && is_quick(io, nature) ? entry_in_front(r, io) : entry_behind(r, io);
 	if (sqe) {
 		if (polls) {
 			prepare_poll(sqe, io);
@@ -788,11 +804,6 @@ static int hand_over(struct weft__loop *loop, struct weft__worker *w, weft_io_t 
 			prepare(sqe, io, nature);
 		}
 		sqe->user_data = (uintptr_t)io;
-		io->entry = r->ring.sq.sqe_tail - 1;
-		if (!polls && is_quick(io, nature)) {
-			__atomic_store_n(&r->quick, true, __ATOMIC_RELAXED);
-			put_first(r);
-		}
 		io->step = polls ? WEFT__POLLING : WEFT__SUBMITTED;
 		if (r == mine && r->ring.sq.sqe_tail - r->ring.sq.sqe_head >= SUBMIT_AT)
 			submit(r);
@@ -816,7 +827,7 @@ static int leave(weft_io_t *io, int64_t result)
 {
 	struct weft__fd *fd = io->place;
 
-	if (fd) {
+	if (fd && !(io->way & UNLISTED)) {
 		lock_fd(fd);
 		weft__fd_take_out(fd, io);
 		weft__task_unlock(&fd->lock);
@@ -825,11 +836,26 @@ static int leave(weft_io_t *io, int64_t result)
 	return weft__io_done(io, result);
 }
 
+/*
+ * Reads and writes at a given place of a file end soon, whatever others do, so weft_close need not find them to end
+ * them. They stand in no list, which saves locking their descriptor twice. The count of its users keeps its number from
+ * being given to another file, and a request that meets the placeholder there ends as cancelled: see table.c.
+ */
+static bool ends_by_itself(const weft_io_t *io, const struct weft__fd *fd)
+{
+	return io->kind <= WEFT_IO_WRITEV && io->offset >= 0 &&
+	       __atomic_load_n(&fd->nature, __ATOMIC_RELAXED) == WEFT__FILE;
+}
+
 static bool begin_wait(struct weft__loop *loop, weft_io_t *io, bool new)
 {
 	struct weft__fd *fd = io->place;
 	bool open;
 
+	if (fd && new &&ends_by_itself(io, fd))
+		io->way |= UNLISTED;
+	if (io->way & UNLISTED)
+		return weft__begin_wait(loop, io);
 	if (!fd) {
 		weft_waiter_init(&io->waiter, weft__io_what(io), NULL, io->deadline);
 		return true;
@@ -852,7 +878,7 @@ static bool wait_again(struct weft__loop *loop, weft_io_t *io)
  * rings do not check an offset, or a read of nothing, as system calls do. */
 static bool is_for_system_call(const weft_io_t *io)
 {
-	return io->kind <= WEFT_IO_WRITEV && (io->offset < 0 || weft__io_moves_nothing(io));
+	return io->offset < 0 || weft__io_moves_nothing(io);
 }
 
 static int do_by_system_call(weft_io_t *io)
@@ -873,8 +899,8 @@ static int try(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 
 	if (nature < 0)
 		return leave(io, nature);
-	if (nature == WEFT__FILE && is_for_system_call(io))
-		return do_by_system_call(io);
+	if (nature == WEFT__FILE && asks && io->kind <= WEFT_IO_WRITEV)
+		return is_for_system_call(io) ? do_by_system_call(io) : hand_over(loop, w, io, nature, false);
 	if (!is_direct(io, nature))
 		return hand_over(loop, w, io, nature, false);
 	result =
@@ -1066,6 +1092,12 @@ static int ended(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 	return WEFT_IO_DONE;
 }
 
+/* The usual end. */
+static bool has_moved_bytes(const weft_io_t *io)
+{
+	return io->kind <= WEFT_IO_SENDMSG && io->step == WEFT__SUBMITTED && io->result >= 0 && !io->reason;
+}
+
 static int go_on(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 {
 	touch_stack();
@@ -1079,6 +1111,8 @@ static int go_on(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 	if (io->waiter.result && withdraw(loop, io))
 		return WEFT_IO_WAITS;
 	io->way &= (uint8_t)~FINISHED;
+	if (__builtin_expect(has_moved_bytes(io), 1))
+		return leave(io, io->result);
 	return ended(loop, w, io);
 }
 
