@@ -57,12 +57,38 @@ struct param {
 	weft_http_text_t value;
 };
 
+enum framing { UNFRAMED, BY_LENGTH, BY_CHUNKS, BY_CLOSE };
+
 /*
- * The memory of an exchange. A connection has it while it has data: between two requests only the receive buffer, and
- * after HOLD_TIME of silence not even that. Each thread takes again what it gave back last, so a busy server writes its
- * heads and responses to few lines of the cache, however many connections it has.
+ * An exchange: a request and its response, and their memory. A connection has one while it has data: between two requests
+ * only the receive buffer, and after HOLD_TIME of silence not even that. Each thread takes again what it gave back last,
+ * so a busy server writes its heads and responses to few lines of the cache, however many connections it has.
  */
 struct buffers {
+	llhttp_t parser;
+
+	/* The request. */
+	bool began, head_done, complete, chunked, expects;
+	bool first_piece; /* body data that come next follow the head in the buffer */
+	int failed;	  /* 0, or the status that answers a request that is refused */
+	int body_error;
+	uint64_t begun, body_length, extensions; /* body_length: that was announced; bytes of chunks' extensions */
+	struct field target;			 /* name: offset from head; name_length */
+	weft_http_text_t path, query;
+	unsigned param_count;
+
+	/* The response. */
+	int status;
+	bool head_only; /* HEAD: no body is sent */
+	bool streaming; /* the framing is decided */
+	bool finished;	/* the response is complete */
+	enum framing framing;
+	uint64_t length, written; /* announced, WEFT_NEVER: not; bytes that the handler wrote */
+	size_t slot, body_at;	  /* in `out`: where the response's framing field is, and its body */
+
+	uint64_t received, sent; /* bytes of bodies, for the log */
+
+	/* Their memory. */
 	char *in, *own_body; /* allocated; own_body: or NULL */
 	size_t capacity;
 	size_t head, head_end, parsed, filled;
@@ -83,8 +109,6 @@ struct buffers {
 	struct param params[PARAMS_MOST];
 	weft_address_t peer;
 };
-
-enum framing { UNFRAMED, BY_LENGTH, BY_CHUNKS, BY_CLOSE };
 
 /* The functions in which HTTP/1.1 (response.c) and HTTP/2 (h2_stream.c) differ. Results: 0, or a negative errno. */
 struct protocol {
@@ -108,36 +132,14 @@ struct weft_http {
 	char *in;	   /* the receive buffer then, of IN_SIZE, or NULL; else b->in is */
 	struct weft_http *previous, *next;
 	struct stream stream;
-	_Atomic bool idle; /* between two requests: weft_http_stop may end the connection */
-	bool keep;	   /* the connection goes on after this exchange */
-	bool simulated;	   /* weft_io_backend() is */
-	bool lost;	   /* nothing can be written any more */
-	bool served;	   /* a request was read: what follows is no preface of HTTP/2 */
-	bool preface;	   /* the preface of HTTP/2 was read, and is in `b` */
-	struct h2 *h2;	   /* a connection of HTTP/2; under the server's lock */
-
-	/* The request. */
-	bool began, head_done, complete, chunked, expects;
-	bool first_piece; /* body data that come next follow the head in the buffer */
-	int failed;	  /* 0, or the status that answers a request that is refused */
-	int body_error;
-	uint64_t begun, body_length, extensions; /* body_length: that was announced; bytes of chunks' extensions */
-	struct field target;			 /* name: offset from head; name_length */
-	weft_http_text_t path, query;
-	unsigned param_count;
-
-	/* The response. */
-	int status;
-	bool head_only; /* HEAD: no body is sent */
-	bool streaming; /* the framing is decided */
-	bool finished;	/* the response is complete */
-	enum framing framing;
-	uint64_t length, written; /* announced, WEFT_NEVER: not; bytes that the handler wrote */
-	size_t slot, body_at;	  /* in `out`: where the response's framing field is, and its body */
-
-	uint64_t received, sent; /* bytes of bodies, for the log */
-	weft_scope_t *scope;	 /* of the connection's task */
-	llhttp_t parser;
+	_Atomic bool idle;   /* between two requests: weft_http_stop may end the connection */
+	bool keep;	     /* the connection goes on after this exchange */
+	bool simulated;	     /* weft_io_backend() is */
+	bool lost;	     /* nothing can be written any more */
+	bool served;	     /* a request was read: what follows is no preface of HTTP/2 */
+	bool preface;	     /* the preface of HTTP/2 was read, and is in `b` */
+	struct h2 *h2;	     /* a connection of HTTP/2; under the server's lock */
+	weft_scope_t *scope; /* of the connection's task */
 };
 
 /* pages.c. No task suspends while it holds the lock. */
@@ -168,12 +170,13 @@ struct weft_http_server {
 int weft__http_more_body(weft_http_t *x);
 /* A new field. NULL: there are too many, or no memory. */
 struct field *weft__http_add_field(weft_http_t *x);
+/* For an exchange that begins; it has no receive buffer, and no parser. */
+void weft__http_init_buffers(struct buffers *b);
 /* Frees all but b->in. */
 void weft__http_free_buffers(struct buffers *b);
 /* A name, an IPv4 address, or "[…]", and perhaps a port. An empty one is allowed. */
 bool weft__is_host(weft_http_text_t host);
-void weft__http_parser_init(llhttp_t *parser);
-/* Reads until a head is complete: 1; 0: the connection has ended, x->failed says how to answer. */
+/* Reads until a head is complete: 1; 0: the connection has ended, x->b->failed says how to answer. */
 int weft__http_read_head(weft_http_t *x);
 /* Checks the head that was read. 0, or the status that refuses it. */
 int weft__http_check_head(weft_http_t *x);
@@ -181,7 +184,6 @@ int weft__http_check_head(weft_http_t *x);
 bool weft__http_drain(weft_http_t *x);
 /* Prepares for the next request; keeps bytes that were received behind this one. */
 void weft__http_next(weft_http_t *x);
-void weft__http_reset(weft_http_t *x);
 void weft__http_drop_buffers(weft_http_t *x);
 void weft__http_free_spares(weft_http_server_t *server);
 
@@ -193,7 +195,7 @@ void weft__http_free_pages(weft_http_server_t *server);
 /* response.c */
 static inline bool weft__http_has_begun(const weft_http_t *x)
 {
-	return x->framing != UNFRAMED;
+	return x->b->framing != UNFRAMED;
 }
 extern const struct protocol weft__http1;
 void weft__http_answer(weft_http_t *x, int status);
@@ -204,7 +206,7 @@ static inline bool weft__http_has_body(int status)
 /* True: the body is only counted. */
 static inline bool weft__http_is_silent(const weft_http_t *x)
 {
-	return x->head_only || !weft__http_has_body(x->status);
+	return x->b->head_only || !weft__http_has_body(x->b->status);
 }
 /* Nothing can be sent any more. @return the error; -EPIPE if it is none */
 int weft__http_lose(weft_http_t *x, ssize_t error);
@@ -256,7 +258,7 @@ int weft__http_add_route(weft_http_server_t *server, const char *pattern, weft_h
 			 void (*release)(void *));
 void weft__http_free_routes(weft_http_server_t *server);
 void weft__http_dispatch(weft_http_t *x);
-/* Sets x->path and x->query by the request's target. 0, or the status that refuses it. */
+/* Sets x->b->path and x->b->query by the request's target. 0, or the status that refuses it. */
 int weft__http_split_target(weft_http_t *x);
 
 /* date.c */

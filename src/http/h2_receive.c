@@ -172,8 +172,8 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 
 static void refuse(struct h2_stream *s, int status)
 {
-	if (!s->x.failed)
-		s->x.failed = status;
+	if (!s->x.b->failed)
+		s->x.b->failed = status;
 }
 
 static bool add_text(struct h2_stream *s, const char *text, size_t length, uint32_t *offset, uint32_t *its_length)
@@ -185,7 +185,7 @@ static bool add_text(struct h2_stream *s, const char *text, size_t length, uint3
 
 static void add_field(struct h2_stream *s, const char *name, size_t length, const char *value, size_t value_length)
 {
-	size_t bytes = s->head.length + length + value_length - s->x.target.name_length;
+	size_t bytes = s->head.length + length + value_length - s->x.b->target.name_length;
 	struct field *f = bytes <= s->x.server->config.header_bytes ? weft__http_add_field(&s->x) : NULL;
 
 	if (!f || !add_text(s, name, length, &f->name, &f->name_length) ||
@@ -213,7 +213,7 @@ static void add_host(struct h2_stream *s, weft_http_text_t value)
 
 static void set_target(struct h2_stream *s, weft_http_text_t value)
 {
-	struct field *target = &s->x.target;
+	struct field *target = &s->x.b->target;
 
 	if (value.length > s->x.server->config.request_line)
 		refuse(s, 414);
@@ -225,10 +225,10 @@ static void set_method(struct h2_stream *s, weft_http_text_t value)
 {
 	int method = weft__http_method_of(value.data, value.length);
 
-	s->x.head_done = method >= 0 && method != HTTP_CONNECT;
-	s->x.parser.method = s->x.head_done ? (uint8_t)method : 0;
-	s->x.head_only = method == HTTP_HEAD;
-	if (!s->x.head_done)
+	s->x.b->head_done = method >= 0 && method != HTTP_CONNECT;
+	s->x.b->parser.method = s->x.b->head_done ? (uint8_t)method : 0;
+	s->x.b->head_only = method == HTTP_HEAD;
+	if (!s->x.b->head_done)
 		refuse(s, 501);
 }
 
@@ -245,8 +245,8 @@ static void add_pseudo(struct h2_stream *s, const char *name, weft_http_text_t v
 
 static void set_expectation(struct h2_stream *s, weft_http_text_t value)
 {
-	s->x.expects = weft__text_is(value, "100-continue");
-	if (!s->x.expects)
+	s->x.b->expects = weft__text_is(value, "100-continue");
+	if (!s->x.b->expects)
 		refuse(s, 417);
 }
 
@@ -255,8 +255,8 @@ static void set_length(struct h2_stream *s, weft_http_text_t value)
 {
 	size_t i;
 
-	for (i = 0; i < value.length && s->x.body_length < UINT64_MAX / 10 - 1; i++)
-		s->x.body_length = s->x.body_length * 10 + (uint64_t)(value.data[i] - '0');
+	for (i = 0; i < value.length && s->x.b->body_length < UINT64_MAX / 10 - 1; i++)
+		s->x.b->body_length = s->x.b->body_length * 10 + (uint64_t)(value.data[i] - '0');
 }
 
 static void add_regular(struct h2_stream *s, const char *name, size_t length, weft_http_text_t value)
@@ -293,7 +293,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 	(void)session;
 	(void)frame;
 	(void)flags;
-	if (!s || s->x.failed == 431) /* the rest is not kept */
+	if (!s || s->x.b->failed == 431) /* the rest is not kept */
 		return 0;
 	if (s->in_trailer)
 		add_trailer(s, (const char *)name, length, text);

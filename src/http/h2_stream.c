@@ -45,21 +45,16 @@ struct h2_stream *weft__h2_open_stream(struct h2 *h2, int32_t id)
 		return NULL;
 	memset(s, 0, offsetof(struct h2_stream, status));
 	b = &s->buffers;
-	memset(b, 0, offsetof(struct buffers, few));
+	weft__http_init_buffers(b);
 	s->x.server = connection->server;
 	s->x.protocol = &weft__http2;
 	s->x.stream = connection->stream;
 	s->x.simulated = connection->simulated;
 	s->x.keep = true;
-	s->x.length = WEFT_NEVER;
 	s->x.b = b;
 	s->h2 = h2;
 	s->id = id;
 	s->head = (struct text){s->first_head, s->first_head, 0, H2_HEAD};
-	b->fields = b->few;
-	b->field_room = FEW_HEADERS;
-	b->out = (struct text){b->first_out, b->first_out, 0, OUT_SIZE};
-	b->answer = (struct text){b->answer_few, b->answer_few, 0, FIELDS_SIZE};
 	enlist(s);
 	return s;
 }
@@ -128,7 +123,7 @@ static void take_body(struct h2_stream *s)
 	b->capacity = t.capacity;
 	b->body = 0;
 	b->body_end = s->taken = t.length;
-	s->x.received += t.length;
+	s->x.b->received += t.length;
 }
 
 /* The windows of data that the handler has read. */
@@ -196,15 +191,15 @@ static int await_body(struct h2_stream *s)
 	}
 	if (!s->ended)
 		return error ? error : -ECONNRESET;
-	s->x.complete = true;
+	s->x.b->complete = true;
 	return take_trailer(s);
 }
 
 static int continue_if_expected(weft_http_t *x)
 {
-	bool expects = x->expects && !weft__http_has_begun(x);
+	bool expects = x->b->expects && !weft__http_has_begun(x);
 
-	x->expects = false;
+	x->b->expects = false;
 	return expects ? x->protocol->inform(x, 100) : 0;
 }
 
@@ -220,9 +215,9 @@ static int more_body(weft_http_t *x)
 		weft_defer(weft__h2_unlock, s->h2);
 		error = await_body(s);
 	}
-	if (!error && x->received > x->server->config.body)
+	if (!error && x->b->received > x->server->config.body)
 		error = -EFBIG;
-	return x->body_error = error;
+	return x->b->body_error = error;
 }
 
 /* ---- the response's head ----------------------------------------------------------------------------------------- */
@@ -301,8 +296,8 @@ static void add_own_fields(nghttp2_nv **to, struct h2_stream *s, uint8_t flags)
 		end = weft__http_put_timing(s->timing, x);
 		ADD(to, "server-timing", s->timing, (size_t)(end - s->timing), flags);
 	}
-	if (x->length != WEFT_NEVER && weft__http_has_body(x->status)) {
-		end = weft__http_put_number(s->length, x->length);
+	if (x->b->length != WEFT_NEVER && weft__http_has_body(x->b->status)) {
+		end = weft__http_put_number(s->length, x->b->length);
 		ADD(to, "content-length", s->length, (size_t)(end - s->length), flags);
 	}
 }
@@ -329,13 +324,13 @@ static int submit_head(struct h2_stream *s)
 {
 	enum { FLAGS = NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE };
 	const nghttp2_data_provider provider = {{.ptr = s}, on_read_data};
-	bool ends = weft__http_is_silent(&s->x) || (!s->x.length && !s->buffers.trailers.length);
+	bool ends = weft__http_is_silent(&s->x) || (!s->x.b->length && !s->buffers.trailers.length);
 	nghttp2_nv few[FEW_FIELDS], *fields = room_for(&s->buffers.answer, few), *to = fields;
 	int error = -1;
 
-	s->x.streaming = true;
+	s->x.b->streaming = true;
 	if (fields) {
-		add_status(&to, s, s->x.status, FLAGS);
+		add_status(&to, s, s->x.b->status, FLAGS);
 		add_own_fields(&to, s, FLAGS);
 		add_lines(&to, &s->buffers.answer, FLAGS);
 		error =
@@ -347,8 +342,8 @@ static int submit_head(struct h2_stream *s)
 
 static int begin(weft_http_t *x)
 {
-	if (!x->status)
-		x->status = 200;
+	if (!x->b->status)
+		x->b->status = 200;
 	return 0;
 }
 
@@ -496,7 +491,7 @@ static int push_part(struct h2_stream *s, const char *data, size_t length)
 	weft_defer(end_push, s);
 	if (is_gone(s))
 		return weft__http_lose(x, -ECONNRESET);
-	if (!x->streaming)
+	if (!x->b->streaming)
 		error = submit_head(s);
 	if (error || weft__http_is_silent(x)) {
 		weft__h2_wake_writer(s->h2);
@@ -533,7 +528,7 @@ static int push_pieces(weft_http_t *x, int fd, uint64_t offset, uint64_t length,
 		if (n <= 0)
 			return weft__http_lose(x, n ? n : -EIO); /* the file is shorter */
 		error = push(x, data, (size_t)n);
-		x->sent += error ? 0 : (uint64_t)n;
+		x->b->sent += error ? 0 : (uint64_t)n;
 		offset += (uint64_t)n;
 		length -= (uint64_t)n;
 	}
@@ -574,17 +569,17 @@ static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, v
 
 static bool is_short(const weft_http_t *x)
 {
-	return x->length != WEFT_NEVER && x->written < x->length && !weft__http_is_silent(x);
+	return x->b->length != WEFT_NEVER && x->b->written < x->b->length && !weft__http_is_silent(x);
 }
 
 /* Only notes that the response is whole: it is given to nghttp2 when the task ends. */
 static void complete(weft_http_t *x)
 {
-	if (!x->streaming && x->length == WEFT_NEVER && (!x->b->trailers.length || weft__http_is_silent(x)))
-		x->length = x->written;
+	if (!x->b->streaming && x->b->length == WEFT_NEVER && (!x->b->trailers.length || weft__http_is_silent(x)))
+		x->b->length = x->b->written;
 	if (is_short(x))
 		weft__http_lose(x, -EPIPE);
-	x->finished = !x->lost;
+	x->b->finished = !x->lost;
 }
 
 const struct protocol weft__http2 = {20, more_body, begin, push, push_file, inform, complete};
@@ -593,7 +588,7 @@ const struct protocol weft__http2 = {20, more_body, begin, push, push_file, info
 static void send_rest(struct h2_stream *s)
 {
 	const struct text *out = &s->buffers.out;
-	bool streaming = s->x.streaming;
+	bool streaming = s->x.b->streaming;
 
 	if (!streaming && submit_head(s)) {
 		weft__h2_reset(s, NGHTTP2_INTERNAL_ERROR);
@@ -621,7 +616,7 @@ static void end_task(void *stream)
 	if (s->closed) {
 		weft__h2_free_stream(s);
 	} else if (!h2->ended) {
-		if (s->x.finished)
+		if (s->x.b->finished)
 			send_rest(s);
 		else
 			weft__h2_reset(s, NGHTTP2_INTERNAL_ERROR);
@@ -663,7 +658,7 @@ static int check_head(struct h2_stream *s)
 {
 	weft_http_t *x = &s->x;
 	struct buffers *b = x->b;
-	int status = x->failed;
+	int status = x->b->failed;
 
 	if (!status && s->cookies > 1)
 		status = join_cookies(s);
@@ -671,7 +666,7 @@ static int check_head(struct h2_stream *s)
 	b->trailer_at = b->count;
 	if (!status)
 		status = weft__http_split_target(x);
-	if (!status && x->body_length > x->server->config.body)
+	if (!status && x->b->body_length > x->server->config.body)
 		status = 413;
 	return status;
 }
@@ -683,10 +678,10 @@ static bool is_wanted(struct h2_stream *s)
 
 	weft__h2_lock(s->h2);
 	gone = is_gone(s);
-	s->x.complete = s->ended && !s->body.length && !s->trailer.length;
+	s->x.b->complete = s->ended && !s->body.length && !s->trailer.length;
 	weft__h2_unlock(s->h2);
-	if (s->x.complete)
-		s->x.expects = false;
+	if (s->x.b->complete)
+		s->x.b->expects = false;
 	return !gone;
 }
 

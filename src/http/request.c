@@ -11,6 +11,8 @@
 
 #include "http/exchange.h"
 
+static const llhttp_settings_t settings; /* the parser's callbacks, below */
+
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 /* The place for the calling thread's buffers. A task may change its thread whenever it suspends. */
@@ -22,6 +24,16 @@ static __attribute__((noinline)) struct buffers *_Atomic *spare(weft_http_server
 	if (!number)
 		number = 1 + atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed);
 	return &server->spares[number % SPARES];
+}
+
+void weft__http_init_buffers(struct buffers *b)
+{
+	memset(b, 0, offsetof(struct buffers, few));
+	b->length = WEFT_NEVER;
+	b->fields = b->few;
+	b->field_room = FEW_HEADERS;
+	b->out = (struct text){b->first_out, b->first_out, 0, OUT_SIZE};
+	b->answer = (struct text){b->answer_few, b->answer_few, 0, FIELDS_SIZE};
 }
 
 void weft__http_free_buffers(struct buffers *b)
@@ -58,14 +70,12 @@ static bool take_buffers(weft_http_t *x, char *in, size_t n)
 		b = malloc(sizeof *b);
 	if (!b)
 		return false;
-	memset(b, 0, offsetof(struct buffers, few));
+	weft__http_init_buffers(b);
+	llhttp_init(&b->parser, HTTP_REQUEST, &settings);
+	b->parser.data = x;
 	b->in = in;
 	b->capacity = IN_SIZE;
 	b->filled = n;
-	b->fields = b->few;
-	b->field_room = FEW_HEADERS;
-	b->out = (struct text){b->first_out, b->first_out, 0, OUT_SIZE};
-	b->answer = (struct text){b->answer_few, b->answer_few, 0, FIELDS_SIZE};
 	x->b = b;
 	return true;
 }
@@ -144,8 +154,8 @@ static weft_http_t *exchange_of(llhttp_t *parser)
 /* @return for the parser: stop */
 static int refuse(weft_http_t *x, int status)
 {
-	if (!x->failed)
-		x->failed = status;
+	if (!x->b->failed)
+		x->b->failed = status;
 	return -1;
 }
 
@@ -159,7 +169,7 @@ static void note(const struct buffers *b, uint32_t *offset, uint32_t *length, co
 
 static int on_begin(llhttp_t *parser)
 {
-	exchange_of(parser)->began = true;
+	exchange_of(parser)->b->began = true;
 	return 0;
 }
 
@@ -167,9 +177,9 @@ static int on_url(llhttp_t *parser, const char *at, size_t length)
 {
 	weft_http_t *x = exchange_of(parser);
 
-	if (x->target.name_length + length > x->server->config.request_line)
+	if (x->b->target.name_length + length > x->server->config.request_line)
 		return refuse(x, 414);
-	note(x->b, &x->target.name, &x->target.name_length, at, length);
+	note(x->b, &x->b->target.name, &x->b->target.name_length, at, length);
 	return 0;
 }
 
@@ -213,12 +223,12 @@ static int on_field(llhttp_t *parser, const char *at, size_t length)
 {
 	weft_http_t *x = exchange_of(parser);
 	struct buffers *b = x->b;
-	bool begins = b->in_value || b->count == (x->head_done ? b->trailer_at : 0);
+	bool begins = b->in_value || b->count == (x->b->head_done ? b->trailer_at : 0);
 	struct field *f = begins ? weft__http_add_field(x) : &b->fields[b->count - 1];
 
 	if (!f)
 		return refuse(x, 431);
-	if (x->head_done)
+	if (x->b->head_done)
 		return note_trailer(x, f, false, at, length);
 	note(b, &f->name, &f->name_length, at, length);
 	return 0;
@@ -233,7 +243,7 @@ static int on_value(llhttp_t *parser, const char *at, size_t length)
 	b->in_value = true;
 	if (!length)
 		return 0;
-	if (x->head_done)
+	if (x->b->head_done)
 		return note_trailer(x, f, true, at, length);
 	note(b, &f->value, &f->value_length, at, length);
 	return 0;
@@ -249,11 +259,11 @@ static int on_head(llhttp_t *parser)
 {
 	weft_http_t *x = exchange_of(parser);
 
-	x->head_done = x->first_piece = true;
+	x->b->head_done = x->b->first_piece = true;
 	if (parser->method != HTTP_CONNECT)
 		parser->upgrade = 0; /* an Upgrade field is ignored */
-	x->chunked = parser->flags & F_CHUNKED;
-	x->body_length = parser->flags & F_CONTENT_LENGTH ? parser->content_length : 0;
+	x->b->chunked = parser->flags & F_CHUNKED;
+	x->b->body_length = parser->flags & F_CONTENT_LENGTH ? parser->content_length : 0;
 	x->b->trailer_at = x->b->count;
 	x->keep = llhttp_should_keep_alive(parser);
 	return 0;
@@ -265,13 +275,13 @@ static int on_body(llhttp_t *parser, const char *at, size_t length)
 	struct buffers *b = x->b;
 	char *to = b->own_body ? b->own_body : b->in;
 
-	if (x->first_piece) { /* it was received together with the head */
+	if (x->b->first_piece) { /* it was received together with the head */
 		b->head_end = b->body = b->body_end = (size_t)(at - b->in);
-		x->first_piece = false;
+		x->b->first_piece = false;
 	}
 	memmove(to + b->body_end, at, length);
 	b->body_end += length;
-	x->received += length;
+	x->b->received += length;
 	return 0;
 }
 
@@ -281,8 +291,8 @@ static int on_extension(llhttp_t *parser, const char *at, size_t length)
 	weft_http_t *x = exchange_of(parser);
 
 	(void)at;
-	x->extensions += length;
-	return x->extensions > x->server->config.header_bytes ? refuse(x, 400) : 0;
+	x->b->extensions += length;
+	return x->b->extensions > x->server->config.header_bytes ? refuse(x, 400) : 0;
 }
 
 /* A chunk that is too long is refused before its data come. */
@@ -291,12 +301,12 @@ static int on_chunk(llhttp_t *parser)
 	weft_http_t *x = exchange_of(parser);
 	uint64_t most = x->server->config.body;
 
-	return x->received > most || parser->content_length > most - x->received ? refuse(x, 413) : 0;
+	return x->b->received > most || parser->content_length > most - x->b->received ? refuse(x, 413) : 0;
 }
 
 static int on_complete(llhttp_t *parser)
 {
-	exchange_of(parser)->complete = true;
+	exchange_of(parser)->b->complete = true;
 	return HPE_PAUSED;
 }
 
@@ -313,14 +323,6 @@ static const llhttp_settings_t settings = {
     .on_body = on_body,
     .on_message_complete = on_complete,
 };
-
-void weft__http_parser_init(llhttp_t *parser)
-{
-	void *data = parser->data;
-
-	llhttp_init(parser, HTTP_REQUEST, &settings);
-	parser->data = data;
-}
 
 /* ---- errors of the parser ---------------------------------------------------------------------------------------- */
 
@@ -341,7 +343,7 @@ static int status_of_method(const weft_http_t *x)
 static weft_http_text_t protocol(const weft_http_t *x)
 {
 	const struct buffers *b = x->b;
-	const char *at = b->in + b->head + x->target.name + x->target.name_length, *end = b->in + b->filled;
+	const char *at = b->in + b->head + x->b->target.name + x->b->target.name_length, *end = b->in + b->filled;
 
 	while (at < end && *at == ' ')
 		at++;
@@ -366,8 +368,8 @@ static int status_of_version(const weft_http_t *x)
 
 static int status_of_error(const weft_http_t *x, llhttp_errno_t error)
 {
-	if (x->failed)
-		return x->failed;
+	if (x->b->failed)
+		return x->b->failed;
 	if (error == HPE_INVALID_METHOD)
 		return status_of_method(x);
 	return error == HPE_INVALID_VERSION ? status_of_version(x) : 400;
@@ -379,7 +381,7 @@ static int status_of_error(const weft_http_t *x, llhttp_errno_t error)
 static bool feed(weft_http_t *x, char *data)
 {
 	struct buffers *b = x->b;
-	llhttp_errno_t error = llhttp_execute(&x->parser, data + b->parsed, b->filled - b->parsed);
+	llhttp_errno_t error = llhttp_execute(&x->b->parser, data + b->parsed, b->filled - b->parsed);
 
 	if (error == HPE_OK) {
 		b->parsed = b->filled;
@@ -393,11 +395,11 @@ static bool feed(weft_http_t *x, char *data)
 		refuse(x, status_of_error(x, error));
 		return false;
 	}
-	b->parsed = (size_t)(llhttp_get_error_pos(&x->parser) - data);
+	b->parsed = (size_t)(llhttp_get_error_pos(&x->b->parser) - data);
 	if (error == HPE_PAUSED)
-		llhttp_resume(&x->parser);
+		llhttp_resume(&x->b->parser);
 	else
-		llhttp_resume_after_upgrade(&x->parser);
+		llhttp_resume_after_upgrade(&x->b->parser);
 	return true;
 }
 
@@ -474,7 +476,7 @@ static void refuse_unfinished(weft_http_t *x, ssize_t error)
 		refuse(x, 431);
 	else if (error == -ETIMEDOUT)
 		refuse(x, 408);
-	else if (!error && x->began)
+	else if (!error && x->b->began)
 		refuse(x, 400);
 	else
 		x->lost = true;
@@ -491,10 +493,10 @@ int weft__http_read_head(weft_http_t *x)
 		if (b && b->parsed < b->filled) {
 			if (!feed(x, b->in))
 				return 0;
-			if (x->head_done) {
-				if (x->first_piece)
+			if (x->b->head_done) {
+				if (x->b->first_piece)
 					b->head_end = b->body = b->body_end = b->parsed;
-				x->first_piece = false;
+				x->b->first_piece = false;
 				return 1;
 			}
 			if (b->filled - b->head > x->server->config.request_line + x->server->config.header_bytes) {
@@ -563,7 +565,7 @@ static int check_coding(const weft_http_t *x, weft_http_text_t value, unsigned *
 		++*count;
 		unknown |= !weft__text_is(element, "chunked");
 	}
-	if (x->parser.http_minor == 0 || !weft__text_is(element, "chunked") || (!unknown && *count > 1))
+	if (x->b->parser.http_minor == 0 || !weft__text_is(element, "chunked") || (!unknown && *count > 1))
 		return 400;
 	return unknown ? 501 : 0;
 }
@@ -578,10 +580,10 @@ static int check_field(weft_http_t *x, const struct field *f, unsigned *hosts, u
 			return 400;
 		return 0;
 	case 6:
-		if (!weft__text_is(name, "expect") || x->parser.http_minor == 0)
+		if (!weft__text_is(name, "expect") || x->b->parser.http_minor == 0)
 			return 0;
-		x->expects = weft__text_is(value, "100-continue");
-		return x->expects ? 0 : 417;
+		x->b->expects = weft__text_is(value, "100-continue");
+		return x->b->expects ? 0 : 417;
 	case 17:
 		return weft__text_is(name, "transfer-encoding") ? check_coding(x, value, codings) : 0;
 	default:
@@ -604,12 +606,12 @@ static int check_fields(weft_http_t *x)
 	}
 	if (bytes > x->server->config.header_bytes)
 		return 431;
-	return status ? status : x->parser.http_minor && !hosts ? 400 : codings && !x->chunked ? 400 : 0;
+	return status ? status : x->b->parser.http_minor && !hosts ? 400 : codings && !x->b->chunked ? 400 : 0;
 }
 
 int weft__http_check_head(weft_http_t *x)
 {
-	const llhttp_t *p = &x->parser;
+	const llhttp_t *p = &x->b->parser;
 	struct buffers *b = x->b;
 	weft_http_text_t name = protocol(x);
 	int status;
@@ -623,10 +625,10 @@ int weft__http_check_head(weft_http_t *x)
 		status = 501;
 	if (!status)
 		status = weft__http_split_target(x);
-	if (!status && x->body_length > x->server->config.body)
+	if (!status && x->b->body_length > x->server->config.body)
 		status = 413;
-	if (x->complete || b->body < b->body_end)
-		x->expects = false; /* the client does not wait */
+	if (x->b->complete || b->body < b->body_end)
+		x->b->expects = false; /* the client does not wait */
 	return status;
 }
 
@@ -635,7 +637,7 @@ int weft__http_check_head(weft_http_t *x)
 static int body_fails(weft_http_t *x, int error)
 {
 	x->keep = false;
-	return x->body_error = error;
+	return x->b->body_error = error;
 }
 
 /* Where body data are read to. NULL: no memory. */
@@ -655,16 +657,16 @@ static int continue_if_expected(weft_http_t *x)
 	static const char line[] = "HTTP/1.1 100 Continue\r\n\r\n";
 	struct buffers *b = x->b;
 
-	if (!x->expects || weft__http_has_begun(x) ||
-	    (x->status && WEFT_CANARY(http_status_ends_waiting))) /* too late, if the response has begun */
+	if (!x->b->expects || weft__http_has_begun(x) ||
+	    (x->b->status && WEFT_CANARY(http_status_ends_waiting))) /* too late, if the response has begun */
 		return 0;
-	x->expects = false;
+	x->b->expects = false;
 	return weft__text_add(&b->out, line, sizeof line - 1) ? 0 : -ENOMEM;
 }
 
 static bool is_too_long(const weft_http_t *x)
 {
-	return x->received > x->server->config.body;
+	return x->b->received > x->server->config.body;
 }
 
 /* Parses, and receives if nothing is left to parse. */
@@ -689,7 +691,7 @@ int weft__http_more_body(weft_http_t *x)
 	}
 	b->body = b->body_end = b->parsed;
 	if (!feed(x, data))
-		return body_fails(x, x->failed == 413 ? -EFBIG : -EBADMSG);
+		return body_fails(x, x->b->failed == 413 ? -EFBIG : -EBADMSG);
 	return is_too_long(x) ? body_fails(x, -EFBIG) : 0;
 }
 
@@ -699,12 +701,12 @@ ssize_t weft_http_read(weft_http_t *x, void *data, size_t length)
 	size_t n;
 	int error;
 
-	if (x->body_error)
-		return x->body_error;
+	if (x->b->body_error)
+		return x->b->body_error;
 	if (!length)
 		return 0;
 	while (b->body == b->body_end) {
-		if (x->complete)
+		if (x->b->complete)
 			return 0;
 		error = x->protocol->more_body(x);
 		if (error)
@@ -735,16 +737,23 @@ ssize_t weft_http_read_all(weft_http_t *x, void *data, size_t length)
 bool weft__http_drain(weft_http_t *x)
 {
 	struct buffers *b = x->b;
-	uint64_t limit = x->received + DRAIN_MOST;
+	uint64_t limit = x->b->received + DRAIN_MOST;
 
 	/* A client that waits for "100 Continue" has not sent a body, and may never do so. */
-	while (!x->complete && !x->expects && !x->body_error && x->received < limit)
+	while (!x->b->complete && !x->b->expects && !x->b->body_error && x->b->received < limit)
 		(void)weft__http_more_body(x);
 	b->body = b->body_end;
-	return x->complete;
+	return x->b->complete;
 }
 
 /* ---- the next one ------------------------------------------------------------------------------------------------ */
+
+/* The next request has come with the one before. */
+static void reset(struct buffers *b)
+{
+	memset(&b->began, 0, offsetof(struct buffers, in) - offsetof(struct buffers, began));
+	b->length = WEFT_NEVER;
+}
 
 void weft__http_next(weft_http_t *x)
 {
@@ -764,22 +773,6 @@ void weft__http_next(weft_http_t *x)
 	b->in_value = false;
 	b->trailer.length = b->answer.length = b->trailers.length = 0;
 	x->served = true;
-	weft__http_reset(x);
-}
-
-void weft__http_reset(weft_http_t *x)
-{
-	x->began = x->head_done = x->complete = x->chunked = x->expects = false;
-	x->failed = 0;
-	x->body_error = 0;
-	x->extensions = 0;
-	x->received = x->sent = 0;
-	x->target = (struct field){0};
-	x->path = x->query = (weft_http_text_t){0};
-	x->param_count = 0;
-	x->status = 0;
-	x->head_only = x->streaming = x->finished = false;
-	x->framing = UNFRAMED;
-	x->length = WEFT_NEVER;
-	x->written = 0;
+	if (!is_nothing_buffered(x))
+		reset(b);
 }

@@ -234,7 +234,7 @@ static char *put_date(char *to, const weft_http_t *x)
 
 char *weft__http_put_timing(char *to, const weft_http_t *x)
 {
-	uint64_t spent = weft_now() - x->begun;
+	uint64_t spent = weft_now() - x->b->begun;
 
 	to = put_string(to, "total;dur=");
 	to = weft__http_put_number(to, spent / 1000000);
@@ -268,7 +268,7 @@ enum { HEAD_MOST = 320 }; /* without the added fields and the server's name */
 /* A client that waits for "100 Continue" may send its body after the final response, or not: nobody knows. */
 static bool may_keep(const weft_http_t *x)
 {
-	return !atomic_load_explicit(&x->server->stopping, memory_order_relaxed) && !x->expects;
+	return !atomic_load_explicit(&x->server->stopping, memory_order_relaxed) && !x->b->expects;
 }
 
 /* Adds a head, with a free slot if the response may have a body. */
@@ -280,8 +280,8 @@ static int begin(weft_http_t *x)
 
 	if (x->lost)
 		return -EPIPE;
-	if (!x->status)
-		x->status = 200;
+	if (!x->b->status)
+		x->b->status = 200;
 	if (!may_keep(x))
 		x->keep = false;
 	most += b->answer.length;
@@ -289,15 +289,15 @@ static int begin(weft_http_t *x)
 		return -EPIPE;
 	if (!reserve(&b->out, most))
 		return weft__http_lose(x, -ENOMEM);
-	to = put_status(b->out.data + b->out.length, x->status);
+	to = put_status(b->out.data + b->out.length, x->b->status);
 	to = put_fields(to, x);
-	x->slot = (size_t)(to - b->out.data);
-	if (weft__http_has_body(x->status)) {
+	x->b->slot = (size_t)(to - b->out.data);
+	if (weft__http_has_body(x->b->status)) {
 		memset(to, ' ', SLOT_LENGTH);
 		to = put(to + SLOT_LENGTH, "\r\n", 2);
 	}
 	to = put(to, "\r\n", 2);
-	b->out.length = x->body_at = (size_t)(to - b->out.data);
+	b->out.length = x->b->body_at = (size_t)(to - b->out.data);
 	return 0;
 }
 
@@ -305,21 +305,21 @@ static int begin(weft_http_t *x)
 static void fill_slot_exactly(weft_http_t *x, const char *field)
 {
 	struct text *out = &x->b->out;
-	char *slot = out->data + x->slot, *end = put_string(slot, field);
+	char *slot = out->data + x->b->slot, *end = put_string(slot, field);
 	size_t left = SLOT_LENGTH - (size_t)(end - slot);
 
-	memmove(end, end + left, out->length - x->slot - SLOT_LENGTH);
+	memmove(end, end + left, out->length - x->b->slot - SLOT_LENGTH);
 	out->length -= left;
-	x->body_at -= left;
+	x->b->body_at -= left;
 }
 
 static void fill_slot(weft_http_t *x, enum framing framing)
 {
-	x->framing = framing;
-	if (!weft__http_has_body(x->status))
+	x->b->framing = framing;
+	if (!weft__http_has_body(x->b->status))
 		return;
 	if (framing == BY_LENGTH)
-		weft__http_put_number(put_string(x->b->out.data + x->slot, "Content-Length: "), x->length);
+		weft__http_put_number(put_string(x->b->out.data + x->b->slot, "Content-Length: "), x->b->length);
 	else
 		fill_slot_exactly(x, framing == BY_CHUNKS ? "Transfer-Encoding: chunked" : "Connection: close");
 }
@@ -332,11 +332,11 @@ static bool insert(weft_http_t *x, const char *field)
 
 	if (!reserve(out, length))
 		return false;
-	memmove(out->data + x->slot + length, out->data + x->slot, out->length - x->slot);
-	memcpy(out->data + x->slot, field, length);
+	memmove(out->data + x->b->slot + length, out->data + x->b->slot, out->length - x->b->slot);
+	memcpy(out->data + x->b->slot, field, length);
 	out->length += length;
-	x->slot += length;
-	x->body_at += length;
+	x->b->slot += length;
+	x->b->body_at += length;
 	return true;
 }
 
@@ -344,15 +344,15 @@ static bool insert(weft_http_t *x, const char *field)
 static void frame(weft_http_t *x)
 {
 	/* HTTP/1.0 keeps a connection only if both sides say so, and the body has a length. */
-	if (x->keep && !x->parser.http_minor && (x->length != WEFT_NEVER || !weft__http_has_body(x->status)))
+	if (x->keep && !x->b->parser.http_minor && (x->b->length != WEFT_NEVER || !weft__http_has_body(x->b->status)))
 		x->keep = insert(x, "Connection: keep-alive\r\n");
-	if (x->length != WEFT_NEVER)
+	if (x->b->length != WEFT_NEVER)
 		fill_slot(x, BY_LENGTH);
 	else
-		fill_slot(x, x->parser.http_minor ? BY_CHUNKS : BY_CLOSE);
-	if (x->framing == BY_CLOSE && weft__http_has_body(x->status))
+		fill_slot(x, x->b->parser.http_minor ? BY_CHUNKS : BY_CLOSE);
+	if (x->b->framing == BY_CLOSE && weft__http_has_body(x->b->status))
 		x->keep = false;
-	x->streaming = true;
+	x->b->streaming = true;
 }
 
 static void add_part(struct iovec *parts, int *count, const void *data, size_t length)
@@ -378,25 +378,25 @@ static int send_parts(weft_http_t *x, struct iovec *parts, int count)
 static int push(weft_http_t *x, const char *data, size_t length)
 {
 	struct buffers *b = x->b;
-	size_t body = b->out.length - x->body_at, first = length < PART_MOST ? length : PART_MOST;
+	size_t body = b->out.length - x->b->body_at, first = length < PART_MOST ? length : PART_MOST;
 	bool chunk;
 	char head[20];
 	struct iovec parts[5];
 	int count = 0, error;
 
-	if (!x->streaming)
+	if (!x->b->streaming)
 		frame(x);
-	chunk = x->framing == BY_CHUNKS && body + length;
-	add_part(parts, &count, b->out.data, x->body_at);
+	chunk = x->b->framing == BY_CHUNKS && body + length;
+	add_part(parts, &count, b->out.data, x->b->body_at);
 	if (chunk) {
 		snprintf(head, sizeof head, "%08zx\r\n", body + length);
 		add_part(parts, &count, head, CHUNK_HEAD);
 	}
-	add_part(parts, &count, b->out.data + x->body_at, body);
+	add_part(parts, &count, b->out.data + x->b->body_at, body);
 	add_part(parts, &count, data, first);
 	if (chunk && first == length)
 		add_part(parts, &count, "\r\n", 2);
-	b->out.length = x->body_at = 0;
+	b->out.length = x->b->body_at = 0;
 	error = x->lost ? -EPIPE : send_parts(x, parts, count);
 	if (error || first == length)
 		return error;
@@ -413,7 +413,7 @@ static int push_file(weft_http_t *x, int fd, uint64_t offset, uint64_t length)
 		size_t part = length < PART_MOST ? (size_t)length : PART_MOST;
 		ssize_t n = weft__stream_send_file(&x->stream, fd, &at, part, write_deadline(x));
 
-		x->sent += n > 0 ? (uint64_t)n : 0;
+		x->b->sent += n > 0 ? (uint64_t)n : 0;
 		length -= part;
 		error = account(x, n, part);
 		if (error == -EPIPE && n >= 0)
@@ -427,7 +427,7 @@ static int inform(weft_http_t *x, int status)
 	struct buffers *b = x->b;
 	char line[80];
 
-	if (x->parser.http_minor) {
+	if (x->b->parser.http_minor) {
 		size_t length = (size_t)(put_status(line, status) - line);
 
 		if (!reserve(&b->out, length + b->answer.length + 2))
@@ -443,7 +443,7 @@ static int inform(weft_http_t *x, int status)
 
 int weft__http_flush_all(weft_http_t *x)
 {
-	return weft__http_has_begun(x) && !x->finished ? push(x, NULL, 0) : weft__http_send(x);
+	return weft__http_has_begun(x) && !x->b->finished ? push(x, NULL, 0) : weft__http_send(x);
 }
 
 /* ---- for handlers ------------------------------------------------------------------------------------------------ */
@@ -459,7 +459,7 @@ static int begin_once(weft_http_t *x)
 		return 0;
 	error = x->protocol->begin(x);
 	if (!error)
-		x->framing = x->length != WEFT_NEVER ? BY_LENGTH : BY_CHUNKS;
+		x->b->framing = x->b->length != WEFT_NEVER ? BY_LENGTH : BY_CHUNKS;
 	return error;
 }
 
@@ -469,7 +469,7 @@ int weft_http_set_status(weft_http_t *x, int status)
 		return -EALREADY;
 	if (status < 200 || status > 599)
 		return -EINVAL;
-	x->status = status;
+	x->b->status = status;
 	return 0;
 }
 
@@ -524,7 +524,7 @@ int weft_http_set_length(weft_http_t *x, uint64_t length)
 		return -EALREADY;
 	if (length >= 1000000000000) /* as many digits as the slot has room for */
 		return -EINVAL;
-	x->length = length;
+	x->b->length = length;
 	return 0;
 }
 
@@ -541,12 +541,12 @@ static ssize_t write_piece(weft_http_t *x, const char *data, size_t length)
 
 	if (error)
 		return error;
-	if (x->length != WEFT_NEVER && length > x->length - x->written)
+	if (x->b->length != WEFT_NEVER && length > x->b->length - x->b->written)
 		return -EMSGSIZE;
-	x->written += length;
+	x->b->written += length;
 	if (weft__http_is_silent(x))
 		return (ssize_t)length;
-	x->sent += length;
+	x->b->sent += length;
 	if (out->capacity - out->length >= length + CHUNK_HEAD + 2) {
 		if (length)
 			memcpy(out->data + out->length, data, length);
@@ -623,7 +623,7 @@ int weft_http_reply(weft_http_t *x, int status, const char *type, const void *da
 	if (error == -EALREADY)
 		return error;
 	if (error) {
-		x->status = 0;
+		x->b->status = 0;
 		x->b->answer.length = fields;
 		return error;
 	}
@@ -635,16 +635,16 @@ int weft_http_send_file(weft_http_t *x, int fd, uint64_t offset, uint64_t length
 {
 	int error;
 
-	if (!weft__http_has_begun(x) && x->length == WEFT_NEVER)
-		x->length = length;
+	if (!weft__http_has_begun(x) && x->b->length == WEFT_NEVER)
+		x->b->length = length;
 	error = begin_once(x);
 	if (error)
 		return error;
-	if (x->length == WEFT_NEVER)
+	if (x->b->length == WEFT_NEVER)
 		return -EALREADY;
-	if (length > x->length - x->written)
+	if (length > x->b->length - x->b->written)
 		return -EMSGSIZE;
-	x->written += length;
+	x->b->written += length;
 	return weft__http_is_silent(x) ? 0 : x->protocol->push_file(x, fd, offset, length);
 }
 
@@ -717,7 +717,7 @@ void weft__http_answer(weft_http_t *x, int status)
 /* The status for a handler that did not answer: the body's error is one of the client. */
 static int missing_status(const weft_http_t *x)
 {
-	switch (x->body_error) {
+	switch (x->b->body_error) {
 	case -EFBIG:
 		return 413;
 	case -EBADMSG:
@@ -740,26 +740,26 @@ static void end_chunks(weft_http_t *x)
 
 static bool leaves_too_much(const weft_http_t *x)
 {
-	return x->keep && !x->chunked && x->body_length > x->received + DRAIN_MOST;
+	return x->keep && !x->b->chunked && x->b->body_length > x->b->received + DRAIN_MOST;
 }
 
 static void complete(weft_http_t *x)
 {
-	if (!x->streaming && leaves_too_much(x))
+	if (!x->b->streaming && leaves_too_much(x))
 		x->keep = !insert(x, "Connection: close\r\n");
-	if (!x->streaming && x->length == WEFT_NEVER && (!x->b->trailers.length || weft__http_is_silent(x)))
-		x->length = x->written;
-	if (!x->streaming && x->length != WEFT_NEVER)
+	if (!x->b->streaming && x->b->length == WEFT_NEVER && (!x->b->trailers.length || weft__http_is_silent(x)))
+		x->b->length = x->b->written;
+	if (!x->b->streaming && x->b->length != WEFT_NEVER)
 		frame(x);
-	if (x->framing == BY_CHUNKS && !weft__http_is_silent(x)) {
-		if ((!x->streaming || x->b->out.length > x->body_at) && push(x, NULL, 0))
+	if (x->b->framing == BY_CHUNKS && !weft__http_is_silent(x)) {
+		if ((!x->b->streaming || x->b->out.length > x->b->body_at) && push(x, NULL, 0))
 			return;
-		if (x->framing == BY_CHUNKS || WEFT_CANARY(http_chunks_for_all)) /* and not HTTP/1.0 */
+		if (x->b->framing == BY_CHUNKS || WEFT_CANARY(http_chunks_for_all)) /* and not HTTP/1.0 */
 			end_chunks(x);
 	}
-	x->finished = true;
+	x->b->finished = true;
 	/* A body that is shorter than was announced cannot be completed: the client must see that. */
-	if (x->framing == BY_LENGTH && x->written < x->length && !weft__http_is_silent(x)) {
+	if (x->b->framing == BY_LENGTH && x->b->written < x->b->length && !weft__http_is_silent(x)) {
 		(void)weft__http_send(x);
 		weft__http_lose(x, -EPIPE);
 	}
@@ -769,9 +769,9 @@ const struct protocol weft__http1 = {10, weft__http_more_body, begin, push, push
 
 void weft__http_finish(weft_http_t *x)
 {
-	if (x->body_error == -ECONNRESET)
+	if (x->b->body_error == -ECONNRESET)
 		x->lost = true;
-	if (!weft__http_has_begun(x) && !x->status) {
+	if (!weft__http_has_begun(x) && !x->b->status) {
 		x->b->answer.length = 0;
 		weft__http_answer(x, missing_status(x));
 	}

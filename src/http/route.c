@@ -95,15 +95,15 @@ static const char *part_end(const char *at, const char *end)
 
 static void set_param(weft_http_t *x, const char *name, const char *value, const char *end)
 {
-	x->b->params[x->param_count++] = (struct param){name, {value, (size_t)(end - value)}};
+	x->b->params[x->b->param_count++] = (struct param){name, {value, (size_t)(end - value)}};
 }
 
 static bool match_parts(const char *pattern, weft_http_t *x)
 {
-	const char *at = x->path.data, *end = at + x->path.length, *stop;
+	const char *at = x->b->path.data, *end = at + x->b->path.length, *stop;
 	size_t length;
 
-	x->param_count = 0;
+	x->b->param_count = 0;
 	for (; *pattern == '/' && at < end && *at == '/'; pattern += length, at = stop) {
 		pattern++;
 		at++;
@@ -124,14 +124,14 @@ static bool match_parts(const char *pattern, weft_http_t *x)
 static bool fits_path(const struct route *r, weft_http_t *x)
 {
 	if (r->plain)
-		return r->plain == x->path.length && !memcmp(r->path, x->path.data, r->plain);
+		return r->plain == x->b->path.length && !memcmp(r->path, x->b->path.data, r->plain);
 	return match_parts(r->path, x);
 }
 
 static bool fits_method(const struct route *r, const weft_http_t *x)
 {
-	return r->method == x->parser.method || r->method == ANY_METHOD ||
-	       (r->method == HTTP_GET && x->parser.method == HTTP_HEAD);
+	return r->method == x->b->parser.method || r->method == ANY_METHOD ||
+	       (r->method == HTTP_GET && x->b->parser.method == HTTP_HEAD);
 }
 
 weft_http_text_t weft_http_param(const weft_http_t *x, const char *name)
@@ -139,7 +139,7 @@ weft_http_text_t weft_http_param(const weft_http_t *x, const char *name)
 	unsigned i;
 	size_t length = strlen(name);
 
-	for (i = 0; i < x->param_count; i++)
+	for (i = 0; i < x->b->param_count; i++)
 		if (strcspn(x->b->params[i].name, "/") == length && !memcmp(x->b->params[i].name, name, length))
 			return x->b->params[i].value;
 	return (weft_http_text_t){0};
@@ -160,7 +160,7 @@ static void add_method(uint64_t *seen, char *text, size_t size, int method)
 /* The methods of a path's routes. False: it has none. */
 static bool allowed(weft_http_t *x, char *text, size_t size)
 {
-	bool all = x->path.length == 1 && *x->path.data == '*', any = false;
+	bool all = x->b->path.length == 1 && *x->b->path.data == '*', any = false;
 	const struct route *r;
 	uint64_t seen = 0;
 
@@ -187,7 +187,7 @@ static void answer_without_route(weft_http_t *x)
 		return;
 	}
 	weft_http_add_header(x, "Allow", methods);
-	if (x->parser.method == HTTP_OPTIONS)
+	if (x->b->parser.method == HTTP_OPTIONS)
 		(void)weft_http_reply(x, 204, NULL, NULL, 0);
 	else
 		weft__http_answer(x, 405);
@@ -278,17 +278,17 @@ static int decode_path(weft_http_t *x)
 	struct buffers *b = x->b;
 	ssize_t n;
 
-	if (!needs_decoding(x->path))
+	if (!needs_decoding(x->b->path))
 		return 0;
-	b->decoded = malloc(x->path.length + 1);
+	b->decoded = malloc(x->b->path.length + 1);
 	if (!b->decoded)
 		return 503;
-	n = decode(x->path.data, x->path.length, b->decoded, false);
+	n = decode(x->b->path.data, x->b->path.length, b->decoded, false);
 	if (n > 0)
 		n = remove_dots(b->decoded, (size_t)n);
 	if (n < 0)
 		return 400;
-	x->path = (weft_http_text_t){b->decoded, (size_t)n};
+	x->b->path = (weft_http_text_t){b->decoded, (size_t)n};
 	return 0;
 }
 
@@ -317,19 +317,19 @@ int weft__http_split_target(weft_http_t *x)
 	if (!target.length || memchr(target.data, '#', target.length))
 		return 400;
 	if (target.length == 1 && *target.data == '*') {
-		x->path = target;
-		return x->parser.method == HTTP_OPTIONS ? 0 : 400;
+		x->b->path = target;
+		return x->b->parser.method == HTTP_OPTIONS ? 0 : 400;
 	}
 	if (*target.data != '/' && !skip_authority(&target))
 		return 400;
 	mark = memchr(target.data, '?', target.length);
-	x->path = target;
+	x->b->path = target;
 	if (mark) {
-		x->path.length = (size_t)(mark - target.data);
-		x->query = (weft_http_text_t){mark + 1, target.length - x->path.length - 1};
+		x->b->path.length = (size_t)(mark - target.data);
+		x->b->query = (weft_http_text_t){mark + 1, target.length - x->b->path.length - 1};
 	}
-	if (!x->path.length) {
-		x->path = (weft_http_text_t){"/", 1};
+	if (!x->b->path.length) {
+		x->b->path = (weft_http_text_t){"/", 1};
 		return 0;
 	}
 	return decode_path(x);
@@ -339,22 +339,22 @@ int weft__http_split_target(weft_http_t *x)
 
 const char *weft_http_method(const weft_http_t *x)
 {
-	return llhttp_method_name((llhttp_method_t)x->parser.method);
+	return llhttp_method_name((llhttp_method_t)x->b->parser.method);
 }
 
 weft_http_text_t weft_http_target(const weft_http_t *x)
 {
-	return (weft_http_text_t){x->b->in + x->b->head + x->target.name, x->target.name_length};
+	return (weft_http_text_t){x->b->in + x->b->head + x->b->target.name, x->b->target.name_length};
 }
 
 weft_http_text_t weft_http_path(const weft_http_t *x)
 {
-	return x->path;
+	return x->b->path;
 }
 
 weft_http_text_t weft_http_query(const weft_http_t *x)
 {
-	return x->query;
+	return x->b->query;
 }
 
 /* True: the encoded name is this one. */
@@ -381,7 +381,7 @@ static ssize_t copy_value(const char *value, size_t length, char *to, size_t siz
 
 ssize_t weft_http_query_value(const weft_http_t *x, const char *name, char *value, size_t size)
 {
-	const char *at = x->query.data, *end = at ? at + x->query.length : at, *stop, *sign;
+	const char *at = x->b->query.data, *end = at ? at + x->b->query.length : at, *stop, *sign;
 
 	for (; at < end; at = stop + 1) {
 		stop = memchr(at, '&', (size_t)(end - at));
@@ -436,7 +436,7 @@ weft_http_text_t weft_http_trailer(const weft_http_t *x, const char *name)
 
 unsigned weft_http_version(const weft_http_t *x)
 {
-	return x->protocol->version + x->parser.http_minor;
+	return x->protocol->version + x->b->parser.http_minor;
 }
 
 const weft_address_t *weft_http_peer(const weft_http_t *x)

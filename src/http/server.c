@@ -105,7 +105,7 @@ void weft__http_unlock(weft_http_server_t *server)
 /* 0: the connection was lost before the response began. */
 static int sent_status(const weft_http_t *x)
 {
-	return x->lost && !x->streaming ? 0 : x->status;
+	return x->lost && !x->b->streaming ? 0 : x->b->status;
 }
 
 static void count(weft_http_t *x)
@@ -119,15 +119,15 @@ static __attribute__((noinline)) void log_exchange(weft_http_t *x)
 	const char *method = weft_http_method(x);
 	weft_http_entry_t e = {.peer = weft_http_peer(x), .version = weft_http_version(x)};
 
-	if (x->head_done) {
+	if (x->b->head_done) {
 		e.method = (weft_http_text_t){method, strlen(method)};
 		e.target = weft_http_target(x);
 	}
 	e.status = sent_status(x);
-	e.received = x->received;
-	e.sent = x->sent;
-	e.begun = x->begun;
-	e.nanoseconds = weft_now() - x->begun;
+	e.received = x->b->received;
+	e.sent = x->b->sent;
+	e.begun = x->b->begun;
+	e.nanoseconds = weft_now() - x->b->begun;
 	config->log(&e, config->log_context);
 }
 
@@ -144,7 +144,7 @@ void weft__http_note_begin(weft_http_t *x)
 	const weft_http_config_t *config = &x->server->config;
 
 	if (config->log || config->flags & WEFT_HTTP_TIMING)
-		x->begun = weft_now();
+		x->b->begun = weft_now();
 }
 
 static void refuse(weft_http_t *x, int status)
@@ -172,13 +172,13 @@ static __attribute__((noinline)) void linger(weft_http_t *x)
 static bool exchange(weft_http_t *x)
 {
 	bool whole = weft__http_read_head(x);
-	int status = x->failed;
+	int status = x->b ? x->b->failed : 0;
 
 	if (!whole && (!status || x->lost))
 		return false;
 	weft__http_note_begin(x);
 	if (whole) {
-		x->head_only = x->parser.method == HTTP_HEAD;
+		x->b->head_only = x->b->parser.method == HTTP_HEAD;
 		status = weft__http_check_head(x);
 	}
 	if (status)
@@ -233,6 +233,7 @@ static void end_connection(void *connection)
 	weft__http_drop_buffers(x);
 	delist(x);
 	weft__stream_close(&x->stream);
+	(void)weft_scope_wait(x->scope); /* which has no tasks */
 }
 
 static void set_up(weft_http_t *x, weft_http_server_t *server, int fd)
@@ -241,9 +242,6 @@ static void set_up(weft_http_t *x, weft_http_server_t *server, int fd)
 			   .protocol = &weft__http1,
 			   .stream = {.fd = fd},
 			   .simulated = !strcmp(weft_io_backend(), "simulated")};
-	x->parser.data = x;
-	weft__http_parser_init(&x->parser);
-	weft__http_reset(x);
 }
 
 /* In plain text, because the client has no other. */
@@ -283,11 +281,12 @@ static bool chose_http2(const weft_http_t *x)
 
 static void serve(weft_http_server_t *server, int fd, weft_http_tls_t *tls)
 {
+	weft_scope_t scope;
 	weft_http_t x;
 
 	set_up(&x, server, fd);
-	WEFT_SCOPE(scope);
 	x.scope = &scope;
+	weft_scope_open(&scope, WEFT_NEVER);
 	enlist(&x);
 	weft_defer(end_connection, &x);
 	if (atomic_load(&server->forced) || (tls && !begin_tls(&x, tls)))
