@@ -648,13 +648,29 @@ void weft_release(weft_coro_t *k)
 	drop_and_bury(k);
 }
 
+/* Library code runs on a system stack where the coroutine's own is linked: then only chunks are given back. */
+static size_t trim_own(weft_coro_t *k)
+{
+	char *sp = __builtin_frame_address(0);
+
+	if (k->link.chunk && !k->link.limit)
+		weft__chunks_trim_own(&k->link);
+	else if (weft_on_stack(k, sp))
+		return weft__stack_trim(&k->link, k->slot, sp);
+	return 0;
+}
+
 size_t weft_trim(weft_coro_t *k)
 {
 	char *sp;
 
 	weft__require(k, "weft_trim");
+	if (weft__slot_is_record(k->slot))
+		return 0;
+	if (k == weft__self())
+		return trim_own(k);
 	sp = k->link.sp;
-	if (weft_state(k) != WEFT_SUSPENDED || weft__slot_is_record(k->slot))
+	if (weft_state(k) != WEFT_SUSPENDED)
 		return 0;
 	/* Suspended from below: its own frames end where it resumed the next one. */
 	for (const weft_coro_t *c = k->leaf; c != k; c = c->parent)

@@ -179,14 +179,14 @@ static size_t commit_discard(const struct weft__policy *self, struct weft__slot 
 	return bytes;
 }
 
-/* Nobody runs on it, so that no fault moves `open` meanwhile but one of somebody who writes below the stack's end. */
+/* A fault moves `open` meanwhile only if a signal's handler runs on this stack, or somebody writes below its end. */
 static size_t commit_trim(struct weft__slot *slot, char *to)
 {
 	char *open = atomic_load_explicit(&slot->open, memory_order_relaxed);
 
-	if (to <= open || weft__guard(open, (size_t)(to - open)))
+	if (to <= open || weft__guard(open, (size_t)(to - open)) ||
+	    !atomic_compare_exchange_strong(&slot->open, &(char *){open}, to))
 		return 0;
-	atomic_store_explicit(&slot->open, to, memory_order_relaxed);
 	give_back((size_t)(to - open));
 	return (size_t)(to - open);
 }

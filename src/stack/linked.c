@@ -427,6 +427,18 @@ struct weft__slot *weft__chunks_trim(struct weft_link *link, struct weft__slot *
 	return weft__slot_of(link->chunk);
 }
 
+void weft__chunks_trim_own(struct weft_link *link)
+{
+	struct weft__chunk *chunk = link->chunk, *newer = NULL;
+
+	while (chunk && !chunk->limit) {
+		newer = chunk;
+		chunk = chunk->below;
+	}
+	if (chunk)
+		give_kept(chunk, newer);
+}
+
 /* ---- system stacks ------------------------------------------------------------------------------------------------
  * */
 

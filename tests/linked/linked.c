@@ -781,6 +781,43 @@ static void trimming(void)
 	}
 }
 
+/* A coroutine trims its own stack after it was deep, and is as deep again. */
+static void *deep_and_trims(void *argument)
+{
+	long n = (long)argument, before, again, result = sum(n);
+
+	before = (long)stats_of(weft_default_policy()).splits;
+	result += sum(n);
+	again = (long)stats_of(weft_default_policy()).splits - before;
+	for (int i = 0; i < 3; i++) {
+		(void)weft_trim(weft_current());
+		weft_suspend(NULL);
+		result += sum(n);
+	}
+	before = (long)stats_of(weft_default_policy()).splits - before - again;
+	/* Chunks that were kept are not linked anew, and those that were given back are. */
+	REQUIRE(weft_default_policy() == WEFT_HEAP || again == 0);
+	REQUIRE(n > 100 || weft_default_policy() != WEFT_SEGMENTED || before >= 3);
+	return (void *)result;
+}
+
+static void trimming_oneself(void)
+{
+	for (long n = 40; n < 2000; n *= 7) {
+		weft_attr_t attr = {.policy = weft_default_policy(),
+				    .stack_size = n < 100 && grows() ? 1024 : 256 << 10};
+		weft_coro_t *k = weft_create_with(deep_and_trims, (void *)n, &attr);
+		weft_request_t r;
+
+		REQUIRE(k);
+		for (int i = 0; i < 3; i++)
+			REQUIRE(!weft_returned(resume(k)));
+		r = resume(k);
+		REQUIRE(weft_returned(r) && (long)r.payload == 5 * (n * (n + 1) / 2));
+		weft_delete(k);
+	}
+}
+
 static void *waits_a_bit(void *argument)
 {
 	long n = (long)argument, result = sum(n % 7);
@@ -1078,6 +1115,7 @@ int main(int count, char **argument)
 	    {"small chunks", small_chunks, 0, ""},
 	    {"how small chunks are", small_chunks_are_small, 0, ""},
 	    {"trimming", trimming, 0, ""},
+	    {"trimming oneself", trimming_oneself, 0, ""},
 	    {"trimming what small ones left", trimming_small_ones, 0, ""},
 	    {"threads", threads, 0, ""},
 	    {"blocks of threads that have ended", inheriting, 0, ""},
