@@ -357,9 +357,9 @@ WEFT__INLINE ssize_t weft__sendto(int fd, const void *data, size_t length, int f
 
 /* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
-/** As read and write: bytes; 0 from read: the end. A read of a file is short only at its end. A write to a socket or pipe
- * that nobody reads returns -EPIPE; only a pipe raises SIGPIPE too, unless the program ignores it. So do weft_sendfile
- * and weft_splice. */
+/** As read and write: bytes; 0 from read: the end. A read of a file is short only at its end. A write to a socket or
+ * pipe that nobody reads returns -EPIPE; only a pipe raises SIGPIPE too, unless the program ignores it. So do
+ * weft_sendfile and weft_splice. */
 WEFT__INLINE ssize_t weft_read_until(int fd, void *data, size_t length, uint64_t deadline)
 {
 	return (ssize_t)weft__io(WEFT_IO_READ, fd, data, length, -1, 0, deadline);

@@ -38,7 +38,7 @@ __attribute__((noinline)) void weft__http_date(bool simulated, char text[HTTP_DA
 	static _Thread_local struct {
 		int64_t second;
 		char text[HTTP_DATE + 1];
-	} cache = {.second = -1};
+	} cache __attribute__((tls_model("initial-exec"))) = {.second = -1};
 	int64_t second = now_in_seconds(simulated);
 
 	if (second != cache.second) {

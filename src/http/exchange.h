@@ -60,9 +60,9 @@ struct param {
 enum framing { UNFRAMED, BY_LENGTH, BY_CHUNKS, BY_CLOSE };
 
 /*
- * An exchange: a request and its response, and their memory. A connection has one while it has data: between two requests
- * only the receive buffer, and after HOLD_TIME of silence not even that. Each thread takes again what it gave back last,
- * so a busy server writes its heads and responses to few lines of the cache, however many connections it has.
+ * An exchange: a request and its response, and their memory. A connection has one while it has data: between two
+ * requests only the receive buffer, and after HOLD_TIME of silence not even that. Each thread takes again what it gave
+ * back last, so a busy server touches few lines of the cache, however many connections it has.
  */
 struct buffers {
 	llhttp_t parser;
@@ -176,6 +176,9 @@ void weft__http_init_buffers(struct buffers *b);
 void weft__http_free_buffers(struct buffers *b);
 /* A name, an IPv4 address, or "[…]", and perhaps a port. An empty one is allowed. */
 bool weft__is_host(weft_http_text_t host);
+/* Sends the responses to a batch of requests. Before weft__http_read_head, which also would, but with its frame on a
+ * stack that is to stay small. 0, or a negative errno, and the connection is lost. */
+int weft__http_send_last(weft_http_t *x);
 /* Reads until a head is complete: 1; 0: the connection has ended, x->b->failed says how to answer. */
 int weft__http_read_head(weft_http_t *x);
 /* Checks the head that was read. 0, or the status that refuses it. */

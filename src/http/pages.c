@@ -10,7 +10,7 @@
 
 #include "http/exchange.h"
 
-enum { BLOCK = 256, WARM = 256 };
+enum { BLOCK = 256, WARM = 64 };
 
 struct page_block {
 	struct page_block *next;

@@ -19,7 +19,7 @@ static const llhttp_settings_t settings; /* the parser's callbacks, below */
 static __attribute__((noinline)) struct buffers *_Atomic *spare(weft_http_server_t *server)
 {
 	static _Atomic unsigned threads;
-	static _Thread_local unsigned number;
+	static _Thread_local unsigned number __attribute__((tls_model("initial-exec")));
 
 	if (!number)
 		number = 1 + atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed);
@@ -408,6 +408,11 @@ static bool is_nothing_buffered(const weft_http_t *x)
 	return !x->b || x->b->filled == x->b->head;
 }
 
+int weft__http_send_last(weft_http_t *x)
+{
+	return is_nothing_buffered(x) ? weft__http_send(x) : 0;
+}
+
 static ssize_t receive(weft_http_t *x, char *data, size_t length, uint64_t deadline)
 {
 	ssize_t n = weft__stream_read(&x->stream, data, length, deadline);
@@ -429,6 +434,8 @@ static ssize_t receive_first(weft_http_t *x)
 		return n;
 	weft__http_give_page(x->server, x->in);
 	x->in = NULL;
+	if (weft_current())
+		(void)weft_trim(weft_current()); /* handlers and TLS go deeper than this wait */
 	if (weft__stream_wait(&x->stream, deadline) <= 0)
 		return 0;
 	x->in = weft__http_take_page(x->server);

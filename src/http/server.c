@@ -171,7 +171,7 @@ static __attribute__((noinline)) void linger(weft_http_t *x)
 /* One request and its response. False: the connection ends. */
 static bool exchange(weft_http_t *x)
 {
-	bool whole = weft__http_read_head(x);
+	bool whole = !weft__http_send_last(x) && weft__http_read_head(x);
 	int status = x->b ? x->b->failed : 0;
 
 	if (!whole && (!status || x->lost))
