@@ -24,6 +24,10 @@ install(
 	EXPORT weft
 	LIBRARY COMPONENT weft-runtime NAMELINK_COMPONENT weft-development)
 
+foreach(target IN LISTS weft_instrumented_http)
+	install(FILES $<TARGET_FILE:${target}> DESTINATION ${CMAKE_INSTALL_LIBDIR} OPTIONAL)
+endforeach()
+
 # The CMake package.
 install(EXPORT weft NAMESPACE weft:: FILE weftTargets.cmake DESTINATION ${weft_package})
 set(weft_package_libexec ${CMAKE_INSTALL_LIBEXECDIR}/weft)

@@ -164,8 +164,9 @@ class Builder:
             linking += ["-O2", f"-I{self.llhttp / 'include'}", *map(str, parser)]
             tools = [*tools, *parser]
         if contender.http:
-            linking.append(str(self._http()))
-            tools = [*tools, self.http]
+            http = self._http(contender.instrumentation)
+            linking.append(str(http))
+            tools = [*tools, http]
         if not cxx:
             linking += self._weft()
         linking += [f"-l{name}" for name in contender.libraries]
@@ -189,10 +190,16 @@ class Builder:
             raise Unavailable(f"not here: the sources of llhttp ({absent.relative_to(self.source)} is missing)")
         return files
 
-    def _http(self):
+    def _http(self, kind):
+        """The HTTP library; for code made by an instrumentation the one that is compiled likewise, which is built now."""
         if not self.http.exists():
             raise Unavailable(f"{self.http.name} was not built: it needs the sources of llhttp in {self.llhttp.relative_to(self.source)}")
-        return self.http
+        if not kind:
+            return self.http
+        built = subprocess.run(["cmake", "--build", str(self.http.parent), "--target", f"weft_http_{kind}"], capture_output=True, text=True)
+        if built.returncode:
+            raise Unavailable(f"libweft-http-{kind}.a does not build: {built.stderr.strip()[:200]}")
+        return self.http.with_name(f"libweft-http-{kind}.a")
 
     def _weft(self):
         return [*map(str, self.libraries), "-pthread", "-Wl,--export-dynamic-symbol=weft.effect.*"]

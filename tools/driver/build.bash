@@ -50,7 +50,7 @@ build_library()
 	stamp=$tree/.$target
 	case $target in
 	weft) product=libweft-rt.a targets='weft weft_rt' ;;
-	weft_http) product=libweft-http.a targets=weft_http ;;
+	weft_http*) product=lib${target//_/-}.a targets=$target ;;
 	weft_shared) product=libweft-rt.so targets='weft_shared weft_rt_shared' ;;
 	weft_posix) product=libweft-posix.so targets=$target ;;
 	weft_activities_*)

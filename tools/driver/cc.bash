@@ -230,7 +230,8 @@ find_compiler()
 	compiler=("$1")
 }
 
-# libweft-http.a, if a source asks for one of its headers. Without llhttp it cannot be built, which is said, and the linker names what is missing.
+# libweft-http.a, or that of the instrumentation, if a source asks for one of its headers. Without llhttp it cannot be built, which is said,
+# and the linker names what is missing.
 build_http()
 {
 	local source asks=''
@@ -241,7 +242,7 @@ build_http()
 	[[ $asks ]] || return 0
 	# shellcheck source=tools/driver/packages.bash
 	. "$driver/packages.bash" || exit 70
-	want_llhttp && build_library weft_http release
+	want_llhttp && build_library "weft_http${instrument:+_$instrument}" release
 }
 
 # Where the library is; in the source tree, up to date. A sanitized program takes the same one: its headers tell the
@@ -304,7 +305,7 @@ policy_object()
 surround()
 {
 	local inputs='' sources=() headers='' links=yes shared='' library=weft language='' exports='' target=() output='' object
-	local library_dir plugin checker lto='' linker='' sanitizer=''
+	local library_dir plugin checker lto='' linker='' sanitizer='' http
 
 	before=() after=() launch=()
 	read_arguments "$@"
@@ -355,7 +356,9 @@ surround()
 	if [[ $activities ]]; then
 		if [[ $library == weft ]]; then after+=("$library_dir/libweft-activity.a"); else after+=(-lweft-activity -lweft-rt); fi
 	fi
-	[[ ! -e $library_dir/libweft-http.a ]] || after+=("$library_dir/libweft-http.a")
+	http=$library_dir/libweft-http-$instrument.a
+	[[ $instrument && -e $http ]] || http=$library_dir/libweft-http.a
+	[[ ! -e $http ]] || after+=("$http")
 	if [[ $exports ]]; then
 		after+=("-Wl,--whole-archive" "$library_dir/libweft-rt.a" "$library_dir/libweft.a" "-Wl,--no-whole-archive")
 	else
