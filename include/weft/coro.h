@@ -365,8 +365,8 @@ WEFT_API void weft_delete(weft_coro_t *k);
 /**
  * Give the memory below a coroutine's frames back to the kernel, and the chunks that it keeps for growing again: for
  * coroutines that went deep once and wait for long. What they need they get again as they did before.
- * @param k  SUSPENDED, or the caller's own (weft_current()), which is about to wait; in any other state, and where frames
- *           are blocks or are copied, nothing is done
+ * @param k  SUSPENDED, or the caller's own (weft_current()), which is about to wait; in any other state, and where
+ *           frames are blocks or are copied, nothing is done
  * @return bytes of stack that may no longer be touched without asking the kernel; chunks are not counted
  */
 WEFT_API size_t weft_trim(weft_coro_t *k);

@@ -32,6 +32,18 @@ static int64_t now_in_seconds(bool simulated)
 	return now.tv_sec;
 }
 
+/* The coarse clock is that of the last tick, and is read without the processor's counter. */
+uint64_t weft__http_after(const weft_http_t *x, uint64_t time)
+{
+	const uint64_t tick = 10000000; /* nanoseconds, at most */
+	struct timespec now;
+
+	if (x->simulated || time == WEFT_NEVER)
+		return weft__after(time);
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return weft__from((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec + tick, time);
+}
+
 /* Does not suspend, so that the thread, and its cache, stay the same. */
 __attribute__((noinline)) void weft__http_date(bool simulated, char text[HTTP_DATE + 1])
 {

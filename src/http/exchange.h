@@ -267,6 +267,8 @@ int weft__http_split_target(weft_http_t *x);
 /* date.c */
 enum { HTTP_DATE = 29 };
 void weft__http_format_date(int64_t seconds, char text[HTTP_DATE + 1]);
+/* A deadline in so many nanoseconds, or up to 10 ms later. Server connections alone. */
+uint64_t weft__http_after(const weft_http_t *x, uint64_t time);
 /* The current date: text that is formatted once in a second. */
 void weft__http_date(bool simulated, char text[HTTP_DATE + 1]);
 /* False: it is no date. */

@@ -425,7 +425,7 @@ static ssize_t receive(weft_http_t *x, char *data, size_t length, uint64_t deadl
 /* The first bytes of a request. A connection that stays silent gives its buffer back, and waits without. */
 static ssize_t receive_first(weft_http_t *x)
 {
-	uint64_t idle = x->server->config.idle_time, now = weft_now(), deadline = weft__from(now, idle);
+	uint64_t idle = x->server->config.idle_time, now = weft__http_after(x, 0), deadline = weft__from(now, idle);
 	ssize_t n = -ETIMEDOUT;
 
 	if (x->in)
@@ -468,7 +468,7 @@ static ssize_t read_more(weft_http_t *x, uint64_t *deadline)
 	if (is_nothing_buffered(x))
 		return await_request(x);
 	if (*deadline == 0)
-		*deadline = weft__after(config->header_time);
+		*deadline = weft__http_after(x, config->header_time);
 	if (b->filled == b->capacity && !make_room(x, config->request_line + config->header_bytes + IN_SIZE))
 		return -EMSGSIZE;
 	n = receive(x, b->in + b->filled, b->capacity - b->filled, *deadline);
@@ -691,7 +691,8 @@ int weft__http_more_body(weft_http_t *x)
 			return body_fails(x, -ENOMEM);
 		if (weft__http_flush_all(x))
 			return body_fails(x, -ECONNRESET);
-		n = receive(x, data + b->filled, b->capacity - b->filled, weft__after(x->server->config.body_time));
+		n = receive(x, data + b->filled, b->capacity - b->filled,
+			    weft__http_after(x, x->server->config.body_time));
 		if (n <= 0)
 			return body_fails(x, n ? (int)n : -ECONNRESET);
 		b->filled += (size_t)n;

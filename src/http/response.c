@@ -178,7 +178,7 @@ static int account(weft_http_t *x, ssize_t n, size_t length)
 
 static uint64_t write_deadline(const weft_http_t *x)
 {
-	return weft__after(x->server->config.write_time);
+	return weft__http_after(x, x->server->config.write_time);
 }
 
 /* Each part has the time that the configuration says. */
