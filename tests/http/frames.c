@@ -108,6 +108,14 @@ static void slow(weft_http_t *http, void *context)
 	weft_http_reply(http, 200, NULL, "slow\n", 5);
 }
 
+/* Longer than a loaded machine takes to deliver what is sent meanwhile. */
+static void hold(weft_http_t *http, void *context)
+{
+	(void)http;
+	(void)context;
+	weft_sleep(2000 * MS);
+}
+
 static void early(weft_http_t *http, void *context)
 {
 	weft_http_add_header(http, "Link", "</style.css>; rel=preload");
@@ -133,10 +141,11 @@ static void add_routes(weft_http_server_t *server)
 		const char *pattern;
 		weft_http_handler_t *handler;
 	} routes[] = {
-	    {"GET /hello", hello},	{"POST /echo", echo_body},  {"POST /length", body_length},
-	    {"POST /trailer", trailer}, {"GET /big", big},	    {"GET /cookie", cookie},
-	    {"GET /slow", slow},	{"GET /early", early},	    {"POST /ignore", ignore},
-	    {"GET /nothing", nothing},	{"GET /sum", with_trailer}, {"GET /fail", ends_its_task},
+	    {"GET /hello", hello},	  {"POST /echo", echo_body}, {"POST /length", body_length},
+	    {"POST /trailer", trailer},	  {"GET /big", big},	     {"GET /cookie", cookie},
+	    {"GET /slow", slow},	  {"GET /early", early},     {"GET /hold", hold},
+	    {"POST /ignore", ignore},	  {"GET /nothing", nothing}, {"GET /sum", with_trailer},
+	    {"GET /fail", ends_its_task},
 	};
 
 	for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
