@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft/http_client.h: an HTTP/1.1 client. It has a header of its own, because a program that serves needs none of it.
+ * weft/http_client.h: a client for HTTP/1.1 and HTTP/2. It has a header of its own, because a program that serves needs none of it.
  *
  *   static void *print(void *client)
  *   {
@@ -66,6 +66,7 @@ typedef struct weft_http_request weft_http_request_t;
 typedef struct weft_http_client_config {
 	unsigned connections;	   /**< that are open at one time [256] */
 	unsigned host_connections; /**< to one origin [16] */
+	unsigned streams;	   /**< HTTP/2: requests that share a connection [100]; the server may allow fewer */
 	unsigned redirects;	   /**< that a request follows [10]; more: -ELOOP */
 	unsigned headers;	   /**< fields of a response [100] */
 	size_t header_bytes;	   /**< of a response's head, and of its trailer [64 KiB] */
@@ -80,12 +81,15 @@ typedef struct weft_http_client_config {
 	weft_http_tls_t *tls;	   /**< of weft_http_tls_client_open, for https; stays the caller's. NULL: the
 				      authorities of the system */
 	const char *user_agent;	   /**< a User-Agent field; NULL: none. Must stay in place */
-	unsigned flags;		   /**< of all requests: WEFT_HTTP_NO_REDIRECTS, WEFT_HTTP_EXPECT */
+	unsigned flags;		   /**< of all requests: WEFT_HTTP_NO_REDIRECTS, WEFT_HTTP_EXPECT; and of the client:
+				      WEFT_HTTP_PRIOR_KNOWLEDGE, WEFT_HTTP_ONLY_1 */
 } weft_http_client_config_t;
 
 enum {
-	WEFT_HTTP_NO_REDIRECTS = 1, /**< a redirect is a response like others */
-	WEFT_HTTP_EXPECT = 2,	    /**< a body waits for "100 Continue", or config.continue_time */
+	WEFT_HTTP_NO_REDIRECTS = 1,    /**< a redirect is a response like others */
+	WEFT_HTTP_EXPECT = 2,	       /**< a body waits for "100 Continue", or config.continue_time */
+	WEFT_HTTP_PRIOR_KNOWLEDGE = 4, /**< servers of "http:" speak HTTP/2: -ENOTSUP without nghttp2 */
+	WEFT_HTTP_ONLY_1 = 8,	       /**< HTTP/2 is not offered to servers of "https:" */
 };
 
 /** Make a client. It belongs to no runtime. @param config  NULL: the defaults; only read during the call

@@ -8,7 +8,10 @@
 
 #define SECOND 1000000000ull
 
-enum { ALL_FLAGS = WEFT_HTTP_NO_REDIRECTS | WEFT_HTTP_EXPECT };
+enum {
+	REQUEST_FLAGS = WEFT_HTTP_NO_REDIRECTS | WEFT_HTTP_EXPECT,
+	CLIENT_FLAGS = REQUEST_FLAGS | WEFT_HTTP_PRIOR_KNOWLEDGE | WEFT_HTTP_ONLY_1
+};
 
 /* ---- clients ----------------------------------------------------------------------------------------------------- */
 
@@ -17,6 +20,7 @@ static void set_defaults(weft_http_client_config_t *c)
 #define DEFAULT(field, value) ((field) = (field) ? (field) : (value))
 	DEFAULT(c->connections, 256);
 	DEFAULT(c->host_connections, 16);
+	DEFAULT(c->streams, 100);
 	DEFAULT(c->redirects, 10);
 	DEFAULT(c->headers, 100);
 	DEFAULT(c->header_bytes, 65536);
@@ -33,7 +37,7 @@ static void set_defaults(weft_http_client_config_t *c)
 
 static bool is_valid(const weft_http_client_config_t *c)
 {
-	return !(c->flags & ~(unsigned)ALL_FLAGS) &&
+	return !(c->flags & ~(unsigned)CLIENT_FLAGS) &&
 	       (!c->user_agent || weft__is_field_value(c->user_agent, strlen(c->user_agent)));
 }
 
@@ -107,7 +111,7 @@ int weft_http_request_open(weft_http_client_t *client, const char *method, const
 	memcpy(r->method, method, strlen(method));
 	r->client = client;
 	r->deadline = WEFT_NEVER;
-	r->flags = client->config.flags;
+	r->flags = client->config.flags & REQUEST_FLAGS;
 	weft__client_reset_response(r);
 	pthread_mutex_lock(&client->lock);
 	client->requests++;
@@ -194,7 +198,7 @@ int weft_http_request_set_flags(weft_http_request_t *r, unsigned flags)
 {
 	if (r->begun)
 		return -EALREADY;
-	if (flags & ~(unsigned)ALL_FLAGS)
+	if (flags & ~(unsigned)REQUEST_FLAGS)
 		return -EINVAL;
 	r->flags = flags;
 	return 0;
@@ -225,11 +229,13 @@ static bool is_idempotent(const char *method)
 	return false;
 }
 
-/* The server closed an idle connection when the request was on its way. */
+/* The server closed an idle connection when the request was on its way; or it has said that it did not process it. */
 static bool may_be_repeated(const weft_http_request_t *r, int error)
 {
-	return (error == -ECONNRESET || error == -EPIPE) && r->reused && !r->repeated && !r->started &&
-	       is_idempotent(r->method) && !WEFT_CANARY(http_client_sends_once);
+	if ((error != -ECONNRESET && error != -EPIPE) || r->repeated || r->started ||
+	    WEFT_CANARY(http_client_sends_once))
+		return false;
+	return r->refused || (r->reused && is_idempotent(r->method));
 }
 
 /* Connects, and sends a request that has no body, or one in memory. */
@@ -241,7 +247,8 @@ static int send_whole(weft_http_request_t *r)
 	r->write_error = 0;
 	r->chunk = r->written = 0;
 	weft__client_reset_response(r);
-	error = weft__client_connect(r, r->repeated);
+	error = weft__client_connect(r, r->repeated && !r->refused);
+	r->refused = false;
 	return error ? error : weft__client_send(r);
 }
 
@@ -263,7 +270,7 @@ static int exchange(weft_http_request_t *r)
 		return error;
 	r->error = 0;
 	r->repeated = true;
-	weft__client_release(r, false);
+	weft__client_let_go(r);
 	weft__client_count(&r->client->stats.repeated, r->client);
 	return attempt(r);
 }
@@ -300,7 +307,7 @@ int weft_http_response(weft_http_request_t *r)
 
 unsigned weft_http_response_version(const weft_http_request_t *r)
 {
-	return r->old ? 10 : 11;
+	return r->version;
 }
 
 uint64_t weft_http_response_length(const weft_http_request_t *r)

@@ -3,8 +3,13 @@
  * The state of a client and of its requests.
  *
  * A request has a permit of its host and a permit of the client from the moment when it asks for a connection until it
- * lets go of that connection. A connection is either held by a request, or idle in the pool. A request opens a
- * connection only if its host has no idle one; so a host never has more connections than permits.
+ * lets go of that connection. A connection is held by a request, shared by several (HTTP/2), or idle in the pool. A
+ * request opens a connection only if its host has no idle one; so a host never has more connections than permits.
+ *
+ * A connection of HTTP/2 that is shared has the permits of the request that took it or opened it, until no request uses
+ * it. Requests that join it need none. So a request waits for two things at once: a permit, or news of its host, that a
+ * shared connection has room. A host that may speak HTTP/2 is dialed by one request at a time (`probing`), because one
+ * connection may be enough for all.
  *
  * Bytes of a response are received into an area:
  *
@@ -44,19 +49,35 @@ enum list_kind { OF_HOST, OF_ALL };
 struct connection {
 	struct stream stream; /* fd -1: not connected yet */
 	struct host *host;
-	struct link links[2]; /* by list_kind, while it is idle */
+	struct link links[2]; /* by list_kind, while it is idle; OF_HOST also while it is shared */
 	uint64_t idle_since;
+	struct mux *mux; /* HTTP/2; NULL: HTTP/1.1 */
+	/* Of HTTP/2, under the client's lock. */
+	unsigned users, streams; /* requests that use it; that may */
+	bool closing;		 /* no request may join it any more */
 };
 
 struct idle_list {
 	struct connection *newest, *oldest;
 };
 
+/* A request that waits for news of its host. It lies in the frame of its task. */
+struct seeker {
+	struct seeker *next, *previous;
+	weft_http_request_t *request;
+	weft_event_t news;
+	bool queued, first; /* in the host's list; it is to be in front */
+	bool heard;	    /* the news ended the wait */
+};
+
 /* An origin. It exists while a request or an idle connection uses it. */
 struct host {
 	struct host *next; /* in its bucket */
 	weft_sem_t room;   /* permits */
-	struct idle_list idle;
+	struct idle_list idle, shared;
+	struct seeker *first, *last;
+	bool probing;	/* a request dials it, and may find that it speaks HTTP/2 */
+	bool old;	/* it spoke HTTP/1.1 when it was dialed */
 	unsigned users; /* requests */
 	size_t length;
 	char origin[];
@@ -85,7 +106,10 @@ struct weft_http_request {
 	weft_http_client_t *client;
 	struct host *host; /* NULL: it asks for no connection */
 	bool host_permit, client_permit;
+	bool probes; /* it has set host->probing */
 	struct connection *connection;
+	const struct client_protocol *protocol; /* of the connection */
+	struct mux_stream *stream;		/* HTTP/2 */
 	uint64_t deadline;
 	unsigned flags, redirects;
 
@@ -113,10 +137,11 @@ struct weft_http_request {
 	bool started;			 /* bytes of a response have come on this connection */
 	bool head_done, final, complete; /* a head; that of the final response; the message */
 	bool answered;			 /* weft_http_response has returned its status */
-	bool in_value, keep, old;	 /* the connection may be used again; HTTP/1.0 */
-	bool reused;			 /* the connection was idle in the pool */
+	bool in_value, keep;		 /* keep: the connection may be used again */
+	bool reused;			 /* the connection was used before */
 	bool repeated;			 /* this is the second attempt */
-	unsigned informed;
+	bool refused;			 /* HTTP/2: the server has certainly not processed the request */
+	unsigned version, informed;
 	weft_http_inform_t *inform;
 	void *inform_context;
 	struct area head, body;
@@ -128,18 +153,41 @@ struct weft_http_request {
 	uint64_t received, announced, extensions;
 };
 
+/* The functions in which HTTP/1.1 (client_send.c, client_receive.c) and HTTP/2 (client_h2_stream.c) differ. */
+struct client_protocol {
+	/* Composes the head. 0; -ENOMEM */
+	int (*compose)(weft_http_request_t *r);
+	/* Begins a piece of a body whose length is not known. Returns how much of `length` it has; -ENOMEM */
+	ssize_t (*begin_piece)(weft_http_request_t *r, size_t length);
+	/* Sends what was composed, and data. Returns bytes of data; fewer: a final response is here. */
+	ssize_t (*push)(weft_http_request_t *r, const char *data, size_t length);
+	/* Everything was sent. */
+	bool (*is_sent)(const weft_http_request_t *r);
+	/* No piece follows. 0; -ENOMEM */
+	int (*end)(weft_http_request_t *r);
+	/* Receives once. 1: the final head is complete; 0: not yet; or a negative errno */
+	int (*receive)(weft_http_request_t *r, uint64_t deadline);
+	/* Receives body data; called when the caller has all that came before. 0, or a negative errno */
+	int (*more_body)(weft_http_request_t *r);
+	/* The request needs its connection no more. Does not wait. */
+	void (*let_go)(weft_http_request_t *r);
+};
+extern const struct client_protocol weft__client_http1, weft__client_http2;
+
 /* client_pool.c */
-/* Gets the request a connection, idle or new. `fresh`: a new one. 0, or a negative errno. */
+/* Gets the request a connection, shared, idle or new. `fresh`: no idle one. 0, or a negative errno. */
 int weft__client_connect(weft_http_request_t *r, bool fresh);
 /* Gives the connection back, or closes it. Does not wait. */
 void weft__client_release(weft_http_request_t *r, bool keep);
 void weft__client_count(uint64_t *counter, weft_http_client_t *client);
+/* So many requests may use a connection of HTTP/2. */
+void weft__client_set_streams(struct connection *connection, weft_http_client_t *c, unsigned streams);
+/* No request may join it any more. */
+void weft__client_set_closing(struct connection *connection, weft_http_client_t *c);
 
 /* client_send.c */
-/* Composes the head into r->out. 0; -ENOMEM */
-int weft__client_compose(weft_http_request_t *r);
-/* Sends what is in r->out, and data. @return bytes of data; fewer: a final response is here */
-ssize_t weft__client_push(weft_http_request_t *r, const char *data, size_t length);
+/* Adds the fields of the request's head, as lines: not Host, nor how a body of unknown length is framed. */
+bool weft__client_add_fields(weft_http_request_t *r, struct text *t);
 /* Sends the head, and a body in memory. 0: sent, or a final response is here */
 int weft__client_send(weft_http_request_t *r);
 
@@ -147,10 +195,23 @@ int weft__client_send(weft_http_request_t *r);
 void weft__client_reset_response(weft_http_request_t *r);
 /* Receives until the final head is complete. 0, or a negative errno */
 int weft__client_receive_head(weft_http_request_t *r, uint64_t deadline);
-/* Receives once, and parses. Without a complete head afterwards: 0. 1: the final head is complete. */
-int weft__client_receive_more(weft_http_request_t *r, uint64_t deadline);
-/* Gives the connection back, or closes it if it cannot be used again. Does not wait. */
+/* The request needs its connection no more. Does not wait. */
 void weft__client_let_go(weft_http_request_t *r);
+/* Appends a field. NULL: there are too many, or no memory; the request has failed. */
+struct field *weft__client_add_field(weft_http_request_t *r);
+/* Of HTTP/1.1. */
+int weft__client_receive_more(weft_http_request_t *r, uint64_t deadline);
+int weft__client_more_body(weft_http_request_t *r);
+void weft__client_give_back(weft_http_request_t *r);
+
+/* client_h2.c: connections of HTTP/2. Without nghttp2 none is opened. */
+/* Begins HTTP/2 on a new connection, and waits for the server's SETTINGS. 0, or a negative errno; afterwards
+ * connection->mux may be set in either case. */
+int weft__mux_open(weft_http_client_t *c, struct connection *connection, uint64_t deadline);
+/* Handles what came while the connection was idle. False: it cannot be used again. Does not wait. */
+bool weft__mux_is_usable(struct mux *m);
+/* Says GOAWAY, and frees it. No request uses it. Does not wait. */
+void weft__mux_close(struct mux *m);
 
 /* client_redirect.c */
 /* 1: the request has become the next one; 0: the response is for the caller; or a negative errno */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The connections of a client. Permits are semaphores, so that requests wait in the order of their arrival; the lists
- * are under one lock, which is held for a few instructions. Idle connections are closed outside of it.
+ * are under one lock, which is held for a few instructions. Connections are closed outside of it.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,7 +59,7 @@ static void drop_host(weft_http_client_t *c, struct host *h)
 {
 	struct host **at;
 
-	if (h->users || h->idle.newest)
+	if (h->users || h->idle.newest) /* a shared connection has users */
 		return;
 	for (at = bucket_of(c, (weft_http_text_t){h->origin, h->length}); *at != h; at = &(*at)->next)
 		;
@@ -92,13 +93,19 @@ static void unlink_from(struct idle_list *list, enum list_kind kind, struct conn
 		list->oldest = l->newer;
 }
 
+/* Under the lock. */
+static void add_idle(weft_http_client_t *c, struct connection *connection)
+{
+	push(&connection->host->idle, OF_HOST, connection);
+	push(&c->idle, OF_ALL, connection);
+	c->stats.idle++;
+}
+
 static void put_idle(weft_http_client_t *c, struct connection *connection)
 {
 	connection->idle_since = weft_now();
 	pthread_mutex_lock(&c->lock);
-	push(&connection->host->idle, OF_HOST, connection);
-	push(&c->idle, OF_ALL, connection);
-	c->stats.idle++;
+	add_idle(c, connection);
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -125,6 +132,8 @@ static struct connection *take_oldest(weft_http_client_t *c)
 
 static void end_connection(struct connection *connection)
 {
+	if (connection->mux)
+		weft__mux_close(connection->mux);
 	if (connection->stream.fd >= 0)
 		weft__stream_close(&connection->stream);
 	free(connection);
@@ -160,26 +169,163 @@ void weft__client_count(uint64_t *counter, weft_http_client_t *client)
 	pthread_mutex_unlock(&client->lock);
 }
 
-static int take_permit(weft_sem_t *room, bool *permit, uint64_t deadline)
-{
-	int error = *permit ? 0 : weft_sem_take_until(room, deadline);
+/* ---- news of a host ---------------------------------------------------------------------------------------------- */
 
-	if (!error)
-		*permit = true;
-	return error;
+/* Under the lock. */
+static void enqueue(struct host *h, struct seeker *s)
+{
+	s->queued = true;
+	s->previous = s->first ? NULL : h->last;
+	s->next = s->first ? h->first : NULL;
+	*(s->previous ? &s->previous->next : &h->first) = s;
+	*(s->next ? &s->next->previous : &h->last) = s;
 }
 
-static int take_permits(weft_http_request_t *r)
+/* Under the lock. */
+static void dequeue(struct host *h, struct seeker *s)
+{
+	s->queued = false;
+	*(s->previous ? &s->previous->next : &h->first) = s->next;
+	*(s->next ? &s->next->previous : &h->last) = s->previous;
+}
+
+/* Under the lock. The first ones are told that there may be a place for them. */
+static void tell_news(struct host *h, unsigned count)
+{
+	struct seeker *s;
+
+	while (count-- && (s = h->first)) {
+		dequeue(h, s);
+		weft_event_set(&s->news);
+	}
+}
+
+/* Under the lock. Those who wait for the end of a probe may all go on. */
+static void end_probe(weft_http_request_t *r)
+{
+	if (!r->probes)
+		return;
+	r->probes = r->host->probing = false;
+	tell_news(r->host, UINT_MAX);
+}
+
+/* News that did not end the wait are for the next one. */
+static void stop_seeking(void *seeker)
+{
+	struct seeker *s = seeker;
+	struct host *h = s->request->host;
+	weft_http_client_t *c = s->request->client;
+
+	pthread_mutex_lock(&c->lock);
+	if (s->queued)
+		dequeue(h, s);
+	else if (!s->heard)
+		tell_news(h, 1);
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- a place on a connection ------------------------------------------------------------------------------------- */
+
+static bool may_speak_h2(const weft_http_request_t *r)
+{
+	unsigned flags = r->client->config.flags;
+
+	return r->url.secure ? !(flags & WEFT_HTTP_ONLY_1) : flags & WEFT_HTTP_PRIOR_KNOWLEDGE;
+}
+
+/* Under the lock. */
+static bool join_shared(weft_http_request_t *r)
+{
+	struct connection *connection;
+
+	for (connection = r->host->shared.newest; connection; connection = connection->links[OF_HOST].older)
+		if (!connection->closing && connection->users < connection->streams) {
+			connection->users++;
+			r->connection = connection;
+			return true;
+		}
+	return false;
+}
+
+/* Under the lock. The permits become the connection's; others may join it. */
+static void share(weft_http_request_t *r)
+{
+	struct connection *connection = r->connection;
+
+	r->host_permit = r->client_permit = false;
+	connection->users = 1;
+	push(&r->host->shared, OF_HOST, connection);
+	if (connection->streams > 1)
+		tell_news(r->host, connection->streams - 1);
+}
+
+static bool has_permit(weft_sem_t *room, bool *permit)
+{
+	*permit = *permit || !weft_sem_take_until(room, 0);
+	return *permit;
+}
+
+/* Under the lock. True: the request has joined a connection, or has all permits. *room: that it needs next, NULL: none
+ * as long as another request dials. */
+static bool find_place(weft_http_request_t *r, weft_sem_t **room, bool **permit)
+{
+	struct host *h = r->host;
+
+	*room = NULL;
+	if (join_shared(r))
+		return true;
+	if (h->probing)
+		return false;
+	*room = &h->room;
+	*permit = &r->host_permit;
+	if (has_permit(*room, *permit)) {
+		*room = &r->client->room;
+		*permit = &r->client_permit;
+	}
+	if (!has_permit(*room, *permit))
+		return false;
+	h->probing = r->probes = !h->old && may_speak_h2(r);
+	return true;
+}
+
+/* One wait for a place. 1: the request has one; 0: not yet; or a negative errno. */
+static int seek_place(weft_http_request_t *r, bool first, uint64_t deadline)
+{
+	struct seeker s = {.request = r, .first = first};
+	weft_case_t cases[2] = {{.event = &s.news}};
+	bool found, *permit = NULL;
+	int done;
+
+	pthread_mutex_lock(&r->client->lock);
+	found = find_place(r, &cases[1].sem, &permit);
+	if (!found)
+		enqueue(r->host, &s);
+	pthread_mutex_unlock(&r->client->lock);
+	if (found)
+		return 1;
+	weft_defer(stop_seeking, &s);
+	done = weft_select_until(cases, 2, deadline);
+	s.heard = done == 0;
+	if (done == 1)
+		*permit = true;
+	return done < 0 ? done : 0;
+}
+
+static int get_place(weft_http_request_t *r)
 {
 	uint64_t deadline = weft__client_until(r, r->client->config.wait_time);
-	int error;
+	bool first = false;
+	int found;
 
 	if (!r->host)
 		r->host = use_host(r->client, weft__url_origin(&r->url));
 	if (!r->host)
 		return -ENOMEM;
-	error = take_permit(&r->host->room, &r->host_permit, deadline);
-	return error ? error : take_permit(&r->client->room, &r->client_permit, deadline);
+	do {
+		found = seek_place(r, first, deadline);
+		first = true; /* whoever has waited has its turn before others that come */
+	} while (!found);
+	return found < 0 ? found : 0;
 }
 
 /* The server sends nothing now, unless it closes the connection, or misbehaves. */
@@ -188,6 +334,12 @@ static bool is_silent(struct connection *connection)
 	int ready = weft__stream_wait(&connection->stream, 0);
 
 	return ready == 0 || ready == -ETIMEDOUT;
+}
+
+static bool is_usable(struct connection *connection)
+{
+	return connection->mux ? weft__mux_is_usable(connection->mux)
+			       : is_silent(connection) || WEFT_CANARY(http_client_trusts_idle);
 }
 
 /* Gives the request the newest idle connection of its host. */
@@ -266,6 +418,25 @@ static int find_tls(weft_http_client_t *c, weft_http_tls_t **tls)
 	return 0;
 }
 
+/* The protocols that are offered by TLS. */
+static const char *protocols_of(const weft_http_request_t *r)
+{
+	return may_speak_h2(r) && weft__h2_is_available() ? "h2,http/1.1" : "http/1.1";
+}
+
+static int begin_protocol(weft_http_request_t *r, weft_http_tls_t *tls, uint64_t deadline)
+{
+	struct connection *connection = r->connection;
+	struct stream *stream = &connection->stream;
+	int error = tls ? weft__tls_connect(stream, stream->fd, tls, r->url.name, protocols_of(r), deadline) : 0;
+
+	if (error)
+		return error;
+	if (tls ? !strcmp(weft__tls_alpn(stream), "h2") : may_speak_h2(r))
+		return weft__mux_open(r->client, connection, deadline);
+	return 0;
+}
+
 static int dial(weft_http_request_t *r)
 {
 	uint64_t deadline = weft__client_until(r, r->client->config.connect_time);
@@ -280,7 +451,7 @@ static int dial(weft_http_request_t *r)
 	if (fd < 0)
 		return fd;
 	r->connection->stream.fd = fd;
-	return tls ? weft__tls_connect(&r->connection->stream, fd, tls, r->url.name, "http/1.1", deadline) : 0;
+	return begin_protocol(r, tls, deadline);
 }
 
 /* Why a request needs a new connection: those that are idle are no better than the one that was closed. */
@@ -290,26 +461,121 @@ static void close_idle_of_host(weft_http_request_t *r)
 		close_connection(r);
 }
 
-int weft__client_connect(weft_http_request_t *r, bool fresh)
+/* The request has a connection. */
+static void use_connection(weft_http_request_t *r)
 {
-	int error = take_permits(r);
+	pthread_mutex_lock(&r->client->lock);
+	r->host->old = !r->connection->mux;
+	if (r->connection->mux && !r->connection->users)
+		share(r);
+	end_probe(r);
+	pthread_mutex_unlock(&r->client->lock);
+	r->protocol = r->connection->mux ? &weft__client_http2 : &weft__client_http1;
+}
 
-	if (error)
-		return error;
+static bool use_idle(weft_http_request_t *r)
+{
+	while (take_newest(r)) {
+		if (is_usable(r->connection))
+			return true;
+		close_connection(r);
+	}
+	return false;
+}
+
+/* Gets an idle connection, or a new one. */
+static int get_connection(weft_http_request_t *r, bool fresh)
+{
 	close_older(r->client, r->client->config.idle_time);
 	if (fresh)
 		close_idle_of_host(r);
-	r->reused = true;
-	while (take_newest(r)) {
-		if (is_silent(r->connection) || WEFT_CANARY(http_client_trusts_idle))
-			return 0;
-		close_connection(r);
-	}
-	r->reused = false;
-	error = dial(r);
+	r->reused = use_idle(r);
+	return r->reused ? 0 : dial(r);
+}
+
+int weft__client_connect(weft_http_request_t *r, bool fresh)
+{
+	int error;
+
+	r->protocol = &weft__client_http1; /* until it is known */
+	error = get_place(r);
+	r->reused = r->connection;
+	if (!error && !r->connection)
+		error = get_connection(r, fresh);
 	if (error)
 		weft__client_release(r, false);
+	else
+		use_connection(r);
 	return error;
+}
+
+static void give_permits(weft_http_client_t *c, struct host *h, bool of_client, bool of_host)
+{
+	if (of_client)
+		weft_sem_give(&c->room, 1);
+	if (of_host)
+		weft_sem_give(&h->room, 1);
+}
+
+/* Under the lock. The last user of a shared connection puts it to the idle ones. True: it is to be closed instead. */
+static bool leave_shared(weft_http_client_t *c, struct connection *connection)
+{
+	struct host *h = connection->host;
+
+	if (--connection->users) {
+		if (!connection->closing && connection->users < connection->streams)
+			tell_news(h, 1);
+		return false;
+	}
+	unlink_from(&h->shared, OF_HOST, connection);
+	if (connection->closing)
+		c->stats.open--;
+	else
+		add_idle(c, connection);
+	give_permits(c, h, true, true);
+	return connection->closing;
+}
+
+void weft__client_set_streams(struct connection *connection, weft_http_client_t *c, unsigned streams)
+{
+	pthread_mutex_lock(&c->lock);
+	if (connection->users && streams > connection->streams)
+		tell_news(connection->host, streams - connection->streams);
+	connection->streams = streams;
+	pthread_mutex_unlock(&c->lock);
+}
+
+void weft__client_set_closing(struct connection *connection, weft_http_client_t *c)
+{
+	pthread_mutex_lock(&c->lock);
+	connection->closing = true;
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* Under the lock. */
+static void drop_user(weft_http_request_t *r, struct host *host)
+{
+	end_probe(r);
+	r->host = NULL;
+	host->users--;
+	drop_host(r->client, host);
+}
+
+static void release_shared(weft_http_request_t *r)
+{
+	weft_http_client_t *c = r->client;
+	struct connection *connection = r->connection;
+	uint64_t now = weft_now();
+	bool closes;
+
+	r->connection = NULL;
+	pthread_mutex_lock(&c->lock);
+	connection->idle_since = now;
+	closes = leave_shared(c, connection);
+	drop_user(r, r->host);
+	pthread_mutex_unlock(&c->lock);
+	if (closes)
+		end_connection(connection);
 }
 
 void weft__client_release(weft_http_request_t *r, bool keep)
@@ -319,19 +585,18 @@ void weft__client_release(weft_http_request_t *r, bool keep)
 
 	if (!host)
 		return;
+	if (r->connection && r->protocol == &weft__client_http2) {
+		release_shared(r);
+		return;
+	}
 	if (keep && r->connection)
 		put_idle(c, r->connection);
 	else
 		close_connection(r);
 	r->connection = NULL;
-	if (r->client_permit)
-		weft_sem_give(&c->room, 1);
-	if (r->host_permit)
-		weft_sem_give(&host->room, 1);
+	give_permits(c, host, r->client_permit, r->host_permit);
 	r->client_permit = r->host_permit = false;
-	r->host = NULL;
 	pthread_mutex_lock(&c->lock);
-	host->users--;
-	drop_host(c, host);
+	drop_user(r, host);
 	pthread_mutex_unlock(&c->lock);
 }

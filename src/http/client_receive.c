@@ -24,7 +24,7 @@ static int refuse(weft_http_request_t *r, int error)
 	return -1;
 }
 
-static struct field *add_field(weft_http_request_t *r)
+struct field *weft__client_add_field(weft_http_request_t *r)
 {
 	unsigned room = r->field_room ? 2 * r->field_room : 16;
 	struct field *more;
@@ -66,7 +66,7 @@ static int on_field(llhttp_t *parser, const char *at, size_t length)
 {
 	weft_http_request_t *r = request_of(parser);
 	bool begins = r->in_value || r->count == (r->head_done ? r->trailer_at : 0);
-	struct field *f = begins ? add_field(r) : &r->fields_at[r->count - 1];
+	struct field *f = begins ? weft__client_add_field(r) : &r->fields_at[r->count - 1];
 
 	return f ? note(r, &f->name, &f->name_length, at, length) : -1;
 }
@@ -127,7 +127,7 @@ static void note_head(weft_http_request_t *r, llhttp_t *parser, bool coded)
 	bool none = r->status == 204 && (coded || parser->content_length);
 
 	r->final = true;
-	r->old = !parser->http_minor;
+	r->version = 10 + parser->http_minor;
 	r->keep = llhttp_should_keep_alive(parser) && !none; /* a server that adds a length may add a body */
 	r->announced = parser->flags & F_CONTENT_LENGTH ? parser->content_length : WEFT_NEVER;
 }
@@ -329,7 +329,7 @@ int weft__client_receive_head(weft_http_request_t *r, uint64_t deadline)
 	int got;
 
 	do
-		got = weft__client_receive_more(r, deadline);
+		got = r->protocol->receive(r, deadline);
 	while (!got);
 	return got < 0 ? got : 0;
 }
@@ -349,12 +349,12 @@ static int prepare_body_area(weft_http_request_t *r)
 {
 	r->area = &r->body;
 	r->body.at = r->body.end = r->body.parsed = r->body.filled = 0;
-	if (!r->body.data)
-		r->body.data = malloc(BODY_SIZE);
-	if (!r->body.data)
-		return -ENOMEM;
-	r->body.capacity = BODY_SIZE;
-	return 0;
+	if (r->body.capacity >= BODY_SIZE)
+		return 0;
+	free(r->body.data); /* of a redirect by HTTP/2 */
+	r->body.data = malloc(BODY_SIZE);
+	r->body.capacity = r->body.data ? BODY_SIZE : 0;
+	return r->body.data ? 0 : -ENOMEM;
 }
 
 static int check_length(const weft_http_request_t *r)
@@ -366,7 +366,7 @@ static int check_length(const weft_http_request_t *r)
 }
 
 /* Called when the caller has all data that were decoded. */
-static int more_body(weft_http_request_t *r)
+int weft__client_more_body(weft_http_request_t *r)
 {
 	ssize_t n;
 	int error;
@@ -384,13 +384,22 @@ static int more_body(weft_http_request_t *r)
 	return feed(r);
 }
 
-void weft__client_let_go(weft_http_request_t *r)
+/* Or closes it if it cannot be used again. */
+void weft__client_give_back(weft_http_request_t *r)
 {
 	struct area *area = r->area;
 
 	if (r->final && !r->complete && !r->error && area->parsed < area->filled) /* the end may have been received */
 		(void)feed(r);
 	weft__client_release(r, r->keep && r->complete && r->sent && area->parsed == area->filled);
+}
+
+void weft__client_let_go(weft_http_request_t *r)
+{
+	if (r->connection)
+		r->protocol->let_go(r);
+	else
+		weft__client_release(r, false);
 }
 
 /* A request that is over needs its connection no more. */
@@ -413,7 +422,7 @@ ssize_t weft_http_response_read(weft_http_request_t *r, void *data, size_t lengt
 	if (!length)
 		return 0;
 	while (!error && r->area->at == r->area->end && !r->complete)
-		error = more_body(r);
+		error = r->protocol->more_body(r);
 	if (!error)
 		error = check_length(r);
 	if (error)

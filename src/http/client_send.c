@@ -57,30 +57,31 @@ static bool usually_has_body(const char *method)
 	return !strcmp(method, "POST") || !strcmp(method, "PUT") || !strcmp(method, "PATCH");
 }
 
-static bool add_framing(weft_http_request_t *r, struct text *t)
+static bool add_length(weft_http_request_t *r, struct text *t)
 {
 	char line[64];
 
-	if (r->kind == IN_CHUNKS)
-		return add(t, "Transfer-Encoding: chunked\r\n");
-	if (r->kind == NO_BODY && !usually_has_body(r->method))
+	if (r->kind == IN_CHUNKS || (r->kind == NO_BODY && !usually_has_body(r->method)))
 		return true;
 	snprintf(line, sizeof line, "Content-Length: %llu\r\n", (unsigned long long)r->length);
 	return add(t, line);
 }
 
-int weft__client_compose(weft_http_request_t *r)
+bool weft__client_add_fields(weft_http_request_t *r, struct text *t)
+{
+	r->expects = r->flags & WEFT_HTTP_EXPECT && (r->kind == IN_CHUNKS || r->length);
+	return add_agent(r, t) && weft__text_add(t, r->fields.data, r->fields.length) && add_length(r, t) &&
+	       (!r->expects || add(t, "Expect: 100-continue\r\n"));
+}
+
+static int compose(weft_http_request_t *r)
 {
 	struct text *t = &r->out;
 
-	t->length = 0;
-	r->expects = r->flags & WEFT_HTTP_EXPECT && (r->kind == IN_CHUNKS || r->length);
 	if (add(t, r->method) && add(t, " ") && add_piece(t, weft__url_target(&r->url)) && add(t, " HTTP/1.1\r\n") &&
-	    add_host(r, t) && add_agent(r, t) && weft__text_add(t, r->fields.data, r->fields.length) &&
-	    add_framing(r, t) && (!r->expects || add(t, "Expect: 100-continue\r\n")) && add(t, "\r\n")) {
-		weft__client_count(&r->client->stats.requests, r->client);
+	    add_host(r, t) && weft__client_add_fields(r, t) &&
+	    (r->kind != IN_CHUNKS || add(t, "Transfer-Encoding: chunked\r\n")) && add(t, "\r\n"))
 		return 0;
-	}
 	return -ENOMEM;
 }
 
@@ -185,7 +186,7 @@ static ssize_t push_once(weft_http_request_t *r, const char *data, size_t length
 	return n > 0 ? 1 : write_fails(r, n ? n : -EPIPE);
 }
 
-ssize_t weft__client_push(weft_http_request_t *r, const char *data, size_t length)
+static ssize_t push(weft_http_request_t *r, const char *data, size_t length)
 {
 	size_t done = 0, sent;
 	ssize_t n;
@@ -199,32 +200,74 @@ ssize_t weft__client_push(weft_http_request_t *r, const char *data, size_t lengt
 	return (ssize_t)done;
 }
 
+static bool is_sent(const weft_http_request_t *r)
+{
+	return !r->out.length;
+}
+
+/* The rest of the chunk that was begun, or a new one. */
+static ssize_t begin_chunk(weft_http_request_t *r, size_t length)
+{
+	char line[20];
+
+	if (!r->chunk) {
+		r->chunk = length < CHUNK_MOST ? length : CHUNK_MOST;
+		snprintf(line, sizeof line, "%zx\r\n", r->chunk);
+		if (!add(&r->out, line))
+			return -ENOMEM;
+	}
+	return (ssize_t)(r->chunk < length ? r->chunk : length);
+}
+
+static int end_chunks(weft_http_request_t *r)
+{
+	return add(&r->out, "0\r\n\r\n") ? 0 : -ENOMEM;
+}
+
+const struct client_protocol weft__client_http1 = {
+    .compose = compose,
+    .begin_piece = begin_chunk,
+    .push = push,
+    .is_sent = is_sent,
+    .end = end_chunks,
+    .receive = weft__client_receive_more,
+    .more_body = weft__client_more_body,
+    .let_go = weft__client_give_back,
+};
+
 /* ---- bodies ------------------------------------------------------------------------------------------------------ */
+
+static int compose_head(weft_http_request_t *r)
+{
+	r->out.length = 0;
+	weft__client_count(&r->client->stats.requests, r->client);
+	return r->protocol->compose(r);
+}
 
 /* Sends the head alone, and waits until the server wants the body, or for config.continue_time. */
 static int await_continue(weft_http_request_t *r)
 {
 	uint64_t until = weft__client_until(r, r->client->config.continue_time);
-	ssize_t n = weft__client_push(r, NULL, 0);
+	ssize_t n = r->protocol->push(r, NULL, 0);
 	int got = n < 0 ? (int)n : 0;
 
 	while (r->expects && !r->final && got >= 0)
-		got = weft__client_receive_more(r, until);
+		got = r->protocol->receive(r, until);
 	r->expects = false;
 	return got == -ETIMEDOUT && until < r->deadline ? 0 : got < 0 ? got : 0;
 }
 
 int weft__client_send(weft_http_request_t *r)
 {
-	int error = weft__client_compose(r);
+	int error = compose_head(r);
 	ssize_t n;
 
 	if (!error && r->expects)
 		error = await_continue(r);
 	if (error || r->final)
 		return error;
-	n = weft__client_push(r, r->data, r->length);
-	r->sent = !r->out.length && r->written == r->length;
+	n = r->protocol->push(r, r->data, r->length);
+	r->sent = r->written == r->length && r->protocol->is_sent(r);
 	return n < 0 ? (int)n : 0;
 }
 
@@ -238,22 +281,15 @@ static int begin(weft_http_request_t *r)
 	r->begun = true;
 	error = weft__client_connect(r, false);
 	if (!error)
-		error = weft__client_compose(r);
+		error = compose_head(r);
 	return error;
 }
 
-/* One chunk, or a part of it. */
 static ssize_t write_piece(weft_http_request_t *r, const char *data, size_t length)
 {
-	char line[20];
+	ssize_t n = r->kind == IN_CHUNKS ? r->protocol->begin_piece(r, length) : (ssize_t)length;
 
-	if (r->kind == IN_CHUNKS && !r->chunk) {
-		r->chunk = length < CHUNK_MOST ? length : CHUNK_MOST;
-		snprintf(line, sizeof line, "%zx\r\n", r->chunk);
-		if (!add(&r->out, line))
-			return -ENOMEM;
-	}
-	return weft__client_push(r, data, r->chunk && r->chunk < length ? r->chunk : length);
+	return n < 0 ? n : r->protocol->push(r, data, (size_t)n);
 }
 
 static int check_write(const weft_http_request_t *r, size_t length)
@@ -295,7 +331,7 @@ ssize_t weft_http_request_write(weft_http_request_t *r, const void *data, size_t
 			break;
 		done += (size_t)n;
 	}
-	if (r->kind == WITH_LENGTH && r->written == r->length && !r->out.length)
+	if (n >= 0 && r->kind == WITH_LENGTH && r->written == r->length && r->protocol->is_sent(r))
 		r->sent = true;
 	return n < 0 ? result(r, n) : (ssize_t)done;
 }
@@ -303,6 +339,7 @@ ssize_t weft_http_request_write(weft_http_request_t *r, const void *data, size_t
 int weft_http_request_finish(weft_http_request_t *r)
 {
 	ssize_t n;
+	int error;
 
 	if (r->error)
 		return r->error;
@@ -310,10 +347,11 @@ int weft_http_request_finish(weft_http_request_t *r)
 		return r->kind == WITH_LENGTH && r->length > r->written ? -EINPROGRESS : 0;
 	if (r->kind == WITH_LENGTH || r->chunk)
 		return -EINPROGRESS;
-	if (!r->last && !add(&r->out, "0\r\n\r\n"))
-		return -ENOMEM;
+	error = r->last ? 0 : r->protocol->end(r);
+	if (error)
+		return error;
 	r->last = true;
-	n = weft__client_push(r, NULL, 0);
-	r->sent = !n && !r->out.length;
+	n = r->protocol->push(r, NULL, 0);
+	r->sent = !n && r->protocol->is_sent(r);
 	return n < 0 ? (int)result(r, n) : r->sent ? 0 : -EINPROGRESS;
 }

@@ -49,7 +49,7 @@ static bool load(void)
 	void *library = dlopen("libnghttp2.so.14", RTLD_NOW | RTLD_LOCAL);
 
 	if (!library || !find_functions(library) || NG(option_new)(&NG(option)) ||
-	    NG(session_callbacks_new)(&NG(callbacks)))
+	    NG(session_callbacks_new)(&NG(callbacks)) || NG(session_callbacks_new)(&NG(client_callbacks)))
 		return false;
 	NG(option_set_no_auto_window_update)(NG(option), 1);
 	NG(option_set_no_closed_streams)(NG(option), 1);
@@ -58,6 +58,7 @@ static bool load(void)
 	lift_limit(library);
 	weft__h2_set_receive_callbacks(NG(callbacks));
 	weft__h2_set_send_callbacks(NG(callbacks));
+	weft__h2_set_client_callbacks(NG(client_callbacks));
 	return true;
 }
 
@@ -556,9 +557,9 @@ static struct h2 *open_connection(weft_http_t *x)
 		return NULL;
 	h2->connection = x;
 	h2->last = &h2->arrived;
-	h2->payload = H2_PREFACE;
-	h2->patience = H2_PATIENCE;
-	h2->patience_from = h2->idle_from = weft_now();
+	h2->frames.payload = H2_PREFACE;
+	h2->idle_from = weft_now();
+	h2->patience = (struct h2_patience){H2_PATIENCE, h2->idle_from};
 	h2->scan_at = weft__from(h2->idle_from, x->server->config.write_time);
 	if (!NG(session_server_new2)(&h2->session, NG(callbacks), h2, NG(option)) && send_settings(h2))
 		return h2;

@@ -36,6 +36,7 @@
 	F(session_callbacks_set_on_stream_close_callback)                                                              \
 	F(session_callbacks_set_on_frame_send_callback)                                                                \
 	F(session_callbacks_set_send_data_callback)                                                                    \
+	F(session_client_new2)                                                                                         \
 	F(session_server_new2)                                                                                         \
 	F(session_del)                                                                                                 \
 	F(session_mem_recv)                                                                                            \
@@ -46,11 +47,15 @@
 	F(session_set_stream_user_data)                                                                                \
 	F(session_get_stream_user_data)                                                                                \
 	F(session_consume)                                                                                             \
+	F(session_consume_connection)                                                                                  \
+	F(session_consume_stream)                                                                                      \
+	F(session_get_remote_settings)                                                                                 \
 	F(session_resume_data)                                                                                         \
 	F(session_terminate_session)                                                                                   \
 	F(session_get_last_proc_stream_id)                                                                             \
 	F(submit_settings)                                                                                             \
 	F(submit_ping)                                                                                                 \
+	F(submit_request)                                                                                              \
 	F(submit_goaway)                                                                                               \
 	F(submit_shutdown_notice)                                                                                      \
 	F(submit_rst_stream)                                                                                           \
@@ -63,18 +68,45 @@ struct nghttp2 {
 #define F(name) __typeof__(nghttp2_##name) *name;
 	NGHTTP2_FUNCTIONS(F)
 #undef F
-	/* The same for all sessions. */
-	nghttp2_session_callbacks *callbacks;
+	/* Of all sessions of servers, and of clients. */
+	nghttp2_session_callbacks *callbacks, *client_callbacks;
 	nghttp2_option *option;
 };
 extern struct nghttp2 weft__nghttp2;
 #define NG(name) weft__nghttp2.name
 
+/* ---- guards, of servers and clients ------------------------------------------------------------------------------ */
+
+enum { H2_FRAME_HEAD = 9 }; /* bytes in front of a payload */
+
+/* The frames in the bytes that are received. */
+struct h2_frames {
+	uint8_t head[H2_FRAME_HEAD]; /* of the frame that arrives, of which `filled` bytes have come */
+	unsigned filled;
+	size_t payload; /* bytes of the frame before it that have not come */
+};
+
+/* Finds the next frame's head, and copies it. NULL: it is incomplete. Else it ends there, and `payload` is its own. */
+const char *weft__h2_next_frame(struct h2_frames *f, const char *at, const char *end);
+
+static inline int32_t weft__h2_frame_id(const uint8_t *f)
+{
+	return (int32_t)((f[5] & 0x7fu) << 24 | (unsigned)f[6] << 16 | (unsigned)f[7] << 8 | f[8]);
+}
+
+/* A bucket of tokens, for frames that do nothing. */
+struct h2_patience {
+	unsigned left;
+	uint64_t since;
+};
+
+/* False: the peer has sent too many. */
+bool weft__h2_spend_patience(struct h2_patience *p);
+
 /* ---- a connection ------------------------------------------------------------------------------------------------ */
 
 enum {
 	H2_PREFACE = 24,	  /* bytes in front of the client's first frame */
-	H2_FRAME_HEAD = 9,	  /* bytes in front of a payload */
 	H2_HEAD = 1024,		  /* bytes of a request's head that need no memory of their own */
 	H2_WRITE = 1 << 16,	  /* bytes of a write at most */
 	H2_READ = 1 << 15,	  /* of a read, if a page is too small */
@@ -99,7 +131,8 @@ struct h2 {
 	struct h2_stream *opening;	   /* its header block, or its trailer, is incomplete */
 	struct h2_stream *arrived, **last; /* requests that need a task: used by the connection's task only */
 	unsigned spares, open, running; /* open: not closed by the protocol; running: their handler has not returned */
-	unsigned continuations, patience;
+	unsigned continuations;
+	struct h2_patience patience;
 	int32_t last_id, reset_id; /* the newest stream of all, and of those that ended before their requests did */
 	uint64_t used;		   /* bit i: the stream last_id - 2 i was opened, not skipped */
 	bool writing;		   /* there is a writer */
@@ -118,15 +151,13 @@ struct h2 {
 	const uint8_t *rest;
 	size_t rest_length;
 
-	uint64_t patience_from, idle_from;
+	uint64_t idle_from;
 	/* The connection's task alone: when a header block must be complete, 0: there is none; when complete responses
 	 * are looked at that the client does not accept. */
 	uint64_t head_until, scan_at;
 	char *in; /* a page, or H2_READ bytes, or NULL */
 	size_t capacity;
-	uint8_t frame[H2_FRAME_HEAD]; /* the head of the frame that arrives, of which `frame_filled` bytes have come */
-	unsigned frame_filled;
-	size_t payload; /* bytes of the frame before it that have not come */
+	struct h2_frames frames;
 };
 
 /* ---- a stream ---------------------------------------------------------------------------------------------------- */
@@ -194,7 +225,13 @@ void weft__h2_set_receive_callbacks(nghttp2_session_callbacks *callbacks);
 /* The client has done something useless. */
 void weft__h2_lose_patience(struct h2 *h2);
 
+/* client_h2.c */
+void weft__h2_set_client_callbacks(nghttp2_session_callbacks *callbacks);
+
 /* h2_stream.c */
+/* Adds lines "name: value" as fields, without those that HTTP/2 has not. Names are made lower-case in place. */
+void weft__h2_add_lines(nghttp2_nv **to, const struct text *lines, uint8_t flags);
+size_t weft__h2_count_lines(const struct text *lines);
 void weft__h2_set_send_callbacks(nghttp2_session_callbacks *callbacks);
 extern const struct protocol weft__http2;
 /* NULL: no memory. */

@@ -16,21 +16,27 @@
 
 /* ---- patience ---------------------------------------------------------------------------------------------------- */
 
-/* A bucket of tokens. It ends these attacks: streams that are reset at once (CVE-2023-44487), streams that the client
- * has the server reset (CVE-2025-8671), floods of PING, SETTINGS, PRIORITY and empty DATA. */
-void weft__h2_lose_patience(struct h2 *h2)
+bool weft__h2_spend_patience(struct h2_patience *p)
 {
 	uint64_t now, earned;
 
-	if (!h2->patience) {
+	if (!p->left) {
 		now = weft_now();
-		earned = (now - h2->patience_from) / (SECOND / H2_PATIENCE_RATE);
-		h2->patience = earned < H2_PATIENCE ? (unsigned)earned : H2_PATIENCE;
-		h2->patience_from = now;
+		earned = (now - p->since) / (SECOND / H2_PATIENCE_RATE);
+		p->left = earned < H2_PATIENCE ? (unsigned)earned : H2_PATIENCE;
+		p->since = now;
 	}
-	if (h2->patience || WEFT_CANARY(h2_is_patient))
-		h2->patience--;
-	else
+	if (!p->left && !WEFT_CANARY(h2_is_patient))
+		return false;
+	p->left--;
+	return true;
+}
+
+/* It ends these attacks: streams that are reset at once (CVE-2023-44487), streams that the client has the server reset
+ * (CVE-2025-8671), floods of PING, SETTINGS, PRIORITY and empty DATA. */
+void weft__h2_lose_patience(struct h2 *h2)
+{
+	if (!weft__h2_spend_patience(&h2->patience))
 		weft__h2_terminate(h2, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
@@ -80,7 +86,7 @@ static void check_frame(struct h2 *h2, unsigned type, unsigned flags, int32_t id
 		note_continuation(h2);
 		break;
 	case NGHTTP2_DATA:
-		if (!h2->payload && !(flags & NGHTTP2_FLAG_END_STREAM))
+		if (!h2->frames.payload && !(flags & NGHTTP2_FLAG_END_STREAM))
 			weft__h2_lose_patience(h2);
 		if (is_old)
 			check_closed(h2, id);
@@ -92,27 +98,24 @@ static void check_frame(struct h2 *h2, unsigned type, unsigned flags, int32_t id
 	}
 }
 
-static int32_t frame_id(const uint8_t *f)
-{
-	return (int32_t)((f[5] & 0x7fu) << 24 | (unsigned)f[6] << 16 | (unsigned)f[7] << 8 | f[8]);
-}
-
-/* The next frame's head, copied if it is complete. NULL: it is not. */
-static const char *find_frame(struct h2 *h2, const char *at, const char *end)
+const char *weft__h2_next_frame(struct h2_frames *f, const char *at, const char *end)
 {
 	size_t left = (size_t)(end - at), n;
 
-	if (h2->payload >= left) {
-		h2->payload -= left;
+	if (f->payload >= left) {
+		f->payload -= left;
 		return NULL;
 	}
-	at += h2->payload;
-	h2->payload = 0;
-	n = (size_t)(end - at) < H2_FRAME_HEAD - h2->frame_filled ? (size_t)(end - at)
-								  : H2_FRAME_HEAD - h2->frame_filled;
-	memcpy(h2->frame + h2->frame_filled, at, n);
-	h2->frame_filled += (unsigned)n;
-	return h2->frame_filled == H2_FRAME_HEAD ? at + n : NULL;
+	at += f->payload;
+	f->payload = 0;
+	n = (size_t)(end - at) < H2_FRAME_HEAD - f->filled ? (size_t)(end - at) : H2_FRAME_HEAD - f->filled;
+	memcpy(f->head + f->filled, at, n);
+	f->filled += (unsigned)n;
+	if (f->filled < H2_FRAME_HEAD)
+		return NULL;
+	f->filled = 0;
+	f->payload = (size_t)f->head[0] << 16 | (size_t)f->head[1] << 8 | f->head[2];
+	return at + n;
 }
 
 static bool give(struct h2 *h2, const char *data, size_t length)
@@ -127,24 +130,22 @@ static bool give(struct h2 *h2, const char *data, size_t length)
 /* With the streams' states before the frame. */
 static bool needs_states(const struct h2 *h2)
 {
-	return h2->frame[3] <= NGHTTP2_HEADERS && frame_id(h2->frame) <= h2->last_id;
+	return h2->frames.head[3] <= NGHTTP2_HEADERS && weft__h2_frame_id(h2->frames.head) <= h2->last_id;
 }
 
 bool weft__h2_feed(struct h2 *h2, const char *data, size_t length)
 {
 	const char *end = data + length, *at = data, *next, *head;
-	const uint8_t *f = h2->frame;
+	const uint8_t *f = h2->frames.head;
 
-	while (!h2->hostile && (next = find_frame(h2, at, end))) {
+	while (!h2->hostile && (next = weft__h2_next_frame(&h2->frames, at, end))) {
 		head = next - at > H2_FRAME_HEAD ? next - H2_FRAME_HEAD : at;
 		if (needs_states(h2) && head > data) {
 			give(h2, data, (size_t)(head - data));
 			data = head;
 		}
 		at = next;
-		h2->frame_filled = 0;
-		h2->payload = (size_t)f[0] << 16 | (size_t)f[1] << 8 | f[2];
-		check_frame(h2, f[3], f[4], frame_id(f));
+		check_frame(h2, f[3], f[4], weft__h2_frame_id(f));
 	}
 	return give(h2, data, (size_t)(end - data)) && NG(session_want_read)(h2->session);
 }

@@ -252,7 +252,7 @@ static weft_http_text_t trim_front(weft_http_text_t t)
 	return t;
 }
 
-static void add_lines(nghttp2_nv **to, const struct text *lines, uint8_t flags)
+void weft__h2_add_lines(nghttp2_nv **to, const struct text *lines, uint8_t flags)
 {
 	const char *at = lines->data, *end = end_of(lines);
 	weft_http_text_t name, value;
@@ -266,7 +266,7 @@ static void add_lines(nghttp2_nv **to, const struct text *lines, uint8_t flags)
 	}
 }
 
-static size_t count_lines(const struct text *lines)
+size_t weft__h2_count_lines(const struct text *lines)
 {
 	const char *at = lines->data, *end = end_of(lines);
 	size_t n = 0;
@@ -305,7 +305,7 @@ static void add_own_fields(nghttp2_nv **to, struct h2_stream *s, uint8_t flags)
 /* NULL: no memory. To be freed if it is not `few`. */
 static nghttp2_nv *room_for(const struct text *lines, nghttp2_nv *few)
 {
-	size_t n = count_lines(lines) + OWN_FIELDS;
+	size_t n = weft__h2_count_lines(lines) + OWN_FIELDS;
 
 	return n <= FEW_FIELDS ? few : malloc(n * sizeof *few);
 }
@@ -332,7 +332,7 @@ static int submit_head(struct h2_stream *s)
 	if (fields) {
 		add_status(&to, s, s->x.b->status, FLAGS);
 		add_own_fields(&to, s, FLAGS);
-		add_lines(&to, &s->buffers.answer, FLAGS);
+		weft__h2_add_lines(&to, &s->buffers.answer, FLAGS);
 		error =
 		    NG(submit_response)(s->h2->session, s->id, fields, (size_t)(to - fields), ends ? NULL : &provider);
 	}
@@ -356,7 +356,7 @@ static int inform(weft_http_t *x, int status)
 
 	if (fields) {
 		add_status(&to, s, status, NGHTTP2_NV_FLAG_NONE);
-		add_lines(&to, lines, NGHTTP2_NV_FLAG_NONE);
+		weft__h2_add_lines(&to, lines, NGHTTP2_NV_FLAG_NONE);
 		weft__h2_lock(s->h2);
 		if (is_gone(s))
 			error = weft__http_lose(x, -ECONNRESET);
@@ -389,7 +389,7 @@ static void submit_trailer(struct h2_stream *s)
 		weft__h2_reset(s, NGHTTP2_INTERNAL_ERROR);
 		return;
 	}
-	add_lines(&to, lines, NGHTTP2_NV_FLAG_NONE);
+	weft__h2_add_lines(&to, lines, NGHTTP2_NV_FLAG_NONE);
 	NG(submit_trailer)(s->h2->session, s->id, fields, (size_t)(to - fields));
 	free_room(fields, few);
 }
