@@ -107,6 +107,16 @@ foreach(canary http_client_trusts_idle http_client_keeps_fields http_client_send
 	weft_test(canary.${canary} COMMAND @${canary}.gcc FAILS SAYS "not ok - ")
 endforeach()
 
+# The client's HTTP/2.
+if(WEFT_HAS_NGHTTP2)
+	set(mux SOURCES mux.c ${weft_http_sources} ${weft_llhttp_sources} FLAGS ${flags} ${link})
+	weft_program(mux gcc ${mux})
+	foreach(io epoll io_uring)
+		weft_test(mux.${io} COMMAND @mux.gcc ENV WEFT_IO=${io} SECONDS 60)
+	endforeach()
+	weft_test(mux.simulated COMMAND @mux.gcc simulated 10 SECONDS 120)
+endif()
+
 # The client, through examples/reverse_proxy.c twice, against the server.
 set(chain SOURCES chain.c ${weft_http_sources} ${weft_llhttp_sources} FLAGS ${flags} ${link})
 set(proxy SOURCES ${weft_root}/examples/reverse_proxy.c ${weft_http_sources} ${weft_llhttp_sources} FLAGS ${flags} ${link})
