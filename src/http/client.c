@@ -54,7 +54,6 @@ int weft_http_client_open(weft_http_client_t **client, const weft_http_client_co
 		c->config = *config;
 	set_defaults(&c->config);
 	c->room = (weft_sem_t)WEFT_SEM(c->config.connections);
-	pthread_mutex_init(&c->lock, NULL);
 	*client = c;
 	return 0;
 }
@@ -65,23 +64,22 @@ int weft_http_client_close(weft_http_client_t *client)
 
 	if (!client)
 		return 0;
-	pthread_mutex_lock(&client->lock);
+	weft__client_lock(client);
 	requests = client->requests;
-	pthread_mutex_unlock(&client->lock);
+	weft__client_unlock(client);
 	if (requests)
 		return -EBUSY;
 	weft_http_client_close_idle(client);
 	weft_http_tls_close(client->system_tls);
-	pthread_mutex_destroy(&client->lock);
 	free(client);
 	return 0;
 }
 
 void weft_http_client_stats(weft_http_client_t *client, weft_http_client_stats_t *stats)
 {
-	pthread_mutex_lock(&client->lock);
+	weft__client_lock(client);
 	*stats = client->stats;
-	pthread_mutex_unlock(&client->lock);
+	weft__client_unlock(client);
 }
 
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
@@ -113,9 +111,9 @@ int weft_http_request_open(weft_http_client_t *client, const char *method, const
 	r->deadline = WEFT_NEVER;
 	r->flags = client->config.flags & REQUEST_FLAGS;
 	weft__client_reset_response(r);
-	pthread_mutex_lock(&client->lock);
+	weft__client_lock(client);
 	client->requests++;
-	pthread_mutex_unlock(&client->lock);
+	weft__client_unlock(client);
 	*request = r;
 	return 0;
 }
@@ -137,9 +135,9 @@ void weft_http_request_close(weft_http_request_t *r)
 	free(r->url.text);
 	free(r->next.text);
 	free(r);
-	pthread_mutex_lock(&client->lock);
+	weft__client_lock(client);
 	client->requests--;
-	pthread_mutex_unlock(&client->lock);
+	weft__client_unlock(client);
 }
 
 static bool is_ours(const char *name)

@@ -85,9 +85,8 @@ struct host {
 
 struct weft_http_client {
 	weft_http_client_config_t config;
-	weft_sem_t room; /* permits */
-	/* No task suspends while it holds the lock, which protects all that follows. */
-	pthread_mutex_t lock;
+	weft_sem_t room;   /* permits */
+	weft_mutex_t lock; /* of all that follows. Held for a few instructions */
 	struct host *hosts[HOST_BUCKETS];
 	struct idle_list idle;
 	weft_http_tls_t *system_tls; /* NULL: no https request has needed it yet */
@@ -173,6 +172,19 @@ struct client_protocol {
 	void (*let_go)(weft_http_request_t *r);
 };
 extern const struct client_protocol weft__client_http1, weft__client_http2;
+
+/* Whether the caller is being cancelled or not. */
+static inline void weft__client_lock(weft_http_client_t *c)
+{
+	weft_shield_begin();
+	weft_mutex_lock(&c->lock);
+	weft_shield_end();
+}
+
+static inline void weft__client_unlock(weft_http_client_t *c)
+{
+	weft_mutex_unlock(&c->lock);
+}
 
 /* client_pool.c */
 /* Gets the request a connection, shared, idle or new. `fresh`: no idle one. 0, or a negative errno. */

@@ -45,7 +45,7 @@ void weft__mux_hand_on(struct mux *m)
 
 	while (s && !s->waits)
 		s = s->next;
-	if (s && !m->reading)
+	if (s && !m->reading && WEFT_NO_CANARY(mux_keeps_role))
 		weft_cond_signal(&s->changed);
 }
 

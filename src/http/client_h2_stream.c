@@ -449,6 +449,8 @@ static void end_stream(struct mux_stream *s)
 	}
 	weft__mux_remove(s);
 	weft__mux_hand_on(m);
+	if (!m->streams && m->blocked) /* nobody would send the rest */
+		weft__client_set_closing(m->connection, m->client);
 	weft_mutex_unlock(&m->lock);
 	free_stream(s);
 }

@@ -40,7 +40,7 @@ static struct host *use_host(weft_http_client_t *c, weft_http_text_t origin)
 {
 	struct host **bucket = bucket_of(c, origin), *h;
 
-	pthread_mutex_lock(&c->lock);
+	weft__client_lock(c);
 	for (h = *bucket; h; h = h->next)
 		if (h->length == origin.length && !memcmp(h->origin, origin.data, origin.length))
 			break;
@@ -50,7 +50,7 @@ static struct host *use_host(weft_http_client_t *c, weft_http_text_t origin)
 	}
 	if (h)
 		h->users++;
-	pthread_mutex_unlock(&c->lock);
+	weft__client_unlock(c);
 	return h;
 }
 
@@ -104,9 +104,9 @@ static void add_idle(weft_http_client_t *c, struct connection *connection)
 static void put_idle(weft_http_client_t *c, struct connection *connection)
 {
 	connection->idle_since = weft_now();
-	pthread_mutex_lock(&c->lock);
+	weft__client_lock(c);
 	add_idle(c, connection);
-	pthread_mutex_unlock(&c->lock);
+	weft__client_unlock(c);
 }
 
 /* Under the lock. */
@@ -146,10 +146,10 @@ static void close_older(weft_http_client_t *c, uint64_t time)
 	struct connection *old;
 
 	do {
-		pthread_mutex_lock(&c->lock);
+		weft__client_lock(c);
 		old = c->idle.oldest;
 		old = old && now - old->idle_since >= time ? take_oldest(c) : NULL;
-		pthread_mutex_unlock(&c->lock);
+		weft__client_unlock(c);
 		if (old)
 			end_connection(old);
 	} while (old);
@@ -164,9 +164,9 @@ void weft_http_client_close_idle(weft_http_client_t *client)
 
 void weft__client_count(uint64_t *counter, weft_http_client_t *client)
 {
-	pthread_mutex_lock(&client->lock);
+	weft__client_lock(client);
 	++*counter;
-	pthread_mutex_unlock(&client->lock);
+	weft__client_unlock(client);
 }
 
 /* ---- news of a host ---------------------------------------------------------------------------------------------- */
@@ -216,12 +216,12 @@ static void stop_seeking(void *seeker)
 	struct host *h = s->request->host;
 	weft_http_client_t *c = s->request->client;
 
-	pthread_mutex_lock(&c->lock);
+	weft__client_lock(c);
 	if (s->queued)
 		dequeue(h, s);
 	else if (!s->heard)
 		tell_news(h, 1);
-	pthread_mutex_unlock(&c->lock);
+	weft__client_unlock(c);
 }
 
 /* ---- a place on a connection ------------------------------------------------------------------------------------- */
@@ -296,11 +296,11 @@ static int seek_place(weft_http_request_t *r, bool first, uint64_t deadline)
 	bool found, *permit = NULL;
 	int done;
 
-	pthread_mutex_lock(&r->client->lock);
+	weft__client_lock(r->client);
 	found = find_place(r, &cases[1].sem, &permit);
 	if (!found)
 		enqueue(r->host, &s);
-	pthread_mutex_unlock(&r->client->lock);
+	weft__client_unlock(r->client);
 	if (found)
 		return 1;
 	weft_defer(stop_seeking, &s);
@@ -348,11 +348,11 @@ static bool take_newest(weft_http_request_t *r)
 	weft_http_client_t *c = r->client;
 	struct connection *newest;
 
-	pthread_mutex_lock(&c->lock);
+	weft__client_lock(c);
 	newest = r->host->idle.newest;
 	if (newest)
 		take_out(c, newest);
-	pthread_mutex_unlock(&c->lock);
+	weft__client_unlock(c);
 	r->connection = newest;
 	return newest;
 }
@@ -363,9 +363,9 @@ static void close_connection(weft_http_request_t *r)
 
 	if (!r->connection)
 		return;
-	pthread_mutex_lock(&c->lock);
+	weft__client_lock(c);
 	c->stats.open--;
-	pthread_mutex_unlock(&c->lock);
+	weft__client_unlock(c);
 	end_connection(r->connection);
 	r->connection = NULL;
 }
@@ -381,13 +381,13 @@ static bool add_connection(weft_http_request_t *r)
 	connection->stream.fd = -1;
 	connection->host = r->host;
 	do {
-		pthread_mutex_lock(&c->lock);
+		weft__client_lock(c);
 		old = c->stats.open >= c->config.connections ? take_oldest(c) : NULL;
 		if (!old) {
 			c->stats.open++;
 			c->stats.dialed++;
 		}
-		pthread_mutex_unlock(&c->lock);
+		weft__client_unlock(c);
 		if (old)
 			end_connection(old);
 	} while (old);
@@ -401,18 +401,18 @@ static int find_tls(weft_http_client_t *c, weft_http_tls_t **tls)
 	weft_http_tls_t *made;
 	int error;
 
-	pthread_mutex_lock(&c->lock);
+	weft__client_lock(c);
 	*tls = c->config.tls ? c->config.tls : c->system_tls;
-	pthread_mutex_unlock(&c->lock);
+	weft__client_unlock(c);
 	if (*tls)
 		return 0;
 	error = weft_http_tls_client_open(&made, NULL, NULL);
 	if (error)
 		return error;
-	pthread_mutex_lock(&c->lock);
+	weft__client_lock(c);
 	*tls = c->system_tls ? c->system_tls : made; /* another request may have been faster */
 	c->system_tls = *tls;
-	pthread_mutex_unlock(&c->lock);
+	weft__client_unlock(c);
 	if (*tls != made)
 		weft_http_tls_close(made);
 	return 0;
@@ -464,12 +464,12 @@ static void close_idle_of_host(weft_http_request_t *r)
 /* The request has a connection. */
 static void use_connection(weft_http_request_t *r)
 {
-	pthread_mutex_lock(&r->client->lock);
+	weft__client_lock(r->client);
 	r->host->old = !r->connection->mux;
 	if (r->connection->mux && !r->connection->users)
 		share(r);
 	end_probe(r);
-	pthread_mutex_unlock(&r->client->lock);
+	weft__client_unlock(r->client);
 	r->protocol = r->connection->mux ? &weft__client_http2 : &weft__client_http1;
 }
 
@@ -538,18 +538,18 @@ static bool leave_shared(weft_http_client_t *c, struct connection *connection)
 
 void weft__client_set_streams(struct connection *connection, weft_http_client_t *c, unsigned streams)
 {
-	pthread_mutex_lock(&c->lock);
+	weft__client_lock(c);
 	if (connection->users && streams > connection->streams)
 		tell_news(connection->host, streams - connection->streams);
 	connection->streams = streams;
-	pthread_mutex_unlock(&c->lock);
+	weft__client_unlock(c);
 }
 
 void weft__client_set_closing(struct connection *connection, weft_http_client_t *c)
 {
-	pthread_mutex_lock(&c->lock);
+	weft__client_lock(c);
 	connection->closing = true;
-	pthread_mutex_unlock(&c->lock);
+	weft__client_unlock(c);
 }
 
 /* Under the lock. */
@@ -569,11 +569,11 @@ static void release_shared(weft_http_request_t *r)
 	bool closes;
 
 	r->connection = NULL;
-	pthread_mutex_lock(&c->lock);
+	weft__client_lock(c);
 	connection->idle_since = now;
 	closes = leave_shared(c, connection);
 	drop_user(r, r->host);
-	pthread_mutex_unlock(&c->lock);
+	weft__client_unlock(c);
 	if (closes)
 		end_connection(connection);
 }
@@ -596,7 +596,7 @@ void weft__client_release(weft_http_request_t *r, bool keep)
 	r->connection = NULL;
 	give_permits(c, host, r->client_permit, r->host_permit);
 	r->client_permit = r->host_permit = false;
-	pthread_mutex_lock(&c->lock);
+	weft__client_lock(c);
 	drop_user(r, host);
-	pthread_mutex_unlock(&c->lock);
+	weft__client_unlock(c);
 }

@@ -429,7 +429,8 @@ ssize_t weft_http_response_read(weft_http_request_t *r, void *data, size_t lengt
 		return r->error = error;
 	area = r->area;
 	n = area->end - area->at < length ? area->end - area->at : length;
-	memcpy(data, area->data + area->at, n);
+	if (n)
+		memcpy(data, area->data + area->at, n);
 	area->at += n;
 	settle(r);
 	return (ssize_t)n;
