@@ -4,8 +4,8 @@
  *
  *   METHOD URL HOW LENGTH    HOW: none, memory, length, chunked: how its body of so many bytes is sent
  *
- * and the output for it, in lines: "status N" or "error N", "field NAME: VALUE", "trailer NAME: VALUE", and "body
- * LENGTH CRC32". Byte number i of a body is i * 7 + LENGTH.
+ * and the output for it, in lines: "status N" or "error N", "version N", "field NAME: VALUE", "trailer NAME: VALUE", and
+ * "body LENGTH CRC32". Byte number i of a body is i * 7 + LENGTH. An argument is a file of authorities, for https.
  */
 #include "../sched/check.h"
 
@@ -54,6 +54,7 @@ static void report(weft_http_request_t *r, int status)
 	ssize_t n = status;
 
 	printf("%s %d\n", status < 0 ? "error" : "status", status);
+	printf("version %u\n", weft_http_response_version(r));
 	for (unsigned i = 0; weft_http_response_header_at(r, i, &name, &value); i++)
 		printf("field %.*s: %.*s\n", (int)name.length, name.data, (int)value.length, value.data);
 	while (n > 0 && (n = weft_http_response_read(r, data, sizeof data)) > 0) {
@@ -68,14 +69,15 @@ static void report(weft_http_request_t *r, int status)
 	fflush(stdout);
 }
 
-static void *run(void *pass)
+static void *run(void *authorities)
 {
-	const weft_http_client_config_t config = {.flags = WEFT_HTTP_NO_REDIRECTS};
+	weft_http_client_config_t config = {.flags = WEFT_HTTP_NO_REDIRECTS};
 	char line[1000], method[20], url[600], how[20], *body;
 	weft_http_client_t *client;
 	weft_http_request_t *r;
 	size_t length;
 
+	CHECK(!authorities || !weft_http_tls_client_open(&config.tls, authorities, NULL));
 	CHECK(!weft_http_client_open(&client, &config));
 	while (fgets(line, sizeof line, stdin)) {
 		CHECK(sscanf(line, "%19s %599s %19s %zu", method, url, how, &length) == 4);
@@ -88,11 +90,12 @@ static void *run(void *pass)
 		free(body);
 	}
 	CHECK(!weft_http_client_close(client));
-	return pass;
+	weft_http_tls_close(config.tls);
+	return NULL;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	CHECK(!weft_rt_run(NULL, run, NULL, NULL));
+	CHECK(!weft_rt_run(NULL, run, argc > 1 ? argv[1] : NULL, NULL));
 	return 0;
 }

@@ -5,14 +5,18 @@
 same.py FETCH HTTPD DIRECTORY [SEED]
 
 FETCH is fetch.c, HTTPD is examples/httpd.c. The servers are one of Python whose answers are drawn from the path of the
-request, with every framing; HTTPD; and nginx, if it is installed. Status, fields, trailers and body must be equal.
+request, with every framing; HTTPD; and nginx, if it is installed. HTTPD and nginx also serve by TLS, where FETCH must
+choose HTTP/2, and Python's client speaks HTTP/1.1; this nginx is a proxy for Python's server too. Status, fields,
+trailers and body must be equal.
 """
 import http.client
 import http.server
 import os
 import random
+import re
 import shutil
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -58,10 +62,11 @@ class Server(http.server.BaseHTTPRequestHandler):
         draw = random.Random(self.path)
         got = self.read_body()
         body = got if "echo" in self.path else draw.randbytes(draw.choice([0, 1, 100, draw.randrange(200000)]))
-        status = draw.choice([200, 200, 200, 201, 204, 302, 304, 404, 500])
+        tame = "tame" in self.path  # nginx as a proxy knows no 1xx, and waits for chunks of 304
+        status = draw.choice([200, 200, 200, 201, 404, 500] + ([] if tame else [204, 302, 304]))
         framing = draw.choice(["length", "chunked", "close"])
         none = status in (204, 304) or self.command == "HEAD"
-        for _ in range(draw.choice([0, 0, 1, 3])):
+        for _ in range(0 if tame else draw.choice([0, 0, 1, 3])):
             self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")  # http.client does not know others
         self.send_response_only(status)
         self.send_header("X-Got", "%d %08x" % (len(got), zlib.crc32(got)))
@@ -85,14 +90,17 @@ class Server(http.server.BaseHTTPRequestHandler):
     do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = do_OPTIONS = answer
 
 
-def by_python(method, port, path, how, length):
+def by_python(method, port, path, how, length, context):
     """The lines that fetch.c prints."""
     body = bytes((i * 7 + length) & 255 for i in range(length)) if how != "none" else None
     headers = {}
     if how == "chunked":
         headers["Transfer-Encoding"] = "chunked"
         body = iter([body[:1000], body[1000:]] if length > 1000 else [body] if length else [])
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    if context:
+        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=20, context=context)
+    else:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     connection.request(method, path, body, headers, encode_chunked=how == "chunked")
     response = connection.getresponse()
     lines = ["status %d" % response.status]
@@ -103,9 +111,15 @@ def by_python(method, port, path, how, length):
     return lines
 
 
-def comparable(lines):
-    """Without dates, which may differ; http.client does not show trailers."""
-    return [line for line in lines if not line.startswith(("field Date:", "trailer "))]
+def comparable(lines, secure):
+    """Without dates, which may differ; http.client does not show trailers. HTTP/2 has no fields of connections, and
+    our server's are in another order."""
+    apart = ["field date:", "trailer ", "version "]
+    if secure:
+        apart += ["field connection:", "field transfer-encoding:", "field keep-alive:"]
+    lines = [re.sub("^field [^:]*", lambda name: name[0].lower(), line) for line in lines]
+    lines = [line for line in lines if not line.startswith(tuple(apart))]
+    return sorted(lines) if secure else lines
 
 
 def free_port():
@@ -124,25 +138,38 @@ def wait_for(port):
     sys.exit("not ok - no server at port %d" % port)
 
 
-def nginx(directory, port):
-    place = tempfile.mkdtemp(prefix="weft-nginx-")
+def make_certificate(place):
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30", "-subj", "/CN=h",
+         "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", place + "/key", "-out", place + "/certificate"],
+        check=True, capture_output=True)
+
+
+def nginx(directory, place, ports):
     with open(place + "/conf", "w") as f:
         f.write(
             "daemon off; pid %s/pid; error_log %s/log; events {}\n"
             "http { access_log off; client_body_temp_path %s/a; proxy_temp_path %s/b; fastcgi_temp_path %s/c;"
-            " uwsgi_temp_path %s/d; scgi_temp_path %s/e; gzip off;"
-            " server { listen 127.0.0.1:%d; root \"%s\"; } }\n" % (*[place] * 7, port, directory)
-        )
-    return subprocess.Popen(["nginx", "-p", place, "-c", place + "/conf"], stderr=subprocess.DEVNULL), place
+            " uwsgi_temp_path %s/d; scgi_temp_path %s/e; gzip off; client_max_body_size 0; root \"%s\";"
+            " server { listen 127.0.0.1:%d; }" % (*[place] * 7, directory, ports["nginx"]))
+        if "nginx by TLS" in ports:
+            f.write(
+                " server { listen 127.0.0.1:%d ssl http2; ssl_certificate %s/certificate; ssl_certificate_key %s/key;"
+                " location /python/ { proxy_http_version 1.1; proxy_buffering off; proxy_pass http://127.0.0.1:%d/; } }"
+                % (ports["nginx by TLS"], place, place, ports["python"]))
+        f.write(" }\n")
+    return subprocess.Popen(["nginx", "-p", place, "-c", place + "/conf"], stderr=subprocess.DEVNULL)
 
 
 def draw_requests(draw, ports, names):
     for _ in range(REQUESTS):
         kind = draw.choice(list(ports))
-        if kind == "python":
+        if kind == "python" or (kind == "nginx by TLS" and draw.random() < 0.6):
             method = draw.choice(["GET", "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"])
             how = draw.choice(["memory", "length", "chunked"]) if method in ("POST", "PUT") else "none"
             path = "/%s%d?%d" % (draw.choice(["", "echo"]), draw.randrange(200), draw.randrange(10))
+            if kind != "python":
+                path = "/python/tame" + path
         else:
             method, how = draw.choice(["GET", "GET", "HEAD"]), "none"
             path = "/" + draw.choice(names + ["none"])
@@ -150,26 +177,45 @@ def draw_requests(draw, ports, names):
         yield kind, method, ports[kind], path, how, length
 
 
+def start_servers(httpd, directory, place, python):
+    """The servers' ports, and their processes."""
+    secure = shutil.which("openssl") is not None
+    ports = {"python": python.server_port, "httpd": free_port()}
+    command = [httpd, "--listen", "127.0.0.1:%d" % ports["httpd"], "--root", directory]
+    if secure:
+        make_certificate(place)
+        ports["httpd by TLS"] = free_port()
+        command += ["--tls", place + "/certificate", place + "/key", "--listen", "127.0.0.1:%d" % ports["httpd by TLS"]]
+    servers = [subprocess.Popen(command)]
+    if shutil.which("nginx"):
+        ports["nginx"] = free_port()
+        if secure:
+            ports["nginx by TLS"] = free_port()
+        servers.append(nginx(directory, place, ports))
+    return ports, servers
+
+
 def main():
     fetch, httpd, directory = sys.argv[1:4]
     draw = random.Random(int(sys.argv[4]) if len(sys.argv) > 4 else 0)
     python = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
     python.daemon_threads = True
+    python.handle_error = lambda *_: None  # nginx closes connections to it early
     threading.Thread(target=python.serve_forever, daemon=True).start()
-    ports = {"python": python.server_port, "httpd": free_port()}
-    servers, place = [subprocess.Popen([httpd, "--listen", "127.0.0.1:%d" % ports["httpd"], "--root", directory])], None
-    if shutil.which("nginx"):
-        ports["nginx"] = free_port()
-        server, place = nginx(directory, ports["nginx"])
-        servers.append(server)
+    place = tempfile.mkdtemp(prefix="weft-same-")
+    ports, servers = start_servers(httpd, directory, place, python)
+    arguments, context = [], None
+    if "httpd by TLS" in ports:
+        arguments, context = [place + "/certificate"], ssl.create_default_context(cafile=place + "/certificate")
     wrong = 0
     count = dict.fromkeys(ports, 0)
     try:
         for port in ports.values():
             wait_for(port)
-        ours = subprocess.Popen([fetch], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="latin-1")
+        ours = subprocess.Popen([fetch, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="latin-1")
         for kind, method, port, path, how, length in draw_requests(draw, ports, sorted(os.listdir(directory))):
-            ours.stdin.write("%s http://127.0.0.1:%d%s %s %d\n" % (method, port, path, how, length))
+            secure = kind.endswith("TLS")
+            ours.stdin.write("%s http%s://127.0.0.1:%d%s %s %d\n" % (method, "s" if secure else "", port, path, how, length))
             ours.stdin.flush()
             lines = []
             while not lines or not lines[-1].startswith("body "):
@@ -177,9 +223,9 @@ def main():
                 if not line:
                     sys.exit("not ok - %s ends at %s %s" % (fetch, method, path))
                 lines.append(line.rstrip("\n"))
-            wanted = by_python(method, port, path, how, length)
+            wanted = by_python(method, port, path, how, length, context if secure else None)
             count[kind] += 1
-            if comparable(lines) != comparable(wanted):
+            if comparable(lines, secure) != comparable(wanted, secure) or secure != ("version 20" in lines):
                 wrong += 1
                 print("not ok - %s: %s %s, %s %d: %s, not %s" % (kind, method, path, how, length, lines, wanted))
         ours.stdin.close()
@@ -188,8 +234,7 @@ def main():
         for server in servers:
             server.terminate()
             server.wait()
-        if place:
-            shutil.rmtree(place)
+        shutil.rmtree(place)
     if not wrong:
         for kind, n in count.items():
             print("ok - %s: %d requests" % (kind, n))
