@@ -499,7 +499,7 @@ static void check(struct site *s, const struct asked *asked, const weft_http_cli
 
 static void run_case(const struct mux_case *c)
 {
-	uint64_t time = (c->hasty ? 300 * MS : 20 * SECOND) * run.factor;
+	uint64_t time = (c->hasty ? 600 * MS : 20 * SECOND) * run.factor;
 	const weft_http_client_config_t config = {.connect_time = time,
 						  .header_time = time,
 						  .read_time = time,

@@ -138,6 +138,7 @@ static const struct mux_case mux_cases[] = {
 
     /* Attacks. */
     {"a flood of CONTINUATION", "req 1; h 1 - :status=200; x 500 c 1 -", "bad", .events = "goaway 11"},
+    {"CONTINUATION-flood, and the end", "req 1; h 1 - :status=200; x 500 c 1 -; close", "bad"},
     {"a flood of SETTINGS", "req 1; x 3000 set 3 5", "bad", .events = "goaway 11"},
     {"a flood of PING", "req 1; x 3000 f 6 0 0 0000000000000000", "bad", .events = "goaway 11"},
     {"a flood of PRIORITY", "req 1; x 3000 f 2 0 1 0000000010", "bad", .events = "goaway 11"},
@@ -171,6 +172,7 @@ static const struct mux_case mux_cases[] = {
      .hasty = 1},
     {"late: no stream at all", "set 3 0", "late", .hasty = 1},
     {"late: PING and no answer", "req 1; x 20 f 6 0 0 0000000000000000", "late", .hasty = 1},
+    {"late: hand-over of the reader's role", "req 2; " OK(1) "; sleep 50; " OK(3), "200:5, 200:5", 2, .hasty = 1},
     {"late: one, and others are not", "req 2; " OK(3), "late, 200:5", 2, .events = "rst 1 8", .hasty = 1},
 };
 
