@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft/http_client.h: a client for HTTP/1.1 and HTTP/2. It has a header of its own, because a program that serves needs none of it.
+ * weft/http_client.h: a client for HTTP/1.1 and HTTP/2. It has a header of its own, because a program that serves needs
+ * none of it.
  *
  *   static void *print(void *client)
  *   {
@@ -20,9 +21,10 @@
  *     first. Whether the server has closed it is checked before it is used.
  *  3. A server may close an idle connection at the moment when a request is sent. If no byte of a response has come, a
  *     request with an idempotent method (RFC 9110, 9.2.2) whose body can be sent again is sent once more, on a new
- *     connection. Other requests fail.
- *  4. At most `host_connections` requests use connections to one origin, and `connections` to all. Others wait in the
- *     order of their arrival.
+ *     connection. So is a request with any method that an HTTP/2 server has certainly not processed (REFUSED_STREAM,
+ *     or GOAWAY with a smaller stream). Other requests fail.
+ *  4. At most `host_connections` connections to one origin are open, and `connections` to all. Requests that need one
+ *     wait in the order of their arrival.
  *  5. A response that two parsers could read in two ways is an error (-EBADMSG), and its connection is closed: bare CR
  *     or LF, folded lines, several or malformed lengths, Transfer-Encoding beside Content-Length or in HTTP/1.0, bytes
  *     behind the end of the response.
@@ -31,23 +33,33 @@
  *     and Referer field. A redirect that cannot be followed (no Location, a scheme that is not HTTP, a body that cannot
  *     be sent again) is the response.
  *  7. Bodies are what the server sends: Content-Encoding (gzip) is the caller's. A transfer coding other than "chunked"
- *     is an error, -EBADMSG. Not in this library yet: HTTP/2, proxies.
+ *     is an error, -EBADMSG. Not in this library yet: proxies.
+ *  8. HTTP/2 is offered to servers of "https:" (ALPN) if nghttp2 can be loaded, and spoken to servers of "http:" with
+ *     WEFT_HTTP_PRIOR_KNOWLEDGE. All functions are the same for both versions. Requests share a connection of HTTP/2,
+ *     up to `streams` and the server's own limit; then another connection is opened. A host that may speak HTTP/2 is
+ *     dialed by one request at a time. The request that waits, and finds that no other does, receives for all that
+ *     share its connection. A request that is closed in the middle resets its stream, and the connection goes on.
+ *     A caller that does not read its response holds up no other; 256 KiB of it are received at most.
+ *  9. The limits count for each stream. A server that breaks the rules of a connection, floods it with frames that do
+ *     nothing (500 at once, 100 a second), sends more CONTINUATION frames than `header_bytes` needs, or pushes, has it
+ *     ended by GOAWAY, and its requests fail by -EBADMSG.
  *
  * Link with weft::http, or pkg-config weft-http. Functions suspend the calling task, or block the calling thread, only
- * where they say "waits". All may be called on any stack; none in a signal handler. Functions that take a
- * weft_http_client_t are thread-safe; a weft_http_request_t is for one task or thread at a time. Functions that wait
- * return, beside their own errors,
+ * where they say "waits"; others at most as long as another one holds a lock of the client. All may be called on any
+ * stack; none in a signal handler. Functions that take a weft_http_client_t are thread-safe; a weft_http_request_t is
+ * for one task or thread at a time. Functions that wait return, beside their own errors,
  *   -ETIMEDOUT   a time of the configuration, or the request's deadline, is over
  *   -ECANCELED   as all functions of weft/io.h
  *   -ECONNREFUSED, -EHOSTUNREACH, -ENOENT (no such name), …  there is no connection: see weft_dial
- *   -ECONNRESET  the server closed the connection before its response was complete
- *   -EBADMSG     a malformed response
+ *   -ECONNRESET  the server closed the connection, or reset the stream, before its response was complete
+ *   -EBADMSG     a malformed response; HTTP/2: also another breach of the protocol
  *   -EMSGSIZE    a head, or a trailer, over the limits of the configuration
  *   -EKEYREJECTED, -EPROTO  TLS: the certificate is not for this server, or not trusted; no version or cipher in common
- *   -ENOTSUP     the URL begins with "https:", and OpenSSL 3 is not here
+ *   -ENOTSUP     the URL begins with "https:", and OpenSSL 3 is not here; WEFT_HTTP_PRIOR_KNOWLEDGE, and nghttp2 is not
  *   -ENOMEM
  *
- * Source of the ideas: a shared pool and a second attempt on a new connection, Go's net/http.
+ * Source of the ideas: a shared pool, a second attempt on a new connection, and a shared connection of HTTP/2, Go's
+ * net/http.
  */
 #ifndef WEFT_HTTP_CLIENT_H
 #define WEFT_HTTP_CLIENT_H
@@ -65,30 +77,30 @@ typedef struct weft_http_request weft_http_request_t;
 /** Zero-initialised: the defaults in brackets. Times in nanoseconds; WEFT_NEVER: none. */
 typedef struct weft_http_client_config {
 	unsigned connections;	   /**< that are open at one time [256] */
-	unsigned host_connections; /**< to one origin [16] */
+	unsigned host_connections; /**< of them to one origin [16] */
 	unsigned streams;	   /**< HTTP/2: requests that share a connection [100]; the server may allow fewer */
 	unsigned redirects;	   /**< that a request follows [10]; more: -ELOOP */
 	unsigned headers;	   /**< fields of a response [100] */
 	size_t header_bytes;	   /**< of a response's head, and of its trailer [64 KiB] */
 	uint64_t body;		   /**< bytes of a response's body [WEFT_NEVER: no limit]; more: -EFBIG */
 	uint64_t wait_time;	   /**< for a connection while others use as many as are allowed [30 s] */
-	uint64_t connect_time;	   /**< [10 s] */
-	uint64_t header_time;	   /**< from the end of the request to the end of the response's head [30 s] */
-	uint64_t read_time;	   /**< between two pieces of a response's body [30 s] */
-	uint64_t write_time;	   /**< until the server accepts a piece of a request [30 s] */
-	uint64_t idle_time;	   /**< after which a connection is not used again [60 s] */
-	uint64_t continue_time;	   /**< that WEFT_HTTP_EXPECT waits for "100 Continue" [1 s] */
-	weft_http_tls_t *tls;	   /**< of weft_http_tls_client_open, for https; stays the caller's. NULL: the
+	uint64_t connect_time;	/**< until the server has accepted the connection; HTTP/2: sent its SETTINGS [10 s] */
+	uint64_t header_time;	/**< from the end of the request to the end of the response's head [30 s] */
+	uint64_t read_time;	/**< between two pieces of a response's body [30 s] */
+	uint64_t write_time;	/**< until the server accepts a piece of a request [30 s] */
+	uint64_t idle_time;	/**< after which a connection is not used again [60 s] */
+	uint64_t continue_time; /**< that WEFT_HTTP_EXPECT waits for "100 Continue" [1 s] */
+	weft_http_tls_t *tls;	/**< of weft_http_tls_client_open, for https; stays the caller's. NULL: the
 				      authorities of the system */
-	const char *user_agent;	   /**< a User-Agent field; NULL: none. Must stay in place */
-	unsigned flags;		   /**< of all requests: WEFT_HTTP_NO_REDIRECTS, WEFT_HTTP_EXPECT; and of the client:
+	const char *user_agent; /**< a User-Agent field; NULL: none. Must stay in place */
+	unsigned flags;		/**< of all requests: WEFT_HTTP_NO_REDIRECTS, WEFT_HTTP_EXPECT; and of the client:
 				      WEFT_HTTP_PRIOR_KNOWLEDGE, WEFT_HTTP_ONLY_1 */
 } weft_http_client_config_t;
 
 enum {
 	WEFT_HTTP_NO_REDIRECTS = 1,    /**< a redirect is a response like others */
 	WEFT_HTTP_EXPECT = 2,	       /**< a body waits for "100 Continue", or config.continue_time */
-	WEFT_HTTP_PRIOR_KNOWLEDGE = 4, /**< servers of "http:" speak HTTP/2: -ENOTSUP without nghttp2 */
+	WEFT_HTTP_PRIOR_KNOWLEDGE = 4, /**< HTTP/2 is spoken to servers of "http:" */
 	WEFT_HTTP_ONLY_1 = 8,	       /**< HTTP/2 is not offered to servers of "https:" */
 };
 
@@ -140,7 +152,7 @@ WEFT_API int weft_http_request_open(weft_http_client_t *client, const char *meth
 
 /**
  * End a request at any point. If its response was read to the end, and the request was sent whole, the connection goes
- * back to the pool; else it is closed. NULL: nothing. Does not wait.
+ * back to the pool; else it is closed, or by HTTP/2 the stream is reset. NULL: nothing. Does not wait.
  */
 WEFT_API void weft_http_request_close(weft_http_request_t *request);
 
@@ -204,7 +216,7 @@ WEFT_API bool weft_http_response_header_at(const weft_http_request_t *request, u
 WEFT_API weft_http_text_t weft_http_response_trailer(const weft_http_request_t *request, const char *name);
 WEFT_API bool weft_http_response_trailer_at(const weft_http_request_t *request, unsigned index, weft_http_text_t *name,
 					    weft_http_text_t *value);
-/** 10 or 11. */
+/** 10, 11 or 20. */
 WEFT_API unsigned weft_http_response_version(const weft_http_request_t *request);
 /** The bytes of the body that the head announces; WEFT_NEVER: it does not. */
 WEFT_API uint64_t weft_http_response_length(const weft_http_request_t *request);

@@ -14,9 +14,10 @@
 
 /* ---- streams ----------------------------------------------------------------------------------------------------- */
 
-void weft__mux_add(struct mux *m, struct mux_stream *s)
+void weft__mux_add(struct mux_stream *s)
 {
-	s->mux = m;
+	struct mux *m = s->mux;
+
 	s->next = m->streams;
 	if (s->next)
 		s->next->previous = s;
@@ -367,11 +368,12 @@ static bool add_text(struct text *t, const uint8_t *data, size_t n, uint32_t *of
 static void note_field(struct mux_stream *s, const uint8_t *name, size_t length, const uint8_t *value,
 		       size_t value_length)
 {
+	const weft_http_client_config_t *config = &s->mux->client->config;
 	struct mux_head *h = s->incoming;
 	struct field *f;
 
 	s->head_bytes += length + value_length;
-	if (s->head_bytes > s->config->header_bytes || h->count == s->config->headers) {
+	if (s->head_bytes > config->header_bytes || h->count == config->headers) {
 		reset(s, -EMSGSIZE, NGHTTP2_CANCEL);
 		return;
 	}

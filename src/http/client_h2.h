@@ -2,11 +2,12 @@
 /*
  * A client's connections of HTTP/2, which requests share, and the requests' streams.
  *
- * A client belongs to no runtime, and plain threads use it too, so a connection has no task of its own. A request that
- * waits for something of its stream, and finds that no other reads, receives for all streams of the connection; when its
- * own wait ends it wakes another one that waits, which receives from then on. So there is a reader while somebody waits,
- * and an idle connection has neither a task nor a buffer. Rejected: a task per connection, which a thread cannot start,
- * and which would keep a runtime from its end; a lock around "send and receive", by which a slow caller stops others.
+ * A client belongs to no runtime, and plain threads use it too, so a connection has no task of its own. A request
+ * that waits for something of its stream, and finds that no other reads, receives for all streams of the connection;
+ * when its own wait ends it wakes another one that waits, which receives from then on. So there is a reader while
+ * somebody waits, and an idle connection has neither a task nor a buffer. Rejected: a task per connection, which a
+ * thread cannot start, and which would keep a runtime from its end; a lock around "send and receive", by which a slow
+ * caller stops others.
  *
  * A mutex guards the session and all that is below. Frames are written with the lock held, as far as the socket takes
  * them without waiting; if it takes no more the reader is woken, and waits for room beside input. Nobody waits for the
@@ -63,7 +64,6 @@ struct mux_head {
 struct mux_stream {
 	struct mux *mux;
 	struct mux_stream *next, *previous;
-	const weft_http_client_config_t *config;
 	int32_t id;
 	weft_cond_t changed; /* any of the following, or the reader's role is free */
 	bool waits;	     /* its request waits for that */
@@ -104,7 +104,7 @@ void weft__mux_flush(struct mux *m);
 int weft__mux_await(struct mux_stream *s, uint64_t deadline);
 /* If nobody reads, a stream that waits is to do so. */
 void weft__mux_hand_on(struct mux *m);
-void weft__mux_add(struct mux *m, struct mux_stream *s);
+void weft__mux_add(struct mux_stream *s);
 void weft__mux_remove(struct mux_stream *s);
 void weft__mux_free_head(struct mux_head *h); /* NULL: nothing */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * A request by HTTP/2: its stream is made when its head is composed, and ends when the request needs it no more. The
- * callbacks in client_h2.c put heads and data into the stream, under the connection's lock; the request's own task takes
- * them out, so that all fields of the request are its task's alone.
+ * callbacks in client_h2.c put heads and data into the stream, under the connection's lock; the request's own task
+ * takes them out, so that all fields of the request are its task's alone.
  *
  * A piece of a body lies in the caller's memory until nghttp2 has copied it into a frame, which it does as far as the
  * windows and the socket allow. What is left of it when the call ends is withdrawn.
@@ -45,6 +45,13 @@ static int failure(weft_http_request_t *r)
 	r->refused = s->refused;
 	r->started |= s->closed && !s->refused; /* the server has reset it */
 	return s->error;
+}
+
+static int progress(weft_http_request_t *r, uint64_t deadline)
+{
+	int error = failure(r);
+
+	return error ? error : weft__mux_await(r->stream, deadline);
 }
 
 /* ---- the head ---------------------------------------------------------------------------------------------------- */
@@ -141,7 +148,6 @@ static struct mux_stream *make_stream(weft_http_request_t *r)
 	if (!s)
 		return NULL;
 	s->mux = r->connection->mux;
-	s->config = &r->client->config;
 	s->last_head = &s->heads;
 	s->left = r->kind == IN_CHUNKS ? WEFT_NEVER : r->length;
 	return s;
@@ -156,7 +162,7 @@ static int compose(weft_http_request_t *r)
 		return error;
 	r->stream = s;
 	enter(s);
-	weft__mux_add(s->mux, s);
+	weft__mux_add(s);
 	if (s->mux->error) /* it was lost since it was joined */
 		weft__mux_fail(s, s->mux->error);
 	if (weft__client_add_fields(r, &r->out))
@@ -202,19 +208,15 @@ static ssize_t push_piece(weft_http_request_t *r, const char *data, size_t lengt
 {
 	struct mux_stream *s = r->stream;
 	uint64_t deadline = weft__client_until(r, r->client->config.write_time);
-	int error;
+	int error = 0;
 
 	enter(s);
 	weft_defer(leave, s);
 	s->part = (struct iovec){(void *)(uintptr_t)data, length};
 	s->last |= !s->left;
 	resume(s);
-	error = failure(r);
-	while (!error && !is_pushed(s) && !is_answered(r)) {
-		error = weft__mux_await(s, deadline);
-		if (!error)
-			error = failure(r);
-	}
+	while (!error && !is_pushed(s) && !is_answered(r))
+		error = progress(r, deadline);
 	return error ? error : (ssize_t)s->part.iov_len;
 }
 
@@ -316,18 +318,16 @@ static int note_head(weft_http_request_t *r, struct mux_head *h)
 	return 0;
 }
 
-/* Waits for a head. *h: it. */
+/* Waits for a head, and takes it. */
 static int await_head(weft_http_request_t *r, uint64_t deadline, struct mux_head **h)
 {
-	struct mux_stream *s = r->stream;
 	int error = 0;
 
-	enter(s);
-	weft_defer(leave, s);
-	while (!(*h = take_head(s)) && !(error = failure(r)))
-		if ((error = weft__mux_await(s, deadline)))
-			break;
-	return error;
+	enter(r->stream);
+	weft_defer(leave, r->stream);
+	while (!(*h = take_head(r->stream)) && !error)
+		error = progress(r, deadline);
+	return *h ? 0 : error;
 }
 
 static int receive(weft_http_request_t *r, uint64_t deadline)
@@ -399,12 +399,11 @@ static int await_body(weft_http_request_t *r, uint64_t deadline)
 	int error = 0;
 
 	return_window(s);
-	while (!s->body.length && !s->ended && !(error = failure(r)))
-		if ((error = weft__mux_await(s, deadline)))
-			break;
+	while (!s->body.length && !s->ended && !error)
+		error = progress(r, deadline);
 	if (s->body.length)
 		take_body(r, s);
-	else if (error)
+	else if (!s->ended)
 		return error;
 	if (!s->ended)
 		return 0;

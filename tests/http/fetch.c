@@ -4,8 +4,9 @@
  *
  *   METHOD URL HOW LENGTH    HOW: none, memory, length, chunked: how its body of so many bytes is sent
  *
- * and the output for it, in lines: "status N" or "error N", "version N", "field NAME: VALUE", "trailer NAME: VALUE", and
- * "body LENGTH CRC32". Byte number i of a body is i * 7 + LENGTH. An argument is a file of authorities, for https.
+ * and the output for it, in lines: "status N" or "error N", "version N", "field NAME: VALUE", "trailer NAME: VALUE",
+ * and "body LENGTH CRC32". Byte number i of a body is i * 7 + LENGTH. An argument is a file of authorities, for
+ * https.
  */
 #include "../sched/check.h"
 

@@ -15,8 +15,8 @@
  *
  * Later it only reads, and the case's later connections answer each request with 200 and five bytes, or by `then`.
  * Requests are begun in their order. Results: "200:5", status and bytes of the body; "103 200:5" after an interim
- * response; "200:5+77" with a trailer; "200:5!reset" if the body fails; as patterns of fnmatch. `events`: what the server gets, each must occur:
- * "rst 1 8", "goaway 11".
+ * response; "200:5+77" with a trailer; "200:5!reset" if the body fails; as patterns of fnmatch. `events`: what the
+ * server gets, each must occur: "rst 1 8", "goaway 11".
  */
 #ifndef WEFT_TESTS_HTTP_MUX_CASES_H
 #define WEFT_TESTS_HTTP_MUX_CASES_H

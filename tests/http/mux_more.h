@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The part of mux.c with our own server. Its answers can be computed from the request: a line with the length and a hash
- * of the body that came, and `n` bytes that follow from `s`, in pieces of `w`, after `t` steps of time.
+ * The part of mux.c with our own server. Its answers can be computed from the request: a line with the length and a
+ * hash of the body that came, and `n` bytes that follow from `s`, in pieces of `w`, after `t` steps of time.
  */
 #ifndef WEFT_TESTS_HTTP_MUX_MORE_H
 #define WEFT_TESTS_HTTP_MUX_MORE_H
@@ -306,7 +306,8 @@ static void *run_program(void *program)
 	return NULL;
 }
 
-/* Requests of many tasks over few connections: each gets its own answer, or the end that it was to have. A server counts
+/* Requests of many tasks over few connections: each gets its own answer, or the end that it was to have. A server
+ * counts
  * handlers of streams that were reset, and refuses requests meanwhile: so the last ones end by their responses only. */
 static void random_programs(unsigned streams, unsigned connections, bool ends)
 {
