@@ -4,7 +4,7 @@
  * plays its script, whose commands are separated by semicolons:
  *
  *   bare                      no SETTINGS in front
- *   req N; data N; rst?       waits until N requests have come; N bytes of bodies; a reset
+ *   req N; data N; window?    waits until N requests have come; N bytes of bodies; a stream's WINDOW_UPDATE
  *   h ID FLAGS name=value …   HEADERS; FLAGS: e the end of the stream, h the end of the head, -
  *   c ID FLAGS name=value …   CONTINUATION
  *   d ID FLAGS N              DATA of N bytes

@@ -80,7 +80,8 @@ static void *serve_ours(void *ours)
 {
 	struct ours *o = ours;
 
-	CHECK(!weft_http_serve(o->server, o->listener));
+	CHECK(!(run.server_tls ? weft_http_serve_tls(o->server, o->listener, run.server_tls)
+			       : weft_http_serve(o->server, o->listener)));
 	return NULL;
 }
 
@@ -97,7 +98,7 @@ static void start_at(struct ours *o, weft_scope_t *scope, unsigned streams, unsi
 	      !weft_http_route(o->server, "* /wait", wait_to_go_on, o));
 	o->listener = weft_listen("127.0.0.1", port, 0, 0);
 	CHECK(o->listener >= 0);
-	snprintf(o->url, sizeof o->url, "http://127.0.0.1:%d", weft_port(o->listener));
+	snprintf(o->url, sizeof o->url, "http%s://127.0.0.1:%d", run.server_tls ? "s" : "", weft_port(o->listener));
 	weft_scope_open(scope, WEFT_NEVER);
 	CHECK(!weft_scope_spawn(scope, serve_ours, o));
 }
@@ -120,6 +121,7 @@ static weft_http_client_t *make_client(weft_http_client_config_t config)
 	weft_http_client_t *client;
 
 	config.header_time = config.read_time = config.write_time = config.wait_time = 20 * SECOND * run.factor;
+	config.tls = run.client_tls;
 	config.flags |= WEFT_HTTP_PRIOR_KNOWLEDGE;
 	CHECK(!weft_http_client_open(&client, &config));
 	return client;
@@ -560,6 +562,22 @@ static void threads_share_a_connection(void)
 	stop(&o, &server);
 }
 
+/* A client that must not speak HTTP/2 does not. */
+static void http1_may_be_demanded(void)
+{
+	weft_http_client_t *client = make_client((weft_http_client_config_t){.flags = WEFT_HTTP_ONLY_1});
+	struct ours o;
+	weft_scope_t server;
+	weft_http_request_t *r;
+
+	start(&o, &server, 0);
+	r = begin(client, "GET", o.url, "/mix?n=1&w=1");
+	CHECK(weft_http_response(r) == 200 && weft_http_response_version(r) == 11);
+	weft_http_request_close(r);
+	CHECK(!weft_http_client_close(client));
+	stop(&o, &server);
+}
+
 static void more(void)
 {
 	random_programs(0, 1, true);
@@ -570,6 +588,8 @@ static void more(void)
 	streams_are_limited(0, 3);
 	idle_connections_end();
 	waiting_requests_are_answered_by_a_server_that_stops();
+	if (run.server_tls)
+		http1_may_be_demanded();
 	if (!run.simulated)
 		threads_share_a_connection();
 }
