@@ -461,16 +461,28 @@ static void close_idle_of_host(weft_http_request_t *r)
 		close_connection(r);
 }
 
-/* The request has a connection. */
+static void give_permits(weft_http_request_t *r)
+{
+	if (r->client_permit)
+		weft_sem_give(&r->client->room, 1);
+	if (r->host_permit)
+		weft_sem_give(&r->host->room, 1);
+	r->client_permit = r->host_permit = false;
+}
+
+/* The request has a connection. If that is shared it needs no permits, which it may have taken before it joined. */
 static void use_connection(weft_http_request_t *r)
 {
 	weft__client_lock(r->client);
 	r->host->old = !r->connection->mux;
 	if (r->connection->mux && !r->connection->users)
 		share(r);
+	if (r->connection->mux) {
+		r->protocol = &weft__client_http2;
+		give_permits(r);
+	}
 	end_probe(r);
 	weft__client_unlock(r->client);
-	r->protocol = r->connection->mux ? &weft__client_http2 : &weft__client_http1;
 }
 
 static bool use_idle(weft_http_request_t *r)
@@ -509,14 +521,6 @@ int weft__client_connect(weft_http_request_t *r, bool fresh)
 	return error;
 }
 
-static void give_permits(weft_http_client_t *c, struct host *h, bool of_client, bool of_host)
-{
-	if (of_client)
-		weft_sem_give(&c->room, 1);
-	if (of_host)
-		weft_sem_give(&h->room, 1);
-}
-
 /* Under the lock. The last user of a shared connection puts it to the idle ones. True: it is to be closed instead. */
 static bool leave_shared(weft_http_client_t *c, struct connection *connection)
 {
@@ -532,7 +536,8 @@ static bool leave_shared(weft_http_client_t *c, struct connection *connection)
 		c->stats.open--;
 	else
 		add_idle(c, connection);
-	give_permits(c, h, true, true);
+	weft_sem_give(&c->room, 1);
+	weft_sem_give(&h->room, 1);
 	return connection->closing;
 }
 
@@ -594,8 +599,7 @@ void weft__client_release(weft_http_request_t *r, bool keep)
 	else
 		close_connection(r);
 	r->connection = NULL;
-	give_permits(c, host, r->client_permit, r->host_permit);
-	r->client_permit = r->host_permit = false;
+	give_permits(r);
 	weft__client_lock(c);
 	drop_user(r, host);
 	weft__client_unlock(c);

@@ -481,6 +481,41 @@ static void streams_are_limited(unsigned streams, unsigned ours)
 	stop(&o, &server);
 }
 
+/* A request that waits for a permit of the client, and joins a connection, gives back the permit of its host. */
+static void permits_are_given_back(void)
+{
+	weft_http_client_t *client =
+	    make_client((weft_http_client_config_t){.connections = 2, .host_connections = 2, .streams = 2});
+	struct ours o, other;
+	struct getting g = {client, &o, 10};
+	struct waiting w = {client, &o, false}, first = {client, &other, false};
+	weft_scope_t server, other_server, clients;
+	unsigned i;
+
+	start(&o, &server, 0);
+	start(&other, &other_server, 0);
+	weft_scope_open(&clients, WEFT_NEVER);
+	CHECK(!weft_scope_spawn(&clients, waits, &first));
+	while (!atomic_load(&other.begun))
+		weft_sleep(PAUSE / 20);
+	for (i = 0; i < 5; i++)
+		CHECK(!weft_scope_spawn(&clients, gets, &g));
+	while (atomic_load(&o.begun) < 50)
+		weft_sleep(PAUSE / 20);
+	weft_event_set(&other.goes_on);
+	CHECK(!weft_scope_wait(&clients));
+	weft_scope_open(&clients, WEFT_NEVER);
+	for (i = 0; i < 4; i++)
+		CHECK(!weft_scope_spawn(&clients, waits, &w));
+	for (i = 0; i < 1000 && atomic_load(&o.begun) < 54; i++)
+		weft_sleep(PAUSE / 20);
+	CHECK(atomic_load(&o.begun) == 54);
+	weft_event_set(&o.goes_on);
+	CHECK(!weft_scope_wait(&clients) && !weft_http_client_close(client));
+	stop(&o, &server);
+	stop(&other, &other_server);
+}
+
 static void idle_connections_end(void)
 {
 	weft_http_client_t *client = make_client((weft_http_client_config_t){.idle_time = 5 * PAUSE});
@@ -586,6 +621,7 @@ static void more(void)
 	slow_requests_hold_up_no_other();
 	streams_are_limited(4, 0);
 	streams_are_limited(0, 3);
+	permits_are_given_back();
 	idle_connections_end();
 	waiting_requests_are_answered_by_a_server_that_stops();
 	if (run.server_tls)
