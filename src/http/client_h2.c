@@ -103,12 +103,15 @@ static ssize_t write_now(struct mux *m)
 	struct stream *stream = &m->connection->stream;
 	const char *data = m->out + m->out_at;
 	size_t length = m->out_length - m->out_at;
-	int ready;
+	ssize_t n;
 
 	if (!stream->kind)
 		return weft_write_until(stream->fd, data, length, 0);
-	ready = weft_poll_until(stream->fd, POLLOUT, 0);
-	return ready < 0 ? ready : weft__stream_write(stream, data, length, weft__after(m->client->config.write_time));
+	n = weft_poll_until(stream->fd, POLLOUT, 0);
+	if (n < 0)
+		return n;
+	n = weft__stream_write(stream, data, length, weft__after(m->client->config.write_time));
+	return n == -ETIMEDOUT ? -EPIPE : n; /* a part of the record may have been sent */
 }
 
 static void send_all(struct mux *m)
@@ -240,7 +243,7 @@ static void end_reading(void *mux)
 	m->reading = false;
 }
 
-/* Unlocks meanwhile. *n: what a read returned, or 1 if there was nothing to read. 0, or why the wait ended. */
+/* Unlocks meanwhile. *n: what a read returned; if there was nothing it waits. 0, or why the wait ended. */
 static int read_unlocked(struct mux *m, int events, uint64_t deadline, ssize_t *n)
 {
 	weft_defer(end_reading, m);
