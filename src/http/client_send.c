@@ -139,7 +139,7 @@ static size_t account(weft_http_request_t *r, size_t n, size_t length, bool ends
 	if (r->kind == IN_CHUNKS)
 		r->chunk -= data;
 	if (ends && data == length)
-		(void)weft__text_add(out, "\r\n" + (n - data), 2 - (n - data)); /* it has room: for the chunk's line */
+		(void)weft__text_add(out, &"\r\n"[n - data], 2 - (n - data)); /* it has room: for the chunk's line */
 	return data;
 }
 
