@@ -338,7 +338,7 @@ static void *everything(void *pass)
 {
 	const weft_http_config_t config = {.body = UINT64_MAX};
 	struct proxy outer = {.port = "0"}, inner[2] = {{.port = "0"}, {.port = "0"}};
-	struct served s;
+	struct served s = {0};
 	weft_scope_t server, killer;
 
 	CHECK(!weft_http_open(&s.server, &config));

@@ -707,7 +707,7 @@ static void end(struct served *s)
 
 static void some_cases(bool hasty)
 {
-	struct served s;
+	struct served s = {0};
 	weft_scope_t scope, clients;
 
 	run.hasty = hasty;
@@ -727,7 +727,7 @@ static void some_cases(bool hasty)
 static void a_reset_ends_a_wait(void)
 {
 	static const struct frames_case test = {"a reset ends a wait", "post 1 /length; sleep 20; rst 1 8", ""};
-	struct served s;
+	struct served s = {0};
 	weft_scope_t scope;
 	unsigned before = atomic_load(&run.resets);
 	uint64_t until;
@@ -756,7 +756,7 @@ static void stop_is_announced(void)
 {
 	static const struct frames_case test = {"stop", "get 1 /slow", "200 1 5, goaway 0, closed"};
 	struct client *c = malloc(sizeof *c);
-	struct served s;
+	struct served s = {0};
 	weft_scope_t scope;
 	unsigned goaways = 0;
 

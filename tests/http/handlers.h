@@ -46,13 +46,17 @@ HANDLER void ends_its_task(weft_http_t *http, void *context)
 struct served {
 	weft_http_server_t *server;
 	int listener;
+	weft_http_tls_t *tls; /* NULL: plain connections */
 };
 
 HANDLER void *serves(void *served)
 {
 	const struct served *s = served;
 
-	CHECK(!weft_http_serve(s->server, s->listener));
+	int error =
+	    s->tls ? weft_http_serve_tls(s->server, s->listener, s->tls) : weft_http_serve(s->server, s->listener);
+
+	CHECK(!error);
 	return NULL;
 }
 

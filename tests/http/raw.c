@@ -1004,15 +1004,6 @@ static void *client(void *unused)
 
 /* ---- the server -------------------------------------------------------------------------------------------------- */
 
-static void *serves_cases(void *service)
-{
-	const struct served *s = service;
-
-	CHECK(!(run.secure ? weft_http_serve_tls(s->server, s->listener, run.server_tls)
-			   : weft_http_serve(s->server, s->listener)));
-	return NULL;
-}
-
 static void run_clients(void)
 {
 	weft_scope_t scope;
@@ -1087,7 +1078,7 @@ static void some_cases(bool hasty)
 	const weft_http_config_t config = {.header_time = 300 * MS * times,
 					   .body_time = 300 * MS * times,
 					   .idle_time = 400 * MS * times};
-	struct served s;
+	struct served s = {.tls = run.server_tls};
 	weft_http_stats_t stats;
 	weft_scope_t scope;
 
@@ -1101,7 +1092,7 @@ static void some_cases(bool hasty)
 	CHECK(s.listener >= 0);
 	run.port = (unsigned)weft_port(s.listener);
 	weft_scope_open(&scope, WEFT_NEVER);
-	CHECK(!weft_scope_spawn(&scope, serves_cases, &s));
+	CHECK(!weft_scope_spawn(&scope, serves, &s));
 	run_clients();
 	CHECK(!weft_http_stop(s.server, weft_now() + 5 * SECOND * run.factor));
 	CHECK(!weft_scope_wait(&scope));
@@ -1160,7 +1151,7 @@ static int greet(unsigned port)
 static void connections_are_limited(void)
 {
 	const uint64_t pause = 50 * MS * run.factor;
-	struct served s;
+	struct served s = {0};
 	weft_task_t task;
 	char text[1000];
 	int first, second;
@@ -1169,11 +1160,11 @@ static void connections_are_limited(void)
 	add_routes(s.server);
 	s.listener = weft_listen("127.0.0.1", 0, 0, 0);
 	WEFT_SCOPE(scope);
-	CHECK(!weft_scope_spawn_with(&scope, &task, serves_cases, &s, NULL));
+	CHECK(!weft_scope_spawn_with(&scope, &task, serves, &s, NULL));
 	weft_sleep(pause);
 	weft_task_cancel(&task);
 	CHECK(weft_join(&task, NULL) == -ECANCELED);
-	CHECK(!weft_scope_spawn(&scope, serves_cases, &s));
+	CHECK(!weft_scope_spawn(&scope, serves, &s));
 	first = greet((unsigned)weft_port(s.listener));
 	CHECK(weft_read_until(first, text, sizeof text, weft_now() + 20 * pause) > 0);
 	second = greet((unsigned)weft_port(s.listener));

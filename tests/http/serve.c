@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A server for clients of other projects (clients). Prints its port, and serves until its standard input ends. */
+/*
+ * A server for clients of other projects: serve [CERTIFICATE KEY]. Prints its port, and serves until its standard input
+ * ends; with a certificate it speaks TLS.
+ */
 #include "handlers.h"
 
 #include <weft/http.h>
@@ -18,14 +21,16 @@ static void body_length(weft_http_t *http, void *context)
 		weft_http_printf(http, "%zu bytes\n", sum);
 }
 
-static void *serve_until_input_ends(void *pass)
+static void *serve_until_input_ends(void *files)
 {
+	char *const *file = files;
 	weft_http_config_t config = {.body = 16 << 20};
 	struct served s = {.listener = weft_listen("127.0.0.1", 0, 0, 0)};
 	weft_scope_t scope;
 	char byte;
 
 	CHECK(s.listener >= 0 && !weft_http_open(&s.server, &config));
+	CHECK(!file[0] || !weft_http_tls_open(&s.tls, file[0], file[1], NULL));
 	CHECK(!weft_http_route(s.server, "* /", hello, NULL));
 	CHECK(!weft_http_route(s.server, "* /echo", echo, NULL));
 	CHECK(!weft_http_route(s.server, "* /length", body_length, NULL));
@@ -37,11 +42,13 @@ static void *serve_until_input_ends(void *pass)
 	CHECK(!weft_http_stop(s.server, weft_now() + 10 * SECOND));
 	CHECK(!weft_scope_wait(&scope));
 	weft_http_close(s.server);
-	return pass;
+	weft_http_tls_close(s.tls);
+	return files;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	run_task(2, 0, serve_until_input_ends, &(int){0});
+	CHECK(argc == 1 || argc == 3);
+	run_task(2, 0, serve_until_input_ends, argv + 1);
 	return 0;
 }

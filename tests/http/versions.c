@@ -505,7 +505,7 @@ static void run_clients(_Atomic bool *ok)
 static void *serve_clients(void *pass)
 {
 	static _Atomic bool ok = true;
-	struct served s;
+	struct served s = {0};
 	weft_http_stats_t stats;
 	weft_scope_t scope;
 

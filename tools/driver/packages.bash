@@ -204,7 +204,7 @@ want_packages()
 
 # Packages that are unpacked below build/packages, not installed: servers, which an installation would enable and start, a browser,
 # which brings a desktop's libraries, LLVM's headers, whose packages have 600 MB of libraries that nothing here links, and LLVM's
-# optimizer, one of 90 MB of programs.
+# optimizer, one of 90 MB of programs. Go, which builds h2spec and is deleted then.
 # describe_unpacked NAME sets `probe`, `packages`, `closure` (also unpack what they depend on, except packages that match `leave`),
 # and `keep`, the paths that stay.
 describe_unpacked()
@@ -222,6 +222,9 @@ describe_unpacked()
 	browser)
 		probe='cmd:chromium|chromium-browser|google-chrome|chromium-headless-shell' packages=(chromium-headless-shell)
 		keep=(./usr/bin/chromium-headless-shell './usr/lib/chromium*' ./usr/share/fonts ./etc/fonts "${libraries[@]}")
+		;;
+	go)
+		probe=cmd:go packages=(golang-go) keep=('./usr/lib/go-*' './usr/share/go-*')
 		;;
 	opt-*)
 		probe=cmd:$1 packages=("${1/opt/llvm}") closure='' keep=("./usr/lib/${1/opt/llvm}/bin/opt")
@@ -297,5 +300,33 @@ want_llhttp()
 		reason='pip cannot fetch it; a Debian package is python3-pip'
 	fi
 	say "not here: llhttp ($reason), so weft/http.h is left out"
+	return 1
+}
+
+# h2spec, which tests servers of HTTP/2, is a module of Go: tests/httpfull/h2spec pins the versions and hashes of it and its libraries.
+# build_h2spec DIRECTORY
+build_h2spec()
+(
+	local go
+
+	go=$(command -v go || compgen -G "$root/build/packages/go/usr/lib/go-*/bin/go") || exit
+	rm -rf -- "$1" "$1.new" && mkdir -p "$1.new" && cd "$root/tests/httpfull/h2spec" || exit
+	trap 'rm -rf -- "$1.new"' EXIT
+	env GOTOOLCHAIN=local GOWORK=off GOFLAGS=-mod=readonly CGO_ENABLED=0 \
+		"$go" build -o "$1.new/" github.com/summerwind/h2spec/cmd/h2spec && mv -- "$1.new" "$1"
+)
+
+# want_h2spec: no root is needed. Fails, and says so, if it cannot be had.
+want_h2spec()
+{
+	local where=$root/build/packages/h2spec reason='left alone: --no-install'
+
+	[[ ! -d $where ]] || return 0
+	if [[ $may_install != no ]]; then
+		want_unpacked go || return
+		progress 'building h2spec below build/packages' build_h2spec "$where" && rm -rf -- "$root/build/packages/go" && return
+		reason='go cannot fetch or build it'
+	fi
+	say "not here: h2spec ($reason)"
 	return 1
 }

@@ -108,6 +108,7 @@ weft_test()
 		for name in postgres redis nginx browser llvm-22 opt-22; do
 			want_unpacked "$name"
 		done
+		want_h2spec
 	fi
 	run_tests "${rest[@]}"
 }
