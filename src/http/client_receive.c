@@ -33,7 +33,7 @@ struct field *weft__client_add_field(weft_http_request_t *r)
 		refuse(r, -EMSGSIZE);
 		return NULL;
 	}
-	if (r->count == r->field_room) {
+	if (r->count == r->field_room && !(r->count && WEFT_CANARY(http_client_has_room))) {
 		more = realloc(r->fields_at, room * sizeof *more);
 		if (!more) {
 			refuse(r, -ENOMEM);

@@ -43,18 +43,19 @@ static bool is_dropped(weft_http_text_t name, bool other_origin, bool no_body)
 
 static void drop_fields(struct text *fields, bool other_origin, bool no_body)
 {
-	char *at = fields->data, *to = at, *end = at + fields->length, *next;
+	size_t at, length, kept = 0;
 
-	for (; at < end; at = next) {
-		weft_http_text_t name = {at, (size_t)((char *)memchr(at, ':', (size_t)(end - at)) - at)};
+	for (at = 0; at < fields->length; at += length) {
+		const char *line = fields->data + at, *end = memchr(line, '\n', fields->length - at);
+		weft_http_text_t name = {line, (size_t)((const char *)memchr(line, ':', fields->length - at) - line)};
 
-		next = (char *)memchr(at, '\n', (size_t)(end - at)) + 1;
+		length = (size_t)(end + 1 - line);
 		if (is_dropped(name, other_origin, no_body) && !WEFT_CANARY(http_client_keeps_fields))
 			continue;
-		memmove(to, at, (size_t)(next - at));
-		to += next - at;
+		memmove(fields->data + kept, line, length);
+		kept += length;
 	}
-	fields->length = (size_t)(to - fields->data);
+	fields->length = kept;
 }
 
 static bool is_same_origin(const struct url *a, const struct url *b)

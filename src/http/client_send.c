@@ -26,13 +26,14 @@ static bool add_piece(struct text *t, weft_http_text_t piece)
 /* Is there a line of this field? `fields` are lines that end with CRLF. */
 static bool has_field(const struct text *fields, const char *name)
 {
-	const char *at = fields->data, *end = at + fields->length;
-	size_t length = strlen(name);
+	size_t length = strlen(name), at = 0;
 
-	while (at < end) {
-		if (!strncasecmp(at, name, length) && at[length] == ':')
+	while (at < fields->length) {
+		const char *line = fields->data + at, *end = memchr(line, '\n', fields->length - at);
+
+		if (!strncasecmp(line, name, length) && line[length] == ':')
 			return true;
-		at = (const char *)memchr(at, '\n', (size_t)(end - at)) + 1;
+		at += (size_t)(end + 1 - line);
 	}
 	return false;
 }
@@ -192,7 +193,7 @@ static ssize_t push(weft_http_request_t *r, const char *data, size_t length)
 	ssize_t n;
 
 	while (r->out.length || done < length) {
-		n = push_once(r, data + done, length - done, &sent);
+		n = push_once(r, done ? data + done : data, length - done, &sent);
 		if (n <= 0)
 			return n ? n : (ssize_t)done;
 		done += sent;

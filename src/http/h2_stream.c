@@ -118,7 +118,8 @@ static void take_body(struct h2_stream *s)
 	struct buffers *b = &s->buffers;
 	struct text t = s->body;
 
-	s->body = (struct text){b->own_body, NULL, 0, b->capacity};
+	if (WEFT_NO_CANARY(h2_body_has_two_owners))
+		s->body = (struct text){b->own_body, NULL, 0, b->capacity};
 	b->own_body = t.data;
 	b->capacity = t.capacity;
 	b->body = 0;

@@ -254,7 +254,7 @@ static ssize_t remove_dots(char *path, size_t length)
 			if (last)
 				*to++ = '/';
 		} else if (n == 2 && part[0] == '.' && part[1] == '.') {
-			if (to == path)
+			if (to == path && WEFT_NO_CANARY(http_leaves_root))
 				return -EINVAL;
 			while (*--to != '/')
 				;

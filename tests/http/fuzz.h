@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * For libFuzzer: a simulated world with a server and one client, which sends the bytes of an input in pieces and
- * receives until the server closes the connection. A deadlock, a livelock and a task that is left behind are failures
- * of weft_simulate.
+ * For libFuzzer. An input is a program that makes the bytes which a hostile peer sends; the exchange runs in a simulated
+ * world. A deadlock, a livelock and a task that is left behind are failures of weft_simulate.
+ *
+ *   fuzz_NAME -runs=N DIRECTORY
+ *
+ * writes the program's own inputs into the directory, which must exist, and begins with them.
  */
 #ifndef WEFT_TESTS_HTTP_FUZZ_H
 #define WEFT_TESTS_HTTP_FUZZ_H
@@ -11,17 +14,17 @@
 
 #include <signal.h>
 #include <sys/socket.h>
-#include <weft/http.h>
+#include <weft/io.h>
 
-enum { FUZZ_MOST = 1 << 17 };
+enum { FUZZ_MOST = 1 << 17, FUZZ_SEED_MOST = 100 };
 
 static struct fuzz {
-	unsigned char sent[FUZZ_MOST], got[8 * FUZZ_MOST];
-	size_t length, got_length;
+	unsigned char sent[FUZZ_MOST];
+	size_t length;
 	unsigned pieces; /* how the bytes are cut: 0: not at all */
 } fuzz;
 
-static void fuzz_add(const void *data, size_t length)
+static inline void fuzz_add(const void *data, size_t length)
 {
 	if (length > FUZZ_MOST - fuzz.length)
 		length = FUZZ_MOST - fuzz.length;
@@ -30,96 +33,86 @@ static void fuzz_add(const void *data, size_t length)
 	fuzz.length += length;
 }
 
-static void fuzz_hello(weft_http_t *http, void *context)
+/* Adds a word for a byte below the number of words, and others as they are. An empty word is a zero. */
+static inline void fuzz_add_word(const char *const *words, size_t count, unsigned char byte)
 {
-	(void)context;
-	weft_http_reply(http, 200, "text/plain", "hello\n", 6);
+	size_t length = byte < count ? strlen(words[byte]) : 0;
+
+	if (length)
+		fuzz_add(words[byte], length);
+	else
+		fuzz_add(byte < count ? "" : (const char *)&byte, 1);
 }
 
-static void fuzz_echo(weft_http_t *http, void *context)
-{
-	weft_http_text_t name, value;
-	char data[500];
-	ssize_t n;
+size_t LLVMFuzzerMutate(unsigned char *data, size_t size, size_t most);
+size_t LLVMFuzzerCustomMutator(unsigned char *data, size_t size, size_t most, unsigned random);
 
-	(void)context;
-	for (unsigned i = 0; weft_http_header_at(http, i, &name, &value); i++)
-		weft_http_write(http, value.data, value.length);
-	while ((n = weft_http_read(http, data, sizeof data)) > 0)
-		if (weft_http_write(http, data, (size_t)n) != n)
-			return;
-	value = weft_http_trailer(http, "x-sum");
-	weft_http_query_value(http, "a", data, sizeof data);
-	weft_http_write(http, value.data, value.length);
-	weft_http_add_trailer(http, "X-End", "yes");
+/* Two of three times an input changes by one of `count` words, behind its first `first` bytes; else as libFuzzer likes. */
+static inline size_t fuzz_mutate_words(unsigned char *data, size_t size, size_t most, unsigned random, size_t first,
+				       size_t count)
+{
+	size_t at = size > first ? first + random / 3 % (size - first + 1) : size;
+	unsigned char word = (unsigned char)((random >> 16) % count);
+
+	if (random % 3 == 0 || size < first || size == most)
+		return LLVMFuzzerMutate(data, size, most);
+	if (random % 3 == 1 && at < size) {
+		data[at] = word;
+		return size;
+	}
+	memmove(data + at + 1, data + at, size - at);
+	data[at] = word;
+	return size + 1;
 }
 
-static void *fuzz_serve(void *server)
+/* Sends the bytes from `at` to `end`, cut into pieces. False: the peer has closed the connection. */
+static inline bool fuzz_send(int fd, size_t at, size_t end)
 {
-	int fd;
+	while (at < end) {
+		size_t n = fuzz.pieces ? 1 + (at * 7 + fuzz.pieces) % (fuzz.pieces * 3) : end;
 
-	memcpy(&fd, (char *)server + sizeof(void *), sizeof fd);
-	weft_http_serve_connection(*(weft_http_server_t **)server, fd);
-	return NULL;
-}
-
-static void *fuzz_send(void *fd)
-{
-	size_t at = 0, n;
-
-	while (at < fuzz.length) {
-		n = fuzz.pieces ? 1 + (at * 7 + fuzz.pieces) % (fuzz.pieces * 3) : fuzz.length;
-		if (n > fuzz.length - at)
-			n = fuzz.length - at;
-		if (weft_write_all_until(*(int *)fd, fuzz.sent + at, n, WEFT_NEVER) != (ssize_t)n)
-			break;
+		if (n > end - at)
+			n = end - at;
+		if (weft_write_all_until(fd, fuzz.sent + at, n, WEFT_NEVER) != (ssize_t)n)
+			return false;
 		at += n;
 	}
-	weft_shutdown(*(int *)fd, SHUT_WR);
-	return NULL;
+	return true;
 }
 
-static void *fuzz_exchange(void *pass)
-{
-	const weft_http_config_t config = {.body = 10000, .headers = 20, .streams = 10};
-	struct {
-		weft_http_server_t *server;
-		int fd;
-	} service;
-	weft_scope_t scope;
-	int fds[2];
-	ssize_t n;
-
-	CHECK(!weft_http_open(&service.server, &config));
-	CHECK(!weft_http_route(service.server, "GET /", fuzz_hello, NULL));
-	CHECK(!weft_http_route(service.server, "* /:name", fuzz_echo, NULL));
-	CHECK(!weft_socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
-	service.fd = fds[1];
-	weft_scope_open(&scope, WEFT_NEVER);
-	CHECK(!weft_scope_spawn(&scope, fuzz_serve, &service));
-	CHECK(!weft_scope_spawn(&scope, fuzz_send, &fds[0]));
-	do {
-		n = weft_read(fds[0], fuzz.got + fuzz.got_length, sizeof fuzz.got - fuzz.got_length);
-		fuzz.got_length += n > 0 ? (size_t)n : 0;
-	} while (n > 0);
-	CHECK(!weft_scope_wait(&scope));
-	weft_close(fds[0]);
-	CHECK(!weft_http_stop(service.server, weft_now() + 100 * SECOND));
-	weft_http_close(service.server);
-	return pass;
-}
-
-static void fuzz_run(void)
+static inline void fuzz_simulate(weft_fn_t *exchange)
 {
 	const weft_rt_config_t timeless = {.turn_cost = WEFT_NEVER};
 	void *result = NULL;
 
-	signal(SIGPIPE, SIG_IGN);
-	fuzz.got_length = 0;
-	CHECK(!weft_simulate(fuzz.pieces, &timeless, fuzz_exchange, &fuzz, &result));
+	CHECK(!weft_simulate(fuzz.pieces, &timeless, exchange, &fuzz, &result));
 	CHECK(result == &fuzz);
 }
 
+/* Input number `index` to begin with. @return its length; 0: there are no more */
+static size_t fuzz_seed(unsigned index, unsigned char data[FUZZ_SEED_MOST]);
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	unsigned char data[FUZZ_SEED_MOST];
+	char path[1000];
+	size_t length;
+	FILE *file;
+
+	signal(SIGPIPE, SIG_IGN);
+	if (*argc < 2 || (*argv)[*argc - 1][0] == '-')
+		return 0;
+	for (unsigned i = 0; (length = fuzz_seed(i, data)) != 0; i++) {
+		snprintf(path, sizeof path, "%s/seed-%u", (*argv)[*argc - 1], i);
+		file = fopen(path, "w");
+		if (!file)
+			return 0; /* a single input is repeated */
+		CHECK(fwrite(data, 1, length, file) == length && !fclose(file));
+	}
+	return 0;
+}
 
 #endif

@@ -3,7 +3,7 @@
  * Requests of HTTP/1.1 for libFuzzer. An input is a program: each byte below the number of words adds a word of a
  * request, others are sent as they are. Responses must begin as responses do.
  */
-#include "fuzz.h"
+#include "fuzz_server.h"
 
 static const char *const words[] = {
     "GET / HTTP/1.1\r\nHost: h\r\n\r\n",
@@ -15,7 +15,7 @@ static const char *const words[] = {
     "\r\n",
     "\n",
     "\r",
-    "\0",
+    "", /* a zero */
     "Content-Length: 5\r\n",
     "Content-Length: 20000\r\n",
     "Content-Length: +1\r\n",
@@ -41,22 +41,34 @@ static const char *const words[] = {
 };
 enum { WORDS = sizeof words / sizeof *words };
 
+/* Each word alone, and as a field of a request with a body and another request behind it. */
+static size_t fuzz_seed(unsigned index, unsigned char data[FUZZ_SEED_MOST])
+{
+	const unsigned char alone[] = {(unsigned char)index, (unsigned char)index},
+			    field[] = {(unsigned char)index, 2, (unsigned char)(index - WORDS), 10, 6, 28, 0};
+
+	if (index < WORDS) {
+		memcpy(data, alone, sizeof alone);
+		return sizeof alone;
+	}
+	memcpy(data, field, sizeof field);
+	return index < 2 * WORDS ? sizeof field : 0;
+}
+
+size_t LLVMFuzzerCustomMutator(unsigned char *data, size_t size, size_t most, unsigned random)
+{
+	return fuzz_mutate_words(data, size, most, random, 1, WORDS);
+}
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
-	size_t i, length;
-
 	fuzz.length = 0;
 	fuzz.pieces = size ? data[0] % 16 : 0;
-	for (i = 1; i < size; i++)
-		if (data[i] < WORDS) {
-			length = strlen(words[data[i]]);
-			fuzz_add(words[data[i]], length ? length : 1);
-		} else {
-			fuzz_add(&data[i], 1);
-		}
-	fuzz_run();
+	for (size_t i = 1; i < size; i++)
+		fuzz_add_word(words, WORDS, data[i]);
+	fuzz_simulate(exchange);
 	/* A preface begins HTTP/2, whose first frame is SETTINGS. */
-	CHECK(!fuzz.got_length || (fuzz.got_length > 12 && !memcmp(fuzz.got, "HTTP/1.1 ", 9)) ||
-	      (fuzz.got_length >= 9 && fuzz.got[3] == 4));
+	CHECK(!answer.length || (answer.length > 12 && !memcmp(answer.data, "HTTP/1.1 ", 9)) ||
+	      (answer.length >= 9 && answer.data[3] == 4));
 	return 0;
 }
