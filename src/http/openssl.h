@@ -47,6 +47,7 @@
 	F(SSL_CTX_new)                                                                                                 \
 	F(SSL_CTX_set_alpn_select_cb)                                                                                  \
 	F(SSL_CTX_set_cipher_list)                                                                                     \
+	F(SSL_CTX_set_ciphersuites)                                                                                    \
 	F(SSL_CTX_set_default_passwd_cb)                                                                               \
 	F(SSL_CTX_set_default_verify_paths)                                                                            \
 	F(SSL_CTX_set_options)                                                                                         \
@@ -58,7 +59,7 @@
 	F(SSL_free)                                                                                                    \
 	F(SSL_get0_alpn_selected)                                                                                      \
 	F(SSL_get_error)                                                                                               \
-	F(SSL_get_ex_data)                                                                                             \
+	F(SSL_get_rbio)                                                                                                \
 	F(SSL_get_shutdown)                                                                                            \
 	F(SSL_get_verify_result)                                                                                       \
 	F(SSL_new)                                                                                                     \
@@ -70,7 +71,6 @@
 	F(SSL_set_alpn_protos)                                                                                         \
 	F(SSL_set_bio)                                                                                                 \
 	F(SSL_set_connect_state)                                                                                       \
-	F(SSL_set_ex_data)                                                                                             \
 	F(SSL_set_hostflags)                                                                                           \
 	F(SSL_shutdown)                                                                                                \
 	F(SSL_write_ex)                                                                                                \

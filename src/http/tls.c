@@ -38,9 +38,10 @@
 #include <weft/sync.h>
 
 enum {
-	INPUT = 16384 + 512,  /* of ciphertext that is read at once: a whole record */
+	INPUT_FEW = 1000,     /* bytes of ciphertext for which a wait has room: most requests */
+	INPUT_MOST = 16896,   /* that are read at once if there are many: a whole record */
 	RECORD = 16384,	      /* bytes of data that a record has at most */
-	OUTPUT = 4096,	      /* the first size of an output buffer */
+	OUTPUT = 4096,	      /* the first room of an output buffer */
 	ANSWERS_MOST = 65536, /* bytes of output that a reader may cause before they are sent */
 	PROTOCOLS = 32,	      /* bytes of the encoded list of protocols */
 	NAME = 256,	      /* of a host, with the zero */
@@ -48,9 +49,14 @@ enum {
 
 #define FINISH_TIME 5000000000ull /* for which close_notify waits until the peer has read what is before it */
 
+struct input {
+	size_t at, length; /* `at`: what is before was decrypted */
+	char data[];
+};
+
 struct output {
-	char *data;
 	size_t at, length, capacity; /* `at`: what is before was sent */
+	char data[];
 };
 
 struct tls {
@@ -61,15 +67,15 @@ struct tls {
 	weft_mutex_t lock, reading, writing;
 	/* Under `lock`. */
 	bool established, failed;
-	struct output out;
-	/* `in_data` is allocated under `reading`, when `in_at` and `in_end` are 0, and freed under `lock`, when they
-	 * are equal again. `in_end` and `received` are written by the task that has `reading`. */
-	char *in_data;
-	size_t in_at;
-	_Atomic size_t in_end;
+	struct output *out; /* or NULL */
+	/* Set under `reading`, when it is NULL; freed under `lock`, when all of it was decrypted. */
+	struct input *_Atomic in;
+	/* Under `reading`. */
+	bool much;		   /* the last read filled its buffer */
+	struct input *empty;	   /* of a read that waits, or that a cancellation ended */
 	_Atomic unsigned received; /* how often there was input */
 	/* Under `writing`. */
-	struct output sending;
+	struct output *sending; /* or NULL */
 	/* `out` has data. Set before a reader tries to lock `writing`, and looked at after an unlock: so one of both
 	 * sends them. Sequentially consistent for that. */
 	_Atomic bool has_output;
@@ -82,39 +88,45 @@ static int give_input(BIO *bio, char *data, int length)
 {
 	struct tls *t = openssl.BIO_get_data(bio);
 	/* Acquire: pairs with the release in read_socket. */
-	size_t end = atomic_load_explicit(&t->in_end, memory_order_acquire), n = end - t->in_at;
+	struct input *in = atomic_load_explicit(&t->in, memory_order_acquire);
+	size_t n;
 
 	openssl.BIO_clear_flags(bio, BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY);
-	if (!n) {
+	if (!in) {
 		openssl.BIO_set_flags(bio, BIO_FLAGS_READ | BIO_FLAGS_SHOULD_RETRY);
 		return -1;
 	}
-	if (n > (size_t)length)
-		n = (size_t)length;
-	memcpy(data, t->in_data + t->in_at, n);
-	t->in_at += n;
-	if (t->in_at == end) {
-		free(t->in_data);
-		t->in_data = NULL;
-		t->in_at = 0;
-		atomic_store_explicit(&t->in_end, 0, memory_order_relaxed);
+	n = in->length - in->at < (size_t)length ? in->length - in->at : (size_t)length;
+	memcpy(data, in->data + in->at, n);
+	in->at += n;
+	if (in->at == in->length) {
+		/* Relaxed: the lock orders it before the call that misses input. */
+		atomic_store_explicit(&t->in, NULL, memory_order_relaxed);
+		free(in);
 	}
 	return (int)n;
 }
 
-static bool append(struct output *o, const char *data, size_t length)
+static size_t length_of(const struct output *o)
 {
-	size_t capacity = o->capacity ? o->capacity : OUTPUT;
-	char *more;
+	return o ? o->length : 0;
+}
 
-	if (o->capacity - o->length < length) {
-		while (capacity - o->length < length)
-			capacity *= 2;
-		more = realloc(o->data, capacity);
-		if (!more)
+static bool append(struct output **output, const char *data, size_t length)
+{
+	struct output *o = *output;
+	size_t capacity = o ? o->capacity : OUTPUT;
+
+	while (capacity - length_of(o) < length)
+		capacity *= 2;
+	if (!o || capacity > o->capacity) {
+		o = realloc(o, sizeof *o + capacity);
+		if (!o)
 			return false;
-		o->data = more;
+		if (!*output)
+			o->at = o->length = 0;
 		o->capacity = capacity;
+		*output = o;
 	}
 	memcpy(o->data + o->length, data, length);
 	o->length += length;
@@ -241,17 +253,17 @@ static bool take_output_to_send(struct tls *t)
 {
 	int error;
 
-	if (t->sending.at < t->sending.length)
+	if (t->sending && t->sending->at < t->sending->length)
 		return true;
-	free(t->sending.data);
-	t->sending = (struct output){0};
+	free(t->sending);
+	t->sending = NULL;
 	if (!atomic_load(&t->has_output))
 		return false;
 	error = weft_mutex_lock(&t->lock);
 	if (error)
 		return false;
 	t->sending = t->out;
-	t->out = (struct output){0};
+	t->out = NULL;
 	atomic_store(&t->has_output, false);
 	weft_mutex_unlock(&t->lock);
 	return true;
@@ -260,9 +272,8 @@ static bool take_output_to_send(struct tls *t)
 /* Sends all output. The caller has `writing`. */
 static int flush(struct tls *t, uint64_t deadline)
 {
-	struct output *o = &t->sending;
-
 	while (take_output_to_send(t)) {
+		struct output *o = t->sending;
 		ssize_t n = weft_write_until(t->fd, o->data + o->at, o->length - o->at, deadline);
 
 		if (n <= 0)
@@ -293,22 +304,26 @@ static void offer_output(struct tls *t)
 	}
 }
 
+/* A connection that waits has a small buffer. A large one would also leave a hole in the heap, between OpenSSL's
+ * objects of this connection and the next. */
 static int read_socket(struct tls *t, uint64_t deadline)
 {
+	size_t room = t->much ? INPUT_MOST : INPUT_FEW;
+	struct input *in = t->empty ? t->empty : malloc(sizeof *in + room);
 	ssize_t n;
 
-	if (!t->in_data)
-		t->in_data = malloc(INPUT);
-	if (!t->in_data)
-		return -ENOMEM;
-	n = weft_read_until(t->fd, t->in_data, INPUT, deadline);
+	t->empty = in; /* a cancellation leaves it there */
+	n = in ? weft_read_until(t->fd, in->data, room, deadline) : -ENOMEM;
+	t->empty = NULL;
 	if (n <= 0) {
-		free(t->in_data);
-		t->in_data = NULL;
+		free(in);
 		return n ? (int)n : -ECONNRESET;
 	}
+	t->much = (size_t)n == room;
+	in->at = 0;
+	in->length = (size_t)n;
 	/* Releases: pair with give_input and enter. A call that sees `received` sees the input too. */
-	atomic_store_explicit(&t->in_end, (size_t)n, memory_order_release);
+	atomic_store_explicit(&t->in, in, memory_order_release);
 	atomic_fetch_add_explicit(&t->received, 1, memory_order_release);
 	return 0;
 }
@@ -335,7 +350,7 @@ static ssize_t decrypt(struct call *c)
 
 	if (t->failed)
 		return -EPROTO;
-	if (t->out.length > ANSWERS_MOST)
+	if (length_of(t->out) > ANSWERS_MOST)
 		return -ENOBUFS;
 	return openssl.SSL_read_ex(t->ssl, c->data, c->length, &n) ? (ssize_t)n : failure(t);
 }
@@ -369,8 +384,7 @@ static ssize_t count_pending(struct call *c)
 {
 	struct tls *t = c->tls;
 
-	return t->failed || t->in_at < atomic_load_explicit(&t->in_end, memory_order_acquire) ||
-	       openssl.SSL_pending(t->ssl) > 0;
+	return t->failed || atomic_load_explicit(&t->in, memory_order_relaxed) || openssl.SSL_pending(t->ssl) > 0;
 }
 
 static int tls_wait(struct stream *s, uint64_t deadline)
@@ -422,7 +436,7 @@ static ssize_t encrypt(struct call *c)
 
 	if (t->failed)
 		return -EPROTO;
-	for (advance(c, 0); c->count && t->out.length < RECORD; advance(c, n)) {
+	for (advance(c, 0); c->count && length_of(t->out) < RECORD; advance(c, n)) {
 		data = next_record(c, few, &length);
 		if (!openssl.SSL_write_ex(t->ssl, data, length, &n)) {
 			result = failure(t);
@@ -502,9 +516,10 @@ static void free_state(struct tls *t)
 	struct call c = {.fn = free_ssl, .tls = t};
 
 	(void)call(&c);
-	free(t->in_data);
-	free(t->out.data);
-	free(t->sending.data);
+	free(t->in);
+	free(t->empty);
+	free(t->out);
+	free(t->sending);
 	free(t);
 }
 
@@ -543,7 +558,7 @@ static unsigned encode_protocols(const char *list, unsigned char encoded[PROTOCO
 int weft__tls_select(SSL *ssl, const unsigned char **chosen, unsigned char *length, const unsigned char *offered,
 		     unsigned offered_length, void *unused)
 {
-	const struct tls *t = openssl.SSL_get_ex_data(ssl, 0);
+	const struct tls *t = openssl.BIO_get_data(openssl.SSL_get_rbio(ssl));
 	unsigned char ours[PROTOCOLS];
 	unsigned char *found;
 
@@ -618,7 +633,7 @@ static ssize_t begin(struct call *c)
 	openssl.BIO_set_data(bio, t);
 	openssl.BIO_set_init(bio, 1);
 	t->ssl = make_ssl(t->common);
-	if (!t->ssl || !openssl.SSL_set_ex_data(t->ssl, 0, t)) {
+	if (!t->ssl) {
 		openssl.BIO_free(bio);
 		return -ENOMEM;
 	}

@@ -110,6 +110,8 @@ static int load_authorities(struct loading *l)
 
 /* Forward secrecy and authenticated encryption, also by TLS 1.2; HTTP/2 allows no other ciphers (RFC 9113 §9.2.2). */
 static const char server_ciphers[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
+/* Of TLS 1.3. AES-128 with SHA-256 takes less time, and less memory of each connection, than AES-256 with SHA-384. */
+static const char server_suites[] = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 
 /* An idle connection keeps no buffers, and sessions are in the clients' tickets. */
 static int configure(struct loading *l)
@@ -124,7 +126,10 @@ static int configure(struct loading *l)
 	if (l->tls->is_client)
 		return load_authorities(l);
 	openssl.SSL_CTX_set_alpn_select_cb(c, weft__tls_select, NULL);
-	return openssl.SSL_CTX_set_cipher_list(c, server_ciphers) == 1 ? load_certificate(l) : failed(l);
+	if (openssl.SSL_CTX_set_cipher_list(c, server_ciphers) != 1 ||
+	    openssl.SSL_CTX_set_ciphersuites(c, server_suites) != 1)
+		return failed(l);
+	return load_certificate(l);
 }
 
 static int64_t load(void *loading)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * For libFuzzer. An input is a program that makes the bytes which a hostile peer sends; the exchange runs in a simulated
- * world. A deadlock, a livelock and a task that is left behind are failures of weft_simulate.
+ * For libFuzzer. An input is a program that makes the bytes which a hostile peer sends; the exchange runs in a
+ * simulated world. A deadlock, a livelock and a task that is left behind are failures of weft_simulate.
  *
  *   fuzz_NAME -runs=N DIRECTORY
  *
@@ -47,7 +47,7 @@ static inline void fuzz_add_word(const char *const *words, size_t count, unsigne
 size_t LLVMFuzzerMutate(unsigned char *data, size_t size, size_t most);
 size_t LLVMFuzzerCustomMutator(unsigned char *data, size_t size, size_t most, unsigned random);
 
-/* Two of three times an input changes by one of `count` words, behind its first `first` bytes; else as libFuzzer likes. */
+/* Puts one of `count` words behind the first `first` bytes of an input, two of three times; else libFuzzer changes it. */
 static inline size_t fuzz_mutate_words(unsigned char *data, size_t size, size_t most, unsigned random, size_t first,
 				       size_t count)
 {

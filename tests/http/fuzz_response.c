@@ -4,8 +4,8 @@
  * asks and how the bytes are cut; each byte below the number of words adds a word of a response, others are sent as
  * they are. END is the end of an answer: the server waits for another request.
  *
- * If nothing depends on which side is faster, the input runs again with all bytes of an answer at once: the result of the
- * first exchange must be the same.
+ * If nothing depends on which side is faster, the input runs again with all bytes of an answer at once: the result of
+ * the first exchange must be the same.
  */
 #include "fuzz.h"
 
