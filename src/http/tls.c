@@ -387,10 +387,17 @@ static ssize_t count_pending(struct call *c)
 	return t->failed || atomic_load_explicit(&t->in, memory_order_relaxed) || openssl.SSL_pending(t->ssl) > 0;
 }
 
+/* Not inlined: a connection that waits shall not have this frame. */
+static __attribute__((noinline)) ssize_t pending(struct tls *t)
+{
+	struct call c = {.fn = count_pending, .tls = t};
+
+	return call(&c);
+}
+
 static int tls_wait(struct stream *s, uint64_t deadline)
 {
-	struct call c = {.fn = count_pending, .tls = s->state};
-	ssize_t n = call(&c);
+	ssize_t n = pending(s->state);
 
 	return n ? (int)n : weft_poll_until(s->fd, POLLIN, deadline);
 }
@@ -510,8 +517,8 @@ static ssize_t free_ssl(struct call *c)
 	return 0;
 }
 
-/* No task uses the stream any more. */
-static void free_state(struct tls *t)
+/* No task uses the stream any more. Not inlined: a handshake shall not have this frame on the connection's stack. */
+static __attribute__((noinline)) void free_state(struct tls *t)
 {
 	struct call c = {.fn = free_ssl, .tls = t};
 
@@ -657,17 +664,20 @@ static ssize_t shake_hands(struct call *c)
 	return error ? error : -ECONNRESET;
 }
 
-static int handshake(struct tls *t, uint64_t deadline)
+/* No other task has the stream yet, so it takes neither `writing` nor `reading`: their frames may need a second page of
+ * the connection's stack. */
+static int handshake(struct call *c, uint64_t deadline)
 {
-	struct call c = {.fn = shake_hands, .tls = t};
+	struct tls *t = c->tls;
 	ssize_t result;
 	int error;
 
+	c->fn = shake_hands;
 	do {
-		result = call(&c);
-		error = lock_and_flush(t, deadline);
+		result = call(c);
+		error = flush(t, deadline);
 		if (result == -EAGAIN && !error)
-			error = receive(t, &c, deadline);
+			error = read_socket(t, deadline);
 	} while (result == -EAGAIN && !error);
 	return result && result != -EAGAIN ? (int)result : error;
 }
@@ -689,7 +699,7 @@ static int start(struct stream *s, int fd, weft_http_tls_t *common, const char *
 	s->state = t;
 	error = (int)call(&c);
 	if (!error)
-		error = handshake(t, deadline);
+		error = handshake(&c, deadline);
 	if (error) {
 		*s = (struct stream){.fd = fd};
 		weft_shield_begin();
