@@ -10,11 +10,14 @@
  *   case=late         n requests, one every `us` microseconds, over `connections`. If all connections wait for a reply,
  *                     the request waits, too: its latency counts from the time at which it was due.
  *   case=multiplexed  n requests by h2load, over `connections` of HTTP/2 with `streams` requests on each at a time
+ *   case=secure       n requests by h2load, over `connections` of HTTP/1.1 by TLS 1.3
+ *
+ * With tls=1 the connections of idle_memory are by TLS.
  *
  * Each reply must have status 200, a Content-Length, and the body that all servers of the experiment send.
  */
 #define _GNU_SOURCE
-#include "load.h"
+#include "load_tls.h"
 #include "http_text.h"
 
 /* A head that is incomplete, and the replies that one recv returns. */
@@ -146,6 +149,23 @@ static void open_all(void *load)
 	l->sent = l->got = 0;
 }
 
+static void open_all_secure(void *load)
+{
+	struct load *l = load;
+	char text[KEPT];
+
+	for (int64_t i = 0; i < l->connections; i++) {
+		void *ssl = load_connect_tls(l->port);
+		int n =
+		    load_tls.SSL_write(ssl, request, REQUEST) == REQUEST ? load_tls.SSL_read(ssl, text, KEPT - 1) : 0;
+
+		io_must(n > 0, "a request");
+		text[n] = 0;
+		if (!check_reply(text, (size_t)n))
+			wrong("a part of a reply", text, (size_t)n);
+	}
+}
+
 static void watch_all(struct load *l)
 {
 	for (int64_t i = 0; i < l->connections; i++)
@@ -194,31 +214,33 @@ static void serve(struct load *l)
 	lab_report((uint64_t)l->n, (int64_t)l->got);
 }
 
-/* Runs h2load, which must get `n` replies. */
-static void run_h2load(const struct load *l, int64_t n)
+/* Runs h2load, which must get `n` replies, by TLS 1.3 if `secure`. */
+static void run_h2load(const struct load *l, int64_t n, bool secure)
 {
 	char command[256], line[256], wanted[64];
 	FILE *out;
-	bool found = false;
+	bool found = false, old = secure;
 
-	snprintf(command, sizeof(command), "h2load -n %" PRId64 " -c %" PRId64 " -m %" PRId64 " http://127.0.0.1:%d/",
-		 n, l->connections, l->streams, l->port);
+	snprintf(command, sizeof(command), "h2load -n %" PRId64 " -c %" PRId64 " -m %" PRId64 " %s://127.0.0.1:%d/", n,
+		 l->connections, secure ? 1 : l->streams, secure ? "--h1 https" : "http", l->port);
 	snprintf(wanted, sizeof(wanted), " %" PRId64 " succeeded, 0 failed", n);
 	out = popen(command, "r");
 	io_must(out, "popen");
-	while (fgets(line, sizeof(line), out))
+	while (fgets(line, sizeof(line), out)) {
 		found |= strstr(line, wanted) != NULL;
-	if (pclose(out) || !found)
+		old &= strstr(line, "TLSv1.3") == NULL;
+	}
+	if (pclose(out) || !found || old)
 		wrong("not all were answered", command, strlen(command));
 }
 
-static void multiplexed(struct load *l)
+static void by_h2load(struct load *l, bool secure)
 {
 	if (system("command -v h2load >/dev/null"))
 		lab_cannot("needs h2load: apt-get install --no-install-recommends nghttp2-client");
-	run_h2load(l, l->n / 20 + l->connections * l->streams);
+	run_h2load(l, l->n / 20 + l->connections * l->streams, secure);
 	load_start();
-	run_h2load(l, l->n);
+	run_h2load(l, l->n, secure);
 	load_stop();
 	lab_report((uint64_t)l->n, l->n);
 }
@@ -299,16 +321,22 @@ int main(int argc, char **argv)
 			 .ms = lab_number(argc, argv, "ms", 2000),
 			 .port = (int)lab_number(argc, argv, "port", 0)};
 
+	bool secure = lab_number(argc, argv, "tls", 0);
+
 	load_begin(l.connections);
+	if (secure)
+		load_open_tls();
 	l.active = lab_number(argc, argv, "active", l.connections);
 	l.set = epoll_create1(EPOLL_CLOEXEC);
 	fill_batch(l.pipeline);
 	if (lab_is(argc, argv, "case", "serve"))
 		serve(&l);
 	else if (lab_is(argc, argv, "case", "idle_memory"))
-		load_idle_memory(&l, open_all, &l.connections, l.ms);
+		load_idle_memory(&l, secure ? open_all_secure : open_all, &l.connections, l.ms);
 	else if (lab_is(argc, argv, "case", "multiplexed"))
-		multiplexed(&l);
+		by_h2load(&l, false);
+	else if (lab_is(argc, argv, "case", "secure"))
+		by_h2load(&l, true);
 	else if (lab_is(argc, argv, "case", "late"))
 		late(&l);
 	else

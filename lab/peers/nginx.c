@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "io_server.h"
+#include "http_certificate.h"
 #include "http_text.h"
 #include <signal.h>
 #include <sys/stat.h>
@@ -25,18 +26,22 @@ static const char configuration[] = "daemon off;\n"
 				    "  scgi_temp_path %1$s/scgi;\n"
 				    "  server {\n"
 				    "    listen 127.0.0.1:%2$d backlog=4096%4$s;\n"
+				    "    %5$sssl_protocols TLSv1.2 TLSv1.3;\n"
+				    "    %5$sssl_certificate %1$s/certificate.pem;\n"
+				    "    %5$sssl_certificate_key %1$s/key.pem;\n"
 				    "    location / { default_type text/plain; return 200 \"%3$s\"; }\n"
 				    "  }\n"
 				    "}\n";
 
-static void write_configuration(const char *folder, int port, bool multiplexed)
+/* `how`: words behind the listener's address. */
+static void write_configuration(const char *folder, int port, const char *how, bool secure)
 {
 	char path[64];
 	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/nginx.conf", folder);
 	file = fopen(path, "w");
-	io_must(file && fprintf(file, configuration, folder, port, http_body, multiplexed ? " http2" : "") > 0 &&
+	io_must(file && fprintf(file, configuration, folder, port, http_body, how, secure ? "" : "# ") > 0 &&
 		    !fclose(file),
 		path);
 }
@@ -57,11 +62,14 @@ static void stop_afterwards(int alive, const char *folder)
 int main(int argc, char **argv)
 {
 	char folder[] = "/tmp/weft-lab-XXXXXX", path[64];
+	bool secure = lab_number(argc, argv, "tls", 0), multiplexed = lab_is(argc, argv, "case", "multiplexed");
 	int port = io_free_port(), alive[2];
 
 	io_raise_limit();
 	io_must(mkdtemp(folder) && !pipe(alive), folder);
-	write_configuration(folder, port, lab_is(argc, argv, "case", "multiplexed"));
+	if (secure)
+		http_make_certificate(folder);
+	write_configuration(folder, port, secure ? " ssl" : multiplexed ? " http2" : "", secure);
 	if (!fork()) {
 		close(alive[0]);
 		io_await_listener(port);

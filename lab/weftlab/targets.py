@@ -131,7 +131,11 @@ def _ratio(row, fall, target, divisor, page):
         limit = page if target["limit"] == "page" else target["limit"]
         return _between(row["stats"], fall, {"min": limit, "second": limit, "median": limit, "n": ENOUGH})
     bases = _stats(divisor, target.get("best_of", [row["contender"]]))
-    return _between(row["stats"], fall, min(bases, key=_least)) if bases else None
+    return _between(row["stats"], fall, _with_more(min(bases, key=_least), target)) if bases else None
+
+
+def _with_more(base, target):
+    return {**base, **{name: base[name] + target.get("more", 0) for name in ("min", "second", "median")}}
 
 
 def _between(own, fall, base):

@@ -47,7 +47,7 @@ static inline void fuzz_add_word(const char *const *words, size_t count, unsigne
 size_t LLVMFuzzerMutate(unsigned char *data, size_t size, size_t most);
 size_t LLVMFuzzerCustomMutator(unsigned char *data, size_t size, size_t most, unsigned random);
 
-/* Puts one of `count` words behind the first `first` bytes of an input, two of three times; else libFuzzer changes it. */
+/* Puts one of `count` words behind the first `first` bytes, two of three times; else libFuzzer changes the input. */
 static inline size_t fuzz_mutate_words(unsigned char *data, size_t size, size_t most, unsigned random, size_t first,
 				       size_t count)
 {
