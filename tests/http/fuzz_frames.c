@@ -189,11 +189,11 @@ static void check_answer(void)
 	}
 }
 
-/* Each command with each of its flags, between two requests. */
+/* Each command with each of its flags, between two requests, the second one with a body. */
 static size_t fuzz_seed(unsigned index, unsigned char data[FUZZ_SEED_MOST])
 {
 	const unsigned char commands[] = {
-	    (unsigned char)index, 48, 1, (unsigned char)index, 3, 1, 0, 5, 1, 4, 2, 48, 9};
+	    (unsigned char)index, 48, 1, (unsigned char)index, 3, 1, 0, 5, 1, 4, 2, 12, 9, 4, 9, 1, 5};
 
 	memcpy(data, commands, sizeof commands);
 	return index < 256 ? sizeof commands : 0;

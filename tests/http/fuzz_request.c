@@ -44,7 +44,7 @@ enum { WORDS = sizeof words / sizeof *words };
 /* Each word alone, and as a field of a request with a body and another request behind it. */
 static size_t fuzz_seed(unsigned index, unsigned char data[FUZZ_SEED_MOST])
 {
-	const unsigned char alone[] = {(unsigned char)index, (unsigned char)index},
+	const unsigned char alone[] = {(unsigned char)index, (unsigned char)index, 6},
 			    field[] = {(unsigned char)index, 2, (unsigned char)(index - WORDS), 10, 6, 28, 0};
 
 	if (index < WORDS) {
