@@ -275,9 +275,10 @@ static size_t read_before(const weft_io_t *io)
 void weft__io_settle(weft_io_t *io)
 {
 	struct msghdr *m = io->data;
+	size_t before = read_before(io);
 
-	if (io->kind == WEFT_IO_READ) {
-		io->result = (int64_t)read_before(io) + (io->result > 0 ? io->result : 0);
+	if (before) {
+		io->result = (int64_t)before + (io->result > 0 ? io->result : 0);
 		io->flags = 0;
 	}
 	if (io->kind != WEFT_IO_RECV && io->kind != WEFT_IO_RECVMSG)
