@@ -654,7 +654,7 @@ static size_t trim_own(weft_coro_t *k)
 	char *sp = __builtin_frame_address(0);
 
 	if (k->link.chunk && !k->link.limit)
-		weft__chunks_trim_own(&k->link);
+		(void)weft__chunks_trim(&k->link, k->slot);
 	else if (weft_on_stack(k, sp))
 		return weft__stack_trim(&k->link, k->slot, sp);
 	return 0;

@@ -421,22 +421,16 @@ size_t weft__linked_trim(struct weft__slot *slot, char *to)
 
 struct weft__slot *weft__chunks_trim(struct weft_link *link, struct weft__slot *slot)
 {
-	if (is_block(link->chunk) || !link->chunk->limit)
-		return slot;
-	give_kept(link->chunk, NULL);
-	return weft__slot_of(link->chunk);
-}
-
-void weft__chunks_trim_own(struct weft_link *link)
-{
 	struct weft__chunk *chunk = link->chunk, *newer = NULL;
 
 	while (chunk && !chunk->limit) {
 		newer = chunk;
 		chunk = chunk->below;
 	}
-	if (chunk)
-		give_kept(chunk, newer);
+	if (!chunk || is_block(chunk))
+		return slot;
+	give_kept(chunk, newer);
+	return weft__slot_of(chunk);
 }
 
 /* ---- system stacks ------------------------------------------------------------------------------------------------

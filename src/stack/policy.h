@@ -582,11 +582,9 @@ static inline uint64_t weft__new_id(void)
 WEFT__OF_LINKED void weft__chunks_begin(struct weft_link *link, struct weft__slot *slot);
 /* Give back every chunk but the first, `slot` (NULL: that too), and the system stacks and arrays that frames had. */
 WEFT__OF_LINKED void weft__chunks_end(struct weft_link *link, struct weft__slot *slot);
-/* Give back the chunks that a suspended stack keeps for the next time. The slot that its newest frame is in: `slot`
- * where that is no chunk. */
+/* Give back the chunks that a stack keeps for the next time: a suspended one's, or the caller's own, which stands on a
+ * system stack. The slot that its newest frame is in, system stacks aside: `slot` where that is no chunk. */
 WEFT__OF_LINKED struct weft__slot *weft__chunks_trim(struct weft_link *link, struct weft__slot *slot);
-/* The same for the calling coroutine, which is on a system stack. */
-WEFT__OF_LINKED void weft__chunks_trim_own(struct weft_link *link);
 /* The object of a coroutine that was on linked stacks is about to be other memory: the idle system stacks of all
  * threads, which the fault handler may look at, forget that it had them. Takes the pool's lock. */
 WEFT__OF_LINKED WEFT__COLD void weft__system_forget(const void *owner);
