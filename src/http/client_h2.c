@@ -66,43 +66,23 @@ static void lose(struct mux *m, int error)
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-static void put_rest(struct mux *m)
-{
-	size_t room = MUX_WRITE - m->out_length, n = m->rest_length < room ? m->rest_length : room;
-
-	if (!n)
-		return;
-	memcpy(m->out + m->out_length, m->rest, n);
-	m->out_length += n;
-	m->rest += n;
-	m->rest_length -= n;
-}
-
 /* False: nothing is left to send. */
 static bool fill(struct mux *m)
 {
-	ssize_t n = 1;
-
-	if (m->out_at < m->out_length)
+	if (m->out_at < m->out.length)
 		return true;
-	m->out_at = m->out_length = 0;
-	put_rest(m);
-	while (n > 0 && !m->rest_length) {
-		n = NG(session_mem_send)(m->session, &m->rest);
-		m->rest_length = n > 0 ? (size_t)n : 0;
-		put_rest(m);
-	}
-	if (n < 0)
+	m->out_at = m->out.length = 0;
+	if (!weft__h2_fill(&m->out, m->session))
 		lose(m, -ENOMEM);
-	return m->out_length;
+	return m->out.length;
 }
 
 /* A stream that encrypts takes a record as a whole, and a socket that is writable has room for it. */
 static ssize_t write_now(struct mux *m)
 {
 	struct stream *stream = &m->connection->stream;
-	const char *data = m->out + m->out_at;
-	size_t length = m->out_length - m->out_at;
+	const char *data = m->out.data + m->out_at;
+	size_t length = m->out.length - m->out_at;
 	ssize_t n;
 
 	if (!stream->kind)
@@ -138,9 +118,10 @@ void weft__mux_flush(struct mux *m)
 	if (m->error)
 		return;
 	m->blocked = false;
-	if (!m->out)
-		m->out = malloc(MUX_WRITE);
-	if (!m->out) {
+	if (!m->out.data)
+		m->out.data = malloc(MUX_WRITE);
+	m->out.room = MUX_WRITE;
+	if (!m->out.data) {
 		lose(m, -ENOMEM);
 		return;
 	}
@@ -148,8 +129,8 @@ void weft__mux_flush(struct mux *m)
 	send_all(m);
 	weft_shield_end();
 	if (!m->blocked) {
-		free(m->out);
-		m->out = NULL;
+		free(m->out.data);
+		m->out.data = NULL;
 	}
 }
 
@@ -607,7 +588,7 @@ static void free_mux(struct mux *m)
 {
 	NG(session_del)(m->session);
 	free(m->in);
-	free(m->out);
+	free(m->out.data);
 	free(m);
 }
 

@@ -43,10 +43,9 @@ struct mux {
 	bool blocked;			      /* the socket took not all output */
 	bool settled;			      /* the server's SETTINGS are here */
 	int error;			      /* why the connection has ended, or 0 */
-	char *in, *out;			      /* MUX_READ, MUX_WRITE bytes, or NULL */
-	size_t out_at, out_length;
-	const uint8_t *rest; /* a frame of nghttp2's that did not fit in */
-	size_t rest_length;
+	char *in;			      /* MUX_READ bytes, or NULL */
+	struct h2_output out;		      /* MUX_WRITE bytes, or NULL */
+	size_t out_at;			      /* what is before was written */
 	struct h2_frames frames;
 	struct h2_patience patience;
 	unsigned continuations;

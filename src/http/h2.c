@@ -101,33 +101,37 @@ static void lose(struct h2 *h2)
 	weft_shutdown(h2->connection->stream.fd, SHUT_RDWR);
 }
 
-static void put_rest(struct h2 *h2)
+static void put_rest(struct h2_output *out)
 {
-	size_t room = H2_WRITE - h2->out_length, n = h2->rest_length < room ? h2->rest_length : room;
+	size_t room = out->room - out->length, n = out->rest_length < room ? out->rest_length : room;
 
 	if (!n)
 		return;
-	memcpy(h2->out + h2->out_length, h2->rest, n);
-	h2->out_length += n;
-	h2->rest += n;
-	h2->rest_length -= n;
+	weft__h2_put(out, out->rest, n);
+	out->rest += n;
+	out->rest_length -= n;
+}
+
+bool weft__h2_fill(struct h2_output *out, nghttp2_session *session)
+{
+	ssize_t n = 1;
+
+	put_rest(out);
+	while (n > 0 && !out->rest_length) {
+		n = NG(session_mem_send)(session, &out->rest);
+		out->rest_length = n > 0 ? (size_t)n : 0;
+		put_rest(out);
+	}
+	return n >= 0;
 }
 
 /* Fills the writer's buffer. False: nothing is left to send, and the writer ends. */
 static bool fill(struct h2 *h2)
 {
-	ssize_t n = 1;
-
-	h2->out_length = 0;
-	put_rest(h2);
-	while (n > 0 && !h2->rest_length) {
-		n = NG(session_mem_send)(h2->session, &h2->rest);
-		h2->rest_length = n > 0 ? (size_t)n : 0;
-		put_rest(h2);
-	}
-	if (n < 0)
+	h2->out.length = 0;
+	if (!weft__h2_fill(&h2->out, h2->session))
 		lose(h2);
-	return h2->out_length && !h2->lost;
+	return h2->out.length && !h2->lost;
 }
 
 /* On the stack of its task. */
@@ -144,7 +148,8 @@ static bool next_batch(struct writer *w)
 	struct h2 *h2 = w->h2;
 
 	weft__h2_lock(h2);
-	h2->out = w->data;
+	h2->out.data = w->data;
+	h2->out.room = H2_WRITE;
 	w->over = !fill(h2);
 	if (w->over) {
 		h2->writing = false;
@@ -161,7 +166,7 @@ static bool next_batch(struct writer *w)
 static bool send_batch(const struct writer *w)
 {
 	weft_http_t *x = w->h2->connection;
-	size_t length = w->h2->out_length;
+	size_t length = w->h2->out.length;
 	ssize_t n = weft__stream_write(&x->stream, w->data, length, weft__after(x->server->config.write_time));
 
 	if (n > 0)

@@ -68,7 +68,7 @@ struct nghttp2 {
 #define F(name) __typeof__(nghttp2_##name) *name;
 	NGHTTP2_FUNCTIONS(F)
 #undef F
-	/* Of all sessions of servers, and of clients. */
+	/* All sessions of servers share the first, and all sessions of clients the second. */
 	nghttp2_session_callbacks *callbacks, *client_callbacks;
 	nghttp2_option *option;
 };
@@ -92,6 +92,24 @@ const char *weft__h2_next_frame(struct h2_frames *f, const char *at, const char 
 static inline int32_t weft__h2_frame_id(const uint8_t *f)
 {
 	return (int32_t)((f[5] & 0x7fu) << 24 | (unsigned)f[6] << 16 | (unsigned)f[7] << 8 | f[8]);
+}
+
+/* Frames that wait to be written. Nobody but the writer uses them. */
+struct h2_output {
+	char *data; /* `room` bytes */
+	size_t room, length;
+	const uint8_t *rest; /* of a frame of nghttp2's that did not fit in */
+	size_t rest_length;
+};
+
+/* Appends frames of the session until the buffer is full, or none is left. False: nghttp2 has failed. */
+bool weft__h2_fill(struct h2_output *out, nghttp2_session *session);
+
+/* Appends what fits in, as the caller knows. */
+static inline void weft__h2_put(struct h2_output *out, const void *data, size_t n)
+{
+	memcpy(out->data + out->length, data, n);
+	out->length += n;
 }
 
 /* A bucket of tokens, for frames that do nothing. */
@@ -145,12 +163,7 @@ struct h2 {
 	bool ended;		   /* nothing is received any more */
 	bool cancelled;		   /* handlers are cancelled. Atomic */
 
-	/* The writer's: its buffer, and a frame of nghttp2's that did not fit in. */
-	char *out;
-	size_t out_length;
-	const uint8_t *rest;
-	size_t rest_length;
-
+	struct h2_output out; /* the writer's */
 	uint64_t idle_from;
 	/* The connection's task alone: when a header block must be complete, 0: there is none; when complete responses
 	 * are looked at that the client does not accept. */

@@ -428,8 +428,7 @@ static void take_part(struct h2_stream *s, struct iovec *part, size_t *length)
 
 	if (!n)
 		return;
-	memcpy(s->h2->out + s->h2->out_length, part->iov_base, n);
-	s->h2->out_length += n;
+	weft__h2_put(&s->h2->out, part->iov_base, n);
 	part->iov_base = (char *)part->iov_base + n;
 	part->iov_len -= n;
 	*length -= n;
@@ -446,10 +445,9 @@ static int on_send_data(nghttp2_session *session, nghttp2_frame *frame, const ui
 	(void)frame;
 	if (queued(s) < length)
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-	if (H2_WRITE - h2->out_length < H2_FRAME_HEAD + length)
+	if (h2->out.room - h2->out.length < H2_FRAME_HEAD + length)
 		return NGHTTP2_ERR_WOULDBLOCK;
-	memcpy(h2->out + h2->out_length, head, H2_FRAME_HEAD);
-	h2->out_length += H2_FRAME_HEAD;
+	weft__h2_put(&h2->out, head, H2_FRAME_HEAD);
 	take_part(s, &s->parts[0], &length);
 	take_part(s, &s->parts[1], &length);
 	if (s->running && !queued(s))
