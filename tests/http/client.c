@@ -25,6 +25,7 @@
 #include <weft/world.h>
 
 #include "client_cases.h"
+#include "seeds.h"
 
 enum {
 	CLIENTS = 24,
@@ -689,8 +690,7 @@ static bool run_all(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-	uint64_t first = 0, count = 1;
-	char *end;
+	struct seeds seeds;
 	bool ok = true;
 
 	signal(SIGPIPE, SIG_IGN);
@@ -700,15 +700,9 @@ int main(int argc, char **argv)
 	run.factor = run.simulated ? 100 : 1;
 	if (argc > 1 && !strcmp(argv[1], "tls"))
 		return weft_rt_run(NULL, secure, NULL, NULL) != 0;
-	if (argc > 1 + run.simulated) {
-		count = strtoull(argv[1 + run.simulated], &end, 10);
-		if (!run.simulated || *end == '+') {
-			first = count;
-			count = *end == '+' ? strtoull(end + 1, NULL, 10) : 1;
-		}
-	}
-	for (uint64_t i = 0; ok && i < count; i++)
-		ok = run_all(first + i);
+	seeds = read_seeds(argc > 1 + run.simulated ? argv[1 + run.simulated] : NULL, run.simulated);
+	for (uint64_t i = 0; ok && i < seeds.count; i++)
+		ok = run_all(seeds.first + i);
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		if (!atomic_load(&run.failures[i]))
 			printf("ok - %s (%u cases)\n", kinds[i].name, kinds[i].count);

@@ -21,6 +21,7 @@
 
 #include "frame_bytes.h"
 #include "frames.h"
+#include "seeds.h"
 
 enum {
 	CLIENTS = 8,
@@ -805,8 +806,7 @@ static bool run_all(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-	uint64_t first = 0, count = 1;
-	char *rest;
+	struct seeds seeds;
 	bool ok = true;
 
 	signal(SIGPIPE, SIG_IGN);
@@ -814,15 +814,9 @@ int main(int argc, char **argv)
 	run.only = getenv("FRAMES_ONLY");
 	run.simulated = argc > 1 && !strcmp(argv[1], "simulated");
 	run.factor = run.simulated ? 100 : 1;
-	if (run.simulated && argc > 2) {
-		count = strtoull(argv[2], &rest, 10);
-		if (*rest == '+') {
-			first = count;
-			count = strtoull(rest + 1, NULL, 10);
-		}
-	}
-	for (uint64_t i = 0; ok && i < count; i++)
-		ok = run_all(first + i);
+	seeds = read_seeds(run.simulated && argc > 2 ? argv[2] : NULL, run.simulated);
+	for (uint64_t i = 0; ok && i < seeds.count; i++)
+		ok = run_all(seeds.first + i);
 	if (ok)
 		printf("ok - %d cases\n", CASES);
 	return !ok;

@@ -23,6 +23,7 @@
 
 #include "frame_bytes.h"
 #include "mux_cases.h"
+#include "seeds.h"
 
 enum { RUNNERS = 8, CASES = sizeof mux_cases / sizeof *mux_cases, REQUESTS_MOST = 8, EVENTS_MOST = 2000, HEAD = 9 };
 
@@ -609,8 +610,7 @@ static bool run_all(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-	uint64_t first = 0, count = 1;
-	char *end;
+	struct seeds seeds;
 	bool ok = true;
 
 	signal(SIGPIPE, SIG_IGN);
@@ -622,15 +622,9 @@ int main(int argc, char **argv)
 		run.seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
 		return weft_rt_run(NULL, secure, NULL, NULL) != 0;
 	}
-	if (argc > 1 + run.simulated) {
-		count = strtoull(argv[1 + run.simulated], &end, 10);
-		if (!run.simulated || *end == '+') {
-			first = count;
-			count = *end == '+' ? strtoull(end + 1, NULL, 10) : 1;
-		}
-	}
-	for (uint64_t i = 0; ok && i < count; i++)
-		ok = run_all(first + i);
+	seeds = read_seeds(argc > 1 + run.simulated ? argv[1 + run.simulated] : NULL, run.simulated);
+	for (uint64_t i = 0; ok && i < seeds.count; i++)
+		ok = run_all(seeds.first + i);
 	if (ok)
 		printf("ok - %d cases, pools, bodies, cancellation\n", CASES);
 	return !ok;

@@ -27,6 +27,7 @@
 #include <weft/world.h>
 
 #include "cases.h"
+#include "seeds.h"
 #include "http/tls.h"
 
 enum {
@@ -1256,8 +1257,7 @@ static void print_kinds(void)
 
 int main(int argc, char **argv)
 {
-	uint64_t first = 0, count = 1;
-	char *end;
+	struct seeds seeds;
 	bool ok = true;
 
 	signal(SIGPIPE, SIG_IGN);
@@ -1268,20 +1268,14 @@ int main(int argc, char **argv)
 	argc -= run.secure;
 	run.simulated = argc > 1 && !strcmp(argv[1], "simulated");
 	run.factor = run.simulated ? 100 : 1;
-	if (argc > 1 + run.simulated) {
-		count = strtoull(argv[1 + run.simulated], &end, 10);
-		if (!run.simulated || *end == '+') {
-			first = count;
-			count = *end == '+' ? strtoull(end + 1, NULL, 10) : 1;
-		}
-	}
+	seeds = read_seeds(argc > 1 + run.simulated ? argv[1 + run.simulated] : NULL, run.simulated);
 	CHECK(mkdtemp(directory));
 	if (run.secure)
 		make_certificate();
 	if (!run.simulated)
 		make_files();
-	for (uint64_t i = 0; ok && i < count; i++)
-		ok = run_all(first + i);
+	for (uint64_t i = 0; ok && i < seeds.count; i++)
+		ok = run_all(seeds.first + i);
 	CHECK(!nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS));
 	print_kinds();
 	return !ok;
