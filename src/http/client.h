@@ -52,7 +52,7 @@ struct connection {
 	struct link links[2]; /* by list_kind, while it is idle; OF_HOST also while it is shared */
 	uint64_t idle_since;
 	struct mux *mux; /* HTTP/2; NULL: HTTP/1.1 */
-	/* Of HTTP/2, under the client's lock. */
+	/* HTTP/2 alone uses these, under the client's lock. */
 	unsigned users, streams; /* requests that use it; that may */
 	bool closing;		 /* no request may join it any more */
 };
@@ -211,7 +211,7 @@ int weft__client_receive_head(weft_http_request_t *r, uint64_t deadline);
 void weft__client_let_go(weft_http_request_t *r);
 /* Appends a field. NULL: there are too many, or no memory; the request has failed. */
 struct field *weft__client_add_field(weft_http_request_t *r);
-/* Of HTTP/1.1. */
+/* HTTP/1.1's half of struct client_protocol. */
 int weft__client_receive_more(weft_http_request_t *r, uint64_t deadline);
 int weft__client_more_body(weft_http_request_t *r);
 void weft__client_give_back(weft_http_request_t *r);

@@ -230,7 +230,7 @@ static int begin_call(struct weft__loop *loop, weft_io_t *io)
 /*
  * The task that this worker will probably run next was put to sleep some system calls ago, which have evicted it from
  * the first-level cache, if not from the second. It is fetched while the current task begins to wait, in two steps,
- * because the task says where its frames are: a request of 256 connections takes 3 % less time.
+ * because the task says where its frames are: a request of 1000 connections takes 1 to 4 % less time.
  */
 static inline void fetch_next_task(struct weft__worker *w)
 {

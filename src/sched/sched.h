@@ -187,7 +187,7 @@ static inline void weft__prefetch_waiter(const weft_waiter_t *waiter)
 	__builtin_prefetch(bytes + 80, 1);
 }
 
-/* The same, and the frames of its callers, which lie above. */
+/* Fetch the frame of the function that waits, and those of its callers, which lie above. */
 static inline void weft__prefetch_frames(const weft_waiter_t *waiter)
 {
 	enum { LINE = 64, BELOW = 128, ABOVE = 640 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What servers of HTTP/2 may do to a client, and the client's results. A server reads the preface, sends SETTINGS, and
- * plays its script, whose commands are separated by semicolons:
+ * The cases of mux.c say what servers of HTTP/2 may do to a client, and the client's results. A server reads the
+ * preface, sends SETTINGS, and plays its script, whose commands are separated by semicolons:
  *
  *   bare                      no SETTINGS in front
  *   req N; data N; window?    waits until N requests have come; N bytes of bodies; a stream's WINDOW_UPDATE

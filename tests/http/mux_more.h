@@ -362,7 +362,7 @@ static void *waits(void *waiting)
 	return NULL;
 }
 
-/* Whoever of them reads for all: each of the first is cancelled in turn, in any order. */
+/* The request that reads for all may be any of them: each of the first is cancelled in turn, in any order. */
 static void cancelled_requests_end_no_other(void)
 {
 	enum { WAITING = 9, CANCELLED = 6 };
