@@ -64,7 +64,7 @@ enum framing { UNFRAMED, BY_LENGTH, BY_CHUNKS, BY_CLOSE };
  * requests only the receive buffer, and after HOLD_TIME of silence not even that. Each thread takes again what it gave
  * back last, so a busy server touches few lines of the cache, however many connections it has.
  */
-struct buffers {
+struct exchange {
 	llhttp_t parser;
 
 	/* The request. */
@@ -128,8 +128,8 @@ struct protocol {
 struct weft_http {
 	weft_http_server_t *server;
 	const struct protocol *protocol;
-	struct buffers *b; /* NULL: between two requests */
-	char *in;	   /* the receive buffer then, of IN_SIZE, or NULL; else b->in is */
+	struct exchange *e; /* NULL: between two requests */
+	char *in;	    /* the receive buffer then, of IN_SIZE, or NULL; else e->in is */
 	struct weft_http *previous, *next;
 	struct stream stream;
 	_Atomic bool idle;   /* between two requests: weft_http_stop may end the connection */
@@ -137,7 +137,7 @@ struct weft_http {
 	bool simulated;	     /* weft_io_backend() is */
 	bool lost;	     /* nothing can be written any more */
 	bool served;	     /* a request was read: what follows is no preface of HTTP/2 */
-	bool preface;	     /* the preface of HTTP/2 was read, and is in `b` */
+	bool preface;	     /* the preface of HTTP/2 was read, and is in `e` */
 	struct h2 *h2;	     /* a connection of HTTP/2; under the server's lock */
 	weft_scope_t *scope; /* of the connection's task */
 };
@@ -161,7 +161,7 @@ struct weft_http_server {
 	_Atomic bool stopping, forced;
 	weft_group_t open;
 	weft_sem_t room; /* for connections, if they are limited */
-	struct buffers *_Atomic spares[SPARES];
+	struct exchange *_Atomic spares[SPARES];
 	struct page_pool pool;
 	_Atomic uint64_t accepted, connected, statuses[6], received, sent;
 };
@@ -171,15 +171,15 @@ int weft__http_more_body(weft_http_t *x);
 /* A new field. NULL: there are too many, or no memory. */
 struct field *weft__http_add_field(weft_http_t *x);
 /* For an exchange that begins; it has no receive buffer, and no parser. */
-void weft__http_init_buffers(struct buffers *b);
-/* Frees all but b->in. */
-void weft__http_free_buffers(struct buffers *b);
+void weft__http_init_exchange(struct exchange *e);
+/* Frees all but e->in. */
+void weft__http_free_exchange(struct exchange *e);
 /* A name, an IPv4 address, or "[…]", and perhaps a port. An empty one is allowed. */
 bool weft__is_host(weft_http_text_t host);
 /* Sends the responses to a batch of requests. Before weft__http_read_head, which also would, but with its frame on a
  * stack that is to stay small. 0, or a negative errno, and the connection is lost. */
 int weft__http_send_last(weft_http_t *x);
-/* Reads until a head is complete: 1; 0: the connection has ended, x->b->failed says how to answer. */
+/* Reads until a head is complete: 1; 0: the connection has ended, x->e->failed says how to answer. */
 int weft__http_read_head(weft_http_t *x);
 /* Checks the head that was read. 0, or the status that refuses it. */
 int weft__http_check_head(weft_http_t *x);
@@ -198,7 +198,7 @@ void weft__http_free_pages(weft_http_server_t *server);
 /* response.c */
 static inline bool weft__http_has_begun(const weft_http_t *x)
 {
-	return x->b->framing != UNFRAMED;
+	return x->e->framing != UNFRAMED;
 }
 extern const struct protocol weft__http1;
 void weft__http_answer(weft_http_t *x, int status);
@@ -209,7 +209,7 @@ static inline bool weft__http_has_body(int status)
 /* True: the body is only counted. */
 static inline bool weft__http_is_silent(const weft_http_t *x)
 {
-	return x->b->head_only || !weft__http_has_body(x->b->status);
+	return x->e->head_only || !weft__http_has_body(x->e->status);
 }
 /* Nothing can be sent any more. @return the error; -EPIPE if it is none */
 int weft__http_lose(weft_http_t *x, ssize_t error);
@@ -238,7 +238,7 @@ void weft__http_unlock(weft_http_server_t *server);
 /* h2.c */
 /* True: nghttp2 is here. May suspend. */
 bool weft__h2_is_available(void);
-/* Serves HTTP/2 on a connection, which may have received data (x->b). Returns when it has ended. */
+/* Serves HTTP/2 on a connection, which may have received data (x->e). Returns when it has ended. */
 void weft__h2_serve(weft_http_t *x);
 /* Asks the client for no more requests; the connection ends when those that it sent are answered. */
 void weft__h2_stop(struct h2 *h2);
@@ -261,7 +261,7 @@ int weft__http_add_route(weft_http_server_t *server, const char *pattern, weft_h
 			 void (*release)(void *));
 void weft__http_free_routes(weft_http_server_t *server);
 void weft__http_dispatch(weft_http_t *x);
-/* Sets x->b->path and x->b->query by the request's target. 0, or the status that refuses it. */
+/* Sets x->e->path and x->e->query by the request's target. 0, or the status that refuses it. */
 int weft__http_split_target(weft_http_t *x);
 
 /* date.c */

@@ -309,7 +309,7 @@ static void send_part(weft_http_t *x, const struct found *f, const char *tag)
 	enum range range = WHOLE;
 	char text[80];
 
-	if (x->b->parser.method == HTTP_GET && is_same_for_range(x, &f->status, tag))
+	if (x->e->parser.method == HTTP_GET && is_same_for_range(x, &f->status, tag))
 		range = parse_range(weft_http_header(x, "Range"), size, &first, &last);
 	if (range == UNSATISFIABLE) {
 		snprintf(text, sizeof text, "bytes */%llu", (unsigned long long)size);
@@ -402,11 +402,11 @@ static void serve_file(weft_http_t *x, void *context)
 	char path[PATH_MAX + 16];
 	const char *encoding;
 	struct found f;
-	size_t length = x->b->path.length - d->prefix;
+	size_t length = x->e->path.length - d->prefix;
 	int error = -ENOENT;
 
-	if (length < PATH_MAX && !memchr(x->b->path.data, 0, x->b->path.length)) {
-		memcpy(path, x->b->path.data + d->prefix, length);
+	if (length < PATH_MAX && !memchr(x->e->path.data, 0, x->e->path.length)) {
+		memcpy(path, x->e->path.data + d->prefix, length);
 		strcpy(path + length, !length || path[length - 1] == '/' ? "index.html" : "");
 		error = is_hidden(path) || *path == '/' ? -ENOENT : find(d, path, &f);
 	}

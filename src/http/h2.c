@@ -391,11 +391,11 @@ static bool feed_input(struct h2 *h2, size_t length)
 static void receive_all(struct h2 *h2)
 {
 	weft_http_t *x = h2->connection;
-	struct buffers *b = x->b;
+	struct exchange *e = x->e;
 	ssize_t n;
 
 	/* The preface at least; our own is sent by that. */
-	if (!feed(h2, b ? b->in + b->head : "", b ? b->filled - b->head : 0))
+	if (!feed(h2, e ? e->in + e->head : "", e ? e->filled - e->head : 0))
 		return;
 	weft__http_drop_buffers(x);
 	do

@@ -202,7 +202,7 @@ struct h2_stream {
 	/* Text of the response's head, which nghttp2 does not copy. */
 	char status[4], date[HTTP_DATE + 1], length[20], timing[TIMING_MOST];
 
-	struct buffers buffers; /* most of it is not initialised */
+	struct exchange exchange; /* most of it is not initialised */
 	char first_head[H2_HEAD];
 };
 

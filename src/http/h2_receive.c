@@ -173,8 +173,8 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 
 static void refuse(struct h2_stream *s, int status)
 {
-	if (!s->x.b->failed)
-		s->x.b->failed = status;
+	if (!s->x.e->failed)
+		s->x.e->failed = status;
 }
 
 static bool add_text(struct h2_stream *s, const char *text, size_t length, uint32_t *offset, uint32_t *its_length)
@@ -186,7 +186,7 @@ static bool add_text(struct h2_stream *s, const char *text, size_t length, uint3
 
 static void add_field(struct h2_stream *s, const char *name, size_t length, const char *value, size_t value_length)
 {
-	size_t bytes = s->head.length + length + value_length - s->x.b->target.name_length;
+	size_t bytes = s->head.length + length + value_length - s->x.e->target.name_length;
 	struct field *f = bytes <= s->x.server->config.header_bytes ? weft__http_add_field(&s->x) : NULL;
 
 	if (!f || !add_text(s, name, length, &f->name, &f->name_length) ||
@@ -200,7 +200,7 @@ static void add_host(struct h2_stream *s, weft_http_text_t value)
 	weft_http_text_t first;
 
 	if (s->has_host) {
-		first = (weft_http_text_t){s->head.data + s->buffers.fields->value, s->buffers.fields->value_length};
+		first = (weft_http_text_t){s->head.data + s->exchange.fields->value, s->exchange.fields->value_length};
 		if (first.length != value.length || strncasecmp(first.data, value.data, value.length) != 0)
 			refuse(s, 400);
 		return;
@@ -214,7 +214,7 @@ static void add_host(struct h2_stream *s, weft_http_text_t value)
 
 static void set_target(struct h2_stream *s, weft_http_text_t value)
 {
-	struct field *target = &s->x.b->target;
+	struct field *target = &s->x.e->target;
 
 	if (value.length > s->x.server->config.request_line)
 		refuse(s, 414);
@@ -226,10 +226,10 @@ static void set_method(struct h2_stream *s, weft_http_text_t value)
 {
 	int method = weft__http_method_of(value.data, value.length);
 
-	s->x.b->head_done = method >= 0 && method != HTTP_CONNECT;
-	s->x.b->parser.method = s->x.b->head_done ? (uint8_t)method : 0;
-	s->x.b->head_only = method == HTTP_HEAD;
-	if (!s->x.b->head_done)
+	s->x.e->head_done = method >= 0 && method != HTTP_CONNECT;
+	s->x.e->parser.method = s->x.e->head_done ? (uint8_t)method : 0;
+	s->x.e->head_only = method == HTTP_HEAD;
+	if (!s->x.e->head_done)
 		refuse(s, 501);
 }
 
@@ -246,8 +246,8 @@ static void add_pseudo(struct h2_stream *s, const char *name, weft_http_text_t v
 
 static void set_expectation(struct h2_stream *s, weft_http_text_t value)
 {
-	s->x.b->expects = weft__text_is(value, "100-continue");
-	if (!s->x.b->expects)
+	s->x.e->expects = weft__text_is(value, "100-continue");
+	if (!s->x.e->expects)
 		refuse(s, 417);
 }
 
@@ -256,8 +256,8 @@ static void set_length(struct h2_stream *s, weft_http_text_t value)
 {
 	size_t i;
 
-	for (i = 0; i < value.length && s->x.b->body_length < UINT64_MAX / 10 - 1; i++)
-		s->x.b->body_length = s->x.b->body_length * 10 + (uint64_t)(value.data[i] - '0');
+	for (i = 0; i < value.length && s->x.e->body_length < UINT64_MAX / 10 - 1; i++)
+		s->x.e->body_length = s->x.e->body_length * 10 + (uint64_t)(value.data[i] - '0');
 }
 
 static void add_regular(struct h2_stream *s, const char *name, size_t length, weft_http_text_t value)
@@ -294,7 +294,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 	(void)session;
 	(void)frame;
 	(void)flags;
-	if (!s || s->x.b->failed == 431) /* the rest is not kept */
+	if (!s || s->x.e->failed == 431) /* the rest is not kept */
 		return 0;
 	if (s->in_trailer)
 		add_trailer(s, (const char *)name, length, text);

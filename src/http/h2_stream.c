@@ -33,7 +33,7 @@ struct h2_stream *weft__h2_open_stream(struct h2 *h2, int32_t id)
 {
 	struct h2_stream *s = h2->spare;
 	const weft_http_t *connection = h2->connection;
-	struct buffers *b;
+	struct exchange *e;
 
 	if (s) {
 		h2->spare = s->next;
@@ -44,14 +44,14 @@ struct h2_stream *weft__h2_open_stream(struct h2 *h2, int32_t id)
 	if (!s)
 		return NULL;
 	memset(s, 0, offsetof(struct h2_stream, status));
-	b = &s->buffers;
-	weft__http_init_buffers(b);
+	e = &s->exchange;
+	weft__http_init_exchange(e);
 	s->x.server = connection->server;
 	s->x.protocol = &weft__http2;
 	s->x.stream = connection->stream;
 	s->x.simulated = connection->simulated;
 	s->x.keep = true;
-	s->x.b = b;
+	s->x.e = e;
 	s->h2 = h2;
 	s->id = id;
 	s->head = (struct text){s->first_head, s->first_head, 0, H2_HEAD};
@@ -74,7 +74,7 @@ void weft__h2_free_stream(struct h2_stream *s)
 	struct h2 *h2 = s->h2;
 
 	delist(s);
-	weft__http_free_buffers(&s->buffers);
+	weft__http_free_exchange(&s->exchange);
 	weft__text_free(&s->head);
 	weft__text_free(&s->body);
 	weft__text_free(&s->trailer);
@@ -115,16 +115,16 @@ static bool is_gone(const struct h2_stream *s)
 /* Gives the handler the data that have arrived, and takes the memory of those that it has read. */
 static void take_body(struct h2_stream *s)
 {
-	struct buffers *b = &s->buffers;
+	struct exchange *e = &s->exchange;
 	struct text t = s->body;
 
 	if (WEFT_NO_CANARY(h2_body_has_two_owners))
-		s->body = (struct text){b->own_body, NULL, 0, b->capacity};
-	b->own_body = t.data;
-	b->capacity = t.capacity;
-	b->body = 0;
-	b->body_end = s->taken = t.length;
-	s->x.b->received += t.length;
+		s->body = (struct text){e->own_body, NULL, 0, e->capacity};
+	e->own_body = t.data;
+	e->capacity = t.capacity;
+	e->body = 0;
+	e->body_end = s->taken = t.length;
+	s->x.e->received += t.length;
 }
 
 /* The windows of data that the handler has read. */
@@ -160,7 +160,7 @@ static bool next_line(const char **at, const char *end, weft_http_text_t *name, 
 /* @return 0; -EBADMSG: too many fields */
 static int take_trailer(struct h2_stream *s)
 {
-	struct buffers *b = &s->buffers;
+	struct exchange *e = &s->exchange;
 	const char *at = s->trailer.data, *end = end_of(&s->trailer);
 	weft_http_text_t name, value;
 	struct field *f;
@@ -172,7 +172,7 @@ static int take_trailer(struct h2_stream *s)
 		*f = (struct field){(uint32_t)(name.data - s->trailer.data), (uint32_t)name.length,
 				    (uint32_t)(value.data - s->trailer.data), (uint32_t)value.length};
 	}
-	b->trailer = s->trailer;
+	e->trailer = s->trailer;
 	s->trailer = (struct text){0};
 	return 0;
 }
@@ -192,15 +192,15 @@ static int await_body(struct h2_stream *s)
 	}
 	if (!s->ended)
 		return error ? error : -ECONNRESET;
-	s->x.b->complete = true;
+	s->x.e->complete = true;
 	return take_trailer(s);
 }
 
 static int continue_if_expected(weft_http_t *x)
 {
-	bool expects = x->b->expects && !weft__http_has_begun(x);
+	bool expects = x->e->expects && !weft__http_has_begun(x);
 
-	x->b->expects = false;
+	x->e->expects = false;
 	return expects ? x->protocol->inform(x, 100) : 0;
 }
 
@@ -209,16 +209,16 @@ static int more_body(weft_http_t *x)
 	struct h2_stream *s = weft__h2_stream_of(x);
 	int error = continue_if_expected(x);
 
-	if (!error && weft__http_has_begun(x) && x->b->out.length)
+	if (!error && weft__http_has_begun(x) && x->e->out.length)
 		error = x->protocol->push(x, NULL, 0);
 	if (!error) {
 		weft__h2_lock(s->h2);
 		weft_defer(weft__h2_unlock, s->h2);
 		error = await_body(s);
 	}
-	if (!error && x->b->received > x->server->config.body)
+	if (!error && x->e->received > x->server->config.body)
 		error = -EFBIG;
-	return x->b->body_error = error;
+	return x->e->body_error = error;
 }
 
 /* ---- the response's head ----------------------------------------------------------------------------------------- */
@@ -297,8 +297,8 @@ static void add_own_fields(nghttp2_nv **to, struct h2_stream *s, uint8_t flags)
 		end = weft__http_put_timing(s->timing, x);
 		ADD(to, "server-timing", s->timing, (size_t)(end - s->timing), flags);
 	}
-	if (x->b->length != WEFT_NEVER && weft__http_has_body(x->b->status)) {
-		end = weft__http_put_number(s->length, x->b->length);
+	if (x->e->length != WEFT_NEVER && weft__http_has_body(x->e->status)) {
+		end = weft__http_put_number(s->length, x->e->length);
 		ADD(to, "content-length", s->length, (size_t)(end - s->length), flags);
 	}
 }
@@ -325,15 +325,15 @@ static int submit_head(struct h2_stream *s)
 {
 	enum { FLAGS = NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE };
 	const nghttp2_data_provider provider = {{.ptr = s}, on_read_data};
-	bool ends = weft__http_is_silent(&s->x) || (!s->x.b->length && !s->buffers.trailers.length);
-	nghttp2_nv few[FEW_FIELDS], *fields = room_for(&s->buffers.answer, few), *to = fields;
+	bool ends = weft__http_is_silent(&s->x) || (!s->x.e->length && !s->exchange.trailers.length);
+	nghttp2_nv few[FEW_FIELDS], *fields = room_for(&s->exchange.answer, few), *to = fields;
 	int error = -1;
 
-	s->x.b->streaming = true;
+	s->x.e->streaming = true;
 	if (fields) {
-		add_status(&to, s, s->x.b->status, FLAGS);
+		add_status(&to, s, s->x.e->status, FLAGS);
 		add_own_fields(&to, s, FLAGS);
-		weft__h2_add_lines(&to, &s->buffers.answer, FLAGS);
+		weft__h2_add_lines(&to, &s->exchange.answer, FLAGS);
 		error =
 		    NG(submit_response)(s->h2->session, s->id, fields, (size_t)(to - fields), ends ? NULL : &provider);
 	}
@@ -343,15 +343,15 @@ static int submit_head(struct h2_stream *s)
 
 static int begin(weft_http_t *x)
 {
-	if (!x->b->status)
-		x->b->status = 200;
+	if (!x->e->status)
+		x->e->status = 200;
 	return 0;
 }
 
 static int inform(weft_http_t *x, int status)
 {
 	struct h2_stream *s = weft__h2_stream_of(x);
-	const struct text none = {0}, *lines = status == 100 ? &none : &x->b->answer;
+	const struct text none = {0}, *lines = status == 100 ? &none : &x->e->answer;
 	nghttp2_nv few[FEW_FIELDS], *fields = room_for(lines, few), *to = fields;
 	int32_t error = fields ? 0 : -ENOMEM;
 
@@ -369,7 +369,7 @@ static int inform(weft_http_t *x, int status)
 	}
 	free_room(fields, few);
 	if (status != 100)
-		x->b->answer.length = 0;
+		x->e->answer.length = 0;
 	atomic_fetch_add_explicit(&x->server->statuses[1], !error, memory_order_relaxed);
 	return error;
 }
@@ -383,7 +383,7 @@ static size_t queued(const struct h2_stream *s)
 
 static void submit_trailer(struct h2_stream *s)
 {
-	const struct text *lines = &s->buffers.trailers;
+	const struct text *lines = &s->exchange.trailers;
 	nghttp2_nv few[FEW_FIELDS], *fields = room_for(lines, few), *to = fields;
 
 	if (!fields) {
@@ -414,7 +414,7 @@ static ssize_t on_read_data(nghttp2_session *session, int32_t id, uint8_t *buffe
 		return (ssize_t)length;
 	if (s->last) {
 		*flags |= NGHTTP2_DATA_FLAG_EOF;
-		if (s->buffers.trailers.length) {
+		if (s->exchange.trailers.length) {
 			*flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
 			submit_trailer(s);
 		}
@@ -474,7 +474,7 @@ static void end_push(void *stream)
 			weft__h2_reset(s, NGHTTP2_INTERNAL_ERROR);
 		weft__h2_wake_writer(s->h2);
 	}
-	s->buffers.out.length = 0;
+	s->exchange.out.length = 0;
 	weft__h2_unlock(s->h2);
 }
 
@@ -482,7 +482,7 @@ static void end_push(void *stream)
 static int push_part(struct h2_stream *s, const char *data, size_t length)
 {
 	weft_http_t *x = &s->x;
-	struct text *out = &x->b->out;
+	struct text *out = &x->e->out;
 	uint64_t deadline = weft__after(x->server->config.write_time);
 	int error = 0;
 
@@ -490,7 +490,7 @@ static int push_part(struct h2_stream *s, const char *data, size_t length)
 	weft_defer(end_push, s);
 	if (is_gone(s))
 		return weft__http_lose(x, -ECONNRESET);
-	if (!x->b->streaming)
+	if (!x->e->streaming)
 		error = submit_head(s);
 	if (error || weft__http_is_silent(x)) {
 		weft__h2_wake_writer(s->h2);
@@ -527,7 +527,7 @@ static int push_pieces(weft_http_t *x, int fd, uint64_t offset, uint64_t length,
 		if (n <= 0)
 			return weft__http_lose(x, n ? n : -EIO); /* the file is shorter */
 		error = push(x, data, (size_t)n);
-		x->b->sent += error ? 0 : (uint64_t)n;
+		x->e->sent += error ? 0 : (uint64_t)n;
 		offset += (uint64_t)n;
 		length -= (uint64_t)n;
 	}
@@ -568,17 +568,17 @@ static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, v
 
 static bool is_short(const weft_http_t *x)
 {
-	return x->b->length != WEFT_NEVER && x->b->written < x->b->length && !weft__http_is_silent(x);
+	return x->e->length != WEFT_NEVER && x->e->written < x->e->length && !weft__http_is_silent(x);
 }
 
 /* Only notes that the response is whole: it is given to nghttp2 when the task ends. */
 static void complete(weft_http_t *x)
 {
-	if (!x->b->streaming && x->b->length == WEFT_NEVER && (!x->b->trailers.length || weft__http_is_silent(x)))
-		x->b->length = x->b->written;
+	if (!x->e->streaming && x->e->length == WEFT_NEVER && (!x->e->trailers.length || weft__http_is_silent(x)))
+		x->e->length = x->e->written;
 	if (is_short(x))
 		weft__http_lose(x, -EPIPE);
-	x->b->finished = !x->lost;
+	x->e->finished = !x->lost;
 }
 
 const struct protocol weft__http2 = {20, more_body, begin, push, push_file, inform, complete};
@@ -586,8 +586,8 @@ const struct protocol weft__http2 = {20, more_body, begin, push, push_file, info
 /* With the lock held. */
 static void send_rest(struct h2_stream *s)
 {
-	const struct text *out = &s->buffers.out;
-	bool streaming = s->x.b->streaming;
+	const struct text *out = &s->exchange.out;
+	bool streaming = s->x.e->streaming;
 
 	if (!streaming && submit_head(s)) {
 		weft__h2_reset(s, NGHTTP2_INTERNAL_ERROR);
@@ -615,7 +615,7 @@ static void end_task(void *stream)
 	if (s->closed) {
 		weft__h2_free_stream(s);
 	} else if (!h2->ended) {
-		if (s->x.b->finished)
+		if (s->x.e->finished)
 			send_rest(s);
 		else
 			weft__h2_reset(s, NGHTTP2_INTERNAL_ERROR);
@@ -628,12 +628,12 @@ static void end_task(void *stream)
 /* RFC 9113 §8.2.3: several cookie fields are one. */
 static int join_cookies(struct h2_stream *s)
 {
-	struct buffers *b = &s->buffers;
-	struct field *f, *first = NULL, *to = b->fields;
+	struct exchange *e = &s->exchange;
+	struct field *f, *first = NULL, *to = e->fields;
 	uint32_t offset = (uint32_t)s->head.length;
 	bool room = true;
 
-	for (f = b->fields; f < b->fields + b->count; f++) {
+	for (f = e->fields; f < e->fields + e->count; f++) {
 		if (f->name_length != 6 || memcmp(s->head.data + f->name, "cookie", 6) != 0) {
 			*to++ = *f;
 			continue;
@@ -646,7 +646,7 @@ static int join_cookies(struct h2_stream *s)
 		room &= weft__text_reserve(&s->head, f->value_length) &&
 			weft__text_add(&s->head, s->head.data + f->value, f->value_length);
 	}
-	b->count = (unsigned)(to - b->fields);
+	e->count = (unsigned)(to - e->fields);
 	first->value = offset;
 	first->value_length = (uint32_t)s->head.length - offset;
 	return room ? 0 : 503;
@@ -656,16 +656,16 @@ static int join_cookies(struct h2_stream *s)
 static int check_head(struct h2_stream *s)
 {
 	weft_http_t *x = &s->x;
-	struct buffers *b = x->b;
-	int status = x->b->failed;
+	struct exchange *e = x->e;
+	int status = x->e->failed;
 
 	if (!status && s->cookies > 1)
 		status = join_cookies(s);
-	b->in = s->head.data;
-	b->trailer_at = b->count;
+	e->in = s->head.data;
+	e->trailer_at = e->count;
 	if (!status)
 		status = weft__http_split_target(x);
-	if (!status && x->b->body_length > x->server->config.body)
+	if (!status && x->e->body_length > x->server->config.body)
 		status = 413;
 	return status;
 }
@@ -677,10 +677,10 @@ static bool is_wanted(struct h2_stream *s)
 
 	weft__h2_lock(s->h2);
 	gone = is_gone(s);
-	s->x.b->complete = s->ended && !s->body.length && !s->trailer.length;
+	s->x.e->complete = s->ended && !s->body.length && !s->trailer.length;
 	weft__h2_unlock(s->h2);
-	if (s->x.b->complete)
-		s->x.b->expects = false;
+	if (s->x.e->complete)
+		s->x.e->expects = false;
 	return !gone;
 }
 

@@ -15,8 +15,8 @@ static const llhttp_settings_t settings; /* the parser's callbacks, below */
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* The place for the calling thread's buffers. A task may change its thread whenever it suspends. */
-static __attribute__((noinline)) struct buffers *_Atomic *spare(weft_http_server_t *server)
+/* The place for an exchange that the calling thread no longer needs. A task may change its thread whenever it waits. */
+static __attribute__((noinline)) struct exchange *_Atomic *spare(weft_http_server_t *server)
 {
 	static _Atomic unsigned threads;
 	static _Thread_local unsigned number __attribute__((tls_model("initial-exec")));
@@ -26,70 +26,70 @@ static __attribute__((noinline)) struct buffers *_Atomic *spare(weft_http_server
 	return &server->spares[number % SPARES];
 }
 
-void weft__http_init_buffers(struct buffers *b)
+void weft__http_init_exchange(struct exchange *e)
 {
-	memset(b, 0, offsetof(struct buffers, few));
-	b->length = WEFT_NEVER;
-	b->fields = b->few;
-	b->field_room = FEW_HEADERS;
-	b->out = (struct text){b->first_out, b->first_out, 0, OUT_SIZE};
-	b->answer = (struct text){b->answer_few, b->answer_few, 0, FIELDS_SIZE};
+	memset(e, 0, offsetof(struct exchange, few));
+	e->length = WEFT_NEVER;
+	e->fields = e->few;
+	e->field_room = FEW_HEADERS;
+	e->out = (struct text){e->first_out, e->first_out, 0, OUT_SIZE};
+	e->answer = (struct text){e->answer_few, e->answer_few, 0, FIELDS_SIZE};
 }
 
-void weft__http_free_buffers(struct buffers *b)
+void weft__http_free_exchange(struct exchange *e)
 {
-	if (b->fields != b->few)
-		free(b->fields);
-	weft__text_free(&b->out);
-	weft__text_free(&b->answer);
-	weft__text_free(&b->trailer);
-	weft__text_free(&b->trailers);
-	free(b->own_body);
-	free(b->decoded);
+	if (e->fields != e->few)
+		free(e->fields);
+	weft__text_free(&e->out);
+	weft__text_free(&e->answer);
+	weft__text_free(&e->trailer);
+	weft__text_free(&e->trailers);
+	free(e->own_body);
+	free(e->decoded);
 }
 
-/* Gives the memory of an exchange back, except b->in. Its contents do not matter to the next owner: acquire and release
+/* Gives the memory of an exchange back, except e->in. Its contents do not matter to the next owner: acquire and release
  * only order them. */
-static void give_buffers(weft_http_t *x)
+static void give_exchange(weft_http_t *x)
 {
-	struct buffers *b = x->b, *none = NULL;
+	struct exchange *e = x->e, *none = NULL;
 
-	weft__http_free_buffers(b);
-	x->b = NULL;
-	if (!atomic_compare_exchange_strong_explicit(spare(x->server), &none, b, memory_order_release,
+	weft__http_free_exchange(e);
+	x->e = NULL;
+	if (!atomic_compare_exchange_strong_explicit(spare(x->server), &none, e, memory_order_release,
 						     memory_order_relaxed))
-		free(b);
+		free(e);
 }
 
 /* Takes the memory of an exchange, with `in`, which has n bytes. */
-static bool take_buffers(weft_http_t *x, char *in, size_t n)
+static bool take_exchange(weft_http_t *x, char *in, size_t n)
 {
-	struct buffers *b = atomic_exchange_explicit(spare(x->server), NULL, memory_order_acquire);
+	struct exchange *e = atomic_exchange_explicit(spare(x->server), NULL, memory_order_acquire);
 
-	if (!b)
-		b = malloc(sizeof *b);
-	if (!b)
+	if (!e)
+		e = malloc(sizeof *e);
+	if (!e)
 		return false;
-	weft__http_init_buffers(b);
-	llhttp_init(&b->parser, HTTP_REQUEST, &settings);
-	b->parser.data = x;
-	b->in = in;
-	b->capacity = IN_SIZE;
-	b->filled = n;
-	x->b = b;
+	weft__http_init_exchange(e);
+	llhttp_init(&e->parser, HTTP_REQUEST, &settings);
+	e->parser.data = x;
+	e->in = in;
+	e->capacity = IN_SIZE;
+	e->filled = n;
+	x->e = e;
 	return true;
 }
 
 /* Keeps only a receive buffer, if there is one. */
 static void keep_in(weft_http_t *x)
 {
-	if (!x->b)
+	if (!x->e)
 		return;
-	if (x->b->capacity == IN_SIZE)
-		x->in = x->b->in;
+	if (x->e->capacity == IN_SIZE)
+		x->in = x->e->in;
 	else
-		free(x->b->in);
-	give_buffers(x);
+		free(x->e->in);
+	give_exchange(x);
 }
 
 void weft__http_drop_buffers(weft_http_t *x)
@@ -110,37 +110,37 @@ void weft__http_free_spares(weft_http_server_t *server)
 /* A page, unless the buffer has grown. */
 static void free_in(weft_http_t *x)
 {
-	if (x->b->capacity == IN_SIZE)
-		weft__http_give_page(x->server, x->b->in);
+	if (x->e->capacity == IN_SIZE)
+		weft__http_give_page(x->server, x->e->in);
 	else
-		free(x->b->in);
+		free(x->e->in);
 }
 
 /* Makes room behind an incomplete head: by moving it to the front, or by more memory. */
 static bool make_room(weft_http_t *x, size_t most)
 {
-	struct buffers *b = x->b;
-	size_t capacity = b->capacity * 2;
+	struct exchange *e = x->e;
+	size_t capacity = e->capacity * 2;
 	char *more;
 
-	if (b->head) {
-		memmove(b->in, b->in + b->head, b->filled - b->head);
-		b->filled -= b->head;
-		b->parsed -= b->head;
-		b->head = 0;
+	if (e->head) {
+		memmove(e->in, e->in + e->head, e->filled - e->head);
+		e->filled -= e->head;
+		e->parsed -= e->head;
+		e->head = 0;
 		return true;
 	}
 	if (capacity > most)
 		capacity = most;
-	if (capacity <= b->capacity)
+	if (capacity <= e->capacity)
 		return false;
 	more = malloc(capacity);
 	if (!more)
 		return false;
-	memcpy(more, b->in, b->filled);
+	memcpy(more, e->in, e->filled);
 	free_in(x);
-	b->in = more;
-	b->capacity = capacity;
+	e->in = more;
+	e->capacity = capacity;
 	return true;
 }
 
@@ -154,22 +154,22 @@ static weft_http_t *exchange_of(llhttp_t *parser)
 /* @return for the parser: stop */
 static int refuse(weft_http_t *x, int status)
 {
-	if (!x->b->failed)
-		x->b->failed = status;
+	if (!x->e->failed)
+		x->e->failed = status;
 	return -1;
 }
 
 /* A part of the head begins, or goes on: llhttp refuses folded lines, so its pieces follow each other. */
-static void note(const struct buffers *b, uint32_t *offset, uint32_t *length, const char *at, size_t n)
+static void note(const struct exchange *e, uint32_t *offset, uint32_t *length, const char *at, size_t n)
 {
 	if (!*length)
-		*offset = (uint32_t)((size_t)(at - b->in) - b->head);
+		*offset = (uint32_t)((size_t)(at - e->in) - e->head);
 	*length += (uint32_t)n;
 }
 
 static int on_begin(llhttp_t *parser)
 {
-	exchange_of(parser)->b->began = true;
+	exchange_of(parser)->e->began = true;
 	return 0;
 }
 
@@ -177,38 +177,38 @@ static int on_url(llhttp_t *parser, const char *at, size_t length)
 {
 	weft_http_t *x = exchange_of(parser);
 
-	if (x->b->target.name_length + length > x->server->config.request_line)
+	if (x->e->target.name_length + length > x->server->config.request_line)
 		return refuse(x, 414);
-	note(x->b, &x->b->target.name, &x->b->target.name_length, at, length);
+	note(x->e, &x->e->target.name, &x->e->target.name_length, at, length);
 	return 0;
 }
 
 struct field *weft__http_add_field(weft_http_t *x)
 {
-	struct buffers *b = x->b;
+	struct exchange *e = x->e;
 	struct field *more;
 
-	if (b->count - b->trailer_at >= x->server->config.headers)
+	if (e->count - e->trailer_at >= x->server->config.headers)
 		return NULL;
-	if (b->count == b->field_room) {
-		more = malloc(2 * b->field_room * sizeof *more);
+	if (e->count == e->field_room) {
+		more = malloc(2 * e->field_room * sizeof *more);
 		if (!more)
 			return NULL;
-		memcpy(more, b->fields, b->count * sizeof *more);
-		if (b->fields != b->few)
-			free(b->fields);
-		b->fields = more;
-		b->field_room *= 2;
+		memcpy(more, e->fields, e->count * sizeof *more);
+		if (e->fields != e->few)
+			free(e->fields);
+		e->fields = more;
+		e->field_room *= 2;
 	}
-	b->in_value = false;
-	b->fields[b->count] = (struct field){0};
-	return &b->fields[b->count++];
+	e->in_value = false;
+	e->fields[e->count] = (struct field){0};
+	return &e->fields[e->count++];
 }
 
 /* Trailer fields are copied, because body data are read to the place where they are. */
 static int note_trailer(weft_http_t *x, struct field *f, bool value, const char *at, size_t length)
 {
-	struct text *t = &x->b->trailer;
+	struct text *t = &x->e->trailer;
 	uint32_t *offset = value ? &f->value : &f->name, *sum = value ? &f->value_length : &f->name_length;
 
 	if (t->length + length > TRAILER_MOST || !weft__text_add(t, at, length))
@@ -222,36 +222,36 @@ static int note_trailer(weft_http_t *x, struct field *f, bool value, const char 
 static int on_field(llhttp_t *parser, const char *at, size_t length)
 {
 	weft_http_t *x = exchange_of(parser);
-	struct buffers *b = x->b;
-	bool begins = b->in_value || b->count == (x->b->head_done ? b->trailer_at : 0);
-	struct field *f = begins ? weft__http_add_field(x) : &b->fields[b->count - 1];
+	struct exchange *e = x->e;
+	bool begins = e->in_value || e->count == (x->e->head_done ? e->trailer_at : 0);
+	struct field *f = begins ? weft__http_add_field(x) : &e->fields[e->count - 1];
 
 	if (!f)
 		return refuse(x, 431);
-	if (x->b->head_done)
+	if (x->e->head_done)
 		return note_trailer(x, f, false, at, length);
-	note(b, &f->name, &f->name_length, at, length);
+	note(e, &f->name, &f->name_length, at, length);
 	return 0;
 }
 
 static int on_value(llhttp_t *parser, const char *at, size_t length)
 {
 	weft_http_t *x = exchange_of(parser);
-	struct buffers *b = x->b;
-	struct field *f = &b->fields[b->count - 1];
+	struct exchange *e = x->e;
+	struct field *f = &e->fields[e->count - 1];
 
-	b->in_value = true;
+	e->in_value = true;
 	if (!length)
 		return 0;
-	if (x->b->head_done)
+	if (x->e->head_done)
 		return note_trailer(x, f, true, at, length);
-	note(b, &f->value, &f->value_length, at, length);
+	note(e, &f->value, &f->value_length, at, length);
 	return 0;
 }
 
 static int on_value_complete(llhttp_t *parser)
 {
-	exchange_of(parser)->b->in_value = true;
+	exchange_of(parser)->e->in_value = true;
 	return 0;
 }
 
@@ -259,12 +259,12 @@ static int on_head(llhttp_t *parser)
 {
 	weft_http_t *x = exchange_of(parser);
 
-	x->b->head_done = x->b->first_piece = true;
+	x->e->head_done = x->e->first_piece = true;
 	if (parser->method != HTTP_CONNECT)
 		parser->upgrade = 0; /* an Upgrade field is ignored */
-	x->b->chunked = parser->flags & F_CHUNKED;
-	x->b->body_length = parser->flags & F_CONTENT_LENGTH ? parser->content_length : 0;
-	x->b->trailer_at = x->b->count;
+	x->e->chunked = parser->flags & F_CHUNKED;
+	x->e->body_length = parser->flags & F_CONTENT_LENGTH ? parser->content_length : 0;
+	x->e->trailer_at = x->e->count;
 	x->keep = llhttp_should_keep_alive(parser);
 	return 0;
 }
@@ -272,16 +272,16 @@ static int on_head(llhttp_t *parser)
 static int on_body(llhttp_t *parser, const char *at, size_t length)
 {
 	weft_http_t *x = exchange_of(parser);
-	struct buffers *b = x->b;
-	char *to = b->own_body ? b->own_body : b->in;
+	struct exchange *e = x->e;
+	char *to = e->own_body ? e->own_body : e->in;
 
-	if (x->b->first_piece) { /* it was received together with the head */
-		b->head_end = b->body = b->body_end = (size_t)(at - b->in);
-		x->b->first_piece = false;
+	if (x->e->first_piece) { /* it was received together with the head */
+		e->head_end = e->body = e->body_end = (size_t)(at - e->in);
+		x->e->first_piece = false;
 	}
-	memmove(to + b->body_end, at, length);
-	b->body_end += length;
-	x->b->received += length;
+	memmove(to + e->body_end, at, length);
+	e->body_end += length;
+	x->e->received += length;
 	return 0;
 }
 
@@ -291,8 +291,8 @@ static int on_extension(llhttp_t *parser, const char *at, size_t length)
 	weft_http_t *x = exchange_of(parser);
 
 	(void)at;
-	x->b->extensions += length;
-	return x->b->extensions > x->server->config.header_bytes ? refuse(x, 400) : 0;
+	x->e->extensions += length;
+	return x->e->extensions > x->server->config.header_bytes ? refuse(x, 400) : 0;
 }
 
 /* A chunk that is too long is refused before its data come. */
@@ -301,12 +301,12 @@ static int on_chunk(llhttp_t *parser)
 	weft_http_t *x = exchange_of(parser);
 	uint64_t most = x->server->config.body;
 
-	return x->b->received > most || parser->content_length > most - x->b->received ? refuse(x, 413) : 0;
+	return x->e->received > most || parser->content_length > most - x->e->received ? refuse(x, 413) : 0;
 }
 
 static int on_complete(llhttp_t *parser)
 {
-	exchange_of(parser)->b->complete = true;
+	exchange_of(parser)->e->complete = true;
 	return HPE_PAUSED;
 }
 
@@ -329,7 +329,7 @@ static const llhttp_settings_t settings = {
 /* A method that RFC 9110 allows, but llhttp does not know: any token. */
 static int status_of_method(const weft_http_t *x)
 {
-	const char *at = x->b->in + x->b->head, *end = x->b->in + x->b->filled, *stop;
+	const char *at = x->e->in + x->e->head, *end = x->e->in + x->e->filled, *stop;
 
 	while (at < end && (*at == '\r' || *at == '\n'))
 		at++;
@@ -342,8 +342,8 @@ static int status_of_method(const weft_http_t *x)
 /* The protocol behind the target, as far as it has been received. */
 static weft_http_text_t protocol(const weft_http_t *x)
 {
-	const struct buffers *b = x->b;
-	const char *at = b->in + b->head + x->b->target.name + x->b->target.name_length, *end = b->in + b->filled;
+	const struct exchange *e = x->e;
+	const char *at = e->in + e->head + x->e->target.name + x->e->target.name_length, *end = e->in + e->filled;
 
 	while (at < end && *at == ' ')
 		at++;
@@ -368,8 +368,8 @@ static int status_of_version(const weft_http_t *x)
 
 static int status_of_error(const weft_http_t *x, llhttp_errno_t error)
 {
-	if (x->b->failed)
-		return x->b->failed;
+	if (x->e->failed)
+		return x->e->failed;
 	if (error == HPE_INVALID_METHOD)
 		return status_of_method(x);
 	return error == HPE_INVALID_VERSION ? status_of_version(x) : 400;
@@ -380,11 +380,11 @@ static int status_of_error(const weft_http_t *x, llhttp_errno_t error)
 /* Gives the parser what lies between `parsed` and `filled`. False: the request is refused. */
 static bool feed(weft_http_t *x, char *data)
 {
-	struct buffers *b = x->b;
-	llhttp_errno_t error = llhttp_execute(&x->b->parser, data + b->parsed, b->filled - b->parsed);
+	struct exchange *e = x->e;
+	llhttp_errno_t error = llhttp_execute(&x->e->parser, data + e->parsed, e->filled - e->parsed);
 
 	if (error == HPE_OK) {
-		b->parsed = b->filled;
+		e->parsed = e->filled;
 		return true;
 	}
 	if (error == HPE_PAUSED_H2_UPGRADE && !x->served && weft__h2_is_available()) {
@@ -395,17 +395,17 @@ static bool feed(weft_http_t *x, char *data)
 		refuse(x, status_of_error(x, error));
 		return false;
 	}
-	b->parsed = (size_t)(llhttp_get_error_pos(&x->b->parser) - data);
+	e->parsed = (size_t)(llhttp_get_error_pos(&x->e->parser) - data);
 	if (error == HPE_PAUSED)
-		llhttp_resume(&x->b->parser);
+		llhttp_resume(&x->e->parser);
 	else
-		llhttp_resume_after_upgrade(&x->b->parser);
+		llhttp_resume_after_upgrade(&x->e->parser);
 	return true;
 }
 
 static bool is_nothing_buffered(const weft_http_t *x)
 {
-	return !x->b || x->b->filled == x->b->head;
+	return !x->e || x->e->filled == x->e->head;
 }
 
 int weft__http_send_last(weft_http_t *x)
@@ -452,7 +452,7 @@ static ssize_t await_request(weft_http_t *x)
 		return 0;
 	n = receive_first(x);
 	atomic_store(&x->idle, false);
-	if (n > 0 && !take_buffers(x, x->in, (size_t)n))
+	if (n > 0 && !take_exchange(x, x->in, (size_t)n))
 		return -ENOMEM;
 	if (n > 0)
 		x->in = NULL;
@@ -462,18 +462,18 @@ static ssize_t await_request(weft_http_t *x)
 static ssize_t read_more(weft_http_t *x, uint64_t *deadline)
 {
 	const weft_http_config_t *config = &x->server->config;
-	struct buffers *b = x->b;
+	struct exchange *e = x->e;
 	ssize_t n;
 
 	if (is_nothing_buffered(x))
 		return await_request(x);
 	if (*deadline == 0)
 		*deadline = weft__http_after(x, config->header_time);
-	if (b->filled == b->capacity && !make_room(x, config->request_line + config->header_bytes + IN_SIZE))
+	if (e->filled == e->capacity && !make_room(x, config->request_line + config->header_bytes + IN_SIZE))
 		return -EMSGSIZE;
-	n = receive(x, b->in + b->filled, b->capacity - b->filled, *deadline);
+	n = receive(x, e->in + e->filled, e->capacity - e->filled, *deadline);
 	if (n > 0)
-		b->filled += (size_t)n;
+		e->filled += (size_t)n;
 	return n;
 }
 
@@ -483,7 +483,7 @@ static void refuse_unfinished(weft_http_t *x, ssize_t error)
 		refuse(x, 431);
 	else if (error == -ETIMEDOUT)
 		refuse(x, 408);
-	else if (!error && x->b->began)
+	else if (!error && x->e->began)
 		refuse(x, 400);
 	else
 		x->lost = true;
@@ -491,22 +491,22 @@ static void refuse_unfinished(weft_http_t *x, ssize_t error)
 
 int weft__http_read_head(weft_http_t *x)
 {
-	struct buffers *b;
+	struct exchange *e;
 	uint64_t deadline = 0;
 	ssize_t n;
 
 	for (;;) {
-		b = x->b;
-		if (b && b->parsed < b->filled) {
-			if (!feed(x, b->in))
+		e = x->e;
+		if (e && e->parsed < e->filled) {
+			if (!feed(x, e->in))
 				return 0;
-			if (x->b->head_done) {
-				if (x->b->first_piece)
-					b->head_end = b->body = b->body_end = b->parsed;
-				x->b->first_piece = false;
+			if (x->e->head_done) {
+				if (x->e->first_piece)
+					e->head_end = e->body = e->body_end = e->parsed;
+				x->e->first_piece = false;
 				return 1;
 			}
-			if (b->filled - b->head > x->server->config.request_line + x->server->config.header_bytes) {
+			if (e->filled - e->head > x->server->config.request_line + x->server->config.header_bytes) {
 				refuse(x, 431);
 				return 0;
 			}
@@ -526,12 +526,12 @@ int weft__http_read_head(weft_http_t *x)
 
 static weft_http_text_t field_value(const weft_http_t *x, const struct field *f)
 {
-	return (weft_http_text_t){x->b->in + x->b->head + f->value, f->value_length};
+	return (weft_http_text_t){x->e->in + x->e->head + f->value, f->value_length};
 }
 
 static weft_http_text_t field_name(const weft_http_t *x, const struct field *f)
 {
-	return (weft_http_text_t){x->b->in + x->b->head + f->name, f->name_length};
+	return (weft_http_text_t){x->e->in + x->e->head + f->name, f->name_length};
 }
 
 static bool is_literal(const char *at, const char *end)
@@ -572,7 +572,7 @@ static int check_coding(const weft_http_t *x, weft_http_text_t value, unsigned *
 		++*count;
 		unknown |= !weft__text_is(element, "chunked");
 	}
-	if (x->b->parser.http_minor == 0 || !weft__text_is(element, "chunked") || (!unknown && *count > 1))
+	if (x->e->parser.http_minor == 0 || !weft__text_is(element, "chunked") || (!unknown && *count > 1))
 		return 400;
 	return unknown ? 501 : 0;
 }
@@ -587,10 +587,10 @@ static int check_field(weft_http_t *x, const struct field *f, unsigned *hosts, u
 			return 400;
 		return 0;
 	case 6:
-		if (!weft__text_is(name, "expect") || x->b->parser.http_minor == 0)
+		if (!weft__text_is(name, "expect") || x->e->parser.http_minor == 0)
 			return 0;
-		x->b->expects = weft__text_is(value, "100-continue");
-		return x->b->expects ? 0 : 417;
+		x->e->expects = weft__text_is(value, "100-continue");
+		return x->e->expects ? 0 : 417;
 	case 17:
 		return weft__text_is(name, "transfer-encoding") ? check_coding(x, value, codings) : 0;
 	default:
@@ -604,8 +604,8 @@ static int check_fields(weft_http_t *x)
 	size_t bytes = 0;
 	int status = 0;
 
-	for (i = 0; i < x->b->trailer_at && !status; i++) {
-		struct field *f = &x->b->fields[i];
+	for (i = 0; i < x->e->trailer_at && !status; i++) {
+		struct field *f = &x->e->fields[i];
 
 		f->value_length = (uint32_t)weft__trim(field_value(x, f)).length;
 		bytes += f->name_length + f->value_length;
@@ -613,13 +613,13 @@ static int check_fields(weft_http_t *x)
 	}
 	if (bytes > x->server->config.header_bytes)
 		return 431;
-	return status ? status : x->b->parser.http_minor && !hosts ? 400 : codings && !x->b->chunked ? 400 : 0;
+	return status ? status : x->e->parser.http_minor && !hosts ? 400 : codings && !x->e->chunked ? 400 : 0;
 }
 
 int weft__http_check_head(weft_http_t *x)
 {
-	const llhttp_t *p = &x->b->parser;
-	struct buffers *b = x->b;
+	const llhttp_t *p = &x->e->parser;
+	struct exchange *e = x->e;
 	weft_http_text_t name = protocol(x);
 	int status;
 
@@ -632,10 +632,10 @@ int weft__http_check_head(weft_http_t *x)
 		status = 501;
 	if (!status)
 		status = weft__http_split_target(x);
-	if (!status && x->b->body_length > x->server->config.body)
+	if (!status && x->e->body_length > x->server->config.body)
 		status = 413;
-	if (x->b->complete || b->body < b->body_end)
-		x->b->expects = false; /* the client does not wait */
+	if (x->e->complete || e->body < e->body_end)
+		x->e->expects = false; /* the client does not wait */
 	return status;
 }
 
@@ -644,85 +644,85 @@ int weft__http_check_head(weft_http_t *x)
 static int body_fails(weft_http_t *x, int error)
 {
 	x->keep = false;
-	return x->b->body_error = error;
+	return x->e->body_error = error;
 }
 
 /* Where body data are read to. NULL: no memory. */
-static char *body_space(struct buffers *b)
+static char *body_space(struct exchange *e)
 {
-	if (!b->own_body && b->capacity - b->head_end < MIN_ROOM) {
-		b->own_body = malloc(b->capacity);
-		if (!b->own_body)
+	if (!e->own_body && e->capacity - e->head_end < MIN_ROOM) {
+		e->own_body = malloc(e->capacity);
+		if (!e->own_body)
 			return NULL;
 	}
-	b->parsed = b->filled = b->body = b->body_end = b->own_body ? 0 : b->head_end;
-	return b->own_body ? b->own_body : b->in;
+	e->parsed = e->filled = e->body = e->body_end = e->own_body ? 0 : e->head_end;
+	return e->own_body ? e->own_body : e->in;
 }
 
 static int continue_if_expected(weft_http_t *x)
 {
 	static const char line[] = "HTTP/1.1 100 Continue\r\n\r\n";
-	struct buffers *b = x->b;
+	struct exchange *e = x->e;
 
-	if (!x->b->expects || weft__http_has_begun(x) ||
-	    (x->b->status && WEFT_CANARY(http_status_ends_waiting))) /* too late, if the response has begun */
+	if (!x->e->expects || weft__http_has_begun(x) ||
+	    (x->e->status && WEFT_CANARY(http_status_ends_waiting))) /* too late, if the response has begun */
 		return 0;
-	x->b->expects = false;
-	return weft__text_add(&b->out, line, sizeof line - 1) ? 0 : -ENOMEM;
+	x->e->expects = false;
+	return weft__text_add(&e->out, line, sizeof line - 1) ? 0 : -ENOMEM;
 }
 
 static bool is_too_long(const weft_http_t *x)
 {
-	return x->b->received > x->server->config.body;
+	return x->e->received > x->server->config.body;
 }
 
 /* Parses, and receives if nothing is left to parse. */
 int weft__http_more_body(weft_http_t *x)
 {
-	struct buffers *b = x->b;
-	char *data = b->own_body ? b->own_body : b->in;
+	struct exchange *e = x->e;
+	char *data = e->own_body ? e->own_body : e->in;
 	ssize_t n;
 
-	if (b->parsed == b->filled) {
+	if (e->parsed == e->filled) {
 		int error = continue_if_expected(x);
 
-		data = body_space(b);
+		data = body_space(e);
 		if (!data || error)
 			return body_fails(x, -ENOMEM);
 		if (weft__http_flush_all(x))
 			return body_fails(x, -ECONNRESET);
-		n = receive(x, data + b->filled, b->capacity - b->filled,
+		n = receive(x, data + e->filled, e->capacity - e->filled,
 			    weft__http_after(x, x->server->config.body_time));
 		if (n <= 0)
 			return body_fails(x, n ? (int)n : -ECONNRESET);
-		b->filled += (size_t)n;
+		e->filled += (size_t)n;
 	}
-	b->body = b->body_end = b->parsed;
+	e->body = e->body_end = e->parsed;
 	if (!feed(x, data))
-		return body_fails(x, x->b->failed == 413 ? -EFBIG : -EBADMSG);
+		return body_fails(x, x->e->failed == 413 ? -EFBIG : -EBADMSG);
 	return is_too_long(x) ? body_fails(x, -EFBIG) : 0;
 }
 
 ssize_t weft_http_read(weft_http_t *x, void *data, size_t length)
 {
-	struct buffers *b = x->b;
+	struct exchange *e = x->e;
 	size_t n;
 	int error;
 
-	if (x->b->body_error)
-		return x->b->body_error;
+	if (x->e->body_error)
+		return x->e->body_error;
 	if (!length)
 		return 0;
-	while (b->body == b->body_end) {
-		if (x->b->complete)
+	while (e->body == e->body_end) {
+		if (x->e->complete)
 			return 0;
 		error = x->protocol->more_body(x);
 		if (error)
 			return error;
 	}
-	n = b->body_end - b->body < length ? b->body_end - b->body : length;
-	memcpy(data, (b->own_body ? b->own_body : b->in) + b->body, n);
-	b->body += n;
+	n = e->body_end - e->body < length ? e->body_end - e->body : length;
+	memcpy(data, (e->own_body ? e->own_body : e->in) + e->body, n);
+	e->body += n;
 	return (ssize_t)n;
 }
 
@@ -744,43 +744,43 @@ ssize_t weft_http_read_all(weft_http_t *x, void *data, size_t length)
 
 bool weft__http_drain(weft_http_t *x)
 {
-	struct buffers *b = x->b;
-	uint64_t limit = x->b->received + DRAIN_MOST;
+	struct exchange *e = x->e;
+	uint64_t limit = x->e->received + DRAIN_MOST;
 
 	/* A client that waits for "100 Continue" has not sent a body, and may never do so. */
-	while (!x->b->complete && !x->b->expects && !x->b->body_error && x->b->received < limit)
+	while (!x->e->complete && !x->e->expects && !x->e->body_error && x->e->received < limit)
 		(void)weft__http_more_body(x);
-	b->body = b->body_end;
-	return x->b->complete;
+	e->body = e->body_end;
+	return x->e->complete;
 }
 
 /* ---- the next one ------------------------------------------------------------------------------------------------ */
 
 /* The next request has come with the one before. */
-static void reset(struct buffers *b)
+static void reset(struct exchange *e)
 {
-	memset(&b->began, 0, offsetof(struct buffers, in) - offsetof(struct buffers, began));
-	b->length = WEFT_NEVER;
+	memset(&e->began, 0, offsetof(struct exchange, in) - offsetof(struct exchange, began));
+	e->length = WEFT_NEVER;
 }
 
 void weft__http_next(weft_http_t *x)
 {
-	struct buffers *b = x->b;
+	struct exchange *e = x->e;
 
-	if (b->own_body) {
-		memcpy(b->in, b->own_body + b->parsed, b->filled - b->parsed);
-		b->filled -= b->parsed;
-		b->parsed = 0;
-		free(b->own_body);
-		b->own_body = NULL;
+	if (e->own_body) {
+		memcpy(e->in, e->own_body + e->parsed, e->filled - e->parsed);
+		e->filled -= e->parsed;
+		e->parsed = 0;
+		free(e->own_body);
+		e->own_body = NULL;
 	}
-	free(b->decoded);
-	b->decoded = NULL;
-	b->head = b->parsed;
-	b->count = b->trailer_at = 0;
-	b->in_value = false;
-	b->trailer.length = b->answer.length = b->trailers.length = 0;
+	free(e->decoded);
+	e->decoded = NULL;
+	e->head = e->parsed;
+	e->count = e->trailer_at = 0;
+	e->in_value = false;
+	e->trailer.length = e->answer.length = e->trailers.length = 0;
 	x->served = true;
 	if (!is_nothing_buffered(x))
-		reset(b);
+		reset(e);
 }

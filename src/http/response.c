@@ -198,15 +198,15 @@ static int send_all(weft_http_t *x, const char *data, size_t length)
 
 int weft__http_send(weft_http_t *x)
 {
-	struct buffers *b = x->b;
-	size_t length = b ? b->out.length : 0;
+	struct exchange *e = x->e;
+	size_t length = e ? e->out.length : 0;
 
 	if (x->lost)
 		return -EPIPE;
 	if (!length)
 		return 0;
-	b->out.length = 0;
-	return send_all(x, b->out.data, length);
+	e->out.length = 0;
+	return send_all(x, e->out.data, length);
 }
 
 /* ---- heads ------------------------------------------------------------------------------------------------------- */
@@ -234,7 +234,7 @@ static char *put_date(char *to, const weft_http_t *x)
 
 char *weft__http_put_timing(char *to, const weft_http_t *x)
 {
-	uint64_t spent = weft_now() - x->b->begun;
+	uint64_t spent = weft_now() - x->e->begun;
 
 	to = put_string(to, "total;dur=");
 	to = weft__http_put_number(to, spent / 1000000);
@@ -260,7 +260,7 @@ static char *put_fields(char *to, const weft_http_t *x)
 	}
 	if (!x->keep)
 		to = put_string(to, "Connection: close\r\n");
-	return put(to, x->b->answer.data, x->b->answer.length);
+	return put(to, x->e->answer.data, x->e->answer.length);
 }
 
 enum { HEAD_MOST = 320 }; /* without the added fields and the server's name */
@@ -268,58 +268,58 @@ enum { HEAD_MOST = 320 }; /* without the added fields and the server's name */
 /* A client that waits for "100 Continue" may send its body after the final response, or not: nobody knows. */
 static bool may_keep(const weft_http_t *x)
 {
-	return !atomic_load_explicit(&x->server->stopping, memory_order_relaxed) && !x->b->expects;
+	return !atomic_load_explicit(&x->server->stopping, memory_order_relaxed) && !x->e->expects;
 }
 
 /* Adds a head, with a free slot if the response may have a body. */
 static int begin(weft_http_t *x)
 {
-	struct buffers *b = x->b;
+	struct exchange *e = x->e;
 	size_t name = x->server->config.name ? strlen(x->server->config.name) : 0, most = HEAD_MOST + name;
 	char *to;
 
 	if (x->lost)
 		return -EPIPE;
-	if (!x->b->status)
-		x->b->status = 200;
+	if (!x->e->status)
+		x->e->status = 200;
 	if (!may_keep(x))
 		x->keep = false;
-	most += b->answer.length;
-	if (b->out.capacity - b->out.length < most + OUT_SIZE / 8 && weft__http_send(x))
+	most += e->answer.length;
+	if (e->out.capacity - e->out.length < most + OUT_SIZE / 8 && weft__http_send(x))
 		return -EPIPE;
-	if (!reserve(&b->out, most))
+	if (!reserve(&e->out, most))
 		return weft__http_lose(x, -ENOMEM);
-	to = put_status(b->out.data + b->out.length, x->b->status);
+	to = put_status(e->out.data + e->out.length, x->e->status);
 	to = put_fields(to, x);
-	x->b->slot = (size_t)(to - b->out.data);
-	if (weft__http_has_body(x->b->status)) {
+	x->e->slot = (size_t)(to - e->out.data);
+	if (weft__http_has_body(x->e->status)) {
 		memset(to, ' ', SLOT_LENGTH);
 		to = put(to + SLOT_LENGTH, "\r\n", 2);
 	}
 	to = put(to, "\r\n", 2);
-	b->out.length = x->b->body_at = (size_t)(to - b->out.data);
+	e->out.length = x->e->body_at = (size_t)(to - e->out.data);
 	return 0;
 }
 
 /* A field that is shorter than the slot moves what is behind it: some clients do not know "chunked" with spaces. */
 static void fill_slot_exactly(weft_http_t *x, const char *field)
 {
-	struct text *out = &x->b->out;
-	char *slot = out->data + x->b->slot, *end = put_string(slot, field);
+	struct text *out = &x->e->out;
+	char *slot = out->data + x->e->slot, *end = put_string(slot, field);
 	size_t left = SLOT_LENGTH - (size_t)(end - slot);
 
-	memmove(end, end + left, out->length - x->b->slot - SLOT_LENGTH);
+	memmove(end, end + left, out->length - x->e->slot - SLOT_LENGTH);
 	out->length -= left;
-	x->b->body_at -= left;
+	x->e->body_at -= left;
 }
 
 static void fill_slot(weft_http_t *x, enum framing framing)
 {
-	x->b->framing = framing;
-	if (!weft__http_has_body(x->b->status))
+	x->e->framing = framing;
+	if (!weft__http_has_body(x->e->status))
 		return;
 	if (framing == BY_LENGTH)
-		weft__http_put_number(put_string(x->b->out.data + x->b->slot, "Content-Length: "), x->b->length);
+		weft__http_put_number(put_string(x->e->out.data + x->e->slot, "Content-Length: "), x->e->length);
 	else
 		fill_slot_exactly(x, framing == BY_CHUNKS ? "Transfer-Encoding: chunked" : "Connection: close");
 }
@@ -327,16 +327,16 @@ static void fill_slot(weft_http_t *x, enum framing framing)
 /* Adds a field in front of the slot: the head is still in `out`. False: no memory. */
 static bool insert(weft_http_t *x, const char *field)
 {
-	struct text *out = &x->b->out;
+	struct text *out = &x->e->out;
 	size_t length = strlen(field);
 
 	if (!reserve(out, length))
 		return false;
-	memmove(out->data + x->b->slot + length, out->data + x->b->slot, out->length - x->b->slot);
-	memcpy(out->data + x->b->slot, field, length);
+	memmove(out->data + x->e->slot + length, out->data + x->e->slot, out->length - x->e->slot);
+	memcpy(out->data + x->e->slot, field, length);
 	out->length += length;
-	x->b->slot += length;
-	x->b->body_at += length;
+	x->e->slot += length;
+	x->e->body_at += length;
 	return true;
 }
 
@@ -344,15 +344,15 @@ static bool insert(weft_http_t *x, const char *field)
 static void frame(weft_http_t *x)
 {
 	/* HTTP/1.0 keeps a connection only if both sides say so, and the body has a length. */
-	if (x->keep && !x->b->parser.http_minor && (x->b->length != WEFT_NEVER || !weft__http_has_body(x->b->status)))
+	if (x->keep && !x->e->parser.http_minor && (x->e->length != WEFT_NEVER || !weft__http_has_body(x->e->status)))
 		x->keep = insert(x, "Connection: keep-alive\r\n");
-	if (x->b->length != WEFT_NEVER)
+	if (x->e->length != WEFT_NEVER)
 		fill_slot(x, BY_LENGTH);
 	else
-		fill_slot(x, x->b->parser.http_minor ? BY_CHUNKS : BY_CLOSE);
-	if (x->b->framing == BY_CLOSE && weft__http_has_body(x->b->status))
+		fill_slot(x, x->e->parser.http_minor ? BY_CHUNKS : BY_CLOSE);
+	if (x->e->framing == BY_CLOSE && weft__http_has_body(x->e->status))
 		x->keep = false;
-	x->b->streaming = true;
+	x->e->streaming = true;
 }
 
 static void add_part(struct iovec *parts, int *count, const void *data, size_t length)
@@ -377,26 +377,26 @@ static int send_parts(weft_http_t *x, struct iovec *parts, int count)
  * that it does not hold. Both pieces are one chunk. */
 static int push(weft_http_t *x, const char *data, size_t length)
 {
-	struct buffers *b = x->b;
-	size_t body = b->out.length - x->b->body_at, first = length < PART_MOST ? length : PART_MOST;
+	struct exchange *e = x->e;
+	size_t body = e->out.length - x->e->body_at, first = length < PART_MOST ? length : PART_MOST;
 	bool chunk;
 	char head[20];
 	struct iovec parts[5];
 	int count = 0, error;
 
-	if (!x->b->streaming)
+	if (!x->e->streaming)
 		frame(x);
-	chunk = x->b->framing == BY_CHUNKS && body + length;
-	add_part(parts, &count, b->out.data, x->b->body_at);
+	chunk = x->e->framing == BY_CHUNKS && body + length;
+	add_part(parts, &count, e->out.data, x->e->body_at);
 	if (chunk) {
 		snprintf(head, sizeof head, "%08zx\r\n", body + length);
 		add_part(parts, &count, head, CHUNK_HEAD);
 	}
-	add_part(parts, &count, b->out.data + x->b->body_at, body);
+	add_part(parts, &count, e->out.data + x->e->body_at, body);
 	add_part(parts, &count, data, first);
 	if (chunk && first == length)
 		add_part(parts, &count, "\r\n", 2);
-	b->out.length = x->b->body_at = 0;
+	e->out.length = x->e->body_at = 0;
 	error = x->lost ? -EPIPE : send_parts(x, parts, count);
 	if (error || first == length)
 		return error;
@@ -413,7 +413,7 @@ static int push_file(weft_http_t *x, int fd, uint64_t offset, uint64_t length)
 		size_t part = length < PART_MOST ? (size_t)length : PART_MOST;
 		ssize_t n = weft__stream_send_file(&x->stream, fd, &at, part, write_deadline(x));
 
-		x->b->sent += n > 0 ? (uint64_t)n : 0;
+		x->e->sent += n > 0 ? (uint64_t)n : 0;
 		length -= part;
 		error = account(x, n, part);
 		if (error == -EPIPE && n >= 0)
@@ -424,26 +424,26 @@ static int push_file(weft_http_t *x, int fd, uint64_t offset, uint64_t length)
 
 static int inform(weft_http_t *x, int status)
 {
-	struct buffers *b = x->b;
+	struct exchange *e = x->e;
 	char line[80];
 
-	if (x->b->parser.http_minor) {
+	if (x->e->parser.http_minor) {
 		size_t length = (size_t)(put_status(line, status) - line);
 
-		if (!reserve(&b->out, length + b->answer.length + 2))
+		if (!reserve(&e->out, length + e->answer.length + 2))
 			return -ENOMEM;
-		weft__text_add(&b->out, line, length);
-		weft__text_add(&b->out, b->answer.data, b->answer.length);
-		weft__text_add(&b->out, "\r\n", 2);
+		weft__text_add(&e->out, line, length);
+		weft__text_add(&e->out, e->answer.data, e->answer.length);
+		weft__text_add(&e->out, "\r\n", 2);
 		atomic_fetch_add_explicit(&x->server->statuses[1], 1, memory_order_relaxed);
 	}
-	b->answer.length = 0;
+	e->answer.length = 0;
 	return weft__http_send(x);
 }
 
 int weft__http_flush_all(weft_http_t *x)
 {
-	return weft__http_has_begun(x) && !x->b->finished ? push(x, NULL, 0) : weft__http_send(x);
+	return weft__http_has_begun(x) && !x->e->finished ? push(x, NULL, 0) : weft__http_send(x);
 }
 
 /* ---- for handlers ------------------------------------------------------------------------------------------------ */
@@ -459,7 +459,7 @@ static int begin_once(weft_http_t *x)
 		return 0;
 	error = x->protocol->begin(x);
 	if (!error)
-		x->b->framing = x->b->length != WEFT_NEVER ? BY_LENGTH : BY_CHUNKS;
+		x->e->framing = x->e->length != WEFT_NEVER ? BY_LENGTH : BY_CHUNKS;
 	return error;
 }
 
@@ -469,7 +469,7 @@ int weft_http_set_status(weft_http_t *x, int status)
 		return -EALREADY;
 	if (status < 200 || status > 599)
 		return -EINVAL;
-	x->b->status = status;
+	x->e->status = status;
 	return 0;
 }
 
@@ -510,12 +510,12 @@ static int add(struct text *t, const char *name, const char *value)
 
 int weft_http_add_header(weft_http_t *x, const char *name, const char *value)
 {
-	return weft__http_has_begun(x) ? -EALREADY : add(&x->b->answer, name, value);
+	return weft__http_has_begun(x) ? -EALREADY : add(&x->e->answer, name, value);
 }
 
 int weft_http_add_trailer(weft_http_t *x, const char *name, const char *value)
 {
-	return add(&x->b->trailers, name, value);
+	return add(&x->e->trailers, name, value);
 }
 
 int weft_http_set_length(weft_http_t *x, uint64_t length)
@@ -524,7 +524,7 @@ int weft_http_set_length(weft_http_t *x, uint64_t length)
 		return -EALREADY;
 	if (length >= 1000000000000) /* as many digits as the slot has room for */
 		return -EINVAL;
-	x->b->length = length;
+	x->e->length = length;
 	return 0;
 }
 
@@ -536,17 +536,17 @@ void weft_http_set_close(weft_http_t *x)
 /* No more than a chunk's length has digits for. */
 static ssize_t write_piece(weft_http_t *x, const char *data, size_t length)
 {
-	struct text *out = &x->b->out;
+	struct text *out = &x->e->out;
 	int error = begin_once(x);
 
 	if (error)
 		return error;
-	if (x->b->length != WEFT_NEVER && length > x->b->length - x->b->written)
+	if (x->e->length != WEFT_NEVER && length > x->e->length - x->e->written)
 		return -EMSGSIZE;
-	x->b->written += length;
+	x->e->written += length;
 	if (weft__http_is_silent(x))
 		return (ssize_t)length;
-	x->b->sent += length;
+	x->e->sent += length;
 	if (out->capacity - out->length >= length + CHUNK_HEAD + 2) {
 		if (length)
 			memcpy(out->data + out->length, data, length);
@@ -612,19 +612,19 @@ int weft_http_flush(weft_http_t *x)
 
 int weft_http_reply(weft_http_t *x, int status, const char *type, const void *data, size_t length)
 {
-	size_t fields = x->b->answer.length;
+	size_t fields = x->e->answer.length;
 	ssize_t n;
 	int error = weft_http_set_status(x, status);
 
 	if (!error && type)
-		error = add_value(&x->b->answer, "Content-Type", 12, type);
+		error = add_value(&x->e->answer, "Content-Type", 12, type);
 	if (!error)
 		error = weft_http_set_length(x, length);
 	if (error == -EALREADY)
 		return error;
 	if (error) {
-		x->b->status = 0;
-		x->b->answer.length = fields;
+		x->e->status = 0;
+		x->e->answer.length = fields;
 		return error;
 	}
 	n = weft_http_write(x, data, length);
@@ -635,16 +635,16 @@ int weft_http_send_file(weft_http_t *x, int fd, uint64_t offset, uint64_t length
 {
 	int error;
 
-	if (!weft__http_has_begun(x) && x->b->length == WEFT_NEVER)
-		x->b->length = length;
+	if (!weft__http_has_begun(x) && x->e->length == WEFT_NEVER)
+		x->e->length = length;
 	error = begin_once(x);
 	if (error)
 		return error;
-	if (x->b->length == WEFT_NEVER)
+	if (x->e->length == WEFT_NEVER)
 		return -EALREADY;
-	if (length > x->b->length - x->b->written)
+	if (length > x->e->length - x->e->written)
 		return -EMSGSIZE;
-	x->b->written += length;
+	x->e->written += length;
 	return weft__http_is_silent(x) ? 0 : x->protocol->push_file(x, fd, offset, length);
 }
 
@@ -717,7 +717,7 @@ void weft__http_answer(weft_http_t *x, int status)
 /* The status for a handler that did not answer: the body's error is one of the client. */
 static int missing_status(const weft_http_t *x)
 {
-	switch (x->b->body_error) {
+	switch (x->e->body_error) {
 	case -EFBIG:
 		return 413;
 	case -EBADMSG:
@@ -731,35 +731,35 @@ static int missing_status(const weft_http_t *x)
 
 static void end_chunks(weft_http_t *x)
 {
-	struct buffers *b = x->b;
+	struct exchange *e = x->e;
 
-	if (!weft__text_add(&b->out, "0\r\n", 3) || !weft__text_add(&b->out, b->trailers.data, b->trailers.length) ||
-	    !weft__text_add(&b->out, "\r\n", 2))
+	if (!weft__text_add(&e->out, "0\r\n", 3) || !weft__text_add(&e->out, e->trailers.data, e->trailers.length) ||
+	    !weft__text_add(&e->out, "\r\n", 2))
 		weft__http_lose(x, -ENOMEM);
 }
 
 static bool leaves_too_much(const weft_http_t *x)
 {
-	return x->keep && !x->b->chunked && x->b->body_length > x->b->received + DRAIN_MOST;
+	return x->keep && !x->e->chunked && x->e->body_length > x->e->received + DRAIN_MOST;
 }
 
 static void complete(weft_http_t *x)
 {
-	if (!x->b->streaming && leaves_too_much(x))
+	if (!x->e->streaming && leaves_too_much(x))
 		x->keep = !insert(x, "Connection: close\r\n");
-	if (!x->b->streaming && x->b->length == WEFT_NEVER && (!x->b->trailers.length || weft__http_is_silent(x)))
-		x->b->length = x->b->written;
-	if (!x->b->streaming && x->b->length != WEFT_NEVER)
+	if (!x->e->streaming && x->e->length == WEFT_NEVER && (!x->e->trailers.length || weft__http_is_silent(x)))
+		x->e->length = x->e->written;
+	if (!x->e->streaming && x->e->length != WEFT_NEVER)
 		frame(x);
-	if (x->b->framing == BY_CHUNKS && !weft__http_is_silent(x)) {
-		if ((!x->b->streaming || x->b->out.length > x->b->body_at) && push(x, NULL, 0))
+	if (x->e->framing == BY_CHUNKS && !weft__http_is_silent(x)) {
+		if ((!x->e->streaming || x->e->out.length > x->e->body_at) && push(x, NULL, 0))
 			return;
-		if (x->b->framing == BY_CHUNKS || WEFT_CANARY(http_chunks_for_all)) /* and not HTTP/1.0 */
+		if (x->e->framing == BY_CHUNKS || WEFT_CANARY(http_chunks_for_all)) /* and not HTTP/1.0 */
 			end_chunks(x);
 	}
-	x->b->finished = true;
+	x->e->finished = true;
 	/* A body that is shorter than was announced cannot be completed: the client must see that. */
-	if (x->b->framing == BY_LENGTH && x->b->written < x->b->length && !weft__http_is_silent(x)) {
+	if (x->e->framing == BY_LENGTH && x->e->written < x->e->length && !weft__http_is_silent(x)) {
 		(void)weft__http_send(x);
 		weft__http_lose(x, -EPIPE);
 	}
@@ -769,10 +769,10 @@ const struct protocol weft__http1 = {10, weft__http_more_body, begin, push, push
 
 void weft__http_finish(weft_http_t *x)
 {
-	if (x->b->body_error == -ECONNRESET)
+	if (x->e->body_error == -ECONNRESET)
 		x->lost = true;
-	if (!weft__http_has_begun(x) && !x->b->status) {
-		x->b->answer.length = 0;
+	if (!weft__http_has_begun(x) && !x->e->status) {
+		x->e->answer.length = 0;
 		weft__http_answer(x, missing_status(x));
 	}
 	if (!begin_once(x))

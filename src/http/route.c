@@ -95,15 +95,15 @@ static const char *part_end(const char *at, const char *end)
 
 static void set_param(weft_http_t *x, const char *name, const char *value, const char *end)
 {
-	x->b->params[x->b->param_count++] = (struct param){name, {value, (size_t)(end - value)}};
+	x->e->params[x->e->param_count++] = (struct param){name, {value, (size_t)(end - value)}};
 }
 
 static bool match_parts(const char *pattern, weft_http_t *x)
 {
-	const char *at = x->b->path.data, *end = at + x->b->path.length, *stop;
+	const char *at = x->e->path.data, *end = at + x->e->path.length, *stop;
 	size_t length;
 
-	x->b->param_count = 0;
+	x->e->param_count = 0;
 	for (; *pattern == '/' && at < end && *at == '/'; pattern += length, at = stop) {
 		pattern++;
 		at++;
@@ -124,14 +124,14 @@ static bool match_parts(const char *pattern, weft_http_t *x)
 static bool fits_path(const struct route *r, weft_http_t *x)
 {
 	if (r->plain)
-		return r->plain == x->b->path.length && !memcmp(r->path, x->b->path.data, r->plain);
+		return r->plain == x->e->path.length && !memcmp(r->path, x->e->path.data, r->plain);
 	return match_parts(r->path, x);
 }
 
 static bool fits_method(const struct route *r, const weft_http_t *x)
 {
-	return r->method == x->b->parser.method || r->method == ANY_METHOD ||
-	       (r->method == HTTP_GET && x->b->parser.method == HTTP_HEAD);
+	return r->method == x->e->parser.method || r->method == ANY_METHOD ||
+	       (r->method == HTTP_GET && x->e->parser.method == HTTP_HEAD);
 }
 
 weft_http_text_t weft_http_param(const weft_http_t *x, const char *name)
@@ -139,9 +139,9 @@ weft_http_text_t weft_http_param(const weft_http_t *x, const char *name)
 	unsigned i;
 	size_t length = strlen(name);
 
-	for (i = 0; i < x->b->param_count; i++)
-		if (strcspn(x->b->params[i].name, "/") == length && !memcmp(x->b->params[i].name, name, length))
-			return x->b->params[i].value;
+	for (i = 0; i < x->e->param_count; i++)
+		if (strcspn(x->e->params[i].name, "/") == length && !memcmp(x->e->params[i].name, name, length))
+			return x->e->params[i].value;
 	return (weft_http_text_t){0};
 }
 
@@ -160,7 +160,7 @@ static void add_method(uint64_t *seen, char *text, size_t size, int method)
 /* The methods of a path's routes. False: it has none. */
 static bool allowed(weft_http_t *x, char *text, size_t size)
 {
-	bool all = x->b->path.length == 1 && *x->b->path.data == '*', any = false;
+	bool all = x->e->path.length == 1 && *x->e->path.data == '*', any = false;
 	const struct route *r;
 	uint64_t seen = 0;
 
@@ -187,7 +187,7 @@ static void answer_without_route(weft_http_t *x)
 		return;
 	}
 	weft_http_add_header(x, "Allow", methods);
-	if (x->b->parser.method == HTTP_OPTIONS)
+	if (x->e->parser.method == HTTP_OPTIONS)
 		(void)weft_http_reply(x, 204, NULL, NULL, 0);
 	else
 		weft__http_answer(x, 405);
@@ -275,20 +275,20 @@ static bool needs_decoding(weft_http_text_t path)
 
 static int decode_path(weft_http_t *x)
 {
-	struct buffers *b = x->b;
+	struct exchange *e = x->e;
 	ssize_t n;
 
-	if (!needs_decoding(x->b->path))
+	if (!needs_decoding(x->e->path))
 		return 0;
-	b->decoded = malloc(x->b->path.length + 1);
-	if (!b->decoded)
+	e->decoded = malloc(x->e->path.length + 1);
+	if (!e->decoded)
 		return 503;
-	n = decode(x->b->path.data, x->b->path.length, b->decoded, false);
+	n = decode(x->e->path.data, x->e->path.length, e->decoded, false);
 	if (n > 0)
-		n = remove_dots(b->decoded, (size_t)n);
+		n = remove_dots(e->decoded, (size_t)n);
 	if (n < 0)
 		return 400;
-	x->b->path = (weft_http_text_t){b->decoded, (size_t)n};
+	x->e->path = (weft_http_text_t){e->decoded, (size_t)n};
 	return 0;
 }
 
@@ -317,19 +317,19 @@ int weft__http_split_target(weft_http_t *x)
 	if (!target.length || memchr(target.data, '#', target.length))
 		return 400;
 	if (target.length == 1 && *target.data == '*') {
-		x->b->path = target;
-		return x->b->parser.method == HTTP_OPTIONS ? 0 : 400;
+		x->e->path = target;
+		return x->e->parser.method == HTTP_OPTIONS ? 0 : 400;
 	}
 	if (*target.data != '/' && !skip_authority(&target))
 		return 400;
 	mark = memchr(target.data, '?', target.length);
-	x->b->path = target;
+	x->e->path = target;
 	if (mark) {
-		x->b->path.length = (size_t)(mark - target.data);
-		x->b->query = (weft_http_text_t){mark + 1, target.length - x->b->path.length - 1};
+		x->e->path.length = (size_t)(mark - target.data);
+		x->e->query = (weft_http_text_t){mark + 1, target.length - x->e->path.length - 1};
 	}
-	if (!x->b->path.length) {
-		x->b->path = (weft_http_text_t){"/", 1};
+	if (!x->e->path.length) {
+		x->e->path = (weft_http_text_t){"/", 1};
 		return 0;
 	}
 	return decode_path(x);
@@ -339,22 +339,22 @@ int weft__http_split_target(weft_http_t *x)
 
 const char *weft_http_method(const weft_http_t *x)
 {
-	return llhttp_method_name((llhttp_method_t)x->b->parser.method);
+	return llhttp_method_name((llhttp_method_t)x->e->parser.method);
 }
 
 weft_http_text_t weft_http_target(const weft_http_t *x)
 {
-	return (weft_http_text_t){x->b->in + x->b->head + x->b->target.name, x->b->target.name_length};
+	return (weft_http_text_t){x->e->in + x->e->head + x->e->target.name, x->e->target.name_length};
 }
 
 weft_http_text_t weft_http_path(const weft_http_t *x)
 {
-	return x->b->path;
+	return x->e->path;
 }
 
 weft_http_text_t weft_http_query(const weft_http_t *x)
 {
-	return x->b->query;
+	return x->e->query;
 }
 
 /* True: the encoded name is this one. */
@@ -381,7 +381,7 @@ static ssize_t copy_value(const char *value, size_t length, char *to, size_t siz
 
 ssize_t weft_http_query_value(const weft_http_t *x, const char *name, char *value, size_t size)
 {
-	const char *at = x->b->query.data, *end = at ? at + x->b->query.length : at, *stop, *sign;
+	const char *at = x->e->query.data, *end = at ? at + x->e->query.length : at, *stop, *sign;
 
 	for (; at < end; at = stop + 1) {
 		stop = memchr(at, '&', (size_t)(end - at));
@@ -409,44 +409,44 @@ weft_http_text_t weft_http_header(const weft_http_t *x, const char *name)
 
 bool weft_http_header_at(const weft_http_t *x, unsigned index, weft_http_text_t *name, weft_http_text_t *value)
 {
-	const struct buffers *b = x->b;
-	const char *head = b->in + b->head;
+	const struct exchange *e = x->e;
+	const char *head = e->in + e->head;
 
-	if (index >= b->trailer_at)
+	if (index >= e->trailer_at)
 		return false;
-	*name = (weft_http_text_t){head + b->fields[index].name, b->fields[index].name_length};
-	*value = (weft_http_text_t){head + b->fields[index].value, b->fields[index].value_length};
+	*name = (weft_http_text_t){head + e->fields[index].name, e->fields[index].name_length};
+	*value = (weft_http_text_t){head + e->fields[index].value, e->fields[index].value_length};
 	return true;
 }
 
 weft_http_text_t weft_http_trailer(const weft_http_t *x, const char *name)
 {
-	const struct buffers *b = x->b;
+	const struct exchange *e = x->e;
 	unsigned i;
 
-	for (i = b->trailer_at; i < b->count; i++) {
-		const struct field *f = &b->fields[i];
-		weft_http_text_t its_name = {b->trailer.data + f->name, f->name_length};
+	for (i = e->trailer_at; i < e->count; i++) {
+		const struct field *f = &e->fields[i];
+		weft_http_text_t its_name = {e->trailer.data + f->name, f->name_length};
 
 		if (weft__text_is(its_name, name))
-			return weft__trim((weft_http_text_t){b->trailer.data + f->value, f->value_length});
+			return weft__trim((weft_http_text_t){e->trailer.data + f->value, f->value_length});
 	}
 	return (weft_http_text_t){0};
 }
 
 unsigned weft_http_version(const weft_http_t *x)
 {
-	return x->protocol->version + x->b->parser.http_minor;
+	return x->protocol->version + x->e->parser.http_minor;
 }
 
 const weft_address_t *weft_http_peer(const weft_http_t *x)
 {
-	struct buffers *b = x->b;
+	struct exchange *e = x->e;
 
-	if (!b->peer_known && weft_peer_address(x->stream.fd, &b->peer))
-		memset(&b->peer, 0, sizeof b->peer);
-	b->peer_known = true;
-	return &b->peer;
+	if (!e->peer_known && weft_peer_address(x->stream.fd, &e->peer))
+		memset(&e->peer, 0, sizeof e->peer);
+	e->peer_known = true;
+	return &e->peer;
 }
 
 bool weft_http_is_secure(const weft_http_t *x)

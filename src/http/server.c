@@ -105,7 +105,7 @@ void weft__http_unlock(weft_http_server_t *server)
 /* 0: the connection was lost before the response began. */
 static int sent_status(const weft_http_t *x)
 {
-	return x->lost && !x->b->streaming ? 0 : x->b->status;
+	return x->lost && !x->e->streaming ? 0 : x->e->status;
 }
 
 static void count(weft_http_t *x)
@@ -117,18 +117,18 @@ static __attribute__((noinline)) void log_exchange(weft_http_t *x)
 {
 	const weft_http_config_t *config = &x->server->config;
 	const char *method = weft_http_method(x);
-	weft_http_entry_t e = {.peer = weft_http_peer(x), .version = weft_http_version(x)};
+	weft_http_entry_t entry = {.peer = weft_http_peer(x), .version = weft_http_version(x)};
 
-	if (x->b->head_done) {
-		e.method = (weft_http_text_t){method, strlen(method)};
-		e.target = weft_http_target(x);
+	if (x->e->head_done) {
+		entry.method = (weft_http_text_t){method, strlen(method)};
+		entry.target = weft_http_target(x);
 	}
-	e.status = sent_status(x);
-	e.received = x->b->received;
-	e.sent = x->b->sent;
-	e.begun = x->b->begun;
-	e.nanoseconds = weft_now() - x->b->begun;
-	config->log(&e, config->log_context);
+	entry.status = sent_status(x);
+	entry.received = x->e->received;
+	entry.sent = x->e->sent;
+	entry.begun = x->e->begun;
+	entry.nanoseconds = weft_now() - x->e->begun;
+	config->log(&entry, config->log_context);
 }
 
 void weft__http_complete(weft_http_t *x)
@@ -144,7 +144,7 @@ void weft__http_note_begin(weft_http_t *x)
 	const weft_http_config_t *config = &x->server->config;
 
 	if (config->log || config->flags & WEFT_HTTP_TIMING)
-		x->b->begun = weft_now();
+		x->e->begun = weft_now();
 }
 
 static void refuse(weft_http_t *x, int status)
@@ -172,13 +172,13 @@ static __attribute__((noinline)) void linger(weft_http_t *x)
 static bool exchange(weft_http_t *x)
 {
 	bool whole = !weft__http_send_last(x) && weft__http_read_head(x);
-	int status = x->b ? x->b->failed : 0;
+	int status = x->e ? x->e->failed : 0;
 
 	if (!whole && (!status || x->lost))
 		return false;
 	weft__http_note_begin(x);
 	if (whole) {
-		x->b->head_only = x->b->parser.method == HTTP_HEAD;
+		x->e->head_only = x->e->parser.method == HTTP_HEAD;
 		status = weft__http_check_head(x);
 	}
 	if (status)
