@@ -286,7 +286,7 @@ static void forget(struct weft__loop *loop, int number, struct weft__fd *fd)
 /* Done with waiting. */
 static void leave(struct weft__loop *loop, weft_io_t *io, struct weft__fd *fd)
 {
-	weft__task_lock(&fd->lock);
+	weft__task_lock_near(&fd->lock);
 	take_out(fd, io);
 	if (fd->nature == WEFT__UNKNOWN && !fd->first && !weft__is_closing(fd))
 		forget(loop, io->fd, fd);
@@ -349,7 +349,7 @@ static int begin_waiting(struct weft__loop *loop, weft_io_t *io, struct weft__fd
 {
 	int error, next = WEFT_IO_WAITS;
 
-	weft__task_lock(&fd->lock);
+	weft__task_lock_near(&fd->lock);
 	error = weft__begin_wait(loop, io) ? register_for(loop, fd, number_of(io, fd), io) : -ECANCELED;
 	if (!error) {
 		io->ring = fd;
@@ -375,7 +375,7 @@ static inline int64_t attempt_once(weft_io_t *io, struct weft__fd *fd, int natur
 {
 	if (blocks(fd) && (io->kind == WEFT_IO_ACCEPT || io->kind == WEFT_IO_CONNECT))
 		return weft__io_attempt_unblocked(io, io->fd, nature);
-	return weft__io_attempt(io, nature);
+	return weft__io_is_plain_transfer(io, nature) ? weft__io_transfer(io) : weft__io_attempt(io, nature);
 }
 
 /* Bytes alone, of which nothing but their coming need be told. A listener and a device may have errors to tell. */

@@ -431,6 +431,26 @@ static inline bool weft__io_looks_elsewhere(const weft_io_t *io)
 	return weft__io_has_flags_of_messages(io) && io->flags & (MSG_ERRQUEUE | MSG_PEEK);
 }
 
+/*
+ * Most operations: bytes of a connection. Inline, because the kernel uses up the processor's stack of return addresses:
+ * each function between the system call and the task costs a mispredicted return.
+ */
+static inline bool weft__io_is_plain_transfer(const weft_io_t *io, int nature)
+{
+	return nature == WEFT__STREAM && io->kind <= WEFT_IO_WRITE && io->offset == -1 && io->length;
+}
+
+static inline int64_t weft__io_transfer(const weft_io_t *io)
+{
+	ssize_t n;
+
+	do
+		n = io->kind == WEFT_IO_WRITE ? send(io->fd, io->data, io->length, MSG_DONTWAIT | MSG_NOSIGNAL)
+					      : recv(io->fd, io->data, io->length, MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n;
+}
+
 /* Do it if that does not block: its result, or -EAGAIN. */
 int64_t weft__io_attempt(weft_io_t *io, int nature) WEFT__HIDDEN;
 /*

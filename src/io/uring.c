@@ -135,20 +135,6 @@ static inline void unlock_own(struct ring *r)
 		weft__spin_unlock(&r->lock);
 }
 
-/* The same as weft__touch_stack, for the locks below, whose work takes a few hundred bytes where compilers optimize.
- * Mostly these bytes are in the page in which the task is. To touch another page for each of a thousand tasks costs a
- * miss in the TLB each. */
-static inline __attribute__((always_inline)) void touch_stack(void)
-{
-#if defined(__OPTIMIZE__) && !WEFT__SANITIZED
-	const uintptr_t page = 4096, here = (uintptr_t)__builtin_frame_address(0);
-
-	if (__builtin_expect(here % page >= 1024, 1))
-		return;
-#endif
-	weft__touch_stack();
-}
-
 /* By a task, in `begin` or `go_on`, which have touched the stack once for all locks that they take. */
 static inline void lock_ring(struct ring *r)
 {
@@ -919,7 +905,7 @@ static int try(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 
 static int begin(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 {
-	touch_stack();
+	weft__touch_near_stack();
 	io->watch = -1;
 	io->reason = 0;
 	if (is_blocking(io))
@@ -1100,7 +1086,7 @@ static bool has_moved_bytes(const weft_io_t *io)
 
 static int go_on(struct weft__loop *loop, struct weft__worker *w, weft_io_t *io)
 {
-	touch_stack();
+	weft__touch_near_stack();
 	if (io->step == WEFT__PAUSED)
 		return weft__io_tries_again(loop, io) ? begin(loop, w, io) : WEFT_IO_DONE;
 	if (io->step == WEFT__CROWDED) {

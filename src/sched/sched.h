@@ -74,6 +74,14 @@ static inline void weft__task_lock(uint32_t *lock)
 	weft__seen_acquire(lock);
 }
 
+/* For work of a few hundred bytes, which wakes nobody. */
+static inline __attribute__((always_inline)) void weft__task_lock_near(uint32_t *lock)
+{
+	weft__touch_near_stack();
+	weft__spin_lock(lock);
+	weft__seen_acquire(lock);
+}
+
 /* ThreadSanitizer sees these locks, because what one task did before is what another may rely on then. */
 static inline void weft__task_unlock(uint32_t *lock)
 {
