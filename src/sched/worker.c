@@ -67,6 +67,8 @@ enum {
 	STREAK = 16,
 	LOOK_EVERY = 61,
 	LOOK_WITHIN = 100000,	 /* nanoseconds: what look_every adapts to */
+	MANY = 32,		 /* ready tasks, for which what has happened can wait, ... */
+	TAKE_IN_WITHIN = 500000, /* ... for so many nanoseconds */
 	TURN_LEAST = 16,	 /* timers that a turn of a wheel ends, if so many are due */
 	OLDEST_EVERY = 10000000, /* nanoseconds: see "Who runs next" */
 	HELD_AFTER = 200000,	 /* nanoseconds: a worker that has not looked for so long is in a long task */
@@ -607,10 +609,13 @@ static void relieve(struct weft__worker *w)
 }
 
 /* Is it time to take in what has happened? A worker that is about to park does so there; but if its look finds tasks
- * whose time has come, each time again, it never parks. */
-static bool must_take_in(const struct weft__worker *w, bool idle, uint64_t now)
+ * whose time has come, each time again, it never parks. Where many tasks are ready, an event's task would wait behind
+ * them: the events are asked for later, by fewer system calls. */
+static bool must_take_in(struct weft__worker *w, bool idle, uint64_t now)
 {
-	return !idle || now - w->took_in > LOOK_WITHIN;
+	if (!idle && weft__ring_count(&w->ring) < MANY)
+		return true;
+	return now - w->took_in > (idle ? LOOK_WITHIN : TAKE_IN_WITHIN);
 }
 
 /* A worker that has no other task takes its share of many at once. They are fetched into the cache together, and a look
