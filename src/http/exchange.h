@@ -27,7 +27,7 @@
 #include "http/stream.h"
 
 enum {
-	SPARES = 16,	       /* places for buffers that are not used, by thread */
+	SHARES = 17,	       /* for so many threads, but one, alone */
 	IN_SIZE = 4096,	       /* of the buffer for requests, which grows with a head that does not fit */
 	OUT_SIZE = 4096,       /* of the buffer for responses */
 	MIN_ROOM = 1024,       /* behind a head, for body data */
@@ -65,7 +65,7 @@ enum framing { UNFRAMED, BY_LENGTH, BY_CHUNKS, BY_CLOSE };
  * back last, so a busy server touches few lines of the cache, however many connections it has.
  */
 struct exchange {
-	llhttp_t parser;
+	llhttp_t parser; /* first, so that a callback finds the exchange */
 
 	/* The request. */
 	bool began, head_done, complete, chunked, expects;
@@ -86,20 +86,22 @@ struct exchange {
 	uint64_t length, written; /* announced, WEFT_NEVER: not; bytes that the handler wrote */
 	size_t slot, body_at;	  /* in `out`: where the response's framing field is, and its body */
 
-	uint64_t received, sent; /* bytes of bodies, for the log */
+	uint64_t received, sent;    /* bytes of bodies, for the log */
+	unsigned count, trailer_at; /* fields of the head and the trailer; the index of the trailer's first one */
+
+	/* What is read. */
+	size_t head, head_end, parsed;
+	size_t body, body_end; /* decoded data that the handler has not read yet, in the body's buffer */
+	size_t filled, capacity;
+	char *in, *own_body; /* allocated; own_body: or NULL */
 
 	/* Their memory. */
-	char *in, *own_body; /* allocated; own_body: or NULL */
-	size_t capacity;
-	size_t head, head_end, parsed, filled;
-	size_t body, body_end;	    /* decoded data that the handler has not read yet, in the body's buffer */
-	struct field *fields;	    /* == few, or allocated */
-	unsigned count, trailer_at; /* fields of the head and the trailer; the index of the trailer's first one */
+	struct field *fields; /* == few, or allocated */
 	unsigned field_room;
-	bool in_value, peer_known;
-	struct text trailer;  /* a copy: body data are overwritten */
-	struct text answer;   /* response fields that the handler added */
-	struct text trailers; /* response trailer fields */
+	bool field_ends, peer_known; /* field_ends: a name that comes next is another field's */
+	struct text trailer;	     /* a copy: body data are overwritten */
+	struct text answer;	     /* response fields that the handler added */
+	struct text trailers;	     /* response trailer fields */
 	struct text out;
 	char *decoded; /* the path, if it had to be decoded */
 	/* From here on nothing is initialised. */
@@ -152,6 +154,13 @@ struct page_pool {
 
 struct route;
 
+/* share.c */
+struct share {
+	_Alignas(128) void *_Atomic owner; /* NULL: it is shared */
+	struct exchange *spare;
+	_Atomic uint64_t statuses[6], received, sent;
+};
+
 struct weft_http_server {
 	weft_http_config_t config;
 	struct route *routes, **last;
@@ -161,9 +170,9 @@ struct weft_http_server {
 	_Atomic bool stopping, forced;
 	weft_group_t open;
 	weft_sem_t room; /* for connections, if they are limited */
-	struct exchange *_Atomic spares[SPARES];
 	struct page_pool pool;
-	_Atomic uint64_t accepted, connected, statuses[6], received, sent;
+	_Atomic uint64_t accepted, connected;
+	struct share shares[SHARES];
 };
 
 /* request.c */
@@ -188,7 +197,15 @@ bool weft__http_drain(weft_http_t *x);
 /* Prepares for the next request; keeps bytes that were received behind this one. */
 void weft__http_next(weft_http_t *x);
 void weft__http_drop_buffers(weft_http_t *x);
-void weft__http_free_spares(weft_http_server_t *server);
+
+/* share.c. Nothing between two of its lines suspends. */
+void weft__http_received(weft_http_server_t *server, size_t n);
+void weft__http_sent(weft_http_server_t *server, size_t n);
+void weft__http_answered(weft_http_server_t *server, int status);	    /* status: 0: lost before the response */
+struct exchange *weft__http_take_spare(weft_http_server_t *server);	    /* NULL: there is none */
+bool weft__http_give_spare(weft_http_server_t *server, struct exchange *e); /* false: there is no room */
+void weft__http_free_shares(weft_http_server_t *server);
+void weft__http_sum_shares(const weft_http_server_t *server, weft_http_stats_t *stats);
 
 /* pages.c: IN_SIZE bytes; NULL: no memory */
 char *weft__http_take_page(weft_http_server_t *server);
@@ -279,15 +296,25 @@ static inline bool weft__text_is(weft_http_text_t text, const char *word) /* in 
 {
 	return text.data && text.length == strlen(word) && !strncasecmp(text.data, word, text.length);
 }
-/* Classes of bytes: parts of tokens and of hosts; what no field value may have. */
-enum { WEFT__TOKEN = 1, WEFT__HOST = 2, WEFT__CONTROL = 4 };
-bool weft__all_are(const char *text, size_t length, int class);
+/* Classes of bytes: parts of tokens, and of hosts. */
+enum { WEFT__TOKEN = 1, WEFT__HOST = 2 };
+/* How many bytes at the beginning of `text` belong to `class`. */
+size_t weft__span(const char *text, size_t length, int class);
 bool weft__is_token(const char *text, size_t length);
 bool weft__is_field_value(const char *text, size_t length);
 /* The next element of a list with commas, without spaces around it; false: there is none. */
 bool weft__next_element(weft_http_text_t *list, weft_http_text_t *element);
+static inline bool weft__is_space(char c)
+{
+	return c == ' ' || c == '\t';
+}
 /* Without spaces and tabs behind it. */
-weft_http_text_t weft__trim(weft_http_text_t text);
+static inline weft_http_text_t weft__trim(weft_http_text_t text)
+{
+	while (text.length && weft__is_space(text.data[text.length - 1]))
+		text.length--;
+	return text;
+}
 
 static inline uint64_t weft__from(uint64_t now, uint64_t time)
 {

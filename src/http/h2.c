@@ -170,7 +170,7 @@ static bool send_batch(const struct writer *w)
 	ssize_t n = weft__stream_write(&x->stream, w->data, length, weft__after(x->server->config.write_time));
 
 	if (n > 0)
-		atomic_fetch_add_explicit(&x->server->sent, (uint64_t)n, memory_order_relaxed);
+		weft__http_sent(x->server, (size_t)n);
 	return n == (ssize_t)length;
 }
 
@@ -340,7 +340,7 @@ static ssize_t receive(struct h2 *h2)
 		n = until <= now ? -ETIMEDOUT : receive_once(h2, now, until);
 	} while (n == -EAGAIN || n == -ETIMEDOUT);
 	if (n > 0)
-		atomic_fetch_add_explicit(&h2->connection->server->received, (uint64_t)n, memory_order_relaxed);
+		weft__http_received(h2->connection->server, (size_t)n);
 	return n;
 }
 

@@ -370,7 +370,8 @@ static int inform(weft_http_t *x, int status)
 	free_room(fields, few);
 	if (status != 100)
 		x->e->answer.length = 0;
-	atomic_fetch_add_explicit(&x->server->statuses[1], !error, memory_order_relaxed);
+	if (!error)
+		weft__http_answered(x->server, status);
 	return error;
 }
 

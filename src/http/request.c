@@ -15,25 +15,28 @@ static const llhttp_settings_t settings; /* the parser's callbacks, below */
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* The place for an exchange that the calling thread no longer needs. A task may change its thread whenever it waits. */
-static __attribute__((noinline)) struct exchange *_Atomic *spare(weft_http_server_t *server)
+/* The state before a request. */
+static void reset(struct exchange *e)
 {
-	static _Atomic unsigned threads;
-	static _Thread_local unsigned number __attribute__((tls_model("initial-exec")));
-
-	if (!number)
-		number = 1 + atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed);
-	return &server->spares[number % SPARES];
+	memset(&e->began, 0, offsetof(struct exchange, head) - offsetof(struct exchange, began));
+	e->length = WEFT_NEVER;
+	e->field_ends = true;
 }
 
 void weft__http_init_exchange(struct exchange *e)
 {
 	memset(e, 0, offsetof(struct exchange, few));
-	e->length = WEFT_NEVER;
+	reset(e);
 	e->fields = e->few;
 	e->field_room = FEW_HEADERS;
 	e->out = (struct text){e->first_out, e->first_out, 0, OUT_SIZE};
 	e->answer = (struct text){e->answer_few, e->answer_few, 0, FIELDS_SIZE};
+}
+
+static bool has_more_memory(const struct exchange *e)
+{
+	return e->fields != e->few || e->out.data != e->first_out || e->answer.data != e->answer_few ||
+	       e->trailer.data || e->trailers.data || e->own_body || e->decoded;
 }
 
 void weft__http_free_exchange(struct exchange *e)
@@ -48,29 +51,37 @@ void weft__http_free_exchange(struct exchange *e)
 	free(e->decoded);
 }
 
-/* Gives the memory of an exchange back, except e->in. Its contents do not matter to the next owner: acquire and release
- * only order them. */
+/* Gives the memory of an exchange back, except e->in, as weft__http_init_exchange would leave it: but for what
+ * take_exchange sets. */
 static void give_exchange(weft_http_t *x)
 {
-	struct exchange *e = x->e, *none = NULL;
+	struct exchange *e = x->e;
 
-	weft__http_free_exchange(e);
+	if (has_more_memory(e)) {
+		weft__http_free_exchange(e);
+		weft__http_init_exchange(e);
+	}
 	x->e = NULL;
-	if (!atomic_compare_exchange_strong_explicit(spare(x->server), &none, e, memory_order_release,
-						     memory_order_relaxed))
+	if (!weft__http_give_spare(x->server, e))
 		free(e);
 }
 
 /* Takes the memory of an exchange, with `in`, which has n bytes. */
 static bool take_exchange(weft_http_t *x, char *in, size_t n)
 {
-	struct exchange *e = atomic_exchange_explicit(spare(x->server), NULL, memory_order_acquire);
+	struct exchange *e = weft__http_take_spare(x->server);
 
-	if (!e)
+	if (e) {
+		reset(e);
+		memset(&e->head, 0, offsetof(struct exchange, filled) - offsetof(struct exchange, head));
+		e->peer_known = false;
+		e->out.length = e->answer.length = 0;
+	} else {
 		e = malloc(sizeof *e);
-	if (!e)
-		return false;
-	weft__http_init_exchange(e);
+		if (!e)
+			return false;
+		weft__http_init_exchange(e);
+	}
 	llhttp_init(&e->parser, HTTP_REQUEST, &settings);
 	e->parser.data = x;
 	e->in = in;
@@ -97,14 +108,6 @@ void weft__http_drop_buffers(weft_http_t *x)
 	keep_in(x);
 	weft__http_give_page(x->server, x->in);
 	x->in = NULL;
-}
-
-void weft__http_free_spares(weft_http_server_t *server)
-{
-	unsigned i;
-
-	for (i = 0; i < SPARES; i++)
-		free(atomic_load(&server->spares[i]));
 }
 
 /* A page, unless the buffer has grown. */
@@ -146,9 +149,16 @@ static bool make_room(weft_http_t *x, size_t most)
 
 /* ---- the parser's callbacks -------------------------------------------------------------------------------------- */
 
-static weft_http_t *exchange_of(llhttp_t *parser)
+static weft_http_t *connection_of(llhttp_t *parser)
 {
 	return parser->data;
+}
+
+_Static_assert(!offsetof(struct exchange, parser), "exchange_of converts its address");
+
+static struct exchange *exchange_of(llhttp_t *parser)
+{
+	return (struct exchange *)parser;
 }
 
 /* @return for the parser: stop */
@@ -169,40 +179,50 @@ static void note(const struct exchange *e, uint32_t *offset, uint32_t *length, c
 
 static int on_begin(llhttp_t *parser)
 {
-	exchange_of(parser)->e->began = true;
+	exchange_of(parser)->began = true;
 	return 0;
 }
 
 static int on_url(llhttp_t *parser, const char *at, size_t length)
 {
-	weft_http_t *x = exchange_of(parser);
+	weft_http_t *x = connection_of(parser);
+	struct exchange *e = exchange_of(parser);
 
-	if (x->e->target.name_length + length > x->server->config.request_line)
+	if (e->target.name_length + length > x->server->config.request_line)
 		return refuse(x, 414);
-	note(x->e, &x->e->target.name, &x->e->target.name_length, at, length);
+	note(e, &e->target.name, &e->target.name_length, at, length);
 	return 0;
+}
+
+static __attribute__((noinline)) bool add_room(struct exchange *e)
+{
+	struct field *more = malloc(2 * e->field_room * sizeof *more);
+
+	if (!more)
+		return false;
+	memcpy(more, e->fields, e->count * sizeof *more);
+	if (e->fields != e->few)
+		free(e->fields);
+	e->fields = more;
+	e->field_room *= 2;
+	return true;
+}
+
+static inline struct field *add_field(const weft_http_t *x, struct exchange *e)
+{
+	struct field *f;
+
+	if (e->count - e->trailer_at >= x->server->config.headers || (e->count == e->field_room && !add_room(e)))
+		return NULL;
+	e->field_ends = false;
+	f = &e->fields[e->count++];
+	*f = (struct field){0};
+	return f;
 }
 
 struct field *weft__http_add_field(weft_http_t *x)
 {
-	struct exchange *e = x->e;
-	struct field *more;
-
-	if (e->count - e->trailer_at >= x->server->config.headers)
-		return NULL;
-	if (e->count == e->field_room) {
-		more = malloc(2 * e->field_room * sizeof *more);
-		if (!more)
-			return NULL;
-		memcpy(more, e->fields, e->count * sizeof *more);
-		if (e->fields != e->few)
-			free(e->fields);
-		e->fields = more;
-		e->field_room *= 2;
-	}
-	e->in_value = false;
-	e->fields[e->count] = (struct field){0};
-	return &e->fields[e->count++];
+	return add_field(x, x->e);
 }
 
 /* Trailer fields are copied, because body data are read to the place where they are. */
@@ -221,74 +241,70 @@ static int note_trailer(weft_http_t *x, struct field *f, bool value, const char 
 
 static int on_field(llhttp_t *parser, const char *at, size_t length)
 {
-	weft_http_t *x = exchange_of(parser);
-	struct exchange *e = x->e;
-	bool begins = e->in_value || e->count == (x->e->head_done ? e->trailer_at : 0);
-	struct field *f = begins ? weft__http_add_field(x) : &e->fields[e->count - 1];
+	struct exchange *e = exchange_of(parser);
+	struct field *f = e->field_ends ? add_field(connection_of(parser), e) : &e->fields[e->count - 1];
 
 	if (!f)
-		return refuse(x, 431);
-	if (x->e->head_done)
-		return note_trailer(x, f, false, at, length);
+		return refuse(connection_of(parser), 431);
+	if (e->head_done)
+		return note_trailer(connection_of(parser), f, false, at, length);
 	note(e, &f->name, &f->name_length, at, length);
 	return 0;
 }
 
 static int on_value(llhttp_t *parser, const char *at, size_t length)
 {
-	weft_http_t *x = exchange_of(parser);
-	struct exchange *e = x->e;
+	struct exchange *e = exchange_of(parser);
 	struct field *f = &e->fields[e->count - 1];
 
-	e->in_value = true;
 	if (!length)
 		return 0;
-	if (x->e->head_done)
-		return note_trailer(x, f, true, at, length);
+	if (e->head_done)
+		return note_trailer(connection_of(parser), f, true, at, length);
 	note(e, &f->value, &f->value_length, at, length);
 	return 0;
 }
 
 static int on_value_complete(llhttp_t *parser)
 {
-	exchange_of(parser)->e->in_value = true;
+	exchange_of(parser)->field_ends = true;
 	return 0;
 }
 
 static int on_head(llhttp_t *parser)
 {
-	weft_http_t *x = exchange_of(parser);
+	weft_http_t *x = connection_of(parser);
+	struct exchange *e = exchange_of(parser);
 
-	x->e->head_done = x->e->first_piece = true;
+	e->head_done = e->first_piece = true;
 	if (parser->method != HTTP_CONNECT)
 		parser->upgrade = 0; /* an Upgrade field is ignored */
-	x->e->chunked = parser->flags & F_CHUNKED;
-	x->e->body_length = parser->flags & F_CONTENT_LENGTH ? parser->content_length : 0;
-	x->e->trailer_at = x->e->count;
+	e->chunked = parser->flags & F_CHUNKED;
+	e->body_length = parser->flags & F_CONTENT_LENGTH ? parser->content_length : 0;
+	e->trailer_at = e->count;
 	x->keep = llhttp_should_keep_alive(parser);
 	return 0;
 }
 
 static int on_body(llhttp_t *parser, const char *at, size_t length)
 {
-	weft_http_t *x = exchange_of(parser);
-	struct exchange *e = x->e;
+	struct exchange *e = exchange_of(parser);
 	char *to = e->own_body ? e->own_body : e->in;
 
-	if (x->e->first_piece) { /* it was received together with the head */
+	if (e->first_piece) { /* it was received together with the head */
 		e->head_end = e->body = e->body_end = (size_t)(at - e->in);
-		x->e->first_piece = false;
+		e->first_piece = false;
 	}
 	memmove(to + e->body_end, at, length);
 	e->body_end += length;
-	x->e->received += length;
+	e->received += length;
 	return 0;
 }
 
 /* Extensions have no meaning here, and no limit of their own: a body of them alone would never end. */
 static int on_extension(llhttp_t *parser, const char *at, size_t length)
 {
-	weft_http_t *x = exchange_of(parser);
+	weft_http_t *x = connection_of(parser);
 
 	(void)at;
 	x->e->extensions += length;
@@ -298,7 +314,7 @@ static int on_extension(llhttp_t *parser, const char *at, size_t length)
 /* A chunk that is too long is refused before its data come. */
 static int on_chunk(llhttp_t *parser)
 {
-	weft_http_t *x = exchange_of(parser);
+	weft_http_t *x = connection_of(parser);
 	uint64_t most = x->server->config.body;
 
 	return x->e->received > most || parser->content_length > most - x->e->received ? refuse(x, 413) : 0;
@@ -306,7 +322,7 @@ static int on_chunk(llhttp_t *parser)
 
 static int on_complete(llhttp_t *parser)
 {
-	exchange_of(parser)->e->complete = true;
+	exchange_of(parser)->complete = true;
 	return HPE_PAUSED;
 }
 
@@ -340,10 +356,9 @@ static int status_of_method(const weft_http_t *x)
 }
 
 /* The protocol behind the target, as far as it has been received. */
-static weft_http_text_t protocol(const weft_http_t *x)
+static weft_http_text_t protocol(const struct exchange *e)
 {
-	const struct exchange *e = x->e;
-	const char *at = e->in + e->head + x->e->target.name + x->e->target.name_length, *end = e->in + e->filled;
+	const char *at = e->in + e->head + e->target.name + e->target.name_length, *end = e->in + e->filled;
 
 	while (at < end && *at == ' ')
 		at++;
@@ -358,7 +373,7 @@ static bool is_digit(char c)
 /* 505 for a version that exists, or may exist one day; llhttp also reports a line that does not end by CRLF. */
 static int status_of_version(const weft_http_t *x)
 {
-	weft_http_text_t p = protocol(x);
+	weft_http_text_t p = protocol(x->e);
 
 	if (p.length < 8 || memcmp(p.data, "HTTP/", 5) != 0 || !is_digit(p.data[5]) || p.data[6] != '.' ||
 	    !is_digit(p.data[7]) || (p.length > 8 && p.data[8] != '\r'))
@@ -381,7 +396,7 @@ static int status_of_error(const weft_http_t *x, llhttp_errno_t error)
 static bool feed(weft_http_t *x, char *data)
 {
 	struct exchange *e = x->e;
-	llhttp_errno_t error = llhttp_execute(&x->e->parser, data + e->parsed, e->filled - e->parsed);
+	llhttp_errno_t error = llhttp_execute(&e->parser, data + e->parsed, e->filled - e->parsed);
 
 	if (error == HPE_OK) {
 		e->parsed = e->filled;
@@ -395,11 +410,11 @@ static bool feed(weft_http_t *x, char *data)
 		refuse(x, status_of_error(x, error));
 		return false;
 	}
-	e->parsed = (size_t)(llhttp_get_error_pos(&x->e->parser) - data);
+	e->parsed = (size_t)(llhttp_get_error_pos(&e->parser) - data);
 	if (error == HPE_PAUSED)
-		llhttp_resume(&x->e->parser);
+		llhttp_resume(&e->parser);
 	else
-		llhttp_resume_after_upgrade(&x->e->parser);
+		llhttp_resume_after_upgrade(&e->parser);
 	return true;
 }
 
@@ -413,12 +428,13 @@ int weft__http_send_last(weft_http_t *x)
 	return is_nothing_buffered(x) ? weft__http_send(x) : 0;
 }
 
-static ssize_t receive(weft_http_t *x, char *data, size_t length, uint64_t deadline)
+static inline __attribute__((always_inline)) ssize_t receive(weft_http_t *x, char *data, size_t length,
+							     uint64_t deadline)
 {
 	ssize_t n = weft__stream_read(&x->stream, data, length, deadline);
 
 	if (n > 0)
-		atomic_fetch_add_explicit(&x->server->received, (uint64_t)n, memory_order_relaxed);
+		weft__http_received(x->server, (size_t)n);
 	return n;
 }
 
@@ -451,7 +467,7 @@ static ssize_t await_request(weft_http_t *x)
 	if (atomic_load(&x->server->stopping)) /* weft_http_stop may have passed before `idle` was set */
 		return 0;
 	n = receive_first(x);
-	atomic_store(&x->idle, false);
+	atomic_store_explicit(&x->idle, false, memory_order_relaxed); /* late is no harm: see end_idle */
 	if (n > 0 && !take_exchange(x, x->in, (size_t)n))
 		return -ENOMEM;
 	if (n > 0)
@@ -500,10 +516,10 @@ int weft__http_read_head(weft_http_t *x)
 		if (e && e->parsed < e->filled) {
 			if (!feed(x, e->in))
 				return 0;
-			if (x->e->head_done) {
-				if (x->e->first_piece)
+			if (e->head_done) {
+				if (e->first_piece)
 					e->head_end = e->body = e->body_end = e->parsed;
-				x->e->first_piece = false;
+				e->first_piece = false;
 				return 1;
 			}
 			if (e->filled - e->head > x->server->config.request_line + x->server->config.header_bytes) {
@@ -524,42 +540,30 @@ int weft__http_read_head(weft_http_t *x)
 
 /* ---- the head ---------------------------------------------------------------------------------------------------- */
 
-static weft_http_text_t field_value(const weft_http_t *x, const struct field *f)
-{
-	return (weft_http_text_t){x->e->in + x->e->head + f->value, f->value_length};
-}
-
-static weft_http_text_t field_name(const weft_http_t *x, const struct field *f)
-{
-	return (weft_http_text_t){x->e->in + x->e->head + f->name, f->name_length};
-}
-
 static bool is_literal(const char *at, const char *end)
 {
-	while (at < end && (*at == ':' || weft__all_are(at, 1, WEFT__HOST)))
+	while (at < end && (*at == ':' || weft__span(at, 1, WEFT__HOST)))
 		at++;
 	return at == end;
 }
 
 bool weft__is_host(weft_http_text_t host)
 {
-	const char *end = host.data + host.length,
-		   *stop = memchr(host.data, host.length && *host.data == '[' ? ']' : ':', host.length);
-	bool literal = host.length && *host.data == '[';
+	const char *at = host.data, *end = at + host.length;
 
-	if (literal && (!stop || !is_literal(host.data + 1, stop)))
+	if (at < end && *at == '[') {
+		at = memchr(at, ']', host.length);
+		if (!at || !is_literal(host.data + 1, at))
+			return false;
+		at++;
+	} else {
+		at += weft__span(at, host.length, WEFT__HOST);
+	}
+	if (at < end && *at++ != ':')
 		return false;
-	if (literal)
-		stop++;
-	else if (!stop)
-		stop = end;
-	if (!literal && !weft__all_are(host.data, (size_t)(stop - host.data), WEFT__HOST))
-		return false;
-	if (stop < end && *stop++ != ':')
-		return false;
-	while (stop < end && is_digit(*stop))
-		stop++;
-	return stop == end;
+	while (at < end && is_digit(*at))
+		at++;
+	return at == end;
 }
 
 /* "chunked" alone is known; other codings are allowed before it, but not implemented. */
@@ -577,20 +581,36 @@ static int check_coding(const weft_http_t *x, weft_http_text_t value, unsigned *
 	return unknown ? 501 : 0;
 }
 
-static int check_field(weft_http_t *x, const struct field *f, unsigned *hosts, unsigned *codings)
+/* The four bytes at `text`, letters in lower case. No other byte becomes a letter by that bit. */
+static uint32_t four_letters(const char *text)
 {
-	weft_http_text_t name = field_name(x, f), value = field_value(x, f);
+	uint32_t four;
 
+	memcpy(&four, text, sizeof four);
+	return four | 0x20202020;
+}
+
+static int check_expect(weft_http_t *x, weft_http_text_t value)
+{
+	if (x->e->parser.http_minor == 0)
+		return 0;
+	x->e->expects = weft__text_is(value, "100-continue");
+	return x->e->expects ? 0 : 417;
+}
+
+/* Most fields are none of these three: length and beginning say that. */
+static int check_field(weft_http_t *x, weft_http_text_t name, weft_http_text_t value, unsigned *hosts,
+		       unsigned *codings)
+{
 	switch (name.length) {
 	case 4:
-		if (weft__text_is(name, "host") && (++*hosts > 1 || !weft__is_host(value)))
+		if (four_letters(name.data) == four_letters("host") && (++*hosts > 1 || !weft__is_host(value)))
 			return 400;
 		return 0;
 	case 6:
-		if (!weft__text_is(name, "expect") || x->e->parser.http_minor == 0)
-			return 0;
-		x->e->expects = weft__text_is(value, "100-continue");
-		return x->e->expects ? 0 : 417;
+		return four_letters(name.data) == four_letters("expe") && weft__text_is(name, "expect")
+			   ? check_expect(x, value)
+			   : 0;
 	case 17:
 		return weft__text_is(name, "transfer-encoding") ? check_coding(x, value, codings) : 0;
 	default:
@@ -600,27 +620,30 @@ static int check_field(weft_http_t *x, const struct field *f, unsigned *hosts, u
 
 static int check_fields(weft_http_t *x)
 {
-	unsigned i, hosts = 0, codings = 0;
+	const struct exchange *e = x->e;
+	const char *head = e->in + e->head;
+	struct field *f = e->fields, *end = f + e->trailer_at;
+	unsigned hosts = 0, codings = 0;
 	size_t bytes = 0;
 	int status = 0;
 
-	for (i = 0; i < x->e->trailer_at && !status; i++) {
-		struct field *f = &x->e->fields[i];
+	for (; f < end && !status; f++) {
+		weft_http_text_t value = weft__trim((weft_http_text_t){head + f->value, f->value_length});
 
-		f->value_length = (uint32_t)weft__trim(field_value(x, f)).length;
-		bytes += f->name_length + f->value_length;
-		status = check_field(x, f, &hosts, &codings);
+		f->value_length = (uint32_t)value.length;
+		bytes += f->name_length + value.length;
+		status = check_field(x, (weft_http_text_t){head + f->name, f->name_length}, value, &hosts, &codings);
 	}
 	if (bytes > x->server->config.header_bytes)
 		return 431;
-	return status ? status : x->e->parser.http_minor && !hosts ? 400 : codings && !x->e->chunked ? 400 : 0;
+	return status ? status : e->parser.http_minor && !hosts ? 400 : codings && !e->chunked ? 400 : 0;
 }
 
 int weft__http_check_head(weft_http_t *x)
 {
-	const llhttp_t *p = &x->e->parser;
 	struct exchange *e = x->e;
-	weft_http_text_t name = protocol(x);
+	const llhttp_t *p = &e->parser;
+	weft_http_text_t name = protocol(e);
 	int status;
 
 	if (name.length < 5 || memcmp(name.data, "HTTP/", 5) != 0)
@@ -632,10 +655,10 @@ int weft__http_check_head(weft_http_t *x)
 		status = 501;
 	if (!status)
 		status = weft__http_split_target(x);
-	if (!status && x->e->body_length > x->server->config.body)
+	if (!status && e->body_length > x->server->config.body)
 		status = 413;
-	if (x->e->complete || e->body < e->body_end)
-		x->e->expects = false; /* the client does not wait */
+	if (e->complete || e->body < e->body_end)
+		e->expects = false; /* the client does not wait */
 	return status;
 }
 
@@ -709,12 +732,12 @@ ssize_t weft_http_read(weft_http_t *x, void *data, size_t length)
 	size_t n;
 	int error;
 
-	if (x->e->body_error)
-		return x->e->body_error;
+	if (e->body_error)
+		return e->body_error;
 	if (!length)
 		return 0;
 	while (e->body == e->body_end) {
-		if (x->e->complete)
+		if (e->complete)
 			return 0;
 		error = x->protocol->more_body(x);
 		if (error)
@@ -745,23 +768,16 @@ ssize_t weft_http_read_all(weft_http_t *x, void *data, size_t length)
 bool weft__http_drain(weft_http_t *x)
 {
 	struct exchange *e = x->e;
-	uint64_t limit = x->e->received + DRAIN_MOST;
+	uint64_t limit = e->received + DRAIN_MOST;
 
 	/* A client that waits for "100 Continue" has not sent a body, and may never do so. */
-	while (!x->e->complete && !x->e->expects && !x->e->body_error && x->e->received < limit)
+	while (!e->complete && !e->expects && !e->body_error && e->received < limit)
 		(void)weft__http_more_body(x);
 	e->body = e->body_end;
-	return x->e->complete;
+	return e->complete;
 }
 
 /* ---- the next one ------------------------------------------------------------------------------------------------ */
-
-/* The next request has come with the one before. */
-static void reset(struct exchange *e)
-{
-	memset(&e->began, 0, offsetof(struct exchange, in) - offsetof(struct exchange, began));
-	e->length = WEFT_NEVER;
-}
 
 void weft__http_next(weft_http_t *x)
 {
@@ -777,10 +793,8 @@ void weft__http_next(weft_http_t *x)
 	free(e->decoded);
 	e->decoded = NULL;
 	e->head = e->parsed;
-	e->count = e->trailer_at = 0;
-	e->in_value = false;
 	e->trailer.length = e->answer.length = e->trailers.length = 0;
 	x->served = true;
-	if (!is_nothing_buffered(x))
+	if (!is_nothing_buffered(x)) /* the next request has come with this one */
 		reset(e);
 }

@@ -172,7 +172,7 @@ int weft__http_lose(weft_http_t *x, ssize_t error)
 static int account(weft_http_t *x, ssize_t n, size_t length)
 {
 	if (n > 0)
-		atomic_fetch_add_explicit(&x->server->sent, (uint64_t)n, memory_order_relaxed);
+		weft__http_sent(x->server, (size_t)n);
 	return n == (ssize_t)length ? 0 : weft__http_lose(x, n);
 }
 
@@ -435,7 +435,7 @@ static int inform(weft_http_t *x, int status)
 		weft__text_add(&e->out, line, length);
 		weft__text_add(&e->out, e->answer.data, e->answer.length);
 		weft__text_add(&e->out, "\r\n", 2);
-		atomic_fetch_add_explicit(&x->server->statuses[1], 1, memory_order_relaxed);
+		weft__http_answered(x->server, status);
 	}
 	e->answer.length = 0;
 	return weft__http_send(x);

@@ -268,27 +268,20 @@ static ssize_t remove_dots(char *path, size_t length)
 	return to - path;
 }
 
-static bool needs_decoding(weft_http_text_t path)
-{
-	return memchr(path.data, '%', path.length) || memmem(path.data, path.length, "/.", 2);
-}
-
 static int decode_path(weft_http_t *x)
 {
 	struct exchange *e = x->e;
 	ssize_t n;
 
-	if (!needs_decoding(x->e->path))
-		return 0;
-	e->decoded = malloc(x->e->path.length + 1);
+	e->decoded = malloc(e->path.length + 1);
 	if (!e->decoded)
 		return 503;
-	n = decode(x->e->path.data, x->e->path.length, e->decoded, false);
+	n = decode(e->path.data, e->path.length, e->decoded, false);
 	if (n > 0)
 		n = remove_dots(e->decoded, (size_t)n);
 	if (n < 0)
 		return 400;
-	x->e->path = (weft_http_text_t){e->decoded, (size_t)n};
+	e->path = (weft_http_text_t){e->decoded, (size_t)n};
 	return 0;
 }
 
@@ -303,7 +296,7 @@ static bool skip_authority(weft_http_text_t *target)
 	if (!scheme || memchr("/?", at[scheme], 2))
 		return false;
 	for (at += scheme; at < end && *at != '/' && *at != '?'; at++)
-		if (*at == '@')
+		if (*at == '@' || *at == '#')
 			return false;
 	*target = (weft_http_text_t){at, (size_t)(end - at)};
 	return true;
@@ -311,28 +304,34 @@ static bool skip_authority(weft_http_text_t *target)
 
 int weft__http_split_target(weft_http_t *x)
 {
+	struct exchange *e = x->e;
 	weft_http_text_t target = weft_http_target(x);
-	const char *mark;
+	const char *at, *end;
+	bool coded = false;
 
-	if (!target.length || memchr(target.data, '#', target.length))
+	if (!target.length)
 		return 400;
 	if (target.length == 1 && *target.data == '*') {
-		x->e->path = target;
-		return x->e->parser.method == HTTP_OPTIONS ? 0 : 400;
+		e->path = target;
+		return e->parser.method == HTTP_OPTIONS ? 0 : 400;
 	}
 	if (*target.data != '/' && !skip_authority(&target))
 		return 400;
-	mark = memchr(target.data, '?', target.length);
-	x->e->path = target;
-	if (mark) {
-		x->e->path.length = (size_t)(mark - target.data);
-		x->e->query = (weft_http_text_t){mark + 1, target.length - x->e->path.length - 1};
+	end = target.data + target.length;
+	for (at = target.data; at < end && *at != '?'; at++) {
+		if (*at == '#')
+			return 400;
+		coded |= *at == '%' || (*at == '.' && at > target.data && at[-1] == '/');
 	}
-	if (!x->e->path.length) {
-		x->e->path = (weft_http_text_t){"/", 1};
-		return 0;
+	e->path = (weft_http_text_t){target.data, (size_t)(at - target.data)};
+	if (at < end) {
+		e->query = (weft_http_text_t){at + 1, (size_t)(end - at - 1)};
+		if (memchr(at, '#', (size_t)(end - at)))
+			return 400;
 	}
-	return decode_path(x);
+	if (!e->path.length)
+		e->path = (weft_http_text_t){"/", 1};
+	return coded ? decode_path(x) : 0;
 }
 
 /* ---- accessors --------------------------------------------------------------------------------------------------- */

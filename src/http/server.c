@@ -52,9 +52,10 @@ int weft_http_open(weft_http_server_t **server, const weft_http_config_t *config
 
 	if (!server || (config && config->flags & ~(unsigned)WEFT_HTTP_TIMING))
 		return -EINVAL;
-	s = calloc(1, sizeof *s);
+	s = aligned_alloc(_Alignof(weft_http_server_t), sizeof *s);
 	if (!s)
 		return -ENOMEM;
+	memset(s, 0, sizeof *s);
 	if (config)
 		s->config = *config;
 	set_defaults(&s->config);
@@ -70,21 +71,17 @@ void weft_http_close(weft_http_server_t *server)
 	if (!server)
 		return;
 	weft__http_free_routes(server);
-	weft__http_free_spares(server);
+	weft__http_free_shares(server);
 	weft__http_free_pages(server);
 	free(server);
 }
 
 void weft_http_stats(const weft_http_server_t *s, weft_http_stats_t *stats)
 {
-	unsigned i;
-
+	*stats = (weft_http_stats_t){0};
 	stats->connections = atomic_load_explicit(&s->connected, memory_order_relaxed);
 	stats->accepted = atomic_load_explicit(&s->accepted, memory_order_relaxed);
-	for (i = 0; i < 6; i++)
-		stats->statuses[i] = atomic_load_explicit(&s->statuses[i], memory_order_relaxed);
-	stats->received = atomic_load_explicit(&s->received, memory_order_relaxed);
-	stats->sent = atomic_load_explicit(&s->sent, memory_order_relaxed);
+	weft__http_sum_shares(s, stats);
 }
 
 /* Whether the caller is being cancelled or not: the lists must be right. */
@@ -108,11 +105,6 @@ static int sent_status(const weft_http_t *x)
 	return x->lost && !x->e->streaming ? 0 : x->e->status;
 }
 
-static void count(weft_http_t *x)
-{
-	atomic_fetch_add_explicit(&x->server->statuses[sent_status(x) / 100], 1, memory_order_relaxed);
-}
-
 static __attribute__((noinline)) void log_exchange(weft_http_t *x)
 {
 	const weft_http_config_t *config = &x->server->config;
@@ -134,7 +126,7 @@ static __attribute__((noinline)) void log_exchange(weft_http_t *x)
 void weft__http_complete(weft_http_t *x)
 {
 	weft__http_finish(x);
-	count(x);
+	weft__http_answered(x->server, sent_status(x));
 	if (x->server->config.log)
 		log_exchange(x);
 }

@@ -4,7 +4,7 @@
 
 #include "http/exchange.h"
 
-/* The classes of a byte. A table: these tests run over each byte of a field that a handler adds. */
+/* The classes of a byte. */
 #define ALNUM                                                                                                          \
 	['0' ... '9'] = WEFT__TOKEN | WEFT__HOST, ['a' ... 'z'] = WEFT__TOKEN | WEFT__HOST,                            \
 		 ['A' ... 'Z'] = WEFT__TOKEN | WEFT__HOST
@@ -30,54 +30,52 @@ static const unsigned char classes[256] = {
     ['`'] = WEFT__TOKEN,
     ['|'] = WEFT__TOKEN,
     ['~'] = WEFT__TOKEN | WEFT__HOST,
-    [1 ... 8] = WEFT__CONTROL,
-    [0] = WEFT__CONTROL,
-    [10 ... 31] = WEFT__CONTROL,
-    [127] = WEFT__CONTROL,
 };
 
-bool weft__all_are(const char *text, size_t length, int class)
+size_t weft__span(const char *text, size_t length, int class)
 {
 	size_t i;
 
-	for (i = 0; i < length; i++)
-		if (!(classes[(unsigned char)text[i]] & class))
-			return false;
-	return true;
+	for (i = 0; i < length && classes[(unsigned char)text[i]] & class; i++)
+		;
+	return i;
 }
 
 bool weft__is_token(const char *text, size_t length)
 {
-	return length && weft__all_are(text, length, WEFT__TOKEN);
+	return length && weft__span(text, length, WEFT__TOKEN) == length;
+}
+
+static bool is_control(unsigned char c)
+{
+	return c != '\t' && (c < ' ' || c == 127);
+}
+
+/* May one of eight bytes be a control character? A sum in each byte without a branch. */
+static bool may_have_control(const char *text)
+{
+	const uint64_t each = 0x0101010101010101;
+	uint64_t eight, deleted;
+
+	memcpy(&eight, text, sizeof eight);
+	deleted = eight ^ each * 127;
+	return (((eight - each * ' ') & ~eight) | ((deleted - each) & ~deleted)) & each * 128;
 }
 
 bool weft__is_field_value(const char *text, size_t length)
 {
-	unsigned char all = 0;
-	size_t i;
-
-	for (i = 0; i < length; i++)
-		all |= classes[(unsigned char)text[i]];
-	return !(all & WEFT__CONTROL);
-}
-
-static bool is_space(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-weft_http_text_t weft__trim(weft_http_text_t text)
-{
-	while (text.length && is_space(text.data[text.length - 1]))
-		text.length--;
-	return text;
+	for (; length >= 8 && !may_have_control(text); length -= 8)
+		text += 8;
+	for (; length && !is_control((unsigned char)*text); length--)
+		text++;
+	return !length;
 }
 
 bool weft__next_element(weft_http_text_t *list, weft_http_text_t *element)
 {
 	const char *at = list->data, *end = at + list->length, *stop;
 
-	while (at < end && (is_space(*at) || *at == ','))
+	while (at < end && (weft__is_space(*at) || *at == ','))
 		at++;
 	if (at == end)
 		return false;

@@ -102,8 +102,8 @@ static bool is_address(weft_http_text_t t)
 
 static bool is_name(weft_http_text_t t)
 {
-	return t.length && (is_alnum(*t.data) || *t.data == '_') && weft__all_are(t.data, t.length, WEFT__HOST) &&
-	       !memchr(t.data, '%', t.length);
+	return t.length && (is_alnum(*t.data) || *t.data == '_') &&
+	       weft__span(t.data, t.length, WEFT__HOST) == t.length && !memchr(t.data, '%', t.length);
 }
 
 /* The host as it is to be dialed; `*rest` is what stands behind it. */
