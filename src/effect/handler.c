@@ -243,8 +243,13 @@ struct answering {
 
 WEFT__INLINE void forget(struct answering *a)
 {
-	if (weft__unlikely(a->left))
-		weft__drop_thens(weft__self(), a->since);
+	weft_coro_t *self;
+
+	if (weft__likely(!a->left))
+		return;
+	self = weft__self();
+	if (self->flags & WEFT__THENS) /* else the function may not be there */
+		weft__drop_thens(self, a->since);
 }
 
 /* Drive it, then do what tail clauses meanwhile left to be done with the answer. */
