@@ -81,7 +81,7 @@ async fn serve(mut connection: TcpStream) {
     }
 }
 
-fn raise_limit() {
+pub fn raise_limit() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     unsafe {
         libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
@@ -91,7 +91,7 @@ fn raise_limit() {
 }
 
 /// The program ends with the load generator, which prints the figures, and knows the server as its parent.
-fn start_load(port: u16) {
+pub fn start_load(port: u16) {
     let mut load = Command::new(parameter("helper").expect("helper=PATH"))
         .args(std::env::args().skip(1))
         .arg(format!("port={port}"))

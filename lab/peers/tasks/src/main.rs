@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The lab's programs of tasks, on tokio, hyper and may. `lab-tasks with=tokio|tokio-io|hyper|may case=NAME n=COUNT workers=W`; the protocol is
-//! that of impl/lab.h.
+//! The lab's programs of tasks, on tokio, hyper and may. `lab-tasks with=tokio|tokio-io|hyper|may|may-http case=NAME n=COUNT workers=W`; the
+//! protocol is that of impl/lab.h.
 
 mod http_on_hyper;
+mod http_on_may;
 mod io_on_tokio;
 mod on_may;
 mod on_tokio;
@@ -153,6 +154,7 @@ fn main() {
         Some("tokio") => on_tokio::run(&case, params),
         Some("tokio-io") => io_on_tokio::run(&case, params),
         Some("hyper") => http_on_hyper::run(params),
+        Some("may-http") => http_on_may::run(params),
         Some("may") => on_may::run(&case, params),
         _ => None,
     };
