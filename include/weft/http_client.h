@@ -22,7 +22,12 @@
  *  3. A server may close an idle connection at the moment when a request is sent. If no byte of a response has come, a
  *     request with an idempotent method (RFC 9110, 9.2.2) whose body can be sent again is sent once more, on a new
  *     connection. So is a request with any method that an HTTP/2 server has certainly not processed (REFUSED_STREAM,
- *     or GOAWAY with a smaller stream). Other requests fail.
+ *     or GOAWAY with a smaller stream). If the server refuses the second attempt too, or the body cannot be sent again,
+ *     the result is -EAGAIN: the client does not try any further, and the caller should wait before it does. An
+ *     idempotent request that a server resets by HTTP_1_1_REQUIRED is sent again by HTTP/1.1, and so are all later
+ *     requests to that origin; a client remembers 1000 origins. With another method, or a body that cannot be sent
+ *     again, the result is -ECONNRESET, because that code is no promise that the request was not processed. Other
+ *     requests fail.
  *  4. At most `host_connections` connections to one origin are open, and `connections` to all. Requests that need one
  *     wait in the order of their arrival.
  *  5. A response that two parsers could read in two ways is an error (-EBADMSG), and its connection is closed: bare CR
@@ -52,6 +57,7 @@
  *   -ECANCELED   as all functions of weft/io.h
  *   -ECONNREFUSED, -EHOSTUNREACH, -ENOENT (no such name), …  there is no connection: see weft_dial
  *   -ECONNRESET  the server closed the connection, or reset the stream, before its response was complete
+ *   -EAGAIN      HTTP/2: the server has refused the request, and not processed it; any method may be tried again later
  *   -EBADMSG     a malformed response; HTTP/2: also another breach of the protocol
  *   -EMSGSIZE    a head, or a trailer, over the limits of the configuration
  *   -EKEYREJECTED, -EPROTO  TLS: the certificate is not for this server, or not trusted; no version or cipher in common

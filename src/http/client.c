@@ -70,6 +70,7 @@ int weft_http_client_close(weft_http_client_t *client)
 	if (requests)
 		return -EBUSY;
 	weft_http_client_close_idle(client);
+	weft__client_forget_hosts(client);
 	weft_http_tls_close(client->system_tls);
 	free(client);
 	return 0;
@@ -227,13 +228,16 @@ static bool is_idempotent(const char *method)
 	return false;
 }
 
-/* The server closed an idle connection when the request was on its way; or it has said that it did not process it. */
+/* The server closed an idle connection when the request was on its way, or has said that it did not process it, or
+ * requires HTTP/1.1. That is no promise that it did not process the request. */
 static bool may_be_repeated(const weft_http_request_t *r, int error)
 {
-	if ((error != -ECONNRESET && error != -EPIPE) || r->repeated || r->started ||
+	if ((error != -ECONNRESET && error != -EPIPE && error != -EAGAIN) || r->started ||
 	    WEFT_CANARY(http_client_sends_once))
 		return false;
-	return r->refused || (r->reused && is_idempotent(r->method));
+	if (r->wants_1)
+		return !r->only_1 && is_idempotent(r->method);
+	return !r->repeated && (r->refused || (r->reused && is_idempotent(r->method)));
 }
 
 /* Connects, and sends a request that has no body, or one in memory. */
@@ -246,7 +250,7 @@ static int send_whole(weft_http_request_t *r)
 	r->chunk = r->written = 0;
 	weft__client_reset_response(r);
 	error = weft__client_connect(r, r->repeated && !r->refused);
-	r->refused = false;
+	r->refused = r->wants_1 = false;
 	return error ? error : weft__client_send(r);
 }
 
@@ -264,13 +268,15 @@ static int exchange(weft_http_request_t *r)
 	bool streams = r->connection;
 	int error = attempt(r);
 
-	if (!error || streams || !may_be_repeated(r, error))
-		return error;
-	r->error = 0;
-	r->repeated = true;
-	weft__client_let_go(r);
-	weft__client_count(&r->client->stats.repeated, r->client);
-	return attempt(r);
+	while (error && !streams && may_be_repeated(r, error)) {
+		r->error = 0;
+		r->repeated = true;
+		r->only_1 |= r->wants_1;
+		weft__client_let_go(r);
+		weft__client_count(&r->client->stats.repeated, r->client);
+		error = attempt(r);
+	}
+	return error;
 }
 
 /* A body that the caller sends is not complete. */

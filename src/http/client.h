@@ -37,6 +37,7 @@ enum {
 	RECORD = 1 << 14,      /* bytes that are encrypted at a time: they fit a socket that is writable */
 	WRITE_PIECE = 1 << 16, /* bytes that the server must accept in config.write_time */
 	CHUNK_MOST = 1 << 30,  /* bytes of a chunk that is sent */
+	REMEMBERED = 1000,     /* hosts */
 };
 
 struct link {
@@ -70,15 +71,16 @@ struct seeker {
 	bool heard;	    /* the news ended the wait */
 };
 
-/* An origin. It exists while a request or an idle connection uses it. */
+/* An origin. It exists while a request or an idle connection uses it, or the client remembers it. */
 struct host {
 	struct host *next; /* in its bucket */
 	weft_sem_t room;   /* permits */
 	struct idle_list idle, shared;
 	struct seeker *first, *last;
-	bool probing;	/* a request dials it, and may find that it speaks HTTP/2 */
-	bool old;	/* it spoke HTTP/1.1 when it was dialed */
-	unsigned users; /* requests */
+	bool probing;	     /* a request dials it, and may find that it speaks HTTP/2 */
+	bool old;	     /* it spoke HTTP/1.1 when it was dialed */
+	_Atomic bool only_1; /* it requires HTTP/1.1, and the client remembers it. Set under the lock */
+	unsigned users;	     /* requests */
 	size_t length;
 	char origin[];
 };
@@ -91,7 +93,8 @@ struct weft_http_client {
 	struct idle_list idle;
 	weft_http_tls_t *system_tls; /* NULL: no https request has needed it yet */
 	weft_http_client_stats_t stats;
-	unsigned requests; /* that are not closed */
+	unsigned requests;   /* that are not closed */
+	unsigned remembered; /* hosts with only_1 */
 };
 
 struct area {
@@ -140,6 +143,8 @@ struct weft_http_request {
 	bool reused;			 /* the connection was used before */
 	bool repeated;			 /* this is the second attempt */
 	bool refused;			 /* HTTP/2: the server has certainly not processed the request */
+	bool wants_1;			 /* HTTP/2: the server has reset it because it requires HTTP/1.1 */
+	bool only_1;			 /* it may use HTTP/1.1 only */
 	unsigned version, informed;
 	weft_http_inform_t *inform;
 	void *inform_context;
@@ -189,13 +194,15 @@ static inline void weft__client_unlock(weft_http_client_t *c)
 /* client_pool.c */
 /* Gets the request a connection, shared, idle or new. `fresh`: no idle one. 0, or a negative errno. */
 int weft__client_connect(weft_http_request_t *r, bool fresh);
+/* Frees the hosts of a client that has no connections. */
+void weft__client_forget_hosts(weft_http_client_t *c);
 /* Gives the connection back, or closes it. Does not wait. */
 void weft__client_release(weft_http_request_t *r, bool keep);
 void weft__client_count(uint64_t *counter, weft_http_client_t *client);
 /* So many requests may use a connection of HTTP/2. */
 void weft__client_set_streams(struct connection *connection, weft_http_client_t *c, unsigned streams);
-/* No request may join it any more. */
-void weft__client_set_closing(struct connection *connection, weft_http_client_t *c);
+/* No request may join it any more. only_1: its host requires HTTP/1.1. */
+void weft__client_set_closing(struct connection *connection, weft_http_client_t *c, bool only_1);
 
 /* client_send.c */
 /* Adds the fields of the request's head, as lines: not Host, nor how a body of unknown length is framed. */

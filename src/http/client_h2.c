@@ -59,7 +59,7 @@ static void lose(struct mux *m, int error)
 	if (m->error)
 		return;
 	m->error = error;
-	weft__client_set_closing(m->connection, m->client);
+	weft__client_set_closing(m->connection, m->client, false);
 	for (s = m->streams; s; s = s->next)
 		weft__mux_fail(s, error);
 }
@@ -465,7 +465,8 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	else if (frame->hd.type == NGHTTP2_SETTINGS && !(frame->hd.flags & NGHTTP2_FLAG_ACK))
 		note_settings(m);
 	else if (frame->hd.type == NGHTTP2_GOAWAY)
-		weft__client_set_closing(m->connection, m->client);
+		weft__client_set_closing(m->connection, m->client,
+					 frame->goaway.error_code == NGHTTP2_HTTP_1_1_REQUIRED);
 	if (frame->hd.type > NGHTTP2_HEADERS || !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
 		return 0;
 	s = stream_of(session, frame->hd.stream_id);
@@ -494,14 +495,17 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 /* nghttp2 ends streams above the last one of a GOAWAY by REFUSED_STREAM. */
 static int on_close(nghttp2_session *session, int32_t id, uint32_t code, void *user)
 {
+	struct mux *m = user;
 	struct mux_stream *s = stream_of(session, id);
 
-	(void)user;
 	if (!s)
 		return 0;
 	s->closed = true;
 	s->refused = code == NGHTTP2_REFUSED_STREAM && !s->final;
-	weft__mux_fail(s, -ECONNRESET);
+	s->wants_1 = code == NGHTTP2_HTTP_1_1_REQUIRED && WEFT_NO_CANARY(mux_forgets_version);
+	if (s->wants_1)
+		weft__client_set_closing(m->connection, m->client, true);
+	weft__mux_fail(s, s->refused ? -EAGAIN : -ECONNRESET);
 	weft__mux_wake(s);
 	return 0;
 }

@@ -77,6 +77,7 @@ struct mux_stream {
 	bool closed;	   /* nghttp2 has ended it */
 	bool begun;	   /* its head was sent */
 	bool refused;	   /* the server has not processed it */
+	bool wants_1;	   /* it was reset because the server requires HTTP/1.1 */
 	int error;
 	struct text body; /* that the request has not taken */
 	size_t taken;	  /* bytes that the request has, and the window is still to be given */

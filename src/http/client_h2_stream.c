@@ -43,7 +43,8 @@ static int failure(weft_http_request_t *r)
 	if (!s->error)
 		return 0;
 	r->refused = s->refused;
-	r->started |= s->closed && !s->refused; /* the server has reset it */
+	r->wants_1 = s->wants_1;
+	r->started |= s->closed && !s->refused && !s->wants_1; /* the server has reset it */
 	return s->error;
 }
 
@@ -449,7 +450,7 @@ static void end_stream(struct mux_stream *s)
 	weft__mux_remove(s);
 	weft__mux_hand_on(m);
 	if (!m->streams && m->blocked) /* nobody would send the rest */
-		weft__client_set_closing(m->connection, m->client);
+		weft__client_set_closing(m->connection, m->client, false);
 	weft_mutex_unlock(&m->lock);
 	free_stream(s);
 }

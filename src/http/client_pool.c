@@ -59,12 +59,24 @@ static void drop_host(weft_http_client_t *c, struct host *h)
 {
 	struct host **at;
 
-	if (h->users || h->idle.newest) /* a shared connection has users */
+	if (h->users || h->idle.newest || h->only_1) /* a shared connection has users */
 		return;
 	for (at = bucket_of(c, (weft_http_text_t){h->origin, h->length}); *at != h; at = &(*at)->next)
 		;
 	*at = h->next;
 	free(h);
+}
+
+void weft__client_forget_hosts(weft_http_client_t *c)
+{
+	struct host *h;
+	unsigned i;
+
+	for (i = 0; i < HOST_BUCKETS; i++)
+		while ((h = c->hosts[i])) {
+			c->hosts[i] = h->next;
+			free(h);
+		}
 }
 
 /* ---- idle connections -------------------------------------------------------------------------------------------- */
@@ -230,15 +242,17 @@ static bool may_speak_h2(const weft_http_request_t *r)
 {
 	unsigned flags = r->client->config.flags;
 
+	if (r->only_1 || atomic_load_explicit(&r->host->only_1, memory_order_relaxed))
+		return false;
 	return r->url.secure ? !(flags & WEFT_HTTP_ONLY_1) : flags & WEFT_HTTP_PRIOR_KNOWLEDGE;
 }
 
 /* Under the lock. */
 static bool join_shared(weft_http_request_t *r)
 {
-	struct connection *connection;
+	struct connection *connection = may_speak_h2(r) ? r->host->shared.newest : NULL;
 
-	for (connection = r->host->shared.newest; connection; connection = connection->links[OF_HOST].older)
+	for (; connection; connection = connection->links[OF_HOST].older)
 		if (!connection->closing && connection->users < connection->streams) {
 			connection->users++;
 			r->connection = connection;
@@ -336,10 +350,12 @@ static bool is_silent(struct connection *connection)
 	return ready == 0 || ready == -ETIMEDOUT;
 }
 
-static bool is_usable(struct connection *connection)
+static bool is_usable(const weft_http_request_t *r)
 {
-	return connection->mux ? weft__mux_is_usable(connection->mux)
-			       : is_silent(connection) || WEFT_CANARY(http_client_trusts_idle);
+	struct connection *c = r->connection;
+
+	return c->mux ? may_speak_h2(r) && weft__mux_is_usable(c->mux)
+		      : is_silent(c) || WEFT_CANARY(http_client_trusts_idle);
 }
 
 /* Gives the request the newest idle connection of its host. */
@@ -488,7 +504,7 @@ static void use_connection(weft_http_request_t *r)
 static bool use_idle(weft_http_request_t *r)
 {
 	while (take_newest(r)) {
-		if (is_usable(r->connection))
+		if (is_usable(r))
 			return true;
 		close_connection(r);
 	}
@@ -550,10 +566,15 @@ void weft__client_set_streams(struct connection *connection, weft_http_client_t 
 	weft__client_unlock(c);
 }
 
-void weft__client_set_closing(struct connection *connection, weft_http_client_t *c)
+void weft__client_set_closing(struct connection *connection, weft_http_client_t *c, bool only_1)
 {
 	weft__client_lock(c);
 	connection->closing = true;
+	if (only_1 && !connection->host->only_1 && c->remembered < REMEMBERED) {
+		/* Relaxed: a request that does not see it yet asks by HTTP/2, and is told. */
+		atomic_store_explicit(&connection->host->only_1, true, memory_order_relaxed);
+		c->remembered++;
+	}
 	weft__client_unlock(c);
 }
 

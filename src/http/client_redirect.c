@@ -88,7 +88,7 @@ static void become_next(weft_http_request_t *r, bool get)
 		r->data = NULL;
 		r->length = 0;
 	}
-	r->repeated = false;
+	r->repeated = r->only_1 = false;
 }
 
 int weft__client_redirect(weft_http_request_t *r)

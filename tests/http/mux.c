@@ -47,7 +47,7 @@ struct site {
 	const struct mux_case *test;
 	int listener;
 	char url[60];
-	_Atomic unsigned accepted, heads;
+	_Atomic unsigned accepted, heads, old; /* old: requests by HTTP/1.1 */
 	weft_mutex_t lock;
 	char events[EVENTS_MOST]; /* "rst 1 8|goaway 0|" */
 };
@@ -146,12 +146,50 @@ static bool read_frame(struct peer *p)
 	return true;
 }
 
+/* Reads a body of `length` bytes. */
+static bool skip_body(struct peer *p, size_t length)
+{
+	char byte;
+
+	while (length && weft_read(p->fd, &byte, 1) == 1)
+		length--;
+	return !length;
+}
+
+/* Answers requests by HTTP/1.1. `length`: what has been read. */
+static void answer_old(struct peer *p, char *text, size_t length, size_t room)
+{
+	static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+	const char *body;
+
+	for (;;) {
+		while (length < 4 || memcmp(text + length - 4, "\r\n\r\n", 4) != 0) {
+			CHECK(length < room);
+			if (weft_read(p->fd, text + length, 1) != 1)
+				return;
+			text[++length] = 0;
+		}
+		atomic_fetch_add(&p->site->old, 1);
+		body = strstr(text, "Content-Length: ");
+		if (!skip_body(p, body ? strtoul(body + 16, NULL, 10) : 0) ||
+		    weft_write_all(p->fd, answer, sizeof answer - 1) != sizeof answer - 1)
+			return;
+		length = 0;
+	}
+}
+
+/* False: the client speaks HTTP/1.1, and is over; or it has left. */
 static bool read_preface(struct peer *p)
 {
 	static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-	char text[sizeof preface - 1];
+	char text[1000] = "";
 
-	return weft_read_all(p->fd, text, sizeof text) == sizeof text && !memcmp(text, preface, sizeof text);
+	if (weft_read_all(p->fd, text, sizeof preface - 1) != sizeof preface - 1)
+		return false;
+	if (!memcmp(text, preface, sizeof preface - 1))
+		return true;
+	answer_old(p, text, sizeof preface - 1, sizeof text - 1);
+	return false;
 }
 
 static void add_headers(struct peer *p, unsigned type, char **rest)
@@ -309,6 +347,30 @@ static void answer_all(struct peer *p)
 	while (send_out(p) && read_frame(p));
 }
 
+/* Answers one to four requests, then says GOAWAY, and answers what it has not refused. */
+static void answer_some(struct peer *p)
+{
+	uint64_t random = run.seed * 100 + atomic_load(&p->site->accepted);
+	unsigned most = 1 + draw(&random) % 4;
+	char text[60];
+
+	add_frame(&p->out, 4, 0, 0, NULL);
+	for (unsigned answered = 0; answered < most; answered++) {
+		snprintf(text, sizeof text, "req %u", answered + 1);
+		command(p, text);
+		if (answered + 1 == most) {
+			snprintf(text, sizeof text, "goaway %u 0", 2 * answered + 1);
+			command(p, text);
+		}
+		snprintf(text, sizeof text, "h %u h :status=200", 2 * answered + 1);
+		command(p, text);
+		snprintf(text, sizeof text, "d %u e 5", 2 * answered + 1);
+		command(p, text);
+	}
+	while (send_out(p) && read_frame(p))
+		;
+}
+
 static void end_peer(void *peer)
 {
 	struct peer *p = peer;
@@ -327,7 +389,9 @@ static void *serve_peer(void *peer)
 	weft_defer(end_peer, p);
 	if (!read_preface(p))
 		return NULL;
-	if (!number || c->then)
+	if (c->restless)
+		answer_some(p);
+	else if (!number || c->then)
 		play(p, number ? c->then : c->script);
 	else
 		answer_all(p);
@@ -383,6 +447,7 @@ static const char *error_name(int error)
 	       : error == -EBADMSG		       ? "bad"
 	       : error == -EMSGSIZE		       ? "large"
 	       : error == -ETIMEDOUT		       ? "late"
+	       : error == -EAGAIN		       ? "again"
 						       : strerror(-error);
 }
 
@@ -414,12 +479,11 @@ static void read_response(weft_http_request_t *r, struct asked *a)
 	add_result(a, ":%zu%s%.*s", length, trailer.data ? "+" : "", (int)trailer.length, trailer.data);
 	if (n < 0)
 		add_result(a, "!%s", error_name((int)n));
-	CHECK(weft_http_response_version(r) == 20);
 }
 
 static void *ask(void *asked)
 {
-	static char data[1000000];
+	static char data[12000000];
 	struct asked *a = asked;
 	const struct mux_case *c = a->site->test;
 	weft_http_request_t *r;
@@ -436,7 +500,7 @@ static void *ask(void *asked)
 	if (a->others)
 		weft_event_wait(a->others);
 	if (status > 0) {
-		add_result(a, "%d", status);
+		add_result(a, "%s%d", weft_http_response_version(r) == 20 ? "" : "old ", status);
 		read_response(r, a);
 	} else {
 		add_result(a, "%s", error_name(status));
@@ -497,6 +561,26 @@ static void check(struct site *s, const struct asked *asked, const weft_http_cli
 	atomic_fetch_add(&run.failures, 1);
 }
 
+static void open_site(struct site *s, const struct mux_case *c, weft_scope_t *scope)
+{
+	s->test = c;
+	s->listener = weft_listen("127.0.0.1", 0, 0, 0);
+	CHECK(s->listener >= 0);
+	if (c->narrow && !run.simulated)
+		CHECK(!setsockopt(s->listener, SOL_SOCKET, SO_RCVBUF, &(int){65536}, sizeof(int)));
+	snprintf(s->url, sizeof s->url, "http://127.0.0.1:%d/", weft_port(s->listener));
+	weft_scope_open(scope, WEFT_NEVER);
+	CHECK(!weft_scope_spawn(scope, accept_all, s));
+}
+
+static void close_site(struct site *s, weft_scope_t *scope)
+{
+	weft_scope_cancel(scope, -ECANCELED);
+	CHECK(weft_scope_wait(scope) == -ECANCELED);
+	weft_close(s->listener);
+	free(s);
+}
+
 static void run_case(const struct mux_case *c)
 {
 	uint64_t time = (c->hasty ? 600 * MS : 20 * SECOND) * run.factor;
@@ -513,21 +597,13 @@ static void run_case(const struct mux_case *c)
 	weft_scope_t scope;
 
 	CHECK(s && !weft_http_client_open(&client, &config));
-	s->test = c;
-	s->listener = weft_listen("127.0.0.1", 0, 0, 0);
-	CHECK(s->listener >= 0);
-	snprintf(s->url, sizeof s->url, "http://127.0.0.1:%d/", weft_port(s->listener));
-	weft_scope_open(&scope, WEFT_NEVER);
-	CHECK(!weft_scope_spawn(&scope, accept_all, s));
+	open_site(s, c, &scope);
 	ask_all(s, client, asked);
 	weft_http_client_stats(client, &stats);
 	CHECK(stats.open == stats.idle);
 	check(s, asked, &stats);
 	CHECK(!weft_http_client_close(client));
-	weft_scope_cancel(&scope, -ECANCELED);
-	CHECK(weft_scope_wait(&scope) == -ECANCELED);
-	weft_close(s->listener);
-	free(s);
+	close_site(s, &scope);
 }
 
 static void *run_cases(void *unused)

@@ -13,9 +13,11 @@
  *   x N COMMAND               so often
  *   raw HEX; sleep MS; close
  *
- * Later it only reads, and the case's later connections answer each request with 200 and five bytes, or by `then`.
+ * Later it only reads, and the case's later connections answer each request with 200 and five bytes, or by `then`. A
+ * connection that begins with HTTP/1.1 is answered by that version.
  * Requests are begun in their order. Results: "200:5", status and bytes of the body; "103 200:5" after an interim
- * response; "200:5+77" with a trailer; "200:5!reset" if the body fails; as patterns of fnmatch. `events`: what the
+ * response; "old 200:5" by HTTP/1.1; "200:5+77" with a trailer; "200:5!reset" if the body fails; "again" if the server
+ * has refused it; as patterns of fnmatch. `events`: what the
  * server gets, each must occur: "rst 1 8", "goaway 11".
  */
 #ifndef WEFT_TESTS_HTTP_MUX_CASES_H
@@ -30,6 +32,8 @@ struct mux_case {
 	unsigned lazy : 1;     /* the first request reads its body when the others are over */
 	unsigned hasty : 1;    /* all times are short */
 	unsigned streamed : 1; /* the body is written in pieces */
+	unsigned narrow : 1;   /* the server's sockets have small buffers */
+	unsigned restless : 1; /* each connection ends by GOAWAY after a few requests */
 };
 
 #define OK(id) "h " #id " h :status=200; d " #id " e 5"
@@ -67,14 +71,29 @@ static const struct mux_case mux_cases[] = {
     /* Second attempts. */
     {"refused, then answered", "req 1; rst 1 7; req 2; " OK(3), "200:5"},
     {"refused, POST", "req 1; rst 1 7; req 2; data 20; " OK(3), "200:5", .method = "POST", .body = 10},
-    {"refused, a streamed body", "req 1; rst 1 7", "reset", .method = "POST", .body = 10, .streamed = 1},
-    {"refused twice", "req 1; rst 1 7; req 2; rst 3 7; req 3; " OK(5), "reset"},
+    {"refused, a streamed body", "req 1; rst 1 7", "again", .method = "POST", .body = 10, .streamed = 1},
+    {"refused twice", "req 1; rst 1 7; req 2; rst 3 7; req 3; " OK(5), "again"},
     {"GOAWAY below the request", "req 1; goaway 0 0", "200:5", .connections = 2, .method = "POST", .body = 3},
     {"GOAWAY in the middle", "req 3; goaway 3 0; " OK(1) "; h 3 h :status=201; d 3 e 1", "200:5, 201:1, 200:5", 3, 2},
+    {"GOAWAY before HEADERS could be sent",
+     "set 4 99999999; win 0 99999999; sleep 60; goaway 1 0; data 12000000; " OK(1), "200:5, 200:5", 2, 2,
+     .method = "PUT", .body = 12000000, .narrow = 1},
     {"GOAWAY twice", "req 2; goaway 2147483647 0; goaway 1 0; " OK(1), "200:5, 200:5", 2, 2},
     {"GOAWAY, and the end", "req 2; goaway 1 0; close", "reset, 200:5", 2, 2},
     {"GOAWAY with an error", "req 1; goaway 1 2; close", "reset"},
-    {"GOAWAY to the second attempt", "req 1; goaway 0 0", "reset", .connections = 2, .then = "req 1; goaway 0 0"},
+    {"GOAWAY to the second attempt", "req 1; goaway 0 0", "again", .connections = 2, .then = "req 1; goaway 0 0"},
+    {"refused, then GOAWAY", "req 1; rst 1 7; req 2; goaway 1 0", "again"},
+    {"HTTP/1.1 is required", "req 1; rst 1 13", "old 200:5", .connections = 2},
+    {"HTTP/1.1 is required, PUT", "req 1; rst 1 13", "old 200:5", .connections = 2, .method = "PUT", .body = 10},
+    {"HTTP/1.1 is required, POST", "req 1; rst 1 13", "reset", .method = "POST", .body = 10},
+    {"HTTP/1.1 is required, a streamed body", "req 1; rst 1 13", "reset", .method = "PUT", .body = 10, .streamed = 1},
+    {"HTTP/1.1 is required after 1xx", "req 1; h 1 h :status=103; rst 1 13", "103 reset"},
+    {"HTTP/1.1 is required in a body", "req 1; h 1 h :status=200; d 1 - 5; rst 1 13", "200:5!reset"},
+    {"HTTP/1.1 is required by the second attempt", "req 1; rst 1 7; req 2; rst 3 13", "old 200:5", .connections = 2},
+    {"HTTP/1.1 is required of one of two", "req 2; rst 1 13; " OK(3), "old 200:5, 200:5", 2, 2},
+    {"HTTP/1.1 is required of two", "req 2; rst 1 13; rst 3 13", "old 200:5, old 200:5", 2, 3},
+    {"HTTP/1.1 is required by a connection", "req 1; goaway 0 13", "old 200:5", .connections = 2, .method = "POST",
+     .body = 3},
     {"the end before an answer", "req 1; close", "reset"},
     {"the end, with two requests", "req 2; close", "reset, 200:5", 2, 2},
     {"the end, with two that may not be repeated", "req 2; close", "reset, reset", 2, 1, .method = "POST"},

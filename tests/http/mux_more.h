@@ -347,7 +347,7 @@ static void random_programs(unsigned streams, unsigned connections, bool ends)
 struct waiting {
 	weft_http_client_t *client;
 	struct ours *ours;
-	bool answered;
+	_Atomic bool answered; /* by one of the tasks that share it */
 };
 
 static void *waits(void *waiting)
@@ -442,6 +442,69 @@ static void slow_requests_hold_up_no_other(void)
 	weft_event_set(&o.goes_on);
 	CHECK(stats_of(client).dialed == 1 && !weft_http_client_close(client));
 	stop(&o, &server);
+}
+
+/* ---- servers that refuse ----------------------------------------------------------------------------------------- */
+
+struct restless {
+	weft_http_client_t *client;
+	struct site *site;
+	_Atomic unsigned answered, refused;
+};
+
+static void *asks_restless(void *restless)
+{
+	struct restless *x = restless;
+	char text[10];
+	int status;
+
+	for (int i = 0; i < 10; i++) {
+		ssize_t n = weft_http_post(x->client, x->site->url, NULL, "abc", 3, text, sizeof text, &status);
+
+		CHECK(n == -EAGAIN || (n == 5 && status == 200));
+		atomic_fetch_add(n == 5 ? &x->answered : &x->refused, 1);
+	}
+	return NULL;
+}
+
+/* Connections end by GOAWAY while requests join them. A request is answered, or was refused twice: none waits. */
+static void no_request_is_lost_by_goaway(void)
+{
+	static const struct mux_case test = {.name = "restless", .restless = 1};
+	struct site *s = calloc(1, sizeof *s);
+	struct restless x = {.client = make_client((weft_http_client_config_t){0}), .site = s};
+	weft_scope_t scope, clients;
+
+	CHECK(s);
+	open_site(s, &test, &scope);
+	weft_scope_open(&clients, WEFT_NEVER);
+	for (int i = 0; i < 12; i++)
+		CHECK(!weft_scope_spawn(&clients, asks_restless, &x));
+	CHECK(!weft_scope_wait(&clients) && x.answered + x.refused == 120 && x.answered > 20);
+	CHECK(!weft_http_client_close(x.client));
+	close_site(s, &scope);
+}
+
+/* An origin that required HTTP/1.1 is asked by that version later, also when it has no connection meanwhile. */
+static void an_old_origin_is_remembered(void)
+{
+	static const struct mux_case test = {.name = "old", .script = "req 1; rst 1 13"};
+	weft_http_client_t *client = make_client((weft_http_client_config_t){0});
+	struct site *s = calloc(1, sizeof *s);
+	weft_scope_t scope;
+	char text[10];
+	int status;
+
+	CHECK(s);
+	open_site(s, &test, &scope);
+	for (unsigned i = 1; i <= 3; i++) {
+		CHECK(weft_http_get(client, s->url, text, sizeof text, &status) == 5 && status == 200);
+		CHECK(atomic_load(&s->old) == i && atomic_load(&s->heads) == 1);
+		CHECK(stats_of(client).dialed == 1 + i && stats_of(client).idle == 1);
+		weft_http_client_close_idle(client);
+	}
+	CHECK(stats_of(client).repeated == 1 && !weft_http_client_close(client));
+	close_site(s, &scope);
 }
 
 /* ---- the pool ---------------------------------------------------------------------------------------------------- */
@@ -622,6 +685,8 @@ static void more(void)
 	streams_are_limited(4, 0);
 	streams_are_limited(0, 3);
 	permits_are_given_back();
+	no_request_is_lost_by_goaway();
+	an_old_origin_is_remembered();
 	idle_connections_end();
 	waiting_requests_are_answered_by_a_server_that_stops();
 	if (run.server_tls)
