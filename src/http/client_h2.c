@@ -186,10 +186,13 @@ static uint32_t check_frames(struct mux *m, const char *at, const char *end)
 static void feed(struct mux *m, size_t length)
 {
 	uint32_t code = check_frames(m, m->in, m->in + length);
+	ssize_t n = code ? 0 : NG(session_mem_recv)(m->session, (const uint8_t *)m->in, length);
 
-	if (!code && NG(session_mem_recv)(m->session, (const uint8_t *)m->in, length) < 0)
+	if (n < 0)
 		code = NGHTTP2_ENHANCE_YOUR_CALM; /* more answers than option_set_max_outbound_ack allows */
-	if (code)
+	if (n == NGHTTP2_ERR_NOMEM && WEFT_NO_CANARY(mux_blames_server))
+		lose(m, -ENOMEM);
+	else if (code)
 		terminate(m, code);
 	else
 		weft__mux_flush(m);

@@ -123,7 +123,9 @@ static bool give(struct h2 *h2, const char *data, size_t length)
 	ssize_t n = h2->hostile ? 0 : NG(session_mem_recv)(h2->session, (const uint8_t *)data, length);
 
 	if (n < 0)
-		weft__h2_terminate(h2, n == NGHTTP2_ERR_FLOODED ? NGHTTP2_ENHANCE_YOUR_CALM : NGHTTP2_PROTOCOL_ERROR);
+		weft__h2_terminate(h2, n == NGHTTP2_ERR_FLOODED ? NGHTTP2_ENHANCE_YOUR_CALM
+				       : n == NGHTTP2_ERR_NOMEM ? NGHTTP2_INTERNAL_ERROR
+								: NGHTTP2_PROTOCOL_ERROR);
 	return !h2->hostile;
 }
 

@@ -894,20 +894,9 @@ static void a_certificate_is_not_trusted(weft_http_tls_t *server_tls)
 
 static void *secure(void *pass)
 {
-	char directory[] = "/tmp/weft-client-XXXXXX", command[400], certificate[64], key[64];
 	weft_http_tls_t *server_tls, *client_tls;
 
-	CHECK(mkdtemp(directory));
-	snprintf(certificate, sizeof certificate, "%s/certificate", directory);
-	snprintf(key, sizeof key, "%s/key", directory);
-	snprintf(command, sizeof command,
-		 "openssl req -x509 -newkey ed25519 -nodes -days 3650 -subj /CN=h -addext subjectAltName=IP:127.0.0.1 "
-		 "-keyout %s -out %s 2>/dev/null",
-		 key, certificate);
-	CHECK(!system(command));
-	CHECK(!weft_http_tls_open(&server_tls, certificate, key, NULL));
-	CHECK(!weft_http_tls_client_open(&client_tls, certificate, NULL));
-	CHECK(!unlink(certificate) && !unlink(key) && !rmdir(directory));
+	open_tls(&server_tls, &client_tls);
 	bodies_are_streamed(server_tls, client_tls);
 	a_certificate_is_not_trusted(server_tls);
 	weft_http_tls_close(server_tls);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Handlers that several test servers have, and the task that serves a listener. */
+/* Handlers that several test servers have, the task that serves a listener, and a certificate. */
 #ifndef TESTS_HTTP_HANDLERS_H
 #define TESTS_HTTP_HANDLERS_H
 
 #include "../sched/check.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 #include <weft/http.h>
 
 #define HANDLER __attribute__((unused)) static
@@ -58,6 +61,24 @@ HANDLER void *serves(void *served)
 
 	CHECK(!error);
 	return NULL;
+}
+
+/* Opens a certificate for 127.0.0.1 that the command openssl makes, and a client that trusts it. */
+HANDLER void open_tls(weft_http_tls_t **server, weft_http_tls_t **client)
+{
+	char directory[] = "/tmp/weft-http-XXXXXX", command[400], certificate[64], key[64];
+
+	CHECK(mkdtemp(directory));
+	snprintf(certificate, sizeof certificate, "%s/certificate", directory);
+	snprintf(key, sizeof key, "%s/key", directory);
+	snprintf(command, sizeof command,
+		 "openssl req -x509 -newkey ed25519 -nodes -days 3650 -subj /CN=h -addext subjectAltName=IP:127.0.0.1 "
+		 "-keyout %s -out %s 2>/dev/null",
+		 key, certificate);
+	CHECK(!system(command));
+	CHECK(!weft_http_tls_open(server, certificate, key, NULL));
+	CHECK(!weft_http_tls_client_open(client, certificate, NULL));
+	CHECK(!unlink(certificate) && !unlink(key) && !rmdir(directory));
 }
 
 #endif

@@ -641,26 +641,9 @@ static void *everything(void *pass)
 	return pass;
 }
 
-static void open_tls(void)
-{
-	char directory[] = "/tmp/weft-mux-XXXXXX", command[400], certificate[64], key[64];
-
-	CHECK(mkdtemp(directory));
-	snprintf(certificate, sizeof certificate, "%s/certificate", directory);
-	snprintf(key, sizeof key, "%s/key", directory);
-	snprintf(command, sizeof command,
-		 "openssl req -x509 -newkey ed25519 -nodes -days 3650 -subj /CN=h -addext subjectAltName=IP:127.0.0.1 "
-		 "-keyout %s -out %s 2>/dev/null",
-		 key, certificate);
-	CHECK(!system(command));
-	CHECK(!weft_http_tls_open(&run.server_tls, certificate, key, NULL));
-	CHECK(!weft_http_tls_client_open(&run.client_tls, certificate, NULL));
-	CHECK(!unlink(certificate) && !unlink(key) && !rmdir(directory));
-}
-
 static void *secure(void *pass)
 {
-	open_tls();
+	open_tls(&run.server_tls, &run.client_tls);
 	more();
 	weft_http_tls_close(run.server_tls);
 	weft_http_tls_close(run.client_tls);
