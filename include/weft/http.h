@@ -53,6 +53,7 @@
 
 #include <weft/io.h>
 #include <weft/sched.h>
+#include <weft/sync.h>
 
 WEFT_EXTERN_C_BEGIN
 
@@ -66,6 +67,10 @@ typedef struct weft_http_tls weft_http_tls_t;
  * Answers a request. The response is complete when the handler returns; without one, the answer is 500.
  * A handler that ends its task (weft_task_fail) closes its connection, in HTTP/2 it resets its stream. Others are not
  * affected. Handlers of one connection of HTTP/2 run at the same time.
+ *
+ * A client that goes away does not cancel the handler, which may be in the middle of work that should be finished:
+ * reads and writes fail, and other waits go on. A handler that waits for something else than its client, and would wait
+ * for nobody, adds weft_http_gone to the cases of that wait.
  */
 typedef void weft_http_handler_t(weft_http_t *http, void *context);
 
@@ -247,6 +252,21 @@ WEFT_API unsigned weft_http_version(const weft_http_t *http);
 WEFT_API const weft_address_t *weft_http_peer(const weft_http_t *http);
 /** True: the request came by TLS. */
 WEFT_API bool weft_http_is_secure(const weft_http_t *http);
+
+/**
+ * A case of weft_select that is done when nobody waits for the response any more: the client has closed the connection
+ * or, in HTTP/2, reset the stream. It stays done.
+ *
+ *   weft_readiness_t ready;
+ *   weft_case_t cases[] = {{.chan = updates, .receive = &update}, weft_http_gone(http, &ready)};
+ *   if (weft_select(cases, 2) == 1)
+ *           return;
+ *
+ * In HTTP/1.1 a client that has only ended its sending (shutdown) looks the same, and may still read: so a handler that
+ * has an answer sends it. The case then waits on the descriptor, and the select fails as weft_readiness says.
+ * @param ready  memory for the case, which must stay as long as the case is used
+ */
+WEFT_API weft_case_t weft_http_gone(weft_http_t *http, weft_readiness_t *ready);
 
 /**
  * Read the body. Waits for data; sends "100 Continue" first if the client asked for it.

@@ -259,6 +259,8 @@ bool weft__h2_is_available(void);
 void weft__h2_serve(weft_http_t *x);
 /* Asks the client for no more requests; the connection ends when those that it sent are answered. */
 void weft__h2_stop(struct h2 *h2);
+/* h2_stream.c. Is set when a stream's client has gone. NULL: the exchange is none of HTTP/2. */
+weft_event_t *weft__h2_gone(weft_http_t *x);
 
 /* route.c */
 /* A method's number of llhttp, ANY_METHOD for "*", or -EINVAL. */

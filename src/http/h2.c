@@ -466,7 +466,7 @@ void weft__h2_stop(struct h2 *h2)
 	weft__h2_unlock(h2);
 }
 
-/* Handlers that wait for the client learn that it is gone. */
+/* Handlers learn that the client has gone. */
 static void end_streams(struct h2 *h2)
 {
 	struct h2_stream *s;
@@ -474,7 +474,7 @@ static void end_streams(struct h2 *h2)
 	weft__h2_lock(h2);
 	h2->ended = true;
 	for (s = h2->streams; s; s = s->next)
-		weft_cond_broadcast(&s->changed);
+		weft__h2_tell_gone(s);
 	weft_cond_broadcast(&h2->changed);
 	weft__h2_unlock(h2);
 }

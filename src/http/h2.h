@@ -197,6 +197,8 @@ struct h2_stream {
 	size_t taken;	       /* bytes that the handler has, and the windows are still to be given */
 	struct iovec parts[2]; /* of the response's body, to be sent next */
 
+	weft_event_t gone; /* nobody waits for the response */
+
 	weft_scope_t *_Atomic scope; /* of the running task */
 
 	/* Text of the response's head, which nghttp2 does not copy. */
@@ -209,6 +211,14 @@ struct h2_stream {
 static inline struct h2_stream *weft__h2_stream_of(weft_http_t *x)
 {
 	return (struct h2_stream *)x;
+}
+
+/* A handler learns that nobody waits for its response, wherever it waits. With the lock held. */
+static inline void weft__h2_tell_gone(struct h2_stream *s)
+{
+	weft_cond_broadcast(&s->changed);
+	if (WEFT_NO_CANARY(h2_leaves_unnoticed))
+		weft_event_set(&s->gone);
 }
 
 /* Whether the caller is being cancelled or not. */

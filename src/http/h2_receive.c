@@ -429,7 +429,7 @@ static int on_close(nghttp2_session *session, int32_t id, uint32_t code, void *u
 	if (!--h2->open)
 		h2->idle_from = weft_now();
 	if (s->running)
-		weft_cond_broadcast(&s->changed);
+		weft__h2_tell_gone(s);
 	else
 		weft__h2_free_stream(s);
 	return 0;

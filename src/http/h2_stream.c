@@ -107,6 +107,11 @@ void weft__h2_reset(struct h2_stream *s, uint32_t code)
 
 /* ---- the request's body ------------------------------------------------------------------------------------------ */
 
+weft_event_t *weft__h2_gone(weft_http_t *x)
+{
+	return x->protocol == &weft__http2 ? &weft__h2_stream_of(x)->gone : NULL;
+}
+
 static bool is_gone(const struct h2_stream *s)
 {
 	return s->closed || s->h2->ended || s->h2->lost;
@@ -710,6 +715,14 @@ void *weft__h2_run_stream(void *stream)
 	else
 		weft__http_dispatch(x);
 	weft__http_complete(x);
+	return NULL;
+}
+
+#else
+
+weft_event_t *weft__h2_gone(weft_http_t *x)
+{
+	(void)x;
 	return NULL;
 }
 

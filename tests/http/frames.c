@@ -38,7 +38,7 @@ static struct {
 	uint64_t factor;
 	unsigned port;
 	const char *only;
-	_Atomic unsigned next, failures, resets;
+	_Atomic unsigned next, failures, resets, gone;
 } run;
 
 /* ---- the server's handlers --------------------------------------------------------------------------------------- */
@@ -152,6 +152,8 @@ static void add_routes(weft_http_server_t *server)
 
 	for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
 		CHECK(!weft_http_route(server, routes[i].pattern, routes[i].handler, NULL));
+	CHECK(!weft_http_route(server, "GET /others", waits_for_others, &run.gone));
+	CHECK(!weft_http_route(server, "GET /stays", is_waited_for, NULL));
 }
 
 /* ---- scripts ----------------------------------------------------------------------------------------------------- */
@@ -731,15 +733,36 @@ static void a_reset_ends_a_wait(void)
 	struct served s = {0};
 	weft_scope_t scope;
 	unsigned before = atomic_load(&run.resets);
-	uint64_t until;
 
 	weft_scope_open(&scope, WEFT_NEVER);
 	start(&s, &scope, false);
 	run_once(&test, false);
-	until = weft_now() + 5 * SECOND * run.factor;
-	while (atomic_load(&run.resets) == before && weft_now() < until)
-		weft_sleep(MS);
-	CHECK(atomic_load(&run.resets) == before + 1);
+	CHECK(becomes(&run.resets, before + 1, 5 * SECOND * run.factor));
+	CHECK(!weft_http_stop(s.server, weft_now() + 10 * SECOND * run.factor));
+	CHECK(!weft_scope_wait(&scope));
+	end(&s);
+}
+
+/* A handler that waits for something else learns that its stream was reset, or its connection closed. */
+static void handlers_learn_that_nobody_waits(void)
+{
+	static const struct frames_case tests[] = {
+	    {"a reset", "get 1 /others; get 3 /stays; sleep 20; rst 1 8", "200 3 6"},
+	    {"a reset of two", "get 1 /others; get 3 /others; sleep 20; rst 3 8; rst 1 8", ""},
+	    {"a reset at once", "get 1 /others; rst 1 8", ""},
+	    {"the end of the connection", "get 1 /others; get 3 /others; sleep 20", ""},
+	};
+	static const unsigned gone[] = {1, 3, 3, 5};
+	struct served s = {0};
+	weft_scope_t scope;
+
+	weft_scope_open(&scope, WEFT_NEVER);
+	start(&s, &scope, false);
+	atomic_store(&run.gone, 0);
+	for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+		run_once(&tests[i], false);
+		CHECK(becomes(&run.gone, gone[i], 5 * SECOND * run.factor));
+	}
 	CHECK(!weft_http_stop(s.server, weft_now() + 10 * SECOND * run.factor));
 	CHECK(!weft_scope_wait(&scope));
 	end(&s);
@@ -786,6 +809,7 @@ static void *all_cases(void *pass)
 	some_cases(true);
 	some_cases(false);
 	a_reset_ends_a_wait();
+	handlers_learn_that_nobody_waits();
 	stop_is_announced();
 	return pass;
 }

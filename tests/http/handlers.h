@@ -6,6 +6,7 @@
 #include "../sched/check.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -44,6 +45,37 @@ HANDLER void ends_its_task(weft_http_t *http, void *context)
 	(void)http;
 	(void)context;
 	weft_task_fail(-EIO);
+}
+
+/* Waits for something that never happens, and adds one to a counter when its client has gone. */
+HANDLER void waits_for_others(weft_http_t *http, void *gone)
+{
+	weft_event_t never = {0};
+	weft_readiness_t ready;
+	weft_case_t cases[] = {{.event = &never}, weft_http_gone(http, &ready)};
+
+	CHECK(weft_select(cases, 2) == 1);
+	atomic_fetch_add((_Atomic unsigned *)gone, 1);
+}
+
+/* Its client is still there after a while. */
+HANDLER void is_waited_for(weft_http_t *http, void *context)
+{
+	weft_readiness_t ready;
+	weft_case_t gone = weft_http_gone(http, &ready);
+
+	CHECK(weft_select_until(&gone, 1, weft_now() + 20 * MS) == -ETIMEDOUT);
+	hello(http, context);
+}
+
+/* True: `counter` becomes `wanted` in time. */
+HANDLER bool becomes(_Atomic unsigned *counter, unsigned wanted, uint64_t time)
+{
+	uint64_t until = weft_now() + time;
+
+	while (atomic_load(counter) != wanted && weft_now() < until)
+		weft_sleep(MS);
+	return atomic_load(counter) == wanted;
 }
 
 struct served {

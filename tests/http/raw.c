@@ -46,7 +46,7 @@ static struct run {
 	uint64_t seed, factor;
 	unsigned port;
 	const char *only;
-	_Atomic unsigned next_case;
+	_Atomic unsigned next_case, gone;
 	_Atomic unsigned failures[sizeof kinds / sizeof *kinds];
 } run;
 
@@ -198,6 +198,8 @@ static void add_routes(weft_http_server_t *server)
 	for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
 		CHECK(!weft_http_route(server, routes[i].pattern, routes[i].handler,
 				       (void *)(uintptr_t)routes[i].context));
+	CHECK(!weft_http_route(server, "GET /others", waits_for_others, &run.gone));
+	CHECK(!weft_http_route(server, "GET /stays", is_waited_for, NULL));
 }
 
 /* ---- a client's connection --------------------------------------------------------------------------------------- */
@@ -1136,16 +1138,51 @@ static void a_handler_fails(void)
 	weft_http_close(m.server);
 }
 
-static int greet(unsigned port)
+static int ask(unsigned port, const char *path)
 {
-	static const char request[] = "GET /hello HTTP/1.1\r\nHost: h\r\n\r\n";
-	char service[8];
-	int fd;
+	char service[8], request[60];
+	int fd, length = snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", path);
 
 	snprintf(service, sizeof service, "%u", port);
 	fd = weft_dial("127.0.0.1", service);
-	CHECK(fd >= 0 && weft_write_all(fd, request, sizeof request - 1) == (ssize_t)sizeof request - 1);
+	CHECK(fd >= 0 && weft_write_all(fd, request, (size_t)length) == length);
 	return fd;
+}
+
+static int greet(unsigned port)
+{
+	return ask(port, "/hello");
+}
+
+/* A handler that waits for something else learns that its client has closed the connection, in any way. */
+static void a_handler_learns_that_nobody_waits(void)
+{
+	struct served s = {0};
+	char text[12];
+	int fd;
+
+	CHECK(!weft_http_open(&s.server, NULL));
+	add_routes(s.server);
+	s.listener = weft_listen("127.0.0.1", 0, 0, 0);
+	WEFT_SCOPE(scope);
+	CHECK(!weft_scope_spawn(&scope, serves, &s));
+	atomic_store(&run.gone, 0);
+	for (unsigned i = 1; i <= 3; i++) {
+		fd = ask((unsigned)weft_port(s.listener), "/others");
+		weft_sleep(10 * MS);
+		CHECK(!atomic_load(&run.gone) || atomic_load(&run.gone) == i - 1);
+		if (i == 1)
+			reset(fd);
+		CHECK(!(i == 2 ? weft_shutdown(fd, SHUT_WR) : weft_close(fd)));
+		CHECK(becomes(&run.gone, i, 5 * SECOND * run.factor));
+		if (i == 2)
+			CHECK(!weft_close(fd));
+	}
+	fd = ask((unsigned)weft_port(s.listener), "/stays");
+	CHECK(weft_read_all(fd, text, 12) == 12 && !memcmp(text, "HTTP/1.1 200", 12) && !weft_close(fd));
+	CHECK(!weft_http_stop(s.server, weft_now() + SECOND * run.factor));
+	CHECK(!weft_scope_wait(&scope) && !weft_close(s.listener));
+	weft_http_close(s.server);
 }
 
 /* A server of one connection at a time. The task that accepts is cancelled, and another one takes its place. */
@@ -1224,6 +1261,7 @@ static void *all_cases(void *pass)
 		return pass;
 	a_handler_fails();
 	connections_are_limited();
+	a_handler_learns_that_nobody_waits();
 	logs();
 	return pass;
 }
