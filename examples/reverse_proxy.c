@@ -9,8 +9,8 @@
  * both directions at the same time, and only as fast as the other side reads. SIGINT and SIGTERM end it when the
  * requests that have begun are answered, or after 10 seconds.
  */
-#include <arpa/inet.h>
 #include <errno.h>
+#include <netdb.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,49 +21,37 @@
 
 enum { PIECE = 8192, FIELDS = 8192 /* bytes of a head's fields, at most */ };
 
-#define SECOND 1000000000ull
-
 static struct proxy {
 	weft_http_client_t *client;
 	weft_http_server_t *server;
 	char **urls; /* of the servers behind */
-	int count, listener;
+	int count;
 	_Atomic unsigned turn;
 	sigset_t signals;
 } proxy;
 
 /* ---- fields ------------------------------------------------------------------------------------------------------ */
 
-static bool is(weft_http_text_t text, const char *word)
-{
-	return text.length == strlen(word) && !strncasecmp(text.data, word, text.length);
-}
-
 /* Is it one of the words of a list with commas? */
 static bool is_listed(weft_http_text_t list, weft_http_text_t name)
 {
-	const char *at = list.data, *end = at + list.length, *stop;
+	const char *at = list.data, *end = at + list.length;
+	size_t length;
 
-	for (; at && at < end; at = stop + 1) {
-		at += strspn(at, " \t");
-		for (stop = at; stop < end && *stop != ',' && *stop != ' '; stop++)
+	for (; at && at < end; at += length + 1) {
+		for (length = 0; at + length < end && !strchr(", \t", at[length]); length++)
 			;
-		if ((size_t)(stop - at) == name.length && !strncasecmp(at, name.data, name.length))
+		if (length == name.length && !strncasecmp(at, name.data, length))
 			return true;
 	}
 	return false;
 }
 
-/* RFC 9110, 7.6.1: fields of one connection. Names that are too long are dropped, too. */
-static bool is_of_connection(weft_http_text_t name, weft_http_text_t connection)
+/* RFC 9110, 7.6.1: fields of one connection, and what this program adds. Names that are too long are dropped, too. */
+static bool is_dropped(weft_http_text_t name, weft_http_text_t connection, const char *words)
 {
-	static const char *const words[] = {"connection",	 "keep-alive", "proxy-connection", "te",    "trailer",
-					    "transfer-encoding", "upgrade",    "content-length",   "expect"};
-
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (is(name, words[i]))
-			return true;
-	return name.length > 255 || is_listed(connection, name);
+	return name.length > 255 || is_listed(connection, name) ||
+	       is_listed((weft_http_text_t){words, strlen(words)}, name);
 }
 
 static char *copy(weft_http_text_t text, char *to, size_t size)
@@ -72,34 +60,25 @@ static char *copy(weft_http_text_t text, char *to, size_t size)
 	return to;
 }
 
-static void peer_of(const weft_http_t *http, char *text, size_t size)
-{
-	const weft_address_t *peer = weft_http_peer(http);
-	const void *in4 = &((const struct sockaddr_in *)&peer->address)->sin_addr,
-		   *in6 = &((const struct sockaddr_in6 *)&peer->address)->sin6_addr;
-
-	snprintf(text, size, "unknown");
-	if (peer->address.ss_family == AF_INET || peer->address.ss_family == AF_INET6)
-		inet_ntop(peer->address.ss_family, peer->address.ss_family == AF_INET ? in4 : in6, text,
-			  (socklen_t)size);
-}
-
 static void add_fields(weft_http_request_t *r, const weft_http_t *http)
 {
-	weft_http_text_t name, value, connection = weft_http_header(http, "Connection"),
-				      host = weft_http_header(http, "Host");
-	char n[256], v[FIELDS + 100], peer[INET6_ADDRSTRLEN + 1];
+	weft_http_text_t name, value, connection = weft_http_header(http, "Connection");
+	const weft_address_t *from = weft_http_peer(http);
+	char n[256], v[FIELDS + 100], peer[64];
 
-	peer_of(http, peer, sizeof peer);
 	for (unsigned i = 0; weft_http_header_at(http, i, &name, &value); i++)
-		if (!is_of_connection(name, connection) && !is(name, "host") && !is(name, "x-forwarded-for"))
+		if (!is_dropped(name, connection, "host,proxy-connection,x-forwarded-for"))
 			weft_http_request_add_header(r, copy(name, n, sizeof n), copy(value, v, sizeof v));
+	if (getnameinfo((const struct sockaddr *)&from->address, from->size, peer, sizeof peer, NULL, 0,
+			NI_NUMERICHOST))
+		strcpy(peer, "unknown");
 	value = weft_http_header(http, "X-Forwarded-For");
-	snprintf(v, sizeof v, "%.*s%s%s", (int)value.length, value.data ? value.data : "", value.data ? ", " : "",
+	snprintf(v, sizeof v, value.data ? "%.*s, %s" : "%.*s%s", (int)value.length, value.data ? value.data : "",
 		 peer);
 	weft_http_request_add_header(r, "X-Forwarded-For", v);
+	value = weft_http_header(http, "Host");
 	snprintf(v, sizeof v, strchr(peer, ':') ? "for=\"[%s]\";host=\"%.*s\"" : "for=%s;host=\"%.*s\"", peer,
-		 (int)host.length, host.data ? host.data : "");
+		 (int)value.length, value.data ? value.data : "");
 	weft_http_request_add_header(r, "Forwarded", v);
 	weft_http_request_add_header(r, "Via", "1.1 weft");
 }
@@ -110,7 +89,7 @@ static void copy_fields(weft_http_t *http, const weft_http_request_t *r)
 	char n[256], v[FIELDS + 1];
 
 	for (unsigned i = 0; weft_http_response_header_at(r, i, &name, &value); i++)
-		if (!is_of_connection(name, connection))
+		if (!is_dropped(name, connection, "keep-alive,proxy-connection,te,trailer,upgrade"))
 			weft_http_add_header(http, copy(name, n, sizeof n), copy(value, v, sizeof v));
 }
 
@@ -193,6 +172,8 @@ static ssize_t begin(struct exchange *x, const char *url)
 
 	snprintf(whole, sizeof whole, "%.*s%.*s", (int)strlen(url) - (url[strlen(url) - 1] == '/'), url,
 		 (int)target.length, target.data);
+	weft_http_request_close(x->request); /* to the server before this one */
+	x->request = NULL;
 	error = weft_http_request_open(proxy.client, weft_http_method(x->http), whole, &x->request);
 	if (error)
 		return error;
@@ -205,25 +186,12 @@ static ssize_t begin(struct exchange *x, const char *url)
 	return weft_http_request_write(x->request, x->data, (size_t)x->length);
 }
 
-static bool is_unreachable(ssize_t error)
+static void close_request(void *exchange)
 {
-	return error == -ECONNREFUSED || error == -EHOSTUNREACH || error == -ENETUNREACH || error == -ENOENT;
+	weft_http_request_close(((struct exchange *)exchange)->request);
 }
 
-static void close_request(struct exchange *x)
-{
-	weft_http_request_close(x->request);
-	x->request = NULL;
-}
-
-/* A response that was begun cannot say any more what went wrong: its connection is closed. */
-static void fail(struct exchange *x, ssize_t error)
-{
-	if (x->begun)
-		weft_task_fail((int)error);
-	weft_http_reply(x->http, error == -ETIMEDOUT ? 504 : error == -EINVAL ? 400 : 502, NULL, NULL, 0);
-}
-
+/* An error of the servers behind. A response that was begun cannot say it any more: its connection is closed. */
 static void forward(weft_http_t *http, void *unused)
 {
 	struct exchange x = {.http = http};
@@ -235,26 +203,26 @@ static void forward(weft_http_t *http, void *unused)
 	if (x.length < 0)
 		return; /* the library answers */
 	weft_defer(close_request, &x);
-	for (int i = 0; i < proxy.count; i++) {
+	for (int i = 0; i < proxy.count && n < 0; i++) {
 		n = begin(&x, proxy.urls[(turn + (unsigned)i) % (unsigned)proxy.count]);
-		if (!is_unreachable(n))
+		if (n != -ECONNREFUSED && n != -EHOSTUNREACH && n != -ENETUNREACH && n != -ENOENT)
 			break;
-		close_request(&x);
 	}
 	if (n >= 0)
 		n = give_bodies(&x, x.length ? (size_t)n : 0);
-	if (n < 0 && x.length >= 0)
-		fail(&x, n);
+	if (n >= 0 || x.length < 0)
+		return;
+	if (x.begun)
+		weft_task_fail((int)n);
+	weft_http_reply(http, n == -ETIMEDOUT ? 504 : n == -EINVAL ? 400 : 502, NULL, NULL, 0);
 }
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
 
-static void *serve(void *unused)
+static void *stop(void *unused)
 {
-	int error = weft_http_serve(proxy.server, proxy.listener);
-
-	if (error)
-		weft_task_fail(error);
+	weft_sigwait(&proxy.signals, NULL);
+	weft_http_stop(proxy.server, weft_now() + 10 * 1000000000ull);
 	return unused;
 }
 
@@ -262,27 +230,23 @@ static void *run(void *port)
 {
 	weft_http_config_t config = {.body = UINT64_MAX, .header_bytes = FIELDS};
 	weft_http_client_config_t behind = {.flags = WEFT_HTTP_NO_REDIRECTS, .header_bytes = FIELDS};
-	int error;
+	int listener = weft_listen("127.0.0.1", (unsigned)atoi(port), 0, 0);
+	int error = listener < 0 ? listener : weft_http_open(&proxy.server, &config);
 
-	proxy.listener = weft_listen("127.0.0.1", (unsigned)atoi(port), 0, 0);
-	error = proxy.listener < 0 ? proxy.listener : weft_http_open(&proxy.server, &config);
+	WEFT_SCOPE(scope);
+	error = error ? error : weft_http_client_open(&proxy.client, &behind);
+	error = error ? error : weft_http_route(proxy.server, "* /*path", forward, NULL);
+	error = error ? error : weft_scope_spawn(&scope, stop, NULL);
 	if (!error)
-		error = weft_http_client_open(&proxy.client, &behind);
-	if (!error)
-		error = weft_http_route(proxy.server, "* /*path", forward, NULL);
+		printf("listening at 127.0.0.1:%d\n", weft_port(listener));
+	fflush(stdout);
+	error = error ? error : weft_http_serve(proxy.server, listener);
 	if (error) {
 		fprintf(stderr, "reverse_proxy: port %s: %s\n", (char *)port, strerror(-error));
 		weft_task_fail(error);
 	}
-	printf("listening at 127.0.0.1:%d\n", weft_port(proxy.listener));
-	fflush(stdout);
-	WEFT_SCOPE(scope);
-	error = weft_scope_spawn(&scope, serve, NULL);
-	if (!error)
-		weft_sigwait(&proxy.signals, NULL);
-	weft_http_stop(proxy.server, weft_now() + 10 * SECOND);
 	weft_scope_wait(&scope);
-	weft_close(proxy.listener);
+	weft_close(listener);
 	weft_http_close(proxy.server);
 	weft_http_client_close(proxy.client);
 	return NULL;

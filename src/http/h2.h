@@ -75,6 +75,18 @@ struct nghttp2 {
 extern struct nghttp2 weft__nghttp2;
 #define NG(name) weft__nghttp2.name
 
+/* Registers the functions for frames that arrive, which have the same names in servers and clients. */
+#define H2_SET_RECEIVE_CALLBACKS(c)                                                                                    \
+	do {                                                                                                           \
+		NG(session_callbacks_set_on_begin_headers_callback)(c, on_begin_headers);                              \
+		NG(session_callbacks_set_on_header_callback)(c, on_header);                                            \
+		NG(session_callbacks_set_on_invalid_header_callback)(c, on_invalid_header);                            \
+		NG(session_callbacks_set_on_invalid_frame_recv_callback)(c, on_invalid_frame);                         \
+		NG(session_callbacks_set_on_frame_recv_callback)(c, on_frame);                                         \
+		NG(session_callbacks_set_on_data_chunk_recv_callback)(c, on_data);                                     \
+		NG(session_callbacks_set_on_stream_close_callback)(c, on_close);                                       \
+	} while (0)
+
 /* ---- guards, of servers and clients ------------------------------------------------------------------------------ */
 
 enum { H2_FRAME_HEAD = 9 }; /* bytes in front of a payload */

@@ -437,13 +437,7 @@ static int on_close(nghttp2_session *session, int32_t id, uint32_t code, void *u
 
 void weft__h2_set_receive_callbacks(nghttp2_session_callbacks *c)
 {
-	NG(session_callbacks_set_on_begin_headers_callback)(c, on_begin_headers);
-	NG(session_callbacks_set_on_header_callback)(c, on_header);
-	NG(session_callbacks_set_on_invalid_header_callback)(c, on_invalid_header);
-	NG(session_callbacks_set_on_invalid_frame_recv_callback)(c, on_invalid_frame);
-	NG(session_callbacks_set_on_frame_recv_callback)(c, on_frame);
-	NG(session_callbacks_set_on_data_chunk_recv_callback)(c, on_data);
-	NG(session_callbacks_set_on_stream_close_callback)(c, on_close);
+	H2_SET_RECEIVE_CALLBACKS(c);
 }
 
 #endif

@@ -20,15 +20,17 @@ HANDLER void hello(weft_http_t *http, void *context)
 	weft_http_reply(http, 200, "text/plain", "hello\n", 6);
 }
 
-HANDLER void echo(weft_http_t *http, void *context)
+/* `ended`: an _Atomic int that gets what the last read returned, or NULL. */
+HANDLER void echo(weft_http_t *http, void *ended)
 {
 	char data[3000];
 	ssize_t n;
 
-	(void)context;
 	while ((n = weft_http_read(http, data, sizeof data)) > 0)
 		if (weft_http_write(http, data, (size_t)n) != n)
 			return;
+	if (ended)
+		atomic_store((_Atomic int *)ended, (int)n);
 	if (!n)
 		weft_http_flush(http);
 }

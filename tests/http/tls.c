@@ -7,7 +7,7 @@
  *   tls refused EVERY     every n-th request for memory of the workers is refused for a while
  */
 #define _GNU_SOURCE
-#include "../sched/check.h"
+#include "handlers.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -140,7 +140,7 @@ static ssize_t write_parts(struct stream *s, const char *data, size_t length, ui
 	return weft__stream_writev(s, parts, 6, weft_now() + 100 * SECOND);
 }
 
-static void echo(struct stream *s)
+static void echo_stream(struct stream *s)
 {
 	char *data = malloc(PIECE);
 	uint32_t state = 1;
@@ -199,24 +199,10 @@ static void duplex(struct stream *s)
 	(void)weft__stream_read(s, &byte, 1, weft_now() + 5 * SECOND);
 }
 
-static void hello(weft_http_t *http, void *context)
+static void says_how(weft_http_t *http, void *context)
 {
 	(void)context;
 	weft_http_reply(http, 200, "text/plain", weft_http_is_secure(http) ? "secure\n" : "plain\n", 7);
-}
-
-static void echo_body(weft_http_t *http, void *context)
-{
-	char data[3000];
-	ssize_t n;
-
-	(void)context;
-	while ((n = weft_http_read(http, data, sizeof data)) > 0)
-		if (weft_http_write(http, data, (size_t)n) != n)
-			return;
-	atomic_store(&all.seen, (int)n);
-	if (!n)
-		weft_http_flush(http);
 }
 
 /* ---- OpenSSL's client -------------------------------------------------------------------------------------------- */
@@ -1332,12 +1318,6 @@ static void run_tests_of(const char *only)
 	}
 }
 
-static void *serves_http(void *listener)
-{
-	CHECK(!weft_http_serve_tls(all.server, *(int *)listener, all.tls));
-	return NULL;
-}
-
 static int open_port(unsigned *port)
 {
 	int listener = weft_listen("127.0.0.1", 0, 0, 0);
@@ -1351,18 +1331,19 @@ static void *run(void *only)
 {
 	const weft_http_config_t config = {.header_time = HEADER_TIME * MS};
 	void (*refusal)(void) = memory_is_refused;
-	struct port ports[2] = {{open_port(&all.echo_port), echo}, {open_port(&all.duplex_port), duplex}};
-	int listener = open_port(&all.http_port);
+	struct port ports[2] = {{open_port(&all.echo_port), echo_stream}, {open_port(&all.duplex_port), duplex}};
+	struct served served = {.listener = open_port(&all.http_port), .tls = all.tls};
 	const int buffer = 20000; /* so that the kernel does not hold all data that is sent */
 	weft_scope_t scope;
 
 	CHECK(!setsockopt(ports[1].listener, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer));
 	CHECK(!setsockopt(ports[1].listener, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof buffer));
 	CHECK(!weft_http_open(&all.server, &config));
-	CHECK(!weft_http_route(all.server, "GET /hello", hello, NULL));
-	CHECK(!weft_http_route(all.server, "POST /echo", echo_body, NULL));
+	served.server = all.server;
+	CHECK(!weft_http_route(all.server, "GET /hello", says_how, NULL));
+	CHECK(!weft_http_route(all.server, "POST /echo", echo, &all.seen));
 	weft_scope_open(&scope, WEFT_NEVER);
-	CHECK(!weft_scope_spawn(&scope, serves_http, &listener));
+	CHECK(!weft_scope_spawn(&scope, serves, &served));
 	for (int i = 0; i < 2; i++)
 		CHECK(!weft_scope_spawn(&scope, listens, &ports[i]));
 	if (every)
@@ -1373,7 +1354,7 @@ static void *run(void *only)
 	for (int i = 0; i < 2; i++)
 		weft_close(ports[i].listener);
 	CHECK(!weft_scope_wait(&scope));
-	weft_close(listener);
+	weft_close(served.listener);
 	weft_http_close(all.server);
 	return &all;
 }
