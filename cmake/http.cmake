@@ -26,10 +26,16 @@ if(WEFT_WITH_HTTP AND weft_llhttp_include)
 	endif()
 endif()
 if(WEFT_WITH_HTTP AND NOT WEFT_HAS_HTTP AND NOT WEFT_WITH_HTTP STREQUAL AUTO)
-	message(FATAL_ERROR "WEFT_WITH_HTTP=${WEFT_WITH_HTTP}, but llhttp 9 is not here: install libllhttp-dev, or set WEFT_LLHTTP to a directory "
-			    "with its include and src, or configure with -DWEFT_WITH_HTTP=AUTO or OFF")
+	message(FATAL_ERROR "WEFT_WITH_HTTP=${WEFT_WITH_HTTP}, but llhttp 9 is not here: install libllhttp-dev (Debian 13), or let './weft run "
+			    "examples/hello.c' fetch its sources by pip3, or set WEFT_LLHTTP to a directory with its include and src, or "
+			    "configure with -DWEFT_WITH_HTTP=AUTO or OFF")
 endif()
-message(STATUS "HTTP, by llhttp: ${WEFT_HAS_HTTP}")
+if(WEFT_HAS_HTTP OR NOT WEFT_WITH_HTTP)
+	message(STATUS "HTTP, by llhttp: ${WEFT_HAS_HTTP}")
+else()
+	message(STATUS "HTTP, by llhttp: OFF, because llhttp 9 is not here: install libllhttp-dev (Debian 13), or let './weft run examples/hello.c' "
+		       "fetch its sources, and configure again")
+endif()
 # Libraries that are built only if what they need is here: always a target.
 add_custom_target(weft_optional)
 if(NOT WEFT_HAS_HTTP)

@@ -157,6 +157,15 @@ else()
 	weft_skip(mux "nghttp2 is not here: apt-get install --no-install-recommends libnghttp2-dev")
 endif()
 
+# The guide's first server.
+weft_program(hello gcc SOURCES ${weft_root}/examples/hello.c ${weft_http_sources} ${weft_llhttp_sources} FLAGS ${flags} ${link})
+find_program(WEFT_curl curl)
+if(WEFT_curl)
+	weft_test(hello COMMAND ${weft_tests}/http/hello @hello.gcc)
+else()
+	weft_skip(hello "curl is not here: apt-get install --no-install-recommends curl")
+endif()
+
 # The client, through examples/reverse_proxy.c twice, against the server.
 set(chain SOURCES chain.c ${weft_http_sources} ${weft_llhttp_sources} FLAGS ${flags} ${link})
 set(proxy SOURCES ${weft_root}/examples/reverse_proxy.c ${weft_http_sources} ${weft_llhttp_sources} FLAGS ${flags} ${link})

@@ -230,16 +230,22 @@ find_compiler()
 	compiler=("$1")
 }
 
-# libweft-http.a, or that of the instrumentation, if a source asks for one of its headers. Without llhttp it cannot be built, which is said,
-# and the linker names what is missing.
-build_http()
+# A source asks for one of libweft-http's headers.
+asks_http()
 {
-	local source asks=''
+	local source
 
 	for source in "${sources[@]}"; do
-		[[ ! -f $source ]] || ! grep -qs 'weft/http[a-z_]*\.h' -- "$source" || asks=yes
+		[[ -f $source ]] && grep -qs 'weft/http[a-z_]*\.h' -- "$source" && return
 	done
-	[[ $asks ]] || return 0
+	return 1
+}
+
+# libweft-http.a, or that of the instrumentation, if a source asks for it. Without llhttp it cannot be built, which is said, and the linker
+# names what is missing.
+build_http()
+{
+	asks_http || return 0
 	# shellcheck source=tools/driver/packages.bash
 	. "$driver/packages.bash" || exit 70
 	want_llhttp && build_library "weft_http${instrument:+_$instrument}" release
@@ -252,12 +258,14 @@ find_library()
 	if [[ $root ]]; then
 		# shellcheck source=tools/driver/build.bash
 		. "$driver/build.bash" || exit 70
+		build_http # first: it fetches the parser, which a configuration may require
 		build_library "$library" release
-		build_http
 		return
 	fi
 	library_dir=$share/$layout_lib
 	[[ -e $library_dir/libweft.a ]] || die 69 "this installation has no $library_dir/libweft.a"
+	[[ -e $library_dir/libweft-http.a ]] || ! asks_http ||
+		die 69 "this installation was built without HTTP: in the source tree, './weft run examples/hello.c' fetches the parser; then build and install again"
 }
 
 # What stands before the compiler: nothing, or weft-launch. Sets `launch`.
