@@ -22,19 +22,15 @@
 #error "weft runs on Linux only"
 #endif
 
-/* __COUNTER__, which macros expand to in users' code, is standard in the C after C23, and old in every compiler. */
+/* Around __COUNTER__ in a macro: it is standard in the C after C23, and old in every compiler. */
+#define WEFT__COUNTER_BEGIN
+#define WEFT__COUNTER_END
 #if defined(__clang__)
 #if __has_warning("-Wc2y-extensions")
-#pragma clang diagnostic ignored "-Wc2y-extensions"
-#endif
-/* Macros may be called without variadic arguments since C++20 and C23. The option that warns of it in older modes is
- * -Wgnu-zero-variadic-macro-arguments up to clang 18 (effect.h); clang 19 has none for this alone. */
-#if __has_warning("-Wvariadic-macro-arguments-omitted")
-#pragma clang diagnostic ignored "-Wvariadic-macro-arguments-omitted"
-#elif __clang_major__ >= 19 && defined(__cplusplus)
-#pragma clang diagnostic ignored "-Wc++20-extensions"
-#elif __clang_major__ >= 19
-#pragma clang diagnostic ignored "-Wc23-extensions"
+#undef WEFT__COUNTER_BEGIN
+#undef WEFT__COUNTER_END
+#define WEFT__COUNTER_BEGIN _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wc2y-extensions\"")
+#define WEFT__COUNTER_END _Pragma("clang diagnostic pop")
 #endif
 #endif
 

@@ -86,9 +86,11 @@ WEFT_EXTERN_C_BEGIN
  * @param fn   a function with one parameter, a pointer; its result is ignored
  * @param arg  a pointer that fits, evaluated now
  */
-#define weft_defer(fn, arg) WEFT__DEFER(weft__scope_ends, fn, arg, __COUNTER__)
+#define weft_defer(fn, arg) WEFT__COUNTER_BEGIN WEFT__DEFER(weft__scope_ends, fn, arg, __COUNTER__) WEFT__COUNTER_END
 /* For functions that never wait in a task. */
-#define weft__defer_quick(fn, arg) WEFT__DEFER(weft__quick_scope_ends, fn, arg, __COUNTER__)
+#define weft__defer_quick(fn, arg)                                                                                     \
+	WEFT__COUNTER_BEGIN WEFT__DEFER(weft__quick_scope_ends, fn, arg, __COUNTER__)                                  \
+	WEFT__COUNTER_END
 
 /* In the frame that it belongs to, on the list of the coroutine that runs. */
 struct weft__deferred {

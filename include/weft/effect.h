@@ -45,11 +45,8 @@
 #ifndef WEFT_EFFECT_H
 #define WEFT_EFFECT_H
 
-/* __VA_OPT__ and empty variadic arguments, standard since C++20 and C23, are no reason to warn in older modes. */
-#if defined(__clang__)
-#pragma clang diagnostic ignored "-Wgnu-zero-variadic-macro-arguments"
-#pragma clang diagnostic ignored "-Wpredefined-identifier-outside-function"
-#else
+/* gcc says of each use of a macro with __VA_OPT__ that it is standard since C++20 and C23 only. */
+#if !defined(__clang__)
 #pragma GCC system_header
 #endif
 
@@ -93,13 +90,13 @@ typedef struct weft_effect {
  * of macros and but for white space: `long` and `int64_t` are two types. Names of parameters do not count. `bool` is
  * `_Bool`.
  */
-#define WEFT_EFFECT(result, name, ...) WEFT_EFFECT_AS(name, result, name, __VA_ARGS__)
+#define WEFT_EFFECT(result, ...) WEFT__EFFECT(result, __VA_ARGS__, )
 
 /**
  * WEFT_EXCEPTION(name, type, parameter, …): an effect that does not return: performing it finishes the coroutine that
  * its handler resumed, saving nothing. Its default handler must end the program.
  */
-#define WEFT_EXCEPTION(name, ...) WEFT_EXCEPTION_AS(name, name, __VA_ARGS__)
+#define WEFT_EXCEPTION(...) WEFT__EXCEPTION(__VA_ARGS__, )
 
 /**
  * WEFT_FAMILY(family, (result, name, type, parameter, …), …): up to sixteen effects that can be handled
@@ -116,12 +113,8 @@ typedef struct weft_effect {
  * Other macros are given the name in C: weft_handles(net_socket), weft_tail(net_send, fn). Messages say the effect's
  * own name, and that name is part of what the effect is.
  */
-#define WEFT_EFFECT_AS(function, result, name, ...)                                                                    \
-	WEFT__CAT(WEFT__EFFECT_, WEFT__SHAPE(__VA_ARGS__))                                                             \
-	(#name, function, result, __VA_ARGS__)
-#define WEFT_EXCEPTION_AS(function, name, ...)                                                                         \
-	WEFT__CAT(WEFT__EXCEPTION_, WEFT__SHAPE(__VA_ARGS__))                                                          \
-	(#name, function, __VA_ARGS__)
+#define WEFT_EFFECT_AS(function, result, ...) WEFT__EFFECT_AS(function, result, __VA_ARGS__, )
+#define WEFT_EXCEPTION_AS(function, ...) WEFT__EXCEPTION_AS(function, __VA_ARGS__, )
 #define WEFT_FAMILY_AS(prefix, family, ...)                                                                            \
 	WEFT__FAMILY(#family "{" WEFT__EACH(WEFT__MEMBER_IDENTITY, , __VA_ARGS__) "}", prefix, family, __VA_ARGS__)
 
@@ -146,16 +139,14 @@ typedef struct weft_effect {
 /* ---- handling ----------------------------------------------------------------------------------------------- */
 
 /** The handled set {names…}: effects and families, mixed; up to sixteen. weft_handles() is empty. */
-#define weft_handles(...) WEFT__FIRST(__VA_OPT__(WEFT__HANDLES_SOME(__VA_ARGS__), ) WEFT_HANDLE_NONE, )
+#define weft_handles(...) WEFT__FIRST(__VA_OPT__(WEFT__HANDLES_SOME((__VA_ARGS__), __VA_ARGS__, ), ) WEFT_HANDLE_NONE, )
 
 /**
  * weft_handle (r, k, names…) { … }: resume `k`, handling the names, and run the block for each request, until `k`
  * returns; `r`, a weft_request_t of yours, then holds its result. `break` leaves `k` as it is. After an exception or
  * &weft_failed the block must leave: resuming a finished coroutine is reported.
  */
-#define weft_handle(r, k, ...)                                                                                         \
-	for ((r) = weft_resume((k), NULL, weft_handles(__VA_ARGS__)); !weft_returned(r);                               \
-	     (r) = weft_resume((k), NULL, weft_handles(__VA_ARGS__)))
+#define weft_handle(r, ...) WEFT__CAT(WEFT__HANDLE_, WEFT__REST(__VA_ARGS__, ))(r, __VA_ARGS__)
 
 /**
  * weft_resume_throw(k, handles, exception, args…): as weft_resume(k, NULL, handles), but the call in which `k` waits
@@ -163,13 +154,13 @@ typedef struct weft_effect {
  * performed, by `k` or whichever coroutine inside `k` made that call: its cleanups run, its handlers may have a clause
  * for the exception, and so may `handles`. Of a coroutine that has not begun: reported.
  */
-#define weft_resume_throw(k, handles, exception, ...)                                                                  \
-	(weft__resume_throwing((k), (handles), weft__##exception##__throw, WEFT__THROWN_AS(exception, __VA_ARGS__)))
+#define weft_resume_throw(k, handles, ...)                                                                             \
+	(weft__resume_throwing((k), (handles), WEFT__THROW(__VA_ARGS__, ), WEFT__THROWN_AS(__VA_ARGS__)))
 
 /** weft_resume_throw_under(k, handler, state, exception, args…): the same, as weft_resume_under. */
-#define weft_resume_throw_under(k, handler, state_, exception, ...)                                                    \
-	(weft__resume_throwing_under((k), (handler), (state_), weft__##exception##__throw,                             \
-				     WEFT__THROWN_AS(exception, __VA_ARGS__)))
+#define weft_resume_throw_under(k, handler, state_, ...)                                                               \
+	(weft__resume_throwing_under((k), (handler), (state_), WEFT__THROW(__VA_ARGS__, ),                             \
+				     WEFT__THROWN_AS(__VA_ARGS__)))
 
 /** Has the coroutine's function returned? Its result is `r.payload`. */
 WEFT__HOT bool weft_returned(weft_request_t r)
@@ -220,14 +211,13 @@ WEFT_API const char *weft_request_name(weft_request_t r);
 #define weft_locate(name) (weft__locate(&weft_effect_##name))
 
 /**
- * Perform at a coroutine found by weft_locate, without a search. The coroutine must still be the current one or an
- * ancestor of it, and its resumer must still handle the effect. So locate again after a suspension. Debug builds report
- * other coroutines and other resumers. Release builds do not, because a look would cost what weft_locate saves: a
- * perform at a coroutine that has ended, waits, or runs elsewhere hangs or crashes; and a resumer that does not handle
- * the effect gets a request that it did not ask for.
+ * R weft_perform_at(name, k, args…): perform at a coroutine found by weft_locate, without a search. The coroutine must
+ * still be the current one or an ancestor of it, and its resumer must still handle the effect. So locate again after a
+ * suspension. Debug builds report other coroutines and other resumers. Release builds do not, because a look would cost
+ * what weft_locate saves: a perform at a coroutine that has ended, waits, or runs elsewhere hangs or crashes; and a
+ * resumer that does not handle the effect gets a request that it did not ask for.
  */
-#define weft_perform_at(name, k, ...)                                                                                  \
-	((weft__##name##__by)(WEFT__BY_PLACE, weft__at_place((k), &weft_effect_##name) __VA_OPT__(, ) __VA_ARGS__))
+#define weft_perform_at(name, ...) WEFT__CAT(WEFT__PERFORM_AT_, WEFT__REST(__VA_ARGS__, ))(name, __VA_ARGS__)
 
 /**
  * Set the default handler of an effect: a function of the same type as the one that performs it, which runs in place,
@@ -545,8 +535,17 @@ WEFT_EXTERN_C_END
 /* Takes the semicolon after a declaring macro. Without one compilers say that it is missing. */
 #define WEFT__END WEFT__STATIC_ASSERT(1, "")
 
-#define WEFT__HANDLES_SOME(name, ...)                                                                                  \
-	WEFT__FIRST(__VA_OPT__(WEFT__HANDLES_SET(name, __VA_ARGS__), ) WEFT__HANDLES_ONE(name), )
+#define WEFT__HANDLE_weft__one(r, k) WEFT__HANDLE(r, k, weft_handles())
+#define WEFT__HANDLE_weft__more(r, k, ...) WEFT__HANDLE(r, k, weft_handles(__VA_ARGS__))
+#define WEFT__HANDLE(r, k, handles)                                                                                    \
+	for ((r) = weft_resume((k), NULL, (handles)); !weft_returned(r); (r) = weft_resume((k), NULL, (handles)))
+#define WEFT__PERFORM_AT_weft__one(name, k)                                                                            \
+	((weft__##name##__by)(WEFT__BY_PLACE, weft__at_place((k), &weft_effect_##name)))
+#define WEFT__PERFORM_AT_weft__more(name, k, ...)                                                                      \
+	((weft__##name##__by)(WEFT__BY_PLACE, weft__at_place((k), &weft_effect_##name), __VA_ARGS__))
+
+#define WEFT__HANDLES_SOME(names, name, ...)                                                                           \
+	WEFT__FIRST(__VA_OPT__(WEFT__HANDLES_SET names, ) WEFT__HANDLES_ONE(name), )
 #define WEFT__HANDLES_ONE(name)                                                                                        \
 	(WEFT__STOP_AT_UNDECLARED weft__handles(WEFT__DECLARED(name)(uintptr_t) & weft_effect_##name)                  \
 	     WEFT__STOP_NO_MORE)
@@ -571,7 +570,7 @@ WEFT_EXTERN_C_END
 	#result " " text "(" WEFT__PAIRS(WEFT__TYPE_TEXT, WEFT__BAR_TEXT, __VA_ARGS__) ")"
 #define WEFT__BAR_TEXT() "|"
 #define WEFT__MEMBER_IDENTITY(none, member) WEFT__MEMBER_IDENTITY_ member "|"
-#define WEFT__MEMBER_IDENTITY_(...) WEFT__MEMBER_IDENTITY__(__VA_ARGS__)
+#define WEFT__MEMBER_IDENTITY_(...) WEFT__MEMBER_IDENTITY__(__VA_ARGS__, )
 #define WEFT__MEMBER_IDENTITY__(result, name, ...)                                                                     \
 	WEFT__CAT(WEFT__IDENTITY_, WEFT__SHAPE(__VA_ARGS__))(#name, result, __VA_ARGS__)
 #define WEFT__IDENTITY_weft__even WEFT__IDENTITY
@@ -604,14 +603,14 @@ typedef void *weft__call_t(void *state, struct weft_resumption *k, void *frame, 
 	WEFT__IS_DECLARED(name)
 #endif
 #define WEFT__FAMILY_INDEX(prefix, effect) WEFT__INDEX_OF(prefix, WEFT__UNWRAP effect)
-#define WEFT__INDEX_OF(...) WEFT__INDEX_OF_(__VA_ARGS__)
+#define WEFT__INDEX_OF(...) WEFT__INDEX_OF_(__VA_ARGS__, )
 #define WEFT__INDEX_OF_(prefix, result, name, ...) weft__##prefix##name##__index,
 /* For WEFT_HANDLER_OF. */
 #define WEFT__CLAUSE_FOR(names, effect) WEFT__CLAUSE_FOR_(WEFT__UNWRAP names, WEFT__UNWRAP effect)
-#define WEFT__CLAUSE_FOR_(...) WEFT__CLAUSE_FOR__(__VA_ARGS__)
+#define WEFT__CLAUSE_FOR_(...) WEFT__CLAUSE_FOR__(__VA_ARGS__, )
 #define WEFT__CLAUSE_FOR__(prefix, family, result, name, ...) weft__##prefix##family##__clause_for__##prefix##name,
 #define WEFT__FAMILY_MEMBER(names, effect) WEFT__FAMILY_MEMBER_(WEFT__UNWRAP names, WEFT__UNWRAP effect)
-#define WEFT__FAMILY_MEMBER_(...) WEFT__FAMILY_MEMBER__(__VA_ARGS__)
+#define WEFT__FAMILY_MEMBER_(...) WEFT__FAMILY_MEMBER__(__VA_ARGS__, )
 #define WEFT__FAMILY_MEMBER__(identity, prefix, family, result, name, ...)                                             \
 	WEFT__CAT(WEFT__MEMBER_, WEFT__SHAPE(__VA_ARGS__))                                                             \
 	(#name, identity "." #name, prefix##family, result, prefix##name, __VA_ARGS__)
@@ -672,6 +671,7 @@ extern struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions
 /* clang-format off */
 #define WEFT__CHECK_PLACE(seen, name, text)                                                                            \
 	_Pragma("clang diagnostic push") _Pragma("clang diagnostic fatal \"-Wgnu\"")                                   \
+	_Pragma("clang diagnostic ignored \"-Wpredefined-identifier-outside-function\"")                              \
 	extern char seen[][sizeof(__FUNCTION__)] WEFT__CHECK_MEMBER(seen, name)                                        \
 	_Pragma("clang diagnostic pop")
 /* clang-format on */
@@ -688,7 +688,13 @@ extern struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions
 	WEFT__CHECK_PLACE(weft__##own##__, name, text)                                                                 \
 	WEFT__CHECK_TYPES(text, identity)
 
-/* By the shape of the list of parameters. */
+/* By the shape of the list of parameters, which ends with a comma. */
+#define WEFT__EFFECT(result, name, ...) WEFT__EFFECT_AS(name, result, name, __VA_ARGS__)
+#define WEFT__EFFECT_AS(function, result, name, ...)                                                                   \
+	WEFT__CAT(WEFT__EFFECT_, WEFT__SHAPE(__VA_ARGS__))(#name, function, result, __VA_ARGS__)
+#define WEFT__EXCEPTION(name, ...) WEFT__EXCEPTION_AS(name, name, __VA_ARGS__)
+#define WEFT__EXCEPTION_AS(function, name, ...)                                                                        \
+	WEFT__CAT(WEFT__EXCEPTION_, WEFT__SHAPE(__VA_ARGS__))(#name, function, __VA_ARGS__)
 #define WEFT__EFFECT_weft__even(text, name, result, ...)                                                               \
 	WEFT__CHECK_DECLARED(name, name, text, WEFT__IDENTITY(text, result, __VA_ARGS__))                              \
 	enum { weft__##name##__index };                                                                                \

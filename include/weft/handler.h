@@ -130,7 +130,7 @@ typedef struct weft_handler {
 	__attribute__((unused)) static void weft__##handler_##__complete(enum weft__##family##__clauses clause)        \
 	{                                                                                                              \
 		switch (clause) {                                                                                      \
-			WEFT__CASES_1(family, WEFT__CASE_##__VA_ARGS__);                                               \
+			WEFT__CASES_1(family, WEFT__CASE_##__VA_ARGS__, );                                             \
 		}                                                                                                      \
 	}                                                                                                              \
 	WEFT__DEMAND_NO_MORE                                                                                           \
@@ -392,7 +392,7 @@ WEFT__HOT weft_request_t weft_resume_under(weft_coro_t *k, void *value, const we
 /** `return weft_tail_continue(op, k, value);` (no value if the operation is void): the operation's result is `value`,
  * and the body goes on under the same handler. What weft_run returns is decided later. Uses no stack, does not suspend;
  * in the clause itself only. */
-#define weft_tail_continue(op, k, ...) (WEFT__ANSWERED(weft__tail_continue_with, op, k, WEFT__GIVEN(op, __VA_ARGS__)))
+#define weft_tail_continue(op, ...) WEFT__CONTINUE(weft__tail_continue_with, op, __VA_ARGS__)
 
 /**
  * void *weft_continue(op, k, value): the same, and return what comes of it: the body's result through the return
@@ -400,7 +400,7 @@ WEFT__HOT weft_request_t weft_resume_under(weft_coro_t *k, void *value, const we
  * any thread. May suspend; stack is needed for each that is active. Errors as weft_run; of a multi one also ENOMEM, if
  * there is none for a copy of it, and EBUSY, if another coroutine is suspended inside it or has performed the effect.
  */
-#define weft_continue(op, k, ...) (WEFT__ANSWERED(weft__continue_with, op, k, WEFT__GIVEN(op, __VA_ARGS__)))
+#define weft_continue(op, ...) WEFT__CONTINUE(weft__continue_with, op, __VA_ARGS__)
 
 /**
  * void *weft_continue_throw(k, exception, args…): as weft_continue, but the operation does not return. In its place the
@@ -411,8 +411,8 @@ WEFT__HOT weft_request_t weft_resume_under(weft_coro_t *k, void *value, const we
  * If a tail clause has performed the operation, by weft_generalize, the exception is performed in that tail clause: it
  * goes to handlers outside of the clause's own, past handlers within the body.
  */
-#define weft_continue_throw(k, exception, ...)                                                                         \
-	(weft__continue_throwing((k), weft__##exception##__throw, WEFT__THROWN_AS(exception, __VA_ARGS__)))
+#define weft_continue_throw(k, ...)                                                                                    \
+	(weft__continue_throwing((k), WEFT__THROW(__VA_ARGS__, ), WEFT__THROWN_AS(__VA_ARGS__)))
 
 /**
  * Keep it for later: the copy returned is the caller's, to be given to weft_continue or weft_drop once (a multi one to
@@ -468,7 +468,7 @@ WEFT__INLINE weft_coro_t *weft_performer(const weft_resumption_t *k)
  * tail clause may answer. Only of an effect performed on a label nobody knows the label any more then: reported.
  * Elsewhere than in a tail clause, or with nothing to generalize to: reported.
  */
-#define weft_generalize(op, ...) ((weft__##op##__slow)(weft__hint(WEFT__GENERALIZING, NULL) __VA_OPT__(, ) __VA_ARGS__))
+#define weft_generalize(...) WEFT__CAT(WEFT__GENERALIZE_, WEFT__REST(__VA_ARGS__, ))(__VA_ARGS__)
 
 /**
  * `return weft_forward();` in a tail clause: leave this perform, with the arguments that it has, to the next handler
@@ -530,8 +530,7 @@ WEFT__INLINE weft_handler_t weft_labelled(const weft_handler_t *handler, const w
 
 /** R weft_perform_on(op, &label, args…): perform an operation of that instance, as op(args…) does of the family. A
  * label of another family, and one that nobody handles where the operation has no default handler: reported. */
-#define weft_perform_on(op, label, ...)                                                                                \
-	((weft__##op##__by)(WEFT__BY_LABEL, weft__at_label(label) __VA_OPT__(, ) __VA_ARGS__))
+#define weft_perform_on(op, ...) WEFT__CAT(WEFT__PERFORM_ON_, WEFT__REST(__VA_ARGS__, ))(op, __VA_ARGS__)
 
 /* ---- hints ------------------------------------------------------------------------------------------------- */
 
@@ -540,9 +539,7 @@ WEFT__INLINE weft_handler_t weft_labelled(const weft_handler_t *handler, const w
  * direct call, which the compiler may inline, for the price of one compare. If not, the effect is performed as if
  * nothing had been guessed, by a function that is called for this: about 80 instructions more than without a guess.
  */
-#define weft_perform_hot(op, fn, ...)                                                                                  \
-	((weft__##op##__by)(WEFT__BY_GUESS, weft__hint(WEFT__ANY(WEFT__AS(weft__##op##__tail *, fn)), NULL)            \
-						__VA_OPT__(, ) __VA_ARGS__))
+#define weft_perform_hot(op, ...) WEFT__CAT(WEFT__PERFORM_HOT_, WEFT__REST(__VA_ARGS__, ))(op, __VA_ARGS__)
 
 /* ---- what the macros stand on ------------------------------------------------------------------------------ */
 
@@ -924,8 +921,26 @@ __attribute__((warn_unused_result)) WEFT__HOT void *weft__tail_continue_with(wef
 }
 #endif
 #define WEFT__RESULT(op) __typeof__(((struct weft__##op##__frame *)0)->weft__result)
-#define WEFT__THROWN_AS(exception, ...)                                                                                \
+/* Of a list: the exception and its arguments. */
+#define WEFT__THROW(exception, ...) weft__##exception##__throw
+#define WEFT__THROWN_AS(...) WEFT__CAT(WEFT__THROWN_AS_, WEFT__REST(__VA_ARGS__, ))(__VA_ARGS__)
+#define WEFT__THROWN_AS_weft__one(exception)                                                                           \
+	WEFT__TEMPORARY(struct weft__##exception##__frame, (weft__##exception##__filled)())
+#define WEFT__THROWN_AS_weft__more(exception, ...)                                                                     \
 	WEFT__TEMPORARY(struct weft__##exception##__frame, (weft__##exception##__filled)(__VA_ARGS__))
+
+#define WEFT__CONTINUE(how, op, ...) WEFT__CAT(WEFT__CONTINUE_, WEFT__REST(__VA_ARGS__, ))(how, op, __VA_ARGS__)
+#define WEFT__CONTINUE_weft__one(how, op, k) (WEFT__ANSWERED(how, op, k, WEFT__GIVEN(op, )))
+#define WEFT__CONTINUE_weft__more(how, op, k, ...) (WEFT__ANSWERED(how, op, k, WEFT__GIVEN(op, __VA_ARGS__)))
+#define WEFT__GENERALIZE_weft__one(op) ((weft__##op##__slow)(weft__hint(WEFT__GENERALIZING, NULL)))
+#define WEFT__GENERALIZE_weft__more(op, ...) ((weft__##op##__slow)(weft__hint(WEFT__GENERALIZING, NULL), __VA_ARGS__))
+#define WEFT__PERFORM_ON_weft__one(op, label) ((weft__##op##__by)(WEFT__BY_LABEL, weft__at_label(label)))
+#define WEFT__PERFORM_ON_weft__more(op, label, ...)                                                                    \
+	((weft__##op##__by)(WEFT__BY_LABEL, weft__at_label(label), __VA_ARGS__))
+#define WEFT__GUESSED(op, fn) weft__hint(WEFT__ANY(WEFT__AS(weft__##op##__tail *, fn)), NULL)
+#define WEFT__PERFORM_HOT_weft__one(op, fn) ((weft__##op##__by)(WEFT__BY_GUESS, WEFT__GUESSED(op, fn)))
+#define WEFT__PERFORM_HOT_weft__more(op, fn, ...)                                                                      \
+	((weft__##op##__by)(WEFT__BY_GUESS, WEFT__GUESSED(op, fn), __VA_ARGS__))
 
 /*
  * Clauses that are no tail clauses need a file which the static library gives only to programs that name a function of

@@ -22,10 +22,8 @@
 #include <weft/internal/pp.h>
 #include <weft/stack.h>
 
-/* pp.h about variadic macros. */
-#if defined(__clang__)
-#pragma clang diagnostic ignored "-Wgnu-zero-variadic-macro-arguments"
-#else
+/* See weft/effect.h. */
+#if !defined(__clang__)
 #pragma GCC system_header
 #endif
 

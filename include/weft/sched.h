@@ -728,7 +728,7 @@ WEFT_API void weft__unbind(void *binding);
  * Costs nothing where it is not used. May be called in threads, too. Does not suspend, needs no memory but the frame's.
  * Source of the idea: Java's ScopedValue; a scope's values as in Kotlin's CoroutineScope.
  */
-#define weft_bind(key, value) WEFT__BIND(weft__unbind, key, value, __COUNTER__)
+#define weft_bind(key, value) WEFT__COUNTER_BEGIN WEFT__BIND(weft__unbind, key, value, __COUNTER__) WEFT__COUNTER_END
 #define WEFT__BIND(...) WEFT__BIND_(__VA_ARGS__)
 #define WEFT__BIND_(unbind, key_, value_, number)                                                                      \
 	struct weft__binding weft__binding_##number;                                                                   \

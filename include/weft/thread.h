@@ -116,10 +116,13 @@ WEFT_API void *weft_ffi_on_system_stack(void *(*fn)(void *), void *arg);
 	((0 WEFT__EACH(WEFT__ONE, , __VA_ARGS__)) <= 6 && !(0 WEFT__EACH(WEFT__MORE_THAN_WORD, , __VA_ARGS__))         \
 	     ? (size_t)0                                                                                               \
 	     : (0 WEFT__EACH(WEFT__ARGUMENT_BYTES, , __VA_ARGS__)))
-#define weft_on_system_stack(fn, ...)                                                                                  \
-	__builtin_call_with_static_chain(((__typeof__(&*(fn)))weft__system_stack)(__VA_ARGS__),                        \
-					 (void *)&(struct weft__system_call){(void *)(fn),                             \
-									     WEFT__STACK_BYTES(__VA_ARGS__)})
+#define weft_on_system_stack(...) WEFT__CAT(WEFT__ON_SYSTEM_STACK_, WEFT__REST(__VA_ARGS__, ))(__VA_ARGS__)
+#define WEFT__ON_SYSTEM_STACK_weft__one(fn) WEFT__ON_SYSTEM_STACK(fn, (), 0)
+#define WEFT__ON_SYSTEM_STACK_weft__more(fn, ...)                                                                      \
+	WEFT__ON_SYSTEM_STACK(fn, (__VA_ARGS__), WEFT__STACK_BYTES(__VA_ARGS__))
+#define WEFT__ON_SYSTEM_STACK(fn, arguments, bytes)                                                                    \
+	__builtin_call_with_static_chain(((__typeof__(&*(fn)))weft__system_stack)arguments,                            \
+					 (void *)&(struct weft__system_call){(void *)(fn), bytes})
 #endif
 
 WEFT_EXTERN_C_END

@@ -29,8 +29,16 @@
 #define WEFT__IF_weft__no(then) WEFT__UNWRAP
 #define WEFT__SKIP(...)
 
-/* What can be made of a list of pairs: weft__even; weft__odd, a comma is missing; weft__many, more than eight pairs (up
- * to eleven). The words are ours, since a program may have macros of its own called EVEN or MANY. */
+/*
+ * A compiler that is asked for strict C17 or C++17 warns where a macro is called without variadic arguments, and no
+ * header can silence that without silencing the user's own macros. So an internal macro gets a comma after its list,
+ * which makes an empty variadic argument of none, and a public macro takes all that may be last in its `...`.
+ * WEFT__REST(list, ) is weft__more if the list has more than one element, else weft__one.
+ */
+#define WEFT__REST(first, ...) WEFT__FIRST(__VA_OPT__(weft__more, ) weft__one, )
+
+/* The shape of a list of pairs that ends with a comma: weft__even; weft__odd, a comma is missing; weft__many, more than
+ * eight pairs (up to eleven). The words are ours, since a program may have macros of its own called EVEN or MANY. */
 #define WEFT__SHAPE(...)                                                                                               \
 	WEFT__FIRST(__VA_OPT__(WEFT__SHAPE_OF(__VA_ARGS__, weft__many, weft__many, weft__many, weft__many, weft__many, \
 					      weft__many, weft__even, weft__odd, weft__even, weft__odd, weft__even,    \
@@ -38,10 +46,10 @@
 					      weft__odd, weft__even, weft__odd, weft__even, weft__odd, ), )            \
 			weft__even, )
 #define WEFT__SHAPE_OF(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, a21, \
-		       a22, shape, ...)                                                                                \
+		       a22, a23, shape, ...)                                                                           \
 	shape
 
-/* m(type, name) for each pair, with sep() in between; up to eight pairs. */
+/* m(type, name) for each pair of a list that ends with a comma, with sep() in between; up to eight pairs. */
 #define WEFT__PAIRS(m, sep, ...) __VA_OPT__(WEFT__PAIRS_1(m, sep, __VA_ARGS__))
 #define WEFT__PAIRS_1(m, sep, t, n, ...) m(t, n) __VA_OPT__(sep() WEFT__PAIRS_2(m, sep, __VA_ARGS__))
 #define WEFT__PAIRS_2(m, sep, t, n, ...) m(t, n) __VA_OPT__(sep() WEFT__PAIRS_3(m, sep, __VA_ARGS__))
@@ -53,7 +61,7 @@
 #define WEFT__PAIRS_8(m, sep, t, n, ...) m(t, n) __VA_OPT__(WEFT__TOO_MANY_PARAMETERS)
 
 /* m(fixed, element) for each element; up to sixteen. */
-#define WEFT__EACH(m, f, ...) __VA_OPT__(WEFT__EACH_1(m, f, __VA_ARGS__))
+#define WEFT__EACH(m, f, ...) __VA_OPT__(WEFT__EACH_1(m, f, __VA_ARGS__, ))
 #define WEFT__EACH_1(m, f, x, ...) m(f, x) __VA_OPT__(WEFT__EACH_2(m, f, __VA_ARGS__))
 #define WEFT__EACH_2(m, f, x, ...) m(f, x) __VA_OPT__(WEFT__EACH_3(m, f, __VA_ARGS__))
 #define WEFT__EACH_3(m, f, x, ...) m(f, x) __VA_OPT__(WEFT__EACH_4(m, f, __VA_ARGS__))
