@@ -54,6 +54,13 @@ void weft__abandon_inside(weft_coro_t *k, weft_coro_t *leaf, weft_coro_t **orpha
 /* Coroutines that run inside k, if it is suspended from below, or did when it ended: see weft_reset. */
 void weft__drop_inside(weft_coro_t *k);
 
+/*
+ * Functions of layers above that make a coroutine for their caller: WEFT_LEAKS names that caller. Each address is
+ * defined beside its function. A program that is linked without the function has no address.
+ */
+extern void (*const weft__maker_run)(void) WEFT__HIDDEN __attribute__((weak));
+extern void (*const weft__maker_run_with)(void) WEFT__HIDDEN __attribute__((weak));
+
 /* Assembly calls it. */
 WEFT__HIDDEN _Noreturn void weft__die_on_system_stack(void);
 

@@ -106,6 +106,7 @@ weft_failure_hook_t *weft_set_failure_hook(weft_failure_hook_t *hook)
 static const weft_failure_t failures[] = {[WEFT__SPENT_BUDGET] = WEFT_BUDGET_SPENT,
 					  [WEFT__SPENT_RESERVATION] = WEFT_RESERVATION_SPENT,
 					  [WEFT__SPENT_MEMORY] = WEFT_MEMORY_SPENT};
+_Static_assert(sizeof failures / sizeof *failures == WEFT__SPENT_REASONS, "each reason is a failure");
 
 bool weft__owner_ends(const void *owner)
 {

@@ -32,21 +32,17 @@ static size_t places, used;
 
 WEFT__LOCK_OF_FILE(mutex);
 
-/* Of the layer above, which makes some. */
-void weft_run(void) __attribute__((weak));
-void weft_run_with(void) __attribute__((weak));
-
 struct search {
 	unsigned frames;
 	void *at;
 };
 
-/* Functions of the library that make a coroutine for their caller. Some have a frame only in some builds; those of the
- * layer above are null where a program does without it, as `function` is where there are no unwind tables. */
+/* Does the function make a coroutine for its caller? NULL, where there are no unwind tables, does not. */
 static bool makes_for_its_caller(const void *function)
 {
 	return function && (function == (void *)weft_create || function == (void *)weft__create_with_care ||
-			    function == (void *)weft_run || function == (void *)weft_run_with);
+			    (&weft__maker_run && function == (void *)weft__maker_run) ||
+			    (&weft__maker_run_with && function == (void *)weft__maker_run_with));
 }
 
 /* Past this file's frame and the maker's, of which a part may stand elsewhere, and those that make for a caller. */

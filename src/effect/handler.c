@@ -392,6 +392,8 @@ void *weft_run_with(const weft_handler_t *handler, void *state, weft_fn_t *body,
 	return weft__run_deciding(handler, state, body, arg, attr);
 }
 
+void (*const weft__maker_run_with)(void) = (void (*)(void))weft_run_with;
+
 /* ---- deciding ---------------------------------------------------------------------------------------------- */
 
 static inline void check(const weft_resumption_t *k)

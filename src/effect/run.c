@@ -133,3 +133,5 @@ void *weft_run(const weft_handler_t *handler, void *state, weft_fn_t *body, void
 		return weft__run_deciding(handler, state, body, arg, NULL);
 	return run_once(handler, state, body, arg);
 }
+
+void (*const weft__maker_run)(void) = (void (*)(void))weft_run;

@@ -31,38 +31,18 @@ static int64_t result_of(int64_t result)
 	return result < 0 ? -errno : result;
 }
 
-const struct weft__kind weft__kinds[] = {
-    [0] = {"", 0},
-    [WEFT_IO_READ] = {"read", WEFT__IN},
-    [WEFT_IO_WRITE] = {"write", WEFT__OUT},
-    [WEFT_IO_READV] = {"readv", WEFT__IN},
-    [WEFT_IO_WRITEV] = {"writev", WEFT__OUT},
-    [WEFT_IO_RECV] = {"recv", WEFT__IN},
-    [WEFT_IO_SEND] = {"send", WEFT__OUT},
-    [WEFT_IO_RECVMSG] = {"recvmsg", WEFT__IN},
-    [WEFT_IO_SENDMSG] = {"sendmsg", WEFT__OUT},
-    [WEFT_IO_RECVMMSG] = {"recvmmsg", WEFT__IN},
-    [WEFT_IO_SENDMMSG] = {"sendmmsg", WEFT__OUT},
-    [WEFT_IO_ACCEPT] = {"accept", WEFT__IN},
-    [WEFT_IO_CONNECT] = {"connect", WEFT__OUT},
-    [WEFT_IO_POLL] = {"poll", WEFT__IN | WEFT__OUT},
-    [WEFT_IO_SENDFILE] = {"sendfile", WEFT__OUT},
-    [WEFT_IO_SPLICE] = {"splice", WEFT__IN},
-    [WEFT_IO_OPEN] = {"open", 0, true},
-    [WEFT_IO_SYNC] = {"sync", 0},
-    [WEFT_IO_STAT] = {"stat", 0, true},
-    [WEFT_IO_CALL] = {"call", 0},
-    [WEFT_IO_RENAME] = {"rename", 0, true},
-    [WEFT_IO_UNLINK] = {"unlink", 0, true},
-    [WEFT_IO_MKDIR] = {"mkdir", 0, true},
-    [WEFT_IO_SYMLINK] = {"symlink", 0, true},
-    [WEFT_IO_LINK] = {"link", 0, true},
-    [WEFT_IO_TRUNCATE] = {"truncate", 0},
-    [WEFT_IO_ALLOCATE] = {"fallocate", 0},
-    [WEFT_IO_COPY] = {"copy_file_range", 0},
-    [WEFT_IO_ENTRIES] = {"readdir", 0},
-    [WEFT_IO_WATCH] = {"inotify_add_watch", 0},
+const struct weft__kind weft__kinds[WEFT_IO_KINDS] = {
+    [0] = {"", 0, false},
+#define KIND(kind, what, way, names) [WEFT_IO_##kind] = {what, way, names},
+#include "io/kinds.def"
+#undef KIND
 };
+#define KIND(...) +1
+_Static_assert(WEFT_IO_KINDS == 1
+#include "io/kinds.def"
+	       ,
+	       "an operation is missing in io/kinds.def");
+#undef KIND
 
 /* An error, or the other side's end, comes in both. */
 uint8_t weft__polled_way(int events)

@@ -62,7 +62,7 @@ bool weft__owner_ends(const void *owner);
  * `sp`. Decide who fails. Returns what weft__owner_fail is to be called with, on the stack below *sp in the frame of
  * *fp, once the handler returned; NULL if nobody can fail, because the thread is not on a coroutine's stack.
  */
-enum weft__spent { WEFT__SPENT_BUDGET = 1, WEFT__SPENT_RESERVATION, WEFT__SPENT_MEMORY };
+enum weft__spent { WEFT__SPENT_BUDGET = 1, WEFT__SPENT_RESERVATION, WEFT__SPENT_MEMORY, WEFT__SPENT_REASONS };
 void *weft__owner_choose(void *owner, const char *address, enum weft__spent why, char **sp, void **fp);
 void weft__owner_fail(void *victim);
 
