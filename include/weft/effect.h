@@ -772,8 +772,8 @@ extern struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions
 	    WEFT__FORWARD(__VA_ARGS__) WEFT__IF_VOID(result)(WEFT__FIRST(__VA_OPT__(, ) 0, ))(__VA_OPT__(, ){})});     \
 	struct weft__##name##__frame &weft__f = weft__lasting.get();
 /* Values are moved, references stay what they are. */
-#define WEFT__MOVED(type, value) static_cast<decltype(value) &&>(value)
-#define WEFT__FORWARD(...) WEFT__PAIRS(WEFT__MOVED, WEFT__COMMA, __VA_ARGS__)
+#define WEFT__MOVE(type, value) static_cast<decltype(value) &&>(value)
+#define WEFT__FORWARD(...) WEFT__PAIRS(WEFT__MOVE, WEFT__COMMA, __VA_ARGS__)
 /* Is an argument that was given to one clause there for the next? */
 #define WEFT__CAN_FORWARD(...) true WEFT__PAIRS(WEFT__AND_TRIVIAL, WEFT__NOTHING, __VA_ARGS__)
 #define WEFT__AND_TRIVIAL(type, name) &&__is_trivially_copyable(type)
@@ -783,7 +783,7 @@ extern struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions
 	struct weft__##name##__frame weft__f __VA_OPT__(= {WEFT__PAIRS(WEFT__STORE, WEFT__COMMA, __VA_ARGS__)})        \
 	    WEFT__FIRST(__VA_OPT__(, ) WEFT__IF_VOID(result)()(= {0}), );
 #define WEFT__FILL_LAST WEFT__FILL
-#define WEFT__MOVED(type, value) value
+#define WEFT__MOVE(type, value) value
 #define WEFT__FORWARD WEFT__NAMES
 #define WEFT__CAN_FORWARD(...) true
 #endif
@@ -806,12 +806,12 @@ extern struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions
 			if (!weft__.enter) {                                                                           \
 				WEFT__FILL(result, name, __VA_ARGS__)                                                  \
 				weft__perform(&weft__, weft__by, &weft_effect_##name, &weft__f);                       \
-				return WEFT__IF_VOID(result)()(WEFT__MOVED(result, weft__f.weft__result));             \
+				return WEFT__IF_VOID(result)()(WEFT__MOVE(result, weft__f.weft__result));             \
 			}                                                                                              \
 			WEFT__IF_VOID(result)()(result weft__r =)                                                      \
 			((weft__##name##__tail *)weft__.enter)(weft__.k->state WEFT__AND_FORWARD(__VA_ARGS__));        \
 			if (weft__done(&weft__))                                                                       \
-				return WEFT__IF_VOID(result)()(WEFT__MOVED(result, weft__r));                          \
+				return WEFT__IF_VOID(result)()(WEFT__MOVE(result, weft__r));                          \
 			if (weft__by != WEFT__SEARCH)                                                                  \
 				break;                                                                                 \
 		}                                                                                                      \
@@ -881,7 +881,7 @@ extern struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions
 #define WEFT__VALUE(result, name)                                                                                      \
 	WEFT__HELPER result weft__##name##__value(WEFT__IF_VOID(result)(void)(result weft__))                          \
 	{                                                                                                              \
-		WEFT__IF_VOID(result)()(return WEFT__MOVED(result, weft__);)                                           \
+		WEFT__IF_VOID(result)()(return WEFT__MOVE(result, weft__);)                                           \
 	}
 /* clang-format on */
 

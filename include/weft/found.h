@@ -108,7 +108,7 @@ WEFT__INLINE bool weft__was_moved(const struct weft__view *view)
 
 /* The view inside a tail clause of k's handler, and back. A compiler that knows that k is aligned sees that a clause
  * which it inlines has not asked for the handler further out; then nobody reads the view, and it is not stored. */
-WEFT__INLINE const struct weft__view *weft__inside(const struct weft_coro *k)
+WEFT__INLINE const struct weft__view *weft__inner_view(const struct weft_coro *k)
 {
 	return (const struct weft__view *)((uintptr_t)__builtin_assume_aligned(k, 16) | 1);
 }
@@ -116,13 +116,13 @@ WEFT__INLINE const struct weft__view *weft__inside(const struct weft_coro *k)
 /* The same, with what else is known of the effect that the clause is for. */
 WEFT__INLINE const struct weft__view *weft__inside_as(const struct weft_coro *k, const struct weft__view *view)
 {
-	return (const struct weft__view *)((uintptr_t)weft__inside(k) | ((uintptr_t)view & WEFT__LABELLED));
+	return (const struct weft__view *)((uintptr_t)weft__inner_view(k) | ((uintptr_t)view & WEFT__LABELLED));
 }
 
 /* The same for an effect that was performed on a label, or on none (NULL). */
 WEFT__INLINE const struct weft__view *weft__inside_for(const struct weft_coro *k, const void *label)
 {
-	return (const struct weft__view *)((uintptr_t)weft__inside(k) | (label ? WEFT__LABELLED : 0));
+	return (const struct weft__view *)((uintptr_t)weft__inner_view(k) | (label ? WEFT__LABELLED : 0));
 }
 
 WEFT__INLINE struct weft_coro *weft__owner_of(const struct weft__view *view)

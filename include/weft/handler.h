@@ -657,7 +657,7 @@ WEFT__INLINE uint64_t weft__use_of(const weft_resumption_t *r)
 
 /* The coroutine, if all is as a general clause of this effect gets it, and nobody but its own stack has its frames: the
  * usual case, seen with half the loads. Else NULL. */
-WEFT__INLINE weft_coro_t *weft__fresh(const weft_resumption_t *r, const struct weft_effect *effect)
+WEFT__INLINE weft_coro_t *weft__resumable(const weft_resumption_t *r, const struct weft_effect *effect)
 {
 	weft_coro_t *k = r->k;
 
@@ -848,7 +848,7 @@ __attribute__((warn_unused_result)) WEFT__HELPER void *weft__tail_continue_with(
 	weft_coro_t *fresh;
 
 	WEFT__REQUIRE_RESUMPTION(k, __builtin_constant_p(!k));
-	fresh = weft__fresh(k, effect);
+	fresh = weft__resumable(k, effect);
 	if (weft__unlikely(!fresh))
 		return weft__tail_continue(k, weft__answer<Frame>(k, effect, static_cast<R &&>(value)));
 	weft__answer_fresh<Frame>(k->payload, static_cast<R &&>(value));
@@ -903,7 +903,7 @@ __attribute__((warn_unused_result)) WEFT__HOT void *weft__tail_continue_with(wef
 	weft_coro_t *fresh;
 
 	WEFT__REQUIRE_RESUMPTION(k, __builtin_constant_p(!k));
-	fresh = weft__fresh(k, effect);
+	fresh = weft__resumable(k, effect);
 	if (weft__unlikely(!fresh)) {
 		weft_resumption_t copy = *k; /* see WEFT__CONTINUED */
 		int error = weft__answer_slowly(&copy, effect, given.value, given.offset, given.size);
@@ -1006,7 +1006,7 @@ __attribute__((constructor)) static void weft__tell(void)
 
 /* ", frame->a, frame->b" */
 #define WEFT__AND_FIELDS(...) __VA_OPT__(, ) WEFT__PAIRS(WEFT__FIELD_OF, WEFT__COMMA, __VA_ARGS__)
-#define WEFT__FIELD_OF(type, name) WEFT__MOVED(type, frame->name)
+#define WEFT__FIELD_OF(type, name) WEFT__MOVE(type, frame->name)
 /* clang-format on */
 
 #endif /* WEFT_HANDLER_H */

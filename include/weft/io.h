@@ -896,7 +896,7 @@ enum { WEFT_ADDRESS_TEXT = 112 /**< every address has room, with the zero at its
  */
 WEFT_API int weft_address_text(const weft_address_t *address, char *text, size_t size);
 
-/* A look-up. weft__resolve begins it, on a helper thread. It returns -EINPROGRESS while the look-up goes on: then the
+/* A look-up. weft__resolve_call begins it, on a helper thread. It returns -EINPROGRESS while the look-up goes on: then the
  * task waits for `fd` until `until`, and weft__resolve_go_on, on a system stack, does what is to be done next. */
 struct weft__resolve {
 	const char *name, *service;
@@ -909,7 +909,7 @@ struct weft__resolve {
 	uint64_t until;
 	int64_t result;
 };
-WEFT_API int64_t weft__resolve(void *what);
+WEFT_API int64_t weft__resolve_call(void *what);
 WEFT_API void *weft__resolve_go_on(void *what);
 
 /** Call a function that blocks, on a helper thread; what it returns. The deadline is looked at only before it begins.
@@ -942,7 +942,7 @@ __attribute__((unused)) static int weft_resolve_until(const char *name, const ch
 {
 	struct weft__resolve what = {name, service, type, addresses, most, deadline, NULL, -1, 0, 0, 0};
 
-	what.result = weft_call_until(weft__resolve, &what, deadline);
+	what.result = weft_call_until(weft__resolve_call, &what, deadline);
 	while (what.lookup) {
 		what.events = weft__io_quietly(WEFT_IO_POLL, what.fd, NULL, 0, what.events, what.until);
 		(void)weft_ffi_on_system_stack(weft__resolve_go_on, &what);

@@ -42,28 +42,28 @@
 enum { WEFT__SEGMENT = SEGMENT_BYTES };
 enum { WEFT__DRIVER_ROOM = 32 << 10 };
 
-/* States of an activity: who may leave them is said in weft/activity.h. Those from WEFT__WAITS on say what it waits for
+/* States of an activity: who may leave them is said in weft/activity.h. Those from WEFT__A_WAITS on say what it waits for
  * and what `object` is. */
 enum {
-	WEFT__NONE,
-	WEFT__NEW, /* of weft_activity_new, not activated */
-	WEFT__READY,
-	WEFT__RUNNING,
-	WEFT__ENDED,
-	WEFT__WAITS,
-	WEFT__FOR_SEM = WEFT__WAITS, /* the activity before it in the semaphore's queue: see wait.c */
-	WEFT__FOR_END,		     /* the same, among the waiters of the activity */
-	WEFT__FOR_TIME,		     /* its index in the group's heap */
-	WEFT__FOR_WAKER,	     /* the waker */
-	WEFT__FOR_MAIL,		     /* a struct weft__mail_turn */
-	WEFT__FOR_CALL,		     /* a struct weft__call */
+	WEFT__A_NONE,
+	WEFT__A_NEW, /* of weft_activity_new, not activated */
+	WEFT__A_READY,
+	WEFT__A_RUNNING,
+	WEFT__A_ENDED,
+	WEFT__A_WAITS,
+	WEFT__FOR_SEM = WEFT__A_WAITS, /* the activity before it in the semaphore's queue: see wait.c */
+	WEFT__FOR_END,		       /* the same, among the waiters of the activity */
+	WEFT__FOR_TIME,		       /* its index in the group's heap */
+	WEFT__FOR_WAKER,	       /* the waker */
+	WEFT__FOR_MAIL,		       /* a struct weft__mail_turn */
+	WEFT__FOR_CALL,		       /* a struct weft__call */
 };
 
 /* Flags. */
 enum {
 	WEFT__DETACHED = 1,    /* nobody waits for it */
 	WEFT__MADE = 2,	       /* a handle of weft_activity_new */
-	WEFT__CANCELLED = 4,   /* is to end, or is ending */
+	WEFT__A_CANCELLED = 4, /* is to end, or is ending */
 	WEFT__CLEANS_UP = 8,   /* runs what it has deferred */
 	WEFT__IN_CALL = 16,    /* frames of calls.c are its newest: what cancels it does so by the call's result */
 	WEFT__HAS_RESULT = 32, /* its oldest variable is its result */
@@ -73,7 +73,7 @@ enum {
 
 static inline bool weft__is_to_end(const weft_activity_t *a)
 {
-	return (a->flags & (WEFT__CANCELLED | WEFT__CLEANS_UP | WEFT__IN_CALL)) == WEFT__CANCELLED;
+	return (a->flags & (WEFT__A_CANCELLED | WEFT__CLEANS_UP | WEFT__IN_CALL)) == WEFT__A_CANCELLED;
 }
 
 /* A variable, or several of one function, that others may know. The function's frame has its address. */
@@ -210,7 +210,7 @@ void *weft__piece_take(struct weft__activity_group *g, size_t bytes);
 void *weft__piece_cut(struct weft__activity_group *g, size_t bytes);
 void weft__piece_give(struct weft__activity_group *g, void *block, size_t bytes);
 /* The same for a size that is known, inline. */
-static inline void *weft__piece(struct weft__activity_group *g, size_t bytes)
+static inline void *weft__group_piece(struct weft__activity_group *g, size_t bytes)
 {
 	void **list = &g->blocks[bytes / 16], *block = *list;
 
@@ -243,7 +243,7 @@ static inline void weft__set_flags(struct weft__activity_group *g, weft_activity
 {
 	g->to_end -= weft__is_to_end(a);
 	a->flags = (uint8_t)flags;
-	if (weft__likely(!(flags & WEFT__CANCELLED)))
+	if (weft__likely(!(flags & WEFT__A_CANCELLED)))
 		return;
 	g->to_end += weft__is_to_end(a);
 	if (g->to_end) {
@@ -253,9 +253,9 @@ static inline void weft__set_flags(struct weft__activity_group *g, weft_activity
 }
 
 /* ---- queue ------------------------------------------------------------------------------------------------------- */
-static inline void weft__ready(struct weft__activity_group *g, weft_activity_t *a)
+static inline void weft__activity_ready(struct weft__activity_group *g, weft_activity_t *a)
 {
-	a->state = WEFT__READY;
+	a->state = WEFT__A_READY;
 	a->next = NULL;
 	if (g->first)
 		g->last->next = a;
@@ -472,7 +472,7 @@ void weft__group_tell_end(struct weft__activity_group *g);
 /* What was posted and has not begun is not to. */
 void weft__posts_forget(struct weft__activity_group *g);
 bool weft__waker_withdraw(weft_activity_waker_t *w);
-void weft__outside_end(struct weft__activity_group *g);
+void weft__wakeups_end(struct weft__activity_group *g);
 
 /* ---- mail.c ------------------------------------------------------------------------------------------------------ */
 bool weft__mail_leave(struct weft__mail_turn *turn);

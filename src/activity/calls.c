@@ -59,7 +59,7 @@ static int64_t ask(struct weft__call *c)
 {
 	struct weft__activity_hot *hot = &weft__activity_hot;
 
-	if ((hot->self->flags & (WEFT__CANCELLED | WEFT__CLEANS_UP)) == WEFT__CANCELLED)
+	if ((hot->self->flags & (WEFT__A_CANCELLED | WEFT__CLEANS_UP)) == WEFT__A_CANCELLED)
 		return -ECANCELED;
 	if (!weft__server_ask(hot->group, c))
 		return -ENOMEM;
@@ -76,14 +76,14 @@ void weft__wait_in_place(struct weft__activity_group *g, weft_activity_t *self)
 
 	if (self->state == WEFT__FOR_CALL)
 		weft__server_cancel(self->object);
-	while (self->state != WEFT__READY)
+	while (self->state != WEFT__A_READY)
 		(void)weft__group_wait(g);
 	for (; *at != self; at = &before->next)
 		before = *at;
 	*at = self->next;
 	if (g->last == self)
 		g->last = before;
-	self->state = WEFT__RUNNING;
+	self->state = WEFT__A_RUNNING;
 }
 
 /* ---- what weft/posix.h asks for ---------------------------------------------------------------------------------- */
@@ -128,12 +128,12 @@ static int sleep_here(uint64_t until)
 	struct weft__activity_hot *hot = &weft__activity_hot;
 	struct weft__call named = {.name = current};
 
-	if ((hot->self->flags & (WEFT__CANCELLED | WEFT__CLEANS_UP)) == WEFT__CANCELLED)
+	if ((hot->self->flags & (WEFT__A_CANCELLED | WEFT__CLEANS_UP)) == WEFT__A_CANCELLED)
 		return -ECANCELED;
 	if (!weft__sleeper_add(hot->group, hot->self, until))
 		return -ENOMEM;
 	park(&named);
-	return (hot->self->flags & (WEFT__CANCELLED | WEFT__CLEANS_UP)) == WEFT__CANCELLED ? -ECANCELED : 0;
+	return (hot->self->flags & (WEFT__A_CANCELLED | WEFT__CLEANS_UP)) == WEFT__A_CANCELLED ? -ECANCELED : 0;
 }
 
 static void yield_here(void)
@@ -371,7 +371,7 @@ static void give_way(struct weft__activity_group *g, weft_activity_t *self)
 	if (!g->first)
 		return;
 	self->object = self;
-	weft__ready(g, self);
+	weft__activity_ready(g, self);
 	weft__activity_park_in_c();
 	self->object = NULL;
 }

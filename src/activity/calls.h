@@ -10,11 +10,11 @@
 #include "activity/activity.h"
 
 enum {
-#define WEFT__PARKS(name, how) WEFT__CALL_##name,
-#define WEFT__BLOCKS(name, why)
+#define WEFT__CALL_PARKS(name, how) WEFT__CALL_##name,
+#define WEFT__CALL_BLOCKS(name, why)
 #include "activity/calls.def"
-#undef WEFT__PARKS
-#undef WEFT__BLOCKS
+#undef WEFT__CALL_PARKS
+#undef WEFT__CALL_BLOCKS
 };
 
 /* Defines the twin of a function of calls.def. */

@@ -2,9 +2,9 @@
 /* The functions of calls.def that the program may have from libc, and their twins: for twins.c. */
 #include "activity/calls.h"
 
-#define WEFT__BLOCKS(name, why)
+#define WEFT__CALL_BLOCKS(name, why)
 /* The names differ from the headers', whose types differ. Weak: a library that has no such function gives NULL. */
-#define WEFT__PARKS(name, how)                                                                                         \
+#define WEFT__CALL_PARKS(name, how)                                                                                    \
 	extern weft__any_fn_t weft__plain_##name __asm__(#name) __attribute__((weak));                                 \
 	extern weft__any_fn_t weft__alias_##name __asm__("__" #name) __attribute__((weak));                            \
 	extern weft__any_fn_t weft__libc_##name __asm__("__libc_" #name) __attribute__((weak));                        \
@@ -13,14 +13,14 @@
 	extern weft__any_fn_t weft__twin_##name __asm__("weft__yielding_" #name) __attribute__((visibility("hidde"     \
 													   "n")));
 #include "activity/calls.def"
-#undef WEFT__PARKS
+#undef WEFT__CALL_PARKS
 
 const struct weft__waits weft__waits[] = {
-#define WEFT__PARKS(name, how)                                                                                         \
+#define WEFT__CALL_PARKS(name, how)                                                                                    \
 	{#name,                                                                                                        \
 	 weft__plain_##name,                                                                                           \
 	 {weft__alias_##name, weft__libc_##name, weft__interceptor_##name},                                            \
 	 weft__twin_##name},
 #include "activity/calls.def"
-#undef WEFT__PARKS
+#undef WEFT__CALL_PARKS
     {0}};

@@ -12,10 +12,10 @@ static _Noreturn void end_with(struct weft__activity_group *g, weft_activity_t *
 	weft_coro_t *k = g->stackful ? ((struct weft__own *)self->frames)->k : g->coro;
 	struct weft__deferred *d;
 
-	if (self->state >= WEFT__WAITS)
+	if (self->state >= WEFT__A_WAITS)
 		(void)weft__unqueue(g, self);
-	self->state = WEFT__RUNNING;
-	weft__set_flags(g, self, self->flags | WEFT__CANCELLED | WEFT__CLEANS_UP);
+	self->state = WEFT__A_RUNNING;
+	weft__set_flags(g, self, self->flags | WEFT__A_CANCELLED | WEFT__CLEANS_UP);
 	while ((d = weft__deferred_of(k->deferred))) {
 		void (*fn)(void *) = (void (*)(void *))(uintptr_t)weft__activity_twin((void *)(uintptr_t)d->fn);
 
@@ -44,16 +44,16 @@ void weft__activity_ends_cancelled(void)
 /* What has been handed to an activity must not be lost: so one that was woken goes on to its next wait. */
 static void interrupt(struct weft__activity_group *g, weft_activity_t *a)
 {
-	weft__set_flags(g, a, a->flags | WEFT__CANCELLED);
+	weft__set_flags(g, a, a->flags | WEFT__A_CANCELLED);
 	if (a->state == WEFT__FOR_CALL) {
 		weft__server_cancel(a->object);
-	} else if (a->state >= WEFT__WAITS) {
+	} else if (a->state >= WEFT__A_WAITS) {
 		if (!weft__unqueue(g, a))
 			return;
-		weft__ready(g, a);
+		weft__activity_ready(g, a);
 		if (!(a->flags & WEFT__IN_CALL))
 			weft__divert(g, a);
-	} else if (a->state == WEFT__READY && !a->object) {
+	} else if (a->state == WEFT__A_READY && !a->object) {
 		weft__divert(g, a);
 	}
 }
@@ -62,7 +62,7 @@ void weft_activity_cancel(weft_activity_t *a)
 {
 	struct weft__activity_group *g = weft__activity_hot.group;
 
-	if (!g || a->state <= WEFT__NEW || a->state == WEFT__ENDED || a->flags & WEFT__CANCELLED)
+	if (!g || a->state <= WEFT__A_NEW || a->state == WEFT__A_ENDED || a->flags & WEFT__A_CANCELLED)
 		return;
 	interrupt(g, a);
 }
@@ -70,8 +70,8 @@ void weft_activity_cancel(weft_activity_t *a)
 /* Also those that wait while they end: they go on with what else they have deferred. */
 static void interrupt_any(weft_activity_t *a, void *g)
 {
-	if (a->state >= WEFT__READY && a->state != WEFT__ENDED)
-		if (!(a->flags & WEFT__CANCELLED) || a->state >= WEFT__WAITS)
+	if (a->state >= WEFT__A_READY && a->state != WEFT__A_ENDED)
+		if (!(a->flags & WEFT__A_CANCELLED) || a->state >= WEFT__A_WAITS)
 			interrupt(g, a);
 }
 

@@ -20,10 +20,10 @@ static void leave_queue(weft_activity_t *a)
 
 static bool stays(weft_activity_t *a, void *self)
 {
-	if (a == self || a->state <= WEFT__NEW)
+	if (a == self || a->state <= WEFT__A_NEW)
 		return true;
 	leave_queue(a);
-	a->state = WEFT__ENDED;
+	a->state = WEFT__A_ENDED;
 	a->error = ECANCELED;
 	a->frames = NULL;
 	return false;

@@ -34,7 +34,7 @@ _Static_assert(sizeof(struct first_frame) % 16 == 0, "blocks are multiples of 16
 static inline bool first_frames(struct weft__activity_group *g, weft_activity_t *a, void *entry,
 				const uint64_t words[6])
 {
-	struct first_frame *f = weft__piece(g, sizeof *f);
+	struct first_frame *f = weft__group_piece(g, sizeof *f);
 
 	if (weft__unlikely(!f))
 		return false;
@@ -60,7 +60,7 @@ bool weft__activity_begin(struct weft__activity_group *g, weft_activity_t *a, vo
 		return false;
 	}
 	g->live++;
-	weft__ready(g, a);
+	weft__activity_ready(g, a);
 	return true;
 }
 
@@ -104,7 +104,7 @@ static weft_activity_t *take_handle(struct weft__activity_group *g, weft_activit
 		return a;
 	}
 	if (weft__unlikely(is_known(g, handle))) {
-		if (handle->state != WEFT__NEW)
+		if (handle->state != WEFT__A_NEW)
 			die_in_use(handle);
 		a->flags = WEFT__MADE | (a->flags & WEFT__DETACHED);
 		return a;
@@ -130,7 +130,7 @@ void weft__activity_spawn(weft_activity_t *handle, void *entry, uint64_t w0, uin
 		if (a)
 			unmake(g, a);
 		if (handle) { /* who waits for it is told */
-			handle->state = WEFT__ENDED;
+			handle->state = WEFT__A_ENDED;
 			handle->error = ENOMEM;
 			handle->frames = NULL;
 		}
@@ -157,7 +157,7 @@ static void wake_waiters(struct weft__activity_group *g, weft_activity_t *a)
 
 	while ((w = a->waiters)) {
 		a->waiters = w->next;
-		weft__ready(g, w);
+		weft__activity_ready(g, w);
 	}
 }
 
@@ -173,7 +173,7 @@ void weft__activity_finish(struct weft__activity_group *g, weft_activity_t *a, v
 		weft__deep_end(g);
 	if (weft__unlikely(g->to_end) && weft__is_to_end(a))
 		g->to_end--;
-	a->state = WEFT__ENDED;
+	a->state = WEFT__A_ENDED;
 	a->frames = result;
 	a->error = (uint16_t)error;
 	g->live--;
@@ -195,7 +195,7 @@ weft_activity_t *weft_activity_new(void)
 		weft__piece_give(g, a, sizeof *a);
 		return NULL;
 	}
-	a->state = WEFT__NEW;
+	a->state = WEFT__A_NEW;
 	a->flags = WEFT__MADE;
 	return a;
 }
@@ -207,9 +207,9 @@ void weft_activity_detach(weft_activity_t *a)
 	a->flags |= WEFT__DETACHED;
 	if (!(a->flags & WEFT__MADE))
 		return;
-	if (a->state == WEFT__ENDED)
+	if (a->state == WEFT__A_ENDED)
 		weft__piece_give(g, a, sizeof *a);
-	else if (a->state == WEFT__NEW)
+	else if (a->state == WEFT__A_NEW)
 		unmake(g, a);
 }
 
@@ -237,7 +237,7 @@ static void run_ready(struct weft__activity_group *g)
 	weft_activity_t *a;
 
 	while ((a = weft__scheduled(g))) {
-		a->state = WEFT__RUNNING;
+		a->state = WEFT__A_RUNNING;
 		g->hot->self = a;
 		if (g->stackful)
 			weft__own_run(g, a);
@@ -371,7 +371,7 @@ static void abandon(weft_activity_t *a, void *group)
 {
 	struct weft__activity_group *g = group;
 
-	if (a->state == WEFT__RUNNING || a->state <= WEFT__NEW)
+	if (a->state == WEFT__A_RUNNING || a->state <= WEFT__A_NEW)
 		return;
 	weft__frames_free(g, a);
 	weft__vars_free_all(g, a);
@@ -389,7 +389,7 @@ static void unmake_group(void *group)
 		weft__each_activity(g, abandon, g);
 	weft_delete(g->coro);
 	weft__server_end(g);
-	weft__outside_end(g);
+	weft__wakeups_end(g);
 	if (g->shielded)
 		weft_shield_end();
 	weft__task_let_go(g->pinned);

@@ -61,7 +61,7 @@ static void woken(struct weft__activity_group *g, weft_activity_waker_t *w)
 	weft__take_over(w);
 	g->outside -= !w->local;
 	__atomic_store_n(&w->state, 0, __ATOMIC_RELAXED);
-	weft__ready(g, a);
+	weft__activity_ready(g, a);
 }
 
 /* Its activity does not go on before it is in `woken` and taken out of there: so the group is there until then. */
@@ -101,7 +101,7 @@ void weft__group_tell_begin(struct weft__activity_group *g)
 
 void weft__group_tell_end(struct weft__activity_group *g)
 {
-	/* Release: pairs with weft__outside_end. */
+	/* Release: pairs with weft__wakeups_end. */
 	atomic_fetch_sub_explicit(&g->wakers, 1, memory_order_release);
 }
 
@@ -291,7 +291,7 @@ void weft__posts_forget(struct weft__activity_group *g)
 	g->unstarted = NULL;
 }
 
-void weft__outside_end(struct weft__activity_group *g)
+void weft__wakeups_end(struct weft__activity_group *g)
 {
 	wait_for_wakers(g);
 	weft__posts_forget(g);

@@ -11,14 +11,14 @@ enum { FRAMES = 16, REPORTED = 20 };
 static void describe(struct weft__line *line, const weft_activity_t *a)
 {
 	static const char *const states[] = {
-	    [WEFT__NEW] = "is not activated", [WEFT__READY] = "is ready", [WEFT__RUNNING] = "runs"};
+	    [WEFT__A_NEW] = "is not activated", [WEFT__A_READY] = "is ready", [WEFT__A_RUNNING] = "runs"};
 
 	weft__line_text(line, "activity ");
 	weft__line_address(line, (uintptr_t)a);
-	weft__line_text(line, a->flags & WEFT__CLEANS_UP   ? " (ends) "
-			      : a->flags & WEFT__CANCELLED ? " (cancelled) "
-							   : " ");
-	if (a->state < WEFT__WAITS) {
+	weft__line_text(line, a->flags & WEFT__CLEANS_UP     ? " (ends) "
+			      : a->flags & WEFT__A_CANCELLED ? " (cancelled) "
+							     : " ");
+	if (a->state < WEFT__A_WAITS) {
 		weft__line_text(line, states[a->state] ? states[a->state] : "has ended");
 		return;
 	}
@@ -94,7 +94,7 @@ static void dump_one(weft_activity_t *a, void *dump)
 	weft__line_begin(&line);
 	describe(&line, a);
 	write_line(d, &line);
-	if (a->state <= WEFT__NEW || a->state == WEFT__RUNNING || a->state == WEFT__ENDED)
+	if (a->state <= WEFT__A_NEW || a->state == WEFT__A_RUNNING || a->state == WEFT__A_ENDED)
 		return;
 	count = weft__activity_backtrace(d->group, a, places, FRAMES);
 	for (i = 0; i < count; i++) {

@@ -75,11 +75,11 @@ static void activity(weft_activity_t *a, void *scan)
 {
 	struct weft__activity_var *v;
 
-	if (a->state <= WEFT__NEW || a->state == WEFT__ENDED)
+	if (a->state <= WEFT__A_NEW || a->state == WEFT__A_ENDED)
 		return;
 	for (v = a->vars; v; v = v->next)
 		range(scan, v->memory, (char *)v + (v->bytes & ~(size_t)1));
-	if (a->state == WEFT__RUNNING)
+	if (a->state == WEFT__A_RUNNING)
 		running(scan);
 	else
 		parked(scan, a);

@@ -306,6 +306,6 @@ void weft__server_end(struct weft__activity_group *g)
 		(void)weft_scope_wait(&g->inside.scope);
 	g->server = NULL;
 	/* Others may be about to return from `put`. */
-	weft__outside_end(g);
+	weft__wakeups_end(g);
 	free(s);
 }

@@ -76,7 +76,7 @@ void weft__sleepers_wake(struct weft__activity_group *g)
 		weft_activity_t *a = s->heap[0].activity;
 
 		weft__sleeper_remove(g, a);
-		weft__ready(g, a);
+		weft__activity_ready(g, a);
 	}
 }
 

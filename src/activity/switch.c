@@ -122,7 +122,7 @@ static inline bool keep(struct weft__activity_group *g, weft_activity_t *self, c
 
 	if (weft__unlikely(weft__is_deep(g) || g->coro->deferred || bytes > LARGEST_BLOCK))
 		return keep_deep(g, self, sp);
-	block = weft__piece(g, bytes);
+	block = weft__group_piece(g, bytes);
 	if (weft__unlikely(!block))
 		return false;
 	copy(block, sp, bytes);
@@ -137,7 +137,7 @@ static inline uintptr_t to(struct weft__activity_group *g, weft_activity_t *next
 		g->hot->self = NULL;
 		return TO_DRIVER;
 	}
-	next->state = WEFT__RUNNING;
+	next->state = WEFT__A_RUNNING;
 	g->hot->self = next;
 	return (uintptr_t)next;
 }
@@ -210,7 +210,7 @@ static WEFT__COLD uintptr_t weft__yielded_unusually(struct weft__activity_group 
 	self->object = NULL;
 	if (!g->stackful && !keep(g, self, sp))
 		return GO_ON;
-	weft__ready(g, self);
+	weft__activity_ready(g, self);
 	if (!g->stackful)
 		return to(g, weft__scheduled(g));
 	weft__own_suspend(self);
@@ -234,7 +234,7 @@ uintptr_t weft__activity_yielded(char *sp)
 	/* Without memory for a copy it goes on: others wait a little longer. */
 	if (weft__unlikely(!keep(g, self, sp)))
 		return GO_ON;
-	weft__ready(g, self);
+	weft__activity_ready(g, self);
 	return to(g, weft__pick(g));
 }
 

@@ -12,7 +12,7 @@ enum { SLAB = 84 };
 struct weft__slab {
 	struct weft__slab *next;
 	size_t unused;
-	weft_activity_t activities[SLAB]; /* WEFT__NONE: free */
+	weft_activity_t activities[SLAB]; /* WEFT__A_NONE: free */
 };
 
 static bool add_slab(struct weft__activity_group *g)
@@ -25,7 +25,7 @@ static bool add_slab(struct weft__activity_group *g)
 	slab->next = g->slabs;
 	g->slabs = slab;
 	for (i = SLAB; i-- > 0;) {
-		slab->activities[i].state = WEFT__NONE;
+		slab->activities[i].state = WEFT__A_NONE;
 		slab->activities[i].next = g->free;
 		g->free = &slab->activities[i];
 	}
@@ -65,7 +65,7 @@ void weft__table_forget(struct weft__activity_group *g, weft_activity_t *a)
 	weft_activity_t *last;
 
 	if (a->flags & WEFT__SLAB) {
-		a->state = WEFT__NONE;
+		a->state = WEFT__A_NONE;
 		a->next = g->free;
 		g->free = a;
 		return;
@@ -85,7 +85,7 @@ void weft__each_activity(struct weft__activity_group *g, void (*fn)(weft_activit
 		fn(g->table[i], arg);
 	for (slab = g->slabs; slab; slab = slab->next)
 		for (i = 0; i < SLAB; i++)
-			if (slab->activities[i].state != WEFT__NONE)
+			if (slab->activities[i].state != WEFT__A_NONE)
 				fn(&slab->activities[i], arg);
 }
 
@@ -103,6 +103,6 @@ void weft__table_keep(struct weft__activity_group *g, bool (*stays)(weft_activit
 	g->count = count;
 	for (slab = g->slabs; slab; slab = slab->next)
 		for (i = 0; i < SLAB; i++)
-			if (slab->activities[i].state != WEFT__NONE && !stays(&slab->activities[i], arg))
+			if (slab->activities[i].state != WEFT__A_NONE && !stays(&slab->activities[i], arg))
 				weft__table_forget(g, &slab->activities[i]);
 }

@@ -58,14 +58,14 @@ void weft__activity_sem_wake(weft_activity_sem_t *s)
 		s->first = next;
 		next->object = mark_of(s);
 	}
-	weft__ready(weft__activity_hot.group, a);
+	weft__activity_ready(weft__activity_hot.group, a);
 }
 
 bool weft__activity_wait_begin(weft_activity_t *a)
 {
 	weft_activity_t *self = weft__activity_hot.self;
 
-	if (a->state == WEFT__ENDED)
+	if (a->state == WEFT__A_ENDED)
 		return false;
 	if (weft__unlikely(!self))
 		return true;

@@ -380,7 +380,7 @@ static __attribute__((noinline)) struct weft__next find_outside(weft_coro_t *sel
 		return (struct weft__next){s.result.k, s.result.enter};
 	}
 	resort_to_default(&s);
-	self->view = weft__inside(k);
+	self->view = weft__inner_view(k);
 	return (struct weft__next){NULL, NULL};
 }
 
@@ -427,7 +427,7 @@ static __attribute__((noinline)) struct weft__next find_again(weft_coro_t *self,
 	if (!self || !weft__look_up(self->view, effect, place, &f))
 		return weft__find(self, effect, NULL, place);
 	if (f.enter)
-		self->view = weft__inside(f.k);
+		self->view = weft__inner_view(f.k);
 	return (struct weft__next){f.k, f.enter};
 }
 

@@ -8,7 +8,7 @@
  *
  * Rejected: a function that calls general and multi clauses only, and a search that tests for general clauses first. Of
  * 140 instructions of an operation, gcc saved 3 and clang 6, but resume_nontail by a table took 1.08 of the time.
- * And weft__fresh in weft_continue, as in weft_tail_continue: 5 instructions of 186 less, with gcc 1.1 of the time.
+ * And weft__resumable in weft_continue, as in weft_tail_continue: 5 instructions of 186 less, with gcc 1.1 of the time.
  */
 #define WEFT__PART_DECIDING
 #define WEFT__PART_ENDS

@@ -78,7 +78,7 @@ void weft__lock_file(bool *inside, pthread_mutex_t *mutex);
 void weft__unlock_file(bool *inside, pthread_mutex_t *mutex);
 
 /* pthread_once for one place in the source. */
-#define WEFT__ONCE(function)                                                                                           \
+#define WEFT__CALL_ONCE(function)                                                                                      \
 	do {                                                                                                           \
 		static pthread_once_t weft__once = PTHREAD_ONCE_INIT;                                                  \
 		static atomic_bool weft__done;                                                                         \

@@ -216,7 +216,7 @@ static int blocks(struct weft__loop *loop, weft_io_t *io)
 
 static int begin_call(struct weft__loop *loop, weft_io_t *io)
 {
-	bool is_lookup = io->data == (void *)(uintptr_t)weft__resolve;
+	bool is_lookup = io->data == (void *)(uintptr_t)weft__resolve_call;
 	int64_t result = -EAGAIN;
 
 	io->place = NULL;

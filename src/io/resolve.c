@@ -3,7 +3,7 @@
  * Names. With c-ares each look-up is a channel of its own, which one thread at a time uses:
  *
  *   where            what                                                          function
- *   a helper thread  reads resolv.conf and the hosts file, sends the questions     weft__resolve
+ *   a helper thread  reads resolv.conf and the hosts file, sends the questions     weft__resolve_call
  *   the task         waits for the channel's sockets, its next time-out, and the   weft_resolve_until
  *                    task's own deadline
  *   a system stack   reads an answer, or asks again, or asks another server; the   weft__resolve_go_on
@@ -462,7 +462,7 @@ static bool is_forced(const char *which)
 	return name && !strcmp(name, which);
 }
 
-int64_t weft__resolve(void *argument)
+int64_t weft__resolve_call(void *argument)
 {
 	struct weft__resolve *what = argument;
 	unsigned port = 0;

@@ -162,7 +162,7 @@ struct weft__node *weft__node_new(struct weft__world *world, enum weft__node_kin
 
 void weft__node_drop(struct weft__node *node)
 {
-	struct weft__segment *s;
+	struct weft__sim_segment *s;
 
 	if (--node->references)
 		return;
@@ -321,7 +321,7 @@ static int try(struct weft__world *world, weft_io_t *io)
 
 static bool is_lookup(const weft_io_t *io)
 {
-	return io->kind == WEFT_IO_CALL && io->data == (void *)(uintptr_t)weft__resolve;
+	return io->kind == WEFT_IO_CALL && io->data == (void *)(uintptr_t)weft__resolve_call;
 }
 
 /* What is done after a delay. */

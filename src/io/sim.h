@@ -54,8 +54,8 @@ struct weft__spot {
 	char name[108];
 };
 
-struct weft__segment {
-	struct weft__segment *next;
+struct weft__sim_segment {
+	struct weft__sim_segment *next;
 	uint64_t at; /* it can be read from then on */
 	size_t length, taken;
 	struct weft__spot from;	    /* of a datagram */
@@ -66,7 +66,7 @@ struct weft__segment {
 
 /* Bytes, or datagrams, that a node will read. The times of bytes never fall. */
 struct weft__flow {
-	struct weft__segment *first, *last;
+	struct weft__sim_segment *first, *last;
 	size_t held, capacity;
 	uint64_t last_at, end_at; /* of the last segment; of the end, 0: the writer has not closed */
 };

@@ -43,7 +43,7 @@ void weft__sim_cut_changed(struct weft__world *world, struct weft__node *node)
 {
 	bool is_cut = weft__world_is_cut(world, node->host, node->far);
 	uint64_t now = weft__world_now(world), next = now + weft__world_latency(world);
-	struct weft__segment *s;
+	struct weft__sim_segment *s;
 
 	if (node->is_local || node->kind == WEFT__DATAGRAMS || node->kind == WEFT__OPEN_FILE)
 		return;
@@ -93,7 +93,7 @@ static void copy(const struct iovec *parts, size_t at, char *data, size_t length
 	}
 }
 
-static void append(struct weft__flow *flow, struct weft__segment *s)
+static void append(struct weft__flow *flow, struct weft__sim_segment *s)
 {
 	s->next = NULL;
 	if (flow->last)
@@ -106,7 +106,7 @@ static void append(struct weft__flow *flow, struct weft__segment *s)
 }
 
 /* With the descriptors that nobody has taken. */
-static void discard(struct weft__world *world, struct weft__segment *s)
+static void discard(struct weft__world *world, struct weft__sim_segment *s)
 {
 	unsigned i;
 
@@ -118,7 +118,7 @@ static void discard(struct weft__world *world, struct weft__segment *s)
 
 static void drop_first(struct weft__world *world, struct weft__flow *flow)
 {
-	struct weft__segment *s = flow->first;
+	struct weft__sim_segment *s = flow->first;
 
 	flow->first = s->next;
 	if (!flow->first)
@@ -134,9 +134,9 @@ static void drop_all(struct weft__world *world, struct weft__node *node)
 }
 
 /* NULL: no memory. Its bytes are to be written. */
-static struct weft__segment *new_segment(size_t length)
+static struct weft__sim_segment *new_segment(size_t length)
 {
-	struct weft__segment *s = malloc(sizeof *s + length);
+	struct weft__sim_segment *s = malloc(sizeof *s + length);
 
 	if (s) {
 		s->length = length;
@@ -150,7 +150,7 @@ static struct weft__segment *new_segment(size_t length)
 /* What has not arrived never will. */
 static void lose(struct weft__world *world, struct weft__flow *flow)
 {
-	struct weft__segment **at = &flow->first, *s;
+	struct weft__sim_segment **at = &flow->first, *s;
 	uint64_t now = weft__world_now(world);
 
 	flow->last = NULL;
@@ -170,7 +170,7 @@ static void lose(struct weft__world *world, struct weft__flow *flow)
 /* To the end of the next that comes with descriptors. */
 static size_t arrived(const struct weft__flow *flow, uint64_t now, uint64_t *when)
 {
-	const struct weft__segment *s;
+	const struct weft__sim_segment *s;
 	size_t bytes = 0;
 
 	for (s = flow->first; s && s->at <= now; s = s->next) {
@@ -232,7 +232,7 @@ static int collect(struct weft__world *world, struct passed *p, struct msghdr *m
 	return error;
 }
 
-static void take_along(struct weft__segment *s, struct passed *p)
+static void take_along(struct weft__sim_segment *s, struct passed *p)
 {
 	if (!p || !p->count)
 		return;
@@ -252,7 +252,7 @@ static int describe_passed(struct weft__world *world, struct weft__node *node, b
 }
 
 /* As many as there is room for; the others are closed, unless the message stays. */
-static void hand_over(struct weft__world *world, struct weft__segment *s, struct msghdr *m, size_t room, bool peeks)
+static void hand_over(struct weft__world *world, struct weft__sim_segment *s, struct msghdr *m, size_t room, bool peeks)
 {
 	size_t most = room >= CMSG_LEN(0) ? (room - CMSG_LEN(0)) / sizeof(int) : 0, size;
 	struct cmsghdr *c = m->msg_control;
@@ -332,7 +332,7 @@ static int broken(struct weft__world *world, struct weft__node *node, uint64_t *
 static void consume(struct weft__world *world, struct weft__node *node, size_t length)
 {
 	struct weft__flow *flow = &node->in;
-	struct weft__segment *s;
+	struct weft__sim_segment *s;
 	size_t part;
 
 	flow->held -= length;
@@ -351,7 +351,7 @@ static void consume(struct weft__world *world, struct weft__node *node, size_t l
 /* Copies to the place `at` of the buffers, and from the beginning of what is there. */
 static void look(const struct weft__node *node, const struct iovec *parts, size_t at, size_t length)
 {
-	struct weft__segment *s;
+	struct weft__sim_segment *s;
 	size_t part;
 
 	for (s = node->in.first; length; s = s->next) {
@@ -366,7 +366,7 @@ static void look(const struct weft__node *node, const struct iovec *parts, size_
 static void take_passed(struct weft__world *world, struct weft__node *node, size_t length, struct msghdr *m,
 			size_t room, bool peeks)
 {
-	struct weft__segment *s;
+	struct weft__sim_segment *s;
 	struct msghdr nobody = {0};
 
 	for (s = node->in.first; s && !s->passed && s->length - s->taken < length; s = s->next)
@@ -506,7 +506,7 @@ static int64_t put(struct weft__world *world, struct weft__node *node, const str
 		   struct passed *along, uint64_t *when)
 {
 	size_t part, length = total(parts, count);
-	struct weft__segment *s;
+	struct weft__sim_segment *s;
 	int error;
 
 	if (!node->writes || (node->is_local && !node->is_pipe && !node->peer))
@@ -542,9 +542,9 @@ static bool has_ended(struct weft__world *world, const struct weft__node *node)
 	return !node->reads || (node->in.end_at && node->in.end_at <= weft__world_now(world));
 }
 
-static struct weft__segment *first_datagram(struct weft__world *world, struct weft__node *node, uint64_t *when)
+static struct weft__sim_segment *first_datagram(struct weft__world *world, struct weft__node *node, uint64_t *when)
 {
-	struct weft__segment *s = node->in.first;
+	struct weft__sim_segment *s = node->in.first;
 
 	if (s && s->at <= weft__world_now(world))
 		return s;
@@ -566,7 +566,7 @@ static void stir_senders(struct weft__world *world, const struct weft__node *nod
 
 static int64_t receive(struct weft__world *world, struct weft__node *node, struct msghdr *m, int flags, uint64_t *when)
 {
-	struct weft__segment *s = first_datagram(world, node, when);
+	struct weft__sim_segment *s = first_datagram(world, node, when);
 	size_t size, length, room = m->msg_controllen;
 
 	if (node->error && !node->told) {
@@ -600,9 +600,9 @@ static int64_t receive(struct weft__world *world, struct weft__node *node, struc
 }
 
 /* In the order of arrival. */
-static void insert(struct weft__flow *flow, struct weft__segment *s)
+static void insert(struct weft__flow *flow, struct weft__sim_segment *s)
 {
-	struct weft__segment **at = &flow->first;
+	struct weft__sim_segment **at = &flow->first;
 
 	while (*at && (*at)->at <= s->at)
 		at = &(*at)->next;
@@ -617,7 +617,7 @@ static void insert(struct weft__flow *flow, struct weft__segment *s)
 static bool send_copy(struct weft__world *world, struct weft__node *from, struct weft__node *to,
 		      const struct iovec *parts, size_t length, struct passed *along)
 {
-	struct weft__segment *s = new_segment(length);
+	struct weft__sim_segment *s = new_segment(length);
 
 	if (!s)
 		return false;

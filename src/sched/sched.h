@@ -249,7 +249,7 @@ struct weft__wheel {
 	struct weft__timer *loose; /* those for which there was no memory: looked through at each turn */
 	struct weft__piece *free;
 	size_t free_count;
-	struct weft__slab *slabs; /* of pieces; the newest has some that were never used */
+	struct weft__timer_slab *slabs; /* of pieces; the newest has some that were never used */
 };
 
 void weft__wheel_init(struct weft__wheel *wheel, uint64_t now) WEFT__HIDDEN;

@@ -42,7 +42,7 @@ struct weft__sim {
 	struct weft__strategy strategy;
 	const uint32_t *order;
 	size_t order_count, choices;
-	struct weft__ready *ready;
+	struct weft__candidate *ready;
 	size_t count, room;
 	struct weft__task *next; /* has been chosen: the running task yields to it */
 	struct weft__task *last;
@@ -84,7 +84,7 @@ bool weft__sim_has_room(struct weft__rt *rt)
 {
 	struct weft__worker *w = &rt->worker[0];
 	struct weft__sim *sim = rt->sim;
-	struct weft__ready *ready;
+	struct weft__candidate *ready;
 	size_t tasks;
 
 	tasks = w->spawned - w->ended + (size_t)atomic_load_explicit(&rt->elsewhere, memory_order_relaxed);
@@ -102,7 +102,7 @@ bool weft__sim_has_room(struct weft__rt *rt)
 static void add_ready(struct weft__sim *sim, struct weft__task *task, bool yielded)
 {
 	weft__strategy_ready(&sim->strategy, task, yielded);
-	sim->ready[sim->count++] = (struct weft__ready){task, sim->choices};
+	sim->ready[sim->count++] = (struct weft__candidate){task, sim->choices};
 }
 
 void weft__sim_ready(struct weft__rt *rt, struct weft__task *task)

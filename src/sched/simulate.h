@@ -26,7 +26,7 @@ static inline uint64_t weft__next_random(uint64_t *state)
 /* ---- strategy.c ------------------------------------------------------------------------------------------------- */
 
 /* A task that is ready. The list has the longest ready first. */
-struct weft__ready {
+struct weft__candidate {
 	struct weft__task *task;
 	uint64_t since; /* the number of the choice before which it became ready */
 };
@@ -57,7 +57,7 @@ void weft__strategy_ready(struct weft__strategy *s, struct weft__task *task, boo
  * @param last     the task that ran last, which may have ended
  * @param number   of this choice
  */
-size_t weft__strategy_choose(struct weft__strategy *s, const struct weft__ready *ready, size_t count,
+size_t weft__strategy_choose(struct weft__strategy *s, const struct weft__candidate *ready, size_t count,
 			     struct weft__task *running, const struct weft__task *last, uint64_t number) WEFT__HIDDEN;
 
 /* ---- simulate.c ------------------------------------------------------------------------------------------------- */

@@ -117,7 +117,7 @@ void weft__strategy_ready(struct weft__strategy *s, struct weft__task *task, boo
 /* ---- by priorities ---------------------------------------------------------------------------------------------- */
 
 /* The ready task of the highest priority, among the CROWD that have been ready longest, or for the shortest time. */
-static size_t find_first(const struct weft__strategy *s, const struct weft__ready *ready, size_t count)
+static size_t find_first(const struct weft__strategy *s, const struct weft__candidate *ready, size_t count)
 {
 	size_t begin = s->kind == WEFT__REVERSE && count > CROWD ? count - CROWD : 0, best = begin, i;
 	size_t end = s->kind != WEFT__REVERSE && count > CROWD ? CROWD : count;
@@ -132,7 +132,7 @@ static size_t find_first(const struct weft__strategy *s, const struct weft__read
 }
 
 /* As a candidate. */
-static size_t first_in_line(const struct weft__strategy *s, const struct weft__ready *ready, size_t count,
+static size_t first_in_line(const struct weft__strategy *s, const struct weft__candidate *ready, size_t count,
 			    const struct weft__task *running)
 {
 	size_t best = find_first(s, ready, count);
@@ -142,7 +142,7 @@ static size_t first_in_line(const struct weft__strategy *s, const struct weft__r
 	return running->priority >= ready[best].task->priority ? 0 : best + 1;
 }
 
-static size_t by_priorities(struct weft__strategy *s, const struct weft__ready *ready, size_t count,
+static size_t by_priorities(struct weft__strategy *s, const struct weft__candidate *ready, size_t count,
 			    struct weft__task *running, uint64_t number)
 {
 	struct weft__task *task;
@@ -164,7 +164,7 @@ static size_t by_priorities(struct weft__strategy *s, const struct weft__ready *
 
 /* ---- at random -------------------------------------------------------------------------------------------------- */
 
-static size_t at_random(struct weft__strategy *s, const struct weft__ready *ready, size_t count, bool running,
+static size_t at_random(struct weft__strategy *s, const struct weft__candidate *ready, size_t count, bool running,
 			const struct weft__task *last)
 {
 	bool can_stay = running || ready[count - 1].task == last;
@@ -176,7 +176,7 @@ static size_t at_random(struct weft__strategy *s, const struct weft__ready *read
 	return draw(s, count + running);
 }
 
-size_t weft__strategy_choose(struct weft__strategy *s, const struct weft__ready *ready, size_t count,
+size_t weft__strategy_choose(struct weft__strategy *s, const struct weft__candidate *ready, size_t count,
 			     struct weft__task *running, const struct weft__task *last, uint64_t number)
 {
 	switch (s->kind) {

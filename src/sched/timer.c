@@ -32,8 +32,8 @@ enum {
 	CROWD = 20,
 };
 
-struct weft__slab {
-	struct weft__slab *next;
+struct weft__timer_slab {
+	struct weft__timer_slab *next;
 	size_t used; /* pieces behind were never taken, and have no pages yet */
 	struct weft__piece pieces[SLAB];
 };
@@ -54,7 +54,7 @@ void weft__wheel_init(struct weft__wheel *wheel, uint64_t now)
 
 void weft__wheel_free(struct weft__wheel *wheel)
 {
-	struct weft__slab *next;
+	struct weft__timer_slab *next;
 
 	for (; wheel->slabs; wheel->slabs = next) {
 		next = wheel->slabs->next;
@@ -97,7 +97,7 @@ static struct weft__piece *take_piece(struct weft__wheel *wheel)
 	return piece;
 }
 
-static void add_slab(struct weft__wheel *wheel, struct weft__slab *slab)
+static void add_slab(struct weft__wheel *wheel, struct weft__timer_slab *slab)
 {
 	while (count_unused(wheel))
 		give_piece(wheel, take_unused(wheel));
@@ -109,7 +109,7 @@ static void add_slab(struct weft__wheel *wheel, struct weft__slab *slab)
 /* Lock the wheel, with pieces to spare if there is memory: none is requested under the lock. */
 static void lock_with_room(struct weft__wheel *wheel)
 {
-	struct weft__slab *slab;
+	struct weft__timer_slab *slab;
 
 	weft__task_lock(&wheel->lock);
 	if (weft__likely(wheel->free_count + count_unused(wheel) >= SPARE))

@@ -416,7 +416,7 @@ static void choose_mechanism(void)
 
 static void decide_mechanism(void)
 {
-	WEFT__ONCE(choose_mechanism);
+	WEFT__CALL_ONCE(choose_mechanism);
 }
 
 static int commit_mapped(char *start, size_t bytes)

@@ -108,7 +108,7 @@ static void read_environment(void)
 
 static void read_once(void)
 {
-	WEFT__ONCE(read_environment);
+	WEFT__CALL_ONCE(read_environment);
 }
 
 weft_policy_t weft_default_policy(void)

@@ -687,7 +687,7 @@ WEFT__COLD struct weft__thread *weft__thread_attach(void)
 
 	if (weft__arena_open())
 		return NULL;
-	WEFT__ONCE(open_pool);
+	WEFT__CALL_ONCE(open_pool);
 	thread = have_reserve() ? begin_record() : NULL;
 	if (!thread)
 		return NULL;

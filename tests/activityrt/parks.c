@@ -532,8 +532,8 @@ static struct {
 	pthread_t thread;
 	int done;
 } cases[] = {
-#define WEFT__BLOCKS(name, why)
-#define WEFT__PARKS(name, how) {#name, #how, make_##name, call_##name, end_##name, "", "", {.fd = -1}, {0}, 0, 0},
+#define WEFT__CALL_BLOCKS(name, why)
+#define WEFT__CALL_PARKS(name, how) {#name, #how, make_##name, call_##name, end_##name, "", "", {.fd = -1}, {0}, 0, 0},
 #include "../../src/activity/calls.def"
 #define MORE_ENTRY(name, make, call) {#name, "", make_##name, call_##name, end_##name, "", "", {.fd = -1}, {0}, 0, 0},
     MORE(MORE_ENTRY)};

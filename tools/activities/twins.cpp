@@ -47,11 +47,11 @@ namespace
 {
 /* Functions of libc that wait in a way that parks: libweft-activity has their twins. */
 const StringSet<> Waits = {
-#define WEFT__PARKS(name, how) #name,
-#define WEFT__BLOCKS(name, why)
+#define WEFT__CALL_PARKS(name, how) #name,
+#define WEFT__CALL_BLOCKS(name, why)
 #include "activity/calls.def"
-#undef WEFT__PARKS
-#undef WEFT__BLOCKS
+#undef WEFT__CALL_PARKS
+#undef WEFT__CALL_BLOCKS
 };
 /* Functions of libc that call the system, which takes longer than to look for a program's own function of that name. */
 const StringSet<> OfSystem = {"access", "chmod", "chown",   "closedir", "fstat", "fstatvfs", "kill",	 "lchown",

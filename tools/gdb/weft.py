@@ -21,10 +21,10 @@ import tempfile
 import gdb
 
 # Of src/activity/activity.h. Those that are not here have ended.
-STATES = {"WEFT__NEW": "is not activated", "WEFT__READY": "is ready", "WEFT__RUNNING": "runs", "WEFT__FOR_SEM": "waits for a semaphore",
+STATES = {"WEFT__A_NEW": "is not activated", "WEFT__A_READY": "is ready", "WEFT__A_RUNNING": "runs", "WEFT__FOR_SEM": "waits for a semaphore",
           "WEFT__FOR_END": "waits for an end", "WEFT__FOR_TIME": "waits for a time", "WEFT__FOR_WAKER": "waits for a waker",
           "WEFT__FOR_MAIL": "waits for mail", "WEFT__FOR_CALL": "waits for a call"}
-HAVE_NO_FRAMES = (None, "WEFT__NEW")
+HAVE_NO_FRAMES = (None, "WEFT__A_NEW")
 REGISTERS = ("rsp", "rip", "rbp", "rbx")
 # As struct user_regs_struct has them, which core files hold.
 SAVED = ("r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi", "rdi", "orig_rax", "rip", "cs",
@@ -247,7 +247,7 @@ class Activities(gdb.Command):
 
     def invoke(self, argument, from_tty):
         for i, each in enumerate(activities()):
-            parked = each.state not in (*HAVE_NO_FRAMES, "WEFT__RUNNING") and each.at["frames"]
+            parked = each.state not in (*HAVE_NO_FRAMES, "WEFT__A_RUNNING") and each.at["frames"]
             print(f"{i:>4}  {int(each.at):#x}  {each.does}" + (f", in {each.function()}" if parked else ""))
 
 
@@ -263,7 +263,7 @@ class OneActivity(gdb.Command):
         if not number.isdigit() or int(number) >= len(known):
             raise gdb.GdbError(f"weft activity wants a number below {len(known)}: 'weft activities' lists them")
         each = known[int(number)]
-        if each.state == "WEFT__RUNNING":
+        if each.state == "WEFT__A_RUNNING":
             gdb.execute(command or "backtrace")
         elif each.state in HAVE_NO_FRAMES:
             raise gdb.GdbError(f"activity {number} has no frames: it {each.does}")
