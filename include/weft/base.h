@@ -63,6 +63,8 @@
 
 /* Exported even from code built with -fvisibility=hidden: effects must merge across shared objects. */
 #define WEFT_API __attribute__((visibility("default")))
+/* Shared by the files of one library, and not by others. */
+#define WEFT__HIDDEN __attribute__((visibility("hidden")))
 #define WEFT__INLINE static inline __attribute__((always_inline, unused))
 #define WEFT__HELPER static inline __attribute__((unused))
 /*

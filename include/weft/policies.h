@@ -37,7 +37,7 @@ WEFT_EXTERN_C_END
  * semicolon. A name that is no policy does not compile. */
 #define WEFT_POLICIES(...)                                                                                             \
 	WEFT_EXTERN_C_BEGIN                                                                                            \
-	extern __attribute__((visibility("hidden"))) const char *const weft__every_policy[];                           \
+	extern WEFT__HIDDEN const char *const weft__every_policy[];                                                    \
 	const char *const weft__every_policy[] = {WEFT__EACH(WEFT__POLICY_WANTED, , __VA_ARGS__) NULL};                \
 	WEFT_EXTERN_C_END                                                                                              \
 	WEFT__STATIC_ASSERT(1, "")

@@ -20,7 +20,7 @@ enum {
 /* Defines the twin of a function of calls.def. */
 #define TWIN(type, name, parameters)                                                                                   \
 	_Static_assert(WEFT__CALL_##name >= 0, "calls.def has the name");                                              \
-	type weft__yielding_##name parameters __attribute__((visibility("hidden")));                                   \
+	type weft__yielding_##name parameters WEFT__HIDDEN;                                                            \
 	type weft__yielding_##name parameters
 /* The twin of `name` is that of `of`. */
 #define TWIN_TOO(type, name, of, parameters)                                                                           \

@@ -8,8 +8,6 @@
 #include "internal/line.h"
 #include "stack/policy.h"
 
-#define WEFT__HIDDEN __attribute__((visibility("hidden")))
-
 /* Order as in arch/x86_64.S. */
 enum weft__misuse { WEFT__RESUMED_RUNNING = 1, WEFT__RESUMED_FINISHED, WEFT__RESUMED_DELETED };
 

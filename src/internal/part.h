@@ -24,7 +24,7 @@
 	__attribute__((used)) static __typeof__(function) *const weft__brings_##function = function
 
 #ifdef WEFT__PART_COPY
-#define WEFT__OF_COPY __attribute__((visibility("hidden")))
+#define WEFT__OF_COPY WEFT__HIDDEN
 #else
 #define WEFT__OF_COPY WEFT__MAY_BE_ABSENT
 #endif
@@ -64,7 +64,7 @@
 
 /* Coroutines that keep more than registers: coro/saving.c. For those with attributes, and copy. */
 #ifdef WEFT__PART_SAVING
-#define WEFT__OF_SAVING __attribute__((visibility("hidden")))
+#define WEFT__OF_SAVING WEFT__HIDDEN
 #else
 #define WEFT__OF_SAVING WEFT__MAY_BE_ABSENT
 #endif

@@ -31,8 +31,6 @@
 #include <stdatomic.h>
 #include <weft/sched.h>
 
-#define WEFT__HIDDEN __attribute__((visibility("hidden")))
-
 /* A thread's knowledge of other threads that use tasks: there are some, it has to look, there are none. */
 enum weft__company { WEFT__IN_CROWD = -1, WEFT__LOOKS, WEFT__ALONE };
 

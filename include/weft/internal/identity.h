@@ -61,7 +61,7 @@ WEFT_API __attribute__((weak)) void weft__undeclare(struct weft__records *record
 
 /* All files of a program or shared object have these in common. The first constructor calls weft__declare for all of
  * them, before other constructors, which may perform. */
-extern __attribute__((visibility("hidden"))) struct weft__records weft__records_here;
+extern WEFT__HIDDEN struct weft__records weft__records_here;
 __attribute__((weak)) struct weft__records weft__records_here;
 
 __attribute__((weak, constructor(101), visibility("hidden"))) void weft__declare_here(void);

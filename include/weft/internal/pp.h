@@ -6,14 +6,13 @@
 #ifndef WEFT_INTERNAL_PP_H
 #define WEFT_INTERNAL_PP_H
 
-#include <stddef.h>
+#include <weft/base.h>
 
 #if !defined(__clang__)
 #pragma GCC system_header /* see weft/effect.h */
 #endif
 
 #define WEFT__FIRST(first, ...) first
-#define WEFT__SECOND(first, second, ...) second
 #define WEFT__UNWRAP(...) __VA_ARGS__
 #define WEFT__COMMA() ,
 #define WEFT__NOTHING()
