@@ -605,10 +605,6 @@ WEFT_API void weft_shield_end(void);
 WEFT_API bool weft__join_begin(weft_task_t *t, weft_waiter_t *w);
 /* The wait ended early. True: the task has ended all the same. */
 WEFT_API bool weft__join_end(weft_task_t *t, weft_waiter_t *w);
-/* For a case of weft_select. 1: `w` is claimed with `index` when the task ends. 0: it has ended. -EBUSY: somebody waits
- * for its end already. -EDEADLK: it is the caller. */
-WEFT_API int weft__join_enter(weft_task_t *t, weft_waiter_t *w, int index);
-WEFT_API bool weft__has_ended(const weft_task_t *t);
 
 /**
  * Wait until a task has ended. One caller at a time: a second one is reported, and so is a task that joins itself. Who

@@ -1048,8 +1048,6 @@ WEFT_API void weft__broadcast_close(weft_broadcast_t *b);
 WEFT_API int weft__broadcast_latest(weft_broadcast_t *b, void *item);
 /* 1: received. -EPIPE. 0: there is none; the place is in the queue, unless it is NULL. */
 WEFT_API int weft__broadcast_receive(weft_receiver_t *r, void *item, struct weft__place *place);
-/* The call has the results of weft__broadcast_receive, but leaves an item that is there for the next receive. */
-WEFT_API int weft__broadcast_look(weft_receiver_t *r, void *item, struct weft__place *place);
 
 /** A receiver of what is sent from now on; of a watch, of the value as it is, and then of its changes. */
 WEFT__INLINE WEFT__NOT_NULL weft_receiver_t weft_broadcast_receiver(weft_broadcast_t *b)

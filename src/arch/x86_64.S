@@ -201,7 +201,7 @@ FUNCTION(name); \
 	jmp	weft__misused_resume; \
 END(name)
 
-	.hidden weft__die_misuse
+	.hidden weft__die_misuse, weft__misused_resume
 FUNCTION(weft__misused_resume)
 	UNWIND_BY(DW_OP_breg5, WEFT_LINK_PARENT_PC)
 	movq	%rdi, %r12

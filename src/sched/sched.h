@@ -507,6 +507,10 @@ void weft__ready(struct weft__task *task, bool next) WEFT__HIDDEN;
 void weft__ready_fresh(struct weft__worker *w, struct weft__task *task) WEFT__HIDDEN;
 /* The same, but it runs next, and `parent` is to be queued behind it. False: that cannot be done here. */
 bool weft__ready_first(struct weft__worker *w, struct weft__task *task, const struct weft__task *parent) WEFT__HIDDEN;
+/* scope.c: for a case of weft_select. 1: `w` is claimed with `index` when the task ends. 0: the task has ended. -EBUSY:
+ * another waiter waits for its end already. -EDEADLK: the task is the caller. */
+int weft__join_enter(weft_task_t *t, weft_waiter_t *w, int index) WEFT__HIDDEN;
+bool weft__has_ended(const weft_task_t *t) WEFT__HIDDEN;
 /* The last task of a list of detached ones has ended. */
 void weft__rt_left(struct weft__rt *rt) WEFT__HIDDEN;
 /* Threads that run tasks until the last has ended. 0 or a negative errno. */

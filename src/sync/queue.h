@@ -183,4 +183,7 @@ static inline void complete_all(struct weft__place *place)
 	}
 }
 
+/* broadcast.c: the results of weft__broadcast_receive, but an item that is there stays for the next receive. */
+int weft__broadcast_look(weft_receiver_t *r, void *item, struct weft__place *place) WEFT__HIDDEN;
+
 #endif
