@@ -10,7 +10,7 @@ set(weft_share ${CMAKE_INSTALL_DATADIR}/weft)
 set(weft_package ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME weft-development)
-install(DIRECTORY include/weft/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+install(DIRECTORY include/weft/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" PATTERN "*.def")
 install(DIRECTORY include/compat/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/compat FILES_MATCHING PATTERN "*.h")
 set(weft_pc_packages weft weft-static weft-rt weft-rt-static weft-activity weft-activity-static weft-posix)
 set(weft_optional_targets)

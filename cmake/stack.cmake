@@ -7,7 +7,8 @@
 # default, and Weft if it does not link it already; of a library only the code is compiled for it. INSTRUMENT segmented,
 # mmu or lookahead compiles for that, and leaves the default to POLICY, which may be a contiguous one.
 #
-# The global property weft_libexec says where weft-launch and the assemblers are; who includes this sets it.
+# The global property weft_libexec says where weft-launch and the assemblers are, weft_policy_names lists the policies; the file that
+# includes this one sets them.
 
 # The instrumentation that a policy needs: segmented, mmu, lookahead or nothing.
 function(weft_needed_instrumentation policy result)
@@ -79,7 +80,7 @@ function(weft_target_stack target stack)
 		message(FATAL_ERROR "weft_target_stack: unknown argument '${arg_UNPARSED_ARGUMENTS}'")
 	endif()
 	string(REGEX REPLACE ":.*" "" policy "${stack}")
-	set(names fixed overcommit commit segmented heap lookahead mmu copy)
+	get_property(names GLOBAL PROPERTY weft_policy_names)
 	if(NOT policy IN_LIST names)
 		list(JOIN names " " names)
 		message(FATAL_ERROR "weft_target_stack: unknown policy '${policy}': there are ${names}")

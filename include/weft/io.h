@@ -896,8 +896,8 @@ enum { WEFT_ADDRESS_TEXT = 112 /**< every address has room, with the zero at its
  */
 WEFT_API int weft_address_text(const weft_address_t *address, char *text, size_t size);
 
-/* A look-up. weft__resolve_call begins it, on a helper thread. It returns -EINPROGRESS while the look-up goes on: then the
- * task waits for `fd` until `until`, and weft__resolve_go_on, on a system stack, does what is to be done next. */
+/* A look-up. weft__resolve_call begins it, on a helper thread. It returns -EINPROGRESS while the look-up goes on: then
+ * the task waits for `fd` until `until`, and weft__resolve_go_on, on a system stack, does what is to be done next. */
 struct weft__resolve {
 	const char *name, *service;
 	int type;

@@ -29,8 +29,9 @@
 
 WEFT_EXTERN_C_BEGIN
 /* Each lies in the file of its policy: who takes the address is linked with the policy. */
-extern WEFT_API const char weft__with_fixed, weft__with_overcommit, weft__with_commit, weft__with_segmented;
-extern WEFT_API const char weft__with_heap, weft__with_lookahead, weft__with_mmu, weft__with_copy;
+#define WEFT__POLICY(constant, name, linked) extern WEFT_API const char weft__with_##name;
+#include <weft/internal/policies.def>
+#undef WEFT__POLICY
 WEFT_EXTERN_C_END
 
 /** WEFT_POLICIES(policies…); The program is linked with these, fixed and overcommit. Once, at file scope, followed by a

@@ -2,4 +2,9 @@
 /* What programs have that do not say which policies they use: all. See policies.c. */
 #include <weft/policies.h>
 
-WEFT_POLICIES(commit, segmented, heap, lookahead, mmu, copy);
+extern const char *const weft__every_policy[] WEFT__HIDDEN;
+const char *const weft__every_policy[] = {
+#define WEFT__POLICY(constant, name, linked) &weft__with_##name,
+#include <weft/internal/policies.def>
+#undef WEFT__POLICY
+    NULL};

@@ -38,28 +38,29 @@ static int cut_none(weft_policy_t policy, unsigned class, unsigned count, struct
 
 static atomic_size_t committed;
 
-#define LEFT_OUT(policy)                                                                                               \
+#define ALWAYS(policy) const char weft__with_##policy;
+#define PART(policy)                                                                                                   \
 	__attribute__((weak)) const struct weft__policy weft__##policy = {.name = #policy,                             \
 									  .default_size = 256 * 1024,                  \
 									  .committed = &committed,                     \
 									  .cut = cut_none,                             \
-									  .unavailable = why_left_out}
-LEFT_OUT(commit);
-LEFT_OUT(segmented);
-LEFT_OUT(heap);
-LEFT_OUT(lookahead);
-LEFT_OUT(mmu);
-LEFT_OUT(copy);
-
-/* Always there. */
-const char weft__with_fixed, weft__with_overcommit;
+									  .unavailable = why_left_out};
+#define WEFT__POLICY(constant, name, linked) linked(name)
+#include <weft/internal/policies.def>
+#undef WEFT__POLICY
 
 const struct weft__policy *const weft__policies[WEFT_POLICY_COUNT] = {
-    [WEFT_FIXED] = &weft__fixed,   [WEFT_OVERCOMMIT] = &weft__overcommit,
-    [WEFT_COMMIT] = &weft__commit, [WEFT_SEGMENTED] = &weft__segmented,
-    [WEFT_HEAP] = &weft__heap,	   [WEFT_LOOKAHEAD] = &weft__lookahead,
-    [WEFT_MMU] = &weft__mmu,	   [WEFT_COPY] = &weft__copy,
+#define WEFT__POLICY(constant, name, linked) [WEFT_##constant] = &weft__##name,
+#include <weft/internal/policies.def>
+#undef WEFT__POLICY
 };
+
+#define WEFT__POLICY(constant, name, linked) +1
+_Static_assert(WEFT_POLICY_COUNT == 1
+#include <weft/internal/policies.def>
+	       ,
+	       "a policy is missing in policies.def");
+#undef WEFT__POLICY
 
 /* ---- what files outside of a part look at ------------------------------------------------------------------------ */
 

@@ -159,9 +159,9 @@ struct weft__policy {
 };
 
 /* Stand-ins for those that the program is linked without: policies.c. */
-extern const struct weft__policy weft__fixed, weft__overcommit, weft__commit;
-extern const struct weft__policy weft__segmented, weft__heap, weft__lookahead, weft__mmu;
-extern const struct weft__policy weft__copy;
+#define WEFT__POLICY(constant, name, linked) extern const struct weft__policy weft__##name;
+#include <weft/internal/policies.def>
+#undef WEFT__POLICY
 extern const struct weft__policy *const weft__policies[WEFT_POLICY_COUNT]; /* [0] is NULL */
 
 /* Whose coroutines can be cloned. */
