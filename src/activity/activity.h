@@ -42,8 +42,8 @@
 enum { WEFT__SEGMENT = SEGMENT_BYTES };
 enum { WEFT__DRIVER_ROOM = 32 << 10 };
 
-/* States of an activity: who may leave them is said in weft/activity.h. Those from WEFT__A_WAITS on say what it waits for
- * and what `object` is. */
+/* States of an activity: who may leave them is said in weft/activity.h. Those from WEFT__A_WAITS on say what it waits
+ * for and what `object` is. */
 enum {
 	WEFT__A_NONE,
 	WEFT__A_NEW, /* of weft_activity_new, not activated */

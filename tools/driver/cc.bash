@@ -76,12 +76,11 @@ check_instrumentation()
 }
 
 # The compilers' options whose argument is a word of its own.
-with_argument=' -o -I -D -U -L -l -A -B -F -G -T -u -z -e -x -arch -target -include -imacros -isystem -iquote -idirafter
-	-iprefix -iwithprefix -iwithprefixbefore -isysroot -imultilib -imultiarch -MF -MT -MQ -MJ -Xlinker -Xpreprocessor
-	-Xassembler -Xclang -Xcompiler -mllvm -aux-info -dumpbase -dumpbase-ext -dumpdir -wrapper -specs --param --sysroot
-	--specs --include --define-macro --undefine-macro --include-directory --library-directory --output --entry
-	--serialize-diagnostics '
-with_argument=${with_argument//[$'\n\t']/ }
+with_argument=$(<"$driver/options.def")
+with_argument=${with_argument##*'*/'}
+with_argument=${with_argument//OPTION(\"/}
+with_argument=${with_argument//\")/}
+with_argument=${with_argument//$'\n'/ }' '
 
 # Our options, wherever they stand before a "--". Sets `policy`, `instrument`, `activities`, `yields`, `report`, and
 # `arguments`: all that is not ours.
