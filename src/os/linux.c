@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Linux: memory, alternate signal stacks, and the addresses of the process. */
 #define _GNU_SOURCE /* registers of a signal context, mmap flags */
 
 #include "os/os.h"
