@@ -139,7 +139,7 @@ void weft__drop_points(struct weft__thread *me, struct weft__copied *c);
  * one of their own. */
 char *weft__landing(void);
 extern char *weft__landing_spare;
-/* May search.c take its short cuts? */
+/* May clone_fast.c take its short cuts? */
 extern bool weft__tries_fast;
 /* weft_clone_into without its short cut. */
 int weft__clone_into(weft_coro_t *c, weft_coro_t *k);

@@ -42,10 +42,10 @@ static inline void weft__check_no_handler(void)
 #endif
 }
 
-/* What marks, in `handled`, a coroutine that ran inside another one which was left: see leaving.c. */
+/* What marks, in `handled`, a coroutine that ran inside another one which was left: see chain.c. */
 enum { WEFT__ORPHAN = 4 };
 
-/* orphans.c, which comes with ends.c or failing.c: nothing of k's chain from `leaf` up is to be called any more. */
+/* orphans.c, which comes with ends.c or fail.c: nothing of k's chain from `leaf` up is to be called any more. */
 WEFT__OF_ENDS void weft__abandon(weft_coro_t *k, weft_coro_t *leaf);
 /* The same, but for k's own part: what was made within `home` goes to its list. */
 void weft__abandon_inside(weft_coro_t *k, weft_coro_t *leaf, weft_coro_t **orphans, weft_coro_t *home);
@@ -106,7 +106,8 @@ struct weft__found *weft__found_table(void);
 /* Empty the tables of all threads, because the addresses in them may soon belong to other objects. */
 void weft__forget_found_everywhere(void);
 
-/* sites.c: is it noted where coroutines are made? Then k was, by the code that called the function which calls this. */
+/* leak_report.c: is it noted where coroutines are made? Then k was, by the code that called the function which calls
+ * this. */
 extern WEFT__HIDDEN bool weft__notes_sites;
 WEFT__COLD void weft__note_site(weft_coro_t *k);
 /* The rest of weft_create where that takes a call. Has a name because weft__note_site looks past its frame. */

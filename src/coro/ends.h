@@ -5,7 +5,7 @@
  * ends.c is a part (stack/policies.c). It comes with whatever can suspend a coroutine for longer than a request takes,
  * or leave one: weft_resume (by weft__rethrow), weft_exit, clauses that are no tail clauses. Without it no coroutine is
  * suspended when it is deleted, and no flag and no request says that there is an end on its way; so nobody calls what
- * is declared with WEFT__OF_ENDS. failing.c is another one, for policies whose stacks grow.
+ * is declared with WEFT__OF_ENDS. fail.c is another one, for policies whose stacks grow.
  */
 #ifndef WEFT_SRC_CORO_ENDS_H
 #define WEFT_SRC_CORO_ENDS_H
@@ -24,7 +24,7 @@ struct weft__ending {
 	const struct weft_effect *effect; /* what the target's resumer gets */
 	void *payload;
 	weft_coro_t *last;    /* the one that has ended, until the next one begins to; NULL if it is deleted */
-	weft_coro_t *orphans; /* as in leaving.c; target if there is none */
+	weft_coro_t *orphans; /* as in chain.c; target if there is none */
 	enum { WEFT__ENDING_IN_FRAME, WEFT__ENDING_ALLOCATED, WEFT__ENDING_SPARE } storage : 8;
 	bool deletes;	/* its target was suspended, and is being deleted, released or reset */
 	bool keeps;	/* the payload is kept here */
@@ -71,13 +71,13 @@ WEFT__OF_ENDS struct weft__ending *weft__ending_of(const weft_coro_t *k);
  * inside k are to be abandoned; `orphans` and `bodies` are lists for e's target. */
 WEFT__COLD WEFT__OF_ENDS _Noreturn void weft__give_up_ending(weft_coro_t *k, struct weft__ending *e,
 							     weft_coro_t *orphans, weft_coro_t *bodies);
-/* failing.c: bodies that frames of failing coroutines ran go to a list of k's. */
+/* fail.c: bodies that frames of failing coroutines ran go to a list of k's. */
 void weft__keep_bodies(weft_coro_t *bodies, weft_coro_t **list, weft_coro_t *k);
 /* The running one has been unwound. */
 WEFT__OF_ENDS _Noreturn void weft__ended(weft_coro_t *self, struct weft__ending *e);
 /* A suspended coroutine landed where weft__end_here was called. */
 WEFT__OF_ENDS _Noreturn void weft__end_where_it_waits(void);
-/* scopes.c: call what is deferred first, that is innermost. */
+/* defer.c: call what is deferred first, that is innermost. */
 void weft__call_first(weft_coro_t *self);
 /* One line about k, and an effect unless it is NULL; abort(). */
 WEFT__COLD _Noreturn void weft__die_ending(const weft_coro_t *k, const char *what, const char *why,
@@ -85,7 +85,8 @@ WEFT__COLD _Noreturn void weft__die_ending(const weft_coro_t *k, const char *wha
 
 /* A finished coroutine's payload is not needed any more. */
 WEFT__COLD WEFT__OF_ENDS void weft__give_payload(weft_coro_t *k);
-/* What tail clauses left it to do since then (NULL: ever), while it has the flag for that, is not done: see thens.h. */
+/* What tail clauses left it to do since then (NULL: ever), while it has the flag for that, is not done: see
+ * answer_hooks.h. */
 WEFT__COLD WEFT__OF_THENS void weft__drop_thens(weft_coro_t *k, const char *since);
 static inline void weft__drop_all_thens(weft_coro_t *k)
 {
@@ -122,7 +123,7 @@ void weft__name_orphan(weft_coro_t **place, const weft_coro_t *k);
 /* The list of an end that does not get to its target goes to another list, of k. */
 WEFT__OF_ENDS void weft__hand_on_orphans(const struct weft__ending *e, weft_coro_t **list, const weft_coro_t *k);
 
-/* leaving.c: the coroutine that runs at `sp`, NULL outside of any. */
+/* chain.c: the coroutine that runs at `sp`, NULL outside of any. */
 weft_coro_t *weft__runner_at(const char *sp);
 
 /* exceptions.c: unwind the running coroutine's frames. It returns only if that is impossible. */

@@ -12,7 +12,7 @@
  */
 #define WEFT__PART_DECIDING
 #define WEFT__PART_ENDS
-#include "coro/thens.h"
+#include "coro/answer_hooks.h"
 #include "effect/run.h"
 
 #include <errno.h>

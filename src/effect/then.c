@@ -2,7 +2,7 @@
 /* weft_then: what tail clauses leave to be done with the answer of weft_run. Programs without do without this file. */
 #define WEFT__PART_THENS
 #define WEFT__PART_DECIDING
-#include "coro/thens.h"
+#include "coro/answer_hooks.h"
 #include "effect/run.h"
 
 #include <errno.h>

@@ -41,7 +41,7 @@
 #define WEFT__OF_HEAP WEFT__MAY_BE_ABSENT
 #endif
 
-/* weft_then: coro/thens.c, effect/then.c. */
+/* weft_then: coro/answer_hooks.c, effect/then.c. */
 #ifdef WEFT__PART_THENS
 #define WEFT__OF_THENS
 #else
@@ -69,7 +69,7 @@
 #define WEFT__OF_SAVING WEFT__MAY_BE_ABSENT
 #endif
 
-/* Coroutines whose stacks cannot grow: coro/failing.c, stack/spent.c. For commit, linked and copy. */
+/* Coroutines whose stacks cannot grow: coro/fail.c, stack/spent.c. For commit, linked and copy. */
 #ifdef WEFT__PART_FAILING
 #define WEFT__OF_FAILING
 #else

@@ -52,7 +52,7 @@ struct weft__copied {
 	struct weft__region *region; /* where its frames belong; NULL: it has not run */
 	struct weft__image *image;
 	char *sp; /* parked: the stack pointer */
-	/* Checkpoints (coro/points.c): the newest, the end of the oldest in the same buffer, and that buffer. */
+	/* Checkpoints (coro/checkpoint.c): the newest, the end of the oldest in the same buffer, and that buffer. */
 	struct weft__point *point, *points_end;
 	struct weft__points *points;
 };

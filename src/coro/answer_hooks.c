@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define WEFT__PART_THENS
-#include "coro/thens.h"
+#include "coro/answer_hooks.h"
 
 #include "stack/buffers.h"
 

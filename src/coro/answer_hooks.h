@@ -7,8 +7,8 @@
  * the top that they found. What is left of calls that do not return goes with the coroutine, however it ends; its flag
  * WEFT__THENS is set while there is a piece, so that nobody looks twice who looks at its flags anyway.
  */
-#ifndef WEFT_SRC_CORO_THENS_H
-#define WEFT_SRC_CORO_THENS_H
+#ifndef WEFT_SRC_CORO_ANSWER_HOOKS_H
+#define WEFT_SRC_CORO_ANSWER_HOOKS_H
 
 #include "coro/ends.h"
 
