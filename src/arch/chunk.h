@@ -50,7 +50,7 @@
 #define WEFT_BLOCK_BYTES 48   /* a block's record */
 #define WEFT_BLOCK_CLASSES 64 /* sizes are multiples of 64 bytes */
 
-/* Why a stack cannot grow: WEFT__SPENT_MEMORY of stack/owner.h. */
+/* Why a stack cannot grow: WEFT__SPENT_MEMORY of stack/callbacks.h. */
 #define WEFT_SPENT_MEMORY 3
 
 /* Stack arguments that are copied to another stack keep their alignment up to so many bytes. */

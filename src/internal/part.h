@@ -69,7 +69,7 @@
 #define WEFT__OF_SAVING WEFT__MAY_BE_ABSENT
 #endif
 
-/* Coroutines whose stacks cannot grow: coro/fail.c, stack/spent.c. For commit, linked and copy. */
+/* Coroutines whose stacks cannot grow: coro/fail.c, stack/exhausted.c. For commit, linked and copy. */
 #ifdef WEFT__PART_FAILING
 #define WEFT__OF_FAILING
 #else

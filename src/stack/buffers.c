@@ -7,7 +7,7 @@
 
 #include "internal/faults.h"
 #include "internal/once.h"
-#include "stack/pages.h"
+#include "stack/shared_pages.h"
 
 #ifdef WEFT_TINY
 enum { LIST_BYTES = 1024 };

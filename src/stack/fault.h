@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What fault.c and spent.c share. Async-signal-safe, all of it. */
+/* What fault.c and exhausted.c share. Async-signal-safe, all of it. */
 #ifndef WEFT_SRC_STACK_FAULT_H
 #define WEFT_SRC_STACK_FAULT_H
 
@@ -26,7 +26,8 @@ struct weft__fault_above {
 };
 WEFT_API extern _Atomic(const struct weft__fault_above *) weft__fault_above;
 
-/* spent.c: the stack cannot grow. True: a coroutine fails, once the handler has returned. False: that was reported, the
+/* exhausted.c: the stack cannot grow. True: a coroutine fails, once the handler has returned. False: that was
+ * reported, the
  * process is to end. */
 WEFT__OF_FAILING bool weft__fault_spent(const struct weft__slot *slot, void *owner, char *address, enum weft__spent why,
 					void *context);

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 #include "internal/once.h"
-#include "stack/pages.h"
+#include "stack/shared_pages.h"
 
 enum {
 	SLAB = 256 * 1024,

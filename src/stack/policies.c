@@ -7,11 +7,11 @@
  * calls. Files outside the part name its functions by weak references (internal/part.h), which bring nothing in, and
  * follow them only for stacks of that part. The table names policies by weak definitions, which those of the parts
  * replace. Some parts are no policies: what decides about requests (effect/run.c), ends of suspended coroutines and of
- * those that are left (coro/ends.h), coroutines that fail, which the growing policies bring in (stack/spent.c), and
+ * those that are left (coro/ends.h), coroutines that fail, which the growing policies bring in (stack/exhausted.c), and
  * stacks in memory of the caller's, which attributes bring in (stack/caller_memory.c).
  *
  * Every program refers to weft__every_policy. Unless the program defines it, by WEFT_POLICIES, the library does, in
- * every.c, and that brings all parts in: WEFT_STACK may choose any of them.
+ * all_policies.c, and that brings all parts in: WEFT_STACK may choose any of them.
  *
  * Rejected: to tell from a program's own calls which policies it uses. WEFT_STACK is for programs that name none.
  */

@@ -28,7 +28,7 @@
 #include "arch/chunk.h"
 #include "internal/part.h"
 #include "os/os.h"
-#include "stack/owner.h"
+#include "stack/callbacks.h"
 
 enum {
 	WEFT__MIN_STRIDE_SHIFT = 13,	    /* 8 KiB */
@@ -576,7 +576,7 @@ static inline uint64_t weft__new_id(void)
 	return weft__likely(weft__has_id()) ? weft__tls_hand.next_id++ : weft__more_ids();
 }
 
-/* ---- linked.c, heap.c, probes.c: stacks of chunks -------------------------------------------------------------- */
+/* ---- linked.c, heap.c, mmu_probes.c: stacks of chunks ------------------------------------------------------------ */
 
 /* The stack in a slot that was just taken starts, with no frames. For slots of linked policies. */
 WEFT__OF_LINKED void weft__chunks_begin(struct weft_link *link, struct weft__slot *slot);

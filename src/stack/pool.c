@@ -21,7 +21,7 @@
 #include "stack/buffers.h"
 #include "stack/config.h"
 #include "stack/copy.h"
-#include "stack/pages.h"
+#include "stack/shared_pages.h"
 
 bool weft__on_memcheck;
 atomic_size_t weft__callers_live[WEFT_POLICY_COUNT];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "stack/pages.h"
+#include "stack/shared_pages.h"
 
 #include <string.h>
 

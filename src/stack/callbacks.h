@@ -4,8 +4,8 @@
  * without knowing what they are; the coroutine layer defines these functions. Those marked * run in the fault handler
  * and must be async-signal-safe.
  */
-#ifndef WEFT_SRC_STACK_OWNER_H
-#define WEFT_SRC_STACK_OWNER_H
+#ifndef WEFT_SRC_STACK_CALLBACKS_H
+#define WEFT_SRC_STACK_CALLBACKS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * says which pieces are free; then pages that hold nothing else are dropped. A piece that lies in such a page, or
  * partly does, is hollow: what was in it is lost, and it must not be linked to others through its own memory.
  */
-#ifndef WEFT_SRC_STACK_PAGES_H
-#define WEFT_SRC_STACK_PAGES_H
+#ifndef WEFT_SRC_STACK_SHARED_PAGES_H
+#define WEFT_SRC_STACK_SHARED_PAGES_H
 
 #include "stack/policy.h"
 
