@@ -12,7 +12,7 @@
 
 #include "coro/coro.h"
 #include "coro/ends.h"
-#include "internal/once.h"
+#include "internal/signal_safe_lock.h"
 #include "stack/buffers.h"
 
 __thread int weft__errno __attribute__((tls_model("initial-exec")));

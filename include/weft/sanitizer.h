@@ -17,10 +17,9 @@
  * AddressSanitizer: __sanitizer_start_switch_fiber names the stack that comes, __sanitizer_finish_switch_fiber hands
  * over its fake stack and tells which stack went; here both are called in a row.
  * ThreadSanitizer: a fiber for each coroutine, made at its first resume. A switch orders what was before it and what is
- * after it, as program order does; nothing else that the library does orders threads (src/internal/unseen.h), unless
- * the library is built with TSan. About 8000 coroutines at once are possible: a limit of TSan's.
- * Nothing here may be called in a signal handler.
- * Neither lets a thread end (pthread_exit, cancellation) while it runs a coroutine.
+ * after it, as program order does; nothing else that the library does orders threads (src/internal/tsan_hidden.h),
+ * unless the library is built with TSan. About 8000 coroutines at once are possible: a limit of TSan's. Nothing here
+ * may be called in a signal handler. Neither lets a thread end (pthread_exit, cancellation) while it runs a coroutine.
  */
 #ifndef WEFT_SANITIZER_H
 #define WEFT_SANITIZER_H

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "activity/activity.h"
-#include "internal/line.h"
+#include "internal/message.h"
 #include "internal/valgrind.h"
 
 enum { DEFAULT_PERIOD = 5000000 };

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #include "activity/activity.h"
-#include "internal/line.h"
+#include "internal/message.h"
 
 enum { SPAN = 1 << 20 };
 

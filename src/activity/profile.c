@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "activity/activity.h"
-#include "internal/line.h"
+#include "internal/message.h"
 
 enum { FUNCTIONS = 4096, OPEN = 64, LISTED = 10, SHORT_NS = 2000, MANY = 1000 };
 

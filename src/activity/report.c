@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "activity/activity.h"
-#include "internal/line.h"
+#include "internal/message.h"
 
 enum { FRAMES = 16, REPORTED = 20 };
 

@@ -12,7 +12,7 @@
 
 #include "activity/activity.h"
 #include "internal/bytes.h"
-#include "internal/line.h"
+#include "internal/message.h"
 #include "stack/fault.h"
 
 enum { ALIGNED = ARGUMENT_ALIGNMENT };

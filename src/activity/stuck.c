@@ -16,7 +16,7 @@
 
 #include "activity/activity.h"
 #include "internal/bytes.h"
-#include "internal/line.h"
+#include "internal/message.h"
 
 enum { PLACES = 8, PATIENCE_MS = 200 };
 

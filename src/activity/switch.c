@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "activity/activity.h"
-#include "internal/line.h"
+#include "internal/message.h"
 
 #define OFFSET_IS(type, field, offset) _Static_assert(offsetof(type, field) == (offset), #field)
 OFFSET_IS(struct weft__activity_hot, limit, HOT_LIMIT);

@@ -4,7 +4,7 @@
  * The header's inline function parks, in the caller's frame, so that no frame of the library is ever copied.
  */
 #include "activity/activity.h"
-#include "internal/line.h"
+#include "internal/message.h"
 
 /*
  * Each queue is linked both ways, so that an activity leaves it in a time that does not depend on its length:

@@ -72,7 +72,7 @@
 #else
 #include <weft/arch.h>
 
-#include "internal/part.h"
+#include "internal/link_part.h"
 
 struct weft__chunk {
 	struct weft__chunk *below; /* the chunk of older frames */

@@ -5,7 +5,7 @@
 
 #include <weft/coro.h>
 
-#include "internal/line.h"
+#include "internal/message.h"
 #include "stack/policy.h"
 
 /* Order as in arch/x86_64.S. */
@@ -33,7 +33,7 @@ struct weft__slot *weft__take_usual(struct weft__thread *thread, int *error);
 struct weft__slot *weft__take_slot(const weft_attr_t *attr, int *error);
 
 /* A signal handler may have interrupted anything here. A debug build sees a handler on the alternate stack, every build
- * one that would wait for its own thread: internal/once.h. */
+ * one that would wait for its own thread: internal/signal_safe_lock.h. */
 static inline void weft__check_no_handler(void)
 {
 #if WEFT_DEBUG

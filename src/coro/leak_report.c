@@ -13,7 +13,7 @@
 #include <unwind.h>
 
 #include "coro/coro.h"
-#include "internal/once.h"
+#include "internal/signal_safe_lock.h"
 
 enum { LINES = 10, FIRST_PLACES = 1024 };
 

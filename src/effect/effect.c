@@ -3,7 +3,7 @@
 #include "effect/effect.h"
 
 #include "coro/ends.h"
-#include "internal/line.h"
+#include "internal/message.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include <weft/effect.h>
 
 #include "coro/coro.h"
-#include "internal/part.h"
+#include "internal/link_part.h"
 
 /* Small numbers are effects of other interfaces. */
 static inline const struct weft__group *weft__group_of(const weft_effect_t *effect)

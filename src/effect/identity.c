@@ -11,8 +11,8 @@
  */
 #define _GNU_SOURCE /* dl_iterate_phdr */
 #include "effect/effect.h"
-#include "internal/line.h"
-#include "internal/once.h"
+#include "internal/message.h"
+#include "internal/signal_safe_lock.h"
 
 #include <link.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal/line.h"
+#include "internal/message.h"
 
 /* "65536", "64K", "1M", "2G", up to `end`, which is '\0' or another character; 0 if the text is none of these. */
 static inline size_t weft__bytes_in(const char *text, char end)

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <weft/base.h>
 
-/* once.c. By name at first; weft__posix_meet_others writes libc's own. libweft-rt.so uses libweft.so's. */
+/* signal_safe_lock.c. By name at first; weft__posix_meet_others writes libc's own. libweft-rt.so uses libweft.so's. */
 struct weft__mutex_calls {
 	int (*lock)(pthread_mutex_t *mutex);
 	int (*unlock)(pthread_mutex_t *mutex);

@@ -23,7 +23,7 @@
 #include <unistd.h>
 #include <weft/base.h>
 
-#include "internal/faults.h"
+#include "internal/alloc_faults.h"
 #include "internal/libc.h"
 
 /* Kernel 6.13; the C library's header may be older. */

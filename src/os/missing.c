@@ -22,7 +22,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "internal/faults.h"
+#include "internal/alloc_faults.h"
 #include "internal/userfaultfd.h"
 
 struct scan { /* struct pm_scan_arg, kernel 6.7 */

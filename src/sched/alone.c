@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include "internal/unseen.h"
+#include "internal/tsan_hidden.h"
 #include "os/os.h"
 #include "sched/sched.h"
 

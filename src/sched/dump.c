@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "internal/line.h"
+#include "internal/message.h"
 #include "stack/policy.h"
 
 enum { PLACES = 128, FRAMES = 8 };

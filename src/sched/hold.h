@@ -5,7 +5,7 @@
 
 #include <weft/sched.h>
 
-#include "internal/line.h"
+#include "internal/message.h"
 
 /* What weft__task_let_go is to be given. In a thread: nothing. Pairs nest. */
 WEFT_API void *weft__task_hold(void);

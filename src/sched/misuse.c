@@ -2,7 +2,7 @@
 /* Rules broken: one line that names the function and says what to do, then abort(). */
 #include "sched/sched.h"
 
-#include "internal/line.h"
+#include "internal/message.h"
 
 WEFT__LAST_WORDS(, weft__misused, (const char *function, const char *rule), function, rule)
 {

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <weft/sched.h>
 
-#include "internal/once.h"
+#include "internal/signal_safe_lock.h"
 #include "sched/alone.h"
 #include "sched/source.h"
 

@@ -9,7 +9,7 @@
 #include <unwind.h>
 
 #include "coro/ends.h"
-#include "internal/line.h"
+#include "internal/message.h"
 #include "sched/probe.h"
 
 #pragma push_macro("WEFT_NAMESPACE")

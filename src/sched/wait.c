@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "internal/libc.h"
-#include "internal/line.h"
+#include "internal/message.h"
 #include "os/os.h"
 
 void weft__pause(unsigned *turns)

@@ -24,7 +24,7 @@
 
 #include "internal/bytes.h"
 #include "internal/libc.h"
-#include "internal/line.h"
+#include "internal/message.h"
 
 /* ---- a dump upon a signal --------------------------------------------------------------------------------------- */
 

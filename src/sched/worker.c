@@ -58,7 +58,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "internal/unseen.h"
+#include "internal/tsan_hidden.h"
 #include "sched/probe.h"
 #include "sched/reserve.h"
 #include "stack/policy.h"

@@ -9,8 +9,8 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "internal/once.h"
-#include "internal/unseen.h"
+#include "internal/signal_safe_lock.h"
+#include "internal/tsan_hidden.h"
 #include "stack/copy.h"
 #include "stack/policy.h"
 

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "internal/faults.h"
-#include "internal/once.h"
+#include "internal/alloc_faults.h"
+#include "internal/signal_safe_lock.h"
 #include "stack/shared_pages.h"
 
 #ifdef WEFT_TINY

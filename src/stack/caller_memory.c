@@ -21,7 +21,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "internal/line.h"
+#include "internal/message.h"
 #include "internal/valgrind.h"
 #include "stack/policy.h"
 

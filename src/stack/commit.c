@@ -20,7 +20,7 @@
  * there whoever faults opens what should be open.
  */
 #define WEFT__PART_FAILING
-#include "internal/once.h"
+#include "internal/signal_safe_lock.h"
 #include "internal/valgrind.h"
 #include "stack/config.h"
 #include "stack/fault.h"

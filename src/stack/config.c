@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "internal/bytes.h"
-#include "internal/line.h"
-#include "internal/once.h"
+#include "internal/message.h"
+#include "internal/signal_safe_lock.h"
 #include "stack/policy.h"
 
 /* A program's own default, "policy[:size]", compiled in; the environment goes before it. */

@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "internal/faults.h"
-#include "internal/once.h"
+#include "internal/alloc_faults.h"
+#include "internal/signal_safe_lock.h"
 #include "internal/valgrind.h"
 #include "os/os.h"
 #include "stack/contiguous.h"

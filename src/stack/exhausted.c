@@ -6,7 +6,7 @@
 #include "stack/fault.h"
 
 #include "arch/signal.h"
-#include "internal/line.h"
+#include "internal/message.h"
 #include "internal/valgrind.h"
 
 static atomic_size_t failures;

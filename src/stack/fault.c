@@ -21,7 +21,7 @@
 #include <weft/arch.h>
 
 #include "arch/signal.h"
-#include "internal/line.h"
+#include "internal/message.h"
 #include "internal/valgrind.h"
 #include "os/os.h"
 #include "stack/fault.h"

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <weft/base.h>
 
-#include "internal/part.h"
+#include "internal/link_part.h"
 #include "stack/policy.h"
 
 struct weft__line;
@@ -27,8 +27,7 @@ struct weft__fault_above {
 WEFT_API extern _Atomic(const struct weft__fault_above *) weft__fault_above;
 
 /* exhausted.c: the stack cannot grow. True: a coroutine fails, once the handler has returned. False: that was
- * reported, the
- * process is to end. */
+ * reported, the process is to end. */
 WEFT__OF_FAILING bool weft__fault_spent(const struct weft__slot *slot, void *owner, char *address, enum weft__spent why,
 					void *context);
 /* How many coroutines have failed. */

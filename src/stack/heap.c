@@ -15,7 +15,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "internal/once.h"
+#include "internal/signal_safe_lock.h"
 #include "stack/shared_pages.h"
 
 enum {

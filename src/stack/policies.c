@@ -4,8 +4,8 @@
  *
  * The static library is a set of parts. A part is a few files: commit; linked, which segmented, heap, lookahead, mmu
  * and weft_on_system_stack share; heap; copy. A part comes into a program with the first function of it that something
- * calls. Files outside the part name its functions by weak references (internal/part.h), which bring nothing in, and
- * follow them only for stacks of that part. The table names policies by weak definitions, which those of the parts
+ * calls. Files outside the part name its functions by weak references (internal/link_part.h), which bring nothing in,
+ * and follow them only for stacks of that part. The table names policies by weak definitions, which those of the parts
  * replace. Some parts are no policies: what decides about requests (effect/run.c), ends of suspended coroutines and of
  * those that are left (coro/ends.h), coroutines that fail, which the growing policies bring in (stack/exhausted.c), and
  * stacks in memory of the caller's, which attributes bring in (stack/caller_memory.c).

@@ -26,7 +26,7 @@
 #include <weft/stack.h>
 
 #include "arch/chunk.h"
-#include "internal/part.h"
+#include "internal/link_part.h"
 #include "os/os.h"
 #include "stack/callbacks.h"
 

@@ -15,8 +15,8 @@
 #include <time.h>
 
 #include "arch/vectors.h"
-#include "internal/once.h"
-#include "internal/unseen.h"
+#include "internal/signal_safe_lock.h"
+#include "internal/tsan_hidden.h"
 #include "internal/valgrind.h"
 #include "stack/buffers.h"
 #include "stack/config.h"
@@ -265,7 +265,7 @@ static WEFT__COLD size_t chill_excess(weft_policy_t policy, unsigned class, size
 	return bytes;
 }
 
-/* ---- between threads: see internal/unseen.h ------------------------------------------------------------------ */
+/* ---- between threads: see internal/tsan_hidden.h ----------------------------------------------------------------- */
 
 /* The slots leave the thread. Where several share a page it cannot be forgotten: these are ordered. */
 static WEFT__COLD void tell_left(struct weft__slot *const *slots, size_t count)

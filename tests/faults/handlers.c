@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 
-#include "internal/faults.h"
+#include "internal/alloc_faults.h"
 #include "scenario.h"
 
 enum { ROUNDS = 3000, KB = 1024, ANSWER = 5, BASE = 1000, FOUR_WAYS = 10, ADDITIONS = 50 };

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "internal/faults.h"
+#include "internal/alloc_faults.h"
 #include "scenario.h"
 
 enum { SLOTS = 60, ROUNDS = 4000, THREADS = 3, KB = 1024 };

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "internal/faults.h"
+#include "internal/alloc_faults.h"
 #include "scenario.h"
 
 enum { KB = 1024, COROUTINES = 6, STEPS = 5 };

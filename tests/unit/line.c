@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The line formatter: one write, nothing lost but what does not fit. */
-#include "internal/line.h"
+#include "internal/message.h"
 
 #include <errno.h>
 

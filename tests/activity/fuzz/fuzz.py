@@ -250,7 +250,7 @@ class Tool:
     def build_tiny(self):
         """Only the layer of activities is built with a tiny window; the others as they are."""
         self.tiny.mkdir(exist_ok=True)
-        sources = [*sorted((SOURCE / "src/activity").glob("*.[cS]")), SOURCE / "src/internal/line.c", SOURCE / "src/internal/place.c"]
+        sources = [*sorted((SOURCE / "src/activity").glob("*.[cS]")), SOURCE / "src/internal/message.c", SOURCE / "src/internal/symbolize.c"]
         name = os.readlink(self.libraries / "libweft-activity.so")
         subprocess.run(["gcc", "-std=gnu11", "-O1", "-g", "-fPIC", "-fvisibility=hidden", "-DWEFT_TINY", f"-I{SOURCE}/include",
                         f"-I{SOURCE}/src", *sources, "-shared", f"-Wl,-soname,{name}", "-L", self.libraries, "-lweft-rt", "-lweft", "-o",

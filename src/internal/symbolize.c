@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "internal/line.h"
+#include "internal/message.h"
 
 /* Starts a program whose standard output goes to `fd`. Returns the child, or 0. */
 static pid_t start(char *const *argv, int fd)

@@ -10,8 +10,8 @@
  *
  * A library that is built with ThreadSanitizer shows it everything, locks too: there it looks at the library itself.
  */
-#ifndef WEFT_SRC_INTERNAL_UNSEEN_H
-#define WEFT_SRC_INTERNAL_UNSEEN_H
+#ifndef WEFT_SRC_INTERNAL_TSAN_HIDDEN_H
+#define WEFT_SRC_INTERNAL_TSAN_HIDDEN_H
 
 #include <pthread.h>
 #include <stddef.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* In place of src/internal/once.h: the core has one lock for dlopen and weft_set_default beside threads, and one for
- * the program's array. */
+/* In place of src/internal/signal_safe_lock.h: the core has one lock for dlopen and weft_set_default beside threads,
+ * and one for the program's array. */
 #ifndef WEFT_FREESTANDING_ONCE_H
 #define WEFT_FREESTANDING_ONCE_H
 
 #include <stdatomic.h>
 
-#include "internal/line.h"
+#include "internal/message.h"
 
 typedef atomic_flag pthread_mutex_t;
 #define PTHREAD_MUTEX_INITIALIZER ATOMIC_FLAG_INIT

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "internal/faults.h"
+#include "internal/alloc_faults.h"
 
 #ifdef WEFT_INJECT_FAULTS
 #include <stdatomic.h>

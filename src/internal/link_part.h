@@ -6,8 +6,8 @@
  * the reference is weak: it does not bring the part in, and is NULL without it. Files of the part define WEFT__PART_
  * and its name before they include anything, and see plain declarations.
  */
-#ifndef WEFT_SRC_INTERNAL_PART_H
-#define WEFT_SRC_INTERNAL_PART_H
+#ifndef WEFT_SRC_INTERNAL_LINK_PART_H
+#define WEFT_SRC_INTERNAL_LINK_PART_H
 
 #include <weft/base.h>
 

@@ -14,8 +14,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "internal/line.h"
-#include "internal/unseen.h"
+#include "internal/message.h"
+#include "internal/tsan_hidden.h"
 
 #define WEFT__FLAG_OF_THREAD static __thread __attribute__((tls_model("initial-exec"))) bool
 
@@ -73,7 +73,7 @@ static inline void weft__end(bool *inside)
 	}                                                                                                              \
 	_Static_assert(1, "a semicolon follows")
 
-/* once.c. `inside`: has the thread this file's lock? */
+/* signal_safe_lock.c. `inside`: has the thread this file's lock? */
 void weft__lock_file(bool *inside, pthread_mutex_t *mutex);
 void weft__unlock_file(bool *inside, pthread_mutex_t *mutex);
 

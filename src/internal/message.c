@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
-#include "internal/line.h"
+#include "internal/message.h"
 
 #include <errno.h>
 #include <stdlib.h>

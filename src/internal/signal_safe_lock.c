@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Locks of files: see once.h. */
-#include "internal/once.h"
+/* Locks of files: see signal_safe_lock.h. */
+#include "internal/signal_safe_lock.h"
 
 struct weft__mutex_calls weft__mutex_calls = {pthread_mutex_lock, pthread_mutex_unlock};
 
