@@ -270,7 +270,7 @@ WEFT__INLINE void weft_waiter_init(weft_waiter_t *w, const char *what, void *obj
 	w->timer.is_scope = 0;
 }
 
-/* Not 0: several threads use tasks, or what they wait for. See src/sched/alone.h. */
+/* Not 0: several threads use tasks, or what they wait for. See src/sched/single_thread.h. */
 extern WEFT_API unsigned char weft__crowd;
 WEFT_API uint32_t weft__waiter_add(weft_waiter_t *w, uint32_t bits);
 
@@ -775,8 +775,8 @@ struct weft_scope {
 	int error;     /* the first */
 	uint32_t count;
 	uint8_t cancelled, closed; /* a closed scope counts as cancelled, too */
-	uint8_t inside;		   /* more than tasks runs in it: src/sched/hold.h */
-	uint8_t reserved;	   /* it was, when it was opened: src/sched/reserve.h */
+	uint8_t inside;		   /* more than tasks runs in it: src/sched/pin.h */
+	uint8_t reserved;	   /* it was, when it was opened: src/sched/biased_lock.h */
 	struct weft__worker *home; /* atomic: it has reserved the lock */
 	struct weft__task *tasks;  /* those that have not ended */
 	weft_waiter_t *waiter;	   /* the owner's, waiting for the last */

@@ -18,11 +18,11 @@
  * activity that parks has only the newest segment, and those that it has returned to, copied. When it goes on, only the
  * newest comes back; a return out of that brings back the next one (segments.c).
  *
- * An activity in a stack of its own (stacks.c) has part of its frames in the window: those it had when it went there.
- * They stay parked until the activity returns to them.
+ * An activity in a stack of its own (deep_stacks.c) has part of its frames in the window: those it had when it went
+ * there. They stay parked until the activity returns to them.
  *
- * Frames of the library may be parked too (calls.c), if no address in them is known to others: they come back to the
- * same place.
+ * Frames of the library may be parked too (libc_calls.c), if no address in them is known to others: they come back to
+ * the same place.
  *
  * A stackful group has a coroutine for each activity, which the driver resumes (stackful.c); nothing is copied.
  */
@@ -37,7 +37,7 @@
 
 #include "activity/offsets.h"
 #include "coro/cxxabi.h"
-#include "sched/hold.h"
+#include "sched/pin.h"
 
 enum { WEFT__SEGMENT = SEGMENT_BYTES };
 enum { WEFT__DRIVER_ROOM = 32 << 10 };
@@ -65,7 +65,7 @@ enum {
 	WEFT__MADE = 2,	       /* a handle of weft_activity_new */
 	WEFT__A_CANCELLED = 4, /* is to end, or is ending */
 	WEFT__CLEANS_UP = 8,   /* runs what it has deferred */
-	WEFT__IN_CALL = 16,    /* frames of calls.c are its newest: what cancels it does so by the call's result */
+	WEFT__IN_CALL = 16,    /* frames of libc_calls.c are its newest: what cancels it does so by the call's result */
 	WEFT__HAS_RESULT = 32, /* its oldest variable is its result */
 	WEFT__SLAB = 64,       /* has no handle: lies in a slab */
 	WEFT__DIVERTED = 128,  /* stackful: ends as soon as it is resumed */
@@ -228,7 +228,7 @@ WEFT_API void weft__activity_pop(void *memory);
 /* `was_left`: the memory stays until the thread's next group ends. */
 void weft__pieces_unmap(struct weft__activity_group *g, bool was_left);
 
-/* ---- table.c: all activities ------------------------------------------------------------------------------------- */
+/* ---- registry.c: all activities ---------------------------------------------------------------------------------- */
 weft_activity_t *weft__slab_take(struct weft__activity_group *g);
 bool weft__table_add(struct weft__activity_group *g, weft_activity_t *a);
 /* It has ended. */
@@ -316,7 +316,7 @@ extern char weft__activity_start[], weft__activity_cancelled[];
 /* Stackful: call an activity's function with its six words. */
 void weft__activity_call(void *entry, const uint64_t words[6]);
 
-/* ---- stacks.c --------------------------------------------------------------------------------------------------- */
+/* ---- deep_stacks.c ----------------------------------------------------------------------------------------------- */
 /* How large stacks are to be. `hot`: bytes of the hot stack; 0: as the environment says. Under WEFT_TINY nearly every
  * call begins a segment, or goes on in another stack. */
 void weft__stacks_init(struct weft__activity_group *g, size_t hot);
@@ -457,7 +457,7 @@ static inline void weft__take_over(void *what)
 		__tsan_acquire(what);
 }
 
-/* ---- outside.c --------------------------------------------------------------------------------------------------- */
+/* ---- wakeup.c --------------------------------------------------------------------------------------------------- */
 enum { WEFT__TURNS = 256 };
 /* Make ready what other threads have woken, and whose time has come. */
 void weft__take_in(struct weft__activity_group *g);
@@ -479,7 +479,7 @@ bool weft__mail_leave(struct weft__mail_turn *turn);
 const weft_activity_mail_t *weft__mail_of(const struct weft__mail_turn *turn);
 void weft__mail_forked(struct weft__mail_turn *turn);
 
-/* ---- server.c, calls.c ------------------------------------------------------------------------------------------- */
+/* ---- io_task.c, libc_calls.c ------------------------------------------------------------------------------------- */
 /* What an activity asks of the runtime's I/O. */
 struct weft__call {
 	weft_activity_waker_t waker;

@@ -13,7 +13,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "activity/calls.h"
+#include "activity/libc_calls.h"
 
 /* ---- reading and writing at a place ------------------------------------------------------------------------------ */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The functions of calls.def that the program may have from libc, and their twins: for twins.c. */
-#include "activity/calls.h"
+/* The functions of libc_calls.def that the program may have from libc, and their twins: for twins.c. */
+#include "activity/libc_calls.h"
 
 #define WEFT__CALL_BLOCKS(name, why)
 /* The names differ from the headers', whose types differ. Weak: a library that has no such function gives NULL. */
@@ -12,7 +12,7 @@
 	    __attribute__((weak));                                                                                     \
 	extern weft__any_fn_t weft__twin_##name __asm__("weft__yielding_" #name) __attribute__((visibility("hidde"     \
 													   "n")));
-#include "activity/calls.def"
+#include "activity/libc_calls.def"
 #undef WEFT__CALL_PARKS
 
 const struct weft__waits weft__waits[] = {
@@ -21,6 +21,6 @@ const struct weft__waits weft__waits[] = {
 	 weft__plain_##name,                                                                                           \
 	 {weft__alias_##name, weft__libc_##name, weft__interceptor_##name},                                            \
 	 weft__twin_##name},
-#include "activity/calls.def"
+#include "activity/libc_calls.def"
 #undef WEFT__CALL_PARKS
     {0}};

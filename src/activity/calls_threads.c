@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "activity/calls.h"
+#include "activity/libc_calls.h"
 
 enum { SECOND = 1000000000, SLICE = SECOND / 20 };
 

@@ -2,7 +2,8 @@
 /*
  * A table of functions that have a twin, but no words in front of them that tell where the twin is:
  *
- *   libc's functions that wait    calls.c has their twins. A program's own function of such a name is not in the table.
+ *   libc's functions that wait    libc_calls.c has their twins. A program's own function of such a name is not in
+ *                                 the table.
  *   entries of the PLT            A program that is not position-independent may use such an address for a library's
  *                                 function. The twin is that function's.
  *   ifuncs                        Their address may be that of an entry of the PLT, too. The pass registers them.

@@ -14,7 +14,7 @@
 
 #include <weft/io.h>
 
-#include "sched/alone.h"
+#include "sched/single_thread.h"
 #include "sched/sched.h"
 
 struct weft__loop;
@@ -302,7 +302,7 @@ static inline uint32_t weft__generation(const struct weft__fd *fd)
 }
 
 /* A change of the count of operations, and what it was before. Atomic for threads that are no workers, and where there
- * are several: see sched/alone.h. */
+ * are several: see sched/single_thread.h. */
 static inline __attribute__((always_inline)) uint32_t weft__fd_count(struct weft__fd *fd, uint32_t change, bool worker)
 {
 	uint32_t uses;

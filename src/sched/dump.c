@@ -4,7 +4,7 @@
  * the locks on the way down stay held, so that neither a scope nor a task on the way ends. Text is gathered in memory,
  * and written when no lock is held: a pipe may be full, and who reads it may need one of them.
  */
-#include "sched/reserve.h"
+#include "sched/biased_lock.h"
 
 #include <inttypes.h>
 #include <stdio.h>

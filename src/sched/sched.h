@@ -19,8 +19,8 @@
 #include <weft/sched.h>
 
 #include "internal/signal_safe_lock.h"
-#include "sched/alone.h"
-#include "sched/source.h"
+#include "sched/single_thread.h"
+#include "sched/event_source.h"
 
 struct weft__worker;
 struct weft__sim;
@@ -316,7 +316,7 @@ struct weft__worker {
 	uint64_t random;
 	bool searching, helper, handed_on;
 	bool in_io; /* its task is in a function of src/io, or has one call the system */
-	/* See reserve.h. */
+	/* See biased_lock.h. */
 	bool reserves;
 	unsigned unreserved, pause; /* how many scopes it is still to open so; how many after the next is shared */
 	_Atomic uint32_t inside, asked, answered;
@@ -351,7 +351,7 @@ struct weft__run {
 	bool told;
 };
 
-/* See watch.c. */
+/* See diagnose.c. */
 struct weft__attendant {
 	pthread_t thread;
 	bool runs_thread;
@@ -546,7 +546,7 @@ enum weft__outcome { WEFT__YIELDED, WEFT__WAITS, WEFT__ENDED };
 enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *task) WEFT__HIDDEN;
 /* Where it waits, as weft_backtrace, if it can be held there. */
 size_t weft__task_backtrace(struct weft__task *task, void **places, size_t most) WEFT__HIDDEN;
-/* What runs in it but tasks (see hold.h), if it waits and can be held. */
+/* What runs in it but tasks (see pin.h), if it waits and can be held. */
 void weft__task_inside(struct weft__task *task, void (*line)(const struct weft__line *line, void *arg),
 		       void *arg) WEFT__HIDDEN;
 /* Somebody asks the task to end. */
@@ -578,7 +578,7 @@ void weft__slack_usual(void) WEFT__HIDDEN;
 int weft__own_fd(int fd) WEFT__HIDDEN;
 void weft__check_fork(const struct weft__rt *rt) WEFT__HIDDEN;
 
-/* helpers.c */
+/* blocking.c */
 void weft__helpers_add(struct weft__rt *rt, struct weft__task *task) WEFT__HIDDEN;
 void weft__helpers_stop(struct weft__rt *rt) WEFT__HIDDEN;
 
@@ -586,7 +586,7 @@ void weft__helpers_stop(struct weft__rt *rt) WEFT__HIDDEN;
 struct weft__line;
 bool weft__dump_name(struct weft__rt *rt, struct weft__task *task, struct weft__line *line) WEFT__HIDDEN;
 
-/* watch.c: if it is wanted. 0 or a negative errno. */
+/* diagnose.c: if it is wanted. 0 or a negative errno. */
 int weft__attendant_start(struct weft__rt *rt, const weft_rt_config_t *config) WEFT__HIDDEN;
 void weft__attendant_stop(struct weft__rt *rt) WEFT__HIDDEN;
 /* By a worker that nothing has woken for long. */

@@ -4,11 +4,11 @@
  * because the task needs the lock to end. Locks are taken from a scope to run queues, never the other way round, and
  * never from one scope to another: a task that is cancelled cancels its own scopes itself, when it goes on.
  */
-#include "sched/reserve.h"
+#include "sched/biased_lock.h"
 
 #include "os/os.h"
 
-/* ---- who may take a scope's lock by plain instructions: see reserve.h ------------------------------------------- */
+/* ---- who may take a scope's lock by plain instructions: see biased_lock.h ---------------------------------------- */
 
 /* In place of a home: somebody waits for the home's answer. */
 #define SHARING ((struct weft__worker *)1)

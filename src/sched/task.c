@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Tasks: making, running and ending them; what they ask of their worker. */
-#include "sched/reserve.h"
+#include "sched/biased_lock.h"
 
-#include "sched/hold.h"
+#include "sched/pin.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -617,7 +617,7 @@ static WEFT__COLD _Noreturn void throw_on(void *exception)
 
 static inline void runs_nothing(struct weft__worker *w)
 {
-	__atomic_store_n(&w->current, NULL, __ATOMIC_RELAXED); /* watch.c looks at it */
+	__atomic_store_n(&w->current, NULL, __ATOMIC_RELAXED); /* diagnose.c looks at it */
 }
 
 /* In a simulation: the task has read the clock so often that its turn is over. */

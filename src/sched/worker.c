@@ -42,7 +42,7 @@
  *
  * Events from outside (sockets, files: src/io)
  *   A worker sleeps in one place, sleep_until, and is woken in one, wake_worker, by any thread. Once a runtime has done
- *   I/O that sleep may be in its source of events (source.h), which `wake` ends. What has happened is taken
+ *   I/O that sleep may be in its source of events (event_source.h), which `wake` ends. What has happened is taken
  *   in by whoever sleeps there, and where wheels are turned. Whoever finds another worker held inside a long task, as
  *   it looks or watches, attends to what belongs to that one; if there is more, that ends the watcher's sleep. If the
  *   source is slept in by one worker for all, and that one gets work, it wakes another to sleep there.
@@ -60,7 +60,7 @@
 
 #include "internal/tsan_hidden.h"
 #include "sched/probe.h"
-#include "sched/reserve.h"
+#include "sched/biased_lock.h"
 #include "stack/policy.h"
 
 enum {
@@ -76,7 +76,7 @@ enum {
 	LOOK_AGAIN = 1000000,	 /* ... and after that */
 	LONG_TASKS = 30,	 /* look_every is less: the worker has had long tasks */
 	REST = LOOK_AGAIN,
-	QUIET = 100000000,	   /* nanoseconds in which nothing has happened, before watch.c is asked why */
+	QUIET = 100000000,	   /* nanoseconds in which nothing has happened, before diagnose.c is asked why */
 	WATCH_SLOT_AFTER = 200000, /* a worker that has been busy for so long is worth a watcher */
 #ifdef WEFT_MIGRATE
 	MIGRATE = 1, /* for tests: whoever becomes ready runs next on the worker after this one, and there only */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Each call of src/activity/calls.def that parks: parks [task WORKERS]. A case makes what a call waits for, makes the
- * call, and ends its wait. The oracle makes the call in a thread, by libc; then an activity makes it, while another
+ * Each call of src/activity/libc_calls.def that parks: parks [task WORKERS]. A case makes what a call waits for, makes
+ * the call, and ends its wait. The oracle makes the call in a thread, by libc; then an activity makes it, while another
  * activity of the same thread is to end the wait. Both must have the same result and errno. All cases wait at the same
  * time. Then each is called by the address of libc's function, and those that can be cancelled are.
  */
@@ -534,7 +534,7 @@ static struct {
 } cases[] = {
 #define WEFT__CALL_BLOCKS(name, why)
 #define WEFT__CALL_PARKS(name, how) {#name, #how, make_##name, call_##name, end_##name, "", "", {.fd = -1}, {0}, 0, 0},
-#include "../../src/activity/calls.def"
+#include "../../src/activity/libc_calls.def"
 #define MORE_ENTRY(name, make, call) {#name, "", make_##name, call_##name, end_##name, "", "", {.fd = -1}, {0}, 0, 0},
     MORE(MORE_ENTRY)};
 enum { CASES = sizeof cases / sizeof *cases };

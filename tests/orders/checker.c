@@ -12,7 +12,7 @@
 #include <time.h>
 #include <weft/weft.h>
 
-#include "sched/alone.h"
+#include "sched/single_thread.h"
 
 enum {
 	THREADS = ORDERS_THREADS,

@@ -42,7 +42,7 @@ struct scenario {
 	unsigned stale;				  /* most loads that return what is not the newest; 0: any number */
 	bool random;				  /* orders are drawn, for there are too many */
 	bool time_runs;				  /* a wait with a deadline may end at any time, as if late */
-	bool no_crowd;				  /* a thread may be alone at first: see sched/alone.h */
+	bool no_crowd;				  /* a thread may be alone at first: see sched/single_thread.h */
 };
 
 /* Fails, and prints the steps that led here. */

@@ -18,7 +18,7 @@
 #define pthread_join orders_join
 #define weft_delete orders_delete
 #define __libc_single_threaded orders_single_threaded
-/* A barrier in all threads is a fence in each: see sched/alone.h. */
+/* A barrier in all threads is a fence in each: see sched/single_thread.h. */
 #define weft__os_barrier orders_fence
 #define weft__os_yield orders_yield
 #define weft__light_fence orders_fence

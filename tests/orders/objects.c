@@ -7,7 +7,7 @@
 #include <string.h>
 #include <weft/sync.h>
 
-#include "sched/reserve.h"
+#include "sched/biased_lock.h"
 
 enum { SOON = 1001000000 }; /* a deadline; the checker's clock begins at 1 s */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A runtime of one worker is alone until a thread comes (src/sched/alone.h): two tasks send to each other, and at some
- * moment a thread of the program's sends, too. Each round is a process of its own, because the end of it lasts.
+ * A runtime of one worker is alone until a thread comes (src/sched/single_thread.h): two tasks send to each other, and
+ * at some moment a thread of the program's sends, too. Each round is a process of its own, because the end of it lasts.
  */
 #define _GNU_SOURCE
 #include "check.h"

@@ -49,7 +49,7 @@ namespace
 const StringSet<> Waits = {
 #define WEFT__CALL_PARKS(name, how) #name,
 #define WEFT__CALL_BLOCKS(name, why)
-#include "activity/calls.def"
+#include "activity/libc_calls.def"
 #undef WEFT__CALL_PARKS
 #undef WEFT__CALL_BLOCKS
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* See alone.h: who is alone, and the end of that. */
+/* See single_thread.h: who is alone, and the end of that. */
 #define _GNU_SOURCE
-#include "sched/alone.h"
+#include "sched/single_thread.h"
 
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Twins of libc's functions that wait. A call that would block parks the activity, and others run. In plain code, and
- * so in no_yield, `read` is libc's. calls.def has the names of all; twins.c finds their twins by the functions'
+ * so in no_yield, `read` is libc's. libc_calls.def has the names of all; twins.c finds their twins by the functions'
  * addresses.
  *
  * Most twins call weft/posix.h's functions, which try without blocking and then wait; here the activity tells them how
@@ -15,12 +15,13 @@
 #include <threads.h>
 #include <unistd.h>
 
-#include "activity/calls.h"
+#include "activity/libc_calls.h"
 #include "io/posix_calls.h"
 #include "io/waits.h"
 
 /* Each call of weft/posix.h that waits has a twin. */
-#define IS_KNOWN(type, name, parameters, arguments) _Static_assert(WEFT__CALL_##name >= 0, "calls.def has the name");
+#define IS_KNOWN(type, name, parameters, arguments)                                                                    \
+	_Static_assert(WEFT__CALL_##name >= 0, "libc_calls.def has the name");
 WEFT__POSIX_WAITING(IS_KNOWN)
 
 /* errno of a call that is to be made again in a task. No call of those below returns it. */

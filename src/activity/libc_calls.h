@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The files that define the twins of calls.def share these. */
-#ifndef WEFT_SRC_ACTIVITY_CALLS_H
-#define WEFT_SRC_ACTIVITY_CALLS_H
+/* The files that define the twins of libc_calls.def share these. */
+#ifndef WEFT_SRC_ACTIVITY_LIBC_CALLS_H
+#define WEFT_SRC_ACTIVITY_LIBC_CALLS_H
 
 #define WEFT_POSIX_NO_NAMES
 #include <errno.h>
@@ -12,19 +12,19 @@
 enum {
 #define WEFT__CALL_PARKS(name, how) WEFT__CALL_##name,
 #define WEFT__CALL_BLOCKS(name, why)
-#include "activity/calls.def"
+#include "activity/libc_calls.def"
 #undef WEFT__CALL_PARKS
 #undef WEFT__CALL_BLOCKS
 };
 
-/* Defines the twin of a function of calls.def. */
+/* Defines the twin of a function of libc_calls.def. */
 #define TWIN(type, name, parameters)                                                                                   \
-	_Static_assert(WEFT__CALL_##name >= 0, "calls.def has the name");                                              \
+	_Static_assert(WEFT__CALL_##name >= 0, "libc_calls.def has the name");                                         \
 	type weft__yielding_##name parameters WEFT__HIDDEN;                                                            \
 	type weft__yielding_##name parameters
 /* The twin of `name` is that of `of`. */
 #define TWIN_TOO(type, name, of, parameters)                                                                           \
-	_Static_assert(WEFT__CALL_##name >= 0, "calls.def has the name");                                              \
+	_Static_assert(WEFT__CALL_##name >= 0, "libc_calls.def has the name");                                         \
 	extern type weft__yielding_##name parameters                                                                   \
 	    __attribute__((visibility("hidden"), alias("weft__yielding_" #of)));
 

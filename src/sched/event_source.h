@@ -23,8 +23,8 @@
  * In a simulation there is no source; the simulated world takes its place. A runtime without threads (weft_rt_open) has
  * one, never sleeps in it, and adds its descriptor to the set that the program polls.
  */
-#ifndef WEFT_SRC_SCHED_SOURCE_H
-#define WEFT_SRC_SCHED_SOURCE_H
+#ifndef WEFT_SRC_SCHED_EVENT_SOURCE_H
+#define WEFT_SRC_SCHED_EVENT_SOURCE_H
 
 #include <stdbool.h>
 #include <stdint.h>

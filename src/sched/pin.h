@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* For layers above: keep the calling task at its worker, since something belongs to the thread; say what runs in it. */
-#ifndef WEFT_SRC_SCHED_HOLD_H
-#define WEFT_SRC_SCHED_HOLD_H
+#ifndef WEFT_SRC_SCHED_PIN_H
+#define WEFT_SRC_SCHED_PIN_H
 
 #include <weft/sched.h>
 

@@ -10,7 +10,7 @@
  * A worker answers whenever it opens a scope or looks at timers, and what it does then comes after SHARING. A worker in
  * a long task does not answer. So after a microsecond or two a barrier in all threads (membarrier) stands for a fence
  * in both, and the other thread waits until inside == 0. Each writes first, and then reads what the other writes: one
- * of them sees it, as in alone.h.
+ * of them sees it, as in single_thread.h.
  *
  * The barrier takes as long as a thousand locks, 10 microseconds in a virtual machine. So a worker that had to share a
  * scope opens the next 16 without reserving them, 32 after the next such, and so on up to 4096; each scope that it
@@ -21,8 +21,8 @@
  * After lock reservation (Kawachiya et al., 2002). Rejected: the same for the stack of spawned tasks (queue.h). It
  * saved two more nanoseconds, and put a barrier into each theft.
  */
-#ifndef WEFT_SRC_SCHED_RESERVE_H
-#define WEFT_SRC_SCHED_RESERVE_H
+#ifndef WEFT_SRC_SCHED_BIASED_LOCK_H
+#define WEFT_SRC_SCHED_BIASED_LOCK_H
 
 #include "sched/sched.h"
 

@@ -25,8 +25,8 @@
  * them, so that objects need not say whose they are. Rejected: plain instructions for some words of the eight only,
  * because the atomic ones that stay wait for the same stores.
  */
-#ifndef WEFT_SRC_SCHED_ALONE_H
-#define WEFT_SRC_SCHED_ALONE_H
+#ifndef WEFT_SRC_SCHED_SINGLE_THREAD_H
+#define WEFT_SRC_SCHED_SINGLE_THREAD_H
 
 #include <stdatomic.h>
 #include <weft/sched.h>
