@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <weft/sync.h>
-#include <weft/world.h>
+#include <weft/sim.h>
 
 #define MS 1000000ull
 

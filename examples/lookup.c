@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <weft/sync.h>
-#include <weft/world.h>
+#include <weft/sim.h>
 
 #define MS 1000000ull
 

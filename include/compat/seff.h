@@ -10,7 +10,8 @@
  *     n + 1, because NULL means "returned"; back outside, subtracting 1 makes that the all-ones number.
  *  3. ~0 catches effects of weft/effect.h too (their number is then their address - 1); 0 catches none. A search begins
  *     where those of weft/effect.h do: in a tail clause of weft/handler.h, outside of its handler.
- *  4. What a search found is remembered, as for effects of weft/effect.h (weft/found.h): a perform costs the same under
+ *  4. What a search found is remembered, as for effects of weft/effect.h (weft/handler_cache.h): a perform costs the
+ * same under
  *     any number of handlers of something else. A resume with another set than the last time forgets it.
  *  5. Sizes of stacks are hints: real code fits, whatever a program asks for. Where stacks can be tiny and grow, one of
  *     which at most 1 KiB is asked begins tiny; one of which nothing is asked begins tiny, with room for a few calls.

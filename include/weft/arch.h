@@ -34,7 +34,8 @@
  *                           the compiler across a switch: a coroutine may have moved to another thread
  *   weft__is_self           is a coroutine the current one? The compiler must not switch through the pointer compared
  *   weft__address_of        the address of an object on the stack, without loading it
- *   weft__found_here, weft__is_newest, weft__newest_who, weft__newest_enter   what the thread found: see weft/found.h
+ *   weft__found_here, weft__is_newest, weft__newest_who, weft__newest_enter   what the thread found: see
+ * weft/handler_cache.h
  *   WEFT_LEFT_BYTES         a suspended coroutine continued that far before its landing pad calls weft__end_here there
  *   weft__entry (assembly)  first landing pad of a coroutine: calls fn(arg), then finishes
  *   weft__walk_from (assembly)  call a function below which an unwinder finds the frames of a suspended coroutine

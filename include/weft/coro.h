@@ -23,7 +23,7 @@
 #define WEFT_CORO_H
 
 #include <weft/arch.h>
-#include <weft/found.h>
+#include <weft/handler_cache.h>
 #include <weft/stack.h>
 
 WEFT_EXTERN_C_BEGIN
@@ -102,7 +102,7 @@ struct __attribute__((aligned(16))) weft_coro {
 		uint64_t tags; /* if `handled` is WEFT__HANDLES_TAGS: a set of effects that are small numbers */
 		void *state;   /* if it is a handler's: what its clauses get */
 	};
-	const struct weft__view *view; /* see weft/found.h; in no union, or any store could be one to it */
+	const struct weft__view *view; /* see weft/handler_cache.h; in no union, or any store could be one to it */
 
 	struct weft__deferred *deferred; /* what is to be called if its frames are left early; innermost first */
 	/* Eight bytes: all zero in a coroutine with nothing unusual about it. */
@@ -172,7 +172,7 @@ WEFT__INLINE void weft__set_argument(weft_coro_t *k, void *argument)
 	k->link.bx = argument;
 }
 
-/* Marks of a coroutine. The first two: see weft/found.h. */
+/* Marks of a coroutine. The first two: see weft/handler_cache.h. */
 enum {
 	WEFT__SEEN = 1,
 	WEFT__PASSED = 2,
@@ -193,7 +193,7 @@ WEFT__INLINE bool weft__handles_tag(const weft_coro_t *k, unsigned number)
 	return k->handled == ~(uintptr_t)0;
 }
 
-/* What stands for such an effect in the table of weft/found.h. No effect lies at an address so low. */
+/* What stands for such an effect in the table of weft/handler_cache.h. No effect lies at an address so low. */
 WEFT__INLINE const void *weft__key_of_tag(unsigned number)
 {
 	return (const void *)(uintptr_t)(number + 1);

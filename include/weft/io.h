@@ -1379,7 +1379,7 @@ typedef struct weft_process {
  * Start a program. It has no other descriptors that are close-on-exec. Pipes and sockets block there, as programs
  * expect, also if they do not here; sockets that listen stay as they are. It has no signal blocked and SIGPIPE not
  * ignored, and the timer slack that this program began with. In a simulation it is a real one, unless
- * weft_world_program (weft/world.h) has named it: such a program has three descriptors, and no directory or group.
+ * weft_world_program (weft/sim.h) has named it: such a program has three descriptors, and no directory or group.
  * @param what  copied
  * @return its process, to be waited for by weft_waitpid; -ENOENT, -EACCES, -EAGAIN, -ENOMEM; -EINVAL: no argv, more
  *   descriptors than WEFT_PROCESS_FDS, unknown flags. Does not wait
@@ -1417,7 +1417,7 @@ WEFT__INLINE pid_t weft_waitpid(pid_t process, int *status)
 	return weft_waitpid_until(process, status, WEFT_NEVER);
 }
 
-/** Like kill, but a process of a simulated world gets weft_world_kill (weft/world.h). Does not wait.
+/** Like kill, but a process of a simulated world gets weft_world_kill (weft/sim.h). Does not wait.
  * @return 0; -ESRCH; -EPERM; -EINVAL */
 WEFT_API int weft_kill_process(pid_t process, int signal);
 
@@ -1430,7 +1430,7 @@ WEFT_API int weft__signal_read(int fd, siginfo_t *info);
 
 /**
  * Wait for one of these signals, which every thread of the program must have blocked (pthread_sigmask before
- * weft_rt_run), or it is handled as usual. In a simulation they are those of the simulated world (weft/world.h).
+ * weft_rt_run), or it is handled as usual. In a simulation they are those of the simulated world (weft/sim.h).
  * @return its number; -EINVAL: `signals` is NULL; -EMFILE, -ENFILE, -ENOMEM
  */
 WEFT__INLINE int weft_sigwait_until(const sigset_t *signals, siginfo_t *info, uint64_t deadline)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The search for a handler: up the chain of running coroutines, comparing what each resumer handles. What it finds it
- * remembers (weft/found.h); on the way it asks what earlier searches remembered, so that a handler which came
+ * remembers (weft/handler_cache.h); on the way it asks what earlier searches remembered, so that a handler which came
  * and went costs the next search the coroutines that are new and no more.
  */
 #include "effect/effect.h"

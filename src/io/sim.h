@@ -9,7 +9,7 @@
 #ifndef WEFT_SRC_SIM_H
 #define WEFT_SRC_SIM_H
 
-#include <weft/world.h>
+#include <weft/sim.h>
 
 #include "io/io.h"
 

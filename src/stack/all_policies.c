@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What programs have that do not say which policies they use: all. See policies.c. */
-#include <weft/policies.h>
+#include <weft/link_policies.h>
 
 extern const char *const weft__every_policy[] WEFT__HIDDEN;
 const char *const weft__every_policy[] = {

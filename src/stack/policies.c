@@ -16,7 +16,7 @@
  * Rejected: to tell from a program's own calls which policies it uses. WEFT_STACK is for programs that name none.
  */
 #include <errno.h>
-#include <weft/policies.h>
+#include <weft/link_policies.h>
 
 #include "stack/copy.h"
 
@@ -26,7 +26,7 @@ __attribute__((used)) static const char *const *const every = weft__every_policy
 
 static const char *why_left_out(void)
 {
-	return "the program was linked without this policy; name it in WEFT_POLICIES (weft/policies.h)";
+	return "the program was linked without this policy; name it in WEFT_POLICIES (weft/link_policies.h)";
 }
 
 static int cut_none(weft_policy_t policy, unsigned class, unsigned count, struct weft__slot **list)

@@ -22,7 +22,7 @@
 #include <stdatomic.h>
 #include <weft/http_client.h>
 #include <weft/io.h>
-#include <weft/world.h>
+#include <weft/sim.h>
 
 #include "client_cases.h"
 #include "seeds.h"

@@ -19,7 +19,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <weft/http_client.h>
-#include <weft/world.h>
+#include <weft/sim.h>
 
 #include "frame_bytes.h"
 #include "mux_cases.h"

@@ -24,7 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <weft/http.h>
-#include <weft/world.h>
+#include <weft/sim.h>
 
 #include "cases.h"
 #include "seeds.h"

@@ -31,7 +31,7 @@
 #include <sys/un.h>
 #define WEFT_POSIX_NO_NAMES
 #include <weft/posix.h>
-#include <weft/world.h>
+#include <weft/sim.h>
 
 #include "../sched/check.h"
 #include "../sched/draw.h"

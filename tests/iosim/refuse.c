@@ -10,7 +10,7 @@
 #include <fcntl.h>
 #include <sys/inotify.h>
 #include <weft/io.h>
-#include <weft/world.h>
+#include <weft/sim.h>
 
 enum { BYTES = 3000 };
 

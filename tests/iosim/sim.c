@@ -10,7 +10,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <weft/world.h>
+#include <weft/sim.h>
 
 #define MINUTE (60 * SECOND)
 

@@ -12,7 +12,7 @@
 #include <poll.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
-#include <weft/world.h>
+#include <weft/sim.h>
 
 enum { NAMES = 5, CALLS = 60, OPEN = 3, CHANGES = 512 };
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <weft/policies.h>
+#include <weft/link_policies.h>
 #include <weft/weft.h>
 
 #include "../require.h"

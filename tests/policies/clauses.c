@@ -4,7 +4,7 @@
  * general one that decides nothing, or an abort clause.
  */
 #include <stdio.h>
-#include <weft/policies.h>
+#include <weft/link_policies.h>
 #include <weft/weft.h>
 
 WEFT_POLICIES();

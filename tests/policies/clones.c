@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Names no policy in WEFT_POLICIES: the call of weft_clone brings its own. */
 #include <stdio.h>
-#include <weft/policies.h>
+#include <weft/link_policies.h>
 #include <weft/weft.h>
 
 WEFT_POLICIES();

@@ -2,7 +2,7 @@
 /* Tail clauses and no other policies: the messages are there all the same. Argument: what goes wrong. */
 #include <stdlib.h>
 #include <string.h>
-#include <weft/policies.h>
+#include <weft/link_policies.h>
 #include <weft/weft.h>
 
 #ifndef EVERY

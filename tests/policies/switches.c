@@ -2,7 +2,7 @@
 /* Tail clauses, and a body that is suspended all the same: it switches away, and weft_run deletes it when the other
  * coroutine has returned. What the body deferred is called. */
 #include <weft/defer.h>
-#include <weft/policies.h>
+#include <weft/link_policies.h>
 #include <weft/weft.h>
 
 WEFT_POLICIES();

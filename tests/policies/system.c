@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A call on a system stack, in a program without policies that link chunks: it suspends there, and is ended there. */
 #include <string.h>
-#include <weft/policies.h>
+#include <weft/link_policies.h>
 #include <weft/weft.h>
 
 WEFT_POLICIES();

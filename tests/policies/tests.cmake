@@ -46,7 +46,7 @@ foreach(compiler IN LISTS weft_compilers)
 	foreach(policy commit:1M segmented copy)
 		string(REPLACE ":" "." name ${policy})
 		weft_test(refused.${name}.${compiler} COMMAND @tail.${compiler} ENV WEFT_STACK=${policy} ENDS 0 SAYS
-			"^weft: WEFT_STACK=${policy} is ignored: the program was linked without this policy. name it in WEFT_POLICIES .weft/policies.h.$")
+			"^weft: WEFT_STACK=${policy} is ignored: the program was linked without this policy. name it in WEFT_POLICIES .weft/link_policies.h.$")
 	endforeach()
 
 	# A system stack is a linked one, and takes no policy's part.

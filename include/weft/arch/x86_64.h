@@ -323,7 +323,7 @@ WEFT__INLINE void weft__set_operations_left(int32_t operations)
 						    : "r"(operations));
 }
 
-/* Behind it: the thread's table of what searches found, and the newest entries (weft/found.h). */
+/* Behind it: the thread's table of what searches found, and the newest entries (weft/handler_cache.h). */
 struct weft__found;
 struct weft__view;
 

@@ -18,7 +18,8 @@
  *     knows: src/effect/identity.c, find.c.
  *  4. When a shared object is unloaded, weft__undeclare removes its effects from these groups, and its functions from
  *     the default handlers of other objects' effects. Other effects, tables and labels may be loaded at the addresses
- *     that become free, so all threads forget what searches found (weft/found.h). An effect's object may be in another
+ *     that become free, so all threads forget what searches found (weft/handler_cache.h). An effect's object may be in
+ * another
  *     shared object than the record that describes the effect, and stay: then a record that stays describes the effect.
  *
  * Rejected: a hash of the signature in the symbols of C (neither preprocessor nor compiler can make one); an object for

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft/found.h: what earlier searches for handlers found.
+ * weft/handler_cache.h: what earlier searches for handlers found.
  *
  * Design
  *  1. Each thread has a table: (view, effect) -> clause and coroutine. A view is a coroutine's number, unique for ever,
@@ -33,8 +33,8 @@
  * for the whole process (threads would empty each other's tables); a vector of handlers per coroutine (resuming a deep
  * chain would rewrite it).
  */
-#ifndef WEFT_FOUND_H
-#define WEFT_FOUND_H
+#ifndef WEFT_HANDLER_CACHE_H
+#define WEFT_HANDLER_CACHE_H
 
 #include <weft/arch.h>
 
@@ -174,4 +174,4 @@ WEFT_API bool weft__only_table(void);
 
 WEFT_EXTERN_C_END
 
-#endif /* WEFT_FOUND_H */
+#endif /* WEFT_HANDLER_CACHE_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft/world.h: the world in which the tasks of a simulation read and write, and what goes wrong in it.
+ * weft/sim.h: the world in which the tasks of a simulation read and write, and what goes wrong in it.
  *
  *   static void *program(void *unused)
  *   {
@@ -34,8 +34,8 @@
  *
  * Source of the ideas: FoundationDB's simulation; torn and reordered writes, ALICE (Pillai and others, 2014).
  */
-#ifndef WEFT_WORLD_H
-#define WEFT_WORLD_H
+#ifndef WEFT_SIM_H
+#define WEFT_SIM_H
 
 #include <weft/io.h>
 
@@ -163,4 +163,4 @@ WEFT_API uint64_t weft_world_random(void);
 
 WEFT_EXTERN_C_END
 
-#endif /* WEFT_WORLD_H */
+#endif /* WEFT_SIM_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft/policies.h: which stack policies a program is linked with.
+ * weft/link_policies.h: which stack policies a program is linked with.
  *
  *   WEFT_POLICIES();                  only fixed and overcommit
  *   WEFT_POLICIES(segmented, copy);   these as well
@@ -16,8 +16,8 @@
  *
  * With the shared library all this changes nothing. Nothing here is called, in a signal handler or elsewhere.
  */
-#ifndef WEFT_POLICIES_H
-#define WEFT_POLICIES_H
+#ifndef WEFT_LINK_POLICIES_H
+#define WEFT_LINK_POLICIES_H
 
 #include <weft/internal/pp.h>
 #include <weft/stack.h>
@@ -45,4 +45,4 @@ WEFT_EXTERN_C_END
 
 #define WEFT__POLICY_WANTED(unused, policy) &weft__with_##policy,
 
-#endif /* WEFT_POLICIES_H */
+#endif /* WEFT_LINK_POLICIES_H */
