@@ -142,7 +142,7 @@ void weft__slot_give(struct weft__slot *slot)
 		push(memory);
 }
 
-void weft__give_at_hand(void)
+void weft__give_recent_slot(void)
 {
 }
 

@@ -187,7 +187,7 @@ WEFT__INLINE void seff__enter(weft_coro_t *k, effect_set handled)
 
 	if (weft__unlikely(!entered)) {
 		seff__enter_anew(k, handled);
-		weft__set_self(k->leaf);
+		weft__set_self(k->innermost);
 	}
 }
 

@@ -20,7 +20,7 @@
  * What an architecture provides
  *   struct weft_link        the words a switch saves, both sides; first member of a coroutine
  *   weft_arch_resume        suspend the caller, continue `*k`; `*k` comes back as whoever suspended
- *   weft_arch_run           the same, and the thread's limit becomes that of k's leaf, which is the current coroutine
+ *   weft_arch_run           the same, and the thread's limit becomes that of k's innermost coroutine, the current one
  *                           already; behind the switch the parent of who suspended is the current coroutine, with its
  *                           limit
  *   weft_arch_yield         suspend into `k`, continue its resumer; returns what the next resume passes

@@ -9,7 +9,7 @@
  *   (deleted)  weft__in_deleted                nobody: the object is dead until it is created anew
  *
  * Several coroutines may be RUNNING at once: a chain from the one that executes up through its parents to the
- * thread's root. Suspending one suspends all below it; `leaf` remembers which of them executes next.
+ * thread's root. Suspending one suspends all below it; `innermost` remembers which of them executes next.
  *
  * Unless said otherwise the functions here are thread-safe as long as one coroutine is used by one thread at a
  * time, may be called on any stack, do not suspend, and take no lock and make no system call when warm (but once in
@@ -94,10 +94,10 @@ struct weft__slot;
 struct __attribute__((aligned(16))) weft_coro {
 	/* Two cache lines: all that resuming and suspending touch. */
 	struct weft_link link;
-	uintptr_t group;     /* whoever has the same can be switched to as this one can: see weft_switch */
-	weft_coro_t *parent; /* who resumed it; kept after a suspension, and by one that starts over */
-	uintptr_t handled;   /* what its resumer handles: see weft_handles_t */
-	weft_coro_t *leaf;   /* itself; while it is suspended from below: the one that executes when it is resumed */
+	uintptr_t group;	/* whoever has the same can be switched to as this one can: see weft_switch */
+	weft_coro_t *parent;	/* who resumed it; kept after a suspension, and by one that starts over */
+	uintptr_t handled;	/* what its resumer handles: see weft_handles_t */
+	weft_coro_t *innermost; /* itself; while it is suspended from below: the one that executes when it is resumed */
 	__extension__ union {
 		uint64_t tags; /* if `handled` is WEFT__HANDLES_TAGS: a set of effects that are small numbers */
 		void *state;   /* if it is a handler's: what its clauses get */
@@ -107,10 +107,10 @@ struct __attribute__((aligned(16))) weft_coro {
 	struct weft__deferred *deferred; /* what is to be called if its frames are left early; innermost first */
 	/* Eight bytes: all zero in a coroutine with nothing unusual about it. */
 	uint32_t flags;
-	uint8_t failure; /* weft_failure_t */
-	uint8_t marks;	 /* WEFT__SEEN, WEFT__PASSED, WEFT__APART */
-	uint16_t keeps;	 /* how often weft_keep made somebody else its owner */
-	uint64_t id;	 /* unique in the process, never reused; 0 in an object not in use */
+	uint8_t failure;	/* weft_failure_t */
+	uint8_t marks;		/* WEFT__SEEN, WEFT__PASSED, WEFT__APART */
+	uint16_t owner_changes; /* how often weft_keep made somebody else its owner */
+	uint64_t id;		/* unique in the process, never reused; 0 in an object not in use */
 	const char *name;
 	struct weft__slot *slot;
 	void *user_data;
@@ -118,7 +118,7 @@ struct __attribute__((aligned(16))) weft_coro {
 	uint64_t fpu;
 	void *caught;
 	uint32_t uncaught;
-	uint32_t turn;		   /* how often a resumption of it was used up: see src/effect/handler.c */
+	uint32_t resume_serial;	   /* how often a resumption of it was used up: see src/effect/handler.c */
 	void *inner_pc, *outer_pc; /* what link.pc and link.parent_pc would be without */
 
 	/* Only code built with a sanitizer uses these, but for `arrays`. */
@@ -142,7 +142,7 @@ struct __attribute__((aligned(16))) weft_coro {
 WEFT__OFFSET_IS(struct weft_coro, group, WEFT_CORO_GROUP);
 WEFT__OFFSET_IS(struct weft_coro, parent, WEFT_CORO_PARENT);
 WEFT__OFFSET_IS(struct weft_coro, handled, WEFT_CORO_HANDLED);
-WEFT__OFFSET_IS(struct weft_coro, leaf, WEFT_CORO_LEAF);
+WEFT__OFFSET_IS(struct weft_coro, innermost, WEFT_CORO_INNERMOST);
 WEFT__OFFSET_IS(struct weft_coro, tags, WEFT_CORO_TAGS);
 WEFT__OFFSET_IS(struct weft_coro, view, WEFT_CORO_VIEW);
 WEFT__OFFSET_IS(struct weft_coro, slot, WEFT_CORO_SLOT);
@@ -547,8 +547,8 @@ WEFT__INLINE void weft__adopt(weft_coro_t *self, weft_coro_t *k)
 		if (!k->parent && weft__only_table())
 			k->marks &= (uint8_t)~WEFT__PASSED;
 	}
-	if (weft__unlikely(!k->leaf)) /* all zero, never made: reported where it lands */
-		k->leaf = k;
+	if (weft__unlikely(!k->innermost)) /* all zero, never made: reported where it lands */
+		k->innermost = k;
 	k->parent = self;
 	self->marks |= WEFT__PASSED;
 }
@@ -564,7 +564,8 @@ WEFT__INLINE void weft__rehandle(weft_coro_t *k, uintptr_t handled)
 		weft__forget_found();
 	/* Else compilers use the value that was compared, and keep a register for it on the usual way. */
 	__asm__("" : "+r"(k));
-	if (weft__unlikely(weft__handles_table(k->handled)) && weft__unlikely(k->leaf != k || weft__masked(k->view)))
+	if (weft__unlikely(weft__handles_table(k->handled)) &&
+	    weft__unlikely(k->innermost != k || weft__masked(k->view)))
 		weft__move_clauses(k, handled);
 
 	k->handled = handled;
@@ -581,9 +582,9 @@ WEFT__INLINE void weft__retag(weft_coro_t *k, uint64_t tags)
 }
 
 /*
- * weft__enter has done nothing: this function does all but one part, to make the leaf the current coroutine. The caller
- * does that part, because a function on linked stacks returns by the current coroutine and its limit. It is a function
- * of its own, else compilers keep values in registers for it, and inline fewer functions that resume.
+ * weft__enter has done nothing: this function does all but one part, to make the innermost coroutine current. The
+ * caller does that part, because a function on linked stacks returns by the current coroutine and its limit. It is a
+ * function of its own, else compilers keep values in registers for it, and inline fewer functions that resume.
  */
 __attribute__((unused, cold, noinline)) static void weft__enter_anew(weft_coro_t *k, uintptr_t handled)
 {
@@ -625,7 +626,7 @@ WEFT__INLINE weft_request_t weft__resume_caught(weft_coro_t **k, void *value, ui
 {
 	if (weft__unlikely(!weft__enter(&(*k)->link, handled))) {
 		weft__enter_anew(*k, handled);
-		weft__set_self((*k)->leaf);
+		weft__set_self((*k)->innermost);
 	}
 	return weft__resume_entered(k, value);
 }
@@ -647,7 +648,7 @@ WEFT__INLINE weft_request_t weft__resume_stateful(weft_coro_t **k, void *value, 
 
 	if (weft__unlikely(!weft__enter(&(*k)->link, handled))) {
 		weft__enter_anew(*k, handled);
-		weft__set_self((*k)->leaf);
+		weft__set_self((*k)->innermost);
 	}
 	(*k)->state = state;
 	request = weft__resume_entered(k, value);
@@ -660,8 +661,8 @@ WEFT__INLINE weft_request_t weft__resume_stateful(weft_coro_t **k, void *value, 
  * need not wait for. */
 WEFT__INLINE void weft__suspend_by(weft_coro_t *k, weft_coro_t *self)
 {
-	if (weft__unlikely(k->leaf != self))
-		k->leaf = self;
+	if (weft__unlikely(k->innermost != self))
+		k->innermost = self;
 }
 
 /* Suspend k from `self`, which is k or below it. */
@@ -676,7 +677,7 @@ WEFT__INLINE void *weft__yield(weft_coro_t *k, weft_coro_t *self, const void *ef
 
 /*
  * The same for performs, where k is below here as often as not, and whoever found k saw that no frames need moving.
- * `leaf` tells others who will land; here the frame knows.
+ * `innermost` tells others who will land; here the frame knows.
  */
 WEFT__INLINE void *weft__yield_near(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload)
 {
@@ -802,7 +803,7 @@ WEFT__INLINE void *weft__switch_by(weft_coro_t **self, weft_coro_t *to, void *va
 		from = weft__self();
 		to = same.to;
 		value = same.value;
-		weft__become(to->leaf);
+		weft__become(to->innermost);
 	}
 	link = &to->link;
 	value = weft__transfer_hooked(&from->link, &link, value);

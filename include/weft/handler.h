@@ -55,11 +55,11 @@ WEFT_EXTERN_C_BEGIN
 typedef struct weft_resumption {
 	weft_coro_t *k;
 	uint64_t id; /* the coroutine's */
-	/* One word, see weft__use_of: `turn`, where the others are 0. */
-	uint32_t turn; /* the coroutine's, when it was captured */
-	uint8_t kept;  /* by a copy that owns the coroutine, which the loop owns else */
-	uint8_t again; /* WEFT__ONCE, … */
-	int16_t error; /* why it is stranded, as errno */
+	/* One word, see weft__use_of: `resume_serial`, where the others are 0. */
+	uint32_t resume_serial; /* the coroutine's, when it was captured */
+	uint8_t kept;		/* by a copy that owns the coroutine, which the loop owns else */
+	uint8_t again;		/* WEFT__ONCE, … */
+	int16_t error;		/* why it is stranded, as errno */
 	const struct weft_effect *effect;
 	void *payload; /* the performer's frame */
 } weft_resumption_t;
@@ -442,7 +442,7 @@ WEFT_API WEFT__COLD void weft__check_resumption(const weft_resumption_t *k, cons
 WEFT__INLINE bool weft_is_valid(const weft_resumption_t *k)
 {
 	WEFT__REQUIRE_RESUMPTION(k, false);
-	return k->k && k->k->id == k->id && (k->k->turn == k->turn || k->again);
+	return k->k && k->k->id == k->id && (k->k->resume_serial == k->resume_serial || k->again);
 }
 
 /**
@@ -454,7 +454,7 @@ WEFT__INLINE weft_coro_t *weft_performer(const weft_resumption_t *k)
 {
 	if (!k)
 		return weft_current();
-	return weft_is_valid(k) ? k->k->leaf : NULL;
+	return weft_is_valid(k) ? k->k->innermost : NULL;
 }
 
 /* ---- deciding, in a tail clause ---------------------------------------------------------------------------- */
@@ -651,7 +651,7 @@ WEFT__INLINE uint64_t weft__use_of(const weft_resumption_t *r)
 {
 	uint64_t use;
 
-	__builtin_memcpy(&use, (const char *)r + offsetof(weft_resumption_t, turn), sizeof use);
+	__builtin_memcpy(&use, (const char *)r + offsetof(weft_resumption_t, resume_serial), sizeof use);
 	return use;
 }
 
@@ -661,7 +661,7 @@ WEFT__INLINE weft_coro_t *weft__resumable(const weft_resumption_t *r, const stru
 {
 	weft_coro_t *k = r->k;
 
-	return k && k->id == r->id && weft__use_of(r) == k->turn && r->effect == effect &&
+	return k && k->id == r->id && weft__use_of(r) == k->resume_serial && r->effect == effect &&
 		       !(k->flags & (WEFT__COPYING | WEFT__THROUGH))
 		   ? k
 		   : NULL;
@@ -675,7 +675,7 @@ WEFT__INLINE weft_coro_t *weft__resumable(const weft_resumption_t *r, const stru
  * been continued, and so does the payload that it has not any more. */
 WEFT__INLINE void *weft__tail_continued(weft_resumption_t *r, weft_coro_t *k)
 {
-	k->turn++;
+	k->resume_serial++;
 	r->payload = NULL;
 	return WEFT__CONTINUED;
 }
@@ -702,11 +702,11 @@ WEFT__INLINE void *weft__continue_checked(weft_resumption_t *k, int error)
 /* What weft__use_of will load is stored as one word: the processor would wait for the parts. */
 WEFT__INLINE void weft__capture(weft_resumption_t *resumption, weft_coro_t *k, weft_request_t r)
 {
-	uint64_t use = k->turn;
+	uint64_t use = k->resume_serial;
 
 	resumption->k = k;
 	resumption->id = k->id;
-	__builtin_memcpy((char *)resumption + offsetof(weft_resumption_t, turn), &use, sizeof use);
+	__builtin_memcpy((char *)resumption + offsetof(weft_resumption_t, resume_serial), &use, sizeof use);
 	resumption->effect = r.effect;
 	resumption->payload = r.payload;
 }

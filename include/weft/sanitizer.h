@@ -83,11 +83,11 @@ WEFT__BETWEEN void weft__asan_forget_frames(weft_coro_t *k)
 
 WEFT__INLINE weft_request_t weft__run_hooked(struct weft_link **link, void *value)
 {
-	weft_coro_t *k = (weft_coro_t *)*link, *self = k->parent, *next = k->leaf, *last;
+	weft_coro_t *k = (weft_coro_t *)*link, *self = k->parent, *next = k->innermost, *last;
 	struct weft__bounds mine;
 	weft_request_t request;
 
-	weft__set_limit(k->leaf->link.limit);
+	weft__set_limit(k->innermost->link.limit);
 	if (weft_state(k) != WEFT_SUSPENDED)
 		return weft_arch_resume(link, value); /* which reports it */
 	if (weft__is_fresh(k))
@@ -106,7 +106,7 @@ WEFT__INLINE weft_request_t weft__run_hooked(struct weft_link **link, void *valu
 
 WEFT__INLINE void weft__announce_transfer(weft_coro_t *from, weft_coro_t *to)
 {
-	weft_coro_t *next = to->leaf;
+	weft_coro_t *next = to->innermost;
 
 	if (weft_state(to) != WEFT_SUSPENDED)
 		return;
@@ -132,19 +132,19 @@ WEFT__INLINE void weft__tsan_switch(void *fiber, void *address)
 /* The fiber of who executes when k is resumed. */
 WEFT__HELPER void *weft__tsan_fiber(weft_coro_t *k)
 {
-	weft_coro_t *leaf = k->leaf;
+	weft_coro_t *innermost = k->innermost;
 
 	/* The shadow call stack of frames that were abandoned is of no use to the next ones. */
 	if (weft__is_fresh(k) && k->tsan_fiber) {
 		__tsan_destroy_fiber(k->tsan_fiber);
 		k->tsan_fiber = NULL;
 	}
-	if (!leaf->tsan_fiber) {
-		leaf->tsan_fiber = __tsan_create_fiber(0);
-		if (leaf->name)
-			__tsan_set_fiber_name(leaf->tsan_fiber, leaf->name);
+	if (!innermost->tsan_fiber) {
+		innermost->tsan_fiber = __tsan_create_fiber(0);
+		if (innermost->name)
+			__tsan_set_fiber_name(innermost->tsan_fiber, innermost->name);
 	}
-	return leaf->tsan_fiber;
+	return innermost->tsan_fiber;
 }
 
 WEFT__INLINE weft_request_t weft__run_hooked(struct weft_link **link, void *value)
@@ -153,7 +153,7 @@ WEFT__INLINE weft_request_t weft__run_hooked(struct weft_link **link, void *valu
 	void *mine = __tsan_get_current_fiber();
 	weft_request_t request;
 
-	weft__set_limit(k->leaf->link.limit);
+	weft__set_limit(k->innermost->link.limit);
 	if (weft_state(k) != WEFT_SUSPENDED)
 		return weft_arch_resume(link, value); /* which reports it */
 	weft__tsan_switch(weft__tsan_fiber(k), &mine);

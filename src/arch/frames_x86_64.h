@@ -155,7 +155,7 @@ FUNCTION(name); \
 1: ; \
 	movq	(%rsp), %rdi; /* and not by rbp: a clone's may have been saved by the original */ \
 	movq	%rax, %rdx; \
-	cmpq	%rdi, WEFT_CORO_LEAF(%rdi); \
+	cmpq	%rdi, WEFT_CORO_INNERMOST(%rdi); \
 	jne	4f; \
 3: ; \
 	movq	weft__in_finished@GOTPCREL(%rip), %rcx; \
@@ -168,7 +168,7 @@ FUNCTION(name); \
 	jmp	*WEFT_LINK_PARENT_PC(%rdi); \
 	.cfi_restore_state; \
 4: ; \
-	movq	%rdi, WEFT_CORO_LEAF(%rdi); \
+	movq	%rdi, WEFT_CORO_INNERMOST(%rdi); \
 	jmp	3b; \
 2: ; \
 	xorl	%r10d, %r10d; \

@@ -88,7 +88,7 @@ enum { WEFT__CODE_OF_USE = 80 };
 /*
  * Is the interrupted instruction the first of weft_continue, weft_tail_continue or weft_is_valid that looks at the
  * resumption? It loads the resumption's first word, the coroutine. Close behind it the second word is compared with the
- * coroutine's field at `id`, and another word with the field at `turn`.
+ * coroutine's field at `id`, and another word with the field at `resume_serial`.
  */
 static inline bool weft__is_use(const unsigned char *code, size_t bytes, size_t id, size_t turn)
 {

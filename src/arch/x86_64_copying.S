@@ -99,7 +99,7 @@ FUNCTION(weft__return_parked)
 	UNWIND_BY(DW_OP_breg5, WEFT_CORO_OUTER_PC)
 	PAD
 	movq	WEFT_LINK_PC(%rdi), %rcx
-	cmpq	%rdi, WEFT_CORO_LEAF(%rdi)
+	cmpq	%rdi, WEFT_CORO_INNERMOST(%rdi)
 	jne	weft__return_copying
 	cmpq	weft__in_finished@GOTPCREL(%rip), %rcx
 	je	weft__return_copying

@@ -115,7 +115,7 @@ WEFT__LAST_WORDS(static, die_overflowed, (const weft_coro_t *k, const struct wef
 /* The frames of a coroutine end at link.sp if it is suspended, and not from below. */
 void weft__watch(const weft_coro_t *k, const struct weft__slot *slot)
 {
-	bool ends_there = k->slot == slot && k->leaf == k && k->link.pc != (void *)weft__in_finished;
+	bool ends_there = k->slot == slot && k->innermost == k && k->link.pc != (void *)weft__in_finished;
 
 	if (weft__callers_overflowed(slot, ends_there ? k->link.sp : (void *)slot))
 		die_overflowed(k, slot);

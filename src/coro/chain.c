@@ -5,18 +5,18 @@
 #include "coro/copying.h"
 #include "coro/ends.h"
 
-/* Suspend k from `self` below it. Out of line: whoever suspends more than itself has paid for a search. `leaf` tells
- * others who will land; here the frame knows. */
+/* Suspend k from `self` below it. Out of line: whoever suspends more than itself has paid for a search. `innermost`
+ * tells others who will land; here the frame knows. */
 void *weft__yield_through(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload)
 {
 	void *value;
 
-	k->leaf = self;
+	k->innermost = self;
 	/* Relaxed: the chain is this thread's. */
 	if (weft__unlikely(__atomic_load_n(&weft__unusual, __ATOMIC_RELAXED) & WEFT__COPYING_USED))
 		weft__before_through(k, self);
 	value = weft_arch_yield(&k->link, effect, payload);
-	k->leaf = k;
+	k->innermost = k;
 	weft__become(self);
 	return value;
 }

@@ -272,7 +272,7 @@ static char *sp_at(const struct weft__point *point, struct weft__region *region)
 
 static void write_secluded(struct weft__thread *me, weft_coro_t *k, const struct weft__point *point)
 {
-	const char *was = weft_state(k) == WEFT_SUSPENDED && k->leaf == k ? k->link.sp : NULL;
+	const char *was = weft_state(k) == WEFT_SUSPENDED && k->innermost == k ? k->link.sp : NULL;
 
 	weft__frames_in(me, weft__copied_of(k)->region, was, point->sp, point->frames, point->bytes);
 }
@@ -362,7 +362,7 @@ static NOINLINE int backtrack(weft_coro_t *k, bool drop)
 	if (!write_frames(me, k, point))
 		return -ENOMEM;
 	if (WEFT_CANARY(what_is_inside_outlives_its_frames))
-		k->leaf = k;
+		k->innermost = k;
 	else
 		weft__drop_inside(k);
 	write_words(k, point);
@@ -403,7 +403,7 @@ __attribute__((target("avx"))) int weft_checkpoint(weft_coro_t *k)
 
 	weft__require(k, "weft_checkpoint");
 	c = weft__copied_of(k);
-	if (weft__unlikely(k->flags != WEFT__SECLUDED || k->leaf != k || k->link.pc == (void *)weft__in_running ||
+	if (weft__unlikely(k->flags != WEFT__SECLUDED || k->innermost != k || k->link.pc == (void *)weft__in_running ||
 			   k->link.pc == (void *)weft__in_finished))
 		return checkpoint(k);
 	sp = k->link.sp;
@@ -432,7 +432,7 @@ __attribute__((target("avx"), always_inline)) static inline int go_back(weft_cor
 
 	weft__require(k, name);
 	c = weft__copied_of(k);
-	if (weft__unlikely(k->flags != WEFT__SECLUDED || k->leaf != k || k->link.pc == (void *)weft__in_running ||
+	if (weft__unlikely(k->flags != WEFT__SECLUDED || k->innermost != k || k->link.pc == (void *)weft__in_running ||
 			   c->point == c->points_end))
 		return backtrack(k, drop);
 	point = c->point;

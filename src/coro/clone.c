@@ -25,7 +25,7 @@ int weft__refusal(const weft_coro_t *k)
 		return -EINVAL;
 	if (!(k->flags & WEFT__COPIED))
 		return -ENOTSUP;
-	if (state == WEFT_RUNNING || k->leaf != k || k->flags & (WEFT__ENDING | WEFT__THENS))
+	if (state == WEFT_RUNNING || k->innermost != k || k->flags & (WEFT__ENDING | WEFT__THENS))
 		return -EBUSY;
 	if (k->flags & WEFT_SAVE_EXCEPTIONS && (k->caught || k->uncaught))
 		return -EBUSY;
@@ -127,7 +127,7 @@ int weft__clone_into(weft_coro_t *c, weft_coro_t *k)
 static weft_coro_t *whose(const weft_coro_t *k, const char *at, const char **sp)
 {
 	*sp = k->link.sp;
-	for (weft_coro_t *c = k->leaf;; c = c->parent) {
+	for (weft_coro_t *c = k->innermost;; c = c->parent) {
 		if (c->flags & WEFT__COPIED && weft_on_stack(c, at)) {
 			if (c->flags & WEFT__COPYING)
 				*sp = weft__copied_of(c)->sp;

@@ -45,7 +45,7 @@ bool weft__clone_in_place(weft_coro_t *c, const weft_coro_t *k, int *error)
 	bool done = false;
 	int before;
 
-	if (!me || !region || to->region != region || to->points || c->leaf != c || c->deferred ||
+	if (!me || !region || to->region != region || to->points || c->innermost != c || c->deferred ||
 	    weft_state(c) == WEFT_RUNNING || c->flags != WEFT__COPYING || k->flags != WEFT__COPYING)
 		return false;
 	before = weft__region_hold(region, me, false);
@@ -95,9 +95,9 @@ __attribute__((target("avx"))) static int try_fast(weft_coro_t *c, weft_coro_t *
 	struct weft__region *region = to->region;
 	struct weft__image *image = from->image;
 
-	if (c->flags != WEFT__COPYING || k->flags != WEFT__COPYING || c->leaf != c || c->deferred || k->leaf != k ||
-	    !region || weft__unlikely(!me) || weft__masked(k->view) || from->region != region || to->points ||
-	    k->inner_pc == (void *)weft__entry_saving)
+	if (c->flags != WEFT__COPYING || k->flags != WEFT__COPYING || c->innermost != c || c->deferred ||
+	    k->innermost != k || !region || weft__unlikely(!me) || weft__masked(k->view) || from->region != region ||
+	    to->points || k->inner_pc == (void *)weft__entry_saving)
 		return weft__clone_into(c, k);
 	if (region->occupant == from)
 		return keep_fast(c, k, me);

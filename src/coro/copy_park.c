@@ -30,14 +30,14 @@ static WEFT__COLD void park_chain(weft_coro_t *k)
 {
 	char *sp = k->link.sp;
 
-	for (weft_coro_t *c = k->leaf;; c = c->parent) {
+	for (weft_coro_t *c = k->innermost;; c = c->parent) {
 		if (c->flags & WEFT__COPYING)
 			park(c, sp);
 		if (c == k)
 			break;
 		sp = c->link.parent_sp;
 	}
-	if (k->leaf->flags & WEFT__COPYING)
+	if (k->innermost->flags & WEFT__COPYING)
 		k->link.sp = weft__landing();
 }
 
@@ -107,7 +107,7 @@ void weft__leave_copying(weft_coro_t *k)
 	}
 	k->inner_pc = k->link.pc;
 	k->link.pc = (void *)weft__land_copying;
-	if (weft__unlikely(k->leaf != k)) {
+	if (weft__unlikely(k->innermost != k)) {
 		park_chain(k);
 		return;
 	}
@@ -172,7 +172,7 @@ static bool all_have_only_bodies(const weft_coro_t *k, weft_coro_t **bodies)
 {
 	bool copying = false;
 
-	for (const weft_coro_t *c = k->leaf;; c = c->parent) {
+	for (const weft_coro_t *c = k->innermost;; c = c->parent) {
 		copying |= (c->flags & WEFT__COPYING) != 0;
 		if (c->flags & (WEFT_UNWIND | WEFT__ENDING) || !has_only_bodies(c, bodies))
 			return false;
@@ -188,15 +188,15 @@ static bool ends_silently(const weft_coro_t *body)
 
 static bool has_only_bodies(const weft_coro_t *c, weft_coro_t **bodies)
 {
-	char charge[WEFT__CHARGE_BYTES] __attribute__((aligned(8)));
+	char run_frame[WEFT__RUN_FRAME_BYTES] __attribute__((aligned(8)));
 	struct weft__deferred *at, d;
 	weft_coro_t *body;
 
 	for (at = weft__deferred_of(c->deferred); at; at = weft__deferred_of(d.next)) {
-		if (!read_frames(c, at, &d, sizeof d) || !weft__is_charge(&d) ||
-		    !read_frames(c, d.arg, charge, sizeof charge))
+		if (!read_frames(c, at, &d, sizeof d) || !weft__is_run_frame(&d) ||
+		    !read_frames(c, d.arg, run_frame, sizeof run_frame))
 			return false;
-		body = weft__charged(charge);
+		body = weft__run_frame_coro(run_frame);
 		/* A running body is part of the chain, and is given up with the chain. */
 		if (!body || weft_state(body) == WEFT_RUNNING)
 			continue;
@@ -216,7 +216,7 @@ static void end_silently(weft_coro_t *k)
 	weft_coro_t *bodies = NULL, *next;
 
 	(void)all_have_only_bodies(k, &bodies);
-	weft__abandon(k, k->leaf);
+	weft__abandon(k, k->innermost);
 	if (k->flags & WEFT__COPYING)
 		weft__abandon_copied(k);
 	weft__drop_all_thens(k);

@@ -338,8 +338,8 @@ static inline bool place(struct weft__thread *me, weft_coro_t *k, weft_coro_t *h
 /* Everybody from the one that executes next up to k. */
 static WEFT__COLD bool place_chain(struct weft__thread *me, weft_coro_t *k)
 {
-	for (weft_coro_t *c = k->leaf;; c = c->parent) {
-		if (c->flags & WEFT__COPYING && !place(me, c, c == k->leaf ? k : NULL))
+	for (weft_coro_t *c = k->innermost;; c = c->parent) {
+		if (c->flags & WEFT__COPYING && !place(me, c, c == k->innermost ? k : NULL))
 			return false;
 		if (c == k)
 			return true;
@@ -352,7 +352,7 @@ bool weft__enter_copying(weft_coro_t *k)
 
 	if (weft__unlikely(!me))
 		return false;
-	if (weft__unlikely(k->leaf != k)) {
+	if (weft__unlikely(k->innermost != k)) {
 		if (!place_chain(me, k))
 			return false;
 	} else if (!place(me, k, k)) {
@@ -373,7 +373,7 @@ bool weft__enter_copying(weft_coro_t *k)
 /* There was no memory for the frames that lay where k, or one inside it, was to run. On a stack with room. */
 void weft__fail_copying(weft_coro_t *k)
 {
-	weft__set_self(k->leaf);
+	weft__set_self(k->innermost);
 	k->failure = WEFT_MEMORY_SPENT;
 	weft__owner_fail(k);
 	abort(); /* it does not return */

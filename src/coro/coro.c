@@ -26,7 +26,7 @@ WEFT__COLD weft_coro_t *weft__attach_thread(void)
 {
 	(void)weft__thread(); /* alternate signal stack; without memory it is tried again at the next creation */
 	root.link.pc = (void *)weft__in_running;
-	root.leaf = &root;
+	root.innermost = &root;
 	root.view = (const struct weft__view *)WEFT__ROOT;
 	weft__set_self(&root);
 	return &root;
@@ -107,7 +107,7 @@ void weft__move_clauses(weft_coro_t *k, uintptr_t handled)
 {
 	if (weft_state(k) != WEFT_SUSPENDED || !weft__was_resumed(k))
 		return;
-	for (weft_coro_t *c = k->leaf;; c = c->parent) {
+	for (weft_coro_t *c = k->innermost;; c = c->parent) {
 		uintptr_t view = (uintptr_t)c->view;
 
 		if (weft__masked(c->view) && weft__owner_of(c->view) == k &&
@@ -134,7 +134,7 @@ void weft__object_clear(void *object)
 	weft_coro_t *k = object;
 
 	k->link.pc = (void *)weft__in_deleted;
-	k->leaf = k;
+	k->innermost = k;
 	k->marks = WEFT_CANARY(used_storage_is_as_new) ? 0 : WEFT__PASSED; /* an earlier object here may have been */
 }
 
@@ -190,7 +190,7 @@ static inline void arm(weft_coro_t *k, weft_fn_t *fn, void *arg)
 	k->deferred = NULL;
 	k->failure = WEFT_NO_FAILURE;
 	k->parent = NULL;
-	k->leaf = k;
+	k->innermost = k;
 	if (weft__unlikely(weft__slot_is_record(slot)))
 		weft__arm_copying(k);
 	else if (weft__unlikely(weft__on_memcheck))
@@ -238,7 +238,7 @@ static WEFT__COLD void open_hand(void)
 
 struct weft__slot *weft__take_usual(struct weft__thread *thread, int *error)
 {
-	uintptr_t at_hand = weft__at_hand(&weft__tls_hand);
+	uintptr_t at_hand = weft__recent_slot(&weft__tls_hand);
 	struct weft__slot *slot = (struct weft__slot *)at_hand;
 
 	if (at_hand == WEFT__HAND_CLOSED && thread->has_hand)
@@ -248,7 +248,7 @@ struct weft__slot *weft__take_usual(struct weft__thread *thread, int *error)
 			weft__set_hand(WEFT__HAND_EMPTY);
 			return slot;
 		}
-		weft__give_at_hand();
+		weft__give_recent_slot();
 	}
 	return weft__slot_take(thread->default_bin, error);
 }
@@ -279,8 +279,8 @@ __attribute__((noinline)) weft_coro_t *weft__create_with_care(weft_fn_t *fn, voi
 	return k;
 }
 
-/* The object of a free slot of the default bin: of a coroutine that ended plainly, or put right by lay_down(). */
-static __attribute__((noinline)) weft_coro_t *bring_to_life(weft_fn_t *fn, void *arg, struct weft__slot *slot)
+/* The object of a free slot of the default bin: of a coroutine that ended plainly, or put right by recycle(). */
+static __attribute__((noinline)) weft_coro_t *reinit(weft_fn_t *fn, void *arg, struct weft__slot *slot)
 {
 	weft_coro_t *k = (weft_coro_t *)slot->object;
 	uint64_t id = weft__tls_hand.next_id, creator = weft__self()->id;
@@ -310,7 +310,7 @@ static __attribute__((noinline)) weft_coro_t *create_from_bin(weft_fn_t *fn, voi
 	if (weft__unlikely(!slot))
 		return weft__create_with_care(fn, arg);
 	weft__check_no_handler();
-	k = bring_to_life(fn, arg, slot);
+	k = reinit(fn, arg, slot);
 	k->slot = slot;
 	become_owner(k, slot);
 	return k;
@@ -319,13 +319,13 @@ static __attribute__((noinline)) weft_coro_t *create_from_bin(weft_fn_t *fn, voi
 /* The usual case, without a call: what the thread deleted last is at hand. */
 weft_coro_t *weft_create(weft_fn_t *fn, void *arg)
 {
-	uintptr_t slot = weft__at_hand(&weft__tls_hand);
+	uintptr_t slot = weft__recent_slot(&weft__tls_hand);
 
 	if (weft__likely(slot > WEFT__HAND_EMPTY) && weft__likely(weft__has_id()) &&
 	    weft__likely(weft__slot_own((struct weft__slot *)slot))) {
 		weft__check_no_handler();
 		weft__set_hand(WEFT__HAND_EMPTY);
-		return bring_to_life(fn, arg, (struct weft__slot *)slot);
+		return reinit(fn, arg, (struct weft__slot *)slot);
 	}
 	if (slot != WEFT__HAND_EMPTY)
 		return weft__create_with_care(fn, arg);
@@ -375,27 +375,27 @@ static __attribute__((noinline)) void give_back(weft_coro_t *k)
 }
 
 /* It has no frames and no chunks but the first. Its object becomes one that weft_create may find in a slot. */
-static __attribute__((noinline)) void lay_down(weft_coro_t *k)
+static __attribute__((noinline)) void recycle(weft_coro_t *k)
 {
 	uint8_t marks;
 
 	die(k);
 	if (weft__likely(!(k->marks & WEFT__APART))) {
 		k->parent = NULL;
-		k->leaf = k;
+		k->innermost = k;
 		k->deferred = NULL;
 		marks = k->marks & WEFT__PASSED;
 		memset((char *)k + offsetof(weft_coro_t, flags), 0, sizeof(uint64_t)); /* see unusual() */
 		k->marks = marks;
-		if (weft__at_hand(&weft__tls_hand) == WEFT__HAND_EMPTY) {
-			weft__put_at_hand(k->slot);
+		if (weft__recent_slot(&weft__tls_hand) == WEFT__HAND_EMPTY) {
+			weft__put_recent_slot(k->slot);
 			return;
 		}
 	}
 	give_back(k);
 }
 
-static void bury(weft_coro_t *k)
+static void release(weft_coro_t *k)
 {
 	struct weft__slot *slot = k->slot;
 
@@ -407,7 +407,7 @@ static void bury(weft_coro_t *k)
 		weft__chunks_end(&k->link, slot);
 	if (weft__unlikely(weft__slot_is_record(slot)))
 		weft__forget_copied(k);
-	lay_down(k);
+	recycle(k);
 }
 
 static bool embedded(const weft_coro_t *k)
@@ -423,37 +423,37 @@ static bool is_orphan(const weft_coro_t *k)
 void weft__name_orphan(weft_coro_t **place, const weft_coro_t *k)
 {
 	if (*place != k && is_orphan(*place))
-		(*place)->leaf = (weft_coro_t *)place;
+		(*place)->innermost = (weft_coro_t *)place;
 }
 
-static void drop_and_bury(weft_coro_t *k);
+static void drop_and_release(weft_coro_t *k);
 
 /* Its owner was not lost after all, and gives it back or uses it again. */
 static void leave_orphans(weft_coro_t *c)
 {
-	weft_coro_t **place = (weft_coro_t **)c->leaf;
+	weft_coro_t **place = (weft_coro_t **)c->innermost;
 
 	*place = c->parent;
 	if (is_orphan(c->parent))
-		c->parent->leaf = (weft_coro_t *)place;
+		c->parent->innermost = (weft_coro_t *)place;
 	c->handled = 0;
-	c->leaf = c;
+	c->innermost = c;
 }
 
 /* Those that wait are the bodies of k's weft_run: now they end as if k deleted them. */
-static void bury_orphans(weft_coro_t *k)
+static void release_orphans(weft_coro_t *k)
 {
 	weft_coro_t *c;
 
-	while ((c = k->leaf) != k) {
-		k->leaf = c->parent;
-		weft__name_orphan(&k->leaf, k);
+	while ((c = k->innermost) != k) {
+		k->innermost = c->parent;
+		weft__name_orphan(&k->innermost, k);
 		if (weft__unlikely(c->link.pc != (void *)weft__in_finished)) {
-			drop_and_bury(c);
+			drop_and_release(c);
 			continue;
 		}
 		c->handled = 0;
-		bury(c);
+		release(c);
 	}
 }
 
@@ -464,8 +464,8 @@ static WEFT__COLD void drop_others(weft_coro_t *k)
 		return;
 	}
 	if (k->link.pc != (void *)weft__in_finished) /* suspended from below */
-		weft__abandon(k, k->leaf);
-	bury_orphans(k);
+		weft__abandon(k, k->innermost);
+	release_orphans(k);
 }
 
 /* Is there anything to call before the frames of k are given up? */
@@ -476,7 +476,7 @@ static inline bool must_end(const weft_coro_t *k)
 
 static inline void drop_frames(weft_coro_t *k)
 {
-	if (weft__unlikely(k->leaf != k))
+	if (weft__unlikely(k->innermost != k))
 		drop_others(k);
 }
 
@@ -510,12 +510,12 @@ static inline void check_ending(const weft_coro_t *k, const char *what)
 		die_ending(k, what, ": it was deleted before, or never made");
 }
 
-static WEFT__COLD void end_and_bury(weft_coro_t *k)
+static WEFT__COLD void end_and_release(weft_coro_t *k)
 {
 	void *thrown = weft__end_suspended(k);
 
 	drop_frames(k);
-	bury(k);
+	release(k);
 	if (thrown)
 		weft__raise(thrown);
 }
@@ -527,14 +527,14 @@ static WEFT__COLD bool ends_in_place(weft_coro_t *k)
 	       WEFT_NO_CANARY(bodies_end_by_a_resume) && weft__end_in_place(k);
 }
 
-static __attribute__((noinline)) void drop_and_bury(weft_coro_t *k)
+static __attribute__((noinline)) void drop_and_release(weft_coro_t *k)
 {
 	if (weft__unlikely(must_end(k)) && !ends_in_place(k)) {
-		end_and_bury(k);
+		end_and_release(k);
 		return;
 	}
 	drop_frames(k);
-	bury(k);
+	release(k);
 }
 
 static inline uint64_t unusual(const weft_coro_t *k)
@@ -550,14 +550,14 @@ static inline uint64_t unusual(const weft_coro_t *k)
 /* It returned, nothing of its life is left, it is of the usual kind, and no search has come to it. */
 static inline bool ended_plainly(const weft_coro_t *k)
 {
-	return weft__likely(k->link.pc == (void *)weft__in_finished) && weft__likely(k->leaf == k) &&
+	return weft__likely(k->link.pc == (void *)weft__in_finished) && weft__likely(k->innermost == k) &&
 	       weft__likely(!unusual(k)) && weft__likely(!k->deferred);
 }
 
 /* The same for kinds that have a stack in one piece too. */
 static inline bool ended_in_one_piece(const weft_coro_t *k)
 {
-	return k->link.pc == (void *)weft__in_finished && k->leaf == k &&
+	return k->link.pc == (void *)weft__in_finished && k->innermost == k &&
 	       !((uintptr_t)k->link.chunk | (uintptr_t)k->link.limit) &&
 	       !(k->flags & ~(uint32_t)(WEFT_NO_GUARD | WEFT_UNWIND));
 }
@@ -568,13 +568,13 @@ static __attribute__((noinline)) void delete_with_care(weft_coro_t *k)
 		return;
 	if (ended_in_one_piece(k) && embedded(k) && !k->tsan_fiber && !k->asan_fake) {
 		weft__check_no_handler();
-		lay_down(k);
+		recycle(k);
 		return;
 	}
 	check_ending(k, "cannot delete");
 	if (weft__unlikely(!embedded(k)))
 		die_ending(k, "cannot delete", ": it was made by weft_init; use weft_release");
-	drop_and_bury(k);
+	drop_and_release(k);
 }
 
 _Static_assert(offsetof(struct weft__slot, object) == 0, "weft_delete takes the one for the other");
@@ -582,13 +582,13 @@ _Static_assert(offsetof(struct weft__slot, object) == 0, "weft_delete takes the 
 /* One that is at hand keeps its slot; its number and pc say that it is dead. */
 void weft_delete(weft_coro_t *k)
 {
-	uintptr_t at_hand = weft__at_hand(&weft__tls_hand);
+	uintptr_t at_hand = weft__recent_slot(&weft__tls_hand);
 
 	if (weft__likely(k) && ended_plainly(k) && weft__likely(at_hand != WEFT__HAND_CLOSED)) {
 		weft__check_no_handler();
 		die(k);
 		if (weft__likely(at_hand == WEFT__HAND_EMPTY))
-			weft__put_at_hand((struct weft__slot *)(void *)k);
+			weft__put_recent_slot((struct weft__slot *)(void *)k);
 		else
 			give_back(k);
 		return;
@@ -645,7 +645,7 @@ void weft_release(weft_coro_t *k)
 {
 	weft__require(k, "weft_release");
 	check_ending(k, "cannot release");
-	drop_and_bury(k);
+	drop_and_release(k);
 }
 
 /* Library code runs on a system stack where the coroutine's own is linked: then only chunks are given back. */
@@ -673,7 +673,7 @@ size_t weft_trim(weft_coro_t *k)
 	if (weft_state(k) != WEFT_SUSPENDED)
 		return 0;
 	/* Suspended from below: its own frames end where it resumed the next one. */
-	for (const weft_coro_t *c = k->leaf; c != k; c = c->parent)
+	for (const weft_coro_t *c = k->innermost; c != k; c = c->parent)
 		sp = c->link.parent_sp;
 	/* On a system stack, or in a region that others use. */
 	if ((k->link.chunk && !k->link.limit) || !weft_on_stack(k, sp - 1))

@@ -45,10 +45,10 @@ static inline void weft__check_no_handler(void)
 /* What marks, in `handled`, a coroutine that ran inside another one which was left: see chain.c. */
 enum { WEFT__ORPHAN = 4 };
 
-/* orphans.c, which comes with ends.c or fail.c: nothing of k's chain from `leaf` up is to be called any more. */
-WEFT__OF_ENDS void weft__abandon(weft_coro_t *k, weft_coro_t *leaf);
+/* orphans.c, which comes with ends.c or fail.c: nothing of k's chain from `innermost` up is to be called any more. */
+WEFT__OF_ENDS void weft__abandon(weft_coro_t *k, weft_coro_t *innermost);
 /* The same, but for k's own part: what was made within `home` goes to its list. */
-void weft__abandon_inside(weft_coro_t *k, weft_coro_t *leaf, weft_coro_t **orphans, weft_coro_t *home);
+void weft__abandon_inside(weft_coro_t *k, weft_coro_t *innermost, weft_coro_t **orphans, weft_coro_t *home);
 /* Coroutines that run inside k, if it is suspended from below, or did when it ended: see weft_reset. */
 void weft__drop_inside(weft_coro_t *k);
 

@@ -39,7 +39,7 @@ bool weft__must_end(const weft_coro_t *k)
 {
 	if (!weft__has_started(k))
 		return false;
-	for (const weft_coro_t *c = k->leaf;; c = c->parent) {
+	for (const weft_coro_t *c = k->innermost;; c = c->parent) {
 		if (weft__deferred_of(c->deferred) || c->flags & (WEFT_UNWIND | WEFT__ENDING | WEFT__THENS))
 			return true;
 		if (c == k)

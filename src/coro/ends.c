@@ -277,7 +277,7 @@ WEFT__LEAVES_STACK void weft__ended(weft_coro_t *self, struct weft__ending *e)
 		weft__call_first(self);
 	self->deferred = NULL;
 	self->flags &= ~(uint32_t)(WEFT__ENDING | WEFT__THROUGH);
-	self->leaf = self;
+	self->innermost = self;
 	if (self != e->target) {
 		e->last = self;
 		comes(e, self->parent);
@@ -382,7 +382,7 @@ WEFT__LEAVES_STACK void weft__leave_to(weft_coro_t *k, const void *effect, void 
 static WEFT__LEAVES_STACK _Noreturn void throw_here(weft__thrower_t *throws)
 {
 	coming.throws = NULL;
-	weft__become(WEFT_CANARY(exception_arrives_further_out) ? (weft_coro_t *)coming.k : coming.k->leaf);
+	weft__become(WEFT_CANARY(exception_arrives_further_out) ? (weft_coro_t *)coming.k : coming.k->innermost);
 	throws(coming.argument);
 	__builtin_unreachable();
 }
@@ -395,7 +395,7 @@ WEFT__LEAVES_STACK void weft__end_where_it_waits(void)
 
 	if (coming.throws)
 		throw_here(coming.throws);
-	self = e->target->leaf;
+	self = e->target->innermost;
 	weft__become(self);
 	finish(self, e);
 }
@@ -424,7 +424,7 @@ static WEFT__COLD void switch_fiber(void *fiber, struct announced *mine)
 
 static inline void announce(const weft_coro_t *k, struct announced *mine)
 {
-	weft_coro_t *self = weft__self(), *next = k->leaf;
+	weft_coro_t *self = weft__self(), *next = k->innermost;
 	size_t bytes = weft_stack_usable(next);
 
 	if (weft__unlikely(__sanitizer_start_switch_fiber != NULL)) {
@@ -520,8 +520,8 @@ void *weft__end_suspended(weft_coro_t *k)
 	weft_coro_t *from = k;
 	weft_request_t request;
 
-	weft__note_owned(k, k->leaf);
-	comes(&e, k->leaf);
+	weft__note_owned(k, k->innermost);
+	comes(&e, k->innermost);
 	request = resume_to_end(&from);
 	coming.end = NULL;
 	if (request.effect != WEFT__THROWN)

@@ -102,13 +102,13 @@ size_t weft__effect_size(const struct weft_effect *effect);
 
 /* The same of what frames of that layer own: is it this that was deferred? Then `arg` leads to the coroutine; NULL if
  * the coroutine is somebody else's by now, or nobody's. */
-bool weft__is_charge(const struct weft__deferred *d);
-weft_coro_t *weft__charged(const void *arg);
-enum { WEFT__CHARGE_BYTES = 24 }; /* what `arg` points to */
+bool weft__is_run_frame(const struct weft__deferred *d);
+weft_coro_t *weft__run_frame_coro(const void *arg);
+enum { WEFT__RUN_FRAME_BYTES = 24 }; /* what `arg` points to */
 
-/* orphans.c: note which of those from `leaf` up to k, without k, were made by others of these or by k; c was, and the
- * note is not needed any more. Such go to a list; k takes the list over. */
-void weft__note_owned(weft_coro_t *k, weft_coro_t *leaf);
+/* orphans.c: note which of those from `innermost` up to k, without k, were made by others of these or by k; c was, and
+ * the note is not needed any more. Such go to a list; k takes the list over. */
+void weft__note_owned(weft_coro_t *k, weft_coro_t *innermost);
 static inline bool weft__take_owned(weft_coro_t *c)
 {
 	bool owned = c->flags & WEFT__OWNED;

@@ -139,10 +139,10 @@ _Noreturn void weft__thrown(weft_coro_t *k, struct _Unwind_Exception *exception)
 		exception->private_1 = 0; /* it goes on as what it was */
 	if (k->flags & WEFT_SAVE_EXCEPTIONS)
 		weft__carry_exception(k);
-	k->leaf = k;
+	k->innermost = k;
 	(void)weft__take_owned(k); /* an exception is its resumer's affair */
 	if (k->flags & WEFT__ENDING) {
-		weft__hand_on_orphans(k->ending, &k->leaf, k);
+		weft__hand_on_orphans(k->ending, &k->innermost, k);
 		weft__forget_ending(k);
 	}
 

@@ -12,7 +12,7 @@
 /*
  * The bodies that frames of weft_run had on coroutines that fail: nobody else will delete them. k keeps them, as it
  * keeps the others, because this is no moment for what they have deferred. Those that wait come first in the list, and
- * their `leaf` is their own.
+ * their `innermost` is their own.
  */
 void weft__keep_bodies(weft_coro_t *bodies, weft_coro_t **list, weft_coro_t *k)
 {
@@ -47,13 +47,13 @@ static const void *in_frames(const weft_coro_t *c, const void *at)
 static void collect_bodies(const weft_coro_t *c, weft_coro_t **bodies)
 {
 	const struct weft__deferred *d = weft__deferred_of(c->deferred);
-	const void *charge;
+	const void *run_frame;
 	weft_coro_t *body;
 
 	for (; d && (d = in_frames(c, d)); d = weft__deferred_of(d->next)) {
-		if (!weft__is_charge(d) || !(charge = in_frames(c, d->arg)))
+		if (!weft__is_run_frame(d) || !(run_frame = in_frames(c, d->arg)))
 			continue;
-		body = weft__charged(charge);
+		body = weft__run_frame_coro(run_frame);
 		if (!body || weft_state(body) == WEFT_RUNNING)
 			continue;
 		body->parent = *bodies;
@@ -88,9 +88,9 @@ static WEFT__LEAVES_STACK _Noreturn void fail(weft_coro_t *k)
 	weft__abandon(k, self);
 	for (; orphans != k; orphans = up) {
 		up = orphans->parent;
-		weft__orphan(orphans, &k->leaf, k);
+		weft__orphan(orphans, &k->innermost, k);
 	}
-	weft__keep_bodies(bodies, &k->leaf, k);
+	weft__keep_bodies(bodies, &k->innermost, k);
 
 	k->deferred = NULL;
 	weft__leave(k, &weft_failed, k);

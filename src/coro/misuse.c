@@ -124,7 +124,8 @@ void weft__owner_report_null(void)
 	weft__line_write(&line);
 }
 
-const size_t weft__owner_id_at = offsetof(weft_coro_t, id), weft__owner_turn_at = offsetof(weft_coro_t, turn);
+const size_t weft__owner_id_at = offsetof(weft_coro_t, id),
+	     weft__owner_serial_at = offsetof(weft_coro_t, resume_serial);
 
 void weft__owner_die_no_resumption(void *unused)
 {

@@ -15,38 +15,38 @@ static bool is_among(uint64_t id, const weft_coro_t *from, const weft_coro_t *to
 }
 
 /* Its resumers come first: usually one of them made it. */
-static bool made_within(const weft_coro_t *c, const weft_coro_t *leaf, const weft_coro_t *k)
+static bool made_within(const weft_coro_t *c, const weft_coro_t *innermost, const weft_coro_t *k)
 {
 	return c->creator && (is_among(c->creator, c->parent, k) ||
-			      (is_among(c->creator, leaf, c) && WEFT_NO_CANARY(made_further_inside_is_nobodys)));
+			      (is_among(c->creator, innermost, c) && WEFT_NO_CANARY(made_further_inside_is_nobodys)));
 }
 
-void weft__note_owned(weft_coro_t *k, weft_coro_t *leaf)
+void weft__note_owned(weft_coro_t *k, weft_coro_t *innermost)
 {
-	for (weft_coro_t *c = leaf; c != k; c = c->parent)
-		if (made_within(c, leaf, k))
+	for (weft_coro_t *c = innermost; c != k; c = c->parent)
+		if (made_within(c, innermost, k))
 			c->flags |= WEFT__OWNED;
 }
 
 /*
  * Coroutines that were running inside k will not run again. They all become FINISHED. Those made by the frames that are
  * lost belong to nobody any more. They are kept until k is reset or deleted, because the payload of a request may lie
- * on their stacks, in a list: k->leaf is the first, `parent` the next, and k the last one's next; `handled`, which a
- * finished coroutine has no use for, marks them, and `leaf` leads to the word that names them.
+ * on their stacks, in a list: k->innermost is the first, `parent` the next, and k the last one's next; `handled`, which
+ * a finished coroutine has no use for, marks them, and `innermost` leads to the word that names them.
  */
 void weft__orphan(weft_coro_t *c, weft_coro_t **list, weft_coro_t *k)
 {
 	c->handled = WEFT__ORPHAN;
 	c->parent = *list;
-	c->leaf = (weft_coro_t *)list;
+	c->innermost = (weft_coro_t *)list;
 	weft__name_orphan(&c->parent, k);
 	*list = c;
 }
 
 void weft__adopt_orphans(weft_coro_t *k, weft_coro_t *list)
 {
-	k->leaf = list;
-	weft__name_orphan(&k->leaf, k);
+	k->innermost = list;
+	weft__name_orphan(&k->innermost, k);
 }
 
 void weft__hand_on_orphans(const struct weft__ending *e, weft_coro_t **list, const weft_coro_t *k)
@@ -64,12 +64,12 @@ void weft__hand_on_orphans(const struct weft__ending *e, weft_coro_t **list, con
 	weft__name_orphan(list, k);
 }
 
-void weft__abandon_inside(weft_coro_t *k, weft_coro_t *leaf, weft_coro_t **orphans, weft_coro_t *home)
+void weft__abandon_inside(weft_coro_t *k, weft_coro_t *innermost, weft_coro_t **orphans, weft_coro_t *home)
 {
-	weft_coro_t *c = leaf, *up;
+	weft_coro_t *c = innermost, *up;
 
 	k->flags &= ~(uint32_t)WEFT__THROUGH;
-	weft__note_owned(k, leaf);
+	weft__note_owned(k, innermost);
 	for (; c != k; c = up) {
 		up = c->parent;
 		if (weft__unlikely(c->flags & WEFT__COPYING))
@@ -77,16 +77,16 @@ void weft__abandon_inside(weft_coro_t *k, weft_coro_t *leaf, weft_coro_t **orpha
 		weft__drop_all_thens(c);
 		c->link.pc = (void *)weft__in_finished;
 		c->deferred = NULL;
-		c->leaf = c;
+		c->innermost = c;
 		if (weft__take_owned(c))
 			weft__orphan(c, orphans, home);
 	}
 }
 
-void weft__abandon(weft_coro_t *k, weft_coro_t *leaf)
+void weft__abandon(weft_coro_t *k, weft_coro_t *innermost)
 {
 	weft_coro_t *orphans = k;
 
-	weft__abandon_inside(k, leaf, &orphans, k);
+	weft__abandon_inside(k, innermost, &orphans, k);
 	weft__adopt_orphans(k, orphans);
 }

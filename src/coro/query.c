@@ -103,11 +103,11 @@ bool weft_coro_is_valid(const weft_coro_t *k)
 	case WEFT_DELETED:
 		return !k->id;
 	case WEFT_SUSPENDED:
-		return k->id && k->slot && k->leaf &&
-		       (k->leaf->flags & WEFT__COPYING || weft_on_stack(k->leaf, (char *)k->link.sp - 1));
+		return k->id && k->slot && k->innermost &&
+		       (k->innermost->flags & WEFT__COPYING || weft_on_stack(k->innermost, (char *)k->link.sp - 1));
 	case WEFT_RUNNING:
 	case WEFT_FINISHED:
-		return k->id && k->slot && k->leaf;
+		return k->id && k->slot && k->innermost;
 	}
 	return false;
 }

@@ -17,7 +17,7 @@ static void join(weft_coro_t *from, weft_coro_t *to)
 	static atomic_uintptr_t last = 1;
 
 	to->group = (uintptr_t)to;
-	if ((from->flags | to->flags) & (WEFT__SAVING | WEFT__COPIED) || to->leaf != to)
+	if ((from->flags | to->flags) & (WEFT__SAVING | WEFT__COPIED) || to->innermost != to)
 		return;
 	/* Relaxed: a number. */
 	if (from->group == (uintptr_t)from)

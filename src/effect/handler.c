@@ -3,8 +3,8 @@
  * Deep handlers: a coroutine, and the loop that runs it and asks the clauses what to do. Programs whose clauses are all
  * tail clauses do without this file: see run.c.
  *
- * A resumption is good for one decision. Continuing counts the coroutine's `turn` up, and deleting takes its number
- * away, so that copies of it are stale from then on. Objects of the arena can be read for ever: looking is safe.
+ * A resumption is good for one decision. Continuing counts the coroutine's `resume_serial` up, and deleting takes its
+ * number away, so that copies of it are stale from then on. Objects of the arena can be read for ever: looking is safe.
  *
  * Rejected: a function that calls general and multi clauses only, and a search that tests for general clauses first. Of
  * 140 instructions of an operation, gcc saved 3 and clang 6, but resume_nontail by a table took 1.08 of the time.
@@ -74,9 +74,9 @@ void weft__check_resumption(const weft_resumption_t *k, const weft_effect_t *eff
 /* ---- the loop ---------------------------------------------------------------------------------------------- */
 
 enum { AGAIN_SHIFT = 40 };
-_Static_assert(offsetof(weft_resumption_t, again) == offsetof(weft_resumption_t, turn) + AGAIN_SHIFT / 8 &&
-		   offsetof(weft_resumption_t, effect) == offsetof(weft_resumption_t, turn) + sizeof(uint64_t),
-	       "turn, kept, again and error are the word that weft__use_of loads");
+_Static_assert(offsetof(weft_resumption_t, again) == offsetof(weft_resumption_t, resume_serial) + AGAIN_SHIFT / 8 &&
+		   offsetof(weft_resumption_t, effect) == offsetof(weft_resumption_t, resume_serial) + sizeof(uint64_t),
+	       "resume_serial, kept, again and error are the word that weft__use_of loads");
 
 typedef uint64_t __attribute__((may_alias)) use_word;
 
@@ -86,11 +86,11 @@ typedef uint64_t __attribute__((may_alias)) use_word;
  */
 static inline void capture(weft_resumption_t *resumption, weft_coro_t *k, weft_request_t r, uint64_t again)
 {
-	uint64_t use = again << AGAIN_SHIFT | k->turn;
+	uint64_t use = again << AGAIN_SHIFT | k->resume_serial;
 
 	resumption->k = k;
 	resumption->id = k->id;
-	*(volatile use_word *)((char *)resumption + offsetof(weft_resumption_t, turn)) = use;
+	*(volatile use_word *)((char *)resumption + offsetof(weft_resumption_t, resume_serial)) = use;
 	resumption->effect = r.effect;
 	resumption->payload = r.payload;
 }
@@ -150,13 +150,14 @@ WEFT__INLINE weft_request_t resume(const weft_handler_t *handler, weft_coro_t **
 }
 
 /* Its arguments lie in a frame that is gone when k is deleted. After weft_generalize, k has not even ended. */
-static void *abort_clause(const weft_clause_t *clause, struct weft__charge *charge, weft_coro_t *k, weft_request_t r)
+static void *abort_clause(const weft_clause_t *clause, struct weft__run_frame *run_frame, weft_coro_t *k,
+			  weft_request_t r)
 {
 	void *state = k->state;
 
 	if (weft__unlikely(weft_state(k) == WEFT_SUSPENDED)) {
 		r.payload = memcpy(__builtin_alloca(r.effect->size), r.payload, r.effect->size);
-		weft__end_charge(charge);
+		weft__end_run_frame(run_frame);
 	}
 	return clause->call(state, NULL, r.payload, clause->clause);
 }
@@ -169,22 +170,22 @@ struct decided {
 
 /* A request that no general clause is for. If the coroutine goes on, then a multi clause has continued it. */
 static struct decided decide_otherwise(const weft_handler_t *handler, const weft_clause_t *clause, weft_coro_t *k,
-				       struct weft__charge *charge, weft_request_t r)
+				       struct weft__run_frame *run_frame, weft_request_t r)
 {
 	struct decided d = {NULL, false};
 
 	if (clause && clause->kind == WEFT__MULTI)
 		d.goes_on = decide(handler, clause, k, r, WEFT__UNUSED, &d.answer);
 	else if (clause && clause->kind == WEFT__ABORT)
-		d.answer = abort_clause(clause, charge, k, r);
+		d.answer = abort_clause(clause, run_frame, k, r);
 	else
 		d.answer = weft__no_clause(handler, k, r);
 	return d;
 }
 
-/* What a request of k means. No charge: it is another's. */
-WEFT__INLINE struct decided decide_about(const weft_handler_t *handler, weft_coro_t *k, struct weft__charge *charge,
-					 weft_request_t r)
+/* What a request of k means. No run frame: it is another's. */
+WEFT__INLINE struct decided decide_about(const weft_handler_t *handler, weft_coro_t *k,
+					 struct weft__run_frame *run_frame, weft_request_t r)
 {
 	struct decided d = {NULL, false};
 	const weft_clause_t *clause;
@@ -192,19 +193,19 @@ WEFT__INLINE struct decided decide_about(const weft_handler_t *handler, weft_cor
 	if (weft__likely(!r.effect)) {
 		void *state = k->state;
 
-		weft__end_charge(charge); /* before the clause, which may need one like it */
+		weft__end_run_frame(run_frame); /* before the clause, which may need one like it */
 		d.answer = weft__returned(handler, state, r.payload);
 		return d;
 	}
 	clause = weft__clause_for(handler, r.effect, false);
 	if (weft__unlikely(!clause || clause->kind != WEFT__GENERAL))
-		return decide_otherwise(handler, clause, k, charge, r);
+		return decide_otherwise(handler, clause, k, run_frame, r);
 	d.goes_on = decide(handler, clause, k, r, WEFT__ONCE, &d.answer);
 	return d;
 }
 
 /* Resume k until it has a result, or a clause has. */
-WEFT__INLINE void *drive_by(const weft_handler_t *handler, weft_coro_t *k, struct weft__charge *charge,
+WEFT__INLINE void *drive_by(const weft_handler_t *handler, weft_coro_t *k, struct weft__run_frame *run_frame,
 			    bool as_compiled)
 {
 	for (;;) {
@@ -217,22 +218,23 @@ WEFT__INLINE void *drive_by(const weft_handler_t *handler, weft_coro_t *k, struc
 		r = resume(same, &k, as_compiled);
 		if (r.effect == WEFT__DECIDED)
 			return r.payload;
-		d = decide_about(handler, k, charge, r);
+		d = decide_about(handler, k, run_frame, r);
 		if (weft__unlikely(!d.goes_on))
 			return d.answer;
 	}
 }
 
-static WEFT__COLD void *drive_otherwise(const weft_handler_t *handler, weft_coro_t *k, struct weft__charge *charge)
+static WEFT__COLD void *drive_otherwise(const weft_handler_t *handler, weft_coro_t *k,
+					struct weft__run_frame *run_frame)
 {
-	return drive_by(handler, k, charge, false);
+	return drive_by(handler, k, run_frame, false);
 }
 
-WEFT__INLINE void *drive(const weft_handler_t *handler, weft_coro_t *k, struct weft__charge *charge)
+WEFT__INLINE void *drive(const weft_handler_t *handler, weft_coro_t *k, struct weft__run_frame *run_frame)
 {
 	if (weft__unlikely(resume_by))
-		return drive_otherwise(handler, k, charge);
-	return drive_by(handler, k, charge, true);
+		return drive_otherwise(handler, k, run_frame);
+	return drive_by(handler, k, run_frame, true);
 }
 
 /* A call that waits for its answer. */
@@ -253,11 +255,11 @@ WEFT__INLINE void forget(struct answering *a)
 }
 
 /* Drive it, then do what tail clauses meanwhile left to be done with the answer. */
-WEFT__INLINE void *answer(const weft_handler_t *handler, weft_coro_t *k, struct weft__charge *charge)
+WEFT__INLINE void *answer(const weft_handler_t *handler, weft_coro_t *k, struct weft__run_frame *run_frame)
 {
 	struct answering a __attribute__((
 	    cleanup(forget))) = {WEFT_CANARY(thens_of_outer_runs_too) ? NULL : weft__top_of_thens(weft__self()), true};
-	void *state = k->state, *result = drive(handler, k, charge);
+	void *state = k->state, *result = drive(handler, k, run_frame);
 
 	if (weft__unlikely(weft__self()->flags & WEFT__THENS))
 		result = weft__pass_through(a.since, state, result);
@@ -269,17 +271,17 @@ WEFT__INLINE void *answer(const weft_handler_t *handler, weft_coro_t *k, struct 
  * in a run that is undone must not look valid when the next run comes as far. */
 static inline void consume(weft_coro_t *k)
 {
-	k->turn++;
+	k->resume_serial++;
 }
 
 /* The coroutine of a kept resumption. If the stack has no room for this frame, the resumption is still kept. */
 static __attribute__((noinline)) void *answer_kept(const weft_handler_t *handler, weft_coro_t *k)
 {
-	struct weft__charge charge = {k, k->id, k->keeps};
+	struct weft__run_frame run_frame = {k, k->id, k->owner_changes};
 
-	weft__defer_quick(weft__give_up, &charge);
+	weft__defer_quick(weft__give_up, &run_frame);
 	consume(k);
-	return answer(handler, k, &charge);
+	return answer(handler, k, &run_frame);
 }
 
 /* Apart from the other for its smaller frame: there may be as many of these on a stack as the body performs. */
@@ -350,19 +352,19 @@ void *weft__settle(weft_resumption_t *next, void *answer)
 
 /* ---- running ----------------------------------------------------------------------------------------------- */
 
-/* The charge comes first: the stack may be full in any of the calls that follow. */
+/* The run frame comes first: the stack may be full in any of the calls that follow. */
 static void *run(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg, const weft_attr_t *attr)
 {
-	struct weft__charge charge = weft__no_charge;
+	struct weft__run_frame run_frame = weft__no_run_frame;
 	weft_coro_t *k;
 
-	weft__defer_quick(weft__give_up, &charge);
+	weft__defer_quick(weft__give_up, &run_frame);
 	k = attr ? weft_create_with(body, arg, attr) : weft_create(body, arg);
 	if (weft__unlikely(!k))
 		return weft__failed(handler, state, errno);
-	charge = (struct weft__charge){k, k->id, k->keeps};
+	run_frame = (struct weft__run_frame){k, k->id, k->owner_changes};
 	k->state = state;
-	return answer(handler, k, &charge);
+	return answer(handler, k, &run_frame);
 }
 
 static void *run_copied(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg, const weft_attr_t *attr)
@@ -489,7 +491,7 @@ weft_resumption_t weft_keep(weft_resumption_t *k)
 	}
 	kept.kept = true;
 	if (weft__likely(kept.k != NULL))
-		kept.k->keeps++;
+		kept.k->owner_changes++;
 	return kept;
 }
 

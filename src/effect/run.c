@@ -77,23 +77,23 @@ void *weft__no_clause(const weft_handler_t *handler, const weft_coro_t *k, weft_
 
 /* ---- who deletes the body's coroutine ---------------------------------------------------------------------- */
 
-void weft__give_up(struct weft__charge *charge)
+void weft__give_up(struct weft__run_frame *run_frame)
 {
-	weft__end_charge(charge);
+	weft__end_run_frame(run_frame);
 }
 
-bool weft__is_charge(const struct weft__deferred *d)
+bool weft__is_run_frame(const struct weft__deferred *d)
 {
 	return d->fn == (void (*)(void *))(void (*)(void))weft__give_up;
 }
 
-_Static_assert(sizeof(struct weft__charge) == WEFT__CHARGE_BYTES, "edit coro/ends.h");
+_Static_assert(sizeof(struct weft__run_frame) == WEFT__RUN_FRAME_BYTES, "edit coro/ends.h");
 
-weft_coro_t *weft__charged(const void *arg)
+weft_coro_t *weft__run_frame_coro(const void *arg)
 {
-	const struct weft__charge *charge = arg;
+	const struct weft__run_frame *run_frame = arg;
 
-	return weft__is_in_charge(charge) ? charge->k : NULL;
+	return weft__run_frame_owns(run_frame) ? run_frame->k : NULL;
 }
 
 /* ---- running ----------------------------------------------------------------------------------------------- */
@@ -104,24 +104,24 @@ void weft__die_no_handler(const char *function)
 			 "pass the address of one that WEFT_HANDLER defines");
 }
 
-/* The charge comes first: the stack may be full in any of the calls that follow. */
+/* The run frame comes first: the stack may be full in any of the calls that follow. */
 static __attribute__((noinline)) void *run_once(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg)
 {
-	struct weft__charge charge = weft__no_charge;
+	struct weft__run_frame run_frame = weft__no_run_frame;
 	weft_request_t r;
 	weft_coro_t *k;
 
-	weft__defer_quick(weft__give_up, &charge);
+	weft__defer_quick(weft__give_up, &run_frame);
 	k = weft_create(body, arg);
 	if (weft__unlikely(!k))
 		return weft__failed(handler, state, errno);
-	charge = (struct weft__charge){k, k->id, k->keeps};
+	run_frame = (struct weft__run_frame){k, k->id, k->owner_changes};
 	k->state = state;
 	r = weft__resume_caught(&k, NULL, weft__word_of(handler));
 	if (weft__unlikely(r.effect != NULL))
 		return weft__no_clause(handler, k, r);
-	state = k->state;	/* k may be a coroutine that the body switched to */
-	weft__give_up(&charge); /* before the clause, which may need one like it */
+	state = k->state;	   /* k may be a coroutine that the body switched to */
+	weft__give_up(&run_frame); /* before the clause, which may need one like it */
 	return weft__returned(handler, state, r.payload);
 }
 

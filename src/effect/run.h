@@ -43,29 +43,29 @@ WEFT__COLD void *weft__no_clause(const weft_handler_t *handler, const weft_coro_
 
 /* The coroutine that a frame of ours has to delete, by whatever way it is left, unless somebody keeps it: also when the
  * coroutine that executes it is deleted while a clause waits for something. */
-struct weft__charge {
+struct weft__run_frame {
 	weft_coro_t *k;
 	uint64_t id;
-	uint16_t keeps; /* so often it had been kept: once more, and it is another's */
+	uint16_t owner_changes; /* so often it had been kept: once more, and it is another's */
 };
 
-/* Of a charge that has no coroutine yet. */
+/* Of a run frame that has no coroutine yet. */
 static weft_coro_t weft__nobody;
-static const struct weft__charge weft__no_charge = {&weft__nobody, 1, 0};
+static const struct weft__run_frame weft__no_run_frame = {&weft__nobody, 1, 0};
 
-static inline bool weft__is_in_charge(const struct weft__charge *charge)
+static inline bool weft__run_frame_owns(const struct weft__run_frame *run_frame)
 {
-	return charge->k->id == charge->id && charge->k->keeps == charge->keeps;
+	return run_frame->k->id == run_frame->id && run_frame->k->owner_changes == run_frame->owner_changes;
 }
 
-static inline void weft__end_charge(struct weft__charge *charge)
+static inline void weft__end_run_frame(struct weft__run_frame *run_frame)
 {
-	if (charge && weft__is_in_charge(charge))
-		weft_delete(charge->k);
+	if (run_frame && weft__run_frame_owns(run_frame))
+		weft_delete(run_frame->k);
 }
 
-/* The same, for weft_defer: weft__is_charge knows this function. */
-void weft__give_up(struct weft__charge *charge);
+/* The same, for weft_defer: weft__is_run_frame knows this function. */
+void weft__give_up(struct weft__run_frame *run_frame);
 
 /* FUNCTION was called with NULL in place of a handler: reported. */
 WEFT__COLD _Noreturn void weft__die_no_handler(const char *function);

@@ -415,7 +415,7 @@ static bool allow_cancelling(struct weft__task *task, weft_waiter_t *w)
 	/* Release: pairs with weft__task_cancel, which looks at the waiter. */
 	if (weft__exchange_if(&task->cancel, &free, (uintptr_t)w))
 		return true;
-	return cleans_up(task, task->k->leaf) || !weft_waiter_claim(w, -ECANCELED);
+	return cleans_up(task, task->k->innermost) || !weft_waiter_claim(w, -ECANCELED);
 }
 
 /* Acquire: pairs with the end of weft__task_cancel, and of weft__task_backtrace. */
@@ -515,7 +515,7 @@ void weft__task_cancel(struct weft__task *task)
 	if (!w || before & WEFT__CANCELLED)
 		return;
 	/* The task does not go on before the waiter is taken out of `cancel`, so its coroutines can be looked at. */
-	claimed = !cleans_up(task, task->k->leaf) && weft_waiter_claim(w, -ECANCELED);
+	claimed = !cleans_up(task, task->k->innermost) && weft_waiter_claim(w, -ECANCELED);
 	/* Release: pairs with end_wait, after which the waiter is gone, unless it was claimed here. */
 	__atomic_store_n(&task->cancel, WEFT__CANCELLED, __ATOMIC_RELEASE);
 	if (claimed || WEFT_CANARY(cancelling_ends_any_wait))
@@ -590,7 +590,7 @@ static inline bool spawn(struct weft__worker *w, weft_request_t r)
 	return false;
 }
 
-/* `k` is the innermost coroutine: the leaf of a suspended task, the current one of a running task. */
+/* `k` is the innermost coroutine: the innermost of a suspended task, the current one of a running task. */
 static inline __attribute__((always_inline)) bool is_cancelled(const struct weft__task *task, const weft_coro_t *k)
 {
 	return __builtin_expect(__atomic_load_n(&task->cancel, __ATOMIC_RELAXED) & WEFT__CANCELLED, 0) &&
@@ -623,7 +623,7 @@ static inline void runs_nothing(struct weft__worker *w)
 /* In a simulation: the task has read the clock so often that its turn is over. */
 static WEFT__COLD bool time_is_spent(struct weft__worker *w, const struct weft__task *task)
 {
-	if (task->k->leaf != task->k || !weft__sim_spends(w->rt))
+	if (task->k->innermost != task->k || !weft__sim_spends(w->rt))
 		return false;
 	runs_nothing(w);
 	return true;
@@ -647,7 +647,7 @@ enum weft__outcome weft__task_run(struct weft__worker *w, struct weft__task *tas
 			throw_on(r.payload);
 		switch (weft_op(weft_op_sched, r)) {
 		case weft_case(weft_op_yield):
-			weft_reply(weft_op_yield, r, is_cancelled(task, task->k->leaf) ? -ECANCELED : 0);
+			weft_reply(weft_op_yield, r, is_cancelled(task, task->k->innermost) ? -ECANCELED : 0);
 			runs_nothing(w);
 			return WEFT__YIELDED;
 		case weft_case(weft_op_wait):

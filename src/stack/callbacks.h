@@ -42,7 +42,7 @@ void weft__owner_report_null(void);
 
 /* * The offsets in an owner that a use of a resumption reads, as it does two words of the resumption. And the report of
  * a resumption that is NULL: does not return. */
-extern const size_t weft__owner_id_at, weft__owner_turn_at;
+extern const size_t weft__owner_id_at, weft__owner_serial_at;
 void weft__owner_die_no_resumption(void *unused);
 
 /* * The function that the last owner in the slot was made to run, if its frames begin in the slot; the slot has memory.

@@ -413,7 +413,7 @@ static bool used_null(const siginfo_t *info, ucontext_t *context)
 
 	if (info->si_code <= 0 || info->si_addr ||
 	    !weft__is_use(code, weft__os_read(code, weft__context_pc(context), sizeof code), weft__owner_id_at,
-			  weft__owner_turn_at))
+			  weft__owner_serial_at))
 		return false;
 	weft__context_call(context, weft__owner_die_no_resumption, NULL, weft__context_sp(context), NULL);
 	return true;

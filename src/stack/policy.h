@@ -472,7 +472,7 @@ static inline struct weft__slot *weft__slot_take_kept(struct weft__bin *bin)
 	return slot;
 }
 
-static inline uintptr_t weft__at_hand(const struct weft__hand *hand)
+static inline uintptr_t weft__recent_slot(const struct weft__hand *hand)
 {
 	return atomic_load_explicit(&hand->slot, memory_order_relaxed);
 }
@@ -493,7 +493,7 @@ static inline void weft__poison(struct weft__slot *slot)
 #endif
 
 /* The hand is empty. The slot's owner is dead, but not forgotten. */
-static inline void weft__put_at_hand(struct weft__slot *slot)
+static inline void weft__put_recent_slot(struct weft__slot *slot)
 {
 	weft__poison(slot);
 	/* From here on a reclaimer may have its memory. Release: and sees what the slot is. */
@@ -502,7 +502,7 @@ static inline void weft__put_at_hand(struct weft__slot *slot)
 }
 
 /* What is at hand, if anything, goes to its bin. */
-void weft__give_at_hand(void);
+void weft__give_recent_slot(void);
 
 /* A free slot, prepared, its owner not set. */
 static inline struct weft__slot *weft__slot_take(struct weft__bin *bin, int *error)

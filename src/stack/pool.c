@@ -487,9 +487,9 @@ void weft__slot_give(struct weft__slot *slot)
 	push(bin, slot);
 }
 
-void weft__give_at_hand(void)
+void weft__give_recent_slot(void)
 {
-	uintptr_t at_hand = weft__at_hand(&weft__tls_hand);
+	uintptr_t at_hand = weft__recent_slot(&weft__tls_hand);
 	struct weft__slot *slot = (struct weft__slot *)at_hand;
 
 	if (at_hand <= WEFT__HAND_EMPTY)
@@ -506,14 +506,14 @@ void weft__give_at_hand(void)
 
 /* What the thread has at hand, if it is of the policy. Nothing else of the thread is looked at: it may be ending, and
  * waits for us only if this is the default policy. */
-static const struct weft__slot *at_hand_of(const struct weft__thread *thread, weft_policy_t policy)
+static const struct weft__slot *recent_slot_of(const struct weft__thread *thread, weft_policy_t policy)
 {
 	const struct weft__hand *hand = NULL;
 	uintptr_t at_hand;
 
 	if (policy == weft_default_policy())
 		hand = atomic_load_explicit(&thread->hand, memory_order_acquire);
-	at_hand = hand ? weft__at_hand(hand) : WEFT__HAND_EMPTY;
+	at_hand = hand ? weft__recent_slot(hand) : WEFT__HAND_EMPTY;
 	return at_hand > WEFT__HAND_EMPTY ? (const struct weft__slot *)at_hand : NULL;
 }
 
@@ -524,7 +524,7 @@ uint64_t weft__pool_came(weft_policy_t policy)
 
 	/* Acquire: pairs with the release in new_record. */
 	for (struct weft__thread *t = atomic_load_explicit(&pool.records, memory_order_acquire); t; t = t->record) {
-		at_hand = at_hand_of(t, policy);
+		at_hand = recent_slot_of(t, policy);
 		if (at_hand && !is_hollow(at_hand) && WEFT_NO_CANARY(hands_are_overlooked))
 			return 0;
 		for (int c = 0; c < WEFT__CLASSES; c++)
@@ -538,7 +538,7 @@ uint64_t weft__pool_came(weft_policy_t policy)
 
 static WEFT__COLD void drain_bins(struct weft__thread *thread)
 {
-	weft__give_at_hand();
+	weft__give_recent_slot();
 	for (int policy = 1; policy < WEFT_POLICY_COUNT; policy++)
 		for (int c = 0; c < WEFT__CLASSES; c++) {
 			struct weft__bin *bin = &thread->bins[policy][c];
@@ -698,7 +698,7 @@ WEFT__COLD struct weft__thread *weft__thread_attach(void)
 		end_record(thread);
 		return NULL;
 	}
-	/* Release: pairs with the acquire in at_hand_of. */
+	/* Release: pairs with the acquire in recent_slot_of. */
 	atomic_store_explicit(&thread->hand, &weft__tls_hand, memory_order_release);
 	lock();
 	thread->next = pool.threads;
@@ -877,7 +877,7 @@ static size_t count_binned(weft_policy_t policy)
 	for (struct weft__thread *thread = pool.threads; thread; thread = thread->next) {
 		for (int c = 0; c < WEFT__CLASSES; c++)
 			n += (uint32_t)weft__bin_tally(&thread->bins[policy][c]);
-		n += at_hand_of(thread, policy) != NULL;
+		n += recent_slot_of(thread, policy) != NULL;
 	}
 	if (policy == WEFT_OVERCOMMIT)
 		for (struct weft__thread *thread = pool.threads; thread; thread = thread->next)

@@ -20,7 +20,7 @@
 #define WEFT_CORO_GROUP 80
 #define WEFT_CORO_PARENT 88
 #define WEFT_CORO_HANDLED 96
-#define WEFT_CORO_LEAF 104
+#define WEFT_CORO_INNERMOST 104
 #define WEFT_CORO_TAGS 112
 #define WEFT_CORO_VIEW 120
 #define WEFT_HANDLES_TAGS 2 /* as `handled`: what is handled are the bits of `tags` */

@@ -167,18 +167,18 @@ WEFT__INLINE weft_request_t weft_arch_resume(struct weft_link **k, void *value)
 #endif
 
 /*
- * The same for *k whose leaf is the current coroutine already: with the leaf's limit; and behind it the parent of who
- * suspended is the current coroutine, with its limit.
+ * The same for *k whose innermost coroutine is current already: with that one's limit; and behind it the
+ * parent of who suspended is the current coroutine, with its limit.
  * Few statements: clang counts them when it decides what to inline. Where a function that resumes is not inlined,
  * returns are mispredicted: libseff's generator then takes three times as long.
  * Rejected: a function that is called before the switch. Its calls take places among the processor's return addresses,
- * and a recursion of functions that resume took 1.3 of its time. And to make the leaf current here: that took 1.5 times
- * as long where two coroutines take turns.
+ * and a recursion of functions that resume took 1.3 of its time. And to make the innermost coroutine current here: that
+ * took 1.5 times as long where two coroutines take turns.
  */
 WEFT__INLINE weft_request_t weft_arch_run(struct weft_link **k, void *value)
 {
 	WEFT__RESUME(k, value,
-	    "movq " WEFT__K(WEFT_CORO_LEAF) ", %%rdx\n\t"
+	    "movq " WEFT__K(WEFT_CORO_INNERMOST) ", %%rdx\n\t"
 	    WEFT__LIMIT_OF("rdx", "3f", "4"),
 
 	    WEFT__LIMIT_APART("rdx", "3", "4b")
@@ -435,11 +435,11 @@ WEFT__INLINE void weft__set_limit(char *limit)
 
 /* clang-format off */
 /* These words seldom change, and a compare costs less than a store: the store ports are what a switch waits for.
- * Rejected: to compare `group` too, which gained nothing; and to compare `leaf` with k in place of reading it, which
- * took 0.97 of the time, but each resume of a coroutine that was suspended from further inside went to `anew`; and one
- * word that says that parent and group are as they were and that no stack is linked, compared in place of these: two
- * instructions of 54 and three stores less, and on Zen 3 1.87 of the hand-written pair's time by gcc in place of 1.66,
- * 1.97 by clang in place of 2.05. */
+ * Rejected: to compare `group` too, which gained nothing; and to compare `innermost` with k in place of reading it,
+ * which took 0.97 of the time, but each resume of a coroutine that was suspended from further inside went to `anew`;
+ * and one word that says that parent and group are as they were and that no stack is linked, compared in place of
+ * these: two instructions of 54 and three stores less, and on Zen 3 1.87 of the hand-written pair's time by gcc in
+ * place of 1.66, 1.97 by clang in place of 2.05. */
 #define WEFT__ENTER(handled, compare_tags) \
 	"movq weft__tls_self@gottpoff(%%rip), %%rdx\n\t" \
 	"movq %%fs:(%%rdx), %%rcx\n\t" \
@@ -453,7 +453,7 @@ WEFT__INLINE void weft__set_limit(char *limit)
 	"testb $1, " WEFT__STR(WEFT_CORO_VIEW) "(%%rcx)\n\t" \
 	"jne %l[anew]\n\t" \
 	WEFT_CANARY_OR(resumed_coroutine_stays_in_its_group, "", "movq %0, " WEFT__STR(WEFT_CORO_GROUP) "(%0)\n\t") \
-	"movq " WEFT__STR(WEFT_CORO_LEAF) "(%0), %%rcx\n\t" \
+	"movq " WEFT__STR(WEFT_CORO_INNERMOST) "(%0), %%rcx\n\t" \
 	"movq %%rcx, %%fs:(%%rdx)"
 
 /* More inputs: gcc keeps in registers what is named often, and these statements use `k` more often than name it. */
@@ -477,7 +477,7 @@ anew: \
 	return false
 
 /* If `k` is resumed by the same coroutine as the last time, which executes no tail clause, and with the same set: make
- * its leaf the current coroutine. Else false, and nothing is done. */
+ * its innermost one the current coroutine. Else false, and nothing is done. */
 WEFT__INLINE bool weft__enter(struct weft_link *k, uintptr_t handled)
 {
 	WEFT__ENTER_BY(k, "%1", "", handled);
