@@ -82,7 +82,7 @@ static int next_then(void *state, int after)
 	int mine = after + 1;
 
 	(void)state;
-	return weft_then(count_after, &mine) ? PERFORMS : mine;
+	return weft_on_answer(count_after, &mine) ? PERFORMS : mine;
 }
 
 struct keeper {
@@ -104,7 +104,7 @@ static void *next_later(void *state, weft_resumption_t *k, int after)
 static int next_generalized(void *state, int after)
 {
 	(void)state;
-	return weft_generalize(next, after);
+	return weft_escalate(next, after);
 }
 
 static void *both_ways(void *state, weft_resumption_t *k, int after)
@@ -337,11 +337,11 @@ static const struct {
     {"tail", tail},
     {"tail, 100 other handlers in between", tail_deep},
     {"tail, located before", tail_located},
-    {"tail, with weft_then and what it calls", tail_then},
+    {"tail, with weft_on_answer and what it calls", tail_then},
     {"general, weft_tail_continue", general_reply},
     {"general, 100 other handlers in between", general_deep},
     {"a loop of weft_handle", requests},
-    {"tail, then weft_generalize", generalized},
+    {"tail, then weft_escalate", generalized},
     {"general, weft_continue within one another", general_nested},
     {"general, weft_keep, continued later", general_kept},
     {"multi, each continuation", multi},

@@ -508,7 +508,7 @@ static int explore(const weft_rt_config_t *config, uint64_t seeds)
 
 	if (getenv("WEFT_SIMULATE")) /* what was found, once more */
 		return -weft_rt_run(config, world, NULL, NULL);
-	result = weft_explore(0, seeds, config, world, NULL, NULL);
+	result = weft_simulate_seeds(0, seeds, config, world, NULL, NULL);
 	printf("%s\n", result < 0 ? strerror(-result) : result ? "a seed fails" : "no seed fails");
 	return result != (bug != NO_BUG);
 }

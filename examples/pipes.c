@@ -59,7 +59,7 @@ static int receive_now(void *state)
 {
 	struct pipe *pipe = state;
 
-	return pipe->count ? take(pipe) : weft_generalize(receive);
+	return pipe->count ? take(pipe) : weft_escalate(receive);
 }
 
 /* … else suspended, and kept. */
@@ -76,7 +76,7 @@ static void send_now(void *state, int value)
 	struct pipe *pipe = state;
 
 	if (pipe->count == PLACES)
-		weft_generalize(send, value); /* returns when there is room */
+		weft_escalate(send, value); /* returns when there is room */
 	put(pipe, value);
 }
 

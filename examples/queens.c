@@ -47,12 +47,12 @@ static int all(weft_coro_t *k)
 	if (weft_checkpoint(k))
 		abort();
 	for (int i = 0; i < choices; i++) {
-		if (weft_backtrack(k))
+		if (weft_checkpoint_restore(k))
 			abort();
 		weft_reply(pick, r, i);
 		solutions += all(k);
 	}
-	weft_cut(k); /* this choice has been tried out */
+	weft_checkpoint_drop(k); /* this choice has been tried out */
 	return solutions;
 }
 /* doc: end */

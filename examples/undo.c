@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * undo.c: what a body has set is taken back if nothing comes of it, though it sets a million variables: weft_then keeps
- * what there is to take back, and no stack waits. docs/clauses.md, "What is left for the answer".
+ * undo.c: what a body has set is taken back if nothing comes of it, though it sets a million variables: weft_on_answer
+ * keeps what there is to take back, and no stack waits. docs/clauses.md, "What is left for the answer".
  */
 #include <stdio.h>
 #include <weft/weft.h>
@@ -44,8 +44,8 @@ static void set_now(void *state, int *variable, int value)
 	struct change change = {variable, *variable};
 
 	(void)state;
-	if (weft_then(take_back, &change))
-		weft_generalize(set, variable, value); /* no memory for it */
+	if (weft_on_answer(take_back, &change))
+		weft_escalate(set, variable, value); /* no memory for it */
 	else
 		*variable = value;
 }

@@ -63,7 +63,7 @@ WEFT_API int weft_clone_into(weft_coro_t *c, weft_coro_t *k);
  *                   weft_checkpoint(k);
  *                   weft_reply(pick, requests[depth++] = r, 0);
  *           } else if (depth) {               success or failure: the newest choice again, another try
- *                   weft_backtrack(k);        or, if it is the last: weft_backtrack_last, depth--
+ *                   weft_checkpoint_restore(k);        or, if it is the last: weft_checkpoint_restore_last, depth--
  *                   weft_reply(pick, requests[depth - 1], …);
  *           } else
  *                   break;
@@ -96,15 +96,15 @@ WEFT_API int weft_checkpoint(weft_coro_t *k);
  *   -ENOTSUP  it has another policy
  *   -ENOMEM   no memory, which it needs only where others share its region; it stays as it was
  */
-WEFT_API int weft_backtrack(weft_coro_t *k);
-WEFT_API int weft_backtrack_last(weft_coro_t *k);
+WEFT_API int weft_checkpoint_restore(weft_coro_t *k);
+WEFT_API int weft_checkpoint_restore_last(weft_coro_t *k);
 
 /**
  * Forget the newest checkpoint, and stay: what is left to try there is not wanted any more.
  * @param k  may be running
- * @return 0, or a negative errno as weft_backtrack
+ * @return 0, or a negative errno as weft_checkpoint_restore
  */
-WEFT_API int weft_cut(weft_coro_t *k);
+WEFT_API int weft_checkpoint_drop(weft_coro_t *k);
 
 /**
  * Read from, or write to, the stack of a suspended coroutine, or of those suspended with it, wherever it is now.

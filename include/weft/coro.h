@@ -151,7 +151,7 @@ WEFT__OFFSET_IS(struct weft_coro, flags, WEFT_CORO_FLAGS);
 WEFT__OFFSET_IS(struct weft_coro, inner_pc, WEFT_CORO_INNER_PC);
 WEFT__OFFSET_IS(struct weft_coro, outer_pc, WEFT_CORO_OUTER_PC);
 
-/* What tail clauses left their handler's resumer to do with its answer, one behind the other: see weft_then. */
+/* What tail clauses left their handler's resumer to do with its answer, one behind the other: see weft_on_answer. */
 struct weft__thens {
 	char *top, *end;	   /* of those, and of the room */
 	struct weft__thens *below; /* older ones */

@@ -21,7 +21,7 @@
  *  3. Clauses have the operation's parameters, behind the state; the compiler checks them. Four kinds:
  *       tail     a call, on the performer's stack. While it runs, effects go to the handlers outside of its own, and
  *                only a handler of the performer's own resumer may suspend it by weft_suspend (else: reported). It may
- *                leave work for the end, when the answer is known, with weft_then: no stack waits for that.
+ *                leave work for the end, when the answer is known, with weft_on_answer: no stack waits for that.
  *       abort    the body is given up, its cleanups run, then the clause; its result is the result of weft_run
  *       general  the body is suspended, and the clause gets it as a resumption, about which it decides once
  *       multi    the same, under the policy "copy", where it can be continued many times
@@ -106,7 +106,7 @@ typedef struct weft_handler {
  *   weft_requested(op)       none: the request goes to a loop around weft_resume_under
  *   weft_on_return(fn)       void *fn(void *state, void *result): makes the result of weft_run of the body's
  *   weft_on_failure(fn)      void *fn(void *state, int error): the same where there is none; error as errno
- * An operation may have a tail clause and one of the others: see weft_generalize. Of two clauses of the same kind the
+ * An operation may have a tail clause and one of the others: see weft_escalate. Of two clauses of the same kind the
  * first counts. Of an exception (WEFT_EXCEPTION) the clause is abort or requested.
  */
 #define WEFT_HANDLER(handler_, ...)                                                                                    \
@@ -408,7 +408,7 @@ WEFT__HOT weft_request_t weft_resume_under(weft_coro_t *k, void *value, const we
  * the body run, handlers within the body may have a clause for the exception, and so may the handler of `k` itself. The
  * arguments are copied to the body's stack. What comes of it is returned, unless the exception leaves for a handler
  * further out. If nobody handles it, that is reported as for any perform. Errors as weft_continue.
- * If a tail clause has performed the operation, by weft_generalize, the exception is performed in that tail clause: it
+ * If a tail clause has performed the operation, by weft_escalate, the exception is performed in that tail clause: it
  * goes to handlers outside of the clause's own, past handlers within the body.
  */
 #define weft_continue_throw(k, ...)                                                                                    \
@@ -460,7 +460,7 @@ WEFT__INLINE weft_coro_t *weft_performer(const weft_resumption_t *k)
 /* ---- deciding, in a tail clause ---------------------------------------------------------------------------- */
 
 /**
- * `return weft_generalize(op, args…);` in a tail clause of `op`: perform `op` once more, this time for the handler's
+ * `return weft_escalate(op, args…);` in a tail clause of `op`: perform `op` once more, this time for the handler's
  * general, multi or abort clause of `op`, or the loop. Suspends the performer, or gives it up if the clause is an abort
  * clause. Returns what that replies, when it does; after that the tail clause goes on.
  * "The handler" is the one that the clause's coroutine is under now, if it was resumed under another one while the
@@ -468,7 +468,7 @@ WEFT__INLINE weft_coro_t *weft_performer(const weft_resumption_t *k)
  * tail clause may answer. Only of an effect performed on a label nobody knows the label any more then: reported.
  * Elsewhere than in a tail clause, or with nothing to generalize to: reported.
  */
-#define weft_generalize(...) WEFT__CAT(WEFT__GENERALIZE_, WEFT__REST(__VA_ARGS__, ))(__VA_ARGS__)
+#define weft_escalate(...) WEFT__CAT(WEFT__GENERALIZE_, WEFT__REST(__VA_ARGS__, ))(__VA_ARGS__)
 
 /**
  * `return weft_forward();` in a tail clause: leave this perform, with the arguments that it has, to the next handler
@@ -481,8 +481,8 @@ WEFT__INLINE weft_coro_t *weft_performer(const weft_resumption_t *k)
 #define weft_forward() (weft__forward())
 
 /**
- * weft_then(fn, record), in a tail clause: when it is known what weft_run, or the weft_continue that the body goes on
- * by, is to return, call
+ * weft_on_answer(fn, record), in a tail clause: when it is known what weft_run, or the weft_continue that the body goes
+ * on by, is to return, call
  *   void *fn(void *state, void *answer, T *record)
  * whose result it returns instead; what was left last is called first. As a general clause that calls weft_continue and
  * then `fn` with its result, but nothing is suspended, and what waits is the record, not a frame: a body may do this a
@@ -498,9 +498,9 @@ WEFT__INLINE weft_coro_t *weft_performer(const weft_resumption_t *k)
  * resumed under another handler: reported. Does not suspend.
  */
 #ifdef __cplusplus
-#define weft_then(fn, record) (weft__then_as((fn), (record)))
+#define weft_on_answer(fn, record) (weft__then_as((fn), (record)))
 #else
-#define weft_then(fn, record)                                                                                          \
+#define weft_on_answer(fn, record)                                                                                     \
 	(__builtin_choose_expr(WEFT__IS_RECORD(__typeof__(*(record))), (void)0, weft__record_too_large()),             \
 	 (void)sizeof(_Generic((fn)(NULL, NULL, (record)), void *: 0)),                                                \
 	 weft__then((weft__then_t *)(void (*)(void))(fn), (record), sizeof *(record)))
@@ -572,7 +572,8 @@ WEFT__INLINE int weft__forward(void)
 
 enum { WEFT__MOST_OF_THEN = 64 * 1024 };
 #define WEFT__IS_RECORD(type) (sizeof(type) <= WEFT__MOST_OF_THEN && __alignof__(type) <= 8)
-#define WEFT__RECORD_TOO_LARGE "weft_then copies at most 64 KiB, aligned to 8: let the record point to what is larger"
+#define WEFT__RECORD_TOO_LARGE                                                                                         \
+	"weft_on_answer copies at most 64 KiB, aligned to 8: let the record point to what is larger"
 #ifndef __cplusplus
 void weft__record_too_large(void) __attribute__((error(WEFT__RECORD_TOO_LARGE)));
 #endif
@@ -627,7 +628,8 @@ template <typename Fn, typename Record>
 __attribute__((warn_unused_result)) WEFT__INLINE int weft__then_as(Fn *fn, Record *record)
 {
 	static_assert(WEFT__IS_RECORD(Record), WEFT__RECORD_TOO_LARGE);
-	static_assert(__is_trivially_copyable(Record), "weft_then copies the record's bytes: let it point to objects");
+	static_assert(__is_trivially_copyable(Record),
+		      "weft_on_answer copies the record's bytes: let it point to objects");
 	static_assert(sizeof(static_cast<void *>(fn(nullptr, nullptr, record))), "it returns the answer");
 	return weft__then((weft__then_t *)WEFT__ANY(fn), record, sizeof *record);
 }

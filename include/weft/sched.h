@@ -96,7 +96,7 @@ typedef struct weft_rt_config {
 				  after an hour and a hundred thousand turns; WEFT_NEVER: no limit */
 	uint64_t turn_cost;    /**< weft_simulate: the virtual nanoseconds that each turn of a task takes; 0: as the
 				  seed decides, and none with `order`; WEFT_NEVER: none */
-	unsigned jobs;	       /**< weft_explore: processes that simulate at the same time; 0: one */
+	unsigned jobs;	       /**< weft_simulate_seeds: processes that simulate at the same time; 0: one */
 	/** Called by each worker's thread before its first task, with the worker's number from 0 on and worker_arg: to
 	 * choose the thread's processor or priority, say. It must not wait as tasks do. NULL: nothing. Not called in a
 	 * simulation, nor for weft_rt_open and the threads of weft_blocking. */
@@ -119,10 +119,10 @@ typedef struct weft_rt_config {
  *                     stay allocated. While a program has threads of its own nobody can tell
  * `dump_signal` and `stuck_after` make a thread that sees to them; an earlier handler of the signal is called too.
  * Several runtimes may run at once, in several threads; a task may run another one, and blocks its worker by that.
- * With WEFT_SIMULATE=SEED in the environment it is weft_simulate(SEED, …); with WEFT_SIMULATE=SEED+COUNT weft_explore
- * of these seeds first, and the process ends with 1 if one fails; with WEFT_SIMULATE=order:… what weft_explore said.
- * A task may call fork, but the child has no workers: it must call exec or _exit there. A child that goes on with tasks
- * is reported, and ends.
+ * With WEFT_SIMULATE=SEED in the environment it is weft_simulate(SEED, …); with WEFT_SIMULATE=SEED+COUNT
+ * weft_simulate_seeds of these seeds first, and the process ends with 1 if one fails; with WEFT_SIMULATE=order:… what
+ * weft_simulate_seeds said. A task may call fork, but the child has no workers: it must call exec or _exit there. A
+ * child that goes on with tasks is reported, and ends.
  */
 WEFT_API WEFT__USE_RESULT int weft_rt_run(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result);
 
@@ -150,7 +150,7 @@ WEFT_API WEFT__USE_RESULT int weft_rt_run(const weft_rt_config_t *config, weft_f
 WEFT_API WEFT__USE_RESULT int weft_simulate(uint64_t seed, const weft_rt_config_t *config, weft_fn_t *fn, void *arg,
 					    void **result);
 
-/** What weft_explore found. */
+/** What weft_simulate_seeds found. */
 typedef struct weft_finding {
 	uint64_t seed;	/**< the first that failed */
 	uint64_t tried; /**< seeds, that one included */
@@ -169,8 +169,8 @@ typedef struct weft_finding {
  *   -EINVAL: fn is NULL
  * Must be called where no other threads run.
  */
-WEFT_API WEFT__USE_RESULT int weft_explore(uint64_t first, uint64_t count, const weft_rt_config_t *config,
-					   weft_fn_t *fn, void *arg, weft_finding_t *found);
+WEFT_API WEFT__USE_RESULT int weft_simulate_seeds(uint64_t first, uint64_t count, const weft_rt_config_t *config,
+						  weft_fn_t *fn, void *arg, weft_finding_t *found);
 
 /* ---- in a loop of one's own ------------------------------------------------------------------------------------- */
 

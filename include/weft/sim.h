@@ -14,7 +14,7 @@
  *           ...
  *   }
  *
- *   weft_explore(0, 1000, NULL, program, NULL, NULL);
+ *   weft_simulate_seeds(0, 1000, NULL, program, NULL, NULL);
  *
  * Design
  *  1. Under weft_simulate the calls of weft/io.h go to a world in memory: hosts, a network between them, and a disk for

@@ -63,8 +63,8 @@ static int64_t solutions(weft_coro_t *k, int size)
 			sum += weft_returned(r);
 			if (top == choices)
 				return sum;
-			if (++top[-1].row < size - 1 ? weft_backtrack(k) : weft_backtrack_last(k))
-				lab_die("weft_backtrack");
+			if (++top[-1].row < size - 1 ? weft_checkpoint_restore(k) : weft_checkpoint_restore_last(k))
+				lab_die("weft_checkpoint_restore");
 		}
 		weft_reply(pick, top[-1].request, top[-1].row); /* k lies where the request points */
 		top -= top[-1].row == size - 1;

@@ -79,8 +79,8 @@ static void *on_end(void *seed, void *answer, const int64_t *x)
 static void on_operate_in_place(void *seed, int64_t x)
 {
 	(void)seed;
-	if (weft_then(on_end, &x))
-		lab_die("weft_then");
+	if (weft_on_answer(on_end, &x))
+		lab_die("weft_on_answer");
 }
 
 WEFT_HANDLER(operating_in_place, weft_tail(operate, on_operate_in_place), weft_on_return(on_return));

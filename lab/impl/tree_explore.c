@@ -56,8 +56,8 @@ static int64_t paths(weft_coro_t *k)
 				largest = (intptr_t)r.payload;
 			if (!depth)
 				return largest;
-			if (weft_backtrack_last(k))
-				lab_die("weft_backtrack_last");
+			if (weft_checkpoint_restore_last(k))
+				lab_die("weft_checkpoint_restore_last");
 			chosen.payload = payloads[--depth];
 			weft_reply(choose, chosen, false);
 		}

@@ -52,8 +52,8 @@ static int64_t outcomes(weft_coro_t *k)
 				sum = (sum + (intptr_t)r.payload) % MODULUS;
 			if (!depth)
 				return sum;
-			if (weft_backtrack_last(k))
-				lab_die("weft_backtrack_last");
+			if (weft_checkpoint_restore_last(k))
+				lab_die("weft_checkpoint_restore_last");
 			flipped.payload = payloads[--depth];
 			weft_reply(flip, flipped, false);
 		}

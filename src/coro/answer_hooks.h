@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What tail clauses leave to be done with an answer (weft_then).
+ * What tail clauses leave to be done with an answer (weft_on_answer).
  *
  * It belongs to the call of weft_run that will have the answer, and lies with the coroutine that made the call, in
  * pieces of memory that grow: the newest at the top of the newest piece. Calls within one another take what is above

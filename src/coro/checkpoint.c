@@ -371,12 +371,12 @@ static NOINLINE int backtrack(weft_coro_t *k, bool drop)
 	return 0;
 }
 
-int weft_cut(weft_coro_t *k)
+int weft_checkpoint_drop(weft_coro_t *k)
 {
 	struct weft__point *point;
 	int error;
 
-	weft__require(k, "weft_cut");
+	weft__require(k, "weft_checkpoint_drop");
 	point = newest_of(weft__thread(), k, &error);
 	if (point)
 		weft__copied_of(k)->point = older(point);
@@ -451,12 +451,12 @@ __attribute__((target("avx"), always_inline)) static inline int go_back(weft_cor
 	return 0;
 }
 
-__attribute__((target("avx"))) int weft_backtrack(weft_coro_t *k)
+__attribute__((target("avx"))) int weft_checkpoint_restore(weft_coro_t *k)
 {
-	return go_back(k, false, "weft_backtrack");
+	return go_back(k, false, "weft_checkpoint_restore");
 }
 
-__attribute__((target("avx"))) int weft_backtrack_last(weft_coro_t *k)
+__attribute__((target("avx"))) int weft_checkpoint_restore_last(weft_coro_t *k)
 {
-	return go_back(k, true, "weft_backtrack_last");
+	return go_back(k, true, "weft_checkpoint_restore_last");
 }

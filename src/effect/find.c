@@ -340,7 +340,7 @@ WEFT__LAST_WORDS(static, die_label_lost, (const weft_effect_t *effect), effect)
 	struct weft__line line;
 
 	weft__line_begin(&line);
-	weft__line_text(&line, "weft_generalize of effect \"");
+	weft__line_text(&line, "weft_escalate of effect \"");
 	weft__line_text(&line, effect->name);
 	weft__line_text(&line, "\" in ");
 	weft__line_coroutine(&line, weft_name(self), weft_id(self));
@@ -397,7 +397,7 @@ static struct weft__next generalize(weft_coro_t *self, const weft_effect_t *effe
 	weft_coro_t *k;
 
 	if (weft__unlikely(!self || !weft__masked(self->view)))
-		(void)weft__clause_owner("weft_generalize");
+		(void)weft__clause_owner("weft_escalate");
 	if (weft__unlikely(weft__was_moved(self->view)) && !handles_now(self, effect))
 		return find_outside(self, effect, NULL);
 	k = weft__owner_of(self->view);

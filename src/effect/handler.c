@@ -22,8 +22,8 @@
 /* Of the part copy (stack/policies.c): resumptions that can be used again are those of copied coroutines. */
 #pragma weak weft_clone
 #pragma weak weft_checkpoint
-#pragma weak weft_backtrack
-#pragma weak weft_cut
+#pragma weak weft_checkpoint_restore
+#pragma weak weft_checkpoint_drop
 
 /* ---- messages ---------------------------------------------------------------------------------------------- */
 
@@ -116,7 +116,7 @@ WEFT__INLINE bool decide(const weft_handler_t *handler, const weft_clause_t *cla
 		return true;
 	}
 	if (resumption.again == WEFT__CHECKPOINTED)
-		(void)weft_cut(k);
+		(void)weft_checkpoint_drop(k);
 	else if (weft__unlikely(resumption.again == WEFT__ONCE && weft_is_valid(&resumption)))
 		die_undecided(handler, r.effect);
 	return false;
@@ -149,7 +149,7 @@ WEFT__INLINE weft_request_t resume(const weft_handler_t *handler, weft_coro_t **
 	return r;
 }
 
-/* Its arguments lie in a frame that is gone when k is deleted. After weft_generalize, k has not even ended. */
+/* Its arguments lie in a frame that is gone when k is deleted. After weft_escalate, k has not even ended. */
 static void *abort_clause(const weft_clause_t *clause, struct weft__run_frame *run_frame, weft_coro_t *k,
 			  weft_request_t r)
 {
@@ -411,7 +411,7 @@ void weft__rewind(weft_resumption_t *k)
 
 	if (k->again == WEFT__STRANDED)
 		return;
-	error = k->again == WEFT__UNUSED ? weft_checkpoint(k->k) : weft_backtrack(k->k);
+	error = k->again == WEFT__UNUSED ? weft_checkpoint(k->k) : weft_checkpoint_restore(k->k);
 	k->error = (int16_t)-error;
 	k->again = error ? WEFT__STRANDED : WEFT__CHECKPOINTED;
 }
@@ -451,7 +451,7 @@ void *weft__tail_continue_specially(weft_resumption_t *k, int error)
 	check(k);
 	if (error || k->again == WEFT__STRANDED || k->kept)
 		return weft__continue(k, error);
-	(void)weft_cut(k->k);
+	(void)weft_checkpoint_drop(k->k);
 	k->again = WEFT__ONCE;
 	return weft__tail_continue(k, 0);
 }
@@ -501,7 +501,7 @@ void weft_drop(weft_resumption_t *k)
 	if (!k->again || k->kept) /* else it goes back to what it was, or with the one that owns it */
 		weft_delete(k->k);
 	else if (k->again == WEFT__CHECKPOINTED)
-		(void)weft_cut(k->k);
+		(void)weft_checkpoint_drop(k->k);
 	k->again = WEFT__ONCE;
 	k->k = NULL;
 }

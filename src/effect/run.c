@@ -5,7 +5,7 @@
  * A body under tail clauses never gives control back to weft_run before its end: there is nothing to decide, nothing
  * to resume a second time. handler.c, with the loop that decides, is a part (stack/policies.c). A clause of another
  * kind brings handler.c in, by the function that calls the clause (weft/handler.h), and so do weft_run_with and
- * weft_then. weft_run then uses that loop for every table.
+ * weft_on_answer. weft_run then uses that loop for every table.
  */
 #include "effect/run.h"
 
@@ -40,7 +40,7 @@ static WEFT__COLD WEFT__NORETURN void die_request(const weft_handler_t *handler,
 	if (weft__clause_for(handler, effect, false))
 		why = "\": its clause is weft_requested, which needs a loop around weft_resume_under";
 	else if (weft__clause_for(handler, effect, true))
-		why = "\": weft_generalize needs a general, multi or abort clause beside the tail clause";
+		why = "\": weft_escalate needs a general, multi or abort clause beside the tail clause";
 	weft__die_clause(handler, effect, why);
 }
 

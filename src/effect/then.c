@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* weft_then: what tail clauses leave to be done with the answer of weft_run. Programs without do without this file. */
+/* weft_on_answer: what tail clauses leave to be done with the answer of weft_run. Programs without do without this
+ * file. */
 #define WEFT__PART_THENS
 #define WEFT__PART_DECIDING
 #include "coro/answer_hooks.h"
@@ -36,15 +37,15 @@ WEFT__LAST_WORDS(static, die_moved, (void), 0)
 {
 	struct weft__line line;
 
-	weft__line_coro(&line, "weft_then in", weft__self());
+	weft__line_coro(&line, "weft_on_answer in", weft__self());
 	weft__line_text(&line, ": the coroutine was resumed under another handler while it executed the tail clause; "
-			       "call weft_then before the clause suspends");
+			       "call weft_on_answer before the clause suspends");
 	weft__line_die(&line);
 }
 
 int weft__then_slowly(weft__then_t *fn, const void *record, size_t bytes)
 {
-	weft_coro_t *k = weft__clause_owner("weft_then");
+	weft_coro_t *k = weft__clause_owner("weft_on_answer");
 	struct weft__thens *t;
 
 	if (weft__was_moved(weft__self()->view))
@@ -52,7 +53,7 @@ int weft__then_slowly(weft__then_t *fn, const void *record, size_t bytes)
 	if ((k->handled & 7) != WEFT__HANDLES_RUN)
 		weft__die_clause(
 		    weft__handler_of(k->handled), NULL,
-		    "\": weft_then under weft_resume_under, which returns requests and no answer: run the body "
+		    "\": weft_on_answer under weft_resume_under, which returns requests and no answer: run the body "
 		    "by weft_run");
 	t = weft__more_thens(k->parent, weft__room_for_record(bytes) + sizeof(struct weft__then));
 	if (!t)

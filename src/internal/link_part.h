@@ -41,7 +41,7 @@
 #define WEFT__OF_HEAP WEFT__MAY_BE_ABSENT
 #endif
 
-/* weft_then: coro/answer_hooks.c, effect/then.c. */
+/* weft_on_answer: coro/answer_hooks.c, effect/then.c. */
 #ifdef WEFT__PART_THENS
 #define WEFT__OF_THENS
 #else

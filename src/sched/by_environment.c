@@ -3,7 +3,7 @@
  * Simulations that the environment asks for.
  *
  *   WEFT_SIMULATE=SEED         weft_rt_run is weft_simulate
- *   WEFT_SIMULATE=SEED+COUNT   weft_explore first
+ *   WEFT_SIMULATE=SEED+COUNT   weft_simulate_seeds first
  *   WEFT_SIMULATE=order:…      a list of choices
  *
  * `weft simulate` sets WEFT_SIMULATE_JOBS, WEFT_SIMULATE_TELL (the process which tells progress, and that nothing was
@@ -147,7 +147,7 @@ __attribute__((destructor)) static void tell_that_nothing_was_simulated(void)
 		dprintf(STDERR_FILENO, "weft: nothing was simulated: the program has not called weft_rt_run\n");
 }
 
-/* As weft_explore. */
+/* As weft_simulate_seeds. */
 static int explore(uint64_t first, uint64_t count, const weft_rt_config_t *config, weft_fn_t *fn, void *arg)
 {
 	const char *jobs = getenv("WEFT_SIMULATE_JOBS"), *before = getenv("WEFT_SIMULATE_BUILD");

@@ -197,7 +197,7 @@ static unsigned start(struct exploration *e, unsigned jobs, pid_t *children)
 	return started;
 }
 
-/* The place that fails, or `count`. -errno: as weft_explore. */
+/* The place that fails, or `count`. -errno: as weft_simulate_seeds. */
 static int by_jobs(struct exploration *e, unsigned jobs, uint64_t *place)
 {
 	pid_t children[JOBS_MOST];
@@ -471,8 +471,8 @@ int weft__explore(uint64_t first, uint64_t count, const weft_rt_config_t *config
 	return result;
 }
 
-int weft_explore(uint64_t first, uint64_t count, const weft_rt_config_t *config, weft_fn_t *fn, void *arg,
-		 weft_finding_t *found)
+int weft_simulate_seeds(uint64_t first, uint64_t count, const weft_rt_config_t *config, weft_fn_t *fn, void *arg,
+			weft_finding_t *found)
 {
 	return weft__explore(first, count, config, fn, arg, found, &(struct weft__telling){0});
 }

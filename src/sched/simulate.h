@@ -70,7 +70,7 @@ struct weft__record {
 	uint32_t choice[WEFT__CHOICES];
 };
 
-/* This process has called weft_rt_run, weft_simulate or weft_explore. */
+/* This process has called weft_rt_run, weft_simulate or weft_simulate_seeds. */
 extern bool weft__has_run WEFT__HIDDEN;
 static inline void weft__note_run(void)
 {
@@ -83,7 +83,7 @@ void weft__simulate_for(struct weft__record *record, bool quiet) WEFT__HIDDEN;
 
 /* ---- explore.c -------------------------------------------------------------------------------------------------- */
 
-/* How an exploration speaks to a person. Zero: as weft_explore does. */
+/* How an exploration speaks to a person. Zero: as weft_simulate_seeds does. */
 struct weft__telling {
 	bool tells; /* progress, if standard error is a terminal, and the seeds per second at the end */
 	const char

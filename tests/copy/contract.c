@@ -651,7 +651,7 @@ static int leaves_work(void *state, int choices)
 {
 	char record = 0;
 
-	REQUIRE(!weft_then(adds_one, &record));
+	REQUIRE(!weft_on_answer(adds_one, &record));
 	return tail_pick(state, choices);
 }
 

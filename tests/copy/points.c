@@ -71,9 +71,9 @@ static uint64_t sum_of_all(weft_coro_t *k)
 	for (int i = 0; i < choices; i++) {
 		disturb();
 		if (i)
-			REQUIRE(!(i == choices - 1 ? weft_backtrack_last(k) : weft_backtrack(k)));
+			REQUIRE(!(i == choices - 1 ? weft_checkpoint_restore_last(k) : weft_checkpoint_restore(k)));
 		else if (choices == 1)
-			REQUIRE(!weft_cut(k));
+			REQUIRE(!weft_checkpoint_drop(k));
 		disturb();
 		REQUIRE(weft_state(k) == WEFT_SUSPENDED && weft_coro_is_valid(k));
 		REQUIRE(!weft_reply_to(k, pick, r, i));
@@ -99,7 +99,8 @@ static void all_choices(void)
 
 	for (int i = 0; i < 3; i++) {
 		REQUIRE(sum_of_all(k) == expected_sum());
-		REQUIRE(weft_backtrack(k) == -EINVAL && weft_cut(k) == -EINVAL); /* all are used up */
+		REQUIRE(weft_checkpoint_restore(k) == -EINVAL &&
+			weft_checkpoint_drop(k) == -EINVAL); /* all are used up */
 		weft_reset(k, picks_three, (void *)1000);
 	}
 	weft_delete(k);
@@ -131,13 +132,13 @@ static void nested(void)
 	for (uintptr_t i = 5; i >= 1; i--) {
 		for (int again = 0; again < 3; again++) {
 			disturb();
-			REQUIRE(!weft_backtrack(k));
+			REQUIRE(!weft_checkpoint_restore(k));
 			REQUIRE(go_on(k) == i + 1 && go_on(k) == i + 2);
 		}
-		REQUIRE(i == 3 ? !weft_cut(k) : !weft_backtrack_last(k));
+		REQUIRE(i == 3 ? !weft_checkpoint_drop(k) : !weft_checkpoint_restore_last(k));
 		REQUIRE(go_on(k) == (i == 3 ? i + 3 : i + 1));
 	}
-	REQUIRE(weft_backtrack(k) == -EINVAL);
+	REQUIRE(weft_checkpoint_restore(k) == -EINVAL);
 	weft_delete(k);
 }
 
@@ -154,11 +155,11 @@ static void ends(void)
 		REQUIRE(weft_returned(resume(k, 0)) && weft_state(k) == WEFT_FINISHED);
 		REQUIRE(weft_checkpoint(k) == -EINVAL);
 		disturb();
-		REQUIRE(!weft_backtrack_last(k) && go_on(k) == 3);
-		REQUIRE(!weft_backtrack(k));
-		REQUIRE(!weft_backtrack(k)); /* it has not run in between */
+		REQUIRE(!weft_checkpoint_restore_last(k) && go_on(k) == 3);
+		REQUIRE(!weft_checkpoint_restore(k));
+		REQUIRE(!weft_checkpoint_restore(k)); /* it has not run in between */
 	}
-	REQUIRE(!weft_backtrack_last(k) && go_on(k) == 1);
+	REQUIRE(!weft_checkpoint_restore_last(k) && go_on(k) == 1);
 	weft_delete(k);
 }
 
@@ -167,8 +168,10 @@ static void *looks_at_itself(void *argument)
 	weft_coro_t *k = weft_current();
 
 	weft_suspend(argument);
-	REQUIRE(weft_checkpoint(k) == -EBUSY && weft_backtrack(k) == -EBUSY && weft_backtrack_last(k) == -EBUSY);
-	REQUIRE(!weft_cut(k) && weft_cut(k) == -EINVAL && weft_backtrack(k) == -EINVAL);
+	REQUIRE(weft_checkpoint(k) == -EBUSY && weft_checkpoint_restore(k) == -EBUSY &&
+		weft_checkpoint_restore_last(k) == -EBUSY);
+	REQUIRE(!weft_checkpoint_drop(k) && weft_checkpoint_drop(k) == -EINVAL &&
+		weft_checkpoint_restore(k) == -EINVAL);
 	return argument;
 }
 
@@ -177,16 +180,19 @@ static void refusals(void)
 	weft_attr_t other = {.policy = WEFT_OVERCOMMIT};
 	weft_coro_t *k = weft_create_with(counts, NULL, &other);
 
-	REQUIRE(weft_checkpoint(k) == -ENOTSUP && weft_backtrack(k) == -ENOTSUP && weft_cut(k) == -ENOTSUP);
+	REQUIRE(weft_checkpoint(k) == -ENOTSUP && weft_checkpoint_restore(k) == -ENOTSUP &&
+		weft_checkpoint_drop(k) == -ENOTSUP);
 	weft_delete(k);
-	REQUIRE(weft_checkpoint(k) == -EINVAL && weft_backtrack(k) == -EINVAL && weft_cut(k) == -EINVAL);
+	REQUIRE(weft_checkpoint(k) == -EINVAL && weft_checkpoint_restore(k) == -EINVAL &&
+		weft_checkpoint_drop(k) == -EINVAL);
 	k = make(looks_at_itself, NULL);
-	REQUIRE(weft_backtrack(k) == -EINVAL && weft_cut(k) == -EINVAL);
+	REQUIRE(weft_checkpoint_restore(k) == -EINVAL && weft_checkpoint_drop(k) == -EINVAL);
 	resume(k, 0);
 	REQUIRE(!weft_checkpoint(k));
 	REQUIRE(weft_returned(resume(k, 0)));
 	weft_delete(k);
-	REQUIRE(weft_checkpoint(k) == -EINVAL && weft_backtrack(k) == -EINVAL && weft_cut(k) == -EINVAL);
+	REQUIRE(weft_checkpoint(k) == -EINVAL && weft_checkpoint_restore(k) == -EINVAL &&
+		weft_checkpoint_drop(k) == -EINVAL);
 }
 
 /* ---- coroutines inside ----------------------------------------------------------------------------------------- */
@@ -229,7 +235,7 @@ static void inside(void)
 			REQUIRE(weft_is(ask, r) && weft_deref(inner_ref));
 			REQUIRE(weft_checkpoint(k) == -EBUSY);
 			disturb();
-			REQUIRE(!weft_backtrack(k));
+			REQUIRE(!weft_checkpoint_restore(k));
 			REQUIRE(!weft_deref(inner_ref));
 			if (again % 2)
 				disturb();
@@ -238,7 +244,7 @@ static void inside(void)
 		REQUIRE(!weft_reply_to(k, ask, r, 7));
 		REQUIRE(weft_returned(weft_resume(k, NULL, weft_handles(ask))) == (i == 2));
 	}
-	REQUIRE(!weft_backtrack_last(k) && weft_is(ask, weft_resume(k, NULL, weft_handles(ask))));
+	REQUIRE(!weft_checkpoint_restore_last(k) && weft_is(ask, weft_resume(k, NULL, weft_handles(ask))));
 	weft_delete(k);
 }
 
@@ -264,7 +270,7 @@ static void left(void)
 	for (int i = 0; i < 10; i++) {
 		REQUIRE(resume(k, 0).effect == &weft_suspended && weft_state(k) == WEFT_FINISHED);
 		disturb();
-		REQUIRE(!weft_backtrack(k));
+		REQUIRE(!weft_checkpoint_restore(k));
 	}
 	weft_delete(k);
 }
@@ -272,7 +278,7 @@ static void left(void)
 /* Of the region's two one runs, on this thread, and turns the other one back. */
 static void *turns_back(void *k)
 {
-	REQUIRE(!weft_backtrack(k));
+	REQUIRE(!weft_checkpoint_restore(k));
 	weft_suspend(NULL);
 	return NULL;
 }
@@ -285,7 +291,7 @@ static void turned_back_inside(void)
 	resume(other, 0);
 	REQUIRE(go_on(k) == 3);
 	resume(other, 0);
-	REQUIRE(!weft_backtrack(k) && go_on(k) == 3 && go_on(k) == 4);
+	REQUIRE(!weft_checkpoint_restore(k) && go_on(k) == 3 && go_on(k) == 4);
 	weft_delete(other);
 	weft_delete(k);
 }
@@ -298,19 +304,21 @@ static void clones(void)
 
 	REQUIRE(go_on(k) == 1 && !weft_checkpoint(k) && go_on(k) == 2 && !weft_checkpoint(k) && go_on(k) == 3);
 	REQUIRE(c = weft_clone(k));
-	REQUIRE(weft_backtrack(c) == -EINVAL);
+	REQUIRE(weft_checkpoint_restore(c) == -EINVAL);
 	REQUIRE(go_on(c) == 4 && go_on(k) == 4 && !weft_checkpoint(c));
-	REQUIRE(!weft_backtrack(k) && go_on(k) == 3 && go_on(c) == 5 && !weft_backtrack(c) && go_on(c) == 5);
+	REQUIRE(!weft_checkpoint_restore(k) && go_on(k) == 3 && go_on(c) == 5 && !weft_checkpoint_restore(c) &&
+		go_on(c) == 5);
 	if (kind != SAVING) {
 		REQUIRE(!weft_clone_into(d, k) && go_on(d) == 4);
 		REQUIRE(!weft_checkpoint(d) && !weft_clone_into(d, c));
-		REQUIRE(weft_backtrack(d) == -EINVAL && go_on(d) == 6);
+		REQUIRE(weft_checkpoint_restore(d) == -EINVAL && go_on(d) == 6);
 	}
 	weft_delete(c);
 	weft_delete(d);
 	/* Alone again. */
-	REQUIRE(!weft_checkpoint(k) && go_on(k) == 4 && !weft_backtrack_last(k) && !weft_backtrack_last(k));
-	REQUIRE(go_on(k) == 3 && !weft_backtrack_last(k) && go_on(k) == 2);
+	REQUIRE(!weft_checkpoint(k) && go_on(k) == 4 && !weft_checkpoint_restore_last(k) &&
+		!weft_checkpoint_restore_last(k));
+	REQUIRE(go_on(k) == 3 && !weft_checkpoint_restore_last(k) && go_on(k) == 2);
 	weft_delete(k);
 }
 
@@ -358,7 +366,7 @@ static void large(void)
 		REQUIRE((uint64_t)resume(k, 0).payload == depth && !weft_checkpoint(k));
 	for (uint64_t depth = 2400;; depth -= 100) {
 		disturb();
-		REQUIRE(!weft_backtrack_last(k));
+		REQUIRE(!weft_checkpoint_restore_last(k));
 		if (depth < 2400)
 			REQUIRE((uint64_t)resume(k, 0).payload == depth + 100);
 		if (!depth)
@@ -423,7 +431,7 @@ static void other_threads(void)
 		REQUIRE(go_on(other) == 1);
 		for (int again = 0; again < 10; again++) {
 			disturb();
-			REQUIRE(!weft_backtrack(k) && go_on(k) == 3 && go_on(other) == 2 + (uintptr_t)again);
+			REQUIRE(!weft_checkpoint_restore(k) && go_on(k) == 3 && go_on(other) == 2 + (uintptr_t)again);
 		}
 		if (i % 2) {
 			weft_coro_t *c = weft_clone(k);
@@ -431,7 +439,7 @@ static void other_threads(void)
 			REQUIRE(c && go_on(c) == 4);
 			weft_delete(c);
 		}
-		REQUIRE(!weft_backtrack_last(k) && go_on(k) == 3);
+		REQUIRE(!weft_checkpoint_restore_last(k) && go_on(k) == 3);
 		weft_delete(other);
 		weft_delete(k);
 	}
@@ -465,7 +473,7 @@ static void at_the_start(void)
 
 	REQUIRE(!weft_checkpoint(k) && !weft_returned(resume(k, 0)));
 	runs = weft_clone(k);
-	REQUIRE(runs && !weft_returned(resume(runs, 0)) && !weft_backtrack(k));
+	REQUIRE(runs && !weft_returned(resume(runs, 0)) && !weft_checkpoint_restore(k));
 	REQUIRE(!pthread_create(&thread, NULL, ends_it, runs));
 	while (!__atomic_load_n(&told, __ATOMIC_ACQUIRE))
 		sched_yield();
@@ -564,10 +572,10 @@ static void backtraces(void)
 	REQUIRE(!weft_checkpoint(k));
 	resume_second(k);
 	disturb();
-	REQUIRE(!weft_backtrack(k));
+	REQUIRE(!weft_checkpoint_restore(k));
 	resume_second(k);
 	resume_first(k);
-	REQUIRE(!weft_backtrack_last(k));
+	REQUIRE(!weft_checkpoint_restore_last(k));
 	resume_first(k);
 	weft_delete(k);
 }

@@ -142,7 +142,7 @@ static void note(struct subject *s, uint64_t x)
 	int error;
 
 	if (x & 1 && s->points) {
-		REQUIRE(!weft_cut(s->k));
+		REQUIRE(!weft_checkpoint_drop(s->k));
 		s->points--;
 	} else if (s->points < POINTS) {
 		error = weft_checkpoint(s->k);
@@ -159,11 +159,11 @@ static void go_back(struct subject *s, uint64_t x)
 	int error;
 
 	if (!s->points) {
-		REQUIRE(weft_backtrack(s->k) == -EINVAL);
+		REQUIRE(weft_checkpoint_restore(s->k) == -EINVAL);
 		return;
 	}
 	do
-		error = x & 1 ? weft_backtrack(s->k) : weft_backtrack_last(s->k);
+		error = x & 1 ? weft_checkpoint_restore(s->k) : weft_checkpoint_restore_last(s->k);
 	while (refused(error != 0, -error));
 	__atomic_fetch_add(&returns, 1, __ATOMIC_RELAXED); /* a statistic */
 	s->at = s->point[s->points - 1].at;

@@ -228,7 +228,7 @@ void both_kinds()
 	int asked = 0;
 	std::string text =
 	    weft::handle([] { return ask("short") + ask("long"); }, weft_on(ask).tail([](const std::string &what) {
-		    return what == "short" ? std::string("s") : weft_generalize(ask, what);
+		    return what == "short" ? std::string("s") : weft_escalate(ask, what);
 	    }),
 			 weft_on(ask).general([&asked](auto k, const std::string &) {
 				 asked++;
@@ -245,7 +245,7 @@ void hands_over_to_abort()
 	std::string text =
 	    weft::handle<std::string>([] { return demand(std::string(200, 'a')); },
 				      weft_on(demand).tail([](const std::string &what) {
-					      return weft_generalize(demand, what + std::string(100, 'b'));
+					      return weft_escalate(demand, what + std::string(100, 'b'));
 				      }),
 				      weft_on(demand).abort([](const std::string &what) { return what + "c"; }));
 

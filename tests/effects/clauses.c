@@ -214,7 +214,7 @@ static void leave_for_the_end(struct world *w, const struct co *target)
 	if (w->left_count == THENS)
 		return;
 	w->left[w->left_count++] = left;
-	CHECK(w, !weft_then(on_end, &left));
+	CHECK(w, !weft_on_answer(on_end, &left));
 }
 
 /* ---- in place ---------------------------------------------------------------------------------------------------- */

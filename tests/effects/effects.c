@@ -39,7 +39,7 @@ const int family_of_label[LABELS] = {FAMILY_A, FAMILY_A, FAMILY_B};
 	}                                                                                                              \
 	static uint64_t generalize_##op(uint64_t token)                                                                \
 	{                                                                                                              \
-		return weft_generalize(op, token);                                                                     \
+		return weft_escalate(op, token);                                                                       \
 	}                                                                                                              \
 	static void *resume_##op(weft_resumption_t *k, uint64_t value)                                                 \
 	{                                                                                                              \

@@ -94,7 +94,7 @@ static void *add(void *state, void *answer, const int *n)
 static void on_add_later(void *state, int n)
 {
 	struct world *w = state;
-	int error = weft_then(add, &n);
+	int error = weft_on_answer(add, &n);
 
 	REQUIRE(!error || error == -ENOMEM);
 	w->failed |= error != 0;

@@ -50,12 +50,12 @@ static void checkpoint(void)
 
 static void backtrack(void)
 {
-	(void)weft_backtrack(no_coroutine());
+	(void)weft_checkpoint_restore(no_coroutine());
 }
 
 static void backtrack_last(void)
 {
-	(void)weft_backtrack_last(no_coroutine());
+	(void)weft_checkpoint_restore_last(no_coroutine());
 }
 
 static void clone_into_null(void)

@@ -89,8 +89,8 @@ foreach(compiler IN LISTS weft_compilers)
 		weft_program(null_arguments.${level} ${compiler} SOURCES null_arguments.c FLAGS -${level} ${warnings})
 		foreach(how_and_says
 				"checkpoint weft_checkpoint${no_coroutine}" "late-checkpoint weft_checkpoint${no_coroutine}"
-				"backtrack weft_backtrack${no_coroutine}" "late-backtrack weft_backtrack${no_coroutine}"
-				"backtrack_last weft_backtrack_last${no_coroutine}" "clone_into_null weft_clone_into${no_coroutine}"
+				"backtrack weft_checkpoint_restore${no_coroutine}" "late-backtrack weft_checkpoint_restore${no_coroutine}"
+				"backtrack_last weft_checkpoint_restore_last${no_coroutine}" "clone_into_null weft_clone_into${no_coroutine}"
 				"clone_null_into weft_clone_into${no_coroutine}" "run weft_run${no_handler}" "late-run weft_run${no_handler}"
 				"run_with weft_run_with${no_handler}" "run_nothing ${no_function}" "run_nothing_by_clauses ${no_function}"
 				"create ${no_function}" "late-create ${no_function}" "create_with ${no_function}" "create_saving ${no_function}"

@@ -54,7 +54,7 @@ static void *general_put(void *state, weft_resumption_t *k, put_t value)
 static int generalizes(void *unused)
 {
 	(void)unused;
-	return weft_generalize(get);
+	return weft_escalate(get);
 }
 
 static int forwards(void *unused)

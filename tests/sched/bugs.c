@@ -247,7 +247,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
 		if (strcmp(tests[i].name, argv[1]))
 			continue;
-		outcome = weft_explore(0, strtoull(argv[2], NULL, 10), &config, tests[i].fn, NULL, &found);
+		outcome = weft_simulate_seeds(0, strtoull(argv[2], NULL, 10), &config, tests[i].fn, NULL, &found);
 		if (outcome == !right) {
 			printf("ok - %s, %llu seeds, %zu choices\n", argv[1], (unsigned long long)found.tried,
 			       found.choices);

@@ -574,8 +574,8 @@ static void *writes_to_what_it_sent(void *right)
 static int find(const char *name, weft_fn_t *fn)
 {
 	weft_finding_t found;
-	bool is_found = weft_explore(0, 500, NULL, fn, NULL, &found) == 1;
-	bool passes = weft_explore(0, 300, NULL, fn, "right", NULL) == 0;
+	bool is_found = weft_simulate_seeds(0, 500, NULL, fn, NULL, &found) == 1;
+	bool passes = weft_simulate_seeds(0, 300, NULL, fn, "right", NULL) == 0;
 
 	printf("%s - %s: found after %d seeds\n", is_found && passes ? "ok" : "not ok", name, (int)found.tried);
 	return !(is_found && passes);

@@ -148,7 +148,7 @@ static void late(void)
 {
 	weft_finding_t found;
 
-	CHECK(weft_explore(0, 500, NULL, fails_if_late, NULL, &found) == 1 && found.outcome == 128 + SIGABRT);
+	CHECK(weft_simulate_seeds(0, 500, NULL, fails_if_late, NULL, &found) == 1 && found.outcome == 128 + SIGABRT);
 	CHECK(found.choices == 0);
 }
 
@@ -190,14 +190,14 @@ static void jobs(void)
 	unsigned j;
 
 	for (first = 0; first < 300; first += 60) {
-		CHECK(weft_explore(first, 500, NULL, fails_slowly, NULL, &alone) == 1);
+		CHECK(weft_simulate_seeds(first, 500, NULL, fails_slowly, NULL, &alone) == 1);
 		for (j = 2; j <= 20; j *= 3) {
 			weft_rt_config_t config = {.jobs = j};
 
-			CHECK(weft_explore(first, 500, &config, fails_slowly, NULL, &found) == 1);
+			CHECK(weft_simulate_seeds(first, 500, &config, fails_slowly, NULL, &found) == 1);
 			CHECK(found.seed == alone.seed && found.tried == alone.tried &&
 			      found.outcome == alone.outcome && found.choices == alone.choices);
-			CHECK(weft_explore(first, 50, &config, sleeps_for_days, NULL, &found) == 0 &&
+			CHECK(weft_simulate_seeds(first, 50, &config, sleeps_for_days, NULL, &found) == 0 &&
 			      found.tried == 50);
 		}
 	}
@@ -219,7 +219,7 @@ static void unrepeatable(void)
 
 	runs = mmap(NULL, sizeof *runs, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(runs != MAP_FAILED);
-	CHECK(weft_explore(0, 20, &config, fails_once, NULL, &found) == 1);
+	CHECK(weft_simulate_seeds(0, 20, &config, fails_once, NULL, &found) == 1);
 	CHECK(found.outcome == 0 && found.tried >= 1);
 }
 
@@ -235,7 +235,7 @@ static void large_errors(void)
 	weft_finding_t found;
 
 	for (int i = 0; i < 4; i++) {
-		CHECK(weft_explore(0, 2, NULL, fails_by, &errors[i], &found) == 1);
+		CHECK(weft_simulate_seeds(0, 2, NULL, fails_by, &errors[i], &found) == 1);
 		CHECK(found.outcome == (i ? -127 : -126));
 	}
 }

@@ -542,8 +542,8 @@ static void configurations(void)
 			 negative = {.dump_signal = -1}, kill = {.dump_signal = 9}, some = {.workers = 100};
 
 	CHECK(weft_rt_run(NULL, NULL, NULL, NULL) == -EINVAL && weft_simulate(1, NULL, NULL, NULL, NULL) == -EINVAL);
-	CHECK(weft_explore(1, 1, NULL, NULL, NULL, NULL) == -EINVAL);
-	CHECK(weft_explore(1, 0, NULL, returns, NULL, NULL) == 0);
+	CHECK(weft_simulate_seeds(1, 1, NULL, NULL, NULL, NULL) == -EINVAL);
+	CHECK(weft_simulate_seeds(1, 0, NULL, returns, NULL, NULL) == 0);
 	CHECK(weft_rt_run(&many, returns, NULL, NULL) == -EINVAL && weft_rt_run(&most, returns, NULL, NULL) == -EINVAL);
 	CHECK(weft_rt_run(&policy, returns, NULL, NULL) == -EINVAL);
 	CHECK(weft_rt_run(&flags, returns, NULL, NULL) == -EINVAL);

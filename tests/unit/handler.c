@@ -391,7 +391,7 @@ static void labels(void **state)
 static int generalizes(void *state)
 {
 	(void)state;
-	return weft_generalize(flip) + 1;
+	return weft_escalate(flip) + 1;
 }
 
 WEFT_HANDLER(either, weft_tail(flip, generalizes), weft_general(flip, on_flip));
@@ -603,15 +603,15 @@ CASE(tail_continue_not_returned_within, "weft: handler \"waiting\", effect \"cho
 
 WEFT_HANDLER(only_tail, weft_tail(flip, generalizes));
 
-CASE(nothing_general, "weft: handler \"only_tail\", effect \"flip\": weft_generalize needs a general, multi or abort "
+CASE(nothing_general, "weft: handler \"only_tail\", effect \"flip\": weft_escalate needs a general, multi or abort "
 		      "clause beside the tail clause")
 {
 	weft_run(&only_tail, NULL, flips, NULL);
 }
 
-CASE(generalize_outside, "weft: weft_generalize: called outside of a tail clause, which it has to be part of")
+CASE(generalize_outside, "weft: weft_escalate: called outside of a tail clause, which it has to be part of")
 {
-	weft_generalize(flip);
+	weft_escalate(flip);
 }
 
 WEFT_HANDLER(requesting, weft_requested(flip));

@@ -521,9 +521,9 @@ NULL_CASE(backtrace, weft_backtrace(k, &place, 1))
 NULL_CASE(clone, weft_clone(k))
 NULL_CASE(clone_into, weft_clone_into(k, NULL))
 NULL_CASE(checkpoint, weft_checkpoint(k))
-NULL_CASE(backtrack, weft_backtrack(k))
-NULL_CASE(backtrack_last, weft_backtrack_last(k))
-NULL_CASE(cut, weft_cut(k))
+NULL_CASE(checkpoint_restore, weft_checkpoint_restore(k))
+NULL_CASE(checkpoint_restore_last, weft_checkpoint_restore_last(k))
+NULL_CASE(checkpoint_drop, weft_checkpoint_drop(k))
 NULL_CASE(peek, weft_peek(k, bytes, bytes, 1))
 NULL_CASE(poke, weft_poke(k, bytes, bytes, 1))
 
@@ -669,9 +669,9 @@ int main(void)
 		C(clone_of_null),
 		C(clone_into_of_null),
 		C(checkpoint_of_null),
-		C(backtrack_of_null),
-		C(backtrack_last_of_null),
-		C(cut_of_null),
+		C(checkpoint_restore_of_null),
+		C(checkpoint_restore_last_of_null),
+		C(checkpoint_drop_of_null),
 		C(peek_of_null),
 		C(poke_of_null),
 		C(exit_null),

@@ -42,7 +42,7 @@ static int waits_and_generalizes(void *state)
 	if (number_of(state) == WRONG_STATE)
 		return WRONG_STATE;
 	weft_suspend(NULL);
-	return GENERALIZED + weft_generalize(get);
+	return GENERALIZED + weft_escalate(get);
 }
 
 static int waits_twice_and_forwards(void *state)
@@ -62,7 +62,7 @@ static int waits_and_leaves(void *state)
 	int unused = 0;
 
 	weft_suspend(NULL);
-	return number_of(state) + weft_then(add, &unused);
+	return number_of(state) + weft_on_answer(add, &unused);
 }
 
 static void *general_get(void *state, weft_resumption_t *k)
@@ -194,7 +194,7 @@ static void forwards_after_its_table_has_changed(void **state)
 	assert_int_equal(GOES_ON(k, {&numbers, &two}, {&table, &letters}, {&table, &letters}), 'a');
 }
 
-/* ---- weft_generalize --------------------------------------------------------------------------------------------- */
+/* ---- weft_escalate --------------------------------------------------------------------------------------------- */
 
 static void generalizes_to_its_new_handler(void **state)
 {
@@ -230,7 +230,7 @@ static void generalizes_on_its_label(void **state)
 }
 
 CASE(generalizes_on_a_label_that_is_gone,
-     "weft: weft_generalize of effect \"get\" in coroutine #1: the coroutine was resumed under another handler "
+     "weft: weft_escalate of effect \"get\" in coroutine #1: the coroutine was resumed under another handler "
      "while it executed a tail clause for a label, and the label is not known any more: use weft_forward, or "
      "weft_perform_on in the clause")
 {
@@ -260,7 +260,7 @@ static void note(const char *what)
 static int generalizes_at_once(void *state)
 {
 	(void)state;
-	return weft_generalize(get);
+	return weft_escalate(get);
 }
 
 static void *notes_abort(void *state)
@@ -418,7 +418,7 @@ static void cleanups_see(void **state)
 	assert_string_equal(seen, "i1o3");
 }
 
-/* ---- weft_then --------------------------------------------------------------------------------------------------- */
+/* ---- weft_on_answer ---------------------------------------------------------------------------------------------- */
 
 static void *switches(void *to)
 {
@@ -426,9 +426,9 @@ static void *switches(void *to)
 }
 
 /* The run that would have the answer has another handler's state. */
-CASE(leaves_for_another_handler, "weft: weft_then in coroutine #1: the coroutine was resumed under another "
+CASE(leaves_for_another_handler, "weft: weft_on_answer in coroutine #1: the coroutine was resumed under another "
 				 "handler while it executed the tail "
-				 "clause; call weft_then before the clause suspends")
+				 "clause; call weft_on_answer before the clause suspends")
 {
 	weft_run(&texts, &letters, switches, waits_under(&leaving, NULL));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What tail clauses leave to be done with the answer (weft_then): by whom and in which order it is done, and that
+/* What tail clauses leave to be done with the answer (weft_on_answer): by whom and in which order it is done, and that
  * nothing of it stays behind where it is not. tests/effects compares it with a model. */
 #include "unit.h"
 
@@ -26,7 +26,7 @@ static void *append(void *state, void *answer, const int *digit)
 static void on_mark(void *state, int digit)
 {
 	(void)state;
-	assert_int_equal(weft_then(append, &digit), 0);
+	assert_int_equal(weft_on_answer(append, &digit), 0);
 }
 
 static void *on_result(void *state, void *result)
@@ -92,7 +92,7 @@ static void *note_place(void *state, void *answer, const int *unused)
 static void on_mark_note_place(void *state, int digit)
 {
 	(void)state;
-	assert_int_equal(weft_then(note_place, &digit), 0);
+	assert_int_equal(weft_on_answer(note_place, &digit), 0);
 }
 
 WEFT_HANDLER(noting, weft_tail(mark, on_mark_note_place));
@@ -137,7 +137,7 @@ static void *runs_meanwhile(void *state, void *answer, const int *digit)
 static void on_mark_run_later(void *state, int digit)
 {
 	(void)digit;
-	assert_int_equal(weft_then(runs_meanwhile, &(int){(int)(intptr_t)state}), 0);
+	assert_int_equal(weft_on_answer(runs_meanwhile, &(int){(int)(intptr_t)state}), 0);
 }
 
 WEFT_HANDLER(running, weft_tail(mark, on_mark_run_later));
@@ -158,7 +158,7 @@ static void *performs_meanwhile(void *state, void *answer, const int *digit)
 static void on_mark_pass_on(void *state, int digit)
 {
 	(void)state;
-	assert_int_equal(weft_then(performs_meanwhile, &digit), 0);
+	assert_int_equal(weft_on_answer(performs_meanwhile, &digit), 0);
 }
 
 WEFT_HANDLER(passing_on, weft_tail(mark, on_mark_pass_on));
@@ -275,9 +275,9 @@ static void on_many(void *state, long times)
 
 	(void)state;
 	if (times % 1000 == 0)
-		assert_int_equal(weft_then(add_large, &large), 0);
+		assert_int_equal(weft_on_answer(add_large, &large), 0);
 	else
-		assert_int_equal(weft_then(add, &times), 0);
+		assert_int_equal(weft_on_answer(add, &times), 0);
 }
 
 WEFT_HANDLER(adding, weft_tail(many, on_many));
@@ -547,7 +547,7 @@ static void no_copies_meanwhile(void **state)
 	assert_null(weft_clone(k));
 	assert_int_equal(errno, EBUSY);
 	assert_int_equal(weft_checkpoint(k), -EBUSY);
-	assert_int_equal(weft_backtrack(k), 0); /* to before there was anything to do */
+	assert_int_equal(weft_checkpoint_restore(k), 0); /* to before there was anything to do */
 	assert_int_equal(weft_checkpoint(k), 0);
 	run_until_it_waits(k);
 	weft_delete(k);
@@ -568,20 +568,20 @@ static void going_back_from_inside(void **state)
 	(void)state;
 	assert_int_equal(weft_checkpoint(k), 0);
 	run_until_it_waits(k);
-	assert_int_equal(weft_backtrack(k), 0);
+	assert_int_equal(weft_checkpoint_restore(k), 0);
 	assert_ptr_equal(places_of_some(), before);
 	weft_delete(k);
 }
 
 /* ---- misuse ------------------------------------------------------------------------------------------------------ */
 
-CASE(outside_of_a_clause, "weft: weft_then: called outside of a tail clause, which it has to be part of")
+CASE(outside_of_a_clause, "weft: weft_on_answer: called outside of a tail clause, which it has to be part of")
 {
 	on_mark(NULL, 1);
 }
 
 CASE(under_a_loop,
-     "weft: handler \"marking\": weft_then under weft_resume_under, which returns requests and no answer: "
+     "weft: handler \"marking\": weft_on_answer under weft_resume_under, which returns requests and no answer: "
      "run the body by weft_run")
 {
 	weft_resume_under(weft_create(marks_123, NULL), NULL, &marking, NULL);

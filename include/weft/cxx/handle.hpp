@@ -205,7 +205,7 @@ template <typename Fn, typename... Reply> struct reply_then {
  * In a tail clause, `return weft::then(value, fn);`, or `return weft::then(fn);` if the operation is void: the result
  * is `value`, and when it is known what weft::handle, or the resume that the body goes on by, will return, that becomes
  * fn(answer) (fn(), if it is void). What was left last is called first. As a general clause that returns
- * fn(k.resume(value)), but nothing is suspended. See weft_then in weft/handler.h, whose record is `fn`: it must be
+ * fn(k.resume(value)), but nothing is suspended. See weft_on_answer in weft/handler.h, whose record is `fn`: it must be
  * trivially copyable, so let it capture values and references. Not called if there is no answer: an exception leaves.
  * Without memory the operation throws bad_alloc.
  */
