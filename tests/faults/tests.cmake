@@ -184,9 +184,9 @@ endforeach()
 
 # The n-th request fails, for each n. The program decides which, and has that part of the library itself.
 weft_linked_object(object segmented gcc-tiny-inject nth.c ${warnings})
-weft_program(nth gcc-tiny-inject OBJECTS ${object} WITHOUT internal_faults)
+weft_program(nth gcc-tiny-inject OBJECTS ${object} WITHOUT internal_alloc_faults)
 weft_test(nth COMMAND @nth.gcc-tiny-inject SECONDS 200)
-weft_program(broken gcc-tiny-inject OBJECTS ${object} WITHOUT internal_faults CANARY c_code_on_a_heap_frame)
+weft_program(broken gcc-tiny-inject OBJECTS ${object} WITHOUT internal_alloc_faults CANARY c_code_on_a_heap_frame)
 weft_test(canary.nth COMMAND timeout 60 @broken.gcc-tiny-inject FAILS SAYS "not ok - request")
 
 # ---- overflow ----
