@@ -159,7 +159,7 @@ struct weft__activity_group {
 	_Atomic size_t held; /* weft_activity_group without weft_activity_group_release */
 
 	char *fresh, *fresh_end; /* memory that blocks are cut from */
-	struct weft__span *spans;
+	struct weft__memory_span *spans;
 	struct weft__activity_var *shipped; /* blocks for the activity that is started next */
 	/* Every activity that has not ended is in a slab, or in the table. */
 	struct weft__slab *slabs;

@@ -13,8 +13,8 @@
 
 enum { SPAN = 1 << 20 };
 
-struct weft__span {
-	struct weft__span *next;
+struct weft__memory_span {
+	struct weft__memory_span *next;
 	size_t bytes;
 };
 
@@ -22,7 +22,7 @@ struct weft__span {
 static bool span_add(struct weft__activity_group *g)
 {
 	size_t bytes = g->spans ? g->spans->bytes : SPAN / 2;
-	struct weft__span *span;
+	struct weft__memory_span *span;
 
 	bytes = bytes < (size_t)64 * SPAN ? 2 * bytes : bytes;
 	span = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -73,10 +73,10 @@ void weft__piece_give(struct weft__activity_group *g, void *block, size_t bytes)
 	*list = block;
 }
 
-static void unmap(struct weft__span *span)
+static void unmap(struct weft__memory_span *span)
 {
 	while (span) {
-		struct weft__span *next = span->next;
+		struct weft__memory_span *next = span->next;
 
 		munmap(span, span->bytes);
 		span = next;
@@ -84,7 +84,7 @@ static void unmap(struct weft__span *span)
 }
 
 /* Of a group that an exception effect has left: what the exception says may lie there. */
-static __thread struct weft__span *left;
+static __thread struct weft__memory_span *left;
 
 void weft__pieces_unmap(struct weft__activity_group *g, bool was_left)
 {
