@@ -119,6 +119,8 @@ WEFT_API WEFT__NORETURN WEFT__COLD void weft__end_here(void);
 
 #if defined(__x86_64__) && !defined(__ILP32__)
 #include <weft/arch/x86_64.h>
+#elif defined(__aarch64__) && defined(__LP64__) && defined(__AARCH64EL__)
+#include <weft/arch/aarch64.h>
 #else
 #error "weft has no switch for this architecture yet: write include/weft/arch/ARCH.h and src/arch/ARCH.S"
 #endif

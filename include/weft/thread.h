@@ -95,19 +95,31 @@ WEFT_API bool weft_handle_fault(int number, void *info, void *context);
  * is not so by itself. On a system stack, or a thread's own, it is a plain call. fn may resume, suspend, throw, and
  * be continued by another thread; while it is suspended the coroutine keeps the system stack.
  * Ends the coroutine (&weft_failed) if there is no memory for a system stack. In C an fn that is NULL is reported, and
- * ends the process. Thread-safe, any stack. Idea: libseff's wrappers for system calls; that such a stack belongs to the
+ * ends the process. Thread-safe, any stack. On architectures without linked stacks it is a plain call always. Idea: libseff's wrappers for system calls; that such a stack belongs to the
  * coroutine meanwhile, and not to the thread, is ours.
  */
+#if defined(__x86_64__)
 struct weft__system_call {
 	void *function;
 	size_t bytes; /* of arguments on the stack at most */
 };
 /* A pointer, because no procedure linkage table may come between: its resolver does not keep the static chain. */
 extern WEFT_API void (*const weft__system_stack)(void);
+#else
+WEFT_API void weft__require_function(const void *function);
+#endif
 /** The same for one kind of function, for languages without the macro. */
 WEFT_API void *weft_ffi_on_system_stack(void *(*fn)(void *), void *arg);
 
-#ifndef __cplusplus
+#if !defined(__cplusplus) && !defined(__x86_64__)
+#define weft_on_system_stack(fn, ...)                                                                                  \
+	__extension__({                                                                                                \
+		__typeof__(&*(fn)) weft__function = (fn);                                                              \
+                                                                                                                       \
+		weft__require_function((const void *)weft__function);                                                  \
+		weft__function(__VA_ARGS__);                                                                           \
+	})
+#elif !defined(__cplusplus)
 #define WEFT__ARGUMENT_BYTES(f, x) +((sizeof(x) + __alignof__(x) + 15) & ~(size_t)15)
 #define WEFT__MORE_THAN_WORD(f, x) || sizeof(x) > 8
 #define WEFT__ONE(f, x) +1

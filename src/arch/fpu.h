@@ -28,6 +28,24 @@ static inline void weft__fpu_set(uint64_t state)
 	__asm__ volatile("ldmxcsr %0\n\tfldcw %1" : : "m"(mxcsr), "m"(control));
 }
 
+#elif defined(__aarch64__)
+
+/* FPCR: rounding, flushing to zero, default NaNs, traps. */
+#define WEFT__FPU_DEFAULT ((uint64_t)0)
+
+static inline uint64_t weft__fpu_get(void)
+{
+	uint64_t control;
+
+	__asm__ volatile("mrs %0, fpcr" : "=r"(control));
+	return control;
+}
+
+static inline void weft__fpu_set(uint64_t state)
+{
+	__asm__ volatile("msr fpcr, %0" : : "r"(state));
+}
+
 #else
 #error "weft: write weft__fpu_get and weft__fpu_set for this architecture"
 #endif

@@ -117,6 +117,109 @@ static inline void weft__context_call(ucontext_t *context, void (*function)(void
 	regs[REG_EFL] &= ~(greg_t)DIRECTION_FLAG;
 }
 
+#elif defined(__aarch64__)
+
+static inline char *weft__context_sp(const ucontext_t *context)
+{
+	return (char *)(uintptr_t)context->uc_mcontext.sp;
+}
+
+static inline bool weft__context_on_alt_stack(const ucontext_t *context)
+{
+	return (uintptr_t)weft__context_sp(context) - (uintptr_t)context->uc_stack.ss_sp < context->uc_stack.ss_size;
+}
+
+static inline const void *weft__context_pc(const ucontext_t *context)
+{
+	return (const void *)(uintptr_t)context->uc_mcontext.pc;
+}
+
+/* Every fault of an instruction has an address here. */
+static inline bool weft__context_lacks_room(const ucontext_t *context)
+{
+	(void)context;
+	return true;
+}
+
+static inline bool weft__context_resumes_nothing(ucontext_t *context, void **k)
+{
+	*k = (void *)(uintptr_t)context->uc_mcontext.regs[0];
+	return !context->uc_mcontext.pc && !context->uc_mcontext.sp;
+}
+
+enum { WEFT__CODE_AROUND = 512 };
+
+static inline uint32_t weft__instruction_at(const unsigned char *code)
+{
+	uint32_t instruction;
+
+	memcpy(&instruction, code, sizeof instruction);
+	return instruction;
+}
+
+/* Does it load or store? */
+static inline bool weft__uses_memory(uint32_t instruction)
+{
+	return (instruction & 0x0a000000) == 0x08000000;
+}
+
+static inline bool weft__is_resume(const unsigned char *code, size_t bytes)
+{
+	/* ldr x5, [x0, #WEFT_LINK_PC]; str x4, [x0, #WEFT_LINK_PC] */
+	const uint32_t load = 0xf9400005 | WEFT_LINK_PC / 8 << 10, store = 0xf9000004 | WEFT_LINK_PC / 8 << 10;
+
+	if (bytes < WEFT__CODE_AROUND + 4 || !weft__uses_memory(weft__instruction_at(code + WEFT__CODE_AROUND)))
+		return false;
+	for (size_t i = 0; i + 8 <= bytes; i += 4)
+		if (weft__instruction_at(code + i) == load && weft__instruction_at(code + i + 4) == store)
+			return true;
+	return false;
+}
+
+/* Is there an instruction in the code that loads what lies `offset` bytes behind a pointer: a word, half a word, or two
+ * words together? */
+static inline bool weft__reads_field(const unsigned char *code, size_t bytes, size_t offset)
+{
+	enum { PAIR = 127 << 15 };
+
+	for (size_t i = 0; i + 4 <= bytes; i += 4) {
+		uint32_t instruction = weft__instruction_at(code + i), scaled = instruction & 0xfffffc00 & ~(31u << 5);
+		uint32_t pair = (instruction & PAIR) >> 15;
+
+		if (scaled == (0xf9400000 | (uint32_t)offset / 8 << 10) ||
+		    scaled == (0xb9400000 | (uint32_t)offset / 4 << 10))
+			return true;
+		if ((instruction & 0xffc00000) == 0xa9400000 && (pair == offset / 8 || pair + 1 == offset / 8))
+			return true;
+	}
+	return false;
+}
+
+enum { WEFT__CODE_OF_USE = 128 };
+
+static inline bool weft__is_use(const unsigned char *code, size_t bytes, size_t id, size_t turn)
+{
+	return bytes > 4 && weft__uses_memory(weft__instruction_at(code)) &&
+	       weft__reads_field(code, bytes, sizeof(void *)) && weft__reads_field(code, bytes, id) &&
+	       weft__reads_field(code, bytes, turn);
+}
+
+static inline void weft__context_jump(ucontext_t *context, const void *to)
+{
+	context->uc_mcontext.pc = (uintptr_t)to;
+}
+
+static inline void weft__context_call(ucontext_t *context, void (*function)(void *), void *argument, char *sp, void *fp)
+{
+	mcontext_t *m = &context->uc_mcontext;
+
+	m->pc = (uintptr_t)function;
+	m->regs[0] = (uintptr_t)argument;
+	m->sp = (uintptr_t)sp & ~(uintptr_t)15;
+	m->regs[29] = (uintptr_t)fp;
+	m->regs[30] = 0;
+}
+
 #else
 #error "weft: write the functions above for this architecture"
 #endif

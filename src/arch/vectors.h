@@ -5,6 +5,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* For functions that move 32 bytes at once. */
+#if defined(__x86_64__)
+#define WEFT__AVX __attribute__((target("avx")))
+#else
+#define WEFT__AVX
+#endif
+
 /* Read by assembly: bytes to save all vector registers in, and whether the instructions that save all exist. */
 extern size_t weft__xsave_bytes;
 extern bool weft__has_xsave;

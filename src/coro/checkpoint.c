@@ -394,7 +394,7 @@ static inline void move_word(void *to, const void *from)
 	*(void *volatile *)to = *(void *const volatile *)from;
 }
 
-__attribute__((target("avx"))) int weft_checkpoint(weft_coro_t *k)
+WEFT__AVX int weft_checkpoint(weft_coro_t *k)
 {
 	struct weft__copied *c;
 	struct weft__point *point;
@@ -424,7 +424,7 @@ __attribute__((target("avx"))) int weft_checkpoint(weft_coro_t *k)
 	return 0;
 }
 
-__attribute__((target("avx"), always_inline)) static inline int go_back(weft_coro_t *k, bool drop, const char *name)
+WEFT__AVX __attribute__((always_inline)) static inline int go_back(weft_coro_t *k, bool drop, const char *name)
 {
 	struct weft__copied *c;
 	struct weft__point *point;
@@ -451,12 +451,12 @@ __attribute__((target("avx"), always_inline)) static inline int go_back(weft_cor
 	return 0;
 }
 
-__attribute__((target("avx"))) int weft_checkpoint_restore(weft_coro_t *k)
+WEFT__AVX int weft_checkpoint_restore(weft_coro_t *k)
 {
 	return go_back(k, false, "weft_checkpoint_restore");
 }
 
-__attribute__((target("avx"))) int weft_checkpoint_restore_last(weft_coro_t *k)
+WEFT__AVX int weft_checkpoint_restore_last(weft_coro_t *k)
 {
 	return go_back(k, true, "weft_checkpoint_restore_last");
 }

@@ -68,7 +68,7 @@ static inline bool hold_own(struct weft__region *region, struct weft__thread *me
 	return weft__likely(weft__region_hold_own(region, me, WEFT__REGION_IDLE) == WEFT__REGION_IDLE);
 }
 
-__attribute__((target("avx"))) static int keep_fast(weft_coro_t *c, weft_coro_t *k, struct weft__thread *me)
+WEFT__AVX static int keep_fast(weft_coro_t *c, weft_coro_t *k, struct weft__thread *me)
 {
 	struct weft__copied *to = weft__copied_of(c), *from = weft__copied_of(k);
 	struct weft__region *region = from->region;
@@ -88,7 +88,7 @@ __attribute__((target("avx"))) static int keep_fast(weft_coro_t *c, weft_coro_t 
 	return 0;
 }
 
-__attribute__((target("avx"))) static int try_fast(weft_coro_t *c, weft_coro_t *k)
+WEFT__AVX static int try_fast(weft_coro_t *c, weft_coro_t *k)
 {
 	struct weft__copied *to = weft__copied_of(c), *from = weft__copied_of(k);
 	struct weft__thread *me = weft__tls_thread;

@@ -29,7 +29,7 @@ enum { BY_LINES = 2048 }; /* more than that memcpy moves faster */
 
 /* ---- moving frames --------------------------------------------------------------------------------------------- */
 
-__attribute__((target("avx"))) static void copy_lines_avx(char *to, const char *from, size_t bytes)
+WEFT__AVX static void copy_lines_avx(char *to, const char *from, size_t bytes)
 {
 	weft__move_lines(to, from, bytes);
 }
@@ -236,8 +236,7 @@ static inline bool can_trade(struct weft__region *region, const struct weft__cop
 }
 
 /* Then they change places line by line, and the image is the other's. */
-__attribute__((target("avx"))) static void trade(struct weft__thread *me, struct weft__region *region,
-						 struct weft__copied *c)
+WEFT__AVX static void trade(struct weft__thread *me, struct weft__region *region, struct weft__copied *c)
 {
 	struct weft__image *image = c->image;
 	size_t bytes = image->bytes;

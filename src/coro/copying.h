@@ -6,6 +6,7 @@
 #include <weft/copy.h>
 
 #include "coro/coro.h"
+#include "arch/vectors.h"
 #include "stack/buffers.h"
 #include "stack/copy.h"
 
@@ -36,7 +37,7 @@ static inline void weft__count_copied(struct weft__thread *me, size_t bytes)
 typedef long long weft__half_line __attribute__((vector_size(32), may_alias));
 
 /* Both 64-aligned, whole lines. Two registers of the widest kind that needs no warming up hold one. */
-__attribute__((target("avx"), always_inline)) static inline void weft__move_line(char *to, const char *from)
+WEFT__AVX __attribute__((always_inline)) static inline void weft__move_line(char *to, const char *from)
 {
 	weft__half_line low = *(const weft__half_line *)from, high = *(const weft__half_line *)(from + 32);
 
@@ -44,8 +45,7 @@ __attribute__((target("avx"), always_inline)) static inline void weft__move_line
 	*(weft__half_line *)(to + 32) = high;
 }
 
-__attribute__((target("avx"), always_inline)) static inline void weft__move_lines(char *to, const char *from,
-										  size_t bytes)
+WEFT__AVX __attribute__((always_inline)) static inline void weft__move_lines(char *to, const char *from, size_t bytes)
 {
 	size_t i = bytes & 64;
 
@@ -58,7 +58,7 @@ __attribute__((target("avx"), always_inline)) static inline void weft__move_line
 }
 
 /* What lies in the one goes to the other. */
-__attribute__((target("avx"), always_inline)) static inline void weft__trade_lines(char *a, char *b, size_t bytes)
+WEFT__AVX __attribute__((always_inline)) static inline void weft__trade_lines(char *a, char *b, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i += 64) {
 		weft__half_line low = *(weft__half_line *)(a + i), high = *(weft__half_line *)(a + i + 32);

@@ -165,8 +165,15 @@ void (*weft_signal(int number, void (*handler)(int)))(int)
 	return old.sa_handler;
 }
 
-/* ---- calls on a system stack
- * ---------------------------------------------------------------------------------------- */
+/* ---- calls on a system stack ------------------------------------------------------------------------------------- */
+
+#if !defined(__x86_64__)
+void weft__require_function(const void *function)
+{
+	if (!function)
+		weft__die_on_system_stack();
+}
+#endif
 
 void *weft_ffi_on_system_stack(void *(*fn)(void *), void *arg)
 {

@@ -6,7 +6,8 @@
 #ifndef HTTP_OPENSSL_H
 #define HTTP_OPENSSL_H
 
-#if !defined(WEFT_WITHOUT_OPENSSL) && __has_include(<openssl/ssl.h>)
+/* The second header is the one for the processor: a cross compiler may find the other alone. */
+#if !defined(WEFT_WITHOUT_OPENSSL) && __has_include(<openssl/ssl.h>) && __has_include(<openssl/opensslconf.h>)
 #include <openssl/opensslv.h>
 #if defined(OPENSSL_VERSION_MAJOR) && OPENSSL_VERSION_MAJOR >= 3
 #define HAVE_OPENSSL 1

@@ -197,7 +197,8 @@ bool weft__os_has_guards(void)
 	page = mmap(NULL, WEFT__PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (page == MAP_FAILED)
 		return false;
-	has = madvise(page, WEFT__PAGE, MADV_GUARD_INSTALL) == 0;
+	/* An emulator may take the advice for one that it can ignore. So the kernel is asked to write there. */
+	has = madvise(page, WEFT__PAGE, MADV_GUARD_INSTALL) == 0 && syscall(SYS_uname, page) != 0;
 	munmap(page, WEFT__PAGE);
 	return has;
 }

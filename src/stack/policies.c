@@ -39,12 +39,24 @@ static int cut_none(weft_policy_t policy, unsigned class, unsigned count, struct
 static atomic_size_t committed;
 
 #define ALWAYS(policy) const char weft__with_##policy;
-#define PART(policy)                                                                                                   \
+#define STANDS_IN(policy, why)                                                                                         \
 	__attribute__((weak)) const struct weft__policy weft__##policy = {.name = #policy,                             \
 									  .default_size = 256 * 1024,                  \
 									  .committed = &committed,                     \
 									  .cut = cut_none,                             \
-									  .unavailable = why_left_out};
+									  .unavailable = why};
+#define PART(policy) STANDS_IN(policy, why_left_out)
+#if defined(__x86_64__)
+#define LINKED(policy) PART(policy)
+#else
+/* A program may name it all the same: it is refused when it is asked for. */
+#define LINKED(policy) ALWAYS(policy) STANDS_IN(policy, why_nowhere)
+
+static const char *why_nowhere(void)
+{
+	return "linked stacks exist on x86-64 only; use overcommit, fixed, commit or copy";
+}
+#endif
 #define WEFT__POLICY(constant, name, linked) linked(name)
 #include <weft/internal/policies.def>
 #undef WEFT__POLICY

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The switch on AArch64, little-endian and LP64. src/arch/README.md has the stack layouts; weft/arch.h the contract.
+ *
+ * Registers across a switch
+ *   x0      in and out: the coroutine; whoever lands can rely on it
+ *   x1      resume -> landing pad: the value passed in
+ *   x2, x3  yield -> resume site: the request
+ *   x4      weft_arch_transfer -> landing pad: who suspended
+ *   x5-x7   scratch of the sender
+ *   all others: lost (declared clobbered), but sp and x29, which are exchanged, and x19 under clang, which may use it as
+ *   base pointer and then ignores a clobber; there it travels in the link (bx).
+ *
+ * Linked stacks do not exist here, so a thread has no limit, and weft__set_limit does nothing.
+ */
+#ifndef WEFT_ARCH_AARCH64_H
+#define WEFT_ARCH_AARCH64_H
+
+#ifndef __has_feature
+#define __has_feature(feature) 0
+#endif
+#if __has_feature(shadow_call_stack)
+#error "weft: a shadow call stack (x18) is not switched: compile without -fsanitize=shadow-call-stack"
+#endif
+
+#define WEFT__STR_(x) #x
+#define WEFT__STR(x) WEFT__STR_(x)
+/* "[x0, offset]": a field of the coroutine in x0. */
+#define WEFT__K(field) "[x0, #" WEFT__STR(field) "]"
+
+/*
+ * Around the instructions between a change of stacks and the jump. There an unwinder, in a signal handler, looks for
+ * the caller on the wrong stack; so it is told that there is none. A word after the jump belongs to what follows,
+ * because unwinders look for a caller one byte before the address that it returns to.
+ */
+#ifdef __GCC_HAVE_DWARF2_CFI_ASM
+#define WEFT__AWAY ".cfi_remember_state\n\t.cfi_undefined 30\n\t" /* the return address */
+#define WEFT__BACK ".cfi_restore_state\n\t.inst 0\n\t"
+#else
+#define WEFT__AWAY
+#define WEFT__BACK
+#endif
+
+/* Where an indirect jump may go in a page that is guarded (BTI): "bti j". Elsewhere it does nothing. */
+#if defined(__ARM_FEATURE_BTI_DEFAULT)
+#define WEFT__LEFT_PAD "hint #36\n\t"
+#else
+#define WEFT__LEFT_PAD
+#endif
+
+/* A landing pad: in a line of its own, so that a loop that switches does not depend on where the compiler put it. */
+#define WEFT__PAD ".p2align 6\n1:\t" WEFT__LEFT_PAD
+
+#if defined(__clang__)
+#define WEFT__SAVE_BX(field) "str x19, " WEFT__K(field) "\n\t"
+#define WEFT__LOAD_BX(field) "ldr x19, " WEFT__K(field) "\n\t"
+#define WEFT__LOST_BX
+#else
+#define WEFT__SAVE_BX(field)
+#define WEFT__LOAD_BX(field)
+#define WEFT__LOST_BX , "x19"
+#endif
+
+/*
+ * The same where a suspended coroutine waits: WEFT_LEFT_BYTES before it there is a second one, a jump to the label
+ * `left`. Who lands there is not to go on but to end.
+ */
+#define WEFT__WAIT_PAD                                                                                                 \
+	".p2align 6\n\t.skip 48\n2:\t" WEFT__LEFT_PAD WEFT__LOAD_BX(WEFT_LINK_BX) "b %l[left]\n\t.skip " WEFT__STR(WEFT_LEFT_BYTES) " - (. - 2b)\n1:\t" WEFT__LEFT_PAD
+
+#if defined(__ARM_FEATURE_SVE)
+#define WEFT__LOST_SVE                                                                                                 \
+	, "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9", "p10", "p11", "p12", "p13", "p14", "p15"
+#else
+#define WEFT__LOST_SVE
+#endif
+
+#define WEFT__COLD_LABEL /* what asm goto jumps to is: a jump reaches one megabyte, so the label stays near */
+
+#define WEFT__LOST                                                                                                     \
+	"x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18", "x30", "cc",                        \
+	    "memory" WEFT__LOST_20_TO_28 WEFT__LOST_VECTORS WEFT__LOST_BX WEFT__LOST_SVE
+#if WEFT_NO_CANARY(r12_to_r15_survive)
+#define WEFT__LOST_20_TO_28 , "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28"
+#else
+#define WEFT__LOST_20_TO_28
+#endif
+#if WEFT_NO_CANARY(vector_registers_survive)
+#define WEFT__LOST_VECTORS                                                                                             \
+	, "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", \
+	    "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31"
+#else
+#define WEFT__LOST_VECTORS
+#endif
+
+/* One instruction a line. */
+/* clang-format off */
+
+/*
+ * Suspend the caller and continue k, by the words of its link; `after` finds the request in x2 and x3, and may use x5 to
+ * x7. Registers that carry a value in are variables here, because a constraint does not name one.
+ */
+#define WEFT__RESUME(k, value, after) \
+	weft_request_t request; \
+	register struct weft_link *weft__x0 __asm__("x0") = *(k); \
+	register void *weft__x1 __asm__("x1") = (value); \
+	register const struct weft_effect *weft__x2 __asm__("x2"); \
+	register void *weft__x3 __asm__("x3"); \
+	register void (*weft__x4)(void) __asm__("x4") = weft__in_running; \
+\
+	__asm__ volatile( \
+	    WEFT_CANARY_OR(red_zone_is_written, "str x4, [sp, #-16]!\n\tadd sp, sp, #16\n\t", "") \
+	    WEFT_CANARY_OR(value_is_lost, "mov x1, #0\n\t", "") \
+	    "ldr x5, " WEFT__K(WEFT_LINK_PC) "\n\t" \
+	    "str x4, " WEFT__K(WEFT_LINK_PC) "\n\t" \
+	    "adr x6, 1f\n\t" \
+	    "mov x7, sp\n\t" \
+	    "stp x7, x29, " WEFT__K(WEFT_LINK_PARENT_SP) "\n\t" \
+	    "str x6, " WEFT__K(WEFT_LINK_PARENT_PC) "\n\t" \
+	    WEFT__SAVE_BX(WEFT_LINK_PARENT_BX) \
+	    "ldr x7, " WEFT__K(WEFT_LINK_SP) "\n\t" \
+	    "mov sp, x7\n\t" \
+	    WEFT__AWAY \
+	    "ldr x29, " WEFT__K(WEFT_LINK_FP) "\n\t" \
+	    "br x5\n\t" \
+	    WEFT__BACK \
+	    WEFT__PAD \
+	    WEFT__LOAD_BX(WEFT_LINK_PARENT_BX) \
+	    after \
+	    : "+r"(weft__x0), "+r"(weft__x1), "=r"(weft__x2), "=r"(weft__x3), "+r"(weft__x4) \
+	    : \
+	    : "x5", "x6", "x7", WEFT__LOST); \
+	*(k) = weft__x0; \
+	request.effect = weft__x2; \
+	request.payload = weft__x3; \
+	return request
+
+/* Suspend the caller and continue *k, which must not be running or finished: then control goes to the
+ * routine that *k's pc names, and does not come back. */
+WEFT__INLINE weft_request_t weft_arch_resume(struct weft_link **k, void *value)
+{
+	WEFT__RESUME(k, value, "");
+}
+
+/* The address of the thread's weft__tls_self, in x5; x6 is lost. Its offset is a constant where the variable is in the
+ * executable: the linker sees to that. */
+#define WEFT__SELF_TO_X5 \
+	"adrp x5, :gottprel:weft__tls_self\n\t" \
+	"ldr x5, [x5, #:gottprel_lo12:weft__tls_self]\n\t" \
+	"mrs x6, tpidr_el0\n\t" \
+	"add x5, x5, x6\n\t"
+
+/* The same for *k whose leaf is the current coroutine already; behind it the parent of who suspended is. */
+WEFT__INLINE weft_request_t weft_arch_run(struct weft_link **k, void *value)
+{
+	WEFT__RESUME(k, value,
+	    WEFT__SELF_TO_X5
+	    "ldr x7, " WEFT__K(WEFT_CORO_PARENT) "\n\t"
+	    "str x7, [x5]");
+}
+
+/* Suspend into k, which must be running and above the caller; continue its resumer. */
+WEFT__INLINE void *weft_arch_yield(struct weft_link *k, const void *effect, void *payload)
+{
+	register struct weft_link *weft__x0 __asm__("x0") = k;
+	register void *weft__x1 __asm__("x1");
+	register const void *weft__x2 __asm__("x2") = effect;
+	register void *weft__x3 __asm__("x3") = payload;
+
+	__asm__ volatile goto(
+	    "adr x5, 1f\n\t"
+	    "mov x6, sp\n\t"
+	    "stp x6, x5, " WEFT__K(WEFT_LINK_SP) "\n\t"
+	    "str x29, " WEFT__K(WEFT_LINK_FP) "\n\t"
+	    WEFT__SAVE_BX(WEFT_LINK_BX)
+	    "ldr x6, " WEFT__K(WEFT_LINK_PARENT_SP) "\n\t"
+	    "ldr x5, " WEFT__K(WEFT_LINK_PARENT_PC) "\n\t"
+	    "mov sp, x6\n\t"
+	    WEFT__AWAY
+	    WEFT_CANARY_OR(frame_pointer_is_lost, "", "ldr x29, " WEFT__K(WEFT_LINK_PARENT_FP) "\n\t")
+	    "br x5\n\t"
+	    WEFT__BACK
+	    WEFT__WAIT_PAD
+	    WEFT__LOAD_BX(WEFT_LINK_BX)
+	    : "+r"(weft__x0), "=r"(weft__x1), "+r"(weft__x2), "+r"(weft__x3)
+	    :
+	    : "x4", "x5", "x6", "x7", WEFT__LOST
+	    : left);
+	return weft__x1;
+left:
+	WEFT__COLD_LABEL;
+	weft__end_here();
+}
+
+/* Suspend into `from` and continue `*to`, whose parent_* the caller has set: nobody is returned to. Who comes here
+ * again has itself in `*to`. */
+WEFT__INLINE void *weft_arch_transfer(struct weft_link *from, struct weft_link **to, void *value)
+{
+	register struct weft_link *weft__x0 __asm__("x0") = *to;
+	register void *weft__x1 __asm__("x1") = value;
+	register struct weft_link *weft__x4 __asm__("x4") = from;
+	register void (*weft__x5)(void) __asm__("x5") = weft__in_running;
+
+	__asm__ volatile goto(
+	    "adr x6, 1f\n\t"
+	    "mov x7, sp\n\t"
+	    "stp x7, x6, [x4, #" WEFT__STR(WEFT_LINK_SP) "]\n\t"
+	    "str x29, [x4, #" WEFT__STR(WEFT_LINK_FP) "]\n\t"
+#if defined(__clang__)
+	    "str x19, [x4, #" WEFT__STR(WEFT_LINK_BX) "]\n\t"
+#endif
+	    "ldr x6, " WEFT__K(WEFT_LINK_PC) "\n\t"
+	    "ldr x7, " WEFT__K(WEFT_LINK_SP) "\n\t"
+	    "str x5, " WEFT__K(WEFT_LINK_PC) "\n\t"
+	    "mov sp, x7\n\t"
+	    WEFT__AWAY
+	    "ldr x29, " WEFT__K(WEFT_LINK_FP) "\n\t"
+	    "br x6\n\t"
+	    WEFT__BACK
+	    WEFT__WAIT_PAD
+	    WEFT__LOAD_BX(WEFT_LINK_BX)
+	    : "+r"(weft__x0), "+r"(weft__x1), "+r"(weft__x4), "+r"(weft__x5)
+	    :
+	    : "x2", "x3", "x6", "x7", WEFT__LOST
+	    : left);
+	*to = weft__x0;
+	return weft__x1;
+left:
+	WEFT__COLD_LABEL;
+	weft__end_here();
+}
+
+/* clang-format on */
+
+struct weft_coro;
+struct weft__found;
+struct weft__view;
+typedef uintptr_t __attribute__((may_alias)) weft__word_t;
+
+#define WEFT__WORD(object, offset) (*(weft__word_t *)((uintptr_t)(object) + (offset)))
+
+/*
+ * The calling thread's weft__tls_self. No compiler may know the address: it would keep it across a switch, and after a
+ * migration write into another thread's variable. So it is asked for each time, and not kept.
+ */
+WEFT__INLINE uintptr_t weft__self_place(void)
+{
+	uintptr_t place, thread;
+
+	__asm__ volatile("adrp %0, :gottprel:weft__tls_self\n\t"
+			 "ldr %0, [%0, #:gottprel_lo12:weft__tls_self]\n\t"
+			 "mrs %1, tpidr_el0\n\t"
+			 "add %0, %0, %1"
+			 : "=r"(place), "=&r"(thread));
+	return place;
+}
+
+WEFT__INLINE struct weft_coro *weft__self(void)
+{
+	struct weft_coro *self;
+
+	__asm__ volatile("ldr %0, [%1]" : "=r"(self) : "r"(weft__self_place()) : "memory");
+	return self;
+}
+
+/* The same for who performs. No memory is clobbered: what was read before may stay in registers if the clause is called
+ * in place. */
+WEFT__INLINE struct weft_coro *weft__performer(void)
+{
+	struct weft_coro *self;
+
+	__asm__ volatile("ldr %0, [%1]" : "=r"(self) : "r"(weft__self_place()));
+	return self;
+}
+
+WEFT__INLINE void weft__set_self(struct weft_coro *self)
+{
+	__asm__ volatile("str %0, [%1]" : : "r"(self), "r"(weft__self_place()) : "memory");
+}
+
+/*
+ * Count an operation of the thread's task. True: the thread has counted as many as weft__set_operations_left allowed.
+ * No memory is clobbered: nothing else reads the counter.
+ */
+WEFT__INLINE bool weft__spend_operation(void)
+{
+	int32_t left;
+
+	__asm__ volatile(
+	    "ldr %w0, [%1, #" WEFT__STR(WEFT_TLS_OPERATIONS) "]\n\t"
+							     "sub %w0, %w0, #1\n\t"
+							     "str %w0, [%1, #" WEFT__STR(WEFT_TLS_OPERATIONS) "]"
+											 : "=&r"(left)
+											 : "r"(weft__self_place()));
+	return left < 0;
+}
+
+/*
+ * The same in two steps, for a lock: the question before its atomic instruction, which would wait for the store, and
+ * the store after it.
+ */
+WEFT__INLINE bool weft__operations_are_spent(void)
+{
+	int32_t left;
+
+	__asm__ volatile("ldr %w0, [%1, #" WEFT__STR(WEFT_TLS_OPERATIONS) "]" : "=r"(left) : "r"(weft__self_place()));
+	return left <= 0;
+}
+
+WEFT__INLINE void weft__count_operation(void)
+{
+	(void)weft__spend_operation();
+}
+
+WEFT__INLINE void weft__set_operations_left(int32_t operations)
+{
+	__asm__ volatile("str %w0, [%1, #" WEFT__STR(WEFT_TLS_OPERATIONS) "]"
+						     :
+						     : "r"(operations), "r"(weft__self_place()));
+}
+
+/* Behind it: the thread's table of what searches found, and the newest entries (weft/handler_cache.h). */
+WEFT__INLINE struct weft__found *weft__found_here(void)
+{
+	return (struct weft__found *)WEFT__WORD(weft__self_place(), WEFT_TLS_FOUND);
+}
+
+WEFT__INLINE bool weft__is_newest(unsigned offset, const struct weft__view *view, const void *key, uintptr_t *newest)
+{
+	uintptr_t at = weft__self_place() + offset;
+
+	*newest = at;
+	return WEFT__WORD(at, WEFT_NEWEST_VIEW) == (uintptr_t)view && WEFT__WORD(at, WEFT_NEWEST_KEY) == (uintptr_t)key;
+}
+
+WEFT__INLINE uintptr_t weft__newest_who(uintptr_t newest)
+{
+	return WEFT__WORD(newest, WEFT_NEWEST_WHO);
+}
+
+WEFT__INLINE void (*weft__newest_enter(uintptr_t newest))(void)
+{
+	return (void (*)(void))WEFT__WORD(newest, WEFT_NEWEST_ENTER);
+}
+
+/* Is `k` the current coroutine? The compiler must not learn from the answer that both are equal: it would switch through
+ * `k`, which may lie in the frame (see x86_64.h). */
+WEFT__INLINE bool weft__is_self(const struct weft_coro *k, const struct weft_coro *self)
+{
+	__asm__("" : "+r"(k));
+	return k == self;
+}
+
+/* The address of an object on the stack, computed here. Compilers would rather compute it once and keep it, on the
+ * stack, and loading it costs more. */
+WEFT__INLINE void *weft__address_of(void *object)
+{
+	void *address = object;
+
+	/* The object is read. clang takes no array of unknown size; to clang the first byte stands for all. */
+#ifdef __clang__
+	__asm__ volatile("" : "+r"(address) : "m"(*(char *)object));
+#else
+	__asm__ volatile("" : "+r"(address) : "m"(*(char(*)[])object));
+#endif
+	return address;
+}
+
+WEFT__INLINE void weft__set_limit(char *limit)
+{
+	(void)limit;
+}
+
+/* If `k` is resumed by the same coroutine as the last time, which executes no tail clause, and with the same set: make
+ * its leaf the current coroutine. Else false, and nothing is done. Words that seldom change are compared, not stored. */
+WEFT__INLINE bool weft__enter(struct weft_link *k, uintptr_t handled)
+{
+	uintptr_t place = weft__self_place(), self = WEFT__WORD(place, 0);
+
+	if (weft__unlikely(!self || WEFT__WORD(k, WEFT_CORO_PARENT) != self ||
+			   WEFT__WORD(k, WEFT_CORO_HANDLED) != handled || WEFT__WORD(self, WEFT_CORO_VIEW) & 1))
+		return false;
+	if (WEFT_NO_CANARY(resumed_coroutine_stays_in_its_group))
+		WEFT__WORD(k, WEFT_CORO_GROUP) = (uintptr_t)k;
+	WEFT__WORD(place, 0) = WEFT__WORD(k, WEFT_CORO_INNERMOST);
+	__asm__ volatile("" : : : "memory");
+	return true;
+}
+
+/* The same where the set is one of tags. */
+WEFT__INLINE bool weft__enter_tagged(struct weft_link *k, uint64_t tags)
+{
+	return WEFT__WORD(k, WEFT_CORO_TAGS) == tags && weft__enter(k, WEFT_HANDLES_TAGS);
+}
+
+#endif /* WEFT_ARCH_AARCH64_H */
