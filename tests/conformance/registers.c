@@ -8,6 +8,19 @@
 /* Something else that uses up all registers runs between a suspension and its end. */
 static void spoil(void)
 {
+#if defined(__aarch64__)
+#define ZERO(n) "mov x" #n ", #0\n\tmovi v" #n ".2d, #0\n\t"
+	__asm__ volatile(ZERO(0) ZERO(1) ZERO(2) ZERO(3) ZERO(4) ZERO(5) ZERO(6) ZERO(7) ZERO(8) ZERO(9) ZERO(10)
+			     ZERO(11) ZERO(12) ZERO(13) ZERO(14) ZERO(15) ZERO(16) ZERO(17) ZERO(19) ZERO(20) ZERO(21)
+				 ZERO(22) ZERO(23) ZERO(24) ZERO(25) ZERO(26) ZERO(27) ZERO(28)
+			 :
+			 :
+			 : "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13",
+			   "x14", "x15", "x16", "x17", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27",
+			   "x28", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12",
+			   "v13", "v14", "v15", "v16", "v17", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26",
+			   "v27", "v28", "memory");
+#else
 	__asm__ volatile("xorl %%eax, %%eax\n\tmovq %%rax, %%rcx\n\tmovq %%rax, %%rdx\n\tmovq %%rax, %%rsi\n\t"
 			 "movq %%rax, %%rdi\n\tmovq %%rax, %%r8\n\tmovq %%rax, %%r9\n\tmovq %%rax, %%r10\n\t"
 			 "movq %%rax, %%r11\n\tmovq %%rax, %%r12\n\tmovq %%rax, %%r13\n\tmovq %%rax, %%r14\n\t"
@@ -23,6 +36,7 @@ static void spoil(void)
 			 : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
 			   "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
 			   "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc", "memory");
+#endif
 }
 
 static void *spoiler(void *argument)
@@ -131,7 +145,7 @@ static void vectors(void)
 }
 
 /* Code for the largest vectors, if this machine has them. */
-#if defined(__clang__) || __GNUC__ >= 12
+#if defined(__x86_64__) && (defined(__clang__) || __GNUC__ >= 12)
 __attribute__((target("avx2"))) static void avx2_vectors(void)
 {
 	typedef long vector __attribute__((vector_size(32)));
@@ -252,7 +266,11 @@ static __attribute__((noinline)) intptr_t no_red_zone(weft_coro_t *self, uint64_
 
 	for (int i = 0; i < 12; i++)
 		low[i] = seed * (uint64_t)(i + 1);
+#if defined(__aarch64__)
+	__asm__ volatile("mov %0, sp" : "=r"(sp));
+#else
 	__asm__ volatile("movq %%rsp, %0" : "=r"(sp));
+#endif
 	weft__yield(self, self, &weft_suspended, NULL);
 	for (int i = 0; i < 12; i++)
 		if (low[i] != seed * (uint64_t)(i + 1))
@@ -343,7 +361,7 @@ static void all(void)
 	doubles();
 	long_doubles();
 	vectors();
-#if defined(__clang__) || __GNUC__ >= 12
+#if defined(__x86_64__) && (defined(__clang__) || __GNUC__ >= 12)
 	if (__builtin_cpu_supports("avx2"))
 		avx2_vectors();
 #endif

@@ -471,6 +471,8 @@ int main(int argc, char **argv)
 	// Run times of sanitizers know no stacks on which code only is until it returns, and no faults in themselves.
 	if (WEFT__SANITIZED)
 		policies.resize(WEFT__TSAN ? 2 : 3);
+	while (weft_policy_unavailable(policies.back())) // of another architecture
+		policies.pop_back();
 	for (seed = first; seed < first + rounds; seed++) {
 		pthread_t thread;
 

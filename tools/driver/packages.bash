@@ -35,6 +35,8 @@ valgrind header:valgrind/valgrind.h
 linux-perf|linux-tools-generic cmd:perf
 libunwind-dev header:libunwind.h
 systemtap-sdt-dev header:sys/sdt.h
+gcc-aarch64-linux-gnu cmd:aarch64-linux-gnu-gcc
+g++-aarch64-linux-gnu cmd:aarch64-linux-gnu-g++
 csmith cmd:csmith
 libcsmith-dev header:csmith/csmith.h
 libboost-context-dev header:boost/context/fiber.hpp
