@@ -95,8 +95,9 @@ WEFT_API bool weft_handle_fault(int number, void *info, void *context);
  * is not so by itself. On a system stack, or a thread's own, it is a plain call. fn may resume, suspend, throw, and
  * be continued by another thread; while it is suspended the coroutine keeps the system stack.
  * Ends the coroutine (&weft_failed) if there is no memory for a system stack. In C an fn that is NULL is reported, and
- * ends the process. Thread-safe, any stack. On architectures without linked stacks it is a plain call always. Idea: libseff's wrappers for system calls; that such a stack belongs to the
- * coroutine meanwhile, and not to the thread, is ours.
+ * ends the process. Thread-safe, any stack. On AArch64 it is a plain call always.
+ * Idea: libseff's wrappers for system calls; that such a stack belongs to the coroutine meanwhile, and not to the
+ * thread, is ours.
  */
 #if defined(__x86_64__)
 struct weft__system_call {

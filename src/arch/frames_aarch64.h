@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* For aarch64*.S: functions, how unwinders leave a coroutine, stacks for C code. See frames_x86_64.h for the reasons. */
+/* For aarch64*.S: functions, how unwinders leave a coroutine, stacks for C code. frames_x86_64.h has the reasons. */
 #ifndef WEFT_SRC_ARCH_FRAMES_AARCH64_H
 #define WEFT_SRC_ARCH_FRAMES_AARCH64_H
 
@@ -54,8 +54,8 @@
 #define LEB128(offset) ((offset) & 127) | 128, (offset) >> 7
 
 /*
- * How an unwinder leaves a coroutine's first frame. While the coroutine runs, [sp] holds the address of the coroutine, and
- * the caller is the resume site: its sp is parent_sp, its pc is at parent_pc, x29 and x19 at parent_fp and parent_bx.
+ * How an unwinder leaves a coroutine's first frame. While the coroutine runs, [sp] holds the address of the coroutine,
+ * and the caller is the resume site: its sp is parent_sp, its pc is at parent_pc, x29 and x19 at parent_fp and parent_bx.
  */
 #ifdef WEFT_CANARY_first_frame_without_caller
 #define UNWIND_TO_PARENT(pc) .cfi_undefined 30

@@ -8,8 +8,8 @@
  *   x2, x3  yield -> resume site: the request
  *   x4      weft_arch_transfer -> landing pad: who suspended
  *   x5-x7   scratch of the sender
- *   all others: lost (declared clobbered), but sp and x29, which are exchanged, and x19 under clang, which may use it as
- *   base pointer and then ignores a clobber; there it travels in the link (bx).
+ *   all others: lost (declared clobbered), but sp and x29, which are exchanged, and x19 under clang, which may use it
+ *   as base pointer and then ignores a clobber; there it travels in the link (bx).
  *
  * Linked stacks do not exist here, so a thread has no limit, and weft__set_limit does nothing.
  */
@@ -66,7 +66,8 @@
  * `left`. Who lands there is not to go on but to end.
  */
 #define WEFT__WAIT_PAD                                                                                                 \
-	".p2align 6\n\t.skip 48\n2:\t" WEFT__LEFT_PAD WEFT__LOAD_BX(WEFT_LINK_BX) "b %l[left]\n\t.skip " WEFT__STR(WEFT_LEFT_BYTES) " - (. - 2b)\n1:\t" WEFT__LEFT_PAD
+	".p2align 6\n\t.skip 48\n2:\t" WEFT__LEFT_PAD WEFT__LOAD_BX(WEFT_LINK_BX)                                       \
+	"b %l[left]\n\t.skip " WEFT__STR(WEFT_LEFT_BYTES) " - (. - 2b)\n1:\t" WEFT__LEFT_PAD
 
 #if defined(__ARM_FEATURE_SVE)
 #define WEFT__LOST_SVE                                                                                                 \
@@ -97,8 +98,8 @@
 /* clang-format off */
 
 /*
- * Suspend the caller and continue k, by the words of its link; `after` finds the request in x2 and x3, and may use x5 to
- * x7. Registers that carry a value in are variables here, because a constraint does not name one.
+ * Suspend the caller and continue k, by the words of its link; `after` finds the request in x2 and x3, and may use x5
+ * to x7. Registers that carry a value in are variables here, because a constraint does not name one.
  */
 #define WEFT__RESUME(k, value, after) \
 	weft_request_t request; \
@@ -343,8 +344,8 @@ WEFT__INLINE void (*weft__newest_enter(uintptr_t newest))(void)
 	return (void (*)(void))WEFT__WORD(newest, WEFT_NEWEST_ENTER);
 }
 
-/* Is `k` the current coroutine? The compiler must not learn from the answer that both are equal: it would switch through
- * `k`, which may lie in the frame (see x86_64.h). */
+/* Is `k` the current coroutine? The compiler must not learn from the answer that both are equal: it would switch
+ * through `k`, which may lie in the frame (see x86_64.h). */
 WEFT__INLINE bool weft__is_self(const struct weft_coro *k, const struct weft_coro *self)
 {
 	__asm__("" : "+r"(k));
@@ -372,7 +373,8 @@ WEFT__INLINE void weft__set_limit(char *limit)
 }
 
 /* If `k` is resumed by the same coroutine as the last time, which executes no tail clause, and with the same set: make
- * its leaf the current coroutine. Else false, and nothing is done. Words that seldom change are compared, not stored. */
+ * its innermost the current coroutine. Else false, and nothing is done. Words that seldom change are compared, not
+ * stored. */
 WEFT__INLINE bool weft__enter(struct weft_link *k, uintptr_t handled)
 {
 	uintptr_t place = weft__self_place(), self = WEFT__WORD(place, 0);
