@@ -55,7 +55,8 @@
 
 /*
  * How an unwinder leaves a coroutine's first frame. While the coroutine runs, [sp] holds the address of the coroutine,
- * and the caller is the resume site: its sp is parent_sp, its pc is at parent_pc, x29 and x19 at parent_fp and parent_bx.
+ * and the caller is the resume site: its sp is parent_sp, its pc is at parent_pc, x29 and x19 are at parent_fp and
+ * parent_bx.
  */
 #ifdef WEFT_CANARY_first_frame_without_caller
 #define UNWIND_TO_PARENT(pc) .cfi_undefined 30

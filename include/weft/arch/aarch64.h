@@ -65,9 +65,13 @@
  * The same where a suspended coroutine waits: WEFT_LEFT_BYTES before it there is a second one, a jump to the label
  * `left`. Who lands there is not to go on but to end.
  */
-#define WEFT__WAIT_PAD                                                                                                 \
-	".p2align 6\n\t.skip 48\n2:\t" WEFT__LEFT_PAD WEFT__LOAD_BX(WEFT_LINK_BX)                                       \
-	"b %l[left]\n\t.skip " WEFT__STR(WEFT_LEFT_BYTES) " - (. - 2b)\n1:\t" WEFT__LEFT_PAD
+/* clang-format off */
+#define WEFT__WAIT_PAD \
+	".p2align 6\n\t.skip 48\n2:\t" WEFT__LEFT_PAD \
+	WEFT__LOAD_BX(WEFT_LINK_BX) \
+	"b %l[left]\n\t" \
+	".skip " WEFT__STR(WEFT_LEFT_BYTES) " - (. - 2b)\n1:\t" WEFT__LEFT_PAD
+/* clang-format on */
 
 #if defined(__ARM_FEATURE_SVE)
 #define WEFT__LOST_SVE                                                                                                 \
