@@ -6,7 +6,7 @@ include_guard(GLOBAL)
 
 function(weft_for_processor list processor)
 	set(sources ${${list}})
-	if(processor MATCHES "^(aarch64|arm64)$")
+	if(processor MATCHES "^(aarch64|arm64)")
 		list(FILTER sources EXCLUDE REGEX "/x86_64[^/]*$|/src/activity/|/src/stack/(heap|linked|lookahead|mmu|mmu_probes|segmented)[.]c$")
 	else()
 		list(FILTER sources EXCLUDE REGEX "/aarch64[^/]*$")
