@@ -8,7 +8,7 @@
  *   parent_sp, parent_pc, parent_fp set, pc = weft__in_running.
  * All exits jump to parent_pc with x2, x3 = the request, x0 = the coroutine, sp and x29 = the parent's.
  */
-#include "arch/frames_aarch64.h"
+#include "arch/frames_aarch64.inc"
 
 ENTRY(weft__entry, UNWIND_TO_PARENT(WEFT_LINK_PARENT_PC))
 

@@ -3,7 +3,7 @@
  * Coroutines whose frames are moved in and out of a region (coro/copying.c). As for WEFT_SAVE_FPU (aarch64_saving.S), but
  * the C functions run on the thread's landing. See x86_64_copying.S.
  */
-#include "arch/frames_aarch64.h"
+#include "arch/frames_aarch64.inc"
 
 /* In: as any landing pad. */
 	.hidden weft__tls_landing, weft__tls_thread, weft__tls_growth

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Coroutines that keep more state than registers, or are copied: their first frame, and switches. See x86_64_saving.S. */
-#include "arch/frames_aarch64.h"
+#include "arch/frames_aarch64.inc"
 
 	.hidden weft__tls_growth, weft__tls_landing
 ENTRY(weft__entry_saving, UNWIND_TO_OUTER)
