@@ -121,6 +121,8 @@ WEFT_API WEFT__NORETURN WEFT__COLD void weft__end_here(void);
 #include <weft/arch/x86_64.h>
 #elif defined(__aarch64__) && defined(__LP64__) && defined(__AARCH64EL__)
 #include <weft/arch/aarch64.h>
+#elif defined(__riscv) && __riscv_xlen == 64 && defined(__riscv_float_abi_double)
+#include <weft/arch/riscv64.h>
 #else
 #error "weft has no switch for this architecture yet: write include/weft/arch/ARCH.h and src/arch/ARCH.S"
 #endif

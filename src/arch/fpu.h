@@ -46,6 +46,24 @@ static inline void weft__fpu_set(uint64_t state)
 	__asm__ volatile("msr fpcr, %0" : : "r"(state));
 }
 
+#elif defined(__riscv)
+
+/* The rounding mode. */
+#define WEFT__FPU_DEFAULT ((uint64_t)0)
+
+static inline uint64_t weft__fpu_get(void)
+{
+	uint64_t control;
+
+	__asm__ volatile("frrm %0" : "=r"(control));
+	return control;
+}
+
+static inline void weft__fpu_set(uint64_t state)
+{
+	__asm__ volatile("fsrm %0" : : "r"(state));
+}
+
 #else
 #error "weft: write weft__fpu_get and weft__fpu_set for this architecture"
 #endif

@@ -220,6 +220,110 @@ static inline void weft__context_call(ucontext_t *context, void (*function)(void
 	m->regs[30] = 0;
 }
 
+#elif defined(__riscv)
+
+static inline char *weft__context_sp(const ucontext_t *context)
+{
+	return (char *)context->uc_mcontext.__gregs[REG_SP];
+}
+
+static inline bool weft__context_on_alt_stack(const ucontext_t *context)
+{
+	return (uintptr_t)weft__context_sp(context) - (uintptr_t)context->uc_stack.ss_sp < context->uc_stack.ss_size;
+}
+
+static inline const void *weft__context_pc(const ucontext_t *context)
+{
+	return (const void *)context->uc_mcontext.__gregs[REG_PC];
+}
+
+/* Every fault of an instruction has an address here. */
+static inline bool weft__context_lacks_room(const ucontext_t *context)
+{
+	(void)context;
+	return true;
+}
+
+static inline bool weft__context_resumes_nothing(ucontext_t *context, void **k)
+{
+	*k = (void *)context->uc_mcontext.__gregs[REG_A0];
+	return !context->uc_mcontext.__gregs[REG_PC] && !context->uc_mcontext.__gregs[REG_SP];
+}
+
+enum { WEFT__CODE_AROUND = 512 };
+
+/* Instructions have two bytes or four. */
+static inline uint32_t weft__instruction_at(const unsigned char *code)
+{
+	uint32_t instruction;
+
+	memcpy(&instruction, code, sizeof instruction);
+	return instruction;
+}
+
+/* Does it load or store? */
+static inline bool weft__uses_memory(uint32_t instruction)
+{
+	unsigned short_form = instruction >> 13 & 7;
+
+	if ((instruction & 3) == 3)
+		return (instruction & 0x7f) == 0x03 || (instruction & 0x7f) == 0x23;
+	return !(instruction & 3) && (short_form == 2 || short_form == 3 || short_form == 6 || short_form == 7);
+}
+
+static inline bool weft__is_resume(const unsigned char *code, size_t bytes)
+{
+	const uint32_t load = 0x00053283 | WEFT_LINK_PC << 20; /* ld t0, WEFT_LINK_PC(a0) */
+
+	if (bytes < WEFT__CODE_AROUND + 4 || !weft__uses_memory(weft__instruction_at(code + WEFT__CODE_AROUND)))
+		return false;
+	for (size_t i = 0; i + 4 <= bytes; i += 2)
+		if (weft__instruction_at(code + i) == load)
+			return true;
+	return false;
+}
+
+/* Is there an instruction in the code that loads what lies `offset` bytes behind a pointer? */
+static inline bool weft__reads_field(const unsigned char *code, size_t bytes, size_t offset)
+{
+	for (size_t i = 0; i + 4 <= bytes; i += 2) {
+		uint32_t word = weft__instruction_at(code + i), high = word >> 10 & 7, low = word >> 5 & 3;
+
+		if ((word & 0x7f) == 0x03 && word >> 20 == offset)
+			return true;
+		if ((word & 0xe003) == 0x6000 && (high << 3 | low << 6) == offset)
+			return true;
+		if ((word & 0xe003) == 0x4000 && (high << 3 | (low & 1) << 6 | (low & 2) << 1) == offset)
+			return true;
+	}
+	return false;
+}
+
+enum { WEFT__CODE_OF_USE = 128 };
+
+static inline bool weft__is_use(const unsigned char *code, size_t bytes, size_t id, size_t turn)
+{
+	return bytes > 4 && weft__uses_memory(weft__instruction_at(code)) &&
+	       weft__reads_field(code, bytes, sizeof(void *)) && weft__reads_field(code, bytes, id) &&
+	       weft__reads_field(code, bytes, turn);
+}
+
+static inline void weft__context_jump(ucontext_t *context, const void *to)
+{
+	context->uc_mcontext.__gregs[REG_PC] = (uintptr_t)to;
+}
+
+static inline void weft__context_call(ucontext_t *context, void (*function)(void *), void *argument, char *sp, void *fp)
+{
+	__riscv_mc_gp_state *registers = &context->uc_mcontext.__gregs;
+
+	(*registers)[REG_PC] = (uintptr_t)function;
+	(*registers)[REG_A0] = (uintptr_t)argument;
+	(*registers)[REG_SP] = (uintptr_t)sp & ~(uintptr_t)15;
+	(*registers)[REG_S0] = (uintptr_t)fp;
+	(*registers)[REG_RA] = 0;
+}
+
 #else
 #error "weft: write the functions above for this architecture"
 #endif

@@ -15,8 +15,6 @@
 /* What the frames of a coroutine that ends by other means (ends.c) are unwound with. */
 #define ENDING_CLASS (((uint64_t)'W' << 56) | ((uint64_t)'E' << 48) | ((uint64_t)'F' << 40) | ((uint64_t)'T' << 32))
 
-enum { DWARF_RAX = 0 };
-
 /* It may be another thread by now, which has one at hand. */
 static __attribute__((noinline)) void reclaim(struct weft__chunk *idle)
 {
@@ -125,7 +123,7 @@ _Unwind_Reason_Code weft__exception_left(int version, _Unwind_Action actions, _U
 		return _URC_HANDLER_FOUND;
 	}
 	call_what_is_left(self);
-	_Unwind_SetGR(context, DWARF_RAX, (_Unwind_Word)exception);
+	_Unwind_SetGR(context, __builtin_eh_return_data_regno(0), (_Unwind_Word)exception);
 	_Unwind_SetIP(context, (_Unwind_Ptr)(saving ? weft__entry_saving_catch : weft__entry_catch));
 	return _URC_INSTALL_CONTEXT;
 }
