@@ -19,6 +19,9 @@ list(TRANSFORM weft_warnings REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:C>:\\1>")
 # A call within the library goes straight to its target; the dynamic symbol table does not come into it. Each function
 # is in a section of its own: a program linked with -Wl,--gc-sections has only those that it can reach.
 set(weft_code $<$<COMPILE_LANGUAGE:C>:-fno-semantic-interposition>)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^riscv")
+	list(APPEND weft_code $<$<COMPILE_LANGUAGE:C>:-fasynchronous-unwind-tables>) # elsewhere compilers write them unasked
+endif()
 list(APPEND weft_code $<$<COMPILE_LANGUAGE:C>:-ffunction-sections> $<$<COMPILE_LANGUAGE:C>:-fdata-sections>)
 if(WEFT_LTO)
 	# "Fat": the objects also serve programs that link without it, or with another compiler.

@@ -20,6 +20,20 @@ static void spoil(void)
 			   "x28", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12",
 			   "v13", "v14", "v15", "v16", "v17", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26",
 			   "v27", "v28", "memory");
+#elif defined(__riscv)
+	__asm__ volatile(
+	    "li ra, 0\n\tli t0, 0\n\tli t1, 0\n\tli t2, 0\n\tli s1, 0\n\tli a0, 0\n\tli a1, 0\n\tli a2, 0\n\t"
+	    "li a3, 0\n\tli a4, 0\n\tli a5, 0\n\tli a6, 0\n\tli a7, 0\n\tli s2, 0\n\tli s3, 0\n\tli s4, 0\n\t"
+	    "li s5, 0\n\tli s6, 0\n\tli s7, 0\n\tli s8, 0\n\tli s9, 0\n\tli s10, 0\n\tli s11, 0\n\t"
+	    "li t3, 0\n\tli t4, 0\n\tli t5, 0\n\tli t6, 0\n\tfmv.d.x fs0, zero\n\tfmv.d.x fs1, zero\n\t"
+	    "fmv.d.x fs2, zero\n\tfmv.d.x fs3, zero\n\tfmv.d.x fs4, zero\n\tfmv.d.x fs5, zero\n\t"
+	    "fmv.d.x fs6, zero\n\tfmv.d.x fs7, zero\n\tfmv.d.x fs8, zero\n\tfmv.d.x fs9, zero\n\t"
+	    "fmv.d.x fs10, zero\n\tfmv.d.x fs11, zero\n\tfmv.d.x fa0, zero\n\tfmv.d.x ft0, zero"
+	    :
+	    :
+	    : "ra", "t0", "t1", "t2", "s1", "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "s2", "s3", "s4", "s5",
+	      "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6", "fs0", "fs1", "fs2", "fs3", "fs4", "fs5",
+	      "fs6", "fs7", "fs8", "fs9", "fs10", "fs11", "fa0", "ft0", "memory");
 #else
 	__asm__ volatile("xorl %%eax, %%eax\n\tmovq %%rax, %%rcx\n\tmovq %%rax, %%rdx\n\tmovq %%rax, %%rsi\n\t"
 			 "movq %%rax, %%rdi\n\tmovq %%rax, %%r8\n\tmovq %%rax, %%r9\n\tmovq %%rax, %%r10\n\t"
@@ -268,6 +282,8 @@ static __attribute__((noinline)) intptr_t no_red_zone(weft_coro_t *self, uint64_
 		low[i] = seed * (uint64_t)(i + 1);
 #if defined(__aarch64__)
 	__asm__ volatile("mov %0, sp" : "=r"(sp));
+#elif defined(__riscv)
+	__asm__ volatile("mv %0, sp" : "=r"(sp));
 #else
 	__asm__ volatile("movq %%rsp, %0" : "=r"(sp));
 #endif

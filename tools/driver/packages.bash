@@ -37,6 +37,8 @@ libunwind-dev header:libunwind.h
 systemtap-sdt-dev header:sys/sdt.h
 gcc-aarch64-linux-gnu cmd:aarch64-linux-gnu-gcc
 g++-aarch64-linux-gnu cmd:aarch64-linux-gnu-g++
+gcc-riscv64-linux-gnu cmd:riscv64-linux-gnu-gcc
+g++-riscv64-linux-gnu cmd:riscv64-linux-gnu-g++
 csmith cmd:csmith
 libcsmith-dev header:csmith/csmith.h
 libboost-context-dev header:boost/context/fiber.hpp
