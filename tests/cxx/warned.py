@@ -38,7 +38,7 @@ compiled = output("-fsyntax-only")
 assert not compiled.returncode, compiled.stdout
 kept = output("-w", "-E", "-C").stdout.count("/* warned */")
 wanted = {number for number, line in enumerate((HERE / "warned.inc").read_text().splitlines(), 1) if "/* warned */" in line}
-found = {(pathlib.Path(name).name, int(line)) for name, line in re.findall(r"^([^\s:]+):(\d+):\d+: warning:", compiled.stdout, re.M)}
+found = {(pathlib.Path(name).name, int(line)) for name, line in re.findall(r"^([^:\n]+):(\d+):\d+: warning:", compiled.stdout, re.M)}
 others = sorted(found - {("warned.inc", line) for line in wanted})
 print(compiled.stdout if others or len(found) != kept else f"{kept} warnings, as expected", flush=True)
 assert not others, f"warnings that nobody asked for: {others}"

@@ -47,9 +47,15 @@ foreach(compiler IN LISTS weft_compilers)
 	set(c ${weft_${compiler}} -std=gnu11)
 	set(cxx ${weft_${compiler}_cxx} -x c++ -std=c++17)
 	weft_test(inlined-clause.${compiler} COMMAND ${judge} looks ${c})
-	# In C++ each argument is moved.
-	weft_test(text.c.${compiler} COMMAND ${judge} text 3088 ${c})
-	weft_test(text.cxx.${compiler} COMMAND ${judge} text 4144 ${cxx})
+	# For clang there is a pragma more, so that the user's own warnings stay. In C++ each argument is moved.
+	set(most 3088 4144)
+	if(compiler STREQUAL clang)
+		set(most 3168 4224)
+	endif()
+	list(GET most 0 most_c)
+	list(GET most 1 most_cxx)
+	weft_test(text.c.${compiler} COMMAND ${judge} text ${most_c} ${c})
+	weft_test(text.cxx.${compiler} COMMAND ${judge} text ${most_cxx} ${cxx})
 	weft_test(canary.text.${compiler} COMMAND ${judge} text 1000 ${c} FAILS SAYS "bytes, more than 1000")
 
 	# Names that are taken in C, and C++ beside C.
