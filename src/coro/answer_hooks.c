@@ -57,7 +57,7 @@ struct weft__thens *weft__newest_thens(weft_coro_t *self, const char *since, cha
 	return NULL;
 }
 
-void weft__drop_thens(weft_coro_t *k, const char *since)
+void weft__drop_newest_thens(weft_coro_t *k, const char *since)
 {
 	struct weft__thens *t;
 	char *bottom;

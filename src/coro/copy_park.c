@@ -219,7 +219,7 @@ static void end_silently(weft_coro_t *k)
 	weft__abandon(k, k->innermost);
 	if (k->flags & WEFT__COPYING)
 		weft__abandon_copied(k);
-	weft__drop_all_thens(k);
+	weft__drop_thens(k, NULL);
 	k->link.pc = (void *)weft__in_finished;
 	k->deferred = NULL;
 	for (; bodies; bodies = next) {

@@ -483,7 +483,7 @@ static inline void drop_frames(weft_coro_t *k)
 void weft__drop_inside(weft_coro_t *k)
 {
 	drop_frames(k);
-	weft__drop_all_thens(k);
+	weft__drop_thens(k, NULL);
 	if (weft__unlikely(k->flags & WEFT__KEEPING))
 		weft__give_payload(k);
 	if (weft__unlikely(k->flags & WEFT__ENDING))

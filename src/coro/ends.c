@@ -255,7 +255,7 @@ struct weft__ending *weft__ending_of(const weft_coro_t *k)
 
 static WEFT__LEAVES_STACK _Noreturn void finish(weft_coro_t *self, struct weft__ending *e)
 {
-	weft__drop_all_thens(self);
+	weft__drop_thens(self, NULL);
 	if (weft__unlikely(self->flags & WEFT__ENDING))
 		supersede(self, e);
 	self->flags |= WEFT__ENDING;

@@ -85,13 +85,13 @@ WEFT__COLD _Noreturn void weft__die_ending(const weft_coro_t *k, const char *wha
 
 /* A finished coroutine's payload is not needed any more. */
 WEFT__COLD WEFT__OF_ENDS void weft__give_payload(weft_coro_t *k);
-/* What tail clauses left it to do since then (NULL: ever), while it has the flag for that, is not done: see
- * answer_hooks.h. */
-WEFT__COLD WEFT__OF_THENS void weft__drop_thens(weft_coro_t *k, const char *since);
-static inline void weft__drop_all_thens(weft_coro_t *k)
+/* Tail clauses' functions that k was to call with answers since then (NULL: ever) are not called: see answer_hooks.h.
+ * Programs that have none may lack the first function: only the second one calls it. */
+WEFT__COLD WEFT__OF_THENS void weft__drop_newest_thens(weft_coro_t *k, const char *since);
+static inline void weft__drop_thens(weft_coro_t *k, const char *since)
 {
 	if (weft__unlikely(k->flags & WEFT__THENS))
-		weft__drop_thens(k, NULL);
+		weft__drop_newest_thens(k, since);
 }
 /* What c was in the middle of will not go on. */
 WEFT__COLD WEFT__OF_ENDS void weft__forget_ending(weft_coro_t *c);

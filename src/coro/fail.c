@@ -74,7 +74,7 @@ static WEFT__LEAVES_STACK _Noreturn void fail(weft_coro_t *k)
 	weft_coro_t *self = weft__self(), *home = ending ? ending->target : k, *orphans = home, *bodies = NULL, *up;
 
 	for (weft_coro_t *c = self;; c = c->parent) {
-		weft__drop_all_thens(c);
+		weft__drop_thens(c, NULL);
 		if (weft__unlikely(c->flags & WEFT__ENDING) && c != k) {
 			weft__hand_on_orphans(c->ending, &orphans, home);
 			weft__forget_ending(c);

@@ -74,7 +74,7 @@ void weft__abandon_inside(weft_coro_t *k, weft_coro_t *innermost, weft_coro_t **
 		up = c->parent;
 		if (weft__unlikely(c->flags & WEFT__COPYING))
 			weft__abandon_copied(c);
-		weft__drop_all_thens(c);
+		weft__drop_thens(c, NULL);
 		c->link.pc = (void *)weft__in_finished;
 		c->deferred = NULL;
 		c->innermost = c;

@@ -183,7 +183,7 @@ static struct decided decide_otherwise(const weft_handler_t *handler, const weft
 	return d;
 }
 
-/* What a request of k means. No run frame: it is another's. */
+/* Decides what a request of k means. NULL for the run frame: it is another's. */
 WEFT__INLINE struct decided decide_about(const weft_handler_t *handler, weft_coro_t *k,
 					 struct weft__run_frame *run_frame, weft_request_t r)
 {
@@ -245,13 +245,8 @@ struct answering {
 
 WEFT__INLINE void forget(struct answering *a)
 {
-	weft_coro_t *self;
-
-	if (weft__likely(!a->left))
-		return;
-	self = weft__self();
-	if (self->flags & WEFT__THENS) /* else the function may not be there */
-		weft__drop_thens(self, a->since);
+	if (weft__unlikely(a->left))
+		weft__drop_thens(weft__self(), a->since);
 }
 
 /* Drive it, then do what tail clauses meanwhile left to be done with the answer. */
