@@ -9,11 +9,30 @@
 #include <ucontext.h>
 #include <weft/arch.h>
 
+/* Registers of a context: lvalues. */
 #if defined(__x86_64__)
+#define WEFT__CONTEXT_PC(context) ((context)->uc_mcontext.gregs[REG_RIP])
+#define WEFT__CONTEXT_SP(context) ((context)->uc_mcontext.gregs[REG_RSP])
+#define WEFT__CONTEXT_ARGUMENT(context) ((context)->uc_mcontext.gregs[REG_RDI])
+#elif defined(__aarch64__)
+#define WEFT__CONTEXT_PC(context) ((context)->uc_mcontext.pc)
+#define WEFT__CONTEXT_SP(context) ((context)->uc_mcontext.sp)
+#define WEFT__CONTEXT_FP(context) ((context)->uc_mcontext.regs[29])
+#define WEFT__CONTEXT_ARGUMENT(context) ((context)->uc_mcontext.regs[0])
+#define WEFT__CONTEXT_RETURN(context) ((context)->uc_mcontext.regs[30])
+#elif defined(__riscv)
+#define WEFT__CONTEXT_PC(context) ((context)->uc_mcontext.__gregs[REG_PC])
+#define WEFT__CONTEXT_SP(context) ((context)->uc_mcontext.__gregs[REG_SP])
+#define WEFT__CONTEXT_FP(context) ((context)->uc_mcontext.__gregs[REG_S0])
+#define WEFT__CONTEXT_ARGUMENT(context) ((context)->uc_mcontext.__gregs[REG_A0])
+#define WEFT__CONTEXT_RETURN(context) ((context)->uc_mcontext.__gregs[REG_RA])
+#else
+#error "weft: write the macros above, and the functions below, for this architecture"
+#endif
 
 static inline char *weft__context_sp(const ucontext_t *context)
 {
-	return (char *)context->uc_mcontext.gregs[REG_RSP];
+	return (char *)(uintptr_t)WEFT__CONTEXT_SP(context);
 }
 
 static inline bool weft__context_on_alt_stack(const ucontext_t *context)
@@ -23,8 +42,25 @@ static inline bool weft__context_on_alt_stack(const ucontext_t *context)
 
 static inline const void *weft__context_pc(const ucontext_t *context)
 {
-	return (const void *)(uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+	return (const void *)(uintptr_t)WEFT__CONTEXT_PC(context);
 }
+
+static inline void weft__context_jump(ucontext_t *context, const void *to)
+{
+	WEFT__CONTEXT_PC(context) = (__typeof__(WEFT__CONTEXT_PC(context)))(uintptr_t)to;
+}
+
+/* Has the interrupted code switched to a coroutine whose object reads as zeros? Then both registers are zero. */
+static inline bool weft__context_resumes_nothing(ucontext_t *context, void **k)
+{
+	*k = (void *)(uintptr_t)WEFT__CONTEXT_ARGUMENT(context);
+	return !WEFT__CONTEXT_PC(context) && !WEFT__CONTEXT_SP(context);
+}
+
+/* weft__is_resume gets so many bytes of code before the interrupted instruction, and as many from there on. */
+enum { WEFT__CODE_AROUND = 512 };
+
+#if defined(__x86_64__)
 
 /* Of a fault without an address: has the kernel made it, because it could not write a signal's frame to the stack? Else
  * an instruction did. (If an earlier fault of the thread was such an instruction's, the kernel's looks the same.) */
@@ -34,16 +70,6 @@ static inline bool weft__context_lacks_room(const ucontext_t *context)
 
 	return context->uc_mcontext.gregs[REG_TRAPNO] != GENERAL_PROTECTION;
 }
-
-/* Has the interrupted code switched to a coroutine whose object reads as zeros? Then both registers are zero. */
-static inline bool weft__context_resumes_nothing(ucontext_t *context, void **k)
-{
-	*k = (void *)(uintptr_t)context->uc_mcontext.gregs[REG_RDI];
-	return !context->uc_mcontext.gregs[REG_RIP] && !context->uc_mcontext.gregs[REG_RSP];
-}
-
-/* weft__is_resume gets so many bytes of code before the interrupted instruction, and as many from there on. */
-enum { WEFT__CODE_AROUND = 512 };
 
 /*
  * Is the interrupted instruction the first of weft_resume that looks at the coroutine? It loads or compares a word, and
@@ -99,11 +125,6 @@ static inline bool weft__is_use(const unsigned char *code, size_t bytes, size_t 
 	       weft__reads_field(code, bytes, turn);
 }
 
-static inline void weft__context_jump(ucontext_t *context, const void *to)
-{
-	context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)to;
-}
-
 /* On return from the handler, call function(argument) on the stack below `sp`, as if from `fp`'s frame. */
 static inline void weft__context_call(ucontext_t *context, void (*function)(void *), void *argument, char *sp, void *fp)
 {
@@ -117,38 +138,16 @@ static inline void weft__context_call(ucontext_t *context, void (*function)(void
 	regs[REG_EFL] &= ~(greg_t)DIRECTION_FLAG;
 }
 
-#elif defined(__aarch64__)
+#else
 
-static inline char *weft__context_sp(const ucontext_t *context)
-{
-	return (char *)(uintptr_t)context->uc_mcontext.sp;
-}
-
-static inline bool weft__context_on_alt_stack(const ucontext_t *context)
-{
-	return (uintptr_t)weft__context_sp(context) - (uintptr_t)context->uc_stack.ss_sp < context->uc_stack.ss_size;
-}
-
-static inline const void *weft__context_pc(const ucontext_t *context)
-{
-	return (const void *)(uintptr_t)context->uc_mcontext.pc;
-}
-
-/* Every fault of an instruction has an address here. */
+/* Every fault of an instruction has an address on these. */
 static inline bool weft__context_lacks_room(const ucontext_t *context)
 {
 	(void)context;
 	return true;
 }
 
-static inline bool weft__context_resumes_nothing(ucontext_t *context, void **k)
-{
-	*k = (void *)(uintptr_t)context->uc_mcontext.regs[0];
-	return !context->uc_mcontext.pc && !context->uc_mcontext.sp;
-}
-
-enum { WEFT__CODE_AROUND = 512 };
-
+/* On RISC-V an instruction has two bytes or four. */
 static inline uint32_t weft__instruction_at(const unsigned char *code)
 {
 	uint32_t instruction;
@@ -157,6 +156,7 @@ static inline uint32_t weft__instruction_at(const unsigned char *code)
 	return instruction;
 }
 
+#if defined(__aarch64__)
 /* Does it load or store? */
 static inline bool weft__uses_memory(uint32_t instruction)
 {
@@ -195,71 +195,7 @@ static inline bool weft__reads_field(const unsigned char *code, size_t bytes, si
 	return false;
 }
 
-enum { WEFT__CODE_OF_USE = 128 };
-
-static inline bool weft__is_use(const unsigned char *code, size_t bytes, size_t id, size_t turn)
-{
-	return bytes > 4 && weft__uses_memory(weft__instruction_at(code)) &&
-	       weft__reads_field(code, bytes, sizeof(void *)) && weft__reads_field(code, bytes, id) &&
-	       weft__reads_field(code, bytes, turn);
-}
-
-static inline void weft__context_jump(ucontext_t *context, const void *to)
-{
-	context->uc_mcontext.pc = (uintptr_t)to;
-}
-
-static inline void weft__context_call(ucontext_t *context, void (*function)(void *), void *argument, char *sp, void *fp)
-{
-	mcontext_t *m = &context->uc_mcontext;
-
-	m->pc = (uintptr_t)function;
-	m->regs[0] = (uintptr_t)argument;
-	m->sp = (uintptr_t)sp & ~(uintptr_t)15;
-	m->regs[29] = (uintptr_t)fp;
-	m->regs[30] = 0;
-}
-
-#elif defined(__riscv)
-
-static inline char *weft__context_sp(const ucontext_t *context)
-{
-	return (char *)context->uc_mcontext.__gregs[REG_SP];
-}
-
-static inline bool weft__context_on_alt_stack(const ucontext_t *context)
-{
-	return (uintptr_t)weft__context_sp(context) - (uintptr_t)context->uc_stack.ss_sp < context->uc_stack.ss_size;
-}
-
-static inline const void *weft__context_pc(const ucontext_t *context)
-{
-	return (const void *)context->uc_mcontext.__gregs[REG_PC];
-}
-
-/* Every fault of an instruction has an address here. */
-static inline bool weft__context_lacks_room(const ucontext_t *context)
-{
-	(void)context;
-	return true;
-}
-
-static inline bool weft__context_resumes_nothing(ucontext_t *context, void **k)
-{
-	*k = (void *)context->uc_mcontext.__gregs[REG_A0];
-	return !context->uc_mcontext.__gregs[REG_PC] && !context->uc_mcontext.__gregs[REG_SP];
-}
-
-enum { WEFT__CODE_AROUND = 512 };
-
-/* Instructions have two bytes or four. */
-static inline uint32_t weft__instruction_at(const unsigned char *code)
-{
-	uint32_t instruction;
-
-	memcpy(&instruction, code, sizeof instruction);
-	return instruction;
-}
+#else
 
 /* Does it load or store? */
 static inline bool weft__uses_memory(uint32_t instruction)
@@ -299,6 +235,8 @@ static inline bool weft__reads_field(const unsigned char *code, size_t bytes, si
 	return false;
 }
 
+#endif
+
 enum { WEFT__CODE_OF_USE = 128 };
 
 static inline bool weft__is_use(const unsigned char *code, size_t bytes, size_t id, size_t turn)
@@ -308,24 +246,15 @@ static inline bool weft__is_use(const unsigned char *code, size_t bytes, size_t 
 	       weft__reads_field(code, bytes, turn);
 }
 
-static inline void weft__context_jump(ucontext_t *context, const void *to)
-{
-	context->uc_mcontext.__gregs[REG_PC] = (uintptr_t)to;
-}
-
 static inline void weft__context_call(ucontext_t *context, void (*function)(void *), void *argument, char *sp, void *fp)
 {
-	__riscv_mc_gp_state *registers = &context->uc_mcontext.__gregs;
-
-	(*registers)[REG_PC] = (uintptr_t)function;
-	(*registers)[REG_A0] = (uintptr_t)argument;
-	(*registers)[REG_SP] = (uintptr_t)sp & ~(uintptr_t)15;
-	(*registers)[REG_S0] = (uintptr_t)fp;
-	(*registers)[REG_RA] = 0;
+	weft__context_jump(context, (const void *)function);
+	WEFT__CONTEXT_ARGUMENT(context) = (uintptr_t)argument;
+	WEFT__CONTEXT_SP(context) = (uintptr_t)sp & ~(uintptr_t)15;
+	WEFT__CONTEXT_FP(context) = (uintptr_t)fp;
+	WEFT__CONTEXT_RETURN(context) = 0;
 }
 
-#else
-#error "weft: write the functions above for this architecture"
 #endif
 
 #endif
