@@ -25,7 +25,8 @@ static void reset(struct exchange *e)
 
 void weft__http_init_exchange(struct exchange *e)
 {
-	memset(e, 0, offsetof(struct exchange, few));
+	memset(e, 0, offsetof(struct exchange, began));
+	memset(&e->head, 0, offsetof(struct exchange, few) - offsetof(struct exchange, head));
 	reset(e);
 	e->fields = e->few;
 	e->field_room = FEW_HEADERS;

@@ -62,7 +62,8 @@ struct exchange *weft__http_take_spare(weft_http_server_t *server)
 	struct share *s = share_of(server);
 	struct exchange *e = s->spare;
 
-	s->spare = NULL;
+	if (e) /* never that of the share that several have: nobody writes it */
+		s->spare = NULL;
 	return e;
 }
 

@@ -284,8 +284,7 @@ static int64_t read_or_write(weft_io_t *io, int nature)
 	if (nature == WEFT__UNIX && !writes && io->offset == -1 && io->length)
 		return receive_unix(io);
 	if (weft__is_socket(nature) && io->offset == -1 && (writes || io->length))
-		return result_of(writes ? send(io->fd, io->data, io->length, MSG_DONTWAIT | MSG_NOSIGNAL)
-					: recv(io->fd, io->data, io->length, MSG_DONTWAIT));
+		return weft__io_transfer(io);
 	if (io->offset == -1)
 		return result_of(writes ? write(io->fd, io->data, io->length)
 					: read(io->fd, (char *)io->data + before, io->length - before));
