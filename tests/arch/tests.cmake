@@ -10,11 +10,12 @@ function(arch_program name library file)
 	weft_program(${name} ${library} SOURCES ${weft_tests}/${file} ${ARGN})
 endfunction()
 
+set(arch_suite effects.c frames.c many.c registers.c signals.c suite.c)
+list(TRANSFORM arch_suite PREPEND ${weft_tests}/conformance/)
+
 # arch_core(LIBRARY): the conformance suite; effects against a model; exceptions through coroutines.
 function(arch_core library)
-	set(suite effects.c frames.c many.c registers.c signals.c suite.c)
-	list(TRANSFORM suite PREPEND ${weft_tests}/conformance/)
-	weft_program(suite ${library} SOURCES ${suite})
+	weft_program(suite ${library} SOURCES ${arch_suite})
 	weft_test(suite.${library} COMMAND @suite.${library} ON overcommit commit copy SECONDS 120)
 	file(GLOB sources CONFIGURE_DEPENDS ${weft_tests}/effects/*.c)
 	list(REMOVE_ITEM sources ${weft_tests}/effects/hot.c)
@@ -52,10 +53,8 @@ function(arch_rest library)
 	weft_test(refuses.${library} COMMAND @says.${library} ENV WEFT_STACK=segmented
 		SAYS "WEFT_STACK=segmented is ignored: linked stacks exist on x86-64 only")
 	# A switch that is wrong.
-	set(suite effects.c frames.c many.c registers.c signals.c suite.c)
-	list(TRANSFORM suite PREPEND ${weft_tests}/conformance/)
 	foreach(canary r12_to_r15_survive vector_registers_survive frame_pointer_is_lost value_is_lost)
-		weft_program(${canary} ${library} SOURCES ${suite} FLAGS -DWEFT_CANARY_${canary})
+		weft_program(${canary} ${library} SOURCES ${arch_suite} FLAGS -DWEFT_CANARY_${canary})
 		set(says "does not hold")
 		if(canary MATCHES "frame_pointer|r12")
 			set(says "") # they crash, maybe at once
