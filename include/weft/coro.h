@@ -151,7 +151,8 @@ WEFT__OFFSET_IS(struct weft_coro, flags, WEFT_CORO_FLAGS);
 WEFT__OFFSET_IS(struct weft_coro, inner_pc, WEFT_CORO_INNER_PC);
 WEFT__OFFSET_IS(struct weft_coro, outer_pc, WEFT_CORO_OUTER_PC);
 
-/* What tail clauses left their handler's resumer to do with its answer, one behind the other: see weft_on_answer. */
+/* A piece of memory for the functions that tail clauses want called with an answer, one behind the other: see
+ * weft_on_answer. */
 struct weft__thens {
 	char *top, *end;	   /* of those, and of the room */
 	struct weft__thens *below; /* older ones */
@@ -193,7 +194,7 @@ WEFT__INLINE bool weft__handles_tag(const weft_coro_t *k, unsigned number)
 	return k->handled == ~(uintptr_t)0;
 }
 
-/* What stands for such an effect in the table of weft/handler_cache.h. No effect lies at an address so low. */
+/* The key of such an effect in the table of weft/handler_cache.h. No effect lies at an address so low. */
 WEFT__INLINE const void *weft__key_of_tag(unsigned number)
 {
 	return (const void *)(uintptr_t)(number + 1);

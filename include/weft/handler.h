@@ -923,7 +923,7 @@ __attribute__((warn_unused_result)) WEFT__HOT void *weft__tail_continue_with(wef
 }
 #endif
 #define WEFT__RESULT(op) __typeof__(((struct weft__##op##__frame *)0)->weft__result)
-/* Of a list: the exception and its arguments. */
+/* WEFT__THROW and WEFT__THROWN_AS take a list: the exception and its arguments. */
 #define WEFT__THROW(exception, ...) weft__##exception##__throw
 #define WEFT__THROWN_AS(...) WEFT__CAT(WEFT__THROWN_AS_, WEFT__REST(__VA_ARGS__, ))(__VA_ARGS__)
 #define WEFT__THROWN_AS_weft__one(exception)                                                                           \

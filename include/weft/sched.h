@@ -150,7 +150,7 @@ WEFT_API WEFT__USE_RESULT int weft_rt_run(const weft_rt_config_t *config, weft_f
 WEFT_API WEFT__USE_RESULT int weft_simulate(uint64_t seed, const weft_rt_config_t *config, weft_fn_t *fn, void *arg,
 					    void **result);
 
-/** What weft_simulate_seeds found. */
+/** The finding of weft_simulate_seeds. */
 typedef struct weft_finding {
 	uint64_t seed;	/**< the first that failed */
 	uint64_t tried; /**< seeds, that one included */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What of a switch cannot be inlined, on RISC-V: a coroutine's first frame, its end, the landing pads that report
- * misuse. README.md here draws the stacks; x86_64.S says more of each function.
+ * This file has what of a switch cannot be inlined, on RISC-V: a coroutine's first frame, its end, the landing pads
+ * that report misuse. README.md here draws the stacks; x86_64.S says more of each function.
  *
  * All landing pads are jumped to by weft_arch_resume or weft_arch_transfer with
  *   a0 = the coroutine, a1 = the value passed, sp = its saved stack pointer, s0 = its saved frame pointer,

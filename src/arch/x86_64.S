@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What of a switch cannot be inlined, on x86-64 System V: a coroutine's first frame, its end, the landing pads that
+ * This file has what of a switch cannot be inlined, on x86-64: a coroutine's first frame, its end, the landing pads that
  * report misuse. README.md here draws the stacks.
  *
  * All landing pads are jumped to by weft_arch_resume or weft_arch_transfer with

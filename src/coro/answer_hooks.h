@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What tail clauses leave to be done with an answer (weft_on_answer).
+ * Functions that tail clauses want called with an answer (weft_on_answer).
  *
- * It belongs to the call of weft_run that will have the answer, and lies with the coroutine that made the call, in
+ * They belong to the call of weft_run that will have the answer, and lie with the coroutine that made the call, in
  * pieces of memory that grow: the newest at the top of the newest piece. Calls within one another take what is above
  * the top that they found. What is left of calls that do not return goes with the coroutine, however it ends; its flag
  * WEFT__THENS is set while there is a piece, so that nobody looks twice who looks at its flags anyway.

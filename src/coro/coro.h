@@ -42,7 +42,7 @@ static inline void weft__check_no_handler(void)
 #endif
 }
 
-/* What marks, in `handled`, a coroutine that ran inside another one which was left: see chain.c. */
+/* A mark in `handled`: the coroutine ran inside another one which was left, see chain.c. */
 enum { WEFT__ORPHAN = 4 };
 
 /* orphans.c, which comes with ends.c or fail.c: nothing of k's chain from `innermost` up is to be called any more. */

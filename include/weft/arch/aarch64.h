@@ -80,8 +80,6 @@
 #define WEFT__LOST_SVE
 #endif
 
-#define WEFT__COLD_LABEL /* what asm goto jumps to is: a jump reaches one megabyte, so the label stays near */
-
 #define WEFT__LOST                                                                                                     \
 	"x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18", "x30", "cc",                        \
 	    "memory" WEFT__LOST_20_TO_28 WEFT__LOST_VECTORS WEFT__LOST_BX WEFT__LOST_SVE
@@ -193,7 +191,6 @@ WEFT__INLINE void *weft_arch_yield(struct weft_link *k, const void *effect, void
 	    : left);
 	return weft__x1;
 left:
-	WEFT__COLD_LABEL;
 	weft__end_here();
 }
 
@@ -231,7 +228,6 @@ WEFT__INLINE void *weft_arch_transfer(struct weft_link *from, struct weft_link *
 	*to = weft__x0;
 	return weft__x1;
 left:
-	WEFT__COLD_LABEL;
 	weft__end_here();
 }
 

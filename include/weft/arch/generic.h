@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What weft/arch.h asks for beside the switch, in C, for architectures whose header provides weft__self_place before it
- * includes this one: the address of the calling thread's weft__tls_self. No compiler may know that address: it would
- * keep it across a switch, and after a migration write into another thread's variable. So it is asked for each time, by
- * an asm statement, and not kept.
+ * This header provides what weft/arch.h asks for beside the switch, in C. An architecture's own header includes it, and
+ * provides weft__self_place before that: the address of the calling thread's weft__tls_self. No compiler may know that
+ * address: it would keep it across a switch, and after a migration write into another thread's variable. So it is asked
+ * for each time, by an asm statement, and not kept.
  */
 #ifndef WEFT_ARCH_GENERIC_H
 #define WEFT_ARCH_GENERIC_H

@@ -25,7 +25,7 @@
 #define WEFT_CORO_VIEW 120
 #define WEFT_HANDLES_TAGS 2 /* as `handled`: what is handled are the bits of `tags` */
 
-/* What a thread keeps behind weft__tls_self, and the fields of an entry: see weft/handler_cache.h. */
+/* Offsets of what a thread keeps behind weft__tls_self, and of an entry's fields: see weft/handler_cache.h. */
 #define WEFT_TLS_FOUND 8
 #define WEFT_TLS_OPERATIONS 16
 #define WEFT_TLS_NEWEST 32

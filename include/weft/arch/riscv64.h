@@ -69,8 +69,6 @@
 #define WEFT__LOST_VECTORS
 #endif
 
-#define WEFT__COLD_LABEL /* what asm goto jumps to is: a jump reaches one megabyte, so the label stays near */
-
 #define WEFT__LOST                                                                                                     \
 	"ra", "a5", "a6", "a7", "t3", "t4", "t5", "t6",                                                                \
 	    "memory" WEFT__LOST_S2_TO_S11 WEFT__LOST_FLOATS WEFT__LOST_BX WEFT__LOST_VECTORS
@@ -174,7 +172,6 @@ WEFT__INLINE void *weft_arch_yield(struct weft_link *k, const void *effect, void
 	    : left);
 	return weft__a1;
 left:
-	WEFT__COLD_LABEL;
 	weft__end_here();
 }
 
@@ -212,7 +209,6 @@ WEFT__INLINE void *weft_arch_transfer(struct weft_link *from, struct weft_link *
 	*to = weft__a0;
 	return weft__a1;
 left:
-	WEFT__COLD_LABEL;
 	weft__end_here();
 }
 
