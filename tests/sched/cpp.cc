@@ -104,12 +104,13 @@ void suspended_while_handling()
 void the_first_exception_cancels()
 {
 	std::atomic<int> unwound{0};
+	weft::semaphore started{0};
 	bool caught = false;
 
 	{
 		weft::scope scope;
 		for (int i = 0; i < 5; i++)
-			scope.start([&unwound, c = counted(i)] {
+			scope.start([&unwound, &started, c = counted(i)] {
 				struct note {
 					std::atomic<int> &n;
 					~note()
@@ -117,10 +118,12 @@ void the_first_exception_cancels()
 						++n;
 					}
 				} note{unwound};
+				started.release();
 				weft::this_task::sleep_for(1h);
 			});
-		scope.start([] {
-			weft::this_task::sleep_for(1ms);
+		scope.start([&started] {
+			for (int i = 0; i < 5; i++)
+				started.acquire();
 			throw std::string("first");
 		});
 		try {
@@ -135,10 +138,11 @@ void the_first_exception_cancels()
 void left_early()
 {
 	std::atomic<int> ended{0};
+	weft::semaphore started{0};
 
 	try {
 		weft::scope scope;
-		scope.start([&ended] {
+		scope.start([&ended, &started] {
 			struct note {
 				std::atomic<int> &n;
 				~note()
@@ -148,9 +152,10 @@ void left_early()
 					++n;
 				}
 			} note{ended};
+			started.release();
 			weft::this_task::sleep_for(1h);
 		});
-		weft::this_task::sleep_for(1ms);
+		started.acquire();
 		throw 1;
 	} catch (int) {
 		CHECK(ended == 1);
@@ -809,10 +814,13 @@ struct elsewhere {
 };
 
 // Waits in the task itself before it is awaited.
-struct sleeps_first {
+struct waits_first {
+	weft::semaphore &started, &may_go_on;
+
 	bool await_ready() const
 	{
-		weft::this_task::sleep_for(5ms);
+		started.release();
+		may_go_on.acquire();
 		return true;
 	}
 	void await_suspend(std::coroutine_handle<>) const noexcept
@@ -831,13 +839,15 @@ void cancelled_while_awaiting()
 
 	CHECK(error_of([&got] {
 		      weft::scope scope;
-		      auto task = scope.spawn([&got] {
-			      got = *weft::this_task::await(sleeps_first{});
+		      weft::semaphore started{0}, may_go_on{0};
+		      auto task = scope.spawn([&] {
+			      got = *weft::this_task::await(waits_first{started, may_go_on});
 			      weft::this_task::yield();
 			      got = -1;
 		      });
-		      weft::this_task::sleep_for(1ms);
+		      started.acquire();
 		      task.cancel();
+		      may_go_on.release();
 		      task.join();
 	      }) == ECANCELED);
 	CHECK(got == 4);

@@ -396,6 +396,7 @@ void broadcasts()
 {
 	weft::broadcast<int, 4> b;
 	weft::watch<int> w(7);
+	weft::semaphore subscribed{0};
 	weft::receiver<int> slow = b.subscribe(), changes = w.subscribe();
 	std::atomic<int> sum{0};
 	int got = 0;
@@ -405,10 +406,12 @@ void broadcasts()
 		weft::receiver<int> r = b.subscribe();
 
 		if (i) {
+			subscribed.release();
 			while (std::optional<int> item = r.receive())
 				sum += *item + static_cast<int>(r.missed());
 		} else {
-			weft::this_task::sleep_for(1ms);
+			for (int n = 0; n < 3; n++)
+				subscribed.acquire();
 			for (int n = 0; n < 10; n++)
 				CHECK(b.send(1));
 			b.close();

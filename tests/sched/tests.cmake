@@ -226,9 +226,10 @@ foreach(compiler IN LISTS weft_compilers)
 endforeach()
 weft_test(canary.wrong COMMAND ${weft_tests}/wrong.py g++ ${weft_tests}/sched/misuse_cpp.cc ${weft_gcc_cxx} -std=c++17 FAILS SAYS "it compiles")
 
-# Tasks do not run on copied stacks; a coroutine inside a task that does cannot wait.
+# Tasks do not run on copied stacks; a coroutine inside a task that does cannot wait. One worker: with two the spawned
+# task may end before the scope does, and then nothing waits.
 weft_test(sync COMMAND @sync.gcc 2 ON copy)
-weft_test(copied COMMAND @tasks.gcc 2 handlers_in_between ON copy ENDS 134 SAYS "^weft: the task of coroutine #[0-9]+ waits for tasks of a scope in a coroutine")
+weft_test(copied COMMAND @tasks.gcc 1 handlers_in_between ON copy ENDS 134 SAYS "^weft: the task of coroutine #[0-9]+ waits for tasks of a scope in a coroutine")
 
 weft_program(bugs gcc SOURCES bugs.c FLAGS -Wall -Wextra)
 foreach(bug lost_update lost_wakeup lock_order forgotten_join aba livelock lost_task)
