@@ -6,7 +6,7 @@
  *   WEFT_POLICIES(segmented, copy);   these as well
  *
  * The static library has all policies in every program, because WEFT_STACK may choose any. A program that says which
- * ones it uses, in one of its files and at file scope, is linked without the others; docs/guide.md says what each part
+ * ones it uses, in one of its files and at file scope, is linked without the others; docs/costs.md says what each part
  * costs. An attribute that asks for another policy is refused with ENOTSUP; a WEFT_STACK that does is ignored, and a
  * line says so.
  *
