@@ -24,11 +24,7 @@ END
 
 --no-install (or WEFT_NO_INSTALL=1) forbids installing packages that are missing.
 
-Policies for any code: fixed, overcommit (the default), commit, copy; for code that was compiled for
-them: segmented, heap, mmu, lookahead, see 'weft help cc'. ":SIZE" sets the bytes reserved per stack
-("commit:1M"), or of the first chunk ("segmented:8K"). Chosen by, in this order: a coroutine's
-attributes, WEFT_STACK=P[:SIZE] when a program runs, --policy P[:SIZE] when it was linked. SIZE is
-bytes, with K, M or G if you like (65536, 64k, 64K), up to 1G.
+'weft help policies' lists the stack policies that P may be, and SIZE.
 
 Exit codes: 0 done; 1 the work failed (a compilation, a test); 2 the command line is wrong; 69
 something needed is missing and was not installed; 70 a bug in weft; 130 interrupted. cc: the
@@ -152,6 +148,35 @@ run, else with 1.
 END
 }
 
+help_policies()
+{
+	cat <<'END'
+P[:SIZE] is a stack policy and a size: how coroutines store their frames.
+
+For any code:
+  fixed        memory is allocated with the stack, 64 KiB
+  overcommit   the default: 256 KiB of address space, whose pages the kernel adds at the first touch
+  commit       pages are opened one batch at a time, under one budget for the process (WEFT_BUDGET);
+               a coroutine that exceeds it fails, and the process continues
+  copy         frames are copied out of a shared region when a coroutine is suspended; it can then
+               be cloned and resumed more than once
+
+For code that was compiled for it (weft cc --policy or --instrument):
+  segmented    chunks of memory, linked where a compare at the beginning of a function finds no room
+  lookahead    the same with fewer compares: an analysis of the call graph chooses where to check
+  heap         a block of memory for each call
+  mmu          a store in place of the compare: a page fault links the next chunk
+
+SIZE is the bytes that are reserved for each stack ("commit:1M"), or those of the first chunk
+("segmented:8K"): a number, with K, M or G if you like, up to 1G.
+
+The first of these that names a policy decides:
+  1. the attributes of the coroutine (weft_attr_t of weft/coro.h)
+  2. WEFT_STACK=P[:SIZE] in the environment, when the program runs
+  3. --policy P[:SIZE], when the program was linked
+END
+}
+
 # The programs behind these know their options; without Python, what follows must do.
 help_test()
 {
@@ -192,7 +217,7 @@ weft_help()
 		[[ $root ]] || die 69 "'weft $1' runs in the source tree: use ./weft there"
 		"help_$1"
 		;;
-	run | cc | simulate | lookahead | doctor) "help_$1" ;;
+	run | cc | simulate | lookahead | doctor | policies) "help_$1" ;;
 	*) die 2 "no help for '$1': see 'weft help'" ;;
 	esac
 }
