@@ -54,6 +54,10 @@ llvm-22-tools cmd:FileCheck-22
 mold cmd:mold
 qemu-user cmd:qemu-x86_64
 python3-jsonschema python:jsonschema
+python3-sphinx python:sphinx
+python3-myst-parser python:myst_parser
+furo python:furo
+codespell cmd:codespell
 '
 # `weft cc --activities` needs these. The source tree builds clang's plugin too, for which unpack_package fetches LLVM's headers.
 packages_clang='
