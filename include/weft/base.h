@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft/base.h: what every other header needs: version, compiler attributes, the sanitizers in force.
+ * weft/base.h: version, compiler attributes and the sanitizers in force, for all other headers.
  * Nothing here has run-time behaviour; macros may be used in signal handlers.
  */
 #ifndef WEFT_BASE_H
@@ -22,7 +22,7 @@
 #error "weft runs on Linux only"
 #endif
 
-/* Around __COUNTER__ in a macro: it is standard in the C after C23, and old in every compiler. */
+/* These go around __COUNTER__ in a macro. It is standard only in the C after C23, although every compiler has it. */
 #define WEFT__COUNTER_BEGIN
 #define WEFT__COUNTER_END
 #if defined(__clang__)
@@ -63,15 +63,15 @@
 
 /* Exported even from code built with -fvisibility=hidden: effects must merge across shared objects. */
 #define WEFT_API __attribute__((visibility("default")))
-/* Shared by the files of one library, and not by others. */
+/* Shared by the files of one library, not exported to other modules. */
 #define WEFT__HIDDEN __attribute__((visibility("hidden")))
 #define WEFT__INLINE static inline __attribute__((always_inline, unused))
 #define WEFT__HELPER static inline __attribute__((unused))
 /*
- * Inlined wherever code is optimized at all. Elsewhere each of these functions has a frame of its own: inlined without
- * optimization, all their variables would enlarge the caller's frame. Functions that run while the current coroutine is
- * already another than the one whose stack they run on are WEFT__INLINE all the same: in a function of its own, a check
- * of the stack would compare with the other stack's limit.
+ * Inlined if code is optimized at all. Without optimization each of these functions has a frame of its own, because all
+ * their variables would enlarge the caller's frame. A function is WEFT__INLINE in both cases if it runs on one
+ * coroutine's stack while another coroutine is already current: as a separate function it would compare its stack
+ * pointer with the other stack's limit.
  */
 #if defined(__OPTIMIZE__) || defined(WEFT_CANARY_inlines_without_optimization)
 #define WEFT__HOT WEFT__INLINE
@@ -79,7 +79,7 @@
 #define WEFT__HOT WEFT__HELPER
 #endif
 #define WEFT__NORETURN __attribute__((noreturn))
-/* A caller that ignores the result goes on as if the call had succeeded. */
+/* A caller that ignores the result would continue as if the call had succeeded. */
 #define WEFT__USE_RESULT __attribute__((warn_unused_result))
 /* Compiled for its size: by gcc because it is cold, by clang because of minsize. */
 #ifdef __clang__
@@ -91,8 +91,8 @@
 #define weft__unlikely(x) __builtin_expect(!!(x), 0)
 
 /*
- * WEFT_DEBUG turns on the checks that cost something on a hot path (is the coroutine yielded to really an
- * ancestor? do both sides declare the effect alike?). On by default where nothing is optimized.
+ * WEFT_DEBUG turns on the checks that cost something on a hot path (is the coroutine that is suspended really an
+ * ancestor? do both sides declare the effect alike?). On by default in code without optimization and NDEBUG.
  */
 #if !defined(WEFT_DEBUG)
 #if defined(__OPTIMIZE__) || defined(NDEBUG)
@@ -103,11 +103,12 @@
 #endif
 
 /*
- * For Weft's own tests: 1, or the text `wrong`, where -DWEFT_CANARY_name builds a bug in, which a test must find; else
- * 0, or `right`. If the macro is 1, a comma stands before `wrong`, which is then the second word.
+ * For Weft's own tests: -DWEFT_CANARY_name builds in a bug that a test must find. With it the macro is 1, or the text
+ * `wrong`; without it 0, or `right`. If WEFT_CANARY_name is 1, a comma stands before `wrong`, which is then the second
+ * word.
  */
 #define WEFT_CANARY(name) WEFT_CANARY_OR(name, 1, 0)
-#define WEFT_NO_CANARY(name) WEFT_CANARY_OR(name, 0, 1) /* a "!" outside of the macro: clang warns in C23 */
+#define WEFT_NO_CANARY(name) WEFT_CANARY_OR(name, 0, 1) /* clang would warn of a "!" before WEFT_CANARY in C23 */
 #define WEFT_CANARY_OR(name, wrong, right) WEFT__IF_ONE(WEFT_CANARY_##name, wrong, right)
 #define WEFT__IF_ONE(macro, wrong, right) WEFT__IF_ONE_OF(macro, wrong, right)
 #define WEFT__IF_ONE_OF(value, wrong, right) WEFT__SECOND_AFTER(WEFT__ONE_##value, wrong, right)
@@ -143,7 +144,7 @@
 #define WEFT__SANITIZED (WEFT__ASAN || WEFT__TSAN)
 
 /*
- * Code that is not optimized calls functions of the library that suspend and resume: these are optimized, and their
+ * Code that is not optimized calls functions of the library to suspend and resume: these are optimized, and their
  * frames are a quarter of the frames that the compiler would make here. There are three exceptions. A sanitizer has to
  * see each switch. On linked stacks a function of the library would occupy a system stack while it is suspended. And a
  * program with the static library that loads shared objects may be linked without these functions.

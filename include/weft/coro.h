@@ -2,22 +2,24 @@
 /*
  * weft/coro.h: coroutines. A coroutine is a stack and the point where it waits; mutable, one-shot, asymmetric.
  *
- *   state      whose word is link.pc           who may leave the state
+ *   state      value of link.pc                which calls leave the state
  *   SUSPENDED  a landing pad                   weft_resume, weft_switch; weft_delete, weft_reset
  *   RUNNING    weft__in_running                its own code: weft_yield, weft_exit, return
  *   FINISHED   weft__in_finished               weft_reset, weft_delete
- *   (deleted)  weft__in_deleted                nobody: the object is dead until it is created anew
+ *   (deleted)  weft__in_deleted                none: the object is dead until a coroutine is created in it
  *
- * Several coroutines may be RUNNING at once: a chain from the one that executes up through its parents to the
- * thread's root. Suspending one suspends all below it; `innermost` remembers which of them executes next.
+ * Several coroutines may be RUNNING at once: a chain from the coroutine that executes up through its parents to the
+ * thread's root. Suspending a coroutine suspends all coroutines below it; `innermost` records which of them executes
+ * when it is resumed.
  *
- * Unless said otherwise the functions here are thread-safe as long as one coroutine is used by one thread at a
- * time, may be called on any stack, do not suspend, and take no lock and make no system call when warm (but once in
- * 1024 creations: see "Signals" in weft/thread.h).
- * In a signal handler only those may be called that look: weft_current, weft_errno, and all of "looking at one" below,
- * but weft_set_failure_hook. What makes, switches or ends coroutines may have been interrupted in the middle. A
- * library built with WEFT_DEBUG=1 reports it on the alternate stack; every build, if the handler would wait for itself.
- * Semantics after libseff (OOPSLA 2024); interface our own.
+ * Unless a comment says otherwise, the functions here are thread-safe as long as each coroutine is used by one thread
+ * at a time, may be called on any stack, and do not suspend. When warm they take no lock and make no system call
+ * (except once in 1024 creations: see "Signals" in weft/thread.h).
+ * A signal handler may call only functions that read: weft_current, weft_errno, and all functions in the section
+ * "inspecting a coroutine" below except weft_set_failure_hook. The signal may have interrupted a function that makes,
+ * switches or ends a coroutine. A library built with WEFT_DEBUG=1 reports other calls on the alternate stack; every
+ * build reports a call for which the handler would wait for itself.
+ * The semantics follow libseff (OOPSLA 2024); the interface is our own.
  */
 #ifndef WEFT_CORO_H
 #define WEFT_CORO_H
@@ -36,30 +38,30 @@ typedef void *weft_fn_t(void *arg);
 typedef enum weft_state { WEFT_SUSPENDED, WEFT_RUNNING, WEFT_FINISHED, WEFT_DELETED } weft_state_t;
 
 enum {
-	WEFT_SAVE_FPU = 1u << 0, /**< keep MXCSR and the x87 control word per coroutine */
-	WEFT_NO_GUARD = 1u << 1, /**< no guard: an overflow goes unnoticed; slots may be 8 KiB, and up to 32 KiB they
-				    share huge pages, which serves thousands of small stacks that are all in use */
-	WEFT_SAVE_EXCEPTIONS = 1u << 2, /**< keep the C++ exceptions being handled per coroutine: for those that suspend
-					   inside a catch block, or in a destructor during unwinding */
-	WEFT_UNWIND = 1u << 3,	    /**< unwind its frames, as an exception does, when it is deleted while suspended, or
-				  left: for C++, whose destructors run then. See weft/defer.h */
-	WEFT_MEMORY_ONLY = 1u << 4, /**< with weft_attr.memory, linked policies: when that memory is used up the
-				       coroutine fails (WEFT_RESERVATION_SPENT) in place of getting a chunk elsewhere */
-	/* Not for attributes. */
+	WEFT_SAVE_FPU = 1u << 0, /**< save and restore MXCSR and the x87 control word for this coroutine */
+	WEFT_NO_GUARD = 1u << 1, /**< no guard: an overflow is not detected. Slots may be 8 KiB, and slots up to 32 KiB
+				    share huge pages, which helps thousands of small stacks that are all in use */
+	WEFT_SAVE_EXCEPTIONS = 1u << 2, /**< save and restore the C++ exceptions being handled: for coroutines that
+					   suspend inside a catch block, or in a destructor during unwinding */
+	WEFT_UNWIND = 1u << 3,	    /**< unwind its frames, as an exception does, when it is left or is deleted while
+				      suspended: C++ destructors run then. See weft/defer.h */
+	WEFT_MEMORY_ONLY = 1u << 4, /**< with weft_attr.memory and a linked policy: when that memory is used up, the
+				       coroutine fails (WEFT_RESERVATION_SPENT) instead of linking a chunk elsewhere */
+	/* The flags below may not be used in attributes. */
 	WEFT__COPYING = 1u << 16, /* its frames are moved in and out of a region */
-	WEFT__THROUGH = 1u << 17, /* suspended from below, with such a one inside */
-	WEFT__ENDING = 1u << 18,  /* it runs what is deferred: `ending` says why */
+	WEFT__THROUGH = 1u << 17, /* it was suspended from below, and a coroutine inside it is WEFT__COPYING */
+	WEFT__ENDING = 1u << 18,  /* it is running deferred calls; `ending` holds the reason */
 	WEFT__KEEPING = 1u << 19, /* it has ended, and `ending` holds its last request's payload */
-	/* Under "copy", but its region is its own: not WEFT__COPYING. And: takes no short cuts to checkpoints. */
+	/* It has the policy "copy", but a region of its own: it is not WEFT__COPYING. */
 	WEFT__SECLUDED = 1u << 20,
-	WEFT__SLOWLY = 1u << 21,
-	WEFT__THENS = 1u << 22,	  /* tail clauses left it something to do with an answer: `thens` says what */
-	WEFT__OWNED = 1u << 23,	  /* its chain ends, and its owner with that: a coroutine of the chain made it */
-	WEFT__WATCHED = 1u << 24, /* its stack is looked at whenever it is left: see src/stack/caller_memory.c */
+	WEFT__SLOWLY = 1u << 21,  /* the fast paths to checkpoints are off */
+	WEFT__THENS = 1u << 22,	  /* tail clauses left it calls to make with an answer: they are in `thens` */
+	WEFT__OWNED = 1u << 23,	  /* its chain is ending, and a coroutine of that chain made it: its owner ends, too */
+	WEFT__WATCHED = 1u << 24, /* its stack is checked whenever it is left: see src/stack/caller_memory.c */
 	WEFT__HOOKED = WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS | WEFT__WATCHED | WEFT__COPYING,
 };
 
-/** What a coroutine should be like. Zero-initialised means: all defaults. Only read during the call. */
+/** The attributes of a new coroutine. Zero-initialised, all are defaults. Only read during the call. */
 typedef struct weft_attr {
 	const char *name;     /**< for messages and debuggers; borrowed: must outlive the coroutine; may be NULL */
 	weft_policy_t policy; /**< where the stack comes from */
@@ -72,9 +74,9 @@ typedef struct weft_attr {
 				 The reservation at least doubles where that is more than usual; contiguous policies and
 				 "copy" only. A frame larger than the guard may step over it unless the frame's code is
 				 compiled with -fstack-clash-protection */
-	void *memory;	      /**< not NULL: the stack lies in these memory_size bytes: see "stacks in memory of the
-				 caller's" below. stack_size says nothing then */
-	size_t memory_size;   /**< weft_memory_size says how many are needed. 0 without memory */
+	void *memory;	      /**< not NULL: the stack lies in these memory_size bytes: see "Stacks in memory of the
+				 caller's" below. stack_size is ignored then */
+	size_t memory_size;   /**< weft_memory_size returns the bytes that are needed. 0 without memory */
 } weft_attr_t;
 
 /** Why the runtime ended a coroutine. */
@@ -92,24 +94,24 @@ struct weft__slot;
  * between weft_init and weft_release. Every field is private: use the functions.
  */
 struct __attribute__((aligned(16))) weft_coro {
-	/* Two cache lines: all that resuming and suspending touch. */
+	/* Two cache lines: everything that a resume and a suspension access. */
 	struct weft_link link;
-	uintptr_t group;	/* whoever has the same can be switched to as this one can: see weft_switch */
-	weft_coro_t *parent;	/* who resumed it; kept after a suspension, and by one that starts over */
-	uintptr_t handled;	/* what its resumer handles: see weft_handles_t */
-	weft_coro_t *innermost; /* itself; while it is suspended from below: the one that executes when it is resumed */
+	uintptr_t group;	/* weft_switch between two coroutines with equal values takes the fast path */
+	weft_coro_t *parent;	/* its resumer; unchanged when it suspends, and when it starts over */
+	uintptr_t handled;	/* the effects that its resumer handles: see weft_handles_t */
+	weft_coro_t *innermost; /* itself, or if it was suspended from below, the coroutine to execute next */
 	__extension__ union {
 		uint64_t tags; /* if `handled` is WEFT__HANDLES_TAGS: a set of effects that are small numbers */
-		void *state;   /* if it is a handler's: what its clauses get */
+		void *state;   /* if `handled` is a handler: the state that its clauses get */
 	};
-	const struct weft__view *view; /* see weft/handler_cache.h; in no union, or any store could be one to it */
+	const struct weft__view *view; /* see weft/handler_cache.h; in no union, or any store might alias it */
 
-	struct weft__deferred *deferred; /* what is to be called if its frames are left early; innermost first */
+	struct weft__deferred *deferred; /* calls to make if its frames are left early, innermost first */
 	/* Eight bytes: all zero in a coroutine with nothing unusual about it. */
 	uint32_t flags;
 	uint8_t failure;	/* weft_failure_t */
 	uint8_t marks;		/* WEFT__SEEN, WEFT__PASSED, WEFT__APART */
-	uint16_t owner_changes; /* how often weft_keep made somebody else its owner */
+	uint16_t owner_changes; /* how often weft_keep changed its owner */
 	uint64_t id;		/* unique in the process, never reused; 0 in an object not in use */
 	const char *name;
 	struct weft__slot *slot;
@@ -118,24 +120,24 @@ struct __attribute__((aligned(16))) weft_coro {
 	uint64_t fpu;
 	void *caught;
 	uint32_t uncaught;
-	uint32_t resume_serial;	   /* how often a resumption of it was used up: see src/effect/handler.c */
-	void *inner_pc, *outer_pc; /* what link.pc and link.parent_pc would be without */
+	uint32_t resume_serial;	   /* how many resumptions of it were used up: see src/effect/handler.c */
+	void *inner_pc, *outer_pc; /* the real link.pc and link.parent_pc, if saving or copying replaces these */
 
-	/* Only code built with a sanitizer uses these, but for `arrays`. */
+	/* Only code built with a sanitizer uses these, except `arrays`. */
 	void *asan_fake;
 	__extension__ union {
 		const void *asan_parent_stack;
-		uintptr_t arrays; /* of linked stacks, which no sanitizer follows: see src/stack/linked.c */
+		uintptr_t arrays; /* for linked stacks, which sanitizers do not support: see src/stack/linked.c */
 	};
 	__extension__ union {
 		size_t asan_parent_size;
-		void *tsan_fiber; /* there is one sanitizer at most */
+		void *tsan_fiber; /* a program has at most one of the two sanitizers */
 	};
 
 	uint64_t creator; /* id of the coroutine that made this one, 0 if made outside of any */
 	__extension__ union {
 		struct weft__ending *ending; /* only if flags have WEFT__ENDING or WEFT__KEEPING */
-		struct weft__thens *thens;   /* only if flags have WEFT__THENS: then the oldest keeps the other */
+		struct weft__thens *thens;   /* only if flags have WEFT__THENS; the oldest piece then keeps `ending` */
 	};
 };
 
@@ -151,42 +153,43 @@ WEFT__OFFSET_IS(struct weft_coro, flags, WEFT_CORO_FLAGS);
 WEFT__OFFSET_IS(struct weft_coro, inner_pc, WEFT_CORO_INNER_PC);
 WEFT__OFFSET_IS(struct weft_coro, outer_pc, WEFT_CORO_OUTER_PC);
 
-/* A piece of memory for the functions that tail clauses want called with an answer, one behind the other: see
- * weft_on_answer. */
+/* A piece of memory for records of weft_on_answer: functions that tail clauses want called with an answer. The records
+ * lie one behind the other. */
 struct weft__thens {
-	char *top, *end;	   /* of those, and of the room */
-	struct weft__thens *below; /* older ones */
+	char *top, *end;	   /* the end of the records, and the end of the piece */
+	struct weft__thens *below; /* the next older piece */
 	size_t bytes;
-	struct weft__ending *ending; /* of the oldest: the coroutine's */
+	struct weft__ending *ending; /* in the oldest piece: the coroutine's `ending` */
 };
 
-/** What a resumer handles: nothing, everything, one effect or family, or a set of them. Made by weft_handles(…). (The
- * structure's name is for the messages of compilers: an effect in its place is a mistake that is easily made.) */
+/** The set of effects that a resumer handles: none, all, one effect or family, or several. Made by weft_handles(…).
+ * (The structure's name is for compilers' messages: passing an effect in place of a set is an easy mistake.) */
 typedef struct weft__write_weft_handles_of_the_effect {
 	/* 0; ~0; WEFT__HANDLES_TAGS; address of an effect; of a list of effects, plus 1; of a handler, plus 4 or 5 */
 	uintptr_t word;
 } weft_handles_t;
 
-/* One that has not been resumed has its function and the argument of that where others keep registers. */
+/* Before its first resume a coroutine keeps its function and the function's argument where registers are saved
+ * later. */
 WEFT__INLINE void weft__set_argument(weft_coro_t *k, void *argument)
 {
 	k->link.bx = argument;
 }
 
-/* Marks of a coroutine. The first two: see weft/handler_cache.h. */
+/* Marks of a coroutine. The first two are explained in weft/handler_cache.h. */
 enum {
 	WEFT__SEEN = 1,
 	WEFT__PASSED = 2,
-	WEFT__APART = 4, /* weft_create makes others: another kind of stack, or the object not in its slot */
+	WEFT__APART = 4, /* not as weft_create makes them: another kind of stack, or an object outside its slot */
 };
 
 enum {
 	WEFT__HANDLES_TAGS = WEFT_HANDLES_TAGS, /* for compatibility headers: see `tags` of the coroutine */
 	WEFT__HANDLES_TABLE = 4,		/* added to the address of a weft_handler_t */
-	WEFT__HANDLES_RUN = 5,			/* the same, by weft_run or weft_continue */
+	WEFT__HANDLES_RUN = 5,			/* added to it if weft_run or weft_continue resumes */
 };
 
-/* For compatibility headers, whose effects are numbers from 0 to 63: does k's resumer handle this one? */
+/* For compatibility headers, whose effects are numbers from 0 to 63: does k's resumer handle this effect? */
 WEFT__INLINE bool weft__handles_tag(const weft_coro_t *k, unsigned number)
 {
 	if (weft__likely(k->handled == WEFT__HANDLES_TAGS))
@@ -194,7 +197,7 @@ WEFT__INLINE bool weft__handles_tag(const weft_coro_t *k, unsigned number)
 	return k->handled == ~(uintptr_t)0;
 }
 
-/* The key of such an effect in the table of weft/handler_cache.h. No effect lies at an address so low. */
+/* The key of a numbered effect in the table of weft/handler_cache.h. No effect lies at so low an address. */
 WEFT__INLINE const void *weft__key_of_tag(unsigned number)
 {
 	return (const void *)(uintptr_t)(number + 1);
@@ -205,7 +208,7 @@ WEFT__INLINE unsigned weft__place_of_tag(unsigned number)
 	return number % WEFT__FOUND_PLACES;
 }
 
-/* The innermost coroutine, from the running one outwards, whose resumer handles this effect. NULL: none. */
+/* The innermost coroutine, starting at the running one, whose resumer handles this effect. NULL: none. */
 WEFT_API weft_coro_t *weft__find_tag(unsigned number);
 
 /* Is `address` in the same shared object as `place`? False in the program, which is never unloaded. */
@@ -216,9 +219,9 @@ WEFT__INLINE bool weft__handles_table(uintptr_t handled)
 	return (handled & 6) == WEFT__HANDLES_TABLE;
 }
 
-/** Handle nothing: what the coroutine performs goes to handlers further out. */
+/** Handle nothing: effects that the coroutine performs propagate to the enclosing handlers. */
 #define WEFT_HANDLE_NONE (weft__handles(0))
-/** Handle whatever the coroutine performs. */
+/** Handle every effect that the coroutine performs. */
 #define WEFT_HANDLE_ALL (weft__handles(~(uintptr_t)0))
 
 WEFT__HOT weft_handles_t weft__handles(uintptr_t word)
@@ -228,7 +231,7 @@ WEFT__HOT weft_handles_t weft__handles(uintptr_t word)
 	return handles;
 }
 
-/** The effect of a request by which the runtime says that it ended the coroutine: see weft_failure(). */
+/** The effect of the request that reports that the runtime ended the coroutine: see weft_failure(). */
 extern WEFT_API struct weft_effect weft_failed;
 /** The effect of weft_suspend. */
 extern WEFT_API struct weft_effect weft_suspended;
@@ -238,31 +241,31 @@ extern WEFT_API struct weft_effect weft_suspended;
 /**
  * Make a suspended coroutine with default attributes; its first resume calls fn(arg).
  * @param fn  not NULL: the first resume of a coroutine without a function reports that, and ends the process
- * @return the coroutine, owned by the caller, to be given to weft_delete; or NULL with errno
+ * @return the coroutine, owned by the caller, to be passed to weft_delete; or NULL with errno
  *   ENOMEM  no memory or address space
- *   EDQUOT  under commit: it would pass weft_set_budget
+ *   EDQUOT  under commit: the coroutine would exceed the limit of weft_set_budget
  *   EAGAIN  the kernel's limit on mappings is reached (guards by mprotect only)
  */
 WEFT_API weft_coro_t *weft_create(weft_fn_t *fn, void *arg);
 
 /**
- * The same with attributes.
+ * Like weft_create, with attributes.
  * @param attr  NULL for the defaults; only read during the call
  * @return as weft_create; also
  *   EINVAL   an unknown policy or flag, a size beyond the arena, or a guard_size together with WEFT_NO_GUARD
  *   ENOTSUP  the policy cannot run here: weft_policy_unavailable says why
- *  and for weft_attr.memory, in the words of weft_memory_unfit:
- *   EINVAL   the policy takes no such memory ("heap", "copy"), or memory is NULL and memory_size is not 0
- *   ENOSPC   memory_size is too small: weft_memory_size says which one is not
+ *  and for weft_attr.memory, where weft_memory_unfit puts the reason in words:
+ *   EINVAL   the policy accepts no caller's memory ("heap", "copy"), or memory is NULL and memory_size is not 0
+ *   ENOSPC   memory_size is too small: weft_memory_size returns a sufficient size
  *   EBUSY    a coroutine that has not been deleted has its stack in that memory
- *   ENOMEM, EAGAIN, EACCES, …  of mprotect, for a guard: the memory is no mapping of the process's, or has larger pages
+ *   ENOMEM, EAGAIN, EACCES, …  from mprotect, for a guard: the memory is no mapping of the process, or has larger pages
  */
 WEFT_API weft_coro_t *weft_create_with(weft_fn_t *fn, void *arg, const weft_attr_t *attr);
 
 /**
  * Make a suspended coroutine in storage of the caller's: embedded, in an array, on the stack.
- * An object that is still in use by an earlier weft_init is released first, so that initialising anew never leaks.
- * @param k  storage of the caller's, 16-aligned (64 is better: a switch then touches one cache line), initialised or
+ * An object that is still in use by an earlier weft_init is released first, so that initialising again does not leak.
+ * @param k  storage of the caller's, 16-aligned (64 is better: a switch then accesses one cache line), initialised or
  *           not; must stay in place until weft_release
  * @return 0, or a negative errno as weft_create_with
  */
@@ -275,122 +278,131 @@ WEFT_API int weft_init(weft_coro_t *k, weft_fn_t *fn, void *arg, const weft_attr
  *   +-----+------------------+-----------------------+--------+---------+-----+
  *   |     | pattern or guard |  <- frames grow down  | object | record  |     |
  *   +-----+------------------+-----------------------+--------+---------+-----+
- *   the ends are rounded inwards, so that any alignment will do
+ *   the ends are rounded inwards, so that the memory may have any alignment
  *
- *  1. Policies. "fixed" and "overcommit" are the same here. "commit" charges nothing to its budget, because the memory
- *     is there; at a guard the coroutine fails. Under "segmented" and "lookahead" the memory is the first chunk. More
- *     chunks come from the arena unless the flags have WEFT_MEMORY_ONLY; functions without checks borrow a system
- *     stack of the thread's as ever. "mmu" closes the lowest page, because its code finds the end by a fault. "heap"
- *     and "copy" have their frames elsewhere, and take no memory. With WEFT_DEFAULT_POLICY, where WEFT_STACK chose one
- *     of these two, the policy is overcommit.
+ *  1. Policies. "fixed" and "overcommit" behave alike here. "commit" charges nothing to its budget, because the memory
+ *     exists already; at a guard the coroutine fails. Under "segmented" and "lookahead" the memory is the first chunk.
+ *     Further chunks come from the arena unless the flags have WEFT_MEMORY_ONLY; functions without checks borrow a
+ *     system stack of the thread as usual. "mmu" closes the lowest page, because its code finds the end by a fault.
+ *     "heap" and "copy" keep their frames elsewhere, and refuse caller's memory. If WEFT_STACK chose one of these two,
+ *     WEFT_DEFAULT_POLICY means overcommit here.
  *  2. Owner. The memory stays the caller's; the coroutine borrows it from its creation until weft_delete or
- *     weft_release returns. weft_reset, the coroutine's end and its failure change nothing about that. A task borrows
- *     it until it is joined, its scope has ended, or its runtime if it has no scope; a thread until it is joined; a
- *     coroutine that was kept (weft_keep) until the resumption is used up or dropped; and one that its owner lost, by
- *     being left in the middle, until the owner is deleted or reset. From then on the memory has no special content,
- *     and a guard in it is readable and writable again. Weft never reads it again, caches it, gives it to another
- *     coroutine or to the kernel. A payload or weft_reserve's room in it lasts until the caller uses it anew.
- *  3. Overflow. Nothing below the memory stops one unless guard_size asks for that: then so many bytes, whole pages
+ *     weft_release returns. weft_reset, the coroutine's end and its failure do not end the loan. A task borrows the
+ *     memory until the task is joined, or its scope has ended, or its runtime has ended if it has no scope. A thread
+ *     borrows it until the thread is joined. A coroutine that was kept (weft_keep) borrows it until the resumption is
+ *     used up or dropped. A coroutine whose owner lost it, because the owner was left early, borrows it until the owner
+ *     is deleted or reset. After the loan the memory has no defined content, and a guard in it is readable and writable
+ *     again. Weft never reads the memory again, caches it, or gives it to another coroutine or to the kernel. A payload
+ *     in it, or room from weft_reserve, lasts until the caller reuses the memory.
+ *  3. Overflow. Nothing below the memory stops an overflow unless guard_size is set: then that many bytes, whole pages
  *     inside the memory, are closed by mprotect while the coroutine lives. Without guard_size, 64 bytes at the low end
- *     hold a pattern; whenever the coroutine is left for its resumer, the pattern and the stack pointer are looked at,
- *     and an overflow ends the process by a line that names the coroutine. (A frame that leaves gaps unwritten can step
- *     over the pattern unseen, once it has returned.) That costs such coroutines 150 instructions for a resume and a
- *     yield, and others nothing. WEFT_NO_GUARD leaves it out. Linked stacks need neither.
+ *     hold a pattern. Whenever the coroutine is left for its resumer, the pattern and the stack pointer are checked,
+ *     and an overflow ends the process with a line that names the coroutine. (A frame that leaves gaps unwritten can
+ *     step over the pattern; after it has returned, this is not detected.) The check costs such a coroutine 150
+ *     instructions for a resume and a yield; other coroutines pay nothing. WEFT_NO_GUARD turns it off. Linked stacks
+ *     need neither.
  *  4. fork. Both processes have the coroutine, each in its own copy of private memory. In a mapping that they share
  *     (MAP_SHARED), only one of them may use it.
- *  5. Functions of Weft that make or end coroutines need up to 4 KiB of stack, as without such memory.
+ *  5. Functions of Weft that make or end coroutines need up to 4 KiB of stack, as they do without caller's memory.
  *
  * Idea: pthread_attr_setstack, and every kernel for small machines.
  */
 
-/** For arrays of a constant size: weft_memory_size for every policy, with so many bytes of stack, without a guard. */
+/** The size of an array that gives a coroutine this many bytes of stack, under every policy, without a guard. A
+ * constant; weft_memory_size computes the size for given attributes. */
 #define WEFT_MEMORY_BYTES(stack_bytes) ((size_t)(stack_bytes) + WEFT__MEMORY_OVERHEAD)
 
 /**
- * How large must memory be, at any address?
- * @param attr         the attributes that it is for; memory and memory_size are not looked at. NULL: the defaults
- * @param stack_bytes  weft_stack_usable is to say at least so many; 0, or less than the policy needs: what that needs
- * @return bytes for weft_attr.memory_size; 0 if the policy takes no memory or an attribute is wrong, SIZE_MAX if there
- *         is no such size
+ * The size of memory, at any address, that a coroutine with these attributes needs.
+ * @param attr         the attributes; memory and memory_size are ignored. NULL: the defaults
+ * @param stack_bytes  the least value that weft_stack_usable shall return; 0, or less than the policy needs: the
+ *                     policy's minimum
+ * @return bytes for weft_attr.memory_size; 0 if the policy accepts no memory or an attribute is wrong, SIZE_MAX if
+ *         there is no such size
  * Thread-safe; any stack; does not suspend.
  */
 WEFT_API size_t weft_memory_size(const weft_attr_t *attr, size_t stack_bytes);
 
 /**
- * Why would a coroutine with these attributes not be made in this memory? For messages; creating asks by itself.
+ * Explain why a coroutine with these attributes cannot be made in this memory. For messages; the functions that create
+ * coroutines check this themselves.
  * @param attr  with memory and memory_size; only read
  * @param text  where to write one line, without a newline: what is wrong, and what to do; owned by the caller
- * @param size  bytes there; 160 hold every line, and what does not fit is cut
- * @return NULL if it serves, unless the system refuses a guard; else `text`
+ * @param size  bytes there; 160 hold every line, and a longer line is cut
+ * @return NULL if the memory serves, unless the system refuses a guard; else `text`
  * Thread-safe; any stack; does not suspend.
  */
 WEFT_API const char *weft_memory_unfit(const weft_attr_t *attr, char *text, size_t size);
 
 /**
- * Reserve room on a coroutine's stack, above its first frame, for what its function will work on: at most 4 KiB and a
- * quarter of the stack. It lasts until the coroutine is deleted or reset, also beyond its end; several calls add up.
+ * Reserve room on a coroutine's stack, above its first frame, for the data of its function: at most 4 KiB and a quarter
+ * of the stack. The room lasts until the coroutine is deleted or reset, also after its end. Several calls add up.
  * @param k  made or reset, and not resumed since
- * @return 16-aligned memory, not initialised; NULL if there is no such room: too large, started, or the stack is copied
+ * @return 16-aligned memory, not initialised; NULL if `bytes` is too large, if `k` has started, or if its stack is
+ *   copied
  */
 WEFT_API void *weft_reserve(weft_coro_t *k, size_t bytes);
 
-/* For functions that coroutines of many functions share (trampolines): k, which runs, was made to run this function.
- * How much stack coroutines need is learned for each function. */
+/* For functions that many kinds of coroutines share (trampolines): k, which runs, was made to run `function`. The stack
+ * layer learns for each function how much stack its coroutines need. */
 WEFT_API void weft__stands_for(weft_coro_t *k, const void *function);
 
-/** Give back what weft_init took; `k` must not be RUNNING (reported). The storage is the caller's again. */
+/** Release the stack and other resources that weft_init acquired; `k` must not be RUNNING (reported). The storage is
+ * the caller's again. */
 WEFT_API void weft_release(weft_coro_t *k);
 
 /**
- * Make a suspended or finished coroutine start over, on the stack that it has, with its attributes. If it is
- * suspended, what is deferred in its frames is called first, innermost first: see weft/defer.h. A running one is
- * reported. Of the coroutines that were running inside it, suspended or left with it, those that it (or they) had made
- * are deleted too, because the frames that owned them are gone; others become FINISHED and stay their owner's. If the
- * runtime ended it (weft_failed), the bodies that its frames ran by weft_run are deleted now, and what they have
- * deferred is called.
+ * Make a suspended or finished coroutine start over, on the stack that it has, with its attributes. If it is suspended,
+ * the deferred calls of its frames are made first, innermost first: see weft/defer.h. A running coroutine is reported.
+ * Coroutines that ran inside `k`, and were suspended or left with it: if `k` or one of them made such a coroutine, it
+ * is deleted too, because the frames that owned it are gone. The others become FINISHED and stay their owner's.
+ * If the runtime ended `k` (weft_failed), the bodies that its frames ran by weft_run are deleted now, and their
+ * deferred calls are made.
  */
 WEFT_API void weft_reset(weft_coro_t *k, weft_fn_t *fn, void *arg);
 
-/* For weft.hpp: if k is suspended, call what is deferred in its frames and, with WEFT_UNWIND, unwind them: then k is
- * FINISHED. What weft_reserve gave stays until weft_delete, so that what those frames referred to can be destroyed. */
+/* For weft.hpp: if k is suspended, make the deferred calls of its frames and, with WEFT_UNWIND, unwind them; k is then
+ * FINISHED. Room from weft_reserve stays until weft_delete, so that objects which the frames used can be destroyed. */
 WEFT_API void weft__end_frames(weft_coro_t *k);
 
 /**
- * End a coroutine made by weft_create, whatever its state but RUNNING (reported), and keep its stack for reuse. NULL
- * is allowed. Its frames, and coroutines that were running inside it: as in weft_reset. Under "copy" a coroutine with
- * something deferred must be one that could be resumed here; this is true of weft_reset and weft_release, too. Frames
- * that wait in weft_run need no such care, unless the body has something deferred.
+ * End a coroutine made by weft_create, in any state except RUNNING (reported), and keep its stack for reuse. NULL is
+ * allowed. Its frames, and coroutines that were running inside it, are treated as in weft_reset. Under "copy", a
+ * coroutine with deferred calls must be one that could be resumed here, because it runs once more to make them; this
+ * holds for weft_reset and weft_release, too. Frames that wait in weft_run need no such care, unless the body has
+ * deferred calls.
  */
 WEFT_API void weft_delete(weft_coro_t *k);
 
 /**
- * Give the memory below a coroutine's frames back to the kernel, and the chunks that it keeps for growing again: for
- * coroutines that went deep once and wait for long. What they need they get again as they did before.
- * @param k  SUSPENDED, or the caller's own (weft_current()), which is about to wait; in any other state, and where
+ * Return the memory below a coroutine's frames to the kernel, and free the chunks that it keeps for growing again. For
+ * coroutines that were deep once and wait for long. Their stacks grow again as they did before.
+ * @param k  SUSPENDED, or the caller's own (weft_current()), which is about to wait; in any other state, and if its
  *           frames are blocks or are copied, nothing is done
- * @return bytes of stack that may no longer be touched without asking the kernel; chunks are not counted
+ * @return bytes of stack that need the kernel again when they are next touched; chunks are not counted
  */
 WEFT_API size_t weft_trim(weft_coro_t *k);
 
-/* ---- looking at one ------------------------------------------------------------------------------------ */
+/* ---- inspecting a coroutine ------------------------------------------------------------------------------ */
 
 /** The coroutine that executes this call, or NULL outside of any. */
 WEFT_API weft_coro_t *weft_current(void);
 
 /**
  * errno of the thread that executes this call. Compilers keep addresses of thread-local variables across calls, errno's
- * too: a function that suspends, and is resumed by another thread, may go on using the first thread's. Read them after
- * a suspension in a function of their own that is not inlined, as this is one.
+ * too: a function that suspends, and is resumed by another thread, may keep using the first thread's variables. After a
+ * suspension, read them in a separate function that is not inlined, such as this one.
  */
 WEFT_API int weft_errno(void);
 
-/* Since it was made or reset. `parent` may be from before. */
+/* Has k been resumed since it was made or reset? `parent` may be older than that. */
 WEFT__INLINE bool weft__was_resumed(const weft_coro_t *k)
 {
 	return k->link.parent_pc != NULL;
 }
 
-/** Who resumed `k` last: a coroutine, or NULL if that was outside of any (or never, or not since it was reset). */
+/** The resumer of `k`, if that was a coroutine. NULL if `k` was last resumed outside of any, or not since it was made
+ * or reset. */
 WEFT_API weft_coro_t *weft_parent(const weft_coro_t *k);
 
 /** Its name, or "" if it has none. */
@@ -413,7 +425,7 @@ WEFT__INLINE weft_state_t weft_state(const weft_coro_t *k)
 	return pc == (uintptr_t)weft__in_deleted || !pc ? WEFT_DELETED : WEFT_SUSPENDED;
 }
 
-/** The pointer given with the attributes, or set since. */
+/** The pointer from the attributes, or from the last weft_set_user_data. */
 WEFT__INLINE void *weft_user_data(const weft_coro_t *k)
 {
 	return k->user_data;
@@ -424,7 +436,7 @@ WEFT__INLINE void weft_set_user_data(weft_coro_t *k, void *user_data)
 	k->user_data = user_data;
 }
 
-/** The policy that its stack is stored by. */
+/** The policy of its stack. */
 WEFT_API weft_policy_t weft_policy(const weft_coro_t *k);
 
 /** Bytes between the guard and the top of its stack (of its first chunk, where chunks are linked), and whether
@@ -433,32 +445,33 @@ WEFT_API size_t weft_stack_usable(const weft_coro_t *k);
 WEFT_API bool weft_on_stack(const weft_coro_t *k, const void *address);
 
 /**
- * Where a suspended coroutine waits: the addresses that its calls return to, innermost first, those of coroutines that
- * it is suspended within included.
+ * The place where a suspended coroutine waits: the return addresses of its calls, innermost first, including those of
+ * the coroutines that are suspended inside it.
  * @param k       must stay suspended meanwhile
  * @param places  written: `most` addresses at most
- * @return how many; 0: it is not suspended, or has not begun. One at most of a coroutine whose frames are copied out.
- * Not in a signal handler. Needs unwind tables, which compilers write unless told otherwise.
+ * @return the number of addresses; 0 if `k` is not suspended, or has not started. At most 1 if its frames are copied.
+ * Not in a signal handler. Needs unwind tables, which compilers write by default.
  */
 WEFT_API size_t weft_backtrace(const weft_coro_t *k, void **places, size_t most);
 
-/** Why the runtime ended it, or gave up some of its cleanups; WEFT_NO_FAILURE if it did neither. */
+/** Why the runtime ended it, or discarded some of its cleanups; WEFT_NO_FAILURE if it did neither. */
 WEFT__INLINE weft_failure_t weft_failure(const weft_coro_t *k)
 {
 	return (weft_failure_t)k->failure;
 }
 
 /**
- * Be told when the runtime ends a coroutine, to log it, or gives up what is deferred in a coroutine that is ending
- * already, because there is no memory for it (weft/defer.h). The hook runs on a stack of 64 KiB before the resumer
- * sees &weft_failed; it must not suspend, and must not rely on anything the coroutine was in the middle of (a
- * lock of malloc's, say: the fault can come anywhere). Of coroutines that fail inside the hook it is not told.
- * @return the hook before; NULL if none
+ * Set the function that the runtime calls when it ends a coroutine, for logging. The runtime also calls it when it
+ * discards the deferred calls of a coroutine that is ending already, because there is no memory for them
+ * (weft/defer.h). The hook runs on a stack of 64 KiB before the resumer sees &weft_failed. It must not suspend, and
+ * must not rely on the state of anything that the coroutine was using (a lock of malloc, say: the fault can occur
+ * anywhere). Coroutines that fail inside the hook are not reported to it.
+ * @return the previous hook; NULL if none
  */
 typedef void weft_failure_hook_t(weft_coro_t *k, weft_failure_t why);
 WEFT_API weft_failure_hook_t *weft_set_failure_hook(weft_failure_hook_t *hook);
 
-/* A handle that notices when its coroutine was deleted, even if the memory serves another one since. */
+/* A handle that detects that its coroutine was deleted, even if the memory holds another coroutine now. */
 typedef struct weft__ref {
 	weft_coro_t *k;
 	uint64_t id;
@@ -473,7 +486,7 @@ WEFT__INLINE weft_ref_t weft_ref(weft_coro_t *k)
 }
 
 /**
- * The coroutine, or NULL if it was deleted since. It costs 0.1 ns (`./weft lab --full --only micro`).
+ * The coroutine, or NULL if it has been deleted. Costs 0.1 ns (`./weft lab --full --only micro`).
  * Safe on stale handles: memory of the arena is never unmapped.
  */
 WEFT__INLINE weft_coro_t *weft_deref(weft_ref_t ref)
@@ -481,12 +494,12 @@ WEFT__INLINE weft_coro_t *weft_deref(weft_ref_t ref)
 	return weft__likely(ref.k && ref.k->id == ref.id) ? ref.k : NULL;
 }
 
-/* ---- what the inline functions below stand on ------------------------------------------------------------ */
+/* ---- internals of the inline functions below ------------------------------------------------------------- */
 
 WEFT_API weft_coro_t *weft__attach_thread(void);
-/* Has the calling thread what stacks need of it to grow? Made if not; false: no memory. */
+/* Make the per-thread data that stacks need to grow, if the calling thread has none. False: no memory. */
 WEFT_API bool weft__prepare_thread(void);
-/* What was passed, in registers: nothing need be kept across the call. */
+/* The values passed to weft__prepare_switch, returned in registers, so that the caller need not save them. */
 struct weft__switch {
 	weft_coro_t *to;
 	void *value;
@@ -496,30 +509,31 @@ WEFT_API WEFT__NORETURN void weft__leave_to(weft_coro_t *k, const void *effect, 
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_not_ancestor(const weft_coro_t *k);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_no_coroutine(const char *what);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_null(const char *what);
-/* "weft: ", the three texts and a newline on standard error; abort(). Needs no stack. */
+/* Writes "weft: ", the three texts and a newline to standard error, then calls abort(). Needs no stack. */
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_saying(const char *what, const char *more, const char *why);
-WEFT_API WEFT__COLD void weft__owner_report_null(void); /* a line about weft_resume(NULL) */
-/* `self` is NULL, or its view is bound: returns if it may be suspended all the same. */
+WEFT_API WEFT__COLD void weft__owner_report_null(void); /* writes a line about weft_resume(NULL) */
+/* `self` is NULL, or its view is bound. Returns if it may be suspended nevertheless, else reports and ends the
+ * process. */
 WEFT_API WEFT__COLD void weft__check_bound(const weft_coro_t *self, const char *what);
-/* For debug builds: may `self` suspend k? */
+/* For debug builds: returns if `self` may suspend k, else reports. */
 WEFT_API WEFT__COLD void weft__check_yield(const weft_coro_t *k, const weft_coro_t *self);
-/* `self` is not the current coroutine, or bound: returns if it may be suspended all the same. */
+/* `self` is not the current coroutine, or is bound. Returns if it may be suspended nevertheless, else reports. */
 WEFT_API WEFT__COLD void weft__check_self(const weft_coro_t *self);
 WEFT_API void *weft__yield_through(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__rethrow(void *exception);
-/* `k` is to be resumed by the very next call. The call that `k` waits in then calls throws(argument), which does not
- * return. */
+/* Prepare `k`, which the very next call resumes: the call in which `k` waits then calls throws(argument), which does
+ * not return. */
 typedef void weft__thrower_t(void *argument);
 WEFT_API void weft__throw_into(weft_coro_t *k, weft__thrower_t *throws, void *argument);
 WEFT_API bool weft__is_ancestor(const weft_coro_t *k, const weft_coro_t *of);
-/* What a suspension from further inside must look at closely: has there ever been a coroutine whose frames are copied,
- * an effect with several addresses? Atomic. */
+/* Bits of weft__unusual, which is atomic. A suspension of an ancestor needs extra checks once there has been a
+ * coroutine whose frames are copied, or an effect with several addresses. */
 enum { WEFT__COPYING_USED = 1, WEFT__EFFECTS_DOUBLED = 2 };
 extern WEFT_API unsigned char weft__unusual;
-/* For sanitizers. It is suspended: has it never run since it was made or reset? Then its stack has no frames. */
+/* For sanitizers. k is suspended. True if it has not run since it was made or reset: its stack has no frames. */
 WEFT_API bool weft__is_fresh(const weft_coro_t *k);
 
-/* From here on the thread executes k's code: soon, or already. */
+/* Make k the thread's current coroutine, with its limit. The thread executes k's code already, or very soon. */
 WEFT__INLINE void weft__become(weft_coro_t *k)
 {
 	weft__set_self(k);
@@ -535,11 +549,11 @@ WEFT_EXTERN_C_BEGIN
 #define weft__transfer_hooked weft_arch_transfer
 #endif
 
-/* The effect of a request by which a coroutine ends whose exception nobody inside caught, or (src/coro/ends.c) on the
- * way to another one's end. Not an address, because comparing with a constant is cheaper. */
+/* The effect of a request that ends a coroutine because an exception left it uncaught, or because an outer coroutine is
+ * being ended (src/coro/ends.c). Not an address, because comparing with a constant is cheaper. */
 #define WEFT__THROWN ((const struct weft_effect *)-16)
 
-/* `self` is to resume `k`, which it did not resume the last time. */
+/* `self` is about to resume `k`, whose last resumer was not `self`. */
 WEFT__INLINE void weft__adopt(weft_coro_t *self, weft_coro_t *k)
 {
 	if (weft__unlikely(k->parent || k->marks & WEFT__PASSED)) {
@@ -548,22 +562,23 @@ WEFT__INLINE void weft__adopt(weft_coro_t *self, weft_coro_t *k)
 		if (!k->parent && weft__only_table())
 			k->marks &= (uint8_t)~WEFT__PASSED;
 	}
-	if (weft__unlikely(!k->innermost)) /* all zero, never made: reported where it lands */
+	if (weft__unlikely(!k->innermost)) /* all zero, never made: the misuse is reported when k is entered */
 		k->innermost = k;
 	k->parent = self;
 	self->marks |= WEFT__PASSED;
 }
 
-/* `k` is to be resumed with another set than the last time, which was a table: mark the tail clauses of that in which
- * it waits, or coroutines inside it do. */
+/* `k` is about to be resumed with another set than the last time, which was a table. Mark the tail clauses of that
+ * table in which `k`, or a coroutine inside it, waits. */
 WEFT_API void weft__move_clauses(weft_coro_t *k, uintptr_t handled);
 
-/* `k` is to be resumed with another set than the last time. */
+/* `k` is about to be resumed with another set than the last time. */
 WEFT__INLINE void weft__rehandle(weft_coro_t *k, uintptr_t handled)
 {
 	if (weft__unlikely(k->marks & WEFT__SEEN) && WEFT_NO_CANARY(another_set_forgets_nothing))
 		weft__forget_found();
-	/* Else compilers use the value that was compared, and keep a register for it on the usual way. */
+	/* Without this, compilers reuse the value that was compared, and reserve a register for it on the usual
+	 * path. */
 	__asm__("" : "+r"(k));
 	if (weft__unlikely(weft__handles_table(k->handled)) &&
 	    weft__unlikely(k->innermost != k || weft__masked(k->view)))
@@ -572,7 +587,7 @@ WEFT__INLINE void weft__rehandle(weft_coro_t *k, uintptr_t handled)
 	k->handled = handled;
 }
 
-/* The same for compatibility headers, whose sets of effects are `tags`: the word in `handled` may be the same. */
+/* Like weft__rehandle, for compatibility headers. Their sets are in `tags`; the word in `handled` may stay the same. */
 WEFT__INLINE void weft__retag(weft_coro_t *k, uint64_t tags)
 {
 	if (weft__likely(k->tags == tags))
@@ -583,18 +598,19 @@ WEFT__INLINE void weft__retag(weft_coro_t *k, uint64_t tags)
 }
 
 /*
- * weft__enter has done nothing: this function does all but one part, to make the innermost coroutine current. The
- * caller does that part, because a function on linked stacks returns by the current coroutine and its limit. It is a
- * function of its own, else compilers keep values in registers for it, and inline fewer functions that resume.
+ * Called when weft__enter returned false, and has changed nothing. Does the work of weft__enter except its last step:
+ * to make the innermost coroutine current. The caller does that step, because a function on linked stacks returns by
+ * the current coroutine and its limit. This is a separate function, because otherwise compilers keep values in
+ * registers for it, and inline fewer functions that resume.
  */
 __attribute__((unused, cold, noinline)) static void weft__enter_anew(weft_coro_t *k, uintptr_t handled)
 {
 	weft_coro_t *self = weft__self();
 
-	/* Compilers trap at an address of their own where they know that a resume is one of NULL. */
+	/* If compilers know that the coroutine is NULL, they emit a trap at an address of their own. */
 	__asm__("" : "+r"(k));
 	/* In the resume itself the library recognizes the fault by the code around it and the field that is read. This
-	 * code reads another field, or the library would report the fault a second time. */
+	 * code reads another field; otherwise the library would report the fault a second time. */
 	if (weft__unlikely(!k)) {
 		weft__owner_report_null();
 		__asm__("" : "+r"(k));
@@ -612,7 +628,7 @@ __attribute__((unused, cold, noinline)) static void weft__enter_anew(weft_coro_t
 		k->group = (uintptr_t)k;
 }
 
-/* Continue *k, which was entered. */
+/* Resume *k. weft__enter has succeeded for it, or weft__enter_anew has done the work. */
 WEFT__INLINE weft_request_t weft__resume_entered(weft_coro_t **k, void *value)
 {
 	struct weft_link *link = &(*k)->link;
@@ -622,7 +638,7 @@ WEFT__INLINE weft_request_t weft__resume_entered(weft_coro_t **k, void *value)
 	return request;
 }
 
-/* Continue *k. On return *k is who suspended: another one if it switched sideways meanwhile. */
+/* Resume *k. On return *k is the coroutine that suspended: not the one resumed, if that switched sideways meanwhile. */
 WEFT__INLINE weft_request_t weft__resume_caught(weft_coro_t **k, void *value, uintptr_t handled)
 {
 	if (weft__unlikely(!weft__enter(&(*k)->link, handled))) {
@@ -632,7 +648,8 @@ WEFT__INLINE weft_request_t weft__resume_caught(weft_coro_t **k, void *value, ui
 	return weft__resume_entered(k, value);
 }
 
-/* The same; an exception that left the coroutine goes on here, and so does the end of one further out. */
+/* Like weft__resume_caught. If an exception left the coroutine, rethrows it. If an outer coroutine is being ended,
+ * unwinding continues here. */
 WEFT__INLINE weft_request_t weft__resume(weft_coro_t **k, void *value, uintptr_t handled)
 {
 	weft_request_t request = weft__resume_caught(k, value, handled);
@@ -658,8 +675,8 @@ WEFT__INLINE weft_request_t weft__resume_stateful(weft_coro_t **k, void *value, 
 	return request;
 }
 
-/* Who will land when k, about to be suspended, is resumed. It seldom changes, and what is not stored here the resume
- * need not wait for. */
+/* Record which coroutine executes when k, about to be suspended, is resumed. The value seldom changes, and the resume
+ * does not have to wait for a store that was not made. */
 WEFT__INLINE void weft__suspend_by(weft_coro_t *k, weft_coro_t *self)
 {
 	if (weft__unlikely(k->innermost != self))
@@ -677,8 +694,9 @@ WEFT__INLINE void *weft__yield(weft_coro_t *k, weft_coro_t *self, const void *ef
 }
 
 /*
- * The same for performs, where k is below here as often as not, and whoever found k saw that no frames need moving.
- * `innermost` tells others who will land; here the frame knows.
+ * Like weft__yield, for performs. There k is often a coroutine above `self`, and the search that found k has checked
+ * that no frames need moving. Other code reads `innermost` to learn which coroutine executes next; the suspended frame
+ * itself knows that.
  */
 WEFT__INLINE void *weft__yield_near(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload)
 {
@@ -686,8 +704,8 @@ WEFT__INLINE void *weft__yield_near(weft_coro_t *k, weft_coro_t *self, const voi
 	return weft_arch_yield(&k->link, effect, payload);
 }
 
-/* The inline functions below, out of line: the same contracts. For languages that cannot inline C, and for code that is
- * not optimized (WEFT__CALLS_TWINS). */
+/* The inline functions below, as ordinary functions with the same contracts. For languages that cannot inline C, and
+ * for code that is not optimized (WEFT__CALLS_TWINS). */
 WEFT_API weft_request_t weft_ffi_resume(weft_coro_t *k, void *value, weft_handles_t handles);
 WEFT_API void *weft_ffi_yield(weft_coro_t *k, const struct weft_effect *effect, void *payload);
 WEFT_API void *weft_ffi_suspend(void *payload);
@@ -695,7 +713,7 @@ WEFT_API WEFT__NORETURN void weft_ffi_exit(weft_coro_t *k, const struct weft_eff
 WEFT_API void *weft_ffi_switch(weft_coro_t *to, void *value);
 WEFT_API weft_state_t weft_ffi_state(const weft_coro_t *k);
 
-/* Where a search that has come to k goes on: if k executes a tail clause, outside of the clause's handler. */
+/* Where a search that has reached k continues: if k executes a tail clause, outside of the clause's handler. */
 WEFT__INLINE weft_coro_t *weft__unmasked(weft_coro_t *k)
 {
 	while (weft__unlikely(weft__masked(k->view)))
@@ -708,14 +726,14 @@ WEFT__INLINE weft_coro_t *weft__unmasked(weft_coro_t *k)
 
 /**
  * Start or continue a suspended coroutine, until it suspends, finishes or fails.
- * @param k        suspended; any other state is reported and ends the process; and so, by a fault, is NULL
- * @param value    what its pending weft_yield returns; the first resume ignores it
- * @param handles  the effects handled here for this run, e.g. weft_handles(state, print); what the coroutine
- *                 performs beyond them goes to handlers further out. A set must live until this returns.
+ * @param k        suspended; any other state is reported and ends the process; NULL does so by a fault
+ * @param value    the result of its pending weft_yield; the first resume ignores it
+ * @param handles  the effects handled here during this run, e.g. weft_handles(state, print); other effects that the
+ *                 coroutine performs propagate to the enclosing handlers. A set must live until this returns.
  * @return why control came back; see weft_request_t
  * May be called on any stack and any thread (a coroutine may move between threads, between runs). Suspends the
- * caller's own chain if an effect is handled further out. An exception that nobody inside catches finishes the
- * coroutine and leaves this call; so does the unwinding of pthread_exit and cancellation.
+ * caller's own chain if an enclosing handler handles an effect. An uncaught exception finishes the coroutine and
+ * propagates out of this call; so does the unwinding of pthread_exit and cancellation.
  */
 WEFT__HOT weft_request_t weft_resume(weft_coro_t *k, void *value, weft_handles_t handles)
 {
@@ -730,7 +748,7 @@ WEFT__HOT weft_request_t weft_resume(weft_coro_t *k, void *value, weft_handles_t
 #endif
 }
 
-/** As weft_resume for chains that use weft_switch: `*k` becomes the coroutine that the request comes from. */
+/** Like weft_resume, for chains that use weft_switch: `*k` becomes the coroutine that made the request. */
 WEFT__HOT weft_request_t weft_resume_any(weft_coro_t **k, void *value, weft_handles_t handles)
 {
 	return weft__resume(k, value, handles.word);
@@ -739,10 +757,11 @@ WEFT__HOT weft_request_t weft_resume_any(weft_coro_t **k, void *value, weft_hand
 /**
  * Suspend `k`, the current coroutine or an ancestor of it, without a search for a handler: its resumer gets the
  * request {effect, payload}, and all coroutines below `k` are suspended with it.
- * @param k        RUNNING and an ancestor-or-self; and no coroutine from the current one up to k executes a tail clause
- *                 of a handler further out than k's resumer, as for weft_suspend (both checked in debug builds)
+ * @param k        RUNNING, and the current coroutine or an ancestor of it. As for weft_suspend, no coroutine from the
+ *                 current one up to k may execute a tail clause of a handler outside of k's resumer (both checked in
+ *                 debug builds)
  * @param effect   not NULL; &weft_suspended if it does not matter
- * @param payload  anything; usually points to this stack
+ * @param payload  any pointer; usually into this stack
  * @return the value that the next resume of `k` passes
  */
 WEFT__HOT void *weft_yield(weft_coro_t *k, const struct weft_effect *effect, void *payload)
@@ -757,8 +776,9 @@ WEFT__HOT void *weft_yield(weft_coro_t *k, const struct weft_effect *effect, voi
 #endif
 }
 
-/** Suspend the current coroutine: its resumer gets {&weft_suspended, payload}. Reported outside of any, and in a tail
- * clause whose handler is further out than the resumer: whoever resumes it next need not be within that handler. */
+/** Suspend the current coroutine: its resumer gets {&weft_suspended, payload}; returns the value that the next resume
+ * passes. Reported outside of any coroutine, and in a tail clause whose handler is outside of the resumer: the
+ * coroutine might next be resumed at a place where that handler is not in force. */
 WEFT__HOT void *weft_suspend(void *payload)
 {
 #if WEFT__CALLS_TWINS
@@ -773,15 +793,15 @@ WEFT__HOT void *weft_suspend(void *payload)
 }
 
 /**
- * Finish `k`, the current coroutine or an ancestor of it: its resumer gets the request, nothing is saved, and the
- * coroutines running below `k` are finished with it (see weft_reset for who deletes them), after what is deferred in
- * them has been called (weft/defer.h). The payload may lie on the stack that is left: it stays readable until `k` is
- * reset or deleted; but if something is deferred, no more of it than the effect's struct, or 512 bytes for an effect
- * that has none.
+ * Finish `k`, the current coroutine or an ancestor of it: its resumer gets the request, and nothing is saved. The
+ * coroutines running below `k` are finished with it (weft_reset says which of them are deleted, and when). Before that,
+ * the deferred calls of all of them are made (weft/defer.h). The payload may lie on the stack that is left: it stays
+ * readable until `k` is reset or deleted. If there are deferred calls, only the effect's struct stays readable, or 512
+ * bytes if the effect has none.
  *
- * Where malloc has no memory, 4096 such ends may be in the middle of what is deferred at the same time. With a further
- * one `k` fails: its resumer gets &weft_failed, weft_failure(k) is WEFT_MEMORY_SPENT, and what is deferred in `k` and
- * in the coroutines below is given up.
+ * If malloc has no memory, at most 4096 exits may be making deferred calls at the same time. A further exit makes `k`
+ * fail: its resumer gets &weft_failed, weft_failure(k) is WEFT_MEMORY_SPENT, and the deferred calls of `k` and of the
+ * coroutines below it are discarded.
  */
 WEFT__HOT WEFT__NORETURN void weft_exit(weft_coro_t *k, const struct weft_effect *effect, void *payload)
 {
@@ -795,8 +815,8 @@ WEFT__INLINE void *weft__switch_by(weft_coro_t **self, weft_coro_t *to, void *va
 	struct weft_link *link;
 	struct weft__switch same;
 
-	/* Those that switch to each other have the same parent, which waits in one place, and the same set: once that
-	 * has been handed on they are a group. A resume takes its coroutine out of its group. */
+	/* Coroutines that switch to each other have the same parent, suspended in one place, and the same handled set.
+	 * Once these have been handed on, the coroutines are a group. A resume takes its coroutine out of its group. */
 	if (weft__likely(simple) && weft__likely(from->group == to->group)) {
 		weft__become(to);
 	} else {
@@ -814,10 +834,10 @@ WEFT__INLINE void *weft__switch_by(weft_coro_t **self, weft_coro_t *to, void *va
 
 /**
  * Suspend the current coroutine and continue `to` in its place, sideways: `to` gets the parent and the handled set
- * that the current one has, and the parent's resume returns what `to` requests (weft_resume_any says from whom).
- * @param to     suspended; any other state is reported. Where weft_suspend is reported this is, too.
- * @param value  what the pending switch or yield of `to` returns
- * @return the value passed by whoever continues the current coroutine
+ * of the current coroutine, and the parent's resume returns requests of `to` (weft_resume_any returns the requester).
+ * @param to     suspended; any other state is reported. The call is reported wherever weft_suspend is.
+ * @param value  the result of the pending switch or yield of `to`
+ * @return the value passed by the switch or resume that continues the current coroutine
  */
 WEFT__HOT void *weft_switch(weft_coro_t *to, void *value)
 {
@@ -835,11 +855,11 @@ WEFT__HOT void *weft_switch(weft_coro_t *to, void *value)
 }
 
 /**
- * As weft_switch, for code that switches often and knows who it is.
+ * Like weft_switch, for code that switches often and knows the current coroutine.
  * @param self  `*self` is the current coroutine, and may be suspended: not in a tail clause (both checked in debug
- *              builds). NULL, as weft_current() says outside of any, is reported. It comes back unchanged (in a
- *              clone it is the clone), but in a register: code that keeps it in a variable, and what it switches to
- *              in the coroutine (weft_user_data), need not wait for its stack to know where to go next.
+ *              builds). NULL, which weft_current() returns outside of any coroutine, is reported. On return `*self` has
+ *              the same value (in a clone: the clone), but in a register. If code keeps it in a variable, and the next
+ *              target in the coroutine (weft_user_data), it need not load from its stack to know where to switch next.
  */
 WEFT__HOT void *weft_switch_from(weft_coro_t **self, weft_coro_t *to, void *value)
 {
@@ -852,7 +872,7 @@ WEFT__HOT void *weft_switch_from(weft_coro_t **self, weft_coro_t *to, void *valu
 	return weft__switch_by(self, to, value, weft__likely(*self));
 }
 
-/** Is the object consistent? For assertions and debuggers; reads only. */
+/** Is the object consistent? For assertions and debuggers; only reads. */
 WEFT_API bool weft_coro_is_valid(const weft_coro_t *k);
 
 WEFT_EXTERN_C_END
