@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft/defer.h: cleanups that run however a scope is left.
+ * weft/defer.h: cleanups that run in whatever way a scope is left.
  *
  *   static void *body(void *unused)
  *   {
@@ -11,24 +11,24 @@
  *                   fprintf(file, "%s\n", read_line());
  *   }
  *
- * What was deferred runs exactly once, innermost first:
+ * A deferred call is made exactly once, innermost first:
  *  - when the scope is left as usual: at its end, by return, break, goto;
- *  - when the coroutine is deleted, released or reset while it is suspended: it is continued one last time, where it
- *    waits, to run what is deferred there. If it is suspended from below, those inside it come first;
- *  - when it is left by weft_exit, an exception effect or an abort clause, through however many coroutines, before the
+ *  - when the coroutine is deleted, released or reset while it is suspended: it is resumed one last time, at the place
+ *    where it waits, to make the deferred calls there. If it is suspended from below, coroutines inside it come first;
+ *  - when it is left by weft_exit, an exception effect or an abort clause, through any number of coroutines: before the
  *    request arrives;
  *  - when a C++ exception, pthread_exit or cancellation unwinds it.
- * It runs on the coroutine's own stack and may do what any code may, perform effects for example. A task that waits in
- * a cleanup is not cancelled there, but at its next wait after the cleanup. A cleanup must get to its end: one that
- * suspends the coroutine to a resumer that does not resume it is reported, and so is an exit to somewhere further in
- * than where the coroutine was leaving to.
+ * A deferred call runs on the coroutine's own stack and may do anything that other code may, for example perform
+ * effects. A task that waits in a cleanup is not cancelled there, but at its next wait after the cleanup. A cleanup
+ * must run to its end. It is reported if a cleanup suspends the coroutine to a resumer that does not resume it, or if
+ * it exits to a coroutine further inside than the coroutine that the interrupted exit leaves for.
  *
- * Handlers that a cleanup sees:
- *    the scope ends                 those that the scope sees
- *    exit, exception effect, abort  the same; the handler that the coroutine leaves for, too, if it is further out than
- *    clause, C++ exception          the scope. Handlers further in have been left already
- *    the coroutine is deleted       the same up to the coroutine that is deleted; then not the handlers which that was
- *                                   resumed under, but those that the deleter sees
+ * Handlers in force during a cleanup:
+ *    the scope ends                 the handlers that the scope sees
+ *    exit, exception effect, abort  the same, including the handler that the coroutine leaves for, if it is outside of
+ *    clause, C++ exception          the scope. Inner handlers have been left already
+ *    the coroutine is deleted       the same, up to the deleted coroutine; then the handlers that the deleter sees, in
+ *                                   place of the handlers under which the deleted coroutine was resumed
  *
  *   static void *in_one(void *unused)
  *   {
@@ -42,35 +42,38 @@
  *   }
  *   …        weft_run(&two, NULL, in_two, NULL);
  *
- * `one` and `two` handle what `log` performs. If wait_for_it returns, or performs an exception that `two` handles, "in
- * one" is logged by `one` and "in two" by `two`. If it suspends them both and `two` keeps them, and they are dropped in
- * the body of a weft_run under `three`, "in one" is logged by `one` and "in two" by `three`.
+ * `one` and `two` handle the effects that `log` performs. If wait_for_it returns, or performs an exception that `two`
+ * handles, "in one" is logged by `one` and "in two" by `two`. If wait_for_it suspends both bodies, `two` keeps them,
+ * and they are dropped in the body of a weft_run under `three`, then "in one" is logged by `one` and "in two" by
+ * `three`.
  *
- * C++ destructors and cleanup attributes run in the first and the last of these cases. In the two between they do if
- * the coroutine has the flag WEFT_UNWIND: then its frames are unwound as by pthread_exit, and what is deferred in
- * frames that know nothing of exceptions runs when they are left, so that the order is innermost first throughout. A
+ * C++ destructors and cleanup attributes run in the first and the last of these cases. In the two cases between, they
+ * run only if the coroutine has the flag WEFT_UNWIND: then its frames are unwound as by pthread_exit. Deferred calls in
+ * frames without exception tables are made when the frames are left, so that the order is innermost first throughout. A
  * catch (...) that does not rethrow is reported; a noexcept function in between ends in std::terminate. An exception
- * effect's arguments are kept where they stay valid. Without the flag C++ frames are forgotten, as they always are
- * when the runtime ends a coroutine whose stack is full (weft_failed), which may be in the middle of anything: then
- * nothing is called. Only the bodies of its weft_run are given back: they end, with what they have deferred, when the
- * failed coroutine is deleted or reset.
+ * effect's arguments are kept where they stay valid. Without the flag C++ frames are discarded. They are also
+ * discarded, and no cleanup is called, when the runtime ends a coroutine whose stack is full (weft_failed), because it
+ * may be in the middle of anything. Only the bodies that it runs by weft_run are freed: when the failed coroutine is
+ * deleted or reset, they end, and their deferred calls are made.
  *
- * Exceptions and C. If they pass through C code that uses weft_defer, compile it with -fexceptions. Where that was not
- * done, an exception that leaves the coroutine runs everything in order, too; pthread_exit and cancellation run what is
- * deferred in such frames last, if it can still be read then, and else report it. An exception that is caught further
- * out in the same coroutine, and longjmp, leave such scopes unnoticed: the next scope to end reports it.
+ * Exceptions and C. Compile C code that uses weft_defer with -fexceptions if exceptions pass through it. Without that,
+ * an exception that leaves the coroutine still makes all deferred calls in order; pthread_exit and cancellation make
+ * the deferred calls of such frames last, if these can still be read then, and else report them. Such scopes are left
+ * unnoticed by longjmp, and by an exception that an outer frame of the same coroutine catches: the next scope to end
+ * reports it.
  *
- * Lack of memory does not end the process here. A coroutine that ends may take 64 KiB of stack beyond a spent budget
- * (weft_set_budget), and all together 512 KiB. If that is not enough, if its reservation is used up, or if there is no
- * memory for a chunk, a block or copied frames, then the coroutine's other cleanups are given up: the failure hook is
- * told, once for each such coroutine, and the end goes on. Cleanups of the coroutines around it are called.
+ * Lack of memory does not end the process here. A coroutine that ends may exceed a spent budget (weft_set_budget) by
+ * 64 KiB of stack, and all coroutines together by 512 KiB. If that is not enough, if the coroutine's reservation is
+ * used up, or if there is no memory for a chunk, a block or copied frames, the coroutine's other cleanups are
+ * discarded: the failure hook is called, once for each such coroutine, and the end continues. Cleanups of the
+ * coroutines around it are called.
  *
- * Coroutines that a coroutine made and holds are like memory that it allocated: weft_defer(weft_delete, inner).
- * Clones of a coroutine under "copy" run what was deferred before the cloning each for itself.
+ * A coroutine must free the coroutines that it made and holds, like memory: weft_defer(weft_delete, inner).
+ * Each clone of a coroutine under "copy" makes the calls that were deferred before the cloning.
  *
- * Cost (tests/ends/cost.c): a scope, with the call of what is deferred, 2 ns; where nothing is deferred, none. Deleting
- * a suspended coroutine that deferred something takes 40 ns more than forgetting it; leaving one 4 ns, leaving ten
- * that each deferred something 7 ns each.
+ * Cost (tests/ends/cost.c): a scope with its deferred call takes 2 ns; a scope without one costs nothing. Deleting a
+ * suspended coroutine with a deferred call takes 40 ns more than discarding its frames. Leaving such a coroutine takes
+ * 4 ns more, leaving ten of them 7 ns each.
  * Thread-safe, on any stack and outside of any coroutine, but not in signal handlers. Source of the idea: Go and Zig.
  */
 #ifndef WEFT_DEFER_H
@@ -81,24 +84,25 @@
 WEFT_EXTERN_C_BEGIN
 
 /**
- * weft_defer(fn, arg): when the enclosing scope is left from here on, call fn(arg).
+ * weft_defer(fn, arg): call fn(arg) when the enclosing scope is left, from here on.
  * A statement; several in a scope run in reverse order.
  * @param fn   a function with one parameter, a pointer; its result is ignored
- * @param arg  a pointer that fits, evaluated now
+ * @param arg  a pointer of that type, evaluated now
  */
 #define weft_defer(fn, arg) WEFT__COUNTER_BEGIN WEFT__DEFER(weft__scope_ends, fn, arg, __COUNTER__) WEFT__COUNTER_END
-/* For functions that never wait in a task. */
+/* Like weft_defer, for functions that never wait in a task. */
 #define weft__defer_quick(fn, arg)                                                                                     \
 	WEFT__COUNTER_BEGIN WEFT__DEFER(weft__quick_scope_ends, fn, arg, __COUNTER__)                                  \
 	WEFT__COUNTER_END
 
-/* In the frame that it belongs to, on the list of the coroutine that runs. */
+/* A deferred call. It lies in the frame of its scope, and is in the list of the coroutine that runs. */
 struct weft__deferred {
-	struct weft__deferred *next; /* further out */
+	struct weft__deferred *next; /* the next outer one */
 	void (*fn)(void *arg);
 	void *arg;
-	const struct weft__view *view; /* the coroutine's, then */
-	/* If the frame will not be told of exceptions: what an unwinder calls it, and whether this is intact. */
+	const struct weft__view *view; /* the coroutine's view at the time of weft_defer */
+	/* Only if exceptions do not run the frame's cleanups: the address that unwinders call the frame by, and a check
+	 * value that shows whether this record is intact. */
 	void *frame;
 	uintptr_t check;
 };
@@ -117,10 +121,10 @@ struct weft__deferred {
 #define WEFT__FRAME_IS(d) ((d)->frame = __builtin_dwarf_cfa(), (d)->check = weft__deferred_check(d))
 #endif
 
-/* The scope of an inner one was left without a word. */
+/* An inner scope was left without making its deferred call: reports that. */
 WEFT_API WEFT__COLD void weft__scope_skipped(weft_coro_t *self, struct weft__deferred *d);
 
-/* Whether memory holds one still. */
+/* The check value of an intact record. */
 WEFT__INLINE uintptr_t weft__deferred_check(const struct weft__deferred *d)
 {
 	return (uintptr_t)d + (uintptr_t)d->fn + (uintptr_t)d->arg + (uintptr_t)d->next;
@@ -137,7 +141,7 @@ WEFT__INLINE struct weft__deferred *weft__defer(struct weft__deferred *d, void (
 	d->arg = arg;
 	d->view = self->view;
 	WEFT__FRAME_IS(d);
-	/* The runtime reads the list of a coroutine that fails, which may be at any instruction. */
+	/* The runtime reads the list of a coroutine that fails, which can happen at any instruction. */
 	__atomic_signal_fence(__ATOMIC_RELEASE);
 	self->deferred = d;
 	return d;
@@ -145,8 +149,8 @@ WEFT__INLINE struct weft__deferred *weft__defer(struct weft__deferred *d, void (
 
 /*
  * While a cleanup runs at the ordinary end of its scope, bit 0 is set in the list that the cleanup began with: in
- * `deferred` of its coroutine, or, if the cleanup defers something itself, in `next` of that. A cancellation finds it
- * there. A cleanup that is left by longjmp leaves the bit behind; the end of the next scope clears it.
+ * `deferred` of its coroutine, or, if the cleanup defers a call itself, in `next` of that record. A cancellation finds
+ * the bit there. A cleanup that is left by longjmp leaves the bit set; the end of the next scope clears it.
  */
 enum { WEFT__CLEANING = 1 };
 
