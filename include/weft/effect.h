@@ -21,31 +21,31 @@
  *   }
  *
  * Design
- *  1. An effect is the address of an object that every declaration of it defines and the linker merges: no tags, no
- *     limit. The symbol holds namespace, name and signature, so what differs is never merged. Where the linker could
- *     not merge what is equal, the search compares that too, and remembers what it found (weft/internal/identity.h).
- *     Shared objects loaded by dlopen have the program's addresses, and the program's speed, if the program exports
- *     them (weft.pc, the CMake package and `weft cc` take care of it).
- *  2. A declaration yields a typed function to perform it, and a struct of its arguments and its result. The struct
- *     lies on the performer's stack; a request points to it; a reply is written into it. A result nobody wrote is
- *     zero. No casts, nothing allocated, any type.
- *  3. A handler says what it handles with each resume. One effect or family is a bare pointer, so that the
+ *  1. An effect is the address of an object that every declaration of it defines and the linker merges: there are no
+ *     tags, and no limit. The symbol holds namespace, name and signature, so different effects are never merged. If the
+ *     linker cannot merge equal effects, the search compares the identities, too, and remembers the result
+ *     (weft/internal/identity.h). Shared objects loaded by dlopen have the program's addresses, and the program's
+ *     speed, if the program exports the symbols (weft.pc, the CMake package and `weft cc` take care of it).
+ *  2. A declaration yields a typed function that performs the effect, and a struct of its arguments and its result. The
+ *     struct lies on the performer's stack; a request points to it; a reply is written into it. A result that was never
+ *     written is zero. There are no casts and no allocations, and any type may be used.
+ *  3. A handler names the effects that it handles at each resume. One effect or family is a bare pointer, so that the
  *     innermost handler is found by one comparison; sets are static lists.
- *  4. Accessors check that the request is theirs. After weft_is the compiler knows it is and drops the check.
- *  5. A declaration is little text, because every file that includes it pays for the text: typed are one function that
- *     performs, whichever way the user asked for, one that does so by a search, and what calls a clause. All else is
- *     macros, and functions that all effects share.
+ *  4. Accessors check that the request has their effect. After weft_is the compiler knows that, and drops the check.
+ *  5. The text of a declaration is short, because every file that includes it pays for the text. Only these parts are
+ *     typed: one function that performs, in every way that the user may choose; one that performs by a search; and the
+ *     call of a clause. All else is macros, and functions that all effects share.
  * To reach: perform and resume in 3.0 ns (state, depth 0). One declaration with one parameter: 3 KiB after
  * preprocessing, 4 KiB in C++.
  *
- * In C++ declarations need C++14. Thread-safety as in coro.h. Source of the ideas: sheep handlers of libseff; clauses
- * and families of Koka.
- * Nothing here may be called in a signal handler: a perform may suspend what the signal interrupted.
+ * In C++ declarations need C++14. Thread-safety is as in coro.h. Source of the ideas: sheep handlers of libseff;
+ * clauses and families of Koka.
+ * Nothing here may be called in a signal handler: a perform may suspend the code that the signal interrupted.
  */
 #ifndef WEFT_EFFECT_H
 #define WEFT_EFFECT_H
 
-/* gcc says of each use of a macro with __VA_OPT__ that it is standard since C++20 and C23 only. */
+/* gcc warns at each use of a macro with __VA_OPT__ that it is standard only since C++20 and C23. */
 #if !defined(__clang__)
 #pragma GCC system_header
 #endif
@@ -57,44 +57,44 @@ WEFT_EXTERN_C_BEGIN
 
 /** Identity and description of an effect or a family. Two addresses may stand for one effect: see weft_same_effect.
  * Filled in when the program, or the shared object that declares the effect, is loaded, before constructors without a
- * priority. */
+ * priority run. */
 typedef struct weft_effect {
 	const char *name;
 	const char *signature;		  /* "int tell(int, const char *)"; "" for a family */
-	const struct weft_effect *family; /* the family it belongs to; itself if it stands alone */
+	const struct weft_effect *family; /* the effect's family; the effect itself if it has none */
 	void (*default_handler)(void);	  /* private: see weft_set_default; atomic */
 	uint32_t index;			  /* within the family, from 0 */
-	uint32_t size;			  /* of its struct of arguments and result */
+	uint32_t size;			  /* bytes of its struct of arguments and result */
 	/* Private. */
 	const struct weft__declared *declared; /* the record that describes it */
-	struct weft__group *group;	       /* of equal effects with other addresses; NULL: there are none; atomic */
+	struct weft__group *group;	       /* equal effects with other addresses; NULL: there are none; atomic */
 	struct weft_effect *next;	       /* in the list of its hash */
-	struct weft_effect *members;	       /* of a family: its effects, linked by `sibling`; atomic */
+	struct weft_effect *members;	       /* the effects of a family, linked by `sibling`; atomic */
 	struct weft_effect *sibling;
-	uint64_t hash; /* of its identity */
+	uint64_t hash; /* hash of its identity */
 } weft_effect_t;
 
-/* ---- declaring: at file scope, in a header or a source file; in as many files as you like, once in each ------- */
+/* ---- declaring: at file scope, in a header or a source file; in any number of files, once in each ------------- */
 
 /**
  * WEFT_EFFECT(result, name, type, parameter, …): one effect. Defines `result name(type parameter, …)`, which performs
- * it: control goes to the innermost handler, and the call returns what that replies. With no handler in scope the
- * default handler runs in place; with neither, the process ends with a message that names the effect.
- * Up to eight parameters. The name is a C identifier, but not `t`, because weft_effect_t is a type. The types of
- * parameters may be any: a pointer to a function is `void (*)(int), f`, an array is a pointer, as in C. Of a type with
- * a comma in it make a typedef, and of a result that is a pointer to a function.
+ * it: control goes to the innermost handler, and the call returns the handler's reply. If no handler is in scope, the
+ * default handler runs in place; if there is none either, the process ends with a message that names the effect.
+ * Up to eight parameters. The name is a C identifier, but not `t`, because weft_effect_t is a type. Parameters may have
+ * any type: a pointer to a function is written `void (*)(int), f`, and an array is a pointer, as in C. Write a typedef
+ * for a type with a comma in it, and for a result that is a pointer to a function.
  *
- * Which declarations declare the same effect, in whatever file or shared object, C or C++? Those with the same
- * namespace (see WEFT_NAMESPACE), the same name, and the same types of result and parameters, in the same order; of an
- * effect of a family, with the same family: its name and all its effects. The types' text counts, after the expansion
- * of macros and but for white space: `long` and `int64_t` are two types. Names of parameters do not count. `bool` is
- * `_Bool`.
+ * Two declarations, in any file or shared object, C or C++, declare the same effect if they have the same namespace
+ * (see WEFT_NAMESPACE), the same name, and the same types of result and parameters, in the same order. Effects of a
+ * family must also have the same family: its name and all its effects. The text of types is compared, after the
+ * expansion of macros and without white space: `long` and `int64_t` are two types. Names of parameters are not
+ * compared. `bool` is `_Bool`.
  */
 #define WEFT_EFFECT(result, ...) WEFT__EFFECT(result, __VA_ARGS__, )
 
 /**
  * WEFT_EXCEPTION(name, type, parameter, …): an effect that does not return: performing it finishes the coroutine that
- * its handler resumed, saving nothing. Its default handler must end the program.
+ * its handler resumed, and nothing is saved. Its default handler must end the program.
  */
 #define WEFT_EXCEPTION(...) WEFT__EXCEPTION(__VA_ARGS__, )
 
@@ -105,13 +105,14 @@ typedef struct weft_effect {
 #define WEFT_FAMILY(family, ...) WEFT_FAMILY_AS(, family, __VA_ARGS__)
 
 /**
- * The same under other names in C, where the effect's name is taken: `send` is also a function of <sys/socket.h>.
+ * WEFT_EFFECT, WEFT_EXCEPTION and WEFT_FAMILY with another name in C, for effects whose name is taken: `send` is also a
+ * function of <sys/socket.h>.
  *   WEFT_EFFECT_AS(net_send, int, send, int, fd)      the effect `send`, which net_send(fd) performs
  *   WEFT_EXCEPTION_AS(net_fail, fail, int, error)     the exception `fail`
  *   WEFT_FAMILY_AS(net_, socket, (int, send, …), …)   the family `socket` with the effect `send`, …; in C net_socket,
  *                                                     net_send, …
- * Other macros are given the name in C: weft_handles(net_socket), weft_tail(net_send, fn). Messages say the effect's
- * own name, and that name is part of what the effect is.
+ * Other macros take the name in C: weft_handles(net_socket), weft_tail(net_send, fn). Messages contain the effect's own
+ * name, and the identity of the effect has that name, too.
  */
 #define WEFT_EFFECT_AS(function, result, ...) WEFT__EFFECT_AS(function, result, __VA_ARGS__, )
 #define WEFT_EXCEPTION_AS(function, ...) WEFT__EXCEPTION_AS(function, __VA_ARGS__, )
@@ -119,10 +120,10 @@ typedef struct weft_effect {
 	WEFT__FAMILY(#family "{" WEFT__EACH(WEFT__MEMBER_IDENTITY, , __VA_ARGS__) "}", prefix, family, __VA_ARGS__)
 
 /*
- * WEFT_NAMESPACE: if it is defined where effects are declared, the namespace of these effects: an identifier, or
- * several with dots between. Effects of different namespaces are different, whatever their names. A source file defines
- * WEFT_NAMESPACE before its declarations. The header of a library, which may be included where another namespace is in
- * force, puts this around its declarations:
+ * WEFT_NAMESPACE: if it is defined at a declaration of effects, it is their namespace: an identifier, or several with
+ * dots between. Effects of different namespaces are different, even if their names are equal. A source file defines
+ * WEFT_NAMESPACE before its declarations. A library's header, which may be included in code with another namespace,
+ * puts this around its declarations:
  *
  *   #pragma push_macro("WEFT_NAMESPACE")
  *   #undef WEFT_NAMESPACE
@@ -130,10 +131,9 @@ typedef struct weft_effect {
  *   WEFT_FAMILY_AS(net_, socket, …);
  *   #pragma pop_macro("WEFT_NAMESPACE")
  *
- * In C++ a namespace of C++ that the declaration stands in is the effect's namespace, and WEFT_NAMESPACE does not count
- * there. So net::socket is the effect that C declares as `socket` with the namespace net; but as the two have different
- * addresses, a yield from the one language to the other takes a search. What is declared in an unnamed namespace is an
- * effect of that file only.
+ * In C++ an effect declared in a C++ namespace has that namespace, and WEFT_NAMESPACE is ignored there. So net::socket
+ * is the effect that C declares as `socket` with the namespace net. But the two have different addresses, so a yield
+ * from one language to the other takes a search. An effect declared in an unnamed namespace exists in that file only.
  */
 
 /* ---- handling ----------------------------------------------------------------------------------------------- */
@@ -143,21 +143,21 @@ typedef struct weft_effect {
 
 /**
  * weft_handle (r, k, names…) { … }: resume `k`, handling the names, and run the block for each request, until `k`
- * returns; `r`, a weft_request_t of yours, then holds its result. `break` leaves `k` as it is. After an exception or
- * &weft_failed the block must leave: resuming a finished coroutine is reported.
+ * returns; then `r`, a weft_request_t of the caller's, holds its result. `break` leaves `k` suspended. After an
+ * exception or &weft_failed the block must leave the loop: resuming a finished coroutine is reported.
  */
 #define weft_handle(r, ...) WEFT__CAT(WEFT__HANDLE_, WEFT__REST(__VA_ARGS__, ))(r, __VA_ARGS__)
 
 /**
- * weft_resume_throw(k, handles, exception, args…): as weft_resume(k, NULL, handles), but the call in which `k` waits
+ * weft_resume_throw(k, handles, exception, args…): like weft_resume(k, NULL, handles), but the call in which `k` waits
  * (a perform, weft_suspend, weft_yield, weft_switch) does not return. In its place the exception (WEFT_EXCEPTION) is
- * performed, by `k` or whichever coroutine inside `k` made that call: its cleanups run, its handlers may have a clause
- * for the exception, and so may `handles`. Of a coroutine that has not begun: reported.
+ * performed, by `k` or by the coroutine inside `k` that made the call: its cleanups run, its handlers may have a clause
+ * for the exception, and so may `handles`. If `k` has not started, this is reported.
  */
 #define weft_resume_throw(k, handles, ...)                                                                             \
 	(weft__resume_throwing((k), (handles), WEFT__THROW(__VA_ARGS__, ), WEFT__THROWN_AS(__VA_ARGS__)))
 
-/** weft_resume_throw_under(k, handler, state, exception, args…): the same, as weft_resume_under. */
+/** weft_resume_throw_under(k, handler, state, exception, args…): like weft_resume_throw, but as weft_resume_under. */
 #define weft_resume_throw_under(k, handler, state_, ...)                                                               \
 	(weft__resume_throwing_under((k), (handler), (state_), WEFT__THROW(__VA_ARGS__, ),                             \
 				     WEFT__THROWN_AS(__VA_ARGS__)))
@@ -169,40 +169,41 @@ WEFT__HOT bool weft_returned(weft_request_t r)
 }
 
 /**
- * Do the addresses stand for one effect, or one family? Equal ones do, and so do several that the linker did not merge:
- * with -Bsymbolic, RTLD_LOCAL, hidden symbols, or between C and a namespace of C++. A handler is given the address that
- * its own set or table has; only with WEFT_HANDLE_ALL it may be another one.
+ * Do the addresses stand for one effect, or one family? Equal addresses do, and so do addresses that the linker did not
+ * merge: with -Bsymbolic, RTLD_LOCAL, hidden symbols, or between C and a namespace of C++. A handler gets the address
+ * that its own set or table has; only with WEFT_HANDLE_ALL it may be a different address.
  */
 WEFT_API bool weft_same_effect(const weft_effect_t *a, const weft_effect_t *b);
 
 /** Is the request this effect? */
 #define weft_is(name, r) ((r).effect == &weft_effect_##name)
 
-/** The arguments of a request that is this effect (else: reported), as a struct with the parameters' names. On the
- * performer's stack: valid until it is resumed or deleted. */
+/** The arguments of a request that has this effect (else: reported), as a struct with the parameters' names. It lies on
+ * the performer's stack: valid until the performer is resumed or deleted. */
 #define weft_args(name, r) ((struct weft__##name##__frame *)weft__frame_of((r), &weft_effect_##name))
 
 /**
- * Set the result of an effect for one coroutine, when others may have run since, or for a clone that was suspended in
- * the same request: weft_reply_to(k, name, r, value). 0, or a negative errno as weft_poke.
+ * Set the result of an effect for a given coroutine, if other coroutines may have run since the request, or for a clone
+ * that was suspended in the same request: weft_reply_to(k, name, r, value). Returns 0, or a negative errno as
+ * weft_poke.
  */
 #define weft_reply_to(k, name, r, ...)                                                                                 \
 	(weft_poke((k), &weft_args(name, r)->weft__result,                                                             \
 		   WEFT__TEMPORARY(WEFT__RESULT(name), (weft__##name##__value)(__VA_ARGS__)),                          \
 		   sizeof(WEFT__RESULT(name))))
 
-/** The type of that struct: a handler that resumes before it is done with the arguments copies them. */
+/** The type of that struct: a handler that resumes before it has used all arguments copies them. */
 #define weft_args_t(name) struct weft__##name##__frame
 
-/** Set the result of a request that is this effect (else: reported); delivered when its coroutine is resumed. */
+/** Set the result of a request that has this effect (else: reported); delivered when its coroutine is resumed. */
 #define weft_reply(name, r, ...) ((void)(weft_args(name, r)->weft__result = (weft__##name##__value)(__VA_ARGS__)))
 
-/** For `switch (weft_op(family, r)) { case weft_case(get): … }`: the place of the request in its family; -1 if it is
- * not of this family. */
+/** For `switch (weft_op(family, r)) { case weft_case(get): … }`: the index of the request's effect in its family; -1 if
+ * it is not of this family. */
 #define weft_op(family_, r) ((r).effect && (r).effect->family == &weft_effect_##family_ ? (int)(r).effect->index : -1)
 #define weft_case(name) weft__##name##__index
 
-/** The name of the request's effect, for messages: "return" if it is none. */
+/** The name of the request's effect, for messages: "return" if there is no effect. */
 WEFT_API const char *weft_request_name(weft_request_t r);
 
 /* ---- performing directly ------------------------------------------------------------------------------------ */
@@ -213,16 +214,16 @@ WEFT_API const char *weft_request_name(weft_request_t r);
 /**
  * R weft_perform_at(name, k, args…): perform at a coroutine found by weft_locate, without a search. The coroutine must
  * still be the current one or an ancestor of it, and its resumer must still handle the effect. So locate again after a
- * suspension. Debug builds report other coroutines and other resumers. Release builds do not, because a look would cost
- * what weft_locate saves: a perform at a coroutine that has ended, waits, or runs elsewhere hangs or crashes; and a
- * resumer that does not handle the effect gets a request that it did not ask for.
+ * suspension. Debug builds report a violation. Release builds do not, because the check would cost as much as
+ * weft_locate saves: a perform at a coroutine that has ended, waits, or runs elsewhere hangs or crashes; and a resumer
+ * that does not handle the effect gets a request that it did not ask for.
  */
 #define weft_perform_at(name, ...) WEFT__CAT(WEFT__PERFORM_AT_, WEFT__REST(__VA_ARGS__, ))(name, __VA_ARGS__)
 
 /**
- * Set the default handler of an effect: a function of the same type as the one that performs it, which runs in place,
- * on the performer's stack, where no handler is in scope. NULL removes it. Thread-safe; process-wide. Not in a signal
- * handler: the call takes a lock. Unloading the shared object that the function is part of removes it, too.
+ * Set the default handler of an effect: a function of the same type as the function that performs it. It runs in place,
+ * on the performer's stack, if no handler is in scope. NULL removes it. Thread-safe; process-wide. Not in a signal
+ * handler: the call takes a lock. Unloading the shared object that contains the function also removes it.
  */
 #define weft_set_default(name, function)                                                                               \
 	do {                                                                                                           \
@@ -230,19 +231,20 @@ WEFT_API const char *weft_request_name(weft_request_t r);
 		weft__set_default(&weft_effect_##name, (void (*)(void))weft__function);                                \
 	} while (0)
 
-/* ---- what the macros stand on -------------------------------------------------------------------------------- */
+/* ---- internals of the macros ------------------------------------------------------------------------------------ */
 
 /* Innermost coroutine on the chain of the current one whose resumer handles the effect, or NULL. */
 WEFT_API weft_coro_t *weft__locate(const weft_effect_t *effect);
 WEFT_API void weft__check_located(weft_coro_t *k, const weft_effect_t *effect);
-/* For an exception: who is to end. Nothing is remembered of those that it ends. NULL: there is a default handler. */
+/* For an exception: the coroutine to end. No results are cached for coroutines that it ends. NULL: use the default
+ * handler. */
 WEFT_API weft_coro_t *weft__find_exit(const weft_effect_t *effect, unsigned place);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_forward(const weft_effect_t *effect);
-/* What a handler located before does with an effect: a tail clause that is entered; NULL: it is to be yielded. */
+/* How k, a coroutine located before, handles an effect: by the tail clause returned. NULL: yield the effect to k. */
 WEFT_API void (*weft__enter_of(const weft_coro_t *k, const weft_effect_t *effect))(void);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_wrong_request(weft_request_t r, const weft_effect_t *expected);
 WEFT_API void weft__set_default(weft_effect_t *effect, void (*handler)(void));
-/* The address of the effect that k's handler knows. */
+/* The address that k's handler uses for the effect. */
 WEFT_API const weft_effect_t *weft__known_as(const weft_coro_t *k, const weft_effect_t *effect);
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_default_returned(const weft_effect_t *effect);
 
@@ -251,16 +253,17 @@ WEFT__INLINE void (*weft__default_of(const weft_effect_t *effect))(void)
 	return __atomic_load_n(&effect->default_handler, __ATOMIC_ACQUIRE);
 }
 
-/* Side by side in the table, and the same in every translation unit. `size`: of the name as a text. */
+/* The place of an effect in the tables. Effects of a family lie side by side, and all translation units agree on it.
+ * `size`: bytes of the name as a text. */
 #define WEFT__PLACE(index, size) (((index) ^ (unsigned)(size)) % WEFT__FOUND_PLACES)
 
-/* How an effect is performed: by its name, guessing its clause, on a label, at a coroutine that was located; and where
- * these find nothing, by a search. */
+/* How an effect is performed: by its name, by a guess of its clause, on a label, or at a coroutine that was located. If
+ * these find nothing, a search follows. */
 enum { WEFT__BY_NAME, WEFT__BY_GUESS, WEFT__BY_LABEL, WEFT__BY_PLACE, WEFT__SEARCH };
 
-/* What is known about a perform. */
+/* Information that a perform starts with. */
 typedef struct weft__hint {
-	void (*clause)(void); /* the one that is guessed; for a search, what weft__find_next is given, or NULL */
+	void (*clause)(void); /* the guessed clause; for a search, the `last` of weft__find_next, or NULL */
 	const void *at;	      /* the label, or the coroutine */
 } weft__hint_t;
 
@@ -292,48 +295,49 @@ WEFT__INLINE weft__hint_t weft__at_place(weft_coro_t *k, const weft_effect_t *ef
 	return weft__hint(NULL, k);
 }
 
-/* Where a perform goes: the performer calls `enter`, a tail clause of the handler of k; if it is NULL, yields to k. */
+/* The destination of a perform: the performer calls `enter`, a tail clause of the handler of k; if `enter` is NULL, it
+ * yields to k. */
 struct weft__next {
 	weft_coro_t *k;
 	void (*enter)(void);
 };
 
-/* In the place of a clause. */
+/* Special values of `enter`, in place of a clause. */
 #define WEFT__GENERALIZING ((void (*)(void))1)
 #define WEFT__GUESSED_WRONG ((void (*)(void))2)
 
 /*
- * The first handler from the performer outwards, which is remembered. The performer's view becomes the view inside of
- * what is to be entered. No `k`: nobody handles the effect, and there is a default handler; without a default handler
- * the process ends. (src/effect/find.c)
+ * The innermost handler of the effect; the result is cached. The performer's view becomes the view inside the clause to
+ * be entered. If `k` is NULL, there is no handler, but a default handler. Without a default handler the process ends.
+ * (src/effect/find.c)
  */
 WEFT_API struct weft__next weft__find(weft_coro_t *self, const weft_effect_t *effect, const weft_label_t *label,
 				      unsigned place);
 /*
- * The same, where something is known. `last` is
- *   a tail clause        it has left the perform to handlers further out: find the next one
+ * Like weft__find, with an earlier result. `last` is
+ *   a tail clause        it has forwarded the perform: find the next outer handler
  *   WEFT__GENERALIZING   a tail clause asks for its handler's clause of another kind
- *   WEFT__GUESSED_WRONG  the first handler may be remembered
+ *   WEFT__GUESSED_WRONG  the first handler may be in the cache
  */
 WEFT_API struct weft__next weft__find_next(weft_coro_t *self, void (*last)(void), const weft_effect_t *effect,
 					   const weft_label_t *label, unsigned place);
 
-/* A perform on its way. */
+/* A perform that is being made. */
 struct weft__way {
 	weft_coro_t *me, *k;
 	void (*enter)(void);	   /* as in weft__next */
 	const weft_label_t *label; /* the instance of its family; NULL: none */
-	bool masked;		   /* has the performer another view now than `before`? */
+	bool masked;		   /* true: the performer's view has been changed from `before` */
 	const struct weft__view *before;
 };
 
-/* Does the resumer of the current coroutine handle the family, by its own name, and is that seen from here? */
+/* Does the current coroutine's resumer handle the family, by its own name, and may the performer see that handler? */
 WEFT__INLINE bool weft__handles_directly(const weft_coro_t *self, const weft_effect_t *family)
 {
 	return weft__likely(self->handled == (uintptr_t)family) && weft__likely(!weft__masked(self->view));
 }
 
-/* The next handler further out has the same table, as in a chain of handlers that one function made. */
+/* If the next outer handler has the same table, as in a chain of handlers that one function made, go to it. */
 WEFT__INLINE bool weft__next_is_alike(struct weft__way *way)
 {
 	const struct weft__view *view;
@@ -352,7 +356,7 @@ WEFT__INLINE bool weft__next_is_alike(struct weft__way *way)
 	return true;
 }
 
-/* The same, or any other. */
+/* Go to the next handler by weft__next_is_alike or by a search. False: there is none. */
 WEFT__INLINE bool weft__searches(struct weft__way *way, const weft_effect_t *effect, unsigned place)
 {
 	const struct weft__view *view;
@@ -372,7 +376,7 @@ WEFT__INLINE bool weft__searches(struct weft__way *way, const weft_effect_t *eff
 	return way->k;
 }
 
-/* What is found without a search. False: nothing. */
+/* Find the handler without a search. False: not found. */
 WEFT__INLINE bool weft__sees(struct weft__way *way, int how, weft__hint_t hint, const weft_effect_t *effect,
 			     const weft_effect_t *family, unsigned index, unsigned place)
 {
@@ -413,8 +417,8 @@ WEFT__HOT struct weft__way weft__way(int how, weft__hint_t hint)
 	return way;
 }
 
-/* The handler that the perform goes to, and the performer's view from inside of its clause. False: none was found by
- * these means. `can`: are the arguments that were given to one clause still there for the next? */
+/* Find the handler that the perform goes to, and set the performer's view to the view inside its clause. False: not
+ * found in this way. `can`: are arguments that were passed to one clause still intact for the next clause? */
 WEFT__HOT bool weft__finds(struct weft__way *way, int how, weft__hint_t hint, const weft_effect_t *effect,
 			   const weft_effect_t *family, unsigned index, unsigned size, bool can)
 {
@@ -438,7 +442,8 @@ WEFT__HOT bool weft__finds(struct weft__way *way, int how, weft__hint_t hint, co
 	return true;
 }
 
-/* Out of line (WEFT__CALLS_TWINS). Where the quick ways find nothing a search follows, and `*how` says so. */
+/* weft__finds and weft__perform as functions (WEFT__CALLS_TWINS). If the quick ways find nothing, `*how` is set to
+ * search. */
 WEFT_API bool weft__finds_there(struct weft__way *way, int *how, weft__hint_t hint, const weft_effect_t *effect,
 				const weft_effect_t *family, unsigned index, unsigned size, bool can);
 WEFT_API void weft__perform_there(struct weft__way *way, int how, const weft_effect_t *effect, void *frame);
@@ -448,27 +453,27 @@ WEFT_API void weft__perform_there(struct weft__way *way, int how, const weft_eff
 #define WEFT__FINDS(way, how, ...) weft__finds(way, how, __VA_ARGS__)
 #endif
 
-/* The performer's view is restored, also when an exception leaves the clause. */
+/* Restore the performer's view, also when an exception leaves the clause. */
 WEFT__HOT void weft__way_ends(struct weft__way *way)
 {
 	if (way->masked)
 		way->me->view = way->before;
 }
 
-/* Has the clause answered the perform, and not left it to handlers further out? */
+/* True if the clause has answered the perform, and has not forwarded it to outer handlers. */
 WEFT__HOT bool weft__done(const struct weft__way *way)
 {
 	return weft__likely(!weft__was_forwarded(way->me->view));
 }
 
-/* What a search has to know if the quick ways fail. */
+/* The hint for the search that follows when the quick ways fail. */
 WEFT__HOT weft__hint_t weft__so_far(const struct weft__way *way)
 {
 	return weft__hint(way->enter, way->label);
 }
 
-/* Yield to way->k. A search, or the user, may have led there: then nobody has looked yet what lies between, and what
- * address the handler knows the effect by. */
+/* Yield to way->k. If a search, or the user, found way->k, nobody has checked yet which coroutines lie between, and
+ * which address of the effect the handler uses. */
 WEFT__HOT void weft__perform(struct weft__way *way, int how, const weft_effect_t *effect, void *frame)
 {
 #if WEFT_DEBUG
@@ -497,7 +502,7 @@ WEFT__HOT WEFT__NORETURN void weft__leave_clause(void *state, const weft_effect_
 	weft_exit(weft__clause_owner(effect->name), effect, frame);
 }
 
-/* Whom an exception ends. NULL: nobody, and there is a default handler. */
+/* The coroutine that an exception ends. NULL: there is none, but a default handler. */
 WEFT__HOT weft_coro_t *weft__whom(int how, weft__hint_t hint, const weft_effect_t *effect, unsigned place)
 {
 	weft_coro_t *self = weft__self();
@@ -532,7 +537,7 @@ WEFT_EXTERN_C_END
 
 #include <weft/internal/identity.h>
 
-/* Takes the semicolon after a declaring macro. Without one compilers say that it is missing. */
+/* Takes the semicolon after a declaring macro. Without it compilers report that the semicolon is missing. */
 #define WEFT__END WEFT__STATIC_ASSERT(1, "")
 
 #define WEFT__HANDLE_weft__one(r, k) WEFT__HANDLE(r, k, weft_handles())
@@ -549,7 +554,7 @@ WEFT_EXTERN_C_END
 #define WEFT__HANDLES_ONE(name)                                                                                        \
 	(WEFT__STOP_AT_UNDECLARED weft__handles(WEFT__DECLARED(name)(uintptr_t) & weft_effect_##name)                  \
 	     WEFT__STOP_NO_MORE)
-/* A set is a static list that ends with NULL; the odd address tells it from an effect's. */
+/* A set is a static list that ends with NULL; an odd address distinguishes it from an effect. */
 #define WEFT__HANDLES_SET(...)                                                                                         \
 	(__extension__({                                                                                               \
 		WEFT__STOP_AT_UNDECLARED static const weft_effect_t *const weft__set[] = {                             \
@@ -565,7 +570,7 @@ WEFT_EXTERN_C_END
 	#result " " text "(" WEFT__PAIRS(WEFT__TYPE_TEXT, WEFT__COMMA_TEXT, __VA_ARGS__) ")"
 #define WEFT__TYPE_TEXT(type, name) #type
 #define WEFT__COMMA_TEXT() ", "
-/* The same for symbols, which may hold no comma. */
+/* Like WEFT__SIGNATURE, for symbols, which must not contain a comma. */
 #define WEFT__IDENTITY(text, result, ...)                                                                              \
 	#result " " text "(" WEFT__PAIRS(WEFT__TYPE_TEXT, WEFT__BAR_TEXT, __VA_ARGS__) ")"
 #define WEFT__BAR_TEXT() "|"
@@ -590,7 +595,7 @@ WEFT_EXTERN_C_END
 	WEFT__EACH(WEFT__FAMILY_MEMBER, (identity, prefix, family), __VA_ARGS__)                                       \
 	WEFT__END
 
-/* What a clause needs beside its type, so that a clause for a family is one error and not three. */
+/* Names that a clause uses besides its type, so that a clause for a family is one error and not three. */
 #ifdef __cplusplus
 #define WEFT__NO_CLAUSE(name)                                                                                          \
 	static constexpr decltype(nullptr) weft__##name##__leave __attribute__((unused)) = nullptr,                    \
@@ -615,15 +620,15 @@ typedef void *weft__call_t(void *state, struct weft_resumption *k, void *frame, 
 	WEFT__CAT(WEFT__MEMBER_, WEFT__SHAPE(__VA_ARGS__))                                                             \
 	(#name, identity "." #name, prefix##family, result, prefix##name, __VA_ARGS__)
 
-/* A declaration inside of a function, or a second one in the same file, is an error for each function of the effect.
- * gcc reports them all; its first error says what is wrong. Nothing in a header stops gcc: a pragma with -Wfatal-errors
- * is refused ("not an option that controls warnings"), and #pragma GCC dependency, whose missing file is fatal, cannot
- * depend on what was declared. clang stops at the first error, because a warning can be made fatal for clang. The
- * warning used here is for a member of variable size that is not the last of its struct. The member has the name that
- * the user wrote, so that clang lists no macros, and the name of its type says what is wrong. The member's size varies
- * unless `seen` is an array of arrays of one byte, and of unknown length: inside of a function the inner length is
- * another, and after the first declaration the outer length is known.
- * The name of no function is "", but in g++ "top level". */
+/* A declaration inside of a function, or a second declaration in the same file, is an error for each function of the
+ * effect. gcc reports them all; its first error gives the reason. Nothing in a header stops gcc: a pragma with
+ * -Wfatal-errors is refused ("not an option that controls warnings"), and #pragma GCC dependency, whose missing file is
+ * fatal, cannot depend on declarations. clang stops at the first error, because a warning can be made fatal for clang.
+ * The warning used here is for a member of variable size that is not the last of its struct. The member has the name
+ * that the user wrote, so that clang lists no macros, and the name of its type gives the reason. The member's size
+ * varies unless `seen` is an array of arrays of one byte, and of unknown length: inside of a function the inner length
+ * is different, and after the first declaration the outer length is known.
+ * Outside of functions __FUNCTION__ is "", but in g++ "top level". */
 #if !defined(__clang__)
 #ifdef __cplusplus
 #define WEFT__NO_FUNCTION "top level"
@@ -635,7 +640,7 @@ typedef void *weft__call_t(void *state, struct weft_resumption *k, void *frame, 
 #define WEFT__CHECK_PLACE(seen, name, text)                                                                            \
 	WEFT__OUTSIDE_OF_FUNCTIONS("effect " text ": declare effects outside of functions")
 #else
-#define WEFT__OUTSIDE_OF_FUNCTIONS(message) /* clang says it of any function that is defined there */
+#define WEFT__OUTSIDE_OF_FUNCTIONS(message) /* clang reports any function that is defined inside another function */
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wc99-extensions"
 struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions {
@@ -676,7 +681,8 @@ extern struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions
 	_Pragma("clang diagnostic pop")
 /* clang-format on */
 #endif
-/* In the link-time optimization of gcc a comma in a symbol of a shared object is an error that nobody understands. */
+/* In gcc's link-time optimization, a comma in a symbol of a shared object causes an error that is hard to
+ * understand. */
 #if !defined(__clang__) && defined(__PIC__) && !defined(__PIE__)
 #define WEFT__CHECK_TYPES(text, identity)                                                                              \
 	WEFT__STATIC_ASSERT(!__builtin_strchr(identity, ','),                                                          \
@@ -688,7 +694,7 @@ extern struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions
 	WEFT__CHECK_PLACE(weft__##own##__, name, text)                                                                 \
 	WEFT__CHECK_TYPES(text, identity)
 
-/* By the shape of the list of parameters, which ends with a comma. */
+/* These choose by the shape of the list of parameters, which ends with a comma. */
 #define WEFT__EFFECT(result, name, ...) WEFT__EFFECT_AS(name, result, name, __VA_ARGS__)
 #define WEFT__EFFECT_AS(function, result, name, ...)                                                                   \
 	WEFT__CAT(WEFT__EFFECT_, WEFT__SHAPE(__VA_ARGS__))(#name, function, result, __VA_ARGS__)
@@ -724,8 +730,8 @@ extern struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions
 			  "type with a comma in it make a typedef")
 #define WEFT__TOO_MANY(text, name)                                                                                     \
 	WEFT__WRONG(name, "effect " text ": eight parameters at most; put the others into a struct")
-/* clang shows each macro that an assertion came through, but of a name only where the user wrote the name. A type with
- * a comma in it may have taken the place of the name. */
+/* clang shows each macro that an assertion came through; for a name it shows macros only if the user did not write the
+ * name. A type with a comma in it may have taken the place of the name. */
 #if defined(__clang__) && defined(__cplusplus)
 #define WEFT__WRONG(name, message)                                                                                     \
 	static_assert(!__builtin_strchr(#name, '>'), message);                                                         \
@@ -751,7 +757,7 @@ extern struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions
 	WEFT__LEAVE(result, name, __VA_ARGS__)                                                                         \
 	WEFT__VALUE(result, name)
 
-/* What a request points to: arguments by name, then the result. */
+/* The struct that a request points to: arguments by name, then the result. */
 #define WEFT__FRAME(result_, name, ...)                                                                                \
 	struct weft__##name##__frame {                                                                                 \
 		WEFT__PAIRS(WEFT__FIELD, WEFT__NOTHING, __VA_ARGS__)                                                   \
@@ -766,7 +772,7 @@ extern struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions
 #define WEFT__FILL(result, name, ...)                                                                                  \
 	struct weft__##name##__frame weft__f = {                                                                       \
 	    WEFT__FORWARD(__VA_ARGS__) WEFT__IF_VOID(result)(WEFT__FIRST(__VA_OPT__(, ) 0, ))(__VA_OPT__(, ){})};
-/* The same for one that does not come back. */
+/* Like WEFT__FILL, for an effect that does not return. */
 #define WEFT__FILL_LAST(result, name, ...)                                                                             \
 	weft__last<weft__##name##__frame> weft__lasting(weft__##name##__frame{                                         \
 	    WEFT__FORWARD(__VA_ARGS__) WEFT__IF_VOID(result)(WEFT__FIRST(__VA_OPT__(, ) 0, ))(__VA_OPT__(, ){})});     \
@@ -774,7 +780,7 @@ extern struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions
 /* Values are moved, references stay what they are. */
 #define WEFT__MOVE(type, value) static_cast<decltype(value) &&>(value)
 #define WEFT__FORWARD(...) WEFT__PAIRS(WEFT__MOVE, WEFT__COMMA, __VA_ARGS__)
-/* Is an argument that was given to one clause there for the next? */
+/* Is an argument still intact for the next clause after it was passed to one clause? */
 #define WEFT__CAN_FORWARD(...) true WEFT__PAIRS(WEFT__AND_TRIVIAL, WEFT__NOTHING, __VA_ARGS__)
 #define WEFT__AND_TRIVIAL(type, name) &&__is_trivially_copyable(type)
 #else
@@ -792,7 +798,7 @@ extern struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions
 
 #define WEFT__RETURN(result, ...) WEFT__IF_VOID(result)(__VA_ARGS__; return;)(return __VA_ARGS__;)
 
-/* A choice between two expansions is no call. */
+/* clang-format would format the two alternatives of WEFT__IF_VOID as calls. */
 /* clang-format off */
 #define WEFT__PERFORMER(family, result, name, ...)                                                                     \
 	static result weft__##name##__slow(weft__hint_t WEFT__MORE_TYPES(__VA_ARGS__));                                \
@@ -821,7 +827,7 @@ extern struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions
 					     : (weft__##name##__slow)(weft__so_far(&weft__)                            \
 								      WEFT__AND_FORWARD(__VA_ARGS__)))                 \
 	}                                                                                                              \
-	/* A function of its own: what is seldom needed is not where the effect is performed. */                       \
+	/* A separate function, so that rarely needed code does not lie where the effect is performed. */              \
 	__attribute__((noinline, unused)) static result weft__##name##__slow(                                          \
 		weft__hint_t weft__ WEFT__MORE_PARAMETERS(__VA_ARGS__))                                           \
 	{                                                                                                              \
@@ -834,7 +840,7 @@ extern struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions
 	}
 
 #define WEFT__THROWER(name, ...)                                                                                       \
-	/* A function of its own: the struct of arguments is not in the frames of whoever may throw. */                \
+	/* A separate function, so that the struct of arguments is not in the frames of functions that may throw. */   \
 	WEFT__COLD WEFT__NORETURN __attribute__((unused)) static void weft__##name##__by(                              \
 		int weft__by, weft__hint_t weft__h WEFT__MORE_PARAMETERS(__VA_ARGS__))                            \
 	{                                                                                                              \
@@ -854,7 +860,7 @@ extern struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions
 		(weft__##name##__by)(WEFT__BY_NAME, weft__no_hint()                                                    \
 							WEFT__AND_FORWARD(__VA_ARGS__));                               \
 	}                                                                                                              \
-	/* Perform it elsewhere: where a coroutine waits that is to be continued. */                                   \
+	/* For performing it elsewhere: where a coroutine waits that is to be continued. */                            \
 	WEFT__HELPER struct weft__##name##__frame weft__##name##__filled WEFT__PARAMETERS(__VA_ARGS__)                 \
 	{                                                                                                              \
 		WEFT__FILL(void, name, __VA_ARGS__)                                                                    \
@@ -869,7 +875,7 @@ extern struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions
 		name(WEFT__PAIRS(WEFT__FIELD_OF, WEFT__COMMA, __VA_ARGS__));                                           \
 	}
 
-/* What performers enter in the place of an abort clause. */
+/* The function that performers enter in place of an abort clause. */
 #define WEFT__LEAVE(result, name, ...)                                                                                 \
 	WEFT__HELPER result weft__##name##__leave(void *weft__ WEFT__MORE_PARAMETERS(__VA_ARGS__))                     \
 	{                                                                                                              \
@@ -877,7 +883,7 @@ extern struct weft__effects_are_declared_once_in_a_file_and_outside_of_functions
 		weft__leave_clause(weft__, &weft_effect_##name, &weft__f);                                             \
 	}
 
-/* What a handler gives as result; the compiler converts it, or complains. */
+/* Converts the result that a handler gives; the compiler reports a wrong type. */
 #define WEFT__VALUE(result, name)                                                                                      \
 	WEFT__HELPER result weft__##name##__value(WEFT__IF_VOID(result)(void)(result weft__))                          \
 	{                                                                                                              \
