@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft/handler.h: handlers as values. A constant table says for each operation what to do, and one call runs a body
- * under it; the loop of weft/effect.h stays for those who want to drive a coroutine by hand, and the two mix.
+ * weft/handler.h: handlers as values. A constant table has a clause for each operation, and one call runs a body under
+ * it. The loop of weft/effect.h remains for driving a coroutine by hand, and the two can be mixed.
  *
  *   WEFT_FAMILY(state, (int64_t, get), (void, put, int64_t, value));
  *
@@ -14,26 +14,27 @@
  *   void *result = weft_run(&counter, &n, countdown, NULL);
  *
  * Design
- *  1. The body is a coroutine, made by weft_run, which resumes it in a loop. So every handler can do everything, and a
- *     clause may decide at run time what to do; warm, making one costs what a dozen calls cost.
+ *  1. The body is a coroutine, made by weft_run, which resumes it in a loop. So every handler can use every kind of
+ *     clause, and a clause may decide at run time what it does; when warm, making the coroutine costs as much as a
+ *     dozen calls.
  *  2. A handler is a table of clauses and a pointer to its state. The coroutine's `handled` word is the table, so that
  *     the search, its cache and the sets of weft_handles() are one mechanism.
- *  3. Clauses have the operation's parameters, behind the state; the compiler checks them. Four kinds:
+ *  3. Clauses have the operation's parameters, after the state; the compiler checks them. There are four kinds:
  *       tail     a call, on the performer's stack. While it runs, effects go to the handlers outside of its own, and
- *                only a handler of the performer's own resumer may suspend it by weft_suspend (else: reported). It may
- *                leave work for the end, when the answer is known, with weft_on_answer: no stack waits for that.
- *       abort    the body is given up, its cleanups run, then the clause; its result is the result of weft_run
+ *                only a handler of the performer's own resumer may suspend it by weft_suspend (else: reported). With
+ *                weft_on_answer it may leave work until the answer is known: no stack waits for that.
+ *       abort    the body is left and its cleanups run, then the clause runs; its result is the result of weft_run
  *       general  the body is suspended, and the clause gets it as a resumption, about which it decides once
- *       multi    the same, under the policy "copy", where it can be continued many times
+ *       multi    like general, under the policy "copy", where the body can be continued many times
  *  4. A resumption is linear: it carries the coroutine's number and how often it was captured. Using it twice, using
  *     it after its coroutine is gone, and leaving a clause undecided are reported.
- * To reach: a tail operation in 2.0 ns at depth 0 to 10, 2.2 at 100, 2.5 at 1000; a general one in 3.0 and 3.2; a
- * tail clause with work left for the answer, that included, in what plain recursion takes for it and 2 ns.
+ * To reach: a tail operation in 2.0 ns at depth 0 to 10, 2.2 at 100, 2.5 at 1000; a general operation in 3.0 and 3.2; a
+ * tail clause including the work that it leaves for the answer: the time of plain recursion for that work, and 2 ns.
  *
  * Source of the ideas: clauses and their kinds, Koka and libmprompt; resumptions that are used once, OCaml 5; work left
  * for the answer, tail recursion modulo contexts (Leijen and Lorenzen).
- * Thread-safety: as coro.h; handlers are constant and may be shared. docs/clauses.md says which kind to choose.
- * Nothing here may be called in a signal handler: a perform may suspend what the signal interrupted.
+ * Thread-safety is as in coro.h; handlers are constant and may be shared. docs/clauses.md says which kind to choose.
+ * Nothing here may be called in a signal handler: a perform may suspend the code that the signal interrupted.
  */
 #ifndef WEFT_HANDLER_H
 #define WEFT_HANDLER_H
@@ -49,65 +50,66 @@
 WEFT_EXTERN_C_BEGIN
 
 /**
- * A suspended computation that a general clause got. Lies in weft_run's frame: weft_keep makes a copy that lasts.
- * Private but for `k`, for those who want to look at the coroutine.
+ * A suspended computation, passed to a general clause. It lies in weft_run's frame: weft_keep makes a copy that lasts.
+ * All fields are private except `k`, through which the coroutine can be inspected.
  */
 typedef struct weft_resumption {
 	weft_coro_t *k;
 	uint64_t id; /* the coroutine's */
-	/* One word, see weft__use_of: `resume_serial`, where the others are 0. */
+	/* These four are one word, see weft__use_of: equal to `resume_serial` if the other three are 0. */
 	uint32_t resume_serial; /* the coroutine's, when it was captured */
-	uint8_t kept;		/* by a copy that owns the coroutine, which the loop owns else */
+	uint8_t kept;		/* 1: a copy made by weft_keep owns the coroutine. 0: the loop of weft_run owns it */
 	uint8_t again;		/* WEFT__ONCE, … */
-	int16_t error;		/* why it is stranded, as errno */
+	int16_t error;		/* errno value, if it is WEFT__STRANDED */
 	const struct weft_effect *effect;
 	void *payload; /* the performer's frame */
 } weft_resumption_t;
 
-/* Of a multi clause: can it be continued again? Then how its coroutine gets back to where it was captured. */
+/* For a multi clause: can it be continued again, and how does its coroutine return to the state that was captured? */
 enum { WEFT__ONCE, WEFT__UNUSED, WEFT__CHECKPOINTED, WEFT__STRANDED };
 
 /** A run-time instance of a family: see weft_labelled. Identified by its address. */
 typedef struct weft_label {
 	const char *name;
 	const struct weft_effect *family;
-	char keys[16]; /* their addresses stand for its operations */
+	char keys[16]; /* the addresses of its elements stand for the family's operations */
 } weft_label_t;
 
-/** What to do about one operation. Made by weft_tail and its kin. */
+/** The clause for one operation. Made by weft_tail and the macros beside it. */
 typedef struct weft_clause {
 	const struct weft_effect *effect;
 	int kind;
-	void (*clause)(void); /* the user's; its type depends on the effect and the kind */
-	void (*enter)(void);  /* what performers call in place, or NULL */
-	/* Call the clause with what the performer's frame holds. */
+	void (*clause)(void); /* the user's function; its type depends on the effect and the kind */
+	void (*enter)(void);  /* the function that performers call in place, or NULL */
+	/* Calls the clause with the arguments in the performer's frame. */
 	void *(*call)(void *state, weft_resumption_t *k, void *frame, void (*clause)(void));
 } weft_clause_t;
 
-/* Resume *k until something comes up that no general clause is for, or that one has decided: see weft__drive. */
+/* Resumes *k until there is a request without a general clause, or a general clause has decided: see weft__drive. */
 typedef weft_request_t weft__drive_t(weft_coro_t **k, uintptr_t handled);
 
-/** What to do about many. Made by WEFT_HANDLER; constant; must outlive whatever runs under it. */
+/** A table of clauses. Made by WEFT_HANDLER; constant; must outlive all code that runs under it. */
 typedef struct weft_handler {
 	const char *name;
 	const weft_clause_t *clauses;
 	unsigned count;
 	const weft_label_t *label;
-	weft__drive_t *drive; /* see there */
+	weft__drive_t *drive; /* see weft__drive */
 } weft_handler_t;
 
 /**
- * WEFT_HANDLER(name, clause, …): define `static const weft_handler_t name`, of up to sixteen of these, at file scope.
- * `params…` are the operation's parameters; `state` is what was given to weft_run.
+ * WEFT_HANDLER(name, clause, …): define `static const weft_handler_t name`, with up to sixteen clauses, at file scope.
+ * `params…` are the operation's parameters; `state` is the pointer that was passed to weft_run.
  *   weft_tail(op, fn)        R fn(void *state, params…)
  *   weft_abort(op, fn)       void *fn(void *state, params…)
- *   weft_general(op, fn)     void *fn(void *state, weft_resumption_t *k, params…); quickest if declared inline
- *   weft_multi(op, fn)       the same; the handler's bodies run under the policy "copy"
- *   weft_requested(op)       none: the request goes to a loop around weft_resume_under
- *   weft_on_return(fn)       void *fn(void *state, void *result): makes the result of weft_run of the body's
- *   weft_on_failure(fn)      void *fn(void *state, int error): the same where there is none; error as errno
- * An operation may have a tail clause and one of the others: see weft_escalate. Of two clauses of the same kind the
- * first counts. Of an exception (WEFT_EXCEPTION) the clause is abort or requested.
+ *   weft_general(op, fn)     void *fn(void *state, weft_resumption_t *k, params…); fastest if declared inline
+ *   weft_multi(op, fn)       the type of a general clause; the handler's bodies run under the policy "copy"
+ *   weft_requested(op)       no function: the request goes to a loop around weft_resume_under
+ *   weft_on_return(fn)       void *fn(void *state, void *result): computes the result of weft_run from the body's
+ *   weft_on_failure(fn)      void *fn(void *state, int error): computes it if the body has none; error is an errno
+ *   value
+ * An operation may have a tail clause and a clause of another kind: see weft_escalate. Of two clauses of the same kind
+ * the first counts. An exception (WEFT_EXCEPTION) has a clause of the kind abort or requested.
  */
 #define WEFT_HANDLER(handler_, ...)                                                                                    \
 	WEFT__OUTSIDE_OF_FUNCTIONS("handler " #handler_ ": define handlers outside of functions")                      \
@@ -119,11 +121,11 @@ typedef struct weft_handler {
 						weft__##handler_##__drive}
 
 /**
- * WEFT_HANDLER_OF(name, family, clause, …): the same, and each effect of the family must have one clause in the list.
- * If one has none, that is an error when this is compiled: "enumeration value weft__FAMILY__clause_for__EFFECT not
- * handled"; if one has two, "duplicate case value"; if one is not of the family, "weft__FAMILY__clause_for__EFFECT
- * undeclared". What is not counted stands in weft_also(clause): a clause for another effect, or one beside a tail
- * clause of the same effect. At file scope. (With -w compilers do not look.)
+ * WEFT_HANDLER_OF(name, family, clause, …): like WEFT_HANDLER, and each effect of the family must have one clause in
+ * the list. If an effect has none, that is a compile error: "enumeration value weft__FAMILY__clause_for__EFFECT not
+ * handled". If it has two: "duplicate case value". If it is not of the family: "weft__FAMILY__clause_for__EFFECT
+ * undeclared". A clause inside weft_also(clause) is not counted: for an effect of another family, or beside a tail
+ * clause of the same effect. At file scope. (With -w compilers do not check.)
  */
 #define WEFT_HANDLER_OF(handler_, family, ...)                                                                         \
 	WEFT__DEMAND_ALL                                                                                               \
@@ -137,8 +139,8 @@ typedef struct weft_handler {
 	WEFT_HANDLER(handler_, __VA_ARGS__)
 #define weft_also(...) __VA_ARGS__
 
-/* In a table clang stops at the first effect that is not declared (weft/internal/declared.h); and a function of another
- * type is an error. */
+/* In a table clang stops at the first effect that is not declared (weft/internal/declared.h), and treats a function of
+ * another type as an error. */
 #if !defined(__clang__)
 #define WEFT__KNOW
 #define WEFT__KNOW_NO_MORE
@@ -163,12 +165,12 @@ enum { WEFT__TAIL, WEFT__ABORT, WEFT__GENERAL, WEFT__MULTI, WEFT__REQUESTED, WEF
 	}
 
 /*
- * A clause of another type does not compile. In C "incompatible types" says the type that is expected. No macro is used
- * in these, because clang shows each one that a mistake lies in.
+ * A clause of another type does not compile. In C the message "incompatible types" contains the expected type. These
+ * macros use no other macros for `fn`, because clang lists each macro that a mistake lies in.
  */
 #ifdef __cplusplus
 extern "C++" {
-/* With an unknown type this is an error. A cast to "type *" would be a series of syntax errors. */
+/* With an unknown type this is one error. A cast to "type *" would be a series of syntax errors. */
 template <typename Type> using weft__pointer = Type *;
 }
 #define weft_tail(op, fn)                                                                                              \
@@ -247,8 +249,8 @@ template <typename Type> using weft__pointer = Type *;
 					       WEFT__NAMED(weft__on_failure_t, fn),                                    \
 		    (void (*)(void))(fn), NULL, NULL                                                                   \
 	}
-/* The value that is assigned to a pointer to a function of the clause's type. gcc only warns of a function of another
- * type. So an object takes the function's place, and a second error names the function's type. */
+/* The value that is assigned to a pointer to a function of the clause's type. gcc only warns about a function of
+ * another type. So an object takes the function's place, and a second error names the function's type. */
 #ifdef __clang__
 #define WEFT__CLAUSE(type, fn) fn
 #define WEFT__NAMED(type, fn)
@@ -261,7 +263,7 @@ struct weft__function_of_another_type {
 };
 extern struct weft__function_of_another_type weft__misfit; /* defined nowhere */
 #endif
-/* Not for a family. */
+/* weft_requested does not accept the name of a family. */
 #ifdef __cplusplus
 #define weft_requested(op)                                                                                             \
 	{                                                                                                              \
@@ -288,14 +290,15 @@ typedef void *weft__on_return_t(void *state, void *result);
 typedef void *weft__on_failure_t(void *state, int error);
 
 #define WEFT__ANY(fn) ((void (*)(void))(fn))
-/* clang complains of sizeof where a clause did not compile. */
+/* clang reports a second error at sizeof if a clause did not compile. */
 #ifdef __clang__
 #define WEFT__COUNT_OF(array) ((unsigned)(__builtin_object_size(array, 0) / sizeof(weft_clause_t)))
 #else
 #define WEFT__COUNT_OF(array) ((unsigned)(sizeof(array) / sizeof(weft_clause_t)))
 #endif
 
-/* An enumeration value that a switch does not have is an error, in system headers too, where gcc else keeps silent. */
+/* A switch without a case for an enumeration value is an error, also in system headers, where gcc is silent
+ * otherwise. */
 #ifdef __clang__
 #define WEFT__DEMAND_ALL _Pragma("clang diagnostic push") _Pragma("clang diagnostic error \"-Wswitch\"")
 #define WEFT__DEMAND_NO_MORE _Pragma("clang diagnostic pop")
@@ -306,7 +309,7 @@ typedef void *weft__on_failure_t(void *state, int error);
 #define WEFT__DEMAND_NO_MORE _Pragma("GCC diagnostic ignored \"-Wsystem-headers\"") _Pragma("GCC diagnostic pop")
 #endif
 
-/* "case weft__FAMILY__clause_for__OP:" for each clause, made of its text: what stands beside ## is not expanded, and so
+/* "case weft__FAMILY__clause_for__OP:" for each clause, made of its text: operands of ## are not expanded, and so
  * weft_tail(op, fn) becomes WEFT__CASE_weft_tail(op, fn). */
 #define WEFT__CASE_weft_tail(op, fn) weft__for, op
 #define WEFT__CASE_weft_abort(op, fn) weft__for, op
@@ -356,31 +359,31 @@ typedef void *weft__on_failure_t(void *state, int error);
 /* ---- running ----------------------------------------------------------------------------------------------- */
 
 /**
- * Run body(arg) in a new coroutine, with the handler's clauses in force, to its end.
- * @param handler  borrowed until no coroutine runs under it any more, kept resumptions included; NULL is reported
- * @param state    passed to every clause; borrowed for as long
+ * Run body(arg) in a new coroutine, under the handler's clauses, to its end.
+ * @param handler  borrowed as long as coroutines run under it, including kept resumptions; NULL is reported
+ * @param state    passed to every clause; borrowed as long as the handler
  * @param body     NULL is reported
- * @return what the body returns (through the return clause, if there is one), or an abort clause, or a general clause
- *   that does not continue. Without a result the failure clause is asked, or NULL is returned with errno
+ * @return the result of the body (through the return clause, if there is one), or of an abort clause, or of a general
+ *   clause that does not continue. Without a result the failure clause is called, or NULL is returned with errno
  *     ENOMEM     the system has no memory for the coroutine, or for its stack to grow
- *     EDQUOT     the coroutine, or its stack growing, would pass weft_set_budget
+ *     EDQUOT     the coroutine, or its growing stack, would exceed the limit of weft_set_budget
  *     EOVERFLOW  the stack's reservation is spent
  *     ENOTSUP    there is a multi clause, and weft_clone_unavailable says why there can be none here
- * May be called on any stack; may suspend the caller, if the body performs what is handled further out. An exception
- * that leaves the body or a clause leaves this call; the body's coroutine is deleted.
+ * May be called on any stack; may suspend the caller, if the body performs effects that enclosing handlers handle. An
+ * exception that leaves the body or a clause leaves this call, and the body's coroutine is deleted.
  */
 WEFT_API void *weft_run(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg);
 
-/** The same in a coroutine with attributes; NULL for the defaults. With a multi clause the policy must be unset or
- * WEFT_COPY (EINVAL else). */
+/** Like weft_run, in a coroutine with attributes; NULL for the defaults. With a multi clause the policy must be unset
+ * or WEFT_COPY (else EINVAL). */
 WEFT_API void *weft_run_with(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg,
 			     const weft_attr_t *attr);
 
 /**
- * As weft_resume, handling what the handler has clauses for. Tail clauses run in place; the performs of all others come
- * back as requests, for the loop around this. Handler and state are borrowed until `k` has been resumed otherwise or
- * deleted; until then the handler must not change, because searches remember what they found in it. A tail clause in
- * which `k` waits goes on with the state that it was called with, whatever `k` is resumed under.
+ * Like weft_resume, handling the effects that the handler has clauses for. Tail clauses run in place; performs with
+ * other clauses become requests, for the loop around this call. Handler and state are borrowed until `k` is resumed in
+ * another way or deleted; until then the handler must not change, because searches cache its contents. A tail clause in
+ * which `k` waits keeps the state that it was called with, whatever handler `k` is resumed under.
  */
 WEFT__HOT weft_request_t weft_resume_under(weft_coro_t *k, void *value, const weft_handler_t *handler, void *state)
 {
@@ -390,24 +393,24 @@ WEFT__HOT weft_request_t weft_resume_under(weft_coro_t *k, void *value, const we
 /* ---- deciding, in a general clause ------------------------------------------------------------------------- */
 
 /** `return weft_tail_continue(op, k, value);` (no value if the operation is void): the operation's result is `value`,
- * and the body goes on under the same handler. What weft_run returns is decided later. Uses no stack, does not suspend;
- * in the clause itself only. */
+ * and the body continues under the same handler. The result of weft_run is decided later. Uses no stack, does not
+ * suspend; only in the clause itself. */
 #define weft_tail_continue(op, ...) WEFT__CONTINUE(weft__tail_continue_with, op, __VA_ARGS__)
 
 /**
- * void *weft_continue(op, k, value): the same, and return what comes of it: the body's result through the return
- * clause, or an aborting clause's. For clauses with something left to do afterwards, and for kept resumptions, from
- * any thread. May suspend; stack is needed for each that is active. Errors as weft_run; of a multi one also ENOMEM, if
- * there is none for a copy of it, and EBUSY, if another coroutine is suspended inside it or has performed the effect.
+ * void *weft_continue(op, k, value): like weft_tail_continue, but returns the outcome: the body's result through the
+ * return clause, or an abort clause's. For clauses with work to do afterwards, and for kept resumptions, from any
+ * thread. May suspend. Each active call needs stack. Errors as weft_run; for a multi clause also ENOMEM, if there is no
+ * memory for a copy, and EBUSY, if another coroutine is suspended inside it or has performed the effect.
  */
 #define weft_continue(op, ...) WEFT__CONTINUE(weft__continue_with, op, __VA_ARGS__)
 
 /**
- * void *weft_continue_throw(k, exception, args…): as weft_continue, but the operation does not return. In its place the
- * exception (WEFT_EXCEPTION) is performed, on the body's stack, by whichever code performs the operation: cleanups of
- * the body run, handlers within the body may have a clause for the exception, and so may the handler of `k` itself. The
- * arguments are copied to the body's stack. What comes of it is returned, unless the exception leaves for a handler
- * further out. If nobody handles it, that is reported as for any perform. Errors as weft_continue.
+ * void *weft_continue_throw(k, exception, args…): like weft_continue, but the operation does not return. In its place
+ * the exception (WEFT_EXCEPTION) is performed, on the body's stack, by the code that performed the operation: cleanups
+ * of the body run, handlers within the body may have a clause for the exception, and so may the handler of `k` itself.
+ * The arguments are copied to the body's stack. Returns the outcome, unless the exception goes to an enclosing handler.
+ * An exception without a handler is reported, as for any perform. Errors as weft_continue.
  * If a tail clause has performed the operation, by weft_escalate, the exception is performed in that tail clause: it
  * goes to handlers outside of the clause's own, past handlers within the body.
  */
@@ -415,30 +418,30 @@ WEFT__HOT weft_request_t weft_resume_under(weft_coro_t *k, void *value, const we
 	(weft__continue_throwing((k), WEFT__THROW(__VA_ARGS__, ), WEFT__THROWN_AS(__VA_ARGS__)))
 
 /**
- * Keep it for later: the copy returned is the caller's, to be given to weft_continue or weft_drop once (a multi one to
- * weft_drop at the end). What the clause returns is what weft_run (or weft_continue) returns now.
- * A multi one is kept as a clone. If there is no memory for it, the copy is not valid: see weft_is_valid.
+ * Keep the resumption: the returned copy is the caller's, to be passed to weft_continue or weft_drop once (of a multi
+ * clause: to weft_drop at the end). The clause's result is what weft_run (or weft_continue) returns now.
+ * A multi clause's resumption is kept as a clone. Without memory for it, the copy is not valid: see weft_is_valid.
  * In the clause, on its thread; does not suspend.
  */
 WEFT_API weft_resumption_t weft_keep(weft_resumption_t *k);
 
-/** Give the suspended computation up: its cleanups run, its coroutine is deleted. On any stack, any thread. May suspend
- * the caller, if a cleanup performs what is handled further out. Used up already: reported. */
+/** End the suspended computation: its cleanups run, and its coroutine is deleted. On any stack, any thread. May suspend
+ * the caller, if a cleanup performs an effect that an enclosing handler handles. A used resumption is reported. */
 WEFT_API void weft_drop(weft_resumption_t *k);
 
-/* Returns if all that is wrong is the effect's address. */
+/* Reports misuse of the resumption. Returns if the only difference is that the effect has another address. */
 WEFT_API WEFT__COLD void weft__check_resumption(const weft_resumption_t *k, const struct weft_effect *effect);
 
-/* Debug builds ask whether it is NULL. Other code is recognized by the fault (src/stack/fault.c), except where the
- * compiler sees NULL: then it makes no such code. */
+/* Debug builds check for NULL. In other builds the library recognizes the code by the fault (src/stack/fault.c), except
+ * if the compiler sees that `k` is NULL, and emits other code. */
 #define WEFT__REQUIRE_RESUMPTION(k, known)                                                                             \
 	do {                                                                                                           \
 		if ((WEFT_DEBUG || (known)) && weft__unlikely(!(k)))                                                   \
 			weft__check_resumption((k), NULL);                                                             \
 	} while (0)
 
-/** Can it still be used? False once continued or dropped, by whatever copy of it. For who might use it: another thread
- * that does so meanwhile is not seen. */
+/** Can the resumption still be used? False once any copy of it was continued or dropped. For the thread that may use
+ * it: a use by another thread at the same time is not seen. */
 WEFT__INLINE bool weft_is_valid(const weft_resumption_t *k)
 {
 	WEFT__REQUIRE_RESUMPTION(k, false);
@@ -446,9 +449,10 @@ WEFT__INLINE bool weft_is_valid(const weft_resumption_t *k)
 }
 
 /**
- * The coroutine that performs what a clause was called for: weft_performer(k) in a general or multi clause, before `k`
- * is continued, kept or dropped, and of a kept one while it waits; weft_performer(NULL) in a tail clause. The performer
- * may run inside k->k. NULL: nobody waits there any more, or the call is outside of any coroutine. Does not suspend.
+ * The coroutine that performs the clause's operation: weft_performer(k) in a general or multi clause, before `k` is
+ * continued, kept or dropped, or for a kept `k` while it waits; weft_performer(NULL) in a tail clause. The performer
+ * may run inside k->k. NULL: no coroutine waits there any more, or the call is outside of any coroutine. Does not
+ * suspend.
  */
 WEFT__INLINE weft_coro_t *weft_performer(const weft_resumption_t *k)
 {
@@ -460,42 +464,42 @@ WEFT__INLINE weft_coro_t *weft_performer(const weft_resumption_t *k)
 /* ---- deciding, in a tail clause ---------------------------------------------------------------------------- */
 
 /**
- * `return weft_escalate(op, args…);` in a tail clause of `op`: perform `op` once more, this time for the handler's
- * general, multi or abort clause of `op`, or the loop. Suspends the performer, or gives it up if the clause is an abort
- * clause. Returns what that replies, when it does; after that the tail clause goes on.
- * "The handler" is the one that the clause's coroutine is under now, if it was resumed under another one while the
- * clause waited. If that one does not handle `op`, the perform goes to the next handler further out that does, whose
- * tail clause may answer. Only of an effect performed on a label nobody knows the label any more then: reported.
- * Elsewhere than in a tail clause, or with nothing to generalize to: reported.
+ * `return weft_escalate(op, args…);` in a tail clause of `op`: perform `op` again, for the handler's general, multi or
+ * abort clause of `op`, or the loop. Suspends the performer, or ends it if the clause is an abort clause. Returns the
+ * reply when it comes; then the tail clause continues.
+ * If the clause's coroutine was resumed under another handler while the clause waited, that handler gets the perform.
+ * If it does not handle `op`, the perform goes to the next outer handler that does, whose tail clause may answer. This
+ * does not apply to an effect performed on a label: no handler knows the label any more, and that is reported.
+ * Reported outside of a tail clause, and if there is no other clause to go to.
  */
 #define weft_escalate(...) WEFT__CAT(WEFT__GENERALIZE_, WEFT__REST(__VA_ARGS__, ))(__VA_ARGS__)
 
 /**
- * `return weft_forward();` in a tail clause: leave this perform, with the arguments that it has, to the next handler
- * further out. What the clause returns does not matter (a void one just returns after it). As performing it once more,
- * but in a loop and not from within: a chain of handlers that pass on what is not theirs uses the stack of one. Not for
- * operations with arguments that C++ moves (reported, as outside of a tail clause). Suspends if that handler does.
- * If the clause's coroutine was resumed elsewhere while the clause waited, "further out" begins at its new resumer,
- * whose own handler is passed by like the clause's. Effect, label and arguments stay those of the perform.
+ * `return weft_forward();` in a tail clause: leave this perform, with its arguments, to the next outer handler. The
+ * clause's result does not matter (a void clause just returns after the call). It has the effect of performing again,
+ * but in a loop and not from within the clause: a chain of handlers that forward an operation uses the stack of one
+ * clause. Not for operations with arguments that C++ moves (reported, as outside of a tail clause). Suspends if that
+ * handler does. If the clause's coroutine was resumed elsewhere while the clause waited, the search begins at its new
+ * resumer, whose own handler is skipped like the clause's. Effect, label and arguments stay those of the perform.
  */
 #define weft_forward() (weft__forward())
 
 /**
- * weft_on_answer(fn, record), in a tail clause: when it is known what weft_run, or the weft_continue that the body goes
- * on by, is to return, call
+ * weft_on_answer(fn, record), in a tail clause: when the result of weft_run, or of the weft_continue that continued the
+ * body, is known, call
  *   void *fn(void *state, void *answer, T *record)
- * whose result it returns instead; what was left last is called first. As a general clause that calls weft_continue and
- * then `fn` with its result, but nothing is suspended, and what waits is the record, not a frame: a body may do this a
- * million times.
+ * whose result is returned in its place; the newest record comes first. This has the effect of a general clause that
+ * calls weft_continue and then `fn` with its result. But nothing is suspended, and a record waits in place of a frame:
+ * a body may do this a million times.
  * @param fn      called where that weft_run or weft_continue was called, outside of the handler; may suspend, and throw
- * @param record  T *, read now and copied; `fn` gets the copy, which is there until it returns. At most 64 KiB, aligned
+ * @param record  T *, read now and copied; `fn` gets the copy, which lasts until `fn` returns. At most 64 KiB, aligned
  *                to 8 at most. In C++ trivially copyable
  * @return 0; -ENOMEM: there is no memory, `fn` will not be called
- * A run that returns nothing calls nothing: one left by an exception or by an effect handled further out, or whose
- * coroutine is deleted. Of one without an answer for lack of memory, `fn` gets NULL, or what the failure clause said.
- * While something is left to be called, the coroutine that called weft_run can be neither cloned nor checkpointed
- * (EBUSY). Elsewhere than in a tail clause, of a handler under weft_resume_under, or after the clause's coroutine was
- * resumed under another handler: reported. Does not suspend.
+ * A run that returns no answer calls nothing: a run that an exception or an outer handler's effect leaves, or whose
+ * coroutine is deleted. If lack of memory leaves a run without an answer, `fn` gets NULL, or the failure clause's
+ * result. While records wait, the coroutine that called weft_run can be neither cloned nor checkpointed (EBUSY).
+ * Reported outside of a tail clause, for a handler under weft_resume_under, and after the clause's coroutine was
+ * resumed under another handler. Does not suspend.
  */
 #ifdef __cplusplus
 #define weft_on_answer(fn, record) (weft__then_as((fn), (record)))
@@ -508,8 +512,8 @@ WEFT__INLINE weft_coro_t *weft_performer(const weft_resumption_t *k)
 
 /* ---- instances of a family --------------------------------------------------------------------------------- */
 
-/** Initialiser of a label: WEFT_LABEL(family, "name for messages"). The label must stay where it is while anything
- * runs under it; any thread may use it. */
+/** Initialiser of a label: WEFT_LABEL(family, "name for messages"). The label must stay in place while any code runs
+ * under it; any thread may use it. */
 #define WEFT_LABEL(family_, name_)                                                                                     \
 	{                                                                                                              \
 		name_, &weft_effect_##family_,                                                                         \
@@ -518,8 +522,8 @@ WEFT__INLINE weft_coro_t *weft_performer(const weft_resumption_t *k)
 		}                                                                                                      \
 	}
 
-/** A handler of one instance only: of what weft_perform_on performs with this label. The family's ordinary performs
- * pass it by. Both are borrowed. */
+/** A handler of one instance only: of performs by weft_perform_on with this label. The family's ordinary performs skip
+ * it. Both arguments are borrowed. */
 WEFT__INLINE weft_handler_t weft_labelled(const weft_handler_t *handler, const weft_label_t *label)
 {
 	weft_handler_t labelled = *handler;
@@ -528,36 +532,37 @@ WEFT__INLINE weft_handler_t weft_labelled(const weft_handler_t *handler, const w
 	return labelled;
 }
 
-/** R weft_perform_on(op, &label, args…): perform an operation of that instance, as op(args…) does of the family. A
- * label of another family, and one that nobody handles where the operation has no default handler: reported. */
+/** R weft_perform_on(op, &label, args…): perform an operation of that instance, as op(args…) does for the family.
+ * Reported for a label of another family, and for an unhandled label if the operation has no default handler. */
 #define weft_perform_on(op, ...) WEFT__CAT(WEFT__PERFORM_ON_, WEFT__REST(__VA_ARGS__, ))(op, __VA_ARGS__)
 
 /* ---- hints ------------------------------------------------------------------------------------------------- */
 
 /**
  * R weft_perform_hot(op, fn, args…): perform, guessing that the handler's tail clause is `fn`. If it is, this is a
- * direct call, which the compiler may inline, for the price of one compare. If not, the effect is performed as if
- * nothing had been guessed, by a function that is called for this: about 80 instructions more than without a guess.
+ * direct call, which the compiler may inline, for the price of one compare. If not, a separate function performs the
+ * effect as without a guess: about 80 instructions more than a perform without a guess.
  */
 #define weft_perform_hot(op, ...) WEFT__CAT(WEFT__PERFORM_HOT_, WEFT__REST(__VA_ARGS__, ))(op, __VA_ARGS__)
 
-/* ---- what the macros stand on ------------------------------------------------------------------------------ */
+/* ---- internals of the macros -------------------------------------------------------------------------------- */
 
-/* `error` is that of the reply. */
+/* `error` is the error of weft__answer. */
 WEFT_API void *weft__continue(weft_resumption_t *k, int error);
-/* The same if `k` is checked and nothing is special about it. The next general clause gets `next`, and is called in
- * place of this: where next->payload is not its own address afterwards, weft__settle has to see what became of it. */
+/* Like weft__continue, if `k` is checked and has no special state. The next general clause gets `next`, and is called
+ * as the last step of this function. If next->payload is not `next` itself afterwards, weft__settle must check its
+ * state. */
 WEFT_API void *weft__continue_plainly(weft_resumption_t *k, weft_resumption_t *next);
 WEFT_API void *weft__settle(weft_resumption_t *next, void *answer);
 WEFT_API void *weft__tail_continue_specially(weft_resumption_t *k, int error);
-/* How weft_run resumes, if not as compiled in. Called before main. */
+/* The function by which weft_run resumes, if it is not the compiled one. Called before main. */
 typedef weft_request_t weft__resume_t(weft_coro_t **k, void *value, uintptr_t handled);
 WEFT_API void weft__set_resume(weft__resume_t *by);
-/* What was set, for loops of other libraries; NULL: nothing. */
+/* The function that was set, for loops of other libraries; NULL: none. */
 WEFT_API weft__resume_t *weft__told_resume(void);
-/* Get the coroutine of a multi resumption back to where it was captured. */
+/* Return the coroutine of a multi clause's resumption to the captured state. */
 WEFT_API void weft__rewind(weft_resumption_t *k);
-/* The coroutine that the tail clause belongs to which the current one executes; reported if it executes none. */
+/* The coroutine that owns the tail clause which the current coroutine executes; reported if it executes none. */
 WEFT_API weft_coro_t *weft__clause_owner(const char *what);
 
 WEFT__INLINE int weft__forward(void)
@@ -580,13 +585,13 @@ void weft__record_too_large(void) __attribute__((error(WEFT__RECORD_TOO_LARGE)))
 
 typedef void *weft__then_t(void *state, void *answer, void *record);
 
-/* Behind its record. */
+/* A call to make with the answer. It lies behind its record. */
 struct weft__then {
 	weft__then_t *fn;
-	size_t bytes; /* of the record, rounded up */
+	size_t bytes; /* bytes of the record, rounded up */
 };
 
-/* There is no room, or it is misuse. */
+/* The general case of weft__then: there is no room, or the call is misuse. */
 WEFT_API int weft__then_slowly(weft__then_t *fn, const void *record, size_t bytes);
 
 WEFT__INLINE size_t weft__room_for_record(size_t bytes)
@@ -594,7 +599,7 @@ WEFT__INLINE size_t weft__room_for_record(size_t bytes)
 	return (bytes + 7) & ~(size_t)7;
 }
 
-/* Without a look at the room. */
+/* Does not check the room. */
 WEFT__INLINE void weft__push_then(struct weft__thens *t, weft__then_t *fn, const void *record, size_t bytes)
 {
 	size_t room = weft__room_for_record(bytes);
@@ -636,10 +641,10 @@ __attribute__((warn_unused_result)) WEFT__INLINE int weft__then_as(Fn *fn, Recor
 }
 #endif
 
-/* As weft__continue, and where the body waits throws(argument) is called, which does not return. */
+/* Like weft__continue, but at the place where the body waits throws(argument) is called, which does not return. */
 WEFT_API void *weft__continue_throwing(weft_resumption_t *k, weft__thrower_t *throws, void *argument);
 
-/* The performer's frame of a resumption that can be used, of this effect; else reported. */
+/* The performer's frame, if the resumption can be used and has this effect; else reported. */
 WEFT__INLINE void *weft__frame_under(weft_resumption_t *k, const struct weft_effect *effect)
 {
 	if (weft__unlikely(!weft_is_valid(k) || k->effect != effect))
@@ -657,8 +662,8 @@ WEFT__INLINE uint64_t weft__use_of(const weft_resumption_t *r)
 	return use;
 }
 
-/* The coroutine, if all is as a general clause of this effect gets it, and nobody but its own stack has its frames: the
- * usual case, seen with half the loads. Else NULL. */
+/* The usual case, recognized with half the loads: the resumption is as a general clause of this effect gets it, and its
+ * coroutine's frames are on its own stack. Returns the coroutine. Else NULL. */
 WEFT__INLINE weft_coro_t *weft__resumable(const weft_resumption_t *r, const struct weft_effect *effect)
 {
 	weft_coro_t *k = r->k;
@@ -669,12 +674,12 @@ WEFT__INLINE weft_coro_t *weft__resumable(const weft_resumption_t *r, const stru
 		   : NULL;
 }
 
-/* What weft_tail_continue returns. Not the resumption's address: compilers keep a resumption in memory whose address
- * goes somewhere. */
+/* The value that weft_tail_continue returns. Not the resumption's address: compilers keep a resumption in memory if its
+ * address escapes. */
 #define WEFT__CONTINUED ((void *)-48)
 
-/* It can be used, as weft__frame_under has seen. A clause has to return this: it tells weft_run that the resumption has
- * been continued, and so does the payload that it has not any more. */
+/* The resumption can be used, as weft__frame_under has checked. The clause must return the result: it tells weft_run
+ * that the resumption has been continued, and so does the payload, which is NULL now. */
 WEFT__INLINE void *weft__tail_continued(weft_resumption_t *r, weft_coro_t *k)
 {
 	k->resume_serial++;
@@ -689,7 +694,7 @@ WEFT__INLINE void *weft__tail_continue(weft_resumption_t *k, int error)
 	return weft__tail_continued(k, k->k);
 }
 
-/* `k` is checked. */
+/* Like weft_continue; `k` is checked. */
 WEFT__INLINE void *weft__continue_checked(weft_resumption_t *k, int error)
 {
 	weft_resumption_t next;
@@ -701,7 +706,8 @@ WEFT__INLINE void *weft__continue_checked(weft_resumption_t *k, int error)
 	return weft__likely(next.payload == &next) ? answer : weft__settle(&next, answer);
 }
 
-/* What weft__use_of will load is stored as one word: the processor would wait for the parts. */
+/* The four fields that weft__use_of loads are stored as one word: a load of separate stores would make the processor
+ * wait. */
 WEFT__INLINE void weft__capture(weft_resumption_t *resumption, weft_coro_t *k, weft_request_t r)
 {
 	uint64_t use = k->resume_serial;
@@ -713,14 +719,14 @@ WEFT__INLINE void weft__capture(weft_resumption_t *resumption, weft_coro_t *k, w
 	resumption->payload = r.payload;
 }
 
-/* In the place of an effect: no request. WEFT__DECIDED: the payload is the answer of weft_run. */
+/* Special effects, not requests. WEFT__DECIDED: the payload is the answer of weft_run. */
 #define WEFT__UNDRIVEN ((const struct weft_effect *)-32)
 #define WEFT__DECIDED ((const struct weft_effect *)-64)
 
-/* A general clause has not decided; or it has continued the body, and returned something else. */
+/* Reports that a general clause has not decided, or has continued the body and returned another value. */
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__die_returned(const weft_resumption_t *k, uintptr_t handled);
 
-/* Ask a general clause about k's request. False: it did not continue k, and *r is changed. */
+/* Call a general clause for k's request. False: it did not continue k, and *r is changed. */
 WEFT__INLINE bool weft__ask(const weft_clause_t *clause, weft_coro_t *k, uintptr_t handled, weft_request_t *r)
 {
 	weft_resumption_t resumption, copy;
@@ -747,13 +753,13 @@ WEFT__INLINE weft_request_t weft__undriven(void)
 }
 
 /*
- * The loop of weft_run, compiled where the table is. There the compiler knows the clauses, and a small one becomes part
- * of the loop: it must be declared inline for gcc -O2. The search is no loop, because gcc inlines before it unrolls.
- * Returns the first request that is not for a general clause among the first six of the table.
- * Rejected: a function for weft_continue that does the same. Where gcc did not inline the clause, there would be two
- * return addresses in turns: see weft__continue_plainly.
+ * The loop of weft_run, compiled where the table is. There the compiler knows the clauses, and a small clause becomes
+ * part of the loop: for gcc -O2 it must be declared inline. The search is no loop, because gcc inlines before it
+ * unrolls. Returns the first request that is not for a general clause among the first six clauses of the table.
+ * Rejected: a similar function for weft_continue. If gcc did not inline the clause, there would be two return addresses
+ * in turns: see weft__continue_plainly.
  *
- * Not where compilers do not look at the table, nor where the library has to resume: see weft__set_resume.
+ * Not used where compilers do not optimize by the table, nor where the library has to resume: see weft__set_resume.
  */
 #if defined(__OPTIMIZE__) && !WEFT__SANITIZED
 #define WEFT__IS(i, what) (i < count && clauses[i].kind == what)
@@ -791,7 +797,7 @@ WEFT__INLINE weft_request_t weft__drive(const weft_clause_t *clauses, unsigned c
 #define weft__drive(clauses, count, at, handled) ((void)(clauses), (void)(at), (void)(handled), weft__undriven())
 #endif
 
-/* `value`: in C, where the result lies and what the performer's frame has before it; in C++ the value itself. */
+/* `value`: in C, where the result lies and its place in the performer's frame; in C++ the value itself. */
 #ifdef __cplusplus
 #define WEFT__AS(type, value) static_cast<type>(value)
 #define WEFT__TEMPORARY(type, value) (weft__temporary(value))
@@ -888,7 +894,7 @@ WEFT__HOT int weft__answer(weft_resumption_t *k, const struct weft_effect *effec
 	return 0;
 }
 
-/* The same, for where it is seldom needed. */
+/* Like weft__answer, for places where it is seldom called. */
 WEFT_API WEFT__COLD int weft__answer_slowly(weft_resumption_t *k, const struct weft_effect *effect, const void *value,
 					    size_t offset, size_t size);
 
@@ -913,7 +919,7 @@ __attribute__((warn_unused_result)) WEFT__HOT void *weft__tail_continue_with(wef
 
 		*k = copy;
 		answer = weft__tail_continue(&copy, error);
-		if (!copy.kept) /* else the body has run, and may have given the place of *k to something else */
+		if (!copy.kept) /* else the body has run, and may have put another object at the address of *k */
 			*k = copy;
 		return answer;
 	}
@@ -945,9 +951,10 @@ __attribute__((warn_unused_result)) WEFT__HOT void *weft__tail_continue_with(wef
 	((weft__##op##__by)(WEFT__BY_GUESS, WEFT__GUESSED(op, fn), __VA_ARGS__))
 
 /*
- * Clauses that are no tail clauses need a file which the static library gives only to programs that name a function of
- * it (src/effect/run.c). This names one, where it costs least: before an abort clause. None is null, but no compiler
- * knows. Rejected: the name in a directive for the assembler, which a linker that optimises does not see.
+ * Clauses of other kinds than tail need a file which the static library gives only to programs that name a function of
+ * it (src/effect/run.c). This function names one where it costs least: before the call of an abort clause, whose
+ * function is never NULL, although no compiler knows that. Rejected: the name in a directive for the assembler, which a
+ * linker that optimises does not see.
  */
 WEFT__INLINE void *weft__null(void)
 {
@@ -957,8 +964,8 @@ WEFT__INLINE void *weft__null(void)
 WEFT_EXTERN_C_END
 
 #if WEFT__SANITIZED
-/* The loop in weft_run belongs to a library that may be built without: it resumes by this, which tells the sanitizer
- * of it. */
+/* The loop in weft_run belongs to a library that may be built without the sanitizer: it resumes by this function, which
+ * announces the switch to the sanitizer. */
 __attribute__((unused)) static weft_request_t weft__resume_telling(weft_coro_t **k, void *value, uintptr_t handled)
 {
 	return weft__resume(k, value, handled);
@@ -971,7 +978,7 @@ __attribute__((constructor)) static void weft__tell(void)
 #endif
 
 /* clang-format off */
-/* Call a clause with what the performer's frame holds: an abort clause if there is no resumption. */
+/* Call a clause with the arguments in the performer's frame: an abort clause if there is no resumption. */
 /* `frame`, if there are parameters to take from it. */
 #ifdef __cplusplus
 #define WEFT__FRAME_AS(name, frame) (struct weft__##name##__frame *)frame
