@@ -4,21 +4,21 @@
  * built with one of them, and only there; the library may be built with or without.
  *
  * Design
- *  1. Only the side that resumes speaks, just before it jumps and just after it was jumped back to: between these and
- *     the switch there is nothing but the inline assembly, so that the announcement is early or late by no instruction
- *     that a sanitizer looks at. Hence a coroutine may be left in any way (yield, return, exit, exception, failure,
- *     from code built without the sanitizer) without knowing of it.
- *  2. Whoever executed last is still the thread's current coroutine when control is back: it is its stack that was
- *     left, not that of the coroutine that suspended (which may be further out).
- *  3. What belongs to the frames of a coroutine (ASan: its fake stack; TSan: its fiber, with a shadow call stack) dies
- *     with them: at the return, or when the coroutine, or its memory, is started anew. Until then the payload of an
- *     exception, which may lie there, can be read.
+ *  1. Only the resuming side announces a switch, just before it jumps and just after control is back. Between an
+ *     announcement and the switch there is only the inline assembly, so the sanitizer checks no instruction there.
+ *     Hence a coroutine may be left in any way (yield, return, exit, exception, failure, from code built without the
+ *     sanitizer) without an announcement of its own.
+ *  2. When control is back, the thread's current coroutine is still the one that executed last. Its stack was left, not
+ *     the stack of the coroutine that suspended (which may be an outer one).
+ *  3. A sanitizer's data for the frames of a coroutine (ASan: its fake stack; TSan: its fiber, with a shadow call
+ *     stack) are freed with the frames: at the return, or when the coroutine, or its memory, is started anew. Until
+ *     then the payload of an exception, which may lie there, can be read.
  *
- * AddressSanitizer: __sanitizer_start_switch_fiber names the stack that comes, __sanitizer_finish_switch_fiber hands
- * over its fake stack and tells which stack went; here both are called in a row.
- * ThreadSanitizer: a fiber for each coroutine, made at its first resume. A switch orders what was before it and what is
- * after it, as program order does; nothing else that the library does orders threads (src/internal/tsan_hidden.h),
- * unless the library is built with TSan. About 8000 coroutines at once are possible: a limit of TSan's. Nothing here
+ * AddressSanitizer: __sanitizer_start_switch_fiber names the next stack, __sanitizer_finish_switch_fiber passes its
+ * fake stack and returns the bounds of the previous stack; here both are called in a row.
+ * ThreadSanitizer: a fiber for each coroutine, made at its first resume. A switch orders the code before it and the
+ * code after it, as program order does; nothing else that the library does orders threads (src/internal/tsan_hidden.h),
+ * unless the library is built with TSan. About 8000 coroutines can exist at once: a limit of TSan's. Nothing here
  * may be called in a signal handler. Neither lets a thread end (pthread_exit, cancellation) while it runs a coroutine.
  */
 #ifndef WEFT_SANITIZER_H
@@ -41,7 +41,7 @@
 /* For functions that run while the fake stack changes: their own variables must not lie on it. */
 #define WEFT__BETWEEN static __attribute__((noinline, unused, no_sanitize_address))
 
-/* Of a stack, as the sanitizer knows it. */
+/* The bounds of a stack, as the sanitizer knows it. */
 struct weft__bounds {
 	const void *low;
 	size_t size;
@@ -56,7 +56,8 @@ WEFT__BETWEEN struct weft__bounds weft__bounds(const weft_coro_t *k)
 	return bounds;
 }
 
-/* The current stack's fake stack goes to *keep (NULL: it dies), `next` gets current with `fake`. Returns what was. */
+/* Stores the current stack's fake stack in *keep (NULL: frees it), and makes `next` current, with `fake`. Returns the
+ * bounds of the previous stack. */
 WEFT__BETWEEN struct weft__bounds weft__asan_switch(void **keep, struct weft__bounds next, void *fake)
 {
 	struct weft__bounds last;
@@ -66,8 +67,8 @@ WEFT__BETWEEN struct weft__bounds weft__asan_switch(void **keep, struct weft__bo
 	return last;
 }
 
-/* Frames that were abandoned left a fake stack, and red zones that nobody will clear. The sanitizer destroys only the
- * fake stack that is current, so this one becomes current for a moment. Its bounds do not matter. */
+/* Abandoned frames left a fake stack, and red zones that no code will clear. The sanitizer destroys only the fake stack
+ * that is current, so this fake stack becomes current for a moment. The bounds passed with it do not matter. */
 WEFT__BETWEEN void weft__asan_forget_frames(weft_coro_t *k)
 {
 	struct weft__bounds own = weft__bounds(k), mine;
@@ -89,7 +90,7 @@ WEFT__INLINE weft_request_t weft__run_hooked(struct weft_link **link, void *valu
 
 	weft__set_limit(k->innermost->link.limit);
 	if (weft_state(k) != WEFT_SUSPENDED)
-		return weft_arch_resume(link, value); /* which reports it */
+		return weft_arch_resume(link, value); /* reports the misuse */
 	if (weft__is_fresh(k))
 		weft__asan_forget_frames(k);
 	mine = weft__asan_switch(&self->asan_fake, weft__bounds(next), next->asan_fake);
@@ -120,8 +121,9 @@ WEFT__INLINE void weft__announce_transfer(weft_coro_t *from, weft_coro_t *to)
 
 #else /* WEFT__TSAN */
 
-/* What was before a switch is ordered before what is after it, under an address of the frame that announces it. (What
- * ThreadSanitizer does by itself is kept under the fiber's address, and orders a later fiber that gets the same.) */
+/* The code before a switch is ordered before the code after it, under an address in the frame that announces it.
+ * (ThreadSanitizer's own order is kept under the fiber's address, and would order a later fiber at the same
+ * address.) */
 WEFT__INLINE void weft__tsan_switch(void *fiber, void *address)
 {
 	__tsan_release(address);
@@ -129,12 +131,12 @@ WEFT__INLINE void weft__tsan_switch(void *fiber, void *address)
 	__tsan_acquire(address);
 }
 
-/* The fiber of who executes when k is resumed. */
+/* The fiber of the coroutine that executes when k is resumed. */
 WEFT__HELPER void *weft__tsan_fiber(weft_coro_t *k)
 {
 	weft_coro_t *innermost = k->innermost;
 
-	/* The shadow call stack of frames that were abandoned is of no use to the next ones. */
+	/* The shadow call stack of abandoned frames is of no use to the next frames. */
 	if (weft__is_fresh(k) && k->tsan_fiber) {
 		__tsan_destroy_fiber(k->tsan_fiber);
 		k->tsan_fiber = NULL;
@@ -155,7 +157,7 @@ WEFT__INLINE weft_request_t weft__run_hooked(struct weft_link **link, void *valu
 
 	weft__set_limit(k->innermost->link.limit);
 	if (weft_state(k) != WEFT_SUSPENDED)
-		return weft_arch_resume(link, value); /* which reports it */
+		return weft_arch_resume(link, value); /* reports the misuse */
 	weft__tsan_switch(weft__tsan_fiber(k), &mine);
 	request = weft_arch_resume(link, value);
 	weft__tsan_switch(mine, &mine);

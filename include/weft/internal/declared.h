@@ -51,7 +51,7 @@ template <typename Declaration> struct weft__member_for<Declaration, decltype(vo
 	using type = char;
 };
 }
-/* C++ defines no types in an expression, except in the body of a lambda. This one is never made. */
+/* C++ defines no types in an expression, except in the body of a lambda. This lambda is never executed. */
 #define WEFT__DECLARED(op)                                                                                             \
 	(false ? (void([] {                                                                                            \
 			  struct weft__check {                                                                         \

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft/internal/identity.h: the object whose address stands for an effect, and what describes the effect.
+ * weft/internal/identity.h: the object whose address stands for an effect, and the record that describes the effect.
  *
  * Design
  *  1. The identity of an effect is its namespace, its name, and the signature of its whole declaration (of the whole
- *     family). The linker sees to it that equal declarations have one address and different ones have two:
+ *     family). The linker gives equal declarations one address, and different declarations two:
  *       C     The symbol holds all of it: "weft.effect.NAMESPACE.state{int64_t get()|void put(int64_t)|}.get". The
- *             assembler defines it, as a common symbol, because gcc cannot write the names of the sections of an object
- *             that is called so. ',', ';' and '@' would end the name for some assemblers.
- *       C++   The same where the declaration stands in no namespace of C++. In a namespace the object is a member of a
- *             class template: a structure that is declared beside the effect brings the namespace into its symbol.
- *  2. The object is blank in the file. A record in a section of its own describes the effect, and when the program or
- *     the shared object is loaded, weft__declare goes through these records and fills the objects in.
- *  3. weft__declare also finds effects that are equal and have several addresses all the same: in C and in a namespace
- *     of C++, or in shared objects which do not share symbols (-Bsymbolic, RTLD_LOCAL, hidden symbols). These are put
- *     into one group. The search compares groups where there are any, and hands a handler the address that the handler
- *     knows: src/effect/identity.c, find.c.
+ *             assembler defines it, as a common symbol, because gcc cannot write the section names of an object with
+ *             such a name. ',', ';' and '@' would end the name for some assemblers.
+ *       C++   As in C if the declaration is in no namespace of C++. In a namespace the object is a member of a class
+ *             template: a structure that is declared beside the effect brings the namespace into its symbol.
+ *  2. The object is blank in the file. A record in a section of its own describes the effect. When the program or the
+ *     shared object is loaded, weft__declare reads these records and fills the objects in.
+ *  3. weft__declare also finds equal effects that have several addresses: in C and in a namespace of C++, or in shared
+ *     objects which do not share symbols (-Bsymbolic, RTLD_LOCAL, hidden symbols). It puts these into one group. The
+ *     search compares groups if there are any, and passes a handler the address that the handler knows:
+ *     src/effect/identity.c, find.c.
  *  4. When a shared object is unloaded, weft__undeclare removes its effects from these groups, and its functions from
- *     the default handlers of other objects' effects. Other effects, tables and labels may be loaded at the addresses
- *     that become free, so all threads forget what searches found (weft/handler_cache.h). An effect's object may be in
- * another
- *     shared object than the record that describes the effect, and stay: then a record that stays describes the effect.
+ *     the default handlers of other objects' effects. Other effects, tables and labels may be loaded at the freed
+ *     addresses, so all threads empty their caches of found handlers (weft/handler_cache.h). An effect's object may be
+ *     in another shared object than the record that describes the effect, and stay: then a record that stays describes
+ *     the effect.
  *
  * Rejected: a hash of the signature in the symbols of C (neither preprocessor nor compiler can make one); an object for
- * each file (each comparison would have to load what is a constant now); comparing groups in weft_is (two instructions
- * more for each request that is not the effect).
+ * each file (each comparison would have to load a value that is a constant now); comparing groups in weft_is (two
+ * instructions more for each request that is not the effect).
  */
 #ifndef WEFT_INTERNAL_IDENTITY_H
 #define WEFT_INTERNAL_IDENTITY_H
@@ -37,13 +37,13 @@
 
 WEFT_EXTERN_C_BEGIN
 
-/* One for each declaration in each file, all of a program or shared object side by side. The alignment is said where
- * they are defined, or compilers choose a larger one, and leave gaps. */
+/* A record for each declaration in each file. All records of a program or shared object lie side by side. Their
+ * alignment is given where they are defined; otherwise compilers choose a larger alignment, and leave gaps. */
 struct weft__declared {
 	weft_effect_t *effect, *family;
 	const char *name;
-	const char *text;  /* of an effect its signature; of a family what its symbol has for all of its effects */
-	const char *space; /* "net." or "net::"; "" if it has none */
+	const char *text;  /* of an effect its signature; of a family the text of all its effects in its symbol */
+	const char *space; /* "net." or "net::"; "" if it has no namespace */
 	uint32_t index;	   /* in the family; of the family itself WEFT__OF_FAMILY */
 	uint32_t size;
 };
@@ -60,8 +60,8 @@ struct weft__records {
 WEFT_API __attribute__((weak)) void weft__declare(struct weft__records *records);
 WEFT_API __attribute__((weak)) void weft__undeclare(struct weft__records *records);
 
-/* All files of a program or shared object have these in common. The first constructor calls weft__declare for all of
- * them, before other constructors, which may perform. */
+/* All files of a program or shared object share these. The first constructor calls weft__declare for all of them,
+ * before other constructors, which may perform. */
 extern WEFT__HIDDEN struct weft__records weft__records_here;
 __attribute__((weak)) struct weft__records weft__records_here;
 
@@ -86,14 +86,14 @@ __attribute__((weak, destructor(101), visibility("hidden"))) void weft__undeclar
 
 WEFT_EXTERN_C_END
 
-/* The namespace and a dot; "" where WEFT_NAMESPACE is not defined. */
+/* The namespace and a dot; "" if WEFT_NAMESPACE is not defined. */
 #define WEFT__SPACE WEFT__SPACE_OF(WEFT_NAMESPACE)
 #define WEFT__SPACE_OF(space) WEFT__SPACE_OR_NONE(space)
 #define WEFT__SPACE_OR_NONE(space) WEFT__SECOND_OF(WEFT__SPACE_##space, #space ".", )
 #define WEFT__SPACE_WEFT_NAMESPACE ~, ""
 
-/* The object with the symbol. clang writes the quotes itself, and wonders who defines what is declared in an unnamed
- * namespace. */
+/* The object with the symbol. clang writes the quotes itself, and warns that an object declared in an unnamed namespace
+ * is not defined. */
 #if !defined(__clang__)
 #define WEFT__DECLARE_OBJECT(object, symbol) extern WEFT_API weft_effect_t object __asm__("\"" symbol "\"");
 #elif defined(__cplusplus)
@@ -110,8 +110,8 @@ WEFT_EXTERN_C_END
 	__asm__(".comm \"weft.effect." WEFT__SPACE text "\", 88, 8");
 WEFT__STATIC_ASSERT(sizeof(weft_effect_t) == 88, "the directive .comm above says so");
 
-/* No code refers to the records: compilers keep what is used, linkers with --gc-sections what is to be retained (GNU ld
- * keeps these anyway). */
+/* No code refers to the records: compilers keep objects marked used, linkers with --gc-sections keep objects marked
+ * retain (GNU ld keeps these records anyway). */
 #if __has_attribute(retain)
 #define WEFT__KEPT used, retain
 #else
@@ -141,7 +141,7 @@ constexpr uint64_t weft__hash(const char *text)
 	return hash;
 }
 
-/* "net::" of what was declared in namespace net; "" of what was declared in none. */
+/* "net::" for a declaration in namespace net; "" for a declaration outside of namespaces. */
 template <size_t Size> struct weft__space_text {
 	char text[Size];
 };

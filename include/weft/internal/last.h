@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft/internal/last.h: where the arguments lie of an effect that ends its performer, in C++. On its stack, as in C,
- * the runtime would have to copy them, by bits, while unwinding destroys them. So what has a destructor goes to the
- * heap, and stays there until whoever handles the effect deletes it (weft.hpp does).
+ * weft/internal/last.h: memory for the arguments of an effect that ends its performer, in C++. If they lay on the
+ * performer's stack, as in C, the runtime would have to copy them bitwise while unwinding destroys them. So arguments
+ * with a destructor go to the heap, and stay there until the handler deletes them (weft.hpp does).
  */
 #ifndef WEFT_INTERNAL_LAST_H
 #define WEFT_INTERNAL_LAST_H

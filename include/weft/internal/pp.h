@@ -31,13 +31,13 @@
 /*
  * A compiler that is asked for strict C17 or C++17 warns where a macro is called without variadic arguments, and no
  * header can silence that without silencing the user's own macros. So an internal macro gets a comma after its list,
- * which makes an empty variadic argument of none, and a public macro takes all that may be last in its `...`.
+ * which adds an empty variadic argument, and a public macro takes all arguments that may be last in its `...`.
  * WEFT__REST(list, ) is weft__more if the list has more than one element, else weft__one.
  */
 #define WEFT__REST(first, ...) WEFT__FIRST(__VA_OPT__(weft__more, ) weft__one, )
 
 /* The shape of a list of pairs that ends with a comma: weft__even; weft__odd, a comma is missing; weft__many, more than
- * eight pairs (up to eleven). The words are ours, since a program may have macros of its own called EVEN or MANY. */
+ * eight pairs (up to eleven). The words have a prefix, since a program may have its own macros EVEN or MANY. */
 #define WEFT__SHAPE(...)                                                                                               \
 	WEFT__FIRST(__VA_OPT__(WEFT__SHAPE_OF(__VA_ARGS__, weft__many, weft__many, weft__many, weft__many, weft__many, \
 					      weft__many, weft__even, weft__odd, weft__even, weft__odd, weft__even,    \
@@ -78,7 +78,7 @@
 #define WEFT__EACH_15(m, f, x, ...) m(f, x) __VA_OPT__(WEFT__EACH_16(m, f, __VA_ARGS__))
 #define WEFT__EACH_16(m, f, x, ...) m(f, x) __VA_OPT__(WEFT__TOO_MANY_ELEMENTS)
 
-/* What to make of a pair. A type may be one that cannot stand before a name, as that of a pointer to a function.
+/* Expansions of a pair. A type may be written so that it cannot stand before a name, as a pointer to a function.
  * Arrays become pointers, as parameters do; fields can be assigned to. */
 #define WEFT__PARAMETER(type, name) __typeof__(type) name
 #ifdef __cplusplus
@@ -101,8 +101,8 @@ template <typename T> struct weft__field<T[]> {
 #define WEFT__NAME(type, name) name
 #define WEFT__STORE(type, name) .name = name
 
-/* "(T a, U b)", "(void)" where there are none; ", T a, U b". WEFT__TYPES and WEFT__MORE_TYPES: without the names, for a
- * declaration, whose text is shorter so. WEFT__NAMES: "a, b". */
+/* "(T a, U b)", or "(void)" if there are none; ", T a, U b". WEFT__TYPES and WEFT__MORE_TYPES leave out the names, for
+ * declarations, which are shorter so. WEFT__NAMES: "a, b". */
 #define WEFT__PARAMETERS(...)                                                                                          \
 	(WEFT__FIRST(__VA_OPT__(WEFT__PAIRS_1(WEFT__PARAMETER, WEFT__COMMA, __VA_ARGS__), ) void, ))
 #define WEFT__MORE_PARAMETERS(...) __VA_OPT__(, WEFT__PAIRS_1(WEFT__PARAMETER, WEFT__COMMA, __VA_ARGS__))
