@@ -3,13 +3,13 @@
  * The switch on AArch64, little-endian and LP64. src/arch/README.md has the stack layouts; weft/arch.h the contract.
  *
  * Registers across a switch
- *   x0      in and out: the coroutine; whoever lands can rely on it
+ *   x0      in and out: the coroutine; the code after a landing pad can rely on it
  *   x1      resume -> landing pad: the value passed in
  *   x2, x3  yield -> resume site: the request
- *   x4      weft_arch_transfer -> landing pad: who suspended
+ *   x4      weft_arch_transfer -> landing pad: the coroutine that suspended
  *   x5-x7   scratch of the sender
- *   all others: lost (declared clobbered), but sp and x29, which are exchanged, and x19 under clang, which may use it
- *   as base pointer and then ignores a clobber; there it travels in the link (bx).
+ *   all other registers: lost (declared clobbered), except sp and x29, which are exchanged, and x19 under clang, which
+ *   may use it as base pointer and then ignores a clobber; there the link (bx) holds x19 across the switch.
  *
  * Linked stacks do not exist here, so a thread has no limit, and weft__set_limit does nothing.
  */
@@ -29,9 +29,9 @@
 #define WEFT__K(field) "[x0, #" WEFT__STR(field) "]"
 
 /*
- * Around the instructions between a change of stacks and the jump. There an unwinder, in a signal handler, looks for
- * the caller on the wrong stack; so it is told that there is none. A word after the jump belongs to what follows,
- * because unwinders look for a caller one byte before the address that it returns to.
+ * These go around the instructions between a change of stacks and the jump. There an unwinder, in a signal handler,
+ * would look for the caller on the wrong stack; so the frame description says that there is no caller. A word after the
+ * jump counts as part of the following code, because unwinders look for a caller one byte before the return address.
  */
 #ifdef __GCC_HAVE_DWARF2_CFI_ASM
 #define WEFT__AWAY ".cfi_remember_state\n\t.cfi_undefined 30\n\t" /* the return address */
@@ -41,14 +41,14 @@
 #define WEFT__BACK
 #endif
 
-/* Where an indirect jump may go in a page that is guarded (BTI): "bti j". Elsewhere it does nothing. */
+/* The target of an indirect jump in a guarded page (BTI): "bti j". In other pages it does nothing. */
 #if defined(__ARM_FEATURE_BTI_DEFAULT)
 #define WEFT__LEFT_PAD "hint #36\n\t"
 #else
 #define WEFT__LEFT_PAD
 #endif
 
-/* A landing pad: in a line of its own, so that a loop that switches does not depend on where the compiler put it. */
+/* A landing pad: aligned to a cache line, so that a loop that switches does not depend on its place in the code. */
 #define WEFT__PAD ".p2align 6\n1:\t" WEFT__LEFT_PAD
 
 #if defined(__clang__)
@@ -62,8 +62,8 @@
 #endif
 
 /*
- * The same where a suspended coroutine waits: WEFT_LEFT_BYTES before it there is a second one, a jump to the label
- * `left`. Who lands there is not to go on but to end.
+ * The landing pad of a suspended coroutine. WEFT_LEFT_BYTES before it there is a second pad: a jump to the label
+ * `left`. A coroutine that lands on the second pad must end, not continue.
  */
 /* clang-format off */
 #define WEFT__WAIT_PAD \
@@ -96,12 +96,12 @@
 #define WEFT__LOST_VECTORS
 #endif
 
-/* One instruction a line. */
+/* One instruction per line. */
 /* clang-format off */
 
 /*
  * Suspend the caller and continue k, by the words of its link; `after` finds the request in x2 and x3, and may use x5
- * to x7. Registers that carry a value in are variables here, because a constraint does not name one.
+ * to x7. Registers that carry a value in are variables here, because no constraint names a register.
  */
 #define WEFT__RESUME(k, value, after) \
 	weft_request_t request; \
@@ -138,22 +138,23 @@
 	request.payload = weft__x3; \
 	return request
 
-/* Suspend the caller and continue *k, which must not be running or finished: then control goes to the
- * routine that *k's pc names, and does not come back. */
+/* Suspend the caller and continue *k, which must not be running or finished: in these cases control goes to the routine
+ * that *k's pc names, and does not come back. */
 WEFT__INLINE weft_request_t weft_arch_resume(struct weft_link **k, void *value)
 {
 	WEFT__RESUME(k, value, "");
 }
 
-/* The address of the thread's weft__tls_self, in x5; x6 is lost. Its offset is a constant where the variable is in the
- * executable: the linker sees to that. */
+/* Load the address of the thread's weft__tls_self into x5; x6 is lost. If the variable is in the executable, the linker
+ * makes its offset a constant. */
 #define WEFT__SELF_TO_X5 \
 	"adrp x5, :gottprel:weft__tls_self\n\t" \
 	"ldr x5, [x5, #:gottprel_lo12:weft__tls_self]\n\t" \
 	"mrs x6, tpidr_el0\n\t" \
 	"add x5, x5, x6\n\t"
 
-/* The same for *k whose leaf is the current coroutine already; behind it the parent of who suspended is. */
+/* Like weft_arch_resume, for *k whose innermost coroutine is current already. After the switch back, the parent of the
+ * suspended coroutine is current. */
 WEFT__INLINE weft_request_t weft_arch_run(struct weft_link **k, void *value)
 {
 	WEFT__RESUME(k, value,
@@ -162,7 +163,7 @@ WEFT__INLINE weft_request_t weft_arch_run(struct weft_link **k, void *value)
 	    "str x7, [x5]");
 }
 
-/* Suspend into k, which must be running and above the caller; continue its resumer. */
+/* Suspend into k, which must be the caller's coroutine or above it, and running; continue its resumer. */
 WEFT__INLINE void *weft_arch_yield(struct weft_link *k, const void *effect, void *payload)
 {
 	register struct weft_link *weft__x0 __asm__("x0") = k;
@@ -194,8 +195,8 @@ left:
 	weft__end_here();
 }
 
-/* Suspend into `from` and continue `*to`, whose parent_* the caller has set: nobody is returned to. Who comes here
- * again has itself in `*to`. */
+/* Suspend into `from` and continue `*to`, whose parent_* the caller has set: control does not return to a resumer. When
+ * the suspended coroutine is resumed, `*to` points to that coroutine again. */
 WEFT__INLINE void *weft_arch_transfer(struct weft_link *from, struct weft_link **to, void *value)
 {
 	register struct weft_link *weft__x0 __asm__("x0") = *to;
@@ -233,7 +234,7 @@ left:
 
 /* clang-format on */
 
-/* The offset is a constant where the variable is in the executable: the linker sees to that. */
+/* If the variable is in the executable, the linker makes its offset a constant. */
 WEFT__INLINE uintptr_t weft__self_place(void)
 {
 	uintptr_t place, thread;

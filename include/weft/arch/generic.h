@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * This header provides what weft/arch.h asks for beside the switch, in C. An architecture's own header includes it, and
- * provides weft__self_place before that: the address of the calling thread's weft__tls_self. No compiler may know that
- * address: it would keep it across a switch, and after a migration write into another thread's variable. So it is asked
- * for each time, by an asm statement, and not kept.
+ * This header provides, in C, the parts of weft/arch.h besides the switch. An architecture's own header includes it
+ * after it has provided weft__self_place: the address of the calling thread's weft__tls_self. Compilers must not know
+ * that address: they would keep it across a switch, and after a migration write into another thread's variable. So an
+ * asm statement computes it each time, and it is not kept.
  */
 #ifndef WEFT_ARCH_GENERIC_H
 #define WEFT_ARCH_GENERIC_H
@@ -25,8 +25,8 @@ WEFT__INLINE struct weft_coro *weft__self(void)
 	return self;
 }
 
-/* The same for who performs, without a barrier: what was read before may stay in registers if the clause is called in
- * place. */
+/* Like weft__self, for performs, without a barrier: if the clause is called in place, values that were read before may
+ * stay in registers. */
 WEFT__INLINE struct weft_coro *weft__performer(void)
 {
 	return (struct weft_coro *)WEFT__WORD(weft__self_place(), 0);
@@ -43,7 +43,7 @@ WEFT__INLINE volatile weft__half_t *weft__operations(void)
 	return (volatile weft__half_t *)(weft__self_place() + WEFT_TLS_OPERATIONS);
 }
 
-/* Count an operation of the thread's task. True: the thread has counted as many as were set. */
+/* Count an operation of the thread's task. True: the thread has made more operations than were set. */
 WEFT__INLINE bool weft__spend_operation(void)
 {
 	volatile weft__half_t *operations = weft__operations();
@@ -54,8 +54,8 @@ WEFT__INLINE bool weft__spend_operation(void)
 }
 
 /*
- * The same in two steps, for a lock: the question before its atomic instruction, which would wait for the store, and
- * the store after it.
+ * weft__spend_operation in two steps, for a lock: the check before its atomic instruction, which would wait for the
+ * store, and the store after it.
  */
 WEFT__INLINE bool weft__operations_are_spent(void)
 {
@@ -72,7 +72,7 @@ WEFT__INLINE void weft__set_operations_left(int32_t operations)
 	*weft__operations() = operations;
 }
 
-/* Behind it: the thread's table of what searches found, and the newest entries (weft/handler_cache.h). */
+/* The thread's table of found handlers lies after weft__tls_self, as do the newest entries (weft/handler_cache.h). */
 WEFT__INLINE struct weft__found *weft__found_here(void)
 {
 	return (struct weft__found *)WEFT__WORD(weft__self_place(), WEFT_TLS_FOUND);
@@ -104,13 +104,13 @@ WEFT__INLINE bool weft__is_self(const struct weft_coro *k, const struct weft_cor
 	return k == self;
 }
 
-/* The address of an object on the stack, computed here. Compilers would rather compute it once and keep it, on the
- * stack, and loading it costs more. */
+/* The address of an object on the stack, computed here. Compilers tend to compute it once and keep it on the stack, and
+ * loading it costs more. */
 WEFT__INLINE void *weft__address_of(void *object)
 {
 	void *address = object;
 
-	/* The object is read. clang takes no array of unknown size; to clang the first byte stands for all. */
+	/* The statement reads the object. clang takes no array of unknown size; for clang the first byte is enough. */
 #ifdef __clang__
 	__asm__ volatile("" : "+r"(address) : "m"(*(char *)object));
 #else
@@ -125,8 +125,8 @@ WEFT__INLINE void weft__set_limit(char *limit)
 }
 
 /* If `k` is resumed by the same coroutine as the last time, which executes no tail clause, and with the same set: make
- * its innermost the current coroutine. Else false, and nothing is done. Words that seldom change are compared, not
- * stored. */
+ * k's innermost coroutine the current one. Else return false, and change nothing. Words that seldom change are
+ * compared, not stored. */
 WEFT__INLINE bool weft__enter(struct weft_link *k, uintptr_t handled)
 {
 	uintptr_t place = weft__self_place(), self = WEFT__WORD(place, 0);
@@ -141,7 +141,7 @@ WEFT__INLINE bool weft__enter(struct weft_link *k, uintptr_t handled)
 	return true;
 }
 
-/* The same where the set is one of tags. */
+/* Like weft__enter, for a set of tags. */
 WEFT__INLINE bool weft__enter_tagged(struct weft_link *k, uint64_t tags)
 {
 	return WEFT__WORD(k, WEFT_CORO_TAGS) == tags && weft__enter(k, WEFT_HANDLES_TAGS);

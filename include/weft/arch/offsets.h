@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Where assembly finds the fields of a coroutine. Written once, read by C, inline assembly and .S files;
- * coro.h checks each against the struct. Bytes from the start of weft_coro_t.
+ * Offsets of the fields of a coroutine, for assembly. Written once, read by C, inline assembly and .S files; coro.h
+ * checks each against the struct. Bytes from the start of weft_coro_t.
  */
 #ifndef WEFT_ARCH_OFFSETS_H
 #define WEFT_ARCH_OFFSETS_H
@@ -23,9 +23,9 @@
 #define WEFT_CORO_INNERMOST 104
 #define WEFT_CORO_TAGS 112
 #define WEFT_CORO_VIEW 120
-#define WEFT_HANDLES_TAGS 2 /* as `handled`: what is handled are the bits of `tags` */
+#define WEFT_HANDLES_TAGS 2 /* as `handled`: the handled effects are the bits of `tags` */
 
-/* Offsets of what a thread keeps behind weft__tls_self, and of an entry's fields: see weft/handler_cache.h. */
+/* Offsets of a thread's data after weft__tls_self, and of an entry's fields: see weft/handler_cache.h. */
 #define WEFT_TLS_FOUND 8
 #define WEFT_TLS_OPERATIONS 16
 #define WEFT_TLS_NEWEST 32
@@ -38,11 +38,11 @@
 #define WEFT_CORO_SLOT 160
 #define WEFT_CORO_ARRAYS 224
 
-/* Only coroutines with WEFT_SAVE_… flags use these. */
+/* Used only by coroutines with WEFT_SAVE_… flags, or whose frames are copied. */
 #define WEFT_CORO_INNER_PC 200
 #define WEFT_CORO_OUTER_PC 208
 
-/* How far before a suspended coroutine's landing pad the one is where it lands to end. */
+/* The distance from a suspended coroutine's landing pad back to the pad where it lands to end. */
 #define WEFT_LEFT_BYTES 16
 
 #endif /* WEFT_ARCH_OFFSETS_H */

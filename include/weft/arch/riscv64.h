@@ -3,13 +3,13 @@
  * The switch on RISC-V, LP64D. src/arch/README.md has the stack layouts; weft/arch.h the contract; aarch64.h is alike.
  *
  * Registers across a switch
- *   a0      in and out: the coroutine; whoever lands can rely on it
+ *   a0      in and out: the coroutine; the code after a landing pad can rely on it
  *   a1      resume -> landing pad: the value passed in
  *   a2, a3  yield -> resume site: the request
- *   a4      weft_arch_transfer -> landing pad: who suspended
+ *   a4      weft_arch_transfer -> landing pad: the coroutine that suspended
  *   t0-t2   scratch of the sender
- *   all others: lost (declared clobbered), but sp and s0, which are exchanged, and s1 under clang, which may use it as
- *   base pointer and then ignores a clobber; there it travels in the link (bx).
+ *   all other registers: lost (declared clobbered), except sp and s0, which are exchanged, and s1 under clang, which
+ *   may use it as base pointer and then ignores a clobber; there the link (bx) holds s1 across the switch.
  *
  * Linked stacks do not exist here, so a thread has no limit, and weft__set_limit does nothing.
  */
@@ -25,7 +25,7 @@
 /* "offset(a0)": a field of the coroutine in a0. */
 #define WEFT__K(field) WEFT__STR(field) "(a0)"
 
-/* Around the instructions between a change of stacks and the jump: see aarch64.h. */
+/* These go around the instructions between a change of stacks and the jump: see aarch64.h. */
 #ifdef __GCC_HAVE_DWARF2_CFI_ASM
 #define WEFT__AWAY ".cfi_remember_state\n\t.cfi_undefined 1\n\t" /* the return address */
 #define WEFT__BACK ".cfi_restore_state\n\tunimp\n\t"
@@ -48,8 +48,9 @@
 
 /* clang-format off */
 /*
- * The same where a suspended coroutine waits: WEFT_LEFT_BYTES before it there is a second one, a jump to the label
- * `left`. Who lands there is not to go on but to end. Nothing here may become shorter, in the assembler or the linker.
+ * The landing pad of a suspended coroutine. WEFT_LEFT_BYTES before it there is a second pad: a jump to the label
+ * `left`. A coroutine that lands on the second pad must end, not continue. Neither the assembler nor the linker may
+ * shorten the instructions here.
  */
 #define WEFT__WAIT_PAD \
 	".option push\n\t.option norvc\n\t.option norelax\n\t" \
@@ -86,12 +87,12 @@
 #define WEFT__LOST_FLOATS
 #endif
 
-/* One instruction a line. */
+/* One instruction per line. */
 /* clang-format off */
 
 /*
  * Suspend the caller and continue k, by the words of its link; `after` finds the request in a2 and a3, and may use t0
- * to t2. Registers that carry a value in are variables here, because a constraint does not name one.
+ * to t2. Registers that carry a value in are variables here, because no constraint names a register.
  */
 #define WEFT__RESUME(k, value, after) \
 	weft_request_t request; \
@@ -127,14 +128,15 @@
 	request.payload = weft__a3; \
 	return request
 
-/* Suspend the caller and continue *k, which must not be running or finished: then control goes to the
- * routine that *k's pc names, and does not come back. */
+/* Suspend the caller and continue *k, which must not be running or finished: in these cases control goes to the routine
+ * that *k's pc names, and does not come back. */
 WEFT__INLINE weft_request_t weft_arch_resume(struct weft_link **k, void *value)
 {
 	WEFT__RESUME(k, value, "");
 }
 
-/* The same for *k whose leaf is the current coroutine already; behind it the parent of who suspended is. */
+/* Like weft_arch_resume, for *k whose innermost coroutine is current already. After the switch back, the parent of the
+ * suspended coroutine is current. */
 WEFT__INLINE weft_request_t weft_arch_run(struct weft_link **k, void *value)
 {
 	WEFT__RESUME(k, value,
@@ -144,7 +146,7 @@ WEFT__INLINE weft_request_t weft_arch_run(struct weft_link **k, void *value)
 	    "sd t1, 0(t0)");
 }
 
-/* Suspend into k, which must be running and above the caller; continue its resumer. */
+/* Suspend into k, which must be the caller's coroutine or above it, and running; continue its resumer. */
 WEFT__INLINE void *weft_arch_yield(struct weft_link *k, const void *effect, void *payload)
 {
 	register struct weft_link *weft__a0 __asm__("a0") = k;
@@ -175,8 +177,8 @@ left:
 	weft__end_here();
 }
 
-/* Suspend into `from` and continue `*to`, whose parent_* the caller has set: nobody is returned to. Who comes here
- * again has itself in `*to`. */
+/* Suspend into `from` and continue `*to`, whose parent_* the caller has set: control does not return to a resumer. When
+ * the suspended coroutine is resumed, `*to` points to that coroutine again. */
 WEFT__INLINE void *weft_arch_transfer(struct weft_link *from, struct weft_link **to, void *value)
 {
 	register struct weft_link *weft__a0 __asm__("a0") = *to;

@@ -3,12 +3,12 @@
  * The switch on x86-64 System V. src/arch/README.md has the stack layouts; weft/arch.h the contract.
  *
  * Registers across a switch
- *   rdi  in and out: the coroutine; whoever lands can rely on it
+ *   rdi  in and out: the coroutine; the code after a landing pad can rely on it
  *   rsi  resume -> landing pad: the value passed in
  *   rax, rdx  yield -> resume site: the request
  *   rcx  scratch of the sender
- *   all others: lost (declared clobbered), but rsp and rbp, which are exchanged, and rbx under clang, which
- *   may use it as base pointer and then ignores a clobber; there it travels in the link.
+ *   all other registers: lost (declared clobbered), except rsp and rbp, which are exchanged, and rbx under clang, which
+ *   may use it as base pointer and then ignores a clobber; there the link holds rbx across the switch.
  */
 #ifndef WEFT_ARCH_X86_64_H
 #define WEFT_ARCH_X86_64_H
@@ -19,9 +19,9 @@
 #define WEFT__K(field) WEFT__STR(field) "(%%rdi)"
 
 /*
- * Around the instructions between a change of stacks and the jump. There an unwinder, in a signal handler, looks for
- * the caller on the wrong stack; so it is told that there is none. A byte after the jump belongs to what follows,
- * because unwinders look for a caller one byte before the address that it returns to.
+ * These go around the instructions between a change of stacks and the jump. There an unwinder, in a signal handler,
+ * would look for the caller on the wrong stack; so the frame description says that there is no caller. A byte after the
+ * jump counts as part of the following code, because unwinders look for a caller one byte before the return address.
  */
 #ifdef __GCC_HAVE_DWARF2_CFI_ASM
 #define WEFT__AWAY ".cfi_remember_state\n\t.cfi_undefined 16\n\t" /* rip */
@@ -31,8 +31,8 @@
 #define WEFT__BACK
 #endif
 
-/* A landing pad. Nobody falls into it, so aligning it costs no instruction, and a loop that switches does not depend on
- * where the compiler put it (25 % between best and worst otherwise). */
+/* A landing pad. No code falls through to it, so aligning it costs no instruction, and the speed of a loop that
+ * switches does not depend on its place in the code (25 % between best and worst without alignment). */
 #if defined(__CET__) && (__CET__ & 1)
 #define WEFT__PAD ".p2align 6\n1:\tendbr64\n\t"
 #else
@@ -50,8 +50,9 @@
 #endif
 
 /*
- * The same where a suspended coroutine waits: WEFT_LEFT_BYTES before it there is a second one, a jump to the label
- * `left`. Who lands there is not to go on but to end. The line that it is in is not touched otherwise.
+ * The landing pad of a suspended coroutine. WEFT_LEFT_BYTES before it there is a second pad: a jump to the label
+ * `left`. A coroutine that lands on the second pad must end, not continue. Nothing else uses the cache line of the
+ * second pad.
  */
 #if defined(__CET__) && (__CET__ & 1)
 #define WEFT__LEFT_PAD "endbr64\n\t"
@@ -77,7 +78,7 @@
 #endif
 
 #if defined(__clang__)
-#define WEFT__COLD_LABEL /* what asm goto jumps to is */
+#define WEFT__COLD_LABEL /* clang treats labels that asm goto jumps to as cold */
 #else
 #define WEFT__COLD_LABEL __attribute__((cold))
 #endif
@@ -99,12 +100,13 @@
 #define WEFT__LOST_XMM
 #endif
 
-/* One instruction a line. */
+/* One instruction per line. */
 /* clang-format off */
 
 /*
- * Suspend the caller and continue k, by the words of its link. `before` comes first and may use rdx; only jumps from
- * the other two reach `apart`, in bytes that the pad's alignment leaves; `after` finds the request in rax and rdx.
+ * Suspend the caller and continue k, by the words of its link. `before` comes first and may use rdx. `apart` lies in
+ * bytes that the pad's alignment leaves; only jumps from `before` and `after` reach it. `after` finds the request in
+ * rax and rdx.
  */
 #define WEFT__RESUME(k, value, before, apart, after) \
 	weft_request_t request; \
@@ -135,20 +137,20 @@
 	    : WEFT__LOST); \
 	return request
 
-/* Suspend the caller and continue *k, which must not be running or finished: then control goes to the
- * routine that *k's pc names, and does not come back. */
+/* Suspend the caller and continue *k, which must not be running or finished: in these cases control goes to the routine
+ * that *k's pc names, and does not come back. */
 WEFT__INLINE weft_request_t weft_arch_resume(struct weft_link **k, void *value)
 {
 	WEFT__RESUME(k, value, "", "", "");
 }
 
 /*
- * The thread's limit is to be that of the link in the register `link`, which is lost.
+ * Set the thread's limit to that of the link in the register `link`, which is lost.
  * Code for contiguous stacks compares first, because their limits are all 0, and stores out of line. The two stores go
- * to a cache line that holds only the limit, and took an eighth of a resume and a yield: on Golden Cove 1.67 of the
+ * to a cache line that holds only the limit, and take an eighth of a resume and a yield: on Golden Cove 1.67 of the
  * hand-written pair's time with the stores, 1.42 with the compares, 1.33 without either (`./weft lab --full --only
- * micro/resume_yield`). Between linked stacks the limits differ, and the code out of line took longer than the stores
- * do (1.86, and 1.71).
+ * micro/resume_yield`). Between linked stacks the limits differ, and the code out of line takes longer than the stores
+ * (1.86, and 1.71).
  */
 #ifdef WEFT_SMALL_FRAMES
 #define WEFT__LIMIT_OF(link, to_apart, back) \
@@ -167,13 +169,13 @@ WEFT__INLINE weft_request_t weft_arch_resume(struct weft_link **k, void *value)
 #endif
 
 /*
- * The same for *k whose innermost coroutine is current already: with that one's limit; and behind it the
- * parent of who suspended is the current coroutine, with its limit.
- * Few statements: clang counts them when it decides what to inline. Where a function that resumes is not inlined,
- * returns are mispredicted: libseff's generator then takes three times as long.
+ * Like weft_arch_resume, for *k whose innermost coroutine is current already: sets that coroutine's limit. After the
+ * switch back, the parent of the suspended coroutine is the current coroutine, with its limit.
+ * Few statements: clang counts them when it decides which functions to inline. If a function that resumes is not
+ * inlined, returns are mispredicted: libseff's generator then takes three times as long.
  * Rejected: a function that is called before the switch. Its calls take places among the processor's return addresses,
- * and a recursion of functions that resume took 1.3 of its time. And to make the innermost coroutine current here: that
- * took 1.5 times as long where two coroutines take turns.
+ * and a recursion of functions that resume takes 1.3 of its time. Also rejected: to make the innermost coroutine
+ * current here, which takes 1.5 times as long when two coroutines alternate.
  */
 WEFT__INLINE weft_request_t weft_arch_run(struct weft_link **k, void *value)
 {
@@ -190,7 +192,7 @@ WEFT__INLINE weft_request_t weft_arch_run(struct weft_link **k, void *value)
 	    WEFT__LIMIT_OF("rcx", "5b", "6"));
 }
 
-/* Suspend into k, which must be running and above the caller; continue its resumer. */
+/* Suspend into k, which must be the caller's coroutine or above it, and running; continue its resumer. */
 WEFT__INLINE void *weft_arch_yield(struct weft_link *k, const void *effect, void *payload)
 {
 	void *value;
@@ -218,8 +220,8 @@ left:
 	weft__end_here();
 }
 
-/* Suspend into `from` and continue `*to`, whose parent_* the caller has set: nobody is returned to. Who comes here
- * again has itself in `*to`. */
+/* Suspend into `from` and continue `*to`, whose parent_* the caller has set: control does not return to a resumer. When
+ * the suspended coroutine is resumed, `*to` points to that coroutine again. */
 WEFT__INLINE void *weft_arch_transfer(struct weft_link *from, struct weft_link **to, void *value)
 {
 	void (*busy)(void) = weft__in_running;
@@ -254,9 +256,9 @@ left:
 /* clang-format on */
 
 /*
- * The current coroutine lives in thread-local storage, but no compiler may know the address: it would keep
- * it across a switch, and after a migration write into another thread's variable. The linker turns the
- * load into an immediate where the variable is in the executable.
+ * The current coroutine lives in thread-local storage, but compilers must not know the address: they would keep it
+ * across a switch, and after a migration write into another thread's variable. If the variable is in the executable,
+ * the linker turns the load of its offset into an immediate.
  */
 struct weft_coro;
 
@@ -268,8 +270,8 @@ WEFT__INLINE struct weft_coro *weft__self(void)
 	return self;
 }
 
-/* The same for who performs. No memory is clobbered: what was read before may stay in registers if the clause is called
- * in place. */
+/* Like weft__self, for performs. Does not clobber memory: if the clause is called in place, values that were read
+ * before may stay in registers. */
 WEFT__INLINE struct weft_coro *weft__performer(void)
 {
 	struct weft_coro *self;
@@ -279,8 +281,8 @@ WEFT__INLINE struct weft_coro *weft__performer(void)
 }
 
 /*
- * Count an operation of the thread's task. True: the thread has counted as many as weft__set_operations_left allowed.
- * No memory is clobbered: nothing else reads the counter.
+ * Count an operation of the thread's task. True: the thread has made more operations than weft__set_operations_left
+ * allowed. No memory is clobbered: nothing else reads the counter.
  */
 WEFT__INLINE bool weft__spend_operation(void)
 {
@@ -294,8 +296,8 @@ WEFT__INLINE bool weft__spend_operation(void)
 }
 
 /*
- * The same in two steps, for a lock: the question before its atomic instruction, which would wait for the store, and
- * the store after it.
+ * weft__spend_operation in two steps, for a lock: the check before its atomic instruction, which would wait for the
+ * store, and the store after it.
  */
 WEFT__INLINE bool weft__operations_are_spent(void)
 {
@@ -323,7 +325,7 @@ WEFT__INLINE void weft__set_operations_left(int32_t operations)
 						    : "r"(operations));
 }
 
-/* Behind it: the thread's table of what searches found, and the newest entries (weft/handler_cache.h). */
+/* The thread's table of found handlers lies after weft__tls_self, as do the newest entries (weft/handler_cache.h). */
 struct weft__found;
 struct weft__view;
 
@@ -341,7 +343,7 @@ WEFT__INLINE struct weft__found *weft__found_here(void)
 	return table;
 }
 
-/* What stands for an entry's address is its offset in the thread's segment. */
+/* *newest is not the entry's address, but its offset in the thread's segment. */
 WEFT__INLINE bool weft__is_newest(unsigned offset, const struct weft__view *view, const void *key, uintptr_t *newest)
 {
 	uintptr_t at;
@@ -393,7 +395,7 @@ WEFT__INLINE void weft__set_self(struct weft_coro *self)
 /*
  * Is `k` the current coroutine? gcc must not learn from the answer that both are equal: gcc would switch through `k`,
  * which may lie in the frame. The next resume would then wait for the frame's cache line before it can ask for the
- * coroutine's, and among thousands of coroutines both are misses. clang keeps `k` in rbx, which comes with the switch.
+ * coroutine's, and among thousands of coroutines both are misses. clang keeps `k` in rbx, which the switch restores.
  */
 WEFT__INLINE bool weft__is_self(const struct weft_coro *k, const struct weft_coro *self)
 {
@@ -407,13 +409,13 @@ WEFT__INLINE bool weft__is_self(const struct weft_coro *k, const struct weft_cor
 #endif
 }
 
-/* The address of an object on the stack, computed here. Compilers would rather compute it once and keep it, on the
- * stack, and loading it costs more. */
+/* The address of an object on the stack, computed here. Compilers tend to compute it once and keep it on the stack, and
+ * loading it costs more. */
 WEFT__INLINE void *weft__address_of(void *object)
 {
 	void *address;
 
-	/* The object is read. clang takes no array of unknown size; to clang the first byte stands for all. */
+	/* The statement reads the object. clang takes no array of unknown size; for clang the first byte is enough. */
 #ifdef __clang__
 	__asm__ volatile("leaq %1, %0" : "=r"(address) : "m"(*(char *)object));
 #else
@@ -423,10 +425,10 @@ WEFT__INLINE void *weft__address_of(void *object)
 }
 
 /*
- * The word that -fsplit-stack prologues compare the stack pointer with. Rejected: to store only another value. Those of
- * contiguous stacks are all 0, but the question takes as long as the store, and between linked stacks it costs a jump.
- * (On Zen 3 a resume and a yield took 0.99 of the time by gcc 12, 0.86 by clang 16, 1.01 by clang 22; whole programs
- * 0.95 to 1.04.)
+ * Set the word that -fsplit-stack prologues compare the stack pointer with. Rejected: to store only a changed value.
+ * The limits of contiguous stacks are all 0, but the comparison takes as long as the store, and between linked stacks
+ * it costs a jump. (On Zen 3 a resume and a yield took 0.99 of the time by gcc 12, 0.86 by clang 16, 1.01 by clang 22;
+ * whole programs 0.95 to 1.04.)
  */
 WEFT__INLINE void weft__set_limit(char *limit)
 {
@@ -434,12 +436,12 @@ WEFT__INLINE void weft__set_limit(char *limit)
 }
 
 /* clang-format off */
-/* These words seldom change, and a compare costs less than a store: the store ports are what a switch waits for.
- * Rejected: to compare `group` too, which gained nothing; and to compare `innermost` with k in place of reading it,
- * which took 0.97 of the time, but each resume of a coroutine that was suspended from further inside went to `anew`;
- * and one word that says that parent and group are as they were and that no stack is linked, compared in place of
- * these: two instructions of 54 and three stores less, and on Zen 3 1.87 of the hand-written pair's time by gcc in
- * place of 1.66, 1.97 by clang in place of 2.05. */
+/* These words seldom change, and a compare costs less than a store: a switch waits for the store ports.
+ * Rejected: to compare `group` too, which gains nothing. To compare `innermost` with k instead of reading it, which
+ * takes 0.97 of the time, but then each resume of a coroutine that was suspended from further inside goes to `anew`.
+ * And one word for "parent and group are unchanged, and no stack is linked", compared in place of these: two
+ * instructions of 54 and three stores less, but on Zen 3 1.87 of the hand-written pair's time by gcc in place of 1.66,
+ * 1.97 by clang in place of 2.05. */
 #define WEFT__ENTER(handled, compare_tags) \
 	"movq weft__tls_self@gottpoff(%%rip), %%rdx\n\t" \
 	"movq %%fs:(%%rdx), %%rcx\n\t" \
@@ -456,14 +458,15 @@ WEFT__INLINE void weft__set_limit(char *limit)
 	"movq " WEFT__STR(WEFT_CORO_INNERMOST) "(%0), %%rcx\n\t" \
 	"movq %%rcx, %%fs:(%%rdx)"
 
-/* More inputs: gcc keeps in registers what is named often, and these statements use `k` more often than name it. */
+/* More inputs: gcc keeps variables in registers that are named often, and these statements use `k` more often than they
+ * name it. */
 #if defined(__clang__)
 #define WEFT__USED_OFTEN(k)
 #else
 #define WEFT__USED_OFTEN(k) , "r"(k), "r"(k), "r"(k)
 #endif
 
-/* The body of both functions below; `word` is what the statement compares. */
+/* The body of both functions below; the statement compares `word`. */
 #define WEFT__ENTER_BY(k, handled, compare_tags, word) \
 	__asm__ goto( \
 	    WEFT__ENTER(handled, compare_tags) \
@@ -477,13 +480,13 @@ anew: \
 	return false
 
 /* If `k` is resumed by the same coroutine as the last time, which executes no tail clause, and with the same set: make
- * its innermost one the current coroutine. Else false, and nothing is done. */
+ * k's innermost coroutine the current one. Else return false, and change nothing. */
 WEFT__INLINE bool weft__enter(struct weft_link *k, uintptr_t handled)
 {
 	WEFT__ENTER_BY(k, "%1", "", handled);
 }
 
-/* The same where the set is one of tags. */
+/* Like weft__enter, for a set of tags. */
 WEFT__INLINE bool weft__enter_tagged(struct weft_link *k, uint64_t tags)
 {
 	WEFT__ENTER_BY(k, "$" WEFT__STR(WEFT_HANDLES_TAGS),
