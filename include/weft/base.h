@@ -92,7 +92,8 @@
 
 /*
  * WEFT_DEBUG turns on the checks that cost something on a hot path (is the coroutine that is suspended really an
- * ancestor? do both sides declare the effect alike?). On by default in code without optimization and NDEBUG.
+ * ancestor? do both sides declare the effect alike?). On by default in code that is
+ * compiled without optimization and without NDEBUG.
  */
 #if !defined(WEFT_DEBUG)
 #if defined(__OPTIMIZE__) || defined(NDEBUG)

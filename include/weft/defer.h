@@ -97,7 +97,7 @@ WEFT_EXTERN_C_BEGIN
 
 /* A deferred call. It lies in the frame of its scope, and is in the list of the coroutine that runs. */
 struct weft__deferred {
-	struct weft__deferred *next; /* the next outer one */
+	struct weft__deferred *next; /* the next outer record */
 	void (*fn)(void *arg);
 	void *arg;
 	const struct weft__view *view; /* the coroutine's view at the time of weft_defer */

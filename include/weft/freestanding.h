@@ -31,7 +31,7 @@ WEFT_EXTERN_C_BEGIN
  * weft_run. The memory is cut into equal stacks, which are reused. Without it these functions fail with ENOTSUP; if
  * every stack is in use, with ENOMEM. Each stack has the pattern that weft_attr.memory has without a guard.
  * @param memory       any alignment; borrowed by the library until the next successful call
- * @param bytes        with NULL: 0, and there is no memory any more
+ * @param bytes        its size; NULL and 0 take the memory away from the library
  * @param stack_bytes  for each stack, record included; 0: 16 KiB. weft_attr.stack_size is ignored
  * @return the number of stacks; or a negative errno
  *   -ENOSPC  no stack fits, or stack_bytes is less than weft_memory_size(NULL, 0)

@@ -106,8 +106,7 @@ typedef struct weft_handler {
  *   weft_multi(op, fn)       the type of a general clause; the handler's bodies run under the policy "copy"
  *   weft_requested(op)       no function: the request goes to a loop around weft_resume_under
  *   weft_on_return(fn)       void *fn(void *state, void *result): computes the result of weft_run from the body's
- *   weft_on_failure(fn)      void *fn(void *state, int error): computes it if the body has none; error is an errno
- *   value
+ *   weft_on_failure(fn)      void *fn(void *state, int error): computes it if the body has none; error as errno
  * An operation may have a tail clause and a clause of another kind: see weft_escalate. Of two clauses of the same kind
  * the first counts. An exception (WEFT_EXCEPTION) has a clause of the kind abort or requested.
  */
@@ -399,9 +398,9 @@ WEFT__HOT weft_request_t weft_resume_under(weft_coro_t *k, void *value, const we
 
 /**
  * void *weft_continue(op, k, value): like weft_tail_continue, but returns the outcome: the body's result through the
- * return clause, or an abort clause's. For clauses with work to do afterwards, and for kept resumptions, from any
- * thread. May suspend. Each active call needs stack. Errors as weft_run; for a multi clause also ENOMEM, if there is no
- * memory for a copy, and EBUSY, if another coroutine is suspended inside it or has performed the effect.
+ * return clause, or the result of an abort clause. For clauses with work to do afterwards, and for kept resumptions,
+ * from any thread. May suspend. Each active call needs stack. Errors as weft_run; for a multi clause also ENOMEM, if
+ * there is no memory for a copy, and EBUSY, if another coroutine is suspended inside it or has performed the effect.
  */
 #define weft_continue(op, ...) WEFT__CONTINUE(weft__continue_with, op, __VA_ARGS__)
 
@@ -919,7 +918,7 @@ __attribute__((warn_unused_result)) WEFT__HOT void *weft__tail_continue_with(wef
 
 		*k = copy;
 		answer = weft__tail_continue(&copy, error);
-		if (!copy.kept) /* else the body has run, and may have put another object at the address of *k */
+		if (!copy.kept) /* else the body has run, and the memory of *k may have been reused */
 			*k = copy;
 		return answer;
 	}

@@ -35,13 +35,13 @@ typedef enum weft_policy {
 
 /**
  * WEFT_NEEDS(name, bytes);  at file scope: declares how many bytes of stack the function of this name, compiled without
- * checks, needs at most, with all that it calls. If it needs at most 192 bytes, code for linked stacks always calls it
- * on the current stack; if at most 2048, only when that many are left. A function without a declaration runs on a
- * system stack. More than 2048 bytes are refused. The function must not suspend, nor call back instrumented code that
- * could need more. Too small a number is a stack overflow that nothing detects. `name` is the linker's name: in C++ the
- * function must be extern "C". `bytes` is a decimal number. The declaration holds for this file only; `weft cc --needs
- * FILE` declares functions for all files. In code that is not for linked stacks it does nothing. Idea: the list of
- * foreign functions in the thesis behind look-ahead and mmu (2010).
+ * checks, needs at most, with all that it calls. Code for linked stacks that calls it by name does so on the current
+ * stack: always if it needs at most 192 bytes; if at most 2048, only when that many are left. A function without a
+ * declaration runs on a system stack. More than 2048 bytes are refused. The function must not suspend, nor call back
+ * instrumented code that could need more. Too small a number is a stack overflow that nothing detects. `name` is the
+ * linker's name: in C++ the function must be extern "C". `bytes` is a decimal number. The declaration holds for this
+ * file only; `weft cc --needs FILE` declares functions for all files. In code that is compiled otherwise it does
+ * nothing. Idea: the list of foreign functions in the thesis behind look-ahead and mmu (2010).
  */
 #ifdef WEFT_SMALL_FRAMES
 #define WEFT_NEEDS(name, bytes)                                                                                        \
@@ -58,14 +58,13 @@ typedef struct weft__stack_stats {
 	size_t cached; /**< stacks cached for reuse, by threads and by the process; some may have lost their memory */
 	size_t high_water; /**< maximum number of stacks outside the process-wide store: in use, or cached by threads */
 	size_t reserved;   /**< bytes of address space cut into slots */
-	size_t
-	    committed;	 /**< commit: bytes opened (charged to the budget); other policies: bytes that may be touched */
-	size_t faults;	 /**< commit: faults handled by opening pages */
-	size_t failures; /**< commit: coroutines ended because their budget or their reservation was spent */
-	size_t growths;	 /**< linked: chunks enlarged in place */
-	size_t splits;	 /**< linked: chunks added; heap: blocks allocated anew */
-	size_t probes;	 /**< mmu: stores that reached the end of a chunk */
-	size_t copied;	 /**< copy: bytes of frames copied, out and in */
+	size_t committed;  /**< commit: bytes opened (charged to the budget); other policies: usable bytes */
+	size_t faults;	   /**< commit: faults handled by opening pages */
+	size_t failures;   /**< commit: coroutines ended because their budget or their reservation was spent */
+	size_t growths;	   /**< linked: chunks enlarged in place */
+	size_t splits;	   /**< linked: chunks added; heap: blocks allocated anew */
+	size_t probes;	   /**< mmu: stores that reached the end of a chunk */
+	size_t copied;	   /**< copy: bytes of frames copied, out and in */
 	size_t in_memory; /**< part of `live`: in the caller's memory (weft_attr.memory). No other field counts these */
 } weft_stack_stats_t;
 

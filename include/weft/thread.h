@@ -96,7 +96,7 @@ WEFT_API bool weft_handle_fault(int number, void *info, void *context);
  * stack, or a thread's own, it is a plain call. fn may resume, suspend, throw, and be continued by another thread;
  * while it is suspended the coroutine keeps the system stack.
  * Ends the coroutine (&weft_failed) if there is no memory for a system stack. In C an fn that is NULL is reported, and
- * ends the process. Thread-safe, any stack. On AArch64 it is always a plain call.
+ * ends the process. Thread-safe, any stack. On AArch64 and RISC-V it is always a plain call.
  * Idea: libseff's wrappers for system calls. There the stack belongs to the thread; here it belongs to the coroutine
  * during the call.
  */
