@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft/sched.h: tasks. A task is a coroutine that a runtime resumes, on whichever of its worker threads has time.
+ * weft/sched.h: tasks. A task is a coroutine that a runtime resumes, on any of its worker threads that has time.
  *
  *   static void *child(void *number)
  *   {
@@ -23,27 +23,29 @@
  *   weft_rt_run(NULL, parent, NULL, NULL);
  *
  * Design
- *  1. Whatever a task asks of its runtime is one of four effects: spawn, yield, wait, now. The functions below perform
- *     them. A handler between a task and its runtime can log, limit, redirect or replace each of them, and a program
- *     may handle all four: then it is a scheduler, and every object of weft/sync.h works under it.
- *  2. A wait is a *waiter*, a record in the frame of whoever waits. Objects keep waiters in their queues. Whoever wants
- *     to end a wait (an object, a timer, a cancellation) claims its waiter first; exactly one of them succeeds, so that
- *     nothing handed over is lost.
+ *  1. A task requests everything from its runtime by four effects: spawn, yield, wait, now. The functions below perform
+ *     them. A handler between a task and its runtime can log, limit, redirect or replace each of them. A program may
+ *     handle all four: then it is a scheduler, and every object of weft/sync.h works under it.
+ *  2. A wait is a *waiter*, a record in the frame of the waiting function. Objects keep waiters in their queues. An
+ *     object, a timer or a cancellation claims a waiter before it ends the wait; exactly one claim succeeds, so that an
+ *     item that is handed over is never lost.
  *  3. Plain threads may wait on the same objects: without a handler `wait` blocks the thread.
- *  4. A task belongs to a scope, and a scope ends after its tasks. The first that fails cancels the others.
- *  5. A cancelled task goes on with the exception weft_cancelled where it waits: what it deferred runs, and in C++
- *     destructors do.
+ *  4. A task belongs to a scope, and a scope ends after its tasks. The first task that fails cancels the other tasks of
+ *     its scope.
+ *  5. A cancelled task continues at its wait with the exception weft_cancelled: its deferred functions run, and in C++
+ *     its destructors.
  *  6. The same program runs under weft_simulate: one thread, virtual time, an order of tasks drawn from a seed.
- *  7. Operations that need not wait give way after 128 to 256 of them, and look for cancellation: see weft/sync.h. Here
- *     joining, weft_scope_wait and weft_task_is_cancelled do, which do not fail by it.
- *  8. Functions that may suspend are inline here, because they run on the task's own stack whatever the policy; what
- *     they call in the library never suspends.
- * To reach (in one run): a yield through the scheduler in 4 bare resume+yield pairs, spawn and join in 0.12 of Go's,
- * a wait through the effect in 1.00 of a direct call.
+ *  7. After 128 to 256 operations that need not wait, a task yields to other tasks and checks for its cancellation: see
+ *     weft/sync.h. In this header a join, weft_scope_wait and weft_task_is_cancelled may yield for this reason, but
+ *     never fail for it.
+ *  8. Functions that may suspend are inline here, because they must run on the task's own stack under every policy. The
+ *     library functions that they call never suspend.
+ * Targets, measured in one run: a yield through the scheduler costs 4 bare resume+yield pairs, a spawn and a join 0.12
+ * of Go's, and a wait through the effect 1.00 of a direct call.
  *
- * Thread-safety: functions may be called by any thread and any task, unless they say otherwise. None may be called in a
- * signal handler. Source of the ideas: effects as the scheduler's interface, OCaml's Eio; scopes, libdill and Trio;
- * the run queue, Go; claims, Concurrent ML.
+ * Thread-safety: unless a comment says otherwise, any thread and any task may call these functions. None may be called
+ * in a signal handler. Source of the ideas: effects as the scheduler's interface, OCaml's Eio; scopes, libdill and
+ * Trio; the run queue, Go; claims, Concurrent ML.
  */
 #ifndef WEFT_SCHED_H
 #define WEFT_SCHED_H
@@ -70,103 +72,106 @@ typedef struct weft_scope weft_scope_t;
 
 /* ---- running ---------------------------------------------------------------------------------------------------- */
 
-/** More threads would only be in each other's way. */
+/** A runtime has at most so many workers: more threads would only slow each other down. */
 enum { WEFT_WORKERS_MOST = 4096 };
 
-/** How a runtime is to be. Zero-initialised: all defaults. Only read during the call. */
+/** The configuration of a runtime. Zero-initialised: all defaults. Only read during the call. */
 typedef struct weft_rt_config {
-	unsigned workers; /**< threads that run tasks; 0: one for each processor that this thread may
-				  use, or fewer by the quota of its control groups (cpu.max) */
+	unsigned workers; /**< threads that run tasks; 0: as many as the processors that this thread may use, or fewer
+			       by the quota of its control groups (cpu.max) */
 	unsigned helpers; /**< threads for weft_blocking at most; 0: 64 */
-	weft_attr_t task; /**< the default for tasks: policy, stack_size, flags; memory is for one task, and an error
-				  here (-EINVAL). A policy that copies stacks serves coroutines only: overcommit takes
-				  its place */
+	weft_attr_t task; /**< the default attributes of tasks: policy, stack_size, flags. `memory` must be NULL
+			       (-EINVAL), because it would serve a single task. A policy that copies stacks serves
+			       coroutines only: tasks use overcommit instead */
 	int dump_signal;  /**< a signal, such as SIGQUIT, upon which weft_rt_dump is written to standard error, also
-				  while all workers are busy; 0: none, or with WEFT_DUMP=1 in the environment SIGQUIT */
-	uint64_t stuck_after; /**< nanoseconds: a task that has run for so long without a wait or a yield is named on
-				  standard error, once; 0: never, or the milliseconds that the environment's WEFT_STUCK
-				  says */
+			       while all workers are busy; 0: none, or with WEFT_DUMP=1 in the environment SIGQUIT */
+	uint64_t stuck_after; /**< nanoseconds: the name of a task that has run for so long without a wait or a yield is
+				   written to standard error, once; 0: never, or the milliseconds in the environment
+				   variable WEFT_STUCK */
 	struct weft_rt_stats *stats; /**< weft_rt_run: written when all tasks have ended; NULL: not wanted */
 	uint64_t steps;	       /**< weft_simulate: a run is a livelock after so many turns without a moment at which
-				  every task waits; 0: a million */
-	const uint32_t *order; /**< weft_simulate: the choices to take, before the seed decides; NULL: none */
+				    every task waits; 0: a million */
+	const uint32_t *order; /**< weft_simulate: the first choices of the run; after them the seed decides; NULL:
+				    none */
 	size_t choices;	       /**< their number */
 	uint64_t turns;	       /**< weft_simulate: a run is a livelock after so many turns; 0: a hundred million */
 	uint64_t time;	       /**< weft_simulate: a run is a livelock after so many nanoseconds of virtual time; 0:
 				  after an hour and a hundred thousand turns; WEFT_NEVER: no limit */
-	uint64_t turn_cost;    /**< weft_simulate: the virtual nanoseconds that each turn of a task takes; 0: as the
-				  seed decides, and none with `order`; WEFT_NEVER: none */
-	unsigned jobs;	       /**< weft_simulate_seeds: processes that simulate at the same time; 0: one */
-	/** Called by each worker's thread before its first task, with the worker's number from 0 on and worker_arg: to
-	 * choose the thread's processor or priority, say. It must not wait as tasks do. NULL: nothing. Not called in a
-	 * simulation, nor for weft_rt_open and the threads of weft_blocking. */
+	uint64_t turn_cost;    /**< weft_simulate: the virtual nanoseconds that each turn of a task takes; 0: the seed
+				    decides, or none if `order` is given; WEFT_NEVER: none */
+	unsigned jobs;	       /**< weft_simulate_seeds: the number of processes that simulate at the same time; 0: 1 */
+	/** Each worker's thread calls this function before its first task, with the worker's number, counted from 0,
+	 * and worker_arg, for instance to choose the thread's processor or priority. It must not wait as tasks do.
+	 * NULL: no call. Not called in a simulation, nor for weft_rt_open and the threads of weft_blocking. */
 	void (*worker_begins)(unsigned worker, void *worker_arg);
 	void *worker_arg;
 } weft_rt_config_t;
 
 /**
- * Run fn(arg) as a task, with all that it spawns, on threads of the runtime's own; the calling thread waits until the
- * last task has ended. Handlers around the call are not seen by the tasks.
+ * Run fn(arg) as a task, with all tasks that it spawns, on threads that the runtime creates. The calling thread waits
+ * until the last task has ended. Tasks do not see the handlers around this call.
  * @param config  NULL: all defaults
- * @param result  what fn returned; may be NULL
- * @return 0, or a negative errno: what the task failed with (weft_task_fail), -ECANCELED; and where it could not begin
+ * @param result  written: the value that fn returned; may be NULL
+ * @return 0, or a negative errno: the error that the first task failed with (weft_task_fail), or -ECANCELED. If the
+ *   first task could not begin:
  *   -ENOMEM, -EAGAIN  no memory, no more threads
  *   -EINVAL           an unknown policy, flag or signal; more than WEFT_WORKERS_MOST workers; fn is NULL
  *   -EDEADLK          every task waited, no timer was armed, and the process had no other thread that could have woken
- *                     one. A report on standard error names each task, what it waited for, where, and where it was
- *                     made; then all were cancelled. If cancelled tasks wait on (their waits are shielded, or a
- *                     cleanup waits), a second report says so, and they are abandoned: the runtime and their stacks
- *                     stay allocated. While a program has threads of its own nobody can tell
- * `dump_signal` and `stuck_after` make a thread that sees to them; an earlier handler of the signal is called too.
- * Several runtimes may run at once, in several threads; a task may run another one, and blocks its worker by that.
- * With WEFT_SIMULATE=SEED in the environment it is weft_simulate(SEED, …); with WEFT_SIMULATE=SEED+COUNT
- * weft_simulate_seeds of these seeds first, and the process ends with 1 if one fails; with WEFT_SIMULATE=order:… what
- * weft_simulate_seeds said. A task may call fork, but the child has no workers: it must call exec or _exit there. A
- * child that goes on with tasks is reported, and ends.
+ *                     a task. A report on standard error names each task, the object that it waited for, the place of
+ *                     the wait, and the place where the object was made; then all tasks were cancelled. If cancelled
+ *                     tasks still wait (their waits are shielded, or a cleanup waits), a second report says so, and
+ *                     they are abandoned: the runtime and their stacks stay allocated. While a program has threads of
+ *                     its own, deadlocks are not detected, because these threads may wake tasks
+ * `dump_signal` and `stuck_after` create a thread that serves them. An earlier handler of the signal is called, too.
+ * Several runtimes may run at once, in several threads. A task may run another runtime, which blocks the task's worker.
+ * With WEFT_SIMULATE=SEED in the environment the call is weft_simulate(SEED, …). With WEFT_SIMULATE=SEED+COUNT it is
+ * weft_simulate_seeds of these seeds first, and the process exits with status 1 if a seed fails. With
+ * WEFT_SIMULATE=order:… the call repeats the choices that weft_simulate_seeds reported. A task may call fork, but the
+ * child has no workers: it must call exec or _exit there. A child that continues with tasks is reported, and ends.
  */
 WEFT_API WEFT__USE_RESULT int weft_rt_run(const weft_rt_config_t *config, weft_fn_t *fn, void *arg, void **result);
 
 /**
- * Run the tasks in a simulation: one thread, a virtual clock, and an order of tasks that only depends on the seed. So a
- * run can be repeated, in a debugger too. Every operation of sched.h, sync.h and io.h is a place where the running task
- * may be switched. The clock advances to the next timer when no task can run, and by `turn_cost` in each turn, so that
- * under some seeds a time-out ends a wait while other tasks can run.
+ * Run the tasks in a simulation: one thread, a virtual clock, and an order of tasks that depends on the seed only. So a
+ * run can be repeated, in a debugger too. At every operation of sched.h, sync.h and io.h the simulator may switch from
+ * the running task to another task. The clock advances to the next timer when no task can run, and by `turn_cost` in
+ * each turn. So under some seeds a time-out ends a wait while other tasks can run.
  *   seed % 64 = 0    the plain order, in which one real worker runs the tasks: first come, first served. Turns take no
  *                    time
  *   seed % 64 = 1    the reverse: the newest task first. Turns take no time
  *   2 to 5           a random order that rarely ends a task's turn before the task waits
- *   others, even     by random priorities of the tasks, which change at up to four random choices: probabilistic
- *                    concurrency testing (PCT). With n tasks and k choices a bug that d steps in some order bring about
- *                    is found by a seed with probability 1/(176 n (2k)^(d-1)) at least, if d <= 5 and k <= 8192. No
- *                    task is passed over more than 500 times
- *   others, odd      a random order
+ *   other, even      by random priorities of the tasks, which change at up to four random choices: probabilistic
+ *                    concurrency testing (PCT). With n tasks and k choices, a seed finds a bug that needs d steps in
+ *                    some order with probability 1/(176 n (2k)^(d-1)) at least, if d <= 5 and k <= 8192. No task is
+ *                    passed over more than 500 times
+ *   other, odd       a random order
  * @return as weft_rt_run; also, each with a report on standard error that says the seed
- *   -EDEADLK  tasks wait, and nothing can ever wake them: the report names each, and what it waits for. They are
- *             called lost if the first task has ended, and left them behind
- *   -ELOOP    a livelock: a limit of the configuration is exceeded (`steps`, `turns`, `time`). The report says which
- *             tasks had the last turns
+ *   -EDEADLK  tasks wait, and nothing can ever wake them: the report names each task and the object that it waits for.
+ *             The report calls these tasks lost if the first task has ended before them
+ *   -ELOOP    a livelock: the run exceeded a limit of the configuration (`steps`, `turns`, `time`). The report says
+ *             which tasks had the last turns
  * Tasks must not wait for other threads, because simulated time does not wait for them.
  */
 WEFT_API WEFT__USE_RESULT int weft_simulate(uint64_t seed, const weft_rt_config_t *config, weft_fn_t *fn, void *arg,
 					    void **result);
 
-/** The finding of weft_simulate_seeds. */
+/** The result of weft_simulate_seeds. */
 typedef struct weft_finding {
-	uint64_t seed;	/**< the first that failed */
-	uint64_t tried; /**< seeds, that one included */
-	int outcome;	/**< what weft_simulate returned, and -127 for less; or 128 + the signal that ended the
+	uint64_t seed;	/**< the first seed that failed */
+	uint64_t tried; /**< the number of seeds that were tried, the failing seed included */
+	int outcome;	/**< the return value of weft_simulate, at least -127; or 128 + the signal that ended the
 			     process */
-	size_t choices; /**< switches of the failing run that are not the default choice, after shrinking */
+	size_t choices; /**< the choices of the failing run that differ from the default choice, after shrinking */
 } weft_finding_t;
 
 /**
- * Simulate under many seeds, each in a process of its own (fork), until one fails: by a return code of weft_simulate,
- * or a signal (assert). The failing schedule is then made as plain as possible: as many choices as can be are those of
- * the task that has been ready longest.
+ * Simulate under many seeds, each in its own process (fork), until a seed fails: by a return code of weft_simulate, or
+ * by a signal (assert). The failing schedule is then made as plain as possible: as many choices as possible become the
+ * default choice, which is the task that has been ready longest.
  * @param first, count  the seeds
- * @param found         what failed, and how many were tried; may be NULL
- * @return 0 none failed; 1 one did, and a line on standard error says which and how to repeat it; or a negative errno;
- *   -EINVAL: fn is NULL
+ * @param found         written: which seed failed, and how many were tried; may be NULL
+ * @return 0: no seed failed; 1: a seed failed, and a line on standard error says which seed and how to repeat it; or a
+ *   negative errno; -EINVAL: fn is NULL
  * Must be called where no other threads run.
  */
 WEFT_API WEFT__USE_RESULT int weft_simulate_seeds(uint64_t first, uint64_t count, const weft_rt_config_t *config,
@@ -178,8 +183,9 @@ WEFT_API WEFT__USE_RESULT int weft_simulate_seeds(uint64_t first, uint64_t count
 typedef struct weft__rt weft_rt_t;
 
 /**
- * Make a runtime for a program that has a loop: it has no threads, but those of weft_blocking; tasks run when the
- * program calls weft_rt_step, and a descriptor tells it when. The idea is that of GLib's sources and libuv's backend.
+ * Make a runtime for a program that has a loop. The runtime has no threads, except those of weft_blocking. Tasks run
+ * when the program calls weft_rt_step, and a descriptor tells the program when to call it. The idea is that of GLib's
+ * sources and libuv's backend.
  *
  *   weft_rt_open(NULL, &rt);
  *   weft_rt_spawn(rt, fn, arg, NULL);
@@ -191,70 +197,73 @@ typedef struct weft__rt weft_rt_t;
  *   }
  *
  * @param config  NULL: all defaults; `workers` must be 0 or 1 (-EINVAL else)
- * @param rt      written: the runtime, owned by the caller, to be given to weft_rt_close
+ * @param rt      written: the runtime. The caller owns it and closes it by weft_rt_close
  * @return 0; -ENOMEM; -EMFILE, -ENFILE: no descriptor is left; -EINVAL, also if `rt` is NULL
- * weft_rt_spawn starts tasks of it, from any thread. Nothing of it may be used by a child of fork: a step there is
+ * Any thread may start tasks of the runtime by weft_rt_spawn. A child of fork must not use the runtime: a step there is
  * reported, and ends the child.
  */
 WEFT_API WEFT__USE_RESULT int weft_rt_open(const weft_rt_config_t *config, weft_rt_t **rt);
 
-/** Readable (for poll, select, epoll with or without EPOLLET) when a task can run; never to be read from. Valid until
- * weft_rt_close, which closes it. With WEFT_IO=io_uring the kernel may end an epoll_wait for it by EINTR, without any
- * signal. -EINVAL: the runtime is not of weft_rt_open, or NULL. */
+/** Returns the runtime's descriptor. It is readable (for poll, select, epoll with or without EPOLLET) when a task can
+ * run. The program must never read from it. It is valid until weft_rt_close, which closes it. With WEFT_IO=io_uring the
+ * kernel may end an epoll_wait for it by EINTR, without any signal. -EINVAL: the runtime was not made by weft_rt_open,
+ * or is NULL. */
 WEFT_API int weft_rt_fd(const weft_rt_t *rt);
 
 /**
- * Run tasks on the calling thread, until none can run or the budget is spent.
- * @param budget  nanoseconds; WEFT_NEVER: no limit; 0: one task at most. Looked at between tasks, every 0.1 ms: a task
- *                that runs on is not stopped
- * @return 1: more can run, and the descriptor is readable; 0: none now; -EBUSY: another thread, or a task of it, is in
- *   this call; -EINVAL: the runtime is not of weft_rt_open, or NULL; -ENOMEM: none for what stacks need of this
- *   thread, and no task has run
- * Any thread may call it, one at a time. Does not wait.
+ * Run tasks on the calling thread, until no task can run or the budget is spent.
+ * @param budget  nanoseconds; WEFT_NEVER: no limit; 0: at most one task. The time is checked between tasks, every 0.1
+ *                ms: the step does not stop a running task
+ * @return 1: more tasks can run, and the descriptor is readable; 0: no task can run now; -EBUSY: another thread, or a
+ *   task of the runtime, is in this call; -EINVAL: the runtime was not made by weft_rt_open, or is NULL; -ENOMEM: no
+ *   memory for the data that stacks need in this thread, and no task has run
+ * Any thread may call it, but only one thread at a time. Does not wait.
  */
 WEFT_API int weft_rt_step(weft_rt_t *rt, uint64_t budget);
 
-/** End a runtime of weft_rt_open. 0; -EBUSY: it has tasks (cancel them, and go on with steps), or is in a step, and
- * nothing is done; -EINVAL: it is not of weft_rt_open. NULL is allowed. */
+/** End a runtime that weft_rt_open made. 0; -EBUSY: the runtime has tasks (cancel them, and continue with steps), or is
+ * in a step, and nothing is done; -EINVAL: weft_rt_open did not make it. NULL is allowed. */
 WEFT_API int weft_rt_close(weft_rt_t *rt);
 
-/** Cancel all tasks that belong to no scope (the first, and detached ones), and by that all others. From any thread,
- * also several times, while the runtime has a task. The last task may end by this call: then weft_rt_close, or the end
- * of weft_rt_run, waits until the call returns. Does not wait itself. NULL is allowed. */
+/** Cancel all tasks that belong to no scope (the first task, and detached tasks), which cancels the tasks of their
+ * scopes, and so every task. May be called by any thread, also several times, while the runtime has a task. The last
+ * task may end because of this call: then weft_rt_close, or the end of weft_rt_run, waits until the call returns. The
+ * call itself does not wait. NULL is allowed. */
 WEFT_API void weft_rt_cancel(weft_rt_t *rt);
 
 /* ---- waiting ---------------------------------------------------------------------------------------------------- */
 
-/* A timer of the runtime: in a wheel, under its lock. */
+/* A timer of the runtime: in a wheel, under the wheel's lock. */
 struct weft__timer {
-	struct weft__timer *next;  /* of those that are due, or that no list had room for */
-	struct weft__entry *entry; /* where it was put: see timer.c; NULL: in no list */
-	uint64_t at;		   /* when, in nanoseconds of weft_now(); WEFT_NEVER: it is not to be armed */
+	struct weft__timer *next;  /* the next in a list of timers that are due, or for which there was no memory */
+	struct weft__entry *entry; /* its entry in a list: see timer.c; NULL: in no list */
+	uint64_t at;		   /* its time, in nanoseconds of weft_now(); WEFT_NEVER: do not arm it */
 	struct weft__wheel *wheel;
-	uint8_t is_scope, firing; /* of a scope, not a waiter; its end is being carried out: atomic */
+	uint8_t is_scope, firing; /* is_scope: the timer is a scope's, not a waiter's; firing: its expiry is being
+				     carried out: atomic */
 	uint32_t note;		  /* for weft/io.h: otherwise padding */
 };
 
-/* States of a waiter. Only ever added. */
+/* States of a waiter. Bits are only added. */
 enum {
-	WEFT__PARKED = 1,  /* the handler of `wait` has let go of the task: who ends the wait calls `wake` */
-	WEFT__CLAIMED = 2, /* somebody is to end the wait, nobody else may */
-	WEFT__DONE = 4,	   /* ended before it was parked: the handler goes on at once */
-	WEFT__WOKEN = 8,   /* of a thread that waits: `wake` was called, and does not touch the waiter any more */
+	WEFT__PARKED = 1,  /* the handler of `wait` has suspended the task: the claimer ends the wait by `wake` */
+	WEFT__CLAIMED = 2, /* the claimer ends the wait, nobody else may */
+	WEFT__DONE = 4,	   /* the wait ended before it was parked: the handler continues the task at once */
+	WEFT__WOKEN = 8,   /* a waiting thread's `wake` was called, and does not access the waiter any more */
 };
 
 /**
- * One wait. In the frame of whoever waits, from weft_waiter_init until weft_wait returns. A program that makes its own
- * objects to wait for puts waiters into its queues; a program that is a scheduler gets them as the argument of `wait`,
- * sets `wake` and `owner`, and calls weft_waiter_park.
+ * A wait. It lies in the frame of the waiting function, from weft_waiter_init until weft_wait returns. A program that
+ * makes its own objects to wait for puts waiters into its queues. A program that is a scheduler gets waiters as the
+ * argument of `wait`, sets `wake` and `owner`, and calls weft_waiter_park.
  */
 struct weft_waiter {
 	uint32_t state; /* atomic */
-	int result;	/* of weft_wait; written by who claims */
-	/** For the handler of `wait`: called once, by any thread, when a parked wait has ended. */
+	int result;	/* returned by weft_wait; the claimer writes it */
+	/** Set by the handler of `wait`. Called once, by any thread, when a parked wait has ended. */
 	void (*wake)(weft_waiter_t *w);
 	void *owner;	  /**< for the handler of `wait` */
-	const char *what; /**< it waits for: "mutex" */
+	const char *what; /**< the kind of the object: "mutex" */
 	void *object;
 	struct weft__timer timer;
 };
@@ -270,11 +279,11 @@ WEFT__INLINE void weft_waiter_init(weft_waiter_t *w, const char *what, void *obj
 	w->timer.is_scope = 0;
 }
 
-/* Not 0: several threads use tasks, or what they wait for. See src/sched/single_thread.h. */
+/* Not 0: several threads use tasks, or objects that tasks wait for. See src/sched/single_thread.h. */
 extern WEFT_API unsigned char weft__crowd;
 WEFT_API uint32_t weft__waiter_add(weft_waiter_t *w, uint32_t bits);
 
-/* Add to a waiter's state, atomically. What it was before. */
+/* Atomically adds bits to a waiter's state. Returns the state before. */
 WEFT__INLINE uint32_t weft__waiter_become(weft_waiter_t *w, uint32_t bits)
 {
 	if (__atomic_load_n(&weft__crowd, __ATOMIC_ACQUIRE))
@@ -284,9 +293,10 @@ WEFT__INLINE uint32_t weft__waiter_become(weft_waiter_t *w, uint32_t bits)
 
 /**
  * Claim the right to end a wait.
- * @param result  what weft_wait is to return: 0 or a negative errno
- * @return true: the caller must call weft_waiter_complete, and may write through the waiter until then; false: somebody
- *   else has claimed it, and it may be gone as soon as the lock is released under which it was found
+ * @param result  the value that weft_wait will return: 0 or a negative errno
+ * @return true: the caller must call weft_waiter_complete, and may write through the waiter until then; false: the wait
+ *   has been claimed before. Then the waiter may cease to exist as soon as the caller releases the lock under which it
+ *   found the waiter
  */
 WEFT__INLINE bool weft_waiter_claim(weft_waiter_t *w, int result)
 {
@@ -298,38 +308,38 @@ WEFT__INLINE bool weft_waiter_claim(weft_waiter_t *w, int result)
 	return true;
 }
 
-/** End a claimed wait. The waiter may be gone when this returns. */
+/** End a claimed wait. The waiter may have ceased to exist when this returns. */
 WEFT__INLINE void weft_waiter_complete(weft_waiter_t *w)
 {
-	/* Once it is parked only this call lets it go, so that no second atomic operation is needed. */
+	/* After the waiter is parked only this call ends the wait, so that no second atomic operation is needed. */
 	if (__atomic_load_n(&w->state, __ATOMIC_ACQUIRE) & WEFT__PARKED ||
 	    weft__waiter_become(w, WEFT__DONE) & WEFT__PARKED)
 		w->wake(w);
 }
 
-/** For a handler of `wait`, when the performer is suspended and `wake` is set. False: the wait has ended already, go
- * on with the performer. True: `wake` will be called, or is being called. */
+/** For a handler of `wait`, after it has suspended the performer and set `wake`. False: the wait has ended already, and
+ * the handler must resume the performer. True: `wake` will be called, or is being called. */
 WEFT__INLINE bool weft_waiter_park(weft_waiter_t *w)
 {
 	return !(weft__waiter_become(w, WEFT__PARKED) & WEFT__DONE);
 }
 
-/** A select has so many cases at most: weft_select of weft/sync.h. */
+/** A select has at most so many cases: weft_select of weft/sync.h. */
 enum { WEFT_CASES = 64 };
 
-/* How weft/io.h lets a select wait for its objects. */
+/* The functions by which weft/io.h lets a select wait for its objects. */
 struct weft__awaited {
 	/* Sets `status` of each object of the list. */
 	void (*look)(struct weft__awaited *list);
-	/* Like weft_wait, but the first object that has a status claims the waiter, too. When it returns no object will
-	 * do so. -EAGAIN: the select is to begin again. */
+	/* Like weft_wait, but the first object that has a status also claims the waiter. After it has returned, no
+	 * object will claim the waiter. -EAGAIN: the select must begin again. */
 	int (*wait)(struct weft__awaited *list, weft_waiter_t *w);
 	struct weft__awaited *next;
-	int index;  /* of its case */
-	int status; /* 0: not yet */
+	int index;  /* the index of its case */
+	int status; /* 0: none yet */
 };
 
-/** What is to be spawned: the argument of `spawn`, for its handlers, which may change it. */
+/** The task to spawn: the argument of `spawn`. A handler may change it. */
 struct weft_spawn {
 	weft_fn_t *fn;
 	void *arg;
@@ -345,29 +355,30 @@ WEFT_EXTERN_C_END
 #define WEFT_NAMESPACE weft
 WEFT__C_BEGIN
 /**
- * What tasks ask for; a handler calls them weft_op_spawn, weft_op_yield, weft_op_wait, weft_op_now, and weft_op_sched
- * for all.
+ * The effects that tasks perform. In a handler their names are weft_op_spawn, weft_op_yield, weft_op_wait and
+ * weft_op_now; weft_op_sched stands for all of them.
  *   spawn  start a task; 0 or a negative errno
- *   yield  let others run first; 0, or -ECANCELED
- *   wait   go on when the waiter is completed
- *   now    nanoseconds of a clock that only goes forward
+ *   yield  let other tasks run first; 0, or -ECANCELED
+ *   wait   continue when the waiter is completed
+ *   now    nanoseconds of a monotonic clock
  */
 WEFT_FAMILY_AS(weft_op_, sched, (int, spawn, struct weft_spawn *, what), (int, yield),
 	       (void, wait, weft_waiter_t *, waiter), (uint64_t, now));
-/** A cancelled task goes on with this where it waits. Whoever handles it must end soon: later waits fail at once. */
+/** A cancelled task performs this exception at its wait. Code that handles the exception must end soon: later waits
+ * fail at once. */
 WEFT_EXCEPTION_AS(weft_cancelled, cancelled);
 WEFT__C_END
 #pragma pop_macro("WEFT_NAMESPACE")
 
 WEFT_EXTERN_C_BEGIN
 
-/* The calling task was cancelled as a whole: should it be unwound, not told by a code? */
+/* The calling task itself was cancelled, not only a scope of it. True: unwind it, do not return -ECANCELED. */
 WEFT_API bool weft__unwinds(void);
 
 WEFT_API WEFT__COLD weft_coro_t *weft__owner_above(void);
 
-/* The first coroutine of the caller's task, whichever coroutine of the task runs, or else of its thread: the coroutine
- * that a wait suspends. It owns what the caller locks. */
+/* Returns the first coroutine of the caller's task, whichever of its coroutines calls; in a thread, the thread's first
+ * coroutine. A wait suspends this coroutine, and it owns the locks that the caller takes. */
 WEFT__INLINE weft_coro_t *weft__owner(void)
 {
 	weft_coro_t *self = weft__self();
@@ -378,7 +389,7 @@ WEFT__INLINE weft_coro_t *weft__owner(void)
 	return weft__owner_above();
 }
 
-/* What a wait's result means for the caller. */
+/* Converts a wait's result: performs weft_cancelled in place of -ECANCELED if the task is to be unwound. */
 WEFT__INLINE int weft__waited(int result)
 {
 	if (weft__unlikely(result == -ECANCELED) && weft__unwinds())
@@ -386,20 +397,21 @@ WEFT__INLINE int weft__waited(int result)
 	return result;
 }
 
-/* The answers of weft__turn_ends. */
+/* The results of weft__turn_ends. */
 enum { WEFT__TURN_GOES_ON, WEFT__TURN_YIELDS, WEFT__TURN_LOOKS };
 
-/* Its questions. Before the effect of an operation: it may wait, and fails if its task is cancelled; it may wait, and
- * does not fail; it never waits. After the effect: others can go on. At the last two only a simulation gives way. */
+/* The argument of weft__turn_ends. Three values are for the time before an operation takes effect: the operation may
+ * wait, and fails if its task is cancelled; it may wait, and does not fail; it never waits. The fourth is for the time
+ * after the effect: other tasks may be able to run. With the last two a task yields only in a simulation. */
 enum { WEFT__MAY_WAIT, WEFT__MAY_CHECK, WEFT__NEVER_WAITS, WEFT__LETS_GO };
 
-/* The thread has spent its operations (src/sched/turn.c). WEFT__TURN_YIELDS: the caller must yield, and then look
- * whether its task is cancelled; WEFT__TURN_LOOKS: it must only look. */
+/* The thread has spent its operations (src/sched/turn.c). WEFT__TURN_YIELDS: the caller must yield, and then check
+ * whether its task is cancelled; WEFT__TURN_LOOKS: it must only check. */
 WEFT_API WEFT__COLD int weft__turn_ends(int when);
-/* -ECANCELED: the operation fails, and a wait of the calling task would end so. Else 0. */
+/* -ECANCELED: the operation fails, because a wait of the calling task would end so. Else 0. */
 WEFT_API WEFT__COLD int weft__turn_result(bool fails);
 
-/* Returns 0 or, for WEFT__MAY_WAIT, -ECANCELED: the operation is not to be done. */
+/* Returns 0 or, for WEFT__MAY_WAIT, -ECANCELED: the caller must not do the operation. */
 __attribute__((cold, noinline, unused)) static int weft__give_way(int when)
 {
 	int end = weft__turn_ends(when);
@@ -409,8 +421,8 @@ __attribute__((cold, noinline, unused)) static int weft__give_way(int when)
 	return end == WEFT__TURN_GOES_ON ? 0 : weft__waited(weft__turn_result(when == WEFT__MAY_WAIT));
 }
 
-/* Begin an operation, before it has any effect and with no lock held: the task gives way if its turn is over. `waits`:
- * with a deadline of 0 no operation does. Returns as weft__give_way. */
+/* Begin an operation, before it has any effect and with no lock held: the task yields if its turn is over. `waits`: the
+ * operation may wait; with a deadline of 0 no operation does. Returns as weft__give_way. */
 WEFT__INLINE int weft__begin_operation(bool waits)
 {
 	return weft__likely(!weft__spend_operation()) ? 0 : weft__give_way(waits ? WEFT__MAY_WAIT : WEFT__NEVER_WAITS);
@@ -422,7 +434,8 @@ WEFT__INLINE void weft__begin_check(void)
 		(void)weft__give_way(WEFT__MAY_CHECK);
 }
 
-/* Begin an operation that never waits, but may let others go on. Returns what weft__end_release is to be given. */
+/* Begin an operation that never waits, but may make other tasks ready. The result is the argument for
+ * weft__end_release. */
 WEFT__INLINE bool weft__begin_release(void)
 {
 	if (weft__likely(!weft__spend_operation()))
@@ -438,9 +451,10 @@ WEFT__INLINE void weft__end_release(bool spent)
 }
 
 /**
- * Wait until the waiter is completed, its deadline passes, or the task is cancelled. A waiter that is still in an
- * object's queue then must be taken out by the caller, who therefore gets all results and is never unwound.
- * @return the result that it was claimed with; -ETIMEDOUT, -ECANCELED
+ * Wait until the waiter is completed, its deadline passes, or the task is cancelled. If the waiter is then still in an
+ * object's queue, the caller must remove it. So that the caller can do that, weft_wait always returns and never unwinds
+ * the task.
+ * @return the result that the waiter was claimed with; -ETIMEDOUT, -ECANCELED
  */
 WEFT__INLINE int weft_wait(weft_waiter_t *w)
 {
@@ -448,28 +462,28 @@ WEFT__INLINE int weft_wait(weft_waiter_t *w)
 	return w->result;
 }
 
-/* A broken rule of the interface: a line that says the function and the rule, then abort(). */
+/* For a broken rule of the interface: writes a line with the function and the rule, then calls abort(). */
 WEFT_API WEFT__NORETURN WEFT__COLD void weft__misused(const char *function, const char *rule);
 
-/** Nanoseconds, as CLOCK_MONOTONIC; in a simulation its virtual time. */
+/** Nanoseconds of CLOCK_MONOTONIC; in a simulation, of its virtual clock. */
 WEFT__INLINE uint64_t weft_now(void)
 {
 	return weft_op_now();
 }
 
-/** Let others run. 0, or the result of a wait: see weft_sleep. */
+/** Let other tasks run. 0, or the result of a wait: see weft_sleep. */
 WEFT__INLINE int weft_task_yield(void)
 {
 	return weft__waited(weft_op_yield());
 }
 
 /**
- * Wait until a time of weft_now(), or for some nanoseconds. Never shorter. Longer by some ten microseconds; where more
- * than 40 000 waits of a worker end in a second, many are ended together, half a millisecond late at most. A time that
- * has passed: others run first.
- * @return 0; -ECANCELED: a scope that the task opened was cancelled, by its deadline, a failed task, or a call; what
- *   weft_scope_wait returns says which. If the task itself was cancelled, the exception weft_cancelled is performed in
- *   place of a return. All waits end so. A thread is never cancelled.
+ * Wait until a time of weft_now(), or for some nanoseconds. A sleep is never shorter. It is longer by some ten
+ * microseconds; if more than 40 000 waits of a worker end in a second, the worker ends many of them together, at most
+ * half a millisecond late. If the time has passed already, other tasks run first.
+ * @return 0; -ECANCELED: a scope that the task opened was cancelled, by its deadline, a failed task, or a call; the
+ *   result of weft_scope_wait says which. If the task itself was cancelled, the exception weft_cancelled is performed
+ *   in place of a return. All waits end so. A thread is never cancelled.
  */
 WEFT__INLINE int weft_sleep_until(uint64_t when)
 {
@@ -488,20 +502,21 @@ WEFT__INLINE int weft_sleep(uint64_t nanoseconds)
 	return weft_sleep_until(nanoseconds < WEFT_NEVER - now ? now + nanoseconds : WEFT_NEVER - 1);
 }
 
-/** A ticker's policy for ticks whose time passed before a caller waited for them. */
+/** A ticker's policy for ticks whose time passed before the caller waited for them. */
 typedef enum {
-	WEFT_TICK_BURST, /**< they come at once, one after the other: as many ticks as periods */
-	WEFT_TICK_DELAY, /**< the late tick comes at once, and the next one a whole period after it */
-	WEFT_TICK_SKIP,	 /**< the late tick comes at once, and the next one at its time in the first rhythm */
+	WEFT_TICK_BURST, /**< the late ticks come at once, one after the other: as many ticks as periods */
+	WEFT_TICK_DELAY, /**< the late tick comes at once, and the next tick a whole period after it */
+	WEFT_TICK_SKIP,	 /**< the late tick comes at once, and the next tick at its time in the first rhythm */
 } weft_missed_t;
 
-/** Ticks, a period apart. For one task or thread at a time. Private. The idea is tokio's Interval. */
+/** Ticks at intervals of a period. For one task or thread at a time. Private. The idea is tokio's Interval. */
 typedef struct weft_ticker {
 	uint64_t next, period;
 	weft_missed_t missed;
 } weft_ticker_t;
 
-/** A ticker whose first tick comes after one period. It needs no call that ends it. May be used in an initializer.
+/** Returns a ticker whose first tick comes after one period. The ticker needs no destructor. The call may be used in an
+ * initializer.
  * @param period  nanoseconds; 0 counts as 1 */
 WEFT__INLINE weft_ticker_t weft_ticker(uint64_t period, weft_missed_t missed)
 {
@@ -514,7 +529,7 @@ WEFT__INLINE weft_ticker_t weft_ticker(uint64_t period, weft_missed_t missed)
 	return t;
 }
 
-/** Wait for the next tick; if its time has passed already, let others run first. May suspend.
+/** Wait for the next tick; if its time has passed already, let other tasks run first. May suspend.
  * @return 0; -ECANCELED, as weft_sleep_until, and the tick has not come */
 WEFT__INLINE int weft_ticker_wait(weft_ticker_t *t)
 {
@@ -533,34 +548,36 @@ WEFT__INLINE int weft_ticker_wait(weft_ticker_t *t)
 
 /* ---- tasks ------------------------------------------------------------------------------------------------------ */
 
-/** What a task should be like. Zero-initialised: as the runtime's configuration says. Only read during the call. */
+/** The attributes of a task. Zero-initialised: the runtime's configuration decides. Only read during the call. */
 typedef struct weft_task_attr {
-	weft_attr_t coro; /**< policy, stack_size, flags, name, user_data; memory, which is the caller's again when the
-			     task has been joined, or its scope has ended */
-	unsigned worker;  /**< 0: any worker; n: always the worker n - 1, modulo their number */
+	weft_attr_t coro; /**< policy, stack_size, flags, name, user_data; memory, which belongs to the caller again
+			       when the task has been joined, or its scope has ended */
+	unsigned worker;  /**< 0: any worker; n: always the worker n - 1, modulo the number of workers */
 	unsigned flags;	  /**< WEFT_TASK_CODES, WEFT_TASK_FIRST */
 } weft_task_attr_t;
 
 enum {
-	WEFT_TASK_CODES = 1, /**< once cancelled, the task's waits return -ECANCELED, and nothing is unwound */
-	/** It runs at once, and who spawned it goes on, here or on another worker, when it has ended or waits: a tree
-	 * of tasks then has no more of them at a time than it is deep. Only a hint; the idea is Cilk's. */
+	WEFT_TASK_CODES = 1, /**< after a cancellation the task's waits return -ECANCELED, and the task is not
+				  unwound */
+	/** The task runs at once. Its spawner continues, on this worker or another, when the task has ended or waits.
+	 * So the tasks of a tree that exist at the same time are at most as many as the tree is deep. Only a hint; the
+	 * idea is Cilk's. */
 	WEFT_TASK_FIRST = 2,
 };
 
 /**
- * A task's handle: lies with whoever will join it, and must stay in place until then. A join that begins after the task
- * has ended does not use its scope. A join that began before does until it returns: only a task of the same scope, or
- * its owner, can be sure that the scope stays that long. Private.
+ * A task's handle. The joiner owns it, and it must stay in place until the join. A join that begins after the task has
+ * ended does not use the task's scope. A join that began before uses the scope until it returns: only a task of the
+ * same scope, or the scope's owner, can be sure that the scope exists that long. Private.
  */
 typedef struct weft_task {
 	/* Under the scope's lock, until the task has ended. */
-	struct weft__task *task; /* atomic; NULL: it has ended, or never began, and then `error` says why */
+	struct weft__task *task; /* atomic; NULL: the task has ended, or never began, and then `error` says why */
 	weft_waiter_t *joiner;
 	weft_scope_t *scope;
 	void *result;
 	int error;
-	int index; /* of the joiner's case, if it selects: the result of its wait */
+	int index; /* the index of the joiner's case, if it selects: the result of its wait */
 } weft_task_t;
 
 /* For the functions below. -EPERM: no runtime resumes the caller. */
@@ -570,13 +587,13 @@ WEFT__INLINE int weft__spawn(weft_scope_t *scope, weft_task_t *handle, weft_fn_t
 	struct weft_spawn what = {fn, arg, attr, scope, handle};
 	int error = weft_op_spawn(&what);
 
-	/* Behind the spawn: in a simulation the new task may run before the caller's next instruction. */
+	/* After the spawn: in a simulation the new task may run before the caller's next instruction. */
 	(void)weft__begin_operation(false);
 	return error;
 }
 
 /**
- * Start a task that nobody waits for but the runtime, and nothing cancels.
+ * Start a task without a scope: only the runtime waits for it, and only weft_rt_cancel cancels it.
  * @return 0; -ENOMEM, -EDQUOT, -EAGAIN, -EINVAL, -ENOTSUP, -ENOSPC, -EBUSY as weft_create_with; -EINVAL also if fn is
  *   NULL or a flag of the attributes is unknown; -EPERM: the caller is no task
  */
@@ -587,7 +604,8 @@ WEFT__INLINE WEFT__USE_RESULT int weft_spawn_detached(weft_fn_t *fn, void *arg, 
 
 WEFT_API void weft__cancel_task(weft_task_t *t);
 
-/** Cancel one task: see weft_scope_cancel. Any number of times, also after its end. Does not wait. NULL: reported. */
+/** Cancel one task: see weft_scope_cancel. May be called several times, also after the task's end. Does not wait. NULL:
+ * reported. */
 WEFT__INLINE void weft_task_cancel(weft_task_t *t)
 {
 	bool spent = weft__begin_release();
@@ -597,32 +615,32 @@ WEFT__INLINE void weft_task_cancel(weft_task_t *t)
 }
 
 /** From here until the matching weft_shield_end the calling task's waits are not cancelled. Pairs nest; an end without
- * a beginning is reported. In a thread: nothing. */
+ * a beginning is reported. In a thread the calls do nothing. */
 WEFT_API void weft_shield_begin(void);
 WEFT_API void weft_shield_end(void);
 
-/* The joiner's side. True: `w` is to be waited for. */
+/* Begins a join. True: the caller must wait for `w`. */
 WEFT_API bool weft__join_begin(weft_task_t *t, weft_waiter_t *w);
-/* The wait ended early. True: the task has ended all the same. */
+/* For a wait that a deadline or a cancellation ended. True: the task has ended nevertheless. */
 WEFT_API bool weft__join_end(weft_task_t *t, weft_waiter_t *w);
 
 /**
- * Wait until a task has ended. One caller at a time: a second one is reported, and so is a task that joins itself. Who
- * joins again after the end gets the same result again. The caller may be a thread.
- * @param result  what its function returned; may be NULL
+ * Wait until a task has ended. One caller at a time: a second caller is reported, and so is a task that joins itself. A
+ * join after the end can be repeated and returns the same result. The caller may be a thread.
+ * @param result    written: the value that the task's function returned; may be NULL
  * @param deadline  a time of weft_now(), or WEFT_NEVER; 0: do not wait at all
- * @return 0; what it failed with (weft_task_fail); -ECANCELED if it was cancelled; -ETIMEDOUT if its scope's deadline
- *   cancelled it; what starting it returned, if that failed; -EINVAL: nobody has started it. With a deadline also
- *   -ETIMEDOUT: the task still runs, and `result` is not written; join it again. A caller that is cancelled itself is
- *   told so by its next wait: a join waits for the task's end first, because the handle may lie in the caller's frame;
- *   so it cancels the task.
+ * @return 0; the error that the task failed with (weft_task_fail); -ECANCELED if it was cancelled; -ETIMEDOUT if its
+ *   scope's deadline cancelled it; the error of its spawn, if that failed; -EINVAL: nobody has started it. With a
+ *   deadline also -ETIMEDOUT: the task still runs, and `result` is not written; join it again. If the caller itself is
+ *   cancelled, the join cancels the task and still waits for its end, because the handle may lie in the caller's frame;
+ *   the caller's next wait reports the caller's own cancellation.
  */
 WEFT__INLINE int weft_join_until(weft_task_t *t, void **result, uint64_t deadline)
 {
 	weft_waiter_t w;
 	bool told = false;
 
-	if (weft__unlikely(!t)) /* compilers know that the address of a variable is not */
+	if (weft__unlikely(!t)) /* compilers know that the address of a variable is not NULL */
 		weft__misused("weft_join", "was called with NULL: it needs a handle that a task was started with");
 	weft__begin_check();
 	/* Acquire: pairs with the end of the task. */
@@ -651,20 +669,22 @@ WEFT__INLINE int weft_join(weft_task_t *t, void **result)
 	return weft_join_until(t, result, WEFT_NEVER);
 }
 
-/** End the calling task; its scope is cancelled, and gets the error, if it is the first. What is deferred in the task
- * runs first. Outside of a task: reported. @param error  a negative errno; anything else counts as -EINVAL */
+/** End the calling task. Its scope is cancelled; the scope's error is this error, if no other error came before.
+ * Functions that the task has deferred run first. Outside of a task: reported. @param error  a negative errno; any
+ * other number counts as -EINVAL */
 WEFT_API WEFT__NORETURN void weft_task_fail(int error);
 
 /** The runtime of the calling task; NULL in a thread. Valid until its weft_rt_run returns, or weft_rt_close. */
 WEFT_API weft_rt_t *weft_rt_current(void);
 
-/** As weft_spawn_detached, from any thread; a runtime of weft_rt_run must have a task then, which somebody has to see
- * to. -EINVAL: also if there is no runtime. */
+/** Like weft_spawn_detached, from any thread. A runtime of weft_rt_run must have a task during the call; the caller
+ * must ensure that. -EINVAL: also if there is no runtime. */
 WEFT_API WEFT__USE_RESULT int weft_rt_spawn(weft_rt_t *rt, weft_fn_t *fn, void *arg, const weft_task_attr_t *attr);
 
 WEFT_API bool weft__task_is_cancelled(void);
 
-/** Has the calling task been cancelled, itself or by a scope that it opened? False in a thread. */
+/** Returns true if the calling task, or a scope that it opened, has been cancelled. False in a thread. May suspend at
+ * the end of a turn, as weft_task_yield. */
 WEFT__INLINE bool weft_task_is_cancelled(void)
 {
 	weft__begin_check();
@@ -673,27 +693,27 @@ WEFT__INLINE bool weft_task_is_cancelled(void)
 
 WEFT_API int weft__check_cancelled(void);
 
-/** Look for a cancellation, and neither wait nor let others run: for long computations, as pthread_testcancel. Ends as
- * a wait of the caller would: a task that was cancelled is unwound. In a shielded part, a cleanup and a thread: 0.
+/** Check for a cancellation, like pthread_testcancel: for long computations. Neither waits nor lets other tasks run.
+ * Ends as a wait of the caller would: a cancelled task is unwound. In a shielded part, a cleanup and a thread: 0.
  * @return 0; -ECANCELED: the task has WEFT_TASK_CODES, or a scope that it opened was cancelled */
 WEFT__INLINE int weft_task_check(void)
 {
 	return weft__waited(weft__check_cancelled());
 }
 
-/** A pointer of the calling task's own, for each key (below 4); NULL at first, and for a key that does not exist. In a
- * thread: the thread's. Not inherited: see weft_bind. */
+/** Returns the calling task's own pointer for a key (below 4); NULL at first, and for a key that does not exist. In a
+ * thread: the thread's pointer. Tasks do not inherit it: see weft_bind. */
 enum { WEFT_LOCAL_KEYS = 4 };
 WEFT_API void *weft_task_local(unsigned key);
-/** 0; -EINVAL: there is no such key. */
+/** Sets that pointer. 0; -EINVAL: the key does not exist. */
 WEFT_API int weft_task_set_local(unsigned key, void *value);
 
-/* A value that is bound, in the frame of the block. */
+/* A bound value, in the frame of the block. */
 struct weft__binding {
 	const void *key;
 	void *value;
-	const struct weft__binding *outer; /* the innermost that was visible when this one was made */
-	unsigned depth;			   /* how many there are by `outer`, this one included */
+	const struct weft__binding *outer; /* the innermost binding that was visible when this binding was made */
+	unsigned depth;			   /* the number of bindings on the chain by `outer`, this binding included */
 };
 
 WEFT_API void weft__bind(struct weft__binding *b, const void *key, void *value);
@@ -710,18 +730,18 @@ WEFT_API void weft__unbind(void *binding);
  *           weft_scope_spawn(&scope, serve, NULL);	in serve: weft_bound(&user) == &alice
  *
  * @param key    any address, such as that of a static variable that only the users of the value know; not read
- * @param value  a pointer, owned by the caller; what it points to must stay until the block ends
- * The block may be left in any way, as that of weft_defer. Inner blocks may bind the same key to another value.
+ * @param value  a pointer, owned by the caller; the object behind it must exist until the block ends
+ * The block may be left in any way, like a block with weft_defer. Inner blocks may bind the same key to another value.
  *
- * A task has the values that were visible where its scope was opened, whoever starts it: they stay until it has ended.
- * Values bound after the scope was opened are not visible in its tasks, and so WEFT_SCOPE belongs behind weft_bind. A
- * task without a scope (weft_spawn_detached, weft_rt_spawn, the first one) begins without any.
+ * A task has the values that were visible where its scope was opened, whichever task starts it: they stay
+ * until it has ended. Values bound after the scope was opened are not visible in its tasks, so WEFT_SCOPE belongs after
+ * weft_bind. A task without a scope (weft_spawn_detached, weft_rt_spawn, the first task) begins without values.
  *
- * A coroutine that is suspended in the block takes its values with it: its resumer does not see them, and when it is
- * resumed elsewhere, it sees those of its new resumer further out. In that case a scope that it opens in the block is
- * reported, and so is a block that ends before a scope that was opened in it.
+ * If a coroutine is suspended in the block, its values are suspended with it: its resumer does not see them. If it is
+ * resumed elsewhere, it sees its own values and then those of its new resumer. In that case a scope that it opens in
+ * the block is reported, and so is a block that ends before a scope that was opened in it.
  *
- * Costs nothing where it is not used. May be called in threads, too. Does not suspend, needs no memory but the frame's.
+ * Costs nothing where it is not used. Threads may use it, too. Does not suspend, needs no memory except the frame.
  * Source of the idea: Java's ScopedValue; a scope's values as in Kotlin's CoroutineScope.
  */
 #define weft_bind(key, value) WEFT__COUNTER_BEGIN WEFT__BIND(weft__unbind, key, value, __COUNTER__) WEFT__COUNTER_END
@@ -731,19 +751,20 @@ WEFT_API void weft__unbind(void *binding);
 	weft__bind(&weft__binding_##number, (key_), (void *)(value_));                                                 \
 	WEFT__DEFER_(weft__quick_scope_ends, unbind, &weft__binding_##number, number)
 
-/** Returns the value that the key is bound to; NULL: the key is not bound. The call looks at each value that is bound
- * and each function that is deferred, from the caller's block outwards, until it finds the key. It does not suspend. */
+/** Returns the value that the key is bound to; NULL: the key is not bound. The call searches all bound values and all
+ * deferred functions, from the caller's block outwards, until it finds the key. It does not suspend. */
 WEFT_API void *weft_bound(const void *key);
 
-/* Of sched.hpp: a place for a pointer of the calling task's; NULL in a thread. */
+/* For sched.hpp: a place for a pointer of the calling task; NULL in a thread. */
 WEFT_API void **weft__task_locals(void);
 
 /** The calling task's name, "" if it has none; NULL in a thread. */
 WEFT_API const char *weft_task_name(void);
 
-/* Into the helpers' queue, and back: true if the caller must yield to get there. */
+/* Moves the task to the helpers' queue (begin), or back. True: the caller must yield for the move to take place. */
 WEFT_API bool weft__blocking(bool begin);
-/* Out of a weft_blocking for a wait, and into it again. True: a yield gets the caller there. */
+/* Leaves the helper thread of a weft_blocking for a wait (pause), or returns to it. True: the caller must yield for the
+ * move to take place. */
 WEFT_API bool weft__blocking_pause(bool pause);
 WEFT__INLINE void weft__move(bool begin)
 {
@@ -758,9 +779,9 @@ WEFT__INLINE void weft__blocking_ends(int *unused)
 }
 
 /**
- * weft_blocking { … }: the block runs on a helper thread, so that what blocks in it (a call of libc's, say) holds up no
- * worker. Left by its end, by break, return or an exception. A block in a block, in a thread, or in a simulation: runs
- * where it is.
+ * weft_blocking { … }: the block runs on a helper thread, so that code in it that blocks (a call of libc, for example)
+ * does not block a worker. The block may be left by its end, by break, return or an exception. In a weft_blocking
+ * block, in a thread, or in a simulation, the block runs on the current thread.
  */
 #define weft_blocking                                                                                                  \
 	for (int weft__once __attribute__((cleanup(weft__blocking_ends))) = (weft__move(true), 1); weft__once;         \
@@ -768,58 +789,59 @@ WEFT__INLINE void weft__blocking_ends(int *unused)
 
 /* ---- scopes ----------------------------------------------------------------------------------------------------- */
 
-/** Tasks that belong together. Lies in the frame of the task (or thread) that opens it, and must be closed there; a
- * task that ends with a scope open is reported. Private. */
+/** Tasks that belong together. A scope lies in the frame of the task (or thread) that opens it, and must be closed
+ * there; a task that ends with an open scope is reported. Private. */
 struct weft_scope {
-	uint32_t lock; /* a spin lock: of the fields below */
-	int error;     /* the first */
+	uint32_t lock; /* a spin lock, for the fields below */
+	int error;     /* the first error of the scope */
 	uint32_t count;
 	uint8_t cancelled, closed; /* a closed scope counts as cancelled, too */
-	uint8_t inside;		   /* more than tasks runs in it: src/sched/pin.h */
-	uint8_t reserved;	   /* it was, when it was opened: src/sched/biased_lock.h */
-	struct weft__worker *home; /* atomic: it has reserved the lock */
-	struct weft__task *tasks;  /* those that have not ended */
-	weft_waiter_t *waiter;	   /* the owner's, waiting for the last */
+	uint8_t inside;		   /* a layer above runs more than tasks in it: src/sched/pin.h */
+	uint8_t reserved;	   /* the lock was reserved when the scope was opened: src/sched/biased_lock.h */
+	struct weft__worker *home; /* atomic: the worker that has reserved the lock */
+	struct weft__task *tasks;  /* the tasks that have not ended */
+	weft_waiter_t *waiter;	   /* the owner's waiter, while it waits for the last task */
 	struct weft__task *owner;  /* NULL: a thread */
-	weft_scope_t *outer;	   /* the owner's next */
+	weft_scope_t *outer;	   /* the scope that the owner opened before */
 	struct weft__timer timer;
-	const struct weft__binding *values; /* what its tasks inherit: see weft_bind */
+	const struct weft__binding *values; /* the bindings that its tasks inherit: see weft_bind */
 };
 
 /**
  * Open a scope. Its owner is the calling task, which must close it. While the scope is open and cancelled, the owner's
  * waits return -ECANCELED.
  * @param deadline  a time of weft_now() at which the scope is cancelled, with -ETIMEDOUT as its error; or WEFT_NEVER.
- *                  Deadlines of scopes further out go on to count. In a thread, which cannot spawn: nothing.
- * A scope that the task has just opened, and not closed, is reported.
+ *                  Deadlines of outer scopes stay in force. A deadline has no effect in a thread, which cannot spawn.
+ * If the scope is already the task's innermost open scope, the call is reported.
  */
 WEFT_API void weft_scope_open(weft_scope_t *s, uint64_t deadline);
 
 /**
- * Set or move the deadline of an open scope, also to WEFT_NEVER. A time that is over cancels the scope at once. For its
- * owner only. Does not wait.
+ * Set or move the deadline of an open scope, also to WEFT_NEVER. A time that has passed cancels the scope at once. Only
+ * the scope's owner may call it. Does not wait.
  * @return 0; the error that the scope was cancelled with before, and nothing is done; -EPERM: another task opened it,
  *   or a thread; -EINVAL: it is closed, or NULL
  */
 WEFT_API int weft_scope_set_deadline(weft_scope_t *s, uint64_t deadline);
 
 /** WEFT_SCOPE(name): declare a scope and open it. If the block is left before weft_scope_wait has returned (by return,
- * goto, an exception, cancellation), its tasks are cancelled, and the block ends after them. */
+ * goto, an exception, cancellation), the scope's tasks are cancelled, and the block ends after them. */
 #define WEFT_SCOPE(name) WEFT_SCOPE_UNTIL(name, WEFT_NEVER)
 #define WEFT_SCOPE_UNTIL(name, deadline)                                                                               \
 	weft_scope_t name;                                                                                             \
 	weft_scope_open(&name, (deadline));                                                                            \
 	weft_defer(weft__scope_leave, &name)
 
-/** Start a task of this scope, by any task. 0 or a negative errno, as weft_spawn_detached; -ETIMEDOUT: the scope's
- * deadline has passed; -ECANCELED: it was cancelled otherwise; -EINVAL: it is closed, or NULL. */
+/** Start a task of this scope. Any task may call it. 0 or a negative errno, as weft_spawn_detached; -ETIMEDOUT: the
+ * scope's deadline has passed; -ECANCELED: it was cancelled for another reason; -EINVAL: it is closed, or NULL. */
 WEFT__INLINE WEFT__USE_RESULT int weft_scope_spawn(weft_scope_t *s, weft_fn_t *fn, void *arg)
 {
 	return weft__unlikely(!s) ? -EINVAL : weft__spawn(s, NULL, fn, arg, NULL);
 }
 
-/** The same with attributes (may be NULL), and a handle (may be NULL) by which the task can be joined, and which must
- * stay until it has been, or the scope is closed. If this fails, a join returns the same error. */
+/** Like weft_scope_spawn, with attributes (may be NULL) and a handle (may be NULL). The handle serves to join the task,
+ * and must stay in place until the task has been joined or the scope is closed. If the call fails, a join returns the
+ * same error. */
 WEFT__INLINE WEFT__USE_RESULT int weft_scope_spawn_with(weft_scope_t *s, weft_task_t *handle, weft_fn_t *fn, void *arg,
 							const weft_task_attr_t *attr)
 {
@@ -836,12 +858,13 @@ WEFT__INLINE WEFT__USE_RESULT int weft_scope_spawn_with(weft_scope_t *s, weft_ta
 WEFT_API void weft__cancel_scope(weft_scope_t *s, int error);
 
 /**
- * Cancel a scope: its tasks, and waits of its owner. Tasks that wait go on at once, others when they wait next, unless
- * they are shielded. A task is told by the exception weft_cancelled; if it catches that, again at each later wait.
- * Cleanups that run because a coroutine ends early are not told: their waits go on to their end.
- * @param error  what weft_scope_wait is to return, if nothing failed before: a negative errno, usually -ECANCELED; and
- *               anything else counts as that
- * Thread-safe. A scope that is closed, or was cancelled before: nothing. NULL: reported. Does not wait.
+ * Cancel a scope: its tasks, and waits of its owner. Tasks that wait continue at once, other tasks are cancelled when
+ * they wait next, unless they are shielded. A cancelled task gets the exception weft_cancelled; if it catches the
+ * exception, it gets it again at each later wait. Cleanups that run because a coroutine ends early do not get it: their
+ * waits are not cancelled.
+ * @param error  the value that weft_scope_wait returns, if nothing failed before: a negative errno, usually -ECANCELED;
+ *               any other number counts as -ECANCELED
+ * Thread-safe. If the scope is closed, or was cancelled before, the call does nothing. NULL: reported. Does not wait.
  */
 WEFT__INLINE void weft_scope_cancel(weft_scope_t *s, int error)
 {
@@ -851,14 +874,14 @@ WEFT__INLINE void weft_scope_cancel(weft_scope_t *s, int error)
 	weft__end_release(spent);
 }
 
-/* Did the caller open it? */
+/* True: the caller opened the scope. */
 WEFT_API bool weft__scope_is_mine(const weft_scope_t *s);
-/* True: `w` is to be waited for. */
+/* True: the caller must wait for `w`. */
 WEFT_API bool weft__scope_begin(weft_scope_t *s, weft_waiter_t *w);
 WEFT_API bool weft__scope_end(weft_scope_t *s, weft_waiter_t *w);
 WEFT_API int weft__scope_close(weft_scope_t *s);
 
-/* Wait for all tasks. `told`: the owner's cancellation has been answered by cancelling them. */
+/* Wait for all tasks. `told`: the tasks have been cancelled because the owner was cancelled. */
 WEFT__INLINE bool weft__scope_drain(weft_scope_t *s, bool told)
 {
 	weft_waiter_t w;
@@ -882,9 +905,10 @@ WEFT__INLINE bool weft__scope_drain(weft_scope_t *s, bool told)
 }
 
 /**
- * Wait until all tasks of the scope have ended, and close it. For its owner only. Again: the same result.
- * @return 0; the error of the first task that failed; what the scope was cancelled with; -ETIMEDOUT: its deadline;
- *   -EPERM: another task opened it, and nothing is done; -EINVAL: NULL
+ * Wait until all tasks of the scope have ended, and close it. Only the scope's owner may call it. A second call returns
+ * the same result.
+ * @return 0; the error of the first task that failed; the error that the scope was cancelled with; -ETIMEDOUT: its
+ *   deadline; -EPERM: another task opened it, and nothing is done; -EINVAL: NULL
  */
 WEFT__INLINE int weft_scope_wait(weft_scope_t *s)
 {
@@ -900,7 +924,7 @@ WEFT__INLINE int weft_scope_wait(weft_scope_t *s)
 	return s->error;
 }
 
-/* What WEFT_SCOPE defers. */
+/* The function that WEFT_SCOPE defers. */
 __attribute__((unused)) static void weft__scope_leave(weft_scope_t *s)
 {
 	if (s->closed)
@@ -912,20 +936,20 @@ __attribute__((unused)) static void weft__scope_leave(weft_scope_t *s)
 
 /* ---- looking ---------------------------------------------------------------------------------------------------- */
 
-/** Write to a file descriptor what every task of the calling task's runtime does: its name, since when it waits, for
- * what and where, where it was made, its policy and the bytes of its stack (of its first chunk, where chunks are
- * linked); and what each worker has done. Places are functions and lines if WEFT_ADDR2LINE names addr2line, else
- * addresses that it understands, for the first 128 that differ. Looks at tasks of other workers without stopping them.
- * 0; -EPERM: the caller is no task; -ENOMEM; what write says, such as -EBADF. */
+/** Write the state of every task of the calling task's runtime to a file descriptor: its name; since when, for which
+ * object and where it waits; where it was made; its policy; and the bytes of its stack (of its first chunk, if chunks
+ * are linked). Also write each worker's counters. If WEFT_ADDR2LINE names addr2line, places are functions and lines for
+ * the first 128 different addresses; otherwise they are addresses that addr2line understands. Reads tasks of other
+ * workers without stopping them. 0; -EPERM: the caller is no task; -ENOMEM; an error of write, such as -EBADF. */
 WEFT_API int weft_dump(int fd);
-/** The same for any thread, while the runtime has a task. -EINVAL: there is no runtime. */
+/** Like weft_dump, for any thread, while the runtime has a task. -EINVAL: there is no runtime. */
 WEFT_API int weft_rt_dump(weft_rt_t *rt, int fd);
 
-/** Counters of the calling task's runtime since it began. */
+/** Counters of the calling task's runtime since its beginning. */
 typedef struct weft_rt_stats {
 	uint64_t switches, spawned, steals, parks, wakes, timers;
 	unsigned workers, helpers;
-	size_t live; /**< tasks now, about: others count while this is read */
+	size_t live; /**< the number of tasks now, approximately: workers change it during the read */
 } weft_rt_stats_t;
 /** 0; -EPERM: the caller is no task; -EINVAL: NULL. */
 WEFT_API int weft_rt_stats(weft_rt_stats_t *stats);
