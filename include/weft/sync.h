@@ -3,35 +3,36 @@
  * weft/sync.h: objects that tasks and threads wait for. Each serves tasks of any worker and plain threads alike.
  *
  * Design
- *  1. Zero-initialised memory is an object that is ready for use, except channels, join sets and broadcasts; only
- *     channels need to be destroyed. An object must not be moved, nor end, before all calls that wait for it have
- *     returned. It may end as soon as they have, even if the call that let the last of them go on has not: that call
- *     does not touch the object any more. So an event may lie in the frame that waits for it, and the last owner of a
- *     mutex may free it after its unlock.
- *  2. An object is a word for the case that nobody waits, and a queue of those who do, first come, first served, under
- *     a spin lock that is held for a few instructions.
- *  3. A call that ends a wait hands over what was waited for: a channel's item goes from the sender's variable to the
- *     receiver's, a permit from the giver to the taker. The waiter does not try again, and no other task can take it.
- *     A mutex is the exception: see weft_mutex_t.
- *  4. What has been handed over is never lost: a wait that is cancelled, or whose deadline passes, either happened
- *     completely or not at all.
- *  5. A task that never has to wait does not keep others waiting. Each call counts as an operation of the calling
- *     task. After 128 operations at least, and 256 at most, without a switch, the next function that may wait gives
- *     way as weft_task_yield does. If the task is cancelled by then, the function fails as a cancelled wait does,
- *     although it need not wait; only weft_once and its kind do not fail by it. A function that never waits, and a
- *     call with the deadline 0, do not suspend the task, so they may be called with a mutex of the system's locked. A
- *     task does not give way in a tail clause, in a coroutine of the policy "copy", on a thread of weft_blocking, or
- *     if a handler other than the runtime handles its yields. In a simulation a task may give way at every operation.
- *  6. Wrong use is an error code, and nothing is done. NULL in place of an object is one for channels, because
- *     weft_chan_make may return it; for others compilers warn (-Wnonnull).
+ *  1. Zero-initialised memory is an object that is ready for use, except for channels, join sets and broadcasts. Only
+ *     channels need to be destroyed. An object must not be moved or end its life before all calls that wait for it have
+ *     returned. After that it may end, even if the call that woke the last waiter is still running: that call does not
+ *     access the object any more. So an event may lie in the frame that waits for it, and the last owner of a mutex may
+ *     free it after its unlock.
+ *  2. An object is a word for the case that nobody waits, and a queue of waiters, first come, first served, under a
+ *     spin lock that is held for a few instructions.
+ *  3. A call that ends a wait hands over the awaited thing: an item of a channel moves from the sender's variable to
+ *     the receiver's, a permit from the giver to the taker. The waiter does not try again, and no other task can take
+ *     it. A mutex is the exception: see weft_mutex_t.
+ *  4. A hand-over is never lost: a wait that is cancelled, or whose deadline passes, either happened completely or not
+ *     at all.
+ *  5. A task that never has to wait does not stop other tasks from running. Each call counts as an operation of the
+ *     calling task. After at least 128 and at most 256 operations without a switch, the next function that may wait
+ *     yields, as weft_task_yield does. If the task is cancelled by then, the function fails as a cancelled wait does,
+ *     although it need not wait; only weft_once and its variants do not fail for this reason. A function that never
+ *     waits, and a call with the deadline 0, do not suspend the task, so they may be called while a mutex of the system
+ *     is locked. A task does not yield for this reason in a tail clause, in a coroutine of the policy "copy", on a
+ *     thread of weft_blocking, or if a handler other than the runtime handles its yields. In a simulation a task may
+ *     yield at every operation.
+ *  6. Wrong use returns an error code and does nothing. For channels this includes NULL in place of the object, because
+ *     weft_chan_make may return NULL; for the other objects compilers warn (-Wnonnull).
  *
  * All functions that wait return 0, or
  *   -ETIMEDOUT  the deadline has passed: a time of weft_now(), or WEFT_NEVER; 0: do not wait at all
  *   -ECANCELED  a scope that the task has open was cancelled; if the task itself was, the exception weft_cancelled is
  *               performed in place of a return: see weft/sched.h
- * and suspend the calling task, or block the calling thread. Others never wait. None may be called in a signal handler;
- * all are thread-safe; none allocates but weft_chan_make and sending to an unbounded channel.
- * Waiting outside of tasks, in a coroutine that a plain thread resumes, blocks that thread.
+ * and suspend the calling task, or block the calling thread. All other functions never wait. None may be called in a
+ * signal handler. All are thread-safe. None allocates, except weft_chan_make and a send to an unbounded channel. A wait
+ * outside of tasks, in a coroutine that a plain thread resumes, blocks that thread.
  *
  * Source of the ideas: handing over, Concurrent ML and Go; join sets, broadcasts and watches, tokio; a limit on tasks,
  * Go's errgroup.
@@ -47,18 +48,18 @@
 
 WEFT_EXTERN_C_BEGIN
 
-/* Of a function whose first argument is an object, and not NULL. */
+/* For a function whose first argument is an object, and not NULL. */
 #define WEFT__NOT_NULL __attribute__((nonnull(1)))
 
-/* A waiter's place in an object's queue. One that waits for several objects has a place for each. */
+/* A waiter's place in an object's queue. A waiter that waits for several objects has a place for each. */
 struct weft__place {
 	/* Under the object's lock. */
 	struct weft__place *next, *prev;
 	bool queued, sends;
 	weft_waiter_t *waiter;
-	void *value; /* what is handed over, or where to */
-	int index;   /* of the case: what `result` will be */
-	int status;  /* written by who claims the waiter for this place */
+	void *value; /* the item to hand over, or the address to receive it at */
+	int index;   /* the index of the case, which becomes the waiter's result */
+	int status;  /* written by the claimer, if it claims the waiter for this place */
 };
 
 /* A wait in one queue. */
@@ -76,40 +77,40 @@ WEFT__INLINE void weft__queued_init(struct weft__queued *w, const char *what, vo
 	w->place.status = 0;
 }
 
-/* Those who wait, under `lock`. Zero: none. */
+/* A queue of waiters, under `lock`. Zero: empty. */
 struct weft__queue {
 	uint32_t lock;
 	struct weft__place *first, *last;
 };
 
-/* Afterwards nobody will hand the waiter anything: it is in no queue. False: it has been claimed, and was handed what
- * it waited for, or is being. */
+/* Removes the place from the queue. After the call nobody hands the waiter anything. */
 WEFT_API void weft__queue_leave(struct weft__queue *q, struct weft__place *place);
 
 /* ---- mutex ----------------------------------------------------------------------------------------------------- */
 
 /**
  * A lock with one owner: a task or a thread, whichever of its coroutines locks and unlocks. Not recursive. An unlock
- * wakes the task that has waited longest, but another task may lock the mutex first. A task that was woken, and found
- * the mutex locked again, four times is handed the mutex by the next unlock.
+ * wakes the task that has waited longest, but another task may lock the mutex first. If a woken task has found the
+ * mutex locked again four times, the next unlock hands it the mutex.
  */
 typedef struct weft_mutex {
 	uint32_t state; /* atomic; 0: free, 1: owned; more bits while somebody waits: see src/sync/mutex.c */
 	struct weft__queue queue;
-	weft_coro_t *owner; /* atomic, relaxed: only its owner compares it with itself; see weft__owner */
+	weft_coro_t *owner; /* atomic, relaxed: only the owner compares it with itself; see weft__owner */
 } weft_mutex_t;
 
-/* A bit of `state`. Set by the owner: its unlock is to ask whether the task gives way. */
+/* A bit of `state`. The owner sets it to make its unlock check whether the task must yield. */
 enum { WEFT__MUTEX_MARKED = 16 };
 
-/* Lock it if it is free although somebody waits. */
+/* Lock the mutex if it is free, even if other tasks wait for it. */
 WEFT_API bool weft__mutex_barge(weft_mutex_t *m, weft_coro_t *owner);
-/* True: it is the caller's already. Else `w` is in the queue. `lost`: how often the caller was woken and found it
- * locked again. */
+/* True: the caller owns the mutex now. Else `w` is in the queue. `lost`: how often the caller was woken and found the
+ * mutex locked again. */
 WEFT_API bool weft__mutex_enter(weft_mutex_t *m, struct weft__queued *w, unsigned lost);
 WEFT_API int weft__mutex_release(weft_mutex_t *m);
 
-/* For the owner. The mark makes its unlock ask whether to give way, which costs an unlock nothing otherwise. */
+/* For the owner. The mark makes its unlock check whether the task must yield; an unlock without the mark does not pay
+ * for this check. */
 WEFT__INLINE void weft__mutex_mark(weft_mutex_t *m)
 {
 	__atomic_fetch_or(&m->state, WEFT__MUTEX_MARKED, __ATOMIC_RELAXED);
@@ -126,7 +127,7 @@ WEFT__INLINE bool weft__mutex_try(weft_mutex_t *m)
 	return true;
 }
 
-/** Lock it unless it is locked. True: locked. */
+/** Lock the mutex if it is free. True: the caller has locked it. */
 WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT bool weft_mutex_try_lock(weft_mutex_t *m)
 {
 	bool spent = weft__spend_operation(), locked;
@@ -181,7 +182,7 @@ __attribute__((cold, noinline, unused)) static int weft__mutex_lock_in_turn(weft
 	return error;
 }
 
-/** Lock it; -EDEADLK: the caller has it already. */
+/** Lock the mutex. -EDEADLK: the caller has locked it already. */
 WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_mutex_lock_until(weft_mutex_t *m, uint64_t deadline)
 {
 	int error;
@@ -208,8 +209,8 @@ __attribute__((cold, noinline, unused)) static int weft__mutex_unlock_in_turn(we
 	return error;
 }
 
-/** Free it, and wake the task that has waited longest, or hand it to that task (see above). 0; -EPERM: the caller does
- * not own it, and nothing is done. */
+/** Free the mutex, and wake the task that has waited longest, or hand the mutex to that task (see above). 0; -EPERM:
+ * the caller does not own it, and nothing is done. */
 WEFT__INLINE WEFT__NOT_NULL int weft_mutex_unlock(weft_mutex_t *m)
 {
 	uint32_t state = 1;
@@ -217,7 +218,7 @@ WEFT__INLINE WEFT__NOT_NULL int weft_mutex_unlock(weft_mutex_t *m)
 	if (weft__unlikely(__atomic_load_n(&m->owner, __ATOMIC_RELAXED) != weft__owner()))
 		return -EPERM;
 	__atomic_store_n(&m->owner, NULL, __ATOMIC_RELAXED);
-	/* Release: pairs with who locks it next. */
+	/* Release: pairs with the next lock. */
 	if (weft__likely(__atomic_compare_exchange_n(&m->state, &state, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)))
 		return 0;
 	return weft__unlikely(state & WEFT__MUTEX_MARKED) ? weft__mutex_unlock_in_turn(m) : weft__mutex_release(m);
@@ -225,7 +226,7 @@ WEFT__INLINE WEFT__NOT_NULL int weft_mutex_unlock(weft_mutex_t *m)
 
 /* ---- condition ------------------------------------------------------------------------------------------------- */
 
-/** A condition of what a mutex protects. */
+/** A condition variable, for data that a mutex protects. */
 typedef struct weft_cond {
 	struct weft__queue queue;
 } weft_cond_t;
@@ -233,10 +234,10 @@ typedef struct weft_cond {
 WEFT_API void weft__queue_enter(struct weft__queue *q, struct weft__queued *w);
 
 /**
- * Unlock the mutex, wait for a signal, lock the mutex again. Never returns without a reason, but what the signaller saw
- * may have changed since: wait in a loop. The mutex is the caller's again whatever is returned, or performed. With the
- * deadline 0 it is not unlocked.
- * @return also -EPERM: the mutex is not the caller's
+ * Unlock the mutex, wait for a signal, lock the mutex again. There are no spurious wake-ups, but the state that the
+ * signaller saw may have changed since: wait in a loop. The caller owns the mutex again after every return and every
+ * exception. With the deadline 0 it is not unlocked.
+ * @return also -EPERM: the caller does not own the mutex
  */
 __attribute__((noinline, unused)) WEFT__NOT_NULL static int weft_cond_wait_until(weft_cond_t *c, weft_mutex_t *m,
 										 uint64_t deadline)
@@ -276,7 +277,7 @@ WEFT__INLINE WEFT__NOT_NULL int weft_cond_wait(weft_cond_t *c, weft_mutex_t *m)
 WEFT_API void weft__cond_signal(weft_cond_t *c);
 WEFT_API void weft__cond_broadcast(weft_cond_t *c);
 
-/** Let one go on, or all that wait now. */
+/** Wake the first waiter, or all that wait now. */
 WEFT__INLINE WEFT__NOT_NULL void weft_cond_signal(weft_cond_t *c)
 {
 	bool spent = weft__begin_release();
@@ -295,7 +296,7 @@ WEFT__INLINE WEFT__NOT_NULL void weft_cond_broadcast(weft_cond_t *c)
 
 /* ---- reader-writer lock ---------------------------------------------------------------------------------------- */
 
-/** Many readers or one writer. In the order of arrival: a reader that comes after a waiting writer waits for it; so a
+/** Many readers or one writer, in the order of arrival: a reader that arrives after a waiting writer waits for it. So a
  * reader must not enter again. */
 typedef struct weft_rwlock {
 	struct weft__queue queue;
@@ -305,7 +306,7 @@ typedef struct weft_rwlock {
 
 /* 1: entered. 0: not yet. -EDEADLK: the caller is the writer. `w` NULL: do not wait. */
 WEFT_API int weft__rwlock_enter(weft_rwlock_t *l, struct weft__queued *w, weft_coro_t *writer);
-/* After a wait that ended early: the next in the queue may be able to go on. */
+/* For a wait that a deadline or a cancellation ended: the next in the queue may be able to enter. */
 WEFT_API void weft__rwlock_leave(weft_rwlock_t *l, struct weft__place *place);
 
 __attribute__((noinline, unused)) static int weft__rwlock_wait(weft_rwlock_t *l, bool writes, uint64_t deadline)
@@ -351,7 +352,8 @@ WEFT__INLINE WEFT__NOT_NULL int weft_rwlock_write(weft_rwlock_t *l)
 
 WEFT_API int weft__rwlock_unlock(weft_rwlock_t *l);
 
-/** Leave, as whatever it was entered. 0; -EPERM: nobody is inside, or another is the writer, and nothing is done. */
+/** Leave the lock, as the reader or the writer that the caller is. 0; -EPERM: nobody is inside, or another task is the
+ * writer, and nothing is done. */
 WEFT__INLINE WEFT__NOT_NULL int weft_rwlock_unlock(weft_rwlock_t *l)
 {
 	bool spent = weft__begin_release();
@@ -375,14 +377,14 @@ typedef struct weft_sem {
 		{0, NULL, NULL}, (permits)                                                                             \
 	}
 
-/* True: the caller has the permits. `place` NULL: do not wait; else its `value` is their number. */
+/* True: the caller has the permits. `place` NULL: do not wait; else its `value` is the number of permits. */
 WEFT_API bool weft__sem_enter(weft_sem_t *s, struct weft__place *place, size_t permits);
-/* After a wait that ended early: the next in the queue may be able to have its permits. */
+/* For a wait that a deadline or a cancellation ended: there may be enough permits for the next in the queue. */
 WEFT_API void weft__sem_leave(weft_sem_t *s, struct weft__place *place);
 
 /**
- * Take a number of permits, all at once, or none. First come, first served: a wait for many permits is not passed by
- * later waits for fewer, nor by calls with the deadline 0.
+ * Take a number of permits, all at once, or none. First come, first served: neither later waits for fewer permits nor
+ * calls with the deadline 0 overtake a wait for many permits.
  * @return as all functions that wait
  */
 WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_sem_take_many_until(weft_sem_t *s, size_t permits,
@@ -423,7 +425,7 @@ WEFT__INLINE WEFT__NOT_NULL int weft_sem_take(weft_sem_t *s)
 
 WEFT_API int weft__sem_give(weft_sem_t *s, size_t permits);
 
-/** Give back permits, or more than there were. 0; -EOVERFLOW: more than SIZE_MAX, and nothing is done. */
+/** Give permits, also more than were taken. 0; -EOVERFLOW: there would be more than SIZE_MAX, and nothing is done. */
 WEFT__INLINE WEFT__NOT_NULL int weft_sem_give(weft_sem_t *s, size_t permits)
 {
 	bool spent = weft__begin_release();
@@ -435,7 +437,7 @@ WEFT__INLINE WEFT__NOT_NULL int weft_sem_give(weft_sem_t *s, size_t permits)
 
 /* ---- event, wait group, once, barrier -------------------------------------------------------------------------- */
 
-/** Something that has happened, or not yet. */
+/** An event: it has happened, or not yet. */
 typedef struct weft_event {
 	struct weft__queue queue; /* under the lock in `state`; its own lock is not used */
 	uint32_t state;		  /* atomic: WEFT__SET, and WEFT__LOCKED while the queue is locked */
@@ -451,7 +453,8 @@ WEFT_API void weft__event_leave(weft_event_t *e, struct weft__place *place);
 WEFT_API void weft__event_set(weft_event_t *e);
 WEFT_API void weft__event_reset(weft_event_t *e);
 
-/** It has happened: all that wait go on, and whoever comes. Again: nothing. */
+/** Set the event: it has happened. All current waiters continue, and later waits do not suspend. If it is set already,
+ * the call does nothing. */
 WEFT__INLINE WEFT__NOT_NULL void weft_event_set(weft_event_t *e)
 {
 	bool spent = weft__begin_release();
@@ -460,7 +463,7 @@ WEFT__INLINE WEFT__NOT_NULL void weft_event_set(weft_event_t *e)
 	weft__end_release(spent);
 }
 
-/** It has not happened. */
+/** Reset the event: it has not happened. */
 WEFT__INLINE WEFT__NOT_NULL void weft_event_reset(weft_event_t *e)
 {
 	(void)weft__begin_operation(false);
@@ -490,14 +493,14 @@ __attribute__((noinline, unused)) static int weft__event_wait(weft_event_t *e, c
 	if (!weft__event_enter(e, &w.place))
 		return 0;
 	result = weft_wait(&w.waiter);
-	/* The event's address is not kept over the wait: one register more, and a task that waits here with 1 KiB of
-	 * segmented stack would need a second chunk. */
+	/* The event's address is not kept across the wait: it would need a register more, and a task that waits here
+	 * with 1 KiB of segmented stack would need a second chunk. */
 	if (result)
 		weft__event_leave((weft_event_t *)w.waiter.object, &w.place);
 	return weft__waited(result);
 }
 
-/** Wait until it has happened. */
+/** Wait until the event has happened. */
 WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_event_wait_until(weft_event_t *e, uint64_t deadline)
 {
 	int error = weft__begin_operation(deadline != 0);
@@ -512,7 +515,7 @@ WEFT__INLINE WEFT__NOT_NULL int weft_event_wait(weft_event_t *e)
 	return weft_event_wait_until(e, WEFT_NEVER);
 }
 
-/** A number of things to be done. */
+/** A wait group: a number of pieces of work to be done. */
 typedef struct weft_group {
 	weft_event_t done; /* set while `count` is 0, except before the first call */
 	size_t count;	   /* under the lock of `done` */
@@ -520,8 +523,8 @@ typedef struct weft_group {
 
 WEFT_API int weft__group_add(weft_group_t *g, ptrdiff_t more);
 
-/** So many more, or fewer, are to be done. 0; -EINVAL: there are not so many; -EOVERFLOW: they would be more than
- * SIZE_MAX; and nothing is changed. */
+/** Add to the number of pieces of work, or subtract from it if `more` is negative. 0; -EINVAL: the number would be
+ * negative; -EOVERFLOW: it would be more than SIZE_MAX; in both cases nothing is changed. */
 WEFT__INLINE WEFT__NOT_NULL int weft_group_add(weft_group_t *g, ptrdiff_t more)
 {
 	bool spent = weft__begin_release();
@@ -538,7 +541,7 @@ WEFT__INLINE WEFT__NOT_NULL int weft_group_done(weft_group_t *g)
 
 WEFT_API bool weft__group_is_done(weft_group_t *g);
 
-/** Wait until all is done. */
+/** Wait until all work is done. */
 WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_group_wait_until(weft_group_t *g, uint64_t deadline)
 {
 	int error = weft__begin_operation(deadline != 0);
@@ -553,13 +556,13 @@ WEFT__INLINE WEFT__NOT_NULL int weft_group_wait(weft_group_t *g)
 	return weft_group_wait_until(g, WEFT_NEVER);
 }
 
-/** Something to be done once, by whoever comes first. For callers of weft_once, or of weft_once_retry, or of
+/** Makes the first caller do something once. All callers must use the same function: weft_once, weft_once_retry, or
  * weft_once_tell. */
 typedef struct weft_once {
 	weft_event_t done;
 	uint32_t begun;	 /* atomic */
-	int error;	 /* of weft_once_tell */
-	weft_coro_t *by; /* atomic, relaxed: only whoever calls the function compares it with itself */
+	int error;	 /* the result of weft_once_tell */
+	weft_coro_t *by; /* atomic, relaxed: only the caller of the function compares it with itself */
 } weft_once_t;
 
 WEFT__INLINE void weft__once_over(void *once)
@@ -570,7 +573,7 @@ WEFT__INLINE void weft__once_over(void *once)
 	weft_event_set(&o->done);
 }
 
-/* Somebody has begun. */
+/* For a caller that found that another caller had begun. */
 __attribute__((noinline, unused)) static int weft__once_wait(weft_once_t *o, uint64_t deadline)
 {
 	if (__atomic_load_n(&o->by, __ATOMIC_RELAXED) == weft__owner())
@@ -578,8 +581,8 @@ __attribute__((noinline, unused)) static int weft__once_wait(weft_once_t *o, uin
 	return weft__event_wait(&o->done, "once", deadline);
 }
 
-/** Call fn(arg), unless another caller did; then wait until that call has returned, or was left. A waiter may be
- * cancelled.
+/** Call fn(arg), unless another caller did. In that case wait until that call has returned, or was left. A waiter may
+ * be cancelled.
  * @param deadline  for the wait; the caller's own call of fn has none
  * @return also -EDEADLK: fn itself calls this, and nothing is done */
 WEFT__INLINE WEFT__NOT_NULL int weft_once_until(weft_once_t *o, void (*fn)(void *), void *arg, uint64_t deadline)
@@ -600,9 +603,9 @@ WEFT__INLINE WEFT__NOT_NULL int weft_once(weft_once_t *o, void (*fn)(void *), vo
 	return weft_once_until(o, fn, arg, WEFT_NEVER);
 }
 
-/* 1: the caller is to call the function. 0: it is done. Else `place` is in the queue. */
+/* 1: the caller must call the function. 0: it is done. Else `place` is in the queue, unless it is NULL. */
 WEFT_API int weft__once_enter(weft_once_t *o, struct weft__place *place);
-/* The caller's call is over. `done`: for good; else a waiter calls the function next. */
+/* The caller's call has ended. `done`: no further call is needed; else a waiter calls the function next. */
 WEFT_API void weft__once_end(weft_once_t *o, bool done);
 
 /* A call of the function. */
@@ -623,7 +626,7 @@ __attribute__((unused)) static void weft__once_call_over(void *call)
 	weft__end_release(spent);
 }
 
-/* 0: the caller is to call the function. 1: it is done. */
+/* 0: the caller must call the function. 1: it is done. */
 __attribute__((noinline, unused)) static int weft__once_wait_for_turn(weft_once_t *o, uint64_t deadline)
 {
 	struct weft__queued w;
@@ -663,11 +666,12 @@ __attribute__((unused)) static int weft__once_call(weft_once_t *o, int (*fn)(voi
 }
 
 /**
- * Like weft_once_until, but fn(arg) may fail: then it is not done. The caller gets what fn returned, and the caller
- * that has waited longest calls its own fn next. So does it if fn is left by an exception or a cancellation.
- * @param fn        returns 0: it is done, for all; or another number, usually a negative errno
+ * Like weft_once_until, but fn(arg) may fail: then it is not done. The caller gets the result of its fn, and the caller
+ * that has waited longest calls its own fn next. The next caller also calls its fn if fn is left by an exception or a
+ * cancellation.
+ * @param fn        returns 0: it is done, for all callers; or another number, usually a negative errno: it has failed
  * @param deadline  for the wait; the caller's own call of fn has none. 0: call fn or return, and do not wait
- * @return 0; what the caller's fn returned; as all functions that wait; -EDEADLK: fn itself calls this
+ * @return 0; the result of the caller's fn; as all functions that wait; -EDEADLK: fn itself calls this
  */
 WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_once_retry_until(weft_once_t *o, int (*fn)(void *), void *arg,
 								       uint64_t deadline)
@@ -680,8 +684,8 @@ WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_once_retry(weft_once_t *o,
 	return weft__once_call(o, fn, arg, false, WEFT_NEVER);
 }
 
-/** Like weft_once_until, and all callers get what fn(arg) returned, those that come later, too. -ECANCELED: it was left
- * by an exception or a cancellation. */
+/** Like weft_once_until, but all callers, also later callers, get the result of fn(arg). -ECANCELED: fn was left by an
+ * exception or a cancellation. */
 WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_once_tell_until(weft_once_t *o, int (*fn)(void *), void *arg,
 								      uint64_t deadline)
 {
@@ -693,7 +697,7 @@ WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_once_tell(weft_once_t *o, 
 	return weft__once_call(o, fn, arg, true, WEFT_NEVER);
 }
 
-/** A place where `parties` meet, again and again. */
+/** A barrier: a point where `parties` tasks or threads meet. It can be used again after each meeting. */
 typedef struct weft_barrier {
 	struct weft__queue queue;
 	uint32_t parties, arrived;
@@ -704,14 +708,16 @@ typedef struct weft_barrier {
 		{0, NULL, NULL}, (parties), 0                                                                          \
 	}
 
-/* True: the last to arrive, and the others go on. `w` NULL: do not wait. */
+/* True: the caller is the last to arrive, and the other parties continue. `w` NULL: do not wait. */
 WEFT_API bool weft__barrier_enter(weft_barrier_t *b, struct weft__queued *w);
 WEFT_API void weft__barrier_leave(weft_barrier_t *b, struct weft__place *place);
 
 /**
- * Wait for the others. A wait that ends early has not arrived: the others wait for another party in its place.
+ * Wait for the other parties. A wait that a deadline or a cancellation ends has not arrived: the other parties wait for
+ * another party in its place.
  * @param deadline  0: succeed only as the last to arrive
- * @return 1 for the last to arrive, 0 for others; -EINVAL: the barrier is for no parties; -ETIMEDOUT, -ECANCELED
+ * @return 1 for the last to arrive, 0 for the other parties; -EINVAL: the barrier has no parties; -ETIMEDOUT,
+ *   -ECANCELED
  */
 __attribute__((noinline, unused)) WEFT__NOT_NULL static int weft_barrier_wait_until(weft_barrier_t *b,
 										    uint64_t deadline)
@@ -749,8 +755,8 @@ WEFT__INLINE WEFT__NOT_NULL int weft_barrier_wait(weft_barrier_t *b)
 
 /**
  * A limit on how often something is done: once each `interval` nanoseconds on average, and `burst` times in a row after
- * a pause; a burst of 0 counts as 1. The generic cell rate algorithm: a word holds the time at which the rate would be
- * used up, so there is neither a timer nor a lock. weft_rate_t r = WEFT_RATE(1000000, 10);
+ * a pause; a burst of 0 counts as 1. The algorithm is the generic cell rate algorithm: a word holds the time at which
+ * the rate would be used up, so there is neither a timer nor a lock. weft_rate_t r = WEFT_RATE(1000000, 10);
  */
 typedef struct weft_rate {
 	uint64_t interval, burst;
@@ -762,7 +768,7 @@ typedef struct weft_rate {
 		(interval), (burst), 0                                                                                 \
 	}
 
-/* When the caller's turn is; *end: what `next` is to be instead of `before`. */
+/* Returns the time of the caller's turn; *end: the value that replaces `before` in `next`. */
 WEFT__INLINE uint64_t weft__rate_turn(const weft_rate_t *r, uint64_t now, uint64_t before, uint64_t *end)
 {
 	uint64_t begin = before > now ? before : now, slack;
@@ -773,7 +779,8 @@ WEFT__INLINE uint64_t weft__rate_turn(const weft_rate_t *r, uint64_t now, uint64
 	return begin > slack ? begin - slack : 0;
 }
 
-/* Wait until the turn comes. If the wait is cancelled, and nobody has taken the next turn, the turn is given back. */
+/* Wait for the time of the turn. If the wait is cancelled, and nobody has taken the next turn, the turn becomes free
+ * again. */
 __attribute__((noinline, unused)) static int weft__rate_wait(weft_rate_t *r, uint64_t at, uint64_t before, uint64_t end)
 {
 	weft_waiter_t w;
@@ -789,7 +796,8 @@ __attribute__((noinline, unused)) static int weft__rate_wait(weft_rate_t *r, uin
 }
 
 /** Wait for the caller's turn. Turns come in the order of the calls.
- * @return as all functions that wait; -ETIMEDOUT at once if the turn would come after the deadline, and none is used */
+ * @return as all functions that wait; -ETIMEDOUT at once if the turn would come after the deadline, and no turn is
+ * used */
 WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_rate_wait_until(weft_rate_t *r, uint64_t deadline)
 {
 	int result = weft__begin_operation(deadline != 0);
@@ -814,7 +822,7 @@ WEFT__INLINE WEFT__NOT_NULL int weft_rate_wait(weft_rate_t *r)
 
 /* ---- future ---------------------------------------------------------------------------------------------------- */
 
-/** A value that comes later, once. */
+/** A value that is set later, once. */
 typedef struct weft_future {
 	weft_event_t known;
 	void *value;
@@ -823,7 +831,7 @@ typedef struct weft_future {
 
 WEFT_API int weft__future_set(weft_future_t *f, void *value, int error);
 
-/** Say the value, and 0; or an error. 0; -EALREADY: it was known already, and stays. */
+/** Set the value, with error 0, or set an error. 0; -EALREADY: the value was set before, and stays. */
 WEFT__INLINE WEFT__NOT_NULL int weft_future_set(weft_future_t *f, void *value, int error)
 {
 	bool spent = weft__begin_release();
@@ -833,14 +841,14 @@ WEFT__INLINE WEFT__NOT_NULL int weft_future_set(weft_future_t *f, void *value, i
 	return result;
 }
 
-/** A future's event, for weft_select: it is set when the value is known, and weft_future_get does not wait then. It is
- * part of the future, and ends with it. */
+/** Returns the future's event, for weft_select: it is set when the value is known, and weft_future_get does not wait
+ * then. The event is part of the future, and ends with it. */
 WEFT__INLINE WEFT__NOT_NULL weft_event_t *weft_future_event(weft_future_t *f)
 {
 	return &f->known;
 }
 
-/** Wait for the value. @param value  where to put it, may be NULL. @return also the error that was set */
+/** Wait for the value. @param value  written: the value; may be NULL. @return also the error that was set */
 WEFT__INLINE WEFT__NOT_NULL int weft_future_get_until(weft_future_t *f, void **value, uint64_t deadline)
 {
 	int error = weft__begin_operation(deadline != 0);
@@ -863,14 +871,14 @@ WEFT__INLINE WEFT__NOT_NULL int weft_future_get(weft_future_t *f, void **value)
 
 struct weft_join_set;
 
-/** A task of a join set. The caller's; from its spawn until weft_join_set_next has returned it, or the scope is closed,
- * it must stay in place. Afterwards it can serve another spawn. */
+/** A task of a join set. The caller owns the record. It must stay in place from its spawn until weft_join_set_next has
+ * returned it, or the scope is closed. Afterwards it can serve another spawn. */
 typedef struct weft_join_set_task {
-	void *result; /**< what its function returned, when weft_join_set_next has returned it */
-	int error;    /**< likewise: as weft_join returns */
+	void *result; /**< the value that the function returned; valid when weft_join_set_next has returned the task */
+	int error;    /**< the result of weft_join; valid at the same time */
 	/** For weft_task_cancel and weft_select; not to be joined. */
 	weft_task_t handle;
-	weft_fn_t *fn; /**< as they were given to the spawn */
+	weft_fn_t *fn; /**< the arguments of the spawn */
 	void *arg;
 	/* Private. */
 	struct weft_join_set *set;
@@ -878,18 +886,18 @@ typedef struct weft_join_set_task {
 } weft_join_set_task_t;
 
 /**
- * Tasks of a scope whose ends are waited for one by one, in their order, and a limit on how many run at a time. As
- * tokio's JoinSet, and errgroup's SetLimit. A task that fails (weft_task_fail) cancels its scope, as every task does;
- * one that is to fail alone returns its error as its result.
+ * Tasks of a scope that weft_join_set_next returns one by one, in the order in which they end, and a limit on how many
+ * run at a time. Like tokio's JoinSet, and errgroup's SetLimit. A task that fails (weft_task_fail) cancels its scope,
+ * as every task does; to fail alone, a task returns its error as its result.
  */
 typedef struct weft_join_set {
-	struct weft__queue queue; /* those who wait for the next */
+	struct weft__queue queue; /* callers that wait for the next task */
 	weft_scope_t *scope;
 	size_t limit;
 	weft_sem_t permits;
 	/* Under the queue's lock. */
-	size_t count;			    /* tasks that `next` has not returned */
-	weft_join_set_task_t *first, *last; /* of those, the ones whose functions are over */
+	size_t count;			    /* tasks that weft_join_set_next has not returned */
+	weft_join_set_task_t *first, *last; /* a list of those tasks whose functions have returned */
 } weft_join_set_t;
 
 /** weft_join_set_t set = WEFT_JOIN_SET(&scope, 10): at most ten tasks run at a time; 0: no limit. */
@@ -899,7 +907,7 @@ typedef struct weft_join_set {
 	}
 
 WEFT_API void weft__join_set_add(weft_join_set_t *s);
-/* `m` NULL: a task that could not be started. */
+/* `m` NULL: the task could not be started. */
 WEFT_API void weft__join_set_ended(weft_join_set_t *s, weft_join_set_task_t *m);
 /* 1: place->value is a task. 0: the place is in the queue, if `waits`. -ENOENT. */
 WEFT_API int weft__join_set_enter(weft_join_set_t *s, struct weft__place *place, bool waits);
@@ -923,11 +931,13 @@ __attribute__((unused)) static void *weft__join_set_run(void *member)
 }
 
 /**
- * Start a task of the set's scope; if as many as the limit run, wait until one has ended. By any task.
- * @param m         the caller's
+ * Start a task of the set's scope. If as many tasks as the limit run, wait until a task has ended. Any task may call
+ * it.
+ * @param m         owned by the caller
  * @param attr      as for weft_scope_spawn_with; may be NULL
  * @param deadline  for the wait; 0: do not wait
- * @return 0, and `m` is the set's; as all functions that wait, and as weft_scope_spawn: it is not
+ * @return 0, and the set owns `m` now; an error of all functions that wait, or of weft_scope_spawn: the caller keeps
+ *   `m`
  */
 __attribute__((unused)) WEFT__NOT_NULL WEFT__USE_RESULT static int weft_join_set_spawn_until(
     weft_join_set_t *s, weft_join_set_task_t *m, weft_fn_t *fn, void *arg, const weft_task_attr_t *attr,
@@ -958,10 +968,10 @@ WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_join_set_spawn(weft_join_s
 
 /**
  * Wait for the next task that ends.
- * @param m  written: the task, with `result` and `error`, which is the caller's again
- * @return 0; -ENOENT: the set has no task; as all functions that wait: -ECANCELED when the scope is the caller's and is
- *   cancelled, because a task has failed, say. weft_scope_wait tells why. A task for whose stack there is no memory has
- *   never run its function: it cancels the scope, and is not returned
+ * @param m  written: the task, with `result` and `error`; the caller owns it again
+ * @return 0; -ENOENT: the set has no task; as all functions that wait: -ECANCELED if the scope is the caller's and is
+ *   cancelled, for example because a task has failed. weft_scope_wait returns the reason. A task for whose stack there
+ *   is no memory never runs its function: it cancels the scope, and is not returned
  */
 __attribute__((unused)) WEFT__NOT_NULL WEFT__USE_RESULT static int weft_join_set_next_until(weft_join_set_t *s,
 											    weft_join_set_task_t **m,
@@ -997,7 +1007,7 @@ WEFT__INLINE WEFT__NOT_NULL WEFT__USE_RESULT int weft_join_set_next(weft_join_se
 	return weft_join_set_next_until(s, m, WEFT_NEVER);
 }
 
-/** Tasks that weft_join_set_next has not returned yet. Does not wait. */
+/** Returns the number of tasks that weft_join_set_next has not returned yet. Does not wait. */
 WEFT__INLINE WEFT__NOT_NULL size_t weft_join_set_count(weft_join_set_t *s)
 {
 	(void)weft__begin_operation(false);
@@ -1007,49 +1017,50 @@ WEFT__INLINE WEFT__NOT_NULL size_t weft_join_set_count(weft_join_set_t *s)
 /* ---- broadcast and watch --------------------------------------------------------------------------------------- */
 
 /**
- * Items that each receiver sees, kept in an array of the caller's: as many as it has elements. A sender never waits: it
- * replaces the oldest item. A receiver that is slower is told how many items it has missed. As tokio's broadcast; with
- * one element, and a value from the beginning, its watch.
+ * Items that each receiver sees. The caller's array holds them, as many as it has elements. A sender never waits: it
+ * replaces the oldest item. A slower receiver gets the number of items that it has missed. Like tokio's broadcast; with
+ * one element, and a value from the beginning, like its watch.
  */
 typedef struct weft_broadcast {
-	struct weft__queue queue; /* of receivers that have seen all; the fields below are under its lock */
+	struct weft__queue queue; /* receivers that have seen all items; the fields below are under its lock */
 	void *items;		  /* a ring: item n at n % capacity */
 	size_t bytes, capacity;
 	uint64_t sent;
 	bool closed, is_watch;
 } weft_broadcast_t;
 
-/** Without an item: struct news last[16]; weft_broadcast_t b = WEFT_BROADCAST(last). The array must not be used
- * otherwise. */
+/** An initializer for a broadcast without an item: struct news last[16]; weft_broadcast_t b = WEFT_BROADCAST(last). The
+ * program must not use the array otherwise. */
 #define WEFT_BROADCAST(array)                                                                                          \
 	{                                                                                                              \
 		{0, NULL, NULL}, (array), sizeof(array)[0], sizeof(array) / sizeof(array)[0], 0, false, false          \
 	}
 
-/** A value that changes: struct settings now = {…}; weft_broadcast_t b = WEFT_WATCH(now). A sender changes it, a
- * receiver waits for a change since its last receive, and gets the latest value. The first receive does not wait. The
- * variable must not be used otherwise: weft_broadcast_latest reads it. */
+/** An initializer for a value that changes: struct settings now = {…}; weft_broadcast_t b = WEFT_WATCH(now). A sender
+ * changes the value. A receiver waits for a change since its last receive, and gets the latest value. The first receive
+ * does not wait. The program must not use the variable otherwise: weft_broadcast_latest reads it. */
 #define WEFT_WATCH(variable)                                                                                           \
 	{                                                                                                              \
 		{0, NULL, NULL}, &(variable), sizeof(variable), 1, 1, false, true                                      \
 	}
 
-/** A receiver: for one task or thread at a time. It needs no call that ends it. */
+/** A receiver, for one task or thread at a time. It needs no destructor. */
 typedef struct weft_receiver {
 	weft_broadcast_t *from;
 	uint64_t next;	 /* the number of the item that it receives next; while it waits: under the broadcast's lock */
 	uint64_t missed; /**< written: items that were replaced since the receive before */
-	void *item;	 /* where to, while it waits */
+	void *item;	 /* the address to receive at, while it waits */
 } weft_receiver_t;
 
 WEFT_API uint64_t weft__broadcast_begin(weft_broadcast_t *b);
 WEFT_API int weft__broadcast_send(weft_broadcast_t *b, const void *item);
 WEFT_API void weft__broadcast_close(weft_broadcast_t *b);
 WEFT_API int weft__broadcast_latest(weft_broadcast_t *b, void *item);
-/* 1: received. -EPIPE. 0: there is none; the place is in the queue, unless it is NULL. */
+/* 1: received. -EPIPE. 0: there is no item; the place is in the queue, unless it is NULL. */
 WEFT_API int weft__broadcast_receive(weft_receiver_t *r, void *item, struct weft__place *place);
 
-/** A receiver of what is sent from now on; of a watch, of the value as it is, and then of its changes. */
+/** Returns a receiver for the items that are sent from now on. A receiver of a watch first gets the current value, then
+ * its changes. Does not wait. */
 WEFT__INLINE WEFT__NOT_NULL weft_receiver_t weft_broadcast_receiver(weft_broadcast_t *b)
 {
 	weft_receiver_t r;
@@ -1072,7 +1083,8 @@ WEFT__INLINE WEFT__NOT_NULL int weft_broadcast_send(weft_broadcast_t *b, const v
 	return error;
 }
 
-/** No more items: receivers get those that are kept, then -EPIPE. Again: nothing. */
+/** Close the broadcast. Receivers get the items that are kept, then -EPIPE. If it is closed already, the call does
+ * nothing. */
 WEFT__INLINE WEFT__NOT_NULL void weft_broadcast_close(weft_broadcast_t *b)
 {
 	bool spent = weft__begin_release();
@@ -1081,7 +1093,8 @@ WEFT__INLINE WEFT__NOT_NULL void weft_broadcast_close(weft_broadcast_t *b)
 	weft__end_release(spent);
 }
 
-/** The item that was sent last, also of a closed one: the value of a watch. Does not wait. 0; -ENODATA: none was. */
+/** Copy the item that was sent last, also from a closed broadcast; for a watch this is its value. Does not wait. 0;
+ * -ENODATA: no item was sent. */
 WEFT__INLINE WEFT__NOT_NULL int weft_broadcast_latest(weft_broadcast_t *b, void *item)
 {
 	(void)weft__begin_operation(false);
@@ -1089,7 +1102,7 @@ WEFT__INLINE WEFT__NOT_NULL int weft_broadcast_latest(weft_broadcast_t *b, void 
 }
 
 /** Receive the next item that is kept, into *item, and set r->missed. @return 0; -EPIPE: it is closed, and the receiver
- * has got the rest; as all functions that wait */
+ * has received all items; as all functions that wait */
 __attribute__((unused)) WEFT__NOT_NULL WEFT__USE_RESULT static int weft_broadcast_receive_until(weft_receiver_t *r,
 												void *item,
 												uint64_t deadline)
@@ -1122,14 +1135,15 @@ WEFT__INLINE WEFT__NOT_NULL int weft_broadcast_receive(weft_receiver_t *r, void 
 /** A queue of items of one size, which are copied in and out. */
 typedef struct weft_chan weft_chan_t;
 
-/** Room for as many items as there is memory. */
+/** A capacity that only memory limits. */
 #define WEFT_UNBOUNDED SIZE_MAX
 
 /**
  * Make a channel.
  * @param bytes     size of an item; 0: items are signals
- * @param capacity  items that can wait in it; 0: a sender waits for its receiver; WEFT_UNBOUNDED: senders never wait
- * @return the channel, owned by the caller, to be given to weft_chan_free; NULL: no memory. With NULL for a channel the
+ * @param capacity  the number of items that the channel can hold; 0: a sender waits for its receiver; WEFT_UNBOUNDED:
+ *                  senders never wait
+ * @return the channel, which the caller owns and frees by weft_chan_free; NULL: no memory. With NULL for a channel the
  *   functions below return -EINVAL, unless they say otherwise
  */
 WEFT_API WEFT__USE_RESULT weft_chan_t *weft_chan_make(size_t bytes, size_t capacity);
@@ -1138,17 +1152,18 @@ WEFT_API int weft__chan_free(weft_chan_t *c);
 WEFT_API int weft__chan_close(weft_chan_t *c);
 WEFT_API size_t weft__chan_count(weft_chan_t *c);
 
-/** Free a channel with the items in it. NULL is allowed. 0; -EBUSY, and nothing is done: somebody waits for it, or did,
- * and has not left its queue yet. A wait that a deadline, a cancellation or another case of a select has ended uses the
- * channel until it returns. A wait that a send, a receive or weft_chan_close has ended does not. */
+/** Free a channel with the items in it. NULL is allowed. 0; -EBUSY, and nothing is done: a call waits for the channel,
+ * or waited and has not left the channel's queue yet. A wait that a deadline, a cancellation or another case of a
+ * select has ended uses the channel until it returns. A wait that a send, a receive or weft_chan_close has ended does
+ * not. */
 WEFT__INLINE int weft_chan_free(weft_chan_t *c)
 {
 	(void)weft__begin_operation(false);
 	return weft__chan_free(c);
 }
 
-/** No more items: senders get -EPIPE at once, those that wait too; receivers get what is in the channel, then -EPIPE.
- * 0; -EALREADY: it was closed, and nothing is done. */
+/** Close the channel. Senders get -EPIPE at once, also waiting senders. Receivers get the items in the channel, then
+ * -EPIPE. 0; -EALREADY: it was closed, and nothing is done. */
 WEFT__INLINE int weft_chan_close(weft_chan_t *c)
 {
 	bool spent = weft__begin_release();
@@ -1158,7 +1173,7 @@ WEFT__INLINE int weft_chan_close(weft_chan_t *c)
 	return error;
 }
 
-/** Items in it now; 0 with NULL. */
+/** Returns the number of items in the channel now; 0 with NULL. */
 WEFT__INLINE size_t weft_chan_count(weft_chan_t *c)
 {
 	(void)weft__begin_operation(false);
@@ -1170,7 +1185,8 @@ WEFT_API int weft__chan_send(weft_chan_t *c, const void *item, struct weft__queu
 WEFT_API int weft__chan_receive(weft_chan_t *c, void *item, struct weft__queued *w, uint64_t deadline);
 WEFT_API void weft__chan_leave(weft_chan_t *c, struct weft__place *place);
 
-/* Is there none although the channel's items have bytes? Compilers know that the address of a variable is not NULL. */
+/* For a NULL item. True: the channel's items have bytes, so it is an error. Compilers know that the address of a
+ * variable is not NULL. */
 WEFT_API bool weft__chan_wants_item(const weft_chan_t *c);
 
 WEFT__INLINE int weft__chan_send_until(weft_chan_t *c, const void *item, uint64_t deadline)
@@ -1204,8 +1220,8 @@ __attribute__((cold, noinline, unused)) static int weft__chan_send_in_turn(weft_
 	return result;
 }
 
-/** Send a copy of *item. 0; -EPIPE: the channel is closed; -ENOMEM: unbounded, and there is no memory; -EINVAL: no
- * item. */
+/** Send a copy of *item. 0; -EPIPE: the channel is closed; -ENOMEM: the channel is unbounded, and there is no memory;
+ * -EINVAL: no item. */
 WEFT__INLINE WEFT__USE_RESULT int weft_chan_send_until(weft_chan_t *c, const void *item, uint64_t deadline)
 {
 	if (weft__unlikely(weft__spend_operation()))
@@ -1218,7 +1234,7 @@ WEFT__INLINE int weft_chan_send(weft_chan_t *c, const void *item)
 	return weft_chan_send_until(c, item, WEFT_NEVER);
 }
 
-/** Receive into *item. 0; -EPIPE: the channel is closed, and empty; -EINVAL: nowhere to receive into. */
+/** Receive into *item. 0; -EPIPE: the channel is closed, and empty; -EINVAL: `item` is NULL, but items have bytes. */
 WEFT__INLINE WEFT__USE_RESULT int weft_chan_receive_until(weft_chan_t *c, void *item, uint64_t deadline)
 {
 	struct weft__queued w;
@@ -1246,35 +1262,36 @@ WEFT__INLINE int weft_chan_receive(weft_chan_t *c, void *item)
 	return weft_chan_receive_until(c, item, WEFT_NEVER);
 }
 
-/** A select waits for each of its cases: for the one object that is not NULL. A case in which all are NULL is never
- * done. */
+/** A case of a select. It waits for the one object of it that is not NULL. A case without an object is never done. */
 typedef struct weft_case {
 	weft_chan_t *chan;
 	const void *send;      /**< the item to send; NULL: receive */
-	void *receive;	       /**< where to */
-	int status;	       /**< written: 0, -EPIPE, -ENOMEM; of `ready`: the events, or a negative errno */
-	weft_event_t *event;   /**< until it is set; of a future: weft_future_event() */
-	weft_sem_t *sem;       /**< to take a permit */
-	weft_receiver_t *from; /**< to receive from a broadcast into `receive` */
-	/** Until the task has ended. weft_join then does not wait. A select does not join: the handle must stay, and
-	 * the task's scope, which the select uses until it returns, unless the task had ended before. -EBUSY: somebody
-	 * else waits for this task, or another case does; -EDEADLK: it is the caller; and no case is done. */
+	void *receive;	       /**< the address to receive at */
+	int status;	       /**< written: 0, -EPIPE, -ENOMEM; for `ready`: the events, or a negative errno */
+	weft_event_t *event;   /**< wait until it is set; for a future: weft_future_event() */
+	weft_sem_t *sem;       /**< take a permit */
+	weft_receiver_t *from; /**< receive from a broadcast into `receive` */
+	/** Wait until the task has ended. weft_join then does not wait. A select does not join: the handle must stay,
+	 * and so must the task's scope, which the select uses until it returns, unless the task had ended before.
+	 * -EBUSY: another caller or another case waits for this task; -EDEADLK: it is the caller; and no case is
+	 * done. */
 	weft_task_t *task;
-	struct weft_readiness *ready; /**< until a descriptor is ready: weft/io.h */
+	struct weft_readiness *ready; /**< wait until a descriptor is ready: weft/io.h */
 	struct weft__place place;
 } weft_case_t;
 
-/* The objects of layers above, as a list; *wrong: one of them stands in two cases. */
+/* Returns a list of the objects of layers above; *wrong: an object is in two cases. */
 WEFT_API struct weft__awaited *weft__select_awaited(const weft_case_t *cases, unsigned count, bool *wrong);
 
-/* >= 0: that case is done. -EAGAIN: `w` is in all queues; w NULL: in none. -EINVAL. -EINPROGRESS: there are objects of
- * layers above, and `looked` is not set. `first` is looked at first. */
+/* >= 0: this case is done. -EAGAIN: `w` is in all queues, or in no queue if it is NULL. -EINVAL. -EINPROGRESS: there
+ * are objects of layers above, and `looked` is not set. The call checks the case `first` first. */
 WEFT_API int weft__select_enter(weft_case_t *cases, unsigned count, weft_waiter_t *w, unsigned first, bool looked);
-/* After the wait. `done`: the case whose object ended it, and is not touched again; its status is set. < 0: none. */
+/* For the time after the wait. `done`: the case whose object ended the wait, which the call does not access again; its
+ * status is set. < 0: no case. */
 WEFT_API void weft__select_leave(weft_case_t *cases, unsigned count, int done);
 WEFT_API unsigned weft__select_draw(unsigned count);
 
-/* With objects of layers above. */
+/* A select with objects of layers above. */
 __attribute__((noinline, unused)) static int weft__select_above(weft_case_t *cases, unsigned count, uint64_t deadline,
 								unsigned first)
 {
@@ -1285,7 +1302,7 @@ __attribute__((noinline, unused)) static int weft__select_above(weft_case_t *cas
 
 	if (wrong)
 		return -EINVAL;
-	/* A helper thread has no loop that could wait for these objects beside others. */
+	/* A helper thread has no loop that could wait for these objects beside other objects. */
 	if (deadline && weft__blocking_pause(true)) {
 		pauses = true;
 		(void)weft_op_yield();
@@ -1330,20 +1347,20 @@ WEFT__INLINE int weft__select(weft_case_t *cases, unsigned count, uint64_t deadl
 }
 
 /**
- * Do one of the cases, the first of those that can be done at once, or whichever can be done first. The others have no
- * effect. Their objects must stay until the call returns.
- * @param cases  filled in except for `status`; the caller's; one object may stand in several, but a task or a
- *   descriptor's readiness. -EINVAL: NULL, a case that receives into NULL, one readiness in two cases
+ * Do one of the cases: the first case that can be done at once, or else the case that can be done first. The other
+ * cases have no effect. The objects of all cases must stay until the call returns.
+ * @param cases  filled in except for `status`; owned by the caller. An object may be in several cases, except a task
+ *               and a descriptor's readiness. -EINVAL: NULL, a case that receives into NULL, a readiness in two cases
  * @param count  1 to WEFT_CASES (-EINVAL else)
- * @return its index, and its `status` is set; or a negative error as above: then none was done
+ * @return the index of the case, and its `status` is set; or a negative error as above: then no case was done
  */
 WEFT__INLINE WEFT__USE_RESULT int weft_select_until(weft_case_t *cases, unsigned count, uint64_t deadline)
 {
 	return weft__select(cases, count, deadline, 0);
 }
 
-/** Like weft_select_until, but of the cases that can be done at once one is drawn at random: a case that always can
- * does not keep later ones from their turn. */
+/** Like weft_select_until, but draws at random among the cases that can be done at once: so a case that can always be
+ * done does not starve later cases. */
 WEFT__INLINE WEFT__USE_RESULT int weft_select_fair_until(weft_case_t *cases, unsigned count, uint64_t deadline)
 {
 	return weft__select(cases, count, deadline, count ? weft__select_draw(count) : 0);
