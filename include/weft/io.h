@@ -17,37 +17,39 @@
  *
  * Design
  *  1. The names are POSIX's with weft_ in front. A call returns its result or a negative errno, never through errno:
- *     compilers keep errno's address across a suspension, and the task may go on in another thread.
+ *     compilers keep errno's address across a suspension, and the task may continue in another thread.
  *  2. Each call is a record (weft_io_t) in the caller's frame, performed as one effect, `io`. A handler between a task
- *     and its runtime can count, limit, record or replace it; without one the runtime does it.
- *  3. Two back ends under one contract: io_uring, where operations are handed to the kernel and end there; epoll, where
- *     they are tried, and tried again when the kernel says that they can be done. The runtime chooses when it does its
- *     first operation; WEFT_IO=epoll or WEFT_IO=io_uring in the environment forces one. If io_uring cannot be had a
- *     line on standard error says why, and the runtime uses epoll.
- *  4. Nothing is lost. An operation that is to end early, by its deadline or because its task was cancelled, is
- *     withdrawn first; if it had been done by then, the call returns what it did. The kernel writes into a buffer only
- *     while the call lasts.
- *  5. One system call for what is ready, and none to find out that nothing is: a read that was short has emptied its
- *     descriptor, and the next one waits at once.
- *  6. What can only block (files without io_uring) runs on a helper thread. c-ares looks up names if libcares is there,
- *     else getaddrinfo on a helper thread does; WEFT_DNS=ares or WEFT_DNS=libc in the environment forces one.
- *  7. Outside of tasks every call blocks its thread, with the same results. So it does in weft_blocking: neither
- *     cancellation nor weft_close ends a weft_read there. Give it a deadline, or call it outside of weft_blocking.
- * To reach: an echo server's requests per second of CPU time in 0.93 of a raw loop of the same back end.
+ *     and its runtime can count, limit, record or replace it; without a handler the runtime does the operation.
+ *  3. Two back ends under one contract. With io_uring operations are submitted to the kernel, which completes them.
+ *     With epoll operations are tried, and tried again when the kernel says that they can be done. The runtime chooses
+ *     a back end at its first operation; WEFT_IO=epoll or WEFT_IO=io_uring in the environment forces the choice. If
+ *     io_uring is not available, a line on standard error gives the reason, and the runtime uses epoll.
+ *  4. Nothing is lost. If a deadline or a cancellation is to end an operation, the runtime withdraws it first; if the
+ *     operation was complete by then, the call returns its result. The kernel writes into a buffer only while the call
+ *     lasts.
+ *  5. A read of a ready descriptor takes one system call, and no call is needed to find that there is no more data: a
+ *     short read has emptied its descriptor, and the next read waits at once.
+ *  6. Operations that can only block (files without io_uring) run on a helper thread. c-ares looks up names if libcares
+ *     is installed; otherwise getaddrinfo does it on a helper thread. WEFT_DNS=ares or WEFT_DNS=libc in the environment
+ *     forces the choice.
+ *  7. Outside of tasks every call blocks its thread, with the same results. In weft_blocking, too, a call blocks its
+ *     thread: neither cancellation nor weft_close ends a weft_read there. Give it a deadline, or call it outside of
+ *     weft_blocking.
+ * Target: an echo server handles 0.93 of the requests per second of CPU time of a raw loop on the same back end.
  *
- * Every function here may suspend its task, unless it says otherwise; may be called on any stack, by tasks and threads;
- * and is not for signal handlers. Buffers stay the caller's, and must stay in place until the call returns. Each has a
- * form that ends with _until, and takes a deadline: a time of weft_now(), or WEFT_NEVER; 0: do not wait at all.
- * All return, beside what POSIX says,
+ * Unless its comment says otherwise, every function here may suspend its task; may be called on any stack, by tasks and
+ * threads; and must not be called in signal handlers. The caller owns the buffers, which must stay in place until the
+ * call returns. Each function has a form that ends with _until, and takes a deadline: a time of weft_now(), or
+ * WEFT_NEVER; 0: do not wait at all. In addition to the results in POSIX all functions return
  *   -ETIMEDOUT  the deadline has passed, and nothing was done
- *   -ECANCELED  nothing was done, because a scope that the task has open was cancelled, or the descriptor was closed by
- *               weft_close meanwhile; if the task itself was cancelled, the exception weft_cancelled is performed in
+ *   -ECANCELED  nothing was done, because a scope that the task has open was cancelled, or weft_close closed the
+ *               descriptor meanwhile; if the task itself was cancelled, the exception weft_cancelled is performed in
  *               place of a return
- *   -ENOMEM     no memory for what the runtime must know of a descriptor; nothing was done
+ *   -ENOMEM     no memory for the runtime's record of the descriptor; nothing was done
  *   -EMFILE, -ENFILE  the runtime's first operation needs descriptors of its own; nothing was done
- * Descriptors that are used here must be closed by weft_close (or by weft/posix.h's close): an operation holds what it
- * names until it ends, and a number that is closed otherwise may mean another file by then. Those that others may close
- * are waited for by weft_poll.
+ * Descriptors that are used here must be closed by weft_close (or by weft/posix.h's close). An operation keeps its
+ * descriptors open until it ends; if a descriptor is closed in another way, its number may mean another file by then.
+ * To wait for a descriptor that other code may close, use weft_poll.
  *
  * Source of the ideas: results in place of errno, the Linux kernel's interface and liburing; readiness that is
  * remembered, Tokio; a deadline for each call, libdill; operations as an effect, OCaml's Eio.
@@ -67,27 +69,28 @@
 #pragma GCC system_header
 #endif
 
-struct mmsghdr; /* which <sys/socket.h> defines for _GNU_SOURCE only */
+struct mmsghdr; /* <sys/socket.h> defines it for _GNU_SOURCE only */
 
 WEFT_EXTERN_C_BEGIN
 
 /* ---- one operation ----------------------------------------------------------------------------------------------- */
 
-/** What is to be done. Its operands are the fields of weft_io_t that stand beside it. */
+/** The kind of an operation. Its operands are the fields of weft_io_t that are listed beside it. */
 typedef enum weft_io_kind {
 	WEFT_IO_READ = 1, /**< fd, data, length, offset (-1: none) */
-	WEFT_IO_WRITE,	  /**< the same */
+	WEFT_IO_WRITE,	  /**< as WEFT_IO_READ */
 	WEFT_IO_READV,	  /**< fd, data: struct iovec, length of them, offset */
-	WEFT_IO_WRITEV,	  /**< the same */
+	WEFT_IO_WRITEV,	  /**< as WEFT_IO_READV */
 	WEFT_IO_RECV,	  /**< fd, data, length, flags */
-	WEFT_IO_SEND,	  /**< the same */
+	WEFT_IO_SEND,	  /**< as WEFT_IO_RECV */
 	WEFT_IO_RECVMSG,  /**< fd, data: struct msghdr, flags */
-	WEFT_IO_SENDMSG,  /**< the same */
+	WEFT_IO_SENDMSG,  /**< as WEFT_IO_RECVMSG */
 	WEFT_IO_RECVMMSG, /**< fd, data: struct mmsghdr, length of them, flags */
-	WEFT_IO_SENDMMSG, /**< the same */
+	WEFT_IO_SENDMMSG, /**< as WEFT_IO_RECVMMSG */
 	WEFT_IO_ACCEPT,	  /**< fd, data: address, more: its length, flags */
 	WEFT_IO_CONNECT,  /**< fd, data: address, length */
-	WEFT_IO_POLL, /**< fd, flags: events, length: not 0 if the caller waits for others, too: see WEFT_IO_BLOCKS */
+	WEFT_IO_POLL,	  /**< fd, flags: events, length: not 0 if the caller waits for other objects, too: see
+			   WEFT_IO_BLOCKS */
 	WEFT_IO_SENDFILE, /**< fd: a socket, other: a file, data: its offset, length */
 	WEFT_IO_SPLICE,	  /**< fd: from, other: to, length, flags: of splice(2), without offsets */
 	WEFT_IO_OPEN,	  /**< fd: directory, data: path, flags, length: mode */
@@ -97,7 +100,7 @@ typedef enum weft_io_kind {
 	WEFT_IO_RENAME,	  /**< fd: directory, data: path, other: directory, more: new path, flags: of renameat2(2) */
 	WEFT_IO_UNLINK,	  /**< fd: directory, data: path, flags: of unlinkat(2) */
 	WEFT_IO_MKDIR,	  /**< fd: directory, data: path, length: mode */
-	WEFT_IO_SYMLINK,  /**< fd: directory, data: what the link says, more: path */
+	WEFT_IO_SYMLINK,  /**< fd: directory, data: the link's target, more: path */
 	WEFT_IO_LINK,	  /**< as WEFT_IO_RENAME, flags: of linkat(2) */
 	WEFT_IO_TRUNCATE, /**< fd, offset: the new size */
 	WEFT_IO_ALLOCATE, /**< fd, flags: mode, offset, length: as fallocate(2) */
@@ -107,13 +110,13 @@ typedef enum weft_io_kind {
 	WEFT_IO_KINDS,
 } weft_io_kind_t;
 
-/** For WEFT_IO_CALL: returns the result. */
+/** The function of WEFT_IO_CALL: returns the result. */
 typedef int64_t weft_io_call_t(void *argument);
 
-/** An operation. A handler of `io` may read and change what stands above `result`, and may do it itself. */
+/** An operation. A handler of `io` may read and change the fields above `result`, and may do the operation itself. */
 typedef struct weft_io {
 	uint8_t kind; /**< weft_io_kind_t */
-	/* Private: what is to follow; read, write or both; why it was withdrawn, a negative errno. */
+	/* Private: the next step; read, write or both; why the operation was withdrawn, a negative errno. */
 	uint8_t step, way;
 	int8_t reason;
 	int fd, other, flags;
@@ -122,29 +125,30 @@ typedef struct weft_io {
 	int64_t offset;
 	void *more;
 	uint64_t deadline;
-	int64_t result; /**< or a negative errno */
+	int64_t result; /**< the result, or a negative errno */
 	/* Private. */
-	weft_waiter_t waiter; /* timer.note: the generation of the descriptor, at the operation's beginning */
-	void *place, *ring;   /* where the runtime keeps it while it lasts */
-	unsigned entry;	      /* its number in the ring's submission queue; else how many pauses it has had */
+	weft_waiter_t waiter; /* timer.note: the generation of the descriptor when the operation began */
+	void *place, *ring;   /* the runtime's record of the operation while it lasts */
+	unsigned entry;	      /* its number in the ring's submission queue; with epoll the number of its pauses */
 	int watch;	      /* io_uring: see watch_exactly, uring.c; -1: none */
 	struct weft_io *next, **link;
 } weft_io_t;
 
-/** What becomes of an operation: the reply to `io`. */
+/** The state of an operation: the reply to `io`. */
 enum {
 	WEFT_IO_DONE,	/**< `result` is written */
-	WEFT_IO_WAITS,	/**< the runtime has begun; only it says so */
-	WEFT_IO_BLOCKS, /**< the same: it is to be done on a helper thread; or a WEFT_IO_POLL with a `length` was not
-			   begun, because it would block the thread */
-	WEFT_IO_YIELDS, /**< the same: others have waited for long, and get their turn before it begins, or is over */
+	WEFT_IO_WAITS,	/**< the runtime has begun the operation; only the runtime replies this */
+	WEFT_IO_BLOCKS, /**< the caller must do the operation on a helper thread; or a WEFT_IO_POLL with a `length` was
+			     not begun, because it would block the thread; only the runtime replies this */
+	WEFT_IO_YIELDS, /**< other tasks have waited for long, and must run before the operation begins, or completes;
+			     only the runtime replies this */
 };
 
-/* What follows after the wait. */
+/* Continues the operation after the wait. Returns a reply as `io` does. */
 WEFT_API int weft__io_step(weft_io_t *io);
-/* It has not begun, and is not to. */
+/* Drops an operation that has not begun. */
 WEFT_API void weft__io_drop(weft_io_t *io);
-/* The whole of it, blocking the calling thread. */
+/* Does the whole operation, blocking the calling thread. */
 WEFT_API void *weft__io_block(void *io);
 
 WEFT_EXTERN_C_END
@@ -153,22 +157,23 @@ WEFT_EXTERN_C_END
 #undef WEFT_NAMESPACE
 #define WEFT_NAMESPACE weft
 WEFT__C_BEGIN
-/** Do an operation, or begin it. A handler that does it itself writes `result` and replies WEFT_IO_DONE; one that lets
- * it happen performs it again, by weft_op_io, from outside of the task's handlers: weft_forward does both. */
+/** Do an operation, or begin it. A handler that does the operation itself writes `result` and replies WEFT_IO_DONE. A
+ * handler that passes the operation on performs it again, by weft_op_io, from outside of the task's handlers:
+ * weft_forward does both. */
 WEFT_EFFECT_AS(weft_op_io, int, io, weft_io_t *, io);
 WEFT__C_END
 #pragma pop_macro("WEFT_NAMESPACE")
 
 WEFT_EXTERN_C_BEGIN
 
-/* Mostly nothing lies between a task and its runtime: then there is no need to search. */
+/* Usually no handler is between a task and its runtime: then no search is needed. */
 WEFT__INLINE bool weft__io_is_near(const weft_coro_t *self)
 {
 	return self && self->handled == weft_handles(weft_op_sched).word && !weft__masked(self->view) &&
 	       !self->parent->parent;
 }
 
-/* By a search. */
+/* Begins an operation by a search for its handler. */
 __attribute__((noinline, cold, unused)) static int weft__io_begin_far(weft_io_t *io)
 {
 	return weft_op_io(io);
@@ -199,23 +204,24 @@ WEFT__INLINE void weft__io_wait(weft__asked_t *asked)
 		weft__io_wait_far(asked->waiter);
 }
 
-/* Lets others run, or does it on a helper thread. */
+/* Lets other tasks run, or does the operation on a helper thread. */
 __attribute__((noinline, cold, unused)) static void weft__io_pass(weft_io_t *io, int next)
 {
 	if (next == WEFT_IO_YIELDS) {
-		/* Cancelled before it has begun: that step says so. */
+		/* The task was cancelled before the operation began: drop it, so that its next step returns the
+		 * cancellation. */
 		if (weft_op_yield() == -ECANCELED && !io->step)
 			weft__io_drop(io);
 		return;
 	}
-	/* What libc does there must not run out of stack in the middle, with a lock of its own. */
+	/* libc must not run out of stack in this call, while it holds a lock of its own. */
 	weft_blocking
 	{
 		(void)weft_ffi_on_system_stack(weft__io_block, io);
 	}
 }
 
-/* The same as weft_io_do, but a cancelled task is told by the result alone. */
+/* Like weft_io_do, but a cancellation of the task is only a result, not an exception. */
 WEFT__INLINE int64_t weft__io_loop(weft_io_t *io, weft__asked_t *asked)
 {
 	int next;
@@ -243,7 +249,7 @@ __attribute__((noinline, cold, unused)) static int weft__io_cancelled(void)
 	return weft__waited(-ECANCELED);
 }
 
-/** Do the operation, whose fields up to `deadline` are set as its kind wants. Its result. */
+/** Do an operation. The fields up to `deadline` are set as its kind requires. Returns its result. */
 WEFT__INLINE int64_t weft_io_do(weft_io_t *io)
 {
 	int64_t result = weft__io_run(io);
@@ -252,9 +258,9 @@ WEFT__INLINE int64_t weft_io_do(weft_io_t *io)
 }
 
 /*
- * The operands that most kinds have. On a roomy stack (docs/stacks.md) a task that waits here needs no second chunk,
- * because this frame is smaller than 256 bytes, and nothing below it waits. So what is seldom needed is not inlined,
- * and the two records are one: each alone would be aligned to 16 bytes.
+ * For kinds with the usual operands. On a roomy stack (docs/stacks.md) a task that waits here needs no second chunk,
+ * because this frame is smaller than 256 bytes, and no function below it waits. Therefore rarely used code is not
+ * inlined, and the two records are one: each alone would be aligned to 16 bytes.
  */
 __attribute__((noinline, unused)) static int64_t weft__io(weft_io_kind_t kind, int fd, void *data, size_t length,
 							  int64_t offset, int flags, uint64_t deadline)
@@ -276,7 +282,7 @@ __attribute__((noinline, unused)) static int64_t weft__io(weft_io_kind_t kind, i
 	return weft__unlikely(result == -ECANCELED) ? weft__io_cancelled() : result;
 }
 
-/* For who has something to give back first. */
+/* For callers that must release a resource before a cancellation unwinds the task: never performs weft_cancelled. */
 __attribute__((noinline, unused)) static int weft__io_quietly(weft_io_kind_t kind, int fd, const void *data,
 							      size_t length, int flags, uint64_t deadline)
 {
@@ -291,7 +297,7 @@ __attribute__((noinline, unused)) static int weft__io_quietly(weft_io_kind_t kin
 	return (int)weft__io_run(&io);
 }
 
-/* And those of the others. */
+/* For kinds with the operands `other` and `more`. */
 __attribute__((noinline, unused)) static int64_t weft__io_more(weft_io_kind_t kind, int fd, int other, const void *data,
 							       void *more, int flags, uint64_t deadline)
 {
@@ -357,9 +363,9 @@ WEFT__INLINE ssize_t weft__sendto(int fd, const void *data, size_t length, int f
 
 /* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
-/** As read and write: bytes; 0 from read: the end. A read of a file is short only at its end. A write to a socket or
- * pipe that nobody reads returns -EPIPE; only a pipe raises SIGPIPE too, unless the program ignores it. So do
- * weft_sendfile and weft_splice. */
+/** Like read and write. Returns the number of bytes; 0 from read: the end. A read of a file is short only at the file's
+ * end. A write to a socket or pipe without a reader returns -EPIPE; only a pipe also raises SIGPIPE, unless the program
+ * ignores it. The same is true for weft_sendfile and weft_splice. */
 WEFT__INLINE ssize_t weft_read_until(int fd, void *data, size_t length, uint64_t deadline)
 {
 	return (ssize_t)weft__io(WEFT_IO_READ, fd, data, length, -1, 0, deadline);
@@ -380,7 +386,7 @@ WEFT__INLINE ssize_t weft_write(int fd, const void *data, size_t length)
 	return weft_write_until(fd, data, length, WEFT_NEVER);
 }
 
-/** At an offset of a file. */
+/** Like pread and pwrite: at an offset of a file. */
 WEFT__INLINE ssize_t weft_pread_until(int fd, void *data, size_t length, int64_t offset, uint64_t deadline)
 {
 	return (ssize_t)weft__io(WEFT_IO_READ, fd, data, length, offset, 0, deadline);
@@ -401,7 +407,7 @@ WEFT__INLINE ssize_t weft_pwrite(int fd, const void *data, size_t length, int64_
 	return weft_pwrite_until(fd, data, length, offset, WEFT_NEVER);
 }
 
-/** Into, or out of, several buffers. `offset` -1: where the descriptor is. */
+/** Like preadv and pwritev: into, or out of, several buffers. `offset` -1: at the descriptor's position. */
 WEFT__INLINE ssize_t weft_preadv_until(int fd, const struct iovec *parts, int count, int64_t offset, uint64_t deadline)
 {
 	return (ssize_t)weft__io(WEFT_IO_READV, fd, (void *)(uintptr_t)parts, (size_t)count, offset, 0, deadline);
@@ -423,9 +429,10 @@ WEFT__INLINE ssize_t weft_pwritev(int fd, const struct iovec *parts, int count, 
 }
 
 /**
- * Until all bytes are there, or the end or an error came. One deadline for all of it.
- * @return how many bytes were read or written; less than `length` only at the end of the input. An error, a deadline
- *   or a cancellation in the middle: bytes too, if there are any, and the next call returns the error
+ * Read or write until all bytes are transferred, or the end or an error is reached. The deadline is for the whole call.
+ * @return the number of bytes that were read or written; less than `length` only at the end of the input. After an
+ *   error, a deadline or a cancellation in the middle: the bytes so far, if there are any, and the next call returns
+ *   the error
  */
 __attribute__((unused)) static ssize_t weft_read_all_until(int fd, void *data, size_t length, uint64_t deadline)
 {
@@ -461,7 +468,7 @@ WEFT__INLINE ssize_t weft_write_all(int fd, const void *data, size_t length)
 	return weft_write_all_until(fd, data, length, WEFT_NEVER);
 }
 
-/* The buffers without their first `bytes`. */
+/* Removes the first `bytes` from the buffers. */
 WEFT__INLINE void weft__advance(struct iovec **parts, int *count, size_t bytes)
 {
 	size_t part;
@@ -479,7 +486,7 @@ WEFT__INLINE void weft__advance(struct iovec **parts, int *count, size_t bytes)
 }
 
 /**
- * As weft_write_all, from several buffers. `parts` is changed: what is left of it has not been written.
+ * Like weft_write_all, from several buffers. `parts` is changed: the buffers that remain in it have not been written.
  * Source of the idea: Rust's write_all_vectored.
  */
 __attribute__((unused)) static ssize_t weft_writev_all_until(int fd, struct iovec *parts, int count, uint64_t deadline)
@@ -501,7 +508,8 @@ WEFT__INLINE ssize_t weft_writev_all(int fd, struct iovec *parts, int count)
 	return weft_writev_all_until(fd, parts, count, WEFT_NEVER);
 }
 
-/** As sendfile: from a file at *offset, which is moved on, to a socket. Bytes, at most `length`. */
+/** Like sendfile: from a file at *offset, which is advanced, to a socket. Returns the number of bytes, at most
+ * `length`. */
 WEFT__INLINE ssize_t weft_sendfile_until(int to, int from, int64_t *offset, size_t length, uint64_t deadline)
 {
 	return (ssize_t)weft__io_sendfile(to, from, offset, length, deadline);
@@ -512,7 +520,7 @@ WEFT__INLINE ssize_t weft_sendfile(int to, int from, int64_t *offset, size_t len
 	return weft_sendfile_until(to, from, offset, length, WEFT_NEVER);
 }
 
-/** Until `length` bytes are sent, the file ends, or an error comes: as weft_write_all. */
+/** Like weft_write_all, from a file: sends until `length` bytes are sent, the file ends, or an error occurs. */
 __attribute__((unused)) static ssize_t weft_sendfile_all_until(int to, int from, int64_t *offset, size_t length,
 							       uint64_t deadline)
 {
@@ -531,7 +539,7 @@ WEFT__INLINE ssize_t weft_sendfile_all(int to, int from, int64_t *offset, size_t
 	return weft_sendfile_all_until(to, from, offset, length, WEFT_NEVER);
 }
 
-/** As splice: one of both is a pipe, and none has an offset. */
+/** Like splice: one of the descriptors is a pipe, and neither has an offset. */
 WEFT__INLINE ssize_t weft_splice_until(int from, int to, size_t length, unsigned flags, uint64_t deadline)
 {
 	return (ssize_t)weft__io_splice(from, to, length, flags, deadline);
@@ -544,7 +552,7 @@ WEFT__INLINE ssize_t weft_splice(int from, int to, size_t length, unsigned flags
 
 /* ---- sockets ----------------------------------------------------------------------------------------------------- */
 
-/** As recv and send. */
+/** Like recv and send. */
 WEFT__INLINE ssize_t weft_recv_until(int fd, void *data, size_t length, int flags, uint64_t deadline)
 {
 	return (ssize_t)weft__io(WEFT_IO_RECV, fd, data, length, 0, flags, deadline);
@@ -565,7 +573,7 @@ WEFT__INLINE ssize_t weft_send(int fd, const void *data, size_t length, int flag
 	return weft_send_until(fd, data, length, flags, WEFT_NEVER);
 }
 
-/** As recvmsg and sendmsg: addresses, descriptors. */
+/** Like recvmsg and sendmsg: with addresses and descriptors. */
 WEFT__INLINE ssize_t weft_recvmsg_until(int fd, struct msghdr *message, int flags, uint64_t deadline)
 {
 	return (ssize_t)weft__io(WEFT_IO_RECVMSG, fd, message, 0, 0, flags, deadline);
@@ -586,7 +594,7 @@ WEFT__INLINE ssize_t weft_sendmsg(int fd, const struct msghdr *message, int flag
 	return weft_sendmsg_until(fd, message, flags, WEFT_NEVER);
 }
 
-/** As recvfrom and sendto. */
+/** Like recvfrom and sendto. */
 WEFT__INLINE ssize_t weft_recvfrom_until(int fd, void *data, size_t length, int flags, struct sockaddr *from,
 					 socklen_t *size, uint64_t deadline)
 {
@@ -610,8 +618,8 @@ WEFT__INLINE ssize_t weft_sendto(int fd, const void *data, size_t length, int fl
 	return weft_sendto_until(fd, data, length, flags, to, size, WEFT_NEVER);
 }
 
-/** As recvmmsg and sendmmsg: many datagrams by one system call. The number that was received, as many as there were, or
- * sent; waits for the first only. */
+/** Like recvmmsg and sendmmsg: many datagrams by one system call. Returns the number of datagrams that were received
+ * (all that are there), or sent. Waits for the first datagram only. */
 WEFT__INLINE int weft_recvmmsg_until(int fd, struct mmsghdr *messages, unsigned count, int flags, uint64_t deadline)
 {
 	return (int)weft__io(WEFT_IO_RECVMMSG, fd, messages, count, 0, flags, deadline);
@@ -633,11 +641,11 @@ WEFT__INLINE int weft_sendmmsg(int fd, struct mmsghdr *messages, unsigned count,
 }
 
 /**
- * As accept4, close-on-exec always. Where the process, or the system, has no descriptor left (EMFILE, ENFILE), the
- * oldest connection in the queue is accepted into a reserve, and closed, so that its client need not wait; then the
- * call goes on after a pause. So a loop around weft_accept survives EMFILE; -ECONNABORTED and -ENOMEM it should pass
- * over as well.
- * @param address, size  may be NULL
+ * Like accept4, always close-on-exec. If the process or the system has no descriptor left (EMFILE, ENFILE), the call
+ * accepts the oldest connection of the queue on a reserve descriptor and closes it, so that its client need not wait;
+ * then the call continues after a pause. So a loop around weft_accept survives EMFILE. The loop should also ignore
+ * -ECONNABORTED and -ENOMEM.
+ * @param address, size  written: the other side's address; may be NULL
  */
 WEFT__INLINE int weft_accept_until(int fd, struct sockaddr *address, socklen_t *size, int flags, uint64_t deadline)
 {
@@ -649,7 +657,7 @@ WEFT__INLINE int weft_accept(int fd, struct sockaddr *address, socklen_t *size, 
 	return weft_accept_until(fd, address, size, flags, WEFT_NEVER);
 }
 
-/** As connect; a call that ends early leaves a socket that can only be closed. */
+/** Like connect. After a deadline or a cancellation the socket can only be closed. */
 WEFT__INLINE int weft_connect_until(int fd, const struct sockaddr *address, socklen_t size, uint64_t deadline)
 {
 	return (int)weft__io(WEFT_IO_CONNECT, fd, (void *)(uintptr_t)address, size, 0, 0, deadline);
@@ -660,8 +668,9 @@ WEFT__INLINE int weft_connect(int fd, const struct sockaddr *address, socklen_t 
 	return weft_connect_until(fd, address, size, WEFT_NEVER);
 }
 
-/** Wait until a descriptor, of whatever kind, is ready: poll for one. The events that are (POLLIN …), never 0. It may
- * be closed by others while nobody waits for it. A file that cannot be waited for is always ready. */
+/** Wait until a descriptor of any kind is ready: poll for one descriptor. Returns the events that are ready (POLLIN …),
+ * never 0. Other code may close the descriptor while nobody waits for it. A file that does not support poll is always
+ * ready. */
 WEFT__INLINE int weft_poll_until(int fd, int events, uint64_t deadline)
 {
 	return (int)weft__io(WEFT_IO_POLL, fd, NULL, 0, 0, events, deadline);
@@ -682,18 +691,18 @@ WEFT__INLINE int weft_poll(int fd, int events)
  *   if (weft_select(cases, 2) == 0 && cases[0].status > 0)
  *           n = weft_read(fd, text, sizeof text);
  *
- * The case's `status` is what weft_poll would have returned: the events, never 0, or a negative errno; -ECANCELED:
- * weft_close has closed the descriptor meanwhile. Nothing is read or written. A case that is not done leaves nothing
- * behind in the loop or the kernel. For one select at a time; again afterwards, as it is. Each look is an operation of
- * its own, as the effect `io` sees it: one when the select begins, and one when it has to wait. In a thread the call
- * waits by poll, and an eventfd wakes it: also -EMFILE, -ENFILE. In a simulation a descriptor that is none of the
- * world's is only looked at when the select begins.
+ * The case's `status` is the value that weft_poll would have returned: the events, never 0, or a negative errno;
+ * -ECANCELED: weft_close has closed the descriptor meanwhile. Nothing is read or written. A case that is not done
+ * leaves nothing behind in the loop or the kernel. A readiness serves one select at a time, and can be used again
+ * afterwards without changes. For the effect `io` each check is a separate operation: one when the select begins, and
+ * one when it has to wait. In a thread the call waits by poll, and an eventfd wakes it: also -EMFILE, -ENFILE. In a
+ * simulation a descriptor that is not of the simulated world is checked only when the select begins.
  */
 typedef struct weft_readiness {
 	struct weft__awaited base; /* private */
 	int fd, events;
 	/* Private. */
-	int begun; /* the reply to `io`, while it is waited for; else WEFT_IO_DONE */
+	int begun; /* the reply to `io`, while the poll is being waited for; else WEFT_IO_DONE */
 	weft_waiter_t *selects;
 	weft_io_t io;
 } weft_readiness_t;
@@ -709,11 +718,12 @@ WEFT__INLINE void weft__readiness_begin(weft_readiness_t *r, uint64_t deadline)
 	r->io.deadline = deadline;
 }
 
-/* These three are in src/io/ready.c. The poll of r->io has begun: from here on its end claims r->selects. */
+/* These three functions are in src/io/ready.c. The poll of r->io has begun: from here on its end claims r->selects. */
 WEFT_API void weft__readiness_arm(weft_readiness_t *r);
-/* From here on the end of the poll does not claim r->selects, and r->io can go on. */
+/* From here on the end of the poll does not claim r->selects, and r->io can continue. */
 WEFT_API void weft__readiness_disarm(weft_readiness_t *r);
-/* A thread waits here, also for polls that the runtime has not begun. False: the caller is a task, and is to wait. */
+/* A thread waits here, also for polls that the runtime has not begun. False: the caller is a task, and must wait
+ * itself. */
 WEFT_API bool weft__readiness_block(weft_readiness_t *list, weft_waiter_t *w);
 
 WEFT__INLINE weft_readiness_t *weft__readiness_next(const weft_readiness_t *r)
@@ -734,7 +744,8 @@ __attribute__((unused)) static void weft__readiness_look(struct weft__awaited *l
 	}
 }
 
-/* Until one is ready, or all are waited for. `blocks`: some by the thread. Returns when to begin again. */
+/* Begins the polls, until a descriptor is ready or all polls have begun. `blocks`: the thread itself must wait for some
+ * of them. Returns the time at which to begin again. */
 WEFT__INLINE uint64_t weft__readiness_enter(weft_readiness_t *r, weft_waiter_t *w, bool *blocks)
 {
 	uint64_t until = w->timer.at;
@@ -745,10 +756,10 @@ WEFT__INLINE uint64_t weft__readiness_enter(weft_readiness_t *r, weft_waiter_t *
 		r->io.step = 0;
 		r->selects = w;
 		r->begun = weft__io_begin(&r->io);
-		if (r->begun == WEFT_IO_YIELDS && !r->io.step) /* not now: this call waits anyway */
+		if (r->begun == WEFT_IO_YIELDS && !r->io.step) /* do not yield now: this call waits anyway */
 			r->begun = weft__io_begin(&r->io);
 		if (r->begun == WEFT_IO_WAITS) {
-			/* The back end may have to try again after a while. */
+			/* The back end may have to try again at a later time. */
 			if (r->io.waiter.timer.at < until)
 				until = r->io.waiter.timer.at;
 			weft__readiness_arm(r);
@@ -808,11 +819,11 @@ __attribute__((unused)) static int weft__readiness_wait(struct weft__awaited *fi
 		return -EAGAIN;
 	for (r = list; r && result >= 0; r = weft__readiness_next(r))
 		if (r->base.index == result && !r->base.status)
-			return -EAGAIN; /* somebody else has used it up */
+			return -EAGAIN; /* the readiness is gone: another reader or writer has used it */
 	return result;
 }
 
-/** A readiness of a descriptor, for events of poll. May be used in an initializer. Does not suspend. */
+/** Returns a readiness of a descriptor, for events of poll. May be used in an initializer. Does not suspend. */
 WEFT__INLINE weft_readiness_t weft_readiness(int fd, int events)
 {
 	weft_readiness_t r;
@@ -825,95 +836,100 @@ WEFT__INLINE weft_readiness_t weft_readiness(int fd, int events)
 	return r;
 }
 
-/** As socket, socketpair and pipe2, close-on-exec always, in the mode that the back end likes. They do not wait. */
+/** Like socket, socketpair and pipe2, always close-on-exec, in the blocking mode that the back end prefers. They do not
+ * wait. */
 WEFT_API int weft_socket(int domain, int type, int protocol);
 WEFT_API int weft_socketpair(int domain, int type, int protocol, int fds[2]);
 WEFT_API int weft_pipe(int fds[2]);
 
-/** As shutdown. Does not wait. */
+/** Like shutdown. Does not wait. */
 WEFT_API int weft_shutdown(int fd, int how);
 
 /**
- * Close a descriptor; by any task of any runtime, or any thread. Operations that use it, also as their second one, end
- * with -ECANCELED, unless they have been done. The other side sees the end at once, and the kernel gets the number back
- * when the last of them has ended: no operation goes on with the next file of that number. Does not wait.
- * @return 0, or what close says: -EBADF, also if it is being closed already; -EIO; the descriptor is closed in any case
+ * Close a descriptor. Any task of any runtime, and any thread, may call it. Operations that use the descriptor, also as
+ * their second descriptor, end with -ECANCELED, unless they are complete. The other side sees the end at once. The
+ * kernel can reuse the number when the last of these operations has ended, so that no operation continues with the next
+ * file of that number. Does not wait.
+ * @return 0, or the error of close: -EBADF, also if it is being closed already; -EIO; the descriptor is closed in any
+ *   case
  */
 WEFT_API int weft_close(int fd);
 
-/** How weft_listen is to be done. */
+/** Flags of weft_listen. */
 enum {
 	WEFT_LISTEN_SHARED =
-	    1, /**< SO_REUSEPORT: several listeners, in other threads or processes, have the same address */
-	WEFT_LISTEN_UDP = 2,	/**< a socket of datagrams, bound to the address */
-	WEFT_LISTEN_V6ONLY = 4, /**< "::" stands for IPv6 alone */
+	    1, /**< SO_REUSEPORT: several listeners, in several threads or processes, have the same address */
+	WEFT_LISTEN_UDP = 2,	/**< a datagram socket, bound to the address */
+	WEFT_LISTEN_V6ONLY = 4, /**< "::" means IPv6 only */
 };
 
 /**
- * A listening socket.
- * @param address  "127.0.0.1", "::1"; NULL: all addresses, of IPv6 and IPv4 where the system has both; a path that
- *                 begins with "/" or ".", or a name that begins with "@" (abstract): a Unix socket, and the port does
- *                 not count. Names are not looked up
+ * Make a listening socket.
+ * @param address  "127.0.0.1", "::1"; NULL: all addresses, of IPv6 and IPv4 if the system has both; a path that begins
+ *                 with "/" or ".", or a name that begins with "@" (abstract): a Unix socket, and the port is ignored.
+ *                 Names are not looked up
  * @param port     0: the system chooses; see weft_port
  * @param backlog  0: as many as the system allows
  * @return a descriptor; -EADDRINUSE, -EACCES, -EINVAL: it is no address, …
  * The address may be used again at once after the socket is closed (SO_REUSEADDR). A path is replaced only if it is a
- * socket that no process has bound any more: a file, a symbolic link and the socket of a server that does not listen
+ * socket that no process has bound any more. A file, a symbolic link, and the socket of a server that does not listen
  * yet stay, and the call returns -EADDRINUSE. While a socket is replaced its directory is locked (flock). Does not wait
  * for I/O.
  */
 WEFT_API int weft_listen(const char *address, unsigned port, int backlog, unsigned flags);
 
 /**
- * TCP_NODELAY: small writes are sent at once, and do not wait until the other side has acknowledged what was sent
- * before. Sockets that weft_dial connects have it, and so do those that are accepted from a listener of weft_listen;
- * those of weft_socket do not, as POSIX says. Without it many small writes make fewer packets.
+ * Set TCP_NODELAY: small writes are sent at once, and do not wait until the other side has acknowledged earlier data.
+ * Sockets that weft_dial connects have it, and so do sockets that are accepted from a listener of weft_listen; sockets
+ * of weft_socket do not, as POSIX says. Without it many small writes make fewer packets.
  * @return 0, or a negative errno: -EOPNOTSUPP: no TCP socket. Does not wait
  * Source of the idea: Go's net.TCPConn.
  */
 WEFT_API int weft_set_nodelay(int fd, bool on);
 
-/** The port that a socket is bound to, or a negative errno. Does not wait. */
+/** Returns the port that a socket is bound to, or a negative errno. Does not wait. */
 WEFT_API int weft_port(int fd);
 
-/** An address of a socket, or one that a name stands for. */
+/** An address of a socket, or an address that belongs to a name. */
 typedef struct weft_address {
 	socklen_t size;
 	struct sockaddr_storage address;
 } weft_address_t;
 
-/** Like getsockname and getpeername: the address that a socket is bound to, and that of the other side. Do not wait.
+/** Like getsockname and getpeername: the address that a socket is bound to, and the address of the other side. They do
+ * not wait.
  * @return 0; -ENOTSOCK; -ENOTCONN: there is no other side; -EBADF */
 WEFT_API int weft_local_address(int fd, weft_address_t *address);
 WEFT_API int weft_peer_address(int fd, weft_address_t *address);
 
-enum { WEFT_ADDRESS_TEXT = 112 /**< every address has room, with the zero at its end */ };
+enum { WEFT_ADDRESS_TEXT = 112 /**< room for the text of every address, including the final zero */ };
 
 /**
- * Write an address as text: "127.0.0.1:80", "[fe80::1%eth0]:80", a Unix socket's path, or "@name" (a zero in such a
- * name becomes another '@'); "": it has no name. Does not wait.
- * @return how long the text is; -EAFNOSUPPORT: of another family; -ENOSPC: it needs more than `size`
+ * Write an address as text: "127.0.0.1:80", "[fe80::1%eth0]:80", a Unix socket's path, or "@name" (a zero in an
+ * abstract name becomes another '@'); "": it has no name. Does not wait.
+ * @return the length of the text; -EAFNOSUPPORT: of another family; -ENOSPC: it needs more than `size`
  */
 WEFT_API int weft_address_text(const weft_address_t *address, char *text, size_t size);
 
-/* A look-up. weft__resolve_call begins it, on a helper thread. It returns -EINPROGRESS while the look-up goes on: then
- * the task waits for `fd` until `until`, and weft__resolve_go_on, on a system stack, does what is to be done next. */
+/* A look-up. weft__resolve_call begins it, on a helper thread. It returns -EINPROGRESS while the look-up is not
+ * complete: then the task waits for `fd` until `until`, and weft__resolve_go_on, on a system stack, does the next
+ * step. */
 struct weft__resolve {
 	const char *name, *service;
 	int type;
 	weft_address_t *addresses;
 	unsigned most;
 	uint64_t deadline;
-	void *lookup;	/* NULL: it is over */
-	int fd, events; /* to wait for; for weft__resolve_go_on: what the wait returned */
+	void *lookup;	/* NULL: the look-up is complete */
+	int fd, events; /* the descriptor and events to wait for; for weft__resolve_go_on: the result of the wait */
 	uint64_t until;
 	int64_t result;
 };
 WEFT_API int64_t weft__resolve_call(void *what);
 WEFT_API void *weft__resolve_go_on(void *what);
 
-/** Call a function that blocks, on a helper thread; what it returns. The deadline is looked at only before it begins.
- */
+/** Call a function that blocks, on a helper thread. Returns its result. The deadline is checked only before the
+ * call. */
 WEFT__INLINE int64_t weft_call_until(weft_io_call_t *fn, void *argument, uint64_t deadline)
 {
 	return weft__io_more(WEFT_IO_CALL, -1, -1, (const void *)(uintptr_t)fn, argument, 0, deadline);
@@ -925,17 +941,17 @@ WEFT__INLINE int64_t weft_call(weft_io_call_t *fn, void *argument)
 }
 
 /**
- * The addresses of a name, by the hosts file and DNS.
+ * Look up the addresses of a name, by the hosts file and DNS.
  * @param service  "80", "http"; NULL: none
  * @param type     SOCK_STREAM, SOCK_DGRAM
- * @param addresses, most  written; how many fit
- * @return how many there are, at most `most`; -ENOENT: the name is not known; -EAGAIN: nobody could say now; -ENOMEM;
- *   -EINVAL: no such service ("80x", "-1", "99999") or type; -ENOSYS: WEFT_DNS=ares, and there is no libcares
+ * @param addresses, most  written; the number of addresses that fit
+ * @return the number of addresses, at most `most`; -ENOENT: the name is not known; -EAGAIN: no server could answer now;
+ *   -ENOMEM; -EINVAL: no such service ("80x", "-1", "99999") or type; -ENOSYS: WEFT_DNS=ares, and there is no libcares
  * With c-ares a look-up has a socket of its own, and ends at its deadline or when its task is cancelled; without a
- * deadline after 14 seconds of silence. WEFT_DNS_SERVERS in the environment, "127.0.0.1:5353,…", takes the place of the
- * servers in resolv.conf; RES_OPTIONS="retrans:5000 retry:4" asks four times, after 5, 10 and 20 seconds.
- * With getaddrinfo a look-up that has begun is waited for, also past the deadline, because it writes into the caller's
- * memory. An address in digits, "127.0.0.1" or "fe80::1%eth0", needs neither.
+ * deadline it ends after 14 seconds without an answer. WEFT_DNS_SERVERS in the environment, "127.0.0.1:5353,…",
+ * replaces the servers in resolv.conf; RES_OPTIONS="retrans:5000 retry:4" asks four times, after 5, 10 and 20 seconds.
+ * With getaddrinfo the call waits for a look-up that has begun, also past the deadline, because the look-up writes into
+ * the caller's memory. A numeric address, "127.0.0.1" or "fe80::1%eth0", needs neither.
  */
 __attribute__((unused)) static int weft_resolve_until(const char *name, const char *service, int type,
 						      weft_address_t *addresses, unsigned most, uint64_t deadline)
@@ -955,23 +971,25 @@ WEFT__INLINE int weft_resolve(const char *name, const char *service, int type, w
 	return weft_resolve_until(name, service, type, addresses, most, WEFT_NEVER);
 }
 
-/* Addresses that are raced. weft__dial_step says what to wait for, by -EINPROGRESS: `set` until `until`. */
+/* Connections to several addresses that race. When weft__dial_step returns -EINPROGRESS, the caller must wait for `set`
+ * until `until`. */
 enum { WEFT__DIAL_MOST = 8 };
 struct weft__dial {
 	weft_address_t *addresses;
-	uint64_t deadline, until, next; /* of the next attempt */
-	int count, begun, open;		/* addresses; attempts that have begun, and those that go on */
+	uint64_t deadline, until, next; /* next: the time of the next attempt */
+	int count, begun, open;		/* the numbers of addresses, of attempts that have begun, and of attempts in
+					   progress */
 	int set, error, blocks;
 	int fds[WEFT__DIAL_MOST];
 };
-/* False: they are tried one after another. Reorders the addresses. */
+/* False: the addresses must be tried one after another. Reorders the addresses. */
 WEFT_API bool weft__dial_begin(struct weft__dial *d, weft_address_t *addresses, int count, uint64_t deadline);
-/* The descriptor, a negative errno, or -EINPROGRESS. `waited`: what the wait returned. */
+/* Returns the descriptor, a negative errno, or -EINPROGRESS. `waited`: the result of the wait. */
 WEFT_API int weft__dial_step(struct weft__dial *d, int waited);
-/* A Unix socket's address. True if `name` is one. */
+/* Writes the address if `name` is that of a Unix socket. False: it is not. */
 WEFT_API bool weft__unix_address(const char *name, weft_address_t *address);
 
-/* One address after another; each has its share of the time that is left. */
+/* Tries one address after another; each has its share of the time that is left. */
 __attribute__((noinline, unused)) static int weft__dial_in_turn(const weft_address_t *addresses, int count,
 								uint64_t deadline)
 {
@@ -1007,12 +1025,11 @@ __attribute__((noinline, unused)) static int weft__dial_race(weft_address_t *add
 }
 
 /**
- * A connection to an address of a name: a path or "@name", as for weft_listen, is a Unix socket. If there are several
- * addresses they are raced (RFC 8305): families alternate, the next attempt begins after 250 ms or when one has failed,
- * and the first that is connected wins. In a simulation, and where a handler may lie between the task and its runtime,
- * the addresses are tried one after another, each with its share of the time. The socket has TCP_NODELAY: see
- * weft_set_nodelay.
- * @return a descriptor; -ENOENT, -EAGAIN, -ENOMEM, -EINVAL from the lookup; else why no address took it
+ * Make a connection to an address of a name. A path or "@name", as for weft_listen, is a Unix socket. Several addresses
+ * are raced (RFC 8305): families alternate, the next attempt begins after 250 ms or when an attempt has failed, and the
+ * first connection wins. In a simulation, and where a handler may lie between the task and its runtime, the addresses
+ * are tried one after another, each with its share of the time. The socket has TCP_NODELAY: see weft_set_nodelay.
+ * @return a descriptor; -ENOENT, -EAGAIN, -ENOMEM, -EINVAL from the lookup; else the error of the connection attempts
  * Source of the idea: RFC 8305 (Happy Eyeballs); Go's net.Dialer.
  */
 __attribute__((unused)) static int weft_dial_until(const char *name, const char *service, uint64_t deadline)
@@ -1040,8 +1057,9 @@ WEFT__INLINE int weft_dial(const char *name, const char *service)
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-/** As openat, close-on-exec always. A path is relative to `directory`, or AT_FDCWD. An open of a FIFO waits for the
- * other side, and an open of a file with a lease for the lease's end: until the deadline, without a thread. */
+/** Like openat, always close-on-exec. A path is relative to `directory`, which may be AT_FDCWD. An open of a FIFO waits
+ * for the other side, and an open of a file with a lease waits for the lease's end: until the deadline, without a
+ * thread. */
 WEFT__INLINE int weft_openat_until(int directory, const char *path, int flags, unsigned mode, uint64_t deadline)
 {
 	return (int)weft__io(WEFT_IO_OPEN, directory, (void *)(uintptr_t)path, mode, 0, flags, deadline);
@@ -1057,7 +1075,7 @@ WEFT__INLINE int weft_open(const char *path, int flags, unsigned mode)
 	return weft_openat(-100 /* AT_FDCWD */, path, flags, mode);
 }
 
-/** As fsync and fdatasync. */
+/** Like fsync and fdatasync. */
 WEFT__INLINE int weft_fsync_until(int fd, uint64_t deadline)
 {
 	return (int)weft__io(WEFT_IO_SYNC, fd, NULL, 0, 0, 0, deadline);
@@ -1078,7 +1096,7 @@ WEFT__INLINE int weft_fdatasync(int fd)
 	return weft_fdatasync_until(fd, WEFT_NEVER);
 }
 
-/** As fstatat. */
+/** Like fstatat. */
 WEFT__INLINE int weft_fstatat_until(int directory, const char *path, struct stat *status, int flags, uint64_t deadline)
 {
 	return (int)weft__io_more(WEFT_IO_STAT, directory, -1, path, status, flags, deadline);
@@ -1090,12 +1108,13 @@ WEFT__INLINE int weft_fstatat(int directory, const char *path, struct stat *stat
 }
 
 /*
- * Names, directories and sizes of files. With io_uring the kernel does them, if it is new enough, else a helper thread.
- * In a simulation they are the world's files, which have neither symbolic links nor second names (-EPERM there).
+ * Names, directories and sizes of files. With io_uring the kernel does these operations, if it is new enough, else a
+ * helper thread. In a simulation they use the simulated files, which have neither symbolic links nor second names
+ * (-EPERM there).
  */
 
-/** As renameat2: the file has its new name at once, in place of another file of this name. `flags` 0, or
- * RENAME_NOREPLACE and so on. */
+/** Like renameat2: renames atomically, and replaces another file of the new name. `flags` 0, or RENAME_NOREPLACE and so
+ * on. */
 WEFT__INLINE int weft_renameat_until(int from, const char *path, int to, const char *other, unsigned flags,
 				     uint64_t deadline)
 {
@@ -1112,7 +1131,7 @@ WEFT__INLINE int weft_rename(const char *path, const char *other)
 	return weft_renameat(-100 /* AT_FDCWD */, path, -100, other, 0);
 }
 
-/** As unlinkat. `flags` 0, or AT_REMOVEDIR. */
+/** Like unlinkat. `flags` 0, or AT_REMOVEDIR. */
 WEFT__INLINE int weft_unlinkat_until(int directory, const char *path, int flags, uint64_t deadline)
 {
 	return (int)weft__io(WEFT_IO_UNLINK, directory, (void *)(uintptr_t)path, 0, 0, flags, deadline);
@@ -1133,7 +1152,7 @@ WEFT__INLINE int weft_rmdir(const char *path)
 	return weft_unlinkat(-100 /* AT_FDCWD */, path, 0x200 /* AT_REMOVEDIR */);
 }
 
-/** As mkdirat. */
+/** Like mkdirat. */
 WEFT__INLINE int weft_mkdirat_until(int directory, const char *path, unsigned mode, uint64_t deadline)
 {
 	return (int)weft__io(WEFT_IO_MKDIR, directory, (void *)(uintptr_t)path, mode, 0, 0, deadline);
@@ -1149,7 +1168,7 @@ WEFT__INLINE int weft_mkdir(const char *path, unsigned mode)
 	return weft_mkdirat(-100 /* AT_FDCWD */, path, mode);
 }
 
-/** As symlinkat: `path` becomes a link that says `target`. */
+/** Like symlinkat: `path` becomes a symbolic link to `target`. */
 WEFT__INLINE int weft_symlinkat_until(const char *target, int directory, const char *path, uint64_t deadline)
 {
 	return (int)weft__io_more(WEFT_IO_SYMLINK, directory, -1, target, (void *)(uintptr_t)path, 0, deadline);
@@ -1165,7 +1184,7 @@ WEFT__INLINE int weft_symlink(const char *target, const char *path)
 	return weft_symlinkat(target, -100 /* AT_FDCWD */, path);
 }
 
-/** As linkat: `other` becomes a second name. */
+/** Like linkat: `other` becomes a second name. */
 WEFT__INLINE int weft_linkat_until(int from, const char *path, int to, const char *other, int flags, uint64_t deadline)
 {
 	return (int)weft__io_more(WEFT_IO_LINK, from, to, path, (void *)(uintptr_t)other, flags, deadline);
@@ -1181,7 +1200,7 @@ WEFT__INLINE int weft_link(const char *path, const char *other)
 	return weft_linkat(-100 /* AT_FDCWD */, path, -100, other, 0);
 }
 
-/** As ftruncate: the file has this size, by losing its end or by zeros. */
+/** Like ftruncate: the file gets this size, by losing its end or by adding zeros. */
 WEFT__INLINE int weft_ftruncate_until(int fd, int64_t size, uint64_t deadline)
 {
 	return (int)weft__io(WEFT_IO_TRUNCATE, fd, NULL, 0, size, 0, deadline);
@@ -1192,7 +1211,7 @@ WEFT__INLINE int weft_ftruncate(int fd, int64_t size)
 	return weft_ftruncate_until(fd, size, WEFT_NEVER);
 }
 
-/** As fallocate. `mode` 0, or FALLOC_FL_KEEP_SIZE and so on. */
+/** Like fallocate. `mode` 0, or FALLOC_FL_KEEP_SIZE and so on. */
 WEFT__INLINE int weft_fallocate_until(int fd, int mode, int64_t offset, int64_t length, uint64_t deadline)
 {
 	return (int)weft__io(WEFT_IO_ALLOCATE, fd, NULL, (size_t)length, offset, mode, deadline);
@@ -1203,8 +1222,8 @@ WEFT__INLINE int weft_fallocate(int fd, int mode, int64_t offset, int64_t length
 	return weft_fallocate_until(fd, mode, offset, length, WEFT_NEVER);
 }
 
-/** As copy_file_range: the kernel copies from one file to another. An offset is moved on; NULL: the descriptor's.
- * Bytes, at most `length`; 0: the end. */
+/** Like copy_file_range: the kernel copies from one file to another. An offset is advanced; NULL: the descriptor's
+ * position. Returns the number of bytes, at most `length`; 0: the end. */
 __attribute__((unused)) static ssize_t weft_copy_file_range_until(int from, int64_t *offset, int to, int64_t *to_offset,
 								  size_t length, uint64_t deadline)
 {
@@ -1233,7 +1252,7 @@ typedef struct weft_dir {
 	uint64_t entries[256]; /* Private. */
 } weft_dir_t;
 
-/** Read the directory of this descriptor, which was opened with O_DIRECTORY and stays the caller's. Does not wait. */
+/** Begin to read a directory. The descriptor was opened with O_DIRECTORY, and the caller owns it. Does not wait. */
 WEFT__INLINE weft_dir_t weft_dir(int fd)
 {
 	weft_dir_t directory;
@@ -1246,13 +1265,14 @@ WEFT__INLINE weft_dir_t weft_dir(int fd)
 /** An entry of a directory. */
 typedef struct weft_dirent {
 	uint64_t inode;
-	unsigned char type; /**< DT_REG and so on, of <dirent.h>; DT_UNKNOWN: ask weft_fstatat */
+	unsigned char type; /**< DT_REG and so on, of <dirent.h>; DT_UNKNOWN: use weft_fstatat */
 	char name[256];
 } weft_dirent_t;
 
 /**
- * The next entry of a directory, in no order, without "." and "..". Entries that come or go meanwhile may be missed.
- * @return 1: there is one; 0: there are no more; or a negative errno
+ * Get the next entry of a directory, in no order, without "." and "..". Entries that are created or deleted meanwhile
+ * may be missed.
+ * @return 1: `entry` is written; 0: there are no more entries; or a negative errno
  * Source of the idea: readdir without a hidden allocation.
  */
 WEFT_API int weft__next_entry(weft_dir_t *directory, weft_dirent_t *entry);
@@ -1278,34 +1298,36 @@ WEFT__INLINE int weft_readdir(weft_dir_t *directory, weft_dirent_t *entry)
 
 /* ---- changes of files -------------------------------------------------------------------------------------------- */
 
-/** Reports changes of files and directories. Made by weft_file_watch_open; for one task at a time. */
+/** A source of reports about changes of files and directories. Made by weft_file_watch_open; for one task at a time. */
 typedef struct weft_file_watch {
-	int fd;		      /**< of inotify; weft_close closes it */
+	int fd;		      /**< the inotify descriptor; close it by weft_close */
 	unsigned at, end;     /* Private. */
 	uint64_t events[256]; /* Private. */
 } weft_file_watch_t;
 
 /** A change. `events` are IN_… of <sys/inotify.h>. */
 typedef struct weft_file_change {
-	int watch; /**< the number of weft_file_watch_add; -1: see IN_Q_OVERFLOW, at weft_file_watch_next_until */
+	int watch; /**< the number that weft_file_watch_add returned; -1: see IN_Q_OVERFLOW, at
+			weft_file_watch_next_until */
 	uint32_t events;
 	uint32_t cookie; /**< equal in the IN_MOVED_FROM and the IN_MOVED_TO of one rename */
-	char name[256];	 /**< of an entry of a watched directory; "": the watched file itself. A longer name is cut */
+	char name[256];	 /**< the name of an entry of a watched directory; "": the watched file itself. A longer name is
+			      cut */
 } weft_file_change_t;
 
 /**
- * Open a watch, which watches nothing yet. Close `watch->fd` by weft_close. Does not wait.
- * In a simulation it reports changes of the simulated files.
+ * Open a watch, which watches nothing yet. Close `watch->fd` by weft_close. Does not wait. In a simulation it reports
+ * changes of the simulated files.
  * @return 0; -EMFILE, also if the user has too many (/proc/sys/fs/inotify/max_user_instances); -ENFILE; -ENOMEM
  */
 WEFT_API int weft_file_watch_open(weft_file_watch_t *watch);
 
 /**
- * Watch a file, or the entries of a directory, but not those of directories inside it. The path of a file that is
+ * Watch a file, or the entries of a directory, but not the entries of directories inside it. The path of a file that is
  * watched already replaces its events, unless `events` has IN_MASK_ADD.
  * @param events  IN_CREATE | IN_MODIFY … of <sys/inotify.h>
- * @return the number that the changes have, 1 or more; -ENOENT, -EACCES, -ENOTDIR (IN_ONLYDIR) …; -ENOSPC: the user
- *   watches too many files (/proc/sys/fs/inotify/max_user_watches)
+ * @return the number that identifies the changes of this file, 1 or more; -ENOENT, -EACCES, -ENOTDIR (IN_ONLYDIR) …;
+ *   -ENOSPC: the user watches too many files (/proc/sys/fs/inotify/max_user_watches)
  */
 WEFT__INLINE int weft_file_watch_add_until(weft_file_watch_t *watch, const char *path, uint32_t events,
 					   uint64_t deadline)
@@ -1318,16 +1340,17 @@ WEFT__INLINE int weft_file_watch_add(weft_file_watch_t *watch, const char *path,
 	return weft_file_watch_add_until(watch, path, events, WEFT_NEVER);
 }
 
-/** Watch no more. Changes until then are still reported; the last one of this number is IN_IGNORED. Does not wait.
+/** Stop watching a file. Changes until then are still reported; the last change of this number is IN_IGNORED. Does not
+ * wait.
  * @return 0; -EINVAL: there is no such number, because it has been removed or its file is gone */
 WEFT_API int weft_file_watch_remove(weft_file_watch_t *watch, int number);
 
-/* Takes the next of the changes that have been read. False: there are no more. */
+/* Gets the next change of those that have been read already. False: there are no more. */
 WEFT_API bool weft__next_change(weft_file_watch_t *watch, weft_file_change_t *change);
 
 /**
- * Wait for the next change. Changes come in the order in which they happen. The kernel merges two equal changes in a
- * row if the first has not been read yet.
+ * Wait for the next change. Changes come in the order in which they happen. The kernel merges two equal successive
+ * changes if the first has not been read yet.
  *   IN_Q_OVERFLOW  changes are lost, because more than /proc/sys/fs/inotify/max_queued_events were waiting: scan the
  *                  directories again; later changes follow
  *   IN_IGNORED     the number is not watched any more: it was removed, or its file was deleted or its disk unmounted
@@ -1357,47 +1380,48 @@ WEFT__INLINE int weft_file_watch_next(weft_file_watch_t *watch, weft_file_change
 /* ---- processes and signals --------------------------------------------------------------------------------------- */
 
 enum {
-	WEFT_PROCESS_FDS = 64, /**< a child gets at most so many descriptors */
+	WEFT_PROCESS_FDS = 64, /**< the maximum number of descriptors for a child */
 	/* weft_process_t.flags */
-	WEFT_PROCESS_GROUP = 1,		  /**< it joins the process group `group`; 0: a new one, of its own */
-	WEFT_PROCESS_SESSION = 2,	  /**< it is the leader of a new session (setsid) */
-	WEFT_PROCESS_DEFAULT_SIGNALS = 4, /**< no signal is ignored there, whatever this program ignores */
+	WEFT_PROCESS_GROUP = 1,		  /**< the child joins the process group `group`; 0: a new group of its own */
+	WEFT_PROCESS_SESSION = 2,	  /**< the child is the leader of a new session (setsid) */
+	WEFT_PROCESS_DEFAULT_SIGNALS = 4, /**< the child ignores no signal, even if this program ignores signals */
 };
 
-/** A program to start. What is zero stays as the caller's. */
+/** A program to start. For each field that is zero the child has the caller's setting. */
 typedef struct weft_process {
-	char *const *argv;     /**< its name, looked for in PATH, and arguments; NULL ends them */
+	char *const *argv;     /**< the program's name, searched in PATH, and arguments; NULL ends the list */
 	char *const *envp;     /**< NULL: the caller's environment */
-	const int *fds;	       /**< its descriptors 0, 1, …; -1: as the caller's */
-	unsigned fd_count;     /**< of them; at most WEFT_PROCESS_FDS */
+	const int *fds;	       /**< its descriptors 0, 1, …; -1: the caller's descriptor of this number */
+	unsigned fd_count;     /**< the number of `fds`; at most WEFT_PROCESS_FDS */
 	unsigned flags;	       /**< WEFT_PROCESS_… */
-	const char *directory; /**< its current directory; a relative `argv[0]` with a slash begins there */
+	const char *directory; /**< its current directory; a relative `argv[0]` with a slash is relative to it */
 	pid_t group;	       /**< for WEFT_PROCESS_GROUP */
 } weft_process_t;
 
 /**
- * Start a program. It has no other descriptors that are close-on-exec. Pipes and sockets block there, as programs
- * expect, also if they do not here; sockets that listen stay as they are. It has no signal blocked and SIGPIPE not
- * ignored, and the timer slack that this program began with. In a simulation it is a real one, unless
- * weft_world_program (weft/sim.h) has named it: such a program has three descriptors, and no directory or group.
+ * Start a program. It does not inherit other descriptors that are close-on-exec. Its pipes and sockets are in blocking
+ * mode, as programs expect, even if they are non-blocking here; listening sockets keep their mode. It has no signal
+ * blocked, does not ignore SIGPIPE, and has the timer slack that this program began with. In a simulation the program
+ * is a real program, unless weft_world_program (weft/sim.h) has named it: a simulated program has three descriptors,
+ * and no directory or group.
  * @param what  copied
- * @return its process, to be waited for by weft_waitpid; -ENOENT, -EACCES, -EAGAIN, -ENOMEM; -EINVAL: no argv, more
- *   descriptors than WEFT_PROCESS_FDS, unknown flags. Does not wait
- * Source of the idea: posix_spawn's attributes; libuv resets signals likewise.
+ * @return its process, for weft_waitpid; -ENOENT, -EACCES, -EAGAIN, -ENOMEM; -EINVAL: no argv, more descriptors than
+ *   WEFT_PROCESS_FDS, unknown flags. Does not wait
+ * Source of the idea: posix_spawn's attributes; libuv also resets signals.
  */
 WEFT_API pid_t weft_spawn_process_as(const weft_process_t *what);
 
-/** weft_spawn_process_as with the descriptors 0, 1 and 2; `fds` NULL: all as the caller's. */
+/** Like weft_spawn_process_as, with the descriptors 0, 1 and 2; `fds` NULL: all are the caller's. */
 WEFT_API pid_t weft_spawn_process(char *const argv[], char *const envp[], const int fds[3]);
 
-/* A descriptor of a process. */
+/* Opens a descriptor of a process. */
 WEFT_API int weft__process_fd(pid_t process);
 WEFT_API int weft__process_status(pid_t process, int *status);
 
 /**
  * Wait until a child process has ended.
- * @param process  one child; 0 and below are not for this
- * @param status  as of waitpid: WIFEXITED …; may be NULL
+ * @param process  one child; 0 and below are not supported
+ * @param status   written as by waitpid: WIFEXITED …; may be NULL
  * @return the process; -ECHILD: it is no child of this process, or has been waited for; -EINVAL: process < 1; -EMFILE;
  *   -EAGAIN: no thread for it, which only kernels without pidfd_open need
  */
@@ -1417,21 +1441,22 @@ WEFT__INLINE pid_t weft_waitpid(pid_t process, int *status)
 	return weft_waitpid_until(process, status, WEFT_NEVER);
 }
 
-/** Like kill, but a process of a simulated world gets weft_world_kill (weft/sim.h). Does not wait.
+/** Like kill, but for a process of a simulated world it calls weft_world_kill (weft/sim.h). Does not wait.
  * @return 0; -ESRCH; -EPERM; -EINVAL */
 WEFT_API int weft_kill_process(pid_t process, int signal);
 
-/* These functions need types that <signal.h> declares for POSIX only: by -std=c11 and the like the types are missing,
- * unless _POSIX_C_SOURCE is defined. */
+/* These functions need types that <signal.h> declares for POSIX only: with -std=c11 and similar options the types are
+ * missing, unless _POSIX_C_SOURCE is defined. */
 #ifdef SA_SIGINFO
-/* A descriptor of a set of signals. */
+/* Opens a descriptor of a set of signals. */
 WEFT_API int weft__signal_fd(const sigset_t *signals);
 WEFT_API int weft__signal_read(int fd, siginfo_t *info);
 
 /**
- * Wait for one of these signals, which every thread of the program must have blocked (pthread_sigmask before
- * weft_rt_run), or it is handled as usual. In a simulation they are those of the simulated world (weft/sim.h).
- * @return its number; -EINVAL: `signals` is NULL; -EMFILE, -ENFILE, -ENOMEM
+ * Wait for one of these signals. Every thread of the program must have blocked them (pthread_sigmask before
+ * weft_rt_run); otherwise they have their usual effect. In a simulation they are the signals of the simulated world
+ * (weft/sim.h).
+ * @return the signal's number; -EINVAL: `signals` is NULL; -EMFILE, -ENFILE, -ENOMEM
  */
 WEFT__INLINE int weft_sigwait_until(const sigset_t *signals, siginfo_t *info, uint64_t deadline)
 {
@@ -1456,8 +1481,8 @@ WEFT__INLINE int weft_sigwait(const sigset_t *signals, siginfo_t *info)
 
 /* ---- looking ----------------------------------------------------------------------------------------------------- */
 
-/** What does the calling task's I/O: "io_uring", "epoll"; "simulated"; "threads" outside of tasks. If the runtime has
- * done none yet, what it will choose. Does not wait. */
+/** Returns the name of the calling task's back end: "io_uring", "epoll"; "simulated"; "threads" outside of tasks. If
+ * the runtime has done no I/O yet, it is the back end that the runtime will choose. Does not wait. */
 WEFT_API const char *weft_io_backend(void);
 
 WEFT_EXTERN_C_END
