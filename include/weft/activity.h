@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft/activity.h: activities. An activity is a cooperative thread whose yields the compiler inserts, and whose caller
- * decides what is atomic. Compiled with `weft cc --activities` (clang and our pass; see docs/activities.md):
+ * weft/activity.h: activities. An activity is a cooperative thread. The compiler inserts its yields, and its caller
+ * decides which code is atomic. Compiled with `weft cc --activities` (clang and our pass; see docs/activities.md):
  *
  *   static void count(long *shared)
  *   {
@@ -22,33 +22,33 @@
  *   }
  *
  * Design
- *  1. Activities of a group take turns on one stack, the *hot stack*. Only one of a group runs at a time, and a switch
- *     happens only at a yield: between two yields code is atomic.
+ *  1. Activities of a group take turns on one stack, the *hot stack*. Only one activity of a group runs at a time, and
+ *     a switch happens only at a yield: between two yields code is atomic.
  *  2. Each function f that may yield is compiled twice. `f` is plain C. Its *twin* `f.yielding` has a check at its
  *     entry, around calls and on each back-edge, and calls twins. A check is a load and a branch: the group's timer
  *     sets a flag.
  *  3. Code in `no_yield` calls f, not its twin: it runs at the speed of plain C, and no callee can switch. A pointer to
- *     a function is a pointer to f; in front of f stands where its twin is, and only twins look there, also when they
- *     call a function of another file by its name: so the linker's choice of f decides.
- *  4. A parked activity is a copy of its frames, made when it parks; they come back at the same addresses. Twins keep
- *     nothing for this: a call costs what a call in C costs. (Rejected: frames on the heap, made by LLVM's coroutines:
- *     a call 4.4 times plain C's, code 9 to 13 times, an order of magnitude more compile time.)
- *  5. Only twins have frames on the hot stack at a switch. Variables whose address may be known to others are kept in
- *     blocks of the heap by the pass, so that pointers to them are good while their owner is parked.
- *  6. A switch costs the same at any depth. The hot stack is divided into segments of about 1.5 KiB. An activity that
- *     parks again has its newest segment copied, and those that it has returned to since; a return out of a segment
- *     brings back the next one. A recursion that uses half of the hot stack goes on in a stack of the activity's own,
- *     which is not copied.
+ *     a function is a pointer to f. The address of the twin is stored in front of f, and only twins read it, also when
+ *     they call a function of another file by its name: so the linker's choice of f decides.
+ *  4. A parked activity is a copy of its frames, made when it parks; the frames return to the same addresses. Twins
+ *     keep no data for this purpose: a call costs as much as a call in C. (Rejected: frames on the heap, made by LLVM's
+ *     coroutines: a call 4.4 times plain C's, code 9 to 13 times, an order of magnitude more compile time.)
+ *  5. Only twins have frames on the hot stack at a switch. The pass keeps variables in blocks of the heap if other code
+ *     may know their address, so that pointers to them are valid while their owner is parked.
+ *  6. A switch costs the same at any depth. The hot stack is divided into segments of about 1.5 KiB. When an activity
+ *     parks again, only its newest segment is copied, and the segments that it has returned to since; a return out of a
+ *     segment restores the next segment. A recursion that uses half of the hot stack continues in a stack of the
+ *     activity's own, which is not copied.
  *  7. WEFT_ACTIVITIES=stackful runs the same program with a coroutine of any policy for each activity.
- * To reach: a yielding call 3 times plain C's; a parked activity in 80 bytes; a switch in a ring of semaphores in 10
- * ns, and at any depth in 1.4 times what it costs with whole stacks.
+ * Targets: a yielding call 3 times plain C's; a parked activity in 80 bytes; a switch in a ring of semaphores in 10 ns,
+ * and at any depth in 1.4 times its cost with whole stacks.
  *
- * Thread-safety: an activity, and what activities of a group share, belongs to the thread that runs the group.
- * Functions are for activities of the running group unless they say otherwise. None may be called in a signal handler.
- * Environment: WEFT_ACTIVITY_PERIOD, WEFT_ACTIVITY_STACK, WEFT_ACTIVITIES (copied, stackful, profile) and WEFT_STUCK:
- * see docs/activities.md.
- * Fork: a child of fork has the activity that called fork, and no other: in the child these count as cancelled, without
- * what they have deferred. No timer rings there, and system calls are libc's. A twin that calls vfork calls fork.
+ * Thread-safety: an activity, and the data that activities of a group share, belong to the thread that runs the group.
+ * Unless their comments say otherwise, only activities of the running group may call these functions. None may be
+ * called in a signal handler. Environment: WEFT_ACTIVITY_PERIOD, WEFT_ACTIVITY_STACK, WEFT_ACTIVITIES (copied,
+ * stackful, profile) and WEFT_STUCK: see docs/activities.md. Fork: a child of fork has the activity that called fork,
+ * and no other. In the child the other activities count as cancelled, but their deferred functions do not run. No timer
+ * rings there, and system calls are libc's. A twin that calls vfork calls fork.
  * Source of the ideas: Charcoal (Ylvisaker, 2014): the language, hot stacking; Loom: frames that are copied.
  */
 #ifndef WEFT_ACTIVITY_H
@@ -63,66 +63,68 @@ typedef struct weft_activity weft_activity_t;
 
 /**
  * An activity. The caller provides it, and keeps it in place until the activity has ended. Private.
- * state:     READY    in the group's run queue             may be left to RUNNING by the group
- *            RUNNING  the one that executes                to READY, WAITING, ENDED by itself
- *            WAITING  for `object`; the state says what    to READY by who wakes it, or cancels it
- *            ENDED    `frames` is its result, nobody's     to READY by the next activate
+ * state:     READY    in the group's run queue                      may be changed to RUNNING by the group
+ *            RUNNING  the activity that executes                    to READY, WAITING, ENDED by itself
+ *            WAITING  for `object`; the state says its kind         to READY by its waker, or by a cancellation
+ *            ENDED    `frames` is its result, no code owns it       to READY by the next activate
  */
 struct weft_activity {
-	weft_activity_t *next;		 /* in the run queue, or the queue of what it waits for */
-	void *frames;			 /* their copy, while it is parked; its result when it has ended */
-	weft_activity_t *waiters;	 /* who waits for its end */
-	struct weft__activity_var *vars; /* variables of its frames that others may know */
-	void *object;			 /* what it waits for */
+	weft_activity_t *next;		 /* in the run queue, or in the queue of the object that it waits for */
+	void *frames;			 /* the copy of its frames, while it is parked; its result when it has ended */
+	weft_activity_t *waiters;	 /* the activities that wait for its end */
+	struct weft__activity_var *vars; /* variables of its frames whose addresses other code may know */
+	void *object;			 /* the object that it waits for, or a place in the object's queue: the state
+					    says which */
 	uint32_t number;		 /* its place in the group's table */
 	__extension__ union {
-		uint16_t size;	/* of `frames`, in units of 16 bytes; 0: `frames` says more */
-		uint16_t error; /* when it has ended: its errno */
+		uint16_t size;	/* the size of `frames`, in units of 16 bytes; 0: `frames` says more */
+		uint16_t error; /* when it has ended: its error, an errno */
 	};
 	uint8_t state, flags;
 };
 
-/* What twins look at, of the group that runs on this thread. Offsets are known to the pass and to assembly. */
+/* The data of the thread's running group that twins read. The pass and the assembly code know the offsets. */
 struct weft__activity_hot {
-	uintptr_t limit;    /* a stack pointer below it must be looked at: UINTPTR_MAX when the timer has rung */
+	uintptr_t limit;    /* if the stack pointer is below it, twins call the library: UINTPTR_MAX when the timer has
+			       rung */
 	uint32_t flag;	    /* the timer has rung: written by another thread */
 	uint32_t arguments; /* for weft__activity_fresh: bytes of arguments on the stack */
-	void *target;	    /* for weft__activity_fresh: what to call */
+	void *target;	    /* for weft__activity_fresh: the function to call */
 	weft_activity_t *self;
 	struct weft__activity_group *group;
-	uintptr_t full; /* what `limit` is when the timer has not rung: below it the stack is nearly full */
+	uintptr_t full; /* the value of `limit` when the timer has not rung: below it the stack is nearly full */
 };
 WEFT_API extern __thread struct weft__activity_hot weft__activity_hot __attribute__((tls_model("initial-exec")));
 
 /* ---- running ---------------------------------------------------------------------------------------------------- */
 
 /**
- * A scheduler decides which activity of its group runs next. The library hands over each activity that can run, and
- * asks for one whenever another is to run. While an activity is ready, its field `next` is yours, for a queue. The
- * functions are plain code: they neither wait nor yield, and are called on the hot stack by the group's thread.
- * examples/activities/schedulers.c has priorities and deadlines.
- * Source of the idea: the wish of the Charcoal paper that an application control the scheduler.
+ * A scheduler decides which activity of its group runs next. The library gives it each activity that can run, and
+ * requests an activity from it before each switch. While an activity is ready, the scheduler may use its field `next`
+ * for a queue. The functions are plain code: they neither wait nor yield, and are called on the hot stack by the
+ * group's thread. examples/activities/schedulers.c has priorities and deadlines. Source of the idea: the wish of the
+ * Charcoal paper that an application control the scheduler.
  */
 typedef struct weft_activity_scheduler {
-	/** `a` can run: it has begun, was woken, or has given way. Calls come in the order in which that happened. */
+	/** `a` can run: it has begun, was woken, or has yielded. The calls come in the order of these events. */
 	void (*ready)(void *data, weft_activity_t *a);
-	/** The function returns an activity that was ready, and is not any more; NULL: no activity is ready. A
-	 * cancelled activity is to run, too: it ends. */
+	/** Returns an activity that was ready, which is not ready any more; NULL: no activity is ready. The scheduler
+	 * must return cancelled activities, too, so that they end. */
 	weft_activity_t *(*next)(void *data);
-	/** The running activity is at a yield after the timer has rung, or at one that always switches, and others may
-	 * be ready: false lets it go on. NULL: it always gives way. */
+	/** Called when the running activity is at a yield after the timer has rung, or at a yield that always switches,
+	 * and other activities may be ready. False: it continues. NULL: it always yields. */
 	bool (*may_switch)(void *data, weft_activity_t *running);
-	void *data; /**< the functions get it */
+	void *data; /**< the argument `data` of the functions */
 } weft_activity_scheduler_t;
 
-/** How a group is to be. Zero-initialised: all defaults. Only read during the call. */
+/** The configuration of a group. Zero-initialised: all defaults. Only read during the call. */
 typedef struct weft_activity_config {
 	/** Nanoseconds between two rings of the timer. 0: 5 ms; WEFT_ACTIVITY_NO_TIMER; WEFT_ACTIVITY_EVERY_YIELD. The
 	 * environment's WEFT_ACTIVITY_PERIOD (ns, off, every) overrides it. */
 	uint64_t period;
-	/** The hot stack's size in bytes, at least 128 KiB. 0: what the environment's WEFT_ACTIVITY_STACK says, else as
-	 * much as the main thread may have (ulimit -s; 8 MiB without a limit). Memory is taken as it is used.
-	 * Stackful: the size of each activity's stack, as weft_attr.stack_size. */
+	/** The hot stack's size in bytes, at least 128 KiB. 0: the value of WEFT_ACTIVITY_STACK in the environment,
+	 * else the size that the main thread may have (ulimit -s; 8 MiB without a limit). Memory is committed when it
+	 * is used. Stackful: the size of each activity's stack, as weft_attr.stack_size. */
 	size_t stack_size;
 	unsigned flags; /**< WEFT_ACTIVITY_STACKFUL */
 	/** NULL: first come, first served. It must stay in place until the group has ended. */
@@ -136,41 +138,43 @@ enum { WEFT_ACTIVITY_STACKFUL = 1u << 0 /**< a coroutine for each activity, of t
 
 /**
  * Run fn(arg) as the first activity of a new group on the calling thread, until all activities of the group have ended.
- * In a task the group is part of the task, which waits while no activity can run; elsewhere a runtime is made for it.
+ * In a task the group is part of the task, which waits while no activity can run; elsewhere the call makes a runtime
+ * for the group.
  * @param fn      runs in yielding mode if it was compiled with the pass; else as plain C, atomic as a whole
- * @param result  what fn returned; may be NULL
+ * @param result  written: the value that fn returned; may be NULL
  * @return 0; -ENOMEM; -EINVAL: fn is NULL, unknown flags, a scheduler without `ready` or `next`; -EDEADLK: all
- *   activities wait, and nothing can wake one: a report on standard error names each, and what it waits for; they were
- *   cancelled
+ *   activities wait, and nothing can wake them: a report on standard error names each activity and the object that it
+ *   waits for; they were cancelled
  */
 WEFT_API int weft_activity_run(const weft_activity_config_t *config, weft_fn_t *fn, void *arg, void **result);
 
 /* ---- waiting ---------------------------------------------------------------------------------------------------- */
 
-/* The running activity has been put where its waker will find it: others run. The pass makes it a switch in yielding
- * mode; in plain mode, where it must not switch, and outside of activities it ends the process with a line. */
+/* Parks the running activity, which is already in the place where its waker will find it: other activities run. In
+ * yielding mode the pass replaces the call by a switch. In plain mode, where it must not switch, and outside of
+ * activities the call writes a line and ends the process. */
 WEFT_API void weft__activity_park(void);
 
-/** The running activity, or NULL outside of any. */
+/** Returns the running activity; NULL outside of activities. */
 WEFT__INLINE weft_activity_t *weft_activity_self(void)
 {
 	return weft__activity_hot.self;
 }
 
 /**
- * A yield like those that the compiler inserts: one load of the timer's flag and one branch. It switches if the timer
- * has rung since the last switch and another activity is ready. An activity that waits for another by calling this in a
- * loop keeps the processor until the timer rings, and for ever if the group has no timer (WEFT_ACTIVITY_NO_TIMER, a
- * child of fork): use a semaphore, a mailbox or weft_activity_give_way. A cancelled activity ends here. In no_yield, in
- * code compiled without the pass, in a call through a pointer to this function, and outside of activities: nothing.
- * May suspend. Source: Charcoal's yield.
+ * The yield that the compiler also inserts: one load of the timer's flag and one branch. It switches if the timer has
+ * rung since the last switch and another activity is ready. An activity that calls this in a loop, to wait for another
+ * activity, keeps the processor until the timer rings, and for ever if the group has no timer (WEFT_ACTIVITY_NO_TIMER,
+ * a child of fork): use a semaphore, a mailbox or weft_activity_give_way instead. A cancelled activity ends here. In
+ * no_yield, in code compiled without the pass, in a call through a pointer to this function, and outside of activities
+ * it does nothing. May suspend. Source: Charcoal's yield.
  */
 WEFT_API void weft_activity_yield(void);
 
 /**
- * Switch to the next activity that is ready, if there is one. A cancelled activity ends here. In no_yield, in code
- * compiled without the pass, in a call through a pointer to this function, and outside of activities: nothing.
- * May suspend.
+ * Switch to the next activity that is ready, if there is such an activity. A cancelled activity ends here. In no_yield,
+ * in code compiled without the pass, in a call through a pointer to this function, and outside of activities it does
+ * nothing. May suspend.
  */
 WEFT_API void weft_activity_give_way(void);
 
@@ -193,7 +197,7 @@ WEFT__INLINE void weft_activity_sem_init(weft_activity_sem_t *s, long count)
 WEFT_API bool weft__activity_sem_begin(weft_activity_sem_t *s);
 WEFT_API void weft__activity_sem_wake(weft_activity_sem_t *s);
 
-/** Wait until the count is positive, and take one. First come, first served. */
+/** Wait until the count is positive, and subtract 1 from it. First come, first served. */
 WEFT__INLINE void weft_activity_sem_wait(weft_activity_sem_t *s)
 {
 	if (s->count > 0)
@@ -202,7 +206,7 @@ WEFT__INLINE void weft_activity_sem_wait(weft_activity_sem_t *s)
 		weft__activity_park();
 }
 
-/** Give one: to who waits longest, else to the count. Never switches. */
+/** Wake the activity that has waited longest; if none waits, add 1 to the count. Never switches. */
 WEFT__INLINE void weft_activity_sem_post(weft_activity_sem_t *s)
 {
 	if (s->first)
@@ -214,8 +218,8 @@ WEFT__INLINE void weft_activity_sem_post(weft_activity_sem_t *s)
 WEFT_API bool weft__activity_wait_begin(weft_activity_t *a);
 
 /**
- * Wait until `a` has ended. @return 0, or the negative errno it ended with: -ECANCELED, -ENOMEM (it could not get
- * memory)
+ * Wait until `a` has ended. @return 0, or the negative errno that it ended with: -ECANCELED, -ENOMEM (there was no
+ * memory for it)
  */
 WEFT__INLINE int weft_activity_wait(weft_activity_t *a)
 {
@@ -224,37 +228,37 @@ WEFT__INLINE int weft_activity_wait(weft_activity_t *a)
 	return -a->error;
 }
 
-/** What an activity that has ended said by weft_activity_set_result; NULL if it said nothing. */
+/** Returns the pointer that an ended activity set by weft_activity_set_result; NULL if it set none. */
 WEFT__INLINE void *weft_activity_result(const weft_activity_t *a)
 {
 	return a->frames;
 }
 
-/** What weft_activity_result is to say of the running activity. May be called again. */
+/** Set the pointer that weft_activity_result will return for the running activity. May be called again. */
 WEFT_API void weft_activity_set_result(void *result);
 
 /**
- * Cancel an activity: where it waits, or yields, next, it ends with -ECANCELED. Until it has reached that place, each
- * yield of the group switches, also without a timer. What it has deferred (weft/defer.h)
- * runs first, and may wait. A call such as read that it waits in is withdrawn; what a helper thread does (getaddrinfo)
- * is waited for. An activity that has not begun never runs. One that has ended: nothing.
- * For activities of the same group; also for the caller itself. Never switches.
+ * Cancel an activity: at its next wait or yield it ends with -ECANCELED. Until it has reached that place, each yield of
+ * the group switches, also without a timer. Its deferred functions (weft/defer.h) run first, and may wait. If it waits
+ * in a call such as read, the call is withdrawn; if it waits for work on a helper thread (getaddrinfo), it ends when
+ * that work is complete. An activity that has not begun never runs. If the activity has ended, the call does nothing.
+ * An activity may cancel activities of the same group, and itself. Never switches.
  */
 WEFT_API void weft_activity_cancel(weft_activity_t *a);
 
 /**
- * A handle from the heap, for one activate. It is given back when its activity has ended and it has been detached.
- * NULL: no memory, or outside of activities.
+ * Make a handle on the heap, for one activate. It is freed when its activity has ended and it has been detached. NULL:
+ * no memory, or outside of activities.
  */
 WEFT_API weft_activity_t *weft_activity_new(void);
 
-/** Nobody will wait for `a`. A handle of weft_activity_new is not to be used any more; any other must stay in place
- * until the activity has ended. */
+/** Tell the library that nobody will wait for `a`. A handle of weft_activity_new must not be used any more. Any other
+ * handle must stay in place until the activity has ended. */
 WEFT_API void weft_activity_detach(weft_activity_t *a);
 
 WEFT_API bool weft__activity_sleep_begin(uint64_t when);
 
-/** Wait until a time of weft_now(), or for some nanoseconds. Never shorter. */
+/** Wait until a time of weft_now(), or for some nanoseconds. A sleep is never shorter. */
 WEFT__INLINE void weft_activity_sleep_until(uint64_t when)
 {
 	if (weft__activity_sleep_begin(when))
@@ -271,29 +275,29 @@ WEFT__INLINE void weft_activity_sleep(uint64_t nanoseconds)
 /* ---- objects of your own ---------------------------------------------------------------------------------------- */
 
 /**
- * What objects of your own are made of: an activity parks at a waker, and whoever has the waker wakes it, from the
- * group or from any other thread. A wake that comes first is remembered, once. One activity at a time.
- * Zero-initialised memory is ready for use. It must stay in place until a weft_activity_wake that ends a park has
- * returned. Private.
+ * The base of a program's own objects to wait for. An activity parks at a waker; any activity of the group and any
+ * other thread that has the waker can wake it. The waker remembers one wake that comes before the park. One activity at
+ * a time may park. Zero-initialised memory is ready for use. It must stay in place until a weft_activity_wake that ends
+ * a park has returned. Private.
  */
 typedef struct weft_activity_waker {
 	struct weft_activity_waker *next;
 	weft_activity_t *activity;
 	struct weft__activity_group *group;
 	uint32_t state; /* atomic */
-	bool local;	/* only its own group wakes it: if nothing else happens either, that is a deadlock */
+	bool local;	/* only its own group wakes it: if no other event can happen either, this is a deadlock */
 } weft_activity_waker_t;
 
 WEFT_API bool weft__activity_park_begin(weft_activity_waker_t *w);
 
-/** Wait until somebody has called weft_activity_wake since the last park at this waker. */
+/** Wait until weft_activity_wake has been called since the last park at this waker. */
 WEFT__INLINE void weft_activity_park(weft_activity_waker_t *w)
 {
 	if (weft__activity_park_begin(w))
 		weft__activity_park();
 }
 
-/** End a park, or the next one. By any thread; never switches. */
+/** End a park, or the next park. Any thread may call it; never switches. */
 WEFT_API void weft_activity_wake(weft_activity_waker_t *w);
 
 /* ---- messages --------------------------------------------------------------------------------------------------- */
@@ -308,22 +312,25 @@ typedef struct weft_activity_mail {
 } weft_activity_mail_t;
 
 enum {
-	/** Activities of several groups, or threads, use it. (If not, waiting for it can be a deadlock.) */
+	/** Activities of several groups, or threads, use it. (Without the flag, a wait for it can be a deadlock.) */
 	WEFT_ACTIVITY_SHARED = 1u << 0,
 };
 
-/** @param capacity  messages that can wait in it; WEFT_ACTIVITY_UNBOUNDED: senders never wait. At least 1 */
+/** Initialise a mailbox. @param capacity  messages that can wait in it, at least 1; WEFT_ACTIVITY_UNBOUNDED: senders
+ * never wait */
 WEFT_API void weft_activity_mail_init(weft_activity_mail_t *m, size_t capacity, unsigned flags);
 #define WEFT_ACTIVITY_UNBOUNDED SIZE_MAX
-/** Give back its memory; nobody may wait for it. */
+/** Free the mailbox's memory; nobody may wait for it. */
 WEFT_API void weft_activity_mail_end(weft_activity_mail_t *m);
-/** No more messages: senders get -EPIPE, also those that wait; receivers what is there, then -EPIPE. */
+/** Close the mailbox. Senders get -EPIPE, also waiting senders. Receivers get the messages that are there, then
+ * -EPIPE. */
 WEFT_API void weft_activity_mail_close(weft_activity_mail_t *m);
-/** Without waiting, and by any thread: 0; -EAGAIN: it is full, or empty; -EPIPE; -ENOMEM. */
+/** Send or receive without waiting. Any thread may call these: 0; -EAGAIN: the mailbox is full, or empty; -EPIPE;
+ * -ENOMEM. */
 WEFT_API int weft_activity_try_send(weft_activity_mail_t *m, void *message);
 WEFT_API int weft_activity_try_receive(weft_activity_mail_t *m, void **message);
 
-/* -EINPROGRESS: park; then the second. */
+/* If a begin function returns -EINPROGRESS, the caller must park, and then call the end function. */
 WEFT_API int weft__activity_send_begin(weft_activity_mail_t *m, void *message);
 WEFT_API int weft__activity_receive_begin(weft_activity_mail_t *m, void **message);
 WEFT_API int weft__activity_send_end(void);
@@ -340,7 +347,7 @@ WEFT__INLINE int weft_activity_send(weft_activity_mail_t *m, void *message)
 	return weft__activity_send_end();
 }
 
-/** Wait for a message. 0; -EPIPE: the mailbox is closed, and empty. */
+/** Wait for a message. 0; -EPIPE: the mailbox is closed, and empty; -ENOMEM. */
 WEFT__INLINE int weft_activity_receive(weft_activity_mail_t *m, void **message)
 {
 	int result = weft__activity_receive_begin(m, message);
@@ -356,30 +363,30 @@ WEFT__INLINE int weft_activity_receive(weft_activity_mail_t *m, void **message)
 typedef struct weft__activity_group weft_activity_group_t;
 
 /**
- * The running activity's group, for other threads. It stays, though it may have no activity, until
- * weft_activity_group_release has been called as often as this. NULL outside of any activity.
+ * Returns the running activity's group, for other threads. The group exists, even without activities, until
+ * weft_activity_group_release has been called as often as this function. NULL outside of activities.
  */
 WEFT_API weft_activity_group_t *weft_activity_group(void);
-/** By any thread. NULL: nothing. */
+/** Release a group that weft_activity_group returned. Any thread may call it. NULL: nothing is done. */
 WEFT_API void weft_activity_group_release(weft_activity_group_t *group);
 
 /**
- * Start an activity in a group, by any thread that holds it (see above): it runs fn(arg), in yielding mode if fn was
- * compiled with the pass. 0: it does, as soon as there is memory for it; -ENOMEM; -EINVAL: one of the first two is
- * NULL.
+ * Start an activity in a group. Any thread that holds the group (see above) may call it. The activity runs fn(arg), in
+ * yielding mode if fn was compiled with the pass. 0: it will run as soon as there is memory for it; -ENOMEM; -EINVAL:
+ * `group` or `fn` is NULL.
  */
 WEFT_API int weft_activity_post(weft_activity_group_t *group, weft_fn_t *fn, void *arg);
 
 /**
- * Write to a file descriptor what each activity of the calling thread's group does: its state, what it waits for, and
- * the calls in which it waits. 0; -EPERM: no group runs here; what write says.
+ * Write the state of each activity of the calling thread's group to a file descriptor: whether it runs, the object that
+ * it waits for, and the calls in which it waits. 0; -EPERM: no group runs here; an error of write.
  */
 WEFT_API int weft_activity_dump(int fd);
 
 /**
  * Call fn(arg, low, high) for each range of memory in which activities of the running group have frames, or variables
- * that others may know: for a collector of garbage that looks for pointers. All that the running activity has is there,
- * but for registers, which setjmp in the caller saves. The ranges are right until the next yield.
+ * whose addresses other code may know: for a garbage collector that searches pointers. The ranges contain all data of
+ * the running activity, except registers, which setjmp in the caller saves. They are valid until the next yield.
  * @param fn  plain code; neither waits nor yields, nor activates
  * @return 0; -EPERM: outside of activities; -ENOTSUP: the group is stackful
  */
@@ -387,7 +394,8 @@ WEFT_API int weft_activity_each_range(void (*fn)(void *arg, const void *low, con
 
 /* ---- activating (see the macros' ends in docs/activities.md) ---------------------------------------------------- */
 
-/* Markers. The pass takes them away; a program that was compiled without it does not link, and the name says why. */
+/* Markers. The pass removes them. A program that was compiled without the pass does not link, and their names give the
+ * reason. */
 int weft__activate(void *handle, int count, ...) __asm__("weft_needs_cc_with_activities__activate")
     __attribute__((nothrow));
 int weft__activated(int *mark) __asm__("weft_needs_cc_with_activities__activated") __attribute__((nothrow));
@@ -427,7 +435,7 @@ void weft__no_implicit_end(int *mark) __asm__("weft_needs_cc_with_activities__no
 extern int weft__activate_copies_at_most_8_variables
     __attribute__((unavailable("put the variables into a struct, and list that")));
 #define WEFT__ACTIVATE(mark, ...) for (int mark = weft__activate(__VA_ARGS__); mark; mark = weft__activated(&mark))
-/* EMPTY or SOME. Without arguments only the third of these has a comma. */
+/* EMPTY or SOME. Without arguments only the third of these lists has a comma. */
 #define WEFT__A_COMMA(...) WEFT__A_COUNT_(__VA_ARGS__, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0)
 #define WEFT__A_TO_COMMA(...) ,
 #define WEFT__A_EMPTY(...)                                                                                             \
@@ -444,28 +452,29 @@ extern int weft__activate_copies_at_most_8_variables
 #define WEFT__SCOPE_MARK(mark, begin, end) for (int mark __attribute__((cleanup(end))) = begin(); mark; mark = 0)
 
 /**
- * weft_activate(handle, variables…) { … }: a new activity runs the block; the activating one goes on. Variables of the
- * enclosing function are shared, but for those listed (at most 8), whose values are copied now.
+ * weft_activate(handle, variables…) { … }: a new activity runs the block; the activating activity continues. Variables
+ * of the enclosing function are shared, except the listed variables (at most 8), whose values are copied now.
  */
 #define weft_activate(...)                                                                                             \
 	WEFT__ACTIVATE(WEFT__A_CAT(weft__activate_, __LINE__),                                                         \
 		       WEFT__A_CAT(WEFT__A_, WEFT__A_COUNT(__VA_ARGS__))(__VA_ARGS__))
-/** The same without a handle: nobody can wait for it. */
+/** Like weft_activate, without a handle: nobody can wait for the activity. */
 #define weft_activate_detached(...) WEFT__A_CAT(WEFT__A_DETACHED_, WEFT__A_EMPTY(__VA_ARGS__))(__VA_ARGS__)
-/** weft_no_yield { … }: in the block, and in whatever it calls, no yield switches. */
+/** weft_no_yield { … }: in the block, and in all functions that it calls, no yield switches. */
 #define weft_no_yield WEFT__SCOPE_MARK(WEFT__A_CAT(weft__no_yield_, __LINE__), weft__no_yield_begin, weft__no_yield_end)
-/** The same for an expression. */
+/** Like weft_no_yield, for an expression. */
 #define weft_no_yield_expr(e)                                                                                          \
 	__extension__({                                                                                                \
 		int weft__mark __attribute__((cleanup(weft__no_yield_end), unused)) = weft__no_yield_begin();          \
 		(e);                                                                                                   \
 	})
-/** weft_no_implicit_yield { … }: the compiler inserts no yields in the block; in what it calls there are some. */
+/** weft_no_implicit_yield { … }: the compiler inserts no yields in the block; functions that the block calls have
+ * yields. */
 #define weft_no_implicit_yield                                                                                         \
 	WEFT__SCOPE_MARK(WEFT__A_CAT(weft__no_implicit_, __LINE__), weft__no_implicit_begin, weft__no_implicit_end)
-/** Of a function: it has no twin; wherever it is called, it is atomic. */
+/** An attribute of a function: it has no twin, so every call of it is atomic. */
 #define WEFT_NO_YIELD __attribute__((annotate("weft.no_yield")))
-/** Of a function: no yields are inserted into it. */
+/** An attribute of a function: no yields are inserted into it. */
 #define WEFT_NO_IMPLICIT_YIELD __attribute__((annotate("weft.no_implicit_yield")))
 
 WEFT_EXTERN_C_END

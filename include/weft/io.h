@@ -129,7 +129,7 @@ typedef struct weft_io {
 	/* Private. */
 	weft_waiter_t waiter; /* timer.note: the generation of the descriptor when the operation began */
 	void *place, *ring;   /* the runtime's record of the operation while it lasts */
-	unsigned entry;	      /* its number in the ring's submission queue; with epoll the number of its pauses */
+	unsigned entry;	      /* its number in the submission queue; if it must be retried, the number of pauses */
 	int watch;	      /* io_uring: see watch_exactly, uring.c; -1: none */
 	struct weft_io *next, **link;
 } weft_io_t;
