@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft/charcoal.h: weft/activity.h under short names, those of Charcoal where it has them. None of these functions may
+ * weft/charcoal.h: weft/activity.h under short names, which are Charcoal's if it has them. None of these functions may
  * be called in a signal handler.
  */
 #ifndef WEFT_CHARCOAL_H
@@ -13,7 +13,7 @@ typedef weft_activity_sem_t activity_sem_t;
 typedef weft_activity_mail_t activity_mail_t;
 
 WEFT_EXTERN_C_BEGIN
-/* Functions, because a macro would replace std::this_thread::yield and methods of that name. */
+/* These are functions, because a macro would replace std::this_thread::yield and methods of that name. */
 WEFT_API void yield(void) __asm__("weft_activity_yield");
 WEFT_API void yield_now(void) __asm__("weft_activity_give_way");
 WEFT_EXTERN_C_END
@@ -40,14 +40,14 @@ WEFT_EXTERN_C_END
 
 WEFT_EXTERN_C_BEGIN
 WEFT_API int weft_activity_main(int (*first)(void), int argc, char **argv);
-/* `activate` without parentheses is no macro, but this declaration. */
+/* `activate` without parentheses is not the macro, but this declaration. */
 extern int activate __attribute__((unavailable("write activate(&handle, variables...) { ... }")));
 WEFT_EXTERN_C_END
 
 /*
  * A program that defines `int activity_main(…)` in place of main, with the parameters that main may have, gets a main
- * that runs it as the first activity. A declaration may stand before the definition: all that a file has give one main,
- * which is weak.
+ * that runs it as the first activity. A declaration may precede the definition: all declarations and definitions of a
+ * file produce a single main, which is weak.
  */
 #define WEFT__MAIN                                                                                                     \
 	".ifndef weft.main\n.set weft.main, 1\n.pushsection .text.startup, \"ax\", @progbits\n.weak main\n"            \
