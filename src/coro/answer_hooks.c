@@ -36,7 +36,7 @@ static void give(weft_coro_t *k)
 		k->ending = t->ending;
 		k->flags &= ~(uint32_t)WEFT__THENS;
 	}
-	if (weft__likely(thread != NULL)) /* else there is no memory, nor for that */
+	if (weft__likely(thread != NULL)) /* without memory for the thread's record, the piece is leaked */
 		weft__buffer_give(thread, t, weft__buffer_class(t->bytes), t->bytes);
 }
 

@@ -14,12 +14,12 @@ enum {
 #ifdef WEFT_FREESTANDING /* no unwinder */
 	PLAIN = WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS,
 #else
-	PLAIN = WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS | WEFT_UNWIND, /* mean nothing for the stack */
+	PLAIN = WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS | WEFT_UNWIND, /* do not affect the stack */
 #endif
 	KNOWN = PLAIN | WEFT_NO_GUARD | WEFT_MEMORY_ONLY,
 };
 
-/* Are these attributes that mean nothing together? Sizes aside. */
+/* True if the attributes contradict each other, sizes aside. */
 static bool are_wrong(const weft_attr_t *attr)
 {
 	return (unsigned)attr->policy >= WEFT_POLICY_COUNT || attr->flags & ~(unsigned)KNOWN ||
@@ -74,7 +74,7 @@ const char *weft_memory_unfit(const weft_attr_t *attr, char *text, size_t size)
 	return text;
 }
 
-/* Without a thread's record, with a guard of another size, or in memory of the caller's. */
+/* Take a slot when the thread has no record, or for a guard of another size, or in memory of the caller's. */
 static WEFT__COLD struct weft__slot *take_unusual(const weft_attr_t *attr, struct weft__thread *thread, int *error)
 {
 	weft_policy_t policy = attr->policy ? attr->policy : weft_default_policy();
@@ -112,7 +112,7 @@ WEFT__LAST_WORDS(static, die_overflowed, (const weft_coro_t *k, const struct wef
 	weft__line_die(&line);
 }
 
-/* The frames of a coroutine end at link.sp if it is suspended, and not from below. */
+/* The frames of a suspended coroutine end at link.sp, unless it is suspended from below. */
 void weft__watch(const weft_coro_t *k, const struct weft__slot *slot)
 {
 	bool ends_there = k->slot == slot && k->innermost == k && k->link.pc != (void *)weft__in_finished;
@@ -127,7 +127,7 @@ static WEFT__COLD struct weft__slot *take_none(int *error)
 	return NULL;
 }
 
-/* With another policy, size, or flag. */
+/* Take a slot with another policy, size, or flag. */
 static __attribute__((noinline)) struct weft__slot *take_other(const weft_attr_t *attr, struct weft__thread *thread,
 							       int *error)
 {
@@ -153,7 +153,7 @@ static inline __attribute__((always_inline)) struct weft__slot *take(const weft_
 	weft__check_no_handler();
 	if (weft__unlikely(!thread))
 		return take_unusual(attr, thread, error);
-	/* One question about six fields. */
+	/* One test for six fields. */
 	if (weft__likely(!(attr->policy | attr->stack_size | unusual | (attr->flags & ~(unsigned)PLAIN)))) {
 		*error = -ENOMEM;
 		return weft__take_usual(thread, error);
@@ -191,7 +191,7 @@ weft_coro_t *weft_create_with(weft_fn_t *fn, void *arg, const weft_attr_t *attr)
 		return NULL;
 	}
 	k = (weft_coro_t *)slot->object;
-	k->flags &= WEFT__WATCHED; /* nothing else of an earlier life, and memory of the caller's only has it */
+	k->flags &= WEFT__WATCHED; /* keep no other flag of an earlier life; only the caller's memory has this one */
 	weft__set_up(k, slot, weft__tls_thread, fn, arg);
 	apply(k, attr);
 	if (weft__unlikely(weft__notes_sites))
@@ -199,7 +199,8 @@ weft_coro_t *weft_create_with(weft_fn_t *fn, void *arg, const weft_attr_t *attr)
 	return k;
 }
 
-/* Does the storage hold a coroutine made by weft_init? It may hold anything; the arena knows what it gave out. */
+/* True if the storage contains a coroutine made by weft_init. Its content may be arbitrary; the arena knows the slots
+ * that it handed out. */
 static bool in_use(weft_coro_t *k)
 {
 	struct weft__slot *slot;
@@ -216,7 +217,7 @@ static bool in_use(weft_coro_t *k)
 	return slot == k->slot && atomic_load_explicit(&slot->owner, memory_order_relaxed) == k;
 }
 
-/* As memset does; but compilers make of that one instruction which takes longer than all the rest of weft_init. */
+/* Like memset, which compilers replace by one instruction that takes longer than all the rest of weft_init. */
 static inline void clear(weft_coro_t *k)
 {
 	typedef long long word_t __attribute__((vector_size(16), may_alias));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Where a suspended coroutine waits. The unwinder starts in a frame that claims to have been called by the coroutine's
- * newest one, walks through the coroutine, and through those that it has resumed into, and stops at the first frame of
- * the outermost: what that resumed is not there any more.
+ * The backtrace of a suspended coroutine. The unwinder starts in a frame that claims to have been called by the
+ * coroutine's newest frame, walks through the coroutine and the coroutines inside it, and stops at the first frame of
+ * the outermost coroutine: its resumer's frame is gone.
  */
 #include <unwind.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Suspending more than the current coroutine, and who runs. */
+/* Suspending more than the current coroutine, and finding the coroutine that runs. */
 #include <weft/defer.h>
 
 #include "coro/copying.h"
 #include "coro/ends.h"
 
-/* Suspend k from `self` below it. Out of line: whoever suspends more than itself has paid for a search. `innermost`
- * tells others who will land; here the frame knows. */
+/* Suspend k, and all coroutines from `self` up to k. Not inlined: a caller that suspends more than itself has paid for
+ * a search. `innermost` tells other functions which coroutine will land; here the frame knows. */
 void *weft__yield_through(weft_coro_t *k, weft_coro_t *self, const void *effect, void *payload)
 {
 	void *value;
@@ -29,7 +29,7 @@ bool weft__is_ancestor(const weft_coro_t *k, const weft_coro_t *of)
 	return false;
 }
 
-/* The coroutine that runs. Just before and just after a switch that is not yet, or no more, the current one. */
+/* The coroutine that runs. Just before and just after a switch, it is not the current coroutine. */
 WEFT__COLD weft_coro_t *weft__runner_at(const char *sp)
 {
 	for (weft_coro_t *c = weft__self(); c && c->parent; c = c->parent)
@@ -50,9 +50,9 @@ static bool is_in_entry(const void *place)
 }
 
 /*
- * The entry calls the function itself, and nothing else before the place where it catches exceptions; or on a linked
- * stack by weft__icall, which calls NULL on a system stack. There the words of the link tell: a resume leaves them as
- * they are, and the first suspension replaces the function and the stack pointer.
+ * The entry calls the function itself, and nothing else before the place where it catches exceptions. On a linked stack
+ * it calls the function through weft__icall, which calls NULL on a system stack. There the words of the link show this:
+ * a resume leaves them unchanged, and the first suspension replaces the function and the stack pointer.
  */
 WEFT__COLD bool weft__owner_lacks_function(const void *owner, const void *from)
 {
@@ -62,9 +62,9 @@ WEFT__COLD bool weft__owner_lacks_function(const void *owner, const void *from)
 }
 
 /*
- * The entry's frame: the place in the entry that the function returns to, the coroutine, the function. It is at the top
- * of the slot, or below what weft_reserve took. The frame stays there after the coroutine's end, until the next one.
- * NULL: it is not in the page of the slot's record, which is always there.
+ * The entry's frame: the return address in the entry, the coroutine, the function. It is at the top of the slot, or
+ * below the room that weft_reserve took. The frame stays there after the coroutine's end, until the next coroutine
+ * starts. Returns NULL if the frame is not in the page of the slot's record, which is always mapped.
  */
 static WEFT__COLD __attribute__((no_sanitize("address", "thread"))) void **entry_frame(const struct weft__slot *slot)
 {

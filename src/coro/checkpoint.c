@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Checkpoints: what a suspended coroutine was, to go back to as often as one likes.
+ * Checkpoints: the saved state of a suspended coroutine, which can be restored any number of times.
  *
  * Design
- *  1. A point is the words that a switch exchanges and the frames, whole lines of them. A coroutine's points lie in
- *     buffers of its own, each filled downwards, so that the newest is the lowest and the next older one begins where
- *     it ends.
- *  2. One that is alone in its region is secluded when it gets its first point: nobody else will settle there, so its
- *     frames stay where they are whoever runs. It then has no landing pads of its own and is switched like any
- *     coroutine with a stack. Cloning it ends that, because the clone belongs to the same region.
- *  3. Both together make a step of a search some dozens of instructions: the functions at the end of this file. All
- *     else goes the slow way, which asks for the region as a clone does.
+ *  1. A point contains the words that a switch exchanges, and the frames, in whole lines. The points of a coroutine are
+ *     in buffers of its own, each filled downwards, so that the newest point is the lowest, and the next older one
+ *     begins where the newest ends.
+ *  2. A coroutine that is alone in its region is secluded when it gets its first point: no other coroutine will settle
+ *     there, so its frames stay in place whichever coroutine runs. It then has no special landing pads, and is switched
+ *     like any coroutine with a stack of its own. Cloning ends the seclusion, because the clone uses the same region.
+ *  3. Points and seclusion together make a step of a search some dozens of instructions: the functions at the end of
+ *     this file. All other cases take the slow path, which holds the region as cloning does.
  *
- * Rejected: a second coroutine object for each choice (what weft_clone_into needs: two headers, two states and the
- * region's state to look at, where here is one); saving what changed only (nobody knows what did).
+ * Rejected: a second coroutine object for each choice, as weft_clone_into needs (two headers, two states and the
+ * region's state to check, in place of one header); saving only the changes (no code knows them).
  */
 #define WEFT__PART_COPY
 #include "coro/copying.h"
@@ -23,22 +23,22 @@
 
 #define NOINLINE __attribute__((noinline))
 
-/* What a switch exchanges and the run time keeps of one that is suspended, then its frames. */
+/* The words that a switch exchanges and the runtime keeps of a suspended coroutine, then its frames. */
 struct weft__point {
-	char *sp; /* NULL: it had no region yet */
+	char *sp; /* NULL: the coroutine had no region yet */
 	void *pc, *fp, *bx;
 	struct weft__deferred *deferred;
 	const struct weft__view *view;
-	size_t bytes; /* of the frames */
+	size_t bytes; /* bytes of the frames */
 	uint64_t fpu;
 	char frames[];
 };
 _Static_assert(sizeof(struct weft__point) == 64, "points and their frames are whole lines");
 
-/* The start of a buffer of points. The oldest ends where it ends. */
+/* The start of a buffer of points. The oldest point ends at the buffer's end. */
 struct weft__points {
 	WEFT__ALIGNAS(64) struct weft__points *older;
-	struct weft__point *newest; /* while it is not the one in use */
+	struct weft__point *newest; /* valid while this buffer is not the one in use */
 	size_t bytes;
 };
 
@@ -81,7 +81,7 @@ static void shrink(struct weft__thread *me, struct weft__copied *c)
 	c->points_end = older ? (struct weft__point *)(void *)end_of(older) : NULL;
 }
 
-/* The newest; NULL if there is none. */
+/* The newest point; NULL if there is none. */
 static struct weft__point *newest(struct weft__thread *me, struct weft__copied *c)
 {
 	while (c->point == c->points_end) {
@@ -97,7 +97,7 @@ static inline struct weft__point *older(struct weft__point *point)
 	return (struct weft__point *)(void *)(point->frames + point->bytes);
 }
 
-/* Room for one more, which is the newest from then on. NULL: no memory. */
+/* Make room for a point, which becomes the newest. Returns NULL if there is no memory. */
 static struct weft__point *push(struct weft__thread *me, struct weft__copied *c, size_t bytes)
 {
 	size_t need = sizeof(struct weft__point) + bytes;
@@ -117,7 +117,7 @@ void weft__drop_points(struct weft__thread *me, struct weft__copied *c)
 
 /* ---- seclusion ------------------------------------------------------------------------------------------------- */
 
-/* Does nobody else belong where c does, and will nobody? Then its frames get to lie there. */
+/* If no other coroutine uses c's region, take the region out of the list, so that none will, and move c's frames in. */
 static bool gets_alone(struct weft__thread *me, struct weft__copied *c, int before)
 {
 	struct weft__region *region = c->region;
@@ -152,7 +152,7 @@ static bool settle_alone(struct weft__thread *me, struct weft__copied *c)
 	return done;
 }
 
-/* From here on it is switched as if it had a stack of its own. */
+/* From now on, k is switched like a coroutine with a stack of its own. */
 static void unhook(weft_coro_t *k)
 {
 	struct weft__copied *c = weft__copied_of(k);
@@ -163,7 +163,7 @@ static void unhook(weft_coro_t *k)
 	c->sp = NULL;
 }
 
-/* If that can be. Only once it has a buffer: the short cuts below rely on one. */
+/* Seclude k if possible. k must have a buffer of points: the fast paths below rely on it. */
 static void seclude(struct weft__thread *me, weft_coro_t *k)
 {
 	if (settle_alone(me, weft__copied_of(k)))
@@ -186,9 +186,9 @@ void weft__end_seclusion(struct weft__thread *me, weft_coro_t *k)
 	k->link.sp = weft__landing();
 }
 
-/* ---- the slow way ---------------------------------------------------------------------------------------------- */
+/* ---- the slow path --------------------------------------------------------------------------------------------- */
 
-/* The stack pointer of k, suspended; NULL if it has not run and belongs to no region. */
+/* The stack pointer of k, which is suspended; NULL if it has not run and has no region. */
 static char *sp_of(const weft_coro_t *k)
 {
 	return k->flags & WEFT__SECLUDED ? k->link.sp : weft__copied_of(k)->sp;
@@ -206,7 +206,7 @@ static bool lies_there(const struct weft__copied *c, int before)
 	return before != WEFT__REGION_OTHERS && c->region->occupant == c;
 }
 
-/* The frames of k, wherever they are. */
+/* Copy the frames of k into the point, from the region or from the image. */
 static void read_frames(struct weft__thread *me, const weft_coro_t *k, struct weft__point *point)
 {
 	struct weft__copied *c = weft__copied_of(k);
@@ -221,7 +221,7 @@ static void read_frames(struct weft__thread *me, const weft_coro_t *k, struct we
 		weft__frames_out(me, c->region, point->sp, point->frames);
 	} else {
 		memcpy(point->frames, c->image->frames, c->image->bytes);
-		/* What weft__entry put there; the image may have been another's. */
+		/* Store the coroutine's address, as weft__entry does: the image may come from another coroutine. */
 		*(void **)(void *)(point->frames + c->image->bytes - 16) = c->slot.owner;
 	}
 	if (before != WEFT__REGION_OTHERS)
@@ -255,7 +255,7 @@ static NOINLINE int checkpoint(weft_coro_t *k)
 		return -ENOMEM;
 	if (k->flags == WEFT__COPYING)
 		seclude(me, k);
-	/* So that the short cut need not look whether the oldest point has a stack pointer. */
+	/* Fail, so that the fast path need not check whether the oldest point has a stack pointer. */
 	if (weft__unlikely(!c->region && k->flags == WEFT__COPYING)) {
 		c->point = older(point);
 		return -ENOMEM;
@@ -264,7 +264,7 @@ static NOINLINE int checkpoint(weft_coro_t *k)
 	return 0;
 }
 
-/* The stack pointer that it means. */
+/* The stack pointer that the point stands for. */
 static char *sp_at(const struct weft__point *point, struct weft__region *region)
 {
 	return point->sp ? point->sp : weft__region_top(region);
@@ -277,7 +277,8 @@ static void write_secluded(struct weft__thread *me, weft_coro_t *k, const struct
 	weft__frames_in(me, weft__copied_of(k)->region, was, point->sp, point->frames, point->bytes);
 }
 
-/* In the region, if k lies there, else as an image. False: no memory, nothing happened. */
+/* Write the frames into the region if c's frames are there, else make an image. Returns false, and changes nothing, if
+ * there is no memory. */
 static bool write_shared(struct weft__thread *me, struct weft__copied *c, const struct weft__point *point)
 {
 	struct weft__region *region = c->region;
@@ -306,7 +307,7 @@ static bool write_frames(struct weft__thread *me, weft_coro_t *k, const struct w
 		write_secluded(me, k, point);
 		return true;
 	}
-	/* Without a region it has not run since. */
+	/* Without a region, k has not run since the point was made. */
 	return !weft__copied_of(k)->region || write_shared(me, weft__copied_of(k), point);
 }
 
@@ -331,7 +332,7 @@ static void write_words(weft_coro_t *k, const struct weft__point *point)
 	k->failure = WEFT_NO_FAILURE;
 }
 
-/* The newest of k's, or NULL and a negative errno. */
+/* The newest point of k, or NULL and a negative errno. */
 static struct weft__point *newest_of(struct weft__thread *me, const weft_coro_t *k, int *error)
 {
 	struct weft__point *point;
@@ -383,11 +384,11 @@ int weft_checkpoint_drop(weft_coro_t *k)
 	return error;
 }
 
-/* ---- the short cuts -------------------------------------------------------------------------------------------- */
+/* ---- the fast paths -------------------------------------------------------------------------------------------- */
 
 /*
- * Word by word, and volatile says so: one vector load of words that a switch has just stored one by one would wait
- * until they are in the cache.
+ * Copied word by word, which volatile enforces: one vector load of words that a switch has just stored one by one would
+ * wait until they are in the cache.
  */
 static inline void move_word(void *to, const void *from)
 {

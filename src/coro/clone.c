@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Multi-shot: a second coroutine with the frames of a suspended one. Both share an image of them until they run, so
- * that a clone costs an object, and its first resume what any resume costs that finds another's frames in the region.
- * And reading and writing the frames of a suspended one wherever they are.
+ * Multi-shot: a second coroutine with the frames of a suspended one. Both share an image of the frames until they run.
+ * So a clone costs an object, and its first resume costs as much as any resume that finds the frames of another
+ * coroutine in the region. Also reads and writes the frames of a suspended coroutine, wherever they are.
  */
 #define WEFT__PART_COPY
 #include "coro/copying.h"
@@ -32,7 +32,7 @@ int weft__refusal(const weft_coro_t *k)
 	return 0;
 }
 
-/* The frames of one inside a tail clause know it by its address. */
+/* A coroutine inside a tail clause has no clones, because its frames contain its address. */
 static int clone_refusal(const weft_coro_t *k)
 {
 	int error = weft__refusal(k);
@@ -40,18 +40,19 @@ static int clone_refusal(const weft_coro_t *k)
 	return !error && weft__has_started(k) && weft__masked(k->view) ? -EBUSY : error;
 }
 
-/* `to` gets the frames of `from`, parked. */
+/* Give `to` the frames of `from`, which is parked. */
 static bool share(struct weft__thread *me, struct weft__copied *from, struct weft__copied *to)
 {
 	struct weft__region *region = from->region;
 	struct weft__image *image;
 	int before;
 
-	if (weft__has_no_frames(region, from->sp)) /* so that a clone may settle anywhere */
+	if (weft__has_no_frames(region, from->sp)) /* without frames, the clone may settle in any region */
 		return true;
 	before = weft__region_hold(region, me, false);
 	if (weft__unlikely(before == WEFT__REGION_OTHERS)) {
-		/* Other threads may be counting holders of its image; but it will not go while `from` holds it. */
+		/* Other threads may change the count of holders of the image; but the image stays while `from` holds
+		 * it. */
 		image = weft__image_with(me, from->image->frames, from->image->bytes);
 	} else {
 		image = weft__image_of(me, region, from);
@@ -123,7 +124,8 @@ int weft__clone_into(weft_coro_t *c, weft_coro_t *k)
 
 /* ---- reading and writing frames -------------------------------------------------------------------------------- */
 
-/* Which of the chain that k heads, under "copy", has the address on its stack; NULL: none. And where its frames end. */
+/* The coroutine under "copy" in k's chain whose stack contains the address, or NULL. `sp` is set to the end of its
+ * frames. */
 static weft_coro_t *whose(const weft_coro_t *k, const char *at, const char **sp)
 {
 	*sp = k->link.sp;
@@ -139,7 +141,7 @@ static weft_coro_t *whose(const weft_coro_t *k, const char *at, const char **sp)
 	}
 }
 
-/* Its image may be read by others: it gets one that nobody else has. */
+/* Other threads may read c's image: make an image that only c holds. */
 static bool own_image(struct weft__thread *me, struct weft__copied *c)
 {
 	struct weft__image *image = weft__image_with(me, c->image->frames, c->image->bytes);
@@ -151,7 +153,7 @@ static bool own_image(struct weft__thread *me, struct weft__copied *c)
 	return true;
 }
 
-/* Where the byte that belongs at `at` is now; to be written if `writes`. NULL: no memory. */
+/* The current place of the byte that belongs at `at`; to be written if `writes`. Returns NULL if there is no memory. */
 static char *find(struct weft__thread *me, struct weft__copied *c, char *at, int before, bool writes)
 {
 	size_t below_top = (size_t)(weft__region_top(c->region) - at);
@@ -184,7 +186,7 @@ int weft__move_copied(weft_coro_t *k, char *at, void *here, size_t bytes, bool w
 	c = owner ? weft__copied_of(owner) : NULL;
 	if (c && (!sp || at < sp || bytes > (size_t)(weft__region_top(c->region) - at)))
 		return -EINVAL;
-	if (!c || owner->flags & WEFT__SECLUDED) { /* it is there */
+	if (!c || owner->flags & WEFT__SECLUDED) { /* the bytes are in place */
 		memcpy(writes ? at : here, writes ? here : at, bytes);
 		return 0;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What a search does for each choice and for each try: cloning in place of another one. The two cases that it consists
- * of have a function each, because they may take no longer than a few calls; all else is left to weft__clone_into.
- *   keep  how k, which lies in the region, stands goes to an image that c has already
- *   try   c, which lies in the region or ended there, starts from k's image again
+ * Cloning in place of an existing coroutine, which a search does for each choice and for each try. Its two cases have a
+ * function each, because they may take no longer than a few calls; weft__clone_into does all others.
+ *   keep  save the state of k, which is in the region, to the image that c already has
+ *   try   restart c, which is in the region or ended there, from k's image
  */
 #define WEFT__PART_COPY
 #define WEFT__PART_SAVING
@@ -11,7 +11,7 @@
 
 #include <errno.h>
 
-/* Of one that has run. */
+/* Copy the words of a coroutine that has run. */
 static inline void imitate_frames(weft_coro_t *c, const weft_coro_t *k)
 {
 	c->link.fp = k->link.fp;
@@ -61,7 +61,7 @@ bool weft__clone_in_place(weft_coro_t *c, const weft_coro_t *k, int *error)
 	return done;
 }
 
-/* ---- at once --------------------------------------------------------------------------------------------------- */
+/* ---- the fast paths -------------------------------------------------------------------------------------------- */
 
 static inline bool hold_own(struct weft__region *region, struct weft__thread *me)
 {
@@ -105,7 +105,7 @@ WEFT__AVX static int try_fast(weft_coro_t *c, weft_coro_t *k)
 		return weft__clone_into(c, k);
 	weft__move_lines(weft__region_top(region) - image->bytes, image->frames, image->bytes);
 	*(void **)(weft__region_top(region) - 16) = c;
-	if (!to->sp) { /* it has ended */
+	if (!to->sp) { /* it has finished */
 		c->link.pc = (void *)weft__land_copying;
 		c->link.sp = weft__landing();
 		c->failure = WEFT_NO_FAILURE;

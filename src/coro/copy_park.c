@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Coroutines whose frames are copied leave their region, for a while or for ever: the other half of copying.c. */
+/* Coroutines whose frames are copied leave their region, when they are suspended or end: the counterpart of
+ * copying.c. */
 #define WEFT__PART_COPY
 #define WEFT__PART_SAVING
 #include "coro/copying.h"
@@ -41,8 +42,8 @@ static WEFT__COLD void park_chain(weft_coro_t *k)
 		k->link.sp = weft__landing();
 }
 
-/* Stands for a thread that there is no memory for. Nothing that it lets go is used again. Regions and images look at no
- * more of a thread than this. */
+/* The record used for a thread when there is no memory for its own. Memory that it frees is not used again. Functions
+ * for regions and images read only this part of a thread's record. */
 static char nobody_bytes[offsetof(struct weft__thread, bins)] __attribute__((aligned(_Alignof(struct weft__thread))));
 #define NOBODY ((struct weft__thread *)(void *)nobody_bytes)
 
@@ -60,23 +61,23 @@ static void abandon(weft_coro_t *k, bool leaves)
 	if (!region)
 		return;
 	weft__end_seclusion(me, k);
-	/* Whoever is moving its frames has done so then. */
+	/* This waits for a thread that is moving its frames. */
 	before = weft__likely(me != NOBODY) ? weft__region_hold(region, me, false)
 					    : weft__region_hold_slow(region, me, false);
 	c->sp = NULL;
 	if (weft__likely(me != NOBODY) || before == WEFT__REGION_OTHERS)
 		weft__image_let_go(me, c, before);
 	c->image = NULL;
-	if (weft__unlikely(before == WEFT__REGION_OTHERS)) { /* it is not this one that another thread runs there */
+	if (weft__unlikely(before == WEFT__REGION_OTHERS)) { /* another thread runs a different coroutine there */
 		if (leaves)
-			atomic_fetch_add_explicit(&region->left, 1, memory_order_relaxed); /* a count */
+			atomic_fetch_add_explicit(&region->left, 1, memory_order_relaxed); /* relaxed: a count */
 		return;
 	}
 	region->members -= leaves;
 	if (region->occupant == c) {
 		if (leaves) {
 			region->occupant = NULL;
-			/* Relaxed: whoever still sees it finds an object that can be read. */
+			/* Relaxed: a thread that still loads the old owner finds a readable object. */
 			atomic_store_explicit(&weft__region_slot(region)->owner, NULL, memory_order_relaxed);
 		}
 		before = WEFT__REGION_IDLE;
@@ -84,13 +85,13 @@ static void abandon(weft_coro_t *k, bool leaves)
 	weft__region_leave(region, me, before);
 }
 
-/* It will not run again. Its frames may be read until another one runs there. */
+/* k will not run again. Its frames may be read until another coroutine runs in the region. */
 void weft__abandon_copied(weft_coro_t *k)
 {
 	abandon(k, false);
 }
 
-/* It is deleted or starts over. */
+/* k is deleted or starts over. */
 void weft__forget_copied(weft_coro_t *k)
 {
 	abandon(k, true);
@@ -115,7 +116,8 @@ void weft__leave_copying(weft_coro_t *k)
 	k->link.sp = weft__landing();
 }
 
-/* The chain from `self` up to k is about to be suspended, and k may not know that there are copying ones in it. */
+/* The chain from `self` up to k is about to be suspended, and may contain copied coroutines although k is not
+ * copied. */
 void weft__before_through(weft_coro_t *k, weft_coro_t *self)
 {
 	if (k->flags & WEFT__COPYING)
@@ -131,7 +133,7 @@ void weft__before_through(weft_coro_t *k, weft_coro_t *self)
 	}
 }
 
-/* `from`, one of ours, has been suspended by a switch sideways. */
+/* `from`, which is copied, has been suspended by a switch sideways. */
 void weft__park_switched(weft_coro_t *from)
 {
 	from->link.pc = (void *)weft__land_copying;
@@ -141,7 +143,7 @@ void weft__park_switched(weft_coro_t *from)
 
 /* ---- ending without a resume ------------------------------------------------------------------------------------- */
 
-/* Copy bytes of the frames of c, which waits. False: no memory for the thread's record. */
+/* Copy bytes of the frames of c, which is suspended. Returns false if there is no memory for the thread's record. */
 static bool read_frames(const weft_coro_t *c, const void *at, void *to, size_t bytes)
 {
 	const struct weft__copied *copied = weft__copied_of(c);
@@ -166,8 +168,8 @@ static bool read_frames(const weft_coro_t *c, const void *at, void *to, size_t b
 
 static bool has_only_bodies(const weft_coro_t *c, weft_coro_t **bodies);
 
-/* Has nobody in k's chain anything to call, except for bodies that can be ended in the same way? If `bodies` is not
- * NULL, this is known, and the bodies are added to a list. */
+/* True if the only cleanups in k's chain are bodies that can be ended in the same way. If `bodies` is not NULL, the
+ * caller knows that, and the bodies are added to that list. */
 static bool all_have_only_bodies(const weft_coro_t *k, weft_coro_t **bodies)
 {
 	bool copying = false;
@@ -197,7 +199,7 @@ static bool has_only_bodies(const weft_coro_t *c, weft_coro_t **bodies)
 		    !read_frames(c, d.arg, run_frame, sizeof run_frame))
 			return false;
 		body = weft__run_frame_coro(run_frame);
-		/* A running body is part of the chain, and is given up with the chain. */
+		/* A running body is part of the chain, and is abandoned with the chain. */
 		if (!body || weft_state(body) == WEFT_RUNNING)
 			continue;
 		if (!bodies && !ends_silently(body))
@@ -210,7 +212,7 @@ static bool has_only_bodies(const weft_coro_t *c, weft_coro_t **bodies)
 	return true;
 }
 
-/* Nobody in the chain, and in the bodies, has anything to call. */
+/* End k, whose chain and bodies have no cleanups to call. */
 static void end_silently(weft_coro_t *k)
 {
 	weft_coro_t *bodies = NULL, *next;

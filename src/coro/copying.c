@@ -3,14 +3,14 @@
  * Coroutines whose frames are moved in and out of a shared region (stack/copy.h says when, and how threads share one).
  *
  * Such a coroutine's pc is weft__land_copying while it is suspended; its parent_pc is weft__return_copying while it
- * runs. Both call the functions here on the thread's landing: a stack of their own. The saved stack pointer of a
- * suspended one points there too, because a signal may arrive between the load of the stack pointer and the landing,
- * when the region still holds another's frames. (The landing is the one of the thread that suspended it. Another thread
- * that resumes it uses that for two instructions, well below what the first one's functions use: only if both threads
- * are interrupted exactly there do they meet.)
+ * runs. Both call the functions here on the thread's landing, a separate stack. The saved stack pointer of a suspended
+ * coroutine points to a landing too, because a signal may arrive between the load of the stack pointer and the landing
+ * pad, when the region still contains the frames of another coroutine. (The landing is that of the thread that
+ * suspended the coroutine. Another thread that resumes the coroutine uses this landing for two instructions, well below
+ * the frames of the first thread's functions: the two threads collide only if both are interrupted exactly there.)
  *
- * A chain that is suspended from below may have such coroutines inside: then its outermost one takes part, whatever its
- * own policy is, until it is resumed (WEFT__THROUGH).
+ * A chain that is suspended from below may have such coroutines inside: then its outermost coroutine uses the same
+ * landing pads, whatever its own policy is, until it is resumed (WEFT__THROUGH).
  */
 #define WEFT__PART_COPY
 #define WEFT__PART_SAVING
@@ -25,7 +25,7 @@
 
 const char weft__with_copy;
 
-enum { BY_LINES = 2048 }; /* more than that memcpy moves faster */
+enum { BY_LINES = 2048 }; /* memcpy is faster for more bytes */
 
 /* ---- moving frames --------------------------------------------------------------------------------------------- */
 
@@ -64,7 +64,7 @@ static inline struct weft__image *new_image(struct weft__thread *me, size_t byte
 	return image;
 }
 
-/* What is copied although no frame has it. */
+/* Tell Memcheck that the bytes below the frames, which are copied too, may be read. */
 static WEFT__COLD void reveal(char *low, size_t bytes)
 {
 	(void)low;
@@ -83,7 +83,7 @@ void weft__frames_out(struct weft__thread *me, struct weft__region *region, cons
 	weft__count_copied(me, bytes);
 }
 
-/* An image of what lies in the region. */
+/* Make an image of the frames in the region. */
 static inline struct weft__image *take_image(struct weft__thread *me, struct weft__region *region, const char *sp)
 {
 	struct weft__image *image = new_image(me, (size_t)(weft__region_top(region) - weft__lowest(sp)));
@@ -95,19 +95,20 @@ static inline struct weft__image *take_image(struct weft__thread *me, struct wef
 
 static WEFT__COLD bool changed(struct weft__region *region, const struct weft__image *image)
 {
-	/* Memcheck would complain about bytes that nobody wrote. */
+	/* Memcheck would report the bytes that were never written. */
 	return weft__on_memcheck || memcmp(weft__region_top(region) - image->bytes, image->frames, image->bytes) != 0;
 }
 
-/* The occupant leaves the region: what it may still need gets an image. */
+/* The occupant leaves the region: save its frames as an image, if they are still needed. */
 static inline bool save_occupant(struct weft__thread *me, struct weft__region *region)
 {
 	struct weft__copied *c = region->occupant;
 	struct weft__image *image;
 
-	if (!c->sp) /* it has ended */
+	if (!c->sp) /* it has finished */
 		return true;
-	/* With an image (it was cloned) only what was written since, a reply say, makes a new one necessary. */
+	/* If it has an image, because it was cloned, a new image is necessary only if frames were written since (a
+	 * reply, for example). */
 	if (c->image && (WEFT_CANARY(a_late_reply_is_lost) || weft__likely(!changed(region, c->image))))
 		return true;
 	image = take_image(me, region, c->sp);
@@ -125,7 +126,7 @@ static WEFT__COLD void drop_dropped(struct weft__thread *me, struct weft__region
 
 	for (; image; image = next) {
 		next = image->next;
-		/* From here on it may be in the list again. */
+		/* From now on the image may be queued again. */
 		image->holders -= atomic_exchange(&image->late, 0) - 1;
 		drop_image(me, image);
 	}
@@ -170,7 +171,7 @@ struct weft__image *weft__image_with(struct weft__thread *me, const char *frames
 }
 
 #if WEFT_DEBUG
-/* Pointers into the stacks of others find this. */
+/* Dangling pointers into the stack of another coroutine read this pattern. */
 static void poison(char *low, char *high)
 {
 	if (low < high)
@@ -191,29 +192,29 @@ void weft__frames_in(struct weft__thread *me, struct weft__region *region, const
 	if (weft__unlikely(weft__on_memcheck)) {
 		VALGRIND_MAKE_MEM_NOACCESS(weft__region_slot(region)->chunk.low,
 					   (size_t)(top - weft__region_slot(region)->chunk.low));
-		/* It follows the stack pointer with a red zone ahead. */
+		/* Memcheck follows the stack pointer, starting with the red zone. */
 		VALGRIND_MAKE_MEM_UNDEFINED(sp - 128, (size_t)(top - sp) + 128);
 	}
 	copy_lines(top - bytes, frames, bytes);
 	weft__count_copied(me, bytes);
 }
 
-/* The frames of c lie there. */
+/* The frames of c are in the region now. */
 static inline void occupy(struct weft__region *region, struct weft__copied *c)
 {
 	region->occupant = c;
-	/* Release: the fault handler of any thread reads its name. */
+	/* Release: pairs with the fault handler's load, in any thread, which reads the owner's name. */
 	atomic_store_explicit(&weft__region_slot(region)->owner, c->slot.owner, memory_order_release);
 }
 
-/* What weft__entry put there; the frames of an image may have been another's. */
+/* Store the coroutine's address, as weft__entry does: the image may come from another coroutine. */
 static inline void mark(struct weft__region *region, const struct weft__copied *c)
 {
 	if (WEFT_NO_CANARY(a_clone_takes_itself_for_the_original))
 		*(void **)(weft__region_top(region) - 16) = c->slot.owner;
 }
 
-/* Who lay there is gone or saved. */
+/* Copy the frames of c in. The frames of the previous occupant are saved, or not needed. */
 static inline void load(struct weft__thread *me, struct weft__region *region, struct weft__copied *c)
 {
 	struct weft__image *image = c->image;
@@ -225,7 +226,7 @@ static inline void load(struct weft__thread *me, struct weft__region *region, st
 	occupy(region, c);
 }
 
-/* Are the frames of the occupant as long as those of c, and both only where they are? */
+/* True if the frames of the occupant are as long as those of c, and neither has a second copy or holder. */
 static inline bool can_trade(struct weft__region *region, const struct weft__copied *c)
 {
 	const struct weft__copied *other = region->occupant;
@@ -235,7 +236,7 @@ static inline bool can_trade(struct weft__region *region, const struct weft__cop
 	       (size_t)(weft__region_top(region) - weft__lowest(other->sp)) == c->image->bytes;
 }
 
-/* Then they change places line by line, and the image is the other's. */
+/* Exchange the frames line by line. The image is then the previous occupant's. */
 WEFT__AVX static void trade(struct weft__thread *me, struct weft__region *region, struct weft__copied *c)
 {
 	struct weft__image *image = c->image;
@@ -249,7 +250,7 @@ WEFT__AVX static void trade(struct weft__thread *me, struct weft__region *region
 	occupy(region, c);
 }
 
-/* With the region held: the frames of c, parked, get to lie there. */
+/* The region must be held. Move the frames of c, which is parked, into it. */
 static inline bool bring_in(struct weft__thread *me, struct weft__region *region, struct weft__copied *c)
 {
 	if (region->occupant == c)
@@ -271,7 +272,7 @@ bool weft__bring_in(struct weft__thread *me, struct weft__region *region, struct
 
 /* ---- landing --------------------------------------------------------------------------------------------------- */
 
-/* Its first resume: where will it belong? */
+/* Choose a region at the first resume. */
 static WEFT__COLD bool settle(struct weft__thread *me, struct weft__copied *c)
 {
 	const weft_coro_t *resumer;
@@ -296,7 +297,8 @@ static WEFT__COLD _Noreturn void die_held(const weft_coro_t *k, struct weft__reg
 	weft__die_occupied(k, region);
 }
 
-/* k, parked, is to run. Its stack pointer goes to `head`, who is to be resumed. False: no memory, nothing happened. */
+/* Prepare k, which is parked, to run. Its stack pointer is stored in `head`, the coroutine to be resumed. Returns
+ * false, and changes nothing, if there is no memory. */
 static inline bool place(struct weft__thread *me, weft_coro_t *k, weft_coro_t *head)
 {
 	struct weft__copied *c = weft__copied_of(k);
@@ -322,19 +324,19 @@ static inline bool place(struct weft__thread *me, weft_coro_t *k, weft_coro_t *h
 		weft__region_leave(region, me, WEFT__REGION_IDLE);
 		return false;
 	}
-	if (c->image) { /* what it does now is not in it */
+	if (c->image) { /* the image does not follow the coroutine's writes */
 		drop_image(me, c->image);
 		c->image = NULL;
 	}
 	if (head)
 		head->link.sp = c->sp;
 	c->sp = NULL;
-	/* Still ours: nobody takes a region that is not idle. */
+	/* Still owned by this thread: other threads take only idle regions. */
 	weft__region_leave(region, me, WEFT__REGION_RUNNING);
 	return true;
 }
 
-/* Everybody from the one that executes next up to k. */
+/* Place all coroutines from the one that executes next up to k. */
 static WEFT__COLD bool place_chain(struct weft__thread *me, weft_coro_t *k)
 {
 	for (weft_coro_t *c = k->innermost;; c = c->parent) {
@@ -369,7 +371,8 @@ bool weft__enter_copying(weft_coro_t *k)
 	return true;
 }
 
-/* There was no memory for the frames that lay where k, or one inside it, was to run. On a stack with room. */
+/* There was no memory to save the frames in the region where k, or a coroutine inside it, should run. Called on a stack
+ * with room. */
 void weft__fail_copying(weft_coro_t *k)
 {
 	weft__set_self(k->innermost);
@@ -405,8 +408,7 @@ void weft__arm_copying(weft_coro_t *k)
 	k->link.sp = weft__landing();
 }
 
-/* With the region held by this thread, nobody running there, and `from` elsewhere: the frames of `to` become, in place,
- * those of `from`. */
+/* See copying.h. */
 bool weft__overwrite(struct weft__thread *me, struct weft__region *region, struct weft__copied *to,
 		     struct weft__copied *from)
 {
@@ -416,7 +418,7 @@ bool weft__overwrite(struct weft__thread *me, struct weft__region *region, struc
 		drop_image(me, to->image);
 	to->sp = from->sp;
 	to->image = from->image;
-	region->occupant = NULL; /* what lies there is not needed any more */
+	region->occupant = NULL; /* the frames there are not needed */
 	load(me, region, to);
 	to->image = NULL;
 	return true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Making and ending coroutines. Switching is inline (weft/coro.h); this is what surrounds it.
+ * Making and ending coroutines. The switch itself is inline (weft/coro.h).
  *
- * A thread's outermost code runs in a root: a coroutine object without a stack of ours, whose parent is NULL and which
+ * A thread's outermost code runs in a root: a coroutine object without a stack of Weft. Its parent is NULL and it
  * handles nothing, so that a search for a handler ends there without a special case.
  */
 #include "coro/copying.h"
@@ -16,15 +16,15 @@ _Static_assert(sizeof(weft_coro_t) <= WEFT__OBJECT_BYTES, "the slot's room for a
 
 unsigned char weft__unusual;
 
-static struct weft__found found_nothing[WEFT__FOUND_ENTRIES]; /* stays so: neither views nor keys are zero */
+static struct weft__found found_nothing[WEFT__FOUND_ENTRIES]; /* stays empty: neither views nor keys are zero */
 
-/* Used: by inline assembly only, which link-time optimization does not see. */
+/* "used" because only inline assembly refers to it, which link-time optimization does not see. */
 __attribute__((used)) __thread struct weft__tls weft__tls_self = {.found = found_nothing};
 static __thread weft_coro_t root __attribute__((tls_model("initial-exec")));
 
 WEFT__COLD weft_coro_t *weft__attach_thread(void)
 {
-	(void)weft__thread(); /* alternate signal stack; without memory it is tried again at the next creation */
+	(void)weft__thread(); /* makes the alternate signal stack; without memory, the next creation tries again */
 	root.link.pc = (void *)weft__in_running;
 	root.innermost = &root;
 	root.view = (const struct weft__view *)WEFT__ROOT;
@@ -37,7 +37,7 @@ bool weft__prepare_thread(void)
 	return weft__thread();
 }
 
-/* ---- what searches found -------------------------------------------------------------------------------------- */
+/* ---- results of searches -------------------------------------------------------------------------------------- */
 
 _Static_assert(sizeof(struct weft__found) * WEFT__FOUND_ENTRIES <= WEFT__OWNER_BYTES,
 	       "the thread's room for the table");
@@ -61,7 +61,8 @@ struct weft__found *weft__found_table(void)
 
 bool weft__only_table(void)
 {
-	/* Relaxed: entries that pass a coroutine were made by threads that had it before this one. */
+	/* Relaxed: a thread with entries that pass a coroutine had the coroutine before this thread, so its increment
+	 * is visible here. */
 	return atomic_load_explicit(&tables, memory_order_relaxed) == (weft__tls_self.found != found_nothing);
 }
 
@@ -99,9 +100,9 @@ WEFT__COLD void weft__forget_found_everywhere(void)
 }
 
 /*
- * A clause goes on when its performer does: then `handled` says nothing any more of the handler that the clause belongs
- * to, even if the word is the same again, because another table may lie at the address. Only the same handler with the
- * same label is no other one.
+ * When the performer of a suspended clause is resumed, so is the clause. `handled` may then name another handler than
+ * the clause's, even if the word is the same, because another table may be at that address. Only the same handler with
+ * the same label counts as unchanged.
  */
 void weft__move_clauses(weft_coro_t *k, uintptr_t handled)
 {
@@ -127,7 +128,7 @@ WEFT__COLD void weft__owner_detach(void)
 	weft__tls_self.found = found_nothing;
 }
 
-/* ---- the stack layer's questions ---------------------------------------------------------------------------- */
+/* ---- questions of the stack layer --------------------------------------------------------------------------- */
 
 void weft__object_clear(void *object)
 {
@@ -135,7 +136,8 @@ void weft__object_clear(void *object)
 
 	k->link.pc = (void *)weft__in_deleted;
 	k->innermost = k;
-	k->marks = WEFT_CANARY(used_storage_is_as_new) ? 0 : WEFT__PASSED; /* an earlier object here may have been */
+	/* An earlier object in this storage may have been passed. */
+	k->marks = WEFT_CANARY(used_storage_is_as_new) ? 0 : WEFT__PASSED;
 }
 
 void weft__owner_describe(const void *owner, const char **name, uint64_t *id)
@@ -153,7 +155,7 @@ void __sanitizer_finish_switch_fiber(void *fake, const void **low, size_t *bytes
 
 /* ---- making --------------------------------------------------------------------------------------------------- */
 
-/* Memcheck follows the stack pointer from the slot's record down, its red zone ahead. */
+/* Memcheck follows the stack pointer down from the slot's record, starting with the red zone. */
 static WEFT__COLD void tell_memcheck(const struct weft__slot *slot)
 {
 	VALGRIND_MAKE_MEM_NOACCESS(slot->chunk.low, (char *)slot - slot->chunk.low);
@@ -161,12 +163,12 @@ static WEFT__COLD void tell_memcheck(const struct weft__slot *slot)
 }
 
 /*
- * Where the frames start: just below the slot's own record. This is all for a coroutine that ended plainly: see
- * ended_plainly(). Its parent stays, as it does while a coroutine is suspended: if the next resume comes from there
- * too, what searches found is still true.
+ * The frames start just below the slot's own record. A coroutine that ended plainly needs no other initialization: see
+ * ended_plainly(). Its parent stays, as it does while a coroutine is suspended: if the next resume comes from the same
+ * parent, cached search results are still valid.
  *
- * Here and in weft_create and weft_delete what seldom changes is compared or left, not stored: with seven stores less a
- * life of one that returns at once took 0.86 of its time.
+ * Here and in weft_create and weft_delete, fields that seldom change are compared, not stored: with seven stores less,
+ * the life of a coroutine that returns immediately takes 0.86 of the time.
  */
 static inline void start_over(weft_coro_t *k, struct weft__slot *slot, weft_fn_t *fn, void *arg)
 {
@@ -181,7 +183,7 @@ static inline void start_over(weft_coro_t *k, struct weft__slot *slot, weft_fn_t
 	weft__set_argument(k, arg);
 }
 
-/* The same for any other. */
+/* Like start_over, for every other coroutine. */
 static inline void arm(weft_coro_t *k, weft_fn_t *fn, void *arg)
 {
 	struct weft__slot *slot = k->slot;
@@ -199,7 +201,7 @@ static inline void arm(weft_coro_t *k, weft_fn_t *fn, void *arg)
 		weft__chunks_begin(&k->link, slot);
 }
 
-/* Release: the fault handler reads the name and number of an owner that it sees. */
+/* Release: pairs with the fault handler's load; the handler reads the name and number of the owner. */
 static inline void become_owner(weft_coro_t *k, struct weft__slot *slot)
 {
 	atomic_store_explicit(&slot->owner, k, memory_order_release);
@@ -226,7 +228,8 @@ __attribute__((noinline)) void weft__set_up(weft_coro_t *k, struct weft__slot *s
 	become_owner(k, slot);
 }
 
-/* What is deleted may be at hand from here on: not where its site is noted, or where a sanitizer follows it. */
+/* Allow this thread to cache the coroutine that it deletes. Not if places of creation are recorded, or a sanitizer
+ * follows coroutines. */
 static WEFT__COLD void open_hand(void)
 {
 	if (weft__notes_sites || __tsan_destroy_fiber || __sanitizer_start_switch_fiber)
@@ -260,7 +263,7 @@ __attribute__((noinline)) weft_coro_t *weft__create_with_care(weft_fn_t *fn, voi
 	weft_coro_t *k;
 	int error = -ENOMEM;
 
-#ifdef WEFT_FREESTANDING /* it may be one that is watched */
+#ifdef WEFT_FREESTANDING /* the coroutine may be a watched one */
 	return weft_create_with(fn, arg, NULL);
 #endif
 	weft__check_no_handler();
@@ -279,7 +282,8 @@ __attribute__((noinline)) weft_coro_t *weft__create_with_care(weft_fn_t *fn, voi
 	return k;
 }
 
-/* The object of a free slot of the default bin: of a coroutine that ended plainly, or put right by recycle(). */
+/* Initialize the object of a free slot of the default bin. Its last coroutine ended plainly, or recycle() restored the
+ * object. */
 static __attribute__((noinline)) weft_coro_t *reinit(weft_fn_t *fn, void *arg, struct weft__slot *slot)
 {
 	weft_coro_t *k = (weft_coro_t *)slot->object;
@@ -291,7 +295,7 @@ static __attribute__((noinline)) weft_coro_t *reinit(weft_fn_t *fn, void *arg, s
 	k->view = weft__view_of(k);
 	if (weft__unlikely(k->creator != creator))
 		k->creator = creator;
-	/* Until now they are the last one's, for messages about who uses it still. */
+	/* Until now they describe the previous coroutine, for reports of a use after deletion. */
 	if (weft__unlikely((uintptr_t)k->name | (uintptr_t)k->user_data)) {
 		k->name = NULL;
 		k->user_data = NULL;
@@ -299,7 +303,7 @@ static __attribute__((noinline)) weft_coro_t *reinit(weft_fn_t *fn, void *arg, s
 	return k;
 }
 
-/* The hand is empty, not closed, so the thread has bins. */
+/* The thread has bins, because its cache is empty, not closed. */
 static __attribute__((noinline)) weft_coro_t *create_from_bin(weft_fn_t *fn, void *arg)
 {
 	struct weft__slot *slot = NULL;
@@ -316,7 +320,7 @@ static __attribute__((noinline)) weft_coro_t *create_from_bin(weft_fn_t *fn, voi
 	return k;
 }
 
-/* The usual case, without a call: what the thread deleted last is at hand. */
+/* The usual case, without a call: reuse the coroutine that the thread deleted last. */
 weft_coro_t *weft_create(weft_fn_t *fn, void *arg)
 {
 	uintptr_t slot = weft__recent_slot(&weft__tls_hand);
@@ -334,7 +338,7 @@ weft_coro_t *weft_create(weft_fn_t *fn, void *arg)
 
 /* ---- ending --------------------------------------------------------------------------------------------------- */
 
-/* AddressSanitizer destroys only the fake stack that is current, so the coroutine's becomes current for a moment. */
+/* AddressSanitizer destroys only the current fake stack, so the coroutine's becomes current for a moment. */
 static WEFT__COLD __attribute__((no_sanitize_address)) void forget_fake_stack(weft_coro_t *k)
 {
 	const void *low;
@@ -357,7 +361,7 @@ static WEFT__COLD void forget_sanitizers(weft_coro_t *k)
 	k->tsan_fiber = k->asan_fake = NULL;
 }
 
-/* The object stays readable and says that it is dead. */
+/* The object stays readable and its state is WEFT_DELETED. */
 static inline void die(weft_coro_t *k)
 {
 	k->link.pc = (void *)weft__in_deleted;
@@ -369,12 +373,13 @@ static __attribute__((noinline)) void give_back(weft_coro_t *k)
 	struct weft__slot *slot = k->slot;
 
 	k->slot = NULL;
-	/* Relaxed: the handler may still see the old owner, whose object can be read. */
+	/* Relaxed: the fault handler may still load the old owner, whose object is readable. */
 	atomic_store_explicit(&slot->owner, NULL, memory_order_relaxed);
 	weft__slot_give(slot);
 }
 
-/* It has no frames and no chunks but the first. Its object becomes one that weft_create may find in a slot. */
+/* Put back the slot of a coroutine without frames, and without chunks except the first. weft_create may then find the
+ * object in a free slot. */
 static __attribute__((noinline)) void recycle(weft_coro_t *k)
 {
 	uint8_t marks;
@@ -428,7 +433,7 @@ void weft__name_orphan(weft_coro_t **place, const weft_coro_t *k)
 
 static void drop_and_release(weft_coro_t *k);
 
-/* Its owner was not lost after all, and gives it back or uses it again. */
+/* Remove c from the list of orphans: its owner was not lost, and now releases or reuses it. */
 static void leave_orphans(weft_coro_t *c)
 {
 	weft_coro_t **place = (weft_coro_t **)c->innermost;
@@ -440,7 +445,7 @@ static void leave_orphans(weft_coro_t *c)
 	c->innermost = c;
 }
 
-/* Those that wait are the bodies of k's weft_run: now they end as if k deleted them. */
+/* Release k's orphans. The suspended ones among them are bodies of weft_run, which end as if k deleted them. */
 static void release_orphans(weft_coro_t *k)
 {
 	weft_coro_t *c;
@@ -468,7 +473,7 @@ static WEFT__COLD void drop_others(weft_coro_t *k)
 	release_orphans(k);
 }
 
-/* Is there anything to call before the frames of k are given up? */
+/* True if cleanups must run before the frames of k are discarded. */
 static inline bool must_end(const weft_coro_t *k)
 {
 	return k->link.pc != (void *)weft__in_finished && weft__must_end(k);
@@ -520,7 +525,7 @@ static WEFT__COLD void end_and_release(weft_coro_t *k)
 		weft__raise(thrown);
 }
 
-/* A coroutine whose frames are copied may be ended while others run where its frames belong. */
+/* A coroutine whose frames are copied may be ended while other coroutines use its region. */
 static WEFT__COLD bool ends_in_place(weft_coro_t *k)
 {
 	return __atomic_load_n(&weft__unusual, __ATOMIC_RELAXED) & WEFT__COPYING_USED &&
@@ -547,14 +552,14 @@ static inline uint64_t unusual(const weft_coro_t *k)
 	return word;
 }
 
-/* It returned, nothing of its life is left, it is of the usual kind, and no search has come to it. */
+/* True if k returned, has no state left from its life, has default attributes, and no search has found or passed it. */
 static inline bool ended_plainly(const weft_coro_t *k)
 {
 	return weft__likely(k->link.pc == (void *)weft__in_finished) && weft__likely(k->innermost == k) &&
 	       weft__likely(!unusual(k)) && weft__likely(!k->deferred);
 }
 
-/* The same for kinds that have a stack in one piece too. */
+/* Like ended_plainly, for each kind of coroutine that has a stack in one piece. */
 static inline bool ended_in_one_piece(const weft_coro_t *k)
 {
 	return k->link.pc == (void *)weft__in_finished && k->innermost == k &&
@@ -579,7 +584,7 @@ static __attribute__((noinline)) void delete_with_care(weft_coro_t *k)
 
 _Static_assert(offsetof(struct weft__slot, object) == 0, "weft_delete takes the one for the other");
 
-/* One that is at hand keeps its slot; its number and pc say that it is dead. */
+/* A cached coroutine keeps its slot; its id and pc say that it is deleted. */
 void weft_delete(weft_coro_t *k)
 {
 	uintptr_t at_hand = weft__recent_slot(&weft__tls_hand);
@@ -625,7 +630,7 @@ static __attribute__((noinline)) void reset_with_care(weft_coro_t *k, weft_fn_t 
 	if (weft__unlikely(weft__slot_is_record(k->slot)))
 		weft__forget_copied(k);
 	if (k->marks & WEFT__SEEN && WEFT_NO_CANARY(reset_keeps_what_was_found))
-		k->marks |= WEFT__PASSED; /* entries of it are not true any more */
+		k->marks |= WEFT__PASSED; /* cached search results that start at or pass k are invalid */
 	arm(k, fn, arg);
 	if (k->flags & WEFT__SAVING)
 		weft__arm_saving(k);
@@ -648,7 +653,7 @@ void weft_release(weft_coro_t *k)
 	drop_and_release(k);
 }
 
-/* Library code runs on a system stack where the coroutine's own is linked: then only chunks are given back. */
+/* Library code runs on a system stack if the coroutine's own stack is linked: then only chunks are freed. */
 static size_t trim_own(weft_coro_t *k)
 {
 	char *sp = __builtin_frame_address(0);
@@ -672,10 +677,10 @@ size_t weft_trim(weft_coro_t *k)
 	sp = k->link.sp;
 	if (weft_state(k) != WEFT_SUSPENDED)
 		return 0;
-	/* Suspended from below: its own frames end where it resumed the next one. */
+	/* Suspended from below: k's own frames end where it resumed the next coroutine. */
 	for (const weft_coro_t *c = k->innermost; c != k; c = c->parent)
 		sp = c->link.parent_sp;
-	/* On a system stack, or in a region that others use. */
+	/* Not possible if k waits on a system stack, or in a region that other coroutines use. */
 	if ((k->link.chunk && !k->link.limit) || !weft_on_stack(k, sp - 1))
 		return 0;
 	return weft__stack_trim(&k->link, k->slot, sp);

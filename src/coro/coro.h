@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the files of the coroutine layer share, and what assembly calls. */
+/* Declarations shared by the files of the coroutine layer, and functions that assembly calls. */
 #ifndef WEFT_SRC_CORO_CORO_H
 #define WEFT_SRC_CORO_CORO_H
 
@@ -12,13 +12,13 @@
 enum weft__misuse { WEFT__RESUMED_RUNNING = 1, WEFT__RESUMED_FINISHED, WEFT__RESUMED_DELETED };
 
 WEFT__HIDDEN _Noreturn void weft__die_misuse(const weft_coro_t *k, enum weft__misuse what);
-/* It is running, and WHAT ("cannot delete") cannot be done. */
+/* Report that WHAT ("cannot delete") is impossible because k is running. */
 WEFT__COLD _Noreturn void weft__die_running(const weft_coro_t *k, const char *what);
-/* Does the code at `sp` not run on the stack of the coroutine that the thread takes for current? */
+/* True if `sp` is not on the stack of the coroutine that the thread takes for the current one. */
 bool weft__was_jumped_out_of(const weft_coro_t *self, const void *sp);
-/* Report if the stack of k, or of a thread whose root is k, has overflowed. The stack is memory of the caller's. */
+/* Report an overflow of the stack of k, or of a thread whose root is k. The caller provided the stack's memory. */
 WEFT__OF_CALLERS void weft__watch(const weft_coro_t *k, const struct weft__slot *slot);
-/* FUNCTION was called with NULL in place of a coroutine: reported. */
+/* Report that FUNCTION was called with NULL in place of a coroutine. */
 static inline void weft__require(const weft_coro_t *k, const char *function)
 {
 	if (weft__unlikely(!k))
@@ -27,13 +27,15 @@ static inline void weft__require(const weft_coro_t *k, const char *function)
 /* "weft: WHAT coroutine "NAME" (#ID)" */
 void weft__line_coro(struct weft__line *line, const char *what, const weft_coro_t *k);
 
-/* A slot as weft_create wants it, of the calling thread's; or NULL and a negative errno. */
+/* Take a slot of the calling thread with weft_create's default attributes. Returns NULL and a negative errno on
+ * failure. */
 struct weft__slot *weft__take_usual(struct weft__thread *thread, int *error);
-/* The same as the attributes want it. */
+/* Take a slot with these attributes. Returns NULL and a negative errno on failure. */
 struct weft__slot *weft__take_slot(const weft_attr_t *attr, int *error);
 
-/* A signal handler may have interrupted anything here. A debug build sees a handler on the alternate stack, every build
- * one that would wait for its own thread: internal/signal_safe_lock.h. */
+/* Signal handlers must not call these functions, because a handler may interrupt any of them in the middle. A debug
+ * build detects a handler on the alternate stack; every build detects a handler that would wait for its own thread:
+ * internal/signal_safe_lock.h. */
 static inline void weft__check_no_handler(void)
 {
 #if WEFT_DEBUG
@@ -42,14 +44,16 @@ static inline void weft__check_no_handler(void)
 #endif
 }
 
-/* A mark in `handled`: the coroutine ran inside another one which was left, see chain.c. */
+/* Mark in `handled` of a coroutine that ran inside a coroutine which was left: see orphans.c. */
 enum { WEFT__ORPHAN = 4 };
 
-/* orphans.c, which comes with ends.c or fail.c: nothing of k's chain from `innermost` up is to be called any more. */
+/* orphans.c, linked with ends.c or fail.c: finish the coroutines from `innermost` up to k. None of their functions or
+ * cleanups is called afterwards. */
 WEFT__OF_ENDS void weft__abandon(weft_coro_t *k, weft_coro_t *innermost);
-/* The same, but for k's own part: what was made within `home` goes to its list. */
+/* Like weft__abandon, but leaves k's own state alone. Coroutines that were made within `home` are added to its list. */
 void weft__abandon_inside(weft_coro_t *k, weft_coro_t *innermost, weft_coro_t **orphans, weft_coro_t *home);
-/* Coroutines that run inside k, if it is suspended from below, or did when it ended: see weft_reset. */
+/* Finish the coroutines that run inside k, if k is suspended from below, and release the coroutines that were left when
+ * k ended: see weft_reset. */
 void weft__drop_inside(weft_coro_t *k);
 
 /*
@@ -59,14 +63,14 @@ void weft__drop_inside(weft_coro_t *k);
 extern void (*const weft__maker_run)(void) WEFT__HIDDEN __attribute__((weak));
 extern void (*const weft__maker_run_with)(void) WEFT__HIDDEN __attribute__((weak));
 
-/* Assembly calls it. */
+/* Called by assembly. */
 WEFT__HIDDEN _Noreturn void weft__die_on_system_stack(void);
 
-/* Labels in assembly, where weft__entry and weft__entry_saving catch. */
+/* Labels in assembly: the landing pads where weft__entry and weft__entry_saving catch exceptions. */
 WEFT__HIDDEN extern const char weft__entry_catch[];
 WEFT__OF_SAVING extern const char weft__entry_saving_catch[];
 
-/* Assembly. */
+/* Defined in assembly. */
 WEFT__HIDDEN _Noreturn void weft__leave(weft_coro_t *k, const void *effect, void *payload);
 #ifdef WEFT__PART_SAVING
 WEFT_API void weft__entry_saving(void);
@@ -79,17 +83,17 @@ WEFT__OF_COPY void weft__land_copying(void);
 WEFT__OF_COPY void weft__land_parked(void);
 WEFT__OF_SAVING void weft__land_switched(void);
 
-/* What weft__land_saving and weft__return_saving call. */
+/* Called by weft__land_saving and weft__return_saving. */
 WEFT__HIDDEN void weft__enter_saving(weft_coro_t *k);
 WEFT__HIDDEN void weft__leave_saving(weft_coro_t *k);
-/* What weft__land_switched calls. */
+/* Called by weft__land_switched. */
 WEFT__HIDDEN void weft__switched(weft_coro_t *from);
 
-/* For an exception that leaves such a coroutine. */
+/* Move the count of an exception that leaves a coroutine with WEFT_SAVE_EXCEPTIONS to k. */
 WEFT__OF_SAVING void weft__carry_exception(weft_coro_t *k);
 
-/* What a thread's code needs at hand. Compilers keep its address, so only functions that do not suspend name it: others
- * ask weft/arch.h. */
+/* The words that a thread reads at each switch and perform. Compilers keep the address of this variable across calls,
+ * so only functions that do not suspend name it; other functions use the accessors of weft/arch.h. */
 struct weft__tls {
 	weft_coro_t *self;
 	struct weft__found *found;
@@ -106,17 +110,17 @@ struct weft__found *weft__found_table(void);
 /* Empty the tables of all threads, because the addresses in them may soon belong to other objects. */
 void weft__forget_found_everywhere(void);
 
-/* leak_report.c: is it noted where coroutines are made? Then k was, by the code that called the function which calls
- * this. */
+/* leak_report.c: true if the places where coroutines are made are recorded. weft__note_site then records k's: the code
+ * that called the function which calls weft__note_site. */
 extern WEFT__HIDDEN bool weft__notes_sites;
 WEFT__COLD void weft__note_site(weft_coro_t *k);
-/* The rest of weft_create where that takes a call. Has a name because weft__note_site looks past its frame. */
+/* weft_create, when the fast path does not apply. Not static, because weft__note_site skips its frame. */
 WEFT__HIDDEN weft_coro_t *weft__create_with_care(weft_fn_t *fn, void *arg);
 
-/* Asked of the layer above: are these tables (see weft_handles_t) the same clauses, for the same label? */
+/* Defined by the layer above: are these tables (see weft_handles_t) the same clauses, for the same label? */
 bool weft__same_handler(uintptr_t handled, uintptr_t other);
 
-/* Has it been resumed since it was made or reset? */
+/* True if k has been resumed since it was made or reset. */
 static inline bool weft__has_started(const weft_coro_t *k)
 {
 	const void *pc = k->link.pc;
@@ -128,24 +132,25 @@ static inline bool weft__has_started(const weft_coro_t *k)
 	return pc != (void *)weft__entry && pc != (void *)weft__entry_saving;
 }
 
-/* Of one that has not been resumed: a resume loads the frame pointer, and the entry finds it there. */
+/* Set the function of a coroutine that has not been resumed. A resume loads the frame pointer, where the entry finds
+ * the function. */
 static inline void weft__set_function(weft_coro_t *k, weft_fn_t *fn)
 {
 	k->link.fp = (void *)fn;
 }
 
-/* What it sees outside of clauses. */
+/* The view of a coroutine outside of tail clauses. */
 static inline const struct weft__view *weft__view_of(const weft_coro_t *k)
 {
 	return (const struct weft__view *)((uintptr_t)k->id << WEFT__VIEW_SHIFT);
 }
 
 enum { WEFT__SAVING = WEFT_SAVE_FPU | WEFT_SAVE_EXCEPTIONS | WEFT__WATCHED };
-/* Exchange what such a coroutine keeps with the thread's. */
+/* Exchange the state that k keeps (k has one of WEFT__SAVING) with the thread's. */
 WEFT__OF_SAVING void weft__exchange_saved(weft_coro_t *k);
-/* `from`, which has one of WEFT__HOOKED, is about to switch to `to`. */
+/* Called when `from`, which has one of WEFT__HOOKED, is about to switch to `to`. */
 WEFT__OF_SAVING void weft__before_switch(weft_coro_t *from, weft_coro_t *to);
-/* Start over at the entry of such a coroutine, with fresh state. */
+/* Make k, which has one of WEFT__SAVING, start over at its entry, with fresh state. */
 WEFT__OF_SAVING void weft__arm_saving(weft_coro_t *k);
 
 #endif

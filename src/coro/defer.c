@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What is deferred, where nothing but scopes ends: all that a program has of ends.c which neither suspends a coroutine
- * nor leaves one.
+ * Deferred functions that are called when their scopes end. A program that neither suspends nor leaves a coroutine
+ * links only this part of ends.c.
  */
 #include <weft/defer.h>
 
@@ -47,7 +47,7 @@ bool weft__must_end(const weft_coro_t *k)
 	}
 }
 
-/* The first call in a frame that waited, where its coroutine is resumed for something else than to go on. */
+/* The first call in a suspended frame, when its coroutine is resumed to end or to throw. */
 WEFT__LEAVES_STACK void weft__end_here(void)
 {
 	weft__end_where_it_waits();

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Ends of coroutines that do not come by returning, where something is to be called first: what weft_defer put on their
- * lists, and, with WEFT_UNWIND, destructors.
+ * Ends of coroutines other than by returning, when cleanups must be called first: the functions that weft_defer put on
+ * their lists, and, with WEFT_UNWIND, destructors.
  *
  * Design
- *  1. Each coroutine of a chain does this for itself, on its own stack, in the frame where it is: where it resumed the
- *     next one, or waits. So whatever runs sees the handlers and the parents that it always saw. The innermost begins,
- *     then leaves to its resumer with a request that says so; that goes on in weft__rethrow, where exceptions do too,
- *     and so resuming costs no further check.
- *  2. A suspended one has no code left to run that could know. Its landing pad has a twin, WEFT_LEFT_BYTES before it,
- *     that calls weft__end_here in the same frame: deleting it is resuming it there. So everything that a resume does
- *     (frames copied in, floating-point state, limits) is done by a resume.
+ *  1. Each coroutine of a chain calls its own cleanups, on its own stack, in its current frame: where it resumed the
+ *     next coroutine, or where it is suspended. So the cleanups see the handlers and parents that the frame always saw.
+ *     The innermost coroutine begins, then leaves to its resumer with a request that announces the end; weft__rethrow
+ *     continues the end in the resumer, as it does exceptions, so that a resume needs no further check.
+ *  2. A suspended coroutine has no code left to execute that could notice the end. Its landing pad has a twin,
+ *     WEFT_LEFT_BYTES before it, that calls weft__end_here in the same frame: to delete the coroutine is to resume it
+ *     there. So a resume does everything that a resume must do (frames copied in, floating-point state, limits).
  *  3. The same landing pad serves weft_continue_throw and weft_resume_throw: weft__end_here then calls a function that
- *     performs an exception, or throws one, and so leaves the frame that waited.
- *  4. The state of all this, struct weft__ending, lies in the frame of who deletes. Of who leaves it lies on the heap,
- *     if its own frames or coroutines may be gone before the request arrives; with the request's arguments.
- * Where nothing is to be called none of this happens: coro.c looks at the lists and flags only.
+ *     performs or throws an exception, and so leaves the suspended frame.
+ *  4. The state of an end, struct weft__ending, is in the frame of the function that deletes. When a coroutine leaves,
+ *     the state is on the heap, with the request's arguments, if the frames or coroutines that leave may be gone before
+ *     the request arrives.
+ * If there are no cleanups, none of this happens: coro.c checks the lists and flags only.
  */
 #define WEFT__PART_ENDS
 #include "coro/ends.h"
@@ -29,8 +30,8 @@
 
 /* ---- storage ---------------------------------------------------------------------------------------------------- */
 
-/* For times without memory: as many ends may be under way then, nested or suspended in what they call. A further end
- * makes its target fail. They lie in the reserve, which is there when the first coroutine is. */
+/* Used when there is no memory: this many ends may be in progress then, nested or suspended in a cleanup. A further end
+ * makes its target fail. They are in the reserve, which exists from the first coroutine on. */
 enum { SPARES = WEFT__SPARE_ENDS, IN_A_WORD = 64 };
 struct spares {
 	struct weft__ending ending[SPARES];
@@ -38,7 +39,7 @@ struct spares {
 };
 _Static_assert(sizeof(struct spares) <= WEFT__OWNER_RESERVE, "the reserve has room");
 
-/* A place in the word that was free; -1 if there is none. */
+/* Take a free place in the word; -1 if there is none. */
 static int take_place(_Atomic uint64_t *word)
 {
 	uint64_t used = atomic_load(word);
@@ -95,15 +96,15 @@ void weft__forget_ending(weft_coro_t *c)
 
 /* Present if the program is built with ThreadSanitizer. */
 void *__tsan_get_current_fiber(void) __attribute__((weak));
-/* Present if the program is built with AddressSanitizer, which may keep variables in a fake stack: heap memory that
- * belongs to a coroutine as its stack does. */
+/* Present if the program is built with AddressSanitizer, which may keep variables in a fake stack: heap memory that is
+ * part of a coroutine as its stack is. */
 void __sanitizer_start_switch_fiber(void **keep, const void *low, size_t bytes) __attribute__((weak));
 void *__asan_get_current_fake_stack(void) __attribute__((weak));
 void *__asan_addr_is_in_fake_stack(void *fake, void *address, void **begin, void **end) __attribute__((weak));
 
 enum { UNKNOWN_BYTES = 512 };
 
-/* The end of the fake stack's variable that holds `payload`; NULL if none of c's does. */
+/* The end of the variable in c's fake stack that holds `payload`; NULL if no such variable does. */
 static WEFT__COLD const char *end_of_fake(const weft_coro_t *c, const weft_coro_t *self, const char *payload)
 {
 	void *fake = c == self ? __asan_get_current_fake_stack() : c->asan_fake, *begin, *end;
@@ -111,7 +112,7 @@ static WEFT__COLD const char *end_of_fake(const weft_coro_t *c, const weft_coro_
 	return fake && __asan_addr_is_in_fake_stack(fake, (void *)(uintptr_t)payload, &begin, &end) ? end : NULL;
 }
 
-/* How many bytes of the payload lie on the stack of c; at most `size`. */
+/* The bytes of the payload on the stack of c; at most `size`. */
 static size_t bytes_on(const weft_coro_t *c, const weft_coro_t *self, const char *payload, size_t size)
 {
 	const char *end;
@@ -129,7 +130,7 @@ static size_t bytes_on(const weft_coro_t *c, const weft_coro_t *self, const char
 	return end ? size : 0;
 }
 
-/* How many bytes of the payload lie on a stack that will be left; some if nobody knows how many. */
+/* The bytes of the payload on a stack that will be left; at most UNKNOWN_BYTES if its size is unknown. */
 static size_t bytes_at_risk(const weft_coro_t *k, const weft_coro_t *self, const struct weft_effect *effect,
 			    const char *payload)
 {
@@ -144,7 +145,7 @@ static size_t bytes_at_risk(const weft_coro_t *k, const weft_coro_t *self, const
 	}
 }
 
-/* What memcpy does, unseen by sanitizers. The loop must not become a memcpy, which they check. */
+/* Copy without checks by sanitizers. The loop must not become a memcpy, which they check. */
 static WEFT__COLD __attribute__((no_sanitize_address, no_sanitize("thread"))) void copy_unseen(char *to,
 											       const char *from,
 											       size_t bytes)
@@ -155,7 +156,7 @@ static WEFT__COLD __attribute__((no_sanitize_address, no_sanitize("thread"))) vo
 	}
 }
 
-/* A payload of unknown size ends before these bytes do: behind it lies what sanitizers let nobody read. */
+/* A payload of unknown size may end before these bytes do: sanitizers report reads of the bytes behind it. */
 static void *keep(struct weft__ending *e, const struct weft_effect *effect, const void *payload, size_t bytes)
 {
 	if (weft__unlikely(__asan_get_current_fake_stack || __tsan_get_current_fiber) && !weft__effect_size(effect))
@@ -176,7 +177,7 @@ static struct weft__ending *allocate(size_t kept)
 	return e;
 }
 
-/* The request of an end that outlives the frame which asks for it. */
+/* Make an end that outlives the frame which requests it. */
 static struct weft__ending *make(weft_coro_t *k, weft_coro_t *self, const struct weft_effect *effect, void *payload)
 {
 	size_t size = bytes_at_risk(k, self, effect, payload);
@@ -203,7 +204,7 @@ static struct weft__ending *make(weft_coro_t *k, weft_coro_t *self, const struct
 
 /* ---- one coroutine ---------------------------------------------------------------------------------------------- */
 
-/* It was ending already, and does so in another way now: something that it called does not come to its end. */
+/* The coroutine was already in an end, and now starts a different one: one of its cleanups does not return. */
 static void supersede(weft_coro_t *self, struct weft__ending *e)
 {
 	struct weft__ending *old = self->ending;
@@ -221,9 +222,9 @@ static void supersede(weft_coro_t *self, struct weft__ending *e)
 }
 
 /*
- * An end that is about to go on in this coroutine, which does not know yet: it is being resumed for that, or its resume
- * is about to return. `end` is NULL if there is none. Likewise a throw: `throws` is NULL if there is none. Then `k` is
- * about to be resumed at `moved`, which its word at `pad` holds.
+ * `end` is about to continue in the coroutine `in`, which does not know yet: `in` is being resumed for that, or its
+ * resume is about to return. `end` is NULL if there is none. `throws` is a pending throw, NULL if there is none. Then
+ * `k` is about to be resumed at `moved`, which its word at `pad` holds.
  */
 static __thread struct {
 	struct weft__ending *end;
@@ -244,7 +245,7 @@ struct weft__ending *weft__ending_of(const weft_coro_t *k)
 {
 	const struct weft__thens *t;
 
-	if (!(k->flags & WEFT__ENDING)) /* under "copy" k may have been found not to have room for `in` to come back */
+	if (!(k->flags & WEFT__ENDING)) /* under "copy", k may fail before `in` is resumed */
 		return coming.end && (coming.in == k || coming.end->target == k) ? coming.end : NULL;
 	if (!(k->flags & WEFT__THENS))
 		return k->ending;
@@ -324,7 +325,7 @@ WEFT__LEAVES_STACK void weft__end_next(void *thrown)
 	finish(weft__self(), e);
 }
 
-/* In the resumer of a coroutine that an exception left, or one of these ends. */
+/* Called in the resumer of a coroutine that was left by an exception or by an end. */
 void weft__rethrow(void *exception)
 {
 	weft__raise(exception);
@@ -332,7 +333,7 @@ void weft__rethrow(void *exception)
 
 /* ---- leaving ---------------------------------------------------------------------------------------------------- */
 
-/* Are the frames and the coroutine, from which it leaves k, there until the request arrives? */
+/* True if the frames and the coroutine that leave k stay until the request arrives. */
 static bool outlives(const weft_coro_t *k, const weft_coro_t *self)
 {
 	return self == k && !(self->flags & WEFT_UNWIND);
@@ -352,14 +353,14 @@ WEFT__LEAVES_STACK void weft__end_up_to(weft_coro_t *k, weft_coro_t *self, const
 {
 	struct weft__ending here, *e = &here;
 
-	if (outlives(k, self)) { /* this frame */
+	if (outlives(k, self)) { /* the state can stay in this frame */
 		e->storage = WEFT__ENDING_IN_FRAME;
 		e->keeps = false;
 		e->effect = effect;
 		e->payload = payload;
 	} else {
 		e = make(k, self, effect, payload);
-		if (!e) { /* what was to be called is given up */
+		if (!e) { /* the cleanups are skipped */
 			k->failure = WEFT_MEMORY_SPENT;
 			weft__owner_fail(k);
 		}
@@ -387,7 +388,7 @@ static WEFT__LEAVES_STACK _Noreturn void throw_here(weft__thrower_t *throws)
 	__builtin_unreachable();
 }
 
-/* Where a suspended coroutine landed. The first call in the frame that waited. */
+/* The first call in the suspended frame, at the twin of the landing pad. */
 WEFT__LEAVES_STACK void weft__end_where_it_waits(void)
 {
 	struct weft__ending *e = coming.end;
@@ -400,7 +401,7 @@ WEFT__LEAVES_STACK void weft__end_where_it_waits(void)
 	finish(self, e);
 }
 
-/* What a resume in code built with a sanitizer does before and after: see weft/sanitizer.h. */
+/* The work of a resume before and after the switch, in code built with a sanitizer: see weft/sanitizer.h. */
 #if !WEFT__SANITIZED
 void __sanitizer_finish_switch_fiber(void *fake, const void **low, size_t *bytes) __attribute__((weak));
 void __tsan_switch_to_fiber(void *fiber, unsigned flags) __attribute__((weak));
@@ -468,7 +469,7 @@ static void **landing_pad_of(weft_coro_t *k)
 	return &k->link.pc;
 }
 
-/* A coroutine that cannot be resumed is left alone: the resume reports it. */
+/* Does nothing if k cannot be resumed: the resume reports that. */
 void weft__throw_into(weft_coro_t *k, weft__thrower_t *throws, void *argument)
 {
 	if (!k)
@@ -482,7 +483,7 @@ void weft__throw_into(weft_coro_t *k, weft__thrower_t *throws, void *argument)
 	coming.argument = argument;
 	coming.pad = landing_pad_of(k);
 	coming.moved = (char *)*coming.pad - WEFT_LEFT_BYTES;
-	/* The resumer's stack may turn out to be full between any two instructions. */
+	/* A signal that the resumer's stack is full may arrive between any two instructions. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	coming.throws = throws;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -530,7 +531,7 @@ void *weft__end_suspended(weft_coro_t *k)
 				 "; it must come to its end, or be handled around weft_delete");
 	if (request.payload == (char *)&e + 1)
 		return NULL;
-	if (weft__is_ending(request.payload)) { /* something deferred left further: k ended on that way */
+	if (weft__is_ending(request.payload)) { /* a cleanup left for an outer coroutine: k ended as part of that end */
 		other = (struct weft__ending *)((char *)request.payload - 1);
 		other->last = NULL;
 		comes(other, weft__self());

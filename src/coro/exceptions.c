@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Exceptions that leave a coroutine: C++'s, and the forced unwinding of pthread_exit and cancellation. A coroutine's
- * first frame catches them all, the coroutine is finished, and the resume that it returns to raises the exception
- * again, in the resumer's frames. The search for a handler thus stops at each coroutine: what nobody catches ends in
- * std::terminate in the outermost resumer, where the frames of the coroutine are gone.
+ * first frame catches each exception and finishes the coroutine. The resume that it returns to raises the exception
+ * again, in the resumer's frames. The search for a handler thus stops at each coroutine: an uncaught exception calls
+ * std::terminate in the outermost resumer, when the frames of the coroutine are gone.
  */
 #include <stdlib.h>
 #include <unwind.h>
@@ -12,10 +12,11 @@
 #include "coro/cxxabi.h"
 #include "coro/ends.h"
 
-/* What the frames of a coroutine that ends by other means (ends.c) are unwound with. */
+/* The class of the exception object that unwinds the frames of a coroutine that ends by other means (ends.c). */
 #define ENDING_CLASS (((uint64_t)'W' << 56) | ((uint64_t)'E' << 48) | ((uint64_t)'F' << 40) | ((uint64_t)'T' << 32))
 
-/* It may be another thread by now, which has one at hand. */
+/* Restore the idle stack. A different thread may execute this after the call; it may have cached a system stack of its
+ * own. */
 static __attribute__((noinline)) void reclaim(struct weft__chunk *idle)
 {
 	struct weft__chunk *other = weft__tls_system;
@@ -26,8 +27,9 @@ static __attribute__((noinline)) void reclaim(struct weft__chunk *idle)
 }
 
 /*
- * An unwinder that left code without checks, on its way through a linked stack, goes on on the system stack that this
- * ran on, which is nobody's from then on. It becomes the coroutine's again for what is called from there.
+ * An unwinder may leave code without checks on its way through a linked stack. It then continues on the system stack
+ * where that code ran, although no coroutine owns this stack any more. The coroutine owns it again while the functions
+ * here run.
  */
 static void call_first(weft_coro_t *self)
 {
@@ -51,8 +53,8 @@ static void call_first(weft_coro_t *self)
 }
 
 /*
- * Asked before each frame is unwound, innermost first: the context's CFA is that of the frame inside it, which has
- * been. What was deferred there and is still on the list had no landing pad to be called by.
+ * Called before each frame is unwound, innermost first: the context's CFA is that of the frame inside it, which has
+ * been unwound. If a function that was deferred there is still on the list, the frame had no landing pad that calls it.
  */
 static _Unwind_Reason_Code before_frame(int version, _Unwind_Action actions, _Unwind_Exception_Class language,
 					struct _Unwind_Exception *exception, struct _Unwind_Context *context,
@@ -105,9 +107,9 @@ static void call_what_is_left(weft_coro_t *self)
 }
 
 /*
- * The personality of these frames. All are to be unwound, so this is the moment to see that what C frames deferred is
- * called in between: from here on by force, which asks before each. (A thread that exits is unwound by force already,
- * by somebody else.)
+ * The personality of first frames. In the search phase no frame is unwound yet, so this is the moment to arrange that
+ * cleanups of C frames are called during unwinding: it continues as forced unwinding, which calls before_frame for each
+ * frame. (When a thread exits, a foreign unwinder already unwinds by force.)
  */
 _Unwind_Reason_Code weft__exception_left(int version, _Unwind_Action actions, _Unwind_Exception_Class language,
 					 struct _Unwind_Exception *exception, struct _Unwind_Context *context)
@@ -128,17 +130,17 @@ _Unwind_Reason_Code weft__exception_left(int version, _Unwind_Action actions, _U
 	return _URC_INSTALL_CONTEXT;
 }
 
-/* From the first frame: k ends. */
+/* Called by the first frame: k ends. */
 _Noreturn void weft__thrown(weft_coro_t *k, struct _Unwind_Exception *exception)
 {
 	if (exception->exception_class == ENDING_CLASS)
 		weft__ended(k, (struct weft__ending *)exception);
 	if (exception->private_1 == (uintptr_t)before_frame)
-		exception->private_1 = 0; /* it goes on as what it was */
+		exception->private_1 = 0; /* it continues as the kind of exception that it was */
 	if (k->flags & WEFT_SAVE_EXCEPTIONS)
 		weft__carry_exception(k);
 	k->innermost = k;
-	(void)weft__take_owned(k); /* an exception is its resumer's affair */
+	(void)weft__take_owned(k); /* for an exception, the resumer decides about the coroutine */
 	if (k->flags & WEFT__ENDING) {
 		weft__hand_on_orphans(k->ending, &k->innermost, k);
 		weft__forget_ending(k);
@@ -158,7 +160,7 @@ WEFT__LAST_WORDS(static, die_caught, (const weft_coro_t *self), self)
 	weft__line_die(&line);
 }
 
-/* A catch block that ends. */
+/* Called when a catch block that caught an end is left. */
 static void caught(_Unwind_Reason_Code reason, struct _Unwind_Exception *exception)
 {
 	(void)reason;
@@ -177,9 +179,8 @@ static void count_uncaught(struct weft__ending *e)
 	e->uncaught_before = globals->uncaught++;
 }
 
-/* Restores the count, in place of decrementing it: libstdc++ counts a foreign exception at `throw;` and not at the
- * catch, and a coroutine without WEFT_SAVE_EXCEPTIONS may have suspended in a destructor, to resume in another thread.
- */
+/* Restore the count, do not decrement it: libstdc++ counts a foreign exception at `throw;` and not at the catch, and a
+ * coroutine without WEFT_SAVE_EXCEPTIONS may have suspended in a destructor, to be resumed by another thread. */
 void weft__unwound(struct weft__ending *e)
 {
 	if (!e->in_flight)
@@ -205,7 +206,7 @@ void weft__unwind(weft_coro_t *self, struct weft__ending *e)
 extern void weft__cxx_begin_catch(void *) __asm__("__cxa_begin_catch") __attribute__((weak));
 extern void weft__cxx_terminate(void) __asm__("_ZSt9terminatev") __attribute__((weak, noreturn));
 
-/* In the resumer. Both kinds go on as they were; the unwinder returns if no frame catches the exception. */
+/* Called in the resumer. Both kinds continue unchanged; the unwinder returns if no frame catches the exception. */
 void weft__raise(void *exception)
 {
 	struct weft__line line;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Coroutines that the runtime ends, because their stacks cannot grow. Only policies whose stacks grow, and ends without
+ * Coroutines that the runtime ends because their stacks cannot grow. Only policies whose stacks grow, and ends without
  * memory (ends.c), need this: it is a part (stack/policies.c).
  */
 #define WEFT__PART_FAILING
@@ -10,9 +10,9 @@
 #include "coro/ends.h"
 
 /*
- * The bodies that frames of weft_run had on coroutines that fail: nobody else will delete them. k keeps them, as it
- * keeps the others, because this is no moment for what they have deferred. Those that wait come first in the list, and
- * their `innermost` is their own.
+ * Frames of weft_run on failing coroutines own bodies that no other code will delete. k keeps them, like its orphans,
+ * because their cleanups must not be called now. The suspended bodies come first in the list, and their `innermost`
+ * keeps its usual meaning.
  */
 void weft__keep_bodies(weft_coro_t *bodies, weft_coro_t **list, weft_coro_t *k)
 {
@@ -30,7 +30,7 @@ void weft__keep_bodies(weft_coro_t *bodies, weft_coro_t **list, weft_coro_t *k)
 	}
 }
 
-/* What frames of a failing coroutine hold at `at`. NULL: it cannot be read. */
+/* Where the bytes that belong at `at` in the frames of a failing coroutine are. NULL if they cannot be read. */
 static const void *in_frames(const weft_coro_t *c, const void *at)
 {
 	const struct weft__copied *copied = weft__copied_of(c);
@@ -66,8 +66,8 @@ static struct weft__ending *ending_of(const weft_coro_t *k)
 	return weft__ending_of ? weft__ending_of(k) : NULL;
 }
 
-/* Leave for the resumer of k at a moment when nothing of the coroutines can be called: their stacks are full, or were
- * interrupted in the middle of anything. */
+/* Leave for the resumer of k without calling any function of the coroutines: their stacks are full, or were interrupted
+ * at an arbitrary point. */
 static WEFT__LEAVES_STACK _Noreturn void fail(weft_coro_t *k)
 {
 	struct weft__ending *ending = ending_of(k);
@@ -119,8 +119,9 @@ void *weft__owner_choose(void *owner, const char *address, enum weft__spent why,
 
 	if (!self)
 		return NULL;
-	weft__set_self(self); /* what it was about to resume, or has resumed, stays suspended */
-	/* Normally the thread runs on the stack that cannot grow, or on one further in; else it is the one to go. */
+	weft__set_self(self); /* a coroutine that it was about to resume, or has resumed, stays suspended */
+	/* Normally the thread runs on the stack that cannot grow, or on that of a coroutine inside. Else the running
+	 * coroutine fails. */
 	if (!weft__is_ancestor(victim, self))
 		victim = self;
 	victim->failure = (uint8_t)failures[why];
@@ -130,7 +131,7 @@ void *weft__owner_choose(void *owner, const char *address, enum weft__spent why,
 	return victim;
 }
 
-/* On a contiguous stack for whatever it does. Not for failures that it causes itself. */
+/* Call the hook on a contiguous stack, which has room for it. Failures that the hook causes do not call it again. */
 WEFT__LEAVES_STACK static void *call_hook(void *victim)
 {
 	weft_failure_hook_t *hook = atomic_load(&failure_hook);
@@ -143,7 +144,7 @@ WEFT__LEAVES_STACK static void *call_hook(void *victim)
 	fail(k);
 }
 
-/* On the thread's small stack if it has one. */
+/* Called on the thread's small stack, if it has one. */
 WEFT__LEAVES_STACK void weft__owner_fail(void *victim)
 {
 	struct weft__thread *thread = weft__tls_thread;
@@ -172,7 +173,7 @@ WEFT__LAST_WORDS(static, die_in_thread, (enum weft__spent why), why)
 	weft__line_die(&line);
 }
 
-/* Called on the thread's small stack, which is left here. */
+/* Called on the thread's small stack, and does not return to it. */
 WEFT__LEAVES_STACK void weft__owner_spent(struct weft_link *self, const char *address, enum weft__spent why)
 {
 	weft_coro_t *k = (weft_coro_t *)(void *)self;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * With WEFT_LEAKS=1 in the environment, or in a debug build without WEFT_LEAKS=0: at the exit of the process, a line
- * for each coroutine made by weft_create or weft_run that began, is suspended, and was not given back; it says where it
- * was made. A table of our own knows that, by the object's address: memory of the arena is never unmapped, so looking
- * at an object that died is harmless. Other memory is read in a way that cannot fault.
+ * for each coroutine made by weft_create or weft_run that was resumed, is suspended, and was not deleted; the line says
+ * where it was made. A table in this file maps the object's address to that place: memory of the arena is never
+ * unmapped, so a deleted object can be read. Other memory is read in a way that cannot fault.
  */
 #define _GNU_SOURCE
 
@@ -17,7 +17,7 @@
 
 enum { LINES = 10, FIRST_PLACES = 1024 };
 
-/* Where one was made: `at` is an address after a call. */
+/* The place where a coroutine was made: `at` is an address after a call. */
 struct site {
 	weft_coro_t *k;
 	uint64_t id;
@@ -37,7 +37,8 @@ struct search {
 	void *at;
 };
 
-/* Does the function make a coroutine for its caller? NULL, where there are no unwind tables, does not. */
+/* True if the function makes a coroutine for its caller. False for NULL, which stands for code without unwind
+ * tables. */
 static bool makes_for_its_caller(const void *function)
 {
 	return function && (function == (void *)weft_create || function == (void *)weft__create_with_care ||
@@ -45,7 +46,8 @@ static bool makes_for_its_caller(const void *function)
 			    (&weft__maker_run_with && function == (void *)weft__maker_run_with));
 }
 
-/* Past this file's frame and the maker's, of which a part may stand elsewhere, and those that make for a caller. */
+/* Skip the frames of this file and of the maker, a part of which may be a separate function, and of functions that make
+ * a coroutine for their caller. */
 static _Unwind_Reason_Code look(struct _Unwind_Context *context, void *argument)
 {
 	void *pc = (void *)_Unwind_GetIP(context), *function = _Unwind_FindEnclosingFunction(pc);
@@ -114,18 +116,18 @@ static bool is_lost(const struct site *site)
 	const weft_coro_t *k = site->k;
 	weft_coro_t copy;
 
-	if (k && !weft__arena_has(k)) /* in memory of the caller's, which may be gone */
+	if (k && !weft__arena_has(k)) /* in the caller's memory, which may be unmapped */
 		k = weft__os_read(&copy, k, sizeof copy) == sizeof copy ? &copy : NULL;
 	return k && k->id == site->id && weft_state(k) == WEFT_SUSPENDED && weft__was_resumed(k);
 }
 
-/* Before other constructors make coroutines. */
+/* Runs before other constructors make coroutines. */
 __attribute__((constructor(103))) static void begin(void)
 {
 	const char *wanted = getenv("WEFT_LEAKS");
 
 	weft__notes_sites = wanted ? !strcmp(wanted, "1") : WEFT_DEBUG;
-	if (weft__notes_sites) /* fork beside other threads that create some */
+	if (weft__notes_sites) /* other threads may create coroutines during fork */
 		(void)pthread_atfork(lock, unlock, unlock);
 }
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * LeakSanitizer looks for pointers in the stacks of threads; those of coroutines it must be told of, before it looks at
- * the end of the process. While one runs, it takes that stack for the thread's, and is told of the thread's own.
+ * LeakSanitizer searches the stacks of threads for pointers. The stacks of coroutines must be registered before it
+ * searches at the end of the process. While a coroutine runs, LeakSanitizer takes its stack for the thread's, so the
+ * thread's own stack is registered.
  */
 #include "coro/copying.h"
 
-/* Absent where the program is built without. */
+/* NULL if the program is built without LeakSanitizer. */
 void __lsan_register_root_region(const void *start, size_t bytes) __attribute__((weak));
 
-/* Where AddressSanitizer may keep variables: eleven classes, each as large as the stack (2^16 to 2^20), and flags. */
+/* Register the memory where AddressSanitizer may keep variables: eleven classes, each as large as the stack (2^16 to
+ * 2^20), and flags. */
 static void add_fake_stack(const weft_coro_t *k, size_t stack_size)
 {
 	size_t bytes = (size_t)1 << 16;
@@ -26,7 +28,7 @@ static void add_root(struct weft__slot *slot)
 
 	if (!k)
 		return;
-	/* A suspended one's frames start where it waits; a red zone below belongs to them. */
+	/* The frames of a suspended coroutine start at its stack pointer, with a red zone below. */
 	if (weft_state(k) == WEFT_SUSPENDED && weft_on_stack(k, (char *)k->link.sp - 1) &&
 	    (char *)k->link.sp - low > 128)
 		low = (char *)k->link.sp - 128;
@@ -34,7 +36,7 @@ static void add_root(struct weft__slot *slot)
 	add_fake_stack(k, weft_stack_usable(k));
 }
 
-/* Frames that were copied out, and objects without a stack of their own. */
+/* Register frames that were copied out, and objects without a stack of their own. */
 static void add_memory(char *start, size_t bytes)
 {
 	__lsan_register_root_region(start, bytes);

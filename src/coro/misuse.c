@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Rules broken: one line that names the coroutine and says what to do, then abort(). */
+/* Reports of misuse: one line that names the coroutine and says what to do, then abort(). */
 #include "coro/copying.h"
 
 void weft__line_coro(struct weft__line *line, const char *what, const weft_coro_t *k)
@@ -16,7 +16,7 @@ static const char JUMPED_OUT[] =
 
 bool weft__was_jumped_out_of(const weft_coro_t *self, const void *sp)
 {
-	/* A root has its thread's stack, which nobody knows the ends of. Copied frames may lie elsewhere. */
+	/* A root uses its thread's stack, whose bounds are unknown. Copied frames may be elsewhere. */
 	return self && self->parent && !(self->flags & WEFT__COPYING) && !weft_on_stack(self, sp) &&
 	       !(self->link.chunk && weft__chunks_have(&self->link, sp));
 }
@@ -37,7 +37,7 @@ WEFT__LEAVES_STACK void weft__die_running(const weft_coro_t *k, const char *what
 	die_running(k, what, __builtin_frame_address(0));
 }
 
-/* Assembly calls it on the last stack. */
+/* Called by assembly, on the last stack. */
 WEFT__LEAVES_STACK void weft__die_misuse(const weft_coro_t *k, enum weft__misuse what)
 {
 	struct weft__line line;
@@ -171,7 +171,7 @@ void weft__check_bound(const weft_coro_t *self, const char *what)
 		die_bound(self);
 }
 
-/* The handler of a tail clause is the resumer of the view's owner: k must not be inside that one. */
+/* The handler of a tail clause is the resumer of the view's owner: k must not be inside that owner. */
 void weft__check_yield(const weft_coro_t *k, const weft_coro_t *self)
 {
 	if (!weft__is_ancestor(k, self))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Coroutines that were running inside another one, which was left, deleted or failed. */
+/* Coroutines that were running inside a coroutine which was left, deleted or failed. */
 #define WEFT__PART_ENDS
 #include "coro/copying.h"
 #include "coro/ends.h"
@@ -14,7 +14,7 @@ static bool is_among(uint64_t id, const weft_coro_t *from, const weft_coro_t *to
 	}
 }
 
-/* Its resumers come first: usually one of them made it. */
+/* Its resumers are checked first, because usually one of them made it. */
 static bool made_within(const weft_coro_t *c, const weft_coro_t *innermost, const weft_coro_t *k)
 {
 	return c->creator && (is_among(c->creator, c->parent, k) ||
@@ -29,10 +29,11 @@ void weft__note_owned(weft_coro_t *k, weft_coro_t *innermost)
 }
 
 /*
- * Coroutines that were running inside k will not run again. They all become FINISHED. Those made by the frames that are
- * lost belong to nobody any more. They are kept until k is reset or deleted, because the payload of a request may lie
- * on their stacks, in a list: k->innermost is the first, `parent` the next, and k the last one's next; `handled`, which
- * a finished coroutine has no use for, marks them, and `innermost` leads to the word that names them.
+ * Coroutines that were running inside k will not run again. They all become FINISHED. If the lost frames made such a
+ * coroutine, it has no owner left. Such orphans are kept until k is reset or deleted, because the payload of a request
+ * may be on their stacks. They form a list: k->innermost is the first, `parent` the next, and k ends the list.
+ * `handled`, which a finished coroutine does not need, marks an orphan, and its `innermost` points to the word that
+ * names it.
  */
 void weft__orphan(weft_coro_t *c, weft_coro_t **list, weft_coro_t *k)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Looking at coroutines. */
+/* Queries about coroutines. */
 #include <errno.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ const char *weft_name(const weft_coro_t *k)
 	return k->name ? k->name : "";
 }
 
-/* The stack pointer does not tell: there may be room above the first frame (reserve.c). */
+/* The stack pointer does not show this, because there may be room above the first frame (reserve.c). */
 bool weft__is_fresh(const weft_coro_t *k)
 {
 	return !weft__has_started(k);
@@ -56,7 +56,7 @@ size_t weft_stack_usable(const weft_coro_t *k)
 	slot = weft__stack_of(k);
 	if (slot)
 		return (size_t)((char *)slot - slot->chunk.low);
-	/* Of a region that it will belong to: at least. */
+	/* At least: the coroutine has no region yet. */
 	return k->slot ? weft__class_bytes(k->slot->class) - weft__guard_size(k->slot->class) - WEFT__PAGE : 0;
 }
 
@@ -72,7 +72,7 @@ bool weft_on_stack(const weft_coro_t *k, const void *address)
 	return k->link.chunk && weft__chunks_have(&k->link, at);
 }
 
-/* Where no coroutine is copied, frames are where they belong. */
+/* If no coroutine is copied, all frames are in place. */
 static int move(weft_coro_t *k, char *at, void *here, size_t bytes, bool writes)
 {
 	if (weft__move_copied)

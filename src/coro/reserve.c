@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Room above a coroutine's first frame. A frame of the coroutine's own would be too late for what its function is
- * given, and a block of memory costs more than making the coroutine does.
+ * Room above a coroutine's first frame. A frame of the coroutine itself does not exist yet when the function's argument
+ * is prepared, and a heap block costs more than making the coroutine.
  */
 #include "coro/copying.h"
 #include "internal/valgrind.h"
@@ -10,7 +10,7 @@
 
 enum {
 	LARGEST = 4096, /* open from the start under every policy */
-	SHARE = 4,	/* of the stack, as a divisor */
+	SHARE = 4,	/* the divisor for the largest share of the stack */
 	ALIGNMENT = 16,
 };
 
@@ -20,7 +20,7 @@ void *weft_reserve(weft_coro_t *k, size_t bytes)
 
 	weft__require(k, "weft_reserve");
 	sp = k->link.sp;
-	/* A copied stack is nowhere yet. Nor must frames start outside of a linked stack's first chunk. */
+	/* A copied stack has no address yet. And frames must not start outside of a linked stack's first chunk. */
 	if (weft_state(k) != WEFT_SUSPENDED || weft__has_started(k) || k->flags & WEFT__COPYING ||
 	    bytes > LARGEST - ALIGNMENT || bytes > weft_stack_usable(k) / SHARE)
 		return NULL;

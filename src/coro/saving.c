@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Coroutines that keep more than the registers: WEFT_SAVE_FPU, WEFT_SAVE_EXCEPTIONS. WEFT__WATCHED goes the same way.
- * The object has room for one copy of the state; entering and leaving exchange it with the thread's. A switch sideways
- * passes through neither landing pad nor return of the coroutine it leaves: it does the one by hand, and puts
- * weft__land_switched before the landing.
+ * Coroutines that keep more than the registers: WEFT_SAVE_FPU, WEFT_SAVE_EXCEPTIONS. WEFT__WATCHED uses the same
+ * landing pads. The object has room for one copy of the state, which entering and leaving exchange with the thread's. A
+ * switch sideways executes neither the landing pad nor the return of the coroutine that it leaves: it exchanges the
+ * state itself, and puts weft__land_switched before the landing.
  */
 #define WEFT__PART_SAVING
 #include "arch/fpu.h"
@@ -29,7 +29,7 @@ void weft__exchange_saved(weft_coro_t *k)
 	if (k->flags & WEFT_SAVE_FPU) {
 		uint64_t ours = weft__fpu_get();
 
-		if (ours != k->fpu) /* loading them drains the pipeline */
+		if (ours != k->fpu) /* compared first, because loading drains the pipeline */
 			weft__fpu_set(k->fpu);
 		k->fpu = ours;
 	}
@@ -44,7 +44,7 @@ void weft__arm_saving(weft_coro_t *k)
 	k->uncaught = 0;
 	k->inner_pc = (void *)weft__entry_saving;
 	k->outer_pc = NULL;
-	if (!(k->flags & WEFT__COPYING)) /* else it lands elsewhere, for this and for that */
+	if (!(k->flags & WEFT__COPYING)) /* else weft__land_copying exchanges the state too */
 		k->link.pc = (void *)weft__land_saving;
 }
 
@@ -66,14 +66,14 @@ void weft__leave_saving(weft_coro_t *k)
 	k->link.pc = (void *)weft__land_saving;
 }
 
-/* The transfer stores the plain landing pad of `from`: whoever lands in `to` corrects that first. */
+/* The switch stores the plain landing pad of `from`, which the landing in `to` corrects first. */
 void weft__before_switch(weft_coro_t *from, weft_coro_t *to)
 {
 	to->link.parent_pc = from->outer_pc;
 	if (from->flags & WEFT__SAVING)
 		weft__exchange_saved(from);
 	if (weft_state(to) != WEFT_SUSPENDED)
-		return; /* which is about to be reported */
+		return; /* the switch reports that */
 	from->outer_pc = to->link.pc;
 	to->link.pc = (void *)weft__land_switched;
 }
@@ -90,7 +90,7 @@ void weft__switched(weft_coro_t *from)
 		from->link.pc = (void *)weft__land_saving;
 }
 
-/* An exception leaves k: it counts where it goes. */
+/* An exception leaves k: count it in the resumer, not in this thread's record. */
 void weft__carry_exception(weft_coro_t *k)
 {
 	if (!weft__cxa_globals || !weft__cxa_globals()->uncaught)

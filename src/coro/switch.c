@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a switch sideways does where it is not between members of a group: see "Sideways" in arch/README.md. */
+/* The slow path of a switch sideways, for coroutines that are not in the same group: see "Sideways" in
+ * arch/README.md. */
 #define WEFT__PART_ENDS
 #include "coro/copying.h"
 #include "coro/ends.h"
 
-/* What switched away stays suspended, and may be deleted. */
+/* A coroutine that switches away stays suspended, and may be deleted. */
 WEFT__BRINGS(weft__end_suspended);
 
 /*
- * `to` has what `from` has of its parent, and so has whoever else is in that group: a switch between them need look at
- * nothing else, until one of them is resumed. Where a switch has more to do, because a landing pad is special or `to`
- * was suspended from below, `to` is alone. An address is nobody else's group.
+ * `to` has the same words of its parent as `from`, and as each other member of that group: a switch between them need
+ * check nothing else, until one of them is resumed. If a switch has more work to do, because a landing pad is special
+ * or `to` was suspended from below, `to` is in a group of its own, whose number is its address. An address is never the
+ * number of a shared group, which is odd.
  */
 static void join(weft_coro_t *from, weft_coro_t *to)
 {
@@ -19,7 +21,7 @@ static void join(weft_coro_t *from, weft_coro_t *to)
 	to->group = (uintptr_t)to;
 	if ((from->flags | to->flags) & (WEFT__SAVING | WEFT__COPIED) || to->innermost != to)
 		return;
-	/* Relaxed: a number. */
+	/* Relaxed: only the number must be unique. */
 	if (from->group == (uintptr_t)from)
 		from->group = atomic_fetch_add_explicit(&last, 2, memory_order_relaxed);
 	to->group = from->group;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Threads on stacks of ours. The slot's room for a coroutine holds what the thread starts with. */
+/* Threads on stacks of Weft. The slot's room for a coroutine contains the function and argument that the thread starts
+ * with. */
 #define _GNU_SOURCE
 
 #include <weft/thread.h>
@@ -16,7 +17,8 @@ struct start {
 };
 _Static_assert(sizeof(struct start) <= WEFT__OBJECT_BYTES, "the slot's room");
 
-/* Linking with -fsplit-stack makes pthread_create, as programs call it, __wrap_pthread_create, and ours this one. */
+/* When a program is linked with -fsplit-stack, its calls of pthread_create go to __wrap_pthread_create, and the
+ * original function has this name. */
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
     __attribute__((weak));
 
@@ -30,11 +32,11 @@ static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(voi
 static void give(struct weft__slot *slot)
 {
 	weft__object_clear(memset(slot->object, 0, sizeof slot->object));
-	atomic_store_explicit(&slot->owner, NULL, memory_order_relaxed); /* nobody runs on it */
+	atomic_store_explicit(&slot->owner, NULL, memory_order_relaxed); /* relaxed: no code runs on it */
 	weft__slot_give(slot);
 }
 
-/* At the function's end, at pthread_exit and cancellation: then the frames on the slot were unwound. */
+/* Called at the function's end, and at pthread_exit and cancellation: then the frames on the slot are unwound. */
 static void leave(void *argument)
 {
 	weft_coro_t *root = weft__self();
@@ -49,7 +51,8 @@ static void leave(void *argument)
 	give(argument);
 }
 
-/* Without memory for what goes with a stack of ours (a small stack, an alternate signal stack) it runs on its own. */
+/* Without memory for the small stack and the alternate signal stack that a stack of Weft needs, the thread runs on its
+ * own stack. */
 static void *enter(weft_coro_t *root, struct weft__slot *slot, const struct start *start)
 {
 	if (!weft__thread())
@@ -113,7 +116,7 @@ int weft_thread_create(pthread_t *thread, const weft_attr_t *attr, void *(*fn)(v
 
 	if (!thread || !fn)
 		return EINVAL;
-	if (wanted.policy || !wanted.memory) /* with memory the default is one that takes it */
+	if (wanted.policy || !wanted.memory) /* with memory, the default is a policy that accepts it */
 		wanted.policy = weft__policy_for_thread(wanted.policy);
 	return create_on(thread, NULL, &wanted, (struct start){fn, arg, wanted.name});
 }
@@ -158,7 +161,7 @@ void (*weft_signal(int number, void (*handler)(int)))(int)
 
 	memset(&action, 0, sizeof action);
 	action.sa_handler = handler;
-	action.sa_flags = SA_RESTART; /* as signal() has it */
+	action.sa_flags = SA_RESTART; /* as signal() does */
 	sigemptyset(&action.sa_mask);
 	if (weft_sigaction(number, &action, &old))
 		return SIG_ERR;
