@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Effects of the runtime's own, and what is said when rules are broken. */
+/* The runtime's own effects, and reports of misuse. */
 #include "effect/effect.h"
 
 #include "coro/ends.h"
@@ -7,15 +7,16 @@
 
 #include <string.h>
 
-/* What the macros of weft/effect.h call must be in a program that has any of this, for the libraries that it loads. */
+/* Links the functions that the macros of weft/effect.h call into each program that uses some of them, for the shared
+ * objects that it loads. */
 __attribute__((used)) static void (*const together[])(void) = {(void (*)(void))weft__find, (void (*)(void))weft_run};
 
 weft_effect_t weft_failed = {.name = "weft_failed", .signature = "", .family = &weft_failed};
 weft_effect_t weft_suspended = {.name = "weft_suspended", .signature = "", .family = &weft_suspended};
 
-/* ---- the coroutine layer's questions -------------------------------------------------------------------------- */
+/* ---- questions of the coroutine layer ------------------------------------------------------------------------- */
 
-/* In programs for other interfaces effects may be small numbers. */
+/* In programs for other interfaces, effects may be small numbers. */
 static bool is_number(const weft_effect_t *effect)
 {
 	return (uintptr_t)effect < 4096;

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The search for a handler: up the chain of running coroutines, comparing what each resumer handles. What it finds it
- * remembers (weft/handler_cache.h); on the way it asks what earlier searches remembered, so that a handler which came
- * and went costs the next search the coroutines that are new and no more.
+ * The search for a handler: it goes up the chain of running coroutines, and compares what each resumer handles. It
+ * caches its results (weft/handler_cache.h), and checks for cached results of earlier searches on the way. So after a
+ * handler was installed or removed, the next search visits only the coroutines that are new.
  */
 #include "effect/effect.h"
 
-/* From a coroutine's own point of view, or a clause's. */
+/* The state of a search, from a coroutine or from a tail clause. */
 struct search {
-	const weft_effect_t *effect; /* NULL: what is searched for is `number`, which sets of `tags` may have */
+	const weft_effect_t *effect; /* NULL: search for `number`, which sets of `tags` may have */
 	const weft_label_t *label;
 	const void *key;
 	unsigned place, number;
 	bool doubled; /* the effect has several addresses */
 	struct weft__found *table;
-	bool exits;	   /* whoever is on the way will not search again */
-	weft_coro_t *from; /* the first for which an entry can be made */
+	bool exits;	   /* the performer ends, so the result is not cached */
+	weft_coro_t *from; /* the first coroutine for which an entry can be made */
 	struct weft__found result;
 };
 
-enum { REMEMBERED = 4 }; /* coroutines of a path that get entries: the first ones, because those come and go */
+enum { REMEMBERED = 4 }; /* coroutines of a path that get entries: the first of them, which change most often */
 
-/* The effect, or its family. */
+/* True if `member` is the effect, or its family. */
 static inline bool stands_for(const weft_effect_t *member, const weft_effect_t *effect)
 {
 	return weft__same(member, effect->family) || weft__same(member, effect);
@@ -37,7 +37,7 @@ WEFT__INLINE bool set_has(uintptr_t word, const weft_effect_t *effect)
 	return false;
 }
 
-/* A tail clause before others. */
+/* The first clause of the effect, a tail clause if there is one. */
 static inline const weft_clause_t *first_clause(const weft_handler_t *handler, const weft_effect_t *effect)
 {
 	const weft_clause_t *clause = handler->clauses, *end = clause + handler->count;
@@ -54,7 +54,7 @@ static inline const weft_clause_t *first_clause(const weft_handler_t *handler, c
 	return other;
 }
 
-/* Does the resumer of a coroutine handle it? Then the result says how. */
+/* True if the resumer of k handles the effect. The result then says how. */
 WEFT__INLINE bool handles(struct search *s, weft_coro_t *k)
 {
 	const weft_handler_t *handler = weft__handler_of(k->handled);
@@ -79,14 +79,14 @@ WEFT__INLINE bool handles(struct search *s, weft_coro_t *k)
 	return stands_for((const weft_effect_t *)k->handled, s->effect);
 }
 
-/* The key of an entry for a yield to a handler that knows the effect by another address. Performers, who would yield
- * with their own, do not find the entry. */
+/* The key of an entry for a yield to a handler that knows the effect by another address. Performers do not find the
+ * entry, because they would yield with their own address. */
 static const void *key_of_renamed(const struct search *s)
 {
 	return (const char *)s->effect + 1;
 }
 
-/* Does what handles the effect name it by the address that was performed? No need to be sure of it. */
+/* True if the handler names the effect by the address that was performed. May be false if unsure. */
 static WEFT__COLD bool has_own_address(const struct search *s)
 {
 	uintptr_t handled = s->result.k->handled;
@@ -125,7 +125,8 @@ static inline weft_coro_t *unmasked(struct search *s, weft_coro_t *k)
 	return k;
 }
 
-/* Whose frames are moved must be told when it is suspended from below: not by who finds it in a table. */
+/* True if the path passes a coroutine whose frames are moved. It must take part when it is suspended from below, and a
+ * cached result would bypass that. */
 static bool passes_copying(const struct search *s)
 {
 	const weft_coro_t *k = s->from;
@@ -143,7 +144,7 @@ static void remember(struct search *s, weft_coro_t *last)
 	weft_coro_t *k = s->from;
 	int entries = 0;
 
-#ifdef WEFT__NO_MEMO /* tests/effects compares with a library that remembers nothing */
+#ifdef WEFT__NO_MEMO /* tests/effects compares with a library without this cache */
 	return;
 #endif
 	if (weft__unlikely(s->doubled) && !s->result.enter && !has_own_address(s))
@@ -176,7 +177,7 @@ static bool search(struct search *s)
 		if (remembered(s, k))
 			break;
 		if (handles(s, k)) {
-			if (weft__unlikely(inside && k == s->from)) /* as quickly found as an entry */
+			if (weft__unlikely(inside && k == s->from)) /* found as quickly as an entry */
 				return true;
 			break;
 		}
@@ -239,7 +240,7 @@ WEFT__LAST_WORDS(static, die_label, (const weft_effect_t *effect, const weft_lab
 	weft__line_die(&line);
 }
 
-/* The search has failed: returns if the effect has a default handler. */
+/* Called when the search has failed. Returns only if the effect has a default handler. */
 static void resort_to_default(const struct search *s)
 {
 	if (!__atomic_load_n(&s->effect->default_handler, __ATOMIC_ACQUIRE))
@@ -257,7 +258,7 @@ WEFT__INLINE void begin(struct search *s, const weft_effect_t *effect, const wef
 	s->exits = false;
 	if (!label)
 		return;
-	s->doubled = false; /* a yield from here is not remembered by performers */
+	s->doubled = false; /* performers do not cache a yield from here */
 	if (!weft__same(label->family, effect->family))
 		die_label(effect, label);
 	if (WEFT_NO_CANARY(labels_are_not_looked_at))
@@ -350,7 +351,7 @@ WEFT__LAST_WORDS(static, die_label_lost, (const weft_effect_t *effect), effect)
 	weft__line_die(&line);
 }
 
-/* What is entered beside the tail clause: an abort clause, if that is the first. */
+/* The function to enter for the first clause that is not a tail clause: an abort clause has one. */
 static inline void (*enter_general(const weft_coro_t *k, const weft_effect_t *effect))(void)
 {
 	const weft_handler_t *handler = weft__handler_of(k->handled);
@@ -364,7 +365,7 @@ static inline void (*enter_general(const weft_coro_t *k, const weft_effect_t *ef
 	return NULL;
 }
 
-/* The handlers outside of that of the tail clause that the coroutine executes. */
+/* Search the handlers outside of the handler whose tail clause the coroutine executes. */
 static __attribute__((noinline)) struct weft__next find_outside(weft_coro_t *self, const weft_effect_t *effect,
 								const weft_label_t *label)
 {
@@ -384,7 +385,8 @@ static __attribute__((noinline)) struct weft__next find_outside(weft_coro_t *sel
 	return (struct weft__next){NULL, NULL};
 }
 
-/* The coroutine was resumed under another handler while it executed the clause: does that one handle the effect? */
+/* The coroutine was resumed under another handler while it executed the clause. True if the new handler handles the
+ * effect. */
 static WEFT__COLD bool handles_now(weft_coro_t *self, const weft_effect_t *effect)
 {
 	if ((uintptr_t)self->view & WEFT__LABELLED)

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Deep handlers: a coroutine, and the loop that runs it and asks the clauses what to do. Programs whose clauses are all
- * tail clauses do without this file: see run.c.
+ * Deep handlers: a coroutine, and the loop that runs it and lets the clauses decide about its requests. Programs with
+ * only tail clauses do not link this file: see run.c.
  *
- * A resumption is good for one decision. Continuing counts the coroutine's `resume_serial` up, and deleting takes its
- * number away, so that copies of it are stale from then on. Objects of the arena can be read for ever: looking is safe.
+ * A resumption is valid for one decision. Continuing increments the coroutine's `resume_serial`, and deleting clears
+ * its id, so that copies of the resumption are stale from then on. Objects of the arena stay readable, so that this
+ * check is safe.
  *
  * Rejected: a function that calls general and multi clauses only, and a search that tests for general clauses first. Of
- * 140 instructions of an operation, gcc saved 3 and clang 6, but resume_nontail by a table took 1.08 of the time.
- * And weft__resumable in weft_continue, as in weft_tail_continue: 5 instructions of 186 less, with gcc 1.1 of the time.
+ * 140 instructions of an operation, they save 3 with gcc and 6 with clang, but resume_nontail by a table takes 1.08 of
+ * the time. Also rejected: weft__resumable in weft_continue, as in weft_tail_continue: 5 instructions of 186 less, but
+ * with gcc 1.1 of the time.
  */
 #define WEFT__PART_DECIDING
 #define WEFT__PART_ENDS
@@ -19,7 +21,8 @@
 #include <string.h>
 #include <weft/defer.h>
 
-/* Of the part copy (stack/policies.c): resumptions that can be used again are those of copied coroutines. */
+/* Defined by the part copy (stack/policies.c): resumptions that can be used several times belong to copied
+ * coroutines. */
 #pragma weak weft_clone
 #pragma weak weft_checkpoint
 #pragma weak weft_checkpoint_restore
@@ -81,7 +84,7 @@ _Static_assert(offsetof(weft_resumption_t, again) == offsetof(weft_resumption_t,
 typedef uint64_t __attribute__((may_alias)) use_word;
 
 /*
- * As weft__capture. Volatile, because gcc would put this word and its neighbour into a vector register first, which
+ * Like weft__capture. Volatile, because gcc would put this word and its neighbour into a vector register first, which
  * takes longer than two stores.
  */
 static inline void capture(weft_resumption_t *resumption, weft_coro_t *k, weft_request_t r, uint64_t again)
@@ -102,7 +105,8 @@ void weft__die_returned(const weft_resumption_t *k, uintptr_t handled)
 	die_undecided(weft__handler_of(handled), k->effect);
 }
 
-/* A general clause. True: it has continued the coroutine in our stead. */
+/* Call a general or multi clause. Returns true if the clause has tail-continued the coroutine, which the loop then
+ * resumes. */
 WEFT__INLINE bool decide(const weft_handler_t *handler, const weft_clause_t *clause, weft_coro_t *k, weft_request_t r,
 			 uint64_t again, void **result)
 {
@@ -134,7 +138,7 @@ weft__resume_t *weft__told_resume(void)
 	return resume_by;
 }
 
-/* To the next request that the table's own loop has not answered. What left it may be an exception still: see
+/* Resume k until its next request that the table's own loop does not answer. The request may be an exception: see
  * weft__no_clause(). */
 WEFT__INLINE weft_request_t resume(const weft_handler_t *handler, weft_coro_t **k, bool as_compiled)
 {
@@ -149,7 +153,7 @@ WEFT__INLINE weft_request_t resume(const weft_handler_t *handler, weft_coro_t **
 	return r;
 }
 
-/* Its arguments lie in a frame that is gone when k is deleted. After weft_escalate, k has not even ended. */
+/* The arguments are in a frame that is lost when k is deleted. After weft_escalate, k has not even ended. */
 static void *abort_clause(const weft_clause_t *clause, struct weft__run_frame *run_frame, weft_coro_t *k,
 			  weft_request_t r)
 {
@@ -162,13 +166,13 @@ static void *abort_clause(const weft_clause_t *clause, struct weft__run_frame *r
 	return clause->call(state, NULL, r.payload, clause->clause);
 }
 
-/* The coroutine goes on, or weft_run has this answer. Returned in registers. */
+/* The result of a decision: the coroutine continues, or weft_run returns the answer. Returned in registers. */
 struct decided {
 	void *answer;
 	bool goes_on;
 };
 
-/* A request that no general clause is for. If the coroutine goes on, then a multi clause has continued it. */
+/* Decide about a request without a general clause. If the coroutine continues, a multi clause has tail-continued it. */
 static struct decided decide_otherwise(const weft_handler_t *handler, const weft_clause_t *clause, weft_coro_t *k,
 				       struct weft__run_frame *run_frame, weft_request_t r)
 {
@@ -183,7 +187,7 @@ static struct decided decide_otherwise(const weft_handler_t *handler, const weft
 	return d;
 }
 
-/* Decides what a request of k means. NULL for the run frame: it is another's. */
+/* Decide about a request of k. The run frame is NULL if another call owns it. */
 WEFT__INLINE struct decided decide_about(const weft_handler_t *handler, weft_coro_t *k,
 					 struct weft__run_frame *run_frame, weft_request_t r)
 {
@@ -193,7 +197,7 @@ WEFT__INLINE struct decided decide_about(const weft_handler_t *handler, weft_cor
 	if (weft__likely(!r.effect)) {
 		void *state = k->state;
 
-		weft__end_run_frame(run_frame); /* before the clause, which may need one like it */
+		weft__end_run_frame(run_frame); /* before the clause, so that the clause can reuse the coroutine */
 		d.answer = weft__returned(handler, state, r.payload);
 		return d;
 	}
@@ -204,12 +208,12 @@ WEFT__INLINE struct decided decide_about(const weft_handler_t *handler, weft_cor
 	return d;
 }
 
-/* Resume k until it has a result, or a clause has. */
+/* Resume k until it returns a result, or a clause does. */
 WEFT__INLINE void *drive_by(const weft_handler_t *handler, weft_coro_t *k, struct weft__run_frame *run_frame,
 			    bool as_compiled)
 {
 	for (;;) {
-		/* Hidden, or gcc keeps handler and word on the stack, of which there are many in a recursion. */
+		/* Hidden from gcc, which would keep handler and word on the stack; a recursion has many such frames. */
 		const weft_handler_t *same = handler;
 		struct decided d;
 		weft_request_t r;
@@ -237,10 +241,10 @@ WEFT__INLINE void *drive(const weft_handler_t *handler, weft_coro_t *k, struct w
 	return drive_by(handler, k, run_frame, true);
 }
 
-/* A call that waits for its answer. */
+/* A call of weft_run that waits for its answer. */
 struct answering {
 	char *since;
-	bool left; /* by an exception */
+	bool left; /* the call was left by an exception */
 };
 
 WEFT__INLINE void forget(struct answering *a)
@@ -249,7 +253,7 @@ WEFT__INLINE void forget(struct answering *a)
 		weft__drop_thens(weft__self(), a->since);
 }
 
-/* Drive it, then do what tail clauses meanwhile left to be done with the answer. */
+/* Drive k, then call the functions that tail clauses registered for the answer meanwhile. */
 WEFT__INLINE void *answer(const weft_handler_t *handler, weft_coro_t *k, struct weft__run_frame *run_frame)
 {
 	struct answering a __attribute__((
@@ -262,14 +266,16 @@ WEFT__INLINE void *answer(const weft_handler_t *handler, weft_coro_t *k, struct 
 	return result;
 }
 
-/* A resumption is used up: what is left of it is a coroutine. Never back, even if the coroutine is: what was captured
- * in a run that is undone must not look valid when the next run comes as far. */
+/* Mark a resumption as used; only the coroutine remains. The serial never goes back, even if the coroutine does: a
+ * resumption that was captured in a run which is undone must not look valid when the next run reaches the same
+ * point. */
 static inline void consume(weft_coro_t *k)
 {
 	k->resume_serial++;
 }
 
-/* The coroutine of a kept resumption. If the stack has no room for this frame, the resumption is still kept. */
+/* Answer for the coroutine of a kept resumption. If the stack has no room for this frame, the resumption is still
+ * kept. */
 static __attribute__((noinline)) void *answer_kept(const weft_handler_t *handler, weft_coro_t *k)
 {
 	struct weft__run_frame run_frame = {k, k->id, k->owner_changes};
@@ -279,13 +285,14 @@ static __attribute__((noinline)) void *answer_kept(const weft_handler_t *handler
 	return answer(handler, k, &run_frame);
 }
 
-/* Apart from the other for its smaller frame: there may be as many of these on a stack as the body performs. */
+/* Separate from answer_kept, for a smaller frame: a stack may have as many of these frames as the body performs
+ * effects. */
 static void *answer_another(const weft_handler_t *handler, weft_coro_t *k)
 {
 	return answer(handler, k, NULL);
 }
 
-/* The rest of weft__continue_plainly where that is more than a clause: k has made a request. */
+/* The slow path of weft__continue_plainly: k has made a request that is not just for a general clause. */
 static __attribute__((noinline)) void *answer_request(const weft_handler_t *handler, weft_coro_t *k, weft_request_t r)
 {
 	struct answering a __attribute__((cleanup(forget))) = {NULL, true};
@@ -300,10 +307,10 @@ static __attribute__((noinline)) void *answer_request(const weft_handler_t *hand
 }
 
 /*
- * A recursion of clauses and weft_continue would return to two addresses in turns. Processors keep the last few dozen
- * return addresses, and predict wrongly where older ones alternate. So this function does not wait for the clause: the
- * compiler makes a jump of the call, and the clause returns to the clause before it. That clause's frame has `next`,
- * and weft__settle does what is left to do.
+ * A recursion of clauses and weft_continue would return to two addresses in turns. Processors predict the last few
+ * dozen return addresses, and mispredict older addresses that alternate. So this function does not wait for the clause:
+ * the compiler turns the call into a jump, and the clause returns to the clause before it. That clause's frame contains
+ * `next`, and weft__settle does the remaining work.
  */
 void *weft__continue_plainly(weft_resumption_t *resumption, weft_resumption_t *next)
 {
@@ -315,7 +322,7 @@ void *weft__continue_plainly(weft_resumption_t *resumption, weft_resumption_t *n
 	resumption->payload = resumption;
 	next->payload = next;
 	consume(k);
-	/* What tail clauses have left for an outer call's answer is not for this one's. */
+	/* Functions that tail clauses registered for an outer call's answer do not apply to this call's answer. */
 	if (weft__unlikely(resume_by || weft__top_of_thens(weft__self())))
 		return answer_another(handler, k);
 	r = weft__resume_caught(&k, NULL, weft__word_of(handler));
@@ -347,7 +354,7 @@ void *weft__settle(weft_resumption_t *next, void *answer)
 
 /* ---- running ----------------------------------------------------------------------------------------------- */
 
-/* The run frame comes first: the stack may be full in any of the calls that follow. */
+/* The run frame is registered first, because the stack may overflow in each call that follows. */
 static void *run(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg, const weft_attr_t *attr)
 {
 	struct weft__run_frame run_frame = weft__no_run_frame;
@@ -430,7 +437,7 @@ void *weft__continue(weft_resumption_t *k, int error)
 	return answer_another(handler, k->k);
 }
 
-/* If there is no memory for a copy of a multi one, weft__continue says so. */
+/* If there is no memory for the copy that a multi clause needs, weft__continue reports that. */
 void *weft__continue_throwing(weft_resumption_t *k, weft__thrower_t *throws, void *argument)
 {
 	check(k);
@@ -493,7 +500,7 @@ weft_resumption_t weft_keep(weft_resumption_t *k)
 void weft_drop(weft_resumption_t *k)
 {
 	check(k);
-	if (!k->again || k->kept) /* else it goes back to what it was, or with the one that owns it */
+	if (!k->again || k->kept) /* else the coroutine is restored to its checkpoint, or its owner deletes it */
 		weft_delete(k->k);
 	else if (k->again == WEFT__CHECKPOINTED)
 		(void)weft_checkpoint_drop(k->k);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What describes effects: weft__declare fills in the objects that stand for them, and puts those into a group which are
- * equal and have several addresses (weft/internal/identity.h says when that is so).
+ * Descriptions of effects. weft__declare fills in the objects that stand for effects, and groups the objects of equal
+ * effects that have several addresses (weft/internal/identity.h says when that happens).
  *
  * All effects are in lists by a hash of their identity, which is compared together with name, place and size. White
- * space does not count in it, `_Bool` is `bool`, and "a::b" the same namespace as "a.b".
+ * space does not count in the hash, `_Bool` equals `bool`, and "a::b" is the same namespace as "a.b".
  *
  * Unloading an object must leave no address of it behind: weft__undeclare. The effects in the object leave their lists
- * and groups; default handlers in its code are removed from all effects; what describes effects that stay is replaced.
+ * and groups; default handlers in its code are removed from all effects; effects that stay get another description if
+ * theirs is unloaded.
  */
 #define _GNU_SOURCE /* dl_iterate_phdr */
 #include "effect/effect.h"
@@ -19,19 +20,20 @@
 #include <string.h>
 
 struct weft__group {
-	const weft_effect_t *chosen; /* what a handler of everything gets: the program's own, if that has one */
+	const weft_effect_t *chosen; /* the address for a handler of all effects: the program's own if present */
 	size_t members;
 };
 
 enum { LISTS = 256 };
 
 static weft_effect_t *lists[LISTS];
-static struct weft__records *all_records; /* of the program and the shared objects that are loaded */
-/* For all but reading `group`, `members` and defaults. */
+static struct weft__records *all_records; /* the records of the program and the loaded shared objects */
+/* Guards everything except reads of `group`, `members` and defaults. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 WEFT__LOCK_OF_FILE(mutex);
 
-/* A fork beside another thread's dlopen or weft_set_default must not leave the child with a lock that nobody holds. */
+/* If a thread forks during another thread's dlopen or weft_set_default, the child must not inherit a lock that no
+ * thread releases. */
 __attribute__((constructor(104))) static void survive_fork(void)
 {
 	(void)pthread_atfork(lock, unlock, unlock);
@@ -51,7 +53,7 @@ static uint64_t hash_bytes(uint64_t hash, const char *bytes, size_t n)
 	return hash;
 }
 
-/* Words, and what is between them but white space. */
+/* Hash the words, and the characters between them except white space. */
 static WEFT__COLD uint64_t hash_text(uint64_t hash, const char *text)
 {
 	bool after_word = false;
@@ -89,7 +91,7 @@ static uint64_t hash_of(const struct weft__declared *family, const struct weft__
 	return hash_bytes(hash, (const char *)&d->index, sizeof d->index);
 }
 
-/* What is declared in an unnamed namespace of C++ is an effect of that file only. */
+/* An effect that is declared in an unnamed namespace of C++ is local to that file. */
 static bool is_of_one_file(const struct weft__declared *d)
 {
 	return strchr(d->space, '(') || strchr(d->space, '{');
@@ -117,9 +119,9 @@ WEFT__LAST_WORDS(static, die_sizes_differ, (const struct weft__declared *d), d)
 	weft__line_die(&line);
 }
 
-/* A loaded object: the program, or a shared one. */
+/* A loaded object: the program, or a shared object. */
 struct object {
-	const void *address; /* one that lies in the object */
+	const void *address; /* an address in the object */
 	size_t before;	     /* the number of objects that the loader lists before it; the program is the first */
 	struct dl_phdr_info info;
 };
@@ -148,7 +150,7 @@ static int compare_object(struct dl_phdr_info *info, size_t size, void *where)
 	return 1;
 }
 
-/* The object that an address lies in. False: it lies in none. */
+/* Find the object that contains the address. Returns false if none does. */
 static bool find_object(const void *address, struct object *object)
 {
 	*object = (struct object){.address = address};
@@ -169,7 +171,8 @@ bool weft__is_unloaded_with(const void *place, const void *address)
 	return find_object(place, &object) && object.before && contains(&object.info, address);
 }
 
-/* No memory: the two stay different, and who performs the one under a handler of the other is told so. */
+/* Put both effects into a group. Without memory they stay different, and a perform of one of them under a handler of
+ * the other is reported. */
 static void join(weft_effect_t *member, weft_effect_t *effect)
 {
 	struct weft__group *group = member->group;
@@ -226,12 +229,13 @@ static void describe(const struct weft__declared *d, const struct weft__declared
 		effect->sibling = d->family->members;
 		__atomic_store_n(&d->family->members, effect, __ATOMIC_RELEASE); /* weft__known_as reads */
 	}
-	/* An effect of one file is in a list because its default handler may be unloaded. It equals no other effect. */
+	/* An effect of one file is in a list too, because its default handler may be unloaded. It equals no other
+	 * effect. */
 	effect->hash = is_of_one_file(d) ? (uintptr_t)effect : hash_of(family, d);
 	enlist(effect);
 }
 
-/* Which of the records describes the family? They are of the same declaration, but compilers reorder them. */
+/* The record that describes the family. The records come from the same declaration, but compilers reorder them. */
 static const struct weft__declared *record_of(const weft_effect_t *effect, const struct weft__declared *first,
 					      const struct weft__declared *end)
 {
@@ -311,7 +315,7 @@ static const struct weft__declared *other_record_of(const weft_effect_t *effect)
 	return NULL;
 }
 
-/* The effect's object stays, and the record that describes the effect is being unloaded. */
+/* Called when the effect's object stays, but the record that describes it is being unloaded. */
 static WEFT__COLD void redescribe(weft_effect_t *effect)
 {
 	const struct weft__declared *other = other_record_of(effect);
@@ -352,8 +356,8 @@ static void forget_records(struct weft__records *records)
 		*link = records->next;
 }
 
-/* A shared object is being unloaded, or the process ends. The effects in the object keep their descriptions, because
- * destructors may still perform them; and the program's code stays until the end. */
+/* Called when a shared object is being unloaded, or the process ends. The effects in the object keep their
+ * descriptions, because destructors may still perform them; the program's code stays until the end. */
 WEFT__COLD void weft__undeclare(struct weft__records *records)
 {
 	const struct weft__declared *d;
@@ -391,9 +395,9 @@ void weft__set_default(weft_effect_t *effect, void (*handler)(void))
 	unlock();
 }
 
-/* ---- the address that a handler knows --------------------------------------------------------------------------- */
+/* ---- addresses that a handler knows ---------------------------------------------------------------------------- */
 
-/* The effect among those that a member of a handled set stands for. */
+/* The effect that is equal to `effect` among the effects that a member of a handled set stands for; else NULL. */
 static const weft_effect_t *within(const weft_effect_t *member, const weft_effect_t *effect)
 {
 	const weft_effect_t *e;
@@ -407,7 +411,7 @@ static const weft_effect_t *within(const weft_effect_t *member, const weft_effec
 	return e;
 }
 
-/* Finds, in what a member of a handled set stands for, an effect that answers to another one; else NULL. */
+/* Finds, among the effects that a member of a handled set stands for, one that corresponds to `effect`; else NULL. */
 typedef const weft_effect_t *finder(const weft_effect_t *member, const weft_effect_t *effect);
 
 static const weft_effect_t *in_table(const weft_handler_t *handler, const weft_effect_t *effect, finder *find)
@@ -419,7 +423,7 @@ static const weft_effect_t *in_table(const weft_handler_t *handler, const weft_e
 	return clause < end ? clause->effect : NULL;
 }
 
-/* What k's resumer handles by name, not by handling everything. */
+/* Search the effects that k's resumer handles by name, not by handling all effects. */
 static const weft_effect_t *among_handled(const weft_coro_t *k, const weft_effect_t *effect, finder *find)
 {
 	const weft_handler_t *handler = weft__handler_of(k->handled);
@@ -481,7 +485,8 @@ const weft_effect_t *weft__namesake(const weft_coro_t *k, const weft_effect_t *e
 	return e && !weft__same(e, effect) ? e : NULL;
 }
 
-/* The text of a family in symbols, as declared: there '|' stands for a comma between types, and ends an effect. */
+/* Print the text of a family in symbols as it is declared: in the text, '|' stands for a comma between types, and ends
+ * an effect. */
 static void line_family(struct weft__line *line, const char *text)
 {
 	bool inside = false;
@@ -507,7 +512,7 @@ static void line_space(struct weft__line *line, const char *space)
 		weft__line_text(line, (char[]){space[i], 0});
 }
 
-/* "int get() of net.state{int get(); void put(int)}", or "int get() of net" of an effect that is in no family. */
+/* Print "int get() of net.state{int get(); void put(int)}", or "int get() of net" for an effect without a family. */
 WEFT__COLD void weft__line_declaration(struct weft__line *line, const weft_effect_t *effect)
 {
 	const struct weft__declared *family = effect->family->declared;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weft_run, and what is left of it in a program whose clauses are all tail clauses.
+ * weft_run, and its short form for programs with only tail clauses.
  *
- * A body under tail clauses never gives control back to weft_run before its end: there is nothing to decide, nothing
- * to resume a second time. handler.c, with the loop that decides, is a part (stack/policies.c). A clause of another
- * kind brings handler.c in, by the function that calls the clause (weft/handler.h), and so do weft_run_with and
+ * A body under tail clauses does not return control to weft_run before its end: there is no request to decide about,
+ * and nothing to resume again. handler.c, which contains the loop that decides, is a part (stack/policies.c). A clause
+ * of another kind links handler.c, by the function that calls the clause (weft/handler.h), and so do weft_run_with and
  * weft_on_answer. weft_run then uses that loop for every table.
  */
 #include "effect/run.h"
@@ -75,7 +75,7 @@ void *weft__no_clause(const weft_handler_t *handler, const weft_coro_t *k, weft_
 	return ended_by_runtime(handler, k);
 }
 
-/* ---- who deletes the body's coroutine ---------------------------------------------------------------------- */
+/* ---- ownership of the body's coroutine ------------------------------------------------------------------------- */
 
 void weft__give_up(struct weft__run_frame *run_frame)
 {
@@ -104,7 +104,7 @@ void weft__die_no_handler(const char *function)
 			 "pass the address of one that WEFT_HANDLER defines");
 }
 
-/* The run frame comes first: the stack may be full in any of the calls that follow. */
+/* The run frame is registered first, because the stack may overflow in each call that follows. */
 static __attribute__((noinline)) void *run_once(const weft_handler_t *handler, void *state, weft_fn_t *body, void *arg)
 {
 	struct weft__run_frame run_frame = weft__no_run_frame;
@@ -121,7 +121,7 @@ static __attribute__((noinline)) void *run_once(const weft_handler_t *handler, v
 	if (weft__unlikely(r.effect != NULL))
 		return weft__no_clause(handler, k, r);
 	state = k->state;	   /* k may be a coroutine that the body switched to */
-	weft__give_up(&run_frame); /* before the clause, which may need one like it */
+	weft__give_up(&run_frame); /* before the clause, so that the clause can reuse the coroutine */
 	return weft__returned(handler, state, r.payload);
 }
 

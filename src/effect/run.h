@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the two kinds of weft_run share: see run.c. */
+/* Declarations shared by the two kinds of weft_run: see run.c. */
 #ifndef WEFT_SRC_EFFECT_RUN_H
 #define WEFT_SRC_EFFECT_RUN_H
 
@@ -15,7 +15,7 @@ static inline const weft_clause_t *weft__clause_of_kind(const weft_handler_t *ha
 	return NULL;
 }
 
-/* The first clause of an effect that is a tail clause, or that is none; NULL if there is none. */
+/* The first clause of an effect that is a tail clause, or, without `tail`, that is not; NULL if there is none. */
 static inline const weft_clause_t *weft__clause_for(const weft_handler_t *handler, const weft_effect_t *effect,
 						    bool tail)
 {
@@ -34,22 +34,23 @@ static inline void *weft__returned(const weft_handler_t *handler, void *state, v
 	return clause ? ((weft__on_return_t *)clause->clause)(state, result) : result;
 }
 
-/* What the failure clause says, or NULL and errno. */
+/* The result of the failure clause; without that clause, NULL and errno. */
 WEFT__COLD void *weft__failed(const weft_handler_t *handler, void *state, int error);
-/* k has made a request for which the handler has no clause: an exception goes on, a failure is an answer. */
+/* Called when k has made a request for which the handler has no clause: an exception continues in the caller, a failure
+ * of k gives an answer. */
 WEFT__COLD void *weft__no_clause(const weft_handler_t *handler, const weft_coro_t *k, weft_request_t r);
 
-/* ---- who deletes the body's coroutine ---------------------------------------------------------------------- */
+/* ---- ownership of the body's coroutine ------------------------------------------------------------------------- */
 
-/* The coroutine that a frame of ours has to delete, by whatever way it is left, unless somebody keeps it: also when the
- * coroutine that executes it is deleted while a clause waits for something. */
+/* The coroutine that a frame of weft_run must delete however the frame is left, unless a clause keeps the coroutine. It
+ * must do so too if the coroutine that executes weft_run is deleted while a clause waits. */
 struct weft__run_frame {
 	weft_coro_t *k;
 	uint64_t id;
-	uint16_t owner_changes; /* so often it had been kept: once more, and it is another's */
+	uint16_t owner_changes; /* if k's count differs, k has another owner */
 };
 
-/* Of a run frame that has no coroutine yet. */
+/* For a run frame that has no coroutine yet. */
 static weft_coro_t weft__nobody;
 static const struct weft__run_frame weft__no_run_frame = {&weft__nobody, 1, 0};
 
@@ -64,10 +65,10 @@ static inline void weft__end_run_frame(struct weft__run_frame *run_frame)
 		weft_delete(run_frame->k);
 }
 
-/* The same, for weft_defer: weft__is_run_frame knows this function. */
+/* Like weft__end_run_frame, as a cleanup for weft_defer: weft__is_run_frame recognizes this function. */
 void weft__give_up(struct weft__run_frame *run_frame);
 
-/* FUNCTION was called with NULL in place of a handler: reported. */
+/* Report that FUNCTION was called with NULL in place of a handler. */
 WEFT__COLD _Noreturn void weft__die_no_handler(const char *function);
 
 static inline uintptr_t weft__word_of(const weft_handler_t *handler)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* weft_on_answer: what tail clauses leave to be done with the answer of weft_run. Programs without do without this
+/* weft_on_answer: functions that tail clauses register for the answer of weft_run. Only programs that use it link this
  * file. */
 #define WEFT__PART_THENS
 #define WEFT__PART_DECIDING
@@ -8,10 +8,10 @@
 
 #include <errno.h>
 
-/* Which sees what is left to be done with an answer. */
+/* Links weft__run_deciding, which calls the registered functions. */
 WEFT__BRINGS(weft__run_deciding);
 
-/* The newest first. */
+/* Calls the newest function first. */
 void *weft__pass_through(const char *since, void *state, void *answer)
 {
 	weft_coro_t *self = weft__self();
@@ -26,13 +26,13 @@ void *weft__pass_through(const char *since, void *state, void *answer)
 
 			top = (char *)then - then->bytes;
 			answer = then->fn(state, answer, top);
-			t->top = top; /* not before: it may run something itself */
+			t->top = top; /* not before the call, which may run a body itself */
 		} while (top != bottom);
 	}
 	return answer;
 }
 
-/* The run that would have the answer is another handler's, whose state is of another type. */
+/* The run that would have the answer is under a different handler, whose state has another type. */
 WEFT__LAST_WORDS(static, die_moved, (void), 0)
 {
 	struct weft__line line;

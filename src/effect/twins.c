@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The inline functions of weft/effect.h by which code performs that is not optimized. */
+/* Out-of-line copies of the inline functions of weft/effect.h, by which code without optimization performs effects. */
 #define WEFT__DEFINES_TWINS
 #include <weft/effect.h>
 
