@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Coroutines whose frames are moved in and out of a region (coro/copying.c). As for WEFT_SAVE_FPU (aarch64_saving.S), but
+ * Coroutines whose frames are moved in and out of a region (coro/copying.c). Like WEFT_SAVE_FPU (aarch64_saving.S), but
  * the C functions run on the thread's landing. See x86_64_copying.S.
  */
 #include "arch/frames_aarch64.inc"
 
-/* In: as any landing pad. */
+/* In: as for each landing pad. */
 	.hidden weft__tls_landing, weft__tls_thread, weft__tls_growth
 	.hidden weft__land_copying, weft__return_copying
 	.hidden weft__enter_copying, weft__fail_copying
@@ -13,7 +13,7 @@ FUNCTION(weft__land_copying)
 	UNWIND_BY(DW_OP_breg0, WEFT_LINK_PARENT_PC)
 	PAD
 	ldr	x5, [x0, #WEFT_LINK_PARENT_PC]
-	str	x5, [x0, #WEFT_CORO_OUTER_PC] /* before it is replaced */
+	str	x5, [x0, #WEFT_CORO_OUTER_PC] /* before the C function replaces it */
 	UNWIND_BY(DW_OP_breg0, WEFT_CORO_OUTER_PC)
 	mov	x20, x0
 	UNWIND_BY(DW_OP_breg20, WEFT_CORO_OUTER_PC)
@@ -24,7 +24,7 @@ FUNCTION(weft__land_copying)
 	tst	w0, #0xff
 	mov	x0, x20
 	b.eq	3f
-	ldr	x5, [x0, #WEFT_LINK_SP] /* which was of no use before */
+	ldr	x5, [x0, #WEFT_LINK_SP] /* valid only now */
 	mov	sp, x5
 	mov	x1, x21
 	ldr	x5, [x0, #WEFT_CORO_INNER_PC]
@@ -35,7 +35,7 @@ FUNCTION(weft__land_copying)
 	brk	#1
 END(weft__land_copying)
 
-/* In: as any exit. */
+/* In: as for each exit. */
 	.hidden weft__leave_copying, weft__region_wake
 FUNCTION(weft__return_copying)
 	UNWIND_BY(DW_OP_breg0, WEFT_CORO_OUTER_PC)
@@ -59,7 +59,7 @@ FUNCTION(weft__return_copying)
 	br	x5
 END(weft__return_copying)
 
-/* Both again, where no C is needed as a rule. See weft__region_hold_own about the order. */
+/* The fast paths of both, which usually call no C function. See weft__region_hold_own about the order. */
 	.hidden weft__land_parked, weft__return_parked
 FUNCTION(weft__land_parked)
 	UNWIND_BY(DW_OP_breg0, WEFT_LINK_PARENT_PC)
@@ -68,7 +68,7 @@ FUNCTION(weft__land_parked)
 	TO_X5_OF_THREAD(weft__tls_thread)
 	ldr	x8, [x7, #WEFT_COPIED_REGION]
 	cbz	x5, 4f
-	/* A signal handler of this thread looks at the counter, and nobody else. */
+	/* Only this thread and its signal handlers change the counter. */
 	ldr	w9, [x5, #WEFT_THREAD_ENTERING]
 	add	w9, w9, #1
 	str	w9, [x5, #WEFT_THREAD_ENTERING]
@@ -84,7 +84,7 @@ FUNCTION(weft__land_parked)
 	mov	w10, #WEFT_REGION_RUNNING
 	strb	w10, [x8, #WEFT_REGION_BUSY]
 	sub	w9, w9, #1
-	stlr	w9, [x5] /* WEFT_THREAD_ENTERING: after the region is said to be in use */
+	stlr	w9, [x5] /* WEFT_THREAD_ENTERING: after the region is marked as in use */
 	ldr	x10, [x0, #WEFT_LINK_PARENT_PC]
 	adrp	x9, weft__return_parked
 	add	x9, x9, #:lo12:weft__return_parked
@@ -129,8 +129,8 @@ FUNCTION(weft__return_parked)
 	ldr	x8, [x8, #WEFT_COPIED_REGION]
 	mov	w7, #WEFT_REGION_IDLE
 	add	x9, x8, #WEFT_REGION_BUSY
-	stlrb	w7, [x9] /* release: whoever takes the region reads the words above */
-	dmb	ish	 /* and sees it idle, or is seen here */
+	stlrb	w7, [x9] /* release: a thread that takes the region reads the words above */
+	dmb	ish	 /* and either sees it idle, or is seen here */
 	ldr	x9, [x8, #WEFT_REGION_THREAD]
 	cmp	x9, x5
 	b.ne	1f

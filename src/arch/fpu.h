@@ -7,7 +7,7 @@
 
 #if defined(__x86_64__)
 
-/* MXCSR in the low half, the x87 control word in the high. */
+/* MXCSR in the low half, the x87 control word in the high half. */
 enum { WEFT__MXCSR_DEFAULT = 0x1f80, WEFT__X87_DEFAULT = 0x037f };
 #define WEFT__FPU_DEFAULT (WEFT__MXCSR_DEFAULT | (uint64_t)WEFT__X87_DEFAULT << 32)
 

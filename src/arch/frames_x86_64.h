@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* For x86_64.S and x86_64_copying.S: functions, how unwinders leave a coroutine, stacks for C code. */
+/* Macros for x86_64*.S: functions, the way of unwinders out of a coroutine, stacks for C code. */
 #ifndef WEFT_SRC_ARCH_FRAMES_X86_64_H
 #define WEFT_SRC_ARCH_FRAMES_X86_64_H
 
@@ -15,7 +15,7 @@
 #define PAD
 #endif
 
-/* A section each: the linker can leave out what a program does not reach. */
+/* Each function has a section of its own, so that the linker can leave it out of programs that do not use it. */
 #define FUNCTION(name) \
 	.section .text.name, "ax", @progbits; .p2align 4; .globl name; .type name, @function; name: .cfi_startproc
 
@@ -23,15 +23,15 @@
 	.cfi_endproc; .size name, . - name
 
 /*
- * How an unwinder leaves a coroutine's first frame. While the coroutine runs, [rsp] holds the address of the coroutine,
- * and the caller is the resume site:
+ * An unwinder leaves a coroutine's first frame as follows. While the coroutine runs, [rsp] holds the address of the
+ * coroutine, and the caller is the resume site:
  *   CFA (the caller's rsp)   = coroutine->parent_sp      breg7 0; deref; plus_uconst PARENT_SP; deref
  *   its pc                   at &coroutine->parent_pc    breg7 0; deref; plus_uconst PARENT_PC
  *   its rbp, rbx             at &coroutine->parent_fp, parent_bx
- * r12 to r15 were declared lost at the resume site: their values are where that function saved them.
- * The frame is marked as a signal frame, for two reasons that are true of it: the caller's pc is the next instruction
- * to run there and not one after a call, and the caller's stack need not lie above this one's (debuggers take that for
- * corruption otherwise). A parent_pc of zero (never resumed) ends the walk.
+ * The resume site declares r12 to r15 clobbered: that function has saved their values. The frame is marked as a signal
+ * frame, because two properties of signal frames hold: the caller's pc is the next instruction to run there, not the
+ * instruction after a call, and the caller's stack need not be above this stack (otherwise debuggers report
+ * corruption). A parent_pc of zero (never resumed) ends the walk.
  */
 #define DW_CFA_def_cfa_expression 0x0f
 #define DW_CFA_expression 0x10
@@ -50,7 +50,7 @@
 #define DWARF_RBP 6
 #define DWARF_RIP 16
 
-/* A field's offset in two bytes. */
+/* The offset of a field, in two bytes. */
 #define LEB128(offset) ((offset) & 127) | 128, (offset) >> 7
 #ifdef WEFT_CANARY_first_frame_without_caller
 #define UNWIND_TO_PARENT(pc) .cfi_undefined %rip
@@ -60,8 +60,8 @@
 	.cfi_escape DW_CFA_expression, DWARF_RIP, 6, DW_OP_breg7, 0, DW_OP_deref, DW_OP_plus_uconst, LEB128(pc)
 #endif
 
-/* Its pc is outer_pc, but that of a secluded one parent_pc: at coroutine + OUTER_PC - secluded * (OUTER_PC -
- * PARENT_PC). */
+/* The caller's pc is in outer_pc, or in parent_pc if the coroutine is secluded: at coroutine + OUTER_PC - secluded *
+ * (OUTER_PC - PARENT_PC). */
 #ifdef WEFT_CANARY_an_old_way_to_the_resumer
 #define SECLUDED_BIT 31
 #else
@@ -84,7 +84,7 @@
 	.cfi_escape DW_CFA_expression, DWARF_RBX, 6, DW_OP_breg7, 0, DW_OP_deref, \
 		DW_OP_plus_uconst, LEB128(WEFT_LINK_PARENT_BX)
 
-/* The same where a register holds the address of the coroutine, before there is a frame or after it. */
+/* The rules for when a register holds the address of the coroutine, before there is a frame or after it. */
 #define UNWIND_BY(register, pc) \
 	.cfi_signal_frame; \
 	.cfi_escape DW_CFA_def_cfa_expression, 4, register, LEB128(WEFT_LINK_PARENT_SP), DW_OP_deref; \
@@ -92,15 +92,15 @@
 	.cfi_escape DW_CFA_expression, DWARF_RBP, 3, register, LEB128(WEFT_LINK_PARENT_FP); \
 	.cfi_escape DW_CFA_expression, DWARF_RBX, 3, register, LEB128(WEFT_LINK_PARENT_BX)
 
-/* A variable of the thread's, an address; ZF: it is NULL. */
+/* Load a pointer variable of the thread; ZF: it is NULL. */
 #define TO_RAX_OF_THREAD(variable) \
 	movq	variable@gottpoff(%rip), %rax; \
 	movq	%fs:(%rax), %rax; \
 	testq	%rax, %rax
 
 /*
- * A stack with room for C, because a linked one may have none: the thread's small stack, or if there was no memory for
- * one the nearest contiguous one above k. Clobbers rax, r10.
+ * Switch to a stack with room for C, because a linked stack may have none: the thread's small stack, or, if there was
+ * no memory for it, the nearest contiguous stack above k. Clobbers rax, r10.
  */
 #define ROOMY_STACK(k) \
 	TO_RAX_OF_THREAD(weft__tls_growth); \
@@ -111,14 +111,14 @@
 #define ON_STACK_OF_RAX \
 	movq	%rax, %rsp; \
 	testq	%rax, %rax; \
-	js	13f; /* never; it lets Memcheck see the stack pointer change before the push */ \
+	js	13f; /* never taken; it lets Memcheck see the stack pointer change before the push */ \
 13:	leaq	-128(%rsp), %rsp; \
 	andq	$-16, %rsp
 
 /*
- * The thread's landing, for coroutines whose frames are moved in and out of a region (coro/copying.c): their saved
- * stack pointer is of no use, and what lies below the resumer's is another policy's affair. A thread that has no
- * landing yet does with its small stack.
+ * Switch to the thread's landing, for coroutines whose frames are moved in and out of a region (coro/copying.c). Their
+ * saved stack pointer cannot be used, and the memory below the resumer's stack pointer is governed by another policy. A
+ * thread without a landing uses its small stack.
  */
 #define ON_LANDING(k) \
 	TO_RAX_OF_THREAD(weft__tls_landing); \
@@ -134,9 +134,8 @@
 #endif
 
 /*
- * First landing pad. In: rsp = top of the stack, 16-aligned.
- * Calls fn(arg), fn from rbp and arg from bx of the link; the result becomes the request {NULL, result}. fn is kept in
- * the frame for weft__owner_function.
+ * The first landing pad. In: rsp = top of the stack, 16-aligned. Calls fn(arg), with fn from rbp and arg from bx of the
+ * link; the result becomes the request {NULL, result}. fn is kept in the frame for weft__owner_function.
  */
 #define ENTRY(name, unwind) \
 FUNCTION(name); \
@@ -147,13 +146,13 @@ FUNCTION(name); \
 	pushq	%rdi; \
 	unwind; \
 	movq	%rbp, %r11; \
-	leaq	WEFT_LINK_PARENT_FP(%rdi), %rbp; /* with parent_pc a frame record: for profilers that follow rbp */ \
+	leaq	WEFT_LINK_PARENT_FP(%rdi), %rbp; /* with parent_pc a frame record, for profilers by rbp */ \
 	movq	WEFT_LINK_BX(%rdi), %rdi; \
-	cmpq	$0, %fs:0x70; /* a linked stack? Then fn may be code that does not check */ \
+	cmpq	$0, %fs:0x70; /* on a linked stack fn may be code that does not check */ \
 	jne	2f; \
 	call	*%r11; \
 1: ; \
-	movq	(%rsp), %rdi; /* and not by rbp: a clone's may have been saved by the original */ \
+	movq	(%rsp), %rdi; /* not by rbp: the original may have saved the clone's rbp */ \
 	movq	%rax, %rdx; \
 	cmpq	%rdi, WEFT_CORO_INNERMOST(%rdi); \
 	jne	4f; \
@@ -176,23 +175,23 @@ FUNCTION(name); \
 	jmp	1b; \
 	.globl	name##_catch; \
 	.hidden	name##_catch; \
-name##_catch: /* weft__exception_left sends an exception here, in rax, all frames above unwound */ \
+name##_catch: /* weft__exception_left sends an exception here, in rax; all frames above are unwound */ \
 	movq	(%rsp), %rdi; \
 	movq	%rax, %rsi; \
 	cmpq	$0, %fs:0x70; \
 	je	5f; \
-	ROOMY_STACK(%rdi); /* nothing of the user's is called any more */ \
+	ROOMY_STACK(%rdi); /* no code of the user is called after this */ \
 	pushq	%rdi; \
-	pushq	%rdi; /* where the description above looks for it */ \
+	pushq	%rdi; /* where the unwind rules above expect it */ \
 5:	call	weft__thrown; \
 	ud2; \
 END(name)
 
 	.hidden weft__exception_left, weft__thrown, weft__tls_growth
-	.weak	weft__icall /* of a part: see stack/policies.c */
+	.weak	weft__icall /* defined by a part: see stack/policies.c */
 
-/* Where the unwinder finds what to do with an exception that leaves a coroutine. Only .eh_frame refers to it: with
- * --gc-sections gold keeps such data if the section's name contains "personality". */
+/* The pointer to the personality routine for exceptions that leave a coroutine. Only .eh_frame refers to it: with
+ * --gc-sections gold keeps this data if the section's name contains "personality". */
 #define PERSONALITY \
 	.section .data.rel.ro.local.personality, "aw", @progbits; \
 	.p2align 3; \

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Code of `mmu` probes, which weft-as writes (tools/as/mmu.c): recognizing one, and replacing it by a jump while other
- * threads may execute it.
+ * The code of `mmu` probes, which weft-as writes (tools/as/mmu.c): recognizing a probe, and replacing it by a jump
+ * while other threads may execute it.
  *
  *	before       89 84 24 d d d d     movl %eax, -d(%rsp)
- *	meanwhile    f4 .. .. .. ..       hlt: a thread that comes faults, and the handler sends it to the jump's target
+ *	meanwhile    f4 .. .. .. ..       hlt: a thread here faults, and the handler sends it to the target
  *	after        e9 r r r r d d       jmp target
  *
- * One byte is written at first and at last, so that no processor ever fetches half of one instruction and half of
- * another. In between all processors are serialized. This is how Linux patches its own code, with int3 in place of hlt:
- * the signal of int3 is the debugger's.
+ * The first byte is written first and again last, so that no processor ever fetches a mixture of two instructions. In
+ * between, all processors are serialized. Linux patches its own code in the same way, but with int3: here the signal of
+ * int3 is left to debuggers.
  */
 #ifndef WEFT_SRC_ARCH_PROBE_H
 #define WEFT_SRC_ARCH_PROBE_H
@@ -28,13 +28,13 @@ static inline bool weft__is_probe(const unsigned char *code)
 	return code[0] == 0x89 && code[1] == 0x84 && code[2] == 0x24;
 }
 
-/* A trap in a probe's place, or a jump: what a thread that was trapped may find there later. */
+/* True for a trap or a jump in the place of a probe: a thread that was trapped may find either there later. */
 static inline bool weft__is_patched_probe(const unsigned char *code)
 {
 	return code[0] == WEFT__TRAP_CODE || code[0] == WEFT__JUMP_CODE;
 }
 
-/* The jump from `at` to `to`. False: it is too far. */
+/* Write the jump from `at` to `to`. Returns false if the distance is too large. */
 static inline bool weft__make_jump(unsigned char *code, const char *at, const char *to)
 {
 	intptr_t distance = to - (at + WEFT__JUMP_BYTES);
@@ -45,7 +45,7 @@ static inline bool weft__make_jump(unsigned char *code, const char *at, const ch
 	return short_distance == distance;
 }
 
-/* Time in the processor's units: billions a second. */
+/* The time in the processor's units: billions per second. */
 static inline uint64_t weft__ticks(void)
 {
 	return __builtin_ia32_rdtsc();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What assembly knows of coroutines that are copied: fields of their record and of a region. stack/copy.h checks it. */
+/* Fields that assembly uses of copied coroutines: of their records and of regions. stack/copy.h asserts the offsets. */
 #ifndef WEFT_SRC_ARCH_REGION_H
 #define WEFT_SRC_ARCH_REGION_H
 
@@ -13,7 +13,8 @@
 
 #define WEFT_THREAD_ENTERING 0
 
-/* From the end of a thread's landing down to where the saved stack pointers of coroutines point: above, it works. */
+/* The distance from the end of a thread's landing down to where the saved stack pointers of coroutines point: the C
+ * functions run above. */
 #define WEFT_LANDING_OWN 24576
 
 /* enum weft__busy */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * This file has what of a switch cannot be inlined, on RISC-V: a coroutine's first frame, its end, the landing pads
- * that report misuse. README.md here draws the stacks; x86_64.S says more of each function.
+ * The parts of a switch that cannot be inlined, on RISC-V: a coroutine's first frame, its end, the landing pads that
+ * report misuse. README.md in this directory draws the stacks; x86_64.S says more about each function.
  *
  * All landing pads are jumped to by weft_arch_resume or weft_arch_transfer with
  *   a0 = the coroutine, a1 = the value passed, sp = its saved stack pointer, s0 = its saved frame pointer,
@@ -13,8 +13,8 @@
 ENTRY(weft__entry, UNWIND_TO_PARENT(WEFT_LINK_PARENT_PC))
 
 /*
- * Finish a coroutine and hand its resumer a request, saving nothing.
- * In: a0 = coroutine, a1 = effect, a2 = payload. Does not return.
+ * Finish a coroutine and pass its resumer a request; no registers are saved. In: a0 = coroutine, a1 = effect, a2 =
+ * payload. Does not return.
  */
 	.hidden weft__leave
 FUNCTION(weft__leave)
@@ -30,8 +30,8 @@ FUNCTION(weft__leave)
 END(weft__leave)
 
 /*
- * Call fn(argument) so that an unwinder who leaves this frame comes to a suspended coroutine's. Nothing of the coroutine
- * is touched. In: a0 = its sp, pc, fp, bx, as in a link; a1 = fn; a2 = argument.
+ * Call fn(argument) so that an unwinder that leaves this frame finds the frames of a suspended coroutine. The coroutine
+ * is not touched. In: a0 = its sp, pc, fp, bx, as in a link; a1 = fn; a2 = argument.
  */
 	.hidden weft__walk_from
 FUNCTION(weft__walk_from)
@@ -65,8 +65,8 @@ FUNCTION(weft__walk_from)
 END(weft__walk_from)
 
 /*
- * void *weft__enter_chunk(void *(*fn)(void *), void *arg, char *top): call fn(arg) on another stack. Two frames: see
- * x86_64.S.
+ * void *weft__enter_chunk(void *(*fn)(void *), void *arg, char *top): call fn(arg) on another stack. It has two frames:
+ * see x86_64.S.
  */
 FUNCTION(weft__enter_chunk)
 	addi	sp, sp, -16
@@ -108,8 +108,8 @@ FUNCTION(weft__on_chunk)
 END(weft__on_chunk)
 
 /*
- * The last stack: messages that end the process are written there; see x86_64.S.
- * CLAIM: to t6 the place where a frame may begin. Uses no stack. Clobbers a0, a1, a7, t0 to t5.
+ * The last stack: messages that end the process are written on it; see x86_64.S. CLAIM: load into t6 the place where a
+ * frame may begin. Uses no stack. Clobbers a0, a1, a7, t0 to t5.
  */
 #define LAST_STACK_BYTES 16384
 #define WAITS 100
@@ -166,8 +166,8 @@ END(weft__on_chunk)
 	.dword	0, 10000000
 
 /*
- * Call say(a, b, c, d, e), which does not return, on the last stack.
- * In: a0 = say; a1 to a5 = a to e. The caller's frame is where it was, for backtraces.
+ * Call say(a, b, c, d, e), which does not return, on the last stack. In: a0 = say; a1 to a5 = a to e. The caller's
+ * frame stays in place, for backtraces.
  */
 FUNCTION(weft__last_words)
 	.cfi_signal_frame
@@ -194,8 +194,9 @@ FUNCTION(weft__last_words)
 END(weft__last_words)
 
 /*
- * Misuse. The resume is undone as far as the frame pointer goes, then reported on the last stack: what sp came with may
- * be in use or gone, and the resumer's stack may have no room. A backtrace shows the resume site.
+ * Reports of misuse. The frame pointer of the resumer is restored, and the misuse is reported on the last stack: the
+ * loaded sp may point to a stack in use or unmapped, and the resumer's stack may have no room. A backtrace shows the
+ * resume site.
  */
 #define MISUSE(name, code) \
 FUNCTION(name); \

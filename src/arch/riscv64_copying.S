@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Coroutines whose frames are moved in and out of a region (coro/copying.c). As for WEFT_SAVE_FPU (riscv64_saving.S), but
+ * Coroutines whose frames are moved in and out of a region (coro/copying.c). Like WEFT_SAVE_FPU (riscv64_saving.S), but
  * the C functions run on the thread's landing. See x86_64_copying.S.
  */
 #include "arch/frames_riscv64.inc"
 
-/* In: as any landing pad. */
+/* In: as for each landing pad. */
 	.hidden weft__tls_landing, weft__tls_thread, weft__tls_growth
 	.hidden weft__land_copying, weft__return_copying
 	.hidden weft__enter_copying, weft__fail_copying
 FUNCTION(weft__land_copying)
 	UNWIND_BY(DW_OP_breg10, WEFT_LINK_PARENT_PC)
 	ld	t0, WEFT_LINK_PARENT_PC(a0)
-	sd	t0, WEFT_CORO_OUTER_PC(a0) /* before it is replaced */
+	sd	t0, WEFT_CORO_OUTER_PC(a0) /* before the C function replaces it */
 	UNWIND_BY(DW_OP_breg10, WEFT_CORO_OUTER_PC)
 	mv	s2, a0
 	UNWIND_BY(DW_OP_breg18, WEFT_CORO_OUTER_PC)
@@ -23,7 +23,7 @@ FUNCTION(weft__land_copying)
 	andi	t0, a0, 0xff
 	mv	a0, s2
 	beqz	t0, 3f
-	ld	t0, WEFT_LINK_SP(a0) /* which was of no use before */
+	ld	t0, WEFT_LINK_SP(a0) /* valid only now */
 	mv	sp, t0
 	mv	a1, s3
 	ld	t0, WEFT_CORO_INNER_PC(a0)
@@ -34,7 +34,7 @@ FUNCTION(weft__land_copying)
 	unimp
 END(weft__land_copying)
 
-/* In: as any exit. */
+/* In: as for each exit. */
 	.hidden weft__leave_copying, weft__region_wake
 FUNCTION(weft__return_copying)
 	UNWIND_BY(DW_OP_breg10, WEFT_CORO_OUTER_PC)
@@ -56,7 +56,7 @@ FUNCTION(weft__return_copying)
 	jr	t0
 END(weft__return_copying)
 
-/* Both again, where no C is needed as a rule. See weft__region_hold_own about the order. */
+/* The fast paths of both, which usually call no C function. See weft__region_hold_own about the order. */
 	.hidden weft__land_parked, weft__return_parked
 FUNCTION(weft__land_parked)
 	UNWIND_BY(DW_OP_breg10, WEFT_LINK_PARENT_PC)
@@ -64,7 +64,7 @@ FUNCTION(weft__land_parked)
 	TO_T0_OF_THREAD(weft__tls_thread)
 	ld	t3, WEFT_COPIED_REGION(t2)
 	beqz	t0, 4f
-	/* A signal handler of this thread looks at the counter, and nobody else. */
+	/* Only this thread and its signal handlers change the counter. */
 	lw	t4, WEFT_THREAD_ENTERING(t0)
 	addiw	t4, t4, 1
 	sw	t4, WEFT_THREAD_ENTERING(t0)
@@ -78,7 +78,7 @@ FUNCTION(weft__land_parked)
 	li	t5, WEFT_REGION_RUNNING
 	sb	t5, WEFT_REGION_BUSY(t3)
 	addiw	t4, t4, -1
-	fence	rw, w /* after the region is said to be in use */
+	fence	rw, w /* after the region is marked as in use */
 	sw	t4, WEFT_THREAD_ENTERING(t0)
 	ld	t5, WEFT_LINK_PARENT_PC(a0)
 	lla	t4, weft__return_parked
@@ -119,9 +119,9 @@ FUNCTION(weft__return_parked)
 	TO_T0_OF_THREAD(weft__tls_thread)
 	ld	t3, WEFT_COPIED_REGION(t3)
 	li	t2, WEFT_REGION_IDLE
-	fence	rw, w /* release: whoever takes the region reads the words above, */
+	fence	rw, w /* release: a thread that takes the region reads the words above, */
 	sb	t2, WEFT_REGION_BUSY(t3)
-	fence	rw, rw /* and sees it idle, or is seen here */
+	fence	rw, rw /* and either sees it idle, or is seen here */
 	ld	t4, WEFT_REGION_THREAD(t3)
 	bne	t4, t0, 1f
 	ld	t0, WEFT_CORO_OUTER_PC(a0)

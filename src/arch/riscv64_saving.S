@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Coroutines that keep more state than registers, or are copied: their first frame, and switches. See x86_64_saving.S. */
+/* Coroutines that keep more state than registers, or are copied: first frame, and switches. See x86_64_saving.S. */
 #include "arch/frames_riscv64.inc"
 
 	.hidden weft__tls_growth, weft__tls_landing
 ENTRY(weft__entry_saving, UNWIND_TO_OUTER)
 
-/* In: as any landing pad. */
+/* In: as for each landing pad. */
 	.hidden weft__land_saving
 	.hidden weft__enter_saving
 FUNCTION(weft__land_saving)
@@ -26,7 +26,7 @@ FUNCTION(weft__land_saving)
 	jr	t0
 END(weft__land_saving)
 
-/* In: as any exit. */
+/* In: as for each exit. */
 	.hidden weft__return_saving
 	.hidden weft__leave_saving
 FUNCTION(weft__return_saving)
@@ -48,8 +48,8 @@ FUNCTION(weft__return_saving)
 END(weft__return_saving)
 
 /*
- * First landing pad of a switch sideways whose sender, in a4, needs more than the plain landing pad that the switch
- * stored. The sender's outer_pc is where `to` really lands.
+ * The first landing pad of a switch sideways whose sender, in a4, needs more than the plain landing pad that the switch
+ * stored. The sender's outer_pc is the real landing pad of `to`.
  */
 	.hidden weft__land_switched, weft__switched
 FUNCTION(weft__land_switched)

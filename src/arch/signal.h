@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a signal handler needs of an architecture: where the interrupted code's stack is, how to send it elsewhere. */
+/* Functions that a signal handler needs of an architecture: find the interrupted code's stack, and redirect the
+ * code. */
 #ifndef WEFT_SRC_ARCH_SIGNAL_H
 #define WEFT_SRC_ARCH_SIGNAL_H
 
@@ -50,20 +51,22 @@ static inline void weft__context_jump(ucontext_t *context, const void *to)
 	WEFT__CONTEXT_PC(context) = (__typeof__(WEFT__CONTEXT_PC(context)))(uintptr_t)to;
 }
 
-/* Has the interrupted code switched to a coroutine whose object reads as zeros? Then both registers are zero. */
+/* True if the interrupted code has switched to a coroutine whose object reads as zeros: then both registers are
+ * zero. */
 static inline bool weft__context_resumes_nothing(ucontext_t *context, void **k)
 {
 	*k = (void *)(uintptr_t)WEFT__CONTEXT_ARGUMENT(context);
 	return !WEFT__CONTEXT_PC(context) && !WEFT__CONTEXT_SP(context);
 }
 
-/* weft__is_resume gets so many bytes of code before the interrupted instruction, and as many from there on. */
+/* weft__is_resume gets this many bytes of code before the interrupted instruction, and this many from it on. */
 enum { WEFT__CODE_AROUND = 512 };
 
 #if defined(__x86_64__)
 
-/* Of a fault without an address: has the kernel made it, because it could not write a signal's frame to the stack? Else
- * an instruction did. (If an earlier fault of the thread was such an instruction's, the kernel's looks the same.) */
+/* For a fault without an address: true if the kernel raised it because it could not write a signal's frame to the
+ * stack, false if an instruction did. (If an earlier fault of the thread came from such an instruction, the kernel's
+ * fault looks the same.) */
 static inline bool weft__context_lacks_room(const ucontext_t *context)
 {
 	enum { GENERAL_PROTECTION = 13 };
@@ -72,8 +75,8 @@ static inline bool weft__context_lacks_room(const ucontext_t *context)
 }
 
 /*
- * Is the interrupted instruction the first of weft_resume that looks at the coroutine? It loads or compares a word, and
- * weft_arch_resume is not far: before it where the compiler has put the slow ways behind the usual one.
+ * True if the interrupted instruction is the first of weft_resume that reads the coroutine. It loads or compares a
+ * word, and weft_arch_resume is near: before it if the compiler has put the slow paths behind the usual path.
  */
 static inline bool weft__is_resume(const unsigned char *code, size_t bytes)
 {
@@ -92,7 +95,7 @@ static inline bool weft__is_resume(const unsigned char *code, size_t bytes)
 	return false;
 }
 
-/* Is there an instruction in the code that loads or compares what lies `offset` bytes behind a pointer? */
+/* True if an instruction in the code loads or compares the word at `offset` from a pointer. */
 static inline bool weft__reads_field(const unsigned char *code, size_t bytes, size_t offset)
 {
 	enum { LOAD = 0x8b, COMPARE = 0x39, COMPARE_BACK = 0x3b, MOD_SHIFT = 6, RM = 7, RM_SIB = 4, MOST_BYTE = 127 };
@@ -108,13 +111,13 @@ static inline bool weft__reads_field(const unsigned char *code, size_t bytes, si
 	return false;
 }
 
-/* weft__is_use gets so many bytes of code from the interrupted instruction on. */
+/* weft__is_use gets this many bytes of code from the interrupted instruction on. */
 enum { WEFT__CODE_OF_USE = 80 };
 
 /*
- * Is the interrupted instruction the first of weft_continue, weft_tail_continue or weft_is_valid that looks at the
- * resumption? It loads the resumption's first word, the coroutine. Close behind it the second word is compared with the
- * coroutine's field at `id`, and another word with the field at `resume_serial`.
+ * True if the interrupted instruction is the first of weft_continue, weft_tail_continue or weft_is_valid that reads the
+ * resumption. It loads the resumption's first word, the coroutine. Shortly after it, the second word is compared with
+ * the coroutine's field at `id`, and another word with the field at `resume_serial`.
  */
 static inline bool weft__is_use(const unsigned char *code, size_t bytes, size_t id, size_t turn)
 {
@@ -140,7 +143,7 @@ static inline void weft__context_call(ucontext_t *context, void (*function)(void
 
 #else
 
-/* Every fault of an instruction has an address on these. */
+/* On these architectures each fault of an instruction has an address. */
 static inline bool weft__context_lacks_room(const ucontext_t *context)
 {
 	(void)context;
@@ -176,8 +179,8 @@ static inline bool weft__is_resume(const unsigned char *code, size_t bytes)
 	return false;
 }
 
-/* Is there an instruction in the code that loads what lies `offset` bytes behind a pointer: a word, half a word, or two
- * words together? */
+/* True if an instruction in the code loads from `offset` bytes behind a pointer: a word, half a word, or two words
+ * together. */
 static inline bool weft__reads_field(const unsigned char *code, size_t bytes, size_t offset)
 {
 	enum { PAIR = 127 << 15 };
@@ -219,7 +222,7 @@ static inline bool weft__is_resume(const unsigned char *code, size_t bytes)
 	return false;
 }
 
-/* Is there an instruction in the code that loads what lies `offset` bytes behind a pointer? */
+/* True if an instruction in the code loads from `offset` bytes behind a pointer. */
 static inline bool weft__reads_field(const unsigned char *code, size_t bytes, size_t offset)
 {
 	for (size_t i = 0; i + 4 <= bytes; i += 2) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* How much room x86_64_linked.S needs to save every vector register that a call may pass an argument in. */
+/* The room that x86_64_linked.S needs to save each vector register in which a call may pass an argument. */
 #include "arch/vectors.h"
 
-size_t weft__xsave_bytes = 512 + 64; /* what fxsave writes, and the header that xsave adds */
+size_t weft__xsave_bytes = 512 + 64; /* the area of fxsave, and the header that xsave adds */
 bool weft__has_xsave;
 bool weft__has_avx;
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-/* Which registers the kernel saves when it switches threads. Only where OSXSAVE is set. */
+/* The registers that the kernel saves when it switches threads. Valid only if OSXSAVE is set. */
 static unsigned saved_by_kernel(void)
 {
 	unsigned low, high;
@@ -28,7 +28,7 @@ void weft__vectors_measure(void)
 		return;
 	weft__has_avx = c & AVX && (saved_by_kernel() & SSE_AND_AVX) == SSE_AND_AVX;
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-		/* Where the part lies in the area, and how long it is; zero where there is none. */
+		/* The offset of the part in the area, and its length; zero if there is no such part. */
 		if (__get_cpuid_count(0xd, parts[i], &a, &b, &c, &d) && a && b + a > weft__xsave_bytes)
 			weft__xsave_bytes = b + a;
 	weft__has_xsave = true;
@@ -36,6 +36,6 @@ void weft__vectors_measure(void)
 #else
 void weft__vectors_measure(void)
 {
-	weft__has_avx = true; /* nothing needs to be asked for */
+	weft__has_avx = true; /* always available */
 }
 #endif

@@ -12,13 +12,14 @@
 #define WEFT__AVX
 #endif
 
-/* Read by assembly: bytes to save all vector registers in, and whether the instructions that save all exist. */
+/* Read by assembly: the bytes that all vector registers need, and whether the processor has the instructions that save
+ * them. */
 extern size_t weft__xsave_bytes;
 extern bool weft__has_xsave;
-/* May AVX be used? The compiler's own question brings a table of all processors into every program. */
+/* True if AVX may be used. The compiler's own test would link a table of all processors into every program. */
 extern bool weft__has_avx;
 
-/* Find out. Once, before any linked stack runs. */
+/* Set the variables above. Called once, before a linked stack is used. */
 void weft__vectors_measure(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * This file has what of a switch cannot be inlined, on x86-64: a coroutine's first frame, its end, the landing pads that
- * report misuse. README.md here draws the stacks.
+ * The parts of a switch that cannot be inlined, on x86-64: a coroutine's first frame, its end, the landing pads that
+ * report misuse. README.md in this directory draws the stacks.
  *
  * All landing pads are jumped to by weft_arch_resume or weft_arch_transfer with
  *   rdi = the coroutine, rsi = the value passed, rsp = its saved stack pointer, rbp = its saved frame pointer,
@@ -13,8 +13,8 @@
 ENTRY(weft__entry, UNWIND_TO_PARENT(WEFT_LINK_PARENT_PC))
 
 /*
- * Finish a coroutine and hand its resumer a request, saving nothing.
- * In: rdi = coroutine, rsi = effect, rdx = payload. Clobbers rax, rcx. Does not return.
+ * Finish a coroutine and pass its resumer a request; no registers are saved. In: rdi = coroutine, rsi = effect, rdx =
+ * payload. Clobbers rax, rcx. Does not return.
  */
 	.hidden weft__leave
 FUNCTION(weft__leave)
@@ -28,8 +28,8 @@ FUNCTION(weft__leave)
 END(weft__leave)
 
 /*
- * Call fn(argument) so that an unwinder who leaves this frame comes to a suspended coroutine's. Nothing of the coroutine
- * is touched. In: rdi = its sp, pc, fp, bx, as in a link; rsi = fn; rdx = argument.
+ * Call fn(argument) so that an unwinder that leaves this frame finds the frames of a suspended coroutine. The coroutine
+ * is not touched. In: rdi = its sp, pc, fp, bx, as in a link; rsi = fn; rdx = argument.
  */
 #define DW_OP_breg6 0x76
 	.hidden weft__walk_from
@@ -55,12 +55,13 @@ FUNCTION(weft__walk_from)
 END(weft__walk_from)
 
 /*
- * void *weft__enter_chunk(void *(*fn)(void *), void *arg, char *top): call fn(arg) on another stack; where that is a linked
- * one, fn may still be code that does not check.
+ * void *weft__enter_chunk(void *(*fn)(void *), void *arg, char *top): call fn(arg) on another stack; if that is a
+ * linked stack, fn may still be code that does not check.
  *
- * Two frames, because unwinders ask two things. The frame that leaves the other stack is a signal's: gdb takes a caller
- * whose stack lies elsewhere for corruption otherwise. But the caller of a signal's frame is looked up by its next
- * instruction and not by its call, and after a call of C or C++ may be the end of what has a cleanup. So that caller is here.
+ * There are two frames, because unwinders have two requirements. The frame that leaves the other stack is a signal
+ * frame: otherwise gdb reports corruption if the caller's stack is elsewhere. But the caller of a signal frame is
+ * looked up by its next instruction, not by its call, and after a call in C or C++ that instruction may be outside of
+ * the range that has a cleanup. So the caller is in this file.
  */
 FUNCTION(weft__enter_chunk)
 	PAD
@@ -102,13 +103,13 @@ FUNCTION(weft__on_chunk)
 END(weft__on_chunk)
 
 /*
- * The last stack: messages that end the process are written there, because a chunk or a stack may have no room for them.
- * It is part of the library's data, so that it is there when no memory is, and on threads that Weft has never seen.
- * `owner` is the number of the thread that uses it. Its user does not come back, except by a longjmp out of a handler of
- * SIGABRT; then that thread begins at the top again, and another thread takes the stack over after WAITS hundredths of a
- * second. A thread that dies a second time while it is there continues below its frames.
+ * The last stack: messages that end the process are written on it, because a chunk or a stack may have no room for
+ * them. It is part of the library's data, so that it exists without free memory, and for threads that Weft has never
+ * seen. `owner` is the number of the thread that uses it. The owner does not return, except by a longjmp out of a
+ * handler of SIGABRT; then that thread begins at the top again, and another thread takes over the stack after WAITS
+ * hundredths of a second. A thread that dies a second time while it is on this stack continues below its frames.
  *
- * CLAIM: to rax the place where a frame may begin. Uses no stack. Clobbers rcx, rdi, rsi, r8, r9, r11.
+ * CLAIM: load into rax the place where a frame may begin. Uses no stack. Clobbers rcx, rdi, rsi, r8, r9, r11.
  */
 #define LAST_STACK_BYTES 16384
 #define WAITS 100
@@ -162,8 +163,8 @@ END(weft__on_chunk)
 	.quad	0, 10000000
 
 /*
- * Call say(a, b, c, d, e), which does not return, on the last stack.
- * In: rdi = say; rsi, rdx, rcx, r8, r9 = a to e. The caller's frame is where it was, for backtraces.
+ * Call say(a, b, c, d, e), which does not return, on the last stack. In: rdi = say; rsi, rdx, rcx, r8, r9 = a to e. The
+ * caller's frame stays in place, for backtraces.
  */
 FUNCTION(weft__last_words)
 	.cfi_signal_frame
@@ -190,8 +191,9 @@ FUNCTION(weft__last_words)
 END(weft__last_words)
 
 /*
- * Misuse. The resume is undone as far as the frame pointer goes, then reported on the last stack: what rsp came with may
- * be in use or gone, and the resumer's stack may have no room. A backtrace shows the resume site.
+ * Reports of misuse. The frame pointer of the resumer is restored, and the misuse is reported on the last stack: the
+ * loaded rsp may point to a stack in use or unmapped, and the resumer's stack may have no room. A backtrace shows the
+ * resume site.
  */
 #define MISUSE(name, code) \
 FUNCTION(name); \

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Coroutines whose frames are moved in and out of a region (coro/copying.c). As for WEFT_SAVE_FPU (x86_64.S), but the C
- * functions run on the thread's landing.
+ * Coroutines whose frames are moved in and out of a region (coro/copying.c). Like WEFT_SAVE_FPU (x86_64_saving.S), but
+ * the C functions run on the thread's landing.
  */
 #include "arch/frames_x86_64.h"
 
-/* In: as any landing pad. */
+/* In: as for each landing pad. */
 	.hidden weft__tls_landing, weft__tls_thread
 	.hidden weft__land_copying, weft__return_copying
 	.hidden weft__enter_copying, weft__fail_copying
@@ -13,7 +13,7 @@ FUNCTION(weft__land_copying)
 	UNWIND_BY(DW_OP_breg5, WEFT_LINK_PARENT_PC)
 	PAD
 	movq	WEFT_LINK_PARENT_PC(%rdi), %rax
-	movq	%rax, WEFT_CORO_OUTER_PC(%rdi) /* before it is replaced */
+	movq	%rax, WEFT_CORO_OUTER_PC(%rdi) /* before the C function replaces it */
 	UNWIND_BY(DW_OP_breg5, WEFT_CORO_OUTER_PC)
 	movq	%rdi, %r12
 	UNWIND_BY(DW_OP_breg12, WEFT_CORO_OUTER_PC)
@@ -23,7 +23,7 @@ FUNCTION(weft__land_copying)
 	movq	%r12, %rdi
 	testb	%al, %al
 	jz	3f
-	movq	WEFT_LINK_SP(%rdi), %rsp /* which was of no use before */
+	movq	WEFT_LINK_SP(%rdi), %rsp /* valid only now */
 	movq	%r13, %rsi
 	jmp	*WEFT_CORO_INNER_PC(%rdi)
 3:	movq	WEFT_LINK_PARENT_FP(%rdi), %rbp
@@ -32,7 +32,7 @@ FUNCTION(weft__land_copying)
 	ud2
 END(weft__land_copying)
 
-/* In: as any exit. */
+/* In: as for each exit. */
 	.hidden weft__leave_copying, weft__region_wake
 FUNCTION(weft__return_copying)
 	UNWIND_BY(DW_OP_breg5, WEFT_CORO_OUTER_PC)
@@ -54,9 +54,10 @@ FUNCTION(weft__return_copying)
 END(weft__return_copying)
 
 /*
- * Both again, where no C is needed as a rule: the landing pad of one that suspended itself in its own frames, with no
- * more state to keep, and the return after that. It needs some if its frames have left the region, which another thread
- * has perhaps, or are an image's too. See weft__region_hold_own about the order.
+ * The fast paths of both, which usually call no C function: the landing pad of a coroutine that suspended itself in its
+ * own frames, with no more state to keep, and the return after that. They call C if the coroutine's frames have left
+ * the region, if another thread has the region, or if the frames also have an image. See weft__region_hold_own about
+ * the order.
  */
 	.hidden weft__land_parked, weft__return_parked
 FUNCTION(weft__land_parked)

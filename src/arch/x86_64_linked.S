@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Linked stacks on x86-64 System V: where the prologues of instrumented code come when their frame does not fit, and how
- * instrumented code calls code that does not check. chunk.h has the structures, README.md the pictures.
+ * Linked stacks on x86-64 System V: the routines to which prologues of instrumented code jump when their frame does not
+ * fit, and by which instrumented code calls code that does not check. chunk.h has the structures, README.md the
+ * pictures.
  *
- * Registers: at a call of ours everything may hold arguments but r10 and r11 (rax: al of variadic calls); on return
- * rax, rdx, xmm0, xmm1, st, st(1) hold results, callee-saved registers are as they were, all others are free.
+ * Registers: when a routine here is entered, all registers except r10 and r11 may hold arguments (rax: al of variadic
+ * calls). On return, rax, rdx, xmm0, xmm1, st, st(1) hold results, callee-saved registers have their old values, all
+ * other registers are free.
  *
- * Whoever interrupts us (a signal handler) leaves everything as it was, because what it does nests: a list that is popped
- * here may be popped and pushed in between. The limit and the stack pointer cannot change in one instruction; a
- * prologue that fires between finds that the stack pointer is not on the current chunk, and goes on where it is.
+ * A signal handler that interrupts these routines leaves their data unchanged, because its operations nest: a list that
+ * is popped here may be popped and pushed in between. The limit and the stack pointer cannot change in one instruction.
+ * A prologue that fires between the two changes finds that the stack pointer is not on the current chunk, and continues
+ * on the stack in use.
  */
 #include "arch/chunk.h"
 #include <weft/arch/offsets.h>
@@ -27,12 +30,12 @@
 #define END(name) \
 	.cfi_endproc; .size name, . - name
 
-/* The running coroutine's link, or the thread root's. */
+/* Load the running coroutine's link, or the thread root's. */
 #define SELF(reg) \
 	movq	weft__tls_self@gottpoff(%rip), reg; \
 	movq	%fs:(reg), reg
 
-/* From the frame of rbp: where each routine keeps what it was called with. */
+/* The words of a routine's frame, from rbp, that hold the registers of its caller. */
 #define KEPT_RAX -8(%rbp)
 #define KEPT_RCX -16(%rbp)
 #define KEPT_RDX -24(%rbp)
@@ -56,14 +59,14 @@
 	movq	KEPT_RSI, %rsi
 
 /*
- * A caller that passes over-aligned arguments (a __m256 in memory, a structure with an attribute) has aligned its stack pointer for
- * them: the block of arguments begins at a multiple of their alignment. A copy must do so, too, or the callee faults. Nothing tells
- * us the alignment that was wanted. We take the one that the block has, 256 bytes at most; a block that has more by chance
- * costs a few bytes.
+ * A caller that passes over-aligned arguments (a __m256 in memory, a structure with an attribute) has aligned its stack
+ * pointer for them: the block of arguments begins at a multiple of their alignment. A copy must have the same
+ * alignment, or the callee faults. The required alignment is not known here. So a copy gets the alignment that the
+ * block has, 256 bytes at most; if a block has more by chance, that costs a few bytes.
  *
- * WIDEN_FRAME: add to r10, the bytes of a frame, what PLACE_ARGUMENTS may lose. Clobbers rdx, rsi.
- * PLACE_ARGUMENTS: move rdi down, from where a stack is free, to where the copy of the arguments at from(%rbp), r11 bytes,
- * begins. Clobbers rdx, rsi.
+ * WIDEN_FRAME: add to r10, the bytes of a frame, the bytes that PLACE_ARGUMENTS may lose. Clobbers rdx, rsi.
+ * PLACE_ARGUMENTS: move rdi down, from where a stack is free, to where the copy of the arguments at from(%rbp), r11
+ * bytes, begins. Clobbers rdx, rsi.
  */
 #define ALIGNMENT_MASK(from) /* to rdx: -n for an alignment of n. Clobbers rsi. */ \
 	leaq	from(%rbp), %rsi; \
@@ -111,14 +114,14 @@
 	jb	label
 
 #define IF_HEAP_FRAMES(label) \
-	testb	$0x40, %fs:0x77; /* of the limit */ \
+	testb	$0x40, %fs:0x77; /* the limit's highest byte */ \
 	jnz	label
 
 /*
- * ON_SMALL_STACK(function): call a C function on the thread's small stack, because where we are there may be next to
- * nothing left. Its arguments are in rdi, rsi, rdx, rcx; its result comes back in r10. Every other register is as before, all
- * of the vector and x87 registers included: they may hold arguments or results, and what C code calls may use them.
- * In a routine with a frame in rbp.
+ * ON_SMALL_STACK(function): call a C function on the thread's small stack, because the current stack may have almost no
+ * room. The arguments are in rdi, rsi, rdx, rcx; the result is returned in r10. All other registers are preserved,
+ * including all vector and x87 registers: they may hold arguments or results, and functions that C code calls may use
+ * them. Only for a routine with a frame in rbp.
  */
 #define ON_SMALL_STACK(function) \
 	leaq	function(%rip), %r10; \
@@ -128,13 +131,13 @@
 
 /*
  * weft__morestack: jumped to by a prologue whose frame does not fit.
- *   In: r10 = where the function goes on, r11 = bytes the frame needs, and in the upper half of the register bytes of arguments on
- *       the stack (negative: unknown); 0(%rsp) its caller; then its arguments
- * Calls the rest of the function on a chunk with room, and when that returns goes back to the caller: each call returns to where
- * it came from, so that the return predictor stays in step, and no more calls are open than need be. Unwinders see a frame between
- * the function and its caller. For debuggers, which know the name, it is called __morestack as soon as the stack pointer leaves
- * the caller's chunk: what prologues jump to has a name of its own, because compilers link shared libraries with a __morestack of
- * their own.
+ *   In: r10 = where the function continues; r11 = the bytes that the frame needs, and in the upper half of the register
+ *       the bytes of arguments on the stack (negative: unknown); 0(%rsp) its caller; then its arguments
+ * Calls the rest of the function on a chunk with room, and returns to the caller when that returns. Each call returns
+ * to where it came from, so that the return predictor stays in step, and no more calls are open than necessary.
+ * Unwinders see a frame between the function and its caller. Debuggers, which know the name, see it as __morestack as
+ * soon as the stack pointer leaves the caller's chunk. Prologues jump to a different name, because compilers link
+ * shared libraries with a __morestack of their own.
  */
 #define LEAVE_CHUNK /* rcx, r10, r11 */ \
 	SELF(%rcx); \
@@ -145,7 +148,7 @@
 	movq	%r11, WEFT_LINK_LIMIT(%rcx); \
 	movq	%r11, LIMIT
 
-/* The block in r10 is no longer in use; rcx: the thread's list for it. */
+/* Make the block in r10 unused; rcx = the thread's list for it. */
 #define LEAVE_BLOCK(large) /* rcx, r10, r11 */ \
 	SELF(%rcx); \
 	movq	WEFT_CHUNK_BELOW(%r10), %r11; \
@@ -162,12 +165,12 @@
 	movq	%r10, %fs:(%rcx)
 
 /*
- * A deep recursion waits for memory once per call: on the way in for a block's record, which says where the next block is,
- * and on the way out for a saved rbp, which says where the next caller's is. Unless these lines are fetched before, the
- * waits add up, because each address comes from the line before. The blocks of a recursion have one size, and each begins
- * below the one before (cut, in stack/heap.c), so what the eighth call from here needs is eight blocks away. A call takes
- * two lines: the record with the return address, and below it the registers that are saved. If the guess is wrong, lines
- * are fetched that nobody needs.
+ * A deep recursion waits for memory once per call: on the way in for a block's record, which says where the next block
+ * is, and on the way out for a saved rbp, which says where the next caller's is. Unless these lines are prefetched, the
+ * waits add up, because each address comes from the line before. The blocks of a recursion have one size, and each
+ * begins below the previous block (cut, in stack/heap.c), so the line that the eighth call from here needs is eight
+ * blocks away. A call touches two lines: the record with the return address, and below it the registers that are saved.
+ * If the guess is wrong, some lines are fetched in vain.
  *
  * r10, r11: the class of the block, so that 64 times this is its size.
  */
@@ -212,7 +215,7 @@ FUNCTION(weft__morestack)
 	WIDEN_FRAME(24)
 	jmp	.Lsized
 
-/* All above the frame: the arguments were made in the caller's frame, which is on this chunk. */
+/* Take all bytes above the frame: the arguments are in the caller's frame, which is on this chunk. */
 .Lunknown_arguments:
 	movl	$512, %r11d
 	UNLESS_ON_CHUNK(.Lknown_arguments)
@@ -224,8 +227,8 @@ FUNCTION(weft__morestack)
 END(weft__morestack)
 
 /*
- * What code that was not assembled by weft-as calls: r10 and r11 are bytes of frame and of arguments, 0(%rsp) a `ret` after which
- * the function goes on, 8(%rsp) its caller.
+ * Called by code that was not assembled by weft-as: r10 and r11 are bytes of frame and of arguments, 0(%rsp) a `ret`
+ * after which the function continues, 8(%rsp) its caller.
  */
 FUNCTION(__morestack)
 	.cfi_personality 0x9b, DW.ref.__gcc_personality_v0
@@ -294,7 +297,7 @@ FUNCTION(__morestack)
 	jne	.Lretry
 	movq	WEFT_LINK_LIMIT(%rax), %rdx /* the same chunk, enlarged */
 	movq	%rdx, LIMIT
-.Lelsewhere: /* go on right here, with the same kind of frame */
+.Lelsewhere: /* continue on this stack, with the same kind of frame */
 	andq	$-16, %rsp
 	testq	%r11, %r11
 	jz	1f
@@ -324,7 +327,7 @@ FUNCTION(__morestack)
 	movq	WEFT_BLOCK_NEXT(%rdi), %r10
 	movq	%r10, %fs:(%rdx)
 .Lblock_taken:
-	cmpq	%rcx, WEFT_CHUNK_BELOW(%rdi) /* as the last time, mostly */
+	cmpq	%rcx, WEFT_CHUNK_BELOW(%rdi) /* usually the same as last time */
 	jne	.Lblock_below
 .Lblock_linked:
 	movq	%rdi, WEFT_LINK_CHUNK(%rax)
@@ -336,11 +339,12 @@ FUNCTION(__morestack)
 	RESTORE_ARGUMENTS
 .Lblock_begin:
 	call	*%r10
-	movq	%rsp, %r10 /* as the link says, but a load would wait for the store that another call has just made */
+	movq	%rsp, %r10 /* the link says so too, but a load would wait for the store of the last call */
 .Lblock_left:
 	LEAVE_BLOCK(.Lgive_large)
 	PREFETCH_CALLERS
-	/* Most come back in the order in which they went: then the list is right already, and nothing waits either. */
+	/* Blocks usually return in the reverse order of their use: then the list is right already, and no load
+	 * waits. */
 	movq	WEFT_BLOCK_NEXT(%r10), %rsi
 	cmpq	%fs:(%rcx), %rsi
 	jne	.Lgive_elsewhere
@@ -388,13 +392,13 @@ FUNCTION(__morestack)
 	movq	%r10, %rdi
 	jmp	.Lblock_taken
 
-.Lgive_large: /* not from the stack that is given */
+.Lgive_large: /* not while on the stack that is freed */
 	leaq	KEPT_RSI, %rsp
 	movq	%r10, %rdi
 	ON_SMALL_STACK(weft__give_block)
 	jmp	.Lback
 
-/* ---- an exception passes; rax is its object ---- */
+/* ---- an exception passes through; rax is its object ---- */
 .Lpass_chunk:
 	LEAVE_CHUNK
 	jmp	.Lpass
@@ -408,8 +412,8 @@ FUNCTION(__morestack)
 	leaq	KEPT_RSI, %rsp
 	movq	%r10, %rdi
 	ON_SMALL_STACK(weft__give_block)
-/* What continues the search needs a stack; below this frame there may be none. An idle system stack stays idle: nobody
- * else of this thread takes it before the search has left it. */
+/* The code that continues the search needs a stack; below this frame there may be none. The idle system stack stays
+ * idle: no other code of this thread takes it before the search has left it. */
 .Lpass:
 	movq	weft__tls_system@gottpoff(%rip), %rcx
 	movq	%fs:(%rcx), %r10
@@ -428,8 +432,8 @@ FUNCTION(__morestack)
 	.cfi_endproc
 
 /*
- * What follows is part of __morestack for debuggers: they believe in a caller whose frame is further in, as that of one chunk may
- * be for the next, where the name is this one.
+ * The following code is part of __morestack for debuggers: they accept a caller whose frame is at a lower address, as
+ * the frame on another chunk may be, only in a function of this name.
  */
 
 /* ON_SMALL_STACK */
@@ -458,8 +462,8 @@ FUNCTION(__morestack)
 	subq	%rbp, %r11
 	cmpq	$WEFT_SMALL_STACK, %r11
 	jae	1f
-	movq	%rsp, %rax /* a signal handler that interrupted what runs there */
-1:	movq	$0, LIMIT /* for signal handlers: there is room here */
+	movq	%rsp, %rax /* in a signal handler that interrupted code on the small stack */
+1:	movq	$0, LIMIT /* for signal handlers, which have room here */
 	movq	%rax, %rsp
 	subq	weft__xsave_bytes(%rip), %rsp
 	andq	$-64, %rsp
@@ -482,7 +486,7 @@ FUNCTION(__morestack)
 	jmp	2f
 1:	fxsave64 (%rsp)
 2:	movq	%r11, %rdx
-	pushq	%rsp /* once for its value, once for the alignment */
+	pushq	%rsp /* once for the value, once for the alignment */
 	pushq	(%rsp)
 	call	*%r10
 	popq	%rsp
@@ -510,7 +514,7 @@ FUNCTION(__morestack)
 	.cfi_restore %rbp
 	ret
 	.cfi_restore_state
-.Lno_small_stack: /* a thread for which there was no memory at all: its coroutine fails */
+.Lno_small_stack: /* there was no memory for the thread's record: its coroutine fails */
 	SELF(%rdi)
 	CONTIGUOUS_ABOVE(%rdi)
 	leaq	-128(%rax), %rsp
@@ -521,7 +525,7 @@ FUNCTION(__morestack)
 	ud2
 	.cfi_endproc
 
-/* weft__ext, where the stack is a linked one. */
+/* weft__ext, when the stack is linked. */
 #define LEAVE_SYSTEM /* rcx, r10, r11; the stack is in r10 */ \
 	SELF(%rcx); \
 	movq	WEFT_LINK_CHUNK(%rcx), %r10; \
@@ -553,7 +557,7 @@ on_system:
 	cmpq	$0, WEFT_LINK_LIMIT(%rax)
 	je	.Lsystem_stale
 	UNLESS_ON_CHUNK(.Lsystem_elsewhere)
-	movq	%rcx, %rdx /* not more than there is above; "unknown" is more than anything */
+	movq	%rcx, %rdx /* at most the bytes above; "unknown" is larger than all numbers */
 	leaq	16(%rbp), %rdi
 	subq	%rdi, %rdx
 	cmpq	%rdx, %r10
@@ -612,18 +616,18 @@ on_system:
 	popq	%r10
 	jmp	.Lsystem_taken
 
-.Lsystem_give: /* the thread has one at hand; not from the stack that is given */
+.Lsystem_give: /* the thread caches another stack; not while on the stack that is freed */
 	leaq	KEPT_LIMIT, %rsp
 	movq	%r10, %rdi
 	ON_SMALL_STACK(weft__system_give)
 	jmp	.Lsystem_back
 
-/* The limit is another stack's, which never fired here; or we were called from a contiguous stack on purpose. */
+/* The limit belongs to a previous stack, and has not fired here; or a contiguous stack was chosen on purpose. */
 .Lsystem_stale:
 	cmpq	$0, LIMIT
 	je	.Lsystem_sized
 	movq	$0, LIMIT
-/* Or a signal handler's stack, which is contiguous. */
+/* Also for a signal handler's stack, which is contiguous. */
 .Lsystem_elsewhere:
 	RESTORE_ARGUMENTS
 	movq	%rbp, %rsp
@@ -634,7 +638,8 @@ on_system:
 	jmp	*%r11
 	.cfi_restore_state
 
-/* An exception passes. The search goes on from the stack that it left, which is at hand again. */
+/* An exception passes through. The search continues on the system stack that the exception left, which is idle
+ * again. */
 .Lsystem_pass:
 	LEAVE_SYSTEM
 	movq	%fs:(%rcx), %rdi
@@ -682,10 +687,10 @@ on_system:
 
 /*
  * weft__ext: jumped to by instrumented code in place of a function that does not check.
- *   In: r11 = the function, r10 = bytes of arguments on the stack at most (negative: unknown)
- * On a contiguous stack it is that function. On a linked one the function runs on a system stack, which this thread keeps
- * at hand, and which is a chunk of the running stack meanwhile, without a limit: what the function calls may run on it,
- * resume, suspend and be continued by another thread.
+ *   In: r11 = the function, r10 = maximal bytes of arguments on the stack (negative: unknown)
+ * On a contiguous stack it jumps to that function. On a linked stack the function runs on a system stack, which the
+ * thread caches. Meanwhile that is a chunk of the running stack, without a limit: functions that it calls may run on
+ * it, resume, suspend and be continued by another thread.
  */
 FUNCTION(weft__ext)
 	cmpq	$0, LIMIT
@@ -711,8 +716,8 @@ END(weft__ext)
 2:
 	.text
 
-/* weft__icall: the same where the function is reached by a pointer: it may be one that checks. A mark in another page is
- * not looked for: that page may not be there. */
+/* weft__icall: like weft__ext for a function that is called by a pointer: it may be a function that checks. A mark in
+ * another page is not read, because that page may be unmapped. */
 FUNCTION(weft__icall)
 	cmpq	$0, LIMIT
 	je	1f
@@ -726,9 +731,10 @@ FUNCTION(weft__icall)
 END(weft__icall)
 
 /*
- * weft__system_entry: what weft_on_system_stack calls: its static chain, r10, points to {function, bytes of arguments}.
- * Code that is on a system stack already, or on the thread's own, stays there. Marked, so that instrumented code calls it
- * as it is, and so placed that it sees the mark without further ado (tools/as/calls.c): else r10 would be lost.
+ * weft__system_entry: called by weft_on_system_stack. The static chain, r10, points to {function, bytes of arguments}.
+ * Code that is on a system stack already, or on the thread's own stack, stays there. It has a mark, so that
+ * instrumented code calls it directly, and is aligned so that the mark is always found (tools/as/calls.c); otherwise
+ * r10 would be lost.
  */
 	.p2align 5
 	.skip	8, 0xcc
@@ -748,10 +754,10 @@ weft__system_entry:
 	jz	1f
 	cmpq	$0, WEFT_LINK_LIMIT(%rax)
 	jne	2f
-	cmpq	$0, WEFT_LINK_CHUNK(%rax) /* a system stack */
+	cmpq	$0, WEFT_LINK_CHUNK(%rax) /* on a system stack */
 	jne	1f
 	movq	$0, LIMIT
-	cmpq	$0, WEFT_CORO_PARENT(%rax) /* a thread's root */
+	cmpq	$0, WEFT_CORO_PARENT(%rax) /* not a thread's root */
 	jne	2f
 1:	popq	%rax
 	.cfi_adjust_cfa_offset -8
@@ -772,8 +778,8 @@ weft__system_stack:
 	.quad	weft__system_entry
 
 /*
- * weft__after_setjmp: called where a function of the setjmp family has returned. When that was a longjmp, the frames between
- * are gone, and with them their chunks. Preserves all but rcx, r10, r11 and flags.
+ * weft__after_setjmp: called where a function of the setjmp family has returned. If that was a longjmp, the frames
+ * between are gone, and so are their chunks. Preserves all registers except rcx, r10, r11 and the flags.
  */
 FUNCTION(weft__after_setjmp)
 	testl	%eax, %eax
@@ -809,7 +815,7 @@ FUNCTION(weft__after_setjmp)
 	ret
 END(weft__after_setjmp)
 
-/* Compilers call it for an array of variable length that does not fit. An ordinary function otherwise. */
+/* Called by compiled code for an array of variable length that does not fit. Otherwise an ordinary function. */
 	.globl	weft__allocate_stack_space
 	.type	weft__allocate_stack_space, @function
 	.set	weft__allocate_stack_space, __morestack_allocate_stack_space

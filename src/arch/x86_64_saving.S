@@ -5,12 +5,12 @@
 ENTRY(weft__entry_saving, UNWIND_TO_OUTER)
 
 /*
- * WEFT_SAVE_FPU, WEFT_SAVE_EXCEPTIONS. Such a coroutine is never resumed at its landing pad but at weft__land_saving, and its
- * parent_pc is weft__return_saving; the C functions they call exchange the state. The real addresses are in inner_pc and
- * outer_pc. Everybody else's switches do not change. Registers that a switch loses anyway keep ours across the calls; the
- * red zone of whoever's stack it is stays untouched.
+ * WEFT_SAVE_FPU, WEFT_SAVE_EXCEPTIONS. A coroutine with these attributes is never resumed at its own landing pad but at
+ * weft__land_saving, and its parent_pc is weft__return_saving; the C functions that they call exchange the state. The
+ * real addresses are in inner_pc and outer_pc. Switches of other coroutines do not change. Registers that a switch
+ * clobbers hold the values across the calls; the red zone of the current stack stays untouched.
  *
- * In: as any landing pad.
+ * In: as for each landing pad.
  */
 	.hidden weft__land_saving
 	.hidden weft__enter_saving
@@ -31,7 +31,7 @@ FUNCTION(weft__land_saving)
 	jmp	*WEFT_CORO_INNER_PC(%rdi)
 END(weft__land_saving)
 
-/* In: as any exit. */
+/* In: as for each exit. */
 	.hidden weft__return_saving
 	.hidden weft__leave_saving
 FUNCTION(weft__return_saving)
@@ -52,8 +52,8 @@ FUNCTION(weft__return_saving)
 END(weft__return_saving)
 
 /*
- * First landing pad of a switch sideways whose sender, in rax, needs more than the plain landing pad that the switch
- * stored. The sender's outer_pc is where `to` really lands.
+ * The first landing pad of a switch sideways whose sender, in rax, needs more than the plain landing pad that the
+ * switch stored. The sender's outer_pc is the real landing pad of `to`.
  */
 	.hidden weft__land_switched, weft__switched
 FUNCTION(weft__land_switched)
