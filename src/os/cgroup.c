@@ -2,7 +2,7 @@
 /*
  * Control groups. A limit of a group applies to all groups below it, so each directory from the process's group up to
  * the root is visited. Version 2 has one tree; version 1 has a tree for each controller, such as "cpu,cpuacct". A
- * container may show its own group as the root of the file system: directories that do not exist are passed over.
+ * container may show its own group as the root of the file system: directories that do not exist are skipped.
  *
  * Files are read by system calls alone: a task of libweft-posix.so would suspend inside read, and the C library's
  * streams need memory.
@@ -39,7 +39,7 @@ bool weft__os_read_file(const char *path, char *text, size_t size)
 	return more >= 0;
 }
 
-/* Is the controller one of a list such as "cpu,cpuacct"? */
+/* True if the controller is in a list like "cpu,cpuacct". */
 static bool has(const char *list, const char *controller)
 {
 	size_t length = strlen(controller);
@@ -53,7 +53,7 @@ static bool has(const char *list, const char *controller)
 	return false;
 }
 
-/* The group and those above it; the first `mount` bytes of the directory are where the root of the groups is. */
+/* Visit the group and the groups above it; the first `mount` bytes of the directory are the path of the root group. */
 static void visit_up(char *directory, size_t mount, bool version_1, weft__visit_group_t *visit, void *argument)
 {
 	char *end;
@@ -67,7 +67,7 @@ static void visit_up(char *directory, size_t mount, bool version_1, weft__visit_
 	}
 }
 
-/* A line such as "0::/group" or "4:cpu,cpuacct:/group". */
+/* Visit the groups of a line like "0::/group" or "4:cpu,cpuacct:/group". */
 static void visit_line(const char *root, const char *controller, char *line, weft__visit_group_t *visit, void *argument)
 {
 	char *list = strchr(line, ':'), *group = list ? strchr(list + 1, ':') : NULL, directory[DIRECTORY];

@@ -39,12 +39,12 @@ static int result(int failed)
 	return failed ? -errno : 0;
 }
 
-/* Of memory for stacks. Written before there is any. */
+/* The access of memory for stacks. Written before there is a stack. */
 static int stack_access = PROT_READ | PROT_WRITE;
 
 static int looks_for_executable_stack(struct dl_phdr_info *module, size_t size, void *is_program)
 {
-	bool *first = is_program, is_executable = *first; /* a program that does not say so means an executable one */
+	bool *first = is_program, is_executable = *first; /* without the header, a program's stack is executable */
 
 	(void)size;
 	*first = false;
@@ -62,9 +62,9 @@ static bool a_module_wants_code(void)
 }
 
 /*
- * dl_iterate_phdr takes a lock of the loader. If another thread is inside dlopen during a fork, nobody ever gives that
- * lock back in the child. So a child of a process with several threads goes by the modules that were there when Weft
- * was loaded.
+ * dl_iterate_phdr takes a lock of the loader. If another thread is inside dlopen during a fork, no thread releases that
+ * lock in the child. So a child of a process with several threads uses the modules that were loaded when Weft was
+ * loaded.
  */
 static bool wanted_code_when_loaded, parent_had_threads, lost_threads;
 
@@ -93,7 +93,8 @@ bool weft__os_lost_threads(void)
 	return lost_threads && !WEFT_CANARY(waits_for_lost_threads);
 }
 
-/* As the C library does for threads: gcc's nested functions have code on the stack. A kernel may forbid it. */
+/* Stacks are executable under the C library's rule for threads, because gcc's nested functions put code on the stack. A
+ * kernel may forbid it. */
 static void choose_stack_access(void)
 {
 	int with_code = PROT_READ | PROT_WRITE | PROT_EXEC;
@@ -125,7 +126,8 @@ void *weft__os_reserve(size_t bytes)
 	if (start == MAP_FAILED)
 		return NULL;
 	choose_stack_access();
-	/* Debuggers that write a core file would include terabytes of nothing. Ranges mapped later are dumped. */
+	/* Exclude the reservation from core files, which would contain terabytes of unused range. Ranges that are
+	 * mapped later are dumped. */
 	(void)madvise(start, bytes, MADV_DONTDUMP);
 	return start;
 }
@@ -139,7 +141,7 @@ int weft__os_map(void *start, size_t bytes, bool accounted, bool accessible, boo
 		return -ENOMEM;
 	if (mmap(start, bytes, prot, flags, -1, 0) == MAP_FAILED)
 		return -errno;
-	/* Elsewhere a huge page would make every stack resident as soon as it is touched. */
+	/* Without `huge`, a huge page would make a whole stack resident as soon as it is touched. */
 	(void)madvise(start, bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 	return 0;
 }
@@ -149,7 +151,7 @@ int weft__os_protect(void *start, size_t bytes, bool accessible)
 	if (WEFT__INJECT_FAULT())
 		return -ENOMEM;
 	if (mprotect(start, bytes, accessible ? stack_access : PROT_NONE))
-		return errno == ENOMEM ? -EAGAIN : -errno; /* the range is mapped, so it is the number of mappings */
+		return errno == ENOMEM ? -EAGAIN : -errno; /* the range is mapped: too many mappings */
 	return 0;
 }
 
@@ -172,7 +174,7 @@ int weft__os_guard(void *start, size_t bytes)
 {
 	if (WEFT__INJECT_FAULT())
 		return -ENOMEM;
-	/* The kernel asks to try again when it raced with itself long enough. */
+	/* The kernel asks to try again if it has lost a race several times. */
 	while (madvise(start, bytes, MADV_GUARD_INSTALL))
 		if (errno != EINTR && errno != EAGAIN)
 			return -errno;
@@ -197,7 +199,7 @@ bool weft__os_has_guards(void)
 	page = mmap(NULL, WEFT__PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (page == MAP_FAILED)
 		return false;
-	/* An emulator may take the advice for one that it can ignore. So the kernel is asked to write there. */
+	/* An emulator may ignore the advice and report success. So the kernel is asked to write to the page. */
 	has = madvise(page, WEFT__PAGE, MADV_GUARD_INSTALL) == 0 && syscall(SYS_uname, page) != 0;
 	munmap(page, WEFT__PAGE);
 	return has;
@@ -208,8 +210,8 @@ void weft__os_drop(void *start, size_t bytes)
 	(void)madvise(start, bytes, MADV_DONTNEED);
 }
 
-/* There is no function for that. But ThreadSanitizer forgets the range that munmap is given before it asks the kernel,
- * which refuses an address that is not a page's. */
+/* ThreadSanitizer has no function for this. But it forgets the range of a munmap before it calls the kernel, which
+ * rejects an address that is not page-aligned. */
 void weft__os_forget_accesses(void *start, size_t bytes)
 {
 	(void)munmap((char *)start - 1, bytes + 1);
@@ -274,7 +276,7 @@ static size_t limit_on(int resource)
 	return limit.rlim_cur;
 }
 
-/* After mlockall(MCL_FUTURE) the limit on locked memory counts every new mapping, also one that nobody touches. */
+/* After mlockall(MCL_FUTURE) the limit on locked memory counts each new mapping, even if it is never touched. */
 static bool locks_mappings(size_t limit)
 {
 	size_t bytes = limit < SIZE_MAX / 2 ? (limit | (WEFT__PAGE - 1)) + 1 : SIZE_MAX;
@@ -340,7 +342,7 @@ void weft__os_yield(void)
 	syscall(SYS_sched_yield);
 }
 
-/* Taking rights away from a page that is in use interrupts all processors that run the process. */
+/* Removing access rights from a page in use interrupts all processors that run the process. */
 static void barrier_by_protection(void)
 {
 	static char page[WEFT__PAGE] __attribute__((aligned(WEFT__PAGE)));
@@ -369,8 +371,8 @@ bool weft__os_code_barrier(void)
 	       !syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
 }
 
-/* As debuggers write breakpoints. mprotect would need pages that may be written and executed, which many systems
- * forbid. */
+/* Debuggers write breakpoints in this way. mprotect would need pages that are writable and executable, which many
+ * systems forbid. */
 bool weft__os_write_code(void *to, const void *code, size_t bytes)
 {
 	int memory = open("/proc/self/mem", O_WRONLY | O_CLOEXEC);
@@ -385,7 +387,7 @@ static void *make_alt_stack(void)
 {
 	char *memory = weft__os_alloc(ALT_GUARD + WEFT__ALT_STACK);
 
-	/* Where there is no mapping for a guard, a stack without one is better than no thread. */
+	/* If there is no mapping left for a guard, a stack without guard is better than no thread. */
 	if (memory)
 		(void)weft__os_protect(memory, ALT_GUARD, false);
 	return memory;
@@ -434,7 +436,7 @@ bool weft__os_alt_stack_guards(const void *memory, const void *address)
 
 void weft__os_unblock_faults(void)
 {
-	/* A mask as the kernel has it: the C library's takes longer to make than the call. */
+	/* A mask in the kernel's format: making the C library's mask takes longer than the call. */
 	const uint64_t faults = (uint64_t)1 << (SIGSEGV - 1) | (uint64_t)1 << (SIGBUS - 1);
 
 	(void)syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &faults, NULL, sizeof faults);

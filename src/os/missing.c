@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Pages that a thread of ours supplies when they are first touched: userfaultfd(2).
+ * Pages that a thread of Weft supplies when they are first touched: userfaultfd(2).
  *
  *   thread that touches a missing page        the thread that answers
  *     sleeps in its page fault      ------->    read: the page's address
- *     goes on                       <-------    supply (UFFDIO_ZEROPAGE) or wake
+ *     continues                     <-------    supply (UFFDIO_ZEROPAGE) or wake
  *
- * The thread that answers must not touch a missing page itself, because nobody would answer: the caller's function
- * keeps to memory that is always there, and whoever drops such memory supplies it again at once.
+ * The thread that answers must not touch a missing page itself, because no thread would answer: the caller's function
+ * uses only memory that is always present, and code that drops this memory supplies it again immediately.
  */
 #define _GNU_SOURCE /* O_CLOEXEC, pthread_sigmask */
 
@@ -43,7 +43,7 @@ static int open_faults(void)
 	struct uffdio_api api = {.api = UFFD_API};
 	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
 
-	if (fd < 0) /* without rights only faults of user code can be had: system calls fail with EFAULT as ever */
+	if (fd < 0) /* without rights only faults in user code are delivered; system calls fail with EFAULT */
 		fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
 	if (fd < 0)
 		return -errno;
@@ -131,12 +131,12 @@ int weft__missing_supply(void *start, size_t bytes)
 			return 0;
 		if (zero.zeropage > 0)
 			at += (uintptr_t)zero.zeropage;
-		else if (errno == EEXIST) /* somebody else has supplied this page */
+		else if (errno == EEXIST) /* another thread has supplied this page */
 			at += WEFT__PAGE;
 		else if (errno != EAGAIN)
 			return -errno;
 	}
-	/* The last pages were there, so that nobody was woken. */
+	/* The last pages were present, so UFFDIO_ZEROPAGE woke no thread. */
 	weft__missing_wake(start, bytes);
 	return 0;
 }
