@@ -11,7 +11,7 @@ bool weft__inject_fault(void)
 {
 	static atomic_long every = -1;
 	static atomic_ulong calls;
-	long n = atomic_load_explicit(&every, memory_order_relaxed); /* a constant once read */
+	long n = atomic_load_explicit(&every, memory_order_relaxed); /* relaxed: constant after the first call */
 
 	if (n < 0) {
 		const char *text = getenv("WEFT_FAIL_EVERY");
@@ -19,7 +19,7 @@ bool weft__inject_fault(void)
 		n = text ? atol(text) : 0;
 		atomic_store_explicit(&every, n, memory_order_relaxed);
 	}
-	/* Only the counts matter, not what they are ordered with. */
+	/* Relaxed: only the counts matter, not their order with other accesses. */
 	if (n <= 0 || (atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) + 1) % (unsigned long)n)
 		return false;
 	atomic_fetch_add_explicit(&failed, 1, memory_order_relaxed);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Numbers of bytes and times, as the environment has them. */
+/* Parsing numbers of bytes and times from environment variables. */
 #ifndef WEFT_SRC_BYTES_H
 #define WEFT_SRC_BYTES_H
 
@@ -11,7 +11,8 @@
 
 #include "internal/message.h"
 
-/* "65536", "64K", "1M", "2G", up to `end`, which is '\0' or another character; 0 if the text is none of these. */
+/* Parse "65536", "64K", "1M" or "2G", up to `end`, which is '\0' or another character; 0 if the text has another
+ * form. */
 static inline size_t weft__bytes_in(const char *text, char end)
 {
 	static const char units[] = "KMG";

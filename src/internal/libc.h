@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Declarations that glibc and the kernel's headers have, for C libraries and compilers without them: musl up to 1.2.4,
- * and musl-gcc, which does not find <linux/…>. For files that define _GNU_SOURCE.
+ * Declarations of glibc and the kernel's headers, for C libraries and compilers without them: musl up to 1.2.4, and
+ * musl-gcc, which does not find <linux/…>. For files that define _GNU_SOURCE.
  */
 #ifndef WEFT_SRC_INTERNAL_LIBC_H
 #define WEFT_SRC_INTERNAL_LIBC_H
@@ -37,7 +37,7 @@
 
 #ifndef RWF_NOWAIT
 #define RWF_NOWAIT 8
-/* The kernel wants the offset in two halves; on 64-bit machines the first one has all of it. */
+/* The kernel expects the offset in two halves; on 64-bit machines the first half contains all of it. */
 #define preadv2(fd, parts, count, offset, flags)                                                                       \
 	syscall(SYS_preadv2, fd, parts, (long)(count), (long)(offset), 0L, (long)(flags))
 #define pwritev2(fd, parts, count, offset, flags)                                                                      \

@@ -19,7 +19,7 @@
 #define WEFT__MAY_BE_ABSENT __attribute__((weak, visibility("default")))
 #endif
 
-/* A file that needs a part which others than its functions call: the linker looks for the function. */
+/* For a file that needs a part, but does not call its functions itself: makes the linker look for the function. */
 #define WEFT__BRINGS(function)                                                                                         \
 	__attribute__((used)) static __typeof__(function) *const weft__brings_##function = function
 
@@ -48,21 +48,21 @@
 #define WEFT__OF_THENS WEFT__MAY_BE_ABSENT
 #endif
 
-/* What decides about requests: effect/handler.c. */
+/* The loop that decides about requests: effect/handler.c. */
 #ifdef WEFT__PART_DECIDING
 #define WEFT__OF_DECIDING
 #else
 #define WEFT__OF_DECIDING WEFT__MAY_BE_ABSENT
 #endif
 
-/* Ends of suspended coroutines, and of those that are left: coro/ends.c. */
+/* Ends of suspended coroutines, and of coroutines that are left: coro/ends.c. */
 #ifdef WEFT__PART_ENDS
 #define WEFT__OF_ENDS
 #else
 #define WEFT__OF_ENDS WEFT__MAY_BE_ABSENT
 #endif
 
-/* Coroutines that keep more than registers: coro/saving.c. For those with attributes, and copy. */
+/* Coroutines that keep more than registers: coro/saving.c. For coroutines with attributes, and copy. */
 #ifdef WEFT__PART_SAVING
 #define WEFT__OF_SAVING WEFT__HIDDEN
 #else

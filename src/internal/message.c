@@ -83,7 +83,8 @@ void weft__line_write(struct weft__line *line)
 	int saved = errno;
 
 	line->text[line->length++] = '\n';
-	/* By number: who dies must not wait for others, which libweft-posix.so's write could. */
+	/* The system call is made directly: a dying process must not wait for other threads, as write in
+	 * libweft-posix.so may. */
 	while (syscall(SYS_write, STDERR_FILENO, line->text, line->length) < 0 && errno == EINTR)
 		;
 	errno = saved;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * One line of text for standard error, built without allocating, locking or much stack: usable in a signal handler on
- * the smallest alternate stack. What does not fit is cut.
+ * the smallest alternate stack. A line that is too long is cut.
  */
 #ifndef WEFT_SRC_LINE_H
 #define WEFT_SRC_LINE_H
@@ -16,7 +16,7 @@ struct weft__line {
 };
 
 #define WEFT__LINE_BEGINS "weft: "
-enum { WEFT__LINE_BODY = sizeof WEFT__LINE_BEGINS - 1 }; /* where the text after that begins */
+enum { WEFT__LINE_BODY = sizeof WEFT__LINE_BEGINS - 1 }; /* the start of the text after the prefix */
 
 /* Starts with WEFT__LINE_BEGINS. */
 void weft__line_begin(struct weft__line *line);
@@ -27,21 +27,23 @@ void weft__line_address(struct weft__line *line, uintptr_t address);
 void weft__line_coroutine(struct weft__line *line, const char *name, uint64_t id);
 /* "256 KiB": the largest unit that divides it. */
 void weft__line_bytes(struct weft__line *line, size_t bytes);
-/* The `what` (", made") and where in the program the address of a call's return is: " in FUNCTION at FILE:LINE" where
- * WEFT_ADDR2LINE names a program that knows, else " at SYMBOL in FILE+OFFSET". Not for signal handlers: it may start
- * that program. */
+/* Adds `what` (", made") and the place of a return address in the program: " in FUNCTION at FILE:LINE" if
+ * WEFT_ADDR2LINE names a program that can tell, else " at SYMBOL in FILE+OFFSET". Not for signal handlers, because it
+ * may start that program. */
 void weft__line_place(struct weft__line *line, const char *what, const void *at);
 /* Begins a line about a variable of the environment: "VARIABLE=value is ignored: ". The caller adds what to do. */
 void weft__line_ignored(struct weft__line *line, const char *variable, const char *value);
 /* Writes such a line. */
 void weft__say_ignored(const char *variable, const char *value, const char *what_to_do);
-/* Adds the newline, writes it in one call, keeps errno. */
+/* Adds the newline, writes the line in one call, preserves errno. */
 void weft__line_write(struct weft__line *line);
 
-/* A broken rule of the interface: the line, then abort(). Only functions that WEFT__LAST_WORDS defines call it. */
+/* Writes the line, then calls abort(): for a broken rule of the interface. Only functions that WEFT__LAST_WORDS defines
+ * call it. */
 _Noreturn void weft__line_die(struct weft__line *line);
 
-/* Where AddressSanitizer believes another stack to be current, it must not hear that a function does not return. */
+/* For functions that run while AddressSanitizer assumes another stack: it must not be told that a function does not
+ * return. */
 #define WEFT__LEAVES_STACK __attribute__((no_sanitize_address))
 
 /*
@@ -66,7 +68,7 @@ WEFT_API _Noreturn void weft__last_words(void (*say)(void), ...);
 	}                                                                                                              \
 	static void name##_there parameters
 
-/* Something that makes or ends coroutines was called in a signal handler. */
+/* Reports that a function that makes or ends coroutines was called in a signal handler. */
 _Noreturn void weft__die_in_handler(void);
 
 #endif

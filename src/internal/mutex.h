@@ -9,7 +9,8 @@
 #include <pthread.h>
 #include <weft/base.h>
 
-/* signal_safe_lock.c. By name at first; weft__posix_meet_others writes libc's own. libweft-rt.so uses libweft.so's. */
+/* Defined in signal_safe_lock.c. Initially pthread_mutex_lock and pthread_mutex_unlock; weft__posix_meet_others stores
+ * libc's own functions. libweft-rt.so uses the pointers of libweft.so. */
 struct weft__mutex_calls {
 	int (*lock)(pthread_mutex_t *mutex);
 	int (*unlock)(pthread_mutex_t *mutex);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Locks and first calls that notice when a signal handler interrupted their own thread in the middle of them: the
- * handler would wait for ever for the thread that it stands on. A flag of the thread's is raised before the wait and
- * lowered after the work.
+ * Locks and one-time calls that detect a call from a signal handler which interrupted the same thread in the middle of
+ * them: the handler would wait forever for the thread that it interrupted. A flag of the thread is set before the wait
+ * and cleared after the work.
  *
- * A coroutine whose stack cannot grow fails where it is, and what it holds stays held. So the stack that the work will
- * need is touched before.
+ * A coroutine whose stack cannot grow fails in the middle of a function, and its locks stay locked. So the stack that
+ * the work will need is touched before.
  */
 #ifndef WEFT_SRC_ONCE_H
 #define WEFT_SRC_ONCE_H
@@ -19,7 +19,7 @@
 
 #define WEFT__FLAG_OF_THREAD static __thread __attribute__((tls_model("initial-exec"))) bool
 
-enum { WEFT__WORK_BYTES = 3072 }; /* frames of what is done under a lock, compiled without optimization */
+enum { WEFT__WORK_BYTES = 3072 }; /* frames of the work under a lock, compiled without optimization */
 
 /* Read only: a stack without a guard may end before these bytes do. */
 static __attribute__((noinline, unused)) void weft__touch_stack(void)
@@ -30,8 +30,8 @@ static __attribute__((noinline, unused)) void weft__touch_stack(void)
 	(void)*(volatile char *)below;
 }
 
-/* The same for work of a few hundred bytes, where compilers optimize. Mostly these are in the page in which the task
- * is; if each of a thousand tasks touched another page, each would miss the TLB once more. */
+/* Like weft__touch_stack, for work that needs a few hundred bytes, if the compiler optimizes. Usually these are in the
+ * task's current page; if each of a thousand tasks touched a second page, each would cause one more TLB miss. */
 static inline __attribute__((always_inline)) void weft__touch_near_stack(void)
 {
 #if defined(__OPTIMIZE__) && !WEFT__SANITIZED
@@ -58,7 +58,8 @@ static inline void weft__end(bool *inside)
 	*inside = false;
 }
 
-/* A file's one lock: lock() and unlock() for this mutex. Work under the lock needs less stack than WEFT__WORK_BYTES. */
+/* Defines lock() and unlock() for this mutex, the only lock of a file. Work under the lock needs less stack than
+ * WEFT__WORK_BYTES. */
 #define WEFT__LOCK_OF_FILE(mutex)                                                                                      \
 	WEFT__FLAG_OF_THREAD weft__locked;                                                                             \
                                                                                                                        \
@@ -73,7 +74,7 @@ static inline void weft__end(bool *inside)
 	}                                                                                                              \
 	_Static_assert(1, "a semicolon follows")
 
-/* signal_safe_lock.c. `inside`: has the thread this file's lock? */
+/* signal_safe_lock.c. `inside`: true while the thread has this file's lock. */
 void weft__lock_file(bool *inside, pthread_mutex_t *mutex);
 void weft__unlock_file(bool *inside, pthread_mutex_t *mutex);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Where in the program an address is, for people. The library does not read the tables that know function and line. The
- * program that WEFT_ADDR2LINE names does. `weft run` sets that variable, because the program's file is gone before a
- * user could run addr2line.
+ * Translating an address into a place in the program, for messages. The library does not read the tables of functions
+ * and lines. The program that WEFT_ADDR2LINE names does. `weft run` sets that variable, because the program's file is
+ * deleted before a user could run addr2line.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -32,7 +32,7 @@ static pid_t start(char *const *argv, int fd)
 	return child;
 }
 
-/* What a program prints, in `answer`, of which `room` bytes are there. What is longer is cut. */
+/* Run a program and store its output in `answer`, at most `room` bytes. Longer output is cut. */
 static void ask(char *const *argv, char *answer, size_t room)
 {
 	size_t length = 0;
@@ -53,7 +53,8 @@ static void ask(char *const *argv, char *answer, size_t room)
 	answer[length] = 0;
 }
 
-/* Of lines "FUNCTION at FILE:LINE", the first function inlined into the next: the first that is not Weft's own. */
+/* The first function in `answer` that is not Weft's own. Its lines are "FUNCTION at FILE:LINE", each function inlined
+ * into the next. */
 static char *first_of_program(char *answer)
 {
 	static const char inlined_by[] = " (inlined by) ";
@@ -66,14 +67,14 @@ static char *first_of_program(char *answer)
 		if (strncmp(line, "weft_", 5) != 0 && strncmp(line, "weft::", 6) != 0)
 			break;
 	}
-	/* Which of the line's basic blocks it is tells the reader nothing. */
+	/* The number of the line's basic block does not help the reader. */
 	piece = of_program ? strstr(of_program, " (discriminator ") : NULL;
 	if (piece)
 		*piece = 0;
 	return of_program;
 }
 
-/* " in FUNCTION at FILE:LINE"; false if nobody knows. `offset` is what the file says of the address. */
+/* Add " in FUNCTION at FILE:LINE"; false if that is unknown. `offset` is the address's offset in the file. */
 static bool line_source(struct weft__line *line, const char *what, const char *file, uintptr_t offset)
 {
 	const char *program = secure_getenv("WEFT_ADDR2LINE");
@@ -125,7 +126,7 @@ void weft__line_place(struct weft__line *line, const char *what, const void *at)
 		weft__line_address(line, (uintptr_t)at);
 		return;
 	}
-	/* Of the call, so that addr2line says its line. */
+	/* An address inside the call, so that addr2line prints the line of the call. */
 	offset = (uintptr_t)at - 1 - base;
 	if (line_source(line, what, info.dli_fname, offset))
 		return;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What ThreadSanitizer must not see of the library. The program has ThreadSanitizer and the library has not, but
- * ThreadSanitizer intercepts each call of pthread_mutex_lock, and takes the library's locks for the program's. A warm
- * list's lock would order all that two threads do before and after, and hide the races between their coroutines.
+ * Hides the library's synchronization from ThreadSanitizer, if the program is built with ThreadSanitizer and the
+ * library is not. ThreadSanitizer intercepts each call of pthread_mutex_lock, and takes the library's locks for the
+ * program's. The lock of a warm list would order all operations of two threads before and after, and hide the races
+ * between their coroutines.
  *
- * So locks are taken unseen. Then nothing orders a thread that gives a stack back and the one that gets it next, whose
- * accesses would look like races: what ThreadSanitizer knows of the stack's memory is forgotten when it leaves its
- * thread, as free does with a block.
+ * So ThreadSanitizer does not see these locks. Then nothing orders the thread that releases a stack and the next thread
+ * that takes it, and their accesses would look like races. So ThreadSanitizer forgets earlier accesses to a stack's
+ * memory when the stack leaves its thread, as it does when free releases a block.
  *
- * A library that is built with ThreadSanitizer shows it everything, locks too: there it looks at the library itself.
+ * A library that is built with ThreadSanitizer hides nothing from it, because then the library itself is checked.
  */
 #ifndef WEFT_SRC_INTERNAL_TSAN_HIDDEN_H
 #define WEFT_SRC_INTERNAL_TSAN_HIDDEN_H
@@ -33,8 +34,7 @@ static inline bool weft__on_tsan(void)
 	return AnnotateIgnoreSyncBegin != NULL;
 }
 
-/* ThreadSanitizer takes no notice of what this thread does until weft__unseen_end, nor of memcpy, which it intercepts
- * too. */
+/* ThreadSanitizer ignores all operations of this thread until weft__unseen_end, and memcpy too, which it intercepts. */
 static inline void weft__unseen_begin(void)
 {
 	if (weft__unlikely(weft__on_tsan())) {
@@ -51,7 +51,7 @@ static inline void weft__unseen_end(void)
 	}
 }
 
-/* What the thread that releases has done is before what the thread that acquires does. For memory that is not whole
+/* Order the operations of the releasing thread before those of the acquiring thread. For memory that is not whole
  * pages. */
 static inline void weft__seen_release(void *address)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The kernel's interface of userfaultfd(2), for compilers that have no headers of the kernel, as musl-gcc. */
+/* The kernel's interface of userfaultfd(2), for compilers without the kernel's headers, like musl-gcc. */
 #ifndef WEFT_SRC_USERFAULTFD_H
 #define WEFT_SRC_USERFAULTFD_H
 
@@ -45,7 +45,7 @@ struct uffd_msg {
 #define UFFDIO_ZEROPAGE _IOWR(0xaa, 0x04, struct uffdio_zeropage)
 #endif
 
-/* Newer than some headers. */
+/* Newer than some kernel headers. */
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What is told to valgrind, and asked of it: its own macros, which cost a few instructions that do nothing where it
- * does not run; nothing where its header is not installed.
+ * Requests to valgrind, by its own macros. They cost a few instructions, which do nothing without valgrind. If its
+ * header is not installed, they are empty.
  */
 #ifndef WEFT_SRC_VALGRIND_H
 #define WEFT_SRC_VALGRIND_H
