@@ -160,7 +160,7 @@ static inline uint32_t weft__instruction_at(const unsigned char *code)
 }
 
 #if defined(__aarch64__)
-/* Does it load or store? */
+/* True if the instruction loads or stores. */
 static inline bool weft__uses_memory(uint32_t instruction)
 {
 	return (instruction & 0x0a000000) == 0x08000000;
@@ -200,7 +200,7 @@ static inline bool weft__reads_field(const unsigned char *code, size_t bytes, si
 
 #else
 
-/* Does it load or store? */
+/* True if the instruction loads or stores. */
 static inline bool weft__uses_memory(uint32_t instruction)
 {
 	unsigned short_form = instruction >> 13 & 7;

@@ -622,7 +622,7 @@ on_system:
 	ON_SMALL_STACK(weft__system_give)
 	jmp	.Lsystem_back
 
-/* The limit belongs to a previous stack, and has not fired here; or a contiguous stack was chosen on purpose. */
+/* The limit is stale: it belongs to another stack. Or the caller chose to call from a contiguous stack. */
 .Lsystem_stale:
 	cmpq	$0, LIMIT
 	je	.Lsystem_sized

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Cloning in place of an existing coroutine, which a search does for each choice and for each try. Its two cases have a
- * function each, because they may take no longer than a few calls; weft__clone_into does all others.
+ * function each, because they may take no longer than a few calls; weft__clone_into does all other cases.
  *   keep  save the state of k, which is in the region, to the image that c already has
  *   try   restart c, which is in the region or ended there, from k's image
  */

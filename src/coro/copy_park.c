@@ -61,7 +61,7 @@ static void abandon(weft_coro_t *k, bool leaves)
 	if (!region)
 		return;
 	weft__end_seclusion(me, k);
-	/* This waits for a thread that is moving its frames. */
+	/* After this call no thread is moving its frames. */
 	before = weft__likely(me != NOBODY) ? weft__region_hold(region, me, false)
 					    : weft__region_hold_slow(region, me, false);
 	c->sp = NULL;

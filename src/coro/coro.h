@@ -117,7 +117,7 @@ WEFT__COLD void weft__note_site(weft_coro_t *k);
 /* weft_create, when the fast path does not apply. Not static, because weft__note_site skips its frame. */
 WEFT__HIDDEN weft_coro_t *weft__create_with_care(weft_fn_t *fn, void *arg);
 
-/* Defined by the layer above: are these tables (see weft_handles_t) the same clauses, for the same label? */
+/* Defined by the layer above: true if these tables (see weft_handles_t) are the same clauses, for the same label. */
 bool weft__same_handler(uintptr_t handled, uintptr_t other);
 
 /* True if k has been resumed since it was made or reset. */

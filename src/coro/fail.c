@@ -30,7 +30,8 @@ void weft__keep_bodies(weft_coro_t *bodies, weft_coro_t **list, weft_coro_t *k)
 	}
 }
 
-/* Where the bytes that belong at `at` in the frames of a failing coroutine are. NULL if they cannot be read. */
+/* Returns the current place of the bytes that belong at `at` in the frames of a failing coroutine. NULL if they cannot
+ * be read. */
 static const void *in_frames(const weft_coro_t *c, const void *at)
 {
 	const struct weft__copied *copied = weft__copied_of(c);

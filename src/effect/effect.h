@@ -32,7 +32,7 @@ static inline const weft_handler_t *weft__handler_of(uintptr_t handled)
 	return weft__handles_table(handled) ? (const weft_handler_t *)(handled & ~(uintptr_t)7) : NULL;
 }
 
-/* A different effect of the same name that a handler of k, or further out, handles; NULL if there is none. */
+/* A different effect of the same name that k's handler or an enclosing handler handles; NULL if there is none. */
 const weft_effect_t *weft__namesake(const weft_coro_t *k, const weft_effect_t *effect);
 /* True if the resumer of k handles the effect when it is performed without a label. */
 bool weft__resumer_handles(const weft_coro_t *k, const weft_effect_t *effect);

@@ -3,8 +3,8 @@
  * Parts of the library that a program may be linked without: stack/policies.c says how.
  *
  * Functions of a part that files outside of it call are declared with WEFT__OF_ and the part's name. For those files
- * the reference is weak: it does not bring the part in, and is NULL without it. Files of the part define WEFT__PART_
- * and its name before they include anything, and see plain declarations.
+ * the reference is weak: it does not link the part, and is NULL without it. Files of the part define WEFT__PART_ and
+ * its name before they include anything, and see plain declarations.
  */
 #ifndef WEFT_SRC_INTERNAL_LINK_PART_H
 #define WEFT_SRC_INTERNAL_LINK_PART_H
